@@ -1,0 +1,35 @@
+/*
+ * One function per kind of value that a human types. Each quotes the offending text and says what
+ * was expected; *ret is written only on success. All return 0 or -EINVAL / -ERANGE with *err
+ * filled.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct td_err;
+
+/* "12", decimal, within [min, max]. */
+int td_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct td_err *err);
+
+/*
+ * Bytes: "1024", "8g", "8G", "8Gi", "8GiB" (all of base 1024, as GPU memory is counted), "1.5g";
+ * with whole_bytes > 0 also "50%" of it.
+ */
+int td_parse_size(const char *text, uint64_t whole_bytes, uint64_t *ret_bytes, struct td_err *err);
+
+/* Nanoseconds: "30" or "30s" (seconds), "250ms", "50us", "7ns", "2m", "1h", "1.5s". */
+int td_parse_duration(const char *text, uint64_t *ret_ns, struct td_err *err);
+
+/* Parts per million from "10%" or "0.1". At most 100 %. */
+int td_parse_ratio(const char *text, uint32_t *ret_ppm, struct td_err *err);
+
+/* "on", "off", "yes", "no", "true", "false", "1", "0". */
+int td_parse_bool(const char *text, bool *ret, struct td_err *err);
+
+/* "12.5 GiB", "640 MiB", "17 B": three significant digits, for people. Returns buf. */
+char *td_format_size(char *buf, unsigned long len, uint64_t bytes);
+
+/* "1.25 s", "340 ms", "12 us": for people. Returns buf. */
+char *td_format_duration(char *buf, unsigned long len, uint64_t ns);

@@ -1,0 +1,24 @@
+/* Monotonic time in ns; see time.h. */
+#include "base/time.h"
+
+#include <errno.h>
+#include <time.h>
+
+uint64_t td_time_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * TD_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+void td_time_sleep_until_ns(uint64_t deadline_ns)
+{
+	struct timespec ts = {
+		.tv_sec = (time_t)(deadline_ns / TD_NS_PER_S),
+		.tv_nsec = (long)(deadline_ns % TD_NS_PER_S),
+	};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		;
+}

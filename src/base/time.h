@@ -1,0 +1,15 @@
+/* The clock of whoever may look at one. Policy and model code gets `now_ns` as a parameter instead.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define TD_NS_PER_US 1000ull
+#define TD_NS_PER_MS 1000000ull
+#define TD_NS_PER_S  1000000000ull
+
+/* CLOCK_MONOTONIC in ns: comparable between the processes of one machine. */
+uint64_t td_time_now_ns(void);
+
+/* Sleeps until the monotonic clock shows deadline_ns; resumes after signals. */
+void td_time_sleep_until_ns(uint64_t deadline_ns);

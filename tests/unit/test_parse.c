@@ -1,0 +1,98 @@
+/* Values typed by humans: what is accepted, what is refused, and that the refusal quotes the text.
+ */
+#include "test.h"
+
+#include <errno.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+
+static uint64_t size_of(const char *text)
+{
+	struct td_err err = {0};
+	uint64_t bytes = 0;
+
+	if (td_parse_size(text, 1000, &bytes, &err))
+		test_fail(__FILE__, __LINE__, "%s", err.msg);
+	return bytes;
+}
+
+TEST(sizes_accept_every_usual_suffix)
+{
+	CHECK_EQ(size_of("17"), 17);
+	CHECK_EQ(size_of("8g"), 8ll << 30);
+	CHECK_EQ(size_of("8Gi"), 8ll << 30);
+	CHECK_EQ(size_of("8GiB"), 8ll << 30);
+	CHECK_EQ(size_of("1.5m"), 3ll << 19);
+	CHECK_EQ(size_of("50%"), 500);
+	CHECK_EQ(size_of("12.5%"), 125);
+}
+
+TEST(bad_sizes_are_refused_and_quoted)
+{
+	static const char *const bad[] = {"", "-1", "9e99Gi", "50%%", "101%", "8x", "8 g", "1.",
+		".5g", "nan", "0x10", "99999999999t", "18446744073709551616"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct td_err err = {0};
+		uint64_t bytes = 42;
+		char quoted[80];
+
+		snprintf(quoted, sizeof(quoted), "\"%s\"", bad[i]);
+		CHECK(td_parse_size(bad[i], 1000, &bytes, &err) < 0);
+		CHECK(strstr(err.msg, quoted));
+		CHECK_EQ(bytes, 42);
+	}
+}
+
+TEST(percentages_need_a_whole)
+{
+	uint64_t bytes;
+
+	CHECK_EQ(td_parse_size("50%", 0, &bytes, NULL), -EINVAL);
+}
+
+TEST(durations_default_to_seconds)
+{
+	uint64_t ns;
+
+	CHECK_EQ(td_parse_duration("30", &ns, NULL), 0);
+	CHECK_EQ(ns, 30000000000ll);
+	CHECK_EQ(td_parse_duration("1.5ms", &ns, NULL), 0);
+	CHECK_EQ(ns, 1500000);
+	CHECK_EQ(td_parse_duration("2m", &ns, NULL), 0);
+	CHECK_EQ(ns, 120000000000ll);
+	CHECK_EQ(td_parse_duration("5 s", &ns, NULL), -EINVAL);
+}
+
+TEST(ratios_are_ppm)
+{
+	uint32_t ppm;
+
+	CHECK_EQ(td_parse_ratio("10%", &ppm, NULL), 0);
+	CHECK_EQ(ppm, 100000);
+	CHECK_EQ(td_parse_ratio("0.25", &ppm, NULL), 0);
+	CHECK_EQ(ppm, 250000);
+	CHECK_EQ(td_parse_ratio("1.01", &ppm, NULL), -ERANGE);
+	CHECK_EQ(td_parse_ratio("ten", &ppm, NULL), -EINVAL);
+}
+
+TEST(numbers_keep_their_range)
+{
+	uint64_t v;
+
+	CHECK_EQ(td_parse_u64("7", 1, 7, &v, NULL), 0);
+	CHECK_EQ(v, 7);
+	CHECK_EQ(td_parse_u64("8", 1, 7, &v, NULL), -ERANGE);
+	CHECK_EQ(td_parse_u64("1.0", 1, 7, &v, NULL), -EINVAL);
+}
+
+TEST(people_read_three_digits)
+{
+	char buf[32];
+
+	CHECK_STR(td_format_size(buf, sizeof(buf), 17), "17 B");
+	CHECK_STR(td_format_size(buf, sizeof(buf), 12ull << 30), "12.0 GiB");
+	CHECK_STR(td_format_size(buf, sizeof(buf), 640ull << 20), "640 MiB");
+	CHECK_STR(td_format_duration(buf, sizeof(buf), 1250000000), "1.25 s");
+}
