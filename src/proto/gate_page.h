@@ -1,0 +1,41 @@
+/*
+ * The two pages that a client process shares with the daemon, so that granting and metering need no
+ * message.
+ *
+ * gate page   memfd made and written by tandemd, sealed against writing by others, mapped read-only
+ * by the client. meter page  memfd written by the client; tandemd distrusts every value in it.
+ *
+ * One gate per process: a process on several GPUs is opened on all of them or on none. A zeroed
+ * page means "open, nothing asked", so the client's own private page before registration, and after
+ * the daemon is gone, is a page of zeros.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define TD_PAGE_BYTES 4096
+
+/*
+ * The gate word; launching threads load it once per call, and go on at once only if it is 0. Also
+ * the futex on which threads wait for an opening. The upper bits count every change, so that a
+ * waiter never misses one.
+ */
+#define TD_WORD_CLOSED 1u /* wait */
+#define TD_WORD_ARMED  2u /* go on, but send BUSY first */
+#define TD_WORD_WINDOW 4u /* go on, but keep at most window_ns of work in flight */
+#define TD_WORD_FLAGS  7u
+#define TD_WORD_STEP                                                                               \
+	8u /* added at every change that leaves a flag set; an open gate is exactly 0 */
+
+struct td_gate_page {
+	_Atomic uint32_t word;
+	uint32_t reserved;
+	_Atomic uint64_t window_ns;
+};
+
+struct td_meter_page {
+	_Atomic uint64_t launches;   /* submissions of all threads, refreshed by the agent */
+	_Atomic uint64_t gate_waits; /* times a thread found the gate closed */
+	_Atomic uint64_t copies_bytes;
+};
