@@ -1,0 +1,120 @@
+/*
+ * What the software driver and the softgpu server say to each other: fixed-size structs over unix
+ * SOCK_SEQPACKET, one message per packet, one connection per client process. Both sides come from
+ * one build; version is checked at HELLO.
+ *
+ * Who does what. The driver (libcuda.so.1, in the client) owns streams, order and effects: it
+ * interprets kernels and copies bytes in its own process. The server owns what processes share:
+ * capacity and time. For each operation that reaches the head of its stream the driver sends BEGIN,
+ * performs the effect, sends LENGTH with what it found (modelled length, pages touched) and waits
+ * for DONE, which the server sends at the modelled instant: time slices, other contexts, page
+ * faults and the link included. An effect that took longer than its modelled time makes the run
+ * `lagged`.
+ *
+ * A dead client's connection closes: its contexts, memory and turn are gone at that moment. A dead
+ * server closes all connections: every driver call then fails with a CUDA error (documented in
+ * driver) and nothing hangs.
+ *
+ * The server's socket is $SOFTGPU_DIR/socket.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define SG_WIRE_VERSION 1
+#define SG_NAME_MAX	64
+#define SG_GPU_MAX	16
+/* Page runs carried by one TOUCH message. */
+#define SG_TOUCH_MAX 64
+
+enum sg_msg_type {
+	/* driver -> server; those marked (r) are answered by REPLY with the same ticket */
+	SG_HELLO,	/* (r) pid, version -> value = gpu count */
+	SG_GPU_INFO,	/* (r) gpu -> struct sg_gpu_info follows in the same packet */
+	SG_CONTEXT_NEW, /* (r) gpu -> value = context id; out of memory if its own cost does not fit
+			 */
+	SG_CONTEXT_FREE,   /* (r) context: its memory and pending operations go with it */
+	SG_MEMORY_RESERVE, /* (r) gpu, context (0: owned by the process, as cuMemCreate does),
+			      bytes; all or nothing */
+	SG_MEMORY_RELEASE, /* (r) gpu, context, bytes */
+	SG_MEMORY_INFO,	   /* (r) gpu -> value = free bytes, value2 = total bytes */
+	SG_MANAGED_NEW,	   /* (r) gpu, bytes -> value = range id; takes no device memory yet */
+	SG_MANAGED_FREE,   /* (r) range */
+	SG_OP_BEGIN, /* op, context, engine; value = bytes for copies (length follows from the link)
+		      */
+	SG_OP_TOUCH, /* op; page runs of managed ranges, in the order of access; before LENGTH */
+	SG_OP_LENGTH,	   /* op, value = modelled solo length in ns */
+	SG_OP_PREFETCH,	   /* op, context, range, value = first byte, value2 = bytes, engine =
+			      direction */
+	SG_STATUS,	   /* (r) -> the reply's text: one packet of JSON, at most SG_STATUS_MAX */
+	SG_PROCESSES,	   /* (r) gpu -> struct sg_process rows */
+	SG_STOP,	   /* (r) the server exits after answering */
+	SG_RESET_COUNTERS, /* (r) starts a new measured run: busy time, bytes, faults, lag from zero
+			    */
+	/* server -> driver */
+	SG_REPLY, /* ticket, error (0, or SG_ERR_*), value, value2 */
+	SG_DONE,  /* op, error, value = start ns, value2 = end ns (CLOCK_MONOTONIC, modelled
+		     instants) */
+};
+
+enum sg_err {
+	SG_OK,
+	SG_ERR_MEMORY, /* does not fit */
+	SG_ERR_HANDLE, /* no such context, range or operation of this client */
+	SG_ERR_VALUE,  /* malformed */
+	SG_ERR_VERSION,
+};
+
+enum sg_engine {
+	SG_ENGINE_COMPUTE,
+	SG_ENGINE_H2D,
+	SG_ENGINE_D2H,
+	SG_ENGINE_D2D, /* runs on the compute engine at DRAM rate */
+	SG_ENGINE_N,
+};
+
+struct sg_msg {
+	uint32_t type;	 /* enum sg_msg_type */
+	uint32_t ticket; /* chosen by the driver; echoed by the reply */
+	uint32_t gpu;
+	uint32_t context;
+	uint32_t engine;
+	uint32_t error;
+	uint32_t range;
+	uint32_t flags; /* SG_FLAG_* */
+	uint64_t op;	/* chosen by the driver; unique within its connection */
+	uint64_t bytes;
+	uint64_t value, value2;
+};
+
+#define SG_FLAG_PAGEABLE 1u /* a copy from or to pageable host memory: the slower rate */
+
+/* Pages [first, first + count) of a range; follows struct sg_msg in an SG_OP_TOUCH packet, value =
+ * number of runs. */
+struct sg_touch {
+	uint32_t range;
+	uint32_t write; /* 1: dirties the pages */
+	uint64_t first, count;
+};
+
+struct sg_gpu_info {
+	char name[SG_NAME_MAX]; /* "softgpu a100" */
+	uint8_t uuid[16];
+	uint64_t memory_bytes, managed_page_bytes;
+	uint32_t sm_count, clock_mhz, compute_major, compute_minor;
+	uint32_t threads_per_sm, blocks_per_sm, shared_per_sm_bytes, shared_per_block_bytes,
+		registers_per_sm;
+	uint32_t instr_ps;    /* one instruction of one thread, picoseconds */
+	uint64_t instr_per_s; /* of the whole GPU */
+	uint64_t dram_bytes_per_s, link_bytes_per_s, launch_ns;
+	uint64_t context_bytes;
+	uint32_t pci_bus, pci_device;
+	uint32_t model; /* index into src/model's table of models, for both sides */
+};
+
+struct sg_process {
+	uint32_t pid, gpu;
+	uint64_t memory_bytes; /* contexts, reservations and resident managed pages */
+};
+
+#define SG_STATUS_MAX (64 * 1024)
