@@ -1,0 +1,88 @@
+/*
+ * Memory backends behind one vtable: what cuMemAlloc gives a program, and how its memory leaves and
+ * regains the device.
+ *
+ *   plain    the driver's own allocations: counted and limited, never moved
+ *   swap     VMM: an allocation is a range of chunks at a fixed address; a chunk is on the device,
+ * on the host (mapped, where the driver has it) or unmapped with its bytes in a pinned arena
+ *   managed  cuMemAllocManaged, prefetched in bulk at hand-over: what nvshare does; the baseline
+ *
+ * Who calls. alloc/free/range: the program's threads, any time. shrink/fill: the agent thread only,
+ * with the gate closed and the device drained (shrink), or before the gate opens (fill); the
+ * device's primary or first context is current and the thread is in relaxed capture mode. A backend
+ * guards itself against alloc/free during shrink/fill by its own lock.
+ *
+ * Invariants. resident <= limit after shrink. When the gate is open or opening, every byte of every
+ * allocation is accessible to the device: alloc maps before it returns unless the gate is closed,
+ * and fill maps everything before it reports 0. Bytes are never lost: a failed move leaves the
+ * chunk where it was. Freed ranges keep cuMemFree's meaning: reused only after earlier work has
+ * completed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/gate_page.h"
+
+enum td_backend_kind {
+	TD_BACKEND_PLAIN,
+	TD_BACKEND_SWAP,
+	TD_BACKEND_MANAGED,
+	TD_BACKEND_N,
+};
+
+struct td_memory_stats {
+	uint64_t demanded_bytes;      /* allocated by the program, at the driver's granularity */
+	uint64_t resident_bytes;      /* of it, on the device */
+	uint64_t host_bytes;	      /* of it, on the host (mapped or arena) */
+	uint64_t peak_bytes;	      /* highest demanded */
+	uint64_t in_bytes, out_bytes; /* moved so far, by direction */
+	uint64_t move_ns;	      /* time spent moving */
+};
+
+/*
+ * slot: the process's own number of the GPU (order of first use), < TD_SLOT_MAX.
+ * Return values are CUresult of the driver (0 = CUDA_SUCCESS) where the program sees them.
+ */
+#define TD_SLOT_MAX 16
+
+struct td_backend {
+	const char *name;
+
+	/* cuMemAlloc/cuMemFree/cuMemGetAddressRange as the program sees them. free and range return
+	 * TD_BACKEND_NOT_MINE for an address that is not ours: the caller then asks the driver. */
+	int (*alloc)(unsigned slot, size_t bytes, uint64_t *ret_address);
+	int (*free)(uint64_t address);
+	int (*range)(uint64_t address, uint64_t *ret_base, size_t *ret_bytes);
+
+	/* Takes memory off the device until resident <= limit; may do it in steps, calling
+	 * progress() after each, so that the daemon can hand freed bytes on while the rest still
+	 * moves. 0, or -errno with everything still right. */
+	int (*shrink)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
+
+	/* Brings memory back until everything is accessible or the limit or the device is full.
+	 * 0: everything is accessible; 1: more room is needed; -errno. */
+	int (*fill)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
+
+	void (*stats)(unsigned slot, struct td_memory_stats *ret);
+
+	/* The child of a fork owns nothing on the device. */
+	void (*forked)(void);
+};
+
+#define TD_BACKEND_NOT_MINE (-1)
+
+extern const struct td_backend td_backend_plain, td_backend_swap, td_backend_managed;
+
+/*
+ * What a backend may ask of the agent's side (client.c): may `bytes` more become resident on this
+ * slot now? Blocks the calling thread while the daemon makes room. 0: yes, the limit already covers
+ * it; 1: no, out of memory for this program; 2: the gate is closed, leave the bytes off the device
+ * (fill will bring them). Without a daemon: always 0.
+ */
+int td_client_need(unsigned slot, uint64_t bytes);
+
+/* The totals have changed (alloc, free): tells the daemon soon, never blocks. */
+void td_client_memory_changed(unsigned slot);
