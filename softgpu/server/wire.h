@@ -22,33 +22,33 @@
 #include <stdint.h>
 
 #define SG_WIRE_VERSION 1
-#define SG_NAME_MAX	64
-#define SG_GPU_MAX	16
+#define SG_NAME_MAX     64
+#define SG_GPU_MAX      16
 /* Page runs carried by one TOUCH message. */
 #define SG_TOUCH_MAX 64
 
 enum sg_msg_type {
 	/* driver -> server; those marked (r) are answered by REPLY with the same ticket */
-	SG_HELLO,	/* (r) pid, version -> value = gpu count */
-	SG_GPU_INFO,	/* (r) gpu -> struct sg_gpu_info follows in the same packet */
+	SG_HELLO,       /* (r) pid, version -> value = gpu count */
+	SG_GPU_INFO,    /* (r) gpu -> struct sg_gpu_info follows in the same packet */
 	SG_CONTEXT_NEW, /* (r) gpu -> value = context id; out of memory if its own cost does not fit
 			 */
 	SG_CONTEXT_FREE,   /* (r) context: its memory and pending operations go with it */
 	SG_MEMORY_RESERVE, /* (r) gpu, context (0: owned by the process, as cuMemCreate does),
 			      bytes; all or nothing */
 	SG_MEMORY_RELEASE, /* (r) gpu, context, bytes */
-	SG_MEMORY_INFO,	   /* (r) gpu -> value = free bytes, value2 = total bytes */
-	SG_MANAGED_NEW,	   /* (r) gpu, bytes -> value = range id; takes no device memory yet */
+	SG_MEMORY_INFO,    /* (r) gpu -> value = free bytes, value2 = total bytes */
+	SG_MANAGED_NEW,    /* (r) gpu, bytes -> value = range id; takes no device memory yet */
 	SG_MANAGED_FREE,   /* (r) range */
 	SG_OP_BEGIN, /* op, context, engine; value = bytes for copies (length follows from the link)
 		      */
 	SG_OP_TOUCH, /* op; page runs of managed ranges, in the order of access; before LENGTH */
-	SG_OP_LENGTH,	   /* op, value = modelled solo length in ns */
-	SG_OP_PREFETCH,	   /* op, context, range, value = first byte, value2 = bytes, engine =
+	SG_OP_LENGTH,      /* op, value = modelled solo length in ns */
+	SG_OP_PREFETCH,    /* op, context, range, value = first byte, value2 = bytes, engine =
 			      direction */
-	SG_STATUS,	   /* (r) -> the reply's text: one packet of JSON, at most SG_STATUS_MAX */
-	SG_PROCESSES,	   /* (r) gpu -> struct sg_process rows */
-	SG_STOP,	   /* (r) the server exits after answering */
+	SG_STATUS,         /* (r) -> the reply's text: one packet of JSON, at most SG_STATUS_MAX */
+	SG_PROCESSES,      /* (r) gpu -> struct sg_process rows */
+	SG_STOP,           /* (r) the server exits after answering */
 	SG_RESET_COUNTERS, /* (r) starts a new measured run: busy time, bytes, faults, lag from zero
 			    */
 	/* server -> driver */
@@ -74,7 +74,7 @@ enum sg_engine {
 };
 
 struct sg_msg {
-	uint32_t type;	 /* enum sg_msg_type */
+	uint32_t type;   /* enum sg_msg_type */
 	uint32_t ticket; /* chosen by the driver; echoed by the reply */
 	uint32_t gpu;
 	uint32_t context;
@@ -82,7 +82,7 @@ struct sg_msg {
 	uint32_t error;
 	uint32_t range;
 	uint32_t flags; /* SG_FLAG_* */
-	uint64_t op;	/* chosen by the driver; unique within its connection */
+	uint64_t op;    /* chosen by the driver; unique within its connection */
 	uint64_t bytes;
 	uint64_t value, value2;
 };

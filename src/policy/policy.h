@@ -23,7 +23,7 @@
 #define TD_GPU_MAX    16   /* per node */
 #define TD_CLIENT_MAX 1024 /* per node; one client = one process on one GPU */
 
-#define TD_PPM	 1000000u
+#define TD_PPM   1000000u
 #define TD_NEVER UINT64_MAX
 
 enum td_class {
@@ -64,22 +64,26 @@ struct td_gpu_view {
 };
 
 struct td_client_view {
-	uint32_t id;	/* never reused within the life of a daemon; order of arrival */
-	uint32_t gpu;	/* index into td_view.gpus */
+	uint32_t id;    /* never reused within the life of a daemon; order of arrival */
+	uint32_t gpu;   /* index into td_view.gpus */
 	uint32_t group; /* clients with the same group are opened and closed together */
 	enum td_class class;
 	uint32_t weight; /* 1 and more; share among equals */
 	enum td_phase phase;
-	bool wants;		 /* has work to submit or in flight */
-	bool paused;		 /* by its owner: never opened */
-	bool movable;		 /* its memory can leave the device (backend swap or managed) */
+	bool wants;        /* has work to submit or in flight */
+	bool paused;       /* by its owner: never opened */
+	bool movable;      /* its memory can leave the device (backends swap and managed) */
+	bool pages_itself; /* it runs, slowly, with less on the device than it demands (backend
+			      managed) */
 	uint32_t drain_overruns; /* drains given up past their deadline */
 	uint64_t wants_since_ns; /* when `wants` became true */
+	uint64_t idle_since_ns;  /* while !wants: end of its last work, as it reported */
 	uint64_t phase_since_ns; /* when `phase` was entered */
-	uint64_t demanded_bytes; /* what the program has allocated on this GPU */
+	uint64_t
+		demanded_bytes; /* allocated on this GPU, and what an allocation in progress (NEED) asks for */
 	uint64_t resident_bytes; /* of it, on the device */
-	uint64_t limit_bytes;	 /* the memory limit in force */
-	uint64_t held_ns;	 /* total time with the gate open, up to now */
+	uint64_t limit_bytes;    /* the memory limit in force */
+	uint64_t held_ns;        /* total time with the gate open, up to now */
 };
 
 struct td_view {
@@ -104,11 +108,11 @@ struct td_plan {
 
 /* Options that policies read; the daemon's option table sets them live. */
 struct td_policy_options {
-	bool enabled;		 /* off: every gate is open (nvshare's anti-thrash off) */
-	uint64_t quantum_ns;	 /* nvshare: fixed quantum. tandem: upper bound */
+	bool enabled;            /* off: every gate is open (nvshare's anti-thrash off) */
+	uint64_t quantum_ns;     /* nvshare: fixed quantum. tandem: upper bound */
 	uint64_t quantum_min_ns; /* tandem: lower bound */
 	uint32_t swap_share_ppm; /* tandem: hand-overs may cost at most this share of the time */
-	uint64_t window_ns;	 /* in-flight bound while others wait */
+	uint64_t window_ns;      /* in-flight bound while others wait */
 };
 
 struct td_policy {
