@@ -1,0 +1,37 @@
+/*
+ * What NVML shows of a GPU's load: utilisation, power, temperature, clock.
+ *
+ * Utilisation is the share of the last whole sample window in which a kernel ran. Power grows
+ * linearly with it from idle to max; temperature follows power with one time constant; the clock
+ * is the highest while there is load, comes down linearly to the base clock when the GPU gets
+ * too hot, and is the idle clock without load. Shown, not fed back: the model runs at clock_mhz.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct td_gpu_spec;
+
+struct td_load {
+	const struct td_gpu_spec *spec;
+	uint64_t window_ns, window_start_ns;
+	uint64_t last_ns, last_busy_ns;
+	double window_busy_ns; /* within the window that is not over yet */
+	double temperature;    /* degrees Celsius */
+	uint32_t utilisation_ppm;
+};
+
+/* Idle and at ambient temperature at now_ns. busy_ns: the engine's counter at that instant. */
+void td_load_init(struct td_load *load, const struct td_gpu_spec *spec, uint64_t window_ns,
+	uint64_t busy_ns, uint64_t now_ns);
+
+/*
+ * Takes in the compute engine's busy_ns counter. Between two updates work is taken to be spread
+ * evenly, so update at least once per window.
+ */
+void td_load_update(struct td_load *load, uint64_t busy_ns, uint64_t now_ns);
+
+uint32_t td_load_utilisation_percent(const struct td_load *load);
+uint32_t td_load_power_mw(const struct td_load *load);
+uint32_t td_load_temperature_celsius(const struct td_load *load);
+uint32_t td_load_clock_mhz(const struct td_load *load);

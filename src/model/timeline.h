@@ -1,0 +1,142 @@
+/*
+ * One GPU's engines in time: who is served when, and when what is done.
+ *
+ * Compute serves contexts in turns of slice_ns while several have work, without slices while one
+ * has; handing it to another context costs switch_ns. Each copy direction is an engine of its own
+ * and does the same without a switch cost. Within a context, the operations of one engine are
+ * served one at a time in the order in which they began: begin an operation when all that it
+ * waits for (its stream's predecessor, events) is done.
+ *
+ * The timeline stands at one instant, td_timeline_now(). All calls but td_timeline_advance() take
+ * effect at that instant, so advance first, then report what happened:
+ *
+ *	while (td_timeline_advance(&tl, now_ns, &done))
+ *		...done.op ended at done.end_ns, where the timeline now stands: begin its
+ *		successors before advancing further and they start without a gap...
+ *	td_timeline_begin(&tl, &ctx, &op, TD_ENGINE_COMPUTE);
+ *
+ * However late the caller is, ends are exact. Operations and contexts are structs of the caller,
+ * which stay where they are until done, cancelled or removed; zero-initialise them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+#define TD_NEVER_NS UINT64_MAX
+
+struct td_gpu_spec;
+struct td_op;
+
+enum td_engine { TD_ENGINE_COMPUTE, TD_ENGINE_HTOD, TD_ENGINE_DTOH, TD_ENGINE_N };
+
+/*
+ * Called when an operation's progress reaches the point that the last call named (0 at first) and
+ * all stalls so far are served. Returns the ns by which the operation is held up there, and in
+ * *ret_next_ns the progress at which to be called next (TD_NEVER_NS: no more). Naming a point
+ * that is already reached means: call again once this stall is served; such a call must stall or
+ * come to an end, else time stands still.
+ */
+typedef uint64_t (*td_op_stall_fn)(void *arg, uint64_t progress_ns, uint64_t *ret_next_ns);
+
+struct td_op {
+	struct td_list link;		     /* in its context's queue, or in td_timeline.late */
+	struct td_timeline_context *context; /* NULL: not in a timeline */
+	enum td_engine engine;
+	bool started;
+	uint64_t begin_ns, start_ns; /* start: first instant of service; valid when started */
+	uint64_t length_ns;	     /* service needed without stalls; TD_NEVER_NS: not known yet */
+	uint64_t progress_ns;	     /* served so far without stalls; <= length_ns once known */
+	uint64_t stall_ns;	     /* stall still to be served before progress goes on */
+	uint64_t stalled_ns;	     /* stall demanded so far */
+	uint64_t credit_ns;	     /* served beyond length_ns before that was known */
+	uint64_t stall_at_ns;	     /* progress at which stall() is due */
+	td_op_stall_fn stall;
+	void *stall_arg;
+};
+
+struct td_timeline_context {
+	struct {
+		struct td_list
+			ready;	    /* in td_timeline_engine.ready while it has its turn to come */
+		struct td_list ops; /* first one is served */
+		uint64_t busy_ns;
+	} on[TD_ENGINE_N];
+};
+
+struct td_timeline_engine {
+	struct td_list ready; /* contexts in the order of their turns, the first is served */
+	struct td_timeline_context *owner; /* who had it last; NULL: nobody yet, or gone */
+	uint64_t slice_ns, switch_cost_ns; /* slice 0: turns change between operations */
+	uint64_t slice_left_ns, switch_left_ns;
+	uint64_t busy_ns, switching_ns, switches;
+};
+
+struct td_timeline {
+	uint64_t now_ns;
+	struct td_timeline_engine engines[TD_ENGINE_N];
+	struct td_list late; /* operations found to be over when their length came */
+	bool settled;	     /* nothing was changed since advance() last returned 0 */
+};
+
+struct td_done {
+	struct td_op *op;
+	uint64_t start_ns, end_ns;
+	uint64_t served_ns; /* length and stalls: what the operation cost its context */
+	uint64_t lag_ns;    /* how much longer than that it was served, its length coming late */
+};
+
+void td_timeline_init(struct td_timeline *tl, const struct td_gpu_spec *spec, uint64_t now_ns);
+void td_timeline_context_add(struct td_timeline *tl, struct td_timeline_context *ctx);
+
+/* Forgets ctx and all its operations; its turn goes to the next. They are not reported as done. */
+void td_timeline_context_remove(struct td_timeline *tl, struct td_timeline_context *ctx);
+
+static inline uint64_t td_timeline_now(const struct td_timeline *tl)
+{
+	return tl->now_ns;
+}
+
+/* Puts op, of unknown length, at the end of ctx's queue on engine. */
+void td_timeline_begin(struct td_timeline *tl, struct td_timeline_context *ctx, struct td_op *op,
+	enum td_engine engine);
+
+/*
+ * Says how long op takes when served alone. May be called once, any time after begin. What was
+ * served already counts; if that is as much or more, op is done at this instant, in turn or not,
+ * and the excess is its lag.
+ */
+void td_timeline_set_length(struct td_timeline *tl, struct td_op *op, uint64_t length_ns);
+
+/*
+ * The same for an operation that is held up on its way (kernel_paging.h). Stalls that fall due
+ * within what was served already are caught up with in op's next turns; excess pays for them.
+ */
+void td_timeline_set_length_stalling(struct td_timeline *tl, struct td_op *op, uint64_t length_ns,
+	td_op_stall_fn stall, void *arg);
+
+/* Takes op out, begun or half served; it is not reported. Harmless when it is not in. */
+void td_timeline_cancel(struct td_timeline *tl, struct td_op *op);
+
+/*
+ * Moves on to now_ns (earlier than the timeline's instant: no move) but stops at the first
+ * operation that is done. Returns 1 with *ret_done (the op is then the caller's again), or 0 when
+ * it stands at now_ns. Operations done at the same instant come by engine, in the enum's order.
+ */
+int td_timeline_advance(struct td_timeline *tl, uint64_t now_ns, struct td_done *ret_done);
+
+/*
+ * The next instant at which the timeline must be advanced: an end, a turn's end, a stall. It is
+ * td_timeline_now() when something was changed since advance() returned 0, TD_NEVER_NS when
+ * nothing will happen by itself.
+ */
+uint64_t td_timeline_next_event(const struct td_timeline *tl);
+
+/* Service that op got so far, stalls included. */
+uint64_t td_timeline_served_ns(const struct td_op *op);
+
+/* Is ctx the one being served on engine at this instant? For who-holds-the-GPU displays. */
+bool td_timeline_is_running(
+	const struct td_timeline *tl, const struct td_timeline_context *ctx, enum td_engine engine);
