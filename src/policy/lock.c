@@ -1,0 +1,435 @@
+/*
+ * The group lock. A step gathers groups from the view, keeps the queue, repairs what no longer fits, then serves the queue
+ * from its head: admit what fits, close for the head what may be closed, reserve the GPUs of whoever still waits.
+ */
+#include "policy/lock.h"
+
+#include <string.h>
+
+static uint32_t hash_slot(uint32_t id)
+{
+	return (id * 2654435761u) >> 21 & (2 * TD_CLIENT_MAX - 1);
+}
+
+_Static_assert(TD_CLIENT_MAX == 1024, "hash_slot yields 11 bits");
+
+/* Rebuilds the index over the persistent groups; group ids are small and few, so probing stays short. */
+static void index_groups(struct td_lock *lock)
+{
+	memset(lock->index, 0, sizeof(lock->index));
+	for (uint32_t i = 0; i < lock->count; i++) {
+		uint32_t slot = hash_slot(lock->groups[i].id);
+
+		while (lock->index[slot])
+			slot = (slot + 1) & (2 * TD_CLIENT_MAX - 1);
+		lock->index[slot] = (uint16_t)(i + 1);
+	}
+}
+
+static struct td_lock_group *find_group(struct td_lock *lock, uint32_t id)
+{
+	uint32_t slot = hash_slot(id);
+	struct td_lock_group *g;
+
+	for (; lock->index[slot]; slot = (slot + 1) & (2 * TD_CLIENT_MAX - 1)) {
+		g = &lock->groups[lock->index[slot] - 1];
+		if (g->id == id)
+			return g;
+	}
+	g = &lock->groups[lock->count++];
+	memset(g, 0, sizeof(*g));
+	g->id = id;
+	lock->index[slot] = (uint16_t)lock->count;
+	return g;
+}
+
+static void begin_gather(struct td_lock_group *g, uint32_t client)
+{
+	g->seen = true;
+	g->wants = g->paused = g->holding = g->draining = false;
+	g->open = g->closing = g->contended = false;
+	g->movable = g->pages_itself = true;
+	g->gpus = 0;
+	g->first_client = client;
+	g->wants_since_ns = TD_NEVER;
+	g->opened_ns = 0;
+	memset(g->demand_bytes, 0, sizeof(g->demand_bytes));
+}
+
+static void gather_client(struct td_lock_group *g, const struct td_client_view *c)
+{
+	g->wants |= c->wants;
+	g->paused |= c->paused;
+	g->movable &= c->movable;
+	g->pages_itself &= c->pages_itself;
+	g->gpus |= 1u << c->gpu;
+	g->demand_bytes[c->gpu] += c->demanded_bytes;
+	if (c->wants && c->wants_since_ns < g->wants_since_ns)
+		g->wants_since_ns = c->wants_since_ns;
+	if (c->phase == TD_PHASE_CLOSED)
+		return;
+	g->holding = true;
+	g->draining |= c->phase == TD_PHASE_DRAINING;
+	if (c->phase_since_ns > g->opened_ns)
+		g->opened_ns = c->phase_since_ns;
+}
+
+/* Groups that left are dropped by moving the last one into their place; queue order lives in the tickets. */
+static void drop_unseen(struct td_lock *lock, const struct td_view *view)
+{
+	for (uint32_t i = 0; i < lock->count;) {
+		if (lock->groups[i].seen)
+			i++;
+		else
+			lock->groups[i] = lock->groups[--lock->count];
+	}
+	index_groups(lock);
+	for (uint32_t c = 0; c < view->client_count; c++)
+		lock->group_of[c] =
+			(uint16_t)(find_group(lock, view->clients[c].group) - lock->groups);
+}
+
+static void note_idleness(struct td_lock_group *g, const struct td_view *view)
+{
+	uint64_t from = 0;
+
+	if (g->wants) {
+		if (g->idle_from_ns && g->wants_since_ns > g->idle_from_ns)
+			g->last_idle_ns = g->wants_since_ns - g->idle_from_ns;
+		g->idle_from_ns = 0;
+		return;
+	}
+	for (uint32_t c = g->first_client; c < view->client_count; c++)
+		if (view->clients[c].group == g->id && view->clients[c].idle_since_ns > from)
+			from = view->clients[c].idle_since_ns;
+	g->idle_from_ns = from;
+}
+
+static void gather(struct td_lock *lock, const struct td_view *view)
+{
+	for (uint32_t i = 0; i < lock->count; i++)
+		lock->groups[i].seen = false;
+	/* Leavers first, so that there is always a place for an arrival. */
+	index_groups(lock);
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		uint32_t slot = hash_slot(view->clients[c].group);
+
+		for (; lock->index[slot]; slot = (slot + 1) & (2 * TD_CLIENT_MAX - 1))
+			if (lock->groups[lock->index[slot] - 1].id == view->clients[c].group)
+				lock->groups[lock->index[slot] - 1].seen = true;
+	}
+	drop_unseen(lock, view);
+	for (uint32_t i = 0; i < lock->count; i++)
+		lock->groups[i].seen = false;
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		struct td_lock_group *g = &lock->groups[lock->group_of[c]];
+
+		if (!g->seen)
+			begin_gather(g, c);
+		gather_client(g, &view->clients[c]);
+	}
+	for (uint32_t i = 0; i < lock->count; i++)
+		note_idleness(&lock->groups[i], view);
+}
+
+static bool comes_before(const struct td_lock_group *a, const struct td_lock_group *b)
+{
+	if (a->wants_since_ns != b->wants_since_ns)
+		return a->wants_since_ns < b->wants_since_ns;
+	return a->first_client < b->first_client;
+}
+
+static bool waits(const struct td_lock_group *g)
+{
+	return g->wants && !g->paused && !g->holding;
+}
+
+/* New arrivals get tickets in the order in which they began to want; the rest keep theirs. */
+static void hand_out_tickets(struct td_lock *lock)
+{
+	for (;;) {
+		struct td_lock_group *first = NULL;
+
+		for (uint32_t i = 0; i < lock->count; i++) {
+			struct td_lock_group *g = &lock->groups[i];
+
+			if (!waits(g))
+				g->ticket = 0;
+			else if (!g->ticket && (!first || comes_before(g, first)))
+				first = g;
+		}
+		if (!first)
+			return;
+		first->ticket = ++lock->next_ticket;
+	}
+}
+
+static void build_queue(struct td_lock *lock)
+{
+	uint32_t n = 0;
+
+	hand_out_tickets(lock);
+	for (uint32_t i = 0; i < lock->count; i++) {
+		uint32_t at = n;
+
+		if (!lock->groups[i].ticket)
+			continue;
+		for (; at && lock->groups[lock->queue[at - 1]].ticket > lock->groups[i].ticket;
+			at--)
+			lock->queue[at] = lock->queue[at - 1];
+		lock->queue[at] = (uint16_t)i;
+		n++;
+	}
+	lock->queue_count = n;
+}
+
+/* What admission counts for a group on a GPU: nothing for one that pages itself while the lock is off. */
+static uint64_t counted_bytes(
+	const struct td_lock_group *g, const struct td_lock_rules *rules, uint32_t gpu)
+{
+	return !rules->enforce && g->pages_itself ? 0 : g->demand_bytes[gpu];
+}
+
+static void account(struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_lock_group *g, bool add)
+{
+	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++) {
+		if (!(g->gpus >> gpu & 1))
+			continue;
+		lock->used_bytes[gpu] +=
+			add ? counted_bytes(g, rules, gpu) : -counted_bytes(g, rules, gpu);
+		lock->holders[gpu] += add ? 1u : -1u;
+	}
+}
+
+static void count_holders(
+	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
+{
+	memset(lock->used_bytes, 0, sizeof(lock->used_bytes));
+	memset(lock->holders, 0, sizeof(lock->holders));
+	lock->reserved_gpus = 0;
+	for (uint32_t i = 0; i < lock->count; i++) {
+		struct td_lock_group *g = &lock->groups[i];
+
+		if (!g->holding)
+			continue;
+		account(lock, rules, g, true);
+		g->closing = g->draining || g->paused;
+		g->open = !g->closing;
+	}
+	/* What cannot leave the device is there whether its owner holds or not. */
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+
+		if (!client->movable && !lock->groups[lock->group_of[c]].holding)
+			lock->used_bytes[client->gpu] += client->resident_bytes;
+	}
+}
+
+/* Bytes of g on the GPU that count_holders has counted already although g does not hold. */
+static uint64_t already_counted(const struct td_lock *lock, const struct td_lock_group *g,
+	const struct td_view *view, uint32_t gpu)
+{
+	uint64_t bytes = 0;
+
+	if (g->movable || g->holding)
+		return 0;
+	for (uint32_t c = g->first_client; c < view->client_count; c++)
+		if (&lock->groups[lock->group_of[c]] == g && view->clients[c].gpu == gpu &&
+			!view->clients[c].movable)
+			bytes += view->clients[c].resident_bytes;
+	return bytes;
+}
+
+/* Would g fit beside the present holders, with `gone` counted as closed (bit per GPU, bytes per GPU)? */
+static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_view *view, const struct td_lock_group *g, const uint64_t *gone_bytes,
+	const uint32_t *gone_holders)
+{
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		uint64_t used, holders;
+
+		if (!(g->gpus >> gpu & 1))
+			continue;
+		holders = lock->holders[gpu] - gone_holders[gpu];
+		if (holders && rules->exclusive && rules->enforce)
+			return false;
+		used = lock->used_bytes[gpu] - gone_bytes[gpu] -
+		       already_counted(lock, g, view, gpu);
+		/* With a GPU to itself a group is always let in: it cannot be helped by waiting. */
+		if (used && used + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
+			return false;
+	}
+	return true;
+}
+
+static const uint64_t no_bytes[TD_GPU_MAX];
+static const uint32_t no_holders[TD_GPU_MAX];
+
+/* When may a contended holder be closed? */
+static uint64_t closable_at_ns(const struct td_lock_group *g, const struct td_lock_rules *rules,
+	const struct td_policy_options *options, const struct td_view *view)
+{
+	uint64_t at = g->opened_ns + rules->quantum_ns(g, view, options);
+	uint64_t idle_at;
+
+	if (g->wants)
+		return at;
+	idle_at = g->idle_from_ns + rules->patience_ns(g, view, options);
+	return idle_at < at ? idle_at : at;
+}
+
+static void close_group(struct td_lock_group *g)
+{
+	g->open = false;
+	g->closing = true;
+}
+
+/* Demand has grown under the holders (or two came back after a restart): the newest give way until the rest fits. */
+static void repair(
+	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
+{
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		uint64_t used = lock->used_bytes[gpu];
+		uint32_t holders = lock->holders[gpu];
+
+		for (uint32_t i = 0; i < lock->count; i++) {
+			const struct td_lock_group *g = &lock->groups[i];
+
+			if (g->holding && g->closing && g->gpus >> gpu & 1) {
+				used -= counted_bytes(g, rules, gpu);
+				holders--;
+			}
+		}
+		while (holders > 1 && ((rules->exclusive && rules->enforce) ||
+					      used > view->gpus[gpu].capacity_bytes)) {
+			struct td_lock_group *newest = NULL;
+
+			for (uint32_t i = 0; i < lock->count; i++) {
+				struct td_lock_group *g = &lock->groups[i];
+
+				if (!g->open || !(g->gpus >> gpu & 1))
+					continue;
+				if (!newest || g->opened_ns > newest->opened_ns ||
+					(g->opened_ns == newest->opened_ns &&
+						g->first_client > newest->first_client))
+					newest = g;
+			}
+			close_group(newest);
+			used -= counted_bytes(newest, rules, gpu);
+			holders--;
+		}
+	}
+}
+
+static void add_gone(uint64_t *bytes, uint32_t *holders, const struct td_lock_group *g,
+	const struct td_lock_rules *rules)
+{
+	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++) {
+		if (!(g->gpus >> gpu & 1))
+			continue;
+		bytes[gpu] += g->movable ? counted_bytes(g, rules, gpu) : 0;
+		holders[gpu]++;
+	}
+}
+
+/* The open holder in the way of `head` that is to go first: idle before busy, then the one that opened first. */
+static struct td_lock_group *next_to_close(struct td_lock *lock, const struct td_lock_group *head,
+	const struct td_lock_rules *rules, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns)
+{
+	struct td_lock_group *best = NULL;
+
+	for (uint32_t i = 0; i < lock->count; i++) {
+		struct td_lock_group *g = &lock->groups[i];
+
+		if (!g->open || !g->holding || !(g->gpus & head->gpus) ||
+			closable_at_ns(g, rules, options, view) > now_ns)
+			continue;
+		if (!best || (best->wants && !g->wants) ||
+			(best->wants == g->wants && g->opened_ns < best->opened_ns))
+			best = g;
+	}
+	return best;
+}
+
+/*
+ * Closes for the head of the queue, but only if that lets it in: half of the room is no use to anyone.
+ * Returns when to look again.
+ */
+static uint64_t close_for(struct td_lock *lock, const struct td_lock_group *head,
+	const struct td_lock_rules *rules, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns)
+{
+	struct td_lock_group *chosen[TD_GPU_MAX * 4];
+	uint64_t gone_bytes[TD_GPU_MAX] = {0}, wakeup = TD_NEVER;
+	uint32_t gone_holders[TD_GPU_MAX] = {0}, n = 0;
+
+	for (uint32_t i = 0; i < lock->count; i++) {
+		struct td_lock_group *g = &lock->groups[i];
+		uint64_t at;
+
+		if (!(g->gpus & head->gpus) || !g->holding)
+			continue;
+		g->contended = true;
+		if (g->closing) {
+			add_gone(gone_bytes, gone_holders, g, rules);
+			continue;
+		}
+		at = closable_at_ns(g, rules, options, view);
+		if (at > now_ns && at < wakeup)
+			wakeup = at;
+	}
+	while (!fits(lock, rules, view, head, gone_bytes, gone_holders) &&
+		n < sizeof(chosen) / sizeof(chosen[0])) {
+		struct td_lock_group *g = next_to_close(lock, head, rules, options, view, now_ns);
+
+		if (!g)
+			break;
+		g->open =
+			false; /* so that it is not chosen again; undone below if the head still does not fit */
+		chosen[n++] = g;
+		add_gone(gone_bytes, gone_holders, g, rules);
+	}
+	if (fits(lock, rules, view, head, gone_bytes, gone_holders)) {
+		for (uint32_t i = 0; i < n; i++)
+			close_group(chosen[i]);
+		return wakeup;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		chosen[i]->open = true;
+	return wakeup;
+}
+
+uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+
+	gather(lock, view);
+	build_queue(lock);
+	count_holders(lock, rules, view);
+	repair(lock, rules, view);
+	for (uint32_t q = 0; q < lock->queue_count; q++) {
+		struct td_lock_group *g = &lock->groups[lock->queue[q]];
+
+		if (!(g->gpus & lock->reserved_gpus)) {
+			uint64_t at;
+
+			if (fits(lock, rules, view, g, no_bytes, no_holders)) {
+				g->open = true;
+				account(lock, rules, g, true);
+				continue;
+			}
+			at = close_for(lock, g, rules, options, view, now_ns);
+			wakeup = at < wakeup ? at : wakeup;
+		}
+		lock->reserved_gpus |= g->gpus;
+	}
+	return wakeup;
+}
+
+const struct td_lock_group *td_lock_group_of(const struct td_lock *lock, uint32_t c)
+{
+	return &lock->groups[lock->group_of[c]];
+}

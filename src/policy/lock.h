@@ -1,0 +1,77 @@
+/*
+ * The GPU lock of groups: who may hold which GPUs together, first come first served.
+ *
+ * Purpose. nvshare (section 3) gives one application the GPU for a time quantum. Here the lock is per node and per group: a
+ * group (processes of one job, a process on several GPUs) is admitted to all its GPUs or to none, so that collectives never
+ * meet a half-closed job. Two modes: exclusive (one holder per GPU: nvshare) and by memory (holders run side by side as long
+ * as what they demand fits; the lock is felt only when it does not: tandem).
+ *
+ * Invariants
+ *  - strictly first come first served per GPU: nobody overtakes a waiting group that needs a GPU in common;
+ *  - no hand-over while nobody waits;
+ *  - exclusive: at most one group per GPU is not CLOSED and not being closed; by memory: the demand of the admitted never
+ *    exceeds the capacity, but for a single group that exceeds it alone (the executor refuses its allocations);
+ *  - a holder is closed only for the group at the head of the queue, and only once its quantum has passed or it has been idle
+ *    for its patience; only when closing makes the head fit;
+ *  - a group in the queue waits at most (groups before it) x (quantum + drain + hand-over).
+ *
+ * Pure: no clock, I/O, allocation or globals. The caller owns the zeroed struct td_lock.
+ */
+#pragma once
+
+#include "policy/policy.h"
+
+struct td_lock_group {
+	uint32_t id;
+
+	/* persistent */
+	uint64_t ticket;       /* place in the queue; 0: not waiting */
+	uint64_t idle_from_ns; /* start of its present idle period; 0: busy */
+	uint64_t last_idle_ns; /* length of its last finished idle period; 0: none seen */
+
+	/* gathered from the view at each step */
+	bool seen, wants, paused, movable, pages_itself;
+	bool holding;  /* some client is not CLOSED */
+	bool draining; /* some client is DRAINING */
+	uint32_t gpus; /* bit per GPU */
+	uint32_t first_client;
+	uint64_t wants_since_ns;
+	uint64_t opened_ns; /* when its last client opened; while filling: when that began */
+	uint64_t demand_bytes[TD_GPU_MAX];
+
+	/* decided */
+	bool open;      /* the plan opens it or keeps it open */
+	bool closing;   /* the plan closes it, or it is draining */
+	bool contended; /* somebody waits for one of its GPUs */
+};
+
+struct td_lock {
+	uint64_t next_ticket;
+	uint32_t count;
+	struct td_lock_group groups[TD_CLIENT_MAX];
+	/* scratch of one step */
+	uint16_t group_of[TD_CLIENT_MAX];  /* client index -> group index */
+	uint16_t index[2 * TD_CLIENT_MAX]; /* hash of group id -> group index + 1 */
+	uint16_t queue[TD_CLIENT_MAX];     /* waiting groups, first come first */
+	uint32_t queue_count;
+	uint32_t reserved_gpus;          /* GPUs that an earlier waiting group needs */
+	uint64_t used_bytes[TD_GPU_MAX]; /* by those admitted, and what cannot leave the device */
+	uint32_t holders[TD_GPU_MAX];
+};
+
+struct td_lock_rules {
+	bool exclusive; /* one group per GPU, whatever it demands */
+	bool enforce;   /* off: everyone who pages itself or fits is open */
+	/* How long a contended holder may stay, ns; and how long an idle one is waited for. */
+	uint64_t (*quantum_ns)(const struct td_lock_group *group, const struct td_view *view,
+		const struct td_policy_options *options);
+	uint64_t (*patience_ns)(const struct td_lock_group *group, const struct td_view *view,
+		const struct td_policy_options *options);
+};
+
+/* Decides open/closing/contended of every group in the view; returns the time at which to decide again, or TD_NEVER. */
+uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns);
+
+/* The group of the view's client c, after a step. */
+const struct td_lock_group *td_lock_group_of(const struct td_lock *lock, uint32_t c);

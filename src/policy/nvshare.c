@@ -1,0 +1,44 @@
+/*
+ * nvshare (Alexopoulos 2023, section 3): one application per GPU at a time, for a fixed time quantum, first come first served,
+ * drained before hand-over, released early when idle; switched off, everybody runs at once.
+ */
+#include "policy/lock.h"
+#include "policy/plans.h"
+
+static uint64_t fixed_quantum_ns(const struct td_lock_group *group, const struct td_view *view,
+	const struct td_policy_options *options)
+{
+	(void)group;
+	(void)view;
+	return options->quantum_ns;
+}
+
+/* "it releases the GPU lock back to the scheduler early": the client reports idleness only after its own idle time. */
+static uint64_t no_patience_ns(const struct td_lock_group *group, const struct td_view *view,
+	const struct td_policy_options *options)
+{
+	(void)group;
+	(void)view;
+	(void)options;
+	return 0;
+}
+
+static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
+	uint64_t now_ns, struct td_plan *plan)
+{
+	const struct td_lock_rules rules = {
+		.exclusive = true,
+		.enforce = options->enabled,
+		.quantum_ns = fixed_quantum_ns,
+		.patience_ns = no_patience_ns,
+	};
+
+	td_plan_from_lock(state, &rules, options, view, now_ns, plan);
+}
+
+const struct td_policy td_policy_nvshare = {
+	.name = "nvshare",
+	.summary = "one job per GPU at a time, for a fixed quantum, first come first served",
+	.state_bytes = sizeof(struct td_lock_plan),
+	.step = step,
+};

@@ -1,0 +1,17 @@
+/* What the policies of one lock have in common: the lock's decisions as grants. */
+#pragma once
+
+#include "policy/lock.h"
+
+struct td_lock_plan {
+	struct td_lock lock;
+	uint16_t scratch[TD_CLIENT_MAX];
+};
+
+/*
+ * One step of the lock, then per client: gate, memory limit, window and others_wait. A holder that is idle while nobody waits
+ * stays open but ARMED, so that the end of its pause is seen at once.
+ */
+void td_plan_from_lock(struct td_lock_plan *state, const struct td_lock_rules *rules,
+	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns,
+	struct td_plan *plan);

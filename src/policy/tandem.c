@@ -1,0 +1,70 @@
+/*
+ * tandem, the default: jobs run side by side as long as what they demand fits the GPU; beyond that they take turns, and a turn
+ * is long enough that moving memory costs at most a set share of the time.
+ *
+ * Quantum: with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s; between quantum.min and quantum.
+ * Idle holders: handing over costs h and so does coming back, waiting costs the idle time. Without knowledge, waiting h before
+ * giving up costs at most twice the optimum (the ski-rental rule); a group whose last pause outlasted h is not waited for.
+ */
+#include "policy/lock.h"
+#include "policy/plans.h"
+
+/* Until a hand-over has been measured: the demand over a link of this rate, each way (PCIe Gen3 x16, pinned, rounded down). */
+#define GUESSED_BYTES_PER_US 10000u
+
+static uint64_t handover_ns(const struct td_lock_group *group, const struct td_view *view)
+{
+	uint64_t worst = 0;
+
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		uint64_t ns = view->gpus[gpu].handover_ns;
+
+		if (!(group->gpus >> gpu & 1))
+			continue;
+		if (!ns)
+			ns = group->demand_bytes[gpu] / GUESSED_BYTES_PER_US * 1000u;
+		worst = ns > worst ? ns : worst;
+	}
+	return worst;
+}
+
+static uint64_t quantum_ns(const struct td_lock_group *group, const struct td_view *view,
+	const struct td_policy_options *options)
+{
+	uint64_t share = options->swap_share_ppm ? options->swap_share_ppm : 1;
+	uint64_t ns = handover_ns(group, view) / share * (TD_PPM - share);
+
+	if (ns < options->quantum_min_ns)
+		ns = options->quantum_min_ns;
+	return ns > options->quantum_ns ? options->quantum_ns : ns;
+}
+
+static uint64_t patience_ns(const struct td_lock_group *group, const struct td_view *view,
+	const struct td_policy_options *options)
+{
+	uint64_t cost = handover_ns(group, view);
+
+	(void)options;
+	return group->last_idle_ns > cost ? 0 : cost;
+}
+
+static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
+	uint64_t now_ns, struct td_plan *plan)
+{
+	const struct td_lock_rules rules = {
+		.exclusive = false,
+		.enforce = options->enabled,
+		.quantum_ns = quantum_ns,
+		.patience_ns = patience_ns,
+	};
+
+	td_plan_from_lock(state, &rules, options, view, now_ns, plan);
+}
+
+const struct td_policy td_policy_tandem = {
+	.name = "tandem",
+	.summary = "side by side while memory fits; turns as long as swapping costs little; the "
+		   "default",
+	.state_bytes = sizeof(struct td_lock_plan),
+	.step = step,
+};
