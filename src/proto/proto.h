@@ -1,0 +1,56 @@
+/*
+ * The codec of messages.def: structs in, packets out, and back. No allocation, no I/O, no locale; safe on any input.
+ *
+ * A message is a tagged union. Strings are NUL-terminated char arrays of TD_STR_MAX + 1 bytes; longer ones are cut when encoded.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TD_PROTO_VERSION 1
+#define TD_STR_MAX       255
+/* No message is longer; a receiver may use a buffer of this size. */
+#define TD_PROTO_MAX 4096
+
+enum td_msg_type {
+#define MESSAGE(number, name, fields) TD_MSG_TYPE_##name = number,
+#include "proto/messages.def"
+#undef MESSAGE
+};
+
+#define TD_FIELD_u8(name)   uint8_t name;
+#define TD_FIELD_u32(name)  uint32_t name;
+#define TD_FIELD_u64(name)  uint64_t name;
+#define TD_FIELD_str(name)  char name[TD_STR_MAX + 1];
+#define TD_FIELD_uuid(name) uint8_t name[16];
+#define F(type, name)       TD_FIELD_##type(name)
+#define MESSAGE(number, name, fields)                                                              \
+	struct td_msg_##name {                                                                     \
+		fields                                                                             \
+	};
+#include "proto/messages.def"
+#undef MESSAGE
+#undef F
+
+struct td_msg {
+	uint32_t type; /* enum td_msg_type */
+	union {
+#define MESSAGE(number, name, fields) struct td_msg_##name name;
+#include "proto/messages.def"
+#undef MESSAGE
+	};
+};
+
+/* Bytes written to buf (TD_PROTO_MAX always suffices), or -EMSGSIZE, or -EINVAL for a type that does not exist. */
+int td_proto_encode(const struct td_msg *msg, void *buf, size_t len);
+
+/*
+ * 0; TD_PROTO_UNKNOWN for a well-formed packet of a type that this build does not know (ret->type is set); -EBADMSG for one
+ * that is malformed; -EPROTO for another version of the format. *ret is complete on 0: absent trailing fields are zero.
+ */
+int td_proto_decode(const void *buf, size_t len, struct td_msg *ret);
+#define TD_PROTO_UNKNOWN 1
+
+/* "hello", or "unknown". */
+const char *td_proto_name(uint32_t type);

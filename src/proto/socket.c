@@ -1,0 +1,131 @@
+/* Packets and descriptors over unix sockets; see socket.h. No allocation: the interposer uses it from any thread. */
+#include "proto/socket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/proto.h"
+
+union control {
+	char bytes[CMSG_SPACE(TD_SOCKET_FDS * sizeof(int))];
+	struct cmsghdr align;
+};
+
+char *td_socket_path(char *buf, size_t len)
+{
+	const char *path = getenv("TANDEM_SOCKET"), *dir = getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	if (path && *path)
+		n = snprintf(buf, len, "%s", path);
+	else if (dir && *dir)
+		n = snprintf(buf, len, "%s/tandem/socket", dir);
+	else
+		n = snprintf(buf, len, "/run/tandem/socket");
+	if (n < 0 || (size_t)n >= len || (size_t)n >= sizeof(((struct sockaddr_un *)0)->sun_path))
+		return NULL;
+	return buf;
+}
+
+int td_socket_connect(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, r;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+int td_socket_send(int fd, const struct td_msg *msg, const int *fds, size_t fd_count)
+{
+	char packet[TD_PROTO_MAX];
+	union control control = {0};
+	struct iovec iov = {.iov_base = packet};
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t sent;
+	int n = td_proto_encode(msg, packet, sizeof(packet));
+
+	if (n < 0)
+		return n;
+	iov.iov_len = (size_t)n;
+	if (fds && fd_count) {
+		struct cmsghdr *c;
+
+		header.msg_control = control.bytes;
+		header.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+		c = CMSG_FIRSTHDR(&header);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, fd_count * sizeof(int));
+	}
+	do
+		sent = sendmsg(fd, &header, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+/* Takes what fits into ret_fds and closes the rest: a peer cannot leave descriptors behind. */
+static void take_descriptors(struct msghdr *header, int *ret_fds)
+{
+	size_t taken = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+		size_t count =
+			c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (ret_fds && taken < TD_SOCKET_FDS)
+				ret_fds[taken++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+int td_socket_recv(int fd, struct td_msg *ret, int *ret_fds, int flags)
+{
+	char packet[TD_PROTO_MAX];
+	union control control;
+	struct iovec iov = {.iov_base = packet, .iov_len = sizeof(packet)};
+	struct msghdr header = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes)};
+	ssize_t n;
+
+	for (size_t i = 0; ret_fds && i < TD_SOCKET_FDS; i++)
+		ret_fds[i] = -1;
+	do
+		n = recvmsg(fd, &header, flags | MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	take_descriptors(&header, ret_fds);
+	if (n == 0)
+		return -ECONNRESET;
+	if (header.msg_flags & MSG_TRUNC)
+		return -EBADMSG;
+	return td_proto_decode(packet, (size_t)n, ret);
+}

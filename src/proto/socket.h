@@ -1,0 +1,28 @@
+/*
+ * Messages over unix SOCK_SEQPACKET sockets, with descriptors. Sending never raises SIGPIPE and, on a non-blocking socket,
+ * never blocks. Usable from any thread: a packet is sent whole.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct td_msg;
+
+#define TD_SOCKET_FDS 2
+
+/* The daemon's socket: $TANDEM_SOCKET, $XDG_RUNTIME_DIR/tandem/socket, or /run/tandem/socket. Returns buf, or NULL if it does
+ * not fit a unix address. */
+char *td_socket_path(char *buf, size_t len);
+
+/* A connected socket (close-on-exec), or -errno. */
+int td_socket_connect(const char *path);
+
+/* 0 or -errno; fds may be NULL. */
+int td_socket_send(int fd, const struct td_msg *msg, const int *fds, size_t fd_count);
+
+/*
+ * 0, or TD_PROTO_UNKNOWN, or -errno: -ECONNRESET when the peer is gone, -EAGAIN when there is nothing (flags MSG_DONTWAIT),
+ * -EBADMSG or -EPROTO for a malformed packet. ret_fds has TD_SOCKET_FDS entries, -1 where none came; with NULL, descriptors that
+ * come are closed.
+ */
+int td_socket_recv(int fd, struct td_msg *ret, int *ret_fds, int flags);

@@ -1,0 +1,149 @@
+/* The codec: every message makes the round trip, grows and shrinks at its end, and nothing malformed gets through. */
+#include "test.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/proto.h"
+#include "proto/socket.h"
+
+static uint8_t packet[TD_PROTO_MAX];
+static struct td_msg in, out;
+
+static unsigned counter;
+
+/* Fills a field with a value that no other field of the message has. */
+#define FILL_u8(p)   *(p) = (uint8_t)++counter
+#define FILL_u32(p)  *(p) = 0x01020300u + ++counter
+#define FILL_u64(p)  *(p) = 0x0102030405060700ull + ++counter
+#define FILL_str(p)  snprintf(*(p), sizeof(*(p)), "text %u", ++counter)
+#define FILL_uuid(p) memset(*(p), (int)++counter, 16)
+
+static void round_trip(void)
+{
+	int n = td_proto_encode(&in, packet, sizeof(packet));
+
+	CHECK(n > 0);
+	memset(&out, 0xee, sizeof(out));
+	CHECK_EQ(td_proto_decode(packet, (size_t)n, &out), 0);
+	CHECK(!memcmp(&in, &out, sizeof(in)));
+}
+
+#define F(type, name) FILL_##type(&m->name);
+#define MESSAGE(number, id, fields)                                                                \
+	TEST(id##_makes_the_round_trip)                                                            \
+	{                                                                                          \
+		struct td_msg_##id *m = &in.id;                                                    \
+		memset(&in, 0, sizeof(in));                                                        \
+		in.type = TD_MSG_TYPE_##id;                                                        \
+		fields round_trip();                                                               \
+		CHECK_STR(td_proto_name(number), #id);                                             \
+	}
+#include "proto/messages.def"
+#undef MESSAGE
+#undef F
+
+static int encode_ready(void)
+{
+	memset(&in, 0, sizeof(in));
+	in.type = TD_MSG_TYPE_ready;
+	in.ready.slot = 3;
+	in.ready.seq = 7;
+	return td_proto_encode(&in, packet, sizeof(packet));
+}
+
+TEST(fields_behind_the_known_ones_are_ignored)
+{
+	int n = encode_ready();
+
+	memset(packet + n, 0x55, 40);
+	packet[4] = (uint8_t)(packet[4] + 40);
+	CHECK_EQ(td_proto_decode(packet, (size_t)n + 40, &out), 0);
+	CHECK_EQ(out.ready.slot, 3);
+	CHECK_EQ(out.ready.seq, 7);
+}
+
+TEST(missing_trailing_fields_are_zero)
+{
+	int n = encode_ready();
+
+	packet[4] = (uint8_t)(packet[4] - 4);
+	CHECK_EQ(td_proto_decode(packet, (size_t)n - 4, &out), 0);
+	CHECK_EQ(out.ready.slot, 3);
+	CHECK_EQ(out.ready.seq, 0);
+}
+
+TEST(malformed_packets_are_refused)
+{
+	int n = encode_ready();
+
+	CHECK_EQ(td_proto_decode(packet, 7, &out), -EBADMSG);
+	CHECK_EQ(
+		td_proto_decode(packet, (size_t)n - 1, &out), -EBADMSG); /* length does not match */
+	packet[4] = (uint8_t)(packet[4] - 1);
+	CHECK_EQ(td_proto_decode(packet, (size_t)n - 1, &out), -EBADMSG); /* half a field */
+	encode_ready();
+	packet[0] = 99;
+	CHECK_EQ(td_proto_decode(packet, (size_t)n, &out), -EPROTO);
+	encode_ready();
+	packet[2] = 0xff;
+	CHECK_EQ(td_proto_decode(packet, (size_t)n, &out), TD_PROTO_UNKNOWN);
+	CHECK_EQ(out.type, 0xff);
+}
+
+TEST(strings_with_a_nul_or_beyond_the_limit_are_refused)
+{
+	int n;
+
+	memset(&in, 0, sizeof(in));
+	in.type = TD_MSG_TYPE_text;
+	strcpy(in.text.line, "hello");
+	n = td_proto_encode(&in, packet, sizeof(packet));
+	packet[8 + 2 + 1] = 0;
+	CHECK_EQ(td_proto_decode(packet, (size_t)n, &out), -EBADMSG);
+	memset(packet + 8, 0, sizeof(packet) - 8);
+	packet[4] = 0x2c; /* 2 + 298 bytes */
+	packet[5] = 0x01;
+	packet[8] = 0x2a;
+	packet[9] = 0x01;
+	memset(packet + 10, 'x', 298);
+	CHECK_EQ(td_proto_decode(packet, 8 + 300, &out), -EBADMSG);
+}
+
+TEST(a_message_that_does_not_fit_its_buffer_is_refused)
+{
+	uint8_t small[10];
+
+	encode_ready();
+	CHECK_EQ(td_proto_encode(&in, small, sizeof(small)), -EMSGSIZE);
+	in.type = 60000;
+	CHECK_EQ(td_proto_encode(&in, packet, sizeof(packet)), -EINVAL);
+}
+
+TEST(descriptors_travel_with_a_message_and_surplus_ones_are_closed)
+{
+	int pair[2], got[TD_SOCKET_FDS], pipes[2];
+	char byte = 0;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
+	CHECK(!pipe(pipes));
+	encode_ready();
+	CHECK_EQ(td_socket_send(pair[0], &in, pipes, 2), 0);
+	CHECK_EQ(td_socket_recv(pair[1], &out, got, 0), 0);
+	CHECK_EQ(out.ready.seq, 7);
+	CHECK(got[0] >= 0 && got[1] >= 0);
+	CHECK_EQ(write(got[1], "x", 1), 1);
+	CHECK_EQ(read(pipes[0], &byte, 1), 1);
+	CHECK_EQ(byte, 'x');
+	CHECK_EQ(td_socket_send(pair[0], &in, pipes, 2), 0);
+	CHECK_EQ(td_socket_recv(pair[1], &out, NULL, 0), 0);
+	close(got[1]);
+	close(pipes[1]);
+	CHECK_EQ(read(pipes[0], &byte, 1), 0); /* no writer is left: the surplus was closed */
+	close(got[0]);
+	close(pipes[0]);
+	close(pair[0]);
+	CHECK_EQ(td_socket_recv(pair[1], &out, NULL, 0), -ECONNRESET);
+	close(pair[1]);
+}
