@@ -1,0 +1,49 @@
+/*
+ * The containers that nvcc puts kernels in: a fat binary holds entries of PTX text and of machine
+ * code, each for one architecture. Offsets and flags: docs of the format do not exist; what is here
+ * was observed in nvcc 13's output.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Outcomes > 0. */
+enum sg_fatbin_outcome {
+	SG_FATBIN_COMPRESSED = 1, /* the best PTX entry is LZ4 or ZSTD */
+	SG_FATBIN_NO_BINARY,      /* only machine code, or only PTX for newer architectures */
+	SG_FATBIN_MALFORMED,      /* not a fat binary, or one that contradicts itself */
+};
+
+#define SG_FATBIN_WRAPPER_MAGIC 0x466243b1u
+#define SG_FATBIN_MAGIC         0xBA55ED50u
+
+/* What __cudaRegisterFatBinary gets. */
+struct sg_fatbin_wrapper {
+	uint32_t magic, version;
+	const void *data;
+	const void *filename_or_fatbins; /* version 2 (-rdc): NULL-terminated array of headers */
+};
+
+struct sg_fatbin_ptx {
+	const char *text; /* within the image */
+	size_t len;       /* without trailing NULs */
+	uint32_t sm;
+};
+
+/*
+ * Finds the PTX entry for the highest architecture that is at most sm (75, 90, ...) in an image of
+ * at most len bytes. For a registered image, whose length nobody knows, pass SIZE_MAX: the header's
+ * own size bounds it. 0 or an enum sg_fatbin_outcome.
+ */
+int sg_fatbin_find_ptx(const void *image, size_t len, uint32_t sm, struct sg_fatbin_ptx *ret);
+
+/*
+ * The same for image index (from 0) of a wrapper: version 1 holds one, version 2 any number.
+ * SG_FATBIN_MALFORMED where the wrapper has no such image; see sg_fatbin_wrapper_count.
+ */
+int sg_fatbin_wrapper_find_ptx(const struct sg_fatbin_wrapper *wrapper, size_t index, uint32_t sm,
+	struct sg_fatbin_ptx *ret);
+
+/* 0: not a wrapper. */
+size_t sg_fatbin_wrapper_count(const struct sg_fatbin_wrapper *wrapper);
