@@ -17,7 +17,7 @@ struct td_gpu_spec {
 	uint64_t context_bytes; /* taken from memory_bytes by each context */
 
 	uint32_t sm_count;
-	uint32_t clock_mhz;	  /* highest SM clock; the model runs at it */
+	uint32_t clock_mhz;       /* highest SM clock; the model runs at it */
 	uint32_t base_clock_mhz;  /* where thermal slow-down ends */
 	uint32_t idle_clock_mhz;  /* shown while nothing runs */
 	uint32_t instr_per_clock; /* thread instructions that one SM issues per cycle */
@@ -26,14 +26,14 @@ struct td_gpu_spec {
 	uint32_t block_shared_bytes; /* most that one block may opt in to */
 
 	uint32_t dram_bytes_per_us;
-	uint32_t pinned_bytes_per_us;	/* link, each direction, page-locked memory */
+	uint32_t pinned_bytes_per_us;   /* link, each direction, page-locked memory */
 	uint32_t pageable_bytes_per_us; /* link, each direction, through a staging buffer */
 
-	uint32_t page_bytes;		/* unit in which managed memory is resident or not */
-	uint32_t fault_group_pages;	/* pages that one fault brings in when all are missing */
-	uint32_t fault_bytes_per_us;	/* rate of migration by fault */
+	uint32_t page_bytes;            /* unit in which managed memory is resident or not */
+	uint32_t fault_group_pages;     /* pages that one fault brings in when all are missing */
+	uint32_t fault_bytes_per_us;    /* rate of migration by fault */
 	uint32_t prefetch_bytes_per_us; /* rate of bulk migration */
-	uint64_t fault_latency_ns;	/* added once per fault group */
+	uint64_t fault_latency_ns;      /* added once per fault group */
 
 	uint64_t slice_ns;  /* a context's turn while others wait */
 	uint64_t switch_ns; /* engine time lost when the turn goes to another context */

@@ -38,6 +38,6 @@ struct td_block_needs {
 /* Blocks resident on one SM at once; 0: cannot be launched at all. */
 uint32_t td_model_blocks_per_sm(const struct td_gpu_spec *spec, const struct td_block_needs *needs);
 
-/* The instructions-bound rate of a grid that does not fill the GPU is lower: blocks in waves. */
+/* Rounds in which a grid of so many blocks runs, all SMs filled; 0 if it cannot be launched. */
 uint64_t td_model_wave_count(
 	const struct td_gpu_spec *spec, const struct td_block_needs *needs, uint64_t blocks);

@@ -32,7 +32,7 @@ struct td_kernel_paging {
 	size_t touch_count;
 	uint64_t length_ns, quantum_ns;
 	uint64_t page_count; /* of all touches */
-	size_t at;	     /* touch that comes next, and how much of it and of all is done */
+	size_t at;           /* touch that comes next, and how much of it and of all is done */
 	uint64_t at_page, pages_done;
 	struct td_moves moves; /* of this kernel */
 };

@@ -24,8 +24,8 @@ enum { TD_MEMORY_OK, TD_MEMORY_FULL };
 
 /* Functions add to it; zero it before the first. */
 struct td_moves {
-	uint64_t faults;	 /* pages that were missing when a kernel touched them */
-	uint64_t groups;	 /* faults as the GPU takes them: neighbours together */
+	uint64_t faults;         /* pages that were missing when a kernel touched them */
+	uint64_t groups;         /* faults as the GPU takes them: neighbours together */
 	uint64_t fault_in_bytes; /* host to device because of faults */
 	uint64_t prefetch_in_bytes;
 	uint64_t out_bytes; /* device to host: dirty pages evicted, prefetched or touched there */
@@ -33,10 +33,12 @@ struct td_moves {
 	uint64_t evictions;    /* pages that had to go, dirty or clean */
 };
 
+void td_moves_add(struct td_moves *sum, const struct td_moves *moves);
+
 struct td_memory_context {
 	struct td_list ranges;
-	uint64_t plain_bytes;	 /* reserved, its own cost included */
-	uint64_t managed_bytes;	 /* size of its ranges, in whole pages */
+	uint64_t plain_bytes;    /* reserved, its own cost included */
+	uint64_t managed_bytes;  /* size of its ranges, in whole pages */
 	uint64_t resident_bytes; /* of these, on the device */
 };
 

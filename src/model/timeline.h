@@ -42,17 +42,17 @@ enum td_engine { TD_ENGINE_COMPUTE, TD_ENGINE_HTOD, TD_ENGINE_DTOH, TD_ENGINE_N 
 typedef uint64_t (*td_op_stall_fn)(void *arg, uint64_t progress_ns, uint64_t *ret_next_ns);
 
 struct td_op {
-	struct td_list link;		     /* in its context's queue, or in td_timeline.late */
+	struct td_list link;                 /* in its context's queue, or in td_timeline.late */
 	struct td_timeline_context *context; /* NULL: not in a timeline */
 	enum td_engine engine;
 	bool started;
 	uint64_t begin_ns, start_ns; /* start: first instant of service; valid when started */
-	uint64_t length_ns;	     /* service needed without stalls; TD_NEVER_NS: not known yet */
-	uint64_t progress_ns;	     /* served so far without stalls; <= length_ns once known */
-	uint64_t stall_ns;	     /* stall still to be served before progress goes on */
-	uint64_t stalled_ns;	     /* stall demanded so far */
-	uint64_t credit_ns;	     /* served beyond length_ns before that was known */
-	uint64_t stall_at_ns;	     /* progress at which stall() is due */
+	uint64_t length_ns;          /* service needed without stalls; TD_NEVER_NS: not known yet */
+	uint64_t progress_ns;        /* served so far without stalls; <= length_ns once known */
+	uint64_t stall_ns;           /* stall still to be served before progress goes on */
+	uint64_t stalled_ns;         /* stall demanded so far */
+	uint64_t credit_ns;          /* served beyond length_ns before that was known */
+	uint64_t stall_at_ns;        /* progress at which stall() is due */
 	td_op_stall_fn stall;
 	void *stall_arg;
 };
@@ -60,7 +60,7 @@ struct td_op {
 struct td_timeline_context {
 	struct {
 		struct td_list
-			ready;	    /* in td_timeline_engine.ready while it has its turn to come */
+			ready;      /* in td_timeline_engine.ready while it has its turn to come */
 		struct td_list ops; /* first one is served */
 		uint64_t busy_ns;
 	} on[TD_ENGINE_N];
@@ -78,7 +78,7 @@ struct td_timeline {
 	uint64_t now_ns;
 	struct td_timeline_engine engines[TD_ENGINE_N];
 	struct td_list late; /* operations found to be over when their length came */
-	bool settled;	     /* nothing was changed since advance() last returned 0 */
+	bool settled;        /* nothing was changed since advance() last returned 0 */
 };
 
 struct td_done {

@@ -1,0 +1,389 @@
+/*
+ * The timeline: three engines that serve contexts' operations, moved from event to event.
+ *
+ * An engine is in one of three conditions, which its fields say:
+ *
+ *	idle       no context in `ready` has an operation
+ *	switching  switch_left_ns > 0; the first of `ready` gets it then
+ *	serving    the first of `ready` is `owner`, its first operation is served
+ *
+ * Invariants, while advance() is not running:
+ *   - A context that has operations on an engine is in the engine's `ready`. One without may be
+ *     there only as its first: so a successor that begins at the instant at which the context's
+ *     only operation ended keeps the turn.
+ *   - slice_left_ns goes down only while others wait, so a context alone is never cut, and a
+ *     newcomer waits one slice at most.
+ *   - now_ns is the sum of all steps; busy_ns of an engine is the sum over its contexts (those
+ *     removed included) and over the service of its operations.
+ *
+ * An operation's service is progress (towards length_ns) and stalls. Unknown length: all service
+ * is progress; when the length comes, progress beyond it becomes credit, which pays for stalls
+ * first and what is left is reported as lag.
+ */
+#include "model/timeline.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "model/gpu_spec.h"
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct td_timeline_context *first_ready(
+	const struct td_timeline_engine *engine, enum td_engine e)
+{
+	return td_container_of(engine->ready.next, struct td_timeline_context, on[e].ready);
+}
+
+static struct td_op *first_op(const struct td_timeline_context *ctx, enum td_engine e)
+{
+	return td_container_of(ctx->on[e].ops.next, struct td_op, link);
+}
+
+void td_timeline_init(struct td_timeline *tl, const struct td_gpu_spec *spec, uint64_t now_ns)
+{
+	*tl = (struct td_timeline){.now_ns = now_ns, .settled = true};
+	td_list_init(&tl->late);
+	for (int e = 0; e < TD_ENGINE_N; e++) {
+		td_list_init(&tl->engines[e].ready);
+		tl->engines[e].slice_ns = spec->slice_ns;
+	}
+	tl->engines[TD_ENGINE_COMPUTE].switch_cost_ns = spec->switch_ns;
+}
+
+void td_timeline_context_add(struct td_timeline *tl, struct td_timeline_context *ctx)
+{
+	(void)tl;
+	*ctx = (struct td_timeline_context){0};
+	for (int e = 0; e < TD_ENGINE_N; e++) {
+		td_list_init(&ctx->on[e].ready);
+		td_list_init(&ctx->on[e].ops);
+	}
+}
+
+static void forget_op(struct td_op *op)
+{
+	td_list_remove(&op->link);
+	op->context = NULL;
+}
+
+static void forget_ops(struct td_list *ops, const struct td_timeline_context *ctx)
+{
+	struct td_list *it, *next;
+
+	td_list_for_each_safe (it, next, ops) {
+		struct td_op *op = td_container_of(it, struct td_op, link);
+
+		if (op->context == ctx)
+			forget_op(op);
+	}
+}
+
+void td_timeline_context_remove(struct td_timeline *tl, struct td_timeline_context *ctx)
+{
+	for (int e = 0; e < TD_ENGINE_N; e++) {
+		struct td_timeline_engine *engine = &tl->engines[e];
+
+		if (engine->owner == ctx) {
+			engine->owner = NULL;
+			engine->switch_left_ns = 0;
+		}
+		forget_ops(&ctx->on[e].ops, ctx);
+		td_list_remove(&ctx->on[e].ready);
+	}
+	forget_ops(&tl->late, ctx);
+	tl->settled = false;
+}
+
+void td_timeline_begin(struct td_timeline *tl, struct td_timeline_context *ctx, struct td_op *op,
+	enum td_engine engine)
+{
+	*op = (struct td_op){
+		.context = ctx,
+		.engine = engine,
+		.begin_ns = tl->now_ns,
+		.length_ns = TD_NEVER_NS,
+		.stall_at_ns = TD_NEVER_NS,
+	};
+	td_list_append(&ctx->on[engine].ops, &op->link);
+	if (td_list_empty(&ctx->on[engine].ready))
+		td_list_append(&tl->engines[engine].ready, &ctx->on[engine].ready);
+	tl->settled = false;
+}
+
+/* Takes op from its queue; its context leaves the turns if it has no more, unless it is first. */
+static void take_op(struct td_timeline *tl, struct td_op *op)
+{
+	struct td_timeline_context *ctx = op->context;
+	struct td_list *ready = &ctx->on[op->engine].ready;
+
+	td_list_remove(&op->link);
+	if (td_list_empty(&ctx->on[op->engine].ops) && tl->engines[op->engine].ready.next != ready)
+		td_list_remove(ready);
+}
+
+void td_timeline_set_length_stalling(struct td_timeline *tl, struct td_op *op, uint64_t length_ns,
+	td_op_stall_fn stall, void *arg)
+{
+	assert(op->context && op->length_ns == TD_NEVER_NS && length_ns != TD_NEVER_NS);
+	op->length_ns = length_ns;
+	if (op->progress_ns > length_ns) {
+		op->credit_ns = op->progress_ns - length_ns;
+		op->progress_ns = length_ns;
+	}
+	op->stall = stall;
+	op->stall_arg = arg;
+	op->stall_at_ns = stall ? 0 : TD_NEVER_NS;
+	if (op->started && !stall && op->progress_ns == length_ns) {
+		take_op(tl, op);
+		td_list_append(&tl->late, &op->link);
+	}
+	tl->settled = false;
+}
+
+void td_timeline_set_length(struct td_timeline *tl, struct td_op *op, uint64_t length_ns)
+{
+	td_timeline_set_length_stalling(tl, op, length_ns, NULL, NULL);
+}
+
+void td_timeline_cancel(struct td_timeline *tl, struct td_op *op)
+{
+	if (!op->context)
+		return;
+	take_op(tl, op);
+	op->context = NULL;
+	tl->settled = false;
+}
+
+/* Hands the turn to the first context that has work. Returns its operation, NULL: none, or not yet.
+ */
+static struct td_op *choose(struct td_timeline_engine *engine, enum td_engine e)
+{
+	struct td_timeline_context *ctx;
+
+	if (engine->switch_left_ns)
+		return NULL;
+	for (;;) {
+		if (td_list_empty(&engine->ready))
+			return NULL;
+		ctx = first_ready(engine, e);
+		if (!td_list_empty(&ctx->on[e].ops))
+			break;
+		td_list_remove(&ctx->on[e].ready);
+	}
+	if (ctx != engine->owner) {
+		if (engine->owner) {
+			engine->switches++;
+			engine->switch_left_ns = engine->switch_cost_ns;
+		}
+		engine->owner = ctx;
+		engine->slice_left_ns = engine->slice_ns;
+	}
+	return engine->switch_left_ns ? NULL : first_op(ctx, e);
+}
+
+static bool contended(const struct td_timeline_engine *engine)
+{
+	return engine->ready.next != engine->ready.prev;
+}
+
+static void rotate(struct td_timeline_engine *engine)
+{
+	struct td_list *turn = engine->ready.next;
+
+	td_list_remove(turn);
+	td_list_append(&engine->ready, turn);
+}
+
+/* Asks for the stalls that op's progress has reached. Afterwards op stalls or may progress. */
+static void meet_stalls(struct td_op *op)
+{
+	while (!op->stall_ns && op->progress_ns >= op->stall_at_ns) {
+		uint64_t next_ns = TD_NEVER_NS, stall_ns, paid_ns;
+
+		stall_ns = op->stall(op->stall_arg, op->progress_ns, &next_ns);
+		paid_ns = min_ns(stall_ns, op->credit_ns);
+		op->credit_ns -= paid_ns;
+		op->stalled_ns += stall_ns;
+		op->stall_ns = stall_ns - paid_ns;
+		op->stall_at_ns = next_ns;
+	}
+}
+
+static bool is_over(const struct td_op *op)
+{
+	return op->started && !op->stall_ns && op->progress_ns == op->length_ns &&
+	       op->stall_at_ns > op->progress_ns;
+}
+
+/*
+ * Brings an engine's state up to this instant. Returns the operation that is done, if one is. A
+ * turn that is over goes on before its operation may start or touch anything more.
+ */
+static struct td_op *settle(struct td_timeline *tl, enum td_engine e)
+{
+	struct td_timeline_engine *engine = &tl->engines[e];
+	struct td_op *op;
+
+	for (;;) {
+		op = choose(engine, e);
+		if (!op || is_over(op))
+			return op;
+		if (engine->slice_ns && !engine->slice_left_ns && contended(engine)) {
+			rotate(engine);
+			continue;
+		}
+		if (!op->started) {
+			op->started = true;
+			op->start_ns = tl->now_ns;
+		}
+		meet_stalls(op);
+		return is_over(op) ? op : NULL;
+	}
+}
+
+/* How long until the engine must be settled again, when nothing is changed from outside. */
+static uint64_t horizon_ns(const struct td_timeline_engine *engine, enum td_engine e)
+{
+	const struct td_op *op;
+	uint64_t ns;
+
+	if (engine->switch_left_ns)
+		return engine->switch_left_ns;
+	if (td_list_empty(&engine->ready))
+		return TD_NEVER_NS;
+	op = first_op(first_ready(engine, e), e);
+	if (op->stall_ns)
+		ns = op->stall_ns;
+	else if (op->length_ns == TD_NEVER_NS)
+		ns = TD_NEVER_NS;
+	else
+		ns = min_ns(op->stall_at_ns, op->length_ns) - op->progress_ns;
+	return engine->slice_ns && contended(engine) ? min_ns(ns, engine->slice_left_ns) : ns;
+}
+
+/* Lets ns pass on a settled engine; ns is at most its horizon. */
+static void serve(struct td_timeline_engine *engine, enum td_engine e, uint64_t ns)
+{
+	struct td_timeline_context *ctx;
+	struct td_op *op;
+
+	if (engine->switch_left_ns) {
+		engine->switch_left_ns -= ns;
+		engine->switching_ns += ns;
+		return;
+	}
+	if (td_list_empty(&engine->ready))
+		return;
+	ctx = first_ready(engine, e);
+	op = first_op(ctx, e);
+	if (op->stall_ns)
+		op->stall_ns -= ns;
+	else
+		op->progress_ns += ns;
+	engine->busy_ns += ns;
+	ctx->on[e].busy_ns += ns;
+	if (contended(engine))
+		engine->slice_left_ns -= min_ns(ns, engine->slice_left_ns);
+	else
+		engine->slice_left_ns = engine->slice_ns;
+}
+
+static int report(struct td_timeline *tl, struct td_op *op, struct td_done *ret_done)
+{
+	op->context = NULL;
+	tl->settled = false;
+	*ret_done = (struct td_done){
+		.op = op,
+		.start_ns = op->start_ns,
+		.end_ns = tl->now_ns,
+		.served_ns = op->length_ns + op->stalled_ns,
+		.lag_ns = op->credit_ns,
+	};
+	return 1;
+}
+
+static int report_done(struct td_timeline *tl, struct td_op *op, struct td_done *ret_done)
+{
+	struct td_timeline_engine *engine = &tl->engines[op->engine];
+
+	struct td_list *ready = &op->context->on[op->engine].ready;
+
+	take_op(tl, op);
+	if (!engine->slice_ns) {
+		bool more = !td_list_empty(&op->context->on[op->engine].ops);
+
+		td_list_remove(ready);
+		if (more)
+			td_list_append(&engine->ready, ready);
+	}
+	return report(tl, op, ret_done);
+}
+
+static int report_late(struct td_timeline *tl, struct td_done *ret_done)
+{
+	struct td_op *op = td_container_of(tl->late.next, struct td_op, link);
+
+	td_list_remove(&op->link);
+	return report(tl, op, ret_done);
+}
+
+static uint64_t next_step_ns(const struct td_timeline *tl)
+{
+	uint64_t step_ns = TD_NEVER_NS;
+
+	for (int e = 0; e < TD_ENGINE_N; e++)
+		step_ns = min_ns(step_ns, horizon_ns(&tl->engines[e], e));
+	return step_ns;
+}
+
+int td_timeline_advance(struct td_timeline *tl, uint64_t now_ns, struct td_done *ret_done)
+{
+	for (;;) {
+		uint64_t step_ns;
+
+		if (!td_list_empty(&tl->late))
+			return report_late(tl, ret_done);
+		for (int e = 0; e < TD_ENGINE_N; e++) {
+			struct td_op *op = settle(tl, e);
+
+			if (op)
+				return report_done(tl, op, ret_done);
+		}
+		if (now_ns <= tl->now_ns)
+			break;
+		step_ns = min_ns(next_step_ns(tl), now_ns - tl->now_ns);
+		for (int e = 0; e < TD_ENGINE_N; e++)
+			serve(&tl->engines[e], e, step_ns);
+		tl->now_ns += step_ns;
+	}
+	tl->settled = true;
+	return 0;
+}
+
+uint64_t td_timeline_next_event(const struct td_timeline *tl)
+{
+	uint64_t step_ns;
+
+	if (!tl->settled)
+		return tl->now_ns;
+	step_ns = next_step_ns(tl);
+	return step_ns > TD_NEVER_NS - tl->now_ns ? TD_NEVER_NS : tl->now_ns + step_ns;
+}
+
+uint64_t td_timeline_served_ns(const struct td_op *op)
+{
+	return op->progress_ns + op->credit_ns + op->stalled_ns - op->stall_ns;
+}
+
+bool td_timeline_is_running(
+	const struct td_timeline *tl, const struct td_timeline_context *ctx, enum td_engine engine)
+{
+	const struct td_timeline_engine *e = &tl->engines[engine];
+
+	return e->owner == ctx && !e->switch_left_ns && e->ready.next == &ctx->on[engine].ready &&
+	       !td_list_empty(&ctx->on[engine].ops);
+}
