@@ -4,7 +4,7 @@
  * Sources, by field:
  *   capability, sm_*, block_shared_bytes: CUDA C++ Programming Guide, "Technical Specifications
  *     per Compute Capability" (7.0, 7.5, 8.0, 9.0).
- *   sm_count, clock_mhz, base_clock_mhz, dram, max_power: NVIDIA's data sheets and architecture
+ *   sm_count, clock_mhz, dram, max_power: NVIDIA's data sheets and architecture
  *     white papers of Tesla T4, V100 SXM2, A100 SXM4 40 GB, H100 SXM5 and H200 SXM.
  *   memory_bytes: what the driver reports in total, below the nominal size.
  *   instr_per_clock: four warp schedulers per SM, each one instruction of 32 threads per cycle
@@ -12,14 +12,15 @@
  *   pinned: what page-locked copies reach on PCIe 3.0, 4.0 and 5.0 x16, about 3/4 of the raw
  *     rate; pageable: chosen, about half (one more pass through the CPU's caches).
  *   switch_ns: about 100 us, measured on an A100 by GPreempt (its SMs hold 44 MB of state).
- *   slice_ns: about 2 ms, the default time slice of the driver.
+ *   slice_ns: chosen, 2 ms; the real length is not documented and has to be measured.
  *   context_bytes: 300-500 MB, growing with the number of SMs.
  *   page_bytes: UVM's basic block of 64 KiB; fault_group_pages: chosen, 8, half-way up the tree
  *     by which UVM's prefetcher widens a fault within its 2 MiB.
  *   fault_latency_ns, fault_bytes_per_us: chosen so that streaming through faults reaches about a
- *     third of the link's rate (8 of 24 GB/s on PCIe 4.0 have been measured).
+ *     third of the link's rate; published figures are 8 GB/s by faults, 24 GB/s by pinned copies
+ *     (on different machines).
  *   prefetch: chosen, 90 % of the pinned rate, since it moves pages, not one large extent.
- *   idle_power_mw, idle_clock_mhz, launch and copy latency: chosen, of the usual size.
+ *   base and idle clock, idle_power_mw, launch and copy latency: chosen, of the usual size.
  *
  * `tiny` is no product. It is sized so that an interpreter that does 50 M PTX instructions/s on
  * one core keeps pace: 2 SMs x 1 lane x 20 MHz = 40 M thread instructions/s. Its memory (64 MiB)
