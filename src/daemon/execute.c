@@ -1,0 +1,389 @@
+/*
+ * Carrying a plan out. Order within a step: gates close, limits fall, limits rise as far as the ledger has room, gates open that are
+ * ready, waiting allocations are answered. What cannot be done yet is done by a later step: each acknowledgement causes one.
+ */
+#include <string.h>
+
+#include "daemon/node.h"
+#include "preload/backend.h"
+
+#define HANDOVER_SMOOTHING 4
+
+static struct td_client *client_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_client, of_node);
+}
+
+static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
+{
+	struct td_list *it;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		node->gpu_views[i] = (struct td_gpu_view){
+			node->gpus[i].capacity_bytes, node->gpus[i].handover_ns};
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = client_at(it);
+		const struct td_process *process = client->process;
+
+		node->views[n++] = (struct td_client_view){
+			.id = client->id,
+			.gpu = client->gpu,
+			.group = process->group,
+			.class = process->class,
+			.weight = process->weight,
+			.phase = process->phase,
+			.wants = process->wants || client->needs,
+			.paused = process->paused,
+			.movable = process->backend != TD_BACKEND_PLAIN,
+			.pages_itself = process->backend == TD_BACKEND_MANAGED,
+			.drain_overruns = process->drain_overruns,
+			.wants_since_ns = process->wants_since_ns,
+			.idle_since_ns = process->idle_since_ns,
+			.phase_since_ns = process->phase_since_ns,
+			.demanded_bytes =
+				client->demanded_bytes + (client->needs ? client->need_bytes : 0),
+			.resident_bytes = client->resident_bytes,
+			.limit_bytes = client->limit_bytes,
+			.held_ns = td_process_held_ns(process, now_ns),
+		};
+	}
+	*view = (struct td_view){node->gpu_views, node->views, node->gpu_count, n};
+}
+
+static void tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
+{
+	const struct td_process *process = client->process;
+	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+	bool opening = process->phase == TD_PHASE_FILLING || process->phase == TD_PHASE_OPEN;
+
+	client->limit_bytes = limit_bytes;
+	if (limit_bytes > client->believed_bytes)
+		client->believed_bytes = limit_bytes;
+	client->seq = ++node->next_seq;
+	client->ready = false;
+	msg.plan.slot = client->slot;
+	msg.plan.seq = client->seq;
+	msg.plan.gate = (uint8_t)(opening ? TD_GATE_OPEN : TD_GATE_CLOSED);
+	msg.plan.others_wait = client->grant.others_wait;
+	msg.plan.limit_bytes = limit_bytes;
+	msg.plan.window_ns = client->grant.window_ns;
+	node->io.send(process->peer, &msg);
+}
+
+static void tell_all(struct td_node *node, struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		tell(node, client, client->limit_bytes);
+	}
+}
+
+/* Every change that leaves a flag set counts, so that a thread about to wait cannot miss one; an open gate is exactly 0. */
+static void write_word(
+	struct td_node *node, struct td_process *process, uint32_t flags, uint64_t window_ns)
+{
+	if ((process->word & TD_WORD_FLAGS) == flags && (flags || !process->word))
+		return;
+	process->word = flags ? ++process->word_count * TD_WORD_STEP | flags : 0;
+	node->io.gate(process->peer, process->word, window_ns);
+}
+
+static void enter(struct td_process *process, enum td_phase phase, uint64_t now_ns)
+{
+	process->phase = phase;
+	process->phase_since_ns = now_ns;
+}
+
+static const struct td_client *first_client(const struct td_process *process)
+{
+	return td_container_of(process->clients.next, struct td_client, of_process);
+}
+
+static void close_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	if (process->phase == TD_PHASE_OPEN) {
+		if (process->retry_ns > now_ns)
+			return;
+		process->held_ns += now_ns - process->phase_since_ns;
+		enter(process, TD_PHASE_DRAINING, now_ns);
+		/* Twice: the process itself gives up first and says STUCK; this is for one that does not answer at all. */
+		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
+		write_word(node, process, TD_WORD_CLOSED, 0);
+		td_node_event(node, TD_EVENT_DRAINING, process, first_client(process)->gpu, now_ns,
+			0, 0, NULL);
+		tell_all(node, process);
+	} else if (process->phase == TD_PHASE_FILLING) {
+		enter(process, TD_PHASE_CLOSED, now_ns);
+		tell_all(node, process);
+	}
+}
+
+/* What a client may still put on the device, by the highest limit that it may believe in. */
+static uint64_t charge(const struct td_client *client)
+{
+	return client->believed_bytes > client->resident_bytes ? client->believed_bytes
+							       : client->resident_bytes;
+}
+
+static void lower_limits(struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		uint64_t target = client->grant.limit_bytes;
+
+		if (client->process->phase == TD_PHASE_DRAINING)
+			continue;
+		/* An open client keeps what it has: nothing of it may leave under running work. */
+		if (client->process->phase != TD_PHASE_CLOSED && target < client->demanded_bytes)
+			target = client->demanded_bytes;
+		if (target < client->limit_bytes)
+			tell(node, client, target);
+	}
+}
+
+static void raise_limits(struct td_node *node)
+{
+	uint64_t free_bytes[TD_GPU_MAX];
+	struct td_list *it;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		free_bytes[i] = node->gpus[i].capacity_bytes;
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = client_at(it);
+		uint64_t bytes = charge(client);
+
+		free_bytes[client->gpu] -=
+			bytes < free_bytes[client->gpu] ? bytes : free_bytes[client->gpu];
+	}
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		uint64_t room = charge(client) + free_bytes[client->gpu],
+			 target = client->grant.limit_bytes;
+		uint64_t before = charge(client);
+
+		if (client->process->phase == TD_PHASE_DRAINING)
+			continue;
+		target = target < room ? target : room;
+		if (target <= client->limit_bytes)
+			continue;
+		tell(node, client, target);
+		free_bytes[client->gpu] -= charge(client) - before;
+	}
+}
+
+static void measure_handover(
+	struct td_node *node, const struct td_process *process, uint64_t now_ns)
+{
+	struct td_list *it, *other;
+
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+		struct td_gpu *gpu = &node->gpus[client->gpu];
+		uint64_t moved = 0, took;
+
+		if (!gpu->drained_ns)
+			continue;
+		td_list_for_each (other, &node->clients)
+			if (client_at(other)->gpu == client->gpu)
+				moved += client_at(other)->in_bytes + client_at(other)->out_bytes;
+		took = now_ns - gpu->drained_ns;
+		if (moved > gpu->drained_moved && gpu->handover_ns)
+			gpu->handover_ns +=
+				took / HANDOVER_SMOOTHING - gpu->handover_ns / HANDOVER_SMOOTHING;
+		else if (moved > gpu->drained_moved)
+			gpu->handover_ns = took;
+		gpu->handovers++;
+		gpu->drained_ns = 0;
+	}
+}
+
+static bool all_ready(const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (process->backend != TD_BACKEND_PLAIN && !client->ready)
+			return false;
+		if (client->limit_bytes < client->demanded_bytes &&
+			process->backend == TD_BACKEND_SWAP)
+			return false;
+	}
+	return true;
+}
+
+/* A group opens together: every process of it that is to open must be ready. */
+static bool group_ready(const struct td_node *node, uint32_t group)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (process->group != group || td_list_empty(&process->clients))
+			continue;
+		if (process->phase == TD_PHASE_DRAINING || !all_ready(process))
+			return false;
+	}
+	return true;
+}
+
+static void open_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	uint64_t waited = process->wants && process->wants_since_ns > process->started_ns
+				  ? now_ns - process->wants_since_ns
+				  : 0;
+
+	process->waited_ns += waited;
+	process->handovers++;
+	measure_handover(node, process, now_ns);
+	enter(process, TD_PHASE_OPEN, now_ns);
+	td_node_event(node, TD_EVENT_OPENED, process, first_client(process)->gpu, now_ns, waited,
+		first_client(process)->resident_bytes, NULL);
+}
+
+static uint32_t open_flags(const struct td_grant *grant)
+{
+	if (grant->gate == TD_GATE_ARMED)
+		return TD_WORD_ARMED;
+	return grant->window_ns ? TD_WORD_WINDOW : 0;
+}
+
+static void step_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	const struct td_grant *grant;
+
+	if (td_list_empty(&process->clients))
+		return;
+	grant = &first_client(process)->grant;
+	if (grant->gate == TD_GATE_CLOSED) {
+		close_gate(node, process, now_ns);
+		return;
+	}
+	if (process->phase == TD_PHASE_CLOSED) {
+		enter(process, TD_PHASE_FILLING, now_ns);
+		td_node_event(node, TD_EVENT_FILLING, process, first_client(process)->gpu, now_ns,
+			0, 0, NULL);
+		tell_all(node, process);
+	}
+}
+
+static void finish_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	const struct td_grant *grant;
+
+	if (td_list_empty(&process->clients))
+		return;
+	grant = &first_client(process)->grant;
+	if (process->phase == TD_PHASE_FILLING && group_ready(node, process->group))
+		open_gate(node, process, now_ns);
+	if (process->phase == TD_PHASE_OPEN && grant->gate != TD_GATE_CLOSED)
+		write_word(node, process, open_flags(grant), grant->window_ns);
+}
+
+/* others_wait changed: the agent must know, although neither gate nor limit did. */
+static void note_rivals(
+	struct td_node *node, struct td_client *client, const struct td_grant *grant)
+{
+	bool changed = client->grant.others_wait != grant->others_wait;
+
+	client->grant = *grant;
+	if (changed && client->process->phase == TD_PHASE_OPEN)
+		tell(node, client, client->limit_bytes);
+}
+
+/* An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
+static void answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
+{
+	const struct td_process *process = client->process;
+	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
+	uint64_t wanted = client->demanded_bytes + client->need_bytes;
+	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;
+
+	if (wanted > node->gpus[client->gpu].capacity_bytes)
+		msg.answer.granted = 0;
+	else if (client->limit_bytes >= wanted && !(closed && process->backend != TD_BACKEND_PLAIN))
+		msg.answer.granted = 1;
+	else if (closed && process->backend != TD_BACKEND_PLAIN)
+		msg.answer.granted = 2;
+	else if (process->backend == TD_BACKEND_PLAIN && client->grant.limit_bytes < wanted)
+		msg.answer.granted = 0;
+	else
+		return;
+	if (msg.answer.granted)
+		client->demanded_bytes = wanted; /* until its next MEMORY says so itself */
+	else
+		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
+			client->need_bytes, "out of memory");
+	msg.answer.slot = client->slot;
+	msg.answer.ticket = client->need_ticket;
+	msg.answer.limit_bytes = client->limit_bytes;
+	client->needs = false;
+	node->io.send(process->peer, &msg);
+}
+
+static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = td_container_of(it, struct td_process, of_node);
+		struct td_msg overdue = {.type = TD_MSG_TYPE_stuck};
+
+		if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns <= now_ns)
+			(void)td_node_message(node, process, &overdue, now_ns);
+		if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns < wakeup)
+			wakeup = process->drain_deadline_ns;
+		if (process->retry_ns > now_ns && process->retry_ns < wakeup)
+			wakeup = process->retry_ns;
+	}
+	return wakeup;
+}
+
+static void execute(struct td_node *node, uint64_t now_ns)
+{
+	struct td_list *it;
+	uint32_t n = 0;
+
+	td_list_for_each (it, &node->clients)
+		note_rivals(node, client_at(it), &node->grants[n++]);
+	td_list_for_each (it, &node->processes)
+		step_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
+	lower_limits(node);
+	raise_limits(node);
+	td_list_for_each (it, &node->processes)
+		finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
+	td_list_for_each (it, &node->clients)
+		if (client_at(it)->needs)
+			answer_need(node, client_at(it), now_ns);
+}
+
+uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
+{
+	const struct td_policy_options options = {
+		.enabled = node->options.enabled,
+		.quantum_ns = node->options.quantum_ns,
+		.quantum_min_ns = node->options.quantum_min_ns,
+		.swap_share_ppm = node->options.swap_share_ppm,
+		.window_ns = node->options.window_ns,
+	};
+	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
+	struct td_view view;
+	uint64_t wakeup;
+
+	if (now_ns < node->settle_ns)
+		return node->settle_ns;
+	wakeup = expire_drains(node, now_ns);
+	fill_view(node, &view, now_ns);
+	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
+	execute(node, now_ns);
+	return plan.next_wakeup_ns < wakeup ? plan.next_wakeup_ns : wakeup;
+}

@@ -1,0 +1,103 @@
+/* Sentences from the node's state: why is this job where it is? */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "daemon/node.h"
+
+const char *td_process_state(const struct td_process *process)
+{
+	if (process->paused)
+		return "paused";
+	switch (process->phase) {
+	case TD_PHASE_OPEN: return process->wants ? "running" : "idle";
+	case TD_PHASE_DRAINING: return "draining";
+	case TD_PHASE_FILLING: return "filling";
+	case TD_PHASE_CLOSED:
+	case TD_PHASE_N: break;
+	}
+	return process->wants ? "waiting" : "idle";
+}
+
+static bool shares_gpu(const struct td_process *a, const struct td_process *b)
+{
+	struct td_list *i, *j;
+
+	td_list_for_each (i, &a->clients)
+		td_list_for_each (j, &b->clients)
+			if (td_container_of(i, struct td_client, of_process)->gpu ==
+				td_container_of(j, struct td_client, of_process)->gpu)
+				return true;
+	return false;
+}
+
+/* The first process in the way, and how many wait before this one. */
+static const struct td_process *find_holder(
+	const struct td_node *node, const struct td_process *process, unsigned *ret_before)
+{
+	const struct td_process *holder = NULL;
+	struct td_list *it;
+
+	*ret_before = 0;
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *other = td_container_of(it, struct td_process, of_node);
+
+		if (other->group == process->group || !shares_gpu(other, process))
+			continue;
+		if (other->phase != TD_PHASE_CLOSED && !holder)
+			holder = other;
+		else if (other->phase == TD_PHASE_CLOSED && other->wants &&
+			 other->wants_since_ns < process->wants_since_ns)
+			(*ret_before)++;
+	}
+	return holder;
+}
+
+char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
+	char *buf, size_t len)
+{
+	char since[32], holding[32];
+	const struct td_process *holder;
+	unsigned before;
+	int n = snprintf(buf, len, "%s (pid %d) ", *process->name ? process->name : process->job,
+		(int)process->pid);
+
+	td_format_duration(since, sizeof(since), now_ns - process->phase_since_ns);
+	if (n < 0 || (size_t)n >= len)
+		return buf;
+	buf += n;
+	len -= (size_t)n;
+	if (process->paused) {
+		snprintf(buf, len, "is paused: tandem resume lets it go on.");
+	} else if (td_list_empty(&process->clients)) {
+		snprintf(buf, len, "has not used a GPU yet.");
+	} else if (process->phase == TD_PHASE_OPEN) {
+		snprintf(buf, len, "may use its GPU since %s%s.", since,
+			process->word & TD_WORD_WINDOW ? "; others wait for it" : "");
+	} else if (process->phase == TD_PHASE_DRAINING) {
+		snprintf(buf, len,
+			"is giving its GPU up: its work in flight has been ending for %s.", since);
+	} else if (process->phase == TD_PHASE_FILLING) {
+		snprintf(buf, len, "is next: its memory has been coming back to the GPU for %s.",
+			since);
+	} else if (!process->wants) {
+		snprintf(buf, len, "is idle: it has not asked for the GPU for %s.", since);
+	} else {
+		td_format_duration(since, sizeof(since), now_ns - process->wants_since_ns);
+		holder = find_holder(node, process, &before);
+		if (holder) {
+			td_format_duration(
+				holding, sizeof(holding), now_ns - holder->phase_since_ns);
+			snprintf(buf, len,
+				"has been waiting for %s: %s (pid %d) is %s on that GPU since %s; "
+				"%u before it in the queue.",
+				since, *holder->name ? holder->name : holder->job, (int)holder->pid,
+				td_process_state(holder), holding, before);
+		} else {
+			snprintf(buf, len,
+				"has been waiting for %s and is next; nobody holds its GPU.",
+				since);
+		}
+	}
+	return buf - n;
+}

@@ -1,0 +1,27 @@
+/* One epoll loop: readable descriptors call their handler; one deadline; runs until stopped. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct td_source {
+	int fd;
+	void (*ready)(struct td_source *source, uint32_t events);
+};
+
+struct td_loop {
+	int epoll_fd, timer_fd;
+	bool stop;
+	/* Called once after each batch of events and at the deadline; returns the next deadline or TD_NEVER. */
+	uint64_t (*turn)(void *arg, uint64_t now_ns);
+	void *arg;
+	struct td_source timer;
+};
+
+/* 0 or -errno. */
+int td_loop_init(struct td_loop *loop, uint64_t (*turn)(void *arg, uint64_t now_ns), void *arg);
+void td_loop_deinit(struct td_loop *loop);
+int td_loop_add(struct td_loop *loop, struct td_source *source);
+/* Safe from a handler, for any source: its fd is the owner's to close afterwards. */
+void td_loop_remove(struct td_loop *loop, struct td_source *source);
+int td_loop_run(struct td_loop *loop);

@@ -1,0 +1,446 @@
+/*
+ * What the daemon knows: processes come and go, attach to GPUs, report memory, ask and fall idle. The plan's execution is in
+ * execute.c.
+ */
+#include "daemon/node.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/time.h"
+#include "preload/backend.h"
+
+static uint64_t wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * TD_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
+	uint32_t gpu, uint64_t now_ns, uint64_t value_ns, uint64_t value_bytes, const char *detail)
+{
+	struct td_event event = {.kind = kind,
+		.time_ns = now_ns,
+		.wall_ns = wall_ns(),
+		.gpu = gpu,
+		.value_ns = value_ns,
+		.value_bytes = value_bytes};
+
+	if (process) {
+		snprintf(event.job, sizeof(event.job), "%s", process->job);
+		snprintf(event.name, sizeof(event.name), "%s", process->name);
+		event.pid = (uint32_t)process->pid;
+		event.uid = process->uid;
+	}
+	snprintf(event.detail, sizeof(event.detail), "%s", detail ? detail : "");
+	node->io.event(node->io.arg, td_events_add(&node->events, &event));
+}
+
+int td_node_init(struct td_node *node, const struct td_node_io *io)
+{
+	memset(node, 0, sizeof(*node));
+	node->io = *io;
+	node->next_id = 1;
+	td_list_init(&node->processes);
+	td_list_init(&node->clients);
+	td_options_init(&node->options);
+	td_events_init(&node->events);
+	node->policy = node->options.policy;
+	node->policy_state = calloc(1, node->policy->state_bytes);
+	return node->policy_state ? 0 : -ENOMEM;
+}
+
+static void free_client(struct td_node *node, struct td_client *client)
+{
+	td_list_remove(&client->of_node);
+	td_list_remove(&client->of_process);
+	node->client_count--;
+	free(client);
+}
+
+static void free_process(struct td_node *node, struct td_process *process)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &process->clients)
+		free_client(node, td_container_of(it, struct td_client, of_process));
+	td_list_remove(&process->of_node);
+	free(process);
+}
+
+void td_node_deinit(struct td_node *node)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &node->processes)
+		free_process(node, td_container_of(it, struct td_process, of_node));
+	free(node->policy_state);
+	node->policy_state = NULL;
+}
+
+/* Processes of one job of one user are one group; a process without a job is its own. */
+static uint32_t find_group(const struct td_node *node, const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *other = td_container_of(it, struct td_process, of_node);
+
+		if (*process->job && other->uid == process->uid &&
+			!strcmp(other->job, process->job))
+			return other->group;
+	}
+	return process->id;
+}
+
+struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, uid_t uid,
+	const struct td_msg_hello *hello, uint64_t now_ns)
+{
+	struct td_process *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	td_list_init(&process->clients);
+	process->peer = peer;
+	process->id = node->next_id++;
+	process->pid = pid;
+	process->uid = uid;
+	snprintf(process->job, sizeof(process->job), "%.63s", hello->job);
+	snprintf(process->name, sizeof(process->name), "%.63s", hello->name);
+	process->class = hello->class < TD_CLASS_N ? hello->class : TD_CLASS_BESTEFFORT;
+	process->weight = hello->weight ? hello->weight : 1;
+	process->backend = hello->backend < TD_BACKEND_N ? hello->backend : TD_BACKEND_PLAIN;
+	process->started_ns = process->phase_since_ns = process->wants_since_ns =
+		process->idle_since_ns = now_ns;
+	process->group = find_group(node, process);
+	process->phase = TD_PHASE_CLOSED;
+	process->word = TD_WORD_CLOSED;
+	if (hello->holds) {
+		process->phase = TD_PHASE_OPEN;
+		process->wants = true;
+		process->word = 0;
+		td_node_event(node, TD_EVENT_RETURNED, process, 0, now_ns, 0, 0,
+			"registered again, holding");
+	}
+	node->io.gate(peer, process->word, 0);
+	td_list_append(&node->processes, &process->of_node);
+	return process;
+}
+
+static struct td_client *client_of_slot(const struct td_process *process, uint32_t slot)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (client->slot == slot)
+			return client;
+	}
+	return NULL;
+}
+
+/* The GPU of that UUID, new if it was never seen; TD_GPU_MAX when the node has too many. */
+static uint32_t find_gpu(struct td_node *node, const struct td_msg_attach *attach)
+{
+	struct td_gpu *gpu;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		if (!memcmp(node->gpus[i].uuid, attach->gpu, 16))
+			return i;
+	if (node->gpu_count == TD_GPU_MAX)
+		return TD_GPU_MAX;
+	gpu = &node->gpus[node->gpu_count];
+	memcpy(gpu->uuid, attach->gpu, 16);
+	snprintf(gpu->name, sizeof(gpu->name), "%.63s", attach->gpu_name);
+	gpu->total_bytes = attach->total_bytes;
+	gpu->capacity_bytes = td_options_capacity(&node->options, gpu->total_bytes);
+	return node->gpu_count++;
+}
+
+static int attach(struct td_node *node, struct td_process *process, const struct td_msg_attach *msg,
+	uint64_t now_ns)
+{
+	struct td_msg answer = {.type = TD_MSG_TYPE_attached};
+	struct td_client *client;
+	uint32_t gpu;
+
+	if (msg->slot >= TD_SLOT_MAX || client_of_slot(process, msg->slot) ||
+		node->client_count == TD_CLIENT_MAX)
+		return -EPROTO;
+	gpu = find_gpu(node, msg);
+	if (gpu == TD_GPU_MAX)
+		return -EPROTO;
+	client = calloc(1, sizeof(*client));
+	if (!client)
+		return -ENOMEM;
+	client->process = process;
+	client->id = node->next_id++;
+	client->gpu = gpu;
+	client->slot = msg->slot;
+	client->context_bytes = msg->context_bytes;
+	client->grant.gate = TD_GATE_CLOSED;
+	td_list_append(&node->clients, &client->of_node);
+	td_list_append(&process->clients, &client->of_process);
+	node->client_count++;
+	answer.attached.slot = msg->slot;
+	answer.attached.capacity_bytes = node->gpus[gpu].capacity_bytes;
+	node->io.send(process->peer, &answer);
+	td_node_event(node, TD_EVENT_ATTACHED, process, gpu, now_ns, 0, 0, node->gpus[gpu].name);
+	return 0;
+}
+
+static int memory(struct td_node *node, struct td_process *process, const struct td_msg_memory *msg,
+	uint64_t now_ns)
+{
+	struct td_client *client = client_of_slot(process, msg->slot);
+	uint64_t before;
+
+	if (!client)
+		return -EPROTO;
+	before = client->out_bytes;
+	client->demanded_bytes = msg->demanded_bytes;
+	client->resident_bytes = msg->resident_bytes;
+	client->host_bytes = msg->host_bytes;
+	client->peak_bytes = msg->peak_bytes;
+	client->in_bytes = msg->in_bytes;
+	client->out_bytes = msg->out_bytes;
+	client->swap_ns = msg->swap_ns;
+	if (msg->seq == client->seq)
+		client->believed_bytes = client->limit_bytes;
+	if (client->out_bytes > before && client->resident_bytes <= client->limit_bytes)
+		td_node_event(node, TD_EVENT_SHRUNK, process, client->gpu, now_ns, 0,
+			client->out_bytes - before, NULL);
+	return 0;
+}
+
+static void want(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	if (process->wants)
+		return;
+	process->wants = true;
+	process->wants_since_ns = now_ns;
+	if (process->phase == TD_PHASE_CLOSED)
+		td_node_event(node, TD_EVENT_WAITING, process, 0, now_ns, 0, 0, NULL);
+}
+
+static void idle(struct td_node *node, struct td_process *process, const struct td_msg_idle *msg,
+	uint64_t now_ns)
+{
+	if (!process->wants)
+		return;
+	process->wants = false;
+	/* The report cannot come from the future, nor from before the turn. */
+	process->idle_since_ns = msg->since_ns < now_ns ? msg->since_ns : now_ns;
+	if (process->idle_since_ns < process->phase_since_ns)
+		process->idle_since_ns = process->phase_since_ns;
+	td_node_event(
+		node, TD_EVENT_IDLE, process, 0, now_ns, now_ns - process->idle_since_ns, 0, NULL);
+}
+
+static uint64_t moved_bytes(const struct td_node *node, uint32_t gpu)
+{
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->gpu == gpu)
+			bytes += client->in_bytes + client->out_bytes;
+	}
+	return bytes;
+}
+
+static int drained(struct td_node *node, struct td_process *process,
+	const struct td_msg_drained *msg, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	process->launches = msg->launches;
+	if (process->phase != TD_PHASE_DRAINING)
+		return 0; /* it was reopened meanwhile */
+	td_node_event(node, TD_EVENT_DRAINED, process, 0, now_ns, now_ns - process->phase_since_ns,
+		0, NULL);
+	process->phase = TD_PHASE_CLOSED;
+	process->phase_since_ns = now_ns;
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+		struct td_gpu *gpu = &node->gpus[client->gpu];
+
+		gpu->drained_ns = now_ns;
+		gpu->drained_moved = moved_bytes(node, client->gpu);
+	}
+	return 0;
+}
+
+/* Reopened for as long again as it was given; the policy will ask again. */
+static void stuck(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	if (process->phase != TD_PHASE_DRAINING)
+		return;
+	process->drain_overruns++;
+	process->retry_ns = now_ns + node->options.drain_deadline_ns;
+	td_node_event(node, TD_EVENT_STUCK, process, 0, now_ns, now_ns - process->phase_since_ns, 0,
+		"its work did not end by the deadline: it goes on");
+	process->phase = TD_PHASE_OPEN;
+	process->phase_since_ns = now_ns;
+	process->word = 0;
+	node->io.gate(process->peer, 0, 0);
+}
+
+static int ready(struct td_process *process, const struct td_msg_ready *msg)
+{
+	struct td_client *client = client_of_slot(process, msg->slot);
+
+	if (!client)
+		return -EPROTO;
+	if (msg->seq == client->seq)
+		client->ready = true;
+	return 0;
+}
+
+static int need(struct td_process *process, const struct td_msg_need *msg)
+{
+	struct td_client *client = client_of_slot(process, msg->slot);
+
+	if (!client || client->needs)
+		return -EPROTO;
+	client->needs = true;
+	client->need_ticket = msg->ticket;
+	client->need_bytes = msg->bytes;
+	return 0;
+}
+
+static int detach(struct td_node *node, struct td_process *process, uint32_t slot)
+{
+	struct td_client *client = client_of_slot(process, slot);
+
+	if (!client)
+		return -EPROTO;
+	free_client(node, client);
+	return 0;
+}
+
+int td_node_message(
+	struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns)
+{
+	switch (msg->type) {
+	case TD_MSG_TYPE_attach: return attach(node, process, &msg->attach, now_ns);
+	case TD_MSG_TYPE_detach: return detach(node, process, msg->detach.slot);
+	case TD_MSG_TYPE_memory: return memory(node, process, &msg->memory, now_ns);
+	case TD_MSG_TYPE_want: want(node, process, now_ns); return 0;
+	case TD_MSG_TYPE_idle: idle(node, process, &msg->idle, now_ns); return 0;
+	case TD_MSG_TYPE_drained: return drained(node, process, &msg->drained, now_ns);
+	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
+	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
+	case TD_MSG_TYPE_need: return need(process, &msg->need);
+	default: return -EPROTO;
+	}
+}
+
+void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	td_node_event(node, TD_EVENT_LEFT, process, 0, now_ns, td_process_held_ns(process, now_ns),
+		0, NULL);
+	free_process(node, process);
+}
+
+void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *what)
+{
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		node->gpus[i].capacity_bytes =
+			td_options_capacity(&node->options, node->gpus[i].total_bytes);
+	if (node->policy != node->options.policy) {
+		void *state = calloc(1, node->options.policy->state_bytes);
+
+		if (!state) {
+			node->options.policy = node->policy;
+			return;
+		}
+		free(node->policy_state);
+		node->policy_state = state;
+		node->policy = node->options.policy;
+	}
+	td_node_event(node, TD_EVENT_OPTION, NULL, 0, now_ns, 0, 0, what);
+}
+
+static int set_process(
+	struct td_process *process, const char *key, const char *value, struct td_err *err)
+{
+	static const char *const classes[TD_CLASS_N] = {"online", "guaranteed", "besteffort"};
+	uint64_t weight;
+	int r;
+
+	if (!strcmp(key, "class")) {
+		for (unsigned i = 0; i < TD_CLASS_N; i++) {
+			if (!strcmp(classes[i], value)) {
+				process->class = (enum td_class)i;
+				return 0;
+			}
+		}
+		return td_err_set(err, -EINVAL,
+			"\"%.64s\" is not a class: expected online, guaranteed or besteffort",
+			value);
+	}
+	if (!strcmp(key, "weight")) {
+		r = td_parse_u64(value, 1, 1000, &weight, err);
+		if (!r)
+			process->weight = (uint32_t)weight;
+		return r;
+	}
+	if (!strcmp(key, "paused"))
+		return td_parse_bool(value, &process->paused, err);
+	return td_err_set(err, -EINVAL,
+		"\"%.64s\" is not an option of a job: expected class, weight or paused", key);
+}
+
+/* Named by job id, name or pid. */
+static bool is_named(const struct td_process *process, const char *job)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", (int)process->pid);
+	return !strcmp(process->job, job) || !strcmp(process->name, job) || !strcmp(pid, job);
+}
+
+int td_node_set_job(struct td_node *node, uid_t uid, const char *job, const char *key,
+	const char *value, uint64_t now_ns, struct td_err *err)
+{
+	bool found = false;
+	char what[128];
+	struct td_list *it;
+	int r;
+
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (!is_named(process, job))
+			continue;
+		if (uid && uid != process->uid)
+			return td_err_set(
+				err, -EPERM, "job \"%.64s\" belongs to another user", job);
+		r = set_process(process, key, value, err);
+		if (r)
+			return r;
+		found = true;
+		snprintf(what, sizeof(what), "%.40s=%.40s", key, value);
+		td_node_event(node, TD_EVENT_OPTION, process, 0, now_ns, 0, 0, what);
+	}
+	if (!found)
+		return td_err_set(err, -ENOENT, "there is no job \"%.64s\": see tandem ps", job);
+	return 0;
+}
+
+uint64_t td_process_held_ns(const struct td_process *process, uint64_t now_ns)
+{
+	return process->held_ns +
+	       (process->phase == TD_PHASE_OPEN ? now_ns - process->phase_since_ns : 0);
+}

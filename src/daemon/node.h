@@ -1,0 +1,139 @@
+/*
+ * The node: GPUs, processes and their clients as the daemon knows them, and the executor that carries a policy's plan out. No
+ * sockets, no clock: peers are reached through td_node_io and the time is a parameter, so tests drive it with fake peers.
+ *
+ * Who calls. peer.c turns messages into td_node_* calls; after each batch it calls td_node_step, which lets the policy decide
+ * and executes. td_node_step is idempotent: calling it once more changes nothing.
+ *
+ * Ledger invariant. For each GPU the sum of what clients are charged (the highest limit that a client may still believe in, or
+ * what it has resident if that is more) never rises above the capacity by an action of ours. A lower limit frees its bytes only
+ * when the client has acknowledged it and reported less.
+ *
+ * Gate invariant. A gate opens only when the plan says so and, for memory that moves, every client of the group is READY.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+#include "daemon/events.h"
+#include "daemon/options.h"
+#include "policy/policy.h"
+#include "proto/gate_page.h"
+#include "proto/proto.h"
+
+struct td_node_io {
+	/* Queues a message to the process's connection. A connection that cannot take it is closed by peer.c later. */
+	void (*send)(void *peer, const struct td_msg *msg);
+	/* Writes the gate word and the window of the process, and wakes who waits for it. */
+	void (*gate)(void *peer, uint32_t word, uint64_t window_ns);
+	/* Somebody may follow the events. */
+	void (*event)(void *arg, const struct td_event *event);
+	void *arg;
+};
+
+struct td_gpu {
+	uint8_t uuid[16];
+	char name[64];
+	uint64_t total_bytes, capacity_bytes;
+	uint64_t handover_ns; /* smoothed; 0 unknown */
+	uint64_t handovers;
+	uint64_t drained_ns;    /* when the last holder was drained; 0: nothing measured since */
+	uint64_t drained_moved; /* bytes moved on this GPU until then */
+};
+
+struct td_client {
+	struct td_list of_node, of_process;
+	struct td_process *process;
+	uint32_t id, gpu, slot;
+	uint64_t demanded_bytes, resident_bytes, host_bytes, peak_bytes, in_bytes, out_bytes,
+		swap_ns;
+	uint64_t context_bytes;
+	uint64_t limit_bytes;    /* told last */
+	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */
+	uint32_t seq;            /* of the PLAN told last */
+	bool ready;              /* everything resident, for this PLAN */
+	bool needs;              /* an allocation waits */
+	uint32_t need_ticket;
+	uint64_t need_bytes;
+	/* the last plan */
+	struct td_grant grant;
+};
+
+struct td_process {
+	struct td_list of_node, clients;
+	void *peer;
+	uint32_t id, group;
+	pid_t pid;
+	uid_t uid;
+	char job[64], name[64];
+	enum td_class class;
+	uint32_t weight;
+	uint8_t backend; /* enum td_backend_kind */
+	enum td_phase phase;
+	uint64_t phase_since_ns;
+	bool wants, paused;
+	uint64_t wants_since_ns, idle_since_ns;
+	uint32_t word;                        /* as written last */
+	uint32_t word_count;                  /* changes so far: the upper bits of the word */
+	uint64_t drain_deadline_ns, retry_ns; /* after STUCK: not closed again before */
+	uint32_t drain_overruns;
+	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
+};
+
+struct td_node {
+	struct td_options options;
+	struct td_node_io io;
+	struct td_events events;
+	struct td_gpu gpus[TD_GPU_MAX];
+	uint32_t gpu_count, client_count, next_id, next_seq;
+	struct td_list processes, clients; /* both in order of arrival */
+	uint64_t settle_ns; /* nothing opens before: holders of a lost daemon come back first */
+	/* the policy's side */
+	void *policy_state;
+	const struct td_policy *policy; /* whose state that is */
+	struct td_gpu_view gpu_views[TD_GPU_MAX];
+	struct td_client_view views[TD_CLIENT_MAX];
+	struct td_grant grants[TD_CLIENT_MAX];
+};
+
+/* 0 or -ENOMEM. io is copied. */
+int td_node_init(struct td_node *node, const struct td_node_io *io);
+void td_node_deinit(struct td_node *node);
+
+/* A process says HELLO. NULL if memory is short. pid and uid come from the kernel, not from the message. */
+struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, uid_t uid,
+	const struct td_msg_hello *hello, uint64_t now_ns);
+
+/* Any later message of a client process. 0, or -EPROTO if it makes no sense: the caller drops the connection. */
+int td_node_message(struct td_node *node, struct td_process *process, const struct td_msg *msg,
+	uint64_t now_ns);
+
+/* Its connection is closed: everything of it is released. */
+void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now_ns);
+
+/* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
+uint64_t td_node_step(struct td_node *node, uint64_t now_ns);
+
+/* Options of a job: class, weight, paused. 0, -ENOENT, -EPERM, -EINVAL with a sentence. */
+int td_node_set_job(struct td_node *node, uid_t uid, const char *job, const char *key,
+	const char *value, uint64_t now_ns, struct td_err *err);
+
+/* An option of the node was changed by hand: capacities and policy follow. */
+void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *what);
+
+/* Why is this process where it is? One sentence. Returns buf. */
+char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
+	char *buf, size_t len);
+
+/* "running", "waiting", "idle", "draining", "filling" or "paused". */
+const char *td_process_state(const struct td_process *process);
+
+/* Held time up to now. */
+uint64_t td_process_held_ns(const struct td_process *process, uint64_t now_ns);
+
+void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
+	uint32_t gpu, uint64_t now_ns, uint64_t value_ns, uint64_t value_bytes, const char *detail);

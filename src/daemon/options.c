@@ -1,0 +1,203 @@
+/* Options by table: one setter and one formatter per type, everything else follows from options.def. */
+#include "daemon/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "policy/policy.h"
+
+/* Sizes given as a share are checked against a whole of this many bytes; any will do. */
+#define ANY_WHOLE (1ull << 40)
+
+enum kind {
+	KIND_policy,
+	KIND_bool,
+	KIND_duration,
+	KIND_ratio,
+	KIND_size,
+};
+
+static const struct option {
+	const char *key;
+	enum kind kind;
+	size_t offset;
+	const char *initial, *unit, *help;
+} table[] = {
+#define OPTION(key, type, field, initial, unit, help)                                              \
+	{key, KIND_##type, offsetof(struct td_options, field), initial, unit, help},
+#include "daemon/options.def"
+#undef OPTION
+};
+
+#define COUNT (sizeof(table) / sizeof(table[0]))
+
+static int set_policy(const struct td_policy **ret, const char *value, struct td_err *err)
+{
+	const struct td_policy *policy = td_policy_find(value);
+	char names[128] = "";
+
+	for (size_t i = 0; td_policies[i] && !policy; i++) {
+		strncat(names, i ? ", " : "", sizeof(names) - strlen(names) - 1);
+		strncat(names, td_policies[i]->name, sizeof(names) - strlen(names) - 1);
+	}
+	if (!policy)
+		return td_err_set(err, -EINVAL, "\"%.64s\" is not a policy: expected one of %s",
+			value, names);
+	*ret = policy;
+	return 0;
+}
+
+static int set_size(char (*ret)[32], const char *value, struct td_err *err)
+{
+	uint64_t bytes;
+	int r = td_parse_size(value, ANY_WHOLE, &bytes, err);
+
+	if (r)
+		return r;
+	if (!bytes || strlen(value) >= sizeof(*ret))
+		return td_err_set(err, -ERANGE,
+			"\"%.64s\" is out of range: expected more than nothing", value);
+	strcpy(*ret, value);
+	return 0;
+}
+
+static int set_option(
+	struct td_options *options, const struct option *o, const char *value, struct td_err *err)
+{
+	void *field = (char *)options + o->offset;
+
+	switch (o->kind) {
+	case KIND_policy: return set_policy(field, value, err);
+	case KIND_bool: return td_parse_bool(value, field, err);
+	case KIND_duration: return td_parse_duration(value, field, err);
+	case KIND_ratio: return td_parse_ratio(value, field, err);
+	case KIND_size: return set_size(field, value, err);
+	}
+	return -EINVAL;
+}
+
+void td_options_init(struct td_options *options)
+{
+	memset(options, 0, sizeof(*options));
+	for (size_t i = 0; i < COUNT; i++)
+		(void)set_option(options, &table[i], table[i].initial, NULL);
+}
+
+int td_options_set(
+	struct td_options *options, const char *key, const char *value, struct td_err *err)
+{
+	char keys[160] = "";
+
+	for (size_t i = 0; i < COUNT; i++) {
+		struct td_err why = {0};
+		int r;
+
+		if (strcmp(table[i].key, key))
+			continue;
+		r = set_option(options, &table[i], value, &why);
+		return r ? td_err_set(err, r, "%s: %.200s", key, why.msg) : 0;
+	}
+	for (size_t i = 0; i < COUNT; i++) {
+		strncat(keys, i ? ", " : "", sizeof(keys) - strlen(keys) - 1);
+		strncat(keys, table[i].key, sizeof(keys) - strlen(keys) - 1);
+	}
+	return td_err_set(
+		err, -EINVAL, "\"%.40s\" is not an option: expected one of %s", key, keys);
+}
+
+/* Cuts blanks at both ends, in place. */
+static char *trim(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r\n", end[-1]))
+		*--end = 0;
+	return text;
+}
+
+static int load_line(struct td_options *options, char *line, struct td_err *err)
+{
+	char *text = trim(line), *equals;
+
+	if (!*text || *text == '#')
+		return 0;
+	equals = strchr(text, '=');
+	if (!equals)
+		return td_err_set(
+			err, -EINVAL, "\"%.64s\" is not valid: expected key = value", text);
+	*equals = 0;
+	return td_options_set(options, trim(text), trim(equals + 1), err);
+}
+
+int td_options_load(struct td_options *options, const char *path, struct td_err *err)
+{
+	char line[512];
+	FILE *file = fopen(path, "re");
+	int r = 0;
+
+	if (!file)
+		return td_err_set(err, -errno, "%.128s: %s", path, strerror(errno));
+	for (unsigned number = 1; !r && fgets(line, sizeof(line), file); number++) {
+		struct td_err why = {0};
+
+		r = load_line(options, line, &why);
+		if (r)
+			td_err_set(err, r, "%.80s:%u: %.150s", path, number, why.msg);
+	}
+	fclose(file);
+	return r;
+}
+
+static void format_duration(char *buf, size_t len, uint64_t ns)
+{
+	if (ns % 1000000000 == 0)
+		snprintf(buf, len, "%llus", (unsigned long long)(ns / 1000000000));
+	else if (ns % 1000000 == 0)
+		snprintf(buf, len, "%llums", (unsigned long long)(ns / 1000000));
+	else
+		snprintf(buf, len, "%lluns", (unsigned long long)ns);
+}
+
+bool td_options_row(const struct td_options *options, size_t i, struct td_option_row *ret)
+{
+	const void *field;
+
+	if (i >= COUNT)
+		return false;
+	field = (const char *)options + table[i].offset;
+	*ret = (struct td_option_row){
+		.key = table[i].key, .unit = table[i].unit, .help = table[i].help};
+	switch (table[i].kind) {
+	case KIND_policy: {
+		const struct td_policy *policy;
+
+		memcpy(&policy, field, sizeof(policy));
+		snprintf(ret->value, sizeof(ret->value), "%s", policy->name);
+		break;
+	}
+	case KIND_bool:
+		snprintf(ret->value, sizeof(ret->value), "%s", *(const bool *)field ? "on" : "off");
+		break;
+	case KIND_duration:
+		format_duration(ret->value, sizeof(ret->value), *(const uint64_t *)field);
+		break;
+	case KIND_ratio:
+		snprintf(ret->value, sizeof(ret->value), "%g%%", *(const uint32_t *)field / 1e4);
+		break;
+	case KIND_size: snprintf(ret->value, sizeof(ret->value), "%s", (const char *)field); break;
+	}
+	return true;
+}
+
+uint64_t td_options_capacity(const struct td_options *options, uint64_t total_bytes)
+{
+	uint64_t bytes = total_bytes;
+
+	(void)td_parse_size(options->capacity, total_bytes, &bytes, NULL);
+	return bytes < total_bytes ? bytes : total_bytes;
+}

@@ -1,0 +1,36 @@
+/* The daemon's options: one table (options.def), set at start, by a file, or live. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct td_err;
+struct td_policy;
+
+struct td_options {
+	const struct td_policy *policy;
+	bool enabled;
+	uint64_t quantum_ns, quantum_min_ns, window_ns, drain_deadline_ns;
+	uint32_t swap_share_ppm;
+	char capacity[32]; /* as typed: a share is of each GPU's own size */
+};
+
+void td_options_init(struct td_options *options);
+
+/* 0, or -EINVAL / -ERANGE with a sentence that quotes what was wrong; nothing changes then. */
+int td_options_set(
+	struct td_options *options, const char *key, const char *value, struct td_err *err);
+
+/* "key = value" lines, # comments. The error names file and line. */
+int td_options_load(struct td_options *options, const char *path, struct td_err *err);
+
+/* The i-th option with its present value as text; false beyond the last. Every pointer but value is static. */
+struct td_option_row {
+	const char *key, *unit, *help;
+	char value[64];
+};
+bool td_options_row(const struct td_options *options, size_t i, struct td_option_row *ret);
+
+/* Capacity of a GPU of total_bytes. */
+uint64_t td_options_capacity(const struct td_options *options, uint64_t total_bytes);

@@ -1,0 +1,250 @@
+/* Connections; see peer.h. */
+#include "daemon/peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "daemon/peer_internal.h"
+#include "proto/socket.h"
+
+/* Each client costs a page and a descriptor; tools come and go. */
+#define PEERS_MAX (TD_CLIENT_MAX + 64)
+/* Packets handled of one peer before the others get their turn. */
+#define BURST 64
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+static void wake(_Atomic uint32_t *word)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+void td_peer_send(struct td_peer *peer, const struct td_msg *msg)
+{
+	if (!peer->broken && td_socket_send(peer->source.fd, msg, NULL, 0) < 0)
+		peer->broken = true;
+}
+
+static void node_send(void *arg, const struct td_msg *msg)
+{
+	td_peer_send(arg, msg);
+}
+
+static void node_gate(void *arg, uint32_t word, uint64_t window_ns)
+{
+	struct td_peer *peer = arg;
+
+	atomic_store(&peer->gate->window_ns, window_ns);
+	atomic_store(&peer->gate->word, word);
+	wake(&peer->gate->word);
+}
+
+static void node_event(void *arg, const struct td_event *event)
+{
+	struct td_server *server = arg;
+	struct td_list *it;
+
+	td_list_for_each (it, &server->peers) {
+		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
+
+		if (peer->follows)
+			td_peer_send_event(peer, event);
+	}
+}
+
+/* A page that only we can write: sealed after we have mapped it, so that the client's descriptor cannot be mapped writable. */
+static int make_gate_page(struct td_peer *peer)
+{
+	int fd = memfd_create("tandem-gate", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, TD_PAGE_BYTES) < 0)
+		goto err_close;
+	page = mmap(NULL, TD_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		goto err_close;
+	if (fcntl(fd, F_ADD_SEALS,
+		    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0) {
+		munmap(page, TD_PAGE_BYTES);
+		goto err_close;
+	}
+	peer->gate = page;
+	return fd;
+
+err_close:
+	close(fd);
+	return -errno;
+}
+
+static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_welcome};
+	td_auto_close int gate_fd = make_gate_page(peer), meter_fd = -1;
+	int fds[2];
+
+	meter_fd = memfd_create("tandem-meter", MFD_CLOEXEC);
+	if (gate_fd < 0 || meter_fd < 0 || ftruncate(meter_fd, TD_PAGE_BYTES) < 0) {
+		peer->broken = true;
+		return;
+	}
+	peer->process =
+		td_node_hello(&peer->server->node, peer, peer->pid, peer->uid, hello, now_ns);
+	if (!peer->process) {
+		peer->broken = true;
+		return;
+	}
+	msg.welcome.process = peer->process->id;
+	strcpy(msg.welcome.version, TANDEM_VERSION);
+	fds[0] = gate_fd;
+	fds[1] = meter_fd;
+	if (td_socket_send(peer->source.fd, &msg, fds, 2) < 0)
+		peer->broken = true;
+}
+
+static void handle(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)
+{
+	int r;
+
+	if (msg->type == TD_MSG_TYPE_hello && !peer->process && !peer->follows) {
+		welcome(peer, &msg->hello, now_ns);
+		return;
+	}
+	if (peer->process)
+		r = td_node_message(&peer->server->node, peer->process, msg, now_ns);
+	else
+		r = td_tool_request(peer, msg, now_ns);
+	if (r < 0) {
+		td_log(TD_LOG_WARN, "pid=%d message=%s errno=%d connection dropped", (int)peer->pid,
+			td_proto_name(msg->type), -r);
+		peer->broken = true;
+	}
+}
+
+static void peer_ready(struct td_source *source, uint32_t events)
+{
+	struct td_peer *peer = (struct td_peer *)source;
+	struct td_msg msg;
+
+	(void)events;
+	for (int i = 0; i < BURST && !peer->broken; i++) {
+		int r = td_socket_recv(peer->source.fd, &msg, NULL, MSG_DONTWAIT);
+
+		if (r == -EAGAIN)
+			return;
+		if (r < 0)
+			peer->broken = true;
+		else if (r == 0)
+			handle(peer, &msg, td_time_now_ns());
+		/* TD_PROTO_UNKNOWN: a newer peer; what it says is not for us. */
+	}
+}
+
+static void listener_ready(struct td_source *source, uint32_t events)
+{
+	struct td_server *server = td_container_of(source, struct td_server, listener);
+	struct ucred credentials;
+	socklen_t len = sizeof(credentials);
+	struct td_peer *peer;
+	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd < 0)
+		return;
+	peer = server->peer_count < PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
+	if (!peer || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0)
+		goto err_free;
+	peer->source = (struct td_source){fd, peer_ready};
+	peer->server = server;
+	peer->pid = credentials.pid;
+	peer->uid = credentials.uid;
+	if (td_loop_add(server->loop, &peer->source) < 0)
+		goto err_free;
+	td_list_append(&server->peers, &peer->of_server);
+	server->peer_count++;
+	return;
+
+err_free:
+	free(peer);
+	close(fd);
+}
+
+static void drop(struct td_peer *peer, uint64_t now_ns)
+{
+	struct td_server *server = peer->server;
+
+	if (peer->process)
+		td_node_gone(&server->node, peer->process, now_ns);
+	if (peer->gate)
+		munmap(peer->gate, TD_PAGE_BYTES);
+	td_loop_remove(server->loop, &peer->source);
+	td_list_remove(&peer->of_server);
+	server->peer_count--;
+	close(peer->source.fd);
+	free(peer);
+}
+
+/* Dropping a peer can break another (a follower that does not read), so until none is broken. */
+static void drop_broken(struct td_server *server, uint64_t now_ns)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &server->peers) {
+		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
+
+		if (peer->broken)
+			drop(peer, now_ns);
+	}
+}
+
+uint64_t td_server_turn(void *arg, uint64_t now_ns)
+{
+	struct td_server *server = arg;
+	uint64_t wakeup;
+	struct td_list *it;
+
+	drop_broken(server, now_ns);
+	wakeup = td_node_step(&server->node, now_ns);
+	td_list_for_each (it, &server->peers)
+		if (td_container_of(it, struct td_peer, of_server)->broken)
+			return now_ns; /* broken by what the step sent: another turn at once */
+	return wakeup;
+}
+
+int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd)
+{
+	const struct td_node_io io = {node_send, node_gate, node_event, server};
+	int r;
+
+	memset(server, 0, sizeof(*server));
+	server->loop = loop;
+	server->started_ns = td_time_now_ns();
+	server->listener = (struct td_source){listen_fd, listener_ready};
+	td_list_init(&server->peers);
+	r = td_node_init(&server->node, &io);
+	return r ? r : td_loop_add(loop, &server->listener);
+}
+
+void td_server_deinit(struct td_server *server)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &server->peers)
+		drop(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
+	td_node_deinit(&server->node);
+	td_loop_remove(server->loop, &server->listener);
+	close(server->listener.fd);
+}

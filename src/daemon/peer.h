@@ -1,0 +1,24 @@
+/*
+ * Connections: client processes and tools. Turns packets into td_node_* calls and the node's wishes into packets and gate words. A
+ * peer that sends nonsense, or does not read what it is sent, loses its connection and nothing else.
+ */
+#pragma once
+
+#include "daemon/loop.h"
+#include "daemon/node.h"
+
+struct td_server {
+	struct td_loop *loop;
+	struct td_node node;
+	struct td_source listener;
+	struct td_list peers;
+	uint32_t peer_count;
+	uint64_t started_ns;
+};
+
+/* Takes over the listening socket. 0 or -errno. */
+int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd);
+void td_server_deinit(struct td_server *server);
+
+/* One turn of the loop: the node steps, broken peers go. */
+uint64_t td_server_turn(void *server, uint64_t now_ns);

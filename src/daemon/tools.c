@@ -1,0 +1,269 @@
+/* What tools ask: rows of jobs, GPUs, options and events, changes, explanations. Each request ends with END or ERROR. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "daemon/peer_internal.h"
+#include "preload/backend.h"
+
+static const char *const class_names[TD_CLASS_N] = {"online", "guaranteed", "besteffort"};
+static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
+
+static void finish(struct td_peer *peer, uint32_t rows)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_end};
+
+	msg.end.rows = rows;
+	td_peer_send(peer, &msg);
+}
+
+static void fail(struct td_peer *peer, int code, const char *text)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_error};
+
+	msg.error.code = (uint32_t)-code;
+	snprintf(msg.error.text, sizeof(msg.error.text), "%.255s", text);
+	td_peer_send(peer, &msg);
+}
+
+/* Others see that something is there and what it takes, not what it is. */
+static bool may_see(const struct td_peer *peer, uid_t uid)
+{
+	return !peer->uid || peer->uid == uid;
+}
+
+static void send_job(struct td_peer *peer, const struct td_process *process,
+	const struct td_client *client, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_job};
+	struct td_msg_job *job = &msg.job;
+
+	snprintf(job->class, sizeof(job->class), "%s", class_names[process->class]);
+	snprintf(job->backend, sizeof(job->backend), "%s", backend_names[process->backend]);
+	snprintf(job->state, sizeof(job->state), "%s", td_process_state(process));
+	job->uid = process->uid;
+	if (may_see(peer, process->uid)) {
+		snprintf(job->job, sizeof(job->job), "%s", process->job);
+		snprintf(job->name, sizeof(job->name), "%s", process->name);
+		job->pid = (uint32_t)process->pid;
+		job->launches = process->launches;
+		job->started_ns = process->started_ns;
+	}
+	job->held_ns = td_process_held_ns(process, now_ns);
+	job->waited_ns = process->waited_ns;
+	job->handovers = process->handovers;
+	job->gpu = UINT32_MAX;
+	if (client) {
+		job->gpu = client->gpu;
+		job->demanded_bytes = client->demanded_bytes;
+		job->resident_bytes = client->resident_bytes;
+		job->host_bytes = client->host_bytes;
+		job->peak_bytes = client->peak_bytes;
+		job->in_bytes = client->in_bytes;
+		job->out_bytes = client->out_bytes;
+	}
+	td_peer_send(peer, &msg);
+}
+
+static void list_jobs(struct td_peer *peer, uint64_t now_ns)
+{
+	struct td_list *it, *c;
+	uint32_t rows = 0;
+
+	td_list_for_each (it, &peer->server->node.processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (td_list_empty(&process->clients)) {
+			send_job(peer, process, NULL, now_ns);
+			rows++;
+		}
+		td_list_for_each (c, &process->clients) {
+			send_job(peer, process, td_container_of(c, struct td_client, of_process),
+				now_ns);
+			rows++;
+		}
+	}
+	finish(peer, rows);
+}
+
+static void list_gpus(struct td_peer *peer)
+{
+	const struct td_node *node = &peer->server->node;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
+		struct td_msg_gpu *gpu = &msg.gpu;
+		struct td_list *it;
+
+		gpu->index = i;
+		memcpy(gpu->gpu, node->gpus[i].uuid, 16);
+		snprintf(gpu->name, sizeof(gpu->name), "%s", node->gpus[i].name);
+		gpu->total_bytes = node->gpus[i].total_bytes;
+		gpu->capacity_bytes = node->gpus[i].capacity_bytes;
+		gpu->handovers = node->gpus[i].handovers;
+		gpu->handover_ns = node->gpus[i].handover_ns;
+		td_list_for_each (it, &node->clients) {
+			const struct td_client *client =
+				td_container_of(it, struct td_client, of_node);
+
+			if (client->gpu != i)
+				continue;
+			gpu->clients++;
+			gpu->resident_bytes += client->resident_bytes;
+			gpu->demanded_bytes += client->demanded_bytes;
+			if (client->process->phase == TD_PHASE_OPEN &&
+				may_see(peer, client->process->uid))
+				snprintf(gpu->holder, sizeof(gpu->holder), "%s",
+					*client->process->name ? client->process->name
+							       : client->process->job);
+		}
+		td_peer_send(peer, &msg);
+	}
+	finish(peer, node->gpu_count);
+}
+
+static void set(struct td_peer *peer, const struct td_msg_set *msg, uint64_t now_ns)
+{
+	struct td_node *node = &peer->server->node;
+	struct td_err err = {0};
+	char what[128];
+	int r;
+
+	if (*msg->job) {
+		r = td_node_set_job(node, peer->uid, msg->job, msg->key, msg->value, now_ns, &err);
+	} else if (peer->uid && peer->uid != getuid()) {
+		r = td_err_set(&err, -EPERM, "only the daemon's owner may change %.64s", msg->key);
+	} else {
+		r = td_options_set(&node->options, msg->key, msg->value, &err);
+		snprintf(what, sizeof(what), "%.60s=%.60s", msg->key, msg->value);
+		if (!r)
+			td_node_options_changed(node, now_ns, what);
+	}
+	if (r)
+		fail(peer, r, err.msg);
+	else
+		finish(peer, 0);
+}
+
+static void get(struct td_peer *peer, const char *key)
+{
+	struct td_option_row row;
+	uint32_t rows = 0;
+
+	for (size_t i = 0; td_options_row(&peer->server->node.options, i, &row); i++) {
+		struct td_msg msg = {.type = TD_MSG_TYPE_option};
+
+		if (*key && strcmp(key, row.key))
+			continue;
+		snprintf(msg.option.key, sizeof(msg.option.key), "%s", row.key);
+		snprintf(msg.option.value, sizeof(msg.option.value), "%s", row.value);
+		snprintf(msg.option.unit, sizeof(msg.option.unit), "%s", row.unit);
+		snprintf(msg.option.help, sizeof(msg.option.help), "%s", row.help);
+		td_peer_send(peer, &msg);
+		rows++;
+	}
+	if (*key && !rows) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "\"%.64s\" is not an option: see tandem set", key);
+		fail(peer, -EINVAL, text);
+		return;
+	}
+	finish(peer, rows);
+}
+
+void td_peer_send_event(struct td_peer *peer, const struct td_event *event)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_event};
+
+	if (event->pid && !may_see(peer, event->uid))
+		return;
+	msg.event.number = event->number;
+	msg.event.time_ns = event->time_ns;
+	msg.event.wall_ns = event->wall_ns;
+	snprintf(msg.event.kind, sizeof(msg.event.kind), "%s", td_event_name(event->kind));
+	snprintf(msg.event.job, sizeof(msg.event.job), "%s", event->job);
+	snprintf(msg.event.name, sizeof(msg.event.name), "%s", event->name);
+	msg.event.pid = event->pid;
+	msg.event.gpu = event->gpu;
+	msg.event.value_ns = event->value_ns;
+	msg.event.value_bytes = event->value_bytes;
+	snprintf(msg.event.detail, sizeof(msg.event.detail), "%s", event->detail);
+	td_peer_send(peer, &msg);
+}
+
+static void events(struct td_peer *peer, const struct td_msg_events *msg)
+{
+	const struct td_event *event;
+	uint64_t number = msg->since + 1;
+	uint32_t rows = 0;
+
+	while ((event = td_events_get(&peer->server->node.events, number)) &&
+		event->number >= number) {
+		td_peer_send_event(peer, event);
+		number = event->number + 1;
+		rows++;
+	}
+	peer->follows = msg->follow;
+	if (!msg->follow)
+		finish(peer, rows);
+}
+
+static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
+{
+	const struct td_node *node = &peer->server->node;
+	struct td_list *it;
+	uint32_t rows = 0;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+		struct td_msg msg = {.type = TD_MSG_TYPE_text};
+		char pid[16];
+
+		snprintf(pid, sizeof(pid), "%d", (int)process->pid);
+		if (!may_see(peer, process->uid) ||
+			(strcmp(process->job, job) && strcmp(process->name, job) &&
+				strcmp(pid, job)))
+			continue;
+		td_node_explain(node, process, now_ns, msg.text.line, sizeof(msg.text.line));
+		td_peer_send(peer, &msg);
+		rows++;
+	}
+	if (rows) {
+		finish(peer, rows);
+	} else {
+		char text[128];
+
+		snprintf(text, sizeof(text), "there is no job \"%.64s\": see tandem ps", job);
+		fail(peer, -ENOENT, text);
+	}
+}
+
+static void stop(struct td_peer *peer, const struct td_msg_stop *msg)
+{
+	if (peer->uid && peer->uid != getuid()) {
+		fail(peer, -EPERM, "only the daemon's owner may stop it");
+	} else if (!msg->force && !td_list_empty(&peer->server->node.processes)) {
+		fail(peer, -EBUSY,
+			"jobs are running; they go on without tandem if it stops: use --force");
+	} else {
+		finish(peer, 0);
+		peer->server->loop->stop = true;
+	}
+}
+
+int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)
+{
+	switch (msg->type) {
+	case TD_MSG_TYPE_list_jobs: list_jobs(peer, now_ns); return 0;
+	case TD_MSG_TYPE_list_gpus: list_gpus(peer); return 0;
+	case TD_MSG_TYPE_set: set(peer, &msg->set, now_ns); return 0;
+	case TD_MSG_TYPE_get: get(peer, msg->get.key); return 0;
+	case TD_MSG_TYPE_events: events(peer, &msg->events); return 0;
+	case TD_MSG_TYPE_explain: explain(peer, msg->explain.job, now_ns); return 0;
+	case TD_MSG_TYPE_stop: stop(peer, &msg->stop); return 0;
+	default: return -EPROTO;
+	}
+}

@@ -1,0 +1,88 @@
+/*
+ * Drives the node with arbitrary messages of six clients that may lie, stall and die: it never breaks its own structures, and as long
+ * as the fakes that obey are asked, the device is never overcommitted. Input: three bytes per event.
+ */
+#include <stdint.h>
+
+#include "unit/fake_node.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void lie(struct world *w, struct fake *f, uint8_t kind, uint8_t arg)
+{
+	static const uint32_t types[] = {TD_MSG_TYPE_memory, TD_MSG_TYPE_ready, TD_MSG_TYPE_drained,
+		TD_MSG_TYPE_stuck, TD_MSG_TYPE_idle, TD_MSG_TYPE_need, TD_MSG_TYPE_want,
+		TD_MSG_TYPE_detach, TD_MSG_TYPE_attach};
+	struct td_msg msg = {.type = types[kind % (sizeof(types) / sizeof(types[0]))]};
+
+	/* slot, seq and bytes are the first fields of every one of them */
+	msg.memory.slot = arg & 1;
+	msg.memory.seq = f->seq;
+	msg.memory.demanded_bytes = (uint64_t)arg << 56;
+	if (say(w, f, &msg) < 0)
+		fake_dies(w, f);
+}
+
+static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
+{
+	struct fake *f = &w->fakes[who % 6];
+	bool liar = who % 6 == 5;
+	char job[8] = {'j', (char)('0' + arg % 4), 0};
+
+	if (!f->process) {
+		fake_hello(w, f, job, liar ? TD_BACKEND_SWAP : (enum td_backend_kind)(1 + arg % 2),
+			false);
+		fake_attach(w, f, 0, arg & 1, liar ? 0 : (uint64_t)(arg % 60) * MIB);
+		return;
+	}
+	if (liar) {
+		lie(w, f, kind, arg);
+		return;
+	}
+	switch (kind % 8) {
+	case 0: fake_want(w, f); break;
+	case 1: fake_dies(w, f); break;
+	case 2: f->slow = arg & 1; break;
+	case 3: w->now += (uint64_t)arg * 5000000u; break;
+	case 4: {
+		struct td_msg idle = {.type = TD_MSG_TYPE_idle};
+
+		idle.idle.since_ns = w->now;
+		(void)say(w, f, &idle);
+		break;
+	}
+	case 5:
+		(void)td_node_set_job(&w->node, 1000, f->process->job, "paused",
+			arg & 1 ? "on" : "off", w->now, NULL);
+		break;
+	case 6:
+		(void)td_options_set(
+			&w->node.options, "policy", arg & 1 ? "nvshare" : "tandem", NULL);
+		td_node_options_changed(&w->node, w->now, "policy");
+		break;
+	default: settle(w); break;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct world w;
+	char text[256];
+
+	world_init(&w);
+	for (size_t i = 0; i + 2 < size && i < 1500; i += 3) {
+		event(&w, data[i], data[i + 1], data[i + 2]);
+		(void)td_node_step(&w.node, w.now);
+		for (int k = 0; k < 5; k++)
+			if (w.fakes[k].process && !w.fakes[k].slow)
+				fake_act(&w, &w.fakes[k]);
+		if (!within_capacity(&w))
+			abort();
+		for (int k = 0; k < 6; k++)
+			if (w.fakes[k].process)
+				td_node_explain(
+					&w.node, w.fakes[k].process, w.now, text, sizeof(text));
+	}
+	td_node_deinit(&w.node);
+	return 0;
+}

@@ -1,0 +1,207 @@
+/*
+ * Fake client processes for the node: no sockets, no clock. A fake does at once what libtandem does: drains when closed, shrinks
+ * and fills to its limit, reports READY. With `slow` set it answers only when told to.
+ */
+#pragma once
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/node.h"
+#include "preload/backend.h"
+
+#define FAKES_MAX 16
+#define MIB       (1ull << 20)
+
+struct fake {
+	struct td_process *process;
+	uint32_t word;
+	uint64_t window_ns;
+	bool slow, draining;
+	uint32_t seq, slots;
+	struct {
+		uint32_t seq;
+		uint64_t limit, demanded, resident, in, out, asked;
+		bool opening;
+		int answer; /* last ANSWER's granted; -1 none */
+	} slot[2];
+	unsigned closings;
+};
+
+struct world {
+	struct td_node node;
+	struct fake fakes[FAKES_MAX];
+	uint64_t now;
+	uint64_t events[TD_EVENT_N];
+};
+
+static struct world *fake_world;
+
+static void fake_send(void *peer, const struct td_msg *msg)
+{
+	struct fake *f = peer;
+
+	if (msg->type == TD_MSG_TYPE_plan) {
+		f->slot[msg->plan.slot].seq = f->seq = msg->plan.seq;
+		f->slot[msg->plan.slot].limit = msg->plan.limit_bytes;
+		f->slot[msg->plan.slot].opening = msg->plan.gate != TD_GATE_CLOSED;
+	} else if (msg->type == TD_MSG_TYPE_answer) {
+		f->slot[msg->answer.slot].answer = msg->answer.granted;
+		if (msg->answer.granted)
+			f->slot[msg->answer.slot].demanded += f->slot[msg->answer.slot].asked;
+		f->slot[msg->answer.slot].asked = 0;
+	}
+}
+
+static void fake_gate(void *peer, uint32_t word, uint64_t window_ns)
+{
+	struct fake *f = peer;
+
+	if (word & TD_WORD_CLOSED && !(f->word & TD_WORD_CLOSED)) {
+		f->closings++;
+		f->draining = f->process != NULL;
+	}
+	f->word = word;
+	f->window_ns = window_ns;
+}
+
+static void fake_event(void *arg, const struct td_event *event)
+{
+	((struct world *)arg)->events[event->kind]++;
+}
+
+static void world_init(struct world *w)
+{
+	const struct td_node_io io = {fake_send, fake_gate, fake_event, w};
+
+	memset(w, 0, sizeof(*w));
+	fake_world = w;
+	w->now = 1000000000;
+	if (td_node_init(&w->node, &io))
+		abort();
+}
+
+static int say(struct world *w, struct fake *f, struct td_msg *msg)
+{
+	return td_node_message(&w->node, f->process, msg, w->now);
+}
+
+static void fake_hello(
+	struct world *w, struct fake *f, const char *job, enum td_backend_kind backend, bool holds)
+{
+	struct td_msg_hello hello = {.class = TD_CLASS_BESTEFFORT,
+		.weight = 1,
+		.backend = (uint8_t)backend,
+		.holds = holds};
+
+	memset(f, 0, sizeof(*f));
+	f->slot[0].answer = f->slot[1].answer = -1;
+	strcpy(hello.job, job);
+	strcpy(hello.name, job);
+	f->process = td_node_hello(&w->node, f, 100 + (pid_t)(f - w->fakes), 1000, &hello, w->now);
+	f->draining = false;
+}
+
+static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+
+	msg.memory.slot = slot;
+	msg.memory.seq = f->slot[slot].seq;
+	msg.memory.demanded_bytes = f->slot[slot].demanded;
+	msg.memory.resident_bytes = f->slot[slot].resident;
+	msg.memory.in_bytes = f->slot[slot].in;
+	msg.memory.out_bytes = f->slot[slot].out;
+	(void)say(w, f, &msg);
+}
+
+static void fake_attach(
+	struct world *w, struct fake *f, uint32_t slot, uint8_t gpu, uint64_t demanded)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_attach};
+
+	msg.attach.slot = slot;
+	memset(msg.attach.gpu, gpu + 1, 16);
+	msg.attach.total_bytes = 64 * MIB;
+	(void)say(w, f, &msg);
+	f->slots = slot + 1;
+	f->slot[slot].demanded = demanded;
+	fake_memory(w, f, slot);
+}
+
+static void fake_want(struct world *w, struct fake *f)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_want};
+
+	(void)say(w, f, &msg);
+}
+
+/* What the agent of a client does about its last plan. */
+static void fake_act(struct world *w, struct fake *f)
+{
+	if (f->draining) {
+		struct td_msg msg = {.type = TD_MSG_TYPE_drained};
+
+		f->draining = false;
+		msg.drained.seq = f->seq;
+		(void)say(w, f, &msg);
+		return;
+	}
+	for (uint32_t s = 0; s < f->slots; s++) {
+		uint64_t target = f->slot[s].opening && f->slot[s].demanded < f->slot[s].limit
+					  ? f->slot[s].demanded
+					  : f->slot[s].limit;
+		struct td_msg msg = {.type = TD_MSG_TYPE_ready};
+
+		if (f->slot[s].resident > f->slot[s].limit) {
+			f->slot[s].out += f->slot[s].resident - f->slot[s].limit;
+			f->slot[s].resident = f->slot[s].limit;
+		} else if (f->slot[s].opening && f->slot[s].resident < target) {
+			f->slot[s].in += target - f->slot[s].resident;
+			f->slot[s].resident = target;
+		}
+		fake_memory(w, f, s);
+		msg.ready.slot = s;
+		msg.ready.seq = f->slot[s].seq;
+		if (f->slot[s].opening && f->slot[s].resident == f->slot[s].demanded)
+			(void)say(w, f, &msg);
+	}
+}
+
+/* Steps until nothing moves any more. */
+static uint64_t settle(struct world *w)
+{
+	uint64_t wakeup = TD_NEVER;
+
+	for (int i = 0; i < 12; i++) {
+		wakeup = td_node_step(&w->node, w->now);
+		for (int k = 0; k < FAKES_MAX; k++)
+			if (w->fakes[k].process && !w->fakes[k].slow)
+				fake_act(w, &w->fakes[k]);
+	}
+	return wakeup;
+}
+
+static void fake_dies(struct world *w, struct fake *f)
+{
+	td_node_gone(&w->node, f->process, w->now);
+	f->process = NULL;
+}
+
+/* The ledger: what is really on the device never exceeds what the daemon calls its capacity. */
+static bool within_capacity(const struct world *w)
+{
+	uint64_t resident[TD_GPU_MAX] = {0};
+	struct td_list *it;
+
+	td_list_for_each (it, &w->node.clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct fake *f = client->process->peer;
+
+		resident[client->gpu] += f->slot[client->slot].resident;
+	}
+	for (uint32_t g = 0; g < w->node.gpu_count; g++)
+		if (resident[g] > w->node.gpus[g].capacity_bytes)
+			return false;
+	return true;
+}

@@ -1,0 +1,330 @@
+/* The node and its executor with fake peers on a fake clock: hand-overs, the ledger, deaths, restarts. */
+#include "test.h"
+
+#include "base/err.h"
+#include "fake_node.h"
+
+#define MS 1000000ull
+
+static struct world w;
+
+static struct fake *program(unsigned i, const char *job, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, job, TD_BACKEND_SWAP, false);
+	fake_attach(&w, f, 0, 0, demanded);
+	return f;
+}
+
+static void begin(void)
+{
+	td_node_deinit(&w.node);
+	world_init(&w);
+}
+
+static bool is_open(const struct fake *f)
+{
+	return !(f->word & TD_WORD_CLOSED);
+}
+
+TEST(a_first_job_gets_the_gpu_at_once)
+{
+	world_init(&w);
+	struct fake *a = program(0, "a", 48 * MIB);
+
+	CHECK(!is_open(a));
+	fake_want(&w, a);
+	settle(&w);
+	CHECK(is_open(a));
+	CHECK_EQ(a->word, 0);
+	CHECK_EQ(a->slot[0].resident, 48 * MIB);
+}
+
+TEST(two_jobs_that_fit_run_side_by_side)
+{
+	begin();
+	struct fake *a = program(0, "a", 24 * MIB), *b = program(1, "b", 24 * MIB);
+
+	fake_want(&w, a);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+}
+
+TEST(two_jobs_that_do_not_fit_take_turns_and_only_what_is_needed_moves)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	w.now += MS;
+	fake_want(&w, b);
+	uint64_t wakeup = settle(&w);
+	CHECK(is_open(a) && !is_open(b));
+	CHECK(wakeup != TD_NEVER);
+	w.now = wakeup;
+	settle(&w);
+	CHECK(!is_open(a) && is_open(b));
+	CHECK_EQ(a->slot[0].out, 32 * MIB);
+	CHECK_EQ(b->slot[0].resident, 48 * MIB);
+	CHECK(within_capacity(&w));
+	w.now = settle(&w);
+	settle(&w);
+	CHECK(is_open(a) && !is_open(b));
+	CHECK(w.events[TD_EVENT_OPENED] == 3);
+}
+
+TEST(nobody_opens_before_the_holder_has_drained)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	a->slow = true;
+	w.now += 30000 * MS;
+	settle(&w);
+	CHECK(!is_open(a) && !is_open(b));
+	CHECK(a->draining);
+	a->slow = false;
+	settle(&w);
+	CHECK(is_open(b));
+}
+
+TEST(a_holder_that_dies_frees_everything_at_once)
+{
+	for (int phase = 0; phase < 3; phase++) {
+		begin();
+		struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB);
+
+		fake_want(&w, a);
+		settle(&w);
+		fake_want(&w, b);
+		if (phase == 1) { /* while draining */
+			a->slow = true;
+			w.now += 30000 * MS;
+			settle(&w);
+		} else if (phase == 2) { /* while the other fills */
+			b->slow = true;
+			w.now += 30000 * MS;
+			settle(&w);
+			b->slow = false;
+		}
+		fake_dies(&w, a);
+		settle(&w);
+		CHECK(is_open(b));
+		CHECK_EQ(b->slot[0].resident, 48 * MIB);
+	}
+}
+
+TEST(a_stuck_drain_reopens_the_gate_and_is_tried_again)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB);
+	struct td_msg stuck = {.type = TD_MSG_TYPE_stuck};
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	a->slow = true;
+	w.now += 30000 * MS;
+	settle(&w);
+	CHECK_EQ(say(&w, a, &stuck), 0);
+	a->draining = false;
+	settle(&w);
+	CHECK(is_open(a) && !is_open(b));
+	CHECK_EQ(w.events[TD_EVENT_STUCK], 1);
+	a->slow = false;
+	w.now += 60000 * MS;
+	settle(&w);
+	CHECK(is_open(b));
+}
+
+TEST(a_process_that_never_answers_a_drain_is_reopened)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	a->slow = true;
+	w.now += 30000 * MS;
+	w.now = settle(&w); /* the deadline */
+	settle(&w);
+	CHECK(is_open(a));
+}
+
+TEST(a_job_on_two_gpus_opens_on_both_or_none)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *both = &w.fakes[1];
+
+	fake_hello(&w, both, "both", TD_BACKEND_SWAP, false);
+	fake_attach(&w, both, 0, 0, 48 * MIB);
+	fake_attach(&w, both, 1, 1, 48 * MIB);
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, both);
+	settle(&w);
+	CHECK(!is_open(both));
+	CHECK_EQ(both->slot[1].resident, 0);
+	w.now += 30000 * MS;
+	settle(&w);
+	CHECK(is_open(both));
+	CHECK_EQ(both->slot[0].resident, 48 * MIB);
+	CHECK_EQ(both->slot[1].resident, 48 * MIB);
+}
+
+static void need(struct fake *f, uint64_t bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+
+	f->slot[0].answer = -1;
+	f->slot[0].asked = bytes;
+	msg.need.bytes = bytes;
+	CHECK_EQ(say(&w, f, &msg), 0);
+}
+
+TEST(an_allocation_waits_until_room_is_made)
+{
+	begin();
+	struct fake *a = program(0, "a", 40 * MIB), *b = program(1, "b", 16 * MIB);
+
+	fake_want(&w, a);
+	fake_want(&w, b);
+	settle(&w);
+	need(a, 20 * MIB);
+	settle(&w);
+	/* a is the older one: b gives way */
+	CHECK_EQ(a->slot[0].answer, 1);
+	CHECK(is_open(a) && !is_open(b));
+	CHECK(within_capacity(&w));
+}
+
+TEST(an_allocation_beyond_the_gpu_is_refused)
+{
+	begin();
+	struct fake *a = program(0, "a", 40 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	need(a, 25 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	CHECK(is_open(a));
+	CHECK_EQ(w.events[TD_EVENT_REFUSED], 1);
+}
+
+TEST(an_allocation_with_the_gate_closed_stays_off_the_device)
+{
+	begin();
+	struct fake *a = program(0, "a", 40 * MIB);
+
+	need(a, 8 * MIB);
+	settle(&w);
+	/* wanting memory is wanting the GPU: nobody else does, so it opens and the answer is yes */
+	CHECK_EQ(a->slot[0].answer, 1);
+	struct fake *b = program(1, "b", 48 * MIB);
+	fake_want(&w, a);
+	settle(&w);
+	need(b, 4 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 2);
+}
+
+TEST(after_a_restart_the_holder_keeps_holding)
+{
+	begin();
+	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
+
+	w.node.settle_ns = w.now + 50 * MS;
+	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
+	fake_attach(&w, b, 0, 0, 48 * MIB);
+	fake_want(&w, b);
+	CHECK_EQ(settle(&w), w.node.settle_ns);
+	CHECK(!is_open(b));
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, true);
+	a->slot[0].resident = 48 * MIB;
+	fake_attach(&w, a, 0, 0, 48 * MIB);
+	w.now += 50 * MS;
+	settle(&w);
+	CHECK(is_open(a) && !is_open(b));
+	CHECK(within_capacity(&w));
+}
+
+TEST(nonsense_costs_the_sender_its_connection_only)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB);
+	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+
+	msg.memory.slot = 7;
+	CHECK(say(&w, a, &msg) < 0);
+	msg.type = TD_MSG_TYPE_welcome;
+	CHECK(say(&w, a, &msg) < 0);
+	msg.type = TD_MSG_TYPE_attach;
+	msg.attach.slot = 0;
+	CHECK(say(&w, a, &msg) < 0); /* twice */
+	msg.attach.slot = 99;
+	CHECK(say(&w, a, &msg) < 0);
+}
+
+TEST(a_paused_job_closes_and_others_may_not_pause_it)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB);
+	struct td_err err = {0};
+
+	fake_want(&w, a);
+	settle(&w);
+	CHECK(td_node_set_job(&w.node, 1001, "a", "paused", "on", w.now, &err) < 0);
+	CHECK(strstr(err.msg, "another user"));
+	CHECK(td_node_set_job(&w.node, 1000, "a", "paused", "perhaps", w.now, &err) < 0);
+	CHECK(strstr(err.msg, "\"perhaps\""));
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, &err), 0);
+	settle(&w);
+	CHECK(!is_open(a));
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "off", w.now, &err), 0);
+	settle(&w);
+	CHECK(is_open(a));
+	CHECK(td_node_set_job(&w.node, 1000, "zebra", "paused", "on", w.now, &err) < 0);
+	CHECK(strstr(err.msg, "zebra"));
+}
+
+TEST(explanations_name_who_is_in_the_way)
+{
+	begin();
+	struct fake *a = program(0, "train-a", 48 * MIB), *b = program(1, "train-b", 48 * MIB);
+	char text[256];
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	settle(&w);
+	w.now += 40 * MS;
+	CHECK(strstr(td_node_explain(&w.node, b->process, w.now, text, sizeof(text)),
+		"train-a (pid 100)"));
+	CHECK(strstr(text, "waiting for 40.0 ms"));
+	CHECK(strstr(td_node_explain(&w.node, a->process, w.now, text, sizeof(text)),
+		"may use its GPU"));
+}
+
+TEST(switching_the_policy_live_takes_effect)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB), *b = program(1, "b", 8 * MIB);
+
+	fake_want(&w, a);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK_EQ(td_options_set(&w.node.options, "policy", "nvshare", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "policy=nvshare");
+	settle(&w);
+	CHECK(is_open(a) != is_open(b));
+	td_node_deinit(&w.node);
+}
