@@ -1,0 +1,67 @@
+/* What the verbs share: talking to the daemon, printing rows for people or as JSON, and failing the same way. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "proto/proto.h"
+
+/* tandem's own failures; 126, 127 and 128+signal are the child's (facts of every wrapper: env, timeout, nice). */
+#define TD_EXIT_USAGE 125
+
+struct td_verb {
+	const char *name, *arguments, *help;
+	int (*run)(int argc, char **argv); /* argv[0] is the verb; the result is the exit status */
+};
+extern const struct td_verb td_verbs[];
+
+/* Prints "tandem: ..." and returns TD_EXIT_USAGE. */
+int td_cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A connection to the daemon, or -1 after saying why there is none. */
+int td_cli_connect(void);
+
+/*
+ * Sends a request and calls row() for each message until END. Returns an exit status: 0, or TD_EXIT_USAGE after printing the daemon's
+ * error.
+ */
+int td_cli_ask(
+	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
+
+/* The only option of most verbs. Returns the index of the first argument that is none, or -1 after complaining. */
+int td_cli_json_option(int argc, char **argv, bool *ret_json);
+
+/* Starts a JSON array, its rows and its end. Strings are escaped. */
+struct td_json {
+	FILE *out;
+	unsigned rows, fields;
+};
+void td_json_begin(struct td_json *json, FILE *out);
+void td_json_row(struct td_json *json);
+void td_json_str(struct td_json *json, const char *key, const char *value);
+void td_json_u64(struct td_json *json, const char *key, uint64_t value);
+void td_json_end_row(struct td_json *json);
+void td_json_end(struct td_json *json);
+
+/* "GPU-xxxxxxxx-xxxx-...": 41 bytes with the NUL. Returns buf. */
+char *td_cli_uuid(char *buf, const uint8_t *uuid);
+
+/*
+ * A file of this installation: beside the program in the build tree (bin/../lib) or where meson installed it; $env overrides. Returns buf, or
+ * NULL if it is nowhere.
+ */
+char *td_cli_find(char *buf, size_t len, const char *env, const char *const *candidates);
+
+/* 0 when a daemon answers, starting one for this user if there is none; an exit status otherwise. */
+int td_cli_ensure_daemon(void);
+
+int td_verb_run(int argc, char **argv);
+int td_verb_ps(int argc, char **argv);
+int td_verb_gpu(int argc, char **argv);
+int td_verb_set(int argc, char **argv);
+int td_verb_pause(int argc, char **argv);
+int td_verb_events(int argc, char **argv);
+int td_verb_explain(int argc, char **argv);
+int td_verb_doctor(int argc, char **argv);
+int td_verb_stop(int argc, char **argv);

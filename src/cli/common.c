@@ -1,0 +1,155 @@
+/* Talking to the daemon, JSON, and finding our own files; see cli.h. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "proto/socket.h"
+
+int td_cli_connect(void)
+{
+	char path[256];
+	int fd;
+
+	if (!td_socket_path(path, sizeof(path))) {
+		td_cli_fail("the daemon's socket path is too long: set TANDEM_SOCKET");
+		return -1;
+	}
+	fd = td_socket_connect(path);
+	if (fd < 0)
+		td_cli_fail("no daemon at %s (%s): `tandem run` starts one", path, strerror(-fd));
+	return fd;
+}
+
+int td_cli_ask(
+	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg)
+{
+	int fd = td_cli_connect(), r, status = TD_EXIT_USAGE;
+	struct td_msg msg;
+
+	if (fd < 0)
+		return TD_EXIT_USAGE;
+	r = td_socket_send(fd, request, NULL, 0);
+	while (!r) {
+		r = td_socket_recv(fd, &msg, NULL, 0);
+		if (r == TD_PROTO_UNKNOWN) {
+			r = 0;
+			continue;
+		}
+		if (r)
+			break;
+		if (msg.type == TD_MSG_TYPE_end) {
+			status = 0;
+			break;
+		}
+		if (msg.type == TD_MSG_TYPE_error) {
+			td_cli_fail("%s", msg.error.text);
+			break;
+		}
+		if (row)
+			row(&msg, arg);
+	}
+	if (r)
+		td_cli_fail("the daemon did not answer: %s", strerror(-r));
+	close(fd);
+	return status;
+}
+
+int td_cli_json_option(int argc, char **argv, bool *ret_json)
+{
+	int i = 1;
+
+	*ret_json = false;
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (strcmp(argv[i], "--json")) {
+			td_cli_fail("\"%.64s\" is not an option of %s: see tandem --help", argv[i],
+				argv[0]);
+			return -1;
+		}
+		*ret_json = true;
+	}
+	return i;
+}
+
+void td_json_begin(struct td_json *json, FILE *out)
+{
+	*json = (struct td_json){.out = out};
+	fputc('[', out);
+}
+
+void td_json_row(struct td_json *json)
+{
+	fputs(json->rows++ ? ",\n {" : "\n {", json->out);
+	json->fields = 0;
+}
+
+static void key(struct td_json *json, const char *name)
+{
+	fprintf(json->out, "%s\"%s\": ", json->fields++ ? ", " : "", name);
+}
+
+void td_json_str(struct td_json *json, const char *name, const char *value)
+{
+	key(json, name);
+	fputc('"', json->out);
+	for (const unsigned char *p = (const unsigned char *)value; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			fprintf(json->out, "\\%c", *p);
+		else if (*p < 0x20)
+			fprintf(json->out, "\\u%04x", *p);
+		else
+			fputc(*p, json->out);
+	}
+	fputc('"', json->out);
+}
+
+void td_json_u64(struct td_json *json, const char *name, uint64_t value)
+{
+	key(json, name);
+	fprintf(json->out, "%llu", (unsigned long long)value);
+}
+
+void td_json_end_row(struct td_json *json)
+{
+	fputc('}', json->out);
+	fflush(json->out);
+}
+
+void td_json_end(struct td_json *json)
+{
+	fputs(json->rows ? "\n]\n" : "]\n", json->out);
+}
+
+char *td_cli_uuid(char *buf, const uint8_t *u)
+{
+	snprintf(buf, 41,
+		"GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+		u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+		u[14], u[15]);
+	return buf;
+}
+
+char *td_cli_find(char *buf, size_t len, const char *env, const char *const *candidates)
+{
+	const char *given = getenv(env);
+	char self[PATH_MAX], joined[2 * PATH_MAX], resolved[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (given && *given)
+		return snprintf(buf, len, "%s", given) < (int)len ? buf : NULL;
+	if (n < 0)
+		return NULL;
+	self[n] = 0;
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = 0;
+	for (; *candidates; candidates++) {
+		snprintf(joined, sizeof(joined), "%s/%s", self, *candidates);
+		if (realpath(joined, resolved) && strlen(resolved) < len)
+			return strcpy(buf, resolved);
+	}
+	return NULL;
+}

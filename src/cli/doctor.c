@@ -1,0 +1,156 @@
+/* tandem doctor: does sharing work here? One line per check; exit 1 if one failed. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "proto/socket.h"
+
+struct report {
+	struct td_json json;
+	bool as_json;
+	unsigned failed;
+};
+
+static void say(struct report *report, const char *check, bool ok, const char *text)
+{
+	report->failed += !ok;
+	if (report->as_json) {
+		td_json_row(&report->json);
+		td_json_str(&report->json, "check", check);
+		td_json_str(&report->json, "result", ok ? "ok" : "failed");
+		td_json_str(&report->json, "text", text);
+		td_json_end_row(&report->json);
+	} else {
+		printf("%-8s %-10s %s\n", ok ? "ok" : "FAILED", check, text);
+	}
+}
+
+static void check_driver(struct report *report)
+{
+	void *handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+	int (*get_version)(int *), version = 0;
+	char text[128];
+
+	if (!handle) {
+		say(report, "driver", false,
+			"libcuda.so.1 is not found: no NVIDIA driver here (softgpu run -- ... "
+			"brings its own)");
+		return;
+	}
+	*(void **)&get_version = dlsym(handle, "cuDriverGetVersion");
+	if (get_version && !get_version(&version)) {
+		snprintf(text, sizeof(text), "CUDA %d.%d", version / 1000, version % 1000 / 10);
+		say(report, "driver", true, text);
+	} else {
+		say(report, "driver", false, "libcuda.so.1 does not answer cuDriverGetVersion");
+	}
+	dlclose(handle);
+}
+
+static void check_library(struct report *report)
+{
+	static const char *const candidates[] = {"../lib/libtandem.so", "../preload/libtandem.so",
+		"../lib/" TANDEM_ARCH "/libtandem.so", NULL};
+	char path[PATH_MAX];
+	void *handle;
+
+	if (!td_cli_find(path, sizeof(path), "TANDEM_LIB", candidates)) {
+		say(report, "library", false,
+			"libtandem.so is not found beside tandem: set TANDEM_LIB");
+		return;
+	}
+	setenv("TANDEM_DISABLE", "1", 1);
+	handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	say(report, "library", handle != NULL, handle ? path : dlerror());
+}
+
+static void check_daemon(struct report *report)
+{
+	char path[256], text[320];
+	int fd = td_socket_path(path, sizeof(path)) ? td_socket_connect(path) : -1;
+
+	if (fd >= 0) {
+		snprintf(text, sizeof(text), "answers at %s", path);
+		close(fd);
+	} else {
+		snprintf(text, sizeof(text), "none at %s: tandem run starts one", path);
+	}
+	say(report, "daemon", true, text);
+}
+
+static void check_environment(struct report *report)
+{
+	static const char *const watched[] = {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_PIPE_DIRECTORY",
+		"NVIDIA_GPU_MEMORY_LIMIT", "LD_AUDIT", NULL};
+	char text[320];
+
+	for (const char *const *name = watched; *name; name++) {
+		const char *value = getenv(*name);
+
+		if (!value)
+			continue;
+		snprintf(text, sizeof(text), "%s=%.200s is set and left as it is", *name, value);
+		say(report, "setting", true, text);
+	}
+	snprintf(text, sizeof(text), "glibc %s", gnu_get_libc_version());
+	say(report, "libc", true, text);
+}
+
+/* A program without an interpreter is static: it never reads LD_PRELOAD. */
+static void check_program(struct report *report, const char *path)
+{
+	Elf64_Ehdr header;
+	bool dynamic = false;
+	char text[320];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, &header, sizeof(header)) != sizeof(header) ||
+		memcmp(header.e_ident, ELFMAG, SELFMAG)) {
+		snprintf(text, sizeof(text),
+			"%.200s: not an ELF program (a script is fine if its interpreter is)",
+			path);
+		say(report, "program", fd >= 0, text);
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		Elf64_Phdr program;
+
+		if (pread(fd, &program, sizeof(program),
+			    (off_t)(header.e_phoff + i * sizeof(program))) == sizeof(program) &&
+			program.p_type == PT_INTERP)
+			dynamic = true;
+	}
+	snprintf(text, sizeof(text),
+		dynamic ? "%.200s: dynamically linked" : "%.200s: static, tandem cannot reach it",
+		path);
+	say(report, "program", dynamic, text);
+	close(fd);
+}
+
+int td_verb_doctor(int argc, char **argv)
+{
+	struct report report = {0};
+	int at = td_cli_json_option(argc, argv, &report.as_json);
+
+	if (at < 0)
+		return TD_EXIT_USAGE;
+	if (report.as_json)
+		td_json_begin(&report.json, stdout);
+	check_driver(&report);
+	check_library(&report);
+	check_daemon(&report);
+	check_environment(&report);
+	for (; at < argc; at++)
+		check_program(&report, argv[at]);
+	if (report.as_json)
+		td_json_end(&report.json);
+	return report.failed ? 1 : 0;
+}

@@ -1,0 +1,70 @@
+/* tandem: a table of verbs, which is the usage and the dispatch. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+const struct td_verb td_verbs[] = {
+	{"run", "[OPTION]... [--] COMMAND [ARG]...", "run a program that shares its GPU",
+		td_verb_run},
+	{"ps", "[--json]", "who uses the GPUs, and how", td_verb_ps},
+	{"gpu", "[--json]", "the GPUs that are shared", td_verb_gpu},
+	{"set", "[JOB] [KEY=VALUE]...", "show or change options of the daemon or of a job",
+		td_verb_set},
+	{"pause", "JOB", "take the GPU from a job until it is resumed", td_verb_pause},
+	{"resume", "JOB", "let a paused job go on", td_verb_pause},
+	{"events", "[-f] [--json]", "who got and gave the GPU, when and why", td_verb_events},
+	{"explain", "JOB", "why is this job waiting, or running?", td_verb_explain},
+	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",
+		td_verb_doctor},
+	{"stop", "[--force]", "stop the daemon", td_verb_stop},
+	{NULL, NULL, NULL, NULL},
+};
+
+int td_cli_fail(const char *format, ...)
+{
+	va_list args;
+
+	fputs("tandem: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return TD_EXIT_USAGE;
+}
+
+static void usage(FILE *out)
+{
+	fputs("usage: tandem VERB ...\n\nShares NVIDIA GPUs among unmodified CUDA programs.\n\n",
+		out);
+	for (const struct td_verb *verb = td_verbs; verb->name; verb++)
+		fprintf(out, "  %-8s %-34s %s\n", verb->name, verb->arguments, verb->help);
+	fputs("\nA JOB is named by its id, name or pid as `tandem ps` shows them.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		usage(stderr);
+		return TD_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
+		puts("tandem " TANDEM_VERSION);
+		return 0;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return 0;
+	}
+	for (const struct td_verb *verb = td_verbs; verb->name; verb++) {
+		if (strcmp(verb->name, argv[1]))
+			continue;
+		if (argc > 2 && !strcmp(argv[2], "--help") && strcmp(verb->name, "run")) {
+			printf("usage: tandem %s %s\n\n%s\n", verb->name, verb->arguments,
+				verb->help);
+			return 0;
+		}
+		return verb->run(argc - 1, argv + 1);
+	}
+	return td_cli_fail("\"%.64s\" is not a verb: see tandem --help", argv[1]);
+}

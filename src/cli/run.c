@@ -1,0 +1,208 @@
+/*
+ * tandem run: starts a daemon for this user when there is none, sets the environment of libtandem.so, and becomes the program. So the exit
+ * status is the program's own; 125 is ours, 126 and 127 say that it could not be executed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "cli/cli.h"
+#include "proto/socket.h"
+
+/* Forks tandemd in its own session; returns once it accepts connections or has failed. Many of us may do so at once: the daemon's lock
+ * lets one live, and the others' failure is no failure if somebody answers in the end. */
+static int start_daemon(const char *socket_path)
+{
+	static const char *const candidates[] = {"tandemd", "../daemon/tandemd", NULL};
+	char program[PATH_MAX], fd_text[16], byte;
+	int ready[2], status;
+	pid_t pid;
+
+	if (!td_cli_find(program, sizeof(program), "TANDEMD", candidates))
+		return td_cli_fail("tandemd was not found beside tandem: set TANDEMD");
+	if (pipe2(ready, 0) < 0)
+		return td_cli_fail("pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		return td_cli_fail("fork: %s", strerror(errno));
+	if (pid == 0) {
+		int null = open("/dev/null", O_RDWR);
+		char log[PATH_MAX];
+		int log_fd;
+
+		close(ready[0]);
+		/* Once more, so that the daemon is nobody's child here. */
+		if (setsid() < 0 || fork() != 0)
+			_exit(0);
+		snprintf(log, sizeof(log), "%s.log", socket_path);
+		log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+		dup2(null, 0);
+		dup2(null, 1);
+		dup2(log_fd < 0 ? null : log_fd, 2);
+		if (chdir("/") < 0)
+			_exit(1);
+		snprintf(fd_text, sizeof(fd_text), "%d", ready[1]);
+		unsetenv("LD_PRELOAD");
+		execl(program, "tandemd", "--socket", socket_path, "--ready-fd", fd_text,
+			(char *)NULL);
+		_exit(127);
+	}
+	close(ready[1]);
+	waitpid(pid, &status, 0);
+	/* A byte: it serves. End of file: it is gone, perhaps because another one serves. */
+	while (read(ready[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	close(ready[0]);
+	return 0;
+}
+
+int td_cli_ensure_daemon(void)
+{
+	char path[256];
+	int fd;
+
+	if (!td_socket_path(path, sizeof(path)))
+		return td_cli_fail("the daemon's socket path is too long: set TANDEM_SOCKET");
+	for (int attempt = 0; attempt < 50; attempt++) {
+		struct timespec pause = {0, 20 * 1000 * 1000};
+
+		fd = td_socket_connect(path);
+		if (fd >= 0) {
+			close(fd);
+			return 0;
+		}
+		if (fd == -EACCES)
+			break;
+		if (attempt % 10 == 0 && start_daemon(path))
+			return TD_EXIT_USAGE;
+		/* Another starter's daemon holds the lock and will listen in a moment. */
+		if (attempt)
+			nanosleep(&pause, NULL);
+	}
+	return td_cli_fail(
+		"no daemon could be started at %s (%s): see %s.log", path, strerror(-fd), path);
+}
+
+struct job {
+	const char *name, *class, *weight, *backend;
+};
+
+static int one_of(const char *option, const char *value, const char *const *words)
+{
+	for (const char *const *w = words; *w; w++)
+		if (!strcmp(*w, value))
+			return 0;
+	return td_cli_fail("--%s: \"%.64s\" is not valid: expected %s, %s or %s", option, value,
+		words[0], words[1], words[2]);
+}
+
+static void help(void)
+{
+	puts("usage: tandem run [OPTION]... [--] COMMAND [ARG]...\n\n"
+	     "  --name NAME                             shown by tandem ps (the program's name)\n"
+	     "  --class online|guaranteed|besteffort    (besteffort)\n"
+	     "  --weight N                              share among equals, 1 to 1000 (1)\n"
+	     "  --backend plain|swap|managed            plain: its memory stays on the GPU; swap: "
+	     "it can leave the GPU, so that programs\n"
+	     "                                          that do not fit together take turns; "
+	     "managed: the same by unified memory (plain)\n\n"
+	     "The exit status is the command's; 125: tandem failed, 126: not executable, 127: not "
+	     "found.");
+}
+
+/* The index of the command in argv; 0 for help shown; -1 after complaining. */
+static int parse(int argc, char **argv, struct job *job)
+{
+	static const struct option options[] = {{"name", required_argument, NULL, 'n'},
+		{"class", required_argument, NULL, 'c'}, {"weight", required_argument, NULL, 'w'},
+		{"backend", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0}};
+	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
+	static const char *const backends[] = {"plain", "swap", "managed", NULL};
+	struct td_err err = {0};
+	uint64_t weight;
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+		switch (c) {
+		case 'n': job->name = optarg; break;
+		case 'c':
+			if (one_of("class", optarg, classes))
+				return -1;
+			job->class = optarg;
+			break;
+		case 'b':
+			if (one_of("backend", optarg, backends))
+				return -1;
+			job->backend = optarg;
+			break;
+		case 'w':
+			if (td_parse_u64(optarg, 1, 1000, &weight, &err)) {
+				td_cli_fail("--weight: %s", err.msg);
+				return -1;
+			}
+			job->weight = optarg;
+			break;
+		case 'h': help(); return 0;
+		case ':':
+			td_cli_fail(
+				"\"%.64s\" needs a value: see tandem run --help", argv[optind - 1]);
+			return -1;
+		default:
+			td_cli_fail("\"%.64s\" is not an option of run: see tandem run --help",
+				argv[optind - 1]);
+			return -1;
+		}
+	}
+	if (optind < argc)
+		return optind;
+	td_cli_fail("run: which command? See tandem run --help");
+	return -1;
+}
+
+static int set_environment(const struct job *job, const char *command)
+{
+	static const char *const candidates[] = {"../lib/libtandem.so", "../preload/libtandem.so",
+		"../lib/" TANDEM_ARCH "/libtandem.so", NULL};
+	const char *base = strrchr(command, '/'), *others = getenv("LD_PRELOAD");
+	char library[PATH_MAX], preload[2 * PATH_MAX], id[64];
+
+	if (!td_cli_find(library, sizeof(library), "TANDEM_LIB", candidates))
+		return td_cli_fail("libtandem.so was not found beside tandem: set TANDEM_LIB");
+	if (snprintf(preload, sizeof(preload), "%s%s%s", library, others && *others ? ":" : "",
+		    others ? others : "") >= (int)sizeof(preload))
+		return td_cli_fail("LD_PRELOAD is too long");
+	/* The pid, and the time against its reuse: short enough to type, unique enough for a node. */
+	snprintf(id, sizeof(id), "%d.%lx", (int)getpid(), (unsigned long)time(NULL) & 0xfffff);
+	setenv("LD_PRELOAD", preload, 1);
+	setenv("TANDEM_JOB", id, 1);
+	setenv("TANDEM_NAME", job->name ? job->name : base ? base + 1 : command, 1);
+	setenv("TANDEM_CLASS", job->class, 1);
+	setenv("TANDEM_WEIGHT", job->weight, 1);
+	setenv("TANDEM_BACKEND", job->backend, 1);
+	return 0;
+}
+
+int td_verb_run(int argc, char **argv)
+{
+	struct job job = {.class = "besteffort", .weight = "1", .backend = "plain"};
+	int at = parse(argc, argv, &job);
+
+	if (at <= 0)
+		return at ? TD_EXIT_USAGE : 0;
+	if (td_cli_ensure_daemon() || set_environment(&job, argv[at]))
+		return TD_EXIT_USAGE;
+	execvp(argv[at], argv + at);
+	at = errno == ENOENT ? 127 : 126;
+	td_cli_fail("%s: %s", argv[optind], strerror(errno));
+	return at;
+}

@@ -1,0 +1,218 @@
+/* ps, gpu, events, explain: rows for people, or JSON. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "cli/cli.h"
+#include "proto/socket.h"
+
+struct sink {
+	bool json;
+	struct td_json out;
+	unsigned rows;
+};
+
+static void job_json(struct td_json *j, const struct td_msg_job *job)
+{
+	td_json_row(j);
+	td_json_str(j, "job", job->job);
+	td_json_str(j, "name", job->name);
+	td_json_u64(j, "pid", job->pid);
+	td_json_u64(j, "uid", job->uid);
+	td_json_str(j, "class", job->class);
+	td_json_str(j, "backend", job->backend);
+	td_json_str(j, "state", job->state);
+	if (job->gpu != UINT32_MAX)
+		td_json_u64(j, "gpu", job->gpu);
+	td_json_u64(j, "demanded_bytes", job->demanded_bytes);
+	td_json_u64(j, "resident_bytes", job->resident_bytes);
+	td_json_u64(j, "host_bytes", job->host_bytes);
+	td_json_u64(j, "peak_bytes", job->peak_bytes);
+	td_json_u64(j, "in_bytes", job->in_bytes);
+	td_json_u64(j, "out_bytes", job->out_bytes);
+	td_json_u64(j, "launches", job->launches);
+	td_json_u64(j, "held_ns", job->held_ns);
+	td_json_u64(j, "waited_ns", job->waited_ns);
+	td_json_u64(j, "handovers", job->handovers);
+	td_json_end_row(j);
+}
+
+static void job_row(const struct td_msg *msg, void *arg)
+{
+	const struct td_msg_job *job = &msg->job;
+	struct sink *sink = arg;
+	char demanded[24], resident[24], held[24], waited[24], gpu[12] = "-";
+
+	if (msg->type != TD_MSG_TYPE_job)
+		return;
+	if (sink->json) {
+		job_json(&sink->out, job);
+		return;
+	}
+	if (!sink->rows++)
+		printf("%-14s %-16s %7s %3s %-10s %-8s %-8s %10s %10s %9s %9s\n", "JOB", "NAME",
+			"PID", "GPU", "CLASS", "BACKEND", "STATE", "MEMORY", "ON GPU", "HELD",
+			"WAITED");
+	if (job->gpu != UINT32_MAX)
+		snprintf(gpu, sizeof(gpu), "%u", job->gpu);
+	printf("%-14s %-16s %7u %3s %-10s %-8s %-8s %10s %10s %9s %9s\n",
+		*job->job ? job->job : "-", *job->name ? job->name : "-", job->pid, gpu, job->class,
+		job->backend, job->state,
+		td_format_size(demanded, sizeof(demanded), job->demanded_bytes),
+		td_format_size(resident, sizeof(resident), job->resident_bytes),
+		td_format_duration(held, sizeof(held), job->held_ns),
+		td_format_duration(waited, sizeof(waited), job->waited_ns));
+}
+
+static void gpu_row(const struct td_msg *msg, void *arg)
+{
+	const struct td_msg_gpu *gpu = &msg->gpu;
+	struct sink *sink = arg;
+	struct td_json *j = &sink->out;
+	char uuid[41], capacity[24], resident[24], demanded[24], handover[24];
+
+	if (msg->type != TD_MSG_TYPE_gpu)
+		return;
+	td_cli_uuid(uuid, gpu->gpu);
+	if (sink->json) {
+		td_json_row(j);
+		td_json_u64(j, "index", gpu->index);
+		td_json_str(j, "uuid", uuid);
+		td_json_str(j, "name", gpu->name);
+		td_json_u64(j, "total_bytes", gpu->total_bytes);
+		td_json_u64(j, "capacity_bytes", gpu->capacity_bytes);
+		td_json_u64(j, "resident_bytes", gpu->resident_bytes);
+		td_json_u64(j, "demanded_bytes", gpu->demanded_bytes);
+		td_json_u64(j, "clients", gpu->clients);
+		td_json_str(j, "holder", gpu->holder);
+		td_json_u64(j, "handovers", gpu->handovers);
+		td_json_u64(j, "handover_ns", gpu->handover_ns);
+		td_json_end_row(j);
+		return;
+	}
+	if (!sink->rows++)
+		printf("%3s %-20s %-40s %10s %10s %10s %5s %-16s %9s %9s\n", "GPU", "NAME", "UUID",
+			"CAPACITY", "ON GPU", "DEMANDED", "JOBS", "HOLDER", "HANDOVERS", "EACH");
+	printf("%3u %-20s %-40s %10s %10s %10s %5u %-16s %9llu %9s\n", gpu->index, gpu->name, uuid,
+		td_format_size(capacity, sizeof(capacity), gpu->capacity_bytes),
+		td_format_size(resident, sizeof(resident), gpu->resident_bytes),
+		td_format_size(demanded, sizeof(demanded), gpu->demanded_bytes), gpu->clients,
+		*gpu->holder ? gpu->holder : "-", (unsigned long long)gpu->handovers,
+		gpu->handover_ns ? td_format_duration(handover, sizeof(handover), gpu->handover_ns)
+				 : "-");
+}
+
+static int show(int argc, char **argv, uint32_t request,
+	void (*row)(const struct td_msg *msg, void *arg), const char *none)
+{
+	struct td_msg msg = {.type = request};
+	struct sink sink = {0};
+	int at = td_cli_json_option(argc, argv, &sink.json), status;
+
+	if (at < 0)
+		return TD_EXIT_USAGE;
+	if (at < argc)
+		return td_cli_fail(
+			"\"%.64s\" is not expected: see tandem %s --help", argv[at], argv[0]);
+	if (sink.json)
+		td_json_begin(&sink.out, stdout);
+	status = td_cli_ask(&msg, row, &sink);
+	if (sink.json)
+		td_json_end(&sink.out);
+	else if (!status && !sink.rows)
+		puts(none);
+	return status;
+}
+
+int td_verb_ps(int argc, char **argv)
+{
+	return show(argc, argv, TD_MSG_TYPE_list_jobs, job_row, "no job uses a GPU through tandem");
+}
+
+int td_verb_gpu(int argc, char **argv)
+{
+	return show(argc, argv, TD_MSG_TYPE_list_gpus, gpu_row,
+		"no GPU has been used through tandem yet");
+}
+
+static void event_row(const struct td_msg *msg, void *arg)
+{
+	const struct td_msg_event *event = &msg->event;
+	struct sink *sink = arg;
+	struct td_json *j = &sink->out;
+	char clock[16], took[24] = "", bytes[24] = "";
+	time_t seconds = (time_t)(event->wall_ns / 1000000000);
+	struct tm tm;
+
+	if (msg->type != TD_MSG_TYPE_event)
+		return;
+	if (sink->json) {
+		td_json_row(j);
+		td_json_u64(j, "number", event->number);
+		td_json_u64(j, "time_ns", event->time_ns);
+		td_json_u64(j, "wall_ns", event->wall_ns);
+		td_json_str(j, "kind", event->kind);
+		td_json_str(j, "job", event->job);
+		td_json_str(j, "name", event->name);
+		td_json_u64(j, "pid", event->pid);
+		td_json_u64(j, "gpu", event->gpu);
+		td_json_u64(j, "value_ns", event->value_ns);
+		td_json_u64(j, "value_bytes", event->value_bytes);
+		td_json_str(j, "detail", event->detail);
+		td_json_end_row(j);
+		return;
+	}
+	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&seconds, &tm));
+	if (event->value_ns)
+		td_format_duration(took, sizeof(took), event->value_ns);
+	if (event->value_bytes)
+		td_format_size(bytes, sizeof(bytes), event->value_bytes);
+	printf("%s.%03u %-9s %-16s %7u gpu %u %9s %10s %s\n", clock,
+		(unsigned)(event->wall_ns / 1000000 % 1000), event->kind,
+		*event->name ? event->name : "-", event->pid, event->gpu, took, bytes,
+		event->detail);
+	fflush(stdout);
+}
+
+int td_verb_events(int argc, char **argv)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_events};
+	struct sink sink = {0};
+	int status;
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-f") || !strcmp(argv[i], "--follow"))
+			msg.events.follow = 1;
+		else if (!strcmp(argv[i], "--json"))
+			sink.json = true;
+		else
+			return td_cli_fail(
+				"\"%.64s\" is not an option of events: expected -f or --json",
+				argv[i]);
+	}
+	if (sink.json)
+		td_json_begin(&sink.out, stdout);
+	status = td_cli_ask(&msg, event_row, &sink);
+	if (sink.json)
+		td_json_end(&sink.out);
+	return status;
+}
+
+static void text_row(const struct td_msg *msg, void *arg)
+{
+	(void)arg;
+	if (msg->type == TD_MSG_TYPE_text)
+		puts(msg->text.line);
+}
+
+int td_verb_explain(int argc, char **argv)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_explain};
+
+	if (argc != 2)
+		return td_cli_fail("explain: which job? See tandem ps");
+	snprintf(msg.explain.job, sizeof(msg.explain.job), "%s", argv[1]);
+	return td_cli_ask(&msg, text_row, NULL);
+}
