@@ -1,0 +1,379 @@
+/*
+ * softgpu: a GPU in software, for trying and testing. start, run, status, reset-counters, stop.
+ *
+ * The libraries that stand for NVIDIA's are found beside the program: bin/../lib/softgpu in the build tree and when installed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "model/gpu_spec.h"
+#include "softgpu/server/client.h"
+#include "softgpu/server/serve.h"
+
+#define EXIT_OURS 125
+
+static int fail(const char *format, const char *text)
+{
+	/* One argument, quoted or not: the formats are all below and take one %s. */
+	fputs("softgpu: ", stderr);
+	for (const char *p = format; *p; p++) {
+		if (p[0] == '%' && p[1] == 's') {
+			fputs(text, stderr);
+			p++;
+		} else {
+			fputc(*p, stderr);
+		}
+	}
+	fputc('\n', stderr);
+	return EXIT_OURS;
+}
+
+static void usage(FILE *out)
+{
+	fputs("usage: softgpu start [--gpus N] [--model M] [--memory SIZE] [--set KEY=VALUE]... "
+	      "[--dir D] [--foreground]\n"
+	      "       softgpu run [--dir D] [--] COMMAND [ARG]...\n"
+	      "       softgpu status [--json] [--dir D]\n"
+	      "       softgpu reset-counters [--dir D]\n"
+	      "       softgpu stop [--dir D]\n\n"
+	      "A GPU in software: programs on the CUDA driver API run without one. Its figures are "
+	      "a model's, not a GPU's.\n\nModels:",
+		out);
+	for (unsigned i = 0; td_gpu_spec_at(i); i++)
+		fprintf(out, " %s", td_gpu_spec_at(i)->name);
+	fputs("\nFields for --set: link, faults, prefetch (bytes per second, such as 1.5g), "
+	      "fault-latency, slice, switch, launch (times)\n",
+		out);
+}
+
+struct start {
+	struct td_gpu_spec spec;
+	uint64_t gpus, memory_bytes;
+	bool foreground;
+	char dir[PATH_MAX];
+};
+
+/* Rates are typed as bytes per second and kept as bytes per microsecond. */
+static int set_rate(const char *value, uint32_t *ret, struct td_err *err)
+{
+	uint64_t rate;
+	int r = td_parse_size(value, 0, &rate, err);
+
+	if (!r && (rate < 1000000 || rate / 1000000 > UINT32_MAX))
+		return td_err_set(err, -ERANGE,
+			"\"%.64s\" is out of range: expected 1m to 4000t per second", value);
+	if (!r)
+		*ret = (uint32_t)(rate / 1000000);
+	return r;
+}
+
+static int set_field(struct td_gpu_spec *spec, const char *pair, struct td_err *err)
+{
+	const struct {
+		const char *key;
+		uint32_t *rate;
+		uint64_t *time;
+	} fields[] = {
+		{"link", &spec->pinned_bytes_per_us, NULL},
+		{"faults", &spec->fault_bytes_per_us, NULL},
+		{"prefetch", &spec->prefetch_bytes_per_us, NULL},
+		{"fault-latency", NULL, &spec->fault_latency_ns},
+		{"slice", NULL, &spec->slice_ns},
+		{"switch", NULL, &spec->switch_ns},
+		{"launch", NULL, &spec->launch_latency_ns},
+	};
+	size_t n = strcspn(pair, "=");
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (!pair[n] || strlen(fields[i].key) != n || strncmp(fields[i].key, pair, n))
+			continue;
+		return fields[i].rate ? set_rate(pair + n + 1, fields[i].rate, err)
+				      : td_parse_duration(pair + n + 1, fields[i].time, err);
+	}
+	return td_err_set(err, -EINVAL, "\"%.64s\" is not a field: see softgpu --help", pair);
+}
+
+static int parse_start(int argc, char **argv, struct start *start, struct td_err *err)
+{
+	static const struct option options[] = {{"gpus", required_argument, NULL, 'g'},
+		{"model", required_argument, NULL, 'm'}, {"memory", required_argument, NULL, 'b'},
+		{"set", required_argument, NULL, 's'}, {"dir", required_argument, NULL, 'd'},
+		{"foreground", no_argument, NULL, 'f'}, {NULL, 0, NULL, 0}};
+	const struct td_gpu_spec *spec;
+	int c, r = 0;
+
+	while (!r && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'g': r = td_parse_u64(optarg, 1, SG_GPU_MAX, &start->gpus, err); break;
+		case 'm':
+			spec = td_gpu_spec_find(optarg);
+			if (!spec)
+				return td_err_set(err, -EINVAL,
+					"\"%.64s\" is not a model: see softgpu --help", optarg);
+			start->spec = *spec;
+			break;
+		case 'b': r = td_parse_size(optarg, 0, &start->memory_bytes, err); break;
+		case 's': r = set_field(&start->spec, optarg, err); break;
+		case 'd': snprintf(start->dir, sizeof(start->dir), "%s", optarg); break;
+		case 'f': start->foreground = true; break;
+		default: return td_err_set(err, -EINVAL, "see softgpu --help");
+		}
+	}
+	if (!r && optind < argc)
+		return td_err_set(err, -EINVAL, "\"%.64s\" is not expected: see softgpu --help",
+			argv[optind]);
+	if (!r && start->memory_bytes)
+		start->spec.memory_bytes = start->memory_bytes;
+	if (!r && start->spec.memory_bytes < 4 * start->spec.context_bytes)
+		return td_err_set(err, -ERANGE,
+			"the memory is too small: a context alone takes %llu bytes",
+			(unsigned long long)start->spec.context_bytes);
+	return r;
+}
+
+/* Returns when the server accepts connections, or after printing why it does not. */
+static int start_server(const struct start *start)
+{
+	char text[PATH_MAX + 128];
+	int ready[2], null;
+	ssize_t n;
+	pid_t pid;
+
+	if (start->foreground)
+		return sg_serve(start->dir, &start->spec, (uint32_t)start->gpus, -1);
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		return fail("pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		return fail("fork: %s", strerror(errno));
+	if (pid == 0) {
+		close(ready[0]);
+		if (setsid() < 0 || fork() != 0)
+			_exit(0);
+		null = open("/dev/null", O_RDWR);
+		dup2(null, 0);
+		dup2(null, 1);
+		dup2(null, 2);
+		_exit(sg_serve(start->dir, &start->spec, (uint32_t)start->gpus, ready[1]));
+	}
+	close(ready[1]);
+	waitpid(pid, NULL, 0);
+	n = read(ready[0], text, sizeof(text) - 1);
+	close(ready[0]);
+	if (n == 1 && !text[0])
+		return 0;
+	text[n > 0 ? n : 0] = 0;
+	fail("%s", n > 0 ? text : "the server did not start");
+	return 1;
+}
+
+static void default_start(struct start *start)
+{
+	memset(start, 0, sizeof(*start));
+	start->spec = *td_gpu_spec_find("tiny");
+	start->gpus = 1;
+	if (!sg_dir(start->dir, sizeof(start->dir)))
+		start->dir[0] = 0;
+}
+
+static int verb_start(int argc, char **argv)
+{
+	struct start start;
+	struct td_err err = {0};
+
+	default_start(&start);
+	if (parse_start(argc, argv, &start, &err))
+		return fail("%s", err.msg);
+	return start_server(&start);
+}
+
+/* Where libcuda.so.1 of ours lies: $SOFTGPU_LIB, or beside the program. */
+static int find_libraries(char *buf, size_t len)
+{
+	const char *given = getenv("SOFTGPU_LIB");
+	static const char *const candidates[] = {"../lib/softgpu", "../driver", NULL};
+	char self[PATH_MAX], joined[2 * PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (given && *given)
+		return snprintf(buf, len, "%s", given) < (int)len ? 0 : -ENAMETOOLONG;
+	if (n < 0)
+		return -errno;
+	self[n] = 0;
+	*strrchr(self, '/') = 0;
+	for (const char *const *c = candidates; *c; c++) {
+		snprintf(joined, sizeof(joined), "%s/%s/libcuda.so.1", self, *c);
+		if (access(joined, R_OK) == 0)
+			return snprintf(buf, len, "%s/%s", self, *c) < (int)len ? 0 : -ENAMETOOLONG;
+	}
+	return -ENOENT;
+}
+
+/* Takes --dir off the front; returns the index of the first other argument. */
+static int take_dir(int argc, char **argv, char *dir, size_t len)
+{
+	int i = 1;
+
+	if (!sg_dir(dir, len))
+		*dir = 0;
+	if (i + 1 < argc && !strcmp(argv[i], "--dir")) {
+		snprintf(dir, len, "%s", argv[i + 1]);
+		i += 2;
+	}
+	return i;
+}
+
+static int verb_run(int argc, char **argv)
+{
+	char libraries[2 * PATH_MAX], path[4 * PATH_MAX], dir[PATH_MAX];
+	const char *others = getenv("LD_LIBRARY_PATH");
+	struct sg_client *client;
+	struct start start;
+	uint32_t gpus;
+	int at = take_dir(argc, argv, dir, sizeof(dir));
+
+	if (at < argc && !strcmp(argv[at], "--"))
+		at++;
+	if (at >= argc)
+		return fail("%s", "run: which command? See softgpu --help");
+	if (argv[at][0] == '-')
+		return fail("\"%s\" is not an option of run: see softgpu --help", argv[at]);
+	if (find_libraries(libraries, sizeof(libraries)))
+		return fail("%s", "libcuda.so.1 was not found beside softgpu: set SOFTGPU_LIB");
+	if (sg_client_new(dir, &client, &gpus) == 0) {
+		sg_client_free(client);
+	} else {
+		default_start(&start);
+		snprintf(start.dir, sizeof(start.dir), "%s", dir);
+		if (start_server(&start))
+			return EXIT_OURS;
+	}
+	snprintf(path, sizeof(path), "%s%s%s", libraries, others && *others ? ":" : "",
+		others ? others : "");
+	setenv("LD_LIBRARY_PATH", path, 1);
+	setenv("SOFTGPU_DIR", dir, 1);
+	execvp(argv[at], argv + at);
+	gpus = errno == ENOENT ? 127 : 126;
+	fail("%s: cannot be executed", argv[at]);
+	return (int)gpus;
+}
+
+/* One request; 0 with the text, if any. */
+static int ask(const char *dir, uint32_t type, char *text, size_t len)
+{
+	struct sg_msg msg = {.type = type};
+	struct sg_client *client;
+	size_t got = 0;
+	uint32_t gpus;
+	int r;
+
+	if (sg_client_new(dir, &client, &gpus) < 0) {
+		fail("no server at %s: softgpu start", dir);
+		return 1;
+	}
+	r = sg_client_request(client, &msg, text, len, &got);
+	sg_client_free(client);
+	return r < 0 || msg.error ? fail("%s", "the server did not answer") : 0;
+}
+
+/* The number behind "key": in the JSON of one GPU; our own writer's format. */
+static unsigned long long number(const char *json, const char *key)
+{
+	char quoted[64];
+	const char *at;
+
+	snprintf(quoted, sizeof(quoted), "\"%s\": ", key);
+	at = strstr(json, quoted);
+	return at ? strtoull(at + strlen(quoted), NULL, 10) : 0;
+}
+
+static void print_status(char *text)
+{
+	char used[24], total[24], in[24], out[24];
+
+	printf("%3s %-6s %10s %10s %9s %6s %10s %10s %9s %s\n", "GPU", "MODEL", "USED", "MEMORY",
+		"PROCESSES", "BUSY", "IN", "OUT", "FAULTS", "LAGGED");
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		const char *model = strstr(line, "\"model\": \"");
+		unsigned long long elapsed = number(line, "elapsed_ns");
+
+		if (!model)
+			continue;
+		printf("%3llu %-6.*s %10s %10s %9llu %5.1f%% %10s %10s %9llu %s\n",
+			number(line, "index"), (int)strcspn(model + 10, "\""), model + 10,
+			td_format_size(used, sizeof(used),
+				number(line, "plain_bytes") +
+					number(line, "managed_resident_bytes")),
+			td_format_size(total, sizeof(total), number(line, "memory_bytes")),
+			number(line, "processes"),
+			elapsed ? 100.0 * (double)number(line, "busy_ns") / (double)elapsed : 0.0,
+			td_format_size(in, sizeof(in),
+				number(line, "copy_in_bytes") + number(line, "fault_in_bytes") +
+					number(line, "prefetch_in_bytes")),
+			td_format_size(out, sizeof(out),
+				number(line, "copy_out_bytes") + number(line, "paged_out_bytes")),
+			number(line, "faults"),
+			strstr(line, "\"lagged\": true") ? "yes: figures are void" : "no");
+	}
+}
+
+static int verb_ask(int argc, char **argv)
+{
+	static char text[SG_STATUS_MAX];
+	char dir[PATH_MAX];
+	bool json = false;
+	int status;
+
+	if (!sg_dir(dir, sizeof(dir)))
+		dir[0] = 0;
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--json") && !strcmp(argv[0], "status"))
+			json = true;
+		else if (!strcmp(argv[i], "--dir") && i + 1 < argc)
+			snprintf(dir, sizeof(dir), "%s", argv[++i]);
+		else
+			return fail("\"%s\" is not expected: see softgpu --help", argv[i]);
+	}
+	if (!strcmp(argv[0], "stop"))
+		return ask(dir, SG_STOP, NULL, 0);
+	if (!strcmp(argv[0], "reset-counters"))
+		return ask(dir, SG_RESET_COUNTERS, NULL, 0);
+	status = ask(dir, SG_STATUS, text, sizeof(text));
+	if (status)
+		return status;
+	if (json)
+		fputs(text, stdout);
+	else
+		print_status(text);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*run)(int argc, char **argv);
+	} verbs[] = {{"start", verb_start}, {"run", verb_run}, {"status", verb_ask},
+		{"reset-counters", verb_ask}, {"stop", verb_ask}};
+
+	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))) {
+		usage(stdout);
+		return 0;
+	}
+	for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (!strcmp(verbs[i].name, argv[1]))
+			return verbs[i].run(argc - 1, argv + 1);
+	if (argc > 1)
+		return fail("\"%s\" is not a verb: see softgpu --help", argv[1]);
+	usage(stderr);
+	return EXIT_OURS;
+}

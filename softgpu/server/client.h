@@ -1,0 +1,50 @@
+/*
+ * A process's connection to the softgpu server: requests and answers, operations and their ends, from any thread. A thread of its own
+ * receives. When the server is gone every waiter gets -EIO at once, and so does every later call. Prints nothing.
+ *
+ * After fork() the child must not use the parent's connection: sg_client_is_ours() tells.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "softgpu/server/wire.h"
+
+struct sg_client;
+
+/* $SOFTGPU_DIR, else $XDG_RUNTIME_DIR/softgpu, else /tmp/softgpu-UID. Returns buf, or NULL if it does not fit. */
+char *sg_dir(char *buf, size_t len);
+
+/* Connects to the server of that directory and says HELLO. 0; -ENOENT or -ECONNREFUSED when there is none; -EPROTO for another build. */
+int sg_client_new(const char *dir, struct sg_client **ret, uint32_t *ret_gpu_count);
+void sg_client_free(struct sg_client *client);
+bool sg_client_is_ours(const struct sg_client *client);
+
+/*
+ * Sends msg and waits for its REPLY, which replaces *msg. Bytes behind the reply go to extra (at most extra_len; their number in
+ * *ret_len; both may be NULL). 0 or -EIO; the reply's own error is msg->error.
+ */
+int sg_client_request(struct sg_client *client, struct sg_msg *msg, void *extra, size_t extra_len,
+	size_t *ret_len);
+
+/* An operation in flight; the caller's memory until sg_client_op_wait() has returned. */
+struct sg_op {
+	uint64_t id;
+	uint64_t start_ns, end_ns; /* modelled instants */
+	uint32_t gpu, context;
+	bool done;
+	int error;
+	struct sg_op *next;
+};
+
+/* All return 0 or -EIO. BEGIN once; then for compute TOUCH any number of times and LENGTH; then wait. */
+int sg_client_op_begin(struct sg_client *client, struct sg_op *op, uint32_t gpu, uint32_t context,
+	enum sg_engine engine, uint64_t bytes, uint32_t flags);
+int sg_client_op_prefetch(struct sg_client *client, struct sg_op *op, uint32_t gpu,
+	uint32_t context, uint32_t range, uint64_t first_byte, uint64_t bytes, bool to_device);
+int sg_client_op_touch(struct sg_client *client, const struct sg_op *op,
+	const struct sg_touch *runs, uint32_t count);
+int sg_client_op_length(struct sg_client *client, const struct sg_op *op, uint64_t ns);
+int sg_client_op_wait(struct sg_client *client, struct sg_op *op);

@@ -1,0 +1,588 @@
+/* Packets to model and back; see server.h. Status text is in status.c. */
+#include "softgpu/server/server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/kernel.h"
+#include "softgpu/server/internal.h"
+
+/* NVML's utilisation covers a window between 1/6 s and 1 s, by its own documentation. */
+#define LOAD_WINDOW_NS 200000000u
+
+void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, uint32_t gpu_count,
+	uint64_t now_ns)
+{
+	memset(server, 0, sizeof(*server));
+	td_list_init(&server->clients);
+	server->gpu_count = gpu_count;
+	for (uint32_t i = 0; i < gpu_count; i++) {
+		struct sg_gpu *gpu = &server->gpus[i];
+
+		gpu->index = i;
+		gpu->spec = *spec;
+		memcpy(gpu->uuid, "softgpu", 7);
+		gpu->uuid[15] = (uint8_t)i;
+		gpu->since_ns = now_ns;
+		td_timeline_init(&gpu->timeline, &gpu->spec, now_ns);
+		td_memory_init(&gpu->memory, &gpu->spec);
+		td_load_init(&gpu->load, &gpu->spec, LOAD_WINDOW_NS, 0, now_ns);
+	}
+}
+
+static void free_op(struct sg_server_op *op)
+{
+	td_list_remove(&op->link);
+	op->client->op_count--;
+	free(op->touches);
+	free(op);
+}
+
+/* Tells the owner of each operation that is done by now. */
+static void advance_gpu(struct sg_server *server, struct sg_gpu *gpu, uint64_t now_ns)
+{
+	struct td_done done;
+
+	while (td_timeline_advance(&gpu->timeline, now_ns, &done)) {
+		struct sg_server_op *op = td_container_of(done.op, struct sg_server_op, op);
+		struct sg_msg msg = {.type = SG_DONE,
+			.op = op->id,
+			.value = done.start_ns,
+			.value2 = done.end_ns};
+
+		gpu->lag_ns += done.lag_ns;
+		server->send(op->client->peer, &msg, NULL, 0);
+		free_op(op);
+	}
+}
+
+uint64_t sg_server_advance(struct sg_server *server, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (uint32_t i = 0; i < server->gpu_count; i++) {
+		uint64_t at;
+
+		advance_gpu(server, &server->gpus[i], now_ns);
+		at = td_timeline_next_event(&server->gpus[i].timeline);
+		next = at < next ? at : next;
+	}
+	return next;
+}
+
+struct sg_peer_state *sg_server_connect(struct sg_server *server, void *peer, pid_t pid)
+{
+	struct sg_peer_state *client = calloc(1, sizeof(*client));
+
+	if (!client)
+		return NULL;
+	client->peer = peer;
+	client->pid = pid;
+	td_list_init(&client->contexts);
+	td_list_init(&client->ranges);
+	td_list_init(&client->ops);
+	td_list_append(&server->clients, &client->link);
+	server->client_count++;
+	return client;
+}
+
+/* Its operations first: their pages and its contexts must not be served any more. */
+static void free_context(struct sg_peer_state *client, struct sg_server_context *context)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &client->ops) {
+		struct sg_server_op *op = td_container_of(it, struct sg_server_op, link);
+
+		if (op->context == context) {
+			td_timeline_cancel(&context->gpu->timeline, &op->op);
+			free_op(op);
+		}
+	}
+	td_timeline_context_remove(&context->gpu->timeline, &context->timeline);
+	td_list_for_each_safe (it, tmp, &client->ranges) {
+		struct sg_server_range *range = td_container_of(it, struct sg_server_range, link);
+
+		if (range->context != context)
+			continue;
+		td_memory_range_remove(&context->gpu->memory, &range->range);
+		td_list_remove(&range->link);
+		free(range->pages);
+		free(range);
+	}
+	td_memory_context_remove(&context->gpu->memory, &context->memory);
+	td_list_remove(&context->link);
+	free(context);
+}
+
+void sg_server_disconnect(struct sg_server *server, struct sg_peer_state *client, uint64_t now_ns)
+{
+	struct td_list *it, *tmp;
+
+	(void)sg_server_advance(server, now_ns);
+	td_list_for_each_safe (it, tmp, &client->contexts)
+		free_context(client, td_container_of(it, struct sg_server_context, link));
+	td_list_remove(&client->link);
+	server->client_count--;
+	free(client);
+}
+
+static struct sg_server_context *find_context(
+	struct sg_peer_state *client, uint32_t gpu, uint32_t id)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &client->contexts) {
+		struct sg_server_context *context =
+			td_container_of(it, struct sg_server_context, link);
+
+		if (context->id == id && context->gpu->index == gpu)
+			return context;
+	}
+	return NULL;
+}
+
+/* id 0: what the process owns without a context (cuMemCreate), at no cost of its own. */
+static int new_context(struct sg_server *server, struct sg_peer_state *client, uint32_t gpu_index,
+	uint32_t id, struct sg_server_context **ret)
+{
+	struct sg_gpu *gpu = &server->gpus[gpu_index];
+	struct sg_server_context *context;
+	struct td_moves moves = {0};
+
+	if (client->context_count == SG_CONTEXTS_MAX)
+		return SG_ERR_MEMORY;
+	context = calloc(1, sizeof(*context));
+	if (!context)
+		return SG_ERR_MEMORY;
+	if (td_memory_context_add(&gpu->memory, &context->memory, id ? gpu->spec.context_bytes : 0,
+		    &moves) == TD_MEMORY_FULL) {
+		free(context);
+		return SG_ERR_MEMORY;
+	}
+	context->gpu = gpu;
+	context->id = id;
+	td_timeline_context_add(&gpu->timeline, &context->timeline);
+	td_list_append(&client->contexts, &context->link);
+	client->context_count++;
+	*ret = context;
+	return SG_OK;
+}
+
+/* The context that a memory call means; the process's own is made on first use. */
+static struct sg_server_context *memory_context(
+	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	struct sg_server_context *context = find_context(client, msg->gpu, msg->context);
+
+	if (!context && !msg->context)
+		(void)new_context(server, client, msg->gpu, 0, &context);
+	return context;
+}
+
+static int context_new(struct sg_server *server, struct sg_peer_state *client,
+	const struct sg_msg *msg, struct sg_msg *reply)
+{
+	struct sg_server_context *context;
+	int error = new_context(server, client, msg->gpu, server->next_context + 1, &context);
+
+	if (!error)
+		reply->value = ++server->next_context;
+	return error;
+}
+
+static int context_free(struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	struct sg_server_context *context =
+		msg->context ? find_context(client, msg->gpu, msg->context) : NULL;
+
+	if (!context)
+		return SG_ERR_HANDLE;
+	free_context(client, context);
+	client->context_count--;
+	return SG_OK;
+}
+
+static int memory_reserve(
+	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	struct sg_server_context *context = memory_context(server, client, msg);
+	struct td_moves moves = {0};
+
+	if (!context)
+		return SG_ERR_HANDLE;
+	if (msg->bytes > context->gpu->spec.memory_bytes)
+		return SG_ERR_MEMORY;
+	return td_memory_reserve(&context->gpu->memory, &context->memory, msg->bytes, &moves) ==
+			       TD_MEMORY_FULL
+		       ? SG_ERR_MEMORY
+		       : SG_OK;
+}
+
+static int memory_release(struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	struct sg_server_context *context = find_context(client, msg->gpu, msg->context);
+	uint64_t own;
+
+	if (!context)
+		return SG_ERR_HANDLE;
+	own = context->id ? context->gpu->spec.context_bytes : 0;
+	if (msg->bytes > context->memory.plain_bytes - own)
+		return SG_ERR_VALUE;
+	td_memory_release(&context->gpu->memory, &context->memory, msg->bytes);
+	return SG_OK;
+}
+
+static int managed_new(struct sg_server *server, struct sg_peer_state *client,
+	const struct sg_msg *msg, struct sg_msg *reply)
+{
+	struct sg_server_context *context = memory_context(server, client, msg);
+	struct sg_server_range *range;
+	uint64_t pages;
+
+	if (!context)
+		return SG_ERR_HANDLE;
+	/* Records are ours to pay: managed memory may exceed the GPU, but not without bound. */
+	if (!msg->bytes || msg->bytes > SG_MANAGED_MAX)
+		return SG_ERR_VALUE;
+	pages = td_memory_page_count(&context->gpu->memory, msg->bytes);
+	range = calloc(1, sizeof(*range));
+	if (!range)
+		return SG_ERR_MEMORY;
+	range->pages = calloc(pages, sizeof(*range->pages));
+	if (!range->pages) {
+		free(range);
+		return SG_ERR_MEMORY;
+	}
+	range->id = ++server->next_range;
+	range->context = context;
+	td_memory_range_add(
+		&context->gpu->memory, &context->memory, &range->range, range->pages, pages);
+	td_list_append(&client->ranges, &range->link);
+	reply->value = range->id;
+	return SG_OK;
+}
+
+static struct sg_server_range *find_range(struct sg_peer_state *client, uint32_t id)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &client->ranges) {
+		struct sg_server_range *range = td_container_of(it, struct sg_server_range, link);
+
+		if (range->id == id)
+			return range;
+	}
+	return NULL;
+}
+
+static int managed_free(struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	struct sg_server_range *range = find_range(client, msg->range);
+	struct td_list *it;
+
+	if (!range)
+		return SG_ERR_HANDLE;
+	/* A kernel that will touch it must be over: the driver synchronises before it frees. */
+	td_list_for_each (it, &client->ops) {
+		const struct sg_server_op *op = td_container_of(it, struct sg_server_op, link);
+
+		for (size_t i = 0; i < op->touch_count; i++)
+			if (op->touches[i].range == &range->range)
+				return SG_ERR_VALUE;
+	}
+	td_memory_range_remove(&range->context->gpu->memory, &range->range);
+	td_list_remove(&range->link);
+	free(range->pages);
+	free(range);
+	return SG_OK;
+}
+
+static struct sg_server_op *find_op(struct sg_peer_state *client, uint64_t id)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &client->ops) {
+		struct sg_server_op *op = td_container_of(it, struct sg_server_op, link);
+
+		if (op->id == id)
+			return op;
+	}
+	return NULL;
+}
+
+static struct sg_server_op *new_op(struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	struct sg_server_context *context =
+		msg->context ? find_context(client, msg->gpu, msg->context) : NULL;
+	struct sg_server_op *op;
+
+	if (!context || client->op_count >= SG_OPS_MAX || find_op(client, msg->op))
+		return NULL;
+	op = calloc(1, sizeof(*op));
+	if (!op)
+		return NULL;
+	op->id = msg->op;
+	op->client = client;
+	op->context = context;
+	td_list_append(&client->ops, &op->link);
+	client->op_count++;
+	return op;
+}
+
+static int op_begin(struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	static const enum td_engine engines[SG_ENGINE_N] = {
+		TD_ENGINE_COMPUTE, TD_ENGINE_HTOD, TD_ENGINE_DTOH, TD_ENGINE_COMPUTE};
+	static const enum td_copy copies[SG_ENGINE_N] = {
+		0, TD_COPY_HTOD, TD_COPY_DTOH, TD_COPY_DTOD};
+	struct sg_server_op *op = msg->engine < SG_ENGINE_N ? new_op(client, msg) : NULL;
+	struct sg_gpu *gpu;
+
+	if (!op)
+		return -EPROTO;
+	gpu = op->context->gpu;
+	td_timeline_begin(&gpu->timeline, &op->context->timeline, &op->op, engines[msg->engine]);
+	switch ((enum sg_engine)msg->engine) {
+	case SG_ENGINE_COMPUTE: gpu->kernels++; return 0;
+	case SG_ENGINE_H2D: gpu->copy_in_bytes += msg->value; break;
+	case SG_ENGINE_D2H: gpu->copy_out_bytes += msg->value; break;
+	case SG_ENGINE_D2D: gpu->copy_device_bytes += msg->value; break;
+	case SG_ENGINE_N: return -EPROTO;
+	}
+	td_timeline_set_length(&gpu->timeline, &op->op,
+		td_model_copy_ns(&gpu->spec, copies[msg->engine], msg->value,
+			!(msg->flags & SG_FLAG_PAGEABLE)));
+	op->has_length = true;
+	return 0;
+}
+
+static int op_prefetch(struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	struct sg_server_range *range = find_range(client, msg->range);
+	struct sg_server_op *op = range ? new_op(client, msg) : NULL;
+	struct td_moves moves = {0};
+	struct sg_gpu *gpu;
+	uint64_t first, last, page;
+
+	if (!op)
+		return -EPROTO;
+	gpu = range->context->gpu;
+	page = gpu->spec.page_bytes;
+	first = msg->value / page;
+	last = msg->value2 ? (msg->value + msg->value2 - 1) / page : first;
+	if (gpu != op->context->gpu || msg->value + msg->value2 < msg->value ||
+		last >= range->range.page_count)
+		return -EPROTO;
+	if (msg->engine == SG_ENGINE_H2D)
+		td_memory_prefetch_device(
+			&gpu->memory, &range->range, first, last - first + 1, &moves);
+	else
+		td_memory_prefetch_host(
+			&gpu->memory, &range->range, first, last - first + 1, &moves);
+	td_timeline_begin(&gpu->timeline, &op->context->timeline, &op->op,
+		msg->engine == SG_ENGINE_H2D ? TD_ENGINE_HTOD : TD_ENGINE_DTOH);
+	td_timeline_set_length(&gpu->timeline, &op->op, td_model_moves_ns(&gpu->spec, &moves));
+	op->has_length = true;
+	return 0;
+}
+
+static int op_touch(
+	struct sg_peer_state *client, const struct sg_msg *msg, const void *extra, size_t len)
+{
+	struct sg_server_op *op = find_op(client, msg->op);
+	struct sg_touch run;
+	struct td_touch *touches;
+	size_t count = msg->value;
+
+	if (!op || op->has_length || count > SG_TOUCH_MAX || len != count * sizeof(run) ||
+		op->touch_count + count > SG_TOUCHES_MAX)
+		return -EPROTO;
+	touches = realloc(op->touches, (op->touch_count + count) * sizeof(*touches));
+	if (!touches)
+		return -EPROTO;
+	op->touches = touches;
+	for (size_t i = 0; i < count; i++) {
+		struct sg_server_range *range;
+
+		memcpy(&run, (const char *)extra + i * sizeof(run), sizeof(run));
+		range = find_range(client, run.range);
+		if (!range || range->context->gpu != op->context->gpu || !run.count ||
+			run.first >= range->range.page_count ||
+			run.count > range->range.page_count - run.first)
+			return -EPROTO;
+		op->touches[op->touch_count++] =
+			(struct td_touch){&range->range, run.first, run.count, run.write != 0};
+	}
+	return 0;
+}
+
+static int op_length(struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	struct sg_server_op *op = find_op(client, msg->op);
+	struct sg_gpu *gpu;
+
+	if (!op || op->has_length || msg->value >= TD_NEVER_NS / 2)
+		return -EPROTO;
+	gpu = op->context->gpu;
+	op->has_length = true;
+	if (!op->touch_count) {
+		td_timeline_set_length(&gpu->timeline, &op->op, msg->value);
+		return 0;
+	}
+	td_kernel_paging_init(&op->paging, &gpu->spec, &gpu->memory, op->touches, op->touch_count);
+	td_kernel_paging_start(&op->paging, &gpu->timeline, &op->op, msg->value);
+	return 0;
+}
+
+static void fill_info(const struct sg_gpu *gpu, struct sg_gpu_info *info)
+{
+	const struct td_gpu_spec *spec = &gpu->spec;
+
+	memset(info, 0, sizeof(*info));
+	memcpy(info->name, "softgpu ", 8);
+	strncat(info->name, spec->name, sizeof(info->name) - 9);
+	memcpy(info->uuid, gpu->uuid, 16);
+	info->memory_bytes = spec->memory_bytes;
+	info->managed_page_bytes = spec->page_bytes;
+	info->sm_count = spec->sm_count;
+	info->clock_mhz = spec->clock_mhz;
+	info->compute_major = spec->capability_major;
+	info->compute_minor = spec->capability_minor;
+	info->threads_per_sm = spec->sm_threads;
+	info->blocks_per_sm = spec->sm_blocks;
+	info->shared_per_sm_bytes = spec->sm_shared_bytes;
+	info->shared_per_block_bytes = spec->block_shared_bytes;
+	info->registers_per_sm = spec->sm_registers;
+	/* One thread alone issues one instruction in so many clocks; four is the pipeline's depth on recent chips. */
+	info->instr_ps = 4000000u / spec->clock_mhz;
+	info->instr_per_s = td_gpu_spec_instr_per_us(spec) * 1000000u;
+	info->dram_bytes_per_s = (uint64_t)spec->dram_bytes_per_us * 1000000u;
+	info->link_bytes_per_s = (uint64_t)spec->pinned_bytes_per_us * 1000000u;
+	info->launch_ns = spec->launch_latency_ns;
+	info->context_bytes = spec->context_bytes;
+	info->pci_bus = 1 + gpu->index;
+}
+
+static void reset_counters(struct sg_server *server, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < server->gpu_count; i++) {
+		struct sg_gpu *gpu = &server->gpus[i];
+
+		gpu->since_ns = now_ns;
+		gpu->busy_base_ns = gpu->timeline.engines[TD_ENGINE_COMPUTE].busy_ns;
+		gpu->switches_base = gpu->timeline.engines[TD_ENGINE_COMPUTE].switches;
+		gpu->lag_ns = gpu->kernels = 0;
+		gpu->copy_in_bytes = gpu->copy_out_bytes = gpu->copy_device_bytes = 0;
+		gpu->moves_base = gpu->memory.total;
+	}
+}
+
+static uint32_t list_processes(
+	const struct sg_server *server, uint32_t gpu, struct sg_process *rows)
+{
+	struct td_list *it, *c;
+	uint32_t n = 0;
+
+	td_list_for_each (it, &server->clients) {
+		const struct sg_peer_state *client =
+			td_container_of(it, struct sg_peer_state, link);
+		struct sg_process row = {.pid = (uint32_t)client->pid, .gpu = gpu};
+		bool uses = false;
+
+		td_list_for_each (c, &client->contexts) {
+			const struct sg_server_context *context =
+				td_container_of(c, struct sg_server_context, link);
+
+			if (context->gpu->index != gpu)
+				continue;
+			uses |= context->id != 0;
+			row.memory_bytes +=
+				context->memory.plain_bytes + context->memory.resident_bytes;
+		}
+		if (uses && n < SG_PROCESSES_MAX)
+			rows[n++] = row;
+	}
+	return n;
+}
+
+/* The requests that are answered. Returns the reply's error, or -EPROTO. */
+static int request(struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg,
+	struct sg_msg *reply, uint64_t now_ns)
+{
+	switch (msg->type) {
+	case SG_HELLO:
+		reply->value = server->gpu_count;
+		return msg->value == SG_WIRE_VERSION ? SG_OK : SG_ERR_VERSION;
+	case SG_CONTEXT_NEW: return context_new(server, client, msg, reply);
+	case SG_CONTEXT_FREE: return context_free(client, msg);
+	case SG_MEMORY_RESERVE: return memory_reserve(server, client, msg);
+	case SG_MEMORY_RELEASE: return memory_release(client, msg);
+	case SG_MEMORY_INFO:
+		reply->value = td_memory_available_bytes(&server->gpus[msg->gpu].memory);
+		reply->value2 = server->gpus[msg->gpu].spec.memory_bytes;
+		return SG_OK;
+	case SG_MANAGED_NEW: return managed_new(server, client, msg, reply);
+	case SG_MANAGED_FREE: return managed_free(client, msg);
+	case SG_RESET_COUNTERS: reset_counters(server, now_ns); return SG_OK;
+	case SG_STOP: server->stop = true; return SG_OK;
+	default: return -EPROTO;
+	}
+}
+
+static int answer(struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg,
+	uint64_t now_ns)
+{
+	struct sg_msg reply = {.type = SG_REPLY, .ticket = msg->ticket, .gpu = msg->gpu};
+	struct sg_process processes[SG_PROCESSES_MAX];
+	struct sg_gpu_info info;
+	char *text;
+	int error;
+
+	switch (msg->type) {
+	case SG_GPU_INFO:
+		fill_info(&server->gpus[msg->gpu], &info);
+		server->send(client->peer, &reply, &info, sizeof(info));
+		return 0;
+	case SG_PROCESSES:
+		reply.value = list_processes(server, msg->gpu, processes);
+		server->send(client->peer, &reply, processes, reply.value * sizeof(processes[0]));
+		return 0;
+	case SG_STATUS:
+		text = sg_server_status(server, now_ns);
+		reply.error = text ? SG_OK : SG_ERR_MEMORY;
+		server->send(client->peer, &reply, text, text ? strlen(text) + 1 : 0);
+		free(text);
+		return 0;
+	default: break;
+	}
+	error = request(server, client, msg, &reply, now_ns);
+	if (error < 0)
+		return error;
+	reply.error = (uint32_t)error;
+	server->send(client->peer, &reply, NULL, 0);
+	return 0;
+}
+
+int sg_server_packet(struct sg_server *server, struct sg_peer_state *client, const void *packet,
+	size_t len, uint64_t now_ns)
+{
+	struct sg_msg msg;
+
+	if (len < sizeof(msg))
+		return -EPROTO;
+	memcpy(&msg, packet, sizeof(msg));
+	if (msg.gpu >= server->gpu_count)
+		return -EPROTO;
+	(void)sg_server_advance(server, now_ns);
+	switch (msg.type) {
+	case SG_OP_BEGIN: return op_begin(client, &msg);
+	case SG_OP_PREFETCH: return op_prefetch(client, &msg);
+	case SG_OP_TOUCH:
+		return op_touch(
+			client, &msg, (const char *)packet + sizeof(msg), len - sizeof(msg));
+	case SG_OP_LENGTH: return op_length(client, &msg);
+	default: return answer(server, client, &msg, now_ns);
+	}
+}

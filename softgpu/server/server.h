@@ -1,0 +1,61 @@
+/*
+ * The softgpu server: what processes share, driven by wall time. It is glue: src/model decides when what is done and which page is
+ * where; this turns packets into calls of the model and ends into packets.
+ *
+ * One thread, one loop. A client that sends nonsense loses its connection; a client that is gone has lost everything it had.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+#include "model/gpu_spec.h"
+#include "model/kernel_paging.h"
+#include "model/load.h"
+#include "model/memory.h"
+#include "model/timeline.h"
+#include "softgpu/server/wire.h"
+
+struct sg_gpu {
+	uint32_t index;
+	struct td_gpu_spec spec;
+	uint8_t uuid[16];
+	struct td_timeline timeline;
+	struct td_memory memory;
+	struct td_load load;
+	/* since the last reset of the counters */
+	uint64_t since_ns, busy_base_ns, switches_base, lag_ns, kernels;
+	uint64_t copy_in_bytes, copy_out_bytes, copy_device_bytes;
+	struct td_moves moves_base;
+};
+
+struct sg_server {
+	struct sg_gpu gpus[SG_GPU_MAX];
+	uint32_t gpu_count;
+	struct td_list clients;
+	uint32_t client_count, next_context, next_range;
+	bool stop;
+	/* Sends a packet to a client; one that cannot take it is marked broken. */
+	void (*send)(void *peer, const struct sg_msg *msg, const void *extra, size_t len);
+};
+
+struct sg_peer_state; /* contexts, ranges and operations of one client */
+
+void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, uint32_t gpu_count,
+	uint64_t now_ns);
+
+/* peer is handed back to send(). NULL when memory is short. */
+struct sg_peer_state *sg_server_connect(struct sg_server *server, void *peer, pid_t pid);
+void sg_server_disconnect(struct sg_server *server, struct sg_peer_state *client, uint64_t now_ns);
+
+/* One packet. 0, or -EPROTO: drop the connection. */
+int sg_server_packet(struct sg_server *server, struct sg_peer_state *client, const void *packet,
+	size_t len, uint64_t now_ns);
+
+/* Reports what is done by now; returns when to be called next, or UINT64_MAX. */
+uint64_t sg_server_advance(struct sg_server *server, uint64_t now_ns);
+
+/* The state as JSON, malloc'ed; NULL when memory is short. */
+char *sg_server_status(struct sg_server *server, uint64_t now_ns);
