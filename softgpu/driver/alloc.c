@@ -1,0 +1,267 @@
+/* The allocation calls: device, managed, pinned; what is behind a pointer. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "softgpu/driver/driver.h"
+
+API CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+{
+	struct CUctx_st *context;
+	uint64_t address;
+	int r = sg_current(&context);
+
+	if (!r && (!ret || !bytes))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_memory_alloc(context, bytes, &address);
+	if (!r)
+		*ret = address;
+	return r;
+}
+
+API CUresult cuMemAllocPitch_v2(
+	CUdeviceptr *ret, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+	size_t row = (width + 511) & ~(size_t)511;
+	CUresult r;
+
+	if (!pitch || !width || !height || (element != 4 && element != 8 && element != 16) ||
+		row > SIZE_MAX / height)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = cuMemAlloc_v2(ret, row * height);
+	if (!r)
+		*pitch = row;
+	return r;
+}
+
+/* Waits for the context's work, as the real call does: nothing may still use what is freed. */
+API CUresult cuMemFree_v2(CUdeviceptr address)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r || !address)
+		return r;
+	r = sg_context_synchronize(context);
+	return r ? r : sg_memory_release(context, address);
+}
+
+API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+	struct CUctx_st *context;
+	struct sg_msg msg = {.type = SG_MEMORY_INFO};
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	msg.gpu = context->device;
+	if (sg_client_request(sg.client, &msg, NULL, 0, NULL))
+		return SG_LOST;
+	if (free_bytes)
+		*free_bytes = msg.value;
+	if (total_bytes)
+		*total_bytes = msg.value2;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
+{
+	struct sg_allocation allocation;
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!sg_memory_find(address, 1, &allocation))
+		return CUDA_ERROR_NOT_FOUND;
+	if (base)
+		*base = allocation.base;
+	if (bytes)
+		*bytes = allocation.bytes;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned flags)
+{
+	struct sg_allocation allocation = {.bytes = bytes, .kind = SG_MEMORY_MANAGED};
+	struct sg_msg msg = {.type = SG_MANAGED_NEW, .bytes = bytes};
+	struct CUctx_st *context;
+	void *pages;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!ret || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+		return CUDA_ERROR_INVALID_VALUE;
+	msg.gpu = allocation.device = context->device;
+	msg.context = context->id;
+	pages = sg_pages_new(bytes);
+	if (!pages)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (sg_client_request(sg.client, &msg, NULL, 0, NULL) || msg.error) {
+		sg_pages_free(pages, bytes);
+		return msg.error ? CUDA_ERROR_OUT_OF_MEMORY : SG_LOST;
+	}
+	allocation.context = context;
+	allocation.base = (uint64_t)pages;
+	allocation.range = (uint32_t)msg.value;
+	sg_allocation_add(&allocation);
+	*ret = allocation.base;
+	return CUDA_SUCCESS;
+}
+
+static int alloc_host(void **ret, size_t bytes)
+{
+	struct sg_allocation allocation = {.bytes = bytes, .kind = SG_MEMORY_PINNED};
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!ret || !bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	allocation.base = (uint64_t)sg_pages_new(bytes);
+	if (!allocation.base)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	allocation.context = context;
+	allocation.device = context->device;
+	sg_allocation_add(&allocation);
+	*ret = (void *)allocation.base;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemAllocHost_v2(void **ret, size_t bytes)
+{
+	return alloc_host(ret, bytes);
+}
+
+API CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
+{
+	return flags & ~7u ? CUDA_ERROR_INVALID_VALUE : alloc_host(ret, bytes);
+}
+
+API CUresult cuMemFreeHost(void *pointer)
+{
+	struct sg_allocation allocation;
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r || !pointer)
+		return r;
+	if (!sg_memory_find((uint64_t)pointer, 1, &allocation) ||
+		allocation.base != (uint64_t)pointer || allocation.kind != SG_MEMORY_PINNED ||
+		allocation.registered)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = sg_context_synchronize(context);
+	(void)sg_allocation_remove(allocation.base, &allocation);
+	sg_pages_free(pointer, allocation.bytes);
+	return r;
+}
+
+API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *ret, void *pointer, unsigned flags)
+{
+	struct sg_allocation allocation;
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!ret || flags || !sg_memory_find((uint64_t)pointer, 1, &allocation) ||
+		allocation.kind != SG_MEMORY_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = (uint64_t)pointer;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemHostGetFlags(unsigned *flags, void *pointer)
+{
+	struct sg_allocation allocation;
+
+	if (!flags || !sg_memory_find((uint64_t)pointer, 1, &allocation) ||
+		allocation.kind != SG_MEMORY_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = 2; /* mapped */
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
+{
+	struct sg_allocation allocation = {.base = (uint64_t)pointer,
+				     .bytes = bytes,
+				     .kind = SG_MEMORY_PINNED,
+				     .registered = true},
+			     old;
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!pointer || !bytes || flags & ~0xfu)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (sg_memory_find(allocation.base, 1, &old))
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	allocation.context = context;
+	allocation.device = context->device;
+	sg_allocation_add(&allocation);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemHostUnregister(void *pointer)
+{
+	struct sg_allocation allocation;
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!sg_memory_find((uint64_t)pointer, 1, &allocation) ||
+		allocation.base != (uint64_t)pointer || !allocation.registered)
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	r = sg_context_synchronize(context);
+	(void)sg_allocation_remove(allocation.base, &allocation);
+	return r;
+}
+
+enum {
+	POINTER_CONTEXT = 1,
+	POINTER_MEMORY_TYPE = 2,
+	POINTER_DEVICE_POINTER = 3,
+	POINTER_HOST_POINTER = 4,
+	POINTER_IS_MANAGED = 8,
+	POINTER_DEVICE_ORDINAL = 9,
+	POINTER_RANGE_START_ADDR = 11,
+	POINTER_RANGE_SIZE = 12,
+	POINTER_MAPPED = 13,
+};
+
+API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address)
+{
+	struct sg_allocation allocation;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!data || !sg_memory_find(address, 1, &allocation))
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (attribute) {
+	case POINTER_CONTEXT: *(CUcontext *)data = allocation.context; return CUDA_SUCCESS;
+	case POINTER_MEMORY_TYPE:
+		*(unsigned *)data = allocation.kind == SG_MEMORY_PINNED ? 1 : 2;
+		return CUDA_SUCCESS;
+	case POINTER_DEVICE_POINTER: *(CUdeviceptr *)data = address; return CUDA_SUCCESS;
+	case POINTER_HOST_POINTER:
+		if (allocation.kind == SG_MEMORY_DEVICE)
+			return CUDA_ERROR_INVALID_VALUE;
+		*(void **)data = (void *)address;
+		return CUDA_SUCCESS;
+	case POINTER_IS_MANAGED:
+		*(unsigned *)data = allocation.kind == SG_MEMORY_MANAGED;
+		return CUDA_SUCCESS;
+	case POINTER_DEVICE_ORDINAL: *(int *)data = (int)allocation.device; return CUDA_SUCCESS;
+	case POINTER_RANGE_START_ADDR: *(CUdeviceptr *)data = allocation.base; return CUDA_SUCCESS;
+	case POINTER_RANGE_SIZE: *(size_t *)data = allocation.bytes; return CUDA_SUCCESS;
+	case POINTER_MAPPED: *(int *)data = 1; return CUDA_SUCCESS;
+	default: return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}

@@ -1,0 +1,241 @@
+/* Initialisation and devices. No server: CUDA_ERROR_NO_DEVICE, as without a GPU. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "softgpu/driver/driver.h"
+
+struct sg_state sg = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory_lock = PTHREAD_RWLOCK_INITIALIZER};
+
+int sg_ready(void)
+{
+	if (!sg.initialised || sg.pid != getpid())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return CUDA_SUCCESS;
+}
+
+static int read_device(unsigned i)
+{
+	struct sg_msg msg = {.type = SG_GPU_INFO, .gpu = i};
+	struct sg_device *device = &sg.devices[i];
+	const struct td_gpu_spec *spec;
+
+	if (sg_client_request(sg.client, &msg, &device->info, sizeof(device->info), NULL) ||
+		msg.error)
+		return SG_LOST;
+	spec = td_gpu_spec_find(device->info.name + strlen("softgpu "));
+	if (!spec)
+		return SG_LOST;
+	device->spec = *spec;
+	device->spec.memory_bytes = device->info.memory_bytes;
+	device->spec.launch_latency_ns = device->info.launch_ns;
+	return CUDA_SUCCESS;
+}
+
+static int initialise(void)
+{
+	char dir[256];
+	int r;
+
+	if (!sg_dir(dir, sizeof(dir)) || sg_client_new(dir, &sg.client, &sg.device_count)) {
+		if (getenv("SOFTGPU_DEBUG"))
+			fprintf(stderr, "softgpu: no server at %s\n", dir);
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	for (unsigned i = 0; i < sg.device_count; i++) {
+		r = read_device(i);
+		if (r) {
+			sg_client_free(sg.client);
+			return r;
+		}
+	}
+	td_list_init(&sg.contexts);
+	sg.pid = getpid();
+	sg.initialised = true;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuInit(unsigned flags)
+{
+	int r = CUDA_SUCCESS;
+
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sg.lock);
+	/* A child of fork() inherits a state that is of no use to it, as with the real driver. */
+	if (sg.initialised)
+		r = sg.pid == getpid() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+	else
+		r = initialise();
+	pthread_mutex_unlock(&sg.lock);
+	return r;
+}
+
+API CUresult cuDriverGetVersion(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = 13000;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuDeviceGetCount(int *count)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = (int)sg.device_count;
+	return CUDA_SUCCESS;
+}
+
+static int check(CUdevice device, const void *out)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	return device >= 0 && device < (int)sg.device_count ? CUDA_SUCCESS
+							    : CUDA_ERROR_INVALID_DEVICE;
+}
+
+API CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+	int r = check(ordinal, device);
+
+	if (!r)
+		*device = ordinal;
+	return r;
+}
+
+API CUresult cuDeviceGetName(char *name, int len, CUdevice device)
+{
+	int r = check(device, name);
+
+	if (!r && len <= 0)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		snprintf(name, (size_t)len, "%s", sg.devices[device].info.name);
+	return r;
+}
+
+API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
+{
+	int r = check(device, uuid);
+
+	if (!r)
+		memcpy(uuid->bytes, sg.devices[device].info.uuid, 16);
+	return r;
+}
+
+API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+	return cuDeviceGetUuid_v2(uuid, device);
+}
+
+API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+	int r = check(device, bytes);
+
+	if (!r)
+		*bytes = sg.devices[device].info.memory_bytes;
+	return r;
+}
+
+API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
+{
+	int r = check(device, major && minor ? major : NULL);
+
+	if (!r) {
+		*major = (int)sg.devices[device].info.compute_major;
+		*minor = (int)sg.devices[device].info.compute_minor;
+	}
+	return r;
+}
+
+API CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice device)
+{
+	int r = check(device, id);
+
+	if (!r && len < 13)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		snprintf(id, (size_t)len, "0000:%02X:%02X.0",
+			sg.devices[device].info.pci_bus & 0xff,
+			sg.devices[device].info.pci_device & 0xff);
+	return r;
+}
+
+API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
+{
+	char mine[16];
+	int r = check(0, device && id ? device : NULL);
+
+	for (CUdevice i = 0; !r && i < (CUdevice)sg.device_count; i++) {
+		if (!cuDeviceGetPCIBusId(mine, sizeof(mine), i) && !strcmp(mine, id)) {
+			*device = i;
+			return CUDA_SUCCESS;
+		}
+	}
+	return r ? r : CUDA_ERROR_INVALID_DEVICE;
+}
+
+/* Attributes that are not named here are 0: absent features. */
+static int attribute(const struct sg_gpu_info *info, int attribute)
+{
+	switch (attribute) {
+	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: return 1024;
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: return 64;
+	case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: return INT32_MAX;
+	case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
+	case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: return 65535;
+	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: return 48 << 10;
+	case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY: return 64 << 10;
+	case CU_DEVICE_ATTRIBUTE_WARP_SIZE: return 32;
+	case CU_DEVICE_ATTRIBUTE_MAX_PITCH: return INT32_MAX;
+	case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
+	case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
+		return (int)info->registers_per_sm;
+	case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: return (int)info->clock_mhz * 1000;
+	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return (int)info->sm_count;
+	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return (int)info->pci_bus;
+	case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID: return (int)info->pci_device;
+	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return (int)info->threads_per_sm;
+	case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return 2;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return (int)info->compute_major;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return (int)info->compute_minor;
+	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
+		return (int)info->shared_per_sm_bytes;
+	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+		return (int)info->shared_per_block_bytes;
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR: return (int)info->blocks_per_sm;
+	case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
+	case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
+	case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+	case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+	case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
+	case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED: return 1;
+	default: return 0;
+	}
+}
+
+API CUresult cuDeviceGetAttribute(int *value, int which, CUdevice device)
+{
+	int r = check(device, value);
+
+	if (!r && (which < 1 || which > 147))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*value = attribute(&sg.devices[device].info, which);
+	return r;
+}

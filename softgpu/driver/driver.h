@@ -1,0 +1,156 @@
+/*
+ * Inside libcuda.so.1 of softgpu: the objects behind the handles and what the files ask of each other.
+ *
+ * Effects happen in this process: kernels are interpreted and bytes copied by the worker thread of the stream. Time and capacity are the
+ * server's: each operation is announced, performed, and over when the server says so (softgpu/server/wire.h).
+ *
+ * Locks, in this order: sg.lock (contexts, handles) > context->lock (streams, their queues, events) > sg.memory_lock (address space,
+ * allocations). No lock is held while interpreting, copying or waiting for the server.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "cuda/types.h"
+#include "model/gpu_spec.h"
+#include "softgpu/server/client.h"
+
+#define API __attribute__((visibility("default")))
+
+#define GRANULE (2ull << 20)
+
+struct sg_device {
+	struct sg_gpu_info info;
+	struct td_gpu_spec spec; /* of the model, for the formulas of src/model */
+	struct CUctx_st *primary;
+	unsigned primary_refs, primary_flags;
+};
+
+struct CUctx_st {
+	uint64_t magic;
+	struct td_list link; /* in sg.contexts */
+	unsigned device, flags, api_version;
+	uint32_t id; /* the server's */
+	bool primary;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* an operation has ended, or was queued */
+	struct td_list streams, events, modules;
+	struct CUstream_st *legacy;
+	int error;           /* sticky: CUresult of what killed the context */
+	volatile int cancel; /* running kernels end soon */
+};
+
+struct sg_work;
+
+struct CUstream_st {
+	uint64_t magic;
+	struct td_list link; /* in context->streams */
+	struct CUctx_st *context;
+	unsigned flags;
+	int priority;
+	uint64_t submitted, completed; /* operations; context->lock */
+	struct sg_work *first, **last; /* queue; context->lock */
+	uint64_t last_end_ns;          /* modelled end of the last operation */
+	bool has_worker, closing;
+	pthread_t worker, thread; /* thread: whose default stream it is */
+	bool per_thread;
+};
+
+struct CUevent_st {
+	uint64_t magic;
+	struct td_list link;
+	struct CUctx_st *context;
+	unsigned flags;
+	struct CUstream_st *stream; /* recorded last; NULL: never */
+	uint64_t ticket;            /* position in it */
+	uint64_t time_ns;           /* when that was reached */
+	bool reached;
+};
+
+struct sg_dependency {
+	struct CUstream_st *stream;
+	uint64_t ticket;
+};
+
+/* One operation in a stream. run() is called without locks by the stream's worker; it returns a CUresult that kills the context if not 0. */
+struct sg_work {
+	struct sg_work *next;
+	int (*run)(struct CUstream_st *stream, struct sg_work *work);
+	struct sg_dependency *after;
+	size_t after_count;
+	uint64_t submit_ns;
+};
+
+/* The process's one state. */
+struct sg_state {
+	pthread_mutex_t lock;
+	bool initialised;
+	pid_t pid;
+	struct sg_client *client;
+	uint32_t device_count;
+	struct sg_device devices[SG_GPU_MAX];
+	struct td_list contexts;
+	pthread_rwlock_t memory_lock;
+};
+extern struct sg_state sg;
+
+/* -- context.c -- */
+/* CUDA_SUCCESS with the calling thread's context, alive; or what a call must return. */
+int sg_current(struct CUctx_st **ret);
+/* Also lets a dead context through, with its error as the result. */
+struct CUctx_st *sg_current_or_null(void);
+int sg_ready(void); /* NOT_INITIALIZED, or in a forked child */
+/* Waits until everything queued in the context has ended. */
+int sg_context_synchronize(struct CUctx_st *context);
+void sg_context_kill(struct CUctx_st *context, int error);
+
+/* -- stream.c -- */
+struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int priority);
+void sg_stream_free(struct CUstream_st *stream);
+/* The stream that a handle means for this thread; ptsz: NULL is the per-thread one. 0 or INVALID_HANDLE. */
+int sg_stream_find(struct CUctx_st *context, CUstream handle, bool ptsz, struct CUstream_st **ret);
+/* Queues work (malloc'ed, freed after it ran). *ret_ticket may be NULL. */
+int sg_stream_submit(struct CUstream_st *stream, struct sg_work *work, uint64_t *ret_ticket);
+int sg_stream_wait_ticket(struct CUstream_st *stream, uint64_t ticket);
+/* Its work has ended up to ticket; context->lock. */
+bool sg_stream_reached(const struct CUstream_st *stream, uint64_t ticket);
+
+/* -- memory.c -- */
+enum sg_memory_kind { SG_MEMORY_DEVICE, SG_MEMORY_MANAGED, SG_MEMORY_PINNED };
+struct sg_allocation {
+	uint64_t base, bytes; /* as the program sees it */
+	enum sg_memory_kind kind;
+	struct CUctx_st *context; /* NULL: mapped by the program itself (VMM) */
+	uint32_t device, range;   /* range: the server's, of managed memory */
+	bool registered;          /* pinned memory that the program owns */
+};
+/* The allocation that holds [address, address + bytes); false: none. */
+bool sg_memory_find(uint64_t address, uint64_t bytes, struct sg_allocation *ret);
+/* Host pointer behind a device address of device memory and the last address of its granule; NULL: nothing accessible is mapped. */
+void *sg_memory_translate(uint64_t address, uint64_t *ret_last);
+/* Copies between addresses of any kind, page by page: 0 or ILLEGAL_ADDRESS. Plain host memory is any address that we do not know. */
+int sg_memory_copy(uint64_t target, uint64_t source, uint64_t bytes);
+int sg_memory_fill(uint64_t target, uint64_t pattern, unsigned pattern_bytes, uint64_t count);
+void sg_memory_context_gone(struct CUctx_st *context);
+int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, uint64_t *ret);
+int sg_memory_release(struct CUctx_st *context, uint64_t address);
+/* Reserves device addresses; 0: none left. */
+uint64_t sg_address_reserve(uint64_t bytes, uint64_t align);
+void sg_address_release(uint64_t base, uint64_t bytes);
+void sg_granules_set(uint64_t base, uint64_t bytes, uint8_t *host, bool accessible);
+void sg_allocation_add(const struct sg_allocation *allocation);
+bool sg_allocation_remove(uint64_t base, struct sg_allocation *ret);
+/* The device window. */
+bool sg_is_device_address(uint64_t address);
+void *sg_pages_new(uint64_t bytes);
+void sg_pages_free(void *pages, uint64_t bytes);
+/* CUDA_SUCCESS or OUT_OF_MEMORY, or DEVICE_UNAVAILABLE without a server. */
+int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes);
+void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes);
+
+/* -- error.c -- */
+#define SG_LOST                                                                                    \
+	CUDA_ERROR_DEVICE_UNAVAILABLE /* the server is gone: what a lost device's users see */

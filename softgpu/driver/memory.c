@@ -1,0 +1,505 @@
+/*
+ * Memory of this process: the device address window, allocations of every kind, and which bytes are behind an address.
+ *
+ * Device addresses lie in a window that is reserved without access, so that a program which dereferences one faults, as it would with a
+ * GPU. The bytes are elsewhere; a table of 2 MiB granules leads from one to the other. Managed and pinned memory have one address for both.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "softgpu/driver/driver.h"
+
+#define WINDOW_BYTES  (256ull << 30)
+#define GRANULE_COUNT (WINDOW_BYTES / GRANULE)
+/* Smaller allocations share granules, at this alignment. */
+#define SMALL_BYTES (GRANULE / 2)
+#define UNIT        512u
+#define UNIT_COUNT  (GRANULE / UNIT)
+
+struct granule {
+	uint8_t *host;
+	bool accessible;
+};
+
+struct interval {
+	uint64_t base, bytes;
+};
+
+/* A granule that small allocations share. */
+struct slab {
+	struct slab *next;
+	struct CUctx_st *context;
+	uint64_t base;
+	uint8_t *host;
+	unsigned used;
+	uint8_t taken[UNIT_COUNT];
+};
+
+/* All under sg.memory_lock. */
+static uint64_t window;
+static struct granule granules[GRANULE_COUNT];
+static struct interval *reserved; /* sorted by base */
+static size_t reserved_count, reserved_room;
+static struct sg_allocation *allocations; /* sorted by base */
+static size_t allocation_count, allocation_room;
+static struct slab *slabs;
+
+static int open_window(void)
+{
+	void *at;
+
+	if (window)
+		return 0;
+	at = mmap(NULL, WINDOW_BYTES + GRANULE, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return -1;
+	window = ((uint64_t)at + GRANULE - 1) & ~(GRANULE - 1);
+	return 0;
+}
+
+bool sg_is_device_address(uint64_t address)
+{
+	return window && address - window < WINDOW_BYTES;
+}
+
+void *sg_pages_new(uint64_t bytes)
+{
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return pages == MAP_FAILED ? NULL : pages;
+}
+
+void sg_pages_free(void *pages, uint64_t bytes)
+{
+	munmap(pages, bytes);
+}
+
+/* -- addresses -- */
+
+static bool grow(void **array, size_t count, size_t *room, size_t each)
+{
+	void *bigger;
+
+	if (count < *room)
+		return true;
+	bigger = realloc(*array, (*room ? 2 * *room : 64) * each);
+	if (!bigger)
+		return false;
+	*array = bigger;
+	*room = *room ? 2 * *room : 64;
+	return true;
+}
+
+static uint64_t reserve_locked(uint64_t bytes, uint64_t align)
+{
+	uint64_t at = (window + align - 1) & ~(align - 1);
+	size_t i = 0;
+
+	if (open_window() ||
+		!grow((void **)&reserved, reserved_count, &reserved_room, sizeof(*reserved)))
+		return 0;
+	at = (window + align - 1) & ~(align - 1);
+	for (; i < reserved_count; i++) {
+		if (reserved[i].base >= at + bytes)
+			break;
+		at = (reserved[i].base + reserved[i].bytes + align - 1) & ~(align - 1);
+	}
+	if (bytes > WINDOW_BYTES || at + bytes > window + WINDOW_BYTES)
+		return 0;
+	memmove(reserved + i + 1, reserved + i, (reserved_count - i) * sizeof(*reserved));
+	reserved[i] = (struct interval){at, bytes};
+	reserved_count++;
+	return at;
+}
+
+static void unreserve_locked(uint64_t base)
+{
+	for (size_t i = 0; i < reserved_count; i++) {
+		if (reserved[i].base != base)
+			continue;
+		memmove(reserved + i, reserved + i + 1,
+			(reserved_count - i - 1) * sizeof(*reserved));
+		reserved_count--;
+		return;
+	}
+}
+
+uint64_t sg_address_reserve(uint64_t bytes, uint64_t align)
+{
+	uint64_t at;
+
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	at = reserve_locked(bytes, align < GRANULE ? GRANULE : align);
+	pthread_rwlock_unlock(&sg.memory_lock);
+	return at;
+}
+
+void sg_address_release(uint64_t base, uint64_t bytes)
+{
+	(void)bytes;
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	unreserve_locked(base);
+	pthread_rwlock_unlock(&sg.memory_lock);
+}
+
+static void set_granules_locked(uint64_t base, uint64_t bytes, uint8_t *host, bool accessible)
+{
+	for (uint64_t done = 0; done < bytes; done += GRANULE)
+		granules[(base + done - window) / GRANULE] =
+			(struct granule){host ? host + done : NULL, accessible};
+}
+
+void sg_granules_set(uint64_t base, uint64_t bytes, uint8_t *host, bool accessible)
+{
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	set_granules_locked(base, bytes, host, accessible);
+	pthread_rwlock_unlock(&sg.memory_lock);
+}
+
+void *sg_memory_translate(uint64_t address, uint64_t *ret_last)
+{
+	struct granule granule;
+
+	if (!sg_is_device_address(address))
+		return NULL;
+	pthread_rwlock_rdlock(&sg.memory_lock);
+	granule = granules[(address - window) / GRANULE];
+	pthread_rwlock_unlock(&sg.memory_lock);
+	if (!granule.host || !granule.accessible)
+		return NULL;
+	*ret_last = address | (GRANULE - 1);
+	return granule.host + (address & (GRANULE - 1));
+}
+
+/* -- allocations -- */
+
+/* Index of the first allocation with base > address. */
+static size_t upper_bound(uint64_t address)
+{
+	size_t low = 0, high = allocation_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (allocations[middle].base <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool add_locked(const struct sg_allocation *allocation)
+{
+	size_t i = upper_bound(allocation->base);
+
+	if (!grow((void **)&allocations, allocation_count, &allocation_room, sizeof(*allocations)))
+		return false;
+	memmove(allocations + i + 1, allocations + i,
+		(allocation_count - i) * sizeof(*allocations));
+	allocations[i] = *allocation;
+	allocation_count++;
+	return true;
+}
+
+static bool remove_locked(uint64_t base, struct sg_allocation *ret)
+{
+	size_t i = upper_bound(base);
+
+	if (!i || allocations[i - 1].base != base)
+		return false;
+	*ret = allocations[i - 1];
+	memmove(allocations + i - 1, allocations + i,
+		(allocation_count - i) * sizeof(*allocations));
+	allocation_count--;
+	return true;
+}
+
+void sg_allocation_add(const struct sg_allocation *allocation)
+{
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	(void)add_locked(allocation);
+	pthread_rwlock_unlock(&sg.memory_lock);
+}
+
+bool sg_allocation_remove(uint64_t base, struct sg_allocation *ret)
+{
+	bool found;
+
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	found = remove_locked(base, ret);
+	pthread_rwlock_unlock(&sg.memory_lock);
+	return found;
+}
+
+bool sg_memory_find(uint64_t address, uint64_t bytes, struct sg_allocation *ret)
+{
+	bool found = false;
+	size_t i;
+
+	pthread_rwlock_rdlock(&sg.memory_lock);
+	i = upper_bound(address);
+	if (i) {
+		*ret = allocations[i - 1];
+		found = address - ret->base < ret->bytes &&
+			bytes <= ret->bytes - (address - ret->base);
+	}
+	pthread_rwlock_unlock(&sg.memory_lock);
+	return found;
+}
+
+int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes)
+{
+	struct sg_msg msg = {
+		.type = SG_MEMORY_RESERVE, .gpu = device, .context = context_id, .bytes = bytes};
+
+	if (sg_client_request(sg.client, &msg, NULL, 0, NULL))
+		return SG_LOST;
+	return msg.error ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes)
+{
+	struct sg_msg msg = {
+		.type = SG_MEMORY_RELEASE, .gpu = device, .context = context_id, .bytes = bytes};
+
+	(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
+}
+
+/* Granules of its own, charged and backed. 0 with *ret, or an error. */
+static int new_granules(struct CUctx_st *context, uint64_t bytes, uint64_t *ret, uint8_t **ret_host)
+{
+	int r = sg_reserve(context->device, context->id, bytes);
+	uint8_t *host;
+	uint64_t at;
+
+	if (r)
+		return r;
+	host = sg_pages_new(bytes);
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	at = host ? reserve_locked(bytes, GRANULE) : 0;
+	if (at)
+		set_granules_locked(at, bytes, host, true);
+	pthread_rwlock_unlock(&sg.memory_lock);
+	if (!at) {
+		if (host)
+			sg_pages_free(host, bytes);
+		sg_release(context->device, context->id, bytes);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret = at;
+	*ret_host = host;
+	return CUDA_SUCCESS;
+}
+
+/* First run of free units in a slab of this context; 0: none. Write lock held. */
+static uint64_t take_units(struct CUctx_st *context, unsigned count)
+{
+	for (struct slab *slab = slabs; slab; slab = slab->next) {
+		unsigned run = 0;
+
+		if (slab->context != context || UNIT_COUNT - slab->used < count)
+			continue;
+		for (unsigned i = 0; i < UNIT_COUNT; i++) {
+			run = slab->taken[i] ? 0 : run + 1;
+			if (run < count)
+				continue;
+			memset(slab->taken + i + 1 - count, 1, count);
+			slab->used += count;
+			return slab->base + (uint64_t)(i + 1 - count) * UNIT;
+		}
+	}
+	return 0;
+}
+
+static int alloc_small(struct CUctx_st *context, unsigned units, uint64_t *ret)
+{
+	struct slab *slab;
+	int r;
+
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	*ret = take_units(context, units);
+	pthread_rwlock_unlock(&sg.memory_lock);
+	if (*ret)
+		return CUDA_SUCCESS;
+	slab = calloc(1, sizeof(*slab));
+	if (!slab)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	slab->context = context;
+	r = new_granules(context, GRANULE, &slab->base, &slab->host);
+	if (r) {
+		free(slab);
+		return r;
+	}
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	slab->next = slabs;
+	slabs = slab;
+	*ret = take_units(context, units);
+	pthread_rwlock_unlock(&sg.memory_lock);
+	return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, uint64_t *ret)
+{
+	struct sg_allocation allocation = {.bytes = bytes,
+		.kind = SG_MEMORY_DEVICE,
+		.context = context,
+		.device = context->device};
+	uint8_t *host;
+	int r;
+
+	if (bytes > WINDOW_BYTES)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (bytes < SMALL_BYTES)
+		r = alloc_small(context, (unsigned)((bytes + UNIT - 1) / UNIT), &allocation.base);
+	else
+		r = new_granules(
+			context, (bytes + GRANULE - 1) & ~(GRANULE - 1), &allocation.base, &host);
+	if (r)
+		return r;
+	sg_allocation_add(&allocation);
+	*ret = allocation.base;
+	return CUDA_SUCCESS;
+}
+
+static void free_granules(struct CUctx_st *context, uint64_t base, uint64_t bytes)
+{
+	uint8_t *host;
+
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	host = granules[(base - window) / GRANULE].host;
+	set_granules_locked(base, bytes, NULL, false);
+	unreserve_locked(base);
+	pthread_rwlock_unlock(&sg.memory_lock);
+	sg_pages_free(host, bytes);
+	sg_release(context->device, context->id, bytes);
+}
+
+static void free_small(uint64_t base, uint64_t bytes)
+{
+	unsigned units = (unsigned)((bytes + UNIT - 1) / UNIT);
+	struct slab *empty = NULL;
+
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	for (struct slab **s = &slabs; *s; s = &(*s)->next) {
+		struct slab *slab = *s;
+
+		if (base - slab->base >= GRANULE)
+			continue;
+		memset(slab->taken + (base - slab->base) / UNIT, 0, units);
+		slab->used -= units;
+		if (!slab->used) {
+			*s = slab->next;
+			empty = slab;
+		}
+		break;
+	}
+	pthread_rwlock_unlock(&sg.memory_lock);
+	if (empty) {
+		free_granules(empty->context, empty->base, GRANULE);
+		free(empty);
+	}
+}
+
+static void free_managed(const struct sg_allocation *allocation)
+{
+	struct sg_msg msg = {
+		.type = SG_MANAGED_FREE, .gpu = allocation->device, .range = allocation->range};
+
+	(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
+	sg_pages_free((void *)allocation->base, allocation->bytes);
+}
+
+int sg_memory_release(struct CUctx_st *context, uint64_t address)
+{
+	struct sg_allocation allocation;
+
+	if (!sg_memory_find(address, 1, &allocation) || allocation.base != address ||
+		!allocation.context || allocation.kind == SG_MEMORY_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	(void)context;
+	(void)sg_allocation_remove(address, &allocation);
+	if (allocation.kind == SG_MEMORY_MANAGED)
+		free_managed(&allocation);
+	else if (allocation.bytes < SMALL_BYTES)
+		free_small(allocation.base, allocation.bytes);
+	else
+		free_granules(allocation.context, allocation.base,
+			(allocation.bytes + GRANULE - 1) & ~(GRANULE - 1));
+	return CUDA_SUCCESS;
+}
+
+/* Its allocations go with it; the server forgets them by itself. */
+void sg_memory_context_gone(struct CUctx_st *context)
+{
+	for (;;) {
+		uint64_t base = 0;
+
+		pthread_rwlock_rdlock(&sg.memory_lock);
+		for (size_t i = 0; i < allocation_count && !base; i++)
+			if (allocations[i].context == context &&
+				allocations[i].kind != SG_MEMORY_PINNED)
+				base = allocations[i].base;
+		pthread_rwlock_unlock(&sg.memory_lock);
+		if (!base)
+			return;
+		(void)sg_memory_release(context, base);
+	}
+}
+
+/* -- bytes -- */
+
+/* Host pointer and how many bytes follow it contiguously; NULL: a device address with nothing behind it. */
+static uint8_t *resolve(uint64_t address, uint64_t *ret_bytes)
+{
+	uint64_t last;
+	uint8_t *host;
+
+	if (!sg_is_device_address(address)) {
+		*ret_bytes = UINT64_MAX;
+		return (uint8_t *)address;
+	}
+	host = sg_memory_translate(address, &last);
+	*ret_bytes = host ? last - address + 1 : 0;
+	return host;
+}
+
+int sg_memory_copy(uint64_t target, uint64_t source, uint64_t bytes)
+{
+	while (bytes) {
+		uint64_t to_bytes, from_bytes, n = bytes;
+		uint8_t *to = resolve(target, &to_bytes), *from = resolve(source, &from_bytes);
+
+		if (!to || !from)
+			return CUDA_ERROR_ILLEGAL_ADDRESS;
+		n = n < to_bytes ? n : to_bytes;
+		n = n < from_bytes ? n : from_bytes;
+		memmove(to, from, n);
+		target += n;
+		source += n;
+		bytes -= n;
+	}
+	return CUDA_SUCCESS;
+}
+
+int sg_memory_fill(uint64_t target, uint64_t pattern, unsigned pattern_bytes, uint64_t count)
+{
+	for (uint64_t left = count * pattern_bytes; left;) {
+		uint64_t n;
+		uint8_t *to = resolve(target, &n);
+
+		if (!to)
+			return CUDA_ERROR_ILLEGAL_ADDRESS;
+		n = n < left ? n : left;
+		if (pattern_bytes == 1)
+			memset(to, (int)pattern, n);
+		for (uint64_t i = 0; pattern_bytes > 1 && i < n; i += pattern_bytes)
+			memcpy(to + i, &pattern, pattern_bytes);
+		target += n;
+		left -= n;
+	}
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,706 @@
+/*
+ * Streams are queues with a worker thread each, events are positions in them.
+ *
+ * The legacy default stream waits for everything before it in every blocking stream of its context, and they wait for it: an operation
+ * carries the positions that it comes after, taken when it is queued.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "softgpu/driver/driver.h"
+
+#define STREAM_MAGIC 0x736773747265616dull
+#define EVENT_MAGIC  0x736765766e74ull
+#define WORKER_STACK (1024 * 1024)
+
+static bool is_blocking(const struct CUstream_st *stream)
+{
+	return !(stream->flags & CU_STREAM_NON_BLOCKING);
+}
+
+bool sg_stream_reached(const struct CUstream_st *stream, uint64_t ticket)
+{
+	return stream->completed >= ticket;
+}
+
+static bool may_start(const struct sg_work *work)
+{
+	for (size_t i = 0; i < work->after_count; i++)
+		if (!sg_stream_reached(work->after[i].stream, work->after[i].ticket))
+			return false;
+	return true;
+}
+
+static void *serve(void *arg)
+{
+	struct CUstream_st *stream = arg;
+	struct CUctx_st *context = stream->context;
+
+	pthread_mutex_lock(&context->lock);
+	while (!stream->closing || stream->first) {
+		struct sg_work *work = stream->first;
+		int r = 0;
+
+		if (!work || !may_start(work)) {
+			pthread_cond_wait(&context->changed, &context->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&context->lock);
+		/* In a dead context nothing has an effect any more, but the queue still empties. */
+		if (!__atomic_load_n(&context->error, __ATOMIC_ACQUIRE))
+			r = work->run(stream, work);
+		if (r)
+			sg_context_kill(context, r);
+		pthread_mutex_lock(&context->lock);
+		stream->first = work->next;
+		if (!stream->first)
+			stream->last = &stream->first;
+		stream->completed++;
+		free(work->after);
+		free(work);
+		pthread_cond_broadcast(&context->changed);
+	}
+	pthread_mutex_unlock(&context->lock);
+	return NULL;
+}
+
+/* context->lock is held. */
+static int start_worker(struct CUstream_st *stream)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int r;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, WORKER_STACK);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&stream->worker, &attributes, serve, stream);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	stream->has_worker = r == 0;
+	return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int priority)
+{
+	struct CUstream_st *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->magic = STREAM_MAGIC;
+	stream->context = context;
+	stream->flags = flags;
+	stream->priority = priority;
+	stream->last = &stream->first;
+	pthread_mutex_lock(&context->lock);
+	td_list_append(&context->streams, &stream->link);
+	pthread_mutex_unlock(&context->lock);
+	return stream;
+}
+
+/* Its worker ends when its queue is empty. The struct stays: others may still come after it. */
+void sg_stream_free(struct CUstream_st *stream)
+{
+	struct CUctx_st *context = stream->context;
+
+	pthread_mutex_lock(&context->lock);
+	stream->closing = true;
+	stream->magic = 0;
+	pthread_cond_broadcast(&context->changed);
+	pthread_mutex_unlock(&context->lock);
+}
+
+static struct CUstream_st *per_thread_stream(struct CUctx_st *context)
+{
+	struct td_list *it;
+	struct CUstream_st *found = NULL;
+
+	pthread_mutex_lock(&context->lock);
+	td_list_for_each (it, &context->streams) {
+		struct CUstream_st *stream = td_container_of(it, struct CUstream_st, link);
+
+		if (stream->per_thread && pthread_equal(stream->thread, pthread_self()))
+			found = stream;
+	}
+	pthread_mutex_unlock(&context->lock);
+	if (found)
+		return found;
+	found = sg_stream_new(context, CU_STREAM_DEFAULT, 0);
+	if (found) {
+		found->thread = pthread_self();
+		found->per_thread = true;
+	}
+	return found;
+}
+
+int sg_stream_find(struct CUctx_st *context, CUstream handle, bool ptsz, struct CUstream_st **ret)
+{
+	struct td_list *it;
+	bool known = false;
+
+	if (handle == CU_STREAM_PER_THREAD || (!handle && ptsz)) {
+		*ret = per_thread_stream(context);
+		return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (!handle || handle == CU_STREAM_LEGACY) {
+		*ret = context->legacy;
+		return CUDA_SUCCESS;
+	}
+	pthread_mutex_lock(&context->lock);
+	td_list_for_each (it, &context->streams) {
+		const struct CUstream_st *stream = td_container_of(it, struct CUstream_st, link);
+
+		known |= stream == handle && stream->magic == STREAM_MAGIC && !stream->per_thread &&
+			 stream != context->legacy;
+	}
+	pthread_mutex_unlock(&context->lock);
+	if (!known)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*ret = handle;
+	return CUDA_SUCCESS;
+}
+
+/* context->lock is held. What this operation comes after besides its own stream's queue. */
+static int add_dependencies(struct CUstream_st *stream, struct sg_work *work)
+{
+	struct CUctx_st *context = stream->context;
+	struct td_list *it;
+	size_t room = work->after_count;
+
+	if (!is_blocking(stream))
+		return CUDA_SUCCESS;
+	td_list_for_each (it, &context->streams)
+		room++;
+	work->after = realloc(work->after, room * sizeof(*work->after));
+	if (!work->after)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	td_list_for_each (it, &context->streams) {
+		struct CUstream_st *other = td_container_of(it, struct CUstream_st, link);
+
+		if (other == stream || !is_blocking(other) || other->completed == other->submitted)
+			continue;
+		if (stream == context->legacy || other == context->legacy)
+			work->after[work->after_count++] =
+				(struct sg_dependency){other, other->submitted};
+	}
+	return CUDA_SUCCESS;
+}
+
+int sg_stream_submit(struct CUstream_st *stream, struct sg_work *work, uint64_t *ret_ticket)
+{
+	struct CUctx_st *context = stream->context;
+	int r;
+
+	work->next = NULL;
+	work->submit_ns = td_time_now_ns();
+	pthread_mutex_lock(&context->lock);
+	r = stream->closing ? CUDA_ERROR_INVALID_HANDLE : add_dependencies(stream, work);
+	if (!r && !stream->has_worker)
+		r = start_worker(stream);
+	if (!r) {
+		*stream->last = work;
+		stream->last = &work->next;
+		stream->submitted++;
+		if (ret_ticket)
+			*ret_ticket = stream->submitted;
+		pthread_cond_broadcast(&context->changed);
+	}
+	pthread_mutex_unlock(&context->lock);
+	if (r) {
+		free(work->after);
+		free(work);
+	}
+	return r;
+}
+
+int sg_stream_wait_ticket(struct CUstream_st *stream, uint64_t ticket)
+{
+	struct CUctx_st *context = stream->context;
+
+	pthread_mutex_lock(&context->lock);
+	while (!sg_stream_reached(stream, ticket))
+		pthread_cond_wait(&context->changed, &context->lock);
+	pthread_mutex_unlock(&context->lock);
+	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+}
+
+static int create(CUstream *ret, unsigned flags, int priority)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!ret || flags > CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+	*ret = sg_stream_new(context, flags, priority);
+	return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+API CUresult cuStreamCreate(CUstream *ret, unsigned flags)
+{
+	return create(ret, flags, 0);
+}
+
+API CUresult cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int priority)
+{
+	return create(ret, flags, priority);
+}
+
+API CUresult cuStreamDestroy_v2(CUstream handle)
+{
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	int r = sg_current(&context);
+
+	if (!r && (!handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD))
+		r = CUDA_ERROR_INVALID_HANDLE;
+	if (!r)
+		r = sg_stream_find(context, handle, false, &stream);
+	if (!r)
+		sg_stream_free(stream);
+	return r;
+}
+
+static int find(CUstream handle, bool ptsz, struct CUstream_st **ret)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	return r ? r : sg_stream_find(context, handle, ptsz, ret);
+}
+
+static int synchronize(CUstream handle, bool ptsz)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+	struct td_list *it;
+	uint64_t ticket;
+
+	if (r)
+		return r;
+	if (stream == stream->context->legacy) {
+		/* The legacy stream stands for all blocking ones. */
+		struct CUctx_st *context = stream->context;
+
+		pthread_mutex_lock(&context->lock);
+		for (bool busy = true; busy;) {
+			busy = false;
+			td_list_for_each (it, &context->streams) {
+				const struct CUstream_st *other =
+					td_container_of(it, struct CUstream_st, link);
+
+				busy |= is_blocking(other) && other->completed < other->submitted;
+			}
+			if (busy)
+				pthread_cond_wait(&context->changed, &context->lock);
+		}
+		pthread_mutex_unlock(&context->lock);
+		return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+	}
+	pthread_mutex_lock(&stream->context->lock);
+	ticket = stream->submitted;
+	pthread_mutex_unlock(&stream->context->lock);
+	return sg_stream_wait_ticket(stream, ticket);
+}
+
+static int query(CUstream handle, bool ptsz)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&stream->context->lock);
+	r = stream->completed == stream->submitted ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	pthread_mutex_unlock(&stream->context->lock);
+	return r;
+}
+
+struct callback_work {
+	struct sg_work work;
+	CUhostFn function;
+	CUstreamCallback callback;
+	void *arg;
+	CUstream handle;
+};
+
+static int run_callback(struct CUstream_st *stream, struct sg_work *work)
+{
+	struct callback_work *c = (struct callback_work *)work;
+
+	(void)stream;
+	if (c->function)
+		c->function(c->arg);
+	else
+		c->callback(c->handle, CUDA_SUCCESS, c->arg);
+	return CUDA_SUCCESS;
+}
+
+static int add_callback(
+	CUstream handle, bool ptsz, CUhostFn function, CUstreamCallback callback, void *arg)
+{
+	struct CUstream_st *stream;
+	struct callback_work *c;
+	int r = find(handle, ptsz, &stream);
+
+	if (r)
+		return r;
+	if (!function && !callback)
+		return CUDA_ERROR_INVALID_VALUE;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	c->work.run = run_callback;
+	c->function = function;
+	c->callback = callback;
+	c->arg = arg;
+	c->handle = handle;
+	return sg_stream_submit(stream, &c->work, NULL);
+}
+
+/* -- events -- */
+
+static struct CUevent_st *find_event(struct CUctx_st *context, CUevent handle)
+{
+	struct td_list *it;
+	struct CUevent_st *found = NULL;
+
+	pthread_mutex_lock(&context->lock);
+	td_list_for_each (it, &context->events)
+		if (td_container_of(it, struct CUevent_st, link) == handle &&
+			handle->magic == EVENT_MAGIC)
+			found = handle;
+	pthread_mutex_unlock(&context->lock);
+	return found;
+}
+
+API CUresult cuEventCreate(CUevent *ret, unsigned flags)
+{
+	struct CUctx_st *context;
+	struct CUevent_st *event;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!ret || flags > 7)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CU_EVENT_INTERPROCESS)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	event = calloc(1, sizeof(*event));
+	if (!event)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	event->magic = EVENT_MAGIC;
+	event->context = context;
+	event->flags = flags;
+	pthread_mutex_lock(&context->lock);
+	td_list_append(&context->events, &event->link);
+	pthread_mutex_unlock(&context->lock);
+	*ret = event;
+	return CUDA_SUCCESS;
+}
+
+/* The struct stays: a record of it may still be queued. */
+API CUresult cuEventDestroy_v2(CUevent handle)
+{
+	struct CUctx_st *context;
+	struct CUevent_st *event;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	event = find_event(context, handle);
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&context->lock);
+	event->magic = 0;
+	td_list_remove(&event->link);
+	pthread_mutex_unlock(&context->lock);
+	return CUDA_SUCCESS;
+}
+
+struct record_work {
+	struct sg_work work;
+	struct CUevent_st *event;
+	uint64_t ticket;
+};
+
+static int run_record(struct CUstream_st *stream, struct sg_work *work)
+{
+	struct record_work *r = (struct record_work *)work;
+	uint64_t at = stream->last_end_ns;
+
+	/* The modelled end of what came before; if that was long ago, the moment of the record. */
+	if (at < work->submit_ns)
+		at = work->submit_ns;
+	pthread_mutex_lock(&stream->context->lock);
+	if (r->event->stream == stream && r->event->ticket == r->ticket) {
+		r->event->time_ns = at;
+		r->event->reached = true;
+	}
+	pthread_mutex_unlock(&stream->context->lock);
+	return CUDA_SUCCESS;
+}
+
+static int record(CUevent handle, CUstream stream_handle, bool ptsz)
+{
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	struct CUevent_st *event;
+	struct record_work *work;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	event = find_event(context, handle);
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = sg_stream_find(context, stream_handle, ptsz, &stream);
+	if (r)
+		return r;
+	work = calloc(1, sizeof(*work));
+	if (!work)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	work->work.run = run_record;
+	work->event = event;
+	pthread_mutex_lock(&context->lock);
+	event->stream = stream;
+	event->ticket = work->ticket = stream->submitted + 1;
+	event->reached = false;
+	pthread_mutex_unlock(&context->lock);
+	return sg_stream_submit(stream, &work->work, NULL);
+}
+
+API CUresult cuEventQuery(CUevent handle)
+{
+	struct CUctx_st *context;
+	struct CUevent_st *event;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	event = find_event(context, handle);
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&context->lock);
+	r = !event->stream || sg_stream_reached(event->stream, event->ticket)
+		    ? CUDA_SUCCESS
+		    : CUDA_ERROR_NOT_READY;
+	pthread_mutex_unlock(&context->lock);
+	return r;
+}
+
+API CUresult cuEventSynchronize(CUevent handle)
+{
+	struct CUctx_st *context;
+	struct CUevent_st *event;
+	struct CUstream_st *stream;
+	uint64_t ticket;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	event = find_event(context, handle);
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&context->lock);
+	stream = event->stream;
+	ticket = event->ticket;
+	pthread_mutex_unlock(&context->lock);
+	return stream ? sg_stream_wait_ticket(stream, ticket) : CUDA_SUCCESS;
+}
+
+static int elapsed(float *ms, CUevent start_handle, CUevent end_handle)
+{
+	struct CUctx_st *context;
+	struct CUevent_st *start, *end;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	start = find_event(context, start_handle);
+	end = find_event(context, end_handle);
+	if (!start || !end)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!ms)
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING || !start->stream || !end->stream)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&context->lock);
+	if (!start->reached || !end->reached)
+		r = CUDA_ERROR_NOT_READY;
+	else
+		*ms = (float)((double)(int64_t)(end->time_ns - start->time_ns) / 1e6);
+	pthread_mutex_unlock(&context->lock);
+	return r;
+}
+
+API CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+	return elapsed(ms, start, end);
+}
+
+API CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
+{
+	return elapsed(ms, start, end);
+}
+
+static int run_nothing(struct CUstream_st *stream, struct sg_work *work)
+{
+	(void)stream;
+	(void)work;
+	return CUDA_SUCCESS;
+}
+
+static int wait_event(CUstream stream_handle, CUevent handle, bool ptsz)
+{
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	struct CUevent_st *event;
+	struct sg_work *work;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	event = find_event(context, handle);
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = sg_stream_find(context, stream_handle, ptsz, &stream);
+	if (r || !event->stream)
+		return r;
+	work = calloc(1, sizeof(*work));
+	if (!work)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	work->after = calloc(1, sizeof(*work->after));
+	if (!work->after) {
+		free(work);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	work->run = run_nothing;
+	work->after_count = 1;
+	work->after[0] = (struct sg_dependency){event->stream, event->ticket};
+	return sg_stream_submit(stream, work, NULL);
+}
+
+/* Every call that takes a stream exists twice: in the second form NULL is the calling thread's own default stream. */
+#define BOTH(name, parameters, plain, ptsz)                                                        \
+	API CUresult name parameters                                                               \
+	{                                                                                          \
+		return plain;                                                                      \
+	}                                                                                          \
+	API CUresult name##_ptsz parameters                                                        \
+	{                                                                                          \
+		return ptsz;                                                                       \
+	}
+
+BOTH(cuStreamSynchronize, (CUstream stream), synchronize(stream, false), synchronize(stream, true))
+BOTH(cuStreamQuery, (CUstream stream), query(stream, false), query(stream, true))
+BOTH(cuEventRecord, (CUevent event, CUstream stream), record(event, stream, false),
+	record(event, stream, true))
+BOTH(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *arg),
+	add_callback(stream, false, function, NULL, arg),
+	add_callback(stream, true, function, NULL, arg))
+
+static int record_flags(CUevent event, CUstream stream, unsigned flags, bool ptsz)
+{
+	return flags ? CUDA_ERROR_NOT_SUPPORTED : record(event, stream, ptsz);
+}
+
+BOTH(cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned flags),
+	record_flags(event, stream, flags, false), record_flags(event, stream, flags, true))
+
+static int wait_flags(CUstream stream, CUevent event, unsigned flags, bool ptsz)
+{
+	return flags ? CUDA_ERROR_INVALID_VALUE : wait_event(stream, event, ptsz);
+}
+
+BOTH(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags),
+	wait_flags(stream, event, flags, false), wait_flags(stream, event, flags, true))
+
+static int callback_flags(
+	CUstream stream, CUstreamCallback callback, void *arg, unsigned flags, bool ptsz)
+{
+	return flags ? CUDA_ERROR_INVALID_VALUE : add_callback(stream, ptsz, NULL, callback, arg);
+}
+
+BOTH(cuStreamAddCallback, (CUstream stream, CUstreamCallback callback, void *arg, unsigned flags),
+	callback_flags(stream, callback, arg, flags, false),
+	callback_flags(stream, callback, arg, flags, true))
+
+static int get_flags(CUstream handle, bool ptsz, unsigned *flags)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (!r && !flags)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*flags = stream->flags;
+	return r;
+}
+
+BOTH(cuStreamGetFlags, (CUstream stream, unsigned *flags), get_flags(stream, false, flags),
+	get_flags(stream, true, flags))
+
+static int get_priority(CUstream handle, bool ptsz, int *priority)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (!r && !priority)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*priority = stream->priority;
+	return r;
+}
+
+BOTH(cuStreamGetPriority, (CUstream stream, int *priority), get_priority(stream, false, priority),
+	get_priority(stream, true, priority))
+
+static int get_context(CUstream handle, bool ptsz, CUcontext *context)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (!r && !context)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*context = stream->context;
+	return r;
+}
+
+BOTH(cuStreamGetCtx, (CUstream stream, CUcontext *context), get_context(stream, false, context),
+	get_context(stream, true, context))
+
+/* Capture is not there yet, so no stream captures. */
+static int is_capturing(CUstream handle, bool ptsz, int *status)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (!r && !status)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*status = CU_STREAM_CAPTURE_STATUS_NONE;
+	return r;
+}
+
+BOTH(cuStreamIsCapturing, (CUstream stream, int *status), is_capturing(stream, false, status),
+	is_capturing(stream, true, status))
+
+API CUresult cuThreadExchangeStreamCaptureMode(int *mode)
+{
+	static _Thread_local int current = CU_STREAM_CAPTURE_MODE_GLOBAL;
+	int before = current;
+
+	if (!mode || *mode < 0 || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	current = *mode;
+	*mode = before;
+	return CUDA_SUCCESS;
+}
