@@ -1,0 +1,278 @@
+/*
+ * What the parser makes and the interpreter runs. Each instruction holds the function that executes
+ * it and the slots of its operands in the thread's frame; immediates, special registers and
+ * addresses are slots too, filled when a frame is made, so that every operand is one load.
+ *
+ * Frame: slot 0 reads as zero, slot 1 is written and never read, then registers, specials and
+ * constants in the order of their first use.
+ *
+ * Instructions are counted at jumps and stops only, as the distance from the last one; helper
+ * instructions that PTX does not have (guards, addresses) take themselves off the count.
+ */
+#pragma once
+
+#include "ptx/ptx.h"
+
+enum ptx_type {
+	T_NONE,
+	T_U8,
+	T_U16,
+	T_U32,
+	T_U64,
+	T_S8,
+	T_S16,
+	T_S32,
+	T_S64,
+	T_B8,
+	T_B16,
+	T_B32,
+	T_B64,
+	T_F32,
+	T_F64,
+	T_PRED,
+	T_N
+};
+
+enum ptx_space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPACE_N };
+
+#define SLOT_ZERO  0u
+#define SLOT_SCRAP 1u
+#define SLOT_FIRST 2u
+
+struct insn;
+struct thread;
+
+/* Executes *i and returns the next instruction; NULL: stopped, thread->pc and state say how. */
+typedef const struct insn *(*op_fn)(struct thread *t, uint64_t *r, const struct insn *i);
+
+struct call;
+
+struct insn {
+	op_fn fn;
+	uint32_t d, a, b, c; /* slots: destination, sources */
+	union {
+		int64_t s;
+		uint64_t u;
+		op_fn fn;
+		const struct insn *target;
+		const struct call *call;
+	} imm;
+};
+
+enum special {
+	SPECIAL_TID_X,
+	SPECIAL_TID_Y,
+	SPECIAL_TID_Z,
+	SPECIAL_NTID_X,
+	SPECIAL_NTID_Y,
+	SPECIAL_NTID_Z,
+	SPECIAL_CTAID_X,
+	SPECIAL_CTAID_Y,
+	SPECIAL_CTAID_Z,
+	SPECIAL_NCTAID_X,
+	SPECIAL_NCTAID_Y,
+	SPECIAL_NCTAID_Z,
+	SPECIAL_LANEID,
+	SPECIAL_WARPID,
+	SPECIAL_NWARPID,
+	SPECIAL_SMID,
+	SPECIAL_NSMID,
+	SPECIAL_GRIDID,
+	SPECIAL_LANEMASK_EQ,
+	SPECIAL_LANEMASK_LT,
+	SPECIAL_LANEMASK_LE,
+	SPECIAL_LANEMASK_GT,
+	SPECIAL_LANEMASK_GE,
+	SPECIAL_TOTAL_SHARED,
+	SPECIAL_DYNAMIC_SHARED_BYTES,
+	SPECIAL_DYNAMIC_SHARED, /* where the extern .shared arrays begin */
+	SPECIAL_N
+};
+
+struct special_slot {
+	uint32_t slot;
+	enum special special;
+};
+
+/* A slot of the frame that depends on where things end up. */
+struct reloc {
+	uint32_t slot;
+	bool is_shared; /* else variable */
+	uint32_t variable;
+	int64_t addend;
+};
+
+struct formal {
+	uint32_t offset, size; /* in the function's local memory */
+};
+
+struct function {
+	struct sg_ptx_function pub;
+	struct sg_ptx_param *params;
+	char *name;
+	bool is_entry, is_defined;
+	struct insn *insns;
+	uint32_t *lines; /* of the text, per instruction */
+	uint32_t insn_count;
+	uint64_t *frame; /* what a new frame starts as */
+	uint32_t slot_count;
+	struct special_slot *specials;
+	uint32_t special_count;
+	struct reloc *relocs;
+	uint32_t reloc_count;
+	struct formal *formals; /* results first, then arguments; .func only */
+	uint32_t result_count, formal_count;
+	struct call *calls; /* list of what its call instructions refer to */
+};
+
+struct call_copy {
+	uint32_t from, to, size; /* offsets in caller's and callee's local memory */
+};
+
+struct call {
+	struct call *next;
+	struct function *callee;
+	uint32_t line, result_count;
+	uint32_t copy_count; /* results first; `to` is then the caller's */
+	struct call_copy copies[];
+};
+
+struct initial {
+	uint64_t offset;
+	uint32_t variable; /* its address plus addend is stored at offset */
+	int64_t addend;
+};
+
+struct variable {
+	struct sg_ptx_variable pub;
+	char *name;
+	uint8_t *bytes; /* the first byte_count of size */
+	uint64_t byte_count;
+	struct initial *initials;
+	uint32_t initial_count;
+	uint64_t address;
+	bool is_bound;
+};
+
+struct sg_ptx_module {
+	uint32_t target, version;
+	struct function **functions; /* device functions too */
+	uint32_t function_count;
+	struct variable **variables;
+	uint32_t variable_count;
+	uint32_t shared_bytes; /* of variables outside entry functions */
+};
+
+enum thread_state {
+	THREAD_NEW, /* has no context yet */
+	THREAD_READY,
+	THREAD_BARRIER,
+	THREAD_WARP,
+	THREAD_DONE,
+	THREAD_FRAME /* ready, but its frame changed: reload and go on */
+};
+
+/* A thread's memory; goes back to the run's free list when the thread is done. */
+struct frame_record {
+	const struct function *function;
+	const struct call *call; /* that made it; NULL: the entry */
+	const struct insn *back;
+	uint32_t slots_at, local_at;
+};
+
+struct context {
+	struct context *next;
+	uint64_t *slots;
+	uint8_t *local;
+	struct frame_record *frames;
+	uint32_t slot_capacity, local_capacity, frame_capacity;
+	uint32_t frame_count, local_bytes; /* in use */
+};
+
+struct thread {
+	struct run *run;
+	struct block *block;
+	const struct insn *pc;   /* valid while stopped */
+	const struct insn *mark; /* counted up to here */
+	uint64_t count;          /* instructions until mark */
+	uint64_t slice_end;      /* count at which it stops for others */
+	uint64_t extra_ps;       /* virtual time beyond its instructions */
+	uint64_t spin_count;     /* count at the last clock read */
+	uint64_t spin_ps;        /* what a clock read skips; 0 after a memory access */
+	struct context *context;
+	uint32_t local_at; /* current frame's part of context->local */
+	uint32_t index;    /* in the block */
+	uint32_t wait;     /* mask of lanes, or the barrier */
+	uint8_t state;
+	bool carry;     /* of add.cc and its like */
+	bool did_yield; /* stopped for others, not to wait */
+};
+
+#define BARRIER_COUNT 16
+
+struct barrier {
+	uint32_t arrived, expected; /* expected 0: all live threads */
+	uint32_t votes;             /* of those arrived, with a true predicate */
+	uint64_t latest_ps;
+};
+
+struct block {
+	uint32_t id[3];
+	uint32_t slot;
+	uint32_t live, thread_count;
+	uint64_t start_ns;  /* virtual, after the launch */
+	uint64_t latest_ps; /* of threads that are done */
+	uint8_t *shared;
+	struct thread *threads;
+	struct barrier barriers[BARRIER_COUNT];
+};
+
+struct tlb_entry {
+	uint64_t first, span; /* last - first */
+	uint8_t *host;
+	uint8_t rights;      /* 0: empty; 1: load; 2: store and atomic too; 0 with is_host */
+	uint8_t host_rights; /* rights, when is_host */
+};
+
+struct slot_time {
+	uint64_t free_ns;
+	uint32_t slot;
+};
+
+struct run {
+	struct tlb_entry tlb[SG_PTX_TLB_ENTRIES];
+	const struct sg_ptx_launch *launch;
+	const struct function *function;
+	struct sg_ptx_result *result;
+	struct context *contexts; /* free ones */
+	struct slot_time *slots;  /* heap: free earliest first */
+	uint32_t slot_count;
+	uint32_t thread_count, shared_bytes, dynamic_shared_at;
+	int outcome;
+};
+
+/* Ends the run: the thread that did it, where, and for memory which access. */
+const struct insn *sg_ptx_fault(struct thread *t, const struct insn *i, int outcome);
+const struct insn *sg_ptx_fault_access(struct thread *t, const struct insn *i, int outcome,
+	uint64_t address, enum sg_ptx_access access, uint32_t bytes);
+
+static inline uint64_t sg_ptx_thread_ps(const struct thread *t)
+{
+	return t->count * t->run->launch->time.instr_ps + t->extra_ps;
+}
+
+/* Brings the thread's clock forward to ps. */
+static inline void sg_ptx_thread_advance(struct thread *t, uint64_t ps)
+{
+	uint64_t now = sg_ptx_thread_ps(t);
+
+	if (now < ps)
+		t->extra_ps += ps - now;
+}
+
+/* Counts the instructions before `pc` and leaves the thread there. */
+static inline void sg_ptx_stop_at(struct thread *t, const struct insn *pc)
+{
+	t->count += (uint64_t)(pc - t->mark);
+	t->mark = t->pc = pc;
+}
