@@ -1,0 +1,178 @@
+/* What the parser makes of a module, and that each refusal quotes its text and line. */
+#include "ptx_bench.h"
+
+#include <errno.h>
+
+#define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+static struct sg_ptx_module *parse(const char *text)
+{
+	struct sg_ptx_module *m = NULL;
+	struct td_err err = {0};
+
+	if (sg_ptx_module_new(text, strlen(text), &err, &m))
+		test_fail(__FILE__, __LINE__, "%s", err.msg);
+	return m;
+}
+
+static void refuse(const char *text, const char *message)
+{
+	struct sg_ptx_module *m = NULL;
+	struct td_err err = {0};
+
+	CHECK_EQ(sg_ptx_module_new(text, strlen(text), &err, &m), -EINVAL);
+	CHECK(!m);
+	CHECK_STR(err.msg, message);
+}
+
+/* A statement on line 5 of a kernel. */
+static void refuse_statement(const char *statement, const char *message)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		HEAD
+		".entry f() { .reg .pred %%p<3>; .reg .f32 %%f<4>; .reg .b32 %%r<9>; .reg .b64 "
+		"%%rd<9>;\n%s }\n",
+		statement);
+	refuse(text, message);
+}
+
+TEST(functions_tell_their_parameters_and_needs)
+{
+	struct sg_ptx_module *m = parse(
+		HEAD ".visible .entry f(.param .u8 a, .param .align 16 .b8 b[20], .param .f64 c)\n"
+		     ".maxntid 8, 4, 2\n.minnctapersm 2\n{ .shared .align 8 .b8 s[24];\n"
+		     ".local .b32 x[5]; .reg .b64 %rd<4>; ret; }\n"
+		     ".entry g() .reqntid 64 { ret; }\n");
+	const struct sg_ptx_function *f = sg_ptx_module_function(m, 0);
+
+	CHECK_EQ(sg_ptx_module_target(m), 90);
+	CHECK_EQ(sg_ptx_module_version(m), 80);
+	CHECK_STR(f->name, "f");
+	CHECK_EQ(f->param_count, 3);
+	CHECK_EQ(f->params[1].offset, 16);
+	CHECK_EQ(f->params[1].size, 20);
+	CHECK_EQ(f->params[1].align, 16);
+	CHECK_EQ(f->params[2].offset, 40);
+	CHECK_EQ(f->param_bytes, 48);
+	CHECK_EQ(f->shared_bytes, 24);
+	CHECK_EQ(f->local_bytes, 20);
+	CHECK_EQ(f->max_threads, 64);
+	CHECK_EQ(sg_ptx_module_function(m, 1)->max_threads, 64);
+	CHECK(!sg_ptx_module_function(m, 2));
+	CHECK(sg_ptx_module_find_function(m, "g") == sg_ptx_module_function(m, 1));
+	CHECK(!sg_ptx_module_find_function(m, "h"));
+	sg_ptx_module_free(m);
+}
+
+TEST(variables_tell_size_and_initial_bytes)
+{
+	static const uint8_t want[8] = {1, 0, 0xff, 0xff};
+	struct sg_ptx_module *m = parse(HEAD ".visible .global .align 8 .u16 a[4] = {1, -1};\n"
+					     ".const .f32 b = 0f3F800000;\n"
+					     ".global .u64 c[2] = {generic(a)+2, b};\n"
+					     ".global .attribute(.managed) .b32 d;\n");
+	uint8_t bytes[16];
+	uint64_t c[2];
+
+	CHECK_EQ(sg_ptx_module_variable(m, 0)->size, 8);
+	CHECK_EQ(sg_ptx_module_variable(m, 0)->align, 8);
+	CHECK(sg_ptx_module_variable(m, 1)->constant);
+	CHECK(sg_ptx_module_variable(m, 3)->managed);
+	CHECK(!sg_ptx_module_variable(m, 3)->initialised);
+	CHECK_EQ(sg_ptx_module_find_variable(m, "c"), 2);
+	CHECK_EQ(sg_ptx_module_find_variable(m, "e"), -1);
+	sg_ptx_module_initial(m, 0, bytes);
+	CHECK(!memcmp(bytes, want, 8));
+	sg_ptx_module_bind(m, 0, 0x1000);
+	sg_ptx_module_bind(m, 1, 0x2000);
+	sg_ptx_module_initial(m, 2, c);
+	CHECK_EQ(c[0], 0x1002);
+	CHECK_EQ(c[1], 0x2000);
+	sg_ptx_module_free(m);
+}
+
+TEST(debug_information_and_hints_are_read_over)
+{
+	sg_ptx_module_free(parse(
+		HEAD ".file 1 \"a.cu\", 1700000000, 42\n.file 2 \"b.cu\"\n"
+		     ".entry f(.param .u64 .ptr .global .align 4 p) .noreturn {\n"
+		     ".loc 1 3 5\n.loc 2 9 1, function_name $L__info_string0, inlined_at 1 30 2\n"
+		     "$L1: .pragma \"nounroll\";\n prefetch.global.L2 [p]; bra.uni $L1; }\n"
+		     ".section .debug_str { $L__info_string0: .b8 102, 0 }\n"));
+}
+
+TEST(unknown_opcodes_modifiers_and_types_are_named_with_their_line)
+{
+	refuse_statement("wgmma.mma_async.sync.aligned;",
+		"line 5: opcode \"wgmma.mma_async\" is not supported");
+	refuse_statement("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 %r1, %r2;",
+		"line 5: opcode \"mma.sync\" is not supported");
+	refuse_statement("add.frob.s32 %r1, %r2, %r3;",
+		"line 5: modifier \".frob\" of \"add.frob.s32\" is not supported");
+	refuse_statement(
+		"add.s8 %r1, %r2, %r3;", "line 5: instruction \"add.s8\" is not supported");
+	refuse_statement("shfl.up.b32 %r1, %r2, 1, 0;",
+		"line 5: instruction \"shfl.up.b32\" is not supported");
+	refuse_statement("atom.global.add.noftz.f16 %r1, [%rd1], %r2;",
+		"line 5: instruction \"atom.global.add.noftz.f16\" is not supported");
+	refuse_statement(".reg .f16 %h;", "line 5: type \".f16\" is not supported");
+	refuse_statement(".tex .u64 t;", "line 5: directive \".tex\" is not supported");
+	refuse(HEAD ".tex .u64 t;", "line 4: directive \".tex\" is not supported");
+	refuse(HEAD ".global .f16 t;", "line 4: type \".f16\" is not supported");
+}
+
+TEST(malformed_text_is_quoted)
+{
+	refuse("", "line 1: the text has no \".version\"");
+	refuse(HEAD ".entry f() {", "line 4: the text ends where a statement is expected");
+	refuse(HEAD ".entry () {}", "line 4: \"(\" where a function's name is expected");
+	refuse_statement(
+		"add.s32 %r1, %r2;", "line 5: \"add.s32\" has 2 operands where 3 are expected");
+	refuse_statement("mov.u32 %r1, %r9;", "line 5: register \"%r9\" is not declared");
+	refuse_statement("bra nowhere;", "line 5: label \"nowhere\" is not defined");
+	refuse_statement("a: a: ret;", "line 5: label \"a\" is defined twice");
+	refuse_statement(".reg .b32 x, x;", "line 5: \"x\" is declared twice");
+	refuse_statement("mov.u32 %r1, 0x;", "line 5: \"0x\" where an operand is expected");
+	refuse_statement("mov.u32 %r1, 99999999999999999999;",
+		"line 5: \"9999999999999999999\" where an operand is expected");
+	refuse_statement("mov.f32 %f1, 1;", "line 5: operand \"1\" does not fit here");
+	refuse_statement("mov.u32 %p1, %r1;", "line 5: operand \"%p1\" does not fit here");
+	refuse_statement("mov.u32 %tid.x, %r1;", "line 5: operand \"%tid.x\" does not fit here");
+	refuse_statement("@%r1 ret;", "line 5: operand \"%r1\" does not fit here");
+	refuse(HEAD ".global .u32 x = {1, 2};", "line 4: too many initial values for \"x\"");
+	refuse(HEAD ".global .align 3 .u32 x;",
+		"line 4: alignment 3 is not a power of two up to 4096");
+}
+
+TEST(what_belongs_to_other_modules_is_refused_by_name)
+{
+	refuse(HEAD ".extern .func vprintf(.param .b64 a);\n"
+		    ".entry f() { .param .b64 x;\ncall vprintf, (x); }\n",
+		"line 6: function \"vprintf\" is not defined");
+	refuse(HEAD ".extern .global .u32 x;", "line 4: external variable \"x\" is not supported");
+	refuse_statement("call %rd1, (%r1), proto;", "line 5: call of \"%rd1\" is not supported");
+	refuse(HEAD ".global .u32 x[2][2] = {{1, 2}, {3, 4}};",
+		"line 4: nested initial values of \"x\" are not supported");
+	refuse(HEAD ".global .u64 x = 0xff(x);", "line 4: \"(\" where \";\" is expected");
+	refuse(HEAD ".func f(.param .b32 a) { ret; }\n.entry g() { .param .b64 x;\ncall f, (x); }",
+		"line 6: argument of another size for \"f\"");
+}
+
+TEST(sizes_have_ends)
+{
+	refuse_statement(
+		".reg .b32 %x<70000>;", "line 5: function \"f\" has more than 65536 registers");
+	refuse_statement(".local .b8 x[600000];",
+		"line 5: function \"f\" needs more than 524288 bytes of local memory");
+	refuse_statement(
+		".shared .b8 x[300000];", "line 5: shared variable \"x\" is unsized or too large");
+	refuse(HEAD ".global .b8 x[99999999999999];", "line 4: array \"x\" is too large");
+	refuse(HEAD ".entry f(.param .b8 x[40000]) { ret; }",
+		"line 4: parameter is unsized or too large");
+	refuse(HEAD ".entry f() .maxntid 2048 { ret; }",
+		"line 4: function \"f\" asks for too many threads");
+	refuse_statement(
+		".shared .b8 x[4]; ld.shared.u32 %r1, [x+4];", "line 5: access beyond \"x\"");
+}
