@@ -92,6 +92,46 @@ TEST(a_barrier_that_nobody_joins_is_a_deadlock)
 	bench_deinit(&b);
 }
 
+TEST(a_lane_waits_for_those_it_names_until_they_exit)
+{
+	static const char text[] =
+		".version 8.0\n.target sm_75\n.visible .entry f() {\n"
+		".reg .b32 %r<4>; .reg .pred %p;\n"
+		"mov.u32 %r1, %tid.x; setp.eq.u32 %p, %r1, 0; selp.b32 %r2, 1, 3, %p;\n"
+		"bar.warp.sync %r2; ret; }\n";
+	struct bench b = {0};
+
+	bench_load(&b, text, sizeof(text));
+	bench_grid(&b, 1, 1);
+	CHECK_EQ(bench_run(&b, "f", NULL), 0);
+	bench_grid(&b, 1, 2);
+	/* Lane 0 names itself alone and leaves; lane 1 then waits for nobody else. */
+	CHECK_EQ(bench_run(&b, "f", NULL), 0);
+	bench_deinit(&b);
+}
+
+TEST(a_barrier_brings_every_thread_to_the_latest)
+{
+	static const char text[] =
+		".version 8.0\n.target sm_75\n.visible .entry f(.param .u64 p) {\n"
+		".reg .b32 %r<4>; .reg .b64 %rd<9>; .reg .pred %p;\n"
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; setp.eq.u32 %p, %r1, 33;\n"
+		"@%p nanosleep.u32 5000; bar.sync 0; mov.u64 %rd2, %globaltimer;\n"
+		"mul.wide.u32 %rd3, %r1, 8; add.u64 %rd4, %rd1, %rd3;\n"
+		"st.global.u64 [%rd4], %rd2; ret; }\n";
+	struct bench b = {0};
+	uint64_t p, *at;
+
+	bench_load(&b, text, sizeof(text));
+	p = bench_alloc(&b, 512);
+	at = bench_host(&b, p);
+	bench_grid(&b, 1, 64);
+	CHECK_EQ(bench_run(&b, "f", &p), 0);
+	for (int n = 0; n < 64; n++)
+		CHECK_EQ(at[n], 1000000 + 5000 + 5);
+	bench_deinit(&b);
+}
+
 TEST(launches_that_no_gpu_takes_are_invalid)
 {
 	struct bench b;
