@@ -18,7 +18,7 @@ TEST(every_default_is_valid_and_shown_as_typed)
 	td_options_init(&options);
 	for (i = 0; td_options_row(&options, i, &row); i++)
 		CHECK_EQ(td_options_set(&options, row.key, row.value, &err), 0);
-	CHECK(i >= 8);
+	CHECK(i >= 7);
 	CHECK_STR(options.policy->name, "tandem");
 	CHECK_EQ(options.quantum_ns, 30000000000ll);
 	CHECK_EQ(options.swap_share_ppm, 100000);

@@ -1,0 +1,238 @@
+/*
+ * Backends plain and managed: the driver's own allocations, with a table beside them. plain never moves; managed is unified memory, brought
+ * in and sent home in bulk at hand-over, which is what nvshare leaves to page faults.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "preload/client.h"
+#include "preload/ranges.h"
+#include "preload/real.h"
+
+/* cuMemAlloc rounds to 2 MiB or packs small ones; what it really takes is not told, so requests are counted at its alignment. */
+#define ALIGN 512u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct td_ranges ranges;
+static struct td_memory_stats totals[TD_SLOT_MAX];
+
+static uint64_t rounded(uint64_t bytes)
+{
+	return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+}
+
+static void count(unsigned slot, uint64_t bytes, bool resident)
+{
+	struct td_memory_stats *t = &totals[slot];
+
+	t->demanded_bytes += bytes;
+	if (resident)
+		t->resident_bytes += bytes;
+	else
+		t->host_bytes += bytes;
+	if (t->demanded_bytes > t->peak_bytes)
+		t->peak_bytes = t->demanded_bytes;
+}
+
+static int note(unsigned slot, uint64_t address, size_t bytes, bool resident)
+{
+	int r;
+
+	pthread_mutex_lock(&lock);
+	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot});
+	if (!r)
+		count(slot, rounded(bytes), resident);
+	pthread_mutex_unlock(&lock);
+	if (r)
+		(void)td_real.cuMemFree_v2(address);
+	return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
+{
+	CUdeviceptr address;
+	int r = td_client_need(slot, rounded(bytes)) == 1 ? CUDA_ERROR_OUT_OF_MEMORY
+							  : td_real.cuMemAlloc_v2(&address, bytes);
+
+	if (!r)
+		r = note(slot, address, bytes, true);
+	if (!r)
+		*ret_address = address;
+	return r;
+}
+
+static int any_free(uint64_t address)
+{
+	struct td_allocation row;
+	struct td_memory_stats *t;
+	bool mine;
+
+	pthread_mutex_lock(&lock);
+	mine = td_ranges_remove(&ranges, address, &row);
+	if (mine) {
+		uint64_t bytes = rounded(row.bytes), resident;
+
+		t = &totals[row.slot];
+		/* Of managed memory it is not known which of it is where: it counts as one whole, off the host share first. */
+		resident = t->host_bytes < bytes ? bytes - t->host_bytes : 0;
+		t->demanded_bytes -= bytes;
+		t->host_bytes -= bytes - resident;
+		t->resident_bytes -= resident;
+	}
+	pthread_mutex_unlock(&lock);
+	return mine ? td_real.cuMemFree_v2(address) : TD_BACKEND_NOT_MINE;
+}
+
+static int any_range(uint64_t address, uint64_t *ret_base, size_t *ret_bytes)
+{
+	const struct td_allocation *row;
+
+	pthread_mutex_lock(&lock);
+	row = td_ranges_find(&ranges, address);
+	if (row) {
+		*ret_base = row->base;
+		*ret_bytes = row->bytes;
+	}
+	pthread_mutex_unlock(&lock);
+	return row ? CUDA_SUCCESS : TD_BACKEND_NOT_MINE;
+}
+
+static int plain_move(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	(void)slot;
+	(void)limit_bytes;
+	(void)progress;
+	return 0;
+}
+
+static void any_stats(unsigned slot, struct td_memory_stats *ret)
+{
+	pthread_mutex_lock(&lock);
+	*ret = totals[slot];
+	pthread_mutex_unlock(&lock);
+}
+
+static void any_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	ranges.count = 0;
+	memset(totals, 0, sizeof(totals));
+}
+
+const struct td_backend td_backend_plain = {
+	.name = "plain",
+	.alloc = plain_alloc,
+	.free = any_free,
+	.range = any_range,
+	.shrink = plain_move,
+	.fill = plain_move,
+	.stats = any_stats,
+	.forked = any_forked,
+};
+
+/* Unified memory is born on the host and comes by fault or prefetch. */
+static int managed_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
+{
+	CUdeviceptr address;
+	int need = td_client_need(slot, rounded(bytes));
+	int r = need == 1 ? CUDA_ERROR_OUT_OF_MEMORY
+			  : td_real.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL);
+
+	if (!r)
+		r = note(slot, address, bytes, need == 0);
+	if (!r)
+		*ret_address = address;
+	return r;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Prefetches allocations of a slot in the order of their addresses until `bytes` have gone the way. 0 or -EIO. */
+static int prefetch(unsigned slot, uint64_t bytes, CUdevice target)
+{
+	uint64_t began = now_ns(), asked = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < ranges.count && asked < bytes; i++) {
+		const struct td_allocation *row = &ranges.rows[i];
+		uint64_t n = row->bytes < bytes - asked ? row->bytes : bytes - asked;
+
+		if (row->slot != slot)
+			continue;
+		r = td_real.cuMemPrefetchAsync(row->base, n, target, CU_STREAM_PER_THREAD) ? -EIO
+											   : r;
+		asked += rounded(n);
+	}
+	pthread_mutex_unlock(&lock);
+	r = td_real.cuStreamSynchronize(CU_STREAM_PER_THREAD) ? -EIO : r;
+	pthread_mutex_lock(&lock);
+	totals[slot].move_ns += now_ns() - began;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static int managed_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	struct td_memory_stats *t = &totals[slot];
+	uint64_t bytes;
+	int r;
+
+	(void)progress;
+	pthread_mutex_lock(&lock);
+	bytes = t->resident_bytes > limit_bytes ? t->resident_bytes - limit_bytes : 0;
+	pthread_mutex_unlock(&lock);
+	if (!bytes)
+		return 0;
+	r = prefetch(slot, bytes, -1);
+	pthread_mutex_lock(&lock);
+	t->resident_bytes -= bytes;
+	t->host_bytes += bytes;
+	t->out_bytes += bytes;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static int managed_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	struct td_memory_stats *t = &totals[slot];
+	uint64_t bytes, demanded;
+	CUdevice device;
+
+	(void)progress;
+	pthread_mutex_lock(&lock);
+	bytes = t->host_bytes;
+	demanded = t->demanded_bytes;
+	pthread_mutex_unlock(&lock);
+	if (demanded > limit_bytes)
+		return 1;
+	if (!bytes || td_real.cuCtxGetDevice(&device))
+		return 0;
+	/* All of it: what is there already costs nothing. A failed prefetch is served by faults. */
+	(void)prefetch(slot, demanded, device);
+	pthread_mutex_lock(&lock);
+	t->resident_bytes += bytes;
+	t->host_bytes -= bytes;
+	t->in_bytes += bytes;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+const struct td_backend td_backend_managed = {
+	.name = "managed",
+	.alloc = managed_alloc,
+	.free = any_free,
+	.range = any_range,
+	.shrink = managed_shrink,
+	.fill = managed_fill,
+	.stats = any_stats,
+	.forked = any_forked,
+};
