@@ -1,0 +1,177 @@
+/*
+ * A training program in miniature, on the CUDA driver API: each step works on the host, then on the GPU, where it uses all of its memory.
+ * At the end every word of that memory is read back and checked. Prints one JSON object.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/time.h"
+#include "cuda/types.h"
+#include "train_ptx.h"
+
+/* The words of a line that is touched: 1 in 32, one DRAM sector in four. */
+#define LINE_WORDS 32u
+#define PATTERN    0x5eed0000u
+#define THREADS    256u
+
+CUresult cuInit(unsigned flags);
+CUresult cuDeviceGet(CUdevice *device, int ordinal);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuCtxSynchronize(void);
+CUresult cuModuleLoadData(CUmodule *module, const void *image);
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags);
+CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count);
+CUresult cuMemcpyDtoH_v2(void *host, CUdeviceptr address, size_t bytes);
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+	unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params, void **extra);
+CUresult cuGetErrorName(CUresult error, const char **name);
+
+struct settings {
+	uint64_t bytes, steps, gpu_ns, cpu_ns, kernel_ns;
+	bool managed;
+};
+
+static void must(CUresult r, const char *what)
+{
+	const char *name = NULL;
+
+	if (!r)
+		return;
+	(void)cuGetErrorName(r, &name);
+	fprintf(stderr, "train: %s: %s (%d)\n", what, name ? name : "?", r);
+	exit(1);
+}
+
+static void usage(void)
+{
+	fputs("usage: train [--size BYTES] [--steps N] [--gpu TIME] [--cpu TIME] [--kernel TIME] "
+	      "[--memory plain|managed]\n"
+	      "  --gpu, --cpu: work of each step on the GPU and on the host; --kernel: length of "
+	      "one kernel\n",
+		stderr);
+	exit(2);
+}
+
+static void parse(int argc, char **argv, struct settings *s)
+{
+	struct td_err err = {.msg = "see train --help"};
+
+	for (int i = 1; i < argc; i += 2) {
+		const char *value = i + 1 < argc ? argv[i + 1] : "";
+		int r = -EINVAL;
+
+		if (!strcmp(argv[i], "--help"))
+			usage();
+		else if (!strcmp(argv[i], "--size"))
+			r = td_parse_size(value, 0, &s->bytes, &err);
+		else if (!strcmp(argv[i], "--steps"))
+			r = td_parse_u64(value, 1, 1000000, &s->steps, &err);
+		else if (!strcmp(argv[i], "--gpu"))
+			r = td_parse_duration(value, &s->gpu_ns, &err);
+		else if (!strcmp(argv[i], "--cpu"))
+			r = td_parse_duration(value, &s->cpu_ns, &err);
+		else if (!strcmp(argv[i], "--kernel"))
+			r = td_parse_duration(value, &s->kernel_ns, &err);
+		else if (!strcmp(argv[i], "--memory") &&
+			 (!strcmp(value, "plain") || !strcmp(value, "managed")))
+			s->managed = !strcmp(value, "managed"), r = 0;
+		if (r) {
+			fprintf(stderr, "train: %s: %s\n", argv[i], err.msg);
+			exit(2);
+		}
+	}
+	s->bytes = s->bytes / (LINE_WORDS * 4) * (LINE_WORDS * 4);
+	if (!s->bytes || !s->kernel_ns)
+		usage();
+}
+
+/* The host's part of a step: waiting for data, so that the demo does not measure how many cores the machine has. */
+static void work_on_host(uint64_t ns)
+{
+	td_time_sleep_until_ns(td_time_now_ns() + ns);
+}
+
+static void train(const struct settings *s, CUdeviceptr data, CUfunction touch, CUfunction compute)
+{
+	uint64_t lines = s->bytes / (LINE_WORDS * 4), kernel_ns = s->kernel_ns;
+	unsigned line_words = LINE_WORDS, one = 1;
+	void *touch_params[] = {&data, &lines, &line_words, &one}, *compute_params[] = {&kernel_ns};
+
+	for (uint64_t step = 0; step < s->steps; step++) {
+		work_on_host(s->cpu_ns);
+		must(cuLaunchKernel(touch, (unsigned)((lines + THREADS - 1) / THREADS), 1, 1,
+			     THREADS, 1, 1, 0, NULL, touch_params, NULL),
+			"launch");
+		for (uint64_t done = 0; done < s->gpu_ns; done += s->kernel_ns)
+			must(cuLaunchKernel(
+				     compute, 1, 1, 1, 1, 1, 1, 0, NULL, compute_params, NULL),
+				"launch");
+		must(cuCtxSynchronize(), "synchronize");
+	}
+}
+
+/* Every word: the touched ones have counted the steps, the others are as they were. Returns how many are wrong. */
+static uint64_t check(const struct settings *s, CUdeviceptr data, uint64_t *ret_sum)
+{
+	unsigned *words = malloc(s->bytes);
+	uint64_t wrong = 0, sum = 0;
+
+	if (!words)
+		exit(1);
+	must(cuMemcpyDtoH_v2(words, data, s->bytes), "copy back");
+	for (uint64_t i = 0; i < s->bytes / 4; i++) {
+		unsigned expected = PATTERN + (i % LINE_WORDS ? 0 : (unsigned)s->steps);
+
+		wrong += words[i] != expected;
+		sum = sum * 31 + words[i];
+	}
+	free(words);
+	*ret_sum = sum;
+	return wrong;
+}
+
+int main(int argc, char **argv)
+{
+	struct settings s = {.bytes = 32u << 20,
+		.steps = 20,
+		.gpu_ns = 100000000,
+		.cpu_ns = 100000000,
+		.kernel_ns = 5000000};
+	CUfunction touch, compute;
+	CUdeviceptr data;
+	CUcontext context;
+	CUmodule module;
+	CUdevice device;
+	uint64_t began, wrong, sum;
+
+	parse(argc, argv, &s);
+	began = td_time_now_ns();
+	must(cuInit(0), "cuInit");
+	must(cuDeviceGet(&device, 0), "device");
+	must(cuDevicePrimaryCtxRetain(&context, device), "context");
+	must(cuCtxSetCurrent(context), "context");
+	must(cuModuleLoadData(&module, train_ptx), "module");
+	must(cuModuleGetFunction(&touch, module, "touch"), "touch");
+	must(cuModuleGetFunction(&compute, module, "compute"), "compute");
+	must(s.managed ? cuMemAllocManaged(&data, s.bytes, CU_MEM_ATTACH_GLOBAL)
+		       : cuMemAlloc_v2(&data, s.bytes),
+		"allocate");
+	must(cuMemsetD32_v2(data, PATTERN, s.bytes / 4), "set");
+	train(&s, data, touch, compute);
+	wrong = check(&s, data, &sum);
+	must(cuMemFree_v2(data), "free");
+	printf("{\"seconds\": %.3f, \"steps\": %llu, \"checksum\": \"%016llx\", \"checksum_ok\": "
+	       "%s}\n",
+		(double)(td_time_now_ns() - began) / 1e9, (unsigned long long)s.steps,
+		(unsigned long long)sum, wrong ? "false" : "true");
+	return wrong ? 3 : 0;
+}
