@@ -21,9 +21,7 @@
 #define RECHECK_NS 50000000
 
 /* A page of its own, so that another can be mapped over it. */
-struct td_gate_page td_gate_page __attribute__((aligned(TD_PAGE_BYTES), section(".bss.gate_page")));
-static char gate_page_rest[TD_PAGE_BYTES - sizeof(struct td_gate_page)]
-	__attribute__((used, section(".bss.gate_page")));
+union td_gate_frame td_gate __attribute__((aligned(TD_PAGE_BYTES)));
 
 _Thread_local struct td_slot *td_slot_mine __attribute__((tls_model("initial-exec")));
 bool td_gate_fenced;
@@ -86,7 +84,7 @@ static void wait_for_change(uint32_t word)
 {
 	const struct timespec timeout = {0, RECHECK_NS};
 
-	(void)syscall(SYS_futex, &td_gate_page.word, FUTEX_WAIT, word, &timeout, NULL, 0);
+	(void)syscall(SYS_futex, &td_gate.page.word, FUTEX_WAIT, word, &timeout, NULL, 0);
 }
 
 /* Told once per change of the word, by whoever comes first. */
@@ -129,7 +127,7 @@ struct td_slot *td_gate_enter_slowly(CUstream stream, bool per_thread)
 
 		atomic_store_explicit(&slot->active, 1, memory_order_relaxed);
 		atomic_thread_fence(memory_order_seq_cst);
-		word = atomic_load_explicit(&td_gate_page.word, memory_order_acquire);
+		word = atomic_load_explicit(&td_gate.page.word, memory_order_acquire);
 		if (!(word & TD_WORD_CLOSED)) {
 			if (word & TD_WORD_ARMED)
 				tell_want(word);
@@ -184,7 +182,7 @@ int td_gate_map(int fd, uint32_t word)
 	struct td_gate_page *page;
 
 	if (fd >= 0 || !word)
-		return mmap(&td_gate_page, TD_PAGE_BYTES, protection, flags, fd, 0) == MAP_FAILED
+		return mmap(&td_gate, TD_PAGE_BYTES, protection, flags, fd, 0) == MAP_FAILED
 			       ? -errno
 			       : 0;
 	/* A closed private page must not be seen open in between: it is made aside, then moved into place. */
@@ -193,7 +191,7 @@ int td_gate_map(int fd, uint32_t word)
 		return -errno;
 	atomic_store(&page->word, word);
 	return mremap(page, TD_PAGE_BYTES, TD_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
-		       &td_gate_page) == MAP_FAILED
+		       &td_gate) == MAP_FAILED
 		       ? -errno
 		       : 0;
 }
@@ -204,5 +202,4 @@ void td_gate_forked(void)
 	td_slot_mine = NULL;
 	own_thread = false;
 	(void)td_gate_map(-1, 0);
-	(void)gate_page_rest;
 }

@@ -25,7 +25,10 @@ struct td_slot {
 };
 
 /* The page: only ever read by us, written by the daemon (or by td_gate_set while there is none). */
-extern struct td_gate_page td_gate_page;
+extern union td_gate_frame {
+	struct td_gate_page page;
+	char bytes[TD_PAGE_BYTES];
+} td_gate;
 
 extern _Thread_local struct td_slot *td_slot_mine __attribute__((tls_model("initial-exec")));
 extern bool td_gate_fenced; /* membarrier is refused */
@@ -50,7 +53,7 @@ static inline struct td_slot *td_gate_enter(CUstream stream, bool per_thread)
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(td_gate_fenced, 0))
 		atomic_thread_fence(memory_order_seq_cst);
-	if (__builtin_expect(atomic_load_explicit(&td_gate_page.word, memory_order_acquire), 0)) {
+	if (__builtin_expect(atomic_load_explicit(&td_gate.page.word, memory_order_acquire), 0)) {
 		atomic_store_explicit(&slot->active, 0, memory_order_release);
 		return td_gate_enter_slowly(stream, per_thread);
 	}
