@@ -165,6 +165,35 @@ static uint32_t find_gpu(struct td_node *node, const struct td_msg_attach *attac
 	return node->gpu_count++;
 }
 
+static void set_capacity(struct td_node *node, struct td_gpu *gpu)
+{
+	uint64_t wanted = td_options_capacity(&node->options, gpu->total_bytes);
+	uint64_t there =
+		gpu->total_bytes > gpu->reserve_bytes ? gpu->total_bytes - gpu->reserve_bytes : 0;
+
+	gpu->capacity_bytes = wanted < there ? wanted : there;
+}
+
+/*
+ * A newcomer tells what is in use on the device, its own context included and before its first allocation. What the known clients do
+ * not account for is taken by contexts, modules and programs that are not ours.
+ */
+static void measure_reserve(struct td_node *node, uint32_t index, uint64_t used_bytes)
+{
+	struct td_gpu *gpu = &node->gpus[index];
+	uint64_t resident = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->gpu == index)
+			resident += client->resident_bytes;
+	}
+	gpu->reserve_bytes = used_bytes > resident ? used_bytes - resident : 0;
+	set_capacity(node, gpu);
+}
+
 static int attach(struct td_node *node, struct td_process *process, const struct td_msg_attach *msg,
 	uint64_t now_ns)
 {
@@ -185,7 +214,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->id = node->next_id++;
 	client->gpu = gpu;
 	client->slot = msg->slot;
-	client->context_bytes = msg->context_bytes;
+	measure_reserve(node, gpu, msg->used_bytes);
 	client->grant.gate = TD_GATE_CLOSED;
 	td_list_append(&node->clients, &client->of_node);
 	td_list_append(&process->clients, &client->of_process);

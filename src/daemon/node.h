@@ -38,7 +38,10 @@ struct td_node_io {
 struct td_gpu {
 	uint8_t uuid[16];
 	char name[64];
-	uint64_t total_bytes, capacity_bytes;
+	uint64_t total_bytes;
+	uint64_t capacity_bytes; /* gpu.capacity, or less where what is not ours takes more */
+	uint64_t
+		reserve_bytes; /* contexts and others: taken on the device, but by no client's allocations */
 	uint64_t handover_ns; /* smoothed; 0 unknown */
 	uint64_t handovers;
 	uint64_t drained_ns;    /* when the last holder was drained; 0: nothing measured since */
@@ -51,7 +54,6 @@ struct td_client {
 	uint32_t id, gpu, slot;
 	uint64_t demanded_bytes, resident_bytes, host_bytes, peak_bytes, in_bytes, out_bytes,
 		swap_ns;
-	uint64_t context_bytes;
 	uint64_t limit_bytes;    /* told last */
 	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */
 	uint32_t seq;            /* of the PLAN told last */

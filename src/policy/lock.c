@@ -46,7 +46,7 @@ static struct td_lock_group *find_group(struct td_lock *lock, uint32_t id)
 static void begin_gather(struct td_lock_group *g, uint32_t client)
 {
 	g->seen = true;
-	g->wants = g->paused = g->holding = g->draining = false;
+	g->wants = g->paused = g->holding = g->draining = g->filling = false;
 	g->open = g->closing = g->contended = false;
 	g->movable = g->pages_itself = true;
 	g->gpus = 0;
@@ -70,6 +70,7 @@ static void gather_client(struct td_lock_group *g, const struct td_client_view *
 		return;
 	g->holding = true;
 	g->draining |= c->phase == TD_PHASE_DRAINING;
+	g->filling |= c->phase == TD_PHASE_FILLING;
 	if (c->phase_since_ns > g->opened_ns)
 		g->opened_ns = c->phase_since_ns;
 }
@@ -270,9 +271,12 @@ static const uint32_t no_holders[TD_GPU_MAX];
 static uint64_t closable_at_ns(const struct td_lock_group *g, const struct td_lock_rules *rules,
 	const struct td_policy_options *options, const struct td_view *view)
 {
-	uint64_t at = g->opened_ns + rules->quantum_ns(g, view, options);
-	uint64_t idle_at;
+	uint64_t at, idle_at;
 
+	/* Its turn begins when its memory is back: closing it before would move memory for nothing. But not for ever. */
+	if (g->filling)
+		return g->opened_ns + options->quantum_ns;
+	at = g->opened_ns + rules->quantum_ns(g, view, options);
 	if (g->wants)
 		return at;
 	idle_at = g->idle_from_ns + rules->patience_ns(g, view, options);

@@ -33,6 +33,7 @@ struct td_lock_group {
 	bool seen, wants, paused, movable, pages_itself;
 	bool holding;  /* some client is not CLOSED */
 	bool draining; /* some client is DRAINING */
+	bool filling;  /* some client is FILLING */
 	uint32_t gpus; /* bit per GPU */
 	uint32_t first_client;
 	uint64_t wants_since_ns;

@@ -47,7 +47,7 @@ struct gpu {
 	CUdevice device;
 	uint8_t uuid[16];
 	char name[64];
-	uint64_t total_bytes;
+	uint64_t total_bytes, used_bytes;
 	uint64_t capacity_bytes; /* as the daemon says; 0 while it has not */
 	CUcontext context;       /* in which the agent works */
 	bool dirty;              /* its totals changed */
@@ -212,6 +212,7 @@ static void send_attach(unsigned slot)
 	memcpy(msg.attach.gpu, gpu->uuid, 16);
 	memcpy(msg.attach.gpu_name, gpu->name, sizeof(gpu->name));
 	msg.attach.total_bytes = gpu->total_bytes;
+	msg.attach.used_bytes = gpu->used_bytes;
 	post(&msg);
 }
 
@@ -583,7 +584,7 @@ static int find_gpu(CUdevice device, CUcontext context)
 {
 	struct timespec deadline;
 	struct gpu *gpu;
-	size_t total = 0;
+	size_t total = 0, free_bytes = 0, seen = 0;
 
 	for (unsigned i = 0; i < state.gpu_count; i++)
 		if (state.gpus[i].device == device)
@@ -598,6 +599,8 @@ static int find_gpu(CUdevice device, CUcontext context)
 	(void)td_real.cuDeviceGetName(gpu->name, sizeof(gpu->name), device);
 	(void)td_real.cuDeviceTotalMem_v2(&total, device);
 	gpu->total_bytes = total;
+	if (!td_real.cuMemGetInfo_v2(&free_bytes, &seen) && seen > free_bytes)
+		gpu->used_bytes = seen - free_bytes;
 	atomic_store(&gpu->limit_bytes, 0);
 	state.gpu_count++;
 	send_attach(state.gpu_count - 1);
