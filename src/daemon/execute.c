@@ -237,9 +237,10 @@ static bool group_ready(const struct td_node *node, uint32_t group)
 
 static void open_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
-	uint64_t waited = process->wants && process->wants_since_ns > process->started_ns
-				  ? now_ns - process->wants_since_ns
-				  : 0;
+	/* Since it asked or, if it was closed after that, since then. */
+	uint64_t since = process->wants_since_ns > process->closed_ns ? process->wants_since_ns
+								      : process->closed_ns;
+	uint64_t waited = process->wants ? now_ns - since : 0;
 
 	process->waited_ns += waited;
 	process->handovers++;

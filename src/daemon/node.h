@@ -78,8 +78,8 @@ struct td_process {
 	enum td_phase phase;
 	uint64_t phase_since_ns;
 	bool wants, paused;
-	uint64_t wants_since_ns, idle_since_ns;
-	uint32_t word;                        /* as written last */
+	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
+	uint32_t word;                                     /* as written last */
 	uint32_t word_count;                  /* changes so far: the upper bits of the word */
 	uint64_t drain_deadline_ns, retry_ns; /* after STUCK: not closed again before */
 	uint32_t drain_overruns;
