@@ -176,21 +176,26 @@ static void set_capacity(struct td_node *node, struct td_gpu *gpu)
 
 /*
  * A newcomer tells what is in use on the device, its own context included and before its first allocation. What the known clients do
- * not account for is taken by contexts, modules and programs that are not ours.
+ * not account for is taken by contexts, modules and programs that are not ours. Others may have allocated since they last reported,
+ * which would make that too much; so it is held against what each client has taken on average until now.
  */
 static void measure_reserve(struct td_node *node, uint32_t index, uint64_t used_bytes)
 {
 	struct td_gpu *gpu = &node->gpus[index];
-	uint64_t resident = 0;
+	uint64_t resident = 0, others = 0, measured, expected;
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 
-		if (client->gpu == index)
-			resident += client->resident_bytes;
+		if (client->gpu != index)
+			continue;
+		resident += client->resident_bytes;
+		others++;
 	}
-	gpu->reserve_bytes = used_bytes > resident ? used_bytes - resident : 0;
+	measured = used_bytes > resident ? used_bytes - resident : 0;
+	expected = others ? gpu->reserve_bytes / others * (others + 1) : measured;
+	gpu->reserve_bytes = measured < expected ? measured : expected;
 	set_capacity(node, gpu);
 }
 
@@ -299,7 +304,7 @@ static int drained(struct td_node *node, struct td_process *process,
 	td_node_event(node, TD_EVENT_DRAINED, process, 0, now_ns, now_ns - process->phase_since_ns,
 		0, NULL);
 	process->phase = TD_PHASE_CLOSED;
-	process->phase_since_ns = now_ns;
+	process->phase_since_ns = process->closed_ns = now_ns;
 	td_list_for_each (it, &process->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_process);
 		struct td_gpu *gpu = &node->gpus[client->gpu];

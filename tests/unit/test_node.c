@@ -313,6 +313,31 @@ TEST(explanations_name_who_is_in_the_way)
 		"may use its GPU"));
 }
 
+static void attach_using(struct fake *f, uint64_t used)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_attach};
+
+	memset(msg.attach.gpu, 1, 16);
+	msg.attach.total_bytes = 64 * MIB;
+	msg.attach.used_bytes = used;
+	CHECK_EQ(say(&w, f, &msg), 0);
+	f->slots = 1;
+}
+
+TEST(what_contexts_take_is_not_given_away)
+{
+	begin();
+	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
+
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
+	attach_using(a, MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 63 * MIB);
+	/* b comes when a has allocated 48 MiB and not yet reported them: that is not taken for a context */
+	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
+	attach_using(b, 50 * MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
+}
+
 TEST(switching_the_policy_live_takes_effect)
 {
 	begin();
