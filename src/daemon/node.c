@@ -196,7 +196,6 @@ static void measure_reserve(struct td_node *node, uint32_t index, uint64_t used_
 	measured = used_bytes > resident ? used_bytes - resident : 0;
 	expected = others ? gpu->reserve_bytes / others * (others + 1) : measured;
 	gpu->reserve_bytes = measured < expected ? measured : expected;
-	set_capacity(node, gpu);
 }
 
 static int attach(struct td_node *node, struct td_process *process, const struct td_msg_attach *msg,
@@ -219,7 +218,11 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->id = node->next_id++;
 	client->gpu = gpu;
 	client->slot = msg->slot;
-	measure_reserve(node, gpu, msg->used_bytes);
+	if (!msg->reserve_bytes)
+		measure_reserve(node, gpu, msg->used_bytes);
+	else if (msg->reserve_bytes > node->gpus[gpu].reserve_bytes)
+		node->gpus[gpu].reserve_bytes = msg->reserve_bytes; /* as a lost daemon knew it */
+	set_capacity(node, &node->gpus[gpu]);
 	client->grant.gate = TD_GATE_CLOSED;
 	td_list_append(&node->clients, &client->of_node);
 	td_list_append(&process->clients, &client->of_process);

@@ -203,6 +203,10 @@ static int connect_daemon(void)
 	return 0;
 }
 
+/*
+ * A newcomer says what is in use on the device. One that comes back cannot: others that are yet to come back have memory there; it says
+ * what the lost daemon had told it to leave.
+ */
 static void send_attach(unsigned slot)
 {
 	const struct gpu *gpu = &state.gpus[slot];
@@ -212,7 +216,10 @@ static void send_attach(unsigned slot)
 	memcpy(msg.attach.gpu, gpu->uuid, 16);
 	memcpy(msg.attach.gpu_name, gpu->name, sizeof(gpu->name));
 	msg.attach.total_bytes = gpu->total_bytes;
-	msg.attach.used_bytes = gpu->used_bytes;
+	if (gpu->capacity_bytes)
+		msg.attach.reserve_bytes = gpu->total_bytes - gpu->capacity_bytes;
+	else
+		msg.attach.used_bytes = gpu->used_bytes;
 	post(&msg);
 }
 
@@ -699,10 +706,10 @@ int td_client_need(unsigned slot, uint64_t bytes)
 	struct td_msg msg = {.type = TD_MSG_TYPE_need};
 	struct gpu *gpu = &state.gpus[slot];
 	struct td_memory_stats stats;
-	int r = 0;
+	int r;
 
 	if (atomic_load(&state.send_fd) < 0)
-		return 0;
+		return state.closed ? 2 : 0;
 	state.backend->stats(slot, &stats);
 	if (!state.closed && stats.demanded_bytes + bytes <= atomic_load(&gpu->limit_bytes))
 		return 0;
@@ -717,6 +724,10 @@ int td_client_need(unsigned slot, uint64_t bytes)
 		pthread_cond_wait(&state.changed, &state.lock);
 	if (gpu->answered)
 		r = gpu->granted == 1 ? 0 : gpu->granted == 2 ? 2 : 1;
+	else
+		r = state.closed
+			    ? 2
+			    : 0; /* the daemon is gone: what is closed is filled when it goes on */
 	gpu->asking = false;
 	pthread_mutex_unlock(&state.lock);
 	pthread_mutex_unlock(&state.asking);

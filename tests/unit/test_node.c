@@ -313,10 +313,11 @@ TEST(explanations_name_who_is_in_the_way)
 		"may use its GPU"));
 }
 
-static void attach_using(struct fake *f, uint64_t used)
+static void attach_using(struct fake *f, uint64_t used, uint64_t reserve)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_attach};
 
+	msg.attach.reserve_bytes = reserve;
 	memset(msg.attach.gpu, 1, 16);
 	msg.attach.total_bytes = 64 * MIB;
 	msg.attach.used_bytes = used;
@@ -330,11 +331,23 @@ TEST(what_contexts_take_is_not_given_away)
 	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
 
 	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
-	attach_using(a, MIB);
+	attach_using(a, MIB, 0);
 	CHECK_EQ(w.node.gpus[0].capacity_bytes, 63 * MIB);
 	/* b comes when a has allocated 48 MiB and not yet reported them: that is not taken for a context */
 	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
-	attach_using(b, 50 * MIB);
+	attach_using(b, 50 * MIB, 0);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
+}
+
+TEST(what_contexts_take_is_known_again_after_a_restart)
+{
+	begin();
+	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
+
+	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
+	attach_using(b, 0, 2 * MIB);
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, true);
+	attach_using(a, 0, MIB);
 	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
 }
 
