@@ -692,6 +692,11 @@ void td_client_want(uint32_t word)
 	post(&msg);
 }
 
+bool td_client_is_alone(void)
+{
+	return atomic_load(&state.send_fd) < 0;
+}
+
 void td_client_memory_changed(unsigned slot)
 {
 	pthread_mutex_lock(&state.lock);

@@ -27,6 +27,9 @@ uint64_t td_client_capacity(unsigned slot);
 
 const struct td_backend *td_client_backend(void);
 
+/* No daemon at present. */
+bool td_client_is_alone(void);
+
 /* A thread waits at the gate, or was armed. */
 void td_client_want(uint32_t word);
 

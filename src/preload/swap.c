@@ -15,10 +15,11 @@
 #include "preload/real.h"
 
 /* Chunks: large on large cards (creating memory costs about 0.2 ms a piece), a 64th of small ones. */
-#define CHUNK_MAX  (32ull << 20)
-#define BATCH      8
-#define WAIT_NS    2000000
-#define WAIT_TIMES 1500
+#define CHUNK_MAX   (32ull << 20)
+#define BATCH       8
+#define WAIT_NS     2000000
+#define WAIT_TIMES  1500
+#define ALONE_TIMES 30000
 
 enum place { FRESH, ON_DEVICE, ON_HOST };
 
@@ -197,13 +198,18 @@ static void free_range(struct range *range)
 	free(range);
 }
 
-/* The limit covers it, but another process may still be giving the memory back: waits a little for the driver to have it. */
+/*
+ * The limit covers it, but another process may still be giving the memory back: waits a little for the driver to have it. Without a
+ * daemon nobody is asked to give anything back: waits for longer, until somebody ends. No lock is held; the range is not known yet.
+ */
 static int map_patiently(const struct range *range, struct chunk *chunk)
 {
 	const struct timespec pause = {0, WAIT_NS};
 	int r = map_chunk(range, chunk);
 
-	for (int i = 0; r == CUDA_ERROR_OUT_OF_MEMORY && i < WAIT_TIMES; i++) {
+	for (int i = 0; r == CUDA_ERROR_OUT_OF_MEMORY &&
+			i < (td_client_is_alone() ? ALONE_TIMES : WAIT_TIMES);
+		i++) {
 		nanosleep(&pause, NULL);
 		r = map_chunk(range, chunk);
 	}
@@ -222,12 +228,12 @@ static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 		free_range(range);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	pthread_mutex_lock(&lock);
 	for (size_t i = 0; !need && !r && i < range->count; i++) {
 		r = map_patiently(range, &range->chunks[i]);
 		if (!r)
 			range->chunks[i].place = ON_DEVICE;
 	}
+	pthread_mutex_lock(&lock);
 	if (!r) {
 		struct td_memory_stats *t = &totals[slot];
 
