@@ -1,7 +1,6 @@
 /* cuMemAlloc and its kin, by the process's backend. */
-#include "preload/agent.h"
 #include "preload/client.h"
-#include "preload/context.h"
+#include "preload/gate.h"
 #include "preload/real.h"
 
 #define HOOK(symbol, lookup, since, flavour, parameters, arguments, body)                          \
@@ -11,14 +10,14 @@
 
 CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
-	int slot = td_context_use();
+	int slot = td_client_slot();
 	uint64_t at;
 	CUresult r;
 
 	/* Wrong arguments, or no context: the driver says so. */
 	if (slot < 0 || !address || !bytes)
 		return td_real.cuMemAlloc_v2(address, bytes);
-	r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
+	r = td_client_backend()->alloc((unsigned)slot, bytes, &at);
 	if (!r) {
 		*address = at;
 		td_client_memory_changed((unsigned)slot);
@@ -28,12 +27,12 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 
 CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 {
-	int slot = address ? td_context_use() : -1;
+	int slot = address ? td_client_slot() : -1;
 	CUresult r;
 
 	if (slot < 0)
 		return td_real.cuMemFree_v2(address);
-	r = td_agent_backend()->free(address);
+	r = td_client_backend()->free(address);
 	if (r == TD_BACKEND_NOT_MINE)
 		return td_real.cuMemFree_v2(address);
 	td_client_memory_changed((unsigned)slot);
@@ -44,14 +43,14 @@ CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 CUresult td_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	CUresult r = td_real.cuMemGetInfo_v2(free_bytes, total_bytes);
-	int slot = r ? -1 : td_context_use();
+	int slot = r ? -1 : td_client_slot();
 	struct td_memory_stats stats;
 	uint64_t capacity;
 
 	capacity = slot < 0 ? 0 : td_client_capacity((unsigned)slot);
 	if (!capacity)
 		return r;
-	td_agent_backend()->stats((unsigned)slot, &stats);
+	td_client_backend()->stats((unsigned)slot, &stats);
 	if (free_bytes)
 		*free_bytes = stats.demanded_bytes < capacity ? capacity - stats.demanded_bytes : 0;
 	if (total_bytes)
@@ -64,7 +63,7 @@ CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdev
 	uint64_t found_base;
 	size_t found_bytes;
 
-	if (td_agent_backend()->range(address, &found_base, &found_bytes) == TD_BACKEND_NOT_MINE)
+	if (td_client_backend()->range(address, &found_base, &found_bytes) == TD_BACKEND_NOT_MINE)
 		return td_real.cuMemGetAddressRange_v2(base, bytes, address);
 	if (base)
 		*base = found_base;

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "preload/backend.h"
 #include "preload/client.h"
 #include "preload/ranges.h"
 #include "preload/real.h"
@@ -37,16 +36,14 @@ static void count(unsigned slot, uint64_t bytes, bool resident)
 		t->peak_bytes = t->demanded_bytes;
 }
 
-static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool resident)
+static int note(unsigned slot, uint64_t address, size_t bytes, bool resident)
 {
 	int r;
 
 	pthread_mutex_lock(&lock);
 	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot});
-	if (!r) {
+	if (!r)
 		count(slot, rounded(bytes), resident);
-		td_client_settled(slot, rounded(bytes), need);
-	}
 	pthread_mutex_unlock(&lock);
 	if (r)
 		(void)td_real.cuMemFree_v2(address);
@@ -56,13 +53,11 @@ static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool re
 static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 {
 	CUdeviceptr address;
-	int need = td_client_need(slot, rounded(bytes));
-	int r = need == 1 ? CUDA_ERROR_OUT_OF_MEMORY : td_real.cuMemAlloc_v2(&address, bytes);
+	int r = td_client_need(slot, rounded(bytes)) == 1 ? CUDA_ERROR_OUT_OF_MEMORY
+							  : td_real.cuMemAlloc_v2(&address, bytes);
 
 	if (!r)
-		r = note(slot, address, bytes, need, true);
-	if (r && need != 1)
-		td_client_settled(slot, rounded(bytes), need);
+		r = note(slot, address, bytes, true);
 	if (!r)
 		*ret_address = address;
 	return r;
@@ -146,9 +141,7 @@ static int managed_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 			  : td_real.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL);
 
 	if (!r)
-		r = note(slot, address, bytes, need, need == 0);
-	if (r && need != 1)
-		td_client_settled(slot, rounded(bytes), need);
+		r = note(slot, address, bytes, need == 0);
 	if (!r)
 		*ret_address = address;
 	return r;

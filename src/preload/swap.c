@@ -11,9 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "preload/backend.h"
 #include "preload/client.h"
-#include "preload/context.h"
 #include "preload/real.h"
 
 /* Chunks: large on large cards (creating memory costs about 0.2 ms a piece), a 64th of small ones. */
@@ -202,8 +200,7 @@ static void free_range(struct range *range)
 
 /*
  * The limit covers it, but another process may still be giving the memory back: waits a little for the driver to have it. Without a
- * daemon nobody is asked to give anything back: waits for longer, until somebody ends. No lock is held; the range is not known yet, and
- * the bytes are promised, so nothing is moved meanwhile.
+ * daemon nobody is asked to give anything back: waits for longer, until somebody ends. No lock is held; the range is not known yet.
  */
 static int map_patiently(const struct range *range, struct chunk *chunk)
 {
@@ -219,83 +216,42 @@ static int map_patiently(const struct range *range, struct chunk *chunk)
 	return r;
 }
 
-static void adopt(struct range *range, int need)
+static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 {
-	struct td_memory_stats *t = &totals[range->slot];
+	struct range *range = new_range(slot, asked);
+	int r = CUDA_SUCCESS, need;
 
-	range->next = ranges;
-	ranges = range;
-	t->demanded_bytes += range->bytes;
-	if (need == 2)
-		t->host_bytes += range->bytes;
-	else
-		t->resident_bytes += range->bytes;
-	if (t->demanded_bytes > t->peak_bytes)
-		t->peak_bytes = t->demanded_bytes;
-	td_client_settled(range->slot, range->bytes, need);
-}
-
-/* Everything or nothing. */
-static int map_range(struct range *range)
-{
-	int r = CUDA_SUCCESS;
-
-	for (size_t i = 0; !r && i < range->count; i++) {
+	if (!range)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	need = td_client_need(slot, range->bytes);
+	if (need == 1) {
+		free_range(range);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	for (size_t i = 0; !need && !r && i < range->count; i++) {
 		r = map_patiently(range, &range->chunks[i]);
 		if (!r)
 			range->chunks[i].place = ON_DEVICE;
 	}
-	for (size_t i = 0; r && i < range->count; i++) {
-		if (range->chunks[i].place == ON_DEVICE)
-			unmap_chunk(&range->chunks[i]);
-		range->chunks[i].place = FRESH;
-	}
-	return r;
-}
-
-/* As it was granted. 0, a CUresult, or -EAGAIN: that does not hold any more, ask again. */
-static int place(struct range *range, int need)
-{
-	bool was_alone = td_client_is_alone();
-	int r = need == 2 ? CUDA_SUCCESS : map_range(range);
-
-	/* With a daemon there is somebody to make room again. */
-	if (r == CUDA_ERROR_OUT_OF_MEMORY && was_alone && !td_client_is_alone())
-		r = -EAGAIN;
 	pthread_mutex_lock(&lock);
-	/* Under the lock: a fill that begins later finds the range. */
-	if (need == 2 && !td_client_may_defer(range->slot))
-		r = -EAGAIN;
-	if (!r)
-		adopt(range, need);
+	if (!r) {
+		struct td_memory_stats *t = &totals[slot];
+
+		range->next = ranges;
+		ranges = range;
+		t->demanded_bytes += range->bytes;
+		if (need)
+			t->host_bytes += range->bytes;
+		else
+			t->resident_bytes += range->bytes;
+		if (t->demanded_bytes > t->peak_bytes)
+			t->peak_bytes = t->demanded_bytes;
+		*ret_address = range->base;
+	}
 	pthread_mutex_unlock(&lock);
 	if (r)
-		td_client_settled(range->slot, range->bytes, need);
+		free_range(range);
 	return r;
-}
-
-static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
-{
-	const struct timespec pause = {0, WAIT_NS};
-	struct range *range = new_range(slot, asked);
-	uint64_t base;
-	int r, need;
-
-	if (!range)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	base = range->base;
-	while ((need = td_client_need(slot, range->bytes)) != 1) {
-		r = place(range, need);
-		if (!r) {
-			*ret_address = base;
-			return CUDA_SUCCESS;
-		}
-		if (r != -EAGAIN)
-			break;
-		nanosleep(&pause, NULL); /* the gate is about to close or to open */
-	}
-	free_range(range);
-	return need == 1 ? CUDA_ERROR_OUT_OF_MEMORY : r;
 }
 
 /* As cuMemFree: work that was submitted before may still use the range, so it ends first. */
@@ -308,7 +264,7 @@ static int swap_free(uint64_t address)
 	pthread_mutex_unlock(&lock);
 	if (!range || range->base != address)
 		return range ? CUDA_ERROR_INVALID_VALUE : TD_BACKEND_NOT_MINE;
-	if (!td_context_any_capture()) {
+	if (!td_client_captures()) {
 		int r = td_real.cuCtxSynchronize();
 
 		if (r)
