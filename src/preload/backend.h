@@ -84,5 +84,6 @@ extern const struct td_backend td_backend_plain, td_backend_swap, td_backend_man
  */
 int td_client_need(unsigned slot, uint64_t bytes);
 
-/* The totals have changed (alloc, free): tells the daemon soon, never blocks. */
+/* An allocation is over, done or failed, or something was freed: tells the daemon soon, never blocks. */
 void td_client_memory_changed(unsigned slot);
+void td_client_memory_freed(unsigned slot);

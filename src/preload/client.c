@@ -58,6 +58,8 @@ struct gpu {
 	_Atomic uint64_t limit_bytes;
 	/* an allocation waits for an answer */
 	bool asking, answered;
+	uint64_t asked_bytes,
+		pending_bytes; /* pending: granted, and not yet in the backend's totals */
 	uint8_t granted;
 };
 
@@ -228,10 +230,15 @@ static void send_memory(unsigned slot)
 	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
 	struct td_memory_stats stats;
 
+	uint64_t pending;
+
+	pthread_mutex_lock(&state.lock);
+	pending = state.gpus[slot].pending_bytes;
 	state.backend->stats(slot, &stats);
+	pthread_mutex_unlock(&state.lock);
 	msg.memory.slot = slot;
 	msg.memory.seq = state.gpus[slot].seq;
-	msg.memory.demanded_bytes = stats.demanded_bytes;
+	msg.memory.demanded_bytes = stats.demanded_bytes + pending;
 	msg.memory.resident_bytes = stats.resident_bytes;
 	msg.memory.host_bytes = stats.host_bytes;
 	msg.memory.peak_bytes = stats.peak_bytes;
@@ -370,6 +377,8 @@ static void on_answer(const struct td_msg_answer *msg)
 	if (msg->slot < state.gpu_count && state.gpus[msg->slot].asking) {
 		state.gpus[msg->slot].answered = true;
 		state.gpus[msg->slot].granted = msg->granted;
+		if (msg->granted)
+			state.gpus[msg->slot].pending_bytes += state.gpus[msg->slot].asked_bytes;
 	}
 	pthread_cond_broadcast(&state.changed);
 	pthread_mutex_unlock(&state.lock);
@@ -701,6 +710,16 @@ void td_client_memory_changed(unsigned slot)
 {
 	pthread_mutex_lock(&state.lock);
 	state.gpus[slot].dirty = true;
+	state.gpus[slot].pending_bytes = 0;
+	pthread_mutex_unlock(&state.lock);
+	if (state.wake_fd >= 0)
+		wake_agent();
+}
+
+void td_client_memory_freed(unsigned slot)
+{
+	pthread_mutex_lock(&state.lock);
+	state.gpus[slot].dirty = true;
 	pthread_mutex_unlock(&state.lock);
 	if (state.wake_fd >= 0)
 		wake_agent();
@@ -715,11 +734,17 @@ int td_client_need(unsigned slot, uint64_t bytes)
 
 	if (atomic_load(&state.send_fd) < 0)
 		return state.closed ? 2 : 0;
-	state.backend->stats(slot, &stats);
-	if (!state.closed && stats.demanded_bytes + bytes <= atomic_load(&gpu->limit_bytes))
-		return 0;
 	pthread_mutex_lock(&state.asking);
 	pthread_mutex_lock(&state.lock);
+	state.backend->stats(slot, &stats);
+	if (!state.closed && stats.demanded_bytes + gpu->pending_bytes + bytes <=
+				     atomic_load(&gpu->limit_bytes)) {
+		gpu->pending_bytes += bytes;
+		pthread_mutex_unlock(&state.lock);
+		pthread_mutex_unlock(&state.asking);
+		return 0;
+	}
+	gpu->asked_bytes = bytes;
 	gpu->asking = true;
 	gpu->answered = false;
 	msg.need.slot = slot;

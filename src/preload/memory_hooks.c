@@ -1,4 +1,6 @@
 /* cuMemAlloc and its kin, by the process's backend. */
+#include <pthread.h>
+
 #include "preload/client.h"
 #include "preload/gate.h"
 #include "preload/real.h"
@@ -7,6 +9,8 @@
 	CUresult td_hook_##symbol parameters;
 #include "preload/hooks.def"
 #undef HOOK
+
+static pthread_mutex_t allocating = PTHREAD_MUTEX_INITIALIZER;
 
 CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
@@ -17,11 +21,13 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	/* Wrong arguments, or no context: the driver says so. */
 	if (slot < 0 || !address || !bytes)
 		return td_real.cuMemAlloc_v2(address, bytes);
+	/* One at a time: what is granted to one allocation is not yet in the totals that the next is judged by. */
+	pthread_mutex_lock(&allocating);
 	r = td_client_backend()->alloc((unsigned)slot, bytes, &at);
-	if (!r) {
+	td_client_memory_changed((unsigned)slot);
+	pthread_mutex_unlock(&allocating);
+	if (!r)
 		*address = at;
-		td_client_memory_changed((unsigned)slot);
-	}
 	return r;
 }
 
@@ -35,7 +41,7 @@ CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 	r = td_client_backend()->free(address);
 	if (r == TD_BACKEND_NOT_MINE)
 		return td_real.cuMemFree_v2(address);
-	td_client_memory_changed((unsigned)slot);
+	td_client_memory_freed((unsigned)slot);
 	return r;
 }
 
