@@ -218,6 +218,26 @@ static int find_libraries(char *buf, size_t len)
 	return -ENOENT;
 }
 
+/* What goes before LD_LIBRARY_PATH: where libcuda.so.1 lies and, in a build tree, libnvidia-ml.so.1 beside it. */
+static int library_path(char *buf, size_t len)
+{
+	char cuda[2 * PATH_MAX], probe[3 * PATH_MAX];
+	const char *others = getenv("LD_LIBRARY_PATH");
+	bool apart;
+
+	if (find_libraries(cuda, sizeof(cuda)))
+		return fail("%s", "libcuda.so.1 was not found beside softgpu: set SOFTGPU_LIB");
+	snprintf(probe, sizeof(probe), "%s/libnvidia-ml.so.1", cuda);
+	apart = access(probe, R_OK) != 0;
+	snprintf(probe, sizeof(probe), "%s/../nvml/libnvidia-ml.so.1", cuda);
+	apart = apart && access(probe, R_OK) == 0;
+	if (snprintf(buf, len, "%s%s%s%s%s%s", cuda, apart ? ":" : "", apart ? cuda : "",
+		    apart ? "/../nvml" : "", others && *others ? ":" : "",
+		    others ? others : "") >= (int)len)
+		return fail("%s", "LD_LIBRARY_PATH is too long");
+	return 0;
+}
+
 /* Takes --dir off the front; returns the index of the first other argument. */
 static int take_dir(int argc, char **argv, char *dir, size_t len)
 {
@@ -234,8 +254,7 @@ static int take_dir(int argc, char **argv, char *dir, size_t len)
 
 static int verb_run(int argc, char **argv)
 {
-	char libraries[2 * PATH_MAX], path[4 * PATH_MAX], dir[PATH_MAX];
-	const char *others = getenv("LD_LIBRARY_PATH");
+	char path[8 * PATH_MAX], dir[PATH_MAX];
 	struct sg_client *client;
 	struct start start;
 	uint32_t gpus;
@@ -247,8 +266,8 @@ static int verb_run(int argc, char **argv)
 		return fail("%s", "run: which command? See softgpu --help");
 	if (argv[at][0] == '-')
 		return fail("\"%s\" is not an option of run: see softgpu --help", argv[at]);
-	if (find_libraries(libraries, sizeof(libraries)))
-		return fail("%s", "libcuda.so.1 was not found beside softgpu: set SOFTGPU_LIB");
+	if (library_path(path, sizeof(path)))
+		return EXIT_OURS;
 	if (sg_client_new(dir, &client, &gpus) == 0) {
 		sg_client_free(client);
 	} else {
@@ -257,8 +276,6 @@ static int verb_run(int argc, char **argv)
 		if (start_server(&start))
 			return EXIT_OURS;
 	}
-	snprintf(path, sizeof(path), "%s%s%s", libraries, others && *others ? ":" : "",
-		others ? others : "");
 	setenv("LD_LIBRARY_PATH", path, 1);
 	setenv("SOFTGPU_DIR", dir, 1);
 	execvp(argv[at], argv + at);

@@ -43,3 +43,13 @@ struct sg_server_op {
 	size_t touch_count;
 	struct td_kernel_paging paging;
 };
+
+/* NVML's utilisation covers a window between 1/6 s and 1 s, by its own documentation. */
+#define SG_LOAD_WINDOW_NS 200000000u
+
+/* -- report.c -- */
+void sg_gpu_load_update(struct sg_gpu *gpu, uint64_t now_ns);
+void sg_gpu_state_fill(const struct sg_gpu *gpu, struct sg_gpu_state *ret);
+void sg_gpu_info_fill(const struct sg_gpu *gpu, struct sg_gpu_info *info);
+/* rows has SG_PROCESSES_MAX entries; returns how many are filled: processes with a context on that GPU. */
+uint32_t sg_server_processes(const struct sg_server *server, uint32_t gpu, struct sg_process *rows);

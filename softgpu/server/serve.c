@@ -20,6 +20,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/time.h"
 #include "softgpu/server/internal.h"
 
@@ -204,7 +205,15 @@ static int listen_in(const char *dir)
 	return fd;
 }
 
-static int set_up(const struct td_gpu_spec *spec, uint32_t gpu_count)
+/* A server that comes back in its directory has the same GPUs again. */
+static uint64_t instance_of(const char *dir)
+{
+	char real[PATH_MAX];
+
+	return td_hash_str(realpath(dir, real) ? real : dir);
+}
+
+static int set_up(const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_count)
 {
 	sigset_t set;
 
@@ -218,6 +227,7 @@ static int set_up(const struct td_gpu_spec *spec, uint32_t gpu_count)
 	if (epoll_fd < 0 || timer_fd < 0 || signal_fd < 0)
 		return -errno;
 	sg_server_init(&server, spec, gpu_count, td_time_now_ns());
+	sg_server_identify(&server, instance_of(dir));
 	server.send = send_packet;
 	if (watch(listen_fd, &listen_fd) || watch(timer_fd, &timer_fd) ||
 		watch(signal_fd, &signal_fd))
@@ -246,7 +256,7 @@ int sg_serve(const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_count
 		return report(ready_fd, text);
 	}
 	listen_fd = lock_fd < 0 ? lock_fd : listen_in(dir);
-	r = listen_fd < 0 ? listen_fd : set_up(spec, gpu_count);
+	r = listen_fd < 0 ? listen_fd : set_up(dir, spec, gpu_count);
 	if (r < 0) {
 		snprintf(text, sizeof(text), "%s: %s", dir, strerror(-r));
 		return report(ready_fd, text);

@@ -8,9 +8,6 @@
 #include "model/kernel.h"
 #include "softgpu/server/internal.h"
 
-/* NVML's utilisation covers a window between 1/6 s and 1 s, by its own documentation. */
-#define LOAD_WINDOW_NS 200000000u
-
 void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, uint32_t gpu_count,
 	uint64_t now_ns)
 {
@@ -22,12 +19,23 @@ void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, ui
 
 		gpu->index = i;
 		gpu->spec = *spec;
-		memcpy(gpu->uuid, "softgpu", 7);
-		gpu->uuid[15] = (uint8_t)i;
 		gpu->since_ns = now_ns;
 		td_timeline_init(&gpu->timeline, &gpu->spec, now_ns);
 		td_memory_init(&gpu->memory, &gpu->spec);
-		td_load_init(&gpu->load, &gpu->spec, LOAD_WINDOW_NS, 0, now_ns);
+		td_load_init(&gpu->load, &gpu->spec, SG_LOAD_WINDOW_NS, 0, now_ns);
+		td_load_init(&gpu->link_load, &gpu->spec, SG_LOAD_WINDOW_NS, 0, now_ns);
+	}
+	sg_server_identify(server, 0);
+}
+
+void sg_server_identify(struct sg_server *server, uint64_t instance)
+{
+	for (uint32_t i = 0; i < server->gpu_count; i++) {
+		uint8_t *uuid = server->gpus[i].uuid;
+
+		memcpy(uuid, "softgpu", 7);
+		memcpy(uuid + 7, &instance, sizeof(instance));
+		uuid[15] = (uint8_t)i;
 	}
 }
 
@@ -40,7 +48,7 @@ static void free_op(struct sg_server_op *op)
 }
 
 /* Tells the owner of each operation that is done by now. */
-static void advance_gpu(struct sg_server *server, struct sg_gpu *gpu, uint64_t now_ns)
+static void advance_timeline(struct sg_server *server, struct sg_gpu *gpu, uint64_t now_ns)
 {
 	struct td_done done;
 
@@ -55,6 +63,21 @@ static void advance_gpu(struct sg_server *server, struct sg_gpu *gpu, uint64_t n
 		server->send(op->client->peer, &msg, NULL, 0);
 		free_op(op);
 	}
+}
+
+/* The load is taken window by window while there is work; without work one step tells as much. */
+static void advance_gpu(struct sg_server *server, struct sg_gpu *gpu, uint64_t now_ns)
+{
+	while (td_timeline_next_event(&gpu->timeline) != TD_NEVER_NS) {
+		uint64_t end_ns = gpu->load.window_start_ns + gpu->load.window_ns;
+
+		if (end_ns >= now_ns)
+			break;
+		advance_timeline(server, gpu, end_ns);
+		sg_gpu_load_update(gpu, end_ns);
+	}
+	advance_timeline(server, gpu, now_ns);
+	sg_gpu_load_update(gpu, now_ns);
 }
 
 uint64_t sg_server_advance(struct sg_server *server, uint64_t now_ns)
@@ -436,35 +459,6 @@ static int op_length(struct sg_peer_state *client, const struct sg_msg *msg)
 	return 0;
 }
 
-static void fill_info(const struct sg_gpu *gpu, struct sg_gpu_info *info)
-{
-	const struct td_gpu_spec *spec = &gpu->spec;
-
-	memset(info, 0, sizeof(*info));
-	memcpy(info->name, "softgpu ", 8);
-	strncat(info->name, spec->name, sizeof(info->name) - 9);
-	memcpy(info->uuid, gpu->uuid, 16);
-	info->memory_bytes = spec->memory_bytes;
-	info->managed_page_bytes = spec->page_bytes;
-	info->sm_count = spec->sm_count;
-	info->clock_mhz = spec->clock_mhz;
-	info->compute_major = spec->capability_major;
-	info->compute_minor = spec->capability_minor;
-	info->threads_per_sm = spec->sm_threads;
-	info->blocks_per_sm = spec->sm_blocks;
-	info->shared_per_sm_bytes = spec->sm_shared_bytes;
-	info->shared_per_block_bytes = spec->block_shared_bytes;
-	info->registers_per_sm = spec->sm_registers;
-	/* One thread alone issues one instruction in so many clocks; four is the pipeline's depth on recent chips. */
-	info->instr_ps = 4000000u / spec->clock_mhz;
-	info->instr_per_s = td_gpu_spec_instr_per_us(spec) * 1000000u;
-	info->dram_bytes_per_s = (uint64_t)spec->dram_bytes_per_us * 1000000u;
-	info->link_bytes_per_s = (uint64_t)spec->pinned_bytes_per_us * 1000000u;
-	info->launch_ns = spec->launch_latency_ns;
-	info->context_bytes = spec->context_bytes;
-	info->pci_bus = 1 + gpu->index;
-}
-
 static void reset_counters(struct sg_server *server, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < server->gpu_count; i++) {
@@ -477,34 +471,6 @@ static void reset_counters(struct sg_server *server, uint64_t now_ns)
 		gpu->copy_in_bytes = gpu->copy_out_bytes = gpu->copy_device_bytes = 0;
 		gpu->moves_base = gpu->memory.total;
 	}
-}
-
-static uint32_t list_processes(
-	const struct sg_server *server, uint32_t gpu, struct sg_process *rows)
-{
-	struct td_list *it, *c;
-	uint32_t n = 0;
-
-	td_list_for_each (it, &server->clients) {
-		const struct sg_peer_state *client =
-			td_container_of(it, struct sg_peer_state, link);
-		struct sg_process row = {.pid = (uint32_t)client->pid, .gpu = gpu};
-		bool uses = false;
-
-		td_list_for_each (c, &client->contexts) {
-			const struct sg_server_context *context =
-				td_container_of(c, struct sg_server_context, link);
-
-			if (context->gpu->index != gpu)
-				continue;
-			uses |= context->id != 0;
-			row.memory_bytes +=
-				context->memory.plain_bytes + context->memory.resident_bytes;
-		}
-		if (uses && n < SG_PROCESSES_MAX)
-			rows[n++] = row;
-	}
-	return n;
 }
 
 /* The requests that are answered. Returns the reply's error, or -EPROTO. */
@@ -536,17 +502,22 @@ static int answer(struct sg_server *server, struct sg_peer_state *client, const 
 {
 	struct sg_msg reply = {.type = SG_REPLY, .ticket = msg->ticket, .gpu = msg->gpu};
 	struct sg_process processes[SG_PROCESSES_MAX];
+	struct sg_gpu_state state;
 	struct sg_gpu_info info;
 	char *text;
 	int error;
 
 	switch (msg->type) {
 	case SG_GPU_INFO:
-		fill_info(&server->gpus[msg->gpu], &info);
+		sg_gpu_info_fill(&server->gpus[msg->gpu], &info);
 		server->send(client->peer, &reply, &info, sizeof(info));
 		return 0;
+	case SG_GPU_STATE:
+		sg_gpu_state_fill(&server->gpus[msg->gpu], &state);
+		server->send(client->peer, &reply, &state, sizeof(state));
+		return 0;
 	case SG_PROCESSES:
-		reply.value = list_processes(server, msg->gpu, processes);
+		reply.value = sg_server_processes(server, msg->gpu, processes);
 		server->send(client->peer, &reply, processes, reply.value * sizeof(processes[0]));
 		return 0;
 	case SG_STATUS:

@@ -24,7 +24,7 @@ struct sg_gpu {
 	uint8_t uuid[16];
 	struct td_timeline timeline;
 	struct td_memory memory;
-	struct td_load load;
+	struct td_load load, link_load; /* of the compute engine; of both copy engines together */
 	/* since the last reset of the counters */
 	uint64_t since_ns, busy_base_ns, switches_base, lag_ns, kernels;
 	uint64_t copy_in_bytes, copy_out_bytes, copy_device_bytes;
@@ -45,6 +45,9 @@ struct sg_peer_state; /* contexts, ranges and operations of one client */
 
 void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, uint32_t gpu_count,
 	uint64_t now_ns);
+
+/* The GPUs' UUIDs are made of instance and index, so that GPUs of two servers differ. init() does it with 0. */
+void sg_server_identify(struct sg_server *server, uint64_t instance);
 
 /* peer is handed back to send(). NULL when memory is short. */
 struct sg_peer_state *sg_server_connect(struct sg_server *server, void *peer, pid_t pid);

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define SG_WIRE_VERSION 1
+#define SG_WIRE_VERSION 2
 #define SG_NAME_MAX     64
 #define SG_GPU_MAX      16
 /* Page runs carried by one TOUCH message. */
@@ -47,7 +47,8 @@ enum sg_msg_type {
 	SG_OP_PREFETCH,    /* op, context, range, value = first byte, value2 = bytes, engine =
 			      direction */
 	SG_STATUS,         /* (r) -> the reply's text: one packet of JSON, at most SG_STATUS_MAX */
-	SG_PROCESSES,      /* (r) gpu -> struct sg_process rows */
+	SG_PROCESSES,      /* (r) gpu -> value rows of struct sg_process follow */
+	SG_GPU_STATE,      /* (r) gpu -> struct sg_gpu_state follows */
 	SG_STOP,           /* (r) the server exits after answering */
 	SG_RESET_COUNTERS, /* (r) starts a new measured run: busy time, bytes, faults, lag from zero
 			    */
@@ -110,6 +111,14 @@ struct sg_gpu_info {
 	uint64_t context_bytes;
 	uint32_t pci_bus, pci_device;
 	uint32_t model; /* index into src/model's table of models, for both sides */
+};
+
+/* Load is that of the last whole window of 200 ms (SG_LOAD_WINDOW_NS). */
+struct sg_gpu_state {
+	uint32_t utilisation_ppm; /* a kernel, a set or a copy within the device was running */
+	uint32_t link_ppm;        /* a copy over the link was running */
+	uint32_t clock_mhz, temperature_celsius, power_mw, max_power_mw;
+	uint64_t used_bytes, total_bytes; /* used: what cuMemGetInfo does not call free */
 };
 
 struct sg_process {

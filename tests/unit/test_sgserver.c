@@ -188,3 +188,51 @@ TEST(nonsense_drops_the_connection)
 		-EPROTO);
 	end();
 }
+
+static struct sg_gpu_state state;
+
+static void keep_state(void *arg, const struct sg_msg *msg, const void *extra, size_t len)
+{
+	keep(arg, msg, extra, len);
+	if (len == sizeof(state))
+		memcpy(&state, extra, sizeof(state));
+}
+
+TEST(load_is_that_of_the_last_whole_window_however_late_it_is_asked)
+{
+	uint32_t context = begin();
+
+	server.send = keep_state;
+	CHECK_EQ(tell(&a, (struct sg_msg){.type = SG_OP_BEGIN, .op = 1, .context = context}), 0);
+	CHECK_EQ(tell(&a, (struct sg_msg){.type = SG_OP_LENGTH,
+				  .op = 1,
+				  .context = context,
+				  .value = 500 * MS}),
+		0);
+	now += 450 * MS;
+	ask(&b, (struct sg_msg){.type = SG_GPU_STATE});
+	CHECK_EQ(state.utilisation_ppm, 1000000);
+	CHECK_EQ(state.used_bytes, MIB);
+	/* The window in which it ended is half full; asked late, it is still the last whole one. */
+	now += 200 * MS;
+	ask(&b, (struct sg_msg){.type = SG_GPU_STATE});
+	CHECK_EQ(state.utilisation_ppm, 500000);
+	now += 3600000 * MS;
+	ask(&b, (struct sg_msg){.type = SG_GPU_STATE});
+	CHECK_EQ(state.utilisation_ppm, 0);
+	end();
+}
+
+TEST(gpus_of_two_servers_differ_and_come_back_the_same)
+{
+	uint8_t before[16];
+
+	begin();
+	sg_server_identify(&server, 77);
+	memcpy(before, server.gpus[0].uuid, 16);
+	sg_server_identify(&server, 78);
+	CHECK(memcmp(before, server.gpus[0].uuid, 16));
+	sg_server_identify(&server, 77);
+	CHECK(!memcmp(before, server.gpus[0].uuid, 16));
+	end();
+}

@@ -1,0 +1,506 @@
+/*
+ * libnvidia-ml.so.1 of the software GPU: initialisation, devices, and what the server knows of them.
+ *
+ * Figures are the server's. Utilisation is that of the last whole window of 200 ms (NVML's own lies between 1/6 s and 1 s): the share of
+ * it in which a kernel, a set or a copy within the device ran; `memory` is the share in which a copy over the link ran, as the model does
+ * not know when kernels touch DRAM. Power, temperature and clock are src/model/load's. What the model does not have is NOT_SUPPORTED.
+ *
+ * Initialisation is counted, as NVML's is. A forked child has to initialise for itself.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "gpu/nvml_abi.h"
+#include "softgpu/server/client.h"
+
+#define API __attribute__((visibility("default")))
+/* More processes than the server lists. */
+#define PROCESSES_MAX 512
+#define PPM_PER_CENT  10000u
+
+#define NVML(name, parameters) API nvmlReturn_t name parameters;
+#include "gpu/nvml_functions.def"
+#undef NVML
+API const char *nvmlErrorString(nvmlReturn_t result);
+
+struct nvmlDevice_st {
+	unsigned index;
+	struct sg_gpu_info info;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows, while it changes */
+static struct sg_client *client;
+static unsigned users;
+static uint32_t device_count;
+static struct nvmlDevice_st devices[SG_GPU_MAX];
+
+static int ready(void)
+{
+	return users && sg_client_is_ours(client) ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
+}
+
+/* The device's answer to a request without arguments. */
+static int ask(nvmlDevice_t device, uint32_t type, struct sg_msg *msg, void *extra, size_t len)
+{
+	int r = ready();
+
+	if (r)
+		return r;
+	if (device < devices || device >= devices + device_count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*msg = (struct sg_msg){.type = type, .gpu = device->index};
+	if (sg_client_request(client, msg, extra, len, NULL))
+		return NVML_ERROR_GPU_IS_LOST;
+	return msg->error ? NVML_ERROR_UNKNOWN : NVML_SUCCESS;
+}
+
+static int check(nvmlDevice_t device, const void *out)
+{
+	int r = ready();
+
+	if (!r && (!out || device < devices || device >= devices + device_count))
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	return r;
+}
+
+/* lock is held. */
+static int connect_to_server(void)
+{
+	char dir[256];
+
+	if (!sg_dir(dir, sizeof(dir)) || sg_client_new(dir, &client, &device_count))
+		return NVML_ERROR_DRIVER_NOT_LOADED;
+	for (unsigned i = 0; i < device_count; i++) {
+		struct sg_msg msg = {.type = SG_GPU_INFO, .gpu = i};
+
+		devices[i].index = i;
+		if (sg_client_request(
+			    client, &msg, &devices[i].info, sizeof(devices[i].info), NULL) ||
+			msg.error) {
+			sg_client_free(client);
+			client = NULL;
+			return NVML_ERROR_DRIVER_NOT_LOADED;
+		}
+	}
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlInit_v2(void)
+{
+	int r = NVML_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (client && !sg_client_is_ours(client)) {
+		sg_client_free(client);
+		client = NULL;
+		users = 0;
+	}
+	if (!client)
+		r = connect_to_server();
+	if (!r)
+		users++;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+API nvmlReturn_t nvmlInit(void)
+{
+	return nvmlInit_v2();
+}
+
+API nvmlReturn_t nvmlInitWithFlags(unsigned flags)
+{
+	(void)flags; /* both say what not to do on GPUs that are absent or are not to be attached to */
+	return nvmlInit_v2();
+}
+
+API nvmlReturn_t nvmlShutdown(void)
+{
+	int r;
+
+	pthread_mutex_lock(&lock);
+	r = ready();
+	if (!r && --users == 0) {
+		sg_client_free(client);
+		client = NULL;
+		device_count = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+API const char *nvmlErrorString(nvmlReturn_t result)
+{
+#define X(name, number, text) {number, text},
+	static const struct {
+		int number;
+		const char *text;
+	} texts[] = {NVML_RESULTS(X)};
+#undef X
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].number == result)
+			return texts[i].text;
+	return "unknown error";
+}
+
+static int put_text(char *buf, unsigned len, const char *text)
+{
+	int r = ready();
+
+	if (r)
+		return r;
+	if (!buf)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (strlen(text) >= len)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	strcpy(buf, text);
+	return NVML_SUCCESS;
+}
+
+/* Begins with a number, for those who read one, and says that it is no NVIDIA driver. */
+API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned len)
+{
+	return put_text(version, len, TANDEM_VERSION "-softgpu");
+}
+
+API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned len)
+{
+	return put_text(version, len, "13." TANDEM_VERSION "-softgpu");
+}
+
+API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+	if (!version)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*version = 13000; /* as cuDriverGetVersion says */
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
+{
+	return nvmlSystemGetCudaDriverVersion_v2(version);
+}
+
+API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count)
+{
+	int r = ready();
+
+	if (!r && !count)
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (!r)
+		*count = device_count;
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetCount(unsigned *count)
+{
+	return nvmlDeviceGetCount_v2(count);
+}
+
+API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *ret)
+{
+	int r = ready();
+
+	if (!r && (!ret || index >= device_count))
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (!r)
+		*ret = &devices[index];
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned index, nvmlDevice_t *ret)
+{
+	return nvmlDeviceGetHandleByIndex_v2(index, ret);
+}
+
+static void format_uuid(char *buf, size_t len, const uint8_t *u)
+{
+	snprintf(buf, len,
+		"GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+		u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+		u[14], u[15]);
+}
+
+API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *ret)
+{
+	char mine[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+	int r = ready();
+
+	if (r)
+		return r;
+	if (!uuid || !ret)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (unsigned i = 0; i < device_count; i++) {
+		format_uuid(mine, sizeof(mine), devices[i].info.uuid);
+		if (!strcasecmp(mine, uuid)) {
+			*ret = &devices[i];
+			return NVML_SUCCESS;
+		}
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *ret)
+{
+	unsigned domain, bus, device;
+	int r = ready();
+
+	if (r)
+		return r;
+	if (!id || !ret || sscanf(id, "%x:%x:%x", &domain, &bus, &device) != 3)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	for (unsigned i = 0; i < device_count; i++) {
+		if (!domain && bus == devices[i].info.pci_bus &&
+			device == devices[i].info.pci_device) {
+			*ret = &devices[i];
+			return NVML_SUCCESS;
+		}
+	}
+	return NVML_ERROR_NOT_FOUND;
+}
+
+API nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *ret)
+{
+	return nvmlDeviceGetHandleByPciBusId_v2(id, ret);
+}
+
+API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned len)
+{
+	int r = check(device, name);
+
+	return r ? r : put_text(name, len, device->info.name);
+}
+
+API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned len)
+{
+	char text[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+	int r = check(device, uuid);
+
+	if (r)
+		return r;
+	format_uuid(text, sizeof(text), device->info.uuid);
+	return put_text(uuid, len, text);
+}
+
+API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *index)
+{
+	int r = check(device, index);
+
+	if (!r)
+		*index = device->index;
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *ret)
+{
+	int r = check(device, ret);
+
+	if (r)
+		return r;
+	memset(ret, 0, sizeof(*ret));
+	ret->bus = device->info.pci_bus & 0xff;
+	ret->device = device->info.pci_device & 0xff;
+	snprintf(ret->busIdLegacy, sizeof(ret->busIdLegacy), "0000:%02X:%02X.0", ret->bus,
+		ret->device);
+	snprintf(ret->busId, sizeof(ret->busId), "00000000:%02X:%02X.0", ret->bus, ret->device);
+	return NVML_SUCCESS;
+}
+
+static int state_of(nvmlDevice_t device, const void *out, struct sg_gpu_state *ret)
+{
+	struct sg_msg msg;
+	int r = check(device, out);
+
+	return r ? r : ask(device, SG_GPU_STATE, &msg, ret, sizeof(*ret));
+}
+
+API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret)
+{
+	struct sg_gpu_state state;
+	int r = state_of(device, ret, &state);
+
+	if (!r)
+		*ret = (nvmlMemory_t){
+			state.total_bytes, state.total_bytes - state.used_bytes, state.used_bytes};
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *ret)
+{
+	struct sg_gpu_state state;
+	int r = state_of(device, ret, &state);
+
+	if (!r && ret->version != NVML_MEMORY_V2)
+		r = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	if (!r)
+		*ret = (nvmlMemory_v2_t){NVML_MEMORY_V2, state.total_bytes, 0,
+			state.total_bytes - state.used_bytes, state.used_bytes};
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *ret)
+{
+	struct sg_gpu_state state;
+	int r = state_of(device, ret, &state);
+
+	if (!r)
+		*ret = (nvmlUtilization_t){
+			(state.utilisation_ppm + PPM_PER_CENT / 2) / PPM_PER_CENT,
+			(state.link_ppm + PPM_PER_CENT / 2) / PPM_PER_CENT};
+	return r;
+}
+
+/* The model has one clock domain that moves, the SMs'; graphics is the same one. */
+API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned *mhz)
+{
+	struct sg_gpu_state state;
+	int r = state_of(device, mhz, &state);
+
+	if (!r && (type < 0 || type >= NVML_CLOCK_N))
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (!r && type != NVML_CLOCK_SM && type != NVML_CLOCK_GRAPHICS)
+		r = NVML_ERROR_NOT_SUPPORTED;
+	if (!r)
+		*mhz = state.clock_mhz;
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned *mhz)
+{
+	int r = check(device, mhz);
+
+	if (!r && (type < 0 || type >= NVML_CLOCK_N))
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (!r && type != NVML_CLOCK_SM && type != NVML_CLOCK_GRAPHICS)
+		r = NVML_ERROR_NOT_SUPPORTED;
+	if (!r)
+		*mhz = device->info.clock_mhz;
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned *celsius)
+{
+	struct sg_gpu_state state;
+	int r = state_of(device, celsius, &state);
+
+	if (!r && sensor != NVML_TEMPERATURE_GPU)
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	if (!r)
+		*celsius = state.temperature_celsius;
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *mw)
+{
+	struct sg_gpu_state state;
+	int r = state_of(device, mw, &state);
+
+	if (!r)
+		*mw = state.power_mw;
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned *mw)
+{
+	struct sg_gpu_state state;
+	int r = state_of(device, mw, &state);
+
+	if (!r)
+		*mw = state.max_power_mw;
+	return r;
+}
+
+/* *count: room, then how many there are. Rows are written by put(), as the caller's version of the struct has them. */
+static int list_processes(nvmlDevice_t device, unsigned *count, void *rows,
+	void (*put)(void *rows, unsigned i, const struct sg_process *process))
+{
+	struct sg_process *processes;
+	unsigned room;
+	struct sg_msg msg;
+	int r = check(device, count);
+
+	if (r)
+		return r;
+	room = *count;
+	if (room && !rows)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	processes = malloc(PROCESSES_MAX * sizeof(*processes));
+	if (!processes)
+		return NVML_ERROR_MEMORY;
+	r = ask(device, SG_PROCESSES, &msg, processes, PROCESSES_MAX * sizeof(*processes));
+	if (!r) {
+		*count = (unsigned)msg.value;
+		if (msg.value > room)
+			r = NVML_ERROR_INSUFFICIENT_SIZE;
+		for (unsigned i = 0; !r && i < msg.value; i++)
+			put(rows, i, &processes[i]);
+	}
+	free(processes);
+	return r;
+}
+
+static void put_v1(void *rows, unsigned i, const struct sg_process *process)
+{
+	((nvmlProcessInfo_v1_t *)rows)[i] =
+		(nvmlProcessInfo_v1_t){process->pid, process->memory_bytes};
+}
+
+static void put_v2(void *rows, unsigned i, const struct sg_process *process)
+{
+	((nvmlProcessInfo_v2_t *)rows)[i] = (nvmlProcessInfo_v2_t){
+		process->pid, process->memory_bytes, NVML_NO_INSTANCE, NVML_NO_INSTANCE};
+}
+
+API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(
+	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v1_t *rows)
+{
+	return list_processes(device, count, rows, put_v1);
+}
+
+API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(
+	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v2_t *rows)
+{
+	return list_processes(device, count, rows, put_v2);
+}
+
+API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(
+	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v2_t *rows)
+{
+	return list_processes(device, count, rows, put_v2);
+}
+
+/* No process draws here. */
+static int list_none(nvmlDevice_t device, unsigned *count)
+{
+	int r = check(device, count);
+
+	if (!r)
+		*count = 0;
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses(
+	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v1_t *rows)
+{
+	(void)rows;
+	return list_none(device, count);
+}
+
+API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v2(
+	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v2_t *rows)
+{
+	(void)rows;
+	return list_none(device, count);
+}
+
+API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(
+	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v2_t *rows)
+{
+	(void)rows;
+	return list_none(device, count);
+}

@@ -1,0 +1,87 @@
+/* What the server says of a GPU and of who uses it: facts, load, processes. The status text is in status.c. */
+#include <string.h>
+
+#include "softgpu/server/internal.h"
+
+#define PPM 1000000u
+
+void sg_gpu_load_update(struct sg_gpu *gpu, uint64_t now_ns)
+{
+	const struct td_timeline_engine *engines = gpu->timeline.engines;
+
+	td_load_update(&gpu->load, engines[TD_ENGINE_COMPUTE].busy_ns, now_ns);
+	td_load_update(&gpu->link_load,
+		engines[TD_ENGINE_HTOD].busy_ns + engines[TD_ENGINE_DTOH].busy_ns, now_ns);
+}
+
+void sg_gpu_state_fill(const struct sg_gpu *gpu, struct sg_gpu_state *ret)
+{
+	uint32_t link_ppm = gpu->link_load.utilisation_ppm;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->utilisation_ppm = gpu->load.utilisation_ppm;
+	/* Both directions at once are no more than all of the time. */
+	ret->link_ppm = link_ppm < PPM ? link_ppm : PPM;
+	ret->clock_mhz = td_load_clock_mhz(&gpu->load);
+	ret->temperature_celsius = td_load_temperature_celsius(&gpu->load);
+	ret->power_mw = td_load_power_mw(&gpu->load);
+	ret->max_power_mw = gpu->spec.max_power_mw;
+	ret->total_bytes = gpu->spec.memory_bytes;
+	ret->used_bytes = gpu->spec.memory_bytes - td_memory_available_bytes(&gpu->memory);
+}
+
+void sg_gpu_info_fill(const struct sg_gpu *gpu, struct sg_gpu_info *info)
+{
+	const struct td_gpu_spec *spec = &gpu->spec;
+
+	memset(info, 0, sizeof(*info));
+	memcpy(info->name, "softgpu ", 8);
+	strncat(info->name, spec->name, sizeof(info->name) - 9);
+	memcpy(info->uuid, gpu->uuid, 16);
+	info->memory_bytes = spec->memory_bytes;
+	info->managed_page_bytes = spec->page_bytes;
+	info->sm_count = spec->sm_count;
+	info->clock_mhz = spec->clock_mhz;
+	info->compute_major = spec->capability_major;
+	info->compute_minor = spec->capability_minor;
+	info->threads_per_sm = spec->sm_threads;
+	info->blocks_per_sm = spec->sm_blocks;
+	info->shared_per_sm_bytes = spec->sm_shared_bytes;
+	info->shared_per_block_bytes = spec->block_shared_bytes;
+	info->registers_per_sm = spec->sm_registers;
+	/* One thread alone issues one instruction in so many clocks; four is the pipeline's depth on recent chips. */
+	info->instr_ps = 4000000u / spec->clock_mhz;
+	info->instr_per_s = td_gpu_spec_instr_per_us(spec) * 1000000u;
+	info->dram_bytes_per_s = (uint64_t)spec->dram_bytes_per_us * 1000000u;
+	info->link_bytes_per_s = (uint64_t)spec->pinned_bytes_per_us * 1000000u;
+	info->launch_ns = spec->launch_latency_ns;
+	info->context_bytes = spec->context_bytes;
+	info->pci_bus = 1 + gpu->index;
+}
+
+uint32_t sg_server_processes(const struct sg_server *server, uint32_t gpu, struct sg_process *rows)
+{
+	struct td_list *it, *c;
+	uint32_t n = 0;
+
+	td_list_for_each (it, &server->clients) {
+		const struct sg_peer_state *client =
+			td_container_of(it, struct sg_peer_state, link);
+		struct sg_process row = {.pid = (uint32_t)client->pid, .gpu = gpu};
+		bool uses = false;
+
+		td_list_for_each (c, &client->contexts) {
+			const struct sg_server_context *context =
+				td_container_of(c, struct sg_server_context, link);
+
+			if (context->gpu->index != gpu)
+				continue;
+			uses |= context->id != 0;
+			row.memory_bytes +=
+				context->memory.plain_bytes + context->memory.resident_bytes;
+		}
+		if (uses && n < SG_PROCESSES_MAX)
+			rows[n++] = row;
+	}
+	return n;
+}

@@ -1,0 +1,84 @@
+/*
+ * The part of NVML's binary interface that tandem calls and the software GPU answers: from NVIDIA's public NVML API reference, as
+ * the header is not in every CUDA toolkit. Numbers and layouts have not changed since CUDA 11.1.
+ */
+#pragma once
+
+typedef int nvmlReturn_t;
+typedef struct nvmlDevice_st *nvmlDevice_t;
+
+/* X(name, number, what it means) */
+#define NVML_RESULTS(X)                                                                            \
+	X(NVML_SUCCESS, 0, "no error")                                                             \
+	X(NVML_ERROR_UNINITIALIZED, 1, "nvmlInit was not called")                                  \
+	X(NVML_ERROR_INVALID_ARGUMENT, 2, "invalid argument")                                      \
+	X(NVML_ERROR_NOT_SUPPORTED, 3, "not supported by this device")                             \
+	X(NVML_ERROR_NO_PERMISSION, 4, "not permitted")                                            \
+	X(NVML_ERROR_NOT_FOUND, 6, "not found")                                                    \
+	X(NVML_ERROR_INSUFFICIENT_SIZE, 7, "the buffer is too small")                              \
+	X(NVML_ERROR_DRIVER_NOT_LOADED, 9, "the driver is not loaded")                             \
+	X(NVML_ERROR_FUNCTION_NOT_FOUND, 13, "not in this library")                                \
+	X(NVML_ERROR_GPU_IS_LOST, 15, "the GPU is lost")                                           \
+	X(NVML_ERROR_MEMORY, 20, "out of memory")                                                  \
+	X(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, 25, "a struct of another version")                 \
+	X(NVML_ERROR_UNKNOWN, 999, "unknown error")
+
+#define X(name, number, text) name = number,
+enum { NVML_RESULTS(X) };
+#undef X
+
+enum { NVML_CLOCK_GRAPHICS, NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_CLOCK_VIDEO, NVML_CLOCK_N };
+enum { NVML_TEMPERATURE_GPU };
+
+#define NVML_DEVICE_UUID_V2_BUFFER_SIZE 96
+#define NVML_DEVICE_NAME_V2_BUFFER_SIZE 96
+/* A figure that NVML does not have, such as the memory of a process under some drivers. */
+#define NVML_VALUE_NOT_AVAILABLE 0xffffffffffffffffull
+#define NVML_NO_INSTANCE         0xffffffffu
+
+typedef struct {
+	char busIdLegacy[16]; /* 0000:01:00.0 */
+	unsigned domain, bus, device;
+	unsigned pciDeviceId, pciSubSystemId;
+	char busId[32]; /* 00000000:01:00.0 */
+} nvmlPciInfo_t;
+
+typedef struct {
+	unsigned long long total, free, used;
+} nvmlMemory_t;
+
+typedef struct {
+	unsigned version;
+	unsigned long long total, reserved, free, used;
+} nvmlMemory_v2_t;
+
+typedef struct {
+	unsigned gpu, memory; /* percent */
+} nvmlUtilization_t;
+
+typedef struct {
+	unsigned pid;
+	unsigned long long usedGpuMemory;
+} nvmlProcessInfo_v1_t;
+
+/* Also what _v3 of nvmlDeviceGetComputeRunningProcesses takes. */
+typedef struct {
+	unsigned pid;
+	unsigned long long usedGpuMemory;
+	unsigned gpuInstanceId, computeInstanceId;
+} nvmlProcessInfo_v2_t;
+
+/* A struct that grows says its size and version in its first field. */
+#define NVML_MEMORY_V2 ((unsigned)(sizeof(nvmlMemory_v2_t) | 2u << 24))
+
+_Static_assert(sizeof(nvmlPciInfo_t) == 68, "nvmlPciInfo_t of nvml.h");
+_Static_assert(sizeof(nvmlMemory_t) == 24, "nvmlMemory_t of nvml.h");
+_Static_assert(sizeof(nvmlMemory_v2_t) == 40, "nvmlMemory_v2_t of nvml.h");
+_Static_assert(sizeof(nvmlProcessInfo_v1_t) == 16, "nvmlProcessInfo_v1_t of nvml.h");
+_Static_assert(sizeof(nvmlProcessInfo_v2_t) == 24, "nvmlProcessInfo_v2_t of nvml.h");
+
+/* nvmlInit_v2_fn and so on: the types of the functions. */
+#define NVML(name, parameters) typedef nvmlReturn_t(*name##_fn) parameters;
+#include "gpu/nvml_functions.def"
+#undef NVML
+typedef const char *(*nvmlErrorString_fn)(nvmlReturn_t result);

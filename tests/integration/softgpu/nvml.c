@@ -1,0 +1,208 @@
+/* libnvidia-ml.so.1 of the software GPU, opened as programs open it, against what the driver says of the same GPUs. */
+#include "cuda.h"
+
+#include <dlfcn.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu/nvml_abi.h"
+
+static void *library;
+
+#define CALL(name, ...) ((name##_fn)find(#name))(__VA_ARGS__)
+
+static void *find(const char *name)
+{
+	void *function;
+
+	if (!library)
+		library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		test_fail(__FILE__, __LINE__, "%s", dlerror());
+	function = dlsym(library, name);
+	if (!function)
+		test_fail(__FILE__, __LINE__, "%s", dlerror());
+	return function;
+}
+
+static nvmlDevice_t first(void)
+{
+	nvmlDevice_t device;
+
+	OK(CALL(nvmlInit_v2));
+	OK(CALL(nvmlDeviceGetHandleByIndex_v2, 0u, &device));
+	return device;
+}
+
+TEST(nothing_answers_before_init_and_after_the_last_shutdown)
+{
+	unsigned count;
+
+	CHECK_EQ(CALL(nvmlDeviceGetCount_v2, &count), NVML_ERROR_UNINITIALIZED);
+	CHECK_EQ(CALL(nvmlShutdown), NVML_ERROR_UNINITIALIZED);
+	OK(CALL(nvmlInit));
+	OK(CALL(nvmlInit_v2));
+	OK(CALL(nvmlShutdown));
+	OK(CALL(nvmlDeviceGetCount_v2, &count));
+	CHECK_EQ(count, 2);
+	OK(CALL(nvmlShutdown));
+	CHECK_EQ(CALL(nvmlDeviceGetCount_v2, &count), NVML_ERROR_UNINITIALIZED);
+}
+
+TEST(versions_say_that_this_is_software)
+{
+	char text[80];
+	int version;
+
+	OK(CALL(nvmlInit_v2));
+	OK(CALL(nvmlSystemGetDriverVersion, text, 80u));
+	CHECK(strstr(text, "softgpu"));
+	OK(CALL(nvmlSystemGetNVMLVersion, text, 80u));
+	CHECK(strstr(text, "softgpu"));
+	CHECK_EQ(CALL(nvmlSystemGetDriverVersion, text, 3u), NVML_ERROR_INSUFFICIENT_SIZE);
+	OK(CALL(nvmlSystemGetCudaDriverVersion, &version));
+	CHECK_EQ(version, 13000);
+	CHECK_STR(CALL(nvmlErrorString, NVML_ERROR_NOT_SUPPORTED), "not supported by this device");
+	OK(CALL(nvmlShutdown));
+}
+
+TEST(devices_are_those_of_the_driver)
+{
+	char name[96], driver_name[96], text[96], mine[96], pci[32];
+	nvmlDevice_t device, again;
+	nvmlPciInfo_t info;
+	int count;
+	unsigned index;
+	CUuuid uuid;
+
+	OK(cuInit(0));
+	OK(CALL(nvmlInit_v2));
+	OK(cuDeviceGetCount(&count));
+	CHECK_EQ(count, 2);
+	for (int i = 0; i < count; i++) {
+		OK(CALL(nvmlDeviceGetHandleByIndex_v2, (unsigned)i, &device));
+		OK(CALL(nvmlDeviceGetIndex, device, &index));
+		CHECK_EQ(index, i);
+		OK(CALL(nvmlDeviceGetName, device, name, 96u));
+		OK(cuDeviceGetName(driver_name, 96, i));
+		CHECK_STR(name, driver_name);
+		OK(CALL(nvmlDeviceGetUUID, device, text, 96u));
+		OK(cuDeviceGetUuid_v2(&uuid, i));
+		strcpy(mine, "GPU-");
+		for (int k = 0; k < 16; k++)
+			sprintf(mine + strlen(mine),
+				k == 4 || k == 6 || k == 8 || k == 10 ? "-%02x" : "%02x",
+				uuid.bytes[k]);
+		CHECK_STR(text, mine);
+		OK(CALL(nvmlDeviceGetHandleByUUID, text, &again));
+		CHECK(again == device);
+		OK(CALL(nvmlDeviceGetPciInfo_v3, device, &info));
+		OK(cuDeviceGetPCIBusId(pci, sizeof(pci), i));
+		CHECK_STR(info.busIdLegacy, pci);
+		OK(CALL(nvmlDeviceGetHandleByPciBusId_v2, info.busId, &again));
+		CHECK(again == device);
+		OK(CALL(nvmlDeviceGetHandleByPciBusId_v2, pci, &again));
+		CHECK(again == device);
+	}
+	CHECK_EQ(CALL(nvmlDeviceGetHandleByIndex_v2, 2u, &device), NVML_ERROR_INVALID_ARGUMENT);
+	CHECK_EQ(CALL(nvmlDeviceGetHandleByUUID, "GPU-0", &device), NVML_ERROR_NOT_FOUND);
+	CHECK_EQ(CALL(nvmlDeviceGetHandleByPciBusId_v2, "0000:99:00.0", &device),
+		NVML_ERROR_NOT_FOUND);
+	CHECK_EQ(CALL(nvmlDeviceGetName, (nvmlDevice_t)mine, name, 96u),
+		NVML_ERROR_INVALID_ARGUMENT);
+	OK(CALL(nvmlShutdown));
+}
+
+TEST(memory_and_processes_are_what_the_driver_shows)
+{
+	nvmlDevice_t device = first();
+	nvmlMemory_v2_t memory2 = {.version = NVML_MEMORY_V2};
+	nvmlProcessInfo_v2_t rows[4];
+	nvmlProcessInfo_v1_t old[4];
+	nvmlMemory_t memory;
+	size_t free_bytes, total;
+	CUdeviceptr address;
+	unsigned count = 0;
+
+	OK(CALL(nvmlDeviceGetComputeRunningProcesses_v3, device, &count, NULL));
+	CHECK_EQ(count, 0);
+	begin();
+	OK(cuMemAlloc_v2(&address, 10 * MIB));
+	OK(cuMemGetInfo_v2(&free_bytes, &total));
+	OK(CALL(nvmlDeviceGetMemoryInfo, device, &memory));
+	CHECK_EQ(memory.total, total);
+	CHECK_EQ(memory.free, free_bytes);
+	CHECK_EQ(memory.used, 11 * MIB); /* the context's 1 MiB too */
+	OK(CALL(nvmlDeviceGetMemoryInfo_v2, device, &memory2));
+	CHECK_EQ(memory2.used, memory.used);
+	CHECK_EQ(memory2.reserved, 0);
+	memory2.version = 7;
+	CHECK_EQ(CALL(nvmlDeviceGetMemoryInfo_v2, device, &memory2),
+		NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+	CHECK_EQ(CALL(nvmlDeviceGetComputeRunningProcesses_v3, device, &count, NULL),
+		NVML_ERROR_INSUFFICIENT_SIZE);
+	CHECK_EQ(count, 1);
+	OK(CALL(nvmlDeviceGetComputeRunningProcesses_v3, device, &count, rows));
+	CHECK_EQ(rows[0].pid, getpid());
+	CHECK_EQ(rows[0].usedGpuMemory, 11 * MIB);
+	OK(CALL(nvmlDeviceGetComputeRunningProcesses_v2, device, &count, rows));
+	CHECK_EQ(rows[0].gpuInstanceId, NVML_NO_INSTANCE);
+	count = 4;
+	OK(CALL(nvmlDeviceGetComputeRunningProcesses, device, &count, old));
+	CHECK_EQ(count, 1);
+	CHECK_EQ(old[0].usedGpuMemory, 11 * MIB);
+	count = 4;
+	OK(CALL(nvmlDeviceGetGraphicsRunningProcesses_v3, device, &count, rows));
+	CHECK_EQ(count, 0);
+	end();
+	OK(CALL(nvmlDeviceGetMemoryInfo, device, &memory));
+	CHECK_EQ(memory.used, 0);
+	OK(CALL(nvmlShutdown));
+}
+
+/* Ends when the GPU shows it, or fails when the kernel is over first. */
+TEST(a_running_kernel_shows_as_load)
+{
+	struct timespec pause = {0, 5000000};
+	nvmlDevice_t device = first();
+	unsigned ms = 1500, mhz, idle_mhz, max_mhz, mw, idle_mw, celsius;
+	void *params[] = {&ms};
+	nvmlUtilization_t load;
+
+	begin();
+	OK(CALL(nvmlDeviceGetUtilizationRates, device, &load));
+	CHECK_EQ(load.gpu, 0);
+	OK(CALL(nvmlDeviceGetClockInfo, device, NVML_CLOCK_SM, &idle_mhz));
+	OK(CALL(nvmlDeviceGetPowerUsage, device, &idle_mw));
+	OK(launch(kernel("nap"), NULL, params));
+	do {
+		nanosleep(&pause, NULL);
+		CHECK_EQ(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+		OK(CALL(nvmlDeviceGetUtilizationRates, device, &load));
+	} while (load.gpu != 100);
+	CHECK_EQ(load.memory, 0);
+	OK(CALL(nvmlDeviceGetClockInfo, device, NVML_CLOCK_SM, &mhz));
+	OK(CALL(nvmlDeviceGetMaxClockInfo, device, NVML_CLOCK_SM, &max_mhz));
+	CHECK(idle_mhz < mhz && mhz <= max_mhz);
+	OK(CALL(nvmlDeviceGetPowerUsage, device, &mw));
+	CHECK(mw > idle_mw);
+	OK(CALL(nvmlDeviceGetTemperature, device, NVML_TEMPERATURE_GPU, &celsius));
+	CHECK(celsius > 20 && celsius < 90);
+	OK(cuCtxSynchronize());
+	end();
+	OK(CALL(nvmlShutdown));
+}
+
+TEST(what_the_model_does_not_have_is_not_supported)
+{
+	nvmlDevice_t device = first();
+	unsigned mhz;
+
+	CHECK_EQ(CALL(nvmlDeviceGetClockInfo, device, NVML_CLOCK_MEM, &mhz),
+		NVML_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(CALL(nvmlDeviceGetMaxClockInfo, device, NVML_CLOCK_VIDEO, &mhz),
+		NVML_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(CALL(nvmlDeviceGetClockInfo, device, 77, &mhz), NVML_ERROR_INVALID_ARGUMENT);
+	CHECK_EQ(CALL(nvmlDeviceGetTemperature, device, 5, &mhz), NVML_ERROR_INVALID_ARGUMENT);
+	OK(CALL(nvmlShutdown));
+}
