@@ -76,14 +76,4 @@ struct td_backend {
 
 extern const struct td_backend td_backend_plain, td_backend_swap, td_backend_managed;
 
-/*
- * What a backend may ask of the agent's side (client.c): may `bytes` more become resident on this
- * slot now? Blocks the calling thread while the daemon makes room. 0: yes, the limit already covers
- * it; 1: no, out of memory for this program; 2: the gate is closed, leave the bytes off the device
- * (fill will bring them). Without a daemon: 0, or 2 while closed.
- */
-int td_client_need(unsigned slot, uint64_t bytes);
-
-/* An allocation is over, done or failed, or something was freed: tells the daemon soon, never blocks. */
-void td_client_memory_changed(unsigned slot);
-void td_client_memory_freed(unsigned slot);
+/* What a backend may ask of the agent's side - may these bytes become resident? - is in client.h. */

@@ -1,170 +1,225 @@
-/* The drain thread; see drain.h. One job at a time: begun is its number, ended the last that is over. */
+/*
+ * Waiting for the GPU; see drain.h.
+ *
+ * Without a capture: cuCtxSynchronize, context by context. It also covers the streams that no other thread can name. With a capture open
+ * anywhere in the process it would break that capture; then an event goes behind each known stream that does not capture (while no
+ * capture can begin), and events are queried, in relaxed capture mode, until all have passed. Work on other threads' own default streams is
+ * covered by the events that these threads leave at the gate; where one is missing, the pass goes on until the thread comes by or the
+ * captures end. A pass that does not end is the agent's to report.
+ *
+ * A context that answers with an error has no running work left, or none that could be waited for: it counts as drained.
+ */
 #include "preload/drain.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <string.h>
-#include <time.h>
+#include <stddef.h>
 
-#include "preload/client.h"
-#include "preload/gate.h"
-#include "preload/real.h"
+#include "base/time.h"
+#include "preload/agent.h"
+#include "preload/context.h"
+#include "preload/driver.h"
+#include "preload/futex.h"
+#include "preload/slot.h"
+#include "preload/thread.h"
 
-#define CONTEXTS_MAX 64
-#define STACK        (256 * 1024)
-#define POLL_NS      1000000
+#define STREAMS_MAX  256
+#define PAUSE_MIN_NS (20 * TD_NS_PER_US)
+#define PAUSE_MAX_NS (1 * TD_NS_PER_MS)
 
-static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool started;
-	uint64_t begun, ended, ended_ns;
-	CUcontext contexts[CONTEXTS_MAX];
-	unsigned count;
-} drain = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+static _Atomic uint64_t asked, done; /* tickets */
+static _Atomic uint32_t bell;        /* futex: changes with `asked` */
+static bool running;                 /* the agent's */
 
-static uint64_t now_ns(void)
+static void pause_longer(uint64_t *pause_ns)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	td_time_sleep_until_ns(td_time_now_ns() + *pause_ns);
+	if (*pause_ns < PAUSE_MAX_NS)
+		*pause_ns *= 2;
 }
 
-static void synchronize(const CUcontext *contexts, unsigned count)
+/* An event behind every stream that can be named and does not capture; false if some stream could not be covered. Captures are held off. */
+static bool record_streams(
+	const struct td_driver *driver, const void *context, void **ret_events, unsigned *ret_count)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (!td_real.cuCtxSetCurrent(contexts[i]))
-			(void)td_real
-				.cuCtxSynchronize(); /* an error of the program's work is the program's to see */
-	(void)td_real.cuCtxSetCurrent(NULL);
-}
+	static void *handles[STREAMS_MAX];
+	unsigned count = 0, used = 0;
+	bool covered = td_context_streams(context, handles + 1, STREAMS_MAX - 1, &count);
 
-static void *serve(void *arg)
-{
-	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	/* The legacy stream refuses while a blocking stream captures; its work is older than the capture then, and the end of the capture is waited
+	 * for. */
+	handles[0] = TD_STREAM_LEGACY;
+	for (unsigned i = 0; i <= count; i++) {
+		int status = 0;
 
-	(void)arg;
-	td_gate_own_thread();
-	if (td_real.cuThreadExchangeStreamCaptureMode)
-		(void)td_real.cuThreadExchangeStreamCaptureMode(&mode);
-	pthread_mutex_lock(&drain.lock);
-	for (;;) {
-		CUcontext contexts[CONTEXTS_MAX];
-		unsigned count = drain.count;
-
-		if (drain.ended == drain.begun) {
-			pthread_cond_wait(&drain.changed, &drain.lock);
+		if (driver->stream_is_capturing(handles[i], &status)) {
+			covered = covered && i != 0;
 			continue;
 		}
-		memcpy(contexts, drain.contexts, sizeof(contexts));
-		pthread_mutex_unlock(&drain.lock);
-		synchronize(contexts, count);
-		pthread_mutex_lock(&drain.lock);
-		drain.ended = drain.begun;
-		drain.ended_ns = now_ns();
-		pthread_cond_broadcast(&drain.changed);
+		if (status)
+			continue;
+		if (driver->event_create(&ret_events[used], TD_CUDA_EVENT_DISABLE_TIMING)) {
+			covered = false;
+			break;
+		}
+		if (driver->event_record(ret_events[used++], handles[i]))
+			covered = false; /* and the event, never recorded, counts as passed */
+	}
+	*ret_count = used;
+	return covered;
+}
+
+struct own_streams {
+	const struct td_driver *driver;
+	bool all; /* done */
+};
+
+/* The events that threads left at the gate. Events of a thread that has ended stay valid: its slot keeps them. */
+static bool check_own_stream(struct td_slot *slot, void *arg)
+{
+	struct own_streams *own = arg;
+	uint64_t marked = atomic_load(&slot->own_mark.launches);
+
+	if (marked && own->driver->event_query(slot->own_mark.event) != TD_CUDA_ERROR_NOT_READY) {
+		atomic_store(&slot->own_stream_done, marked);
+		atomic_store(&slot->own_mark.launches, 0);
+	}
+	if (atomic_load(&slot->own_stream_done) != atomic_load(&slot->own_stream_launches))
+		own->all = false;
+	return true;
+}
+
+/* True: drained. False: captures have ended, or something cannot be covered this way: try again from the start. */
+static bool drain_beside_capture(const struct td_driver *driver, const void *context)
+{
+	static void *events[STREAMS_MAX]; /* one drain thread */
+	struct own_streams own = {driver, true};
+	uint64_t pause_ns = PAUSE_MIN_NS;
+	bool covered;
+	unsigned count;
+
+	if (td_context_hold_captures()) {
+		td_context_release_captures();
+		return false;
+	}
+	covered = record_streams(driver, context, events, &count);
+	td_context_release_captures();
+	for (unsigned i = 0; i < count; i++) {
+		while (driver->event_query(events[i]) == TD_CUDA_ERROR_NOT_READY)
+			pause_longer(&pause_ns);
+		(void)driver->event_destroy(events[i]);
+	}
+	td_slot_each(check_own_stream, &own);
+	return covered && own.all;
+}
+
+static bool own_stream_snapshot(struct td_slot *slot, void *arg)
+{
+	(void)arg;
+	slot->own_seen = atomic_load(&slot->own_stream_launches);
+	return true;
+}
+
+static bool own_stream_settle(struct td_slot *slot, void *arg)
+{
+	(void)arg;
+	atomic_store(&slot->own_stream_done, slot->own_seen);
+	atomic_store(&slot->own_mark.launches, 0);
+	return true;
+}
+
+/* One context, current on this thread. */
+static void drain_context(const struct td_driver *driver, void *context)
+{
+	uint64_t pause_ns = PAUSE_MIN_NS;
+
+	for (;;) {
+		if (td_context_hold_captures()) {
+			td_context_waiting(true);
+			td_context_release_captures();
+			(void)driver->ctx_synchronize();
+			td_context_waiting(false);
+			return;
+		}
+		td_context_release_captures();
+		if (drain_beside_capture(driver, context))
+			return;
+		pause_longer(&pause_ns);
+	}
+}
+
+static void pass(const struct td_driver *driver)
+{
+	static struct td_context contexts[TD_CONTEXT_MAX];
+	unsigned count = td_context_list(contexts, TD_CONTEXT_MAX);
+	bool beside_capture = false;
+
+	td_slot_each(own_stream_snapshot, NULL);
+	for (unsigned i = 0; i < count; i++) {
+		void *popped;
+
+		if (!td_context_claim(&contexts[i]))
+			continue;
+		if (!driver->ctx_push_current(contexts[i].handle)) {
+			drain_context(driver, contexts[i].handle);
+			(void)driver->ctx_pop_current(&popped);
+		}
+		td_context_unclaim();
+		beside_capture = beside_capture || td_context_any_capture();
+	}
+	if (!beside_capture)
+		td_slot_each(own_stream_settle, NULL);
+}
+
+static void *drain_main(void *arg)
+{
+	const struct td_driver *driver = td_driver();
+	int mode = TD_CUDA_CAPTURE_RELAXED;
+
+	(void)arg;
+	td_slot_adopt_internal();
+	(void)driver->thread_exchange_capture_mode(&mode);
+	for (;;) {
+		uint32_t rung = atomic_load(&bell);
+		uint64_t ticket = atomic_load(&asked);
+
+		if (ticket == atomic_load(&done)) {
+			td_futex_wait(&bell, rung, TD_NS_PER_S, false);
+			continue;
+		}
+		pass(driver);
+		atomic_store(&done, ticket);
+		td_agent_wake();
 	}
 	return NULL;
 }
 
-/* drain.lock is held. */
-static bool start(void)
+uint64_t td_drain_begin(void)
 {
-	pthread_attr_t attributes;
-	pthread_t thread;
-	sigset_t all, before;
+	uint64_t ticket;
 
-	if (drain.started)
-		return true;
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	drain.started = pthread_create(&thread, &attributes, serve, NULL) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return drain.started;
+	if (!td_driver())
+		return 0;
+	if (!running && td_thread_start(drain_main))
+		return 0;
+	running = true;
+	ticket = atomic_fetch_add(&asked, 1) + 1;
+	atomic_fetch_add(&bell, 1);
+	td_futex_wake_all(&bell, false);
+	return ticket;
 }
 
-bool td_drain_begin(const CUcontext *contexts, unsigned count)
+bool td_drain_is_done(uint64_t ticket)
 {
-	bool begun = false;
-
-	if (td_client_captures())
-		return false;
-	pthread_mutex_lock(&drain.lock);
-	if (start() && drain.ended == drain.begun) {
-		memcpy(drain.contexts, contexts, count * sizeof(*contexts));
-		drain.count = count;
-		drain.begun++;
-		begun = true;
-		pthread_cond_broadcast(&drain.changed);
-	}
-	pthread_mutex_unlock(&drain.lock);
-	return begun;
+	return atomic_load(&done) >= ticket;
 }
 
-bool td_drain_ended(void)
+bool td_drain_is_busy(void)
 {
-	bool ended;
-
-	pthread_mutex_lock(&drain.lock);
-	ended = drain.ended == drain.begun;
-	pthread_mutex_unlock(&drain.lock);
-	return ended;
-}
-
-uint64_t td_drain_ended_ns(void)
-{
-	uint64_t ns;
-
-	pthread_mutex_lock(&drain.lock);
-	ns = drain.ended_ns;
-	pthread_mutex_unlock(&drain.lock);
-	return ns;
-}
-
-static void nap(void)
-{
-	const struct timespec pause = {0, POLL_NS};
-
-	nanosleep(&pause, NULL);
-}
-
-bool td_drain(const CUcontext *contexts, unsigned count, uint64_t deadline_ns)
-{
-	bool done = false;
-
-	while (!td_drain_begin(contexts, count)) {
-		if (now_ns() >= deadline_ns)
-			return false;
-		nap();
-	}
-	pthread_mutex_lock(&drain.lock);
-	while (!done && now_ns() < deadline_ns) {
-		struct timespec until;
-
-		done = drain.ended == drain.begun;
-		if (done)
-			break;
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += 50 * 1000000;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_sec++;
-			until.tv_nsec -= 1000000000;
-		}
-		pthread_cond_timedwait(&drain.changed, &drain.lock, &until);
-	}
-	pthread_mutex_unlock(&drain.lock);
-	return done;
+	return atomic_load(&done) < atomic_load(&asked);
 }
 
 void td_drain_forked(void)
 {
-	pthread_mutex_init(&drain.lock, NULL);
-	pthread_cond_init(&drain.changed, NULL);
-	drain.started = false;
-	drain.begun = drain.ended = 0;
+	atomic_store(&asked, 0);
+	atomic_store(&done, 0);
+	running = false;
 }

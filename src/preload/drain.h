@@ -1,22 +1,21 @@
 /*
- * Draining: waiting until the work of some contexts has ended, in a thread of its own, so that whoever asks keeps a deadline. The thread
- * may stay in the driver long after (a kernel that waits for the program); it is asked again when it is back.
+ * The drain thread: waits for the GPU so that the agent need not, and can give up. It may stay blocked for as long as the
+ * GPU's work does; a pass that is asked for meanwhile follows.
  *
- * While a stream captures nothing is synchronised: that would invalidate the capture. Draining then waits for its end.
+ * A pass is complete when everything submitted before it was asked for has completed, on every context of the process. Started by the
+ * first pass.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cuda/types.h"
+/* Asks for a pass; returns its ticket, or 0 if there can be no thread. The agent is woken at its end. */
+uint64_t td_drain_begin(void);
 
-/* True: ended by deadline_ns (CLOCK_MONOTONIC). */
-bool td_drain(const CUcontext *contexts, unsigned count, uint64_t deadline_ns);
+bool td_drain_is_done(uint64_t ticket);
 
-/* Without waiting: true if it was begun; then td_drain_ended() tells. False: still busy, or a stream captures. */
-bool td_drain_begin(const CUcontext *contexts, unsigned count);
-bool td_drain_ended(void);
-uint64_t td_drain_ended_ns(void);
+/* Is the latest pass still under way? */
+bool td_drain_is_busy(void);
 
 void td_drain_forked(void);

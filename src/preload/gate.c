@@ -1,205 +1,335 @@
-/* Slots, waiting, flushing; see gate.h. */
+/*
+ * The gate's slow ways, and the pages under the word.
+ *
+ * A page is exchanged by mapping over it, which is one step for every other thread: it loads the old word or the new one. A thread that
+ * sleeps on the old page's futex is woken through a second mapping of that page, and looks again; its sleep is bounded anyway.
+ */
 #include "preload/gate.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
+#include "preload/agent.h"
 #include "preload/client.h"
-#include "preload/real.h"
+#include "preload/context.h"
+#include "preload/driver.h"
+#include "preload/futex.h"
+#include "preload/pace.h"
 
-/* More threads than this share the last slot, whose mark then counts them (see enter_shared). */
-#define SLOT_COUNT 2048
-/* A waiter looks again this often, in case its page was replaced while it slept. */
-#define RECHECK_NS 50000000
+/* A sleeper looks again at least this often. */
+#define RECHECK_NS (200 * TD_NS_PER_MS)
 
-/* A page of its own, so that another can be mapped over it. */
-union td_gate_frame td_gate __attribute__((aligned(TD_PAGE_BYTES)));
-
-_Thread_local struct td_slot *td_slot_mine __attribute__((tls_model("initial-exec")));
+union td_gate_static td_gate __attribute__((aligned(TD_GATE_SPAN)));
+union td_meter_static td_meter __attribute__((aligned(TD_GATE_SPAN)));
 bool td_gate_fenced;
+struct td_slot td_slot_inert;
 
-static _Thread_local bool own_thread __attribute__((tls_model("initial-exec")));
-static struct td_slot slots[SLOT_COUNT];
-static pthread_key_t slot_key;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int disabled = -1;
-static _Atomic uint32_t wanted_word; /* the last word for which WANT was sent */
+/* Of the daemon's gate page while it is mapped; NULL: the page is private. The agent's. */
+static struct td_gate_page *alias;
+
+/* Submissions of a thread that uses the shared slot, nested ones included. */
+static __thread uint32_t shared_depth __attribute__((tls_model("initial-exec")));
+
+static int membarrier(int command)
+{
+	return (int)syscall(SYS_membarrier, command, 0, 0);
+}
+
+void td_gate_init(void)
+{
+	td_gate_fenced = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0;
+}
 
 bool td_gate_disabled(void)
 {
-	/* A race computes the same twice. */
-	if (disabled < 0) {
-		const char *text = getenv("TANDEM_DISABLE");
-
-		disabled = text && *text && strcmp(text, "0");
-	}
-	return disabled || own_thread;
+	return td_settings.disabled || (td_slot_self && td_slot_self->internal);
 }
 
-void td_gate_own_thread(void)
+/* -- threads -- */
+
+static void mark(struct td_slot *slot)
 {
-	own_thread = true;
-}
-
-static void give_slot_back(void *arg)
-{
-	struct td_slot *slot = arg;
-
-	slot->has_context = false;
-	td_slot_mine = NULL;
-	atomic_store(&slot->taken, 0);
-}
-
-static void set_up(void)
-{
-	pthread_key_create(&slot_key, give_slot_back);
-	td_gate_fenced =
-		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
-}
-
-static struct td_slot *claim_slot(void)
-{
-	pthread_once(&once, set_up);
-	for (unsigned i = 0; i < SLOT_COUNT; i++) {
-		uint32_t is_free = 0;
-
-		if (!atomic_compare_exchange_strong(&slots[i].taken, &is_free, 1))
-			continue;
-		pthread_setspecific(slot_key, &slots[i]);
-		td_slot_mine = &slots[i];
-		return &slots[i];
-	}
-	return NULL;
-}
-
-static void wait_for_change(uint32_t word)
-{
-	const struct timespec timeout = {0, RECHECK_NS};
-
-	(void)syscall(SYS_futex, &td_gate.page.word, FUTEX_WAIT, word, &timeout, NULL, 0);
-}
-
-/* Told once per change of the word, by whoever comes first. */
-static void tell_want(uint32_t word)
-{
-	if (atomic_exchange(&wanted_word, word) != word)
-		td_client_want(word);
-}
-
-/* Captured work is not run: it may be recorded while the gate is closed, and must not wait inside a capture. */
-static bool is_captured(CUstream stream, bool per_thread)
-{
-	int status = 0;
-
-	if (!td_client_captures() || stream == TD_NEVER_CAPTURED)
-		return false;
-	if (per_thread && td_real.cuStreamIsCapturing_ptsz)
-		return !td_real.cuStreamIsCapturing_ptsz(stream, &status) && status;
-	return td_real.cuStreamIsCapturing && !td_real.cuStreamIsCapturing(stream, &status) &&
-	       status;
-}
-
-struct td_slot *td_gate_enter_slowly(CUstream stream, bool per_thread)
-{
-	struct td_slot *slot = td_slot_mine;
-
-	if (td_gate_disabled())
-		return NULL;
-	if (!slot)
-		slot = claim_slot();
-	/* No slot left (thousands of threads): this one cannot be waited for, so it is not governed. */
-	if (!slot)
-		return NULL;
-	if (!slot->has_context && td_client_use_context())
-		slot->has_context = true;
-	if (is_captured(stream, per_thread))
-		return NULL;
-	for (;;) {
-		uint32_t word;
-
-		atomic_store_explicit(&slot->active, 1, memory_order_relaxed);
-		atomic_thread_fence(memory_order_seq_cst);
-		word = atomic_load_explicit(&td_gate.page.word, memory_order_acquire);
-		if (!(word & TD_WORD_CLOSED)) {
-			if (word & TD_WORD_ARMED)
-				tell_want(word);
-			return slot;
-		}
-		atomic_store_explicit(&slot->active, 0, memory_order_release);
-		tell_want(word);
-		wait_for_change(word);
-	}
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-bool td_gate_flush(uint64_t timeout_ns)
-{
-	uint64_t deadline = now_ns() + timeout_ns;
-	const struct timespec pause = {0, 20000};
-
-	if (td_gate_fenced)
-		atomic_thread_fence(memory_order_seq_cst);
+	if (slot == &td_slot_shared)
+		atomic_fetch_add(&slot->depth, TD_DEPTH_SHARED);
 	else
-		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-	for (unsigned i = 0; i < SLOT_COUNT; i++) {
-		while (atomic_load_explicit(&slots[i].active, memory_order_acquire)) {
-			if (now_ns() > deadline)
-				return false;
-			nanosleep(&pause, NULL);
+		atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
+	/* Slow ways can afford the fence that the quick one leaves to the agent. */
+	td_fence();
+}
+
+static void unmark(struct td_slot *slot)
+{
+	if (slot == &td_slot_shared)
+		atomic_fetch_sub(&slot->depth, TD_DEPTH_SHARED);
+	else
+		atomic_store_explicit(&slot->depth, 0, memory_order_release);
+}
+
+static void count(struct td_slot *slot, void *stream)
+{
+	atomic_fetch_add_explicit(&slot->launches, 1, memory_order_relaxed);
+	if (stream == TD_STREAM_PER_THREAD)
+		atomic_fetch_add_explicit(&slot->own_stream_launches, 1, memory_order_relaxed);
+}
+
+static void *name_stream(void *stream, uint32_t kind)
+{
+	if (stream)
+		return stream;
+	return kind & TD_SUBMIT_OWN_NULL ? TD_STREAM_PER_THREAD : TD_STREAM_LEGACY;
+}
+
+static void wait_closed(struct td_slot *slot, uint32_t word)
+{
+	td_client_waits(true);
+	td_context_mark_own_stream(slot);
+	td_client_want(word);
+	td_futex_wait(&td_gate.page.word, word, RECHECK_NS, true);
+	td_client_waits(false);
+}
+
+/* Returns with the slot marked. */
+static void pass(struct td_slot *slot, void *stream, uint32_t kind)
+{
+	bool captured = td_context_is_capturing(stream);
+	struct td_pace pace = {0};
+	bool waited = false;
+
+	for (;;) {
+		uint32_t word = td_gate_word();
+
+		if (word & TD_WORD_CLOSED && !captured) {
+			if (!waited)
+				atomic_fetch_add_explicit(
+					&td_meter.page.gate_waits, 1, memory_order_relaxed);
+			waited = true;
+			wait_closed(slot, word);
+			captured = td_context_is_capturing(stream);
+			continue;
 		}
+		if (word & TD_WORD_ARMED && !captured)
+			td_client_want(word);
+		mark(slot);
+		if (captured)
+			return; /* it goes into a graph, not onto the GPU */
+		word = td_gate_word();
+		if (word & TD_WORD_CLOSED) {
+			unmark(slot);
+			continue;
+		}
+		if (!(word & TD_WORD_WINDOW) || slot == &td_slot_shared)
+			break;
+		if (td_pace_may_submit(&pace, slot, stream, kind)) {
+			atomic_fetch_or_explicit(
+				&slot->depth, TD_DEPTH_PACED, memory_order_relaxed);
+			break;
+		}
+		unmark(slot);
+		td_pace_sleep(&pace, slot);
 	}
-	return true;
+	count(slot, stream);
 }
 
-uint64_t td_gate_submissions(void)
+struct td_slot *td_gate_enter_slow(struct td_slot *slot, void *stream, uint32_t kind)
 {
-	uint64_t sum = 0;
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed) - 1;
+	int saved;
 
-	for (unsigned i = 0; i < SLOT_COUNT; i++)
-		sum += atomic_load_explicit(&slots[i].submissions, memory_order_relaxed);
-	return sum;
+	if (depth || slot->internal)
+		return slot; /* inside another submission, or ours: the outer one has been let through */
+	saved = errno;
+	unmark(slot);
+	pass(slot, name_stream(stream, kind), kind);
+	errno = saved;
+	return slot;
 }
 
-int td_gate_map(int fd, uint32_t word)
+/* A thread's first submission, and every one of a thread that has no slot. */
+struct td_slot *td_gate_enter_first(void *stream, uint32_t kind)
 {
-	int flags = MAP_FIXED | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
-	int protection = PROT_READ | (fd < 0 ? PROT_WRITE : 0);
-	struct td_gate_page *page;
+	int saved = errno;
+	struct td_slot *slot;
 
-	if (fd >= 0 || !word)
-		return mmap(&td_gate, TD_PAGE_BYTES, protection, flags, fd, 0) == MAP_FAILED
-			       ? -errno
-			       : 0;
-	/* A closed private page must not be seen open in between: it is made aside, then moved into place. */
-	page = mmap(NULL, TD_PAGE_BYTES, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
+	if (td_settings.disabled)
+		return &td_slot_inert;
+	slot = td_slot_claim();
+	if (slot == &td_slot_shared) {
+		if (!shared_depth++) {
+			td_context_use();
+			pass(slot, name_stream(stream, kind), kind);
+		}
+	} else {
+		td_context_use();
+		pass(slot, name_stream(stream, kind), kind);
+	}
+	errno = saved;
+	return slot;
+}
+
+void td_gate_leave_slow(struct td_slot *slot)
+{
+	uint32_t depth;
+	int saved = errno;
+
+	if (slot == &td_slot_inert)
+		return;
+	if (slot == &td_slot_shared) {
+		if (!--shared_depth)
+			unmark(slot);
+		return;
+	}
+	depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+	if (depth == (1 | TD_DEPTH_PACED)) {
+		td_pace_submitted(slot);
+		depth = 1;
+	}
+	atomic_store_explicit(&slot->depth, depth - 1, memory_order_release);
+	errno = saved;
+}
+
+/* -- pages -- */
+
+static void *map_fd(int fd, int protection)
+{
+	return mmap(NULL, TD_PAGE_BYTES, protection, MAP_SHARED, fd, 0);
+}
+
+static int move_over(void *from, void *to)
+{
+	/* One step for everybody else: what is at `to` is replaced under the address space's lock. */
+	if (mremap(from, TD_PAGE_BYTES, TD_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+		MAP_FAILED)
 		return -errno;
-	atomic_store(&page->word, word);
-	return mremap(page, TD_PAGE_BYTES, TD_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
-		       &td_gate) == MAP_FAILED
-		       ? -errno
-		       : 0;
+	return 0;
+}
+
+static void drop_alias(void)
+{
+	if (alias)
+		munmap(alias, TD_PAGE_BYTES);
+	alias = NULL;
+}
+
+/* A peer that hands out a descriptor shorter than a page would have us die of SIGBUS. */
+static bool is_page(int fd)
+{
+	return lseek(fd, 0, SEEK_END) >= TD_PAGE_BYTES;
+}
+
+int td_gate_map(int gate_fd, int meter_fd)
+{
+	void *gate, *meter, *second;
+	int r;
+
+	if (!is_page(gate_fd) || !is_page(meter_fd))
+		return -EINVAL;
+	gate = map_fd(gate_fd, PROT_READ);
+	second = map_fd(gate_fd, PROT_READ);
+	meter = map_fd(meter_fd, PROT_READ | PROT_WRITE);
+	if (gate == MAP_FAILED || second == MAP_FAILED || meter == MAP_FAILED) {
+		r = -errno;
+		goto err_unmap;
+	}
+	r = move_over(meter, &td_meter);
+	if (r)
+		goto err_unmap;
+	meter = MAP_FAILED;
+	r = move_over(gate, &td_gate);
+	if (r)
+		goto err_unmap;
+	drop_alias();
+	alias = second;
+	return 0;
+
+err_unmap:
+	if (gate != MAP_FAILED)
+		munmap(gate, TD_PAGE_BYTES);
+	if (second != MAP_FAILED)
+		munmap(second, TD_PAGE_BYTES);
+	if (meter != MAP_FAILED)
+		munmap(meter, TD_PAGE_BYTES);
+	return r;
+}
+
+static void *private_page(void)
+{
+	return mmap(
+		NULL, TD_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static int map_private(uint32_t word, uint64_t window_ns)
+{
+	struct td_gate_page *gate = private_page();
+	void *meter = private_page();
+	int r;
+
+	if (gate == MAP_FAILED || meter == MAP_FAILED) {
+		r = -errno;
+		goto err_unmap;
+	}
+	atomic_store(&gate->word, word);
+	atomic_store(&gate->window_ns, window_ns);
+	r = move_over(meter, &td_meter);
+	if (r)
+		goto err_unmap;
+	meter = MAP_FAILED;
+	r = move_over(gate, &td_gate);
+	if (!r)
+		return 0;
+
+err_unmap:
+	if (gate != MAP_FAILED)
+		munmap(gate, TD_PAGE_BYTES);
+	if (meter != MAP_FAILED)
+		munmap(meter, TD_PAGE_BYTES);
+	return r;
+}
+
+int td_gate_unmap(uint32_t word, uint64_t window_ns)
+{
+	int r;
+
+	if (!alias) {
+		td_gate_write(word);
+		return 0;
+	}
+	r = map_private(word, window_ns);
+	if (r)
+		return r;
+	td_futex_wake_all(&alias->word, true);
+	drop_alias();
+	return 0;
+}
+
+void td_gate_write(uint32_t word)
+{
+	if (alias)
+		return;
+	atomic_store(&td_gate.page.word, word);
+	td_futex_wake_all(&td_gate.page.word, true);
+}
+
+void td_gate_barrier(void)
+{
+	td_fence();
+	if (!td_gate_fenced)
+		(void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
 void td_gate_forked(void)
 {
-	memset(slots, 0, sizeof(slots));
-	td_slot_mine = NULL;
-	own_thread = false;
-	(void)td_gate_map(-1, 0);
+	shared_depth = 0;
+	td_gate_init();
+	if (!alias) {
+		td_gate_write(0);
+		memset(&td_meter, 0, sizeof(td_meter.page));
+	} else if (!map_private(0, 0)) {
+		drop_alias();
+	}
+	/* Else memory is so short that the child stays behind its parent's gate. */
 }

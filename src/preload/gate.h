@@ -1,11 +1,11 @@
 /*
- * The gate: the one load that every submitting call makes, and the exact closing.
+ * The gate that every submitting call passes.
  *
- * Each thread has a slot. A submission marks it, loads the gate word, calls the driver and unmarks it. Whoever closes the gate writes the
- * word, makes that visible to all threads (membarrier, or fences in the threads where the kernel refuses it) and waits until no slot is
- * marked: after that no thread submits anything until the word is open again.
+ * Quick way, while the gate is open: mark the own slot, load the gate word, count; after the call, unmark. No lock, malloc, clock, system
+ * call or shared cache line. All else is out of line in gate.c.
  *
- * Slots are never freed, only handed to other threads. The word lies in a page of the process that td_client maps the daemon's over.
+ * Closing is exact. A thread marks its slot before it loads the word; the agent makes a process-wide barrier (membarrier) after the word
+ * has changed and before it reads the slots. So either the thread sees the new word, or the agent sees the mark and waits for it.
  */
 #pragma once
 
@@ -13,71 +13,105 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cuda/types.h"
+#include "preload/futex.h"
+#include "preload/slot.h"
 #include "proto/gate_page.h"
 
-/* Written by its own thread only, but for `taken`. */
-struct td_slot {
-	_Alignas(64) _Atomic uint32_t active; /* between enter and leave */
-	_Atomic uint32_t taken;
-	_Atomic uint64_t submissions;
-	bool has_context; /* the thread's current context is known (context.c) */
+/* Where page protection is coarser than TD_PAGE_BYTES, the page still has to be alone on what is mapped over. */
+#if defined(__x86_64__)
+#define TD_GATE_SPAN 4096
+#else
+#define TD_GATE_SPAN 65536
+#endif
+
+union td_gate_static {
+	struct td_gate_page page;
+	char span[TD_GATE_SPAN];
 };
 
-/* The page: only ever read by us, written by the daemon (or by td_gate_set while there is none). */
-extern union td_gate_frame {
-	struct td_gate_page page;
-	char bytes[TD_PAGE_BYTES];
-} td_gate;
+union td_meter_static {
+	struct td_meter_page page;
+	char span[TD_GATE_SPAN];
+};
 
-extern _Thread_local struct td_slot *td_slot_mine __attribute__((tls_model("initial-exec")));
-extern bool td_gate_fenced; /* membarrier is refused */
+/* Zeros (open) until the daemon's page is mapped over it, or a private one. */
+extern union td_gate_static td_gate;
+extern union td_meter_static td_meter;
 
-/* TANDEM_DISABLE is set, or we are in a thread of our own: everything is passed on. */
+/* membarrier is refused here: every thread fences for itself. Set at load, before there are threads. */
+extern bool td_gate_fenced;
+
+/* What the gate has to know about a submission. */
+#define TD_SUBMIT_OWN_NULL 1u /* a per-thread flavour: NULL is the thread's own default stream */
+#define TD_SUBMIT_DEPENDENT                                                                        \
+	2u /* a programmatic dependent launch: nothing may come between it and the launch before */
+
+/* What enter returns where nothing is governed (TANDEM_DISABLE). */
+extern struct td_slot td_slot_inert;
+
+/* Hooks forward at once: TANDEM_DISABLE is set, or the calling thread is ours. */
 bool td_gate_disabled(void);
-/* Marks the calling thread as one of ours. */
-void td_gate_own_thread(void);
 
-#define TD_NEVER_CAPTURED ((CUstream)-1)
+struct td_slot *td_gate_enter_first(void *stream, uint32_t kind);
+struct td_slot *td_gate_enter_slow(struct td_slot *slot, void *stream, uint32_t kind);
+void td_gate_leave_slow(struct td_slot *slot);
 
-struct td_slot *td_gate_enter_slowly(CUstream stream, bool per_thread);
-
-/* Before a submission; returns when it may go on. NULL: pass on, nothing is counted. */
-static inline struct td_slot *td_gate_enter(CUstream stream, bool per_thread)
+/* Before a submitting call; may wait. What it returns goes to td_gate_leave after the call. Keeps errno. */
+static inline struct td_slot *td_gate_enter(void *stream, uint32_t kind)
 {
-	struct td_slot *slot = td_slot_mine;
+	struct td_slot *slot = td_slot_self;
+	uint32_t depth;
 
-	if (__builtin_expect(!slot || !slot->has_context, 0))
-		return td_gate_enter_slowly(stream, per_thread);
-	atomic_store_explicit(&slot->active, 1, memory_order_relaxed);
+	if (__builtin_expect(!slot, 0))
+		return td_gate_enter_first(stream, kind);
+	depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+	atomic_store_explicit(&slot->depth, depth + 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(td_gate_fenced, 0))
-		atomic_thread_fence(memory_order_seq_cst);
-	if (__builtin_expect(atomic_load_explicit(&td_gate.page.word, memory_order_acquire), 0)) {
-		atomic_store_explicit(&slot->active, 0, memory_order_release);
-		return td_gate_enter_slowly(stream, per_thread);
-	}
+		td_fence();
+	if (__builtin_expect(
+		    atomic_load_explicit(&td_gate.page.word, memory_order_acquire) | depth, 0))
+		return td_gate_enter_slow(slot, stream, kind);
+	atomic_store_explicit(&slot->launches,
+		atomic_load_explicit(&slot->launches, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+	if ((kind & TD_SUBMIT_OWN_NULL && !stream) || stream == (void *)0x2)
+		atomic_store_explicit(&slot->own_stream_launches,
+			atomic_load_explicit(&slot->own_stream_launches, memory_order_relaxed) + 1,
+			memory_order_relaxed);
 	return slot;
 }
 
 static inline void td_gate_leave(struct td_slot *slot)
 {
-	if (__builtin_expect(!slot, 0))
-		return;
-	atomic_store_explicit(&slot->submissions,
-		atomic_load_explicit(&slot->submissions, memory_order_relaxed) + 1,
-		memory_order_relaxed);
-	atomic_store_explicit(&slot->active, 0, memory_order_release);
+	if (__builtin_expect(atomic_load_explicit(&slot->depth, memory_order_relaxed) != 1, 0))
+		td_gate_leave_slow(slot);
+	else
+		atomic_store_explicit(&slot->depth, 0, memory_order_release);
 }
 
-/* After the word was closed: returns when no thread is inside any more. False if that takes longer than timeout_ns. */
-bool td_gate_flush(uint64_t timeout_ns);
+static inline uint32_t td_gate_word(void)
+{
+	return atomic_load_explicit(&td_gate.page.word, memory_order_acquire);
+}
 
-/* Submissions of all threads so far. */
-uint64_t td_gate_submissions(void);
+/* -- the agent's side -- */
 
-/* Maps a page over the gate's: the daemon's (fd), or a private one with this word (fd -1). 0 or -errno. */
-int td_gate_map(int fd, uint32_t word);
+/* Once, at load. */
+void td_gate_init(void);
 
-/* In the child of a fork: no other thread exists. */
+/* The daemon's two pages over the static ones. 0, or -errno with nothing changed (a half-done change is undone). */
+int td_gate_map(int gate_fd, int meter_fd);
+
+/* The daemon is gone: private pages over them, with this word and window; who waits looks again. 0 or -errno: then the old page stays
+ * mapped and its word is what it was. */
+int td_gate_unmap(uint32_t word, uint64_t window_ns);
+
+/* Writes the word of a private page and wakes who waits. */
+void td_gate_write(uint32_t word);
+
+/* From now on td_slot_any_active() shows every thread that passed the gate before its word became what it is now. */
+void td_gate_barrier(void);
+
+/* In the child of a fork: private, open, zero. */
 void td_gate_forked(void);

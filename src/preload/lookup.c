@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "preload/driver.h"
 #include "preload/gate.h"
 #include "preload/real.h"
 
@@ -56,6 +57,7 @@ int td_real_load(void)
 #define REAL(symbol, parameters) *(void **)&td_real.symbol = td_libc_dlsym(handle, #symbol);
 #include "preload/real.def"
 #undef REAL
+	td_driver_publish_real();
 	state = 1;
 	return 0;
 }
@@ -165,23 +167,34 @@ __asm__(".text\n.globl dlopen\n.type dlopen, @function\ndlopen:\n"
 #define REAL(symbol, parameters)
 #define CALL
 #define SUBMIT(stream)
+#define SUBMIT_EX(config)
 #include "preload/hooks.def"
 #undef HOOK
 #undef CALL
 #undef SUBMIT
+#undef SUBMIT_EX
 
 /* No driver: what the program would have got without us cannot be had; cuInit has told it so already. */
 #define READY() (td_real_load() == 0)
 
-#define IS_THREAD_PLAIN  false
-#define IS_THREAD_THREAD true
+#define KIND_PLAIN  0
+#define KIND_THREAD TD_SUBMIT_OWN_NULL
 
-#define BODY_SUBMIT(symbol, flavour, arguments, stream)                                            \
+/* A programmatic dependent launch starts before the launch in front of it has ended. */
+static uint32_t attribute_kind(const CUlaunchConfig *config)
+{
+	for (unsigned i = 0; config && config->attrs && i < config->numAttrs; i++)
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+			return TD_SUBMIT_DEPENDENT;
+	return 0;
+}
+
+#define BODY_SUBMIT(symbol, arguments, stream, kind)                                               \
 	struct td_slot *slot;                                                                      \
 	CUresult r;                                                                                \
 	if (!td_real.symbol && (!READY() || !td_real.symbol))                                      \
 		return CUDA_ERROR_NOT_FOUND;                                                       \
-	slot = td_gate_enter((CUstream)(stream), IS_THREAD_##flavour);                             \
+	slot = td_gate_enter((void *)(stream), kind);                                              \
 	r = td_real.symbol arguments;                                                              \
 	td_gate_leave(slot);                                                                       \
 	return r;
@@ -191,8 +204,9 @@ __asm__(".text\n.globl dlopen\n.type dlopen, @function\ndlopen:\n"
 		return CUDA_ERROR_NOT_FOUND;                                                       \
 	return td_gate_disabled() ? td_real.symbol arguments : td_hook_##symbol arguments;
 
-#define CALL           , CALL_BODY, 0
-#define SUBMIT(stream) , SUBMIT_BODY, stream
+#define CALL              , CALL_BODY, 0
+#define SUBMIT(stream)    , SUBMIT_BODY, stream
+#define SUBMIT_EX(config) , SUBMIT_EX_BODY, config
 #define HOOK(symbol, lookup, since, flavour, parameters, arguments, body)                          \
 	CUresult symbol parameters                                                                 \
 	{                                                                                          \
@@ -202,5 +216,8 @@ __asm__(".text\n.globl dlopen\n.type dlopen, @function\ndlopen:\n"
 #define SELECT_(symbol, flavour, arguments, kind, stream) kind(symbol, flavour, arguments, stream)
 #define CALL_BODY(symbol, flavour, arguments, stream)     BODY_CALL(symbol, arguments)
 #define SUBMIT_BODY(symbol, flavour, arguments, stream)                                            \
-	BODY_SUBMIT(symbol, flavour, arguments, stream)
+	BODY_SUBMIT(symbol, arguments, stream, KIND_##flavour)
+#define SUBMIT_EX_BODY(symbol, flavour, arguments, config)                                         \
+	BODY_SUBMIT(symbol, arguments, config ? config->hStream : NULL,                            \
+		KIND_##flavour | attribute_kind(config))
 #include "preload/hooks.def"

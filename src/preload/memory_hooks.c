@@ -1,8 +1,7 @@
 /* cuMemAlloc and its kin, by the process's backend. */
-#include <pthread.h>
-
+#include "preload/agent.h"
 #include "preload/client.h"
-#include "preload/gate.h"
+#include "preload/context.h"
 #include "preload/real.h"
 
 #define HOOK(symbol, lookup, since, flavour, parameters, arguments, body)                          \
@@ -10,38 +9,34 @@
 #include "preload/hooks.def"
 #undef HOOK
 
-static pthread_mutex_t allocating = PTHREAD_MUTEX_INITIALIZER;
-
 CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
-	int slot = td_client_slot();
+	int slot = td_context_use();
 	uint64_t at;
 	CUresult r;
 
 	/* Wrong arguments, or no context: the driver says so. */
 	if (slot < 0 || !address || !bytes)
 		return td_real.cuMemAlloc_v2(address, bytes);
-	/* One at a time: what is granted to one allocation is not yet in the totals that the next is judged by. */
-	pthread_mutex_lock(&allocating);
-	r = td_client_backend()->alloc((unsigned)slot, bytes, &at);
-	td_client_memory_changed((unsigned)slot);
-	pthread_mutex_unlock(&allocating);
-	if (!r)
+	r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
+	if (!r) {
 		*address = at;
+		td_client_memory_changed((unsigned)slot);
+	}
 	return r;
 }
 
 CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 {
-	int slot = address ? td_client_slot() : -1;
+	int slot = address ? td_context_use() : -1;
 	CUresult r;
 
 	if (slot < 0)
 		return td_real.cuMemFree_v2(address);
-	r = td_client_backend()->free(address);
+	r = td_agent_backend()->free(address);
 	if (r == TD_BACKEND_NOT_MINE)
 		return td_real.cuMemFree_v2(address);
-	td_client_memory_freed((unsigned)slot);
+	td_client_memory_changed((unsigned)slot);
 	return r;
 }
 
@@ -49,14 +44,14 @@ CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 CUresult td_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	CUresult r = td_real.cuMemGetInfo_v2(free_bytes, total_bytes);
-	int slot = r ? -1 : td_client_slot();
+	int slot = r ? -1 : td_context_use();
 	struct td_memory_stats stats;
 	uint64_t capacity;
 
 	capacity = slot < 0 ? 0 : td_client_capacity((unsigned)slot);
 	if (!capacity)
 		return r;
-	td_client_backend()->stats((unsigned)slot, &stats);
+	td_agent_backend()->stats((unsigned)slot, &stats);
 	if (free_bytes)
 		*free_bytes = stats.demanded_bytes < capacity ? capacity - stats.demanded_bytes : 0;
 	if (total_bytes)
@@ -69,7 +64,7 @@ CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdev
 	uint64_t found_base;
 	size_t found_bytes;
 
-	if (td_client_backend()->range(address, &found_base, &found_bytes) == TD_BACKEND_NOT_MINE)
+	if (td_agent_backend()->range(address, &found_base, &found_bytes) == TD_BACKEND_NOT_MINE)
 		return td_real.cuMemGetAddressRange_v2(base, bytes, address);
 	if (base)
 		*base = found_base;

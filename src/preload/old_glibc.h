@@ -1,6 +1,6 @@
 /*
  * Included first in every file of libtandem.so: glibc 2.34 moved the thread functions into libc under a new version, which images with an
- * older glibc do not have. The old versions are in both (tools/check-glibc holds the library to 2.17).
+ * older glibc do not have; 2.28 did so with fcntl. The old versions are in both (tools/check-glibc holds the library to 2.17).
  */
 #pragma once
 
@@ -15,4 +15,5 @@ TD_OLD(pthread_once);
 TD_OLD(pthread_setspecific);
 TD_OLD(pthread_sigmask);
 #undef TD_OLD
+__asm__(".symver fcntl64,fcntl@GLIBC_2.2.5");
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "preload/backend.h"
 #include "preload/client.h"
 #include "preload/ranges.h"
 #include "preload/real.h"
@@ -36,14 +37,16 @@ static void count(unsigned slot, uint64_t bytes, bool resident)
 		t->peak_bytes = t->demanded_bytes;
 }
 
-static int note(unsigned slot, uint64_t address, size_t bytes, bool resident)
+static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool resident)
 {
 	int r;
 
 	pthread_mutex_lock(&lock);
 	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot});
-	if (!r)
+	if (!r) {
 		count(slot, rounded(bytes), resident);
+		td_client_settled(slot, rounded(bytes), need);
+	}
 	pthread_mutex_unlock(&lock);
 	if (r)
 		(void)td_real.cuMemFree_v2(address);
@@ -53,11 +56,13 @@ static int note(unsigned slot, uint64_t address, size_t bytes, bool resident)
 static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 {
 	CUdeviceptr address;
-	int r = td_client_need(slot, rounded(bytes)) == 1 ? CUDA_ERROR_OUT_OF_MEMORY
-							  : td_real.cuMemAlloc_v2(&address, bytes);
+	int need = td_client_need(slot, rounded(bytes));
+	int r = need == 1 ? CUDA_ERROR_OUT_OF_MEMORY : td_real.cuMemAlloc_v2(&address, bytes);
 
 	if (!r)
-		r = note(slot, address, bytes, true);
+		r = note(slot, address, bytes, need, true);
+	if (r && need != 1)
+		td_client_settled(slot, rounded(bytes), need);
 	if (!r)
 		*ret_address = address;
 	return r;
@@ -141,7 +146,9 @@ static int managed_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 			  : td_real.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL);
 
 	if (!r)
-		r = note(slot, address, bytes, need == 0);
+		r = note(slot, address, bytes, need, need == 0);
+	if (r && need != 1)
+		td_client_settled(slot, rounded(bytes), need);
 	if (!r)
 		*ret_address = address;
 	return r;

@@ -11,7 +11,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "preload/backend.h"
 #include "preload/client.h"
+#include "preload/context.h"
+#include "preload/gate.h"
 #include "preload/real.h"
 
 /* Chunks: large on large cards (creating memory costs about 0.2 ms a piece), a 64th of small ones. */
@@ -198,60 +201,117 @@ static void free_range(struct range *range)
 	free(range);
 }
 
-/*
- * The limit covers it, but another process may still be giving the memory back: waits a little for the driver to have it. Without a
- * daemon nobody is asked to give anything back: waits for longer, until somebody ends. No lock is held; the range is not known yet.
- */
-static int map_patiently(const struct range *range, struct chunk *chunk)
+/* Waits of WAIT_NS that an allocation may still make for the driver to have the memory: while there is a daemon, and while there is none. */
+struct patience {
+	unsigned with_daemon, alone;
+};
+
+static bool wait_a_little(struct patience *patience)
 {
 	const struct timespec pause = {0, WAIT_NS};
+	unsigned *left = td_client_is_alone() ? &patience->alone : &patience->with_daemon;
+
+	if (!*left)
+		return false;
+	(*left)--;
+	nanosleep(&pause, NULL);
+	return true;
+}
+
+/*
+ * The limit covers it, but another process may still be giving the memory back: waits a little for the driver to have it. Without a
+ * daemon nobody is asked to give anything back: waits for longer, until somebody ends. Not behind a gate that closes: this process may then be
+ * the one that is to give way, and what was granted to it is no longer meant. No lock is held; the range is not known yet, and the bytes are
+ * promised, so nothing is moved meanwhile.
+ */
+static int map_patiently(const struct range *range, struct chunk *chunk, struct patience *patience)
+{
 	int r = map_chunk(range, chunk);
 
-	for (int i = 0; r == CUDA_ERROR_OUT_OF_MEMORY &&
-			i < (td_client_is_alone() ? ALONE_TIMES : WAIT_TIMES);
-		i++) {
-		nanosleep(&pause, NULL);
+	while (r == CUDA_ERROR_OUT_OF_MEMORY && !(td_gate_word() & TD_WORD_CLOSED) &&
+		wait_a_little(patience))
 		r = map_chunk(range, chunk);
+	return r;
+}
+
+static void adopt(struct range *range, int need)
+{
+	struct td_memory_stats *t = &totals[range->slot];
+
+	range->next = ranges;
+	ranges = range;
+	t->demanded_bytes += range->bytes;
+	if (need == 2)
+		t->host_bytes += range->bytes;
+	else
+		t->resident_bytes += range->bytes;
+	if (t->demanded_bytes > t->peak_bytes)
+		t->peak_bytes = t->demanded_bytes;
+	td_client_settled(range->slot, range->bytes, need);
+}
+
+/* Everything or nothing. */
+static int map_range(struct range *range, struct patience *patience)
+{
+	int r = CUDA_SUCCESS;
+
+	for (size_t i = 0; !r && i < range->count; i++) {
+		r = map_patiently(range, &range->chunks[i], patience);
+		if (!r)
+			range->chunks[i].place = ON_DEVICE;
 	}
+	for (size_t i = 0; r && i < range->count; i++) {
+		if (range->chunks[i].place == ON_DEVICE)
+			unmap_chunk(&range->chunks[i]);
+		range->chunks[i].place = FRESH;
+	}
+	return r;
+}
+
+/* As it was granted. 0, a CUresult, or -EAGAIN: that does not hold any more, ask again. */
+static int place(struct range *range, int need, struct patience *patience)
+{
+	bool was_alone = td_client_is_alone();
+	int r = need == 2 ? CUDA_SUCCESS : map_range(range, patience);
+
+	/* Somebody can make room again, or we are the ones to make it. */
+	if (r == CUDA_ERROR_OUT_OF_MEMORY &&
+		((was_alone && !td_client_is_alone()) || td_gate_word() & TD_WORD_CLOSED))
+		r = -EAGAIN;
+	pthread_mutex_lock(&lock);
+	/* Under the lock: a fill that begins later finds the range. */
+	if (need == 2 && !td_client_may_defer(range->slot))
+		r = -EAGAIN;
+	if (!r)
+		adopt(range, need);
+	pthread_mutex_unlock(&lock);
+	if (r)
+		td_client_settled(range->slot, range->bytes, need);
 	return r;
 }
 
 static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 {
+	struct patience patience = {WAIT_TIMES, ALONE_TIMES};
 	struct range *range = new_range(slot, asked);
-	int r = CUDA_SUCCESS, need;
+	uint64_t base;
+	int r = CUDA_ERROR_OUT_OF_MEMORY, need;
 
 	if (!range)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	need = td_client_need(slot, range->bytes);
-	if (need == 1) {
-		free_range(range);
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	base = range->base;
+	while ((need = td_client_need(slot, range->bytes)) != 1) {
+		r = place(range, need, &patience);
+		if (!r) {
+			*ret_address = base;
+			return CUDA_SUCCESS;
+		}
+		/* It did not hold, because the gate is about to close or to open: asks again. */
+		if (r != -EAGAIN || !wait_a_little(&patience))
+			break;
 	}
-	for (size_t i = 0; !need && !r && i < range->count; i++) {
-		r = map_patiently(range, &range->chunks[i]);
-		if (!r)
-			range->chunks[i].place = ON_DEVICE;
-	}
-	pthread_mutex_lock(&lock);
-	if (!r) {
-		struct td_memory_stats *t = &totals[slot];
-
-		range->next = ranges;
-		ranges = range;
-		t->demanded_bytes += range->bytes;
-		if (need)
-			t->host_bytes += range->bytes;
-		else
-			t->resident_bytes += range->bytes;
-		if (t->demanded_bytes > t->peak_bytes)
-			t->peak_bytes = t->demanded_bytes;
-		*ret_address = range->base;
-	}
-	pthread_mutex_unlock(&lock);
-	if (r)
-		free_range(range);
-	return r;
+	free_range(range);
+	return need == 1 || r == -EAGAIN ? CUDA_ERROR_OUT_OF_MEMORY : r;
 }
 
 /* As cuMemFree: work that was submitted before may still use the range, so it ends first. */
@@ -264,7 +324,7 @@ static int swap_free(uint64_t address)
 	pthread_mutex_unlock(&lock);
 	if (!range || range->base != address)
 		return range ? CUDA_ERROR_INVALID_VALUE : TD_BACKEND_NOT_MINE;
-	if (!td_client_captures()) {
+	if (!td_context_any_capture()) {
 		int r = td_real.cuCtxSynchronize();
 
 		if (r)

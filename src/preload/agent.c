@@ -1,0 +1,424 @@
+/*
+ * The agent thread: connection, fail-soft, introductions. What the plans say is done by plans.c.
+ *
+ *   NONE --connect, HELLO--> GREETED --WELCOME + pages--> UP
+ *    ^                          |                          |
+ *    +------ back-off ----------+------- lost -------------+
+ *
+ * Losing the daemon: a private page goes over the gate. Who held goes on holding; who waited waits out a grace time, brings back what memory
+ * has room for, and goes on. A daemon that is back is told which of the two we are.
+ */
+#include "preload/agent.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "preload/client_internal.h"
+#include "preload/context.h"
+#include "preload/drain.h"
+#include "preload/driver.h"
+#include "preload/futex.h"
+#include "preload/gate.h"
+#include "preload/conn.h"
+#include "preload/lock.h"
+#include "preload/plans.h"
+#include "preload/slot.h"
+#include "preload/thread.h"
+#include "proto/proto.h"
+#include "proto/socket.h"
+
+#define ABI 1 /* of the two shared pages */
+
+#define NEVER            UINT64_MAX
+#define BACKOFF_MIN_NS   (100 * TD_NS_PER_MS)
+#define BACKOFF_MAX_NS   (2 * TD_NS_PER_S)
+#define HANDSHAKE_NS     (5 * TD_NS_PER_S)
+#define INTRODUCE_MAX_NS (2 * TD_NS_PER_S)
+#define JITTER_NS        (250 * TD_NS_PER_MS)
+#define METER_EVERY_NS   TD_NS_PER_S
+/* Messages handled before the rest gets its turn. */
+#define BURST 64
+
+enum state {
+	STATE_NONE,
+	STATE_GREETED,
+	STATE_UP,
+};
+
+static struct td_lock start_lock = TD_LOCK_INIT(TD_RANK_LIFE);
+static bool started; /* guarded by start_lock */
+
+static struct td_bell bell = TD_BELL_NONE;
+/* Bit per slot: the daemon knows of the GPU, or there is no daemon. Futex. */
+static _Atomic uint32_t introduced;
+
+/* The agent's own. */
+static struct {
+	enum state state;
+	struct td_conn conn;
+	uint64_t retry_ns, backoff_ns, handshake_ns;
+	uint64_t grace_ns; /* a waiting program goes on then; 0: it does not wait for that */
+	uint64_t grace_backoff_ns; /* between attempts to bring all memory back */
+	bool must_unmap;           /* the lost daemon's page is still mapped: memory was short */
+	uint32_t private_word;
+	uint32_t asked, attached; /* bit per slot: ATTACH sent; ATTACHED come */
+	uint64_t metered_ns;
+	uint64_t capacity_bytes[TD_SLOT_MAX]; /* as the daemon said last; 0: none has */
+} self = {.conn = {-1, 0, 0}};
+
+/* Positions in time differ between processes that lost the same daemon at once. */
+static uint64_t jitter_ns(void)
+{
+	return ((uint64_t)getpid() * 2654435761u >> 8) % JITTER_NS;
+}
+
+static void introduce_all(uint32_t slots)
+{
+	atomic_fetch_or(&introduced, slots);
+	td_futex_wake_all(&introduced, false);
+}
+
+static void send_msg(const struct td_msg *msg)
+{
+	int r = td_conn_send(&self.conn, msg);
+
+	/* A daemon that takes no more messages is as good as gone; the next receive notices. */
+	if (r < 0)
+		td_conn_close(&self.conn);
+}
+
+/* -- connection -- */
+
+static void retry_later(uint64_t now_ns)
+{
+	self.retry_ns = now_ns + self.backoff_ns + jitter_ns() / 8;
+	self.backoff_ns *= 2;
+	if (self.backoff_ns > BACKOFF_MAX_NS)
+		self.backoff_ns = BACKOFF_MAX_NS;
+}
+
+static void go_private(void)
+{
+	self.must_unmap = td_gate_unmap(self.private_word, 0) < 0;
+}
+
+static void lost(uint64_t now_ns)
+{
+	uint32_t word = td_gate_word();
+	bool was_up = self.state == STATE_UP, waits = td_plans_was_waiting(word);
+
+	td_conn_close(&self.conn);
+	self.state = STATE_NONE;
+	self.asked = self.attached = 0;
+	if (was_up) {
+		self.private_word = waits ? word : 0;
+		self.grace_ns = waits ? now_ns + td_settings.grace_ns + jitter_ns() : 0;
+		self.grace_backoff_ns = BACKOFF_MIN_NS;
+		self.backoff_ns = BACKOFF_MIN_NS;
+		go_private();
+		td_client_connected(false);
+		td_plans_reset();
+		for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+			td_client_set_defer(i, waits);
+	}
+	introduce_all(UINT32_MAX);
+	retry_later(now_ns);
+}
+
+/* Does this process have anything on a device, or running? */
+static bool holds(void)
+{
+	struct td_memory_stats stats;
+	unsigned count = td_context_gpu_count();
+
+	if (td_gate_word() & TD_WORD_CLOSED)
+		return false;
+	if (td_slot_launches())
+		return true;
+	for (unsigned i = 0; i < count; i++) {
+		td_agent_stats(i, &stats);
+		if (stats.resident_bytes)
+			return true;
+	}
+	return false;
+}
+
+static void greet(uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_hello};
+	int fd = td_socket_connect(td_settings.socket);
+
+	if (fd < 0 || td_conn_adopt(&self.conn, fd) < 0) {
+		lost(now_ns);
+		return;
+	}
+	msg.hello.pid = (uint32_t)getpid();
+	memcpy(msg.hello.job, td_settings.job, sizeof(td_settings.job));
+	memcpy(msg.hello.name, td_settings.name, sizeof(td_settings.name));
+	msg.hello.class = td_settings.class;
+	msg.hello.weight = td_settings.weight;
+	msg.hello.backend = td_settings.backend;
+	msg.hello.holds = holds();
+	msg.hello.abi = ABI;
+	self.state = STATE_GREETED;
+	self.handshake_ns = now_ns + HANDSHAKE_NS;
+	send_msg(&msg);
+}
+
+static void welcomed(const int *fds, uint64_t now_ns)
+{
+	if (fds[0] < 0 || fds[1] < 0 || td_gate_map(fds[0], fds[1]) < 0) {
+		lost(now_ns);
+		return;
+	}
+	self.state = STATE_UP;
+	self.must_unmap = false;
+	self.grace_ns = 0;
+	self.backoff_ns = BACKOFF_MIN_NS;
+	td_plans_reset();
+	td_client_connected(true);
+	if (td_client_has_waiters())
+		td_client_want(td_gate_word());
+}
+
+static void attached(const struct td_msg_attached *msg)
+{
+	uint32_t bit = msg->slot < TD_SLOT_MAX ? 1u << msg->slot : 0;
+
+	if (!(self.asked & bit) || self.attached & bit)
+		return;
+	self.attached |= bit;
+	self.capacity_bytes[msg->slot] = msg->capacity_bytes;
+	td_client_set_capacity(msg->slot, msg->capacity_bytes);
+	td_plans_attached(msg->slot, true);
+	introduce_all(bit);
+}
+
+static void handle(const struct td_msg *msg, const int *fds, uint64_t now_ns)
+{
+	if (self.state == STATE_GREETED && msg->type == TD_MSG_TYPE_welcome)
+		welcomed(fds, now_ns);
+	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_attached)
+		attached(&msg->attached);
+	else if (self.state == STATE_UP)
+		td_plans_message(msg);
+}
+
+static void receive(uint64_t now_ns)
+{
+	for (int i = 0; i < BURST && self.state != STATE_NONE; i++) {
+		int fds[TD_SOCKET_FDS] = {-1, -1};
+		struct td_msg msg;
+		int r = td_conn_recv(&self.conn, &msg, fds);
+
+		if (r == -EAGAIN)
+			return;
+		if (r < 0)
+			lost(now_ns);
+		else if (r == 0)
+			handle(&msg, fds, now_ns);
+		/* TD_PROTO_UNKNOWN: a newer daemon; what it says is not for us. */
+		for (int f = 0; f < TD_SOCKET_FDS; f++)
+			if (fds[f] >= 0)
+				close(fds[f]);
+	}
+}
+
+/* -- GPUs -- */
+
+static void attach(unsigned slot, const struct td_gpu_info *gpu)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_attach};
+
+	msg.attach.slot = slot;
+	memcpy(msg.attach.gpu, gpu->uuid, sizeof(msg.attach.gpu));
+	memcpy(msg.attach.gpu_name, gpu->name, sizeof(gpu->name));
+	msg.attach.total_bytes = gpu->total_bytes;
+	/* One that comes back to another daemon cannot tell what contexts take: others that are yet to come back have memory there. It says what the
+	 * lost daemon had told it to leave. */
+	if (self.capacity_bytes[slot])
+		msg.attach.reserve_bytes = gpu->total_bytes - self.capacity_bytes[slot];
+	else
+		msg.attach.used_bytes = gpu->used_bytes;
+	self.asked |= 1u << slot;
+	send_msg(&msg);
+}
+
+static void detach(unsigned slot)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_detach};
+
+	msg.detach.slot = slot;
+	self.asked &= ~(1u << slot);
+	self.attached &= ~(1u << slot);
+	td_plans_attached(slot, false);
+	send_msg(&msg);
+}
+
+static void step_gpus(void)
+{
+	unsigned count = td_context_gpu_count();
+	struct td_gpu_info gpu;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (!td_context_gpu(i, &gpu))
+			continue;
+		if (gpu.context && !(self.asked & 1u << i))
+			attach(i, &gpu);
+		else if (!gpu.context && self.attached & 1u << i)
+			detach(i);
+	}
+	/* One that came back before we noticed that it had gone was never detached. */
+	if (self.attached & ~atomic_load(&introduced))
+		introduce_all(self.attached);
+}
+
+/* -- without a daemon -- */
+
+static uint64_t step_alone(uint64_t now_ns)
+{
+	if (self.must_unmap)
+		go_private();
+	if (!self.grace_ns || self.must_unmap)
+		return self.must_unmap ? now_ns + BACKOFF_MIN_NS : NEVER;
+	if (now_ns < self.grace_ns)
+		return self.grace_ns;
+	if (td_plans_fill_alone()) {
+		self.grace_ns = 0;
+		td_gate_write(0);
+		return NEVER;
+	}
+	self.grace_ns = now_ns + self.grace_backoff_ns;
+	self.grace_backoff_ns *= 2;
+	if (self.grace_backoff_ns > BACKOFF_MAX_NS)
+		self.grace_backoff_ns = BACKOFF_MAX_NS;
+	return self.grace_ns;
+}
+
+/* -- the loop -- */
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t step(uint64_t now_ns)
+{
+	uint64_t next_ns = now_ns + METER_EVERY_NS;
+
+	if (self.state == STATE_NONE && now_ns >= self.retry_ns)
+		greet(now_ns);
+	receive(now_ns);
+	if (self.state == STATE_GREETED && now_ns >= self.handshake_ns)
+		lost(now_ns);
+	if (self.state == STATE_UP) {
+		step_gpus();
+		next_ns = min_ns(next_ns, td_plans_step(now_ns));
+	}
+	if (self.state == STATE_NONE) {
+		introduce_all(UINT32_MAX);
+		next_ns = min_ns(next_ns, step_alone(now_ns));
+		next_ns = min_ns(next_ns, self.retry_ns);
+	}
+	if (now_ns >= self.metered_ns + METER_EVERY_NS) {
+		self.metered_ns = now_ns;
+		atomic_store_explicit(
+			&td_meter.page.launches, td_slot_launches(), memory_order_relaxed);
+	}
+	return next_ns;
+}
+
+static void wait_until(uint64_t next_ns)
+{
+	uint64_t now_ns = td_time_now_ns(), wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	struct timespec timeout = {(time_t)(wait_ns / TD_NS_PER_S), (long)(wait_ns % TD_NS_PER_S)};
+	struct pollfd fds[2];
+
+	/* A program that closes every descriptor takes our bell too: hang up a new one. */
+	if (!td_conn_is_ours(&bell.out) || !td_conn_is_ours(&bell.in)) {
+		td_bell_deinit(&bell);
+		(void)td_bell_init(&bell);
+	}
+	fds[0] = (struct pollfd){atomic_load(&bell.out.fd), POLLIN, 0};
+	fds[1] = (struct pollfd){
+		td_conn_is_ours(&self.conn) ? atomic_load(&self.conn.fd) : -1, POLLIN, 0};
+	(void)ppoll(fds, 2, &timeout, NULL);
+	if (fds[0].revents)
+		td_bell_quiet(&bell);
+}
+
+static void *agent_main(void *arg)
+{
+	const struct td_driver *driver = td_driver();
+	int mode = TD_CUDA_CAPTURE_RELAXED;
+
+	(void)arg;
+	td_slot_adopt_internal();
+	if (driver)
+		(void)driver->thread_exchange_capture_mode(&mode);
+	for (;;)
+		wait_until(step(td_time_now_ns()));
+	return NULL;
+}
+
+static bool start(void)
+{
+	td_lock_take(&start_lock);
+	if (!started && td_settings.socket[0]) {
+		self.backoff_ns = BACKOFF_MIN_NS;
+		td_plans_init(send_msg);
+		(void)td_bell_init(&bell); /* without one, the agent looks around by itself */
+		started = !td_thread_start(agent_main);
+	}
+	td_lock_drop(&start_lock);
+	return started;
+}
+
+void td_agent_introduce(unsigned slot)
+{
+	uint64_t deadline_ns = td_time_now_ns() + INTRODUCE_MAX_NS, now_ns;
+	uint32_t seen;
+
+	atomic_fetch_and(&introduced, ~(1u << slot));
+	if (!start())
+		return;
+	td_agent_wake();
+	while (!((seen = atomic_load(&introduced)) & 1u << slot) &&
+		(now_ns = td_time_now_ns()) < deadline_ns)
+		td_futex_wait(&introduced, seen, deadline_ns - now_ns, false);
+}
+
+void td_agent_wake(void)
+{
+	td_bell_ring(&bell);
+}
+
+void td_agent_set_backend(const struct td_backend *backend)
+{
+	td_plans_set_backend(backend);
+}
+
+const struct td_backend *td_agent_backend(void)
+{
+	return td_plans_backend();
+}
+
+void td_agent_exiting(void)
+{
+	td_plans_exiting();
+}
+
+void td_agent_forked(void)
+{
+	td_conn_close(&self.conn);
+	td_bell_deinit(&bell);
+	memset(&self, 0, sizeof(self));
+	atomic_store(&self.conn.fd, -1);
+	td_lock_reset(&start_lock);
+	started = false;
+	atomic_store(&introduced, 0);
+	td_plans_reset();
+}

@@ -1,0 +1,51 @@
+/*
+ * The agent: one thread per process that talks to the daemon and does what its plans say. Started at the first use of a context, never at
+ * load. While there is no daemon it only tries to find one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/backend.h"
+
+/*
+ * What the environment asks for; read once, at load. A value that makes no sense counts as not given, and the first such variable is named
+ * in `rejected`.
+ */
+struct td_settings {
+	bool disabled;              /* TANDEM_DISABLE */
+	char job[64], name[64];     /* TANDEM_JOB, TANDEM_NAME (the program's name) */
+	uint8_t class;              /* TANDEM_CLASS, enum td_class */
+	uint32_t weight;            /* TANDEM_WEIGHT */
+	uint8_t backend;            /* TANDEM_BACKEND, enum td_backend_kind */
+	uint64_t drain_deadline_ns; /* TANDEM_DRAIN_DEADLINE */
+	uint64_t
+		idle_ns; /* TANDEM_IDLE: no submission for this long, and the device drained, is idle */
+	uint64_t grace_ns; /* TANDEM_GRACE: how long a waiting program waits for a lost daemon */
+	char socket[108];  /* TANDEM_SOCKET and so on; empty: none that fits */
+	const char *rejected;
+};
+extern struct td_settings td_settings;
+void td_settings_read(void);
+
+/* Before the first context is used. NULL: memory is neither counted nor moved. */
+void td_agent_set_backend(const struct td_backend *backend);
+
+/* Never NULL once the library is loaded. */
+const struct td_backend *td_agent_backend(void);
+
+/* Zeros without a backend. */
+void td_agent_stats(unsigned slot, struct td_memory_stats *ret);
+
+/* A GPU is used for the first time: starts the agent if it does not run, and waits, boundedly, until the daemon knows of the GPU or there is
+ * none. */
+void td_agent_introduce(unsigned slot);
+
+/* Something for the agent to look at. From any thread, async-signal-safe, keeps errno. */
+void td_agent_wake(void);
+
+/* The process is exiting: no more driver calls of its own accord. */
+void td_agent_exiting(void);
+
+void td_agent_forked(void);

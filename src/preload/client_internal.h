@@ -1,0 +1,33 @@
+/* What the program's threads leave for the agent (client.c), as the agent sees it. */
+#pragma once
+
+#include "preload/backend.h"
+#include "preload/client.h"
+
+/* The daemon answers (or does not, any more: then nobody waits for an answer). */
+void td_client_connected(bool connected);
+
+/* The word to send WANT for; false: none. Taken. */
+bool td_client_take_want(uint32_t *ret_word);
+/* The daemon will be told that we are idle: the next thread at the gate tells it otherwise, even under an old word. */
+void td_client_forget_want(void);
+/* Is any thread waiting at the closed gate? */
+bool td_client_has_waiters(void);
+
+/* An allocation to send NEED for; false: none. Taken. */
+bool td_client_take_need(unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes);
+void td_client_answer(unsigned slot, uint32_t ticket, uint32_t granted, uint64_t limit_bytes);
+
+void td_client_set_limit(unsigned slot, uint64_t limit_bytes);
+void td_client_set_capacity(unsigned slot, uint64_t capacity_bytes);
+/* From now on (or no longer) an allocation may leave its bytes off the device. */
+void td_client_set_defer(unsigned slot, bool may);
+/* The backend's totals and, with them, what was granted and is not in them yet. */
+void td_client_totals(unsigned slot, struct td_memory_stats *ret);
+/* Is such an allocation about to land on the device? */
+bool td_client_is_landing(unsigned slot);
+
+/* Have the slot's totals changed since the last call? */
+bool td_client_take_memory(unsigned slot);
+
+void td_client_forked(void);

@@ -1,0 +1,501 @@
+/*
+ * The process's GPUs, contexts, streams and captures; see context.h. All tables are fixed in size: what does not fit is flagged, and the
+ * drain then takes the slower of its two ways. None of this is on the way of a submission through an open gate.
+ */
+#include "preload/context.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "preload/agent.h"
+#include "preload/driver.h"
+#include "preload/lock.h"
+#include "preload/slot.h"
+
+#define STREAM_MAX 1024
+/* How long a beginning capture, or a context's end, waits for the drain's call to get out of the way. */
+#define WAIT_SLICE_NS       (200 * TD_NS_PER_US)
+#define CAPTURE_WAIT_MAX_NS (20 * TD_NS_PER_MS)
+#define CONTEXT_WAIT_MAX_NS (1 * TD_NS_PER_S)
+
+struct stream {
+	void *handle, *context; /* handle NULL: free */
+};
+
+static struct td_lock table_lock = TD_LOCK_INIT(TD_RANK_CONTEXT);
+/* guarded by table_lock */
+static struct td_context contexts[TD_CONTEXT_MAX];
+static struct td_gpu_info gpus[TD_SLOT_MAX];
+static unsigned gpu_count;
+static struct stream streams[STREAM_MAX];
+static unsigned stream_top;   /* entries from here on were never used */
+static bool streams_overflow; /* some stream is not in the table */
+static uint64_t next_serial = 1;
+
+/* Held by a capture that begins, and by the drain around calls that no capture may come between. */
+static struct td_lock capture_lock = TD_LOCK_INIT(TD_RANK_CAPTURE);
+static _Atomic uint32_t captures;
+/* The drain thread is inside a context-wide wait, or about to enter one; the context it works on. */
+static _Atomic bool waiting;
+static void *_Atomic in_use;
+
+static bool still(uint64_t start_ns, uint64_t most_ns)
+{
+	uint64_t now_ns = td_time_now_ns();
+
+	if (now_ns - start_ns >= most_ns)
+		return false;
+	td_time_sleep_until_ns(now_ns + WAIT_SLICE_NS);
+	return true;
+}
+
+/* -- GPUs and contexts -- */
+
+static struct td_context *find(const void *handle)
+{
+	for (unsigned i = 0; i < TD_CONTEXT_MAX; i++)
+		if (handle && contexts[i].handle == handle)
+			return &contexts[i];
+	return NULL;
+}
+
+static int find_gpu(const struct td_gpu_info *info)
+{
+	for (unsigned i = 0; i < gpu_count; i++)
+		if (!memcmp(gpus[i].uuid, info->uuid, sizeof(info->uuid)))
+			return (int)i;
+	if (gpu_count == TD_SLOT_MAX)
+		return -1;
+	gpus[gpu_count] = *info;
+	return (int)gpu_count++;
+}
+
+static bool ask_gpu(const struct td_driver *driver, struct td_gpu_info *info)
+{
+	uint64_t free_bytes = 0, seen_bytes = 0;
+
+	memset(info, 0, sizeof(*info));
+	if (driver->ctx_get_device(&info->device) ||
+		driver->device_get_uuid(info->uuid, info->device) ||
+		driver->device_total_mem(&info->total_bytes, info->device))
+		return false;
+	if (!driver->mem_get_info(&free_bytes, &seen_bytes) && seen_bytes > free_bytes)
+		info->used_bytes = seen_bytes - free_bytes;
+	if (driver->device_get_name(info->name, sizeof(info->name), info->device))
+		info->name[0] = '\0';
+	info->name[sizeof(info->name) - 1] = '\0';
+	return true;
+}
+
+/* The slot, or -1; *ret_new: the agent has not heard of this GPU, or not since its last context went. */
+static int add(void *handle, const struct td_gpu_info *info, bool created, bool *ret_new)
+{
+	struct td_context *free = NULL;
+	int slot;
+
+	for (unsigned i = 0; i < TD_CONTEXT_MAX && !free; i++)
+		if (!contexts[i].handle)
+			free = &contexts[i];
+	slot = free ? find_gpu(info) : -1;
+	if (slot < 0)
+		return -1;
+	*free = (struct td_context){.handle = handle,
+		.slot = (unsigned)slot,
+		.created = created,
+		.serial = next_serial++};
+	*ret_new = !gpus[slot].context;
+	if (*ret_new)
+		gpus[slot].context = handle;
+	return slot;
+}
+
+static int note_current(const struct td_driver *driver, void *handle, bool created)
+{
+	struct td_context *known;
+	struct td_gpu_info info;
+	bool is_new = false;
+	int slot;
+
+	td_lock_take(&table_lock);
+	known = find(handle);
+	slot = known ? (int)known->slot : -1;
+	td_lock_drop(&table_lock);
+	if (known)
+		return slot;
+	if (!ask_gpu(driver, &info))
+		return -1;
+	td_lock_take(&table_lock);
+	known = find(handle);
+	slot = known ? (int)known->slot : add(handle, &info, created, &is_new);
+	td_lock_drop(&table_lock);
+	if (is_new)
+		td_agent_introduce((unsigned)slot);
+	return slot;
+}
+
+static void *current(const struct td_driver *driver)
+{
+	void *handle = NULL;
+
+	return driver && !driver->ctx_get_current(&handle) ? handle : NULL;
+}
+
+int td_context_use(void)
+{
+	const struct td_driver *driver = td_driver();
+	void *handle = current(driver);
+	int saved = errno, slot;
+
+	if (!handle)
+		return -1;
+	slot = note_current(driver, handle, false);
+	errno = saved;
+	return slot;
+}
+
+/* False: there is no current context, or it is not known. */
+static bool find_current(struct td_context *ret)
+{
+	void *handle = current(td_driver());
+	const struct td_context *known;
+
+	td_lock_take(&table_lock);
+	known = find(handle);
+	if (known)
+		*ret = *known;
+	td_lock_drop(&table_lock);
+	return known != NULL;
+}
+
+int td_context_slot(void)
+{
+	struct td_context context;
+
+	return find_current(&context) ? (int)context.slot : -1;
+}
+
+uint64_t td_context_serial(void)
+{
+	struct td_context context;
+
+	return find_current(&context) ? context.serial : 0;
+}
+
+bool td_context_is_alive(uint64_t serial)
+{
+	bool alive = false;
+
+	td_lock_take(&table_lock);
+	for (unsigned i = 0; i < TD_CONTEXT_MAX && serial && !alive; i++)
+		alive = contexts[i].handle && contexts[i].serial == serial;
+	td_lock_drop(&table_lock);
+	return alive;
+}
+
+void td_context_note(void *context, bool created)
+{
+	const struct td_driver *driver = td_driver();
+	int saved = errno;
+
+	if (context && current(driver) == context)
+		(void)note_current(driver, context, created);
+	errno = saved;
+}
+
+static void forget_streams(const void *context)
+{
+	for (unsigned i = 0; i < stream_top; i++)
+		if (streams[i].context == context)
+			streams[i] = (struct stream){0};
+}
+
+/* table_lock is held. True: that was the last context of its GPU. */
+static bool remove_context(struct td_context *known)
+{
+	struct td_gpu_info *gpu = &gpus[known->slot];
+	void *handle = known->handle;
+
+	known->handle = NULL;
+	forget_streams(handle);
+	if (gpu->context != handle)
+		return false;
+	gpu->context = NULL;
+	for (unsigned i = 0; i < TD_CONTEXT_MAX && !gpu->context; i++)
+		if (contexts[i].handle && contexts[i].slot == known->slot)
+			gpu->context = contexts[i].handle;
+	return !gpu->context;
+}
+
+static void wait_unused(const void *handle)
+{
+	uint64_t start_ns = td_time_now_ns();
+
+	while (handle && atomic_load(&in_use) == handle && still(start_ns, CONTEXT_WAIT_MAX_NS))
+		;
+}
+
+void td_context_gone(void *context)
+{
+	struct td_context *known;
+	bool last;
+
+	td_lock_take(&table_lock);
+	known = find(context);
+	last = known && remove_context(known);
+	td_lock_drop(&table_lock);
+	wait_unused(context);
+	if (last)
+		td_agent_wake();
+}
+
+void *td_context_leaving(int device)
+{
+	void *handle = NULL;
+
+	td_lock_take(&table_lock);
+	for (unsigned i = 0; i < TD_CONTEXT_MAX && !handle; i++) {
+		if (!contexts[i].handle || contexts[i].created ||
+			gpus[contexts[i].slot].device != device)
+			continue;
+		contexts[i].leaving = true;
+		handle = contexts[i].handle;
+	}
+	td_lock_drop(&table_lock);
+	wait_unused(handle);
+	return handle;
+}
+
+void td_context_left(void *context, bool gone)
+{
+	struct td_context *known;
+
+	if (gone) {
+		td_context_gone(context);
+		return;
+	}
+	td_lock_take(&table_lock);
+	known = find(context);
+	if (known)
+		known->leaving = false;
+	td_lock_drop(&table_lock);
+}
+
+unsigned td_context_list(struct td_context *ret, unsigned max)
+{
+	unsigned count = 0;
+
+	td_lock_take(&table_lock);
+	for (unsigned i = 0; i < TD_CONTEXT_MAX && count < max; i++)
+		if (contexts[i].handle)
+			ret[count++] = contexts[i];
+	td_lock_drop(&table_lock);
+	return count;
+}
+
+bool td_context_claim(const struct td_context *context)
+{
+	for (;;) {
+		const struct td_context *known;
+		bool alive, leaving;
+
+		atomic_store(&in_use, context->handle);
+		td_lock_take(&table_lock);
+		known = find(context->handle);
+		alive = known && known->serial == context->serial;
+		leaving = alive && known->leaving;
+		td_lock_drop(&table_lock);
+		if (alive && !leaving)
+			return true;
+		atomic_store(&in_use, NULL);
+		if (!alive)
+			return false;
+		td_time_sleep_until_ns(td_time_now_ns() + WAIT_SLICE_NS);
+	}
+}
+
+void td_context_unclaim(void)
+{
+	atomic_store(&in_use, NULL);
+}
+
+bool td_context_gpu(unsigned slot, struct td_gpu_info *ret)
+{
+	bool known;
+
+	td_lock_take(&table_lock);
+	known = slot < gpu_count;
+	if (known)
+		*ret = gpus[slot];
+	td_lock_drop(&table_lock);
+	return known;
+}
+
+unsigned td_context_gpu_count(void)
+{
+	unsigned count;
+
+	td_lock_take(&table_lock);
+	count = gpu_count;
+	td_lock_drop(&table_lock);
+	return count;
+}
+
+/* -- streams -- */
+
+void td_context_stream_created(void *stream)
+{
+	const struct td_driver *driver = td_driver();
+	void *context = current(driver);
+	unsigned i = 0;
+
+	if (!stream || !context)
+		return;
+	td_lock_take(&table_lock);
+	while (i < stream_top && streams[i].handle)
+		i++;
+	if (i == STREAM_MAX) {
+		streams_overflow = true;
+	} else {
+		streams[i] = (struct stream){stream, context};
+		if (i == stream_top)
+			stream_top++;
+	}
+	td_lock_drop(&table_lock);
+}
+
+void td_context_stream_destroyed(void *stream)
+{
+	/* The drain holds captures off while it uses the table's handles, and so the handles' end too. */
+	td_lock_take(&capture_lock);
+	td_lock_take(&table_lock);
+	for (unsigned i = 0; i < stream_top; i++)
+		if (streams[i].handle == stream)
+			streams[i] = (struct stream){0};
+	td_lock_drop(&table_lock);
+	td_lock_drop(&capture_lock);
+}
+
+bool td_context_streams(const void *context, void **ret, unsigned max, unsigned *ret_count)
+{
+	unsigned count = 0;
+	bool complete;
+
+	td_lock_take(&table_lock);
+	complete = !streams_overflow;
+	for (unsigned i = 0; i < stream_top; i++) {
+		if (!streams[i].handle || streams[i].context != context)
+			continue;
+		if (count < max)
+			ret[count++] = streams[i].handle;
+		else
+			complete = false;
+	}
+	td_lock_drop(&table_lock);
+	*ret_count = count;
+	return complete;
+}
+
+/* -- captures -- */
+
+void td_context_capture_begin(void)
+{
+	uint64_t start_ns = td_time_now_ns();
+
+	td_lock_take(&capture_lock);
+	atomic_fetch_add(&captures, 1);
+	td_lock_drop(&capture_lock);
+	/* A context-wide wait checks for captures when it is entered; once it sleeps, one may begin. */
+	while (atomic_load(&waiting) && still(start_ns, CAPTURE_WAIT_MAX_NS))
+		;
+}
+
+void td_context_capture_begun(bool opened)
+{
+	if (!opened)
+		atomic_fetch_sub(&captures, 1);
+}
+
+void td_context_capture_ended(void)
+{
+	uint32_t n = atomic_load(&captures);
+
+	/* A capture that was begun unseen ends too. */
+	while (n && !atomic_compare_exchange_weak(&captures, &n, n - 1))
+		;
+}
+
+bool td_context_any_capture(void)
+{
+	return atomic_load_explicit(&captures, memory_order_relaxed) != 0;
+}
+
+bool td_context_is_capturing(void *stream)
+{
+	const struct td_driver *driver;
+	int status = 0;
+
+	if (!td_context_any_capture())
+		return false;
+	driver = td_driver();
+	/* An error means that the stream may not be used now (the legacy stream beside a capture): let the program's own call meet it. */
+	return driver && (driver->stream_is_capturing(stream, &status) || status);
+}
+
+bool td_context_hold_captures(void)
+{
+	td_lock_take(&capture_lock);
+	return !td_context_any_capture();
+}
+
+void td_context_release_captures(void)
+{
+	td_lock_drop(&capture_lock);
+}
+
+void td_context_waiting(bool begins)
+{
+	atomic_store(&waiting, begins);
+}
+
+void td_context_mark_own_stream(struct td_slot *slot)
+{
+	uint64_t made = atomic_load(&slot->own_stream_launches), context;
+	const struct td_driver *driver = td_driver();
+
+	if (!driver || !td_context_any_capture() || slot == &td_slot_shared ||
+		atomic_load(&slot->own_mark.launches) ||
+		atomic_load(&slot->own_stream_done) == made ||
+		td_context_is_capturing(TD_STREAM_PER_THREAD))
+		return;
+	context = td_context_serial();
+	if (!context)
+		return;
+	if (slot->own_mark.context != context) {
+		if (slot->own_mark.event && td_context_is_alive(slot->own_mark.context))
+			(void)driver->event_destroy(slot->own_mark.event);
+		slot->own_mark.event = NULL;
+		slot->own_mark.context = context;
+	}
+	if (!slot->own_mark.event &&
+		driver->event_create(&slot->own_mark.event, TD_CUDA_EVENT_DISABLE_TIMING)) {
+		slot->own_mark.event = NULL;
+		return;
+	}
+	if (!driver->event_record(slot->own_mark.event, TD_STREAM_PER_THREAD))
+		atomic_store(&slot->own_mark.launches, made);
+}
+
+void td_context_forked(void)
+{
+	td_lock_reset(&table_lock);
+	td_lock_reset(&capture_lock);
+	memset(contexts, 0, sizeof(contexts));
+	memset(gpus, 0, sizeof(gpus));
+	memset(streams, 0, sizeof(streams));
+	gpu_count = stream_top = 0;
+	streams_overflow = false;
+	atomic_store(&captures, 0);
+	atomic_store(&waiting, false);
+	atomic_store(&in_use, NULL);
+}

@@ -1,0 +1,93 @@
+/*
+ * Which GPUs, contexts and streams the process uses, and whether any stream capture is open. Filled by hooks and by what is found
+ * current at a thread's first submission: cudart takes the primary context through tables that no hook sees.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/backend.h"
+
+struct td_slot;
+
+#define TD_CONTEXT_MAX 64
+
+struct td_gpu_info {
+	uint8_t uuid[16];
+	char name[64];
+	uint64_t total_bytes;
+	uint64_t
+		used_bytes; /* on the whole device, when its first context was seen: what contexts cost shows in it */
+	int device;
+	void *context; /* the first seen on it that still lives; NULL: none */
+};
+
+struct td_context {
+	void *handle; /* NULL: free */
+	unsigned slot;
+	bool created;    /* by the program; all others are primary */
+	bool leaving;    /* between td_context_leaving and td_context_left */
+	uint64_t serial; /* a handle can be used again by the driver; this is not */
+};
+
+/*
+ * The calling thread is about to use its current context: notes it, and starts and registers the agent if this is the process's first. Returns
+ * the slot of its GPU, or -1 if no context is current (or there are more than we follow).
+ */
+int td_context_use(void);
+
+/* The current context's slot without noting anything; -1 if unknown. */
+int td_context_slot(void);
+
+/* The serial of the current context, 0 if none is or it is not known; and whether that context still lives. */
+uint64_t td_context_serial(void);
+bool td_context_is_alive(uint64_t serial);
+
+/* Hooks: a context was made or made current; is about to be destroyed. */
+void td_context_note(void *context, bool created);
+void td_context_gone(void *context);
+
+/* Hooks, around a call that may or may not end the device's primary context: the drain stays out of it in between. Returns the context, or NULL
+ * if it is not known. */
+void *td_context_leaving(int device);
+void td_context_left(void *context, bool gone);
+
+/* Hooks: created streams. */
+void td_context_stream_created(void *stream);
+void td_context_stream_destroyed(void *stream);
+
+/* Hooks: around the real begin call (opened = whether it succeeded) and after an end call that ended a capture. */
+void td_context_capture_begin(void);
+void td_context_capture_begun(bool opened);
+void td_context_capture_ended(void);
+
+/* Is this stream (named, never NULL) capturing? Costs a driver call only while a capture is open somewhere in the process. */
+bool td_context_is_capturing(void *stream);
+bool td_context_any_capture(void);
+
+/* At a closed gate: leaves an event behind the thread's own default stream, if the drain will need one. */
+void td_context_mark_own_stream(struct td_slot *slot);
+
+/* -- the agent's and the drain thread's side -- */
+
+/* Copies up to max rows; returns how many there are. */
+unsigned td_context_list(struct td_context *ret, unsigned max);
+/* False: the context has streams that are not listed. */
+bool td_context_streams(const void *context, void **ret, unsigned max, unsigned *ret_count);
+
+/* While claimed, the context is not destroyed (its end waits, boundedly). False: it is gone. One claim at a time. */
+bool td_context_claim(const struct td_context *context);
+void td_context_unclaim(void);
+bool td_context_gpu(unsigned slot, struct td_gpu_info *ret);
+unsigned td_context_gpu_count(void);
+
+/* Between these no capture begins and no known stream ends: for a few driver calls that do not wait. False: a capture is open already. */
+bool td_context_hold_captures(void);
+void td_context_release_captures(void);
+
+/* A context-wide wait is about to be entered (under hold_captures) or over; td_context_capture_begin waits for it, boundedly. */
+void td_context_waiting(bool begins);
+
+void td_context_forked(void);

@@ -1,0 +1,47 @@
+/*
+ * The driver as our own threads see it: the real functions, never our hooks. Published when the driver is loaded
+ * (driver_real.c); a test publishes a fake.
+ *
+ * Handles are opaque here and results are CUresult values: 0 is success. No entry is NULL: what the installed driver
+ * lacks answers with an error.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define TD_STREAM_LEGACY     ((void *)0x1)
+#define TD_STREAM_PER_THREAD ((void *)0x2)
+
+/* CUresult values that are acted upon. */
+#define TD_CUDA_ERROR_DEINITIALIZED 4
+#define TD_CUDA_ERROR_NOT_READY     600
+
+#define TD_CUDA_EVENT_DISABLE_TIMING 2u
+#define TD_CUDA_CAPTURE_RELAXED      2
+
+struct td_driver {
+	int (*ctx_get_current)(void **ret_context);
+	int (*ctx_push_current)(void *context);
+	int (*ctx_pop_current)(void **ret_context);
+	int (*ctx_get_device)(int *ret_device);
+	int (*ctx_synchronize)(void);
+	int (*device_get_uuid)(uint8_t uuid[16], int device);
+	int (*device_get_name)(char *name, int len, int device);
+	int (*device_total_mem)(uint64_t *ret_bytes, int device);
+	int (*mem_get_info)(uint64_t *ret_free, uint64_t *ret_total);
+	int (*stream_is_capturing)(void *stream, int *ret_status);
+	int (*stream_synchronize)(void *stream);
+	int (*thread_exchange_capture_mode)(int *mode);
+	int (*event_create)(void **ret_event, unsigned flags);
+	int (*event_record)(void *event, void *stream);
+	int (*event_query)(void *event);
+	int (*event_elapsed_ms)(float *ret_ms, void *start, void *end);
+	int (*event_destroy)(void *event);
+};
+
+/* NULL until td_driver_set: nothing that needs it runs before. Published with release order. */
+const struct td_driver *td_driver(void);
+void td_driver_set(const struct td_driver *driver);
+
+/* Once libcuda.so.1 is loaded. */
+void td_driver_publish_real(void);

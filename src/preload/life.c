@@ -1,0 +1,53 @@
+/*
+ * The library's own beginning, forks and end. A program that execs needs nothing: descriptors are closed by the kernel and the new image
+ * loads us again.
+ *
+ * A forked child has one thread, no agent and no connection, and CUDA gives it nothing that its parent had; so everything starts as if just
+ * loaded. Nothing is locked around the fork: what the child resets it does not read.
+ */
+#include <pthread.h>
+
+#include "preload/agent.h"
+#include "preload/client_internal.h"
+#include "preload/context.h"
+#include "preload/drain.h"
+#include "preload/gate.h"
+#include "preload/pace.h"
+#include "preload/real.h"
+#include "preload/slot.h"
+
+static void in_child(void)
+{
+	td_agent_forked();
+	td_client_forked();
+	td_context_forked();
+	td_drain_forked();
+	td_pace_forked();
+	td_slot_forked();
+	td_gate_forked();
+	td_agent_backend()->forked();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	static const struct td_backend *const backends[TD_BACKEND_N] = {
+		[TD_BACKEND_PLAIN] = &td_backend_plain,
+		[TD_BACKEND_SWAP] = &td_backend_swap,
+		[TD_BACKEND_MANAGED] = &td_backend_managed,
+	};
+
+	td_libc_find();
+	td_settings_read();
+	td_agent_set_backend(backends[td_settings.backend]);
+	if (td_settings.disabled)
+		return;
+	(void)td_slot_init();
+	td_gate_init();
+	(void)pthread_atfork(NULL, NULL, in_child);
+}
+
+/* Threads and destructors may still launch after this, so the agent goes on serving the gate; it only stops looking around. */
+__attribute__((destructor)) static void end(void)
+{
+	td_agent_exiting();
+}

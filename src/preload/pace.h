@@ -1,0 +1,24 @@
+/* The window's driver side: events behind submissions, queried before the next one, and short sleeps. Only while TD_WORD_WINDOW is set. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct td_slot;
+
+/* One submission on its way through the window. Zeroed at the start. */
+struct td_pace {
+	uint64_t deadline_ns; /* goes on then, whatever is in flight; 0: has not waited yet */
+	uint64_t window_ns;
+	bool past; /* the deadline */
+};
+
+/* With the slot marked. False: sleep (unmarked) and ask again. */
+bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream, uint32_t kind);
+void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot);
+
+/* The submission that was let through has been made. */
+void td_pace_submitted(struct td_slot *slot);
+
+/* In the child of a fork. */
+void td_pace_forked(void);

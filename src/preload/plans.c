@@ -1,0 +1,484 @@
+/* Closing, shrinking, filling, opening, idleness: see plans.h. */
+#include "preload/plans.h"
+
+#include <string.h>
+
+#include "base/time.h"
+#include "policy/policy.h"
+#include "preload/agent.h"
+#include "preload/client_internal.h"
+#include "preload/context.h"
+#include "preload/drain.h"
+#include "preload/driver.h"
+#include "preload/gate.h"
+#include "proto/proto.h"
+
+#define NEVER              UINT64_MAX
+#define EMPTY_PAUSE_NS     (20 * TD_NS_PER_US)
+#define EMPTY_PAUSE_MAX_NS TD_NS_PER_MS
+/* MEMORY of one slot goes out at most this often, but for acknowledgements. */
+#define REPORT_EVERY_NS (5 * TD_NS_PER_MS)
+/* After a move that failed; and while the limit would do but another process has not yet given up what the device lacks. */
+#define RETRY_NS      (100 * TD_NS_PER_MS)
+#define RETRY_ROOM_NS (2 * TD_NS_PER_MS)
+/* An idle process is looked at less and less often. */
+#define IDLE_CHECK_MAX_NS (100 * TD_NS_PER_MS)
+
+struct plan {
+	bool attached, known; /* known: a PLAN has come */
+	bool acknowledged;    /* it is done as far as this gate allows */
+	bool ready;           /* READY was sent */
+	uint32_t seq, acknowledged_seq;
+	uint8_t gate; /* enum td_gate */
+	bool others_wait;
+	uint64_t limit_bytes;
+	uint64_t retry_ns;
+	bool dirty; /* the totals have changed since the last MEMORY */
+	uint64_t reported_ns;
+};
+
+static struct plan plans[TD_SLOT_MAX];
+static td_plans_send_fn send_msg;
+static const struct td_backend *backend;
+static bool exiting;
+
+static struct {
+	enum td_closing stage;
+	uint32_t word; /* the closed word that this is about */
+	uint64_t began_ns, deadline_ns, pause_ns, frozen_ns;
+	uint64_t ticket;
+} closing;
+
+static struct {
+	uint64_t launches, since_ns,
+		check_ns; /* seen so many, unchanged since; to be looked at next */
+	uint64_t every_ns;
+	uint64_t ticket; /* of the drain that proves it; 0: none under way */
+	uint64_t ticket_launches;
+	bool reported;
+} idle;
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void td_plans_init(td_plans_send_fn send)
+{
+	send_msg = send;
+	td_plans_reset();
+}
+
+void td_plans_reset(void)
+{
+	memset(plans, 0, sizeof(plans));
+	memset(&closing, 0, sizeof(closing));
+	memset(&idle, 0, sizeof(idle));
+}
+
+void td_plans_set_backend(const struct td_backend *b)
+{
+	backend = b;
+}
+
+const struct td_backend *td_plans_backend(void)
+{
+	return backend;
+}
+
+void td_plans_exiting(void)
+{
+	exiting = true;
+}
+
+enum td_closing td_plans_closing(void)
+{
+	return closing.stage;
+}
+
+void td_agent_stats(unsigned slot, struct td_memory_stats *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (backend)
+		backend->stats(slot, ret);
+}
+
+/* -- messages -- */
+
+static void report(unsigned slot, uint32_t seq)
+{
+	struct plan *plan = &plans[slot];
+	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+	struct td_memory_stats stats;
+
+	(void)td_client_take_memory(slot);
+	td_client_totals(slot, &stats);
+	msg.memory.slot = slot;
+	msg.memory.seq = seq;
+	msg.memory.demanded_bytes = stats.demanded_bytes;
+	msg.memory.resident_bytes = stats.resident_bytes;
+	msg.memory.host_bytes = stats.host_bytes;
+	msg.memory.peak_bytes = stats.peak_bytes;
+	msg.memory.in_bytes = stats.in_bytes;
+	msg.memory.out_bytes = stats.out_bytes;
+	msg.memory.swap_ns = stats.move_ns;
+	plan->acknowledged_seq = seq;
+	plan->dirty = false;
+	plan->reported_ns = td_time_now_ns();
+	send_msg(&msg);
+}
+
+/* A backend has moved a part: the daemon may hand the bytes on while the rest still moves. That acknowledges the plan: nothing is granted
+ * beyond its limit any more, so what is resident now is the most that ever will be. */
+static void progress(unsigned slot)
+{
+	report(slot, plans[slot].seq);
+}
+
+static void send_needs(unsigned slot)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	uint32_t ticket;
+	uint64_t bytes;
+
+	if (!td_client_take_need(slot, &ticket, &bytes))
+		return;
+	/* What the daemon adds `bytes` to has to be right. */
+	report(slot, plans[slot].acknowledged_seq);
+	msg.need.slot = slot;
+	msg.need.ticket = ticket;
+	msg.need.bytes = bytes;
+	send_msg(&msg);
+}
+
+static void send_want(void)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_want};
+
+	if (td_client_take_want(&msg.want.word))
+		send_msg(&msg);
+}
+
+static void take_plan(const struct td_msg_plan *msg)
+{
+	struct plan *plan;
+
+	if (msg->slot >= TD_SLOT_MAX || !plans[msg->slot].attached)
+		return;
+	plan = &plans[msg->slot];
+	plan->known = true;
+	plan->acknowledged = plan->ready = false;
+	plan->seq = msg->seq;
+	plan->gate = msg->gate;
+	if (msg->others_wait && !plan->others_wait)
+		idle.check_ns = 0;
+	plan->others_wait = msg->others_wait;
+	plan->limit_bytes = msg->limit_bytes;
+	plan->retry_ns = 0;
+	/* From here on no allocation is granted beyond it. */
+	td_client_set_limit(msg->slot, msg->limit_bytes);
+}
+
+void td_plans_message(const struct td_msg *msg)
+{
+	if (msg->type == TD_MSG_TYPE_plan)
+		take_plan(&msg->plan);
+	else if (msg->type == TD_MSG_TYPE_answer)
+		td_client_answer(msg->answer.slot, msg->answer.ticket, msg->answer.granted,
+			msg->answer.limit_bytes);
+}
+
+void td_plans_attached(unsigned slot, bool attached)
+{
+	plans[slot] = (struct plan){.attached = attached};
+	td_client_set_defer(slot, attached && closing.stage == TD_CLOSING_DRAINED);
+	if (attached)
+		report(slot, 0);
+}
+
+void td_plans_report(void)
+{
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		if (plans[i].attached)
+			report(i, plans[i].acknowledged_seq);
+}
+
+/* -- closing -- */
+
+static void drained(uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_drained};
+
+	closing.stage = TD_CLOSING_DRAINED;
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		if (plans[i].known && plans[i].seq > msg.drained.seq)
+			msg.drained.seq = plans[i].seq;
+		td_client_set_defer(i, true);
+	}
+	msg.drained.launches = td_slot_launches();
+	msg.drained.frozen_ns = closing.frozen_ns;
+	msg.drained.drained_ns = now_ns;
+	send_msg(&msg);
+}
+
+static void stuck(uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_stuck};
+
+	closing.stage = TD_CLOSING_STUCK;
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		if (plans[i].known && plans[i].seq > msg.stuck.seq)
+			msg.stuck.seq = plans[i].seq;
+	msg.stuck.waited_ns = now_ns - closing.began_ns;
+	send_msg(&msg);
+}
+
+static void begin_closing(uint32_t word, uint64_t now_ns)
+{
+	memset(&closing, 0, sizeof(closing));
+	closing.stage = TD_CLOSING_EMPTYING;
+	closing.word = word;
+	closing.began_ns = now_ns;
+	closing.deadline_ns = now_ns + td_settings.drain_deadline_ns;
+	closing.pause_ns = EMPTY_PAUSE_NS;
+	td_gate_barrier();
+}
+
+/* The word has been seen as closed by us, and the barrier made: who is not inside now is not going to be. */
+static uint64_t empty(uint64_t now_ns)
+{
+	if (td_slot_any_active()) {
+		uint64_t next_ns = now_ns + closing.pause_ns;
+
+		if (closing.pause_ns < EMPTY_PAUSE_MAX_NS)
+			closing.pause_ns *= 2;
+		return next_ns;
+	}
+	closing.frozen_ns = now_ns;
+	closing.stage = TD_CLOSING_DRAINING;
+	/* Nothing was ever submitted, or there is nothing to wait on: no driver call is needed to know that it is done. */
+	if (!td_slot_launches() || !td_context_gpu_count())
+		closing.ticket = 0;
+	else
+		closing.ticket = td_drain_begin();
+	return now_ns;
+}
+
+static uint64_t step_closing(uint32_t word, uint64_t now_ns)
+{
+	uint64_t next_ns = NEVER;
+
+	if (!(word & TD_WORD_CLOSED)) {
+		closing.stage = TD_CLOSING_NONE;
+		return NEVER;
+	}
+	if (closing.stage == TD_CLOSING_NONE || closing.word != word)
+		begin_closing(word, now_ns);
+	if (closing.stage == TD_CLOSING_EMPTYING)
+		next_ns = empty(now_ns);
+	if (closing.stage == TD_CLOSING_DRAINING && td_drain_is_done(closing.ticket))
+		drained(now_ns);
+	if (closing.stage != TD_CLOSING_EMPTYING && closing.stage != TD_CLOSING_DRAINING)
+		return NEVER;
+	if (now_ns >= closing.deadline_ns) {
+		stuck(now_ns);
+		return NEVER;
+	}
+	return min_ns(next_ns, closing.deadline_ns);
+}
+
+bool td_plans_was_waiting(uint32_t word)
+{
+	return word & TD_WORD_CLOSED &&
+	       (closing.stage == TD_CLOSING_DRAINED || closing.stage == TD_CLOSING_NONE);
+}
+
+/* -- memory -- */
+
+/* Runs a backend's move with the slot's context current. -ENODEV style failures are left to the backend: without a context it is not
+ * called. */
+static int move(unsigned slot, uint64_t limit_bytes,
+	int (*how)(unsigned, uint64_t, void (*)(unsigned)), void (*note)(unsigned))
+{
+	const struct td_driver *driver = td_driver();
+	struct td_gpu_info gpu;
+	void *popped;
+	int r;
+
+	if (!how || !driver || !td_context_gpu(slot, &gpu) || !gpu.context)
+		return 0;
+	if (driver->ctx_push_current(gpu.context))
+		return 0;
+	r = how(slot, limit_bytes, note);
+	(void)driver->ctx_pop_current(&popped);
+	return r;
+}
+
+static int shrink(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
+{
+	return backend ? move(slot, limit_bytes, backend->shrink, note) : 0;
+}
+
+static int fill(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
+{
+	return backend ? move(slot, limit_bytes, backend->fill, note) : 0;
+}
+
+static void do_closed(unsigned slot, struct plan *plan, uint64_t now_ns)
+{
+	uint32_t seq = plan->seq;
+
+	/* An allocation that was granted before this limit came is about to land: it counts too. Its end wakes us. */
+	if (closing.stage != TD_CLOSING_DRAINED || td_client_is_landing(slot))
+		return;
+	td_client_set_defer(slot, true);
+	if (shrink(slot, plan->limit_bytes, progress)) {
+		plan->retry_ns = now_ns + RETRY_NS;
+		return;
+	}
+	plan->acknowledged = true;
+	report(slot, seq);
+}
+
+static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_ready};
+	struct td_memory_stats stats;
+	int r;
+
+	/* Before fill looks: what is deferred until here it finds, and nothing is deferred any more. */
+	td_client_set_defer(slot, false);
+	r = fill(slot, plan->limit_bytes, progress);
+	report(slot, plan->seq);
+	if (r) {
+		td_agent_stats(slot, &stats);
+		/* With a limit that is too low a higher one will come; else it is for us to try again. */
+		plan->acknowledged = r > 0 && stats.demanded_bytes > plan->limit_bytes;
+		plan->retry_ns = now_ns + (r > 0 ? RETRY_ROOM_NS : RETRY_NS);
+		return;
+	}
+	plan->acknowledged = true;
+	plan->ready = true;
+	msg.ready.slot = slot;
+	msg.ready.seq = plan->seq;
+	send_msg(&msg);
+}
+
+static uint64_t step_memory(uint64_t now_ns)
+{
+	uint64_t next_ns = NEVER;
+
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		struct plan *plan = &plans[i];
+
+		if (!plan->attached)
+			continue;
+		plan->dirty |= td_client_take_memory(i);
+		if (plan->known && !plan->acknowledged && now_ns >= plan->retry_ns) {
+			if (plan->gate == TD_GATE_CLOSED)
+				do_closed(i, plan, now_ns);
+			else
+				do_open(i, plan, now_ns);
+		}
+		if (plan->known && !plan->acknowledged && plan->retry_ns)
+			next_ns = min_ns(next_ns, plan->retry_ns);
+		send_needs(i);
+		if (plan->dirty && now_ns >= plan->reported_ns + REPORT_EVERY_NS)
+			report(i, plan->acknowledged_seq);
+		if (plan->dirty)
+			next_ns = min_ns(next_ns, plan->reported_ns + REPORT_EVERY_NS);
+	}
+	return next_ns;
+}
+
+bool td_plans_fill_alone(void)
+{
+	unsigned count = td_context_gpu_count();
+	bool all = true;
+
+	for (unsigned i = 0; i < count; i++) {
+		td_client_set_defer(i, false);
+		if (fill(i, UINT64_MAX, td_client_memory_changed))
+			all = false;
+	}
+	return all;
+}
+
+/* -- idleness -- */
+
+static bool others_wait(void)
+{
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		if (plans[i].attached && plans[i].known && plans[i].others_wait)
+			return true;
+	return false;
+}
+
+static void busy(uint64_t launches, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_want};
+
+	if (idle.reported) {
+		msg.want.word = td_gate_word();
+		send_msg(&msg);
+	}
+	idle.launches = launches;
+	idle.since_ns = now_ns;
+	idle.every_ns = td_settings.idle_ns;
+	idle.reported = false;
+	idle.ticket = 0;
+}
+
+/* A thread that submits between our last look and the daemon's reading of IDLE is told of by the look after sending. */
+static void report_idle(uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_idle};
+	uint64_t launches;
+
+	msg.idle.launches = idle.launches;
+	msg.idle.since_ns = now_ns;
+	td_client_forget_want();
+	idle.reported = true;
+	send_msg(&msg);
+	td_gate_barrier();
+	launches = td_slot_launches();
+	if (launches != idle.launches || td_slot_any_active())
+		busy(launches, now_ns);
+}
+
+static uint64_t step_idle(uint32_t word, uint64_t now_ns)
+{
+	uint64_t launches;
+
+	if (word & TD_WORD_CLOSED || exiting || !others_wait()) {
+		idle.ticket = 0;
+		idle.check_ns = 0;
+		return NEVER;
+	}
+	if (now_ns < idle.check_ns && !idle.ticket)
+		return idle.check_ns;
+	launches = td_slot_launches();
+	if (launches != idle.launches || td_slot_any_active()) {
+		busy(launches, now_ns);
+	} else if (!idle.reported && now_ns - idle.since_ns >= td_settings.idle_ns) {
+		if (!idle.ticket && !td_drain_is_busy())
+			idle.ticket = td_drain_begin();
+		else if (idle.ticket && td_drain_is_done(idle.ticket))
+			report_idle(now_ns);
+	} else if (idle.reported && idle.every_ns < IDLE_CHECK_MAX_NS) {
+		idle.every_ns *= 2;
+	}
+	idle.check_ns = now_ns + (idle.every_ns ? idle.every_ns : td_settings.idle_ns);
+	return idle.check_ns;
+}
+
+uint64_t td_plans_step(uint64_t now_ns)
+{
+	uint32_t word = td_gate_word();
+	uint64_t next_ns;
+
+	send_want();
+	next_ns = step_closing(word, now_ns);
+	next_ns = min_ns(next_ns, step_memory(now_ns));
+	return min_ns(next_ns, step_idle(word, now_ns));
+}

@@ -1,0 +1,99 @@
+/* The environment's settings; see agent.h. Read once, at load: a program that changes its environment later changes nothing here. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "base/time.h"
+#include "policy/policy.h"
+#include "preload/agent.h"
+#include "proto/socket.h"
+
+#define WEIGHT_MAX 1000
+
+struct td_settings td_settings;
+
+static void reject(const char *name)
+{
+	if (!td_settings.rejected)
+		td_settings.rejected = name;
+}
+
+static uint8_t word_index(const char *name, const char *const *words, uint8_t fallback)
+{
+	const char *value = getenv(name);
+
+	if (!value || !*value)
+		return fallback;
+	for (uint8_t i = 0; words[i]; i++)
+		if (!strcmp(words[i], value))
+			return i;
+	reject(name);
+	return fallback;
+}
+
+static uint64_t duration(const char *name, uint64_t fallback_ns)
+{
+	const char *value = getenv(name);
+	uint64_t ns;
+
+	if (!value || !*value)
+		return fallback_ns;
+	if (!td_parse_duration(value, &ns, NULL))
+		return ns;
+	reject(name);
+	return fallback_ns;
+}
+
+static void text(const char *name, const char *fallback, char *ret, size_t len)
+{
+	const char *value = getenv(name);
+
+	snprintf(ret, len, "%s", value && *value ? value : fallback);
+}
+
+static bool flag(const char *name)
+{
+	const char *value = getenv(name);
+	bool on;
+
+	if (!value || !*value)
+		return false;
+	/* A kill switch that is set to something odd is meant to kill. */
+	return td_parse_bool(value, &on, NULL) || on;
+}
+
+static uint32_t weight(void)
+{
+	const char *value = getenv("TANDEM_WEIGHT");
+	uint64_t w;
+
+	if (!value || !*value)
+		return 1;
+	if (!td_parse_u64(value, 1, WEIGHT_MAX, &w, NULL))
+		return (uint32_t)w;
+	reject("TANDEM_WEIGHT");
+	return 1;
+}
+
+void td_settings_read(void)
+{
+	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
+	static const char *const backends[] = {"plain", "swap", "managed", NULL};
+	struct td_settings *s = &td_settings;
+	int saved = errno;
+
+	*s = (struct td_settings){.disabled = flag("TANDEM_DISABLE")};
+	text("TANDEM_JOB", "", s->job, sizeof(s->job));
+	text("TANDEM_NAME", program_invocation_short_name, s->name, sizeof(s->name));
+	s->class = word_index("TANDEM_CLASS", classes, TD_CLASS_BESTEFFORT);
+	s->backend = word_index("TANDEM_BACKEND", backends, TD_BACKEND_PLAIN);
+	s->weight = weight();
+	s->drain_deadline_ns = duration("TANDEM_DRAIN_DEADLINE", 10 * TD_NS_PER_S);
+	s->idle_ns = duration("TANDEM_IDLE", 3 * TD_NS_PER_MS);
+	s->grace_ns = duration("TANDEM_GRACE", 2 * TD_NS_PER_S);
+	if (!td_socket_path(s->socket, sizeof(s->socket)))
+		s->socket[0] = '\0';
+	errno = saved;
+}

@@ -1,0 +1,67 @@
+/*
+ * The window: while others wait for the GPU, at most window_ns of this process's work is in flight, so that a hand-over takes
+ * no longer than that and the running kernel.
+ *
+ * The length of a submission is estimated from events between submissions of the same thread and stream; in flight is counted per thread and summed over the
+ * process. Arithmetic only: no driver, no clock; the caller (pace.c) records and queries the events and sleeps.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TD_WINDOW_MARKS     16 /* events in flight per thread */
+#define TD_WINDOW_EVERY_MAX 64 /* submissions between two events, at most */
+#define TD_WINDOW_MIN       2  /* submissions that may be in flight whatever their length */
+
+struct td_window_mark {
+	void *event;
+	void *stream;
+	uint32_t submissions; /* since the mark before it */
+	bool backlogged; /* the device was busy with this thread's work all the time since that mark */
+};
+
+struct td_window {
+	struct td_window_mark marks[TD_WINDOW_MARKS];
+	uint32_t head, count; /* the oldest mark that is not yet complete; how many */
+	uint32_t unmarked;    /* submissions since the last mark */
+	uint32_t in_flight;   /* submissions not known to be complete */
+	bool backlogged;      /* of the mark to come */
+	uint64_t estimate_ns; /* length of one; 0: not known */
+	uint64_t counted_ns;  /* what this thread has added to the process's sum */
+	void *last_stream;    /* of the last submission */
+	/* pace.c's: the latest complete event and its stream; the serial of all events' context (context.h), 0: none are made. */
+	void *done_event, *done_stream;
+	uint64_t context;
+};
+
+void td_window_reset(struct td_window *window);
+
+/* A submission was made onto stream. */
+void td_window_submitted(struct td_window *window, void *stream);
+
+/* Is it time for an event behind the last submission, if at most window_ns may be in flight? */
+bool td_window_mark_due(const struct td_window *window, uint64_t window_ns);
+
+/* A mark was recorded behind the last submission: the slot for it, or NULL if all are in flight. The caller has stored its event. */
+struct td_window_mark *td_window_next_mark(struct td_window *window);
+void td_window_marked(struct td_window *window);
+
+/* The oldest mark, or NULL. */
+struct td_window_mark *td_window_oldest(struct td_window *window);
+
+/* The oldest mark is complete. elapsed_ns: since the previous mark of the same stream; 0: not known. An interval in which the device ran
+ * dry says nothing about the length of the work and is left out. */
+void td_window_completed(struct td_window *window, uint64_t elapsed_ns);
+
+/* The submissions since the last mark will get none: they are forgotten. */
+void td_window_forget_unmarked(struct td_window *window);
+
+/* Estimated time of what this thread has in flight. */
+uint64_t td_window_in_flight_ns(const struct td_window *window);
+
+/* May this thread submit once more, when the whole process has process_ns in flight? */
+bool td_window_may_submit(const struct td_window *window, uint64_t process_ns, uint64_t window_ns);
+
+/* How long to sleep before looking again. */
+uint64_t td_window_pause_ns(const struct td_window *window, uint64_t window_ns);

@@ -1,0 +1,188 @@
+/* A driver of one device and one context, whose work ends when the test says so; and a backend that counts. Header only: one user. */
+#pragma once
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "preload/backend.h"
+#include "preload/driver.h"
+
+static struct {
+	_Atomic bool busy;         /* work is in flight and does not end */
+	_Atomic bool capturing;    /* the stream at 0x10 */
+	_Atomic bool lost_context; /* nothing is current */
+	_Atomic unsigned context_syncs, syncs_in_capture, records, records_on_capture;
+	_Atomic uint64_t demanded, resident;
+	_Atomic unsigned fills, shrinks;
+	_Atomic bool full; /* no room on the device */
+} fake;
+
+#define FAKE_CONTEXT ((void *)0xc0)
+#define FAKE_STREAM  ((void *)0x10)
+
+static int fake_ctx_get_current(void **ret)
+{
+	*ret = atomic_load(&fake.lost_context) ? NULL : FAKE_CONTEXT;
+	return 0;
+}
+
+static int fake_push(void *context)
+{
+	(void)context;
+	return 0;
+}
+
+static int fake_pop(void **ret)
+{
+	*ret = FAKE_CONTEXT;
+	return 0;
+}
+
+static int fake_zero(int *ret)
+{
+	*ret = 0;
+	return 0;
+}
+
+static int fake_ctx_synchronize(void)
+{
+	atomic_fetch_add(&fake.context_syncs, 1);
+	if (atomic_load(&fake.capturing))
+		atomic_fetch_add(&fake.syncs_in_capture, 1);
+	while (atomic_load(&fake.busy))
+		td_time_sleep_until_ns(td_time_now_ns() + 200000);
+	return 0;
+}
+
+static int fake_uuid(uint8_t uuid[16], int device)
+{
+	memset(uuid, 7 + device, 16);
+	return 0;
+}
+
+static int fake_name(char *name, int len, int device)
+{
+	(void)device;
+	strncpy(name, "fake", (size_t)len);
+	return 0;
+}
+
+static int fake_total(uint64_t *ret, int device)
+{
+	(void)device;
+	*ret = 1 << 30;
+	return 0;
+}
+
+static int fake_info(uint64_t *ret_free, uint64_t *ret_total)
+{
+	*ret_total = *ret_free = 1 << 30;
+	return 0;
+}
+
+static int fake_is_capturing(void *stream, int *ret)
+{
+	*ret = stream == FAKE_STREAM && atomic_load(&fake.capturing);
+	return 0;
+}
+
+static int fake_stream_sync(void *stream)
+{
+	(void)stream;
+	return 0;
+}
+
+static int fake_mode(int *mode)
+{
+	*mode = 0;
+	return 0;
+}
+
+static int fake_event_create(void **ret, unsigned flags)
+{
+	(void)flags;
+	*ret = (void *)0xe0;
+	return 0;
+}
+
+static int fake_event_record(void *event, void *stream)
+{
+	(void)event;
+	atomic_fetch_add(&fake.records, 1);
+	if (stream == FAKE_STREAM && atomic_load(&fake.capturing))
+		atomic_fetch_add(&fake.records_on_capture, 1);
+	return 0;
+}
+
+static int fake_event_query(void *event)
+{
+	(void)event;
+	return atomic_load(&fake.busy) ? TD_CUDA_ERROR_NOT_READY : 0;
+}
+
+static int fake_elapsed(float *ret_ms, void *start, void *end)
+{
+	(void)start;
+	(void)end;
+	*ret_ms = 1;
+	return 0;
+}
+
+static int fake_event_destroy(void *event)
+{
+	(void)event;
+	return 0;
+}
+
+static const struct td_driver fake_driver = {
+	.ctx_get_current = fake_ctx_get_current,
+	.ctx_push_current = fake_push,
+	.ctx_pop_current = fake_pop,
+	.ctx_get_device = fake_zero,
+	.ctx_synchronize = fake_ctx_synchronize,
+	.device_get_uuid = fake_uuid,
+	.device_get_name = fake_name,
+	.device_total_mem = fake_total,
+	.mem_get_info = fake_info,
+	.stream_is_capturing = fake_is_capturing,
+	.stream_synchronize = fake_stream_sync,
+	.thread_exchange_capture_mode = fake_mode,
+	.event_create = fake_event_create,
+	.event_record = fake_event_record,
+	.event_query = fake_event_query,
+	.event_elapsed_ms = fake_elapsed,
+	.event_destroy = fake_event_destroy,
+};
+
+static int fake_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	atomic_fetch_add(&fake.shrinks, 1);
+	if (atomic_load(&fake.resident) > limit_bytes)
+		atomic_store(&fake.resident, limit_bytes);
+	progress(slot);
+	return 0;
+}
+
+static int fake_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	(void)progress;
+	(void)slot;
+	atomic_fetch_add(&fake.fills, 1);
+	if (atomic_load(&fake.demanded) > limit_bytes || atomic_load(&fake.full))
+		return 1;
+	atomic_store(&fake.resident, atomic_load(&fake.demanded));
+	return 0;
+}
+
+static void fake_stats(unsigned slot, struct td_memory_stats *ret)
+{
+	(void)slot;
+	memset(ret, 0, sizeof(*ret));
+	ret->demanded_bytes = atomic_load(&fake.demanded);
+	ret->resident_bytes = atomic_load(&fake.resident);
+	ret->host_bytes = ret->demanded_bytes - ret->resident_bytes;
+}
+
+static const struct td_backend fake_backend = {
+	.name = "fake", .shrink = fake_shrink, .fill = fake_fill, .stats = fake_stats};

@@ -1,0 +1,348 @@
+/* The gate and its slots with real threads: no driver, no daemon; the test is the agent. */
+#include "test.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "preload/gate.h"
+
+#define THREADS 8
+
+static _Atomic bool stop, forbidden;
+static _Atomic uint64_t really_launched, broken_promises;
+
+/* The driver's side of a launch. */
+static void launch_for_real(void)
+{
+	if (atomic_load(&forbidden))
+		atomic_fetch_add(&broken_promises, 1);
+	atomic_fetch_add(&really_launched, 1);
+}
+
+static void launch(void)
+{
+	struct td_slot *slot = td_gate_enter(NULL, 0);
+
+	launch_for_real();
+	td_gate_leave(slot);
+}
+
+static void init(void)
+{
+	static bool done;
+
+	if (!done) {
+		td_slot_init();
+		td_gate_init();
+	}
+	done = true;
+}
+
+static void *launch_until_stopped(void *arg)
+{
+	while (!atomic_load_explicit(&stop, memory_order_relaxed))
+		launch();
+	return arg;
+}
+
+static void wait_empty(void)
+{
+	td_gate_barrier();
+	while (td_slot_any_active())
+		td_time_sleep_until_ns(td_time_now_ns() + 10000);
+}
+
+static void flip(unsigned times)
+{
+	for (uint32_t i = 1; i <= times; i++) {
+		uint64_t acknowledged;
+
+		td_gate_write(TD_WORD_CLOSED | i * TD_WORD_STEP);
+		wait_empty();
+		acknowledged = td_slot_launches();
+		atomic_store(&forbidden, true);
+		td_time_sleep_until_ns(td_time_now_ns() + (i % 64 ? 50000 : 500000));
+		CHECK_EQ(td_slot_launches(), acknowledged);
+		CHECK_EQ(atomic_load(&really_launched), acknowledged);
+		atomic_store(&forbidden, false);
+		td_gate_write(0);
+		if (i % 8 == 0)
+			td_time_sleep_until_ns(td_time_now_ns() + 50000);
+	}
+}
+
+static void stress(unsigned times)
+{
+	pthread_t threads[THREADS];
+
+	atomic_store(&really_launched, td_slot_launches());
+	atomic_store(&stop, false);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, launch_until_stopped, NULL);
+	flip(times);
+	atomic_store(&stop, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	CHECK_EQ(atomic_load(&broken_promises), 0);
+	CHECK_EQ(td_slot_launches(), atomic_load(&really_launched));
+}
+
+TEST(an_open_gate_counts_and_lets_through)
+{
+	uint64_t before = td_slot_launches();
+
+	init();
+	launch();
+	launch();
+	CHECK_EQ(td_slot_launches(), before + 2);
+	CHECK(!td_slot_any_active());
+}
+
+TEST(a_thread_inside_a_call_is_seen)
+{
+	struct td_slot *slot;
+
+	init();
+	slot = td_gate_enter(NULL, 0);
+	CHECK(td_slot_any_active());
+	td_gate_leave(slot);
+	CHECK(!td_slot_any_active());
+}
+
+TEST(nothing_is_launched_after_an_acknowledged_drain)
+{
+	init();
+	stress(1000);
+}
+
+TEST(nothing_is_launched_after_an_acknowledged_drain_with_fences_instead_of_membarrier)
+{
+	bool was;
+
+	init();
+	was = td_gate_fenced;
+	td_gate_fenced = true;
+	stress(300);
+	td_gate_fenced = was;
+}
+
+TEST(a_call_from_inside_a_call_passes_a_closed_gate_uncounted)
+{
+	struct td_slot *outer, *inner;
+	uint64_t before;
+
+	init();
+	outer = td_gate_enter(NULL, 0);
+	before = td_slot_launches();
+	td_gate_write(TD_WORD_CLOSED | TD_WORD_STEP);
+	inner = td_gate_enter(NULL, 0);
+	CHECK_EQ(td_slot_launches(), before);
+	td_gate_leave(inner);
+	CHECK(td_slot_any_active());
+	td_gate_leave(outer);
+	CHECK(!td_slot_any_active());
+	td_gate_write(0);
+}
+
+static void *launch_as_internal(void *arg)
+{
+	td_slot_adopt_internal();
+	launch();
+	return arg;
+}
+
+TEST(our_own_threads_pass_a_closed_gate_uncounted)
+{
+	uint64_t before = td_slot_launches();
+	pthread_t thread;
+
+	init();
+	td_gate_write(TD_WORD_CLOSED | TD_WORD_STEP);
+	pthread_create(&thread, NULL, launch_as_internal, NULL);
+	pthread_join(thread, NULL);
+	CHECK_EQ(td_slot_launches(), before);
+	td_gate_write(0);
+}
+
+static void *launch_once(void *arg)
+{
+	launch();
+	return arg;
+}
+
+static bool count_claimed(struct td_slot *slot, void *arg)
+{
+	*(unsigned *)arg += atomic_load(&slot->claimed);
+	return true;
+}
+
+TEST(slots_of_ended_threads_are_used_again_and_their_counts_kept)
+{
+	uint64_t before = td_slot_launches();
+	unsigned claimed_before = 0, claimed = 0;
+
+	init();
+	td_slot_each(count_claimed, &claimed_before);
+	for (int i = 0; i < 200; i++) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, launch_once, NULL);
+		pthread_join(thread, NULL);
+	}
+	td_slot_each(count_claimed, &claimed);
+	CHECK_EQ(td_slot_launches(), before + 200);
+	CHECK_EQ(claimed, claimed_before);
+}
+
+static pthread_barrier_t all_here;
+
+static void *launch_together(void *arg)
+{
+	launch();
+	pthread_barrier_wait(&all_here);
+	return arg;
+}
+
+TEST(more_threads_than_a_block_has_slots_all_get_one)
+{
+	enum { MANY = 150 };
+	uint64_t before = td_slot_launches();
+	pthread_t threads[MANY];
+	unsigned claimed = 0;
+
+	init();
+	pthread_barrier_init(&all_here, NULL, MANY + 1);
+	for (int i = 0; i < MANY; i++)
+		pthread_create(&threads[i], NULL, launch_together, NULL);
+	while (td_slot_launches() < before + MANY)
+		td_time_sleep_until_ns(td_time_now_ns() + 100000);
+	td_slot_each(count_claimed, &claimed);
+	pthread_barrier_wait(&all_here);
+	for (int i = 0; i < MANY; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(claimed >= MANY);
+}
+
+static pthread_key_t late_key;
+
+static void launch_at_the_end(void *arg)
+{
+	static __thread int round;
+
+	launch();
+	if (++round < 3)
+		pthread_setspecific(
+			late_key, arg); /* once more, behind the slot's own destructor */
+}
+
+static void *end_late(void *arg)
+{
+	pthread_setspecific(late_key, arg);
+	launch();
+	return NULL;
+}
+
+TEST(destructors_may_launch_when_the_slot_is_gone)
+{
+	uint64_t before = td_slot_launches();
+	int token;
+	pthread_t thread;
+
+	init();
+	pthread_key_create(&late_key, launch_at_the_end);
+	pthread_create(&thread, NULL, end_late, &token);
+	pthread_join(thread, NULL);
+	pthread_key_delete(late_key);
+	CHECK_EQ(td_slot_launches(), before + 4);
+	CHECK(!td_slot_any_active());
+}
+
+TEST(a_forked_child_starts_open_and_empty)
+{
+	int status;
+	pid_t pid;
+
+	init();
+	launch();
+	td_gate_write(TD_WORD_CLOSED | TD_WORD_STEP);
+	pid = fork();
+	if (pid == 0) {
+		td_gate_forked();
+		td_slot_forked();
+		if (td_slot_launches())
+			_exit(1);
+		launch(); /* would wait for ever behind the parent's gate */
+		_exit(td_slot_launches() == 1 ? 0 : 2);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	td_gate_write(0);
+}
+
+static int page_fd(uint32_t word, struct td_gate_page **ret_page)
+{
+	int fd = memfd_create("page", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, TD_PAGE_BYTES) < 0)
+		return -1;
+	*ret_page = mmap(NULL, TD_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*ret_page != MAP_FAILED)
+		atomic_store(&(*ret_page)->word, word);
+	return fd;
+}
+
+TEST(a_daemons_page_governs_until_it_is_taken_away)
+{
+	struct td_gate_page *page, *meter;
+	int gate_fd = page_fd(TD_WORD_CLOSED, &page), meter_fd = page_fd(0, &meter);
+
+	init();
+	CHECK(gate_fd >= 0 && meter_fd >= 0);
+	CHECK_EQ(td_gate_map(gate_fd, meter_fd), 0);
+	CHECK_EQ(td_gate_word(), TD_WORD_CLOSED);
+	atomic_store(&page->word, 0);
+	CHECK_EQ(td_gate_word(), 0);
+	atomic_store(&td_meter.page.launches, 7);
+	CHECK_EQ(atomic_load(&((struct td_meter_page *)meter)->launches), 7);
+	CHECK_EQ(td_gate_unmap(TD_WORD_CLOSED | 8, 0), 0);
+	CHECK_EQ(td_gate_word(), TD_WORD_CLOSED | 8);
+	td_gate_write(0);
+	CHECK_EQ(td_gate_word(), 0);
+	CHECK_EQ(atomic_load(&page->word), 0);
+	close(gate_fd);
+	close(meter_fd);
+}
+
+TEST(a_page_that_is_too_short_is_refused)
+{
+	int fd = memfd_create("short", MFD_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK(td_gate_map(fd, fd) < 0);
+	CHECK_EQ(td_gate_word(), 0);
+	launch();
+	close(fd);
+}
+
+TEST(a_sleeper_wakes_when_its_page_is_taken_away)
+{
+	struct td_gate_page *page, *meter;
+	int gate_fd = page_fd(TD_WORD_CLOSED, &page), meter_fd = page_fd(0, &meter);
+	uint64_t before = td_slot_launches();
+	pthread_t thread;
+
+	init();
+	CHECK_EQ(td_gate_map(gate_fd, meter_fd), 0);
+	pthread_create(&thread, NULL, launch_once, NULL);
+	while (!atomic_load(&((struct td_meter_page *)meter)->gate_waits))
+		td_time_sleep_until_ns(td_time_now_ns() + 100000);
+	CHECK_EQ(td_slot_launches(), before);
+	CHECK_EQ(td_gate_unmap(0, 0), 0);
+	pthread_join(thread, NULL);
+	CHECK_EQ(td_slot_launches(), before + 1);
+	close(gate_fd);
+	close(meter_fd);
+}

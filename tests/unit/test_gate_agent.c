@@ -1,0 +1,581 @@
+/*
+ * The agent against a daemon that the test plays, over a real socket and real pages, with a fake GPU. The agent is one per process, so each
+ * case runs in a child; EXPECT ends it with the line in its exit message.
+ */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_gpu.h"
+#include "policy/policy.h"
+#include "preload/agent.h"
+#include "preload/client_internal.h"
+#include "preload/context.h"
+#include "preload/drain.h"
+#include "preload/gate.h"
+#include "preload/pace.h"
+#include "proto/proto.h"
+#include "proto/socket.h"
+
+#define MIB   (1ull << 20)
+#define MS    TD_NS_PER_MS
+#define BOUND (10 * TD_NS_PER_S) /* only a hang reaches it */
+
+#define EXPECT(cond)                                                                               \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #cond);               \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+/* -- the daemon -- */
+
+static struct {
+	char directory[64], path[108];
+	int listener, fd;
+	struct td_gate_page *gate;
+	struct td_meter_page *meter;
+	uint32_t seq;
+	struct td_msg_hello hello;
+} d = {.listener = -1, .fd = -1};
+
+static void daemon_listen(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const struct timeval patience = {10, 0};
+
+	strcpy(address.sun_path, d.path);
+	unlink(d.path);
+	d.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	EXPECT(!bind(d.listener, (struct sockaddr *)&address, sizeof(address)));
+	EXPECT(!listen(d.listener, 4));
+	setsockopt(d.listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+}
+
+static int new_page(void **ret)
+{
+	int fd = memfd_create("page", MFD_CLOEXEC);
+
+	EXPECT(fd >= 0 && !ftruncate(fd, TD_PAGE_BYTES));
+	*ret = mmap(NULL, TD_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	EXPECT(*ret != MAP_FAILED);
+	return fd;
+}
+
+/* Until a message of that type; MEMORY and others in between are passed over. */
+static struct td_msg next(uint32_t type)
+{
+	struct td_msg msg;
+	int r;
+
+	do {
+		r = td_socket_recv(d.fd, &msg, NULL, 0);
+		if (r)
+			fprintf(stderr, "# waiting for %s: %d\n", td_proto_name(type), r);
+		EXPECT(!r);
+	} while (msg.type != type);
+	return msg;
+}
+
+/* Is a message of that type under way already? */
+static bool came(uint32_t type)
+{
+	struct td_msg msg;
+
+	while (!td_socket_recv(d.fd, &msg, NULL, MSG_DONTWAIT))
+		if (msg.type == type)
+			return true;
+	return false;
+}
+
+static void word(uint32_t w)
+{
+	atomic_store(&d.gate->word, w);
+	td_futex_wake_all(&d.gate->word, true);
+}
+
+static void plan(enum td_gate gate, bool others_wait, uint64_t limit_bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+
+	msg.plan.seq = ++d.seq;
+	msg.plan.gate = (uint8_t)gate;
+	msg.plan.others_wait = others_wait;
+	msg.plan.limit_bytes = limit_bytes;
+	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+}
+
+static void daemon_welcome(void)
+{
+	const struct timeval patience = {10, 0};
+	struct td_msg msg = {.type = TD_MSG_TYPE_welcome};
+	void *gate, *meter;
+	int fds[2];
+
+	d.fd = accept(d.listener, NULL, NULL);
+	EXPECT(d.fd >= 0);
+	setsockopt(d.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	d.hello = next(TD_MSG_TYPE_hello).hello;
+	fds[0] = new_page(&gate);
+	fds[1] = new_page(&meter);
+	d.gate = gate;
+	d.meter = meter;
+	atomic_store(&d.gate->word, d.hello.holds ? 0 : TD_WORD_CLOSED);
+	EXPECT(!td_socket_send(d.fd, &msg, fds, 2));
+	close(fds[0]);
+	close(fds[1]);
+	(void)next(TD_MSG_TYPE_attach);
+	msg = (struct td_msg){.type = TD_MSG_TYPE_attached};
+	msg.attached.capacity_bytes = 100 * MIB;
+	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+}
+
+static void daemon_open(uint64_t limit_bytes)
+{
+	plan(TD_GATE_OPEN, false, limit_bytes);
+	EXPECT(next(TD_MSG_TYPE_ready).ready.seq == d.seq);
+	word(0);
+}
+
+static uint32_t closings;
+
+static void daemon_close(uint64_t limit_bytes)
+{
+	word(TD_WORD_CLOSED | ++closings * TD_WORD_STEP);
+	plan(TD_GATE_CLOSED, true, limit_bytes);
+}
+
+static void daemon_die(void)
+{
+	close(d.fd);
+	close(d.listener);
+	unlink(d.path);
+	d.fd = -1;
+}
+
+/* -- the program -- */
+
+static _Atomic uint64_t launched;
+
+static void launch_on(void *stream)
+{
+	struct td_slot *slot = td_gate_enter(stream, 0);
+
+	atomic_fetch_add(&launched, 1);
+	td_gate_leave(slot);
+}
+
+static void *launch_many(void *count)
+{
+	for (uint64_t i = 0; i < *(uint64_t *)count; i++)
+		launch_on(NULL);
+	return NULL;
+}
+
+static void until_launched(uint64_t n)
+{
+	uint64_t end = td_time_now_ns() + BOUND;
+
+	while (atomic_load(&launched) < n) {
+		EXPECT(td_time_now_ns() < end);
+		td_time_sleep_until_ns(td_time_now_ns() + MS / 10);
+	}
+}
+
+/* A thread that makes `count` launches; the first introduces the process to the daemon. */
+static void program(uint64_t count)
+{
+	static uint64_t counts[16];
+	static unsigned n;
+	pthread_t thread;
+
+	counts[n] = count;
+	EXPECT(!pthread_create(&thread, NULL, launch_many, &counts[n++]));
+	pthread_detach(thread);
+}
+
+static const char *drain_deadline = "10s", *grace = "50ms";
+
+static void begin(void)
+{
+	setenv("TANDEM_SOCKET", d.path, 1);
+	setenv("TANDEM_DRAIN_DEADLINE", drain_deadline, 1);
+	setenv("TANDEM_GRACE", grace, 1);
+	td_settings_read();
+	td_slot_init();
+	td_gate_init();
+	td_agent_set_backend(&fake_backend);
+	td_driver_set(&fake_driver);
+}
+
+static void start_open(uint64_t launches)
+{
+	daemon_listen();
+	begin();
+	program(launches);
+	daemon_welcome();
+	(void)next(TD_MSG_TYPE_want);
+	daemon_open(50 * MIB);
+	until_launched(launches);
+}
+
+static void in_child(void (*run)(void))
+{
+	int status;
+	pid_t pid;
+
+	strcpy(d.directory, "/tmp/tandem-agent-XXXXXX");
+	CHECK(mkdtemp(d.directory) != NULL);
+	snprintf(d.path, sizeof(d.path), "%s/socket", d.directory);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		alarm(60);
+		run();
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	unlink(d.path);
+	rmdir(d.directory);
+	CHECK_EQ(status, 0);
+}
+
+#define CASE(id)                                                                                   \
+	static void run_##id(void);                                                                \
+	TEST(id)                                                                                   \
+	{                                                                                          \
+		in_child(run_##id);                                                                \
+	}                                                                                          \
+	static void run_##id(void)
+
+CASE(a_newcomer_waits_asks_once_and_goes_on_when_ready)
+{
+	daemon_listen();
+	begin();
+	program(5);
+	daemon_welcome();
+	EXPECT(!d.hello.holds);
+	EXPECT(next(TD_MSG_TYPE_want).want.word == TD_WORD_CLOSED);
+	EXPECT(atomic_load(&launched) == 0);
+	daemon_open(50 * MIB);
+	until_launched(5);
+	EXPECT(!came(TD_MSG_TYPE_want));
+	EXPECT(td_client_capacity(0) == 100 * MIB);
+}
+
+CASE(without_a_daemon_nothing_waits)
+{
+	begin();
+	launch_on(NULL);
+	EXPECT(td_client_need(0, MIB) == 0);
+	EXPECT(td_gate_word() == 0);
+}
+
+CASE(a_closing_waits_for_the_device_then_memory_leaves)
+{
+	struct td_msg msg;
+
+	start_open(3);
+	atomic_store(&fake.demanded, 40 * MIB);
+	atomic_store(&fake.resident, 40 * MIB);
+	atomic_store(&fake.busy, true);
+	daemon_close(10 * MIB);
+	program(2);
+	(void)next(TD_MSG_TYPE_want);
+	EXPECT(atomic_load(&fake.shrinks) == 0);
+	atomic_store(&fake.busy, false);
+	msg = next(TD_MSG_TYPE_drained);
+	EXPECT(msg.drained.launches == 3 && msg.drained.frozen_ns <= msg.drained.drained_ns);
+	do
+		msg = next(TD_MSG_TYPE_memory);
+	while (msg.memory.seq != d.seq);
+	EXPECT(msg.memory.resident_bytes == 10 * MIB && msg.memory.demanded_bytes == 40 * MIB);
+	EXPECT(atomic_load(&launched) == 3);
+	daemon_open(50 * MIB);
+	until_launched(5);
+	EXPECT(atomic_load(&fake.resident) == 40 * MIB);
+}
+
+CASE(a_drain_that_does_not_end_is_reported_and_the_program_goes_on)
+{
+	drain_deadline = "100ms";
+	start_open(1);
+	atomic_store(&fake.busy, true);
+	daemon_close(0);
+	program(1);
+	EXPECT(next(TD_MSG_TYPE_stuck).stuck.waited_ns >= 100 * MS);
+	word(0);
+	until_launched(2);
+	EXPECT(atomic_load(&fake.shrinks) == 0);
+	/* The drain thread is still inside; the next closing waits for its own pass. */
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_stuck);
+	word(0);
+	atomic_store(&fake.busy, false);
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+}
+
+static _Atomic int need_result = -1;
+
+static void *ask_for_memory(void *arg)
+{
+	(void)arg;
+	atomic_store(&need_result, td_client_need(0, 8 * MIB));
+	return NULL;
+}
+
+CASE(an_allocation_is_answered_while_a_drain_waits)
+{
+	struct td_msg msg, answer = {.type = TD_MSG_TYPE_answer};
+	pthread_t thread;
+
+	start_open(1);
+	atomic_store(&fake.demanded, 48 * MIB);
+	atomic_store(&fake.busy, true);
+	daemon_close(50 * MIB);
+	pthread_create(&thread, NULL, ask_for_memory, NULL);
+	msg = next(TD_MSG_TYPE_need);
+	EXPECT(msg.need.bytes == 8 * MIB);
+	answer.answer.ticket = msg.need.ticket;
+	answer.answer.granted = 2;
+	answer.answer.limit_bytes = 50 * MIB;
+	EXPECT(!td_socket_send(d.fd, &answer, NULL, 0));
+	pthread_join(thread, NULL);
+	EXPECT(atomic_load(&need_result) == 2);
+	EXPECT(!td_client_may_defer(0)); /* work is still running */
+	atomic_store(&fake.busy, false);
+	(void)next(TD_MSG_TYPE_drained);
+	EXPECT(td_client_may_defer(0));
+}
+
+CASE(what_was_granted_and_has_not_landed_is_in_every_report)
+{
+	struct td_msg msg;
+
+	start_open(1);
+	EXPECT(td_client_need(0, 30 * MIB) == 0); /* the limit covers it */
+	daemon_close(5 * MIB);
+	(void)next(TD_MSG_TYPE_drained);
+	td_client_memory_changed(0);
+	msg = next(TD_MSG_TYPE_memory);
+	EXPECT(msg.memory.demanded_bytes == 30 * MIB && msg.memory.resident_bytes == 30 * MIB);
+	EXPECT(atomic_load(&fake.shrinks) == 0);
+	atomic_store(&fake.demanded, 30 * MIB);
+	atomic_store(&fake.resident, 30 * MIB);
+	td_client_settled(0, 30 * MIB, 0);
+	do
+		msg = next(TD_MSG_TYPE_memory);
+	while (msg.memory.seq != d.seq || msg.memory.resident_bytes != 5 * MIB);
+	EXPECT(msg.memory.demanded_bytes == 30 * MIB);
+}
+
+CASE(idleness_is_told_once_others_wait_and_so_is_its_end)
+{
+	start_open(2);
+	plan(TD_GATE_OPEN, true, 50 * MIB);
+	EXPECT(next(TD_MSG_TYPE_idle).idle.launches == 2);
+	launch_on(NULL);
+	(void)next(TD_MSG_TYPE_want);
+	(void)next(TD_MSG_TYPE_idle);
+}
+
+CASE(a_process_with_work_in_flight_is_not_idle)
+{
+	start_open(1);
+	atomic_store(&fake.busy, true);
+	plan(TD_GATE_OPEN, true, 50 * MIB);
+	td_time_sleep_until_ns(td_time_now_ns() + 30 * MS);
+	EXPECT(!came(TD_MSG_TYPE_idle));
+	atomic_store(&fake.busy, false);
+	(void)next(TD_MSG_TYPE_idle);
+}
+
+CASE(an_armed_gate_lets_through_and_tells)
+{
+	start_open(1);
+	word(TD_WORD_ARMED | TD_WORD_STEP);
+	launch_on(NULL);
+	EXPECT(next(TD_MSG_TYPE_want).want.word == (TD_WORD_ARMED | TD_WORD_STEP));
+	EXPECT(atomic_load(&launched) == 2);
+}
+
+CASE(a_holder_goes_on_without_its_daemon_and_tells_the_next)
+{
+	start_open(2);
+	daemon_die();
+	program(3);
+	until_launched(5);
+	daemon_listen();
+	daemon_welcome();
+	EXPECT(d.hello.holds);
+	EXPECT(next(TD_MSG_TYPE_memory).memory.seq == 0);
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+}
+
+CASE(who_waited_goes_on_after_a_grace_time_with_its_memory_back)
+{
+	start_open(1);
+	atomic_store(&fake.demanded, 20 * MIB);
+	atomic_store(&fake.resident, 20 * MIB);
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+	while (atomic_load(&fake.resident))
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	program(1);
+	(void)next(TD_MSG_TYPE_want);
+	atomic_store(&fake.full, true);
+	daemon_die();
+	td_time_sleep_until_ns(td_time_now_ns() + 400 * MS); /* longer than grace and jitter */
+	EXPECT(atomic_load(&launched) == 1);                 /* no room yet */
+	atomic_store(&fake.full, false);
+	until_launched(2);
+	EXPECT(atomic_load(&fake.resident) == 20 * MIB);
+}
+
+CASE(who_waited_and_meets_a_new_daemon_in_time_still_waits)
+{
+	grace = "60s";
+	daemon_listen();
+	begin();
+	program(1);
+	daemon_welcome();
+	(void)next(TD_MSG_TYPE_want);
+	daemon_die();
+	daemon_listen();
+	daemon_welcome();
+	EXPECT(!d.hello.holds);
+	(void)next(TD_MSG_TYPE_want);
+	EXPECT(atomic_load(&launched) == 0);
+	daemon_open(50 * MIB);
+	until_launched(1);
+}
+
+CASE(a_program_that_closes_every_descriptor_loses_nothing_but_the_connection)
+{
+	int fd;
+
+	start_open(1);
+	for (fd = 500; fd < 1024; fd++)
+		(void)syscall(SYS_close, fd); /* as rudely as a program does it */
+	/* The numbers belong to the program now; not a byte of ours may get into them. */
+	fd = fcntl(new_page((void *[]){NULL}), F_DUPFD, 700);
+	EXPECT(fd >= 700);
+	td_client_memory_changed(0);
+	program(2);
+	daemon_welcome();
+	EXPECT(d.hello.holds);
+	until_launched(3);
+	EXPECT(lseek(fd, 0, SEEK_CUR) == 0);
+}
+
+CASE(the_child_of_a_fork_has_its_own_open_gate)
+{
+	int status;
+	pid_t pid;
+
+	start_open(1);
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+	pid = fork();
+	if (pid == 0) {
+#ifdef __SANITIZE_THREAD__
+		/* It lets no thread be started in the child of a process with threads: no context, no agent. */
+		atomic_store(&fake.lost_context, true);
+#endif
+		unlink(d.path);
+		td_agent_forked();
+		td_client_forked();
+		td_context_forked();
+		td_drain_forked();
+		td_pace_forked();
+		td_slot_forked();
+		td_gate_forked();
+		launch_on(NULL);
+		_exit(td_slot_launches() == 1 ? 0 : 1);
+	}
+	EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
+	EXPECT(td_gate_word() & TD_WORD_CLOSED);
+	program(1);
+	(void)next(TD_MSG_TYPE_want);
+	daemon_open(50 * MIB);
+	until_launched(2);
+}
+
+CASE(the_window_bounds_what_is_in_flight_but_never_for_ever)
+{
+	uint64_t began;
+
+	start_open(1);
+	atomic_store(&d.gate->window_ns, MS);
+	word(TD_WORD_WINDOW | TD_WORD_STEP);
+	atomic_store(&fake.busy, true);
+	began = td_time_now_ns();
+	launch_on(FAKE_STREAM);
+	launch_on(FAKE_STREAM);
+	EXPECT(td_time_now_ns() - began < 40 * MS || atomic_load(&launched) == 3);
+	began = td_time_now_ns();
+	launch_on(FAKE_STREAM);
+	EXPECT(td_time_now_ns() - began >= 45 * MS);
+	EXPECT(atomic_load(&fake.records) >= 2);
+	atomic_store(&fake.busy, false);
+}
+
+CASE(without_the_flag_no_event_is_ever_recorded)
+{
+	start_open(10);
+	launch_on(FAKE_STREAM);
+	EXPECT(atomic_load(&fake.records) == 0);
+}
+
+CASE(beside_a_capture_nothing_is_synchronised_context_wide_or_recorded_on_it)
+{
+	start_open(1);
+	td_context_stream_created(FAKE_STREAM);
+	td_context_capture_begin();
+	atomic_store(&fake.capturing, true);
+	td_context_capture_begun(true);
+	atomic_store(&fake.busy, true);
+	daemon_close(0);
+	while (!atomic_load(&fake.records))
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	launch_on(FAKE_STREAM); /* captured: it passes the closed gate */
+	EXPECT(td_slot_launches() == 1);
+	EXPECT(!came(TD_MSG_TYPE_drained));
+	atomic_store(&fake.busy, false);
+	(void)next(TD_MSG_TYPE_drained);
+	EXPECT(atomic_load(&fake.syncs_in_capture) == 0);
+	EXPECT(atomic_load(&fake.records_on_capture) == 0);
+}
+
+CASE(beside_a_capture_own_streams_are_covered_by_their_threads)
+{
+	struct td_slot *slot;
+
+	drain_deadline = "100ms";
+	start_open(1);
+	slot = td_gate_enter(TD_STREAM_PER_THREAD, 0);
+	td_gate_leave(slot);
+	td_context_capture_begin();
+	atomic_store(&fake.capturing, true);
+	td_context_capture_begun(true);
+	daemon_close(0);
+	(void)next(
+		TD_MSG_TYPE_stuck); /* only this thread can name its stream, and it did not come by */
+	word(0);
+	launch_on(NULL);
+	atomic_store(&fake.capturing, false);
+	td_context_capture_ended();
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+}
