@@ -18,6 +18,7 @@
 	EVENT(SHRUNK, "shrunk")     /* memory left the device; value: bytes */                     \
 	EVENT(IDLE, "idle")         /* it reported that it has nothing to do */                    \
 	EVENT(STUCK, "stuck")       /* its work did not end by the deadline: it goes on */         \
+	EVENT(SHORT, "short")       /* the device was full although the limit would do */          \
 	EVENT(REFUSED, "refused")   /* an allocation did not fit */                                \
 	EVENT(LEFT, "left")         /* the process is gone */                                      \
 	EVENT(OPTION, "option")     /* an option or a job was changed */

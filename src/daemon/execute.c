@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "daemon/capacity.h"
 #include "daemon/node.h"
 #include "preload/backend.h"
 
@@ -377,11 +378,13 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;
-	uint64_t wakeup;
+	uint64_t wakeup, shortages;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
 	wakeup = expire_drains(node, now_ns);
+	shortages = td_capacity_step(node, now_ns);
+	wakeup = shortages < wakeup ? shortages : wakeup;
 	fill_view(node, &view, now_ns);
 	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
 	execute(node, now_ns);

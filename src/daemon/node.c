@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/time.h"
+#include "daemon/capacity.h"
 #include "preload/backend.h"
 
 static uint64_t wall_ns(void)
@@ -63,6 +64,14 @@ static void free_client(struct td_node *node, struct td_client *client)
 	td_list_remove(&client->of_process);
 	node->client_count--;
 	free(client);
+}
+
+static void drop_client(struct td_node *node, struct td_client *client)
+{
+	uint32_t gpu = client->gpu;
+
+	free_client(node, client);
+	td_capacity_leave(node, gpu);
 }
 
 static void free_process(struct td_node *node, struct td_process *process)
@@ -165,39 +174,6 @@ static uint32_t find_gpu(struct td_node *node, const struct td_msg_attach *attac
 	return node->gpu_count++;
 }
 
-static void set_capacity(struct td_node *node, struct td_gpu *gpu)
-{
-	uint64_t wanted = td_options_capacity(&node->options, gpu->total_bytes);
-	uint64_t there =
-		gpu->total_bytes > gpu->reserve_bytes ? gpu->total_bytes - gpu->reserve_bytes : 0;
-
-	gpu->capacity_bytes = wanted < there ? wanted : there;
-}
-
-/*
- * A newcomer tells what is in use on the device, its own context included and before its first allocation. What the known clients do
- * not account for is taken by contexts, modules and programs that are not ours. Others may have allocated since they last reported,
- * which would make that too much; so it is held against what each client has taken on average until now.
- */
-static void measure_reserve(struct td_node *node, uint32_t index, uint64_t used_bytes)
-{
-	struct td_gpu *gpu = &node->gpus[index];
-	uint64_t resident = 0, others = 0, measured, expected;
-	struct td_list *it;
-
-	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
-
-		if (client->gpu != index)
-			continue;
-		resident += client->resident_bytes;
-		others++;
-	}
-	measured = used_bytes > resident ? used_bytes - resident : 0;
-	expected = others ? gpu->reserve_bytes / others * (others + 1) : measured;
-	gpu->reserve_bytes = measured < expected ? measured : expected;
-}
-
 static int attach(struct td_node *node, struct td_process *process, const struct td_msg_attach *msg,
 	uint64_t now_ns)
 {
@@ -218,17 +194,14 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->id = node->next_id++;
 	client->gpu = gpu;
 	client->slot = msg->slot;
-	if (!msg->reserve_bytes)
-		measure_reserve(node, gpu, msg->used_bytes);
-	else if (msg->reserve_bytes > node->gpus[gpu].reserve_bytes)
-		node->gpus[gpu].reserve_bytes = msg->reserve_bytes; /* as a lost daemon knew it */
-	set_capacity(node, &node->gpus[gpu]);
+	td_capacity_attach(node, gpu, msg->used_bytes, msg->reserve_bytes);
 	client->grant.gate = TD_GATE_CLOSED;
 	td_list_append(&node->clients, &client->of_node);
 	td_list_append(&process->clients, &client->of_process);
 	node->client_count++;
 	answer.attached.slot = msg->slot;
 	answer.attached.capacity_bytes = node->gpus[gpu].capacity_bytes;
+	answer.attached.reserve_bytes = node->gpus[gpu].reserve_bytes;
 	node->io.send(process->peer, &answer);
 	td_node_event(node, TD_EVENT_ATTACHED, process, gpu, now_ns, 0, 0, node->gpus[gpu].name);
 	return 0;
@@ -356,13 +329,24 @@ static int need(struct td_process *process, const struct td_msg_need *msg)
 	return 0;
 }
 
+static int shortage(struct td_node *node, struct td_process *process,
+	const struct td_msg_shortage *msg, uint64_t now_ns)
+{
+	const struct td_client *client = client_of_slot(process, msg->slot);
+
+	if (!client)
+		return -EPROTO;
+	td_capacity_shortage(node, client, msg, now_ns);
+	return 0;
+}
+
 static int detach(struct td_node *node, struct td_process *process, uint32_t slot)
 {
 	struct td_client *client = client_of_slot(process, slot);
 
 	if (!client)
 		return -EPROTO;
-	free_client(node, client);
+	drop_client(node, client);
 	return 0;
 }
 
@@ -379,22 +363,26 @@ int td_node_message(
 	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
 	case TD_MSG_TYPE_need: return need(process, &msg->need);
+	case TD_MSG_TYPE_shortage: return shortage(node, process, &msg->shortage, now_ns);
 	default: return -EPROTO;
 	}
 }
 
 void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
+	struct td_list *it, *tmp;
+
 	td_node_event(node, TD_EVENT_LEFT, process, 0, now_ns, td_process_held_ns(process, now_ns),
 		0, NULL);
+	td_list_for_each_safe (it, tmp, &process->clients)
+		drop_client(node, td_container_of(it, struct td_client, of_process));
 	free_process(node, process);
 }
 
 void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *what)
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++)
-		node->gpus[i].capacity_bytes =
-			td_options_capacity(&node->options, node->gpus[i].total_bytes);
+		td_capacity_update(node, i);
 	if (node->policy != node->options.policy) {
 		void *state = calloc(1, node->options.policy->state_bytes);
 

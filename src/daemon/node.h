@@ -42,7 +42,8 @@ struct td_gpu {
 	uint64_t capacity_bytes; /* gpu.capacity, or less where what is not ours takes more */
 	uint64_t
 		reserve_bytes; /* contexts and others: taken on the device, but by no client's allocations */
-	uint64_t handover_ns; /* smoothed; 0 unknown */
+	uint64_t shortage_bytes, shortage_until_ns, shortage_lasts_ns; /* capacity.c */
+	uint64_t handover_ns;                                          /* smoothed; 0 unknown */
 	uint64_t handovers;
 	uint64_t drained_ns;    /* when the last holder was drained; 0: nothing measured since */
 	uint64_t drained_moved; /* bytes moved on this GPU until then */

@@ -66,7 +66,7 @@ static struct {
 	uint32_t private_word;
 	uint32_t asked, attached; /* bit per slot: ATTACH sent; ATTACHED come */
 	uint64_t metered_ns;
-	uint64_t capacity_bytes[TD_SLOT_MAX]; /* as the daemon said last; 0: none has */
+	uint64_t reserve_bytes[TD_SLOT_MAX]; /* as the daemon said last; 0: none has */
 } self = {.conn = {-1, 0, 0}};
 
 /* Positions in time differ between processes that lost the same daemon at once. */
@@ -188,11 +188,13 @@ static void attached(const struct td_msg_attached *msg)
 {
 	uint32_t bit = msg->slot < TD_SLOT_MAX ? 1u << msg->slot : 0;
 
-	if (!(self.asked & bit) || self.attached & bit)
+	if (!(self.asked & bit))
 		return;
-	self.attached |= bit;
-	self.capacity_bytes[msg->slot] = msg->capacity_bytes;
+	self.reserve_bytes[msg->slot] = msg->reserve_bytes;
 	td_client_set_capacity(msg->slot, msg->capacity_bytes);
+	if (self.attached & bit)
+		return; /* it has changed */
+	self.attached |= bit;
 	td_plans_attached(msg->slot, true);
 	introduce_all(bit);
 }
@@ -239,8 +241,8 @@ static void attach(unsigned slot, const struct td_gpu_info *gpu)
 	msg.attach.total_bytes = gpu->total_bytes;
 	/* One that comes back to another daemon cannot tell what contexts take: others that are yet to come back have memory there. It says what the
 	 * lost daemon had told it to leave. */
-	if (self.capacity_bytes[slot])
-		msg.attach.reserve_bytes = gpu->total_bytes - self.capacity_bytes[slot];
+	if (self.reserve_bytes[slot])
+		msg.attach.reserve_bytes = self.reserve_bytes[slot];
 	else
 		msg.attach.used_bytes = gpu->used_bytes;
 	self.asked |= 1u << slot;

@@ -36,7 +36,7 @@ struct ledger {
 	uint32_t granted; /* valid in ANSWERED */
 	_Atomic uint32_t may_defer;
 	_Atomic uint32_t memory_changed;
-	_Atomic uint64_t capacity_bytes;
+	_Atomic uint64_t capacity_bytes, short_bytes;
 	struct td_lock lock;
 	/* guarded by lock: the limit; bytes granted on the device, and off it, that are not in the backend's stats yet; changes of those two */
 	uint64_t limit_bytes, landing_bytes, deferred_bytes, changes;
@@ -116,7 +116,22 @@ static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 	return covers;
 }
 
-/* Blocks until the agent has an answer, or there is no daemon to give one. */
+/* The bytes are on their way: from here on they are in what the daemon is told. */
+static void promise(struct ledger *ledger, uint64_t bytes, bool deferred)
+{
+	td_lock_take(&ledger->lock);
+	if (deferred)
+		ledger->deferred_bytes += bytes;
+	else
+		ledger->landing_bytes += bytes;
+	ledger->changes++;
+	td_lock_drop(&ledger->lock);
+}
+
+/*
+ * Blocks until the agent has an answer, or there is no daemon to give one. The agent makes the promise together with the answer: a report
+ * between the two would tell the daemon that the bytes are not wanted any more.
+ */
 static uint32_t ask(struct ledger *ledger, uint64_t bytes)
 {
 	uint32_t state;
@@ -142,16 +157,14 @@ static int alone(void)
 	return td_gate_word() & TD_WORD_CLOSED ? 2 : 0;
 }
 
-static int promise(struct ledger *ledger, uint64_t bytes, int need)
+static int go_alone(struct ledger *ledger, unsigned slot, uint64_t bytes)
 {
-	td_lock_take(&ledger->lock);
-	if (need == 2)
-		ledger->deferred_bytes += bytes;
-	else
-		ledger->landing_bytes += bytes;
-	ledger->changes++;
-	td_lock_drop(&ledger->lock);
-	return need;
+	int r = alone();
+
+	promise(ledger, bytes, r == 2);
+	/* A daemon that has come meanwhile has not heard of them. */
+	td_client_memory_changed(slot);
+	return r;
 }
 
 int td_client_need(unsigned slot, uint64_t bytes)
@@ -163,17 +176,14 @@ int td_client_need(unsigned slot, uint64_t bytes)
 	if (!ledger)
 		return 0;
 	if (!atomic_load(&connected))
-		return promise(ledger, bytes, alone());
+		return go_alone(ledger, slot, bytes);
 	td_lock_take(&ledger->need_lock);
 	if (!limit_covers(ledger, slot, bytes)) {
 		granted = ask(ledger, bytes);
-		if (!granted)
-			r = 1;
+		if (granted == ALONE)
+			r = go_alone(ledger, slot, bytes);
 		else
-			r = promise(ledger, bytes,
-				granted == ALONE ? alone()
-				: granted == 2   ? 2
-						 : 0);
+			r = !granted ? 1 : granted == 2 ? 2 : 0;
 	}
 	td_lock_drop(&ledger->need_lock);
 	return r;
@@ -195,6 +205,21 @@ void td_client_settled(unsigned slot, uint64_t bytes, int need)
 	ledger->changes++;
 	td_lock_drop(&ledger->lock);
 	td_client_memory_changed(slot);
+}
+
+void td_client_short(unsigned slot, uint64_t missing_bytes)
+{
+	struct ledger *ledger = ledger_of(slot);
+
+	if (!ledger)
+		return;
+	atomic_store(&ledger->short_bytes, missing_bytes);
+	td_agent_wake();
+}
+
+uint64_t td_client_take_short(unsigned slot)
+{
+	return atomic_exchange(&ledgers[slot].short_bytes, 0);
 }
 
 bool td_client_is_alone(void)
@@ -271,6 +296,8 @@ void td_client_answer(unsigned slot, uint32_t ticket, uint32_t granted, uint64_t
 	if (!ledger || atomic_load(&ledger->need) != NEED_SENT || ledger->ticket != ticket)
 		return;
 	td_client_set_limit(slot, limit_bytes);
+	if (granted)
+		promise(ledger, ledger->need_bytes, granted == 2);
 	answer(ledger, granted);
 }
 

@@ -28,6 +28,9 @@ void td_client_settled(unsigned slot, uint64_t bytes, int need);
  */
 bool td_client_may_defer(unsigned slot);
 
+/* The device lacks this much of what was granted: the daemon is told, and may find that somebody has to give way. */
+void td_client_short(unsigned slot, uint64_t missing_bytes);
+
 /* There is no daemon at present. */
 bool td_client_is_alone(void);
 

@@ -27,6 +27,9 @@ void td_client_totals(unsigned slot, struct td_memory_stats *ret);
 /* Is such an allocation about to land on the device? */
 bool td_client_is_landing(unsigned slot);
 
+/* What td_client_short left, 0: nothing. Taken. */
+uint64_t td_client_take_short(unsigned slot);
+
 /* Have the slot's totals changed since the last call? */
 bool td_client_take_memory(unsigned slot);
 

@@ -19,8 +19,9 @@
 /* MEMORY of one slot goes out at most this often, but for acknowledgements. */
 #define REPORT_EVERY_NS (5 * TD_NS_PER_MS)
 /* After a move that failed; and while the limit would do but another process has not yet given up what the device lacks. */
-#define RETRY_NS      (100 * TD_NS_PER_MS)
-#define RETRY_ROOM_NS (2 * TD_NS_PER_MS)
+#define RETRY_NS          (100 * TD_NS_PER_MS)
+#define ROOM_PAUSE_MIN_NS (2 * TD_NS_PER_MS)
+#define ROOM_PAUSE_MAX_NS (64 * TD_NS_PER_MS)
 /* An idle process is looked at less and less often. */
 #define IDLE_CHECK_MAX_NS (100 * TD_NS_PER_MS)
 
@@ -32,8 +33,8 @@ struct plan {
 	uint8_t gate; /* enum td_gate */
 	bool others_wait;
 	uint64_t limit_bytes;
-	uint64_t retry_ns;
-	bool dirty; /* the totals have changed since the last MEMORY */
+	uint64_t retry_ns, pause_ns; /* pause: between attempts to fill */
+	bool dirty;                  /* the totals have changed since the last MEMORY */
 	uint64_t reported_ns;
 };
 
@@ -174,7 +175,7 @@ static void take_plan(const struct td_msg_plan *msg)
 		idle.check_ns = 0;
 	plan->others_wait = msg->others_wait;
 	plan->limit_bytes = msg->limit_bytes;
-	plan->retry_ns = 0;
+	plan->retry_ns = plan->pause_ns = 0;
 	/* From here on no allocation is granted beyond it. */
 	td_client_set_limit(msg->slot, msg->limit_bytes);
 }
@@ -314,6 +315,22 @@ static int move(unsigned slot, uint64_t limit_bytes,
 	return r;
 }
 
+static bool free_on_device(unsigned slot, uint64_t *ret_bytes)
+{
+	const struct td_driver *driver = td_driver();
+	struct td_gpu_info gpu;
+	uint64_t total;
+	void *popped;
+	int r;
+
+	if (!driver || !td_context_gpu(slot, &gpu) || !gpu.context ||
+		driver->ctx_push_current(gpu.context))
+		return false;
+	r = driver->mem_get_info(ret_bytes, &total);
+	(void)driver->ctx_pop_current(&popped);
+	return !r;
+}
+
 static int shrink(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 {
 	return backend ? move(slot, limit_bytes, backend->shrink, note) : 0;
@@ -340,6 +357,28 @@ static void do_closed(unsigned slot, struct plan *plan, uint64_t now_ns)
 	report(slot, seq);
 }
 
+/* The limit would do, but the device is full. The daemon knows whether somebody is still giving memory back. */
+static void send_shortage(unsigned slot, uint64_t missing_bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_shortage};
+
+	msg.shortage.slot = slot;
+	msg.shortage.seq = plans[slot].seq;
+	msg.shortage.missing_bytes = missing_bytes;
+	if (missing_bytes && free_on_device(slot, &msg.shortage.free_bytes))
+		send_msg(&msg);
+}
+
+static void room_is_short(
+	unsigned slot, struct plan *plan, const struct td_memory_stats *stats, uint64_t now_ns)
+{
+	plan->pause_ns = plan->pause_ns ? 2 * plan->pause_ns : ROOM_PAUSE_MIN_NS;
+	if (plan->pause_ns > ROOM_PAUSE_MAX_NS)
+		plan->pause_ns = ROOM_PAUSE_MAX_NS;
+	plan->retry_ns = now_ns + plan->pause_ns;
+	send_shortage(slot, stats->demanded_bytes - stats->resident_bytes);
+}
+
 static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_ready};
@@ -350,11 +389,16 @@ static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
 	td_client_set_defer(slot, false);
 	r = fill(slot, plan->limit_bytes, progress);
 	report(slot, plan->seq);
+	if (r < 0) {
+		plan->retry_ns = now_ns + RETRY_NS;
+		return;
+	}
 	if (r) {
 		td_agent_stats(slot, &stats);
 		/* With a limit that is too low a higher one will come; else it is for us to try again. */
-		plan->acknowledged = r > 0 && stats.demanded_bytes > plan->limit_bytes;
-		plan->retry_ns = now_ns + (r > 0 ? RETRY_ROOM_NS : RETRY_NS);
+		plan->acknowledged = stats.demanded_bytes > plan->limit_bytes;
+		if (!plan->acknowledged)
+			room_is_short(slot, plan, &stats, now_ns);
 		return;
 	}
 	plan->acknowledged = true;
@@ -383,6 +427,7 @@ static uint64_t step_memory(uint64_t now_ns)
 		if (plan->known && !plan->acknowledged && plan->retry_ns)
 			next_ns = min_ns(next_ns, plan->retry_ns);
 		send_needs(i);
+		send_shortage(i, td_client_take_short(i));
 		if (plan->dirty && now_ns >= plan->reported_ns + REPORT_EVERY_NS)
 			report(i, plan->acknowledged_seq);
 		if (plan->dirty)

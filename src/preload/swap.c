@@ -22,6 +22,7 @@
 #define BATCH       8
 #define WAIT_NS     2000000
 #define WAIT_TIMES  1500
+#define SHORT_EVERY 16 /* waits after which the daemon is told that room is short */
 #define ALONE_TIMES 30000
 
 enum place { FRESH, ON_DEVICE, ON_HOST };
@@ -226,11 +227,16 @@ static bool wait_a_little(struct patience *patience)
  */
 static int map_patiently(const struct range *range, struct chunk *chunk, struct patience *patience)
 {
+	uint64_t missing = range->base + range->bytes - chunk->address;
 	int r = map_chunk(range, chunk);
 
-	while (r == CUDA_ERROR_OUT_OF_MEMORY && !(td_gate_word() & TD_WORD_CLOSED) &&
-		wait_a_little(patience))
+	for (unsigned i = 1; r == CUDA_ERROR_OUT_OF_MEMORY && !(td_gate_word() & TD_WORD_CLOSED) &&
+			     wait_a_little(patience);
+		i++) {
+		if (i % SHORT_EVERY == 0)
+			td_client_short(range->slot, missing);
 		r = map_chunk(range, chunk);
+	}
 	return r;
 }
 

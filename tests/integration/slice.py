@@ -27,7 +27,9 @@ class World:
         self.call(SOFTGPU, "start")
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
+        if kind:
+            self.describe()
         self.call(TANDEM, "stop", "--force")
         self.call(SOFTGPU, "stop")
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -38,6 +40,14 @@ class World:
     def start(self, *command, wrap=None, **extra):
         wrapped = [SOFTGPU, "run", "--"] + ([TANDEM, "run", "--backend", wrap, "--"] if wrap else [])
         return subprocess.Popen([*wrapped, *command], env=dict(self.environment, **extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def describe(self):
+        """What a failed case leaves to be looked at."""
+        for command in ([TANDEM, "ps", "--json"], [TANDEM, "events"], [SOFTGPU, "status", "--json"], ["tail", "-20", self.environment["TANDEM_SOCKET"] + ".log"]):
+            done = self.call(*command)
+            print("# " + (" ".join(command) + "\n" + (done.stdout + done.stderr)[-6000:]).replace("\n", "\n# "), flush=True)
+        if "TANDEM_TEST_ON_FAILURE" in os.environ:
+            subprocess.run(os.environ["TANDEM_TEST_ON_FAILURE"], shell=True, env=self.environment, timeout=DEADLINE_S)
 
     def status(self):
         return json.loads(self.call(SOFTGPU, "status", "--json").stdout)["gpus"][0]

@@ -24,6 +24,7 @@ struct fake {
 		uint64_t limit, demanded, resident, in, out, asked;
 		bool opening;
 		int answer; /* last ANSWER's granted; -1 none */
+		uint64_t capacity;
 	} slot[2];
 	unsigned closings;
 };
@@ -45,6 +46,8 @@ static void fake_send(void *peer, const struct td_msg *msg)
 		f->slot[msg->plan.slot].seq = f->seq = msg->plan.seq;
 		f->slot[msg->plan.slot].limit = msg->plan.limit_bytes;
 		f->slot[msg->plan.slot].opening = msg->plan.gate != TD_GATE_CLOSED;
+	} else if (msg->type == TD_MSG_TYPE_attached) {
+		f->slot[msg->attached.slot].capacity = msg->attached.capacity_bytes;
 	} else if (msg->type == TD_MSG_TYPE_answer) {
 		f->slot[msg->answer.slot].answer = msg->answer.granted;
 		if (msg->answer.granted)

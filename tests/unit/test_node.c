@@ -351,6 +351,80 @@ TEST(what_contexts_take_is_known_again_after_a_restart)
 	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
 }
 
+TEST(what_a_context_takes_goes_with_it_and_all_are_told)
+{
+	begin();
+	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
+
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
+	attach_using(a, MIB, 0);
+	CHECK_EQ(a->slot[0].capacity, 63 * MIB);
+	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
+	attach_using(b, 2 * MIB, 0);
+	CHECK_EQ(a->slot[0].capacity, 62 * MIB);
+	fake_dies(&w, b);
+	CHECK_EQ(a->slot[0].capacity, 63 * MIB);
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", "32Mi", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "gpu.capacity=32Mi");
+	CHECK_EQ(a->slot[0].capacity, 32 * MIB);
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", "100%", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "gpu.capacity=100%");
+	CHECK_EQ(a->slot[0].capacity, 63 * MIB);
+}
+
+static void say_short(struct fake *f, uint64_t missing, uint64_t free_bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_shortage};
+
+	msg.shortage.seq = f->seq;
+	msg.shortage.missing_bytes = missing;
+	msg.shortage.free_bytes = free_bytes;
+	CHECK_EQ(say(&w, f, &msg), 0);
+}
+
+TEST(a_device_that_is_fuller_than_known_is_found_out_and_looked_at_again)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB);
+	uint64_t wakeup;
+
+	fake_want(&w, a);
+	settle(&w);
+	say_short(a, 3 * MIB, MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
+	CHECK_EQ(a->slot[0].capacity, 62 * MIB);
+	wakeup = settle(&w);
+	CHECK(wakeup <= w.now + 1000 * MS);
+	w.now += 1000 * MS;
+	settle(&w);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 64 * MIB);
+	say_short(a, 3 * MIB, MIB);
+	w.now += 1000 * MS;
+	settle(&w);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB); /* twice as long */
+	w.now += 1000 * MS;
+	settle(&w);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 64 * MIB);
+}
+
+TEST(while_memory_is_still_being_given_back_a_full_device_proves_nothing)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	a->slow = true;
+	w.now += 60000 * MS;
+	settle(&w); /* a is told to drain and does not answer yet */
+	say_short(b, 48 * MIB, 16 * MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 64 * MIB);
+	a->slow = false;
+	settle(&w);
+	CHECK(is_open(b));
+}
+
 TEST(switching_the_policy_live_takes_effect)
 {
 	begin();

@@ -1,0 +1,165 @@
+/*
+ * How much of a GPU there is to give: gpu.capacity, or less where something that is not ours takes more.
+ *
+ * What contexts, modules and foreign programs take (the reserve) is not seen directly. It is learnt in three ways:
+ *   attach    a newcomer tells what is in use on the device before its first allocation; what the known clients do not account for is
+ *             the reserve. One that comes back after a restart tells the reserve as the lost daemon knew it.
+ *   leave     a client takes its share of the reserve along.
+ *   shortage  a client finds the device full although its limit would do. While nobody else has memory to give back, what is missing is not
+ *             there. That can also be the memory of a process that is just dying, so such a finding expires; it lasts twice as long each
+ *             time that it is made again.
+ */
+#include "daemon/capacity.h"
+
+#include "base/time.h"
+#include "daemon/node.h"
+
+#define SHORTAGE_MIN_NS (1 * TD_NS_PER_S)
+#define SHORTAGE_MAX_NS (8 * TD_NS_PER_S)
+
+static struct td_client *client_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_client, of_node);
+}
+
+static void tell(struct td_node *node, uint32_t index)
+{
+	const struct td_gpu *gpu = &node->gpus[index];
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = client_at(it);
+		struct td_msg msg = {.type = TD_MSG_TYPE_attached};
+
+		if (client->gpu != index)
+			continue;
+		msg.attached.slot = client->slot;
+		msg.attached.capacity_bytes = gpu->capacity_bytes;
+		msg.attached.reserve_bytes = gpu->reserve_bytes;
+		node->io.send(client->process->peer, &msg);
+	}
+}
+
+void td_capacity_update(struct td_node *node, uint32_t index)
+{
+	struct td_gpu *gpu = &node->gpus[index];
+	uint64_t wanted = td_options_capacity(&node->options, gpu->total_bytes),
+		 taken = gpu->reserve_bytes + gpu->shortage_bytes,
+		 there = gpu->total_bytes > taken ? gpu->total_bytes - taken : 0;
+	uint64_t capacity = wanted < there ? wanted : there;
+
+	if (capacity == gpu->capacity_bytes)
+		return;
+	gpu->capacity_bytes = capacity;
+	tell(node, index);
+}
+
+/*
+ * Others may have allocated since they last reported, which would make what is measured too much; so it is held against what each client
+ * has taken on average until now.
+ */
+static uint64_t measure(const struct td_node *node, uint32_t index, uint64_t used_bytes)
+{
+	uint64_t resident = 0, others = 0, measured, expected;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = client_at(it);
+
+		if (client->gpu != index)
+			continue;
+		resident += client->resident_bytes;
+		others++;
+	}
+	measured = used_bytes > resident ? used_bytes - resident : 0;
+	expected = others ? node->gpus[index].reserve_bytes / others * (others + 1) : measured;
+	return measured < expected ? measured : expected;
+}
+
+void td_capacity_attach(
+	struct td_node *node, uint32_t index, uint64_t used_bytes, uint64_t reserve_bytes)
+{
+	struct td_gpu *gpu = &node->gpus[index];
+
+	if (!reserve_bytes)
+		gpu->reserve_bytes = measure(node, index, used_bytes);
+	else if (reserve_bytes > gpu->reserve_bytes)
+		gpu->reserve_bytes = reserve_bytes;
+	gpu->shortage_lasts_ns = 0;
+	td_capacity_update(node, index);
+}
+
+void td_capacity_leave(struct td_node *node, uint32_t index)
+{
+	struct td_gpu *gpu = &node->gpus[index];
+	uint64_t others = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		others += client_at(it)->gpu == index;
+	gpu->reserve_bytes = gpu->reserve_bytes / (others + 1) * others;
+	gpu->shortage_lasts_ns = 0;
+	td_capacity_update(node, index);
+}
+
+static bool gives_back(const struct td_client *client)
+{
+	return client->process->phase == TD_PHASE_DRAINING ||
+	       client->grant.limit_bytes < client->limit_bytes ||
+	       client->limit_bytes < client->believed_bytes ||
+	       client->limit_bytes < client->resident_bytes;
+}
+
+/* Nobody on the GPU has anything to give back. */
+static bool is_settled(const struct td_node *node, uint32_t index)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = client_at(it);
+
+		if (client->gpu == index && gives_back(client))
+			return false;
+	}
+	return true;
+}
+
+void td_capacity_shortage(struct td_node *node, const struct td_client *client,
+	const struct td_msg_shortage *msg, uint64_t now_ns)
+{
+	struct td_gpu *gpu = &node->gpus[client->gpu];
+
+	if (msg->seq != client->seq || msg->missing_bytes <= msg->free_bytes ||
+		msg->missing_bytes > gpu->capacity_bytes || !is_settled(node, client->gpu))
+		return;
+	gpu->shortage_bytes += msg->missing_bytes - msg->free_bytes;
+	if (gpu->shortage_bytes > gpu->total_bytes)
+		gpu->shortage_bytes = gpu->total_bytes;
+	gpu->shortage_lasts_ns =
+		gpu->shortage_lasts_ns ? 2 * gpu->shortage_lasts_ns : SHORTAGE_MIN_NS;
+	if (gpu->shortage_lasts_ns > SHORTAGE_MAX_NS)
+		gpu->shortage_lasts_ns = SHORTAGE_MAX_NS;
+	gpu->shortage_until_ns = now_ns + gpu->shortage_lasts_ns;
+	td_node_event(node, TD_EVENT_SHORT, client->process, client->gpu, now_ns, 0,
+		gpu->shortage_bytes, "taken by what is not known here");
+	td_capacity_update(node, client->gpu);
+}
+
+uint64_t td_capacity_step(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		struct td_gpu *gpu = &node->gpus[i];
+
+		if (!gpu->shortage_bytes)
+			continue;
+		if (gpu->shortage_until_ns <= now_ns) {
+			gpu->shortage_bytes = 0;
+			td_capacity_update(node, i);
+		} else if (gpu->shortage_until_ns < wakeup) {
+			wakeup = gpu->shortage_until_ns;
+		}
+	}
+	return wakeup;
+}

@@ -1,0 +1,25 @@
+/* How much of a GPU there is to give; see capacity.c. All sizes in bytes; index is the GPU's in td_node.gpus. */
+#pragma once
+
+#include <stdint.h>
+
+struct td_client;
+struct td_msg_shortage;
+struct td_node;
+
+/* Works the capacity out anew, and tells the GPU's clients if it changed. After gpu.capacity was set, too. */
+void td_capacity_update(struct td_node *node, uint32_t index);
+
+/* A client is about to be listed. reserve_bytes: as a lost daemon knew it, 0: unknown; then used_bytes on the device counts. */
+void td_capacity_attach(
+	struct td_node *node, uint32_t index, uint64_t used_bytes, uint64_t reserve_bytes);
+
+/* A client is no longer listed. */
+void td_capacity_leave(struct td_node *node, uint32_t index);
+
+/* A client found the device full although its limit would do. */
+void td_capacity_shortage(struct td_node *node, const struct td_client *client,
+	const struct td_msg_shortage *msg, uint64_t now_ns);
+
+/* Lets findings expire. Returns when to be called again, or TD_NEVER. */
+uint64_t td_capacity_step(struct td_node *node, uint64_t now_ns);
