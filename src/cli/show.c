@@ -6,6 +6,7 @@
 
 #include "base/parse.h"
 #include "cli/cli.h"
+#include "gpu/nvml.h"
 #include "proto/socket.h"
 
 struct sink {
@@ -66,36 +67,65 @@ static void job_row(const struct td_msg *msg, void *arg)
 		td_format_duration(waited, sizeof(waited), job->waited_ns));
 }
 
+static void gpu_json(struct td_json *j, const struct td_msg_gpu *gpu)
+{
+	char uuid[41];
+
+	td_json_row(j);
+	if (gpu->index != UINT32_MAX)
+		td_json_u64(j, "index", gpu->index);
+	td_json_str(j, "uuid", td_cli_uuid(uuid, gpu->gpu));
+	td_json_str(j, "name", gpu->name);
+	td_json_u64(j, "total_bytes", gpu->total_bytes);
+	td_json_u64(j, "capacity_bytes", gpu->capacity_bytes);
+	td_json_u64(j, "resident_bytes", gpu->resident_bytes);
+	td_json_u64(j, "demanded_bytes", gpu->demanded_bytes);
+	td_json_u64(j, "clients", gpu->clients);
+	td_json_str(j, "holder", gpu->holder);
+	td_json_u64(j, "handovers", gpu->handovers);
+	td_json_u64(j, "handover_ns", gpu->handover_ns);
+	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
+		td_json_u64(j, "utilisation_ppm", gpu->util_ppm);
+	if (gpu->known & TD_GPU_KNOWS_MEMORY) {
+		td_json_u64(j, "nvml_used_bytes", gpu->used_bytes);
+		td_json_u64(j, "nvml_total_bytes", gpu->memory_bytes);
+	}
+	if (gpu->known & TD_GPU_KNOWS_CLOCK)
+		td_json_u64(j, "sm_mhz", gpu->sm_mhz);
+	if (gpu->known & TD_GPU_KNOWS_TEMPERATURE)
+		td_json_u64(j, "temperature_celsius", gpu->temperature_c);
+	if (gpu->known & TD_GPU_KNOWS_POWER)
+		td_json_u64(j, "power_mw", gpu->power_mw);
+	td_json_end_row(j);
+}
+
 static void gpu_row(const struct td_msg *msg, void *arg)
 {
 	const struct td_msg_gpu *gpu = &msg->gpu;
 	struct sink *sink = arg;
-	struct td_json *j = &sink->out;
-	char uuid[41], capacity[24], resident[24], demanded[24], handover[24];
+	char index[12] = "-", uuid[41], busy[8] = "-", used[24] = "-", total[24] = "-",
+	     capacity[24], resident[24], demanded[24], handover[24];
 
 	if (msg->type != TD_MSG_TYPE_gpu)
 		return;
-	td_cli_uuid(uuid, gpu->gpu);
 	if (sink->json) {
-		td_json_row(j);
-		td_json_u64(j, "index", gpu->index);
-		td_json_str(j, "uuid", uuid);
-		td_json_str(j, "name", gpu->name);
-		td_json_u64(j, "total_bytes", gpu->total_bytes);
-		td_json_u64(j, "capacity_bytes", gpu->capacity_bytes);
-		td_json_u64(j, "resident_bytes", gpu->resident_bytes);
-		td_json_u64(j, "demanded_bytes", gpu->demanded_bytes);
-		td_json_u64(j, "clients", gpu->clients);
-		td_json_str(j, "holder", gpu->holder);
-		td_json_u64(j, "handovers", gpu->handovers);
-		td_json_u64(j, "handover_ns", gpu->handover_ns);
-		td_json_end_row(j);
+		gpu_json(&sink->out, gpu);
 		return;
 	}
+	if (gpu->index != UINT32_MAX)
+		snprintf(index, sizeof(index), "%u", gpu->index);
+	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
+		snprintf(busy, sizeof(busy), "%u%%", gpu->util_ppm / 10000 % 1000);
+	if (gpu->known & TD_GPU_KNOWS_MEMORY) {
+		td_format_size(used, sizeof(used), gpu->used_bytes);
+		td_format_size(total, sizeof(total), gpu->memory_bytes);
+	}
 	if (!sink->rows++)
-		printf("%3s %-20s %-40s %10s %10s %10s %5s %-16s %9s %9s\n", "GPU", "NAME", "UUID",
-			"CAPACITY", "ON GPU", "DEMANDED", "JOBS", "HOLDER", "HANDOVERS", "EACH");
-	printf("%3u %-20s %-40s %10s %10s %10s %5u %-16s %9llu %9s\n", gpu->index, gpu->name, uuid,
+		printf("%3s %-20s %-40s %5s %10s %10s %10s %10s %10s %5s %-16s %9s %9s\n", "GPU",
+			"NAME", "UUID", "BUSY", "USED", "MEMORY", "CAPACITY", "ON GPU", "DEMANDED",
+			"JOBS", "HOLDER", "HANDOVERS", "EACH");
+	printf("%3s %-20s %-40s %5s %10s %10s %10s %10s %10s %5u %-16s %9llu %9s\n", index,
+		gpu->name, td_cli_uuid(uuid, gpu->gpu), busy, used, total,
 		td_format_size(capacity, sizeof(capacity), gpu->capacity_bytes),
 		td_format_size(resident, sizeof(resident), gpu->resident_bytes),
 		td_format_size(demanded, sizeof(demanded), gpu->demanded_bytes), gpu->clients,
@@ -134,7 +164,7 @@ int td_verb_ps(int argc, char **argv)
 int td_verb_gpu(int argc, char **argv)
 {
 	return show(argc, argv, TD_MSG_TYPE_list_gpus, gpu_row,
-		"no GPU has been used through tandem yet");
+		"no GPU is known here: no NVML, and none was used through tandem yet");
 }
 
 static void event_row(const struct td_msg *msg, void *arg)

@@ -218,9 +218,15 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 
 	drop_broken(server, now_ns);
 	wakeup = td_node_step(&server->node, now_ns);
-	td_list_for_each (it, &server->peers)
-		if (td_container_of(it, struct td_peer, of_server)->broken)
-			return now_ns; /* broken by what the step sent: another turn at once */
+	td_watch_set(&server->watch, server->node.client_count > 0, server->node.options.sample_ns);
+	td_list_for_each (it, &server->peers) {
+		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
+		uint64_t tool = td_tool_turn(peer, now_ns);
+
+		if (peer->broken)
+			return now_ns; /* broken by what was sent: another turn at once */
+		wakeup = tool < wakeup ? tool : wakeup;
+	}
 	return wakeup;
 }
 
@@ -235,7 +241,10 @@ int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd
 	server->listener = (struct td_source){listen_fd, listener_ready};
 	td_list_init(&server->peers);
 	r = td_node_init(&server->node, &io);
-	return r ? r : td_loop_add(loop, &server->listener);
+	if (r)
+		return r;
+	td_watch_init(&server->watch, loop, server->node.options.sample_ns);
+	return td_loop_add(loop, &server->listener);
 }
 
 void td_server_deinit(struct td_server *server)
@@ -244,6 +253,7 @@ void td_server_deinit(struct td_server *server)
 
 	td_list_for_each_safe (it, tmp, &server->peers)
 		drop(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
+	td_watch_deinit(&server->watch);
 	td_node_deinit(&server->node);
 	td_loop_remove(server->loop, &server->listener);
 	close(server->listener.fd);

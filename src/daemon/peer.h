@@ -6,10 +6,12 @@
 
 #include "daemon/loop.h"
 #include "daemon/node.h"
+#include "daemon/watch.h"
 
 struct td_server {
 	struct td_loop *loop;
 	struct td_node node;
+	struct td_watch watch;
 	struct td_source listener;
 	struct td_list peers;
 	uint32_t peer_count;

@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/time.h"
 #include "daemon/peer_internal.h"
 #include "preload/backend.h"
+
+/* A driver that does not answer for so long is left out of the list; the first call wakes a GPU, which takes up to a second or two. */
+#define SAMPLE_PATIENCE_NS (3 * TD_NS_PER_S)
 
 static const char *const class_names[TD_CLASS_N] = {"online", "guaranteed", "besteffort"};
 static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
@@ -88,40 +92,113 @@ static void list_jobs(struct td_peer *peer, uint64_t now_ns)
 	finish(peer, rows);
 }
 
+/* What NVML knows of it goes beside what we know. */
+static void add_sample(struct td_msg_gpu *gpu, const struct td_nvml_gpu *sample)
+{
+	gpu->known = sample->known;
+	gpu->util_ppm = sample->utilisation_ppm;
+	gpu->used_bytes = sample->used_bytes;
+	gpu->memory_bytes = sample->total_bytes;
+	gpu->sm_mhz = sample->sm_mhz;
+	gpu->temperature_c = sample->temperature_celsius;
+	gpu->power_mw = sample->power_mw;
+}
+
+/* A GPU that jobs use or have used. */
+static void send_gpu(struct td_peer *peer, uint32_t index)
+{
+	const struct td_node *node = &peer->server->node;
+	const struct td_gpu *known = &node->gpus[index];
+	const struct td_nvml_gpu *sample = td_watch_find(&peer->server->watch, known->uuid);
+	struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
+	struct td_msg_gpu *gpu = &msg.gpu;
+	struct td_list *it;
+
+	gpu->index = index;
+	memcpy(gpu->gpu, known->uuid, 16);
+	snprintf(gpu->name, sizeof(gpu->name), "%s", known->name);
+	gpu->total_bytes = known->total_bytes;
+	gpu->capacity_bytes = known->capacity_bytes;
+	gpu->handovers = known->handovers;
+	gpu->handover_ns = known->handover_ns;
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->gpu != index)
+			continue;
+		gpu->clients++;
+		gpu->resident_bytes += client->resident_bytes;
+		gpu->demanded_bytes += client->demanded_bytes;
+		if (client->process->phase == TD_PHASE_OPEN && may_see(peer, client->process->uid))
+			snprintf(gpu->holder, sizeof(gpu->holder), "%s",
+				*client->process->name ? client->process->name
+						       : client->process->job);
+	}
+	if (sample)
+		add_sample(gpu, sample);
+	td_peer_send(peer, &msg);
+}
+
+static bool is_in_use(const struct td_node *node, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		if (!memcmp(node->gpus[i].uuid, uuid, 16))
+			return true;
+	return false;
+}
+
+/* A GPU that only NVML knows has no index of ours yet. */
+static void send_unused_gpu(struct td_peer *peer, const struct td_nvml_gpu *sample)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
+
+	msg.gpu.index = UINT32_MAX;
+	memcpy(msg.gpu.gpu, sample->uuid, 16);
+	snprintf(msg.gpu.name, sizeof(msg.gpu.name), "%s", sample->name);
+	msg.gpu.total_bytes = sample->total_bytes;
+	msg.gpu.capacity_bytes =
+		td_options_capacity(&peer->server->node.options, sample->total_bytes);
+	add_sample(&msg.gpu, sample);
+	td_peer_send(peer, &msg);
+}
+
 static void list_gpus(struct td_peer *peer)
 {
 	const struct td_node *node = &peer->server->node;
+	const struct td_sample *sample = &peer->server->watch.sample;
+	uint32_t rows = node->gpu_count;
 
-	for (uint32_t i = 0; i < node->gpu_count; i++) {
-		struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
-		struct td_msg_gpu *gpu = &msg.gpu;
-		struct td_list *it;
-
-		gpu->index = i;
-		memcpy(gpu->gpu, node->gpus[i].uuid, 16);
-		snprintf(gpu->name, sizeof(gpu->name), "%s", node->gpus[i].name);
-		gpu->total_bytes = node->gpus[i].total_bytes;
-		gpu->capacity_bytes = node->gpus[i].capacity_bytes;
-		gpu->handovers = node->gpus[i].handovers;
-		gpu->handover_ns = node->gpus[i].handover_ns;
-		td_list_for_each (it, &node->clients) {
-			const struct td_client *client =
-				td_container_of(it, struct td_client, of_node);
-
-			if (client->gpu != i)
-				continue;
-			gpu->clients++;
-			gpu->resident_bytes += client->resident_bytes;
-			gpu->demanded_bytes += client->demanded_bytes;
-			if (client->process->phase == TD_PHASE_OPEN &&
-				may_see(peer, client->process->uid))
-				snprintf(gpu->holder, sizeof(gpu->holder), "%s",
-					*client->process->name ? client->process->name
-							       : client->process->job);
-		}
-		td_peer_send(peer, &msg);
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		send_gpu(peer, i);
+	for (uint32_t i = 0; i < sample->gpu_count; i++) {
+		if (is_in_use(node, sample->gpus[i].uuid))
+			continue;
+		send_unused_gpu(peer, &sample->gpus[i]);
+		rows++;
 	}
-	finish(peer, node->gpu_count);
+	finish(peer, rows);
+	peer->gpus_asked_ns = 0;
+}
+
+static void ask_gpus(struct td_peer *peer, uint64_t now_ns)
+{
+	if (peer->gpus_asked_ns)
+		return;
+	if (td_watch_is_fresh(&peer->server->watch, now_ns))
+		list_gpus(peer);
+	else
+		peer->gpus_asked_ns = now_ns;
+}
+
+uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns)
+{
+	if (!peer->gpus_asked_ns)
+		return UINT64_MAX;
+	if (peer->server->watch.sample.time_ns < peer->gpus_asked_ns &&
+		now_ns < peer->gpus_asked_ns + SAMPLE_PATIENCE_NS)
+		return peer->gpus_asked_ns + SAMPLE_PATIENCE_NS;
+	list_gpus(peer);
+	return UINT64_MAX;
 }
 
 static void set(struct td_peer *peer, const struct td_msg_set *msg, uint64_t now_ns)
@@ -258,7 +335,7 @@ int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now
 {
 	switch (msg->type) {
 	case TD_MSG_TYPE_list_jobs: list_jobs(peer, now_ns); return 0;
-	case TD_MSG_TYPE_list_gpus: list_gpus(peer); return 0;
+	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, now_ns); return 0;
 	case TD_MSG_TYPE_set: set(peer, &msg->set, now_ns); return 0;
 	case TD_MSG_TYPE_get: get(peer, msg->get.key); return 0;
 	case TD_MSG_TYPE_events: events(peer, &msg->events); return 0;

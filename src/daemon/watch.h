@@ -1,0 +1,26 @@
+/* What NVML says of the node's GPUs, as of the last sample. A thread asks (gpu/sampler.h), so the loop never waits for a driver. */
+#pragma once
+
+#include "daemon/loop.h"
+#include "gpu/sampler.h"
+
+struct td_watch {
+	struct td_source source;
+	struct td_loop *loop;
+	struct td_sampler *sampler; /* NULL: none could be made; everything is unknown then */
+	uint64_t period_ns;
+	bool wanted;
+	struct td_sample sample;
+};
+
+void td_watch_init(struct td_watch *watch, struct td_loop *loop, uint64_t period_ns);
+void td_watch_deinit(struct td_watch *watch);
+
+/* Samples go on while this is so: clients are on a GPU. */
+void td_watch_set(struct td_watch *watch, bool wanted, uint64_t period_ns);
+
+/* Is the sample as young as samples get? If not, one is asked for: the loop turns when it is there. */
+bool td_watch_is_fresh(struct td_watch *watch, uint64_t now_ns);
+
+/* NULL: nothing is known of it. */
+const struct td_nvml_gpu *td_watch_find(const struct td_watch *watch, const uint8_t *uuid);

@@ -1,0 +1,157 @@
+/* NVML by dlopen; see nvml.h. Each function is looked up by its newest name first, as old drivers lack the newer ones. */
+#include "gpu/nvml.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/nvml_abi.h"
+
+/* FUNCTION(field, name, older name or NULL): the type is the newest name's; older forms that are listed have the same. */
+#define FUNCTIONS(FUNCTION)                                                                        \
+	FUNCTION(init, nvmlInit_v2, "nvmlInit")                                                    \
+	FUNCTION(shutdown, nvmlShutdown, NULL)                                                     \
+	FUNCTION(count, nvmlDeviceGetCount_v2, "nvmlDeviceGetCount")                               \
+	FUNCTION(by_index, nvmlDeviceGetHandleByIndex_v2, "nvmlDeviceGetHandleByIndex")            \
+	FUNCTION(uuid, nvmlDeviceGetUUID, NULL)                                                    \
+	FUNCTION(name, nvmlDeviceGetName, NULL)                                                    \
+	FUNCTION(memory, nvmlDeviceGetMemoryInfo, NULL)                                            \
+	FUNCTION(utilisation, nvmlDeviceGetUtilizationRates, NULL)                                 \
+	FUNCTION(clock, nvmlDeviceGetClockInfo, NULL)                                              \
+	FUNCTION(temperature, nvmlDeviceGetTemperature, NULL)                                      \
+	FUNCTION(power, nvmlDeviceGetPowerUsage, NULL)
+
+#define PPM_PER_CENT 10000u
+
+struct td_nvml {
+	void *library;
+#define FUNCTION(field, newest, older) newest##_fn field;
+	FUNCTIONS(FUNCTION)
+#undef FUNCTION
+};
+
+static void *find(void *library, const char *newest, const char *older)
+{
+	void *function = dlsym(library, newest);
+
+	return function || !older ? function : dlsym(library, older);
+}
+
+int td_nvml_open(const char *library, struct td_nvml **ret)
+{
+	struct td_nvml *nvml = calloc(1, sizeof(*nvml));
+
+	if (!nvml)
+		return -ENOMEM;
+	nvml->library = dlopen(library ? library : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!nvml->library)
+		goto err_free;
+#define FUNCTION(field, newest, older) nvml->field = find(nvml->library, #newest, older);
+	FUNCTIONS(FUNCTION)
+#undef FUNCTION
+	/* Without these a GPU cannot be told from another; the others are figures, each for itself. */
+	if (!nvml->init || !nvml->shutdown || !nvml->count || !nvml->by_index || !nvml->uuid ||
+		nvml->init() != NVML_SUCCESS)
+		goto err_close;
+	*ret = nvml;
+	return 0;
+
+err_close:
+	dlclose(nvml->library);
+err_free:
+	free(nvml);
+	return TD_NVML_ABSENT;
+}
+
+void td_nvml_close(struct td_nvml *nvml)
+{
+	if (!nvml)
+		return;
+	(void)nvml->shutdown();
+	dlclose(nvml->library);
+	free(nvml);
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+int td_nvml_parse_uuid(const char *text, uint8_t *ret_uuid)
+{
+	uint8_t uuid[16];
+
+	if (strncmp(text, "GPU-", 4) || strlen(text) != 40)
+		return -EINVAL;
+	text += 4;
+	for (int i = 0; i < 16; i++, text += 2) {
+		int high, low;
+
+		if ((i == 4 || i == 6 || i == 8 || i == 10) && *text++ != '-')
+			return -EINVAL;
+		high = digit(text[0]);
+		low = digit(text[1]);
+		if (high < 0 || low < 0)
+			return -EINVAL;
+		uuid[i] = (uint8_t)(high << 4 | low);
+	}
+	memcpy(ret_uuid, uuid, sizeof(uuid));
+	return 0;
+}
+
+static void ask(const struct td_nvml *nvml, nvmlDevice_t device, struct td_nvml_gpu *gpu)
+{
+	nvmlUtilization_t utilisation;
+	nvmlMemory_t memory;
+
+	if (nvml->memory && !nvml->memory(device, &memory)) {
+		gpu->used_bytes = memory.used;
+		gpu->total_bytes = memory.total;
+		gpu->known |= TD_GPU_KNOWS_MEMORY;
+	}
+	if (nvml->utilisation && !nvml->utilisation(device, &utilisation)) {
+		gpu->utilisation_ppm = utilisation.gpu * PPM_PER_CENT;
+		gpu->known |= TD_GPU_KNOWS_UTILISATION;
+	}
+	if (nvml->clock && !nvml->clock(device, NVML_CLOCK_SM, &gpu->sm_mhz))
+		gpu->known |= TD_GPU_KNOWS_CLOCK;
+	if (nvml->temperature &&
+		!nvml->temperature(device, NVML_TEMPERATURE_GPU, &gpu->temperature_celsius))
+		gpu->known |= TD_GPU_KNOWS_TEMPERATURE;
+	if (nvml->power && !nvml->power(device, &gpu->power_mw))
+		gpu->known |= TD_GPU_KNOWS_POWER;
+}
+
+int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus)
+{
+	unsigned count = 0;
+	uint32_t known = 0;
+	int n = 0;
+
+	if (nvml->count(&count) != NVML_SUCCESS)
+		return -ENODEV;
+	for (unsigned i = 0; i < count && n < TD_NVML_GPU_MAX; i++) {
+		struct td_nvml_gpu *gpu = &ret_gpus[n];
+		char text[NVML_DEVICE_UUID_V2_BUFFER_SIZE], name[NVML_DEVICE_NAME_V2_BUFFER_SIZE];
+		nvmlDevice_t device;
+
+		*gpu = (struct td_nvml_gpu){0};
+		if (nvml->by_index(i, &device) || nvml->uuid(device, text, sizeof(text)) ||
+			td_nvml_parse_uuid(text, gpu->uuid))
+			continue;
+		if (nvml->name && !nvml->name(device, name, sizeof(name)))
+			snprintf(gpu->name, sizeof(gpu->name), "%.63s", name);
+		ask(nvml, device, gpu);
+		known |= gpu->known;
+		n++;
+	}
+	return n && !known ? -ENODEV : n;
+}

@@ -1,0 +1,45 @@
+/*
+ * How a real GPU is seen: through libnvidia-ml.so.1, opened when it is there. A library, a function or a figure that is missing is
+ * unknown, never an error. Calls may block for seconds (the first one wakes a GPU): see sampler.h.
+ *
+ * NVML and CUDA number GPUs differently: match by UUID.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TD_NVML_GPU_MAX 32
+#define TD_NVML_ABSENT  1
+
+/* What is known of a GPU: bits of td_nvml_gpu.known. */
+enum {
+	TD_GPU_KNOWS_UTILISATION = 1 << 0,
+	TD_GPU_KNOWS_MEMORY = 1 << 1,
+	TD_GPU_KNOWS_CLOCK = 1 << 2,
+	TD_GPU_KNOWS_TEMPERATURE = 1 << 3,
+	TD_GPU_KNOWS_POWER = 1 << 4,
+};
+
+struct td_nvml_gpu {
+	uint8_t uuid[16];
+	char name[64];
+	uint32_t known; /* TD_GPU_KNOWS_*: which of these are */
+	uint32_t utilisation_ppm, sm_mhz, temperature_celsius, power_mw;
+	uint64_t used_bytes, total_bytes;
+};
+
+struct td_nvml;
+
+/* 0; TD_NVML_ABSENT: no such library, or no GPU that it knows; -ENOMEM. library NULL: libnvidia-ml.so.1. */
+int td_nvml_open(const char *library, struct td_nvml **ret);
+void td_nvml_close(struct td_nvml *nvml);
+
+/*
+ * Asks every GPU that has a UUID of its own (room: TD_NVML_GPU_MAX). Returns how many there are; -ENODEV: none answered anything, the
+ * driver has gone or was replaced: close it and open anew.
+ */
+int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus);
+
+/* "GPU-xxxxxxxx-xxxx-...": 0, or -EINVAL (MIG devices have UUIDs of another form). */
+int td_nvml_parse_uuid(const char *text, uint8_t *ret_uuid);

@@ -1,0 +1,39 @@
+/*
+ * NVML without waiting for it: a thread asks, the loop reads the last answer. The thread is started by the first who wants something
+ * and sleeps while nobody does.
+ *
+ *	idle --want(true) or ask()--> sampling --every period while wanted--> sampling --nobody wants--> idle
+ *
+ * All calls are for one thread, the loop's, and none waits for NVML.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu/nvml.h"
+
+struct td_sampler;
+
+struct td_sample {
+	uint64_t time_ns; /* when it was taken; 0: none yet */
+	uint32_t gpu_count;
+	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];
+};
+
+/* library NULL: NVIDIA's. 0 or -errno. */
+int td_sampler_new(const char *library, uint64_t period_ns, struct td_sampler **ret);
+/* Leaves a thread that hangs within NVML behind; the process is about to end. */
+void td_sampler_free(struct td_sampler *sampler);
+
+/* Readable after each sample: td_sampler_take() makes it unreadable again. */
+int td_sampler_fd(const struct td_sampler *sampler);
+
+/* Samples every period from now on, or no more. Where there is no NVML it is looked for once, not every period. */
+void td_sampler_want(struct td_sampler *sampler, bool wanted);
+void td_sampler_set_period(struct td_sampler *sampler, uint64_t period_ns);
+
+/* One sample as soon as can be. */
+void td_sampler_ask(struct td_sampler *sampler);
+
+void td_sampler_take(struct td_sampler *sampler, struct td_sample *ret);

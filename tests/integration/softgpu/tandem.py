@@ -1,0 +1,101 @@
+"""What the daemon knows of the GPUs: NVML beside its own ledger. TAP on stdout; argument: the build."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.path.abspath(sys.argv[1])
+SOFTGPU, TANDEM, TANDEMD, TRAIN = f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/src/cli/tandem", f"{BUILD}/src/daemon/tandemd", f"{BUILD}/examples/train"
+DEADLINE_S = 60  # after this a program counts as hung
+
+
+class World:
+    """A private software GPU (two of them) and a private daemon."""
+
+    def __enter__(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix="tandem-nvml-")
+        self.directory = self.temporary.name
+        self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu", TANDEM_SOCKET=f"{self.directory}/t/socket", TANDEMD=TANDEMD,
+                                TANDEM_LIB=f"{BUILD}/src/preload/libtandem.so", SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
+        self.environment.pop("LD_LIBRARY_PATH", None)  # the test runner's: nothing is found by chance
+        self.call(SOFTGPU, "start", "--gpus", "2")
+        return self
+
+    def __exit__(self, *_):
+        self.call(TANDEM, "stop", "--force")
+        self.call(SOFTGPU, "stop")
+        self.temporary.cleanup()
+
+    def call(self, *command, **extra):
+        return subprocess.run(command, env=dict(self.environment, **extra), capture_output=True, text=True, timeout=DEADLINE_S)
+
+    def start(self, *command, **extra):
+        return subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", "--", *command], env=dict(self.environment, **extra),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def gpus(self):
+        return json.loads(self.call(TANDEM, "gpu", "--json").stdout)
+
+
+def until(condition, what):
+    """Waits for an event, with a bound that only a hang reaches."""
+    end = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.005)
+
+
+def gpus_that_nobody_uses_are_shown_with_what_nvml_knows():
+    with World() as world:
+        world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true")
+        gpus = world.gpus()
+        assert len(gpus) == 2 and all("index" not in g and g["name"] == "softgpu tiny" and g["nvml_used_bytes"] == 0 for g in gpus), gpus
+        assert gpus[0]["uuid"] != gpus[1]["uuid"], gpus
+        text = world.call(TANDEM, "gpu").stdout
+        assert "0%" in text and gpus[0]["uuid"] in text, text
+
+
+def nvml_stands_beside_the_ledger_while_a_program_runs():
+    with World() as world:
+        program = world.start(TRAIN, "--size", "8m", "--gpu", "20ms", "--cpu", "1ms", "--steps", "40")
+
+        def busy():
+            assert program.poll() is None, program.communicate()
+            first = (world.gpus() or [{}])[0]
+            return first.get("index") == 0 and first["resident_bytes"] >= 8 << 20 and first.get("utilisation_ppm", 0) > 500000
+
+        until(lambda: world.call(TANDEM, "set", "gpu.sample=10ms").returncode == 0, "the daemon is there")
+        until(busy, "the GPU is busy")
+        gpus = world.gpus()
+        # The context and the program's module are on the device, and in nobody's ledger.
+        assert len(gpus) == 2 and gpus[0]["nvml_used_bytes"] > gpus[0]["resident_bytes"] and gpus[0]["nvml_total_bytes"] == gpus[0]["total_bytes"], gpus
+        assert gpus[0]["uuid"].startswith("GPU-736f6674-6770-75"), gpus
+        program.kill()
+        program.communicate()
+
+
+def without_nvml_nothing_is_missing_but_its_figures():
+    with World() as world:
+        world.call(TANDEM, "run", "--", "true")  # not under softgpu: the daemon finds no library
+        assert world.gpus() == [], world.gpus()
+        program = world.start(TRAIN, "--size", "1m", "--gpu", "1ms", "--cpu", "1ms", "--steps", "2")
+        assert program.wait(DEADLINE_S) == 0, program.communicate()
+        gpus = world.gpus()
+        assert len(gpus) == 1 and gpus[0]["index"] == 0 and "nvml_used_bytes" not in gpus[0], gpus
+
+
+CASES = [
+    gpus_that_nobody_uses_are_shown_with_what_nvml_knows,
+    nvml_stands_beside_the_ledger_while_a_program_runs,
+    without_nvml_nothing_is_missing_but_its_figures,
+]
+
+print(f"1..{len(CASES)}")
+for number, case in enumerate(CASES, 1):
+    try:
+        case()
+        print(f"ok {number} - {case.__name__}", flush=True)
+    except (AssertionError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
+        print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "), flush=True)
