@@ -84,6 +84,25 @@ static void check_daemon(struct report *report)
 	say(report, "daemon", true, text);
 }
 
+static void say_foreign(void *arg, const char *text)
+{
+	say(arg, "locks", true, text);
+}
+
+/* Programs of our daemon are refused on GPUs that other daemons share, and run there without tandem. */
+static void check_locks(struct report *report)
+{
+	char text[128];
+	int r = td_cli_foreign_gpus(say_foreign, report);
+
+	if (r < 0) {
+		snprintf(text, sizeof(text),
+			"no directory for the locks that give each GPU to one daemon: %s",
+			strerror(-r));
+		say(report, "locks", false, text);
+	}
+}
+
 static void check_environment(struct report *report)
 {
 	static const char *const watched[] = {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_PIPE_DIRECTORY",
@@ -147,6 +166,7 @@ int td_verb_doctor(int argc, char **argv)
 	check_driver(&report);
 	check_library(&report);
 	check_daemon(&report);
+	check_locks(&report);
 	check_environment(&report);
 	for (; at < argc; at++)
 		check_program(&report, argv[at]);

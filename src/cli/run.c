@@ -192,6 +192,12 @@ static int set_environment(const struct job *job, const char *command)
 	return 0;
 }
 
+static void warn(void *arg, const char *text)
+{
+	(void)arg;
+	fprintf(stderr, "tandem: %s: without tandem on that GPU\n", text);
+}
+
 int td_verb_run(int argc, char **argv)
 {
 	struct job job = {.class = "besteffort", .weight = "1", .backend = "plain"};
@@ -201,6 +207,7 @@ int td_verb_run(int argc, char **argv)
 		return at ? TD_EXIT_USAGE : 0;
 	if (td_cli_ensure_daemon() || set_environment(&job, argv[at]))
 		return TD_EXIT_USAGE;
+	(void)td_cli_foreign_gpus(warn, NULL);
 	execvp(argv[at], argv + at);
 	at = errno == ENOENT ? 127 : 126;
 	td_cli_fail("%s: %s", argv[optind], strerror(errno));

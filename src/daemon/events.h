@@ -20,6 +20,7 @@
 	EVENT(STUCK, "stuck")       /* its work did not end by the deadline: it goes on */         \
 	EVENT(SHORT, "short")       /* the device was full although the limit would do */          \
 	EVENT(REFUSED, "refused")   /* an allocation did not fit */                                \
+	EVENT(FOREIGN, "foreign")   /* another daemon shares the GPU that it asked for */          \
 	EVENT(LEFT, "left")         /* the process is gone */                                      \
 	EVENT(OPTION, "option")     /* an option or a job was changed */
 
@@ -33,7 +34,7 @@ enum td_event_kind {
 struct td_event {
 	uint64_t number, time_ns, wall_ns;
 	enum td_event_kind kind;
-	char job[64], name[64], detail[128];
+	char job[64], name[64], detail[256];
 	uint32_t uid, pid, gpu;
 	uint64_t value_ns, value_bytes;
 };

@@ -7,6 +7,8 @@
 
 const char *td_process_state(const struct td_process *process)
 {
+	if (process->foreign)
+		return "foreign";
 	if (process->paused)
 		return "paused";
 	switch (process->phase) {
@@ -67,7 +69,11 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 		return buf;
 	buf += n;
 	len -= (size_t)n;
-	if (process->paused) {
+	if (process->foreign) {
+		snprintf(buf, len,
+			"runs without tandem: another tandemd shares a GPU of it (tandem doctor "
+			"says which).");
+	} else if (process->paused) {
 		snprintf(buf, len, "is paused: tandem resume lets it go on.");
 	} else if (td_list_empty(&process->clients)) {
 		snprintf(buf, len, "has not used a GPU yet.");

@@ -58,12 +58,26 @@ int td_node_init(struct td_node *node, const struct td_node_io *io)
 	return node->policy_state ? 0 : -ENOMEM;
 }
 
+static bool has_clients(const struct td_node *node, uint32_t gpu)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (td_container_of(it, struct td_client, of_node)->gpu == gpu)
+			return true;
+	return false;
+}
+
 static void free_client(struct td_node *node, struct td_client *client)
 {
+	uint32_t gpu = client->gpu;
+
 	td_list_remove(&client->of_node);
 	td_list_remove(&client->of_process);
 	node->client_count--;
 	free(client);
+	if (node->io.release && !has_clients(node, gpu))
+		node->io.release(node->io.arg, node->gpus[gpu].uuid);
 }
 
 static void drop_client(struct td_node *node, struct td_client *client)
@@ -74,12 +88,17 @@ static void drop_client(struct td_node *node, struct td_client *client)
 	td_capacity_leave(node, gpu);
 }
 
-static void free_process(struct td_node *node, struct td_process *process)
+void td_node_drop_clients(struct td_node *node, struct td_process *process)
 {
 	struct td_list *it, *tmp;
 
 	td_list_for_each_safe (it, tmp, &process->clients)
-		free_client(node, td_container_of(it, struct td_client, of_process));
+		drop_client(node, td_container_of(it, struct td_client, of_process));
+}
+
+static void free_process(struct td_node *node, struct td_process *process)
+{
+	td_node_drop_clients(node, process);
 	td_list_remove(&process->of_node);
 	free(process);
 }
@@ -179,6 +198,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 {
 	struct td_msg answer = {.type = TD_MSG_TYPE_attached};
 	struct td_client *client;
+	struct td_err err = {0};
 	uint32_t gpu;
 
 	if (msg->slot >= TD_SLOT_MAX || client_of_slot(process, msg->slot) ||
@@ -187,6 +207,12 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	gpu = find_gpu(node, msg);
 	if (gpu == TD_GPU_MAX)
 		return -EPROTO;
+	if (node->io.claim && !has_clients(node, gpu) &&
+		node->io.claim(node->io.arg, node->gpus[gpu].uuid, &err)) {
+		td_node_let_go(node, process, gpu, &err, now_ns);
+		return td_node_foreign_message(
+			node, process, &(struct td_msg){TD_MSG_TYPE_attach, {.attach = *msg}});
+	}
 	client = calloc(1, sizeof(*client));
 	if (!client)
 		return -ENOMEM;
@@ -353,6 +379,8 @@ static int detach(struct td_node *node, struct td_process *process, uint32_t slo
 int td_node_message(
 	struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns)
 {
+	if (process->foreign)
+		return td_node_foreign_message(node, process, msg);
 	switch (msg->type) {
 	case TD_MSG_TYPE_attach: return attach(node, process, &msg->attach, now_ns);
 	case TD_MSG_TYPE_detach: return detach(node, process, msg->detach.slot);
@@ -370,12 +398,8 @@ int td_node_message(
 
 void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
-	struct td_list *it, *tmp;
-
 	td_node_event(node, TD_EVENT_LEFT, process, 0, now_ns, td_process_held_ns(process, now_ns),
 		0, NULL);
-	td_list_for_each_safe (it, tmp, &process->clients)
-		drop_client(node, td_container_of(it, struct td_client, of_process));
 	free_process(node, process);
 }
 

@@ -25,6 +25,8 @@
 #include "proto/gate_page.h"
 #include "proto/proto.h"
 
+struct td_err;
+
 struct td_node_io {
 	/* Queues a message to the process's connection. A connection that cannot take it is closed by peer.c later. */
 	void (*send)(void *peer, const struct td_msg *msg);
@@ -33,6 +35,9 @@ struct td_node_io {
 	/* Somebody may follow the events. */
 	void (*event)(void *arg, const struct td_event *event);
 	void *arg;
+	/* The first client comes to a GPU; the last one has left it. claim: 0, or -EBUSY with a sentence: another daemon has it. NULL: ours. */
+	int (*claim)(void *arg, const uint8_t *uuid, struct td_err *err);
+	void (*release)(void *arg, const uint8_t *uuid);
 };
 
 struct td_gpu {
@@ -78,7 +83,7 @@ struct td_process {
 	uint8_t backend; /* enum td_backend_kind */
 	enum td_phase phase;
 	uint64_t phase_since_ns;
-	bool wants, paused;
+	bool wants, paused, foreign;                       /* foreign: let go, see foreign.c */
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
 	uint32_t word;                                     /* as written last */
 	uint32_t word_count;                  /* changes so far: the upper bits of the word */
@@ -118,6 +123,13 @@ int td_node_message(struct td_node *node, struct td_process *process, const stru
 /* Its connection is closed: everything of it is released. */
 void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now_ns);
 
+/* -- node.c and foreign.c to each other -- */
+void td_node_drop_clients(struct td_node *node, struct td_process *process);
+void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t gpu,
+	const struct td_err *why, uint64_t now_ns);
+int td_node_foreign_message(
+	struct td_node *node, const struct td_process *process, const struct td_msg *msg);
+
 /* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns);
 
@@ -132,7 +144,7 @@ void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *
 char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
 	char *buf, size_t len);
 
-/* "running", "waiting", "idle", "draining", "filling" or "paused". */
+/* "running", "waiting", "idle", "draining", "filling", "paused" or "foreign". */
 const char *td_process_state(const struct td_process *process);
 
 /* Held time up to now. */

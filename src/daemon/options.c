@@ -18,6 +18,7 @@ enum kind {
 	KIND_duration,
 	KIND_ratio,
 	KIND_size,
+	KIND_path,
 };
 
 static const struct option {
@@ -64,6 +65,15 @@ static int set_size(char (*ret)[32], const char *value, struct td_err *err)
 	return 0;
 }
 
+static int set_path(char (*ret)[108], const char *value, struct td_err *err)
+{
+	if ((*value != '/' && strcmp(value, "auto")) || strlen(value) >= sizeof(*ret))
+		return td_err_set(err, -EINVAL,
+			"\"%.64s\" is not valid: expected an absolute path or auto", value);
+	strcpy(*ret, value);
+	return 0;
+}
+
 static int set_option(
 	struct td_options *options, const struct option *o, const char *value, struct td_err *err)
 {
@@ -75,6 +85,7 @@ static int set_option(
 	case KIND_duration: return td_parse_duration(value, field, err);
 	case KIND_ratio: return td_parse_ratio(value, field, err);
 	case KIND_size: return set_size(field, value, err);
+	case KIND_path: return set_path(field, value, err);
 	}
 	return -EINVAL;
 }
@@ -189,6 +200,7 @@ bool td_options_row(const struct td_options *options, size_t i, struct td_option
 	case KIND_ratio:
 		snprintf(ret->value, sizeof(ret->value), "%g%%", *(const uint32_t *)field / 1e4);
 		break;
+	case KIND_path:
 	case KIND_size: snprintf(ret->value, sizeof(ret->value), "%s", (const char *)field); break;
 	}
 	return true;

@@ -13,6 +13,7 @@ struct td_options {
 	bool enabled;
 	uint64_t quantum_ns, quantum_min_ns, drain_deadline_ns, sample_ns;
 	uint32_t swap_share_ppm;
+	char locks[108];   /* absolute, or "auto" */
 	char capacity[32]; /* as typed: a share is of each GPU's own size */
 };
 
@@ -28,7 +29,7 @@ int td_options_load(struct td_options *options, const char *path, struct td_err 
 /* The i-th option with its present value as text; false beyond the last. Every pointer but value is static. */
 struct td_option_row {
 	const char *key, *unit, *help;
-	char value[64];
+	char value[128];
 };
 bool td_options_row(const struct td_options *options, size_t i, struct td_option_row *ret);
 

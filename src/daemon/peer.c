@@ -64,6 +64,18 @@ static void node_event(void *arg, const struct td_event *event)
 	}
 }
 
+static int node_claim(void *arg, const uint8_t *uuid, struct td_err *err)
+{
+	struct td_server *server = arg;
+
+	return td_claims_take(&server->claims, server->node.options.locks, uuid, err);
+}
+
+static void node_release(void *arg, const uint8_t *uuid)
+{
+	td_claims_release(&((struct td_server *)arg)->claims, uuid);
+}
+
 /* A page that only we can write: sealed after we have mapped it, so that the client's descriptor cannot be mapped writable. */
 static int make_gate_page(struct td_peer *peer)
 {
@@ -232,7 +244,12 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 
 int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd)
 {
-	const struct td_node_io io = {node_send, node_gate, node_event, server};
+	const struct td_node_io io = {.send = node_send,
+		.gate = node_gate,
+		.event = node_event,
+		.arg = server,
+		.claim = node_claim,
+		.release = node_release};
 	int r;
 
 	memset(server, 0, sizeof(*server));
@@ -243,6 +260,7 @@ int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd
 	r = td_node_init(&server->node, &io);
 	if (r)
 		return r;
+	td_claims_init(&server->claims, listen_fd);
 	td_watch_init(&server->watch, loop, server->node.options.sample_ns);
 	return td_loop_add(loop, &server->listener);
 }
@@ -255,6 +273,7 @@ void td_server_deinit(struct td_server *server)
 		drop(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
 	td_watch_deinit(&server->watch);
 	td_node_deinit(&server->node);
+	td_claims_deinit(&server->claims);
 	td_loop_remove(server->loop, &server->listener);
 	close(server->listener.fd);
 }

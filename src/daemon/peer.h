@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "daemon/claims.h"
 #include "daemon/loop.h"
 #include "daemon/node.h"
 #include "daemon/watch.h"
@@ -12,6 +13,7 @@ struct td_server {
 	struct td_loop *loop;
 	struct td_node node;
 	struct td_watch watch;
+	struct td_claims claims;
 	struct td_source listener;
 	struct td_list peers;
 	uint32_t peer_count;

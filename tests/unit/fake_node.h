@@ -4,9 +4,11 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "daemon/node.h"
 #include "preload/backend.h"
 
@@ -34,6 +36,8 @@ struct world {
 	struct fake fakes[FAKES_MAX];
 	uint64_t now;
 	uint64_t events[TD_EVENT_N];
+	int foreign;     /* index of the GPU that another daemon has; -1: none */
+	unsigned claims; /* GPUs that are ours now */
 };
 
 static struct world *fake_world;
@@ -73,11 +77,34 @@ static void fake_event(void *arg, const struct td_event *event)
 	((struct world *)arg)->events[event->kind]++;
 }
 
+static int fake_claim(void *arg, const uint8_t *uuid, struct td_err *err)
+{
+	struct world *w = arg;
+
+	for (int i = 0; i < (int)w->node.gpu_count; i++)
+		if (i == w->foreign && !memcmp(w->node.gpus[i].uuid, uuid, 16))
+			return td_err_set(err, -EBUSY, "that one is taken");
+	w->claims++;
+	return 0;
+}
+
+static void fake_release(void *arg, const uint8_t *uuid)
+{
+	(void)uuid;
+	((struct world *)arg)->claims--;
+}
+
 static void world_init(struct world *w)
 {
-	const struct td_node_io io = {fake_send, fake_gate, fake_event, w};
+	const struct td_node_io io = {.send = fake_send,
+		.gate = fake_gate,
+		.event = fake_event,
+		.arg = w,
+		.claim = fake_claim,
+		.release = fake_release};
 
 	memset(w, 0, sizeof(*w));
+	w->foreign = -1;
 	fake_world = w;
 	w->now = 1000000000;
 	if (td_node_init(&w->node, &io))

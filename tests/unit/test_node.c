@@ -440,3 +440,49 @@ TEST(switching_the_policy_live_takes_effect)
 	CHECK(is_open(a) != is_open(b));
 	td_node_deinit(&w.node);
 }
+
+TEST(a_gpu_is_claimed_with_its_first_client_and_given_back_with_the_last)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB);
+
+	CHECK_EQ(w.claims, 1);
+	program(1, "b", 8 * MIB);
+	CHECK_EQ(w.claims, 1);
+	fake_dies(&w, a);
+	CHECK_EQ(w.claims, 1);
+	fake_dies(&w, &w.fakes[1]);
+	CHECK_EQ(w.claims, 0);
+}
+
+TEST(a_process_on_a_foreign_gpu_is_let_go_on_all_its_gpus)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *both = &w.fakes[1];
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+
+	fake_want(&w, a);
+	settle(&w);
+	w.foreign = 1;
+	fake_hello(&w, both, "both", TD_BACKEND_SWAP, false);
+	fake_attach(&w, both, 0, 0, 48 * MIB);
+	fake_want(&w, both);
+	CHECK(!is_open(both));
+	fake_attach(&w, both, 1, 1, 48 * MIB);
+	CHECK(is_open(both));
+	CHECK_EQ(both->slot[0].limit, UINT64_MAX);
+	CHECK_EQ(both->slot[1].limit, UINT64_MAX);
+	CHECK_EQ(w.events[TD_EVENT_FOREIGN], 1);
+	CHECK_EQ(w.claims, 1);
+	CHECK_STR(td_process_state(both->process), "foreign");
+	msg.need.slot = 1;
+	msg.need.bytes = 1024 * MIB;
+	both->slot[1].answer = -1;
+	CHECK_EQ(say(&w, both, &msg), 0);
+	CHECK_EQ(both->slot[1].answer, 1);
+	/* The others go on among themselves. */
+	settle(&w);
+	CHECK(is_open(a) && is_open(both));
+	fake_dies(&w, both);
+	CHECK_EQ(w.claims, 1);
+}

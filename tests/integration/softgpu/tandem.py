@@ -1,6 +1,7 @@
 """What the daemon knows of the GPUs: NVML beside its own ledger. TAP on stdout; argument: the build."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ class World:
         self.temporary = tempfile.TemporaryDirectory(prefix="tandem-nvml-")
         self.directory = self.temporary.name
         self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu", TANDEM_SOCKET=f"{self.directory}/t/socket", TANDEMD=TANDEMD,
+                                TANDEM_LOCKS=f"{self.directory}/locks",
                                 TANDEM_LIB=f"{BUILD}/src/preload/libtandem.so", SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
         self.environment.pop("LD_LIBRARY_PATH", None)  # the test runner's: nothing is found by chance
         self.call(SOFTGPU, "start", "--gpus", "2")
@@ -34,6 +36,9 @@ class World:
     def start(self, *command, **extra):
         return subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", "--", *command], env=dict(self.environment, **extra),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def events(self, **extra):
+        return json.loads(self.call(TANDEM, "events", "--json", **extra).stdout or "[]")
 
     def gpus(self):
         return json.loads(self.call(TANDEM, "gpu", "--json").stdout)
@@ -86,7 +91,50 @@ def without_nvml_nothing_is_missing_but_its_figures():
         assert len(gpus) == 1 and gpus[0]["index"] == 0 and "nvml_used_bytes" not in gpus[0], gpus
 
 
+def a_gpu_belongs_to_one_daemon_at_a_time():
+    small = [TRAIN, "--size", "1m", "--gpu", "20ms", "--cpu", "1ms"]
+    with World() as world:
+        other = {"TANDEM_SOCKET": f"{world.directory}/other/socket"}
+        first = world.start(*small, "--steps", "100000")
+        until(lambda: any(e["kind"] == "attached" for e in world.events()), "the first has the GPU")
+        second = world.start(*small, "--steps", "2", **other)
+        out, err = second.communicate(timeout=DEADLINE_S)
+        owner = world.environment["TANDEM_SOCKET"]
+        # It runs all the same, without tandem; who has the GPU is said where one looks.
+        assert second.returncode == 0 and json.loads(out)["checksum_ok"], err
+        assert "shared by another tandemd" in err and owner in err, err
+        foreign = [e for e in world.events(**other) if e["kind"] == "foreign"]
+        assert foreign and owner in foreign[0]["detail"] and f"uid {os.getuid()}" in foreign[0]["detail"], world.events(**other)
+        doctor = world.call(TANDEM, "doctor", **other).stdout
+        assert owner in doctor and "locks" in doctor, doctor
+        assert owner not in world.call(TANDEM, "doctor").stdout.replace(f"answers at {owner}", "")
+        first.kill()
+        first.communicate()
+        until(lambda: not [n for n in os.listdir(f"{world.directory}/locks")], "the lock is given back with the last client")
+        third = world.start(*small, "--steps", "2", **other)
+        _, err = third.communicate(timeout=DEADLINE_S)
+        assert third.returncode == 0 and err == "", err
+        assert any(e["kind"] == "attached" for e in world.events(**other)), world.events(**other)
+        world.call(TANDEM, "stop", "--force", **other)
+
+
+def a_lock_of_a_dead_daemon_holds_up_nobody():
+    small = [TRAIN, "--size", "1m", "--gpu", "1ms", "--cpu", "1ms", "--steps", "2"]
+    with World() as world:
+        program = world.start(*small[:-1], "2000")
+        until(lambda: any(e["kind"] == "attached" for e in world.events()), "attached")
+        with open(world.environment["TANDEM_SOCKET"] + ".lock") as f:
+            os.kill(int(f.read()), signal.SIGKILL)
+        program.kill()
+        program.communicate()
+        assert len(os.listdir(f"{world.directory}/locks")) == 1
+        assert world.start(*small).wait(DEADLINE_S) == 0
+        assert any(e["kind"] == "attached" for e in world.events()), world.events()
+
+
 CASES = [
+    a_gpu_belongs_to_one_daemon_at_a_time,
+    a_lock_of_a_dead_daemon_holds_up_nobody,
     gpus_that_nobody_uses_are_shown_with_what_nvml_knows,
     nvml_stands_beside_the_ledger_while_a_program_runs,
     without_nvml_nothing_is_missing_but_its_figures,

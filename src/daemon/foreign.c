@@ -1,0 +1,73 @@
+/*
+ * Processes on a GPU that another daemon shares. They are told so and let go: gate open, no limit, no part in any plan, until their
+ * connection ends. Closing the connection instead would have them come back, and wait, for ever.
+ */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "daemon/node.h"
+
+static void no_limit(struct td_node *node, const struct td_process *process, uint32_t slot)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+
+	msg.plan.slot = slot;
+	msg.plan.seq = ++node->next_seq;
+	msg.plan.gate = TD_GATE_OPEN;
+	msg.plan.limit_bytes = UINT64_MAX;
+	node->io.send(process->peer, &msg);
+}
+
+static void accept(
+	struct td_node *node, const struct td_process *process, const struct td_msg_attach *attach)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_attached};
+
+	msg.attached.slot = attach->slot;
+	msg.attached.capacity_bytes = attach->total_bytes;
+	node->io.send(process->peer, &msg);
+	no_limit(node, process, attach->slot);
+}
+
+static void answer(const struct td_node *node, const struct td_process *process,
+	const struct td_msg_need *need)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
+
+	msg.answer.slot = need->slot;
+	msg.answer.ticket = need->ticket;
+	msg.answer.granted = 1;
+	msg.answer.limit_bytes = UINT64_MAX;
+	node->io.send(process->peer, &msg);
+}
+
+/* A process is shared on all its GPUs or on none. */
+void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t gpu,
+	const struct td_err *why, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_error};
+	struct td_list *it;
+
+	msg.error.code = (uint32_t)-why->code;
+	snprintf(msg.error.text, sizeof(msg.error.text), "%.255s", why->msg);
+	node->io.send(process->peer, &msg);
+	td_node_event(node, TD_EVENT_FOREIGN, process, gpu, now_ns, 0, 0, why->msg);
+	td_list_for_each (it, &process->clients)
+		no_limit(node, process, td_container_of(it, struct td_client, of_process)->slot);
+	td_node_drop_clients(node, process);
+	process->foreign = true;
+	process->phase = TD_PHASE_OPEN;
+	process->phase_since_ns = now_ns;
+	process->word = 0;
+	node->io.gate(process->peer, 0, 0);
+}
+
+int td_node_foreign_message(
+	struct td_node *node, const struct td_process *process, const struct td_msg *msg)
+{
+	if (msg->type == TD_MSG_TYPE_attach)
+		accept(node, process, &msg->attach);
+	else if (msg->type == TD_MSG_TYPE_need)
+		answer(node, process, &msg->need);
+	return 0;
+}

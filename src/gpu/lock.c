@@ -1,0 +1,191 @@
+/* See lock.h. Every file is opened by its name in an open directory, never through a link, and never waited for. */
+#include "gpu/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define TEXT_MAX 256
+
+/* Files come and go while they are opened; whoever loses this often has an opponent. */
+#define ATTEMPTS 100
+
+char *td_gpu_lock_name(char *buf, const uint8_t *u)
+{
+	snprintf(buf, 41,
+		"GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+		u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+		u[14], u[15]);
+	return buf;
+}
+
+/* For all to write, names protected by the sticky bit; or private to us. */
+static int check_directory(int fd, bool made)
+{
+	struct stat st;
+
+	if (made && fchmod(fd, 01777) < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid && st.st_uid != geteuid() && !(st.st_mode & S_ISVTX))
+		return -EPERM;
+	return st.st_mode & 022 && !(st.st_mode & S_ISVTX) ? -EPERM : 0;
+}
+
+static int open_directory(const char *path)
+{
+	bool made = mkdir(path, 0700) == 0;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return -errno;
+	r = check_directory(fd, made);
+	if (!r)
+		return fd;
+	close(fd);
+	return r;
+}
+
+int td_gpu_locks_open(const char *path)
+{
+	const char *chosen = getenv("TANDEM_LOCKS");
+	int fd;
+
+	if (strcmp(path, "auto"))
+		return open_directory(path);
+	if (chosen && *chosen)
+		return open_directory(chosen);
+	fd = open_directory("/run/lock/tandem");
+	return fd >= 0 ? fd : open_directory("/tmp/tandem-locks");
+}
+
+/* O_CREAT without O_EXCL is not an option: the kernel refuses it for others' files in a sticky directory (fs.protected_regular). */
+static int open_file(int directory, const char *name)
+{
+	const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+
+	for (int i = 0; i < ATTEMPTS; i++) {
+		int fd = openat(directory, name, flags);
+
+		if (fd >= 0 || errno != ENOENT)
+			return fd < 0 ? -errno : fd;
+		fd = openat(directory, name, flags | O_CREAT | O_EXCL, 0666);
+		if (fd >= 0) {
+			(void)fchmod(fd,
+				0666); /* whatever the umask: another user's daemon comes next */
+			return fd;
+		}
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EAGAIN;
+}
+
+static int lock_file(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
+}
+
+static void read_owner(int fd, struct td_gpu_owner *ret)
+{
+	char text[TEXT_MAX];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	int pid, at = 0;
+	unsigned uid;
+
+	*ret = (struct td_gpu_owner){0};
+	text[n > 0 ? n : 0] = 0;
+	text[strcspn(text, "\n")] = 0;
+	if (sscanf(text, "pid=%d uid=%u socket=%n", &pid, &uid, &at) < 2 || !at)
+		return;
+	/* It goes to terminals. */
+	for (char *p = text; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	ret->pid = pid;
+	ret->uid = uid;
+	snprintf(ret->socket, sizeof(ret->socket), "%s", text + at);
+}
+
+static int write_owner(int fd, const char *socket)
+{
+	char text[TEXT_MAX];
+	int n = snprintf(text, sizeof(text), "pid=%d uid=%u socket=%.107s\n", (int)getpid(),
+		(unsigned)geteuid(), socket);
+
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+		return -errno;
+	return 0;
+}
+
+/* 0: locked, and still the file of that name. TD_GPU_LOCK_FREE: it was taken away meanwhile, open it anew. */
+static int settle(int fd, struct td_gpu_owner *ret_owner)
+{
+	struct stat st;
+	int r = lock_file(fd);
+
+	if (r == -EAGAIN || r == -EACCES) {
+		read_owner(fd, ret_owner);
+		return -EBUSY;
+	}
+	if (!r && fstat(fd, &st) < 0)
+		r = -errno;
+	if (r)
+		return r;
+	if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
+		return -EPERM;
+	return st.st_nlink ? 0 : TD_GPU_LOCK_FREE;
+}
+
+int td_gpu_lock_take(
+	int directory, const uint8_t *uuid, const char *socket, struct td_gpu_owner *ret_owner)
+{
+	char name[41];
+
+	td_gpu_lock_name(name, uuid);
+	for (int i = 0; i < ATTEMPTS; i++) {
+		td_auto_close int fd = open_file(directory, name);
+		int r = fd < 0 ? fd : settle(fd, ret_owner);
+
+		if (r == TD_GPU_LOCK_FREE)
+			continue;
+		if (!r)
+			r = write_owner(fd, socket);
+		return r < 0 ? r : td_steal_fd(&fd);
+	}
+	return -EAGAIN;
+}
+
+void td_gpu_lock_release(int directory, const uint8_t *uuid, int fd)
+{
+	char name[41];
+
+	/* While it is held: who opens it now finds it gone after locking it. */
+	(void)unlinkat(directory, td_gpu_lock_name(name, uuid), 0);
+	close(fd);
+}
+
+int td_gpu_lock_owner(int directory, const char *name, struct td_gpu_owner *ret_owner)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	td_auto_close int fd =
+		openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return errno == ENOENT ? TD_GPU_LOCK_FREE : -errno;
+	if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
+		return -errno;
+	if (lock.l_type == F_UNLCK)
+		return TD_GPU_LOCK_FREE;
+	read_owner(fd, ret_owner);
+	return 0;
+}
