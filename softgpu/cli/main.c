@@ -40,7 +40,7 @@ static int fail(const char *format, const char *text)
 static void usage(FILE *out)
 {
 	fputs("usage: softgpu start [--gpus N] [--model M] [--memory SIZE] [--set KEY=VALUE]... "
-	      "[--dir D] [--foreground]\n"
+	      "[--dir D] [--no-host-vmm] [--foreground]\n"
 	      "       softgpu run [--dir D] [--] COMMAND [ARG]...\n"
 	      "       softgpu status [--json] [--dir D]\n"
 	      "       softgpu reset-counters [--dir D]\n"
@@ -50,6 +50,7 @@ static void usage(FILE *out)
 		out);
 	for (unsigned i = 0; td_gpu_spec_at(i); i++)
 		fprintf(out, " %s", td_gpu_spec_at(i)->name);
+	fputs("\n\n--no-host-vmm: cuMemCreate refuses host memory, as some drivers may", out);
 	fputs("\nFields for --set: link, faults, prefetch (bytes per second, such as 1.5g), "
 	      "fault-latency, slice, switch, launch (times)\n",
 		out);
@@ -58,6 +59,7 @@ static void usage(FILE *out)
 struct start {
 	struct td_gpu_spec spec;
 	uint64_t gpus, memory_bytes;
+	uint32_t features;
 	bool foreground;
 	char dir[PATH_MAX];
 };
@@ -107,7 +109,8 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 	static const struct option options[] = {{"gpus", required_argument, NULL, 'g'},
 		{"model", required_argument, NULL, 'm'}, {"memory", required_argument, NULL, 'b'},
 		{"set", required_argument, NULL, 's'}, {"dir", required_argument, NULL, 'd'},
-		{"foreground", no_argument, NULL, 'f'}, {NULL, 0, NULL, 0}};
+		{"foreground", no_argument, NULL, 'f'}, {"no-host-vmm", no_argument, NULL, 'v'},
+		{NULL, 0, NULL, 0}};
 	const struct td_gpu_spec *spec;
 	int c, r = 0;
 
@@ -124,6 +127,7 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 		case 'b': r = td_parse_size(optarg, 0, &start->memory_bytes, err); break;
 		case 's': r = set_field(&start->spec, optarg, err); break;
 		case 'd': snprintf(start->dir, sizeof(start->dir), "%s", optarg); break;
+		case 'v': start->features &= ~SG_FEATURE_HOST_VMM; break;
 		case 'f': start->foreground = true; break;
 		default: return td_err_set(err, -EINVAL, "see softgpu --help");
 		}
@@ -149,7 +153,8 @@ static int start_server(const struct start *start)
 	pid_t pid;
 
 	if (start->foreground)
-		return sg_serve(start->dir, &start->spec, (uint32_t)start->gpus, -1);
+		return sg_serve(
+			start->dir, &start->spec, (uint32_t)start->gpus, start->features, -1);
 	if (pipe2(ready, O_CLOEXEC) < 0)
 		return fail("pipe: %s", strerror(errno));
 	pid = fork();
@@ -163,7 +168,8 @@ static int start_server(const struct start *start)
 		dup2(null, 0);
 		dup2(null, 1);
 		dup2(null, 2);
-		_exit(sg_serve(start->dir, &start->spec, (uint32_t)start->gpus, ready[1]));
+		_exit(sg_serve(start->dir, &start->spec, (uint32_t)start->gpus, start->features,
+			ready[1]));
 	}
 	close(ready[1]);
 	waitpid(pid, NULL, 0);
@@ -181,6 +187,7 @@ static void default_start(struct start *start)
 	memset(start, 0, sizeof(*start));
 	start->spec = *td_gpu_spec_find("tiny");
 	start->gpus = 1;
+	start->features = SG_FEATURE_HOST_VMM;
 	if (!sg_dir(start->dir, sizeof(start->dir)))
 		start->dir[0] = 0;
 }

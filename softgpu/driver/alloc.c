@@ -247,11 +247,14 @@ API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr addres
 	switch (attribute) {
 	case POINTER_CONTEXT: *(CUcontext *)data = allocation.context; return CUDA_SUCCESS;
 	case POINTER_MEMORY_TYPE:
-		*(unsigned *)data = allocation.kind == SG_MEMORY_PINNED ? 1 : 2;
+		*(unsigned *)data =
+			allocation.kind == SG_MEMORY_PINNED || allocation.kind == SG_MEMORY_REMOTE
+				? 1
+				: 2;
 		return CUDA_SUCCESS;
 	case POINTER_DEVICE_POINTER: *(CUdeviceptr *)data = address; return CUDA_SUCCESS;
 	case POINTER_HOST_POINTER:
-		if (allocation.kind == SG_MEMORY_DEVICE)
+		if (allocation.kind == SG_MEMORY_DEVICE || allocation.kind == SG_MEMORY_REMOTE)
 			return CUDA_ERROR_INVALID_VALUE;
 		*(void **)data = (void *)address;
 		return CUDA_SUCCESS;

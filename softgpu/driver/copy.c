@@ -52,19 +52,23 @@ static int locate(uint64_t address, uint64_t bytes, enum place *ret)
 	struct sg_allocation allocation;
 
 	if (sg_memory_find(address, bytes, &allocation)) {
-		*ret = allocation.kind == SG_MEMORY_PINNED ? ON_HOST_PINNED : ON_DEVICE;
+		*ret = allocation.kind == SG_MEMORY_PINNED || allocation.kind == SG_MEMORY_REMOTE
+			       ? ON_HOST_PINNED
+			       : ON_DEVICE;
 		return CUDA_SUCCESS;
 	}
 	*ret = ON_HOST;
 	if (!sg_is_device_address(address))
 		return CUDA_SUCCESS;
-	*ret = ON_DEVICE;
-	/* Several mappings side by side are one range to a copy. */
+	/* Several mappings side by side are one range to a copy; on the host only if all of it is. */
+	*ret = ON_HOST_PINNED;
 	while (bytes) {
 		uint64_t n;
 
 		if (!sg_memory_find(address, 1, &allocation) || allocation.context)
 			return CUDA_ERROR_INVALID_VALUE;
+		if (allocation.kind != SG_MEMORY_REMOTE)
+			*ret = ON_DEVICE;
 		n = allocation.base + allocation.bytes - address;
 		n = n < bytes ? n : bytes;
 		address += n;

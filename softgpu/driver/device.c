@@ -29,6 +29,7 @@ static int read_device(unsigned i)
 		return SG_LOST;
 	device->spec = *spec;
 	device->spec.memory_bytes = device->info.memory_bytes;
+	device->spec.pinned_bytes_per_us = (uint32_t)(device->info.link_bytes_per_s / 1000000);
 	device->spec.launch_latency_ns = device->info.launch_ns;
 	return CUDA_SUCCESS;
 }
@@ -216,6 +217,10 @@ static int attribute(const struct sg_gpu_info *info, int attribute)
 	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
 		return (int)info->shared_per_block_bytes;
 	case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR: return (int)info->blocks_per_sm;
+	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+		return (info->features & SG_FEATURE_HOST_VMM) != 0;
+	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID: return 0; /* one node */
 	case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
 	case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
 	case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:

@@ -119,7 +119,12 @@ int sg_stream_wait_ticket(struct CUstream_st *stream, uint64_t ticket);
 bool sg_stream_reached(const struct CUstream_st *stream, uint64_t ticket);
 
 /* -- memory.c -- */
-enum sg_memory_kind { SG_MEMORY_DEVICE, SG_MEMORY_MANAGED, SG_MEMORY_PINNED };
+enum sg_memory_kind {
+	SG_MEMORY_DEVICE,
+	SG_MEMORY_MANAGED,
+	SG_MEMORY_PINNED,
+	SG_MEMORY_REMOTE /* host memory at device addresses (cuMemCreate) */
+};
 struct sg_allocation {
 	uint64_t base, bytes; /* as the program sees it */
 	enum sg_memory_kind kind;
@@ -129,8 +134,9 @@ struct sg_allocation {
 };
 /* The allocation that holds [address, address + bytes); false: none. */
 bool sg_memory_find(uint64_t address, uint64_t bytes, struct sg_allocation *ret);
-/* Host pointer behind a device address of device memory and the last address of its granule; NULL: nothing accessible is mapped. */
-void *sg_memory_translate(uint64_t address, uint64_t *ret_last);
+/* Host pointer behind a device address, the last address of its granule, and whether it lies across the link; NULL: nothing accessible is
+ * mapped. */
+void *sg_memory_translate(uint64_t address, uint64_t *ret_last, bool *ret_remote);
 /* Copies between addresses of any kind, page by page: 0 or ILLEGAL_ADDRESS. Plain host memory is any address that we do not know. */
 int sg_memory_copy(uint64_t target, uint64_t source, uint64_t bytes);
 int sg_memory_fill(uint64_t target, uint64_t pattern, unsigned pattern_bytes, uint64_t count);
@@ -140,7 +146,8 @@ int sg_memory_release(struct CUctx_st *context, uint64_t address);
 /* Reserves device addresses; 0: none left. */
 uint64_t sg_address_reserve(uint64_t bytes, uint64_t align);
 void sg_address_release(uint64_t base, uint64_t bytes);
-void sg_granules_set(uint64_t base, uint64_t bytes, uint8_t *host, bool accessible);
+enum { SG_GRANULE_ACCESSIBLE = 1, SG_GRANULE_REMOTE = 2 };
+void sg_granules_set(uint64_t base, uint64_t bytes, uint8_t *host, unsigned flags);
 void sg_allocation_add(const struct sg_allocation *allocation);
 bool sg_allocation_remove(uint64_t base, struct sg_allocation *ret);
 /* The device window. */

@@ -19,7 +19,7 @@
 
 struct granule {
 	uint8_t *host;
-	bool accessible;
+	unsigned flags; /* SG_GRANULE_* */
 };
 
 struct interval {
@@ -145,21 +145,21 @@ void sg_address_release(uint64_t base, uint64_t bytes)
 	pthread_rwlock_unlock(&sg.memory_lock);
 }
 
-static void set_granules_locked(uint64_t base, uint64_t bytes, uint8_t *host, bool accessible)
+static void set_granules_locked(uint64_t base, uint64_t bytes, uint8_t *host, unsigned flags)
 {
 	for (uint64_t done = 0; done < bytes; done += GRANULE)
 		granules[(base + done - window) / GRANULE] =
-			(struct granule){host ? host + done : NULL, accessible};
+			(struct granule){host ? host + done : NULL, flags};
 }
 
-void sg_granules_set(uint64_t base, uint64_t bytes, uint8_t *host, bool accessible)
+void sg_granules_set(uint64_t base, uint64_t bytes, uint8_t *host, unsigned flags)
 {
 	pthread_rwlock_wrlock(&sg.memory_lock);
-	set_granules_locked(base, bytes, host, accessible);
+	set_granules_locked(base, bytes, host, flags);
 	pthread_rwlock_unlock(&sg.memory_lock);
 }
 
-void *sg_memory_translate(uint64_t address, uint64_t *ret_last)
+void *sg_memory_translate(uint64_t address, uint64_t *ret_last, bool *ret_remote)
 {
 	struct granule granule;
 
@@ -168,8 +168,9 @@ void *sg_memory_translate(uint64_t address, uint64_t *ret_last)
 	pthread_rwlock_rdlock(&sg.memory_lock);
 	granule = granules[(address - window) / GRANULE];
 	pthread_rwlock_unlock(&sg.memory_lock);
-	if (!granule.host || !granule.accessible)
+	if (!granule.host || !(granule.flags & SG_GRANULE_ACCESSIBLE))
 		return NULL;
+	*ret_remote = granule.flags & SG_GRANULE_REMOTE;
 	*ret_last = address | (GRANULE - 1);
 	return granule.host + (address & (GRANULE - 1));
 }
@@ -282,7 +283,7 @@ static int new_granules(struct CUctx_st *context, uint64_t bytes, uint64_t *ret,
 	pthread_rwlock_wrlock(&sg.memory_lock);
 	at = host ? reserve_locked(bytes, GRANULE) : 0;
 	if (at)
-		set_granules_locked(at, bytes, host, true);
+		set_granules_locked(at, bytes, host, SG_GRANULE_ACCESSIBLE);
 	pthread_rwlock_unlock(&sg.memory_lock);
 	if (!at) {
 		if (host)
@@ -371,7 +372,7 @@ static void free_granules(struct CUctx_st *context, uint64_t base, uint64_t byte
 
 	pthread_rwlock_wrlock(&sg.memory_lock);
 	host = granules[(base - window) / GRANULE].host;
-	set_granules_locked(base, bytes, NULL, false);
+	set_granules_locked(base, bytes, NULL, 0);
 	unreserve_locked(base);
 	pthread_rwlock_unlock(&sg.memory_lock);
 	sg_pages_free(host, bytes);
@@ -457,12 +458,13 @@ static uint8_t *resolve(uint64_t address, uint64_t *ret_bytes)
 {
 	uint64_t last;
 	uint8_t *host;
+	bool remote;
 
 	if (!sg_is_device_address(address)) {
 		*ret_bytes = UINT64_MAX;
 		return (uint8_t *)address;
 	}
-	host = sg_memory_translate(address, &last);
+	host = sg_memory_translate(address, &last, &remote);
 	*ret_bytes = host ? last - address + 1 : 0;
 	return host;
 }

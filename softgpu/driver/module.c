@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/time.h"
 #include "model/kernel.h"
+#include "model/memory.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/ptx/fatbin.h"
 #include "softgpu/ptx/ptx.h"
@@ -455,7 +456,7 @@ static bool translate(void *arg, uint64_t address, uint32_t bytes, enum sg_ptx_a
 	uint64_t last, page = sg.devices[launch->context->device].info.managed_page_bytes, first;
 
 	if (sg_is_device_address(address)) {
-		ret->host = sg_memory_translate(address & ~(GRANULE - 1), &last);
+		ret->host = sg_memory_translate(address & ~(GRANULE - 1), &last, &ret->is_remote);
 		ret->first = address & ~(GRANULE - 1);
 		ret->last = ret->first + GRANULE - 1;
 		ret->is_host = false;
@@ -517,6 +518,19 @@ static int report_touches(struct sg_op *op, const struct launch_work *launch)
 	return CUDA_SUCCESS;
 }
 
+/* Roofline over the link too: what a kernel reads and writes across it cannot go faster. */
+static uint64_t length_of(const struct td_gpu_spec *spec, const struct sg_ptx_result *result)
+{
+	const struct td_moves moves = {.remote_bytes = result->remote_bytes};
+	uint64_t own_ns = td_model_kernel_ns(spec, result->makespan_ns, result->instructions,
+		result->load_bytes + result->store_bytes - result->remote_bytes);
+	uint64_t link_ns = result->remote_bytes
+				   ? spec->launch_latency_ns + td_model_moves_ns(spec, &moves)
+				   : 0;
+
+	return own_ns > link_ns ? own_ns : link_ns;
+}
+
 static uint32_t slots_of(const struct sg_device *device, const struct launch_work *launch)
 {
 	const struct td_block_needs needs = {launch->block[0] * launch->block[1] * launch->block[2],
@@ -561,10 +575,7 @@ static int run_kernel(struct CUstream_st *stream, struct sg_work *work)
 	outcome = sg_ptx_run(&run, &result);
 	r = report_touches(&op, launch);
 	free(launch->touches);
-	if (r ||
-		sg_client_op_length(sg.client, &op,
-			td_model_kernel_ns(&device->spec, result.makespan_ns, result.instructions,
-				result.load_bytes + result.store_bytes)) ||
+	if (r || sg_client_op_length(sg.client, &op, length_of(&device->spec, &result)) ||
 		sg_client_op_wait(sg.client, &op))
 		return SG_LOST;
 	stream->last_end_ns = op.end_ns;

@@ -5,34 +5,19 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "softgpu/driver/driver.h"
-
-#define MAGIC 0x7367766d6dull
-
-struct physical {
-	uint64_t magic, bytes;
-	uint8_t *host;
-	unsigned references; /* the handle and each mapping; memory_list_lock */
-	bool released;
-	CUmemAllocationProp prop;
-	struct physical *next;
-};
-
-struct mapping {
-	uint64_t base, bytes;
-	struct physical *physical;
-	struct mapping *next;
-};
+#include "softgpu/driver/vmm.h"
 
 struct reservation {
 	uint64_t base, bytes;
 	struct reservation *next;
 };
 
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct physical *physicals;
-static struct mapping *mappings;
+pthread_mutex_t sg_vmm_lock = PTHREAD_MUTEX_INITIALIZER;
+struct sg_mapping *sg_mappings;
+static struct sg_physical *physicals;
 static struct reservation *reservations;
 
 static bool aligned(uint64_t value)
@@ -70,16 +55,16 @@ API CUresult cuMemAddressReserve(
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*ret = reservation->base;
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&sg_vmm_lock);
 	reservation->next = reservations;
 	reservations = reservation;
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&sg_vmm_lock);
 	return CUDA_SUCCESS;
 }
 
 static bool overlaps_mapping(uint64_t base, uint64_t bytes)
 {
-	for (const struct mapping *m = mappings; m; m = m->next)
+	for (const struct sg_mapping *m = sg_mappings; m; m = m->next)
 		if (base < m->base + m->bytes && m->base < base + bytes)
 			return true;
 	return false;
@@ -93,7 +78,7 @@ API CUresult cuMemAddressFree(CUdeviceptr base, size_t bytes)
 	if (r)
 		return r;
 	r = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&sg_vmm_lock);
 	for (struct reservation **p = &reservations; *p; p = &(*p)->next) {
 		struct reservation *found = *p;
 
@@ -105,19 +90,73 @@ API CUresult cuMemAddressFree(CUdeviceptr base, size_t bytes)
 		r = CUDA_SUCCESS;
 		break;
 	}
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&sg_vmm_lock);
 	return r;
 }
 
-static bool on_device(const CUmemAllocationProp *prop)
+/* What cuda.h says of cuMemCreate: HOST ignores the id and cannot be shared; HOST_NUMA names a node; HOST_NUMA_CURRENT is no place. */
+static int check_location(const CUmemAllocationProp *prop)
 {
-	return prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+	const CUmemLocation *location = &prop->location;
+
+	switch (location->type) {
+	case CU_MEM_LOCATION_TYPE_DEVICE:
+		if (location->id < 0 || location->id >= (int)sg.device_count)
+			return CUDA_ERROR_INVALID_DEVICE;
+		return prop->requestedHandleTypes ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+	case CU_MEM_LOCATION_TYPE_HOST:
+		if (prop->requestedHandleTypes)
+			return CUDA_ERROR_INVALID_VALUE;
+		break;
+	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+		if (location->id)
+			return CUDA_ERROR_INVALID_VALUE; /* there is one node here */
+		if (prop->requestedHandleTypes)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		break;
+	default: return CUDA_ERROR_INVALID_VALUE;
+	}
+	return sg.devices[0].info.features & SG_FEATURE_HOST_VMM ? CUDA_SUCCESS
+								 : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Bytes on the host can be mapped at their device address too, so they are a file. */
+static int new_host_pages(struct sg_physical *physical)
+{
+	void *pages = MAP_FAILED;
+
+	physical->fd = memfd_create("softgpu-host", MFD_CLOEXEC);
+	if (physical->fd >= 0 && !ftruncate(physical->fd, (off_t)physical->bytes))
+		pages = mmap(
+			NULL, physical->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, physical->fd, 0);
+	if (pages == MAP_FAILED) {
+		if (physical->fd >= 0)
+			close(physical->fd);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	physical->host = pages;
+	return CUDA_SUCCESS;
+}
+
+static int new_device_pages(struct sg_physical *physical)
+{
+	uint32_t device = (uint32_t)physical->prop.location.id;
+	int r = sg_reserve(device, 0, physical->bytes);
+
+	if (r)
+		return r;
+	physical->fd = -1;
+	physical->host = sg_pages_new(physical->bytes);
+	if (physical->host)
+		return CUDA_SUCCESS;
+	sg_release(device, 0, physical->bytes);
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
 	const CUmemAllocationProp *prop, unsigned long long flags)
 {
-	struct physical *physical;
+	struct sg_physical *physical;
 	int r = sg_ready();
 
 	if (r)
@@ -125,79 +164,75 @@ API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
 	if (!ret || !prop || flags || !aligned(bytes) ||
 		prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (prop->requestedHandleTypes)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	if (!on_device(prop))
-		return CUDA_ERROR_NOT_SUPPORTED;
-	if (prop->location.id < 0 || prop->location.id >= (int)sg.device_count)
-		return CUDA_ERROR_INVALID_DEVICE;
-	r = sg_reserve((uint32_t)prop->location.id, 0, bytes);
+	r = check_location(prop);
 	if (r)
 		return r;
 	physical = calloc(1, sizeof(*physical));
-	if (physical)
-		physical->host = sg_pages_new(bytes);
-	if (!physical || !physical->host) {
-		free(physical);
-		sg_release((uint32_t)prop->location.id, 0, bytes);
+	if (!physical)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	physical->magic = MAGIC;
 	physical->bytes = bytes;
 	physical->references = 1;
 	physical->prop = *prop;
-	pthread_mutex_lock(&list_lock);
+	r = sg_is_remote(physical) ? new_host_pages(physical) : new_device_pages(physical);
+	if (r) {
+		free(physical);
+		return r;
+	}
+	pthread_mutex_lock(&sg_vmm_lock);
 	physical->next = physicals;
 	physicals = physical;
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&sg_vmm_lock);
 	*ret = (uint64_t)physical;
 	return CUDA_SUCCESS;
 }
 
-/* list_lock is held. NULL: not a handle that is still owned. */
-static struct physical *find_physical(CUmemGenericAllocationHandle handle)
+/* sg_vmm_lock is held. NULL: not a handle that is still owned. */
+static struct sg_physical *find_physical(CUmemGenericAllocationHandle handle)
 {
-	for (struct physical *p = physicals; p; p = p->next)
+	for (struct sg_physical *p = physicals; p; p = p->next)
 		if ((uint64_t)p == handle && !p->released)
 			return p;
 	return NULL;
 }
 
-/* list_lock is held. */
-static void put_physical(struct physical *physical)
+/* sg_vmm_lock is held. */
+static void put_physical(struct sg_physical *physical)
 {
 	if (--physical->references)
 		return;
-	for (struct physical **p = &physicals; *p; p = &(*p)->next) {
+	for (struct sg_physical **p = &physicals; *p; p = &(*p)->next) {
 		if (*p == physical) {
 			*p = physical->next;
 			break;
 		}
 	}
 	sg_pages_free(physical->host, physical->bytes);
-	sg_release((uint32_t)physical->prop.location.id, 0, physical->bytes);
+	if (physical->fd >= 0)
+		close(physical->fd);
+	else
+		sg_release((uint32_t)physical->prop.location.id, 0, physical->bytes);
 	free(physical);
 }
 
 API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-	struct physical *physical;
+	struct sg_physical *physical;
 	int r = sg_ready();
 
 	if (r)
 		return r;
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&sg_vmm_lock);
 	physical = find_physical(handle);
 	if (physical) {
 		/* Each retain is a release owed; the memory lives on while it is mapped. */
 		unsigned mapped = 0;
 
-		for (const struct mapping *m = mappings; m; m = m->next)
+		for (const struct sg_mapping *m = sg_mappings; m; m = m->next)
 			mapped += m->physical == physical;
 		physical->released = physical->references == mapped + 1;
 		put_physical(physical);
 	}
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&sg_vmm_lock);
 	return physical ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -211,8 +246,8 @@ static bool within_reservation(uint64_t base, uint64_t bytes)
 
 static int map_locked(uint64_t base, uint64_t bytes, CUmemGenericAllocationHandle handle)
 {
-	struct physical *physical = find_physical(handle);
-	struct mapping *mapping;
+	struct sg_physical *physical = find_physical(handle);
+	struct sg_mapping *mapping;
 
 	if (!physical || bytes != physical->bytes || !within_reservation(base, bytes) ||
 		overlaps_mapping(base, bytes))
@@ -220,14 +255,15 @@ static int map_locked(uint64_t base, uint64_t bytes, CUmemGenericAllocationHandl
 	mapping = calloc(1, sizeof(*mapping));
 	if (!mapping)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*mapping = (struct mapping){base, bytes, physical, mappings};
-	mappings = mapping;
+	*mapping = (struct sg_mapping){
+		.base = base, .bytes = bytes, .physical = physical, .next = sg_mappings};
+	sg_mappings = mapping;
 	physical->references++;
-	sg_granules_set(base, bytes, physical->host, false);
+	sg_granules_set(base, bytes, physical->host, 0);
 	sg_allocation_add(&(struct sg_allocation){.base = base,
 		.bytes = bytes,
-		.kind = SG_MEMORY_DEVICE,
-		.device = (uint32_t)physical->prop.location.id});
+		.kind = sg_is_remote(physical) ? SG_MEMORY_REMOTE : SG_MEMORY_DEVICE,
+		.device = sg_is_remote(physical) ? 0 : (uint32_t)physical->prop.location.id});
 	return CUDA_SUCCESS;
 }
 
@@ -241,13 +277,13 @@ API CUresult cuMemMap(CUdeviceptr base, size_t bytes, size_t offset,
 	/* offset must be zero, says cuda.h of cuMemMap. */
 	if (offset || flags || !aligned(bytes) || base & (GRANULE - 1))
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&sg_vmm_lock);
 	r = map_locked(base, bytes, handle);
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&sg_vmm_lock);
 	return r;
 }
 
-/* Whole mappings only; the range may hold several. Unlike cuMemFree it does not wait: work that still uses the range will fault. */
+/* Whole sg_mappings only; the range may hold several. Unlike cuMemFree it does not wait: work that still uses the range will fault. */
 API CUresult cuMemUnmap(CUdeviceptr base, size_t bytes)
 {
 	uint64_t covered = 0;
@@ -255,16 +291,16 @@ API CUresult cuMemUnmap(CUdeviceptr base, size_t bytes)
 
 	if (r)
 		return r;
-	pthread_mutex_lock(&list_lock);
-	for (const struct mapping *m = mappings; m; m = m->next)
+	pthread_mutex_lock(&sg_vmm_lock);
+	for (const struct sg_mapping *m = sg_mappings; m; m = m->next)
 		if (m->base >= base && m->base + m->bytes <= base + bytes)
 			covered += m->bytes;
 	if (!bytes || covered != bytes) {
-		pthread_mutex_unlock(&list_lock);
+		pthread_mutex_unlock(&sg_vmm_lock);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	for (struct mapping **p = &mappings; *p;) {
-		struct mapping *m = *p;
+	for (struct sg_mapping **p = &sg_mappings; *p;) {
+		struct sg_mapping *m = *p;
 		struct sg_allocation allocation;
 
 		if (m->base < base || m->base >= base + bytes) {
@@ -272,57 +308,13 @@ API CUresult cuMemUnmap(CUdeviceptr base, size_t bytes)
 			continue;
 		}
 		*p = m->next;
-		sg_granules_set(m->base, m->bytes, NULL, false);
+		sg_granules_set(m->base, m->bytes, NULL, 0);
+		(void)sg_map_for_host(m, 0);
 		(void)sg_allocation_remove(m->base, &allocation);
 		put_physical(m->physical);
 		free(m);
 	}
-	pthread_mutex_unlock(&list_lock);
-	return CUDA_SUCCESS;
-}
-
-API CUresult cuMemSetAccess(
-	CUdeviceptr base, size_t bytes, const CUmemAccessDesc *access, size_t count)
-{
-	uint64_t covered = 0;
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!access || !count || !bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&list_lock);
-	for (const struct mapping *m = mappings; m; m = m->next)
-		if (m->base >= base && m->base + m->bytes <= base + bytes)
-			covered += m->bytes;
-	for (struct mapping *m = mappings; m && covered == bytes; m = m->next) {
-		bool accessible = false;
-
-		if (m->base < base || m->base >= base + bytes)
-			continue;
-		/* Access by the device that holds it; peers are a later matter. */
-		for (size_t i = 0; i < count; i++)
-			if (access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-				access[i].location.id == m->physical->prop.location.id)
-				accessible = access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-		sg_granules_set(m->base, m->bytes, m->physical->host, accessible);
-	}
-	pthread_mutex_unlock(&list_lock);
-	return covered == bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-API CUresult cuMemGetAccess(
-	unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address)
-{
-	uint64_t last;
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!flags || !location)
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = sg_memory_translate(address, &last) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-						     : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	pthread_mutex_unlock(&sg_vmm_lock);
 	return CUDA_SUCCESS;
 }
 
@@ -335,8 +327,8 @@ API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void
 	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&list_lock);
-	for (struct mapping *m = mappings; m; m = m->next) {
+	pthread_mutex_lock(&sg_vmm_lock);
+	for (struct sg_mapping *m = sg_mappings; m; m = m->next) {
 		if ((uint64_t)address - m->base >= m->bytes)
 			continue;
 		m->physical->references++;
@@ -345,21 +337,21 @@ API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void
 		r = CUDA_SUCCESS;
 		break;
 	}
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&sg_vmm_lock);
 	return r;
 }
 
 API CUresult cuMemGetAllocationPropertiesFromHandle(
 	CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
-	struct physical *physical;
+	struct sg_physical *physical;
 
 	if (!prop)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&sg_vmm_lock);
 	physical = find_physical(handle);
 	if (physical)
 		*prop = physical->prop;
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&sg_vmm_lock);
 	return physical ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

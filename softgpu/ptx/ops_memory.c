@@ -39,8 +39,9 @@ static bool fill(struct thread *t, struct tlb_entry *e, uint64_t address, uint32
 	*e = (struct tlb_entry){.first = range.first,
 		.span = range.last - range.first,
 		.host = range.host,
+		.is_remote = range.is_remote,
 		.host_rights = access == SG_PTX_LOAD ? 1 : 2};
-	if (!range.is_host)
+	if (!range.is_host && !range.is_remote)
 		e->rights = e->host_rights;
 	return true;
 }
@@ -62,7 +63,9 @@ void *sg_ptx_resolve_miss(struct thread *t, const struct insn *i, uint64_t addre
 			return NULL;
 		}
 	}
-	if (!e->rights)
+	if (e->is_remote)
+		t->run->result->remote_bytes += access == SG_PTX_ATOMIC ? 2 * bytes : bytes;
+	else if (!e->rights)
 		synchronise(t, i);
 	return e->host + (address - e->first);
 }

@@ -82,8 +82,9 @@ enum sg_ptx_access { SG_PTX_LOAD, SG_PTX_STORE, SG_PTX_ATOMIC };
 /* Device addresses [first, last] are host memory at `host` until the launch ends. */
 struct sg_ptx_range {
 	uint64_t first, last;
-	void *host;   /* of first; aligned as first is, to 16 at least */
-	bool is_host; /* pinned host memory: each access calls host_sync first */
+	void *host;     /* of first; aligned as first is, to 16 at least */
+	bool is_host;   /* pinned host memory: each access calls host_sync first */
+	bool is_remote; /* across the link, not is_host: each access counts in result.remote_bytes */
 };
 
 struct sg_ptx_memory {
@@ -154,6 +155,7 @@ enum sg_ptx_outcome {
 struct sg_ptx_result {
 	uint64_t instructions;            /* of all threads */
 	uint64_t load_bytes, store_bytes; /* of translated memory; atomics count in both */
+	uint64_t remote_bytes;            /* of these, in is_remote ranges */
 	uint64_t atomics;                 /* on translated memory */
 	uint64_t makespan_ns;             /* modelled length of the grid */
 	/* Where it ended, for outcomes of a single thread. */

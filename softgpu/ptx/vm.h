@@ -230,8 +230,9 @@ struct block {
 struct tlb_entry {
 	uint64_t first, span; /* last - first */
 	uint8_t *host;
-	uint8_t rights;      /* 0: empty; 1: load; 2: store and atomic too; 0 with is_host */
-	uint8_t host_rights; /* rights, when is_host */
+	uint8_t rights; /* 0: empty; 1: load; 2: store and atomic too; 0 with is_host, is_remote */
+	uint8_t host_rights; /* rights, when is_host or is_remote */
+	bool is_remote;
 };
 
 struct slot_time {

@@ -56,6 +56,7 @@ void sg_gpu_info_fill(const struct sg_gpu *gpu, struct sg_gpu_info *info)
 	info->link_bytes_per_s = (uint64_t)spec->pinned_bytes_per_us * 1000000u;
 	info->launch_ns = spec->launch_latency_ns;
 	info->context_bytes = spec->context_bytes;
+	info->features = gpu->features;
 	info->pci_bus = 1 + gpu->index;
 }
 

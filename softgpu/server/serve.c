@@ -213,7 +213,8 @@ static uint64_t instance_of(const char *dir)
 	return td_hash_str(realpath(dir, real) ? real : dir);
 }
 
-static int set_up(const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_count)
+static int set_up(
+	const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_count, uint32_t features)
 {
 	sigset_t set;
 
@@ -228,6 +229,7 @@ static int set_up(const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_
 		return -errno;
 	sg_server_init(&server, spec, gpu_count, td_time_now_ns());
 	sg_server_identify(&server, instance_of(dir));
+	sg_server_set_features(&server, features);
 	server.send = send_packet;
 	if (watch(listen_fd, &listen_fd) || watch(timer_fd, &timer_fd) ||
 		watch(signal_fd, &signal_fd))
@@ -244,7 +246,8 @@ static int report(int ready_fd, const char *text)
 	return 1;
 }
 
-int sg_serve(const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_count, int ready_fd)
+int sg_serve(const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_count, uint32_t features,
+	int ready_fd)
 {
 	char owner[32] = "", text[PATH_MAX + 128];
 	int lock_fd, r = make_dir(dir);
@@ -256,7 +259,7 @@ int sg_serve(const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_count
 		return report(ready_fd, text);
 	}
 	listen_fd = lock_fd < 0 ? lock_fd : listen_in(dir);
-	r = listen_fd < 0 ? listen_fd : set_up(dir, spec, gpu_count);
+	r = listen_fd < 0 ? listen_fd : set_up(dir, spec, gpu_count, features);
 	if (r < 0) {
 		snprintf(text, sizeof(text), "%s: %s", dir, strerror(-r));
 		return report(ready_fd, text);

@@ -26,6 +26,13 @@ void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, ui
 		td_load_init(&gpu->link_load, &gpu->spec, SG_LOAD_WINDOW_NS, 0, now_ns);
 	}
 	sg_server_identify(server, 0);
+	sg_server_set_features(server, SG_FEATURE_HOST_VMM);
+}
+
+void sg_server_set_features(struct sg_server *server, uint32_t features)
+{
+	for (uint32_t i = 0; i < server->gpu_count; i++)
+		server->gpus[i].features = features;
 }
 
 void sg_server_identify(struct sg_server *server, uint64_t instance)

@@ -19,7 +19,7 @@
 #include "softgpu/server/wire.h"
 
 struct sg_gpu {
-	uint32_t index;
+	uint32_t index, features; /* SG_FEATURE_* */
 	struct td_gpu_spec spec;
 	uint8_t uuid[16];
 	struct td_timeline timeline;
@@ -48,6 +48,9 @@ void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, ui
 
 /* The GPUs' UUIDs are made of instance and index, so that GPUs of two servers differ. init() does it with 0. */
 void sg_server_identify(struct sg_server *server, uint64_t instance);
+
+/* All, unless this says otherwise. */
+void sg_server_set_features(struct sg_server *server, uint32_t features);
 
 /* peer is handed back to send(). NULL when memory is short. */
 struct sg_peer_state *sg_server_connect(struct sg_server *server, void *peer, pid_t pid);

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define SG_WIRE_VERSION 2
+#define SG_WIRE_VERSION 3
 #define SG_NAME_MAX     64
 #define SG_GPU_MAX      16
 /* Page runs carried by one TOUCH message. */
@@ -98,6 +98,8 @@ struct sg_touch {
 	uint64_t first, count;
 };
 
+#define SG_FEATURE_HOST_VMM 1u /* cuMemCreate on the host */
+
 struct sg_gpu_info {
 	char name[SG_NAME_MAX]; /* "softgpu a100" */
 	uint8_t uuid[16];
@@ -110,7 +112,8 @@ struct sg_gpu_info {
 	uint64_t dram_bytes_per_s, link_bytes_per_s, launch_ns;
 	uint64_t context_bytes;
 	uint32_t pci_bus, pci_device;
-	uint32_t model; /* index into src/model's table of models, for both sides */
+	uint32_t features; /* SG_FEATURE_* */
+	uint32_t model;    /* index into src/model's table of models, for both sides */
 };
 
 /* Load is that of the last whole window of 200 ms (SG_LOAD_WINDOW_NS). */

@@ -18,7 +18,7 @@ static bool translate(void *arg, uint64_t address, uint32_t bytes, enum sg_ptx_a
 	(void)arg, (void)access;
 	if (address < BASE || address - BASE >= MEMORY || MEMORY - (address - BASE) < bytes)
 		return false;
-	*ret = (struct sg_ptx_range){BASE, BASE + MEMORY - 1, memory, false};
+	*ret = (struct sg_ptx_range){.first = BASE, .last = BASE + MEMORY - 1, .host = memory};
 	return true;
 }
 

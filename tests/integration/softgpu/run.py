@@ -1,10 +1,10 @@
-"""Runs a TAP program on a private software GPU. usage: run.py BUILD PROGRAM [OPTION OF softgpu start]..."""
+"""Runs a TAP program on a private software GPU. usage: run.py BUILD PROGRAM NAME [OPTION OF softgpu start]..."""
 import os
 import subprocess
 import sys
 import tempfile
 
-build, program, options = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3:]
+build, program, options = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[4:]
 softgpu = f"{build}/softgpu/cli/softgpu"
 
 with tempfile.TemporaryDirectory(prefix="softgpu-") as directory:

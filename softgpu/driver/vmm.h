@@ -1,0 +1,32 @@
+/* What vmm.c (reserve, create, map) and vmm_access.c share. */
+#pragma once
+
+#include "softgpu/driver/driver.h"
+
+struct sg_physical {
+	uint64_t bytes;
+	uint8_t *host;
+	int fd;              /* of host pages; -1: device memory */
+	unsigned references; /* the handle and each mapping; sg_vmm_lock */
+	bool released;
+	CUmemAllocationProp prop;
+	struct sg_physical *next;
+};
+
+struct sg_mapping {
+	uint64_t base, bytes;
+	struct sg_physical *physical;
+	int device_access, host_access; /* CU_MEM_ACCESS_FLAGS_PROT_* */
+	struct sg_mapping *next;
+};
+
+extern pthread_mutex_t sg_vmm_lock;
+extern struct sg_mapping *sg_mappings; /* sg_vmm_lock */
+
+static inline bool sg_is_remote(const struct sg_physical *physical)
+{
+	return physical->prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+}
+
+/* The program sees the bytes at their device address with this access; 0 takes it away. False: no. */
+bool sg_map_for_host(const struct sg_mapping *mapping, int access);
