@@ -1,15 +1,32 @@
 /*
- * Processes on a GPU that another daemon shares. They are told so and let go: gate open, no limit, no part in any plan, until their
- * connection ends. Closing the connection instead would have them come back, and wait, for ever.
+ * Processes on a GPU that another daemon shares. They are told so and let go: no limit, no part in any plan, and the gate open as soon as
+ * what may have left the device is back, until their connection ends. Closing the connection instead would have them come back, and wait, for ever.
  */
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/err.h"
 #include "daemon/node.h"
+#include "preload/backend.h"
 
-static void no_limit(struct td_node *node, const struct td_process *process, uint32_t slot)
+_Static_assert(TD_SLOT_MAX <= 32, "one bit per slot");
+
+static void open_if_ready(struct td_node *node, struct td_process *process)
+{
+	if (process->filling || process->phase == TD_PHASE_OPEN)
+		return;
+	process->phase = TD_PHASE_OPEN;
+	process->word = 0;
+	node->io.gate(process->peer, 0, 0);
+}
+
+/* Its READY is waited for: memory that can move may not be on the device. */
+static void no_limit(struct td_node *node, struct td_process *process, uint32_t slot)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+
+	if (process->backend != TD_BACKEND_PLAIN && process->phase != TD_PHASE_OPEN)
+		process->filling |= 1u << slot;
 
 	msg.plan.slot = slot;
 	msg.plan.seq = ++node->next_seq;
@@ -18,15 +35,19 @@ static void no_limit(struct td_node *node, const struct td_process *process, uin
 	node->io.send(process->peer, &msg);
 }
 
-static void accept(
-	struct td_node *node, const struct td_process *process, const struct td_msg_attach *attach)
+static int accept(
+	struct td_node *node, struct td_process *process, const struct td_msg_attach *attach)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_attached};
 
+	if (attach->slot >= TD_SLOT_MAX)
+		return -EPROTO;
 	msg.attached.slot = attach->slot;
 	msg.attached.capacity_bytes = attach->total_bytes;
 	node->io.send(process->peer, &msg);
 	no_limit(node, process, attach->slot);
+	open_if_ready(node, process);
+	return 0;
 }
 
 static void answer(const struct td_node *node, const struct td_process *process,
@@ -56,18 +77,21 @@ void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t g
 		no_limit(node, process, td_container_of(it, struct td_client, of_process)->slot);
 	td_node_drop_clients(node, process);
 	process->foreign = true;
-	process->phase = TD_PHASE_OPEN;
 	process->phase_since_ns = now_ns;
-	process->word = 0;
-	node->io.gate(process->peer, 0, 0);
 }
 
 int td_node_foreign_message(
-	struct td_node *node, const struct td_process *process, const struct td_msg *msg)
+	struct td_node *node, struct td_process *process, const struct td_msg *msg)
 {
-	if (msg->type == TD_MSG_TYPE_attach)
-		accept(node, process, &msg->attach);
-	else if (msg->type == TD_MSG_TYPE_need)
-		answer(node, process, &msg->need);
-	return 0;
+	switch (msg->type) {
+	case TD_MSG_TYPE_attach: return accept(node, process, &msg->attach);
+	case TD_MSG_TYPE_need: answer(node, process, &msg->need); return 0;
+	case TD_MSG_TYPE_ready:
+		if (msg->ready.slot >= TD_SLOT_MAX)
+			return -EPROTO;
+		process->filling &= ~(1u << msg->ready.slot);
+		open_if_ready(node, process);
+		return 0;
+	default: return 0; /* what it reports concerns nobody */
+	}
 }

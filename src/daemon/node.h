@@ -83,7 +83,8 @@ struct td_process {
 	uint8_t backend; /* enum td_backend_kind */
 	enum td_phase phase;
 	uint64_t phase_since_ns;
-	bool wants, paused, foreign;                       /* foreign: let go, see foreign.c */
+	bool wants, paused, foreign; /* foreign: let go, see foreign.c */
+	uint32_t filling; /* foreign: slots whose memory is to come back first, a bit each */
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
 	uint32_t word;                                     /* as written last */
 	uint32_t word_count;                  /* changes so far: the upper bits of the word */
@@ -128,7 +129,7 @@ void td_node_drop_clients(struct td_node *node, struct td_process *process);
 void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t gpu,
 	const struct td_err *why, uint64_t now_ns);
 int td_node_foreign_message(
-	struct td_node *node, const struct td_process *process, const struct td_msg *msg);
+	struct td_node *node, struct td_process *process, const struct td_msg *msg);
 
 /* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns);

@@ -469,7 +469,16 @@ TEST(a_process_on_a_foreign_gpu_is_let_go_on_all_its_gpus)
 	fake_want(&w, both);
 	CHECK(!is_open(both));
 	fake_attach(&w, both, 1, 1, 48 * MIB);
+	/* Its memory is not on the device yet. */
+	CHECK(!is_open(both));
+	msg.type = TD_MSG_TYPE_ready;
+	msg.ready.slot = 1;
+	CHECK_EQ(say(&w, both, &msg), 0);
+	CHECK(!is_open(both));
+	msg.ready.slot = 0;
+	CHECK_EQ(say(&w, both, &msg), 0);
 	CHECK(is_open(both));
+	msg = (struct td_msg){.type = TD_MSG_TYPE_need};
 	CHECK_EQ(both->slot[0].limit, UINT64_MAX);
 	CHECK_EQ(both->slot[1].limit, UINT64_MAX);
 	CHECK_EQ(w.events[TD_EVENT_FOREIGN], 1);
