@@ -69,6 +69,7 @@ static void tell(struct td_node *node, struct td_client *client, uint64_t limit_
 	msg.plan.others_wait = client->grant.others_wait;
 	msg.plan.limit_bytes = limit_bytes;
 	msg.plan.window_ns = client->grant.window_ns;
+	msg.plan.drain_deadline_ns = node->options.drain_deadline_ns;
 	node->io.send(process->peer, &msg);
 }
 
@@ -375,6 +376,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 		.quantum_ns = node->options.quantum_ns,
 		.quantum_min_ns = node->options.quantum_min_ns,
 		.swap_share_ppm = node->options.swap_share_ppm,
+		.window_ns = node->options.window_ns,
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;

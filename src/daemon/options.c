@@ -25,10 +25,10 @@ static const struct option {
 	const char *key;
 	enum kind kind;
 	size_t offset;
-	const char *initial, *unit, *help;
+	const char *initial, *least, *most, *unit, *help;
 } table[] = {
-#define OPTION(key, type, field, initial, unit, help)                                              \
-	{key, KIND_##type, offsetof(struct td_options, field), initial, unit, help},
+#define OPTION(key, type, field, initial, least, most, unit, help)                                 \
+	{key, KIND_##type, offsetof(struct td_options, field), initial, least, most, unit, help},
 #include "daemon/options.def"
 #undef OPTION
 };
@@ -74,6 +74,43 @@ static int set_path(char (*ret)[108], const char *value, struct td_err *err)
 	return 0;
 }
 
+static int set_duration(
+	uint64_t *ret, const struct option *o, const char *value, struct td_err *err)
+{
+	uint64_t ns, least = 0, most = UINT64_MAX;
+	int r = td_parse_duration(value, &ns, err);
+
+	if (r)
+		return r;
+	if (o->least[0])
+		(void)td_parse_duration(o->least, &least, NULL);
+	if (o->most[0])
+		(void)td_parse_duration(o->most, &most, NULL);
+	if (ns < least || ns > most)
+		return td_err_set(err, -ERANGE, "\"%.64s\" is out of range: expected %s to %s",
+			value, o->least[0] ? o->least : "0s", o->most);
+	*ret = ns;
+	return 0;
+}
+
+static int set_ratio(uint32_t *ret, const struct option *o, const char *value, struct td_err *err)
+{
+	uint32_t ppm, least = 0, most = TD_PPM;
+	int r = td_parse_ratio(value, &ppm, err);
+
+	if (r)
+		return r;
+	if (o->least[0])
+		(void)td_parse_ratio(o->least, &least, NULL);
+	if (o->most[0])
+		(void)td_parse_ratio(o->most, &most, NULL);
+	if (ppm < least || ppm > most)
+		return td_err_set(err, -ERANGE, "\"%.64s\" is out of range: expected %s to %s",
+			value, o->least[0] ? o->least : "0%", o->most[0] ? o->most : "100%");
+	*ret = ppm;
+	return 0;
+}
+
 static int set_option(
 	struct td_options *options, const struct option *o, const char *value, struct td_err *err)
 {
@@ -82,8 +119,8 @@ static int set_option(
 	switch (o->kind) {
 	case KIND_policy: return set_policy(field, value, err);
 	case KIND_bool: return td_parse_bool(value, field, err);
-	case KIND_duration: return td_parse_duration(value, field, err);
-	case KIND_ratio: return td_parse_ratio(value, field, err);
+	case KIND_duration: return set_duration(field, o, value, err);
+	case KIND_ratio: return set_ratio(field, o, value, err);
 	case KIND_size: return set_size(field, value, err);
 	case KIND_path: return set_path(field, value, err);
 	}

@@ -11,7 +11,7 @@ struct td_policy;
 struct td_options {
 	const struct td_policy *policy;
 	bool enabled;
-	uint64_t quantum_ns, quantum_min_ns, drain_deadline_ns, sample_ns;
+	uint64_t quantum_ns, quantum_min_ns, drain_deadline_ns, sample_ns, window_ns;
 	uint32_t swap_share_ppm;
 	char locks[108];   /* absolute, or "auto" */
 	char capacity[32]; /* as typed: a share is of each GPU's own size */

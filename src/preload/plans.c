@@ -42,6 +42,7 @@ static struct plan plans[TD_SLOT_MAX];
 static td_plans_send_fn send_msg;
 static const struct td_backend *backend;
 static bool exiting;
+static uint64_t drain_deadline_ns; /* the daemon's; 0: it has not said */
 
 static struct {
 	enum td_closing stage;
@@ -175,6 +176,7 @@ static void take_plan(const struct td_msg_plan *msg)
 		idle.check_ns = 0;
 	plan->others_wait = msg->others_wait;
 	plan->limit_bytes = msg->limit_bytes;
+	drain_deadline_ns = msg->drain_deadline_ns;
 	plan->retry_ns = plan->pause_ns = 0;
 	/* From here on no allocation is granted beyond it. */
 	td_client_set_limit(msg->slot, msg->limit_bytes);
@@ -240,7 +242,8 @@ static void begin_closing(uint32_t word, uint64_t now_ns)
 	closing.stage = TD_CLOSING_EMPTYING;
 	closing.word = word;
 	closing.began_ns = now_ns;
-	closing.deadline_ns = now_ns + td_settings.drain_deadline_ns;
+	closing.deadline_ns = now_ns + (drain_deadline_ns ? drain_deadline_ns
+							  : td_settings.drain_deadline_ns);
 	closing.pause_ns = EMPTY_PAUSE_NS;
 	td_gate_barrier();
 }

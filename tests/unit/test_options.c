@@ -28,7 +28,8 @@ TEST(every_default_is_valid_and_shown_as_typed)
 TEST(bad_values_are_quoted_and_change_nothing)
 {
 	static const char *const bad[][2] = {{"policy", "nvshere"}, {"enabled", "maybe"},
-		{"quantum", "30 s"}, {"swap.share", "110%"}, {"gpu.capacity", "9e99Gi"},
+		{"quantum", "30 s"}, {"swap.share", "110%"}, {"swap.share", "0%"},
+		{"quantum", "0s"}, {"quantum", "2h"}, {"window", "11s"}, {"gpu.capacity", "9e99Gi"},
 		{"gpu.capacity", "0"}, {"quantom", "3s"}};
 	struct td_options options, before;
 	struct td_err err;
@@ -55,9 +56,9 @@ TEST(a_file_sets_options_and_its_errors_name_the_line)
 	CHECK_EQ(td_options_load(&options, path, &err), 0);
 	CHECK_EQ(options.quantum_ns, 5000000000ll);
 	CHECK_STR(options.policy->name, "nvshare");
-	CHECK(dprintf(fd, "window\n") > 0);
+	CHECK(dprintf(fd, "windows\n") > 0);
 	CHECK_EQ(td_options_load(&options, path, &err), -EINVAL);
-	CHECK(strstr(err.msg, ":5: \"window\""));
+	CHECK(strstr(err.msg, ":5: \"windows\""));
 	close(fd);
 	unlink(path);
 	CHECK_EQ(td_options_load(&options, path, &err), -ENOENT);
