@@ -1,20 +1,26 @@
 /*
- * What a launch costs on its way to a driver that does nothing: called directly, forwarded through a pointer (the least that any
- * interposer can cost), and through libtandem with an open gate; with one thread and with two. In each round the three are measured in
- * turn, so that a machine that changes its speed changes all of them. Prints one JSON object; times are ns per call.
+ * What a launch costs on its way to a driver that does nothing: called directly, forwarded through a pointer (the least that any interposer
+ * can cost), through libtandem with an open gate, and with the window that holds while others wait (without the driver's own
+ * cost of an event); with one thread and with two. In each round the ways are measured in turn, so that a machine that changes its speed
+ * changes all of them.
+ *
+ * The window's way calls the gate as libtandem's wrappers do, because nobody but a daemon can set a flag in the library's own gate.
  *
  * usage: launch LIBTANDEM NULL-DRIVER
  */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/time.h"
+#include "bench/row.h"
 #include "cuda/types.h"
+#include "preload/driver.h"
+#include "preload/gate.h"
 
-#define ROUNDS 101
-#define CALLS  200000u
+#define ROUNDS      101
+#define CALLS       100000u
+#define WINDOW_NS   (2 * TD_NS_PER_MS)
+#define THREADS_MAX 2
 
 typedef CUresult (*launch_fn)(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 	unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params, void **extra);
@@ -27,6 +33,126 @@ static CUresult forward(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
 	return target(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 }
 
+static CUresult windowed(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+	unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params, void **extra)
+{
+	struct td_slot *slot = td_gate_enter(stream, 0);
+	CUresult r = target(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+
+	td_gate_leave(slot);
+	return r;
+}
+
+/* -- a GPU that is done at once, for the window's events -- */
+
+static int one_context(void **ret_context)
+{
+	*ret_context = (void *)8;
+	return 0;
+}
+
+static int nothing_to_push(void *context)
+{
+	(void)context;
+	return 0;
+}
+
+static int device_zero(int *ret_device)
+{
+	*ret_device = 0;
+	return 0;
+}
+
+static int done(void)
+{
+	return 0;
+}
+
+static int some_uuid(uint8_t uuid[16], int device)
+{
+	uuid[0] = (uint8_t)(device + 1);
+	return 0;
+}
+
+static int some_name(char *name, int len, int device)
+{
+	return snprintf(name, (size_t)len, "null %d", device) < 0;
+}
+
+static int some_bytes(uint64_t *ret_bytes, int device)
+{
+	(void)device;
+	*ret_bytes = 1u << 30;
+	return 0;
+}
+
+static int all_free(uint64_t *ret_free, uint64_t *ret_total)
+{
+	*ret_free = *ret_total = 1u << 30;
+	return 0;
+}
+
+static int not_capturing(void *stream, int *ret_status)
+{
+	(void)stream;
+	*ret_status = 0;
+	return 0;
+}
+
+static int new_event(void **ret_event, unsigned flags)
+{
+	(void)flags;
+	*ret_event = (void *)16;
+	return 0;
+}
+
+static int recorded(void *event, void *stream)
+{
+	(void)event, (void)stream;
+	return 0;
+}
+
+static int event_ok(void *event)
+{
+	(void)event;
+	return 0;
+}
+
+static int elapsed(float *ret_ms, void *start, void *end)
+{
+	(void)start, (void)end;
+	*ret_ms = 0.01f;
+	return 0;
+}
+
+static int same_mode(int *mode)
+{
+	(void)mode;
+	return 0;
+}
+
+static const struct td_driver null_driver = {
+	.ctx_get_current = one_context,
+	.ctx_push_current = nothing_to_push,
+	.ctx_pop_current = one_context,
+	.ctx_get_device = device_zero,
+	.ctx_synchronize = done,
+	.device_get_uuid = some_uuid,
+	.device_get_name = some_name,
+	.device_total_mem = some_bytes,
+	.mem_get_info = all_free,
+	.stream_is_capturing = not_capturing,
+	.stream_synchronize = event_ok,
+	.thread_exchange_capture_mode = same_mode,
+	.event_create = new_event,
+	.event_record = recorded,
+	.event_query = event_ok,
+	.event_elapsed_ms = elapsed,
+	.event_destroy = event_ok,
+};
+
+/* -- measuring -- */
+
 static double once(launch_fn launch)
 {
 	uint64_t began = td_time_now_ns();
@@ -36,55 +162,66 @@ static double once(launch_fn launch)
 	return (double)(td_time_now_ns() - began) / CALLS;
 }
 
-struct ways {
-	launch_fn way[3];
-	double ns[3][ROUNDS];
+enum way { DIRECT, FORWARDED, LIBTANDEM, WINDOWED, WAYS };
+
+struct run {
+	pthread_t thread;
+	launch_fn way[WAYS];
+	double ns[WAYS][ROUNDS];
 };
 
 static void *measure(void *arg)
 {
-	struct ways *w = arg;
+	struct run *run = arg;
 
 	for (unsigned round = 0; round < ROUNDS; round++)
-		for (unsigned i = 0; i < 3; i++)
-			w->ns[i][round] = once(w->way[i]);
+		for (unsigned i = 0; i < WAYS; i++)
+			run->ns[i][round] = once(run->way[i]);
 	return NULL;
 }
 
-static int compare(const void *a, const void *b)
+static void report(struct run *run, const char *threads)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void print(const char *name, double *ns, const char *end)
-{
-	qsort(ns, ROUNDS, sizeof(*ns), compare);
-	printf("\"%s\": {\"median\": %.2f, \"p5\": %.2f, \"p95\": %.2f}%s", name, ns[ROUNDS / 2],
-		ns[ROUNDS / 20], ns[ROUNDS - 1 - ROUNDS / 20], end);
-}
-
-static void report(const char *name, struct ways *w, const char *end)
-{
+	static const char *const names[WAYS] = {
+		"direct", "forwarded", "libtandem, open", "with window"};
 	double over[ROUNDS];
+	char figure[80];
 
-	for (unsigned i = 0; i < ROUNDS; i++)
-		over[i] = w->ns[2][i] - w->ns[1][i];
-	printf("\"%s\": {", name);
-	print("direct_ns", w->ns[0], ", ");
-	print("forwarded_ns", w->ns[1], ", ");
-	print("libtandem_ns", w->ns[2], ", ");
-	print("libtandem_over_forwarded_ns", over, "}");
-	fputs(end, stdout);
+	for (unsigned i = LIBTANDEM; i < WAYS; i++) {
+		for (unsigned k = 0; k < ROUNDS; k++)
+			over[k] = run->ns[i][k] - run->ns[FORWARDED][k];
+		snprintf(figure, sizeof(figure), "%s over forwarded, %s", names[i], threads);
+		bench_row(figure, "ns", over, ROUNDS);
+	}
+	for (unsigned i = 0; i < WAYS; i++) {
+		snprintf(figure, sizeof(figure), "%s, %s", names[i], threads);
+		bench_row(figure, "ns", run->ns[i], ROUNDS);
+	}
+}
+
+static int run_with(unsigned threads, launch_fn library, const char *name)
+{
+	static struct run runs[THREADS_MAX];
+
+	for (unsigned i = 0; i < threads; i++) {
+		runs[i].way[DIRECT] = target;
+		runs[i].way[FORWARDED] = forward;
+		runs[i].way[LIBTANDEM] = library;
+		runs[i].way[WINDOWED] = windowed;
+		if (pthread_create(&runs[i].thread, NULL, measure, &runs[i]))
+			return 1;
+	}
+	for (unsigned i = 0; i < threads; i++)
+		pthread_join(runs[i].thread, NULL);
+	report(&runs[0], name);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	void *driver = argc == 3 ? dlopen(argv[2], RTLD_NOW | RTLD_GLOBAL) : NULL;
 	void *library = driver ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-	static struct ways one, two[2];
-	pthread_t thread;
+	launch_fn launch;
 
 	if (!library) {
 		fprintf(stderr, "usage: launch LIBTANDEM NULL-DRIVER (%s)\n",
@@ -92,17 +229,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	*(void **)&target = dlsym(driver, "cuLaunchKernel");
-	one.way[0] = target;
-	one.way[1] = forward;
-	*(void **)&one.way[2] = dlsym(library, "cuLaunchKernel");
-	two[0] = two[1] = one;
-	measure(&one);
-	if (pthread_create(&thread, NULL, measure, &two[1]))
-		return 1;
-	measure(&two[0]);
-	pthread_join(thread, NULL);
-	printf("{\"rounds\": %d, \"calls\": %u,\n ", ROUNDS, CALLS);
-	report("one_thread", &one, ",\n ");
-	report("two_threads", &two[0], "}\n");
-	return 0;
+	*(void **)&launch = dlsym(library, "cuLaunchKernel");
+	(void)td_slot_init();
+	td_gate_init();
+	td_driver_set(&null_driver);
+	atomic_store(&td_gate.page.window_ns, WINDOW_NS);
+	td_gate_write(TD_WORD_WINDOW);
+	return run_with(1, launch, "one thread") || run_with(2, launch, "two threads");
 }

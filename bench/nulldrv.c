@@ -20,6 +20,62 @@ API CUresult cuCtxGetCurrent(CUcontext *context)
 	return CUDA_SUCCESS;
 }
 
+API CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+	(void)context;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxPopCurrent_v2(CUcontext *context)
+{
+	*context = (CUcontext)8;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxSynchronize(void)
+{
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuStreamIsCapturing(CUstream stream, int *status)
+{
+	(void)stream;
+	*status = 0;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventCreate(CUevent *event, unsigned flags)
+{
+	(void)flags;
+	*event = (CUevent)16;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	(void)event, (void)stream;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventQuery(CUevent event)
+{
+	(void)event;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+	(void)start, (void)end;
+	*ms = 0.01f;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventDestroy_v2(CUevent event)
+{
+	(void)event;
+	return CUDA_SUCCESS;
+}
+
 API CUresult cuCtxGetDevice(CUdevice *device)
 {
 	*device = 0;

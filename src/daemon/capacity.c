@@ -3,7 +3,10 @@
  *
  * What contexts, modules and foreign programs take (the reserve) is not seen directly. It is learnt in three ways:
  *   attach    a newcomer tells what is in use on the device before its first allocation; what the known clients do not account for is
- *             the reserve. One that comes back after a restart tells the reserve as the lost daemon knew it.
+ *             the reserve. The memory of processes that are just dying is in that figure too, so it is not believed beyond what contexts
+ *             usually take. One that comes back after a restart tells the reserve as the lost daemon knew it.
+ *   need      with each allocation that is asked for, the same figure comes again: a reserve that was too high falls, so that nobody is
+ *             refused for memory that is free by now.
  *   leave     a client takes its share of the reserve along.
  *   shortage  a client finds the device full although its limit would do. While nobody else has memory to give back, what is missing is not
  *             there. That can also be the memory of a process that is just dying, so such a finding expires; it lasts twice as long each
@@ -16,6 +19,8 @@
 
 #define SHORTAGE_MIN_NS (1 * TD_NS_PER_S)
 #define SHORTAGE_MAX_NS (8 * TD_NS_PER_S)
+/* The most that the first client is believed to find in use: a sixteenth of the device (a context takes 0.3 to 0.5 GB of 16 to 192). */
+#define FIRST_SHARE 16
 
 static struct td_client *client_at(struct td_list *it)
 {
@@ -54,26 +59,47 @@ void td_capacity_update(struct td_node *node, uint32_t index)
 	tell(node, index);
 }
 
-/*
- * Others may have allocated since they last reported, which would make what is measured too much; so it is held against what each client
- * has taken on average until now.
- */
-static uint64_t measure(const struct td_node *node, uint32_t index, uint64_t used_bytes)
+/* What is in use and not accounted for; *ret_clients: of the GPU. */
+static uint64_t unknown_bytes(
+	const struct td_node *node, uint32_t index, uint64_t used_bytes, uint64_t *ret_clients)
 {
-	uint64_t resident = 0, others = 0, measured, expected;
+	uint64_t resident = 0;
 	struct td_list *it;
 
+	*ret_clients = 0;
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = client_at(it);
 
 		if (client->gpu != index)
 			continue;
 		resident += client->resident_bytes;
-		others++;
+		++*ret_clients;
 	}
-	measured = used_bytes > resident ? used_bytes - resident : 0;
-	expected = others ? node->gpus[index].reserve_bytes / others * (others + 1) : measured;
+	return used_bytes > resident ? used_bytes - resident : 0;
+}
+
+/*
+ * Others may have allocated since they last reported, which would make what is measured too much; so it is held against what each client
+ * has taken on average until now.
+ */
+static uint64_t measure(const struct td_node *node, uint32_t index, uint64_t used_bytes)
+{
+	const struct td_gpu *gpu = &node->gpus[index];
+	uint64_t others, measured = unknown_bytes(node, index, used_bytes, &others), expected;
+
+	expected = others ? gpu->reserve_bytes / others * (others + 1)
+			  : gpu->total_bytes / FIRST_SHARE;
 	return measured < expected ? measured : expected;
+}
+
+void td_capacity_need(struct td_node *node, uint32_t index, uint64_t used_bytes)
+{
+	uint64_t clients, unknown = unknown_bytes(node, index, used_bytes, &clients);
+
+	if (!used_bytes || unknown >= node->gpus[index].reserve_bytes)
+		return;
+	node->gpus[index].reserve_bytes = unknown;
+	td_capacity_update(node, index);
 }
 
 void td_capacity_attach(

@@ -14,6 +14,9 @@ void td_capacity_update(struct td_node *node, uint32_t index);
 void td_capacity_attach(
 	struct td_node *node, uint32_t index, uint64_t used_bytes, uint64_t reserve_bytes);
 
+/* An allocation is asked for: what is in use on the device by now. Never raises the reserve. */
+void td_capacity_need(struct td_node *node, uint32_t index, uint64_t used_bytes);
+
 /* A client is no longer listed. */
 void td_capacity_leave(struct td_node *node, uint32_t index);
 

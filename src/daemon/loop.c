@@ -62,6 +62,13 @@ int td_loop_add(struct td_loop *loop, struct td_source *source)
 	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0 ? -errno : 0;
 }
 
+void td_loop_want_write(struct td_loop *loop, struct td_source *source, bool want)
+{
+	struct epoll_event event = {.events = EPOLLIN | (want ? EPOLLOUT : 0u), .data.ptr = source};
+
+	(void)epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, source->fd, &event);
+}
+
 void td_loop_remove(struct td_loop *loop, struct td_source *source)
 {
 	(void)epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);

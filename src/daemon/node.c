@@ -343,7 +343,7 @@ static int ready(struct td_process *process, const struct td_msg_ready *msg)
 	return 0;
 }
 
-static int need(struct td_process *process, const struct td_msg_need *msg)
+static int need(struct td_node *node, struct td_process *process, const struct td_msg_need *msg)
 {
 	struct td_client *client = client_of_slot(process, msg->slot);
 
@@ -352,6 +352,7 @@ static int need(struct td_process *process, const struct td_msg_need *msg)
 	client->needs = true;
 	client->need_ticket = msg->ticket;
 	client->need_bytes = msg->bytes;
+	td_capacity_need(node, client->gpu, msg->used_bytes);
 	return 0;
 }
 
@@ -390,7 +391,7 @@ int td_node_message(
 	case TD_MSG_TYPE_drained: return drained(node, process, &msg->drained, now_ns);
 	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
-	case TD_MSG_TYPE_need: return need(process, &msg->need);
+	case TD_MSG_TYPE_need: return need(node, process, &msg->need);
 	case TD_MSG_TYPE_shortage: return shortage(node, process, &msg->shortage, now_ns);
 	default: return -EPROTO;
 	}

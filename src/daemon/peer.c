@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -21,6 +22,8 @@
 #define PEERS_MAX (TD_CLIENT_MAX + 64)
 /* Packets handled of one peer before the others get their turn. */
 #define BURST 64
+/* What a peer may leave unread: every event that is kept, and then some. */
+#define OUT_MAX ((size_t)4 << 20)
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -33,8 +36,12 @@ static void wake(_Atomic uint32_t *word)
 
 void td_peer_send(struct td_peer *peer, const struct td_msg *msg)
 {
-	if (!peer->broken && td_socket_send(peer->source.fd, msg, NULL, 0) < 0)
+	bool was_empty = td_outbox_is_empty(&peer->out);
+
+	if (!peer->broken && td_outbox_send(&peer->out, peer->source.fd, msg) < 0)
 		peer->broken = true;
+	if (was_empty && !td_outbox_is_empty(&peer->out))
+		td_loop_want_write(peer->server->loop, &peer->source, true);
 }
 
 static void node_send(void *arg, const struct td_msg *msg)
@@ -146,12 +153,21 @@ static void handle(struct td_peer *peer, const struct td_msg *msg, uint64_t now_
 	}
 }
 
+static void flush(struct td_peer *peer)
+{
+	if (td_outbox_flush(&peer->out, peer->source.fd) < 0)
+		peer->broken = true;
+	else if (td_outbox_is_empty(&peer->out))
+		td_loop_want_write(peer->server->loop, &peer->source, false);
+}
+
 static void peer_ready(struct td_source *source, uint32_t events)
 {
 	struct td_peer *peer = (struct td_peer *)source;
 	struct td_msg msg;
 
-	(void)events;
+	if (events & EPOLLOUT)
+		flush(peer);
 	for (int i = 0; i < BURST && !peer->broken; i++) {
 		int r = td_socket_recv(peer->source.fd, &msg, NULL, MSG_DONTWAIT);
 
@@ -181,6 +197,7 @@ static void listener_ready(struct td_source *source, uint32_t events)
 		goto err_free;
 	peer->source = (struct td_source){fd, peer_ready};
 	peer->server = server;
+	td_outbox_init(&peer->out, OUT_MAX);
 	peer->pid = credentials.pid;
 	peer->uid = credentials.uid;
 	if (td_loop_add(server->loop, &peer->source) < 0)
@@ -206,6 +223,7 @@ static void drop(struct td_peer *peer, uint64_t now_ns)
 	td_list_remove(&peer->of_server);
 	server->peer_count--;
 	close(peer->source.fd);
+	td_outbox_deinit(&peer->out);
 	free(peer);
 }
 

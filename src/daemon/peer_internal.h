@@ -1,6 +1,7 @@
 /* What peer.c and tools.c share: one connection. */
 #pragma once
 
+#include "daemon/outbox.h"
 #include "daemon/peer.h"
 
 struct td_peer {
@@ -11,6 +12,7 @@ struct td_peer {
 	uid_t uid;
 	struct td_process *process; /* a client process, after HELLO */
 	struct td_gate_page *gate;  /* its page, mapped here */
+	struct td_outbox out;
 	bool follows;               /* a tool that wants every event */
 	uint64_t gpus_asked_ns;     /* a tool that waits for the GPUs' state since then; 0: none */
 	bool broken;                /* to be dropped at the end of the turn */

@@ -89,6 +89,7 @@ static void record(struct td_window *window, const struct td_driver *driver)
 		return;
 	if (!mark->event && driver->event_create(&mark->event, 0)) {
 		mark->event = NULL;
+		td_window_forget_unmarked(window); /* what cannot be followed is not waited for */
 		return;
 	}
 	if (driver->event_record(mark->event, window->last_stream))

@@ -137,6 +137,29 @@ static void progress(unsigned slot)
 	report(slot, plans[slot].seq);
 }
 
+/* False: there is no context to ask with. */
+static bool ask_device(unsigned slot, uint64_t *ret_free, uint64_t *ret_total)
+{
+	const struct td_driver *driver = td_driver();
+	struct td_gpu_info gpu;
+	void *popped;
+	int r;
+
+	if (!driver || !td_context_gpu(slot, &gpu) || !gpu.context ||
+		driver->ctx_push_current(gpu.context))
+		return false;
+	r = driver->mem_get_info(ret_free, ret_total);
+	(void)driver->ctx_pop_current(&popped);
+	return !r;
+}
+
+static uint64_t used_on_device(unsigned slot)
+{
+	uint64_t free_bytes, total;
+
+	return ask_device(slot, &free_bytes, &total) && total > free_bytes ? total - free_bytes : 0;
+}
+
 static void send_needs(unsigned slot)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_need};
@@ -150,6 +173,7 @@ static void send_needs(unsigned slot)
 	msg.need.slot = slot;
 	msg.need.ticket = ticket;
 	msg.need.bytes = bytes;
+	msg.need.used_bytes = used_on_device(slot);
 	send_msg(&msg);
 }
 
@@ -242,8 +266,8 @@ static void begin_closing(uint32_t word, uint64_t now_ns)
 	closing.stage = TD_CLOSING_EMPTYING;
 	closing.word = word;
 	closing.began_ns = now_ns;
-	closing.deadline_ns = now_ns + (drain_deadline_ns ? drain_deadline_ns
-							  : td_settings.drain_deadline_ns);
+	closing.deadline_ns =
+		now_ns + (drain_deadline_ns ? drain_deadline_ns : td_settings.drain_deadline_ns);
 	closing.pause_ns = EMPTY_PAUSE_NS;
 	td_gate_barrier();
 }
@@ -318,22 +342,6 @@ static int move(unsigned slot, uint64_t limit_bytes,
 	return r;
 }
 
-static bool free_on_device(unsigned slot, uint64_t *ret_bytes)
-{
-	const struct td_driver *driver = td_driver();
-	struct td_gpu_info gpu;
-	uint64_t total;
-	void *popped;
-	int r;
-
-	if (!driver || !td_context_gpu(slot, &gpu) || !gpu.context ||
-		driver->ctx_push_current(gpu.context))
-		return false;
-	r = driver->mem_get_info(ret_bytes, &total);
-	(void)driver->ctx_pop_current(&popped);
-	return !r;
-}
-
 static int shrink(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 {
 	return backend ? move(slot, limit_bytes, backend->shrink, note) : 0;
@@ -364,11 +372,12 @@ static void do_closed(unsigned slot, struct plan *plan, uint64_t now_ns)
 static void send_shortage(unsigned slot, uint64_t missing_bytes)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_shortage};
+	uint64_t total;
 
 	msg.shortage.slot = slot;
 	msg.shortage.seq = plans[slot].seq;
 	msg.shortage.missing_bytes = missing_bytes;
-	if (missing_bytes && free_on_device(slot, &msg.shortage.free_bytes))
+	if (missing_bytes && ask_device(slot, &msg.shortage.free_bytes, &total))
 		send_msg(&msg);
 }
 
