@@ -6,13 +6,15 @@
 
 #include "softgpu/driver/driver.h"
 
+_Thread_local bool sg_in_host_function;
 struct sg_state sg = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory_lock = PTHREAD_RWLOCK_INITIALIZER};
 
 int sg_ready(void)
 {
 	if (!sg.initialised || sg.pid != getpid())
 		return CUDA_ERROR_NOT_INITIALIZED;
-	return CUDA_SUCCESS;
+	/* cuLaunchHostFunc, cuStreamAddCallback: "must not make any CUDA API calls". */
+	return sg_in_host_function ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
 }
 
 static int read_device(unsigned i)

@@ -82,6 +82,7 @@ struct sg_work {
 	struct sg_dependency *after;
 	size_t after_count;
 	uint64_t submit_ns;
+	bool when_dead; /* runs in a dead context too */
 };
 
 /* The process's one state. */
@@ -102,7 +103,8 @@ extern struct sg_state sg;
 int sg_current(struct CUctx_st **ret);
 /* Also lets a dead context through, with its error as the result. */
 struct CUctx_st *sg_current_or_null(void);
-int sg_ready(void); /* NOT_INITIALIZED, or in a forked child */
+int sg_ready(void); /* NOT_INITIALIZED, or in a forked child; NOT_PERMITTED in a host function */
+extern _Thread_local bool sg_in_host_function;
 /* Waits until everything queued in the context has ended. */
 int sg_context_synchronize(struct CUctx_st *context);
 void sg_context_kill(struct CUctx_st *context, int error);

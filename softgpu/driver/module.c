@@ -682,6 +682,36 @@ static int launch(const CUlaunchConfig *config, CUfunction handle, void **params
 	return sg_stream_submit(stream, &work->work, NULL);
 }
 
+/* Attributes that only say how to be faster change nothing here; those that change what happens and are not there are refused. */
+static int read_attributes(const CUlaunchConfig *config, bool *ret_cooperative)
+{
+	*ret_cooperative = false;
+	if (config->numAttrs && !config->attrs)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < config->numAttrs; i++) {
+		switch (config->attrs[i].id) {
+		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+			*ret_cooperative = config->attrs[i].value.cooperative != 0;
+			break;
+		case CU_LAUNCH_ATTRIBUTE_IGNORE:
+		case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+		case CU_LAUNCH_ATTRIBUTE_PRIORITY: break;
+		default: return CUDA_ERROR_NOT_SUPPORTED;
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+static int launch_ex(
+	const CUlaunchConfig *config, CUfunction f, void **params, void **extra, bool ptsz)
+{
+	bool cooperative;
+	int r = config ? read_attributes(config, &cooperative) : CUDA_ERROR_INVALID_VALUE;
+
+	return r ? r : launch(config, f, params, extra, cooperative, ptsz);
+}
+
 #define CONFIG                                                                                     \
 	(CUlaunchConfig)                                                                           \
 	{                                                                                          \
@@ -704,13 +734,7 @@ static int launch(const CUlaunchConfig *config, CUfunction handle, void **params
 	API CUresult cuLaunchKernelEx##suffix(                                                     \
 		const CUlaunchConfig *config, CUfunction f, void **params, void **extra)           \
 	{                                                                                          \
-		bool cooperative = false;                                                          \
-		if (!config)                                                                       \
-			return CUDA_ERROR_INVALID_VALUE;                                           \
-		for (unsigned i = 0; i < config->numAttrs; i++)                                    \
-			if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)                \
-				cooperative = config->attrs[i].value.cooperative != 0;             \
-		return launch(config, f, params, extra, cooperative, ptsz);                        \
+		return launch_ex(config, f, params, extra, ptsz);                                  \
 	}
 
 LAUNCH(, false)

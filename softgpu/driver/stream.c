@@ -49,7 +49,7 @@ static void *serve(void *arg)
 		}
 		pthread_mutex_unlock(&context->lock);
 		/* In a dead context nothing has an effect any more, but the queue still empties. */
-		if (!__atomic_load_n(&context->error, __ATOMIC_ACQUIRE))
+		if (work->when_dead || !__atomic_load_n(&context->error, __ATOMIC_ACQUIRE))
 			r = work->run(stream, work);
 		if (r)
 			sg_context_kill(context, r);
@@ -334,11 +334,13 @@ static int run_callback(struct CUstream_st *stream, struct sg_work *work)
 {
 	struct callback_work *c = (struct callback_work *)work;
 
-	(void)stream;
+	sg_in_host_function = true;
 	if (c->function)
 		c->function(c->arg);
 	else
-		c->callback(c->handle, CUDA_SUCCESS, c->arg);
+		c->callback(c->handle, __atomic_load_n(&stream->context->error, __ATOMIC_ACQUIRE),
+			c->arg);
+	sg_in_host_function = false;
 	return CUDA_SUCCESS;
 }
 
@@ -357,6 +359,8 @@ static int add_callback(
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	c->work.run = run_callback;
+	/* A callback is told of a device error, a host function is not called after one (cuStreamAddCallback, cuLaunchHostFunc). */
+	c->work.when_dead = callback != NULL;
 	c->function = function;
 	c->callback = callback;
 	c->arg = arg;
