@@ -9,7 +9,7 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 {
 	struct CUctx_st *context;
 	uint64_t address;
-	int r = sg_current(&context);
+	int r = sg_current_unsafe(&context);
 
 	if (!r && (!ret || !bytes))
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -39,7 +39,7 @@ API CUresult cuMemAllocPitch_v2(
 API CUresult cuMemFree_v2(CUdeviceptr address)
 {
 	struct CUctx_st *context;
-	int r = sg_current(&context);
+	int r = sg_current_unsafe(&context);
 
 	if (r || !address)
 		return r;
@@ -88,7 +88,7 @@ API CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned flags)
 	struct sg_msg msg = {.type = SG_MANAGED_NEW, .bytes = bytes};
 	struct CUctx_st *context;
 	void *pages;
-	int r = sg_current(&context);
+	int r = sg_current_unsafe(&context);
 
 	if (r)
 		return r;
@@ -115,7 +115,7 @@ static int alloc_host(void **ret, size_t bytes)
 {
 	struct sg_allocation allocation = {.bytes = bytes, .kind = SG_MEMORY_PINNED};
 	struct CUctx_st *context;
-	int r = sg_current(&context);
+	int r = sg_current_unsafe(&context);
 
 	if (r)
 		return r;
@@ -145,7 +145,7 @@ API CUresult cuMemFreeHost(void *pointer)
 {
 	struct sg_allocation allocation;
 	struct CUctx_st *context;
-	int r = sg_current(&context);
+	int r = sg_current_unsafe(&context);
 
 	if (r || !pointer)
 		return r;
@@ -193,7 +193,7 @@ API CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
 				     .registered = true},
 			     old;
 	struct CUctx_st *context;
-	int r = sg_current(&context);
+	int r = sg_current_unsafe(&context);
 
 	if (r)
 		return r;
@@ -211,7 +211,7 @@ API CUresult cuMemHostUnregister(void *pointer)
 {
 	struct sg_allocation allocation;
 	struct CUctx_st *context;
-	int r = sg_current(&context);
+	int r = sg_current_unsafe(&context);
 
 	if (r)
 		return r;

@@ -47,6 +47,13 @@ int sg_current(struct CUctx_st **ret)
 	return r;
 }
 
+int sg_current_unsafe(struct CUctx_st **ret)
+{
+	int r = sg_current(ret);
+
+	return r ? r : sg_capture_check_unsafe();
+}
+
 void sg_context_kill(struct CUctx_st *context, int error)
 {
 	int none = CUDA_SUCCESS;
@@ -122,6 +129,7 @@ static void destroy(struct CUctx_st *context)
 	struct td_list *it;
 
 	context->cancel = 1;
+	sg_capture_context_gone(context);
 	(void)sg_context_synchronize(context);
 	pthread_mutex_lock(&sg.lock);
 	td_list_remove(&context->link);
@@ -280,6 +288,8 @@ API CUresult cuCtxSynchronize(void)
 	struct CUctx_st *context;
 	int r = sg_current(&context);
 
+	if (!r)
+		r = sg_capture_check_context(context);
 	return r ? r : sg_context_synchronize(context);
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "softgpu/driver/driver.h"
+#include "softgpu/driver/graph.h"
 
 struct copy_work {
 	struct sg_work work;
@@ -37,11 +37,28 @@ static int run_copy(struct CUstream_st *stream, struct sg_work *work)
 	else
 		r = sg_memory_copy(copy->target,
 			copy->staged ? (uint64_t)copy->staged : copy->source, copy->bytes);
-	free(copy->staged);
 	if (sg_client_op_wait(sg.client, &op))
 		return SG_LOST;
 	stream->last_end_ns = op.end_ns;
 	return r;
+}
+
+static void release_copy(struct sg_work *work)
+{
+	free(((struct copy_work *)work)->staged);
+}
+
+static struct copy_work *new_copy(int node)
+{
+	struct copy_work *copy = calloc(1, sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	copy->work.bytes = sizeof(*copy);
+	copy->work.node = node + 1;
+	copy->work.run = run_copy;
+	copy->work.release = release_copy;
+	return copy;
 }
 
 enum place { ON_DEVICE, ON_HOST_PINNED, ON_HOST };
@@ -82,40 +99,61 @@ static int submit(struct CUstream_st *stream, struct copy_work *copy, bool wait)
 	uint64_t ticket;
 	int r;
 
-	copy->work.run = run_copy;
 	r = sg_stream_submit(stream, &copy->work, &ticket);
 	return r || !wait ? r : sg_stream_wait_ticket(stream, ticket);
 }
 
-static int copy_in(
-	struct CUstream_st *stream, uint64_t target, uint64_t source, uint64_t bytes, bool wait)
+static int make_copy(uint64_t target, uint64_t source, uint64_t bytes, struct copy_work **ret,
+	enum place *ret_to, enum place *ret_from)
 {
-	enum place to, from;
 	struct copy_work *copy;
-	int r = locate(target, bytes, &to);
+	int r = locate(target, bytes, ret_to);
 
 	if (!r)
-		r = locate(source, bytes, &from);
-	if (r || !bytes)
+		r = locate(source, bytes, ret_from);
+	if (r)
 		return r;
-	copy = calloc(1, sizeof(*copy));
+	copy = new_copy(CU_GRAPH_NODE_TYPE_MEMCPY);
 	if (!copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	copy->target = target;
 	copy->source = source;
 	copy->bytes = bytes;
-	copy->engine =
-		to == ON_DEVICE ? from == ON_DEVICE ? SG_ENGINE_D2D : SG_ENGINE_H2D : SG_ENGINE_D2H;
-	if (to == ON_HOST || from == ON_HOST)
+	copy->engine = *ret_to == ON_DEVICE ? *ret_from == ON_DEVICE ? SG_ENGINE_D2D : SG_ENGINE_H2D
+					    : SG_ENGINE_D2H;
+	if (*ret_to == ON_HOST || *ret_from == ON_HOST)
 		copy->flags = SG_FLAG_PAGEABLE;
-	if (from == ON_HOST && !wait) {
+	*ret = copy;
+	return CUDA_SUCCESS;
+}
+
+/* In a graph, pageable memory is read and written when the graph runs. */
+static int copy_in(
+	struct CUstream_st *stream, uint64_t target, uint64_t source, uint64_t bytes, bool wait)
+{
+	bool captured = sg_stream_is_capturing(stream);
+	struct copy_work *copy;
+	enum place to, from;
+	int r;
+
+	if (wait && captured)
+		return sg_capture_refuse(stream);
+	if (wait) {
+		r = sg_capture_check_stream(stream);
+		if (r)
+			return r;
+	}
+	r = make_copy(target, source, bytes, &copy, &to, &from);
+	if (r)
+		return r;
+	if (from == ON_HOST && !wait && !captured) {
 		copy->staged = malloc(bytes);
 		if (copy->staged)
 			memcpy(copy->staged, (const void *)source, bytes);
 		else
 			wait = true;
 	}
-	return submit(stream, copy, wait || to == ON_HOST);
+	return submit(stream, copy, !captured && (wait || to == ON_HOST));
 }
 
 enum direction { TO_DEVICE, TO_HOST, IN_DEVICE, ANY };
@@ -195,26 +233,19 @@ API CUresult cuMemcpyAsync_ptsz(
 	return copy_call(ANY, target, source, bytes, stream, true, false);
 }
 
-/* Sets return at once, the synchronous ones too: they are ordered, not awaited (cuda.h). */
-static int set_call(uint64_t target, uint64_t pattern, unsigned pattern_bytes, size_t count,
-	CUstream handle, bool ptsz)
+static int make_set(uint64_t target, uint64_t pattern, unsigned pattern_bytes, size_t count,
+	struct copy_work **ret)
 {
-	struct CUctx_st *context;
-	struct CUstream_st *stream;
 	struct copy_work *copy;
 	enum place place;
-	int r = sg_current(&context);
+	int r;
 
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, &stream);
-	if (r || !count)
-		return r;
 	if (target % pattern_bytes || count > UINT64_MAX / pattern_bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = locate(target, count * pattern_bytes, &place);
 	if (r || place == ON_HOST)
 		return CUDA_ERROR_INVALID_VALUE;
-	copy = calloc(1, sizeof(*copy));
+	copy = new_copy(CU_GRAPH_NODE_TYPE_MEMSET);
 	if (!copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	copy->set = true;
@@ -223,7 +254,70 @@ static int set_call(uint64_t target, uint64_t pattern, unsigned pattern_bytes, s
 	copy->pattern_bytes = pattern_bytes;
 	copy->bytes = count * pattern_bytes;
 	copy->engine = SG_ENGINE_D2D;
-	return submit(stream, copy, false);
+	*ret = copy;
+	return CUDA_SUCCESS;
+}
+
+/* Sets return at once, the synchronous ones too: they are ordered, not awaited (cuda.h). */
+static int set_call(uint64_t target, uint64_t pattern, unsigned pattern_bytes, size_t count,
+	CUstream handle, bool ptsz)
+{
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	struct copy_work *copy;
+	int r = sg_current(&context);
+
+	if (!r)
+		r = sg_stream_find(context, handle, ptsz, &stream);
+	if (r || !count)
+		return r;
+	r = make_set(target, pattern, pattern_bytes, count, &copy);
+	return r ? r : submit(stream, copy, false);
+}
+
+static bool address_of(int type, const void *host, CUdeviceptr device, size_t offset, uint64_t *ret)
+{
+	*ret = (type == CU_MEMORYTYPE_HOST ? (uint64_t)host : device) + offset;
+	return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE ||
+	       type == CU_MEMORYTYPE_UNIFIED;
+}
+
+/* One row; arrays and further dimensions are not there. */
+int sg_work_memcpy(const CUDA_MEMCPY3D *c, struct sg_work **ret)
+{
+	uint64_t target, source;
+	struct copy_work *copy;
+	enum place to, from;
+	int r;
+
+	if (!c->WidthInBytes || !c->Height || !c->Depth)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (c->Height > 1 || c->Depth > 1 || c->srcY || c->srcZ || c->srcLOD || c->dstY ||
+		c->dstZ || c->dstLOD ||
+		!address_of(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, &target) ||
+		!address_of(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, &source))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	r = make_copy(target, source, c->WidthInBytes, &copy, &to, &from);
+	if (!r)
+		*ret = &copy->work;
+	return r;
+}
+
+int sg_work_memset(const CUDA_MEMSET_NODE_PARAMS *set, struct sg_work **ret)
+{
+	struct copy_work *copy;
+	int r;
+
+	if (set->elementSize != 1 && set->elementSize != 2 && set->elementSize != 4)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!set->width || !set->height)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (set->height > 1)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	r = make_set(set->dst, set->value, set->elementSize, set->width, &copy);
+	if (!r)
+		*ret = &copy->work;
+	return r;
 }
 
 #define SET(bits, type)                                                                            \

@@ -57,6 +57,9 @@ struct CUstream_st {
 	bool has_worker, closing;
 	pthread_t worker, thread; /* thread: whose default stream it is */
 	bool per_thread;
+	struct sg_capture *capture;    /* sg_graph_lock */
+	struct CUgraphNode_st **front; /* what its next node comes after; sg_graph_lock */
+	size_t front_count;
 };
 
 struct CUevent_st {
@@ -68,6 +71,10 @@ struct CUevent_st {
 	uint64_t ticket;            /* position in it */
 	uint64_t time_ns;           /* when that was reached */
 	bool reached;
+	uint64_t
+		capture_id; /* recorded last in that capture, perhaps over; 0: in none; sg_graph_lock */
+	struct CUgraphNode_st **front; /* what came before it there */
+	size_t front_count;
 };
 
 struct sg_dependency {
@@ -78,6 +85,11 @@ struct sg_dependency {
 /* One operation in a stream. run() is called without locks by the stream's worker; it returns a CUresult that kills the context if not 0. */
 struct sg_work {
 	struct sg_work *next;
+	size_t bytes; /* of the whole operation: a copy of them is one too */
+	int node;     /* CU_GRAPH_NODE_TYPE_* + 1; 0: cannot be captured */
+	/* May be NULL. queued: it is at ticket now, context->lock is held. release: what it owns besides itself. */
+	void (*queued)(struct CUstream_st *stream, struct sg_work *work, uint64_t ticket);
+	void (*release)(struct sg_work *work);
 	int (*run)(struct CUstream_st *stream, struct sg_work *work);
 	struct sg_dependency *after;
 	size_t after_count;
@@ -108,6 +120,35 @@ extern _Thread_local bool sg_in_host_function;
 /* Waits until everything queued in the context has ended. */
 int sg_context_synchronize(struct CUctx_st *context);
 void sg_context_kill(struct CUctx_st *context, int error);
+
+/* Every call that takes a stream exists twice: in the second form NULL is the calling thread's own default stream. */
+#define SG_BOTH(name, parameters, plain, ptsz)                                                     \
+	API CUresult name parameters                                                               \
+	{                                                                                          \
+		return plain;                                                                      \
+	}                                                                                          \
+	API CUresult name##_ptsz parameters                                                        \
+	{                                                                                          \
+		return ptsz;                                                                       \
+	}
+
+/* -- capture.c: what a call must return while streams capture, or CUDA_SUCCESS -- */
+#define SG_NOT_CAPTURING (-1)
+bool sg_stream_is_capturing(struct CUstream_st *stream);
+/* The capturing stream cannot take this: its capture is spoilt. */
+int sg_capture_refuse(struct CUstream_st *stream);
+/* A call that looks at a stream, at everything in a context, at an event; one that is potentially unsafe. */
+int sg_capture_check_stream(struct CUstream_st *stream);
+int sg_capture_check_context(struct CUctx_st *context);
+int sg_capture_check_event(struct CUevent_st *event, bool waits);
+int sg_capture_check_unsafe(void);
+/* SG_NOT_CAPTURING, or the result: it has gone into a graph (work is taken over then). */
+int sg_capture_take(struct CUstream_st *stream, struct sg_work *work);
+int sg_capture_record(struct CUstream_st *stream, struct CUevent_st *event, unsigned flags);
+int sg_capture_wait(struct CUstream_st *stream, struct CUevent_st *event, unsigned flags);
+void sg_capture_context_gone(struct CUctx_st *context);
+/* sg_current() of a potentially unsafe call. */
+int sg_current_unsafe(struct CUctx_st **ret);
 
 /* -- stream.c -- */
 struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int priority);

@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "softgpu/driver/driver.h"
+#include "softgpu/driver/graph_abi.h"
 
 #define X(name, number, text) {number, #name, text},
 static const struct {
 	int number;
 	const char *name, *text;
-} results[] = {CUDA_RESULTS(X)};
+} results[] = {CUDA_RESULTS(X) GRAPH_RESULTS(X)};
 #undef X
 
 API CUresult cuGetErrorName(CUresult error, const char **name)
@@ -72,6 +73,17 @@ static const struct {
 	{"cuStreamGetCaptureInfo", "_v2", 11030},
 	{"cuStreamBeginCapture", "_v2", 10010},
 	{"cuGraphInstantiate", "_v2", 11000},
+	{"cuGraphAddDependencies", "_v2", 12030},
+	{"cuGraphAddKernelNode", "_v2", 12000},
+	{"cuGraphExecKernelNodeSetParams", "_v2", 12000},
+	{"cuGraphExecUpdate", "_v2", 12000},
+	{"cuGraphGetEdges", "_v2", 12030},
+	{"cuGraphKernelNodeGetParams", "_v2", 12000},
+	{"cuGraphKernelNodeSetParams", "_v2", 12000},
+	{"cuGraphNodeGetDependencies", "_v2", 12030},
+	{"cuGraphNodeGetDependentNodes", "_v2", 12030},
+	{"cuGraphRemoveDependencies", "_v2", 12030},
+	{"cuStreamUpdateCaptureDependencies", "_v2", 12030},
 	{"cuDevicePrimaryCtxRelease", "_v2", 11000},
 	{"cuDevicePrimaryCtxReset", "_v2", 11000},
 	{"cuDevicePrimaryCtxSetFlags", "_v2", 11000},

@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "model/kernel.h"
 #include "model/memory.h"
-#include "softgpu/driver/driver.h"
+#include "softgpu/driver/graph.h"
 #include "softgpu/ptx/fatbin.h"
 #include "softgpu/ptx/ptx.h"
 
@@ -123,7 +123,7 @@ static int load(CUmodule *ret, const void *image)
 	struct td_err err = {0};
 	const char *text;
 	size_t len;
-	int r = sg_current(&context);
+	int r = sg_current_unsafe(&context);
 
 	if (!r && (!ret || !image))
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -216,7 +216,7 @@ API CUresult cuModuleUnload(CUmodule handle)
 {
 	struct CUctx_st *context;
 	struct CUmod_st *module;
-	int r = sg_current(&context);
+	int r = sg_current_unsafe(&context);
 
 	if (r)
 		return r;
@@ -574,7 +574,6 @@ static int run_kernel(struct CUstream_st *stream, struct sg_work *work)
 	};
 	outcome = sg_ptx_run(&run, &result);
 	r = report_touches(&op, launch);
-	free(launch->touches);
 	if (r || sg_client_op_length(sg.client, &op, length_of(&device->spec, &result)) ||
 		sg_client_op_wait(sg.client, &op))
 		return SG_LOST;
@@ -640,30 +639,33 @@ static int gather_params(
 	return CUDA_SUCCESS;
 }
 
-static int launch(const CUlaunchConfig *config, CUfunction handle, void **params, void **extra,
-	bool cooperative, bool ptsz)
+static void release_launch(struct sg_work *work)
 {
-	struct CUctx_st *context;
-	struct CUstream_st *stream;
-	struct CUfunc_st *function;
-	struct launch_work *work;
-	int r = sg_current(&context);
+	free(((struct launch_work *)work)->touches);
+}
 
-	if (r)
-		return r;
-	function = find_function(context, handle);
+static int make_launch(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction handle,
+	void **params, void **extra, bool cooperative, struct sg_work **ret)
+{
+	struct CUfunc_st *function = find_function(context, handle);
+	struct launch_work *work;
+	size_t bytes;
+	int r;
+
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
-	r = sg_stream_find(context, config->hStream, ptsz, &stream);
-	if (!r)
-		r = check_dimensions(context, function, config);
+	r = check_dimensions(context, function, config);
 	if (r)
 		return r;
 	if (function->ptx->param_bytes > PARAMS_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	work = calloc(1, sizeof(*work) + function->ptx->param_bytes + 16);
+	bytes = sizeof(*work) + function->ptx->param_bytes + 16;
+	work = calloc(1, bytes);
 	if (!work)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	work->work.bytes = bytes;
+	work->work.node = CU_GRAPH_NODE_TYPE_KERNEL + 1;
+	work->work.release = release_launch;
 	work->work.run = run_kernel;
 	work->function = function;
 	memcpy(work->grid, &config->gridDimX, sizeof(work->grid));
@@ -675,11 +677,41 @@ static int launch(const CUlaunchConfig *config, CUfunction handle, void **params
 		(uint64_t)work->grid[0] * work->grid[1] * work->grid[2] >
 			slots_of(&sg.devices[context->device], work))
 		r = CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-	if (r) {
+	if (r)
 		free(work);
-		return r;
-	}
-	return sg_stream_submit(stream, &work->work, NULL);
+	else
+		*ret = &work->work;
+	return r;
+}
+
+int sg_work_kernel(
+	struct CUctx_st *context, const CUDA_KERNEL_NODE_PARAMS_v1 *p, struct sg_work **ret)
+{
+	const CUlaunchConfig config = {p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX,
+		p->blockDimY, p->blockDimZ, p->sharedMemBytes, NULL, NULL, 0};
+
+	return make_launch(context, &config, p->func, p->kernelParams, p->extra, false, ret);
+}
+
+bool sg_work_is_valid(struct CUctx_st *context, const struct sg_work *work)
+{
+	return work->run != run_kernel ||
+	       find_function(context, ((const struct launch_work *)work)->function);
+}
+
+static int launch(const CUlaunchConfig *config, CUfunction handle, void **params, void **extra,
+	bool cooperative, bool ptsz)
+{
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	struct sg_work *work;
+	int r = sg_current(&context);
+
+	if (!r)
+		r = sg_stream_find(context, config->hStream, ptsz, &stream);
+	if (!r)
+		r = make_launch(context, config, handle, params, extra, cooperative, &work);
+	return r ? r : sg_stream_submit(stream, work, NULL);
 }
 
 /* Attributes that only say how to be faster change nothing here; those that change what happens and are not there are refused. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "softgpu/driver/driver.h"
+#include "softgpu/driver/graph.h"
 
 #define STREAM_MAGIC 0x736773747265616dull
 #define EVENT_MAGIC  0x736765766e74ull
@@ -58,8 +58,7 @@ static void *serve(void *arg)
 		if (!stream->first)
 			stream->last = &stream->first;
 		stream->completed++;
-		free(work->after);
-		free(work);
+		sg_work_free(work);
 		pthread_cond_broadcast(&context->changed);
 	}
 	pthread_mutex_unlock(&context->lock);
@@ -193,8 +192,10 @@ static int add_dependencies(struct CUstream_st *stream, struct sg_work *work)
 int sg_stream_submit(struct CUstream_st *stream, struct sg_work *work, uint64_t *ret_ticket)
 {
 	struct CUctx_st *context = stream->context;
-	int r;
+	int r = sg_capture_take(stream, work);
 
+	if (r != SG_NOT_CAPTURING)
+		return r;
 	work->next = NULL;
 	work->submit_ns = td_time_now_ns();
 	pthread_mutex_lock(&context->lock);
@@ -207,13 +208,13 @@ int sg_stream_submit(struct CUstream_st *stream, struct sg_work *work, uint64_t 
 		stream->submitted++;
 		if (ret_ticket)
 			*ret_ticket = stream->submitted;
+		if (work->queued)
+			work->queued(stream, work, stream->submitted);
 		pthread_cond_broadcast(&context->changed);
 	}
 	pthread_mutex_unlock(&context->lock);
-	if (r) {
-		free(work->after);
-		free(work);
-	}
+	if (r)
+		sg_work_free(work);
 	return r;
 }
 
@@ -262,6 +263,8 @@ API CUresult cuStreamDestroy_v2(CUstream handle)
 		r = CUDA_ERROR_INVALID_HANDLE;
 	if (!r)
 		r = sg_stream_find(context, handle, false, &stream);
+	if (!r && sg_stream_is_capturing(stream))
+		r = sg_capture_refuse(stream);
 	if (!r)
 		sg_stream_free(stream);
 	return r;
@@ -282,6 +285,8 @@ static int synchronize(CUstream handle, bool ptsz)
 	struct td_list *it;
 	uint64_t ticket;
 
+	if (!r)
+		r = sg_capture_check_stream(stream);
 	if (r)
 		return r;
 	if (stream == stream->context->legacy) {
@@ -314,6 +319,8 @@ static int query(CUstream handle, bool ptsz)
 	struct CUstream_st *stream;
 	int r = find(handle, ptsz, &stream);
 
+	if (!r)
+		r = sg_capture_check_stream(stream);
 	if (r)
 		return r;
 	pthread_mutex_lock(&stream->context->lock);
@@ -344,6 +351,21 @@ static int run_callback(struct CUstream_st *stream, struct sg_work *work)
 	return CUDA_SUCCESS;
 }
 
+int sg_work_host(const CUDA_HOST_NODE_PARAMS *host, struct sg_work **ret)
+{
+	struct callback_work *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	c->work.bytes = sizeof(*c);
+	c->work.node = CU_GRAPH_NODE_TYPE_HOST + 1;
+	c->work.run = run_callback;
+	c->function = host->fn;
+	c->arg = host->userData;
+	*ret = &c->work;
+	return CUDA_SUCCESS;
+}
+
 static int add_callback(
 	CUstream handle, bool ptsz, CUhostFn function, CUstreamCallback callback, void *arg)
 {
@@ -358,6 +380,8 @@ static int add_callback(
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	c->work.bytes = sizeof(*c);
+	c->work.node = function ? CU_GRAPH_NODE_TYPE_HOST + 1 : 0;
 	c->work.run = run_callback;
 	/* A callback is told of a device error, a host function is not called after one (cuStreamAddCallback, cuLaunchHostFunc). */
 	c->work.when_dead = callback != NULL;
@@ -370,7 +394,7 @@ static int add_callback(
 
 /* -- events -- */
 
-static struct CUevent_st *find_event(struct CUctx_st *context, CUevent handle)
+struct CUevent_st *sg_event_find(struct CUctx_st *context, CUevent handle)
 {
 	struct td_list *it;
 	struct CUevent_st *found = NULL;
@@ -418,7 +442,7 @@ API CUresult cuEventDestroy_v2(CUevent handle)
 
 	if (r)
 		return r;
-	event = find_event(context, handle);
+	event = sg_event_find(context, handle);
 	if (!event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&context->lock);
@@ -451,33 +475,51 @@ static int run_record(struct CUstream_st *stream, struct sg_work *work)
 	return CUDA_SUCCESS;
 }
 
-static int record(CUevent handle, CUstream stream_handle, bool ptsz)
+static void queue_record(struct CUstream_st *stream, struct sg_work *work, uint64_t ticket)
+{
+	struct record_work *r = (struct record_work *)work;
+
+	r->ticket = r->event->ticket = ticket;
+	r->event->stream = stream;
+	r->event->reached = false;
+}
+
+int sg_work_record(struct CUevent_st *event, struct sg_work **ret)
+{
+	struct record_work *work = calloc(1, sizeof(*work));
+
+	if (!work)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	work->work.bytes = sizeof(*work);
+	work->work.run = run_record;
+	work->work.queued = queue_record;
+	work->event = event;
+	*ret = &work->work;
+	return CUDA_SUCCESS;
+}
+
+static int record(CUevent handle, CUstream stream_handle, unsigned flags, bool ptsz)
 {
 	struct CUctx_st *context;
 	struct CUstream_st *stream;
 	struct CUevent_st *event;
-	struct record_work *work;
+	struct sg_work *work;
 	int r = sg_current(&context);
 
 	if (r)
 		return r;
-	event = find_event(context, handle);
+	if (flags > CU_EVENT_RECORD_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	event = sg_event_find(context, handle);
 	if (!event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = sg_stream_find(context, stream_handle, ptsz, &stream);
-	if (r)
+	if (!r)
+		r = sg_capture_record(stream, event, flags);
+	if (r != SG_NOT_CAPTURING)
 		return r;
-	work = calloc(1, sizeof(*work));
-	if (!work)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	work->work.run = run_record;
-	work->event = event;
-	pthread_mutex_lock(&context->lock);
-	event->stream = stream;
-	event->ticket = work->ticket = stream->submitted + 1;
-	event->reached = false;
-	pthread_mutex_unlock(&context->lock);
-	return sg_stream_submit(stream, &work->work, NULL);
+	r = sg_work_record(event, &work);
+	return r ? r : sg_stream_submit(stream, work, NULL);
 }
 
 API CUresult cuEventQuery(CUevent handle)
@@ -488,9 +530,12 @@ API CUresult cuEventQuery(CUevent handle)
 
 	if (r)
 		return r;
-	event = find_event(context, handle);
+	event = sg_event_find(context, handle);
 	if (!event)
 		return CUDA_ERROR_INVALID_HANDLE;
+	r = sg_capture_check_event(event, true);
+	if (r)
+		return r;
 	pthread_mutex_lock(&context->lock);
 	r = !event->stream || sg_stream_reached(event->stream, event->ticket)
 		    ? CUDA_SUCCESS
@@ -509,9 +554,12 @@ API CUresult cuEventSynchronize(CUevent handle)
 
 	if (r)
 		return r;
-	event = find_event(context, handle);
+	event = sg_event_find(context, handle);
 	if (!event)
 		return CUDA_ERROR_INVALID_HANDLE;
+	r = sg_capture_check_event(event, true);
+	if (r)
+		return r;
 	pthread_mutex_lock(&context->lock);
 	stream = event->stream;
 	ticket = event->ticket;
@@ -527,12 +575,17 @@ static int elapsed(float *ms, CUevent start_handle, CUevent end_handle)
 
 	if (r)
 		return r;
-	start = find_event(context, start_handle);
-	end = find_event(context, end_handle);
+	start = sg_event_find(context, start_handle);
+	end = sg_event_find(context, end_handle);
 	if (!start || !end)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!ms)
 		return CUDA_ERROR_INVALID_VALUE;
+	r = sg_capture_check_event(start, false);
+	if (!r)
+		r = sg_capture_check_event(end, false);
+	if (r)
+		return r;
 	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING || !start->stream || !end->stream)
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&context->lock);
@@ -561,7 +614,7 @@ static int run_nothing(struct CUstream_st *stream, struct sg_work *work)
 	return CUDA_SUCCESS;
 }
 
-static int wait_event(CUstream stream_handle, CUevent handle, bool ptsz)
+static int wait_event(CUstream stream_handle, CUevent handle, unsigned flags, bool ptsz)
 {
 	struct CUctx_st *context;
 	struct CUstream_st *stream;
@@ -571,12 +624,16 @@ static int wait_event(CUstream stream_handle, CUevent handle, bool ptsz)
 
 	if (r)
 		return r;
-	event = find_event(context, handle);
+	event = sg_event_find(context, handle);
 	if (!event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = sg_stream_find(context, stream_handle, ptsz, &stream);
-	if (r || !event->stream)
+	if (!r)
+		r = sg_capture_wait(stream, event, flags);
+	if (r != SG_NOT_CAPTURING)
 		return r;
+	if (!event->stream)
+		return CUDA_SUCCESS;
 	work = calloc(1, sizeof(*work));
 	if (!work)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -591,39 +648,25 @@ static int wait_event(CUstream stream_handle, CUevent handle, bool ptsz)
 	return sg_stream_submit(stream, work, NULL);
 }
 
-/* Every call that takes a stream exists twice: in the second form NULL is the calling thread's own default stream. */
-#define BOTH(name, parameters, plain, ptsz)                                                        \
-	API CUresult name parameters                                                               \
-	{                                                                                          \
-		return plain;                                                                      \
-	}                                                                                          \
-	API CUresult name##_ptsz parameters                                                        \
-	{                                                                                          \
-		return ptsz;                                                                       \
-	}
-
-BOTH(cuStreamSynchronize, (CUstream stream), synchronize(stream, false), synchronize(stream, true))
-BOTH(cuStreamQuery, (CUstream stream), query(stream, false), query(stream, true))
-BOTH(cuEventRecord, (CUevent event, CUstream stream), record(event, stream, false),
-	record(event, stream, true))
-BOTH(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *arg),
+SG_BOTH(cuStreamSynchronize, (CUstream stream), synchronize(stream, false),
+	synchronize(stream, true))
+SG_BOTH(cuStreamQuery, (CUstream stream), query(stream, false), query(stream, true))
+SG_BOTH(cuEventRecord, (CUevent event, CUstream stream), record(event, stream, 0, false),
+	record(event, stream, 0, true))
+SG_BOTH(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *arg),
 	add_callback(stream, false, function, NULL, arg),
 	add_callback(stream, true, function, NULL, arg))
 
-static int record_flags(CUevent event, CUstream stream, unsigned flags, bool ptsz)
-{
-	return flags ? CUDA_ERROR_NOT_SUPPORTED : record(event, stream, ptsz);
-}
-
-BOTH(cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned flags),
-	record_flags(event, stream, flags, false), record_flags(event, stream, flags, true))
+SG_BOTH(cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned flags),
+	record(event, stream, flags, false), record(event, stream, flags, true))
 
 static int wait_flags(CUstream stream, CUevent event, unsigned flags, bool ptsz)
 {
-	return flags ? CUDA_ERROR_INVALID_VALUE : wait_event(stream, event, ptsz);
+	return flags > CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_INVALID_VALUE
+					      : wait_event(stream, event, flags, ptsz);
 }
 
-BOTH(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags),
+SG_BOTH(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags),
 	wait_flags(stream, event, flags, false), wait_flags(stream, event, flags, true))
 
 static int callback_flags(
@@ -632,7 +675,8 @@ static int callback_flags(
 	return flags ? CUDA_ERROR_INVALID_VALUE : add_callback(stream, ptsz, NULL, callback, arg);
 }
 
-BOTH(cuStreamAddCallback, (CUstream stream, CUstreamCallback callback, void *arg, unsigned flags),
+SG_BOTH(cuStreamAddCallback,
+	(CUstream stream, CUstreamCallback callback, void *arg, unsigned flags),
 	callback_flags(stream, callback, arg, flags, false),
 	callback_flags(stream, callback, arg, flags, true))
 
@@ -648,7 +692,7 @@ static int get_flags(CUstream handle, bool ptsz, unsigned *flags)
 	return r;
 }
 
-BOTH(cuStreamGetFlags, (CUstream stream, unsigned *flags), get_flags(stream, false, flags),
+SG_BOTH(cuStreamGetFlags, (CUstream stream, unsigned *flags), get_flags(stream, false, flags),
 	get_flags(stream, true, flags))
 
 static int get_priority(CUstream handle, bool ptsz, int *priority)
@@ -663,8 +707,8 @@ static int get_priority(CUstream handle, bool ptsz, int *priority)
 	return r;
 }
 
-BOTH(cuStreamGetPriority, (CUstream stream, int *priority), get_priority(stream, false, priority),
-	get_priority(stream, true, priority))
+SG_BOTH(cuStreamGetPriority, (CUstream stream, int *priority),
+	get_priority(stream, false, priority), get_priority(stream, true, priority))
 
 static int get_context(CUstream handle, bool ptsz, CUcontext *context)
 {
@@ -678,33 +722,5 @@ static int get_context(CUstream handle, bool ptsz, CUcontext *context)
 	return r;
 }
 
-BOTH(cuStreamGetCtx, (CUstream stream, CUcontext *context), get_context(stream, false, context),
+SG_BOTH(cuStreamGetCtx, (CUstream stream, CUcontext *context), get_context(stream, false, context),
 	get_context(stream, true, context))
-
-/* Capture is not there yet, so no stream captures. */
-static int is_capturing(CUstream handle, bool ptsz, int *status)
-{
-	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
-
-	if (!r && !status)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		*status = CU_STREAM_CAPTURE_STATUS_NONE;
-	return r;
-}
-
-BOTH(cuStreamIsCapturing, (CUstream stream, int *status), is_capturing(stream, false, status),
-	is_capturing(stream, true, status))
-
-API CUresult cuThreadExchangeStreamCaptureMode(int *mode)
-{
-	static _Thread_local int current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-	int before = current;
-
-	if (!mode || *mode < 0 || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-		return CUDA_ERROR_INVALID_VALUE;
-	current = *mode;
-	*mode = before;
-	return CUDA_SUCCESS;
-}

@@ -35,7 +35,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream);
 CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
 CUresult cuGetProcAddress_v2(
 	const char *name, void **ret, int version, uint64_t flags, int *status);
-CUresult cuGraphCreate(void);
+CUresult cuMulticastCreate(void);
 
 #define MIB      (1ull << 20)
 #define OK(call) CHECK_EQ(call, CUDA_SUCCESS)
@@ -222,7 +222,7 @@ TEST(what_is_not_there_says_so)
 	void *function;
 	int status;
 
-	CHECK_EQ(cuGraphCreate(), CUDA_ERROR_NOT_SUPPORTED);
+	CHECK_EQ(cuMulticastCreate(), CUDA_ERROR_NOT_SUPPORTED);
 	CHECK_EQ(cuGetProcAddress_v2("cuNoSuchThing", &function, 13000, 0, &status),
 		CUDA_ERROR_NOT_FOUND);
 	CHECK_EQ(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
