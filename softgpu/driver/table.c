@@ -1,25 +1,17 @@
-/* The table of all symbols for cuGetProcAddress. They are declared as data here: only their addresses matter. */
-#include <stddef.h>
+/* The address of every symbol, for cuGetProcAddress. They are declared as data here: only their addresses matter. */
+const void *const *sg_functions(void);
 
-struct symbol {
-	const char *name;
-	const void *function;
-};
-
-const struct symbol *sg_symbols(size_t *ret_count);
-
-#define SYMBOL(name) extern const char name[];
-#include "softgpu/driver/symbols.def"
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds) extern const char symbol[];
+#include "cuda/symbols.def"
 #undef SYMBOL
 
-const struct symbol *sg_symbols(size_t *ret_count)
+const void *const *sg_functions(void)
 {
-	static const struct symbol symbols[] = {
-#define SYMBOL(name) {#name, name},
-#include "softgpu/driver/symbols.def"
+	static const void *const functions[] = {
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds) symbol,
+#include "cuda/symbols.def"
 #undef SYMBOL
 	};
 
-	*ret_count = sizeof(symbols) / sizeof(symbols[0]);
-	return symbols;
+	return functions;
 }

@@ -3,11 +3,11 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-#define SYMBOL(name)                                                                               \
-	CUresult name(void);                                                                       \
-	API __attribute__((weak)) CUresult name(void)                                              \
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
+	CUresult symbol(void);                                                                     \
+	API __attribute__((weak)) CUresult symbol(void)                                            \
 	{                                                                                          \
 		return CUDA_ERROR_NOT_SUPPORTED;                                                   \
 	}
-#include "softgpu/driver/symbols.def"
+#include "cuda/symbols.def"
 #undef SYMBOL

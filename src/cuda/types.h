@@ -161,6 +161,10 @@ typedef struct {
 	unsigned char bytes[16];
 } CUuuid;
 
+typedef struct {
+	char reserved[64];
+} CUipcMemHandle, CUipcEventHandle;
+
 _Static_assert(sizeof(CUmemAllocationProp) == 32, "CUmemAllocationProp of cuda.h");
 _Static_assert(sizeof(CUmemAccessDesc) == 12, "CUmemAccessDesc of cuda.h");
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute of cuda.h");

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "cuda/symbols.h"
 #include "preload/driver.h"
 #include "preload/gate.h"
 #include "preload/real.h"
@@ -16,33 +17,54 @@
 
 struct td_real td_real;
 
-enum { PLAIN, THREAD };
+_Static_assert(
+	sizeof(td_real) == TD_SYMBOL_N * sizeof(void (*)(void)), "one pointer for each symbol");
 
-struct row {
-	const char *symbol, *lookup;
-	int since, flavour;
-	void *wrapper, **real;
-};
+#define WRAPPED_SUBMIT(symbol, ...)      WRAPPER(symbol)
+#define WRAPPED_SUBMIT_EX(symbol, ...)   WRAPPER(symbol)
+#define WRAPPED_SUBMIT_WAIT(symbol, ...) WRAPPER(symbol)
+#define WRAPPED_ALLOC_ASYNC(symbol, ...) WRAPPER(symbol)
+#define WRAPPED_FREE_ASYNC(symbol, ...)  WRAPPER(symbol)
+/* All other classes: only what hooks.def lists. */
+#define WRAPPED_COPY_WAIT(...)
+#define WRAPPED_ORDER(...)
+#define WRAPPED_WAIT(...)
+#define WRAPPED_ALLOC(...)
+#define WRAPPED_FREE(...)
+#define WRAPPED_HOST(...)
+#define WRAPPED_LOAD(...)
+#define WRAPPED_UNLOAD(...)
+#define WRAPPED_SHARE(...)
+#define WRAPPED_VIEW(...)
+#define WRAPPED_CONTEXT(...)
+#define WRAPPED_STREAM(...)
+#define WRAPPED_CAPTURE(...)
+#define WRAPPED_LOOKUP(...)
+#define WRAPPED_PASS(...)
 
-#define HOOK(symbol, lookup, since, flavour, parameters, arguments, body)                          \
-	EXPORT CUresult symbol parameters;
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds) WRAPPED_##class(symbol, )
+#define HOOK(symbol)                                               WRAPPER(symbol)
+
+#define WRAPPER(symbol) EXPORT CUresult symbol TD_PARAMS_##symbol;
+#include "cuda/symbols.def"
 #include "preload/hooks.def"
-#undef HOOK
+#undef WRAPPER
 
-static const struct row rows[] = {
-#define HOOK(symbol, lookup, since, flavour, parameters, arguments, body)                          \
-	{#symbol, lookup, since, flavour, (void *)symbol, (void **)&td_real.symbol},
+/* By index in td_symbols; NULL: not touched. */
+static void *const wrappers[TD_SYMBOL_N] = {
+#define WRAPPER(symbol) [TD_SYMBOL_##symbol] = (void *)symbol,
+#include "cuda/symbols.def"
 #include "preload/hooks.def"
-#undef HOOK
+#undef WRAPPER
 };
-
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
+#undef SYMBOL
+#undef HOOK
 
 int td_real_load(void)
 {
-	static int
+	static _Atomic int
 		state; /* 0 not tried, 1 loaded, -1 none; a race loads twice with the same result */
-	void *handle;
+	void **real = (void **)&td_real, *handle;
 
 	if (state)
 		return state > 0 ? 0 : -1;
@@ -52,58 +74,43 @@ int td_real_load(void)
 		state = -1;
 		return -1;
 	}
-	for (size_t i = 0; i < ROWS; i++)
-		*rows[i].real = td_libc_dlsym(handle, rows[i].symbol);
-#define REAL(symbol, parameters) *(void **)&td_real.symbol = td_libc_dlsym(handle, #symbol);
-#include "preload/real.def"
-#undef REAL
+	for (size_t i = 0; i < TD_SYMBOL_N; i++)
+		real[i] = td_libc_dlsym(handle, td_symbols[i].symbol);
 	td_driver_publish_real();
 	state = 1;
 	return 0;
 }
 
-void *td_hook_find(const char *symbol)
+static void *wrapper_of(const struct td_symbol *symbol)
 {
-	for (size_t i = 0; i < ROWS; i++)
-		if (!strcmp(rows[i].symbol, symbol))
-			return rows[i].wrapper;
-	return NULL;
+	return symbol ? wrappers[symbol - td_symbols] : NULL;
 }
 
-void *td_hook_lookup(const char *name, int version, bool per_thread)
+/* A driver newer than our table may have a newer form of the symbol, with other parameters: that one is left alone. */
+static bool is_known_form(
+	const struct td_symbol *symbol, const char *name, int version, uint64_t flags, void *found)
 {
-	const struct row *best = NULL;
+	void *known = NULL;
 
-	/* The thread's own flavour where there is one; a call without streams has none. */
-	for (size_t i = 0; i < ROWS; i++) {
-		const struct row *row = &rows[i];
-
-		if (row->since > version || strcmp(row->lookup, name) ||
-			(row->flavour == THREAD && !per_thread))
-			continue;
-		if (!best || row->flavour > best->flavour ||
-			(row->flavour == best->flavour && row->since > best->since))
-			best = row;
-	}
-	return best ? best->wrapper : NULL;
+	if (version <= TD_SYMBOLS_CUDA_VERSION || found == ((void **)&td_real)[symbol - td_symbols])
+		return true;
+	return td_real.cuGetProcAddress_v2 &&
+	       !td_real.cuGetProcAddress_v2(name, &known, TD_SYMBOLS_CUDA_VERSION, flags, NULL) &&
+	       known == found;
 }
 
 /* The driver answers first: what it does not have, we do not offer. The first look-up of cudart has an empty name and version 0. */
 static CUresult answer(CUresult r, const char *name, void **ret, int version, uint64_t flags)
 {
-	void *ours;
+	const struct td_symbol *symbol;
 
 	if (r || td_gate_disabled() || !name || !*name || !ret || !*ret)
 		return r;
-	ours = td_hook_lookup(name, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
-	if (ours)
-		*ret = ours;
+	symbol = td_symbol_find(name, version, flags);
+	if (wrapper_of(symbol) && is_known_form(symbol, name, version, flags, *ret))
+		*ret = wrapper_of(symbol);
 	return r;
 }
-
-CUresult td_hook_cuGetProcAddress(const char *name, void **ret, int version, uint64_t flags);
-CUresult td_hook_cuGetProcAddress_v2(
-	const char *name, void **ret, int version, uint64_t flags, int *status);
 
 CUresult td_hook_cuGetProcAddress(const char *name, void **ret, int version, uint64_t flags)
 {
@@ -128,7 +135,7 @@ __attribute__((used)) void *td_dlsym_ours(void *handle, const char *name)
 	td_libc_find();
 	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || td_gate_disabled())
 		return NULL;
-	ours = td_hook_find(name);
+	ours = wrapper_of(td_symbol_by_export(name));
 	/* Only where the object that is asked has the symbol at all. */
 	return ours && td_libc_dlsym(handle, name) ? ours : NULL;
 }
@@ -162,26 +169,15 @@ __asm__(".text\n.globl dlopen\n.type dlopen, @function\ndlopen:\n"
 
 /* -- the exported wrappers -- */
 
-#define HOOK(symbol, lookup, since, flavour, parameters, arguments, body)                          \
-	CUresult td_hook_##symbol parameters;
-#define REAL(symbol, parameters)
-#define CALL
-#define SUBMIT(stream)
-#define SUBMIT_EX(config)
-#include "preload/hooks.def"
-#undef HOOK
-#undef CALL
-#undef SUBMIT
-#undef SUBMIT_EX
-
 /* No driver: what the program would have got without us cannot be had; cuInit has told it so already. */
-#define READY() (td_real_load() == 0)
+#define READY(symbol) (td_real.symbol || (!td_real_load() && td_real.symbol))
 
-#define KIND_PLAIN  0
-#define KIND_THREAD TD_SUBMIT_OWN_NULL
+#define KIND_PLAIN 0
+#define KIND_PTSZ  TD_SUBMIT_OWN_NULL
+#define KIND_PTDS  TD_SUBMIT_OWN_NULL
 
 /* A programmatic dependent launch starts before the launch in front of it has ended. */
-static uint32_t attribute_kind(const CUlaunchConfig *config)
+static uint32_t attributes_kind(const CUlaunchConfig *config)
 {
 	for (unsigned i = 0; config && config->attrs && i < config->numAttrs; i++)
 		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
@@ -189,35 +185,40 @@ static uint32_t attribute_kind(const CUlaunchConfig *config)
 	return 0;
 }
 
-#define BODY_SUBMIT(symbol, arguments, stream, kind)                                               \
-	struct td_slot *slot;                                                                      \
-	CUresult r;                                                                                \
-	if (!td_real.symbol && (!READY() || !td_real.symbol))                                      \
-		return CUDA_ERROR_NOT_FOUND;                                                       \
-	slot = td_gate_enter((void *)(stream), kind);                                              \
-	r = td_real.symbol arguments;                                                              \
-	td_gate_leave(slot);                                                                       \
-	return r;
-
-#define BODY_CALL(symbol, arguments)                                                               \
-	if (!READY() || !td_real.symbol)                                                           \
-		return CUDA_ERROR_NOT_FOUND;                                                       \
-	return td_gate_disabled() ? td_real.symbol arguments : td_hook_##symbol arguments;
-
-#define CALL              , CALL_BODY, 0
-#define SUBMIT(stream)    , SUBMIT_BODY, stream
-#define SUBMIT_EX(config) , SUBMIT_EX_BODY, config
-#define HOOK(symbol, lookup, since, flavour, parameters, arguments, body)                          \
-	CUresult symbol parameters                                                                 \
+#define SUBMITTING(symbol, stream, kind)                                                           \
+	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
 	{                                                                                          \
-		SELECT(symbol, flavour, arguments body)                                            \
+		struct td_slot *slot;                                                              \
+		CUresult r;                                                                        \
+		if (!READY(symbol))                                                                \
+			return CUDA_ERROR_NOT_FOUND;                                               \
+		slot = td_gate_enter((void *)(stream), kind);                                      \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		td_gate_leave(slot);                                                               \
+		return r;                                                                          \
 	}
-#define SELECT(...)                                       SELECT_(__VA_ARGS__)
-#define SELECT_(symbol, flavour, arguments, kind, stream) kind(symbol, flavour, arguments, stream)
-#define CALL_BODY(symbol, flavour, arguments, stream)     BODY_CALL(symbol, arguments)
-#define SUBMIT_BODY(symbol, flavour, arguments, stream)                                            \
-	BODY_SUBMIT(symbol, arguments, stream, KIND_##flavour)
-#define SUBMIT_EX_BODY(symbol, flavour, arguments, config)                                         \
-	BODY_SUBMIT(symbol, arguments, config ? config->hStream : NULL,                            \
-		KIND_##flavour | attribute_kind(config))
+
+#undef WRAPPED_SUBMIT
+#undef WRAPPED_SUBMIT_EX
+#undef WRAPPED_SUBMIT_WAIT
+#undef WRAPPED_ALLOC_ASYNC
+#undef WRAPPED_FREE_ASYNC
+#define WRAPPED_SUBMIT(symbol, stream, flavour) SUBMITTING(symbol, stream, KIND_##flavour)
+#define WRAPPED_SUBMIT_EX(symbol, stream, flavour)                                                 \
+	SUBMITTING(symbol, stream, KIND_##flavour | attributes_kind(config))
+#define WRAPPED_SUBMIT_WAIT WRAPPED_SUBMIT
+#define WRAPPED_ALLOC_ASYNC WRAPPED_SUBMIT
+#define WRAPPED_FREE_ASYNC  WRAPPED_SUBMIT
+
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
+	WRAPPED_##class(symbol, stream, flavour)
+#define HOOK(symbol)                                                                               \
+	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
+	{                                                                                          \
+		if (!READY(symbol))                                                                \
+			return CUDA_ERROR_NOT_FOUND;                                               \
+		return td_gate_disabled() ? td_real.symbol TD_ARGS_##symbol                        \
+					  : td_hook_##symbol TD_ARGS_##symbol;                     \
+	}
+#include "cuda/symbols.def"
 #include "preload/hooks.def"

@@ -4,10 +4,8 @@
 #include "preload/context.h"
 #include "preload/real.h"
 
-#define HOOK(symbol, lookup, since, flavour, parameters, arguments, body)                          \
-	CUresult td_hook_##symbol parameters;
-#include "preload/hooks.def"
-#undef HOOK
+/* Rows of a pitched allocation begin at multiples of this: what the driver's own do on all GPUs so far, and what textures need at most. */
+#define PITCH_BYTES 512
 
 CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
@@ -23,6 +21,22 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 		*address = at;
 		td_client_memory_changed((unsigned)slot);
 	}
+	return r;
+}
+
+/* Rows laid out as the driver does it, in an allocation of ours. element: 4, 8 or 16 bytes, the size that a thread reads at once. */
+CUresult td_hook_cuMemAllocPitch_v2(
+	CUdeviceptr *address, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+	size_t row = (width + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES, bytes;
+	CUresult r;
+
+	if (!pitch || !width || !height || (element != 4 && element != 8 && element != 16) ||
+		row < width || __builtin_mul_overflow(row, height, &bytes))
+		return td_real.cuMemAllocPitch_v2(address, pitch, width, height, element);
+	r = td_hook_cuMemAlloc_v2(address, bytes);
+	if (!r)
+		*pitch = row;
 	return r;
 }
 
@@ -71,4 +85,22 @@ CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdev
 	if (bytes)
 		*bytes = found_bytes;
 	return CUDA_SUCCESS;
+}
+
+/* As cuMemGetInfo says it, once the process uses the device. */
+CUresult td_hook_cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+	CUresult r = td_real.cuDeviceTotalMem_v2(bytes, device);
+	unsigned count = td_context_gpu_count();
+	struct td_gpu_info gpu;
+	uint64_t capacity;
+
+	for (unsigned i = 0; !r && i < count; i++) {
+		if (!td_context_gpu(i, &gpu) || gpu.device != device)
+			continue;
+		capacity = td_client_capacity(i);
+		if (capacity && capacity < *bytes)
+			*bytes = capacity;
+	}
+	return r;
 }

@@ -6,19 +6,22 @@
 
 #include <stdbool.h>
 
+#include "cuda/signatures.h"
 #include "cuda/types.h"
 
+/* In the order of cuda/symbols.h. */
 struct td_real {
-#define REAL(symbol, parameters) CUresult(*symbol) parameters;
-#define HOOK(symbol, lookup, since, flavour, parameters, arguments, body)                          \
-	CUresult(*symbol) parameters;
-#include "preload/hooks.def"
-#include "preload/real.def"
-#undef HOOK
-#undef REAL
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
+	CUresult(*symbol) TD_PARAMS_##symbol;
+#include "cuda/symbols.def"
+#undef SYMBOL
 };
 
 extern struct td_real td_real;
+
+#define HOOK(symbol) CUresult td_hook_##symbol TD_PARAMS_##symbol;
+#include "preload/hooks.def"
+#undef HOOK
 
 /* 0 once libcuda.so.1 is loaded and its symbols are known; -1: there is no driver. Any thread, any number of times. */
 int td_real_load(void);
@@ -28,8 +31,3 @@ extern void *(*td_libc_dlsym)(void *handle, const char *name);
 extern void *(*td_libc_dlvsym)(void *handle, const char *name, const char *version);
 extern void *(*td_libc_dlopen)(const char *name, int flags);
 void td_libc_find(void);
-
-/* Our wrapper for an exported name, or NULL. */
-void *td_hook_find(const char *symbol);
-/* Our wrapper for a look-up by name, version and flavour, or NULL. */
-void *td_hook_lookup(const char *name, int version, bool per_thread);

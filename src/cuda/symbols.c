@@ -1,0 +1,86 @@
+/* Look-ups in the table of driver symbols; see symbols.h. The rows are sorted by look-up name, so a name's versions and flavours are neighbours. */
+#include "cuda/symbols.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "cuda/types.h"
+
+#define NAME_MAX 64
+
+const struct td_symbol td_symbols[TD_SYMBOL_N] = {
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
+	{#symbol, name, kinds, since, TD_FLAVOUR_##flavour, TD_CLASS_OF_##class},
+#include "cuda/symbols.def"
+#undef SYMBOL
+};
+
+/* The first row of that name, or TD_SYMBOL_N. */
+static size_t first_of(const char *name)
+{
+	size_t low = 0, high = TD_SYMBOL_N;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (strcmp(td_symbols[middle].name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < TD_SYMBOL_N && !strcmp(td_symbols[low].name, name) ? low : TD_SYMBOL_N;
+}
+
+const struct td_symbol *td_symbol_find(const char *name, int version, uint64_t flags)
+{
+	bool threads = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+	const struct td_symbol *plain = NULL, *own = NULL;
+
+	for (size_t i = first_of(name); i < TD_SYMBOL_N && !strcmp(td_symbols[i].name, name); i++) {
+		const struct td_symbol *row = &td_symbols[i];
+
+		if (row->since > version)
+			continue;
+		if (row->flavour == TD_FLAVOUR_PLAIN)
+			plain = row; /* versions rise */
+		else
+			own = row;
+	}
+	return threads && own ? own : plain;
+}
+
+static bool ends_with_digits(const char *from)
+{
+	size_t digits = strspn(from, "0123456789");
+
+	return digits && !from[digits];
+}
+
+/* Takes _ptsz or _ptds and _v2 and so on off. */
+static void cut_suffixes(char *name)
+{
+	char *at = strrchr(name, '_');
+
+	if (at && (!strcmp(at, "_ptsz") || !strcmp(at, "_ptds"))) {
+		*at = '\0';
+		at = strrchr(name, '_');
+	}
+	if (at && at[1] == 'v' && ends_with_digits(at + 2))
+		*at = '\0';
+}
+
+const struct td_symbol *td_symbol_by_export(const char *exported)
+{
+	char name[NAME_MAX];
+	size_t len = strlen(exported);
+
+	if (len >= sizeof(name))
+		return NULL;
+	memcpy(name, exported, len + 1);
+	cut_suffixes(name);
+	for (size_t i = first_of(name); i < TD_SYMBOL_N && !strcmp(td_symbols[i].name, name); i++)
+		if (!strcmp(td_symbols[i].symbol, exported))
+			return &td_symbols[i];
+	return NULL;
+}
