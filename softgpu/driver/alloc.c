@@ -44,7 +44,9 @@ API CUresult cuMemFree_v2(CUdeviceptr address)
 	if (r || !address)
 		return r;
 	r = sg_context_synchronize(context);
-	return r ? r : sg_memory_release(context, address);
+	if (r)
+		return r;
+	return sg_pool_free(address) ? CUDA_SUCCESS : sg_memory_release(context, address);
 }
 
 API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
@@ -188,18 +190,19 @@ API CUresult cuMemHostGetFlags(unsigned *flags, void *pointer)
 API CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
 {
 	struct sg_allocation allocation = {.base = (uint64_t)pointer,
-				     .bytes = bytes,
-				     .kind = SG_MEMORY_PINNED,
-				     .registered = true},
-			     old;
+		.bytes = bytes,
+		.kind = SG_MEMORY_PINNED,
+		.registered = true};
 	struct CUctx_st *context;
 	int r = sg_current_unsafe(&context);
 
 	if (r)
 		return r;
-	if (!pointer || !bytes || flags & ~0xfu)
+	if (!pointer || !bytes || flags & ~0xfu || bytes > UINTPTR_MAX - allocation.base)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (sg_memory_find(allocation.base, 1, &old))
+	if (sg_is_device_address(allocation.base))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (sg_memory_overlaps(allocation.base, bytes))
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	allocation.context = context;
 	allocation.device = context->device;
@@ -235,6 +238,23 @@ enum {
 	POINTER_MAPPED = 13,
 };
 
+/* The size of the attribute's value; 0: not there. */
+static size_t attribute_bytes(int attribute)
+{
+	switch (attribute) {
+	case POINTER_MEMORY_TYPE:
+	case POINTER_IS_MANAGED:
+	case POINTER_DEVICE_ORDINAL:
+	case POINTER_MAPPED: return 4;
+	case POINTER_CONTEXT:
+	case POINTER_DEVICE_POINTER:
+	case POINTER_HOST_POINTER:
+	case POINTER_RANGE_START_ADDR:
+	case POINTER_RANGE_SIZE: return 8;
+	default: return 0;
+	}
+}
+
 API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address)
 {
 	struct sg_allocation allocation;
@@ -267,4 +287,30 @@ API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr addres
 	case POINTER_MAPPED: *(int *)data = 1; return CUDA_SUCCESS;
 	default: return CUDA_ERROR_NOT_SUPPORTED;
 	}
+}
+
+/* "will not return an error when the ptr is not a valid CUDA pointer. Instead, the attributes are assigned default NULL values" */
+API CUresult cuPointerGetAttributes(
+	unsigned count, int *attributes, void **data, CUdeviceptr address)
+{
+	struct sg_allocation allocation;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!attributes || !data)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < count; i++) {
+		size_t bytes = attribute_bytes(attributes[i]);
+
+		if (!bytes)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		memset(data[i], 0, bytes);
+		/* The ordinal of no device is CU_DEVICE_INVALID. */
+		if (attributes[i] == POINTER_DEVICE_ORDINAL)
+			*(int *)data[i] = -2;
+		if (sg_memory_find(address, 1, &allocation))
+			(void)cuPointerGetAttribute(data[i], attributes[i], address);
+	}
+	return CUDA_SUCCESS;
 }

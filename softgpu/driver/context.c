@@ -80,6 +80,7 @@ int sg_context_synchronize(struct CUctx_st *context)
 			pthread_cond_wait(&context->changed, &context->lock);
 	} while (busy);
 	pthread_mutex_unlock(&context->lock);
+	sg_pools_synchronized();
 	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
 }
 

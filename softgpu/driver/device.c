@@ -223,6 +223,7 @@ static int attribute(const struct sg_gpu_info *info, int attribute)
 	case CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
 		return (info->features & SG_FEATURE_HOST_VMM) != 0;
 	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID: return 0; /* one node */
+	case 115:                                        /* MEMORY_POOLS_SUPPORTED */
 	case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
 	case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
 	case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:

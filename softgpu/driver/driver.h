@@ -177,6 +177,8 @@ struct sg_allocation {
 };
 /* The allocation that holds [address, address + bytes); false: none. */
 bool sg_memory_find(uint64_t address, uint64_t bytes, struct sg_allocation *ret);
+/* Does an allocation begin or lie in it? */
+bool sg_memory_overlaps(uint64_t address, uint64_t bytes);
 /* Host pointer behind a device address, the last address of its granule, and whether it lies across the link; NULL: nothing accessible is
  * mapped. */
 void *sg_memory_translate(uint64_t address, uint64_t *ret_last, bool *ret_remote);
@@ -200,6 +202,12 @@ void sg_pages_free(void *pages, uint64_t bytes);
 /* CUDA_SUCCESS or OUT_OF_MEMORY, or DEVICE_UNAVAILABLE without a server. */
 int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes);
 void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes);
+
+/* -- pool.c -- */
+/* Frees memory of a pool at once; false: it is none. */
+bool sg_pool_free(uint64_t address);
+/* A stream, an event or a context was waited for: pools let go of what they need not keep. */
+void sg_pools_synchronized(void);
 
 /* -- error.c -- */
 #define SG_LOST                                                                                    \

@@ -252,6 +252,19 @@ bool sg_memory_find(uint64_t address, uint64_t bytes, struct sg_allocation *ret)
 	return found;
 }
 
+bool sg_memory_overlaps(uint64_t address, uint64_t bytes)
+{
+	bool overlaps;
+	size_t i;
+
+	pthread_rwlock_rdlock(&sg.memory_lock);
+	i = upper_bound(address);
+	overlaps = (i && address - allocations[i - 1].base < allocations[i - 1].bytes) ||
+		   (i < allocation_count && allocations[i].base - address < bytes);
+	pthread_rwlock_unlock(&sg.memory_lock);
+	return overlaps;
+}
+
 int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes)
 {
 	struct sg_msg msg = {

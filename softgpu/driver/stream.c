@@ -306,12 +306,15 @@ static int synchronize(CUstream handle, bool ptsz)
 				pthread_cond_wait(&context->changed, &context->lock);
 		}
 		pthread_mutex_unlock(&context->lock);
+		sg_pools_synchronized();
 		return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
 	}
 	pthread_mutex_lock(&stream->context->lock);
 	ticket = stream->submitted;
 	pthread_mutex_unlock(&stream->context->lock);
-	return sg_stream_wait_ticket(stream, ticket);
+	r = sg_stream_wait_ticket(stream, ticket);
+	sg_pools_synchronized();
+	return r;
 }
 
 static int query(CUstream handle, bool ptsz)
@@ -564,7 +567,9 @@ API CUresult cuEventSynchronize(CUevent handle)
 	stream = event->stream;
 	ticket = event->ticket;
 	pthread_mutex_unlock(&context->lock);
-	return stream ? sg_stream_wait_ticket(stream, ticket) : CUDA_SUCCESS;
+	r = stream ? sg_stream_wait_ticket(stream, ticket) : CUDA_SUCCESS;
+	sg_pools_synchronized();
+	return r;
 }
 
 static int elapsed(float *ms, CUevent start_handle, CUevent end_handle)

@@ -1,0 +1,28 @@
+/* Structs and numbers of cuda.h (13.0; 12.x has the same) for memory pools. */
+#pragma once
+
+#include "cuda/types.h"
+
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+
+enum {
+	CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
+	CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
+	CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES,
+	CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+	CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+	CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
+	CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+	CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+};
+
+typedef struct {
+	int allocType, handleTypes;
+	CUmemLocation location;
+	void *win32SecurityAttributes;
+	size_t maxSize;
+	unsigned short usage;
+	unsigned char reserved[54];
+} CUmemPoolProps;
+
+_Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps of cuda.h");
