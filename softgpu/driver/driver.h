@@ -4,8 +4,9 @@
  * Effects happen in this process: kernels are interpreted and bytes copied by the worker thread of the stream. Time and capacity are the
  * server's: each operation is announced, performed, and over when the server says so (softgpu/server/wire.h).
  *
- * Locks, in this order: sg.lock (contexts, handles) > context->lock (streams, their queues, events) > sg.memory_lock (address space,
- * allocations). No lock is held while interpreting, copying or waiting for the server.
+ * Locks, in this order: sg.lock (contexts, handles) > sg_graph_lock (graphs, captures) > pool_lock (memory pools) > context->lock (streams,
+ * their queues, events) > sg_vmm_lock (mappings) > sg.memory_lock (address space, allocations). None is held while interpreting or copying; the
+ * server is asked for capacity under pool_lock alone.
  */
 #pragma once
 
