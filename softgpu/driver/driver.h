@@ -6,7 +6,7 @@
  *
  * Locks, in this order: sg.lock (contexts, handles) > sg_graph_lock (graphs, captures) > pool_lock (memory pools) > context->lock (streams,
  * their queues, events) > sg_vmm_lock (mappings) > sg.memory_lock (address space, allocations). None is held while interpreting or copying; the
- * server is asked for capacity under pool_lock alone.
+ * server is asked for capacity under pool_lock or sg_vmm_lock only.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
  * Processes on a GPU that another daemon shares. They are told so and let go: no limit, no part in any plan, and the gate open as soon as
- * what may have left the device is back, until their connection ends. Closing the connection instead would have them come back, and wait, for ever.
+ * what may have left the device is back, until their connection ends: it is ended when they report something and the GPU is nobody's any more,
+ * so that they come back as anybody does. Closing the connection instead would have them come back, and wait, for ever.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -77,7 +78,21 @@ void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t g
 		no_limit(node, process, td_container_of(it, struct td_client, of_process)->slot);
 	td_node_drop_clients(node, process);
 	process->foreign = true;
+	process->foreign_gpu = gpu;
 	process->phase_since_ns = now_ns;
+}
+
+static bool is_nobodys(const struct td_node *node, uint32_t gpu)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (td_container_of(it, struct td_client, of_node)->gpu == gpu)
+			return true; /* ours already */
+	if (node->io.claim(node->io.arg, node->gpus[gpu].uuid, NULL))
+		return false;
+	node->io.release(node->io.arg, node->gpus[gpu].uuid);
+	return true;
 }
 
 int td_node_foreign_message(
@@ -92,6 +107,7 @@ int td_node_foreign_message(
 		process->filling &= ~(1u << msg->ready.slot);
 		open_if_ready(node, process);
 		return 0;
+	case TD_MSG_TYPE_memory: return is_nobodys(node, process->foreign_gpu) ? -ECONNRESET : 0;
 	default: return 0; /* what it reports concerns nobody */
 	}
 }

@@ -84,6 +84,7 @@ struct td_process {
 	enum td_phase phase;
 	uint64_t phase_since_ns;
 	bool wants, paused, foreign; /* foreign: let go, see foreign.c */
+	uint32_t foreign_gpu;        /* the one that is another daemon's */
 	uint32_t filling; /* foreign: slots whose memory is to come back first, a bit each */
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
 	uint32_t word;                                     /* as written last */

@@ -492,6 +492,12 @@ TEST(a_process_on_a_foreign_gpu_is_let_go_on_all_its_gpus)
 	/* The others go on among themselves. */
 	settle(&w);
 	CHECK(is_open(a) && is_open(both));
+	/* When the GPU is nobody's any more it is asked to come back. */
+	msg = (struct td_msg){.type = TD_MSG_TYPE_memory};
+	CHECK_EQ(say(&w, both, &msg), 0);
+	w.foreign = -1;
+	CHECK_EQ(say(&w, both, &msg), -ECONNRESET);
+	CHECK_EQ(w.claims, 1);
 	fake_dies(&w, both);
 	CHECK_EQ(w.claims, 1);
 }
