@@ -25,6 +25,7 @@ class World:
     def __enter__(self):
         self.directory = tempfile.mkdtemp(prefix="tandem-slice-")
         self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu", TANDEM_SOCKET=f"{self.directory}/t/socket",
+                                TANDEM_LOCKS=f"{self.directory}/locks",
                                 TANDEM_LIB=LIBRARY, TANDEMD=TANDEMD, SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
         self.call(SOFTGPU, "start", *self.softgpu_options)
         return self
