@@ -66,6 +66,10 @@ struct td_backend {
 	 * 0: everything is accessible; 1: more room is needed; -errno. */
 	int (*fill)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
+	/* Without a daemon, after a fill that found the device full: brings within reach what is not, from host memory. 0: everything is
+	 * accessible; 1: it is not. NULL: cannot. */
+	int (*reach)(unsigned slot);
+
 	void (*stats)(unsigned slot, struct td_memory_stats *ret);
 
 	/* The child of a fork owns nothing on the device. */

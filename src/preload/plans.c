@@ -352,6 +352,18 @@ static int fill(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 	return backend ? move(slot, limit_bytes, backend->fill, note) : 0;
 }
 
+static int reach_move(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
+{
+	(void)limit_bytes, (void)note;
+	return backend->reach(slot);
+}
+
+/* 0: everything is within the device's reach. */
+static int reach(unsigned slot)
+{
+	return backend && backend->reach ? move(slot, UINT64_MAX, reach_move, NULL) : 1;
+}
+
 static void do_closed(unsigned slot, struct plan *plan, uint64_t now_ns)
 {
 	uint32_t seq = plan->seq;
@@ -455,7 +467,7 @@ bool td_plans_fill_alone(void)
 
 	for (unsigned i = 0; i < count; i++) {
 		td_client_set_defer(i, false);
-		if (fill(i, UINT64_MAX, td_client_memory_changed))
+		if (fill(i, UINT64_MAX, td_client_memory_changed) && reach(i))
 			all = false;
 	}
 	return all;

@@ -79,6 +79,36 @@ def a_daemon_that_is_gone_for_good_hurts_nobody():
             finish(program)
 
 
+def without_a_daemon_what_does_not_fit_lives_on_the_host():
+    with World() as world:
+        a = world.start(TRAIN, *LARGE[:-1], "20", LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
+        until(lambda: world.status()["plain_bytes"] >= 46 << 20, "the first has the device")
+        b = world.start(TRAIN, *LARGE[:-1], "1", LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
+        assert finish(b)["steps"] == 1
+        assert a.poll() is None, "the second had to wait for the first"
+        finish(a)
+
+
+def without_a_daemon_and_host_memory_it_waits_for_room():
+    with World("--no-host-vmm") as world:
+        a, b = (world.start(TRAIN, *LARGE, LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap") for _ in range(2))
+        finish(a), finish(b)
+
+
+def host_memory_goes_back_to_the_device_when_there_is_a_daemon_again():
+    """The second lives on the host for a while, then takes turns with the first; its sums stay right."""
+    with World() as world:
+        a = world.start(TRAIN, *LARGE[:-1], "12", LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
+        until(lambda: world.status()["plain_bytes"] >= 46 << 20, "the first has the device")
+        b = world.start(TRAIN, *LARGE[:-1], "12", LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
+        until(lambda: world.status()["processes"] == 2 and world.status()["kernels"] > 12, "both run")
+        world.call(TANDEM, "run", "--", "true")
+        until(lambda: len(world.jobs()) == 2 or a.poll() is not None, "both registered")
+        finish(a), finish(b)
+        assert len({e["pid"] for e in world.events("opened")}) >= 1, world.events()
+        nothing_is_left(world)
+
+
 def killing_programs_in_any_state_leaves_nothing_behind():
     """Four programs at a time, 1.9 times the GPU's memory; one of them, or now and then the daemon, dies; another takes its place."""
     kills = int(os.environ.get("TANDEM_TEST_KILLS", "60"))
@@ -148,6 +178,9 @@ CASES = [
     nvshare_lets_one_program_at_a_time,
     programs_survive_a_daemon_that_is_killed_and_come_back_to_the_next,
     a_daemon_that_is_gone_for_good_hurts_nobody,
+    without_a_daemon_what_does_not_fit_lives_on_the_host,
+    without_a_daemon_and_host_memory_it_waits_for_room,
+    host_memory_goes_back_to_the_device_when_there_is_a_daemon_again,
     killing_programs_in_any_state_leaves_nothing_behind,
     a_gpu_that_dies_gives_errors_not_hangs,
     exit_codes_are_the_childs_or_those_of_a_wrapper,

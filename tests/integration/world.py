@@ -9,7 +9,8 @@ import tempfile
 import time
 
 BUILD = os.path.abspath(sys.argv[1])
-SOFTGPU, TANDEM, TANDEMD = f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/src/cli/tandem", f"{BUILD}/src/daemon/tandemd"
+SOFTGPU, TANDEM = f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/src/cli/tandem"
+TANDEMD = os.path.abspath(os.environ.get("TANDEM_TEST_DAEMON", f"{BUILD}/src/daemon/tandemd"))  # that of a build with a sanitizer
 LIBRARY, TRAIN = f"{BUILD}/src/preload/libtandem.so", f"{BUILD}/examples/train"
 SMALL = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "6"]
 LARGE = ["--size", "46m", "--gpu", "20ms", "--cpu", "5ms", "--steps", "3"]

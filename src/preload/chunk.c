@@ -1,0 +1,150 @@
+/* See chunk.h. */
+#include "preload/chunk.h"
+
+#include <stddef.h>
+
+#include "preload/real.h"
+
+#define GRANULARITY_GUESS (2u << 20)
+
+static CUmemAllocationProp on_device(CUdevice device)
+{
+	return (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+}
+
+/* The host memory that is nearest to the device. */
+static CUmemAllocationProp on_host(CUdevice device)
+{
+	int node = 0;
+
+	if (!td_real.cuDeviceGetAttribute ||
+		td_real.cuDeviceGetAttribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, device) ||
+		node < 0)
+		node = 0;
+	return (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, node}};
+}
+
+uint64_t td_chunk_granularity(CUdevice device)
+{
+	const CUmemAllocationProp prop = on_device(device);
+	size_t bytes = 0;
+
+	if (td_real.cuMemGetAllocationGranularity(&bytes, &prop, 0) || !bytes)
+		bytes = GRANULARITY_GUESS;
+	return bytes;
+}
+
+static int map_at(
+	uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle handle, CUdevice device)
+{
+	const CUmemAccessDesc access = {
+		{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	int r = td_real.cuMemMap(address, bytes, 0, handle, 0);
+
+	if (r)
+		return r;
+	r = td_real.cuMemSetAccess(address, bytes, &access, 1);
+	if (r)
+		(void)td_real.cuMemUnmap(address, bytes);
+	return r;
+}
+
+static int map(struct td_chunk *chunk, CUdevice device, const CUmemAllocationProp *prop)
+{
+	CUmemGenericAllocationHandle handle;
+	int r = td_real.cuMemCreate(&handle, chunk->bytes, prop, 0);
+
+	if (r)
+		return r;
+	r = map_at(chunk->address, chunk->bytes, handle, device);
+	if (r)
+		(void)td_real.cuMemRelease(handle);
+	else
+		chunk->handle = handle;
+	return r;
+}
+
+int td_chunk_map(struct td_chunk *chunk, CUdevice device)
+{
+	const CUmemAllocationProp prop = on_device(device);
+
+	return map(chunk, device, &prop);
+}
+
+int td_chunk_map_host(struct td_chunk *chunk, CUdevice device)
+{
+	const CUmemAllocationProp prop = on_host(device);
+
+	return map(chunk, device, &prop);
+}
+
+void td_chunk_unmap(struct td_chunk *chunk)
+{
+	(void)td_real.cuMemUnmap(chunk->address, chunk->bytes);
+	(void)td_real.cuMemRelease(chunk->handle);
+}
+
+int td_chunk_to_arena(struct td_chunk *chunk, CUstream stream)
+{
+	int r = CUDA_SUCCESS;
+
+	if (!chunk->arena)
+		r = td_real.cuMemHostAlloc(&chunk->arena, chunk->bytes, 0);
+	if (r) {
+		chunk->arena = NULL;
+		return r;
+	}
+	return td_real.cuMemcpyDtoHAsync_v2(chunk->arena, chunk->address, chunk->bytes, stream);
+}
+
+int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream)
+{
+	return td_real.cuMemcpyHtoDAsync_v2(chunk->address, chunk->arena, chunk->bytes, stream);
+}
+
+int td_chunk_pull(struct td_chunk *chunk, CUdevice device, CUstream stream)
+{
+	struct td_chunk next = {.bytes = chunk->bytes};
+	CUdeviceptr beside;
+	int r = td_real.cuMemAddressReserve(&beside, chunk->bytes, 0, 0, 0);
+
+	if (r)
+		return r;
+	next.address = beside;
+	r = td_chunk_map(&next, device);
+	if (r)
+		goto err_free;
+	r = td_real.cuMemcpyDtoDAsync_v2(beside, chunk->address, chunk->bytes, stream);
+	if (!r)
+		r = td_real.cuStreamSynchronize(stream);
+	(void)td_real.cuMemUnmap(beside, chunk->bytes);
+	if (r)
+		goto err_release;
+	(void)td_real.cuMemUnmap(chunk->address, chunk->bytes);
+	r = map_at(chunk->address, chunk->bytes, next.handle, device);
+	if (r) {
+		/* The old memory was mapped here a moment ago and still exists. */
+		(void)map_at(chunk->address, chunk->bytes, chunk->handle, device);
+		goto err_release;
+	}
+	(void)td_real.cuMemRelease(chunk->handle);
+	chunk->handle = next.handle;
+	(void)td_real.cuMemAddressFree(beside, chunk->bytes);
+	return CUDA_SUCCESS;
+
+err_release:
+	(void)td_real.cuMemRelease(next.handle);
+err_free:
+	(void)td_real.cuMemAddressFree(beside, chunk->bytes);
+	return r;
+}
+
+void td_chunk_free(struct td_chunk *chunk)
+{
+	if (chunk->place == TD_PLACE_DEVICE || chunk->place == TD_PLACE_HOST)
+		td_chunk_unmap(chunk);
+	if (chunk->arena)
+		(void)td_real.cuMemFreeHost(chunk->arena);
+}
