@@ -88,7 +88,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	return search->found != NULL;
 }
 
-static void *find(const char *name)
+void *td_libc_symbol(const char *name)
 {
 	struct search search = {name, NULL};
 
@@ -100,7 +100,7 @@ void td_libc_find(void)
 {
 	if (td_libc_dlsym)
 		return;
-	*(void **)&td_libc_dlvsym = find("dlvsym");
-	*(void **)&td_libc_dlopen = find("dlopen");
-	*(void **)&td_libc_dlsym = find("dlsym");
+	*(void **)&td_libc_dlvsym = td_libc_symbol("dlvsym");
+	*(void **)&td_libc_dlopen = td_libc_symbol("dlopen");
+	*(void **)&td_libc_dlsym = td_libc_symbol("dlsym");
 }

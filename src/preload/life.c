@@ -5,7 +5,7 @@
  * A forked child has one thread, no agent and no connection, and CUDA gives it nothing that its parent had; so everything starts as if just
  * loaded. Nothing is locked around the fork: what the child resets it does not read.
  */
-#include <pthread.h>
+#include <stddef.h>
 
 #include "preload/agent.h"
 #include "preload/client_internal.h"
@@ -28,6 +28,27 @@ static void in_child(void)
 	td_agent_backend()->forked();
 }
 
+/*
+ * glibc's pthread_atfork is linked in statically and refers to a symbol that musl does not have, which would keep every program on musl from
+ * starting. So that symbol is optional here, and musl's own pthread_atfork is looked for.
+ */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+	void *library) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void at_fork(void (*child)(void))
+{
+	int (*musls)(void (*)(void), void (*)(void), void (*)(void));
+
+	if (__register_atfork) {
+		(void)__register_atfork(NULL, NULL, child, __dso_handle);
+		return;
+	}
+	*(void **)&musls = td_libc_symbol("pthread_atfork");
+	if (musls)
+		(void)musls(NULL, NULL, child);
+}
+
 __attribute__((constructor)) static void begin(void)
 {
 	static const struct td_backend *const backends[TD_BACKEND_N] = {
@@ -43,7 +64,7 @@ __attribute__((constructor)) static void begin(void)
 		return;
 	(void)td_slot_init();
 	td_gate_init();
-	(void)pthread_atfork(NULL, NULL, in_child);
+	at_fork(in_child);
 }
 
 /* Threads and destructors may still launch after this, so the agent goes on serving the gate; it only stops looking around. */

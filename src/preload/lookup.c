@@ -140,20 +140,40 @@ __attribute__((used)) void *td_dlsym_ours(void *handle, const char *name)
 	return ours && td_libc_dlsym(handle, name) ? ours : NULL;
 }
 
+/*
+ * Other interposers ask for the real dlsym by dlvsym, since a versioned question passes over definitions without a version such as ours. They get
+ * ours, which goes on to the real one: else what they look up for the program would pass us by.
+ */
+__attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name);
+
+__attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name)
+{
+	td_libc_find();
+	if (name && handle == RTLD_NEXT && !td_gate_disabled()) {
+		if (!strcmp(name, "dlsym"))
+			return (void *)dlsym;
+		if (!strcmp(name, "dlvsym"))
+			return (void *)dlvsym;
+		if (!strcmp(name, "dlopen"))
+			return (void *)dlopen;
+	}
+	return td_dlsym_ours(handle, name);
+}
+
 #if defined(__x86_64__)
-/* Saves the arguments, asks td_dlsym_ours; returns its answer, or jumps to the real function with the arguments restored. */
-#define LOOKUP_STUB(name, real)                                                                    \
+/* Saves the arguments, asks a C part; returns its answer, or jumps to the real function with the arguments restored. */
+#define LOOKUP_STUB(name, ours, real)                                                              \
 	__asm__(".text\n.globl " name "\n.type " name ", @function\n" name ":\n"                   \
 		"	endbr64\n"                                                                       \
 		"	push %rdi\n	push %rsi\n	push %rdx\n"                                             \
-		"	call td_dlsym_ours\n"                                                            \
+		"	call " ours "\n"                                                           \
 		"	pop %rdx\n	pop %rsi\n	pop %rdi\n"                                                \
 		"	test %rax, %rax\n	jnz 1f\n"                                                      \
 		"	jmp *" real "(%rip)\n"                                                     \
 		"1:	ret\n.size " name ", .-" name "\n")
 
-LOOKUP_STUB("dlsym", "td_libc_dlsym");
-LOOKUP_STUB("dlvsym", "td_libc_dlvsym");
+LOOKUP_STUB("dlsym", "td_dlsym_ours", "td_libc_dlsym");
+LOOKUP_STUB("dlvsym", "td_dlvsym_ours", "td_libc_dlvsym");
 
 /* RTLD_DEEPBIND (8) would make a library find the driver before us. */
 __asm__(".text\n.globl dlopen\n.type dlopen, @function\ndlopen:\n"

@@ -31,3 +31,5 @@ extern void *(*td_libc_dlsym)(void *handle, const char *name);
 extern void *(*td_libc_dlvsym)(void *handle, const char *name, const char *version);
 extern void *(*td_libc_dlopen)(const char *name, int flags);
 void td_libc_find(void);
+/* Any other function of libc, or NULL. */
+void *td_libc_symbol(const char *name);

@@ -87,9 +87,26 @@ def a_process_on_two_gpus_gets_both_or_none():
         nothing_is_left(world)
 
 
+def a_capture_that_is_open_neither_breaks_nor_holds_up_the_drain():
+    with World() as world:
+        take_turns(world)
+        go = f"{world.directory}/go"
+        program = world.start(TEST, "capture", go, wrap="swap")
+        until(lambda: world.events("opened"), "the program holds")
+        pid = world.events("opened")[0]["pid"]
+        rival = world.start(TRAIN, *RIVAL, wrap="swap")
+        until(lambda: [e for e in world.events("drained") if e["pid"] == pid] or program.poll() is not None, "it is drained, its capture open")
+        open(go, "w").close()
+        succeeds(program)
+        finish(rival)
+        assert not world.events("stuck"), world.events("stuck")
+        nothing_is_left(world)
+
+
 run_cases([
     a_kernel_that_waits_for_a_gated_thread_gets_what_it_waits_for,
     a_host_function_that_wants_a_gated_threads_lock_gets_it,
     threads_own_streams_are_drained,
     a_process_on_two_gpus_gets_both_or_none,
+    a_capture_that_is_open_neither_breaks_nor_holds_up_the_drain,
 ])

@@ -5,11 +5,13 @@
  *   callback FILE  a host function wants a lock that the program holds while it launches
  *   threads        every thread launches into its own default stream, by handle and by the per-thread symbols
  *   gpus           every thread uses a GPU of its own
+ *   capture FILE   one thread has a capture open, which nothing may break, while others launch
  *
- * FILE: created by the test once the gate is closing; the launch that would end the wait is made after that.
+ * FILE: created by the test once the gate is closing (capture: once the program is drained); the launch that would end the wait is made after that.
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,11 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
 	unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params, void **extra);
 CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 	unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params, void **extra);
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
+CUresult cuStreamEndCapture(CUstream stream, void **graph);
+CUresult cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags);
+CUresult cuGraphLaunch(void *executable, CUstream stream);
 
 #define WORDS   1024u
 #define THREADS 4
@@ -258,6 +265,61 @@ static void gpus(void)
 	work(workers, (unsigned)count);
 }
 
+/* -- a capture that is open while the gate closes -- */
+
+struct launcher {
+	struct gpu *gpu;
+	CUdeviceptr words;
+	unsigned launches;
+	_Atomic bool stop;
+};
+
+static void *launch_until_told(void *arg)
+{
+	struct launcher *launcher = arg;
+	CUstream stream;
+
+	must(cuCtxSetCurrent(launcher->gpu->context), "context");
+	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "stream");
+	while (!atomic_load(&launcher->stop)) {
+		add(launcher->gpu, launcher->words, stream);
+		launcher->launches++;
+		if (launcher->launches % BURST == 0)
+			must(cuStreamSynchronize(stream), "synchronize");
+	}
+	must(cuStreamSynchronize(stream), "synchronize");
+	return NULL;
+}
+
+static void capture(void)
+{
+	struct gpu gpu;
+	struct launcher launcher = {.gpu = &gpu};
+	void *graph, *executable;
+	pthread_t thread;
+	CUdeviceptr words;
+	CUstream stream;
+
+	use_gpu(0, &gpu);
+	words = new_words();
+	launcher.words = new_words();
+	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "stream");
+	must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "begin capture");
+	add(&gpu, words, stream);
+	pthread_create(&thread, NULL, launch_until_told, &launcher);
+	wait_for_go();
+	add(&gpu, words, stream);
+	must(cuStreamEndCapture(stream, &graph), "end capture");
+	atomic_store(&launcher.stop, true);
+	pthread_join(thread, NULL);
+	must(cuGraphInstantiateWithFlags(&executable, graph, 0), "instantiate");
+	must(cuGraphLaunch(executable, stream), "launch graph");
+	must(cuGraphLaunch(executable, stream), "launch graph");
+	must(cuCtxSynchronize(), "synchronize");
+	expect(words, 4);
+	expect(launcher.words, launcher.launches);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -272,6 +334,8 @@ int main(int argc, char **argv)
 		threads();
 	else if (!strcmp(mode, "gpus"))
 		gpus();
+	else if (!strcmp(mode, "capture"))
+		capture();
 	else
 		return 2;
 	return 0;
