@@ -18,7 +18,7 @@
 #include "daemon/node.h"
 
 #define SHORTAGE_MIN_NS (1 * TD_NS_PER_S)
-#define SHORTAGE_MAX_NS (8 * TD_NS_PER_S)
+#define SHORTAGE_MAX_NS (64 * TD_NS_PER_S)
 /* The most that the first client is believed to find in use: a sixteenth of the device (a context takes 0.3 to 0.5 GB of 16 to 192). */
 #define FIRST_SHARE 16
 

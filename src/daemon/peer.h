@@ -25,4 +25,4 @@ int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd
 void td_server_deinit(struct td_server *server);
 
 /* One turn of the loop: the node steps, broken peers go. */
-uint64_t td_server_turn(void *server, uint64_t now_ns);
+uint64_t td_server_turn(void *arg, uint64_t now_ns);

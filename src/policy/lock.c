@@ -50,6 +50,7 @@ static void begin_gather(struct td_lock_group *g, uint32_t client)
 	g->open = g->closing = g->contended = false;
 	g->movable = g->pages_itself = true;
 	g->gpus = 0;
+	g->online = false;
 	g->first_client = client;
 	g->wants_since_ns = TD_NEVER;
 	g->opened_ns = 0;
@@ -62,6 +63,7 @@ static void gather_client(struct td_lock_group *g, const struct td_client_view *
 	g->paused |= c->paused;
 	g->movable &= c->movable;
 	g->pages_itself &= c->pages_itself;
+	g->online |= c->class == TD_CLASS_ONLINE;
 	g->gpus |= 1u << c->gpu;
 	g->demand_bytes[c->gpu] += c->demanded_bytes;
 	if (c->wants && c->wants_since_ns < g->wants_since_ns)
@@ -208,7 +210,7 @@ static void count_holders(
 {
 	memset(lock->used_bytes, 0, sizeof(lock->used_bytes));
 	memset(lock->holders, 0, sizeof(lock->holders));
-	lock->reserved_gpus = 0;
+	lock->reserved_gpus = lock->urgent_gpus = 0;
 	for (uint32_t i = 0; i < lock->count; i++) {
 		struct td_lock_group *g = &lock->groups[i];
 
@@ -319,6 +321,8 @@ static void repair(
 						g->first_client > newest->first_client))
 					newest = g;
 			}
+			if (!newest)
+				break;
 			close_group(newest);
 			used -= counted_bytes(newest, rules, gpu);
 			holders--;
@@ -429,6 +433,8 @@ uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 			wakeup = at < wakeup ? at : wakeup;
 		}
 		lock->reserved_gpus |= g->gpus;
+		if (g->online)
+			lock->urgent_gpus |= g->gpus;
 	}
 	return wakeup;
 }

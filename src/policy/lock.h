@@ -31,6 +31,7 @@ struct td_lock_group {
 
 	/* gathered from the view at each step */
 	bool seen, wants, paused, movable, pages_itself;
+	bool online;   /* some client has a latency objective */
 	bool holding;  /* some client is not CLOSED */
 	bool draining; /* some client is DRAINING */
 	bool filling;  /* some client is FILLING */
@@ -56,6 +57,7 @@ struct td_lock {
 	uint16_t queue[TD_CLIENT_MAX];     /* waiting groups, first come first */
 	uint32_t queue_count;
 	uint32_t reserved_gpus;          /* GPUs that an earlier waiting group needs */
+	uint32_t urgent_gpus;            /* GPUs that an online group waits for */
 	uint64_t used_bytes[TD_GPU_MAX]; /* by those admitted, and what cannot leave the device */
 	uint32_t holders[TD_GPU_MAX];
 };
@@ -63,6 +65,8 @@ struct td_lock {
 struct td_lock_rules {
 	bool exclusive; /* one group per GPU, whatever it demands */
 	bool enforce;   /* off: everyone who pages itself or fits is open */
+	uint64_t
+		window_ns; /* work that a holder may have in flight while an online group waits for it; 0: no bound */
 	/* How long a contended holder may stay, ns; and how long an idle one is waited for. */
 	uint64_t (*quantum_ns)(const struct td_lock_group *group, const struct td_view *view,
 		const struct td_policy_options *options);

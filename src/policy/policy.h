@@ -112,7 +112,7 @@ struct td_policy_options {
 	uint64_t quantum_ns;     /* nvshare: fixed quantum. tandem: upper bound */
 	uint64_t quantum_min_ns; /* tandem: lower bound */
 	uint32_t swap_share_ppm; /* tandem: hand-overs may cost at most this share of the time */
-	uint64_t window_ns;      /* in-flight bound while others wait */
+	uint64_t window_ns;      /* in-flight bound while a job with a latency objective waits */
 };
 
 struct td_policy {

@@ -5,6 +5,9 @@
  * Quantum: with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s; between quantum.min and quantum.
  * Idle holders: handing over costs h and so does coming back, waiting costs the idle time. Without knowledge, waiting h before
  * giving up costs at most twice the optimum (the ski-rental rule); a group whose last pause outlasted h is not waited for.
+ * Work in flight is bounded only while a job with a latency objective waits. Among others a turn had better last until the holder's step
+ * is submitted and done, so that its host part falls into the next one's turn: bounding it makes all host parts coincide (measured:
+ * docs/results/demo.md).
  */
 #include "policy/lock.h"
 #include "policy/plans.h"
@@ -54,6 +57,7 @@ static void step(void *state, const struct td_policy_options *options, const str
 	const struct td_lock_rules rules = {
 		.exclusive = false,
 		.enforce = options->enabled,
+		.window_ns = options->window_ns,
 		.quantum_ns = quantum_ns,
 		.patience_ns = patience_ns,
 	};

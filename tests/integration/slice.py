@@ -121,17 +121,18 @@ def killing_programs_in_any_state_leaves_nothing_behind():
             return world.start(TRAIN, "--size", "30m", "--gpu", "5ms", "--cpu", "5ms", "--steps", steps, wrap="swap")
 
         programs = [begin() for _ in range(4)]
-        for _ in range(kills):
+        while kills:
             time.sleep(chance.random() * 0.15)
-            victim = chance.randrange(len(programs) + 1)
-            if victim == len(programs):
-                if chance.random() < 0.3:
-                    os.kill(world.daemon_pid(), signal.SIGKILL)
-                    world.call(TANDEM, "run", "--", "true")
+            victim = chance.randrange(len(programs))
+            if chance.random() < 0.05:
+                os.kill(world.daemon_pid(), signal.SIGKILL)
+                world.call(TANDEM, "run", "--", "true")
+                kills -= 1
                 continue
             if programs[victim].poll() is None:
                 programs[victim].kill()
                 programs[victim].communicate()
+                kills -= 1
             else:
                 finish(programs[victim])
             programs[victim] = begin()

@@ -169,7 +169,29 @@ TEST(a_waiting_job_makes_the_daemon_wake_at_the_end_of_the_quantum)
 	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
 	CHECK_EQ(node.plan.next_wakeup_ns, opened + 1000 * MS);
 	CHECK(node.grants[0].others_wait);
+	CHECK_EQ(node.grants[0].window_ns, 0);
+}
+
+TEST(work_in_flight_is_bounded_only_while_an_online_job_waits)
+{
+	start("tandem", 2);
+	struct td_client_view *a = add(1, 0, 12 * GIB), *b = add(2, 0, 12 * GIB),
+			      *elsewhere = add(3, 1, GIB);
+
+	want(a);
+	want(elsewhere);
+	settle();
+	want(b);
+	step();
+	CHECK(node.grants[0].others_wait);
+	CHECK_EQ(node.grants[0].window_ns, 0);
+	b->class = TD_CLASS_ONLINE;
+	step();
 	CHECK_EQ(node.grants[0].window_ns, 2 * MS);
+	CHECK_EQ(node.grants[2].window_ns, 0);
+	b->wants = false;
+	step();
+	CHECK_EQ(node.grants[0].window_ns, 0);
 }
 
 TEST(an_idle_holder_is_released_early)

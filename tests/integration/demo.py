@@ -1,0 +1,59 @@
+"""The demo's script, both its ways: the model `tiny`, and the way of a real GPU with the software GPU as the driver. TAP; argument: the build."""
+import json
+
+from world import *
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def layout(world):
+    """What scripts/build makes of a build."""
+    folder = f"{world.directory}/build"
+    os.makedirs(f"{folder}/bin", exist_ok=True)
+    for program, name in ((SOFTGPU, "bin/softgpu"), (TANDEM, "bin/tandem"), (TANDEMD, "bin/tandemd"), (f"{BUILD}/examples", "examples")):
+        if not os.path.lexists(f"{folder}/{name}"):
+            os.symlink(program, f"{folder}/{name}")
+    return dict(world.environment, TANDEM_DEMO_BUILD=folder)
+
+
+def run(world, *options):
+    out = f"{world.directory}/out"
+    command = [sys.executable, f"{ROOT}/tools/run-demo", "--steps", "1", "--out", out, "--json", f"{world.directory}/demo.json", *options]
+    done = subprocess.run(command, env=layout(world), capture_output=True, text=True, timeout=120, cwd=world.directory)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with open(f"{world.directory}/demo.json") as f:
+        runs = json.load(f)["runs"]
+    assert os.path.exists(f"{out}/timeline.svg") and all(job["checksum_ok"] for r in runs for job in r["jobs"]), runs
+    return [r["mode"] for r in runs], done.stdout
+
+
+def the_software_gpu_shows_all_four_modes():
+    with World() as world:
+        modes, text = run(world, "--software")
+        assert modes == ["sequential", "bare", "nvshare", "tandem"] * 2 and "a model in software, not a GPU" in text, (modes, text)
+
+
+def a_driver_that_shows_a_gpu_is_used_and_its_managed_memory_left_alone():
+    with World("--memory", "128m") as world:
+        environment, world.environment = world.environment, dict(world.environment)
+        wrap = subprocess.run([SOFTGPU, "run", "--", "env"], env=environment, capture_output=True, text=True, check=True).stdout
+        world.environment["LD_LIBRARY_PATH"] = next(line.split("=", 1)[1] for line in wrap.splitlines() if line.startswith("LD_LIBRARY_PATH="))
+        modes, text = run(world, "--gpu", "--capacity", "48Mi")
+        assert modes == ["sequential", "nvshare", "tandem"] * 2 and "treated as one of 48Mi" in text, (modes, text)
+        assert world.status()["faults"] == 0, world.status()
+
+
+def bad_options_are_quoted():
+    with World() as world:
+        environment = layout(world)
+        environment.pop("LD_LIBRARY_PATH", None)
+        cases = [(["--capacity", "48Mu"], '"48Mu"')]
+        if not os.path.exists("/dev/nvidiactl"):
+            cases.append((["--gpu"], "no GPU"))
+        for options, quoted in cases:
+            done = subprocess.run([sys.executable, f"{ROOT}/tools/run-demo", *options], env=environment, capture_output=True, text=True, timeout=60,
+                                  cwd=world.directory)
+            assert done.returncode == 1 and quoted in done.stderr, done
+
+
+run_cases([the_software_gpu_shows_all_four_modes, a_driver_that_shows_a_gpu_is_used_and_its_managed_memory_left_alone, bad_options_are_quoted])
