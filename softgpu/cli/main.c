@@ -207,7 +207,8 @@ static int verb_start(int argc, char **argv)
 static int find_libraries(char *buf, size_t len)
 {
 	const char *given = getenv("SOFTGPU_LIB");
-	static const char *const candidates[] = {"../lib/softgpu", "../driver", NULL};
+	static const char *const candidates[] = {
+		"../lib/softgpu", "../" TD_LIBDIR "/softgpu", "../driver", NULL};
 	char self[PATH_MAX], joined[2 * PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 

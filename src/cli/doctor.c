@@ -56,7 +56,7 @@ static void check_driver(struct report *report)
 static void check_library(struct report *report)
 {
 	static const char *const candidates[] = {"../lib/libtandem.so", "../preload/libtandem.so",
-		"../lib/" TANDEM_ARCH "/libtandem.so", NULL};
+		"../" TD_LIBDIR "/libtandem.so", NULL};
 	char path[PATH_MAX];
 	void *handle;
 

@@ -172,7 +172,7 @@ static int parse(int argc, char **argv, struct job *job)
 static int set_environment(const struct job *job, const char *command)
 {
 	static const char *const candidates[] = {"../lib/libtandem.so", "../preload/libtandem.so",
-		"../lib/" TANDEM_ARCH "/libtandem.so", NULL};
+		"../" TD_LIBDIR "/libtandem.so", NULL};
 	const char *base = strrchr(command, '/'), *others = getenv("LD_PRELOAD");
 	char library[PATH_MAX], preload[2 * PATH_MAX], id[64];
 
