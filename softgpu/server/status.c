@@ -46,11 +46,14 @@ static void gpu_status(
 	fprintf(out,
 		"\"fault_in_bytes\": %llu, \"prefetch_in_bytes\": %llu, \"paged_out_bytes\": %llu, "
 		"\"faults\": %llu, \"fault_groups\": %llu, "
-		"\"evictions\": %llu, ",
+		"\"evictions\": %llu, \"fault_latency_ns\": %llu, \"fault_bytes_per_us\": %llu, "
+		"\"prefetch_bytes_per_us\": %llu, ",
 		U(total->fault_in_bytes - base->fault_in_bytes),
 		U(total->prefetch_in_bytes - base->prefetch_in_bytes),
 		U(total->out_bytes - base->out_bytes), U(total->faults - base->faults),
-		U(total->groups - base->groups), U(total->evictions - base->evictions));
+		U(total->groups - base->groups), U(total->evictions - base->evictions),
+		U(gpu->spec.fault_latency_ns), U(gpu->spec.fault_bytes_per_us),
+		U(gpu->spec.prefetch_bytes_per_us));
 	fprintf(out, "\"context_switches\": %llu, \"lag_ns\": %llu, \"lagged\": %s}",
 		U(compute->switches - gpu->switches_base), U(gpu->lag_ns),
 		gpu->lag_ns * LAG_SHARE > busy ? "true" : "false");
