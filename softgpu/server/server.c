@@ -286,6 +286,7 @@ static int managed_new(struct sg_server *server, struct sg_peer_state *client,
 		return SG_ERR_MEMORY;
 	}
 	range->id = ++server->next_range;
+	context->gpu->managed_allocations++;
 	range->context = context;
 	td_memory_range_add(
 		&context->gpu->memory, &context->memory, &range->range, range->pages, pages);
@@ -476,6 +477,7 @@ static void reset_counters(struct sg_server *server, uint64_t now_ns)
 		gpu->switches_base = gpu->timeline.engines[TD_ENGINE_COMPUTE].switches;
 		gpu->lag_ns = gpu->kernels = 0;
 		gpu->copy_in_bytes = gpu->copy_out_bytes = gpu->copy_device_bytes = 0;
+		gpu->managed_allocations = 0;
 		gpu->moves_base = gpu->memory.total;
 	}
 }

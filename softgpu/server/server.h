@@ -28,6 +28,7 @@ struct sg_gpu {
 	/* since the last reset of the counters */
 	uint64_t since_ns, busy_base_ns, switches_base, lag_ns, kernels;
 	uint64_t copy_in_bytes, copy_out_bytes, copy_device_bytes;
+	uint64_t managed_allocations; /* so far */
 	struct td_moves moves_base;
 };
 

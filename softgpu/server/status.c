@@ -32,9 +32,9 @@ static void gpu_status(
 	}
 	fprintf(out,
 		"{\"index\": %u, \"model\": \"%s\", \"memory_bytes\": %llu, \"plain_bytes\": %llu, "
-		"\"managed_resident_bytes\": %llu, ",
+		"\"managed_resident_bytes\": %llu, \"managed_allocations\": %llu, ",
 		gpu->index, gpu->spec.name, U(gpu->spec.memory_bytes), U(gpu->memory.plain_bytes),
-		U(gpu->memory.resident_bytes));
+		U(gpu->memory.resident_bytes), U(gpu->managed_allocations));
 	fprintf(out,
 		"\"contexts\": %u, \"processes\": %u, \"elapsed_ns\": %llu, \"busy_ns\": %llu, "
 		"\"busy_share\": %.4f, \"kernels\": %llu, ",

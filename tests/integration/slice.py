@@ -16,6 +16,7 @@ def the_driver_does_and_refuses_what_nvidias_does():
 def a_program_ends_alike_without_tandem_without_daemon_and_with_it():
     with World() as world:
         bare = finish(world.start(TRAIN, *SMALL))
+        assert finish(world.start(TRAIN, *SMALL, "--memory", "managed"))["checksum_ok"] and world.status()["managed_allocations"] == 1
         alone = finish(world.start(TRAIN, *SMALL, LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap"))
         disabled = finish(world.start(TRAIN, *SMALL, LD_PRELOAD=LIBRARY, TANDEM_DISABLE="1"))
         for backend in ("plain", "swap", "managed"):
@@ -32,7 +33,7 @@ def two_programs_larger_than_the_gpu_take_turns_and_use_no_managed_memory():
         opened = [e["pid"] for e in world.events("opened")]
         assert len(set(opened)) == 2 and len(opened) > 2, opened
         status = world.status()
-        assert status["faults"] == 0 and status["prefetch_in_bytes"] == 0 and status["copy_out_bytes"] > 0, status
+        assert status["managed_allocations"] == 0 and status["faults"] == 0 and status["copy_out_bytes"] > 0, status
         nothing_is_left(world)
 
 
