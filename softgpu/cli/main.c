@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -19,7 +20,8 @@
 #include "softgpu/server/client.h"
 #include "softgpu/server/serve.h"
 
-#define EXIT_OURS 125
+#define START_TRIES 100
+#define EXIT_OURS   125
 
 static int fail(const char *format, const char *text)
 {
@@ -144,22 +146,24 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 	return r;
 }
 
-/* Returns when the server accepts connections, or after printing why it does not. */
-static int start_server(const struct start *start)
+/* Starts it in the background. 0 when it accepts connections; 1 with the reason in text. */
+static int launch_server(const struct start *start, char *text, size_t len)
 {
-	char text[PATH_MAX + 128];
 	int ready[2], null;
 	ssize_t n;
 	pid_t pid;
 
-	if (start->foreground)
-		return sg_serve(
-			start->dir, &start->spec, (uint32_t)start->gpus, start->features, -1);
-	if (pipe2(ready, O_CLOEXEC) < 0)
-		return fail("pipe: %s", strerror(errno));
+	if (pipe2(ready, O_CLOEXEC) < 0) {
+		snprintf(text, len, "pipe: %s", strerror(errno));
+		return 1;
+	}
 	pid = fork();
-	if (pid < 0)
-		return fail("fork: %s", strerror(errno));
+	if (pid < 0) {
+		snprintf(text, len, "fork: %s", strerror(errno));
+		close(ready[0]);
+		close(ready[1]);
+		return 1;
+	}
 	if (pid == 0) {
 		close(ready[0]);
 		if (setsid() < 0 || fork() != 0)
@@ -173,13 +177,25 @@ static int start_server(const struct start *start)
 	}
 	close(ready[1]);
 	waitpid(pid, NULL, 0);
-	n = read(ready[0], text, sizeof(text) - 1);
+	n = read(ready[0], text, len - 1);
 	close(ready[0]);
 	if (n == 1 && !text[0])
 		return 0;
 	text[n > 0 ? n : 0] = 0;
-	fail("%s", n > 0 ? text : "the server did not start");
+	if (n <= 0)
+		snprintf(text, len, "the server did not start");
 	return 1;
+}
+
+/* Returns when the server accepts connections, or after printing why it does not. */
+static int start_server(const struct start *start)
+{
+	char text[PATH_MAX + 128];
+
+	if (start->foreground)
+		return sg_serve(
+			start->dir, &start->spec, (uint32_t)start->gpus, start->features, -1);
+	return launch_server(start, text, sizeof(text)) ? fail("%s", text), 1 : 0;
 }
 
 static void default_start(struct start *start)
@@ -260,13 +276,34 @@ static int take_dir(int argc, char **argv, char *dir, size_t len)
 	return i;
 }
 
-static int verb_run(int argc, char **argv)
+/* One that is there, or one with defaults. Of several programs that begin at once one starts it, and the others wait for it. */
+static int ensure_server(const char *dir)
 {
-	char path[8 * PATH_MAX], dir[PATH_MAX];
+	const struct timespec pause = {0, 20000000};
+	char text[PATH_MAX + 128] = "";
 	struct sg_client *client;
 	struct start start;
 	uint32_t gpus;
-	int at = take_dir(argc, argv, dir, sizeof(dir));
+
+	default_start(&start);
+	snprintf(start.dir, sizeof(start.dir), "%s", dir);
+	for (int i = 0; i < START_TRIES; i++) {
+		if (sg_client_new(dir, &client, &gpus) == 0) {
+			sg_client_free(client);
+			return 0;
+		}
+		if (!launch_server(&start, text, sizeof(text)))
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	fail("%s", text);
+	return 1;
+}
+
+static int verb_run(int argc, char **argv)
+{
+	char path[8 * PATH_MAX], dir[PATH_MAX];
+	int at = take_dir(argc, argv, dir, sizeof(dir)), status;
 
 	if (at < argc && !strcmp(argv[at], "--"))
 		at++;
@@ -276,20 +313,14 @@ static int verb_run(int argc, char **argv)
 		return fail("\"%s\" is not an option of run: see softgpu --help", argv[at]);
 	if (library_path(path, sizeof(path)))
 		return EXIT_OURS;
-	if (sg_client_new(dir, &client, &gpus) == 0) {
-		sg_client_free(client);
-	} else {
-		default_start(&start);
-		snprintf(start.dir, sizeof(start.dir), "%s", dir);
-		if (start_server(&start))
-			return EXIT_OURS;
-	}
+	if (ensure_server(dir))
+		return EXIT_OURS;
 	setenv("LD_LIBRARY_PATH", path, 1);
 	setenv("SOFTGPU_DIR", dir, 1);
 	execvp(argv[at], argv + at);
-	gpus = errno == ENOENT ? 127 : 126;
+	status = errno == ENOENT ? 127 : 126;
 	fail("%s: cannot be executed", argv[at]);
-	return (int)gpus;
+	return status;
 }
 
 /* One request; 0 with the text, if any. */

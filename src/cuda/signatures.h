@@ -5,6 +5,8 @@
 
 #include "cuda/types.h"
 
+// clang-format off
+
 #define TD_SYMBOLS_CUDA_VERSION 13000
 
 #define TD_PARAMS_cuArray3DCreate (void **a0, const void *a1)

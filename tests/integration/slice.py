@@ -172,6 +172,16 @@ def fifty_simultaneous_starts_make_one_daemon():
         assert second.returncode == 1 and f"pid={world.daemon_pid()}" in second.stderr, second
 
 
+def programs_that_begin_at_once_share_one_software_gpu():
+    with World() as world:
+        world.call(SOFTGPU, "stop")
+        programs = [world.start("true") for _ in range(12)]
+        for program in programs:
+            _, err = program.communicate(timeout=DEADLINE_S)
+            assert program.returncode == 0, err
+        assert world.status()["index"] == 0
+
+
 CASES = [
     the_driver_does_and_refuses_what_nvidias_does,
     a_program_ends_alike_without_tandem_without_daemon_and_with_it,
@@ -187,6 +197,7 @@ CASES = [
     a_gpu_that_dies_gives_errors_not_hangs,
     exit_codes_are_the_childs_or_those_of_a_wrapper,
     fifty_simultaneous_starts_make_one_daemon,
+    programs_that_begin_at_once_share_one_software_gpu,
 ]
 
 run_cases(CASES)
