@@ -7,14 +7,25 @@
 
 #include "cuda/types.h"
 
-#define NAME_MAX 64
-
 const struct td_symbol td_symbols[TD_SYMBOL_N] = {
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
-	{#symbol, name, kinds, since, TD_FLAVOUR_##flavour, TD_CLASS_OF_##class},
+	{#symbol, kinds, since, TD_FLAVOUR_##flavour, TD_CLASS_OF_##class, sizeof(name) - 1},
 #include "cuda/symbols.def"
 #undef SYMBOL
 };
+
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
+	_Static_assert(sizeof(#symbol) <= TD_SYMBOL_MAX && sizeof(kinds) <= TD_KINDS_MAX, #symbol);
+#include "cuda/symbols.def"
+#undef SYMBOL
+
+/* As strcmp() of the name by which a look-up calls the row. */
+static int compare(const struct td_symbol *row, const char *name)
+{
+	int order = strncmp(row->symbol, name, row->name_len);
+
+	return order || !name[row->name_len] ? order : -1;
+}
 
 /* The first row of that name, or TD_SYMBOL_N. */
 static size_t first_of(const char *name)
@@ -24,12 +35,12 @@ static size_t first_of(const char *name)
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (strcmp(td_symbols[middle].name, name) < 0)
+		if (compare(&td_symbols[middle], name) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < TD_SYMBOL_N && !strcmp(td_symbols[low].name, name) ? low : TD_SYMBOL_N;
+	return low < TD_SYMBOL_N && !compare(&td_symbols[low], name) ? low : TD_SYMBOL_N;
 }
 
 const struct td_symbol *td_symbol_find(const char *name, int version, uint64_t flags)
@@ -37,7 +48,7 @@ const struct td_symbol *td_symbol_find(const char *name, int version, uint64_t f
 	bool threads = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 	const struct td_symbol *plain = NULL, *own = NULL;
 
-	for (size_t i = first_of(name); i < TD_SYMBOL_N && !strcmp(td_symbols[i].name, name); i++) {
+	for (size_t i = first_of(name); i < TD_SYMBOL_N && !compare(&td_symbols[i], name); i++) {
 		const struct td_symbol *row = &td_symbols[i];
 
 		if (row->since > version)
@@ -72,14 +83,14 @@ static void cut_suffixes(char *name)
 
 const struct td_symbol *td_symbol_by_export(const char *exported)
 {
-	char name[NAME_MAX];
+	char name[TD_SYMBOL_MAX];
 	size_t len = strlen(exported);
 
 	if (len >= sizeof(name))
 		return NULL;
 	memcpy(name, exported, len + 1);
 	cut_suffixes(name);
-	for (size_t i = first_of(name); i < TD_SYMBOL_N && !strcmp(td_symbols[i].name, name); i++)
+	for (size_t i = first_of(name); i < TD_SYMBOL_N && !compare(&td_symbols[i], name); i++)
 		if (!strcmp(td_symbols[i].symbol, exported))
 			return &td_symbols[i];
 	return NULL;

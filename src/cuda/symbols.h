@@ -13,18 +13,18 @@ enum td_symbol_flavour {
 	TD_FLAVOUR_PTDS, /* and calls that do not */
 };
 
-/* What each means: tools/symbol-classes.txt. */
+/* What each means, and why a symbol has its class: tools/symbol-classes.txt. */
 #define TD_SYMBOL_CLASSES(X)                                                                       \
 	X(SUBMIT)                                                                                  \
 	X(SUBMIT_EX)                                                                               \
 	X(SUBMIT_WAIT)                                                                             \
 	X(COPY_WAIT)                                                                               \
+	X(ALLOC_ASYNC)                                                                             \
+	X(FREE_ASYNC)                                                                              \
 	X(ORDER)                                                                                   \
 	X(WAIT)                                                                                    \
 	X(ALLOC)                                                                                   \
 	X(FREE)                                                                                    \
-	X(ALLOC_ASYNC)                                                                             \
-	X(FREE_ASYNC)                                                                              \
 	X(HOST)                                                                                    \
 	X(LOAD)                                                                                    \
 	X(UNLOAD)                                                                                  \
@@ -50,11 +50,16 @@ enum td_symbol_index {
 	TD_SYMBOL_N,
 };
 
+#define TD_SYMBOL_MAX 56 /* of a symbol and of its kinds, ends included */
+#define TD_KINDS_MAX  24
+
+/* Holds its text, not pointers to it: the table is in every program that runs, and should be neither relocated nor private there. */
 struct td_symbol {
-	const char *symbol, *name; /* exported; as a look-up calls it */
-	const char *kinds;         /* of the parameters, see symbols.def */
-	uint16_t since;            /* CUDA version, 11040 for 11.4 */
-	uint8_t flavour, class;
+	char symbol
+		[TD_SYMBOL_MAX];  /* as exported; a look-up calls it by the first name_len bytes */
+	char kinds[TD_KINDS_MAX]; /* of the parameters, see symbols.def */
+	uint16_t since;           /* CUDA version, 11040 for 11.4 */
+	uint8_t flavour, class, name_len;
 };
 
 extern const struct td_symbol td_symbols[TD_SYMBOL_N];

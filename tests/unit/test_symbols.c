@@ -22,10 +22,36 @@ TEST(every_symbol_is_found_by_its_export_and_under_its_own_version)
 	for (size_t i = 0; i < TD_SYMBOL_N; i++) {
 		const struct td_symbol *row = &td_symbols[i];
 		uint64_t flags = row->flavour == TD_FLAVOUR_PLAIN ? 0 : OWN;
+		char name[TD_SYMBOL_MAX] = "";
 
+		memcpy(name, row->symbol, row->name_len);
 		CHECK(td_symbol_by_export(row->symbol) == row);
-		CHECK(td_symbol_find(row->name, row->since, flags) == row);
-		CHECK(!strncmp(row->symbol, row->name, strlen(row->name)));
+		CHECK(td_symbol_find(name, row->since, flags) == row);
+		/* A name that begins or goes on otherwise is another one. */
+		name[row->name_len - 1] = '\0';
+		CHECK(!td_symbol_find(name, NEWEST, flags) ||
+			td_symbol_find(name, NEWEST, flags)->name_len == row->name_len - 1);
+	}
+}
+
+/* As cuda.h has it: a version that has a per-thread flavour has it from its own beginning or from CUDA 7 on. */
+TEST(the_flavours_of_a_name_are_of_the_same_version)
+{
+	for (size_t i = 0; i < TD_SYMBOL_N; i++) {
+		const struct td_symbol *row = &td_symbols[i], *plain;
+		char symbol[TD_SYMBOL_MAX];
+
+		if (row->flavour == TD_FLAVOUR_PLAIN)
+			continue;
+		memcpy(symbol, row->symbol, sizeof(symbol));
+		symbol[strlen(symbol) - strlen("_ptsz")] = '\0';
+		plain = td_symbol_by_export(symbol);
+		CHECK(plain);
+		if (!plain)
+			continue;
+		CHECK_EQ(row->class, plain->class);
+		CHECK_STR(row->kinds, plain->kinds);
+		CHECK_EQ(row->since, plain->since < 7000 ? 7000 : plain->since);
 	}
 }
 
@@ -40,7 +66,15 @@ TEST(the_newest_that_is_not_too_new_is_meant)
 	CHECK_STR(found("cuCtxCreate", NEWEST, 0), "cuCtxCreate_v4");
 	CHECK_STR(found("cuDeviceGetUuid", 11030, 0), "cuDeviceGetUuid");
 	CHECK_STR(found("cuDeviceGetUuid", NEWEST, 0), "cuDeviceGetUuid_v2");
+	/* cuda.h calls cuGraphInstantiateWithFlags so; the driver does not. */
 	CHECK_STR(found("cuGraphInstantiate", NEWEST, 0), "cuGraphInstantiate_v2");
+	/* What cudart asks for although there are newer ones. */
+	CHECK_STR(found("cuDevicePrimaryCtxRelease", 7000, 0), "cuDevicePrimaryCtxRelease");
+	CHECK_STR(found("cuDevicePrimaryCtxRelease", 11000, 0), "cuDevicePrimaryCtxRelease_v2");
+	CHECK_STR(found("cuLinkCreate", 5050, 0), "cuLinkCreate");
+	CHECK_STR(found("cuStreamGetCtx", 9020, OWN), "cuStreamGetCtx_ptsz");
+	CHECK_STR(found("cuStreamWaitValue32", 8000, OWN), "cuStreamWaitValue32_ptsz");
+	CHECK_STR(found("cuGetProcAddress", 11030, 0), "cuGetProcAddress");
 }
 
 TEST(flags_choose_the_flavour_where_there_is_one)
@@ -73,13 +107,41 @@ TEST(what_is_no_symbol_is_not_found)
 	CHECK_STR(found("cuMemAlloc_v2", NEWEST, 0), "none");
 }
 
+static const char *kinds(const char *symbol)
+{
+	const struct td_symbol *row = td_symbol_by_export(symbol);
+
+	return row ? row->kinds : "none";
+}
+
 TEST(each_parameter_has_a_kind)
 {
-	const struct td_symbol *launch = &td_symbols[TD_SYMBOL_cuLaunchKernel];
+	CHECK_STR(kinds("cuLaunchKernel"), "f-------s--");
+	CHECK_STR(kinds("cuMemAlloc_v2"), "*d-");
+	CHECK_STR(kinds("cuCtxSynchronize"), "");
+	CHECK_STR(kinds("cuGraphLaunch"), "xs");
+}
 
-	CHECK_STR(launch->kinds, "f-------s--");
-	CHECK_EQ(launch->class, TD_CLASS_OF_SUBMIT);
-	CHECK_STR(td_symbols[TD_SYMBOL_cuMemAlloc_v2].kinds, "*d-");
-	CHECK_STR(td_symbols[TD_SYMBOL_cuCtxSynchronize].kinds, "");
-	CHECK_STR(td_symbols[TD_SYMBOL_cuGraphLaunch].kinds, "xs");
+TEST(what_a_call_reads_through_a_pointer_is_told_from_what_it_writes)
+{
+	CHECK_STR(kinds("cuGraphAddKernelNode_v2"), "*ng&n-&%");
+	CHECK_STR(kinds("cuGraphGetNodes"), "g*n-");
+	/* cuda.h lacks const in these. */
+	CHECK_STR(kinds("cuMemcpyBatchAsync_v2"), "&d&d--*%--s");
+	CHECK_STR(kinds("cuMemPrefetchBatchAsync"), "&d--*%---s");
+	CHECK_STR(kinds("cuGraphicsMapResources"), "-&rs");
+	/* A pointer to handles that the driver keeps. */
+	CHECK_STR(kinds("cuStreamGetCaptureInfo_v2"), "s--*g*&n-");
+}
+
+TEST(structs_that_hold_handles_are_told_from_those_that_do_not)
+{
+	CHECK_STR(kinds("cuMemcpy2DAsync_v2"), "&%s");
+	CHECK_STR(kinds("cuLaunchKernelEx"), "&%f--");
+	CHECK_STR(kinds("cuLaunchCooperativeKernelMultiDevice"), "*%--");
+	/* A location names a device. */
+	CHECK_STR(kinds("cuMemCreate"), "*h-&%-");
+	CHECK_STR(kinds("cuMemPrefetchAsync_v2"), "d-%-s");
+	CHECK_STR(kinds("cuArrayCreate_v2"), "*a-");
+	CHECK_STR(kinds("cuTensorMapReplaceAddress"), "-d");
 }
