@@ -29,4 +29,4 @@ need() {
 }
 
 build_packages="gcc libc6-dev meson ninja-build pkg-config python3"
-test_packages="$build_packages clang libclang-rt-14-dev binutils musl-tools"
+test_packages="$build_packages clang libclang-rt-14-dev binutils musl-tools mandoc"

@@ -12,7 +12,7 @@
 	EVENT(RETURNED, "returned") /* a process registered again after a daemon was lost */       \
 	EVENT(WAITING, "waiting")   /* it asked for a GPU that it may not use yet */               \
 	EVENT(FILLING, "filling")   /* it is next: its memory comes back */                        \
-	EVENT(OPENED, "opened")     /* it may launch; value: time waited, bytes brought in */      \
+	EVENT(OPENED, "opened")     /* it may launch; value: time waited, bytes it has there */    \
 	EVENT(DRAINING, "draining") /* it may not launch any more; work in flight ends */          \
 	EVENT(DRAINED, "drained")   /* its work has ended; value: how long that took */            \
 	EVENT(SHRUNK, "shrunk")     /* memory left the device; value: bytes */                     \
