@@ -1,0 +1,97 @@
+/*
+ * The share of a GPU that besteffort work gets beside a guaranteed job, by the guaranteed job's step time.
+ *
+ * Purpose. AntMan's local coordinator (3.3) protects the guaranteed job by watching its mini-batch time, since "AntMan relies on
+ * the application level metric to indicate the job performance":
+ *  - when a guaranteed job arrives, besteffort work is first limited in memory and in compute, so that the newcomer can set up;
+ *  - once it executes stably, the rest of the memory is given to besteffort work, then compute, "in a step-like fashion under
+ *    the condition that the resource-guarantee job is not affected";
+ *  - "if it observes an unstable performance in the resource-guarantee job, it adopts a pessimistic strategy": the cut is at
+ *    once, to the floor;
+ *  - when the guaranteed job outgrows its memory (tensors on the host), besteffort work gives memory back.
+ * The output is the duty of GpuOpManager (3.1.2) in ppm of the GPU's time, and the share of the spare memory, both for all of
+ * the besteffort work of one GPU together.
+ *
+ *           no guaranteed job                  baseline found         all memory given
+ *   FREE <--------------------- (any)   FLOOR ----------------> MEMORY ---------------> COMPUTE
+ *     |                                 ^  ^                      |                       |
+ *     +--- a guaranteed job arrives ----+  +---- a step too long, or tensors on the host -+
+ *
+ * The paper leaves open how the unaffected step time is known, how it steps, and what follows a cut. Here:
+ *  - baseline: the median of `steps` steps at the floor whose spread is within the slack; or the profiled step time alone, when
+ *    it is given and smaller. A later smaller median lowers it;
+ *  - a job whose steps have become longer for good (a larger batch) shows stable, long steps at the floor too: after
+ *    `rebase_rounds` such rounds they are the baseline. Else besteffort work would stay at the floor for ever;
+ *  - after a cut the duty doubles from the floor to one step below what failed, and stays there: twice as many rounds for each
+ *    time in a row that the next step up has failed. So a disturbance costs little, and a duty that the job cannot bear is
+ *    tried ever more rarely; once it can, the duty goes on rising;
+ *  - an unfinished step that already takes longer than it may is a step too long: nobody waits for its end;
+ *  - while the guaranteed job has nothing for the GPU (evaluation on the CPU, Fig. 12's decoding) besteffort work has all of it,
+ *    and what was reached before is in force again with its next launch.
+ *
+ * Invariants
+ *  - duty never starves: floor <= duty <= 1, whatever the input;
+ *  - no guaranteed job, no limit;
+ *  - in the step of an arrival, and of a step too long, the duty is the floor;
+ *  - the duty rises by at most one step, or doubles below what failed, for `steps` good steps.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TD_DUTY_STEPS_MAX 32
+
+enum td_duty_phase {
+	TD_DUTY_FREE,
+	TD_DUTY_FLOOR,
+	TD_DUTY_MEMORY,
+	TD_DUTY_COMPUTE,
+	TD_DUTY_PHASE_N,
+};
+
+struct td_duty_params {
+	uint32_t floor_ppm;       /* of the duty; more than 0 */
+	uint32_t step_ppm;        /* of the duty */
+	uint32_t slack_ppm;       /* by which a step may exceed the baseline */
+	uint32_t memory_step_ppm; /* of the spare memory */
+	uint32_t steps;           /* that are judged together, 1 to TD_DUTY_STEPS_MAX */
+	uint32_t rebase_rounds;
+};
+
+/* floor 2 %, step 5 %, slack 5 %, a quarter of the memory at a time, 5 steps, 8 rounds. */
+extern const struct td_duty_params td_duty_default;
+
+struct td_duty_input {
+	bool guaranteed;        /* a guaranteed job is on the GPU */
+	bool busy;              /* it has work for the GPU */
+	uint32_t job;           /* its id; another id is another arrival */
+	uint64_t steps;         /* that it has finished, in all */
+	uint64_t step_ns;       /* the time of the last one */
+	uint64_t step_began_ns; /* of the present one; 0 unknown */
+	uint64_t alone_step_ns; /* profiled without company; 0 unknown */
+	uint64_t host_bytes;    /* of its memory that did not fit on the device */
+};
+
+/* Zeroed: FREE. */
+struct td_duty {
+	enum td_duty_phase phase;
+	uint32_t job;
+	uint32_t duty_ppm, memory_ppm;     /* reached; in force while the guaranteed job is busy */
+	uint32_t caution_ppm;              /* one step below what failed; doubling ends here */
+	uint32_t hold_rounds, held_rounds; /* to stay there; stayed there */
+	uint64_t baseline_ns;              /* 0: not known yet */
+	uint64_t steps_seen;
+	uint64_t times_ns[TD_DUTY_STEPS_MAX];
+	uint32_t times;
+	uint32_t long_rounds; /* stable but too long, at the floor */
+	bool skip; /* the step under way began before a cut: it tells nothing of what is in force */
+};
+
+struct td_duty_output {
+	uint32_t duty_ppm;   /* of the GPU's time, for besteffort work together */
+	uint32_t memory_ppm; /* of what the guaranteed job leaves */
+};
+
+struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input, uint64_t now_ns);

@@ -1,0 +1,86 @@
+/*
+ * MuxFlow's SysMonitor: is a GPU fit to run offline work beside its online service?
+ *
+ * Purpose. The duty (pid.h) cannot react to what the online workload itself does; at the level of the GPU, MuxFlow (4.1,
+ * Fig. 6b) keeps a state per GPU, evicts offline work when it is overloaded, and tells the scheduler where offline work may go.
+ *
+ *                    initialised
+ *          +------+ ------------> +---------+   one metric >= unhealthy    +-----------+
+ *     +--> | INIT |               | HEALTHY | ---------------------------> | UNHEALTHY |
+ *     |    +------+               |         | <--------------------------- |           |
+ *     |                           +---------+   all metrics < healthy      +-----------+
+ *     | available                      |                                     |      ^
+ *     |                                | one metric >= overlimit             |      | all metrics < overlimit
+ *  +----------+                        v                                     v      | and the period is over
+ *  | DISABLED |                   +-----------+ <----------------------------+      |
+ *  +----------+                   | OVERLIMIT | ------------------------------------+
+ *     ^                           +-----------+      one metric >= overlimit
+ *     |
+ *     +--- not available, from every state
+ *
+ * Metrics and thresholds. Utilisation, SM activity and memory are bad when high, the SM clock is bad when low; every metric has
+ * the three thresholds healthy, unhealthy and overlimit, in order of badness. Between `healthy` and `unhealthy` nothing changes
+ * (hysteresis). The values are "empirically selected" in the paper and parameters here; a threshold of 0 ppm or 0 MHz switches
+ * the metric off.
+ *
+ * The overlimit period. "To avoid frequent eviction, the period is set to be the exponent of the times going into the Overlimit
+ * state during the last two hours": entering for the n-th time within the window, the GPU stays for base x 2^(n - 1), at most
+ * period_max_ns.
+ *
+ * Invariants
+ *  - one transition per step, and only those that are drawn: OVERLIMIT never becomes HEALTHY without having been UNHEALTHY;
+ *  - OVERLIMIT is never left before its period is over, except for DISABLED;
+ *  - offline work is placed only on HEALTHY GPUs, and is evicted from OVERLIMIT and DISABLED ones;
+ *  - entries older than the window do not count.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum td_sysmonitor_state {
+	TD_SYSMONITOR_INIT,
+	TD_SYSMONITOR_HEALTHY,
+	TD_SYSMONITOR_UNHEALTHY,
+	TD_SYSMONITOR_OVERLIMIT,
+	TD_SYSMONITOR_DISABLED,
+	TD_SYSMONITOR_N,
+};
+
+#define TD_SYSMONITOR_ENTRIES_MAX 32
+
+struct td_sysmonitor_limits {
+	uint32_t utilisation_ppm, sm_activity_ppm, memory_ppm; /* reached: worse than this level */
+	uint32_t clock_mhz;                                    /* below: worse than this level */
+};
+
+struct td_sysmonitor_params {
+	struct td_sysmonitor_limits healthy, unhealthy, overlimit;
+	uint64_t period_base_ns, period_max_ns;
+	uint64_t window_ns; /* two hours in the paper */
+};
+
+struct td_sysmonitor_metrics {
+	bool initialised, available;
+	uint32_t utilisation_ppm, sm_activity_ppm, memory_ppm;
+	uint32_t clock_mhz; /* 0: unknown, never bad */
+};
+
+/* Zeroed: INIT, no entries. */
+struct td_sysmonitor {
+	enum td_sysmonitor_state state;
+	uint32_t entry_count;
+	uint64_t entries_ns[TD_SYSMONITOR_ENTRIES_MAX]; /* into OVERLIMIT, oldest first */
+	uint64_t until_ns;                              /* end of the period, in OVERLIMIT */
+};
+
+/* At most one transition; returns the state after it. */
+enum td_sysmonitor_state td_sysmonitor_step(struct td_sysmonitor *monitor,
+	const struct td_sysmonitor_params *params, const struct td_sysmonitor_metrics *metrics,
+	uint64_t now_ns);
+
+/* May the scheduler place offline work here? */
+bool td_sysmonitor_accepts(enum td_sysmonitor_state state);
+
+/* Must offline work leave? */
+bool td_sysmonitor_evicts(enum td_sysmonitor_state state);

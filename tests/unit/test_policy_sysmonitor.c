@@ -1,0 +1,216 @@
+/* SysMonitor's states, transition by transition, then under random metrics. */
+#include "test.h"
+
+#include "policy/sysmonitor.h"
+#include "policy_random.h"
+
+#define S 1000000000ull
+
+static const struct td_sysmonitor_params params = {
+	.healthy = {.utilisation_ppm = 600000,
+		.sm_activity_ppm = 500000,
+		.memory_ppm = 700000,
+		.clock_mhz = 1200},
+	.unhealthy = {.utilisation_ppm = 800000,
+		.sm_activity_ppm = 700000,
+		.memory_ppm = 850000,
+		.clock_mhz = 1000},
+	.overlimit = {.utilisation_ppm = 950000,
+		.sm_activity_ppm = 900000,
+		.memory_ppm = 950000,
+		.clock_mhz = 700},
+	.period_base_ns = 10 * S,
+	.period_max_ns = 3600 * S,
+	.window_ns = 7200 * S,
+};
+
+static const struct td_sysmonitor_metrics calm = {.initialised = true,
+	.available = true,
+	.utilisation_ppm = 300000,
+	.sm_activity_ppm = 200000,
+	.memory_ppm = 400000,
+	.clock_mhz = 1500};
+
+static struct td_sysmonitor monitor;
+static uint64_t now;
+
+static enum td_sysmonitor_state step(struct td_sysmonitor_metrics metrics)
+{
+	return td_sysmonitor_step(&monitor, &params, &metrics, now += S);
+}
+
+static struct td_sysmonitor_metrics with_utilisation(uint32_t ppm)
+{
+	struct td_sysmonitor_metrics metrics = calm;
+
+	metrics.utilisation_ppm = ppm;
+	return metrics;
+}
+
+static void start(void)
+{
+	memset(&monitor, 0, sizeof(monitor));
+	now = 1000 * S;
+	CHECK_EQ(step(calm), TD_SYSMONITOR_HEALTHY);
+}
+
+TEST(a_gpu_is_healthy_once_it_is_initialised)
+{
+	struct td_sysmonitor_metrics metrics = calm;
+
+	memset(&monitor, 0, sizeof(monitor));
+	metrics.initialised = false;
+	CHECK_EQ(step(metrics), TD_SYSMONITOR_INIT);
+	CHECK(!td_sysmonitor_accepts(monitor.state));
+	CHECK_EQ(step(calm), TD_SYSMONITOR_HEALTHY);
+	CHECK(td_sysmonitor_accepts(monitor.state));
+}
+
+TEST(one_metric_is_enough_for_unhealthy)
+{
+	struct td_sysmonitor_metrics bad[4] = {calm, calm, calm, calm};
+
+	bad[0].utilisation_ppm = 800000;
+	bad[1].sm_activity_ppm = 700000;
+	bad[2].memory_ppm = 850000;
+	bad[3].clock_mhz = 999;
+	for (int i = 0; i < 4; i++) {
+		start();
+		CHECK_EQ(step(bad[i]), TD_SYSMONITOR_UNHEALTHY);
+		CHECK(!td_sysmonitor_accepts(monitor.state) &&
+			!td_sysmonitor_evicts(monitor.state));
+	}
+}
+
+TEST(between_the_thresholds_nothing_changes)
+{
+	start();
+	CHECK_EQ(step(with_utilisation(799999)), TD_SYSMONITOR_HEALTHY);
+	CHECK_EQ(step(with_utilisation(800000)), TD_SYSMONITOR_UNHEALTHY);
+	CHECK_EQ(step(with_utilisation(700000)), TD_SYSMONITOR_UNHEALTHY);
+	CHECK_EQ(step(with_utilisation(599999)), TD_SYSMONITOR_HEALTHY);
+}
+
+TEST(overlimit_is_left_by_way_of_unhealthy_after_the_period)
+{
+	start();
+	CHECK_EQ(step(with_utilisation(950000)), TD_SYSMONITOR_OVERLIMIT);
+	CHECK(td_sysmonitor_evicts(monitor.state));
+	for (int i = 0; i < 9; i++)
+		CHECK_EQ(step(calm), TD_SYSMONITOR_OVERLIMIT);
+	CHECK_EQ(step(calm), TD_SYSMONITOR_UNHEALTHY);
+	CHECK_EQ(step(calm), TD_SYSMONITOR_HEALTHY);
+}
+
+TEST(overlimit_stays_while_a_metric_does)
+{
+	start();
+	for (int i = 0; i < 30; i++)
+		CHECK_EQ(step(with_utilisation(960000)), TD_SYSMONITOR_OVERLIMIT);
+	CHECK_EQ(step(with_utilisation(940000)), TD_SYSMONITOR_UNHEALTHY);
+}
+
+/* 10, 20, 40, ... s: doubled with every entry of the last two hours. */
+TEST(the_period_doubles_with_each_entry_and_is_forgotten_after_two_hours)
+{
+	uint64_t want = 10;
+
+	start();
+	for (int entry = 0; entry < 5; entry++, want *= 2) {
+		uint64_t entered;
+
+		CHECK_EQ(step(with_utilisation(950000)), TD_SYSMONITOR_OVERLIMIT);
+		entered = now;
+		while (monitor.state == TD_SYSMONITOR_OVERLIMIT)
+			(void)step(calm);
+		CHECK_EQ((now - entered) / S, want);
+	}
+	now += 7200 * S;
+	CHECK_EQ(step(with_utilisation(950000)), TD_SYSMONITOR_OVERLIMIT);
+	CHECK_EQ((monitor.until_ns - now) / S, 10);
+}
+
+TEST(the_period_has_a_bound)
+{
+	struct td_sysmonitor_params quick = params;
+	struct td_sysmonitor_metrics over = with_utilisation(950000);
+
+	quick.period_base_ns = 1;
+	quick.period_max_ns = 5000;
+	start();
+	for (int i = 0; i < 200; i++) {
+		now += 5000;
+		(void)td_sysmonitor_step(&monitor, &quick, &over, now);
+		CHECK(monitor.until_ns - now <= 5000 || monitor.until_ns < now);
+		now += 5000;
+		(void)td_sysmonitor_step(&monitor, &quick, &calm, now);
+	}
+	CHECK_EQ(monitor.entry_count, TD_SYSMONITOR_ENTRIES_MAX);
+}
+
+TEST(an_unavailable_gpu_is_disabled_from_every_state_and_starts_anew)
+{
+	struct td_sysmonitor_metrics gone = calm;
+
+	gone.available = false;
+	start();
+	CHECK_EQ(step(with_utilisation(950000)), TD_SYSMONITOR_OVERLIMIT);
+	CHECK_EQ(step(gone), TD_SYSMONITOR_DISABLED);
+	CHECK(td_sysmonitor_evicts(monitor.state));
+	CHECK_EQ(step(calm), TD_SYSMONITOR_INIT);
+	CHECK_EQ(step(calm), TD_SYSMONITOR_HEALTHY);
+}
+
+TEST(an_unknown_clock_is_never_bad)
+{
+	struct td_sysmonitor_metrics metrics = calm;
+
+	start();
+	metrics.clock_mhz = 0;
+	CHECK_EQ(step(metrics), TD_SYSMONITOR_HEALTHY);
+}
+
+/* The drawing, as a table: from, to. */
+static const bool drawn[TD_SYSMONITOR_N][TD_SYSMONITOR_N] = {
+	[TD_SYSMONITOR_INIT] = {[TD_SYSMONITOR_INIT] = true,
+		[TD_SYSMONITOR_HEALTHY] = true,
+		[TD_SYSMONITOR_DISABLED] = true},
+	[TD_SYSMONITOR_HEALTHY] = {[TD_SYSMONITOR_HEALTHY] = true,
+		[TD_SYSMONITOR_UNHEALTHY] = true,
+		[TD_SYSMONITOR_OVERLIMIT] = true,
+		[TD_SYSMONITOR_DISABLED] = true},
+	[TD_SYSMONITOR_UNHEALTHY] = {[TD_SYSMONITOR_HEALTHY] = true,
+		[TD_SYSMONITOR_UNHEALTHY] = true,
+		[TD_SYSMONITOR_OVERLIMIT] = true,
+		[TD_SYSMONITOR_DISABLED] = true},
+	[TD_SYSMONITOR_OVERLIMIT] = {[TD_SYSMONITOR_UNHEALTHY] = true,
+		[TD_SYSMONITOR_OVERLIMIT] = true,
+		[TD_SYSMONITOR_DISABLED] = true},
+	[TD_SYSMONITOR_DISABLED] = {[TD_SYSMONITOR_INIT] = true, [TD_SYSMONITOR_DISABLED] = true},
+};
+
+TEST(no_state_is_ever_skipped)
+{
+	uint64_t seed = 5;
+
+	start();
+	for (int i = 0; i < 200000; i++) {
+		struct td_sysmonitor_metrics metrics = {
+			.initialised = random_below(&seed, 8),
+			.available = random_below(&seed, 32),
+			.utilisation_ppm = random_below(&seed, 1000001),
+			.sm_activity_ppm = random_below(&seed, 950001),
+			.memory_ppm = random_below(&seed, 960001),
+			.clock_mhz = random_below(&seed, 1600),
+		};
+		enum td_sysmonitor_state before = monitor.state;
+		uint64_t until = monitor.until_ns;
+		enum td_sysmonitor_state after;
+
+		now += random_next(&seed) % (20 * S);
+		after = step(i & 1 ? calm : metrics);
+		CHECK(drawn[before][after]);
+		if (before == TD_SYSMONITOR_OVERLIMIT && after == TD_SYSMONITOR_UNHEALTHY)
+			CHECK(now >= until);
+	}
+}
