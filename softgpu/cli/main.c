@@ -242,22 +242,36 @@ static int find_libraries(char *buf, size_t len)
 	return -ENOENT;
 }
 
-/* What goes before LD_LIBRARY_PATH: where libcuda.so.1 lies and, in a build tree, libnvidia-ml.so.1 beside it. */
+/* Adds a folder of a build tree beside the driver's, where its library is not in that one: installed they lie together. */
+static void add_library(
+	char *buf, size_t len, const char *cuda, const char *folder, const char *name)
+{
+	char probe[3 * PATH_MAX];
+	size_t used = strlen(buf);
+
+	snprintf(probe, sizeof(probe), "%s/%s", cuda, name);
+	if (access(probe, R_OK) == 0)
+		return;
+	snprintf(probe, sizeof(probe), "%s/../%s/%s", cuda, folder, name);
+	if (access(probe, R_OK) == 0)
+		snprintf(buf + used, len - used, ":%s/../%s", cuda, folder);
+}
+
+/* What goes before LD_LIBRARY_PATH: where the libraries that stand for NVIDIA's lie. */
 static int library_path(char *buf, size_t len)
 {
-	char cuda[2 * PATH_MAX], probe[3 * PATH_MAX];
+	char cuda[2 * PATH_MAX];
 	const char *others = getenv("LD_LIBRARY_PATH");
-	bool apart;
+	size_t used;
 
 	if (find_libraries(cuda, sizeof(cuda)))
 		return fail("%s", "libcuda.so.1 was not found beside softgpu: set SOFTGPU_LIB");
-	snprintf(probe, sizeof(probe), "%s/libnvidia-ml.so.1", cuda);
-	apart = access(probe, R_OK) != 0;
-	snprintf(probe, sizeof(probe), "%s/../nvml/libnvidia-ml.so.1", cuda);
-	apart = apart && access(probe, R_OK) == 0;
-	if (snprintf(buf, len, "%s%s%s%s%s%s", cuda, apart ? ":" : "", apart ? cuda : "",
-		    apart ? "/../nvml" : "", others && *others ? ":" : "",
-		    others ? others : "") >= (int)len)
+	snprintf(buf, len, "%s", cuda);
+	add_library(buf, len, cuda, "nvml", "libnvidia-ml.so.1");
+	add_library(buf, len, cuda, "cudart", "libcudart.so.13");
+	used = strlen(buf);
+	if (others && *others &&
+		snprintf(buf + used, len - used, ":%s", others) >= (int)(len - used))
 		return fail("%s", "LD_LIBRARY_PATH is too long");
 	return 0;
 }
@@ -302,7 +316,7 @@ static int ensure_server(const char *dir)
 
 static int verb_run(int argc, char **argv)
 {
-	char path[8 * PATH_MAX], dir[PATH_MAX];
+	char path[16 * PATH_MAX], dir[PATH_MAX];
 	int at = take_dir(argc, argv, dir, sizeof(dir)), status;
 
 	if (at < argc && !strcmp(argv[at], "--"))

@@ -1,0 +1,40 @@
+/* Ways to the driver itself: its functions by name. */
+#include "softgpu/cudart/rt.h"
+
+enum { FOUND = 0, NOT_FOUND = 1, VERSION_NOT_SUFFICIENT = 2 };
+
+/* A name that is not found is no error: the status says so. */
+static int look_up(
+	const char *name, void **ret, unsigned version, uint64_t flags, int *ret_status, bool ptsz)
+{
+	int status = FOUND, error = rt_driver_init();
+
+	if (error)
+		return error;
+	if (!name || !ret)
+		return cudaErrorInvalidValue;
+	if (ptsz && flags == CU_GET_PROC_ADDRESS_DEFAULT)
+		flags = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+	*ret = NULL;
+	error = CU(cuGetProcAddress_v2)(name, ret, (int)version, flags, &status);
+	if (error == CUDA_ERROR_NOT_FOUND)
+		error = ret_status || status != FOUND ? 0 : cudaErrorSymbolNotFound;
+	if (!error && ret_status)
+		*ret_status = status;
+	return error;
+}
+
+#define ENTRY(suffix, ptsz)                                                                        \
+	API int cudaGetDriverEntryPoint##suffix(                                                   \
+		const char *name, void **ret, unsigned long long flags, int *status)               \
+	{                                                                                          \
+		return rt_done(look_up(name, ret, CUDART_VERSION, flags, status, ptsz));           \
+	}                                                                                          \
+	API int cudaGetDriverEntryPointByVersion##suffix(const char *name, void **ret,             \
+		unsigned version, unsigned long long flags, int *status)                           \
+	{                                                                                          \
+		return rt_done(look_up(name, ret, version, flags, status, ptsz));                  \
+	}
+
+ENTRY(, false)
+ENTRY(_ptsz, true)

@@ -1,0 +1,21 @@
+/* Calls that are the driver's own, in a current context: the table says which. Parameters have the same types in both APIs, which a test checks. */
+#include "softgpu/cudart/rt.h"
+
+#define OWN(name)
+#define REFUSED(name)
+#define FORWARD(name, symbol)                                                                      \
+	API int name TD_PARAMS_##symbol                                                            \
+	{                                                                                          \
+		int error = rt_enter();                                                            \
+                                                                                                   \
+		return rt_done(error ? error : CU(symbol) TD_ARGS_##symbol);                       \
+	}
+#define FORWARD_PTSZ(name, symbol)                                                                 \
+	API int name TD_PARAMS_##symbol                                                            \
+	{                                                                                          \
+		int error = rt_enter();                                                            \
+                                                                                                   \
+		stream = rt_per_thread(stream);                                                    \
+		return rt_done(error ? error : CU(symbol) TD_ARGS_##symbol);                       \
+	}
+#include "softgpu/cudart/symbols.def"

@@ -1,0 +1,147 @@
+/* Launching kernels: <<<>>>, which pushes a configuration and pops it in the kernel's stub, and the calls that take one. */
+#include "softgpu/cudart/rt.h"
+
+#define CONFIGURATIONS_MAX 16 /* nested: an argument of a launch may launch */
+
+struct configuration {
+	dim3 grid, block;
+	size_t shared_bytes;
+	CUstream stream;
+};
+
+static _Thread_local struct {
+	struct configuration stack[CONFIGURATIONS_MAX];
+	unsigned depth;
+} thread;
+
+/* Not 0: the kernel's stub is not called. */
+API unsigned __cudaPushCallConfiguration(
+	dim3 grid, dim3 block, size_t shared_bytes, CUstream stream)
+{
+	if (thread.depth == CONFIGURATIONS_MAX)
+		return (unsigned)rt_done(cudaErrorMissingConfiguration);
+	thread.stack[thread.depth++] = (struct configuration){grid, block, shared_bytes, stream};
+	return 0;
+}
+
+API int __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes, void *stream)
+{
+	const struct configuration *top;
+
+	if (!thread.depth)
+		return rt_done(cudaErrorMissingConfiguration);
+	top = &thread.stack[--thread.depth];
+	*grid = top->grid;
+	*block = top->block;
+	*shared_bytes = top->shared_bytes;
+	*(CUstream *)stream = top->stream;
+	return 0;
+}
+
+static int attribute(int number)
+{
+	CUdevice device;
+	int value = 0;
+
+	if (CU(cuCtxGetDevice)(&device) || CU(cuDeviceGetAttribute)(&value, number, device))
+		return 0;
+	return value;
+}
+
+static bool exceeds(dim3 size, int first_attribute)
+{
+	return size.x > (unsigned)attribute(first_attribute) ||
+	       size.y > (unsigned)attribute(first_attribute + 1) ||
+	       size.z > (unsigned)attribute(first_attribute + 2);
+}
+
+/* The driver says INVALID_VALUE of a shape; the runtime says what was invalid. Asked only then: a launch stays one call. */
+static int name_error(int error, dim3 grid, dim3 block)
+{
+	if (error != CUDA_ERROR_INVALID_VALUE)
+		return error;
+	if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z ||
+		exceeds(grid, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X) ||
+		exceeds(block, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X) ||
+		(uint64_t)block.x * block.y * block.z >
+			(uint64_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK))
+		return cudaErrorInvalidConfiguration;
+	return error;
+}
+
+static int launch(
+	const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream)
+{
+	CUfunction function;
+	int error = rt_function(key, &function);
+
+	if (!error && shared_bytes > UINT32_MAX)
+		error = cudaErrorInvalidValue;
+	if (!error)
+		error = CU(cuLaunchKernel)(function, grid.x, grid.y, grid.z, block.x, block.y,
+			block.z, (unsigned)shared_bytes, stream, args, NULL);
+	return name_error(error, grid, block);
+}
+
+static int launch_cooperative(
+	const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream)
+{
+	CUfunction function;
+	int error = rt_function(key, &function);
+
+	if (!error && shared_bytes > UINT32_MAX)
+		error = cudaErrorInvalidValue;
+	if (!error)
+		error = CU(cuLaunchCooperativeKernel)(function, grid.x, grid.y, grid.z, block.x,
+			block.y, block.z, (unsigned)shared_bytes, stream, args);
+	return name_error(error, grid, block);
+}
+
+CUlaunchConfig rt_launch_config(const struct cudaLaunchConfig_st *config)
+{
+	return (CUlaunchConfig){.gridDimX = config->gridDim.x,
+		.gridDimY = config->gridDim.y,
+		.gridDimZ = config->gridDim.z,
+		.blockDimX = config->blockDim.x,
+		.blockDimY = config->blockDim.y,
+		.blockDimZ = config->blockDim.z,
+		.sharedMemBytes = (unsigned)config->dynamicSmemBytes,
+		.hStream = config->stream,
+		.attrs = config->attrs,
+		.numAttrs = config->numAttrs};
+}
+
+static int launch_config(
+	const struct cudaLaunchConfig_st *config, const void *key, void **args, bool ptsz)
+{
+	CUlaunchConfig driver;
+	CUfunction function;
+	int error;
+
+	if (!config || config->dynamicSmemBytes > UINT32_MAX)
+		return cudaErrorInvalidValue;
+	error = rt_function(key, &function);
+	if (error)
+		return error;
+	driver = rt_launch_config(config);
+	driver.hStream = ON(config->stream);
+	return name_error(CU(cuLaunchKernelEx)(&driver, function, args, NULL), config->gridDim,
+		config->blockDim);
+}
+
+BOTH(cudaLaunchKernel, _ptsz,
+	(const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream),
+	launch(key, grid, block, args, shared_bytes, ON(stream)))
+
+/* With the handle of __cudaGetKernel. */
+BOTH(__cudaLaunchKernel, _ptsz,
+	(const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream),
+	launch(key, grid, block, args, shared_bytes, ON(stream)))
+
+BOTH(cudaLaunchCooperativeKernel, _ptsz,
+	(const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream),
+	launch_cooperative(key, grid, block, args, shared_bytes, ON(stream)))
+
+BOTH(cudaLaunchKernelExC, _ptsz,
+	(const struct cudaLaunchConfig_st *config, const void *key, void **args),
+	launch_config(config, key, args, ptsz))

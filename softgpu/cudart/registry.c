@@ -1,0 +1,286 @@
+/*
+ * What nvcc's host code registers before main(): fat binaries, and in each the addresses by which the program calls its kernels and variables. Nothing is
+ * loaded here: a constructor must not start a GPU. The calls themselves have no other description than crt/host_runtime.h, which uses them.
+ */
+#include <stdlib.h>
+
+#include "softgpu/cudart/rt.h"
+
+static struct {
+	pthread_mutex_t lock;
+	struct rt_symbol **buckets; /* by key; lock */
+	size_t bucket_count, count; /* a power of two; lock */
+	struct rt_image *images;    /* lock */
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+#define FIRST_BUCKETS 256
+
+static size_t bucket_of(const void *key, size_t count)
+{
+	return ((uintptr_t)key >> 3) * 0x9e3779b97f4a7c15ull >> 32 & (count - 1);
+}
+
+static int grow(void)
+{
+	size_t count = registry.bucket_count ? 2 * registry.bucket_count : FIRST_BUCKETS;
+	struct rt_symbol **buckets = calloc(count, sizeof(struct rt_symbol *)), *next;
+
+	if (!buckets)
+		return cudaErrorMemoryAllocation;
+	for (size_t i = 0; i < registry.bucket_count; i++) {
+		for (struct rt_symbol *s = registry.buckets[i]; s; s = next) {
+			size_t at = bucket_of(s->key, count);
+
+			next = s->next;
+			s->next = buckets[at];
+			buckets[at] = s;
+		}
+	}
+	free(registry.buckets);
+	registry.buckets = buckets;
+	registry.bucket_count = count;
+	return 0;
+}
+
+static struct rt_symbol *find(const void *key)
+{
+	struct rt_symbol *symbol = NULL;
+
+	if (registry.bucket_count)
+		symbol = registry.buckets[bucket_of(key, registry.bucket_count)];
+	while (symbol && symbol->key != key)
+		symbol = symbol->next;
+	return symbol;
+}
+
+/* Of two registrations of one address the later one counts. Without memory it stays unknown: its use reports that. */
+static struct rt_symbol *add(const struct rt_symbol *symbol)
+{
+	struct rt_symbol *added;
+	size_t at;
+
+	if (registry.count >= registry.bucket_count && grow())
+		return NULL;
+	added = malloc(sizeof(*added));
+	if (!added)
+		return NULL;
+	*added = *symbol;
+	at = bucket_of(symbol->key, registry.bucket_count);
+	added->next = registry.buckets[at];
+	registry.buckets[at] = added;
+	registry.count++;
+	return added;
+}
+
+static void add_locked(const struct rt_symbol *symbol)
+{
+	pthread_mutex_lock(&registry.lock);
+	(void)add(symbol);
+	pthread_mutex_unlock(&registry.lock);
+}
+
+static void remove_image(const struct rt_image *image)
+{
+	for (size_t i = 0; i < registry.bucket_count; i++) {
+		for (struct rt_symbol **at = &registry.buckets[i]; *at;) {
+			struct rt_symbol *symbol = *at;
+
+			if (symbol->image != image) {
+				at = &symbol->next;
+				continue;
+			}
+			*at = symbol->next;
+			free(symbol);
+			registry.count--;
+		}
+	}
+}
+
+bool rt_symbol_find(const void *key, struct rt_symbol *ret)
+{
+	struct rt_symbol *found;
+
+	pthread_mutex_lock(&registry.lock);
+	found = find(key);
+	if (found)
+		*ret = *found;
+	pthread_mutex_unlock(&registry.lock);
+	return found;
+}
+
+void rt_symbol_cache(const void *key, CUcontext context, CUfunction function)
+{
+	struct rt_symbol *found;
+
+	pthread_mutex_lock(&registry.lock);
+	found = find(key);
+	if (found) {
+		found->cached_in = context;
+		found->cached = function;
+	}
+	pthread_mutex_unlock(&registry.lock);
+}
+
+int rt_symbol_add_driver_function(const void *handle)
+{
+	struct rt_symbol symbol = {.key = handle, .kind = RT_DRIVER_FUNCTION};
+	bool known;
+
+	pthread_mutex_lock(&registry.lock);
+	known = find(handle) || add(&symbol);
+	pthread_mutex_unlock(&registry.lock);
+	return known ? 0 : cudaErrorMemoryAllocation;
+}
+
+/* Managed variables are set once their image is loaded. */
+void rt_registry_managed(struct rt_image *image, CUcontext context, CUmodule module)
+{
+	CUdeviceptr address;
+
+	pthread_mutex_lock(&registry.lock);
+	for (size_t i = 0; i < registry.bucket_count; i++) {
+		for (struct rt_symbol *s = registry.buckets[i]; s; s = s->next) {
+			if (s->image != image || s->kind != RT_MANAGED || *s->managed ||
+				CU(cuModuleGetGlobal_v2)(&address, NULL, module, s->name))
+				continue;
+			*s->managed = (void *)address;
+			s->cached_in = context;
+		}
+	}
+	pthread_mutex_unlock(&registry.lock);
+}
+
+/* What the program names by `variable` is the managed memory itself. */
+bool rt_symbol_find_managed(const void *address, struct rt_symbol *ret)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&registry.lock);
+	for (size_t i = 0; !found && i < registry.bucket_count; i++) {
+		for (struct rt_symbol *s = registry.buckets[i]; s && !found; s = s->next) {
+			found = s->kind == RT_MANAGED && *s->managed == address;
+			if (found)
+				*ret = *s;
+		}
+	}
+	pthread_mutex_unlock(&registry.lock);
+	return found;
+}
+
+void rt_registry_forget(CUcontext context)
+{
+	pthread_mutex_lock(&registry.lock);
+	for (struct rt_image *image = registry.images; image; image = rt_image_next(image))
+		rt_image_forget(image, context);
+	for (size_t i = 0; i < registry.bucket_count; i++) {
+		for (struct rt_symbol *s = registry.buckets[i]; s; s = s->next) {
+			if (s->cached_in != context)
+				continue;
+			s->cached_in = NULL;
+			if (s->kind == RT_MANAGED)
+				*s->managed = NULL;
+		}
+	}
+	pthread_mutex_unlock(&registry.lock);
+}
+
+API void **__cudaRegisterFatBinary(void *wrapper)
+{
+	struct rt_image *image = rt_image_new(wrapper);
+
+	if (image) {
+		pthread_mutex_lock(&registry.lock);
+		rt_image_link(image, registry.images);
+		registry.images = image;
+		pthread_mutex_unlock(&registry.lock);
+	}
+	return (void **)image;
+}
+
+API void __cudaRegisterFatBinaryEnd(void **handle)
+{
+	(void)handle; /* nothing waits for it */
+}
+
+API void __cudaUnregisterFatBinary(void **handle)
+{
+	struct rt_image *image = (struct rt_image *)handle, *before;
+
+	if (!image)
+		return;
+	pthread_mutex_lock(&registry.lock);
+	remove_image(image);
+	if (registry.images == image) {
+		registry.images = rt_image_next(image);
+	} else {
+		for (before = registry.images; before && rt_image_next(before) != image;)
+			before = rt_image_next(before);
+		if (before)
+			rt_image_link(before, rt_image_next(image));
+	}
+	pthread_mutex_unlock(&registry.lock);
+	rt_image_free(image);
+}
+
+API void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+	int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size)
+{
+	(void)device;
+	(void)thread_limit; /* the device code has it too */
+	(void)tid;
+	(void)bid;
+	(void)block;
+	(void)grid;
+	(void)warp_size;
+	if (handle && host && name)
+		add_locked(&(struct rt_symbol){.key = host,
+			.kind = RT_FUNCTION,
+			.image = (struct rt_image *)handle,
+			.name = name});
+}
+
+API void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
+	size_t bytes, int constant, int global)
+{
+	(void)device;
+	(void)ext;
+	(void)constant;
+	(void)global;
+	if (handle && host && name)
+		add_locked(&(struct rt_symbol){.key = host,
+			.kind = RT_VARIABLE,
+			.image = (struct rt_image *)handle,
+			.name = name,
+			.bytes = bytes});
+}
+
+API void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+	int ext, size_t bytes, int constant, int global)
+{
+	(void)device;
+	(void)ext;
+	(void)constant;
+	(void)global;
+	if (handle && host && name)
+		add_locked(&(struct rt_symbol){.key = host,
+			.kind = RT_MANAGED,
+			.image = (struct rt_image *)handle,
+			.name = name,
+			.bytes = bytes,
+			.managed = host});
+}
+
+/* Loads an image for its managed variables. Not 0: they can be used. */
+API char __cudaInitModule(void **handle)
+{
+	CUcontext context;
+	CUmodule module;
+	int error = rt_current(&context);
+
+	if (!error)
+		error = handle ? rt_image_module((struct rt_image *)handle, &module)
+			       : cudaErrorInvalidKernelImage;
+	if (!error) /* even if another thread loaded it and is not done */
+		rt_registry_managed((struct rt_image *)handle, context, module);
+	return rt_done(error) == 0;
+}

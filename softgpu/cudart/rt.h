@@ -1,0 +1,167 @@
+/*
+ * Inside libcudart.so.13 for the software GPU: how a call of the runtime becomes calls of the driver.
+ *
+ * Everything goes through the public driver API, found as any program finds it (dlopen, cuGetProcAddress). Error numbers of the two APIs agree; handles of
+ * streams, events, graphs, pools and arrays are the driver's own. What the runtime adds: the current device of a thread, whose primary context is made
+ * at first use; the last error of a thread; kernels and variables by their address in the program.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "cuda/signatures.h"
+#include "cuda/symbols.h"
+#include "softgpu/cudart/abi.h"
+
+#define API __attribute__((visibility("default")))
+
+/* -- driver.c -- */
+/* The driver's function of that export name; one that returns NOT_SUPPORTED where the driver has none. */
+#define CU(symbol) ((CUresult(*) TD_PARAMS_##symbol)rt_driver(TD_SYMBOL_##symbol))
+void *rt_driver(enum td_symbol_index index);
+/* Loads the driver and initialises it, once. cudaErrorInsufficientDriver: there is none. */
+int rt_driver_init(void);
+
+/* -- error.c -- */
+/* Every entry point's last act: keeps an error for cudaGetLastError, and returns it. */
+int rt_done(int error);
+/* The device was reset: even an error that stays is gone. */
+void rt_error_reset(void);
+/* The same for calls that are exported but not implemented. */
+int rt_refuse(const char *name);
+
+/* -- context.c -- */
+#define RT_DEVICE_MAX 64
+/* The driver is initialised and a context is current: the thread's, or the primary one of its device. */
+int rt_enter(void);
+/* rt_enter(), and the context. */
+int rt_current(CUcontext *ret);
+/* The primary context of a device, retained until cudaDeviceReset. */
+int rt_primary(int device, CUcontext *ret);
+/* A primary context that is retained here. */
+bool rt_is_primary(CUcontext context);
+/* The device's ordinal is one that there is. */
+int rt_check_device(int device);
+
+/* The calling thread's default stream, for symbols that end in _ptsz or _ptds. */
+static inline CUstream rt_per_thread(CUstream stream)
+{
+	return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+/*
+ * Defines name and its per-thread twin. `call` is an expression that refers to the stream as ON(stream), or to the flag ptsz; it runs in a current context.
+ */
+#define ON(stream) (ptsz ? rt_per_thread(stream) : (stream))
+#define BOTH(name, suffix, parameters, call)                                                       \
+	API int name parameters                                                                    \
+	{                                                                                          \
+		const bool ptsz = false;                                                           \
+		int error = rt_enter();                                                            \
+                                                                                                   \
+		(void)ptsz;                                                                        \
+		return rt_done(error ? error : (call));                                            \
+	}                                                                                          \
+	API int name##suffix parameters                                                            \
+	{                                                                                          \
+		const bool ptsz = true;                                                            \
+		int error = rt_enter();                                                            \
+                                                                                                   \
+		(void)ptsz;                                                                        \
+		return rt_done(error ? error : (call));                                            \
+	}
+/* The same for a call without such a twin. */
+#define ONE(name, parameters, call)                                                                \
+	API int name parameters                                                                    \
+	{                                                                                          \
+		int error = rt_enter();                                                            \
+                                                                                                   \
+		return rt_done(error ? error : (call));                                            \
+	}
+
+/* -- registry.c: what nvcc's host code registers -- */
+struct rt_image;
+enum rt_symbol_kind { RT_FUNCTION, RT_VARIABLE, RT_MANAGED, RT_DRIVER_FUNCTION };
+/* What an address in the program, or a handle, stands for. */
+struct rt_symbol {
+	const void *key;
+	enum rt_symbol_kind kind;
+	struct rt_image *image;
+	const char *name; /* on the device; the program's string */
+	size_t bytes;
+	void **managed;      /* where the program keeps its address */
+	CUcontext cached_in; /* NULL: nothing is cached */
+	CUfunction cached;
+	struct rt_symbol *next;
+};
+/* false: nothing is registered there. */
+bool rt_symbol_find(const void *key, struct rt_symbol *ret);
+/* By the address of managed memory that the program got for it. */
+bool rt_symbol_find_managed(const void *address, struct rt_symbol *ret);
+void rt_symbol_cache(const void *key, CUcontext context, CUfunction function);
+/* Makes a handle of the driver's known as a kernel. */
+int rt_symbol_add_driver_function(const void *handle);
+/* An image was loaded into a context: its managed variables have addresses. */
+void rt_registry_managed(struct rt_image *image, CUcontext context, CUmodule module);
+/* A context is gone, with all that was loaded into it. */
+void rt_registry_forget(CUcontext context);
+
+/* -- symbol.c -- */
+/* The kernel behind a host function, or a handle of one, in the current context; InvalidDeviceFunction: none. */
+int rt_function(const void *key, CUfunction *ret);
+/* Device address and size of a registered variable; InvalidSymbol: none. */
+int rt_variable(const void *key, CUdeviceptr *ret, size_t *ret_bytes);
+/* Address of bytes within a variable; InvalidValue: they are not all in it. */
+int rt_symbol_range(const void *symbol, size_t offset, size_t bytes, CUdeviceptr *ret);
+
+/* -- image.c -- */
+struct rt_wrapper {
+	uint32_t magic, version;
+	const void *data;
+	const void *const *linked; /* version 2 (-rdc): fat binaries, ended by NULL */
+};
+/* A malformed one is kept too: its use says InvalidKernelImage. NULL: no memory. */
+struct rt_image *rt_image_new(const struct rt_wrapper *wrapper);
+void rt_image_free(struct rt_image *image);
+/* The registry's list. */
+struct rt_image *rt_image_next(const struct rt_image *image);
+void rt_image_link(struct rt_image *image, struct rt_image *next);
+/* Its module in the current context, loaded at first use. */
+int rt_image_module(struct rt_image *image, CUmodule *ret);
+void rt_image_forget(struct rt_image *image, CUcontext context);
+/* Bytes of a fat binary with its header; 0: it is none. */
+uint64_t rt_fatbin_bytes(const void *fatbin);
+
+/* -- launch.c -- */
+CUlaunchConfig rt_launch_config(const struct cudaLaunchConfig_st *config);
+
+/* -- copy3d.c -- */
+struct rt_copy3d { /* CUDA_MEMCPY3D of cuda.h */
+	size_t srcXInBytes, srcY, srcZ, srcLOD;
+	int srcMemoryType;
+	const void *srcHost;
+	CUdeviceptr srcDevice;
+	void *srcArray, *srcContext;
+	size_t srcPitch, srcHeight;
+	size_t dstXInBytes, dstY, dstZ, dstLOD;
+	int dstMemoryType;
+	void *dstHost;
+	CUdeviceptr dstDevice;
+	void *dstArray, *dstContext;
+	size_t dstPitch, dstHeight;
+	size_t WidthInBytes, Height, Depth;
+};
+_Static_assert(sizeof(struct rt_copy3d) == 200, "CUDA_MEMCPY3D of cuda.h");
+int rt_copy3d_from(const struct cudaMemcpy3DParms *params, struct rt_copy3d *ret);
+void rt_copy3d_to(const struct rt_copy3d *copy, struct cudaMemcpy3DParms *ret);
+/* One row. */
+int rt_copy1d(void *dst, const void *src, size_t bytes, int kind, struct rt_copy3d *ret);
+
+/* -- array.c -- */
+/* Format and channels of cuda.h. */
+int rt_format_from(
+	const struct cudaChannelFormatDesc *desc, int *ret_format, unsigned *ret_channels);
+int rt_format_to(int format, unsigned channels, struct cudaChannelFormatDesc *ret);
+/* Bytes of an element of an array; 0: the driver does not say. */
+size_t rt_element_bytes(void *array);

@@ -1,0 +1,107 @@
+/* From an address in the program to what the driver calls it: functions and variables. */
+#include "softgpu/cudart/rt.h"
+
+int rt_function(const void *key, CUfunction *ret)
+{
+	struct rt_symbol symbol;
+	CUcontext context;
+	CUmodule module;
+	int error = rt_current(&context);
+
+	if (error)
+		return error;
+	if (!rt_symbol_find(key, &symbol))
+		return cudaErrorInvalidDeviceFunction;
+	if (symbol.kind == RT_DRIVER_FUNCTION || symbol.cached_in == context) {
+		*ret = symbol.kind == RT_DRIVER_FUNCTION ? (CUfunction)key : symbol.cached;
+		return 0;
+	}
+	if (symbol.kind != RT_FUNCTION)
+		return cudaErrorInvalidDeviceFunction;
+	error = rt_image_module(symbol.image, &module);
+	if (!error)
+		error = CU(cuModuleGetFunction)(ret, module, symbol.name);
+	if (error == CUDA_ERROR_NOT_FOUND)
+		error = cudaErrorInvalidDeviceFunction;
+	if (!error)
+		rt_symbol_cache(key, context, *ret);
+	return error;
+}
+
+int rt_variable(const void *key, CUdeviceptr *ret, size_t *ret_bytes)
+{
+	struct rt_symbol symbol;
+	CUmodule module;
+	int error = rt_enter();
+
+	if (error)
+		return error;
+	if ((!rt_symbol_find(key, &symbol) && !rt_symbol_find_managed(key, &symbol)) ||
+		(symbol.kind != RT_VARIABLE && symbol.kind != RT_MANAGED))
+		return cudaErrorInvalidSymbol;
+	error = rt_image_module(symbol.image, &module);
+	if (!error)
+		error = CU(cuModuleGetGlobal_v2)(ret, ret_bytes, module, symbol.name);
+	return error == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : error;
+}
+
+int rt_symbol_range(const void *symbol, size_t offset, size_t bytes, CUdeviceptr *ret)
+{
+	CUdeviceptr address;
+	size_t size;
+	int error = rt_variable(symbol, &address, &size);
+
+	if (!error && (offset > size || bytes > size - offset))
+		error = cudaErrorInvalidValue;
+	if (!error)
+		*ret = address + offset;
+	return error;
+}
+
+API int cudaGetSymbolAddress(void **ret, const void *symbol)
+{
+	CUdeviceptr address;
+	size_t bytes;
+	int error = ret ? rt_variable(symbol, &address, &bytes) : cudaErrorInvalidValue;
+
+	if (!error)
+		*ret = (void *)address;
+	return rt_done(error);
+}
+
+API int cudaGetSymbolSize(size_t *ret, const void *symbol)
+{
+	CUdeviceptr address;
+	size_t bytes;
+	int error = ret ? rt_variable(symbol, &address, &bytes) : cudaErrorInvalidValue;
+
+	if (!error)
+		*ret = bytes;
+	return rt_done(error);
+}
+
+API int cudaGetFuncBySymbol(CUfunction *ret, const void *symbol)
+{
+	int error = ret ? rt_function(symbol, ret) : cudaErrorInvalidValue;
+
+	if (!error)
+		error = rt_symbol_add_driver_function(*ret);
+	return rt_done(error);
+}
+
+/* The handle is the driver's function in the current context: both APIs launch it. */
+API int cudaGetKernel(void **ret, const void *symbol)
+{
+	return cudaGetFuncBySymbol((CUfunction *)ret, symbol);
+}
+
+/* Asked for once, before the first launch, whatever context that will be in: so this handle belongs to none. */
+API int __cudaGetKernel(void **ret, const void *host)
+{
+	struct rt_symbol symbol;
+	bool known = ret && rt_symbol_find(host, &symbol) && symbol.kind == RT_FUNCTION;
+
+	if (known)
+		*ret = (void *)host;
+	return rt_done(known ? 0 : cudaErrorInvalidDeviceFunction);
+}

@@ -1,0 +1,104 @@
+"""Programs that nvcc builds with -cudart shared, on a private software GPU. TAP on stdout; without nvcc all are skipped.
+
+usage: run.py BUILD [NAME]...      A program's first lines may say how: `// flags: ...` for nvcc, `// with: OTHER.cu`, `// softgpu: ...` for softgpu start.
+"""
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD, CHOSEN = os.path.abspath(sys.argv[1]), sys.argv[2:]
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOFTGPU, CUDART = f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/softgpu/cudart/libcudart.so.13"
+NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+# PTX for any model, as it is: the build compiles none of it for a GPU.
+FLAGS = ["-cudart", "shared", "-std=c++17", "--compress-mode=none"]
+DEADLINE_S = 120
+SKIPPED = 77
+# What the software GPU's driver may still refuse; any other program must not be skipped.
+MAY_SKIP = set()
+
+
+def directive(source, key, default):
+    with open(source) as f:
+        found = re.search(rf"^// {key}: (.*)$", f.read(600), re.M)
+    return found.group(1).split() if found else default
+
+
+class Gpus:
+    """One server for all programs that want the same GPUs, started with the first."""
+
+    def __init__(self, directory):
+        self.directory, self.running = directory, {}
+
+    def environment(self, options):
+        key = " ".join(options)
+        if key not in self.running:
+            there = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu{len(self.running)}", SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
+            there.pop("LD_LIBRARY_PATH", None)
+            subprocess.run([SOFTGPU, "start", *options], env=there, check=True, timeout=DEADLINE_S)
+            self.running[key] = there
+        return self.running[key]
+
+    def stop(self):
+        for environment in self.running.values():
+            subprocess.run([SOFTGPU, "stop"], env=environment, timeout=DEADLINE_S)
+
+
+def build(source, directory):
+    program = os.path.join(directory, os.path.basename(source)[:-3])
+    sources = [source] + [os.path.join(HERE, name) for name in directive(source, "with", [])]
+    command = [NVCC, *FLAGS, *directive(source, "flags", ["-arch=compute_75"]), "-o", program, *sources]
+    # nvcc's files beside the program are named after the source: each build needs a folder of its own.
+    with tempfile.TemporaryDirectory(dir=directory) as work:
+        done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=DEADLINE_S)
+    return program, done.stdout + done.stderr if done.returncode else ""
+
+
+def run(source, program, gpus):
+    """(passed, why it was skipped, what it said)"""
+    options = directive(source, "softgpu", [])
+    try:
+        done = subprocess.run([SOFTGPU, "run", "--", program], env=gpus.environment(options), capture_output=True, text=True, timeout=DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        return False, None, "hangs"
+    said = (done.stdout + done.stderr).strip()
+    if done.returncode == SKIPPED:
+        return False, said, said
+    return done.returncode == 0 and done.stdout == "ok\n", None, f"exit {done.returncode}: {said}"
+
+
+def report(number, name, passed, skip, said):
+    if skip and name in MAY_SKIP:
+        print(f"ok {number} - {name} # SKIP {skip.splitlines()[-1]}", flush=True)
+    elif passed:
+        print(f"ok {number} - {name}", flush=True)
+    else:
+        print(f"not ok {number} - {name}\n# " + said.replace("\n", "\n# "), flush=True)
+
+
+def main():
+    sources = [s for s in sorted(glob.glob(f"{HERE}/*.cu")) if not s.endswith("_part.cu")]
+    if CHOSEN:
+        sources = [s for s in sources if os.path.basename(s)[:-3] in CHOSEN]
+    if not NVCC:
+        print("1..0 # SKIP nvcc is not here")
+        return
+    print(f"1..{len(sources)}")
+    with tempfile.TemporaryDirectory(prefix="cudart-") as directory, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        gpus = Gpus(directory)
+        builds = [pool.submit(build, source, directory) for source in sources]
+        try:
+            for number, (source, built) in enumerate(zip(sources, builds), 1):
+                program, problem = built.result()
+                passed, skip, said = (False, None, problem) if problem else run(source, program, gpus)
+                report(number, os.path.basename(source)[:-3], passed, skip, said)
+        finally:
+            gpus.stop()
+
+
+main()
