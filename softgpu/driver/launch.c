@@ -93,6 +93,13 @@ static uint64_t host_sync(void *arg, uint64_t virtual_ns)
 	return virtual_ns;
 }
 
+/* printf() in a kernel comes out where CUDA's does. */
+static void print(void *arg, const char *text, size_t len)
+{
+	(void)arg;
+	fwrite(text, 1, len, stdout);
+}
+
 static int result_of(int outcome)
 {
 	switch (outcome) {
@@ -153,6 +160,7 @@ static int run_kernel(struct CUstream_st *stream, struct sg_work *work)
 		.dynamic_shared_bytes = launch->shared,
 		.params = launch->params,
 		.memory = {launch, translate, host_sync},
+		.output = {NULL, print},
 		.cooperative = launch->cooperative,
 		.cancel = &context->cancel,
 	};

@@ -34,6 +34,24 @@ static const struct {
 	{"%lanemask_ge", SPECIAL_LANEMASK_GE},
 	{"%total_smem_size", SPECIAL_TOTAL_SHARED},
 	{"%dynamic_smem_size", SPECIAL_DYNAMIC_SHARED_BYTES},
+	{"%envreg1", SPECIAL_GRID_HIGH},
+	{"%envreg2", SPECIAL_GRID_LOW},
+	/* Each block is a cluster of its own. */
+	{"%clusterid.x", SPECIAL_CTAID_X},
+	{"%clusterid.y", SPECIAL_CTAID_Y},
+	{"%clusterid.z", SPECIAL_CTAID_Z},
+	{"%nclusterid.x", SPECIAL_NCTAID_X},
+	{"%nclusterid.y", SPECIAL_NCTAID_Y},
+	{"%nclusterid.z", SPECIAL_NCTAID_Z},
+	{"%cluster_ctaid.x", SPECIAL_ZERO},
+	{"%cluster_ctaid.y", SPECIAL_ZERO},
+	{"%cluster_ctaid.z", SPECIAL_ZERO},
+	{"%cluster_nctaid.x", SPECIAL_ONE},
+	{"%cluster_nctaid.y", SPECIAL_ONE},
+	{"%cluster_nctaid.z", SPECIAL_ONE},
+	{"%cluster_ctarank", SPECIAL_ZERO},
+	{"%cluster_nctarank", SPECIAL_ONE},
+	{"%is_explicit_cluster", SPECIAL_ZERO},
 };
 
 static const struct {
@@ -66,7 +84,8 @@ static bool find_special(struct parser *p, struct operand *o)
 	for (unsigned n = 0; n < sizeof(specials) / sizeof(specials[0]); n++) {
 		if (sg_ptx_text_is(o->at, o->len, specials[n].name)) {
 			o->kind = OPERAND_SLOT;
-			o->type = T_NONE;
+			o->type = specials[n].special == SPECIAL_ZERO && o->at[1] == 'i' ? T_PRED
+											 : T_NONE;
 			o->slot = sg_ptx_special(p, specials[n].special);
 			return true;
 		}
@@ -415,6 +434,8 @@ static void parse_instruction(struct parser *p)
 		sg_ptx_decode_call(p, &s);
 		return;
 	}
+	if (p->failed || !sg_ptx_find_opcode(p, &s))
+		return;
 	parse_operands(p, &s);
 	if (!p->failed)
 		sg_ptx_decode(p, &s);
@@ -463,19 +484,38 @@ static void define_label(struct parser *p, const struct token *name)
 		sg_ptx_fail_memory(p);
 }
 
+/* L: .branchtargets A, B; names a table for brx.idx, L: .callprototype ...; a call's form, which its arguments tell. */
+static void parse_labelled(struct parser *p, const struct token *name)
+{
+	struct build *b = &p->b;
+
+	if (sg_ptx_accept_dot(p, "branchtargets")) {
+		if (!sg_ptx_reserve(p, &b->tables, &b->table_capacity, b->table_count + 1,
+			    sizeof(*b->tables)))
+			return;
+		b->tables[b->table_count++] = (struct table){name->at, name->len, p->lex};
+		skip_to_semicolon(p);
+	} else if (sg_ptx_accept_dot(p, "callprototype") || sg_ptx_accept_dot(p, "calltargets")) {
+		skip_to_semicolon(p);
+	} else {
+		define_label(p, name);
+	}
+}
+
 /* A name: a label when a colon follows, else an opcode. */
 static void parse_named(struct parser *p)
 {
 	struct lexer ahead = p->lex;
+	struct token name = p->lex.now;
 
 	sg_ptx_lexer_next(&ahead);
 	if (!sg_ptx_token_is(&ahead.now, ':')) {
 		parse_instruction(p);
 		return;
 	}
-	define_label(p, &p->lex.now);
 	p->lex = ahead;
 	sg_ptx_lexer_next(&p->lex);
+	parse_labelled(p, &name);
 }
 
 void sg_ptx_parse_body(struct parser *p, struct function *f)

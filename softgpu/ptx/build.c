@@ -14,6 +14,7 @@ void sg_ptx_build_deinit(struct build *b)
 	free(b->lives);
 	free(b->fixups);
 	free(b->constants);
+	free(b->tables);
 	sg_ptx_names_deinit(&b->labels);
 	*b = (struct build){0};
 }
@@ -190,6 +191,10 @@ static uint32_t symbol_address(struct parser *p, const struct operand *o, uint64
 	case SYMBOL_PARAM: return sg_ptx_constant(p, s->index + addend);
 	case SYMBOL_LOCAL:
 	case SYMBOL_FRAME_PARAM: return frame_address(p, s->index + (uint32_t)addend);
+	case SYMBOL_FUNCTION:
+		if (!s->function->is_entry && !addend)
+			return sg_ptx_constant(p, sg_ptx_code_address(s->function));
+		break;
 	case SYMBOL_SHARED_DYNAMIC:
 		if (!addend)
 			return sg_ptx_special(p, SPECIAL_DYNAMIC_SHARED);

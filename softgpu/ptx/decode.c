@@ -84,20 +84,42 @@ static void check_modifiers(struct parser *p, const struct statement *s)
 	}
 }
 
-void sg_ptx_decode(struct parser *p, struct statement *s)
+static const struct opcode *find_anywhere(const struct statement *s)
 {
-	const struct opcode *o = find(sg_ptx_opcodes_arith(), s);
+	const struct opcode *const tables[] = {sg_ptx_opcodes_arith(), sg_ptx_opcodes_data(),
+		sg_ptx_opcodes_control(), sg_ptx_opcodes_async()};
+	const struct opcode *found = NULL;
+
+	for (unsigned n = 0; n < sizeof(tables) / sizeof(tables[0]) && !found; n++)
+		found = find(tables[n], s);
+	return found;
+}
+
+/* cp.async.bulk.tensor has operands like no other's. */
+static bool is_tensor(const struct statement *s)
+{
+	for (uint32_t n = 0; n < s->modifier_count; n++) {
+		if (sg_ptx_text_is(s->modifiers[n].at, s->modifiers[n].len, "tensor"))
+			return true;
+	}
+	return false;
+}
+
+bool sg_ptx_find_opcode(struct parser *p, struct statement *s)
+{
 	char name[96];
 
-	if (!o)
-		o = find(sg_ptx_opcodes_data(), s);
-	if (!o)
-		o = find(sg_ptx_opcodes_control(), s);
-	if (o) {
-		o->decode(p, s, o->arg);
-		check_modifiers(p, s);
-		return;
-	}
-	write_name(s, 1, name, sizeof(name));
-	sg_ptx_fail(p, s->line, "opcode \"%s\" is not supported", name);
+	s->opcode = find_anywhere(s);
+	if (s->opcode && !is_tensor(s))
+		return true;
+	write_name(s, s->opcode ? MAX_MODIFIERS : 1, name, sizeof(name));
+	sg_ptx_fail(p, s->line, "%s \"%s\" is not supported", s->opcode ? "instruction" : "opcode",
+		name);
+	return false;
+}
+
+void sg_ptx_decode(struct parser *p, struct statement *s)
+{
+	s->opcode->decode(p, s, s->opcode->arg);
+	check_modifiers(p, s);
 }

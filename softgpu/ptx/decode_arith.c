@@ -98,15 +98,16 @@ static void decode_both(struct parser *p, struct statement *s, int arg)
 	static const struct {
 		enum int_op i;
 		enum float_op f;
+		enum half_op h;
 		uint32_t sources;
 	} rows[BOTH_N] = {
-		[ADD] = {INT_ADD, FLOAT_ADD, 2},
-		[SUB] = {INT_SUB, FLOAT_SUB, 2},
-		[DIV] = {INT_DIV, FLOAT_DIV, 2},
-		[ABS] = {INT_ABS, FLOAT_ABS, 1},
-		[NEG] = {INT_NEG, FLOAT_NEG, 1},
-		[MIN] = {INT_MIN, FLOAT_MIN, 2},
-		[MAX] = {INT_MAX, FLOAT_MAX, 2},
+		[ADD] = {INT_ADD, FLOAT_ADD, HALF_ADD, 2},
+		[SUB] = {INT_SUB, FLOAT_SUB, HALF_SUB, 2},
+		[DIV] = {INT_DIV, FLOAT_DIV, HALF_N, 2},
+		[ABS] = {INT_ABS, FLOAT_ABS, HALF_ABS, 1},
+		[NEG] = {INT_NEG, FLOAT_NEG, HALF_NEG, 1},
+		[MIN] = {INT_MIN, FLOAT_MIN, HALF_MIN, 2},
+		[MAX] = {INT_MAX, FLOAT_MAX, HALF_MAX, 2},
 	};
 	enum float_op f = rows[arg].f;
 	enum ptx_type type;
@@ -119,7 +120,9 @@ static void decode_both(struct parser *p, struct statement *s, int arg)
 
 	if (arg >= MIN && is_float(type) && sg_ptx_take(s, "NaN"))
 		f = arg == MIN ? FLOAT_MIN_NAN : FLOAT_MAX_NAN;
-	if (is_float(type))
+	if (sg_ptx_is_half(type) && rows[arg].h != HALF_N)
+		sg_ptx_emit_half(p, s, rows[arg].h, type);
+	else if (is_float(type))
 		emit_float(p, s, f, type, rows[arg].sources);
 	else
 		emit(p, s, sg_ptx_int_op(rows[arg].i, type), type, type, rows[arg].sources);
@@ -142,6 +145,10 @@ static void decode_mul(struct parser *p, struct statement *s, int is_mad)
 		emit_float(p, s, is_mad ? FLOAT_FMA : FLOAT_MUL, type, sources);
 		return;
 	}
+	if (!is_mad && sg_ptx_is_half(type)) {
+		sg_ptx_emit_half(p, s, HALF_MUL, type);
+		return;
+	}
 	if (sg_ptx_take(s, "hi"))
 		op = is_mad ? INT_MAD_HI : INT_MUL_HI;
 	else if (sg_ptx_take(s, "wide"))
@@ -149,6 +156,18 @@ static void decode_mul(struct parser *p, struct statement *s, int is_mad)
 	else if (!sg_ptx_take(s, "lo"))
 		op = INT_N;
 	emit(p, s, op == INT_N ? NULL : sg_ptx_int_op(op, type), type, type, sources);
+}
+
+/* Of the low 24 bits of each factor: the low or the high 32 bits of 48. */
+static void decode_24(struct parser *p, struct statement *s, int is_mad)
+{
+	bool low = sg_ptx_take(s, "lo"), high = sg_ptx_take(s, "hi");
+	enum ptx_type type = sg_ptx_take_type(s);
+	enum int_op op = high     ? is_mad ? INT_MAD24_HI : INT_MUL24_HI
+			 : is_mad ? INT_MAD24_LO
+				  : INT_MUL24_LO;
+
+	emit(p, s, low != high ? sg_ptx_int_op(op, type) : NULL, type, type, is_mad ? 3 : 2);
 }
 
 static void decode_int(struct parser *p, struct statement *s, int op)
@@ -181,7 +200,17 @@ static void decode_shift(struct parser *p, struct statement *s, int op)
 
 static void decode_float(struct parser *p, struct statement *s, int op)
 {
-	emit_float(p, s, (enum float_op)op, sg_ptx_take_type(s),
+	enum ptx_type type = sg_ptx_take_type(s);
+
+	if (sg_ptx_is_half(type) && (op == FLOAT_FMA || op == FLOAT_EX2 || op == FLOAT_TANH)) {
+		sg_ptx_emit_half(p, s,
+			op == FLOAT_FMA   ? HALF_FMA
+			: op == FLOAT_EX2 ? HALF_EX2
+					  : HALF_TANH,
+			type);
+		return;
+	}
+	emit_float(p, s, (enum float_op)op, type,
 		op == FLOAT_FMA        ? 3
 		: op == FLOAT_COPYSIGN ? 2
 				       : 1);
@@ -232,6 +261,54 @@ static void decode_four(struct parser *p, struct statement *s, int op)
 	i = emit(p, s, sg_ptx_bit_op((enum bit_op)op, type), type, type, 3);
 	if (i)
 		i->imm.u = op == BIT_BFI ? slot : last->value;
+}
+
+/* dp4a.atype.btype d, a, b, c; dp2a.lo and .hi. */
+static void decode_dot(struct parser *p, struct statement *s, int op)
+{
+	bool high = op == DOT_DP2A && sg_ptx_take(s, "hi"),
+	     low = op == DOT_DP2A && sg_ptx_take(s, "lo");
+	enum ptx_type a = sg_ptx_take_type(s), b = sg_ptx_take_type(s);
+	bool fits = (a == T_U32 || a == T_S32) && (b == T_U32 || b == T_S32) &&
+		    (op == DOT_DP4A || high != low);
+	struct insn *i = emit(p, s, fits ? sg_ptx_dot_op((enum dot_op)op) : NULL, T_B32, T_B32, 3);
+
+	if (i)
+		i->imm.u = sg_ptx_dot_imm(a == T_S32, b == T_S32, high);
+}
+
+/* vabsdiff4.dtype.atype.btype{.add} d, a, b, c. */
+static void decode_differences(struct parser *p, struct statement *s, int arg)
+{
+	enum ptx_type d = sg_ptx_take_type(s), a = sg_ptx_take_type(s), b = sg_ptx_take_type(s);
+	bool sums = sg_ptx_take(s, "add"), fits = (d == T_U32 || d == T_S32) &&
+						  (a == T_U32 || a == T_S32) &&
+						  (b == T_U32 || b == T_S32);
+	struct insn *i = emit(p, s, fits ? sg_ptx_dot_op(DOT_DIFFERENCES) : NULL, T_B32, T_B32, 3);
+
+	(void)arg;
+	if (i)
+		i->imm.u = sg_ptx_dot_imm(a == T_S32, b == T_S32, sums);
+}
+
+static void decode_szext(struct parser *p, struct statement *s, int arg)
+{
+	enum ptx_type type = sg_ptx_take_type(s);
+	bool wrap = sg_ptx_take(s, "wrap"), clamp = sg_ptx_take(s, "clamp");
+	enum dot_op op = wrap            ? type == T_S32 ? DOT_EXTEND_WRAP_S : DOT_EXTEND_WRAP_U
+			 : type == T_S32 ? DOT_EXTEND_CLAMP_S
+					 : DOT_EXTEND_CLAMP_U;
+
+	(void)arg;
+	emit(p, s, wrap != clamp && (type == T_U32 || type == T_S32) ? sg_ptx_dot_op(op) : NULL,
+		T_B32, T_B32, 2);
+}
+
+static void decode_fns(struct parser *p, struct statement *s, int arg)
+{
+	(void)arg;
+	emit(p, s, sg_ptx_take_type(s) == T_B32 ? sg_ptx_dot_op(DOT_FIND_NTH) : NULL, T_B32, T_B32,
+		3);
 }
 
 static void decode_testp(struct parser *p, struct statement *s, int arg)
@@ -293,6 +370,13 @@ const struct opcode *sg_ptx_opcodes_arith(void)
 		{"bmsk", decode_bits, BIT_BMSK_CLAMP},
 		{"prmt", decode_bits, BIT_PRMT},
 		{"shf", decode_shf, 0},
+		{"dp4a", decode_dot, DOT_DP4A},
+		{"dp2a", decode_dot, DOT_DP2A},
+		{"vabsdiff4", decode_differences, 0},
+		{"szext", decode_szext, 0},
+		{"fns", decode_fns, 0},
+		{"mul24", decode_24, false},
+		{"mad24", decode_24, true},
 		{"bfi", decode_four, BIT_BFI},
 		{"lop3", decode_four, BIT_LOP3},
 		{NULL, NULL, 0},

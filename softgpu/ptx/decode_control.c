@@ -17,6 +17,61 @@ static void decode_branch(struct parser *p, struct statement *s, int arg)
 		sg_ptx_fix(p, p->b.f->insn_count - 1, &s->operands[0], 0);
 }
 
+/* brx.idx a, table: a branch for each of the table's labels. */
+static void decode_indexed(struct parser *p, struct statement *s, int arg)
+{
+	const struct operand *name = &s->operands[1];
+	const struct table *table = NULL;
+	uint32_t at = p->b.f->insn_count, count = 0;
+	struct parser list;
+
+	(void)arg;
+	sg_ptx_take(s, "uni");
+	if (!sg_ptx_take(s, "idx")) {
+		sg_ptx_unsupported(p, s);
+		return;
+	}
+	if (!sg_ptx_operands(p, s, 2))
+		return;
+	for (uint32_t n = 0; n < p->b.table_count; n++) {
+		if (p->b.tables[n].len == name->len &&
+			!memcmp(p->b.tables[n].at, name->at, name->len))
+			table = &p->b.tables[n];
+	}
+	if (!table || name->kind != OPERAND_NAME) {
+		sg_ptx_fail(p, s->line, "table \"%.*s\" is not defined", (int)name->len, name->at);
+		return;
+	}
+	sg_ptx_emit(p, sg_ptx_control_op(CONTROL_JUMP), 0, sg_ptx_source(p, &s->operands[0], T_U32),
+		0, 0);
+	list.lex = table->list;
+	while (!p->failed && list.lex.now.kind == TOKEN_NAME) {
+		struct operand label = {.at = list.lex.now.at, .len = list.lex.now.len};
+
+		if (sg_ptx_emit(p, sg_ptx_control_op(CONTROL_BRANCH), 0, 0, 0, 0))
+			sg_ptx_fix(p, p->b.f->insn_count - 1, &label, 0);
+		count++;
+		sg_ptx_lexer_next(&list.lex);
+		if (!sg_ptx_token_is(&list.lex.now, ','))
+			break;
+		sg_ptx_lexer_next(&list.lex);
+	}
+	if (!p->failed)
+		p->b.f->insns[at].imm.u = count;
+}
+
+/* What permits but asks for nothing. */
+static void decode_hint(struct parser *p, struct statement *s, int arg)
+{
+	static const char *const names[] = {"launch_dependents", "wait", "inc", "dec", "sync",
+		"aligned", "u32", "global", "L2", "L2::evict_normal"};
+
+	(void)arg;
+	for (unsigned n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+		sg_ptx_take(s, names[n]);
+	sg_ptx_emit(p, sg_ptx_control_op(CONTROL_NOP), 0, 0, 0, 0);
+}
+
 static void decode_plain(struct parser *p, struct statement *s, int op)
 {
 	if (op == CONTROL_RETURN)
@@ -28,8 +83,10 @@ static void decode_plain(struct parser *p, struct statement *s, int op)
 /* One thread at a time, in the host's order: fences have nothing left to order. */
 static void decode_fence(struct parser *p, struct statement *s, int arg)
 {
-	static const char *const names[] = {
-		"cta", "gl", "sys", "gpu", "cluster", "sc", "acq_rel", "acquire", "release"};
+	static const char *const names[] = {"cta", "gl", "sys", "gpu", "cluster", "sc", "acq_rel",
+		"acquire", "release", "mbarrier_init", "proxy", "alias", "async", "async::generic",
+		"sync_restrict::shared::cta", "sync_restrict::shared::cluster", "global",
+		"shared::cta", "shared::cluster"};
 
 	(void)arg;
 	for (unsigned n = 0; n < sizeof(names) / sizeof(names[0]); n++)
@@ -213,6 +270,15 @@ static void decode_redux(struct parser *p, struct statement *s, int arg)
 		emit_lanes(p, s, op, type, T_B32, 1);
 }
 
+static void decode_elect(struct parser *p, struct statement *s, int arg)
+{
+	(void)arg;
+	if (!sg_ptx_take(s, "sync"))
+		sg_ptx_unsupported(p, s);
+	else
+		emit_lanes(p, s, WARP_ELECT, T_B32, T_B32, 0);
+}
+
 static void decode_activemask(struct parser *p, struct statement *s, int arg)
 {
 	(void)arg;
@@ -249,19 +315,23 @@ static void parse_arguments(
 			return;
 		}
 		*call = grown;
-		grown->copies[(*count)++] = (struct call_copy){.from = o.symbol.index,
-			.to = o.symbol.index,
-			.size = (uint32_t)o.symbol.size};
+		grown->copies[(*count)++] =
+			(struct call_copy){.at = o.symbol.index, .size = (uint32_t)o.symbol.size};
 	} while (sg_ptx_accept(p, ','));
 	sg_ptx_expect(p, ')');
 }
 
-static struct function *parse_callee(struct parser *p, struct statement *s)
+/* A function, or NULL and the slot of its address. */
+static struct function *parse_callee(struct parser *p, struct statement *s, uint32_t *ret_slot)
 {
 	struct operand o;
 
 	if (!sg_ptx_parse_operand(p, &o))
 		return NULL;
+	if (o.kind == OPERAND_SLOT && o.type != T_NONE && sg_ptx_type_bytes(o.type) == 8) {
+		*ret_slot = sg_ptx_source(p, &o, T_B64);
+		return NULL;
+	}
 	if (o.kind == OPERAND_SYMBOL && o.symbol.kind == SYMBOL_FUNCTION &&
 		!o.symbol.function->is_entry)
 		return o.symbol.function;
@@ -269,21 +339,32 @@ static struct function *parse_callee(struct parser *p, struct statement *s)
 	return NULL;
 }
 
-/* Sizes and the callee's offsets are known when the whole module is: link.c. */
-static void emit_call(struct parser *p, struct call *call)
+/* int vprintf(const char *, va_list), which nvcc declares and nobody defines. */
+static bool is_print(const struct call *call)
 {
+	return call->callee && !strcmp(call->callee->name, "vprintf") &&
+	       !call->callee->is_defined && call->result_count == 1 && call->copy_count == 3 &&
+	       call->copies[0].size == 4 && call->copies[1].size == 8 && call->copies[2].size == 8;
+}
+
+/* The callee may come later: link.c checks that what it gets fits. */
+static void emit_call(struct parser *p, struct call *call, uint32_t slot)
+{
+	enum control_op op = call->callee ? CONTROL_CALL : CONTROL_CALL_AT;
 	struct function *f = p->b.f;
 	struct insn *i;
 
 	/* What a failed assert() calls; nvcc declares it, nobody defines it. */
-	if (!strcmp(call->callee->name, "__assertfail")) {
+	if (call->callee && !strcmp(call->callee->name, "__assertfail")) {
 		free(call);
 		sg_ptx_emit(p, sg_ptx_control_op(CONTROL_ASSERT), 0, 0, 0, 0);
 		return;
 	}
 	call->next = f->calls;
 	f->calls = call;
-	i = sg_ptx_emit(p, sg_ptx_control_op(CONTROL_CALL), 0, 0, 0, 0);
+	if (is_print(call))
+		op = CONTROL_PRINT;
+	i = sg_ptx_emit(p, sg_ptx_control_op(op), 0, slot, 0, 0);
 	if (i)
 		i->imm.call = call;
 }
@@ -293,7 +374,7 @@ void sg_ptx_decode_call(struct parser *p, struct statement *s)
 {
 	struct call *call = calloc(1, sizeof(*call));
 	struct function *callee;
-	uint32_t count = 0, result_count;
+	uint32_t count = 0, result_count, slot = 0;
 
 	if (!call) {
 		sg_ptx_fail_memory(p);
@@ -306,9 +387,12 @@ void sg_ptx_decode_call(struct parser *p, struct statement *s)
 		sg_ptx_expect(p, ',');
 	}
 	result_count = count;
-	callee = parse_callee(p, s);
-	if (sg_ptx_accept(p, ','))
+	callee = parse_callee(p, s, &slot);
+	if (sg_ptx_accept(p, ',') && (sg_ptx_token_is(&p->lex.now, '(') || callee))
 		parse_arguments(p, s, &call, &count);
+	/* The prototype or the list of targets of a call by address. */
+	if (!callee && (sg_ptx_accept(p, ',') || sg_ptx_is_name(p)))
+		sg_ptx_lexer_next(&p->lex);
 	sg_ptx_expect(p, ';');
 	call->callee = callee;
 	call->line = s->line;
@@ -317,13 +401,14 @@ void sg_ptx_decode_call(struct parser *p, struct statement *s)
 	if (p->failed)
 		free(call);
 	else
-		emit_call(p, call);
+		emit_call(p, call, slot);
 }
 
 const struct opcode *sg_ptx_opcodes_control(void)
 {
 	static const struct opcode table[] = {
 		{"bra", decode_branch, 0},
+		{"brx", decode_indexed, 0},
 		{"ret", decode_plain, CONTROL_RETURN},
 		{"exit", decode_plain, CONTROL_EXIT},
 		{"trap", decode_plain, CONTROL_TRAP},
@@ -338,6 +423,11 @@ const struct opcode *sg_ptx_opcodes_control(void)
 		{"match", decode_match, 0},
 		{"redux", decode_redux, 0},
 		{"activemask", decode_activemask, 0},
+		{"elect", decode_elect, 0},
+		{"griddepcontrol", decode_hint, 0},
+		{"setmaxnreg", decode_hint, 0},
+		{"applypriority", decode_hint, 0},
+		{"discard", decode_hint, 0},
 		{NULL, NULL, 0},
 	};
 

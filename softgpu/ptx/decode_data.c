@@ -131,6 +131,12 @@ static void decode_setp(struct parser *p, struct statement *s, int arg)
 		sg_ptx_operands(p, s, 3);
 		return;
 	}
+	if (sg_ptx_is_half(type)) {
+		enum compare cmp = take_compare(s);
+
+		sg_ptx_decode_half_setp(p, s, type, cmp, take_combine(s));
+		return;
+	}
 	d = sg_ptx_target(p, &s->operands[0], T_PRED);
 	emit_compare(p, s, type, d, s->operands[0].second);
 }
@@ -139,9 +145,16 @@ static void decode_setp(struct parser *p, struct statement *s, int arg)
 static void decode_set(struct parser *p, struct statement *s, int arg)
 {
 	enum ptx_type to = sg_ptx_take_type(s), type = sg_ptx_take_type(s);
-	uint32_t d, raw = sg_ptx_new_slots(p, 1, T_NONE);
+	uint32_t d, raw;
 
 	(void)arg;
+	if (sg_ptx_is_half(type)) {
+		enum compare cmp = take_compare(s);
+
+		sg_ptx_decode_half_set(p, s, to, type, cmp, take_combine(s));
+		return;
+	}
+	raw = sg_ptx_new_slots(p, 1, T_NONE);
 	if (!s->operand_count || (to != T_U32 && to != T_S32 && to != T_F32)) {
 		sg_ptx_unsupported(p, s);
 		return;
@@ -176,7 +189,7 @@ static void decode_select(struct parser *p, struct statement *s, int is_slct)
 
 static bool is_float(enum ptx_type type)
 {
-	return type == T_F32 || type == T_F64;
+	return type == T_F32 || type == T_F64 || type == T_F16 || type == T_BF16;
 }
 
 static enum cvt_rounding take_cvt_rounding(struct statement *s)
@@ -191,19 +204,52 @@ static enum cvt_rounding take_cvt_rounding(struct statement *s)
 	return CVT_RN;
 }
 
+/* cvt.rna.tf32.f32: single precision with 10 bits of mantissa. */
+static void decode_tf32(struct parser *p, struct statement *s, enum ptx_type from)
+{
+	enum cvt_rounding rounding = sg_ptx_take(s, "rna") ? CVT_N : take_cvt_rounding(s);
+	uint32_t a, d;
+	struct insn *i;
+
+	if (from != T_F32 || (rounding != CVT_N && rounding != CVT_RN && rounding != CVT_RZ)) {
+		sg_ptx_unsupported(p, s);
+		return;
+	}
+	if (!sg_ptx_operands(p, s, 2))
+		return;
+	a = sg_ptx_source(p, &s->operands[1], T_F32);
+	d = sg_ptx_target(p, &s->operands[0], T_B32);
+	i = sg_ptx_emit(p, sg_ptx_tf32_op(), d, a, 0, 0);
+	if (i)
+		i->imm.u = rounding;
+}
+
 static void decode_cvt(struct parser *p, struct statement *s, int arg)
 {
 	enum ptx_type to = sg_ptx_take_type(s), from = sg_ptx_take_type(s);
-	enum cvt_rounding rounding = take_cvt_rounding(s);
-	bool flush = sg_ptx_take(s, "ftz"), saturate = sg_ptx_take(s, "sat");
-	bool plain = !is_float(to) && !is_float(from) && !saturate;
+	enum cvt_rounding rounding;
+	bool flush, saturate, relu, plain;
 	uint32_t a, d;
 	struct insn *i;
 	op_fn fn;
 
 	(void)arg;
-	if (to == T_NONE || from == T_NONE || to >= T_PRED || from >= T_PRED ||
-		(to >= T_B8 && to <= T_B64) || (from >= T_B8 && from <= T_B64)) {
+	if (sg_ptx_take(s, "tf32")) {
+		decode_tf32(p, s, to);
+		return;
+	}
+	if (to == T_F16X2 || to == T_BF16X2) {
+		sg_ptx_decode_half_pack(p, s, to, from);
+		return;
+	}
+	rounding = take_cvt_rounding(s);
+	flush = sg_ptx_take(s, "ftz");
+	saturate = sg_ptx_take(s, "sat");
+	relu = (to == T_F16 || to == T_BF16) && sg_ptx_take(s, "relu");
+	plain = !is_float(to) && !is_float(from) && !saturate;
+	if (to == T_NONE || from == T_NONE || to >= T_PRED || from >= T_PRED || from == T_F16X2 ||
+		from == T_BF16X2 || (to >= T_B8 && to <= T_B64) ||
+		(from >= T_B8 && from <= T_B64)) {
 		sg_ptx_unsupported(p, s);
 		return;
 	}
@@ -215,7 +261,7 @@ static void decode_cvt(struct parser *p, struct statement *s, int arg)
 	d = sg_ptx_target(p, &s->operands[0], to);
 	i = sg_ptx_emit(p, fn, d, a, 0, 0);
 	if (i && !plain)
-		i->imm.u = sg_ptx_cvt_imm(to, from, rounding, flush, saturate);
+		i->imm.u = sg_ptx_cvt_imm(to, from, rounding, flush, saturate, relu);
 }
 
 static enum ptx_space take_space(struct statement *s, bool *ret_constant)
@@ -223,7 +269,8 @@ static enum ptx_space take_space(struct statement *s, bool *ret_constant)
 	*ret_constant = false;
 	if (sg_ptx_take(s, "global"))
 		return SPACE_GLOBAL;
-	if (sg_ptx_take(s, "shared") || sg_ptx_take(s, "shared::cta"))
+	if (sg_ptx_take(s, "shared") || sg_ptx_take(s, "shared::cta") ||
+		sg_ptx_take(s, "shared::cluster"))
 		return SPACE_SHARED;
 	if (sg_ptx_take(s, "local"))
 		return SPACE_LOCAL;
@@ -297,10 +344,14 @@ static void take_hints(struct statement *s)
 	static const char *const names[] = {"volatile", "relaxed", "acquire", "release", "acq_rel",
 		"weak", "mmio", "cta", "cluster", "gpu", "sys", "nc", "ca", "cg", "cs", "lu", "cv",
 		"wb", "wt", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
-		"L1::evict_last", "L1::no_allocate", "L2::64B", "L2::128B", "L2::256B", "noftz"};
+		"L1::evict_last", "L1::no_allocate", "L2::64B", "L2::128B", "L2::256B",
+		"L2::evict_normal", "L2::evict_first", "L2::evict_last", "unified", "noftz"};
 
 	for (unsigned n = 0; n < sizeof(names) / sizeof(names[0]); n++)
 		sg_ptx_take(s, names[n]);
+	/* The policy is the last operand. */
+	if (sg_ptx_take(s, "L2::cache_hint") && s->operand_count)
+		s->operand_count--;
 }
 
 static unsigned take_vector(struct statement *s)
@@ -338,7 +389,7 @@ static void decode_memory(struct parser *p, struct statement *s, int is_store)
 
 	take_hints(s);
 	space = take_space(s, &constant);
-	if (type == T_NONE || type == T_PRED || (constant && is_store)) {
+	if (type == T_NONE || type == T_PRED || sg_ptx_is_half(type) || (constant && is_store)) {
 		sg_ptx_unsupported(p, s);
 		return;
 	}
@@ -356,40 +407,87 @@ static void decode_memory(struct parser *p, struct statement *s, int is_store)
 static const char *const atomics[ATOMIC_N] = {
 	"add", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec"};
 
+/* One element of an atomic: element `index` of the value, the old value to d. */
+static void emit_atomic(struct parser *p, const struct operand *value, op_fn fn, uint32_t d,
+	uint32_t a, uint64_t imm, uint32_t index)
+{
+	enum ptx_type type = imm >> 40 & 0xff;
+	uint32_t c = 0, b = value->kind == OPERAND_VECTOR ? value->slots[index]
+							  : sg_ptx_source(p, value, type);
+	struct insn *i;
+
+	if ((enum atomic_op)(imm >> 32 & 0xff) == ATOMIC_CAS)
+		c = sg_ptx_source(p, value + 1, type);
+	i = sg_ptx_emit(p, fn, d, a, b, c);
+	if (i)
+		i->imm.u = imm;
+}
+
+static bool is_vector_of(const struct operand *o, unsigned count)
+{
+	return count > 1 ? o->kind == OPERAND_VECTOR && o->slot_count == count
+			 : o->kind != OPERAND_VECTOR;
+}
+
+/* A vector is one atomic for each of its elements, as PTX has it. */
 static void decode_atomic(struct parser *p, struct statement *s, int is_red)
 {
+	unsigned vector = take_vector(s);
 	enum ptx_type type = sg_ptx_take_type(s);
-	uint32_t a, b, c = 0, d = SLOT_SCRAP, first = is_red ? 0 : 1;
+	uint32_t a, d = SLOT_SCRAP, first = is_red ? 0 : 1;
 	enum ptx_space space;
 	unsigned op = 0;
-	struct insn *i;
 	int32_t offset;
 	bool constant;
+	op_fn fn;
 
 	take_hints(s);
 	space = take_space(s, &constant);
 	while (op < ATOMIC_N && !sg_ptx_take(s, atomics[op]))
 		op++;
 	if (op == ATOMIC_N || constant || !sg_ptx_atomic_op(space, (enum atomic_op)op, type) ||
-		(is_red && (op == ATOMIC_CAS || op == ATOMIC_EXCH))) {
+		(is_red && (op == ATOMIC_CAS || op == ATOMIC_EXCH)) ||
+		(vector > 1 && op != ATOMIC_ADD)) {
 		sg_ptx_unsupported(p, s);
 		return;
 	}
 	if (!sg_ptx_operands(p, s, first + (op == ATOMIC_CAS ? 3 : 2)))
 		return;
-	a = sg_ptx_address(p, &s->operands[first], &space, sg_ptx_type_bytes(type), &offset);
-	b = sg_ptx_source(p, &s->operands[first + 1], type);
-	if (op == ATOMIC_CAS)
-		c = sg_ptx_source(p, &s->operands[first + 2], type);
-	if (!is_red)
-		d = sg_ptx_target(p, &s->operands[0], type);
-	if (!p->failed && !sg_ptx_atomic_op(space, (enum atomic_op)op, type)) {
+	a = sg_ptx_address(
+		p, &s->operands[first], &space, sg_ptx_type_bytes(type) * vector, &offset);
+	fn = sg_ptx_atomic_op(space, (enum atomic_op)op, type);
+	if (!p->failed &&
+		(!fn || !is_vector_of(&s->operands[first + 1], vector) ||
+			(!is_red && (!is_vector_of(&s->operands[0], vector) ||
+					    (vector > 1 && s->operands[0].is_negated))))) {
 		sg_ptx_unsupported(p, s);
 		return;
 	}
-	i = sg_ptx_emit(p, sg_ptx_atomic_op(space, (enum atomic_op)op, type), d, a, b, c);
-	if (i)
-		i->imm.u = sg_ptx_atomic_imm(offset, (enum atomic_op)op, type);
+	/* A register may be value and result: results are copied when all are there. */
+	if (!is_red)
+		d = vector > 1 ? sg_ptx_new_slots(p, vector, T_NONE)
+			       : sg_ptx_target(p, &s->operands[0], type);
+	for (uint32_t n = 0; n < vector; n++)
+		emit_atomic(p, &s->operands[first + 1], fn, is_red ? d : d + n, a,
+			sg_ptx_atomic_imm(offset + (int32_t)(n * sg_ptx_type_bytes(type)),
+				(enum atomic_op)op, type),
+			n);
+	for (uint32_t n = 0; n < vector && vector > 1 && !is_red; n++)
+		sg_ptx_emit(p, sg_ptx_move_op(MOVE_COPY), s->operands[0].slots[n], d + n, 0, 0);
+}
+
+/* Policies are for caches, which are not here. */
+static void decode_policy(struct parser *p, struct statement *s, int arg)
+{
+	(void)arg;
+	for (uint32_t n = 0; n < s->modifier_count; n++)
+		s->modifiers[n].is_taken = true;
+	if (s->operand_count < 1) {
+		sg_ptx_unsupported(p, s);
+		return;
+	}
+	sg_ptx_emit(p, sg_ptx_move_op(MOVE_COPY), sg_ptx_target(p, &s->operands[0], T_B64),
+		SLOT_ZERO, 0, 0);
 }
 
 /* Hints without effect here. */
@@ -421,6 +519,7 @@ const struct opcode *sg_ptx_opcodes_data(void)
 		{"atom", decode_atomic, false},
 		{"red", decode_atomic, true},
 		{"prefetch", decode_prefetch, 0},
+		{"createpolicy", decode_policy, 0},
 		{NULL, NULL, 0},
 	};
 

@@ -67,6 +67,10 @@ static uint64_t special_value(const struct thread *t, enum special special)
 	case SPECIAL_LANEMASK_GE: return (uint32_t) ~((1ull << lane) - 1);
 	case SPECIAL_TOTAL_SHARED: return run->shared_bytes;
 	case SPECIAL_DYNAMIC_SHARED_BYTES: return launch->dynamic_shared_bytes;
+	case SPECIAL_GRID_LOW: return launch->cooperative ? (uint32_t)WINDOW_GRID : 0;
+	case SPECIAL_GRID_HIGH: return launch->cooperative ? WINDOW_GRID >> 32 : 0;
+	case SPECIAL_ZERO: return 0;
+	case SPECIAL_ONE: return 1;
 	case SPECIAL_DYNAMIC_SHARED: return run->dynamic_shared_at;
 	case SPECIAL_N: break;
 	}
@@ -154,25 +158,50 @@ void sg_ptx_contexts_free(struct run *run)
 	}
 }
 
-const struct insn *sg_ptx_call(struct thread *t, const struct insn *i)
+static const struct insn *enter(
+	struct thread *t, const struct insn *i, const struct call *call, const struct function *f)
 {
-	const struct call *call = i->imm.call;
 	uint32_t from = t->local_at;
 	int r;
 
-	r = push(t, call->callee, call, i + 1);
+	r = push(t, f, call, i + 1);
 	if (r)
 		return sg_ptx_fault(t, i, r);
 	t->count++;
-	for (uint32_t n = call->result_count; n < call->copy_count; n++) {
-		const struct call_copy *copy = &call->copies[n];
-
-		memcpy(t->context->local + t->local_at + copy->to,
-			t->context->local + from + copy->from, copy->size);
-	}
+	for (uint32_t n = call->result_count; n < call->copy_count; n++)
+		memcpy(t->context->local + t->local_at + f->formals[n].offset,
+			t->context->local + from + call->copies[n].at, call->copies[n].size);
 	t->state = THREAD_FRAME;
 	t->did_yield = t->count >= t->slice_end;
 	return NULL;
+}
+
+const struct insn *sg_ptx_call(struct thread *t, const struct insn *i)
+{
+	return enter(t, i, i->imm.call, i->imm.call->callee);
+}
+
+/* What link.c asks of calls whose callee is known. */
+static bool fits(const struct call *call, const struct function *f)
+{
+	if (f->is_entry || !f->is_defined || call->copy_count != f->formal_count ||
+		call->result_count != f->result_count)
+		return false;
+	for (uint32_t n = 0; n < call->copy_count; n++) {
+		if (call->copies[n].size != f->formals[n].size)
+			return false;
+	}
+	return true;
+}
+
+const struct insn *sg_ptx_call_at(struct thread *t, const uint64_t *r, const struct insn *i)
+{
+	const struct sg_ptx_module *m = t->run->launch->module;
+	uint64_t number = (r[i->a] - WINDOW_CODE) >> CODE_SHIFT;
+
+	if (!number || number > m->function_count || !fits(i->imm.call, m->functions[number - 1]))
+		return sg_ptx_fault(t, i, SG_PTX_INVALID_PC);
+	return enter(t, i, i->imm.call, m->functions[number - 1]);
 }
 
 const struct insn *sg_ptx_return(struct thread *t)
@@ -185,12 +214,10 @@ const struct insn *sg_ptx_return(struct thread *t)
 		return NULL;
 	}
 	below = top - 1;
-	for (uint32_t n = 0; n < top->call->result_count; n++) {
-		const struct call_copy *copy = &top->call->copies[n];
-
-		memcpy(c->local + below->local_at + copy->to, c->local + top->local_at + copy->from,
-			copy->size);
-	}
+	for (uint32_t n = 0; n < top->call->result_count; n++)
+		memcpy(c->local + below->local_at + top->call->copies[n].at,
+			c->local + top->local_at + top->function->formals[n].offset,
+			top->call->copies[n].size);
 	c->frame_count--;
 	c->local_bytes = below->local_at + below->function->pub.local_bytes;
 	t->local_at = below->local_at;

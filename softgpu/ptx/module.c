@@ -102,6 +102,7 @@ static struct function *new_function(struct parser *p, const struct token *name,
 		return NULL;
 	}
 	m->functions[m->function_count++] = s.function;
+	s.function->number = m->function_count;
 	s.function->is_entry = is_entry;
 	s.function->name = sg_ptx_copy_name(p, name->at, name->len);
 	s.function->pub.name = s.function->name;

@@ -29,6 +29,10 @@ enum int_op {
 	INT_SHL,
 	INT_SHR,
 	INT_SAD,
+	INT_MUL24_LO,
+	INT_MUL24_HI,
+	INT_MAD24_LO,
+	INT_MAD24_HI,
 	INT_N
 };
 
@@ -66,6 +70,22 @@ enum bit_op {
 };
 
 op_fn sg_ptx_bit_op(enum bit_op op, enum ptx_type type);
+
+/* Parts of words, ops_dot.c; imm from sg_ptx_dot_imm. */
+enum dot_op {
+	DOT_DP4A,
+	DOT_DP2A,        /* flag: the higher bytes of b */
+	DOT_DIFFERENCES, /* flag: their sum onto c */
+	DOT_FIND_NTH,
+	DOT_EXTEND_WRAP_U,
+	DOT_EXTEND_WRAP_S,
+	DOT_EXTEND_CLAMP_U,
+	DOT_EXTEND_CLAMP_S,
+	DOT_N
+};
+
+op_fn sg_ptx_dot_op(enum dot_op op);
+uint64_t sg_ptx_dot_imm(bool signed_a, bool signed_b, bool flag);
 
 /* Floating point, ops_float.c. */
 enum float_op {
@@ -112,6 +132,29 @@ enum float_test {
 };
 op_fn sg_ptx_test_op(enum ptx_type type);
 
+/* Half precision, ops_half.c; imm.u are flags. */
+enum half_op {
+	HALF_ADD,
+	HALF_SUB,
+	HALF_MUL,
+	HALF_FMA,
+	HALF_NEG,
+	HALF_ABS,
+	HALF_MIN,
+	HALF_MAX,
+	HALF_EX2,
+	HALF_TANH,
+	HALF_N
+};
+
+#define HALF_FLUSH    1u
+#define HALF_SATURATE 2u /* to [0, 1]; in conversions to the largest finite number */
+#define HALF_RELU     4u
+#define HALF_NAN_WINS 8u
+
+op_fn sg_ptx_half_op(enum half_op op, enum ptx_type type);
+uint64_t sg_ptx_half_add(enum ptx_type type, uint64_t a, uint64_t b);
+
 /* Comparison, selection, moves, ops_compare.c. */
 enum compare {
 	CMP_EQ,
@@ -132,6 +175,13 @@ enum compare {
 };
 
 op_fn sg_ptx_setp_op(enum compare cmp, enum ptx_type type, bool flush);
+
+/* One lane of a half or of a pair: d = 0 or 1. */
+op_fn sg_ptx_half_compare_op(void);
+uint64_t sg_ptx_half_compare_imm(enum compare cmp, bool is_bf16, bool flush, bool is_high);
+op_fn sg_ptx_half_mask_op(void); /* d = imm's lower half if a, its upper half if b */
+op_fn sg_ptx_half_pack_op(void); /* d = a, b rounded to a pair */
+uint64_t sg_ptx_half_pack_imm(bool is_bf16, enum rounding rounding, unsigned flags);
 
 enum move_op {
 	MOVE_COPY,
@@ -160,12 +210,30 @@ enum cvt_rounding { CVT_RN, CVT_RZ, CVT_RM, CVT_RP, CVT_RNI, CVT_RZI, CVT_RMI, C
 /* The general form; imm.u from sg_ptx_cvt_imm. */
 op_fn sg_ptx_cvt_op(enum cvt_rounding rounding);
 uint64_t sg_ptx_cvt_imm(enum ptx_type to, enum ptx_type from, enum cvt_rounding rounding,
-	bool flush, bool saturate);
+	bool flush, bool saturate, bool relu);
+op_fn sg_ptx_tf32_op(void); /* imm.u: CVT_RN, CVT_RZ, or CVT_N for ties away from zero */
 
 /* Memory, ops_memory.c: address slot a plus the low 32 bits of imm, signed. Values d, b, c and the
  * high 32 bits of imm. */
 op_fn sg_ptx_load_op(enum ptx_space space, enum ptx_type type, unsigned vector);
 op_fn sg_ptx_store_op(enum ptx_space space, enum ptx_type type, unsigned vector);
+
+/* Copies and barriers in shared memory, ops_async.c: addresses as above, a second one's offset in
+ * the high half of imm; an mbarrier's flag there. */
+enum async_op {
+	ASYNC_COPY,
+	ASYNC_BULK_IN,
+	ASYNC_BULK_OUT,
+	ASYNC_INIT,
+	ASYNC_INVALIDATE,
+	ASYNC_ARRIVE,
+	ASYNC_BYTES,
+	ASYNC_TEST,
+	ASYNC_PENDING,
+	ASYNC_N
+};
+
+op_fn sg_ptx_async_op(enum async_op op);
 
 /* Atomics, ops_atomic.c: address as above; d = old; operands b, c; imm from sg_ptx_atomic_imm. */
 enum atomic_op {
@@ -192,7 +260,10 @@ enum control_op {
 	CONTROL_BRANCH,
 	CONTROL_BRANCH_IF, /* a */
 	CONTROL_BRANCH_IF_NOT,
+	CONTROL_JUMP, /* to the target of the a-th of the imm.u branches that follow */
 	CONTROL_CALL,
+	CONTROL_CALL_AT, /* the address in a */
+	CONTROL_PRINT,
 	CONTROL_RETURN,
 	CONTROL_EXIT,
 	CONTROL_TRAP,
@@ -217,6 +288,7 @@ enum barrier_op { BARRIER_SYNC, BARRIER_ARRIVE, BARRIER_POPC, BARRIER_AND, BARRI
 
 enum warp_op {
 	WARP_BAR,
+	WARP_ELECT,
 	WARP_SHFL_UP,
 	WARP_SHFL_DOWN,
 	WARP_SHFL_BFLY,

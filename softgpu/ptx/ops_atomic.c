@@ -41,6 +41,10 @@ static uint64_t next_of(enum atomic_op op, enum ptx_type type, uint64_t old, uin
 		return (int64_t)b > (int64_t)old ? b : old;
 	case T_F32: return sg_ptx_from_f32(sg_ptx_f32(old) + sg_ptx_f32(b));
 	case T_F64: return sg_ptx_from_f64(sg_ptx_f64(old) + sg_ptx_f64(b));
+	case T_F16:
+	case T_BF16:
+	case T_F16X2:
+	case T_BF16X2: return sg_ptx_half_add(type, old, b);
 	default: return old;
 	}
 }
@@ -64,7 +68,7 @@ static uint64_t next_of(enum atomic_op op, enum ptx_type type, uint64_t old, uin
 		T old = (T)b;                                                                      \
 		switch (op) {                                                                      \
 		case ATOMIC_ADD:                                                                   \
-			if (type == T_F32 || type == T_F64)                                        \
+			if (type == T_F32 || type == T_F64 || sg_ptx_is_half(type))                \
 				return loop_##T(p, op, type, b);                                   \
 			return __atomic_fetch_add(p, (T)b, __ATOMIC_SEQ_CST);                      \
 		case ATOMIC_EXCH: return __atomic_exchange_n(p, (T)b, __ATOMIC_SEQ_CST);           \
@@ -79,13 +83,33 @@ static uint64_t next_of(enum atomic_op op, enum ptx_type type, uint64_t old, uin
 		}                                                                                  \
 	}
 
+LOOP(uint16_t)
 ATOMIC(uint32_t)
 ATOMIC(uint64_t)
 
-static uint64_t cas_16(uint16_t *p, uint16_t old, uint16_t next)
+static uint64_t atomic_16(uint16_t *p, enum ptx_type type, uint64_t b, uint64_t c)
 {
-	__atomic_compare_exchange_n(p, &old, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	uint16_t old = (uint16_t)b;
+
+	if (type != T_B16)
+		return loop_uint16_t(p, ATOMIC_ADD, type, b);
+	__atomic_compare_exchange_n(
+		p, &old, (uint16_t)c, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	return old;
+}
+
+static uint32_t bytes_of(enum ptx_type type)
+{
+	switch (type) {
+	case T_B16:
+	case T_F16:
+	case T_BF16: return 2;
+	case T_F64:
+	case T_U64:
+	case T_S64:
+	case T_B64: return 8;
+	default: return 4;
+	}
 }
 
 static inline const struct insn *run_atomic(
@@ -94,9 +118,7 @@ static inline const struct insn *run_atomic(
 	enum atomic_op op = i->imm.u >> 32 & 0xff;
 	enum ptx_type type = i->imm.u >> 40 & 0xff;
 	uint64_t address = r[i->a] + (uint64_t)(int64_t)(int32_t)i->imm.u;
-	uint32_t bytes = type == T_B16                                                      ? 2
-			 : type == T_F64 || type == T_U64 || type == T_S64 || type == T_B64 ? 8
-											    : 4;
+	uint32_t bytes = bytes_of(type);
 	void *p = resolve_space(t, i, space, address, bytes, SG_PTX_ATOMIC);
 
 	if (!p)
@@ -104,7 +126,7 @@ static inline const struct insn *run_atomic(
 	t->run->result->atomics +=
 		space == SPACE_GLOBAL || (space == SPACE_GENERIC && address < SG_PTX_WINDOW_SHARED);
 	if (bytes == 2)
-		r[i->d] = cas_16(p, (uint16_t)r[i->b], (uint16_t)r[i->c]);
+		r[i->d] = atomic_16(p, type, r[i->b], r[i->c]);
 	else if (bytes == 4)
 		r[i->d] = atomic_uint32_t(p, op, type, r[i->b], r[i->c]);
 	else
@@ -132,7 +154,8 @@ static bool is_supported(enum atomic_op op, enum ptx_type type)
 	bool is_32 = type == T_U32 || type == T_S32, is_64 = type == T_U64 || type == T_S64;
 
 	switch (op) {
-	case ATOMIC_ADD: return is_32 || is_64 || type == T_F32 || type == T_F64;
+	case ATOMIC_ADD:
+		return is_32 || is_64 || type == T_F32 || type == T_F64 || sg_ptx_is_half(type);
 	case ATOMIC_MIN:
 	case ATOMIC_MAX: return is_32 || is_64;
 	case ATOMIC_INC:

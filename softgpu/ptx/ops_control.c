@@ -67,6 +67,28 @@ HANDLER(call)
 	return sg_ptx_call(t, i);
 }
 
+HANDLER(call_at)
+{
+	sg_ptx_stop_at(t, i);
+	return sg_ptx_call_at(t, r, i);
+}
+
+HANDLER(print)
+{
+	(void)r;
+	return sg_ptx_print(t, i);
+}
+
+/* A table of branches follows. */
+HANDLER(jump_to)
+{
+	uint64_t index = (uint32_t)r[i->a];
+
+	if (index >= i->imm.u)
+		return sg_ptx_fault(t, i, SG_PTX_INVALID_PC);
+	return jump(t, i, i[1 + index].imm.target);
+}
+
 HANDLER(ret)
 {
 	(void)r;
@@ -181,7 +203,10 @@ op_fn sg_ptx_control_op(enum control_op op)
 		[CONTROL_BRANCH] = branch,
 		[CONTROL_BRANCH_IF] = branch_if,
 		[CONTROL_BRANCH_IF_NOT] = branch_if_not,
+		[CONTROL_JUMP] = jump_to,
 		[CONTROL_CALL] = call,
+		[CONTROL_CALL_AT] = call_at,
+		[CONTROL_PRINT] = print,
 		[CONTROL_RETURN] = ret,
 		[CONTROL_EXIT] = leave,
 		[CONTROL_TRAP] = trap,

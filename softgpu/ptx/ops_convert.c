@@ -2,7 +2,7 @@
  * cvt. Between integers it is an extension or a truncation, one instruction per type; every other
  * pair goes through the general form, which reads what to do from its immediate.
  */
-#include "ptx/ops.h"
+#include "ptx/half.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -113,14 +113,14 @@ static uint64_t clamp_integer(uint64_t slot, enum ptx_type to, enum ptx_type fro
 struct cvt {
 	enum ptx_type to, from;
 	enum cvt_rounding rounding;
-	bool flush, saturate;
+	bool flush, saturate, relu;
 };
 
-uint64_t sg_ptx_cvt_imm(
-	enum ptx_type to, enum ptx_type from, enum cvt_rounding rounding, bool flush, bool saturate)
+uint64_t sg_ptx_cvt_imm(enum ptx_type to, enum ptx_type from, enum cvt_rounding rounding,
+	bool flush, bool saturate, bool relu)
 {
 	return (uint64_t)to | (uint64_t)from << 8 | (uint64_t)rounding << 16 |
-	       (uint64_t)flush << 24 | (uint64_t)saturate << 32;
+	       (uint64_t)flush << 24 | (uint64_t)saturate << 32 | (uint64_t)relu << 33;
 }
 
 static struct cvt decode(uint64_t imm)
@@ -129,7 +129,8 @@ static struct cvt decode(uint64_t imm)
 		.from = imm >> 8 & 0xff,
 		.rounding = imm >> 16 & 0xff,
 		.flush = imm >> 24 & 1,
-		.saturate = imm >> 32 & 1};
+		.saturate = imm >> 32 & 1,
+		.relu = imm >> 33 & 1};
 }
 
 static double read_float(const struct cvt *c, uint64_t slot)
@@ -138,6 +139,8 @@ static double read_float(const struct cvt *c, uint64_t slot)
 
 	if (c->from == T_F64)
 		return sg_ptx_f64(slot);
+	if (c->from == T_F16 || c->from == T_BF16)
+		return sg_ptx_from_half((uint16_t)slot, c->from == T_BF16);
 	v = c->flush ? sg_ptx_flush(sg_ptx_f32(slot)) : sg_ptx_f32(slot);
 	return v;
 }
@@ -146,14 +149,33 @@ static uint64_t write_float(const struct cvt *c, double v)
 {
 	if (c->saturate)
 		v = v > 1 ? 1 : v > 0 ? v : 0;
+	if (c->relu && v < 0)
+		v = 0;
 	if (c->to == T_F64)
 		return sg_ptx_from_f64(v);
+	if (c->to == T_F16 || c->to == T_BF16)
+		return sg_ptx_to_half(v, c->to == T_BF16,
+			c->rounding < CVT_RNI ? (enum rounding)c->rounding : ROUND_NEAREST);
 	return sg_ptx_from_f32(c->flush ? sg_ptx_flush((float)v) : (float)v);
+}
+
+/* Exact up to 53 bits; the lowest bit of a larger one says whether bits were lost, which is enough for the rounding to a half. */
+static double to_odd_double(const struct cvt *c, uint64_t slot)
+{
+	bool is_negative = is_signed(c->from) && read_signed(c->from, slot) < 0;
+	uint64_t v = is_negative ? 0 - (uint64_t)read_signed(c->from, slot)
+				 : read_unsigned(c->from, slot);
+
+	if (v >> 53)
+		v = (v & ~0x7ffull) | (v & 0x7ff ? 0x800 : 0);
+	return is_negative ? -(double)v : (double)v;
 }
 
 /* Integers go to the float type in one rounding. */
 static uint64_t integer_to_float(const struct cvt *c, uint64_t slot)
 {
+	if (c->to == T_F16 || c->to == T_BF16)
+		return write_float(c, to_odd_double(c, slot));
 	if (c->to == T_F64)
 		return write_float(c, is_signed(c->from) ? (double)read_signed(c->from, slot)
 							 : (double)read_unsigned(c->from, slot));
@@ -163,7 +185,7 @@ static uint64_t integer_to_float(const struct cvt *c, uint64_t slot)
 
 static bool is_float(enum ptx_type type)
 {
-	return type == T_F32 || type == T_F64;
+	return type == T_F32 || type == T_F64 || type == T_F16 || type == T_BF16;
 }
 
 static uint64_t convert(const struct cvt *c, uint64_t slot)
@@ -207,4 +229,24 @@ op_fn sg_ptx_cvt_op(enum cvt_rounding rounding)
 {
 	return rounding == CVT_RZ || rounding == CVT_RM || rounding == CVT_RP ? cvt_directed
 									      : cvt_nearest;
+}
+
+static const struct insn *tf32(struct thread *t, uint64_t *r, const struct insn *i)
+{
+	uint32_t bits = (uint32_t)r[i->a], even = bits >> 13 & 1;
+
+	(void)t;
+	if ((bits & 0x7f800000u) == 0x7f800000u)
+		bits |= bits & 0x1fff ? 1u << 22 : 0; /* still not a number without its low bits */
+	else if (i->imm.u == CVT_N)
+		bits += 0x1000;
+	else if (i->imm.u == CVT_RN)
+		bits += 0xfff + even;
+	r[i->d] = bits & ~0x1fffu;
+	return i + 1;
+}
+
+op_fn sg_ptx_tf32_op(void)
+{
+	return tf32;
 }

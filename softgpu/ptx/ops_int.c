@@ -65,6 +65,18 @@ OP(mad_wide, u32, u64, (u64)a *b + r[i->c])
 OP(mad_wide, s16, u32, (u32)((s32)a *b) + (u32)r[i->c])
 OP(mad_wide, s32, u64, (u64)((s64)a *b) + r[i->c])
 
+/* Products of 24 bits have 48: their low or their high 32. */
+#define LOW24_U(x) ((u64)((x)&0xffffffu))
+#define LOW24_S(x) ((s64)((s32)((u32)(x) << 8) >> 8))
+OP(mul24_lo, u32, u32, LOW24_U(a) * LOW24_U(b))
+OP(mul24_hi, u32, u32, LOW24_U(a) * LOW24_U(b) >> 16)
+OP(mad24_lo, u32, u32, LOW24_U(a) * LOW24_U(b) + c)
+OP(mad24_hi, u32, u32, (LOW24_U(a) * LOW24_U(b) >> 16) + c)
+OP(mul24_lo, s32, u32, LOW24_S(a) * LOW24_S(b))
+OP(mul24_hi, s32, u32, LOW24_S(a) * LOW24_S(b) >> 16)
+OP(mad24_lo, s32, u32, LOW24_S(a) * LOW24_S(b) + c)
+OP(mad24_hi, s32, u32, (LOW24_S(a) * LOW24_S(b) >> 16) + c)
+
 /* Division by zero gives all ones, the remainder is then the dividend. */
 OP_UNSIGNED(div, b ? (u64)(a / b) : -1ull)
 OP_UNSIGNED(rem, b ? a % b : a)
@@ -151,6 +163,10 @@ op_fn sg_ptx_int_op(enum int_op op, enum ptx_type type)
 			[T_B32] = shr_u32,
 			[T_B64] = shr_u64},
 		[INT_SAD] = ROW_SIGN(sad),
+		[INT_MUL24_LO] = {[T_U32] = mul24_lo_u32, [T_S32] = mul24_lo_s32},
+		[INT_MUL24_HI] = {[T_U32] = mul24_hi_u32, [T_S32] = mul24_hi_s32},
+		[INT_MAD24_LO] = {[T_U32] = mad24_lo_u32, [T_S32] = mad24_lo_s32},
+		[INT_MAD24_HI] = {[T_U32] = mad24_hi_u32, [T_S32] = mad24_hi_s32},
 	};
 
 	return table[op][type];

@@ -31,8 +31,13 @@ static bool fill(struct thread *t, struct tlb_entry *e, uint64_t address, uint32
 	const struct sg_ptx_memory *memory = &t->run->launch->memory;
 	struct sg_ptx_range range = {0};
 
-	if (!memory->translate || address >= SG_PTX_WINDOW_SHARED ||
-		!memory->translate(memory->arg, address, bytes, access, &range))
+	if (address >= WINDOW_GRID && address - WINDOW_GRID < sizeof(t->run->grid_barrier)) {
+		range = (struct sg_ptx_range){.first = WINDOW_GRID,
+			.last = WINDOW_GRID + sizeof(t->run->grid_barrier) - 1,
+			.host = t->run->grid_barrier};
+		access = SG_PTX_ATOMIC;
+	} else if (!memory->translate || address >= SG_PTX_WINDOW_SHARED ||
+		   !memory->translate(memory->arg, address, bytes, access, &range))
 		return false;
 	if (range.first > address || range.last < address || range.last - address < bytes - 1)
 		return false;

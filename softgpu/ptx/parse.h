@@ -47,6 +47,8 @@ struct modifier {
 	bool is_taken;
 };
 
+struct opcode;
+
 struct statement {
 	uint32_t line;
 	const char *at;
@@ -55,12 +57,20 @@ struct statement {
 	uint32_t modifier_count;
 	struct operand operands[MAX_OPERANDS];
 	uint32_t operand_count;
+	const struct opcode *opcode;
 };
 
 struct fixup {
 	uint32_t insn, line;
 	const char *at; /* label; NULL: target is an index */
 	uint32_t len, target;
+};
+
+/* .branchtargets: where its list of labels begins. */
+struct table {
+	const char *at;
+	uint32_t len;
+	struct lexer list;
 };
 
 /* When a slot is first and last used; for the estimate of registers. */
@@ -79,6 +89,8 @@ struct build {
 	uint32_t fixup_count, fixup_capacity;
 	uint32_t *constants; /* slots that hold plain constants, newest last */
 	uint32_t constant_count, constant_capacity;
+	struct table *tables;
+	uint32_t table_count, table_capacity;
 	struct names labels;
 	uint32_t entry_shared_bytes;
 	uint32_t special_slots[SPECIAL_N];
@@ -163,7 +175,18 @@ enum ptx_type sg_ptx_take_type(struct statement *s);
 int sg_ptx_unsupported(struct parser *p, const struct statement *s);
 bool sg_ptx_operands(struct parser *p, const struct statement *s, uint32_t count);
 
-/* decode.c: emits what the statement says, or fails. */
+/* decode_half.c: for the other decoders, once they know the type. */
+void sg_ptx_emit_half(struct parser *p, struct statement *s, enum half_op op, enum ptx_type type);
+void sg_ptx_decode_half_setp(
+	struct parser *p, struct statement *s, enum ptx_type type, enum compare cmp, op_fn combine);
+void sg_ptx_decode_half_set(struct parser *p, struct statement *s, enum ptx_type to,
+	enum ptx_type type, enum compare cmp, op_fn combine);
+void sg_ptx_decode_half_pack(
+	struct parser *p, struct statement *s, enum ptx_type to, enum ptx_type from);
+
+/* decode.c: false, and the opcode named, where there is no decoder; decode emits what the statement
+ * says, or fails. */
+bool sg_ptx_find_opcode(struct parser *p, struct statement *s);
 void sg_ptx_decode(struct parser *p, struct statement *s);
 
 /* A decoder of decode_*.c; arg is the row's. */
@@ -176,4 +199,5 @@ struct opcode {
 const struct opcode *sg_ptx_opcodes_arith(void);
 const struct opcode *sg_ptx_opcodes_data(void);
 const struct opcode *sg_ptx_opcodes_control(void);
+const struct opcode *sg_ptx_opcodes_async(void);
 void sg_ptx_decode_call(struct parser *p, struct statement *s);

@@ -125,6 +125,12 @@ struct sg_ptx_time {
 	uint32_t block_launch_ns; /* per block */
 };
 
+/* What printf() writes, whole calls at a time, not NUL-terminated. write NULL: printf fails. */
+struct sg_ptx_output {
+	void *arg;
+	void (*write)(void *arg, const char *text, size_t len);
+};
+
 struct sg_ptx_launch {
 	const struct sg_ptx_module *module;
 	const struct sg_ptx_function *function;
@@ -133,6 +139,7 @@ struct sg_ptx_launch {
 	const void *params; /* function->param_bytes, laid out by function->params */
 	struct sg_ptx_memory memory;
 	struct sg_ptx_time time;
+	struct sg_ptx_output output;
 	bool cooperative;           /* all blocks are alive at once; at most time.slots of them */
 	const volatile int *cancel; /* NULL or: non-zero ends the run soon */
 	uint64_t max_instructions;  /* of all threads; 0: no limit */
@@ -150,6 +157,7 @@ enum sg_ptx_outcome {
 	SG_PTX_COOPERATIVE_TOO_LARGE, /* more blocks than slots */
 	SG_PTX_DEADLOCK,              /* every thread waits in a barrier or a warp operation */
 	SG_PTX_STACK_OVERFLOW,        /* calls too deep, or too much local memory in them */
+	SG_PTX_INVALID_PC, /* a call through what is no function's address, or another kind's */
 };
 
 struct sg_ptx_result {

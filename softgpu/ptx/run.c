@@ -27,6 +27,7 @@ const char *sg_ptx_outcome_name(int outcome)
 	case SG_PTX_COOPERATIVE_TOO_LARGE: return "cooperative launch too large";
 	case SG_PTX_DEADLOCK: return "deadlock";
 	case SG_PTX_STACK_OVERFLOW: return "stack overflow";
+	case SG_PTX_INVALID_PC: return "invalid program counter";
 	default: return outcome < 0 ? strerror(-outcome) : "unknown outcome";
 	}
 }
@@ -314,6 +315,7 @@ int sg_ptx_run(const struct sg_ptx_launch *launch, struct sg_ptx_result *ret)
 	run->launch = launch;
 	run->function = (const struct function *)launch->function;
 	run->result = ret;
+	run->grid_barrier[0] = sizeof(run->grid_barrier);
 	run->thread_count = threads;
 	run->slot_count = launch->time.slots;
 	run->dynamic_shared_at = (launch->function->shared_bytes + 15) & ~15u;

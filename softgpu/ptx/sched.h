@@ -11,7 +11,11 @@ uint64_t *sg_ptx_thread_registers(const struct thread *t);
 
 /* Change the frame; always NULL: the thread goes on by THREAD_FRAME, or is done, or failed. */
 const struct insn *sg_ptx_call(struct thread *t, const struct insn *i);
+const struct insn *sg_ptx_call_at(struct thread *t, const uint64_t *r, const struct insn *i);
 const struct insn *sg_ptx_return(struct thread *t);
+
+/* print.c. The instruction that follows, or NULL. */
+const struct insn *sg_ptx_print(struct thread *t, const struct insn *i);
 
 /* warp.c. Runs the warp operation that t stopped at, once every live lane that it names is there.
  * true: they are ready again. */

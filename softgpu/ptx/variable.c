@@ -43,6 +43,12 @@ static void put_address(struct parser *p, struct initialiser *in)
 	}
 	t = p->lex.now;
 	s = sg_ptx_is_name(p) ? sg_ptx_names_find(&p->names, t.at, t.len) : NULL;
+	if (s && s->kind == SYMBOL_FUNCTION && !s->function->is_entry && in->element_bytes == 8 &&
+		!is_generic) {
+		sg_ptx_lexer_next(&p->lex);
+		put_bytes(p, in, sg_ptx_code_address(s->function));
+		return;
+	}
 	if (!s || s->kind != SYMBOL_VARIABLE || in->element_bytes != 8) {
 		sg_ptx_fail(p, t.line, "initial value \"%.*s\" is not supported", (int)t.len, t.at);
 		return;

@@ -29,11 +29,27 @@ enum ptx_type {
 	T_B64,
 	T_F32,
 	T_F64,
+	T_F16,
+	T_F16X2,
+	T_BF16,
+	T_BF16X2,
 	T_PRED,
 	T_N
 };
 
+/* Of 16 bits, or two of them. */
+static inline bool sg_ptx_is_half(enum ptx_type type)
+{
+	return type >= T_F16 && type <= T_BF16X2;
+}
+
 enum ptx_space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPACE_N };
+
+/* Addresses that only kernels know: of functions, and of where a cooperative grid meets. */
+#define WINDOW_CODE (4ull << 56)
+#define WINDOW_GRID (5ull << 56)
+
+#define CODE_SHIFT 4u /* WINDOW_CODE plus a function's number from 1, times 16 */
 
 #define SLOT_ZERO  0u
 #define SLOT_SCRAP 1u
@@ -85,6 +101,10 @@ enum special {
 	SPECIAL_LANEMASK_GE,
 	SPECIAL_TOTAL_SHARED,
 	SPECIAL_DYNAMIC_SHARED_BYTES,
+	SPECIAL_GRID_LOW, /* the halves of WINDOW_GRID in a cooperative launch */
+	SPECIAL_GRID_HIGH,
+	SPECIAL_ZERO,
+	SPECIAL_ONE,
 	SPECIAL_DYNAMIC_SHARED, /* where the extern .shared arrays begin */
 	SPECIAL_N
 };
@@ -110,6 +130,7 @@ struct function {
 	struct sg_ptx_function pub;
 	struct sg_ptx_param *params;
 	char *name;
+	uint32_t number; /* in the module, from 1 */
 	bool is_entry, is_defined;
 	struct insn *insns;
 	uint32_t *lines; /* of the text, per instruction */
@@ -125,15 +146,21 @@ struct function {
 	struct call *calls; /* list of what its call instructions refer to */
 };
 
+static inline uint64_t sg_ptx_code_address(const struct function *f)
+{
+	return WINDOW_CODE + ((uint64_t)f->number << CODE_SHIFT);
+}
+
+/* A parameter or result; its place in the callee is the callee's to say. */
 struct call_copy {
-	uint32_t from, to, size; /* offsets in caller's and callee's local memory */
+	uint32_t at, size; /* in the caller's local memory */
 };
 
 struct call {
 	struct call *next;
-	struct function *callee;
+	struct function *callee; /* NULL: whichever the address names */
 	uint32_t line, result_count;
-	uint32_t copy_count; /* results first; `to` is then the caller's */
+	uint32_t copy_count; /* results first */
 	struct call_copy copies[];
 };
 
@@ -249,6 +276,7 @@ struct run {
 	struct slot_time *slots;  /* heap: free earliest first */
 	uint32_t slot_count;
 	uint32_t thread_count, shared_bytes, dynamic_shared_at;
+	uint32_t grid_barrier[2]; /* its size, its state */
 	int outcome;
 };
 

@@ -146,6 +146,9 @@ static uint64_t result_of(struct lanes *l, uint32_t lane, uint64_t *ret_pred)
 
 	switch (op) {
 	case WARP_BAR: return 0;
+	case WARP_ELECT:
+		*ret_pred = lane == (uint32_t)__builtin_ctz(l->mask);
+		return (uint32_t)__builtin_ctz(l->mask);
 	case WARP_SHFL_UP:
 	case WARP_SHFL_DOWN:
 	case WARP_SHFL_BFLY:

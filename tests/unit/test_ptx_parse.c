@@ -115,12 +115,24 @@ TEST(unknown_opcodes_modifiers_and_types_are_named_with_their_line)
 		"add.s8 %r1, %r2, %r3;", "line 5: instruction \"add.s8\" is not supported");
 	refuse_statement("shfl.up.b32 %r1, %r2, 1, 0;",
 		"line 5: instruction \"shfl.up.b32\" is not supported");
-	refuse_statement("atom.global.add.noftz.f16 %r1, [%rd1], %r2;",
-		"line 5: instruction \"atom.global.add.noftz.f16\" is not supported");
-	refuse_statement(".reg .f16 %h;", "line 5: type \".f16\" is not supported");
+	refuse_statement("atom.global.min.noftz.f16 %r1, [%rd1], %r2;",
+		"line 5: instruction \"atom.global.min.noftz.f16\" is not supported");
+	refuse_statement(".reg .e4m3 %h;", "line 5: type \".e4m3\" is not supported");
+	refuse_statement("cvt.rn.satfinite.e4m3x2.f32 %r1, %f1, %f2;",
+		"line 5: instruction \"cvt.rn.satfinite.e4m3x2.f32\" is not supported");
+	refuse_statement("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [t, {%f2, %f3}];",
+		"line 5: opcode \"tex.2d\" is not supported");
+	refuse_statement("sust.b.2d.b32.trap [s, {%r1, %r2}], {%r3};",
+		"line 5: opcode \"sust.b\" is not supported");
+	refuse_statement("tcgen05.alloc.cta_group::1.sync.aligned.b32 [%rd1], %r1;",
+		"line 5: opcode \"tcgen05.alloc\" is not supported");
+	refuse_statement("cp.async.bulk.tensor.2d.shared::cluster.global.tile [%rd1], [%rd2, {%r1, "
+			 "%r2}], [%rd3];",
+		"line 5: instruction \"cp.async.bulk.tensor.2d.shared::cluster.global.tile\" is "
+		"not supported");
 	refuse_statement(".tex .u64 t;", "line 5: directive \".tex\" is not supported");
 	refuse(HEAD ".tex .u64 t;", "line 4: directive \".tex\" is not supported");
-	refuse(HEAD ".global .f16 t;", "line 4: type \".f16\" is not supported");
+	refuse(HEAD ".global .e5m2 t;", "line 4: type \".e5m2\" is not supported");
 }
 
 TEST(malformed_text_is_quoted)
@@ -152,7 +164,9 @@ TEST(what_belongs_to_other_modules_is_refused_by_name)
 		    ".entry f() { .param .b64 x;\ncall vprintf, (x); }\n",
 		"line 6: function \"vprintf\" is not defined");
 	refuse(HEAD ".extern .global .u32 x;", "line 4: external variable \"x\" is not supported");
-	refuse_statement("call %rd1, (%r1), proto;", "line 5: call of \"%rd1\" is not supported");
+	refuse_statement("call %rd1, (%r1), proto;", "line 5: argument \"%r1\" is not supported");
+	refuse_statement("call %r1, proto;", "line 5: call of \"%r1\" is not supported");
+	refuse_statement("brx.idx %r1, nowhere;", "line 5: table \"nowhere\" is not defined");
 	refuse(HEAD ".global .u32 x[2][2] = {{1, 2}, {3, 4}};",
 		"line 4: nested initial values of \"x\" are not supported");
 	refuse(HEAD ".global .u64 x = 0xff(x);", "line 4: \"(\" where \";\" is expected");
