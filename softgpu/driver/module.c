@@ -1,4 +1,5 @@
 /* Modules and functions, and what is asked about them. Launching is in launch.c. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "base/err.h"
 #include "model/kernel.h"
 #include "softgpu/driver/module.h"
+#include "softgpu/ptx/cubin.h"
 #include "softgpu/ptx/fatbin.h"
 #include "softgpu/ptx/ptx.h"
 
@@ -13,31 +15,42 @@
 #define FUNCTION_MAGIC 0x736766756eull
 #define ELF_MAGIC      "\177ELF"
 
-/* The PTX text in whatever image this is. */
-static int find_text(const void *image, uint32_t sm, const char **ret, size_t *ret_len)
+/* Machine code is for GPUs. */
+static int refuse_cubin(const void *image)
+{
+	struct sg_cubin cubin;
+	const char *kernel;
+
+	if (!sg_cubin_read(image, SIZE_MAX, &cubin))
+		return CUDA_ERROR_INVALID_IMAGE;
+	kernel = sg_cubin_kernel(image, SIZE_MAX, 0);
+	if (getenv("SOFTGPU_DEBUG"))
+		fprintf(stderr, "softgpu: a cubin for sm_%u (%zu kernels: %s, ...) holds no PTX\n",
+			cubin.sm, cubin.kernels, kernel ? kernel : "none");
+	return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+/* The PTX text in whatever image this is; the caller deinits *ret. */
+static int find_text(const void *image, uint32_t sm, struct sg_fatbin_ptx *ret)
 {
 	const struct sg_fatbin_wrapper *wrapper = image;
-	struct sg_fatbin_ptx ptx;
 	uint32_t magic;
 	int r;
 
 	memcpy(&magic, image, 4);
 	if (magic == SG_FATBIN_WRAPPER_MAGIC) {
-		r = sg_fatbin_wrapper_find_ptx(wrapper, 0, sm, &ptx);
+		r = sg_fatbin_wrapper_find_ptx(wrapper, 0, sm, ret);
 	} else if (magic == SG_FATBIN_MAGIC) {
-		r = sg_fatbin_find_ptx(image, SIZE_MAX, sm, &ptx);
+		r = sg_fatbin_find_ptx(image, SIZE_MAX, sm, ret);
 	} else if (!memcmp(image, ELF_MAGIC, 4)) {
-		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+		return refuse_cubin(image);
 	} else {
-		*ret = image;
-		*ret_len = strlen(image);
+		*ret = (struct sg_fatbin_ptx){.text = image, .len = strlen(image)};
 		return CUDA_SUCCESS;
 	}
 	switch (r) {
-	case 0:
-		*ret = ptx.text;
-		*ret_len = ptx.len;
-		return CUDA_SUCCESS;
+	case 0: return CUDA_SUCCESS;
+	case -ENOMEM: return CUDA_ERROR_OUT_OF_MEMORY;
 	case SG_FATBIN_COMPRESSED: return CUDA_ERROR_NOT_SUPPORTED;
 	case SG_FATBIN_NO_BINARY: return CUDA_ERROR_NO_BINARY_FOR_GPU;
 	default: return CUDA_ERROR_INVALID_IMAGE;
@@ -99,8 +112,7 @@ static int load(CUmodule *ret, const void *image)
 	struct CUctx_st *context;
 	struct CUmod_st *module;
 	struct td_err err = {0};
-	const char *text;
-	size_t len;
+	struct sg_fatbin_ptx ptx = {0};
 	int r = sg_current_unsafe(&context);
 
 	if (!r && (!ret || !image))
@@ -109,15 +121,18 @@ static int load(CUmodule *ret, const void *image)
 		r = find_text(image,
 			sg.devices[context->device].info.compute_major * 10 +
 				sg.devices[context->device].info.compute_minor,
-			&text, &len);
+			&ptx);
 	if (r)
 		return r;
 	module = calloc(1, sizeof(*module));
-	if (!module)
+	if (!module) {
+		sg_fatbin_ptx_deinit(&ptx);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	module->magic = MODULE_MAGIC;
 	module->context = context;
-	r = sg_ptx_module_new(text, len, &err, &module->ptx);
+	r = sg_ptx_module_new(ptx.text, ptx.len, &err, &module->ptx);
+	sg_fatbin_ptx_deinit(&ptx);
 	if (r) {
 		if (getenv("SOFTGPU_DEBUG"))
 			fprintf(stderr, "softgpu: %s\n", err.msg);

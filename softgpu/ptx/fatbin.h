@@ -10,13 +10,16 @@
 
 /* Outcomes > 0. */
 enum sg_fatbin_outcome {
-	SG_FATBIN_COMPRESSED = 1, /* the best PTX entry is LZ4 or ZSTD */
-	SG_FATBIN_NO_BINARY,      /* only machine code, or only PTX for newer architectures */
+	SG_FATBIN_COMPRESSED = 1, /* in a way that this build was made without */
+	SG_FATBIN_NO_BINARY,      /* only machine code, or only PTX for other architectures */
 	SG_FATBIN_MALFORMED,      /* not a fat binary, or one that contradicts itself */
 };
 
 #define SG_FATBIN_WRAPPER_MAGIC 0x466243b1u
 #define SG_FATBIN_MAGIC         0xBA55ED50u
+
+/* A text is at most so long when it is unpacked. */
+#define SG_FATBIN_MAX_TEXT (256u << 20)
 
 /* What __cudaRegisterFatBinary gets. */
 struct sg_fatbin_wrapper {
@@ -26,17 +29,22 @@ struct sg_fatbin_wrapper {
 };
 
 struct sg_fatbin_ptx {
-	const char *text; /* within the image */
+	const char *text; /* within the image, or owned */
 	size_t len;       /* without trailing NULs */
 	uint32_t sm;
+	char *owned; /* of compressed entries; sg_fatbin_ptx_deinit frees it */
 };
 
 /*
- * Finds the PTX entry for the highest architecture that is at most sm (75, 90, ...) in an image of
- * at most len bytes. For a registered image, whose length nobody knows, pass SIZE_MAX: the header's
- * own size bounds it. 0 or an enum sg_fatbin_outcome.
+ * Finds the PTX entry that a GPU of architecture sm (75, 90, ...) is given, in an image of at most
+ * len bytes, and unpacks it. That is the one for the highest architecture up to sm; an entry for
+ * sm_90a is for sm 90 alone, one for sm_100f for 100 and what follows within its ten; of several
+ * for one architecture the plain one, as the others' extras are not here. For a registered image,
+ * whose length nobody knows, pass SIZE_MAX: the header's own size bounds it. 0, -ENOMEM or an
+ * enum sg_fatbin_outcome.
  */
 int sg_fatbin_find_ptx(const void *image, size_t len, uint32_t sm, struct sg_fatbin_ptx *ret);
+void sg_fatbin_ptx_deinit(struct sg_fatbin_ptx *ptx);
 
 /*
  * The same for image index (from 0) of a wrapper: version 1 holds one, version 2 any number.

@@ -1,5 +1,5 @@
-/* Fat binaries made by hand: which entry is chosen, and that sizes which lie are found out. */
-#include "test.h"
+/* Fat binaries, made by hand and by nvcc: which entry is chosen, that it is unpacked, and that sizes which lie are found out. */
+#include "ptx_bench.h"
 
 #include "ptx/fatbin.h"
 
@@ -67,19 +67,180 @@ TEST(machine_code_alone_is_no_binary)
 	CHECK_EQ(sg_fatbin_find_ptx(i.bytes, i.len, 90, &ptx), SG_FATBIN_NO_BINARY);
 }
 
-TEST(compressed_ptx_is_told_apart)
+#define EXACT  0x100000u
+#define FAMILY 0x200000u
+
+static uint32_t choose(const struct image *i, uint32_t sm)
 {
 	struct sg_fatbin_ptx ptx;
+	int r = sg_fatbin_find_ptx(i->bytes, i->len, sm, &ptx);
+
+	if (r)
+		CHECK_EQ(r, SG_FATBIN_NO_BINARY);
+	return r ? 0 : (uint32_t)ptx.text[0];
+}
+
+TEST(an_exact_target_and_a_family_are_for_themselves)
+{
 	struct image i;
 
 	image_init(&i);
-	image_add(&i, 1, 75, 0x2000, "lz4", 3);
-	CHECK_EQ(sg_fatbin_find_ptx(i.bytes, i.len, 90, &ptx), SG_FATBIN_COMPRESSED);
-	image_add(&i, 1, 80, 0, "plain", 5);
-	CHECK_EQ(sg_fatbin_find_ptx(i.bytes, i.len, 90, &ptx), 0);
-	image_add(&i, 1, 90, 0x8000, "zstd", 4);
-	CHECK_EQ(sg_fatbin_find_ptx(i.bytes, i.len, 90, &ptx), SG_FATBIN_COMPRESSED);
+	image_add(&i, 1, 90, EXACT, "a", 1);
+	CHECK_EQ(choose(&i, 90), 'a');
+	CHECK_EQ(choose(&i, 100), 0);
+	image_add(&i, 1, 90, 0, "b", 1);
+	CHECK_EQ(choose(&i, 90), 'b');
+	CHECK_EQ(choose(&i, 100), 'b');
+	image_add(&i, 1, 100, FAMILY, "f", 1);
+	CHECK_EQ(choose(&i, 90), 'b');
+	CHECK_EQ(choose(&i, 100), 'f');
+	CHECK_EQ(choose(&i, 103), 'f');
+	CHECK_EQ(choose(&i, 110), 'b');
+	image_add(&i, 1, 103, EXACT, "c", 1);
+	CHECK_EQ(choose(&i, 103), 'c');
+	image_add(&i, 1, 103, FAMILY, "g", 1);
+	CHECK_EQ(choose(&i, 103), 'g');
+	CHECK_EQ(choose(&i, 101), 'f');
 }
+
+static uint8_t *read_image(const char *name, size_t *ret_len)
+{
+	uint8_t *bytes = malloc(1 << 18);
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/images/%s", PTX_DATA, name);
+	f = fopen(path, "rb");
+	CHECK(f && bytes);
+	*ret_len = fread(bytes, 1, 1 << 18, f);
+	fclose(f);
+	return bytes;
+}
+
+/* The kernel in the text that a GPU is given doubles what it should. */
+static void check_scales(const struct sg_fatbin_ptx *ptx)
+{
+	struct bench b = {0};
+
+	bench_load(&b, ptx->text, ptx->len);
+	struct {
+		uint64_t x;
+		float k;
+		int n;
+	} params = {bench_alloc(&b, 128), 2, 30};
+	float *x = bench_host(&b, params.x);
+
+	for (int n = 0; n < 32; n++)
+		x[n] = (float)n;
+	CHECK_EQ(bench_run(&b, "scale", &params), 0);
+	for (int n = 0; n < 32; n++)
+		CHECK(x[n] == (float)(n < 30 ? 2 * n : n));
+	bench_deinit(&b);
+}
+
+/* What a GPU of each architecture is given; 0: nothing. */
+static void check_image(const char *name, const uint32_t (*want)[2], size_t count)
+{
+	struct sg_fatbin_ptx ptx = {0};
+	size_t len;
+	uint8_t *bytes = read_image(name, &len);
+
+	for (size_t n = 0; n < count; n++) {
+		int r = sg_fatbin_find_ptx(bytes, len, want[n][0], &ptx);
+
+		CHECK_EQ(r, want[n][1] ? 0 : SG_FATBIN_NO_BINARY);
+		if (r)
+			continue;
+		CHECK_EQ(ptx.sm, want[n][1]);
+		check_scales(&ptx);
+		sg_fatbin_ptx_deinit(&ptx);
+		CHECK(!ptx.owned);
+	}
+	free(bytes);
+}
+
+TEST(plain_and_machine_code_images_of_nvcc)
+{
+	check_image("none.fatbin", (const uint32_t[][2]){{75, 0}, {90, 90}, {100, 90}}, 3);
+	check_image("machine_code.fatbin", (const uint32_t[][2]){{90, 0}, {100, 0}}, 2);
+}
+
+#if !defined(HAVE_ZSTD) || !defined(HAVE_LZ4)
+TEST(packed_images_need_their_libraries)
+{
+	SKIP("built without libzstd or liblz4");
+}
+#else
+TEST(packed_images_of_nvcc)
+{
+	check_image("speed.fatbin", (const uint32_t[][2]){{80, 0}, {90, 90}}, 2);
+	check_image("size.fatbin", (const uint32_t[][2]){{80, 0}, {90, 90}}, 2);
+	check_image("balance.fatbin", (const uint32_t[][2]){{80, 0}, {120, 90}}, 2);
+}
+
+TEST(nvccs_suffixes_are_understood)
+{
+	check_image("many.fatbin",
+		(const uint32_t[][2]){{70, 0}, {75, 75}, {89, 75}, {90, 90}, {100, 100}, {103, 103},
+			{107, 103}, {110, 90}, {120, 90}},
+		9);
+	check_image("only_90a.fatbin", (const uint32_t[][2]){{89, 0}, {90, 90}, {100, 0}}, 3);
+}
+
+TEST(packed_data_that_lies_is_malformed)
+{
+	static const char *const names[] = {"only_90a.fatbin", "speed.fatbin"};
+	struct sg_fatbin_ptx ptx;
+
+	for (int k = 0; k < 2; k++) {
+		size_t len, at = 16;
+		uint8_t *bytes = read_image(names[k], &len);
+
+		while (bytes[at] != 1) {
+			uint64_t payload;
+
+			memcpy(&payload, bytes + at + 8, 8);
+			at += bytes[at + 4] + payload;
+		}
+		bytes[at + 56]--;
+		CHECK_EQ(sg_fatbin_find_ptx(bytes, len, 90, &ptx), SG_FATBIN_MALFORMED);
+		bytes[at + 56] += 2;
+		CHECK_EQ(sg_fatbin_find_ptx(bytes, len, 90, &ptx), SG_FATBIN_MALFORMED);
+		bytes[at + 56]--;
+		bytes[at + 62] = 1; /* more than any text */
+		CHECK_EQ(sg_fatbin_find_ptx(bytes, len, 90, &ptx), SG_FATBIN_MALFORMED);
+		bytes[at + 62] = 0;
+		bytes[at + 18] = 1; /* more packed bytes than there are */
+		CHECK_EQ(sg_fatbin_find_ptx(bytes, len, 90, &ptx), SG_FATBIN_MALFORMED);
+		bytes[at + 18] = 0;
+		bytes[len - 30] ^= 0x55;
+		if (!sg_fatbin_find_ptx(bytes, len, 90, &ptx))
+			sg_fatbin_ptx_deinit(
+				&ptx); /* a letter changed: LZ4 has no sum of its own */
+		free(bytes);
+	}
+}
+
+/* Every kernel that CUB's host code could launch has instructions that run. */
+TEST(cubs_device_wide_kernels_are_understood)
+{
+	struct sg_fatbin_ptx ptx = {0};
+	struct sg_ptx_module *m = NULL;
+	struct td_err err = {0};
+	size_t len, kernels = 0;
+	uint8_t *bytes = read_image("cub_device.fatbin", &len);
+
+	CHECK_EQ(sg_fatbin_find_ptx(bytes, len, 90, &ptx), 0);
+	if (sg_ptx_module_new(ptx.text, ptx.len, &err, &m))
+		test_fail(__FILE__, __LINE__, "%s", err.msg);
+	while (sg_ptx_module_function(m, kernels))
+		kernels++;
+	CHECK_EQ(kernels, 27);
+	sg_ptx_module_free(m);
+	sg_fatbin_ptx_deinit(&ptx);
+	free(bytes);
+}
+#endif
 
 TEST(sizes_that_lie_are_malformed)
 {
