@@ -30,6 +30,8 @@ struct sg_device {
 	unsigned primary_refs, primary_flags;
 };
 
+#define SG_LIMIT_N 7 /* CU_LIMIT_STACK_SIZE to CU_LIMIT_PERSISTING_L2_CACHE_SIZE */
+
 struct CUctx_st {
 	uint64_t magic;
 	struct td_list link; /* in sg.contexts */
@@ -42,6 +44,9 @@ struct CUctx_st {
 	struct CUstream_st *legacy;
 	int error;           /* sticky: CUresult of what killed the context */
 	volatile int cancel; /* running kernels end soon */
+	uint32_t peers;      /* devices whose memory it reaches (cuCtxEnablePeerAccess); bits */
+	size_t limits[SG_LIMIT_N];
+	int cache_config, bank_config;
 };
 
 struct sg_work;
@@ -180,9 +185,10 @@ struct sg_allocation {
 bool sg_memory_find(uint64_t address, uint64_t bytes, struct sg_allocation *ret);
 /* Does an allocation begin or lie in it? */
 bool sg_memory_overlaps(uint64_t address, uint64_t bytes);
-/* Host pointer behind a device address, the last address of its granule, and whether it lies across the link; NULL: nothing accessible is
- * mapped. */
-void *sg_memory_translate(uint64_t address, uint64_t *ret_last, bool *ret_remote);
+/* Host pointer behind a device address, the last address of its granule, and whether it lies across the link; NULL: nothing that the context
+ * may access is mapped. Without a context: that any device may access, as copies reach. */
+void *sg_memory_translate(
+	const struct CUctx_st *context, uint64_t address, uint64_t *ret_last, bool *ret_remote);
 /* Copies between addresses of any kind, page by page: 0 or ILLEGAL_ADDRESS. Plain host memory is any address that we do not know. */
 int sg_memory_copy(uint64_t target, uint64_t source, uint64_t bytes);
 int sg_memory_fill(uint64_t target, uint64_t pattern, unsigned pattern_bytes, uint64_t count);
@@ -192,12 +198,21 @@ int sg_memory_release(struct CUctx_st *context, uint64_t address);
 /* Reserves device addresses; 0: none left. */
 uint64_t sg_address_reserve(uint64_t bytes, uint64_t align);
 void sg_address_release(uint64_t base, uint64_t bytes);
-enum { SG_GRANULE_ACCESSIBLE = 1, SG_GRANULE_REMOTE = 2 };
-void sg_granules_set(uint64_t base, uint64_t bytes, uint8_t *host, unsigned flags);
+struct sg_granule {
+	uint8_t *host;
+	uint32_t devices;   /* may access it; bits */
+	uint8_t home;       /* the device that it is memory of */
+	bool peers, remote; /* contexts with peer access to home reach it; it is host memory */
+};
+/* Of what is at `granule->host` on from base; NULL there: nothing. */
+void sg_granules_set(uint64_t base, uint64_t bytes, const struct sg_granule *granule);
+#define SG_DEVICE_BIT(device) (1u << (device))
 void sg_allocation_add(const struct sg_allocation *allocation);
 bool sg_allocation_remove(uint64_t base, struct sg_allocation *ret);
 /* The device window. */
 bool sg_is_device_address(uint64_t address);
+/* File and offset of what is at an address from cuMemAlloc. */
+int sg_arena_place(uint64_t address, uint64_t *ret_offset);
 void *sg_pages_new(uint64_t bytes);
 void sg_pages_free(void *pages, uint64_t bytes);
 /* CUDA_SUCCESS or OUT_OF_MEMORY, or DEVICE_UNAVAILABLE without a server. */

@@ -56,7 +56,8 @@ static bool translate(void *arg, uint64_t address, uint32_t bytes, enum sg_ptx_a
 	uint64_t last, page = sg.devices[launch->context->device].info.managed_page_bytes, first;
 
 	if (sg_is_device_address(address)) {
-		ret->host = sg_memory_translate(address & ~(GRANULE - 1), &last, &ret->is_remote);
+		ret->host = sg_memory_translate(
+			launch->context, address & ~(GRANULE - 1), &last, &ret->is_remote);
 		ret->first = address & ~(GRANULE - 1);
 		ret->last = ret->first + GRANULE - 1;
 		ret->is_host = false;
@@ -67,7 +68,10 @@ static bool translate(void *arg, uint64_t address, uint32_t bytes, enum sg_ptx_a
 	ret->is_host = allocation.kind == SG_MEMORY_PINNED;
 	ret->first = allocation.base;
 	ret->last = allocation.base + allocation.bytes - 1;
-	if (allocation.kind == SG_MEMORY_MANAGED) {
+	/* Pages move to their home GPU only: others reach them across the link. */
+	ret->is_remote = allocation.kind == SG_MEMORY_MANAGED &&
+			 allocation.device != launch->context->device;
+	if (allocation.kind == SG_MEMORY_MANAGED && !ret->is_remote) {
 		first = (address - allocation.base) / page;
 		note_touch(launch, allocation.range, first, access != SG_PTX_LOAD);
 		ret->first = allocation.base + first * page;

@@ -4,9 +4,11 @@
  * Device addresses lie in a window that is reserved without access, so that a program which dereferences one faults, as it would with a
  * GPU. The bytes are elsewhere; a table of 2 MiB granules leads from one to the other. Managed and pinned memory have one address for both.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "softgpu/driver/driver.h"
 
@@ -17,11 +19,6 @@
 #define UNIT        512u
 #define UNIT_COUNT  (GRANULE / UNIT)
 
-struct granule {
-	uint8_t *host;
-	unsigned flags; /* SG_GRANULE_* */
-};
-
 struct interval {
 	uint64_t base, bytes;
 };
@@ -31,14 +28,14 @@ struct slab {
 	struct slab *next;
 	struct CUctx_st *context;
 	uint64_t base;
-	uint8_t *host;
 	unsigned used;
 	uint8_t taken[UNIT_COUNT];
 };
 
 /* All under sg.memory_lock. */
 static uint64_t window;
-static struct granule granules[GRANULE_COUNT];
+static struct sg_granule granules[GRANULE_COUNT];
+static int arena = -1; /* a file: what cuMemAlloc gives out can be opened by other processes (ipc.c) */
 static struct interval *reserved; /* sorted by base */
 static size_t reserved_count, reserved_room;
 static struct sg_allocation *allocations; /* sorted by base */
@@ -145,34 +142,80 @@ void sg_address_release(uint64_t base, uint64_t bytes)
 	pthread_rwlock_unlock(&sg.memory_lock);
 }
 
-static void set_granules_locked(uint64_t base, uint64_t bytes, uint8_t *host, unsigned flags)
+static void set_granules_locked(uint64_t base, uint64_t bytes, const struct sg_granule *granule)
 {
-	for (uint64_t done = 0; done < bytes; done += GRANULE)
-		granules[(base + done - window) / GRANULE] =
-			(struct granule){host ? host + done : NULL, flags};
+	for (uint64_t done = 0; done < bytes; done += GRANULE) {
+		struct sg_granule *at = &granules[(base + done - window) / GRANULE];
+
+		*at = *granule;
+		at->host = granule->host ? granule->host + done : NULL;
+	}
 }
 
-void sg_granules_set(uint64_t base, uint64_t bytes, uint8_t *host, unsigned flags)
+void sg_granules_set(uint64_t base, uint64_t bytes, const struct sg_granule *granule)
 {
 	pthread_rwlock_wrlock(&sg.memory_lock);
-	set_granules_locked(base, bytes, host, flags);
+	set_granules_locked(base, bytes, granule);
 	pthread_rwlock_unlock(&sg.memory_lock);
 }
 
-void *sg_memory_translate(uint64_t address, uint64_t *ret_last, bool *ret_remote)
+static bool may_access(const struct CUctx_st *context, const struct sg_granule *granule)
 {
-	struct granule granule;
+	if (!context)
+		return granule->devices;
+	return granule->devices & SG_DEVICE_BIT(context->device) ||
+	       (granule->peers && __atomic_load_n(&context->peers, __ATOMIC_RELAXED) &
+					  SG_DEVICE_BIT(granule->home));
+}
+
+void *sg_memory_translate(
+	const struct CUctx_st *context, uint64_t address, uint64_t *ret_last, bool *ret_remote)
+{
+	struct sg_granule granule;
 
 	if (!sg_is_device_address(address))
 		return NULL;
 	pthread_rwlock_rdlock(&sg.memory_lock);
 	granule = granules[(address - window) / GRANULE];
 	pthread_rwlock_unlock(&sg.memory_lock);
-	if (!granule.host || !(granule.flags & SG_GRANULE_ACCESSIBLE))
+	if (!granule.host || !may_access(context, &granule))
 		return NULL;
-	*ret_remote = granule.flags & SG_GRANULE_REMOTE;
+	*ret_remote = granule.remote || (context && granule.home != context->device);
 	*ret_last = address | (GRANULE - 1);
 	return granule.host + (address & (GRANULE - 1));
+}
+
+/* Where the device memory at an address lies in the arena; the bytes of one granule follow it contiguously. */
+int sg_arena_place(uint64_t address, uint64_t *ret_offset)
+{
+	*ret_offset = address - window;
+	return arena;
+}
+
+/* The bytes behind device addresses that cuMemAlloc gives out: a hole in the file until they are written. */
+static uint8_t *arena_map(uint64_t base, uint64_t bytes)
+{
+	void *pages;
+
+	if (arena < 0) {
+		arena = memfd_create("softgpu-device", MFD_CLOEXEC);
+		if (arena >= 0 && ftruncate(arena, (off_t)WINDOW_BYTES)) {
+			close(arena);
+			arena = -1;
+		}
+	}
+	if (arena < 0)
+		return NULL;
+	pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, arena,
+		(off_t)(base - window));
+	return pages == MAP_FAILED ? NULL : pages;
+}
+
+static void arena_unmap(uint64_t base, void *pages, uint64_t bytes)
+{
+	munmap(pages, bytes);
+	(void)fallocate(arena, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(base - window),
+		(off_t)bytes);
 }
 
 /* -- allocations -- */
@@ -284,28 +327,30 @@ void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes)
 }
 
 /* Granules of its own, charged and backed. 0 with *ret, or an error. */
-static int new_granules(struct CUctx_st *context, uint64_t bytes, uint64_t *ret, uint8_t **ret_host)
+static int new_granules(struct CUctx_st *context, uint64_t bytes, uint64_t *ret)
 {
+	struct sg_granule granule = {.devices = SG_DEVICE_BIT(context->device),
+		.home = (uint8_t)context->device,
+		.peers = true};
 	int r = sg_reserve(context->device, context->id, bytes);
-	uint8_t *host;
 	uint64_t at;
 
 	if (r)
 		return r;
-	host = sg_pages_new(bytes);
 	pthread_rwlock_wrlock(&sg.memory_lock);
-	at = host ? reserve_locked(bytes, GRANULE) : 0;
+	at = reserve_locked(bytes, GRANULE);
 	if (at)
-		set_granules_locked(at, bytes, host, SG_GRANULE_ACCESSIBLE);
+		granule.host = arena_map(at, bytes);
+	if (granule.host)
+		set_granules_locked(at, bytes, &granule);
+	else if (at)
+		unreserve_locked(at);
 	pthread_rwlock_unlock(&sg.memory_lock);
-	if (!at) {
-		if (host)
-			sg_pages_free(host, bytes);
+	if (!granule.host) {
 		sg_release(context->device, context->id, bytes);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*ret = at;
-	*ret_host = host;
 	return CUDA_SUCCESS;
 }
 
@@ -343,7 +388,7 @@ static int alloc_small(struct CUctx_st *context, unsigned units, uint64_t *ret)
 	if (!slab)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	slab->context = context;
-	r = new_granules(context, GRANULE, &slab->base, &slab->host);
+	r = new_granules(context, GRANULE, &slab->base);
 	if (r) {
 		free(slab);
 		return r;
@@ -362,7 +407,6 @@ int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, uint64_t *ret)
 		.kind = SG_MEMORY_DEVICE,
 		.context = context,
 		.device = context->device};
-	uint8_t *host;
 	int r;
 
 	if (bytes > WINDOW_BYTES)
@@ -371,7 +415,7 @@ int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, uint64_t *ret)
 		r = alloc_small(context, (unsigned)((bytes + UNIT - 1) / UNIT), &allocation.base);
 	else
 		r = new_granules(
-			context, (bytes + GRANULE - 1) & ~(GRANULE - 1), &allocation.base, &host);
+			context, (bytes + GRANULE - 1) & ~(GRANULE - 1), &allocation.base);
 	if (r)
 		return r;
 	sg_allocation_add(&allocation);
@@ -381,14 +425,13 @@ int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, uint64_t *ret)
 
 static void free_granules(struct CUctx_st *context, uint64_t base, uint64_t bytes)
 {
-	uint8_t *host;
+	static const struct sg_granule none;
 
 	pthread_rwlock_wrlock(&sg.memory_lock);
-	host = granules[(base - window) / GRANULE].host;
-	set_granules_locked(base, bytes, NULL, 0);
+	arena_unmap(base, granules[(base - window) / GRANULE].host, bytes);
+	set_granules_locked(base, bytes, &none);
 	unreserve_locked(base);
 	pthread_rwlock_unlock(&sg.memory_lock);
-	sg_pages_free(host, bytes);
 	sg_release(context->device, context->id, bytes);
 }
 
@@ -477,7 +520,7 @@ static uint8_t *resolve(uint64_t address, uint64_t *ret_bytes)
 		*ret_bytes = UINT64_MAX;
 		return (uint8_t *)address;
 	}
-	host = sg_memory_translate(address, &last, &remote);
+	host = sg_memory_translate(NULL, address, &last, &remote);
 	*ret_bytes = host ? last - address + 1 : 0;
 	return host;
 }

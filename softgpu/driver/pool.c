@@ -26,7 +26,7 @@ struct block {
 
 struct CUmemPoolHandle_st {
 	struct td_list link, blocks;
-	uint32_t device;
+	uint32_t device, access; /* access: devices that may use it; bits */
 	bool is_default, destroyed;
 	int reuse[3]; /* CU_MEMPOOL_ATTR_REUSE_*, in that order */
 	uint64_t threshold, max_bytes;
@@ -57,6 +57,7 @@ static struct CUmemPoolHandle_st *new_pool(uint32_t device, uint64_t max_bytes)
 	if (!pool)
 		return NULL;
 	pool->device = device;
+	pool->access = SG_DEVICE_BIT(device);
 	pool->max_bytes = max_bytes ? max_bytes : UINT64_MAX;
 	pool->reuse[0] = pool->reuse[1] = pool->reuse[2] = 1;
 	td_list_init(&pool->blocks);
@@ -98,11 +99,19 @@ static bool is_free(const struct block *block)
 	return reached;
 }
 
+static void set_access(const struct block *block, bool accessible)
+{
+	sg_granules_set(block->base, block->bytes,
+		&(struct sg_granule){.host = block->host,
+			.home = (uint8_t)block->pool->device,
+			.devices = accessible ? block->pool->access : 0});
+}
+
 static void give_back(struct block *block)
 {
 	struct CUmemPoolHandle_st *pool = block->pool;
 
-	sg_granules_set(block->base, block->bytes, NULL, 0);
+	sg_granules_set(block->base, block->bytes, &(struct sg_granule){0});
 	sg_address_release(block->base, block->bytes);
 	sg_pages_free(block->host, block->bytes);
 	sg_release(pool->device, 0, block->bytes);
@@ -234,8 +243,7 @@ static int run_access(struct CUstream_st *stream, struct sg_work *work)
 	const struct pool_work *pool = (struct pool_work *)work;
 
 	(void)stream;
-	sg_granules_set(pool->block->base, pool->block->bytes, pool->block->host,
-		pool->accessible ? SG_GRANULE_ACCESSIBLE : 0);
+	set_access(pool->block, pool->accessible);
 	return CUDA_SUCCESS;
 }
 
@@ -397,7 +405,7 @@ bool sg_pool_free(uint64_t address)
 
 	if (!block)
 		return false;
-	sg_granules_set(block->base, block->bytes, block->host, 0);
+	set_access(block, false);
 	pthread_mutex_lock(&pool_lock);
 	put_block(block, NULL, 0);
 	pthread_mutex_unlock(&pool_lock);

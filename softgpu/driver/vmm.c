@@ -259,7 +259,7 @@ static int map_locked(uint64_t base, uint64_t bytes, CUmemGenericAllocationHandl
 		.base = base, .bytes = bytes, .physical = physical, .next = sg_mappings};
 	sg_mappings = mapping;
 	physical->references++;
-	sg_granules_set(base, bytes, physical->host, 0);
+	sg_granules_set(base, bytes, &(struct sg_granule){.host = physical->host});
 	sg_allocation_add(&(struct sg_allocation){.base = base,
 		.bytes = bytes,
 		.kind = sg_is_remote(physical) ? SG_MEMORY_REMOTE : SG_MEMORY_DEVICE,
@@ -308,7 +308,7 @@ API CUresult cuMemUnmap(CUdeviceptr base, size_t bytes)
 			continue;
 		}
 		*p = m->next;
-		sg_granules_set(m->base, m->bytes, NULL, 0);
+		sg_granules_set(m->base, m->bytes, &(struct sg_granule){0});
 		(void)sg_map_for_host(m, 0);
 		(void)sg_allocation_remove(m->base, &allocation);
 		put_physical(m->physical);

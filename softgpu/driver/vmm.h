@@ -6,7 +6,7 @@
 struct sg_physical {
 	uint64_t bytes;
 	uint8_t *host;
-	int fd;              /* of host pages; -1: device memory */
+	int fd;              /* of host pages, and of what can be exported; -1: none */
 	unsigned references; /* the handle and each mapping; sg_vmm_lock */
 	bool released;
 	CUmemAllocationProp prop;
@@ -16,7 +16,8 @@ struct sg_physical {
 struct sg_mapping {
 	uint64_t base, bytes;
 	struct sg_physical *physical;
-	int device_access, host_access; /* CU_MEM_ACCESS_FLAGS_PROT_* */
+	uint32_t devices; /* may read and write it; bits */
+	int host_access;  /* CU_MEM_ACCESS_FLAGS_PROT_* */
 	struct sg_mapping *next;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Who may access what is mapped. Device memory: its device. Host memory (cuMemCreate on HOST or HOST_NUMA): any device, across the link,
+ * Who may access what is mapped. Device memory: the devices that were named. Host memory (cuMemCreate on HOST or HOST_NUMA): any device, across the link,
  * and the host, each only after cuMemSetAccess has said so. What is not named in a call keeps the access that it has.
  */
 #include <sys/mman.h>
@@ -38,11 +38,9 @@ static int check(const struct sg_physical *physical, const CUmemAccessDesc *acce
 	if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
 		if (location->id < 0 || location->id >= (int)sg.device_count)
 			return CUDA_ERROR_INVALID_DEVICE;
-		/* Peer access and read-only mappings are not there. */
-		if (access->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
-			(!sg_is_remote(physical) && location->id != physical->prop.location.id))
-			return CUDA_ERROR_NOT_SUPPORTED;
-		return CUDA_SUCCESS;
+		/* Read-only mappings are not there. */
+		return access->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ? CUDA_ERROR_NOT_SUPPORTED
+								      : CUDA_SUCCESS;
 	}
 	/* cuMemSetAccess: HOST_NUMA only for what was created there, and its id is ignored; the same is asked of HOST. */
 	return sg_is_remote(physical) && location->type == physical->prop.location.type
@@ -73,14 +71,20 @@ static int apply(struct sg_mapping *m, const CUmemAccessDesc *access, size_t cou
 	int host_access = m->host_access;
 
 	for (size_t i = 0; i < count; i++) {
-		if (access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE)
-			m->device_access = access[i].flags;
-		else
+		if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 			host_access = access[i].flags;
+		else if (access[i].flags)
+			m->devices |= SG_DEVICE_BIT(access[i].location.id);
+		else
+			m->devices &= ~SG_DEVICE_BIT(access[i].location.id);
 	}
-	sg_granules_set(m->base, m->bytes, m->physical->host,
-		(m->device_access ? SG_GRANULE_ACCESSIBLE : 0u) |
-			(sg_is_remote(m->physical) ? SG_GRANULE_REMOTE : 0u));
+	sg_granules_set(m->base, m->bytes,
+		&(struct sg_granule){.host = m->physical->host,
+			.devices = m->devices,
+			.home = sg_is_remote(m->physical)
+					? 0
+					: (uint8_t)m->physical->prop.location.id,
+			.remote = sg_is_remote(m->physical)});
 	if (host_access != m->host_access && !sg_map_for_host(m, host_access))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->host_access = host_access;
@@ -112,16 +116,21 @@ API CUresult cuMemGetAccess(
 
 	if (r)
 		return r;
-	if (!flags || !location)
+	if (!flags || !location ||
+		(location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
+			(location->id < 0 || location->id >= (int)sg.device_count)))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&sg_vmm_lock);
 	for (const struct sg_mapping *m = sg_mappings; m; m = m->next) {
 		if (address - m->base >= m->bytes)
 			continue;
-		*flags = (unsigned long long)(location->type == CU_MEM_LOCATION_TYPE_DEVICE
-						      ? m->device_access
-						      : m->host_access);
+		if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+			*flags = (unsigned long long)m->host_access;
+		else
+			*flags = m->devices & SG_DEVICE_BIT(location->id)
+					 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+					 : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 		r = CUDA_SUCCESS;
 	}
 	pthread_mutex_unlock(&sg_vmm_lock);
