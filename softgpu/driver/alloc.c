@@ -1,4 +1,4 @@
-/* The allocation calls: device, managed, pinned; what is behind a pointer. */
+/* The allocation calls for device and pinned memory; what is behind a pointer. Managed memory is in managed.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,35 +81,6 @@ API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdevicep
 		*base = allocation.base;
 	if (bytes)
 		*bytes = allocation.bytes;
-	return CUDA_SUCCESS;
-}
-
-API CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned flags)
-{
-	struct sg_allocation allocation = {.bytes = bytes, .kind = SG_MEMORY_MANAGED};
-	struct sg_msg msg = {.type = SG_MANAGED_NEW, .bytes = bytes};
-	struct CUctx_st *context;
-	void *pages;
-	int r = sg_current_unsafe(&context);
-
-	if (r)
-		return r;
-	if (!ret || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
-		return CUDA_ERROR_INVALID_VALUE;
-	msg.gpu = allocation.device = context->device;
-	msg.context = context->id;
-	pages = sg_pages_new(bytes);
-	if (!pages)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (sg_client_request(sg.client, &msg, NULL, 0, NULL) || msg.error) {
-		sg_pages_free(pages, bytes);
-		return msg.error ? CUDA_ERROR_OUT_OF_MEMORY : SG_LOST;
-	}
-	allocation.context = context;
-	allocation.base = (uint64_t)pages;
-	allocation.range = (uint32_t)msg.value;
-	sg_allocation_add(&allocation);
-	*ret = allocation.base;
 	return CUDA_SUCCESS;
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "softgpu/driver/driver.h"
+#include "softgpu/driver/module.h"
 
 #define MAGIC     0x7367637478ull
 #define STACK_MAX 32
@@ -13,7 +13,7 @@ static _Thread_local struct {
 	unsigned depth;
 } stack;
 
-static bool is_live(const struct CUctx_st *context)
+bool sg_context_is_live(const struct CUctx_st *context)
 {
 	struct td_list *it;
 	bool live = false;
@@ -39,7 +39,7 @@ int sg_current(struct CUctx_st **ret)
 		return r;
 	if (!context)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!is_live(context))
+	if (!sg_context_is_live(context))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	r = __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
 	if (!r)
@@ -104,6 +104,7 @@ static int new_context(unsigned device, unsigned flags, bool primary, struct CUc
 	context->primary = primary;
 	pthread_mutex_init(&context->lock, NULL);
 	pthread_cond_init(&context->changed, NULL);
+	sg_context_defaults(context);
 	td_list_init(&context->streams);
 	td_list_init(&context->events);
 	td_list_init(&context->modules);
@@ -138,6 +139,7 @@ static void destroy(struct CUctx_st *context)
 	sg_context_kill(context, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	td_list_for_each (it, &context->streams)
 		sg_stream_free(td_container_of(it, struct CUstream_st, link));
+	sg_library_context_gone(context);
 	sg_memory_context_gone(context);
 	(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
 }
@@ -194,7 +196,7 @@ API CUresult cuCtxDestroy_v2(CUcontext context)
 
 	if (r)
 		return r;
-	if (!context || !is_live(context) || context->primary)
+	if (!context || !sg_context_is_live(context) || context->primary)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	destroy(context);
 	if (sg_current_or_null() == context)
@@ -208,7 +210,7 @@ API CUresult cuCtxPushCurrent_v2(CUcontext context)
 
 	if (r)
 		return r;
-	return context && is_live(context) ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
+	return context && sg_context_is_live(context) ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 API CUresult cuCtxPopCurrent_v2(CUcontext *ret)
@@ -231,7 +233,7 @@ API CUresult cuCtxSetCurrent(CUcontext context)
 
 	if (r)
 		return r;
-	if (context && !is_live(context))
+	if (context && !sg_context_is_live(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (stack.depth)
 		stack.depth--;
@@ -278,7 +280,7 @@ API CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version)
 {
 	if (!version)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (context && !is_live(context))
+	if (context && !sg_context_is_live(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*version = 3020;
 	return CUDA_SUCCESS;

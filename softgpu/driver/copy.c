@@ -1,5 +1,5 @@
 /*
- * Copies, sets and prefetches. A copy is queued in its stream; the synchronous forms wait for it.
+ * Copies of one row, and sets. A copy is queued in its stream; the synchronous forms wait for it. Rectangles are in copy_box.c.
  *
  * Pageable host memory: a copy to the device returns after the source was staged; a copy to the host returns when the bytes are there
  * (cuda.h, "API synchronization behavior").
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "softgpu/driver/graph.h"
+#include "softgpu/driver/copy.h"
 
 struct copy_work {
 	struct sg_work work;
@@ -17,9 +17,19 @@ struct copy_work {
 	void *staged;
 	/* sets */
 	bool set;
-	uint64_t pattern;
+	uint64_t pattern, pitch, rows; /* bytes: of one row */
 	unsigned pattern_bytes;
 };
+
+static int fill(const struct copy_work *set)
+{
+	int r = CUDA_SUCCESS;
+
+	for (uint64_t row = 0; !r && row < set->rows; row++)
+		r = sg_memory_fill(set->target + row * set->pitch, set->pattern, set->pattern_bytes,
+			set->bytes / set->pattern_bytes);
+	return r;
+}
 
 static int run_copy(struct CUstream_st *stream, struct sg_work *work)
 {
@@ -29,11 +39,10 @@ static int run_copy(struct CUstream_st *stream, struct sg_work *work)
 	int r;
 
 	if (sg_client_op_begin(sg.client, &op, context->device, context->id, copy->engine,
-		    copy->bytes, copy->flags))
+		    copy->bytes * (copy->set ? copy->rows : 1), copy->flags))
 		return SG_LOST;
 	if (copy->set)
-		r = sg_memory_fill(copy->target, copy->pattern, copy->pattern_bytes,
-			copy->bytes / copy->pattern_bytes);
+		r = fill(copy);
 	else
 		r = sg_memory_copy(copy->target,
 			copy->staged ? (uint64_t)copy->staged : copy->source, copy->bytes);
@@ -61,37 +70,47 @@ static struct copy_work *new_copy(int node)
 	return copy;
 }
 
-enum place { ON_DEVICE, ON_HOST_PINNED, ON_HOST };
-
-/* Where an address lies; INVALID_VALUE for a device range that is not all allocated. */
-static int locate(uint64_t address, uint64_t bytes, enum place *ret)
+int sg_locate(uint64_t address, uint64_t bytes, struct sg_where *ret)
 {
 	struct sg_allocation allocation;
 
 	if (sg_memory_find(address, bytes, &allocation)) {
-		*ret = allocation.kind == SG_MEMORY_PINNED || allocation.kind == SG_MEMORY_REMOTE
-			       ? ON_HOST_PINNED
-			       : ON_DEVICE;
+		ret->place = allocation.kind == SG_MEMORY_PINNED || allocation.kind == SG_MEMORY_REMOTE
+				     ? SG_ON_HOST_PINNED
+				     : SG_ON_DEVICE;
+		ret->device = allocation.device;
 		return CUDA_SUCCESS;
 	}
-	*ret = ON_HOST;
+	*ret = (struct sg_where){SG_ON_HOST, 0};
 	if (!sg_is_device_address(address))
 		return CUDA_SUCCESS;
 	/* Several mappings side by side are one range to a copy; on the host only if all of it is. */
-	*ret = ON_HOST_PINNED;
+	ret->place = SG_ON_HOST_PINNED;
 	while (bytes) {
 		uint64_t n;
 
 		if (!sg_memory_find(address, 1, &allocation) || allocation.context)
 			return CUDA_ERROR_INVALID_VALUE;
 		if (allocation.kind != SG_MEMORY_REMOTE)
-			*ret = ON_DEVICE;
+			*ret = (struct sg_where){SG_ON_DEVICE, allocation.device};
 		n = allocation.base + allocation.bytes - address;
 		n = n < bytes ? n : bytes;
 		address += n;
 		bytes -= n;
 	}
 	return CUDA_SUCCESS;
+}
+
+enum sg_engine sg_copy_engine(struct sg_where to, struct sg_where from)
+{
+	if (to.place != SG_ON_DEVICE)
+		return SG_ENGINE_D2H;
+	return from.place == SG_ON_DEVICE && from.device == to.device ? SG_ENGINE_D2D : SG_ENGINE_H2D;
+}
+
+uint32_t sg_copy_flags(struct sg_where to, struct sg_where from)
+{
+	return to.place == SG_ON_HOST || from.place == SG_ON_HOST ? SG_FLAG_PAGEABLE : 0;
 }
 
 static int submit(struct CUstream_st *stream, struct copy_work *copy, bool wait)
@@ -104,13 +123,13 @@ static int submit(struct CUstream_st *stream, struct copy_work *copy, bool wait)
 }
 
 static int make_copy(uint64_t target, uint64_t source, uint64_t bytes, struct copy_work **ret,
-	enum place *ret_to, enum place *ret_from)
+	struct sg_where *ret_to, struct sg_where *ret_from)
 {
 	struct copy_work *copy;
-	int r = locate(target, bytes, ret_to);
+	int r = sg_locate(target, bytes, ret_to);
 
 	if (!r)
-		r = locate(source, bytes, ret_from);
+		r = sg_locate(source, bytes, ret_from);
 	if (r)
 		return r;
 	copy = new_copy(CU_GRAPH_NODE_TYPE_MEMCPY);
@@ -119,10 +138,8 @@ static int make_copy(uint64_t target, uint64_t source, uint64_t bytes, struct co
 	copy->target = target;
 	copy->source = source;
 	copy->bytes = bytes;
-	copy->engine = *ret_to == ON_DEVICE ? *ret_from == ON_DEVICE ? SG_ENGINE_D2D : SG_ENGINE_H2D
-					    : SG_ENGINE_D2H;
-	if (*ret_to == ON_HOST || *ret_from == ON_HOST)
-		copy->flags = SG_FLAG_PAGEABLE;
+	copy->engine = sg_copy_engine(*ret_to, *ret_from);
+	copy->flags = sg_copy_flags(*ret_to, *ret_from);
 	*ret = copy;
 	return CUDA_SUCCESS;
 }
@@ -133,7 +150,7 @@ static int copy_in(
 {
 	bool captured = sg_stream_is_capturing(stream);
 	struct copy_work *copy;
-	enum place to, from;
+	struct sg_where to, from;
 	int r;
 
 	if (wait && captured)
@@ -146,14 +163,14 @@ static int copy_in(
 	r = make_copy(target, source, bytes, &copy, &to, &from);
 	if (r)
 		return r;
-	if (from == ON_HOST && !wait && !captured) {
+	if (from.place == SG_ON_HOST && !wait && !captured) {
 		copy->staged = malloc(bytes);
 		if (copy->staged)
 			memcpy(copy->staged, (const void *)source, bytes);
 		else
 			wait = true;
 	}
-	return submit(stream, copy, !captured && (wait || to == ON_HOST));
+	return submit(stream, copy, !captured && (wait || to.place == SG_ON_HOST));
 }
 
 enum direction { TO_DEVICE, TO_HOST, IN_DEVICE, ANY };
@@ -233,34 +250,73 @@ API CUresult cuMemcpyAsync_ptsz(
 	return copy_call(ANY, target, source, bytes, stream, true, false);
 }
 
-static int make_set(uint64_t target, uint64_t pattern, unsigned pattern_bytes, size_t count,
-	struct copy_work **ret)
+/* With one address space the pointers say whose memory it is; the contexts have to be there all the same. */
+static int copy_peer(CUdeviceptr target, CUcontext to, CUdeviceptr source, CUcontext from,
+	size_t bytes, CUstream stream, bool ptsz, bool wait)
+{
+	if (!sg_context_is_live(to) || !sg_context_is_live(from))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return copy_call(IN_DEVICE, target, source, bytes, stream, ptsz, wait);
+}
+
+API CUresult cuMemcpyPeer(
+	CUdeviceptr target, CUcontext to, CUdeviceptr source, CUcontext from, size_t bytes)
+{
+	return copy_peer(target, to, source, from, bytes, NULL, false, true);
+}
+
+API CUresult cuMemcpyPeer_ptds(
+	CUdeviceptr target, CUcontext to, CUdeviceptr source, CUcontext from, size_t bytes)
+{
+	return copy_peer(target, to, source, from, bytes, NULL, true, true);
+}
+
+SG_BOTH(cuMemcpyPeerAsync,
+	(CUdeviceptr target, CUcontext to, CUdeviceptr source, CUcontext from, size_t bytes,
+		CUstream stream),
+	copy_peer(target, to, source, from, bytes, stream, false, false),
+	copy_peer(target, to, source, from, bytes, stream, true, false))
+
+struct set {
+	uint64_t target, pattern;
+	unsigned pattern_bytes;
+	size_t width, rows, pitch; /* width: patterns */
+};
+
+static int make_set(const struct set *set, struct copy_work **ret)
 {
 	struct copy_work *copy;
-	enum place place;
+	struct sg_where where;
+	uint64_t row;
 	int r;
 
-	if (target % pattern_bytes || count > UINT64_MAX / pattern_bytes)
+	if (set->target % set->pattern_bytes || set->width > UINT32_MAX * 16ull ||
+		set->rows > UINT32_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = locate(target, count * pattern_bytes, &place);
-	if (r || place == ON_HOST)
+	row = set->width * set->pattern_bytes;
+	if (set->rows > 1 && (set->pitch < row || set->pitch % set->pattern_bytes ||
+				     set->pitch > INT32_MAX))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = sg_locate(set->target, (set->rows - 1) * set->pitch + row, &where);
+	if (r || where.place == SG_ON_HOST)
 		return CUDA_ERROR_INVALID_VALUE;
 	copy = new_copy(CU_GRAPH_NODE_TYPE_MEMSET);
 	if (!copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	copy->set = true;
-	copy->target = target;
-	copy->pattern = pattern;
-	copy->pattern_bytes = pattern_bytes;
-	copy->bytes = count * pattern_bytes;
+	copy->target = set->target;
+	copy->pattern = set->pattern;
+	copy->pattern_bytes = set->pattern_bytes;
+	copy->bytes = row;
+	copy->rows = set->rows;
+	copy->pitch = set->pitch;
 	copy->engine = SG_ENGINE_D2D;
 	*ret = copy;
 	return CUDA_SUCCESS;
 }
 
 /* Sets return at once, the synchronous ones too: they are ordered, not awaited (cuda.h). */
-static int set_call(uint64_t target, uint64_t pattern, unsigned pattern_bytes, size_t count,
-	CUstream handle, bool ptsz)
+static int set_call(const struct set *set, CUstream handle, bool ptsz)
 {
 	struct CUctx_st *context;
 	struct CUstream_st *stream;
@@ -269,160 +325,102 @@ static int set_call(uint64_t target, uint64_t pattern, unsigned pattern_bytes, s
 
 	if (!r)
 		r = sg_stream_find(context, handle, ptsz, &stream);
-	if (r || !count)
+	if (r || !set->width || !set->rows)
 		return r;
-	r = make_set(target, pattern, pattern_bytes, count, &copy);
+	r = make_set(set, &copy);
 	return r ? r : submit(stream, copy, false);
 }
 
-static bool address_of(int type, const void *host, CUdeviceptr device, size_t offset, uint64_t *ret)
+bool sg_work_copy_params(const struct sg_work *work, CUDA_MEMCPY3D *ret)
 {
-	*ret = (type == CU_MEMORYTYPE_HOST ? (uint64_t)host : device) + offset;
-	return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE ||
-	       type == CU_MEMORYTYPE_UNIFIED;
+	const struct copy_work *copy = (const struct copy_work *)work;
+
+	if (work->run != run_copy || copy->set)
+		return false;
+	*ret = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.srcDevice = copy->source,
+		.srcPitch = copy->bytes,
+		.srcHeight = 1,
+		.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = copy->target,
+		.dstPitch = copy->bytes,
+		.dstHeight = 1,
+		.WidthInBytes = copy->bytes,
+		.Height = 1,
+		.Depth = 1};
+	return true;
 }
 
-/* One row; arrays and further dimensions are not there. */
-int sg_work_memcpy(const CUDA_MEMCPY3D *c, struct sg_work **ret)
+bool sg_work_set_params(const struct sg_work *work, CUDA_MEMSET_NODE_PARAMS *ret)
 {
-	uint64_t target, source;
+	const struct copy_work *set = (const struct copy_work *)work;
+
+	if (work->run != run_copy || !set->set)
+		return false;
+	*ret = (CUDA_MEMSET_NODE_PARAMS){.dst = set->target,
+		.pitch = set->pitch,
+		.value = (unsigned)set->pattern,
+		.elementSize = set->pattern_bytes,
+		.width = set->bytes / set->pattern_bytes,
+		.height = set->rows};
+	return true;
+}
+
+int sg_work_memset(const CUDA_MEMSET_NODE_PARAMS *params, struct sg_work **ret)
+{
+	const struct set set = {params->dst, params->value, params->elementSize, params->width,
+		params->height, params->pitch};
 	struct copy_work *copy;
-	enum place to, from;
 	int r;
 
-	if (!c->WidthInBytes || !c->Height || !c->Depth)
+	if (params->elementSize != 1 && params->elementSize != 2 && params->elementSize != 4)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (c->Height > 1 || c->Depth > 1 || c->srcY || c->srcZ || c->srcLOD || c->dstY ||
-		c->dstZ || c->dstLOD ||
-		!address_of(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, &target) ||
-		!address_of(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, &source))
-		return CUDA_ERROR_NOT_SUPPORTED;
-	r = make_copy(target, source, c->WidthInBytes, &copy, &to, &from);
+	if (!params->width || !params->height)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = make_set(&set, &copy);
 	if (!r)
 		*ret = &copy->work;
 	return r;
 }
 
-int sg_work_memset(const CUDA_MEMSET_NODE_PARAMS *set, struct sg_work **ret)
-{
-	struct copy_work *copy;
-	int r;
-
-	if (set->elementSize != 1 && set->elementSize != 2 && set->elementSize != 4)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!set->width || !set->height)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (set->height > 1)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	r = make_set(set->dst, set->value, set->elementSize, set->width, &copy);
-	if (!r)
-		*ret = &copy->work;
-	return r;
-}
+#define ROW(p, value, bits, n)                                                                     \
+	&(struct set)                                                                              \
+	{                                                                                          \
+		(p), (value), (bits) / 8, (n), 1, 0                                                \
+	}
+#define ROWS(p, pitch_bytes, value, bits, n, m)                                                    \
+	&(struct set)                                                                              \
+	{                                                                                          \
+		(p), (value), (bits) / 8, (n), (m), (pitch_bytes)                                  \
+	}
 
 #define SET(bits, type)                                                                            \
-	API CUresult cuMemsetD##bits##_v2(CUdeviceptr target, type value, size_t count)            \
+	API CUresult cuMemsetD##bits##_v2(CUdeviceptr p, type value, size_t n)                     \
 	{                                                                                          \
-		return set_call(target, value, bits / 8, count, NULL, false);                      \
+		return set_call(ROW(p, value, bits, n), NULL, false);                              \
 	}                                                                                          \
-	API CUresult cuMemsetD##bits##_v2_ptds(CUdeviceptr target, type value, size_t count)       \
+	API CUresult cuMemsetD##bits##_v2_ptds(CUdeviceptr p, type value, size_t n)                \
 	{                                                                                          \
-		return set_call(target, value, bits / 8, count, NULL, true);                       \
+		return set_call(ROW(p, value, bits, n), NULL, true);                               \
 	}                                                                                          \
-	API CUresult cuMemsetD##bits##Async(                                                       \
-		CUdeviceptr target, type value, size_t count, CUstream stream)                     \
+	API CUresult cuMemsetD2D##bits##_v2(                                                       \
+		CUdeviceptr p, size_t pitch, type value, size_t n, size_t m)                       \
 	{                                                                                          \
-		return set_call(target, value, bits / 8, count, stream, false);                    \
+		return set_call(ROWS(p, pitch, value, bits, n, m), NULL, false);                   \
 	}                                                                                          \
-	API CUresult cuMemsetD##bits##Async_ptsz(                                                  \
-		CUdeviceptr target, type value, size_t count, CUstream stream)                     \
+	API CUresult cuMemsetD2D##bits##_v2_ptds(                                                  \
+		CUdeviceptr p, size_t pitch, type value, size_t n, size_t m)                       \
 	{                                                                                          \
-		return set_call(target, value, bits / 8, count, stream, true);                     \
-	}
+		return set_call(ROWS(p, pitch, value, bits, n, m), NULL, true);                    \
+	}                                                                                          \
+	SG_BOTH(cuMemsetD##bits##Async, (CUdeviceptr p, type value, size_t n, CUstream stream),    \
+		set_call(ROW(p, value, bits, n), stream, false),                                   \
+		set_call(ROW(p, value, bits, n), stream, true))                                    \
+	SG_BOTH(cuMemsetD2D##bits##Async,                                                          \
+		(CUdeviceptr p, size_t pitch, type value, size_t n, size_t m, CUstream stream),    \
+		set_call(ROWS(p, pitch, value, bits, n, m), stream, false),                        \
+		set_call(ROWS(p, pitch, value, bits, n, m), stream, true))
 
 SET(8, unsigned char)
 SET(16, unsigned short)
 SET(32, unsigned)
-
-struct prefetch_work {
-	struct sg_work work;
-	uint32_t range, device;
-	uint64_t first, bytes;
-	bool to_device;
-};
-
-static int run_prefetch(struct CUstream_st *stream, struct sg_work *work)
-{
-	struct prefetch_work *prefetch = (struct prefetch_work *)work;
-	const struct CUctx_st *context = stream->context;
-	struct sg_op op;
-
-	if (sg_client_op_prefetch(sg.client, &op, context->device, context->id, prefetch->range,
-		    prefetch->first, prefetch->bytes, prefetch->to_device) ||
-		sg_client_op_wait(sg.client, &op))
-		return SG_LOST;
-	stream->last_end_ns = op.end_ns;
-	return CUDA_SUCCESS;
-}
-
-static int prefetch_call(
-	uint64_t address, size_t bytes, bool to_device, int device, CUstream handle, bool ptsz)
-{
-	struct sg_allocation allocation;
-	struct prefetch_work *prefetch;
-	struct CUctx_st *context;
-	struct CUstream_st *stream;
-	int r = sg_current(&context);
-
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, &stream);
-	if (r)
-		return r;
-	if (!bytes || !sg_memory_find(address, bytes, &allocation) ||
-		allocation.kind != SG_MEMORY_MANAGED)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (to_device && (device < 0 || device >= (int)sg.device_count))
-		return CUDA_ERROR_INVALID_DEVICE;
-	/* Managed memory has one home GPU here. */
-	if (to_device && (uint32_t)device != allocation.device)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	prefetch = calloc(1, sizeof(*prefetch));
-	if (!prefetch)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	prefetch->work.run = run_prefetch;
-	prefetch->range = allocation.range;
-	prefetch->first = address - allocation.base;
-	prefetch->bytes = bytes;
-	prefetch->to_device = to_device;
-	return sg_stream_submit(stream, &prefetch->work, NULL);
-}
-
-/* CU_DEVICE_CPU is -1. */
-API CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream)
-{
-	return prefetch_call(address, bytes, device != -1, device, stream, false);
-}
-
-API CUresult cuMemPrefetchAsync_ptsz(
-	CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream)
-{
-	return prefetch_call(address, bytes, device != -1, device, stream, true);
-}
-
-API CUresult cuMemPrefetchAsync_v2(
-	CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream)
-{
-	if (flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	return prefetch_call(address, bytes, location.type == CU_MEM_LOCATION_TYPE_DEVICE,
-		location.id, stream, false);
-}
-
-API CUresult cuMemPrefetchAsync_v2_ptsz(
-	CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream)
-{
-	if (flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	return prefetch_call(address, bytes, location.type == CU_MEM_LOCATION_TYPE_DEVICE,
-		location.id, stream, true);
-}

@@ -66,6 +66,9 @@ struct CUstream_st {
 	struct sg_capture *capture;    /* sg_graph_lock */
 	struct CUgraphNode_st **front; /* what its next node comes after; sg_graph_lock */
 	size_t front_count;
+	uint64_t id;
+	int sync_policy; /* CUsynchronizationPolicy */
+	char access_window[32];
 };
 
 struct CUevent_st {
@@ -119,6 +122,7 @@ extern struct sg_state sg;
 /* -- context.c -- */
 /* CUDA_SUCCESS with the calling thread's context, alive; or what a call must return. */
 int sg_current(struct CUctx_st **ret);
+bool sg_context_is_live(const struct CUctx_st *context);
 /* Also lets a dead context through, with its error as the result. */
 struct CUctx_st *sg_current_or_null(void);
 int sg_ready(void); /* NOT_INITIALIZED, or in a forked child; NOT_PERMITTED in a host function */
@@ -126,6 +130,9 @@ extern _Thread_local bool sg_in_host_function;
 /* Waits until everything queued in the context has ended. */
 int sg_context_synchronize(struct CUctx_st *context);
 void sg_context_kill(struct CUctx_st *context, int error);
+
+/* -- context_settings.c -- */
+void sg_context_defaults(struct CUctx_st *context);
 
 /* Every call that takes a stream exists twice: in the second form NULL is the calling thread's own default stream. */
 #define SG_BOTH(name, parameters, plain, ptsz)                                                     \
@@ -193,6 +200,9 @@ void *sg_memory_translate(
 int sg_memory_copy(uint64_t target, uint64_t source, uint64_t bytes);
 int sg_memory_fill(uint64_t target, uint64_t pattern, unsigned pattern_bytes, uint64_t count);
 void sg_memory_context_gone(struct CUctx_st *context);
+/* Managed memory of a device; context may be NULL: the process's own. */
+int sg_managed_new(uint32_t device, struct CUctx_st *context, uint64_t bytes, uint64_t *ret);
+void sg_managed_free(const struct sg_allocation *allocation);
 int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, uint64_t *ret);
 int sg_memory_release(struct CUctx_st *context, uint64_t address);
 /* Reserves device addresses; 0: none left. */

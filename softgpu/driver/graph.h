@@ -52,6 +52,8 @@ int sg_work_kernel(
 int sg_work_memcpy(const CUDA_MEMCPY3D *copy, struct sg_work **ret);
 int sg_work_memset(const CUDA_MEMSET_NODE_PARAMS *set, struct sg_work **ret);
 int sg_work_host(const CUDA_HOST_NODE_PARAMS *host, struct sg_work **ret);
+int sg_work_mem_ops(const CUstreamBatchMemOpParams *ops, unsigned count, struct sg_work **ret);
+const CUstreamBatchMemOpParams *sg_work_mem_ops_of(struct sg_work *work, unsigned *ret_count);
 int sg_work_record(struct CUevent_st *event, struct sg_work **ret);
 /* A kernel's function may have been unloaded. */
 bool sg_work_is_valid(struct CUctx_st *context, const struct sg_work *work);

@@ -31,9 +31,13 @@ enum {
 	CU_GRAPH_NODE_TYPE_MEMCPY = 1,
 	CU_GRAPH_NODE_TYPE_MEMSET = 2,
 	CU_GRAPH_NODE_TYPE_HOST = 3,
+	CU_GRAPH_NODE_TYPE_GRAPH = 4,
 	CU_GRAPH_NODE_TYPE_EMPTY = 5,
 	CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
 	CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
+	CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+	CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
+	CU_GRAPH_NODE_TYPE_BATCH_MEM_OP = 12,
 };
 
 enum {
@@ -78,6 +82,23 @@ typedef struct {
 	size_t width, height;
 } CUDA_MEMSET_NODE_PARAMS;
 
+/* The union of cuda.h, whose members agree in where these lie. */
+typedef struct {
+	int operation;
+	CUdeviceptr address;
+	uint64_t value64;
+	unsigned flags;
+	CUdeviceptr alias;
+	uint64_t pad;
+} CUstreamBatchMemOpParams;
+
+typedef struct {
+	CUcontext ctx;
+	unsigned count;
+	CUstreamBatchMemOpParams *paramArray;
+	unsigned flags;
+} CUDA_BATCH_MEM_OP_NODE_PARAMS;
+
 typedef struct {
 	CUhostFn fn;
 	void *userData;
@@ -103,6 +124,8 @@ _Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS_v1) == 56, "CUDA_KERNEL_NODE_PARAM
 _Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS_v2) == 72, "CUDA_KERNEL_NODE_PARAMS_v2 of cuda.h");
 _Static_assert(sizeof(CUDA_MEMCPY3D) == 200, "CUDA_MEMCPY3D of cuda.h");
 _Static_assert(sizeof(CUDA_MEMSET_NODE_PARAMS) == 40, "CUDA_MEMSET_NODE_PARAMS of cuda.h");
+_Static_assert(sizeof(CUstreamBatchMemOpParams) == 48, "CUstreamBatchMemOpParams of cuda.h");
+_Static_assert(sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS) == 32, "CUDA_BATCH_MEM_OP_NODE_PARAMS of cuda.h");
 _Static_assert(sizeof(CUDA_HOST_NODE_PARAMS) == 16, "CUDA_HOST_NODE_PARAMS of cuda.h");
 _Static_assert(sizeof(CUgraphExecUpdateResultInfo) == 24, "CUgraphExecUpdateResultInfo of cuda.h");
 _Static_assert(

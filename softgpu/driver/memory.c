@@ -461,15 +461,6 @@ static void free_small(uint64_t base, uint64_t bytes)
 	}
 }
 
-static void free_managed(const struct sg_allocation *allocation)
-{
-	struct sg_msg msg = {
-		.type = SG_MANAGED_FREE, .gpu = allocation->device, .range = allocation->range};
-
-	(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
-	sg_pages_free((void *)allocation->base, allocation->bytes);
-}
-
 int sg_memory_release(struct CUctx_st *context, uint64_t address)
 {
 	struct sg_allocation allocation;
@@ -480,7 +471,7 @@ int sg_memory_release(struct CUctx_st *context, uint64_t address)
 	(void)context;
 	(void)sg_allocation_remove(address, &allocation);
 	if (allocation.kind == SG_MEMORY_MANAGED)
-		free_managed(&allocation);
+		sg_managed_free(&allocation);
 	else if (allocation.bytes < SMALL_BYTES)
 		free_small(allocation.base, allocation.bytes);
 	else

@@ -1,4 +1,4 @@
-/* Modules and functions, and what is asked about them. Launching is in launch.c. */
+/* Modules: images, their functions and variables. Functions are in function.c, libraries in library.c, launching in launch.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,7 @@ static int refuse_cubin(const void *image)
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* The PTX text in whatever image this is; the caller deinits *ret. */
-static int find_text(const void *image, uint32_t sm, struct sg_fatbin_ptx *ret)
+int sg_image_text(const void *image, uint32_t sm, struct sg_fatbin_ptx *ret)
 {
 	const struct sg_fatbin_wrapper *wrapper = image;
 	uint32_t magic;
@@ -57,17 +56,25 @@ static int find_text(const void *image, uint32_t sm, struct sg_fatbin_ptx *ret)
 	}
 }
 
+uint32_t sg_device_sm(uint32_t device)
+{
+	const struct sg_gpu_info *info = &sg.devices[device].info;
+
+	return info->compute_major * 10 + info->compute_minor;
+}
+
 static void free_module(struct CUmod_st *module)
 {
 	for (struct CUfunc_st *f = module->functions; f;) {
 		struct CUfunc_st *next = f->next;
 
 		f->magic = 0;
+		free(f->legacy.params);
 		free(f);
 		f = next;
 	}
 	for (size_t i = 0; module->variables && i < module->variable_count; i++)
-		if (module->variables[i])
+		if (module->variables[i] && !(module->managed && module->managed[i]))
 			(void)sg_memory_release(module->context, module->variables[i]);
 	free(module->variables);
 	sg_ptx_module_free(module->ptx);
@@ -75,10 +82,40 @@ static void free_module(struct CUmod_st *module)
 	free(module);
 }
 
-/* Gives each variable device memory and its initial bytes. */
+static int place_variable(struct CUmod_st *module, size_t i)
+{
+	const struct sg_ptx_variable *variable = sg_ptx_module_variable(module->ptx, i);
+	uint64_t bytes = variable->size ? variable->size : 1;
+
+	if (module->managed && module->managed[i]) {
+		module->variables[i] = module->managed[i];
+		return CUDA_SUCCESS;
+	}
+	return variable->managed ? sg_managed_new(module->context->device, module->context, bytes,
+					   &module->variables[i])
+				 : sg_memory_alloc(module->context, bytes, &module->variables[i]);
+}
+
+static int fill_variable(const struct CUmod_st *module, size_t i)
+{
+	const struct sg_ptx_variable *variable = sg_ptx_module_variable(module->ptx, i);
+	void *bytes;
+	int r;
+
+	if (module->managed && module->managed[i])
+		return CUDA_SUCCESS; /* the library's: filled when it was loaded */
+	bytes = calloc(1, variable->size + 1);
+	if (!bytes)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	sg_ptx_module_initial(module->ptx, i, bytes);
+	r = sg_memory_copy(module->variables[i], (uint64_t)bytes, variable->size);
+	free(bytes);
+	return r;
+}
+
+/* Gives each variable memory and its initial bytes. */
 static int place_variables(struct CUmod_st *module)
 {
-	const struct sg_ptx_variable *variable;
 	int r = CUDA_SUCCESS;
 
 	while (sg_ptx_module_variable(module->ptx, module->variable_count))
@@ -87,57 +124,40 @@ static int place_variables(struct CUmod_st *module)
 	if (!module->variables)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; !r && i < module->variable_count; i++) {
-		variable = sg_ptx_module_variable(module->ptx, i);
-		r = sg_memory_alloc(module->context, variable->size ? variable->size : 1,
-			&module->variables[i]);
+		r = place_variable(module, i);
 		if (!r)
 			sg_ptx_module_bind(module->ptx, i, module->variables[i]);
 	}
-	for (size_t i = 0; !r && i < module->variable_count; i++) {
-		void *bytes;
-
-		variable = sg_ptx_module_variable(module->ptx, i);
-		bytes = calloc(1, variable->size + 1);
-		if (!bytes)
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		sg_ptx_module_initial(module->ptx, i, bytes);
-		r = sg_memory_copy(module->variables[i], (uint64_t)bytes, variable->size);
-		free(bytes);
-	}
+	for (size_t i = 0; !r && i < module->variable_count; i++)
+		r = fill_variable(module, i);
 	return r;
 }
 
-static int load(CUmodule *ret, const void *image)
+int sg_ptx_load(const char *text, size_t len, struct sg_ptx_module **ret)
 {
-	struct CUctx_st *context;
-	struct CUmod_st *module;
 	struct td_err err = {0};
-	struct sg_fatbin_ptx ptx = {0};
-	int r = sg_current_unsafe(&context);
+	int r = sg_ptx_module_new(text, len, &err, ret);
 
-	if (!r && (!ret || !image))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		r = find_text(image,
-			sg.devices[context->device].info.compute_major * 10 +
-				sg.devices[context->device].info.compute_minor,
-			&ptx);
-	if (r)
-		return r;
-	module = calloc(1, sizeof(*module));
-	if (!module) {
-		sg_fatbin_ptx_deinit(&ptx);
+	if (r && getenv("SOFTGPU_DEBUG"))
+		fprintf(stderr, "softgpu: %s\n", err.msg);
+	return r ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
+}
+
+int sg_module_new(struct CUctx_st *context, const char *text, size_t len, const uint64_t *managed,
+	struct CUmod_st **ret)
+{
+	struct CUmod_st *module = calloc(1, sizeof(*module));
+	int r;
+
+	if (!module)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
 	module->magic = MODULE_MAGIC;
 	module->context = context;
-	r = sg_ptx_module_new(ptx.text, ptx.len, &err, &module->ptx);
-	sg_fatbin_ptx_deinit(&ptx);
+	module->managed = managed;
+	r = sg_ptx_load(text, len, &module->ptx);
 	if (r) {
-		if (getenv("SOFTGPU_DEBUG"))
-			fprintf(stderr, "softgpu: %s\n", err.msg);
 		free(module);
-		return CUDA_ERROR_INVALID_PTX;
+		return r;
 	}
 	r = place_variables(module);
 	if (r) {
@@ -149,6 +169,31 @@ static int load(CUmodule *ret, const void *image)
 	pthread_mutex_unlock(&context->lock);
 	*ret = module;
 	return CUDA_SUCCESS;
+}
+
+void sg_module_free(struct CUmod_st *module)
+{
+	pthread_mutex_lock(&module->context->lock);
+	td_list_remove(&module->link);
+	pthread_mutex_unlock(&module->context->lock);
+	free_module(module);
+}
+
+static int load(CUmodule *ret, const void *image)
+{
+	struct CUctx_st *context;
+	struct sg_fatbin_ptx ptx;
+	int r = sg_current_unsafe(&context);
+
+	if (!r && (!ret || !image))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_image_text(image, sg_device_sm(context->device), &ptx);
+	if (r)
+		return r;
+	r = sg_module_new(context, ptx.text, ptx.len, NULL, ret);
+	sg_fatbin_ptx_deinit(&ptx);
+	return r;
 }
 
 API CUresult cuModuleLoadData(CUmodule *module, const void *image)
@@ -170,12 +215,12 @@ API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 	return load(module, image);
 }
 
-API CUresult cuModuleLoad(CUmodule *module, const char *path)
+int sg_read_file(const char *path, char **ret)
 {
 	FILE *file = path ? fopen(path, "rbe") : NULL;
-	char *image;
+	bool whole;
+	char *bytes;
 	long size;
-	int r;
 
 	if (!path)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -184,11 +229,26 @@ API CUresult cuModuleLoad(CUmodule *module, const char *path)
 	fseek(file, 0, SEEK_END);
 	size = ftell(file);
 	rewind(file);
-	image = size >= 4 ? calloc(1, (size_t)size + 1) : NULL;
-	r = image && fread(image, 1, (size_t)size, file) == (size_t)size ? load(module, image)
-									 : CUDA_ERROR_INVALID_IMAGE;
-	free(image);
+	bytes = size >= 4 ? calloc(1, (size_t)size + 1) : NULL;
+	whole = bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size;
 	fclose(file);
+	if (!whole) {
+		free(bytes);
+		return CUDA_ERROR_INVALID_IMAGE;
+	}
+	*ret = bytes;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuModuleLoad(CUmodule *module, const char *path)
+{
+	char *image;
+	int r = sg_read_file(path, &image);
+
+	if (r)
+		return r;
+	r = load(module, image);
+	free(image);
 	return r;
 }
 
@@ -214,78 +274,156 @@ API CUresult cuModuleUnload(CUmodule handle)
 	if (r)
 		return r;
 	module = find_module(context, handle);
-	if (!module)
+	/* A library's module goes with the library (cuLibraryGetModule). */
+	if (!module || module->managed)
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = sg_context_synchronize(context);
-	pthread_mutex_lock(&context->lock);
-	td_list_remove(&module->link);
-	pthread_mutex_unlock(&context->lock);
-	free_module(module);
+	sg_module_free(module);
 	return r;
+}
+
+static struct CUfunc_st *new_function(struct CUmod_st *module, const struct sg_ptx_function *ptx)
+{
+	struct CUfunc_st *function = calloc(1, sizeof(*function));
+
+	if (!function)
+		return NULL;
+	function->magic = FUNCTION_MAGIC;
+	function->module = module;
+	function->ptx = ptx;
+	function->dynamic_shared_max =
+		(48u << 10) - (ptx->shared_bytes < 48u << 10 ? ptx->shared_bytes : 48u << 10);
+	function->next = module->functions;
+	module->functions = function;
+	return function;
+}
+
+int sg_module_function(struct CUmod_st *module, const struct sg_ptx_function *ptx, CUfunction *ret)
+{
+	struct CUfunc_st *function;
+
+	pthread_mutex_lock(&module->context->lock);
+	for (function = module->functions; function && function->ptx != ptx;)
+		function = function->next;
+	if (!function)
+		function = new_function(module, ptx);
+	pthread_mutex_unlock(&module->context->lock);
+	*ret = function;
+	return function ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The module that a call names, in the current context. */
+static int named(CUmodule handle, struct CUmod_st **ret)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	*ret = find_module(context, handle);
+	return *ret ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 API CUresult cuModuleGetFunction(CUfunction *ret, CUmodule handle, const char *name)
 {
 	const struct sg_ptx_function *ptx;
-	struct CUctx_st *context;
-	struct CUfunc_st *function;
 	struct CUmod_st *module;
-	int r = sg_current(&context);
+	int r = named(handle, &module);
+
+	if (!r && (!ret || !name))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r)
+		return r;
+	ptx = sg_ptx_module_find_function(module->ptx, name);
+	return ptx ? sg_module_function(module, ptx, ret) : CUDA_ERROR_NOT_FOUND;
+}
+
+unsigned sg_ptx_function_count(const struct sg_ptx_module *ptx)
+{
+	unsigned n = 0;
+
+	while (sg_ptx_module_function(ptx, n))
+		n++;
+	return n;
+}
+
+API CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule handle)
+{
+	struct CUmod_st *module;
+	int r = named(handle, &module);
+
+	if (!r && !count)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*count = sg_ptx_function_count(module->ptx);
+	return r;
+}
+
+API CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned count, CUmodule handle)
+{
+	const struct sg_ptx_function *ptx;
+	struct CUmod_st *module;
+	int r = named(handle, &module);
+
+	if (!r && !functions)
+		r = CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; !r && i < count; i++) {
+		ptx = sg_ptx_module_function(module->ptx, i);
+		if (!ptx)
+			break;
+		r = sg_module_function(module, ptx, &functions[i]);
+	}
+	return r;
+}
+
+/* There are no textures and surfaces, so no module has a reference to one. */
+static int no_reference(void *ret, CUmodule handle, const char *name)
+{
+	struct CUmod_st *module;
+	int r = named(handle, &module);
 
 	if (r)
 		return r;
-	if (!ret || !name)
-		return CUDA_ERROR_INVALID_VALUE;
-	module = find_module(context, handle);
-	if (!module)
-		return CUDA_ERROR_INVALID_HANDLE;
-	ptx = sg_ptx_module_find_function(module->ptx, name);
-	if (!ptx)
+	return ret && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuModuleGetTexRef(void **ret, CUmodule handle, const char *name)
+{
+	return no_reference(ret, handle, name);
+}
+
+API CUresult cuModuleGetSurfRef(void **ret, CUmodule handle, const char *name)
+{
+	return no_reference(ret, handle, name);
+}
+
+int sg_module_variable(const struct CUmod_st *module, const char *name, bool managed,
+	CUdeviceptr *address, size_t *bytes)
+{
+	const struct sg_ptx_variable *variable;
+	long i = sg_ptx_module_find_variable(module->ptx, name);
+
+	if (i < 0)
 		return CUDA_ERROR_NOT_FOUND;
-	for (function = module->functions; function && function->ptx != ptx;)
-		function = function->next;
-	if (!function) {
-		function = calloc(1, sizeof(*function));
-		if (!function)
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		function->magic = FUNCTION_MAGIC;
-		function->module = module;
-		function->ptx = ptx;
-		function->dynamic_shared_max =
-			(48u << 10) -
-			(ptx->shared_bytes < 48u << 10 ? ptx->shared_bytes : 48u << 10);
-		pthread_mutex_lock(&context->lock);
-		function->next = module->functions;
-		module->functions = function;
-		pthread_mutex_unlock(&context->lock);
-	}
-	*ret = function;
+	variable = sg_ptx_module_variable(module->ptx, (size_t)i);
+	if (managed && !variable->managed)
+		return CUDA_ERROR_NOT_FOUND;
+	if (address)
+		*address = module->variables[i];
+	if (bytes)
+		*bytes = variable->size;
 	return CUDA_SUCCESS;
 }
 
 API CUresult cuModuleGetGlobal_v2(
 	CUdeviceptr *address, size_t *bytes, CUmodule handle, const char *name)
 {
-	struct CUctx_st *context;
 	struct CUmod_st *module;
-	long i;
-	int r = sg_current(&context);
+	int r = named(handle, &module);
 
-	if (r)
-		return r;
-	if (!name || (!address && !bytes))
-		return CUDA_ERROR_INVALID_VALUE;
-	module = find_module(context, handle);
-	if (!module)
-		return CUDA_ERROR_INVALID_HANDLE;
-	i = sg_ptx_module_find_variable(module->ptx, name);
-	if (i < 0)
-		return CUDA_ERROR_NOT_FOUND;
-	if (address)
-		*address = module->variables[i];
-	if (bytes)
-		*bytes = sg_ptx_module_variable(module->ptx, (size_t)i)->size;
-	return CUDA_SUCCESS;
+	if (!r && (!name || (!address && !bytes)))
+		r = CUDA_ERROR_INVALID_VALUE;
+	return r ? r : sg_module_variable(module, name, false, address, bytes);
 }
 
 API CUresult cuModuleGetLoadingMode(int *mode)
@@ -294,109 +432,4 @@ API CUresult cuModuleGetLoadingMode(int *mode)
 		return CUDA_ERROR_INVALID_VALUE;
 	*mode = 1; /* eager */
 	return CUDA_SUCCESS;
-}
-
-/* A function of a module of this context. */
-struct CUfunc_st *sg_function_find(struct CUctx_st *context, CUfunction handle)
-{
-	struct td_list *it;
-	struct CUfunc_st *found = NULL;
-
-	pthread_mutex_lock(&context->lock);
-	td_list_for_each (it, &context->modules)
-		for (struct CUfunc_st *f = td_container_of(it, struct CUmod_st, link)->functions; f;
-			f = f->next)
-			if (f == handle)
-				found = f;
-	pthread_mutex_unlock(&context->lock);
-	return found;
-}
-
-enum {
-	FUNCTION_MAX_THREADS = 0,
-	FUNCTION_SHARED = 1,
-	FUNCTION_CONST = 2,
-	FUNCTION_LOCAL = 3,
-	FUNCTION_REGISTERS = 4,
-	FUNCTION_PTX_VERSION = 5,
-	FUNCTION_BINARY_VERSION = 6,
-	FUNCTION_MAX_DYNAMIC_SHARED = 8,
-};
-
-API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
-{
-	struct CUctx_st *context;
-	struct CUfunc_st *function;
-	int r = sg_current(&context);
-
-	if (r)
-		return r;
-	function = sg_function_find(context, handle);
-	if (!function)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	switch (attribute) {
-	case FUNCTION_MAX_THREADS: *value = (int)function->ptx->max_threads; break;
-	case FUNCTION_SHARED: *value = (int)function->ptx->shared_bytes; break;
-	case FUNCTION_LOCAL: *value = (int)function->ptx->local_bytes; break;
-	case FUNCTION_REGISTERS: *value = (int)function->ptx->registers; break;
-	case FUNCTION_PTX_VERSION:
-	case FUNCTION_BINARY_VERSION:
-		*value = (int)sg_ptx_module_target(function->module->ptx);
-		break;
-	case FUNCTION_MAX_DYNAMIC_SHARED: *value = (int)function->dynamic_shared_max; break;
-	default: *value = 0; break;
-	}
-	return attribute >= 0 && attribute < 16 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-API CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
-{
-	struct CUctx_st *context;
-	struct CUfunc_st *function;
-	int r = sg_current(&context);
-
-	if (r)
-		return r;
-	function = sg_function_find(context, handle);
-	if (!function)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (attribute != FUNCTION_MAX_DYNAMIC_SHARED)
-		return attribute == 9 ? CUDA_SUCCESS
-				      : CUDA_ERROR_NOT_SUPPORTED; /* 9: a carve-out hint */
-	if (value < 0 || (uint32_t)value + function->ptx->shared_bytes >
-				 sg.devices[context->device].info.shared_per_block_bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	function->dynamic_shared_max = (uint32_t)value;
-	return CUDA_SUCCESS;
-}
-
-API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(
-	int *blocks, CUfunction handle, int block_size, size_t shared)
-{
-	struct CUctx_st *context;
-	struct CUfunc_st *function;
-	struct td_block_needs needs;
-	int r = sg_current(&context);
-
-	if (r)
-		return r;
-	function = sg_function_find(context, handle);
-	if (!function)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!blocks || block_size <= 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	needs = (struct td_block_needs){(uint32_t)block_size, function->ptx->registers,
-		function->ptx->shared_bytes + (uint32_t)shared};
-	*blocks = (int)td_model_blocks_per_sm(&sg.devices[context->device].spec, &needs);
-	return CUDA_SUCCESS;
-}
-
-API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-	int *blocks, CUfunction f, int block_size, size_t shared, unsigned flags)
-{
-	return flags > 1
-		       ? CUDA_ERROR_INVALID_VALUE
-		       : cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, f, block_size, shared);
 }

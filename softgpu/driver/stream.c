@@ -85,10 +85,13 @@ static int start_worker(struct CUstream_st *stream)
 
 struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int priority)
 {
+	static uint64_t last_id;
 	struct CUstream_st *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
+	stream->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+	stream->sync_policy = 1; /* CU_SYNC_POLICY_AUTO */
 	stream->magic = STREAM_MAGIC;
 	stream->context = context;
 	stream->flags = flags;

@@ -35,7 +35,10 @@ typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *arg);
 	X(CUDA_ERROR_ALREADY_MAPPED, 208, "already mapped")                                        \
 	X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209, "no kernel image for this device")                    \
 	X(CUDA_ERROR_NOT_MAPPED, 211, "not mapped")                                                \
+	X(CUDA_ERROR_UNSUPPORTED_LIMIT, 215, "limit not supported")                                \
+	X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217, "no peer access between these devices")         \
 	X(CUDA_ERROR_INVALID_PTX, 218, "invalid PTX")                                              \
+	X(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, 224, "execution affinity not supported")           \
 	X(CUDA_ERROR_FILE_NOT_FOUND, 301, "file not found")                                        \
 	X(CUDA_ERROR_OPERATING_SYSTEM, 304, "operating system call failed")                        \
 	X(CUDA_ERROR_INVALID_HANDLE, 400, "invalid handle")                                        \
@@ -44,6 +47,8 @@ typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *arg);
 	X(CUDA_ERROR_NOT_READY, 600, "not ready")                                                  \
 	X(CUDA_ERROR_ILLEGAL_ADDRESS, 700, "illegal memory access")                                \
 	X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 701, "too many resources asked for")                 \
+	X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, 704, "peer access already enabled")              \
+	X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, 705, "peer access not enabled")                      \
 	X(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, 708, "primary context in use")                        \
 	X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709, "context is destroyed")                            \
 	X(CUDA_ERROR_ASSERT, 710, "assertion in a kernel failed")                                  \
@@ -101,6 +106,7 @@ enum {
 	CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
 	CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW = 1,
 	CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
+	CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY = 3,
 	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
 	CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
 	CU_LAUNCH_ATTRIBUTE_PRIORITY = 8
