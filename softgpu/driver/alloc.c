@@ -202,11 +202,18 @@ enum {
 	POINTER_MEMORY_TYPE = 2,
 	POINTER_DEVICE_POINTER = 3,
 	POINTER_HOST_POINTER = 4,
+	POINTER_SYNC_MEMOPS = 6,
+	POINTER_BUFFER_ID = 7,
 	POINTER_IS_MANAGED = 8,
 	POINTER_DEVICE_ORDINAL = 9,
+	POINTER_IS_LEGACY_IPC_CAPABLE = 10,
 	POINTER_RANGE_START_ADDR = 11,
 	POINTER_RANGE_SIZE = 12,
 	POINTER_MAPPED = 13,
+	POINTER_ALLOWED_HANDLE_TYPES = 14,
+	POINTER_IS_RDMA_CAPABLE = 15,
+	POINTER_ACCESS_FLAGS = 16,
+	POINTER_MEMPOOL_HANDLE = 17,
 };
 
 /* The size of the attribute's value; 0: not there. */
@@ -216,11 +223,18 @@ static size_t attribute_bytes(int attribute)
 	case POINTER_MEMORY_TYPE:
 	case POINTER_IS_MANAGED:
 	case POINTER_DEVICE_ORDINAL:
+	case POINTER_SYNC_MEMOPS:
+	case POINTER_IS_LEGACY_IPC_CAPABLE:
+	case POINTER_IS_RDMA_CAPABLE:
+	case POINTER_ACCESS_FLAGS:
 	case POINTER_MAPPED: return 4;
 	case POINTER_CONTEXT:
 	case POINTER_DEVICE_POINTER:
 	case POINTER_HOST_POINTER:
 	case POINTER_RANGE_START_ADDR:
+	case POINTER_BUFFER_ID:
+	case POINTER_ALLOWED_HANDLE_TYPES:
+	case POINTER_MEMPOOL_HANDLE:
 	case POINTER_RANGE_SIZE: return 8;
 	default: return 0;
 	}
@@ -256,6 +270,22 @@ API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr addres
 	case POINTER_RANGE_START_ADDR: *(CUdeviceptr *)data = allocation.base; return CUDA_SUCCESS;
 	case POINTER_RANGE_SIZE: *(size_t *)data = allocation.bytes; return CUDA_SUCCESS;
 	case POINTER_MAPPED: *(int *)data = 1; return CUDA_SUCCESS;
+	case POINTER_SYNC_MEMOPS:
+		/* Synchronous operations always are. */
+		*(int *)data = 1;
+		return CUDA_SUCCESS;
+	case POINTER_BUFFER_ID: *(uint64_t *)data = allocation.id; return CUDA_SUCCESS;
+	case POINTER_IS_LEGACY_IPC_CAPABLE:
+		*(int *)data = allocation.kind == SG_MEMORY_DEVICE && allocation.context;
+		return CUDA_SUCCESS;
+	case POINTER_ALLOWED_HANDLE_TYPES: *(uint64_t *)data = 0; return CUDA_SUCCESS;
+	case POINTER_IS_RDMA_CAPABLE: *(int *)data = 0; return CUDA_SUCCESS;
+	case POINTER_ACCESS_FLAGS:
+		*(int *)data = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+		return CUDA_SUCCESS;
+	case POINTER_MEMPOOL_HANDLE:
+		*(void **)data = sg_pool_of(allocation.base);
+		return CUDA_SUCCESS;
 	default: return CUDA_ERROR_NOT_SUPPORTED;
 	}
 }
@@ -284,4 +314,18 @@ API CUresult cuPointerGetAttributes(
 			(void)cuPointerGetAttribute(data[i], attributes[i], address);
 	}
 	return CUDA_SUCCESS;
+}
+
+/* Synchronous operations are synchronous here in any case: setting that changes nothing, and it cannot be taken away. */
+API CUresult cuPointerSetAttribute(const void *value, int attribute, CUdeviceptr address)
+{
+	struct sg_allocation allocation;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	return !value || attribute != POINTER_SYNC_MEMOPS ||
+			       !sg_memory_find(address, 1, &allocation)
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
 }

@@ -108,7 +108,8 @@ static struct CUarray_st measure(const CUDA_ARRAY3D_DESCRIPTOR *d)
 		.flags = d->Flags,
 		.element_bytes = channel_bytes(d->Format) * d->NumChannels};
 
-	array.pitch = (array.width * array.element_bytes + ROW_ALIGN - 1) & ~(uint64_t)(ROW_ALIGN - 1);
+	array.pitch =
+		(array.width * array.element_bytes + ROW_ALIGN - 1) & ~(uint64_t)(ROW_ALIGN - 1);
 	array.slice = array.pitch * (array.height ? array.height : 1);
 	return array;
 }
@@ -203,8 +204,7 @@ API CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *ret, CUarray array)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUDA_ARRAY_DESCRIPTOR){
-		array->width, array->height, array->format, array->channels};
+	*ret = (CUDA_ARRAY_DESCRIPTOR){array->width, array->height, array->format, array->channels};
 	return CUDA_SUCCESS;
 }
 
@@ -293,8 +293,8 @@ static size_t half(size_t n)
 }
 
 /* Each level is half as large as the one before, layers excepted; "clamped to the range [1, 1 + floor(log2(max(width, height, depth)))]". */
-static int fill_mipmap(CUmipmappedArray mipmap, struct CUctx_st *context,
-	CUDA_ARRAY3D_DESCRIPTOR d, unsigned wanted)
+static int fill_mipmap(CUmipmappedArray mipmap, struct CUctx_st *context, CUDA_ARRAY3D_DESCRIPTOR d,
+	unsigned wanted)
 {
 	bool layered = d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
 

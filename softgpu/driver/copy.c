@@ -75,9 +75,10 @@ int sg_locate(uint64_t address, uint64_t bytes, struct sg_where *ret)
 	struct sg_allocation allocation;
 
 	if (sg_memory_find(address, bytes, &allocation)) {
-		ret->place = allocation.kind == SG_MEMORY_PINNED || allocation.kind == SG_MEMORY_REMOTE
-				     ? SG_ON_HOST_PINNED
-				     : SG_ON_DEVICE;
+		ret->place =
+			allocation.kind == SG_MEMORY_PINNED || allocation.kind == SG_MEMORY_REMOTE
+				? SG_ON_HOST_PINNED
+				: SG_ON_DEVICE;
 		ret->device = allocation.device;
 		return CUDA_SUCCESS;
 	}
@@ -105,7 +106,8 @@ enum sg_engine sg_copy_engine(struct sg_where to, struct sg_where from)
 {
 	if (to.place != SG_ON_DEVICE)
 		return SG_ENGINE_D2H;
-	return from.place == SG_ON_DEVICE && from.device == to.device ? SG_ENGINE_D2D : SG_ENGINE_H2D;
+	return from.place == SG_ON_DEVICE && from.device == to.device ? SG_ENGINE_D2D
+								      : SG_ENGINE_H2D;
 }
 
 uint32_t sg_copy_flags(struct sg_where to, struct sg_where from)
@@ -294,8 +296,8 @@ static int make_set(const struct set *set, struct copy_work **ret)
 		set->rows > UINT32_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	row = set->width * set->pattern_bytes;
-	if (set->rows > 1 && (set->pitch < row || set->pitch % set->pattern_bytes ||
-				     set->pitch > INT32_MAX))
+	if (set->rows > 1 &&
+		(set->pitch < row || set->pitch % set->pattern_bytes || set->pitch > INT32_MAX))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = sg_locate(set->target, (set->rows - 1) * set->pitch + row, &where);
 	if (r || where.place == SG_ON_HOST)

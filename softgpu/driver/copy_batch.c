@@ -20,7 +20,8 @@ static int batch_stream(CUstream handle, bool ptsz, struct CUstream_st **ret)
 }
 
 /* Queues all of them, or frees them; waits for the last where a source or target is pageable. */
-static int submit(struct CUstream_st *stream, struct sg_work **works, size_t count, bool wait, int r)
+static int submit(
+	struct CUstream_st *stream, struct sg_work **works, size_t count, bool wait, int r)
 {
 	uint64_t ticket = 0;
 
@@ -65,8 +66,7 @@ static int check_attributes(const CUmemcpyAttributes *attributes, const size_t *
 		if (check_order(attributes[i].srcAccessOrder) || attributes[i].flags > 1 ||
 			indices[i] >= count || (i && indices[i] <= indices[i - 1]))
 			return CUDA_ERROR_INVALID_VALUE;
-		*wait |= attributes[i].srcAccessOrder ==
-			 CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
+		*wait |= attributes[i].srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
 	}
 	return CUDA_SUCCESS;
 }
@@ -111,23 +111,23 @@ SG_BOTH(cuMemcpyBatchAsync,
 	(CUdeviceptr * to, CUdeviceptr *from, size_t *bytes, size_t count,
 		CUmemcpyAttributes *attributes, size_t *indices, size_t attribute_count,
 		size_t *fail, CUstream stream),
-	copy_batch(to, from, bytes, count, attributes, indices, attribute_count, fail, stream,
-		false),
+	copy_batch(
+		to, from, bytes, count, attributes, indices, attribute_count, fail, stream, false),
 	copy_batch(
 		to, from, bytes, count, attributes, indices, attribute_count, fail, stream, true))
 SG_BOTH(cuMemcpyBatchAsync_v2,
 	(const CUdeviceptr *to, const CUdeviceptr *from, const size_t *bytes, size_t count,
 		const CUmemcpyAttributes *attributes, const size_t *indices, size_t attribute_count,
 		CUstream stream),
-	copy_batch(to, from, bytes, count, attributes, indices, attribute_count, NULL, stream,
-		false),
+	copy_batch(
+		to, from, bytes, count, attributes, indices, attribute_count, NULL, stream, false),
 	copy_batch(
 		to, from, bytes, count, attributes, indices, attribute_count, NULL, stream, true))
 
 /* Row lengths and extents count elements: of the array if there is one, else bytes. */
 static unsigned element_bytes(const CUDA_MEMCPY3D_BATCH_OP *op)
 {
-	CUarray array = op->src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY ? op->src.op.array.array
+	CUarray array = op->src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY   ? op->src.op.array.array
 			: op->dst.type == CU_MEMCPY_OPERAND_TYPE_ARRAY ? op->dst.op.array.array
 								       : NULL;
 
@@ -152,8 +152,7 @@ static int describe(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
 	if (check_operand(&op->src) || check_operand(&op->dst) || check_order(op->srcAccessOrder) ||
 		op->flags > 1)
 		return CUDA_ERROR_INVALID_VALUE;
-	*c = (CUDA_MEMCPY3D){
-		.WidthInBytes = row * each, .Height = rows, .Depth = op->extent.depth};
+	*c = (CUDA_MEMCPY3D){.WidthInBytes = row * each, .Height = rows, .Depth = op->extent.depth};
 	if (op->src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
 		c->srcMemoryType = CU_MEMORYTYPE_ARRAY;
 		c->srcArray = op->src.op.array.array;

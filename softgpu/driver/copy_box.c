@@ -272,9 +272,10 @@ static int copy_3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream, bool ptsz,
 	return copy_3d(&copy, stream, ptsz, wait);
 }
 
-_Static_assert(sizeof(CUDA_MEMCPY3D_PEER) == sizeof(CUDA_MEMCPY3D) &&
-		       offsetof(CUDA_MEMCPY3D_PEER, srcContext) == offsetof(CUDA_MEMCPY3D, reserved0) &&
-		       offsetof(CUDA_MEMCPY3D_PEER, dstContext) == offsetof(CUDA_MEMCPY3D, reserved1),
+_Static_assert(
+	sizeof(CUDA_MEMCPY3D_PEER) == sizeof(CUDA_MEMCPY3D) &&
+		offsetof(CUDA_MEMCPY3D_PEER, srcContext) == offsetof(CUDA_MEMCPY3D, reserved0) &&
+		offsetof(CUDA_MEMCPY3D_PEER, dstContext) == offsetof(CUDA_MEMCPY3D, reserved1),
 	"the two differ in what their reserved fields mean");
 
 API CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *copy)
@@ -319,7 +320,8 @@ static int copy_array(
 	const CUarray both[] = {to.array, from.array};
 
 	for (int i = 0; i < 2; i++)
-		if (both[i] && sg_array_find(both[i]) && (both[i]->height > 1 || both[i]->depth > 1))
+		if (both[i] && sg_array_find(both[i]) &&
+			(both[i]->height > 1 || both[i]->depth > 1))
 			return CUDA_ERROR_INVALID_VALUE;
 	return copy_3d(&copy, stream, ptsz, wait);
 }
@@ -360,8 +362,8 @@ static int copy_array(
 	API CUresult cuMemcpyAtoA##suffix(                                                         \
 		CUarray to, size_t to_offset, CUarray from, size_t offset, size_t n)               \
 	{                                                                                          \
-		return copy_array(IN_ARRAY(to, to_offset), IN_ARRAY(from, offset), n, NULL, ptds,  \
-			true);                                                                     \
+		return copy_array(                                                                 \
+			IN_ARRAY(to, to_offset), IN_ARRAY(from, offset), n, NULL, ptds, true);     \
 	}
 
 ARRAY_COPIES(_v2, false)

@@ -17,6 +17,11 @@ int sg_ready(void)
 	return sg_in_host_function ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
 }
 
+struct CUdevprop {
+	int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock,
+		totalConstantMemory, SIMDWidth, memPitch, regsPerBlock, clockRate, textureAlign;
+};
+
 static int read_device(unsigned i)
 {
 	struct sg_msg msg = {.type = SG_GPU_INFO, .gpu = i};
@@ -188,6 +193,27 @@ API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
 	return r ? r : CUDA_ERROR_INVALID_DEVICE;
 }
 
+API CUresult cuDeviceGetProperties(struct CUdevprop *ret, CUdevice device)
+{
+	const struct sg_gpu_info *info;
+	int r = check(device, ret);
+
+	if (r)
+		return r;
+	info = &sg.devices[device].info;
+	*ret = (struct CUdevprop){.maxThreadsPerBlock = 1024,
+		.maxThreadsDim = {1024, 1024, 64},
+		.maxGridSize = {INT32_MAX, 65535, 65535},
+		.sharedMemPerBlock = 48 << 10,
+		.totalConstantMemory = 64 << 10,
+		.SIMDWidth = 32,
+		.memPitch = INT32_MAX,
+		.regsPerBlock = (int)info->registers_per_sm,
+		.clockRate = (int)info->clock_mhz * 1000,
+		.textureAlign = 512};
+	return CUDA_SUCCESS;
+}
+
 /* Attributes that are not named here are 0: absent features. */
 static int attribute(const struct sg_gpu_info *info, int attribute)
 {
@@ -222,8 +248,34 @@ static int attribute(const struct sg_gpu_info *info, int attribute)
 	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
 	case CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
 		return (info->features & SG_FEATURE_HOST_VMM) != 0;
-	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID: return 0; /* one node */
-	case 115:                                        /* MEMORY_POOLS_SUPPORTED */
+	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
+		return 0; /* one node */
+	/* Of arrays: the limits that array.c keeps. */
+	case 21:                /* MAXIMUM_TEXTURE1D_WIDTH */
+	case 22: return 131072; /* MAXIMUM_TEXTURE2D_WIDTH */
+	case 23: return 65536;  /* MAXIMUM_TEXTURE2D_HEIGHT */
+	case 24:                /* MAXIMUM_TEXTURE3D_WIDTH, _HEIGHT, _DEPTH */
+	case 25:
+	case 26: return 16384;
+	case 14:                 /* TEXTURE_ALIGNMENT */
+	case 30: return 512;     /* SURFACE_ALIGNMENT */
+	case 51: return 32;      /* TEXTURE_PITCH_ALIGNMENT */
+	case 38: return 4 << 20; /* L2_CACHE_SIZE: chosen, nothing models it */
+	case 111: return 1024;   /* RESERVED_SHARED_MEMORY_PER_BLOCK */
+	case 91:                 /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
+	case 92:                 /* stream memory operations */
+	case 93:
+	case 94:
+	case 122:
+	case 123:
+	case 99:  /* HOST_REGISTER_SUPPORTED */
+	case 103: /* HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
+	case 125: /* IPC_EVENT_SUPPORTED */
+	case 31:  /* CONCURRENT_KERNELS */
+	case 79:  /* GLOBAL_L1_CACHE_SUPPORTED */
+	case 80:  /* LOCAL_L1_CACHE_SUPPORTED */
+	case 126: /* MEM_SYNC_DOMAIN_COUNT */
+	case 115: /* MEMORY_POOLS_SUPPORTED */
 	case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
 	case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
 	case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:

@@ -84,6 +84,8 @@ struct CUevent_st {
 		capture_id; /* recorded last in that capture, perhaps over; 0: in none; sg_graph_lock */
 	struct CUgraphNode_st **front; /* what came before it there */
 	size_t front_count;
+	struct sg_shared_event *shared; /* NULL: this process's alone */
+	int shared_fd;                  /* -1: another process made it */
 };
 
 struct sg_dependency {
@@ -185,6 +187,7 @@ struct sg_allocation {
 	uint64_t base, bytes; /* as the program sees it */
 	enum sg_memory_kind kind;
 	struct CUctx_st *context; /* NULL: mapped by the program itself (VMM) */
+	uint64_t id;              /* unique in the process; by sg_allocation_add() */
 	uint32_t device, range;   /* range: the server's, of managed memory */
 	bool registered;          /* pinned memory that the program owns */
 };
@@ -232,6 +235,8 @@ void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes);
 /* -- pool.c -- */
 /* Frees memory of a pool at once; false: it is none. */
 bool sg_pool_free(uint64_t address);
+/* The pool that gave out this address; NULL: none. */
+void *sg_pool_of(uint64_t address);
 /* A stream, an event or a context was waited for: pools let go of what they need not keep. */
 void sg_pools_synchronized(void);
 

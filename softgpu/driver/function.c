@@ -84,7 +84,8 @@ API CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
 	if (r)
 		return r;
 	if (attribute == FUNCTION_CARVEOUT)
-		return value < -1 || value > 100 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; /* a hint */
+		return value < -1 || value > 100 ? CUDA_ERROR_INVALID_VALUE
+						 : CUDA_SUCCESS; /* a hint */
 	if (attribute < 0 || attribute >= FUNCTION_N)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (attribute < FUNCTION_CACHE_MODE_CA)
@@ -250,8 +251,8 @@ static int potential(int *grid, int *block, CUfunction handle, dynamic_bytes byt
 	return most ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 }
 
-API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle,
-	dynamic_bytes bytes_of, size_t shared, int limit)
+API CUresult cuOccupancyMaxPotentialBlockSize(
+	int *grid, int *block, CUfunction handle, dynamic_bytes bytes_of, size_t shared, int limit)
 {
 	return potential(grid, block, handle, bytes_of, shared, limit, 0);
 }

@@ -146,8 +146,8 @@ API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t by
 	return r;
 }
 
-API CUresult cuLinkAddFile_v2(CUlinkState state, int type, const char *path, unsigned count,
-	int *options, void **values)
+API CUresult cuLinkAddFile_v2(
+	CUlinkState state, int type, const char *path, unsigned count, int *options, void **values)
 {
 	char *bytes;
 	int r = sg_ready();

@@ -96,8 +96,8 @@ static int function_of(struct CUkern_st *kernel, struct CUctx_st *context, CUfun
 	int bytes, r = module_of(kernel->library, context, &module);
 
 	if (!r)
-		r = sg_module_function(module,
-			sg_ptx_module_find_function(module->ptx, kernel->ptx->name), ret);
+		r = sg_module_function(
+			module, sg_ptx_module_find_function(module->ptx, kernel->ptx->name), ret);
 	if (r)
 		return r;
 	bytes = kernel->dynamic_shared[context->device];
@@ -125,7 +125,8 @@ void sg_library_context_gone(struct CUctx_st *context)
 
 	pthread_mutex_lock(&lock);
 	td_list_for_each (l, &libraries) {
-		td_list_for_each_safe (it, tmp, &td_container_of(l, struct CUlib_st, link)->loaded) {
+		td_list_for_each_safe (
+			it, tmp, &td_container_of(l, struct CUlib_st, link)->loaded) {
 			struct loaded *loaded = td_container_of(it, struct loaded, link);
 
 			if (loaded->context != context)
@@ -176,8 +177,8 @@ static int place_managed(struct CUlib_st *library)
 		variable = sg_ptx_module_variable(library->ptx, i);
 		if (!variable->managed)
 			continue;
-		r = sg_managed_new(0, NULL, variable->size ? variable->size : 1,
-			&library->managed[i]);
+		r = sg_managed_new(
+			0, NULL, variable->size ? variable->size : 1, &library->managed[i]);
 		if (!r)
 			sg_ptx_module_initial(library->ptx, i, (void *)library->managed[i]);
 	}
@@ -356,8 +357,7 @@ static int enumerate(struct CUlib_st *library, struct question *q)
 
 API CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned count, CUlibrary handle)
 {
-	return ask_library(
-		handle, &(struct question){.out = kernels, .count = count}, enumerate);
+	return ask_library(handle, &(struct question){.out = kernels, .count = count}, enumerate);
 }
 
 static int get_module(struct CUlib_st *library, struct question *q)
@@ -551,8 +551,7 @@ static int kernel_set(struct CUkern_st *kernel, struct kernel_question *q)
 API CUresult cuKernelSetAttribute(int attribute, int value, CUkernel handle, CUdevice device)
 {
 	return ask_kernel(handle,
-		&(struct kernel_question){
-			.attribute = attribute, .value = value, .device = device},
+		&(struct kernel_question){.attribute = attribute, .value = value, .device = device},
 		kernel_set);
 }
 
@@ -566,6 +565,6 @@ static int kernel_cache(struct CUkern_st *kernel, struct kernel_question *q)
 
 API CUresult cuKernelSetCacheConfig(CUkernel handle, int config, CUdevice device)
 {
-	return ask_kernel(handle,
-		&(struct kernel_question){.value = config, .device = device}, kernel_cache);
+	return ask_kernel(
+		handle, &(struct kernel_question){.value = config, .device = device}, kernel_cache);
 }

@@ -119,8 +119,8 @@ static int place_of(CUmemLocation location, int *ret)
 
 static CUmemLocation old_place(CUdevice device)
 {
-	return (CUmemLocation){device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST
-						       : CU_MEM_LOCATION_TYPE_DEVICE,
+	return (CUmemLocation){
+		device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
 		device};
 }
 
@@ -289,7 +289,9 @@ static int tell(const struct advice *all, void *out, size_t bytes, int attribute
 	case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY: *value = all->read_mostly; break;
 	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION: *value = all->preferred; break;
 	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION: *value = all->prefetched; break;
-	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE: *value = type_of(all->preferred); break;
+	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
+		*value = type_of(all->preferred);
+		break;
 	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
 		*value = type_of(all->prefetched);
 		break;
@@ -359,7 +361,8 @@ static int run_prefetch(struct CUstream_st *stream, struct sg_work *work)
 	return CUDA_SUCCESS;
 }
 
-static int make_prefetch(uint64_t address, size_t bytes, CUmemLocation location, struct sg_work **ret)
+static int make_prefetch(
+	uint64_t address, size_t bytes, CUmemLocation location, struct sg_work **ret)
 {
 	struct sg_allocation allocation;
 	struct prefetch_work *prefetch;
@@ -493,8 +496,8 @@ static int make_batch(const struct batch *b, struct sg_work **works, size_t *mad
 		while (b->locations && place + 1 < b->location_count && b->indices[place + 1] <= i)
 			place++;
 		if (!r && b->locations) {
-			r = make_prefetch(b->addresses[i], b->bytes[i], b->locations[place],
-				&works[*made]);
+			r = make_prefetch(
+				b->addresses[i], b->bytes[i], b->locations[place], &works[*made]);
 			*made += !r;
 		}
 	}

@@ -35,7 +35,8 @@ struct slab {
 /* All under sg.memory_lock. */
 static uint64_t window;
 static struct sg_granule granules[GRANULE_COUNT];
-static int arena = -1; /* a file: what cuMemAlloc gives out can be opened by other processes (ipc.c) */
+static int arena =
+	-1; /* a file: what cuMemAlloc gives out can be opened by other processes (ipc.c) */
 static struct interval *reserved; /* sorted by base */
 static size_t reserved_count, reserved_room;
 static struct sg_allocation *allocations; /* sorted by base */
@@ -206,8 +207,8 @@ static uint8_t *arena_map(uint64_t base, uint64_t bytes)
 	}
 	if (arena < 0)
 		return NULL;
-	pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, arena,
-		(off_t)(base - window));
+	pages = mmap(
+		NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, arena, (off_t)(base - window));
 	return pages == MAP_FAILED ? NULL : pages;
 }
 
@@ -238,6 +239,7 @@ static size_t upper_bound(uint64_t address)
 
 static bool add_locked(const struct sg_allocation *allocation)
 {
+	static uint64_t last_id;
 	size_t i = upper_bound(allocation->base);
 
 	if (!grow((void **)&allocations, allocation_count, &allocation_room, sizeof(*allocations)))
@@ -245,6 +247,7 @@ static bool add_locked(const struct sg_allocation *allocation)
 	memmove(allocations + i + 1, allocations + i,
 		(allocation_count - i) * sizeof(*allocations));
 	allocations[i] = *allocation;
+	allocations[i].id = ++last_id;
 	allocation_count++;
 	return true;
 }
@@ -414,8 +417,7 @@ int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, uint64_t *ret)
 	if (bytes < SMALL_BYTES)
 		r = alloc_small(context, (unsigned)((bytes + UNIT - 1) / UNIT), &allocation.base);
 	else
-		r = new_granules(
-			context, (bytes + GRANULE - 1) & ~(GRANULE - 1), &allocation.base);
+		r = new_granules(context, (bytes + GRANULE - 1) & ~(GRANULE - 1), &allocation.base);
 	if (r)
 		return r;
 	sg_allocation_add(&allocation);

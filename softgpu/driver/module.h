@@ -25,7 +25,8 @@ struct CUmod_st {
 	struct sg_ptx_module *ptx;
 	struct CUfunc_st *functions; /* context->lock */
 	uint64_t *variables;         /* addresses, by index */
-	const uint64_t *managed;     /* of a library: addresses that all its modules share, 0 where none */
+	const uint64_t
+		*managed; /* of a library: addresses that all its modules share, 0 where none */
 	size_t variable_count;
 };
 

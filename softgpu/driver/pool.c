@@ -19,7 +19,7 @@ struct block {
 	struct CUmemPoolHandle_st *pool;
 	uint64_t base, bytes;
 	uint8_t *host;
-	bool used, freeing;
+	bool used, freeing, accessible;
 	struct CUstream_st *stream; /* freed there; NULL: nothing to wait for */
 	uint64_t ticket;
 };
@@ -99,8 +99,9 @@ static bool is_free(const struct block *block)
 	return reached;
 }
 
-static void set_access(const struct block *block, bool accessible)
+static void set_access(struct block *block, bool accessible)
 {
+	block->accessible = accessible;
 	sg_granules_set(block->base, block->bytes,
 		&(struct sg_granule){.host = block->host,
 			.home = (uint8_t)block->pool->device,
@@ -353,6 +354,18 @@ SG_BOTH(cuMemAllocFromPoolAsync,
 	(CUdeviceptr * ret, size_t bytes, CUmemoryPool pool, CUstream stream),
 	allocate(ret, bytes, pool, false, stream, false),
 	allocate(ret, bytes, pool, false, stream, true))
+
+void *sg_pool_of(uint64_t address)
+{
+	const struct block *block;
+	void *pool;
+
+	pthread_mutex_lock(&pool_lock);
+	block = find_block(address);
+	pool = block ? block->pool : NULL;
+	pthread_mutex_unlock(&pool_lock);
+	return pool;
+}
 
 /* From now on nobody finds it but work that is queued. */
 static struct block *begin_free(uint64_t address)
@@ -614,6 +627,98 @@ API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 		currents[device] = pool;
 	else
 		r = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&pool_lock);
+	return r;
+}
+
+/* -- by location: device memory only -- */
+
+static int located(CUmemoryPool *ret, const CUmemLocation *location, int type,
+	struct CUmemPoolHandle_st **table)
+{
+	if (!location)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return device_pool(ret, location->id, table);
+}
+
+API CUresult cuMemGetDefaultMemPool(CUmemoryPool *ret, const CUmemLocation *location, int type)
+{
+	return located(ret, location, type, defaults);
+}
+
+API CUresult cuMemGetMemPool(CUmemoryPool *ret, const CUmemLocation *location, int type)
+{
+	return located(ret, location, type, currents);
+}
+
+API CUresult cuMemSetMemPool(const CUmemLocation *location, int type, CUmemoryPool pool)
+{
+	CUmemoryPool unused;
+	int r = located(&unused, location, type, defaults);
+
+	return r ? r : cuDeviceSetMemPool(location->id, pool);
+}
+
+/* -- access: the pool's own device always has it -- */
+
+static int check_access(const struct CUmemPoolHandle_st *pool, const CUmemAccessDesc *access)
+{
+	if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (access->location.id < 0 || access->location.id >= (int)sg.device_count)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+		access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+		return CUDA_ERROR_INVALID_VALUE; /* "PROT_READ is not supported" */
+	return !access->flags && (uint32_t)access->location.id == pool->device
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
+}
+
+API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count)
+{
+	struct td_list *it;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&pool_lock);
+	if (!is_live(pool) || !access || !count)
+		r = CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; !r && i < count; i++)
+		r = check_access(pool, &access[i]);
+	for (size_t i = 0; !r && i < count; i++) {
+		uint32_t bit = SG_DEVICE_BIT(access[i].location.id);
+
+		pool->access = access[i].flags ? pool->access | bit : pool->access & ~bit;
+	}
+	if (!r)
+		td_list_for_each (it, &pool->blocks)
+			if (block_at(it)->accessible)
+				set_access(block_at(it), true);
+	pthread_mutex_unlock(&pool_lock);
+	return r;
+}
+
+API CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *location)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (location->id < 0 || location->id >= (int)sg.device_count)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&pool_lock);
+	if (!is_live(pool))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else
+		*flags = pool->access & SG_DEVICE_BIT(location->id)
+				 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+				 : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	pthread_mutex_unlock(&pool_lock);
 	return r;
 }

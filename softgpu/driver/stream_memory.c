@@ -50,7 +50,8 @@ static bool holds(uint64_t found, uint64_t value, unsigned condition, bool wide)
 	case CU_STREAM_WAIT_VALUE_GEQ:
 		return wide ? (int64_t)(found - value) >= 0
 			    : (int32_t)((uint32_t)found - (uint32_t)value) >= 0;
-	case CU_STREAM_WAIT_VALUE_EQ: return wide ? found == value : (uint32_t)found == (uint32_t)value;
+	case CU_STREAM_WAIT_VALUE_EQ:
+		return wide ? found == value : (uint32_t)found == (uint32_t)value;
 	case CU_STREAM_WAIT_VALUE_AND: return found & value;
 	default: return wide ? ~(found | value) != 0 : ~((uint32_t)found | (uint32_t)value) != 0;
 	}

@@ -3,12 +3,18 @@
  *
  * As strict as the driver: offsets into a handle, partial unmaps, double maps and access to memory without cuMemSetAccess are refused.
  */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "softgpu/driver/vmm.h"
+
+#define POSIX_FD    1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+#define SHARED_NAME "softgpu-vmm-"
 
 struct reservation {
 	uint64_t base, bytes;
@@ -103,7 +109,8 @@ static int check_location(const CUmemAllocationProp *prop)
 	case CU_MEM_LOCATION_TYPE_DEVICE:
 		if (location->id < 0 || location->id >= (int)sg.device_count)
 			return CUDA_ERROR_INVALID_DEVICE;
-		return prop->requestedHandleTypes ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+		return prop->requestedHandleTypes & ~POSIX_FD ? CUDA_ERROR_NOT_SUPPORTED
+							      : CUDA_SUCCESS;
 	case CU_MEM_LOCATION_TYPE_HOST:
 		if (prop->requestedHandleTypes)
 			return CUDA_ERROR_INVALID_VALUE;
@@ -121,11 +128,11 @@ static int check_location(const CUmemAllocationProp *prop)
 }
 
 /* Bytes on the host can be mapped at their device address too, so they are a file. */
-static int new_host_pages(struct sg_physical *physical)
+static int new_host_pages(struct sg_physical *physical, const char *name)
 {
 	void *pages = MAP_FAILED;
 
-	physical->fd = memfd_create("softgpu-host", MFD_CLOEXEC);
+	physical->fd = memfd_create(name, MFD_CLOEXEC);
 	if (physical->fd >= 0 && !ftruncate(physical->fd, (off_t)physical->bytes))
 		pages = mmap(
 			NULL, physical->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, physical->fd, 0);
@@ -145,12 +152,20 @@ static int new_device_pages(struct sg_physical *physical)
 
 	if (r)
 		return r;
-	physical->fd = -1;
-	physical->host = sg_pages_new(physical->bytes);
-	if (physical->host)
-		return CUDA_SUCCESS;
-	sg_release(device, 0, physical->bytes);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	if (physical->prop.requestedHandleTypes & POSIX_FD) {
+		/* Whoever imports it learns from the file's name which device it is memory of. */
+		char name[32];
+
+		snprintf(name, sizeof(name), SHARED_NAME "%u", device);
+		r = new_host_pages(physical, name);
+	} else {
+		physical->fd = -1;
+		physical->host = sg_pages_new(physical->bytes);
+		r = physical->host ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (r)
+		sg_release(device, 0, physical->bytes);
+	return r;
 }
 
 API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
@@ -173,7 +188,8 @@ API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
 	physical->bytes = bytes;
 	physical->references = 1;
 	physical->prop = *prop;
-	r = sg_is_remote(physical) ? new_host_pages(physical) : new_device_pages(physical);
+	r = sg_is_remote(physical) ? new_host_pages(physical, "softgpu-host")
+				   : new_device_pages(physical);
 	if (r) {
 		free(physical);
 		return r;
@@ -209,7 +225,7 @@ static void put_physical(struct sg_physical *physical)
 	sg_pages_free(physical->host, physical->bytes);
 	if (physical->fd >= 0)
 		close(physical->fd);
-	else
+	if (!sg_is_remote(physical) && !physical->imported)
 		sg_release((uint32_t)physical->prop.location.id, 0, physical->bytes);
 	free(physical);
 }
@@ -354,4 +370,105 @@ API CUresult cuMemGetAllocationPropertiesFromHandle(
 		*prop = physical->prop;
 	pthread_mutex_unlock(&sg_vmm_lock);
 	return physical ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* -- handles for other processes: file descriptors -- */
+
+API CUresult cuMemExportToShareableHandle(
+	void *ret, CUmemGenericAllocationHandle handle, int type, unsigned long long flags)
+{
+	struct sg_physical *physical;
+	int fd = -1, r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type != POSIX_FD)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	pthread_mutex_lock(&sg_vmm_lock);
+	physical = find_physical(handle);
+	if (!physical || !(physical->prop.requestedHandleTypes & POSIX_FD))
+		r = CUDA_ERROR_INVALID_VALUE; /* it has to be asked for when the memory is made */
+	else
+		fd = fcntl(physical->fd, F_DUPFD_CLOEXEC, 3);
+	pthread_mutex_unlock(&sg_vmm_lock);
+	if (!r && fd < 0)
+		r = CUDA_ERROR_OPERATING_SYSTEM;
+	if (!r)
+		*(int *)ret = fd;
+	return r;
+}
+
+/* The device that a file is memory of; false: it is none of ours. */
+static bool device_of(int fd, int *ret)
+{
+	char link[32], path[64], tail;
+	ssize_t n;
+	unsigned device;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n < 0)
+		return false;
+	path[n] = 0;
+	if (sscanf(path, "/memfd:" SHARED_NAME "%u (deleted%c", &device, &tail) != 2 ||
+		device >= sg.device_count)
+		return false;
+	*ret = (int)device;
+	return true;
+}
+
+static int import(int fd, struct sg_physical *physical)
+{
+	struct stat st;
+	void *pages;
+
+	if (!device_of(fd, &physical->prop.location.id) || fstat(fd, &st) || st.st_size <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	physical->bytes = (uint64_t)st.st_size;
+	physical->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (physical->fd < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	pages = mmap(NULL, physical->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, physical->fd, 0);
+	if (pages == MAP_FAILED) {
+		close(physical->fd);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	physical->host = pages;
+	return CUDA_SUCCESS;
+}
+
+/* The descriptor stays the caller's. */
+API CUresult cuMemImportFromShareableHandle(
+	CUmemGenericAllocationHandle *ret, void *os_handle, int type)
+{
+	struct sg_physical *physical;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type != POSIX_FD)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	physical = calloc(1, sizeof(*physical));
+	if (!physical)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	physical->references = 1;
+	physical->imported = true;
+	physical->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+	physical->prop.requestedHandleTypes = POSIX_FD;
+	physical->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	r = import((int)(intptr_t)os_handle, physical);
+	if (r) {
+		free(physical);
+		return r;
+	}
+	pthread_mutex_lock(&sg_vmm_lock);
+	physical->next = physicals;
+	physicals = physical;
+	pthread_mutex_unlock(&sg_vmm_lock);
+	*ret = (uint64_t)physical;
+	return CUDA_SUCCESS;
 }

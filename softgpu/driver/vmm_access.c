@@ -81,9 +81,8 @@ static int apply(struct sg_mapping *m, const CUmemAccessDesc *access, size_t cou
 	sg_granules_set(m->base, m->bytes,
 		&(struct sg_granule){.host = m->physical->host,
 			.devices = m->devices,
-			.home = sg_is_remote(m->physical)
-					? 0
-					: (uint8_t)m->physical->prop.location.id,
+			.home = sg_is_remote(m->physical) ? 0
+							  : (uint8_t)m->physical->prop.location.id,
 			.remote = sg_is_remote(m->physical)});
 	if (host_access != m->host_access && !sg_map_for_host(m, host_access))
 		return CUDA_ERROR_OUT_OF_MEMORY;
