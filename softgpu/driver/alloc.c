@@ -46,7 +46,10 @@ API CUresult cuMemFree_v2(CUdeviceptr address)
 	r = sg_context_synchronize(context);
 	if (r)
 		return r;
-	return sg_pool_free(address) ? CUDA_SUCCESS : sg_memory_release(context, address);
+	if (sg_pool_free(address))
+		return CUDA_SUCCESS;
+	r = sg_graph_memory_free(address);
+	return r == CUDA_ERROR_NOT_FOUND ? sg_memory_release(context, address) : r;
 }
 
 API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)

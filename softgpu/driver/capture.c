@@ -21,7 +21,8 @@ struct sg_capture {
 	pthread_t thread;
 	struct CUstream_st *origin;
 	struct CUgraph_st *graph;
-	bool invalid;
+	bool invalid,
+		borrowed; /* borrowed: a graph of the program's, which outlives a failed capture */
 };
 
 /* sg_graph_lock, but for the count, which may be read without. */
@@ -109,7 +110,7 @@ static void end_capture(struct sg_capture *capture)
 	for_streams(capture, leave);
 	td_list_remove(&capture->link);
 	__atomic_sub_fetch(&capture_count, 1, __ATOMIC_RELEASE);
-	capture->graph->capturing = false;
+	capture->graph->capturing--;
 	free(capture);
 }
 
@@ -130,11 +131,14 @@ void sg_capture_context_gone(struct CUctx_st *context)
 	pthread_mutex_lock(&sg_graph_lock);
 	td_list_for_each_safe (it, tmp, &captures) {
 		struct CUgraph_st *graph = capture_at(it)->graph;
+		bool borrowed;
 
 		if (capture_at(it)->origin->context != context)
 			continue;
+		borrowed = capture_at(it)->borrowed;
 		end_capture(capture_at(it));
-		sg_graph_free(graph);
+		if (!borrowed)
+			sg_graph_free(graph);
 	}
 	pthread_mutex_unlock(&sg_graph_lock);
 }
@@ -379,12 +383,12 @@ static int find(CUstream handle, bool ptsz, struct CUstream_st **ret)
 }
 
 /* sg_graph_lock is held. */
-static int start(struct CUstream_st *stream, int mode)
+static int start(struct CUstream_st *stream, int mode, struct CUgraph_st *into)
 {
 	struct sg_capture *capture = calloc(1, sizeof(*capture));
 
 	if (capture)
-		capture->graph = sg_graph_new();
+		capture->graph = into ? into : sg_graph_new();
 	if (!capture || !capture->graph) {
 		free(capture);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -393,7 +397,8 @@ static int start(struct CUstream_st *stream, int mode)
 	capture->mode = mode;
 	capture->thread = pthread_self();
 	capture->origin = stream;
-	capture->graph->capturing = true;
+	capture->borrowed = into;
+	capture->graph->capturing++;
 	capture->graph->context = stream->context;
 	td_list_append(&captures, &capture->link);
 	__atomic_add_fetch(&capture_count, 1, __ATOMIC_RELEASE);
@@ -414,7 +419,7 @@ static int begin(CUstream handle, int mode, bool ptsz)
 	if (stream == stream->context->legacy)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	pthread_mutex_lock(&sg_graph_lock);
-	r = stream->capture ? CUDA_ERROR_ILLEGAL_STATE : start(stream, mode);
+	r = stream->capture ? CUDA_ERROR_ILLEGAL_STATE : start(stream, mode, NULL);
 	pthread_mutex_unlock(&sg_graph_lock);
 	return r;
 }
@@ -424,6 +429,80 @@ SG_BOTH(cuStreamBeginCapture_v2, (CUstream stream, int mode), begin(stream, mode
 SG_BOTH(cuStreamBeginCapture, (CUstream stream),
 	begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL, false),
 	begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL, true))
+
+/* Into a graph that exists, behind some of its nodes. */
+static int begin_to_graph(CUstream handle, CUgraph graph, const CUgraphNode *after,
+	const CUgraphEdgeData *edges, size_t count, int mode, bool ptsz)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (r)
+		return r;
+	if (mode < 0 || mode > CU_STREAM_CAPTURE_MODE_RELAXED || (count && !after))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (stream == stream->context->legacy)
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!sg_graph_is_live(graph) || graph->parent ||
+		(graph->context && graph->context != stream->context))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else
+		r = sg_check_edges(edges, count);
+	for (size_t i = 0; !r && i < count; i++)
+		r = sg_graph_holds(graph, after[i]) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = stream->capture ? CUDA_ERROR_ILLEGAL_STATE : start(stream, mode, graph);
+	if (!r)
+		set_front(&stream->front, &stream->front_count, after, count);
+	pthread_mutex_unlock(&sg_graph_lock);
+	return r;
+}
+
+SG_BOTH(cuStreamBeginCaptureToGraph,
+	(CUstream stream, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
+		size_t count, int mode),
+	begin_to_graph(stream, graph, after, edges, count, mode, false),
+	begin_to_graph(stream, graph, after, edges, count, mode, true))
+
+/* What the stream's next operation comes after. */
+static int update_front(CUstream handle, CUgraphNode *nodes, const CUgraphEdgeData *edges,
+	size_t count, unsigned flags, bool ptsz)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (r)
+		return r;
+	if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES || (count && !nodes))
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!stream->capture)
+		r = CUDA_ERROR_ILLEGAL_STATE;
+	else if (stream->capture->invalid)
+		r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	else
+		r = sg_check_edges(edges, count);
+	for (size_t i = 0; !r && i < count; i++)
+		r = sg_graph_holds(stream->capture->graph, nodes[i]) ? CUDA_SUCCESS
+								     : CUDA_ERROR_INVALID_VALUE;
+	if (!r && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+		set_front(&stream->front, &stream->front_count, nodes, count);
+	for (size_t i = 0; !r && flags == CU_STREAM_ADD_CAPTURE_DEPENDENCIES && i < count; i++)
+		r = add_to_front(stream, nodes[i]) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_unlock(&sg_graph_lock);
+	return r;
+}
+
+SG_BOTH(cuStreamUpdateCaptureDependencies,
+	(CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags),
+	update_front(stream, nodes, NULL, count, flags, false),
+	update_front(stream, nodes, NULL, count, flags, true))
+SG_BOTH(cuStreamUpdateCaptureDependencies_v2,
+	(CUstream stream, CUgraphNode *nodes, const CUgraphEdgeData *edges, size_t count,
+		unsigned flags),
+	update_front(stream, nodes, edges, count, flags, false),
+	update_front(stream, nodes, edges, count, flags, true))
 
 /* Forked streams end in nodes that the first stream comes after. */
 static bool is_joined(struct sg_capture *capture)
@@ -452,6 +531,7 @@ static int finish(struct CUstream_st *stream, CUgraph *ret)
 {
 	struct sg_capture *capture = stream->capture;
 	struct CUgraph_st *graph;
+	bool borrowed;
 	int r = CUDA_SUCCESS;
 
 	if (!capture)
@@ -466,8 +546,9 @@ static int finish(struct CUstream_st *stream, CUgraph *ret)
 	else if (!is_joined(capture))
 		r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 	graph = capture->graph;
+	borrowed = capture->borrowed;
 	end_capture(capture);
-	if (r)
+	if (r && !borrowed)
 		sg_graph_free(graph);
 	*ret = r ? NULL : graph;
 	return r;

@@ -101,6 +101,7 @@ struct sg_work {
 	/* May be NULL. queued: it is at ticket now, context->lock is held. release: what it owns besides itself. */
 	void (*queued)(struct CUstream_st *stream, struct sg_work *work, uint64_t ticket);
 	void (*release)(struct sg_work *work);
+	void (*copied)(struct sg_work *copy); /* what a copy of it needs besides the bytes */
 	int (*run)(struct CUstream_st *stream, struct sg_work *work);
 	struct sg_dependency *after;
 	size_t after_count;
@@ -235,6 +236,9 @@ void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes);
 /* -- pool.c -- */
 /* Frees memory of a pool at once; false: it is none. */
 bool sg_pool_free(uint64_t address);
+/* A graph's allocation that is in use: gives it back at once, or in the order of a stream. NOT_FOUND: it is none. */
+int sg_graph_memory_free(uint64_t address);
+int sg_graph_memory_free_async(struct CUstream_st *stream, uint64_t address);
 /* The pool that gave out this address; NULL: none. */
 void *sg_pool_of(uint64_t address);
 /* A stream, an event or a context was waited for: pools let go of what they need not keep. */

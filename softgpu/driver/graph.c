@@ -1,4 +1,4 @@
-/* Graphs built by hand: nodes, edges, what is asked about them. See graph.h; launching is in graph_exec.c, capture in capture.c. */
+/* Graphs built by hand: nodes and edges. See graph.h. */
 #include "softgpu/driver/graph.h"
 
 #include <stdlib.h>
@@ -16,8 +16,11 @@ struct sg_work *sg_work_copy(const struct sg_work *work)
 {
 	struct sg_work *copy = work ? malloc(work->bytes) : NULL;
 
-	if (copy)
-		memcpy(copy, work, work->bytes);
+	if (!copy)
+		return NULL;
+	memcpy(copy, work, work->bytes);
+	if (copy->copied)
+		copy->copied(copy);
 	return copy;
 }
 
@@ -42,13 +45,25 @@ struct CUgraph_st *sg_graph_new(void)
 	return graph;
 }
 
-static void free_node(struct CUgraphNode_st *node)
+void sg_node_free(struct CUgraphNode_st *node)
 {
 	td_list_remove(&node->link);
 	node->graph->node_count--;
 	sg_work_free(node->work);
+	if (node->child)
+		sg_graph_free(node->child);
+	free(node->params);
 	free(node->after);
 	free(node);
+}
+
+void sg_graph_renumber(struct CUgraph_st *graph)
+{
+	struct td_list *it;
+	size_t n = 0;
+
+	td_list_for_each (it, &graph->nodes)
+		node_at(it)->index = n++;
 }
 
 void sg_graph_free(struct CUgraph_st *graph)
@@ -56,7 +71,8 @@ void sg_graph_free(struct CUgraph_st *graph)
 	struct td_list *it, *tmp;
 
 	td_list_for_each_safe (it, tmp, &graph->nodes)
-		free_node(node_at(it));
+		sg_node_free(node_at(it));
+	sg_user_refs_drop(&graph->user);
 	td_list_remove(&graph->link);
 	free(graph);
 }
@@ -71,7 +87,7 @@ bool sg_graph_is_live(CUgraph graph)
 	return false;
 }
 
-static bool holds(const struct CUgraph_st *graph, CUgraphNode node)
+bool sg_graph_holds(const struct CUgraph_st *graph, CUgraphNode node)
 {
 	struct td_list *it;
 
@@ -86,7 +102,7 @@ bool sg_node_is_live(CUgraphNode node)
 	struct td_list *it;
 
 	td_list_for_each (it, &sg_graphs)
-		if (holds(td_container_of(it, struct CUgraph_st, link), node))
+		if (sg_graph_holds(td_container_of(it, struct CUgraph_st, link), node))
 			return true;
 	return false;
 }
@@ -95,7 +111,7 @@ bool sg_node_is_live(CUgraphNode node)
 static bool are_nodes_of(const struct CUgraph_st *graph, CUgraphNode const *nodes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (!holds(graph, nodes[i]))
+		if (!sg_graph_holds(graph, nodes[i]))
 			return false;
 		for (size_t k = 0; k < i; k++)
 			if (nodes[k] == nodes[i])
@@ -104,11 +120,34 @@ static bool are_nodes_of(const struct CUgraph_st *graph, CUgraphNode const *node
 	return true;
 }
 
+/* Allocation and free nodes bind a graph to its memory. */
+static int note_memory(struct CUgraph_st *graph, int type, const struct sg_work *work)
+{
+	struct sg_graph_block *block = sg_work_block(work);
+	int r = CUDA_SUCCESS;
+
+	if (!block)
+		return CUDA_SUCCESS;
+	if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		sg_graph_block_note_alloc(block, graph);
+	else
+		r = sg_graph_block_note_free(block, graph);
+	if (!r)
+		graph->has_memory = true;
+	return r;
+}
+
 int sg_node_add(struct CUgraph_st *graph, int type, struct sg_work *work, struct CUevent_st *event,
 	CUgraphNode const *after, size_t after_count, CUgraphNode *ret)
 {
-	struct CUgraphNode_st *node = calloc(1, sizeof(*node));
+	struct CUgraphNode_st *node = NULL;
+	int r = note_memory(graph, type, work);
 
+	if (r) {
+		sg_work_free(work);
+		return r;
+	}
+	node = calloc(1, sizeof(*node));
 	if (node)
 		node->after = calloc(after_count + 1, sizeof(*node->after));
 	if (!node || !node->after) {
@@ -178,6 +217,8 @@ API CUresult cuGraphDestroy(CUgraph graph)
 	pthread_mutex_lock(&sg_graph_lock);
 	if (!sg_graph_is_live(graph))
 		r = CUDA_ERROR_INVALID_VALUE;
+	else if (graph->parent)
+		r = CUDA_ERROR_INVALID_VALUE; /* a child goes with its node */
 	else if (graph->capturing)
 		r = CUDA_ERROR_ILLEGAL_STATE; /* "all operations other than destroy ... are permitted" */
 	else
@@ -231,12 +272,17 @@ API CUresult cuGraphAddKernelNode(NODE, const CUDA_KERNEL_NODE_PARAMS_v1 *params
 	return add_kernel(ret, graph, after, after_count, params);
 }
 
+/* Either a function or a kernel of a library. */
 API CUresult cuGraphAddKernelNode_v2(NODE, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
 {
-	/* Either a function or a kernel of a library; libraries are not there. */
-	if (params && !params->v1.func)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	return add_kernel(ret, graph, after, after_count, params ? &params->v1 : NULL);
+	CUDA_KERNEL_NODE_PARAMS_v1 v1;
+
+	if (!params)
+		return add_kernel(ret, graph, after, after_count, NULL);
+	v1 = params->v1;
+	if (!v1.func)
+		v1.func = params->kern;
+	return add_kernel(ret, graph, after, after_count, &v1);
 }
 
 API CUresult cuGraphAddMemcpyNode(NODE, const CUDA_MEMCPY3D *copy, CUcontext context)
@@ -280,6 +326,81 @@ API CUresult cuGraphAddHostNode(NODE, const CUDA_HOST_NODE_PARAMS *host)
 		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_HOST, work, NULL, NULL);
 }
 
+API CUresult cuGraphAddBatchMemOpNode(NODE, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	if (!r && (!params || params->flags))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_mem_ops(params->paramArray, params->count, &work);
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, work, NULL,
+			   params->ctx);
+}
+
+/* The node has a copy of its own: later changes of the graph do not reach it. */
+API CUresult cuGraphAddChildGraphNode(NODE, CUgraph child)
+{
+	struct CUgraph_st *copy = NULL;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!ret || !sg_graph_is_live(graph) || !sg_graph_is_live(child) || child->capturing ||
+		(after_count && !after) || !are_nodes_of(graph, after, after_count))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else if (child->has_memory ||
+		 (child->context && graph->context && child->context != graph->context))
+		r = CUDA_ERROR_NOT_SUPPORTED;
+	if (!r) {
+		copy = sg_graph_clone(child);
+		r = copy ? sg_node_add(graph, CU_GRAPH_NODE_TYPE_GRAPH, NULL, NULL, after,
+				   after_count, ret)
+			 : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (!r) {
+		(*ret)->child = copy;
+		copy->parent = *ret;
+		if (!graph->context)
+			graph->context = copy->context;
+	} else if (copy) {
+		sg_graph_free(copy);
+	}
+	pthread_mutex_unlock(&sg_graph_lock);
+	return r;
+}
+
+API CUresult cuGraphAddMemAllocNode(NODE, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	struct CUctx_st *context;
+	struct sg_work *work;
+	int r = sg_current(&context);
+
+	if (!r && !params)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_alloc(params, &work);
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_MEM_ALLOC, work, NULL,
+			   context);
+}
+
+API CUresult cuGraphAddMemFreeNode(NODE, CUdeviceptr address)
+{
+	struct CUctx_st *context;
+	struct sg_work *work;
+	int r = sg_current(&context);
+
+	if (!r)
+		r = sg_work_free_block(address, &work);
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_MEM_FREE, work, NULL,
+			   context);
+}
+
 API CUresult cuGraphAddEmptyNode(NODE)
 {
 	int r = sg_ready();
@@ -310,42 +431,6 @@ API CUresult cuGraphAddEventRecordNode(NODE, CUevent event)
 API CUresult cuGraphAddEventWaitNode(NODE, CUevent event)
 {
 	return add_event(ret, graph, after, after_count, event, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
-}
-
-static int set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
-{
-	struct CUctx_st *context;
-	struct sg_work *work;
-	int r = sg_current(&context);
-
-	if (!r && !params)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
-		r = sg_work_kernel(context, params, &work);
-	if (r)
-		return r;
-	pthread_mutex_lock(&sg_graph_lock);
-	if (sg_node_is_live(node) && node->type == CU_GRAPH_NODE_TYPE_KERNEL &&
-		node->graph->context == context) {
-		sg_work_free(node->work);
-		node->work = work;
-	} else {
-		sg_work_free(work);
-		r = CUDA_ERROR_INVALID_VALUE;
-	}
-	pthread_mutex_unlock(&sg_graph_lock);
-	return r;
-}
-
-API CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
-{
-	return set_kernel(node, params);
-}
-
-API CUresult cuGraphKernelNodeSetParams_v2(
-	CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
-{
-	return set_kernel(node, params ? &params->v1 : NULL);
 }
 
 API CUresult cuGraphNodeGetType(CUgraphNode node, int *type)
@@ -445,7 +530,8 @@ static int add_edge(CUgraph graph, CUgraphNode from, CUgraphNode to)
 {
 	struct CUgraphNode_st **after;
 
-	if (!holds(graph, from) || !holds(graph, to) || sg_node_reaches(to, &from, 1))
+	if (!sg_graph_holds(graph, from) || !sg_graph_holds(graph, to) ||
+		sg_node_reaches(to, &from, 1))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < to->after_count; i++)
 		if (to->after[i] == from)
@@ -458,8 +544,18 @@ static int add_edge(CUgraph graph, CUgraphNode from, CUgraphNode to)
 	return CUDA_SUCCESS;
 }
 
-API CUresult cuGraphAddDependencies(
-	CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+int sg_check_edges(const CUgraphEdgeData *edges, size_t count)
+{
+	static const CUgraphEdgeData plain;
+
+	for (size_t i = 0; edges && i < count; i++)
+		if (memcmp(&edges[i], &plain, sizeof(plain)))
+			return CUDA_ERROR_NOT_SUPPORTED;
+	return CUDA_SUCCESS;
+}
+
+static int add_dependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+	const CUgraphEdgeData *edges, size_t count)
 {
 	int r = sg_ready();
 
@@ -468,8 +564,73 @@ API CUresult cuGraphAddDependencies(
 	pthread_mutex_lock(&sg_graph_lock);
 	if (!sg_graph_is_live(graph) || (count && (!from || !to)))
 		r = CUDA_ERROR_INVALID_VALUE;
+	else
+		r = sg_check_edges(edges, count);
 	for (size_t i = 0; !r && i < count; i++)
 		r = add_edge(graph, from[i], to[i]);
 	pthread_mutex_unlock(&sg_graph_lock);
 	return r;
+}
+
+API CUresult cuGraphAddDependencies(
+	CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+{
+	return add_dependencies(graph, from, to, NULL, count);
+}
+
+API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
+	const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)
+{
+	return add_dependencies(graph, from, to, edges, count);
+}
+
+/* Any kind of node by one call. */
+static int add_any(NODE, CUgraphNodeParams *params)
+{
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (params->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return cuGraphAddKernelNode_v2(ret, graph, after, after_count, &params->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		if (params->memcpy.flags || params->memcpy.reserved)
+			return CUDA_ERROR_INVALID_VALUE;
+		return cuGraphAddMemcpyNode(ret, graph, after, after_count,
+			&params->memcpy.copyParams, params->memcpy.copyCtx);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return cuGraphAddMemsetNode(
+			ret, graph, after, after_count, &params->memset.v1, params->memset.ctx);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return cuGraphAddHostNode(ret, graph, after, after_count, &params->host);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		/* 0: a copy; ownership cannot be moved here. */
+		return params->graph.ownership ? CUDA_ERROR_NOT_SUPPORTED
+					       : cuGraphAddChildGraphNode(ret, graph, after,
+							 after_count, params->graph.graph);
+	case CU_GRAPH_NODE_TYPE_EMPTY: return cuGraphAddEmptyNode(ret, graph, after, after_count);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return cuGraphAddEventWaitNode(ret, graph, after, after_count, params->event);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return cuGraphAddEventRecordNode(ret, graph, after, after_count, params->event);
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		return cuGraphAddMemAllocNode(ret, graph, after, after_count, &params->alloc);
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		return cuGraphAddMemFreeNode(ret, graph, after, after_count, params->free);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return cuGraphAddBatchMemOpNode(ret, graph, after, after_count, &params->memOp);
+	default: return CUDA_ERROR_NOT_SUPPORTED; /* semaphores, conditionals */
+	}
+}
+
+API CUresult cuGraphAddNode(NODE, CUgraphNodeParams *params)
+{
+	return add_any(ret, graph, after, after_count, params);
+}
+
+API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *after,
+	const CUgraphEdgeData *edges, size_t after_count, CUgraphNodeParams *params)
+{
+	int r = sg_check_edges(edges, after_count);
+
+	return r ? r : add_any(ret, graph, after, after_count, params);
 }

@@ -14,11 +14,16 @@ struct step {
 	struct CUevent_st *event;
 	size_t source; /* index of its node in the graph */
 	const struct CUgraphNode_st *node;
+	struct CUgraphExec_st *child; /* of a GRAPH node */
+	bool disabled;
 };
 
 struct CUgraphExec_st {
 	struct td_list link;
 	struct CUctx_st *context;
+	const struct CUgraph_st *graph; /* it was made from; compared, never followed */
+	struct sg_user_ref *user;
+	uint64_t flags;
 	struct step *steps;
 	size_t count;
 	struct {
@@ -48,8 +53,12 @@ static bool is_live(CUgraphExec exec)
 
 static void free_exec(struct CUgraphExec_st *exec)
 {
-	for (size_t i = 0; exec->steps && i < exec->count; i++)
+	for (size_t i = 0; exec->steps && i < exec->count; i++) {
 		sg_work_free(exec->steps[i].work);
+		if (exec->steps[i].child)
+			free_exec(exec->steps[i].child);
+	}
+	sg_user_refs_drop(&exec->user);
 	for (size_t i = 0; exec->shape && i < exec->count; i++)
 		free(exec->shape[i].after);
 	free(exec->shape);
@@ -57,13 +66,18 @@ static void free_exec(struct CUgraphExec_st *exec)
 	free(exec);
 }
 
-static void renumber(struct CUgraph_st *graph)
-{
-	struct td_list *it;
-	size_t n = 0;
+static int fill(struct CUgraphExec_st *exec, struct CUgraph_st *graph);
 
-	td_list_for_each (it, &graph->nodes)
-		td_container_of(it, struct CUgraphNode_st, link)->index = n++;
+static int fill_child(struct CUgraph_st *graph, struct CUgraphExec_st **ret)
+{
+	struct CUgraphExec_st *child = calloc(1, sizeof(*child));
+	int r = child ? fill(child, graph) : CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (!r)
+		*ret = child;
+	else if (child)
+		free_exec(child);
+	return r;
 }
 
 /* After all that it comes after. Graphs have no circles: add_edge() refuses them. */
@@ -82,8 +96,11 @@ static int place(struct CUgraphExec_st *exec, const struct CUgraphNode_st *node,
 	}
 	placed[node->index] = 1;
 	step = &exec->steps[(*count)++];
-	*step = (struct step){node->type, sg_work_copy(node->work), node->event, node->index, node};
-	return node->work && !step->work ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+	*step = (struct step){
+		node->type, sg_work_copy(node->work), node->event, node->index, node, NULL, false};
+	if (node->work && !step->work)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return node->child ? fill_child(node->child, &step->child) : CUDA_SUCCESS;
 }
 
 static int keep_shape(struct CUgraphExec_st *exec, const struct CUgraphNode_st *node)
@@ -106,9 +123,10 @@ static int fill(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 	size_t count = 0;
 	int r = placed ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
-	renumber(graph);
+	sg_graph_renumber(graph);
 	exec->count = graph->node_count;
 	exec->context = graph->context;
+	exec->graph = graph;
 	exec->steps = calloc(exec->count + 1, sizeof(*exec->steps));
 	exec->shape = calloc(exec->count + 1, sizeof(*exec->shape));
 	if (!exec->steps || !exec->shape)
@@ -126,6 +144,16 @@ static int fill(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 	return r;
 }
 
+static bool is_instantiated(const struct CUgraph_st *graph)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &execs)
+		if (td_container_of(it, struct CUgraphExec_st, link)->graph == graph)
+			return true;
+	return false;
+}
+
 static int instantiate(CUgraphExec *ret, CUgraph graph, uint64_t flags)
 {
 	struct CUgraphExec_st *exec;
@@ -133,19 +161,26 @@ static int instantiate(CUgraphExec *ret, CUgraph graph, uint64_t flags)
 
 	if (r)
 		return r;
-	/* Allocation nodes, device launch and priorities of nodes are not there; uploading costs nothing here. */
+	/* Priorities of nodes change nothing, and uploading costs nothing here. */
 	if (!ret || flags & ~15ull)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (flags & 4)
+	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	exec = calloc(1, sizeof(*exec));
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&sg_graph_lock);
-	r = sg_graph_is_live(graph) && !graph->capturing ? fill(exec, graph)
-							 : CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	/* "Only one instantiation of the graph may exist at any point in time" if it has memory of its own. */
+	if (!sg_graph_is_live(graph) || graph->capturing ||
+		(graph->has_memory && is_instantiated(graph)))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else
+		r = fill(exec, graph);
+	if (!r) {
+		exec->flags = flags;
+		sg_user_refs_copy(graph->user, &exec->user);
 		td_list_append(&execs, &exec->link);
+	}
 	pthread_mutex_unlock(&sg_graph_lock);
 	if (r)
 		free_exec(exec);
@@ -246,29 +281,78 @@ static void queue_graph(struct CUstream_st *stream, struct sg_work *work, uint64
 			graph->steps[i].work->queued(stream, graph->steps[i].work, ticket);
 }
 
-/* What the launch comes after: the one before, and the events of its wait nodes as they are recorded now. */
-static int add_dependencies(struct graph_work *graph, const struct CUgraphExec_st *exec)
+static size_t count_waits(const struct CUgraphExec_st *exec)
 {
-	struct sg_work *work = &graph->work;
+	size_t n = 0;
 
-	work->after = calloc(exec->count + 1, sizeof(*work->after));
-	if (!work->after)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (exec->last.stream)
-		work->after[work->after_count++] = exec->last;
+	for (size_t i = 0; i < exec->count; i++) {
+		n += exec->steps[i].type == CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+		if (exec->steps[i].child)
+			n += count_waits(exec->steps[i].child);
+	}
+	return n;
+}
+
+static void add_waits(struct sg_work *work, const struct CUgraphExec_st *exec)
+{
 	for (size_t i = 0; i < exec->count; i++) {
 		const struct step *step = &exec->steps[i];
 
 		if (step->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && step->event->stream)
 			work->after[work->after_count++] =
 				(struct sg_dependency){step->event->stream, step->event->ticket};
+		if (step->child)
+			add_waits(work, step->child);
 	}
+}
+
+/* What the launch comes after: the one before, and the events of its wait nodes as they are recorded now. */
+static int add_dependencies(struct graph_work *graph, const struct CUgraphExec_st *exec)
+{
+	struct sg_work *work = &graph->work;
+
+	work->after = calloc(count_waits(exec) + 1, sizeof(*work->after));
+	if (!work->after)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (exec->last.stream)
+		work->after[work->after_count++] = exec->last;
+	add_waits(work, exec);
 	return CUDA_SUCCESS;
 }
+
+/* In the order of the steps, so that what a graph frees it may allocate again. Memory that was found stays with the graph if a later step fails. */
+static int take_memory(const struct CUgraphExec_st *exec)
+{
+	bool auto_free = exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+	int r = CUDA_SUCCESS;
+
+	for (size_t i = 0; !r && i < exec->count; i++)
+		if (sg_work_block(exec->steps[i].work))
+			r = sg_graph_block_check(sg_work_block(exec->steps[i].work),
+				exec->steps[i].type == CU_GRAPH_NODE_TYPE_MEM_ALLOC, auto_free);
+	for (size_t i = 0; !r && i < exec->count; i++)
+		if (sg_work_block(exec->steps[i].work))
+			sg_graph_block_commit(sg_work_block(exec->steps[i].work),
+				exec->steps[i].type == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+	return r;
+}
+
+static int make_launch(
+	struct CUctx_st *context, const struct CUgraphExec_st *exec, struct graph_work **ret);
 
 static int copy_step(struct CUctx_st *context, const struct step *from, struct step *to)
 {
 	*to = (struct step){.type = from->type};
+	if (from->disabled)
+		return CUDA_SUCCESS;
+	if (from->child) {
+		struct graph_work *child;
+		int r = make_launch(context, from->child, &child);
+
+		if (!r)
+			to->work = &child->work;
+		return r;
+	}
 	if (from->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
 		return sg_work_record(from->event, &to->work);
 	if (!from->work)
@@ -293,6 +377,7 @@ static int make_launch(
 	graph->work.release = release_graph;
 	graph->work.queued = queue_graph;
 	graph->work.bytes = bytes;
+	graph->work.node = CU_GRAPH_NODE_TYPE_GRAPH + 1;
 	pthread_mutex_lock(&context->lock); /* of the events */
 	r = add_dependencies(graph, exec);
 	pthread_mutex_unlock(&context->lock);
@@ -319,7 +404,7 @@ static int launch(CUgraphExec exec, CUstream handle, bool ptsz)
 		r = sg_stream_find(context, handle, ptsz, &stream);
 	if (r)
 		return r;
-	/* A capturing stream would get a child graph: those are not there. */
+	/* A capturing stream would get a child graph, but of an executable one nobody has the graph any more. */
 	if (sg_stream_is_capturing(stream))
 		return sg_capture_refuse(stream);
 	pthread_mutex_lock(&sg_graph_lock);
@@ -329,6 +414,11 @@ static int launch(CUgraphExec exec, CUstream handle, bool ptsz)
 		r = CUDA_ERROR_NOT_SUPPORTED;
 	else
 		r = make_launch(context, exec, &graph);
+	if (!r) {
+		r = take_memory(exec);
+		if (r)
+			sg_work_free(&graph->work);
+	}
 	pthread_mutex_unlock(&sg_graph_lock);
 	if (r)
 		return r;
@@ -365,38 +455,48 @@ SG_BOTH(cuGraphUpload, (CUgraphExec exec, CUstream stream), upload(exec, stream,
 
 /* -- updates -- */
 
+/* Nodes of children are steps of their executable graphs. */
 static struct step *step_of(struct CUgraphExec_st *exec, const struct CUgraphNode_st *node)
 {
-	for (size_t i = 0; i < exec->count; i++)
+	struct step *found = NULL;
+
+	for (size_t i = 0; i < exec->count && !found; i++) {
 		if (exec->steps[i].node == node)
-			return &exec->steps[i];
-	return NULL;
+			found = &exec->steps[i];
+		else if (exec->steps[i].child)
+			found = step_of(exec->steps[i].child, node);
+	}
+	return found;
+}
+
+/* The operation of one node, for later launches. Takes over work. */
+static int replace(CUgraphExec exec, CUgraphNode node, int type, struct sg_work *work)
+{
+	struct step *step;
+
+	pthread_mutex_lock(&sg_graph_lock);
+	step = is_live(exec) ? step_of(exec, node) : NULL;
+	if (step && step->type == type) {
+		sg_work_free(step->work);
+		step->work = work;
+	} else {
+		sg_work_free(work);
+	}
+	pthread_mutex_unlock(&sg_graph_lock);
+	return step && step->work == work ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static int set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {
 	struct CUctx_st *context;
 	struct sg_work *work;
-	struct step *step;
 	int r = sg_current(&context);
 
 	if (!r && !params)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = sg_work_kernel(context, params, &work);
-	if (r)
-		return r;
-	pthread_mutex_lock(&sg_graph_lock);
-	step = is_live(exec) && exec->context == context ? step_of(exec, node) : NULL;
-	if (step && step->type == CU_GRAPH_NODE_TYPE_KERNEL) {
-		sg_work_free(step->work);
-		step->work = work;
-	} else {
-		sg_work_free(work);
-		r = CUDA_ERROR_INVALID_VALUE;
-	}
-	pthread_mutex_unlock(&sg_graph_lock);
-	return r;
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_KERNEL, work);
 }
 
 API CUresult cuGraphExecKernelNodeSetParams(
@@ -408,7 +508,206 @@ API CUresult cuGraphExecKernelNodeSetParams(
 API CUresult cuGraphExecKernelNodeSetParams_v2(
 	CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
 {
-	return set_kernel(exec, node, params ? &params->v1 : NULL);
+	CUDA_KERNEL_NODE_PARAMS_v1 v1;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	v1 = params->v1;
+	if (!v1.func)
+		v1.func = params->kern;
+	return set_kernel(exec, node, &v1);
+}
+
+API CUresult cuGraphExecMemcpyNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	(void)context;
+	if (!r && !copy)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_memcpy(copy, &work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_MEMCPY, work);
+}
+
+API CUresult cuGraphExecMemsetNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	(void)context;
+	if (!r && !set)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_memset(set, &work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_MEMSET, work);
+}
+
+API CUresult cuGraphExecHostNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	if (!r && (!host || !host->fn))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_host(host, &work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_HOST, work);
+}
+
+API CUresult cuGraphExecBatchMemOpNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	if (!r && (!params || params->flags))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_mem_ops(params->paramArray, params->count, &work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, work);
+}
+
+static int set_event(CUgraphExec exec, CUgraphNode node, int type, CUevent event)
+{
+	struct CUctx_st *context;
+	struct step *step;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!sg_event_find(context, event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&sg_graph_lock);
+	step = is_live(exec) ? step_of(exec, node) : NULL;
+	if (step && step->type == type)
+		step->event = event;
+	else
+		r = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&sg_graph_lock);
+	return r;
+}
+
+API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+{
+	return set_event(exec, node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+{
+	return set_event(exec, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
+{
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (params->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return cuGraphExecKernelNodeSetParams_v2(exec, node, &params->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return cuGraphExecMemcpyNodeSetParams(
+			exec, node, &params->memcpy.copyParams, params->memcpy.copyCtx);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return cuGraphExecMemsetNodeSetParams(
+			exec, node, &params->memset.v1, params->memset.ctx);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return cuGraphExecHostNodeSetParams(exec, node, &params->host);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return set_event(exec, node, params->type, params->event);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return cuGraphExecBatchMemOpNodeSetParams(exec, node, &params->memOp);
+	default: return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+API CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (flags && is_live(exec))
+		*flags = exec->flags & ~(uint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+	else
+		r = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&sg_graph_lock);
+	return r;
+}
+
+/* "Currently only kernel, memset and memcpy nodes are supported." */
+static int enabled(CUgraphExec exec, CUgraphNode node, const bool *set, unsigned *ret)
+{
+	struct step *step;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	step = is_live(exec) ? step_of(exec, node) : NULL;
+	if (!step || (step->type != CU_GRAPH_NODE_TYPE_KERNEL &&
+			     step->type != CU_GRAPH_NODE_TYPE_MEMSET &&
+			     step->type != CU_GRAPH_NODE_TYPE_MEMCPY))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else if (set)
+		step->disabled = !*set;
+	else if (ret)
+		*ret = !step->disabled;
+	else
+		r = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&sg_graph_lock);
+	return r;
+}
+
+API CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned on)
+{
+	bool set = on != 0;
+
+	return enabled(exec, node, &set, NULL);
+}
+
+API CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned *ret)
+{
+	return enabled(exec, node, NULL, ret);
+}
+
+static int update_children(struct CUgraphExec_st *exec, struct CUgraph_st *graph);
+
+/* The graph is copied: it may be changed and destroyed. */
+API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph graph)
+{
+	struct step *step;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	step = is_live(exec) ? step_of(exec, node) : NULL;
+	if (!step || !step->child || !sg_graph_is_live(graph) || graph->capturing)
+		r = CUDA_ERROR_INVALID_VALUE;
+	else
+		r = update_children(step->child, graph);
+	pthread_mutex_unlock(&sg_graph_lock);
+	return r;
+}
+
+static int compare(
+	const struct CUgraphExec_st *exec, const struct CUgraph_st *graph, CUgraphNode *ret_node);
+
+static int compare_step(const struct step *step, struct CUgraphNode_st *node, CUgraphNode *ret_node)
+{
+	if (step->type != node->type)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+	if (!step->child)
+		return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+	sg_graph_renumber(node->child);
+	return compare(step->child, node->child, ret_node);
 }
 
 /* Same nodes in the same order with the same edges; what they do may differ. */
@@ -431,11 +730,30 @@ static int compare(
 			if (node->after[k]->index != exec->shape[i].after[k])
 				return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
 		for (size_t k = 0; k < exec->count; k++)
-			if (exec->steps[k].source == i && exec->steps[k].type != node->type)
-				return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+			if (exec->steps[k].source == i) {
+				int r = compare_step(&exec->steps[k], node, ret_node);
+
+				if (r)
+					return r;
+			}
 	}
 	*ret_node = NULL;
 	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+/* Nodes are named by those of the graph that was instantiated, in children too. */
+static void keep_names(const struct CUgraphExec_st *exec, struct CUgraphExec_st *fresh)
+{
+	for (size_t i = 0; i < exec->count; i++) {
+		for (size_t k = 0; k < exec->count; k++) {
+			if (exec->steps[k].source != fresh->steps[i].source)
+				continue;
+			fresh->steps[i].node = exec->steps[k].node;
+			fresh->steps[i].disabled = exec->steps[k].disabled;
+			if (fresh->steps[i].child)
+				keep_names(exec->steps[k].child, fresh->steps[i].child);
+		}
+	}
 }
 
 /* All of them or none. */
@@ -447,11 +765,7 @@ static int take_over(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 	if (!fresh)
 		return r;
 	if (!r) {
-		/* Nodes are named by those of the graph that was instantiated. */
-		for (size_t i = 0; i < exec->count; i++)
-			for (size_t k = 0; k < exec->count; k++)
-				if (exec->steps[k].source == fresh->steps[i].source)
-					fresh->steps[i].node = exec->steps[k].node;
+		keep_names(exec, fresh);
 		swap = *exec;
 		exec->steps = fresh->steps;
 		exec->shape = fresh->shape;
@@ -460,6 +774,15 @@ static int take_over(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 	}
 	free_exec(fresh);
 	return r;
+}
+
+static int update_children(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
+{
+	CUgraphNode unused;
+
+	sg_graph_renumber(graph);
+	return compare(exec, graph, &unused) ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE
+					     : take_over(exec, graph);
 }
 
 static int update(CUgraphExec exec, CUgraph graph, CUgraphNode *ret_node, int *ret_result)
@@ -472,7 +795,7 @@ static int update(CUgraphExec exec, CUgraph graph, CUgraphNode *ret_node, int *r
 	if (!is_live(exec) || !sg_graph_is_live(graph) || graph->capturing) {
 		r = CUDA_ERROR_INVALID_VALUE;
 	} else {
-		renumber(graph);
+		sg_graph_renumber(graph);
 		*ret_result = compare(exec, graph, ret_node);
 		r = *ret_result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : take_over(exec, graph);
 	}

@@ -305,6 +305,32 @@ int sg_work_kernel(
 	return make_launch(context, &config, p->func, p->kernelParams, p->extra, false, ret);
 }
 
+int sg_work_kernel_params(
+	const struct sg_work *work, CUDA_KERNEL_NODE_PARAMS_v1 *ret, void ***ret_params)
+{
+	struct launch_work *launch = (struct launch_work *)work;
+	const struct sg_ptx_function *ptx = launch->function->ptx;
+	void **params;
+
+	if (work->run != run_kernel)
+		return CUDA_ERROR_INVALID_VALUE;
+	params = calloc(ptx->param_count + 1, sizeof(void *));
+	if (!params)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (uint32_t i = 0; i < ptx->param_count; i++)
+		params[i] = launch->params + ptx->params[i].offset;
+	*ret = (CUDA_KERNEL_NODE_PARAMS_v1){launch->function, launch->grid[0], launch->grid[1],
+		launch->grid[2], launch->block[0], launch->block[1], launch->block[2],
+		launch->shared, params, NULL};
+	*ret_params = params;
+	return CUDA_SUCCESS;
+}
+
+bool *sg_work_cooperative(struct sg_work *work)
+{
+	return &((struct launch_work *)work)->cooperative;
+}
+
 bool sg_work_is_valid(struct CUctx_st *context, const struct sg_work *work)
 {
 	return work->run != run_kernel ||

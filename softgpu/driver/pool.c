@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "softgpu/driver/driver.h"
+#include "softgpu/driver/graph.h"
 #include "softgpu/driver/pool_abi.h"
 
 struct block {
@@ -315,9 +315,8 @@ static int allocate(
 		r = sg_stream_find(context, handle, ptsz, &stream);
 	if (!r && (!ret || !bytes || whole < bytes))
 		r = CUDA_ERROR_INVALID_VALUE;
-	/* In a graph it would be an allocation node: those are not there. */
 	if (!r && sg_stream_is_capturing(stream))
-		r = sg_capture_refuse(stream);
+		return sg_capture_alloc(stream, bytes, ret);
 	if (r)
 		return r;
 	pthread_mutex_lock(&pool_lock);
@@ -396,12 +395,14 @@ static int free_async(CUdeviceptr address, CUstream handle, bool ptsz)
 	if (!r)
 		r = sg_stream_find(context, handle, ptsz, &stream);
 	if (!r && sg_stream_is_capturing(stream))
-		r = sg_capture_refuse(stream);
+		return sg_capture_free(stream, address);
 	if (r)
 		return r;
 	block = begin_free(address);
-	if (!block)
-		return CUDA_ERROR_INVALID_VALUE;
+	if (!block) {
+		r = sg_graph_memory_free_async(stream, address);
+		return r == CUDA_ERROR_NOT_FOUND ? CUDA_ERROR_INVALID_VALUE : r;
+	}
 	r = submit_access(stream, block, false, NULL, &ticket);
 	pthread_mutex_lock(&pool_lock);
 	put_block(block, r ? NULL : stream, ticket);

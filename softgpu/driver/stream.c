@@ -371,6 +371,13 @@ int sg_work_host(const CUDA_HOST_NODE_PARAMS *host, struct sg_work **ret)
 	return CUDA_SUCCESS;
 }
 
+void sg_work_host_params(const struct sg_work *work, CUDA_HOST_NODE_PARAMS *ret)
+{
+	const struct callback_work *c = (const struct callback_work *)work;
+
+	*ret = (CUDA_HOST_NODE_PARAMS){c->function, c->arg};
+}
+
 static int add_callback(
 	CUstream handle, bool ptsz, CUhostFn function, CUstreamCallback callback, void *arg)
 {
