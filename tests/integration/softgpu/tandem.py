@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,10 @@ class World:
     def start(self, *command, **extra):
         return subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", "--", *command], env=dict(self.environment, **extra),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def daemon_listens(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+            return probe.connect_ex(self.environment["TANDEM_SOCKET"]) == 0
 
     def events(self, **extra):
         return json.loads(self.call(TANDEM, "events", "--json", **extra).stdout or "[]")
@@ -125,6 +130,7 @@ def a_lock_of_a_dead_daemon_holds_up_nobody():
         until(lambda: any(e["kind"] == "attached" for e in world.events()), "attached")
         with open(world.environment["TANDEM_SOCKET"] + ".lock") as f:
             os.kill(int(f.read()), signal.SIGKILL)
+        until(lambda: not world.daemon_listens(), "the daemon's end")  # a kill is no more than sent
         program.kill()
         program.communicate()
         assert len(os.listdir(f"{world.directory}/locks")) == 1
