@@ -146,19 +146,28 @@ API int cudaInitDevice(int device, unsigned device_flags, unsigned flags)
 	return rt_done(error ? error : rt_primary(device, &context));
 }
 
-/* The device of a context that the driver API made current, or the one that was set. */
-API int cudaGetDevice(int *device)
+/* The device of a context that the driver API made current, or the one that was set. Of a context of ours no driver is asked: it may be lost to an error. */
+static int current_device(int *ret)
 {
 	CUcontext current = NULL;
-	int error = device ? rt_driver_init() : cudaErrorInvalidValue;
+	int error = rt_driver_init();
 
 	if (!error)
 		error = CU(cuCtxGetCurrent)(&current);
-	if (!error && current && !is_stale(current))
-		return rt_done(CU(cuCtxGetDevice)(device));
-	if (!error)
-		*device = thread.device;
-	return rt_done(error);
+	if (error)
+		return error;
+	if (!current || is_stale(current))
+		*ret = thread.device;
+	else if (current == thread.bound)
+		*ret = thread.bound_device;
+	else
+		error = CU(cuCtxGetDevice)(ret);
+	return error;
+}
+
+API int cudaGetDevice(int *device)
+{
+	return rt_done(device ? current_device(device) : cudaErrorInvalidValue);
 }
 
 /* Who tries them in turn wants the first that works. */
@@ -200,10 +209,10 @@ API int cudaGetDeviceFlags(unsigned *flags)
 API int cudaDeviceReset(void)
 {
 	CUcontext context;
-	int device, error = cudaGetDevice(&device);
+	int device, error = current_device(&device);
 
 	if (error)
-		return error;
+		return rt_done(error);
 	pthread_mutex_lock(&contexts.lock);
 	context = device < RT_DEVICE_MAX ? contexts.primary[device].context : NULL;
 	if (context) {

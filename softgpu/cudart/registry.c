@@ -121,15 +121,31 @@ void rt_symbol_cache(const void *key, CUcontext context, CUfunction function)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-int rt_symbol_add_driver_function(const void *handle)
+int rt_symbol_add_handle(const void *handle, enum rt_symbol_kind kind)
 {
-	struct rt_symbol symbol = {.key = handle, .kind = RT_DRIVER_FUNCTION};
-	bool known;
+	struct rt_symbol symbol = {.key = handle, .kind = kind}, *known;
 
 	pthread_mutex_lock(&registry.lock);
-	known = find(handle) || add(&symbol);
+	known = find(handle);
+	if (known && known->kind >= RT_DRIVER_FUNCTION)
+		known->kind = kind; /* an address that is used again */
+	else
+		known = add(&symbol);
 	pthread_mutex_unlock(&registry.lock);
 	return known ? 0 : cudaErrorMemoryAllocation;
+}
+
+const void *rt_symbol_of_function(CUfunction function)
+{
+	const void *key = NULL;
+
+	pthread_mutex_lock(&registry.lock);
+	for (size_t i = 0; !key && i < registry.bucket_count; i++)
+		for (struct rt_symbol *s = registry.buckets[i]; s && !key; s = s->next)
+			if (s->kind == RT_FUNCTION && s->cached_in && s->cached == function)
+				key = s->key;
+	pthread_mutex_unlock(&registry.lock);
+	return key;
 }
 
 /* Managed variables are set once their image is loaded. */

@@ -82,7 +82,13 @@ static inline CUstream rt_per_thread(CUstream stream)
 
 /* -- registry.c: what nvcc's host code registers -- */
 struct rt_image;
-enum rt_symbol_kind { RT_FUNCTION, RT_VARIABLE, RT_MANAGED, RT_DRIVER_FUNCTION };
+enum rt_symbol_kind {
+	RT_FUNCTION,
+	RT_VARIABLE,
+	RT_MANAGED,
+	RT_DRIVER_FUNCTION, /* a CUfunction */
+	RT_DRIVER_KERNEL    /* a CUkernel, which belongs to no context */
+};
 /* What an address in the program, or a handle, stands for. */
 struct rt_symbol {
 	const void *key;
@@ -101,7 +107,9 @@ bool rt_symbol_find(const void *key, struct rt_symbol *ret);
 bool rt_symbol_find_managed(const void *address, struct rt_symbol *ret);
 void rt_symbol_cache(const void *key, CUcontext context, CUfunction function);
 /* Makes a handle of the driver's known as a kernel. */
-int rt_symbol_add_driver_function(const void *handle);
+int rt_symbol_add_handle(const void *handle, enum rt_symbol_kind kind);
+/* The program's name for a function that it used; NULL: none. */
+const void *rt_symbol_of_function(CUfunction function);
 /* An image was loaded into a context: its managed variables have addresses. */
 void rt_registry_managed(struct rt_image *image, CUcontext context, CUmodule module);
 /* A context is gone, with all that was loaded into it. */

@@ -9,3 +9,7 @@ ONE(cudaMemPoolExportToShareableHandle, (void *handle, void *pool, int type, uns
 	CU(cuMemPoolExportToShareableHandle)(handle, pool, type, flags))
 ONE(cudaMemPoolImportFromShareableHandle, (void **pool, void *handle, int type, unsigned flags),
 	CU(cuMemPoolImportFromShareableHandle)(pool, handle, type, flags))
+
+/* CU_STREAM_LEGACY and the thread's own can be either of the two. */
+BOTH(cudaStreamCopyAttributes, _ptsz, (CUstream to, CUstream from),
+	CU(cuStreamCopyAttributes)(ON(to), ON(from)))

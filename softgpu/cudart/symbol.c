@@ -12,6 +12,8 @@ int rt_function(const void *key, CUfunction *ret)
 		return error;
 	if (!rt_symbol_find(key, &symbol))
 		return cudaErrorInvalidDeviceFunction;
+	if (symbol.kind == RT_DRIVER_KERNEL)
+		return CU(cuKernelGetFunction)(ret, (void *)key);
 	if (symbol.kind == RT_DRIVER_FUNCTION || symbol.cached_in == context) {
 		*ret = symbol.kind == RT_DRIVER_FUNCTION ? (CUfunction)key : symbol.cached;
 		return 0;
@@ -85,7 +87,7 @@ API int cudaGetFuncBySymbol(CUfunction *ret, const void *symbol)
 	int error = ret ? rt_function(symbol, ret) : cudaErrorInvalidValue;
 
 	if (!error)
-		error = rt_symbol_add_driver_function(*ret);
+		error = rt_symbol_add_handle(*ret, RT_DRIVER_FUNCTION);
 	return rt_done(error);
 }
 

@@ -1,0 +1,59 @@
+// softgpu: --gpus 2
+/* Two devices: each with its own memory, variables and kernels; threads choose for themselves. */
+#include <thread>
+
+#include "check.h"
+
+__device__ int base = 1;
+
+__global__ void fill(int *p)
+{
+	p[threadIdx.x] = base + threadIdx.x;
+}
+
+static void use(int device, int *ret)
+{
+	cudaPointerAttributes at;
+	int current, *p;
+
+	CHECK(cudaSetDevice(device));
+	CHECK(cudaGetDevice(&current));
+	EXPECT(current == device);
+	CHECK(cudaMalloc(&p, 64 * sizeof(int)));
+	CHECK(cudaPointerGetAttributes(&at, p));
+	EXPECT(at.device == device);
+	fill<<<1, 64>>>(p);
+	CHECK(cudaMemcpy(ret, p, 64 * sizeof(int), cudaMemcpyDeviceToHost));
+	CHECK(cudaFree(p));
+}
+
+int main()
+{
+	int count, current, got[64], value = 500;
+
+	CHECK(cudaGetDeviceCount(&count));
+	EXPECT(count == 2);
+	CHECK(cudaSetDevice(1));
+	CHECK(cudaMemcpyToSymbol(base, &value, sizeof(value)));
+	std::thread([] {
+		int device;
+
+		CHECK(cudaGetDevice(&device));
+		EXPECT(device == 0);
+	}).join();
+	use(1, got);
+	EXPECT(got[0] == 500 && got[63] == 563);
+	use(0, got);
+	EXPECT(got[0] == 1 && got[63] == 64);
+	CHECK(cudaSetDevice(1));
+	std::thread([] {
+		int other[64];
+
+		use(0, other);
+		EXPECT(other[5] == 6);
+	}).join();
+	CHECK(cudaGetDevice(&current));
+	EXPECT(current == 1);
+	CHECK(cudaDeviceSynchronize());
+	return passed();
+}
