@@ -1,0 +1,113 @@
+/*
+ * The auction behind match.h: rows bid for columns; kinds with several copies share prices and lists. Internal.
+ *
+ * The square problem. N units (copies of row kinds) are assigned to N slots (copies of column kinds), all of them: where rows and
+ * columns differ in number a dummy kind of weight 0 makes up for it. Prices p of slots; the value of column j to row i is
+ * w_ij - p_j with the price of its cheapest slot. eps-complementary slackness: an assigned unit has at its slot's price at least
+ * its best value - eps. All units assigned: the sum is within N eps of the optimum, and
+ *     sum of p + sum over units of the best value
+ * is an upper bound of it for any prices (weak duality), which is how the gap is known.
+ *
+ * A unit bids: it takes a free slot within eps of its best value at its price, if there is one; else it raises its best column's
+ * cheapest slot to where its second-best is as good, plus eps, and the former owner bids again. Prices only rise. So a row's list
+ * of the columns above some threshold stays a superset of what is above it: only when its best value has fallen to the
+ * threshold is the row scanned again.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "match/match.h"
+
+#define TD_AUCTION_LIST 64u
+#define TD_AUCTION_NONE UINT32_MAX
+
+struct td_auction {
+	const float *weights; /* rows x stride */
+	size_t stride;
+	uint32_t rows, columns; /* kinds, without the dummies */
+	uint32_t units;         /* N */
+	uint32_t dummy_units, dummy_slots;
+	bool avx2;
+	uint32_t list_room; /* columns kept per row */
+
+	/* per column kind; index `columns` is the dummy */
+	float *price;         /* of the cheapest slot */
+	uint32_t *first_slot; /* columns + 2; a kind's slots are a heap, cheapest first */
+	uint32_t *free_column,
+		*free_at; /* kinds whose cheapest slot is free; where each is among them */
+	uint32_t free_count;
+	/* per slot */
+	float *slot_price;
+	uint32_t *slot_unit; /* owner, or NONE */
+	uint32_t *slot_column;
+	/* per unit */
+	uint32_t *unit_row; /* row kind; `rows` is the dummy */
+	uint32_t *unit_slot;
+	uint32_t *queue; /* N, a ring */
+	/* per row kind, the dummy included */
+	uint32_t *list_count;
+	float *list_threshold; /* every column beyond the list has at most this value */
+	float *list_depth;
+	uint32_t *list_column; /* list_room each */
+	float *list_weight;
+	/* of augment.h */
+	uint32_t *stamps, stamp; /* per column kind: the search that has reached it last */
+	uint32_t *reached, *reached_from;
+	float *masked; /* prices, those of the reached without bound */
+	bool single;   /* every column kind has one slot */
+
+	float eps;      /* of the phase */
+	uint32_t *hits; /* scratch of a scan, and below */
+	float *maxima;
+	float *zeros; /* the dummy row */
+
+	uint64_t bids, scans, searched;
+	double primal, dual;
+};
+
+/* What the arrays need, for so many kinds and units. */
+size_t td_auction_bytes(uint32_t rows, uint32_t columns, uint32_t units);
+
+/* Carves the arrays from memory and makes everything unassigned at price 0. Counts NULL: one each. */
+void td_auction_init(struct td_auction *auction, void *memory,
+	const struct td_match_problem *problem, bool avx2);
+
+/*
+ * One phase: units that break eps-complementary slackness leave, then all bid until all are assigned, or until bids_max bids have been made.
+ * False: given up; the state is a valid one with fewer units assigned.
+ */
+bool td_auction_phase(struct td_auction *auction, float eps, uint64_t bids_max);
+
+/* Primal and dual of the present state; with units unassigned the primal counts them as 0. */
+void td_auction_evaluate(struct td_auction *auction);
+
+/* Best value of a row kind at the present prices. */
+float td_auction_best(struct td_auction *auction, uint32_t row);
+
+/* Upper bound of the row's best value. Its list holds a column within slack of it, or the row has been scanned. */
+float td_auction_bound(struct td_auction *auction, uint32_t row, float slack);
+
+float td_auction_weight(const struct td_auction *auction, uint32_t row, uint32_t column);
+
+/* The row's weights; the dummy's are zeros. */
+const float *td_auction_weights(const struct td_auction *auction, uint32_t row);
+
+/* Gives the only slot of a column to a unit at its price; its owner, if any, must get another one next. */
+void td_auction_move(struct td_auction *auction, uint32_t unit, uint32_t column);
+
+/* Of a column's only slot. */
+void td_auction_set_price(struct td_auction *auction, uint32_t column, float price);
+
+/* The row's weights have changed: its units leave, its list is void. */
+void td_auction_forget(struct td_auction *auction, uint32_t row);
+
+/* Takes prices of column kinds as they are, all slots of a kind alike; all lists are void. The dummy's price stays. */
+void td_auction_set_prices(struct td_auction *auction, const float *prices);
+
+/*
+ * Prices only rise, also from one matching to the next: far above the weights floats would no longer tell epsilon. Then all
+ * are lowered alike, which changes nothing but the lists, which are void.
+ */
+void td_auction_rebase(struct td_auction *auction);

@@ -1,0 +1,82 @@
+/*
+ * Maximum-weight bipartite matching, to a relative gap that is proved each time.
+ *
+ * Purpose. MuxFlow (5, Algorithm 1) pairs offline workloads with GPUs that run online ones so that the sum of the predicted
+ * speeds is greatest. It uses the Kuhn-Munkres algorithm, O(n^3), "several minutes for thousands of workloads". Predicted speeds
+ * are the hard case for exact solvers: they are smooth functions of a few numbers, so that very many columns are nearly as good as the
+ * best one, and augmenting paths get long. But nobody needs an optimum beyond the predictor's error; 1e-4 of it is far below.
+ *
+ * Method
+ *  - An auction with epsilon scaling (Bertsekas) on the square problem; auction.h. It ends as soon as primal and dual, which any
+ *    prices bound from above, are within the tolerance: the gap is proved, not trusted.
+ *  - Kinds: rows that are identical, and columns, are one kind with several copies and share one list and one price: a
+ *    transportation problem. They are found here, or named by the caller.
+ *  - Coarse to fine: a quarter of the rows and of the columns, evenly spread over their mean weights, is solved first, and so on
+ *    down. Prices of all columns follow from the sample's by p_j = max_i (w_ij - profit_i). On smooth weights these are
+ *    almost right, and only small corrections are left for the whole; where they are not better than none, they are not used.
+ *
+ * Weights are floats, row-major; a weight that is 0, negative or not a number is an infeasible pair, and a row may stay without
+ * a column. Rows and columns may differ in number.
+ *
+ * Invariants
+ *  - each unit of a row has at most one column, each column at most its count of units, and no pair is infeasible;
+ *  - gap <= tolerance, unless the outcome 1 says otherwise; weight and bound are sums in double;
+ *  - same input, same matching, with or without SIMD;
+ *  - memory: td_match_bytes(), for n x n about n^2 / 3 bytes beside the weights' 4 n^2.
+ *
+ * Pure: the caller provides the memory; the weights are read only, and must stay for td_match_again().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TD_MATCH_NONE UINT32_MAX
+
+struct td_match_problem {
+	const float *weights; /* rows x stride */
+	size_t stride;        /* floats from one row to the next, at least columns */
+	uint32_t rows, columns;
+	const uint32_t *row_counts, *column_counts; /* copies of each; NULL: one each */
+};
+
+struct td_match_options {
+	double tolerance;      /* of the optimum; 1e-4 */
+	bool portable;         /* no SIMD */
+	bool keep_kinds_apart; /* do not look for identical rows and columns */
+	bool flat;             /* no coarse levels */
+};
+
+extern const struct td_match_options td_match_default;
+
+struct td_match_result {
+	double weight;                  /* of the matching */
+	double bound;                   /* no matching weighs more */
+	uint64_t bids, scans, searched; /* columns reached by searches */
+	uint32_t phases, levels;
+	uint32_t row_kinds, column_kinds;
+};
+
+struct td_match;
+
+/* Memory for problems of up to so many rows and columns and units (the larger of the sums of the counts). */
+size_t td_match_bytes(uint32_t rows, uint32_t columns, uint32_t units);
+
+/*
+ * Solves. memory: 64-byte aligned. ret_column gets the column of each unit, in the order of the rows (copies of a row are
+ * neighbours), or TD_MATCH_NONE. *ret_match, in the memory, is for td_match_again().
+ *
+ * Returns 0; 1: the tolerance was not reached (it is below what floats can tell apart), the matching is valid and the bound tells how
+ * far off it may be; -EINVAL: no rows or columns, a stride too small, a tolerance not above 0; -ENOMEM: memory too small.
+ */
+int td_match_solve(const struct td_match_problem *problem, const struct td_match_options *options,
+	void *memory, size_t bytes, uint32_t *ret_column, struct td_match_result *ret_result,
+	struct td_match **ret_match);
+
+/*
+ * Solves again after the weights of some rows have changed, from the last prices and matching: quick when they are few. Outcomes as above.
+ * Rows are of the problem; a problem whose kinds were found here is solved anew.
+ */
+int td_match_again(struct td_match *match, const uint32_t *changed, uint32_t count,
+	uint32_t *ret_column, struct td_match_result *ret_result);
