@@ -49,9 +49,9 @@ static struct sg_ptx_module *load(const char *path)
 }
 
 struct kernel {
-	const char *figure, *name;
+	const char *figure, *file, *name;
 	uint32_t grid[3], block[3], shared_bytes;
-	uint64_t params[4]; /* 32-bit ones as the first bytes of their word */
+	uint64_t params[4]; /* a last one of 32 bits is the first bytes of its word */
 };
 
 static void measure(const struct sg_ptx_module *module, const struct kernel *k)
@@ -83,35 +83,48 @@ static void measure(const struct sg_ptx_module *module, const struct kernel *k)
 	bench_row(k->figure, "million instructions/s", samples, SAMPLES);
 }
 
+#define X BASE
+#define Y (BASE + (4 << 20))
+#define Z (BASE + (8 << 20))
+
+static const struct kernel kernels[] = {
+	{"integers in a loop", "kernels_sm75", "monte_carlo", {64, 1, 1}, {128, 1, 1}, 0, {X, 200}},
+	{"streams of memory", "kernels_sm75", "vector_add", {1024, 1, 1}, {256, 1, 1}, 0,
+		{X, Y, Z, 1 << 18}},
+	{"tiles in shared memory", "kernels_sm75", "matmul", {8, 8, 1}, {16, 16, 1}, 0,
+		{X, Y, Z, 128}},
+	{"stencil of doubles", "samples", "stencil", {4, 4, 1}, {16, 16, 1}, 0, {X, Y, 64}},
+	{"pairs of f16", "half", "half2_dot", {64, 1, 1}, {256, 1, 1}, 0, {X, Y, Z, 4096}},
+	{"barriers", "kernels_sm75", "reduce_shared", {256, 1, 1}, {256, 1, 1}, 1024,
+		{X, Y, 65536}},
+	{"shuffles", "kernels_sm75", "reduce_warp", {256, 1, 1}, {256, 1, 1}, 0, {X, Y, 65536}},
+	{"a block's radix sort", "cub_block", "block_sort", {64, 1, 1}, {64, 1, 1}, 0, {X, Y}},
+	{"branches that diverge", "kernels_sm75", "collatz", {256, 1, 1}, {64, 1, 1}, 0, {X}},
+	{"atomics", "kernels_sm75", "histogram", {64, 1, 1}, {96, 1, 1}, 0, {X, Y, 1 << 18}},
+};
+
 int main(int argc, char **argv)
 {
-	static const struct kernel kernels[] = {
-		{"integers in a loop", "monte_carlo", {64, 1, 1}, {128, 1, 1}, 0, {BASE, 200}},
-		{"streams of memory", "vector_add", {1024, 1, 1}, {256, 1, 1}, 0,
-			{BASE, BASE + (4 << 20), BASE + (8 << 20), 1 << 18}},
-		{"tiles in shared memory", "matmul", {8, 8, 1}, {16, 16, 1}, 0,
-			{BASE, BASE + (4 << 20), BASE + (8 << 20), 128}},
-		{"barriers", "reduce_shared", {256, 1, 1}, {256, 1, 1}, 1024,
-			{BASE, BASE + (4 << 20), 65536}},
-		{"shuffles", "reduce_warp", {256, 1, 1}, {256, 1, 1}, 0,
-			{BASE, BASE + (4 << 20), 65536}},
-		{"branches that diverge", "collatz", {256, 1, 1}, {64, 1, 1}, 0, {BASE}},
-		{"atomics", "histogram", {64, 1, 1}, {96, 1, 1}, 0,
-			{BASE, BASE + (4 << 20), 1 << 18}},
-	};
-	struct sg_ptx_module *module;
+	uint32_t seed = 1;
 
 	if (argc != 2) {
-		fprintf(stderr, "usage: ptx FILE.ptx\n");
+		fprintf(stderr, "usage: ptx FOLDER\n");
 		return 2;
 	}
-	memory = calloc(1, BYTES);
+	memory = malloc(BYTES);
 	if (!memory)
 		return 1;
-	module = load(argv[1]);
-	for (size_t n = 0; n < sizeof(kernels) / sizeof(kernels[0]); n++)
+	for (size_t n = 0; n < BYTES; n++)
+		memory[n] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
+	for (size_t n = 0; n < sizeof(kernels) / sizeof(kernels[0]); n++) {
+		char path[4096];
+		struct sg_ptx_module *module;
+
+		snprintf(path, sizeof(path), "%s/%s.ptx", argv[1], kernels[n].file);
+		module = load(path);
 		measure(module, &kernels[n]);
-	sg_ptx_module_free(module);
+		sg_ptx_module_free(module);
+	}
 	free(memory);
 	return 0;
 }

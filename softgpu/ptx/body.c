@@ -432,6 +432,7 @@ static void parse_instruction(struct parser *p)
 	parse_modifiers(p, &s);
 	if (sg_ptx_text_is(s.at, s.len, "call")) {
 		sg_ptx_decode_call(p, &s);
+		p->b.plain_from = p->b.f->insn_count;
 		return;
 	}
 	if (p->failed || !sg_ptx_find_opcode(p, &s))
@@ -439,6 +440,21 @@ static void parse_instruction(struct parser *p)
 	parse_operands(p, &s);
 	if (!p->failed)
 		sg_ptx_decode(p, &s);
+	if (!p->failed)
+		sg_ptx_note_plainness(p, &s);
+}
+
+/* A guarded branch is one instruction: the guard becomes it. */
+static void guard_branch(struct parser *p, uint32_t at, bool negated, uint32_t plain_from)
+{
+	struct fixup *fixup = &p->b.fixups[p->b.fixup_count - 1];
+	bool spins = sg_ptx_is_spin(p, at, plain_from, fixup->at, fixup->len);
+
+	p->b.f->insn_count--;
+	fixup->insn = at;
+	p->b.f->insns[at].fn =
+		spins ? sg_ptx_spin_op(negated)
+		      : sg_ptx_control_op(negated ? CONTROL_BRANCH_IF_NOT : CONTROL_BRANCH_IF);
 }
 
 /* @%p or @!%p: one guard over all that the statement becomes. */
@@ -446,7 +462,7 @@ static void parse_guarded(struct parser *p)
 {
 	bool negated = sg_ptx_accept(p, '!');
 	struct operand o = {0};
-	uint32_t at = p->b.f->insn_count, slot;
+	uint32_t at = p->b.f->insn_count, plain_from = p->b.plain_from, slot;
 
 	if (!sg_ptx_parse_operand(p, &o))
 		return;
@@ -460,15 +476,12 @@ static void parse_guarded(struct parser *p)
 	parse_instruction(p);
 	if (p->failed)
 		return;
-	/* A guarded branch is one instruction. */
 	if (p->b.f->insn_count == at + 2 &&
 		p->b.f->insns[at + 1].fn == sg_ptx_control_op(CONTROL_BRANCH)) {
-		p->b.f->insns[at].fn =
-			sg_ptx_control_op(negated ? CONTROL_BRANCH_IF_NOT : CONTROL_BRANCH_IF);
-		p->b.f->insn_count--;
-		p->b.fixups[p->b.fixup_count - 1].insn = at;
+		guard_branch(p, at, negated, plain_from);
 		return;
 	}
+	p->b.plain_from = p->b.f->insn_count; /* its result depends on more than its operands */
 	sg_ptx_fix(p, at, NULL, p->b.f->insn_count);
 }
 

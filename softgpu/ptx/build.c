@@ -210,6 +210,7 @@ static uint32_t read_clock(struct parser *p, const struct operand *o)
 	uint32_t slot = sg_ptx_new_slots(p, 1, T_NONE);
 
 	sg_ptx_emit(p, sg_ptx_control_op(o->control), slot, 0, 0, 0);
+	p->b.clock_end = p->b.f->insn_count;
 	return slot;
 }
 

@@ -284,6 +284,9 @@ enum control_op {
 
 op_fn sg_ptx_control_op(enum control_op op);
 
+/* CONTROL_BRANCH_IF and _IF_NOT that close a loop which waits for a clock, spin.c. */
+op_fn sg_ptx_spin_op(bool negated);
+
 enum barrier_op { BARRIER_SYNC, BARRIER_ARRIVE, BARRIER_POPC, BARRIER_AND, BARRIER_OR, BARRIER_N };
 
 enum warp_op {

@@ -8,19 +8,6 @@
 #define HANDLER(name)                                                                              \
 	static const struct insn *name(struct thread *t, uint64_t *r, const struct insn *i)
 
-/* Counts up to and with i, goes to target; every loop passes here, so slices end here. */
-static inline const struct insn *jump(
-	struct thread *t, const struct insn *i, const struct insn *target)
-{
-	t->count += (uint64_t)(i + 1 - t->mark);
-	t->mark = target;
-	if (__builtin_expect(t->count < t->slice_end, 1))
-		return target;
-	t->pc = target;
-	t->did_yield = true;
-	return NULL;
-}
-
 /* The skipped instruction counts as one; helpers around it do not. */
 static inline const struct insn *skip(struct thread *t, const struct insn *i)
 {
@@ -47,17 +34,17 @@ HANDLER(guard_not)
 HANDLER(branch)
 {
 	(void)r;
-	return jump(t, i, i->imm.target);
+	return sg_ptx_jump(t, i, i->imm.target);
 }
 
 HANDLER(branch_if)
 {
-	return r[i->a] ? jump(t, i, i->imm.target) : i + 1;
+	return r[i->a] ? sg_ptx_jump(t, i, i->imm.target) : i + 1;
 }
 
 HANDLER(branch_if_not)
 {
-	return r[i->a] ? i + 1 : jump(t, i, i->imm.target);
+	return r[i->a] ? i + 1 : sg_ptx_jump(t, i, i->imm.target);
 }
 
 HANDLER(call)
@@ -86,7 +73,7 @@ HANDLER(jump_to)
 
 	if (index >= i->imm.u)
 		return sg_ptx_fault(t, i, SG_PTX_INVALID_PC);
-	return jump(t, i, i[1 + index].imm.target);
+	return sg_ptx_jump(t, i, i[1 + index].imm.target);
 }
 
 HANDLER(ret)

@@ -91,6 +91,8 @@ struct build {
 	uint32_t constant_count, constant_capacity;
 	struct table *tables;
 	uint32_t table_count, table_capacity;
+	uint32_t plain_from; /* instructions from here on are plain arithmetic, decode_spin.c */
+	uint32_t clock_end;  /* after the last read of a clock */
 	struct names labels;
 	uint32_t entry_shared_bytes;
 	uint32_t special_slots[SPECIAL_N];
@@ -174,6 +176,12 @@ enum ptx_type sg_ptx_take_type(struct statement *s);
 /* Fails with the whole instruction quoted. */
 int sg_ptx_unsupported(struct parser *p, const struct statement *s);
 bool sg_ptx_operands(struct parser *p, const struct statement *s, uint32_t count);
+
+/* decode_spin.c: after each statement; and whether a branch back to label, in a body that is plain
+ * from plain_from on, closes a loop that waits for a clock. */
+void sg_ptx_note_plainness(struct parser *p, const struct statement *s);
+bool sg_ptx_is_spin(const struct parser *p, uint32_t branch, uint32_t plain_from, const char *label,
+	uint32_t len);
 
 /* decode_half.c: for the other decoders, once they know the type. */
 void sg_ptx_emit_half(struct parser *p, struct statement *s, enum half_op op, enum ptx_type type);

@@ -276,6 +276,7 @@ struct run {
 	struct slot_time *slots;  /* heap: free earliest first */
 	uint32_t slot_count;
 	uint32_t thread_count, shared_bytes, dynamic_shared_at;
+	uint64_t spin_ps;         /* how long the last loop that waited for a clock had to wait */
 	uint32_t grid_barrier[2]; /* its size, its state */
 	int outcome;
 };
@@ -304,4 +305,17 @@ static inline void sg_ptx_stop_at(struct thread *t, const struct insn *pc)
 {
 	t->count += (uint64_t)(pc - t->mark);
 	t->mark = t->pc = pc;
+}
+
+/* Counts up to and with i, goes to target; every loop passes here, so slices end here. */
+static inline const struct insn *sg_ptx_jump(
+	struct thread *t, const struct insn *i, const struct insn *target)
+{
+	t->count += (uint64_t)(i + 1 - t->mark);
+	t->mark = target;
+	if (__builtin_expect(t->count < t->slice_end, 1))
+		return target;
+	t->pc = target;
+	t->did_yield = true;
+	return NULL;
 }

@@ -21,29 +21,42 @@ static enum warp_op op_of(const struct insn *i)
 	return (enum warp_op)(i->imm.u & 0xff);
 }
 
+/* The lanes of t's mask that are alive; 0: not all there yet. Lanes run in ascending order, so that
+ * looking at the last one first mostly ends it. */
+static uint32_t arrived(const struct thread *t)
+{
+	const struct thread *first = t - (t->index & (LANES - 1));
+	uint32_t left = t->block->thread_count - first->index, mask = t->wait, alive = 0;
+	enum warp_op op = op_of(t->pc);
+
+	for (uint32_t lane = left < LANES ? left : LANES; lane--;) {
+		const struct thread *q = &first[lane];
+
+		if (!(mask >> lane & 1) || q->state == THREAD_DONE)
+			continue;
+		if (q->state != THREAD_WARP || q->wait != mask || op_of(q->pc) != op)
+			return 0;
+		alive |= 1u << lane;
+	}
+	return alive;
+}
+
 /* false: not all there yet. */
 static bool gather(struct lanes *l, struct thread *t)
 {
-	struct block *b = t->block;
-	uint32_t first = t->index & ~(LANES - 1), mask = t->wait;
-	enum warp_op op = op_of(t->pc);
+	struct thread *first = t - (t->index & (LANES - 1));
 
-	l->mask = 0;
-	for (uint32_t lane = 0; lane < LANES; lane++) {
-		struct thread *q = &b->threads[first + lane];
+	l->mask = arrived(t);
+	for (uint32_t rest = l->mask; rest; rest &= rest - 1) {
+		uint32_t lane = (uint32_t)__builtin_ctz(rest);
+		struct thread *q = &first[lane];
 
-		if (!(mask >> lane & 1) || first + lane >= b->thread_count ||
-			q->state == THREAD_DONE)
-			continue;
-		if (q->state != THREAD_WARP || q->wait != mask || op_of(q->pc) != op)
-			return false;
-		l->mask |= 1u << lane;
 		l->thread[lane] = q;
 		l->insn[lane] = q->pc;
 		l->r[lane] = sg_ptx_thread_registers(q);
 		l->a[lane] = l->r[lane][q->pc->a];
 	}
-	return true;
+	return l->mask != 0;
 }
 
 /* c: clamp in bits 0-4, segment mask in bits 8-12. */

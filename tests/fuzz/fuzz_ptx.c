@@ -22,9 +22,19 @@ static bool translate(void *arg, uint64_t address, uint32_t bytes, enum sg_ptx_a
 	return true;
 }
 
+/* What is printed is read to its end. */
+static void print(void *arg, const char *text, size_t len)
+{
+	uint32_t *sum = arg;
+
+	for (size_t n = 0; n < len; n++)
+		*sum += (uint8_t)text[n];
+}
+
 static void run(const struct sg_ptx_module *m, const struct sg_ptx_function *f)
 {
 	uint64_t params[4096];
+	uint32_t sum = 0;
 	struct sg_ptx_launch launch = {.module = m,
 		.function = f,
 		.grid = {2, 1, 1},
@@ -33,6 +43,8 @@ static void run(const struct sg_ptx_module *m, const struct sg_ptx_function *f)
 		.params = params,
 		.memory = {.translate = translate},
 		.time = {.instr_ps = 1000, .clock_mhz = 1000, .slots = 2, .block_launch_ns = 10},
+		.output = {.arg = &sum, .write = print},
+		.cooperative = f->local_bytes & 4,
 		.max_instructions = 20000};
 	struct sg_ptx_result result;
 

@@ -203,6 +203,86 @@ TEST(a_spin_on_the_timer_takes_its_time_and_few_instructions)
 	bench_deinit(&b);
 }
 
+TEST(waiting_for_seconds_costs_no_instructions)
+{
+	static const char *const names[] = {"spin_timer", "spin_sleep", "spin_clock"};
+	struct bench b;
+
+	open_bench(&b);
+	struct {
+		uint64_t ns, out;
+	} params = {5000000000, bench_alloc(&b, 4096)};
+	uint64_t *out = bench_host(&b, params.out);
+
+	bench_grid(&b, 8, 32);
+	for (int k = 0; k < 3; k++) {
+		CHECK_EQ(bench_run(&b, names[k], &params), 0);
+		CHECK(out[0] >= 5000000000 && out[0] < 5000002000);
+		CHECK(b.result.makespan_ns >= 10000000000 && b.result.makespan_ns < 10000010000);
+		CHECK(b.result.instructions < 256 * 64);
+	}
+	bench_deinit(&b);
+}
+
+/* A kernel whose loop has this body, from L to its branch back; the clock is in rd2, the start in rd1. */
+static int run_loop(struct bench *b, const char *body)
+{
+	char text[1024];
+	uint64_t p;
+
+	*b = (struct bench){0};
+	snprintf(text, sizeof(text),
+		".version 8.0\n.target sm_75\n.visible .entry f(.param .u64 p) {\n"
+		".reg .b64 %%rd<9>; .reg .b32 %%r<5>; .reg .pred %%q<4>;\n"
+		"ld.param.u64 %%rd8, [p]; mov.u32 %%r1, 0; mov.u64 %%rd1, %%globaltimer;\n"
+		"L: mov.u64 %%rd2, %%globaltimer; %s bra L;\n"
+		"st.global.u32 [%%rd8], %%r1; ret; }\n",
+		body);
+	bench_load(b, text, strlen(text));
+	p = bench_alloc(b, 16);
+	bench_grid(b, 1, 1);
+	b->launch.max_instructions = 1000000;
+	return bench_run(b, "f", &p);
+}
+
+TEST(a_loop_that_counts_goes_round)
+{
+	struct bench b;
+
+	CHECK_EQ(run_loop(&b, "add.u32 %r1, %r1, 1; sub.u64 %rd3, %rd2, %rd1;\n"
+			      "setp.lt.u64 %q1, %rd3, 1000000; @%q1"),
+		0);
+	CHECK(*(uint32_t *)b.areas[0].host > 500);
+	bench_deinit(&b);
+	CHECK_EQ(run_loop(&b, "sub.u64 %rd3, %rd2, %rd1; setp.ge.u64 %q1, %rd3, 1000000;\n"
+			      "@!%q1 add.u32 %r1, %r1, 1; @!%q1"),
+		0);
+	CHECK(*(uint32_t *)b.areas[0].host > 500);
+	bench_deinit(&b);
+}
+
+TEST(a_loop_may_wait_for_a_value_between_two)
+{
+	struct bench b;
+
+	CHECK_EQ(
+		run_loop(&b,
+			"sub.u64 %rd3, %rd2, %rd1; shr.u64 %rd4, %rd3, 20; and.b64 %rd4, %rd4, 1;\n"
+			"cvt.u32.u64 %r1, %rd3; setp.ne.u64 %q1, %rd4, 0; @!%q1"),
+		0);
+	CHECK(*(uint32_t *)b.areas[0].host >= 1u << 20 && *(uint32_t *)b.areas[0].host < 1u << 21);
+	CHECK(b.result.instructions < 100);
+	bench_deinit(&b);
+}
+
+TEST(a_loop_that_no_time_ends_is_endless)
+{
+	struct bench b;
+
+	CHECK_EQ(run_loop(&b, "setp.lt.u64 %q1, %rd2, %rd1; @!%q1"), SG_PTX_LIMIT);
+	bench_deinit(&b);
+}
+
 TEST(blocks_go_to_the_slot_that_is_free_first)
 {
 	static const char text[] =
