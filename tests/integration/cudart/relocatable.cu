@@ -1,15 +1,16 @@
 // flags: -arch=compute_75 -rdc=true
 // with: relocatable_part.cu
-/* Built in two parts with -rdc: a kernel calls a function and reads a variable of the other. */
+/* Built in two parts with -rdc: a kernel calls a function of the other part, each part has kernels and variables. */
 #include "check.h"
 
-extern __device__ int shift;
+__device__ int scale = 1;
+
 extern __device__ int other(int x);
 int launched_there(int *p);
 
 __global__ void call(int *p)
 {
-	p[threadIdx.x] = other(threadIdx.x) + shift;
+	p[threadIdx.x] = other(threadIdx.x) * scale;
 }
 
 int main()
@@ -22,10 +23,10 @@ int main()
 	CHECK(cudaMemcpy(got, p, sizeof(got), cudaMemcpyDeviceToHost));
 	for (int i = 0; i < 32; i++)
 		EXPECT(got[i] == i * i + 10);
-	CHECK(cudaMemcpyToSymbol(shift, &value, sizeof(value)));
+	CHECK(cudaMemcpyToSymbol(scale, &value, sizeof(value)));
 	call<<<1, 32>>>(p);
 	CHECK(cudaMemcpy(got, p, sizeof(got), cudaMemcpyDeviceToHost));
-	EXPECT(got[3] == 1009);
+	EXPECT(got[3] == 19000);
 	EXPECT(launched_there(p) == 77);
 	return passed();
 }

@@ -1,9 +1,9 @@
-/* The other part of relocatable.cu. */
+/* The other part of relocatable.cu and of relocatable_variable.cu. */
 __device__ int shift = 10;
 
 __device__ int other(int x)
 {
-	return x * x;
+	return x * x + shift;
 }
 
 __global__ void own(int *p)
