@@ -191,7 +191,7 @@ TEST(formats_are_cudas_and_no_others)
 	check_print("%+5d|%#X|%.3e|%ld", &mixed, sizeof(mixed),
 		"   -7|0XBEEF|-2.500e+00|-1099511627776");
 	check_print("%hd %c %% %u", (int[]){0x1fff0, 'A', 3}, 12, "-16 A % 3");
-	check_print("100%", NULL, 0, "100%");
+	check_print("100%", "", 0, "100%");
 	check_print("%n %d", (int[]){5}, 4, "%n 5");
 	check_print("%*d", (int[]){5, 6}, 8, "%*d");
 	check_print("%08.3f", (double[]){3.14159}, 8, "0003.142");
