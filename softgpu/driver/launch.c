@@ -112,6 +112,7 @@ static int result_of(int outcome)
 	case SG_PTX_MISALIGNED_ADDRESS: return CUDA_ERROR_MISALIGNED_ADDRESS;
 	case SG_PTX_TRAP: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
 	case SG_PTX_ASSERT: return CUDA_ERROR_ASSERT;
+	case SG_PTX_UNSUPPORTED: return CUDA_ERROR_NOT_SUPPORTED;
 	case SG_PTX_STACK_OVERFLOW: return CUDA_ERROR_HARDWARE_STACK_ERROR;
 	default: return CUDA_ERROR_LAUNCH_FAILED;
 	}
@@ -266,6 +267,12 @@ static int make_launch(struct CUctx_st *context, const CUlaunchConfig *config, C
 
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (function->ptx->refusal) {
+		if (getenv("SOFTGPU_DEBUG"))
+			fprintf(stderr, "softgpu: kernel %s: %s\n", function->ptx->name,
+				function->ptx->refusal);
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
 	r = check_dimensions(context, function, config);
 	if (r)
 		return r;

@@ -288,7 +288,7 @@ static void declare_registers(struct parser *p)
 		type = sg_ptx_type_of(t->at, t->len);
 	if (type == T_NONE) {
 		if (t->kind == TOKEN_DOT)
-			sg_ptx_fail(
+			sg_ptx_refuse(
 				p, t->line, "type \".%.*s\" is not supported", (int)t->len, t->at);
 		else
 			sg_ptx_fail_token(p, "a type");
@@ -391,7 +391,8 @@ static void parse_declaration(struct parser *p)
 	else if (sg_ptx_accept_dot(p, "pragma"))
 		skip_to_semicolon(p);
 	else
-		sg_ptx_fail(p, t->line, "directive \".%.*s\" is not supported", (int)t->len, t->at);
+		sg_ptx_refuse(
+			p, t->line, "directive \".%.*s\" is not supported", (int)t->len, t->at);
 }
 
 /* Statements. */

@@ -46,7 +46,7 @@ int sg_ptx_unsupported(struct parser *p, const struct statement *s)
 	char name[160];
 
 	write_name(s, MAX_MODIFIERS, name, sizeof(name));
-	return sg_ptx_fail(p, s->line, "instruction \"%s\" is not supported", name);
+	return sg_ptx_refuse(p, s->line, "instruction \"%s\" is not supported", name);
 }
 
 bool sg_ptx_operands(struct parser *p, const struct statement *s, uint32_t count)
@@ -79,7 +79,7 @@ static void check_modifiers(struct parser *p, const struct statement *s)
 		const struct modifier *m = &s->modifiers[n];
 
 		if (!m->is_taken)
-			sg_ptx_fail(p, s->line, "modifier \".%.*s\" of \"%s\" is not supported",
+			sg_ptx_refuse(p, s->line, "modifier \".%.*s\" of \"%s\" is not supported",
 				(int)(m->len < 40 ? m->len : 40), m->at, name);
 	}
 }
@@ -113,8 +113,8 @@ bool sg_ptx_find_opcode(struct parser *p, struct statement *s)
 	if (s->opcode && !is_tensor(s))
 		return true;
 	write_name(s, s->opcode ? MAX_MODIFIERS : 1, name, sizeof(name));
-	sg_ptx_fail(p, s->line, "%s \"%s\" is not supported", s->opcode ? "instruction" : "opcode",
-		name);
+	sg_ptx_refuse(p, s->line, "%s \"%s\" is not supported",
+		s->opcode ? "instruction" : "opcode", name);
 	return false;
 }
 

@@ -174,7 +174,94 @@ static void parse_performance(struct parser *p, struct function *f)
 	}
 }
 
-/* An interrupted body leaves scopes open; the module is thrown away then. */
+static void free_calls(struct function *f)
+{
+	while (f->calls) {
+		struct call *call = f->calls;
+
+		f->calls = call->next;
+		free(call);
+	}
+}
+
+/* From '{' to its '}'. */
+static void skip_body(struct parser *p)
+{
+	uint32_t depth = 0;
+
+	do {
+		depth += sg_ptx_token_is(&p->lex.now, '{');
+		depth -= sg_ptx_token_is(&p->lex.now, '}');
+		if (p->lex.now.kind == TOKEN_END) {
+			sg_ptx_fail_token(p, "\"}\"");
+			return;
+		}
+		sg_ptx_lexer_next(&p->lex);
+	} while (depth);
+}
+
+/* The function stays, with one instruction that ends the run; the rest of the module is not concerned. */
+static void refuse_function(struct parser *p, struct function *f)
+{
+	f->refusal = strdup(p->err->msg);
+	f->pub.refusal = f->refusal;
+	*p->err = (struct td_err){0};
+	p->failed = 0;
+	p->line = p->refused_line;
+	p->refused_line = 0;
+	if (!f->refusal)
+		sg_ptx_fail_memory(p);
+	free_calls(f);
+	f->insn_count = 0;
+	p->b.fixup_count = 0;
+	sg_ptx_emit(p, sg_ptx_control_op(CONTROL_REFUSED), 0, 0, 0, 0);
+	sg_ptx_build_end(p);
+}
+
+static void parse_definition(struct parser *p, struct function *f)
+{
+	const struct lexer start = p->lex;
+	uint32_t scope = p->names.scope;
+
+	sg_ptx_parse_body(p, f);
+	if (!p->refused_line)
+		return;
+	while (p->names.scope > scope)
+		sg_ptx_names_close(&p->names);
+	refuse_function(p, f);
+	p->lex = start;
+	skip_body(p);
+}
+
+/* What follows the name: parameters, directives, and a body unless it is a prototype. */
+static void parse_rest(struct parser *p, struct function *f, struct signature *s)
+{
+	if (sg_ptx_token_is(&p->lex.now, '('))
+		parse_param_list(p, s);
+	if (p->failed)
+		return;
+	parse_performance(p, f);
+	free(f->params);
+	f->params = NULL;
+	f->pub.local_bytes = 0;
+	sg_ptx_build_begin(p, f);
+	if (f->is_entry)
+		lay_out_entry(p, f, s);
+	else
+		lay_out_device(p, f, s);
+	if (!p->failed && sg_ptx_token_is(&p->lex.now, '{'))
+		parse_definition(p, f);
+	else
+		sg_ptx_expect(p, ';');
+	if (!f->is_defined) {
+		free(f->frame);
+		f->frame = NULL;
+		f->slot_count = 0;
+	}
+	sg_ptx_build_deinit(&p->b);
+}
+
+/* A body that failed leaves scopes open; the module is thrown away then. */
 static void parse_function(struct parser *p, bool is_entry)
 {
 	struct signature *s = calloc(1, sizeof(*s));
@@ -191,29 +278,8 @@ static void parse_function(struct parser *p, bool is_entry)
 	if (!p->failed)
 		f = find_function(p, is_entry);
 	sg_ptx_names_open(&p->names);
-	if (f && sg_ptx_token_is(&p->lex.now, '('))
-		parse_param_list(p, s);
-	if (f && !p->failed) {
-		parse_performance(p, f);
-		free(f->params);
-		f->params = NULL;
-		f->pub.local_bytes = 0;
-		sg_ptx_build_begin(p, f);
-		if (is_entry)
-			lay_out_entry(p, f, s);
-		else
-			lay_out_device(p, f, s);
-		if (!p->failed && sg_ptx_token_is(&p->lex.now, '{'))
-			sg_ptx_parse_body(p, f);
-		else
-			sg_ptx_expect(p, ';');
-		if (!f->is_defined) {
-			free(f->frame);
-			f->frame = NULL;
-			f->slot_count = 0;
-		}
-		sg_ptx_build_deinit(&p->b);
-	}
+	if (f)
+		parse_rest(p, f, s);
 	sg_ptx_names_close(&p->names);
 	free(s);
 }
@@ -320,13 +386,9 @@ static void parse_directive(struct parser *p)
 
 static void free_function(struct function *f)
 {
-	while (f->calls) {
-		struct call *call = f->calls;
-
-		f->calls = call->next;
-		free(call);
-	}
+	free_calls(f);
 	free(f->params);
+	free(f->refusal);
 	free(f->name);
 	free(f->insns);
 	free(f->lines);
@@ -356,7 +418,8 @@ void sg_ptx_module_free(struct sg_ptx_module *m)
 
 int sg_ptx_module_new(const char *text, size_t len, struct td_err *err, struct sg_ptx_module **ret)
 {
-	struct parser p = {.err = err};
+	struct td_err unseen = {0};
+	struct parser p = {.err = err ? err : &unseen};
 
 	while (len && !text[len - 1])
 		len--;

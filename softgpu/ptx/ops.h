@@ -269,6 +269,7 @@ enum control_op {
 	CONTROL_TRAP,
 	CONTROL_ASSERT,
 	CONTROL_NOP,
+	CONTROL_REFUSED,   /* all that a refused function consists of */
 	CONTROL_NANOSLEEP, /* a: ns */
 	CONTROL_CLOCK32,
 	CONTROL_CLOCK_HI,

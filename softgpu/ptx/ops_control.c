@@ -103,6 +103,12 @@ HANDLER(failed_assert)
 	return sg_ptx_fault(t, i, SG_PTX_ASSERT);
 }
 
+HANDLER(refused)
+{
+	(void)r;
+	return sg_ptx_fault(t, i, SG_PTX_UNSUPPORTED);
+}
+
 HANDLER(nop)
 {
 	(void)t, (void)r;
@@ -199,6 +205,7 @@ op_fn sg_ptx_control_op(enum control_op op)
 		[CONTROL_TRAP] = trap,
 		[CONTROL_ASSERT] = failed_assert,
 		[CONTROL_NOP] = nop,
+		[CONTROL_REFUSED] = refused,
 		[CONTROL_NANOSLEEP] = nanosleep,
 		[CONTROL_CLOCK32] = clock32,
 		[CONTROL_CLOCK_HI] = clock_hi,

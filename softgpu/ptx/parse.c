@@ -23,6 +23,20 @@ int sg_ptx_fail(struct parser *p, uint32_t line, const char *format, ...)
 	return p->failed;
 }
 
+int sg_ptx_refuse(struct parser *p, uint32_t line, const char *format, ...)
+{
+	char text[TD_ERR_MSG_MAX];
+	va_list args;
+
+	if (p->failed)
+		return p->failed;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	p->refused_line = line;
+	return sg_ptx_fail(p, line, "%s", text);
+}
+
 int sg_ptx_fail_memory(struct parser *p)
 {
 	if (!p->failed)

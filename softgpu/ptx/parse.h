@@ -106,11 +106,15 @@ struct parser {
 	struct names names;
 	struct build b;
 	uint32_t function_capacity, variable_capacity;
-	uint32_t line; /* of the statement at hand */
+	uint32_t line;         /* of the statement at hand */
+	uint32_t refused_line; /* 0, or where the failure is a refusal */
 };
 
 /* Errors: "line N: ..."; the first one stays. Return p->failed. */
 int sg_ptx_fail(struct parser *p, uint32_t line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same for what PTX has and this does not: in a body it is the function that is refused. */
+int sg_ptx_refuse(struct parser *p, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int sg_ptx_fail_memory(struct parser *p);
 int sg_ptx_fail_token(struct parser *p, const char *expected);

@@ -40,6 +40,8 @@ struct sg_ptx_function {
 	uint32_t local_bytes;  /* per thread, without callees */
 	uint32_t registers;    /* 32-bit ones; an estimate from live ranges, for occupancy */
 	uint32_t max_threads;  /* of a block: .maxntid or .reqntid, else SG_PTX_MAX_THREADS */
+	/* NULL, or why it cannot run: "line 42: opcode \"wgmma.mma_async\" is not supported". */
+	const char *refusal;
 };
 
 struct sg_ptx_variable {
@@ -52,7 +54,8 @@ struct sg_ptx_variable {
 
 /*
  * Parses text[0..len): a trailing NUL is allowed. -EINVAL with *err quoting the text and its line
- * ("line 42: opcode \"wgmma.mma_async\" is not supported"), -ENOMEM.
+ * ("line 42: \"foo\" where a type is expected"), -ENOMEM. A function that uses what is not here is
+ * refused alone: its entry says why, and whoever runs it gets SG_PTX_UNSUPPORTED.
  */
 int sg_ptx_module_new(const char *text, size_t len, struct td_err *err, struct sg_ptx_module **ret);
 void sg_ptx_module_free(struct sg_ptx_module *m);
@@ -158,6 +161,7 @@ enum sg_ptx_outcome {
 	SG_PTX_COOPERATIVE_TOO_LARGE, /* more blocks than slots */
 	SG_PTX_DEADLOCK,              /* every thread waits in a barrier or a warp operation */
 	SG_PTX_STACK_OVERFLOW,        /* calls too deep, or too much local memory in them */
+	SG_PTX_UNSUPPORTED,           /* a function that is refused was run */
 	SG_PTX_INVALID_PC, /* a call through what is no function's address, or another kind's */
 };
 

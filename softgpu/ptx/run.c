@@ -27,6 +27,7 @@ const char *sg_ptx_outcome_name(int outcome)
 	case SG_PTX_COOPERATIVE_TOO_LARGE: return "cooperative launch too large";
 	case SG_PTX_DEADLOCK: return "deadlock";
 	case SG_PTX_STACK_OVERFLOW: return "stack overflow";
+	case SG_PTX_UNSUPPORTED: return "unsupported instruction";
 	case SG_PTX_INVALID_PC: return "invalid program counter";
 	default: return outcome < 0 ? strerror(-outcome) : "unknown outcome";
 	}

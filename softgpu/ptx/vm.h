@@ -130,6 +130,7 @@ struct function {
 	struct sg_ptx_function pub;
 	struct sg_ptx_param *params;
 	char *name;
+	char *refusal;   /* pub.refusal */
 	uint32_t number; /* in the module, from 1 */
 	bool is_entry, is_defined;
 	struct insn *insns;

@@ -25,17 +25,37 @@ static void refuse(const char *text, const char *message)
 	CHECK_STR(err.msg, message);
 }
 
-/* A statement on line 5 of a kernel. */
-static void refuse_statement(const char *statement, const char *message)
+static void write_statement(char *text, size_t size, const char *statement)
 {
-	char text[1024];
-
-	snprintf(text, sizeof(text),
+	snprintf(text, size,
 		HEAD
 		".entry f() { .reg .pred %%p<3>; .reg .f32 %%f<4>; .reg .b32 %%r<9>; .reg .b64 "
 		"%%rd<9>;\n%s }\n",
 		statement);
+}
+
+/* A statement on line 5 of a kernel, with which no module can be made. */
+static void malformed_statement(const char *statement, const char *message)
+{
+	char text[1024];
+
+	write_statement(text, sizeof(text), statement);
 	refuse(text, message);
+}
+
+/* One that is understood to be what is not here: the kernel says so, the module is there. */
+static void refuse_statement(const char *statement, const char *message)
+{
+	const struct sg_ptx_function *f;
+	struct sg_ptx_module *m;
+	char text[1024];
+
+	write_statement(text, sizeof(text), statement);
+	m = parse(text);
+	f = sg_ptx_module_function(m, 0);
+	CHECK(f && f->refusal);
+	CHECK_STR(f->refusal, message);
+	sg_ptx_module_free(m);
 }
 
 TEST(functions_tell_their_parameters_and_needs)
@@ -135,24 +155,51 @@ TEST(unknown_opcodes_modifiers_and_types_are_named_with_their_line)
 	refuse(HEAD ".global .e5m2 t;", "line 4: type \".e5m2\" is not supported");
 }
 
+TEST(a_refused_function_leaves_its_module_alone)
+{
+	static const char text[] =
+		HEAD ".func g() { .reg .b32 %r<3>; { .reg .b32 x; {\nwmma.mma {%r1}, {%r2}; } }\n"
+		     " call nowhere; }\n"
+		     ".entry f() { call g; ret; }\n"
+		     ".entry h(.param .b64 p) .maxntid 64 {\n.shared .b32 s[4]; tex.1d q; bra L; "
+		     "L: ret; }\n"
+		     ".entry k() { .reg .b32 x; mov.b32 x, 1; ret; }\n";
+	struct bench b = {0};
+	uint64_t p = 0;
+
+	bench_load(&b, text, sizeof(text));
+	CHECK_EQ(bench_run(&b, "k", NULL), 0);
+	CHECK(!b.launch.function->refusal);
+	CHECK_EQ(bench_run(&b, "h", &p), SG_PTX_UNSUPPORTED);
+	CHECK_STR(b.launch.function->refusal, "line 9: opcode \"tex.1d\" is not supported");
+	CHECK_EQ(b.launch.function->param_bytes, 8);
+	CHECK_EQ(b.launch.function->max_threads, 64);
+	CHECK_EQ(b.result.fault_line, 9);
+	CHECK_EQ(bench_run(&b, "f", NULL), SG_PTX_UNSUPPORTED);
+	CHECK(!b.launch.function->refusal);
+	CHECK_EQ(b.result.fault_line, 5);
+	bench_deinit(&b);
+	refuse(HEAD ".entry f() {\ntex.1d q;\n", "line 6: the text ends where \"}\" is expected");
+}
+
 TEST(malformed_text_is_quoted)
 {
 	refuse("", "line 1: the text has no \".version\"");
 	refuse(HEAD ".entry f() {", "line 4: the text ends where a statement is expected");
 	refuse(HEAD ".entry () {}", "line 4: \"(\" where a function's name is expected");
-	refuse_statement(
+	malformed_statement(
 		"add.s32 %r1, %r2;", "line 5: \"add.s32\" has 2 operands where 3 are expected");
-	refuse_statement("mov.u32 %r1, %r9;", "line 5: register \"%r9\" is not declared");
-	refuse_statement("bra nowhere;", "line 5: label \"nowhere\" is not defined");
-	refuse_statement("a: a: ret;", "line 5: label \"a\" is defined twice");
-	refuse_statement(".reg .b32 x, x;", "line 5: \"x\" is declared twice");
-	refuse_statement("mov.u32 %r1, 0x;", "line 5: \"0x\" where an operand is expected");
-	refuse_statement("mov.u32 %r1, 99999999999999999999;",
+	malformed_statement("mov.u32 %r1, %r9;", "line 5: register \"%r9\" is not declared");
+	malformed_statement("bra nowhere;", "line 5: label \"nowhere\" is not defined");
+	malformed_statement("a: a: ret;", "line 5: label \"a\" is defined twice");
+	malformed_statement(".reg .b32 x, x;", "line 5: \"x\" is declared twice");
+	malformed_statement("mov.u32 %r1, 0x;", "line 5: \"0x\" where an operand is expected");
+	malformed_statement("mov.u32 %r1, 99999999999999999999;",
 		"line 5: \"9999999999999999999\" where an operand is expected");
-	refuse_statement("mov.f32 %f1, 1;", "line 5: operand \"1\" does not fit here");
-	refuse_statement("mov.u32 %p1, %r1;", "line 5: operand \"%p1\" does not fit here");
-	refuse_statement("mov.u32 %tid.x, %r1;", "line 5: operand \"%tid.x\" does not fit here");
-	refuse_statement("@%r1 ret;", "line 5: operand \"%r1\" does not fit here");
+	malformed_statement("mov.f32 %f1, 1;", "line 5: operand \"1\" does not fit here");
+	malformed_statement("mov.u32 %p1, %r1;", "line 5: operand \"%p1\" does not fit here");
+	malformed_statement("mov.u32 %tid.x, %r1;", "line 5: operand \"%tid.x\" does not fit here");
+	malformed_statement("@%r1 ret;", "line 5: operand \"%r1\" does not fit here");
 	refuse(HEAD ".global .u32 x = {1, 2};", "line 4: too many initial values for \"x\"");
 	refuse(HEAD ".global .align 3 .u32 x;",
 		"line 4: alignment 3 is not a power of two up to 4096");
@@ -164,9 +211,10 @@ TEST(what_belongs_to_other_modules_is_refused_by_name)
 		    ".entry f() { .param .b64 x;\ncall vprintf, (x); }\n",
 		"line 6: function \"vprintf\" is not defined");
 	refuse(HEAD ".extern .global .u32 x;", "line 4: external variable \"x\" is not supported");
-	refuse_statement("call %rd1, (%r1), proto;", "line 5: argument \"%r1\" is not supported");
-	refuse_statement("call %r1, proto;", "line 5: call of \"%r1\" is not supported");
-	refuse_statement("brx.idx %r1, nowhere;", "line 5: table \"nowhere\" is not defined");
+	malformed_statement(
+		"call %rd1, (%r1), proto;", "line 5: argument \"%r1\" is not supported");
+	malformed_statement("call %r1, proto;", "line 5: call of \"%r1\" is not supported");
+	malformed_statement("brx.idx %r1, nowhere;", "line 5: table \"nowhere\" is not defined");
 	refuse(HEAD ".global .u32 x[2][2] = {{1, 2}, {3, 4}};",
 		"line 4: nested initial values of \"x\" are not supported");
 	refuse(HEAD ".global .u64 x = 0xff(x);", "line 4: \"(\" where \";\" is expected");
@@ -176,17 +224,17 @@ TEST(what_belongs_to_other_modules_is_refused_by_name)
 
 TEST(sizes_have_ends)
 {
-	refuse_statement(
+	malformed_statement(
 		".reg .b32 %x<70000>;", "line 5: function \"f\" has more than 65536 registers");
-	refuse_statement(".local .b8 x[600000];",
+	malformed_statement(".local .b8 x[600000];",
 		"line 5: function \"f\" needs more than 524288 bytes of local memory");
-	refuse_statement(
+	malformed_statement(
 		".shared .b8 x[300000];", "line 5: shared variable \"x\" is unsized or too large");
 	refuse(HEAD ".global .b8 x[99999999999999];", "line 4: array \"x\" is too large");
 	refuse(HEAD ".entry f(.param .b8 x[40000]) { ret; }",
 		"line 4: parameter is unsized or too large");
 	refuse(HEAD ".entry f() .maxntid 2048 { ret; }",
 		"line 4: function \"f\" asks for too many threads");
-	refuse_statement(
+	malformed_statement(
 		".shared .b8 x[4]; ld.shared.u32 %r1, [x+4];", "line 5: access beyond \"x\"");
 }
