@@ -1,0 +1,68 @@
+/*
+ * The GPUs of a cluster as placement sees them: which are free, which are reserved, which are least loaded.
+ *
+ * Purpose. Every cluster policy asks the same three questions: a node with k free GPUs (AntMan's topology constraint), any k free
+ * GPUs, the k least loaded GPUs. With 20,000 GPUs an answer may take microseconds, so none of them looks at all GPUs: nodes are
+ * kept in lists by how many free GPUs they have, loads in a tournament tree.
+ *
+ * A GPU has at most one holder (a job with guaranteed resources) and up to TD_GUESTS guests (opportunistic jobs). It may be reserved for a job that waits
+ * for more; "the reserved resources will never be occupied by other resource guarantee jobs, however, they can be utilized by
+ * opportunistic" ones (AntMan 3.3). Load is what the monitor says of the last ten seconds; a guest placed since then counts
+ * as `assumed_ppm` until the next word of the monitor, so that arrivals in a burst spread out.
+ *
+ * Invariants
+ *  - a node's free count is the number of its GPUs with neither holder nor reservation, and it is in that count's list;
+ *  - a fit is best fit: the node with the fewest free GPUs that suffice; of those the one that became so last;
+ *  - the tree's minimum is the least loaded GPU, the first among equals; a GPU with all guests' places taken is not in it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TD_NO_JOB        UINT32_MAX
+#define TD_GUESTS        4u
+#define TD_NODE_GPUS_MAX 16u
+
+struct td_inventory {
+	uint32_t gpu_count, node_count;
+	uint32_t assumed_ppm;
+	/* per GPU */
+	uint32_t *node, *holder, *reserved, *load_ppm, *pending, *guest_count;
+	uint32_t *guest; /* TD_GUESTS each */
+	/* per node */
+	uint32_t *first_gpu; /* node_count + 1 */
+	uint32_t *free_count, *next, *previous;
+	uint32_t bucket[TD_NODE_GPUS_MAX + 1]; /* first node with so many free GPUs */
+	/* tournament of the loads */
+	uint64_t *tree;
+	uint32_t leaves;
+};
+
+size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus);
+
+/* All free and idle. node_gpus[n] of node n, 1 to TD_NODE_GPUS_MAX. Returns 0, or -EINVAL. */
+int td_inventory_init(struct td_inventory *inventory, void *memory, const uint32_t *node_gpus,
+	uint32_t nodes, uint32_t assumed_ppm);
+
+/* The monitor's word on a GPU: its utilisation over the last ten seconds. */
+void td_inventory_set_load(struct td_inventory *inventory, uint32_t gpu, uint32_t load_ppm);
+
+/* TD_NO_JOB gives it up. */
+void td_inventory_hold(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
+void td_inventory_reserve(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
+
+void td_inventory_add_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
+void td_inventory_remove_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
+
+/*
+ * Free GPUs for a job, its own reservations among them: on one node (or, beyond a node's size, on whole nodes) or anywhere, from
+ * the fullest nodes on. Returns how many were found, at most count: fewer than asked for are the best there is.
+ */
+uint32_t td_inventory_find_free(const struct td_inventory *inventory, uint32_t job, uint32_t count,
+	bool same_node, uint32_t *ret_gpus);
+
+/* The least loaded GPUs with a load below the limit, least first, at most count. */
+uint32_t td_inventory_find_least_loaded(
+	struct td_inventory *inventory, uint32_t count, uint32_t limit_ppm, uint32_t *ret_gpus);
