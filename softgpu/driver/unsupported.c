@@ -1,5 +1,15 @@
-/* Every symbol of the driver exists; those that no other file defines say that they are not supported. None pretends. */
+/* Every symbol of the driver exists; those that no other file defines say that they are not supported. None pretends. Why: refused.txt. */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "softgpu/driver/driver.h"
+
+static CUresult refuse(const char *symbol)
+{
+	if (getenv("SOFTGPU_DEBUG"))
+		fprintf(stderr, "softgpu: %s is not supported\n", symbol);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
@@ -7,7 +17,7 @@
 	CUresult symbol(void);                                                                     \
 	API __attribute__((weak)) CUresult symbol(void)                                            \
 	{                                                                                          \
-		return CUDA_ERROR_NOT_SUPPORTED;                                                   \
+		return refuse(#symbol);                                                            \
 	}
 #include "cuda/symbols.def"
 #undef SYMBOL

@@ -6,6 +6,14 @@
 #include "cuda/types.h"
 #include "test.h"
 
+#ifdef ALL_CALLS
+/* Every symbol, in the types of the generated signatures: handles that cuda/types.h does not have are void *. */
+#include "cuda/signatures.h"
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
+	CUresult symbol TD_PARAMS_##symbol;
+#include "cuda/symbols.def"
+#undef SYMBOL
+#else
 CUresult cuInit(unsigned flags);
 CUresult cuDeviceGetCount(int *count);
 CUresult cuDeviceGetName(char *name, int len, CUdevice device);
@@ -41,6 +49,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream);
 CUresult cuEventSynchronize(CUevent event);
 CUresult cuEventQuery(CUevent event);
 CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
+#endif
 
 #define MIB      (1ull << 20)
 #define OK(call) CHECK_EQ(call, CUDA_SUCCESS)

@@ -1,0 +1,248 @@
+/* Memory and events of another process: the test starts itself as that process. */
+#define ALL_CALLS
+#include "cuda.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct handles {
+	CUipcMemHandle memory;
+	CUipcEventHandle event;
+	unsigned value; /* what the other one stores */
+};
+
+static void receive(int fd, void *bytes, size_t n)
+{
+	CHECK_EQ(read(fd, bytes, n), (ssize_t)n);
+}
+
+static void give(int fd, const void *bytes, size_t n)
+{
+	CHECK_EQ(write(fd, bytes, n), (ssize_t)n);
+}
+
+/* This program again, as that role, on the other end of *ret: a child of fork() could not use a driver that its parent has begun to use. */
+static pid_t start_child(const char *role, int *ret)
+{
+	char number[16];
+	int pair[2];
+	pid_t pid;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		close(pair[0]);
+		snprintf(number, sizeof(number), "%d", pair[1]);
+		setenv("IPC_ROLE", role, 1);
+		setenv("IPC_FD", number, 1);
+		execl("/proc/self/exe", role, NULL);
+		_exit(127);
+	}
+	close(pair[1]);
+	*ret = pair[0];
+	return pid;
+}
+
+static void end_child(pid_t pid, int fd, int expected)
+{
+	int status;
+
+	close(fd);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), expected);
+}
+
+/* Opens what it is sent, stores a value there, records the event, waits to be told to go. */
+static void user(int fd)
+{
+	struct handles h;
+	CUdeviceptr at, again;
+	CUevent event;
+	unsigned n = 2;
+	void *params[] = {&at, &h.value}, *nap[] = {&n};
+	char go;
+
+	receive(fd, &h, sizeof(h));
+	begin();
+	OK(cuIpcOpenMemHandle_v2(&at, h.memory, 1));
+	OK(cuIpcOpenMemHandle(&again, h.memory, 1));
+	CHECK_EQ(at, again);
+	CHECK_EQ(word_at(at), 1);
+	CHECK_EQ(cuMemFree_v2(at), CUDA_ERROR_INVALID_VALUE); /* not its own */
+	OK(cuIpcOpenEventHandle(&event, h.event));
+	OK(launch(kernel("nap"), NULL, nap));
+	OK(launch(kernel("store"), NULL, params));
+	OK(cuEventRecord(event, NULL));
+	give(fd, "r", 1);
+	receive(fd, &go, 1);
+	OK(cuIpcCloseMemHandle(at));
+	OK(cuIpcCloseMemHandle(at));
+	CHECK_EQ(cuIpcCloseMemHandle(at), CUDA_ERROR_INVALID_VALUE);
+	end();
+	_exit(0);
+}
+
+TEST(memory_and_events_are_shared_with_another_process)
+{
+	struct handles h = {.value = 99};
+	CUdeviceptr small, at;
+	CUstream stream;
+	CUevent event, plain;
+	char recorded;
+	pid_t pid;
+	int fd;
+
+	pid = start_child("user", &fd);
+	begin();
+	OK(cuMemAlloc_v2(&small, 512)); /* not the first in its granule */
+	OK(cuMemAlloc_v2(&at, 4096));
+	OK(cuMemsetD32_v2(at, 1, 1));
+	OK(cuCtxSynchronize());
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK_EQ(cuEventCreate(&event, CU_EVENT_INTERPROCESS), CUDA_ERROR_INVALID_VALUE);
+	OK(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	OK(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
+	CHECK_EQ(cuIpcGetEventHandle(&h.event, plain), CUDA_ERROR_INVALID_VALUE);
+	OK(cuIpcGetEventHandle(&h.event, event));
+	CHECK_EQ(cuIpcGetMemHandle(&h.memory, at + 4), CUDA_ERROR_INVALID_VALUE);
+	OK(cuIpcGetMemHandle(&h.memory, at));
+	CHECK_EQ(cuIpcOpenMemHandle_v2(&small, h.memory, 1), CUDA_ERROR_INVALID_CONTEXT);
+	OK(cuEventQuery(event)); /* never recorded */
+	give(fd, &h, sizeof(h));
+	receive(fd, &recorded, 1);
+	/* A stream here waits for the other's kernel. */
+	OK(cuStreamWaitEvent(stream, event, 0));
+	OK(cuMemcpyDtoDAsync_v2(at + 64, at, 4, stream));
+	OK(cuStreamSynchronize(stream));
+	OK(cuEventQuery(event));
+	OK(cuEventSynchronize(event));
+	CHECK_EQ(word_at(at + 64), 99);
+	give(fd, "g", 1);
+	end_child(pid, fd, 0);
+	end();
+}
+
+static void dies(int fd)
+{
+	struct handles h;
+	CUdeviceptr at;
+	CUevent event;
+
+	begin();
+	OK(cuMemAlloc_v2(&at, 4096));
+	OK(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	OK(cuIpcGetMemHandle(&h.memory, at));
+	OK(cuIpcGetEventHandle(&h.event, event));
+	give(fd, &h, sizeof(h));
+	receive(fd, &h, 1);
+	raise(SIGKILL);
+}
+
+/* Before main(): a role runs no tests. */
+__attribute__((constructor)) static void play_role(void)
+{
+	const char *role = getenv("IPC_ROLE");
+
+	if (!role)
+		return;
+	if (!setjmp(test_exit)) {
+		if (!strcmp(role, "user"))
+			user(atoi(getenv("IPC_FD")));
+		else
+			dies(atoi(getenv("IPC_FD")));
+	}
+	_exit(1);
+}
+
+TEST(a_handle_of_a_dead_process_opens_nothing)
+{
+	struct handles h;
+	CUdeviceptr at;
+	CUevent event;
+	pid_t pid;
+	int fd, status;
+
+	pid = start_child("dies", &fd);
+	begin();
+	receive(fd, &h, sizeof(h));
+	give(fd, "d", 1);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFSIGNALED(status));
+	close(fd);
+	CHECK_EQ(cuIpcOpenMemHandle_v2(&at, h.memory, 1), CUDA_ERROR_MAP_FAILED);
+	CHECK_EQ(cuIpcOpenEventHandle(&event, h.event), CUDA_ERROR_MAP_FAILED);
+	CHECK_EQ(cuIpcOpenMemHandle_v2(&at, h.memory, 0), CUDA_ERROR_INVALID_VALUE);
+	memset(&h, 0, sizeof(h));
+	CHECK_EQ(cuIpcOpenMemHandle_v2(&at, h.memory, 1), CUDA_ERROR_INVALID_VALUE);
+	end();
+}
+
+TEST(what_is_not_from_cuMemAlloc_has_no_handle)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAccessDesc access = {
+		{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle handle;
+	CUipcMemHandle ipc;
+	CUdeviceptr at, managed, pooled;
+	int fd;
+
+	begin();
+	OK(cuMemCreate(&handle, 2 * MIB, &prop, 0));
+	CHECK_EQ(cuMemExportToShareableHandle(&fd, handle, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemAddressReserve(&at, 2 * MIB, 0, 0, 0));
+	OK(cuMemMap(at, 2 * MIB, 0, handle, 0));
+	OK(cuMemSetAccess(at, 2 * MIB, &access, 1));
+	CHECK_EQ(cuIpcGetMemHandle(&ipc, at), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemAllocManaged(&managed, 4096, CU_MEM_ATTACH_GLOBAL));
+	CHECK_EQ(cuIpcGetMemHandle(&ipc, managed), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemAllocAsync(&pooled, 4096, NULL));
+	CHECK_EQ(cuIpcGetMemHandle(&ipc, pooled), CUDA_ERROR_INVALID_VALUE);
+	end();
+}
+
+TEST(memory_by_handle_is_shared_as_a_file)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = 1,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAccessDesc access = {
+		{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle handle, imported;
+	CUdeviceptr at, other;
+	size_t before, after;
+	int fd;
+
+	begin();
+	OK(cuMemCreate(&handle, 2 * MIB, &prop, 0));
+	OK(cuMemExportToShareableHandle(&fd, handle, 1, 0));
+	CHECK_EQ(cuMemExportToShareableHandle(&fd, handle, 8, 0), CUDA_ERROR_NOT_SUPPORTED);
+	OK(cuMemGetInfo_v2(&before, NULL));
+	OK(cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)fd, 1));
+	OK(cuMemGetInfo_v2(&after, NULL));
+	CHECK_EQ(before, after); /* charged once */
+	CHECK_EQ(cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)0, 1),
+		CUDA_ERROR_INVALID_VALUE); /* stdin is no memory */
+	OK(cuMemAddressReserve(&at, 4 * MIB, 0, 0, 0));
+	other = at + 2 * MIB;
+	OK(cuMemMap(at, 2 * MIB, 0, handle, 0));
+	OK(cuMemMap(other, 2 * MIB, 0, imported, 0));
+	OK(cuMemSetAccess(at, 4 * MIB, &access, 1));
+	OK(cuMemsetD32_v2(at, 12, 1));
+	OK(cuCtxSynchronize());
+	CHECK_EQ(word_at(other), 12);
+	OK(cuMemUnmap(at, 4 * MIB));
+	OK(cuMemRelease(handle));
+	OK(cuMemRelease(imported));
+	OK(cuMemGetInfo_v2(&after, NULL));
+	CHECK_EQ(after, before + 2 * MIB);
+	close(fd);
+	end();
+}
