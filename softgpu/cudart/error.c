@@ -29,18 +29,28 @@ static bool is_sticky(int error)
 	}
 }
 
-int rt_done(int error)
+/* Libraries do not print: but who looks for the call that a program lacks can ask. */
+static void tell(const char *name, const char *what)
 {
-	if (error)
-		last_error = error;
+	if (getenv("SOFTGPU_DEBUG"))
+		fprintf(stderr, "softgpu: %s: %s\n", name, what);
+}
+
+int rt_done_in(const char *name, int error)
+{
+	if (!error)
+		return 0;
+	if (error == cudaErrorNotSupported)
+		tell(name, "not supported");
+	last_error = error;
 	return error;
 }
 
 int rt_refuse(const char *name)
 {
-	if (getenv("SOFTGPU_DEBUG"))
-		fprintf(stderr, "softgpu: %s is not implemented\n", name);
-	return rt_done(cudaErrorNotSupported);
+	tell(name, "not implemented");
+	last_error = cudaErrorNotSupported;
+	return cudaErrorNotSupported;
 }
 
 API int cudaPeekAtLastError(void)

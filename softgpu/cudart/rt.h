@@ -25,7 +25,8 @@ int rt_driver_init(void);
 
 /* -- error.c -- */
 /* Every entry point's last act: keeps an error for cudaGetLastError, and returns it. */
-int rt_done(int error);
+#define rt_done(error) rt_done_in(__func__, error)
+int rt_done_in(const char *name, int error);
 /* The device was reset: even an error that stays is gone. */
 void rt_error_reset(void);
 /* The same for calls that are exported but not implemented. */

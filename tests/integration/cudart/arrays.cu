@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* Arrays: described, filled, copied among each other and back. */
 #include "check.h"
 

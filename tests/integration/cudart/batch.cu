@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* Many copies in one call. */
 #include "check.h"
 

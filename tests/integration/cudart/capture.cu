@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* A stream's work captured as a graph, with a fork and a join, and launched several times. */
 #include "check.h"
 

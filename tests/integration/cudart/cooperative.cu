@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* A cooperative launch: all blocks at once, or a refusal. */
 #include "check.h"
 

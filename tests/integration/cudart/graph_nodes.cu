@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* A graph put together node by node: kernel, copy, set and host nodes, edges, and parameters changed later. */
 #include "check.h"
 

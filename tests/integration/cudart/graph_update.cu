@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* An executable graph takes over another graph of the same shape; what has changed too much is refused. */
 #include "check.h"
 

@@ -1,6 +1,8 @@
 /* Programs as nvcc would build them, registered by hand from committed PTX: so the runtime is tried where there is no toolkit. */
 #include "host.h"
 
+#include <unistd.h>
+
 /* Stand for the host's stubs: only their addresses matter. */
 static const char vector_add, transpose, reduce, scan, histogram, variables, matmul, nowhere;
 static char table[16], weights[8];
@@ -281,4 +283,39 @@ TEST(an_image_that_is_unregistered_leaves_the_others)
 	OK(launch(&vector_add, (dim3){1, 1, 1}, (dim3){1, 1, 1}, 0, NULL, args));
 	download(&got, c, 4);
 	CHECK(got == 3);
+}
+
+/* What a refused call leaves on stderr, and the last error. */
+static void refused_call(char *text, size_t len)
+{
+	FILE *file = tmpfile();
+	int saved = dup(2), device = 5;
+	size_t n;
+
+	CHECK(file && saved >= 0);
+	dup2(fileno(file), 2);
+	n = (size_t)cudaVDPAUGetDevice(&device, 0, NULL);
+	dup2(saved, 2);
+	close(saved);
+	CHECK_EQ(n, cudaErrorNotSupported);
+	CHECK_EQ(device, 5);
+	CHECK_EQ(cudaPeekAtLastError(), cudaErrorNotSupported);
+	CHECK_EQ(cudaGetLastError(), cudaErrorNotSupported);
+	rewind(file);
+	n = fread(text, 1, len - 1, file);
+	text[n] = 0;
+	fclose(file);
+}
+
+TEST(what_is_refused_names_itself_where_that_is_asked_for)
+{
+	char text[128];
+
+	unsetenv("SOFTGPU_DEBUG");
+	refused_call(text, sizeof(text));
+	CHECK_STR(text, "");
+	setenv("SOFTGPU_DEBUG", "1", 1);
+	refused_call(text, sizeof(text));
+	unsetenv("SOFTGPU_DEBUG");
+	CHECK_STR(text, "softgpu: cudaVDPAUGetDevice: not implemented\n");
 }

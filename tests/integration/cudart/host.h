@@ -30,6 +30,8 @@ int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offs
 int cudaGetSymbolSize(size_t *bytes, const void *symbol);
 int cudaFuncGetAttributes(struct cudaFuncAttributes *ret, const void *host);
 int cudaGetLastError(void);
+int cudaPeekAtLastError(void);
+int cudaVDPAUGetDevice(int *device, int display, void *get);
 int cudaDeviceSynchronize(void);
 int cudaStreamCreate(CUstream *stream);
 int cudaStreamDestroy(CUstream stream);

@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* Launches by a configuration with attributes, and parameters of many sizes. */
 #include "check.h"
 

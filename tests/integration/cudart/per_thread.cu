@@ -1,5 +1,6 @@
 // flags: -arch=compute_75 --default-stream per-thread
 /* Built for the thread's own default stream: every call has another name, and none of them waits for another thread. */
+#include <future>
 #include <thread>
 
 #include "check.h"
@@ -40,6 +41,35 @@ static void work(int value)
 	CHECK(cudaFree(p));
 }
 
+static void CUDART_CB wait_for(void *at)
+{
+	((std::promise<void> *)at)->get_future().wait();
+}
+
+/* While this thread's stream is held up, another's goes on: with one stream for all it would hang. */
+static void independent()
+{
+	std::promise<void> go;
+	int *p;
+
+	CHECK(cudaMalloc(&p, 32 * sizeof(int)));
+	CHECK(cudaLaunchHostFunc(0, wait_for, &go));
+	EXPECT(cudaStreamQuery(0) == cudaErrorNotReady);
+	EXPECT(cudaGetLastError() == cudaErrorNotReady);
+	std::thread([p] {
+		int got[32];
+
+		CHECK(cudaMemset(p, 0, sizeof(got)));
+		fill<<<1, 32>>>(p, 3, 32);
+		CHECK(cudaMemcpy(got, p, sizeof(got), cudaMemcpyDeviceToHost));
+		EXPECT(got[31] == 3 + 31 + 7);
+	}).join();
+	EXPECT(cudaStreamQuery(0) == cudaErrorNotReady);
+	(void)cudaGetLastError();
+	go.set_value();
+	CHECK(cudaStreamSynchronize(0));
+}
+
 int main()
 {
 	const int seven = 7;
@@ -50,5 +80,6 @@ int main()
 		threads.emplace_back(work, i * 1000);
 	for (std::thread &t : threads)
 		t.join();
+	independent();
 	return passed();
 }

@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* Rows with a pitch: allocated, set, copied in part. */
 #include "check.h"
 

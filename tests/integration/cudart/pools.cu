@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* Memory in stream order, from the device's pool and from one of our own. */
 #include "check.h"
 

@@ -1,6 +1,7 @@
 """Programs that nvcc builds with -cudart shared, on a private software GPU. TAP on stdout; without nvcc all are skipped.
 
-usage: run.py BUILD [NAME]...      A program's first lines may say how: `// flags: ...` for nvcc, `// with: OTHER.cu`, `// softgpu: ...` for softgpu start.
+usage: run.py BUILD [NAME]...      A program's first lines may say how: `// flags: ...` for nvcc, `// also: ...` for more of them in a second build,
+`// with: OTHER.cu`, `// softgpu: ...` for softgpu start.
 """
 import concurrent.futures
 import glob
@@ -20,7 +21,7 @@ FLAGS = ["-cudart", "shared", "-std=c++17"]
 DEADLINE_S = 120
 SKIPPED = 77
 # What the software GPU's driver may still refuse; any other program must not be skipped.
-MAY_SKIP = {"relocatable_variable", "texture"}
+MAY_SKIP = {"clusters", "pool_sharing", "relocatable_variable", "surface", "texture"}
 
 
 def directive(source, key, default):
@@ -49,14 +50,23 @@ class Gpus:
             subprocess.run([SOFTGPU, "stop"], env=environment, timeout=DEADLINE_S)
 
 
-def build(source, directory):
-    program = os.path.join(directory, os.path.basename(source)[:-3])
+def build(source, more, program, directory):
+    """What nvcc says if it fails."""
     sources = [source] + [os.path.join(HERE, name) for name in directive(source, "with", [])]
-    command = [NVCC, *FLAGS, *directive(source, "flags", ["-arch=compute_75"]), "-o", program, *sources]
+    command = [NVCC, *FLAGS, *directive(source, "flags", ["-arch=compute_75"]), *more, "-o", program, *sources]
     # nvcc's files beside the program are named after the source: each build needs a folder of its own.
     with tempfile.TemporaryDirectory(dir=directory) as work:
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=DEADLINE_S)
-    return program, done.stdout + done.stderr if done.returncode else ""
+    return done.stdout + done.stderr if done.returncode else ""
+
+
+def variants(sources):
+    """(name, source, more flags) of every program to be built."""
+    for source in sources:
+        name, also = os.path.basename(source)[:-3], directive(source, "also", [])
+        yield name, source, []
+        if also:
+            yield f"{name}_{'_'.join(word for word in also if word[0] != '-')}", source, also
 
 
 def run(source, program, gpus):
@@ -88,15 +98,16 @@ def main():
     if not NVCC:
         print("1..0 # SKIP nvcc is not here")
         return
-    print(f"1..{len(sources)}")
+    programs = list(variants(sources))
+    print(f"1..{len(programs)}")
     with tempfile.TemporaryDirectory(prefix="cudart-") as directory, concurrent.futures.ThreadPoolExecutor(2) as pool:
         gpus = Gpus(directory)
-        builds = [pool.submit(build, source, directory) for source in sources]
+        builds = [pool.submit(build, source, more, os.path.join(directory, name), directory) for name, source, more in programs]
         try:
-            for number, (source, built) in enumerate(zip(sources, builds), 1):
-                program, problem = built.result()
-                passed, skip, said = (False, None, problem) if problem else run(source, program, gpus)
-                report(number, os.path.basename(source)[:-3], passed, skip, said)
+            for number, ((name, source, _), built) in enumerate(zip(programs, builds), 1):
+                problem = built.result()
+                passed, skip, said = (False, None, problem) if problem else run(source, os.path.join(directory, name), gpus)
+                report(number, name, passed, skip, said)
         finally:
             gpus.stop()
 

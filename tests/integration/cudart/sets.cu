@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* Bytes, rows and boxes set, in streams and out of them. */
 #include "check.h"
 

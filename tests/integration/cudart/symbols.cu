@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* Variables of the device by their names in the program. */
 #include "check.h"
 

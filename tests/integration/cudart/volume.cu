@@ -1,3 +1,4 @@
+// also: --default-stream per-thread
 /* Boxes of memory: a part of one copied into another, and set. */
 #include "check.h"
 
