@@ -2,7 +2,6 @@
  * The linker, for PTX: what is added is put together, and the image that comes out is PTX too, as there is no machine code here. What needs a
  * compiler (NVVM) or machine code (cubins, objects) is refused.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,57 +34,19 @@ static bool is_live(CUlinkState state)
 	return false;
 }
 
-static bool is_directive(const char *at, const char *name)
-{
-	size_t n = strlen(name);
-
-	return !strncmp(at, name, n) && isspace((unsigned char)at[n]);
-}
-
-/* Past comments, space and the three lines with which a PTX text begins. */
-static const char *skip_head(const char *at)
-{
-	for (;;) {
-		at += strspn(at, " \t\r\n");
-		if (!strncmp(at, "//", 2) || is_directive(at, ".version") ||
-			is_directive(at, ".target") || is_directive(at, ".address_size")) {
-			at += strcspn(at, "\n");
-		} else if (!strncmp(at, "/*", 2)) {
-			at = strstr(at, "*/");
-			if (!at)
-				return NULL;
-			at += 2;
-		} else {
-			return at;
-		}
-	}
-}
-
-/* The first text keeps its head, the others go behind it without theirs. */
+/* One text behind the other, each with its head: the parser links them (ptx.h). */
 static int append(CUlinkState state, const char *text, size_t len)
 {
-	char *copy = strndup(text, len), *bigger;
-	const char *body;
-	size_t n;
-	int r = CUDA_SUCCESS;
+	size_t n = strnlen(text, len);
+	char *bigger = realloc(state->text, state->len + n + 2);
 
-	if (!copy)
+	if (!bigger)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	body = state->text ? skip_head(copy) : copy;
-	n = body ? strlen(body) : 0;
-	bigger = body ? realloc(state->text, state->len + n + 2) : NULL;
-	if (!body)
-		r = CUDA_ERROR_INVALID_PTX;
-	else if (!bigger)
-		r = CUDA_ERROR_OUT_OF_MEMORY;
-	if (!r) {
-		memcpy(bigger + state->len, body, n);
-		memcpy(bigger + state->len + n, "\n", 2);
-		state->text = bigger;
-		state->len += n + 1;
-	}
-	free(copy);
-	return r;
+	memcpy(bigger + state->len, text, n);
+	memcpy(bigger + state->len + n, "\n", 2);
+	state->text = bigger;
+	state->len += n + 1;
+	return CUDA_SUCCESS;
 }
 
 /* Each input is looked at by itself, but names may be others': only what it is is checked. */

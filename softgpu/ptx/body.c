@@ -127,7 +127,7 @@ static bool find_name(struct parser *p, struct operand *o)
 	}
 	if (find_numbered(p, o) || find_special(p, o))
 		return true;
-	s = sg_ptx_names_find(&p->names, o->at, o->len);
+	s = sg_ptx_find_name(p, o->at, o->len);
 	if (s && s->kind == SYMBOL_REGISTER) {
 		o->kind = OPERAND_SLOT;
 		o->type = s->type;

@@ -53,6 +53,12 @@ static void link_call(struct parser *p, struct call *call)
 
 void sg_ptx_link(struct parser *p)
 {
+	for (uint32_t n = 0; n < p->m->variable_count && !p->failed; n++) {
+		const struct variable *v = p->m->variables[n];
+
+		if (!v->is_defined)
+			sg_ptx_fail(p, v->line, "variable \"%s\" is not defined", v->name);
+	}
 	for (uint32_t n = 0; n < p->m->function_count && !p->failed; n++) {
 		struct function *f = p->m->functions[n];
 

@@ -87,7 +87,8 @@ static void lay_out_device(struct parser *p, struct function *f, const struct si
 	f->result_count = s->result_count;
 }
 
-static struct function *new_function(struct parser *p, const struct token *name, bool is_entry)
+static struct function *new_function(
+	struct parser *p, const struct token *name, bool is_entry, enum linkage linkage)
 {
 	struct sg_ptx_module *m = p->m;
 	struct symbol s = {.kind = SYMBOL_FUNCTION};
@@ -107,12 +108,13 @@ static struct function *new_function(struct parser *p, const struct token *name,
 	s.function->name = sg_ptx_copy_name(p, name->at, name->len);
 	s.function->pub.name = s.function->name;
 	s.function->pub.max_threads = SG_PTX_MAX_THREADS;
-	sg_ptx_declare(p, &d, &s);
+	sg_ptx_declare_linked(p, &d, &s, linkage);
 	return p->failed ? NULL : s.function;
 }
 
-/* A prototype may have named it before. */
-static struct function *find_function(struct parser *p, bool is_entry)
+/* A prototype may have named it before. NULL without a failure: another part has defined it, and so
+ * does this one, which .weak permits. */
+static struct function *find_function(struct parser *p, bool is_entry, enum linkage linkage)
 {
 	struct token t = p->lex.now;
 	const struct symbol *s;
@@ -123,11 +125,16 @@ static struct function *find_function(struct parser *p, bool is_entry)
 	}
 	sg_ptx_lexer_next(&p->lex);
 	s = sg_ptx_names_find(&p->names, t.at, t.len);
+	if (!s && linkage != LINKAGE_LOCAL)
+		s = sg_ptx_names_find(&p->linked, t.at, t.len);
 	if (!s)
-		return new_function(p, &t, is_entry);
-	if (s->kind == SYMBOL_FUNCTION && s->function->is_entry == is_entry &&
-		!s->function->is_defined)
-		return s->function;
+		return new_function(p, &t, is_entry, linkage);
+	if (s->kind == SYMBOL_FUNCTION && s->function->is_entry == is_entry) {
+		if (!s->function->is_defined)
+			return s->function;
+		if (linkage == LINKAGE_WEAK || linkage == LINKAGE_EXTERN)
+			return NULL;
+	}
 	sg_ptx_fail(p, t.line, "\"%.*s\" is declared twice", (int)t.len, t.at);
 	return NULL;
 }
@@ -261,8 +268,23 @@ static void parse_rest(struct parser *p, struct function *f, struct signature *s
 	sg_ptx_build_deinit(&p->b);
 }
 
+/* The same of a function that is there already. */
+static void skip_rest(struct parser *p, struct signature *s)
+{
+	struct function unused = {.name = (char[]){""}};
+
+	if (sg_ptx_token_is(&p->lex.now, '('))
+		parse_param_list(p, s);
+	if (!p->failed)
+		parse_performance(p, &unused);
+	if (!p->failed && sg_ptx_token_is(&p->lex.now, '{'))
+		skip_body(p);
+	else
+		sg_ptx_expect(p, ';');
+}
+
 /* A body that failed leaves scopes open; the module is thrown away then. */
-static void parse_function(struct parser *p, bool is_entry)
+static void parse_function(struct parser *p, bool is_entry, enum linkage linkage)
 {
 	struct signature *s = calloc(1, sizeof(*s));
 	struct function *f = NULL;
@@ -276,10 +298,12 @@ static void parse_function(struct parser *p, bool is_entry)
 		parse_param_list(p, s);
 	s->result_count = s->count;
 	if (!p->failed)
-		f = find_function(p, is_entry);
+		f = find_function(p, is_entry, linkage);
 	sg_ptx_names_open(&p->names);
 	if (f)
 		parse_rest(p, f, s);
+	else if (!p->failed)
+		skip_rest(p, s);
 	sg_ptx_names_close(&p->names);
 	free(s);
 }
@@ -322,7 +346,11 @@ static void parse_version(struct parser *p)
 		sg_ptx_fail_token(p, "a version");
 		return;
 	}
-	p->m->version = (uint32_t)(version * 10 + 0.5);
+	/* Another part begins: what only the last one knew is forgotten. */
+	if (p->m->version)
+		sg_ptx_names_deinit(&p->names);
+	if ((uint32_t)(version * 10 + 0.5) > p->m->version)
+		p->m->version = (uint32_t)(version * 10 + 0.5);
 	sg_ptx_lexer_next(&p->lex);
 }
 
@@ -336,26 +364,28 @@ static void parse_target(struct parser *p)
 			return;
 		}
 		if (t->len > 3 && t->len < 8 && !memcmp(t->at, "sm_", 3)) {
-			p->m->target = 0;
+			uint32_t target = 0;
+
 			for (uint32_t n = 3; n < t->len && t->at[n] >= '0' && t->at[n] <= '9'; n++)
-				p->m->target = p->m->target * 10 + (uint32_t)(t->at[n] - '0');
+				target = target * 10 + (uint32_t)(t->at[n] - '0');
+			p->m->target = target > p->m->target ? target : p->m->target;
 		}
 		sg_ptx_lexer_next(&p->lex);
 	} while (sg_ptx_accept(p, ','));
 }
 
-static void parse_linked(struct parser *p, bool external)
+static void parse_linked(struct parser *p, enum linkage linkage)
 {
 	if (sg_ptx_accept_dot(p, "entry"))
-		parse_function(p, true);
+		parse_function(p, true, linkage);
 	else if (sg_ptx_accept_dot(p, "func"))
-		parse_function(p, false);
+		parse_function(p, false, linkage);
 	else if (sg_ptx_accept_dot(p, "global"))
-		sg_ptx_parse_variable(p, false, external);
+		sg_ptx_parse_variable(p, false, linkage);
 	else if (sg_ptx_accept_dot(p, "const"))
-		sg_ptx_parse_variable(p, true, external);
+		sg_ptx_parse_variable(p, true, linkage);
 	else if (sg_ptx_accept_dot(p, "shared"))
-		sg_ptx_parse_shared(p, external);
+		sg_ptx_parse_shared(p, linkage == LINKAGE_EXTERN);
 	else if (p->lex.now.kind == TOKEN_DOT)
 		sg_ptx_fail(p, p->lex.now.line, "directive \".%.*s\" is not supported",
 			(int)p->lex.now.len, p->lex.now.at);
@@ -377,11 +407,13 @@ static void parse_directive(struct parser *p)
 	else if (sg_ptx_accept_dot(p, "section"))
 		skip_section(p);
 	else if (sg_ptx_accept_dot(p, "extern"))
-		parse_linked(p, true);
-	else if (sg_ptx_accept_dot(p, "visible") || sg_ptx_accept_dot(p, "weak"))
-		parse_linked(p, false);
+		parse_linked(p, LINKAGE_EXTERN);
+	else if (sg_ptx_accept_dot(p, "visible"))
+		parse_linked(p, LINKAGE_VISIBLE);
+	else if (sg_ptx_accept_dot(p, "weak") || sg_ptx_accept_dot(p, "common"))
+		parse_linked(p, LINKAGE_WEAK);
 	else
-		parse_linked(p, false);
+		parse_linked(p, LINKAGE_LOCAL);
 }
 
 static void free_function(struct function *f)
@@ -437,6 +469,7 @@ int sg_ptx_module_new(const char *text, size_t len, struct td_err *err, struct s
 		sg_ptx_link(&p);
 	sg_ptx_build_deinit(&p.b);
 	sg_ptx_names_deinit(&p.names);
+	sg_ptx_names_deinit(&p.linked);
 	if (p.failed)
 		sg_ptx_module_free(p.m);
 	else

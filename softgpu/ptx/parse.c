@@ -248,15 +248,34 @@ bool sg_ptx_parse_declaration(struct parser *p, struct declaration *ret)
 	return !p->failed;
 }
 
-void sg_ptx_declare(struct parser *p, const struct declaration *d, const struct symbol *symbol)
+static void declare(struct parser *p, struct names *names, const struct declaration *d,
+	const struct symbol *symbol)
 {
 	int r;
 
 	if (p->failed)
 		return;
-	r = sg_ptx_names_add(&p->names, d->at, d->len, symbol);
+	r = sg_ptx_names_add(names, d->at, d->len, symbol);
 	if (r == -EEXIST)
 		sg_ptx_fail(p, d->line, "\"%.*s\" is declared twice", (int)d->len, d->at);
 	else if (r)
 		sg_ptx_fail_memory(p);
+}
+
+void sg_ptx_declare(struct parser *p, const struct declaration *d, const struct symbol *symbol)
+{
+	declare(p, &p->names, d, symbol);
+}
+
+void sg_ptx_declare_linked(struct parser *p, const struct declaration *d,
+	const struct symbol *symbol, enum linkage linkage)
+{
+	declare(p, linkage == LINKAGE_LOCAL ? &p->names : &p->linked, d, symbol);
+}
+
+struct symbol *sg_ptx_find_name(const struct parser *p, const char *at, uint32_t len)
+{
+	struct symbol *s = sg_ptx_names_find(&p->names, at, len);
+
+	return s ? s : sg_ptx_names_find(&p->linked, at, len);
 }

@@ -103,7 +103,8 @@ struct parser {
 	struct td_err *err;
 	int failed; /* the first failure; everything after it is skipped */
 	struct sg_ptx_module *m;
-	struct names names;
+	struct names names;  /* of the part at hand */
+	struct names linked; /* of all parts: .visible, .weak, .extern */
 	struct build b;
 	uint32_t function_capacity, variable_capacity;
 	uint32_t line;         /* of the statement at hand */
@@ -133,6 +134,9 @@ enum ptx_type sg_ptx_type_of(const char *at, uint32_t len); /* T_NONE: not a typ
 uint32_t sg_ptx_type_bytes(enum ptx_type type);
 char *sg_ptx_copy_name(struct parser *p, const char *at, uint32_t len);
 
+/* How a name outside functions is known to other parts. */
+enum linkage { LINKAGE_LOCAL, LINKAGE_VISIBLE, LINKAGE_WEAK, LINKAGE_EXTERN };
+
 /* parse.c: a declaration "[.align n] .type name[dims]" after its space. */
 struct declaration {
 	const char *at;
@@ -143,9 +147,12 @@ struct declaration {
 };
 bool sg_ptx_parse_declaration(struct parser *p, struct declaration *ret);
 void sg_ptx_declare(struct parser *p, const struct declaration *d, const struct symbol *symbol);
+void sg_ptx_declare_linked(struct parser *p, const struct declaration *d,
+	const struct symbol *symbol, enum linkage linkage);
+struct symbol *sg_ptx_find_name(const struct parser *p, const char *at, uint32_t len);
 
 /* variable.c. */
-void sg_ptx_parse_variable(struct parser *p, bool constant, bool external);
+void sg_ptx_parse_variable(struct parser *p, bool constant, enum linkage linkage);
 void sg_ptx_parse_shared(struct parser *p, bool external);
 
 /* link.c: what needs the whole module. */

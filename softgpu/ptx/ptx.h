@@ -55,7 +55,9 @@ struct sg_ptx_variable {
 /*
  * Parses text[0..len): a trailing NUL is allowed. -EINVAL with *err quoting the text and its line
  * ("line 42: \"foo\" where a type is expected"), -ENOMEM. A function that uses what is not here is
- * refused alone: its entry says why, and whoever runs it gets SG_PTX_UNSUPPORTED.
+ * refused alone: its entry says why, and whoever runs it gets SG_PTX_UNSUPPORTED. Several texts, one
+ * behind the other and each with its own .version, are linked: what is .visible, .weak or .extern is
+ * known to all of them, everything else to its own.
  */
 int sg_ptx_module_new(const char *text, size_t len, struct td_err *err, struct sg_ptx_module **ret);
 void sg_ptx_module_free(struct sg_ptx_module *m);

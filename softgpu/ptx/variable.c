@@ -42,7 +42,7 @@ static void put_address(struct parser *p, struct initialiser *in)
 		sg_ptx_expect(p, '(');
 	}
 	t = p->lex.now;
-	s = sg_ptx_is_name(p) ? sg_ptx_names_find(&p->names, t.at, t.len) : NULL;
+	s = sg_ptx_is_name(p) ? sg_ptx_find_name(p, t.at, t.len) : NULL;
 	if (s && s->kind == SYMBOL_FUNCTION && !s->function->is_entry && in->element_bytes == 8 &&
 		!is_generic) {
 		sg_ptx_lexer_next(&p->lex);
@@ -109,7 +109,8 @@ static void parse_values(struct parser *p, struct initialiser *in)
 	sg_ptx_expect(p, '}');
 }
 
-static struct variable *new_variable(struct parser *p, const struct declaration *d, bool constant)
+static struct variable *new_variable(
+	struct parser *p, const struct declaration *d, enum linkage linkage)
 {
 	struct sg_ptx_module *m = p->m;
 	struct variable *v;
@@ -124,16 +125,64 @@ static struct variable *new_variable(struct parser *p, const struct declaration 
 	}
 	m->variables[m->variable_count++] = v;
 	v->name = sg_ptx_copy_name(p, d->at, d->len);
-	v->pub = (struct sg_ptx_variable){
-		.name = v->name, .size = d->bytes, .align = d->align, .constant = constant};
-	return v;
+	v->line = d->line;
+	sg_ptx_declare_linked(p, d,
+		&(struct symbol){.kind = SYMBOL_VARIABLE,
+			.index = m->variable_count - 1,
+			.type = d->type,
+			.size = d->bytes},
+		linkage);
+	return p->failed ? NULL : v;
 }
 
-void sg_ptx_parse_variable(struct parser *p, bool constant, bool external)
+/* The variable that d defines; NULL: there is nothing to define, as another part does, or did. */
+static struct variable *find_variable(
+	struct parser *p, const struct declaration *d, enum linkage linkage)
 {
-	struct initialiser in = {0};
+	const struct symbol *s =
+		linkage == LINKAGE_LOCAL ? NULL : sg_ptx_names_find(&p->linked, d->at, d->len);
+	struct variable *v;
+
+	if (!s)
+		v = new_variable(p, d, linkage);
+	else if (s->kind == SYMBOL_VARIABLE)
+		v = p->m->variables[s->index];
+	else
+		v = NULL;
+	if (!v || (v->is_defined && linkage == LINKAGE_VISIBLE)) {
+		sg_ptx_fail(p, d->line, "\"%.*s\" is declared twice", (int)d->len, d->at);
+		return NULL;
+	}
+	return v->is_defined || linkage == LINKAGE_EXTERN ? NULL : v;
+}
+
+static void skip_value(struct parser *p)
+{
+	while (p->lex.now.kind != TOKEN_END && !sg_ptx_token_is(&p->lex.now, ';'))
+		sg_ptx_lexer_next(&p->lex);
+	sg_ptx_expect(p, ';');
+}
+
+static void parse_initial(struct parser *p, struct variable *v, enum ptx_type type)
+{
+	struct initialiser in = {.v = v,
+		.element_bytes = sg_ptx_type_bytes(type),
+		.is_float = type == T_F32 || type == T_F64};
+
+	v->pub.initialised = true;
+	if (sg_ptx_token_is(&p->lex.now, '{'))
+		parse_values(p, &in);
+	else if (sg_ptx_is_name(p))
+		put_address(p, &in);
+	else if (!p->failed)
+		put_number(p, &in);
+}
+
+void sg_ptx_parse_variable(struct parser *p, bool constant, enum linkage linkage)
+{
 	struct declaration d;
 	bool managed = false;
+	struct variable *v;
 
 	if (sg_ptx_accept_dot(p, "attribute")) {
 		sg_ptx_expect(p, '(');
@@ -144,31 +193,25 @@ void sg_ptx_parse_variable(struct parser *p, bool constant, bool external)
 	}
 	if (!sg_ptx_parse_declaration(p, &d))
 		return;
-	if (external || d.is_unsized || !d.bytes) {
-		sg_ptx_fail(p, d.line, "%s variable \"%.*s\" is not supported",
-			external ? "external" : "unsized", (int)d.len, d.at);
+	if (linkage != LINKAGE_EXTERN && (d.is_unsized || !d.bytes)) {
+		sg_ptx_fail(
+			p, d.line, "unsized variable \"%.*s\" is not supported", (int)d.len, d.at);
 		return;
 	}
-	in.v = new_variable(p, &d, constant);
-	if (!in.v)
+	v = find_variable(p, &d, linkage);
+	if (!v) {
+		if (!p->failed)
+			skip_value(p);
 		return;
-	in.v->pub.managed = managed;
-	in.element_bytes = sg_ptx_type_bytes(d.type);
-	in.is_float = d.type == T_F32 || d.type == T_F64;
-	sg_ptx_declare(p, &d,
-		&(struct symbol){.kind = SYMBOL_VARIABLE,
-			.index = p->m->variable_count - 1,
-			.type = d.type,
-			.size = d.bytes});
-	if (sg_ptx_accept(p, '=')) {
-		in.v->pub.initialised = true;
-		if (sg_ptx_token_is(&p->lex.now, '{'))
-			parse_values(p, &in);
-		else if (sg_ptx_is_name(p))
-			put_address(p, &in);
-		else if (!p->failed)
-			put_number(p, &in);
 	}
+	v->is_defined = true;
+	v->pub = (struct sg_ptx_variable){.name = v->name,
+		.size = d.bytes,
+		.align = d.align,
+		.constant = constant,
+		.managed = managed};
+	if (sg_ptx_accept(p, '='))
+		parse_initial(p, v, d.type);
 	sg_ptx_expect(p, ';');
 }
 

@@ -179,7 +179,8 @@ struct variable {
 	struct initial *initials;
 	uint32_t initial_count;
 	uint64_t address;
-	bool is_bound;
+	uint32_t line; /* where it was first declared */
+	bool is_bound, is_defined;
 };
 
 struct sg_ptx_module {

@@ -182,6 +182,63 @@ TEST(a_refused_function_leaves_its_module_alone)
 	refuse(HEAD ".entry f() {\ntex.1d q;\n", "line 6: the text ends where \"}\" is expected");
 }
 
+/* Two parts, as nvcc -rdc makes them: each has a string and a function of its own that are called alike. */
+TEST(parts_are_linked_by_what_they_show)
+{
+	static const char text[] = HEAD
+		".extern .global .align 4 .u32 there; .global .u32 own = 100; .visible .global "
+		".u32 here = 3;\n"
+		".extern .global .align 4 .b8 list[];\n"
+		".extern .func (.param .b32 r) other(.param .b32 a);\n"
+		".weak .func (.param .b32 r) both(.param .b32 a) { .reg .b32 x; mov.b32 x, 1; "
+		"st.param.b32 [r], x; ret; }\n"
+		".func (.param .b32 r) mine(.param .b32 a) { .reg .b32 x; mov.b32 x, 50; "
+		"st.param.b32 [r], x; ret; }\n"
+		".visible .entry f(.param .u64 p) { .reg .b32 %r<9>; .reg .b64 %rd1; ld.param.u64 "
+		"%rd1, [p];\n"
+		"ld.global.u32 %r1, [there]; ld.global.u32 %r2, [own]; ld.global.u32 %r6, "
+		"[list+4];\n"
+		"{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r1; call (y), other, (x); "
+		"ld.param.b32 %r3, [y];\n"
+		"call (y), both, (x); ld.param.b32 %r4, [y]; call (y), mine, (x); ld.param.b32 "
+		"%r5, [y]; }\n"
+		"st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4}; st.global.v2.u32 [%rd1+16], {%r5, "
+		"%r6}; ret; }\n" HEAD ".visible .global .u32 there = 7; .global .u32 own = 200; "
+				      ".extern .global .u32 here;\n"
+		".visible .global .u32 list[2] = {8, 9}; .weak .global .u32 here = 4;\n"
+		".weak .func (.param .b32 r) both(.param .b32 a) .noreturn { .reg .b32 x; { "
+		"mov.b32 x, 2; } st.param.b32 [r], x; ret; }\n"
+		".func (.param .b32 r) mine(.param .b32 a) { .reg .b32 x; ld.global.u32 x, [own]; "
+		"st.param.b32 [r], x; ret; }\n"
+		".visible .func (.param .b32 r) other(.param .b32 a) { .reg .b32 %r<4>; .reg .b32 "
+		"q; ld.param.b32 %r1, [a];\n"
+		"ld.global.u32 q, [here]; add.u32 %r1, %r1, q; { .param .b32 x; .param .b32 y; "
+		"st.param.b32 [x], %r1; call (y), mine, (x);\n"
+		"ld.param.b32 %r2, [y]; } add.u32 %r1, %r1, %r2; st.param.b32 [r], %r1; ret; }\n";
+	struct bench b = {0};
+	uint64_t p;
+	int *at;
+
+	bench_load(&b, text, sizeof(text));
+	p = bench_alloc(&b, 32);
+	at = bench_host(&b, p);
+	bench_grid(&b, 1, 1);
+	CHECK_EQ(bench_run(&b, "f", &p), 0);
+	CHECK_EQ(at[0], 7);
+	CHECK_EQ(at[1], 100);
+	CHECK_EQ(at[2], 7 + 3 + 200);
+	CHECK_EQ(at[3], 1);
+	CHECK_EQ(at[4], 50);
+	CHECK_EQ(at[5], 9);
+	bench_deinit(&b);
+	refuse(HEAD ".visible .global .u32 x;\n" HEAD ".visible .global .u32 x;\n",
+		"line 8: \"x\" is declared twice");
+	refuse(HEAD ".visible .func x() { ret; }\n" HEAD ".visible .func x() { ret; }\n",
+		"line 8: \"x\" is declared twice");
+	refuse(HEAD ".global .u32 x;\n" HEAD ".visible .entry f() { .reg .b32 y; mov.u32 y, x; }\n",
+		"line 8: operand \"x\" does not fit here");
+}
+
 TEST(malformed_text_is_quoted)
 {
 	refuse("", "line 1: the text has no \".version\"");
@@ -210,7 +267,7 @@ TEST(what_belongs_to_other_modules_is_refused_by_name)
 	refuse(HEAD ".extern .func vprintf(.param .b64 a);\n"
 		    ".entry f() { .param .b64 x;\ncall vprintf, (x); }\n",
 		"line 6: function \"vprintf\" is not defined");
-	refuse(HEAD ".extern .global .u32 x;", "line 4: external variable \"x\" is not supported");
+	refuse(HEAD ".extern .global .u32 x;", "line 4: variable \"x\" is not defined");
 	malformed_statement(
 		"call %rd1, (%r1), proto;", "line 5: argument \"%r1\" is not supported");
 	malformed_statement("call %r1, proto;", "line 5: call of \"%r1\" is not supported");

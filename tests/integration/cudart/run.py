@@ -21,7 +21,7 @@ FLAGS = ["-cudart", "shared", "-std=c++17"]
 DEADLINE_S = 120
 SKIPPED = 77
 # What the software GPU's driver may still refuse; any other program must not be skipped.
-MAY_SKIP = {"clusters", "pool_sharing", "relocatable_variable", "surface", "texture"}
+MAY_SKIP = {"clusters", "pool_sharing", "surface", "texture"}
 
 
 def directive(source, key, default):
