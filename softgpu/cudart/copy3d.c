@@ -153,7 +153,7 @@ static int copy_rows(void *dst, size_t dst_pitch, const void *src, size_t src_pi
 
 	if (!width || !height)
 		return 0;
-	if (height > 1 && (dst_pitch < width || src_pitch < width))
+	if (dst_pitch < width || src_pitch < width)
 		return cudaErrorInvalidPitchValue;
 	return copy_box(&p, async, ptsz, stream);
 }

@@ -1,13 +1,11 @@
 /* Ways to the driver itself: its functions by name. */
 #include "softgpu/cudart/rt.h"
 
-enum { FOUND = 0, NOT_FOUND = 1, VERSION_NOT_SUFFICIENT = 2 };
-
 /* A name that is not found is no error: the status says so. */
 static int look_up(
 	const char *name, void **ret, unsigned version, uint64_t flags, int *ret_status, bool ptsz)
 {
-	int status = FOUND, error = rt_driver_init();
+	int status = 0, error = rt_driver_init();
 
 	if (error)
 		return error;
@@ -18,7 +16,7 @@ static int look_up(
 	*ret = NULL;
 	error = CU(cuGetProcAddress_v2)(name, ret, (int)version, flags, &status);
 	if (error == CUDA_ERROR_NOT_FOUND)
-		error = ret_status || status != FOUND ? 0 : cudaErrorSymbolNotFound;
+		error = 0;
 	if (!error && ret_status)
 		*ret_status = status;
 	return error;

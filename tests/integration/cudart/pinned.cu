@@ -31,6 +31,9 @@ int main()
 	CHECK(cudaStreamSynchronize(stream));
 	for (int i = 0; i < n; i++)
 		EXPECT(pinned[i] == -i);
+	CHECK(cudaMemcpyAsync(mapped, pinned, bytes, cudaMemcpyHostToHost, stream));
+	CHECK(cudaStreamSynchronize(stream));
+	EXPECT(mapped[n - 1] == 1 - n);
 	own = (int *)aligned_alloc(4096, bytes);
 	CHECK(cudaHostRegister(own, bytes, cudaHostRegisterDefault));
 	CHECK(cudaHostGetDevicePointer(&on_device, own, 0));
