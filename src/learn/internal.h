@@ -1,0 +1,38 @@
+/* What the learners share. */
+#pragma once
+
+#include "learn/learn.h"
+
+/* xorshift64*; the state is never 0. */
+struct td_rng {
+	uint64_t state;
+};
+
+void td_rng_init(struct td_rng *rng, uint64_t seed);
+uint64_t td_rng_next(struct td_rng *rng);
+uint32_t td_rng_below(struct td_rng *rng, uint32_t n);
+double td_rng_unit(struct td_rng *rng);
+double td_rng_normal(struct td_rng *rng);
+
+/* 0 to n - 1 in random order. */
+void td_rng_shuffle(struct td_rng *rng, uint32_t *items, uint32_t n);
+
+/* 0, or -EINVAL. */
+int td_dataset_check(const struct td_dataset *data);
+
+/*
+ * A model with room for so many numbers: shift and scale, then coefficients, then vectors. The scales are those of the data.
+ * Numbers not yet set are 0.
+ */
+int td_model_init(struct td_model *model, enum td_predictor_form form,
+	const struct td_dataset *data, size_t coefficients, size_t vectors);
+
+/* The data in the model's scales: x (count x inputs) and, if not NULL, y. */
+void td_model_standardise(
+	const struct td_model *model, const struct td_dataset *data, double *x, double *y);
+
+/* The model's own numbers, to be written while it is trained. */
+static inline double *td_model_coefficients(struct td_model *model)
+{
+	return (double *)model->memory + 2 * (size_t)model->predictor.inputs;
+}

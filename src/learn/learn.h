@@ -1,0 +1,80 @@
+/*
+ * Training: from samples to a model that policy/predict.h evaluates.
+ *
+ * Purpose. MuxFlow trains a multi-layer perceptron per GPU type with momentum SGD (6); Mudi trains small models per target and
+ * "determines the optimal model as the learner for each metric individually", updated as new co-locations are seen (4.1.2).
+ * Four learners: ridge regression, MLP (mini-batch momentum SGD on BLAS), random forest, support vector regression (libsvm);
+ * td_learn_best() chooses by cross-validation.
+ *
+ * Training is deterministic for a seed: shuffles, bootstraps and initial weights come from one generator that is handed around,
+ * and folds depend on the seed alone.
+ *
+ * A learner refuses (-EINVAL) what it cannot learn from: fewer than 2 samples, more than TD_PREDICT_INPUTS_MAX inputs, numbers
+ * that are not finite. -ENOMEM; -ENOSYS: built without the library that it needs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/predict.h"
+
+struct td_dataset {
+	const double *x; /* count x inputs */
+	const double *y;
+	uint32_t count, inputs;
+};
+
+/* Owns the coefficients that its predictor points to. */
+struct td_model {
+	struct td_predictor predictor;
+	void *memory;
+};
+
+void td_model_deinit(struct td_model *model);
+
+struct td_learn_options {
+	uint64_t seed;
+	double ridge; /* 1e-3, in units of the standardised inputs' variance */
+	/* MLP: MuxFlow's "four layers with hidden size 64 x 64": input, two hidden ones, output */
+	uint32_t hidden_layers, width;
+	uint32_t epochs, batch;
+	double rate, momentum, decay;
+	/* forest */
+	uint32_t trees, depth_max, leaf_min;
+	/* SVR */
+	double cost, tube;
+	uint32_t folds; /* of the cross-validation, 2 and more */
+};
+
+extern const struct td_learn_options td_learn_default;
+
+int td_learn_linear(const struct td_dataset *data, const struct td_learn_options *options,
+	struct td_model *ret_model);
+int td_learn_mlp(const struct td_dataset *data, const struct td_learn_options *options,
+	struct td_model *ret_model);
+int td_learn_forest(const struct td_dataset *data, const struct td_learn_options *options,
+	struct td_model *ret_model);
+int td_learn_svr(const struct td_dataset *data, const struct td_learn_options *options,
+	struct td_model *ret_model);
+
+/* By form. */
+int td_learn(enum td_predictor_form form, const struct td_dataset *data,
+	const struct td_learn_options *options, struct td_model *ret_model);
+
+/*
+ * A model of the same form from more data. An MLP goes on from its weights for a quarter of the epochs, in the scales that it
+ * has; the others are trained anew, which takes no longer. data: all samples, old and new. Replaces *model on success only.
+ */
+int td_learn_update(struct td_model *model, const struct td_dataset *data,
+	const struct td_learn_options *options);
+
+struct td_learn_report {
+	double error[TD_PREDICTOR_N]; /* root mean square over all folds; INFINITY: not available */
+	enum td_predictor_form chosen;
+};
+
+/* Cross-validates each form, then trains the best one on everything. */
+int td_learn_best(const struct td_dataset *data, const struct td_learn_options *options,
+	struct td_model *ret_model, struct td_learn_report *ret_report);

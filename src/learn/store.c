@@ -1,0 +1,381 @@
+/* SQLite; see store.h. */
+#include "learn/store.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/blob.h"
+
+#ifdef TD_HAVE_SQLITE
+
+#include <sqlite3.h>
+
+#define VERSION 1
+#define BUSY_MS 1000
+
+struct td_store {
+	sqlite3 *db;
+};
+
+static const char schema[] =
+	"CREATE TABLE profile(gpu TEXT NOT NULL, job TEXT NOT NULL, feature TEXT NOT NULL,"
+	" value REAL NOT NULL, time_s INTEGER NOT NULL, PRIMARY KEY(gpu, job, feature)) WITHOUT "
+	"ROWID;"
+	"CREATE TABLE sample(id INTEGER PRIMARY KEY, target TEXT NOT NULL, gpu TEXT NOT NULL,"
+	" x BLOB NOT NULL, y REAL NOT NULL);"
+	"CREATE INDEX sample_of ON sample(target, gpu);"
+	"CREATE TABLE model(target TEXT NOT NULL, gpu TEXT NOT NULL, blob BLOB NOT NULL,"
+	" time_s INTEGER NOT NULL, PRIMARY KEY(target, gpu)) WITHOUT ROWID;"
+	"PRAGMA user_version = 1;";
+
+static int error_of(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_DONE:
+	case SQLITE_ROW: return 0;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED: return -EBUSY;
+	case SQLITE_NOMEM: return -ENOMEM;
+	default: return -EIO;
+	}
+}
+
+/* One statement with text, then double and integer parameters bound by letter: t, d, i, b (bytes, size). */
+struct value {
+	char kind;
+	const char *text;
+	const void *bytes;
+	size_t size;
+	double number;
+	int64_t integer;
+};
+
+#define TEXT(s)     ((struct value){.kind = 't', .text = (s)})
+#define NUMBER(d)   ((struct value){.kind = 'd', .number = (d)})
+#define INTEGER(i)  ((struct value){.kind = 'i', .integer = (i)})
+#define BYTES(b, n) ((struct value){.kind = 'b', .bytes = (b), .size = (n)})
+
+static int bind(sqlite3_stmt *statement, int at, const struct value *v)
+{
+	switch (v->kind) {
+	case 't': return sqlite3_bind_text(statement, at, v->text, -1, SQLITE_STATIC);
+	case 'd': return sqlite3_bind_double(statement, at, v->number);
+	case 'i': return sqlite3_bind_int64(statement, at, v->integer);
+	default: return sqlite3_bind_blob64(statement, at, v->bytes, v->size, SQLITE_STATIC);
+	}
+}
+
+static int prepare(struct td_store *store, const char *sql, const struct value *values, int count,
+	sqlite3_stmt **ret_statement)
+{
+	int code = sqlite3_prepare_v2(store->db, sql, -1, ret_statement, NULL);
+
+	for (int k = 0; k < count && code == SQLITE_OK; k++)
+		code = bind(*ret_statement, k + 1, &values[k]);
+	if (code != SQLITE_OK)
+		sqlite3_finalize(*ret_statement);
+	return error_of(code);
+}
+
+static int change(struct td_store *store, const char *sql, const struct value *values, int count)
+{
+	sqlite3_stmt *statement;
+	int r = prepare(store, sql, values, count, &statement);
+
+	if (r < 0)
+		return r;
+	r = error_of(sqlite3_step(statement));
+	sqlite3_finalize(statement);
+	return r;
+}
+
+static int read_version(struct td_store *store, int *ret_version)
+{
+	sqlite3_stmt *statement;
+	int r = prepare(store, "PRAGMA user_version", NULL, 0, &statement);
+
+	if (r < 0)
+		return r;
+	r = sqlite3_step(statement) == SQLITE_ROW ? 0 : -EIO;
+	*ret_version = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	return r;
+}
+
+/* Under the write lock, so that two who open it at once do not both create it. */
+static int bring_up_to_date(struct td_store *store)
+{
+	int version, r = error_of(sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
+
+	if (r < 0)
+		return r;
+	r = read_version(store, &version);
+	if (!r && version > VERSION)
+		r = -EPROTO;
+	if (!r && version < 1)
+		r = error_of(sqlite3_exec(store->db, schema, NULL, NULL, NULL));
+	if (!r)
+		r = error_of(sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL));
+	if (r < 0)
+		(void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+	return r;
+}
+
+int td_store_open(const char *path, struct td_store **ret_store)
+{
+	struct td_store *store = calloc(1, sizeof(*store));
+	int r;
+
+	if (!store)
+		return -ENOMEM;
+	r = error_of(sqlite3_open(path, &store->db));
+	if (!r)
+		r = error_of(sqlite3_busy_timeout(store->db, BUSY_MS));
+	if (!r)
+		r = bring_up_to_date(store);
+	if (r < 0) {
+		td_store_close(store);
+		return r;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+void td_store_close(struct td_store *store)
+{
+	if (!store)
+		return;
+	sqlite3_close(store->db);
+	free(store);
+}
+
+int td_store_put_profile(struct td_store *store, const char *gpu, const char *job,
+	const char *feature, double value, int64_t time_s)
+{
+	const struct value values[] = {
+		TEXT(gpu), TEXT(job), TEXT(feature), NUMBER(value), INTEGER(time_s)};
+
+	return change(store, "INSERT OR REPLACE INTO profile VALUES(?, ?, ?, ?, ?)", values, 5);
+}
+
+int td_store_get_profile(struct td_store *store, const char *gpu, const char *job,
+	const char *feature, double *ret_value)
+{
+	const struct value values[] = {TEXT(gpu), TEXT(job), TEXT(feature)};
+	sqlite3_stmt *statement;
+	int code, r = prepare(store,
+			  "SELECT value FROM profile WHERE gpu = ? AND job = ? AND feature = ?",
+			  values, 3, &statement);
+
+	if (r < 0)
+		return r;
+	code = sqlite3_step(statement);
+	r = code == SQLITE_DONE ? -ENOENT : error_of(code);
+	if (!r)
+		*ret_value = sqlite3_column_double(statement, 0);
+	sqlite3_finalize(statement);
+	return r;
+}
+
+int td_store_add_sample(struct td_store *store, const char *target, const char *gpu,
+	const double *x, uint32_t inputs, double y)
+{
+	uint64_t words[TD_PREDICT_INPUTS_MAX];
+	const struct value values[] = {
+		TEXT(target), TEXT(gpu), BYTES(words, inputs * sizeof(words[0])), NUMBER(y)};
+
+	if (!inputs || inputs > TD_PREDICT_INPUTS_MAX)
+		return -EINVAL;
+	memcpy(words, x, inputs * sizeof(words[0]));
+	for (uint32_t k = 0; k < inputs; k++)
+		words[k] = htole64(words[k]);
+	return change(store, "INSERT INTO sample(target, gpu, x, y) VALUES(?, ?, ?, ?)", values, 4);
+}
+
+struct samples {
+	double *x, *y;
+	uint32_t count, room, inputs;
+};
+
+static int append(struct samples *s, sqlite3_stmt *statement)
+{
+	const char *blob = sqlite3_column_blob(statement, 0);
+
+	if (s->count == s->room) {
+		uint32_t room = s->room ? 2 * s->room : 64;
+		double *x = realloc(s->x, (size_t)room * s->inputs * sizeof(*x)), *y;
+
+		if (!x)
+			return -ENOMEM;
+		s->x = x;
+		y = realloc(s->y, room * sizeof(*y));
+		if (!y)
+			return -ENOMEM;
+		s->y = y;
+		s->room = room;
+	}
+	for (uint32_t k = 0; k < s->inputs; k++) {
+		uint64_t word;
+
+		memcpy(&word, blob + k * sizeof(word), sizeof(word));
+		word = le64toh(word);
+		memcpy(&s->x[(size_t)s->count * s->inputs + k], &word, sizeof(word));
+	}
+	s->y[s->count++] = sqlite3_column_double(statement, 1);
+	return 0;
+}
+
+static int newest_inputs(struct td_store *store, const struct value *values, uint32_t *ret_inputs)
+{
+	sqlite3_stmt *statement;
+	int code, r = prepare(store,
+			  "SELECT length(x) FROM sample WHERE target = ? AND gpu = ? ORDER BY id "
+			  "DESC LIMIT 1",
+			  values, 2, &statement);
+
+	if (r < 0)
+		return r;
+	code = sqlite3_step(statement);
+	r = code == SQLITE_DONE ? -ENOENT : error_of(code);
+	if (!r) {
+		int64_t bytes = sqlite3_column_int64(statement, 0);
+
+		*ret_inputs = (uint32_t)(bytes / 8);
+		if (bytes < 8 || bytes % 8 || bytes > 8 * (int64_t)TD_PREDICT_INPUTS_MAX)
+			r = -EINVAL;
+	}
+	sqlite3_finalize(statement);
+	return r;
+}
+
+int td_store_get_samples(struct td_store *store, const char *target, const char *gpu,
+	double **ret_x, double **ret_y, uint32_t *ret_count, uint32_t *ret_inputs)
+{
+	struct value values[] = {TEXT(target), TEXT(gpu), INTEGER(0)};
+	struct samples s = {0};
+	sqlite3_stmt *statement;
+	int code = SQLITE_DONE, r = newest_inputs(store, values, &s.inputs);
+
+	if (r < 0)
+		return r;
+	values[2].integer = 8 * (int64_t)s.inputs;
+	r = prepare(store,
+		"SELECT x, y FROM sample WHERE target = ? AND gpu = ? AND length(x) = ? ORDER BY "
+		"id",
+		values, 3, &statement);
+	if (r < 0)
+		return r;
+	while (!r && (code = sqlite3_step(statement)) == SQLITE_ROW)
+		r = append(&s, statement);
+	sqlite3_finalize(statement);
+	if (!r)
+		r = error_of(code);
+	if (r < 0) {
+		free(s.x);
+		free(s.y);
+		return r;
+	}
+	*ret_x = s.x;
+	*ret_y = s.y;
+	*ret_count = s.count;
+	*ret_inputs = s.inputs;
+	return 0;
+}
+
+int td_store_put_model(struct td_store *store, const char *target, const char *gpu,
+	const struct td_model *model, int64_t time_s)
+{
+	void *bytes;
+	size_t size;
+	int r = td_model_to_blob(model, &bytes, &size);
+
+	if (r < 0)
+		return r;
+	r = change(store, "INSERT OR REPLACE INTO model VALUES(?, ?, ?, ?)",
+		(const struct value[]){
+			TEXT(target), TEXT(gpu), BYTES(bytes, size), INTEGER(time_s)},
+		4);
+	free(bytes);
+	return r;
+}
+
+int td_store_get_model(
+	struct td_store *store, const char *target, const char *gpu, struct td_model *ret_model)
+{
+	const struct value values[] = {TEXT(target), TEXT(gpu)};
+	sqlite3_stmt *statement;
+	int code, r = prepare(store, "SELECT blob FROM model WHERE target = ? AND gpu = ?", values,
+			  2, &statement);
+
+	if (r < 0)
+		return r;
+	code = sqlite3_step(statement);
+	r = code == SQLITE_DONE ? -ENOENT : error_of(code);
+	if (!r)
+		r = td_model_from_blob(sqlite3_column_blob(statement, 0),
+			(size_t)sqlite3_column_bytes(statement, 0), ret_model);
+	sqlite3_finalize(statement);
+	return r;
+}
+
+#else
+
+int td_store_open(const char *path, struct td_store **ret_store)
+{
+	(void)path;
+	(void)ret_store;
+	return -ENOSYS;
+}
+
+void td_store_close(struct td_store *store)
+{
+	(void)store;
+}
+
+int td_store_put_profile(struct td_store *store, const char *gpu, const char *job,
+	const char *feature, double value, int64_t time_s)
+{
+	(void)store, (void)gpu, (void)job, (void)feature, (void)value, (void)time_s;
+	return -ENOSYS;
+}
+
+int td_store_get_profile(struct td_store *store, const char *gpu, const char *job,
+	const char *feature, double *ret_value)
+{
+	(void)store, (void)gpu, (void)job, (void)feature, (void)ret_value;
+	return -ENOSYS;
+}
+
+int td_store_add_sample(struct td_store *store, const char *target, const char *gpu,
+	const double *x, uint32_t inputs, double y)
+{
+	(void)store, (void)target, (void)gpu, (void)x, (void)inputs, (void)y;
+	return -ENOSYS;
+}
+
+int td_store_get_samples(struct td_store *store, const char *target, const char *gpu,
+	double **ret_x, double **ret_y, uint32_t *ret_count, uint32_t *ret_inputs)
+{
+	(void)store, (void)target, (void)gpu, (void)ret_x, (void)ret_y, (void)ret_count,
+		(void)ret_inputs;
+	return -ENOSYS;
+}
+
+int td_store_put_model(struct td_store *store, const char *target, const char *gpu,
+	const struct td_model *model, int64_t time_s)
+{
+	(void)store, (void)target, (void)gpu, (void)model, (void)time_s;
+	return -ENOSYS;
+}
+
+int td_store_get_model(
+	struct td_store *store, const char *target, const char *gpu, struct td_model *ret_model)
+{
+	(void)store, (void)target, (void)gpu, (void)ret_model;
+	return -ENOSYS;
+}
+
+#endif

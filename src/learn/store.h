@@ -1,0 +1,41 @@
+/*
+ * Profiles and models in SQLite.
+ *
+ * Purpose. What was measured once need not be measured again: MuxFlow's dry runs and Mudi's campaigns fill a database, learners
+ * read it, models go back into it. One file per node or cluster; several processes may have it open.
+ *
+ * Schema, PRAGMA user_version 1:
+ *   profile(gpu, job, feature, value, time_s): one number each, the latest wins; primary key (gpu, job, feature)
+ *   sample(target, gpu, x, y): what learners learn from; x is a blob of little-endian doubles
+ *   model(target, gpu, blob, time_s): the one in use; primary key (target, gpu)
+ * An older version is brought up to date when it is opened, in one transaction; a newer one is refused (-EPROTO), never written.
+ *
+ * Errors: -ENOSYS: built without SQLite; -ENOENT: not there; -EBUSY: somebody else has had it locked for more than a second; -EIO:
+ * the database is broken or cannot be read or written; -ENOMEM; -EINVAL: a stored thing that is not what it should be.
+ */
+#pragma once
+
+#include "learn/learn.h"
+
+struct td_store;
+
+/* ":memory:" is a store that ends with the process. */
+int td_store_open(const char *path, struct td_store **ret_store);
+void td_store_close(struct td_store *store);
+
+int td_store_put_profile(struct td_store *store, const char *gpu, const char *job,
+	const char *feature, double value, int64_t time_s);
+int td_store_get_profile(struct td_store *store, const char *gpu, const char *job,
+	const char *feature, double *ret_value);
+
+int td_store_add_sample(struct td_store *store, const char *target, const char *gpu,
+	const double *x, uint32_t inputs, double y);
+
+/* All samples of a target, oldest first; those of another number of inputs than the newest are left out. The caller frees both arrays. */
+int td_store_get_samples(struct td_store *store, const char *target, const char *gpu,
+	double **ret_x, double **ret_y, uint32_t *ret_count, uint32_t *ret_inputs);
+
+int td_store_put_model(struct td_store *store, const char *target, const char *gpu,
+	const struct td_model *model, int64_t time_s);
+int td_store_get_model(
+	struct td_store *store, const char *target, const char *gpu, struct td_model *ret_model);

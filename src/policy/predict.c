@@ -1,0 +1,150 @@
+/* Linear, MLP, forest, SVR; see predict.h. */
+#include "policy/predict.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static double linear(const struct td_predictor *p, const double *x)
+{
+	double y = p->coefficients[p->inputs];
+
+	for (uint32_t i = 0; i < p->inputs; i++)
+		y += p->coefficients[i] * x[i];
+	return y;
+}
+
+/* Four sums at once: one alone waits for each addition. */
+static double dot(const double *a, const double *b, uint32_t n)
+{
+	double s[4] = {0};
+	uint32_t i = 0;
+
+	for (; i + 4 <= n; i += 4)
+		for (uint32_t k = 0; k < 4; k++)
+			s[k] += a[i + k] * b[i + k];
+	for (; i < n; i++)
+		s[0] += a[i] * b[i];
+	return (s[0] + s[1]) + (s[2] + s[3]);
+}
+
+static double mlp(const struct td_predictor *p, const double *x)
+{
+	double values[2][TD_PREDICT_WIDTH_MAX];
+	const double *in = x, *weights = p->coefficients;
+	uint32_t in_width = p->inputs;
+
+	for (uint32_t l = 0; l < p->layers; l++) {
+		const double *biases = weights + (size_t)p->widths[l] * in_width;
+		double *out = values[l & 1];
+
+		for (uint32_t o = 0; o < p->widths[l]; o++) {
+			out[o] = biases[o] + dot(weights + (size_t)o * in_width, in, in_width);
+			if (l + 1 < p->layers && out[o] < 0)
+				out[o] = 0;
+		}
+		weights = biases + p->widths[l];
+		in = out;
+		in_width = p->widths[l];
+	}
+	return in[0];
+}
+
+static double forest(const struct td_predictor *p, const double *x)
+{
+	double sum = 0;
+
+	for (uint32_t t = 0; t < p->tree_count; t++) {
+		const struct td_tree_node *node = &p->nodes[p->roots[t]];
+
+		while (node->input >= 0)
+			node = &p->nodes[node->left + !(x[node->input] <= node->value)];
+		sum += node->value;
+	}
+	return sum / p->tree_count;
+}
+
+static double svr(const struct td_predictor *p, const double *x)
+{
+	double sum = -p->rho;
+
+	for (uint64_t k = 0; k < p->coefficient_count; k++) {
+		const double *vector = p->vectors + k * p->inputs;
+		double square = 0;
+
+		for (uint32_t i = 0; i < p->inputs; i++)
+			square += (x[i] - vector[i]) * (x[i] - vector[i]);
+		sum += p->coefficients[k] * exp(-p->gamma * square);
+	}
+	return sum;
+}
+
+double td_predict(const struct td_predictor *p, const double *x)
+{
+	double standard[TD_PREDICT_INPUTS_MAX], y = 0;
+
+	for (uint32_t i = 0; i < p->inputs; i++)
+		standard[i] = (x[i] - p->shift[i]) / p->scale[i];
+	switch (p->form) {
+	case TD_PREDICTOR_LINEAR: y = linear(p, standard); break;
+	case TD_PREDICTOR_MLP: y = mlp(p, standard); break;
+	case TD_PREDICTOR_FOREST: y = forest(p, standard); break;
+	case TD_PREDICTOR_SVR: y = svr(p, standard); break;
+	case TD_PREDICTOR_N: break;
+	}
+	return p->target_shift + p->target_scale * y;
+}
+
+static bool is_mlp(const struct td_predictor *p)
+{
+	uint64_t count = 0;
+	uint32_t in = p->inputs;
+
+	if (!p->layers || p->layers > TD_PREDICT_LAYERS_MAX || p->widths[p->layers - 1] != 1)
+		return false;
+	for (uint32_t l = 0; l < p->layers; l++) {
+		if (!p->widths[l] || p->widths[l] > TD_PREDICT_WIDTH_MAX)
+			return false;
+		count += (uint64_t)p->widths[l] * (in + 1);
+		in = p->widths[l];
+	}
+	return count == p->coefficient_count;
+}
+
+static bool is_forest(const struct td_predictor *p)
+{
+	for (uint32_t t = 0; t < p->tree_count; t++)
+		if (p->roots[t] >= p->node_count)
+			return false;
+	for (uint32_t n = 0; n < p->node_count; n++) {
+		const struct td_tree_node *node = &p->nodes[n];
+
+		if (!isfinite(node->value) || node->input < -1 ||
+			(node->input >= 0 &&
+				((uint32_t)node->input >= p->inputs || node->left <= n ||
+					node->left >= p->node_count - 1)))
+			return false;
+	}
+	return p->tree_count > 0;
+}
+
+int td_predictor_check(const struct td_predictor *p)
+{
+	bool ok = p->inputs && p->inputs <= TD_PREDICT_INPUTS_MAX && isfinite(p->target_shift) &&
+		  isfinite(p->target_scale);
+
+	for (uint32_t i = 0; ok && i < p->inputs; i++)
+		ok = isfinite(p->shift[i]) && isfinite(p->scale[i]) && fabs(p->scale[i]) > 0;
+	if (!ok)
+		return -EINVAL;
+	switch (p->form) {
+	case TD_PREDICTOR_LINEAR: return p->coefficient_count == p->inputs + 1 ? 0 : -EINVAL;
+	case TD_PREDICTOR_MLP: return is_mlp(p) ? 0 : -EINVAL;
+	case TD_PREDICTOR_FOREST: return is_forest(p) ? 0 : -EINVAL;
+	case TD_PREDICTOR_SVR: return isfinite(p->gamma) && isfinite(p->rho) ? 0 : -EINVAL;
+	case TD_PREDICTOR_N: break;
+	}
+	return -EINVAL;
+}

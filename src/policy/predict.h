@@ -1,0 +1,62 @@
+/*
+ * Evaluation of trained models: pure, so that policies, daemon and simulator predict alike. Training is in src/learn.
+ *
+ * Purpose. MuxFlow (5) predicts the speed of a sharing pair from utilisation, SM activity, occupancy, time alone and SM share by a
+ * multi-layer perceptron; Mudi (4.1.2) predicts slopes and cut-off points from the counts of a network's layers and the batch, by
+ * the best of several small models per target: linear, forest, support vectors. All of them map `inputs` numbers to one.
+ *
+ * Inputs are standardised, (x - shift) / scale, and the target likewise, in reverse:
+ *  - linear: w.x + b;
+ *  - MLP: fully connected, ReLU between, none at the end;
+ *  - forest: the mean of regression trees; at a node left when x <= threshold. Trees see the inputs as they are (shift 0, scale 1);
+ *  - SVR: sum of c_k exp(-gamma |x - v_k|^2) - rho.
+ *
+ * The structs point to coefficients that somebody else owns. A model that td_predictor_check() accepts is evaluated without any
+ * access beyond its arrays and without end: trees point forwards only.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define TD_PREDICT_INPUTS_MAX 64u
+#define TD_PREDICT_WIDTH_MAX  1024u
+#define TD_PREDICT_LAYERS_MAX 8u
+
+enum td_predictor_form {
+	TD_PREDICTOR_LINEAR,
+	TD_PREDICTOR_MLP,
+	TD_PREDICTOR_FOREST,
+	TD_PREDICTOR_SVR,
+	TD_PREDICTOR_N,
+};
+
+struct td_tree_node {
+	double value;  /* threshold, or the leaf's answer */
+	int32_t input; /* -1: a leaf */
+	uint32_t left; /* index of a later node; the right one is next to it */
+};
+
+struct td_predictor {
+	enum td_predictor_form form;
+	uint32_t inputs;
+	const double *shift, *scale; /* inputs each */
+	double target_shift, target_scale;
+	/* linear: weights, then the bias. MLP: per layer weights[out][in], then biases. SVR: coefficients */
+	const double *coefficients;
+	uint64_t coefficient_count;
+	/* MLP: outputs of each layer, the last one 1 */
+	uint32_t layers, widths[TD_PREDICT_LAYERS_MAX];
+	/* forest */
+	const struct td_tree_node *nodes;
+	const uint32_t *roots;
+	uint32_t node_count, tree_count;
+	/* SVR */
+	const double *vectors; /* coefficient_count x inputs, standardised */
+	double gamma, rho;
+};
+
+/* 0, or -EINVAL: sizes, indices or scales that evaluation cannot have. */
+int td_predictor_check(const struct td_predictor *predictor);
+
+/* x: `inputs` numbers. The predictor has been checked. */
+double td_predict(const struct td_predictor *predictor, const double *x);
