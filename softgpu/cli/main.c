@@ -17,13 +17,14 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "model/gpu_spec.h"
+#include "softgpu/cli/cli.h"
 #include "softgpu/server/client.h"
 #include "softgpu/server/serve.h"
 
 #define START_TRIES 100
-#define EXIT_OURS   125
+#define fail        sg_cli_fail
 
-static int fail(const char *format, const char *text)
+int sg_cli_fail(const char *format, const char *text)
 {
 	/* One argument, quoted or not: the formats are all below and take one %s. */
 	fputs("softgpu: ", stderr);
@@ -46,6 +47,7 @@ static void usage(FILE *out)
 	      "       softgpu run [--dir D] [--] COMMAND [ARG]...\n"
 	      "       softgpu status [--json] [--dir D]\n"
 	      "       softgpu reset-counters [--dir D]\n"
+	      "       softgpu fault [--dir D] [--gpu N] FAULT\n"
 	      "       softgpu stop [--dir D]\n\n"
 	      "A GPU in software: programs on the CUDA driver API run without one. Its figures are "
 	      "a model's, not a GPU's.\n\nModels:",
@@ -53,6 +55,9 @@ static void usage(FILE *out)
 	for (unsigned i = 0; td_gpu_spec_at(i); i++)
 		fprintf(out, " %s", td_gpu_spec_at(i)->name);
 	fputs("\n\n--no-host-vmm: cuMemCreate refuses host memory, as some drivers may", out);
+	fputs("\nFaults: xid N, ecc, lost, hang, link RATE, host-memory SIZE, call NAME[:N]=ERROR, "
+	      "clear\n",
+		out);
 	fputs("\nFields for --set: link, faults, prefetch (bytes per second, such as 1.5g), "
 	      "fault-latency, slice, switch, launch (times)\n",
 		out);
@@ -433,7 +438,7 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(int argc, char **argv);
 	} verbs[] = {{"start", verb_start}, {"run", verb_run}, {"status", verb_ask},
-		{"reset-counters", verb_ask}, {"stop", verb_ask}};
+		{"fault", sg_verb_fault}, {"reset-counters", verb_ask}, {"stop", verb_ask}};
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))) {
 		usage(stdout);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "softgpu/driver/driver.h"
+#include "softgpu/driver/fault.h"
 
 API CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 {
@@ -97,9 +98,13 @@ static int alloc_host(void **ret, size_t bytes)
 		return r;
 	if (!ret || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	allocation.base = (uint64_t)sg_pages_new(bytes);
-	if (!allocation.base)
+	if (!sg_fault_take_pinned(bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	allocation.base = (uint64_t)sg_pages_new(bytes);
+	if (!allocation.base) {
+		sg_fault_give_pinned(bytes);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	allocation.context = context;
 	allocation.device = context->device;
 	sg_allocation_add(&allocation);
@@ -131,6 +136,7 @@ API CUresult cuMemFreeHost(void *pointer)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = sg_context_synchronize(context);
 	(void)sg_allocation_remove(allocation.base, &allocation);
+	sg_fault_give_pinned(allocation.bytes);
 	sg_pages_free(pointer, allocation.bytes);
 	return r;
 }
@@ -178,6 +184,8 @@ API CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (sg_memory_overlaps(allocation.base, bytes))
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	if (!sg_fault_take_pinned(bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	allocation.context = context;
 	allocation.device = context->device;
 	sg_allocation_add(&allocation);
@@ -197,6 +205,7 @@ API CUresult cuMemHostUnregister(void *pointer)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	r = sg_context_synchronize(context);
 	(void)sg_allocation_remove(allocation.base, &allocation);
+	sg_fault_give_pinned(allocation.bytes);
 	return r;
 }
 

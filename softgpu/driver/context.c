@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "softgpu/driver/fault.h"
 #include "softgpu/driver/ipc.h"
 #include "softgpu/driver/module.h"
 
@@ -42,6 +43,9 @@ int sg_current(struct CUctx_st **ret)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!sg_context_is_live(context))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	r = sg_fault_of_device(context->device);
+	if (r)
+		sg_context_kill(context, r);
 	r = __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
 	if (!r)
 		*ret = context;
@@ -55,12 +59,27 @@ int sg_current_unsafe(struct CUctx_st **ret)
 	return r ? r : sg_capture_check_unsafe();
 }
 
+/* What the kernel driver would log: 31 an MMU fault, 13 an exception of the engine; 0: nothing, or what injected it said so. */
+static uint32_t xid_of(int error)
+{
+	switch (error) {
+	case CUDA_ERROR_ILLEGAL_ADDRESS: return 31;
+	case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+	case CUDA_ERROR_MISALIGNED_ADDRESS:
+	case CUDA_ERROR_HARDWARE_STACK_ERROR:
+	case CUDA_ERROR_LAUNCH_FAILED: return 13;
+	default: return 0;
+	}
+}
+
 void sg_context_kill(struct CUctx_st *context, int error)
 {
 	int none = CUDA_SUCCESS;
 
-	__atomic_compare_exchange_n(
-		&context->error, &none, error, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	if (__atomic_compare_exchange_n(
+		    &context->error, &none, error, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+		xid_of(error))
+		sg_client_xid(sg.client, context->device, xid_of(error));
 }
 
 int sg_context_synchronize(struct CUctx_st *context)
@@ -94,7 +113,7 @@ static int new_context(unsigned device, unsigned flags, bool primary, struct CUc
 	if (sg_client_request(sg.client, &msg, NULL, 0, NULL))
 		return SG_LOST;
 	if (msg.error)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return msg.error == SG_ERR_LOST ? SG_LOST : CUDA_ERROR_OUT_OF_MEMORY;
 	context = calloc(1, sizeof(*context));
 	if (!context)
 		return CUDA_ERROR_OUT_OF_MEMORY;

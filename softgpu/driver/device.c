@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "softgpu/driver/driver.h"
+#include "softgpu/driver/fault.h"
 
 _Thread_local bool sg_in_host_function;
 struct sg_state sg = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory_lock = PTHREAD_RWLOCK_INITIALIZER};
@@ -46,7 +47,8 @@ static int initialise(void)
 	char dir[256];
 	int r;
 
-	if (!sg_dir(dir, sizeof(dir)) || sg_client_new(dir, &sg.client, &sg.device_count)) {
+	if (!sg_dir(dir, sizeof(dir)) ||
+		sg_client_new_with_notices(dir, sg_fault_notice, &sg.client, &sg.device_count)) {
 		if (getenv("SOFTGPU_DEBUG"))
 			fprintf(stderr, "softgpu: no server at %s\n", dir);
 		return CUDA_ERROR_NO_DEVICE;

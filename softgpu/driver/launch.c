@@ -153,6 +153,15 @@ static uint32_t slots_of(const struct sg_device *device, const struct launch_wor
 	return device->spec.sm_count * (each ? each : 1);
 }
 
+/* The share of the SMs that get a block. */
+static uint32_t sms_of(const struct sg_device *device, const struct launch_work *launch)
+{
+	uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2],
+		 sms = device->info.sm_count;
+
+	return blocks >= sms ? 1000000 : (uint32_t)(blocks * 1000000 / sms);
+}
+
 static int run_kernel(struct CUstream_st *stream, struct sg_work *work)
 {
 	struct launch_work *launch = (struct launch_work *)work;
@@ -187,7 +196,9 @@ static int run_kernel(struct CUstream_st *stream, struct sg_work *work)
 	};
 	outcome = sg_ptx_run(&run, &result);
 	r = report_touches(&op, launch);
-	if (r || sg_client_op_length(sg.client, &op, length_of(&device->spec, &result)) ||
+	if (r ||
+		sg_client_op_length(sg.client, &op, length_of(&device->spec, &result),
+			sms_of(device, launch)) ||
 		sg_client_op_wait(sg.client, &op))
 		return SG_LOST;
 	stream->last_end_ns = op.end_ns;

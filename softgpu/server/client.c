@@ -33,6 +33,7 @@ struct sg_client {
 	uint64_t next_op;
 	struct request *requests; /* lock */
 	struct sg_op *ops;        /* lock */
+	void (*notice)(const struct sg_msg *msg);
 };
 
 char *sg_dir(char *buf, size_t len)
@@ -132,6 +133,12 @@ static void *receive(void *arg)
 			return NULL;
 		}
 		memcpy(&msg, packet, sizeof(msg));
+		if (msg.type == SG_NOTICE) {
+			pthread_mutex_unlock(&client->lock);
+			if (client->notice)
+				client->notice(&msg);
+			continue;
+		}
 		if (msg.type == SG_REPLY)
 			finish_request(client, &msg, packet + sizeof(msg), (size_t)n - sizeof(msg));
 		else if (msg.type == SG_DONE)
@@ -160,6 +167,12 @@ static int start_receiver(struct sg_client *client)
 
 int sg_client_new(const char *dir, struct sg_client **ret, uint32_t *ret_gpu_count)
 {
+	return sg_client_new_with_notices(dir, NULL, ret, ret_gpu_count);
+}
+
+int sg_client_new_with_notices(const char *dir, void (*notice)(const struct sg_msg *msg),
+	struct sg_client **ret, uint32_t *ret_gpu_count)
+{
 	struct sg_client *client = calloc(1, sizeof(*client));
 	struct sg_msg hello = {.type = SG_HELLO, .value = SG_WIRE_VERSION};
 	int r;
@@ -167,6 +180,7 @@ int sg_client_new(const char *dir, struct sg_client **ret, uint32_t *ret_gpu_cou
 	if (!client)
 		return -ENOMEM;
 	client->pid = getpid();
+	client->notice = notice;
 	pthread_mutex_init(&client->lock, NULL);
 	pthread_cond_init(&client->changed, NULL);
 	client->fd = connect_to(dir);
@@ -307,13 +321,15 @@ int sg_client_op_touch(struct sg_client *client, const struct sg_op *op,
 	return post(client, &msg, runs, count * sizeof(*runs));
 }
 
-int sg_client_op_length(struct sg_client *client, const struct sg_op *op, uint64_t ns)
+int sg_client_op_length(
+	struct sg_client *client, const struct sg_op *op, uint64_t ns, uint32_t sm_ppm)
 {
 	struct sg_msg msg = {.type = SG_OP_LENGTH,
 		.gpu = op->gpu,
 		.context = op->context,
 		.op = op->id,
-		.value = ns};
+		.value = ns,
+		.value2 = sm_ppm};
 
 	return post(client, &msg, NULL, 0);
 }
@@ -325,4 +341,11 @@ int sg_client_op_wait(struct sg_client *client, struct sg_op *op)
 		pthread_cond_wait(&client->changed, &client->lock);
 	pthread_mutex_unlock(&client->lock);
 	return op->error;
+}
+
+void sg_client_xid(struct sg_client *client, uint32_t gpu, uint32_t number)
+{
+	const struct sg_msg msg = {.type = SG_XID, .gpu = gpu, .value = number};
+
+	(void)post(client, &msg, NULL, 0);
 }

@@ -19,6 +19,9 @@ char *sg_dir(char *buf, size_t len);
 
 /* Connects to the server of that directory and says HELLO. 0; -ENOENT or -ECONNREFUSED when there is none; -EPROTO for another build. */
 int sg_client_new(const char *dir, struct sg_client **ret, uint32_t *ret_gpu_count);
+/* The same; notice is called for each NOTICE, in the receiving thread, and must not ask the server anything. */
+int sg_client_new_with_notices(const char *dir, void (*notice)(const struct sg_msg *msg),
+	struct sg_client **ret, uint32_t *ret_gpu_count);
 void sg_client_free(struct sg_client *client);
 bool sg_client_is_ours(const struct sg_client *client);
 
@@ -46,5 +49,10 @@ int sg_client_op_prefetch(struct sg_client *client, struct sg_op *op, uint32_t g
 	uint32_t context, uint32_t range, uint64_t first_byte, uint64_t bytes, bool to_device);
 int sg_client_op_touch(struct sg_client *client, const struct sg_op *op,
 	const struct sg_touch *runs, uint32_t count);
-int sg_client_op_length(struct sg_client *client, const struct sg_op *op, uint64_t ns);
+/* sm_ppm: the share of the SMs that had a block. */
+int sg_client_op_length(
+	struct sg_client *client, const struct sg_op *op, uint64_t ns, uint32_t sm_ppm);
 int sg_client_op_wait(struct sg_client *client, struct sg_op *op);
+
+/* Tells the server why a context ended. */
+void sg_client_xid(struct sg_client *client, uint32_t gpu, uint32_t number);

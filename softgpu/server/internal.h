@@ -14,6 +14,7 @@ struct sg_peer_state {
 	void *peer;
 	pid_t pid;
 	uint32_t context_count, op_count;
+	bool failed; /* operations of its ended by a fault: messages about them may still come */
 };
 
 struct sg_server_context {
@@ -39,6 +40,8 @@ struct sg_server_op {
 	struct sg_server_context *context;
 	struct td_op op;
 	bool has_length;
+	uint64_t length_ns;
+	uint32_t sm_ppm; /* share of the SMs that had a block of it */
 	struct td_touch *touches;
 	size_t touch_count;
 	struct td_kernel_paging paging;
@@ -46,6 +49,17 @@ struct sg_server_op {
 
 /* NVML's utilisation covers a window between 1/6 s and 1 s, by its own documentation. */
 #define SG_LOAD_WINDOW_NS 200000000u
+
+/* -- fault.c -- */
+/* enum sg_err. */
+int sg_fault_inject(struct sg_server *server, const struct sg_msg *msg);
+/* What holds already, to a client that has come. */
+void sg_fault_tell(struct sg_server *server, struct sg_peer_state *client);
+void sg_fault_xid(struct sg_server *server, uint32_t gpu, uint64_t number);
+
+/* -- server.c -- */
+/* Ends every operation of the GPU with an error. */
+void sg_server_fail_operations(struct sg_server *server, struct sg_gpu *gpu);
 
 /* -- report.c -- */
 void sg_gpu_load_update(struct sg_gpu *gpu, uint64_t now_ns);

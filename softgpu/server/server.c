@@ -61,6 +61,8 @@ static void advance_timeline(struct sg_server *server, struct sg_gpu *gpu, uint6
 
 	while (td_timeline_advance(&gpu->timeline, now_ns, &done)) {
 		struct sg_server_op *op = td_container_of(done.op, struct sg_server_op, op);
+
+		gpu->sm_busy_ns += (uint64_t)((double)op->length_ns * op->sm_ppm / 1e6);
 		struct sg_msg msg = {.type = SG_DONE,
 			.op = op->id,
 			.value = done.start_ns,
@@ -94,11 +96,34 @@ uint64_t sg_server_advance(struct sg_server *server, uint64_t now_ns)
 	for (uint32_t i = 0; i < server->gpu_count; i++) {
 		uint64_t at;
 
+		if (server->gpus[i].hung)
+			continue;
 		advance_gpu(server, &server->gpus[i], now_ns);
 		at = td_timeline_next_event(&server->gpus[i].timeline);
 		next = at < next ? at : next;
 	}
 	return next;
+}
+
+void sg_server_fail_operations(struct sg_server *server, struct sg_gpu *gpu)
+{
+	struct td_list *c, *it, *tmp;
+
+	td_list_for_each (c, &server->clients) {
+		struct sg_peer_state *client = td_container_of(c, struct sg_peer_state, link);
+
+		td_list_for_each_safe (it, tmp, &client->ops) {
+			struct sg_server_op *op = td_container_of(it, struct sg_server_op, link);
+			struct sg_msg msg = {.type = SG_DONE, .error = SG_ERR_HANDLE, .op = op->id};
+
+			if (op->context->gpu != gpu)
+				continue;
+			client->failed = true;
+			td_timeline_cancel(&gpu->timeline, &op->op);
+			server->send(client->peer, &msg, NULL, 0);
+			free_op(op);
+		}
+	}
 }
 
 struct sg_peer_state *sg_server_connect(struct sg_server *server, void *peer, pid_t pid)
@@ -183,6 +208,8 @@ static int new_context(struct sg_server *server, struct sg_peer_state *client, u
 
 	if (client->context_count == SG_CONTEXTS_MAX)
 		return SG_ERR_MEMORY;
+	if (gpu->lost)
+		return SG_ERR_LOST;
 	context = calloc(1, sizeof(*context));
 	if (!context)
 		return SG_ERR_MEMORY;
@@ -362,7 +389,18 @@ static struct sg_server_op *new_op(struct sg_peer_state *client, const struct sg
 	return op;
 }
 
-static int op_begin(struct sg_peer_state *client, const struct sg_msg *msg)
+static int fail_at_once(struct sg_server *server, struct sg_server_op *op)
+{
+	struct sg_msg msg = {.type = SG_DONE, .error = SG_ERR_HANDLE, .op = op->id};
+
+	op->client->failed = true;
+	server->send(op->client->peer, &msg, NULL, 0);
+	free_op(op);
+	return 0;
+}
+
+static int op_begin(
+	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg)
 {
 	static const enum td_engine engines[SG_ENGINE_N] = {
 		TD_ENGINE_COMPUTE, TD_ENGINE_HTOD, TD_ENGINE_DTOH, TD_ENGINE_COMPUTE};
@@ -374,6 +412,8 @@ static int op_begin(struct sg_peer_state *client, const struct sg_msg *msg)
 	if (!op)
 		return -EPROTO;
 	gpu = op->context->gpu;
+	if (gpu->lost)
+		return fail_at_once(server, op);
 	td_timeline_begin(&gpu->timeline, &op->context->timeline, &op->op, engines[msg->engine]);
 	switch ((enum sg_engine)msg->engine) {
 	case SG_ENGINE_COMPUTE: gpu->kernels++; return 0;
@@ -389,7 +429,8 @@ static int op_begin(struct sg_peer_state *client, const struct sg_msg *msg)
 	return 0;
 }
 
-static int op_prefetch(struct sg_peer_state *client, const struct sg_msg *msg)
+static int op_prefetch(
+	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg)
 {
 	struct sg_server_range *range = find_range(client, msg->range);
 	struct sg_server_op *op = range ? new_op(client, msg) : NULL;
@@ -400,6 +441,8 @@ static int op_prefetch(struct sg_peer_state *client, const struct sg_msg *msg)
 	if (!op)
 		return -EPROTO;
 	gpu = range->context->gpu;
+	if (gpu->lost)
+		return fail_at_once(server, op);
 	page = gpu->spec.page_bytes;
 	first = msg->value / page;
 	last = msg->value2 ? (msg->value + msg->value2 - 1) / page : first;
@@ -427,7 +470,9 @@ static int op_touch(
 	struct td_touch *touches;
 	size_t count = msg->value;
 
-	if (!op || op->has_length || count > SG_TOUCH_MAX || len != count * sizeof(run) ||
+	if (!op)
+		return client->failed ? 0 : -EPROTO; /* it ended meanwhile */
+	if (op->has_length || count > SG_TOUCH_MAX || len != count * sizeof(run) ||
 		op->touch_count + count > SG_TOUCHES_MAX)
 		return -EPROTO;
 	touches = realloc(op->touches, (op->touch_count + count) * sizeof(*touches));
@@ -454,10 +499,14 @@ static int op_length(struct sg_peer_state *client, const struct sg_msg *msg)
 	struct sg_server_op *op = find_op(client, msg->op);
 	struct sg_gpu *gpu;
 
-	if (!op || op->has_length || msg->value >= TD_NEVER_NS / 2)
+	if (!op)
+		return client->failed ? 0 : -EPROTO;
+	if (op->has_length || msg->value >= TD_NEVER_NS / 2 || msg->value2 > 1000000)
 		return -EPROTO;
 	gpu = op->context->gpu;
 	op->has_length = true;
+	op->length_ns = msg->value;
+	op->sm_ppm = (uint32_t)msg->value2;
 	if (!op->touch_count) {
 		td_timeline_set_length(&gpu->timeline, &op->op, msg->value);
 		return 0;
@@ -501,6 +550,7 @@ static int request(struct sg_server *server, struct sg_peer_state *client, const
 	case SG_MANAGED_NEW: return managed_new(server, client, msg, reply);
 	case SG_MANAGED_FREE: return managed_free(client, msg);
 	case SG_RESET_COUNTERS: reset_counters(server, now_ns); return SG_OK;
+	case SG_FAULT: return sg_fault_inject(server, msg);
 	case SG_STOP: server->stop = true; return SG_OK;
 	default: return -EPROTO;
 	}
@@ -542,6 +592,8 @@ static int answer(struct sg_server *server, struct sg_peer_state *client, const 
 		return error;
 	reply.error = (uint32_t)error;
 	server->send(client->peer, &reply, NULL, 0);
+	if (msg->type == SG_HELLO)
+		sg_fault_tell(server, client);
 	return 0;
 }
 
@@ -557,12 +609,13 @@ int sg_server_packet(struct sg_server *server, struct sg_peer_state *client, con
 		return -EPROTO;
 	(void)sg_server_advance(server, now_ns);
 	switch (msg.type) {
-	case SG_OP_BEGIN: return op_begin(client, &msg);
-	case SG_OP_PREFETCH: return op_prefetch(client, &msg);
+	case SG_OP_BEGIN: return op_begin(server, client, &msg);
+	case SG_OP_PREFETCH: return op_prefetch(server, client, &msg);
 	case SG_OP_TOUCH:
 		return op_touch(
 			client, &msg, (const char *)packet + sizeof(msg), len - sizeof(msg));
 	case SG_OP_LENGTH: return op_length(client, &msg);
+	case SG_XID: sg_fault_xid(server, msg.gpu, msg.value); return 0;
 	default: return answer(server, client, &msg, now_ns);
 	}
 }

@@ -30,6 +30,10 @@ struct sg_gpu {
 	uint64_t copy_in_bytes, copy_out_bytes, copy_device_bytes;
 	uint64_t managed_allocations; /* so far */
 	struct td_moves moves_base;
+	bool lost, hung;              /* injected */
+	uint32_t pinned_bytes_per_us; /* the model's, while the link is slow; else 0 */
+	uint64_t
+		sm_busy_ns; /* busy time times the share of SMs that had a block, since the start */
 };
 
 struct sg_server {
@@ -37,6 +41,8 @@ struct sg_server {
 	uint32_t gpu_count;
 	struct td_list clients;
 	uint32_t client_count, next_context, next_range;
+	struct sg_msg faults[SG_FAULTS_MAX]; /* that hold, as NOTICEs */
+	uint32_t fault_count;
 	bool stop;
 	/* Sends a packet to a client; one that cannot take it is marked broken. */
 	void (*send)(void *peer, const struct sg_msg *msg, const void *extra, size_t len);

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define SG_WIRE_VERSION 3
+#define SG_WIRE_VERSION 4
 #define SG_NAME_MAX     64
 #define SG_GPU_MAX      16
 /* Page runs carried by one TOUCH message. */
@@ -52,11 +52,29 @@ enum sg_msg_type {
 	SG_STOP,           /* (r) the server exits after answering */
 	SG_RESET_COUNTERS, /* (r) starts a new measured run: busy time, bytes, faults, lag from zero
 			    */
+	SG_FAULT,          /* (r) gpu, engine = enum sg_fault and what it takes: injects it */
+	SG_XID,            /* gpu, value = number: a context ended by it; told to all as a NOTICE */
 	/* server -> driver */
-	SG_REPLY, /* ticket, error (0, or SG_ERR_*), value, value2 */
-	SG_DONE,  /* op, error, value = start ns, value2 = end ns (CLOCK_MONOTONIC, modelled
+	SG_REPLY,  /* ticket, error (0, or SG_ERR_*), value, value2 */
+	SG_DONE,   /* op, error, value = start ns, value2 = end ns (CLOCK_MONOTONIC, modelled
 		     instants) */
+	SG_NOTICE, /* gpu, engine = enum sg_fault: it holds for this client from now on */
 };
+
+/* Injected faults. Those marked (now) happen once, to who is there; the others hold until SG_FAULT_CLEAR, for newcomers too. */
+enum sg_fault {
+	SG_FAULT_CLEAR, /* all of them, of all GPUs; contexts that were ended stay so */
+	SG_FAULT_XID,   /* (now) value = number; an event for NVML, no more */
+	SG_FAULT_ECC, /* (now) an uncorrectable memory error ends every context of the GPU; Xid 48 */
+	SG_FAULT_LOST,        /* the GPU is off the bus; Xid 79 */
+	SG_FAULT_HANG,        /* nothing ends on the GPU */
+	SG_FAULT_LINK,        /* value = bytes per second of pinned copies */
+	SG_FAULT_HOST_MEMORY, /* value = bytes of pinned memory that each process gets at most */
+	SG_FAULT_CALL, /* range = the driver's symbol (src/cuda/symbols.h), value = which call of a
+				 process, 0: each; error = CUresult */
+	SG_FAULT_N,
+};
+#define SG_FAULTS_MAX 64
 
 enum sg_err {
 	SG_OK,
@@ -64,6 +82,7 @@ enum sg_err {
 	SG_ERR_HANDLE, /* no such context, range or operation of this client */
 	SG_ERR_VALUE,  /* malformed */
 	SG_ERR_VERSION,
+	SG_ERR_LOST, /* the GPU is not there any more */
 };
 
 enum sg_engine {

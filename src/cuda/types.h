@@ -35,6 +35,7 @@ typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *arg);
 	X(CUDA_ERROR_ALREADY_MAPPED, 208, "already mapped")                                        \
 	X(CUDA_ERROR_NO_BINARY_FOR_GPU, 209, "no kernel image for this device")                    \
 	X(CUDA_ERROR_NOT_MAPPED, 211, "not mapped")                                                \
+	X(CUDA_ERROR_ECC_UNCORRECTABLE, 214, "uncorrectable memory error")                         \
 	X(CUDA_ERROR_UNSUPPORTED_LIMIT, 215, "limit not supported")                                \
 	X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217, "no peer access between these devices")         \
 	X(CUDA_ERROR_INVALID_PTX, 218, "invalid PTX")                                              \

@@ -8,7 +8,7 @@ build, program, options = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv
 softgpu = f"{build}/softgpu/cli/softgpu"
 
 with tempfile.TemporaryDirectory(prefix="softgpu-") as directory:
-    environment = dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu", SOFTGPU_LIB=f"{build}/softgpu/driver")
+    environment = dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu", SOFTGPU_LIB=f"{build}/softgpu/driver", SOFTGPU=softgpu)
     subprocess.run([softgpu, "start", *options], env=environment, check=True, timeout=30)
     try:
         status = subprocess.run([softgpu, "run", "--", program], env=environment).returncode

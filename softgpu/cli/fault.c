@@ -1,0 +1,147 @@
+/* softgpu fault: something goes wrong with a GPU, or with a call, as it would with a real one. What each does is in softgpu/server/wire.h. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "cuda/symbols.h"
+#include "softgpu/cli/cli.h"
+#include "softgpu/driver/graph_abi.h"
+#include "softgpu/server/client.h"
+
+static const char *dir;
+
+static int send_fault(const struct sg_msg *fault)
+{
+	struct sg_msg msg = *fault;
+	struct sg_client *client;
+	uint32_t gpus;
+	int r;
+
+	msg.type = SG_FAULT;
+	if (sg_client_new(dir, &client, &gpus) < 0)
+		return sg_cli_fail("no server at %s: softgpu start", dir), 1;
+	if (msg.gpu >= gpus) {
+		sg_client_free(client);
+		return sg_cli_fail("%s", "there is no such GPU");
+	}
+	r = sg_client_request(client, &msg, NULL, 0, NULL);
+	sg_client_free(client);
+	if (r < 0)
+		return sg_cli_fail("%s", "the server did not answer"), 1;
+	return msg.error ? sg_cli_fail("%s",
+				   "the server refuses: out of range, or too many faults at once")
+			 : 0;
+}
+
+static int with_number(struct sg_msg *fault, const char *text)
+{
+	struct td_err err = {0};
+
+	if (td_parse_u64(text, 1, 999, &fault->value, &err))
+		return sg_cli_fail("%s", err.msg);
+	return send_fault(fault);
+}
+
+static int with_size(struct sg_msg *fault, const char *text)
+{
+	struct td_err err = {0};
+
+	if (td_parse_size(text, 0, &fault->value, &err))
+		return sg_cli_fail("%s", err.msg);
+	return send_fault(fault);
+}
+
+/* A name of cuda.h, or a number; 0: neither. */
+static int parse_result(const char *text)
+{
+#define X(name, number, what) {number, #name},
+	static const struct {
+		int number;
+		const char *name;
+	} results[] = {CUDA_RESULTS(X) GRAPH_RESULTS(X)};
+#undef X
+	struct td_err err;
+	uint64_t number;
+
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++)
+		if (!strcmp(results[i].name, text))
+			return results[i].number;
+	return td_parse_u64(text, 1, 999, &number, &err) ? 0 : (int)number;
+}
+
+/* NAME[:N]=ERROR. A look-up name means every version and flavour of it. */
+static int with_call(struct sg_msg *fault, const char *text)
+{
+	char name[TD_SYMBOL_MAX + 32], *error, *count;
+	struct td_err err = {0};
+	bool found = false;
+
+	if (snprintf(name, sizeof(name), "%s", text) >= (int)sizeof(name) ||
+		!(error = strchr(name, '=')))
+		return sg_cli_fail("\"%s\" is not a call's fault: expected NAME[:N]=ERROR", text);
+	*error++ = 0;
+	count = strchr(name, ':');
+	if (count)
+		*count++ = 0;
+	if (count && td_parse_u64(count, 1, UINT32_MAX, &fault->value, &err))
+		return sg_cli_fail("%s", err.msg);
+	fault->error = (uint32_t)parse_result(error);
+	if (!fault->error)
+		return sg_cli_fail(
+			"\"%s\" is not an error: expected a name of cuda.h or a number", error);
+	for (uint32_t i = 0; i < TD_SYMBOL_N; i++) {
+		const struct td_symbol *row = &td_symbols[i];
+		int r;
+
+		if (strcmp(row->symbol, name) && (strlen(name) != row->name_len ||
+							 strncmp(row->symbol, name, row->name_len)))
+			continue;
+		found = true;
+		fault->range = i;
+		r = send_fault(fault);
+		if (r)
+			return r;
+	}
+	return found ? 0 : sg_cli_fail("\"%s\" is not a call of the driver", name);
+}
+
+int sg_verb_fault(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		enum sg_fault fault;
+		int (*with)(struct sg_msg *fault, const char *text);
+	} kinds[] = {{"clear", SG_FAULT_CLEAR, NULL}, {"xid", SG_FAULT_XID, with_number},
+		{"ecc", SG_FAULT_ECC, NULL}, {"lost", SG_FAULT_LOST, NULL},
+		{"hang", SG_FAULT_HANG, NULL}, {"link", SG_FAULT_LINK, with_size},
+		{"host-memory", SG_FAULT_HOST_MEMORY, with_size},
+		{"call", SG_FAULT_CALL, with_call}};
+	char buf[PATH_MAX];
+	struct sg_msg fault = {0};
+	struct td_err err = {0};
+	uint64_t gpu = 0;
+	int i = 1;
+
+	dir = sg_dir(buf, sizeof(buf));
+	for (; i + 1 < argc && !strncmp(argv[i], "--", 2); i += 2) {
+		if (!strcmp(argv[i], "--dir"))
+			dir = argv[i + 1];
+		else if (strcmp(argv[i], "--gpu"))
+			return sg_cli_fail("\"%s\" is not expected: see softgpu --help", argv[i]);
+		else if (td_parse_u64(argv[i + 1], 0, SG_GPU_MAX - 1, &gpu, &err))
+			return sg_cli_fail("%s", err.msg);
+	}
+	fault.gpu = (uint32_t)gpu;
+	for (size_t k = 0; i < argc && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		if (strcmp(argv[i], kinds[k].name))
+			continue;
+		if (argc - i != (kinds[k].with ? 2 : 1))
+			return sg_cli_fail("fault %s: see softgpu --help", argv[i]);
+		fault.engine = kinds[k].fault;
+		return kinds[k].with ? kinds[k].with(&fault, argv[i + 1]) : send_fault(&fault);
+	}
+	return sg_cli_fail("\"%s\" is not a fault: see softgpu --help", i < argc ? argv[i] : "");
+}

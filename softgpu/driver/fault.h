@@ -1,0 +1,19 @@
+/* Injected faults, as the driver feels them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sg_msg;
+
+/* Whether any call was ever to fail: the one look that each call takes. */
+extern bool sg_faults_armed;
+/* What this call, counted now, must return instead of its work; CUDA_SUCCESS: nothing. symbol: index in td_symbols. */
+int sg_fault_of_call(unsigned symbol);
+/* What ended all contexts of the device in this process; CUDA_SUCCESS: nothing. */
+int sg_fault_of_device(uint32_t device);
+/* Pinned host memory; false: there is no more. */
+bool sg_fault_take_pinned(uint64_t bytes);
+void sg_fault_give_pinned(uint64_t bytes);
+/* For sg_client_new_with_notices(). */
+void sg_fault_notice(const struct sg_msg *msg);
