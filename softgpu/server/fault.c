@@ -76,12 +76,10 @@ static int apply(struct sg_server *server, struct sg_gpu *gpu, const struct sg_m
 	case SG_FAULT_XID: return notice->value && notice->value < XID_MAX ? SG_OK : SG_ERR_VALUE;
 	case SG_FAULT_ECC:
 		sg_fault_xid(server, gpu->index, XID_DOUBLE_BIT_ECC);
-		sg_server_fail_operations(server, gpu);
 		return SG_OK;
 	case SG_FAULT_LOST:
 		sg_fault_xid(server, gpu->index, XID_OFF_THE_BUS);
 		gpu->lost = true;
-		sg_server_fail_operations(server, gpu);
 		return remember(server, notice);
 	case SG_FAULT_HANG: gpu->hung = true; return SG_OK;
 	case SG_FAULT_LINK: return slow_link(gpu, notice->value);
@@ -101,7 +99,11 @@ int sg_fault_inject(struct sg_server *server, const struct sg_msg *msg)
 
 	notice.type = SG_NOTICE;
 	r = apply(server, &server->gpus[msg->gpu], &notice);
-	if (!r)
-		tell_all(server, &notice);
-	return r;
+	if (r)
+		return r;
+	/* Processes learn why before their operations fail. */
+	tell_all(server, &notice);
+	if (notice.engine == SG_FAULT_ECC || notice.engine == SG_FAULT_LOST)
+		sg_server_fail_operations(server, &server->gpus[msg->gpu]);
+	return SG_OK;
 }
