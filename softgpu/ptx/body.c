@@ -34,6 +34,7 @@ static const struct {
 	{"%lanemask_ge", SPECIAL_LANEMASK_GE},
 	{"%total_smem_size", SPECIAL_TOTAL_SHARED},
 	{"%dynamic_smem_size", SPECIAL_DYNAMIC_SHARED_BYTES},
+	{"%reserved_smem_offset_1", SPECIAL_RESERVED_SHARED},
 	{"%envreg1", SPECIAL_GRID_HIGH},
 	{"%envreg2", SPECIAL_GRID_LOW},
 	/* Each block is a cluster of its own. */
@@ -93,52 +94,58 @@ static bool find_special(struct parser *p, struct operand *o)
 	return false;
 }
 
-/* %r12 of .reg %r<18>. */
-static bool find_numbered(struct parser *p, struct operand *o)
+/* %r12 of .reg %r<18>: the family, and the number in it. */
+static const struct symbol *find_family(
+	const struct parser *p, const struct operand *o, uint32_t *ret_number)
 {
 	const struct symbol *s;
-	uint64_t number = 0;
-	uint32_t len = o->len;
+	uint32_t len = o->len, number = 0;
 
 	while (len && o->at[len - 1] >= '0' && o->at[len - 1] <= '9')
 		len--;
 	if (len == o->len || o->len - len > 6)
-		return false;
+		return NULL;
 	s = sg_ptx_names_find(&p->names, o->at, len);
 	if (!s || s->kind != SYMBOL_REGISTERS)
-		return false;
+		return NULL;
 	for (uint32_t n = len; n < o->len; n++)
-		number = number * 10 + (uint64_t)(o->at[n] - '0');
-	if (number >= s->count)
-		return false;
+		number = number * 10 + (uint32_t)(o->at[n] - '0');
+	*ret_number = number;
+	return number < s->count ? s : NULL;
+}
+
+static bool is_register(struct operand *o, const struct symbol *s, uint32_t number)
+{
 	o->kind = OPERAND_SLOT;
 	o->type = s->type;
-	o->slot = s->index + (uint32_t)number;
+	o->slot = s->index + number;
 	return true;
 }
 
+/* A register of that very name and a family with that number may both be there: the inner one is meant. */
 static bool find_name(struct parser *p, struct operand *o)
 {
-	const struct symbol *s;
+	const struct symbol *s = sg_ptx_find_name(p, o->at, o->len), *family;
+	uint32_t number = 0;
 
-	if (sg_ptx_text_is(o->at, o->len, "_")) {
-		o->kind = OPERAND_SINK;
-		return true;
-	}
-	if (find_numbered(p, o) || find_special(p, o))
-		return true;
-	s = sg_ptx_find_name(p, o->at, o->len);
-	if (s && s->kind == SYMBOL_REGISTER) {
-		o->kind = OPERAND_SLOT;
-		o->type = s->type;
-		o->slot = s->index;
-		return true;
-	}
-	if (s && s->kind != SYMBOL_REGISTERS) {
+	if (s && s->kind == SYMBOL_REGISTERS)
+		s = NULL;
+	family = find_family(p, o, &number);
+	if (family && (!s || family->scope > s->scope))
+		return is_register(o, family, number);
+	if (s && s->kind == SYMBOL_REGISTER)
+		return is_register(o, s, 0);
+	if (s) {
 		o->kind = OPERAND_SYMBOL;
 		o->symbol = *s;
 		return true;
 	}
+	if (sg_ptx_text_is(o->at, o->len, "_")) {
+		o->kind = OPERAND_SINK;
+		return true;
+	}
+	if (find_special(p, o))
+		return true;
 	if (*o->at == '%') {
 		sg_ptx_fail(p, p->line, "register \"%.*s\" is not declared", (int)o->len, o->at);
 		return false;

@@ -100,6 +100,7 @@ uint32_t sg_ptx_special(struct parser *p, enum special special)
 	if (!sg_ptx_reserve(p, &f->specials, &b->special_capacity, f->special_count + 1,
 		    sizeof(*f->specials)))
 		return SLOT_ZERO;
+	p->m->uses_reserved |= special == SPECIAL_RESERVED_SHARED;
 	b->special_slots[special] = sg_ptx_new_slots(p, 1, T_NONE);
 	f->specials[f->special_count++] = (struct special_slot){b->special_slots[special], special};
 	return b->special_slots[special];

@@ -65,10 +65,11 @@ static uint64_t special_value(const struct thread *t, enum special special)
 	case SPECIAL_LANEMASK_LE: return (2ull << lane) - 1;
 	case SPECIAL_LANEMASK_GT: return (uint32_t) ~((2ull << lane) - 1);
 	case SPECIAL_LANEMASK_GE: return (uint32_t) ~((1ull << lane) - 1);
-	case SPECIAL_TOTAL_SHARED: return run->shared_bytes;
+	case SPECIAL_TOTAL_SHARED: return run->dynamic_shared_at + launch->dynamic_shared_bytes;
 	case SPECIAL_DYNAMIC_SHARED_BYTES: return launch->dynamic_shared_bytes;
 	case SPECIAL_GRID_LOW: return launch->cooperative ? (uint32_t)WINDOW_GRID : 0;
 	case SPECIAL_GRID_HIGH: return launch->cooperative ? WINDOW_GRID >> 32 : 0;
+	case SPECIAL_RESERVED_SHARED: return run->reserved_shared_at;
 	case SPECIAL_ZERO: return 0;
 	case SPECIAL_ONE: return 1;
 	case SPECIAL_DYNAMIC_SHARED: return run->dynamic_shared_at;

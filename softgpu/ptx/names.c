@@ -73,6 +73,7 @@ int sg_ptx_names_add(struct names *n, const char *at, uint32_t len, const struct
 	}
 	n->names[n->count] =
 		(struct name){.at = at, .len = len, .scope = n->scope, .symbol = *symbol};
+	n->names[n->count].symbol.scope = n->scope;
 	link_name(n, n->count++);
 	return 0;
 }

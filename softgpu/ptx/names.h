@@ -25,7 +25,8 @@ struct symbol {
 	enum symbol_kind kind;
 	enum ptx_type type;
 	uint32_t index, count;
-	uint64_t size; /* bytes of memory */
+	uint32_t scope; /* that it was added in */
+	uint64_t size;  /* bytes of memory */
 	struct function *function;
 };
 

@@ -13,6 +13,9 @@
 /* Rounds of the blocks alive, without an end among them, after which one more joins. */
 #define PATIENCE_ROUNDS 64u
 
+/* Cooperative groups expect 288; a GPU keeps 1 KiB of each block's shared memory, for this and more. */
+#define RESERVED_SHARED_BYTES 512u
+
 const char *sg_ptx_outcome_name(int outcome)
 {
 	switch (outcome) {
@@ -321,6 +324,10 @@ int sg_ptx_run(const struct sg_ptx_launch *launch, struct sg_ptx_result *ret)
 	run->slot_count = launch->time.slots;
 	run->dynamic_shared_at = (launch->function->shared_bytes + 15) & ~15u;
 	run->shared_bytes = run->dynamic_shared_at + launch->dynamic_shared_bytes;
+	if (launch->module->uses_reserved) {
+		run->reserved_shared_at = (run->shared_bytes + 15) & ~15u;
+		run->shared_bytes = run->reserved_shared_at + RESERVED_SHARED_BYTES;
+	}
 	r = crowd_start(run, blocks);
 	sg_ptx_contexts_free(run);
 	free(run);

@@ -103,6 +103,7 @@ enum special {
 	SPECIAL_DYNAMIC_SHARED_BYTES,
 	SPECIAL_GRID_LOW, /* the halves of WINDOW_GRID in a cooperative launch */
 	SPECIAL_GRID_HIGH,
+	SPECIAL_RESERVED_SHARED, /* the system's part of shared memory, which cooperative groups use */
 	SPECIAL_ZERO,
 	SPECIAL_ONE,
 	SPECIAL_DYNAMIC_SHARED, /* where the extern .shared arrays begin */
@@ -190,6 +191,7 @@ struct sg_ptx_module {
 	struct variable **variables;
 	uint32_t variable_count;
 	uint32_t shared_bytes; /* of variables outside entry functions */
+	bool uses_reserved;    /* a function asks for SPECIAL_RESERVED_SHARED */
 };
 
 enum thread_state {
@@ -277,7 +279,7 @@ struct run {
 	struct context *contexts; /* free ones */
 	struct slot_time *slots;  /* heap: free earliest first */
 	uint32_t slot_count;
-	uint32_t thread_count, shared_bytes, dynamic_shared_at;
+	uint32_t thread_count, shared_bytes, dynamic_shared_at, reserved_shared_at;
 	uint64_t spin_ps;         /* how long the last loop that waited for a clock had to wait */
 	uint32_t grid_barrier[2]; /* its size, its state */
 	int outcome;

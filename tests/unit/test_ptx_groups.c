@@ -48,6 +48,27 @@ TEST(tiles_sum_and_scan)
 	bench_deinit(&b);
 }
 
+TEST(tiles_wider_than_a_warp)
+{
+	struct bench b = {0};
+	uint64_t params[2];
+	int *in, *sums;
+
+	bench_load_file(&b, "groups.ptx");
+	params[0] = bench_alloc(&b, 1024);
+	params[1] = bench_alloc(&b, 16);
+	in = bench_host(&b, params[0]);
+	sums = bench_host(&b, params[1]);
+	fill(in, 256, 21, 1000);
+	bench_grid(&b, 1, 256);
+	CHECK_EQ(bench_run(&b, "wide_tiles", params), 0);
+	for (int n = 0; n < 256; n++)
+		sums[n / 64] -= in[n];
+	for (int n = 0; n < 4; n++)
+		CHECK_EQ(sums[n], 4);
+	bench_deinit(&b);
+}
+
 TEST(lanes_that_come_together_compact)
 {
 	struct bench b = {0};

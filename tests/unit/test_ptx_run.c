@@ -448,6 +448,33 @@ TEST(carries_cross_words)
 	bench_deinit(&b);
 }
 
+/* nvcc's library has such blocks: a register of the name of one in the outer family. */
+TEST(inner_registers_hide_outer_ones)
+{
+	static const char text[] =
+		".version 8.0\n.target sm_75\n.visible .entry f(.param .u64 p) {\n"
+		".reg .b32 %r<5>; .reg .b64 %rd<5>; .reg .b32 %s1; ld.param.u64 %rd1, [p];\n"
+		"mov.u32 %r1, 10; mov.u32 %s1, 20;\n"
+		"{ .reg .b32 %r1; mov.u32 %r1, 1; { .reg .b32 %r<2>; mov.u32 %r1, 2; } add.u32 "
+		"%r2, %r1, 100; }\n"
+		"{ .reg .b32 %s<3>; mov.u32 %s1, 3; add.u32 %r3, %s1, %r1; }\n"
+		"st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %s1}; ret; }\n";
+	struct bench b = {0};
+	uint64_t p;
+	int *at;
+
+	bench_load(&b, text, sizeof(text));
+	p = bench_alloc(&b, 16);
+	at = bench_host(&b, p);
+	bench_grid(&b, 1, 1);
+	CHECK_EQ(bench_run(&b, "f", &p), 0);
+	CHECK_EQ(at[0], 10);
+	CHECK_EQ(at[1], 101);
+	CHECK_EQ(at[2], 13);
+	CHECK_EQ(at[3], 20);
+	bench_deinit(&b);
+}
+
 TEST(outcomes_have_names)
 {
 	CHECK_STR(sg_ptx_outcome_name(0), "success");

@@ -92,6 +92,19 @@ extern "C" __global__ void barrier_reductions(const int *in, int *out)
 	out[2] = __syncthreads_or(v == 77);
 }
 
+// Tiles of several warps meet and sum in the system's shared memory.
+extern "C" __global__ void wide_tiles(const int *in, int *sums)
+{
+	__shared__ cg::block_tile_memory<256> memory;
+	cg::thread_block block = cg::this_thread_block(memory);
+	cg::thread_block_tile<64> tile = cg::tiled_partition<64>(block);
+	int sum = cg::reduce(tile, in[block.thread_rank()], cg::plus<int>());
+
+	tile.sync();
+	if (!tile.thread_rank())
+		sums[block.thread_rank() / 64] = sum + tile.meta_group_size();
+}
+
 // The grid meets twice; what one block wrote, the next reads.
 extern "C" __global__ void grid_rounds(unsigned *cells, int rounds)
 {
