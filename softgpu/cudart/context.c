@@ -58,17 +58,6 @@ int rt_primary(int device, CUcontext *ret)
 	return error;
 }
 
-bool rt_is_primary(CUcontext context)
-{
-	bool found = false;
-
-	pthread_mutex_lock(&contexts.lock);
-	for (int i = 0; i < RT_DEVICE_MAX; i++)
-		found = found || contexts.primary[i].context == context;
-	pthread_mutex_unlock(&contexts.lock);
-	return found;
-}
-
 static int bind(int device)
 {
 	CUcontext context;
@@ -221,7 +210,6 @@ API int cudaDeviceReset(void)
 	}
 	pthread_mutex_unlock(&contexts.lock);
 	if (context) {
-		rt_registry_forget(context);
 		(void)CU(cuDevicePrimaryCtxRelease_v2)(device);
 		error = CU(cuDevicePrimaryCtxReset_v2)(device);
 		(void)CU(cuCtxSetCurrent)(NULL);

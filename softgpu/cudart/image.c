@@ -1,10 +1,10 @@
 /*
- * A registered fat binary, and the modules that it became: one for each context that used it. Of a program built with -rdc the parts are linked here, by the driver.
+ * A registered fat binary, and the driver's library that it becomes at first use: one for all contexts. Of a program built with -rdc the parts are linked here,
+ * by the driver.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/list.h"
 #include "softgpu/cudart/rt.h"
 
 #define WRAPPER_MAGIC  0x466243b1u
@@ -13,16 +13,10 @@
 #define LINKED_MAX     65536u
 #define JIT_FATBINARY  2 /* CU_JIT_INPUT_FATBINARY of cuda.h */
 
-struct loaded {
-	struct td_list link;
-	CUcontext context;
-	CUmodule module;
-};
-
 struct rt_image {
 	const struct rt_wrapper *wrapper; /* NULL: malformed */
 	pthread_mutex_t lock;
-	struct td_list loaded; /* lock */
+	void *library;         /* NULL: not loaded; lock */
 	struct rt_image *next; /* the registry's lock */
 };
 
@@ -58,7 +52,6 @@ struct rt_image *rt_image_new(const struct rt_wrapper *wrapper)
 		return NULL;
 	image->wrapper = is_whole(wrapper) ? wrapper : NULL;
 	pthread_mutex_init(&image->lock, NULL);
-	td_list_init(&image->loaded);
 	return image;
 }
 
@@ -72,47 +65,21 @@ void rt_image_link(struct rt_image *image, struct rt_image *next)
 	image->next = next;
 }
 
-/* Only what lies in a primary context of ours: of others nobody can know whether they still exist. */
-static void unload(const struct loaded *loaded)
-{
-	CUcontext popped;
-
-	if (!rt_is_primary(loaded->context) || CU(cuCtxPushCurrent_v2)(loaded->context))
-		return;
-	(void)CU(cuModuleUnload)(loaded->module);
-	(void)CU(cuCtxPopCurrent_v2)(&popped);
-}
-
 void rt_image_free(struct rt_image *image)
 {
-	struct td_list *it, *next;
-
-	td_list_for_each_safe (it, next, &image->loaded) {
-		unload(td_container_of(it, struct loaded, link));
-		free(td_container_of(it, struct loaded, link));
-	}
+	if (image->library)
+		(void)CU(cuLibraryUnload)(image->library);
 	pthread_mutex_destroy(&image->lock);
 	free(image);
 }
 
-void rt_image_forget(struct rt_image *image, CUcontext context)
+static int load_library(const void *image, void **ret)
 {
-	struct td_list *it, *next;
-
-	pthread_mutex_lock(&image->lock);
-	td_list_for_each_safe (it, next, &image->loaded) {
-		struct loaded *loaded = td_container_of(it, struct loaded, link);
-
-		if (loaded->context != context)
-			continue;
-		td_list_remove(it);
-		free(loaded);
-	}
-	pthread_mutex_unlock(&image->lock);
+	return CU(cuLibraryLoadData)(ret, image, NULL, NULL, 0, NULL, NULL, 0);
 }
 
 /* The driver links what nvcc left apart, and compiles it if it is PTX. */
-static int load_linked(const void *const *parts, CUmodule *ret)
+static int load_linked(const void *const *parts, void **ret)
 {
 	void *state = NULL, *image = NULL;
 	size_t bytes;
@@ -130,76 +97,55 @@ static int load_linked(const void *const *parts, CUmodule *ret)
 	if (!error)
 		error = CU(cuLinkComplete)(state, &image, &bytes);
 	if (!error)
-		error = CU(cuModuleLoadData)(ret, image);
+		error = load_library(image, ret);
 	if (state)
 		(void)CU(cuLinkDestroy)(state);
 	return error;
 }
 
-static int load(const struct rt_wrapper *wrapper, CUmodule *ret)
+static int load(const struct rt_wrapper *wrapper, void **ret)
 {
 	int error = CUDA_ERROR_NO_BINARY_FOR_GPU;
 	bool linked = wrapper->version == WRAPPER_LINKED;
 
 	if (!linked || (wrapper->data && rt_fatbin_bytes(wrapper->data) > 16))
-		error = CU(cuModuleLoadData)(ret, wrapper->data);
+		error = load_library(wrapper->data, ret);
 	if (linked && error == CUDA_ERROR_NO_BINARY_FOR_GPU)
 		error = load_linked(wrapper->linked, ret);
 	return error;
 }
 
-static struct loaded *find(struct rt_image *image, CUcontext context)
-{
-	struct td_list *it;
-
-	td_list_for_each (it, &image->loaded)
-		if (td_container_of(it, struct loaded, link)->context == context)
-			return td_container_of(it, struct loaded, link);
-	return NULL;
-}
-
 /* Loading late is no part of a capture that is going on. */
-static int load_into(struct rt_image *image, CUcontext context, struct loaded **ret)
+static int load_apart(const struct rt_wrapper *wrapper, void **ret)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED, error;
-	struct loaded *loaded = calloc(1, sizeof(*loaded));
 
-	if (!loaded)
-		return cudaErrorMemoryAllocation;
 	(void)CU(cuThreadExchangeStreamCaptureMode)(&mode);
-	error = load(image->wrapper, &loaded->module);
+	error = load(wrapper, ret);
 	(void)CU(cuThreadExchangeStreamCaptureMode)(&mode);
-	if (error) {
-		free(loaded);
-		return error;
-	}
-	loaded->context = context;
-	td_list_append(&image->loaded, &loaded->link);
-	*ret = loaded;
-	return 0;
+	return error;
 }
 
-int rt_image_module(struct rt_image *image, CUmodule *ret)
+int rt_image_library(struct rt_image *image, void **ret)
 {
-	struct loaded *loaded;
-	CUcontext context;
 	bool fresh = false;
-	int error = rt_current(&context);
+	int error = rt_enter();
 
 	if (error)
 		return error;
 	if (!image->wrapper)
 		return cudaErrorInvalidKernelImage;
 	pthread_mutex_lock(&image->lock);
-	loaded = find(image, context);
-	if (!loaded) {
-		error = load_into(image, context, &loaded);
+	if (!image->library) {
+		error = load_apart(image->wrapper, &image->library);
 		fresh = !error;
 	}
-	if (!error)
-		*ret = loaded->module;
+	if (error)
+		image->library = NULL;
+	else
+		*ret = image->library;
 	pthread_mutex_unlock(&image->lock);
 	if (fresh)
-		rt_registry_managed(image, context, *ret);
+		rt_registry_managed(image, *ret);
 	return error;
 }

@@ -72,13 +72,13 @@ static int name_error(int error, dim3 grid, dim3 block)
 static int launch(
 	const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream)
 {
-	CUfunction function;
-	int error = rt_function(key, &function);
+	void *kernel;
+	int error = rt_kernel(key, &kernel);
 
 	if (!error && shared_bytes > UINT32_MAX)
 		error = cudaErrorInvalidValue;
 	if (!error)
-		error = CU(cuLaunchKernel)(function, grid.x, grid.y, grid.z, block.x, block.y,
+		error = CU(cuLaunchKernel)(kernel, grid.x, grid.y, grid.z, block.x, block.y,
 			block.z, (unsigned)shared_bytes, stream, args, NULL);
 	return name_error(error, grid, block);
 }
@@ -86,13 +86,13 @@ static int launch(
 static int launch_cooperative(
 	const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream)
 {
-	CUfunction function;
-	int error = rt_function(key, &function);
+	void *kernel;
+	int error = rt_kernel(key, &kernel);
 
 	if (!error && shared_bytes > UINT32_MAX)
 		error = cudaErrorInvalidValue;
 	if (!error)
-		error = CU(cuLaunchCooperativeKernel)(function, grid.x, grid.y, grid.z, block.x,
+		error = CU(cuLaunchCooperativeKernel)(kernel, grid.x, grid.y, grid.z, block.x,
 			block.y, block.z, (unsigned)shared_bytes, stream, args);
 	return name_error(error, grid, block);
 }
@@ -115,17 +115,17 @@ static int launch_config(
 	const struct cudaLaunchConfig_st *config, const void *key, void **args, bool ptsz)
 {
 	CUlaunchConfig driver;
-	CUfunction function;
+	void *kernel;
 	int error;
 
 	if (!config || config->dynamicSmemBytes > UINT32_MAX)
 		return cudaErrorInvalidValue;
-	error = rt_function(key, &function);
+	error = rt_kernel(key, &kernel);
 	if (error)
 		return error;
 	driver = rt_launch_config(config);
 	driver.hStream = ON(config->stream);
-	return name_error(CU(cuLaunchKernelEx)(&driver, function, args, NULL), config->gridDim,
+	return name_error(CU(cuLaunchKernelEx)(&driver, kernel, args, NULL), config->gridDim,
 		config->blockDim);
 }
 

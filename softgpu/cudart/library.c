@@ -25,23 +25,14 @@ ONE(cudaLibraryGetKernel, (void **kernel, void *library, const char *name),
 ONE(cudaLibraryEnumerateKernels, (void **kernels, unsigned count, void *library),
 	enumerate(kernels, count, library))
 
-/* A handle of cudaGetKernel belongs to the current context's device. */
 static int set_attribute(void *kernel, int attribute, int value, int device)
 {
 	struct rt_symbol symbol;
-	CUdevice current;
 	int error = rt_check_device(device);
 
-	if (error)
-		return error;
-	if (!rt_symbol_find(kernel, &symbol))
-		return cudaErrorInvalidResourceHandle;
-	if (symbol.kind == RT_DRIVER_KERNEL)
-		return CU(cuKernelSetAttribute)(attribute, value, kernel, device);
-	error = CU(cuCtxGetDevice)(&current);
-	if (!error && (symbol.kind != RT_DRIVER_FUNCTION || current != device))
+	if (!error && (!rt_symbol_find(kernel, &symbol) || symbol.kind != RT_DRIVER_KERNEL))
 		error = cudaErrorInvalidResourceHandle;
-	return error ? error : CU(cuFuncSetAttribute)((CUfunction)kernel, attribute, value);
+	return error ? error : CU(cuKernelSetAttribute)(attribute, value, kernel, device);
 }
 
 ONE(cudaKernelSetAttributeForDevice, (void *kernel, int attribute, int value, int device),

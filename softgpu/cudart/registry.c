@@ -108,16 +108,14 @@ bool rt_symbol_find(const void *key, struct rt_symbol *ret)
 	return found;
 }
 
-void rt_symbol_cache(const void *key, CUcontext context, CUfunction function)
+void rt_symbol_cache(const void *key, void *kernel)
 {
 	struct rt_symbol *found;
 
 	pthread_mutex_lock(&registry.lock);
 	found = find(key);
-	if (found) {
-		found->cached_in = context;
-		found->cached = function;
-	}
+	if (found)
+		found->kernel = kernel;
 	pthread_mutex_unlock(&registry.lock);
 }
 
@@ -138,29 +136,29 @@ int rt_symbol_add_handle(const void *handle, enum rt_symbol_kind kind)
 const void *rt_symbol_of_function(CUfunction function)
 {
 	const void *key = NULL;
+	CUfunction own;
 
 	pthread_mutex_lock(&registry.lock);
 	for (size_t i = 0; !key && i < registry.bucket_count; i++)
 		for (struct rt_symbol *s = registry.buckets[i]; s && !key; s = s->next)
-			if (s->kind == RT_FUNCTION && s->cached_in && s->cached == function)
+			if (s->kind == RT_FUNCTION && s->kernel &&
+				!CU(cuKernelGetFunction)(&own, s->kernel) && own == function)
 				key = s->key;
 	pthread_mutex_unlock(&registry.lock);
 	return key;
 }
 
 /* Managed variables are set once their image is loaded. */
-void rt_registry_managed(struct rt_image *image, CUcontext context, CUmodule module)
+void rt_registry_managed(struct rt_image *image, void *library)
 {
 	CUdeviceptr address;
 
 	pthread_mutex_lock(&registry.lock);
 	for (size_t i = 0; i < registry.bucket_count; i++) {
 		for (struct rt_symbol *s = registry.buckets[i]; s; s = s->next) {
-			if (s->image != image || s->kind != RT_MANAGED || *s->managed ||
-				CU(cuModuleGetGlobal_v2)(&address, NULL, module, s->name))
-				continue;
-			*s->managed = (void *)address;
-			s->cached_in = context;
+			if (s->image == image && s->kind == RT_MANAGED && !*s->managed &&
+				!CU(cuLibraryGetManaged)(&address, NULL, library, s->name))
+				*s->managed = (void *)address;
 		}
 	}
 	pthread_mutex_unlock(&registry.lock);
@@ -181,23 +179,6 @@ bool rt_symbol_find_managed(const void *address, struct rt_symbol *ret)
 	}
 	pthread_mutex_unlock(&registry.lock);
 	return found;
-}
-
-void rt_registry_forget(CUcontext context)
-{
-	pthread_mutex_lock(&registry.lock);
-	for (struct rt_image *image = registry.images; image; image = rt_image_next(image))
-		rt_image_forget(image, context);
-	for (size_t i = 0; i < registry.bucket_count; i++) {
-		for (struct rt_symbol *s = registry.buckets[i]; s; s = s->next) {
-			if (s->cached_in != context)
-				continue;
-			s->cached_in = NULL;
-			if (s->kind == RT_MANAGED)
-				*s->managed = NULL;
-		}
-	}
-	pthread_mutex_unlock(&registry.lock);
 }
 
 API void **__cudaRegisterFatBinary(void *wrapper)
@@ -289,14 +270,11 @@ API void __cudaRegisterManagedVar(void **handle, void **host, char *device, cons
 /* Loads an image for its managed variables. Not 0: they can be used. */
 API char __cudaInitModule(void **handle)
 {
-	CUcontext context;
-	CUmodule module;
-	int error = rt_current(&context);
+	void *library;
+	int error = handle ? rt_image_library((struct rt_image *)handle, &library)
+			   : cudaErrorInvalidKernelImage;
 
-	if (!error)
-		error = handle ? rt_image_module((struct rt_image *)handle, &module)
-			       : cudaErrorInvalidKernelImage;
 	if (!error) /* even if another thread loaded it and is not done */
-		rt_registry_managed((struct rt_image *)handle, context, module);
+		rt_registry_managed((struct rt_image *)handle, library);
 	return rt_done(error) == 0;
 }

@@ -40,8 +40,6 @@ int rt_enter(void);
 int rt_current(CUcontext *ret);
 /* The primary context of a device, retained until cudaDeviceReset. */
 int rt_primary(int device, CUcontext *ret);
-/* A primary context that is retained here. */
-bool rt_is_primary(CUcontext context);
 /* The device's ordinal is one that there is. */
 int rt_check_device(int device);
 
@@ -97,27 +95,26 @@ struct rt_symbol {
 	struct rt_image *image;
 	const char *name; /* on the device; the program's string */
 	size_t bytes;
-	void **managed;      /* where the program keeps its address */
-	CUcontext cached_in; /* NULL: nothing is cached */
-	CUfunction cached;
+	void **managed; /* where the program keeps its address */
+	void *kernel;   /* NULL: not asked for yet */
 	struct rt_symbol *next;
 };
 /* false: nothing is registered there. */
 bool rt_symbol_find(const void *key, struct rt_symbol *ret);
 /* By the address of managed memory that the program got for it. */
 bool rt_symbol_find_managed(const void *address, struct rt_symbol *ret);
-void rt_symbol_cache(const void *key, CUcontext context, CUfunction function);
+void rt_symbol_cache(const void *key, void *kernel);
 /* Makes a handle of the driver's known as a kernel. */
 int rt_symbol_add_handle(const void *handle, enum rt_symbol_kind kind);
 /* The program's name for a function that it used; NULL: none. */
 const void *rt_symbol_of_function(CUfunction function);
-/* An image was loaded into a context: its managed variables have addresses. */
-void rt_registry_managed(struct rt_image *image, CUcontext context, CUmodule module);
-/* A context is gone, with all that was loaded into it. */
-void rt_registry_forget(CUcontext context);
+/* An image was loaded: its managed variables have addresses. */
+void rt_registry_managed(struct rt_image *image, void *library);
 
 /* -- symbol.c -- */
-/* The kernel behind a host function, or a handle of one, in the current context; InvalidDeviceFunction: none. */
+/* What launches the kernel behind a host function, or behind a handle of one; InvalidDeviceFunction: none. */
+int rt_kernel(const void *key, void **ret);
+/* The same kernel in the current context. */
 int rt_function(const void *key, CUfunction *ret);
 /* Device address and size of a registered variable; InvalidSymbol: none. */
 int rt_variable(const void *key, CUdeviceptr *ret, size_t *ret_bytes);
@@ -136,9 +133,8 @@ void rt_image_free(struct rt_image *image);
 /* The registry's list. */
 struct rt_image *rt_image_next(const struct rt_image *image);
 void rt_image_link(struct rt_image *image, struct rt_image *next);
-/* Its module in the current context, loaded at first use. */
-int rt_image_module(struct rt_image *image, CUmodule *ret);
-void rt_image_forget(struct rt_image *image, CUcontext context);
+/* The driver's library, loaded at first use; a context is current. */
+int rt_image_library(struct rt_image *image, void **ret);
 /* Bytes of a fat binary with its header; 0: it is none. */
 uint64_t rt_fatbin_bytes(const void *fatbin);
 

@@ -1,39 +1,49 @@
 /* From an address in the program to what the driver calls it: functions and variables. */
 #include "softgpu/cudart/rt.h"
 
-int rt_function(const void *key, CUfunction *ret)
+int rt_kernel(const void *key, void **ret)
 {
 	struct rt_symbol symbol;
-	CUcontext context;
-	CUmodule module;
-	int error = rt_current(&context);
+	void *library;
+	int error = rt_enter();
 
 	if (error)
 		return error;
 	if (!rt_symbol_find(key, &symbol))
 		return cudaErrorInvalidDeviceFunction;
-	if (symbol.kind == RT_DRIVER_KERNEL)
-		return CU(cuKernelGetFunction)(ret, (void *)key);
-	if (symbol.kind == RT_DRIVER_FUNCTION || symbol.cached_in == context) {
-		*ret = symbol.kind == RT_DRIVER_FUNCTION ? (CUfunction)key : symbol.cached;
+	if (symbol.kind >= RT_DRIVER_FUNCTION || symbol.kernel) {
+		*ret = symbol.kernel ? symbol.kernel : (void *)key;
 		return 0;
 	}
 	if (symbol.kind != RT_FUNCTION)
 		return cudaErrorInvalidDeviceFunction;
-	error = rt_image_module(symbol.image, &module);
+	error = rt_image_library(symbol.image, &library);
 	if (!error)
-		error = CU(cuModuleGetFunction)(ret, module, symbol.name);
+		error = CU(cuLibraryGetKernel)(ret, library, symbol.name);
 	if (error == CUDA_ERROR_NOT_FOUND)
 		error = cudaErrorInvalidDeviceFunction;
 	if (!error)
-		rt_symbol_cache(key, context, *ret);
+		rt_symbol_cache(key, *ret);
+	return error;
+}
+
+int rt_function(const void *key, CUfunction *ret)
+{
+	struct rt_symbol symbol;
+	void *kernel;
+	int error = rt_kernel(key, &kernel);
+
+	if (!error && rt_symbol_find(key, &symbol) && symbol.kind == RT_DRIVER_FUNCTION)
+		*ret = kernel;
+	else if (!error)
+		error = CU(cuKernelGetFunction)(ret, kernel);
 	return error;
 }
 
 int rt_variable(const void *key, CUdeviceptr *ret, size_t *ret_bytes)
 {
 	struct rt_symbol symbol;
-	CUmodule module;
+	void *library;
 	int error = rt_enter();
 
 	if (error)
@@ -41,9 +51,12 @@ int rt_variable(const void *key, CUdeviceptr *ret, size_t *ret_bytes)
 	if ((!rt_symbol_find(key, &symbol) && !rt_symbol_find_managed(key, &symbol)) ||
 		(symbol.kind != RT_VARIABLE && symbol.kind != RT_MANAGED))
 		return cudaErrorInvalidSymbol;
-	error = rt_image_module(symbol.image, &module);
-	if (!error)
-		error = CU(cuModuleGetGlobal_v2)(ret, ret_bytes, module, symbol.name);
+	error = rt_image_library(symbol.image, &library);
+	if (error)
+		return error;
+	error = symbol.kind == RT_MANAGED
+			? CU(cuLibraryGetManaged)(ret, ret_bytes, library, symbol.name)
+			: CU(cuLibraryGetGlobal)(ret, ret_bytes, library, symbol.name);
 	return error == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : error;
 }
 
@@ -91,10 +104,13 @@ API int cudaGetFuncBySymbol(CUfunction *ret, const void *symbol)
 	return rt_done(error);
 }
 
-/* The handle is the driver's function in the current context: both APIs launch it. */
 API int cudaGetKernel(void **ret, const void *symbol)
 {
-	return cudaGetFuncBySymbol((CUfunction *)ret, symbol);
+	int error = ret ? rt_kernel(symbol, ret) : cudaErrorInvalidValue;
+
+	if (!error)
+		error = rt_symbol_add_handle(*ret, RT_DRIVER_KERNEL);
+	return rt_done(error);
 }
 
 /* Asked for once, before the first launch, whatever context that will be in: so this handle belongs to none. */

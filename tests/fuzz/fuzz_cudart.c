@@ -26,7 +26,7 @@ int cudaDeviceReset(void);
 /* -- the driver -- */
 
 enum { VARIABLE_BYTES = 24 };
-static char context, module, state, variable[VARIABLE_BYTES];
+static char context, library, state, variable[VARIABLE_BYTES];
 static CUcontext current;
 
 static CUresult get_count(int *count)
@@ -55,25 +55,25 @@ static CUresult retain(CUcontext *ret, CUdevice device)
 }
 
 /* It reads what the header says at most: here, the header. */
-static CUresult load_data(CUmodule *ret, const void *image)
+static CUresult load_data(void **ret, const void *image)
 {
-	if (!image || (image != &module && !rt_fatbin_bytes(image)))
+	if (!image || (image != &library && !rt_fatbin_bytes(image)))
 		return CUDA_ERROR_NO_BINARY_FOR_GPU;
-	*ret = (CUmodule)&module;
+	*ret = &library;
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_function(CUfunction *ret, CUmodule from, const char *name)
+static CUresult get_kernel(void **ret, void *from, const char *name)
 {
-	if (from != (CUmodule)&module || !*name)
+	if (from != &library || !*name)
 		return CUDA_ERROR_NOT_FOUND;
-	*ret = (CUfunction)name;
+	*ret = (void *)name;
 	return CUDA_SUCCESS;
 }
 
-static CUresult get_global(CUdeviceptr *address, size_t *bytes, CUmodule from, const char *name)
+static CUresult get_variable(CUdeviceptr *address, size_t *bytes, void *from, const char *name)
 {
-	if (from != (CUmodule)&module || !*name)
+	if (from != &library || !*name)
 		return CUDA_ERROR_NOT_FOUND;
 	*address = (CUdeviceptr)variable;
 	if (bytes)
@@ -94,7 +94,7 @@ static CUresult link_complete(void *link, void **image, size_t *bytes)
 {
 	if (link != &state)
 		abort();
-	*image = &module;
+	*image = &library;
 	*bytes = 1;
 	return CUDA_SUCCESS;
 }
@@ -116,9 +116,10 @@ void *rt_driver(enum td_symbol_index index)
 	case TD_SYMBOL_cuCtxGetCurrent: return (void *)get_current;
 	case TD_SYMBOL_cuCtxSetCurrent: return (void *)set_current;
 	case TD_SYMBOL_cuDevicePrimaryCtxRetain: return (void *)retain;
-	case TD_SYMBOL_cuModuleLoadData: return (void *)load_data;
-	case TD_SYMBOL_cuModuleGetFunction: return (void *)get_function;
-	case TD_SYMBOL_cuModuleGetGlobal_v2: return (void *)get_global;
+	case TD_SYMBOL_cuLibraryLoadData: return (void *)load_data;
+	case TD_SYMBOL_cuLibraryGetKernel: return (void *)get_kernel;
+	case TD_SYMBOL_cuLibraryGetGlobal:
+	case TD_SYMBOL_cuLibraryGetManaged: return (void *)get_variable;
 	case TD_SYMBOL_cuLinkCreate_v2: return (void *)link_create;
 	case TD_SYMBOL_cuLinkComplete: return (void *)link_complete;
 	default: return (void *)yes;

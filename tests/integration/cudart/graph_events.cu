@@ -19,6 +19,7 @@ int main()
 
 	CHECK(cudaMalloc(&p, sizeof(int)));
 	CHECK(cudaMemset(p, 0, sizeof(int)));
+	CHECK(cudaDeviceSynchronize()); /* the streams do not wait for the set */
 	CHECK(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking));
 	CHECK(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking));
 	CHECK(cudaEventCreateWithFlags(&before, cudaEventDisableTiming));

@@ -1,4 +1,5 @@
-/* Managed variables: the host reads and writes them by their names. */
+// softgpu: --gpus 2
+/* Managed variables: the host and all devices read and write the same ones. */
 #include "check.h"
 
 __managed__ int total = 5;
@@ -12,14 +13,8 @@ __global__ void sum()
 
 int main()
 {
-	cudaPointerAttributes at;
 	int copy = 0;
 
-	CHECK(cudaPointerGetAttributes(&at, &total));
-	if (at.type != cudaMemoryTypeManaged) {
-		puts("the driver keeps managed variables as others");
-		return 77;
-	}
 	EXPECT(total == 5);
 	for (int i = 0; i < 100; i++)
 		values[i] = i;
@@ -28,5 +23,11 @@ int main()
 	EXPECT(total == 5 + 4950);
 	CHECK(cudaMemcpyFromSymbol(&copy, total, sizeof(copy)));
 	EXPECT(copy == total);
+	CHECK(cudaSetDevice(1));
+	sum<<<1, 1>>>();
+	CHECK(cudaDeviceSynchronize());
+	EXPECT(total == 5 + 2 * 4950);
+	CHECK(cudaMemcpyToSymbol(total, &copy, sizeof(copy)));
+	EXPECT(total == copy);
 	return passed();
 }
