@@ -1,8 +1,13 @@
 /* The verbs of softgpu that have a file of their own. argv[0] is the verb; they return the exit status. */
 #pragma once
 
+#include <stddef.h>
+
 #define EXIT_OURS 125
 
 /* Prints "softgpu: " and format, whose one %s is text. Returns EXIT_OURS. */
 int sg_cli_fail(const char *format, const char *text);
+/* Where a library that stands for one of NVIDIA's lies; folder: in a build tree. */
+int sg_cli_library(char *buf, size_t len, const char *name, const char *folder);
+int sg_verb_smi(int argc, char **argv);
 int sg_verb_fault(int argc, char **argv);

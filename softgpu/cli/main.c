@@ -48,6 +48,8 @@ static void usage(FILE *out)
 	      "       softgpu status [--json] [--dir D]\n"
 	      "       softgpu reset-counters [--dir D]\n"
 	      "       softgpu fault [--dir D] [--gpu N] FAULT\n"
+	      "       softgpu smi [-L | -q | --query-gpu=F,... | --query-compute-apps=F,...] "
+	      "[--format=csv[,noheader][,nounits]] [-i ID] [-l SECONDS]\n"
 	      "       softgpu stop [--dir D]\n\n"
 	      "A GPU in software: programs on the CUDA driver API run without one. Its figures are "
 	      "a model's, not a GPU's.\n\nModels:",
@@ -262,6 +264,18 @@ static void add_library(
 		snprintf(buf + used, len - used, ":%s/../%s", cuda, folder);
 }
 
+int sg_cli_library(char *buf, size_t len, const char *name, const char *folder)
+{
+	char cuda[2 * PATH_MAX];
+
+	if (find_libraries(cuda, sizeof(cuda)))
+		return fail("%s was not found beside softgpu: set SOFTGPU_LIB", name);
+	snprintf(buf, len, "%s/%s", cuda, name);
+	if (access(buf, R_OK))
+		snprintf(buf, len, "%s/../%s/%s", cuda, folder, name);
+	return 0;
+}
+
 /* What goes before LD_LIBRARY_PATH: where the libraries that stand for NVIDIA's lie. */
 static int library_path(char *buf, size_t len)
 {
@@ -438,7 +452,8 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(int argc, char **argv);
 	} verbs[] = {{"start", verb_start}, {"run", verb_run}, {"status", verb_ask},
-		{"fault", sg_verb_fault}, {"reset-counters", verb_ask}, {"stop", verb_ask}};
+		{"fault", sg_verb_fault}, {"smi", sg_verb_smi}, {"reset-counters", verb_ask},
+		{"stop", verb_ask}};
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))) {
 		usage(stdout);

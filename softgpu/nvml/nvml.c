@@ -7,30 +7,18 @@
  *
  * Initialisation is counted, as NVML's is. A forked child has to initialise for itself.
  */
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "gpu/nvml_abi.h"
-#include "softgpu/server/client.h"
+#include "softgpu/nvml/nvml_local.h"
 
-#define API __attribute__((visibility("default")))
 /* More processes than the server lists. */
 #define PROCESSES_MAX 512
 #define PPM_PER_CENT  10000u
 
-#define NVML(name, parameters) API nvmlReturn_t name parameters;
-#include "gpu/nvml_functions.def"
-#undef NVML
 API const char *nvmlErrorString(nvmlReturn_t result);
-
-struct nvmlDevice_st {
-	unsigned index;
-	struct sg_gpu_info info;
-};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows, while it changes */
 static struct sg_client *client;
@@ -38,15 +26,14 @@ static unsigned users;
 static uint32_t device_count;
 static struct nvmlDevice_st devices[SG_GPU_MAX];
 
-static int ready(void)
+int sg_nvml_ready(void)
 {
 	return users && sg_client_is_ours(client) ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
 }
 
-/* The device's answer to a request without arguments. */
-static int ask(nvmlDevice_t device, uint32_t type, struct sg_msg *msg, void *extra, size_t len)
+int sg_nvml_ask(nvmlDevice_t device, uint32_t type, struct sg_msg *msg, void *extra, size_t len)
 {
-	int r = ready();
+	int r = sg_nvml_ready();
 
 	if (r)
 		return r;
@@ -55,16 +42,23 @@ static int ask(nvmlDevice_t device, uint32_t type, struct sg_msg *msg, void *ext
 	*msg = (struct sg_msg){.type = type, .gpu = device->index};
 	if (sg_client_request(client, msg, extra, len, NULL))
 		return NVML_ERROR_GPU_IS_LOST;
-	return msg->error ? NVML_ERROR_UNKNOWN : NVML_SUCCESS;
+	if (msg->error)
+		return msg->error == SG_ERR_LOST ? NVML_ERROR_GPU_IS_LOST : NVML_ERROR_UNKNOWN;
+	return NVML_SUCCESS;
 }
 
-static int check(nvmlDevice_t device, const void *out)
+int sg_nvml_check(nvmlDevice_t device, const void *out)
 {
-	int r = ready();
+	int r = sg_nvml_ready();
 
 	if (!r && (!out || device < devices || device >= devices + device_count))
 		r = NVML_ERROR_INVALID_ARGUMENT;
 	return r;
+}
+
+nvmlDevice_t sg_nvml_device(unsigned index)
+{
+	return index < SG_GPU_MAX ? &devices[index] : NULL;
 }
 
 /* lock is held. */
@@ -72,7 +66,8 @@ static int connect_to_server(void)
 {
 	char dir[256];
 
-	if (!sg_dir(dir, sizeof(dir)) || sg_client_new(dir, &client, &device_count))
+	if (!sg_dir(dir, sizeof(dir)) ||
+		sg_client_new_with_notices(dir, sg_nvml_notice, &client, &device_count))
 		return NVML_ERROR_DRIVER_NOT_LOADED;
 	for (unsigned i = 0; i < device_count; i++) {
 		struct sg_msg msg = {.type = SG_GPU_INFO, .gpu = i};
@@ -123,7 +118,7 @@ API nvmlReturn_t nvmlShutdown(void)
 	int r;
 
 	pthread_mutex_lock(&lock);
-	r = ready();
+	r = sg_nvml_ready();
 	if (!r && --users == 0) {
 		sg_client_free(client);
 		client = NULL;
@@ -150,7 +145,7 @@ API const char *nvmlErrorString(nvmlReturn_t result)
 
 static int put_text(char *buf, unsigned len, const char *text)
 {
-	int r = ready();
+	int r = sg_nvml_ready();
 
 	if (r)
 		return r;
@@ -188,7 +183,7 @@ API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
 
 API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count)
 {
-	int r = ready();
+	int r = sg_nvml_ready();
 
 	if (!r && !count)
 		r = NVML_ERROR_INVALID_ARGUMENT;
@@ -204,7 +199,7 @@ API nvmlReturn_t nvmlDeviceGetCount(unsigned *count)
 
 API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *ret)
 {
-	int r = ready();
+	int r = sg_nvml_ready();
 
 	if (!r && (!ret || index >= device_count))
 		r = NVML_ERROR_INVALID_ARGUMENT;
@@ -229,7 +224,7 @@ static void format_uuid(char *buf, size_t len, const uint8_t *u)
 API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *ret)
 {
 	char mine[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
-	int r = ready();
+	int r = sg_nvml_ready();
 
 	if (r)
 		return r;
@@ -248,7 +243,7 @@ API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *ret)
 API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *ret)
 {
 	unsigned domain, bus, device;
-	int r = ready();
+	int r = sg_nvml_ready();
 
 	if (r)
 		return r;
@@ -271,7 +266,7 @@ API nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *ret
 
 API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned len)
 {
-	int r = check(device, name);
+	int r = sg_nvml_check(device, name);
 
 	return r ? r : put_text(name, len, device->info.name);
 }
@@ -279,7 +274,7 @@ API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned len
 API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned len)
 {
 	char text[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
-	int r = check(device, uuid);
+	int r = sg_nvml_check(device, uuid);
 
 	if (r)
 		return r;
@@ -289,7 +284,7 @@ API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned len
 
 API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *index)
 {
-	int r = check(device, index);
+	int r = sg_nvml_check(device, index);
 
 	if (!r)
 		*index = device->index;
@@ -298,7 +293,7 @@ API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *index)
 
 API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *ret)
 {
-	int r = check(device, ret);
+	int r = sg_nvml_check(device, ret);
 
 	if (r)
 		return r;
@@ -314,9 +309,9 @@ API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *ret
 static int state_of(nvmlDevice_t device, const void *out, struct sg_gpu_state *ret)
 {
 	struct sg_msg msg;
-	int r = check(device, out);
+	int r = sg_nvml_check(device, out);
 
-	return r ? r : ask(device, SG_GPU_STATE, &msg, ret, sizeof(*ret));
+	return r ? r : sg_nvml_ask(device, SG_GPU_STATE, &msg, ret, sizeof(*ret));
 }
 
 API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret)
@@ -372,7 +367,7 @@ API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned 
 
 API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned *mhz)
 {
-	int r = check(device, mhz);
+	int r = sg_nvml_check(device, mhz);
 
 	if (!r && (type < 0 || type >= NVML_CLOCK_N))
 		r = NVML_ERROR_INVALID_ARGUMENT;
@@ -422,7 +417,7 @@ static int list_processes(nvmlDevice_t device, unsigned *count, void *rows,
 	struct sg_process *processes;
 	unsigned room;
 	struct sg_msg msg;
-	int r = check(device, count);
+	int r = sg_nvml_check(device, count);
 
 	if (r)
 		return r;
@@ -432,7 +427,7 @@ static int list_processes(nvmlDevice_t device, unsigned *count, void *rows,
 	processes = malloc(PROCESSES_MAX * sizeof(*processes));
 	if (!processes)
 		return NVML_ERROR_MEMORY;
-	r = ask(device, SG_PROCESSES, &msg, processes, PROCESSES_MAX * sizeof(*processes));
+	r = sg_nvml_ask(device, SG_PROCESSES, &msg, processes, PROCESSES_MAX * sizeof(*processes));
 	if (!r) {
 		*count = (unsigned)msg.value;
 		if (msg.value > room)
@@ -477,7 +472,7 @@ API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(
 /* No process draws here. */
 static int list_none(nvmlDevice_t device, unsigned *count)
 {
-	int r = check(device, count);
+	int r = sg_nvml_check(device, count);
 
 	if (!r)
 		*count = 0;
@@ -503,4 +498,70 @@ API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(
 {
 	(void)rows;
 	return list_none(device, count);
+}
+
+/* -- what nvidia-smi shows besides -- */
+
+/* P0 while it runs at its highest clock, P8 when idle. */
+API nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, int *ret)
+{
+	struct sg_gpu_state state;
+	int r = state_of(device, ret, &state);
+
+	if (!r)
+		*ret = state.utilisation_ppm ? 0 : 8;
+	return r;
+}
+
+/* Anybody may use it. */
+API nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t device, int *ret)
+{
+	int r = sg_nvml_check(device, ret);
+
+	if (!r)
+		*ret = 0;
+	return r;
+}
+
+API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *ret)
+{
+	return nvmlDeviceGetIndex(device, ret);
+}
+
+API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
+{
+	int r = sg_nvml_check(device, major && minor ? major : NULL);
+
+	if (r)
+		return r;
+	*major = (int)device->info.compute_major;
+	*minor = (int)device->info.compute_minor;
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t device, unsigned *mw)
+{
+	return nvmlDeviceGetEnforcedPowerLimit(device, mw);
+}
+
+/* The command as it was called. */
+API nvmlReturn_t nvmlSystemGetProcessName(unsigned pid, char *name, unsigned len)
+{
+	char path[64];
+	FILE *file;
+	size_t n;
+	int r = sg_nvml_ready();
+
+	if (r)
+		return r;
+	if (!name || !len)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return NVML_ERROR_NOT_FOUND;
+	n = fread(name, 1, len - 1, file);
+	name[n] = 0;
+	fclose(file);
+	return n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
 }

@@ -74,9 +74,7 @@ static int apply(struct sg_server *server, struct sg_gpu *gpu, const struct sg_m
 	switch ((enum sg_fault)notice->engine) {
 	case SG_FAULT_CLEAR: clear(server); return SG_OK;
 	case SG_FAULT_XID: return notice->value && notice->value < XID_MAX ? SG_OK : SG_ERR_VALUE;
-	case SG_FAULT_ECC:
-		sg_fault_xid(server, gpu->index, XID_DOUBLE_BIT_ECC);
-		return SG_OK;
+	case SG_FAULT_ECC: sg_fault_xid(server, gpu->index, XID_DOUBLE_BIT_ECC); return SG_OK;
 	case SG_FAULT_LOST:
 		sg_fault_xid(server, gpu->index, XID_OFF_THE_BUS);
 		gpu->lost = true;

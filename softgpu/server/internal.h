@@ -63,6 +63,7 @@ void sg_server_fail_operations(struct sg_server *server, struct sg_gpu *gpu);
 
 /* -- report.c -- */
 void sg_gpu_load_update(struct sg_gpu *gpu, uint64_t now_ns);
+void sg_gpm_fill(const struct sg_gpu *gpu, uint64_t now_ns, struct sg_gpm_sample *ret);
 void sg_gpu_state_fill(const struct sg_gpu *gpu, struct sg_gpu_state *ret);
 void sg_gpu_info_fill(const struct sg_gpu *gpu, struct sg_gpu_info *info);
 /* rows has SG_PROCESSES_MAX entries; returns how many are filled: processes with a context on that GPU. */

@@ -30,6 +30,13 @@ void sg_gpu_state_fill(const struct sg_gpu *gpu, struct sg_gpu_state *ret)
 	ret->used_bytes = gpu->spec.memory_bytes - td_memory_available_bytes(&gpu->memory);
 }
 
+/* What an operation that still runs has done is counted at its end. */
+void sg_gpm_fill(const struct sg_gpu *gpu, uint64_t now_ns, struct sg_gpm_sample *ret)
+{
+	*ret = (struct sg_gpm_sample){now_ns, gpu->timeline.engines[TD_ENGINE_COMPUTE].busy_ns,
+		gpu->sm_busy_ns, gpu->in_bytes, gpu->out_bytes};
+}
+
 void sg_gpu_info_fill(const struct sg_gpu *gpu, struct sg_gpu_info *info)
 {
 	const struct td_gpu_spec *spec = &gpu->spec;

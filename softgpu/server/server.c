@@ -417,8 +417,14 @@ static int op_begin(
 	td_timeline_begin(&gpu->timeline, &op->context->timeline, &op->op, engines[msg->engine]);
 	switch ((enum sg_engine)msg->engine) {
 	case SG_ENGINE_COMPUTE: gpu->kernels++; return 0;
-	case SG_ENGINE_H2D: gpu->copy_in_bytes += msg->value; break;
-	case SG_ENGINE_D2H: gpu->copy_out_bytes += msg->value; break;
+	case SG_ENGINE_H2D:
+		gpu->copy_in_bytes += msg->value;
+		gpu->in_bytes += msg->value;
+		break;
+	case SG_ENGINE_D2H:
+		gpu->copy_out_bytes += msg->value;
+		gpu->out_bytes += msg->value;
+		break;
 	case SG_ENGINE_D2D: gpu->copy_device_bytes += msg->value; break;
 	case SG_ENGINE_N: return -EPROTO;
 	}
@@ -562,6 +568,7 @@ static int answer(struct sg_server *server, struct sg_peer_state *client, const 
 	struct sg_msg reply = {.type = SG_REPLY, .ticket = msg->ticket, .gpu = msg->gpu};
 	struct sg_process processes[SG_PROCESSES_MAX];
 	struct sg_gpu_state state;
+	struct sg_gpm_sample gpm;
 	struct sg_gpu_info info;
 	char *text;
 	int error;
@@ -571,7 +578,12 @@ static int answer(struct sg_server *server, struct sg_peer_state *client, const 
 		sg_gpu_info_fill(&server->gpus[msg->gpu], &info);
 		server->send(client->peer, &reply, &info, sizeof(info));
 		return 0;
+	case SG_GPM:
+		sg_gpm_fill(&server->gpus[msg->gpu], now_ns, &gpm);
+		server->send(client->peer, &reply, &gpm, sizeof(gpm));
+		return 0;
 	case SG_GPU_STATE:
+		reply.error = server->gpus[msg->gpu].lost ? SG_ERR_LOST : SG_OK;
 		sg_gpu_state_fill(&server->gpus[msg->gpu], &state);
 		server->send(client->peer, &reply, &state, sizeof(state));
 		return 0;

@@ -32,8 +32,9 @@ struct sg_gpu {
 	struct td_moves moves_base;
 	bool lost, hung;              /* injected */
 	uint32_t pinned_bytes_per_us; /* the model's, while the link is slow; else 0 */
-	uint64_t
-		sm_busy_ns; /* busy time times the share of SMs that had a block, since the start */
+	uint64_t in_bytes, out_bytes; /* over the link, since the start */
+	/* Busy time times the share of the SMs that had a block, since the start. */
+	uint64_t sm_busy_ns;
 };
 
 struct sg_server {

@@ -49,6 +49,7 @@ enum sg_msg_type {
 	SG_STATUS,         /* (r) -> the reply's text: one packet of JSON, at most SG_STATUS_MAX */
 	SG_PROCESSES,      /* (r) gpu -> value rows of struct sg_process follow */
 	SG_GPU_STATE,      /* (r) gpu -> struct sg_gpu_state follows */
+	SG_GPM,            /* (r) gpu -> struct sg_gpm_sample follows */
 	SG_STOP,           /* (r) the server exits after answering */
 	SG_RESET_COUNTERS, /* (r) starts a new measured run: busy time, bytes, faults, lag from zero
 			    */
@@ -141,6 +142,13 @@ struct sg_gpu_state {
 	uint32_t link_ppm;        /* a copy over the link was running */
 	uint32_t clock_mhz, temperature_celsius, power_mw, max_power_mw;
 	uint64_t used_bytes, total_bytes; /* used: what cuMemGetInfo does not call free */
+};
+
+/* Counters since the server's start, for averages between two of them. */
+struct sg_gpm_sample {
+	uint64_t time_ns, busy_ns;
+	uint64_t sm_busy_ns; /* busy time times the share of the SMs that had a block */
+	uint64_t in_bytes, out_bytes;
 };
 
 struct sg_process {

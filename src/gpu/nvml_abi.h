@@ -17,6 +17,7 @@ typedef struct nvmlDevice_st *nvmlDevice_t;
 	X(NVML_ERROR_NOT_FOUND, 6, "not found")                                                    \
 	X(NVML_ERROR_INSUFFICIENT_SIZE, 7, "the buffer is too small")                              \
 	X(NVML_ERROR_DRIVER_NOT_LOADED, 9, "the driver is not loaded")                             \
+	X(NVML_ERROR_TIMEOUT, 10, "nothing happened in that time")                                 \
 	X(NVML_ERROR_FUNCTION_NOT_FOUND, 13, "not in this library")                                \
 	X(NVML_ERROR_GPU_IS_LOST, 15, "the GPU is lost")                                           \
 	X(NVML_ERROR_MEMORY, 20, "out of memory")                                                  \
@@ -68,12 +69,51 @@ typedef struct {
 	unsigned gpuInstanceId, computeInstanceId;
 } nvmlProcessInfo_v2_t;
 
+/* Events. */
+#define NVML_EVENT_TYPE_XID_CRITICAL_ERROR 0x8ull
+typedef struct nvmlEventSet_st *nvmlEventSet_t;
+typedef struct {
+	nvmlDevice_t device;
+	unsigned long long eventType, eventData; /* of an Xid: its number */
+	unsigned gpuInstanceId, computeInstanceId;
+} nvmlEventData_t;
+
+/* GPM. */
+typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
+#define NVML_GPM_SUPPORT_VERSION     1u
+#define NVML_GPM_METRICS_GET_VERSION 1u
+enum {
+	NVML_GPM_METRIC_GRAPHICS_UTIL = 1,
+	NVML_GPM_METRIC_SM_UTIL = 2,
+	NVML_GPM_METRIC_PCIE_TX_PER_SEC = 20, /* MiB/s */
+	NVML_GPM_METRIC_PCIE_RX_PER_SEC = 21,
+};
+typedef struct {
+	unsigned version, isSupportedDevice;
+} nvmlGpmSupport_t;
+typedef struct {
+	unsigned metricId;
+	nvmlReturn_t nvmlReturn;
+	double value;
+	struct {
+		char *shortName, *longName, *unit;
+	} metricInfo;
+} nvmlGpmMetric_t;
+/* Newer headers have more metrics: only numMetrics of them are there. */
+typedef struct {
+	unsigned version, numMetrics;
+	nvmlGpmSample_t sample1, sample2;
+	nvmlGpmMetric_t metrics[98];
+} nvmlGpmMetricsGet_t;
+
 /* A struct that grows says its size and version in its first field. */
 #define NVML_MEMORY_V2 ((unsigned)(sizeof(nvmlMemory_v2_t) | 2u << 24))
 
 _Static_assert(sizeof(nvmlPciInfo_t) == 68, "nvmlPciInfo_t of nvml.h");
 _Static_assert(sizeof(nvmlMemory_t) == 24, "nvmlMemory_t of nvml.h");
 _Static_assert(sizeof(nvmlMemory_v2_t) == 40, "nvmlMemory_v2_t of nvml.h");
+_Static_assert(sizeof(nvmlEventData_t) == 32, "nvmlEventData_t of nvml.h");
+_Static_assert(sizeof(nvmlGpmMetric_t) == 40, "nvmlGpmMetric_t of nvml.h");
 _Static_assert(sizeof(nvmlProcessInfo_v1_t) == 16, "nvmlProcessInfo_v1_t of nvml.h");
 _Static_assert(sizeof(nvmlProcessInfo_v2_t) == 24, "nvmlProcessInfo_v2_t of nvml.h");
 

@@ -206,3 +206,77 @@ TEST(what_the_model_does_not_have_is_not_supported)
 	CHECK_EQ(CALL(nvmlDeviceGetTemperature, device, 5, &mhz), NVML_ERROR_INVALID_ARGUMENT);
 	OK(CALL(nvmlShutdown));
 }
+
+TEST(a_fault_of_a_kernel_is_an_event_for_who_registered)
+{
+	nvmlDevice_t device = first(), other;
+	CUdeviceptr nowhere = 4096;
+	unsigned long long types;
+	nvmlEventSet_t set, deaf;
+	nvmlEventData_t event;
+	unsigned value = 1;
+	void *params[] = {&nowhere, &value};
+
+	OK(CALL(nvmlDeviceGetHandleByIndex_v2, 1u, &other));
+	OK(CALL(nvmlDeviceGetSupportedEventTypes, device, &types));
+	OK(CALL(nvmlEventSetCreate, &set));
+	OK(CALL(nvmlEventSetCreate, &deaf));
+	CHECK_EQ(CALL(nvmlDeviceRegisterEvents, device, types | 2, set), NVML_ERROR_NOT_SUPPORTED);
+	OK(CALL(nvmlDeviceRegisterEvents, device, types, set));
+	OK(CALL(nvmlDeviceRegisterEvents, other, types, deaf));
+	CHECK_EQ(CALL(nvmlEventSetWait_v2, set, &event, 0u), NVML_ERROR_TIMEOUT);
+	begin();
+	OK(launch(kernel("store"), NULL, params));
+	CHECK_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	OK(CALL(nvmlEventSetWait_v2, set, &event, 60000u));
+	CHECK(event.device == device && event.eventType == NVML_EVENT_TYPE_XID_CRITICAL_ERROR);
+	CHECK_EQ(event.eventData, 31);
+	CHECK_EQ(CALL(nvmlEventSetWait_v2, set, &event, 0u), NVML_ERROR_TIMEOUT);
+	CHECK_EQ(CALL(nvmlEventSetWait_v2, deaf, &event, 0u), NVML_ERROR_TIMEOUT);
+	OK(CALL(nvmlEventSetFree, set));
+	OK(CALL(nvmlEventSetFree, deaf));
+	CHECK_EQ(CALL(nvmlEventSetFree, set), NVML_ERROR_INVALID_ARGUMENT);
+	OK(CALL(nvmlShutdown));
+}
+
+/* One block on one of two SMs. */
+TEST(gpm_tells_how_many_sms_were_active)
+{
+	static const unsigned ids[] = {NVML_GPM_METRIC_GRAPHICS_UTIL, NVML_GPM_METRIC_SM_UTIL,
+		NVML_GPM_METRIC_PCIE_RX_PER_SEC, 5};
+	nvmlGpmSupport_t support = {.version = NVML_GPM_SUPPORT_VERSION};
+	nvmlGpmMetricsGet_t get = {.version = NVML_GPM_METRICS_GET_VERSION, .numMetrics = 4};
+	nvmlDevice_t device = first();
+	static char bytes[1 << 20];
+	CUdeviceptr at;
+	unsigned ms = 200;
+	void *params[] = {&ms};
+
+	begin();
+	OK(cuMemAlloc_v2(&at, sizeof(bytes)));
+	OK(CALL(nvmlGpmQueryDeviceSupport, device, &support));
+	CHECK_EQ(support.isSupportedDevice, 1);
+	OK(CALL(nvmlGpmSampleAlloc, &get.sample1));
+	OK(CALL(nvmlGpmSampleAlloc, &get.sample2));
+	for (unsigned i = 0; i < 4; i++)
+		get.metrics[i].metricId = ids[i];
+	CHECK_EQ(CALL(nvmlGpmMetricsGet, &get), NVML_ERROR_INVALID_ARGUMENT); /* not taken yet */
+	OK(CALL(nvmlGpmSampleGet, device, get.sample1));
+	OK(launch(kernel("nap"), NULL, params));
+	OK(cuMemcpyHtoD_v2(at, bytes, sizeof(bytes)));
+	OK(cuCtxSynchronize());
+	OK(CALL(nvmlGpmSampleGet, device, get.sample2));
+	OK(CALL(nvmlGpmMetricsGet, &get));
+	CHECK(get.metrics[0].value > 0 && get.metrics[0].value <= 100);
+	/* Half of the SMs, but for what other work there was. */
+	CHECK(get.metrics[1].value > 0.45 * get.metrics[0].value &&
+		get.metrics[1].value < 0.55 * get.metrics[0].value);
+	CHECK(get.metrics[2].value > 0);
+	CHECK_EQ(get.metrics[3].nvmlReturn, NVML_ERROR_NOT_SUPPORTED);
+	get.version = 9;
+	CHECK_EQ(CALL(nvmlGpmMetricsGet, &get), NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+	OK(CALL(nvmlGpmSampleFree, get.sample1));
+	OK(CALL(nvmlGpmSampleFree, get.sample2));
+	end();
+	OK(CALL(nvmlShutdown));
+}

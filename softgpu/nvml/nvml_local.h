@@ -1,0 +1,30 @@
+/* What the files of libnvidia-ml.so.1 share. */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "gpu/nvml_abi.h"
+#include "softgpu/server/client.h"
+
+#define API __attribute__((visibility("default")))
+
+#define NVML(name, parameters) API nvmlReturn_t name parameters;
+#include "gpu/nvml_functions.def"
+#undef NVML
+
+struct nvmlDevice_st {
+	unsigned index;
+	struct sg_gpu_info info;
+};
+
+/* -- nvml.c -- */
+/* NVML_SUCCESS, or what a call must return: not initialised, out is NULL, no such device. */
+int sg_nvml_check(nvmlDevice_t device, const void *out);
+int sg_nvml_ready(void);
+/* The server's answer about a device to a request without arguments. */
+int sg_nvml_ask(nvmlDevice_t device, uint32_t type, struct sg_msg *msg, void *extra, size_t len);
+nvmlDevice_t sg_nvml_device(unsigned index); /* NULL: none */
+
+/* -- events.c: for sg_client_new_with_notices() -- */
+void sg_nvml_notice(const struct sg_msg *msg);

@@ -1,0 +1,74 @@
+"""softgpu smi: the table's shape, the fields, what is refused. TAP on stdout; argument: the build."""
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.path.abspath(sys.argv[1])
+SOFTGPU = f"{BUILD}/softgpu/cli/softgpu"
+
+
+class Server:
+    def __enter__(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix="softgpu-smi-")
+        self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.temporary.name}/gpu", SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
+        assert self.softgpu("start", "--gpus", "2").returncode == 0
+        return self
+
+    def __exit__(self, *_):
+        self.softgpu("stop")
+        self.temporary.cleanup()
+
+    def softgpu(self, *arguments):
+        return subprocess.run([SOFTGPU, *arguments], env=self.environment, capture_output=True, text=True, timeout=60)
+
+    def smi(self, *arguments):
+        done = self.softgpu("smi", *arguments)
+        assert done.returncode == 0, done
+        return done.stdout
+
+
+def the_table_is_even_and_names_each_gpu():
+    with Server() as server:
+        lines = server.smi().splitlines()
+        assert {len(line) for line in lines[1:] if line} == {91}, lines
+        assert sum("softgpu tiny" in line for line in lines) == 2 and any("No running processes found" in line for line in lines), lines
+        assert "NVIDIA-SMI" not in lines[2], lines  # it is not one
+
+
+def fields_are_printed_in_the_order_asked_for():
+    with Server() as server:
+        head, *rows = server.smi("--query-gpu=index,memory.total,utilization.gpu,temperature.gpu,fan.speed", "--format=csv").splitlines()
+        assert head == "index, memory.total [MiB], utilization.gpu [%], temperature.gpu, fan.speed [%]", head
+        assert [row.split(", ")[:3] for row in rows] == [["0", "64 MiB", "0 %"], ["1", "64 MiB", "0 %"]], rows
+        assert server.smi("--query-gpu=index,memory.used", "--format=csv,noheader,nounits", "-i", "1") == "1, 0\n"
+        uuid = server.smi("--query-gpu=uuid", "--format=csv,noheader").splitlines()[1]
+        assert server.smi("-L", "-i", uuid) == f"GPU 1: softgpu tiny (UUID: {uuid})\n"
+        assert server.smi("--query-compute-apps=pid,used_memory", "--format=csv") == "pid, used_memory [MiB]\n"
+        details = server.smi("-q", "-i", "0")
+        assert details.count("\nGPU 0000") == 1 and "Product Name                          : softgpu tiny" in details, details
+
+
+def what_is_not_there_is_refused_by_name():
+    with Server() as server:
+        for arguments, quoted in ((["--query-gpu=nonsense", "--format=csv"], "nonsense"), (["--query-gpu=index"], "--format"),
+                                  (["-i", "7"], '"7"'), (["--bogus"], "--bogus"), (["--query-gpu=index", "--format=xml"], "xml")):
+            done = server.softgpu("smi", *arguments)
+            assert done.returncode != 0 and quoted in done.stderr, done
+
+
+def without_a_server_it_says_so():
+    with tempfile.TemporaryDirectory(prefix="softgpu-smi-") as directory:
+        done = subprocess.run([SOFTGPU, "smi"], env=dict(os.environ, SOFTGPU_DIR=directory, SOFTGPU_LIB=f"{BUILD}/softgpu/driver"),
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0 and "softgpu start" in done.stderr, done
+
+
+CASES = [the_table_is_even_and_names_each_gpu, fields_are_printed_in_the_order_asked_for, what_is_not_there_is_refused_by_name, without_a_server_it_says_so]
+print(f"1..{len(CASES)}")
+for number, case in enumerate(CASES, 1):
+    try:
+        case()
+        print(f"ok {number} - {case.__name__}")
+    except (AssertionError, subprocess.TimeoutExpired) as problem:
+        print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "))
