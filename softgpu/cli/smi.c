@@ -119,9 +119,9 @@ static void print_gpu(const struct gpu *gpu)
 	snprintf(power, sizeof(power), "%uW / %4uW", gpu->power_mw / 1000, gpu->limit_mw / 1000);
 	snprintf(memory, sizeof(memory), "%uMiB / %6uMiB", mib(gpu->memory.used),
 		mib(gpu->memory.total));
-	printf("| %3u  %-24.24s         Off | %18s Off |                  N/A |\n", gpu->index,
+	printf("| %3u  %-24.24s       Off | %18s Off |                  N/A |\n", gpu->index,
 		gpu->name, gpu->pci.busId);
-	printf("| N/A  %3uC    P%-2d    %17s | %22s | %6u%%      Default |\n", gpu->celsius,
+	printf("| N/A  %3uC    P%-2d      %17s | %22s | %6u%%      Default |\n", gpu->celsius,
 		gpu->pstate, power, memory, gpu->utilisation.gpu);
 	printf("|                                         |                        |               "
 	       "   N/A |\n"

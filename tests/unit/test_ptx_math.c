@@ -120,7 +120,7 @@ static void open_bench(struct bench *b)
 	switch (sg_fatbin_find_ptx(bytes, len, 75, &ptx)) {
 	case 0: break;
 	case SG_FATBIN_COMPRESSED: SKIP("built without libzstd");
-	default: CHECK(!"a fat binary with PTX");
+	default: test_fail(__FILE__, __LINE__, "not a fat binary with PTX");
 	}
 	*b = (struct bench){0};
 	bench_load(b, ptx.text, ptx.len);
