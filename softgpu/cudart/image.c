@@ -2,6 +2,7 @@
  * A registered fat binary, and the driver's library that it becomes at first use: one for all contexts. Of a program built with -rdc the parts are linked here,
  * by the driver.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,9 +66,20 @@ void rt_image_link(struct rt_image *image, struct rt_image *next)
 	image->next = next;
 }
 
+/*
+ * A program that ends does not wait for its kernels, as unloading would. Registered when an image is loaded, which is after its constructor has registered its
+ * own exit handler: so this runs before that.
+ */
+static atomic_bool exiting;
+
+static void note_exit(void)
+{
+	atomic_store(&exiting, true);
+}
+
 void rt_image_free(struct rt_image *image)
 {
-	if (image->library)
+	if (image->library && !atomic_load(&exiting))
 		(void)CU(cuLibraryUnload)(image->library);
 	pthread_mutex_destroy(&image->lock);
 	free(image);
@@ -139,6 +151,8 @@ int rt_image_library(struct rt_image *image, void **ret)
 	if (!image->library) {
 		error = load_apart(image->wrapper, &image->library);
 		fresh = !error;
+		if (fresh)
+			(void)atexit(note_exit);
 	}
 	if (error)
 		image->library = NULL;

@@ -1,4 +1,5 @@
-// flags: -arch=compute_75 -rdc=true
+// flags: -rdc=true
+// also: -arch=compute_75
 // with: relocatable_part.cu
 /* Built in two parts with -rdc: a kernel calls a function of the other part, each part has kernels and variables. */
 #include "check.h"

@@ -1,7 +1,7 @@
 """Programs that nvcc builds with -cudart shared, on a private software GPU. TAP on stdout; without nvcc all are skipped.
 
 usage: run.py BUILD [NAME]...      A program's first lines may say how: `// flags: ...` for nvcc, `// also: ...` for more of them in a second build,
-`// with: OTHER.cu`, `// softgpu: ...` for softgpu start.
+`// with: OTHER.cu` for a second part, `// shared: OTHER.cu` for PROGRAM_part.so, `// softgpu: ...` for softgpu start.
 """
 import concurrent.futures
 import glob
@@ -50,14 +50,21 @@ class Gpus:
             subprocess.run([SOFTGPU, "stop"], env=environment, timeout=DEADLINE_S)
 
 
-def build(source, more, program, directory):
+def compile_to(output, sources, flags, directory):
     """What nvcc says if it fails."""
-    sources = [source] + [os.path.join(HERE, name) for name in directive(source, "with", [])]
-    command = [NVCC, *FLAGS, *directive(source, "flags", ["-arch=compute_75"]), *more, "-o", program, *sources]
+    command = [NVCC, *FLAGS, *flags, "-o", output, *[os.path.join(HERE, name) for name in sources]]
     # nvcc's files beside the program are named after the source: each build needs a folder of its own.
     with tempfile.TemporaryDirectory(dir=directory) as work:
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=DEADLINE_S)
     return done.stdout + done.stderr if done.returncode else ""
+
+
+def build(source, more, program, directory):
+    flags, shared = [*directive(source, "flags", ["-arch=compute_75"]), *more], directive(source, "shared", [])
+    problem = compile_to(program, [source, *directive(source, "with", [])], flags, directory)
+    if shared and not problem:
+        problem = compile_to(f"{program}_part.so", shared, [*flags, "-shared", "-Xcompiler", "-fPIC"], directory)
+    return problem
 
 
 def variants(sources):
@@ -66,7 +73,7 @@ def variants(sources):
         name, also = os.path.basename(source)[:-3], directive(source, "also", [])
         yield name, source, []
         if also:
-            yield f"{name}_{'_'.join(word for word in also if word[0] != '-')}", source, also
+            yield "_".join([name, *(re.sub("^-.*=", "", word) for word in also if not word.startswith("--"))]), source, also
 
 
 def run(source, program, gpus):

@@ -1,3 +1,4 @@
+// flags: -O2
 /* The first program of everybody: memory, a launch, copies of every direction. */
 #include "check.h"
 
