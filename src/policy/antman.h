@@ -1,0 +1,44 @@
+/*
+ * AntMan's local coordinator: what besteffort jobs may have of one GPU (3.3). The global scheduler is antman_cluster.h.
+ *
+ *   a guaranteed job is on the GPU:   duty and spare memory by its step time      (duty.h)
+ *   one besteffort job alone:         "can be fully utilized by this job without any constraints"
+ *   several of them:                  memory by trial and error                  (memory_trial.h)
+ *
+ * Invariants: those of the parts; and besteffort limits plus the guaranteed job's memory never exceed the capacity.
+ */
+#pragma once
+
+#include "policy/duty.h"
+#include "policy/memory_trial.h"
+
+struct td_antman_gpu {
+	struct td_duty duty;
+	struct td_memory_trial trial;
+};
+
+struct td_antman_gpu_params {
+	struct td_duty_params duty;
+	struct td_memory_trial_params trial;
+};
+
+extern const struct td_antman_gpu_params td_antman_gpu_default;
+
+struct td_antman_gpu_input {
+	struct td_duty_input guaranteed;
+	uint64_t capacity_bytes;
+	uint64_t guaranteed_bytes; /* what the guaranteed job has on the device */
+	const struct td_memory_trial_job *besteffort;
+	uint32_t besteffort_count; /* at most TD_MEMORY_TRIAL_JOBS_MAX */
+	bool window_over;          /* the speeds are of a whole window: time for the next trial */
+};
+
+struct td_antman_gpu_output {
+	uint32_t duty_ppm; /* for besteffort work together */
+	uint64_t limit_bytes[TD_MEMORY_TRIAL_JOBS_MAX];
+};
+
+/* Returns 0, or -EINVAL: too many jobs. */
+int td_antman_gpu_step(struct td_antman_gpu *gpu, const struct td_antman_gpu_params *params,
+	const struct td_antman_gpu_input *input, uint64_t now_ns,
+	struct td_antman_gpu_output *ret_output);

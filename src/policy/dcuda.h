@@ -1,0 +1,35 @@
+/*
+ * DCUDA on one node, every 100 ms (III-C): balance; when nothing is overloaded, compact; on what stays overloaded, slices by group.
+ *
+ *   moves  <- Algorithm 2                       (balance.h)
+ *   if there are none and no GPU is overloaded: moves <- compaction
+ *   for each GPU that is still overloaded: groups, and the group whose slice it is     (fair_groups.h)
+ *
+ * Invariants: those of the parts; an application on a GPU that is not overloaded always runs.
+ */
+#pragma once
+
+#include "policy/balance.h"
+#include "policy/fair_groups.h"
+
+#define TD_DCUDA_APPS_MAX 1024u
+
+struct td_dcuda_params {
+	struct td_balance_params balance;
+	double group_slack;
+	bool compact; /* energy */
+};
+
+extern const struct td_dcuda_params td_dcuda_default;
+
+struct td_dcuda_plan {
+	uint32_t moves;
+	struct td_balance_move move[TD_DCUDA_APPS_MAX];
+	bool runs[TD_DCUDA_APPS_MAX]; /* in this slice */
+	uint32_t
+		priority[TD_DCUDA_APPS_MAX]; /* 0 is the highest, among those that run on its GPU */
+};
+
+/* apps' gpu fields follow the moves. Returns 0, or -EINVAL: more applications or GPUs than the maxima, or an index beyond. */
+int td_dcuda_step(const struct td_dcuda_params *params, struct td_balance_app *apps, uint32_t count,
+	uint32_t gpus, uint64_t now_ns, struct td_dcuda_plan *plan);

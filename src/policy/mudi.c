@@ -1,0 +1,116 @@
+/* Mudi's assignment and tuning; see mudi.h. */
+#include "policy/mudi.h"
+
+#include <math.h>
+#include <string.h>
+
+struct td_curve td_mudi_curve(
+	const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS], double batch)
+{
+	double inputs[TD_MUDI_INPUTS];
+
+	memcpy(inputs, layers, TD_MUDI_LAYERS * sizeof(double));
+	inputs[TD_MUDI_LAYERS] = log2(batch);
+	return (struct td_curve){
+		.form = TD_CURVE_PIECEWISE,
+		.knee_x = fmin(fmax(td_predict(service->knee_share, inputs), 0.01), 1),
+		.knee_y = td_predict(service->knee_latency, inputs),
+		.left_slope = td_predict(service->left_slope, inputs),
+		.right_slope = td_predict(service->right_slope, inputs),
+	};
+}
+
+double td_mudi_score(const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS])
+{
+	struct td_curve curves[TD_SELECTOR_BATCHES];
+
+	for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++)
+		curves[b] = td_mudi_curve(service, layers, td_selector_batches[b]);
+	return td_selector_score(curves, TD_SELECTOR_BATCHES);
+}
+
+uint32_t td_mudi_assign(const struct td_mudi_service *services, uint32_t service_count,
+	const struct td_selector_device *devices, uint32_t device_count,
+	const double layers[TD_MUDI_LAYERS], uint64_t needed_bytes, double *scores)
+{
+	for (uint32_t i = 0; i < service_count; i++)
+		scores[i] = td_mudi_score(&services[i], layers);
+	return td_selector_choose(
+		devices, device_count, scores, needed_bytes, TD_SELECTOR_TASKS_MAX);
+}
+
+static double largest_cutoff(
+	const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS])
+{
+	double share = 0;
+
+	for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++)
+		share = fmax(share, td_mudi_curve(service, layers, td_selector_batches[b]).knee_x);
+	return share;
+}
+
+static bool holds(const struct td_slo *slo, const struct td_curve *curve, double share)
+{
+	return td_curve_at(curve, share) <= td_slo_latency_limit_s(slo);
+}
+
+/* Batches that hold the objective with a share. */
+static uint32_t list_candidates(const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS], struct td_slo slo, double share, uint32_t *batches)
+{
+	uint32_t n = 0;
+
+	for (slo.batch = TD_MUDI_BATCH_MIN; slo.batch <= TD_MUDI_BATCH_MAX; slo.batch++) {
+		struct td_curve curve = td_mudi_curve(service, layers, slo.batch);
+
+		if (holds(&slo, &curve, share))
+			batches[n++] = slo.batch;
+	}
+	return n;
+}
+
+void td_mudi_begin(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS], const struct td_slo *slo)
+{
+	uint32_t batches[TD_BATCH_CANDIDATES_MAX], count;
+
+	device->slo = *slo;
+	device->tuned = false;
+	device->share = largest_cutoff(service, layers);
+	count = list_candidates(service, layers, *slo, device->share, batches);
+	if (!count) { /* beyond the cut-off more share gains little, but it may be enough */
+		device->share = 1;
+		count = list_candidates(service, layers, *slo, 1, batches);
+	}
+	device->paused = td_batch_tuner_init(&device->tuner, batches, count, device->share,
+				 TD_MUDI_ITERATIONS) != 0;
+	device->batch = td_batch_tuner_propose(&device->tuner);
+}
+
+/* The smallest share that holds the objective with the batch that was found. */
+static void scale_share(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS])
+{
+	struct td_curve curve = td_mudi_curve(service, layers, device->batch);
+	double share;
+
+	device->slo.batch = device->batch;
+	if (!td_slo_smallest_share(&device->slo, &curve, &share))
+		device->share = share;
+	device->tuned = true;
+}
+
+bool td_mudi_observe(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS], double iteration_s)
+{
+	uint32_t before = device->batch;
+
+	if (device->paused || device->tuned)
+		return false;
+	td_batch_tuner_observe(&device->tuner, iteration_s);
+	device->batch = td_batch_tuner_propose(&device->tuner);
+	if (!device->tuner.converged)
+		return device->batch != before;
+	scale_share(device, service, layers);
+	return true;
+}

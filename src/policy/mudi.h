@@ -1,0 +1,65 @@
+/*
+ * Mudi: inference services share their GPUs with training tasks under latency objectives (4, 5).
+ *
+ *   a training task with layers Psi arrives:
+ *     for each service i, for b in {16, 32, ..., 512}: curve(i, b, Psi) <- predicted k1, k2, Delta_0, l_0   (predict.h)
+ *     device <- least mean |slope| over its service's curves                                               (selector.h)
+ *   on that device, and whenever the request rate has moved by half:
+ *     share <- the largest cut-off point; candidates <- batches that hold the objective with it
+ *     batch <- GP-LCB over the candidates, by the task's iteration times                                   (batch_tuner.h)
+ *     share <- smallest that holds the objective with that batch, + 10 %                                   (slo_share.h)
+ *     no candidate: training is paused
+ *
+ * A changed share means a new process under MPS; the executor starts a shadow instance and switches over.
+ *
+ * Invariants: batch and share in force hold the objective by the curves; with none that does, training is paused and the service
+ * has the whole GPU; at most iterations_max changes of the batch per tuning.
+ */
+#pragma once
+
+#include "policy/batch_tuner.h"
+#include "policy/predict.h"
+#include "policy/selector.h"
+#include "policy/slo_share.h"
+
+/* conv, linear, activations, embeddings, encoder, decoder, flatten, batch norm, fc, pooling, other */
+#define TD_MUDI_LAYERS 11
+#define TD_MUDI_INPUTS (TD_MUDI_LAYERS + 1) /* and log2 of the batch */
+
+struct td_mudi_service {
+	const struct td_predictor *left_slope, *right_slope, *knee_share, *knee_latency;
+};
+
+/* The latency curve of a service with a batch beside a task of such layers. */
+struct td_curve td_mudi_curve(
+	const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS], double batch);
+
+/* Mean magnitude of the slopes over the six batches. */
+double td_mudi_score(const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS]);
+
+/*
+ * Device for a task, UINT32_MAX: none. scores: scratch, one per service; devices[].service indexes the services.
+ */
+uint32_t td_mudi_assign(const struct td_mudi_service *services, uint32_t service_count,
+	const struct td_selector_device *devices, uint32_t device_count,
+	const double layers[TD_MUDI_LAYERS], uint64_t needed_bytes, double *scores);
+
+struct td_mudi_device {
+	struct td_batch_tuner tuner;
+	struct td_slo slo; /* with the rate that it was tuned for */
+	uint32_t batch;
+	double share;
+	bool paused, tuned;
+};
+
+#define TD_MUDI_BATCH_MIN  16u
+#define TD_MUDI_BATCH_MAX  512u
+#define TD_MUDI_ITERATIONS 25u
+
+/* A task has come, or the rate has moved: starts a tuning. slo->batch is not used. */
+void td_mudi_begin(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS], const struct td_slo *slo);
+
+/* The task's iteration time under the present batch; true: batch or share have changed. */
+bool td_mudi_observe(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS], double iteration_s);

@@ -1,0 +1,90 @@
+/*
+ * MuxFlow: an online service shares its GPU with one offline workload (4, 5).
+ *
+ * On each GPU, every few milliseconds (td_muxflow_gpu_step):
+ *   U_GPU <- U_SM x a_C                          Equations 1, 2   (load_factor.h)
+ *   duty  <- PID(U_GPU)                          4.1, workload level (pid.h)
+ *   state <- SysMonitor(metrics)                 4.1, GPU level      (sysmonitor.h)
+ *
+ * In the cluster, every 15 minutes (td_muxflow_schedule), Algorithm 1:
+ *   for each pair (u, v) of an online and an offline workload:
+ *     sm     <- DynamicSM(u)                     4.3                 (slo_share.h)
+ *     weight <- P.CalculateTput(u, v, sm)        the MLP             (predict.h)
+ *   M <- maximum-weight bipartite matching       instead of KM       (match/match.h)
+ *
+ * Only GPUs that SysMonitor calls healthy take part: the others' weights are 0.
+ *
+ * Invariants: an offline workload runs on a healthy GPU only, alone of its kind there; evicted work has duty 0; those of the parts.
+ */
+#pragma once
+
+#include "match/match.h"
+#include "policy/load_factor.h"
+#include "policy/pid.h"
+#include "policy/predict.h"
+#include "policy/slo_share.h"
+#include "policy/sysmonitor.h"
+
+struct td_muxflow_params {
+	struct td_load_factor load;
+	struct td_pid_params pid;
+	struct td_sysmonitor_params monitor;
+	struct td_dynamic_sm sm;
+	uint32_t memory_quota_ppm; /* of the GPU, for offline work: 40 % */
+};
+
+/*
+ * A T4: clock threshold 1,005 MHz (a T4's loaded clock; parameters "empirically selected" in the paper), a_L 4, a_H 0.2.
+ */
+extern const struct td_muxflow_params td_muxflow_t4;
+
+struct td_muxflow_gpu {
+	struct td_pid pid;
+	struct td_sysmonitor monitor;
+};
+
+struct td_muxflow_output {
+	uint32_t duty_ppm;
+	bool accepts, evict;
+};
+
+struct td_muxflow_output td_muxflow_gpu_step(struct td_muxflow_gpu *gpu,
+	const struct td_muxflow_params *params, const struct td_sysmonitor_metrics *metrics,
+	uint64_t now_ns);
+
+/* A dry run's figures, each of 1 but the time. */
+struct td_muxflow_profile {
+	double utilisation, sm_activity, sm_occupancy;
+	double alone_s; /* per step or request, without company */
+};
+
+/*
+ * What the predictor is asked: utilisation, SM activity and occupancy of the online and of the offline workload, the offline
+ * one's time alone, its SM share.
+ */
+#define TD_MUXFLOW_INPUTS 8
+void td_muxflow_inputs(const struct td_muxflow_profile *online,
+	const struct td_muxflow_profile *offline, uint32_t sm_ppm,
+	double inputs[TD_MUXFLOW_INPUTS]);
+
+struct td_muxflow_cluster {
+	const struct td_muxflow_profile *online; /* kinds, or one per GPU */
+	const bool *accepts;                     /* of each: NULL: all */
+	const uint32_t *online_counts;           /* GPUs of each kind; NULL: one each */
+	uint32_t online_count;
+	const struct td_muxflow_profile *offline;
+	const uint32_t *offline_counts;
+	uint32_t offline_count;
+	const struct td_predictor *predictor; /* of TD_MUXFLOW_INPUTS inputs */
+	const struct td_dynamic_sm *sm;
+};
+
+/* weights: online_count x offline_count floats. */
+void td_muxflow_weigh(const struct td_muxflow_cluster *cluster, float *weights);
+
+/*
+ * Weighs all pairs and matches them. memory, bytes, outcomes and ret_offline (the offline kind of each GPU) as in
+ * td_match_solve().
+ */
+int td_muxflow_schedule(const struct td_muxflow_cluster *cluster, float *weights, void *memory,
+	size_t bytes, uint32_t *ret_offline, struct td_match_result *ret_result);
