@@ -127,6 +127,8 @@ int td_inventory_init(struct td_inventory *v, void *memory, const uint32_t *node
 		if (!node_gpus[n] || node_gpus[n] > TD_NODE_GPUS_MAX)
 			return -EINVAL;
 		v->gpu_count += node_gpus[n];
+		if (node_gpus[n] > v->node_gpus_max)
+			v->node_gpus_max = node_gpus[n];
 	}
 	v->leaves = leaves_for(v->gpu_count);
 	carve(v, memory);
@@ -250,7 +252,7 @@ uint32_t td_inventory_find_free(const struct td_inventory *v, uint32_t job, uint
 
 	if (!same_node)
 		return take_anywhere(v, count, ret_gpus);
-	if (count > TD_NODE_GPUS_MAX)
+	if (count > v->node_gpus_max)
 		return take_whole_nodes(v, count, ret_gpus);
 	node = best_fit(v, count);
 	return node == NONE ? 0 : take_from_node(v, node, job, count, ret_gpus);

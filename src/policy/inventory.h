@@ -27,6 +27,7 @@
 
 struct td_inventory {
 	uint32_t gpu_count, node_count;
+	uint32_t node_gpus_max; /* of the largest node */
 	uint32_t assumed_ppm;
 	/* per GPU */
 	uint32_t *node, *holder, *reserved, *load_ppm, *pending, *guest_count;
@@ -57,7 +58,7 @@ void td_inventory_add_guest(struct td_inventory *inventory, uint32_t gpu, uint32
 void td_inventory_remove_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
 /*
- * Free GPUs for a job, its own reservations among them: on one node (or, beyond a node's size, on whole nodes) or anywhere, from
+ * Free GPUs for a job, its own reservations among them: on one node (or, beyond the largest node's size, on whole nodes) or anywhere, from
  * the fullest nodes on. Returns how many were found, at most count: fewer than asked for are the best there is.
  */
 uint32_t td_inventory_find_free(const struct td_inventory *inventory, uint32_t job, uint32_t count,

@@ -48,6 +48,17 @@ TEST(more_gpus_than_a_node_has_are_whole_nodes)
 			CHECK(gpus[k] != gpus[l]);
 }
 
+TEST(a_gang_larger_than_any_node_takes_several)
+{
+	start(); /* nodes of 4 */
+	CHECK(td_fifo_gang(&inventory, 6, true, gpus));
+	CHECK(td_fifo_gang(&inventory, 12, true, gpus));
+	td_inventory_hold(&inventory, 0, 1);
+	CHECK(td_fifo_gang(&inventory, 8, true, gpus));
+	for (int k = 0; k < 8; k++)
+		CHECK(gpus[k] >= 4);
+}
+
 TEST(the_latest_without_quota_are_preempted_only_if_that_helps)
 {
 	const struct td_fifo_running running[] = {
