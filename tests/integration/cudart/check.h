@@ -33,8 +33,8 @@ static inline void expect_error(cudaError_t error, cudaError_t wanted, const cha
 	exit(1);
 }
 
-#define CHECK(call)	       check((call), #call, __LINE__)
-#define EXPECT(what)	       expect((what), #what, __LINE__)
+#define CHECK(call)              check((call), #call, __LINE__)
+#define EXPECT(what)             expect((what), #what, __LINE__)
 #define EXPECT_ERROR(call, code) expect_error((call), (code), #call, __LINE__)
 
 static inline int passed()
