@@ -362,8 +362,10 @@ static void emit_call(struct parser *p, struct call *call, uint32_t slot)
 	}
 	call->next = f->calls;
 	f->calls = call;
-	if (is_print(call))
+	if (is_print(call)) {
 		op = CONTROL_PRINT;
+		call->callee = NULL; /* print.c; nothing is left to link */
+	}
 	i = sg_ptx_emit(p, sg_ptx_control_op(op), 0, slot, 0, 0);
 	if (i)
 		i->imm.call = call;

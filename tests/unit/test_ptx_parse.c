@@ -204,7 +204,7 @@ TEST(parts_are_linked_by_what_they_show)
 		"%r5, [y]; }\n"
 		"st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4}; st.global.v2.u32 [%rd1+16], {%r5, "
 		"%r6}; ret; }\n" HEAD ".visible .global .u32 there = 7; .global .u32 own = 200; "
-				      ".extern .global .u32 here;\n"
+		".extern .global .u32 here;\n"
 		".visible .global .u32 list[2] = {8, 9}; .weak .global .u32 here = 4;\n"
 		".weak .func (.param .b32 r) both(.param .b32 a) .noreturn { .reg .b32 x; { "
 		"mov.b32 x, 2; } st.param.b32 [r], x; ret; }\n"
@@ -266,6 +266,9 @@ TEST(what_belongs_to_other_modules_is_refused_by_name)
 {
 	refuse(HEAD ".extern .func vprintf(.param .b64 a);\n"
 		    ".entry f() { .param .b64 x;\ncall vprintf, (x); }\n",
+		"line 6: function \"vprintf\" is not defined");
+	refuse(HEAD ".extern .func (.param .b64 r) vprintf(.param .b64 a, .param .b64 b);\n"
+		    ".entry f() { .param .b64 x;\ncall (x), vprintf, (x, x); }\n",
 		"line 6: function \"vprintf\" is not defined");
 	refuse(HEAD ".extern .global .u32 x;", "line 4: variable \"x\" is not defined");
 	malformed_statement(
