@@ -151,6 +151,15 @@ static uint32_t find_for(
 	return td_inventory_find_free(&c->gpus, id, count, c->jobs[id].same_node, c->found);
 }
 
+/* Takes quota for a job; a reservation that waits behind it keeps what is left. */
+static void use_quota(struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t gpus)
+{
+	tenant->used += gpus;
+	while (tenant->reserved_count && tenant->used + tenant->reserved_count > tenant->quota)
+		td_inventory_reserve(
+			&c->gpus, tenant->reserved[--tenant->reserved_count], TD_NO_JOB);
+}
+
 static void start(struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t id)
 {
 	struct td_antman_job *job = &c->jobs[id];
@@ -159,7 +168,7 @@ static void start(struct td_antman_cluster *c, struct td_antman_tenant *tenant, 
 		td_inventory_hold(&c->gpus, c->found[k], id);
 	settle(c, id);
 	dequeue(c, id);
-	tenant->used += job->gpus;
+	use_quota(c, tenant, job->gpus);
 	job->state = TD_JOB_RUNNING;
 }
 
@@ -184,7 +193,7 @@ static void upgrade(struct td_antman_cluster *c, struct td_antman_tenant *tenant
 		td_inventory_hold(&c->gpus, c->places[p].gpu, id);
 	}
 	dequeue(c, id);
-	tenant->used += job->gpus;
+	use_quota(c, tenant, job->gpus);
 	job->state = TD_JOB_RUNNING;
 }
 

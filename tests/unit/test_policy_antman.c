@@ -313,6 +313,10 @@ TEST(random_events_never_break_an_invariant)
 				td_antman_finish(&cluster, job, now);
 			td_antman_set_load(
 				&cluster, random_below(&seed, 47), random_below(&seed, 1000001));
+			/* With room for one action the queue is not looked through to its end. */
+			count = td_antman_step(&cluster, now += S, actions, 1);
+			check_order(count);
+			check_invariants();
 			count = step();
 			CHECK(count < ACTIONS);
 			check_order(count);
