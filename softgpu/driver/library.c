@@ -266,7 +266,7 @@ API CUresult cuLibraryLoadFromFile(CUlibrary *ret, const char *path, int *jit_op
 	return r;
 }
 
-/* Waits for the contexts that have it. */
+/* Nobody finds it from now on; then its contexts are waited for, without the lock: host functions that they run may use libraries. */
 API CUresult cuLibraryUnload(CUlibrary handle)
 {
 	struct CUlib_st *library;
@@ -279,14 +279,15 @@ API CUresult cuLibraryUnload(CUlibrary handle)
 		return r;
 	pthread_mutex_lock(&lock);
 	library = find_library(handle);
-	if (library) {
+	if (library)
 		td_list_remove(&library->link);
+	pthread_mutex_unlock(&lock);
+	if (library) {
 		td_list_for_each (it, &library->loaded)
 			(void)sg_context_synchronize(
 				td_container_of(it, struct loaded, link)->context);
 		free_library(library);
 	}
-	pthread_mutex_unlock(&lock);
 	return library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define SG_WIRE_VERSION 4
+#define SG_WIRE_VERSION 5
 #define SG_NAME_MAX     64
 #define SG_GPU_MAX      16
 /* Page runs carried by one TOUCH message. */
