@@ -98,7 +98,7 @@ static void drive_dcuda(const uint8_t *data, size_t size)
 		require(apps[plan.move[m].app].movable &&
 			apps[plan.move[m].app].gpu == plan.move[m].to);
 	for (uint32_t g = 0; g < 4; g++)
-		require(after[g] <= before[g] + 1e-9 || after[g] < 1);
+		require(after[g] <= before[g] + 1e-9 || after[g] < 1 + 1e-9);
 	/* Over as many slices as there are applications at most, each has run. */
 	for (uint32_t slice = 0; slice < n; slice++) {
 		struct td_dcuda_params still = td_dcuda_default;
