@@ -105,7 +105,8 @@ static int push(struct thread *t, const struct function *f, const struct call *c
 		memset(c->local + local_at, 0, f->pub.local_bytes);
 	t->local_at = local_at;
 	r = c->slots + slots_at;
-	memcpy(r, f->frame, f->slot_count * sizeof(*r));
+	if (f->slot_count)
+		memcpy(r, f->frame, f->slot_count * sizeof(*r));
 	for (uint32_t n = 0; n < f->special_count; n++)
 		r[f->specials[n].slot] = special_value(t, f->specials[n].special);
 	t->mark = t->pc = f->insns;
