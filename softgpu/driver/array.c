@@ -15,6 +15,9 @@
 #define MAX_2D_ROWS  65536u
 #define MAX_3D       16384u
 #define MAX_LAYERS   2048u
+#define MAX_CUBE     32768u
+#define MAX_FACES    2046u
+#define MAX_GATHER   32768u
 
 struct CUmipmappedArray_st {
 	struct td_list link;
@@ -60,9 +63,14 @@ static int check_shape(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	bool layered = d->Flags & CUDA_ARRAY3D_LAYERED;
 
+	/* "Texture gather can only be performed on 2D CUDA arrays." */
+	if (d->Flags & CUDA_ARRAY3D_TEXTURE_GATHER &&
+		(d->Depth || !d->Height || d->Width > MAX_GATHER || d->Height > MAX_GATHER))
+		return CUDA_ERROR_INVALID_VALUE;
 	if (d->Flags & CUDA_ARRAY3D_CUBEMAP)
-		return d->Width == d->Height && d->Width && d->Width <= MAX_2D_ROWS && d->Depth &&
-				       (layered ? d->Depth % 6 == 0 : d->Depth == 6)
+		return d->Width == d->Height && d->Width && d->Width <= MAX_CUBE && d->Depth &&
+				       (layered ? d->Depth % 6 == 0 && d->Depth <= MAX_FACES
+						: d->Depth == 6)
 			       ? CUDA_SUCCESS
 			       : CUDA_ERROR_INVALID_VALUE;
 	if (layered)
@@ -147,9 +155,33 @@ static void free_array(CUarray array)
 	pthread_mutex_lock(&lock);
 	td_list_remove(&array->link);
 	pthread_mutex_unlock(&lock);
-	/* Its context may be gone, and its memory with it. */
 	(void)sg_memory_release(array->context, array->address);
 	free(array);
+}
+
+/* Their memory goes with the context. */
+void sg_array_context_gone(struct CUctx_st *context)
+{
+	struct td_list *it, *tmp;
+
+	pthread_mutex_lock(&lock);
+	td_list_for_each_safe (it, tmp, &mipmaps) {
+		CUmipmappedArray mipmap = td_container_of(it, struct CUmipmappedArray_st, link);
+
+		if (mipmap->level[0]->context != context)
+			continue;
+		td_list_remove(&mipmap->link);
+		free(mipmap);
+	}
+	td_list_for_each_safe (it, tmp, &arrays) {
+		CUarray array = td_container_of(it, struct CUarray_st, link);
+
+		if (array->context != context)
+			continue;
+		td_list_remove(&array->link);
+		free(array);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static int create(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *d)
@@ -219,6 +251,8 @@ API CUresult cuArrayDestroy(CUarray array)
 	if (!sg_array_find(array) || array->mipmap)
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = sg_context_synchronize(context);
+	if (array->context != context)
+		(void)sg_context_synchronize(array->context);
 	free_array(array);
 	return r;
 }
@@ -351,6 +385,8 @@ API CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
 	if (!find_mipmap(mipmap))
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = sg_context_synchronize(context);
+	if (mipmap->level[0]->context != context)
+		(void)sg_context_synchronize(mipmap->level[0]->context);
 	pthread_mutex_lock(&lock);
 	td_list_remove(&mipmap->link);
 	pthread_mutex_unlock(&lock);

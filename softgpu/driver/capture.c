@@ -140,7 +140,7 @@ void sg_capture_context_gone(struct CUctx_st *context)
 		if (!borrowed)
 			sg_graph_free(graph);
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 }
 
 /* -- what is not allowed meanwhile -- */
@@ -175,7 +175,7 @@ int sg_capture_refuse(struct CUstream_st *stream)
 	pthread_mutex_lock(&sg_graph_lock);
 	r = stream->capture ? spoil(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
 			    : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -187,7 +187,7 @@ bool sg_stream_is_capturing(struct CUstream_st *stream)
 		return false;
 	pthread_mutex_lock(&sg_graph_lock);
 	is = stream->capture != NULL;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return is;
 }
 
@@ -200,7 +200,7 @@ int sg_capture_check_stream(struct CUstream_st *stream)
 	pthread_mutex_lock(&sg_graph_lock);
 	r = stream->capture ? spoil(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
 			    : check_legacy(stream, true);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r ? r : sg_capture_check_unsafe();
 }
 
@@ -223,7 +223,7 @@ int sg_capture_check_unsafe(void)
 			r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 		}
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -241,7 +241,7 @@ int sg_capture_check_context(struct CUctx_st *context)
 		capture_at(it)->invalid = true;
 		r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r ? r : sg_capture_check_unsafe();
 }
 
@@ -257,7 +257,7 @@ int sg_capture_check_event(struct CUevent_st *event, bool waits)
 			capture->invalid = true;
 		r = CUDA_ERROR_CAPTURED_EVENT;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r || !waits ? r : sg_capture_check_unsafe();
 }
 
@@ -300,7 +300,7 @@ int sg_capture_take(struct CUstream_st *stream, struct sg_work *work)
 		else
 			r = SG_NOT_CAPTURING;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -325,7 +325,7 @@ int sg_capture_record(struct CUstream_st *stream, struct CUevent_st *event, unsi
 		set_front(&event->front, &event->front_count, stream->front, stream->front_count);
 		r = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -368,7 +368,7 @@ int sg_capture_wait(struct CUstream_st *stream, struct CUevent_st *event, unsign
 		r = CUDA_SUCCESS; /* never recorded: nothing to wait for */
 	else if ((r = check_legacy(stream, true)) == CUDA_SUCCESS)
 		r = SG_NOT_CAPTURING;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -420,7 +420,7 @@ static int begin(CUstream handle, int mode, bool ptsz)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	pthread_mutex_lock(&sg_graph_lock);
 	r = stream->capture ? CUDA_ERROR_ILLEGAL_STATE : start(stream, mode, NULL);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -455,7 +455,7 @@ static int begin_to_graph(CUstream handle, CUgraph graph, const CUgraphNode *aft
 		r = stream->capture ? CUDA_ERROR_ILLEGAL_STATE : start(stream, mode, graph);
 	if (!r)
 		set_front(&stream->front, &stream->front_count, after, count);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -490,7 +490,7 @@ static int update_front(CUstream handle, CUgraphNode *nodes, const CUgraphEdgeDa
 		set_front(&stream->front, &stream->front_count, nodes, count);
 	for (size_t i = 0; !r && flags == CU_STREAM_ADD_CAPTURE_DEPENDENCIES && i < count; i++)
 		r = add_to_front(stream, nodes[i]) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -565,7 +565,7 @@ static int end(CUstream handle, CUgraph *ret, bool ptsz)
 		return r;
 	pthread_mutex_lock(&sg_graph_lock);
 	r = finish(stream, ret);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -615,7 +615,7 @@ static int get_info(CUstream handle, bool ptsz, const struct info *info)
 				*info->count = stream->front_count;
 		}
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 

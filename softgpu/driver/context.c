@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "softgpu/driver/copy.h"
 #include "softgpu/driver/fault.h"
 #include "softgpu/driver/ipc.h"
 #include "softgpu/driver/module.h"
@@ -161,6 +162,7 @@ static void destroy(struct CUctx_st *context)
 		sg_stream_free(td_container_of(it, struct CUstream_st, link));
 	sg_library_context_gone(context);
 	sg_ipc_context_gone(context);
+	sg_array_context_gone(context);
 	sg_memory_context_gone(context);
 	(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
 }

@@ -12,6 +12,7 @@
 struct copy_work {
 	struct sg_work work;
 	uint64_t target, source, bytes;
+	struct sg_where to, from;
 	enum sg_engine engine;
 	uint32_t flags;
 	void *staged;
@@ -80,9 +81,10 @@ int sg_locate(uint64_t address, uint64_t bytes, struct sg_where *ret)
 				? SG_ON_HOST_PINNED
 				: SG_ON_DEVICE;
 		ret->device = allocation.device;
+		ret->context = allocation.context;
 		return CUDA_SUCCESS;
 	}
-	*ret = (struct sg_where){SG_ON_HOST, 0};
+	*ret = (struct sg_where){SG_ON_HOST, 0, NULL};
 	if (!sg_is_device_address(address))
 		return CUDA_SUCCESS;
 	/* Several mappings side by side are one range to a copy; on the host only if all of it is. */
@@ -93,7 +95,7 @@ int sg_locate(uint64_t address, uint64_t bytes, struct sg_where *ret)
 		if (!sg_memory_find(address, 1, &allocation) || allocation.context)
 			return CUDA_ERROR_INVALID_VALUE;
 		if (allocation.kind != SG_MEMORY_REMOTE)
-			*ret = (struct sg_where){SG_ON_DEVICE, allocation.device};
+			*ret = (struct sg_where){SG_ON_DEVICE, allocation.device, NULL};
 		n = allocation.base + allocation.bytes - address;
 		n = n < bytes ? n : bytes;
 		address += n;
@@ -140,6 +142,8 @@ static int make_copy(uint64_t target, uint64_t source, uint64_t bytes, struct co
 	copy->target = target;
 	copy->source = source;
 	copy->bytes = bytes;
+	copy->to = *ret_to;
+	copy->from = *ret_from;
 	copy->engine = sg_copy_engine(*ret_to, *ret_from);
 	copy->flags = sg_copy_flags(*ret_to, *ret_from);
 	*ret = copy;
@@ -306,6 +310,7 @@ static int make_set(const struct set *set, struct copy_work **ret)
 	if (!copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	copy->set = true;
+	copy->to = where;
 	copy->target = set->target;
 	copy->pattern = set->pattern;
 	copy->pattern_bytes = set->pattern_bytes;
@@ -366,6 +371,54 @@ bool sg_work_set_params(const struct sg_work *work, CUDA_MEMSET_NODE_PARAMS *ret
 		.width = set->bytes / set->pattern_bytes,
 		.height = set->rows};
 	return true;
+}
+
+static bool is_same_place(struct sg_where a, struct sg_where b)
+{
+	return a.place == b.place && a.device == b.device && a.context == b.context;
+}
+
+/* "For 2d memsets, all dimension changes are rejected. For 1d memsets, changes in height". */
+static bool is_same_shape(const struct copy_work *a, const struct copy_work *b)
+{
+	return a->rows == b->rows &&
+	       (a->rows == 1 || (a->bytes == b->bytes && a->pitch == b->pitch &&
+					a->pattern_bytes == b->pattern_bytes));
+}
+
+/* A copy of one row may be of either kind: captured, or described as a box. */
+static struct sg_box box_of(const struct sg_work *work)
+{
+	const struct copy_work *copy = (const struct copy_work *)work;
+
+	return work->run == run_copy ? (struct sg_box){.to = {.where = copy->to},
+					       .from = {.where = copy->from},
+					       .height = 1,
+					       .depth = 1}
+				     : *sg_work_box_of(work);
+}
+
+int sg_work_check_change(const struct sg_work *from, const struct sg_work *to, bool one_row)
+{
+	const struct copy_work *a = (const struct copy_work *)from,
+			       *b = (const struct copy_work *)to;
+	struct sg_box before, after;
+
+	if (from->node == CU_GRAPH_NODE_TYPE_MEMSET + 1)
+		return is_same_place(a->to, b->to) && is_same_shape(a, b)
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_INVALID_VALUE;
+	before = box_of(from);
+	after = box_of(to);
+	if (one_row &&
+		(before.height != 1 || before.depth != 1 || after.height != 1 || after.depth != 1))
+		return CUDA_ERROR_INVALID_VALUE;
+	return is_same_place(before.to.where, after.to.where) &&
+			       is_same_place(before.from.where, after.from.where) &&
+			       before.to.in_array == after.to.in_array &&
+			       before.from.in_array == after.from.in_array
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
 }
 
 int sg_work_memset(const CUDA_MEMSET_NODE_PARAMS *params, struct sg_work **ret)

@@ -7,7 +7,8 @@ enum sg_place { SG_ON_DEVICE, SG_ON_HOST_PINNED, SG_ON_HOST };
 
 struct sg_where {
 	enum sg_place place;
-	uint32_t device; /* of SG_ON_DEVICE */
+	uint32_t device;                /* of SG_ON_DEVICE */
+	const struct CUctx_st *context; /* whose allocation it is; NULL: none's */
 };
 
 /* Where [address, address + bytes) lies; INVALID_VALUE for device addresses that are not all allocated. */
@@ -20,6 +21,7 @@ uint32_t sg_copy_flags(struct sg_where to, struct sg_where from);
 struct sg_side {
 	uint64_t address, pitch, slice;
 	struct sg_where where;
+	bool in_array;
 };
 
 struct sg_box {
@@ -31,6 +33,8 @@ struct sg_box {
 int sg_box_of(const CUDA_MEMCPY3D *copy, struct sg_box *ret);
 /* To be queued; params: to be told again by cuGraphMemcpyNodeGetParams. */
 int sg_work_box(const struct sg_box *box, const CUDA_MEMCPY3D *params, struct sg_work **ret);
+/* NULL: another kind of operation. */
+const struct sg_box *sg_work_box_of(const struct sg_work *work);
 /* What a copy node's operation was made from. */
 bool sg_work_box_params(const struct sg_work *work, CUDA_MEMCPY3D *ret);
 bool sg_work_copy_params(const struct sg_work *work, CUDA_MEMCPY3D *ret);
@@ -49,3 +53,4 @@ struct CUarray_st {
 };
 typedef struct CUarray_st *CUarray;
 CUarray sg_array_find(CUarray handle); /* NULL: none */
+void sg_array_context_gone(struct CUctx_st *context);

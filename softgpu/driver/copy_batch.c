@@ -148,17 +148,22 @@ static int check_operand(const CUmemcpy3DOperand *operand)
 static int describe(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
 {
 	size_t each = element_bytes(op), row = op->extent.width, rows = op->extent.height;
+	static const size_t most = SIZE_MAX / 64; /* elements have 16 bytes at most */
 
 	if (check_operand(&op->src) || check_operand(&op->dst) || check_order(op->srcAccessOrder) ||
-		op->flags > 1)
+		op->flags > 1 || row > most)
 		return CUDA_ERROR_INVALID_VALUE;
 	*c = (CUDA_MEMCPY3D){.WidthInBytes = row * each, .Height = rows, .Depth = op->extent.depth};
 	if (op->src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
 		c->srcMemoryType = CU_MEMORYTYPE_ARRAY;
 		c->srcArray = op->src.op.array.array;
+		if (op->src.op.array.offset.x > most)
+			return CUDA_ERROR_INVALID_VALUE;
 		c->srcXInBytes = op->src.op.array.offset.x * each;
 		c->srcY = op->src.op.array.offset.y;
 		c->srcZ = op->src.op.array.offset.z;
+	} else if (op->src.op.ptr.rowLength > most) {
+		return CUDA_ERROR_INVALID_VALUE;
 	} else {
 		c->srcMemoryType = CU_MEMORYTYPE_UNIFIED;
 		c->srcDevice = op->src.op.ptr.ptr;
@@ -168,9 +173,13 @@ static int describe(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
 	if (op->dst.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
 		c->dstMemoryType = CU_MEMORYTYPE_ARRAY;
 		c->dstArray = op->dst.op.array.array;
+		if (op->dst.op.array.offset.x > most)
+			return CUDA_ERROR_INVALID_VALUE;
 		c->dstXInBytes = op->dst.op.array.offset.x * each;
 		c->dstY = op->dst.op.array.offset.y;
 		c->dstZ = op->dst.op.array.offset.z;
+	} else if (op->dst.op.ptr.rowLength > most) {
+		return CUDA_ERROR_INVALID_VALUE;
 	} else {
 		c->dstMemoryType = CU_MEMORYTYPE_UNIFIED;
 		c->dstDevice = op->dst.op.ptr.ptr;

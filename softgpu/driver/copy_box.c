@@ -25,6 +25,12 @@ struct described {
 	size_t pitch, height;
 };
 
+/* at + count <= limit, whatever they are */
+static bool is_within(size_t at, size_t count, size_t limit)
+{
+	return at <= limit && count <= limit - at;
+}
+
 static int array_side(
 	const struct described *d, size_t width, size_t height, size_t depth, struct sg_side *ret)
 {
@@ -38,32 +44,53 @@ static int array_side(
 	/* "srcXInBytes must be evenly divisible by the array element size." */
 	if (d->x % array->element_bytes || width % array->element_bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (d->x + width > array->width * array->element_bytes || d->y + height > rows ||
-		d->z + depth > slices)
+	if (!is_within(d->x, width, array->width * array->element_bytes) ||
+		!is_within(d->y, height, rows) || !is_within(d->z, depth, slices))
 		return CUDA_ERROR_INVALID_VALUE;
 	ret->pitch = array->pitch;
 	ret->slice = array->slice;
 	ret->address = array->address + d->z * array->slice + d->y * array->pitch + d->x;
-	ret->where = (struct sg_where){SG_ON_DEVICE, array->context->device};
+	ret->where = (struct sg_where){SG_ON_DEVICE, array->context->device, array->context};
+	ret->in_array = true;
 	return CUDA_SUCCESS;
+}
+
+/* *ret += count * each; false: that is no number of bytes. */
+static bool advance(uint64_t *ret, uint64_t count, uint64_t each)
+{
+	uint64_t bytes;
+
+	return !__builtin_mul_overflow(count, each, &bytes) &&
+	       !__builtin_add_overflow(*ret, bytes, ret);
+}
+
+/* "If specified, srcPitch must be greater than or equal to WidthInBytes + srcXInBytes, and ... srcHeight ... to Height + srcY" */
+static bool has_good_rows(const struct described *d, size_t width, size_t height, size_t depth)
+{
+	bool rows = height > 1 || depth > 1 || d->y || d->z, slices = depth > 1 || d->z;
+
+	if (d->pitch > INT32_MAX && rows)
+		return false; /* CU_DEVICE_ATTRIBUTE_MAX_PITCH */
+	return ((!rows && !d->pitch) || is_within(d->x, width, d->pitch)) &&
+	       ((!slices && !d->height) || is_within(d->y, height, d->height));
 }
 
 static int memory_side(
 	const struct described *d, size_t width, size_t height, size_t depth, struct sg_side *ret)
 {
-	uint64_t base = d->type == CU_MEMORYTYPE_HOST ? (uint64_t)d->host : d->device, span;
+	uint64_t base = d->type == CU_MEMORYTYPE_HOST ? (uint64_t)d->host : d->device, span = width;
 	int r;
 
-	if (!base || d->pitch > INT32_MAX)
-		return CUDA_ERROR_INVALID_VALUE; /* CU_DEVICE_ATTRIBUTE_MAX_PITCH */
-	if ((height > 1 || depth > 1 || d->y || d->z) && d->pitch < width + d->x)
-		return CUDA_ERROR_INVALID_VALUE;
-	if ((depth > 1 || d->z) && d->height < height + d->y)
+	if (!base || !has_good_rows(d, width, height, depth))
 		return CUDA_ERROR_INVALID_VALUE;
 	ret->pitch = d->pitch;
-	ret->slice = d->pitch * d->height;
-	ret->address = base + d->z * ret->slice + d->y * d->pitch + d->x;
-	span = (depth - 1) * ret->slice + (height - 1) * ret->pitch + width;
+	if (__builtin_mul_overflow(d->pitch, d->height, &ret->slice) && (depth > 1 || d->z))
+		return CUDA_ERROR_INVALID_VALUE;
+	ret->address = base;
+	if (!advance(&ret->address, d->z, ret->slice) || !advance(&ret->address, d->y, d->pitch) ||
+		!advance(&ret->address, d->x, 1) || !advance(&span, depth - 1, ret->slice) ||
+		!advance(&span, height - 1, ret->pitch) || span > UINT64_MAX - ret->address)
+		return CUDA_ERROR_INVALID_VALUE;
 	r = sg_locate(ret->address, span, &ret->where);
 	if (r)
 		return r;
@@ -94,12 +121,15 @@ int sg_box_of(const CUDA_MEMCPY3D *c, struct sg_box *ret)
 		c->dstHost, c->dstDevice, c->dstArray, c->dstPitch, c->dstHeight};
 	const struct described from = {c->srcXInBytes, c->srcY, c->srcZ, c->srcLOD,
 		c->srcMemoryType, c->srcHost, c->srcDevice, c->srcArray, c->srcPitch, c->srcHeight};
+	uint64_t bytes;
 	int r;
 
 	*ret = (struct sg_box){.width = c->WidthInBytes, .height = c->Height, .depth = c->Depth};
 	if (!ret->width || !ret->height || !ret->depth)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (ret->width > UINT32_MAX || ret->height > UINT32_MAX || ret->depth > UINT32_MAX)
+	/* bytes of all of it: what the server is told */
+	if (__builtin_mul_overflow(ret->width, ret->height, &bytes) ||
+		__builtin_mul_overflow(bytes, ret->depth, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = side_of(&to, ret->width, ret->height, ret->depth, &ret->to);
 	return r ? r : side_of(&from, ret->width, ret->height, ret->depth, &ret->from);
@@ -153,6 +183,11 @@ int sg_work_box(const struct sg_box *box, const CUDA_MEMCPY3D *params, struct sg
 	work->params = *params;
 	*ret = &work->work;
 	return CUDA_SUCCESS;
+}
+
+const struct sg_box *sg_work_box_of(const struct sg_work *work)
+{
+	return work->run == run_box ? &((const struct box_work *)work)->box : NULL;
 }
 
 bool sg_work_box_params(const struct sg_work *work, CUDA_MEMCPY3D *ret)

@@ -36,10 +36,12 @@ void sg_work_free(struct sg_work *work)
 
 struct CUgraph_st *sg_graph_new(void)
 {
+	static uint64_t last_id;
 	struct CUgraph_st *graph = calloc(1, sizeof(*graph));
 
 	if (!graph)
 		return NULL;
+	graph->id = ++last_id;
 	td_list_init(&graph->nodes);
 	td_list_append(&sg_graphs, &graph->link);
 	return graph;
@@ -188,6 +190,7 @@ bool sg_node_reaches(const struct CUgraphNode_st *from, CUgraphNode const *to, s
 	uint8_t *seen = calloc(from->graph->node_count + 1, 1);
 	bool found = false;
 
+	sg_graph_renumber(from->graph); /* nodes may have gone */
 	for (size_t i = 0; seen && i < count && !found; i++)
 		found = reaches(from, to[i], seen);
 	free(seen);
@@ -204,7 +207,7 @@ API CUresult cuGraphCreate(CUgraph *ret, unsigned flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&sg_graph_lock);
 	*ret = sg_graph_new();
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -223,7 +226,7 @@ API CUresult cuGraphDestroy(CUgraph graph)
 		r = CUDA_ERROR_ILLEGAL_STATE; /* "all operations other than destroy ... are permitted" */
 	else
 		sg_graph_free(graph);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -239,6 +242,8 @@ static int add(CUgraphNode *ret, CUgraph graph, CUgraphNode const *after, size_t
 		r = CUDA_ERROR_INVALID_VALUE;
 	else if (context && graph->context && graph->context != context)
 		r = CUDA_ERROR_NOT_SUPPORTED;
+	else if (graph->parent && sg_work_block(work)) /* see cuGraphChildGraphNodeGetGraph */
+		r = CUDA_ERROR_NOT_SUPPORTED;
 	if (r) {
 		sg_work_free(work);
 	} else {
@@ -246,8 +251,14 @@ static int add(CUgraphNode *ret, CUgraph graph, CUgraphNode const *after, size_t
 			graph->context = context;
 		r = sg_node_add(graph, type, work, event, after, after_count, ret);
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
+}
+
+/* Of a node that says where it runs; NULL: anywhere. */
+static int check_context(const struct CUctx_st *context)
+{
+	return context && !sg_context_is_live(context) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 #define NODE CUgraphNode *ret, CUgraph graph, const CUgraphNode *after, size_t after_count
@@ -293,6 +304,8 @@ API CUresult cuGraphAddMemcpyNode(NODE, const CUDA_MEMCPY3D *copy, CUcontext con
 	if (!r && !copy)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
+		r = check_context(context);
+	if (!r)
 		r = sg_work_memcpy(copy, &work);
 	return r ? r
 		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_MEMCPY, work, NULL,
@@ -306,6 +319,8 @@ API CUresult cuGraphAddMemsetNode(NODE, const CUDA_MEMSET_NODE_PARAMS *set, CUco
 
 	if (!r && !set)
 		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = check_context(context);
 	if (!r)
 		r = sg_work_memset(set, &work);
 	return r ? r
@@ -333,6 +348,8 @@ API CUresult cuGraphAddBatchMemOpNode(NODE, const CUDA_BATCH_MEM_OP_NODE_PARAMS 
 
 	if (!r && (!params || params->flags))
 		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = check_context(params->ctx);
 	if (!r)
 		r = sg_work_mem_ops(params->paramArray, params->count, &work);
 	return r ? r
@@ -369,7 +386,7 @@ API CUresult cuGraphAddChildGraphNode(NODE, CUgraph child)
 	} else if (copy) {
 		sg_graph_free(copy);
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -444,7 +461,7 @@ API CUresult cuGraphNodeGetType(CUgraphNode node, int *type)
 		r = CUDA_ERROR_INVALID_VALUE;
 	else
 		*type = node->type;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -473,7 +490,7 @@ static int list_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, bool roo
 			nodes[i] = NULL;
 		*count = nodes && n > *count ? *count : n;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -500,7 +517,7 @@ API CUresult cuGraphGetEdges_v2(
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&sg_graph_lock);
 	if (!sg_graph_is_live(graph)) {
-		pthread_mutex_unlock(&sg_graph_lock);
+		sg_graph_unlock();
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	td_list_for_each (it, &graph->nodes) {
@@ -515,8 +532,11 @@ API CUresult cuGraphGetEdges_v2(
 				data[n] = (CUgraphEdgeData){{0}};
 		}
 	}
+	/* "the remaining entries in from and to will be set to NULL" */
+	for (size_t i = n; from && i < *count; i++)
+		from[i] = to[i] = NULL;
 	*count = from && n > *count ? *count : n;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -568,7 +588,7 @@ static int add_dependencies(CUgraph graph, const CUgraphNode *from, const CUgrap
 		r = sg_check_edges(edges, count);
 	for (size_t i = 0; !r && i < count; i++)
 		r = add_edge(graph, from[i], to[i]);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 

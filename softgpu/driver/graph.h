@@ -34,16 +34,20 @@ struct CUgraph_st {
 	struct td_list link; /* in sg_graphs */
 	struct td_list nodes;
 	size_t node_count;
-	struct CUctx_st *context;       /* of the first operation; NULL: none yet */
-	struct CUgraphNode_st *parent;  /* whose child it is: goes with it */
-	struct CUgraph_st *cloned_from; /* never followed */
+	struct CUctx_st *context;      /* of the first operation; NULL: none yet */
+	struct CUgraphNode_st *parent; /* whose child it is: goes with it */
+	uint64_t cloned_from;          /* id; 0: not */
 	struct sg_user_ref *user;
+	uint64_t id;        /* of it alone, when another lies where it was */
 	unsigned capturing; /* not to be destroyed */
 	bool has_memory; /* allocation or free nodes: cannot be cloned, cut or instantiated twice */
 };
 
 extern pthread_mutex_t sg_graph_lock;
 extern struct td_list sg_graphs;
+
+/* Gives sg_graph_lock back, and runs the destructors of user objects that nothing refers to any more. Every unlocking goes through it. */
+void sg_graph_unlock(void);
 
 /* -- all with sg_graph_lock held -- */
 struct CUgraph_st *sg_graph_new(void);
@@ -83,6 +87,9 @@ int sg_work_kernel_params(
 	const struct sg_work *work, CUDA_KERNEL_NODE_PARAMS_v1 *ret, void ***ret_params);
 bool *sg_work_cooperative(struct sg_work *work);
 void sg_work_host_params(const struct sg_work *work, CUDA_HOST_NODE_PARAMS *ret);
+/* INVALID_VALUE: an executable graph's copy or set cannot become this one (cuGraphExecMemcpyNodeSetParams, ...MemsetNode..., cuGraphExecUpdate);
+ * one_row: a copy neither was nor becomes one of several rows. */
+int sg_work_check_change(const struct sg_work *from, const struct sg_work *to, bool one_row);
 const CUstreamBatchMemOpParams *sg_work_mem_ops_of(struct sg_work *work, unsigned *ret_count);
 
 /* -- graph_memory.c -- */
@@ -99,7 +106,8 @@ void sg_block_alloc_params(const struct sg_graph_block *block, CUDA_MEM_ALLOC_NO
 uint64_t sg_block_address(const struct sg_graph_block *block);
 /* Before a launch, in the order of its steps: may it be, and is there memory? */
 int sg_graph_block_check(struct sg_graph_block *block, bool allocates, bool auto_free);
-void sg_graph_block_commit(struct sg_graph_block *block, bool allocates);
+/* Of a launch's own copy of the operation. */
+void sg_graph_block_commit(struct sg_work *work);
 /* cuMemAllocAsync and cuMemFreeAsync in a capturing stream. */
 int sg_capture_alloc(struct CUstream_st *stream, uint64_t bytes, CUdeviceptr *ret);
 int sg_capture_free(struct CUstream_st *stream, CUdeviceptr address);

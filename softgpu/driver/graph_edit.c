@@ -66,7 +66,7 @@ struct CUgraph_st *sg_graph_clone(const struct CUgraph_st *graph)
 	if (!copy)
 		return NULL;
 	copy->context = graph->context;
-	copy->cloned_from = (struct CUgraph_st *)graph;
+	copy->cloned_from = graph->id;
 	td_list_for_each (it, &graph->nodes)
 		whole = whole && copy_node(copy, node_at(it));
 	td_list_for_each (it, &graph->nodes)
@@ -94,7 +94,7 @@ API CUresult cuGraphClone(CUgraph *ret, CUgraph graph)
 		*ret = sg_graph_clone(graph);
 		r = *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -107,9 +107,9 @@ API CUresult cuGraphNodeFindInClone(CUgraphNode *ret, CUgraphNode original, CUgr
 		return r;
 	pthread_mutex_lock(&sg_graph_lock);
 	if (ret && sg_graph_is_live(clone) && sg_node_is_live(original) &&
-		original->graph == clone->cloned_from)
+		original->graph->id == clone->cloned_from)
 		found = counterpart(clone, original);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	if (!found)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = found;
@@ -147,7 +147,7 @@ API CUresult cuGraphDestroyNode(CUgraphNode node)
 			cut(node_at(it), node);
 		sg_node_free(node);
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -179,7 +179,7 @@ static int remove_dependencies(CUgraph graph, const CUgraphNode *from, const CUg
 			r = CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; !r && i < count; i++)
 		cut(to[i], from[i]);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -211,7 +211,7 @@ static int list_neighbours(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData
 	room = nodes ? *count : 0;
 	pthread_mutex_lock(&sg_graph_lock);
 	if (!sg_node_is_live(node)) {
-		pthread_mutex_unlock(&sg_graph_lock);
+		sg_graph_unlock();
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	td_list_for_each (it, &node->graph->nodes) {
@@ -223,7 +223,7 @@ static int list_neighbours(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData
 			nodes[n] = other;
 		n++;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	for (size_t i = n; i < room; i++)
 		nodes[i] = NULL;
 	if (edges && room)
@@ -309,7 +309,7 @@ API CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned flag
 	} else {
 		r = CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	if (fclose(file) && !r)
 		r = CUDA_ERROR_OPERATING_SYSTEM;
 	return r;

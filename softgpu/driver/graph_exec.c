@@ -21,7 +21,7 @@ struct step {
 struct CUgraphExec_st {
 	struct td_list link;
 	struct CUctx_st *context;
-	const struct CUgraph_st *graph; /* it was made from; compared, never followed */
+	uint64_t graph; /* id of what it was made from */
 	struct sg_user_ref *user;
 	uint64_t flags;
 	struct step *steps;
@@ -35,6 +35,7 @@ struct CUgraphExec_st {
 
 struct graph_work {
 	struct sg_work work;
+	struct sg_user_ref *user; /* of a launch; NULL in one that is part of another */
 	size_t count;
 	struct step steps[];
 };
@@ -126,7 +127,7 @@ static int fill(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 	sg_graph_renumber(graph);
 	exec->count = graph->node_count;
 	exec->context = graph->context;
-	exec->graph = graph;
+	exec->graph = graph->id;
 	exec->steps = calloc(exec->count + 1, sizeof(*exec->steps));
 	exec->shape = calloc(exec->count + 1, sizeof(*exec->shape));
 	if (!exec->steps || !exec->shape)
@@ -141,6 +142,8 @@ static int fill(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 			r = place(exec, node, placed, &count);
 	}
 	free(placed);
+	if (!r)
+		sg_user_refs_copy(graph->user, &exec->user);
 	return r;
 }
 
@@ -149,7 +152,7 @@ static bool is_instantiated(const struct CUgraph_st *graph)
 	struct td_list *it;
 
 	td_list_for_each (it, &execs)
-		if (td_container_of(it, struct CUgraphExec_st, link)->graph == graph)
+		if (td_container_of(it, struct CUgraphExec_st, link)->graph == graph->id)
 			return true;
 	return false;
 }
@@ -165,7 +168,9 @@ static int instantiate(CUgraphExec *ret, CUgraph graph, uint64_t flags)
 	if (!ret || flags & ~15ull)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH
+			       ? CUDA_ERROR_INVALID_VALUE
+			       : CUDA_ERROR_NOT_SUPPORTED;
 	exec = calloc(1, sizeof(*exec));
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -178,20 +183,20 @@ static int instantiate(CUgraphExec *ret, CUgraph graph, uint64_t flags)
 		r = fill(exec, graph);
 	if (!r) {
 		exec->flags = flags;
-		sg_user_refs_copy(graph->user, &exec->user);
 		td_list_append(&execs, &exec->link);
-	}
-	pthread_mutex_unlock(&sg_graph_lock);
-	if (r)
-		free_exec(exec);
-	else
 		*ret = exec;
+	} else {
+		free_exec(exec);
+	}
+	sg_graph_unlock();
 	return r;
 }
 
+/* To upload, a stream is needed: "Only supported by cuGraphInstantiateWithParams". */
 API CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsigned long long flags)
 {
-	return instantiate(ret, graph, flags);
+	return flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD ? CUDA_ERROR_INVALID_VALUE
+							  : instantiate(ret, graph, flags);
 }
 
 static int instantiate_v2(
@@ -246,7 +251,7 @@ API CUresult cuGraphExecDestroy(CUgraphExec exec)
 	} else {
 		r = CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -269,6 +274,11 @@ static void release_graph(struct sg_work *work)
 
 	for (size_t i = 0; i < graph->count; i++)
 		sg_work_free(graph->steps[i].work);
+	if (!graph->user)
+		return;
+	pthread_mutex_lock(&sg_graph_lock);
+	sg_user_refs_drop(&graph->user);
+	sg_graph_unlock();
 }
 
 /* Events are recorded at the launch, as a stream's would be: from here on they wait for it. */
@@ -321,7 +331,7 @@ static int add_dependencies(struct graph_work *graph, const struct CUgraphExec_s
 }
 
 /* In the order of the steps, so that what a graph frees it may allocate again. Memory that was found stays with the graph if a later step fails. */
-static int take_memory(const struct CUgraphExec_st *exec)
+static int take_memory(const struct CUgraphExec_st *exec, struct graph_work *launch)
 {
 	bool auto_free = exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
 	int r = CUDA_SUCCESS;
@@ -331,9 +341,8 @@ static int take_memory(const struct CUgraphExec_st *exec)
 			r = sg_graph_block_check(sg_work_block(exec->steps[i].work),
 				exec->steps[i].type == CU_GRAPH_NODE_TYPE_MEM_ALLOC, auto_free);
 	for (size_t i = 0; !r && i < exec->count; i++)
-		if (sg_work_block(exec->steps[i].work))
-			sg_graph_block_commit(sg_work_block(exec->steps[i].work),
-				exec->steps[i].type == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+		if (sg_work_block(launch->steps[i].work))
+			sg_graph_block_commit(launch->steps[i].work);
 	return r;
 }
 
@@ -392,6 +401,15 @@ static int make_launch(
 	return r;
 }
 
+/* "If the executable graph is in-flight, it will ... be freed asynchronously on completion": what it needs stays for as long. */
+static void hold_objects(const struct CUgraphExec_st *exec, struct sg_user_ref **ret)
+{
+	sg_user_refs_copy(exec->user, ret);
+	for (size_t i = 0; i < exec->count; i++)
+		if (exec->steps[i].child)
+			hold_objects(exec->steps[i].child, ret);
+}
+
 static int launch(CUgraphExec exec, CUstream handle, bool ptsz)
 {
 	struct graph_work *graph;
@@ -415,11 +433,13 @@ static int launch(CUgraphExec exec, CUstream handle, bool ptsz)
 	else
 		r = make_launch(context, exec, &graph);
 	if (!r) {
-		r = take_memory(exec);
+		r = take_memory(exec, graph);
 		if (r)
 			sg_work_free(&graph->work);
+		else
+			hold_objects(exec, &graph->user);
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	if (r)
 		return r;
 	r = sg_stream_submit(stream, &graph->work, &ticket);
@@ -428,7 +448,7 @@ static int launch(CUgraphExec exec, CUstream handle, bool ptsz)
 	pthread_mutex_lock(&sg_graph_lock);
 	if (is_live(exec))
 		exec->last = (struct sg_dependency){stream, ticket};
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -446,7 +466,7 @@ static int upload(CUgraphExec exec, CUstream handle, bool ptsz)
 	pthread_mutex_lock(&sg_graph_lock);
 	if (!r && !is_live(exec))
 		r = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -469,20 +489,35 @@ static struct step *step_of(struct CUgraphExec_st *exec, const struct CUgraphNod
 	return found;
 }
 
-/* The operation of one node, for later launches. Takes over work. */
-static int replace(CUgraphExec exec, CUgraphNode node, int type, struct sg_work *work)
+/* Does the operation of a node stay what cuda.h says it must: memory of the same kind and device, rows that stay rows, cooperation? */
+static int check_change(const struct sg_work *from, const struct sg_work *to, bool one_row)
+{
+	if (!from || !to || from->run != to->run)
+		return from || to ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	if (from->node == CU_GRAPH_NODE_TYPE_MEMCPY + 1 ||
+		from->node == CU_GRAPH_NODE_TYPE_MEMSET + 1)
+		return sg_work_check_change(from, to, one_row);
+	return CUDA_SUCCESS;
+}
+
+/* The operation of one node, for later launches; context: of a kernel, which "cannot change". Takes over work. */
+static int replace(CUgraphExec exec, CUgraphNode node, int type, struct sg_work *work,
+	const struct CUctx_st *context)
 {
 	struct step *step;
 
 	pthread_mutex_lock(&sg_graph_lock);
 	step = is_live(exec) ? step_of(exec, node) : NULL;
-	if (step && step->type == type) {
+	if (step && step->type == type && (!context || context == exec->context) &&
+		!check_change(step->work, work, true)) {
+		if (type == CU_GRAPH_NODE_TYPE_KERNEL) /* an attribute, not a parameter */
+			*sg_work_cooperative(work) = *sg_work_cooperative(step->work);
 		sg_work_free(step->work);
 		step->work = work;
 	} else {
 		sg_work_free(work);
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return step && step->work == work ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -496,7 +531,7 @@ static int set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = sg_work_kernel(context, params, &work);
-	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_KERNEL, work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_KERNEL, work, context);
 }
 
 API CUresult cuGraphExecKernelNodeSetParams(
@@ -529,7 +564,7 @@ API CUresult cuGraphExecMemcpyNodeSetParams(
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = sg_work_memcpy(copy, &work);
-	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_MEMCPY, work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_MEMCPY, work, NULL);
 }
 
 API CUresult cuGraphExecMemsetNodeSetParams(
@@ -543,7 +578,7 @@ API CUresult cuGraphExecMemsetNodeSetParams(
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = sg_work_memset(set, &work);
-	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_MEMSET, work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_MEMSET, work, NULL);
 }
 
 API CUresult cuGraphExecHostNodeSetParams(
@@ -556,7 +591,7 @@ API CUresult cuGraphExecHostNodeSetParams(
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = sg_work_host(host, &work);
-	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_HOST, work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_HOST, work, NULL);
 }
 
 API CUresult cuGraphExecBatchMemOpNodeSetParams(
@@ -569,7 +604,7 @@ API CUresult cuGraphExecBatchMemOpNodeSetParams(
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = sg_work_mem_ops(params->paramArray, params->count, &work);
-	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, work, NULL);
 }
 
 static int set_event(CUgraphExec exec, CUgraphNode node, int type, CUevent event)
@@ -588,7 +623,7 @@ static int set_event(CUgraphExec exec, CUgraphNode node, int type, CUevent event
 		step->event = event;
 	else
 		r = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -637,7 +672,7 @@ API CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
 		*flags = exec->flags & ~(uint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
 	else
 		r = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -661,7 +696,7 @@ static int enabled(CUgraphExec exec, CUgraphNode node, const bool *set, unsigned
 		*ret = !step->disabled;
 	else
 		r = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -693,7 +728,7 @@ API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode no
 		r = CUDA_ERROR_INVALID_VALUE;
 	else
 		r = update_children(step->child, graph);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -704,6 +739,13 @@ static int compare_step(const struct step *step, struct CUgraphNode_st *node, CU
 {
 	if (step->type != node->type)
 		return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+	if (step->type == CU_GRAPH_NODE_TYPE_KERNEL &&
+		*sg_work_cooperative(step->work) != *sg_work_cooperative(node->work))
+		return CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+	if (step->type == CU_GRAPH_NODE_TYPE_MEMCPY || step->type == CU_GRAPH_NODE_TYPE_MEMSET)
+		return check_change(step->work, node->work, false)
+			       ? CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED
+			       : CU_GRAPH_EXEC_UPDATE_SUCCESS;
 	if (!step->child)
 		return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 	sg_graph_renumber(node->child);
@@ -769,8 +811,10 @@ static int take_over(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 		swap = *exec;
 		exec->steps = fresh->steps;
 		exec->shape = fresh->shape;
+		exec->user = fresh->user;
 		fresh->steps = swap.steps;
 		fresh->shape = swap.shape;
+		fresh->user = swap.user;
 	}
 	free_exec(fresh);
 	return r;
@@ -799,7 +843,7 @@ static int update(CUgraphExec exec, CUgraph graph, CUgraphNode *ret_node, int *r
 		*ret_result = compare(exec, graph, ret_node);
 		r = *ret_result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : take_over(exec, graph);
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 

@@ -17,17 +17,18 @@ struct sg_graph_block {
 	struct td_list link;
 	uint64_t base, bytes, size; /* size: as asked for */
 	uint32_t device, access;
-	uint8_t *host;       /* NULL: unbacked */
-	bool in_use;         /* in the order of launches */
-	unsigned references; /* nodes, executable graphs, queued work */
-	const struct CUgraph_st *allocated_in, *freed_in; /* compared, never followed */
+	uint8_t *host;                   /* NULL: unbacked */
+	bool in_use;                     /* in the order of launches */
+	unsigned references;             /* nodes, executable graphs, queued work */
+	unsigned launches;               /* of those references, launches that are not over */
+	uint64_t allocated_in, freed_in; /* ids of graphs; 0: none */
 	CUmemPoolProps props;
 };
 
 struct block_work {
 	struct sg_work work;
 	struct sg_graph_block *block;
-	bool accessible;
+	bool accessible, launched;
 };
 
 static struct td_list blocks = {&blocks, &blocks};
@@ -99,8 +100,11 @@ static void refer(struct sg_work *copy)
 /* Nothing needs it but perhaps the program, which has it in use: then it goes when it is freed, or at the next trim. */
 static void unrefer(struct sg_work *work)
 {
+	struct block_work *b = (struct block_work *)work;
+
 	pthread_mutex_lock(&reference_lock);
-	((struct block_work *)work)->block->references--;
+	b->block->references--;
+	b->block->launches -= b->launched;
 	pthread_mutex_unlock(&reference_lock);
 }
 
@@ -112,6 +116,26 @@ static unsigned references(struct sg_graph_block *block)
 	n = block->references;
 	pthread_mutex_unlock(&reference_lock);
 	return n;
+}
+
+static bool is_scheduled(struct sg_graph_block *block)
+{
+	bool scheduled;
+
+	pthread_mutex_lock(&reference_lock);
+	scheduled = block->launches;
+	pthread_mutex_unlock(&reference_lock);
+	return scheduled;
+}
+
+static void note_launched(struct sg_work *work)
+{
+	struct block_work *b = (struct block_work *)work;
+
+	pthread_mutex_lock(&reference_lock);
+	b->launched = true;
+	b->block->launches++;
+	pthread_mutex_unlock(&reference_lock);
 }
 
 static void remove_block(struct sg_graph_block *block)
@@ -238,7 +262,7 @@ int sg_work_alloc(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct sg_work **ret)
 	pthread_mutex_lock(&sg_graph_lock);
 	sweep();
 	td_list_append(&blocks, &block->link);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	params->dptr = block->base;
 	return CUDA_SUCCESS;
 }
@@ -251,23 +275,23 @@ int sg_work_free_block(uint64_t address, struct sg_work **ret)
 	pthread_mutex_lock(&sg_graph_lock);
 	block = find(address);
 	r = block ? new_work(block, false, ret) : CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
 void sg_graph_block_note_alloc(struct sg_graph_block *block, const struct CUgraph_st *graph)
 {
-	block->allocated_in = graph;
+	block->allocated_in = graph->id;
 }
 
 /* "It is not possible to free an allocation in both the owning graph and another graph", nor twice in one. */
 int sg_graph_block_note_free(struct sg_graph_block *block, const struct CUgraph_st *graph)
 {
-	if (block->freed_in == graph ||
-		(block->freed_in &&
-			(block->freed_in == block->allocated_in || graph == block->allocated_in)))
+	if (block->freed_in == graph->id ||
+		(block->freed_in && (block->freed_in == block->allocated_in ||
+					    graph->id == block->allocated_in)))
 		return CUDA_ERROR_INVALID_VALUE;
-	block->freed_in = graph;
+	block->freed_in = graph->id;
 	return CUDA_SUCCESS;
 }
 
@@ -305,10 +329,13 @@ int sg_graph_block_check(struct sg_graph_block *block, bool allocates, bool auto
 	return back(block);
 }
 
-void sg_graph_block_commit(struct sg_graph_block *block, bool allocates)
+void sg_graph_block_commit(struct sg_work *work)
 {
-	block->in_use = allocates;
-	note_high(block->device);
+	struct block_work *b = (struct block_work *)work;
+
+	note_launched(work);
+	b->block->in_use = b->accessible;
+	note_high(b->block->device);
 }
 
 /* -- freed by the program -- */
@@ -322,7 +349,6 @@ static int begin_free(uint64_t address, struct sg_graph_block **ret)
 	/* "These allocations cannot be freed outside the owning graph" if they are freed in it. */
 	if (!block->in_use || (block->freed_in && block->freed_in == block->allocated_in))
 		return CUDA_ERROR_INVALID_VALUE;
-	block->in_use = false;
 	*ret = block;
 	return CUDA_SUCCESS;
 }
@@ -335,10 +361,11 @@ int sg_graph_memory_free(uint64_t address)
 	pthread_mutex_lock(&sg_graph_lock);
 	r = begin_free(address, &block);
 	if (!r) {
+		block->in_use = false;
 		set_granules(block, false);
 		sweep();
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -352,7 +379,11 @@ int sg_graph_memory_free_async(struct CUstream_st *stream, uint64_t address)
 	r = begin_free(address, &block);
 	if (!r)
 		r = new_work(block, false, &work);
-	pthread_mutex_unlock(&sg_graph_lock);
+	if (!r) {
+		block->in_use = false;
+		note_launched(work);
+	}
+	sg_graph_unlock();
 	return r ? r : sg_stream_submit(stream, work, NULL);
 }
 
@@ -414,7 +445,7 @@ API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *
 	case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH: *(uint64_t *)value = reserved_high[device]; break;
 	default: r = CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -434,11 +465,11 @@ API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, int attribute, void *
 		reserved_high[device] = sum((uint32_t)device, false);
 	else
 		r = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
-/* Waits: what a queued launch uses is no longer in use by its count, but still by its work. */
+/* What a queued launch uses is no longer in use in the order of launches, but still by its work. */
 API CUresult cuDeviceGraphMemTrim(CUdevice device)
 {
 	struct td_list *it;
@@ -446,18 +477,15 @@ API CUresult cuDeviceGraphMemTrim(CUdevice device)
 
 	if (r)
 		return r;
-	pthread_mutex_lock(&sg.lock);
-	td_list_for_each (it, &sg.contexts)
-		(void)sg_context_synchronize(td_container_of(it, struct CUctx_st, link));
-	pthread_mutex_unlock(&sg.lock);
 	pthread_mutex_lock(&sg_graph_lock);
 	sweep();
 	td_list_for_each (it, &blocks) {
 		struct sg_graph_block *block = td_container_of(it, struct sg_graph_block, link);
 
-		if (block->device == (uint32_t)device && !block->in_use && block->host)
+		if (block->device == (uint32_t)device && block->host && !block->in_use &&
+			!is_scheduled(block))
 			take_backing(block);
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }

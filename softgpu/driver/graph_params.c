@@ -12,23 +12,29 @@ static struct CUgraphNode_st *lock_node(CUgraphNode node, int type)
 	pthread_mutex_lock(&sg_graph_lock);
 	if (sg_node_is_live(node) && (type < 0 || node->type == type))
 		return node;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return NULL;
 }
 
 /* Takes over work. */
 static int replace(CUgraphNode node, int type, struct sg_work *work, const struct CUctx_st *context)
 {
-	if (!lock_node(node, type) ||
-		(context && node->graph->context && node->graph->context != context)) {
+	if (!lock_node(node, type)) {
 		sg_work_free(work);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
+	if (context && node->graph->context && node->graph->context != context) {
+		sg_graph_unlock();
+		sg_work_free(work);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (type == CU_GRAPH_NODE_TYPE_KERNEL) /* an attribute, not a parameter */
+		*sg_work_cooperative(work) = *sg_work_cooperative(node->work);
 	sg_work_free(node->work);
 	node->work = work;
 	free(node->params);
 	node->params = NULL;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -81,13 +87,15 @@ static int get_kernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *ret)
 	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_KERNEL))
 		return CUDA_ERROR_INVALID_VALUE;
 	memset(ret, 0, sizeof(*ret));
-	r = sg_work_kernel_params(node->work, &ret->v1, &params);
+	r = node->graph->context && !sg_work_is_valid(node->graph->context, node->work)
+		    ? CUDA_ERROR_INVALID_VALUE
+		    : sg_work_kernel_params(node->work, &ret->v1, &params);
 	if (!r) {
 		free(node->params);
 		node->params = params;
 		ret->ctx = node->graph->context;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -127,7 +135,7 @@ API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, int id, union value
 		ret->number = node->priority;
 	else
 		r = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -145,7 +153,7 @@ API CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int id, const union
 		node->priority = value->number;
 	else
 		r = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -163,7 +171,7 @@ API CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
 	} else {
 		r = CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -179,7 +187,7 @@ API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!sg_work_box_params(node->work, ret))
 		(void)sg_work_copy_params(node->work, ret);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -204,7 +212,7 @@ API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAM
 	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_MEMSET))
 		return CUDA_ERROR_INVALID_VALUE;
 	(void)sg_work_set_params(node->work, ret);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -231,7 +239,7 @@ API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *r
 	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
 	sg_work_host_params(node->work, ret);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -257,7 +265,7 @@ API CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = (CUDA_BATCH_MEM_OP_NODE_PARAMS){.ctx = node->graph->context};
 	ret->paramArray = (CUstreamBatchMemOpParams *)sg_work_mem_ops_of(node->work, &ret->count);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -283,7 +291,7 @@ API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_
 	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC))
 		return CUDA_ERROR_INVALID_VALUE;
 	sg_block_alloc_params(sg_work_block(node->work), ret);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -296,7 +304,7 @@ API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *ret)
 	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_MEM_FREE))
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = sg_block_address(sg_work_block(node->work));
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -309,7 +317,7 @@ static int get_event(CUgraphNode node, int type, CUevent *ret)
 	if (!ret || !lock_node(node, type))
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = node->event;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -325,7 +333,7 @@ static int set_event(CUgraphNode node, int type, CUevent event)
 	if (!lock_node(node, type))
 		return CUDA_ERROR_INVALID_VALUE;
 	node->event = event;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -359,7 +367,7 @@ API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *ret)
 	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_GRAPH))
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = node->child;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return CUDA_SUCCESS;
 }
 

@@ -56,8 +56,10 @@ static void *serve(void *arg)
 		stream->first = work->next;
 		if (!stream->first)
 			stream->last = &stream->first;
+		pthread_mutex_unlock(&context->lock);
+		sg_work_free(work); /* a graph's may take sg_graph_lock, and run destructors */
+		pthread_mutex_lock(&context->lock);
 		stream->completed++;
-		sg_work_free(work);
 		pthread_cond_broadcast(&context->changed);
 	}
 	pthread_mutex_unlock(&context->lock);

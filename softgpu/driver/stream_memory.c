@@ -22,7 +22,7 @@ enum {
 	CU_STREAM_WAIT_VALUE_AND = 2,
 	CU_STREAM_WAIT_VALUE_NOR = 3,
 };
-#define OPS_MAX       256u /* "count must be <= 256" */
+#define OPS_MAX       255u /* "Must be less than 256." */
 #define LOOK_EVERY_NS 20000
 
 struct mem_op_work {

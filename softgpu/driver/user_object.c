@@ -1,6 +1,7 @@
 /*
- * User objects: something of the program's that lives as long as the graphs that need it. Each graph counts its references; the destructor runs
- * when the last one anywhere is gone, and may make no CUDA call.
+ * User objects: something of the program's that lives as long as the graphs that need it. Each graph counts its references, and so does each
+ * launch until it is over. The destructor runs when the last one anywhere is gone, after sg_graph_lock is: it may make no CUDA call, but it may
+ * wait for a thread that is in one.
  */
 #include <stdlib.h>
 
@@ -21,7 +22,7 @@ struct sg_user_ref {
 };
 
 /* All under sg_graph_lock. */
-static struct td_list objects = {&objects, &objects};
+static struct td_list objects = {&objects, &objects}, gone = {&gone, &gone};
 
 static bool is_live(CUuserObject object)
 {
@@ -35,16 +36,38 @@ static bool is_live(CUuserObject object)
 
 static void put(struct CUuserObject_st *object, unsigned count)
 {
-	bool before = sg_in_host_function;
-
 	object->references -= count;
 	if (object->references)
 		return;
 	td_list_remove(&object->link);
-	sg_in_host_function = true;
-	object->destroy(object->pointer);
-	sg_in_host_function = before;
-	free(object);
+	td_list_append(&gone, &object->link);
+}
+
+static struct CUuserObject_st *take_gone(void)
+{
+	struct td_list *first = gone.next;
+
+	if (first == &gone)
+		return NULL;
+	td_list_remove(first);
+	return td_container_of(first, struct CUuserObject_st, link);
+}
+
+void sg_graph_unlock(void)
+{
+	struct CUuserObject_st *object;
+
+	while ((object = take_gone())) {
+		bool before = sg_in_host_function;
+
+		pthread_mutex_unlock(&sg_graph_lock);
+		sg_in_host_function = true;
+		object->destroy(object->pointer);
+		sg_in_host_function = before;
+		free(object);
+		pthread_mutex_lock(&sg_graph_lock);
+	}
+	pthread_mutex_unlock(&sg_graph_lock);
 }
 
 void sg_user_refs_drop(struct sg_user_ref **refs)
@@ -87,7 +110,10 @@ API CUresult cuUserObjectCreate(
 	CUuserObject *ret, void *pointer, CUhostFn destroy, unsigned references, unsigned flags)
 {
 	CUuserObject object;
+	int r = sg_ready();
 
+	if (r)
+		return r;
 	/* "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC ... must be set" */
 	if (!ret || !destroy || !references || references > INT32_MAX ||
 		flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
@@ -100,34 +126,40 @@ API CUresult cuUserObjectCreate(
 	object->references = references;
 	pthread_mutex_lock(&sg_graph_lock);
 	td_list_append(&objects, &object->link);
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	*ret = object;
 	return CUDA_SUCCESS;
 }
 
 API CUresult cuUserObjectRetain(CUuserObject object, unsigned count)
 {
-	int r = CUDA_ERROR_INVALID_VALUE;
+	int r = sg_ready();
 
+	if (r)
+		return r;
+	r = CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&sg_graph_lock);
 	if (count && count <= INT32_MAX && is_live(object)) {
 		object->references += count;
 		r = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
 API CUresult cuUserObjectRelease(CUuserObject object, unsigned count)
 {
-	int r = CUDA_ERROR_INVALID_VALUE;
+	int r = sg_ready();
 
+	if (r)
+		return r;
+	r = CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&sg_graph_lock);
 	if (count && is_live(object) && count <= object->references) {
 		put(object, count);
 		r = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -148,7 +180,7 @@ API CUresult cuGraphRetainUserObject(
 		r = hold(&graph->user, object, count);
 	if (!r && !flags)
 		object->references += count;
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
 
@@ -175,6 +207,6 @@ API CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsign
 		r = CUDA_SUCCESS;
 		break;
 	}
-	pthread_mutex_unlock(&sg_graph_lock);
+	sg_graph_unlock();
 	return r;
 }
