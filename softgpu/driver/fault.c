@@ -20,9 +20,11 @@ bool sg_faults_armed;
 
 int sg_fault_of_call(unsigned symbol)
 {
-	int error = __atomic_load_n(&calls[symbol].error, __ATOMIC_ACQUIRE);
 	uint32_t n;
+	int error;
 
+	sg_checkpoint_pass(symbol);
+	error = __atomic_load_n(&calls[symbol].error, __ATOMIC_ACQUIRE);
 	if (!error)
 		return CUDA_SUCCESS;
 	n = __atomic_add_fetch(&calls[symbol].calls, 1, __ATOMIC_RELAXED);
@@ -96,5 +98,11 @@ void sg_fault_notice(const struct sg_msg *msg)
 		__atomic_store_n(&sg_faults_armed, true, __ATOMIC_RELEASE);
 		break;
 	default: break; /* the server's */
+	}
+	switch (msg->engine) {
+	case SG_NOTICE_LOCK:
+	case SG_NOTICE_UNLOCK:
+	case SG_NOTICE_REMAP: sg_checkpoint_notice(msg); break;
+	default: break;
 	}
 }

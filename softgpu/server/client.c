@@ -34,6 +34,7 @@ struct sg_client {
 	struct request *requests; /* lock */
 	struct sg_op *ops;        /* lock */
 	void (*notice)(const struct sg_msg *msg);
+	uint64_t map; /* which of the server's GPUs each of ours is, four bits each */
 };
 
 char *sg_dir(char *buf, size_t len)
@@ -112,6 +113,15 @@ static void lose(struct sg_client *client)
 	client->ops = NULL;
 }
 
+/* What this process calls the server's GPU. */
+static uint32_t ours(const struct sg_client *client, uint32_t gpu)
+{
+	for (uint32_t i = 0; i < SG_GPU_MAX; i++)
+		if ((client->map >> (4 * i) & 15) == gpu)
+			return i;
+	return gpu;
+}
+
 static void *receive(void *arg)
 {
 	struct sg_client *client = arg;
@@ -135,6 +145,7 @@ static void *receive(void *arg)
 		memcpy(&msg, packet, sizeof(msg));
 		if (msg.type == SG_NOTICE) {
 			pthread_mutex_unlock(&client->lock);
+			msg.gpu = ours(client, msg.gpu);
 			if (client->notice)
 				client->notice(&msg);
 			continue;
@@ -181,6 +192,7 @@ int sg_client_new_with_notices(const char *dir, void (*notice)(const struct sg_m
 		return -ENOMEM;
 	client->pid = getpid();
 	client->notice = notice;
+	client->map = SG_REMAP_NOTHING;
 	pthread_mutex_init(&client->lock, NULL);
 	pthread_cond_init(&client->changed, NULL);
 	client->fd = connect_to(dir);
@@ -220,9 +232,14 @@ bool sg_client_is_ours(const struct sg_client *client)
 
 static int post(struct sg_client *client, const struct sg_msg *msg, const void *extra, size_t len)
 {
-	struct iovec parts[2] = {{(void *)msg, sizeof(*msg)}, {(void *)extra, len}};
+	struct sg_msg mapped = *msg;
+	struct iovec parts[2] = {{&mapped, sizeof(mapped)}, {(void *)extra, len}};
 	struct msghdr header = {.msg_iov = parts, .msg_iovlen = len ? 2 : 1};
 	ssize_t n;
+
+	mapped.gpu = (uint32_t)(__atomic_load_n(&client->map, __ATOMIC_RELAXED) >>
+				(4 * (msg->gpu & 15))) &
+		     15;
 
 	do
 		n = sendmsg(client->fd, &header, MSG_NOSIGNAL);
@@ -348,4 +365,18 @@ void sg_client_xid(struct sg_client *client, uint32_t gpu, uint32_t number)
 	const struct sg_msg msg = {.type = SG_XID, .gpu = gpu, .value = number};
 
 	(void)post(client, &msg, NULL, 0);
+}
+
+int sg_client_tell(struct sg_client *client, const struct sg_msg *msg)
+{
+	return post(client, msg, NULL, 0);
+}
+
+void sg_client_remap(struct sg_client *client, uint64_t map)
+{
+	uint64_t fresh = 0;
+
+	for (uint32_t i = 0; i < SG_GPU_MAX; i++)
+		fresh |= (map >> (4 * (client->map >> (4 * i) & 15)) & 15) << (4 * i);
+	__atomic_store_n(&client->map, fresh, __ATOMIC_RELAXED);
 }

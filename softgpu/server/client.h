@@ -54,5 +54,10 @@ int sg_client_op_length(
 	struct sg_client *client, const struct sg_op *op, uint64_t ns, uint32_t sm_ppm);
 int sg_client_op_wait(struct sg_client *client, struct sg_op *op);
 
+/* Sends a message that has no answer. */
+int sg_client_tell(struct sg_client *client, const struct sg_msg *msg);
+/* From now on what this process calls a GPU is another one of the server's: four bits for each of those that it had. */
+void sg_client_remap(struct sg_client *client, uint64_t map);
+
 /* Tells the server why a context ended. */
 void sg_client_xid(struct sg_client *client, uint32_t gpu, uint32_t number);

@@ -14,6 +14,7 @@ struct sg_peer_state {
 	void *peer;
 	pid_t pid;
 	uint32_t context_count, op_count;
+	enum sg_process_state state;
 	bool failed; /* operations of its ended by a fault: messages about them may still come */
 };
 
@@ -23,6 +24,7 @@ struct sg_server_context {
 	uint32_t id; /* 0: the process's own reservations */
 	struct td_timeline_context timeline;
 	struct td_memory_context memory;
+	uint64_t suspended_bytes; /* that left for a checkpoint */
 };
 
 struct sg_server_range {
@@ -56,6 +58,13 @@ int sg_fault_inject(struct sg_server *server, const struct sg_msg *msg);
 /* What holds already, to a client that has come. */
 void sg_fault_tell(struct sg_server *server, struct sg_peer_state *client);
 void sg_fault_xid(struct sg_server *server, uint32_t gpu, uint64_t number);
+
+/* -- checkpoint.c -- */
+/* enum sg_err. */
+int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_msg *reply);
+void sg_checkpoint_locked(struct sg_peer_state *client);
+/* Where a GPU goes by such a map. */
+uint32_t sg_remap(uint64_t map, uint32_t gpu);
 
 /* -- server.c -- */
 /* Ends every operation of the GPU with an error. */

@@ -557,6 +557,7 @@ static int request(struct sg_server *server, struct sg_peer_state *client, const
 	case SG_MANAGED_FREE: return managed_free(client, msg);
 	case SG_RESET_COUNTERS: reset_counters(server, now_ns); return SG_OK;
 	case SG_FAULT: return sg_fault_inject(server, msg);
+	case SG_CHECKPOINT: return sg_checkpoint(server, msg, reply);
 	case SG_STOP: server->stop = true; return SG_OK;
 	default: return -EPROTO;
 	}
@@ -627,6 +628,7 @@ int sg_server_packet(struct sg_server *server, struct sg_peer_state *client, con
 		return op_touch(
 			client, &msg, (const char *)packet + sizeof(msg), len - sizeof(msg));
 	case SG_OP_LENGTH: return op_length(client, &msg);
+	case SG_LOCKED: sg_checkpoint_locked(client); return 0;
 	case SG_XID: sg_fault_xid(server, msg.gpu, msg.value); return 0;
 	default: return answer(server, client, &msg, now_ns);
 	}

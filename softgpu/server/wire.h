@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define SG_WIRE_VERSION 5
+#define SG_WIRE_VERSION 6
 #define SG_NAME_MAX     64
 #define SG_GPU_MAX      16
 /* Page runs carried by one TOUCH message. */
@@ -54,6 +54,8 @@ enum sg_msg_type {
 	SG_RESET_COUNTERS, /* (r) starts a new measured run: busy time, bytes, faults, lag from zero
 			    */
 	SG_FAULT,          /* (r) gpu, engine = enum sg_fault and what it takes: injects it */
+	SG_CHECKPOINT,     /* (r) engine = enum sg_checkpoint, value = pid */
+	SG_LOCKED,         /* this process holds up its calls, and its work has ended */
 	SG_XID,            /* gpu, value = number: a context ended by it; told to all as a NOTICE */
 	/* server -> driver */
 	SG_REPLY,  /* ticket, error (0, or SG_ERR_*), value, value2 */
@@ -77,13 +79,34 @@ enum sg_fault {
 };
 #define SG_FAULTS_MAX 64
 
+/* Other notices, by engine too: a process is locked, goes on, finds its GPUs elsewhere (value: see sg_remap). */
+enum { SG_NOTICE_LOCK = 100, SG_NOTICE_UNLOCK, SG_NOTICE_REMAP };
+
+enum sg_checkpoint {
+	SG_CHECKPOINT_STATE, /* -> value = enum sg_process_state */
+	SG_CHECKPOINT_LOCK,
+	SG_CHECKPOINT_SAVE, /* -> value = bytes that left */
+	SG_CHECKPOINT_RESTORE, /* value2 = where each GPU goes: four bits each -> value = bytes that came */
+	SG_CHECKPOINT_UNLOCK,
+	SG_CHECKPOINT_N,
+};
+#define SG_REMAP_NOTHING 0xfedcba9876543210ull
+
+enum sg_process_state {
+	SG_PROCESS_RUNNING,
+	SG_PROCESS_LOCKING, /* its work has not ended yet */
+	SG_PROCESS_LOCKED,
+	SG_PROCESS_CHECKPOINTED,
+};
+
 enum sg_err {
 	SG_OK,
 	SG_ERR_MEMORY, /* does not fit */
 	SG_ERR_HANDLE, /* no such context, range or operation of this client */
 	SG_ERR_VALUE,  /* malformed */
 	SG_ERR_VERSION,
-	SG_ERR_LOST, /* the GPU is not there any more */
+	SG_ERR_STATE, /* not in this state */
+	SG_ERR_LOST,  /* the GPU is not there any more */
 };
 
 enum sg_engine {

@@ -1,0 +1,203 @@
+/*
+ * Checkpoints: a process's memory leaves its GPUs and comes back, perhaps to others. The bytes are the process's own already; what moves here is
+ * what it occupies.
+ *
+ *	running --lock--> locking --its work has ended--> locked --checkpoint--> checkpointed --restore--> locked --unlock--> running
+ *
+ * The driver holds up calls while it is locked (softgpu/driver/checkpoint.c). A process that dies takes its state along.
+ */
+#include <string.h>
+
+#include "softgpu/server/internal.h"
+
+/* By its process; only one that has a context can be meant. */
+static struct sg_peer_state *find_process(struct sg_server *server, uint64_t pid)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &server->clients) {
+		struct sg_peer_state *client = td_container_of(it, struct sg_peer_state, link);
+
+		if ((uint64_t)client->pid == pid && client->context_count)
+			return client;
+	}
+	return NULL;
+}
+
+static void tell(
+	struct sg_server *server, const struct sg_peer_state *client, uint32_t what, uint64_t value)
+{
+	const struct sg_msg notice = {.type = SG_NOTICE, .engine = what, .value = value};
+
+	server->send(client->peer, &notice, NULL, 0);
+}
+
+static struct sg_server_context *context_at(struct td_list *it)
+{
+	return td_container_of(it, struct sg_server_context, link);
+}
+
+/* Bytes that leave. Managed pages go to the host. */
+static uint64_t suspend(struct sg_peer_state *client)
+{
+	struct td_moves moves = {0};
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &client->ranges) {
+		struct sg_server_range *range = td_container_of(it, struct sg_server_range, link);
+
+		td_memory_prefetch_host(&range->context->gpu->memory, &range->range, 0,
+			range->range.page_count, &moves);
+	}
+	td_list_for_each (it, &client->contexts) {
+		struct sg_server_context *context = context_at(it);
+
+		context->suspended_bytes = context->memory.plain_bytes;
+		td_memory_release(
+			&context->gpu->memory, &context->memory, context->suspended_bytes);
+		bytes += context->suspended_bytes;
+	}
+	return bytes + moves.out_bytes;
+}
+
+uint32_t sg_remap(uint64_t map, uint32_t gpu)
+{
+	return (uint32_t)(map >> (4 * gpu)) & 15;
+}
+
+/* Each GPU goes to one that is there, and no two to the same. */
+static bool is_valid(const struct sg_server *server, uint64_t map)
+{
+	uint32_t seen = 0;
+
+	for (uint32_t i = 0; i < server->gpu_count; i++) {
+		uint32_t to = sg_remap(map, i);
+
+		if (to >= server->gpu_count || seen & 1u << to)
+			return false;
+		seen |= 1u << to;
+	}
+	return true;
+}
+
+static bool fits(struct sg_server *server, const struct sg_peer_state *client, uint64_t map)
+{
+	uint64_t need[SG_GPU_MAX] = {0};
+	struct td_list *it;
+
+	td_list_for_each (it, &client->contexts)
+		need[sg_remap(map, context_at(it)->gpu->index)] += context_at(it)->suspended_bytes;
+	for (uint32_t i = 0; i < server->gpu_count; i++)
+		if (need[i] > td_memory_available_bytes(&server->gpus[i].memory))
+			return false;
+	return true;
+}
+
+/* With its managed ranges, whose pages are all on the host. All GPUs of a server are alike. */
+static void move_context(
+	struct sg_peer_state *client, struct sg_server_context *context, struct sg_gpu *to)
+{
+	struct sg_gpu *from = context->gpu;
+	struct td_moves moves = {0};
+	struct td_list *it;
+
+	td_list_for_each (it, &client->ranges) {
+		struct sg_server_range *range = td_container_of(it, struct sg_server_range, link);
+
+		if (range->context == context)
+			td_memory_range_remove(&from->memory, &range->range);
+	}
+	td_timeline_context_remove(&from->timeline, &context->timeline);
+	td_memory_context_remove(&from->memory, &context->memory);
+	context->gpu = to;
+	(void)td_memory_context_add(&to->memory, &context->memory, 0, &moves);
+	td_timeline_context_add(&to->timeline, &context->timeline);
+	td_list_for_each (it, &client->ranges) {
+		struct sg_server_range *range = td_container_of(it, struct sg_server_range, link);
+		uint64_t pages = range->range.page_count;
+
+		if (range->context != context)
+			continue;
+		memset(range->pages, 0, pages * sizeof(*range->pages));
+		td_memory_range_add(
+			&to->memory, &context->memory, &range->range, range->pages, pages);
+	}
+}
+
+static uint64_t resume(struct sg_server *server, struct sg_peer_state *client, uint64_t map)
+{
+	struct td_moves moves = {0};
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &client->contexts) {
+		struct sg_server_context *context = context_at(it);
+		struct sg_gpu *to = &server->gpus[sg_remap(map, context->gpu->index)];
+
+		if (to != context->gpu)
+			move_context(client, context, to);
+		(void)td_memory_reserve(
+			&to->memory, &context->memory, context->suspended_bytes, &moves);
+		bytes += context->suspended_bytes;
+		context->suspended_bytes = 0;
+	}
+	return bytes;
+}
+
+/* The state that each command needs and leaves. */
+static int change(
+	struct sg_peer_state *client, enum sg_process_state from, enum sg_process_state to)
+{
+	if (client->state != from)
+		return SG_ERR_STATE;
+	client->state = to;
+	return SG_OK;
+}
+
+int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_msg *reply)
+{
+	struct sg_peer_state *client = find_process(server, msg->value);
+	int r;
+
+	if (!client)
+		return SG_ERR_HANDLE;
+	switch ((enum sg_checkpoint)msg->engine) {
+	case SG_CHECKPOINT_STATE: reply->value = client->state; return SG_OK;
+	case SG_CHECKPOINT_LOCK:
+		r = change(client, SG_PROCESS_RUNNING, SG_PROCESS_LOCKING);
+		if (!r)
+			tell(server, client, SG_NOTICE_LOCK, 0);
+		return r;
+	case SG_CHECKPOINT_SAVE:
+		r = change(client, SG_PROCESS_LOCKED, SG_PROCESS_CHECKPOINTED);
+		if (!r)
+			reply->value = suspend(client);
+		return r;
+	case SG_CHECKPOINT_RESTORE:
+		if (client->state != SG_PROCESS_CHECKPOINTED)
+			return SG_ERR_STATE;
+		if (!is_valid(server, msg->value2))
+			return SG_ERR_VALUE;
+		if (!fits(server, client, msg->value2))
+			return SG_ERR_MEMORY;
+		reply->value = resume(server, client, msg->value2);
+		tell(server, client, SG_NOTICE_REMAP, msg->value2);
+		return change(client, SG_PROCESS_CHECKPOINTED, SG_PROCESS_LOCKED);
+	case SG_CHECKPOINT_UNLOCK:
+		/* A lock that nobody waits for any more is taken back too. */
+		r = client->state == SG_PROCESS_LOCKING
+			    ? change(client, SG_PROCESS_LOCKING, SG_PROCESS_RUNNING)
+			    : change(client, SG_PROCESS_LOCKED, SG_PROCESS_RUNNING);
+		if (!r)
+			tell(server, client, SG_NOTICE_UNLOCK, 0);
+		return r;
+	case SG_CHECKPOINT_N: break;
+	}
+	return SG_ERR_VALUE;
+}
+
+void sg_checkpoint_locked(struct sg_peer_state *client)
+{
+	(void)change(client, SG_PROCESS_LOCKING, SG_PROCESS_LOCKED);
+}

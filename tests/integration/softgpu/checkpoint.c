@@ -1,0 +1,179 @@
+/* A process is locked, its memory leaves, comes back on another GPU, and it goes on. The test starts itself as that process. Two GPUs. */
+#define ALL_CALLS
+#include "cuda.h"
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BYTES (8 * MIB)
+
+struct pair {
+	CUuuid from, to;
+};
+struct restore_args {
+	const struct pair *pairs;
+	unsigned count;
+	char reserved[44];
+	uint64_t reserved1;
+};
+
+/* Adds one and says what it found, each time it is told. */
+static void worker(int fd)
+{
+	CUdeviceptr at, managed;
+	void *params[] = {&at};
+	unsigned found;
+	char go;
+
+	begin();
+	OK(cuMemAlloc_v2(&at, BYTES));
+	OK(cuMemAllocManaged(&managed, 65536, CU_MEM_ATTACH_GLOBAL));
+	OK(cuMemsetD32_v2(at, 0, 1));
+	OK(cuMemsetD32_v2(managed, 5, 1));
+	OK(cuCtxSynchronize());
+	CHECK_EQ(write(fd, "r", 1), 1);
+	while (read(fd, &go, 1) == 1) {
+		OK(launch(kernel("add"), NULL, params));
+		found = word_at(at);
+		CHECK_EQ(*(unsigned *)managed, 5);
+		CHECK_EQ(write(fd, &found, sizeof(found)), sizeof(found));
+	}
+	end();
+	_exit(0);
+}
+
+__attribute__((constructor)) static void play_role(void)
+{
+	const char *fd = getenv("CHECKPOINT_FD");
+
+	if (!fd)
+		return;
+	if (!setjmp(test_exit))
+		worker(atoi(fd));
+	_exit(1);
+}
+
+static int fd;
+static pid_t pid;
+
+static void start(void)
+{
+	char number[16], ready;
+	int both[2];
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, both));
+	fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		close(both[0]);
+		snprintf(number, sizeof(number), "%d", both[1]);
+		setenv("CHECKPOINT_FD", number, 1);
+		execl("/proc/self/exe", "worker", NULL);
+		_exit(127);
+	}
+	close(both[1]);
+	fd = both[0];
+	CHECK_EQ(read(fd, &ready, 1), 1);
+	OK(cuInit(0));
+}
+
+static void stop(void)
+{
+	int status;
+
+	close(fd);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static unsigned next(void)
+{
+	unsigned found = 0;
+
+	CHECK_EQ(write(fd, "g", 1), 1);
+	CHECK_EQ(read(fd, &found, sizeof(found)), sizeof(found));
+	return found;
+}
+
+static size_t free_of(int device)
+{
+	CUcontext own;
+	size_t bytes;
+
+	OK(cuCtxCreate_v2(&own, 0, device));
+	OK(cuMemGetInfo_v2(&bytes, NULL));
+	OK(cuCtxDestroy_v2(own));
+	return bytes;
+}
+
+TEST(memory_leaves_and_comes_back_on_another_gpu)
+{
+	struct restore_args args = {.count = 2};
+	size_t before, without, there;
+	struct pair pairs[2];
+	unsigned found;
+	int state;
+
+	start();
+	OK(cuDeviceGetUuid_v2(&pairs[0].from, 0));
+	OK(cuDeviceGetUuid_v2(&pairs[0].to, 1));
+	pairs[1] = (struct pair){pairs[0].to, pairs[0].from};
+	args.pairs = pairs;
+	CHECK_EQ(next(), 1);
+	before = free_of(0);
+	there = free_of(1);
+	CHECK_EQ(cuCheckpointProcessCheckpoint(pid, NULL),
+		CUDA_ERROR_ILLEGAL_STATE); /* not locked */
+	OK(cuCheckpointProcessLock(pid, NULL));
+	OK(cuCheckpointProcessGetState(pid, &state));
+	CHECK_EQ(state, 1);
+	CHECK_EQ(cuCheckpointProcessLock(pid, NULL), CUDA_ERROR_ILLEGAL_STATE);
+	/* Its calls wait. */
+	CHECK_EQ(write(fd, "g", 1), 1);
+	OK(cuCheckpointProcessCheckpoint(pid, NULL));
+	OK(cuCheckpointProcessGetState(pid, &state));
+	CHECK_EQ(state, 2);
+	without = free_of(0);
+	CHECK(without >= before + BYTES);
+	CHECK_EQ(cuCheckpointProcessUnlock(pid, NULL), CUDA_ERROR_ILLEGAL_STATE);
+	OK(cuCheckpointProcessRestore(pid, &args));
+	CHECK_EQ(free_of(0), without);
+	CHECK(free_of(1) + BYTES <= there);
+	CHECK_EQ(recv(fd, &found, sizeof(found), MSG_DONTWAIT), -1); /* still locked */
+	OK(cuCheckpointProcessUnlock(pid, NULL));
+	CHECK_EQ(read(fd, &found, sizeof(found)), sizeof(found));
+	CHECK_EQ(found, 2);
+	CHECK_EQ(next(), 3);
+	stop();
+	CHECK_EQ(free_of(1), there);
+}
+
+TEST(a_checkpoint_that_does_not_fit_any_more_waits_for_room)
+{
+	CUcontext own;
+	CUdeviceptr taken;
+
+	start();
+	OK(cuCheckpointProcessLock(pid, NULL));
+	OK(cuCheckpointProcessCheckpoint(pid, NULL));
+	OK(cuCtxCreate_v2(&own, 0, 0));
+	OK(cuMemAlloc_v2(&taken, 58 * MIB));
+	CHECK_EQ(cuCheckpointProcessRestore(pid, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuMemFree_v2(taken));
+	OK(cuCheckpointProcessRestore(pid, NULL));
+	OK(cuCheckpointProcessUnlock(pid, NULL));
+	OK(cuCtxDestroy_v2(own));
+	CHECK_EQ(next(), 1);
+	stop();
+}
+
+TEST(what_is_no_process_of_the_gpu_is_refused)
+{
+	int state;
+
+	OK(cuInit(0));
+	CHECK_EQ(cuCheckpointProcessGetState(1, &state), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuCheckpointProcessLock(-1, NULL), CUDA_ERROR_INVALID_VALUE);
+}
