@@ -4,6 +4,10 @@
  */
 #pragma once
 
+#ifdef ON_THE_DRIVER
+#include "ptx_bench_driver.h"
+#else
+
 #include "base/err.h"
 #include "ptx/ptx.h"
 #include "test.h"
@@ -136,3 +140,5 @@ static inline void bench_deinit(struct bench *b)
 		free(b->areas[n].host);
 	sg_ptx_module_free(b->module);
 }
+
+#endif
