@@ -77,6 +77,8 @@ void sg_context_kill(struct CUctx_st *context, int error)
 {
 	int none = CUDA_SUCCESS;
 
+	/* Nothing has an effect any more: what runs or polls in other streams is not to be waited for. */
+	context->cancel = 1;
 	if (__atomic_compare_exchange_n(
 		    &context->error, &none, error, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
 		xid_of(error))
@@ -182,7 +184,7 @@ static int create(CUcontext *ret, unsigned flags, CUdevice device)
 
 	if (r)
 		return r;
-	if (!ret)
+	if (!ret || !sg_context_flags_are_good(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (device < 0 || device >= (int)sg.device_count)
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -349,14 +351,20 @@ API CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice number)
 	context = device->primary;
 	pthread_mutex_unlock(&sg.lock);
 	if (!context) {
-		r = new_context((unsigned)number, device->primary_flags, true, &context);
+		struct CUctx_st *fresh = NULL;
+
+		r = new_context((unsigned)number, device->primary_flags, true, &fresh);
 		pthread_mutex_lock(&sg.lock);
-		if (r)
+		if (r) {
 			device->primary_refs--;
-		else if (!device->primary)
-			device->primary = context;
+		} else if (!device->primary) {
+			device->primary = fresh;
+			fresh = NULL;
+		}
 		context = device->primary;
 		pthread_mutex_unlock(&sg.lock);
+		if (fresh)
+			destroy(fresh); /* another thread was faster */
 	}
 	if (!r)
 		*ret = context;
@@ -415,6 +423,8 @@ API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
 		return r;
 	if (device < 0 || device >= (int)sg.device_count)
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (!sg_context_flags_are_good(flags))
+		return CUDA_ERROR_INVALID_VALUE;
 	sg.devices[device].primary_flags = flags;
 	return CUDA_SUCCESS;
 }

@@ -165,16 +165,22 @@ API CUresult cuCtxSynchronize_v2(CUcontext handle)
 	return r ? r : sg_context_synchronize(context);
 }
 
+bool sg_context_flags_are_good(unsigned flags)
+{
+	unsigned sched = flags & CU_CTX_SCHED_MASK;
+
+	return !(flags & ~(unsigned)CU_CTX_FLAGS_MASK) &&
+	       (sched == 0 || sched == 1 || sched == 2 || sched == 4);
+}
+
 API CUresult cuCtxSetFlags(unsigned flags)
 {
 	struct CUctx_st *context;
-	unsigned sched = flags & CU_CTX_SCHED_MASK;
 	int r = sg_current(&context);
 
 	if (r)
 		return r;
-	if (flags & ~(unsigned)CU_CTX_FLAGS_MASK ||
-		(sched != 0 && sched != 1 && sched != 2 && sched != 4))
+	if (!sg_context_flags_are_good(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	context->flags = flags;
 	return CUDA_SUCCESS;

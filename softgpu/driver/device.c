@@ -62,7 +62,7 @@ static int initialise(void)
 	}
 	td_list_init(&sg.contexts);
 	sg.pid = getpid();
-	sg.initialised = true;
+	__atomic_store_n(&sg.initialised, true, __ATOMIC_RELEASE);
 	return CUDA_SUCCESS;
 }
 

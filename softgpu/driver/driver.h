@@ -136,6 +136,8 @@ void sg_context_kill(struct CUctx_st *context, int error);
 
 /* -- context_settings.c -- */
 void sg_context_defaults(struct CUctx_st *context);
+/* Known ones, and one way of waiting. */
+bool sg_context_flags_are_good(unsigned flags);
 
 /* Every call that takes a stream exists twice: in the second form NULL is the calling thread's own default stream. */
 #define SG_BOTH(name, parameters, plain, ptsz)                                                     \

@@ -1,6 +1,7 @@
 /* Events: positions in streams, and when these were reached. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "softgpu/driver/ipc.h"
 
@@ -72,6 +73,9 @@ API CUresult cuEventDestroy_v2(CUevent handle)
 	pthread_mutex_lock(&context->lock);
 	event->magic = 0;
 	td_list_remove(&event->link);
+	if (event->shared_fd >= 0)
+		close(event->shared_fd); /* nobody can open it any more; whoever has, has it mapped */
+	event->shared_fd = -1;
 	pthread_mutex_unlock(&context->lock);
 	return CUDA_SUCCESS;
 }

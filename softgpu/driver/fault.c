@@ -51,23 +51,21 @@ void sg_fault_give_pinned(uint64_t bytes)
 	__atomic_sub_fetch(&pinned_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* Kernels that run end soon. sg.lock may be held by a thread that waits for the server: then they end when they are interpreted. */
+/* Kernels that run end soon. While cuInit has sg.lock it waits for what this thread receives; there are no contexts then, and later nobody who
+ * has that lock waits for the server. */
 static void end_contexts(uint32_t device, int error)
 {
 	struct td_list *it;
 
 	__atomic_store_n(&device_error[device], error, __ATOMIC_RELEASE);
-	if (pthread_mutex_trylock(&sg.lock))
+	if (!__atomic_load_n(&sg.initialised, __ATOMIC_ACQUIRE))
 		return;
-	if (sg.initialised) {
-		td_list_for_each (it, &sg.contexts) {
-			struct CUctx_st *context = td_container_of(it, struct CUctx_st, link);
+	pthread_mutex_lock(&sg.lock);
+	td_list_for_each (it, &sg.contexts) {
+		struct CUctx_st *context = td_container_of(it, struct CUctx_st, link);
 
-			if (context->device != device)
-				continue;
-			context->cancel = 1;
+		if (context->device == device)
 			sg_context_kill(context, error);
-		}
 	}
 	pthread_mutex_unlock(&sg.lock);
 }

@@ -189,10 +189,13 @@ typedef size_t (*dynamic_bytes)(int threads);
 static int blocks_of(const struct CUctx_st *context, const struct CUfunc_st *function, int threads,
 	size_t shared)
 {
+	const struct sg_device *device = &sg.devices[context->device];
 	const struct td_block_needs needs = {(uint32_t)threads, function->ptx->registers,
 		function->ptx->shared_bytes + (uint32_t)shared};
 
-	return (int)td_model_blocks_per_sm(&sg.devices[context->device].spec, &needs);
+	return shared > device->info.shared_per_block_bytes
+		       ? 0
+		       : (int)td_model_blocks_per_sm(&device->spec, &needs);
 }
 
 static int active_blocks(int *blocks, CUfunction handle, int threads, size_t shared, unsigned flags)
@@ -398,8 +401,8 @@ static int launch_grid(CUfunction handle, int width, int height, CUstream stream
 {
 	struct CUctx_st *context;
 	struct CUfunc_st *f;
+	static char none[LEGACY_PARAMS_MAX];
 	size_t bytes;
-	char none = 0;
 	int r = named(handle, &context, &f);
 
 	if (!r && (width <= 0 || height <= 0))
@@ -410,7 +413,7 @@ static int launch_grid(CUfunction handle, int width, int height, CUstream stream
 	return cuLaunchKernel(handle, (unsigned)width, (unsigned)height, 1, f->legacy.block[0],
 		f->legacy.block[1], f->legacy.block[2], f->legacy.shared, stream, NULL,
 		(void *[]){CU_LAUNCH_PARAM_BUFFER_POINTER,
-			f->legacy.params ? f->legacy.params : &none, CU_LAUNCH_PARAM_BUFFER_SIZE,
+			f->legacy.params ? f->legacy.params : none, CU_LAUNCH_PARAM_BUFFER_SIZE,
 			&bytes, CU_LAUNCH_PARAM_END});
 }
 

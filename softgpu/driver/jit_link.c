@@ -18,6 +18,7 @@ struct CUlinkState_st {
 	struct td_list link;
 	char *text;
 	size_t len;
+	bool complete; /* the program has text */
 };
 typedef struct CUlinkState_st *CUlinkState;
 
@@ -65,7 +66,7 @@ static int add(CUlinkState state, int type, const void *data, size_t bytes)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (r)
 		return r;
-	r = append(state, ptx.text, ptx.len);
+	r = state->complete ? CUDA_ERROR_INVALID_VALUE : append(state, ptx.text, ptx.len);
 	sg_fatbin_ptx_deinit(&ptx);
 	return r;
 }
@@ -96,9 +97,8 @@ API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t by
 	int r = sg_ready();
 
 	(void)name; /* of log messages, which there are none of */
-	(void)options;
-	(void)values;
-	(void)count;
+	if (!r && count && (!options || !values))
+		r = CUDA_ERROR_INVALID_VALUE;
 	if (r)
 		return r;
 	pthread_mutex_lock(&lock);
@@ -139,6 +139,7 @@ API CUresult cuLinkComplete(CUlinkState state, void **image, size_t *bytes)
 		r = sg_ptx_load(state->text, state->len, &ptx);
 	if (!r) {
 		sg_ptx_module_free(ptx);
+		state->complete = true; /* adding more could move it */
 		*image = state->text;
 		if (bytes)
 			*bytes = state->len + 1;

@@ -17,6 +17,7 @@ struct loaded {
 	struct td_list link;
 	struct CUctx_st *context;
 	struct CUmod_st *module;
+	bool waited;
 };
 
 struct CUlib_st {
@@ -28,12 +29,13 @@ struct CUlib_st {
 	unsigned kernel_count;
 	uint64_t *managed; /* by index of the variables; 0: not managed */
 	size_t variable_count;
+	bool unloading; /* nobody finds it any more */
 };
 
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 
-/* sg.lock comes before it, a context's lock after it. */
+/* sg_graph_lock comes before it, a context's lock after it. Nobody waits for work with it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct td_list libraries = {&libraries, &libraries};
 
@@ -45,7 +47,7 @@ static struct CUlib_st *find_library(CUlibrary handle)
 
 	td_list_for_each (it, &libraries)
 		if (td_container_of(it, struct CUlib_st, link) == handle)
-			return handle;
+			return handle->unloading ? NULL : handle;
 	return NULL;
 }
 
@@ -56,7 +58,7 @@ static struct CUkern_st *find_kernel(const void *handle)
 	td_list_for_each (it, &libraries) {
 		struct CUlib_st *library = td_container_of(it, struct CUlib_st, link);
 
-		for (unsigned i = 0; i < library->kernel_count; i++)
+		for (unsigned i = 0; i < library->kernel_count && !library->unloading; i++)
 			if (&library->kernels[i] == handle)
 				return &library->kernels[i];
 	}
@@ -241,24 +243,36 @@ static int load(CUlibrary *ret, const void *image)
 	return CUDA_SUCCESS;
 }
 
-/* Options of the compiler and of loading: hints. */
-API CUresult cuLibraryLoadData(CUlibrary *ret, const void *image, int *jit_options,
-	void **jit_values, unsigned jit_count, int *options, void **values, unsigned count)
+#define OPTION_N 2 /* CU_LIBRARY_NUM_OPTIONS */
+
+/* Options of the compiler and of loading are hints; of the latter only those of cuda.h. */
+static int check_options(const int *jit_options, void *const *jit_values, unsigned jit_count,
+	const int *options, void *const *values, unsigned count)
 {
 	if ((jit_count && (!jit_options || !jit_values)) || (count && (!options || !values)))
 		return CUDA_ERROR_INVALID_VALUE;
-	return load(ret, image);
+	for (unsigned i = 0; i < count; i++)
+		if (options[i] < 0 || options[i] >= OPTION_N)
+			return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuLibraryLoadData(CUlibrary *ret, const void *image, int *jit_options,
+	void **jit_values, unsigned jit_count, int *options, void **values, unsigned count)
+{
+	int r = check_options(jit_options, jit_values, jit_count, options, values, count);
+
+	return r ? r : load(ret, image);
 }
 
 API CUresult cuLibraryLoadFromFile(CUlibrary *ret, const char *path, int *jit_options,
 	void **jit_values, unsigned jit_count, int *options, void **values, unsigned count)
 {
 	char *image;
-	int r;
+	int r = check_options(jit_options, jit_values, jit_count, options, values, count);
 
-	if ((jit_count && (!jit_options || !jit_values)) || (count && (!options || !values)))
-		return CUDA_ERROR_INVALID_VALUE;
-	r = sg_read_file(path, &image);
+	if (!r)
+		r = sg_read_file(path, &image);
 	if (r)
 		return r;
 	r = load(ret, image);
@@ -266,11 +280,30 @@ API CUresult cuLibraryLoadFromFile(CUlibrary *ret, const char *path, int *jit_op
 	return r;
 }
 
-/* Nobody finds it from now on; then its contexts are waited for, without the lock: host functions that they run may use libraries. */
+/* One of the contexts that have it and were not waited for; NULL: none. lock is held. */
+static struct CUctx_st *take_unwaited(struct CUlib_st *library)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &library->loaded) {
+		struct loaded *loaded = td_container_of(it, struct loaded, link);
+
+		if (loaded->waited)
+			continue;
+		loaded->waited = true;
+		return loaded->context;
+	}
+	return NULL;
+}
+
+/*
+ * Nobody finds it from now on; then its contexts are waited for, without the lock: host functions that they run may use libraries. A context
+ * may go meanwhile and takes its module with it; its struct stays.
+ */
 API CUresult cuLibraryUnload(CUlibrary handle)
 {
 	struct CUlib_st *library;
-	struct td_list *it;
+	struct CUctx_st *context;
 	int r = sg_ready();
 
 	if (!r)
@@ -280,20 +313,24 @@ API CUresult cuLibraryUnload(CUlibrary handle)
 	pthread_mutex_lock(&lock);
 	library = find_library(handle);
 	if (library)
-		td_list_remove(&library->link);
-	pthread_mutex_unlock(&lock);
+		library->unloading = true;
+	while (library && (context = take_unwaited(library))) {
+		pthread_mutex_unlock(&lock);
+		(void)sg_context_synchronize(context);
+		pthread_mutex_lock(&lock);
+	}
 	if (library) {
-		td_list_for_each (it, &library->loaded)
-			(void)sg_context_synchronize(
-				td_container_of(it, struct loaded, link)->context);
+		td_list_remove(&library->link);
 		free_library(library);
 	}
-	return library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_unlock(&lock);
+	return library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* -- what is asked about a library: ask() runs with lock held, and with the current context where it needs one -- */
 
 struct question {
+	struct CUctx_st *context; /* the current one, if it is needed */
 	const char *name;
 	void *out;
 	CUdeviceptr *address;
@@ -314,6 +351,15 @@ static int ask_library(CUlibrary handle, struct question *q,
 	r = library ? ask(library, q) : CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_unlock(&lock);
 	return r;
+}
+
+/* sg.lock comes before lock, so the context is looked for first. */
+static int ask_in_context(CUlibrary handle, struct question *q,
+	int (*ask)(struct CUlib_st *library, struct question *q))
+{
+	int r = sg_current(&q->context);
+
+	return r ? r : ask_library(handle, q, ask);
 }
 
 static int get_kernel(struct CUlib_st *library, struct question *q)
@@ -363,36 +409,30 @@ API CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned count, CUlibr
 
 static int get_module(struct CUlib_st *library, struct question *q)
 {
-	struct CUctx_st *context;
-	int r = sg_current(&context);
-
-	if (!r && !q->out)
-		r = CUDA_ERROR_INVALID_VALUE;
-	return r ? r : module_of(library, context, q->out);
+	return q->out ? module_of(library, q->context, q->out) : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuLibraryGetModule(CUmodule *ret, CUlibrary handle)
 {
-	return ask_library(handle, &(struct question){.out = ret}, get_module);
+	return ask_in_context(handle, &(struct question){.out = ret}, get_module);
 }
 
 static int get_global(struct CUlib_st *library, struct question *q)
 {
-	struct CUctx_st *context;
 	struct CUmod_st *module;
-	int r = sg_current(&context);
+	int r = CUDA_SUCCESS;
 
-	if (!r && (!q->name || (!q->address && !q->bytes)))
+	if (!q->name || (!q->address && !q->bytes))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
-		r = module_of(library, context, &module);
+		r = module_of(library, q->context, &module);
 	return r ? r : sg_module_variable(module, q->name, false, q->address, q->bytes);
 }
 
 API CUresult cuLibraryGetGlobal(
 	CUdeviceptr *address, size_t *bytes, CUlibrary handle, const char *name)
 {
-	return ask_library(handle,
+	return ask_in_context(handle,
 		&(struct question){.name = name, .address = address, .bytes = bytes}, get_global);
 }
 
@@ -422,6 +462,7 @@ API CUresult cuLibraryGetManaged(
 /* -- kernels -- */
 
 struct kernel_question {
+	struct CUctx_st *context;
 	void *out;
 	int attribute, value;
 	size_t index, *offset, *bytes;
@@ -445,17 +486,15 @@ static int ask_kernel(CUkernel handle, struct kernel_question *q,
 
 static int kernel_function(struct CUkern_st *kernel, struct kernel_question *q)
 {
-	struct CUctx_st *context;
-	int r = sg_current(&context);
-
-	if (!r && !q->out)
-		r = CUDA_ERROR_INVALID_VALUE;
-	return r ? r : function_of(kernel, context, q->out);
+	return q->out ? function_of(kernel, q->context, q->out) : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuKernelGetFunction(CUfunction *ret, CUkernel handle)
 {
-	return ask_kernel(handle, &(struct kernel_question){.out = ret}, kernel_function);
+	struct kernel_question q = {.out = ret};
+	int r = sg_current(&q.context);
+
+	return r ? r : ask_kernel(handle, &q, kernel_function);
 }
 
 static int kernel_library(struct CUkern_st *kernel, struct kernel_question *q)

@@ -517,7 +517,7 @@ static int batch_call(const struct batch *b, unsigned long long flags, CUstream 
 		r = check_batch(b, flags);
 	if (r)
 		return r;
-	works = calloc(2 * b->count, sizeof(struct sg_work *));
+	works = calloc(b->count, 2 * sizeof(struct sg_work *));
 	if (!works)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	r = make_batch(b, works, &made);

@@ -108,6 +108,8 @@ API nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *get)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (get->version != NVML_GPM_METRICS_GET_VERSION)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	if (get->numMetrics > sizeof(get->metrics) / sizeof(get->metrics[0]))
+		return NVML_ERROR_INVALID_ARGUMENT;
 	a = get->sample1;
 	b = get->sample2;
 	/* Of one device, and the second one later. */

@@ -15,6 +15,7 @@ static const char library_ptx[] = PTX_HEAD
 
 TEST(modules_list_what_they_hold)
 {
+	static const char foreign[64] = "\177ELF\2\1\1"; /* a head, of no GPU's code */
 	CUfunction listed[4] = {0}, f;
 	CUdeviceptr at;
 	CUmodule module, same;
@@ -50,7 +51,7 @@ TEST(modules_list_what_they_hold)
 	OK(cuModuleUnload(module));
 	CHECK_EQ(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(cuFuncGetName(&name, f), CUDA_ERROR_INVALID_HANDLE);
-	CHECK_EQ(cuModuleLoadData(&module, "\177ELF\2\1\1"), CUDA_ERROR_INVALID_IMAGE);
+	CHECK_EQ(cuModuleLoadData(&module, foreign), CUDA_ERROR_INVALID_IMAGE);
 	CHECK_EQ(cuModuleLoadData(&module, "no PTX"), CUDA_ERROR_INVALID_PTX);
 	CHECK_EQ(cuModuleLoadFatBinary(&module, library_ptx), CUDA_SUCCESS);
 	CHECK_EQ(cuModuleLoad(&module, "/nowhere/code.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
@@ -176,7 +177,7 @@ TEST(libraries_belong_to_no_context)
 	OK(cuCtxDestroy_v2(other));
 	OK(cuCtxSetCurrent(context));
 	OK(cuLibraryUnload(library));
-	CHECK_EQ(cuLibraryUnload(library), CUDA_ERROR_INVALID_HANDLE);
+	CHECK_EQ(cuLibraryUnload(library), CUDA_ERROR_INVALID_VALUE);
 	CHECK_EQ(cuLaunchKernel(kernel_handle, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
 		CUDA_ERROR_INVALID_HANDLE);
 	CHECK_EQ(cuLibraryLoadFromFile(&library, "/nowhere", NULL, NULL, 0, NULL, NULL, 0),

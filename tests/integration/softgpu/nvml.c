@@ -275,6 +275,9 @@ TEST(gpm_tells_how_many_sms_were_active)
 	CHECK_EQ(get.metrics[3].nvmlReturn, NVML_ERROR_NOT_SUPPORTED);
 	get.version = 9;
 	CHECK_EQ(CALL(nvmlGpmMetricsGet, &get), NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+	get.version = NVML_GPM_METRICS_GET_VERSION;
+	get.numMetrics = 1u << 30; /* more than there is room for */
+	CHECK_EQ(CALL(nvmlGpmMetricsGet, &get), NVML_ERROR_INVALID_ARGUMENT);
 	OK(CALL(nvmlGpmSampleFree, get.sample1));
 	OK(CALL(nvmlGpmSampleFree, get.sample2));
 	end();

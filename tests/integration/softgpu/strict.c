@@ -5,6 +5,7 @@
 #include "softgpu/driver/copy_abi.h"
 #include "softgpu/driver/graph_abi.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 
 /* The signatures say const of what a call only reads. */
@@ -487,5 +488,130 @@ TEST(batches_of_memory_operations_are_shorter_than_256)
 	CHECK_EQ(cuStreamBatchMemOp_v2(stream, 256, (void *)ops, 0), CUDA_ERROR_INVALID_VALUE);
 	OK(cuStreamBatchMemOp_v2(stream, 255, (void *)ops, 0));
 	OK(cuStreamSynchronize(stream));
+	end();
+}
+
+/* -- code -- */
+
+/* keep(a..h): seen = a | ... | h */
+static const char keep_ptx[] = PTX_HEAD
+	".visible .global .u64 seen;\n"
+	".visible .entry keep(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d)\n{\n"
+	".reg .u64 %v;\n.reg .u64 %w;\nld.param.u64 %v, [a];\nld.param.u64 %w, [b];\n"
+	"or.b64 %v, %v, %w;\nld.param.u64 %w, [c];\nor.b64 %v, %v, %w;\n"
+	"ld.param.u64 %w, [d];\nor.b64 %v, %v, %w;\nst.global.u64 [seen], %v;\nret;\n}\n";
+
+TEST(parameters_that_were_never_set_are_zero)
+{
+	CUdeviceptr seen;
+	CUfunction keep;
+	CUmodule module;
+	uint64_t value;
+	size_t bytes;
+
+	start();
+	OK(cuModuleLoadData(&module, keep_ptx));
+	OK(cuModuleGetFunction(&keep, module, "keep"));
+	OK(cuModuleGetGlobal_v2(&seen, &bytes, module, "seen"));
+	OK(cuMemsetD32_v2(seen, 5, 2));
+	OK(cuFuncSetBlockShape(keep, 1, 1, 1));
+	OK(cuParamSetSize(keep, 32));
+	OK(cuLaunch(keep));
+	OK(cuMemcpyDtoH_v2(&value, seen, 8));
+	CHECK_EQ(value, 0);
+	end();
+}
+
+TEST(no_block_has_four_gigabytes_of_shared_memory)
+{
+	int grid, block;
+
+	start();
+	CHECK_EQ(
+		cuOccupancyMaxPotentialBlockSize(&grid, &block, kernel("add"), NULL, 1ull << 32, 0),
+		CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	end();
+}
+
+TEST(an_image_that_was_given_out_stays_as_it_is)
+{
+	void *state, *image, *again, *library;
+	int option = 2; /* there are two */
+	void *value = NULL;
+
+	start();
+	OK(cuLinkCreate_v2(0, NULL, NULL, &state));
+	CHECK_EQ(
+		cuLinkAddData_v2(state, 1, (void *)keep_ptx, sizeof(keep_ptx), NULL, 1, NULL, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	OK(cuLinkAddData_v2(state, 1, (void *)keep_ptx, sizeof(keep_ptx), NULL, 0, NULL, NULL));
+	OK(cuLinkComplete(state, &image, NULL));
+	CHECK_EQ(cuLinkAddData_v2(
+			 state, 1, (void *)kernels_ptx, sizeof(kernels_ptx), NULL, 0, NULL, NULL),
+		CUDA_ERROR_INVALID_VALUE);
+	OK(cuLinkComplete(state, &again, NULL));
+	CHECK(again == image);
+	CHECK_EQ(cuLibraryLoadData(&library, image, NULL, NULL, 0, (void *)&option, &value, 1),
+		CUDA_ERROR_INVALID_VALUE);
+	OK(cuLinkDestroy(state));
+	CHECK_EQ(cuLibraryUnload(state), CUDA_ERROR_INVALID_VALUE);
+	end();
+}
+
+/* -- contexts and events -- */
+
+TEST(contexts_have_flags_that_are_there)
+{
+	CUcontext other;
+
+	start();
+	CHECK_EQ(cuCtxCreate_v2(&other, 3, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuCtxCreate_v2(&other, 0x100, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuDevicePrimaryCtxSetFlags_v2(0, 0x100), CUDA_ERROR_INVALID_VALUE);
+	OK(cuDevicePrimaryCtxSetFlags_v2(0, 4));
+	OK(cuDevicePrimaryCtxSetFlags_v2(0, 0));
+	end();
+}
+
+/* A stream that waits for a word, and a kernel that faults in another. */
+TEST(a_wait_ends_when_its_context_does)
+{
+	CUdeviceptr flag, nowhere = 8;
+	unsigned n = 50;
+	void *nap[] = {&n}, *store[] = {&nowhere, &n};
+	CUstream other;
+
+	start();
+	OK(cuMemAllocHost_v2((void **)&flag, 64));
+	*(unsigned *)flag = 0;
+	OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamWaitValue32_v2(stream, flag, 1, 1));
+	OK(launch(kernel("nap"), other, nap));
+	OK(launch(kernel("store"), other, store));
+	CHECK_EQ(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+	end();
+}
+
+static unsigned open_files(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 512; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+TEST(events_of_several_processes_give_their_files_back)
+{
+	unsigned before;
+	CUevent event;
+
+	start();
+	before = open_files();
+	for (int i = 0; i < 32; i++) {
+		OK(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+		OK(cuEventDestroy_v2(event));
+	}
+	CHECK_EQ(open_files(), before);
 	end();
 }
