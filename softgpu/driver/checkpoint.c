@@ -32,17 +32,13 @@ void sg_checkpoint_pass(unsigned symbol)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What has been submitted ends. Contexts cannot go meanwhile: that is a call. */
+/* What has been submitted ends. sg.lock is not held for that long: who gives up waiting lets the calls go on. */
 static void *drain(void *arg)
 {
 	struct sg_msg msg = {.type = SG_LOCKED};
-	struct td_list *it;
 
 	(void)arg;
-	pthread_mutex_lock(&sg.lock);
-	td_list_for_each (it, &sg.contexts)
-		(void)sg_context_synchronize(td_container_of(it, struct CUctx_st, link));
-	pthread_mutex_unlock(&sg.lock);
+	sg_contexts_synchronize();
 	(void)sg_client_tell(sg.client, &msg);
 	return NULL;
 }

@@ -78,7 +78,7 @@ void sg_context_kill(struct CUctx_st *context, int error)
 	int none = CUDA_SUCCESS;
 
 	/* Nothing has an effect any more: what runs or polls in other streams is not to be waited for. */
-	context->cancel = 1;
+	__atomic_store_n(&context->cancel, 1, __ATOMIC_RELAXED);
 	if (__atomic_compare_exchange_n(
 		    &context->error, &none, error, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
 		xid_of(error))
@@ -105,6 +105,27 @@ int sg_context_synchronize(struct CUctx_st *context)
 	pthread_mutex_unlock(&context->lock);
 	sg_pools_synchronized();
 	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+}
+
+void sg_contexts_synchronize(void)
+{
+	struct CUctx_st **all;
+	struct td_list *it;
+	size_t n = 0;
+
+	pthread_mutex_lock(&sg.lock);
+	td_list_for_each (it, &sg.contexts)
+		n++;
+	all = calloc(n + 1, sizeof(struct CUctx_st *));
+	n = 0;
+	td_list_for_each (it, &sg.contexts)
+		if (all)
+			all[n++] = td_container_of(it, struct CUctx_st, link);
+	pthread_mutex_unlock(&sg.lock);
+	for (size_t i = 0; i < n; i++)
+		(void)sg_context_synchronize(
+			all[i]); /* one that has gone has no work; its struct stays */
+	free(all);
 }
 
 /* sg.lock is not held: the server is asked. */
@@ -153,7 +174,7 @@ static void destroy(struct CUctx_st *context)
 		.type = SG_CONTEXT_FREE, .gpu = context->device, .context = context->id};
 	struct td_list *it;
 
-	context->cancel = 1;
+	__atomic_store_n(&context->cancel, 1, __ATOMIC_RELAXED);
 	sg_capture_context_gone(context);
 	(void)sg_context_synchronize(context);
 	pthread_mutex_lock(&sg.lock);

@@ -132,6 +132,8 @@ int sg_ready(void); /* NOT_INITIALIZED, or in a forked child; NOT_PERMITTED in a
 extern _Thread_local bool sg_in_host_function;
 /* Waits until everything queued in the context has ended. */
 int sg_context_synchronize(struct CUctx_st *context);
+/* The same of all contexts that there are, without sg.lock. */
+void sg_contexts_synchronize(void);
 void sg_context_kill(struct CUctx_st *context, int error);
 
 /* -- context_settings.c -- */

@@ -299,7 +299,9 @@ void sg_shared_event_wait(
 {
 	const struct timespec pause = {0, LOOK_EVERY_NS};
 
-	for (unsigned looks = 1; !sg_shared_event_reached(event, record) && !*cancel; looks++) {
+	for (unsigned looks = 1; !sg_shared_event_reached(event, record) &&
+				 !__atomic_load_n(cancel, __ATOMIC_RELAXED);
+		looks++) {
 		if (looks % ALIVE_EVERY == 0 &&
 			is_gone(__atomic_load_n(&event->recorder, __ATOMIC_RELAXED)))
 			return;

@@ -82,7 +82,8 @@ static int wait_for(const struct CUctx_st *context, const CUstreamBatchMemOpPara
 			return CUDA_ERROR_ILLEGAL_ADDRESS;
 		found = wide ? __atomic_load_n((const uint64_t *)word, __ATOMIC_ACQUIRE)
 			     : __atomic_load_n((const uint32_t *)word, __ATOMIC_ACQUIRE);
-		if (holds(found, op->value64, op->flags & 3, wide) || context->cancel)
+		if (holds(found, op->value64, op->flags & 3, wide) ||
+			__atomic_load_n(&context->cancel, __ATOMIC_RELAXED))
 			return CUDA_SUCCESS;
 		nanosleep(&pause, NULL);
 	}

@@ -113,7 +113,7 @@ static uint64_t slice_of(struct run *run)
 {
 	uint64_t most = run->launch->max_instructions, spent = run->result->instructions;
 
-	if (run->launch->cancel && *run->launch->cancel)
+	if (run->launch->cancel && __atomic_load_n(run->launch->cancel, __ATOMIC_RELAXED))
 		run->outcome = SG_PTX_CANCELLED;
 	else if (most && spent >= most)
 		run->outcome = SG_PTX_LIMIT;

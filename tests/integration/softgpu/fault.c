@@ -3,6 +3,7 @@
 #include "cuda.h"
 
 #include <time.h>
+#include <unistd.h>
 
 static void fault(const char *what)
 {
@@ -122,13 +123,15 @@ TEST(an_uncorrectable_error_ends_the_contexts_of_its_gpu)
 {
 	CUdeviceptr at;
 	CUcontext other;
-	unsigned n = 60000;
+	unsigned n = 60000, timeout_ms[16] = {50};
 	void *nap[] = {&n};
 
 	begin();
 	OK(cuCtxCreate_v2(&other, 0, 1));
 	OK(cuCtxSetCurrent(context));
 	OK(launch(kernel("nap"), NULL, nap)); /* a minute: it ends with the context */
+	/* Whoever gave up waiting for it holds up nothing, neither calls nor the notice. */
+	CHECK_EQ(cuCheckpointProcessLock(getpid(), timeout_ms), CUDA_ERROR_NOT_READY);
 	fault("ecc");
 	UNTIL(cuMemAlloc_v2(&at, 4096) == CUDA_ERROR_ECC_UNCORRECTABLE);
 	CHECK_EQ(cuCtxSynchronize(), CUDA_ERROR_ECC_UNCORRECTABLE);
