@@ -4,9 +4,11 @@
  * Effects happen in this process: kernels are interpreted and bytes copied by the worker thread of the stream. Time and capacity are the
  * server's: each operation is announced, performed, and over when the server says so (softgpu/server/wire.h).
  *
- * Locks, in this order: sg.lock (contexts, handles) > sg_graph_lock (graphs, captures) > pool_lock (memory pools) > context->lock (streams,
- * their queues, events) > sg_vmm_lock (mappings) > sg.memory_lock (address space, allocations). None is held while interpreting or copying; the
- * server is asked for capacity under pool_lock or sg_vmm_lock only.
+ * Locks, in this order: sg.lock (contexts, handles) > sg_graph_lock (graphs, captures) > the libraries' (library.c) > pool_lock (memory pools) >
+ * context->lock (streams, their queues, events) > sg_vmm_lock (mappings) > sg.memory_lock (address space, allocations). Arrays, IPC, advice and
+ * references have locks of their own, under which no other of the driver's but sg.memory_lock is taken. None is held while interpreting, copying
+ * or waiting for work, nor while the program's functions run; the server is asked under sg_graph_lock, the libraries', pool_lock or sg_vmm_lock,
+ * never under sg.lock once there are contexts: the receiving thread takes that one (fault.c).
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * What a node does: told, and changed for later instantiations. The same for a node of an executable graph is in graph_exec.c.
+ * What a node does: told, and changed for later instantiations. The same for a node of an executable graph is in graph_update.c.
  */
 #include <stdlib.h>
 #include <string.h>
