@@ -183,7 +183,7 @@ TEST(mudi_tunes_batch_and_share_under_the_objective)
 	slo.batch = device.batch;
 	curve = td_mudi_curve(&service, layers, device.batch);
 	CHECK(td_curve_at(&curve, device.share) <= td_slo_latency_limit_s(&slo));
-	CHECK(device.batch > 150); /* the largest that holds it is 171 */
+	CHECK(device.batch > 150);  /* the largest that holds it is 171 */
 	CHECK(device.share > 0.42); /* the cut-off would just do; a tenth more is for errors */
 	CHECK(!td_mudi_observe(&device, &service, layers, 1));
 }

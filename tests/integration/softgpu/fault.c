@@ -31,7 +31,8 @@ TEST(a_call_fails_the_time_that_was_asked_for)
 	begin();
 	fault("call cuMemAlloc_v2:2=CUDA_ERROR_OUT_OF_MEMORY");
 	fault("call cuStreamQuery=999");
-	UNTIL(cuStreamQuery(NULL) == CUDA_ERROR_UNKNOWN); /* in order: the first one has arrived too */
+	UNTIL(cuStreamQuery(NULL) ==
+		CUDA_ERROR_UNKNOWN); /* in order: the first one has arrived too */
 	for (int i = 0; i < 4; i++)
 		r[i] = cuMemAlloc_v2(&at, 4096);
 	CHECK(r[0] == CUDA_SUCCESS && r[1] == CUDA_ERROR_OUT_OF_MEMORY && r[2] == CUDA_SUCCESS &&

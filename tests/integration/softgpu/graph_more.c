@@ -436,7 +436,8 @@ TEST(capture_goes_into_a_graph_that_exists)
 		stream, graph, N(&first), NULL, 1, CU_STREAM_CAPTURE_MODE_RELAXED));
 	OK(launch(add, stream, add_params));
 	OK(cuStreamGetCaptureInfo(stream, &status, &id));
-	OK(cuStreamGetCaptureInfo_v3(stream, &status, &id, &captured, (void *)&front, (void *)&edges, &count));
+	OK(cuStreamGetCaptureInfo_v3(
+		stream, &status, &id, &captured, (void *)&front, (void *)&edges, &count));
 	CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && captured == graph && count == 1);
 	OK(cuStreamUpdateCaptureDependencies(
 		stream, &first, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
@@ -478,7 +479,8 @@ TEST(captures_in_the_threads_own_stream)
 	CHECK_EQ(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
 	OK(cuStreamGetCaptureInfo_ptsz(NULL, &status, &id));
 	OK(cuStreamGetCaptureInfo_v2_ptsz(NULL, &status, &id, &info, (void *)&front, &count));
-	OK(cuStreamGetCaptureInfo_v3_ptsz(NULL, &status, &id, &info, (void *)&front, (void *)&edges, &count));
+	OK(cuStreamGetCaptureInfo_v3_ptsz(
+		NULL, &status, &id, &info, (void *)&front, (void *)&edges, &count));
 	node = *(void *const *)front;
 	OK(cuStreamUpdateCaptureDependencies_ptsz(NULL, &node, 1, 0));
 	OK(cuStreamUpdateCaptureDependencies_v2_ptsz(NULL, &node, NULL, 1, 0));
