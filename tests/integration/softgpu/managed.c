@@ -60,6 +60,8 @@ TEST(advice_is_told_again_where_all_pages_have_it)
 		CUDA_ERROR_INVALID_DEVICE);
 	CHECK_EQ(cuMemAdvise(memory, BYTES + 1, CU_MEM_ADVISE_SET_ACCESSED_BY, 0),
 		CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(
+		cuMemAdvise(memory, 0, CU_MEM_ADVISE_SET_ACCESSED_BY, 0), CUDA_ERROR_INVALID_VALUE);
 	end();
 }
 
