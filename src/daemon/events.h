@@ -20,6 +20,7 @@
 	EVENT(STUCK, "stuck")       /* its work did not end by the deadline: it goes on */         \
 	EVENT(SHORT, "short")       /* the device was full although the limit would do */          \
 	EVENT(REFUSED, "refused")   /* an allocation did not fit */                                \
+	EVENT(FAILED, "failed")     /* its context is beyond help: it is let go */                 \
 	EVENT(FOREIGN, "foreign")   /* another daemon shares the GPU that it asked for */          \
 	EVENT(LEFT, "left")         /* the process is gone */                                      \
 	EVENT(OPTION, "option")     /* an option or a job was changed */

@@ -24,9 +24,17 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 		node->gpu_views[i] = (struct td_gpu_view){
 			node->gpus[i].capacity_bytes, node->gpus[i].handover_ns};
 	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = client_at(it);
+		struct td_client *client = client_at(it);
 		const struct td_process *process = client->process;
 
+		if (process->failed) {
+			uint64_t *capacity = &node->gpu_views[client->gpu].capacity_bytes;
+
+			*capacity -= client->resident_bytes < *capacity ? client->resident_bytes
+									: *capacity;
+			continue;
+		}
+		node->shown[n] = client;
 		node->views[n++] = (struct td_client_view){
 			.id = client->id,
 			.gpu = client->gpu,
@@ -49,6 +57,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.held_ns = td_process_held_ns(process, now_ns),
 		};
 	}
+	node->shown_count = n;
 	*view = (struct td_view){node->gpu_views, node->views, node->gpu_count, n};
 }
 
@@ -133,10 +142,8 @@ static uint64_t charge(const struct td_client *client)
 
 static void lower_limits(struct td_node *node)
 {
-	struct td_list *it;
-
-	td_list_for_each (it, &node->clients) {
-		struct td_client *client = client_at(it);
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		struct td_client *client = node->shown[i];
 		uint64_t target = client->grant.limit_bytes;
 
 		if (client->process->phase == TD_PHASE_DRAINING)
@@ -163,8 +170,8 @@ static void raise_limits(struct td_node *node)
 		free_bytes[client->gpu] -=
 			bytes < free_bytes[client->gpu] ? bytes : free_bytes[client->gpu];
 	}
-	td_list_for_each (it, &node->clients) {
-		struct td_client *client = client_at(it);
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		struct td_client *client = node->shown[i];
 		uint64_t room = charge(client) + free_bytes[client->gpu],
 			 target = client->grant.limit_bytes;
 		uint64_t before = charge(client);
@@ -229,7 +236,7 @@ static bool group_ready(const struct td_node *node, uint32_t group)
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
 
-		if (process->group != group || td_list_empty(&process->clients))
+		if (process->group != group || td_list_empty(&process->clients) || process->failed)
 			continue;
 		if (process->phase == TD_PHASE_DRAINING || !all_ready(process))
 			return false;
@@ -263,7 +270,7 @@ static void step_gate(struct td_node *node, struct td_process *process, uint64_t
 {
 	const struct td_grant *grant;
 
-	if (td_list_empty(&process->clients))
+	if (td_list_empty(&process->clients) || process->failed)
 		return;
 	grant = &first_client(process)->grant;
 	if (grant->gate == TD_GATE_CLOSED) {
@@ -282,7 +289,7 @@ static void finish_gate(struct td_node *node, struct td_process *process, uint64
 {
 	const struct td_grant *grant;
 
-	if (td_list_empty(&process->clients))
+	if (td_list_empty(&process->clients) || process->failed)
 		return;
 	grant = &first_client(process)->grant;
 	if (process->phase == TD_PHASE_FILLING && group_ready(node, process->group))
@@ -310,7 +317,9 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	uint64_t wanted = client->demanded_bytes + client->need_bytes;
 	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;
 
-	if (wanted > node->gpus[client->gpu].capacity_bytes)
+	if (process->failed)
+		msg.answer.granted = 1; /* the driver has its own answer */
+	else if (wanted > node->gpus[client->gpu].capacity_bytes)
 		msg.answer.granted = 0;
 	else if (client->limit_bytes >= wanted && !(closed && process->backend != TD_BACKEND_PLAIN))
 		msg.answer.granted = 1;
@@ -354,10 +363,9 @@ static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
 static void execute(struct td_node *node, uint64_t now_ns)
 {
 	struct td_list *it;
-	uint32_t n = 0;
 
-	td_list_for_each (it, &node->clients)
-		note_rivals(node, client_at(it), &node->grants[n++]);
+	for (uint32_t i = 0; i < node->shown_count; i++)
+		note_rivals(node, node->shown[i], &node->grants[i]);
 	td_list_for_each (it, &node->processes)
 		step_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
 	lower_limits(node);

@@ -9,6 +9,8 @@ const char *td_process_state(const struct td_process *process)
 {
 	if (process->foreign)
 		return "foreign";
+	if (process->failed)
+		return "failed";
 	if (process->paused)
 		return "paused";
 	switch (process->phase) {
@@ -73,6 +75,12 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 		snprintf(buf, len,
 			"runs without tandem: another tandemd shares a GPU of it (tandem doctor "
 			"says which).");
+	} else if (process->failed) {
+		snprintf(buf, len,
+			"has lost its context to CUDA error %u: it runs on to see that, and what "
+			"it "
+			"has on its GPU stays there until it ends.",
+			process->failed);
 	} else if (process->paused) {
 		snprintf(buf, len, "is paused: tandem resume lets it go on.");
 	} else if (td_list_empty(&process->clients)) {

@@ -16,6 +16,9 @@
 #include "daemon/capacity.h"
 #include "preload/backend.h"
 
+/* CUDA_ERROR_UNKNOWN */
+#define UNKNOWN_ERROR 999
+
 static uint64_t wall_ns(void)
 {
 	struct timespec ts;
@@ -222,6 +225,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->slot = msg->slot;
 	td_capacity_attach(node, gpu, msg->used_bytes, msg->reserve_bytes);
 	client->grant.gate = TD_GATE_CLOSED;
+	process->failed = 0;
 	td_list_append(&node->clients, &client->of_node);
 	td_list_append(&process->clients, &client->of_process);
 	node->client_count++;
@@ -367,6 +371,37 @@ static int shortage(struct td_node *node, struct td_process *process,
 	return 0;
 }
 
+/*
+ * Its context is beyond help. Behind a gate it would wait for memory that cannot come back, and never see its error; so it is let go, and no
+ * plan is about it until it has a new context. What it has on the device stays charged.
+ */
+static int failed(struct td_node *node, struct td_process *process, const struct td_msg_failed *msg,
+	uint64_t now_ns)
+{
+	struct td_list *it;
+	char detail[64];
+
+	if (!client_of_slot(process, msg->slot))
+		return -EPROTO;
+	if (process->failed)
+		return 0;
+	snprintf(detail, sizeof(detail), "its context has failed: CUDA error %u", msg->result);
+	td_node_event(node, TD_EVENT_FAILED, process, client_of_slot(process, msg->slot)->gpu,
+		now_ns, 0, 0, detail);
+	process->failed = msg->result ? msg->result : UNKNOWN_ERROR;
+	if (process->phase != TD_PHASE_OPEN)
+		process->phase_since_ns = now_ns;
+	process->phase = TD_PHASE_OPEN;
+	process->word = 0;
+	node->io.gate(process->peer, 0, 0);
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		client->believed_bytes = client->resident_bytes;
+	}
+	return 0;
+}
+
 static int detach(struct td_node *node, struct td_process *process, uint32_t slot)
 {
 	struct td_client *client = client_of_slot(process, slot);
@@ -392,6 +427,7 @@ int td_node_message(
 	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
 	case TD_MSG_TYPE_need: return need(node, process, &msg->need);
+	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);
 	case TD_MSG_TYPE_shortage: return shortage(node, process, &msg->shortage, now_ns);
 	default: return -EPROTO;
 	}

@@ -84,8 +84,10 @@ struct td_process {
 	enum td_phase phase;
 	uint64_t phase_since_ns;
 	bool wants, paused, foreign; /* foreign: let go, see foreign.c */
-	uint32_t foreign_gpu;        /* the one that is another daemon's */
-	uint32_t filling; /* foreign: slots whose memory is to come back first, a bit each */
+	uint32_t
+		failed; /* CUresult of a context that is beyond help; let go until it has another. 0: none */
+	uint32_t foreign_gpu; /* the one that is another daemon's */
+	uint32_t filling;     /* foreign: slots whose memory is to come back first, a bit each */
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
 	uint32_t word;                                     /* as written last */
 	uint32_t word_count;                  /* changes so far: the upper bits of the word */
@@ -108,6 +110,8 @@ struct td_node {
 	struct td_gpu_view gpu_views[TD_GPU_MAX];
 	struct td_client_view views[TD_CLIENT_MAX];
 	struct td_grant grants[TD_CLIENT_MAX];
+	struct td_client *shown[TD_CLIENT_MAX]; /* whose rows those are */
+	uint32_t shown_count;
 };
 
 /* 0 or -ENOMEM. io is copied. */
@@ -146,7 +150,7 @@ void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *
 char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
 	char *buf, size_t len);
 
-/* "running", "waiting", "idle", "draining", "filling", "paused" or "foreign". */
+/* "running", "waiting", "idle", "draining", "filling", "paused", "failed" or "foreign". */
 const char *td_process_state(const struct td_process *process);
 
 /* Held time up to now. */

@@ -40,6 +40,7 @@ struct td_memory_stats {
 	uint64_t peak_bytes;          /* highest demanded */
 	uint64_t in_bytes, out_bytes; /* moved so far, by direction */
 	uint64_t move_ns;             /* time spent moving */
+	uint32_t failed; /* CUresult of a context that can move nothing any more; 0: none */
 };
 
 /*
@@ -59,11 +60,11 @@ struct td_backend {
 
 	/* Takes memory off the device until resident <= limit; may do it in steps, calling
 	 * progress() after each, so that the daemon can hand freed bytes on while the rest still
-	 * moves. 0, or -errno with everything still right. */
+	 * moves. 0, or -errno with everything still right; -ENOTRECOVERABLE: the context has failed, see stats. */
 	int (*shrink)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
 	/* Brings memory back until everything is accessible or the limit or the device is full.
-	 * 0: everything is accessible; 1: more room is needed; -errno. */
+	 * 0: everything is accessible; 1: more room is needed; -errno as shrink. */
 	int (*fill)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
 	/* Without a daemon, after a fill that found the device full: brings within reach what is not, from host memory. 0: everything is

@@ -1,6 +1,7 @@
 /* Closing, shrinking, filling, opening, idleness: see plans.h. */
 #include "preload/plans.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/time.h"
@@ -364,20 +365,36 @@ static int reach(unsigned slot)
 	return backend && backend->reach ? move(slot, UINT64_MAX, reach_move, NULL) : 1;
 }
 
+/* Nothing that this process has there can be moved any more. It is to see its error, not to wait for memory. */
+static void send_failed(unsigned slot)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_failed};
+	struct td_memory_stats stats;
+
+	td_agent_stats(slot, &stats);
+	msg.failed.slot = slot;
+	msg.failed.result = stats.failed;
+	send_msg(&msg);
+}
+
 static void do_closed(unsigned slot, struct plan *plan, uint64_t now_ns)
 {
 	uint32_t seq = plan->seq;
+	int r;
 
 	/* An allocation that was granted before this limit came is about to land: it counts too. Its end wakes us. */
 	if (closing.stage != TD_CLOSING_DRAINED || td_client_is_landing(slot))
 		return;
 	td_client_set_defer(slot, true);
-	if (shrink(slot, plan->limit_bytes, progress)) {
+	r = shrink(slot, plan->limit_bytes, progress);
+	if (r && r != -ENOTRECOVERABLE) {
 		plan->retry_ns = now_ns + RETRY_NS;
 		return;
 	}
 	plan->acknowledged = true;
 	report(slot, seq);
+	if (r)
+		send_failed(slot);
 }
 
 /* The limit would do, but the device is full. The daemon knows whether somebody is still giving memory back. */
@@ -413,6 +430,11 @@ static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
 	td_client_set_defer(slot, false);
 	r = fill(slot, plan->limit_bytes, progress);
 	report(slot, plan->seq);
+	if (r == -ENOTRECOVERABLE) {
+		plan->acknowledged = true;
+		send_failed(slot);
+		return;
+	}
 	if (r < 0) {
 		plan->retry_ns = now_ns + RETRY_NS;
 		return;

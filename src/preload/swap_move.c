@@ -40,6 +40,15 @@ static void count_move(unsigned slot, struct td_chunk *chunk, enum td_place to)
 	chunk->place = to;
 }
 
+/* A stream of ours knows only of our own copies: what it fails with is the context's sticky error. 0 or -ENOTRECOVERABLE. */
+static int finish(unsigned slot, CUstream stream)
+{
+	int r = td_real.cuStreamSynchronize(stream);
+
+	td_swap.totals[slot].failed = (uint32_t)r;
+	return r ? -ENOTRECOVERABLE : 0;
+}
+
 /* -- off the device -- */
 
 /* Fills batch with chunks on the device, of the largest ranges first, until they hold `bytes` or there are BATCH; starts their copies. */
@@ -83,7 +92,7 @@ static int leave(unsigned slot, uint64_t limit_bytes, CUstream stream)
 	if (resident <= limit_bytes)
 		return 0;
 	n = start_leaving(slot, resident - limit_bytes, stream, batch);
-	r = td_real.cuStreamSynchronize(stream);
+	r = finish(slot, stream);
 	for (unsigned i = 0; i < n; i++) {
 		batch[i]->place = TD_PLACE_DEVICE;
 		if (r)
@@ -92,7 +101,7 @@ static int leave(unsigned slot, uint64_t limit_bytes, CUstream stream)
 		count_move(slot, batch[i], TD_PLACE_ARENA);
 	}
 	if (r)
-		return -EIO;
+		return r;
 	return n ? (int)n : -ENOMEM;
 }
 
@@ -174,6 +183,7 @@ int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned 
 {
 	bool full = false, reachable;
 	unsigned n;
+	int r;
 
 	do {
 		uint64_t began_ns = td_time_now_ns();
@@ -182,15 +192,14 @@ int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned 
 		pthread_mutex_lock(&td_swap.lock);
 		stream = stream_of(slot);
 		n = start_coming(slot, limit_bytes, stream, &full);
-		/* A context that has died fails here; the program will see its error at its next call. */
-		(void)td_real.cuStreamSynchronize(stream);
+		r = finish(slot, stream);
 		td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
 		reachable = is_reachable(slot);
 		pthread_mutex_unlock(&td_swap.lock);
 		if (n)
 			progress(slot);
-	} while (n && !full);
-	return !reachable;
+	} while (!r && n && !full);
+	return r ? r : !reachable;
 }
 
 /* Host memory behind a chunk that has none: the device is full. */

@@ -151,6 +151,17 @@ def a_gpu_that_dies_gives_errors_not_hangs():
         assert program.returncode == 1 and "CUDA_ERROR" in err, (program.returncode, err)
 
 
+def a_waiting_program_whose_context_dies_sees_the_error():
+    with World() as world:
+        programs = [world.start(TRAIN, *LARGE[:-1], "400", wrap="swap") for _ in range(2)]
+        until(lambda: sorted(j["state"] for j in world.jobs()) == ["running", "waiting"], "one waits for the other")
+        world.call(SOFTGPU, "fault", "ecc")
+        for program in programs:
+            _, err = program.communicate(timeout=DEADLINE_S)
+            assert program.returncode == 1 and "CUDA_ERROR_ECC" in err, (program.returncode, err)
+        nothing_is_left(world)
+
+
 def exit_codes_are_the_childs_or_those_of_a_wrapper():
     with World() as world:
         assert world.call(TANDEM, "run", "--", "sh", "-c", "exit 7").returncode == 7
@@ -195,6 +206,7 @@ CASES = [
     host_memory_goes_back_to_the_device_when_there_is_a_daemon_again,
     killing_programs_in_any_state_leaves_nothing_behind,
     a_gpu_that_dies_gives_errors_not_hangs,
+    a_waiting_program_whose_context_dies_sees_the_error,
     exit_codes_are_the_childs_or_those_of_a_wrapper,
     fifty_simultaneous_starts_make_one_daemon,
     programs_that_begin_at_once_share_one_software_gpu,

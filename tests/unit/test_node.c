@@ -219,6 +219,52 @@ TEST(an_allocation_beyond_the_gpu_is_refused)
 	CHECK_EQ(w.events[TD_EVENT_REFUSED], 1);
 }
 
+/* Behind a gate it would wait for ever for memory that cannot come back. */
+TEST(a_process_whose_context_has_failed_is_let_go_and_keeps_nobody_waiting)
+{
+	begin();
+	struct fake *a = program(0, "a", 40 * MIB), *b = program(1, "b", 40 * MIB),
+		    *c = program(2, "c", 20 * MIB);
+	struct td_msg msg = {.type = TD_MSG_TYPE_failed};
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	a->slow = true;
+	msg.failed.result = 214;
+	CHECK_EQ(say(&w, a, &msg), 0);
+	fake_want(&w, c);
+	settle(&w);
+	CHECK(is_open(a));
+	CHECK_STR(td_process_state(a->process), "failed");
+	CHECK_EQ(w.events[TD_EVENT_FAILED], 1);
+	/* its 40 MiB stay taken: c runs beside it, b, which is older, gets what it asks for as soon as they are back */
+	CHECK(!is_open(b) || b->slot[0].resident <= 24 * MIB);
+	fake_dies(&w, a);
+	settle(&w);
+	CHECK(is_open(b) || is_open(c));
+	CHECK(within_capacity(&w));
+}
+
+TEST(a_failed_process_is_governed_again_with_its_next_context)
+{
+	begin();
+	struct fake *a = program(0, "a", 40 * MIB), *b = program(1, "b", 40 * MIB);
+	struct td_msg failed = {.type = TD_MSG_TYPE_failed}, detach = {.type = TD_MSG_TYPE_detach};
+
+	failed.failed.result = 700;
+	CHECK_EQ(say(&w, a, &failed), 0);
+	CHECK_EQ(say(&w, a, &detach), 0);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(b));
+	a->slot[0].resident = 0;
+	fake_attach(&w, a, 0, 0, 40 * MIB);
+	CHECK_EQ(a->process->failed, 0);
+	settle(&w);
+	CHECK(within_capacity(&w));
+}
+
 TEST(an_allocation_with_the_gate_closed_stays_off_the_device)
 {
 	begin();
