@@ -21,8 +21,9 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < node->gpu_count; i++)
-		node->gpu_views[i] = (struct td_gpu_view){
-			node->gpus[i].capacity_bytes, node->gpus[i].handover_ns};
+		node->gpu_views[i] =
+			(struct td_gpu_view){.capacity_bytes = node->gpus[i].capacity_bytes,
+				.handover_ns = node->gpus[i].handover_ns};
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
 		const struct td_process *process = client->process;
@@ -55,10 +56,13 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.resident_bytes = client->resident_bytes,
 			.limit_bytes = client->limit_bytes,
 			.held_ns = td_process_held_ns(process, now_ns),
+			.host_bytes = client->host_bytes,
+			.peak_bytes = client->peak_bytes,
+			.launches = process->launches,
 		};
 	}
 	node->shown_count = n;
-	*view = (struct td_view){node->gpu_views, node->views, node->gpu_count, n};
+	*view = (struct td_view){node->gpu_views, node->views, node->gpu_count, n, TD_NODE_HAS};
 }
 
 static void tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)

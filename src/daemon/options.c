@@ -38,7 +38,7 @@ static const struct option {
 static int set_policy(const struct td_policy **ret, const char *value, struct td_err *err)
 {
 	const struct td_policy *policy = td_policy_find(value);
-	char names[128] = "";
+	char names[160] = "";
 
 	for (size_t i = 0; td_policies[i] && !policy; i++) {
 		strncat(names, i ? ", " : "", sizeof(names) - strlen(names) - 1);
@@ -47,6 +47,10 @@ static int set_policy(const struct td_policy **ret, const char *value, struct td
 	if (!policy)
 		return td_err_set(err, -EINVAL, "\"%.64s\" is not a policy: expected one of %s",
 			value, names);
+	if (td_policy_lacks(policy, TD_NODE_HAS))
+		return td_err_set(err, -ENOTSUP,
+			"policy \"%.64s\" needs what this daemon cannot do yet: %s", value,
+			td_ability_text(td_policy_lacks(policy, TD_NODE_HAS)));
 	*ret = policy;
 	return 0;
 }

@@ -8,6 +8,9 @@
 struct td_err;
 struct td_policy;
 
+/* TD_HAS bits of policy.h: what the daemon can show a policy and carry out. A policy that needs more is refused. */
+#define TD_NODE_HAS 0u
+
 struct td_options {
 	const struct td_policy *policy;
 	bool enabled;

@@ -1,4 +1,4 @@
-/* What the policies of one lock have in common: the lock's decisions as grants. */
+/* What policies have in common: an empty plan, actions, the lock's decisions as grants. */
 #pragma once
 
 #include "policy/lock.h"
@@ -7,6 +7,11 @@ struct td_lock_plan {
 	struct td_lock lock;
 	uint16_t scratch[TD_CLIENT_MAX];
 };
+
+/* Grants of zeros, no action, no wakeup. */
+void td_plan_begin(const struct td_view *view, struct td_plan *plan);
+
+void td_plan_act(struct td_plan *plan, const struct td_action *action);
 
 /*
  * One step of the lock, then per client: gate, memory limit, window and others_wait. A holder that is idle while nobody waits

@@ -13,6 +13,12 @@
  * the capacity, so a plan may name the final limits at once and need not sequence them;
  *  - a gate set CLOSED is closed exactly: the client drains and acknowledges (phase CLOSED) or,
  * past its deadline, is reported as stuck and reopened.
+ *
+ * What is not known is 0 in the view, and what is not bounded is 0 in a grant. A figure of a GPU that may well be 0 has a bit in
+ * td_gpu_view.known. td_view.has says what the node can show and carry out at all; td_policy.needs what a policy is nothing
+ * without. Who runs a policy refuses one that needs what is not there (td_policy_lacks), with a sentence (td_ability_text):
+ * nothing is decided from figures that nobody measures, nothing planned that nobody carries out. A policy that needs little uses
+ * what there is beyond it.
  */
 #pragma once
 
@@ -57,11 +63,60 @@ enum td_phase {
 	TD_PHASE_N,
 };
 
+/* What a node may have, a bit each: ABILITY(id, what a node without it cannot do) */
+#define TD_ABILITIES(ABILITY)                                                                      \
+	/* to see: GPUs */                                                                         \
+	ABILITY(UTILISATION, "see the utilisation of a GPU")                                       \
+	ABILITY(SM_ACTIVITY, "see the activity of the SMs")                                        \
+	ABILITY(CLOCK, "see the SM clock")                                                         \
+	ABILITY(HEALTH, "see Xid errors and the state of MPS")                                     \
+	/* to see: clients */                                                                      \
+	ABILITY(STEPS, "see the steps of a job")                                                   \
+	ABILITY(SERVICE, "see the request rate and the latency of a service")                      \
+	ABILITY(PROFILES, "look up the profile of a job")                                          \
+	/* to carry out */                                                                         \
+	ABILITY(DUTY, "hold a job to a share of the GPU's time")                                   \
+	ABILITY(SM_SHARE, "hold a job to a share of the SMs")                                      \
+	ABILITY(PRIORITY, "prefer one job's kernels to another's")                                 \
+	ABILITY(BATCH, "set the batch of a service")                                               \
+	ABILITY(HOST_MEMORY, "run a job with a part of its memory on the host")                    \
+	ABILITY(MIGRATION, "move a running job to another GPU")                                    \
+	ABILITY(EVICTION, "end a job and queue it again")                                          \
+	ABILITY(RESTART, "restart a job after an error")                                           \
+	ABILITY(SHADOW, "start a shadow instance of a service")
+
+enum td_ability_bit {
+#define ABILITY(id, text) TD_ABILITY_BIT_##id,
+	TD_ABILITIES(ABILITY)
+#undef ABILITY
+		TD_ABILITY_N,
+};
+
+#define TD_HAS(id) (1u << TD_ABILITY_BIT_##id)
+#define TD_HAS_ALL ((1u << TD_ABILITY_N) - 1)
+
+enum td_mps {
+	TD_MPS_UNKNOWN,
+	TD_MPS_OFF,
+	TD_MPS_ON,
+	TD_MPS_FAILED, /* its server has died or rejects clients */
+	TD_MPS_N,
+};
+
 struct td_gpu_view {
 	uint64_t capacity_bytes; /* what clients may have on the device together, after reserves */
-	uint64_t handover_ns; /* smoothed cost of a hand-over that moved memory: drain end to gate
-				 open; 0 unknown */
+	/* Smoothed cost of a hand-over that moved memory, drain end to gate open; 0 unknown. */
+	uint64_t handover_ns;
+	uint32_t known; /* TD_HAS(UTILISATION, SM_ACTIVITY, CLOCK, HEALTH): which of these are */
+	uint32_t utilisation_ppm, sm_activity_ppm, sm_clock_mhz;
+	uint32_t xid; /* the error that it is in; 0 none */
+	enum td_mps mps;
+	uint32_t power_mw, temperature_celsius; /* 0 unknown */
+	uint64_t used_bytes;                    /* of the device, by whomever; 0 unknown */
 };
+
+/* What is known of a job before it runs: profile.h. */
+struct td_profile;
 
 struct td_client_view {
 	uint32_t id;    /* never reused within the life of a daemon; order of arrival */
@@ -84,24 +139,81 @@ struct td_client_view {
 	uint64_t resident_bytes; /* of it, on the device */
 	uint64_t limit_bytes;    /* the memory limit in force */
 	uint64_t held_ns;        /* total time with the gate open, up to now */
+
+	/* From here on 0 is unknown. */
+	uint64_t gpu_time_ns;   /* used so far, by the meter */
+	uint64_t in_flight_ns;  /* submitted and not done */
+	uint64_t host_bytes;    /* of what it demands, not on the device */
+	uint64_t peak_bytes;    /* most that it ever demanded */
+	uint64_t minimal_bytes; /* with less on the device it does not run */
+	uint64_t launches;
+	uint64_t steps;           /* mini-batches finished, in all */
+	uint64_t step_ns;         /* the time of the last one */
+	uint64_t step_began_ns;   /* when the present one began */
+	uint32_t core_ppm;        /* of a GPU's cores, demanded (DCUDA); may be more than one GPU */
+	uint32_t sm_activity_ppm; /* its own, measured or profiled */
+	uint32_t sm_share_ppm;    /* that it was started with */
+	/* of a service, over the last window */
+	double rate_per_s;                /* of requests that arrive */
+	uint32_t waiting;                 /* requests in its queue */
+	uint64_t p50_ns;                  /* latency, arrival to answer */
+	uint64_t p99_ns;                  /* likewise */
+	uint64_t objective_ns;            /* for the P99 */
+	uint32_t batch;                   /* that it runs with */
+	const struct td_profile *profile; /* NULL: none */
 };
 
 struct td_view {
 	const struct td_gpu_view *gpus;
 	const struct td_client_view *clients; /* ascending id */
 	uint32_t gpu_count, client_count;
+	uint32_t has; /* TD_HAS bits: what this node can show and carry out */
 };
 
+/* A grant of zeros: open, no bound on anything but memory. */
 struct td_grant {
 	enum td_gate gate;
 	uint64_t window_ns;   /* own work that may be in flight while others wait; 0: no bound */
 	uint64_t limit_bytes; /* on the device; never below 0 of what is pinned, enforced by the
 				 executor */
 	bool others_wait;     /* report idleness at once: somebody wants this GPU */
+	uint32_t duty_ppm;    /* of the GPU's time; 0: no bound. No time at all is a closed gate. */
+	/* Of the SMs; 0: no bound. A process keeps what it was started with: see START_SHADOW. */
+	uint32_t sm_share_ppm;
+	/* Among those on its GPU: 1 goes before 2, 2 before 3, all of them before 0. */
+	uint32_t priority;
+	uint32_t batch; /* of a service; 0: as it likes */
 };
+
+enum td_action_kind {
+	TD_ACTION_MAKE_ROOM,    /* `bytes` are to leave the device although its gate is open */
+	TD_ACTION_EVICT,        /* besteffort only: ends, and is queued again */
+	TD_ACTION_MIGRATE,      /* goes on on `gpu` */
+	TD_ACTION_PAUSE,        /* closed until further notice: all of its memory may go */
+	TD_ACTION_RESUME,       /* the pause is over */
+	TD_ACTION_RESTART,      /* after an error that it did not cause */
+	TD_ACTION_START_SHADOW, /* a second instance with the granted share takes over when ready */
+	TD_ACTION_N,
+};
+
+/*
+ * Beyond gates and limits, which speak for themselves. Named in every plan until the view shows its effect, RESUME once; the
+ * executor ignores what it is already about.
+ */
+struct td_action {
+	enum td_action_kind kind;
+	uint32_t client; /* id */
+	uint32_t gpu;    /* MIGRATE: index into td_view.gpus */
+	uint64_t bytes;  /* MAKE_ROOM */
+};
+
+#define TD_ACTION_MAX TD_CLIENT_MAX /* enough for every policy */
 
 struct td_plan {
 	struct td_grant *grants; /* client_count entries, in the view's order, filled by the step */
+	/* Room for action_max, filled by the step; what finds no room is named in a later plan. */
+	struct td_action *actions;
+	uint32_t action_max, action_count;
 	uint64_t next_wakeup_ns; /* step again at this time even if nothing changes; TD_NEVER: only
 				    on change */
 };
@@ -118,6 +230,7 @@ struct td_policy_options {
 struct td_policy {
 	const char *name;
 	const char *summary; /* one line for --help */
+	uint32_t needs;      /* TD_HAS bits: without these it would pretend */
 	size_t state_bytes;  /* the caller provides this much, zeroed, aligned to 16 */
 	void (*step)(void *state, const struct td_policy_options *options,
 		const struct td_view *view, uint64_t now_ns, struct td_plan *plan);
@@ -128,3 +241,9 @@ extern const struct td_policy *const td_policies[];
 
 /* NULL if there is none of that name. */
 const struct td_policy *td_policy_find(const char *name);
+
+/* TD_HAS bits that the policy needs and a node with `has` does not have; 0: it can run there. */
+uint32_t td_policy_lacks(const struct td_policy *policy, uint32_t has);
+
+/* "hold a job to a share of the GPU's time": what the lowest of these bits is about; NULL: none. */
+const char *td_ability_text(uint32_t abilities);

@@ -162,7 +162,7 @@ static void drive(const struct td_policy *policy, const uint8_t *data, size_t si
 		w.gpus[g] = (struct td_gpu_view){
 			.capacity_bytes = 64 * MIB, .handover_ns = g * 5000000};
 	for (size_t i = 0; i + 1 < size && i < 4096; i += 2) {
-		struct td_view view = {w.gpus, w.clients, GPUS, 0};
+		struct td_view view = {w.gpus, w.clients, GPUS, 0, TD_HAS_ALL};
 		struct td_plan plan = {.grants = w.grants}, again = {.grants = w.again};
 
 		event(&w, data[i], data[i + 1]);

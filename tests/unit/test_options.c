@@ -43,6 +43,30 @@ TEST(bad_values_are_quoted_and_change_nothing)
 	}
 }
 
+TEST(a_policy_that_needs_more_than_the_node_has_is_refused_with_a_reason)
+{
+	struct td_options options;
+	struct td_err err;
+
+	td_options_init(&options);
+	for (const struct td_policy *const *p = td_policies; *p; p++) {
+		uint32_t lacks = td_policy_lacks(*p, TD_NODE_HAS);
+
+		CHECK_EQ(
+			td_options_set(&options, "policy", (*p)->name, &err), lacks ? -ENOTSUP : 0);
+		if (!lacks)
+			CHECK(options.policy == *p);
+		else
+			CHECK(options.policy != *p && strstr(err.msg, td_ability_text(lacks)) &&
+				strstr(err.msg, (*p)->name));
+	}
+	/* Whatever comes: these need nothing, and none of the abilities lacks its words. */
+	CHECK(!td_policy_find("tandem")->needs && !td_policy_find("nvshare")->needs);
+	for (uint32_t bit = 0; bit < TD_ABILITY_N; bit++)
+		CHECK(td_ability_text(1u << bit));
+	CHECK(!td_ability_text(0));
+}
+
 TEST(a_file_sets_options_and_its_errors_name_the_line)
 {
 	char path[] = "/tmp/tandem-options-XXXXXX";

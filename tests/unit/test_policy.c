@@ -430,6 +430,54 @@ TEST(memory_that_cannot_move_counts_against_the_others)
 	CHECK_EQ(gate_of(b), TD_GATE_CLOSED);
 }
 
+TEST(time_sharing_runs_everybody_that_pages_itself_or_fits_and_closes_nobody)
+{
+	start("timeshare", 1);
+	struct td_client_view *a = add(1, 0, 12 * GIB), *b = add(2, 0, 12 * GIB),
+			      *c = add(3, 0, 12 * GIB);
+
+	a->pages_itself = b->pages_itself = true;
+	want(a);
+	want(b);
+	settle();
+	node.now += 100000 * MS;
+	want(c);
+	settle();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(b), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(c), TD_GATE_OPEN);
+	a->pages_itself = b->pages_itself =
+		false; /* as if they had been let in one after the other */
+	enter(b, TD_PHASE_CLOSED);
+	enter(c, TD_PHASE_CLOSED);
+	node.now += 100000 * MS;
+	settle();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(b), TD_GATE_CLOSED);
+	idle(a);
+	settle();
+	CHECK_EQ(gate_of(a), TD_GATE_CLOSED);
+	CHECK_EQ(gate_of(b), TD_GATE_OPEN);
+}
+
+TEST(priority_time_sharing_puts_online_before_guaranteed_before_the_rest)
+{
+	start("priority", 1);
+	struct td_client_view *a = add(1, 0, GIB), *b = add(2, 0, GIB), *c = add(3, 0, GIB);
+
+	b->class = TD_CLASS_ONLINE;
+	c->class = TD_CLASS_GUARANTEED;
+	want(a);
+	want(b);
+	want(c);
+	settle();
+	CHECK_EQ(node.grants[0].priority, 0);
+	CHECK_EQ(node.grants[1].priority, 1);
+	CHECK_EQ(node.grants[2].priority, 2);
+	for (int i = 0; i < 3; i++)
+		CHECK(node.grants[i].gate == TD_GATE_OPEN && !node.grants[i].duty_ppm);
+}
+
 TEST(same_view_same_plan)
 {
 	struct td_grant first[3];
