@@ -1,0 +1,41 @@
+/*
+ * Fits the contention model's three numbers per job to measured pairs.
+ *
+ * Minimises, over g, p, h > 0 of the jobs that are free, the sum of Huber's loss of log(1 / s_predicted) - log(1 / s_measured), and ridge times
+ * the squared distance of each number's logarithm from its prior: so that what no pair says stays at the prior, and g and p, of which
+ * only products are seen, do not run off against each other. Levenberg and Marquardt's method on the logarithms.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct td_numbers {
+	double g, p, h;
+};
+
+/* Job `victim` runs at `speed` beside `other`; indices of jobs. */
+struct td_observation {
+	uint32_t victim, other;
+	double speed;
+};
+
+struct td_fit_options {
+	double huber; /* in units of the logarithm: 0.05 is 5 % */
+	double ridge;
+	uint32_t rounds;
+};
+
+/* 5 %, 0.003, 200. Chosen once, before anything was compared. */
+extern const struct td_fit_options td_fit_default;
+
+/* Speed of a job with the numbers v beside one of the numbers a. */
+double td_pair_speed(const struct td_numbers *v, const struct td_numbers *a);
+
+/*
+ * numbers: in, where the search begins and what is held for jobs that are not free; out, the fit. free, priors: of each job; NULL: all are
+ * free; the start is the prior. Returns 0, -ENOMEM, or -EINVAL: a speed or number that is not positive, an index beyond jobs.
+ */
+int td_fit_pairs(const struct td_observation *observations, uint32_t count, uint32_t jobs,
+	const bool *free_jobs, const struct td_numbers *priors,
+	const struct td_fit_options *options, struct td_numbers *numbers);
