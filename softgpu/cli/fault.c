@@ -8,7 +8,7 @@
 #include "base/parse.h"
 #include "cuda/symbols.h"
 #include "softgpu/cli/cli.h"
-#include "softgpu/driver/graph_abi.h"
+#include "softgpu/driver/graph/graph_abi.h"
 #include "softgpu/server/client.h"
 
 static const char *dir;

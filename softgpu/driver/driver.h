@@ -4,11 +4,11 @@
  * Effects happen in this process: kernels are interpreted and bytes copied by the worker thread of the stream. Time and capacity are the
  * server's: each operation is announced, performed, and over when the server says so (softgpu/server/wire.h).
  *
- * Locks, in this order: sg.lock (contexts, handles) > sg_graph_lock (graphs, captures) > the libraries' (library.c) > pool_lock (memory pools) >
+ * Locks, in this order: sg.lock (contexts, handles) > sg_graph_lock (graphs, captures) > the libraries' (code/library.c) > pool_lock (memory pools) >
  * context->lock (streams, their queues, events) > sg_vmm_lock (mappings) > sg.memory_lock (address space, allocations). Arrays, IPC, advice and
  * references have locks of their own, under which no other of the driver's but sg.memory_lock is taken. None is held while interpreting, copying
  * or waiting for work, nor while the program's functions run; the server is asked under sg_graph_lock, the libraries', pool_lock or sg_vmm_lock,
- * never under sg.lock once there are contexts: the receiving thread takes that one (fault.c).
+ * never under sg.lock once there are contexts: the receiving thread takes that one (device/fault.c).
  */
 #pragma once
 
@@ -124,7 +124,7 @@ struct sg_state {
 };
 extern struct sg_state sg;
 
-/* -- context.c -- */
+/* -- device/context.c -- */
 /* CUDA_SUCCESS with the calling thread's context, alive; or what a call must return. */
 int sg_current(struct CUctx_st **ret);
 bool sg_context_is_live(const struct CUctx_st *context);
@@ -138,7 +138,7 @@ int sg_context_synchronize(struct CUctx_st *context);
 void sg_contexts_synchronize(void);
 void sg_context_kill(struct CUctx_st *context, int error);
 
-/* -- context_settings.c -- */
+/* -- device/context_settings.c -- */
 void sg_context_defaults(struct CUctx_st *context);
 /* Known ones, and one way of waiting. */
 bool sg_context_flags_are_good(unsigned flags);
@@ -154,7 +154,7 @@ bool sg_context_flags_are_good(unsigned flags);
 		return ptsz;                                                                       \
 	}
 
-/* -- capture.c: what a call must return while streams capture, or CUDA_SUCCESS -- */
+/* -- stream/stream.capture.c: what a call must return while streams capture, or CUDA_SUCCESS -- */
 #define SG_NOT_CAPTURING (-1)
 bool sg_stream_is_capturing(struct CUstream_st *stream);
 /* The capturing stream cannot take this: its capture is spoilt. */
@@ -172,7 +172,7 @@ void sg_capture_context_gone(struct CUctx_st *context);
 /* sg_current() of a potentially unsafe call. */
 int sg_current_unsafe(struct CUctx_st **ret);
 
-/* -- stream.c -- */
+/* -- stream/stream.c -- */
 struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int priority);
 void sg_stream_free(struct CUstream_st *stream);
 /* The stream that a handle means for this thread; ptsz: NULL is the per-thread one. 0 or INVALID_HANDLE. */
@@ -183,7 +183,7 @@ int sg_stream_wait_ticket(struct CUstream_st *stream, uint64_t ticket);
 /* Its work has ended up to ticket; context->lock. */
 bool sg_stream_reached(const struct CUstream_st *stream, uint64_t ticket);
 
-/* -- memory.c -- */
+/* -- memory/addresses.c -- */
 enum sg_memory_kind {
 	SG_MEMORY_DEVICE,
 	SG_MEMORY_MANAGED,
@@ -239,7 +239,7 @@ void sg_pages_free(void *pages, uint64_t bytes);
 int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes);
 void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes);
 
-/* -- pool.c -- */
+/* -- memory/pool*.c -- */
 /* Frees memory of a pool at once; false: it is none. */
 bool sg_pool_free(uint64_t address);
 /* A graph's allocation that is in use: gives it back at once, or in the order of a stream. NOT_FOUND: it is none. */

@@ -4,7 +4,7 @@
  *
  *	running --lock--> locking --its work has ended--> locked --checkpoint--> checkpointed --restore--> locked --unlock--> running
  *
- * The driver holds up calls while it is locked (softgpu/driver/checkpoint.c). A process that dies takes its state along.
+ * The driver holds up calls while it is locked (softgpu/driver/device/checkpoint.c). A process that dies takes its state along.
  */
 #include <string.h>
 

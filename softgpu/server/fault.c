@@ -1,6 +1,6 @@
 /*
  * Faults that somebody asked for, to see what programs and tandem make of them. What concerns time and the GPU happens here; what concerns
- * a process's own calls and contexts is told to each as a NOTICE, and happens in its driver (softgpu/driver/fault.c).
+ * a process's own calls and contexts is told to each as a NOTICE, and happens in its driver (softgpu/driver/device/fault.c).
  */
 #include <string.h>
 

@@ -9,7 +9,7 @@ import tempfile
 COMPILER, ROOT = sys.argv[1], sys.argv[2]
 INCLUDE = [os.path.join(p, "include") for p in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda", "/usr") if p]
 CASES = [
-    ("cuda.h", "driver", ["src/cuda/types.h", "softgpu/driver/graph_abi.h", "softgpu/driver/pool_abi.h"]),
+    ("cuda.h", "driver", ["src/cuda/types.h", "softgpu/driver/graph/graph_abi.h", "softgpu/driver/memory/pool_abi.h"]),
     ("nvml.h", "nvml", ["src/gpu/nvml_abi.h"]),
 ]
 # What these headers do not name, or name otherwise.

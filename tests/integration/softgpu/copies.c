@@ -2,7 +2,7 @@
 #define ALL_CALLS
 #include "cuda.h"
 
-#include "softgpu/driver/copy_abi.h"
+#include "softgpu/driver/copy/copy_abi.h"
 
 #define W 24 /* bytes of a row */
 #define H 5

@@ -3,7 +3,7 @@
 
 #include "cuda.h"
 
-#include "softgpu/driver/graph_abi.h"
+#include "softgpu/driver/graph/graph_abi.h"
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);

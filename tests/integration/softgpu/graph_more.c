@@ -2,7 +2,7 @@
 #define ALL_CALLS
 #include "cuda.h"
 
-#include "softgpu/driver/graph_abi.h"
+#include "softgpu/driver/graph/graph_abi.h"
 
 #include <unistd.h>
 

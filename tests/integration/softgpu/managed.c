@@ -2,7 +2,7 @@
 #define ALL_CALLS
 #include "cuda.h"
 
-#include "softgpu/driver/managed_abi.h"
+#include "softgpu/driver/memory/managed_abi.h"
 
 #define BYTES (1u << 20)
 

@@ -3,7 +3,7 @@
 
 #include <semaphore.h>
 
-#include "softgpu/driver/pool_abi.h"
+#include "softgpu/driver/memory/pool_abi.h"
 
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
 CUresult cuMemAllocFromPoolAsync(

@@ -2,8 +2,8 @@
 #define ALL_CALLS
 #include "cuda.h"
 
-#include "softgpu/driver/copy_abi.h"
-#include "softgpu/driver/graph_abi.h"
+#include "softgpu/driver/copy/copy_abi.h"
+#include "softgpu/driver/graph/graph_abi.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,0 +1,435 @@
+/* Modules: images, their functions and variables. Functions are in function.c, libraries in library.c, launching in launch.c. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "model/kernel.h"
+#include "softgpu/driver/code/module.h"
+#include "softgpu/ptx/cubin.h"
+#include "softgpu/ptx/fatbin.h"
+#include "softgpu/ptx/ptx.h"
+
+#define MODULE_MAGIC   0x73676d6f64ull
+#define FUNCTION_MAGIC 0x736766756eull
+#define ELF_MAGIC      "\177ELF"
+
+/* Machine code is for GPUs. */
+static int refuse_cubin(const void *image)
+{
+	struct sg_cubin cubin;
+	const char *kernel;
+
+	if (!sg_cubin_read(image, SIZE_MAX, &cubin))
+		return CUDA_ERROR_INVALID_IMAGE;
+	kernel = sg_cubin_kernel(image, SIZE_MAX, 0);
+	if (getenv("SOFTGPU_DEBUG"))
+		fprintf(stderr, "softgpu: a cubin for sm_%u (%zu kernels: %s, ...) holds no PTX\n",
+			cubin.sm, cubin.kernels, kernel ? kernel : "none");
+	return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+int sg_image_text(const void *image, uint32_t sm, struct sg_fatbin_ptx *ret)
+{
+	const struct sg_fatbin_wrapper *wrapper = image;
+	uint32_t magic;
+	int r;
+
+	memcpy(&magic, image, 4);
+	if (magic == SG_FATBIN_WRAPPER_MAGIC) {
+		r = sg_fatbin_wrapper_find_ptx(wrapper, 0, sm, ret);
+	} else if (magic == SG_FATBIN_MAGIC) {
+		r = sg_fatbin_find_ptx(image, SIZE_MAX, sm, ret);
+	} else if (!memcmp(image, ELF_MAGIC, 4)) {
+		return refuse_cubin(image);
+	} else {
+		*ret = (struct sg_fatbin_ptx){.text = image, .len = strlen(image)};
+		return CUDA_SUCCESS;
+	}
+	switch (r) {
+	case 0: return CUDA_SUCCESS;
+	case -ENOMEM: return CUDA_ERROR_OUT_OF_MEMORY;
+	case SG_FATBIN_COMPRESSED: return CUDA_ERROR_NOT_SUPPORTED;
+	case SG_FATBIN_NO_BINARY: return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	default: return CUDA_ERROR_INVALID_IMAGE;
+	}
+}
+
+uint32_t sg_device_sm(uint32_t device)
+{
+	const struct sg_gpu_info *info = &sg.devices[device].info;
+
+	return info->compute_major * 10 + info->compute_minor;
+}
+
+static void free_module(struct CUmod_st *module)
+{
+	for (struct CUfunc_st *f = module->functions; f;) {
+		struct CUfunc_st *next = f->next;
+
+		f->magic = 0;
+		free(f->legacy.params);
+		free(f);
+		f = next;
+	}
+	for (size_t i = 0; module->variables && i < module->variable_count; i++)
+		if (module->variables[i] && !(module->managed && module->managed[i]))
+			(void)sg_memory_release(module->context, module->variables[i]);
+	free(module->variables);
+	sg_ptx_module_free(module->ptx);
+	module->magic = 0;
+	free(module);
+}
+
+static int place_variable(struct CUmod_st *module, size_t i)
+{
+	const struct sg_ptx_variable *variable = sg_ptx_module_variable(module->ptx, i);
+	uint64_t bytes = variable->size ? variable->size : 1;
+
+	if (module->managed && module->managed[i]) {
+		module->variables[i] = module->managed[i];
+		return CUDA_SUCCESS;
+	}
+	return variable->managed ? sg_managed_new(module->context->device, module->context, bytes,
+					   &module->variables[i])
+				 : sg_memory_alloc(module->context, bytes, &module->variables[i]);
+}
+
+static int fill_variable(const struct CUmod_st *module, size_t i)
+{
+	const struct sg_ptx_variable *variable = sg_ptx_module_variable(module->ptx, i);
+	void *bytes;
+	int r;
+
+	if (module->managed && module->managed[i])
+		return CUDA_SUCCESS; /* the library's: filled when it was loaded */
+	bytes = calloc(1, variable->size + 1);
+	if (!bytes)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	sg_ptx_module_initial(module->ptx, i, bytes);
+	r = sg_memory_copy(module->variables[i], (uint64_t)bytes, variable->size);
+	free(bytes);
+	return r;
+}
+
+/* Gives each variable memory and its initial bytes. */
+static int place_variables(struct CUmod_st *module)
+{
+	int r = CUDA_SUCCESS;
+
+	while (sg_ptx_module_variable(module->ptx, module->variable_count))
+		module->variable_count++;
+	module->variables = calloc(module->variable_count + 1, sizeof(*module->variables));
+	if (!module->variables)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; !r && i < module->variable_count; i++) {
+		r = place_variable(module, i);
+		if (!r)
+			sg_ptx_module_bind(module->ptx, i, module->variables[i]);
+	}
+	for (size_t i = 0; !r && i < module->variable_count; i++)
+		r = fill_variable(module, i);
+	return r;
+}
+
+int sg_ptx_load(const char *text, size_t len, struct sg_ptx_module **ret)
+{
+	struct td_err err = {0};
+	int r = sg_ptx_module_new(text, len, &err, ret);
+
+	if (r && getenv("SOFTGPU_DEBUG"))
+		fprintf(stderr, "softgpu: %s\n", err.msg);
+	return r ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
+}
+
+int sg_module_new(struct CUctx_st *context, const char *text, size_t len, const uint64_t *managed,
+	struct CUmod_st **ret)
+{
+	struct CUmod_st *module = calloc(1, sizeof(*module));
+	int r;
+
+	if (!module)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	module->magic = MODULE_MAGIC;
+	module->context = context;
+	module->managed = managed;
+	r = sg_ptx_load(text, len, &module->ptx);
+	if (r) {
+		free(module);
+		return r;
+	}
+	r = place_variables(module);
+	if (r) {
+		free_module(module);
+		return r;
+	}
+	pthread_mutex_lock(&context->lock);
+	td_list_append(&context->modules, &module->link);
+	pthread_mutex_unlock(&context->lock);
+	*ret = module;
+	return CUDA_SUCCESS;
+}
+
+void sg_module_free(struct CUmod_st *module)
+{
+	pthread_mutex_lock(&module->context->lock);
+	td_list_remove(&module->link);
+	pthread_mutex_unlock(&module->context->lock);
+	free_module(module);
+}
+
+static int load(CUmodule *ret, const void *image)
+{
+	struct CUctx_st *context;
+	struct sg_fatbin_ptx ptx;
+	int r = sg_current_unsafe(&context);
+
+	if (!r && (!ret || !image))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_image_text(image, sg_device_sm(context->device), &ptx);
+	if (r)
+		return r;
+	r = sg_module_new(context, ptx.text, ptx.len, NULL, ret);
+	sg_fatbin_ptx_deinit(&ptx);
+	return r;
+}
+
+API CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+	return load(module, image);
+}
+
+API CUresult cuModuleLoadDataEx(
+	CUmodule *module, const void *image, unsigned count, int *options, void **values)
+{
+	(void)count; /* hints to a compiler that is not there */
+	(void)options;
+	(void)values;
+	return load(module, image);
+}
+
+API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
+{
+	return load(module, image);
+}
+
+int sg_read_file(const char *path, char **ret)
+{
+	FILE *file = path ? fopen(path, "rbe") : NULL;
+	bool whole;
+	char *bytes;
+	long size;
+
+	if (!path)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!file)
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	fseek(file, 0, SEEK_END);
+	size = ftell(file);
+	rewind(file);
+	bytes = size >= 4 ? calloc(1, (size_t)size + 1) : NULL;
+	whole = bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size;
+	fclose(file);
+	if (!whole) {
+		free(bytes);
+		return CUDA_ERROR_INVALID_IMAGE;
+	}
+	*ret = bytes;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuModuleLoad(CUmodule *module, const char *path)
+{
+	char *image;
+	int r = sg_read_file(path, &image);
+
+	if (r)
+		return r;
+	r = load(module, image);
+	free(image);
+	return r;
+}
+
+static struct CUmod_st *find_module(struct CUctx_st *context, CUmodule handle)
+{
+	struct td_list *it;
+	struct CUmod_st *found = NULL;
+
+	pthread_mutex_lock(&context->lock);
+	td_list_for_each (it, &context->modules)
+		if (td_container_of(it, struct CUmod_st, link) == handle)
+			found = handle;
+	pthread_mutex_unlock(&context->lock);
+	return found;
+}
+
+API CUresult cuModuleUnload(CUmodule handle)
+{
+	struct CUctx_st *context;
+	struct CUmod_st *module;
+	int r = sg_current_unsafe(&context);
+
+	if (r)
+		return r;
+	module = find_module(context, handle);
+	/* A library's module goes with the library (cuLibraryGetModule). */
+	if (!module || module->managed)
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = sg_context_synchronize(context);
+	sg_module_free(module);
+	return r;
+}
+
+static struct CUfunc_st *new_function(struct CUmod_st *module, const struct sg_ptx_function *ptx)
+{
+	struct CUfunc_st *function = calloc(1, sizeof(*function));
+
+	if (!function)
+		return NULL;
+	function->magic = FUNCTION_MAGIC;
+	function->module = module;
+	function->ptx = ptx;
+	function->dynamic_shared_max =
+		(48u << 10) - (ptx->shared_bytes < 48u << 10 ? ptx->shared_bytes : 48u << 10);
+	function->next = module->functions;
+	module->functions = function;
+	return function;
+}
+
+int sg_module_function(struct CUmod_st *module, const struct sg_ptx_function *ptx, CUfunction *ret)
+{
+	struct CUfunc_st *function;
+
+	pthread_mutex_lock(&module->context->lock);
+	for (function = module->functions; function && function->ptx != ptx;)
+		function = function->next;
+	if (!function)
+		function = new_function(module, ptx);
+	pthread_mutex_unlock(&module->context->lock);
+	*ret = function;
+	return function ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The module that a call names, in the current context. */
+static int named(CUmodule handle, struct CUmod_st **ret)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	*ret = find_module(context, handle);
+	return *ret ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+API CUresult cuModuleGetFunction(CUfunction *ret, CUmodule handle, const char *name)
+{
+	const struct sg_ptx_function *ptx;
+	struct CUmod_st *module;
+	int r = named(handle, &module);
+
+	if (!r && (!ret || !name))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r)
+		return r;
+	ptx = sg_ptx_module_find_function(module->ptx, name);
+	return ptx ? sg_module_function(module, ptx, ret) : CUDA_ERROR_NOT_FOUND;
+}
+
+unsigned sg_ptx_function_count(const struct sg_ptx_module *ptx)
+{
+	unsigned n = 0;
+
+	while (sg_ptx_module_function(ptx, n))
+		n++;
+	return n;
+}
+
+API CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule handle)
+{
+	struct CUmod_st *module;
+	int r = named(handle, &module);
+
+	if (!r && !count)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*count = sg_ptx_function_count(module->ptx);
+	return r;
+}
+
+API CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned count, CUmodule handle)
+{
+	const struct sg_ptx_function *ptx;
+	struct CUmod_st *module;
+	int r = named(handle, &module);
+
+	if (!r && !functions)
+		r = CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; !r && i < count; i++) {
+		ptx = sg_ptx_module_function(module->ptx, i);
+		if (!ptx)
+			break;
+		r = sg_module_function(module, ptx, &functions[i]);
+	}
+	return r;
+}
+
+/* There are no textures and surfaces, so no module has a reference to one. */
+static int no_reference(void *ret, CUmodule handle, const char *name)
+{
+	struct CUmod_st *module;
+	int r = named(handle, &module);
+
+	if (r)
+		return r;
+	return ret && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuModuleGetTexRef(void **ret, CUmodule handle, const char *name)
+{
+	return no_reference(ret, handle, name);
+}
+
+API CUresult cuModuleGetSurfRef(void **ret, CUmodule handle, const char *name)
+{
+	return no_reference(ret, handle, name);
+}
+
+int sg_module_variable(const struct CUmod_st *module, const char *name, bool managed,
+	CUdeviceptr *address, size_t *bytes)
+{
+	const struct sg_ptx_variable *variable;
+	long i = sg_ptx_module_find_variable(module->ptx, name);
+
+	if (i < 0)
+		return CUDA_ERROR_NOT_FOUND;
+	variable = sg_ptx_module_variable(module->ptx, (size_t)i);
+	if (managed && !variable->managed)
+		return CUDA_ERROR_NOT_FOUND;
+	if (address)
+		*address = module->variables[i];
+	if (bytes)
+		*bytes = variable->size;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuModuleGetGlobal_v2(
+	CUdeviceptr *address, size_t *bytes, CUmodule handle, const char *name)
+{
+	struct CUmod_st *module;
+	int r = named(handle, &module);
+
+	if (!r && (!name || (!address && !bytes)))
+		r = CUDA_ERROR_INVALID_VALUE;
+	return r ? r : sg_module_variable(module, name, false, address, bytes);
+}
+
+API CUresult cuModuleGetLoadingMode(int *mode)
+{
+	if (!mode)
+		return CUDA_ERROR_INVALID_VALUE;
+	*mode = 1; /* eager */
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,55 @@
+/* What the files about code share: modules, functions, libraries, launches. */
+#pragma once
+
+#include "softgpu/driver/graph/graph.h"
+#include "softgpu/ptx/fatbin.h"
+#include "softgpu/ptx/ptx.h"
+
+struct CUfunc_st {
+	uint64_t magic;
+	struct CUmod_st *module;
+	const struct sg_ptx_function *ptx;
+	uint32_t dynamic_shared_max;
+	struct {
+		unsigned block[3], shared;
+		uint32_t bytes;
+		char *params;
+	} legacy; /* what cuFuncSetBlockShape, cuParamSet* set for cuLaunch */
+	struct CUfunc_st *next;
+};
+
+struct CUmod_st {
+	uint64_t magic;
+	struct td_list link; /* in context->modules; context->lock */
+	struct CUctx_st *context;
+	struct sg_ptx_module *ptx;
+	struct CUfunc_st *functions; /* context->lock */
+	uint64_t *variables;         /* addresses, by index */
+	const uint64_t
+		*managed; /* of a library: addresses that all its modules share, 0 where none */
+	size_t variable_count;
+};
+
+/* -- module.c -- */
+/* The PTX text in whatever image this is; the caller deinits *ret. */
+int sg_image_text(const void *image, uint32_t sm, struct sg_fatbin_ptx *ret);
+uint32_t sg_device_sm(uint32_t device);
+/* *ret is NUL-terminated, to be freed. */
+int sg_read_file(const char *path, char **ret);
+int sg_ptx_load(const char *text, size_t len, struct sg_ptx_module **ret);
+unsigned sg_ptx_function_count(const struct sg_ptx_module *ptx);
+/* managed: NULL, or of a library: see CUmod_st. */
+int sg_module_new(struct CUctx_st *context, const char *text, size_t len, const uint64_t *managed,
+	struct CUmod_st **ret);
+void sg_module_free(struct CUmod_st *module);
+int sg_module_function(struct CUmod_st *module, const struct sg_ptx_function *ptx, CUfunction *ret);
+int sg_module_variable(const struct CUmod_st *module, const char *name, bool managed,
+	CUdeviceptr *address, size_t *bytes);
+
+/* -- function.c: a function of a module of this context, also by the handle of a library's kernel; NULL: none -- */
+struct CUfunc_st *sg_function_find(struct CUctx_st *context, CUfunction handle);
+
+/* -- library.c -- */
+/* The kernel's function in this context, loaded if need be; NULL: not a kernel, or not to be loaded. */
+CUfunction sg_kernel_function(struct CUctx_st *context, const void *handle);
+void sg_library_context_gone(struct CUctx_st *context);

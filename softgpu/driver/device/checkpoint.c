@@ -1,0 +1,222 @@
+/*
+ * Checkpoints of processes, this one or others. The calls ask the server (softgpu/server/checkpoint.c); a process that is locked holds up its
+ * calls here, lets its work end, and says so.
+ *
+ * cuCheckpointProcessGetRestoreThreadId is not there: nothing in the process has to be done by a thread of its own.
+ */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cuda/symbols.h"
+#include "softgpu/driver/driver.h"
+#include "softgpu/driver/device/fault.h"
+
+#define LOOK_EVERY_NS 1000000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool locked; /* lock */
+
+/* -- as the process that is meant -- */
+
+void sg_checkpoint_pass(unsigned symbol)
+{
+	/* They are about processes: one may unlock itself. */
+	if (symbol >= TD_SYMBOL_cuCheckpointProcessCheckpoint &&
+		symbol <= TD_SYMBOL_cuCheckpointProcessUnlock)
+		return;
+	pthread_mutex_lock(&lock);
+	while (locked)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+/* What has been submitted ends. sg.lock is not held for that long: who gives up waiting lets the calls go on. */
+static void *drain(void *arg)
+{
+	struct sg_msg msg = {.type = SG_LOCKED};
+
+	(void)arg;
+	sg_contexts_synchronize();
+	(void)sg_client_tell(sg.client, &msg);
+	return NULL;
+}
+
+static void set_locked(bool on)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&lock);
+	locked = on;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	/* In the receiving thread nothing may wait. */
+	if (on && pthread_create(&thread, NULL, drain, NULL) == 0)
+		pthread_detach(thread);
+}
+
+void sg_checkpoint_notice(const struct sg_msg *msg)
+{
+	switch (msg->engine) {
+	case SG_NOTICE_LOCK:
+		__atomic_store_n(&sg_faults_armed, true, __ATOMIC_RELEASE);
+		set_locked(true);
+		break;
+	case SG_NOTICE_UNLOCK: set_locked(false); break;
+	case SG_NOTICE_REMAP: sg_client_remap(sg.client, msg->value); break;
+	default: break;
+	}
+}
+
+/* -- as the one who asks -- */
+
+struct lock_args {
+	unsigned timeout_ms, reserved0;
+	uint64_t reserved1[7];
+};
+struct gpu_pair {
+	CUuuid from, to;
+};
+struct restore_args {
+	const struct gpu_pair *pairs;
+	unsigned count;
+	char reserved[44];
+	uint64_t reserved1;
+};
+_Static_assert(sizeof(struct lock_args) == 64 && sizeof(struct restore_args) == 64,
+	"CUcheckpointLockArgs and CUcheckpointRestoreArgs of cuda.h");
+
+static int ask(int pid, enum sg_checkpoint what, uint64_t map, uint64_t *ret)
+{
+	struct sg_msg msg = {
+		.type = SG_CHECKPOINT, .engine = what, .value = (uint64_t)pid, .value2 = map};
+
+	if (pid <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (sg_client_request(sg.client, &msg, NULL, 0, NULL))
+		return SG_LOST;
+	if (ret)
+		*ret = msg.value;
+	switch (msg.error) {
+	case SG_OK: return CUDA_SUCCESS;
+	case SG_ERR_STATE: return CUDA_ERROR_ILLEGAL_STATE;
+	case SG_ERR_MEMORY: return CUDA_ERROR_OUT_OF_MEMORY;
+	default: return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+API CUresult cuCheckpointProcessGetState(int pid, int *state)
+{
+	static const int states[] = {[SG_PROCESS_RUNNING] = 0,
+		[SG_PROCESS_LOCKING] = 0,
+		[SG_PROCESS_LOCKED] = 1,
+		[SG_PROCESS_CHECKPOINTED] = 2};
+	uint64_t value;
+	int r = sg_ready();
+
+	if (!r && !state)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = ask(pid, SG_CHECKPOINT_STATE, 0, &value);
+	if (!r)
+		*state = states[value];
+	return r;
+}
+
+/* "CUDA_ERROR_NOT_READY ... timed out": the process runs on then. 0: no limit. */
+static int wait_locked(int pid, unsigned timeout_ms)
+{
+	const struct timespec pause = {0, LOOK_EVERY_NS};
+	uint64_t state;
+	int r;
+
+	for (unsigned ms = 0;; ms++) {
+		r = ask(pid, SG_CHECKPOINT_STATE, 0, &state);
+		if (r || state == SG_PROCESS_LOCKED)
+			return r;
+		if (timeout_ms && ms >= timeout_ms) {
+			(void)ask(pid, SG_CHECKPOINT_UNLOCK, 0, NULL);
+			return CUDA_ERROR_NOT_READY;
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+API CUresult cuCheckpointProcessLock(int pid, const struct lock_args *args)
+{
+	int r = sg_ready();
+
+	if (!r)
+		r = ask(pid, SG_CHECKPOINT_LOCK, 0, NULL);
+	return r ? r : wait_locked(pid, args ? args->timeout_ms : 0);
+}
+
+/* What moves takes its time on the link. */
+static void take_time(uint64_t bytes)
+{
+	uint64_t ns = (uint64_t)((double)bytes * 1e9 / (double)sg.devices[0].info.link_bytes_per_s);
+	const struct timespec pause = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	nanosleep(&pause, NULL);
+}
+
+API CUresult cuCheckpointProcessCheckpoint(int pid, const void *args)
+{
+	uint64_t bytes;
+	int r = sg_ready();
+
+	(void)args; /* reserved */
+	if (!r)
+		r = ask(pid, SG_CHECKPOINT_SAVE, 0, &bytes);
+	if (!r)
+		take_time(bytes);
+	return r;
+}
+
+static int device_of(const CUuuid *uuid)
+{
+	for (uint32_t i = 0; i < sg.device_count; i++)
+		if (!memcmp(uuid->bytes, sg.devices[i].info.uuid, sizeof(uuid->bytes)))
+			return (int)i;
+	return -1;
+}
+
+/* "it must contain every checkpointed GPU": here every one of the server, but those that stay where they are may be left out. */
+static int make_map(const struct restore_args *args, uint64_t *map)
+{
+	*map = SG_REMAP_NOTHING;
+	if (args && args->count && !args->pairs)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; args && i < args->count; i++) {
+		int from = device_of(&args->pairs[i].from), to = device_of(&args->pairs[i].to);
+
+		if (from < 0 || to < 0)
+			return CUDA_ERROR_INVALID_VALUE;
+		*map &= ~(15ull << (4 * from));
+		*map |= (uint64_t)to << (4 * from);
+	}
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCheckpointProcessRestore(int pid, const struct restore_args *args)
+{
+	uint64_t map, bytes;
+	int r = sg_ready();
+
+	if (!r)
+		r = make_map(args, &map);
+	if (!r)
+		r = ask(pid, SG_CHECKPOINT_RESTORE, map, &bytes);
+	if (!r)
+		take_time(bytes);
+	return r;
+}
+
+API CUresult cuCheckpointProcessUnlock(int pid, const void *args)
+{
+	int r = sg_ready();
+
+	(void)args;
+	return r ? r : ask(pid, SG_CHECKPOINT_UNLOCK, 0, NULL);
+}

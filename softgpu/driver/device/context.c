@@ -1,0 +1,466 @@
+/* Contexts: created and primary, the per-thread stack, death by a fault, destruction. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "softgpu/driver/copy/copy.h"
+#include "softgpu/driver/device/fault.h"
+#include "softgpu/driver/memory/ipc.h"
+#include "softgpu/driver/code/module.h"
+
+#define MAGIC     0x7367637478ull
+#define STACK_MAX 32
+
+static _Thread_local struct {
+	struct CUctx_st *entry[STACK_MAX];
+	unsigned depth;
+} stack;
+
+bool sg_context_is_live(const struct CUctx_st *context)
+{
+	struct td_list *it;
+	bool live = false;
+
+	pthread_mutex_lock(&sg.lock);
+	td_list_for_each (it, &sg.contexts)
+		live |= td_container_of(it, struct CUctx_st, link) == context;
+	pthread_mutex_unlock(&sg.lock);
+	return live;
+}
+
+struct CUctx_st *sg_current_or_null(void)
+{
+	return stack.depth ? stack.entry[stack.depth - 1] : NULL;
+}
+
+int sg_current(struct CUctx_st **ret)
+{
+	struct CUctx_st *context = sg_current_or_null();
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!sg_context_is_live(context))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	r = sg_fault_of_device(context->device);
+	if (r)
+		sg_context_kill(context, r);
+	r = __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+	if (!r)
+		*ret = context;
+	return r;
+}
+
+int sg_current_unsafe(struct CUctx_st **ret)
+{
+	int r = sg_current(ret);
+
+	return r ? r : sg_capture_check_unsafe();
+}
+
+/* What the kernel driver would log: 31 an MMU fault, 13 an exception of the engine; 0: nothing, or what injected it said so. */
+static uint32_t xid_of(int error)
+{
+	switch (error) {
+	case CUDA_ERROR_ILLEGAL_ADDRESS: return 31;
+	case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+	case CUDA_ERROR_MISALIGNED_ADDRESS:
+	case CUDA_ERROR_HARDWARE_STACK_ERROR:
+	case CUDA_ERROR_LAUNCH_FAILED: return 13;
+	default: return 0;
+	}
+}
+
+void sg_context_kill(struct CUctx_st *context, int error)
+{
+	int none = CUDA_SUCCESS;
+
+	/* Nothing has an effect any more: what runs or polls in other streams is not to be waited for. */
+	__atomic_store_n(&context->cancel, 1, __ATOMIC_RELAXED);
+	if (__atomic_compare_exchange_n(
+		    &context->error, &none, error, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+		xid_of(error))
+		sg_client_xid(sg.client, context->device, xid_of(error));
+}
+
+int sg_context_synchronize(struct CUctx_st *context)
+{
+	struct td_list *it;
+	bool busy;
+
+	pthread_mutex_lock(&context->lock);
+	do {
+		busy = false;
+		td_list_for_each (it, &context->streams) {
+			const struct CUstream_st *stream =
+				td_container_of(it, struct CUstream_st, link);
+
+			busy |= stream->completed < stream->submitted;
+		}
+		if (busy)
+			pthread_cond_wait(&context->changed, &context->lock);
+	} while (busy);
+	pthread_mutex_unlock(&context->lock);
+	sg_pools_synchronized();
+	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+}
+
+void sg_contexts_synchronize(void)
+{
+	struct CUctx_st **all;
+	struct td_list *it;
+	size_t n = 0;
+
+	pthread_mutex_lock(&sg.lock);
+	td_list_for_each (it, &sg.contexts)
+		n++;
+	all = calloc(n + 1, sizeof(struct CUctx_st *));
+	n = 0;
+	td_list_for_each (it, &sg.contexts)
+		if (all)
+			all[n++] = td_container_of(it, struct CUctx_st, link);
+	pthread_mutex_unlock(&sg.lock);
+	for (size_t i = 0; i < n; i++)
+		(void)sg_context_synchronize(
+			all[i]); /* one that has gone has no work; its struct stays */
+	free(all);
+}
+
+/* sg.lock is not held: the server is asked. */
+static int new_context(unsigned device, unsigned flags, bool primary, struct CUctx_st **ret)
+{
+	struct sg_msg msg = {.type = SG_CONTEXT_NEW, .gpu = device};
+	struct CUctx_st *context;
+
+	if (sg_client_request(sg.client, &msg, NULL, 0, NULL))
+		return SG_LOST;
+	if (msg.error)
+		return msg.error == SG_ERR_LOST ? SG_LOST : CUDA_ERROR_OUT_OF_MEMORY;
+	context = calloc(1, sizeof(*context));
+	if (!context)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	context->magic = MAGIC;
+	context->device = device;
+	context->flags = flags;
+	context->id = (uint32_t)msg.value;
+	context->primary = primary;
+	pthread_mutex_init(&context->lock, NULL);
+	pthread_cond_init(&context->changed, NULL);
+	sg_context_defaults(context);
+	td_list_init(&context->streams);
+	td_list_init(&context->events);
+	td_list_init(&context->modules);
+	context->legacy = sg_stream_new(context, CU_STREAM_DEFAULT, 0);
+	if (!context->legacy) {
+		free(context);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	pthread_mutex_lock(&sg.lock);
+	td_list_append(&sg.contexts, &context->link);
+	pthread_mutex_unlock(&sg.lock);
+	*ret = context;
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Destruction waits for queued work, as the real driver does, but a kernel that never ends is cancelled: nothing may hang. The objects stay
+ * allocated: a handle used later must be refused, not crash.
+ */
+static void destroy(struct CUctx_st *context)
+{
+	struct sg_msg msg = {
+		.type = SG_CONTEXT_FREE, .gpu = context->device, .context = context->id};
+	struct td_list *it;
+
+	__atomic_store_n(&context->cancel, 1, __ATOMIC_RELAXED);
+	sg_capture_context_gone(context);
+	(void)sg_context_synchronize(context);
+	pthread_mutex_lock(&sg.lock);
+	td_list_remove(&context->link);
+	pthread_mutex_unlock(&sg.lock);
+	sg_context_kill(context, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	td_list_for_each (it, &context->streams)
+		sg_stream_free(td_container_of(it, struct CUstream_st, link));
+	sg_library_context_gone(context);
+	sg_ipc_context_gone(context);
+	sg_array_context_gone(context);
+	sg_memory_context_gone(context);
+	(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
+}
+
+static int push(struct CUctx_st *context)
+{
+	if (stack.depth == STACK_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	stack.entry[stack.depth++] = context;
+	return CUDA_SUCCESS;
+}
+
+static int create(CUcontext *ret, unsigned flags, CUdevice device)
+{
+	struct CUctx_st *context;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret || !sg_context_flags_are_good(flags))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (device < 0 || device >= (int)sg.device_count)
+		return CUDA_ERROR_INVALID_DEVICE;
+	r = new_context((unsigned)device, flags, false, &context);
+	if (r)
+		return r;
+	r = push(context);
+	if (r)
+		destroy(context);
+	else
+		*ret = context;
+	return r;
+}
+
+API CUresult cuCtxCreate_v2(CUcontext *ret, unsigned flags, CUdevice device)
+{
+	return create(ret, flags, device);
+}
+
+API CUresult cuCtxCreate_v3(
+	CUcontext *ret, void *affinity, int count, unsigned flags, CUdevice device)
+{
+	return affinity || count ? CUDA_ERROR_NOT_SUPPORTED : create(ret, flags, device);
+}
+
+API CUresult cuCtxCreate_v4(CUcontext *ret, void *params, unsigned flags, CUdevice device)
+{
+	return params ? CUDA_ERROR_NOT_SUPPORTED : create(ret, flags, device);
+}
+
+API CUresult cuCtxDestroy_v2(CUcontext context)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!context || !sg_context_is_live(context) || context->primary)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	destroy(context);
+	if (sg_current_or_null() == context)
+		stack.depth--;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	return context && sg_context_is_live(context) ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+API CUresult cuCtxPopCurrent_v2(CUcontext *ret)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!stack.depth)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	stack.depth--;
+	if (ret)
+		*ret = stack.entry[stack.depth];
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxSetCurrent(CUcontext context)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (context && !sg_context_is_live(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (stack.depth)
+		stack.depth--;
+	return context ? push(context) : CUDA_SUCCESS;
+}
+
+API CUresult cuCtxGetCurrent(CUcontext *ret)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret = sg_current_or_null();
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxGetDevice(CUdevice *device)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (!r && !device)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*device = (CUdevice)context->device;
+	return r;
+}
+
+API CUresult cuCtxGetFlags(unsigned *flags)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (!r && !flags)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*flags = context->flags;
+	return r;
+}
+
+API CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (context && !sg_context_is_live(context))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*version = 3020;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuCtxSynchronize(void)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (!r)
+		r = sg_capture_check_context(context);
+	return r ? r : sg_context_synchronize(context);
+}
+
+API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (!r && least)
+		*least = 0;
+	if (!r && greatest)
+		*greatest = -5;
+	return r;
+}
+
+API CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice number)
+{
+	struct sg_device *device;
+	struct CUctx_st *context;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (number < 0 || number >= (int)sg.device_count)
+		return CUDA_ERROR_INVALID_DEVICE;
+	device = &sg.devices[number];
+	pthread_mutex_lock(&sg.lock);
+	device->primary_refs++;
+	context = device->primary;
+	pthread_mutex_unlock(&sg.lock);
+	if (!context) {
+		struct CUctx_st *fresh = NULL;
+
+		r = new_context((unsigned)number, device->primary_flags, true, &fresh);
+		pthread_mutex_lock(&sg.lock);
+		if (r) {
+			device->primary_refs--;
+		} else if (!device->primary) {
+			device->primary = fresh;
+			fresh = NULL;
+		}
+		context = device->primary;
+		pthread_mutex_unlock(&sg.lock);
+		if (fresh)
+			destroy(fresh); /* another thread was faster */
+	}
+	if (!r)
+		*ret = context;
+	return r;
+}
+
+static int release_primary(CUdevice number, bool reset)
+{
+	struct CUctx_st *context = NULL;
+	struct sg_device *device;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (number < 0 || number >= (int)sg.device_count)
+		return CUDA_ERROR_INVALID_DEVICE;
+	device = &sg.devices[number];
+	pthread_mutex_lock(&sg.lock);
+	if (!reset && !device->primary_refs)
+		r = CUDA_ERROR_INVALID_CONTEXT;
+	else if (reset || --device->primary_refs == 0) {
+		context = device->primary;
+		device->primary = NULL;
+	}
+	pthread_mutex_unlock(&sg.lock);
+	if (context)
+		destroy(context);
+	return r;
+}
+
+API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+	return release_primary(device, false);
+}
+
+API CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+{
+	return release_primary(device, false);
+}
+
+API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+	return release_primary(device, true);
+}
+
+API CUresult cuDevicePrimaryCtxReset(CUdevice device)
+{
+	return release_primary(device, true);
+}
+
+API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (device < 0 || device >= (int)sg.device_count)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!sg_context_flags_are_good(flags))
+		return CUDA_ERROR_INVALID_VALUE;
+	sg.devices[device].primary_flags = flags;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!flags || !active)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (device < 0 || device >= (int)sg.device_count)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*flags = sg.devices[device].primary_flags;
+	*active = sg.devices[device].primary != NULL;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,656 @@
+/* Graphs built by hand: nodes and edges. See graph.h. */
+#include "softgpu/driver/graph/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+pthread_mutex_t sg_graph_lock = PTHREAD_MUTEX_INITIALIZER;
+struct td_list sg_graphs = {&sg_graphs, &sg_graphs};
+
+static struct CUgraphNode_st *node_at(struct td_list *it)
+{
+	return td_container_of(it, struct CUgraphNode_st, link);
+}
+
+struct sg_work *sg_work_copy(const struct sg_work *work)
+{
+	struct sg_work *copy = work ? malloc(work->bytes) : NULL;
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, work, work->bytes);
+	if (copy->copied)
+		copy->copied(copy);
+	return copy;
+}
+
+void sg_work_free(struct sg_work *work)
+{
+	if (!work)
+		return;
+	if (work->release)
+		work->release(work);
+	free(work->after);
+	free(work);
+}
+
+struct CUgraph_st *sg_graph_new(void)
+{
+	static uint64_t last_id;
+	struct CUgraph_st *graph = calloc(1, sizeof(*graph));
+
+	if (!graph)
+		return NULL;
+	graph->id = ++last_id;
+	td_list_init(&graph->nodes);
+	td_list_append(&sg_graphs, &graph->link);
+	return graph;
+}
+
+void sg_node_free(struct CUgraphNode_st *node)
+{
+	td_list_remove(&node->link);
+	node->graph->node_count--;
+	sg_work_free(node->work);
+	if (node->child)
+		sg_graph_free(node->child);
+	free(node->params);
+	free(node->after);
+	free(node);
+}
+
+void sg_graph_renumber(struct CUgraph_st *graph)
+{
+	struct td_list *it;
+	size_t n = 0;
+
+	td_list_for_each (it, &graph->nodes)
+		node_at(it)->index = n++;
+}
+
+void sg_graph_free(struct CUgraph_st *graph)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &graph->nodes)
+		sg_node_free(node_at(it));
+	sg_user_refs_drop(&graph->user);
+	td_list_remove(&graph->link);
+	free(graph);
+}
+
+bool sg_graph_is_live(CUgraph graph)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &sg_graphs)
+		if (td_container_of(it, struct CUgraph_st, link) == graph)
+			return true;
+	return false;
+}
+
+bool sg_graph_holds(const struct CUgraph_st *graph, CUgraphNode node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &graph->nodes)
+		if (node_at(it) == node)
+			return true;
+	return false;
+}
+
+bool sg_node_is_live(CUgraphNode node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &sg_graphs)
+		if (sg_graph_holds(td_container_of(it, struct CUgraph_st, link), node))
+			return true;
+	return false;
+}
+
+/* Dependencies must be nodes of this graph, each once (cuGraphAdd*Node: "may not have any duplicate entries"). */
+static bool are_nodes_of(const struct CUgraph_st *graph, CUgraphNode const *nodes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!sg_graph_holds(graph, nodes[i]))
+			return false;
+		for (size_t k = 0; k < i; k++)
+			if (nodes[k] == nodes[i])
+				return false;
+	}
+	return true;
+}
+
+/* Allocation and free nodes bind a graph to its memory. */
+static int note_memory(struct CUgraph_st *graph, int type, const struct sg_work *work)
+{
+	struct sg_graph_block *block = sg_work_block(work);
+	int r = CUDA_SUCCESS;
+
+	if (!block)
+		return CUDA_SUCCESS;
+	if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		sg_graph_block_note_alloc(block, graph);
+	else
+		r = sg_graph_block_note_free(block, graph);
+	if (!r)
+		graph->has_memory = true;
+	return r;
+}
+
+int sg_node_add(struct CUgraph_st *graph, int type, struct sg_work *work, struct CUevent_st *event,
+	CUgraphNode const *after, size_t after_count, CUgraphNode *ret)
+{
+	struct CUgraphNode_st *node = NULL;
+	int r = note_memory(graph, type, work);
+
+	if (r) {
+		sg_work_free(work);
+		return r;
+	}
+	node = calloc(1, sizeof(*node));
+	if (node)
+		node->after = calloc(after_count + 1, sizeof(*node->after));
+	if (!node || !node->after) {
+		free(node);
+		sg_work_free(work);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (after_count)
+		memcpy(node->after, after, after_count * sizeof(*after));
+	node->after_count = after_count;
+	node->graph = graph;
+	node->type = type;
+	node->work = work;
+	node->event = event;
+	node->index = graph->node_count++;
+	td_list_append(&graph->nodes, &node->link);
+	*ret = node;
+	return CUDA_SUCCESS;
+}
+
+/* Depth is bounded by marking: nodes are few and each is looked at once per call. */
+static bool reaches(
+	const struct CUgraphNode_st *from, const struct CUgraphNode_st *at, uint8_t *seen)
+{
+	if (at == from)
+		return true;
+	if (seen[at->index])
+		return false;
+	seen[at->index] = 1;
+	for (size_t i = 0; i < at->after_count; i++)
+		if (reaches(from, at->after[i], seen))
+			return true;
+	return false;
+}
+
+bool sg_node_reaches(const struct CUgraphNode_st *from, CUgraphNode const *to, size_t count)
+{
+	uint8_t *seen = calloc(from->graph->node_count + 1, 1);
+	bool found = false;
+
+	sg_graph_renumber(from->graph); /* nodes may have gone */
+	for (size_t i = 0; seen && i < count && !found; i++)
+		found = reaches(from, to[i], seen);
+	free(seen);
+	return found;
+}
+
+API CUresult cuGraphCreate(CUgraph *ret, unsigned flags)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sg_graph_lock);
+	*ret = sg_graph_new();
+	sg_graph_unlock();
+	return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+API CUresult cuGraphDestroy(CUgraph graph)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!sg_graph_is_live(graph))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else if (graph->parent)
+		r = CUDA_ERROR_INVALID_VALUE; /* a child goes with its node */
+	else if (graph->capturing)
+		r = CUDA_ERROR_ILLEGAL_STATE; /* "all operations other than destroy ... are permitted" */
+	else
+		sg_graph_free(graph);
+	sg_graph_unlock();
+	return r;
+}
+
+/* Adds what make() made; one context per graph. Takes over work. */
+static int add(CUgraphNode *ret, CUgraph graph, CUgraphNode const *after, size_t after_count,
+	int type, struct sg_work *work, struct CUevent_st *event, struct CUctx_st *context)
+{
+	int r = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!ret || !sg_graph_is_live(graph) || (after_count && !after) ||
+		!are_nodes_of(graph, after, after_count))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else if (context && graph->context && graph->context != context)
+		r = CUDA_ERROR_NOT_SUPPORTED;
+	else if (graph->parent && sg_work_block(work)) /* see cuGraphChildGraphNodeGetGraph */
+		r = CUDA_ERROR_NOT_SUPPORTED;
+	if (r) {
+		sg_work_free(work);
+	} else {
+		if (context)
+			graph->context = context;
+		r = sg_node_add(graph, type, work, event, after, after_count, ret);
+	}
+	sg_graph_unlock();
+	return r;
+}
+
+/* Of a node that says where it runs; NULL: anywhere. */
+static int check_context(const struct CUctx_st *context)
+{
+	return context && !sg_context_is_live(context) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+#define NODE CUgraphNode *ret, CUgraph graph, const CUgraphNode *after, size_t after_count
+
+static int add_kernel(NODE, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+	struct CUctx_st *context;
+	struct sg_work *work;
+	int r = sg_current(&context);
+
+	if (!r && !params)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_kernel(context, params, &work);
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_KERNEL, work, NULL,
+			   context);
+}
+
+API CUresult cuGraphAddKernelNode(NODE, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+	return add_kernel(ret, graph, after, after_count, params);
+}
+
+/* Either a function or a kernel of a library. */
+API CUresult cuGraphAddKernelNode_v2(NODE, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+	CUDA_KERNEL_NODE_PARAMS_v1 v1;
+
+	if (!params)
+		return add_kernel(ret, graph, after, after_count, NULL);
+	v1 = params->v1;
+	if (!v1.func)
+		v1.func = params->kern;
+	return add_kernel(ret, graph, after, after_count, &v1);
+}
+
+API CUresult cuGraphAddMemcpyNode(NODE, const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	if (!r && !copy)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = check_context(context);
+	if (!r)
+		r = sg_work_memcpy(copy, &work);
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_MEMCPY, work, NULL,
+			   context);
+}
+
+API CUresult cuGraphAddMemsetNode(NODE, const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	if (!r && !set)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = check_context(context);
+	if (!r)
+		r = sg_work_memset(set, &work);
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_MEMSET, work, NULL,
+			   context);
+}
+
+API CUresult cuGraphAddHostNode(NODE, const CUDA_HOST_NODE_PARAMS *host)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	if (!r && (!host || !host->fn))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_host(host, &work);
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_HOST, work, NULL, NULL);
+}
+
+API CUresult cuGraphAddBatchMemOpNode(NODE, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	if (!r && (!params || params->flags))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = check_context(params->ctx);
+	if (!r)
+		r = sg_work_mem_ops(params->paramArray, params->count, &work);
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, work, NULL,
+			   params->ctx);
+}
+
+/* The node has a copy of its own: later changes of the graph do not reach it. */
+API CUresult cuGraphAddChildGraphNode(NODE, CUgraph child)
+{
+	struct CUgraph_st *copy = NULL;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!ret || !sg_graph_is_live(graph) || !sg_graph_is_live(child) || child->capturing ||
+		(after_count && !after) || !are_nodes_of(graph, after, after_count))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else if (child->has_memory ||
+		 (child->context && graph->context && child->context != graph->context))
+		r = CUDA_ERROR_NOT_SUPPORTED;
+	if (!r) {
+		copy = sg_graph_clone(child);
+		r = copy ? sg_node_add(graph, CU_GRAPH_NODE_TYPE_GRAPH, NULL, NULL, after,
+				   after_count, ret)
+			 : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (!r) {
+		(*ret)->child = copy;
+		copy->parent = *ret;
+		if (!graph->context)
+			graph->context = copy->context;
+	} else if (copy) {
+		sg_graph_free(copy);
+	}
+	sg_graph_unlock();
+	return r;
+}
+
+API CUresult cuGraphAddMemAllocNode(NODE, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	struct CUctx_st *context;
+	struct sg_work *work;
+	int r = sg_current(&context);
+
+	if (!r && !params)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_alloc(params, &work);
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_MEM_ALLOC, work, NULL,
+			   context);
+}
+
+API CUresult cuGraphAddMemFreeNode(NODE, CUdeviceptr address)
+{
+	struct CUctx_st *context;
+	struct sg_work *work;
+	int r = sg_current(&context);
+
+	if (!r)
+		r = sg_work_free_block(address, &work);
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_MEM_FREE, work, NULL,
+			   context);
+}
+
+API CUresult cuGraphAddEmptyNode(NODE)
+{
+	int r = sg_ready();
+
+	return r ? r
+		 : add(ret, graph, after, after_count, CU_GRAPH_NODE_TYPE_EMPTY, NULL, NULL, NULL);
+}
+
+static int add_event(NODE, CUevent handle, int type)
+{
+	struct CUctx_st *context;
+	struct CUevent_st *event;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	event = sg_event_find(context, handle);
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	return add(ret, graph, after, after_count, type, NULL, event, context);
+}
+
+API CUresult cuGraphAddEventRecordNode(NODE, CUevent event)
+{
+	return add_event(ret, graph, after, after_count, event, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+}
+
+API CUresult cuGraphAddEventWaitNode(NODE, CUevent event)
+{
+	return add_event(ret, graph, after, after_count, event, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+}
+
+API CUresult cuGraphNodeGetType(CUgraphNode node, int *type)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!type || !sg_node_is_live(node))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else
+		*type = node->type;
+	sg_graph_unlock();
+	return r;
+}
+
+/* *count: room when there are arrays, and in the end how many there are (or how many were written, if the room is less). */
+static int list_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, bool roots)
+{
+	struct td_list *it;
+	size_t n = 0;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!count || !sg_graph_is_live(graph)) {
+		r = CUDA_ERROR_INVALID_VALUE;
+	} else {
+		td_list_for_each (it, &graph->nodes) {
+			if (roots && node_at(it)->after_count)
+				continue;
+			if (nodes && n < *count)
+				nodes[n] = node_at(it);
+			n++;
+		}
+		/* "If numNodes is higher than the actual number of nodes, the remaining entries will be set to NULL." */
+		for (size_t i = n; nodes && i < *count; i++)
+			nodes[i] = NULL;
+		*count = nodes && n > *count ? *count : n;
+	}
+	sg_graph_unlock();
+	return r;
+}
+
+API CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+	return list_nodes(graph, nodes, count, false);
+}
+
+API CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+	return list_nodes(graph, nodes, count, true);
+}
+
+API CUresult cuGraphGetEdges_v2(
+	CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data, size_t *count)
+{
+	struct td_list *it;
+	size_t n = 0;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!count || !from != !to || (data && !from))
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!sg_graph_is_live(graph)) {
+		sg_graph_unlock();
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	td_list_for_each (it, &graph->nodes) {
+		struct CUgraphNode_st *node = node_at(it);
+
+		for (size_t i = 0; i < node->after_count; i++, n++) {
+			if (!from || n >= *count)
+				continue;
+			from[n] = node->after[i];
+			to[n] = node;
+			if (data)
+				data[n] = (CUgraphEdgeData){{0}};
+		}
+	}
+	/* "the remaining entries in from and to will be set to NULL" */
+	for (size_t i = n; from && i < *count; i++)
+		from[i] = to[i] = NULL;
+	*count = from && n > *count ? *count : n;
+	sg_graph_unlock();
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
+{
+	return cuGraphGetEdges_v2(graph, from, to, NULL, count);
+}
+
+/* Edges that would close a circle, or exist already, are refused. */
+static int add_edge(CUgraph graph, CUgraphNode from, CUgraphNode to)
+{
+	struct CUgraphNode_st **after;
+
+	if (!sg_graph_holds(graph, from) || !sg_graph_holds(graph, to) ||
+		sg_node_reaches(to, &from, 1))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < to->after_count; i++)
+		if (to->after[i] == from)
+			return CUDA_ERROR_INVALID_VALUE;
+	after = realloc(to->after, (to->after_count + 1) * sizeof(*after));
+	if (!after)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	to->after = after;
+	after[to->after_count++] = from;
+	return CUDA_SUCCESS;
+}
+
+int sg_check_edges(const CUgraphEdgeData *edges, size_t count)
+{
+	static const CUgraphEdgeData plain;
+
+	for (size_t i = 0; edges && i < count; i++)
+		if (memcmp(&edges[i], &plain, sizeof(plain)))
+			return CUDA_ERROR_NOT_SUPPORTED;
+	return CUDA_SUCCESS;
+}
+
+static int add_dependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+	const CUgraphEdgeData *edges, size_t count)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!sg_graph_is_live(graph) || (count && (!from || !to)))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else
+		r = sg_check_edges(edges, count);
+	for (size_t i = 0; !r && i < count; i++)
+		r = add_edge(graph, from[i], to[i]);
+	sg_graph_unlock();
+	return r;
+}
+
+API CUresult cuGraphAddDependencies(
+	CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+{
+	return add_dependencies(graph, from, to, NULL, count);
+}
+
+API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
+	const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)
+{
+	return add_dependencies(graph, from, to, edges, count);
+}
+
+/* Any kind of node by one call. */
+static int add_any(NODE, CUgraphNodeParams *params)
+{
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (params->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return cuGraphAddKernelNode_v2(ret, graph, after, after_count, &params->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		if (params->memcpy.flags || params->memcpy.reserved)
+			return CUDA_ERROR_INVALID_VALUE;
+		return cuGraphAddMemcpyNode(ret, graph, after, after_count,
+			&params->memcpy.copyParams, params->memcpy.copyCtx);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return cuGraphAddMemsetNode(
+			ret, graph, after, after_count, &params->memset.v1, params->memset.ctx);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return cuGraphAddHostNode(ret, graph, after, after_count, &params->host);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		/* 0: a copy; ownership cannot be moved here. */
+		return params->graph.ownership ? CUDA_ERROR_NOT_SUPPORTED
+					       : cuGraphAddChildGraphNode(ret, graph, after,
+							 after_count, params->graph.graph);
+	case CU_GRAPH_NODE_TYPE_EMPTY: return cuGraphAddEmptyNode(ret, graph, after, after_count);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return cuGraphAddEventWaitNode(ret, graph, after, after_count, params->event);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return cuGraphAddEventRecordNode(ret, graph, after, after_count, params->event);
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		return cuGraphAddMemAllocNode(ret, graph, after, after_count, &params->alloc);
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		return cuGraphAddMemFreeNode(ret, graph, after, after_count, params->free);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return cuGraphAddBatchMemOpNode(ret, graph, after, after_count, &params->memOp);
+	default: return CUDA_ERROR_NOT_SUPPORTED; /* semaphores, conditionals */
+	}
+}
+
+API CUresult cuGraphAddNode(NODE, CUgraphNodeParams *params)
+{
+	return add_any(ret, graph, after, after_count, params);
+}
+
+API CUresult cuGraphAddNode_v2(CUgraphNode *ret, CUgraph graph, const CUgraphNode *after,
+	const CUgraphEdgeData *edges, size_t after_count, CUgraphNodeParams *params)
+{
+	int r = sg_check_edges(edges, after_count);
+
+	return r ? r : add_any(ret, graph, after, after_count, params);
+}

@@ -1,0 +1,389 @@
+/* Executable graphs changed: node by node, or by a graph of the same shape. What is queued already has its own copies. */
+#include <stdlib.h>
+
+#include "softgpu/driver/graph/exec.h"
+
+/* Nodes of children are steps of their executable graphs. */
+static struct step *step_of(struct CUgraphExec_st *exec, const struct CUgraphNode_st *node)
+{
+	struct step *found = NULL;
+
+	for (size_t i = 0; i < exec->count && !found; i++) {
+		if (exec->steps[i].node == node)
+			found = &exec->steps[i];
+		else if (exec->steps[i].child)
+			found = step_of(exec->steps[i].child, node);
+	}
+	return found;
+}
+
+/* Does the operation of a node stay what cuda.h says it must: memory of the same kind and device, rows that stay rows, cooperation? */
+static int check_change(const struct sg_work *from, const struct sg_work *to, bool one_row)
+{
+	if (!from || !to || from->run != to->run)
+		return from || to ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	if (from->node == CU_GRAPH_NODE_TYPE_MEMCPY + 1 ||
+		from->node == CU_GRAPH_NODE_TYPE_MEMSET + 1)
+		return sg_work_check_change(from, to, one_row);
+	return CUDA_SUCCESS;
+}
+
+/* The operation of one node, for later launches; context: of a kernel, which "cannot change". Takes over work. */
+static int replace(CUgraphExec exec, CUgraphNode node, int type, struct sg_work *work,
+	const struct CUctx_st *context)
+{
+	struct step *step;
+
+	pthread_mutex_lock(&sg_graph_lock);
+	step = sg_exec_is_live(exec) ? step_of(exec, node) : NULL;
+	if (step && step->type == type && (!context || context == exec->context) &&
+		!check_change(step->work, work, true)) {
+		if (type == CU_GRAPH_NODE_TYPE_KERNEL) /* an attribute, not a parameter */
+			*sg_work_cooperative(work) = *sg_work_cooperative(step->work);
+		sg_work_free(step->work);
+		step->work = work;
+	} else {
+		sg_work_free(work);
+	}
+	sg_graph_unlock();
+	return step && step->work == work ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static int set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+	struct CUctx_st *context;
+	struct sg_work *work;
+	int r = sg_current(&context);
+
+	if (!r && !params)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_kernel(context, params, &work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_KERNEL, work, context);
+}
+
+API CUresult cuGraphExecKernelNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+{
+	return set_kernel(exec, node, params);
+}
+
+API CUresult cuGraphExecKernelNodeSetParams_v2(
+	CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
+{
+	CUDA_KERNEL_NODE_PARAMS_v1 v1;
+
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	v1 = params->v1;
+	if (!v1.func)
+		v1.func = params->kern;
+	return set_kernel(exec, node, &v1);
+}
+
+API CUresult cuGraphExecMemcpyNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	(void)context;
+	if (!r && !copy)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_memcpy(copy, &work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_MEMCPY, work, NULL);
+}
+
+API CUresult cuGraphExecMemsetNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	(void)context;
+	if (!r && !set)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_memset(set, &work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_MEMSET, work, NULL);
+}
+
+API CUresult cuGraphExecHostNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	if (!r && (!host || !host->fn))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_host(host, &work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_HOST, work, NULL);
+}
+
+API CUresult cuGraphExecBatchMemOpNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+	struct sg_work *work;
+	int r = sg_ready();
+
+	if (!r && (!params || params->flags))
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_work_mem_ops(params->paramArray, params->count, &work);
+	return r ? r : replace(exec, node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, work, NULL);
+}
+
+static int set_event(CUgraphExec exec, CUgraphNode node, int type, CUevent event)
+{
+	struct CUctx_st *context;
+	struct step *step;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!sg_event_find(context, event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&sg_graph_lock);
+	step = sg_exec_is_live(exec) ? step_of(exec, node) : NULL;
+	if (step && step->type == type)
+		step->event = event;
+	else
+		r = CUDA_ERROR_INVALID_VALUE;
+	sg_graph_unlock();
+	return r;
+}
+
+API CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+{
+	return set_event(exec, node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+API CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+{
+	return set_event(exec, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
+{
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (params->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return cuGraphExecKernelNodeSetParams_v2(exec, node, &params->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return cuGraphExecMemcpyNodeSetParams(
+			exec, node, &params->memcpy.copyParams, params->memcpy.copyCtx);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return cuGraphExecMemsetNodeSetParams(
+			exec, node, &params->memset.v1, params->memset.ctx);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		return cuGraphExecHostNodeSetParams(exec, node, &params->host);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return set_event(exec, node, params->type, params->event);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return cuGraphExecBatchMemOpNodeSetParams(exec, node, &params->memOp);
+	default: return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+API CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (flags && sg_exec_is_live(exec))
+		*flags = exec->flags & ~(uint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+	else
+		r = CUDA_ERROR_INVALID_VALUE;
+	sg_graph_unlock();
+	return r;
+}
+
+/* "Currently only kernel, memset and memcpy nodes are supported." */
+static int enabled(CUgraphExec exec, CUgraphNode node, const bool *set, unsigned *ret)
+{
+	struct step *step;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	step = sg_exec_is_live(exec) ? step_of(exec, node) : NULL;
+	if (!step || (step->type != CU_GRAPH_NODE_TYPE_KERNEL &&
+			     step->type != CU_GRAPH_NODE_TYPE_MEMSET &&
+			     step->type != CU_GRAPH_NODE_TYPE_MEMCPY))
+		r = CUDA_ERROR_INVALID_VALUE;
+	else if (set)
+		step->disabled = !*set;
+	else if (ret)
+		*ret = !step->disabled;
+	else
+		r = CUDA_ERROR_INVALID_VALUE;
+	sg_graph_unlock();
+	return r;
+}
+
+API CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned on)
+{
+	bool set = on != 0;
+
+	return enabled(exec, node, &set, NULL);
+}
+
+API CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned *ret)
+{
+	return enabled(exec, node, NULL, ret);
+}
+
+static int update_children(struct CUgraphExec_st *exec, struct CUgraph_st *graph);
+
+/* The graph is copied: it may be changed and destroyed. */
+API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph graph)
+{
+	struct step *step;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	step = sg_exec_is_live(exec) ? step_of(exec, node) : NULL;
+	if (!step || !step->child || !sg_graph_is_live(graph) || graph->capturing)
+		r = CUDA_ERROR_INVALID_VALUE;
+	else
+		r = update_children(step->child, graph);
+	sg_graph_unlock();
+	return r;
+}
+
+static int compare(
+	const struct CUgraphExec_st *exec, const struct CUgraph_st *graph, CUgraphNode *ret_node);
+
+static int compare_step(const struct step *step, struct CUgraphNode_st *node, CUgraphNode *ret_node)
+{
+	if (step->type != node->type)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+	if (step->type == CU_GRAPH_NODE_TYPE_KERNEL &&
+		*sg_work_cooperative(step->work) != *sg_work_cooperative(node->work))
+		return CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+	if (step->type == CU_GRAPH_NODE_TYPE_MEMCPY || step->type == CU_GRAPH_NODE_TYPE_MEMSET)
+		return check_change(step->work, node->work, false)
+			       ? CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED
+			       : CU_GRAPH_EXEC_UPDATE_SUCCESS;
+	if (!step->child)
+		return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+	sg_graph_renumber(node->child);
+	return compare(step->child, node->child, ret_node);
+}
+
+/* Same nodes in the same order with the same edges; what they do may differ. */
+static int compare(
+	const struct CUgraphExec_st *exec, const struct CUgraph_st *graph, CUgraphNode *ret_node)
+{
+	struct td_list *it;
+
+	*ret_node = NULL;
+	if (exec->count != graph->node_count || exec->context != graph->context)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+	td_list_for_each (it, &graph->nodes) {
+		struct CUgraphNode_st *node = td_container_of(it, struct CUgraphNode_st, link);
+		size_t i = node->index;
+
+		*ret_node = node;
+		if (node->after_count != exec->shape[i].after_count)
+			return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+		for (size_t k = 0; k < node->after_count; k++)
+			if (node->after[k]->index != exec->shape[i].after[k])
+				return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+		for (size_t k = 0; k < exec->count; k++)
+			if (exec->steps[k].source == i) {
+				int r = compare_step(&exec->steps[k], node, ret_node);
+
+				if (r)
+					return r;
+			}
+	}
+	*ret_node = NULL;
+	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+/* Nodes are named by those of the graph that was instantiated, in children too. */
+static void keep_names(const struct CUgraphExec_st *exec, struct CUgraphExec_st *fresh)
+{
+	for (size_t i = 0; i < exec->count; i++) {
+		for (size_t k = 0; k < exec->count; k++) {
+			if (exec->steps[k].source != fresh->steps[i].source)
+				continue;
+			fresh->steps[i].node = exec->steps[k].node;
+			fresh->steps[i].disabled = exec->steps[k].disabled;
+			if (fresh->steps[i].child)
+				keep_names(exec->steps[k].child, fresh->steps[i].child);
+		}
+	}
+}
+
+/* All of them or none. */
+static int take_over(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
+{
+	struct CUgraphExec_st *fresh = calloc(1, sizeof(*fresh)), swap;
+	int r = fresh ? sg_exec_fill(fresh, graph) : CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (!fresh)
+		return r;
+	if (!r) {
+		keep_names(exec, fresh);
+		swap = *exec;
+		exec->steps = fresh->steps;
+		exec->shape = fresh->shape;
+		exec->user = fresh->user;
+		fresh->steps = swap.steps;
+		fresh->shape = swap.shape;
+		fresh->user = swap.user;
+	}
+	sg_exec_free(fresh);
+	return r;
+}
+
+static int update_children(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
+{
+	CUgraphNode unused;
+
+	sg_graph_renumber(graph);
+	return compare(exec, graph, &unused) ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE
+					     : take_over(exec, graph);
+}
+
+static int update(CUgraphExec exec, CUgraph graph, CUgraphNode *ret_node, int *ret_result)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_graph_lock);
+	if (!sg_exec_is_live(exec) || !sg_graph_is_live(graph) || graph->capturing) {
+		r = CUDA_ERROR_INVALID_VALUE;
+	} else {
+		sg_graph_renumber(graph);
+		*ret_result = compare(exec, graph, ret_node);
+		r = *ret_result ? CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE : take_over(exec, graph);
+	}
+	sg_graph_unlock();
+	return r;
+}
+
+API CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *ret)
+{
+	return ret ? update(exec, graph, &ret->errorNode, &ret->result) : CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuGraphExecUpdate(
+	CUgraphExec exec, CUgraph graph, CUgraphNode *error_node, int *result)
+{
+	if (!error_node || !result)
+		return CUDA_ERROR_INVALID_VALUE;
+	return update(exec, graph, error_node, result);
+}

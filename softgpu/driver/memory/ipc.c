@@ -1,0 +1,356 @@
+/*
+ * Memory and events of other processes. A handle names a file of the exporting process (its pid and file descriptor, and which inode that has
+ * to be) which the importer opens through /proc: so it works between processes of one user, and a handle whose process is gone, or has closed
+ * the file, opens nothing.
+ *
+ * Memory: cuMemAlloc's only. What cuMemCreate or a pool gave out has handles of its own (cuda.h), and is refused. It is charged once, to the
+ * exporter.
+ *
+ * Events: a page with two counters, records asked for and records reached. Whoever waits polls.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "softgpu/driver/memory/ipc.h"
+
+#define MEMORY_MAGIC  0x53474d45u
+#define EVENT_MAGIC   0x53474556u
+#define LAZY_PEER     1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */
+#define LOOK_EVERY_NS 50000
+#define ALIVE_EVERY   2000 /* looks */
+
+struct handle {
+	uint32_t magic;
+	int32_t pid, fd;
+	uint32_t device;
+	uint64_t inode, offset, bytes;
+};
+_Static_assert(sizeof(struct handle) <= sizeof(CUipcMemHandle), "a handle has 64 bytes");
+
+struct opened {
+	struct td_list link;
+	struct CUctx_st *context;
+	struct handle handle;
+	uint64_t address, base, bytes; /* base and bytes: whole granules */
+	uint8_t *host;
+	unsigned references;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct td_list all_opened = {&all_opened, &all_opened};
+
+static uint64_t inode_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : (uint64_t)st.st_ino;
+}
+
+/* The exporter's file; < 0: it is not there any more, or not ours to open. */
+static int open_file(const struct handle *handle)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle->pid, handle->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0 && inode_of(fd) != handle->inode) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* -- memory -- */
+
+API CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
+{
+	struct handle handle = {.magic = MEMORY_MAGIC, .pid = getpid()};
+	struct sg_allocation allocation;
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	/* "a pointer to the base of an existing device memory allocation created with cuMemAlloc" */
+	if (!ret || !sg_memory_find(address, 1, &allocation) || allocation.base != address ||
+		allocation.kind != SG_MEMORY_DEVICE || !allocation.context)
+		return CUDA_ERROR_INVALID_VALUE;
+	handle.device = allocation.device;
+	handle.bytes = allocation.bytes;
+	handle.fd = sg_arena_place(address, &handle.offset);
+	handle.inode = inode_of(handle.fd);
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret, &handle, sizeof(handle));
+	return CUDA_SUCCESS;
+}
+
+/* lock is held. */
+static struct opened *find_opened(const struct CUctx_st *context, const struct handle *handle)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &all_opened) {
+		struct opened *o = td_container_of(it, struct opened, link);
+
+		if (o->context == context && !memcmp(&o->handle, handle, sizeof(*handle)))
+			return o;
+	}
+	return NULL;
+}
+
+static int map(struct opened *o)
+{
+	uint64_t first = o->handle.offset & ~(GRANULE - 1);
+	int fd = open_file(&o->handle);
+	void *pages;
+
+	if (fd < 0)
+		return CUDA_ERROR_MAP_FAILED;
+	o->bytes = (o->handle.offset + o->handle.bytes - first + GRANULE - 1) & ~(GRANULE - 1);
+	pages = mmap(NULL, o->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)first);
+	close(fd);
+	if (pages == MAP_FAILED)
+		return CUDA_ERROR_MAP_FAILED;
+	o->host = pages;
+	o->base = sg_address_reserve(o->bytes, GRANULE);
+	if (!o->base) {
+		munmap(pages, o->bytes);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	o->address = o->base + (o->handle.offset - first);
+	sg_granules_set(o->base, o->bytes,
+		&(struct sg_granule){.host = o->host,
+			.home = (uint8_t)o->handle.device,
+			.peers = true,
+			.devices = SG_DEVICE_BIT(o->handle.device) |
+				   SG_DEVICE_BIT(o->context->device)});
+	sg_allocation_add(&(struct sg_allocation){.base = o->address,
+		.bytes = o->handle.bytes,
+		.kind = SG_MEMORY_DEVICE,
+		.device = o->handle.device});
+	return CUDA_SUCCESS;
+}
+
+/* lock is held. */
+static int open_new(struct CUctx_st *context, const struct handle *handle, struct opened **ret)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+	int r;
+
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->context = context;
+	o->handle = *handle;
+	r = map(o);
+	if (r) {
+		free(o);
+		return r;
+	}
+	td_list_append(&all_opened, &o->link);
+	*ret = o;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle opaque, unsigned flags)
+{
+	struct handle handle;
+	struct CUctx_st *context;
+	struct opened *o;
+	int r = sg_current_unsafe(&context);
+
+	if (r)
+		return r;
+	memcpy(&handle, &opaque, sizeof(handle));
+	if (!ret || flags != LAZY_PEER || handle.magic != MEMORY_MAGIC ||
+		handle.device >= sg.device_count)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (handle.pid == getpid())
+		return CUDA_ERROR_INVALID_CONTEXT; /* a handle is for other processes */
+	pthread_mutex_lock(&lock);
+	o = find_opened(context, &handle);
+	if (!o)
+		r = open_new(context, &handle, &o);
+	if (!r) {
+		o->references++;
+		*ret = o->address;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static void unmap(struct opened *o)
+{
+	struct sg_allocation allocation;
+
+	td_list_remove(&o->link);
+	(void)sg_allocation_remove(o->address, &allocation);
+	sg_granules_set(o->base, o->bytes, &(struct sg_granule){0});
+	sg_address_release(o->base, o->bytes);
+	munmap(o->host, o->bytes);
+	free(o);
+}
+
+API CUresult cuIpcCloseMemHandle(CUdeviceptr address)
+{
+	struct CUctx_st *context;
+	struct td_list *it, *tmp;
+	int r = sg_current_unsafe(&context), found = CUDA_ERROR_INVALID_VALUE;
+
+	if (r)
+		return r;
+	r = sg_context_synchronize(context);
+	pthread_mutex_lock(&lock);
+	td_list_for_each_safe (it, tmp, &all_opened) {
+		struct opened *o = td_container_of(it, struct opened, link);
+
+		if (o->context != context || o->address != address)
+			continue;
+		found = r;
+		if (!--o->references)
+			unmap(o);
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+void sg_ipc_context_gone(struct CUctx_st *context)
+{
+	struct td_list *it, *tmp;
+
+	pthread_mutex_lock(&lock);
+	td_list_for_each_safe (it, tmp, &all_opened)
+		if (td_container_of(it, struct opened, link)->context == context)
+			unmap(td_container_of(it, struct opened, link));
+	pthread_mutex_unlock(&lock);
+}
+
+/* -- events -- */
+
+struct sg_shared_event {
+	uint64_t recorded, reached;
+	int32_t recorder; /* pid of the last one: what it asked for dies with it */
+};
+
+static struct sg_shared_event *map_event(int fd)
+{
+	void *page = mmap(
+		NULL, sizeof(struct sg_shared_event), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return page == MAP_FAILED ? NULL : page;
+}
+
+int sg_shared_event_new(struct sg_shared_event **ret, int *ret_fd)
+{
+	int fd = memfd_create("softgpu-event", MFD_CLOEXEC);
+
+	*ret = NULL;
+	if (fd >= 0 && !ftruncate(fd, sizeof(**ret)))
+		*ret = map_event(fd);
+	if (!*ret) {
+		if (fd >= 0)
+			close(fd);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret_fd = fd;
+	return CUDA_SUCCESS;
+}
+
+uint64_t sg_shared_event_record(struct sg_shared_event *event)
+{
+	__atomic_store_n(&event->recorder, getpid(), __ATOMIC_RELAXED);
+	return __atomic_add_fetch(&event->recorded, 1, __ATOMIC_ACQ_REL);
+}
+
+void sg_shared_event_reach(struct sg_shared_event *event, uint64_t record)
+{
+	uint64_t before = __atomic_load_n(&event->reached, __ATOMIC_ACQUIRE);
+
+	while (before < record && !__atomic_compare_exchange_n(&event->reached, &before, record,
+					  false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		;
+}
+
+uint64_t sg_shared_event_last(const struct sg_shared_event *event)
+{
+	return __atomic_load_n(&event->recorded, __ATOMIC_ACQUIRE);
+}
+
+bool sg_shared_event_reached(const struct sg_shared_event *event, uint64_t record)
+{
+	return __atomic_load_n(&event->reached, __ATOMIC_ACQUIRE) >= record;
+}
+
+static bool is_gone(pid_t pid)
+{
+	return pid && kill(pid, 0) && errno == ESRCH;
+}
+
+void sg_shared_event_wait(
+	const struct sg_shared_event *event, uint64_t record, const volatile int *cancel)
+{
+	const struct timespec pause = {0, LOOK_EVERY_NS};
+
+	for (unsigned looks = 1; !sg_shared_event_reached(event, record) &&
+				 !__atomic_load_n(cancel, __ATOMIC_RELAXED);
+		looks++) {
+		if (looks % ALIVE_EVERY == 0 &&
+			is_gone(__atomic_load_n(&event->recorder, __ATOMIC_RELAXED)))
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
+API CUresult cuIpcGetEventHandle(CUipcEventHandle *ret, CUevent event)
+{
+	struct handle handle = {.magic = EVENT_MAGIC, .pid = getpid()};
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!sg_event_find(context, event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!ret || !event->shared || event->shared_fd < 0)
+		return CUDA_ERROR_INVALID_VALUE; /* CU_EVENT_INTERPROCESS, and one's own */
+	handle.fd = event->shared_fd;
+	handle.inode = inode_of(handle.fd);
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret, &handle, sizeof(handle));
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuIpcOpenEventHandle(CUevent *ret, CUipcEventHandle opaque)
+{
+	struct handle handle;
+	struct CUctx_st *context;
+	struct sg_shared_event *shared;
+	int fd, r = sg_current_unsafe(&context);
+
+	if (r)
+		return r;
+	memcpy(&handle, &opaque, sizeof(handle));
+	if (!ret || handle.magic != EVENT_MAGIC)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (handle.pid == getpid())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	fd = open_file(&handle);
+	if (fd < 0)
+		return CUDA_ERROR_MAP_FAILED;
+	shared = map_event(fd);
+	close(fd);
+	if (!shared)
+		return CUDA_ERROR_MAP_FAILED;
+	r = sg_event_new(context, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, shared, -1, ret);
+	if (r)
+		munmap(shared, sizeof(*shared));
+	return r;
+}

@@ -1,0 +1,474 @@
+/*
+ * Virtual memory management: reserve addresses, create physical memory, map, grant access, unmap, release.
+ *
+ * As strict as the driver: offsets into a handle, partial unmaps, double maps and access to memory without cuMemSetAccess are refused.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "softgpu/driver/memory/vmm.h"
+
+#define POSIX_FD    1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+#define SHARED_NAME "softgpu-vmm-"
+
+struct reservation {
+	uint64_t base, bytes;
+	struct reservation *next;
+};
+
+pthread_mutex_t sg_vmm_lock = PTHREAD_MUTEX_INITIALIZER;
+struct sg_mapping *sg_mappings;
+static struct sg_physical *physicals;
+static struct reservation *reservations;
+
+static bool aligned(uint64_t value)
+{
+	return value && !(value & (GRANULE - 1));
+}
+
+API CUresult cuMemGetAllocationGranularity(
+	size_t *granularity, const CUmemAllocationProp *prop, int option)
+{
+	if (!granularity || !prop || option < 0 || option > 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	*granularity = GRANULE;
+	return sg_ready();
+}
+
+API CUresult cuMemAddressReserve(
+	CUdeviceptr *ret, size_t bytes, size_t align, CUdeviceptr wanted, unsigned long long flags)
+{
+	struct reservation *reservation;
+	int r = sg_ready();
+
+	(void)wanted; /* a hint */
+	if (r)
+		return r;
+	if (!ret || !aligned(bytes) || flags || (align & (align - 1)))
+		return CUDA_ERROR_INVALID_VALUE;
+	reservation = calloc(1, sizeof(*reservation));
+	if (!reservation)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	reservation->base = sg_address_reserve(bytes, align);
+	reservation->bytes = bytes;
+	if (!reservation->base) {
+		free(reservation);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret = reservation->base;
+	pthread_mutex_lock(&sg_vmm_lock);
+	reservation->next = reservations;
+	reservations = reservation;
+	pthread_mutex_unlock(&sg_vmm_lock);
+	return CUDA_SUCCESS;
+}
+
+static bool overlaps_mapping(uint64_t base, uint64_t bytes)
+{
+	for (const struct sg_mapping *m = sg_mappings; m; m = m->next)
+		if (base < m->base + m->bytes && m->base < base + bytes)
+			return true;
+	return false;
+}
+
+/* The whole reservation, with nothing mapped in it. */
+API CUresult cuMemAddressFree(CUdeviceptr base, size_t bytes)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	r = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sg_vmm_lock);
+	for (struct reservation **p = &reservations; *p; p = &(*p)->next) {
+		struct reservation *found = *p;
+
+		if (found->base != base || found->bytes != bytes || overlaps_mapping(base, bytes))
+			continue;
+		*p = found->next;
+		free(found);
+		sg_address_release(base, bytes);
+		r = CUDA_SUCCESS;
+		break;
+	}
+	pthread_mutex_unlock(&sg_vmm_lock);
+	return r;
+}
+
+/* What cuda.h says of cuMemCreate: HOST ignores the id and cannot be shared; HOST_NUMA names a node; HOST_NUMA_CURRENT is no place. */
+static int check_location(const CUmemAllocationProp *prop)
+{
+	const CUmemLocation *location = &prop->location;
+
+	switch (location->type) {
+	case CU_MEM_LOCATION_TYPE_DEVICE:
+		if (location->id < 0 || location->id >= (int)sg.device_count)
+			return CUDA_ERROR_INVALID_DEVICE;
+		return prop->requestedHandleTypes & ~POSIX_FD ? CUDA_ERROR_NOT_SUPPORTED
+							      : CUDA_SUCCESS;
+	case CU_MEM_LOCATION_TYPE_HOST:
+		if (prop->requestedHandleTypes)
+			return CUDA_ERROR_INVALID_VALUE;
+		break;
+	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+		if (location->id)
+			return CUDA_ERROR_INVALID_VALUE; /* there is one node here */
+		if (prop->requestedHandleTypes)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		break;
+	default: return CUDA_ERROR_INVALID_VALUE;
+	}
+	return sg.devices[0].info.features & SG_FEATURE_HOST_VMM ? CUDA_SUCCESS
+								 : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Bytes on the host can be mapped at their device address too, so they are a file. */
+static int new_host_pages(struct sg_physical *physical, const char *name)
+{
+	void *pages = MAP_FAILED;
+
+	physical->fd = memfd_create(name, MFD_CLOEXEC);
+	if (physical->fd >= 0 && !ftruncate(physical->fd, (off_t)physical->bytes))
+		pages = mmap(
+			NULL, physical->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, physical->fd, 0);
+	if (pages == MAP_FAILED) {
+		if (physical->fd >= 0)
+			close(physical->fd);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	physical->host = pages;
+	return CUDA_SUCCESS;
+}
+
+static int new_device_pages(struct sg_physical *physical)
+{
+	uint32_t device = (uint32_t)physical->prop.location.id;
+	int r = sg_reserve(device, 0, physical->bytes);
+
+	if (r)
+		return r;
+	if (physical->prop.requestedHandleTypes & POSIX_FD) {
+		/* Whoever imports it learns from the file's name which device it is memory of. */
+		char name[32];
+
+		snprintf(name, sizeof(name), SHARED_NAME "%u", device);
+		r = new_host_pages(physical, name);
+	} else {
+		physical->fd = -1;
+		physical->host = sg_pages_new(physical->bytes);
+		r = physical->host ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (r)
+		sg_release(device, 0, physical->bytes);
+	return r;
+}
+
+API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
+	const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	struct sg_physical *physical;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret || !prop || flags || !aligned(bytes) ||
+		prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = check_location(prop);
+	if (r)
+		return r;
+	physical = calloc(1, sizeof(*physical));
+	if (!physical)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	physical->bytes = bytes;
+	physical->references = 1;
+	physical->prop = *prop;
+	r = sg_is_remote(physical) ? new_host_pages(physical, "softgpu-host")
+				   : new_device_pages(physical);
+	if (r) {
+		free(physical);
+		return r;
+	}
+	pthread_mutex_lock(&sg_vmm_lock);
+	physical->next = physicals;
+	physicals = physical;
+	pthread_mutex_unlock(&sg_vmm_lock);
+	*ret = (uint64_t)physical;
+	return CUDA_SUCCESS;
+}
+
+/* sg_vmm_lock is held. NULL: not a handle that is still owned. */
+static struct sg_physical *find_physical(CUmemGenericAllocationHandle handle)
+{
+	for (struct sg_physical *p = physicals; p; p = p->next)
+		if ((uint64_t)p == handle && !p->released)
+			return p;
+	return NULL;
+}
+
+/* sg_vmm_lock is held. */
+static void put_physical(struct sg_physical *physical)
+{
+	if (--physical->references)
+		return;
+	for (struct sg_physical **p = &physicals; *p; p = &(*p)->next) {
+		if (*p == physical) {
+			*p = physical->next;
+			break;
+		}
+	}
+	sg_pages_free(physical->host, physical->bytes);
+	if (physical->fd >= 0)
+		close(physical->fd);
+	if (!sg_is_remote(physical) && !physical->imported)
+		sg_release((uint32_t)physical->prop.location.id, 0, physical->bytes);
+	free(physical);
+}
+
+API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct sg_physical *physical;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_vmm_lock);
+	physical = find_physical(handle);
+	if (physical) {
+		/* Each retain is a release owed; the memory lives on while it is mapped. */
+		unsigned mapped = 0;
+
+		for (const struct sg_mapping *m = sg_mappings; m; m = m->next)
+			mapped += m->physical == physical;
+		physical->released = physical->references == mapped + 1;
+		put_physical(physical);
+	}
+	pthread_mutex_unlock(&sg_vmm_lock);
+	return physical ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static bool within_reservation(uint64_t base, uint64_t bytes)
+{
+	for (const struct reservation *r = reservations; r; r = r->next)
+		if (base >= r->base && base + bytes <= r->base + r->bytes)
+			return true;
+	return false;
+}
+
+static int map_locked(uint64_t base, uint64_t bytes, CUmemGenericAllocationHandle handle)
+{
+	struct sg_physical *physical = find_physical(handle);
+	struct sg_mapping *mapping;
+
+	if (!physical || bytes != physical->bytes || !within_reservation(base, bytes) ||
+		overlaps_mapping(base, bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	mapping = calloc(1, sizeof(*mapping));
+	if (!mapping)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*mapping = (struct sg_mapping){
+		.base = base, .bytes = bytes, .physical = physical, .next = sg_mappings};
+	sg_mappings = mapping;
+	physical->references++;
+	sg_granules_set(base, bytes, &(struct sg_granule){.host = physical->host});
+	sg_allocation_add(&(struct sg_allocation){.base = base,
+		.bytes = bytes,
+		.kind = sg_is_remote(physical) ? SG_MEMORY_REMOTE : SG_MEMORY_DEVICE,
+		.device = sg_is_remote(physical) ? 0 : (uint32_t)physical->prop.location.id});
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemMap(CUdeviceptr base, size_t bytes, size_t offset,
+	CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	/* offset must be zero, says cuda.h of cuMemMap. */
+	if (offset || flags || !aligned(bytes) || base & (GRANULE - 1))
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sg_vmm_lock);
+	r = map_locked(base, bytes, handle);
+	pthread_mutex_unlock(&sg_vmm_lock);
+	return r;
+}
+
+/* Whole sg_mappings only; the range may hold several. Unlike cuMemFree it does not wait: work that still uses the range will fault. */
+API CUresult cuMemUnmap(CUdeviceptr base, size_t bytes)
+{
+	uint64_t covered = 0;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&sg_vmm_lock);
+	for (const struct sg_mapping *m = sg_mappings; m; m = m->next)
+		if (m->base >= base && m->base + m->bytes <= base + bytes)
+			covered += m->bytes;
+	if (!bytes || covered != bytes) {
+		pthread_mutex_unlock(&sg_vmm_lock);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	for (struct sg_mapping **p = &sg_mappings; *p;) {
+		struct sg_mapping *m = *p;
+		struct sg_allocation allocation;
+
+		if (m->base < base || m->base >= base + bytes) {
+			p = &m->next;
+			continue;
+		}
+		*p = m->next;
+		sg_granules_set(m->base, m->bytes, &(struct sg_granule){0});
+		(void)sg_map_for_host(m, 0);
+		(void)sg_allocation_remove(m->base, &allocation);
+		put_physical(m->physical);
+		free(m);
+	}
+	pthread_mutex_unlock(&sg_vmm_lock);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *address)
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sg_vmm_lock);
+	for (struct sg_mapping *m = sg_mappings; m; m = m->next) {
+		if ((uint64_t)address - m->base >= m->bytes)
+			continue;
+		m->physical->references++;
+		m->physical->released = false;
+		*ret = (uint64_t)m->physical;
+		r = CUDA_SUCCESS;
+		break;
+	}
+	pthread_mutex_unlock(&sg_vmm_lock);
+	return r;
+}
+
+API CUresult cuMemGetAllocationPropertiesFromHandle(
+	CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+{
+	struct sg_physical *physical;
+
+	if (!prop)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&sg_vmm_lock);
+	physical = find_physical(handle);
+	if (physical)
+		*prop = physical->prop;
+	pthread_mutex_unlock(&sg_vmm_lock);
+	return physical ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* -- handles for other processes: file descriptors -- */
+
+API CUresult cuMemExportToShareableHandle(
+	void *ret, CUmemGenericAllocationHandle handle, int type, unsigned long long flags)
+{
+	struct sg_physical *physical;
+	int fd = -1, r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type != POSIX_FD)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	pthread_mutex_lock(&sg_vmm_lock);
+	physical = find_physical(handle);
+	if (!physical || !(physical->prop.requestedHandleTypes & POSIX_FD))
+		r = CUDA_ERROR_INVALID_VALUE; /* it has to be asked for when the memory is made */
+	else
+		fd = fcntl(physical->fd, F_DUPFD_CLOEXEC, 3);
+	pthread_mutex_unlock(&sg_vmm_lock);
+	if (!r && fd < 0)
+		r = CUDA_ERROR_OPERATING_SYSTEM;
+	if (!r)
+		*(int *)ret = fd;
+	return r;
+}
+
+/* The device that a file is memory of; false: it is none of ours. */
+static bool device_of(int fd, int *ret)
+{
+	char link[32], path[64], tail;
+	ssize_t n;
+	unsigned device;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n < 0)
+		return false;
+	path[n] = 0;
+	if (sscanf(path, "/memfd:" SHARED_NAME "%u (deleted%c", &device, &tail) != 2 ||
+		device >= sg.device_count)
+		return false;
+	*ret = (int)device;
+	return true;
+}
+
+static int import(int fd, struct sg_physical *physical)
+{
+	struct stat st;
+	void *pages;
+
+	if (!device_of(fd, &physical->prop.location.id) || fstat(fd, &st) || st.st_size <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	physical->bytes = (uint64_t)st.st_size;
+	physical->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (physical->fd < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	pages = mmap(NULL, physical->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, physical->fd, 0);
+	if (pages == MAP_FAILED) {
+		close(physical->fd);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	physical->host = pages;
+	return CUDA_SUCCESS;
+}
+
+/* The descriptor stays the caller's. */
+API CUresult cuMemImportFromShareableHandle(
+	CUmemGenericAllocationHandle *ret, void *os_handle, int type)
+{
+	struct sg_physical *physical;
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (type != POSIX_FD)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	physical = calloc(1, sizeof(*physical));
+	if (!physical)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	physical->references = 1;
+	physical->imported = true;
+	physical->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+	physical->prop.requestedHandleTypes = POSIX_FD;
+	physical->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	r = import((int)(intptr_t)os_handle, physical);
+	if (r) {
+		free(physical);
+		return r;
+	}
+	pthread_mutex_lock(&sg_vmm_lock);
+	physical->next = physicals;
+	physicals = physical;
+	pthread_mutex_unlock(&sg_vmm_lock);
+	*ret = (uint64_t)physical;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,470 @@
+/*
+ * Streams are queues with a worker thread each. Events, positions in them, are in event.c.
+ *
+ * The legacy default stream waits for everything before it in every blocking stream of its context, and they wait for it: an operation
+ * carries the positions that it comes after, taken when it is queued.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "softgpu/driver/graph/graph.h"
+
+#define STREAM_MAGIC 0x736773747265616dull
+#define WORKER_STACK (1024 * 1024)
+
+static bool is_blocking(const struct CUstream_st *stream)
+{
+	return !(stream->flags & CU_STREAM_NON_BLOCKING);
+}
+
+bool sg_stream_reached(const struct CUstream_st *stream, uint64_t ticket)
+{
+	return stream->completed >= ticket;
+}
+
+static bool may_start(const struct sg_work *work)
+{
+	for (size_t i = 0; i < work->after_count; i++)
+		if (!sg_stream_reached(work->after[i].stream, work->after[i].ticket))
+			return false;
+	return true;
+}
+
+static void *serve(void *arg)
+{
+	struct CUstream_st *stream = arg;
+	struct CUctx_st *context = stream->context;
+
+	pthread_mutex_lock(&context->lock);
+	while (!stream->closing || stream->first) {
+		struct sg_work *work = stream->first;
+		int r = 0;
+
+		if (!work || !may_start(work)) {
+			pthread_cond_wait(&context->changed, &context->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&context->lock);
+		/* In a dead context nothing has an effect any more, but the queue still empties. */
+		if (work->when_dead || !__atomic_load_n(&context->error, __ATOMIC_ACQUIRE))
+			r = work->run(stream, work);
+		if (r)
+			sg_context_kill(context, r);
+		pthread_mutex_lock(&context->lock);
+		stream->first = work->next;
+		if (!stream->first)
+			stream->last = &stream->first;
+		pthread_mutex_unlock(&context->lock);
+		sg_work_free(work); /* a graph's may take sg_graph_lock, and run destructors */
+		pthread_mutex_lock(&context->lock);
+		stream->completed++;
+		pthread_cond_broadcast(&context->changed);
+	}
+	pthread_mutex_unlock(&context->lock);
+	return NULL;
+}
+
+/* context->lock is held. */
+static int start_worker(struct CUstream_st *stream)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int r;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, WORKER_STACK);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&stream->worker, &attributes, serve, stream);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	stream->has_worker = r == 0;
+	return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int priority)
+{
+	static uint64_t last_id;
+	struct CUstream_st *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+	stream->sync_policy = 1; /* CU_SYNC_POLICY_AUTO */
+	stream->magic = STREAM_MAGIC;
+	stream->context = context;
+	stream->flags = flags;
+	stream->priority = priority;
+	stream->last = &stream->first;
+	pthread_mutex_lock(&context->lock);
+	td_list_append(&context->streams, &stream->link);
+	pthread_mutex_unlock(&context->lock);
+	return stream;
+}
+
+/* Its worker ends when its queue is empty. The struct stays: others may still come after it. */
+void sg_stream_free(struct CUstream_st *stream)
+{
+	struct CUctx_st *context = stream->context;
+
+	pthread_mutex_lock(&context->lock);
+	stream->closing = true;
+	stream->magic = 0;
+	pthread_cond_broadcast(&context->changed);
+	pthread_mutex_unlock(&context->lock);
+}
+
+static struct CUstream_st *per_thread_stream(struct CUctx_st *context)
+{
+	struct td_list *it;
+	struct CUstream_st *found = NULL;
+
+	pthread_mutex_lock(&context->lock);
+	td_list_for_each (it, &context->streams) {
+		struct CUstream_st *stream = td_container_of(it, struct CUstream_st, link);
+
+		if (stream->per_thread && pthread_equal(stream->thread, pthread_self()))
+			found = stream;
+	}
+	pthread_mutex_unlock(&context->lock);
+	if (found)
+		return found;
+	found = sg_stream_new(context, CU_STREAM_DEFAULT, 0);
+	if (found) {
+		found->thread = pthread_self();
+		found->per_thread = true;
+	}
+	return found;
+}
+
+int sg_stream_find(struct CUctx_st *context, CUstream handle, bool ptsz, struct CUstream_st **ret)
+{
+	struct td_list *it;
+	bool known = false;
+
+	if (handle == CU_STREAM_PER_THREAD || (!handle && ptsz)) {
+		*ret = per_thread_stream(context);
+		return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (!handle || handle == CU_STREAM_LEGACY) {
+		*ret = context->legacy;
+		return CUDA_SUCCESS;
+	}
+	pthread_mutex_lock(&context->lock);
+	td_list_for_each (it, &context->streams) {
+		const struct CUstream_st *stream = td_container_of(it, struct CUstream_st, link);
+
+		known |= stream == handle && stream->magic == STREAM_MAGIC && !stream->per_thread &&
+			 stream != context->legacy;
+	}
+	pthread_mutex_unlock(&context->lock);
+	if (!known)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*ret = handle;
+	return CUDA_SUCCESS;
+}
+
+/* context->lock is held. What this operation comes after besides its own stream's queue. */
+static int add_dependencies(struct CUstream_st *stream, struct sg_work *work)
+{
+	struct CUctx_st *context = stream->context;
+	struct td_list *it;
+	size_t room = work->after_count;
+
+	if (!is_blocking(stream))
+		return CUDA_SUCCESS;
+	td_list_for_each (it, &context->streams)
+		room++;
+	work->after = realloc(work->after, room * sizeof(*work->after));
+	if (!work->after)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	td_list_for_each (it, &context->streams) {
+		struct CUstream_st *other = td_container_of(it, struct CUstream_st, link);
+
+		if (other == stream || !is_blocking(other) || other->completed == other->submitted)
+			continue;
+		if (stream == context->legacy || other == context->legacy)
+			work->after[work->after_count++] =
+				(struct sg_dependency){other, other->submitted};
+	}
+	return CUDA_SUCCESS;
+}
+
+int sg_stream_submit(struct CUstream_st *stream, struct sg_work *work, uint64_t *ret_ticket)
+{
+	struct CUctx_st *context = stream->context;
+	int r = sg_capture_take(stream, work);
+
+	if (r != SG_NOT_CAPTURING)
+		return r;
+	work->next = NULL;
+	work->submit_ns = td_time_now_ns();
+	pthread_mutex_lock(&context->lock);
+	r = stream->closing ? CUDA_ERROR_INVALID_HANDLE : add_dependencies(stream, work);
+	if (!r && !stream->has_worker)
+		r = start_worker(stream);
+	if (!r) {
+		*stream->last = work;
+		stream->last = &work->next;
+		stream->submitted++;
+		if (ret_ticket)
+			*ret_ticket = stream->submitted;
+		if (work->queued)
+			work->queued(stream, work, stream->submitted);
+		pthread_cond_broadcast(&context->changed);
+	}
+	pthread_mutex_unlock(&context->lock);
+	if (r)
+		sg_work_free(work);
+	return r;
+}
+
+int sg_stream_wait_ticket(struct CUstream_st *stream, uint64_t ticket)
+{
+	struct CUctx_st *context = stream->context;
+
+	pthread_mutex_lock(&context->lock);
+	while (!sg_stream_reached(stream, ticket))
+		pthread_cond_wait(&context->changed, &context->lock);
+	pthread_mutex_unlock(&context->lock);
+	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+}
+
+static int create(CUstream *ret, unsigned flags, int priority)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	if (!ret || flags > CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+	*ret = sg_stream_new(context, flags, priority);
+	return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+API CUresult cuStreamCreate(CUstream *ret, unsigned flags)
+{
+	return create(ret, flags, 0);
+}
+
+API CUresult cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int priority)
+{
+	return create(ret, flags, priority);
+}
+
+API CUresult cuStreamDestroy_v2(CUstream handle)
+{
+	struct CUctx_st *context;
+	struct CUstream_st *stream;
+	int r = sg_current(&context);
+
+	if (!r && (!handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD))
+		r = CUDA_ERROR_INVALID_HANDLE;
+	if (!r)
+		r = sg_stream_find(context, handle, false, &stream);
+	if (!r && sg_stream_is_capturing(stream))
+		r = sg_capture_refuse(stream);
+	if (!r)
+		sg_stream_free(stream);
+	return r;
+}
+
+static int find(CUstream handle, bool ptsz, struct CUstream_st **ret)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	return r ? r : sg_stream_find(context, handle, ptsz, ret);
+}
+
+static int synchronize(CUstream handle, bool ptsz)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+	struct td_list *it;
+	uint64_t ticket;
+
+	if (!r)
+		r = sg_capture_check_stream(stream);
+	if (r)
+		return r;
+	if (stream == stream->context->legacy) {
+		/* The legacy stream stands for all blocking ones. */
+		struct CUctx_st *context = stream->context;
+
+		pthread_mutex_lock(&context->lock);
+		for (bool busy = true; busy;) {
+			busy = false;
+			td_list_for_each (it, &context->streams) {
+				const struct CUstream_st *other =
+					td_container_of(it, struct CUstream_st, link);
+
+				busy |= is_blocking(other) && other->completed < other->submitted;
+			}
+			if (busy)
+				pthread_cond_wait(&context->changed, &context->lock);
+		}
+		pthread_mutex_unlock(&context->lock);
+		sg_pools_synchronized();
+		return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+	}
+	pthread_mutex_lock(&stream->context->lock);
+	ticket = stream->submitted;
+	pthread_mutex_unlock(&stream->context->lock);
+	r = sg_stream_wait_ticket(stream, ticket);
+	sg_pools_synchronized();
+	return r;
+}
+
+static int query(CUstream handle, bool ptsz)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (!r)
+		r = sg_capture_check_stream(stream);
+	if (r)
+		return r;
+	pthread_mutex_lock(&stream->context->lock);
+	r = stream->completed == stream->submitted ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	pthread_mutex_unlock(&stream->context->lock);
+	return r;
+}
+
+struct callback_work {
+	struct sg_work work;
+	CUhostFn function;
+	CUstreamCallback callback;
+	void *arg;
+	CUstream handle;
+};
+
+static int run_callback(struct CUstream_st *stream, struct sg_work *work)
+{
+	struct callback_work *c = (struct callback_work *)work;
+
+	sg_in_host_function = true;
+	if (c->function)
+		c->function(c->arg);
+	else
+		c->callback(c->handle, __atomic_load_n(&stream->context->error, __ATOMIC_ACQUIRE),
+			c->arg);
+	sg_in_host_function = false;
+	return CUDA_SUCCESS;
+}
+
+int sg_work_host(const CUDA_HOST_NODE_PARAMS *host, struct sg_work **ret)
+{
+	struct callback_work *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	c->work.bytes = sizeof(*c);
+	c->work.node = CU_GRAPH_NODE_TYPE_HOST + 1;
+	c->work.run = run_callback;
+	c->function = host->fn;
+	c->arg = host->userData;
+	*ret = &c->work;
+	return CUDA_SUCCESS;
+}
+
+void sg_work_host_params(const struct sg_work *work, CUDA_HOST_NODE_PARAMS *ret)
+{
+	const struct callback_work *c = (const struct callback_work *)work;
+
+	*ret = (CUDA_HOST_NODE_PARAMS){c->function, c->arg};
+}
+
+static int add_callback(
+	CUstream handle, bool ptsz, CUhostFn function, CUstreamCallback callback, void *arg)
+{
+	struct CUstream_st *stream;
+	struct callback_work *c;
+	int r = find(handle, ptsz, &stream);
+
+	if (r)
+		return r;
+	if (!function && !callback)
+		return CUDA_ERROR_INVALID_VALUE;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	c->work.bytes = sizeof(*c);
+	c->work.node = function ? CU_GRAPH_NODE_TYPE_HOST + 1 : 0;
+	c->work.run = run_callback;
+	/* A callback is told of a device error, a host function is not called after one (cuStreamAddCallback, cuLaunchHostFunc). */
+	c->work.when_dead = callback != NULL;
+	c->function = function;
+	c->callback = callback;
+	c->arg = arg;
+	c->handle = handle;
+	return sg_stream_submit(stream, &c->work, NULL);
+}
+
+SG_BOTH(cuStreamSynchronize, (CUstream stream), synchronize(stream, false),
+	synchronize(stream, true))
+SG_BOTH(cuStreamQuery, (CUstream stream), query(stream, false), query(stream, true))
+SG_BOTH(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *arg),
+	add_callback(stream, false, function, NULL, arg),
+	add_callback(stream, true, function, NULL, arg))
+
+static int callback_flags(
+	CUstream stream, CUstreamCallback callback, void *arg, unsigned flags, bool ptsz)
+{
+	return flags ? CUDA_ERROR_INVALID_VALUE : add_callback(stream, ptsz, NULL, callback, arg);
+}
+
+SG_BOTH(cuStreamAddCallback,
+	(CUstream stream, CUstreamCallback callback, void *arg, unsigned flags),
+	callback_flags(stream, callback, arg, flags, false),
+	callback_flags(stream, callback, arg, flags, true))
+
+static int get_flags(CUstream handle, bool ptsz, unsigned *flags)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (!r && !flags)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*flags = stream->flags;
+	return r;
+}
+
+SG_BOTH(cuStreamGetFlags, (CUstream stream, unsigned *flags), get_flags(stream, false, flags),
+	get_flags(stream, true, flags))
+
+static int get_priority(CUstream handle, bool ptsz, int *priority)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (!r && !priority)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*priority = stream->priority;
+	return r;
+}
+
+SG_BOTH(cuStreamGetPriority, (CUstream stream, int *priority),
+	get_priority(stream, false, priority), get_priority(stream, true, priority))
+
+static int get_context(CUstream handle, bool ptsz, CUcontext *context)
+{
+	struct CUstream_st *stream;
+	int r = find(handle, ptsz, &stream);
+
+	if (!r && !context)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		*context = stream->context;
+	return r;
+}
+
+SG_BOTH(cuStreamGetCtx, (CUstream stream, CUcontext *context), get_context(stream, false, context),
+	get_context(stream, true, context))
