@@ -241,6 +241,10 @@ static bool parse_vector(struct parser *p, struct operand *o)
 			sg_ptx_fail(p, p->line, "a vector of more than 4 elements");
 			return false;
 		}
+		if (sg_ptx_accept(p, '{')) {
+			sg_ptx_fail(p, p->line, "a vector in a vector");
+			return false;
+		}
 		if (!sg_ptx_parse_operand(p, &e))
 			return false;
 		if (e.kind == OPERAND_SINK)

@@ -91,8 +91,12 @@ int td_cli_ensure_daemon(void)
 		"no daemon could be started at %s (%s): see %s.log", path, strerror(-fd), path);
 }
 
+/* A share is checked against a whole of this many bytes, any will do; and what a limit may take as text. */
+#define ANY_WHOLE (1ull << 40)
+#define MEM_MAX   32
+
 struct job {
-	const char *name, *class, *weight, *backend;
+	const char *name, *class, *weight, *backend, *mem;
 };
 
 static int one_of(const char *option, const char *value, const char *const *words)
@@ -104,6 +108,20 @@ static int one_of(const char *option, const char *value, const char *const *word
 		words[0], words[1], words[2]);
 }
 
+static int check_limit(const char *option, const char *value)
+{
+	struct td_err err = {0};
+	uint64_t bytes;
+
+	if (td_parse_size(value, ANY_WHOLE, &bytes, &err))
+		return td_cli_fail("--%s: %s", option, err.msg);
+	if (!bytes || strlen(value) >= MEM_MAX)
+		return td_cli_fail("--%s: \"%.64s\" is out of range: expected more than nothing, "
+				   "like 8Gi or 40%%",
+			option, value);
+	return 0;
+}
+
 static void help(void)
 {
 	puts("usage: tandem run [OPTION]... [--] COMMAND [ARG]...\n\n"
@@ -113,7 +131,10 @@ static void help(void)
 	     "  --backend plain|swap|managed            plain: its memory stays on the GPU; swap: "
 	     "it can leave the GPU, so that programs\n"
 	     "                                          that do not fit together take turns; "
-	     "managed: the same by unified memory (plain)\n\n"
+	     "managed: the same by unified memory (plain)\n"
+	     "  --mem SIZE|SHARE                        the most that all its processes together "
+	     "may "
+	     "have on a GPU: 8Gi, 40% (none)\n\n"
 	     "The exit status is the command's; 125: tandem failed, 126: not executable, 127: not "
 	     "found.");
 }
@@ -123,8 +144,8 @@ static int parse(int argc, char **argv, struct job *job)
 {
 	static const struct option options[] = {{"name", required_argument, NULL, 'n'},
 		{"class", required_argument, NULL, 'c'}, {"weight", required_argument, NULL, 'w'},
-		{"backend", required_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0}};
+		{"backend", required_argument, NULL, 'b'}, {"mem", required_argument, NULL, 'm'},
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
 	static const char *const backends[] = {"plain", "swap", "managed", NULL};
 	struct td_err err = {0};
@@ -151,6 +172,11 @@ static int parse(int argc, char **argv, struct job *job)
 				return -1;
 			}
 			job->weight = optarg;
+			break;
+		case 'm':
+			if (check_limit("mem", optarg))
+				return -1;
+			job->mem = optarg;
 			break;
 		case 'h': help(); return 0;
 		case ':':
@@ -189,6 +215,8 @@ static int set_environment(const struct job *job, const char *command)
 	setenv("TANDEM_CLASS", job->class, 1);
 	setenv("TANDEM_WEIGHT", job->weight, 1);
 	setenv("TANDEM_BACKEND", job->backend, 1);
+	if (job->mem)
+		setenv("TANDEM_MEM", job->mem, 1);
 	return 0;
 }
 

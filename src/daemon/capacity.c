@@ -16,6 +16,7 @@
 
 #include "base/time.h"
 #include "daemon/node.h"
+#include "daemon/quota.h"
 
 #define SHORTAGE_MIN_NS (1 * TD_NS_PER_S)
 #define SHORTAGE_MAX_NS (64 * TD_NS_PER_S)
@@ -27,22 +28,25 @@ static struct td_client *client_at(struct td_list *it)
 	return td_container_of(it, struct td_client, of_node);
 }
 
-static void tell(struct td_node *node, uint32_t index)
+void td_capacity_tell(struct td_node *node, const struct td_client *client)
 {
-	const struct td_gpu *gpu = &node->gpus[index];
+	const struct td_gpu *gpu = &node->gpus[client->gpu];
+	struct td_msg msg = {.type = TD_MSG_TYPE_attached};
+
+	msg.attached.slot = client->slot;
+	msg.attached.capacity_bytes = gpu->capacity_bytes;
+	msg.attached.reserve_bytes = gpu->reserve_bytes;
+	msg.attached.quota_bytes = td_quota_bytes(node, client->process->job, gpu);
+	node->io.send(client->process->peer, &msg);
+}
+
+static void tell_all(struct td_node *node, uint32_t index)
+{
 	struct td_list *it;
 
-	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = client_at(it);
-		struct td_msg msg = {.type = TD_MSG_TYPE_attached};
-
-		if (client->gpu != index)
-			continue;
-		msg.attached.slot = client->slot;
-		msg.attached.capacity_bytes = gpu->capacity_bytes;
-		msg.attached.reserve_bytes = gpu->reserve_bytes;
-		node->io.send(client->process->peer, &msg);
-	}
+	td_list_for_each (it, &node->clients)
+		if (client_at(it)->gpu == index)
+			td_capacity_tell(node, client_at(it));
 }
 
 void td_capacity_update(struct td_node *node, uint32_t index)
@@ -56,7 +60,7 @@ void td_capacity_update(struct td_node *node, uint32_t index)
 	if (capacity == gpu->capacity_bytes)
 		return;
 	gpu->capacity_bytes = capacity;
-	tell(node, index);
+	tell_all(node, index);
 }
 
 /* What is in use and not accounted for; *ret_clients: of the GPU. */

@@ -10,6 +10,9 @@ struct td_node;
 /* Works the capacity out anew, and tells the GPU's clients if it changed. After gpu.capacity was set, too. */
 void td_capacity_update(struct td_node *node, uint32_t index);
 
+/* Tells a client what its program shall see of its GPU, and its job's limit. */
+void td_capacity_tell(struct td_node *node, const struct td_client *client);
+
 /* A client is about to be listed. reserve_bytes: as a lost daemon knew it, 0: unknown; then used_bytes on the device counts. */
 void td_capacity_attach(
 	struct td_node *node, uint32_t index, uint64_t used_bytes, uint64_t reserve_bytes);

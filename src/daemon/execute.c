@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "daemon/capacity.h"
+#include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/quota.h"
 #include "preload/backend.h"
 
 #define HANDOVER_SMOOTHING 4
@@ -39,12 +41,12 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 		node->views[n++] = (struct td_client_view){
 			.id = client->id,
 			.gpu = client->gpu,
-			.group = process->group,
-			.class = process->class,
-			.weight = process->weight,
+			.group = process->job->group,
+			.class = process->job->settings.class,
+			.weight = process->job->settings.weight,
 			.phase = process->phase,
 			.wants = process->wants || client->needs,
-			.paused = process->paused,
+			.paused = process->job->settings.paused,
 			.movable = process->backend != TD_BACKEND_PLAIN,
 			.pages_itself = process->backend == TD_BACKEND_MANAGED,
 			.drain_overruns = process->drain_overruns,
@@ -178,14 +180,18 @@ static void raise_limits(struct td_node *node)
 		struct td_client *client = node->shown[i];
 		uint64_t room = charge(client) + free_bytes[client->gpu],
 			 target = client->grant.limit_bytes;
-		uint64_t before = charge(client);
+		uint64_t before = charge(client), quota = td_quota_room(node, client);
 
 		if (client->process->phase == TD_PHASE_DRAINING)
 			continue;
 		target = target < room ? target : room;
+		target = target < quota ? target : quota;
 		if (target <= client->limit_bytes)
 			continue;
+		quota = td_quota_charge(client);
 		tell(node, client, target);
+		client->process->job->on[client->gpu].charged_bytes +=
+			td_quota_charge(client) - quota;
 		free_bytes[client->gpu] -= charge(client) - before;
 	}
 }
@@ -240,7 +246,8 @@ static bool group_ready(const struct td_node *node, uint32_t group)
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
 
-		if (process->group != group || td_list_empty(&process->clients) || process->failed)
+		if (process->job->group != group || td_list_empty(&process->clients) ||
+			process->failed)
 			continue;
 		if (process->phase == TD_PHASE_DRAINING || !all_ready(process))
 			return false;
@@ -250,10 +257,7 @@ static bool group_ready(const struct td_node *node, uint32_t group)
 
 static void open_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
-	/* Since it asked or, if it was closed after that, since then. */
-	uint64_t since = process->wants_since_ns > process->closed_ns ? process->wants_since_ns
-								      : process->closed_ns;
-	uint64_t waited = process->wants ? now_ns - since : 0;
+	uint64_t waited = process->wants ? now_ns - td_process_waits_since_ns(process) : 0;
 
 	process->waited_ns += waited;
 	process->handovers++;
@@ -296,7 +300,7 @@ static void finish_gate(struct td_node *node, struct td_process *process, uint64
 	if (td_list_empty(&process->clients) || process->failed)
 		return;
 	grant = &first_client(process)->grant;
-	if (process->phase == TD_PHASE_FILLING && group_ready(node, process->group))
+	if (process->phase == TD_PHASE_FILLING && group_ready(node, process->job->group))
 		open_gate(node, process, now_ns);
 	if (process->phase == TD_PHASE_OPEN && grant->gate != TD_GATE_CLOSED)
 		write_word(node, process, open_flags(grant), grant->window_ns);
@@ -319,12 +323,15 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	const struct td_process *process = client->process;
 	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
 	uint64_t wanted = client->demanded_bytes + client->need_bytes;
+	enum td_quota_verdict quota = td_quota_need(node, client, now_ns);
 	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;
 
 	if (process->failed)
 		msg.answer.granted = 1; /* the driver has its own answer */
-	else if (wanted > node->gpus[client->gpu].capacity_bytes)
+	else if (quota == TD_QUOTA_REFUSED || wanted > node->gpus[client->gpu].capacity_bytes)
 		msg.answer.granted = 0;
+	else if (quota == TD_QUOTA_WAIT)
+		return;
 	else if (client->limit_bytes >= wanted && !(closed && process->backend != TD_BACKEND_PLAIN))
 		msg.answer.granted = 1;
 	else if (closed && process->backend != TD_BACKEND_PLAIN)
@@ -333,16 +340,77 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 		msg.answer.granted = 0;
 	else
 		return;
-	if (msg.answer.granted)
+	if (msg.answer.granted) {
+		uint64_t before = td_quota_charge(client);
+
 		client->demanded_bytes = wanted; /* until its next MEMORY says so itself */
-	else
+		process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
+	} else {
 		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
-			client->need_bytes, "out of memory");
+			client->need_bytes,
+			quota == TD_QUOTA_REFUSED ? "beyond the job's limit" : "out of memory");
+	}
 	msg.answer.slot = client->slot;
 	msg.answer.ticket = client->need_ticket;
 	msg.answer.limit_bytes = client->limit_bytes;
 	client->needs = false;
 	node->io.send(process->peer, &msg);
+}
+
+/* Before one of a job is refused, the others say what they have by now. */
+static void ask_others(struct td_node *node, const struct td_client *needing, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	if (td_quota_need(node, needing, now_ns) == TD_QUOTA_FITS)
+		return;
+	td_list_for_each (it, &node->clients)
+		if (td_quota_is_stale(client_at(it), needing))
+			tell(node, client_at(it), client_at(it)->limit_bytes);
+}
+
+static void answer_needs(struct td_node *node, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (client_at(it)->needs)
+			ask_others(node, client_at(it), now_ns);
+	td_list_for_each (it, &node->clients)
+		if (client_at(it)->needs)
+			answer_need(node, client_at(it), now_ns);
+}
+
+/* When the first of those that still wait gives the others of its job up. */
+static uint64_t need_deadline_ns(const struct td_node *node, uint64_t now_ns)
+{
+	uint64_t at = TD_NEVER;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (client_at(it)->needs &&
+			td_quota_need(node, client_at(it), now_ns) == TD_QUOTA_WAIT &&
+			td_quota_deadline_ns(client_at(it)) < at)
+			at = td_quota_deadline_ns(client_at(it));
+	return at;
+}
+
+static void show_others(struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		const struct td_job *job = client->process->job;
+		uint64_t bytes = 0;
+
+		if (*job->settings.mem)
+			bytes = job->on[client->gpu].demanded_bytes - client->demanded_bytes;
+		if (bytes == client->others_bytes || !node->io.others)
+			continue;
+		client->others_bytes = bytes;
+		node->io.others(client->process->peer, client->slot, bytes);
+	}
 }
 
 static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
@@ -368,17 +436,19 @@ static void execute(struct td_node *node, uint64_t now_ns)
 {
 	struct td_list *it;
 
-	for (uint32_t i = 0; i < node->shown_count; i++)
-		note_rivals(node, node->shown[i], &node->grants[i]);
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		struct td_client *client = node->shown[i];
+
+		note_rivals(node, client, &node->grants[i]);
+		client->grant.limit_bytes = td_quota_plan(node, client, client->grant.limit_bytes);
+	}
 	td_list_for_each (it, &node->processes)
 		step_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
 	lower_limits(node);
 	raise_limits(node);
 	td_list_for_each (it, &node->processes)
 		finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
-	td_list_for_each (it, &node->clients)
-		if (client_at(it)->needs)
-			answer_need(node, client_at(it), now_ns);
+	answer_needs(node, now_ns);
 }
 
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
@@ -392,15 +462,19 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;
-	uint64_t wakeup, shortages;
+	uint64_t wakeup, shortages, needs;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
 	wakeup = expire_drains(node, now_ns);
 	shortages = td_capacity_step(node, now_ns);
 	wakeup = shortages < wakeup ? shortages : wakeup;
+	td_quota_gather(node);
+	show_others(node);
 	fill_view(node, &view, now_ns);
 	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
 	execute(node, now_ns);
+	needs = need_deadline_ns(node, now_ns);
+	wakeup = needs < wakeup ? needs : wakeup;
 	return plan.next_wakeup_ns < wakeup ? plan.next_wakeup_ns : wakeup;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "daemon/job.h"
 #include "daemon/node.h"
 
 const char *td_process_state(const struct td_process *process)
@@ -11,7 +12,7 @@ const char *td_process_state(const struct td_process *process)
 		return "foreign";
 	if (process->failed)
 		return "failed";
-	if (process->paused)
+	if (process->job->settings.paused)
 		return "paused";
 	switch (process->phase) {
 	case TD_PHASE_OPEN: return process->wants ? "running" : "idle";
@@ -46,7 +47,7 @@ static const struct td_process *find_holder(
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *other = td_container_of(it, struct td_process, of_node);
 
-		if (other->group == process->group || !shares_gpu(other, process))
+		if (other->job == process->job || !shares_gpu(other, process))
 			continue;
 		if (other->phase != TD_PHASE_CLOSED && !holder)
 			holder = other;
@@ -63,8 +64,8 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 	char since[32], holding[32];
 	const struct td_process *holder;
 	unsigned before;
-	int n = snprintf(buf, len, "%s (pid %d) ", *process->name ? process->name : process->job,
-		(int)process->pid);
+	int n = snprintf(buf, len, "%s (pid %d) ",
+		*process->name ? process->name : process->job->name, (int)process->pid);
 
 	td_format_duration(since, sizeof(since), now_ns - process->phase_since_ns);
 	if (n < 0 || (size_t)n >= len)
@@ -81,7 +82,7 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 			"it "
 			"has on its GPU stays there until it ends.",
 			process->failed);
-	} else if (process->paused) {
+	} else if (process->job->settings.paused) {
 		snprintf(buf, len, "is paused: tandem resume lets it go on.");
 	} else if (td_list_empty(&process->clients)) {
 		snprintf(buf, len, "has not used a GPU yet.");
@@ -97,7 +98,8 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 	} else if (!process->wants) {
 		snprintf(buf, len, "is idle: it has not asked for the GPU for %s.", since);
 	} else {
-		td_format_duration(since, sizeof(since), now_ns - process->wants_since_ns);
+		td_format_duration(
+			since, sizeof(since), now_ns - td_process_waits_since_ns(process));
 		holder = find_holder(node, process, &before);
 		if (holder) {
 			td_format_duration(
@@ -105,8 +107,8 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 			snprintf(buf, len,
 				"has been waiting for %s: %s (pid %d) is %s on that GPU since %s; "
 				"%u before it in the queue.",
-				since, *holder->name ? holder->name : holder->job, (int)holder->pid,
-				td_process_state(holder), holding, before);
+				since, *holder->name ? holder->name : holder->job->name,
+				(int)holder->pid, td_process_state(holder), holding, before);
 		} else {
 			snprintf(buf, len,
 				"has been waiting for %s and is next; nobody holds its GPU.",

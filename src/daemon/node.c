@@ -14,6 +14,7 @@
 #include "base/parse.h"
 #include "base/time.h"
 #include "daemon/capacity.h"
+#include "daemon/job.h"
 #include "preload/backend.h"
 
 /* CUDA_ERROR_UNKNOWN */
@@ -38,7 +39,7 @@ void td_node_event(struct td_node *node, enum td_event_kind kind, const struct t
 		.value_bytes = value_bytes};
 
 	if (process) {
-		snprintf(event.job, sizeof(event.job), "%s", process->job);
+		snprintf(event.job, sizeof(event.job), "%s", process->job->name);
 		snprintf(event.name, sizeof(event.name), "%s", process->name);
 		event.pid = (uint32_t)process->pid;
 		event.uid = process->uid;
@@ -54,6 +55,7 @@ int td_node_init(struct td_node *node, const struct td_node_io *io)
 	node->next_id = 1;
 	td_list_init(&node->processes);
 	td_list_init(&node->clients);
+	td_list_init(&node->jobs);
 	td_options_init(&node->options);
 	td_events_init(&node->events);
 	node->policy = node->options.policy;
@@ -103,6 +105,7 @@ static void free_process(struct td_node *node, struct td_process *process)
 {
 	td_node_drop_clients(node, process);
 	td_list_remove(&process->of_node);
+	td_job_leave(process->job);
 	free(process);
 }
 
@@ -116,21 +119,6 @@ void td_node_deinit(struct td_node *node)
 	node->policy_state = NULL;
 }
 
-/* Processes of one job of one user are one group; a process without a job is its own. */
-static uint32_t find_group(const struct td_node *node, const struct td_process *process)
-{
-	struct td_list *it;
-
-	td_list_for_each (it, &node->processes) {
-		const struct td_process *other = td_container_of(it, struct td_process, of_node);
-
-		if (*process->job && other->uid == process->uid &&
-			!strcmp(other->job, process->job))
-			return other->group;
-	}
-	return process->id;
-}
-
 struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, uid_t uid,
 	const struct td_msg_hello *hello, uint64_t now_ns)
 {
@@ -138,19 +126,20 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 
 	if (!process)
 		return NULL;
+	process->job = td_job_join(node, uid, hello);
+	if (!process->job) {
+		free(process);
+		return NULL;
+	}
 	td_list_init(&process->clients);
 	process->peer = peer;
 	process->id = node->next_id++;
 	process->pid = pid;
 	process->uid = uid;
-	snprintf(process->job, sizeof(process->job), "%.63s", hello->job);
 	snprintf(process->name, sizeof(process->name), "%.63s", hello->name);
-	process->class = hello->class < TD_CLASS_N ? hello->class : TD_CLASS_BESTEFFORT;
-	process->weight = hello->weight ? hello->weight : 1;
 	process->backend = hello->backend < TD_BACKEND_N ? hello->backend : TD_BACKEND_PLAIN;
 	process->started_ns = process->phase_since_ns = process->wants_since_ns =
 		process->idle_since_ns = now_ns;
-	process->group = find_group(node, process);
 	process->phase = TD_PHASE_CLOSED;
 	process->word = TD_WORD_CLOSED;
 	if (hello->holds) {
@@ -199,7 +188,6 @@ static uint32_t find_gpu(struct td_node *node, const struct td_msg_attach *attac
 static int attach(struct td_node *node, struct td_process *process, const struct td_msg_attach *msg,
 	uint64_t now_ns)
 {
-	struct td_msg answer = {.type = TD_MSG_TYPE_attached};
 	struct td_client *client;
 	struct td_err err = {0};
 	uint32_t gpu;
@@ -229,10 +217,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	td_list_append(&node->clients, &client->of_node);
 	td_list_append(&process->clients, &client->of_process);
 	node->client_count++;
-	answer.attached.slot = msg->slot;
-	answer.attached.capacity_bytes = node->gpus[gpu].capacity_bytes;
-	answer.attached.reserve_bytes = node->gpus[gpu].reserve_bytes;
-	node->io.send(process->peer, &answer);
+	td_capacity_tell(node, client);
 	td_node_event(node, TD_EVENT_ATTACHED, process, gpu, now_ns, 0, 0, node->gpus[gpu].name);
 	return 0;
 }
@@ -253,6 +238,7 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	client->in_bytes = msg->in_bytes;
 	client->out_bytes = msg->out_bytes;
 	client->swap_ns = msg->swap_ns;
+	client->acknowledged_seq = msg->seq;
 	if (msg->seq == client->seq)
 		client->believed_bytes = client->limit_bytes;
 	if (client->out_bytes > before && client->resident_bytes <= client->limit_bytes)
@@ -347,7 +333,8 @@ static int ready(struct td_process *process, const struct td_msg_ready *msg)
 	return 0;
 }
 
-static int need(struct td_node *node, struct td_process *process, const struct td_msg_need *msg)
+static int need(struct td_node *node, struct td_process *process, const struct td_msg_need *msg,
+	uint64_t now_ns)
 {
 	struct td_client *client = client_of_slot(process, msg->slot);
 
@@ -356,6 +343,8 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 	client->needs = true;
 	client->need_ticket = msg->ticket;
 	client->need_bytes = msg->bytes;
+	client->need_seq = node->next_seq;
+	client->need_since_ns = now_ns;
 	td_capacity_need(node, client->gpu, msg->used_bytes);
 	return 0;
 }
@@ -426,7 +415,7 @@ int td_node_message(
 	case TD_MSG_TYPE_drained: return drained(node, process, &msg->drained, now_ns);
 	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
-	case TD_MSG_TYPE_need: return need(node, process, &msg->need);
+	case TD_MSG_TYPE_need: return need(node, process, &msg->need, now_ns);
 	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);
 	case TD_MSG_TYPE_shortage: return shortage(node, process, &msg->shortage, now_ns);
 	default: return -EPROTO;
@@ -458,71 +447,18 @@ void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *
 	td_node_event(node, TD_EVENT_OPTION, NULL, 0, now_ns, 0, 0, what);
 }
 
-static int set_process(
-	struct td_process *process, const char *key, const char *value, struct td_err *err)
+uint64_t td_process_waits_since_ns(const struct td_process *process)
 {
-	static const char *const classes[TD_CLASS_N] = {"online", "guaranteed", "besteffort"};
-	uint64_t weight;
-	int r;
-
-	if (!strcmp(key, "class")) {
-		for (unsigned i = 0; i < TD_CLASS_N; i++) {
-			if (!strcmp(classes[i], value)) {
-				process->class = (enum td_class)i;
-				return 0;
-			}
-		}
-		return td_err_set(err, -EINVAL,
-			"\"%.64s\" is not a class: expected online, guaranteed or besteffort",
-			value);
-	}
-	if (!strcmp(key, "weight")) {
-		r = td_parse_u64(value, 1, 1000, &weight, err);
-		if (!r)
-			process->weight = (uint32_t)weight;
-		return r;
-	}
-	if (!strcmp(key, "paused"))
-		return td_parse_bool(value, &process->paused, err);
-	return td_err_set(err, -EINVAL,
-		"\"%.64s\" is not an option of a job: expected class, weight or paused", key);
+	return process->wants_since_ns > process->closed_ns ? process->wants_since_ns
+							    : process->closed_ns;
 }
 
-/* Named by job id, name or pid. */
-static bool is_named(const struct td_process *process, const char *job)
+uint64_t td_process_waited_ns(const struct td_process *process, uint64_t now_ns)
 {
-	char pid[16];
+	bool waits = process->wants &&
+		     (process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_FILLING);
 
-	snprintf(pid, sizeof(pid), "%d", (int)process->pid);
-	return !strcmp(process->job, job) || !strcmp(process->name, job) || !strcmp(pid, job);
-}
-
-int td_node_set_job(struct td_node *node, uid_t uid, const char *job, const char *key,
-	const char *value, uint64_t now_ns, struct td_err *err)
-{
-	bool found = false;
-	char what[128];
-	struct td_list *it;
-	int r;
-
-	td_list_for_each (it, &node->processes) {
-		struct td_process *process = td_container_of(it, struct td_process, of_node);
-
-		if (!is_named(process, job))
-			continue;
-		if (uid && uid != process->uid)
-			return td_err_set(
-				err, -EPERM, "job \"%.64s\" belongs to another user", job);
-		r = set_process(process, key, value, err);
-		if (r)
-			return r;
-		found = true;
-		snprintf(what, sizeof(what), "%.40s=%.40s", key, value);
-		td_node_event(node, TD_EVENT_OPTION, process, 0, now_ns, 0, 0, what);
-	}
-	if (!found)
-		return td_err_set(err, -ENOENT, "there is no job \"%.64s\": see tandem ps", job);
-	return 0;
+	return process->waited_ns + (waits ? now_ns - td_process_waits_since_ns(process) : 0);
 }
 
 uint64_t td_process_held_ns(const struct td_process *process, uint64_t now_ns)

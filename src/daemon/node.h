@@ -32,6 +32,8 @@ struct td_node_io {
 	void (*send)(void *peer, const struct td_msg *msg);
 	/* Writes the gate word and the window of the process, and wakes who waits for it. */
 	void (*gate)(void *peer, uint32_t word, uint64_t window_ns);
+	/* Shows the process what others of its job have allocated on the slot's GPU. NULL: nobody is interested. */
+	void (*others)(void *peer, uint32_t slot, uint64_t bytes);
 	/* Somebody may follow the events. */
 	void (*event)(void *arg, const struct td_event *event);
 	void *arg;
@@ -60,13 +62,14 @@ struct td_client {
 	uint32_t id, gpu, slot;
 	uint64_t demanded_bytes, resident_bytes, host_bytes, peak_bytes, in_bytes, out_bytes,
 		swap_ns;
-	uint64_t limit_bytes;    /* told last */
-	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */
-	uint32_t seq;            /* of the PLAN told last */
-	bool ready;              /* everything resident, for this PLAN */
-	bool needs;              /* an allocation waits */
-	uint32_t need_ticket;
-	uint64_t need_bytes;
+	uint64_t limit_bytes;           /* told last */
+	uint64_t believed_bytes;        /* highest limit told and not yet acknowledged to be gone */
+	uint32_t seq, acknowledged_seq; /* of the PLAN told last; of the one it has reported for */
+	bool ready;                     /* everything resident, for this PLAN */
+	bool needs;                     /* an allocation waits */
+	uint32_t need_ticket, need_seq; /* need_seq: plans told before it are older */
+	uint64_t need_bytes, need_since_ns;
+	uint64_t others_bytes; /* of its job, as shown to it last */
 	/* the last plan */
 	struct td_grant grant;
 };
@@ -74,16 +77,15 @@ struct td_client {
 struct td_process {
 	struct td_list of_node, clients;
 	void *peer;
-	uint32_t id, group;
+	struct td_job *job;
+	uint32_t id;
 	pid_t pid;
 	uid_t uid;
-	char job[64], name[64];
-	enum td_class class;
-	uint32_t weight;
+	char name[64];
 	uint8_t backend; /* enum td_backend_kind */
 	enum td_phase phase;
 	uint64_t phase_since_ns;
-	bool wants, paused, foreign; /* foreign: let go, see foreign.c */
+	bool wants, foreign; /* foreign: let go, see foreign.c */
 	uint32_t
 		failed; /* CUresult of a context that is beyond help; let go until it has another. 0: none */
 	uint32_t foreign_gpu; /* the one that is another daemon's */
@@ -102,7 +104,7 @@ struct td_node {
 	struct td_events events;
 	struct td_gpu gpus[TD_GPU_MAX];
 	uint32_t gpu_count, client_count, next_id, next_seq;
-	struct td_list processes, clients; /* both in order of arrival */
+	struct td_list processes, clients, jobs; /* in order of arrival */
 	uint64_t settle_ns; /* nothing opens before: holders of a lost daemon come back first */
 	/* the policy's side */
 	void *policy_state;
@@ -139,7 +141,7 @@ int td_node_foreign_message(
 /* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns);
 
-/* Options of a job: class, weight, paused. 0, -ENOENT, -EPERM, -EINVAL with a sentence. */
+/* Options of a job: class, weight, mem, paused. 0, -ENOENT, -EPERM, -EINVAL with a sentence. job.c */
 int td_node_set_job(struct td_node *node, uid_t uid, const char *job, const char *key,
 	const char *value, uint64_t now_ns, struct td_err *err);
 
@@ -152,6 +154,12 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 
 /* "running", "waiting", "idle", "draining", "filling", "paused", "failed" or "foreign". */
 const char *td_process_state(const struct td_process *process);
+
+/* Since when it has been waiting in its present wait, if it is: since it asked or, if it was closed after that, since then. */
+uint64_t td_process_waits_since_ns(const struct td_process *process);
+
+/* Time waited up to now. */
+uint64_t td_process_waited_ns(const struct td_process *process, uint64_t now_ns);
 
 /* Held time up to now. */
 uint64_t td_process_held_ns(const struct td_process *process, uint64_t now_ns);

@@ -58,6 +58,13 @@ static void node_gate(void *arg, uint32_t word, uint64_t window_ns)
 	wake(&peer->gate->word);
 }
 
+static void node_others(void *arg, uint32_t slot, uint64_t bytes)
+{
+	struct td_peer *peer = arg;
+
+	atomic_store(&peer->gate->others_bytes[slot], bytes);
+}
+
 static void node_event(void *arg, const struct td_event *event)
 {
 	struct td_server *server = arg;
@@ -264,6 +271,7 @@ int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd
 {
 	const struct td_node_io io = {.send = node_send,
 		.gate = node_gate,
+		.others = node_others,
 		.event = node_event,
 		.arg = server,
 		.claim = node_claim,

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/time.h"
+#include "daemon/job.h"
 #include "daemon/peer_internal.h"
 #include "preload/backend.h"
 
@@ -44,19 +45,19 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	struct td_msg msg = {.type = TD_MSG_TYPE_job};
 	struct td_msg_job *job = &msg.job;
 
-	snprintf(job->class, sizeof(job->class), "%s", class_names[process->class]);
+	snprintf(job->class, sizeof(job->class), "%s", class_names[process->job->settings.class]);
 	snprintf(job->backend, sizeof(job->backend), "%s", backend_names[process->backend]);
 	snprintf(job->state, sizeof(job->state), "%s", td_process_state(process));
 	job->uid = process->uid;
 	if (may_see(peer, process->uid)) {
-		snprintf(job->job, sizeof(job->job), "%s", process->job);
+		snprintf(job->job, sizeof(job->job), "%s", process->job->name);
 		snprintf(job->name, sizeof(job->name), "%s", process->name);
 		job->pid = (uint32_t)process->pid;
 		job->launches = process->launches;
 		job->started_ns = process->started_ns;
 	}
 	job->held_ns = td_process_held_ns(process, now_ns);
-	job->waited_ns = process->waited_ns;
+	job->waited_ns = td_process_waited_ns(process, now_ns);
 	job->handovers = process->handovers;
 	job->gpu = UINT32_MAX;
 	if (client) {
@@ -132,7 +133,7 @@ static void send_gpu(struct td_peer *peer, uint32_t index)
 		if (client->process->phase == TD_PHASE_OPEN && may_see(peer, client->process->uid))
 			snprintf(gpu->holder, sizeof(gpu->holder), "%s",
 				*client->process->name ? client->process->name
-						       : client->process->job);
+						       : client->process->job->name);
 	}
 	if (sample)
 		add_sample(gpu, sample);
@@ -301,7 +302,7 @@ static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
 
 		snprintf(pid, sizeof(pid), "%d", (int)process->pid);
 		if (!may_see(peer, process->uid) ||
-			(strcmp(process->job, job) && strcmp(process->name, job) &&
+			(strcmp(process->job->name, job) && strcmp(process->name, job) &&
 				strcmp(pid, job)))
 			continue;
 		td_node_explain(node, process, now_ns, msg.text.line, sizeof(msg.text.line));

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -163,6 +164,7 @@ static void greet(uint64_t now_ns)
 	msg.hello.backend = td_settings.backend;
 	msg.hello.holds = holds();
 	msg.hello.abi = ABI;
+	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
 	self.state = STATE_GREETED;
 	self.handshake_ns = now_ns + HANDSHAKE_NS;
 	send_msg(&msg);
@@ -191,12 +193,20 @@ static void attached(const struct td_msg_attached *msg)
 	if (!(self.asked & bit))
 		return;
 	self.reserve_bytes[msg->slot] = msg->reserve_bytes;
-	td_client_set_capacity(msg->slot, msg->capacity_bytes);
+	td_client_set_capacity(msg->slot, msg->capacity_bytes, msg->quota_bytes);
 	if (self.attached & bit)
 		return; /* it has changed */
 	self.attached |= bit;
 	td_plans_attached(msg->slot, true);
 	introduce_all(bit);
+}
+
+/* Set by hand for the job: what we shall say to the next daemon. */
+static void settings(const struct td_msg_settings *msg)
+{
+	td_settings.class = msg->class;
+	td_settings.weight = msg->weight;
+	snprintf(td_settings.mem, sizeof(td_settings.mem), "%.31s", msg->mem);
 }
 
 static void handle(const struct td_msg *msg, const int *fds, uint64_t now_ns)
@@ -205,6 +215,8 @@ static void handle(const struct td_msg *msg, const int *fds, uint64_t now_ns)
 		welcomed(fds, now_ns);
 	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_attached)
 		attached(&msg->attached);
+	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_settings)
+		settings(&msg->settings);
 	else if (self.state == STATE_UP)
 		td_plans_message(msg);
 }

@@ -10,14 +10,15 @@
 #include "preload/backend.h"
 
 /*
- * What the environment asks for; read once, at load. A value that makes no sense counts as not given, and the first such variable is named
+ * What the environment asks for; read once, at load; class, weight and mem then follow what is set for the job (the agent's own). A value that makes no sense counts as not given, and the first such variable is named
  * in `rejected`.
  */
 struct td_settings {
-	bool disabled;              /* TANDEM_DISABLE */
-	char job[64], name[64];     /* TANDEM_JOB, TANDEM_NAME (the program's name) */
-	uint8_t class;              /* TANDEM_CLASS, enum td_class */
-	uint32_t weight;            /* TANDEM_WEIGHT */
+	bool disabled;          /* TANDEM_DISABLE */
+	char job[64], name[64]; /* TANDEM_JOB, TANDEM_NAME (the program's name) */
+	uint8_t class;          /* TANDEM_CLASS, enum td_class */
+	uint32_t weight;        /* TANDEM_WEIGHT */
+	char mem[32]; /* TANDEM_MEM, else NVIDIA_GPU_MEMORY_LIMIT: a size or a share; empty: no limit */
 	uint8_t backend;            /* TANDEM_BACKEND, enum td_backend_kind */
 	uint64_t drain_deadline_ns; /* TANDEM_DRAIN_DEADLINE */
 	uint64_t

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "base/parse.h"
 #include "base/time.h"
 #include "preload/agent.h"
 #include "preload/backend.h"
@@ -36,7 +37,8 @@ struct ledger {
 	uint32_t granted; /* valid in ANSWERED */
 	_Atomic uint32_t may_defer;
 	_Atomic uint32_t memory_changed;
-	_Atomic uint64_t capacity_bytes, short_bytes;
+	_Atomic uint64_t capacity_bytes, quota_bytes,
+		short_bytes; /* quota: 0 unknown, UINT64_MAX none */
 	struct td_lock lock;
 	/* guarded by lock: the limit; bytes granted on the device, and off it, that are not in the backend's stats yet; changes of those two */
 	uint64_t limit_bytes, landing_bytes, deferred_bytes, changes;
@@ -99,21 +101,82 @@ static struct ledger *ledger_of(unsigned slot)
 	return slot < TD_SLOT_MAX ? &ledgers[slot] : NULL;
 }
 
+/* What has been promised and is not in the backend's stats yet, at one moment. */
+struct promises {
+	uint64_t landing_bytes, deferred_bytes, changes;
+};
+
+static struct promises promises_of(struct ledger *ledger)
+{
+	struct promises p;
+
+	td_lock_take(&ledger->lock);
+	p = (struct promises){ledger->landing_bytes, ledger->deferred_bytes, ledger->changes};
+	td_lock_drop(&ledger->lock);
+	return p;
+}
+
+/* The backend's stats with the promises. What settles while the backend is asked would be counted twice, or not at all. */
+static struct promises totals(unsigned slot, struct td_memory_stats *ret)
+{
+	struct promises before, after;
+
+	do {
+		before = promises_of(&ledgers[slot]);
+		td_agent_stats(slot, ret);
+		after = promises_of(&ledgers[slot]);
+	} while (before.changes != after.changes);
+	ret->demanded_bytes += after.landing_bytes + after.deferred_bytes;
+	ret->resident_bytes += after.landing_bytes;
+	ret->host_bytes += after.deferred_bytes;
+	if (ret->peak_bytes < ret->demanded_bytes)
+		ret->peak_bytes = ret->demanded_bytes;
+	return after;
+}
+
+/* With need_lock: promises are only made by its holder or, in its name, by the agent, so what is had can only become less. */
 static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 {
-	struct td_memory_stats stats = {0};
+	struct td_memory_stats stats;
 	bool covers;
 
-	td_agent_stats(slot, &stats);
+	(void)totals(slot, &stats);
 	td_lock_take(&ledger->lock);
-	covers = stats.demanded_bytes + ledger->landing_bytes + ledger->deferred_bytes + bytes <=
-		 ledger->limit_bytes;
+	covers = stats.demanded_bytes <= ledger->limit_bytes &&
+		 bytes <= ledger->limit_bytes - stats.demanded_bytes;
 	if (covers) {
 		ledger->landing_bytes += bytes;
 		ledger->changes++;
 	}
 	td_lock_drop(&ledger->lock);
 	return covers;
+}
+
+/* The job's limit as the daemon said, or else as our own environment does. */
+static uint64_t quota_of(struct ledger *ledger, unsigned slot)
+{
+	uint64_t quota = atomic_load(&ledger->quota_bytes);
+	struct td_gpu_info gpu;
+
+	if (quota)
+		return quota;
+	if (!*td_settings.mem || !td_context_gpu(slot, &gpu) ||
+		td_parse_size(td_settings.mem, gpu.total_bytes, &quota, NULL))
+		quota = UINT64_MAX;
+	atomic_store(&ledger->quota_bytes, quota);
+	return quota;
+}
+
+/* With need_lock. A process may not have what its whole job may not. */
+static bool quota_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
+{
+	uint64_t quota = quota_of(ledger, slot);
+	struct td_memory_stats stats;
+
+	if (quota == UINT64_MAX)
+		return true;
+	(void)totals(slot, &stats);
+	return stats.demanded_bytes <= quota && bytes <= quota - stats.demanded_bytes;
 }
 
 /* The bytes are on their way: from here on they are in what the daemon is told. */
@@ -175,10 +238,12 @@ int td_client_need(unsigned slot, uint64_t bytes)
 
 	if (!ledger)
 		return 0;
-	if (!atomic_load(&connected))
-		return go_alone(ledger, slot, bytes);
 	td_lock_take(&ledger->need_lock);
-	if (!limit_covers(ledger, slot, bytes)) {
+	if (!quota_covers(ledger, slot, bytes))
+		r = 1;
+	else if (!atomic_load(&connected))
+		r = go_alone(ledger, slot, bytes);
+	else if (!limit_covers(ledger, slot, bytes)) {
 		granted = ask(ledger, bytes);
 		if (granted == ALONE)
 			r = go_alone(ledger, slot, bytes);
@@ -240,6 +305,23 @@ void td_client_memory_changed(unsigned slot)
 
 	if (ledger && !atomic_exchange(&ledger->memory_changed, 1))
 		td_agent_wake();
+}
+
+uint64_t td_client_visible(unsigned slot)
+{
+	struct ledger *ledger = ledger_of(slot);
+	uint64_t capacity = td_client_capacity(slot);
+	uint64_t quota = ledger ? quota_of(ledger, slot) : UINT64_MAX;
+
+	return quota < capacity ? quota : capacity;
+}
+
+uint64_t td_client_others(unsigned slot)
+{
+	_Static_assert(sizeof(td_gate.page.others_bytes) / sizeof(uint64_t) == TD_SLOT_MAX,
+		"one per slot");
+
+	return slot < TD_SLOT_MAX ? atomic_load(&td_gate.page.others_bytes[slot]) : 0;
 }
 
 uint64_t td_client_capacity(unsigned slot)
@@ -310,10 +392,12 @@ void td_client_set_limit(unsigned slot, uint64_t limit_bytes)
 	td_lock_drop(&ledger->lock);
 }
 
-void td_client_set_capacity(unsigned slot, uint64_t capacity_bytes)
+void td_client_set_capacity(unsigned slot, uint64_t capacity_bytes, uint64_t quota_bytes)
 {
-	if (slot < TD_SLOT_MAX)
-		atomic_store(&ledgers[slot].capacity_bytes, capacity_bytes);
+	if (slot >= TD_SLOT_MAX)
+		return;
+	atomic_store(&ledgers[slot].capacity_bytes, capacity_bytes);
+	atomic_store(&ledgers[slot].quota_bytes, quota_bytes);
 }
 
 void td_client_set_defer(unsigned slot, bool may)
@@ -321,35 +405,9 @@ void td_client_set_defer(unsigned slot, bool may)
 	atomic_store(&ledgers[slot].may_defer, may);
 }
 
-struct promises {
-	uint64_t landing_bytes, deferred_bytes, changes;
-};
-
-static struct promises promises_of(struct ledger *ledger)
-{
-	struct promises p;
-
-	td_lock_take(&ledger->lock);
-	p = (struct promises){ledger->landing_bytes, ledger->deferred_bytes, ledger->changes};
-	td_lock_drop(&ledger->lock);
-	return p;
-}
-
 void td_client_totals(unsigned slot, struct td_memory_stats *ret)
 {
-	struct promises before, after;
-
-	/* What settles while the backend is asked would be counted twice. */
-	do {
-		before = promises_of(&ledgers[slot]);
-		td_agent_stats(slot, ret);
-		after = promises_of(&ledgers[slot]);
-	} while (before.changes != after.changes);
-	ret->demanded_bytes += after.landing_bytes + after.deferred_bytes;
-	ret->resident_bytes += after.landing_bytes;
-	ret->host_bytes += after.deferred_bytes;
-	if (ret->peak_bytes < ret->demanded_bytes)
-		ret->peak_bytes = ret->demanded_bytes;
+	(void)totals(slot, ret);
 }
 
 bool td_client_is_landing(unsigned slot)

@@ -15,7 +15,7 @@ void td_client_want(uint32_t word);
 /*
  * May `bytes` more become resident on this slot (GPU) now? May block while the daemon makes room; call it without the backend's lock.
  * 0: yes; 1: out of memory for this program; 2: leave the bytes off the device, fill will bring them (only with a closed gate).
- * Without a daemon: 0, or 2 while the gate is closed.
+ * Without a daemon: 0, or 2 while the gate is closed, as far as the job's limit goes for this process alone.
  * Every call that returned 0 or 2 is followed by one td_client_settled with that value, once the bytes are in the backend's stats (then under
  * the lock that stats takes, so that they are never counted twice or not at all) or were given up.
  */
@@ -39,6 +39,10 @@ void td_client_memory_changed(unsigned slot);
 
 /* What the program shall see as its GPU's memory: the daemon's capacity (the last one's), or the device's total; 0 for a slot that is not known. */
 uint64_t td_client_capacity(unsigned slot);
+
+/* The same for the program's eyes: at most its job's limit; and what other processes of the job have of that. */
+uint64_t td_client_visible(unsigned slot);
+uint64_t td_client_others(unsigned slot);
 
 /* Around a wait at the closed gate. */
 void td_client_waits(bool begins);

@@ -19,7 +19,8 @@ bool td_client_take_need(unsigned slot, uint32_t *ret_ticket, uint64_t *ret_byte
 void td_client_answer(unsigned slot, uint32_t ticket, uint32_t granted, uint64_t limit_bytes);
 
 void td_client_set_limit(unsigned slot, uint64_t limit_bytes);
-void td_client_set_capacity(unsigned slot, uint64_t capacity_bytes);
+/* quota: of the whole job; 0 or UINT64_MAX: none. */
+void td_client_set_capacity(unsigned slot, uint64_t capacity_bytes, uint64_t quota_bytes);
 /* From now on (or no longer) an allocation may leave its bytes off the device. */
 void td_client_set_defer(unsigned slot, bool may);
 /* The backend's totals and, with them, what was granted and is not in them yet. */

@@ -54,20 +54,21 @@ CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 	return r;
 }
 
-/* The program may use all of the GPU that the daemon shares, less what it has already. */
+/* The program may use all of the GPU that the daemon shares, or as much as its job's limit allows, less what it, and with a limit its job, has already. */
 CUresult td_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	CUresult r = td_real.cuMemGetInfo_v2(free_bytes, total_bytes);
 	int slot = r ? -1 : td_context_use();
 	struct td_memory_stats stats;
-	uint64_t capacity;
+	uint64_t capacity, used;
 
-	capacity = slot < 0 ? 0 : td_client_capacity((unsigned)slot);
+	capacity = slot < 0 ? 0 : td_client_visible((unsigned)slot);
 	if (!capacity)
 		return r;
 	td_agent_backend()->stats((unsigned)slot, &stats);
+	used = stats.demanded_bytes + td_client_others((unsigned)slot);
 	if (free_bytes)
-		*free_bytes = stats.demanded_bytes < capacity ? capacity - stats.demanded_bytes : 0;
+		*free_bytes = used < capacity ? capacity - used : 0;
 	if (total_bytes)
 		*total_bytes = capacity;
 	return r;
@@ -98,7 +99,7 @@ CUresult td_hook_cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 	for (unsigned i = 0; !r && i < count; i++) {
 		if (!td_context_gpu(i, &gpu) || gpu.device != device)
 			continue;
-		capacity = td_client_capacity(i);
+		capacity = td_client_visible(i);
 		if (capacity && capacity < *bytes)
 			*bytes = capacity;
 	}

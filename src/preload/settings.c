@@ -11,6 +11,8 @@
 #include "proto/socket.h"
 
 #define WEIGHT_MAX 1000
+/* A share is checked against a whole of this many bytes; any will do. */
+#define ANY_WHOLE (1ull << 40)
 
 struct td_settings td_settings;
 
@@ -77,6 +79,27 @@ static uint32_t weight(void)
 	return 1;
 }
 
+/* The limit of the first of these variables that is set. */
+static void limit(char (*ret)[32])
+{
+	static const char *const names[] = {"TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT"};
+
+	**ret = 0;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+		uint64_t bytes;
+
+		if (!value || !*value)
+			continue;
+		if (strlen(value) < sizeof(*ret) &&
+			!td_parse_size(value, ANY_WHOLE, &bytes, NULL) && bytes)
+			strcpy(*ret, value);
+		else
+			reject(names[i]);
+		return;
+	}
+}
+
 void td_settings_read(void)
 {
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
@@ -90,6 +113,7 @@ void td_settings_read(void)
 	s->class = word_index("TANDEM_CLASS", classes, TD_CLASS_BESTEFFORT);
 	s->backend = word_index("TANDEM_BACKEND", backends, TD_BACKEND_PLAIN);
 	s->weight = weight();
+	limit(&s->mem);
 	s->drain_deadline_ns = duration("TANDEM_DRAIN_DEADLINE", 10 * TD_NS_PER_S);
 	s->idle_ns = duration("TANDEM_IDLE", 3 * TD_NS_PER_MS);
 	s->grace_ns = duration("TANDEM_GRACE", 2 * TD_NS_PER_S);

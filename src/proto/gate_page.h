@@ -32,6 +32,8 @@ struct td_gate_page {
 	_Atomic uint32_t word;
 	uint32_t reserved;
 	_Atomic uint64_t window_ns;
+	/* By slot (TD_SLOT_MAX of them): what other processes of the job have allocated there, where the job has a limit. */
+	_Atomic uint64_t others_bytes[16];
 };
 
 struct td_meter_page {

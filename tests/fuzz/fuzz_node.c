@@ -4,6 +4,7 @@
  */
 #include <stdint.h>
 
+#include "daemon/job.h"
 #include "unit/fake_node.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -52,7 +53,7 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 		break;
 	}
 	case 5:
-		(void)td_node_set_job(&w->node, 1000, f->process->job, "paused",
+		(void)td_node_set_job(&w->node, 1000, f->process->job->name, "paused",
 			arg & 1 ? "on" : "off", w->now, NULL);
 		break;
 	case 6:

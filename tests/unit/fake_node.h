@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/quota.h"
 #include "preload/backend.h"
 
 #define FAKES_MAX 16
@@ -26,9 +28,10 @@ struct fake {
 		uint64_t limit, demanded, resident, in, out, asked;
 		bool opening;
 		int answer; /* last ANSWER's granted; -1 none */
-		uint64_t capacity;
+		uint64_t capacity, quota, others;
 	} slot[2];
 	unsigned closings;
+	char mem[32]; /* as SETTINGS said last */
 };
 
 struct world {
@@ -52,6 +55,9 @@ static void fake_send(void *peer, const struct td_msg *msg)
 		f->slot[msg->plan.slot].opening = msg->plan.gate != TD_GATE_CLOSED;
 	} else if (msg->type == TD_MSG_TYPE_attached) {
 		f->slot[msg->attached.slot].capacity = msg->attached.capacity_bytes;
+		f->slot[msg->attached.slot].quota = msg->attached.quota_bytes;
+	} else if (msg->type == TD_MSG_TYPE_settings) {
+		memcpy(f->mem, msg->settings.mem, sizeof(f->mem));
 	} else if (msg->type == TD_MSG_TYPE_answer) {
 		f->slot[msg->answer.slot].answer = msg->answer.granted;
 		if (msg->answer.granted)
@@ -70,6 +76,11 @@ static void fake_gate(void *peer, uint32_t word, uint64_t window_ns)
 	}
 	f->word = word;
 	f->window_ns = window_ns;
+}
+
+static void fake_others(void *peer, uint32_t slot, uint64_t bytes)
+{
+	((struct fake *)peer)->slot[slot].others = bytes;
 }
 
 static void fake_event(void *arg, const struct td_event *event)
@@ -98,6 +109,7 @@ static void world_init(struct world *w)
 {
 	const struct td_node_io io = {.send = fake_send,
 		.gate = fake_gate,
+		.others = fake_others,
 		.event = fake_event,
 		.arg = w,
 		.claim = fake_claim,

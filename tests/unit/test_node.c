@@ -547,3 +547,182 @@ TEST(a_process_on_a_foreign_gpu_is_let_go_on_all_its_gpus)
 	fake_dies(&w, both);
 	CHECK_EQ(w.claims, 1);
 }
+
+/* -- limits of jobs -- */
+
+/* What the job may have at the very most, whatever its processes do without asking. */
+static uint64_t charged(const char *job)
+{
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &w.node.clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (!strcmp(client->process->job->name, job))
+			bytes += td_quota_charge(client);
+	}
+	return bytes;
+}
+
+static struct fake *plain_program(unsigned i, const char *job, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, job, TD_BACKEND_PLAIN, false);
+	fake_attach(&w, f, 0, 0, demanded);
+	fake_want(&w, f);
+	return f;
+}
+
+static void limit(const char *job, const char *mem)
+{
+	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem", mem, w.now, NULL), 0);
+}
+
+TEST(a_job_of_one_process_reserves_its_limit)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 8 * MIB);
+
+	limit("a", "20m");
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	CHECK_EQ(a->slot[0].quota, 20 * MIB);
+	CHECK_STR(a->mem, "20m");
+	need(a, 13 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	need(a, 12 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+}
+
+TEST(a_share_is_of_the_capacity)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 8 * MIB);
+	struct td_err err = {0};
+
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", "32m", NULL), 0);
+	limit("a", "50%");
+	settle(&w);
+	CHECK_EQ(a->slot[0].quota, 16 * MIB);
+	limit("a", "none");
+	CHECK_EQ(a->slot[0].quota, UINT64_MAX);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "50%%", w.now, &err), -EINVAL);
+	CHECK(strstr(err.msg, "50%%") != NULL);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "0", w.now, &err), -ERANGE);
+}
+
+TEST(processes_of_a_job_share_its_limit)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 4 * MIB);
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 4 * MIB);
+
+	CHECK_STR(a->mem, "20m");
+	settle(&w);
+	CHECK(charged("a") <= 20 * MIB);
+	CHECK(a->slot[0].limit > 4 * MIB && b->slot[0].limit > 4 * MIB);
+	CHECK_EQ(b->slot[0].others, 4 * MIB);
+	/* What the other holds in advance is called back. */
+	need(b, 12 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+	CHECK(charged("a") <= 20 * MIB);
+	need(a, 1);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	CHECK_EQ(w.events[TD_EVENT_REFUSED], 1);
+	/* Another job is not concerned. */
+	struct fake *c = plain_program(2, "c", 4 * MIB);
+
+	need(c, 20 * MIB);
+	settle(&w);
+	CHECK_EQ(c->slot[0].answer, 1);
+}
+
+TEST(what_one_has_freed_another_of_its_job_can_have_at_once)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 10 * MIB);
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 10 * MIB);
+
+	settle(&w);
+	a->slow = true;
+	a->slot[0].demanded = a->slot[0].resident = 2 * MIB; /* not reported yet */
+	need(b, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, -1);
+	a->slow = false;
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+	CHECK(charged("a") <= 20 * MIB);
+}
+
+TEST(one_that_does_not_answer_is_not_waited_for_for_ever)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 10 * MIB);
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 4 * MIB);
+
+	settle(&w);
+	a->slow = true;
+	need(b, 8 * MIB);
+	uint64_t wakeup = settle(&w);
+
+	CHECK_EQ(b->slot[0].answer, -1);
+	CHECK(wakeup <= w.now + 1000 * MS);
+	w.now = wakeup;
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 0);
+	/* It has gone: so is what it had. */
+	fake_dies(&w, a);
+	need(b, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+}
+
+TEST(a_lower_limit_takes_nothing_away)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 16 * MIB);
+
+	limit("a", "8m");
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 16 * MIB);
+	need(a, 1 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	a->slot[0].demanded = a->slot[0].resident = 2 * MIB;
+	fake_memory(&w, a, 0);
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 8 * MIB);
+}
+
+/* Behind the gate bytes are left off the device without a limit being told; the job's counts them all the same. */
+TEST(a_waiting_program_keeps_to_its_jobs_limit)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 40 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	limit("b", "44m");
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(a) && !is_open(b));
+	need(b, 4 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 2);
+	need(b, 1);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 0);
+}

@@ -1,0 +1,174 @@
+/* Jobs; see job.h. */
+#include "daemon/job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "daemon/capacity.h"
+#include "daemon/node.h"
+
+#define WEIGHT_MAX 1000
+/* A share is checked against a whole of this many bytes; any will do. */
+#define ANY_WHOLE (1ull << 40)
+
+static int set_class(enum td_class *ret, const char *value, struct td_err *err)
+{
+	static const char *const classes[TD_CLASS_N] = {"online", "guaranteed", "besteffort"};
+
+	for (unsigned i = 0; i < TD_CLASS_N; i++) {
+		if (strcmp(classes[i], value))
+			continue;
+		*ret = (enum td_class)i;
+		return 0;
+	}
+	return td_err_set(err, -EINVAL,
+		"\"%.64s\" is not a class: expected online, guaranteed or besteffort", value);
+}
+
+static int set_weight(uint32_t *ret, const char *value, struct td_err *err)
+{
+	uint64_t weight;
+	int r = td_parse_u64(value, 1, WEIGHT_MAX, &weight, err);
+
+	if (!r)
+		*ret = (uint32_t)weight;
+	return r;
+}
+
+static int set_limit(char (*ret)[32], const char *value, struct td_err *err)
+{
+	uint64_t bytes;
+	int r;
+
+	if (!strcmp(value, "none")) {
+		**ret = 0;
+		return 0;
+	}
+	r = td_parse_size(value, ANY_WHOLE, &bytes, err);
+	if (r)
+		return r;
+	if (!bytes || strlen(value) >= sizeof(*ret))
+		return td_err_set(err, -ERANGE,
+			"\"%.64s\" is out of range: expected more than nothing, or none", value);
+	strcpy(*ret, value);
+	return 0;
+}
+
+int td_job_set(
+	struct td_job_settings *settings, const char *key, const char *value, struct td_err *err)
+{
+	if (!strcmp(key, "class"))
+		return set_class(&settings->class, value, err);
+	if (!strcmp(key, "weight"))
+		return set_weight(&settings->weight, value, err);
+	if (!strcmp(key, "paused"))
+		return td_parse_bool(value, &settings->paused, err);
+	if (!strcmp(key, "mem"))
+		return set_limit(&settings->mem, value, err);
+	return td_err_set(err, -EINVAL,
+		"\"%.64s\" is not an option of a job: expected class, weight, mem or paused", key);
+}
+
+static struct td_job *find(const struct td_node *node, uid_t uid, const char *name)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		if (*name && job->uid == uid && !strcmp(job->name, name))
+			return job;
+	}
+	return NULL;
+}
+
+struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_hello *hello)
+{
+	char name[sizeof((struct td_job){0}.name)];
+	struct td_job *job;
+
+	snprintf(name, sizeof(name), "%.63s", hello->job);
+	job = find(node, uid, name);
+	if (job) {
+		job->processes++;
+		return job;
+	}
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return NULL;
+	job->processes = 1;
+	job->group = node->next_id++;
+	job->uid = uid;
+	strcpy(job->name, name);
+	job->settings.class = hello->class < TD_CLASS_N ? hello->class : TD_CLASS_BESTEFFORT;
+	job->settings.weight = hello->weight ? hello->weight : 1;
+	/* The client has refused what makes no sense; one that lies limits nobody but itself. */
+	(void)set_limit(&job->settings.mem, hello->mem, NULL);
+	td_list_append(&node->jobs, &job->of_node);
+	return job;
+}
+
+void td_job_leave(struct td_job *job)
+{
+	if (--job->processes)
+		return;
+	td_list_remove(&job->of_node);
+	free(job);
+}
+
+/* Named by job id, name or pid. */
+static bool is_named(const struct td_process *process, const char *job)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", (int)process->pid);
+	return !strcmp(process->job->name, job) || !strcmp(process->name, job) || !strcmp(pid, job);
+}
+
+/* For its next daemon. */
+static void tell(struct td_node *node, const struct td_process *process)
+{
+	const struct td_job_settings *settings = &process->job->settings;
+	struct td_msg msg = {.type = TD_MSG_TYPE_settings};
+
+	msg.settings.class = (uint8_t)settings->class;
+	msg.settings.weight = settings->weight;
+	snprintf(msg.settings.mem, sizeof(msg.settings.mem), "%s", settings->mem);
+	node->io.send(process->peer, &msg);
+}
+
+int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const char *key,
+	const char *value, uint64_t now_ns, struct td_err *err)
+{
+	bool found = false;
+	char what[128];
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+		int r;
+
+		if (!is_named(process, name))
+			continue;
+		if (uid && uid != process->uid)
+			return td_err_set(
+				err, -EPERM, "job \"%.64s\" belongs to another user", name);
+		r = td_job_set(&process->job->settings, key, value, err);
+		if (r)
+			return r;
+		found = true;
+		snprintf(what, sizeof(what), "%.40s=%.40s", key, value);
+		td_node_event(node, TD_EVENT_OPTION, process, 0, now_ns, 0, 0, what);
+	}
+	if (!found)
+		return td_err_set(err, -ENOENT, "there is no job \"%.64s\": see tandem ps", name);
+	td_list_for_each (it, &node->processes)
+		tell(node, td_container_of(it, struct td_process, of_node));
+	td_list_for_each (it, &node->clients)
+		td_capacity_tell(node, td_container_of(it, struct td_client, of_node));
+	return 0;
+}

@@ -1,0 +1,46 @@
+/*
+ * A job: the processes of one `tandem run` of one user (a process without a job's name is a job of its own). What was set for it by hand
+ * holds for its processes that are yet to come, and is sent to those that are there, so that they bring it back after a daemon's end.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+#include "policy/policy.h"
+
+struct td_err;
+struct td_msg_hello;
+struct td_node;
+struct td_process;
+
+/* What a user may say of a job. Sizes as typed ("8Gi", "40%"): a share is of each GPU's own capacity; empty: no limit. */
+struct td_job_settings {
+	enum td_class class;
+	uint32_t weight;
+	bool paused;
+	char mem[32];
+};
+
+struct td_job {
+	struct td_list of_node;
+	uint32_t group, processes;
+	uid_t uid;
+	char name[64]; /* the job's id; empty: of one process */
+	struct td_job_settings settings;
+	/* quota.c: of its clients on each GPU, gathered at each step */
+	struct {
+		uint64_t demanded_bytes, charged_bytes;
+		uint32_t clients, needs;
+	} on[TD_GPU_MAX];
+};
+
+/* The job that a new process belongs to, made if there is none. NULL: memory is short. */
+struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_hello *hello);
+void td_job_leave(struct td_job *job);
+
+/* Checks one setting and changes it. 0, or -EINVAL / -ERANGE with a sentence. */
+int td_job_set(
+	struct td_job_settings *settings, const char *key, const char *value, struct td_err *err);

@@ -1,0 +1,145 @@
+/* Hard memory limits of jobs; see quota.h. */
+#include "daemon/quota.h"
+
+#include <string.h>
+
+#include "base/parse.h"
+#include "base/time.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+
+#define PATIENCE_NS TD_NS_PER_S
+/* Of what a job has left, the part that its processes hold in advance together. */
+#define ADVANCE_PART 2
+
+static uint64_t sub(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t max_bytes(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t min_bytes(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t td_quota_bytes(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	uint64_t bytes;
+
+	if (!*job->settings.mem ||
+		td_parse_size(job->settings.mem,
+			td_options_capacity(&node->options, gpu->total_bytes), &bytes, NULL))
+		return UINT64_MAX;
+	return bytes;
+}
+
+static uint64_t limit_of(const struct td_node *node, const struct td_client *client)
+{
+	return td_quota_bytes(node, client->process->job, &node->gpus[client->gpu]);
+}
+
+uint64_t td_quota_charge(const struct td_client *client)
+{
+	return max_bytes(client->demanded_bytes, client->believed_bytes);
+}
+
+void td_quota_gather(struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		memset(job->on, 0, sizeof(job->on));
+	}
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		struct td_job *job = client->process->job;
+
+		job->on[client->gpu].demanded_bytes += client->demanded_bytes;
+		job->on[client->gpu].charged_bytes += td_quota_charge(client);
+		job->on[client->gpu].clients++;
+		job->on[client->gpu].needs += client->needs;
+	}
+}
+
+uint64_t td_quota_room(const struct td_node *node, const struct td_client *client)
+{
+	uint64_t limit = limit_of(node, client);
+	uint64_t others =
+		client->process->job->on[client->gpu].charged_bytes - td_quota_charge(client);
+
+	/* What it has already is its own: a limit that was lowered takes nothing away. */
+	return limit == UINT64_MAX ? limit : max_bytes(sub(limit, others), client->demanded_bytes);
+}
+
+uint64_t td_quota_plan(
+	const struct td_node *node, const struct td_client *client, uint64_t planned_bytes)
+{
+	const struct td_job *job = client->process->job;
+	uint64_t limit = limit_of(node, client), demanded = client->demanded_bytes, advance;
+
+	if (limit == UINT64_MAX)
+		return planned_bytes;
+	if (job->on[client->gpu].clients == 1)
+		return min_bytes(planned_bytes, max_bytes(limit, demanded));
+	if (client->needs)
+		demanded += client->need_bytes;
+	if (job->on[client->gpu].needs)
+		return min_bytes(planned_bytes, demanded);
+	advance = sub(limit, job->on[client->gpu].demanded_bytes) /
+		  (ADVANCE_PART * job->on[client->gpu].clients);
+	/* What it has already is not changed for little. */
+	if (client->limit_bytes >= demanded + advance / 2 &&
+		client->limit_bytes <= demanded + 2 * advance)
+		return min_bytes(planned_bytes, client->limit_bytes);
+	return min_bytes(planned_bytes, demanded + advance);
+}
+
+bool td_quota_is_stale(const struct td_client *client, const struct td_client *needing)
+{
+	return client != needing && client->process->job == needing->process->job &&
+	       client->gpu == needing->gpu && !client->process->failed &&
+	       client->seq <= needing->need_seq;
+}
+
+static bool somebody_is_asked(const struct td_node *node, const struct td_client *needing)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client == needing || client->process->job != needing->process->job ||
+			client->gpu != needing->gpu || client->process->failed)
+			continue;
+		if (client->seq <= needing->need_seq || client->acknowledged_seq != client->seq)
+			return true;
+	}
+	return false;
+}
+
+uint64_t td_quota_deadline_ns(const struct td_client *needing)
+{
+	return needing->need_since_ns + PATIENCE_NS;
+}
+
+enum td_quota_verdict td_quota_need(
+	const struct td_node *node, const struct td_client *client, uint64_t now_ns)
+{
+	uint64_t wanted = client->demanded_bytes + client->need_bytes,
+		 limit = limit_of(node, client);
+
+	if (limit == UINT64_MAX || wanted <= td_quota_room(node, client))
+		return TD_QUOTA_FITS;
+	if (wanted > limit || !somebody_is_asked(node, client) ||
+		now_ns >= td_quota_deadline_ns(client))
+		return TD_QUOTA_REFUSED;
+	return TD_QUOTA_WAIT;
+}

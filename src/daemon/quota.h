@@ -1,0 +1,53 @@
+/*
+ * Hard memory limits of jobs (`tandem run --mem`): all processes of a job together never have more than that allocated on a GPU.
+ *
+ * Each client holds a reservation, the limit that it was told: up to there it allocates without asking. What a client is charged is the
+ * most that it may have: the highest limit that it may still believe in, or what it has if that is more. Invariant: the charges of a job's
+ * clients on a GPU never exceed the job's limit by an action of ours. A job of one process reserves all of its limit, and
+ * asks never; in a job of several each has a little in advance, which is called back when one of them does not get what it asks for. An
+ * allocation is refused only once every other process has said, after it was asked, what it has by now: so what one has freed
+ * another can have at once.
+ *
+ * Lowering a limit below what a job has takes nothing away: it gets nothing more until it has freed enough.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct td_client;
+struct td_gpu;
+struct td_job;
+struct td_node;
+
+/* The job's limit on that GPU in bytes; UINT64_MAX: none. */
+uint64_t td_quota_bytes(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
+
+/* At the beginning of a step: what every job's clients have. */
+void td_quota_gather(struct td_node *node);
+
+/* What a client counts for in its job. */
+uint64_t td_quota_charge(const struct td_client *client);
+
+/* The most that the client's limit may be now. */
+uint64_t td_quota_room(const struct td_node *node, const struct td_client *client);
+
+/* The limit that the client should have, given that the plan would let it have `planned_bytes`. */
+uint64_t td_quota_plan(
+	const struct td_node *node, const struct td_client *client, uint64_t planned_bytes);
+
+enum td_quota_verdict {
+	TD_QUOTA_FITS,    /* as far as the job's limit goes */
+	TD_QUOTA_WAIT,    /* others are to report, or to give up what they hold in advance */
+	TD_QUOTA_REFUSED, /* it would exceed the limit */
+};
+/* May the allocation that the client waits for be had? */
+enum td_quota_verdict td_quota_need(
+	const struct td_node *node, const struct td_client *client, uint64_t now_ns);
+
+/* Must it be asked what it has before `needing` can be refused? */
+bool td_quota_is_stale(const struct td_client *client, const struct td_client *needing);
+
+/* How long others are waited for: one that is stopped never answers. */
+uint64_t td_quota_deadline_ns(const struct td_client *needing);

@@ -1,0 +1,111 @@
+"""Hard limits of jobs, with whole programs on the software GPU."""
+import json
+import os
+import signal
+import subprocess
+
+from world import *
+
+PROGRAM = f"{BUILD}/tests/integration/limit_test"
+MIB = 1 << 20
+
+
+def start(world, *arguments, backend="plain", mem=None, **environment):
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, *(["--mem", mem] if mem else []), "--", PROGRAM, *map(str, arguments)]
+    return subprocess.Popen(command, env=dict(world.environment, **environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def line(process):
+    return json.loads(process.stdout.readline())
+
+
+def again(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return line(process)
+
+
+def race(backend):
+    with World("--memory", "512m") as world:
+        process = start(world, "race", 64, 60, 4 * MIB, backend=backend, mem="100m")
+        out, err = process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0, err
+        result = json.loads(out)
+        assert result["failed"] == 0 and result["granted"] > 64 and result["refused"] > 0, result
+        assert 50 * MIB < result["peak_bytes"] <= 100 * MIB, result
+        nothing_is_left(world)
+
+
+def sixty_four_processes_never_exceed_the_limit_of_their_job():
+    race("plain")
+
+
+def nor_do_they_with_memory_that_can_move():
+    race("swap")
+
+
+def a_program_sees_its_limit_and_gets_exactly_that():
+    with World() as world:
+        for backend in ("plain", "swap", "managed"):
+            process = start(world, "fill", 2 * MIB, backend=backend, mem="10m")
+            assert line(process) == {"result": 2, "bytes": 10 * MIB, "free": 0, "total": 10 * MIB}, backend
+            process.communicate(timeout=DEADLINE_S)
+        process = start(world, "fill", MIB, NVIDIA_GPU_MEMORY_LIMIT="7m")
+        assert line(process)["bytes"] == 7 * MIB
+        process.communicate(timeout=DEADLINE_S)
+
+
+def a_limit_is_changed_while_it_runs_and_lowering_takes_nothing_away():
+    with World() as world:
+        process = start(world, "fill", MIB, mem="10m")
+        assert line(process)["bytes"] == 10 * MIB
+        job = world.jobs()[0]["job"]
+        assert world.call(TANDEM, "set", job, "mem=16m").returncode == 0
+        until(lambda: again(process)["bytes"] == 16 * MIB, "it may have more")
+        assert world.call(TANDEM, "set", job, "mem=4m").returncode == 0
+        until(lambda: again(process)["total"] == 4 * MIB, "it sees less")
+        assert again(process) == {"result": 2, "bytes": 16 * MIB, "free": 0, "total": 4 * MIB}
+        refused = world.call(TANDEM, "set", job, "mem=50%%")
+        assert refused.returncode and '"50%%"' in refused.stderr, refused
+        process.communicate(timeout=DEADLINE_S)
+
+
+def a_limit_outlives_the_daemon_with_what_was_set_by_hand():
+    with World() as world:
+        process = start(world, "fill", MIB, mem="10m")
+        line(process)
+        assert world.call(TANDEM, "set", world.jobs()[0]["job"], "mem=12m").returncode == 0
+        until(lambda: again(process)["bytes"] == 12 * MIB, "it may have more")
+        os.kill(world.daemon_pid(), signal.SIGKILL)
+        assert again(process)["bytes"] == 12 * MIB  # by itself
+        until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone")
+        world.start("true", wrap="plain").communicate(timeout=DEADLINE_S)  # starts a daemon
+        until(lambda: world.jobs() and world.jobs()[0]["demanded_bytes"] == 12 * MIB, "it is back")
+        assert again(process) == {"result": 2, "bytes": 12 * MIB, "free": 0, "total": 12 * MIB}
+        process.communicate(timeout=DEADLINE_S)
+
+
+def without_any_daemon_the_limit_holds_for_each_process():
+    with World() as world:
+        environment = dict(world.environment, LD_PRELOAD=LIBRARY, TANDEM_MEM="25%")
+        done = subprocess.run([SOFTGPU, "run", "--", PROGRAM, "fill", str(MIB)], env=environment, input="", capture_output=True, text=True, timeout=DEADLINE_S)
+        result = json.loads(done.stdout)
+        assert result["result"] == 2 and result["bytes"] == result["total"] == world.status()["memory_bytes"] // 4, result
+
+
+def what_makes_no_sense_is_refused_with_a_quotation():
+    with World() as world:
+        for value in ("-1", "9e99Gi", "50%%", "0", "101%", "", "8 Gi B"):
+            done = world.call(TANDEM, "run", "--mem", value, "--", "true")
+            assert done.returncode == 125 and f'"{value}"' in done.stderr, (value, done)
+
+
+run_cases([
+    sixty_four_processes_never_exceed_the_limit_of_their_job,
+    nor_do_they_with_memory_that_can_move,
+    a_program_sees_its_limit_and_gets_exactly_that,
+    a_limit_is_changed_while_it_runs_and_lowering_takes_nothing_away,
+    a_limit_outlives_the_daemon_with_what_was_set_by_hand,
+    without_any_daemon_the_limit_holds_for_each_process,
+    what_makes_no_sense_is_refused_with_a_quotation,
+])
