@@ -1,0 +1,142 @@
+/*
+ * The future: events by time, and by the order in which they were put where times are equal.
+ *
+ * A heap of four children per node. An event is 16 bytes, compared as one number, and the four children of a node share a cache line. After a pop
+ * the root is left open: the next push usually falls there and saves a walk (an event that causes the next one is the common case).
+ *
+ * `what` is the caller's. Order wraps after 2^32 pushes, which only matters among events of the same nanosecond.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TD_EVENT_ALIGN 64u
+
+struct td_event {
+	uint32_t what, order;
+	uint64_t at_ns;
+};
+
+struct td_heap {
+	struct td_event *events; /* events[1] is at the start of a cache line */
+	void *memory;
+	uint32_t count, room, next_order;
+	bool open; /* the root has been popped */
+};
+
+static inline void td_heap_deinit(struct td_heap *heap)
+{
+	free(heap->memory);
+	*heap = (struct td_heap){0};
+}
+
+/* Makes room for so many events. 0, or -1: out of memory. */
+static inline int td_heap_reserve(struct td_heap *heap, uint32_t room)
+{
+	size_t bytes = ((size_t)room + 8) * sizeof(struct td_event);
+	char *memory;
+
+	if (room <= heap->room)
+		return 0;
+	memory = aligned_alloc(
+		TD_EVENT_ALIGN, (bytes + TD_EVENT_ALIGN - 1) / TD_EVENT_ALIGN * TD_EVENT_ALIGN);
+	if (!memory)
+		return -1;
+	memory += 3 * sizeof(struct td_event);
+	if (heap->count)
+		memcpy(memory, heap->events, heap->count * sizeof(struct td_event));
+	free(heap->memory);
+	heap->memory = memory - 3 * sizeof(struct td_event);
+	heap->events = (struct td_event *)(void *)memory;
+	heap->room = room;
+	return 0;
+}
+
+static inline unsigned __int128 td_event_key(const struct td_event *event)
+{
+	return (unsigned __int128)event->at_ns << 64 | (uint64_t)event->order << 32 | event->what;
+}
+
+static inline void td_heap_up(struct td_heap *heap, uint32_t at, struct td_event event)
+{
+	struct td_event *e = heap->events;
+	unsigned __int128 key = td_event_key(&event);
+
+	while (at) {
+		uint32_t parent = (at - 1) / 4;
+
+		if (td_event_key(&e[parent]) <= key)
+			break;
+		e[at] = e[parent];
+		at = parent;
+	}
+	e[at] = event;
+}
+
+static inline uint32_t td_heap_least_child(const struct td_event *e, uint32_t first)
+{
+	uint32_t a = td_event_key(&e[first + 1]) < td_event_key(&e[first]) ? first + 1 : first;
+	uint32_t b =
+		td_event_key(&e[first + 3]) < td_event_key(&e[first + 2]) ? first + 3 : first + 2;
+
+	return td_event_key(&e[b]) < td_event_key(&e[a]) ? b : a;
+}
+
+/* Puts an event in place of the root. */
+static inline void td_heap_down(struct td_heap *heap, struct td_event event)
+{
+	struct td_event *e = heap->events;
+	unsigned __int128 key = td_event_key(&event);
+	uint32_t at = 0, first;
+
+	for (; (first = 4 * at + 1) + 3 < heap->count; at = first) {
+		first = td_heap_least_child(e, first);
+		__builtin_prefetch(&e[16 * (uint64_t)at + 5]);
+		if (key <= td_event_key(&e[first]))
+			break;
+		e[at] = e[first];
+	}
+	if (first + 3 >= heap->count) {
+		uint32_t least = first;
+
+		for (uint32_t i = first + 1; i < heap->count; i++)
+			least = td_event_key(&e[i]) < td_event_key(&e[least]) ? i : least;
+		if (least < heap->count && td_event_key(&e[least]) < key) {
+			e[at] = e[least];
+			at = least;
+		}
+	}
+	e[at] = event;
+}
+
+/* Returns the event's order, by which the caller knows it again; the room is there. */
+static inline uint32_t td_heap_push(struct td_heap *heap, uint64_t at_ns, uint32_t what)
+{
+	struct td_event event = {.what = what, .order = heap->next_order++, .at_ns = at_ns};
+
+	if (heap->open) {
+		heap->open = false;
+		td_heap_down(heap, event);
+	} else {
+		td_heap_up(heap, heap->count++, event);
+	}
+	return event.order;
+}
+
+/* False: there is nothing to come. */
+static inline bool td_heap_pop(struct td_heap *heap, struct td_event *ret)
+{
+	if (heap->open) {
+		heap->open = false;
+		if (--heap->count)
+			td_heap_down(heap, heap->events[heap->count]);
+	}
+	if (!heap->count)
+		return false;
+	*ret = heap->events[0];
+	heap->open = true;
+	return true;
+}

@@ -1,0 +1,103 @@
+/*
+ * Traces: jobs, requests and the nodes of a cluster, from CSV files.
+ *
+ * Columns are known by their names, so that one reader takes every file; in parentheses what else a column may be called.
+ *
+ *   jobs      submit_time_s, num_gpus, and duration_s (without one the jobs have no duration). Optional: job_id, tenant (virtual_cluster),
+ *             class (qos), model (application), memory_gib, gpu_milli, cpu_milli, memory_mib, batch_size
+ *             class: online, guaranteed, besteffort; or Alibaba's LS, Guaranteed, Burstable, BE. Empty: besteffort
+ *             gpu_milli: thousandths of one GPU, where num_gpus is 1
+ *   requests  arrival_s, or inter_arrival_s. Optional: service (trace), input_tokens (context_tokens), output_tokens (generated_tokens)
+ *   nodes     node, num_gpus. Optional: gpu_model, gpu_memory_gib, cpu_milli, memory_mib
+ *
+ * A job that has no GPU is not a job here: it is counted and left out. What is in no order of time is sorted, rows of the same time staying in theirs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "policy/policy.h"
+
+struct td_err;
+struct td_csv;
+
+#define TD_TRACE_NONE UINT32_MAX
+
+/* Texts, each once. */
+struct td_names {
+	char **text;
+	uint32_t count, room;
+	uint32_t *slots, slot_count; /* hash */
+};
+
+struct td_trace_job {
+	double submit_s, duration_s; /* duration below 0: not in the source */
+	uint32_t gpus;
+	uint32_t gpu_milli;         /* of one GPU; 1000: whole ones */
+	uint32_t id, tenant, model; /* names; TD_TRACE_NONE */
+	enum td_class class;
+	uint64_t memory_bytes; /* of one GPU's; 0 unknown */
+	uint32_t cpu_milli, memory_mib;
+	uint32_t batch;
+};
+
+struct td_trace {
+	struct td_trace_job *jobs;
+	uint32_t count, room;
+	struct td_names names;
+	uint32_t skipped;   /* bad lines */
+	uint32_t gpuless;   /* jobs without a GPU, left out */
+	uint32_t undated;   /* jobs without a duration */
+	bool has_durations; /* there is the column */
+};
+
+struct td_request {
+	double arrival_s;
+	uint32_t service; /* name */
+	uint32_t input_tokens, output_tokens;
+};
+
+struct td_requests {
+	struct td_request *requests;
+	uint32_t count, room;
+	struct td_names names;
+	uint32_t skipped;
+};
+
+struct td_node {
+	uint32_t name, model; /* names */
+	uint32_t gpus, cpu_milli, memory_mib;
+	uint64_t gpu_memory_bytes; /* 0 unknown */
+};
+
+struct td_nodes {
+	struct td_node *nodes;
+	uint32_t count, room;
+	uint32_t gpus; /* of all */
+	struct td_names names;
+	uint32_t skipped;
+};
+
+/*
+ * skip_bad: bad lines are counted and left out; else the first one ends the reading with its file and line in err. On failure nothing needs to be
+ * released. The *_take functions read an open file and are what fuzzers see; they do not close it.
+ */
+int td_trace_read(const char *path, bool skip_bad, struct td_trace *ret, struct td_err *err);
+int td_trace_take(struct td_csv *csv, bool skip_bad, struct td_trace *ret, struct td_err *err);
+void td_trace_deinit(struct td_trace *trace);
+
+int td_requests_read(const char *path, bool skip_bad, struct td_requests *ret, struct td_err *err);
+int td_requests_take(
+	struct td_csv *csv, bool skip_bad, struct td_requests *ret, struct td_err *err);
+void td_requests_deinit(struct td_requests *requests);
+
+int td_nodes_read(const char *path, bool skip_bad, struct td_nodes *ret, struct td_err *err);
+int td_nodes_take(struct td_csv *csv, bool skip_bad, struct td_nodes *ret, struct td_err *err);
+void td_nodes_deinit(struct td_nodes *nodes);
+
+/* The number of a text, new or not; TD_TRACE_NONE for "", or when memory is out. */
+uint32_t td_names_add(struct td_names *names, const char *text);
+/* "" for TD_TRACE_NONE. */
+const char *td_names_text(const struct td_names *names, uint32_t name);
+void td_names_deinit(struct td_names *names);

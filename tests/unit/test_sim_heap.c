@@ -1,0 +1,75 @@
+/* Events come out by time, and in the order in which they were put where times are equal. */
+#include "test.h"
+
+#include "sim/heap.h"
+#include "sim/random.h"
+
+static struct td_heap heap;
+
+TEST(events_come_in_the_order_of_time)
+{
+	uint64_t seed = 3, last = 0;
+	uint32_t pending = 0, popped = 0;
+	struct td_event event;
+
+	CHECK_EQ(td_heap_reserve(&heap, 5000), 0);
+	for (int round = 0; round < 200000; round++) {
+		if (pending < 5000 &&
+			(!pending || td_random_below(&seed, 5) < (round < 100000 ? 3 : 2))) {
+			td_heap_push(&heap, last + td_random_below(&seed, 1000), (uint32_t)round);
+			pending++;
+		} else {
+			CHECK(td_heap_pop(&heap, &event));
+			CHECK(event.at_ns >= last);
+			last = event.at_ns;
+			pending--;
+			popped++;
+		}
+	}
+	while (td_heap_pop(&heap, &event)) {
+		CHECK(event.at_ns >= last);
+		last = event.at_ns;
+		pending--;
+	}
+	CHECK_EQ(pending, 0);
+	CHECK(popped > 50000);
+	td_heap_deinit(&heap);
+}
+
+TEST(events_of_one_time_come_as_they_were_put)
+{
+	struct td_event event;
+	uint32_t next = 0;
+
+	CHECK_EQ(td_heap_reserve(&heap, 100), 0);
+	for (uint32_t i = 0; i < 50; i++)
+		td_heap_push(&heap, 7, i);
+	for (uint32_t i = 50; i < 100; i++) {
+		CHECK(td_heap_pop(&heap, &event));
+		CHECK_EQ(event.what, next++);
+		td_heap_push(&heap, 7, i);
+	}
+	while (td_heap_pop(&heap, &event))
+		CHECK_EQ(event.what, next++);
+	CHECK_EQ(next, 100);
+	td_heap_deinit(&heap);
+}
+
+TEST(an_empty_heap_has_nothing_and_grows)
+{
+	struct td_event event;
+
+	CHECK(!td_heap_pop(&heap, &event));
+	CHECK_EQ(td_heap_reserve(&heap, 2), 0);
+	td_heap_push(&heap, 2, 2);
+	td_heap_push(&heap, 1, 1);
+	CHECK_EQ(td_heap_reserve(&heap, 3), 0);
+	td_heap_push(&heap, 0, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		CHECK(td_heap_pop(&heap, &event));
+		CHECK_EQ(event.what, i);
+	}
+	CHECK(!td_heap_pop(&heap, &event));
+	CHECK(!td_heap_pop(&heap, &event));
+	td_heap_deinit(&heap);
+}
