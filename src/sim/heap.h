@@ -126,17 +126,25 @@ static inline uint32_t td_heap_push(struct td_heap *heap, uint64_t at_ns, uint32
 	return event.order;
 }
 
-/* False: there is nothing to come. */
-static inline bool td_heap_pop(struct td_heap *heap, struct td_event *ret)
+/* The next event, where it lies; NULL: there is nothing to come. Until the next push or pop. */
+static inline const struct td_event *td_heap_peek(struct td_heap *heap)
 {
 	if (heap->open) {
 		heap->open = false;
 		if (--heap->count)
 			td_heap_down(heap, heap->events[heap->count]);
 	}
-	if (!heap->count)
+	return heap->count ? heap->events : NULL;
+}
+
+/* False: there is nothing to come. */
+static inline bool td_heap_pop(struct td_heap *heap, struct td_event *ret)
+{
+	const struct td_event *next = td_heap_peek(heap);
+
+	if (!next)
 		return false;
-	*ret = heap->events[0];
+	*ret = *next;
 	heap->open = true;
 	return true;
 }

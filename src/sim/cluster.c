@@ -1,0 +1,404 @@
+/*
+ * The engine; see cluster.h. Arrivals are merged from the sorted jobs; the heap holds the ends of jobs that run, ticks and samples. An end that has been moved stays in
+ * the heap and is known as stale by its order.
+ */
+#include "sim/cluster.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "sim/sched.h"
+
+enum { END, TICK, SAMPLE };
+
+#define KIND_SHIFT 30
+#define JOBS_MAX   (1u << KIND_SHIFT)
+#define STOP_MASK  1023u /* how often somebody asks whether to stop, in events */
+
+#define STUCK_ROUNDS 10000u
+
+static uint32_t *places_of(struct td_cluster *cluster, const struct td_sim_job *job)
+{
+	return cluster->places + job->place;
+}
+
+static int add_event(struct td_cluster *cluster, uint64_t at_ns, uint32_t kind, uint32_t index)
+{
+	uint32_t room = cluster->heap.room;
+
+	/* Reserved from the start for what there can be; stale ends may need more. */
+	if (cluster->heap.count + 1 >= room && td_heap_reserve(&cluster->heap, 2 * room))
+		return -1;
+	return (int)(td_heap_push(&cluster->heap, at_ns, kind << KIND_SHIFT | index) & INT32_MAX);
+}
+
+/* Integrates what is counted over time up to now. */
+static void count(struct td_cluster *cluster)
+{
+	double seconds = (double)(cluster->now_ns - cluster->counted_ns) * 1e-9;
+
+	cluster->counts.busy_gpu_s += seconds * cluster->busy_gpus;
+	cluster->counts.shared_gpu_s += seconds * cluster->shared_gpus;
+	cluster->counted_ns = cluster->now_ns;
+}
+
+static void settle(struct td_cluster *cluster, struct td_sim_job *job)
+{
+	double done = (double)(cluster->now_ns - job->since_ns) * 1e-9 * job->speed;
+
+	cluster->counts.work_gpu_s += done * job->gpus;
+	job->left_s = fmax(0, job->left_s - done);
+	job->since_ns = cluster->now_ns;
+}
+
+static void mark(struct td_cluster *cluster, uint32_t gpu)
+{
+	if (cluster->gpus[gpu].dirty)
+		return;
+	cluster->gpus[gpu].dirty = true;
+	cluster->dirty_gpus[cluster->dirty_count++] = gpu;
+}
+
+static void note_occupancy(struct td_cluster *cluster, uint32_t before, uint32_t after)
+{
+	cluster->busy_gpus += (after > 0) - (before > 0);
+	cluster->shared_gpus += (after > 1) - (before > 1);
+}
+
+void td_cluster_start(struct td_cluster *cluster, uint32_t index, const uint32_t *gpus, bool guest)
+{
+	struct td_sim_job *job = &cluster->jobs[index];
+
+	count(cluster);
+	for (uint32_t k = 0; k < job->gpus; k++) {
+		struct td_sim_gpu *gpu = &cluster->gpus[gpus[k]];
+
+		places_of(cluster, job)[k] = gpus[k];
+		gpu->jobs[gpu->count++] = index;
+		note_occupancy(cluster, gpu->count - 1, gpu->count);
+		mark(cluster, gpus[k]);
+	}
+	if (job->start_ns == TD_NEVER)
+		job->start_ns = cluster->now_ns;
+	if (job->evictions) {
+		job->left_s += cluster->options.costs.restart_s;
+		cluster->counts.restart_s += cluster->options.costs.restart_s * job->gpus;
+	}
+	job->guest = guest;
+	job->status = TD_SIM_RUNNING;
+	job->since_ns = cluster->now_ns;
+	job->speed = 0;
+	cluster->queued--;
+	cluster->counts.starts++;
+	cluster->counts.guest_starts += guest;
+}
+
+void td_cluster_upgrade(struct td_cluster *cluster, uint32_t index)
+{
+	struct td_sim_job *job = &cluster->jobs[index];
+
+	job->guest = false;
+	cluster->counts.upgrades++;
+	for (uint32_t k = 0; k < job->gpus; k++)
+		mark(cluster, places_of(cluster, job)[k]);
+}
+
+static void leave(struct td_cluster *cluster, uint32_t index)
+{
+	struct td_sim_job *job = &cluster->jobs[index];
+
+	count(cluster);
+	settle(cluster, job);
+	for (uint32_t k = 0; k < job->gpus; k++) {
+		struct td_sim_gpu *gpu = &cluster->gpus[places_of(cluster, job)[k]];
+		uint32_t at = 0;
+
+		while (gpu->jobs[at] != index)
+			at++;
+		for (; at + 1 < gpu->count; at++) {
+			gpu->jobs[at] = gpu->jobs[at + 1];
+			gpu->speeds[at] = gpu->speeds[at + 1];
+		}
+		gpu->count--;
+		note_occupancy(cluster, gpu->count + 1, gpu->count);
+		mark(cluster, places_of(cluster, job)[k]);
+	}
+}
+
+void td_cluster_evict(struct td_cluster *cluster, uint32_t index)
+{
+	struct td_sim_job *job = &cluster->jobs[index];
+	double done, lost;
+
+	leave(cluster, index);
+	done = fmax(0, job->work_s - job->left_s);
+	lost = cluster->options.costs.checkpoint_s > 0
+		       ? fmod(done, cluster->options.costs.checkpoint_s)
+		       : done;
+	job->left_s += lost;
+	job->status = TD_SIM_WAITING;
+	job->evictions++;
+	cluster->queued++;
+	cluster->counts.evictions++;
+	cluster->counts.lost_s += lost * job->gpus;
+}
+
+void td_cluster_fail(struct td_cluster *cluster, uint32_t index)
+{
+	struct td_sim_job *job = &cluster->jobs[index];
+
+	if (job->status == TD_SIM_RUNNING)
+		leave(cluster, index);
+	else
+		cluster->queued--;
+	job->status = TD_SIM_FAILED;
+	job->end_ns = cluster->now_ns;
+	cluster->ended++;
+}
+
+static void finish(struct td_cluster *cluster, uint32_t index)
+{
+	struct td_sim_job *job = &cluster->jobs[index];
+
+	leave(cluster, index);
+	job->status = TD_SIM_DONE;
+	job->end_ns = cluster->now_ns;
+	cluster->ended++;
+	cluster->sched->finish(cluster, index);
+}
+
+/* The job's speed under its present company, and with it its end. */
+static void refresh_job(struct td_cluster *cluster, uint32_t index)
+{
+	struct td_sim_job *job = &cluster->jobs[index];
+	double speed = INFINITY, end;
+
+	for (uint32_t k = 0; k < job->gpus; k++) {
+		const struct td_sim_gpu *gpu = &cluster->gpus[places_of(cluster, job)[k]];
+
+		for (uint32_t i = 0; i < gpu->count; i++)
+			if (gpu->jobs[i] == index)
+				speed = fmin(speed, gpu->speeds[i]);
+	}
+	if (job->speed > 0 && !(speed < job->speed || speed > job->speed))
+		return;
+	settle(cluster, job);
+	job->speed = speed;
+	end = (double)cluster->now_ns + ceil(job->left_s / speed * 1e9);
+	job->order =
+		(uint32_t)add_event(cluster, end < 1e19 ? (uint64_t)end : TD_NEVER, END, index);
+}
+
+static void refresh(struct td_cluster *cluster)
+{
+	for (uint32_t d = 0; d < cluster->dirty_count; d++)
+		td_cluster_speeds(cluster, &cluster->gpus[cluster->dirty_gpus[d]]);
+	for (uint32_t d = 0; d < cluster->dirty_count; d++) {
+		struct td_sim_gpu *gpu = &cluster->gpus[cluster->dirty_gpus[d]];
+
+		gpu->dirty = false;
+		for (uint32_t i = 0; i < gpu->count; i++)
+			refresh_job(cluster, gpu->jobs[i]);
+		if (cluster->sched->load)
+			cluster->sched->load(cluster, cluster->dirty_gpus[d]);
+	}
+	cluster->dirty_count = 0;
+}
+
+/* Half of the samples are given up when there is no room, and then they are twice as far apart. */
+static void sample(struct td_cluster *cluster)
+{
+	if (cluster->sample_count == TD_SIM_SAMPLES) {
+		for (uint32_t i = 0; i < TD_SIM_SAMPLES / 2; i++)
+			cluster->samples[i] = cluster->samples[2 * i];
+		cluster->sample_count /= 2;
+		cluster->sample_every_ns *= 2;
+	}
+	cluster->samples[cluster->sample_count++] =
+		(struct td_sim_sample){.at_s = (double)(cluster->now_ns - cluster->first_ns) * 1e-9,
+			.busy_gpus = cluster->busy_gpus,
+			.queued = cluster->queued,
+			.running = cluster->arrived - cluster->ended - cluster->queued};
+	(void)add_event(cluster, cluster->now_ns + cluster->sample_every_ns, SAMPLE, 0);
+}
+
+static void take(struct td_cluster *cluster, const struct td_event *event)
+{
+	uint32_t index = event->what & (JOBS_MAX - 1);
+
+	cluster->counts.events++;
+	switch (event->what >> KIND_SHIFT) {
+	case END:
+		if (cluster->jobs[index].status == TD_SIM_RUNNING &&
+			cluster->jobs[index].order == (event->order & INT32_MAX))
+			finish(cluster, index);
+		break;
+	case TICK:
+		(void)add_event(cluster, cluster->now_ns + cluster->sched->tick_ns, TICK, 0);
+		break;
+	default: sample(cluster); break;
+	}
+}
+
+static bool is_over(const struct td_cluster *cluster)
+{
+	if (cluster->ended == cluster->job_count)
+		return true;
+	if (cluster->options.until_s > 0 &&
+		(double)(cluster->now_ns - cluster->first_ns) * 1e-9 >= cluster->options.until_s)
+		return true;
+	return cluster->options.stop && *cluster->options.stop;
+}
+
+/* True: there was something to do. Events are left where they are until it is their turn: what happens before may put others before them. */
+static bool advance(struct td_cluster *cluster)
+{
+	const struct td_sim_job *next = &cluster->jobs[cluster->arrived];
+	const struct td_event *head = td_heap_peek(&cluster->heap);
+	bool arrival =
+		cluster->arrived < cluster->job_count && (!head || next->submit_ns <= head->at_ns);
+	struct td_event event;
+
+	if (!arrival && !head)
+		return false;
+	cluster->now_ns = arrival ? next->submit_ns : head->at_ns;
+	if (cluster->options.until_s > 0 && is_over(cluster))
+		return false;
+	if (arrival) {
+		cluster->counts.events++;
+		cluster->queued++;
+		cluster->sched->arrive(cluster, cluster->arrived++);
+	} else {
+		if (!td_heap_pop(&cluster->heap, &event))
+			return false;
+		take(cluster, &event);
+	}
+	cluster->sched->decide(cluster);
+	refresh(cluster);
+	return true;
+}
+
+/* Nothing runs, nothing will arrive, and the scheduler has had time enough. */
+static bool is_stuck(const struct td_cluster *cluster, uint32_t *rounds)
+{
+	if (cluster->arrived < cluster->job_count || cluster->busy_gpus)
+		*rounds = 0;
+	else
+		(*rounds)++;
+	return *rounds > STUCK_ROUNDS;
+}
+
+void td_cluster_run(struct td_cluster *cluster)
+{
+	uint32_t rounds = 0, stuck = 0;
+
+	while (cluster->ended < cluster->job_count && !is_stuck(cluster, &stuck)) {
+		if (!(rounds++ & STOP_MASK)) {
+			if (is_over(cluster))
+				break;
+			if (cluster->options.progress)
+				cluster->options.progress(
+					(double)cluster->ended / cluster->job_count,
+					cluster->options.progress_arg);
+		}
+		if (!advance(cluster))
+			break;
+	}
+	count(cluster);
+	for (uint32_t i = 0; i < cluster->job_count; i++)
+		if (cluster->jobs[i].status == TD_SIM_RUNNING)
+			settle(cluster, &cluster->jobs[i]);
+	cluster->counts.stopped = cluster->options.stop && *cluster->options.stop;
+}
+
+static int prepare_jobs(struct td_cluster *cluster)
+{
+	uint64_t places = 0;
+
+	for (uint32_t i = 0; i < cluster->job_count; i++) {
+		struct td_sim_job *job = &cluster->jobs[i];
+
+		if (!job->gpus || job->gpus > cluster->gpu_count ||
+			job->profile >= cluster->profiles->count || !(job->work_s >= 0))
+			return -EINVAL;
+		job->place = (uint32_t)places;
+		places += job->gpus;
+		job->status = TD_SIM_WAITING;
+		job->guest = false;
+		job->evictions = 0;
+		job->left_s = job->work_s;
+		job->speed = 0;
+		job->start_ns = job->end_ns = TD_NEVER;
+	}
+	if (places >= UINT32_MAX)
+		return -EINVAL;
+	cluster->places = calloc(places + 1, sizeof(*cluster->places));
+	return cluster->places ? 0 : -ENOMEM;
+}
+
+static int allocate(struct td_cluster *cluster, const uint32_t *node_gpus, uint64_t memory_bytes)
+{
+	size_t kinds = cluster->profiles->count;
+
+	cluster->node_gpus = calloc(cluster->node_count, sizeof(*cluster->node_gpus));
+	cluster->gpus = calloc(cluster->gpu_count, sizeof(*cluster->gpus));
+	cluster->dirty_gpus = calloc(cluster->gpu_count, sizeof(*cluster->dirty_gpus));
+	cluster->settled = calloc(2 * kinds * kinds, sizeof(*cluster->settled));
+	if (!cluster->node_gpus || !cluster->gpus || !cluster->dirty_gpus || !cluster->settled ||
+		td_heap_reserve(&cluster->heap, 4 * cluster->gpu_count + 64))
+		return -ENOMEM;
+	memcpy(cluster->node_gpus, node_gpus, cluster->node_count * sizeof(*node_gpus));
+	for (uint32_t g = 0; g < cluster->gpu_count; g++)
+		cluster->gpus[g].memory_bytes = memory_bytes;
+	for (size_t i = 0; i < 2 * kinds * kinds; i++)
+		cluster->settled[i] = -1;
+	return 0;
+}
+
+int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options *options,
+	const struct td_profiles *profiles, const uint32_t *node_gpus, uint32_t nodes,
+	uint64_t gpu_memory_bytes, struct td_sim_job *jobs, uint32_t count,
+	const struct td_sched *sched)
+{
+	uint64_t span_ns = 0;
+	int r = -EINVAL;
+
+	*cluster = (struct td_cluster){.profiles = profiles,
+		.options = *options,
+		.sched = sched,
+		.jobs = jobs,
+		.job_count = count,
+		.node_count = nodes};
+	for (uint32_t n = 0; n < nodes; n++)
+		cluster->gpu_count += node_gpus[n];
+	if (count && count < JOBS_MAX && cluster->gpu_count)
+		r = prepare_jobs(cluster);
+	r = r ? r : allocate(cluster, node_gpus, gpu_memory_bytes);
+	r = r ? r : sched->init(cluster);
+	if (r) {
+		td_cluster_deinit(cluster);
+		return r;
+	}
+	cluster->now_ns = cluster->counted_ns = cluster->first_ns = jobs[0].submit_ns;
+	span_ns = jobs[count - 1].submit_ns - jobs[0].submit_ns;
+	cluster->sample_every_ns = span_ns / (TD_SIM_SAMPLES / 4) + TD_NS_PER_S;
+	(void)add_event(cluster, cluster->now_ns, SAMPLE, 0);
+	if (sched->tick_ns)
+		(void)add_event(cluster, cluster->now_ns + sched->tick_ns, TICK, 0);
+	return 0;
+}
+
+void td_cluster_deinit(struct td_cluster *cluster)
+{
+	if (cluster->sched_state)
+		cluster->sched->deinit(cluster);
+	free(cluster->places);
+	free(cluster->node_gpus);
+	free(cluster->gpus);
+	free(cluster->dirty_gpus);
+	free(cluster->settled);
+	td_heap_deinit(&cluster->heap);
+	*cluster = (struct td_cluster){0};
+}

@@ -1,0 +1,149 @@
+/*
+ * A cluster in virtual time: jobs arrive, a scheduler puts them on GPUs, those that share a GPU slow each other down, and end.
+ *
+ * Purpose. The engine knows the truth (profiles.h) and the time; a scheduler (sched.h) decides with the code of src/policy. Between two events
+ * every job has one speed; when the company on one of its GPUs changes, its progress is settled and its end is moved. A job of several GPUs goes as
+ * fast as on the slowest of them.
+ *
+ * A GPU has up to TD_SIM_OCCUPANTS jobs, of which the scheduler may mark one as holder; the others are its guests. Under a scheduler that guards its holders
+ * guests run under the duty that td_duty_step() finds by the holder's step times; it is stepped until it has settled, and the
+ * mean of what it settled to is in force until the company changes.
+ *
+ * Memory: the holder has what it needs, guests share the rest; what a guest lacks is on the host and costs it speed (a job's host_cost). Where
+ * nothing is known of a job's memory it needs none.
+ *
+ * Costs are those of struct td_costs, for every scheduler alike; what they took is counted.
+ *
+ * Invariants
+ *  - work is conserved: a job ends when the integral of its speed over its time on GPUs is its duration plus its costs;
+ *  - a job runs on exactly as many GPUs as it asked for, all distinct, all at once;
+ *  - same trace, scheduler and seed: same events.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/heap.h"
+#include "sim/profiles.h"
+#include "sim/trace.h"
+
+#define TD_SIM_OCCUPANTS 5u
+#define TD_SIM_SAMPLES   512u
+
+struct td_sched;
+
+enum td_sim_status {
+	TD_SIM_WAITING,
+	TD_SIM_RUNNING,
+	TD_SIM_DONE,
+	TD_SIM_FAILED,
+	TD_SIM_STATUS_N,
+};
+
+struct td_sim_job {
+	/* of the trace */
+	uint64_t submit_ns;
+	double work_s;
+	uint32_t gpus, tenant, profile, trace_index;
+	enum td_class class;
+	uint64_t memory_bytes; /* on each GPU */
+	double host_cost;      /* see td_spilled_speed() */
+	/* of the run */
+	enum td_sim_status status;
+	bool guest, dirty;
+	uint32_t place; /* first of its GPUs in cluster->places */
+	uint32_t evictions;
+	double left_s, speed;
+	uint64_t since_ns, start_ns,
+		end_ns; /* progress is settled up to since_ns; first start; end */
+	uint32_t order; /* of its end's event, while it runs */
+};
+
+struct td_sim_gpu {
+	uint32_t jobs[TD_SIM_OCCUPANTS];
+	double speeds[TD_SIM_OCCUPANTS];
+	uint32_t count;
+	bool dirty;
+	uint64_t memory_bytes;
+};
+
+struct td_costs {
+	double restart_s; /* added to a job's work when it starts again */
+	double checkpoint_s; /* an evicted job goes back to the last of its checkpoints, so far apart */
+};
+
+struct td_cluster_options {
+	struct td_contention contention;
+	struct td_costs costs;
+	uint64_t seed;
+	double until_s;                    /* 0: until the last job ends */
+	const volatile sig_atomic_t *stop; /* NULL, or set from outside: what has been is kept */
+	void (*progress)(double done, void *arg); /* NULL; done: of the jobs, 0 to 1 */
+	void *progress_arg;
+};
+
+struct td_sim_sample {
+	double at_s;
+	uint32_t busy_gpus, queued, running;
+};
+
+struct td_cluster_counts {
+	uint64_t events, starts, guest_starts, evictions, upgrades;
+	double lost_s,
+		restart_s; /* work done again, and the costs of starting again, GPU-seconds */
+	double busy_gpu_s, shared_gpu_s; /* with a job; with several */
+	double work_gpu_s;               /* of progress */
+	bool stopped;
+};
+
+struct td_cluster {
+	const struct td_profiles *profiles;
+	struct td_cluster_options options;
+	const struct td_sched *sched;
+	void *sched_state;
+	struct td_sim_job *jobs;
+	uint32_t job_count, arrived, ended, queued;
+	struct td_sim_gpu *gpus;
+	uint32_t gpu_count, node_count, busy_gpus, shared_gpus;
+	uint32_t *node_gpus;
+	uint32_t *places;
+	uint32_t *dirty_gpus, dirty_count;
+	struct td_heap heap;
+	uint64_t now_ns, counted_ns, first_ns;
+	double *settled; /* guarded pairs: speeds of holder and guest by profiles; below 0: not yet */
+	struct td_cluster_counts counts;
+	struct td_sim_sample samples[TD_SIM_SAMPLES];
+	uint32_t sample_count;
+	uint64_t sample_every_ns;
+};
+
+/*
+ * Prepares a run of a scheduler on nodes, for jobs that the caller has made (kept; run fields are reset). Jobs are by time of arrival. Returns 0; -EINVAL: a job
+ * of no or more GPUs than there are, or of a profile that is not there; -ENOMEM; or what the scheduler says.
+ */
+int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options *options,
+	const struct td_profiles *profiles, const uint32_t *node_gpus, uint32_t nodes,
+	uint64_t gpu_memory_bytes, struct td_sim_job *jobs, uint32_t count,
+	const struct td_sched *sched);
+void td_cluster_run(struct td_cluster *cluster);
+void td_cluster_deinit(struct td_cluster *cluster);
+
+/* --- for schedulers --- */
+
+/* gpus: as many as the job has asked for. */
+void td_cluster_start(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, bool guest);
+/* A guest becomes a holder where it is. */
+void td_cluster_upgrade(struct td_cluster *cluster, uint32_t job);
+/* It waits again, with its progress up to its last checkpoint. */
+void td_cluster_evict(struct td_cluster *cluster, uint32_t job);
+/* It can never run, or has run out of memory: it stays in every mean. */
+void td_cluster_fail(struct td_cluster *cluster, uint32_t job);
+
+/* Utilisation of a GPU as a monitor shows it. */
+double td_cluster_load(const struct td_cluster *cluster, uint32_t gpu);
+
+/* --- internal: cluster_rates.c --- */
+
+void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu);

@@ -1,0 +1,117 @@
+/* What the verbs share; see sim.h. */
+#include "sim/sim.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/time.h"
+
+#define REDRAW_NS (TD_NS_PER_S / 10)
+
+volatile sig_atomic_t td_sim_stop;
+
+int td_sim_fail(const char *format, ...)
+{
+	va_list args;
+
+	fputs("tandem-sim: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return TD_SIM_EXIT_USAGE;
+}
+
+static void on_signal(int number)
+{
+	if (td_sim_stop)
+		_exit(128 + number);
+	td_sim_stop = 1;
+}
+
+void td_sim_catch(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+void td_progress_begin(struct td_progress *progress, const char *what)
+{
+	*progress = (struct td_progress){
+		.what = what, .shown = isatty(STDERR_FILENO) == 1, .began_ns = td_time_now_ns()};
+}
+
+void td_progress_put(double done, void *arg)
+{
+	struct td_progress *progress = arg;
+	uint64_t now_ns = td_time_now_ns();
+	double left_s;
+	char bar[31];
+
+	if (!progress->shown || now_ns - progress->last_ns < REDRAW_NS)
+		return;
+	progress->last_ns = now_ns;
+	for (int i = 0; i < 30; i++)
+		bar[i] = i < (int)(done * 30) ? '#' : '.';
+	bar[30] = 0;
+	left_s = done > 0.01 ? (double)(now_ns - progress->began_ns) * 1e-9 * (1 / done - 1) : 0;
+	fprintf(stderr, "\r%-12.12s %s %3.0f %%", progress->what, bar, 100 * done);
+	if (done > 0.01)
+		fprintf(stderr, ", %.0f s left   ", left_s);
+}
+
+void td_progress_end(struct td_progress *progress)
+{
+	if (progress->last_ns)
+		fputs("\r\033[K", stderr);
+}
+
+int td_sim_make_dir(const char *path, struct td_err *err)
+{
+	char copy[PATH_MAX];
+
+	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy) || !*path)
+		return td_err_set(err, -ENAMETOOLONG, "\"%.64s\" is not a folder's name", path);
+	for (char *p = copy + 1;; p++) {
+		char kept = *p;
+
+		if (kept && kept != '/')
+			continue;
+		*p = 0;
+		if (mkdir(copy, 0777) && errno != EEXIST)
+			return td_err_set(err, -errno, "%.160s: %s", copy, strerror(errno));
+		*p = kept;
+		if (!kept)
+			return 0;
+	}
+}
+
+FILE *td_sim_create(const char *dir, const char *name, struct td_err *err)
+{
+	char path[PATH_MAX];
+	FILE *file = NULL;
+
+	errno = ENAMETOOLONG;
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path))
+		file = fopen(path, "w");
+	if (!file)
+		td_err_set(err, -errno, "%.120s/%.80s: %s", dir, name, strerror(errno));
+	return file;
+}
+
+int td_sim_close(FILE *file, const char *name, struct td_err *err)
+{
+	bool failed = ferror(file);
+
+	if (fclose(file) || failed)
+		return td_err_set(err, -EIO, "%.160s could not be written", name);
+	return 0;
+}

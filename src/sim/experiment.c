@@ -1,0 +1,285 @@
+/*
+ * tandem-sim experiment: runs what experiment.h names, prints the rows, writes result.json and report.md, and, for `all`, one table over everything.
+ */
+#include "sim/experiment.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/time.h"
+#include "sim/plot.h"
+#include "sim/sim.h"
+
+static const char *const verdicts[TD_VERDICT_N] = {
+	"reproduced", "not reproduced", "bounded", "calibrated", "shown"};
+
+/* Not there yet: named, so that asking for them says so. */
+static const char *const missing[] = {"muxflow-predictor", "mixed", NULL};
+
+struct td_row *td_row_add(struct td_experiment_run *run, enum td_verdict verdict)
+{
+	struct td_row *row;
+
+	if (run->row_count == run->row_room) {
+		uint32_t room = run->row_room ? 2 * run->row_room : 64;
+		struct td_row *larger = reallocarray(run->rows, room, sizeof(*larger));
+
+		if (!larger)
+			return NULL;
+		run->rows = larger;
+		run->row_room = room;
+	}
+	row = &run->rows[run->row_count++];
+	*row = (struct td_row){.experiment = run->name, .verdict = verdict};
+	return row;
+}
+
+void td_row_put(struct td_experiment_run *run, enum td_verdict verdict, const char *metric,
+	const char *paper, const char *spread, const char *note, const char *format, ...)
+{
+	struct td_row *row = td_row_add(run, verdict);
+	va_list args;
+
+	if (!row)
+		return;
+	snprintf(row->metric, sizeof(row->metric), "%s", metric);
+	snprintf(row->paper, sizeof(row->paper), "%s", paper);
+	snprintf(row->spread, sizeof(row->spread), "%s", spread);
+	snprintf(row->note, sizeof(row->note), "%s", note);
+	va_start(args, format);
+	vsnprintf(row->ours, sizeof(row->ours), format, args);
+	va_end(args);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double td_median(double *values, uint32_t n)
+{
+	qsort(values, n, sizeof(*values), compare);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+void td_spread(const double *values, uint32_t n, char *ret)
+{
+	double least = values[0], most = values[0];
+
+	for (uint32_t i = 1; i < n; i++) {
+		least = values[i] < least ? values[i] : least;
+		most = values[i] > most ? values[i] : most;
+	}
+	snprintf(ret, 64, "%.3g to %.3g", least, most);
+}
+
+static void put_rows(const struct td_experiment_run *run, FILE *out)
+{
+	fputs("| experiment | metric | paper | ours | spread | verdict | "
+	      "|\n|---|---|---|---|---|---|---|\n",
+		out);
+	for (uint32_t i = 0; i < run->row_count; i++) {
+		const struct td_row *row = &run->rows[i];
+		const char *mark = row->verdict == TD_NOT_REPRODUCED ? "**" : "";
+
+		fprintf(out, "| %s | %s | %s | %s | %s | %s%s%s | %s |\n", row->experiment,
+			row->metric, row->paper, row->ours, row->spread, mark,
+			verdicts[row->verdict], mark, row->note);
+	}
+}
+
+static void put_text_field(FILE *out, const char *key, const char *text, const char *end)
+{
+	fprintf(out, "\"%s\": ", key);
+	td_json_text(out, text);
+	fputs(end, out);
+}
+
+static int write_json(const struct td_experiment_run *run, const char *dir, struct td_err *err)
+{
+	FILE *out = td_sim_create(dir, "result.json", err);
+
+	if (!out)
+		return err->code;
+	fputc('[', out);
+	for (uint32_t i = 0; i < run->row_count; i++) {
+		const struct td_row *row = &run->rows[i];
+
+		fputs(i ? ",\n {" : "\n {", out);
+		put_text_field(out, "experiment", row->experiment, ", ");
+		put_text_field(out, "metric", row->metric, ", ");
+		put_text_field(out, "paper", row->paper, ", ");
+		put_text_field(out, "ours", row->ours, ", ");
+		put_text_field(out, "spread", row->spread, ", ");
+		put_text_field(out, "verdict", verdicts[row->verdict], ", ");
+		put_text_field(out, "note", row->note, "}");
+	}
+	fputs("\n]\n", out);
+	return td_sim_close(out, "result.json", err);
+}
+
+static int write_html(const struct td_experiment_run *run, const char *dir, struct td_err *err)
+{
+	FILE *out = td_sim_create(dir, "report.html", err);
+
+	if (!out)
+		return err->code;
+	td_html_begin(out, "The papers' figures beside ours");
+	fputs("<p>Grey: calibrated on this very figure, counts for nothing. Red: not "
+	      "reproduced.</p><table><tr><th>experiment</th>"
+	      "<th>metric</th><th>paper</th><th>ours</th><th>spread</th><th>verdict</th><th></th></"
+	      "tr>\n",
+		out);
+	for (uint32_t i = 0; i < run->row_count; i++) {
+		const struct td_row *row = &run->rows[i];
+		const char *cells[] = {row->experiment, row->metric, row->paper, row->ours,
+			row->spread, verdicts[row->verdict], row->note};
+
+		fprintf(out, "<tr class='%s'>",
+			row->verdict == TD_CALIBRATED       ? "grey"
+			: row->verdict == TD_NOT_REPRODUCED ? "loss"
+							    : "");
+		for (int c = 0; c < 7; c++) {
+			fputs("<td>", out);
+			td_html_text(out, cells[c]);
+			fputs("</td>", out);
+		}
+		fputs("</tr>\n", out);
+	}
+	fputs("</table>\n", out);
+	td_html_end(out);
+	return td_sim_close(out, "report.html", err);
+}
+
+static int run_one(
+	struct td_experiment_run *run, const struct td_experiment *experiment, struct td_err *err)
+{
+	uint64_t began_ns = td_time_now_ns();
+	int r;
+
+	run->name = experiment->name;
+	fprintf(run->report, "\n## %s\n\n%s\n\n", experiment->name, experiment->summary);
+	if (experiment->needs_data && !run->data)
+		return td_err_set(err, -EINVAL, "%s needs --data DIR", experiment->name);
+	r = experiment->run(run, err);
+	fprintf(stderr, "%-18s %.1f s\n", experiment->name,
+		(double)(td_time_now_ns() - began_ns) * 1e-9);
+	return r;
+}
+
+static int unknown(const char *name, struct td_err *err)
+{
+	for (int i = 0; missing[i]; i++)
+		if (!strcmp(missing[i], name))
+			return td_err_set(err, -ENOSYS,
+				"experiment %s is not there yet: see tandem-sim experiment --list",
+				name);
+	return td_err_set(err, -EINVAL,
+		"\"%.64s\" is not an experiment: see tandem-sim experiment --list", name);
+}
+
+static int run_named(struct td_experiment_run *run, const char *name, struct td_err *err)
+{
+	bool all = !strcmp(name, "all"), found = false;
+	int r = 0;
+
+	for (int i = 0; !r && td_experiments[i].name && !td_sim_stop; i++) {
+		if (!all && strcmp(name, td_experiments[i].name))
+			continue;
+		found = true;
+		r = run_one(run, &td_experiments[i], err);
+	}
+	return found ? r : unknown(name, err);
+}
+
+static int write_report(
+	const struct td_experiment_run *run, const char *text, const char *dir, struct td_err *err)
+{
+	FILE *out = td_sim_create(dir, "report.md", err);
+
+	if (!out)
+		return err->code;
+	fprintf(out,
+		"# The papers' experiments in simulation\n\nMade by `tandem-sim experiment`%s, %u "
+		"seed%s each. A simulation, not a measurement.\n\n",
+		run->quick ? " `--quick`" : "", run->seeds, run->seeds > 1 ? "s" : "");
+	put_rows(run, out);
+	fputs(text, out);
+	return td_sim_close(out, "report.md", err);
+}
+
+static int execute(
+	struct td_experiment_run *run, const char *name, const char *dir, struct td_err *err)
+{
+	char *text = NULL;
+	size_t size = 0;
+	int r;
+
+	run->report = open_memstream(&text, &size);
+	if (!run->report)
+		return td_err_set(err, -ENOMEM, "out of memory");
+	r = run_named(run, name, err);
+	fclose(run->report);
+	if (run->row_count)
+		put_rows(run, stdout);
+	if (dir && run->row_count) {
+		int w = td_sim_make_dir(dir, err);
+
+		w = w ? w : write_json(run, dir, err);
+		w = w ? w : write_html(run, dir, err);
+		w = w ? w : write_report(run, text, dir, err);
+		r = r ? r : w;
+	}
+	free(text);
+	return r;
+}
+
+static int list(void)
+{
+	for (int i = 0; td_experiments[i].name; i++)
+		printf("%-18s %s\n", td_experiments[i].name, td_experiments[i].summary);
+	for (int i = 0; missing[i]; i++)
+		printf("%-18s (not there yet)\n", missing[i]);
+	return 0;
+}
+
+int td_sim_experiment(int argc, char **argv)
+{
+	static const struct option options[] = {{"data", required_argument, NULL, 'd'},
+		{"out", required_argument, NULL, 'o'}, {"seeds", required_argument, NULL, 's'},
+		{"quick", no_argument, NULL, 'q'}, {"list", no_argument, NULL, 'l'},
+		{NULL, 0, NULL, 0}};
+	struct td_experiment_run run = {.seeds = 0};
+	const char *dir = NULL;
+	struct td_err err = {0};
+	uint64_t seeds = 0;
+	int c, r = 0;
+
+	while (!r && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'd': run.data = optarg; break;
+		case 'o': dir = optarg; break;
+		case 's': r = td_parse_u64(optarg, 1, 50, &seeds, &err); break;
+		case 'q': run.quick = true; break;
+		case 'l': return list();
+		default: return TD_SIM_EXIT_USAGE;
+		}
+	}
+	run.seeds = seeds ? (uint32_t)seeds : run.quick ? 1 : 5;
+	if (!r && optind + 1 != argc)
+		return td_sim_fail("which experiment? see tandem-sim experiment --list");
+	td_sim_catch();
+	r = r ? r : execute(&run, argv[optind], dir, &err);
+	free(run.rows);
+	if (r)
+		return td_sim_fail("%s", err.msg);
+	return td_sim_stop ? TD_SIM_EXIT_STOPPED : 0;
+}

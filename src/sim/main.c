@@ -1,0 +1,59 @@
+/*
+ * tandem-sim: the same policies on a virtual clock. run: one's own trace on one's own cluster; experiment: what the papers claim.
+ */
+#include <string.h>
+
+#include "sim/sched.h"
+#include "sim/sim.h"
+
+static void usage(FILE *out)
+{
+	fputs("usage: tandem-sim run --trace FILE --cluster FILE [--policy P] [--compare P,P] "
+	      "[OPTION]...\n"
+	      "       tandem-sim experiment NAME|all --data DIR [--quick] [--seeds N] [--out DIR]\n"
+	      "       tandem-sim experiment --list\n\n"
+	      "What would sharing gain? Jobs of a trace on a cluster, in virtual time, by the "
+	      "policies' own code.\n\n"
+	      "Options of run:\n"
+	      "  --trace FILE         jobs, CSV or CSV.gz: submit_time_s, duration_s, num_gpus and "
+	      "more\n"
+	      "  --cluster FILE       nodes, CSV: node, num_gpus, gpu_memory_gib\n"
+	      "  --policy P           fifo, preempt, gandiva or antman (default: antman)\n"
+	      "  --compare P,P        others to compare it with (default: fifo)\n"
+	      "  --seed N             for what the trace does not say (default: 1)\n"
+	      "  --out DIR            summary.csv, summary.json, jobs-P.csv, report.html\n"
+	      "  --guaranteed SHARE   of the tenants whose jobs have no class (default: 0%)\n"
+	      "  --profiles FILE      kinds of jobs, from fit-model; else one generic kind\n"
+	      "  --gpu NAME           whose rows of --profiles (default: p100)\n"
+	      "  --contention HOW     fitted or proportional (default: fitted)\n"
+	      "  --restart TIME       cost of starting again (default: 60s)\n"
+	      "  --checkpoint TIME    between a job's checkpoints (default: 30m)\n"
+	      "  --skip-bad           leave out lines that cannot be read, and say how "
+	      "many\n\nPolicies:\n",
+		out);
+	for (int i = 0; td_scheds[i]; i++)
+		fprintf(out, "  %-10s %s\n", td_scheds[i]->name, td_scheds[i]->summary);
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--help")) {
+			usage(stdout);
+			return 0;
+		}
+	}
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts("tandem-sim " TANDEM_VERSION);
+		return 0;
+	}
+	if (argc < 2) {
+		usage(stderr);
+		return TD_SIM_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "run"))
+		return td_sim_run(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "experiment"))
+		return td_sim_experiment(argc - 1, argv + 1);
+	return td_sim_fail("\"%.64s\" is not a verb: expected run or experiment", argv[1]);
+}

@@ -1,0 +1,526 @@
+/*
+ * tandem-sim run: one trace, one cluster, several policies beside each other; a table, CSV, JSON and one HTML page.
+ *
+ * What a trace does not say is drawn from the seed and is the same for every policy: the kind of a job whose model is not among the profiles, and which tenants are
+ * guaranteed where the trace has no classes.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/time.h"
+#include "sim/metrics.h"
+#include "sim/plot.h"
+#include "sim/random.h"
+#include "sim/sched.h"
+#include "sim/sim.h"
+
+#define POLICIES_MAX 8u
+
+struct run {
+	const char *trace_path, *cluster_path, *policy, *compare, *out, *profiles_path, *gpu;
+	uint64_t seed, restart_ns, checkpoint_ns;
+	uint32_t guaranteed_ppm;
+	bool proportional, skip_bad;
+	struct td_trace trace;
+	struct td_nodes nodes;
+	struct td_profiles *profiles;
+	struct td_sim_job *jobs;
+	uint32_t job_count, unknown_models;
+	uint32_t *node_gpus;
+	uint64_t memory_bytes;
+	struct result {
+		const struct td_sched *sched;
+		double metrics[TD_METRIC_N];
+		double *jct_s;
+		struct td_sim_sample samples[TD_SIM_SAMPLES];
+		uint32_t sample_count;
+		bool stopped;
+	} results[POLICIES_MAX];
+	uint32_t result_count;
+};
+
+static int add_policy(struct run *run, const char *name, size_t len, struct td_err *err)
+{
+	char copy[32];
+	const struct td_sched *sched;
+
+	snprintf(copy, sizeof(copy), "%.*s", (int)len, name);
+	sched = td_sched_find(copy);
+	if (!sched)
+		return td_err_set(err, -EINVAL,
+			"\"%.32s\" is not a policy of the cluster: expected fifo, preempt, gandiva "
+			"or antman",
+			copy);
+	for (uint32_t i = 0; i < run->result_count; i++)
+		if (run->results[i].sched == sched)
+			return 0;
+	if (run->result_count == POLICIES_MAX)
+		return td_err_set(err, -E2BIG, "more than %u policies", POLICIES_MAX);
+	run->results[run->result_count++].sched = sched;
+	return 0;
+}
+
+static int add_policies(struct run *run, struct td_err *err)
+{
+	int r = add_policy(run, run->policy, strlen(run->policy), err);
+
+	for (const char *p = run->compare; !r && *p;) {
+		size_t n = strcspn(p, ",");
+
+		r = add_policy(run, p, n, err);
+		p += n + (p[n] == ',');
+	}
+	return r;
+}
+
+static int parse_contention(const char *text, bool *ret_proportional, struct td_err *err)
+{
+	if (strcmp(text, "fitted") && strcmp(text, "proportional"))
+		return td_err_set(err, -EINVAL,
+			"\"%.32s\" is not a contention model: expected fitted or proportional",
+			text);
+	*ret_proportional = !strcmp(text, "proportional");
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct run *run, struct td_err *err)
+{
+	static const struct option options[] = {{"trace", required_argument, NULL, 't'},
+		{"cluster", required_argument, NULL, 'c'}, {"policy", required_argument, NULL, 'p'},
+		{"compare", required_argument, NULL, 'm'}, {"seed", required_argument, NULL, 's'},
+		{"out", required_argument, NULL, 'o'}, {"profiles", required_argument, NULL, 'f'},
+		{"gpu", required_argument, NULL, 'g'}, {"contention", required_argument, NULL, 'n'},
+		{"guaranteed", required_argument, NULL, 'u'},
+		{"restart", required_argument, NULL, 'r'},
+		{"checkpoint", required_argument, NULL, 'k'}, {"skip-bad", no_argument, NULL, 'b'},
+		{NULL, 0, NULL, 0}};
+	int c, r = 0;
+
+	while (!r && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 't': run->trace_path = optarg; break;
+		case 'c': run->cluster_path = optarg; break;
+		case 'p': run->policy = optarg; break;
+		case 'm': run->compare = optarg; break;
+		case 's': r = td_parse_u64(optarg, 0, UINT64_MAX, &run->seed, err); break;
+		case 'o': run->out = optarg; break;
+		case 'f': run->profiles_path = optarg; break;
+		case 'g': run->gpu = optarg; break;
+		case 'n': r = parse_contention(optarg, &run->proportional, err); break;
+		case 'u': r = td_parse_ratio(optarg, &run->guaranteed_ppm, err); break;
+		case 'r': r = td_parse_duration(optarg, &run->restart_ns, err); break;
+		case 'k': r = td_parse_duration(optarg, &run->checkpoint_ns, err); break;
+		case 'b': run->skip_bad = true; break;
+		default: return td_err_set(err, -EINVAL, "see tandem-sim --help");
+		}
+	}
+	if (!r && optind < argc)
+		return td_err_set(err, -EINVAL, "\"%.64s\" is not expected: see tandem-sim --help",
+			argv[optind]);
+	if (!r && (!run->trace_path || !run->cluster_path))
+		return td_err_set(err, -EINVAL, "--trace FILE and --cluster FILE are needed");
+	return r ? r : add_policies(run, err);
+}
+
+/* Is a tenant guaranteed, where the trace has no classes? The same for all of its jobs. */
+static bool is_drawn(const struct run *run, uint32_t tenant, uint32_t job)
+{
+	uint64_t state = run->seed * 1000003 + (tenant == TD_TRACE_NONE ? job + 77777u : tenant);
+
+	return td_random_unit(&state) * TD_PPM < run->guaranteed_ppm;
+}
+
+static uint32_t kind_of(struct run *run, const struct td_trace_job *from, uint32_t job)
+{
+	int kind = td_profiles_find(run->profiles, td_names_text(&run->trace.names, from->model));
+	uint64_t state = run->seed * 7919 + job;
+
+	if (kind >= 0)
+		return (uint32_t)kind;
+	run->unknown_models++;
+	return td_random_below(&state, run->profiles->count);
+}
+
+static int make_jobs(struct run *run, struct td_err *err)
+{
+	bool classes = false;
+
+	if (!run->trace.has_durations)
+		return td_err_set(err, -EINVAL,
+			"%.120s: no column duration_s: such a trace cannot be run",
+			run->trace_path);
+	for (uint32_t i = 0; i < run->trace.count; i++)
+		classes |= run->trace.jobs[i].class != TD_CLASS_BESTEFFORT;
+	run->jobs = calloc(run->trace.count + 1, sizeof(*run->jobs));
+	if (!run->jobs)
+		return td_err_set(err, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < run->trace.count; i++) {
+		const struct td_trace_job *from = &run->trace.jobs[i];
+		struct td_sim_job *job = &run->jobs[run->job_count];
+
+		if (from->duration_s < 0)
+			continue;
+		if (from->gpus > run->nodes.gpus)
+			return td_err_set(err, -EINVAL,
+				"job %.40s asks for %u GPUs, the cluster has %u",
+				td_names_text(&run->trace.names, from->id), from->gpus,
+				run->nodes.gpus);
+		*job = (struct td_sim_job){.submit_ns = (uint64_t)(from->submit_s * 1e9),
+			.work_s = from->duration_s,
+			.gpus = from->gpus,
+			.tenant = from->tenant == TD_TRACE_NONE ? 0 : from->tenant,
+			.profile = kind_of(run, from, i),
+			.class = from->class,
+			.memory_bytes = from->memory_bytes,
+			.host_cost = 4,
+			.trace_index = i};
+		if (from->class == TD_CLASS_ONLINE || (!classes && is_drawn(run, from->tenant, i)))
+			job->class = TD_CLASS_GUARANTEED;
+		run->job_count++;
+	}
+	if (!run->job_count)
+		return td_err_set(
+			err, -EINVAL, "%.120s: no job that could be run", run->trace_path);
+	return 0;
+}
+
+static int read_cluster(struct run *run, struct td_err *err)
+{
+	uint32_t count = 0;
+	int r = td_nodes_read(run->cluster_path, run->skip_bad, &run->nodes, err);
+
+	if (r)
+		return r;
+	run->node_gpus = calloc(run->nodes.count + 1, sizeof(uint32_t));
+	if (!run->node_gpus)
+		return td_err_set(err, -ENOMEM, "out of memory");
+	for (uint32_t n = 0; n < run->nodes.count; n++) {
+		const struct td_node *node = &run->nodes.nodes[n];
+
+		if (node->gpus > 16)
+			return td_err_set(err, -EINVAL,
+				"%.120s: node %.40s has %u GPUs: expected 16 at most",
+				run->cluster_path, td_names_text(&run->nodes.names, node->name),
+				node->gpus);
+		if (!node->gpus)
+			continue;
+		/* The engine knows one size: the smallest is what every job can count on. */
+		if (node->gpu_memory_bytes &&
+			(!run->memory_bytes || node->gpu_memory_bytes < run->memory_bytes))
+			run->memory_bytes = node->gpu_memory_bytes;
+		run->node_gpus[count++] = node->gpus;
+	}
+	run->nodes.count = count;
+	if (!count)
+		return td_err_set(err, -EINVAL, "%.120s: no node has a GPU", run->cluster_path);
+	return 0;
+}
+
+static int read_all(struct run *run, struct td_err *err)
+{
+	int r = td_trace_read(run->trace_path, run->skip_bad, &run->trace, err);
+
+	r = r ? r : read_cluster(run, err);
+	run->profiles = calloc(1, sizeof(*run->profiles));
+	if (!r && !run->profiles)
+		r = td_err_set(err, -ENOMEM, "out of memory");
+	if (!r && run->profiles_path)
+		r = td_profiles_read(run->profiles_path, run->gpu, run->profiles, err);
+	else if (!r)
+		td_profiles_generic(run->profiles);
+	r = r ? r : make_jobs(run, err);
+	if (!r && run->skip_bad && run->trace.skipped + run->nodes.skipped)
+		fprintf(stderr, "tandem-sim: left out %u lines of %s and %u of %s\n",
+			run->trace.skipped, run->trace_path, run->nodes.skipped, run->cluster_path);
+	return r;
+}
+
+static int simulate(struct run *run, struct result *result, struct td_err *err)
+{
+	static struct td_cluster cluster;
+	struct td_progress progress;
+	struct td_cluster_options options = {
+		.contention = {.proportional = run->proportional, .capped_pressure = 1},
+		.costs = {.restart_s = (double)run->restart_ns * 1e-9,
+			.checkpoint_s = (double)run->checkpoint_ns * 1e-9},
+		.seed = run->seed,
+		.stop = &td_sim_stop,
+		.progress = td_progress_put,
+		.progress_arg = &progress};
+	int r = td_cluster_init(&cluster, &options, run->profiles, run->node_gpus, run->nodes.count,
+		run->memory_bytes, run->jobs, run->job_count, result->sched);
+
+	if (r)
+		return td_err_set(
+			err, r, "policy %s cannot run this: %s", result->sched->name, strerror(-r));
+	td_progress_begin(&progress, result->sched->name);
+	td_cluster_run(&cluster);
+	td_progress_end(&progress);
+	result->jct_s = calloc(run->job_count, sizeof(double));
+	if (!result->jct_s || td_metrics_of(&cluster, result->metrics, result->jct_s))
+		r = td_err_set(err, -ENOMEM, "out of memory");
+	memcpy(result->samples, cluster.samples, sizeof(result->samples));
+	result->sample_count = cluster.sample_count;
+	result->stopped = cluster.counts.stopped;
+	td_cluster_deinit(&cluster);
+	return r;
+}
+
+static int write_jobs(const struct run *run, const struct result *result, struct td_err *err)
+{
+	static const char *const states[TD_SIM_STATUS_N] = {"waiting", "running", "done", "failed"};
+	char name[64];
+	FILE *out;
+
+	snprintf(name, sizeof(name), "jobs-%s.csv", result->sched->name);
+	out = td_sim_create(run->out, name, err);
+	if (!out)
+		return err->code;
+	fputs("job_id,submit_time_s,start_s,end_s,num_gpus,guaranteed,state,evictions\n", out);
+	for (uint32_t i = 0; i < run->job_count; i++) {
+		const struct td_sim_job *job = &run->jobs[i];
+		const char *id =
+			td_names_text(&run->trace.names, run->trace.jobs[job->trace_index].id);
+
+		fprintf(out, "\"%s\",%.3f,", id, (double)job->submit_ns * 1e-9);
+		if (job->start_ns != TD_NEVER)
+			fprintf(out, "%.3f", (double)job->start_ns * 1e-9);
+		fputc(',', out);
+		if (job->end_ns != TD_NEVER)
+			fprintf(out, "%.3f", (double)job->end_ns * 1e-9);
+		fprintf(out, ",%u,%d,%s,%u\n", job->gpus, job->class == TD_CLASS_GUARANTEED,
+			states[job->status], job->evictions);
+	}
+	return td_sim_close(out, name, err);
+}
+
+static void put_table(const struct run *run, FILE *out)
+{
+	fprintf(out, "%-44s", "");
+	for (uint32_t p = 0; p < run->result_count; p++)
+		fprintf(out, " %12s", run->results[p].sched->name);
+	fputc('\n', out);
+	for (int m = 0; m < TD_METRIC_N; m++) {
+		fprintf(out, "%-38s %-5s", td_metrics[m].text, td_metrics[m].unit);
+		for (uint32_t p = 0; p < run->result_count; p++)
+			fprintf(out, " %12.6g", run->results[p].metrics[m]);
+		fputc('\n', out);
+	}
+}
+
+static int write_csv(const struct run *run, struct td_err *err)
+{
+	FILE *out = td_sim_create(run->out, "summary.csv", err);
+
+	if (!out)
+		return err->code;
+	fputs("policy,metric,unit,value\n", out);
+	for (uint32_t p = 0; p < run->result_count; p++)
+		for (int m = 0; m < TD_METRIC_N; m++)
+			fprintf(out, "%s,%s,%s,%.10g\n", run->results[p].sched->name,
+				td_metrics[m].name, td_metrics[m].unit, run->results[p].metrics[m]);
+	return td_sim_close(out, "summary.csv", err);
+}
+
+static int write_json(const struct run *run, struct td_err *err)
+{
+	FILE *out = td_sim_create(run->out, "summary.json", err);
+
+	if (!out)
+		return err->code;
+	fputs("{\"trace\": ", out);
+	td_json_text(out, run->trace_path);
+	fputs(", \"cluster\": ", out);
+	td_json_text(out, run->cluster_path);
+	fprintf(out, ", \"seed\": %llu, \"contention\": \"%s\", \"policies\": [",
+		(unsigned long long)run->seed, run->proportional ? "proportional" : "fitted");
+	for (uint32_t p = 0; p < run->result_count; p++) {
+		fprintf(out, "%s\n {\"policy\": \"%s\", \"stopped\": %s", p ? "," : "",
+			run->results[p].sched->name, run->results[p].stopped ? "true" : "false");
+		for (int m = 0; m < TD_METRIC_N; m++)
+			fprintf(out, ", \"%s\": %.10g", td_metrics[m].name,
+				run->results[p].metrics[m]);
+		fputc('}', out);
+	}
+	fputs("\n]}\n", out);
+	return td_sim_close(out, "summary.json", err);
+}
+
+static void put_html_table(const struct run *run, FILE *out)
+{
+	fputs("<table><tr><th></th>", out);
+	for (uint32_t p = 0; p < run->result_count; p++)
+		fprintf(out, "<th>%s</th>", run->results[p].sched->name);
+	fputs("</tr>\n", out);
+	for (int m = 0; m < TD_METRIC_N; m++) {
+		double best = run->results[0].metrics[m];
+
+		for (uint32_t p = 1; p < run->result_count; p++)
+			best = td_metrics[m].better > 0 ? fmax(best, run->results[p].metrics[m])
+							: fmin(best, run->results[p].metrics[m]);
+		fprintf(out, "<tr><td>%s%s%s</td>", td_metrics[m].text,
+			*td_metrics[m].unit ? ", " : "", td_metrics[m].unit);
+		for (uint32_t p = 0; p < run->result_count; p++) {
+			double value = run->results[p].metrics[m];
+			bool is_best = td_metrics[m].better && run->result_count > 1 &&
+				       !(value < best || value > best);
+
+			fprintf(out, "<td%s>%.5g</td>", is_best ? " class='best'" : "", value);
+		}
+		fputs("</tr>\n", out);
+	}
+	fputs("</table>\n", out);
+}
+
+static int put_plots(const struct run *run, FILE *out)
+{
+	struct td_series cdf[POLICIES_MAX], busy[POLICIES_MAX], queued[POLICIES_MAX];
+	td_auto_free double *parts = calloc(run->job_count, sizeof(double));
+	td_auto_free double *columns =
+		calloc(3 * (size_t)TD_SIM_SAMPLES * POLICIES_MAX, sizeof(double));
+	double *at = columns;
+
+	if (!parts || !columns)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->job_count; i++)
+		parts[i] = 100. * (i + 1) / run->job_count;
+	for (uint32_t p = 0; p < run->result_count; p++) {
+		const struct result *result = &run->results[p];
+		double *x = at, *b = at + TD_SIM_SAMPLES, *q = at + 2 * TD_SIM_SAMPLES;
+
+		at += 3 * (size_t)TD_SIM_SAMPLES;
+		for (uint32_t i = 0; i < result->sample_count; i++) {
+			x[i] = result->samples[i].at_s / 3600;
+			b[i] = result->samples[i].busy_gpus;
+			q[i] = result->samples[i].queued;
+		}
+		cdf[p] = (struct td_series){
+			result->sched->name, result->jct_s, parts, run->job_count};
+		busy[p] = (struct td_series){result->sched->name, x, b, result->sample_count};
+		queued[p] = (struct td_series){result->sched->name, x, q, result->sample_count};
+	}
+	td_plot_lines(out, &(struct td_plot){"Completion times", "seconds",
+				   "% of jobs, at most so long", true, cdf, run->result_count});
+	td_plot_lines(out, &(struct td_plot){"GPUs with a job", "hours", "GPUs", false, busy,
+				   run->result_count});
+	td_plot_lines(out, &(struct td_plot){"Jobs that wait", "hours", "jobs", false, queued,
+				   run->result_count});
+	return 0;
+}
+
+static int write_html(const struct run *run, struct td_err *err)
+{
+	FILE *out = td_sim_create(run->out, "report.html", err);
+	double gain = run->results[run->result_count - 1].metrics[TD_METRIC_JCT_MEAN_S] /
+		      run->results[0].metrics[TD_METRIC_JCT_MEAN_S];
+
+	if (!out)
+		return err->code;
+	td_html_begin(out, "What sharing GPUs would gain");
+	fprintf(out, "<p>%u jobs on %u GPUs of %u nodes, from <code>", run->job_count,
+		run->nodes.gpus, run->nodes.count);
+	td_html_text(out, run->trace_path);
+	fputs("</code> on <code>", out);
+	td_html_text(out, run->cluster_path);
+	fprintf(out, "</code>; seed %llu, contention %s.</p>\n", (unsigned long long)run->seed,
+		run->proportional ? "proportional" : "fitted");
+	if (run->result_count > 1)
+		fprintf(out,
+			"<p>Under <b>%s</b> a job is complete %s<b>%.2f times</b> as fast on "
+			"average as under %s.</p>\n",
+			run->results[0].sched->name, gain < 1 ? "only " : "", gain,
+			run->results[run->result_count - 1].sched->name);
+	put_html_table(run, out);
+	if (put_plots(run, out))
+		td_err_set(err, -ENOMEM, "out of memory");
+	fprintf(out,
+		"<h2>What this rests on</h2><ul><li>This is a simulation, not a measurement. How "
+		"much jobs slow each other down follows a contention model %s.</li>"
+		"<li>%u of the jobs name no model that is among the kinds known: theirs was "
+		"drawn.</li>"
+		"<li>%u jobs had no duration and were left out, %u asked for no GPU, %u lines "
+		"could not be read.</li>"
+		"<li>Jobs that failed or did not finish are in every mean with the time that they "
+		"took.</li>"
+		"<li>Starting again after an eviction costs %.0f s and the work since the last "
+		"checkpoint, which are %.0f s apart.</li></ul>\n",
+		run->profiles_path ? "fitted to measured pairs of jobs"
+				   : "with one generic kind of job",
+		run->unknown_models, run->trace.undated, run->trace.gpuless, run->trace.skipped,
+		(double)run->restart_ns * 1e-9, (double)run->checkpoint_ns * 1e-9);
+	td_html_end(out);
+	return td_sim_close(out, "report.html", err);
+}
+
+static int write_all(const struct run *run, struct td_err *err)
+{
+	int r = write_csv(run, err);
+
+	r = r ? r : write_json(run, err);
+	return r ? r : write_html(run, err);
+}
+
+static int execute(struct run *run, struct td_err *err)
+{
+	int r = read_all(run, err);
+	uint32_t wanted = run->result_count;
+
+	if (!r && run->out)
+		r = td_sim_make_dir(run->out, err);
+	run->result_count = 0;
+	while (!r && run->result_count < wanted && !td_sim_stop) {
+		struct result *result = &run->results[run->result_count];
+
+		r = simulate(run, result, err);
+		if (!r)
+			run->result_count++;
+		if (!r && run->out)
+			r = write_jobs(run, result, err);
+	}
+	if (r || !run->result_count)
+		return r;
+	if (run->out)
+		r = write_all(run, err);
+	put_table(run, stdout);
+	return r;
+}
+
+int td_sim_run(int argc, char **argv)
+{
+	struct run *run = calloc(1, sizeof(*run));
+	struct td_err err = {0};
+	int r, status = 0;
+
+	if (!run)
+		return td_sim_fail("out of memory");
+	run->policy = "antman";
+	run->compare = "fifo";
+	run->gpu = "p100";
+	run->seed = 1;
+	run->restart_ns = 60 * TD_NS_PER_S;
+	run->checkpoint_ns = 1800 * TD_NS_PER_S;
+	td_sim_catch();
+	r = parse(argc, argv, run, &err);
+	r = r ? r : execute(run, &err);
+	if (r)
+		status = td_sim_fail("%s", err.msg);
+	else if (td_sim_stop)
+		status = TD_SIM_EXIT_STOPPED;
+	if (td_sim_stop)
+		fputs("tandem-sim: stopped: what there is covers the time until then\n", stderr);
+	for (uint32_t p = 0; p < POLICIES_MAX; p++)
+		free(run->results[p].jct_s);
+	td_trace_deinit(&run->trace);
+	td_nodes_deinit(&run->nodes);
+	free(run->profiles);
+	free(run->jobs);
+	free(run->node_gpus);
+	free(run);
+	return status;
+}

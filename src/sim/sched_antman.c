@@ -1,0 +1,119 @@
+/*
+ * AntMan: Algorithm 1 (antman_cluster.h) places, the local coordinator's duty (duty.h) guards the guaranteed job on each GPU. Guaranteed jobs consume their tenant's quota, all others are
+ * opportunistic. Tenants share the cluster as their guaranteed jobs ask: without quotas in the trace each may have all of it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/time.h"
+#include "policy/antman_cluster.h"
+#include "sim/sched.h"
+
+#define ACTIONS 64u
+
+struct antman {
+	struct td_antman_cluster cluster;
+	void *memory;
+	bool changed;
+	uint64_t decided_ns;
+};
+
+static int init(struct td_cluster *cluster)
+{
+	struct antman *state = calloc(1, sizeof(*state));
+	uint32_t quotas[TD_TENANTS_MAX];
+	size_t bytes = td_antman_bytes(cluster->node_count, cluster->gpu_count, cluster->job_count);
+
+	cluster->sched_state = state;
+	if (!state)
+		return -ENOMEM;
+	for (uint32_t t = 0; t < TD_TENANTS_MAX; t++)
+		quotas[t] = cluster->gpu_count;
+	state->memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+	if (!state->memory)
+		return -ENOMEM;
+	return td_antman_init(&state->cluster, state->memory, bytes, &td_antman_default,
+		cluster->node_gpus, cluster->node_count, quotas, TD_TENANTS_MAX,
+		cluster->job_count);
+}
+
+static void deinit(struct td_cluster *cluster)
+{
+	struct antman *state = cluster->sched_state;
+
+	free(state->memory);
+	free(state);
+}
+
+static void arrive(struct td_cluster *cluster, uint32_t index)
+{
+	struct antman *state = cluster->sched_state;
+	const struct td_sim_job *job = &cluster->jobs[index];
+	struct td_antman_request request = {.tenant = job->tenant % TD_TENANTS_MAX,
+		.gpus = job->gpus,
+		.kind = job->class == TD_CLASS_GUARANTEED ? TD_JOB_GUARANTEED
+							  : TD_JOB_OPPORTUNISTIC};
+
+	if (td_antman_submit(&state->cluster, index, &request, cluster->now_ns))
+		td_cluster_fail(cluster, index);
+	state->changed = true;
+}
+
+static void finish(struct td_cluster *cluster, uint32_t job)
+{
+	struct antman *state = cluster->sched_state;
+
+	td_antman_finish(&state->cluster, job, cluster->now_ns);
+	state->changed = true;
+}
+
+static void load(struct td_cluster *cluster, uint32_t gpu)
+{
+	struct antman *state = cluster->sched_state;
+
+	td_antman_set_load(
+		&state->cluster, gpu, (uint32_t)(td_cluster_load(cluster, gpu) * TD_PPM));
+}
+
+static void carry_out(struct td_cluster *cluster, const struct td_antman_action *action)
+{
+	struct antman *state = cluster->sched_state;
+	uint32_t gpus[TD_GANG_MAX];
+
+	if (action->verb == TD_ANTMAN_UPGRADE) {
+		td_cluster_upgrade(cluster, action->job);
+		return;
+	}
+	(void)td_antman_gpus(&state->cluster, action->job, gpus);
+	td_cluster_start(cluster, action->job, gpus, action->verb == TD_ANTMAN_START_OPPORTUNISTIC);
+}
+
+static void decide(struct td_cluster *cluster)
+{
+	struct antman *state = cluster->sched_state;
+	struct td_antman_action actions[ACTIONS];
+	uint32_t count;
+
+	if (!state->changed && cluster->now_ns - state->decided_ns < cluster->sched->tick_ns)
+		return;
+	state->changed = false;
+	state->decided_ns = cluster->now_ns;
+	do {
+		count = td_antman_step(&state->cluster, cluster->now_ns, actions, ACTIONS);
+		for (uint32_t a = 0; a < count; a++)
+			carry_out(cluster, &actions[a]);
+	} while (count == ACTIONS);
+}
+
+const struct td_sched td_sched_antman = {
+	.name = "antman",
+	.summary = "guaranteed jobs as by quota, the others beside them under a duty",
+	.guards = true,
+	.tick_ns = 10 * TD_NS_PER_S,
+	.init = init,
+	.deinit = deinit,
+	.arrive = arrive,
+	.finish = finish,
+	.load = load,
+	.decide = decide,
+};

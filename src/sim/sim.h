@@ -1,0 +1,40 @@
+/* tandem-sim's verbs, and what they share. */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct td_err;
+
+#define TD_SIM_EXIT_USAGE   2
+#define TD_SIM_EXIT_STOPPED 130
+
+int td_sim_run(int argc, char **argv);
+int td_sim_experiment(int argc, char **argv);
+
+/* "tandem-sim: ..." on stderr; returns the exit status for wrong usage. */
+int td_sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Set by SIGINT and SIGTERM once td_sim_catch() has been called; a second one ends the program. */
+extern volatile sig_atomic_t td_sim_stop;
+void td_sim_catch(void);
+
+/* How far something is, on a terminal: one line, rewritten at most ten times a second, with the time left. Nothing where stderr is none. */
+struct td_progress {
+	const char *what;
+	bool shown;
+	uint64_t began_ns, last_ns;
+};
+
+void td_progress_begin(struct td_progress *progress, const char *what);
+void td_progress_put(double done, void *progress);
+void td_progress_end(struct td_progress *progress);
+
+/* DIR and its parents. 0 or -errno with err. */
+int td_sim_make_dir(const char *path, struct td_err *err);
+/* A file in DIR for writing; NULL with err. */
+FILE *td_sim_create(const char *dir, const char *name, struct td_err *err);
+/* 0, or -EIO with err: what was written is not whole. Closes it. */
+int td_sim_close(FILE *file, const char *name, struct td_err *err);

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""tandem-sim's command line: same seed, same bytes; bad lines are named; what is not there says so. TAP. usage: sim.py TANDEM-SIM (the program's path)"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DATA = f"{ROOT}/tests/data/sim"
+SIM = os.path.abspath(sys.argv[1])
+RUN = ["run", "--trace", f"{DATA}/jobs.csv", "--cluster", f"{DATA}/cluster.csv", "--compare", "fifo,gandiva,preempt"]
+
+
+def call(*arguments):
+    return subprocess.run([SIM, *arguments], capture_output=True, text=True, check=False, timeout=60)
+
+
+def files_of(folder):
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        with open(f"{folder}/{name}", "rb") as f:
+            found[name] = f.read()
+    return found
+
+
+def same_seed_same_bytes(folder):
+    outputs = []
+    for k in range(2):
+        done = call(*RUN, "--seed", "7", "--guaranteed", "50%", "--out", f"{folder}/{k}")
+        assert done.returncode == 0, done.stderr
+        outputs.append((done.stdout, files_of(f"{folder}/{k}")))
+    assert outputs[0] == outputs[1]
+    names = set(outputs[0][1])
+    assert names == {"summary.csv", "summary.json", "report.html", *(f"jobs-{p}.csv" for p in ("antman", "fifo", "gandiva", "preempt"))}, names
+
+
+def files_are_what_they_say(folder):
+    done = call(*RUN, "--out", f"{folder}/out")
+    assert done.returncode == 0, done.stderr
+    with open(f"{folder}/out/summary.json") as f:
+        summary = json.load(f)
+    assert [p["policy"] for p in summary["policies"]] == ["antman", "fifo", "gandiva", "preempt"]
+    assert all(p["done"] == 12 and p["unfinished"] == 0 for p in summary["policies"]), summary
+    with open(f"{folder}/out/report.html") as f:
+        page = f.read()
+    assert page.count("<svg") == 3 and page.count("<svg") == page.count("</svg>") and "<script" not in page and "http" not in page
+    with open(f"{folder}/out/jobs-fifo.csv") as f:
+        assert len(f.readlines()) == 13
+
+
+def a_bad_line_is_named_and_skipped_only_when_told(folder):
+    trace = f"{folder}/bad.csv"
+    with open(trace, "w") as f:
+        f.write("submit_time_s,duration_s,num_gpus\n0,10,1\n1,ten,1\n2,10,1\n")
+    done = call("run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv")
+    assert done.returncode == 2 and f'{trace}:3: duration_s is "ten": expected a number' in done.stderr and not done.stdout, done
+    done = call("run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--skip-bad")
+    assert done.returncode == 0 and "left out 1 lines" in done.stderr, done
+
+
+def wrong_usage_is_told(_):
+    for arguments, text in (([], "usage:"), (["fly"], '"fly" is not a verb'), (["run"], "are needed"), ([*RUN, "--policy", "best"], '"best" is not a policy'),
+                            ([*RUN, "--seed", "x"], '"x" is not valid'), ([*RUN, "--contention", "none"], '"none" is not a contention model'),
+                            (["run", "--trace", "/nonexistent", "--cluster", "x"], "/nonexistent: No such file"), (["experiment"], "which experiment?"),
+                            (["experiment", "antman-tables"], "is not an experiment"), (["experiment", "mixed"], "is not there yet")):
+        done = call(*arguments)
+        assert done.returncode == 2 and text in done.stderr, (arguments, done)
+
+
+def main():
+    cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, wrong_usage_is_told]
+    print(f"1..{len(cases)}")
+    for number, case in enumerate(cases, 1):
+        with tempfile.TemporaryDirectory(prefix="tandem-sim-") as folder:
+            try:
+                case(folder)
+                print(f"ok {number} - {case.__name__}", flush=True)
+            except (AssertionError, subprocess.TimeoutExpired) as problem:
+                print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "), flush=True)
+
+
+main()

@@ -1,0 +1,196 @@
+/* The engine with its schedulers: work is conserved, gangs are whole, guarantees hold, same seed same run. */
+#include "test.h"
+
+#include <math.h>
+
+#include "base/time.h"
+#include "sim/random.h"
+#include "sim/sched.h"
+
+#define JOBS 600u
+
+static struct td_profiles profiles;
+static struct td_sim_job jobs[JOBS], again[JOBS];
+static struct td_cluster cluster;
+static struct td_cluster_options options;
+static const uint32_t nodes[] = {4, 4, 8};
+
+static bool near(double a, double b)
+{
+	return fabs(a - b) < 1e-6 * fmax(1, fabs(b));
+}
+
+static void begin(void)
+{
+	td_profiles_generic(&profiles);
+	options = (struct td_cluster_options){.contention = {.capped_pressure = 1},
+		.costs = {.restart_s = 30, .checkpoint_s = 600}};
+}
+
+static struct td_sim_job make_job(
+	double submit_s, double work_s, uint32_t gpus, enum td_class class)
+{
+	return (struct td_sim_job){.submit_ns = (uint64_t)(submit_s * 1e9),
+		.work_s = work_s,
+		.gpus = gpus,
+		.class = class,
+		.tenant = class == TD_CLASS_GUARANTEED ? 0 : 1};
+}
+
+static void run(const struct td_sched *sched, struct td_sim_job *list, uint32_t count)
+{
+	CHECK_EQ(td_cluster_init(
+			 &cluster, &options, &profiles, nodes, 3, 16ull << 30, list, count, sched),
+		0);
+	td_cluster_run(&cluster);
+}
+
+static double end_s(uint32_t job)
+{
+	return (double)jobs[job].end_ns * 1e-9;
+}
+
+TEST(a_job_alone_takes_as_long_as_it_takes)
+{
+	for (int s = 0; td_scheds[s]; s++) {
+		begin();
+		jobs[0] = make_job(5, 100, 3, TD_CLASS_GUARANTEED);
+		run(td_scheds[s], jobs, 1);
+		CHECK_EQ(jobs[0].status, TD_SIM_DONE);
+		CHECK(near(end_s(0), 105));
+		CHECK(near(cluster.counts.busy_gpu_s, 300));
+		CHECK(near(cluster.counts.work_gpu_s, 300));
+		td_cluster_deinit(&cluster);
+	}
+}
+
+TEST(a_gang_waits_until_all_of_its_gpus_are_free_and_nobody_overtakes)
+{
+	begin();
+	jobs[0] = make_job(0, 100, 10, TD_CLASS_BESTEFFORT);
+	jobs[1] = make_job(1, 50, 8, TD_CLASS_BESTEFFORT);
+	jobs[2] = make_job(2, 10, 1, TD_CLASS_BESTEFFORT);
+	run(&td_sched_fifo, jobs, 3);
+	CHECK(near(end_s(0), 100));
+	CHECK(near(end_s(1), 150));
+	CHECK(near(end_s(2), 110));
+	td_cluster_deinit(&cluster);
+}
+
+TEST(two_jobs_packed_slow_each_other_down)
+{
+	double speed;
+
+	begin();
+	jobs[0] = make_job(0, 60, 16, TD_CLASS_BESTEFFORT);
+	jobs[1] = make_job(0, 60, 16, TD_CLASS_BESTEFFORT);
+	run(&td_sched_gandiva, jobs, 2);
+	speed = 1 / (1 + 0.6 + 0.2 / 3);
+	CHECK(near(end_s(0), 60 / speed));
+	CHECK(near(end_s(1), 60 / speed));
+	CHECK(near(cluster.counts.shared_gpu_s, 16 * 60 / speed));
+	td_cluster_deinit(&cluster);
+}
+
+TEST(an_evicted_job_goes_back_to_its_checkpoint_and_pays_for_the_restart)
+{
+	begin();
+	jobs[0] = make_job(0, 2000, 16, TD_CLASS_BESTEFFORT);
+	jobs[1] = make_job(1000, 100, 2, TD_CLASS_GUARANTEED);
+	run(&td_sched_preempt, jobs, 2);
+	CHECK(near(end_s(1), 1100));
+	CHECK_EQ(jobs[0].evictions, 1);
+	/* At 600 of 1000 s again from 1100 s on, and 30 s more. */
+	CHECK(near(end_s(0), 1100 + 1400 + 30));
+	CHECK(near(cluster.counts.lost_s, 400 * 16));
+	td_cluster_deinit(&cluster);
+}
+
+TEST(a_guest_leaves_the_guaranteed_job_its_speed)
+{
+	begin();
+	jobs[0] = make_job(0, 1000, 16, TD_CLASS_GUARANTEED);
+	jobs[1] = make_job(1, 100, 4, TD_CLASS_BESTEFFORT);
+	for (uint32_t p = 0; p < profiles.count; p++)
+		profiles.profiles[p].contender.demand = 0.5;
+	run(&td_sched_antman, jobs, 2);
+	CHECK_EQ(cluster.counts.guest_starts, 1);
+	CHECK(end_s(0) < 1000 * 1.05);
+	CHECK(jobs[1].status == TD_SIM_DONE);
+	td_cluster_deinit(&cluster);
+}
+
+static void make_many(struct td_sim_job *list, uint64_t seed)
+{
+	static const uint32_t sizes[] = {1, 1, 1, 1, 2, 4, 8, 16};
+	double now = 0;
+
+	for (uint32_t i = 0; i < JOBS; i++) {
+		now += td_random_exponential(&seed, 60);
+		list[i] = make_job(now, 10 + td_random_exponential(&seed, 600),
+			sizes[td_random_below(&seed, 8)],
+			td_random_below(&seed, 2) ? TD_CLASS_GUARANTEED : TD_CLASS_BESTEFFORT);
+		list[i].memory_bytes = (uint64_t)td_random_below(&seed, 12) << 30;
+		list[i].host_cost = 2;
+	}
+}
+
+TEST(every_job_ends_and_work_is_conserved)
+{
+	for (int s = 0; td_scheds[s]; s++) {
+		double work = 0;
+
+		begin();
+		make_many(jobs, 7);
+		run(td_scheds[s], jobs, JOBS);
+		for (uint32_t i = 0; i < JOBS; i++) {
+			CHECK_EQ(jobs[i].status, TD_SIM_DONE);
+			CHECK(jobs[i].start_ns >= jobs[i].submit_ns);
+			CHECK((double)(jobs[i].end_ns - jobs[i].start_ns) * 1e-9 >
+				jobs[i].work_s - 1e-3);
+			work += jobs[i].work_s * jobs[i].gpus;
+		}
+		work += cluster.counts.lost_s + cluster.counts.restart_s;
+		if (!(fabs(cluster.counts.work_gpu_s / work - 1) < 1e-6))
+			test_fail(__FILE__, __LINE__, "%s: %g GPU-seconds of work, expected %g",
+				td_scheds[s]->name, cluster.counts.work_gpu_s, work);
+		CHECK_EQ(cluster.busy_gpus, 0);
+		td_cluster_deinit(&cluster);
+	}
+}
+
+TEST(the_same_run_is_the_same)
+{
+	begin();
+	make_many(jobs, 9);
+	make_many(again, 9);
+	run(&td_sched_antman, jobs, JOBS);
+	td_cluster_deinit(&cluster);
+	run(&td_sched_antman, again, JOBS);
+	td_cluster_deinit(&cluster);
+	for (uint32_t i = 0; i < JOBS; i++)
+		CHECK(jobs[i].start_ns == again[i].start_ns && jobs[i].end_ns == again[i].end_ns);
+}
+
+TEST(a_run_that_is_stopped_keeps_what_has_been)
+{
+	begin();
+	make_many(jobs, 11);
+	options.until_s = 3600;
+	run(&td_sched_fifo, jobs, JOBS);
+	CHECK(cluster.ended > 0 && cluster.ended < JOBS);
+	CHECK(cluster.now_ns <= cluster.first_ns + 3700 * TD_NS_PER_S);
+	td_cluster_deinit(&cluster);
+}
+
+TEST(what_cannot_run_is_refused)
+{
+	begin();
+	jobs[0] = make_job(0, 1, 17, TD_CLASS_BESTEFFORT);
+	CHECK(td_cluster_init(&cluster, &options, &profiles, nodes, 3, 0, jobs, 1, &td_sched_fifo) <
+		0);
+	jobs[0] = make_job(0, 1, 1, TD_CLASS_BESTEFFORT);
+	jobs[0].profile = 1;
+	CHECK(td_cluster_init(&cluster, &options, &profiles, nodes, 3, 0, jobs, 1, &td_sched_fifo) <
+		0);
+}
