@@ -64,6 +64,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 		};
 	}
 	node->shown_count = n;
+	td_view_unite_classes(node->views, n);
 	*view = (struct td_view){node->gpu_views, node->views, node->gpu_count, n, TD_NODE_HAS};
 }
 

@@ -4,13 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#define PPM 1000000u
+
 const struct td_antman_gpu_params td_antman_gpu_default = {
-	.duty = {.floor_ppm = 20000,
-		.step_ppm = 50000,
-		.slack_ppm = 50000,
-		.memory_step_ppm = 250000,
-		.steps = 5,
-		.rebase_rounds = 8},
+	.duty = TD_DUTY_DEFAULT,
 	.trial = {.chunk_min_bytes = 128ull << 20, .margin = 0.01},
 };
 
@@ -59,6 +56,7 @@ int td_antman_gpu_step(struct td_antman_gpu *gpu, const struct td_antman_gpu_par
 	spare = input->capacity_bytes > input->guaranteed_bytes
 			? input->capacity_bytes - input->guaranteed_bytes
 			: 0;
-	share_out(input, spare / 1000000 * duty.memory_ppm, ret_output);
+	share_out(input, spare / PPM * duty.memory_ppm + spare % PPM * duty.memory_ppm / PPM,
+		ret_output);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /*
- * AntMan's local coordinator: what besteffort jobs may have of one GPU (3.3). The global scheduler is antman_cluster.h.
+ * AntMan's local coordinator: what besteffort jobs may have of one GPU (3.3). The global scheduler is antman_cluster.h. As the policy
+ * "antman" (antman_node.c) it runs on every GPU of a node.
  *
  *   a guaranteed job is on the GPU:   duty and spare memory by its step time      (duty.h)
  *   one besteffort job alone:         "can be fully utilized by this job without any constraints"

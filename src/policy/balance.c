@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-const struct td_balance_params td_balance_default = {
-	.core_over = 1.0,
-	.core_under = 0.9,
-	.memory = 0.9,
-	.memory_aware = true,
-};
+const struct td_balance_params td_balance_default = TD_BALANCE_DEFAULT;
 
 struct loads {
 	double core[TD_BALANCE_GPUS_MAX], memory[TD_BALANCE_GPUS_MAX];

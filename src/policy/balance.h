@@ -49,6 +49,10 @@ struct td_balance_params {
 };
 
 /* The paper's. */
+#define TD_BALANCE_DEFAULT                                                                         \
+	{                                                                                          \
+		.core_over = 1.0, .core_under = 0.9, .memory = 0.9, .memory_aware = true           \
+	}
 extern const struct td_balance_params td_balance_default;
 
 struct td_balance_move {

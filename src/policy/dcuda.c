@@ -4,7 +4,7 @@
 #include <errno.h>
 
 const struct td_dcuda_params td_dcuda_default = {
-	.balance = {.core_over = 1.0, .core_under = 0.9, .memory = 0.9, .memory_aware = true},
+	.balance = TD_BALANCE_DEFAULT,
 	.group_slack = 0.1,
 	.compact = true,
 };

@@ -4,14 +4,7 @@
 #define PPM             1000000u
 #define HOLD_ROUNDS_MAX 32
 
-const struct td_duty_params td_duty_default = {
-	.floor_ppm = 20000,
-	.step_ppm = 50000,
-	.slack_ppm = 50000,
-	.memory_step_ppm = 250000,
-	.steps = 5,
-	.rebase_rounds = 8,
-};
+const struct td_duty_params td_duty_default = TD_DUTY_DEFAULT;
 
 static uint32_t floor_ppm(const struct td_duty_params *params)
 {
@@ -150,13 +143,25 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 	duty->times = 0;
 }
 
-/* The present step has not ended and is too long already. */
-static bool is_overdue(const struct td_duty *duty, const struct td_duty_params *params,
+/* The present step takes longer than it may from then on; UINT64_MAX: it has not begun, or is not judged. */
+static uint64_t overdue_at_ns(const struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input)
+{
+	uint64_t allowed = with_slack(duty->baseline_ns, params->slack_ppm);
+
+	if (!duty->baseline_ns || duty->phase == TD_DUTY_FLOOR || duty->phase == TD_DUTY_FREE ||
+		!input->busy || !input->step_began_ns ||
+		allowed >= UINT64_MAX - input->step_began_ns)
+		return UINT64_MAX;
+	return input->step_began_ns + allowed + 1;
+}
+
+uint64_t td_duty_wakeup_ns(const struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input, uint64_t now_ns)
 {
-	return duty->baseline_ns && duty->phase != TD_DUTY_FLOOR && input->busy &&
-	       input->step_began_ns && now_ns > input->step_began_ns &&
-	       now_ns - input->step_began_ns > with_slack(duty->baseline_ns, params->slack_ppm);
+	uint64_t at = overdue_at_ns(duty, params, input);
+
+	return at > now_ns ? at : UINT64_MAX;
 }
 
 struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_params *params,
@@ -175,7 +180,7 @@ struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_pa
 		duty->memory_ppm = 0;
 		duty->skip = true;
 	}
-	if (is_overdue(duty, params, input, now_ns)) {
+	if (overdue_at_ns(duty, params, input) <= now_ns) {
 		cut(duty, params);
 		duty->skip = true;
 	}

@@ -60,6 +60,11 @@ struct td_duty_params {
 };
 
 /* floor 2 %, step 5 %, slack 5 %, a quarter of the memory at a time, 5 steps, 8 rounds. */
+#define TD_DUTY_DEFAULT                                                                            \
+	{                                                                                          \
+		.floor_ppm = 20000, .step_ppm = 50000, .slack_ppm = 50000,                         \
+		.memory_step_ppm = 250000, .steps = 5, .rebase_rounds = 8                          \
+	}
 extern const struct td_duty_params td_duty_default;
 
 struct td_duty_input {
@@ -92,6 +97,10 @@ struct td_duty_output {
 	uint32_t duty_ppm;   /* of the GPU's time, for besteffort work together */
 	uint32_t memory_ppm; /* of what the guaranteed job leaves */
 };
+
+/* When to step again although nothing was reported: a step under way becomes too long. TD_NEVER's value: on change only. */
+uint64_t td_duty_wakeup_ns(const struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input, uint64_t now_ns);
 
 struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input, uint64_t now_ns);

@@ -6,16 +6,7 @@
 #define PPM 1e6
 #define S   1e9
 
-const struct td_pid_params td_pid_muxflow = {
-	.set_point = 0.9,
-	.kp = 0.5,
-	.ki = 2.0,
-	.kd = 0.0,
-	.bias_ppm = 0,
-	.min_ppm = 0,
-	.max_ppm = 1000000,
-	.max_gap_ns = 1000000000,
-};
+const struct td_pid_params td_pid_muxflow = TD_PID_MUXFLOW;
 
 static uint32_t clamp_ppm(const struct td_pid_params *params, double duty)
 {

@@ -38,6 +38,10 @@ struct td_pid_params {
 };
 
 /* Holds U_GPU at 0.9: the range of MuxFlow's deployment (its 7.5 reports utilisation 76 % on average). */
+#define TD_PID_MUXFLOW                                                                             \
+	{                                                                                          \
+		.set_point = 0.9, .kp = 0.5, .ki = 2, .max_ppm = 1000000, .max_gap_ns = 1000000000 \
+	}
 extern const struct td_pid_params td_pid_muxflow;
 
 /* Zeroed: a controller that has seen nothing. */

@@ -9,7 +9,13 @@
 	POLICY(tandem)                                                                             \
 	POLICY(nvshare)                                                                            \
 	POLICY(timeshare)                                                                          \
-	POLICY(priority)
+	POLICY(priority)                                                                           \
+	POLICY(antman)                                                                             \
+	POLICY(muxflow)                                                                            \
+	POLICY(mudi)                                                                               \
+	POLICY(gslice)                                                                             \
+	POLICY(gpulets)                                                                            \
+	POLICY(dcuda)
 
 #define POLICY(name) extern const struct td_policy td_policy_##name;
 POLICIES(POLICY)
@@ -59,6 +65,48 @@ void td_plan_act(struct td_plan *plan, const struct td_action *action)
 {
 	if (plan->action_count < plan->action_max)
 		plan->actions[plan->action_count++] = *action;
+}
+
+void td_group_firsts(const struct td_view *view, uint16_t *ret_first)
+{
+	uint16_t index[2 * TD_CLIENT_MAX] = {0}; /* by hash of the group: a first client + 1 */
+
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		uint32_t group = view->clients[c].group;
+		uint32_t slot = group * 2654435761u % (2 * TD_CLIENT_MAX);
+
+		while (index[slot] && view->clients[index[slot] - 1].group != group)
+			slot = (slot + 1) % (2 * TD_CLIENT_MAX);
+		if (!index[slot])
+			index[slot] = (uint16_t)(c + 1);
+		ret_first[c] = (uint16_t)(index[slot] - 1);
+	}
+}
+
+void td_view_unite_classes(struct td_client_view *clients, uint32_t count)
+{
+	const struct td_view view = {.clients = clients, .client_count = count};
+	uint16_t first[TD_CLIENT_MAX];
+
+	td_group_firsts(&view, first);
+	for (uint32_t c = 0; c < count; c++)
+		if (clients[c].class < clients[first[c]].class)
+			clients[first[c]].class = clients[c].class;
+	for (uint32_t c = 0; c < count; c++)
+		clients[c].class = clients[first[c]].class;
+}
+
+void td_plan_make_room(const struct td_view *view, struct td_plan *plan)
+{
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+		uint64_t limit = plan->grants[c].limit_bytes;
+
+		if (plan->grants[c].gate != TD_GATE_CLOSED && client->resident_bytes > limit)
+			td_plan_act(plan, &(struct td_action){.kind = TD_ACTION_MAKE_ROOM,
+						  .client = client->id,
+						  .bytes = client->resident_bytes - limit});
+	}
 }
 
 void td_plan_from_lock(struct td_lock_plan *state, const struct td_lock_rules *rules,

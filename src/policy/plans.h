@@ -13,6 +13,12 @@ void td_plan_begin(const struct td_view *view, struct td_plan *plan);
 
 void td_plan_act(struct td_plan *plan, const struct td_action *action);
 
+/* ret_first[c]: index of the first client of c's group; c itself where it is. client_count entries. */
+void td_group_firsts(const struct td_view *view, uint16_t *ret_first);
+
+/* A MAKE_ROOM for each open client that has more on the device than its limit. */
+void td_plan_make_room(const struct td_view *view, struct td_plan *plan);
+
 /*
  * One step of the lock, then per client: gate, memory limit, window and others_wait. A holder that is idle while nobody waits
  * stays open but ARMED, so that the end of its pause is seen at once.

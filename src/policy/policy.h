@@ -72,6 +72,7 @@ enum td_phase {
 	ABILITY(HEALTH, "see Xid errors and the state of MPS")                                     \
 	/* to see: clients */                                                                      \
 	ABILITY(STEPS, "see the steps of a job")                                                   \
+	ABILITY(CORES, "see what share of the cores a job demands")                                \
 	ABILITY(SERVICE, "see the request rate and the latency of a service")                      \
 	ABILITY(PROFILES, "look up the profile of a job")                                          \
 	/* to carry out */                                                                         \
@@ -109,7 +110,8 @@ struct td_gpu_view {
 	uint64_t handover_ns;
 	uint32_t known; /* TD_HAS(UTILISATION, SM_ACTIVITY, CLOCK, HEALTH): which of these are */
 	uint32_t utilisation_ppm, sm_activity_ppm, sm_clock_mhz;
-	uint32_t xid; /* the error that it is in; 0 none */
+	uint32_t sm_clock_max_mhz; /* the highest that it can have; 0 unknown */
+	uint32_t xid;              /* the error that it is in; 0 none */
 	enum td_mps mps;
 	uint32_t power_mw, temperature_celsius; /* 0 unknown */
 	uint64_t used_bytes;                    /* of the device, by whomever; 0 unknown */
@@ -119,11 +121,11 @@ struct td_gpu_view {
 struct td_profile;
 
 struct td_client_view {
-	uint32_t id;    /* never reused within the life of a daemon; order of arrival */
-	uint32_t gpu;   /* index into td_view.gpus */
-	uint32_t group; /* clients with the same group are opened and closed together */
-	enum td_class class;
-	uint32_t weight; /* 1 and more; share among equals */
+	uint32_t id;         /* never reused within the life of a daemon; order of arrival */
+	uint32_t gpu;        /* index into td_view.gpus */
+	uint32_t group;      /* clients with the same group are opened and closed together */
+	enum td_class class; /* alike within a group: td_view_unite_classes() */
+	uint32_t weight;     /* 1 and more; share among equals */
 	enum td_phase phase;
 	bool wants;        /* has work to submit or in flight */
 	bool paused;       /* by its owner: never opened */
@@ -244,6 +246,9 @@ const struct td_policy *td_policy_find(const char *name);
 
 /* TD_HAS bits that the policy needs and a node with `has` does not have; 0: it can run there. */
 uint32_t td_policy_lacks(const struct td_policy *policy, uint32_t has);
+
+/* Gives every client the most protected class of its group. Whoever fills a view calls it last. */
+void td_view_unite_classes(struct td_client_view *clients, uint32_t count);
 
 /* "hold a job to a share of the GPU's time": what the lowest of these bits is about; NULL: none. */
 const char *td_ability_text(uint32_t abilities);

@@ -75,3 +75,58 @@ void td_share_memory(const struct td_view *view, struct td_plan *plan, uint16_t 
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
 		share_gpu(view, plan, gpu, scratch);
 }
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* In which turn a client's claim is served. */
+static uint32_t turn_of(const struct td_view *view, const struct td_plan *plan, uint32_t c)
+{
+	if (plan->grants[c].gate == TD_GATE_CLOSED)
+		return 2;
+	return view->clients[c].class == TD_CLASS_BESTEFFORT;
+}
+
+static void share_gpu_by_class(const struct td_view *view, struct td_plan *plan, uint32_t gpu)
+{
+	uint64_t left = view->gpus[gpu].capacity_bytes;
+	uint64_t bound[TD_CLIENT_MAX];
+	uint32_t open = 0;
+
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		uint64_t stuck = view->clients[c].movable ? 0 : view->clients[c].resident_bytes;
+
+		if (view->clients[c].gpu != gpu)
+			continue;
+		bound[c] = plan->grants[c].limit_bytes;
+		plan->grants[c].limit_bytes = stuck;
+		left = sub(left, stuck);
+		open += plan->grants[c].gate != TD_GATE_CLOSED;
+	}
+	for (uint32_t turn = 0; turn < 3; turn++) {
+		for (uint32_t c = 0; c < view->client_count; c++) {
+			const struct td_client_view *client = &view->clients[c];
+			uint64_t *limit = &plan->grants[c].limit_bytes, more;
+
+			if (client->gpu != gpu || turn_of(view, plan, c) != turn)
+				continue;
+			more = turn == 2 ? client->resident_bytes
+					 : min_u64(client->demanded_bytes, bound[c]);
+			more = min_u64(sub(more, *limit), left);
+			*limit += more;
+			left -= more;
+		}
+	}
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (view->clients[c].gpu == gpu && turn_of(view, plan, c) < 2)
+			plan->grants[c].limit_bytes +=
+				min_u64(left / open, sub(bound[c], plan->grants[c].limit_bytes));
+}
+
+void td_share_memory_by_class(const struct td_view *view, struct td_plan *plan)
+{
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		share_gpu_by_class(view, plan, gpu);
+}

@@ -9,5 +9,13 @@
 
 #include "policy/policy.h"
 
+/*
+ * The same where besteffort jobs may run with less than they demand. On entry plan->grants[].limit_bytes is the most that a job
+ * may have, UINT64_MAX for no bound. In this order: what cannot leave; the demands of the open that are not besteffort; of those
+ * that are, in order of arrival; what the closed have on the device; then the rest in equal parts to the open.
+ * Invariants: nobody open exceeds its bound, unless by what cannot leave; the sum as above.
+ */
+void td_share_memory_by_class(const struct td_view *view, struct td_plan *plan);
+
 /* plan->grants[].gate is set already; fills limit_bytes. scratch: client_count entries. */
 void td_share_memory(const struct td_view *view, struct td_plan *plan, uint16_t *scratch);

@@ -5,12 +5,7 @@
 
 #define PPM 1000000u
 
-const struct td_dynamic_sm td_dynamic_sm_default = {
-	.floor_ppm = 100000,
-	.ceiling_ppm = PPM,
-	.reserve_ppm = 0,
-	.grain_ppm = 10000,
-};
+const struct td_dynamic_sm td_dynamic_sm_default = TD_DYNAMIC_SM_DEFAULT;
 
 double td_slo_latency_limit_s(const struct td_slo *slo)
 {

@@ -52,6 +52,10 @@ struct td_dynamic_sm {
 };
 
 /* floor 10 %, ceiling 100 %, no reserve, whole percents. */
+#define TD_DYNAMIC_SM_DEFAULT                                                                      \
+	{                                                                                          \
+		.floor_ppm = 100000, .ceiling_ppm = 1000000, .grain_ppm = 10000                    \
+	}
 extern const struct td_dynamic_sm td_dynamic_sm_default;
 
 /* DynamicSM of MuxFlow's Algorithm 1: the offline workload's share of the SMs, rounded down to the grain. */

@@ -1,16 +1,20 @@
 /*
  * Drives every policy with random views, faithful and absurd, and checks what a plan must keep: exclusivity, capacity, limits,
- * groups together, no hand-over without a waiter, determinism. Input: two bytes per event on a node of 2 GPUs and 12 clients.
+ * groups together, at most all of a GPU's time and SMs, actions that name somebody who is there, determinism. Input: two bytes per
+ * event on a node of 2 GPUs and 12 clients.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "policy/plans.h"
+#include "policy/profile.h"
 
 #define CLIENTS 12
 #define GPUS    2
 #define MIB     (1ull << 20)
+#define ACTIONS 16
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,15 +22,41 @@ struct world {
 	struct td_gpu_view gpus[GPUS];
 	struct td_client_view clients[CLIENTS];
 	struct td_grant grants[CLIENTS], again[CLIENTS];
+	struct td_action actions[ACTIONS], actions_again[ACTIONS];
 	uint32_t count, next_id;
 	uint64_t now;
 };
 
-static void require(int truth)
+static const char *driven;
+
+static void require_at(int truth, int line)
 {
-	if (!truth)
-		abort();
+	if (truth)
+		return;
+	fprintf(stderr, "%s breaks line %d\n", driven, line);
+	abort();
 }
+
+#define require(truth) require_at(truth, __LINE__)
+
+/* Curves of a service: knee at 0.5 and 20 ms, steep before it; training beside it makes it slower. */
+static const double zeros[TD_PREDICT_INPUTS_MAX];
+static const double ones[TD_PREDICT_INPUTS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+static const double slow[] = {1e-3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1e-3, 0.01},
+		    knee[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.01, 0.4},
+		    steep[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -0.05},
+		    flat[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -0.001};
+
+#define LINE(c)                                                                                    \
+	{                                                                                          \
+		.form = TD_PREDICTOR_LINEAR, .inputs = TD_MUDI_INPUTS, .shift = zeros,             \
+		.scale = ones, .target_scale = 1, .coefficients = c,                               \
+		.coefficient_count = TD_MUDI_INPUTS + 1                                            \
+	}
+static const struct td_predictor left = LINE(steep), right = LINE(flat), share = LINE(knee),
+				 latency = LINE(slow);
+static const struct td_mudi_service service = {&left, &right, &share, &latency};
+static const struct td_profile profile = {50000000, &service, {1, 2, 3}};
 
 static void arrive(struct world *w, uint8_t bits)
 {
@@ -35,6 +65,7 @@ static void arrive(struct world *w, uint8_t bits)
 	w->clients[w->count++] = (struct td_client_view){
 		.id = w->next_id++,
 		.gpu = bits & 1,
+		.class = (enum td_class)(bits % TD_CLASS_N),
 		.group = bits >> 1 & 7,
 		.weight = 1,
 		.movable = (bits & 0x30) != 0,
@@ -61,11 +92,11 @@ static void event(struct world *w, uint8_t kind, uint8_t arg)
 	uint32_t i = arg % CLIENTS;
 	struct td_client_view *c = &w->clients[i];
 
-	if (kind % 9 == 0)
+	if (kind % 13 == 0)
 		arrive(w, arg);
 	if (i >= w->count)
 		return;
-	switch (kind % 9) {
+	switch (kind % 13) {
 	case 1:
 		c->wants = true;
 		c->wants_since_ns = w->now;
@@ -87,25 +118,110 @@ static void event(struct world *w, uint8_t kind, uint8_t arg)
 			set_phase(w, c, TD_PHASE_OPEN);
 		break;
 	case 7: w->now += (uint64_t)arg * 3000000u; break;
+	case 8: /* a step ends */
+		c->steps++;
+		c->step_ns = (uint64_t)arg * 1000000u;
+		c->step_began_ns = arg & 1 ? w->now : 0;
+		break;
+	case 9: /* a GPU's figures */
+		w->gpus[arg & 1].known = arg & 2 ? 0 : TD_HAS_ALL;
+		w->gpus[arg & 1].utilisation_ppm = w->gpus[arg & 1].sm_activity_ppm = arg * 4000u;
+		w->gpus[arg & 1].sm_clock_mhz = arg * 8u;
+		w->gpus[arg & 1].sm_clock_max_mhz = arg & 4 ? 1980 : 0;
+		w->gpus[arg & 1].xid = (arg & 0xf8) == 0x68 ? 31 : 0;
+		w->gpus[arg & 1].used_bytes = (uint64_t)arg * MIB / 3;
+		break;
+	case 10: /* a service's */
+		c->rate_per_s = arg * 2.5;
+		c->objective_ns = arg & 1 ? 150000000 : 0;
+		c->p50_ns = c->p99_ns = (uint64_t)arg * 1500000u;
+		c->sm_share_ppm = arg * 4000u;
+		c->batch = arg & 0x7f;
+		break;
+	case 11: /* a job's */
+		c->core_ppm = arg * 5000u;
+		c->sm_activity_ppm = arg * 4500u;
+		c->minimal_bytes = (uint64_t)arg * MIB / 6;
+		c->host_bytes = arg & 8 ? MIB : 0;
+		c->weight = 1 + (arg & 7);
+		break;
+	case 12: c->profile = arg & 0x80 ? NULL : &profile; break;
 	default: c->resident_bytes = arg & 0x40 ? c->demanded_bytes : c->demanded_bytes / 2; break;
 	}
 }
 
-static void check_limits(const struct world *w)
+/* Those of the lock give the open what they demand, others may leave a part of it on the host. */
+static int gives_all(const struct td_policy *policy)
+{
+	return !(policy->needs & ~TD_HAS(PRIORITY));
+}
+
+static void check_limits(const struct world *w, const struct td_policy *policy)
 {
 	for (uint32_t g = 0; g < GPUS; g++) {
-		uint64_t limits = 0, fixed = 0;
+		uint64_t limits = 0, fixed = 0, stuck = 0;
 
 		for (uint32_t i = 0; i < w->count; i++) {
-			int stays = w->grants[i].gate != TD_GATE_CLOSED || !w->clients[i].movable;
+			const struct td_client_view *c = &w->clients[i];
+			int stays = w->grants[i].gate != TD_GATE_CLOSED || !c->movable;
 
-			if (w->clients[i].gpu != g)
+			if (c->gpu != g)
 				continue;
 			limits += w->grants[i].limit_bytes;
-			fixed += stays ? w->clients[i].demanded_bytes : 0;
-			require(!stays || w->grants[i].limit_bytes >= w->clients[i].demanded_bytes);
+			fixed += stays ? c->demanded_bytes : 0;
+			stuck += c->movable ? 0 : c->resident_bytes;
+			require(!stays || !gives_all(policy) ||
+				w->grants[i].limit_bytes >= c->demanded_bytes);
+			require(c->movable || gives_all(policy) ||
+				w->grants[i].limit_bytes >= c->resident_bytes);
 		}
-		require(limits <= w->gpus[g].capacity_bytes || limits == fixed);
+		require(limits <= w->gpus[g].capacity_bytes ||
+			limits == (gives_all(policy) ? fixed : stuck));
+	}
+}
+
+/* Time and SMs of a GPU are given once; whoever is not besteffort has all of its time. */
+static void check_shares(const struct world *w)
+{
+	for (uint32_t g = 0; g < GPUS; g++) {
+		uint64_t shares = 0, duties = 0;
+		uint32_t count = 0;
+
+		for (uint32_t i = 0; i < w->count; i++) {
+			const struct td_client_view *c = &w->clients[i];
+			const struct td_grant *grant = &w->grants[i];
+
+			require(grant->duty_ppm <= TD_PPM && grant->sm_share_ppm <= TD_PPM);
+			require(!grant->duty_ppm || c->class == TD_CLASS_BESTEFFORT);
+			if (c->gpu != g || grant->gate == TD_GATE_CLOSED)
+				continue;
+			shares += grant->sm_share_ppm;
+			duties += c->wants ? grant->duty_ppm : 0;
+			count++;
+		}
+		require(shares <= TD_PPM + count && duties <= TD_PPM + count);
+	}
+}
+
+static void check_actions(const struct world *w, const struct td_plan *plan)
+{
+	require(plan->action_count <= ACTIONS);
+	for (uint32_t k = 0; k < plan->action_count; k++) {
+		const struct td_action *action = &plan->actions[k];
+		uint32_t i = 0;
+
+		while (i < w->count && w->clients[i].id != action->client)
+			i++;
+		require(i < w->count && action->kind < TD_ACTION_N);
+		if (action->kind == TD_ACTION_EVICT || action->kind == TD_ACTION_PAUSE)
+			require(w->clients[i].class == TD_CLASS_BESTEFFORT &&
+				w->grants[i].gate == TD_GATE_CLOSED);
+		if (action->kind == TD_ACTION_MIGRATE)
+			require(action->gpu < GPUS && action->gpu != w->clients[i].gpu &&
+				w->clients[i].movable);
+		if (action->kind == TD_ACTION_MAKE_ROOM)
+			require(w->grants[i].limit_bytes + action->bytes ==
+				w->clients[i].resident_bytes);
 	}
 }
 
@@ -154,18 +270,24 @@ static void drive(const struct td_policy *policy, const uint8_t *data, size_t si
 		.swap_share_ppm = 100000,
 		.window_ns = 2000000};
 	void *state = calloc(1, policy->state_bytes), *copy = malloc(policy->state_bytes);
-	struct world w = {.now = 1000000000};
+	struct world w = {.now = 1000000000, .next_id = 1};
 
+	driven = policy->name;
 	if (!state || !copy)
 		abort();
 	for (uint32_t g = 0; g < GPUS; g++)
-		w.gpus[g] = (struct td_gpu_view){
-			.capacity_bytes = 64 * MIB, .handover_ns = g * 5000000};
-	for (size_t i = 0; i + 1 < size && i < 4096; i += 2) {
+		w.gpus[g] = (struct td_gpu_view){.capacity_bytes = 64 * MIB,
+			.handover_ns = g * 5000000,
+			.known = TD_HAS_ALL};
+	for (size_t i = 0; i + 1 < size && i < 1024; i += 2) {
 		struct td_view view = {w.gpus, w.clients, GPUS, 0, TD_HAS_ALL};
-		struct td_plan plan = {.grants = w.grants}, again = {.grants = w.again};
+		struct td_plan plan = {
+			.grants = w.grants, .actions = w.actions, .action_max = ACTIONS};
+		struct td_plan again = {
+			.grants = w.again, .actions = w.actions_again, .action_max = ACTIONS};
 
 		event(&w, data[i], data[i + 1]);
+		td_view_unite_classes(w.clients, w.count);
 		view.client_count = w.count;
 		if (i % 64 == 0)
 			memcpy(copy, state, policy->state_bytes);
@@ -175,8 +297,13 @@ static void drive(const struct td_policy *policy, const uint8_t *data, size_t si
 			policy->step(copy, &options, &view, w.now, &again);
 			require(plan.next_wakeup_ns == again.next_wakeup_ns);
 			require(!memcmp(w.grants, w.again, w.count * sizeof(w.grants[0])));
+			require(plan.action_count == again.action_count);
+			require(!memcmp(w.actions, w.actions_again,
+				plan.action_count * sizeof(w.actions[0])));
 		}
-		check_limits(&w);
+		check_limits(&w, policy);
+		check_shares(&w);
+		check_actions(&w, &plan);
 		check_groups(&w, policy, &options);
 		carry_out(&w);
 	}

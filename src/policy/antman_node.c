@@ -1,0 +1,227 @@
+/*
+ * The policy "antman": the local coordinator of every GPU of a node (antman.h).
+ *
+ *   guaranteed and online jobs run, unbounded, with all of the memory that they demand
+ *   for each GPU: duty and memory of the besteffort jobs <- the coordinator
+ *     of the duty, each that has work gets its part by weight; of the memory, what the coordinator says
+ *
+ * AntMan guarantees one job per GPU. Where two or more are, there is no single step time to protect: besteffort work stays at the
+ * floor. Trial and error needs speeds: a window ends when each job has finished WINDOW_STEPS steps under the present limits; a job's
+ * speed is its best step time (profiled or seen) over its mean of that window. A job without steps has no speed, and its window
+ * is lost after WINDOW_NS.
+ *
+ * Invariants: guaranteed jobs are never bounded nor closed; the duties of the besteffort jobs that have work sum up to at most the
+ * coordinator's; limits never exceed the capacity; at most TD_MEMORY_TRIAL_JOBS_MAX besteffort jobs per GPU run at once, who
+ * comes later waits.
+ */
+#include "policy/admit.h"
+#include "policy/antman.h"
+#include "policy/plans.h"
+#include "policy/profile.h"
+#include "policy/share.h"
+
+#define WINDOW_STEPS 3
+#define WINDOW_NS    60000000000ull
+
+struct job {
+	uint32_t id;
+	uint64_t steps, first_step; /* finished: now, and when the window began */
+	uint64_t sum_ns, best_ns;   /* of the window's steps as far as they were seen; of all */
+	uint32_t seen;
+};
+
+struct gpu {
+	struct td_antman_gpu coordinator;
+	uint64_t window_began_ns;
+	struct job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
+};
+
+struct antman {
+	struct gpu gpus[TD_GPU_MAX];
+};
+
+/* What is on one GPU. */
+struct present {
+	uint32_t clients[TD_MEMORY_TRIAL_JOBS_MAX]; /* besteffort and open */
+	struct td_memory_trial_job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
+	uint32_t guaranteed_count, weight;
+	struct td_antman_gpu_input input;
+};
+
+static bool runs_besteffort(const struct td_view *view, const struct td_plan *plan, uint32_t c)
+{
+	return view->clients[c].class == TD_CLASS_BESTEFFORT &&
+	       plan->grants[c].gate != TD_GATE_CLOSED;
+}
+
+static uint64_t alone_step_ns(const struct td_client_view *client)
+{
+	return client->profile ? client->profile->alone_step_ns : 0;
+}
+
+/* Keeps the record of a job at its place; another job there is a new record. */
+static void note_steps(struct job *job, const struct td_client_view *client)
+{
+	if (job->id != client->id || client->steps < job->steps)
+		*job = (struct job){
+			client->id, client->steps, client->steps, 0, alone_step_ns(client), 0};
+	if (client->steps == job->steps || !client->step_ns)
+		return;
+	job->steps = client->steps;
+	/* The first one began under other limits. */
+	if (client->steps - job->first_step < 2)
+		return;
+	job->sum_ns += client->step_ns;
+	job->seen++;
+	if (!job->best_ns || client->step_ns < job->best_ns)
+		job->best_ns = client->step_ns;
+}
+
+static double speed_of(const struct job *job)
+{
+	if (job->seen < WINDOW_STEPS)
+		return -1;
+	return (double)job->best_ns * job->seen / (double)job->sum_ns;
+}
+
+static void note_guaranteed(struct present *present, const struct td_client_view *client)
+{
+	present->input.guaranteed_bytes += client->demanded_bytes;
+	if (present->guaranteed_count++)
+		return;
+	present->input.guaranteed = (struct td_duty_input){
+		.guaranteed = true,
+		.busy = client->wants,
+		.job = client->id,
+		.steps = client->steps,
+		.step_ns = client->step_ns,
+		.step_began_ns = client->step_began_ns,
+		.alone_step_ns = alone_step_ns(client),
+		.host_bytes = client->host_bytes,
+	};
+}
+
+static void note_besteffort(struct present *present, struct gpu *gpu, const struct td_view *view,
+	uint32_t c, uint64_t now_ns)
+{
+	const struct td_client_view *client = &view->clients[c];
+	uint32_t i = present->input.besteffort_count++;
+
+	if (gpu->jobs[i].id != client->id) /* somebody came or went: all limits change */
+		gpu->window_began_ns = now_ns;
+	note_steps(&gpu->jobs[i], client);
+	present->clients[i] = c;
+	present->jobs[i] = (struct td_memory_trial_job){
+		client->id, client->demanded_bytes, client->minimal_bytes, speed_of(&gpu->jobs[i])};
+	present->weight += client->wants ? client->weight : 0;
+}
+
+static void look(struct gpu *gpu, const struct td_view *view, const struct td_plan *plan,
+	uint32_t index, uint64_t now_ns, struct present *present)
+{
+	*present = (struct present){.input.capacity_bytes = view->gpus[index].capacity_bytes};
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+
+		if (client->gpu != index)
+			continue;
+		if (client->class != TD_CLASS_BESTEFFORT)
+			note_guaranteed(present, client);
+		else if (runs_besteffort(view, plan, c))
+			note_besteffort(present, gpu, view, c, now_ns);
+		else if (!client->movable)
+			present->input.guaranteed_bytes += client->resident_bytes;
+	}
+	present->input.besteffort = present->jobs;
+}
+
+static bool is_window_over(const struct gpu *gpu, const struct present *present, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < present->input.besteffort_count; i++)
+		if (gpu->jobs[i].seen < WINDOW_STEPS)
+			return now_ns - gpu->window_began_ns >= WINDOW_NS;
+	return true;
+}
+
+static void begin_window(struct gpu *gpu, uint64_t now_ns)
+{
+	gpu->window_began_ns = now_ns;
+	for (uint32_t i = 0; i < TD_MEMORY_TRIAL_JOBS_MAX; i++) {
+		gpu->jobs[i].first_step = gpu->jobs[i].steps;
+		gpu->jobs[i].sum_ns = gpu->jobs[i].seen = 0;
+	}
+}
+
+/* The duty of one of them, by weight among those that have work; one that has none starts with as much as if it had. */
+static uint32_t part_of(
+	const struct present *present, const struct td_client_view *client, uint32_t duty_ppm)
+{
+	uint64_t weight = present->weight + (client->wants ? 0 : client->weight);
+	uint64_t part = (uint64_t)duty_ppm * client->weight / weight;
+
+	return part ? (uint32_t)part : 1;
+}
+
+static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t index, uint64_t now_ns,
+	struct td_plan *plan)
+{
+	const struct td_antman_gpu_params *params = &td_antman_gpu_default;
+	struct td_antman_gpu_output output;
+	struct present present;
+	uint64_t wakeup;
+
+	look(gpu, view, plan, index, now_ns, &present);
+	present.input.window_over = is_window_over(gpu, &present, now_ns);
+	(void)td_antman_gpu_step(&gpu->coordinator, params, &present.input, now_ns, &output);
+	if (present.input.window_over)
+		begin_window(gpu, now_ns);
+	if (present.guaranteed_count > 1)
+		output.duty_ppm = params->duty.floor_ppm;
+	for (uint32_t i = 0; i < present.input.besteffort_count; i++) {
+		struct td_grant *grant = &plan->grants[present.clients[i]];
+		const struct td_client_view *client = &view->clients[present.clients[i]];
+
+		grant->limit_bytes = present.guaranteed_count > 1 ? 0 : output.limit_bytes[i];
+		if (present.guaranteed_count)
+			grant->duty_ppm = part_of(&present, client, output.duty_ppm);
+		else if (present.input.besteffort_count == 1)
+			grant->limit_bytes = UINT64_MAX;
+	}
+	if (!present.input.besteffort_count)
+		return;
+	wakeup = td_duty_wakeup_ns(
+		&gpu->coordinator.duty, &params->duty, &present.input.guaranteed, now_ns);
+	if (!present.guaranteed_count && present.input.besteffort_count > 1 &&
+		!gpu->coordinator.trial.settled && gpu->window_began_ns + WINDOW_NS < wakeup)
+		wakeup = gpu->window_began_ns + WINDOW_NS;
+	if (wakeup < plan->next_wakeup_ns)
+		plan->next_wakeup_ns = wakeup;
+}
+
+static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
+	uint64_t now_ns, struct td_plan *plan)
+{
+	uint32_t places[TD_GPU_MAX];
+	struct antman *antman = state;
+
+	(void)options;
+	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++)
+		places[gpu] = TD_MEMORY_TRIAL_JOBS_MAX;
+	td_plan_begin(view, plan);
+	td_admit(view, places, plan);
+	for (uint32_t c = 0; c < view->client_count; c++)
+		plan->grants[c].limit_bytes = UINT64_MAX;
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		coordinate(&antman->gpus[gpu], view, gpu, now_ns, plan);
+	td_share_memory_by_class(view, plan);
+	td_plan_make_room(view, plan);
+}
+
+const struct td_policy td_policy_antman = {
+	.name = "antman",
+	.summary =
+		"besteffort jobs get what the guaranteed job's step time leaves of time and memory",
+	.needs = TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY),
+	.state_bytes = sizeof(struct antman),
+	.step = step,
+};
