@@ -17,6 +17,7 @@ enum td_symbol_flavour {
 #define TD_SYMBOL_CLASSES(X)                                                                       \
 	X(SUBMIT)                                                                                  \
 	X(SUBMIT_EX)                                                                               \
+	X(SUBMIT_GRAPH)                                                                            \
 	X(SUBMIT_WAIT)                                                                             \
 	X(COPY_WAIT)                                                                               \
 	X(ALLOC_ASYNC)                                                                             \

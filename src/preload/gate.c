@@ -135,6 +135,19 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 	count(slot, stream);
 }
 
+void td_gate_await(void)
+{
+	struct td_slot *slot = td_slot_claim();
+	uint32_t word = td_gate_word();
+	int saved = errno;
+
+	if (word & TD_WORD_CLOSED)
+		wait_closed(slot, word);
+	else
+		td_time_sleep_until_ns(td_time_now_ns() + TD_NS_PER_MS);
+	errno = saved;
+}
+
 struct td_slot *td_gate_enter_slow(struct td_slot *slot, void *stream, uint32_t kind)
 {
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed) - 1;

@@ -90,10 +90,24 @@ static inline void td_gate_leave(struct td_slot *slot)
 		atomic_store_explicit(&slot->depth, 0, memory_order_release);
 }
 
+/* Inside one's own submission: it counts for so many more. */
+static inline void td_gate_count(struct td_slot *slot, uint64_t more)
+{
+	if (slot == &td_slot_shared)
+		atomic_fetch_add_explicit(&slot->launches, more, memory_order_relaxed);
+	else if (slot != &td_slot_inert)
+		atomic_store_explicit(&slot->launches,
+			atomic_load_explicit(&slot->launches, memory_order_relaxed) + more,
+			memory_order_relaxed);
+}
+
 static inline uint32_t td_gate_word(void)
 {
 	return atomic_load_explicit(&td_gate.page.word, memory_order_acquire);
 }
+
+/* Outside of any submission: waits while the gate is closed, and a moment if it is not. */
+void td_gate_await(void);
 
 /* -- the agent's side -- */
 

@@ -1,6 +1,7 @@
 /* Wrappers with a behaviour of their own: copies that wait, captures, streams, contexts. The table that names them is hooks.def. */
 #include "preload/context.h"
 #include "preload/gate.h"
+#include "preload/outside.h"
 #include "preload/real.h"
 
 /*
@@ -112,6 +113,7 @@ DESTROY_STREAM(cuStreamDestroy_v2)
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
 		td_context_gone(a0);                                                               \
+		td_outside_context_ends(a0);                                                       \
 		return td_real.symbol TD_ARGS_##symbol;                                            \
 	}
 
@@ -125,6 +127,56 @@ CREATE_CONTEXT(cuCtxCreate_v4)
 DESTROY_CONTEXT(cuCtxDestroy)
 DESTROY_CONTEXT(cuCtxDestroy_v2)
 
+/* It may live on by what cuCtxAttach counted: only the driver knows. Then its next use makes it known again. */
+CUresult td_hook_cuCtxDetach(CUcontext a0)
+{
+	unsigned version;
+	CUresult r;
+
+	td_context_gone(a0);
+	r = td_real.cuCtxDetach(a0);
+	if (!r && td_real.cuCtxGetApiVersion && td_real.cuCtxGetApiVersion(a0, &version))
+		td_outside_context_ends(a0);
+	return r;
+}
+
+/* A green context ends with the context that was made of it, if one was. */
+#define GREEN_MAX 64
+static struct {
+	_Atomic(void *) green;
+	_Atomic(void *) context;
+} greens[GREEN_MAX];
+
+CUresult td_hook_cuCtxFromGreenCtx(CUcontext *a0, void *a1)
+{
+	CUresult r = td_real.cuCtxFromGreenCtx(a0, a1);
+	void *free;
+
+	for (unsigned i = 0; !r && a0 && i < GREEN_MAX; i++) {
+		free = NULL;
+		if (!atomic_compare_exchange_strong(&greens[i].green, &free, a1) && free != a1)
+			continue;
+		atomic_store(&greens[i].context, *a0);
+		break;
+	}
+	return r;
+}
+
+CUresult td_hook_cuGreenCtxDestroy(void *a0)
+{
+	for (unsigned i = 0; a0 && i < GREEN_MAX; i++) {
+		void *context;
+
+		if (atomic_load(&greens[i].green) != a0)
+			continue;
+		context = atomic_exchange(&greens[i].context, NULL);
+		td_context_gone(context);
+		td_outside_context_ends(context);
+		atomic_store(&greens[i].green, NULL);
+	}
+	return td_real.cuGreenCtxDestroy(a0);
+}
+
 /* The context may live on by other references: only the driver knows. */
 static bool primary_is_gone(CUdevice device)
 {
@@ -135,16 +187,21 @@ static bool primary_is_gone(CUdevice device)
 	       td_real.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active;
 }
 
-#define LEAVE_PRIMARY(symbol)                                                                      \
+#define LEAVE_PRIMARY(symbol, for_all)                                                             \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
 		CUcontext primary = td_context_leaving(a0);                                        \
-		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		CUresult r;                                                                        \
+		if (for_all)                                                                       \
+			td_outside_context_ends(primary);                                          \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		if (primary_is_gone(a0))                                                           \
+			td_outside_context_ends(primary);                                          \
 		td_context_left(primary, primary_is_gone(a0));                                     \
 		return r;                                                                          \
 	}
 
-LEAVE_PRIMARY(cuDevicePrimaryCtxRelease)
-LEAVE_PRIMARY(cuDevicePrimaryCtxRelease_v2)
-LEAVE_PRIMARY(cuDevicePrimaryCtxReset)
-LEAVE_PRIMARY(cuDevicePrimaryCtxReset_v2)
+LEAVE_PRIMARY(cuDevicePrimaryCtxRelease, false)
+LEAVE_PRIMARY(cuDevicePrimaryCtxRelease_v2, false)
+LEAVE_PRIMARY(cuDevicePrimaryCtxReset, true)
+LEAVE_PRIMARY(cuDevicePrimaryCtxReset_v2, true)

@@ -12,6 +12,8 @@
 #include "preload/context.h"
 #include "preload/drain.h"
 #include "preload/gate.h"
+#include "preload/graphs.h"
+#include "preload/outside.h"
 #include "preload/pace.h"
 #include "preload/real.h"
 #include "preload/slot.h"
@@ -25,6 +27,7 @@ static void in_child(void)
 	td_pace_forked();
 	td_slot_forked();
 	td_gate_forked();
+	td_graphs_forked();
 	td_agent_backend()->forked();
 }
 
@@ -59,7 +62,7 @@ __attribute__((constructor)) static void begin(void)
 
 	td_libc_find();
 	td_settings_read();
-	td_agent_set_backend(backends[td_settings.backend]);
+	td_agent_set_backend(td_outside_over(backends[td_settings.backend]));
 	if (td_settings.disabled)
 		return;
 	(void)td_slot_init();

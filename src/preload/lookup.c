@@ -23,9 +23,10 @@ _Static_assert(
 #define WRAPPED_SUBMIT(symbol, ...)      WRAPPER(symbol)
 #define WRAPPED_SUBMIT_EX(symbol, ...)   WRAPPER(symbol)
 #define WRAPPED_SUBMIT_WAIT(symbol, ...) WRAPPER(symbol)
-#define WRAPPED_ALLOC_ASYNC(symbol, ...) WRAPPER(symbol)
-#define WRAPPED_FREE_ASYNC(symbol, ...)  WRAPPER(symbol)
 /* All other classes: only what hooks.def lists. */
+#define WRAPPED_SUBMIT_GRAPH(...)
+#define WRAPPED_ALLOC_ASYNC(...)
+#define WRAPPED_FREE_ASYNC(...)
 #define WRAPPED_COPY_WAIT(...)
 #define WRAPPED_ORDER(...)
 #define WRAPPED_WAIT(...)
@@ -221,14 +222,10 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 #undef WRAPPED_SUBMIT
 #undef WRAPPED_SUBMIT_EX
 #undef WRAPPED_SUBMIT_WAIT
-#undef WRAPPED_ALLOC_ASYNC
-#undef WRAPPED_FREE_ASYNC
 #define WRAPPED_SUBMIT(symbol, stream, flavour) SUBMITTING(symbol, stream, KIND_##flavour)
 #define WRAPPED_SUBMIT_EX(symbol, stream, flavour)                                                 \
 	SUBMITTING(symbol, stream, KIND_##flavour | attributes_kind(config))
 #define WRAPPED_SUBMIT_WAIT WRAPPED_SUBMIT
-#define WRAPPED_ALLOC_ASYNC WRAPPED_SUBMIT
-#define WRAPPED_FREE_ASYNC  WRAPPED_SUBMIT
 
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
 	WRAPPED_##class(symbol, stream, flavour)

@@ -2,6 +2,7 @@
 #include "preload/agent.h"
 #include "preload/client.h"
 #include "preload/context.h"
+#include "preload/outside.h"
 #include "preload/real.h"
 
 /* Rows of a pitched allocation begin at multiples of this: what the driver's own do on all GPUs so far, and what textures need at most. */
@@ -16,9 +17,14 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	/* Wrong arguments, or no context: the driver says so. */
 	if (slot < 0 || !address || !bytes)
 		return td_real.cuMemAlloc_v2(address, bytes);
+	td_outside_refresh();
 	r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
+	/* As the driver does it: what pools keep for later is used before there is none. */
+	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_outside_trim((unsigned)slot))
+		r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
 	if (!r) {
 		*address = at;
+		td_outside_note(TD_OUTSIDE_BACKEND, TD_KEY_BACKEND, at, 0);
 		td_client_memory_changed((unsigned)slot);
 	}
 	return r;
@@ -40,17 +46,34 @@ CUresult td_hook_cuMemAllocPitch_v2(
 	return r;
 }
 
+/* The work that the backend waits for is that of the memory's own context, whichever is current. */
+static int free_in(void *context, CUdeviceptr address)
+{
+	CUcontext current = NULL, popped;
+	bool pushed = context && !td_real.cuCtxGetCurrent(&current) && current != context &&
+		      !td_real.cuCtxPushCurrent_v2(context);
+	int r = td_agent_backend()->free(address);
+
+	if (pushed)
+		(void)td_real.cuCtxPopCurrent_v2(&popped);
+	return r;
+}
+
 CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 {
-	int slot = address ? td_context_use() : -1;
+	struct td_key *key;
 	CUresult r;
 
-	if (slot < 0)
+	if (!address || td_context_use() < 0)
 		return td_real.cuMemFree_v2(address);
-	r = td_agent_backend()->free(address);
-	if (r == TD_BACKEND_NOT_MINE)
-		return td_real.cuMemFree_v2(address);
-	td_client_memory_changed((unsigned)slot);
+	key = td_outside_take(TD_KEY_BACKEND, address);
+	r = free_in(td_outside_context_of(key), address);
+	if (r != TD_BACKEND_NOT_MINE)
+		return td_outside_end(key, r);
+	td_outside_gone(key);
+	key = td_outside_take(TD_KEY_ADDRESS, address);
+	r = td_outside_end(key, td_real.cuMemFree_v2(address));
+	td_outside_refresh();
 	return r;
 }
 
@@ -71,6 +94,25 @@ CUresult td_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 		*free_bytes = used < capacity ? capacity - used : 0;
 	if (total_bytes)
 		*total_bytes = capacity;
+	return r;
+}
+
+static unsigned no_more_than_32_bits(size_t bytes)
+{
+	return bytes < UINT32_MAX ? (unsigned)bytes : UINT32_MAX;
+}
+
+CUresult td_hook_cuMemGetInfo(unsigned *free_bytes, unsigned *total_bytes)
+{
+	size_t free_all = 0, total_all = 0;
+	CUresult r = td_real.cuMemGetInfo(free_bytes, total_bytes);
+
+	if (r || !td_real.cuMemGetInfo_v2 || td_hook_cuMemGetInfo_v2(&free_all, &total_all))
+		return r;
+	if (free_bytes)
+		*free_bytes = no_more_than_32_bits(free_all);
+	if (total_bytes)
+		*total_bytes = no_more_than_32_bits(total_all);
 	return r;
 }
 
@@ -103,5 +145,16 @@ CUresult td_hook_cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 		if (capacity && capacity < *bytes)
 			*bytes = capacity;
 	}
+	return r;
+}
+
+CUresult td_hook_cuDeviceTotalMem(unsigned *bytes, CUdevice device)
+{
+	CUresult r = td_real.cuDeviceTotalMem(bytes, device);
+	size_t all = 0;
+
+	if (!r && bytes && td_real.cuDeviceTotalMem_v2 &&
+		!td_hook_cuDeviceTotalMem_v2(&all, device))
+		*bytes = no_more_than_32_bits(all);
 	return r;
 }

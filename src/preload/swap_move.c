@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "base/time.h"
+#include "preload/context.h"
 #include "preload/gate.h"
 #include "preload/real.h"
 
@@ -17,8 +18,11 @@
 
 static CUstream stream_of(unsigned slot)
 {
-	if (!td_swap.streams[slot])
-		(void)td_real.cuStreamCreate(&td_swap.streams[slot], CU_STREAM_NON_BLOCKING);
+	if (!td_context_is_alive(td_swap.stream_contexts[slot])) {
+		td_swap.streams[slot] = NULL;
+		if (!td_real.cuStreamCreate(&td_swap.streams[slot], CU_STREAM_NON_BLOCKING))
+			td_swap.stream_contexts[slot] = td_context_serial();
+	}
 	return td_swap.streams[slot];
 }
 

@@ -1,0 +1,82 @@
+/*
+ * Structs of cuda.h that describe memory beside cuMemAlloc's: arrays, pools, graphs' allocations, other APIs' memory. Layouts are those of
+ * CUDA 13.0 (11.4 to 12.x have the same).
+ */
+#pragma once
+
+#include "cuda/types.h"
+
+struct td_array2d {
+	size_t width, height;
+	int format;
+	unsigned channels;
+};
+
+struct td_array2d_v1 {
+	unsigned width, height;
+	int format;
+	unsigned channels;
+};
+
+struct td_array3d {
+	size_t width, height, depth;
+	int format;
+	unsigned channels, flags;
+};
+
+struct td_array3d_v1 {
+	unsigned width, height, depth;
+	int format;
+	unsigned channels, flags;
+};
+
+/* They have no memory of their own: cuMemMapArrayAsync maps some of cuMemCreate. */
+#define TD_ARRAY3D_SPARSE   0x40u
+#define TD_ARRAY3D_DEFERRED 0x80u
+
+/* What their pools and graphs have taken from the device: numbers of CUmemPool_attribute and CUgraphMem_attribute. */
+#define TD_POOL_ATTR_RESERVED  5
+#define TD_POOL_ATTR_USED      7
+#define TD_GRAPH_ATTR_USED     0
+#define TD_GRAPH_ATTR_RESERVED 2
+
+/* The part of CUmemPoolProps that is read. */
+struct td_pool_props {
+	int type, handle_types;
+	CUmemLocation location;
+	char rest[72];
+};
+
+/* CUDA_MEM_ALLOC_NODE_PARAMS */
+struct td_alloc_node {
+	struct td_pool_props pool;
+	const void *access;
+	size_t access_count, bytes;
+	CUdeviceptr address;
+};
+
+/* CUgraphNodeType */
+#define TD_NODE_KERNEL 0
+#define TD_NODE_GRAPH  4
+#define TD_NODE_ALLOC  10
+
+/* CUDA_EXTERNAL_MEMORY_HANDLE_DESC */
+struct td_external_memory {
+	int type;
+	union {
+		int fd;
+		struct {
+			void *handle;
+			const void *name;
+		} win32;
+	} handle;
+	unsigned long long bytes;
+	unsigned flags, reserved[16];
+};
+
+_Static_assert(sizeof(struct td_array2d) == 24, "CUDA_ARRAY_DESCRIPTOR of cuda.h");
+_Static_assert(sizeof(struct td_array3d) == 40, "CUDA_ARRAY3D_DESCRIPTOR of cuda.h");
+_Static_assert(sizeof(struct td_pool_props) == 88, "CUmemPoolProps of cuda.h");
+_Static_assert(sizeof(struct td_alloc_node) == 120, "CUDA_MEM_ALLOC_NODE_PARAMS of cuda.h");
+_Static_assert(
+	sizeof(struct td_external_memory) == 104, "CUDA_EXTERNAL_MEMORY_HANDLE_DESC of cuda.h");

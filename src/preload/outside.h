@@ -1,0 +1,114 @@
+/*
+ * Device memory that is not the backend's to move: unified memory, pools, the program's own VMM, arrays, what graphs allocate, other APIs'
+ * memory. It is counted, asked for before the driver is, and stays where it is.
+ *
+ *	claim --driver gave it--> settle(0, key): counted under its key      take --driver took it back--> gone
+ *	      --driver refused--> settle(error): nothing was promised             --driver refused--> back
+ *
+ * An object is counted once, however many keys lead to it: a handle, one for each further handle to the same memory, one for each mapping. It is
+ * counted for its device, whether or not the process has a context there yet.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/backend.h"
+
+enum td_outside_kind {
+	TD_OUTSIDE_MANAGED,
+	TD_OUTSIDE_LEGACY, /* by the 32-bit calls */
+	TD_OUTSIDE_VMM,
+	TD_OUTSIDE_ARRAY,
+	TD_OUTSIDE_POOL,
+	TD_OUTSIDE_GRAPH,
+	TD_OUTSIDE_EXTERNAL, /* another API's, which nobody else counts */
+	TD_OUTSIDE_SHARED,   /* another CUDA process's, which counts it: not charged here */
+	TD_OUTSIDE_BACKEND,  /* the backend's, which counts it: its context's end is its own */
+	TD_OUTSIDE_N,
+};
+
+enum td_outside_key {
+	TD_KEY_ADDRESS, /* what cuMemFree and cuMemFreeAsync take */
+	TD_KEY_HANDLE,  /* of cuMemCreate */
+	TD_KEY_MAPPING,
+	TD_KEY_ARRAY,
+	TD_KEY_EXTERNAL,
+	TD_KEY_SHARED,
+	TD_KEY_POOL,
+	TD_KEY_BACKEND,
+};
+
+#define TD_DEVICE_CURRENT (-1)
+
+struct td_object;
+struct td_key;
+
+struct td_outside_claim {
+	struct td_object *object; /* NULL: nothing is counted; the driver is asked all the same */
+	struct td_key *key;
+	uint64_t bytes;
+	int slot, need;
+	unsigned waits;
+	bool growth; /* of an object that is there already */
+};
+
+/*
+ * May `bytes` of this kind be taken on the device? May block, as td_client_need does, and while the gate is closed. CUDA_SUCCESS, then
+ * td_outside_settle has to follow; or CUDA_ERROR_OUT_OF_MEMORY.
+ */
+int td_outside_claim(
+	struct td_outside_claim *ret, int device, enum td_outside_kind kind, uint64_t bytes);
+
+/* The driver answered r: is it worth asking again, since somebody is still giving back what was granted? Waits a little, boundedly. */
+bool td_outside_again(struct td_outside_claim *claim, int r);
+
+/* Returns r. */
+int td_outside_settle(
+	struct td_outside_claim *claim, int r, enum td_outside_key what, uint64_t value);
+
+/* One more key (of so many bytes) to the object that `of` leads to, if that is known. */
+void td_outside_alias(enum td_outside_key of, uint64_t known, enum td_outside_key what,
+	uint64_t value, uint64_t bytes);
+/* The same to the object that has a mapping around this address. */
+void td_outside_alias_mapping(uint64_t address, enum td_outside_key what, uint64_t value);
+
+/* Something that is told, not charged, or charged elsewhere. */
+void td_outside_note(
+	enum td_outside_kind kind, enum td_outside_key what, uint64_t value, uint64_t bytes);
+
+/* NULL: not known. Exactly one of gone and back follows. */
+struct td_key *td_outside_take(enum td_outside_key what, uint64_t value);
+/* All mappings within. */
+struct td_key *td_outside_take_mappings(uint64_t address, uint64_t bytes);
+void td_outside_gone(struct td_key *keys);
+void td_outside_back(struct td_key *keys);
+/* gone if r is 0, else back; returns r. */
+int td_outside_end(struct td_key *keys, int r);
+
+/* The context that the key's object lives in; NULL: none. */
+void *td_outside_context_of(const struct td_key *key);
+/* Around the end of a context: the backend's memory in it is freed now, the rest is forgotten. The context need not be current. */
+void td_outside_context_ends(void *context);
+
+/* -- pools: the driver says how much they hold (pools.c) -- */
+
+/* The object of that pool, made if it is not known. device: if it has to be made; below 0: on the host, not counted. NULL: memory is short. */
+struct td_object *td_outside_pool(uint64_t pool, int device, enum td_outside_kind kind);
+/* As td_outside_claim, for what the pool may grow by to hand out `bytes`. */
+int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes);
+/* From now on it is asked nothing, and holds what is in use of it. One of td_outside_gone and td_outside_pool_stays follows. */
+struct td_key *td_outside_pool_ends(uint64_t pool);
+void td_outside_pool_stays(struct td_key *key, uint64_t pool);
+/* What pools on the slot's device keep for later goes back to the driver. True: there was some. */
+bool td_outside_trim(unsigned slot);
+/* Asks the driver anew. Costs one load where there are no pools. */
+void td_outside_refresh(void);
+
+/* -- */
+
+/* A backend whose totals hold all of this, too, and whose limits leave room for it. Once, at load. */
+const struct td_backend *td_outside_over(const struct td_backend *backend);
+
+/* Of a device and kind, shared memory included. */
+uint64_t td_outside_bytes(int device, enum td_outside_kind kind);

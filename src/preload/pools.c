@@ -1,0 +1,138 @@
+/*
+ * Stream-ordered allocation and the pools behind it. What counts is what a pool has taken from the device, used or not, as the driver says it:
+ * asked for before a pool may have to grow, and looked up again after every call that can change it.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "cuda/objects.h"
+#include "preload/agent.h"
+#include "preload/context.h"
+#include "preload/gate.h"
+#include "preload/outside.h"
+#include "preload/real.h"
+
+/* The device of a stream; of the current context if that cannot be told. Below 0: none. */
+static int device_of(CUstream stream)
+{
+	CUdevice device;
+
+	if (stream && td_real.cuStreamGetDevice && !td_real.cuStreamGetDevice(stream, &device))
+		return device;
+	return td_real.cuCtxGetDevice && !td_real.cuCtxGetDevice(&device) ? device : -1;
+}
+
+/* Finds the pool's object and claims what it may grow by. The claim is inert where nothing is to be counted. */
+static CUresult claim(struct td_outside_claim *ret, const void *address, uint64_t bytes, void *pool,
+	CUstream stream)
+{
+	struct td_object *object;
+	int device = td_context_use() < 0 ? -1 : device_of(stream);
+
+	memset(ret, 0, sizeof(*ret));
+	/* In a capture it becomes part of the graph. */
+	if (!address || !bytes || device < 0 || td_context_is_capturing(stream))
+		return CUDA_SUCCESS;
+	if (!pool && (!td_real.cuDeviceGetMemPool || td_real.cuDeviceGetMemPool(&pool, device)))
+		return CUDA_SUCCESS;
+	object = td_outside_pool((uint64_t)pool, device, TD_OUTSIDE_POOL);
+	return object ? td_outside_claim_growth(ret, object, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+#define ALLOC_ASYNC(symbol, pool, own_stream, null_stream)                                         \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		struct td_outside_claim growth;                                                    \
+		CUresult r = claim(&growth, a0, a1, pool, stream ? stream : null_stream);          \
+		if (r)                                                                             \
+			return r;                                                                  \
+		do {                                                                               \
+			struct td_slot *slot = td_gate_enter(stream, own_stream);                  \
+			r = td_real.symbol TD_ARGS_##symbol;                                       \
+			td_gate_leave(slot);                                                       \
+		} while (td_outside_again(&growth, r));                                            \
+		return td_outside_settle(&growth, r, TD_KEY_ADDRESS, r ? 0 : *a0);                 \
+	}
+
+ALLOC_ASYNC(cuMemAllocAsync, NULL, 0, CU_STREAM_LEGACY)
+ALLOC_ASYNC(cuMemAllocAsync_ptsz, NULL, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD)
+ALLOC_ASYNC(cuMemAllocFromPoolAsync, a2, 0, CU_STREAM_LEGACY)
+ALLOC_ASYNC(cuMemAllocFromPoolAsync_ptsz, a2, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD)
+
+/* Memory of cuMemAlloc may be freed in stream order, too. Ours is freed once the stream is there. */
+static bool is_backends(CUdeviceptr address, CUstream named)
+{
+	uint64_t base;
+	size_t bytes;
+
+	return td_agent_backend()->range(address, &base, &bytes) != TD_BACKEND_NOT_MINE &&
+	       base == address && !td_context_is_capturing(named);
+}
+
+#define FREE_ASYNC(symbol, own_stream, null_stream)                                                \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		struct td_slot *slot;                                                              \
+		struct td_key *key;                                                                \
+		CUresult r;                                                                        \
+		if (is_backends(a0, stream ? stream : null_stream)) {                              \
+			r = td_real.cuStreamSynchronize(stream ? stream : null_stream);            \
+			return r ? r : td_hook_cuMemFree_v2(a0);                                   \
+		}                                                                                  \
+		key = td_outside_take(TD_KEY_ADDRESS, a0);                                         \
+		slot = td_gate_enter(stream, own_stream);                                          \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		td_gate_leave(slot);                                                               \
+		(void)td_outside_end(key, r);                                                      \
+		td_outside_refresh();                                                              \
+		return r;                                                                          \
+	}
+
+FREE_ASYNC(cuMemFreeAsync, 0, CU_STREAM_LEGACY)
+FREE_ASYNC(cuMemFreeAsync_ptsz, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD)
+
+/* Known from its beginning, since it may be of another device than the stream that allocates from it, or of the host. */
+CUresult td_hook_cuMemPoolCreate(void **a0, const void *a1)
+{
+	const struct td_pool_props *props = a1;
+	CUresult r = td_real.cuMemPoolCreate(a0, a1);
+	struct td_outside_claim claim = {.growth = true};
+
+	if (r || !a0 || !props)
+		return r;
+	claim.slot = -1;
+	claim.object = td_outside_pool((uint64_t)*a0,
+		props->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? props->location.id : -1,
+		TD_OUTSIDE_POOL);
+	return td_outside_settle(&claim, r, TD_KEY_ADDRESS, 0);
+}
+
+CUresult td_hook_cuMemPoolDestroy(void *a0)
+{
+	/* First: nobody may ask it anything afterwards. */
+	struct td_key *key = td_outside_pool_ends((uint64_t)a0);
+	CUresult r = td_real.cuMemPoolDestroy(a0);
+
+	if (r)
+		td_outside_pool_stays(key, (uint64_t)a0);
+	else
+		td_outside_gone(key);
+	return r;
+}
+
+/* Calls after which a pool may hold less. */
+#define AND_REFRESH(symbol)                                                                        \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		td_outside_refresh();                                                              \
+		return r;                                                                          \
+	}
+
+AND_REFRESH(cuMemPoolTrimTo)
+AND_REFRESH(cuDeviceGraphMemTrim)
+AND_REFRESH(cuStreamSynchronize)
+AND_REFRESH(cuStreamSynchronize_ptsz)
+AND_REFRESH(cuEventSynchronize)
+AND_REFRESH(cuCtxSynchronize)
+AND_REFRESH(cuCtxSynchronize_v2)
