@@ -69,11 +69,29 @@ static int name_error(int error, dim3 grid, dim3 block)
 	return error;
 }
 
+/*
+ * "A kernel launch will fail if it is issued to a stream that is not associated to the current device", says NVIDIA's programming guide; the
+ * driver would launch a library's kernel there. With one device there is nothing to ask.
+ */
+static int kernel_for(const void *key, CUstream stream, void **ret)
+{
+	bool special = !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+	CUcontext of_stream, current;
+	int count, error = rt_kernel(key, ret);
+
+	if (error || special || CU(cuDeviceGetCount)(&count) || count < 2)
+		return error;
+	error = CU(cuStreamGetCtx)(stream, &of_stream);
+	if (!error)
+		error = CU(cuCtxGetCurrent)(&current);
+	return error ? error : of_stream == current ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
 static int launch(
 	const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream)
 {
 	void *kernel;
-	int error = rt_kernel(key, &kernel);
+	int error = kernel_for(key, stream, &kernel);
 
 	if (!error && shared_bytes > UINT32_MAX)
 		error = cudaErrorInvalidValue;
@@ -87,7 +105,7 @@ static int launch_cooperative(
 	const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream)
 {
 	void *kernel;
-	int error = rt_kernel(key, &kernel);
+	int error = kernel_for(key, stream, &kernel);
 
 	if (!error && shared_bytes > UINT32_MAX)
 		error = cudaErrorInvalidValue;
@@ -120,7 +138,7 @@ static int launch_config(
 
 	if (!config || config->dynamicSmemBytes > UINT32_MAX)
 		return cudaErrorInvalidValue;
-	error = rt_kernel(key, &kernel);
+	error = kernel_for(key, ON(config->stream), &kernel);
 	if (error)
 		return error;
 	driver = rt_launch_config(config);

@@ -54,12 +54,12 @@ struct CUctx_st {
 struct sg_work;
 
 struct CUstream_st {
-	uint64_t magic;
 	struct td_list link; /* in context->streams */
 	struct CUctx_st *context;
 	unsigned flags;
 	int priority;
-	uint64_t submitted, completed; /* operations; context->lock */
+	uint64_t submitted,
+		completed; /* operations; written under context->lock, completed is read without */
 	struct sg_work *first, **last; /* queue; context->lock */
 	uint64_t last_end_ns;          /* modelled end of the last operation */
 	bool has_worker, closing;
@@ -74,7 +74,6 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
-	uint64_t magic;
 	struct td_list link;
 	struct CUctx_st *context;
 	unsigned flags;
@@ -127,6 +126,8 @@ extern struct sg_state sg;
 /* -- device/context.c -- */
 /* CUDA_SUCCESS with the calling thread's context, alive; or what a call must return. */
 int sg_current(struct CUctx_st **ret);
+/* CUDA_SUCCESS, or what every call that uses this context must return. */
+int sg_context_check(struct CUctx_st *context);
 bool sg_context_is_live(const struct CUctx_st *context);
 /* Also lets a dead context through, with its error as the result. */
 struct CUctx_st *sg_current_or_null(void);
@@ -174,14 +175,24 @@ int sg_current_unsafe(struct CUctx_st **ret);
 
 /* -- stream/stream.c -- */
 struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int priority);
-void sg_stream_free(struct CUstream_st *stream);
-/* The stream that a handle means for this thread; ptsz: NULL is the per-thread one. 0 or INVALID_HANDLE. */
-int sg_stream_find(struct CUctx_st *context, CUstream handle, bool ptsz, struct CUstream_st **ret);
+/* No handle of them works any more; what is queued still runs. */
+void sg_streams_context_gone(struct CUctx_st *context);
+/*
+ * The stream that a handle means for this thread, which needs a current context: NULL is that one's legacy stream, or with ptsz the thread's own.
+ * A stream may be another context's: cuda.h forbids that to few (kernels, recording events).
+ */
+int sg_stream_find(CUstream handle, bool ptsz, struct CUstream_st **ret);
 /* Queues work (malloc'ed, freed after it ran). *ret_ticket may be NULL. */
 int sg_stream_submit(struct CUstream_st *stream, struct sg_work *work, uint64_t *ret_ticket);
 int sg_stream_wait_ticket(struct CUstream_st *stream, uint64_t ticket);
-/* Its work has ended up to ticket; context->lock. */
+/* Its work has ended up to ticket. Without a lock. */
 bool sg_stream_reached(const struct CUstream_st *stream, uint64_t ticket);
+
+/* -- stream/event.c: of any context; NULL: none -- */
+struct CUevent_st *sg_event_find(CUevent handle);
+void sg_events_context_gone(struct CUctx_st *context);
+/* What was recorded last. No stream: nothing was, or by another process. */
+struct sg_dependency sg_event_last(struct CUevent_st *event);
 
 /* -- memory/addresses.c -- */
 enum sg_memory_kind {
@@ -234,7 +245,10 @@ bool sg_is_device_address(uint64_t address);
 /* File and offset of what is at an address from cuMemAlloc. */
 int sg_arena_place(uint64_t address, uint64_t *ret_offset);
 void *sg_pages_new(uint64_t bytes);
+/* At once, or when nothing is between enter and leave any more: what runs may still hold pointers into them. */
 void sg_pages_free(void *pages, uint64_t bytes);
+void sg_pages_enter(void);
+void sg_pages_leave(void);
 /* CUDA_SUCCESS or OUT_OF_MEMORY, or DEVICE_UNAVAILABLE without a server. */
 int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes);
 void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes);

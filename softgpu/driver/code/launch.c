@@ -358,15 +358,15 @@ bool sg_work_is_valid(struct CUctx_st *context, const struct sg_work *work)
 static int launch(const CUlaunchConfig *config, CUfunction handle, void **params, void **extra,
 	bool cooperative, bool ptsz)
 {
-	struct CUctx_st *context;
 	struct CUstream_st *stream;
 	struct sg_work *work;
-	int r = sg_current(&context);
+	int r = sg_stream_find(config->hStream, ptsz, &stream);
 
+	/* A function is of its context; "the context to launch [a CUkernel] on will ... be taken from the specified stream" (cuLaunchKernel). */
+	if (!r && stream->context != sg_current_or_null())
+		handle = sg_kernel_function(stream->context, handle);
 	if (!r)
-		r = sg_stream_find(context, config->hStream, ptsz, &stream);
-	if (!r)
-		r = make_launch(context, config, handle, params, extra, cooperative, &work);
+		r = make_launch(stream->context, config, handle, params, extra, cooperative, &work);
 	return r ? r : sg_stream_submit(stream, work, NULL);
 }
 

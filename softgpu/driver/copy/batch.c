@@ -7,14 +7,11 @@
 /* "hStream ... must not be the legacy NULL stream": also not by its other name. */
 static int batch_stream(CUstream handle, bool ptsz, struct CUstream_st **ret)
 {
-	struct CUctx_st *context;
-	int r = sg_current(&context);
+	int r = sg_stream_find(handle, ptsz, ret);
 
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, ret);
 	if (r)
 		return r;
-	if (*ret == context->legacy)
+	if (*ret == (*ret)->context->legacy)
 		return CUDA_ERROR_INVALID_VALUE;
 	return sg_stream_is_capturing(*ret) ? sg_capture_refuse(*ret) : CUDA_SUCCESS;
 }

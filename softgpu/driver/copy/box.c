@@ -211,14 +211,11 @@ int sg_work_memcpy(const CUDA_MEMCPY3D *copy, struct sg_work **ret)
 static int copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool ptsz, bool wait)
 {
 	struct CUstream_st *stream;
-	struct CUctx_st *context;
 	struct sg_work *work;
 	struct sg_box box;
 	uint64_t ticket;
-	int r = sg_current(&context);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, &stream);
 	if (!r && !copy)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (r)

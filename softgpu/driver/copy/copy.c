@@ -197,12 +197,9 @@ static int check_direction(enum direction direction, uint64_t target, uint64_t s
 static int copy_call(enum direction direction, uint64_t target, uint64_t source, size_t bytes,
 	CUstream handle, bool ptsz, bool wait)
 {
-	struct CUctx_st *context;
 	struct CUstream_st *stream;
-	int r = sg_current(&context);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, &stream);
 	if (r || !bytes)
 		return r;
 	r = check_direction(direction, target, source);
@@ -325,13 +322,10 @@ static int make_set(const struct set *set, struct copy_work **ret)
 /* Sets return at once, the synchronous ones too: they are ordered, not awaited (cuda.h). */
 static int set_call(const struct set *set, CUstream handle, bool ptsz)
 {
-	struct CUctx_st *context;
 	struct CUstream_st *stream;
 	struct copy_work *copy;
-	int r = sg_current(&context);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, &stream);
 	if (r || !set->width || !set->rows)
 		return r;
 	r = make_set(set, &copy);

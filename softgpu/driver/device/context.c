@@ -33,6 +33,18 @@ struct CUctx_st *sg_current_or_null(void)
 	return stack.depth ? stack.entry[stack.depth - 1] : NULL;
 }
 
+int sg_context_check(struct CUctx_st *context)
+{
+	int r;
+
+	if (!sg_context_is_live(context))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	r = sg_fault_of_device(context->device);
+	if (r)
+		sg_context_kill(context, r);
+	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+}
+
 int sg_current(struct CUctx_st **ret)
 {
 	struct CUctx_st *context = sg_current_or_null();
@@ -42,12 +54,7 @@ int sg_current(struct CUctx_st **ret)
 		return r;
 	if (!context)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (!sg_context_is_live(context))
-		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	r = sg_fault_of_device(context->device);
-	if (r)
-		sg_context_kill(context, r);
-	r = __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+	r = sg_context_check(context);
 	if (!r)
 		*ret = context;
 	return r;
@@ -172,7 +179,6 @@ static void destroy(struct CUctx_st *context)
 {
 	struct sg_msg msg = {
 		.type = SG_CONTEXT_FREE, .gpu = context->device, .context = context->id};
-	struct td_list *it;
 
 	__atomic_store_n(&context->cancel, 1, __ATOMIC_RELAXED);
 	sg_capture_context_gone(context);
@@ -181,8 +187,8 @@ static void destroy(struct CUctx_st *context)
 	td_list_remove(&context->link);
 	pthread_mutex_unlock(&sg.lock);
 	sg_context_kill(context, CUDA_ERROR_CONTEXT_IS_DESTROYED);
-	td_list_for_each (it, &context->streams)
-		sg_stream_free(td_container_of(it, struct CUstream_st, link));
+	sg_streams_context_gone(context);
+	sg_events_context_gone(context);
 	sg_library_context_gone(context);
 	sg_ipc_context_gone(context);
 	sg_array_context_gone(context);

@@ -235,9 +235,16 @@ static int run_graph(struct CUstream_st *stream, struct sg_work *work)
 	struct graph_work *graph = (struct graph_work *)work;
 	int r = CUDA_SUCCESS;
 
-	for (size_t i = 0; !r && i < graph->count; i++)
-		if (graph->steps[i].work)
-			r = graph->steps[i].work->run(stream, graph->steps[i].work);
+	/* As in a stream: after an error only what has to be done in any case. */
+	for (size_t i = 0; i < graph->count; i++) {
+		struct sg_work *step = graph->steps[i].work;
+		int error = r ? r : __atomic_load_n(&stream->context->error, __ATOMIC_ACQUIRE);
+
+		if (step && (!error || step->when_dead)) {
+			error = step->run(stream, step);
+			r = r ? r : error;
+		}
+	}
 	return r;
 }
 
@@ -281,9 +288,10 @@ static void add_waits(struct sg_work *work, const struct CUgraphExec_st *exec)
 	for (size_t i = 0; i < exec->count; i++) {
 		const struct step *step = &exec->steps[i];
 
-		if (step->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && step->event->stream)
-			work->after[work->after_count++] =
-				(struct sg_dependency){step->event->stream, step->event->ticket};
+		if (step->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
+			work->after[work->after_count] = sg_event_last(step->event);
+			work->after_count += work->after[work->after_count].stream != NULL;
+		}
 		if (step->child)
 			add_waits(work, step->child);
 	}
@@ -337,6 +345,8 @@ static int copy_step(struct CUctx_st *context, const struct step *from, struct s
 	}
 	if (from->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
 		return sg_work_record(from->event, &to->work);
+	if (from->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && from->event->shared)
+		return sg_work_shared_wait(from->event, &to->work);
 	if (!from->work)
 		return CUDA_SUCCESS;
 	if (!sg_work_is_valid(context, from->work))
@@ -360,9 +370,8 @@ static int make_launch(
 	graph->work.queued = queue_graph;
 	graph->work.bytes = bytes;
 	graph->work.node = CU_GRAPH_NODE_TYPE_GRAPH + 1;
-	pthread_mutex_lock(&context->lock); /* of the events */
+	graph->work.when_dead = true; /* and then looks at its steps one by one */
 	r = add_dependencies(graph, exec);
-	pthread_mutex_unlock(&context->lock);
 	for (size_t i = 0; !r && i < exec->count; i++) {
 		graph->count = i + 1;
 		r = copy_step(context, &exec->steps[i], &graph->steps[i]);
@@ -387,12 +396,9 @@ static int launch(CUgraphExec exec, CUstream handle, bool ptsz)
 {
 	struct graph_work *graph;
 	struct CUstream_st *stream;
-	struct CUctx_st *context;
 	uint64_t ticket;
-	int r = sg_current(&context);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, &stream);
 	if (r)
 		return r;
 	/* A capturing stream would get a child graph, but of an executable one nobody has the graph any more. */
@@ -401,10 +407,10 @@ static int launch(CUgraphExec exec, CUstream handle, bool ptsz)
 	pthread_mutex_lock(&sg_graph_lock);
 	if (!sg_exec_is_live(exec))
 		r = CUDA_ERROR_INVALID_VALUE;
-	else if (exec->context && exec->context != context)
-		r = CUDA_ERROR_NOT_SUPPORTED;
+	else if (exec->context && exec->context != stream->context)
+		r = CUDA_ERROR_NOT_SUPPORTED; /* kernels would run in a context of their own */
 	else
-		r = make_launch(context, exec, &graph);
+		r = make_launch(stream->context, exec, &graph);
 	if (!r) {
 		r = take_memory(exec, graph);
 		if (r)
@@ -431,11 +437,8 @@ SG_BOTH(cuGraphLaunch, (CUgraphExec exec, CUstream stream), launch(exec, stream,
 static int upload(CUgraphExec exec, CUstream handle, bool ptsz)
 {
 	struct CUstream_st *stream;
-	struct CUctx_st *context;
-	int r = sg_current(&context);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, &stream);
 	pthread_mutex_lock(&sg_graph_lock);
 	if (!r && !sg_exec_is_live(exec))
 		r = CUDA_ERROR_INVALID_VALUE;

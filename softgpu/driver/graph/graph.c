@@ -434,8 +434,9 @@ static int add_event(NODE, CUevent handle, int type)
 
 	if (r)
 		return r;
-	event = sg_event_find(context, handle);
-	if (!event)
+	event = sg_event_find(handle);
+	/* One that is waited for "may be from a different context or device than the launch stream" (cuGraphAddEventWaitNode). */
+	if (!event || (type == CU_GRAPH_NODE_TYPE_EVENT_RECORD && event->context != context))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return add(ret, graph, after, after_count, type, NULL, event, context);
 }

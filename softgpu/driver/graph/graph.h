@@ -78,9 +78,10 @@ int sg_work_memset(const CUDA_MEMSET_NODE_PARAMS *set, struct sg_work **ret);
 int sg_work_host(const CUDA_HOST_NODE_PARAMS *host, struct sg_work **ret);
 int sg_work_mem_ops(const CUstreamBatchMemOpParams *ops, unsigned count, struct sg_work **ret);
 int sg_work_record(struct CUevent_st *event, struct sg_work **ret);
+/* Waits for what another process has recorded by now. */
+int sg_work_shared_wait(const struct CUevent_st *event, struct sg_work **ret);
 /* A kernel's function may have been unloaded. */
 bool sg_work_is_valid(struct CUctx_st *context, const struct sg_work *work);
-struct CUevent_st *sg_event_find(struct CUctx_st *context, CUevent handle);
 
 /* -- and what they were made from; params: to be freed, of the work's own bytes -- */
 int sg_work_kernel_params(

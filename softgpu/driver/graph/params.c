@@ -328,7 +328,8 @@ static int set_event(CUgraphNode node, int type, CUevent event)
 
 	if (r)
 		return r;
-	if (!sg_event_find(context, event))
+	if (!sg_event_find(event) ||
+		(type == CU_GRAPH_NODE_TYPE_EVENT_RECORD && event->context != context))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!lock_node(node, type))
 		return CUDA_ERROR_INVALID_VALUE;

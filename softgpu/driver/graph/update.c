@@ -143,7 +143,8 @@ static int set_event(CUgraphExec exec, CUgraphNode node, int type, CUevent event
 
 	if (r)
 		return r;
-	if (!sg_event_find(context, event))
+	if (!sg_event_find(event) ||
+		(type == CU_GRAPH_NODE_TYPE_EVENT_RECORD && event->context != context))
 		return CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_lock(&sg_graph_lock);
 	step = sg_exec_is_live(exec) ? step_of(exec, node) : NULL;

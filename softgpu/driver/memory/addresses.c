@@ -70,9 +70,57 @@ void *sg_pages_new(uint64_t bytes)
 	return pages == MAP_FAILED ? NULL : pages;
 }
 
+/* Pages that were given up while something ran. What runs has looked up its pointers once, and a GPU would only read nonsense behind them. */
+struct retired {
+	struct retired *next;
+	void *pages;
+	uint64_t bytes;
+};
+static pthread_mutex_t retired_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct retired *retired;
+static unsigned running;
+
 void sg_pages_free(void *pages, uint64_t bytes)
 {
-	munmap(pages, bytes);
+	struct retired *entry = NULL;
+
+	pthread_mutex_lock(&retired_lock);
+	if (running)
+		entry = malloc(sizeof(*entry));
+	if (entry) {
+		*entry = (struct retired){retired, pages, bytes};
+		retired = entry;
+		(void)madvise(pages, bytes, MADV_DONTNEED);
+	} else if (!running) {
+		munmap(pages, bytes);
+	} /* else: without memory to remember them they stay */
+	pthread_mutex_unlock(&retired_lock);
+}
+
+void sg_pages_enter(void)
+{
+	pthread_mutex_lock(&retired_lock);
+	running++;
+	pthread_mutex_unlock(&retired_lock);
+}
+
+void sg_pages_leave(void)
+{
+	struct retired *gone = NULL;
+
+	pthread_mutex_lock(&retired_lock);
+	if (!--running) {
+		gone = retired;
+		retired = NULL;
+	}
+	pthread_mutex_unlock(&retired_lock);
+	while (gone) {
+		struct retired *next = gone->next;
+
+		munmap(gone->pages, gone->bytes);
+		free(gone);
+		gone = next;
+	}
 }
 
 /* -- addresses -- */
@@ -214,7 +262,7 @@ static uint8_t *arena_map(uint64_t base, uint64_t bytes)
 
 static void arena_unmap(uint64_t base, void *pages, uint64_t bytes)
 {
-	munmap(pages, bytes);
+	sg_pages_free(pages, bytes);
 	(void)fallocate(arena, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(base - window),
 		(off_t)bytes);
 }

@@ -36,15 +36,19 @@ API CUresult cuMemAllocPitch_v2(
 	return r;
 }
 
-/* Waits for the context's work, as the real call does: nothing may still use what is freed. */
+/* Waits for the context's work, as the real call does, and for that of the context whose memory it is: nothing may still use what is freed. */
 API CUresult cuMemFree_v2(CUdeviceptr address)
 {
+	struct sg_allocation allocation;
 	struct CUctx_st *context;
 	int r = sg_current_unsafe(&context);
 
 	if (r || !address)
 		return r;
 	r = sg_context_synchronize(context);
+	if (!r && sg_memory_find(address, 1, &allocation) && allocation.context &&
+		allocation.context != context)
+		r = sg_context_synchronize(allocation.context);
 	if (r)
 		return r;
 	if (sg_pool_free(address))

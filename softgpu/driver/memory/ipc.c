@@ -195,7 +195,7 @@ static void unmap(struct opened *o)
 	(void)sg_allocation_remove(o->address, &allocation);
 	sg_granules_set(o->base, o->bytes, &(struct sg_granule){0});
 	sg_address_release(o->base, o->bytes);
-	munmap(o->host, o->bytes);
+	sg_pages_free(o->host, o->bytes);
 	free(o);
 }
 
@@ -317,7 +317,7 @@ API CUresult cuIpcGetEventHandle(CUipcEventHandle *ret, CUevent event)
 
 	if (r)
 		return r;
-	if (!sg_event_find(context, event))
+	if (!sg_event_find(event) || event->context != context)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!ret || !event->shared || event->shared_fd < 0)
 		return CUDA_ERROR_INVALID_VALUE; /* CU_EVENT_INTERPROCESS, and one's own */

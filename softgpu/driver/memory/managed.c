@@ -392,20 +392,12 @@ static int make_prefetch(
 	return CUDA_SUCCESS;
 }
 
-static int find_stream(CUstream handle, bool ptsz, struct CUstream_st **ret)
-{
-	struct CUctx_st *context;
-	int r = sg_current(&context);
-
-	return r ? r : sg_stream_find(context, handle, ptsz, ret);
-}
-
 static int prefetch_call(uint64_t address, size_t bytes, CUmemLocation location, unsigned flags,
 	CUstream handle, bool ptsz)
 {
 	struct CUstream_st *stream;
 	struct sg_work *work;
-	int r = find_stream(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && flags)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -509,7 +501,7 @@ static int batch_call(const struct batch *b, unsigned long long flags, CUstream 
 	struct CUstream_st *stream;
 	struct sg_work **works;
 	size_t made = 0;
-	int r = find_stream(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && stream == stream->context->legacy)
 		r = CUDA_ERROR_INVALID_VALUE; /* "Must not be legacy NULL stream." */
@@ -562,7 +554,7 @@ static int attach(CUstream handle, CUdeviceptr address, size_t bytes, unsigned f
 {
 	struct sg_allocation allocation;
 	struct CUstream_st *stream;
-	int r = find_stream(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (r)
 		return r;

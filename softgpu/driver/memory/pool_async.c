@@ -53,13 +53,10 @@ static int allocate(
 {
 	struct sg_dependency after;
 	struct CUstream_st *stream;
-	struct CUctx_st *context;
 	struct sg_block *block;
 	uint64_t whole = (bytes + GRANULE - 1) & ~(GRANULE - 1);
-	int r = sg_current(&context);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, &stream);
 	if (!r && (!ret || !bytes || whole < bytes))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r && sg_stream_is_capturing(stream))
@@ -67,11 +64,12 @@ static int allocate(
 	if (r)
 		return r;
 	pthread_mutex_lock(&sg_pool_lock);
-	if (current && !sg_pool_default(context->device))
+	if (current && !sg_pool_default(stream->context->device))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	else if (current)
-		pool = *sg_pool_current(context->device);
-	if (!r && (!sg_pool_is_live(pool) || pool->device != context->device))
+		pool = *sg_pool_current(stream->context->device);
+	/* "The specified memory pool may be from a device different than that of the specified hStream." */
+	if (!r && !sg_pool_is_live(pool))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		r = sg_block_take(pool, whole, stream, &block, &after);
@@ -134,13 +132,10 @@ static struct sg_block *begin_free(uint64_t address)
 static int free_async(CUdeviceptr address, CUstream handle, bool ptsz)
 {
 	struct CUstream_st *stream;
-	struct CUctx_st *context;
 	struct sg_block *block;
 	uint64_t ticket = 0;
-	int r = sg_current(&context);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, &stream);
 	if (!r && sg_stream_is_capturing(stream))
 		return sg_capture_free(stream, address);
 	if (r)

@@ -9,19 +9,11 @@ union value {
 	int number;
 };
 
-static int find(CUstream handle, bool ptsz, struct CUstream_st **ret)
-{
-	struct CUctx_st *context;
-	int r = sg_current(&context);
-
-	return r ? r : sg_stream_find(context, handle, ptsz, ret);
-}
-
 /* The access window and the synchronisation policy are preferences: kept, and told again. */
 static int get_attribute(CUstream handle, int id, union value *out, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && !out)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -43,7 +35,7 @@ static int get_attribute(CUstream handle, int id, union value *out, bool ptsz)
 static int set_attribute(CUstream handle, int id, const union value *value, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && !value)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -65,10 +57,12 @@ static int set_attribute(CUstream handle, int id, const union value *value, bool
 static int copy_attributes(CUstream to_handle, CUstream from_handle, bool ptsz)
 {
 	struct CUstream_st *to, *from;
-	int r = find(to_handle, ptsz, &to);
+	int r = sg_stream_find(to_handle, ptsz, &to);
 
 	if (!r)
-		r = find(from_handle, ptsz, &from);
+		r = sg_stream_find(from_handle, ptsz, &from);
+	if (!r && to->context != from->context)
+		r = CUDA_ERROR_INVALID_VALUE; /* "Both streams must have the same context." */
 	if (r)
 		return r;
 	memcpy(to->access_window, from->access_window, sizeof(to->access_window));
@@ -86,7 +80,7 @@ SG_BOTH(cuStreamCopyAttributes, (CUstream to, CUstream from), copy_attributes(to
 static int get_id(CUstream handle, unsigned long long *id, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && !id)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -101,7 +95,7 @@ SG_BOTH(cuStreamGetId, (CUstream stream, unsigned long long *id), get_id(stream,
 static int get_device(CUstream handle, CUdevice *device, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && !device)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -117,7 +111,7 @@ SG_BOTH(cuStreamGetDevice, (CUstream stream, CUdevice *device), get_device(strea
 static int get_context(CUstream handle, CUcontext *context, void **green, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && !context)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -135,7 +129,7 @@ SG_BOTH(cuStreamGetCtx_v2, (CUstream stream, CUcontext *context, void **green),
 API CUresult cuStreamGetGreenCtx(CUstream handle, void **green)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, false, &stream);
+	int r = sg_stream_find(handle, false, &stream);
 
 	if (!r && !green)
 		r = CUDA_ERROR_INVALID_VALUE;

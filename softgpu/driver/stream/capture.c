@@ -342,6 +342,9 @@ static int join(struct CUstream_st *stream, const struct CUevent_st *event)
 	}
 	if (capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	if (stream->context != capture->origin->context)
+		return spoil(
+			capture, CUDA_ERROR_NOT_SUPPORTED); /* a graph is of one context here */
 	if (stream == stream->context->legacy)
 		return spoil(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
 	stream->capture = capture;
@@ -362,7 +365,7 @@ int sg_capture_wait(struct CUstream_st *stream, struct CUevent_st *event, unsign
 		r = add_node(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, NULL, event);
 	else if (event->capture_id)
 		r = join(stream, event);
-	else if (stream->capture && event->stream)
+	else if (stream->capture && (event->shared || sg_event_last(event).stream))
 		r = spoil(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
 	else if (stream->capture)
 		r = CUDA_SUCCESS; /* never recorded: nothing to wait for */
@@ -373,14 +376,6 @@ int sg_capture_wait(struct CUstream_st *stream, struct CUevent_st *event, unsign
 }
 
 /* -- the calls -- */
-
-static int find(CUstream handle, bool ptsz, struct CUstream_st **ret)
-{
-	struct CUctx_st *context;
-	int r = sg_current(&context);
-
-	return r ? r : sg_stream_find(context, handle, ptsz, ret);
-}
 
 /* sg_graph_lock is held. */
 static int start(struct CUstream_st *stream, int mode, struct CUgraph_st *into)
@@ -409,7 +404,7 @@ static int start(struct CUstream_st *stream, int mode, struct CUgraph_st *into)
 static int begin(CUstream handle, int mode, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (r)
 		return r;
@@ -435,7 +430,7 @@ static int begin_to_graph(CUstream handle, CUgraph graph, const CUgraphNode *aft
 	const CUgraphEdgeData *edges, size_t count, int mode, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (r)
 		return r;
@@ -470,7 +465,7 @@ static int update_front(CUstream handle, CUgraphNode *nodes, const CUgraphEdgeDa
 	size_t count, unsigned flags, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (r)
 		return r;
@@ -557,7 +552,7 @@ static int finish(struct CUstream_st *stream, CUgraph *ret)
 static int end(CUstream handle, CUgraph *ret, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && !ret)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -592,7 +587,7 @@ static int status_of(const struct CUstream_st *stream)
 static int get_info(CUstream handle, bool ptsz, const struct info *info)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && (!info->status || (info->edges && !info->nodes)))
 		r = CUDA_ERROR_INVALID_VALUE;

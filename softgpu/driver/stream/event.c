@@ -3,22 +3,34 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "softgpu/driver/device/handles.h"
 #include "softgpu/driver/memory/ipc.h"
 
-#define EVENT_MAGIC 0x736765766e74ull
-
-struct CUevent_st *sg_event_find(struct CUctx_st *context, CUevent handle)
+struct CUevent_st *sg_event_find(CUevent handle)
 {
-	struct td_list *it;
-	struct CUevent_st *found = NULL;
+	return sg_handle_is(handle, SG_EVENT) ? handle : NULL;
+}
 
-	pthread_mutex_lock(&context->lock);
-	td_list_for_each (it, &context->events)
-		if (td_container_of(it, struct CUevent_st, link) == handle &&
-			handle->magic == EVENT_MAGIC)
-			found = handle;
-	pthread_mutex_unlock(&context->lock);
-	return found;
+struct sg_dependency sg_event_last(struct CUevent_st *event)
+{
+	struct sg_dependency last;
+
+	pthread_mutex_lock(&event->context->lock);
+	last = (struct sg_dependency){event->stream, event->ticket};
+	pthread_mutex_unlock(&event->context->lock);
+	return last;
+}
+
+/* The event that a call names. It may be of any context, but the calling thread needs a current one. */
+static int named(CUevent handle, struct CUevent_st **ret)
+{
+	struct CUctx_st *context;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	*ret = sg_event_find(handle);
+	return *ret ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 int sg_event_new(struct CUctx_st *context, unsigned flags, struct sg_shared_event *shared,
@@ -28,11 +40,14 @@ int sg_event_new(struct CUctx_st *context, unsigned flags, struct sg_shared_even
 
 	if (!event)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	event->magic = EVENT_MAGIC;
 	event->context = context;
 	event->flags = flags;
 	event->shared = shared;
 	event->shared_fd = shared_fd;
+	if (!sg_handle_add(event, SG_EVENT)) {
+		free(event);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	pthread_mutex_lock(&context->lock);
 	td_list_append(&context->events, &event->link);
 	pthread_mutex_unlock(&context->lock);
@@ -61,23 +76,29 @@ API CUresult cuEventCreate(CUevent *ret, unsigned flags)
 /* The struct stays: a record of it may still be queued. */
 API CUresult cuEventDestroy_v2(CUevent handle)
 {
-	struct CUctx_st *context;
 	struct CUevent_st *event;
-	int r = sg_current(&context);
+	int r = named(handle, &event);
 
 	if (r)
 		return r;
-	event = sg_event_find(context, handle);
-	if (!event)
-		return CUDA_ERROR_INVALID_HANDLE;
-	pthread_mutex_lock(&context->lock);
-	event->magic = 0;
+	sg_handle_remove(event);
+	pthread_mutex_lock(&event->context->lock);
 	td_list_remove(&event->link);
 	if (event->shared_fd >= 0)
 		close(event->shared_fd); /* nobody can open it any more; whoever has, has it mapped */
 	event->shared_fd = -1;
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_unlock(&event->context->lock);
 	return CUDA_SUCCESS;
+}
+
+void sg_events_context_gone(struct CUctx_st *context)
+{
+	struct td_list *it;
+
+	pthread_mutex_lock(&context->lock);
+	td_list_for_each (it, &context->events)
+		sg_handle_remove(td_container_of(it, struct CUevent_st, link));
+	pthread_mutex_unlock(&context->lock);
 }
 
 struct record_work {
@@ -134,20 +155,19 @@ int sg_work_record(struct CUevent_st *event, struct sg_work **ret)
 
 static int record(CUevent handle, CUstream stream_handle, unsigned flags, bool ptsz)
 {
-	struct CUctx_st *context;
 	struct CUstream_st *stream;
 	struct CUevent_st *event;
 	struct sg_work *work;
-	int r = sg_current(&context);
+	int r = named(handle, &event);
 
 	if (r)
 		return r;
 	if (flags > CU_EVENT_RECORD_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	event = sg_event_find(context, handle);
-	if (!event)
-		return CUDA_ERROR_INVALID_HANDLE;
-	r = sg_stream_find(context, stream_handle, ptsz, &stream);
+	r = sg_stream_find(stream_handle, ptsz, &stream);
+	/* "hEvent and hStream must be from the same context" */
+	if (!r && stream->context != event->context)
+		r = CUDA_ERROR_INVALID_HANDLE;
 	if (!r)
 		r = sg_capture_record(stream, event, flags);
 	if (r != SG_NOT_CAPTURING)
@@ -158,87 +178,89 @@ static int record(CUevent handle, CUstream stream_handle, unsigned flags, bool p
 
 API CUresult cuEventQuery(CUevent handle)
 {
-	struct CUctx_st *context;
 	struct CUevent_st *event;
-	int r = sg_current(&context);
+	struct sg_dependency last;
+	int r = named(handle, &event);
 
-	if (r)
-		return r;
-	event = sg_event_find(context, handle);
-	if (!event)
-		return CUDA_ERROR_INVALID_HANDLE;
-	r = sg_capture_check_event(event, true);
+	if (!r)
+		r = sg_capture_check_event(event, true);
 	if (r)
 		return r;
 	if (event->shared)
 		return sg_shared_event_reached(event->shared, sg_shared_event_last(event->shared))
 			       ? CUDA_SUCCESS
 			       : CUDA_ERROR_NOT_READY;
-	pthread_mutex_lock(&context->lock);
-	r = !event->stream || sg_stream_reached(event->stream, event->ticket)
-		    ? CUDA_SUCCESS
-		    : CUDA_ERROR_NOT_READY;
-	pthread_mutex_unlock(&context->lock);
-	return r;
+	last = sg_event_last(event);
+	if (last.stream && !sg_stream_reached(last.stream, last.ticket))
+		return CUDA_ERROR_NOT_READY;
+	return sg_context_check(event->context);
 }
 
 API CUresult cuEventSynchronize(CUevent handle)
 {
-	struct CUctx_st *context;
 	struct CUevent_st *event;
-	struct CUstream_st *stream;
-	uint64_t ticket;
-	int r = sg_current(&context);
+	struct sg_dependency last;
+	int r = named(handle, &event);
 
-	if (r)
-		return r;
-	event = sg_event_find(context, handle);
-	if (!event)
-		return CUDA_ERROR_INVALID_HANDLE;
-	r = sg_capture_check_event(event, true);
+	if (!r)
+		r = sg_capture_check_event(event, true);
 	if (r)
 		return r;
 	if (event->shared) {
-		sg_shared_event_wait(
-			event->shared, sg_shared_event_last(event->shared), &context->cancel);
-		return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+		sg_shared_event_wait(event->shared, sg_shared_event_last(event->shared),
+			&event->context->cancel);
+		return sg_context_check(event->context);
 	}
-	pthread_mutex_lock(&context->lock);
-	stream = event->stream;
-	ticket = event->ticket;
-	pthread_mutex_unlock(&context->lock);
-	r = stream ? sg_stream_wait_ticket(stream, ticket) : CUDA_SUCCESS;
+	last = sg_event_last(event);
+	r = last.stream ? sg_stream_wait_ticket(last.stream, last.ticket)
+			: sg_context_check(event->context);
 	sg_pools_synchronized();
+	return r;
+}
+
+/* When it was reached; INVALID_HANDLE: it keeps no time, or nothing was recorded. */
+static int time_of(struct CUevent_st *event, uint64_t *ret_ns)
+{
+	int r = CUDA_SUCCESS;
+
+	if (event->flags & CU_EVENT_DISABLE_TIMING)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&event->context->lock);
+	if (!event->stream)
+		r = CUDA_ERROR_INVALID_HANDLE;
+	else if (!event->reached)
+		r = CUDA_ERROR_NOT_READY;
+	else
+		*ret_ns = event->time_ns;
+	pthread_mutex_unlock(&event->context->lock);
 	return r;
 }
 
 static int elapsed(float *ms, CUevent start_handle, CUevent end_handle)
 {
-	struct CUctx_st *context;
+	uint64_t start_ns = 0, end_ns = 0;
 	struct CUevent_st *start, *end;
-	int r = sg_current(&context);
+	int r = named(start_handle, &start), r_end;
 
-	if (r)
-		return r;
-	start = sg_event_find(context, start_handle);
-	end = sg_event_find(context, end_handle);
-	if (!start || !end)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!ms)
-		return CUDA_ERROR_INVALID_VALUE;
-	r = sg_capture_check_event(start, false);
+	if (!r)
+		r = named(end_handle, &end);
+	if (!r && !ms)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_capture_check_event(start, false);
 	if (!r)
 		r = sg_capture_check_event(end, false);
+	/* The clocks of two devices have nothing in common. */
+	if (!r && start->context->device != end->context->device)
+		r = CUDA_ERROR_INVALID_HANDLE;
 	if (r)
 		return r;
-	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING || !start->stream || !end->stream)
-		return CUDA_ERROR_INVALID_HANDLE;
-	pthread_mutex_lock(&context->lock);
-	if (!start->reached || !end->reached)
-		r = CUDA_ERROR_NOT_READY;
-	else
-		*ms = (float)((double)(int64_t)(end->time_ns - start->time_ns) / 1e6);
-	pthread_mutex_unlock(&context->lock);
+	r = time_of(start, &start_ns);
+	r_end = time_of(end, &end_ns);
+	if (r_end == CUDA_ERROR_INVALID_HANDLE || !r)
+		r = r_end;
+	if (!r)
+		*ms = (float)((double)(int64_t)(end_ns - start_ns) / 1e6);
 	return r;
 }
 
@@ -273,7 +295,7 @@ static int run_shared_wait(struct CUstream_st *stream, struct sg_work *work)
 	return CUDA_SUCCESS;
 }
 
-static int submit_shared_wait(struct CUstream_st *stream, const struct CUevent_st *event)
+int sg_work_shared_wait(const struct CUevent_st *event, struct sg_work **ret)
 {
 	struct wait_work *work = calloc(1, sizeof(*work));
 
@@ -282,13 +304,24 @@ static int submit_shared_wait(struct CUstream_st *stream, const struct CUevent_s
 	work->work.run = run_shared_wait;
 	work->shared = event->shared;
 	work->record = sg_shared_event_last(event->shared);
-	return sg_stream_submit(stream, &work->work, NULL);
+	*ret = &work->work;
+	return CUDA_SUCCESS;
 }
 
-static int submit_wait(struct CUstream_st *stream, const struct CUevent_st *event)
+/* What this process, or another one, has recorded by now. */
+static int submit_wait(struct CUstream_st *stream, struct CUevent_st *event)
 {
-	struct sg_work *work = calloc(1, sizeof(*work));
+	struct sg_dependency last = sg_event_last(event);
+	struct sg_work *work;
+	int r;
 
+	if (event->shared) {
+		r = sg_work_shared_wait(event, &work);
+		return r ? r : sg_stream_submit(stream, work, NULL);
+	}
+	if (!last.stream)
+		return CUDA_SUCCESS;
+	work = calloc(1, sizeof(*work));
 	if (!work)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	work->after = calloc(1, sizeof(*work->after));
@@ -298,30 +331,22 @@ static int submit_wait(struct CUstream_st *stream, const struct CUevent_st *even
 	}
 	work->run = run_nothing;
 	work->after_count = 1;
-	work->after[0] = (struct sg_dependency){event->stream, event->ticket};
+	work->after[0] = last;
 	return sg_stream_submit(stream, work, NULL);
 }
 
 static int wait_event(CUstream stream_handle, CUevent handle, unsigned flags, bool ptsz)
 {
-	struct CUctx_st *context;
 	struct CUstream_st *stream;
-	struct CUevent_st *event;
-	int r = sg_current(&context);
+	struct CUevent_st *event = NULL;
+	int r = named(handle, &event);
 
-	if (r)
-		return r;
-	event = sg_event_find(context, handle);
-	if (!event)
-		return CUDA_ERROR_INVALID_HANDLE;
-	r = sg_stream_find(context, stream_handle, ptsz, &stream);
+	/* "hEvent may be from a different context or device than hStream." */
+	if (!r)
+		r = sg_stream_find(stream_handle, ptsz, &stream);
 	if (!r)
 		r = sg_capture_wait(stream, event, flags);
-	if (r != SG_NOT_CAPTURING)
-		return r;
-	if (event->shared)
-		return submit_shared_wait(stream, event);
-	return event->stream ? submit_wait(stream, event) : CUDA_SUCCESS;
+	return r == SG_NOT_CAPTURING ? submit_wait(stream, event) : r;
 }
 
 /* "All work submitted to the context before": its streams' positions now, one by one. */
@@ -355,8 +380,8 @@ API CUresult cuCtxRecordEvent(CUcontext context, CUevent handle)
 		return r;
 	if (!sg_context_is_live(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	event = sg_event_find(context, handle);
-	if (!event)
+	event = sg_event_find(handle);
+	if (!event || event->context != context)
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = sg_capture_check_context(context);
 	if (!r)
@@ -371,38 +396,53 @@ API CUresult cuCtxRecordEvent(CUcontext context, CUevent handle)
 	return sg_stream_submit(context->legacy, work, NULL);
 }
 
-/* Every stream that there is waits; one that is made later has nothing to come before. */
-API CUresult cuCtxWaitEvent(CUcontext context, CUevent handle)
+/* Every stream that there is, in an array to be freed; NULL: no memory. */
+static struct CUstream_st **list_streams(struct CUctx_st *context, size_t *ret_count)
 {
-	struct CUstream_st *streams[256];
-	struct CUevent_st *event;
+	struct CUstream_st **streams;
 	struct td_list *it;
 	size_t n = 0;
+
+	pthread_mutex_lock(&context->lock);
+	td_list_for_each (it, &context->streams)
+		n++;
+	streams = calloc(n + 1, sizeof(struct CUstream_st *));
+	n = 0;
+	td_list_for_each (it, &context->streams)
+		if (streams && !td_container_of(it, struct CUstream_st, link)->closing)
+			streams[n++] = td_container_of(it, struct CUstream_st, link);
+	pthread_mutex_unlock(&context->lock);
+	*ret_count = n;
+	return streams;
+}
+
+/* Each of them waits; one that is made later has nothing to come before. The event "may be from a different context or device". */
+API CUresult cuCtxWaitEvent(CUcontext context, CUevent handle)
+{
+	struct CUstream_st **streams;
+	struct CUevent_st *event;
+	size_t count;
 	int r = sg_ready();
 
 	if (r)
 		return r;
 	if (!sg_context_is_live(context))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	event = sg_event_find(context, handle);
+	event = sg_event_find(handle);
 	if (!event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = sg_capture_check_context(context);
-	if (r || (!event->stream && !event->shared))
+	if (!r)
+		r = sg_capture_check_event(event, false) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+							 : CUDA_SUCCESS;
+	if (r)
 		return r;
-	pthread_mutex_lock(&context->lock);
-	td_list_for_each (it, &context->streams) {
-		struct CUstream_st *stream = td_container_of(it, struct CUstream_st, link);
-
-		if (!stream->closing && n < sizeof(streams) / sizeof(streams[0]))
-			streams[n++] = stream;
-		else if (!stream->closing)
-			r = CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	pthread_mutex_unlock(&context->lock);
-	for (size_t i = 0; !r && i < n; i++)
-		r = event->shared ? submit_shared_wait(streams[i], event)
-				  : submit_wait(streams[i], event);
+	streams = list_streams(context, &count);
+	if (!streams)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; !r && i < count; i++)
+		r = submit_wait(streams[i], event);
+	free(streams);
 	return r;
 }
 

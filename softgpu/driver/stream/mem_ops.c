@@ -187,12 +187,9 @@ static int submit(CUstream handle, const CUstreamBatchMemOpParams *ops, unsigned
 	unsigned flags, bool ptsz)
 {
 	struct CUstream_st *stream;
-	struct CUctx_st *context;
 	struct sg_work *work;
-	int r = sg_current(&context);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
-	if (!r)
-		r = sg_stream_find(context, handle, ptsz, &stream);
 	if (!r && flags)
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)

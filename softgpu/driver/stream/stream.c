@@ -1,18 +1,23 @@
 /*
  * Streams are queues with a worker thread each. Events, positions in them, are in event.c.
  *
+ * What a stream waits for may be in a stream of another context, whose end that one tells only its own: its worker then waits there.
+ *
  * The legacy default stream waits for everything before it in every blocking stream of its context, and they wait for it: an operation
  * carries the positions that it comes after, taken when it is queued.
  */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/time.h"
+#include "softgpu/driver/device/handles.h"
 #include "softgpu/driver/graph/graph.h"
 
-#define STREAM_MAGIC 0x736773747265616dull
 #define WORKER_STACK (1024 * 1024)
+/* While a worker waits in another context it looks so often whether its own is dead. */
+#define LOOK_EVERY_NS 10000000
 
 static bool is_blocking(const struct CUstream_st *stream)
 {
@@ -21,15 +26,57 @@ static bool is_blocking(const struct CUstream_st *stream)
 
 bool sg_stream_reached(const struct CUstream_st *stream, uint64_t ticket)
 {
-	return stream->completed >= ticket;
+	return __atomic_load_n(&stream->completed, __ATOMIC_ACQUIRE) >= ticket;
 }
 
-static bool may_start(const struct sg_work *work)
+/* What the work still comes after; NULL: nothing. A dead context waits for no other. */
+static const struct sg_dependency *unmet(const struct CUctx_st *context, const struct sg_work *work)
 {
-	for (size_t i = 0; i < work->after_count; i++)
-		if (!sg_stream_reached(work->after[i].stream, work->after[i].ticket))
-			return false;
-	return true;
+	bool dead = __atomic_load_n(&context->cancel, __ATOMIC_RELAXED);
+
+	for (size_t i = 0; i < work->after_count; i++) {
+		const struct sg_dependency *after = &work->after[i];
+
+		if (!sg_stream_reached(after->stream, after->ticket) &&
+			!(dead && after->stream->context != context))
+			return after;
+	}
+	return NULL;
+}
+
+/* Until it may have changed. Both contexts' locks are not held together: there is no order among contexts. */
+static void wait_elsewhere(struct CUctx_st *own, const struct sg_dependency *after)
+{
+	struct CUctx_st *other = after->stream->context;
+	struct timespec until;
+
+	pthread_mutex_unlock(&own->lock);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += LOOK_EVERY_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&other->lock);
+	if (!sg_stream_reached(after->stream, after->ticket))
+		pthread_cond_timedwait(&other->changed, &other->lock, &until);
+	pthread_mutex_unlock(&other->lock);
+	pthread_mutex_lock(&own->lock);
+}
+
+/* One operation, without locks. */
+static void perform(struct CUstream_st *stream, struct sg_work *work)
+{
+	int r = CUDA_SUCCESS;
+
+	/* In a dead context nothing has an effect any more, but the queue still empties. */
+	if (work->when_dead || !__atomic_load_n(&stream->context->error, __ATOMIC_ACQUIRE)) {
+		sg_pages_enter();
+		r = work->run(stream, work);
+		sg_pages_leave();
+	}
+	if (r)
+		sg_context_kill(stream->context, r);
 }
 
 static void *serve(void *arg)
@@ -40,18 +87,18 @@ static void *serve(void *arg)
 	pthread_mutex_lock(&context->lock);
 	while (!stream->closing || stream->first) {
 		struct sg_work *work = stream->first;
-		int r = 0;
+		const struct sg_dependency *after = work ? unmet(context, work) : NULL;
 
-		if (!work || !may_start(work)) {
+		if (after && after->stream->context != context) {
+			wait_elsewhere(context, after);
+			continue;
+		}
+		if (!work || after) {
 			pthread_cond_wait(&context->changed, &context->lock);
 			continue;
 		}
 		pthread_mutex_unlock(&context->lock);
-		/* In a dead context nothing has an effect any more, but the queue still empties. */
-		if (work->when_dead || !__atomic_load_n(&context->error, __ATOMIC_ACQUIRE))
-			r = work->run(stream, work);
-		if (r)
-			sg_context_kill(context, r);
+		perform(stream, work);
 		pthread_mutex_lock(&context->lock);
 		stream->first = work->next;
 		if (!stream->first)
@@ -59,9 +106,10 @@ static void *serve(void *arg)
 		pthread_mutex_unlock(&context->lock);
 		sg_work_free(work); /* a graph's may take sg_graph_lock, and run destructors */
 		pthread_mutex_lock(&context->lock);
-		stream->completed++;
+		__atomic_store_n(&stream->completed, stream->completed + 1, __ATOMIC_RELEASE);
 		pthread_cond_broadcast(&context->changed);
 	}
+	td_list_remove(&stream->link);
 	pthread_mutex_unlock(&context->lock);
 	return NULL;
 }
@@ -94,7 +142,6 @@ struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int 
 		return NULL;
 	stream->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
 	stream->sync_policy = 1; /* CU_SYNC_POLICY_AUTO */
-	stream->magic = STREAM_MAGIC;
 	stream->context = context;
 	stream->flags = flags;
 	stream->priority = priority;
@@ -105,14 +152,35 @@ struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int 
 	return stream;
 }
 
-/* Its worker ends when its queue is empty. The struct stays: others may still come after it. */
-void sg_stream_free(struct CUstream_st *stream)
+/* context->lock is held. */
+static void close_stream(struct CUstream_st *stream)
+{
+	if (stream->closing)
+		return;
+	sg_handle_remove(stream);
+	stream->closing = true;
+	if (!stream->has_worker)
+		td_list_remove(&stream->link);
+}
+
+/* Its worker ends when its queue is empty, and then the context has it no more. The struct stays: others may still come after it. */
+static void free_stream(struct CUstream_st *stream)
 {
 	struct CUctx_st *context = stream->context;
 
 	pthread_mutex_lock(&context->lock);
-	stream->closing = true;
-	stream->magic = 0;
+	close_stream(stream);
+	pthread_cond_broadcast(&context->changed);
+	pthread_mutex_unlock(&context->lock);
+}
+
+void sg_streams_context_gone(struct CUctx_st *context)
+{
+	struct td_list *it, *tmp;
+
+	pthread_mutex_lock(&context->lock);
+	td_list_for_each_safe (it, tmp, &context->streams)
+		close_stream(td_container_of(it, struct CUstream_st, link));
 	pthread_cond_broadcast(&context->changed);
 	pthread_mutex_unlock(&context->lock);
 }
@@ -140,11 +208,13 @@ static struct CUstream_st *per_thread_stream(struct CUctx_st *context)
 	return found;
 }
 
-int sg_stream_find(struct CUctx_st *context, CUstream handle, bool ptsz, struct CUstream_st **ret)
+int sg_stream_find(CUstream handle, bool ptsz, struct CUstream_st **ret)
 {
-	struct td_list *it;
-	bool known = false;
+	struct CUctx_st *context;
+	int r = sg_current(&context);
 
+	if (r)
+		return r;
 	if (handle == CU_STREAM_PER_THREAD || (!handle && ptsz)) {
 		*ret = per_thread_stream(context);
 		return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -153,18 +223,12 @@ int sg_stream_find(struct CUctx_st *context, CUstream handle, bool ptsz, struct 
 		*ret = context->legacy;
 		return CUDA_SUCCESS;
 	}
-	pthread_mutex_lock(&context->lock);
-	td_list_for_each (it, &context->streams) {
-		const struct CUstream_st *stream = td_container_of(it, struct CUstream_st, link);
-
-		known |= stream == handle && stream->magic == STREAM_MAGIC && !stream->per_thread &&
-			 stream != context->legacy;
-	}
-	pthread_mutex_unlock(&context->lock);
-	if (!known)
+	if (!sg_handle_is(handle, SG_STREAM))
 		return CUDA_ERROR_INVALID_HANDLE;
-	*ret = handle;
-	return CUDA_SUCCESS;
+	r = handle->context == context ? CUDA_SUCCESS : sg_context_check(handle->context);
+	if (!r)
+		*ret = handle;
+	return r;
 }
 
 /* context->lock is held. What this operation comes after besides its own stream's queue. */
@@ -235,6 +299,7 @@ int sg_stream_wait_ticket(struct CUstream_st *stream, uint64_t ticket)
 
 static int create(CUstream *ret, unsigned flags, int priority)
 {
+	struct CUstream_st *stream;
 	struct CUctx_st *context;
 	int r = sg_current(&context);
 
@@ -243,8 +308,14 @@ static int create(CUstream *ret, unsigned flags, int priority)
 	if (!ret || flags > CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
-	*ret = sg_stream_new(context, flags, priority);
-	return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	stream = sg_stream_new(context, flags, priority);
+	if (!stream || !sg_handle_add(stream, SG_STREAM)) {
+		if (stream)
+			free_stream(stream);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret = stream;
+	return CUDA_SUCCESS;
 }
 
 API CUresult cuStreamCreate(CUstream *ret, unsigned flags)
@@ -259,60 +330,54 @@ API CUresult cuStreamCreateWithPriority(CUstream *ret, unsigned flags, int prior
 
 API CUresult cuStreamDestroy_v2(CUstream handle)
 {
-	struct CUctx_st *context;
 	struct CUstream_st *stream;
-	int r = sg_current(&context);
+	int r = sg_stream_find(handle, false, &stream);
 
 	if (!r && (!handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD))
 		r = CUDA_ERROR_INVALID_HANDLE;
-	if (!r)
-		r = sg_stream_find(context, handle, false, &stream);
 	if (!r && sg_stream_is_capturing(stream))
 		r = sg_capture_refuse(stream);
 	if (!r)
-		sg_stream_free(stream);
+		free_stream(stream);
 	return r;
 }
 
-static int find(CUstream handle, bool ptsz, struct CUstream_st **ret)
+/* context->lock is held. The legacy stream stands for all blocking ones: asked, and waited for. */
+static bool is_blocking_busy(const struct CUctx_st *context)
 {
-	struct CUctx_st *context;
-	int r = sg_current(&context);
+	bool busy = false;
+	struct td_list *it;
 
-	return r ? r : sg_stream_find(context, handle, ptsz, ret);
+	td_list_for_each (it, &context->streams) {
+		const struct CUstream_st *stream = td_container_of(it, struct CUstream_st, link);
+
+		busy |= is_blocking(stream) && stream->completed < stream->submitted;
+	}
+	return busy;
+}
+
+static int wait_blocking(struct CUctx_st *context)
+{
+	pthread_mutex_lock(&context->lock);
+	while (is_blocking_busy(context))
+		pthread_cond_wait(&context->changed, &context->lock);
+	pthread_mutex_unlock(&context->lock);
+	sg_pools_synchronized();
+	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
 }
 
 static int synchronize(CUstream handle, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
-	struct td_list *it;
+	int r = sg_stream_find(handle, ptsz, &stream);
 	uint64_t ticket;
 
 	if (!r)
 		r = sg_capture_check_stream(stream);
 	if (r)
 		return r;
-	if (stream == stream->context->legacy) {
-		/* The legacy stream stands for all blocking ones. */
-		struct CUctx_st *context = stream->context;
-
-		pthread_mutex_lock(&context->lock);
-		for (bool busy = true; busy;) {
-			busy = false;
-			td_list_for_each (it, &context->streams) {
-				const struct CUstream_st *other =
-					td_container_of(it, struct CUstream_st, link);
-
-				busy |= is_blocking(other) && other->completed < other->submitted;
-			}
-			if (busy)
-				pthread_cond_wait(&context->changed, &context->lock);
-		}
-		pthread_mutex_unlock(&context->lock);
-		sg_pools_synchronized();
-		return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
-	}
+	if (stream == stream->context->legacy)
+		return wait_blocking(stream->context);
 	pthread_mutex_lock(&stream->context->lock);
 	ticket = stream->submitted;
 	pthread_mutex_unlock(&stream->context->lock);
@@ -324,16 +389,18 @@ static int synchronize(CUstream handle, bool ptsz)
 static int query(CUstream handle, bool ptsz)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
+	bool busy;
 
 	if (!r)
 		r = sg_capture_check_stream(stream);
 	if (r)
 		return r;
 	pthread_mutex_lock(&stream->context->lock);
-	r = stream->completed == stream->submitted ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	busy = stream == stream->context->legacy ? is_blocking_busy(stream->context)
+						 : stream->completed < stream->submitted;
 	pthread_mutex_unlock(&stream->context->lock);
-	return r;
+	return busy ? CUDA_ERROR_NOT_READY : sg_context_check(stream->context);
 }
 
 struct callback_work {
@@ -385,7 +452,7 @@ static int add_callback(
 {
 	struct CUstream_st *stream;
 	struct callback_work *c;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (r)
 		return r;
@@ -427,7 +494,7 @@ SG_BOTH(cuStreamAddCallback,
 static int get_flags(CUstream handle, bool ptsz, unsigned *flags)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && !flags)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -442,7 +509,7 @@ SG_BOTH(cuStreamGetFlags, (CUstream stream, unsigned *flags), get_flags(stream, 
 static int get_priority(CUstream handle, bool ptsz, int *priority)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && !priority)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -457,7 +524,7 @@ SG_BOTH(cuStreamGetPriority, (CUstream stream, int *priority),
 static int get_context(CUstream handle, bool ptsz, CUcontext *context)
 {
 	struct CUstream_st *stream;
-	int r = find(handle, ptsz, &stream);
+	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && !context)
 		r = CUDA_ERROR_INVALID_VALUE;

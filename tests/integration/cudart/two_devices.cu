@@ -27,6 +27,43 @@ static void use(int device, int *ret)
 	CHECK(cudaFree(p));
 }
 
+/* A stream of device 0 while device 1 is current: copies and waiting work, kernels do not. */
+static void use_streams()
+{
+	cudaStream_t first, second;
+	cudaEvent_t start, end;
+	int *p, value = 7, back = 0;
+	float ms;
+
+	CHECK(cudaSetDevice(0));
+	CHECK(cudaStreamCreate(&first));
+	CHECK(cudaMalloc(&p, 64 * sizeof(int)));
+	CHECK(cudaEventCreate(&start));
+	CHECK(cudaSetDevice(1));
+	CHECK(cudaStreamCreate(&second));
+	CHECK(cudaEventCreate(&end));
+	fill<<<1, 64, 0, first>>>(p);
+	EXPECT(cudaGetLastError() == cudaErrorInvalidResourceHandle);
+	CHECK(cudaMemcpyAsync(p, &value, sizeof(value), cudaMemcpyHostToDevice, first));
+	EXPECT(cudaEventRecord(start, second) == cudaErrorInvalidResourceHandle);
+	(void)cudaGetLastError();
+	CHECK(cudaSetDevice(0));
+	CHECK(cudaEventRecord(start, first));
+	CHECK(cudaSetDevice(1));
+	CHECK(cudaStreamWaitEvent(second, start, 0));
+	CHECK(cudaMemcpyAsync(&back, p, sizeof(back), cudaMemcpyDeviceToHost, second));
+	CHECK(cudaEventRecord(end, second));
+	CHECK(cudaStreamSynchronize(second));
+	CHECK(cudaEventSynchronize(start));
+	EXPECT(back == 7);
+	EXPECT(cudaEventElapsedTime(&ms, start, end) == cudaErrorInvalidResourceHandle);
+	(void)cudaGetLastError();
+	CHECK(cudaStreamSynchronize(first));
+	CHECK(cudaStreamDestroy(first));
+	CHECK(cudaStreamDestroy(second));
+	CHECK(cudaFree(p));
+}
+
 int main()
 {
 	int count, current, got[64], value = 500;
@@ -45,6 +82,7 @@ int main()
 	EXPECT(got[0] == 500 && got[63] == 563);
 	use(0, got);
 	EXPECT(got[0] == 1 && got[63] == 64);
+	use_streams();
 	CHECK(cudaSetDevice(1));
 	std::thread([] {
 		int other[64];
