@@ -50,6 +50,7 @@ static void usage(FILE *out)
 	      "       softgpu fault [--dir D] [--gpu N] FAULT\n"
 	      "       softgpu smi [-L | -q | --query-gpu=F,... | --query-compute-apps=F,...] "
 	      "[--format=csv[,noheader][,nounits]] [-i ID] [-l SECONDS]\n"
+	      "       softgpu smi --help-query-gpu | --help-query-compute-apps\n"
 	      "       softgpu stop [--dir D]\n\n"
 	      "A GPU in software: programs on the CUDA driver API run without one. Its figures are "
 	      "a model's, not a GPU's.\n\nModels:",
@@ -113,6 +114,22 @@ static int set_field(struct td_gpu_spec *spec, const char *pair, struct td_err *
 	return td_err_set(err, -EINVAL, "\"%.64s\" is not a field: see softgpu --help", pair);
 }
 
+/* Room for a context, and for what programs do in it. */
+static int check_memory(const struct td_gpu_spec *spec, struct td_err *err)
+{
+	uint64_t least = 4 * spec->context_bytes;
+	char given[32], needed[32], context[32];
+
+	if (spec->memory_bytes >= least)
+		return 0;
+	td_format_size(given, sizeof(given), spec->memory_bytes);
+	td_format_size(needed, sizeof(needed), least);
+	td_format_size(context, sizeof(context), spec->context_bytes);
+	return td_err_set(err, -ERANGE,
+		"--memory: %s is too small for %s: at least %s, as a context alone takes %s", given,
+		spec->name, needed, context);
+}
+
 static int parse_start(int argc, char **argv, struct start *start, struct td_err *err)
 {
 	static const struct option options[] = {{"gpus", required_argument, NULL, 'g'},
@@ -146,11 +163,7 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 			argv[optind]);
 	if (!r && start->memory_bytes)
 		start->spec.memory_bytes = start->memory_bytes;
-	if (!r && start->spec.memory_bytes < 4 * start->spec.context_bytes)
-		return td_err_set(err, -ERANGE,
-			"the memory is too small: a context alone takes %llu bytes",
-			(unsigned long long)start->spec.context_bytes);
-	return r;
+	return r ? r : check_memory(&start->spec, err);
 }
 
 /* Starts it in the background. 0 when it accepts connections; 1 with the reason in text. */

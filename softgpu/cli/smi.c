@@ -1,6 +1,6 @@
 /*
- * softgpu smi: what nvidia-smi prints, for the software GPUs, through their NVML. Table, -L, -q for what there is, --query-gpu and
- * --query-compute-apps as CSV. What the model does not have is [N/A], as it is there.
+ * softgpu smi: what nvidia-smi prints, for the software GPUs, through their NVML. Table, -L, -q for what there is; --query-gpu and
+ * --query-compute-apps as CSV are in smi_fields.c. What the model does not have is N/A and what a lost GPU does not say ERR!, as it is there.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -13,12 +13,10 @@
 
 #include "base/err.h"
 #include "base/parse.h"
-#include "gpu/nvml_abi.h"
 #include "softgpu/cli/cli.h"
+#include "softgpu/cli/smi.h"
 
-#define GPUS_MAX      16u
-#define PROCESSES_MAX 512u
-#define MIB           (1ull << 20)
+#define MIB (1ull << 20)
 
 static struct {
 #define NVML(name, parameters) name##_fn name;
@@ -26,23 +24,7 @@ static struct {
 #undef NVML
 } nvml;
 
-struct gpu {
-	nvmlDevice_t device;
-	unsigned index;
-	char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE], uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
-	nvmlPciInfo_t pci;
-	nvmlMemory_t memory;
-	nvmlUtilization_t utilisation;
-	unsigned celsius, power_mw, limit_mw, sm_mhz, max_sm_mhz;
-	int pstate, major, minor;
-	unsigned process_count;
-	nvmlProcessInfo_v2_t processes[PROCESSES_MAX];
-};
-
-static struct gpu gpus[GPUS_MAX];
-static unsigned gpu_count;
-static char driver_version[96];
-static int cuda_version;
+static struct smi smi;
 
 static int load(const char *library)
 {
@@ -56,7 +38,6 @@ static int load(const char *library)
 	return nvml.nvmlInit_v2() ? sg_cli_fail("%s", "no server: softgpu start"), 1 : 0;
 }
 
-/* A GPU that is lost answers nothing: its figures stay 0. */
 static void read_gpu(struct gpu *gpu, unsigned index)
 {
 	memset(gpu, 0, sizeof(*gpu));
@@ -68,7 +49,8 @@ static void read_gpu(struct gpu *gpu, unsigned index)
 	(void)nvml.nvmlDeviceGetName(gpu->device, gpu->name, sizeof(gpu->name));
 	(void)nvml.nvmlDeviceGetUUID(gpu->device, gpu->uuid, sizeof(gpu->uuid));
 	(void)nvml.nvmlDeviceGetPciInfo_v3(gpu->device, &gpu->pci);
-	(void)nvml.nvmlDeviceGetMemoryInfo(gpu->device, &gpu->memory);
+	gpu->lost =
+		nvml.nvmlDeviceGetMemoryInfo(gpu->device, &gpu->memory) == NVML_ERROR_GPU_IS_LOST;
 	(void)nvml.nvmlDeviceGetUtilizationRates(gpu->device, &gpu->utilisation);
 	(void)nvml.nvmlDeviceGetTemperature(gpu->device, NVML_TEMPERATURE_GPU, &gpu->celsius);
 	(void)nvml.nvmlDeviceGetPowerUsage(gpu->device, &gpu->power_mw);
@@ -84,22 +66,22 @@ static void read_gpu(struct gpu *gpu, unsigned index)
 
 static void read_all(void)
 {
-	(void)nvml.nvmlSystemGetDriverVersion(driver_version, sizeof(driver_version));
-	(void)nvml.nvmlSystemGetCudaDriverVersion_v2(&cuda_version);
-	gpu_count = 0;
-	(void)nvml.nvmlDeviceGetCount_v2(&gpu_count);
-	if (gpu_count > GPUS_MAX)
-		gpu_count = GPUS_MAX;
-	for (unsigned i = 0; i < gpu_count; i++)
-		read_gpu(&gpus[i], i);
+	(void)nvml.nvmlSystemGetDriverVersion(smi.driver_version, sizeof(smi.driver_version));
+	(void)nvml.nvmlSystemGetCudaDriverVersion_v2(&smi.cuda_version);
+	smi.gpu_count = 0;
+	(void)nvml.nvmlDeviceGetCount_v2(&smi.gpu_count);
+	if (smi.gpu_count > GPUS_MAX)
+		smi.gpu_count = GPUS_MAX;
+	for (unsigned i = 0; i < smi.gpu_count; i++)
+		read_gpu(&smi.gpus[i], i);
 }
 
-static unsigned mib(unsigned long long bytes)
+unsigned sg_smi_mib(unsigned long long bytes)
 {
 	return (unsigned)((bytes + MIB / 2) / MIB);
 }
 
-static const char *process_name(unsigned pid)
+const char *sg_smi_process_name(unsigned pid)
 {
 	static char name[256];
 
@@ -117,12 +99,16 @@ static void print_gpu(const struct gpu *gpu)
 	char power[32], memory[32];
 
 	snprintf(power, sizeof(power), "%uW / %4uW", gpu->power_mw / 1000, gpu->limit_mw / 1000);
-	snprintf(memory, sizeof(memory), "%uMiB / %6uMiB", mib(gpu->memory.used),
-		mib(gpu->memory.total));
+	snprintf(memory, sizeof(memory), "%uMiB / %6uMiB", sg_smi_mib(gpu->memory.used),
+		sg_smi_mib(gpu->memory.total));
 	printf("| %3u  %-24.24s       Off | %18s Off |                  N/A |\n", gpu->index,
 		gpu->name, gpu->pci.busId);
-	printf("| N/A  %3uC    P%-2d      %17s | %22s | %6u%%      Default |\n", gpu->celsius,
-		gpu->pstate, power, memory, gpu->utilisation.gpu);
+	if (gpu->lost)
+		printf("| ERR! ERR!    ERR!     %17s | %22s | %7s      %7s |\n", "ERR! / ERR!",
+			"ERR! / ERR!", "ERR!", "ERR!");
+	else
+		printf("| N/A  %3uC    P%-2d      %17s | %22s | %6u%%      Default |\n",
+			gpu->celsius, gpu->pstate, power, memory, gpu->utilisation.gpu);
 	printf("|                                         |                        |               "
 	       "   N/A |\n"
 	       "+-----------------------------------------+------------------------+---------------"
@@ -141,12 +127,13 @@ static void print_processes(void)
 	       "Usage      |\n"
 	       "|=================================================================================="
 	       "=======|\n");
-	for (unsigned i = 0; i < gpu_count; i++) {
-		for (unsigned k = 0; k < gpus[i].process_count; k++) {
-			const nvmlProcessInfo_v2_t *p = &gpus[i].processes[k];
+	for (unsigned i = 0; i < smi.gpu_count; i++) {
+		for (unsigned k = 0; k < smi.gpus[i].process_count; k++) {
+			const nvmlProcessInfo_v2_t *p = &smi.gpus[i].processes[k];
 
-			printf("| %4u   N/A  N/A %16u      C   %-34.34s %7uMiB |\n", gpus[i].index,
-				p->pid, process_name(p->pid), mib(p->usedGpuMemory));
+			printf("| %4u   N/A  N/A %16u      C   %-34.34s %7uMiB |\n",
+				smi.gpus[i].index, p->pid, sg_smi_process_name(p->pid),
+				sg_smi_mib(p->usedGpuMemory));
 			any = true;
 		}
 	}
@@ -166,7 +153,7 @@ static int print_table(const bool *wanted)
 	strftime(now, sizeof(now), "%a %b %e %H:%M:%S %Y", &tm);
 	snprintf(versions, sizeof(versions),
 		"SOFTGPU-SMI %-22s Driver Version: %-14s CUDA Version: %d.%d", TANDEM_VERSION,
-		driver_version, cuda_version / 1000, cuda_version % 1000 / 10);
+		smi.driver_version, smi.cuda_version / 1000, smi.cuda_version % 1000 / 10);
 	printf("%s\n" RULE "| %-87.87s |\n", now, versions);
 	printf("|-----------------------------------------+------------------------+---------------"
 	       "-------+\n"
@@ -178,18 +165,18 @@ static int print_table(const bool *wanted)
 	       "MIG M. |\n"
 	       "|=========================================+========================+==============="
 	       "=======|\n");
-	for (unsigned i = 0; i < gpu_count; i++)
+	for (unsigned i = 0; i < smi.gpu_count; i++)
 		if (wanted[i])
-			print_gpu(&gpus[i]);
+			print_gpu(&smi.gpus[i]);
 	print_processes();
 	return 0;
 }
 
 static int print_list(const bool *wanted)
 {
-	for (unsigned i = 0; i < gpu_count; i++)
+	for (unsigned i = 0; i < smi.gpu_count; i++)
 		if (wanted[i])
-			printf("GPU %u: %s (UUID: %s)\n", i, gpus[i].name, gpus[i].uuid);
+			printf("GPU %u: %s (UUID: %s)\n", i, smi.gpus[i].name, smi.gpus[i].uuid);
 	return 0;
 }
 
@@ -206,12 +193,18 @@ static void print_details(const struct gpu *gpu)
 	printf("        Device                            : 0x%02X\n", gpu->pci.device);
 	printf("        Domain                            : 0x%04X\n", gpu->pci.domain);
 	printf("        Bus Id                            : %s\n", gpu->pci.busId);
+	if (gpu->lost) {
+		printf("    GPU is lost\n\n");
+		return;
+	}
 	printf("    Fan Speed                             : N/A\n");
 	printf("    Performance State                     : P%d\n", gpu->pstate);
 	printf("    FB Memory Usage\n        Total                             : %u MiB\n",
-		mib(gpu->memory.total));
-	printf("        Used                              : %u MiB\n", mib(gpu->memory.used));
-	printf("        Free                              : %u MiB\n", mib(gpu->memory.free));
+		sg_smi_mib(gpu->memory.total));
+	printf("        Used                              : %u MiB\n",
+		sg_smi_mib(gpu->memory.used));
+	printf("        Free                              : %u MiB\n",
+		sg_smi_mib(gpu->memory.free));
 	printf("    Compute Mode                          : Default\n");
 	printf("    Utilization\n        GPU                               : %u %%\n",
 		gpu->utilisation.gpu);
@@ -231,8 +224,8 @@ static void print_details(const struct gpu *gpu)
 		       "            Type                          : C\n"
 		       "            Name                          : %s\n"
 		       "            Used GPU Memory               : %u MiB\n",
-			gpu->processes[k].pid, process_name(gpu->processes[k].pid),
-			mib(gpu->processes[k].usedGpuMemory));
+			gpu->processes[k].pid, sg_smi_process_name(gpu->processes[k].pid),
+			sg_smi_mib(gpu->processes[k].usedGpuMemory));
 	printf("\n");
 }
 
@@ -242,175 +235,11 @@ static int print_query(const bool *wanted)
 	       "Driver Version                            : %s\n"
 	       "CUDA Version                              : %d.%d\n\n"
 	       "Attached GPUs                             : %u\n",
-		driver_version, cuda_version / 1000, cuda_version % 1000 / 10, gpu_count);
-	for (unsigned i = 0; i < gpu_count; i++)
+		smi.driver_version, smi.cuda_version / 1000, smi.cuda_version % 1000 / 10,
+		smi.gpu_count);
+	for (unsigned i = 0; i < smi.gpu_count; i++)
 		if (wanted[i])
-			print_details(&gpus[i]);
-	return 0;
-}
-
-/* -- CSV: FIELD(name, alias or NULL, unit, expression to print with format) -- */
-
-struct field {
-	const char *name, *alias, *unit;
-	void (*print)(const struct gpu *gpu, const nvmlProcessInfo_v2_t *process);
-};
-
-#define GPU_FIELDS(FIELD)                                                                          \
-	FIELD(timestamp, NULL, "", "%s", now_text())                                               \
-	FIELD(name, "gpu_name", "", "%s", gpu->name)                                               \
-	FIELD(index, NULL, "", "%u", gpu->index)                                                   \
-	FIELD(uuid, "gpu_uuid", "", "%s", gpu->uuid)                                               \
-	FIELD(count, NULL, "", "%u", gpu_count)                                                    \
-	FIELD(driver_version, NULL, "", "%s", driver_version)                                      \
-	FIELD(pci_bus_id, "gpu_bus_id", "", "%s", gpu->pci.busId)                                  \
-	FIELD(compute_cap, NULL, "", "%d.%d", gpu->major, gpu->minor)                              \
-	FIELD(pstate, NULL, "", "P%d", gpu->pstate)                                                \
-	FIELD(memory_total, NULL, "MiB", "%u", mib(gpu->memory.total))                             \
-	FIELD(memory_used, NULL, "MiB", "%u", mib(gpu->memory.used))                               \
-	FIELD(memory_free, NULL, "MiB", "%u", mib(gpu->memory.free))                               \
-	FIELD(utilization_gpu, NULL, "%", "%u", gpu->utilisation.gpu)                              \
-	FIELD(utilization_memory, NULL, "%", "%u", gpu->utilisation.memory)                        \
-	FIELD(temperature_gpu, NULL, "", "%u", gpu->celsius)                                       \
-	FIELD(power_draw, "power.draw.instant", "W", "%.2f", gpu->power_mw / 1000.0)               \
-	FIELD(power_limit, "enforced.power.limit", "W", "%.2f", gpu->limit_mw / 1000.0)            \
-	FIELD(clocks_sm, "clocks.current.sm", "MHz", "%u", gpu->sm_mhz)                            \
-	FIELD(clocks_gr, "clocks.current.graphics", "MHz", "%u", gpu->sm_mhz)                      \
-	FIELD(clocks_max_sm, NULL, "MHz", "%u", gpu->max_sm_mhz)                                   \
-	FIELD(compute_mode, NULL, "", "%s", "Default")                                             \
-	FIELD(fan_speed, NULL, "%", "%s", "[N/A]")                                                 \
-	FIELD(ecc_errors_uncorrected_volatile_total, NULL, "", "%s", "[N/A]")                      \
-	FIELD(mig_mode_current, NULL, "", "%s", "[N/A]")
-
-#define APP_FIELDS(FIELD)                                                                          \
-	FIELD(gpu_uuid, NULL, "", "%s", gpu->uuid)                                                 \
-	FIELD(gpu_name, NULL, "", "%s", gpu->name)                                                 \
-	FIELD(gpu_bus_id, NULL, "", "%s", gpu->pci.busId)                                          \
-	FIELD(pid, NULL, "", "%u", process->pid)                                                   \
-	FIELD(process_name, "name", "", "%s", process_name(process->pid))                          \
-	FIELD(used_gpu_memory, "used_memory", "MiB", "%u", mib(process->usedGpuMemory))
-
-static const char *now_text(void)
-{
-	static char text[64];
-	struct timespec now;
-	struct tm tm;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	localtime_r(&now.tv_sec, &tm);
-	strftime(text, sizeof(text), "%Y/%m/%d %H:%M:%S", &tm);
-	snprintf(text + strlen(text), 16, ".%03u", (unsigned)(now.tv_nsec / 1000000) % 1000);
-	return text;
-}
-
-/* Their names have dots where C has underscores; either finds the field. */
-#define PRINT(kind, field, text)                                                                   \
-	static void kind##_##field(const struct gpu *gpu, const nvmlProcessInfo_v2_t *process)     \
-	{                                                                                          \
-		(void)gpu;                                                                         \
-		(void)process;                                                                     \
-		text;                                                                              \
-	}
-#define GPU_PRINT(field, alias, unit, ...) PRINT(of_gpu, field, printf(__VA_ARGS__))
-#define APP_PRINT(field, alias, unit, ...) PRINT(of_app, field, printf(__VA_ARGS__))
-GPU_FIELDS(GPU_PRINT)
-APP_FIELDS(APP_PRINT)
-
-#define GPU_ROW(field, alias, unit, ...) {#field, alias, unit, of_gpu_##field},
-#define APP_ROW(field, alias, unit, ...) {#field, alias, unit, of_app_##field},
-static const struct field gpu_fields[] = {GPU_FIELDS(GPU_ROW){NULL, NULL, NULL, NULL}};
-static const struct field app_fields[] = {APP_FIELDS(APP_ROW){NULL, NULL, NULL, NULL}};
-
-static bool is_same(const char *a, const char *b)
-{
-	for (; *a && *b; a++, b++)
-		if (*a != *b && !(strchr("._", *a) && strchr("._", *b)))
-			return false;
-	return *a == *b;
-}
-
-struct column {
-	const struct field *field;
-	char name[64]; /* as it was asked for */
-};
-
-struct csv {
-	struct column columns[32];
-	unsigned count;
-	bool no_header, no_units;
-};
-
-static int parse_columns(const char *list, const struct field *fields, struct csv *csv)
-{
-	char text[1024];
-
-	if (snprintf(text, sizeof(text), "%s", list) >= (int)sizeof(text))
-		return sg_cli_fail("%s", "too many fields");
-	for (char *save, *name = strtok_r(text, ",", &save); name;
-		name = strtok_r(NULL, ",", &save)) {
-		const struct field *f = fields;
-
-		while (f->name && !is_same(f->name, name) && !(f->alias && is_same(f->alias, name)))
-			f++;
-		if (!f->name || csv->count == 32)
-			return sg_cli_fail("Field \"%s\" is not a valid field to query.", name);
-		csv->columns[csv->count].field = f;
-		snprintf(csv->columns[csv->count].name, sizeof(csv->columns[0].name), "%s", name);
-		csv->count++;
-	}
-	return csv->count ? 0 : sg_cli_fail("%s", "which fields?");
-}
-
-static int parse_format(const char *format, struct csv *csv)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text), "%s", format);
-	for (char *save, *word = strtok_r(text, ",", &save); word;
-		word = strtok_r(NULL, ",", &save)) {
-		if (!strcmp(word, "noheader"))
-			csv->no_header = true;
-		else if (!strcmp(word, "nounits"))
-			csv->no_units = true;
-		else if (strcmp(word, "csv"))
-			return sg_cli_fail(
-				"\"%s\" is not a format: expected csv, noheader, nounits", word);
-	}
-	return 0;
-}
-
-static void print_row(
-	const struct csv *csv, const struct gpu *gpu, const nvmlProcessInfo_v2_t *process)
-{
-	for (unsigned i = 0; i < csv->count; i++) {
-		const struct field *f = csv->columns[i].field;
-
-		printf("%s", i ? ", " : "");
-		f->print(gpu, process);
-		if (!csv->no_units && *f->unit)
-			printf(" %s", f->unit);
-	}
-	printf("\n");
-}
-
-static int print_csv(const struct csv *csv, const bool *wanted, bool apps)
-{
-	for (unsigned i = 0; !csv->no_header && i < csv->count; i++) {
-		const char *unit = csv->columns[i].field->unit;
-
-		printf("%s%s%s%s%s", i ? ", " : "", csv->columns[i].name,
-			!csv->no_units && *unit ? " [" : "", csv->no_units ? "" : unit,
-			!csv->no_units && *unit ? "]" : "");
-	}
-	printf("%s", csv->no_header ? "" : "\n");
-	for (unsigned i = 0; i < gpu_count; i++) {
-		if (!wanted[i])
-			continue;
-		if (!apps)
-			print_row(csv, &gpus[i], NULL);
-		for (unsigned k = 0; apps && k < gpus[i].process_count; k++)
-			print_row(csv, &gpus[i], &gpus[i].processes[k]);
-	}
+			print_details(&smi.gpus[i]);
 	return 0;
 }
 
@@ -418,7 +247,7 @@ static int print_csv(const struct csv *csv, const bool *wanted, bool apps)
 
 struct request {
 	struct csv csv;
-	bool list, query, gpu_query, app_query;
+	bool help, list, query, gpu_query, app_query;
 	const char *format, *id;
 	uint64_t loop_s;
 };
@@ -447,15 +276,19 @@ static int parse(int argc, char **argv, struct request *request)
 			request->list = true;
 		} else if (!strcmp(argv[i], "-q") || !strcmp(argv[i], "--query")) {
 			request->query = true;
+		} else if (!strcmp(argv[i], "--help-query-gpu") ||
+			   !strcmp(argv[i], "--help-query-compute-apps")) {
+			request->help = true;
+			request->csv.apps = !strcmp(argv[i], "--help-query-compute-apps");
 		} else if ((value = value_of("--query-gpu", argc, argv, &i))) {
 			request->gpu_query = true;
-			r = parse_columns(value, gpu_fields, &request->csv);
+			r = sg_smi_parse_columns(value, false, &request->csv);
 		} else if ((value = value_of("--query-compute-apps", argc, argv, &i))) {
 			request->app_query = true;
-			r = parse_columns(value, app_fields, &request->csv);
+			r = sg_smi_parse_columns(value, true, &request->csv);
 		} else if ((value = value_of("--format", argc, argv, &i))) {
 			request->format = value;
-			r = parse_format(value, &request->csv);
+			r = sg_smi_parse_format(value, &request->csv);
 		} else if ((value = value_of("--id", argc, argv, &i)) ||
 			   (value = value_of("-i", argc, argv, &i))) {
 			request->id = value;
@@ -482,7 +315,7 @@ static int choose(const char *ids, bool *wanted)
 	char text[512];
 	bool any = false;
 
-	for (unsigned i = 0; i < gpu_count; i++)
+	for (unsigned i = 0; i < smi.gpu_count; i++)
 		wanted[i] = !ids;
 	if (!ids)
 		return 0;
@@ -490,13 +323,13 @@ static int choose(const char *ids, bool *wanted)
 	for (char *save, *id = strtok_r(text, ",", &save); id; id = strtok_r(NULL, ",", &save)) {
 		bool found = false;
 
-		for (unsigned i = 0; i < gpu_count; i++) {
+		for (unsigned i = 0; i < smi.gpu_count; i++) {
 			char index[16];
 
 			snprintf(index, sizeof(index), "%u", i);
-			if (strcmp(index, id) && strcasecmp(gpus[i].uuid, id) &&
-				strcasecmp(gpus[i].pci.busId, id) &&
-				strcasecmp(gpus[i].pci.busIdLegacy, id))
+			if (strcmp(index, id) && strcasecmp(smi.gpus[i].uuid, id) &&
+				strcasecmp(smi.gpus[i].pci.busId, id) &&
+				strcasecmp(smi.gpus[i].pci.busIdLegacy, id))
 				continue;
 			wanted[i] = found = any = true;
 		}
@@ -517,8 +350,10 @@ static int print_once(const struct request *request)
 		return r;
 	if (request->list)
 		return print_list(wanted);
-	if (request->gpu_query || request->app_query)
-		return print_csv(&request->csv, wanted, request->app_query);
+	if (request->gpu_query || request->app_query) {
+		sg_smi_print_csv(&smi, &request->csv, wanted);
+		return 0;
+	}
 	return request->query ? print_query(wanted) : print_table(wanted);
 }
 
@@ -528,6 +363,10 @@ int sg_verb_smi(int argc, char **argv)
 	char library[4096];
 	int r = parse(argc, argv, &request);
 
+	if (!r && request.help) {
+		sg_smi_list_fields(request.csv.apps);
+		return 0;
+	}
 	if (!r)
 		r = sg_cli_library(library, sizeof(library), "libnvidia-ml.so.1", "nvml");
 	if (!r)

@@ -26,6 +26,8 @@
 #define GRANULE (2ull << 20)
 
 struct sg_device {
+	uint32_t
+		gpu; /* the server's number of it: devices are those that CUDA_VISIBLE_DEVICES shows */
 	struct sg_gpu_info info;
 	struct td_gpu_spec spec; /* of the model, for the formulas of src/model */
 	struct CUctx_st *primary;
@@ -118,10 +120,15 @@ struct sg_state {
 	struct sg_client *client;
 	uint32_t device_count;
 	struct sg_device devices[SG_GPU_MAX];
+	uint32_t gpu_count; /* all of the server */
+	uint8_t gpu_uuids[SG_GPU_MAX][16];
 	struct td_list contexts;
 	pthread_rwlock_t memory_lock;
 };
 extern struct sg_state sg;
+
+/* -- device/device.c: the device that is that GPU of the server; false: not visible -- */
+bool sg_device_of_gpu(uint32_t gpu, uint32_t *ret);
 
 /* -- device/context.c -- */
 /* CUDA_SUCCESS with the calling thread's context, alive; or what a call must return. */

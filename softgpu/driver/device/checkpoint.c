@@ -174,10 +174,11 @@ API CUresult cuCheckpointProcessCheckpoint(int pid, const void *args)
 	return r;
 }
 
-static int device_of(const CUuuid *uuid)
+/* The server's number of it: the process that is meant may see other GPUs than this one. */
+static int gpu_of(const CUuuid *uuid)
 {
-	for (uint32_t i = 0; i < sg.device_count; i++)
-		if (!memcmp(uuid->bytes, sg.devices[i].info.uuid, sizeof(uuid->bytes)))
+	for (uint32_t i = 0; i < sg.gpu_count; i++)
+		if (!memcmp(uuid->bytes, sg.gpu_uuids[i], sizeof(uuid->bytes)))
 			return (int)i;
 	return -1;
 }
@@ -189,7 +190,7 @@ static int make_map(const struct restore_args *args, uint64_t *map)
 	if (args && args->count && !args->pairs)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; args && i < args->count; i++) {
-		int from = device_of(&args->pairs[i].from), to = device_of(&args->pairs[i].to);
+		int from = gpu_of(&args->pairs[i].from), to = gpu_of(&args->pairs[i].to);
 
 		if (from < 0 || to < 0)
 			return CUDA_ERROR_INVALID_VALUE;

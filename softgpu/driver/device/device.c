@@ -6,13 +6,14 @@
 
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/device/fault.h"
+#include "softgpu/driver/device/visible.h"
 
 _Thread_local bool sg_in_host_function;
 struct sg_state sg = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory_lock = PTHREAD_RWLOCK_INITIALIZER};
 
 int sg_ready(void)
 {
-	if (!sg.initialised || sg.pid != getpid())
+	if (!__atomic_load_n(&sg.initialised, __ATOMIC_ACQUIRE) || sg.pid != getpid())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	/* cuLaunchHostFunc, cuStreamAddCallback: "must not make any CUDA API calls". */
 	return sg_in_host_function ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
@@ -23,12 +24,12 @@ struct CUdevprop {
 		totalConstantMemory, SIMDWidth, memPitch, regsPerBlock, clockRate, textureAlign;
 };
 
-static int read_device(unsigned i)
+static int read_device(uint32_t gpu, struct sg_device *device)
 {
-	struct sg_msg msg = {.type = SG_GPU_INFO, .gpu = i};
-	struct sg_device *device = &sg.devices[i];
+	struct sg_msg msg = {.type = SG_GPU_INFO, .gpu = gpu};
 	const struct td_gpu_spec *spec;
 
+	device->gpu = gpu;
 	if (sg_client_request(sg.client, &msg, &device->info, sizeof(device->info), NULL) ||
 		msg.error)
 		return SG_LOST;
@@ -42,23 +43,62 @@ static int read_device(unsigned i)
 	return CUDA_SUCCESS;
 }
 
+/* The visible ones become devices; from here on what the server is told of a device is of its GPU. */
+static int choose_devices(void)
+{
+	struct sg_device all[SG_GPU_MAX] = {0};
+	uint32_t order[SG_GPU_MAX], seen = 0;
+	uint64_t map = 0;
+	int r = CUDA_SUCCESS;
+
+	for (uint32_t i = 0; !r && i < sg.gpu_count; i++) {
+		r = read_device(i, &all[i]);
+		memcpy(sg.gpu_uuids[i], all[i].info.uuid, sizeof(sg.gpu_uuids[i]));
+	}
+	if (r)
+		return r;
+	sg.device_count =
+		sg_visible(getenv("CUDA_VISIBLE_DEVICES"), sg.gpu_uuids, sg.gpu_count, order);
+	for (uint32_t i = 0; i < sg.device_count; i++) {
+		sg.devices[i] = all[order[i]];
+		seen |= 1u << order[i];
+	}
+	/* The others keep numbers that no device has. */
+	for (uint32_t i = 0, n = sg.device_count; i < SG_GPU_MAX; i++)
+		if (!(seen & 1u << i))
+			order[n++] = i;
+	for (uint32_t i = 0; i < SG_GPU_MAX; i++)
+		map |= (uint64_t)order[i] << (4 * i);
+	sg_client_remap(sg.client, map);
+	return sg.device_count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+bool sg_device_of_gpu(uint32_t gpu, uint32_t *ret)
+{
+	for (uint32_t i = 0; i < sg.device_count; i++) {
+		if (sg.devices[i].gpu == gpu) {
+			*ret = i;
+			return true;
+		}
+	}
+	return false;
+}
+
 static int initialise(void)
 {
 	char dir[256];
 	int r;
 
 	if (!sg_dir(dir, sizeof(dir)) ||
-		sg_client_new_with_notices(dir, sg_fault_notice, &sg.client, &sg.device_count)) {
+		sg_client_new_with_notices(dir, sg_fault_notice, &sg.client, &sg.gpu_count)) {
 		if (getenv("SOFTGPU_DEBUG"))
 			fprintf(stderr, "softgpu: no server at %s\n", dir);
 		return CUDA_ERROR_NO_DEVICE;
 	}
-	for (unsigned i = 0; i < sg.device_count; i++) {
-		r = read_device(i);
-		if (r) {
-			sg_client_free(sg.client);
-			return r;
-		}
+	r = choose_devices();
+	if (r) {
+		sg_client_free(sg.client);
+		return r;
 	}
 	td_list_init(&sg.contexts);
 	sg.pid = getpid();
@@ -72,11 +112,11 @@ API CUresult cuInit(unsigned flags)
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
+	/* A child of fork() inherits a state that is of no use to it, as with the real driver, and perhaps locks that nobody gives back. */
+	if (__atomic_load_n(&sg.initialised, __ATOMIC_ACQUIRE) && sg.pid != getpid())
+		return CUDA_ERROR_NOT_INITIALIZED;
 	pthread_mutex_lock(&sg.lock);
-	/* A child of fork() inherits a state that is of no use to it, as with the real driver. */
-	if (sg.initialised)
-		r = sg.pid == getpid() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
-	else
+	if (!sg.initialised)
 		r = initialise();
 	pthread_mutex_unlock(&sg.lock);
 	return r;

@@ -30,7 +30,7 @@
 struct handle {
 	uint32_t magic;
 	int32_t pid, fd;
-	uint32_t device;
+	uint32_t gpu; /* the server's number */
 	uint64_t inode, offset, bytes;
 };
 _Static_assert(sizeof(struct handle) <= sizeof(CUipcMemHandle), "a handle has 64 bytes");
@@ -84,7 +84,7 @@ API CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
 	if (!ret || !sg_memory_find(address, 1, &allocation) || allocation.base != address ||
 		allocation.kind != SG_MEMORY_DEVICE || !allocation.context)
 		return CUDA_ERROR_INVALID_VALUE;
-	handle.device = allocation.device;
+	handle.gpu = sg.devices[allocation.device].gpu;
 	handle.bytes = allocation.bytes;
 	handle.fd = sg_arena_place(address, &handle.offset);
 	handle.inode = inode_of(handle.fd);
@@ -110,11 +110,16 @@ static struct opened *find_opened(const struct CUctx_st *context, const struct h
 static int map(struct opened *o)
 {
 	uint64_t first = o->handle.offset & ~(GRANULE - 1);
+	uint32_t device;
 	int fd = open_file(&o->handle);
 	void *pages;
 
 	if (fd < 0)
 		return CUDA_ERROR_MAP_FAILED;
+	if (!sg_device_of_gpu(o->handle.gpu, &device)) {
+		close(fd);
+		return CUDA_ERROR_MAP_FAILED; /* memory of a GPU that this process does not see */
+	}
 	o->bytes = (o->handle.offset + o->handle.bytes - first + GRANULE - 1) & ~(GRANULE - 1);
 	pages = mmap(NULL, o->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)first);
 	close(fd);
@@ -129,14 +134,13 @@ static int map(struct opened *o)
 	o->address = o->base + (o->handle.offset - first);
 	sg_granules_set(o->base, o->bytes,
 		&(struct sg_granule){.host = o->host,
-			.home = (uint8_t)o->handle.device,
+			.home = (uint8_t)device,
 			.peers = true,
-			.devices = SG_DEVICE_BIT(o->handle.device) |
-				   SG_DEVICE_BIT(o->context->device)});
+			.devices = SG_DEVICE_BIT(device) | SG_DEVICE_BIT(o->context->device)});
 	sg_allocation_add(&(struct sg_allocation){.base = o->address,
 		.bytes = o->handle.bytes,
 		.kind = SG_MEMORY_DEVICE,
-		.device = o->handle.device});
+		.device = device});
 	return CUDA_SUCCESS;
 }
 
@@ -170,8 +174,7 @@ API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle opaque, unsi
 	if (r)
 		return r;
 	memcpy(&handle, &opaque, sizeof(handle));
-	if (!ret || flags != LAZY_PEER || handle.magic != MEMORY_MAGIC ||
-		handle.device >= sg.device_count)
+	if (!ret || flags != LAZY_PEER || handle.magic != MEMORY_MAGIC || handle.gpu >= SG_GPU_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (handle.pid == getpid())
 		return CUDA_ERROR_INVALID_CONTEXT; /* a handle is for other processes */

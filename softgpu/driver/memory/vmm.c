@@ -156,7 +156,7 @@ static int new_device_pages(struct sg_physical *physical)
 		/* Whoever imports it learns from the file's name which device it is memory of. */
 		char name[32];
 
-		snprintf(name, sizeof(name), SHARED_NAME "%u", device);
+		snprintf(name, sizeof(name), SHARED_NAME "%u", sg.devices[device].gpu);
 		r = new_host_pages(physical, name);
 	} else {
 		physical->fd = -1;
@@ -405,15 +405,16 @@ static bool device_of(int fd, int *ret)
 {
 	char link[32], path[64], tail;
 	ssize_t n;
-	unsigned device;
+	unsigned gpu;
+	uint32_t device;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
 	if (n < 0)
 		return false;
 	path[n] = 0;
-	if (sscanf(path, "/memfd:" SHARED_NAME "%u (deleted%c", &device, &tail) != 2 ||
-		device >= sg.device_count)
+	if (sscanf(path, "/memfd:" SHARED_NAME "%u (deleted%c", &gpu, &tail) != 2 ||
+		!sg_device_of_gpu(gpu, &device))
 		return false;
 	*ret = (int)device;
 	return true;

@@ -57,6 +57,42 @@ def what_is_not_there_is_refused_by_name():
             assert done.returncode != 0 and quoted in done.stderr, done
 
 
+def fields_are_listed_with_their_units():
+    with Server() as server:
+        listed = server.smi("--help-query-gpu")
+        assert '"memory.used" [MiB]' in listed and '"uuid" or "gpu_uuid"\n' in listed and '"utilization.gpu" [%]' in listed, listed
+        names = [line.split('"')[1] for line in listed.splitlines()[1:]]
+        assert len(names) > 20, names
+        heads = server.smi(f"--query-gpu={','.join(names)}", "--format=csv,nounits").splitlines()[0]
+        assert heads == ", ".join(names), heads
+        assert '"used_gpu_memory" or "used_memory" [MiB]' in server.smi("--help-query-compute-apps")
+
+
+def a_lost_gpu_says_so_and_the_other_goes_on():
+    with Server() as server:
+        assert server.softgpu("fault", "--gpu", "1", "lost").returncode == 0
+        table = server.smi()
+        lines = table.splitlines()
+        assert {len(line) for line in lines[1:] if line} == {91}, lines
+        assert table.count("ERR!") == 9 and "0MiB /     64MiB" in table, table
+        rows = server.smi("--query-gpu=index,memory.used,utilization.gpu,power.draw", "--format=csv,noheader").splitlines()
+        assert rows[0].startswith("0, 0 MiB, 0 %, ") and rows[1] == "1, [GPU is lost], [GPU is lost], [GPU is lost]", rows
+        details = server.smi("-q", "-i", "1")
+        assert "GPU is lost" in details and "FB Memory" not in details, details
+
+
+def too_little_memory_says_how_much_is_needed():
+    with tempfile.TemporaryDirectory(prefix="softgpu-smi-") as directory:
+        done = subprocess.run([SOFTGPU, "start", "--model", "h100", "--memory", "1g"], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"),
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 125 and "h100" in done.stderr and "at least" in done.stderr, done
+        least = done.stderr.split("at least ")[1].split(",")[0].replace("iB", "").replace(" ", "").lower()
+        again = subprocess.run([SOFTGPU, "start", "--model", "h100", "--memory", least], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"),
+                               capture_output=True, text=True, timeout=60)
+        assert again.returncode == 0, (least, again)
+        subprocess.run([SOFTGPU, "stop"], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"), check=True, timeout=60)
+
+
 def without_a_server_it_says_so():
     with tempfile.TemporaryDirectory(prefix="softgpu-smi-") as directory:
         done = subprocess.run([SOFTGPU, "smi"], env=dict(os.environ, SOFTGPU_DIR=directory, SOFTGPU_LIB=f"{BUILD}/softgpu/driver"),
@@ -64,7 +100,8 @@ def without_a_server_it_says_so():
         assert done.returncode != 0 and "softgpu start" in done.stderr, done
 
 
-CASES = [the_table_is_even_and_names_each_gpu, fields_are_printed_in_the_order_asked_for, what_is_not_there_is_refused_by_name, without_a_server_it_says_so]
+CASES = [fields_are_listed_with_their_units, a_lost_gpu_says_so_and_the_other_goes_on, too_little_memory_says_how_much_is_needed,
+         the_table_is_even_and_names_each_gpu, fields_are_printed_in_the_order_asked_for, what_is_not_there_is_refused_by_name, without_a_server_it_says_so]
 print(f"1..{len(CASES)}")
 for number, case in enumerate(CASES, 1):
     try:

@@ -1,0 +1,85 @@
+/*
+ * CUDA_VISIBLE_DEVICES, as NVIDIA's programming guide describes it among the environment variables. CUDA_DEVICE_ORDER changes nothing: all GPUs
+ * of a server are alike, so the fastest first is the order of the bus.
+ */
+#include "softgpu/driver/device/visible.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NONE      UINT32_MAX
+#define UUID_TEXT 41 /* "GPU-" and 36 characters */
+
+static void write_uuid(char *out, const uint8_t *uuid)
+{
+	char *at = out + sprintf(out, "GPU-");
+
+	for (int i = 0; i < 16; i++)
+		at += sprintf(
+			at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+}
+
+/* The one GPU whose UUID begins so. */
+static uint32_t by_uuid(const char *word, size_t len, const uint8_t (*uuids)[16], uint32_t count)
+{
+	uint32_t found = NONE;
+	char text[UUID_TEXT];
+
+	for (uint32_t i = 0; i < count; i++) {
+		write_uuid(text, uuids[i]);
+		if (len >= sizeof(text) || strncmp(text, word, len))
+			continue;
+		if (found != NONE)
+			return NONE;
+		found = i;
+	}
+	return found;
+}
+
+static uint32_t by_index(const char *word, size_t len, uint32_t count)
+{
+	uint32_t index = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (!isdigit((unsigned char)word[i]))
+			return NONE;
+		index = index * 10 + (uint32_t)(word[i] - '0');
+		if (index >= count)
+			return NONE;
+	}
+	return len ? index : NONE;
+}
+
+static uint32_t find(const char *word, size_t len, const uint8_t (*uuids)[16], uint32_t count)
+{
+	while (len && isspace((unsigned char)*word))
+		word++, len--;
+	while (len && isspace((unsigned char)word[len - 1]))
+		len--;
+	return len > 4 && !strncmp(word, "GPU-", 4) ? by_uuid(word, len, uuids, count)
+						    : by_index(word, len, count);
+}
+
+uint32_t sg_visible(
+	const char *list, const uint8_t (*uuids)[16], uint32_t count, uint32_t *ret_gpus)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; !list && i < count; i++)
+		ret_gpus[n++] = i;
+	while (list) {
+		size_t len = strcspn(list, ",");
+		uint32_t gpu = find(list, len, uuids, count);
+
+		if (gpu == NONE)
+			break;
+		for (uint32_t i = 0; i < n; i++)
+			if (ret_gpus[i] == gpu)
+				return 0;
+		ret_gpus[n++] = gpu;
+		list = list[len] ? list + len + 1 : NULL;
+	}
+	return n;
+}
