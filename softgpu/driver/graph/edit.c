@@ -12,18 +12,10 @@ static struct CUgraphNode_st *node_at(struct td_list *it)
 
 /* -- copies -- */
 
-static struct CUgraphNode_st *counterpart(
-	const struct CUgraph_st *copy, const struct CUgraphNode_st *node)
-{
-	struct td_list *it;
+/* copies: by the index of what they were made from */
 
-	td_list_for_each (it, &copy->nodes)
-		if (node_at(it)->origin == node)
-			return node_at(it);
-	return NULL;
-}
-
-static bool copy_node(struct CUgraph_st *copy, const struct CUgraphNode_st *node)
+static bool copy_node(
+	struct CUgraph_st *copy, const struct CUgraphNode_st *node, struct CUgraphNode_st **copies)
 {
 	struct sg_work *work = sg_work_copy(node->work);
 	struct CUgraphNode_st *fresh;
@@ -31,6 +23,7 @@ static bool copy_node(struct CUgraph_st *copy, const struct CUgraphNode_st *node
 	if ((node->work && !work) ||
 		sg_node_add(copy, node->type, work, node->event, NULL, 0, &fresh))
 		return false;
+	copies[node->index] = fresh;
 	fresh->origin = (struct CUgraphNode_st *)node;
 	fresh->priority = node->priority;
 	if (!node->child)
@@ -41,9 +34,9 @@ static bool copy_node(struct CUgraph_st *copy, const struct CUgraphNode_st *node
 	return fresh->child;
 }
 
-static bool copy_edges(struct CUgraph_st *copy, const struct CUgraphNode_st *node)
+static bool copy_edges(const struct CUgraphNode_st *node, struct CUgraphNode_st **copies)
 {
-	struct CUgraphNode_st *fresh = counterpart(copy, node);
+	struct CUgraphNode_st *fresh = copies[node->index];
 	struct CUgraphNode_st **after =
 		calloc(node->after_count + 1, sizeof(struct CUgraphNode_st *));
 
@@ -53,24 +46,34 @@ static bool copy_edges(struct CUgraph_st *copy, const struct CUgraphNode_st *nod
 	fresh->after = after;
 	fresh->after_count = node->after_count;
 	for (size_t i = 0; i < node->after_count; i++)
-		after[i] = counterpart(copy, node->after[i]);
+		after[i] = copies[node->after[i]->index];
 	return true;
 }
 
-struct CUgraph_st *sg_graph_clone(const struct CUgraph_st *graph)
+struct CUgraph_st *sg_graph_clone(struct CUgraph_st *graph)
 {
-	struct CUgraph_st *copy = sg_graph_new();
+	struct CUgraphNode_st **copies =
+		calloc(graph->node_count + 1, sizeof(struct CUgraphNode_st *));
+	struct CUgraph_st *copy = copies ? sg_graph_new() : NULL;
 	bool whole = copy;
 	struct td_list *it;
 
-	if (!copy)
+	if (!copy) {
+		free(copies);
 		return NULL;
+	}
+	sg_graph_renumber(graph);
 	copy->context = graph->context;
 	copy->cloned_from = graph->id;
 	td_list_for_each (it, &graph->nodes)
-		whole = whole && copy_node(copy, node_at(it));
+		whole = whole && copy_node(copy, node_at(it), copies);
 	td_list_for_each (it, &graph->nodes)
-		whole = whole && copy_edges(copy, node_at(it));
+		whole = whole && copy_edges(node_at(it), copies);
+	td_list_for_each (it, &graph->order)
+		if (whole)
+			sg_node_put_last(copies[td_container_of(it, struct CUgraphNode_st, in_order)
+							->index]);
+	free(copies);
 	if (!whole) {
 		sg_graph_free(copy);
 		return NULL;
@@ -101,6 +104,7 @@ API CUresult cuGraphClone(CUgraph *ret, CUgraph graph)
 API CUresult cuGraphNodeFindInClone(CUgraphNode *ret, CUgraphNode original, CUgraph clone)
 {
 	struct CUgraphNode_st *found = NULL;
+	struct td_list *it;
 	int r = sg_ready();
 
 	if (r)
@@ -108,7 +112,9 @@ API CUresult cuGraphNodeFindInClone(CUgraphNode *ret, CUgraphNode original, CUgr
 	pthread_mutex_lock(&sg_graph_lock);
 	if (ret && sg_graph_is_live(clone) && sg_node_is_live(original) &&
 		original->graph->id == clone->cloned_from)
-		found = counterpart(clone, original);
+		td_list_for_each (it, &clone->nodes)
+			if (node_at(it)->origin == original)
+				found = node_at(it);
 	sg_graph_unlock();
 	if (!found)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/driver/device/handles.h"
 #include "softgpu/driver/graph/exec.h"
 
 struct graph_work {
@@ -19,12 +20,7 @@ static struct td_list execs = {&execs, &execs};
 
 bool sg_exec_is_live(CUgraphExec exec)
 {
-	struct td_list *it;
-
-	td_list_for_each (it, &execs)
-		if (td_container_of(it, struct CUgraphExec_st, link) == exec)
-			return true;
-	return false;
+	return sg_handle_is(exec, SG_EXEC);
 }
 
 void sg_exec_free(struct CUgraphExec_st *exec)
@@ -38,6 +34,7 @@ void sg_exec_free(struct CUgraphExec_st *exec)
 	for (size_t i = 0; exec->shape && i < exec->count; i++)
 		free(exec->shape[i].after);
 	free(exec->shape);
+	free(exec->where);
 	free(exec->steps);
 	free(exec);
 }
@@ -54,29 +51,6 @@ static int fill_child(struct CUgraph_st *graph, struct CUgraphExec_st **ret)
 	return r;
 }
 
-/* After all that it comes after. Graphs have no circles: add_edge() refuses them. */
-static int place(struct CUgraphExec_st *exec, const struct CUgraphNode_st *node, uint8_t *placed,
-	size_t *count)
-{
-	struct step *step;
-	int r;
-
-	if (placed[node->index])
-		return CUDA_SUCCESS;
-	for (size_t i = 0; i < node->after_count; i++) {
-		r = place(exec, node->after[i], placed, count);
-		if (r)
-			return r;
-	}
-	placed[node->index] = 1;
-	step = &exec->steps[(*count)++];
-	*step = (struct step){
-		node->type, sg_work_copy(node->work), node->event, node->index, node, NULL, false};
-	if (node->work && !step->work)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return node->child ? fill_child(node->child, &step->child) : CUDA_SUCCESS;
-}
-
 static int keep_shape(struct CUgraphExec_st *exec, const struct CUgraphNode_st *node)
 {
 	size_t *after = calloc(node->after_count + 1, sizeof(*after));
@@ -90,12 +64,22 @@ static int keep_shape(struct CUgraphExec_st *exec, const struct CUgraphNode_st *
 	return CUDA_SUCCESS;
 }
 
+static int add_step(struct CUgraphExec_st *exec, size_t at, const struct CUgraphNode_st *node)
+{
+	struct step *step = &exec->steps[at];
+
+	exec->where[node->index] = at;
+	*step = (struct step){node->type, sg_work_copy(node->work), node->event, node, NULL, false};
+	if (node->work && !step->work)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return node->child ? fill_child(node->child, &step->child) : CUDA_SUCCESS;
+}
+
 int sg_exec_fill(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 {
-	uint8_t *placed = calloc(graph->node_count + 1, 1);
+	size_t at = 0;
 	struct td_list *it;
-	size_t count = 0;
-	int r = placed ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	int r = CUDA_SUCCESS;
 
 	sg_graph_renumber(graph);
 	exec->count = graph->node_count;
@@ -103,18 +87,18 @@ int sg_exec_fill(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 	exec->graph = graph->id;
 	exec->steps = calloc(exec->count + 1, sizeof(*exec->steps));
 	exec->shape = calloc(exec->count + 1, sizeof(*exec->shape));
-	if (!exec->steps || !exec->shape)
+	exec->where = calloc(exec->count + 1, sizeof(*exec->where));
+	if (!exec->steps || !exec->shape || !exec->where)
 		r = CUDA_ERROR_OUT_OF_MEMORY;
-	td_list_for_each (it, &graph->nodes) {
+	td_list_for_each (it, &graph->order) {
 		const struct CUgraphNode_st *node =
-			td_container_of(it, struct CUgraphNode_st, link);
+			td_container_of(it, struct CUgraphNode_st, in_order);
 
 		if (!r)
 			r = keep_shape(exec, node);
 		if (!r)
-			r = place(exec, node, placed, &count);
+			r = add_step(exec, at++, node);
 	}
-	free(placed);
 	if (!r)
 		sg_user_refs_copy(graph->user, &exec->user);
 	return r;
@@ -154,6 +138,8 @@ static int instantiate(CUgraphExec *ret, CUgraph graph, uint64_t flags)
 		r = CUDA_ERROR_INVALID_VALUE;
 	else
 		r = sg_exec_fill(exec, graph);
+	if (!r && !sg_handle_add(exec, SG_EXEC))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!r) {
 		exec->flags = flags;
 		td_list_append(&execs, &exec->link);
@@ -219,6 +205,7 @@ API CUresult cuGraphExecDestroy(CUgraphExec exec)
 		return r;
 	pthread_mutex_lock(&sg_graph_lock);
 	if (sg_exec_is_live(exec)) {
+		sg_handle_remove(exec);
 		td_list_remove(&exec->link);
 		sg_exec_free(exec); /* launches that are queued have their own copies */
 	} else {

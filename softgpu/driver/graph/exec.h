@@ -7,7 +7,6 @@ struct step {
 	int type;
 	struct sg_work *work;
 	struct CUevent_st *event;
-	size_t source; /* index of its node in the graph */
 	const struct CUgraphNode_st *node;
 	struct CUgraphExec_st *child; /* of a GRAPH node */
 	bool disabled;
@@ -19,8 +18,9 @@ struct CUgraphExec_st {
 	uint64_t graph; /* id of what it was made from */
 	struct sg_user_ref *user;
 	uint64_t flags;
-	struct step *steps;
+	struct step *steps; /* in an order that keeps every edge */
 	size_t count;
+	size_t *where; /* the step of each node, by index */
 	struct {
 		size_t *after;
 		size_t after_count;

@@ -1,8 +1,12 @@
-/* Graphs built by hand: nodes and edges. See graph.h. */
+/* Graphs built by hand: their nodes. See graph.h. */
 #include "softgpu/driver/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "softgpu/driver/device/handles.h"
+
+#define LEVELS_MAX 256u
 
 pthread_mutex_t sg_graph_lock = PTHREAD_MUTEX_INITIALIZER;
 struct td_list sg_graphs = {&sg_graphs, &sg_graphs};
@@ -41,15 +45,22 @@ struct CUgraph_st *sg_graph_new(void)
 
 	if (!graph)
 		return NULL;
+	if (!sg_handle_add(graph, SG_GRAPH)) {
+		free(graph);
+		return NULL;
+	}
 	graph->id = ++last_id;
 	td_list_init(&graph->nodes);
+	td_list_init(&graph->order);
 	td_list_append(&sg_graphs, &graph->link);
 	return graph;
 }
 
 void sg_node_free(struct CUgraphNode_st *node)
 {
+	sg_handle_remove(node);
 	td_list_remove(&node->link);
+	td_list_remove(&node->in_order);
 	node->graph->node_count--;
 	sg_work_free(node->work);
 	if (node->child)
@@ -75,38 +86,24 @@ void sg_graph_free(struct CUgraph_st *graph)
 	td_list_for_each_safe (it, tmp, &graph->nodes)
 		sg_node_free(node_at(it));
 	sg_user_refs_drop(&graph->user);
+	sg_handle_remove(graph);
 	td_list_remove(&graph->link);
 	free(graph);
 }
 
 bool sg_graph_is_live(CUgraph graph)
 {
-	struct td_list *it;
-
-	td_list_for_each (it, &sg_graphs)
-		if (td_container_of(it, struct CUgraph_st, link) == graph)
-			return true;
-	return false;
+	return sg_handle_is(graph, SG_GRAPH);
 }
 
 bool sg_graph_holds(const struct CUgraph_st *graph, CUgraphNode node)
 {
-	struct td_list *it;
-
-	td_list_for_each (it, &graph->nodes)
-		if (node_at(it) == node)
-			return true;
-	return false;
+	return sg_node_is_live(node) && node->graph == graph;
 }
 
 bool sg_node_is_live(CUgraphNode node)
 {
-	struct td_list *it;
-
-	td_list_for_each (it, &sg_graphs)
-		if (sg_graph_holds(td_container_of(it, struct CUgraph_st, link), node))
-			return true;
-	return false;
+	return sg_handle_is(node, SG_NODE);
 }
 
 /* Dependencies must be nodes of this graph, each once (cuGraphAdd*Node: "may not have any duplicate entries"). */
@@ -152,7 +149,9 @@ int sg_node_add(struct CUgraph_st *graph, int type, struct sg_work *work, struct
 	node = calloc(1, sizeof(*node));
 	if (node)
 		node->after = calloc(after_count + 1, sizeof(*node->after));
-	if (!node || !node->after) {
+	if (!node || !node->after || !sg_handle_add(node, SG_NODE)) {
+		if (node)
+			free(node->after);
 		free(node);
 		sg_work_free(work);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -165,36 +164,11 @@ int sg_node_add(struct CUgraph_st *graph, int type, struct sg_work *work, struct
 	node->work = work;
 	node->event = event;
 	node->index = graph->node_count++;
+	td_list_init(&node->in_order);
+	sg_node_put_last(node);
 	td_list_append(&graph->nodes, &node->link);
 	*ret = node;
 	return CUDA_SUCCESS;
-}
-
-/* Depth is bounded by marking: nodes are few and each is looked at once per call. */
-static bool reaches(
-	const struct CUgraphNode_st *from, const struct CUgraphNode_st *at, uint8_t *seen)
-{
-	if (at == from)
-		return true;
-	if (seen[at->index])
-		return false;
-	seen[at->index] = 1;
-	for (size_t i = 0; i < at->after_count; i++)
-		if (reaches(from, at->after[i], seen))
-			return true;
-	return false;
-}
-
-bool sg_node_reaches(const struct CUgraphNode_st *from, CUgraphNode const *to, size_t count)
-{
-	uint8_t *seen = calloc(from->graph->node_count + 1, 1);
-	bool found = false;
-
-	sg_graph_renumber(from->graph); /* nodes may have gone */
-	for (size_t i = 0; seen && i < count && !found; i++)
-		found = reaches(from, to[i], seen);
-	free(seen);
-	return found;
 }
 
 API CUresult cuGraphCreate(CUgraph *ret, unsigned flags)
@@ -263,11 +237,21 @@ static int check_context(const struct CUctx_st *context)
 
 #define NODE CUgraphNode *ret, CUgraph graph, const CUgraphNode *after, size_t after_count
 
-static int add_kernel(NODE, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+int sg_node_context(CUcontext named, struct CUctx_st **ret)
+{
+	int r = sg_current(ret);
+
+	if (r || !named)
+		return r;
+	*ret = named;
+	return check_context(named);
+}
+
+static int add_kernel(NODE, const CUDA_KERNEL_NODE_PARAMS_v1 *params, CUcontext named)
 {
 	struct CUctx_st *context;
 	struct sg_work *work;
-	int r = sg_current(&context);
+	int r = sg_node_context(named, &context);
 
 	if (!r && !params)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -280,7 +264,7 @@ static int add_kernel(NODE, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 
 API CUresult cuGraphAddKernelNode(NODE, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {
-	return add_kernel(ret, graph, after, after_count, params);
+	return add_kernel(ret, graph, after, after_count, params, NULL);
 }
 
 /* Either a function or a kernel of a library. */
@@ -289,11 +273,11 @@ API CUresult cuGraphAddKernelNode_v2(NODE, const CUDA_KERNEL_NODE_PARAMS_v2 *par
 	CUDA_KERNEL_NODE_PARAMS_v1 v1;
 
 	if (!params)
-		return add_kernel(ret, graph, after, after_count, NULL);
+		return add_kernel(ret, graph, after, after_count, NULL, NULL);
 	v1 = params->v1;
 	if (!v1.func)
 		v1.func = params->kern;
-	return add_kernel(ret, graph, after, after_count, &v1);
+	return add_kernel(ret, graph, after, after_count, &v1, params->ctx);
 }
 
 API CUresult cuGraphAddMemcpyNode(NODE, const CUDA_MEMCPY3D *copy, CUcontext context)
@@ -357,6 +341,32 @@ API CUresult cuGraphAddBatchMemOpNode(NODE, const CUDA_BATCH_MEM_OP_NODE_PARAMS 
 			   params->ctx);
 }
 
+/* Levels of graphs in graphs, this one counted. What walks them calls itself, so they are bounded. */
+static unsigned levels_of(const struct CUgraph_st *graph)
+{
+	unsigned most = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &graph->nodes) {
+		unsigned levels = node_at(it)->child ? levels_of(node_at(it)->child) : 0;
+
+		if (levels > most)
+			most = levels;
+	}
+	return most + 1;
+}
+
+static bool is_too_deep(const struct CUgraph_st *graph, const struct CUgraph_st *child)
+{
+	unsigned levels = levels_of(child) + 1;
+
+	while (graph->parent) {
+		graph = graph->parent->graph;
+		levels++;
+	}
+	return levels > LEVELS_MAX;
+}
+
 /* The node has a copy of its own: later changes of the graph do not reach it. */
 API CUresult cuGraphAddChildGraphNode(NODE, CUgraph child)
 {
@@ -369,7 +379,7 @@ API CUresult cuGraphAddChildGraphNode(NODE, CUgraph child)
 	if (!ret || !sg_graph_is_live(graph) || !sg_graph_is_live(child) || child->capturing ||
 		(after_count && !after) || !are_nodes_of(graph, after, after_count))
 		r = CUDA_ERROR_INVALID_VALUE;
-	else if (child->has_memory ||
+	else if (child->has_memory || is_too_deep(graph, child) ||
 		 (child->context && graph->context && child->context != graph->context))
 		r = CUDA_ERROR_NOT_SUPPORTED;
 	if (!r) {
@@ -544,65 +554,6 @@ API CUresult cuGraphGetEdges_v2(
 API CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
 {
 	return cuGraphGetEdges_v2(graph, from, to, NULL, count);
-}
-
-/* Edges that would close a circle, or exist already, are refused. */
-static int add_edge(CUgraph graph, CUgraphNode from, CUgraphNode to)
-{
-	struct CUgraphNode_st **after;
-
-	if (!sg_graph_holds(graph, from) || !sg_graph_holds(graph, to) ||
-		sg_node_reaches(to, &from, 1))
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < to->after_count; i++)
-		if (to->after[i] == from)
-			return CUDA_ERROR_INVALID_VALUE;
-	after = realloc(to->after, (to->after_count + 1) * sizeof(*after));
-	if (!after)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	to->after = after;
-	after[to->after_count++] = from;
-	return CUDA_SUCCESS;
-}
-
-int sg_check_edges(const CUgraphEdgeData *edges, size_t count)
-{
-	static const CUgraphEdgeData plain;
-
-	for (size_t i = 0; edges && i < count; i++)
-		if (memcmp(&edges[i], &plain, sizeof(plain)))
-			return CUDA_ERROR_NOT_SUPPORTED;
-	return CUDA_SUCCESS;
-}
-
-static int add_dependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-	const CUgraphEdgeData *edges, size_t count)
-{
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	pthread_mutex_lock(&sg_graph_lock);
-	if (!sg_graph_is_live(graph) || (count && (!from || !to)))
-		r = CUDA_ERROR_INVALID_VALUE;
-	else
-		r = sg_check_edges(edges, count);
-	for (size_t i = 0; !r && i < count; i++)
-		r = add_edge(graph, from[i], to[i]);
-	sg_graph_unlock();
-	return r;
-}
-
-API CUresult cuGraphAddDependencies(
-	CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
-{
-	return add_dependencies(graph, from, to, NULL, count);
-}
-
-API CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
-	const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)
-{
-	return add_dependencies(graph, from, to, edges, count);
 }
 
 /* Any kind of node by one call. */

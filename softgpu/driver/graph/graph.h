@@ -2,7 +2,7 @@
  * Graphs. A node holds the operation that a stream would have been given, as a template: launching copies it. So capture is nothing but a
  * stream's operations going to a graph.
  *
- * graph.c: graphs, nodes and edges by hand. edit.c: clones, removal, drawings. params.c: what a node does, told and changed.
+ * graph.c: graphs and nodes by hand. order.c: edges. edit.c: clones, removal, drawings. params.c: what a node does, told and changed.
  * memory.c: allocation nodes. exec.c: executable graphs. stream/capture.c: graphs from streams. user_object.c: what graphs keep alive.
  *
  * sg_graph_lock guards graphs, nodes, executable graphs and captures; it comes before a context's lock.
@@ -16,8 +16,11 @@ struct CUgraphNode_st {
 	struct td_list link; /* in graph->nodes, in order of creation */
 	struct CUgraph_st *graph;
 	int type;
-	size_t index;         /* among the graph's nodes; kept by sg_graph_renumber() */
-	struct sg_work *work; /* owned; NULL for EMPTY, GRAPH, WAIT_EVENT, EVENT_RECORD */
+	size_t index;            /* among the graph's nodes; kept by sg_graph_renumber() */
+	struct td_list in_order; /* in graph->order */
+	uint64_t order;          /* grows along that list */
+	uint64_t seen;           /* by that walk */
+	struct sg_work *work;    /* owned; NULL for EMPTY, GRAPH, WAIT_EVENT, EVENT_RECORD */
 	struct CUevent_st *event;
 	struct CUgraph_st *child; /* of a GRAPH node: its own copy */
 	struct CUgraphNode_st
@@ -31,9 +34,10 @@ struct CUgraphNode_st {
 struct sg_user_ref;
 
 struct CUgraph_st {
-	struct td_list link; /* in sg_graphs */
-	struct td_list nodes;
+	struct td_list link;         /* in sg_graphs */
+	struct td_list nodes, order; /* order: each node behind all that it comes after */
 	size_t node_count;
+	uint64_t walks;
 	struct CUctx_st *context;      /* of the first operation; NULL: none yet */
 	struct CUgraphNode_st *parent; /* whose child it is: goes with it */
 	uint64_t cloned_from;          /* id; 0: not */
@@ -60,12 +64,17 @@ void sg_graph_renumber(struct CUgraph_st *graph);
 /* Takes over work, also on failure. after may be NULL. */
 int sg_node_add(struct CUgraph_st *graph, int type, struct sg_work *work, struct CUevent_st *event,
 	CUgraphNode const *after, size_t after_count, CUgraphNode *ret);
-/* Is there a path from node `from` to one of `to`, or is it among them? */
-bool sg_node_reaches(const struct CUgraphNode_st *from, CUgraphNode const *to, size_t count);
+/* Is there a path from node `from` to one of `to`, or is it among them? OUT_OF_MEMORY or CUDA_SUCCESS. */
+int sg_node_reaches(
+	const struct CUgraphNode_st *from, CUgraphNode const *to, size_t count, bool *ret);
+/* As a fresh one's would be: behind all others, in the graph's order. */
+void sg_node_put_last(struct CUgraphNode_st *node);
+/* The context that a kernel node names; NULL is the current one. */
+int sg_node_context(CUcontext named, struct CUctx_st **ret);
 /* Only edges without ports and types are there. */
 int sg_check_edges(const CUgraphEdgeData *edges, size_t count);
 /* A copy that knows what it was made from; NULL: no memory. */
-struct CUgraph_st *sg_graph_clone(const struct CUgraph_st *graph);
+struct CUgraph_st *sg_graph_clone(struct CUgraph_st *graph);
 
 struct sg_work *sg_work_copy(const struct sg_work *work);
 void sg_work_free(struct sg_work *work);

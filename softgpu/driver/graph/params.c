@@ -40,11 +40,11 @@ static int replace(CUgraphNode node, int type, struct sg_work *work, const struc
 
 /* -- kernels -- */
 
-static int set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+static int set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params, CUcontext named)
 {
 	struct CUctx_st *context;
 	struct sg_work *work;
-	int r = sg_current(&context);
+	int r = sg_node_context(named, &context);
 
 	if (!r && !params)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -55,7 +55,7 @@ static int set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params
 
 API CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {
-	return set_kernel(node, params);
+	return set_kernel(node, params, NULL);
 }
 
 static int set_kernel_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
@@ -67,7 +67,7 @@ static int set_kernel_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *par
 	v1 = params->v1;
 	if (!v1.func)
 		v1.func = params->kern;
-	return set_kernel(node, &v1);
+	return set_kernel(node, &v1, params->ctx);
 }
 
 API CUresult cuGraphKernelNodeSetParams_v2(

@@ -4,10 +4,14 @@
 #include "softgpu/driver/graph/exec.h"
 
 /* Nodes of children are steps of their executable graphs. */
-static struct step *step_of(struct CUgraphExec_st *exec, const struct CUgraphNode_st *node)
+static struct step *step_of(struct CUgraphExec_st *exec, CUgraphNode node)
 {
 	struct step *found = NULL;
 
+	/* Unless nodes were taken from the graph since, it is where its index says. */
+	if (sg_node_is_live(node) && node->index < exec->count &&
+		exec->steps[exec->where[node->index]].node == node)
+		return &exec->steps[exec->where[node->index]];
 	for (size_t i = 0; i < exec->count && !found; i++) {
 		if (exec->steps[i].node == node)
 			found = &exec->steps[i];
@@ -49,11 +53,12 @@ static int replace(CUgraphExec exec, CUgraphNode node, int type, struct sg_work 
 	return step && step->work == work ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static int set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+static int set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params,
+	CUcontext named)
 {
 	struct CUctx_st *context;
 	struct sg_work *work;
-	int r = sg_current(&context);
+	int r = sg_node_context(named, &context);
 
 	if (!r && !params)
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -65,7 +70,7 @@ static int set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE
 API CUresult cuGraphExecKernelNodeSetParams(
 	CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {
-	return set_kernel(exec, node, params);
+	return set_kernel(exec, node, params, NULL);
 }
 
 API CUresult cuGraphExecKernelNodeSetParams_v2(
@@ -78,7 +83,7 @@ API CUresult cuGraphExecKernelNodeSetParams_v2(
 	v1 = params->v1;
 	if (!v1.func)
 		v1.func = params->kern;
-	return set_kernel(exec, node, &v1);
+	return set_kernel(exec, node, &v1, params->ctx);
 }
 
 API CUresult cuGraphExecMemcpyNodeSetParams(
@@ -286,6 +291,7 @@ static int compare(
 	const struct CUgraphExec_st *exec, const struct CUgraph_st *graph, CUgraphNode *ret_node)
 {
 	struct td_list *it;
+	int r;
 
 	*ret_node = NULL;
 	if (exec->count != graph->node_count || exec->context != graph->context)
@@ -300,13 +306,9 @@ static int compare(
 		for (size_t k = 0; k < node->after_count; k++)
 			if (node->after[k]->index != exec->shape[i].after[k])
 				return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-		for (size_t k = 0; k < exec->count; k++)
-			if (exec->steps[k].source == i) {
-				int r = compare_step(&exec->steps[k], node, ret_node);
-
-				if (r)
-					return r;
-			}
+		r = compare_step(&exec->steps[exec->where[i]], node, ret_node);
+		if (r)
+			return r;
 	}
 	*ret_node = NULL;
 	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
@@ -316,14 +318,13 @@ static int compare(
 static void keep_names(const struct CUgraphExec_st *exec, struct CUgraphExec_st *fresh)
 {
 	for (size_t i = 0; i < exec->count; i++) {
-		for (size_t k = 0; k < exec->count; k++) {
-			if (exec->steps[k].source != fresh->steps[i].source)
-				continue;
-			fresh->steps[i].node = exec->steps[k].node;
-			fresh->steps[i].disabled = exec->steps[k].disabled;
-			if (fresh->steps[i].child)
-				keep_names(exec->steps[k].child, fresh->steps[i].child);
-		}
+		const struct step *before = &exec->steps[exec->where[i]];
+		struct step *now = &fresh->steps[fresh->where[i]];
+
+		now->node = before->node;
+		now->disabled = before->disabled;
+		if (now->child)
+			keep_names(before->child, now->child);
 	}
 }
 
@@ -340,9 +341,11 @@ static int take_over(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 		swap = *exec;
 		exec->steps = fresh->steps;
 		exec->shape = fresh->shape;
+		exec->where = fresh->where;
 		exec->user = fresh->user;
 		fresh->steps = swap.steps;
 		fresh->shape = swap.shape;
+		fresh->where = swap.where;
 		fresh->user = swap.user;
 	}
 	sg_exec_free(fresh);

@@ -500,11 +500,11 @@ SG_BOTH(cuStreamUpdateCaptureDependencies_v2,
 	update_front(stream, nodes, edges, count, flags, true))
 
 /* Forked streams end in nodes that the first stream comes after. */
-static bool is_joined(struct sg_capture *capture)
+static int check_joined(struct sg_capture *capture)
 {
 	struct CUstream_st *origin = capture->origin;
 	struct CUctx_st *context = origin->context;
-	bool joined = true;
+	int r = CUDA_SUCCESS;
 	struct td_list *it;
 
 	pthread_mutex_lock(&context->lock);
@@ -513,12 +513,17 @@ static bool is_joined(struct sg_capture *capture)
 
 		if (other->capture != capture || other == origin)
 			continue;
-		for (size_t i = 0; i < other->front_count; i++)
-			joined &= sg_node_reaches(
-				other->front[i], origin->front, origin->front_count);
+		for (size_t i = 0; !r && i < other->front_count; i++) {
+			bool joined;
+
+			r = sg_node_reaches(
+				other->front[i], origin->front, origin->front_count, &joined);
+			if (!r && !joined)
+				r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+		}
 	}
 	pthread_mutex_unlock(&context->lock);
-	return joined;
+	return r;
 }
 
 /* sg_graph_lock is held. */
@@ -538,8 +543,8 @@ static int finish(struct CUstream_st *stream, CUgraph *ret)
 		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 	if (capture->invalid)
 		r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	else if (!is_joined(capture))
-		r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+	else
+		r = check_joined(capture);
 	graph = capture->graph;
 	borrowed = capture->borrowed;
 	end_capture(capture);
