@@ -25,7 +25,7 @@ static uint64_t total(const uint32_t *counts, uint32_t n)
 
 static uint32_t list_room(uint32_t columns)
 {
-	return columns + 2 < TD_AUCTION_LIST ? columns + 2 : TD_AUCTION_LIST;
+	return columns + 2 < TD_AUCTION_LIST ? td_scan_padded(columns + 2) : TD_AUCTION_LIST;
 }
 
 static void carve(struct td_auction *a, struct td_carve *c)
@@ -199,33 +199,15 @@ static uint32_t best_free(const struct td_auction *a, const float *weights)
 	return best;
 }
 
-/* Index in a->hits of the column of the greatest value. */
-static uint32_t best_hit(const struct td_auction *a, const float *weights, uint32_t count)
-{
-	uint32_t best = 0;
-	float most = -INFINITY;
-
-	for (uint32_t k = 0; k < count; k++) {
-		float value = td_scan_weight(weights[a->hits[k]]) - a->price[a->hits[k]];
-
-		if (value > most) {
-			most = value;
-			best = k;
-		}
-	}
-	return best;
-}
-
-/* Of more near ties than the list holds, the best and others evenly spread, from a place that differs from row to row. */
+/* Of more near ties than the list holds, the best and others from all over the row, from a place that differs from row to row. */
 static uint32_t spread(
-	struct td_auction *a, const float *weights, uint32_t row, uint32_t count, uint32_t *columns)
+	struct td_auction *a, const float *weights, uint32_t row, float max, float depth)
 {
-	uint32_t room = a->list_room - 2, from = row * 2654435761u % count;
+	uint32_t *columns = a->list_column + (size_t)row * a->list_room;
 
-	columns[0] = a->hits[best_hit(a, weights, count)];
-	for (uint32_t k = 1; k < room; k++)
-		columns[k] = a->hits[(from + (uint64_t)k * count / room) % count];
-	return room;
+	columns[0] = td_scan_argmax(weights, a->price, a->columns, a->maxima, max);
+	return 1 + td_scan_sample(weights, a->price, a->columns, a->maxima, max - depth,
+			   row * 2654435761u >> 8, columns + 1, a->list_room - 3, a->avx2);
 }
 
 /*
@@ -244,7 +226,7 @@ static void scan_row(struct td_auction *a, uint32_t row)
 	a->scans++;
 	for (uint32_t tries = 0;; tries++) {
 		count = td_scan_above(weights, a->price, a->columns, a->maxima, max - depth,
-			a->hits, depth > least ? room : a->columns, a->avx2);
+			a->hits, room, a->avx2);
 		if (count > room && depth > least)
 			depth = fmaxf(depth * 0.4f, least);
 		else if (count < room / 8 && tries < 4 && count < a->columns)
@@ -254,7 +236,7 @@ static void scan_row(struct td_auction *a, uint32_t row)
 	}
 	a->list_depth[row] = depth;
 	if (count > room) {
-		count = spread(a, weights, row, count, columns);
+		count = spread(a, weights, row, max, depth);
 		a->list_threshold[row] = max;
 	} else {
 		memcpy(columns, a->hits, count * sizeof(*columns));
@@ -269,11 +251,15 @@ static void scan_row(struct td_auction *a, uint32_t row)
 	for (uint32_t k = 0; k < count; k++)
 		a->list_weight[(size_t)row * a->list_room + k] =
 			columns[k] < a->columns ? td_scan_weight(weights[columns[k]]) : 0;
+	for (uint32_t k = count; k < td_scan_padded(count); k++) {
+		columns[k] = a->columns;
+		a->list_weight[(size_t)row * a->list_room + k] = -INFINITY;
+	}
 }
 
 struct choice {
-	uint32_t column, free; /* best; best among those with a free cheapest slot, or NONE */
-	float value, second, free_value;
+	uint32_t column; /* the best, or NONE */
+	float value, second;
 };
 
 /* Of a kind with several slots, the price of the second-cheapest. */
@@ -285,36 +271,43 @@ static float second_price(const struct td_auction *a, uint32_t column)
 	return n > 2 ? fminf(price, a->slot_price[first + 2]) : price;
 }
 
-static struct choice look(const struct td_auction *a, uint32_t row)
+static struct choice look(struct td_auction *a, uint32_t row)
 {
-	const uint32_t *columns = a->list_column + (size_t)row * a->list_room;
-	const float *weights = a->list_weight + (size_t)row * a->list_room;
-	struct choice c = {TD_AUCTION_NONE, TD_AUCTION_NONE, -INFINITY, -INFINITY, -INFINITY};
-	float best_weight = 0, again;
+	size_t list = (size_t)row * a->list_room;
+	struct td_scan_best best = td_scan_list(a->list_column + list, a->list_weight + list,
+		a->price, a->list_count[row], a->values, a->avx2);
+	struct choice c = {TD_AUCTION_NONE, best.value, best.second};
 
-	for (uint32_t k = 0; k < a->list_count[row]; k++) {
-		uint32_t j = columns[k];
-		float value = weights[k] - a->price[j];
+	if (best.at != TD_AUCTION_NONE) {
+		float again;
 
-		if (value > c.value) {
-			c.second = c.value;
-			c.value = value;
-			c.column = j;
-			best_weight = weights[k];
-		} else if (value > c.second) {
-			c.second = value;
-		}
-		if (value > c.free_value && a->slot_unit[a->first_slot[j]] == TD_AUCTION_NONE) {
-			c.free_value = value;
-			c.free = j;
-		}
-	}
-	if (c.column != TD_AUCTION_NONE) {
-		again = best_weight - second_price(a, c.column);
+		c.column = a->list_column[list + best.at];
+		again = a->list_weight[list + best.at] - second_price(a, c.column);
 		c.second = again > c.second ? again : c.second;
 	}
 	c.second = a->list_threshold[row] > c.second ? a->list_threshold[row] : c.second;
 	return c;
+}
+
+/* Of the list looked at last the free column of the greatest value that is at least `least`, or NONE. */
+static uint32_t free_in_list(const struct td_auction *a, uint32_t row, float least)
+{
+	const uint32_t *columns = a->list_column + (size_t)row * a->list_room;
+	uint32_t free = TD_AUCTION_NONE;
+	float most = -INFINITY;
+	uint64_t bits = 0;
+
+	if (a->free_count)
+		bits = td_scan_at_least(a->values, a->list_count[row], least, a->avx2);
+	for (; bits; bits &= bits - 1) {
+		uint32_t k = (uint32_t)__builtin_ctzll(bits);
+
+		if (a->values[k] > most && a->free_at[columns[k]] != TD_AUCTION_NONE) {
+			most = a->values[k];
+			free = columns[k];
+		}
+	}
+	return free;
 }
 
 /*
@@ -375,12 +368,13 @@ static void take_cheapest(struct td_auction *a, uint32_t column, uint32_t unit, 
 static uint32_t bid(struct td_auction *a, uint32_t unit, float eps)
 {
 	struct choice c = choose(a, a->unit_row[unit], eps / 2);
-	uint32_t out;
+	uint32_t out, free;
 	float price;
 
 	a->bids++;
-	if (c.free != TD_AUCTION_NONE && c.free_value >= fmaxf(c.value, c.second) - eps) {
-		take_cheapest(a, c.free, unit, a->price[c.free]);
+	free = free_in_list(a, a->unit_row[unit], fmaxf(c.value, c.second) - eps);
+	if (free != TD_AUCTION_NONE) {
+		take_cheapest(a, free, unit, a->price[free]);
 		return TD_AUCTION_NONE;
 	}
 	out = a->slot_unit[a->first_slot[c.column]];

@@ -47,7 +47,7 @@ struct td_auction {
 	uint32_t *unit_slot;
 	uint32_t *queue; /* N, a ring */
 	/* per row kind, the dummy included */
-	uint32_t *list_count;
+	uint32_t *list_count;  /* padded with entries of no value to whole groups: scan.h */
 	float *list_threshold; /* every column beyond the list has at most this value */
 	float *list_depth;
 	uint32_t *list_column; /* list_room each */
@@ -58,8 +58,9 @@ struct td_auction {
 	float *masked; /* prices, those of the reached without bound */
 	bool single;   /* every column kind has one slot */
 
-	float eps;      /* of the phase */
-	uint32_t *hits; /* scratch of a scan, and below */
+	float eps;                     /* of the phase */
+	float values[TD_AUCTION_LIST]; /* of the list looked at last */
+	uint32_t *hits;                /* scratch of a scan, and below */
 	float *maxima;
 	float *zeros; /* the dummy row */
 

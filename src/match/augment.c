@@ -29,12 +29,12 @@ static uint32_t reach_ties(
 {
 	float least = td_auction_bound(a, row, eps / 2) - eps;
 	const uint32_t *columns = a->list_column + (size_t)row * a->list_room;
-	const float *weights = a->list_weight + (size_t)row * a->list_room;
+	uint64_t bits = td_scan_at_least(a->values, a->list_count[row], least, a->avx2);
 
-	for (uint32_t k = 0; k < a->list_count[row]; k++) {
-		uint32_t j = columns[k];
+	for (; bits; bits &= bits - 1) {
+		uint32_t j = columns[__builtin_ctzll(bits)];
 
-		if (a->stamps[j] == a->stamp || weights[k] - a->price[j] < least)
+		if (a->stamps[j] == a->stamp)
 			continue;
 		a->stamps[j] = a->stamp;
 		a->reached[*count] = j;
@@ -49,12 +49,11 @@ static uint32_t reach_ties(
 /* Greatest value of the row over columns not reached. a->masked: the prices, but no bound for those reached. */
 static float best_out(struct td_auction *a, uint32_t row, float enough)
 {
-	const uint32_t *columns = a->list_column + (size_t)row * a->list_room;
-	const float *weights = a->list_weight + (size_t)row * a->list_room;
-	float out = -INFINITY;
+	size_t list = (size_t)row * a->list_room;
+	float out = td_scan_list(a->list_column + list, a->list_weight + list, a->masked,
+		a->list_count[row], a->values, a->avx2)
+			    .value;
 
-	for (uint32_t k = 0; k < a->list_count[row]; k++)
-		out = fmaxf(out, weights[k] - a->masked[columns[k]]);
 	/* What is beyond the list matters only if it could be more than both. */
 	if (a->list_threshold[row] > fmaxf(out, enough)) {
 		out = fmaxf(out, td_scan_maxima(td_auction_weights(a, row), a->masked, a->columns,

@@ -11,11 +11,11 @@
 #include "match/scan.h"
 #include "match/sort.h"
 
-#define COARSE_FROM      400u /* smaller problems are solved as they are */
+#define COARSE_FROM      200u /* smaller problems are solved as they are */
 #define KEY_SAMPLES      64u  /* entries that tell a row's mean */
 #define SCALE            5    /* epsilon shrinks by at most this much from phase to phase */
 #define FIRST_SHARE      0.125f
-#define COARSE_TOLERANCE 4   /* times the tolerance, per level */
+#define COARSE_TOLERANCE 2   /* times the tolerance, per level */
 #define WAR_BIDS         10u /* per unit and phase: more is a price war, and epsilon rises */
 #define PHASES_MAX       100u
 
@@ -36,7 +36,7 @@ struct td_match {
 /* One of so many rows and columns is taken: small problems need a large sample, and can afford it. */
 static uint32_t coarsening(uint32_t rows, uint32_t columns)
 {
-	return rows < 2000 || columns < 2000 ? 2 : 4;
+	return rows < 2000 || columns < 2000 ? 3 : 4;
 }
 
 /* What the levels of a problem of unit counts need beside the auction itself. */

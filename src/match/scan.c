@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #endif
 
+#define SAMPLE_PER_BLOCK 1u
+
 static float block_maximum(const float *weights, const float *prices, uint32_t n)
 {
 	float max = td_scan_weight(weights[0]) - prices[0];
@@ -60,6 +62,46 @@ static uint32_t above_portable(const float *weights, const float *prices, uint32
 		}
 	}
 	return count;
+}
+
+/* Bit k: value k of the block is above. */
+static uint32_t bits_portable(
+	const float *weights, const float *prices, uint32_t n, float threshold)
+{
+	uint32_t bits = 0;
+
+	for (uint32_t k = 0; k < n && k < TD_SCAN_BLOCK; k++)
+		bits |= (uint32_t)(td_scan_weight(weights[k]) - prices[k] > threshold) << k;
+	return bits;
+}
+
+static struct td_scan_best list_portable(const uint32_t *columns, const float *weights,
+	const float *prices, uint32_t n, float *values)
+{
+	struct td_scan_best best = {-__builtin_inff(), -__builtin_inff(), UINT32_MAX};
+
+	for (uint32_t k = 0; k < td_scan_padded(n); k++) {
+		float value = weights[k] - prices[columns[k]];
+
+		values[k] = value;
+		if (value > best.value) {
+			best.second = best.value;
+			best.value = value;
+			best.at = k;
+		} else if (value > best.second) {
+			best.second = value;
+		}
+	}
+	return best;
+}
+
+static uint64_t at_least_portable(const float *values, uint32_t n, float least)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		bits |= (uint64_t)(values[k] >= least) << k;
+	return bits;
 }
 
 #if defined(__x86_64__)
@@ -152,6 +194,12 @@ __attribute__((target("avx2"))) static inline uint32_t block_above(
 	return (uint32_t)_mm256_movemask_ps(low) | (uint32_t)_mm256_movemask_ps(high) << 8;
 }
 
+__attribute__((target("avx2"))) static uint32_t bits_avx2(
+	const float *weights, const float *prices, float threshold)
+{
+	return block_above(weights, prices, _mm256_set1_ps(threshold));
+}
+
 __attribute__((target("avx2"))) static uint32_t above_avx2(const float *weights,
 	const float *prices, uint32_t n, const float *maxima, float threshold, uint32_t *columns,
 	uint32_t room)
@@ -182,11 +230,86 @@ __attribute__((target("avx2"))) static uint32_t above_avx2(const float *weights,
 	return count + rest;
 }
 
+/* Each lane gets that of the other half, of the other pair in its half, or its neighbour. */
+__attribute__((target("avx2"))) static inline __m256 fold_over(__m256 lanes, int fold)
+{
+	if (fold == 0)
+		return _mm256_permute2f128_ps(lanes, lanes, 1);
+	return fold == 1 ? _mm256_shuffle_ps(lanes, lanes, 0x4e)
+			 : _mm256_shuffle_ps(lanes, lanes, 0xb1);
+}
+
+__attribute__((target("avx2"))) static struct td_scan_best list_avx2(const uint32_t *columns,
+	const float *weights, const float *prices, uint32_t n, float *values)
+{
+	__m256 first = _mm256_set1_ps(-__builtin_inff()), second = first;
+	struct td_scan_best best = {-__builtin_inff(), -__builtin_inff(), UINT32_MAX};
+
+	for (uint32_t k = 0; k < n; k += TD_SCAN_GROUP) {
+		__m256i at = _mm256_loadu_si256((const __m256i *)(columns + k));
+		__m256 value = _mm256_sub_ps(
+			_mm256_loadu_ps(weights + k), _mm256_i32gather_ps(prices, at, 4));
+
+		_mm256_storeu_ps(values + k, value);
+		second = _mm256_max_ps(second, _mm256_min_ps(first, value));
+		first = _mm256_max_ps(first, value);
+	}
+	for (int fold = 0; fold < 3; fold++) { /* halves, quarters, neighbours */
+		__m256 other = fold_over(first, fold);
+
+		second = _mm256_max_ps(_mm256_max_ps(second, fold_over(second, fold)),
+			_mm256_min_ps(first, other));
+		first = _mm256_max_ps(first, other);
+	}
+	best.value = _mm256_cvtss_f32(first);
+	best.second = _mm256_cvtss_f32(second);
+	if (!(best.value > -__builtin_inff()))
+		return best;
+	for (best.at = 0;; best.at += TD_SCAN_GROUP) {
+		int hits = _mm256_movemask_ps(
+			_mm256_cmp_ps(_mm256_loadu_ps(values + best.at), first, _CMP_GE_OQ));
+
+		if (hits) {
+			best.at += (uint32_t)__builtin_ctz((unsigned)hits);
+			return best;
+		}
+	}
+}
+
+__attribute__((target("avx2"))) static uint64_t at_least_avx2(
+	const float *values, uint32_t n, float least)
+{
+	__m256 than = _mm256_set1_ps(least);
+	uint64_t bits = 0;
+
+	for (uint32_t k = 0; k < n; k += TD_SCAN_GROUP)
+		bits |= (uint64_t)(uint32_t)_mm256_movemask_ps(
+				_mm256_cmp_ps(_mm256_loadu_ps(values + k), than, _CMP_GE_OQ))
+			<< k;
+	return n < 64 ? bits & ((1ull << n) - 1) : bits;
+}
+
 #else
 
 bool td_scan_has_avx2(void)
 {
 	return false;
+}
+
+static uint32_t bits_avx2(const float *weights, const float *prices, float threshold)
+{
+	return bits_portable(weights, prices, TD_SCAN_BLOCK, threshold);
+}
+
+static struct td_scan_best list_avx2(const uint32_t *columns, const float *weights,
+	const float *prices, uint32_t n, float *values)
+{
+	return list_portable(columns, weights, prices, n, values);
+}
+
+static uint64_t at_least_avx2(const float *values, uint32_t n, float least)
+{
+	return at_least_portable(values, n, least);
 }
 
 static float maxima_avx2(const float *weights, const float *prices, uint32_t n, float *maxima)
@@ -227,4 +350,70 @@ uint32_t td_scan_above(const float *weights, const float *prices, uint32_t n, co
 {
 	return (avx2 ? above_avx2 : above_portable)(
 		weights, prices, n, maxima, threshold, columns, room);
+}
+
+struct td_scan_best td_scan_list(const uint32_t *columns, const float *weights, const float *prices,
+	uint32_t n, float *values, bool avx2)
+{
+	return (avx2 ? list_avx2 : list_portable)(columns, weights, prices, n, values);
+}
+
+uint64_t td_scan_at_least(const float *values, uint32_t n, float least, bool avx2)
+{
+	return (avx2 ? at_least_avx2 : at_least_portable)(values, n, least);
+}
+
+/* A step that has no divisor in common with the number of blocks, near its golden section: so all of them are visited. */
+static uint32_t step_over(uint32_t blocks)
+{
+	uint32_t step = (uint32_t)((uint64_t)blocks * 618 / 1000) | 1;
+
+	for (;; step++) {
+		uint32_t a = blocks, b = step;
+
+		while (b) {
+			uint32_t rest = a % b;
+
+			a = b;
+			b = rest;
+		}
+		if (a == 1)
+			return step;
+	}
+}
+
+uint32_t td_scan_sample(const float *weights, const float *prices, uint32_t n, const float *maxima,
+	float threshold, uint32_t seed, uint32_t *columns, uint32_t room, bool avx2)
+{
+	uint32_t blocks = td_scan_blocks(n), step = step_over(blocks), b = seed % blocks, count = 0;
+	uint32_t turn = (seed >> 8) % TD_SCAN_BLOCK;
+
+	for (uint32_t k = 0; k < blocks && count < room; k++) {
+		uint32_t j = b * TD_SCAN_BLOCK, bits;
+
+		b = b + step < blocks ? b + step : b + step - blocks;
+		if (!(maxima[j / TD_SCAN_BLOCK] > threshold))
+			continue;
+		bits = avx2 && n - j >= TD_SCAN_BLOCK
+			       ? bits_avx2(weights + j, prices + j, threshold)
+			       : bits_portable(weights + j, prices + j, n - j, threshold);
+		bits = (bits >> turn | bits << (TD_SCAN_BLOCK - turn)) & 0xffff;
+		for (uint32_t most = count + SAMPLE_PER_BLOCK; bits && count < most && count < room;
+			bits &= bits - 1)
+			columns[count++] =
+				j + ((uint32_t)__builtin_ctz(bits) + turn) % TD_SCAN_BLOCK;
+	}
+	return count;
+}
+
+uint32_t td_scan_argmax(
+	const float *weights, const float *prices, uint32_t n, const float *maxima, float max)
+{
+	uint32_t b = 0, j;
+
+	while (maxima[b] < max)
+		b++;
+	for (j = b * TD_SCAN_BLOCK; td_scan_weight(weights[j]) - prices[j] < max; j++)
+		;
+	return j < n ? j : n - 1;
 }

@@ -40,5 +40,36 @@ float td_scan_maxima(
 uint32_t td_scan_above(const float *weights, const float *prices, uint32_t n, const float *maxima,
 	float threshold, uint32_t *columns, uint32_t room, bool avx2);
 
+/*
+ * At most `room` columns with weight - price > threshold, of those that there are a sample from all over the row: the blocks are visited
+ * from one that `seed` chooses on, in large steps, and none gives more than a few. Returns how many.
+ */
+uint32_t td_scan_sample(const float *weights, const float *prices, uint32_t n, const float *maxima,
+	float threshold, uint32_t seed, uint32_t *columns, uint32_t room, bool avx2);
+
+/* A column of the greatest value, `max`, the first one. */
+uint32_t td_scan_argmax(
+	const float *weights, const float *prices, uint32_t n, const float *maxima, float max);
+
+/* Lists are padded to whole groups: a pad has the weight -INFINITY and any column that has a price. */
+#define TD_SCAN_GROUP 8u
+
+static inline uint32_t td_scan_padded(uint32_t n)
+{
+	return (n + TD_SCAN_GROUP - 1) / TD_SCAN_GROUP * TD_SCAN_GROUP;
+}
+
+struct td_scan_best {
+	float value, second; /* the two greatest, -INFINITY where there are none */
+	uint32_t at; /* of the greatest, the first one; UINT32_MAX where all are -INFINITY */
+};
+
+/* values[k] = weights[k] - prices[columns[k]] for a padded list of n entries, and the best of them. */
+struct td_scan_best td_scan_list(const uint32_t *columns, const float *weights, const float *prices,
+	uint32_t n, float *values, bool avx2);
+
+/* Bit k: values[k] is at least `least`. n at most 64; values as td_scan_list() left them. */
+uint64_t td_scan_at_least(const float *values, uint32_t n, float least, bool avx2);
+
 /* prices[j] = max(prices[j], weight[j] - profit). */
 void td_scan_raise(const float *weights, float profit, uint32_t n, float *prices, bool avx2);

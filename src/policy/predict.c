@@ -66,6 +66,42 @@ static double forest(const struct td_predictor *p, const double *x)
 	return sum / p->tree_count;
 }
 
+#define LANES 8u
+
+/*
+ * Several points go down a tree side by side. One alone waits for each node to arrive before it knows the next, and mispredicts
+ * where its path ends; a point at a leaf stays there until the others are.
+ */
+static void forest_lanes(
+	const struct td_predictor *p, const double *x, uint32_t lanes, double *ret_y)
+{
+	double sums[LANES] = {0};
+
+	for (uint32_t t = 0; t < p->tree_count; t++) {
+		uint32_t at[LANES], inner;
+
+		for (uint32_t l = 0; l < lanes; l++)
+			at[l] = p->roots[t];
+		do {
+			inner = 0;
+			for (uint32_t l = 0; l < lanes; l++) {
+				const struct td_tree_node *node = &p->nodes[at[l]];
+				uint32_t is_inner = node->input >= 0;
+				double value =
+					x[l * p->inputs + (is_inner ? (uint32_t)node->input : 0)];
+				uint32_t next = node->left + !(value <= node->value);
+
+				at[l] = is_inner ? next : at[l];
+				inner |= is_inner;
+			}
+		} while (inner);
+		for (uint32_t l = 0; l < lanes; l++)
+			sums[l] += p->nodes[at[l]].value;
+	}
+	for (uint32_t l = 0; l < lanes; l++)
+		ret_y[l] = p->target_shift + p->target_scale * (sums[l] / p->tree_count);
+}
+
 static double svr(const struct td_predictor *p, const double *x)
 {
 	double sum = -p->rho;
@@ -81,12 +117,17 @@ static double svr(const struct td_predictor *p, const double *x)
 	return sum;
 }
 
+static void standardise(const struct td_predictor *p, const double *x, double *ret_standard)
+{
+	for (uint32_t i = 0; i < p->inputs; i++)
+		ret_standard[i] = (x[i] - p->shift[i]) / p->scale[i];
+}
+
 double td_predict(const struct td_predictor *p, const double *x)
 {
 	double standard[TD_PREDICT_INPUTS_MAX], y = 0;
 
-	for (uint32_t i = 0; i < p->inputs; i++)
-		standard[i] = (x[i] - p->shift[i]) / p->scale[i];
+	standardise(p, x, standard);
 	switch (p->form) {
 	case TD_PREDICTOR_LINEAR: y = linear(p, standard); break;
 	case TD_PREDICTOR_MLP: y = mlp(p, standard); break;
@@ -95,6 +136,26 @@ double td_predict(const struct td_predictor *p, const double *x)
 	case TD_PREDICTOR_N: break;
 	}
 	return p->target_shift + p->target_scale * y;
+}
+
+void td_predict_many(const struct td_predictor *p, const double *x, uint32_t count, double *ret_y)
+{
+	double standard[LANES * TD_PREDICT_INPUTS_MAX];
+
+	for (uint32_t k = 0; k < count; k += LANES) {
+		uint32_t lanes = count - k < LANES ? count - k : LANES;
+
+		for (uint32_t l = 0; l < lanes; l++) {
+			const double *point = x + (size_t)(k + l) * p->inputs;
+
+			if (p->form == TD_PREDICTOR_FOREST)
+				standardise(p, point, standard + l * p->inputs);
+			else
+				ret_y[k + l] = td_predict(p, point);
+		}
+		if (p->form == TD_PREDICTOR_FOREST)
+			forest_lanes(p, standard, lanes, ret_y + k);
+	}
 }
 
 static bool is_mlp(const struct td_predictor *p)

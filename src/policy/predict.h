@@ -60,3 +60,7 @@ int td_predictor_check(const struct td_predictor *predictor);
 
 /* x: `inputs` numbers. The predictor has been checked. */
 double td_predict(const struct td_predictor *predictor, const double *x);
+
+/* ret_y[k] of x[k], for `count` points of `inputs` numbers each: bit by bit what td_predict() says, but forests are several times as quick. */
+void td_predict_many(
+	const struct td_predictor *predictor, const double *x, uint32_t count, double *ret_y);

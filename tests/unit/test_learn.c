@@ -118,6 +118,33 @@ TEST(the_forest_learns_steps)
 	td_model_deinit(&model);
 }
 
+TEST(many_points_are_predicted_as_one_by_one)
+{
+	double each[37][TD_PREDICT_INPUTS_MAX], found[37], points[37 * TD_PREDICT_INPUTS_MAX];
+	uint64_t seed = 9;
+
+	for (enum td_predictor_form form = 0; form < TD_PREDICTOR_N; form++) {
+		struct td_model model;
+		uint32_t inputs;
+
+		sample(steps, 0.05, 5);
+		CHECK_EQ(td_learn(form, &data, &options, &model), 0);
+		inputs = model.predictor.inputs;
+		for (uint32_t k = 0; k < 37; k++)
+			for (uint32_t i = 0; i < inputs; i++)
+				points[k * inputs + i] = each[k][i] = random_unit(&seed) * 3 - 1;
+		for (uint32_t count = 0; count <= 37; count += 1 + count / 3) {
+			td_predict_many(&model.predictor, points, count, found);
+			for (uint32_t k = 0; k < count; k++) {
+				double one = td_predict(&model.predictor, each[k]);
+
+				CHECK(!memcmp(&found[k], &one, sizeof(one)));
+			}
+		}
+		td_model_deinit(&model);
+	}
+}
+
 TEST(one_deep_tree_repeats_what_it_has_seen)
 {
 	struct td_model model;

@@ -363,6 +363,84 @@ TEST(scans_agree_to_the_last_bit)
 	}
 }
 
+TEST(looks_at_lists_agree_to_the_last_bit_and_find_the_two_best)
+{
+	float weights[64], prices[200], values[2][64];
+	uint32_t columns[64];
+	uint64_t seed = 20;
+
+	if (!td_scan_has_avx2())
+		SKIP("this processor has no AVX2: both are the portable one");
+	for (uint32_t round = 0; round < 2000; round++) {
+		uint32_t n = random_below(&seed, 65), padded = td_scan_padded(n);
+		struct td_scan_best best[2], plain = {-INFINITY, -INFINITY, UINT32_MAX};
+
+		for (uint32_t j = 0; j < 200; j++)
+			prices[j] = (float)random_below(&seed, 20) / 7;
+		for (uint32_t k = 0; k < padded; k++) {
+			columns[k] = random_below(&seed, 200);
+			weights[k] = k < n ? (float)random_below(&seed, 20) / 7 : -INFINITY;
+		}
+		for (uint32_t k = 0; k < n; k++) {
+			float value = weights[k] - prices[columns[k]];
+
+			if (value > plain.value) {
+				plain = (struct td_scan_best){value, plain.value, k};
+			} else if (value > plain.second) {
+				plain.second = value;
+			}
+		}
+		for (int avx2 = 0; avx2 < 2; avx2++) {
+			best[avx2] = td_scan_list(columns, weights, prices, n, values[avx2], avx2);
+			CHECK(!memcmp(&best[avx2], &plain, sizeof(plain)));
+		}
+		CHECK(!memcmp(values[0], values[1], padded * sizeof(float)));
+		for (uint32_t k = 0; k < n; k += 7) {
+			uint64_t bits = td_scan_at_least(values[0], n, values[0][k], false);
+
+			CHECK(bits >> k & 1 && (n == 64 || !(bits >> n)));
+			CHECK_EQ(td_scan_at_least(values[0], n, values[0][k], true),
+				(long long)bits);
+		}
+	}
+}
+
+TEST(a_sample_is_of_different_columns_above_and_all_over_the_row)
+{
+	float weights[1000], prices[1000], maxima[63];
+	uint32_t columns[2][62], blocks = 0;
+	uint64_t random = 21;
+
+	for (uint32_t j = 0; j < 1000; j++) {
+		weights[j] = 1 + (float)random_below(&random, 100) / 100;
+		prices[j] = 0;
+	}
+	weights[777] = 3;
+	CHECK_EQ(td_scan_argmax(weights, prices, 1000, maxima,
+			 td_scan_maxima(weights, prices, 1000, maxima, false)),
+		777);
+	for (uint32_t seed = 0; seed < 500; seed++) {
+		bool seen[1000] = {false}, block[63] = {false};
+		uint32_t n = td_scan_sample(
+			weights, prices, 1000, maxima, 1.5f, seed * 77, columns[0], 62, false);
+
+		if (td_scan_has_avx2())
+			CHECK(td_scan_sample(weights, prices, 1000, maxima, 1.5f, seed * 77,
+				      columns[1], 62, true) == n &&
+				!memcmp(columns[0], columns[1], n * sizeof(uint32_t)));
+		CHECK(n > 30 && n <= 62);
+		for (uint32_t k = 0; k < n; k++) {
+			CHECK(columns[0][k] < 1000 && weights[columns[0][k]] > 1.5f);
+			CHECK(!seen[columns[0][k]]);
+			seen[columns[0][k]] = block[columns[0][k] / TD_SCAN_BLOCK] = true;
+		}
+		blocks = 0;
+		for (uint32_t b = 0; b < 63; b++)
+			blocks += block[b];
+		CHECK(blocks > 30);
+	}
+}
+
 TEST(changed_rows_are_matched_again)
 {
 	static float w[600 * 600];

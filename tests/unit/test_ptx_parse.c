@@ -255,8 +255,7 @@ TEST(malformed_text_is_quoted)
 		"line 5: \"9999999999999999999\" where an operand is expected");
 	malformed_statement("mov.f32 %f1, 1;", "line 5: operand \"1\" does not fit here");
 	malformed_statement("mov.u32 %p1, %r1;", "line 5: operand \"%p1\" does not fit here");
-	malformed_statement(
-		"mov.b64 %rd1, {{%r1, %r1}, %r1};", "line 5: a vector in a vector");
+	malformed_statement("mov.b64 %rd1, {{%r1, %r1}, %r1};", "line 5: a vector in a vector");
 	malformed_statement("mov.u32 %tid.x, %r1;", "line 5: operand \"%tid.x\" does not fit here");
 	malformed_statement("@%r1 ret;", "line 5: operand \"%r1\" does not fit here");
 	refuse(HEAD ".global .u32 x = {1, 2};", "line 4: too many initial values for \"x\"");
