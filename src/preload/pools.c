@@ -51,7 +51,7 @@ static CUresult claim(struct td_outside_claim *ret, const void *address, uint64_
 			r = td_real.symbol TD_ARGS_##symbol;                                       \
 			td_gate_leave(slot);                                                       \
 		} while (td_outside_again(&growth, r));                                            \
-		return td_outside_settle(&growth, r, TD_KEY_ADDRESS, r ? 0 : *a0);                 \
+		return td_outside_settle(&growth, r, TD_KEY_ADDRESS, r || !a0 ? 0 : *a0);          \
 	}
 
 ALLOC_ASYNC(cuMemAllocAsync, NULL, 0, CU_STREAM_LEGACY)

@@ -1,0 +1,828 @@
+/*
+ * Every symbol of the table that is not only passed on, called the way a program gets it (cuGetProcAddress), over a driver that notes who calls it: is
+ * its class honoured? Work passes the gate, markers and waits do not, memory is counted, contexts and streams are known.
+ *
+ * The list is the table: a symbol whose class has no check of its own needs one by name, or the first case fails.
+ */
+#include "test.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "cuda/objects.h"
+#include "cuda/symbols.h"
+#include "preload/agent.h"
+#include "preload/backend.h"
+#include "preload/client_internal.h"
+#include "preload/context.h"
+#include "preload/driver.h"
+#include "preload/gate.h"
+#include "preload/outside.h"
+#include "preload/real.h"
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define MIB   (1ull << 20)
+#define OK(r) CHECK_EQ(r, CUDA_SUCCESS)
+
+/* -- the driver -- */
+
+static _Atomic unsigned calls[TD_SYMBOL_N]; /* by the program's threads */
+static _Atomic bool inside[TD_SYMBOL_N];    /* the last one came from within the gate */
+static int refused = -1;                    /* a symbol that answers with an error */
+
+static CUresult called(int symbol)
+{
+	if (td_slot_self && td_slot_self->internal)
+		return CUDA_SUCCESS;
+	calls[symbol]++;
+	inside[symbol] = td_slot_self && td_slot_self->depth;
+	return symbol == refused ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
+	static CUresult fake_##symbol TD_PARAMS_##symbol                                           \
+	{                                                                                          \
+		return called(TD_SYMBOL_##symbol);                                                 \
+	}
+#include "cuda/symbols.def"
+#undef SYMBOL
+
+static CUcontext current = (CUcontext)0x1000;
+static uint64_t next_address = 0x7000000000, pool_bytes, graph_bytes;
+static bool capturing, active = true;
+
+/* In place of the fake of that name. */
+#define ANSWER(symbol, ...)                                                                        \
+	static CUresult answer_##symbol TD_PARAMS_##symbol                                         \
+	{                                                                                          \
+		CUresult r = called(TD_SYMBOL_##symbol);                                           \
+		if (r)                                                                             \
+			return r;                                                                  \
+		__VA_ARGS__                                                                        \
+		return CUDA_SUCCESS;                                                               \
+	}
+#define ANSWERS(X)                                                                                 \
+	X(cuCtxGetCurrent, *a0 = current;)                                                         \
+	X(cuCtxGetDevice, *a0 = 0;)                                                                \
+	X(cuCtxCreate, *a0 = current = (CUcontext)0x2000;)                                         \
+	X(cuCtxCreate_v2, *a0 = current = (CUcontext)0x2000;)                                      \
+	X(cuCtxCreate_v3, *a0 = current = (CUcontext)0x2000;)                                      \
+	X(cuCtxCreate_v4, *a0 = current = (CUcontext)0x2000;)                                      \
+	X(cuCtxSetCurrent, current = a0;)                                                          \
+	X(cuCtxPushCurrent, current = a0;)                                                         \
+	X(cuCtxFromGreenCtx, *a0 = (CUcontext)0x2000;)                                             \
+	X(cuCtxGetApiVersion, return CUDA_ERROR_INVALID_CONTEXT;)                                  \
+	X(cuDevicePrimaryCtxGetState, *a2 = active;)                                               \
+	X(cuDeviceTotalMem_v2, *a0 = 16384 * MIB;)                                                 \
+	X(cuMemGetInfo_v2, *a0 = *a1 = 16384 * MIB;)                                               \
+	X(cuStreamIsCapturing, *a1 = capturing;)                                                   \
+	X(cuStreamGetDevice, *a1 = 0;)                                                             \
+	X(cuMemAlloc_v2, *a0 = next_address += 64 * MIB;)                                          \
+	X(cuMemAllocPitch_v2, *a0 = next_address += 64 * MIB;)                                     \
+	X(cuMemAllocAsync, if (a0) *a0 = next_address += 64 * MIB; pool_bytes += a1;)              \
+	X(cuMemAllocAsync_ptsz, if (a0) *a0 = next_address += 64 * MIB; pool_bytes += a1;)         \
+	X(cuMemAllocFromPoolAsync, if (a0) *a0 = next_address += 64 * MIB; pool_bytes += a1;)      \
+	X(cuMemAllocFromPoolAsync_ptsz, if (a0) *a0 = next_address += 64 * MIB; pool_bytes += a1;) \
+	X(cuMemGetAddressRange_v2, *a0 = a2; *a1 = 4 * MIB;)                                       \
+	X(cuDeviceGetMemPool, *a0 = (void *)0x5000;)                                               \
+	X(cuMemPoolGetAttribute, *(uint64_t *)a2 = pool_bytes;)                                    \
+	X(cuDeviceGetGraphMemAttribute, *(uint64_t *)a2 = a1 ? graph_bytes : 0;)                   \
+	X(cuGraphGetNodes, *a2 = 3;                                                                \
+		if (a1) for (size_t i = 0; i < 3; i++) a1[i] = (void *)(0x6000 + i);)              \
+	X(cuGraphNodeGetType, *a1 = a0 == (void *)0x6002 ? TD_NODE_ALLOC : TD_NODE_KERNEL;)        \
+	X(cuGraphMemAllocNodeGetParams, ((struct td_alloc_node *)a1)->bytes = 4 * MIB;)            \
+	X(cuGraphLaunch, graph_bytes = 4 * MIB;)                                                   \
+	X(cuGraphLaunch_ptsz, graph_bytes = 4 * MIB;)                                              \
+	X(cuGraphUpload, graph_bytes = 4 * MIB;)                                                   \
+	X(cuGraphUpload_ptsz, graph_bytes = 4 * MIB;)                                              \
+	X(cuDeviceGraphMemTrim, graph_bytes = 0;)                                                  \
+	X(cuMemPoolTrimTo, pool_bytes = 0;)                                                        \
+	X(cuGetProcAddress, *a1 = found(a0, a2, a3);)                                              \
+	X(cuGetProcAddress_v2, *a1 = found(a0, a2, a3);)
+
+static void *found(const char *name, int version, uint64_t flags)
+{
+	const struct td_symbol *row = td_symbol_find(name, version, flags);
+
+	return row ? ((void **)&td_real)[row - td_symbols] : NULL;
+}
+
+ANSWERS(ANSWER)
+
+CUresult cuGetProcAddress TD_PARAMS_cuGetProcAddress;
+CUresult cuGetProcAddress_v2 TD_PARAMS_cuGetProcAddress_v2;
+
+static void start(void)
+{
+	static bool started;
+
+	if (started)
+		return;
+	started = true;
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds) td_real.symbol = fake_##symbol;
+#include "cuda/symbols.def"
+#undef SYMBOL
+#define X(symbol, ...) td_real.symbol = answer_##symbol;
+	ANSWERS(X)
+#undef X
+	td_driver_publish_real();
+	CHECK_EQ(td_context_use(), 0);
+	/* The thread has a slot from now on. */
+	td_gate_leave(td_gate_enter(NULL, 0));
+}
+
+/* -- calling -- */
+
+/* What a program gets that asks for it. */
+static void *got(int symbol)
+{
+	const struct td_symbol *row = &td_symbols[symbol];
+	uint64_t flags = row->flavour == TD_FLAVOUR_PLAIN
+				 ? 0
+				 : CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+	char name[TD_SYMBOL_MAX] = "";
+	void *ret = NULL;
+
+	memcpy(name, row->symbol, row->name_len);
+	OK(cuGetProcAddress_v2(name, &ret, row->since, flags, NULL));
+	return ret;
+}
+
+#define VIA(symbol) ((CUresult(*) TD_PARAMS_##symbol)got(TD_SYMBOL_##symbol))
+
+/* Zeros for all parameters: in registers and on the stack there are as many as any of them has, structs passed by value included. */
+static CUresult call_with_zeros(void *function)
+{
+	CUresult (*f)(long, long, long, long, long, long, long, long, long, long, long, long, long,
+		long, long, long, long, long) = (CUresult(*)(long, long, long, long, long, long,
+		long, long, long, long, long, long, long, long, long, long, long, long))function;
+
+	return f(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+#define EXPECT(which, cond)                                                                        \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			test_fail(__FILE__, __LINE__, "%s: %s", td_symbols[which].symbol, #cond);  \
+	} while (0)
+
+static uint64_t counted(void)
+{
+	struct td_memory_stats stats;
+
+	td_agent_stats(0, &stats);
+	CHECK(stats.resident_bytes == stats.demanded_bytes);
+	return stats.demanded_bytes;
+}
+
+static uint64_t launches(void)
+{
+	return td_slot_launches();
+}
+
+/* -- checks of whole classes -- */
+
+struct behind_gate {
+	void *function;
+	CUresult r;
+};
+
+static void *call_in_thread(void *arg)
+{
+	struct behind_gate *call = arg;
+
+	call->r = call_with_zeros(call->function);
+	return NULL;
+}
+
+/* The driver does not hear of it before the gate opens. */
+static void waits_at_a_closed_gate(int symbol, _Atomic unsigned *reached)
+{
+	struct behind_gate call = {got(symbol), -1};
+	unsigned before = *reached;
+	pthread_t thread;
+
+	td_gate_write(TD_WORD_CLOSED);
+	CHECK(!pthread_create(&thread, NULL, call_in_thread, &call));
+	while (!td_client_has_waiters())
+		sched_yield();
+	EXPECT(symbol, *reached == before);
+	td_gate_write(0);
+	CHECK(!pthread_join(thread, NULL));
+	EXPECT(symbol, *reached == before + 1);
+	EXPECT(symbol, call.r == CUDA_SUCCESS);
+}
+
+static void submits(int symbol)
+{
+	uint64_t before = launches(), own = td_slot_self->own_stream_launches;
+	unsigned reached = calls[symbol];
+
+	OK(call_with_zeros(got(symbol)));
+	EXPECT(symbol, calls[symbol] == reached + 1);
+	EXPECT(symbol, inside[symbol]);
+	EXPECT(symbol, launches() == before + 1);
+	EXPECT(symbol, td_slot_self->depth == 0);
+	/* NULL is the thread's own stream in these, so that a drain has to know of it. */
+	EXPECT(symbol, td_slot_self->own_stream_launches ==
+			       own + (td_symbols[symbol].flavour != TD_FLAVOUR_PLAIN));
+	waits_at_a_closed_gate(symbol, &calls[symbol]);
+}
+
+/* Submitted by its asynchronous form inside the gate, awaited outside; as it is while something captures. */
+static void copies_and_waits(int symbol)
+{
+	static const struct {
+		int symbol, async, sync;
+	} forms[] = {
+#define ROW(s, a, w) {TD_SYMBOL_##s, TD_SYMBOL_##a, TD_SYMBOL_##w}
+		ROW(cuMemcpyHtoD, cuMemcpyHtoDAsync, cuStreamSynchronize),
+		ROW(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, cuStreamSynchronize),
+		ROW(cuMemcpyHtoD_v2_ptds, cuMemcpyHtoDAsync_v2_ptsz, cuStreamSynchronize),
+		ROW(cuMemcpyDtoH, cuMemcpyDtoHAsync, cuStreamSynchronize),
+		ROW(cuMemcpyDtoH_v2, cuMemcpyDtoHAsync_v2, cuStreamSynchronize),
+		ROW(cuMemcpyDtoH_v2_ptds, cuMemcpyDtoHAsync_v2_ptsz, cuStreamSynchronize),
+#undef ROW
+	};
+	size_t i = 0;
+
+	while (i < sizeof(forms) / sizeof(forms[0]) && forms[i].symbol != symbol)
+		i++;
+	EXPECT(symbol, i < sizeof(forms) / sizeof(forms[0]));
+	waits_at_a_closed_gate(symbol, &calls[forms[i].async]);
+	EXPECT(symbol, inside[forms[i].async] && !inside[forms[i].sync]);
+	td_context_capture_begin();
+	OK(call_with_zeros(got(symbol)));
+	td_context_capture_ended();
+	EXPECT(symbol, calls[symbol] == 1 && inside[symbol]);
+}
+
+/* Reaches the driver whatever the gate says, and nothing is counted. */
+static void is_not_held_up(int symbol)
+{
+	uint64_t before = launches(), bytes = counted();
+	unsigned reached = calls[symbol];
+
+	td_gate_write(TD_WORD_CLOSED);
+	OK(call_with_zeros(got(symbol)));
+	td_gate_write(0);
+	EXPECT(symbol, calls[symbol] == reached + 1);
+	EXPECT(symbol, !inside[symbol]);
+	EXPECT(symbol, launches() == before);
+	EXPECT(symbol, counted() == bytes);
+}
+
+static uint64_t take_from_pool(CUdeviceptr *ret)
+{
+	OK(VIA(cuMemAllocAsync)(ret, 2 * MIB, NULL));
+	return counted();
+}
+
+static void empty_pool(CUdeviceptr address)
+{
+	OK(VIA(cuMemFreeAsync)(address, NULL));
+	OK(VIA(cuMemPoolTrimTo)((void *)0x5000, 0));
+	CHECK_EQ(counted(), 0);
+}
+
+/* Is not held up; afterwards it is known what pools have given back meanwhile. */
+static void waits(int symbol)
+{
+	CUdeviceptr address;
+	uint64_t bytes;
+
+	is_not_held_up(symbol);
+	bytes = take_from_pool(&address);
+	pool_bytes = 0;
+	EXPECT(symbol, counted() == bytes);
+	OK(call_with_zeros(got(symbol)));
+	EXPECT(symbol, counted() == 0);
+	empty_pool(address);
+}
+
+/* -- memory -- */
+
+static unsigned address32;
+static CUdeviceptr address;
+static CUmemGenericAllocationHandle handle;
+static void *object, *pool = (void *)0x5000;
+static size_t pitch;
+static unsigned pitch32;
+static const CUmemAllocationProp on_device = {.type = 1, .location = {1, 0}},
+				 on_host = {.type = 1, .location = {3, 0}};
+static const struct td_array2d flat = {1024, 512, 0x20, 1};
+static const struct td_array2d_v1 flat_v1 = {1024, 512, 0x20, 1};
+static const struct td_array3d box = {1024, 64, 8, 0x20, 1, 0},
+			       deferred = {1024, 64, 8, 0x20, 1, TD_ARRAY3D_DEFERRED};
+static const struct td_array3d_v1 box_v1 = {1024, 64, 8, 0x20, 1, 0};
+static const struct td_external_memory foreign = {.type = 1, .bytes = 2 * MIB};
+
+/* `take` counts so many bytes unless the driver refuses; `give` counts them no more, unless the driver refuses. */
+#define MEMORY(name, bytes, take_symbol, take_args, give_symbol, give_args)                        \
+	static void name(int symbol)                                                               \
+	{                                                                                          \
+		handle = 0x8000;                                                                   \
+		object = (void *)0x9000;                                                           \
+		address32 = 0xa000;                                                                \
+		address = 0xb000;                                                                  \
+		refused = TD_SYMBOL_##take_symbol;                                                 \
+		EXPECT(symbol, VIA(take_symbol) take_args == CUDA_ERROR_UNKNOWN);                  \
+		EXPECT(symbol, counted() == 0);                                                    \
+		refused = -1;                                                                      \
+		OK(VIA(take_symbol) take_args);                                                    \
+		EXPECT(symbol, counted() == (bytes));                                              \
+		refused = TD_SYMBOL_##give_symbol;                                                 \
+		EXPECT(symbol, VIA(give_symbol) give_args == CUDA_ERROR_UNKNOWN);                  \
+		EXPECT(symbol, counted() == (bytes));                                              \
+		refused = -1;                                                                      \
+		OK(VIA(give_symbol) give_args);                                                    \
+		EXPECT(symbol, counted() == 0);                                                    \
+	}
+
+MEMORY(managed, 3 * MIB, cuMemAllocManaged, (&address, 3 * MIB, 1), cuMemFree_v2, (address))
+MEMORY(legacy, 4096, cuMemAlloc, (&address32, 4096), cuMemFree, (address32))
+MEMORY(legacy_pitch, 512 * 4, cuMemAllocPitch, (&address32, &pitch32, 100, 4, 4), cuMemFree,
+	(address32))
+MEMORY(vmm, 4 * MIB, cuMemCreate, (&handle, 4 * MIB, &on_device, 0), cuMemRelease, (handle))
+MEMORY(host_vmm, 0, cuMemCreate, (&handle, 4 * MIB, &on_host, 0), cuMemRelease, (handle))
+MEMORY(multicast, 0, cuMulticastCreate, (&handle, NULL), cuMemRelease, (handle))
+MEMORY(imported, 0, cuMemImportFromShareableHandle, (&handle, NULL, 1), cuMemRelease, (handle))
+MEMORY(array, 2 * MIB, cuArrayCreate_v2, (&object, &flat), cuArrayDestroy, (object))
+MEMORY(array_v1, 2 * MIB, cuArrayCreate, (&object, &flat_v1), cuArrayDestroy, (object))
+MEMORY(array3d, 2 * MIB, cuArray3DCreate_v2, (&object, &box), cuArrayDestroy, (object))
+MEMORY(array3d_v1, 2 * MIB, cuArray3DCreate, (&object, &box_v1), cuArrayDestroy, (object))
+MEMORY(array_deferred, 0, cuArray3DCreate_v2, (&object, &deferred), cuArrayDestroy, (object))
+MEMORY(mipmap, 2 * MIB + 512 * 32 * 4 * 4, cuMipmappedArrayCreate, (&object, &box, 2),
+	cuMipmappedArrayDestroy, (object))
+MEMORY(external, 2 * MIB, cuImportExternalMemory, (&object, &foreign), cuDestroyExternalMemory,
+	(object))
+
+/* Its backend drops what the driver could not free as it drops the rest: the context has failed then. */
+static void plain_memory(int symbol)
+{
+	refused = TD_SYMBOL_cuMemAlloc_v2;
+	EXPECT(symbol, VIA(cuMemAlloc_v2)(&address, MIB) == CUDA_ERROR_UNKNOWN);
+	EXPECT(symbol, counted() == 0);
+	refused = -1;
+	OK(VIA(cuMemAlloc_v2)(&address, MIB));
+	EXPECT(symbol, counted() == MIB);
+	OK(VIA(cuMemFree_v2)(address));
+	EXPECT(symbol, counted() == 0);
+	OK(VIA(cuMemAllocPitch_v2)(&address, &pitch, 1000, 1024, 4));
+	EXPECT(symbol, counted() == MIB && pitch == 1024);
+	OK(VIA(cuMemFreeAsync)(address, NULL));
+	EXPECT(symbol, counted() == 0);
+}
+
+static void mapped(int symbol)
+{
+	handle = 0x8000;
+	OK(VIA(cuMemCreate)(&handle, 4 * MIB, &on_device, 0));
+	OK(VIA(cuMemMap)(0x40000000, 4 * MIB, 0, handle, 0));
+	OK(VIA(cuMemRelease)(handle));
+	EXPECT(symbol, counted() == 4 * MIB);
+	refused = TD_SYMBOL_cuMemUnmap;
+	EXPECT(symbol, VIA(cuMemUnmap)(0x40000000, 4 * MIB) == CUDA_ERROR_UNKNOWN);
+	EXPECT(symbol, counted() == 4 * MIB);
+	refused = -1;
+	OK(VIA(cuMemUnmap)(0x40000000, 4 * MIB));
+	EXPECT(symbol, counted() == 0);
+}
+
+/* Of all forms: inside the gate, and what the pool has grown by. */
+#define POOLED(name, symbol_, args, free_symbol)                                                   \
+	static void name(int symbol)                                                               \
+	{                                                                                          \
+		uint64_t before = launches();                                                      \
+		refused = TD_SYMBOL_##symbol_;                                                     \
+		EXPECT(symbol, VIA(symbol_) args == CUDA_ERROR_UNKNOWN);                           \
+		EXPECT(symbol, counted() == 0);                                                    \
+		refused = -1;                                                                      \
+		OK(VIA(symbol_) args);                                                             \
+		EXPECT(symbol, inside[TD_SYMBOL_##symbol_]);                                       \
+		EXPECT(symbol, launches() == before + 2);                                          \
+		EXPECT(symbol, counted() == 6 * MIB);                                              \
+		OK(VIA(free_symbol)(address, NULL));                                               \
+		EXPECT(symbol, inside[TD_SYMBOL_##free_symbol]);                                   \
+		EXPECT(symbol, launches() == before + 3);                                          \
+		EXPECT(symbol, counted() == 6 * MIB);                                              \
+		OK(VIA(cuMemPoolTrimTo)(pool, 0));                                                 \
+		EXPECT(symbol, counted() == 0);                                                    \
+		waits_at_a_closed_gate(TD_SYMBOL_##symbol_, &calls[TD_SYMBOL_##symbol_]);          \
+		waits_at_a_closed_gate(TD_SYMBOL_##free_symbol, &calls[TD_SYMBOL_##free_symbol]);  \
+		pool_bytes = 0;                                                                    \
+		td_outside_refresh();                                                              \
+	}
+
+POOLED(pooled, cuMemAllocAsync, (&address, 6 * MIB, NULL), cuMemFreeAsync)
+POOLED(pooled_ptsz, cuMemAllocAsync_ptsz, (&address, 6 * MIB, NULL), cuMemFreeAsync_ptsz)
+POOLED(from_pool, cuMemAllocFromPoolAsync, (&address, 6 * MIB, pool, NULL), cuMemFreeAsync)
+POOLED(from_pool_ptsz, cuMemAllocFromPoolAsync_ptsz, (&address, 6 * MIB, pool, NULL),
+	cuMemFreeAsync_ptsz)
+
+static void pool_destroyed(int symbol)
+{
+	OK(VIA(cuMemAllocAsync)(&address, 2 * MIB, NULL));
+	pool_bytes = 6 * MIB;
+	td_outside_refresh();
+	EXPECT(symbol, counted() == 6 * MIB);
+	refused = symbol;
+	EXPECT(symbol, VIA(cuMemPoolDestroy)(pool) == CUDA_ERROR_UNKNOWN);
+	EXPECT(symbol, counted() == 6 * MIB);
+	refused = -1;
+	OK(VIA(cuMemPoolDestroy)(pool));
+	EXPECT(symbol, counted() == 2 * MIB);
+	pool_bytes = 0;
+	OK(VIA(cuMemFreeAsync)(address, NULL));
+	EXPECT(symbol, counted() == 0);
+}
+
+static void shared_by_ipc(int symbol)
+{
+	address = 0xb000;
+	OK(symbol == TD_SYMBOL_cuIpcOpenMemHandle
+			? VIA(cuIpcOpenMemHandle)(&address, (CUipcMemHandle){{0}}, 1)
+			: VIA(cuIpcOpenMemHandle_v2)(&address, (CUipcMemHandle){{0}}, 1));
+	EXPECT(symbol, counted() == 0);
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_SHARED) == 4 * MIB);
+	OK(VIA(cuIpcCloseMemHandle)(address));
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_SHARED) == 0);
+}
+
+/* -- what is told -- */
+
+static void tells_the_programs_share(int symbol)
+{
+	size_t free_bytes = 0, total = 0;
+	unsigned free32 = 0, total32 = 0;
+
+	OK(VIA(cuMemAlloc_v2)(&address, MIB));
+	OK(VIA(cuMemGetInfo_v2)(&free_bytes, &total));
+	EXPECT(symbol, total == 16384 * MIB && free_bytes == total - MIB);
+	OK(VIA(cuMemGetInfo)(&free32, &total32));
+	EXPECT(symbol, total32 == UINT32_MAX && free32 == UINT32_MAX);
+	OK(VIA(cuDeviceTotalMem_v2)(&total, 0));
+	EXPECT(symbol, total == 16384 * MIB);
+	OK(VIA(cuDeviceTotalMem)(&total32, 0));
+	EXPECT(symbol, total32 == UINT32_MAX);
+	OK(VIA(cuMemFree_v2)(address));
+	EXPECT(symbol, calls[symbol]);
+}
+
+static void tells_the_programs_range(int symbol)
+{
+	unsigned reached = calls[symbol];
+	CUdeviceptr base = 0;
+	size_t bytes = 0;
+
+	OK(VIA(cuMemAlloc_v2)(&address, MIB));
+	OK(VIA(cuMemGetAddressRange_v2)(&base, &bytes, address + 4096));
+	EXPECT(symbol, base == address && bytes == MIB && calls[symbol] == reached);
+	OK(VIA(cuMemFree_v2)(address));
+	OK(VIA(cuMemGetAddressRange_v2)(&base, &bytes, address));
+	EXPECT(symbol, calls[symbol] == reached + 1);
+}
+
+/* -- graphs: two kernels and an allocation of 4 MiB -- */
+
+static void graph_instantiated(int symbol)
+{
+	void *exec = (void *)0xc000, *graph = (void *)0xd000;
+	uint64_t before;
+
+	switch (symbol) {
+	case TD_SYMBOL_cuGraphInstantiate:
+		OK(VIA(cuGraphInstantiate)(&exec, graph, NULL, NULL, 0));
+		break;
+	case TD_SYMBOL_cuGraphInstantiate_v2:
+		OK(VIA(cuGraphInstantiate_v2)(&exec, graph, NULL, NULL, 0));
+		break;
+	case TD_SYMBOL_cuGraphInstantiateWithParams:
+		OK(VIA(cuGraphInstantiateWithParams)(&exec, graph, NULL));
+		break;
+	case TD_SYMBOL_cuGraphInstantiateWithParams_ptsz:
+		OK(VIA(cuGraphInstantiateWithParams_ptsz)(&exec, graph, NULL));
+		break;
+	default: OK(VIA(cuGraphInstantiateWithFlags)(&exec, graph, 0));
+	}
+	EXPECT(symbol, counted() == 0);
+	before = launches();
+	OK(VIA(cuGraphLaunch)(exec, NULL));
+	EXPECT(symbol, launches() == before + 2);
+	EXPECT(symbol, counted() == 4 * MIB);
+	OK(VIA(cuGraphExecDestroy)(exec));
+	OK(VIA(cuDeviceGraphMemTrim)(0));
+	EXPECT(symbol, counted() == 0);
+	before = launches();
+	OK(VIA(cuGraphLaunch)(exec, NULL)); /* another graph's handle by now */
+	EXPECT(symbol, launches() == before + 1);
+	graph_bytes = 0;
+	td_outside_refresh();
+}
+
+static void graph_launched(int symbol)
+{
+	void *exec = (void *)0xc000, *graph = (void *)0xd000;
+	bool upload = symbol == TD_SYMBOL_cuGraphUpload || symbol == TD_SYMBOL_cuGraphUpload_ptsz;
+	CUresult (*launch)(void *, CUstream);
+	uint64_t before;
+
+	*(void **)&launch = got(symbol);
+	submits(symbol);
+	OK(VIA(cuDeviceGraphMemTrim)(0));
+	OK(VIA(cuGraphInstantiateWithFlags)(&exec, graph, 0));
+	before = launches();
+	refused = symbol;
+	EXPECT(symbol, launch(exec, NULL) == CUDA_ERROR_UNKNOWN);
+	EXPECT(symbol, counted() == 0);
+	refused = -1;
+	OK(launch(exec, NULL));
+	EXPECT(symbol, inside[symbol]);
+	EXPECT(symbol, launches() == before + (upload ? 2 : 4));
+	EXPECT(symbol, counted() == 4 * MIB);
+	OK(VIA(cuGraphExecDestroy)(exec));
+	OK(VIA(cuDeviceGraphMemTrim)(0));
+	EXPECT(symbol, counted() == 0);
+}
+
+/* -- contexts, streams, captures, look-ups -- */
+
+static bool is_known(void *context)
+{
+	struct td_context contexts[TD_CONTEXT_MAX];
+	unsigned n = td_context_list(contexts, TD_CONTEXT_MAX);
+
+	for (unsigned i = 0; i < n; i++)
+		if (contexts[i].handle == context)
+			return true;
+	return false;
+}
+
+static CUcontext first = (CUcontext)0x1000, second = (CUcontext)0x2000;
+
+#define CREATED(symbol_, args)                                                                     \
+	static void created_##symbol_(int symbol)                                                  \
+	{                                                                                          \
+		CUcontext context;                                                                 \
+		OK(VIA(symbol_) args);                                                             \
+		EXPECT(symbol, is_known(second));                                                  \
+		OK(VIA(cuCtxDestroy_v2)(second));                                                  \
+		EXPECT(symbol, !is_known(second));                                                 \
+		current = first;                                                                   \
+	}
+
+CREATED(cuCtxCreate, (&context, 0, 0))
+CREATED(cuCtxCreate_v2, (&context, 0, 0))
+CREATED(cuCtxCreate_v3, (&context, NULL, 0, 0, 0))
+CREATED(cuCtxCreate_v4, (&context, NULL, 0, 0))
+
+static void made_current(int symbol)
+{
+	CUresult (*f)(CUcontext);
+
+	*(void **)&f = got(symbol);
+	current = second; /* the newer push is not answered */
+	OK(f(second));
+	EXPECT(symbol, is_known(second));
+	OK(VIA(cuCtxDestroy)(second));
+	EXPECT(symbol, !is_known(second));
+	current = first;
+}
+
+/* What lives in a context is gone with it. */
+static void ended(int symbol)
+{
+	CUresult (*f)(CUcontext);
+	CUcontext context;
+	void *array_in_it = (void *)0x9000;
+
+	*(void **)&f = got(symbol);
+	OK(VIA(cuCtxCreate_v2)(&context, 0, 0));
+	OK(VIA(cuMemAlloc_v2)(&address, MIB));
+	OK(VIA(cuArrayCreate_v2)(&array_in_it, &flat));
+	EXPECT(symbol, counted() == 3 * MIB);
+	OK(f(context));
+	EXPECT(symbol, !is_known(context));
+	EXPECT(symbol, counted() == 0);
+	current = first;
+}
+
+static void green_ended(int symbol)
+{
+	void *green = (void *)0xe000;
+	CUcontext context;
+
+	OK(VIA(cuCtxFromGreenCtx)(&context, green));
+	current = context;
+	CHECK_EQ(td_context_use(), 0);
+	EXPECT(symbol, is_known(context));
+	OK(VIA(cuGreenCtxDestroy)(green));
+	EXPECT(symbol, !is_known(context));
+	current = first;
+}
+
+static void primary_left(int symbol)
+{
+	CUresult (*f)(CUdevice);
+
+	*(void **)&f = got(symbol);
+	CHECK_EQ(td_context_use(), 0);
+	OK(VIA(cuMemAlloc_v2)(&address, MIB));
+	active = true;
+	if (symbol == TD_SYMBOL_cuDevicePrimaryCtxRelease ||
+		symbol == TD_SYMBOL_cuDevicePrimaryCtxRelease_v2) {
+		OK(f(0));
+		EXPECT(symbol, is_known(first));
+		EXPECT(symbol, counted() == MIB);
+	}
+	active = false;
+	OK(f(0));
+	EXPECT(symbol, !is_known(first));
+	CHECK_EQ(td_context_use(), 0);
+	EXPECT(symbol, counted() == 0);
+	active = true;
+}
+
+static void stream_known(int symbol)
+{
+	CUstream streams[8], made = (CUstream)0xf000;
+	unsigned n;
+
+	switch (symbol) {
+	case TD_SYMBOL_cuStreamCreateWithPriority:
+		OK(VIA(cuStreamCreateWithPriority)(&made, 0, 0));
+		break;
+	case TD_SYMBOL_cuGreenCtxStreamCreate:
+		OK(VIA(cuGreenCtxStreamCreate)(&made, NULL, 0, 0));
+		break;
+	default: OK(VIA(cuStreamCreate)(&made, 0));
+	}
+	EXPECT(symbol,
+		td_context_streams(first, (void **)streams, 8, &n) && n == 1 && streams[0] == made);
+	OK(symbol == TD_SYMBOL_cuStreamDestroy ? VIA(cuStreamDestroy)(made)
+					       : VIA(cuStreamDestroy_v2)(made));
+	EXPECT(symbol, td_context_streams(first, (void **)streams, 8, &n) && !n);
+}
+
+static void capture_known(int symbol)
+{
+	bool ends = symbol == TD_SYMBOL_cuStreamEndCapture ||
+		    symbol == TD_SYMBOL_cuStreamEndCapture_ptsz;
+	int begins = ends ? TD_SYMBOL_cuStreamBeginCapture : symbol;
+
+	refused = begins;
+	EXPECT(symbol, call_with_zeros(got(begins)) == CUDA_ERROR_UNKNOWN);
+	EXPECT(symbol, !td_context_any_capture());
+	refused = -1;
+	OK(call_with_zeros(got(begins)));
+	EXPECT(symbol, td_context_any_capture());
+	OK(call_with_zeros(got(ends ? symbol : TD_SYMBOL_cuStreamEndCapture)));
+	EXPECT(symbol, !td_context_any_capture());
+}
+
+static void gives_out_ours(int symbol)
+{
+	void *by_old = NULL, *by_new = NULL, *none = NULL;
+
+	OK(cuGetProcAddress("cuLaunchKernel", &by_old, 4000, 0));
+	OK(cuGetProcAddress_v2("cuLaunchKernel", &by_new, 4000, 0, NULL));
+	EXPECT(symbol, by_old && by_old == by_new && by_old != (void *)td_real.cuLaunchKernel);
+	OK(cuGetProcAddress_v2("cuStreamQuery", &by_new, 2000, 0, NULL));
+	EXPECT(symbol, by_new == (void *)td_real.cuStreamQuery);
+	OK(cuGetProcAddress_v2("", &none, 0, 0, NULL));
+}
+
+/* -- the list -- */
+
+typedef void (*check_fn)(int symbol);
+
+static const check_fn of_class[] = {
+	[TD_CLASS_OF_SUBMIT] = submits,
+	[TD_CLASS_OF_SUBMIT_EX] = submits,
+	[TD_CLASS_OF_SUBMIT_WAIT] = submits,
+	[TD_CLASS_OF_SUBMIT_GRAPH] = graph_launched,
+	[TD_CLASS_OF_COPY_WAIT] = copies_and_waits,
+	[TD_CLASS_OF_ORDER] = is_not_held_up,
+	[TD_CLASS_OF_WAIT] = waits,
+	[TD_CLASS_OF_HOST] = is_not_held_up,
+	[TD_CLASS_OF_LOAD] = is_not_held_up,
+	[TD_CLASS_OF_UNLOAD] = is_not_held_up,
+	[TD_CLASS_OF_SHARE] = is_not_held_up,
+	[TD_CLASS_OF_VIEW] = is_not_held_up,
+	[TD_CLASS_OF_PASS] = NULL,
+};
+
+#define AT(symbol, check) [TD_SYMBOL_##symbol] = check
+static const check_fn by_name[TD_SYMBOL_N] = {
+	AT(cuMemAlloc_v2, plain_memory),
+	AT(cuMemAllocPitch_v2, plain_memory),
+	AT(cuMemFree_v2, plain_memory),
+	AT(cuMemAllocManaged, managed),
+	AT(cuMemAlloc, legacy),
+	AT(cuMemAllocPitch, legacy_pitch),
+	AT(cuMemFree, legacy),
+	AT(cuMemCreate, vmm),
+	AT(cuMemRelease, host_vmm),
+	AT(cuMemUnmap, mapped),
+	AT(cuMulticastCreate, multicast),
+	AT(cuMemImportFromShareableHandle, imported),
+	AT(cuArrayCreate, array_v1),
+	AT(cuArrayCreate_v2, array),
+	AT(cuArray3DCreate, array3d_v1),
+	AT(cuArray3DCreate_v2, array3d),
+	AT(cuArrayDestroy, array_deferred),
+	AT(cuMipmappedArrayCreate, mipmap),
+	AT(cuMipmappedArrayDestroy, mipmap),
+	AT(cuImportExternalMemory, external),
+	AT(cuDestroyExternalMemory, external),
+	AT(cuIpcOpenMemHandle, shared_by_ipc),
+	AT(cuIpcOpenMemHandle_v2, shared_by_ipc),
+	AT(cuIpcCloseMemHandle, shared_by_ipc),
+	AT(cuMemAllocAsync, pooled),
+	AT(cuMemAllocAsync_ptsz, pooled_ptsz),
+	AT(cuMemAllocFromPoolAsync, from_pool),
+	AT(cuMemAllocFromPoolAsync_ptsz, from_pool_ptsz),
+	AT(cuMemFreeAsync, pooled),
+	AT(cuMemFreeAsync_ptsz, pooled_ptsz),
+	AT(cuMemPoolDestroy, pool_destroyed),
+	AT(cuMemPoolTrimTo, pooled),
+	/* Nodes only name memory: it is taken by a launch. */
+	AT(cuGraphAddMemAllocNode, is_not_held_up),
+	AT(cuGraphAddNode, is_not_held_up),
+	AT(cuGraphAddNode_v2, is_not_held_up),
+	AT(cuGraphInstantiate, graph_instantiated),
+	AT(cuGraphInstantiate_v2, graph_instantiated),
+	AT(cuGraphInstantiateWithFlags, graph_instantiated),
+	AT(cuGraphInstantiateWithParams, graph_instantiated),
+	AT(cuGraphInstantiateWithParams_ptsz, graph_instantiated),
+	AT(cuGraphExecDestroy, graph_instantiated),
+	AT(cuDeviceGraphMemTrim, graph_instantiated),
+	AT(cuMemGetInfo, tells_the_programs_share),
+	AT(cuMemGetInfo_v2, tells_the_programs_share),
+	AT(cuDeviceTotalMem, tells_the_programs_share),
+	AT(cuDeviceTotalMem_v2, tells_the_programs_share),
+	AT(cuMemGetAddressRange_v2, tells_the_programs_range),
+	AT(cuCtxCreate, created_cuCtxCreate),
+	AT(cuCtxCreate_v2, created_cuCtxCreate_v2),
+	AT(cuCtxCreate_v3, created_cuCtxCreate_v3),
+	AT(cuCtxCreate_v4, created_cuCtxCreate_v4),
+	AT(cuCtxDestroy, ended),
+	AT(cuCtxDestroy_v2, ended),
+	AT(cuCtxDetach, ended),
+	AT(cuCtxFromGreenCtx, green_ended),
+	AT(cuGreenCtxDestroy, green_ended),
+	AT(cuCtxSetCurrent, made_current),
+	AT(cuCtxPushCurrent, made_current),
+	AT(cuCtxPushCurrent_v2, made_current),
+	AT(cuDevicePrimaryCtxRelease, primary_left),
+	AT(cuDevicePrimaryCtxRelease_v2, primary_left),
+	AT(cuDevicePrimaryCtxReset, primary_left),
+	AT(cuDevicePrimaryCtxReset_v2, primary_left),
+	/* What they make current or hold is known from its first use on. */
+	AT(cuCtxAttach, is_not_held_up),
+	AT(cuCtxPopCurrent, is_not_held_up),
+	AT(cuCtxPopCurrent_v2, is_not_held_up),
+	AT(cuDevicePrimaryCtxRetain, is_not_held_up),
+	AT(cuGreenCtxCreate, is_not_held_up),
+	AT(cuStreamCreate, stream_known),
+	AT(cuStreamCreateWithPriority, stream_known),
+	AT(cuGreenCtxStreamCreate, stream_known),
+	AT(cuStreamDestroy, stream_known),
+	AT(cuStreamDestroy_v2, stream_known),
+	AT(cuStreamBeginCapture, capture_known),
+	AT(cuStreamBeginCapture_ptsz, capture_known),
+	AT(cuStreamBeginCapture_v2, capture_known),
+	AT(cuStreamBeginCapture_v2_ptsz, capture_known),
+	AT(cuStreamBeginCaptureToGraph, capture_known),
+	AT(cuStreamBeginCaptureToGraph_ptsz, capture_known),
+	AT(cuStreamEndCapture, capture_known),
+	AT(cuStreamEndCapture_ptsz, capture_known),
+	AT(cuThreadExchangeStreamCaptureMode, is_not_held_up),
+	AT(cuGetProcAddress, gives_out_ours),
+	AT(cuGetProcAddress_v2, gives_out_ours),
+	AT(cuGetExportTable, is_not_held_up),
+};
+
+static check_fn check_of(int symbol)
+{
+	unsigned class = td_symbols[symbol].class;
+
+	if (by_name[symbol])
+		return by_name[symbol];
+	return class < sizeof(of_class) / sizeof(of_class[0]) ? of_class[class] : NULL;
+}
+
+TEST(every_symbol_that_is_not_only_passed_on_has_a_check)
+{
+	for (int i = 0; i < TD_SYMBOL_N; i++)
+		EXPECT(i, td_symbols[i].class == TD_CLASS_OF_PASS || check_of(i));
+}
+
+TEST(each_symbols_class_is_honoured)
+{
+	start();
+	for (int i = 0; i < TD_SYMBOL_N; i++)
+		if (td_symbols[i].class != TD_CLASS_OF_PASS)
+			check_of(i)(i);
+}
