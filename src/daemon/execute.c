@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/capacity.h"
+#include "daemon/fixed.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
@@ -19,8 +20,8 @@ static struct td_client *client_at(struct td_list *it)
 
 static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
 {
+	uint32_t n = 0, conflicts = td_fixed_conflicts(node);
 	struct td_list *it;
-	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < node->gpu_count; i++)
 		node->gpu_views[i] =
@@ -47,7 +48,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.phase = process->phase,
 			.wants = process->wants || client->needs,
 			.paused = process->job->settings.paused,
-			.movable = process->backend != TD_BACKEND_PLAIN,
+			.movable = td_fixed_is_movable(client, conflicts),
 			.pages_itself = process->backend == TD_BACKEND_MANAGED,
 			.drain_overruns = process->drain_overruns,
 			.wants_since_ns = process->wants_since_ns,

@@ -238,6 +238,7 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	client->in_bytes = msg->in_bytes;
 	client->out_bytes = msg->out_bytes;
 	client->swap_ns = msg->swap_ns;
+	client->fixed_bytes = msg->fixed_bytes;
 	client->acknowledged_seq = msg->seq;
 	if (msg->seq == client->seq)
 		client->believed_bytes = client->limit_bytes;

@@ -62,6 +62,7 @@ struct td_client {
 	uint32_t id, gpu, slot;
 	uint64_t demanded_bytes, resident_bytes, host_bytes, peak_bytes, in_bytes, out_bytes,
 		swap_ns;
+	uint64_t fixed_bytes;           /* of what is resident: cannot leave the device */
 	uint64_t limit_bytes;           /* told last */
 	uint64_t believed_bytes;        /* highest limit told and not yet acknowledged to be gone */
 	uint32_t seq, acknowledged_seq; /* of the PLAN told last; of the one it has reported for */

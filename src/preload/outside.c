@@ -730,6 +730,7 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 	if (device >= 0) {
 		ret->demanded_bytes += device_bytes[device] + host_bytes[device];
 		ret->resident_bytes += device_bytes[device];
+		ret->fixed_bytes += device_bytes[device];
 		ret->host_bytes += host_bytes[device];
 	}
 	if (slot < TD_SLOT_MAX) {

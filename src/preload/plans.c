@@ -125,6 +125,7 @@ static void report(unsigned slot, uint32_t seq)
 	msg.memory.in_bytes = stats.in_bytes;
 	msg.memory.out_bytes = stats.out_bytes;
 	msg.memory.swap_ns = stats.move_ns;
+	msg.memory.fixed_bytes = stats.fixed_bytes;
 	plan->acknowledged_seq = seq;
 	plan->dirty = false;
 	plan->reported_ns = td_time_now_ns();

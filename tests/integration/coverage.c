@@ -5,6 +5,8 @@
 #define ALL_CALLS
 #include "softgpu/cuda.h"
 
+#include <unistd.h>
+
 #include "cuda/objects.h"
 
 static CUstream stream;
@@ -412,5 +414,42 @@ TEST(memory_is_freed_behind_the_work_of_its_own_gpu)
 	OK(cuCtxSetCurrent(context));
 	OK(cuStreamSynchronize(stream));
 	CHECK_EQ(used(), 0);
+	end();
+}
+
+static size_t megabytes(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoul(text, NULL, 10) * MIB : 0;
+}
+
+/* Memory of a pool, which cannot be moved, and of cuMemAlloc, used in turn until the file is there, and some times more. */
+TEST(what_it_was_told_to_hold_keeps_its_bytes)
+{
+	const char *go = getenv("TANDEM_TEST_GO");
+	CUdeviceptr pooled, moved = 0;
+	CUfunction add;
+	unsigned rounds = 0;
+	void *pooled_args[] = {&pooled}, *moved_args[] = {&moved};
+
+	if (!go)
+		SKIP("nothing is to be held");
+	start();
+	add = kernel("add");
+	OK(cuMemAllocAsync(&pooled, megabytes("TANDEM_TEST_POOLED"), stream));
+	OK(cuMemAlloc_v2(&moved, megabytes("TANDEM_TEST_MOVED")));
+	OK(cuMemsetD32Async(pooled, 0, 1, stream));
+	OK(cuMemsetD32Async(moved, 0, 1, stream));
+	for (int left = 20; left; left -= !access(go, F_OK)) {
+		OK(launch(add, stream, pooled_args));
+		OK(launch(add, stream, moved_args));
+		OK(cuStreamSynchronize(stream));
+		rounds++;
+	}
+	CHECK_EQ(word_at(pooled), rounds);
+	CHECK_EQ(word_at(moved), rounds);
+	OK(cuMemFreeAsync(pooled, stream));
+	OK(cuMemFree_v2(moved));
 	end();
 }

@@ -24,7 +24,50 @@ def memory_of_every_kind_is_counted_beside_swap():
     memory_is_counted("swap")
 
 
+def memory_of_every_kind_is_within_a_jobs_limit():
+    with World("--gpus", "2") as world:
+        program = [SOFTGPU, "run", "--", TANDEM, "run", "--mem", "40Mi", "--backend", "plain", "--", PROGRAM]
+        tap_passes(world.call(*program, "more_than_there_is_is_refused_in_each_way_and_leaves_nothing_counted",
+                              "what_pools_keep_gives_way_before_a_program_is_told_that_there_is_none"))
+
+
+def holder(world, pooled, moved):
+    return world.start(PROGRAM, "what_it_was_told_to_hold_keeps_its_bytes", wrap="swap", TANDEM_TEST_GO=f"{world.directory}/go",
+                       TANDEM_TEST_POOLED=str(pooled), TANDEM_TEST_MOVED=str(moved))
+
+
+def tap_ends_well(process):
+    out, err = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 0, out + err
+
+
+def what_cannot_move_is_not_closed_for_what_then_cannot_come():
+    with World() as world:
+        first = holder(world, 40, 2)
+        until(lambda: world.status()["plain_bytes"] >= 40 << 20, "the pool holds its memory")
+        pid = world.jobs()[0]["pid"]
+        second = world.start(TRAIN, *LARGE, wrap="swap")
+        until(lambda: any(e["pid"] != pid for e in world.events("waiting")) or second.poll() is not None, "the second waits")
+        open(f"{world.directory}/go", "w").close()
+        tap_ends_well(first)
+        finish(second)
+        nothing_is_left(world)
+
+
+def a_little_that_cannot_move_keeps_nobody_from_taking_turns():
+    with World() as world:
+        programs = [holder(world, 2, 40) for _ in range(2)]
+        until(lambda: len({e["pid"] for e in world.events("drained")}) == 2, "both have given way")
+        open(f"{world.directory}/go", "w").close()
+        for program in programs:
+            tap_ends_well(program)
+        nothing_is_left(world)
+
+
 run_cases([
     memory_of_every_kind_is_counted_beside_plain,
     memory_of_every_kind_is_counted_beside_swap,
+    memory_of_every_kind_is_within_a_jobs_limit,
+    what_cannot_move_is_not_closed_for_what_then_cannot_come,
+    a_little_that_cannot_move_keeps_nobody_from_taking_turns,
 ])
