@@ -4,6 +4,7 @@
  */
 #include "sim/cluster.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -173,7 +174,7 @@ static void finish(struct td_cluster *cluster, uint32_t index)
 static void refresh_job(struct td_cluster *cluster, uint32_t index)
 {
 	struct td_sim_job *job = &cluster->jobs[index];
-	double speed = INFINITY, end;
+	double speed = INFINITY, after;
 
 	for (uint32_t k = 0; k < job->gpus; k++) {
 		const struct td_sim_gpu *gpu = &cluster->gpus[places_of(cluster, job)[k]];
@@ -186,9 +187,10 @@ static void refresh_job(struct td_cluster *cluster, uint32_t index)
 		return;
 	settle(cluster, job);
 	job->speed = speed;
-	end = (double)cluster->now_ns + ceil(job->left_s / speed * 1e9);
-	job->order =
-		(uint32_t)add_event(cluster, end < 1e19 ? (uint64_t)end : TD_NEVER, END, index);
+	/* Added as integers: beyond 104 days a double has no nanoseconds, and an end before now would run time backwards. */
+	after = ceil(job->left_s / speed * 1e9);
+	job->order = (uint32_t)add_event(
+		cluster, after < 1e18 ? cluster->now_ns + (uint64_t)after : TD_NEVER, END, index);
 }
 
 static void refresh(struct td_cluster *cluster)
@@ -263,6 +265,7 @@ static bool advance(struct td_cluster *cluster)
 
 	if (!arrival && !head)
 		return false;
+	assert((arrival ? next->submit_ns : head->at_ns) >= cluster->now_ns);
 	cluster->now_ns = arrival ? next->submit_ns : head->at_ns;
 	if (cluster->options.until_s > 0 && is_over(cluster))
 		return false;

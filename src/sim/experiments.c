@@ -2,5 +2,15 @@
 #include "sim/experiment.h"
 
 const struct td_experiment td_experiments[] = {
+	{"nvshare-table2", "two copies of four programs on a P100 of 16 GB, time quanta", false,
+		td_exp_nvshare_table2},
+	{"antman-table2", "two jobs on one GPU of 32 GB", true, td_exp_antman_table2},
+	{"antman-trace", "800 Philly jobs on 64 GPUs at five loads", true, td_exp_antman_trace},
+	{"dcuda", "20 applications on 4 GPUs in 50 orders, least-loaded against DCUDA", true,
+		td_exp_dcuda},
+	{"dcuda-memory", "35 applications of 217 GB on 4 GPUs of 12 GB", false,
+		td_exp_dcuda_memory},
+	{"scale", "Philly times 32 on 20,000 GPUs", true, td_exp_scale},
+	{"alibaba", "8,152 pods on 1,523 nodes", true, td_exp_alibaba},
 	{NULL, NULL, false, NULL},
 };

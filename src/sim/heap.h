@@ -92,19 +92,24 @@ static inline void td_heap_down(struct td_heap *heap, struct td_event event)
 	unsigned __int128 key = td_event_key(&event);
 	uint32_t at = 0, first;
 
-	for (; (first = 4 * at + 1) + 3 < heap->count; at = first) {
-		first = td_heap_least_child(e, first);
-		__builtin_prefetch(&e[16 * (uint64_t)at + 5]);
-		if (key <= td_event_key(&e[first]))
-			break;
-		e[at] = e[first];
+	/* Whole families of four, then the last one, which may have fewer. */
+	while ((first = 4 * at + 1) + 3 < heap->count) {
+		uint32_t least = td_heap_least_child(e, first);
+
+		__builtin_prefetch(&e[4 * (uint64_t)least + 1]);
+		if (key <= td_event_key(&e[least])) {
+			e[at] = event;
+			return;
+		}
+		e[at] = e[least];
+		at = least;
 	}
-	if (first + 3 >= heap->count) {
+	if (first < heap->count) {
 		uint32_t least = first;
 
 		for (uint32_t i = first + 1; i < heap->count; i++)
 			least = td_event_key(&e[i]) < td_event_key(&e[least]) ? i : least;
-		if (least < heap->count && td_event_key(&e[least]) < key) {
+		if (td_event_key(&e[least]) < key) {
 			e[at] = e[least];
 			at = least;
 		}

@@ -6,6 +6,15 @@
 
 static struct td_heap heap;
 
+/* No child before its parent. */
+static bool is_heap(void)
+{
+	for (uint32_t i = 1; i < heap.count; i++)
+		if (td_event_key(&heap.events[i]) < td_event_key(&heap.events[(i - 1) / 4]))
+			return false;
+	return true;
+}
+
 TEST(events_come_in_the_order_of_time)
 {
 	uint64_t seed = 3, last = 0;
@@ -71,5 +80,39 @@ TEST(an_empty_heap_has_nothing_and_grows)
 	}
 	CHECK(!td_heap_pop(&heap, &event));
 	CHECK(!td_heap_pop(&heap, &event));
+	td_heap_deinit(&heap);
+}
+
+/* Small heaps meet the edges of the last family of children all the time. */
+TEST(small_heaps_keep_their_order)
+{
+	uint64_t seed = 17, times[120];
+	struct td_event event;
+
+	CHECK_EQ(td_heap_reserve(&heap, 120), 0);
+	for (uint32_t size = 1; size <= 120; size++) {
+		uint32_t count = 0;
+
+		for (int round = 0; round < 2000; round++) {
+			uint32_t least = 0;
+
+			while (count < size) {
+				times[count] = td_random_below(&seed, 1000);
+				td_heap_push(&heap, times[count++], 0);
+			}
+			for (uint32_t i = 1; i < count; i++)
+				least = times[i] < times[least] ? i : least;
+			CHECK(td_heap_pop(&heap, &event));
+			CHECK_EQ(event.at_ns, times[least]);
+			CHECK(is_heap());
+			times[least] = times[--count];
+			if (round % 3 == 0 && count) {
+				CHECK(td_heap_peek(&heap)->at_ns >= event.at_ns);
+			}
+		}
+		while (td_heap_pop(&heap, &event))
+			count--;
+		CHECK_EQ(count, 0);
+	}
 	td_heap_deinit(&heap);
 }

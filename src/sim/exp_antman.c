@@ -1,0 +1,394 @@
+/*
+ * antman-table2 and antman-trace.
+ *
+ * antman-table2: two jobs on one GPU of 32 GB. Only order and mechanism are tested: what host memory costs Job-B is fitted to UMem's cell.
+ *
+ * antman-trace: neither jobs nor profiles are public. Philly's days 20-99, at most 8 GPUs, at least 60 s, at most 6 h, 800 in order for each seed, on 64 GPUs, arrivals stretched to offered loads; half of the jobs
+ * guaranteed, half without quota, at random as in the paper. Kinds: the nearest of Gavel's jobs, mixed as in Table 3. Host memory costs half of the jobs 0.37 and half 15
+ * per unit on the host, the two ends of the paper's Fig. 10.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "sim/experiment.h"
+#include "sim/metrics.h"
+#include "sim/random.h"
+#include "sim/sched.h"
+#include "sim/sim.h"
+
+#define JOBS      800u
+#define GPUS      64u
+#define SEEDS_MAX 50u
+#define GIB       0x1p30
+
+/* --- Table 2 --- */
+
+#define A_S 2580. /* 43.0 min */
+#define B_S 5466. /* 91.1 min */
+
+static void put_minutes(struct td_experiment_run *run, const char *metric, const char *paper,
+	bool held, double seconds, const char *note)
+{
+	td_row_put(run, held ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric, paper, "", note,
+		"%.1f min", seconds / 60);
+}
+
+static int run_two(const struct td_profiles *profiles, const struct td_sched *sched,
+	const char *const names[2], struct td_sim_job *jobs, struct td_err *err)
+{
+	static struct td_cluster cluster;
+	struct td_cluster_options options = {.contention = {.capped_pressure = 1}};
+	uint32_t nodes[] = {1};
+	int r;
+
+	for (int i = 0; i < 2; i++) {
+		int kind = td_profiles_find(profiles, names[i]);
+
+		if (kind < 0)
+			return td_err_set(err, -ENOENT, "there is no profile of %s", names[i]);
+		jobs[i] = (struct td_sim_job){.submit_ns = i ? 1560000000000ull : 0,
+			.work_s = i ? B_S : A_S,
+			.gpus = 1,
+			.tenant = (uint32_t)i,
+			.profile = (uint32_t)kind,
+			.class = i ? TD_CLASS_GUARANTEED : TD_CLASS_BESTEFFORT,
+			.memory_bytes = (uint64_t)((i ? 30. : 3.5) * GIB),
+			.host_cost = 0.37};
+	}
+	r = td_cluster_init(&cluster, &options, profiles, nodes, 1, 32ull << 30, jobs, 2, sched);
+	if (r)
+		return td_err_set(err, r, "%s cannot run two jobs", sched->name);
+	td_cluster_run(&cluster);
+	td_cluster_deinit(&cluster);
+	return 0;
+}
+
+static double took_s(const struct td_sim_job *job)
+{
+	return (double)(job->end_ns - job->submit_ns) * 1e-9;
+}
+
+int td_exp_antman_table2(struct td_experiment_run *run, struct td_err *err)
+{
+	/* GCN is small and irregular, as A3C; Job-B is ResNet-50 with a large batch. */
+	static const char *const names[] = {"A3C", "ResNet-50 (batch size 128)"};
+	struct td_profiles *profiles = calloc(1, sizeof(*profiles));
+	struct td_sim_job jobs[2];
+	double host_cost = (541.6 / 91.1 - 1) / (1.5 / 30);
+	int r = profiles ? td_profiles_fit(run->data, "p100", profiles, err) : -ENOMEM;
+
+	r = r ? r : run_two(profiles, &td_sched_preempt, names, jobs, err);
+	if (!r) {
+		put_minutes(run, "Preempt: Job-B", "91.1 min", fabs(took_s(&jobs[1]) - B_S) < 1,
+			took_s(&jobs[1]), "Job-A is stopped when B arrives");
+		td_row_put(run, jobs[0].evictions ? TD_REPRODUCED : TD_NOT_REPRODUCED,
+			"Preempt: Job-A", "failed", "", "here it is queued again, there it failed",
+			"%s", jobs[0].evictions ? "stopped" : "undisturbed");
+		r = run_two(profiles, &td_sched_fifo, names, jobs, err);
+	}
+	if (!r) {
+		put_minutes(run, "FIFO: Job-A", "43.0 min", fabs(took_s(&jobs[0]) - A_S) < 1,
+			took_s(&jobs[0]), "");
+		put_minutes(run, "FIFO: Job-B", "108.2 min",
+			fabs(took_s(&jobs[1]) - 108.2 * 60) < 60, took_s(&jobs[1]),
+			"it waits for A");
+		r = run_two(profiles, &td_sched_antman, names, jobs, err);
+	}
+	if (!r) {
+		put_minutes(run, "AntMan: Job-A, at most 1.05 of alone", "43.9 min",
+			took_s(&jobs[0]) <= 1.05 * A_S, took_s(&jobs[0]),
+			"1.5 of its 3.5 GB on the host, under B's duty");
+		put_minutes(run, "AntMan: Job-B, at most 1.02 of Preempt", "91.8 min",
+			took_s(&jobs[1]) <= 1.02 * B_S, took_s(&jobs[1]), "");
+	}
+	td_row_put(run, 30 + 3.5 > 32 ? TD_REPRODUCED : TD_NOT_REPRODUCED, "Pack: Job-B", "failed",
+		"", "28.5 GB are left of the 30 GB that it needs", "out of memory");
+	td_row_put(run, TD_CALIBRATED, "UMem: Job-B", "541.6 min (table), 514.6 (text)", "",
+		"fitted to this cell", "%.1f min",
+		B_S / 60 /
+			td_spilled_speed((uint64_t)(30 * GIB), (uint64_t)(28.5 * GIB), host_cost));
+	free(profiles);
+	return r == -ENOMEM ? td_err_set(err, r, "out of memory") : r;
+}
+
+/* --- the trace --- */
+
+enum { FIFO, PREEMPT, GANDIVA, ANTMAN, SCHEDS };
+
+static const struct td_sched *const scheds[SCHEDS] = {
+	&td_sched_fifo, &td_sched_preempt, &td_sched_gandiva, &td_sched_antman};
+
+/* Table 3, 20 % for each category. */
+static const char *const mix[5][3] = {
+	{"ResNet-50 (batch size 64)", "ResNet-18 (batch size 128)", "CycleGAN"},
+	{"Transformer (batch size 64)", NULL, NULL},
+	{"LM (batch size 20)", NULL, NULL},
+	{"Recommendation (batch size 2048)", "A3C", NULL},
+	{"Recommendation (batch size 512)", "Recommendation (batch size 8192)", NULL},
+};
+
+struct setting {
+	double load;
+	bool memory, proportional;
+};
+
+struct outcome {
+	double metrics[SCHEDS][TD_METRIC_N];
+};
+
+static bool is_used(const struct td_trace_job *job)
+{
+	return job->submit_s >= 20 * 86400. && job->submit_s < 100 * 86400. && job->gpus <= 8 &&
+	       job->duration_s >= 60;
+}
+
+static uint32_t draw_kind(const struct td_profiles *profiles, uint64_t *state)
+{
+	const char *const *names = mix[td_random_below(state, 5)];
+	uint32_t n = 0;
+	int kind;
+
+	while (n < 3 && names[n])
+		n++;
+	kind = td_profiles_find(profiles, names[td_random_below(state, n)]);
+	return kind < 0 ? 0 : (uint32_t)kind;
+}
+
+/* Jobs of a seed, their arrivals stretched so that they ask for `load` times the cluster. */
+static int make_jobs(const struct td_trace *trace, const struct td_profiles *profiles,
+	uint32_t seed, const struct setting *setting, struct td_sim_job *jobs, struct td_err *err)
+{
+	uint64_t state = seed * 1000 + 17;
+	uint32_t skip = (seed - 1) * JOBS, count = 0;
+	double work = 0, first = -1, last = 0, stretch;
+
+	for (uint32_t i = 0; i < trace->count && count < JOBS; i++) {
+		const struct td_trace_job *from = &trace->jobs[i];
+		struct td_sim_job *job = &jobs[count];
+
+		if (!is_used(from) || skip) {
+			skip -= is_used(from);
+			continue;
+		}
+		*job = (struct td_sim_job){.work_s = fmin(from->duration_s, 6 * 3600),
+			.gpus = from->gpus,
+			.profile = draw_kind(profiles, &state)};
+		job->class = td_random_below(&state, 2) ? TD_CLASS_GUARANTEED : TD_CLASS_BESTEFFORT;
+		job->tenant = job->class != TD_CLASS_GUARANTEED;
+		job->host_cost = td_random_below(&state, 2) ? 0.37 : 15;
+		job->memory_bytes = (uint64_t)((6 + 25 * td_random_unit(&state)) * GIB);
+		if (!setting->memory)
+			job->memory_bytes = 0;
+		first = first < 0 ? from->submit_s : first;
+		last = from->submit_s;
+		jobs[count].submit_ns = (uint64_t)((from->submit_s - first) * 1e9);
+		work += job->work_s * job->gpus;
+		count++;
+	}
+	if (count < JOBS || !(last > first))
+		return td_err_set(err, -EINVAL, "the trace has too few jobs for seed %u", seed);
+	stretch = work / (setting->load * GPUS) / (last - first);
+	for (uint32_t i = 0; i < JOBS; i++)
+		jobs[i].submit_ns = (uint64_t)((double)jobs[i].submit_ns * stretch);
+	return 0;
+}
+
+static int run_seed(const struct td_trace *trace, const struct td_profiles *profiles, uint32_t seed,
+	const struct setting *setting, struct outcome *ret, struct td_err *err)
+{
+	static struct td_sim_job jobs[JOBS];
+	static struct td_cluster cluster;
+	static const uint32_t nodes[] = {8, 8, 8, 8, 8, 8, 8, 8};
+	struct td_cluster_options options = {
+		.contention = {.proportional = setting->proportional, .capped_pressure = 1},
+		.costs = {.restart_s = 60, .checkpoint_s = 1800},
+		.stop = &td_sim_stop};
+	int r = make_jobs(trace, profiles, seed, setting, jobs, err);
+
+	for (int s = 0; !r && s < SCHEDS; s++) {
+		r = td_cluster_init(
+			&cluster, &options, profiles, nodes, 8, 32ull << 30, jobs, JOBS, scheds[s]);
+		if (r)
+			return td_err_set(err, r, "%s cannot run the trace", scheds[s]->name);
+		td_cluster_run(&cluster);
+		if (td_metrics_of(&cluster, ret->metrics[s], NULL))
+			r = td_err_set(err, -ENOMEM, "out of memory");
+		td_cluster_deinit(&cluster);
+	}
+	return r;
+}
+
+struct ratios {
+	double jct_fifo[SEEDS_MAX], jct_gandiva[SEEDS_MAX], span_fifo[SEEDS_MAX],
+		span_gandiva[SEEDS_MAX], guaranteed[SEEDS_MAX], preempted[SEEDS_MAX],
+		evicted[SEEDS_MAX];
+};
+
+static double ratio(const struct outcome *outcome, int over, int under, int metric)
+{
+	return outcome->metrics[over][metric] / outcome->metrics[under][metric];
+}
+
+static int run_setting(struct td_experiment_run *run, const struct td_trace *trace,
+	const struct td_profiles *profiles, const struct setting *setting, struct ratios *ret,
+	struct td_err *err)
+{
+	for (uint32_t s = 0; s < run->seeds; s++) {
+		struct outcome outcome;
+		int r = run_seed(trace, profiles, s + 1, setting, &outcome, err);
+
+		if (r)
+			return r;
+		ret->jct_fifo[s] = ratio(&outcome, FIFO, ANTMAN, TD_METRIC_JCT_MEAN_S);
+		ret->jct_gandiva[s] = ratio(&outcome, GANDIVA, ANTMAN, TD_METRIC_JCT_MEAN_S);
+		ret->span_fifo[s] = ratio(&outcome, FIFO, ANTMAN, TD_METRIC_MAKESPAN_S);
+		ret->span_gandiva[s] = ratio(&outcome, GANDIVA, ANTMAN, TD_METRIC_MAKESPAN_S);
+		ret->guaranteed[s] =
+			ratio(&outcome, ANTMAN, PREEMPT, TD_METRIC_GUARANTEED_JCT_MEAN_S);
+		ret->preempted[s] = outcome.metrics[PREEMPT][TD_METRIC_EVICTED_PERCENT];
+		ret->evicted[s] = outcome.metrics[ANTMAN][TD_METRIC_EVICTIONS];
+	}
+	return 0;
+}
+
+static double least(const double *values, uint32_t n)
+{
+	double value = values[0];
+
+	for (uint32_t i = 1; i < n; i++)
+		value = fmin(value, values[i]);
+	return value;
+}
+
+static double most(const double *values, uint32_t n)
+{
+	double value = values[0];
+
+	for (uint32_t i = 1; i < n; i++)
+		value = fmax(value, values[i]);
+	return value;
+}
+
+static void put_ratio(struct td_experiment_run *run, const struct setting *setting,
+	const char *what, const char *paper, double *values, enum td_verdict verdict)
+{
+	char metric[96], spread[64];
+
+	snprintf(metric, sizeof(metric), "%s, load %g%s%s", what, setting->load,
+		setting->memory ? ", 6-31 GB" : ", no memory limits",
+		setting->proportional ? ", proportional" : "");
+	td_spread(values, run->seeds, spread);
+	td_row_put(run, verdict, metric, paper, spread, "", "%.2fx", td_median(values, run->seeds));
+}
+
+static void put_setting(
+	struct td_experiment_run *run, const struct setting *setting, struct ratios *ratios)
+{
+	uint32_t n = run->seeds;
+	bool counts = setting->load > 0.85;
+	double slow = most(ratios->guaranteed, n), evicted = most(ratios->evicted, n);
+
+	put_ratio(run, setting, "mean JCT, FIFO / AntMan", "2.05x", ratios->jct_fifo,
+		!counts                          ? TD_SHOWN
+		: least(ratios->jct_fifo, n) > 1 ? TD_REPRODUCED
+						 : TD_NOT_REPRODUCED);
+	put_ratio(run, setting, "mean JCT, Gandiva / AntMan", "1.84x", ratios->jct_gandiva,
+		!counts                             ? TD_SHOWN
+		: least(ratios->jct_gandiva, n) > 1 ? TD_REPRODUCED
+						    : TD_NOT_REPRODUCED);
+	counts = setting->load > 1.15;
+	put_ratio(run, setting, "makespan, FIFO / AntMan", "1.76x", ratios->span_fifo,
+		!counts                           ? TD_SHOWN
+		: least(ratios->span_fifo, n) > 1 ? TD_REPRODUCED
+						  : TD_NOT_REPRODUCED);
+	put_ratio(run, setting, "makespan, Gandiva / AntMan", "1.67x", ratios->span_gandiva,
+		!counts                              ? TD_SHOWN
+		: least(ratios->span_gandiva, n) > 1 ? TD_REPRODUCED
+						     : TD_NOT_REPRODUCED);
+	put_ratio(run, setting, "guaranteed JCT, AntMan / preemption", "1x, none preempted",
+		ratios->guaranteed,
+		slow <= 1.05 && evicted < 0.5 ? TD_REPRODUCED : TD_NOT_REPRODUCED);
+	put_ratio(run, setting, "jobs preempted by preemption, %", "46 %", ratios->preempted,
+		TD_SHOWN);
+}
+
+/* What two kinds of the mix do together at most, of 1 = one GPU: makespan can gain no more where every GPU has two. */
+static double pair_bound(const struct td_profiles *profiles, uint32_t samples)
+{
+	uint64_t state = 99;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < samples; i++) {
+		struct td_contender pair[2] = {
+			profiles->profiles[draw_kind(profiles, &state)].contender,
+			profiles->profiles[draw_kind(profiles, &state)].contender};
+		double speeds[2];
+
+		td_contention_speeds(
+			&(struct td_contention){.capped_pressure = 1}, pair, 2, speeds);
+		sum += speeds[0] + speeds[1];
+	}
+	return sum / samples;
+}
+
+static int run_all(struct td_experiment_run *run, const struct td_trace *trace,
+	const struct td_profiles *profiles, struct td_err *err)
+{
+	static const double loads[] = {0.6, 0.9, 1.2, 2.0, 5.0};
+	double within = NAN;
+
+	for (int variant = 0; variant < 4; variant++) {
+		for (size_t l = 0; l < sizeof(loads) / sizeof(loads[0]); l++) {
+			struct setting setting = {loads[l], variant & 1, variant & 2};
+			struct ratios ratios;
+			double median;
+			int r;
+
+			if (run->quick && (variant & 2))
+				continue;
+			r = run_setting(run, trace, profiles, &setting, &ratios, err);
+			if (r)
+				return r;
+			put_setting(run, &setting, &ratios);
+			median = td_median(ratios.jct_fifo, run->seeds);
+			if (!(variant & 2) && median >= 1.6 && median <= 2.5)
+				within = loads[l];
+		}
+	}
+	td_row_put(run, within > 0 ? TD_REPRODUCED : TD_NOT_REPRODUCED,
+		"a load at which FIFO / AntMan is 1.6 to 2.5", "2.05x", "", "", "load %g", within);
+	td_row_put(run, TD_SHOWN, "pair sum of the mix, the bound of makespan gains", "1.76x", "",
+		"two jobs on every GPU do no more than this", "%.2f", pair_bound(profiles, 4000));
+	return 0;
+}
+
+int td_exp_antman_trace(struct td_experiment_run *run, struct td_err *err)
+{
+	td_auto_free struct td_profiles *profiles = calloc(1, sizeof(*profiles));
+	struct td_trace trace;
+	char path[PATH_MAX];
+	int r;
+
+	if (!profiles)
+		return td_err_set(err, -ENOMEM, "out of memory");
+	r = td_profiles_fit(run->data, "p100", profiles, err);
+	if (r)
+		return r;
+	snprintf(path, sizeof(path), "%s/jobs_philly.csv.gz", run->data);
+	r = td_trace_read(path, false, &trace, err);
+	if (r)
+		return r;
+	r = run_all(run, &trace, profiles, err);
+	td_trace_deinit(&trace);
+	fputs("Contention variants: AntMan caps no SMs, it holds guests to a duty, so doubled and "
+	      "halved pressure under caps are the same run; fitted and proportional are both "
+	      "shown. Gandiva packs two jobs with their true memory and use, as its paper gives "
+	      "it; FIFO and AntMan see neither. Kinds are the nearest of Gavel's, P100 fit.\n",
+		run->report);
+	return r;
+}

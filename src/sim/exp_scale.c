@@ -1,0 +1,262 @@
+/*
+ * scale: pooled Philly, 32 jittered copies, on 20,000 GPUs. alibaba: the 8,152 pods on the 1,523 nodes.
+ *
+ * Neither has a figure in a paper: rows are shown. Wall times are of this machine and the only figures of tandem-sim that are; they are not the same from run to run.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/time.h"
+#include "sim/experiment.h"
+#include "sim/metrics.h"
+#include "sim/random.h"
+#include "sim/sched.h"
+#include "sim/sim.h"
+
+#define COPIES   32u
+#define BIG_GPUS 20000u
+
+static int by_submit(const void *a, const void *b)
+{
+	const struct td_sim_job *x = a, *y = b;
+
+	if (x->submit_ns != y->submit_ns)
+		return x->submit_ns < y->submit_ns ? -1 : 1;
+	return (x->trace_index > y->trace_index) - (x->trace_index < y->trace_index);
+}
+
+static struct td_sim_job *make_copies(
+	const struct td_trace *trace, double from_day, double to_day, uint32_t kinds, uint32_t *ret)
+{
+	struct td_sim_job *jobs = calloc((size_t)trace->count * COPIES + 1, sizeof(*jobs));
+	uint64_t state = 32;
+	uint32_t count = 0;
+
+	for (uint32_t c = 0; jobs && c < COPIES; c++) {
+		for (uint32_t i = 0; i < trace->count; i++) {
+			const struct td_trace_job *from = &trace->jobs[i];
+			double at = from->submit_s + 3600 * td_random_unit(&state);
+
+			if (from->submit_s < from_day * 86400 || from->submit_s >= to_day * 86400)
+				continue;
+			jobs[count] = (struct td_sim_job){.submit_ns = (uint64_t)(at * 1e9),
+				.work_s = fmax(
+					1, from->duration_s * (0.9 + 0.2 * td_random_unit(&state))),
+				.gpus = from->gpus,
+				.trace_index = count,
+				.tenant = from->tenant == TD_TRACE_NONE ? 0 : from->tenant,
+				.class = td_random_below(&state, 2) ? TD_CLASS_GUARANTEED
+								    : TD_CLASS_BESTEFFORT,
+				.profile = td_random_below(&state, kinds),
+				.host_cost = 1};
+			count++;
+		}
+	}
+	if (jobs)
+		qsort(jobs, count, sizeof(*jobs), by_submit);
+	*ret = count;
+	return jobs;
+}
+
+static int run_big(struct td_experiment_run *run, const struct td_profiles *profiles,
+	const struct td_sched *sched, struct td_sim_job *jobs, uint32_t count, struct td_err *err)
+{
+	static struct td_cluster cluster;
+	static uint32_t nodes[BIG_GPUS / 8];
+	struct td_progress progress;
+	struct td_cluster_options options = {.contention = {.capped_pressure = 1},
+		.costs = {60, 1800},
+		.stop = &td_sim_stop,
+		.progress = td_progress_put,
+		.progress_arg = &progress};
+	double metrics[TD_METRIC_N], took;
+	uint64_t began_ns = td_time_now_ns();
+	char metric[96];
+	int r;
+
+	for (uint32_t n = 0; n < BIG_GPUS / 8; n++)
+		nodes[n] = 8;
+	r = td_cluster_init(
+		&cluster, &options, profiles, nodes, BIG_GPUS / 8, 0, jobs, count, sched);
+	if (r)
+		return td_err_set(err, r, "%s cannot run the trace: %s", sched->name, strerror(-r));
+	td_progress_begin(&progress, sched->name);
+	td_cluster_run(&cluster);
+	td_progress_end(&progress);
+	took = (double)(td_time_now_ns() - began_ns) * 1e-9;
+	r = td_metrics_of(&cluster, metrics, NULL);
+	if (!r) {
+		snprintf(metric, sizeof(metric), "%s: mean JCT, busy GPUs, evictions", sched->name);
+		td_row_put(run, TD_SHOWN, metric, "", "", "one seed",
+			"%.0f s, %.0f of 20,000, %.0f", metrics[TD_METRIC_JCT_MEAN_S],
+			metrics[TD_METRIC_BUSY_PERCENT] * BIG_GPUS / 100,
+			metrics[TD_METRIC_EVICTIONS]);
+		snprintf(metric, sizeof(metric), "%s: %u jobs, wall time", sched->name, count);
+		td_row_put(run, TD_SHOWN, metric, "", "", "this machine; changes from run to run",
+			"%.1f s, %.2f M events/s", took, metrics[TD_METRIC_EVENTS] / took * 1e-6);
+	}
+	td_cluster_deinit(&cluster);
+	return r;
+}
+
+int td_exp_scale(struct td_experiment_run *run, struct td_err *err)
+{
+	static const struct td_sched *const scheds[] = {&td_sched_fifo, &td_sched_antman};
+	td_auto_free struct td_profiles *profiles = calloc(1, sizeof(*profiles));
+	td_auto_free struct td_sim_job *jobs = NULL;
+	struct td_trace trace;
+	char path[PATH_MAX];
+	uint32_t count;
+	int r;
+
+	if (!profiles)
+		return td_err_set(err, -ENOMEM, "out of memory");
+	r = td_profiles_fit(run->data, "p100", profiles, err);
+	snprintf(path, sizeof(path), "%s/jobs_philly.csv.gz", run->data);
+	r = r ? r : td_trace_read(path, false, &trace, err);
+	if (r)
+		return r;
+	jobs = make_copies(&trace, 20, run->quick ? 24 : 40, profiles->count, &count);
+	td_trace_deinit(&trace);
+	if (!jobs)
+		return td_err_set(err, -ENOMEM, "out of memory");
+	for (int s = 0; !r && s < 2 && !td_sim_stop; s++)
+		r = run_big(run, profiles, scheds[s], jobs, count, err);
+	return r;
+}
+
+/* --- alibaba --- */
+
+struct host {
+	uint32_t cpu_milli, memory_mib, gpus;
+	uint32_t free_milli[16];
+};
+
+enum fit { FIRST_FIT, BEST_FIT };
+
+static bool has_room(const struct host *host, const struct td_trace_job *pod, uint32_t *ret_free)
+{
+	uint32_t whole = 0, sum = 0;
+	bool part = false;
+
+	if (host->cpu_milli < pod->cpu_milli || host->memory_mib < pod->memory_mib)
+		return false;
+	for (uint32_t g = 0; g < host->gpus; g++) {
+		whole += host->free_milli[g] == 1000;
+		part |= host->free_milli[g] >= pod->gpu_milli;
+		sum += host->free_milli[g];
+	}
+	*ret_free = sum;
+	return pod->gpu_milli < 1000 ? part : whole >= pod->gpus;
+}
+
+static void put_on(struct host *host, const struct td_trace_job *pod)
+{
+	uint32_t left = pod->gpus, best = UINT32_MAX;
+
+	host->cpu_milli -= pod->cpu_milli;
+	host->memory_mib -= pod->memory_mib;
+	for (uint32_t g = 0; g < host->gpus; g++) {
+		if (pod->gpu_milli < 1000) {
+			/* On the GPU with the least that suffices. */
+			if (host->free_milli[g] >= pod->gpu_milli &&
+				(best == UINT32_MAX ||
+					host->free_milli[g] < host->free_milli[best]))
+				best = g;
+		} else if (left && host->free_milli[g] == 1000) {
+			host->free_milli[g] = 0;
+			left--;
+		}
+	}
+	if (best != UINT32_MAX)
+		host->free_milli[best] -= pod->gpu_milli;
+}
+
+static uint32_t place(
+	struct host *hosts, uint32_t count, const struct td_trace_job *pod, enum fit fit)
+{
+	uint32_t best = UINT32_MAX, least = UINT32_MAX;
+
+	for (uint32_t h = 0; h < count; h++) {
+		uint32_t left;
+
+		if (!has_room(&hosts[h], pod, &left) || left >= least)
+			continue;
+		best = h;
+		least = left;
+		if (fit == FIRST_FIT)
+			break;
+	}
+	if (best != UINT32_MAX)
+		put_on(&hosts[best], pod);
+	return best;
+}
+
+static void run_fit(struct td_experiment_run *run, const struct td_trace *pods,
+	const struct td_nodes *nodes, struct host *hosts, enum fit fit)
+{
+	uint32_t placed = 0;
+	uint64_t began_ns, free_milli = 0;
+	const char *name = fit == FIRST_FIT ? "first fit" : "best fit";
+	char metric[96];
+	double took;
+
+	for (uint32_t n = 0; n < nodes->count; n++) {
+		const struct td_node *node = &nodes->nodes[n];
+
+		hosts[n] = (struct host){
+			node->cpu_milli, node->memory_mib, node->gpus > 16 ? 16 : node->gpus, {0}};
+		for (uint32_t g = 0; g < hosts[n].gpus; g++)
+			hosts[n].free_milli[g] = 1000;
+	}
+	began_ns = td_time_now_ns();
+	for (uint32_t i = 0; i < pods->count; i++)
+		placed += place(hosts, nodes->count, &pods->jobs[i], fit) != UINT32_MAX;
+	took = (double)(td_time_now_ns() - began_ns) * 1e-9;
+	for (uint32_t n = 0; n < nodes->count; n++)
+		for (uint32_t g = 0; g < hosts[n].gpus; g++)
+			free_milli += hosts[n].free_milli[g];
+	snprintf(metric, sizeof(metric), "%s: pods placed, GPUs left unallocated", name);
+	td_row_put(run, TD_SHOWN, metric, "", "", "in order of arrival, none leaves",
+		"%u of %u, %.1f of %u", placed, pods->count, (double)free_milli / 1000,
+		nodes->gpus);
+	snprintf(metric, sizeof(metric), "%s: placements per second", name);
+	td_row_put(run, TD_SHOWN, metric, "14/s (their simulator)", "",
+		"this machine; changes from run to run", "%.0f/s, %.3f s in all",
+		pods->count / took, took);
+}
+
+int td_exp_alibaba(struct td_experiment_run *run, struct td_err *err)
+{
+	td_auto_free struct host *hosts = NULL;
+	struct td_trace pods = {0};
+	struct td_nodes nodes = {0};
+	char path[PATH_MAX];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/jobs_alibaba_gpu2023.csv.gz", run->data);
+	r = td_trace_read(path, false, &pods, err);
+	snprintf(path, sizeof(path), "%s/nodes_alibaba_gpu2023.csv", run->data);
+	r = r ? r : td_nodes_read(path, false, &nodes, err);
+	hosts = r ? NULL : calloc(nodes.count + 1, sizeof(*hosts));
+	if (!r && !hosts)
+		r = td_err_set(err, -ENOMEM, "out of memory");
+	if (!r) {
+		run_fit(run, &pods, &nodes, hosts, FIRST_FIT);
+		run_fit(run, &pods, &nodes, hosts, BEST_FIT);
+		fprintf(run->report,
+			"%u pods ask for a GPU, %u for none and are left out. Which GPU model a "
+			"pod asks for (gpu_spec) is not honoured. No policy of src/policy places "
+			"parts of GPUs across nodes: first and best fit are plain rules of the "
+			"simulator.\n",
+			pods.count, pods.gpuless);
+	}
+	td_trace_deinit(&pods);
+	td_nodes_deinit(&nodes);
+	return r;
+}

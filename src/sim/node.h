@@ -1,0 +1,40 @@
+/*
+ * One GPU in virtual time under a policy of src/policy, by the same view and plan as the daemon's. For jobs of blocks: time on the host, then work for the
+ * GPU.
+ *
+ * A gate that the plan opens fills first when what is open does not fit together: that takes handover_ns. Closing drains at once: blocks are long
+ * beside kernels. Side by side, two open jobs that fit do `overlap` times the work of one; when they do not fit, 1 / thrash.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "policy/policy.h"
+
+#define TD_NODE_JOBS_MAX 8u
+
+struct td_node_sim {
+	const struct td_policy *policy;
+	struct td_policy_options options;
+	uint64_t capacity_bytes, handover_ns;
+	double overlap, thrash;
+	double managed_cost; /* factor of GPU work whose memory is managed, as long as all of it fits */
+	bool pages_itself; /* backend managed; else swap */
+};
+
+struct td_node_job {
+	double host_s, gpu_s;
+	uint64_t bytes;
+	/* of the run */
+	double end_s;
+};
+
+struct td_node_result {
+	double end_s; /* of the last */
+	uint32_t handovers;
+	bool stuck; /* not everybody came to an end */
+};
+
+/* All start at 0, one after the other in microseconds. -ENOMEM, -EINVAL: too many jobs. */
+int td_node_simulate(const struct td_node_sim *sim, struct td_node_job *jobs, uint32_t count,
+	struct td_node_result *ret);
