@@ -1,11 +1,14 @@
 /* tandem doctor: does sharing work here? One line per check; exit 1 if one failed. */
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -121,36 +124,105 @@ static void check_environment(struct report *report)
 	say(report, "libc", true, text);
 }
 
-/* A program without an interpreter is static: it never reads LD_PRELOAD. */
-static void check_program(struct report *report, const char *path)
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define MACHINE EM_AARCH64
+#endif
+
+static bool has_interpreter(int fd, const Elf64_Ehdr *header)
+{
+	Elf64_Phdr program;
+
+	for (unsigned i = 0; i < header->e_phnum; i++)
+		if (pread(fd, &program, sizeof(program),
+			    (off_t)(header->e_phoff + i * sizeof(program))) == sizeof(program) &&
+			program.p_type == PT_INTERP)
+			return true;
+	return false;
+}
+
+/* With more rights than who starts it: by its mode, or by capabilities. */
+static bool raises_rights(int fd)
+{
+	struct stat st;
+
+	return (!fstat(fd, &st) && st.st_mode & (S_ISUID | S_ISGID)) ||
+	       fgetxattr(fd, "security.capability", NULL, 0) > 0;
+}
+
+/* Why libtandem.so is not loaded into it, or NULL. */
+static const char *why_not(int fd, const Elf64_Ehdr *header)
+{
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != MACHINE)
+		return "of another kind of processor than libtandem.so, which cannot be loaded "
+		       "into it";
+	if (!has_interpreter(fd, header))
+		return "static, tandem cannot reach it";
+	if (raises_rights(fd))
+		return "setuid or with capabilities: the system loads no LD_PRELOAD into it";
+	return NULL;
+}
+
+/* "#!/usr/bin/python3 -s": the path alone. False: it is no script. */
+static bool read_interpreter(int fd, char *ret, size_t size)
+{
+	ssize_t n = pread(fd, ret, size - 1, 0);
+	size_t skip;
+
+	if (n < 3 || ret[0] != '#' || ret[1] != '!')
+		return false;
+	ret[n] = '\0';
+	skip = 2 + strspn(ret + 2, " \t");
+	memmove(ret, ret + skip, (size_t)n + 1 - skip);
+	ret[strcspn(ret, " \t\n")] = '\0';
+	return true;
+}
+
+/* One that is a script itself is not followed. */
+static void check_interpreter(struct report *report, const char *path)
 {
 	Elf64_Ehdr header;
-	bool dynamic = false;
-	char text[320];
+	const char *why = NULL;
+	char text[512];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0 || read(fd, &header, sizeof(header)) != sizeof(header) ||
-		memcmp(header.e_ident, ELFMAG, SELFMAG)) {
-		snprintf(text, sizeof(text),
-			"%.200s: not an ELF program (a script is fine if its interpreter is)",
-			path);
-		say(report, "program", fd >= 0, text);
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0)
+		why = strerror(errno);
+	else if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+		 !memcmp(header.e_ident, ELFMAG, SELFMAG))
+		why = why_not(fd, &header);
+	snprintf(text, sizeof(text), "%.200s: %s", path, why ? why : "dynamically linked");
+	say(report, "program", !why, text);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void check_program(struct report *report, const char *path)
+{
+	char text[512], interpreter[256];
+	Elf64_Ehdr header;
+	const char *why;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0) {
+		snprintf(text, sizeof(text), "%.200s: %s", path, strerror(errno));
+		say(report, "program", false, text);
 		return;
 	}
-	for (unsigned i = 0; i < header.e_phnum; i++) {
-		Elf64_Phdr program;
-
-		if (pread(fd, &program, sizeof(program),
-			    (off_t)(header.e_phoff + i * sizeof(program))) == sizeof(program) &&
-			program.p_type == PT_INTERP)
-			dynamic = true;
+	if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+		!memcmp(header.e_ident, ELFMAG, SELFMAG)) {
+		why = why_not(fd, &header);
+		snprintf(text, sizeof(text), "%.200s: %s", path, why ? why : "dynamically linked");
+		say(report, "program", !why, text);
+	} else if (read_interpreter(fd, interpreter, sizeof(interpreter))) {
+		snprintf(text, sizeof(text), "%.200s: a script, run by %.200s", path, interpreter);
+		say(report, "program", true, text);
+		check_interpreter(report, interpreter);
+	} else {
+		snprintf(text, sizeof(text), "%.200s: neither an ELF program nor a script", path);
+		say(report, "program", false, text);
 	}
-	snprintf(text, sizeof(text),
-		dynamic ? "%.200s: dynamically linked" : "%.200s: static, tandem cannot reach it",
-		path);
-	say(report, "program", dynamic, text);
 	close(fd);
 }
 

@@ -49,7 +49,8 @@ static CUresult called(int symbol)
 #undef SYMBOL
 
 static CUcontext current = (CUcontext)0x1000;
-static uint64_t next_address = 0x7000000000, pool_bytes, graph_bytes;
+static _Atomic uint64_t next_address = 0x7000000000;
+static uint64_t pool_bytes, graph_bytes;
 static bool capturing, active = true;
 
 /* In place of the fake of that name. */
@@ -825,4 +826,42 @@ TEST(each_symbols_class_is_honoured)
 	for (int i = 0; i < TD_SYMBOL_N; i++)
 		if (td_symbols[i].class != TD_CLASS_OF_PASS)
 			check_of(i)(i);
+}
+
+/* Handles and addresses are used again by another thread as soon as they are given back, as a driver does it. */
+static void *take_and_give(void *arg)
+{
+	uintptr_t seed = (uintptr_t)arg;
+
+	for (unsigned i = 0; i < 2000; i++) {
+		CUmemGenericAllocationHandle h = 0x8000 + (i * seed) % 7;
+		CUdeviceptr at = (0x100 + seed) * 1024 * MIB + i % 5 * 4 * MIB, plain;
+		void *in_thread = (void *)(0x9000 + (i + seed) % 5);
+
+		(void)VIA(cuMemCreate)(&h, 4 * MIB, &on_device, 0);
+		(void)VIA(cuMemMap)(at, 4 * MIB, 0, h, 0);
+		(void)VIA(cuMemRelease)(h);
+		(void)VIA(cuArrayCreate_v2)(&in_thread, &flat);
+		(void)VIA(cuMemAlloc_v2)(&plain, MIB);
+		(void)VIA(cuMemFree_v2)(plain);
+		(void)VIA(cuMemUnmap)(at, 4 * MIB);
+		(void)VIA(cuArrayDestroy)(in_thread);
+		td_outside_refresh();
+	}
+	return NULL;
+}
+
+TEST(threads_that_take_and_give_at_once_leave_nothing_counted)
+{
+	pthread_t threads[4];
+
+	start();
+	CHECK_EQ(counted(), 0);
+	for (uintptr_t i = 0; i < 4; i++)
+		CHECK(!pthread_create(&threads[i], NULL, take_and_give, (void *)(i + 1)));
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	CHECK_EQ(counted(), 0);
+	for (int kind = 0; kind < TD_OUTSIDE_N; kind++)
+		CHECK_EQ(td_outside_bytes(0, kind), 0);
 }
