@@ -79,12 +79,16 @@ static bool capturing, active = true;
 	X(cuMemGetInfo_v2, *a0 = *a1 = 16384 * MIB;)                                               \
 	X(cuStreamIsCapturing, *a1 = capturing;)                                                   \
 	X(cuStreamGetDevice, *a1 = 0;)                                                             \
-	X(cuMemAlloc_v2, *a0 = next_address += 64 * MIB;)                                          \
-	X(cuMemAllocPitch_v2, *a0 = next_address += 64 * MIB;)                                     \
-	X(cuMemAllocAsync, if (a0) *a0 = next_address += 64 * MIB; pool_bytes += a1;)              \
-	X(cuMemAllocAsync_ptsz, if (a0) *a0 = next_address += 64 * MIB; pool_bytes += a1;)         \
-	X(cuMemAllocFromPoolAsync, if (a0) *a0 = next_address += 64 * MIB; pool_bytes += a1;)      \
-	X(cuMemAllocFromPoolAsync_ptsz, if (a0) *a0 = next_address += 64 * MIB; pool_bytes += a1;) \
+	X(cuMemAlloc_v2, *a0 = atomic_fetch_add(&next_address, 64 * MIB);)                         \
+	X(cuMemAllocPitch_v2, *a0 = atomic_fetch_add(&next_address, 64 * MIB);)                    \
+	X(cuMemAllocAsync, if (a0) *a0 = atomic_fetch_add(&next_address, 64 * MIB);                \
+		pool_bytes += a1;)                                                                 \
+	X(cuMemAllocAsync_ptsz, if (a0) *a0 = atomic_fetch_add(&next_address, 64 * MIB);           \
+		pool_bytes += a1;)                                                                 \
+	X(cuMemAllocFromPoolAsync, if (a0) *a0 = atomic_fetch_add(&next_address, 64 * MIB);        \
+		pool_bytes += a1;)                                                                 \
+	X(cuMemAllocFromPoolAsync_ptsz, if (a0) *a0 = atomic_fetch_add(&next_address, 64 * MIB);   \
+		pool_bytes += a1;)                                                                 \
 	X(cuMemGetAddressRange_v2, *a0 = a2; *a1 = 4 * MIB;)                                       \
 	X(cuDeviceGetMemPool, *a0 = (void *)0x5000;)                                               \
 	X(cuMemPoolGetAttribute, *(uint64_t *)a2 = pool_bytes;)                                    \
