@@ -146,7 +146,7 @@ void td_model_standardise(
 	}
 }
 
-/* Solves the positive definite n x n system in place: a is destroyed, b becomes the solution. */
+/* Solves the positive definite n x n system in place: a is destroyed, b becomes the solution; not finite where it is not definite. */
 static void solve_cholesky(double *a, double *b, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -200,6 +200,10 @@ int td_learn_linear(const struct td_dataset *data, const struct td_learn_options
 	for (uint32_t k = 0; k < n; k++)
 		normal[k * n + k] += options->ridge * data->count;
 	solve_cholesky(normal, w, n);
+	if (td_predictor_check(&model.predictor)) {
+		td_model_deinit(&model);
+		return -ERANGE;
+	}
 	*ret_model = model;
 	return 0;
 }
@@ -280,7 +284,7 @@ int td_learn_best(const struct td_dataset *data, const struct td_learn_options *
 		for (uint32_t fold = 0; fold < options->folds && *error < INFINITY; fold++) {
 			r = fold_error((enum td_predictor_form)form, data, options, order, fold, x,
 				y, error);
-			if (r == -ENOSYS)
+			if (r == -ENOSYS || r == -ERANGE)
 				*error = INFINITY;
 			else if (r < 0)
 				return r;

@@ -10,7 +10,8 @@
  * and folds depend on the seed alone.
  *
  * A learner refuses (-EINVAL) what it cannot learn from: fewer than 2 samples, more than TD_PREDICT_INPUTS_MAX inputs, numbers
- * that are not finite. -ENOMEM; -ENOSYS: built without the library that it needs.
+ * that are not finite. -ERANGE: the training diverged, or the samples do not determine a model. -ENOMEM; -ENOSYS: built without the
+ * library that it needs.
  */
 #pragma once
 
@@ -71,7 +72,8 @@ int td_learn_update(struct td_model *model, const struct td_dataset *data,
 	const struct td_learn_options *options);
 
 struct td_learn_report {
-	double error[TD_PREDICTOR_N]; /* root mean square over all folds; INFINITY: not available */
+	/* Root mean square over all folds; INFINITY: not available, or no model came of it. */
+	double error[TD_PREDICTOR_N];
 	enum td_predictor_form chosen;
 };
 

@@ -167,7 +167,7 @@ static int run(struct td_model *model, const struct td_dataset *data,
 		start_weights(&t, &rng);
 	td_model_standardise(model, data, x, y);
 	train(&t, data, x, y, epochs, order, &rng);
-	return td_predictor_check(&model->predictor);
+	return td_predictor_check(&model->predictor) ? -ERANGE : 0;
 }
 
 int td_learn_mlp(const struct td_dataset *data, const struct td_learn_options *options,

@@ -12,6 +12,7 @@
 #include "match/sort.h"
 
 #define COARSE_FROM      200u /* smaller problems are solved as they are */
+#define COARSENING       3u   /* one of so many rows and columns is solved first */
 #define KEY_SAMPLES      64u  /* entries that tell a row's mean */
 #define SCALE            5    /* epsilon shrinks by at most this much from phase to phase */
 #define FIRST_SHARE      0.125f
@@ -33,17 +34,11 @@ struct td_match {
 	size_t bytes;
 };
 
-/* One of so many rows and columns is taken: small problems need a large sample, and can afford it. */
-static uint32_t coarsening(uint32_t rows, uint32_t columns)
-{
-	return rows < 2000 || columns < 2000 ? 3 : 4;
-}
-
 /* What the levels of a problem of unit counts need beside the auction itself. */
 static size_t coarse_bytes(uint32_t rows, uint32_t columns)
 {
 	struct td_carve c = {0};
-	uint32_t r = rows / coarsening(rows, columns), k = columns / coarsening(rows, columns);
+	uint32_t r = rows / COARSENING, k = columns / COARSENING;
 
 	if (rows < COARSE_FROM || columns < COARSE_FROM)
 		return 0;
@@ -74,9 +69,9 @@ static uint32_t ordered(float f)
 	return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
-/* One of `every` rows or columns, in the order of the mean of a few of their entries. */
-static void pick_lines(const struct td_match_problem *p, bool rows, uint32_t every, uint64_t *keys,
-	uint32_t *picked)
+/* One of COARSENING rows or columns, in the order of the mean of a few of their entries. */
+static void pick_lines(
+	const struct td_match_problem *p, bool rows, uint64_t *keys, uint32_t *picked)
 {
 	uint32_t n = rows ? p->rows : p->columns, across = rows ? p->columns : p->rows;
 	uint32_t samples = across < KEY_SAMPLES ? across : KEY_SAMPLES;
@@ -93,8 +88,8 @@ static void pick_lines(const struct td_match_problem *p, bool rows, uint32_t eve
 		keys[i] = (uint64_t)ordered(sum) << 32 | i;
 	}
 	td_sort_u64(keys, n);
-	for (uint32_t k = 0; k < n / every; k++)
-		picked[k] = (uint32_t)keys[k * every + every / 2];
+	for (uint32_t k = 0; k < n / COARSENING; k++)
+		picked[k] = (uint32_t)keys[k * COARSENING + COARSENING / 2];
 }
 
 static void gather(const struct td_match_problem *p, const uint32_t *rows, uint32_t row_count,
@@ -159,14 +154,14 @@ static int solve_level(struct td_match *m, struct td_auction *a, const struct td
 	double tolerance, struct td_carve memory);
 
 /*
- * Prices from a quarter of the problem, if they are better than none. Returns the mean gap per unit that is to be expected with
+ * Prices from a part of the problem, if they are better than none. Returns the mean gap per unit that is to be expected with
  * them, or a negative number: none were set.
  */
 static double coarse_prices(struct td_match *m, struct td_auction *a,
 	const struct td_match_problem *p, double tolerance, struct td_carve memory, float mean_at_0)
 {
-	uint32_t every = coarsening(p->rows, p->columns);
-	struct td_match_problem small = {.rows = p->rows / every, .columns = p->columns / every};
+	struct td_match_problem small = {
+		.rows = p->rows / COARSENING, .columns = p->columns / COARSENING};
 	uint32_t most = p->rows > p->columns ? p->rows : p->columns;
 	uint64_t *keys = TD_CARVE(&memory, uint64_t, most);
 	uint32_t *rows = TD_CARVE(&memory, uint32_t, small.rows);
@@ -176,8 +171,8 @@ static double coarse_prices(struct td_match *m, struct td_auction *a,
 	struct td_auction coarse;
 	double optimum;
 
-	pick_lines(p, true, every, keys, rows);
-	pick_lines(p, false, every, keys, columns);
+	pick_lines(p, true, keys, rows);
+	pick_lines(p, false, keys, columns);
 	gather(p, rows, small.rows, columns, small.columns, weights);
 	small.weights = weights;
 	small.stride = small.columns;

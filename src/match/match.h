@@ -11,7 +11,7 @@
  *    prices bound from above, are within the tolerance: the gap is proved, not trusted.
  *  - Kinds: rows that are identical, and columns, are one kind with several copies and share one list and one price: a
  *    transportation problem. They are found here, or named by the caller.
- *  - Coarse to fine: a quarter of the rows and of the columns, evenly spread over their mean weights, is solved first, and so on
+ *  - Coarse to fine: a third of the rows and of the columns, evenly spread over their mean weights, is solved first, and so on
  *    down. Prices of all columns follow from the sample's by p_j = max_i (w_ij - profit_i). On smooth weights these are
  *    almost right, and only small corrections are left for the whole; where they are not better than none, they are not used.
  *
@@ -22,7 +22,7 @@
  *  - each unit of a row has at most one column, each column at most its count of units, and no pair is infeasible;
  *  - gap <= tolerance, unless the outcome 1 says otherwise; weight and bound are sums in double;
  *  - same input, same matching, with or without SIMD;
- *  - memory: td_match_bytes(), for n x n about n^2 / 3 bytes beside the weights' 4 n^2.
+ *  - memory: td_match_bytes(), for n x n about 0.8 n^2 bytes beside the weights' 4 n^2.
  *
  * Pure: the caller provides the memory; the weights are read only, and must stay for td_match_again().
  */

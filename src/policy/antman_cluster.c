@@ -341,6 +341,10 @@ int td_antman_submit(struct td_antman_cluster *c, uint32_t id,
 		.place = NONE,
 	};
 	enqueue(c, id);
+	if (!c->tenants[request->tenant].has_come) {
+		c->tenants[request->tenant].has_come = true;
+		c->tenants[request->tenant].freed_ns = now_ns;
+	}
 	return 0;
 }
 

@@ -68,7 +68,8 @@ struct td_antman_tenant {
 	uint32_t reserving;  /* job, or TD_NO_JOB */
 	uint32_t reserved[TD_GANG_MAX], reserved_count;
 	double freed_per_s; /* 0: nothing freed yet */
-	uint64_t freed_ns;
+	uint64_t freed_ns;  /* the last time; before that: its first arrival */
+	bool has_come;
 };
 
 struct td_antman_params {

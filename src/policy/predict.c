@@ -158,6 +158,14 @@ void td_predict_many(const struct td_predictor *p, const double *x, uint32_t cou
 	}
 }
 
+static bool are_finite(const double *numbers, uint64_t count)
+{
+	for (uint64_t k = 0; k < count; k++)
+		if (!isfinite(numbers[k]))
+			return false;
+	return true;
+}
+
 static bool is_mlp(const struct td_predictor *p)
 {
 	uint64_t count = 0;
@@ -201,11 +209,20 @@ int td_predictor_check(const struct td_predictor *p)
 	if (!ok)
 		return -EINVAL;
 	switch (p->form) {
-	case TD_PREDICTOR_LINEAR: return p->coefficient_count == p->inputs + 1 ? 0 : -EINVAL;
-	case TD_PREDICTOR_MLP: return is_mlp(p) ? 0 : -EINVAL;
-	case TD_PREDICTOR_FOREST: return is_forest(p) ? 0 : -EINVAL;
-	case TD_PREDICTOR_SVR: return isfinite(p->gamma) && isfinite(p->rho) ? 0 : -EINVAL;
-	case TD_PREDICTOR_N: break;
+	case TD_PREDICTOR_LINEAR:
+		ok = p->coefficient_count == p->inputs + 1 &&
+		     are_finite(p->coefficients, p->coefficient_count);
+		break;
+	case TD_PREDICTOR_MLP:
+		ok = is_mlp(p) && are_finite(p->coefficients, p->coefficient_count);
+		break;
+	case TD_PREDICTOR_FOREST: ok = is_forest(p); break;
+	case TD_PREDICTOR_SVR:
+		ok = isfinite(p->gamma) && isfinite(p->rho) &&
+		     are_finite(p->coefficients, p->coefficient_count) &&
+		     are_finite(p->vectors, p->coefficient_count * p->inputs);
+		break;
+	case TD_PREDICTOR_N: return -EINVAL;
 	}
-	return -EINVAL;
+	return ok ? 0 : -EINVAL;
 }

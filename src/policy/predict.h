@@ -55,7 +55,7 @@ struct td_predictor {
 	double gamma, rho;
 };
 
-/* 0, or -EINVAL: sizes, indices or scales that evaluation cannot have. */
+/* 0, or -EINVAL: sizes, indices or scales that evaluation cannot have, or coefficients that are not finite. */
 int td_predictor_check(const struct td_predictor *predictor);
 
 /* x: `inputs` numbers. The predictor has been checked. */

@@ -145,6 +145,35 @@ TEST(many_points_are_predicted_as_one_by_one)
 	}
 }
 
+/* A rate at which the weights run away, and two inputs that are one: neither may win, nor be handed out. */
+TEST(a_training_that_diverges_is_no_model_and_is_never_chosen)
+{
+	struct td_learn_options wild = options;
+	struct td_learn_report report;
+	struct td_model model;
+
+	sample(steps, 0.05, 5);
+	wild.rate = 1e3;
+	CHECK_EQ(td_learn_mlp(&data, &wild, &model), -ERANGE);
+	CHECK_EQ(td_learn_best(&data, &wild, &model, &report), 0);
+	CHECK(report.chosen != TD_PREDICTOR_MLP && isinf(report.error[TD_PREDICTOR_MLP]));
+	CHECK(isfinite(td_predict(&model.predictor, data.x)));
+	td_model_deinit(&model);
+}
+
+TEST(an_undetermined_line_is_refused)
+{
+	const double twins[] = {1, 1, 2, 2, 3, 3, 4, 4}, same[] = {1, 2, 3, 5};
+	const struct td_dataset collinear = {twins, same, 4, 2};
+	struct td_learn_options no_ridge = options;
+	struct td_model model;
+
+	no_ridge.ridge = 0;
+	CHECK_EQ(td_learn_linear(&collinear, &no_ridge, &model), -ERANGE);
+	CHECK_EQ(td_learn_linear(&collinear, &options, &model), 0);
+	td_model_deinit(&model);
+}
+
 TEST(one_deep_tree_repeats_what_it_has_seen)
 {
 	struct td_model model;
