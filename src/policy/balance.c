@@ -183,7 +183,8 @@ uint32_t td_balance_compact(const struct td_balance_params *params, struct td_ba
 	add_up(&loads, apps, count);
 	while (lightest_pair(&loads, gpus, &from, &to)) {
 		if (!(loads.core[from] + loads.core[to] < params->core_under) ||
-			!(loads.memory[from] + loads.memory[to] <= 1))
+			!(loads.memory[from] + loads.memory[to] <
+				(params->memory_aware ? params->memory : 1)))
 			break;
 		if (can_empty(apps, count, from))
 			moves = empty_into(&loads, apps, count, from, to, ret_moves, moves);

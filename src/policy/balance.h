@@ -20,8 +20,9 @@
  * Start (III-C4): "candidates from devices with enough free memory space as the first priority" - below the watermark, 90 %, with the
  * newcomer - else all; of these the least loaded.
  *
- * Compaction (III-C2): the two least loaded GPUs that are not idle; if what runs on both fits one (cores and memory within 100 %, and
- * below Thresh_under so that balancing will not undo it), the lighter one is emptied; repeated until no pair can.
+ * Compaction (III-C2): the two least loaded GPUs that are not idle; if what runs on both fits one, the lighter one is emptied; repeated
+ * until no pair can. It fits where the cores stay below Thresh_under and the memory below the watermark: the paper asks for 100 %
+ * of both, but then balancing would see an overloaded GPU beside an idle one, and the next step would undo this one, and so on.
  *
  * Invariants
  *  - no move makes its target overloaded, nor brings memory over its threshold where it was not;

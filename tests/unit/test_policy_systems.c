@@ -143,6 +143,31 @@ static void make_service(
 	*service = (struct td_mudi_service){&p[0], &p[1], &p[2], &p[3]};
 }
 
+/* Nothing changes but by DCUDA's own moves: they must come to an end, whatever compaction and balancing each want. */
+TEST(dcuda_settles_when_nothing_else_moves)
+{
+	static struct td_dcuda_plan plan;
+	uint64_t random = 77;
+
+	for (uint32_t round = 0; round < 3000; round++) {
+		uint32_t gpus = 2 + random_below(&random, 5), count = 1 + random_below(&random, 12);
+		struct td_balance_app apps[12];
+		double heavy = 0.2 + random_unit(&random);
+		uint32_t steps = 0;
+
+		for (uint32_t i = 0; i < count; i++) {
+			apps[i].gpu = random_below(&random, gpus);
+			apps[i].core = random_unit(&random) * heavy;
+			apps[i].memory = random_unit(&random) * heavy;
+			apps[i].movable = random_below(&random, 6) > 0;
+		}
+		do
+			CHECK_EQ(td_dcuda_step(&td_dcuda_default, apps, count, gpus, 0, &plan), 0);
+		while (plan.moves && ++steps < 20);
+		CHECK(steps < 20);
+	}
+}
+
 TEST(mudi_puts_a_task_beside_the_least_sensitive_service)
 {
 	static double store[2][4 * (TD_MUDI_INPUTS + 1)];
