@@ -62,6 +62,5 @@ int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err);
 int td_exp_dcuda_memory(struct td_experiment_run *run, struct td_err *err);
 int td_exp_muxflow_sim(struct td_experiment_run *run, struct td_err *err);
 int td_exp_muxflow_ablation(struct td_experiment_run *run, struct td_err *err);
-int td_exp_mudi_sim(struct td_experiment_run *run, struct td_err *err);
 int td_exp_scale(struct td_experiment_run *run, struct td_err *err);
 int td_exp_alibaba(struct td_experiment_run *run, struct td_err *err);

@@ -2,6 +2,7 @@
 """tandem-sim's command line: same seed, same bytes; bad lines are named; what is not there says so. TAP. usage: sim.py TANDEM-SIM (the program's path)"""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,27 @@ def a_bad_line_is_named_and_skipped_only_when_told(folder):
     assert done.returncode == 0 and "left out 1 lines" in done.stderr, done
 
 
+def options_in_help_are_on_the_page(_):
+    done = call("--help")
+    options = set(re.findall(r"--([a-z][a-z-]*)", done.stdout))
+    with open(f"{ROOT}/docs/man/tandem-sim.1") as f:
+        page = f.read()
+    missing = [o for o in sorted(options) if not re.search(rf"^\.It Fl -{o}(?![a-z-])", page, re.M)]
+    assert done.returncode == 0 and len(options) > 10 and not missing, missing
+
+
+def experiments_write_rows(folder):
+    done = call("experiment", "nvshare-table2", "--out", folder)
+    assert done.returncode == 0, done.stderr
+    with open(f"{folder}/result.json") as f:
+        rows = json.load(f)
+    assert all(set(row) == {"experiment", "metric", "paper", "ours", "spread", "verdict", "note"} for row in rows)
+    verdicts = [row["verdict"] for row in rows if row["metric"].count(", ") == 1 and "speed-up" not in row["metric"] and "(Fig. 3)" not in row["metric"]]
+    assert verdicts.count("calibrated") == 4 and verdicts.count("reproduced") == 20, verdicts
+    done = call("experiment", "antman-trace")
+    assert done.returncode == 2 and "antman-trace needs --data DIR" in done.stderr, done
+
+
 def wrong_usage_is_told(_):
     for arguments, text in (([], "usage:"), (["fly"], '"fly" is not a verb'), (["run"], "are needed"), ([*RUN, "--policy", "best"], '"best" is not a policy'),
                             ([*RUN, "--seed", "x"], '"x" is not valid'), ([*RUN, "--contention", "none"], '"none" is not a contention model'),
@@ -69,7 +91,8 @@ def wrong_usage_is_told(_):
 
 
 def main():
-    cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, wrong_usage_is_told]
+    cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, options_in_help_are_on_the_page,
+             experiments_write_rows, wrong_usage_is_told]
     print(f"1..{len(cases)}")
     for number, case in enumerate(cases, 1):
         with tempfile.TemporaryDirectory(prefix="tandem-sim-") as folder:

@@ -86,7 +86,7 @@ TEST(an_empty_heap_has_nothing_and_grows)
 /* Small heaps meet the edges of the last family of children all the time. */
 TEST(small_heaps_keep_their_order)
 {
-	uint64_t seed = 17, times[120];
+	uint64_t seed = 17, times[120], last = 0;
 	struct td_event event;
 
 	CHECK_EQ(td_heap_reserve(&heap, 120), 0);
@@ -97,13 +97,14 @@ TEST(small_heaps_keep_their_order)
 			uint32_t least = 0;
 
 			while (count < size) {
-				times[count] = td_random_below(&seed, 1000);
+				times[count] = last + td_random_below(&seed, 1000);
 				td_heap_push(&heap, times[count++], 0);
 			}
 			for (uint32_t i = 1; i < count; i++)
 				least = times[i] < times[least] ? i : least;
 			CHECK(td_heap_pop(&heap, &event));
 			CHECK_EQ(event.at_ns, times[least]);
+			last = event.at_ns;
 			CHECK(is_heap());
 			times[least] = times[--count];
 			if (round % 3 == 0 && count) {
