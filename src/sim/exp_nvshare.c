@@ -90,9 +90,9 @@ static void put_cell(struct td_experiment_run *run, int row, size_t program, uin
 		/* No managed memory; what exceeds the GPU is refused. */
 		sim.managed_cost = 1;
 		if (2 * programs[program].gib > 16) {
-			*held += !paper;
-			td_row_put(run, paper ? TD_NOT_REPRODUCED : TD_REPRODUCED, metric, "OOM",
-				"", "", "OOM");
+			*held += !(paper > 0);
+			td_row_put(run, paper > 0 ? TD_NOT_REPRODUCED : TD_REPRODUCED, metric,
+				"OOM", "", "", "OOM");
 			return;
 		}
 	}
