@@ -30,6 +30,8 @@
 struct td_object {
 	struct td_object *next_pool; /* in pools */
 	uint64_t bytes;
+	uint64_t
+		most; /* a pool that grew by what was not granted: it is to shrink to this. 0: none */
 	uint64_t pool; /* handle, while the program has it; 0: it has not, or there is none */
 	uint32_t references;
 	int device;
@@ -148,20 +150,28 @@ static void put_key(struct td_key *key)
 	free(key);
 }
 
+/* False: the driver does not say. */
+static bool ask_reserved(const struct td_object *object, uint64_t *ret_bytes)
+{
+	if (object->kind == TD_OUTSIDE_GRAPH)
+		return td_real.cuDeviceGetGraphMemAttribute &&
+		       !td_real.cuDeviceGetGraphMemAttribute(
+			       object->device, TD_GRAPH_ATTR_RESERVED, ret_bytes);
+	return object->pool && td_real.cuMemPoolGetAttribute &&
+	       !td_real.cuMemPoolGetAttribute(
+		       (void *)object->pool, TD_POOL_ATTR_RESERVED, ret_bytes);
+}
+
 static void ask_pool(struct td_object *object)
 {
 	uint64_t reserved = 0;
 
-	if (object->kind == TD_OUTSIDE_GRAPH) {
-		if (td_real.cuDeviceGetGraphMemAttribute &&
-			!td_real.cuDeviceGetGraphMemAttribute(
-				object->device, TD_GRAPH_ATTR_RESERVED, &reserved))
-			count(object, reserved);
-	} else if (object->pool && td_real.cuMemPoolGetAttribute &&
-		   !td_real.cuMemPoolGetAttribute(
-			   (void *)object->pool, TD_POOL_ATTR_RESERVED, &reserved)) {
+	if (object->most && object->pool && td_real.cuMemPoolTrimTo && !td_context_any_capture())
+		(void)td_real.cuMemPoolTrimTo((void *)object->pool, object->most);
+	if (ask_reserved(object, &reserved))
 		count(object, reserved);
-	}
+	if (object->bytes <= object->most)
+		object->most = 0;
 }
 
 /* -- slots and devices -- */
@@ -642,6 +652,9 @@ int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool
 	ret->slot = pool->device < 0 ? -1 : slot_of(pool->device);
 	store = in_store(pool);
 	td_outside_refresh();
+	td_lock_take(&lock);
+	ret->before = pool->bytes;
+	td_lock_drop(&lock);
 	if (ret->slot >= 0 && rounded > store)
 		r = grant(ret, rounded - store);
 	if (r) {
@@ -651,6 +664,37 @@ int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool
 		drop_claim(ret);
 	}
 	return r;
+}
+
+static uint64_t growth_of(const struct td_outside_claim *claim)
+{
+	uint64_t now = claim->before;
+
+	td_lock_take(&lock);
+	(void)ask_reserved(claim->object, &now);
+	td_lock_drop(&lock);
+	return now > claim->before ? now - claim->before : 0;
+}
+
+bool td_outside_fits(struct td_outside_claim *claim)
+{
+	uint64_t grown;
+
+	if (!claim->growth || !claim->object || claim->slot < 0)
+		return true;
+	grown = growth_of(claim);
+	if (grown <= claim->bytes)
+		return true;
+	if (ask((unsigned)claim->slot, grown - claim->bytes) == 0) {
+		claim->bytes = grown;
+		return true;
+	}
+	if (td_outside_trim((unsigned)claim->slot) && growth_of(claim) <= claim->bytes)
+		return true;
+	td_lock_take(&lock);
+	claim->object->most = claim->before ? claim->before : 1;
+	td_lock_drop(&lock);
+	return false;
 }
 
 static uint64_t in_use(const struct td_object *pool)

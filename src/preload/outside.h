@@ -47,7 +47,7 @@ struct td_key;
 struct td_outside_claim {
 	struct td_object *object; /* NULL: nothing is counted; the driver is asked all the same */
 	struct td_key *key;
-	uint64_t bytes;
+	uint64_t bytes, before; /* before: what a pool held */
 	int slot, need;
 	unsigned waits;
 	bool growth; /* of an object that is there already */
@@ -62,6 +62,12 @@ int td_outside_claim(
 
 /* The driver answered r: is it worth asking again, since somebody is still giving back what was granted? Waits a little, boundedly. */
 bool td_outside_again(struct td_outside_claim *claim, int r);
+
+/*
+ * The driver has grown a pool: is that no more than was granted, or could it be granted now? Where its store was too scattered to serve, a pool grows by
+ * more than it lacked. False: the memory has to be given back, and the program told that there is none.
+ */
+bool td_outside_fits(struct td_outside_claim *claim);
 
 /* Returns r. */
 int td_outside_settle(

@@ -12,12 +12,27 @@
 #include "preload/outside.h"
 #include "preload/real.h"
 
+/* Drivers older than 12.8 tell a stream's context, and the device of the current one. */
+static bool ask_context(CUstream stream, CUdevice *ret)
+{
+	CUcontext context, popped;
+	bool told;
+
+	if (td_context_gpu_count() < 2 || !td_real.cuStreamGetCtx ||
+		td_real.cuStreamGetCtx(stream, &context) || td_real.cuCtxPushCurrent_v2(context))
+		return false;
+	told = !td_real.cuCtxGetDevice(ret);
+	(void)td_real.cuCtxPopCurrent_v2(&popped);
+	return told;
+}
+
 /* The device of a stream; of the current context if that cannot be told. Below 0: none. */
 static int device_of(CUstream stream)
 {
 	CUdevice device;
 
-	if (stream && td_real.cuStreamGetDevice && !td_real.cuStreamGetDevice(stream, &device))
+	if (td_real.cuStreamGetDevice ? !td_real.cuStreamGetDevice(stream, &device)
+				      : ask_context(stream, &device))
 		return device;
 	return td_real.cuCtxGetDevice && !td_real.cuCtxGetDevice(&device) ? device : -1;
 }
@@ -27,11 +42,14 @@ static CUresult claim(struct td_outside_claim *ret, const void *address, uint64_
 	CUstream stream)
 {
 	struct td_object *object;
-	int device = td_context_use() < 0 ? -1 : device_of(stream);
+	int device;
 
 	memset(ret, 0, sizeof(*ret));
 	/* In a capture it becomes part of the graph. */
-	if (!address || !bytes || device < 0 || td_context_is_capturing(stream))
+	if (!address || !bytes || td_context_use() < 0 || td_context_is_capturing(stream))
+		return CUDA_SUCCESS;
+	device = device_of(stream);
+	if (device < 0)
 		return CUDA_SUCCESS;
 	if (!pool && (!td_real.cuDeviceGetMemPool || td_real.cuDeviceGetMemPool(&pool, device)))
 		return CUDA_SUCCESS;
@@ -39,7 +57,7 @@ static CUresult claim(struct td_outside_claim *ret, const void *address, uint64_
 	return object ? td_outside_claim_growth(ret, object, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-#define ALLOC_ASYNC(symbol, pool, own_stream, null_stream)                                         \
+#define ALLOC_ASYNC(symbol, free_symbol, pool, own_stream, null_stream)                            \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
 		struct td_outside_claim growth;                                                    \
@@ -51,13 +69,19 @@ static CUresult claim(struct td_outside_claim *ret, const void *address, uint64_
 			r = td_real.symbol TD_ARGS_##symbol;                                       \
 			td_gate_leave(slot);                                                       \
 		} while (td_outside_again(&growth, r));                                            \
+		if (!r && !td_outside_fits(&growth)) {                                             \
+			(void)td_real.free_symbol(*a0, stream);                                    \
+			r = CUDA_ERROR_OUT_OF_MEMORY;                                              \
+		}                                                                                  \
 		return td_outside_settle(&growth, r, TD_KEY_ADDRESS, r || !a0 ? 0 : *a0);          \
 	}
 
-ALLOC_ASYNC(cuMemAllocAsync, NULL, 0, CU_STREAM_LEGACY)
-ALLOC_ASYNC(cuMemAllocAsync_ptsz, NULL, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD)
-ALLOC_ASYNC(cuMemAllocFromPoolAsync, a2, 0, CU_STREAM_LEGACY)
-ALLOC_ASYNC(cuMemAllocFromPoolAsync_ptsz, a2, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD)
+ALLOC_ASYNC(cuMemAllocAsync, cuMemFreeAsync, NULL, 0, CU_STREAM_LEGACY)
+ALLOC_ASYNC(
+	cuMemAllocAsync_ptsz, cuMemFreeAsync_ptsz, NULL, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD)
+ALLOC_ASYNC(cuMemAllocFromPoolAsync, cuMemFreeAsync, a2, 0, CU_STREAM_LEGACY)
+ALLOC_ASYNC(cuMemAllocFromPoolAsync_ptsz, cuMemFreeAsync_ptsz, a2, TD_SUBMIT_OWN_NULL,
+	CU_STREAM_PER_THREAD)
 
 /* Memory of cuMemAlloc may be freed in stream order, too. Ours is freed once the stream is there. */
 static bool is_backends(CUdeviceptr address, CUstream named)

@@ -5,6 +5,7 @@
 #define ALL_CALLS
 #include "softgpu/cuda.h"
 
+#include <semaphore.h>
 #include <unistd.h>
 
 #include "cuda/objects.h"
@@ -159,6 +160,14 @@ TEST(arrays_are_counted_at_least_by_their_elements)
 static void set_threshold(void *pool, uint64_t bytes)
 {
 	OK(cuMemPoolSetAttribute(pool, 4, &bytes));
+}
+
+static sem_t go_on;
+
+static void hold(void *arg)
+{
+	(void)arg;
+	sem_wait(&go_on);
 }
 
 TEST(a_pool_counts_as_what_it_holds_not_as_what_is_used_of_it)
@@ -357,6 +366,48 @@ TEST(what_pools_keep_gives_way_before_a_program_is_told_that_there_is_none)
 	OK(cuMemAlloc_v2(&a, most));
 	OK(cuMemFree_v2(a));
 	set_threshold(pool, 0);
+	CHECK_EQ(used(), 0);
+	end();
+}
+
+static uint64_t held_by(void *pool)
+{
+	uint64_t bytes = 0;
+
+	OK(cuMemPoolGetAttribute(pool, TD_POOL_ATTR_RESERVED, &bytes));
+	return bytes;
+}
+
+TEST(a_pool_too_scattered_to_serve_does_not_grow_beyond_what_there_is)
+{
+	size_t part;
+	CUdeviceptr a, b, c, d;
+	void *pool;
+
+	sem_init(&go_on, 0, 0);
+	start();
+	part = whole() / 5 / (2 * MIB) * 2 * MIB;
+	OK(cuDeviceGetDefaultMemPool(&pool, 0));
+	set_threshold(pool, UINT64_MAX);
+	OK(cuMemAlloc_v2(&a, 2 * part));
+	OK(cuMemAllocAsync(&b, part, stream));
+	OK(cuMemAllocAsync(&c, part, stream));
+	/* What is free cannot be given back before the stream is there, and no block has this size. */
+	OK(cuLaunchHostFunc(stream, hold, NULL));
+	OK(cuMemFreeAsync(b, stream));
+	CHECK_EQ(cuMemAllocAsync(&d, 2 * part, stream), CUDA_ERROR_OUT_OF_MEMORY);
+	sem_post(&go_on);
+	OK(cuStreamSynchronize(stream));
+	CHECK(2 * part + held_by(pool) <= whole());
+	OK(cuMemFreeAsync(c, stream));
+	OK(cuStreamSynchronize(stream));
+	OK(cuMemAllocAsync(&d, 2 * part, stream));
+	CHECK(2 * part + held_by(pool) <= whole());
+	OK(cuMemFreeAsync(d, stream));
+	OK(cuStreamSynchronize(stream));
+	OK(cuMemFree_v2(a));
+	set_threshold(pool, 0);
+	OK(cuMemPoolTrimTo(pool, 0));
 	CHECK_EQ(used(), 0);
 	end();
 }
