@@ -1,0 +1,156 @@
+/* Objects and keys; see outside_table.h. */
+#include "preload/outside_table.h"
+
+#include <stdlib.h>
+
+#include "cuda/objects.h"
+#include "preload/client.h"
+#include "preload/context.h"
+#include "preload/real.h"
+
+struct td_table td_table = {.lock = TD_LOCK_INIT(TD_RANK_BACKEND)};
+
+static bool is_charged(const struct td_object *object)
+{
+	return object->kind != TD_OUTSIDE_SHARED && object->kind != TD_OUTSIDE_BACKEND;
+}
+
+void td_table_count(struct td_object *object, uint64_t bytes)
+{
+	uint64_t change = bytes - object->bytes; /* modulo 2^64 */
+
+	object->bytes = bytes;
+	if (object->device < 0)
+		return;
+	td_table.kind_bytes[object->device][object->kind] += change;
+	if (!is_charged(object))
+		return;
+	if (object->on_host)
+		td_table.host_bytes[object->device] += change;
+	else
+		td_table.device_bytes[object->device] += change;
+}
+
+struct td_key **td_table_bucket(enum td_outside_key what, uint64_t value)
+{
+	return &td_table.buckets[(value * 0x9e3779b97f4a7c15ull >> 40 ^ what) % TD_OUTSIDE_BUCKETS];
+}
+
+struct td_key *td_table_find(enum td_outside_key what, uint64_t value)
+{
+	struct td_key *key = *td_table_bucket(what, value);
+
+	while (key && (key->what != what || key->value != value))
+		key = key->next;
+	return key;
+}
+
+void td_table_link(struct td_key *key)
+{
+	struct td_key **bucket = td_table_bucket(key->what, key->value);
+
+	key->next = *bucket;
+	*bucket = key;
+	td_table.mappings += key->what == TD_KEY_MAPPING;
+}
+
+struct td_key *td_table_unlink(struct td_key **at)
+{
+	struct td_key *key = *at;
+
+	*at = key->next;
+	key->next = NULL;
+	td_table.mappings -= key->what == TD_KEY_MAPPING;
+	return key;
+}
+
+static void forget_pool(struct td_object *object)
+{
+	struct td_object **p = &td_table.pools;
+
+	while (*p && *p != object)
+		p = &(*p)->next_pool;
+	if (!*p)
+		return;
+	*p = object->next_pool;
+	atomic_fetch_sub(&td_table.pool_count, 1);
+}
+
+void td_table_put_object(struct td_object *object)
+{
+	if (--object->references)
+		return;
+	td_table_count(object, 0);
+	if (object->is_pool)
+		forget_pool(object);
+	free(object);
+}
+
+void td_table_put_key(struct td_key *key)
+{
+	struct td_object *object = key->object;
+
+	/* A pool that the program has given up holds what is still in use. */
+	if (object->is_pool && !object->pool && key->what == TD_KEY_ADDRESS)
+		td_table_count(object, object->bytes > key->bytes ? object->bytes - key->bytes : 0);
+	td_table_put_object(object);
+	free(key);
+}
+
+/* False: the driver does not say. */
+bool td_table_ask_reserved(const struct td_object *object, uint64_t *ret_bytes)
+{
+	if (object->kind == TD_OUTSIDE_GRAPH)
+		return td_real.cuDeviceGetGraphMemAttribute &&
+		       !td_real.cuDeviceGetGraphMemAttribute(
+			       object->device, TD_GRAPH_ATTR_RESERVED, ret_bytes);
+	return object->pool && td_real.cuMemPoolGetAttribute &&
+	       !td_real.cuMemPoolGetAttribute(
+		       (void *)object->pool, TD_POOL_ATTR_RESERVED, ret_bytes);
+}
+
+void td_table_ask_pool(struct td_object *object)
+{
+	uint64_t reserved = 0;
+
+	if (object->most && object->pool && td_real.cuMemPoolTrimTo && !td_context_any_capture())
+		(void)td_real.cuMemPoolTrimTo((void *)object->pool, object->most);
+	if (td_table_ask_reserved(object, &reserved))
+		td_table_count(object, reserved);
+	if (object->bytes <= object->most)
+		object->most = 0;
+}
+
+int td_table_device(unsigned slot)
+{
+	struct td_gpu_info gpu;
+
+	return td_context_gpu(slot, &gpu) && gpu.device < TD_OUTSIDE_DEVICES ? gpu.device : -1;
+}
+
+int td_table_slot(int device)
+{
+	unsigned n = td_context_gpu_count();
+
+	for (unsigned i = 0; i < n; i++)
+		if (td_table_device(i) == device)
+			return (int)i;
+	return -1;
+}
+
+void td_table_tell(int device)
+{
+	int slot = device < 0 ? -1 : td_table_slot(device);
+
+	if (slot >= 0)
+		td_client_memory_changed((unsigned)slot);
+}
+
+struct td_key *td_table_key(enum td_outside_key what, uint64_t value, uint64_t bytes)
+{
+	struct td_key *key = calloc(1, sizeof(*key));
+
+	if (key)
+		*key = (struct td_key){NULL, value, bytes, (uint8_t)what, NULL};
+	return key;
+}

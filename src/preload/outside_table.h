@@ -1,0 +1,82 @@
+/*
+ * What outside.c (all memory but the backend's) and outside_pools.c share: keys in a hash table hold references on objects; totals are kept by
+ * device, so that what is taken before a context exists there is counted as soon as one does.
+ *
+ * One lock for all of it. Under it the driver is only asked for attributes of pools, or to trim them, never for anything that can wait for the GPU; and
+ * td_client_settled is called, so that no byte is in both, or neither, of what was granted and what is counted.
+ */
+#pragma once
+
+#include "preload/lock.h"
+#include "preload/outside.h"
+
+#define TD_OUTSIDE_DEVICES 64
+#define TD_OUTSIDE_BUCKETS 4096
+
+struct td_object {
+	struct td_object *next_pool; /* in pools */
+	uint64_t bytes;
+	uint64_t
+		most; /* a pool that grew by what was not granted: it is to shrink to this. 0: none */
+	uint64_t pool; /* handle, while the program has it; 0: it has not, or there is none */
+	uint32_t references;
+	int device;
+	uint8_t kind;
+	bool on_host, is_pool;
+	void *context; /* it ends with it; NULL: with the process */
+};
+
+struct td_key {
+	struct td_key *next;
+	uint64_t value, bytes;
+	uint8_t what;
+	struct td_object *object;
+};
+
+struct td_table {
+	struct td_lock lock;
+	/* guarded by lock */
+	struct td_key *buckets[TD_OUTSIDE_BUCKETS];
+	struct td_object *pools;
+	uint64_t mappings; /* keys of that kind */
+	uint64_t device_bytes[TD_OUTSIDE_DEVICES], host_bytes[TD_OUTSIDE_DEVICES],
+		kind_bytes[TD_OUTSIDE_DEVICES][TD_OUTSIDE_N];
+	uint64_t peak_bytes[TD_SLOT_MAX];
+
+	_Atomic uint32_t pool_count;
+};
+
+extern struct td_table td_table;
+
+/* -- with the lock -- */
+
+/* From now on the object is so large. */
+void td_table_count(struct td_object *object, uint64_t bytes);
+struct td_key **td_table_bucket(enum td_outside_key what, uint64_t value);
+struct td_key *td_table_find(enum td_outside_key what, uint64_t value);
+void td_table_link(struct td_key *key);
+struct td_key *td_table_unlink(struct td_key **at);
+/* Takes one reference; the last one's object is no longer counted, and freed. */
+void td_table_put_object(struct td_object *object);
+/* An unlinked key, with its reference. */
+void td_table_put_key(struct td_key *key);
+/* What the driver says that a pool holds. False: it does not say. */
+bool td_table_ask_reserved(const struct td_object *object, uint64_t *ret_bytes);
+void td_table_ask_pool(struct td_object *object);
+
+/* -- without -- */
+
+/* Below 0: not known, or no context there yet. */
+int td_table_device(unsigned slot);
+int td_table_slot(int device);
+/* The daemon is to hear of the device's totals. */
+void td_table_tell(int device);
+/* Not linked, without an object; or NULL. */
+struct td_key *td_table_key(enum td_outside_key what, uint64_t value, uint64_t bytes);
+
+/* -- outside.c's, for pools -- */
+
+/* need of client.h; waits at the closed gate instead of leaving the bytes off the device. */
+int td_outside_ask(unsigned slot, uint64_t bytes);
+int td_outside_grant(struct td_outside_claim *claim, uint64_t bytes);
+void td_outside_drop(struct td_outside_claim *claim);
