@@ -184,7 +184,7 @@ int td_outside_settle(
 	if (claim->growth)
 		td_table_put_object(claim->object);
 	td_lock_drop(&td_table.lock);
-	if (claim->slot >= 0)
+	if (claim->slot >= 0 && !was_granted(claim))
 		td_client_memory_changed((unsigned)claim->slot);
 	if (claim->growth || r)
 		td_outside_drop(claim);
