@@ -233,7 +233,8 @@ static int swap_free(uint64_t address)
 	if (!td_context_any_capture()) {
 		int r = td_real.cuCtxSynchronize();
 
-		if (r)
+		/* Of a context that has ended nothing runs any more. */
+		if (r && r != CUDA_ERROR_INVALID_CONTEXT && r != CUDA_ERROR_CONTEXT_IS_DESTROYED)
 			return r;
 	}
 	pthread_mutex_lock(&td_swap.lock);

@@ -435,7 +435,29 @@ TEST(the_end_of_a_context_is_that_of_its_memory)
 	OK(cuDevicePrimaryCtxRetain(&again, 0));
 	OK(cuCtxSetCurrent(again));
 	CHECK_EQ(used(), 0);
+	/* "Resetting the primary context does not release it." */
 	OK(cuDevicePrimaryCtxRelease_v2(0));
+	OK(cuDevicePrimaryCtxRelease_v2(0));
+	OK(cuCtxSetCurrent(NULL));
+}
+
+TEST(the_last_release_of_a_primary_context_gives_its_memory_back)
+{
+	CUcontext primary;
+	CUdeviceptr a;
+	size_t most;
+
+	for (unsigned i = 0; i < 3; i++) {
+		OK(cuInit(0));
+		OK(cuDevicePrimaryCtxRetain(&primary, 0));
+		OK(cuCtxSetCurrent(primary));
+		most = whole() / 4 / MIB * 3 * MIB;
+		CHECK_EQ(used(), 0);
+		OK(cuMemAlloc_v2(&a, most));
+		OK(cuMemsetD32_v2(a, 7, 1));
+		OK(cuDevicePrimaryCtxRelease_v2(0));
+		OK(cuCtxSetCurrent(NULL));
+	}
 }
 
 TEST(memory_is_freed_behind_the_work_of_its_own_gpu)
