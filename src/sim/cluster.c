@@ -12,7 +12,10 @@
 #include "base/time.h"
 #include "sim/sched.h"
 
-enum { END, TICK, SAMPLE };
+enum { END, TICK, SAMPLE, LOAD };
+
+/* A monitor shows the utilisation of the last ten seconds, so nobody knows what a new company does before. */
+#define MONITOR_NS (10 * TD_NS_PER_S)
 
 #define KIND_SHIFT 30
 #define JOBS_MAX   (1u << KIND_SHIFT)
@@ -203,8 +206,11 @@ static void refresh(struct td_cluster *cluster)
 		gpu->dirty = false;
 		for (uint32_t i = 0; i < gpu->count; i++)
 			refresh_job(cluster, gpu->jobs[i]);
-		if (cluster->sched->load)
-			cluster->sched->load(cluster, cluster->dirty_gpus[d]);
+		if (cluster->sched->load && !gpu->measured) {
+			gpu->measured = true;
+			(void)add_event(cluster, cluster->now_ns + MONITOR_NS, LOAD,
+				cluster->dirty_gpus[d]);
+		}
 	}
 	cluster->dirty_count = 0;
 }
@@ -239,6 +245,10 @@ static void take(struct td_cluster *cluster, const struct td_event *event)
 		break;
 	case TICK:
 		(void)add_event(cluster, cluster->now_ns + cluster->sched->tick_ns, TICK, 0);
+		break;
+	case LOAD:
+		cluster->gpus[index].measured = false;
+		cluster->sched->load(cluster, index);
 		break;
 	default: sample(cluster); break;
 	}
@@ -343,20 +353,16 @@ static int prepare_jobs(struct td_cluster *cluster)
 
 static int allocate(struct td_cluster *cluster, const uint32_t *node_gpus, uint64_t memory_bytes)
 {
-	size_t kinds = cluster->profiles->count;
-
 	cluster->node_gpus = calloc(cluster->node_count, sizeof(*cluster->node_gpus));
 	cluster->gpus = calloc(cluster->gpu_count, sizeof(*cluster->gpus));
 	cluster->dirty_gpus = calloc(cluster->gpu_count, sizeof(*cluster->dirty_gpus));
-	cluster->settled = calloc(2 * kinds * kinds, sizeof(*cluster->settled));
+	cluster->settled = calloc((size_t)1 << TD_SETTLED_BITS, sizeof(*cluster->settled));
 	if (!cluster->node_gpus || !cluster->gpus || !cluster->dirty_gpus || !cluster->settled ||
 		td_heap_reserve(&cluster->heap, 4 * cluster->gpu_count + 64))
 		return -ENOMEM;
 	memcpy(cluster->node_gpus, node_gpus, cluster->node_count * sizeof(*node_gpus));
 	for (uint32_t g = 0; g < cluster->gpu_count; g++)
 		cluster->gpus[g].memory_bytes = memory_bytes;
-	for (size_t i = 0; i < 2 * kinds * kinds; i++)
-		cluster->settled[i] = -1;
 	return 0;
 }
 

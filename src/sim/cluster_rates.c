@@ -8,8 +8,7 @@
 #include "sim/cluster.h"
 #include "sim/sched.h"
 
-#define DUTY_ROUNDS  400 /* steps of the holder until the duty counts as settled */
-#define DUTY_SKIP    100 /* of them, before the mean is taken */
+#define DUTY_ROUNDS  12000u /* steps of the holder until the duty counts as settled */
 #define DUTY_STEP_NS 100000000.
 
 /* Bytes that each occupant finds on the device: holders first, then guests in proportion. */
@@ -34,91 +33,104 @@ static double memory_speed(
 		job->host_cost);
 }
 
-static void free_speeds(const struct td_cluster *cluster, const struct td_sim_gpu *gpu, double duty,
-	double *ret_speeds)
+static void gather(const struct td_cluster *cluster, const struct td_sim_gpu *gpu,
+	struct td_contender *ret, bool *ret_guest)
+{
+	for (uint32_t i = 0; i < gpu->count; i++) {
+		const struct td_sim_job *job = &cluster->jobs[gpu->jobs[i]];
+
+		ret[i] = cluster->profiles->profiles[job->profile].contender;
+		ret_guest[i] = job->guest;
+	}
+}
+
+/* The duty is for all guests together: they take turns in it. */
+static void speeds_under(const struct td_contention *contention, const struct td_contender *jobs,
+	const bool *guest, uint32_t count, double duty, double *ret_speeds)
 {
 	struct td_contender contenders[TD_SIM_OCCUPANTS];
 	uint32_t guests = 0;
 
-	for (uint32_t i = 0; i < gpu->count; i++)
-		guests += cluster->jobs[gpu->jobs[i]].guest;
-	for (uint32_t i = 0; i < gpu->count; i++) {
-		const struct td_sim_job *job = &cluster->jobs[gpu->jobs[i]];
-
-		contenders[i] = cluster->profiles->profiles[job->profile].contender;
-		/* The duty is for all guests together: they take turns in it. */
-		if (job->guest && duty < 1)
+	for (uint32_t i = 0; i < count; i++)
+		guests += guest[i];
+	for (uint32_t i = 0; i < count; i++) {
+		contenders[i] = jobs[i];
+		if (guest[i] && duty < 1)
 			contenders[i].duty = duty / guests;
 	}
-	td_contention_speeds(&cluster->options.contention, contenders, gpu->count, ret_speeds);
+	td_contention_speeds(contention, contenders, count, ret_speeds);
 }
 
-/* Lets the duty's controller see step after step of the holder, and takes the means of what follows. */
-static void settle_duty(struct td_cluster *cluster, const struct td_sim_gpu *gpu, uint32_t holder,
-	double *ret_speeds)
+void td_duty_settle(const struct td_contention *contention, const struct td_contender *jobs,
+	const bool *guest, uint32_t count, uint32_t rounds, double *ret_speeds)
 {
 	struct td_duty duty = {0};
 	struct td_duty_input input = {.guaranteed = true, .busy = true, .job = 1};
 	double sums[TD_SIM_OCCUPANTS] = {0}, speeds[TD_SIM_OCCUPANTS], time = 0, now_ns = 1;
+	uint32_t holder = 0;
 
-	for (int round = 0; round < DUTY_ROUNDS; round++) {
+	while (guest[holder])
+		holder++;
+	for (uint32_t round = 0; round < rounds; round++) {
 		struct td_duty_output out =
 			td_duty_step(&duty, &td_duty_default, &input, (uint64_t)now_ns);
 		double step_ns;
 
-		free_speeds(cluster, gpu, out.duty_ppm / 1e6, speeds);
+		speeds_under(contention, jobs, guest, count, out.duty_ppm / 1e6, speeds);
 		step_ns = DUTY_STEP_NS / speeds[holder];
-		input.step_began_ns = (uint64_t)now_ns;
 		now_ns += step_ns;
 		input.steps++;
 		input.step_ns = (uint64_t)step_ns;
 		input.step_began_ns = (uint64_t)now_ns;
-		if (round < DUTY_SKIP)
+		if (round < rounds / 3)
 			continue;
 		time += step_ns;
-		for (uint32_t i = 0; i < gpu->count; i++)
+		for (uint32_t i = 0; i < count; i++)
 			sums[i] += speeds[i] * step_ns;
 	}
-	for (uint32_t i = 0; i < gpu->count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		ret_speeds[i] = sums[i] / time;
 }
 
-/* One guest beside a holder is the common case, and depends on the two kinds alone. */
-static void guarded_speeds(struct td_cluster *cluster, const struct td_sim_gpu *gpu,
-	uint32_t holder, double *ret_speeds)
+/* What a company settles to depends on its kinds alone, and the same companies come again and again. A place that another one has is taken over. */
+static void guarded_speeds(
+	struct td_cluster *cluster, const struct td_sim_gpu *gpu, double *ret_speeds)
 {
-	uint32_t guest = 1 - holder, kinds = cluster->profiles->count;
-	double *settled;
+	struct td_contender contenders[TD_SIM_OCCUPANTS];
+	bool guests[TD_SIM_OCCUPANTS];
+	struct td_settled *settled;
+	uint64_t key = 1;
 
-	if (gpu->count != 2) {
-		settle_duty(cluster, gpu, holder, ret_speeds);
-		return;
+	for (uint32_t i = 0; i < gpu->count; i++) {
+		const struct td_sim_job *job = &cluster->jobs[gpu->jobs[i]];
+
+		key = key << 9 | job->profile << 1 | job->guest;
 	}
-	settled = &cluster->settled[2 * ((size_t)cluster->jobs[gpu->jobs[holder]].profile * kinds +
-						cluster->jobs[gpu->jobs[guest]].profile)];
-	if (settled[0] < 0) {
-		settle_duty(cluster, gpu, holder, ret_speeds);
-		settled[0] = ret_speeds[holder];
-		settled[1] = ret_speeds[guest];
+	settled = &cluster->settled[key * 0x9e3779b97f4a7c15ull >> (64 - TD_SETTLED_BITS)];
+	if (settled->key != key) {
+		gather(cluster, gpu, contenders, guests);
+		td_duty_settle(&cluster->options.contention, contenders, guests, gpu->count,
+			DUTY_ROUNDS, settled->speeds);
+		settled->key = key;
 	}
-	ret_speeds[holder] = settled[0];
-	ret_speeds[guest] = settled[1];
+	memcpy(ret_speeds, settled->speeds, gpu->count * sizeof(*ret_speeds));
 }
 
 void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu)
 {
-	uint32_t holders = 0, holder = 0;
+	struct td_contender contenders[TD_SIM_OCCUPANTS];
+	bool guests[TD_SIM_OCCUPANTS];
+	uint32_t holders = 0;
 
-	for (uint32_t i = 0; i < gpu->count; i++) {
-		if (!cluster->jobs[gpu->jobs[i]].guest) {
-			holders++;
-			holder = i;
-		}
+	for (uint32_t i = 0; i < gpu->count; i++)
+		holders += !cluster->jobs[gpu->jobs[i]].guest;
+	if (cluster->sched->guards && holders == 1 && gpu->count > 1) {
+		guarded_speeds(cluster, gpu, gpu->speeds);
+	} else {
+		gather(cluster, gpu, contenders, guests);
+		speeds_under(&cluster->options.contention, contenders, guests, gpu->count, 1,
+			gpu->speeds);
 	}
-	if (cluster->sched->guards && holders == 1 && gpu->count > 1)
-		guarded_speeds(cluster, gpu, holder, gpu->speeds);
-	else
-		free_speeds(cluster, gpu, 1, gpu->speeds);
 	for (uint32_t i = 0; i < gpu->count; i++)
 		gpu->speeds[i] *= memory_speed(cluster, gpu, i);
 }

@@ -17,7 +17,8 @@ struct td_sched {
 	void (*deinit)(struct td_cluster *cluster);
 	void (*arrive)(struct td_cluster *cluster, uint32_t job);
 	void (*finish)(struct td_cluster *cluster, uint32_t job);
-	void (*load)(struct td_cluster *cluster, uint32_t gpu); /* NULL; a GPU's load has changed */
+	void (*load)(struct td_cluster *cluster,
+		uint32_t gpu); /* NULL; what a monitor shows of a GPU, ten seconds after a change */
 	void (*decide)(struct td_cluster *cluster);
 };
 

@@ -73,6 +73,7 @@ static void load(struct td_cluster *cluster, uint32_t gpu)
 
 	td_antman_set_load(
 		&state->cluster, gpu, (uint32_t)(td_cluster_load(cluster, gpu) * TD_PPM));
+	state->changed = true;
 }
 
 static void carry_out(struct td_cluster *cluster, const struct td_antman_action *action)

@@ -194,3 +194,71 @@ TEST(what_cannot_run_is_refused)
 	CHECK(td_cluster_init(&cluster, &options, &profiles, nodes, 3, 0, jobs, 1, &td_sched_fifo) <
 		0);
 }
+
+/* The duty is not stepped for ever: what it does in 12,000 steps stands for what it does throughout. */
+TEST(a_settled_duty_is_that_of_stepping_throughout)
+{
+	static const struct td_contention contention = {.capped_pressure = 1};
+	static const bool guest[2] = {false, true};
+	uint64_t seed = 21;
+
+	for (int k = 0; k < 40; k++) {
+		struct td_contender pair[2] = {td_contender_neutral, td_contender_neutral};
+		double settled[2], throughout[2];
+
+		for (int i = 0; i < 2; i++) {
+			pair[i].sensitivity = 0.1 + td_random_unit(&seed);
+			pair[i].pressure = 0.1 + td_random_unit(&seed);
+			pair[i].host = 0.3 * td_random_unit(&seed);
+		}
+		td_duty_settle(&contention, pair, guest, 2, 12000, settled);
+		td_duty_settle(&contention, pair, guest, 2, 200000, throughout);
+		CHECK(fabs(settled[0] / throughout[0] - 1) < 0.01);
+		CHECK(fabs(settled[1] - throughout[1]) < 0.05);
+	}
+}
+
+/*
+ * No scheduler knows how fast pairs are that have not run: with other numbers behind the same use of the GPU, all that is decided
+ * before anything has run is the same.
+ */
+TEST(what_pairs_would_do_changes_no_first_decision)
+{
+	static uint32_t places[JOBS];
+
+	for (int s = 0; td_scheds[s]; s++) {
+		for (int permuted = 0; permuted < 2; permuted++) {
+			uint32_t used = 0;
+
+			begin();
+			profiles.count = 3;
+			for (uint32_t p = 0; p < 3; p++) {
+				struct td_contender *kind = &profiles.profiles[p].contender;
+
+				*kind = td_contender_neutral;
+				kind->sensitivity = 0.2 + 0.7 * (permuted ? 2 - p : p);
+				kind->pressure = 0.9 - 0.3 * (permuted ? 2 - p : p);
+				kind->demand = 0.3;
+			}
+			make_many(jobs, 13);
+			for (uint32_t i = 0; i < JOBS; i++) {
+				jobs[i].submit_ns = 0;
+				jobs[i].profile = i % 3;
+			}
+			options.until_s = 1e-9;
+			run(td_scheds[s], jobs, JOBS);
+			for (uint32_t i = 0; i < JOBS; i++) {
+				uint32_t place = jobs[i].status == TD_SIM_RUNNING
+							 ? cluster.places[jobs[i].place]
+							 : 999;
+
+				if (permuted)
+					CHECK_EQ(place, places[i]);
+				places[i] = place;
+				used += place != 999;
+			}
+			CHECK(used > 3);
+			td_cluster_deinit(&cluster);
+		}
+	}
+}
