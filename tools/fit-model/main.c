@@ -68,10 +68,10 @@ void put_goal(
 	bool met = median <= median_goal && (p90_goal <= 0 || p90 <= p90_goal);
 
 	if (p90_goal > 0)
-		fprintf(out, "| %s | %.1f / %.1f | %g / %g | %s |\n", what, median, p90,
+		fprintf(out, "| %s | %.2f / %.2f | %g / %g | %s |\n", what, median, p90,
 			median_goal, p90_goal, met ? "met" : "**missed**");
 	else
-		fprintf(out, "| %s | %.1f | %g | %s |\n", what, median, median_goal,
+		fprintf(out, "| %s | %.2f | %g | %s |\n", what, median, median_goal,
 			met ? "met" : "**missed**");
 }
 
