@@ -96,7 +96,7 @@ int td_cli_ensure_daemon(void)
 #define MEM_MAX   32
 
 struct job {
-	const char *name, *class, *weight, *backend, *mem;
+	const char *name, *class, *weight, *backend, *mem, *duty;
 };
 
 static int one_of(const char *option, const char *value, const char *const *words)
@@ -122,6 +122,19 @@ static int check_limit(const char *option, const char *value)
 	return 0;
 }
 
+static int check_duty(const char *value)
+{
+	struct td_err err = {0};
+	uint32_t ppm;
+
+	if (td_parse_ratio(value, &ppm, &err))
+		return td_cli_fail("--duty: %s", err.msg);
+	if (ppm < 10000)
+		return td_cli_fail(
+			"--duty: \"%.64s\" is out of range: expected 1%% to 100%%", value);
+	return 0;
+}
+
 static void help(void)
 {
 	puts("usage: tandem run [OPTION]... [--] COMMAND [ARG]...\n\n"
@@ -134,7 +147,9 @@ static void help(void)
 	     "managed: the same by unified memory (plain)\n"
 	     "  --mem SIZE|SHARE                        the most that all its processes together "
 	     "may "
-	     "have on a GPU: 8Gi, 40% (none)\n\n"
+	     "have on a GPU: 8Gi, 40% (none)\n"
+	     "  --duty SHARE                            the most of a GPU's time that each of its "
+	     "processes may take: 30% (none)\n\n"
 	     "The exit status is the command's; 125: tandem failed, 126: not executable, 127: not "
 	     "found.");
 }
@@ -145,7 +160,8 @@ static int parse(int argc, char **argv, struct job *job)
 	static const struct option options[] = {{"name", required_argument, NULL, 'n'},
 		{"class", required_argument, NULL, 'c'}, {"weight", required_argument, NULL, 'w'},
 		{"backend", required_argument, NULL, 'b'}, {"mem", required_argument, NULL, 'm'},
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+		{"duty", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0}};
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
 	static const char *const backends[] = {"plain", "swap", "managed", NULL};
 	struct td_err err = {0};
@@ -177,6 +193,11 @@ static int parse(int argc, char **argv, struct job *job)
 			if (check_limit("mem", optarg))
 				return -1;
 			job->mem = optarg;
+			break;
+		case 'd':
+			if (check_duty(optarg))
+				return -1;
+			job->duty = optarg;
 			break;
 		case 'h': help(); return 0;
 		case ':':
@@ -215,6 +236,8 @@ static int set_environment(const struct job *job, const char *command)
 	setenv("TANDEM_CLASS", job->class, 1);
 	setenv("TANDEM_WEIGHT", job->weight, 1);
 	setenv("TANDEM_BACKEND", job->backend, 1);
+	if (job->duty)
+		setenv("TANDEM_DUTY", job->duty, 1);
 	if (job->mem)
 		setenv("TANDEM_MEM", job->mem, 1);
 	return 0;

@@ -36,6 +36,8 @@ static void job_json(struct td_json *j, const struct td_msg_job *job)
 	td_json_u64(j, "launches", job->launches);
 	td_json_u64(j, "held_ns", job->held_ns);
 	td_json_u64(j, "waited_ns", job->waited_ns);
+	td_json_u64(j, "gpu_time_ns", job->gpu_time_ns);
+	td_json_u64(j, "duty_ppm", job->duty_ppm);
 	td_json_u64(j, "handovers", job->handovers);
 	td_json_end_row(j);
 }

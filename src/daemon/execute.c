@@ -62,6 +62,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.host_bytes = client->host_bytes,
 			.peak_bytes = client->peak_bytes,
 			.launches = process->launches,
+			.gpu_time_ns = process->meter ? atomic_load(&process->meter->gpu_ns) : 0,
 		};
 	}
 	node->shown_count = n;
@@ -102,13 +103,18 @@ static void tell_all(struct td_node *node, struct td_process *process)
 }
 
 /* Every change that leaves a flag set counts, so that a thread about to wait cannot miss one; an open gate is exactly 0. */
-static void write_word(
-	struct td_node *node, struct td_process *process, uint32_t flags, uint64_t window_ns)
+static void write_word(struct td_node *node, struct td_process *process, uint32_t flags,
+	const struct td_pacing *pacing)
 {
-	if ((process->word & TD_WORD_FLAGS) == flags && (flags || !process->word))
+	bool same = (process->word & TD_WORD_FLAGS) == flags && (flags || !process->word);
+
+	if (same && !memcmp(&process->pacing, pacing, sizeof(*pacing)))
 		return;
-	process->word = flags ? ++process->word_count * TD_WORD_STEP | flags : 0;
-	node->io.gate(process->peer, process->word, window_ns);
+	/* What belongs to the word counts as a change only while a flag says that it is looked at. */
+	if (!same || flags & (TD_WORD_WINDOW | TD_WORD_DUTY))
+		process->word = flags ? ++process->word_count * TD_WORD_STEP | flags : 0;
+	process->pacing = *pacing;
+	node->io.gate(process->peer, process->word, pacing);
 }
 
 static void enter(struct td_process *process, enum td_phase phase, uint64_t now_ns)
@@ -131,7 +137,7 @@ static void close_gate(struct td_node *node, struct td_process *process, uint64_
 		enter(process, TD_PHASE_DRAINING, now_ns);
 		/* Twice: the process itself gives up first and says STUCK; this is for one that does not answer at all. */
 		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
-		write_word(node, process, TD_WORD_CLOSED, 0);
+		write_word(node, process, TD_WORD_CLOSED, &(struct td_pacing){0});
 		td_node_event(node, TD_EVENT_DRAINING, process, first_client(process)->gpu, now_ns,
 			0, 0, NULL);
 		tell_all(node, process);
@@ -269,11 +275,56 @@ static void open_gate(struct td_node *node, struct td_process *process, uint64_t
 		first_client(process)->resident_bytes, NULL);
 }
 
-static uint32_t open_flags(const struct td_grant *grant)
+static uint32_t open_flags(const struct td_grant *grant, const struct td_pacing *pacing)
 {
+	uint32_t flags = pacing->duty_ppm ? TD_WORD_DUTY : 0;
+
 	if (grant->gate == TD_GATE_ARMED)
-		return TD_WORD_ARMED;
-	return grant->window_ns ? TD_WORD_WINDOW : 0;
+		return flags | TD_WORD_ARMED;
+	return flags | (pacing->window_ns ? TD_WORD_WINDOW : 0);
+}
+
+static bool uses_gpu_of(const struct td_process *a, const struct td_process *b)
+{
+	struct td_list *i, *j;
+
+	td_list_for_each (i, &a->clients)
+		td_list_for_each (j, &b->clients)
+			if (td_container_of(i, struct td_client, of_process)->gpu ==
+				td_container_of(j, struct td_client, of_process)->gpu)
+				return true;
+	return false;
+}
+
+/* Only who has a duty wants to know, and that there are any is enough. */
+static uint32_t has_rivals(const struct td_node *node, const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *other = td_container_of(it, struct td_process, of_node);
+
+		if (other != process && other->phase != TD_PHASE_CLOSED && other->wants &&
+			uses_gpu_of(process, other))
+			return 1;
+	}
+	return 0;
+}
+
+/* The plan's, and no more than what the job was given by hand. */
+static struct td_pacing pacing_of(
+	const struct td_node *node, const struct td_process *process, const struct td_grant *grant)
+{
+	struct td_pacing pacing = {grant->window_ns, grant->duty_ppm, 0};
+	uint32_t cap = process->job->settings.duty_ppm;
+
+	if (cap && (!pacing.duty_ppm || cap < pacing.duty_ppm))
+		pacing.duty_ppm = cap;
+	if (pacing.duty_ppm >= TD_PPM)
+		pacing.duty_ppm = 0;
+	if (pacing.duty_ppm)
+		pacing.rivals = has_rivals(node, process);
+	return pacing;
 }
 
 static void step_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
@@ -298,14 +349,16 @@ static void step_gate(struct td_node *node, struct td_process *process, uint64_t
 static void finish_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	const struct td_grant *grant;
+	struct td_pacing pacing;
 
 	if (td_list_empty(&process->clients) || process->failed)
 		return;
 	grant = &first_client(process)->grant;
 	if (process->phase == TD_PHASE_FILLING && group_ready(node, process->job->group))
 		open_gate(node, process, now_ns);
+	pacing = pacing_of(node, process, grant);
 	if (process->phase == TD_PHASE_OPEN && grant->gate != TD_GATE_CLOSED)
-		write_word(node, process, open_flags(grant), grant->window_ns);
+		write_word(node, process, open_flags(grant, &pacing), &pacing);
 }
 
 /* others_wait changed: the agent must know, although neither gate nor limit did. */

@@ -18,7 +18,8 @@ static void open_if_ready(struct td_node *node, struct td_process *process)
 		return;
 	process->phase = TD_PHASE_OPEN;
 	process->word = 0;
-	node->io.gate(process->peer, 0, 0);
+	process->pacing = (struct td_pacing){0};
+	node->io.gate(process->peer, 0, &(struct td_pacing){0});
 }
 
 /* Its READY is waited for: memory that can move may not be on the device. */

@@ -11,7 +11,8 @@
 #include "daemon/capacity.h"
 #include "daemon/node.h"
 
-#define WEIGHT_MAX 1000
+#define WEIGHT_MAX   1000
+#define DUTY_MIN_PPM 10000
 /* A share is checked against a whole of this many bytes; any will do. */
 #define ANY_WHOLE (1ull << 40)
 
@@ -58,6 +59,25 @@ static int set_limit(char (*ret)[32], const char *value, struct td_err *err)
 	return 0;
 }
 
+static int set_duty(uint32_t *ret, const char *value, struct td_err *err)
+{
+	uint32_t ppm;
+	int r;
+
+	if (!strcmp(value, "none")) {
+		*ret = 0;
+		return 0;
+	}
+	r = td_parse_ratio(value, &ppm, err);
+	if (r)
+		return r;
+	if (ppm < DUTY_MIN_PPM)
+		return td_err_set(err, -ERANGE,
+			"\"%.64s\" is out of range: expected 1%% to 100%%, or none", value);
+	*ret = ppm;
+	return 0;
+}
+
 int td_job_set(
 	struct td_job_settings *settings, const char *key, const char *value, struct td_err *err)
 {
@@ -69,8 +89,11 @@ int td_job_set(
 		return td_parse_bool(value, &settings->paused, err);
 	if (!strcmp(key, "mem"))
 		return set_limit(&settings->mem, value, err);
+	if (!strcmp(key, "duty"))
+		return set_duty(&settings->duty_ppm, value, err);
 	return td_err_set(err, -EINVAL,
-		"\"%.64s\" is not an option of a job: expected class, weight, mem or paused", key);
+		"\"%.64s\" is not an option of a job: expected class, weight, mem, duty or paused",
+		key);
 }
 
 static struct td_job *find(const struct td_node *node, uid_t uid, const char *name)
@@ -108,6 +131,7 @@ struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_
 	job->settings.weight = hello->weight ? hello->weight : 1;
 	/* The client has refused what makes no sense; one that lies limits nobody but itself. */
 	(void)set_limit(&job->settings.mem, hello->mem, NULL);
+	job->settings.duty_ppm = hello->duty_ppm < TD_PPM ? hello->duty_ppm : 0;
 	td_list_append(&node->jobs, &job->of_node);
 	return job;
 }
@@ -137,6 +161,7 @@ static void tell(struct td_node *node, const struct td_process *process)
 
 	msg.settings.class = (uint8_t)settings->class;
 	msg.settings.weight = settings->weight;
+	msg.settings.duty_ppm = settings->duty_ppm;
 	snprintf(msg.settings.mem, sizeof(msg.settings.mem), "%s", settings->mem);
 	node->io.send(process->peer, &msg);
 }

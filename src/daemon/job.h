@@ -22,6 +22,7 @@ struct td_job_settings {
 	uint32_t weight;
 	bool paused;
 	char mem[32];
+	uint32_t duty_ppm; /* the most of a GPU's time; 0: no bound */
 };
 
 struct td_job {

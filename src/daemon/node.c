@@ -149,7 +149,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 		td_node_event(node, TD_EVENT_RETURNED, process, 0, now_ns, 0, 0,
 			"registered again, holding");
 	}
-	node->io.gate(peer, process->word, 0);
+	node->io.gate(peer, process->word, &(struct td_pacing){0});
 	td_list_append(&node->processes, &process->of_node);
 	return process;
 }
@@ -320,7 +320,8 @@ static void stuck(struct td_node *node, struct td_process *process, uint64_t now
 	process->phase = TD_PHASE_OPEN;
 	process->phase_since_ns = now_ns;
 	process->word = 0;
-	node->io.gate(process->peer, 0, 0);
+	process->pacing = (struct td_pacing){0};
+	node->io.gate(process->peer, 0, &(struct td_pacing){0});
 }
 
 static int ready(struct td_process *process, const struct td_msg_ready *msg)
@@ -383,7 +384,8 @@ static int failed(struct td_node *node, struct td_process *process, const struct
 		process->phase_since_ns = now_ns;
 	process->phase = TD_PHASE_OPEN;
 	process->word = 0;
-	node->io.gate(process->peer, 0, 0);
+	process->pacing = (struct td_pacing){0};
+	node->io.gate(process->peer, 0, &(struct td_pacing){0});
 	td_list_for_each (it, &process->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_process);
 

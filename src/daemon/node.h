@@ -27,11 +27,18 @@
 
 struct td_err;
 
+/* What a process is told beside its gate word. */
+struct td_pacing {
+	uint64_t window_ns; /* 0: no bound */
+	uint32_t duty_ppm;  /* 0: no bound */
+	uint32_t rivals;    /* other processes that may use a GPU of its own now, and want to */
+};
+
 struct td_node_io {
 	/* Queues a message to the process's connection. A connection that cannot take it is closed by peer.c later. */
 	void (*send)(void *peer, const struct td_msg *msg);
-	/* Writes the gate word and the window of the process, and wakes who waits for it. */
-	void (*gate)(void *peer, uint32_t word, uint64_t window_ns);
+	/* Writes the gate word of the process and what belongs to it, and wakes who waits for it. */
+	void (*gate)(void *peer, uint32_t word, const struct td_pacing *pacing);
 	/* Shows the process what others of its job have allocated on the slot's GPU. NULL: nobody is interested. */
 	void (*others)(void *peer, uint32_t slot, uint64_t bytes);
 	/* Somebody may follow the events. */
@@ -92,10 +99,13 @@ struct td_process {
 	uint32_t foreign_gpu; /* the one that is another daemon's */
 	uint32_t filling;     /* foreign: slots whose memory is to come back first, a bit each */
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
-	uint32_t word;                                     /* as written last */
+	uint32_t word;                                     /* as written last, with: */
+	struct td_pacing pacing;
 	uint32_t word_count;                  /* changes so far: the upper bits of the word */
 	uint64_t drain_deadline_ns, retry_ns; /* after STUCK: not closed again before */
 	uint32_t drain_overruns;
+	const struct td_meter_page
+		*meter; /* the process's own; NULL: none. What it says is not trusted */
 	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
 };
 

@@ -9,7 +9,7 @@ struct td_err;
 struct td_policy;
 
 /* TD_HAS bits of policy.h: what the daemon can show a policy and carry out. A policy that needs more is refused. */
-#define TD_NODE_HAS 0u
+#define TD_NODE_HAS TD_HAS(DUTY)
 
 struct td_options {
 	const struct td_policy *policy;

@@ -49,11 +49,13 @@ static void node_send(void *arg, const struct td_msg *msg)
 	td_peer_send(arg, msg);
 }
 
-static void node_gate(void *arg, uint32_t word, uint64_t window_ns)
+static void node_gate(void *arg, uint32_t word, const struct td_pacing *pacing)
 {
 	struct td_peer *peer = arg;
 
-	atomic_store(&peer->gate->window_ns, window_ns);
+	atomic_store(&peer->gate->window_ns, pacing->window_ns);
+	atomic_store(&peer->gate->duty_ppm, pacing->duty_ppm);
+	atomic_store(&peer->gate->rivals, pacing->rivals);
 	atomic_store(&peer->gate->word, word);
 	wake(&peer->gate->word);
 }
@@ -116,14 +118,35 @@ err_close:
 	return -errno;
 }
 
+/* Written by the client: sealed, so that it cannot be cut short under our reading. -errno, or the descriptor. */
+static int make_meter_page(struct td_peer *peer)
+{
+	int fd = memfd_create("tandem-meter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, TD_PAGE_BYTES) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		goto err_close;
+	page = mmap(NULL, TD_PAGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		goto err_close;
+	peer->meter = page;
+	return fd;
+
+err_close:
+	close(fd);
+	return -errno;
+}
+
 static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint64_t now_ns)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_welcome};
-	td_auto_close int gate_fd = make_gate_page(peer), meter_fd = -1;
+	td_auto_close int gate_fd = make_gate_page(peer), meter_fd = make_meter_page(peer);
 	int fds[2];
 
-	meter_fd = memfd_create("tandem-meter", MFD_CLOEXEC);
-	if (gate_fd < 0 || meter_fd < 0 || ftruncate(meter_fd, TD_PAGE_BYTES) < 0) {
+	if (gate_fd < 0 || meter_fd < 0) {
 		peer->broken = true;
 		return;
 	}
@@ -133,6 +156,7 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 		peer->broken = true;
 		return;
 	}
+	peer->process->meter = peer->meter;
 	msg.welcome.process = peer->process->id;
 	strcpy(msg.welcome.version, TANDEM_VERSION);
 	fds[0] = gate_fd;
@@ -226,6 +250,8 @@ static void drop(struct td_peer *peer, uint64_t now_ns)
 		td_node_gone(&server->node, peer->process, now_ns);
 	if (peer->gate)
 		munmap(peer->gate, TD_PAGE_BYTES);
+	if (peer->meter)
+		munmap((void *)peer->meter, TD_PAGE_BYTES);
 	td_loop_remove(server->loop, &peer->source);
 	td_list_remove(&peer->of_server);
 	server->peer_count--;

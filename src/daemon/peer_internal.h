@@ -12,6 +12,7 @@ struct td_peer {
 	uid_t uid;
 	struct td_process *process; /* a client process, after HELLO */
 	struct td_gate_page *gate;  /* its page, mapped here */
+	const struct td_meter_page *meter; /* likewise, read-only */
 	struct td_outbox out;
 	bool follows;               /* a tool that wants every event */
 	uint64_t gpus_asked_ns;     /* a tool that waits for the GPUs' state since then; 0: none */

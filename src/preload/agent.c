@@ -164,6 +164,7 @@ static void greet(uint64_t now_ns)
 	msg.hello.backend = td_settings.backend;
 	msg.hello.holds = holds();
 	msg.hello.abi = ABI;
+	msg.hello.duty_ppm = td_settings.duty_ppm;
 	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
 	self.state = STATE_GREETED;
 	self.handshake_ns = now_ns + HANDSHAKE_NS;
@@ -206,6 +207,7 @@ static void settings(const struct td_msg_settings *msg)
 {
 	td_settings.class = msg->class;
 	td_settings.weight = msg->weight;
+	td_settings.duty_ppm = msg->duty_ppm;
 	snprintf(td_settings.mem, sizeof(td_settings.mem), "%.31s", msg->mem);
 }
 

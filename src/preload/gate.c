@@ -122,7 +122,7 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 			unmark(slot);
 			continue;
 		}
-		if (!(word & TD_WORD_WINDOW) || slot == &td_slot_shared)
+		if (!(word & (TD_WORD_WINDOW | TD_WORD_DUTY)) || slot == &td_slot_shared)
 			break;
 		if (td_pace_may_submit(&pace, slot, stream, kind)) {
 			atomic_fetch_or_explicit(
@@ -130,7 +130,7 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 			break;
 		}
 		unmark(slot);
-		td_pace_sleep(&pace, slot);
+		td_pace_sleep(&pace, slot, word);
 	}
 	count(slot, stream);
 }

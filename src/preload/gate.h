@@ -45,6 +45,15 @@ extern bool td_gate_fenced;
 #define TD_SUBMIT_OWN_NULL 1u /* a per-thread flavour: NULL is the thread's own default stream */
 #define TD_SUBMIT_DEPENDENT                                                                        \
 	2u /* a programmatic dependent launch: nothing may come between it and the launch before */
+/* From here on a hash of what is launched: its solo time is known by that. 0: not told. */
+#define TD_SUBMIT_WORK_SHIFT 2
+static inline uint32_t td_submit_work(const void *what, unsigned x, unsigned y, unsigned z)
+{
+	uint64_t hash = ((uintptr_t)what >> 4) * 31 + x;
+
+	hash = (hash * 1000003 + y) * 1000003 + z;
+	return (uint32_t)(hash ^ hash >> 29) << TD_SUBMIT_WORK_SHIFT;
+}
 
 /* What enter returns where nothing is governed (TANDEM_DISABLE). */
 extern struct td_slot td_slot_inert;

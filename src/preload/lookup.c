@@ -213,7 +213,7 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 		CUresult r;                                                                        \
 		if (!READY(symbol))                                                                \
 			return CUDA_ERROR_NOT_FOUND;                                               \
-		slot = td_gate_enter((void *)(stream), kind);                                      \
+		slot = td_gate_enter((void *)(stream), (kind) | td_submit_work TD_WORK_##symbol);  \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
 		td_gate_leave(slot);                                                               \
 		return r;                                                                          \

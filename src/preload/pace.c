@@ -6,6 +6,9 @@
  * event goes in before the next submission, if that is on the same stream and not itself dependent; otherwise none does, and those submissions are
  * not counted. Nothing is ever recorded on a capturing stream.
  *
+ * While the duty bounds us, the time that work takes is measured: from an event in front of it where the stream had run dry, else from the mark
+ * before it. Work of several streams that overlapped is not counted twice by one thread: an interval counts from the latest end seen.
+ *
  * A wait is bounded: work that itself waits for this thread must not stop the program.
  */
 #include "preload/pace.h"
@@ -13,16 +16,29 @@
 #include <stddef.h>
 
 #include "base/time.h"
+#include "policy/policy.h"
+#include "preload/budget.h"
 #include "preload/context.h"
 #include "preload/driver.h"
+#include "preload/futex.h"
 #include "preload/gate.h"
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
 #define WAIT_WINDOWS 8 /* the longest wait, in windows */
+/* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
+#define GAP_NS         (200 * TD_NS_PER_US)
+#define DUTY_WINDOW_NS (20 * TD_NS_PER_MS)
 
 /* Sum of counted_ns over all threads: estimated time of the process's work in flight. */
 static _Atomic uint64_t process_ns;
+/* The same, of what has a mark, by what such work took before: what the budget counts. */
+static _Atomic uint64_t expected_ns;
 static _Atomic bool dependent_seen;
+
+static struct td_budget budgets[TD_SLOT_MAX];
+static struct td_solo solo;
+/* Of the duty in force; 0: none. */
+static _Atomic uint32_t duty_ppm;
 
 static void recount(struct td_window *window)
 {
@@ -30,6 +46,19 @@ static void recount(struct td_window *window)
 
 	atomic_fetch_add_explicit(&process_ns, now - window->counted_ns, memory_order_relaxed);
 	window->counted_ns = now;
+}
+
+static void expect(struct td_window *window, struct td_window_mark *mark, uint64_t ns)
+{
+	atomic_fetch_add_explicit(&expected_ns, ns - mark->expected_ns, memory_order_relaxed);
+	window->expected_ns += ns - mark->expected_ns;
+	mark->expected_ns = ns;
+}
+
+static void marked(struct td_window *window, struct td_window_mark *mark)
+{
+	td_window_marked(window);
+	expect(window, mark, td_solo_expect(&solo, mark->hash));
 }
 
 static void destroy(const struct td_driver *driver, void *event)
@@ -42,25 +71,65 @@ static void destroy(const struct td_driver *driver, void *event)
 static void start_over(struct td_window *window, const struct td_driver *driver, uint64_t context)
 {
 	if (td_context_is_alive(window->context)) {
-		for (unsigned i = 0; i < TD_WINDOW_MARKS; i++)
+		for (unsigned i = 0; i < TD_WINDOW_MARKS; i++) {
 			destroy(driver, window->marks[i].event);
+			destroy(driver, window->marks[i].start);
+		}
 		destroy(driver, window->done_event);
 	}
 	atomic_fetch_sub_explicit(&process_ns, window->counted_ns, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&expected_ns, window->expected_ns, memory_order_relaxed);
 	td_window_reset(window);
 	window->context = context;
+	window->gpu = td_context_slot();
 }
 
-static uint64_t elapsed_ns(const struct td_driver *driver, const struct td_window *window,
-	const struct td_window_mark *mark)
+/* Negative: not known. */
+static double between_ns(const struct td_driver *driver, void *from, void *to)
 {
 	float ms = 0;
 
-	if (!window->done_event || window->done_stream != mark->stream)
-		return 0;
-	if (driver->event_elapsed_ms(&ms, window->done_event, mark->event) || !(ms > 0))
-		return 0;
-	return (uint64_t)((double)ms * 1e6);
+	if (!from || driver->event_elapsed_ms(&ms, from, to))
+		return -1;
+	return ms > 0 ? (double)ms * 1e6 : 0;
+}
+
+/* What the work in front of the oldest mark took; 0: not known. */
+static uint64_t elapsed_ns(const struct td_driver *driver, const struct td_window *window,
+	const struct td_window_mark *mark)
+{
+	double ns = -1;
+
+	if (mark->started)
+		ns = between_ns(driver, mark->start, mark->event);
+	else if (window->done_stream == mark->stream)
+		ns = between_ns(driver, window->done_event, mark->event);
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
+/*
+ * While there is a duty: what it took without the time of others, 0: not known. Charged is of that what lies behind the latest end that was
+ * seen.
+ */
+static uint64_t charge(const struct td_window *window, const struct td_driver *driver,
+	const struct td_window_mark *mark, uint64_t elapsed_ns)
+{
+	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
+	bool rivals = atomic_load_explicit(&td_gate.page.rivals, memory_order_relaxed) != 0;
+	uint64_t ns = elapsed_ns, price;
+	double beyond;
+
+	if (!duty || window->gpu < 0)
+		return elapsed_ns;
+	if (ns)
+		ns = td_solo_correct(&solo, mark->hash, ns, !rivals && !mark->started);
+	price = ns ? ns : mark->submissions * window->estimate_ns;
+	beyond = between_ns(driver, window->done_event, mark->event);
+	if (beyond >= 0 && beyond < (double)price)
+		price = (uint64_t)beyond;
+	td_budget_charge(&budgets[window->gpu], price, duty);
+	atomic_fetch_add_explicit(&td_meter.page.gpu_ns, price, memory_order_relaxed);
+	return ns;
 }
 
 /* Takes out what has completed. An event that cannot be asked (its context is gone) counts as complete. */
@@ -73,12 +142,24 @@ static void reap(struct td_window *window, const struct td_driver *driver)
 
 		if (driver->event_query(mark->event) == TD_CUDA_ERROR_NOT_READY)
 			break;
-		td_window_completed(window, elapsed_ns(driver, window, mark));
+		td_window_completed(
+			window, charge(window, driver, mark, elapsed_ns(driver, window, mark)));
 		window->done_event = mark->event;
 		window->done_stream = mark->stream;
 		mark->event = reuse;
 	}
 	recount(window);
+}
+
+/* What is not followed any more is paid for by the estimate. */
+static void forget(struct td_window *window)
+{
+	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
+
+	if (duty && window->gpu >= 0)
+		td_budget_charge(
+			&budgets[window->gpu], window->unmarked * window->estimate_ns, duty);
+	td_window_forget_unmarked(window);
 }
 
 static void record(struct td_window *window, const struct td_driver *driver)
@@ -89,28 +170,75 @@ static void record(struct td_window *window, const struct td_driver *driver)
 		return;
 	if (!mark->event && driver->event_create(&mark->event, 0)) {
 		mark->event = NULL;
-		td_window_forget_unmarked(window); /* what cannot be followed is not waited for */
+		forget(window); /* what cannot be followed is not waited for */
 		return;
 	}
 	if (driver->event_record(mark->event, window->last_stream))
-		td_window_forget_unmarked(window);
+		forget(window);
 	else
-		td_window_marked(window);
+		marked(window, mark);
+}
+
+/* In front of work that does not follow other work of ours at once. */
+static void record_start(struct td_window *window, const struct td_driver *driver, void *stream)
+{
+	struct td_window_mark *mark = td_window_next_mark(window);
+
+	if (!mark || window->unmarked || (window->in_flight && stream == window->last_stream) ||
+		td_context_is_capturing(stream))
+		return;
+	if (!mark->start && driver->event_create(&mark->start, 0))
+		mark->start = NULL;
+	mark->started = mark->start && !driver->event_record(mark->start, stream);
+}
+
+/* A duty wants little in flight too: what is not measured yet is only estimated. */
+static uint64_t window_ns(uint32_t word)
+{
+	uint64_t ns = atomic_load_explicit(&td_gate.page.window_ns, memory_order_relaxed);
+
+	return word & TD_WORD_WINDOW ? ns : DUTY_WINDOW_NS;
 }
 
 static void record_late(struct td_window *window, const struct td_driver *driver, void *stream,
 	uint32_t kind, uint64_t window_ns)
 {
 	if (stream != window->last_stream)
-		td_window_forget_unmarked(window);
+		forget(window);
 	else if (!(kind & TD_SUBMIT_DEPENDENT) && td_window_mark_due(window, window_ns))
 		record(window, driver);
+}
+
+/* The duty in the page is in force from here on; one that changed begins without debts. */
+static uint32_t note_duty(uint32_t word)
+{
+	uint32_t now = word & TD_WORD_DUTY
+			       ? atomic_load_explicit(&td_gate.page.duty_ppm, memory_order_relaxed)
+			       : 0;
+	uint32_t before = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
+
+	if (now >= TD_PPM)
+		now = 0;
+	if (now != before && atomic_compare_exchange_strong(&duty_ppm, &before, now))
+		for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+			td_budget_reset(&budgets[i], td_time_now_ns());
+	return now;
+}
+
+/* 0: now. */
+static uint64_t wait_for_budget_ns(const struct td_window *window, uint32_t duty)
+{
+	return window->gpu < 0 ? 0
+			       : td_budget_wait_ns(&budgets[window->gpu],
+					 atomic_load_explicit(&expected_ns, memory_order_relaxed),
+					 duty, td_time_now_ns());
 }
 
 bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream, uint32_t kind)
 {
 	const struct td_driver *driver = td_driver();
 	struct td_window *window = &slot->window;
+	uint32_t word = td_gate_word(), duty = note_duty(word);
 	uint64_t context;
 
 	if (kind & TD_SUBMIT_DEPENDENT)
@@ -120,20 +248,38 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 		return true;
 	if (context != window->context)
 		start_over(window, driver, context);
-	pace->window_ns = atomic_load_explicit(&td_gate.page.window_ns, memory_order_relaxed);
+	pace->window_ns = window_ns(word);
 	reap(window, driver);
 	if (atomic_load_explicit(&dependent_seen, memory_order_relaxed))
 		record_late(window, driver, stream, kind, pace->window_ns);
+	pace->wait_ns = duty ? wait_for_budget_ns(window, duty) : 0;
+	if (pace->wait_ns && !(kind & TD_SUBMIT_DEPENDENT))
+		return false;
+	if (!pace->past && !(kind & TD_SUBMIT_DEPENDENT) &&
+		!td_window_may_submit(window,
+			atomic_load_explicit(&process_ns, memory_order_relaxed), pace->window_ns))
+		return false;
+	if (duty && window->unmarked &&
+		(stream != window->last_stream || td_time_now_ns() > window->submitted_ns + GAP_NS))
+		forget(window);
+	if (duty && !atomic_load_explicit(&dependent_seen, memory_order_relaxed))
+		record_start(window, driver, stream);
 	window->last_stream = stream;
-	return pace->past || kind & TD_SUBMIT_DEPENDENT ||
-	       td_window_may_submit(window, atomic_load_explicit(&process_ns, memory_order_relaxed),
-		       pace->window_ns);
+	window->work = kind >> TD_SUBMIT_WORK_SHIFT;
+	window->submitted_ns = duty ? td_time_now_ns() : 0;
+	return true;
 }
 
-void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot)
+void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t word)
 {
 	uint64_t now_ns = td_time_now_ns(), most = WAIT_WINDOWS * pace->window_ns;
 
+	if (pace->wait_ns) {
+		/* Another word, such as another duty, ends it. */
+		td_futex_wait(&td_gate.page.word, word,
+			pace->wait_ns < WAIT_MIN_NS ? pace->wait_ns : WAIT_MIN_NS, true);
+		return;
+	}
 	if (!pace->deadline_ns)
 		pace->deadline_ns = now_ns + (most > WAIT_MIN_NS ? most : WAIT_MIN_NS);
 	pace->past = now_ns >= pace->deadline_ns;
@@ -148,10 +294,9 @@ void td_pace_submitted(struct td_slot *slot)
 
 	if (!window->context)
 		return;
-	td_window_submitted(window, window->last_stream);
+	td_window_submitted(window, window->last_stream, window->work);
 	if (!atomic_load_explicit(&dependent_seen, memory_order_relaxed) &&
-		td_window_mark_due(window,
-			atomic_load_explicit(&td_gate.page.window_ns, memory_order_relaxed)))
+		td_window_mark_due(window, window_ns(td_gate_word())))
 		record(window, driver);
 	recount(window);
 }
@@ -159,4 +304,6 @@ void td_pace_submitted(struct td_slot *slot)
 void td_pace_forked(void)
 {
 	atomic_store(&process_ns, 0);
+	atomic_store(&expected_ns, 0);
+	atomic_store(&duty_ppm, 0);
 }

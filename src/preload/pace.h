@@ -1,4 +1,5 @@
-/* The window's driver side: events behind submissions, queried before the next one, and short sleeps. Only while TD_WORD_WINDOW is set. */
+/* The driver side of window and duty: events around submissions, queried before the next one, and short sleeps. Only while TD_WORD_WINDOW or
+ * TD_WORD_DUTY is set. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,12 +11,13 @@ struct td_slot;
 struct td_pace {
 	uint64_t deadline_ns; /* goes on then, whatever is in flight; 0: has not waited yet */
 	uint64_t window_ns;
-	bool past; /* the deadline */
+	uint64_t wait_ns; /* for the budget of the duty; 0: it is the window that is waited for */
+	bool past;        /* the deadline */
 };
 
-/* With the slot marked. False: sleep (unmarked) and ask again. */
+/* With the slot marked. False: sleep (unmarked) and ask again. word: of the gate, as it was asked under. */
 bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream, uint32_t kind);
-void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot);
+void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t word);
 
 /* The submission that was let through has been made. */
 void td_pace_submitted(struct td_slot *slot);

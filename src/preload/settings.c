@@ -79,6 +79,19 @@ static uint32_t weight(void)
 	return 1;
 }
 
+static uint32_t duty(void)
+{
+	const char *value = getenv("TANDEM_DUTY");
+	uint32_t ppm;
+
+	if (!value || !*value)
+		return 0;
+	if (!td_parse_ratio(value, &ppm, NULL) && ppm)
+		return ppm;
+	reject("TANDEM_DUTY");
+	return 0;
+}
+
 /* The limit of the first of these variables that is set. */
 static void limit(char (*ret)[32])
 {
@@ -113,6 +126,7 @@ void td_settings_read(void)
 	s->class = word_index("TANDEM_CLASS", classes, TD_CLASS_BESTEFFORT);
 	s->backend = word_index("TANDEM_BACKEND", backends, TD_BACKEND_PLAIN);
 	s->weight = weight();
+	s->duty_ppm = duty();
 	limit(&s->mem);
 	s->drain_deadline_ns = duration("TANDEM_DRAIN_DEADLINE", 10 * TD_NS_PER_S);
 	s->idle_ns = duration("TANDEM_IDLE", 3 * TD_NS_PER_MS);

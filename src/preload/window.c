@@ -10,18 +10,24 @@
 
 #define SHRINK_SHARE    8 /* of the difference, when a submission was shorter than estimated */
 #define EVENTS_PER_SPAN 4 /* marks within one window */
-#define PAUSE_MIN_NS    (20 * TD_NS_PER_US)
-#define PAUSE_MAX_NS    (1 * TD_NS_PER_MS)
+#define SPAN_MAX_NS     (2 * TD_NS_PER_MS)
+/* Of golden ratio's making: it spreads small differences over all bits. */
+#define HASH_FACTOR  2654435769u
+#define PAUSE_MIN_NS (20 * TD_NS_PER_US)
+#define PAUSE_MAX_NS (1 * TD_NS_PER_MS)
 
 void td_window_reset(struct td_window *window)
 {
 	memset(window, 0, sizeof(*window));
 }
 
-void td_window_submitted(struct td_window *window, void *stream)
+void td_window_submitted(struct td_window *window, void *stream, uint32_t work)
 {
-	if (!window->unmarked)
+	if (!window->unmarked) {
 		window->backlogged = window->in_flight > 0;
+		window->hash = 0;
+	}
+	window->hash = (window->hash ^ work) * HASH_FACTOR;
 	window->last_stream = stream;
 	window->unmarked++;
 	window->in_flight++;
@@ -29,12 +35,14 @@ void td_window_submitted(struct td_window *window, void *stream)
 
 bool td_window_mark_due(const struct td_window *window, uint64_t window_ns)
 {
-	uint64_t every = 1;
+	uint64_t every = 1, span_ns = window_ns / EVENTS_PER_SPAN;
 
 	if (!window->unmarked)
 		return false;
+	if (span_ns > SPAN_MAX_NS)
+		span_ns = SPAN_MAX_NS;
 	if (window->estimate_ns)
-		every = window_ns / EVENTS_PER_SPAN / window->estimate_ns;
+		every = span_ns / window->estimate_ns;
 	if (every > TD_WINDOW_EVERY_MAX)
 		every = TD_WINDOW_EVERY_MAX;
 	return window->unmarked >= every;
@@ -55,6 +63,7 @@ void td_window_marked(struct td_window *window)
 	mark->stream = window->last_stream;
 	mark->submissions = window->unmarked;
 	mark->backlogged = window->backlogged;
+	mark->hash = window->hash;
 	window->unmarked = 0;
 	window->count++;
 }
@@ -68,7 +77,7 @@ void td_window_completed(struct td_window *window, uint64_t elapsed_ns)
 {
 	struct td_window_mark *mark = &window->marks[window->head];
 
-	if (elapsed_ns && mark->submissions && mark->backlogged) {
+	if (elapsed_ns && mark->submissions && (mark->backlogged || mark->started)) {
 		uint64_t each = elapsed_ns / mark->submissions;
 
 		if (!each)
@@ -78,6 +87,7 @@ void td_window_completed(struct td_window *window, uint64_t elapsed_ns)
 		else
 			window->estimate_ns -= (window->estimate_ns - each) / SHRINK_SHARE;
 	}
+	mark->started = false;
 	window->in_flight -= mark->submissions;
 	window->head = (window->head + 1) % TD_WINDOW_MARKS;
 	window->count--;

@@ -18,6 +18,11 @@ struct td_window_mark {
 	void *event;
 	void *stream;
 	uint32_t submissions; /* since the mark before it */
+	uint32_t hash;        /* of what was submitted */
+	void *start;          /* event in front of the first of them; NULL: none was ever made */
+	uint64_t
+		expected_ns; /* pace.c's, while there is a duty: what these will take, as far as is known */
+	bool started;    /* it was recorded: the interval begins there */
 	bool backlogged; /* the device was busy with this thread's work all the time since that mark */
 };
 
@@ -26,19 +31,25 @@ struct td_window {
 	uint32_t head, count; /* the oldest mark that is not yet complete; how many */
 	uint32_t unmarked;    /* submissions since the last mark */
 	uint32_t in_flight;   /* submissions not known to be complete */
-	bool backlogged;      /* of the mark to come */
+	bool backlogged;      /* of the mark to come; and its hash */
+	uint32_t hash;
 	uint64_t estimate_ns; /* length of one; 0: not known */
 	uint64_t counted_ns;  /* what this thread has added to the process's sum */
-	void *last_stream;    /* of the last submission */
+	uint64_t expected_ns; /* of all its marks, and to that sum of the process */
+	void *last_stream;    /* of the last submission, and its work */
+	uint32_t work;
+	uint64_t
+		submitted_ns; /* when the last submission was let through: pace.c's, while there is a duty */
 	/* pace.c's: the latest complete event and its stream; the serial of all events' context (context.h), 0: none are made. */
 	void *done_event, *done_stream;
 	uint64_t context;
+	int gpu; /* slot of that context's GPU */
 };
 
 void td_window_reset(struct td_window *window);
 
-/* A submission was made onto stream. */
-void td_window_submitted(struct td_window *window, void *stream);
+/* A submission was made onto stream. work: what it is, as far as that is known; 0: it is not. */
+void td_window_submitted(struct td_window *window, void *stream, uint32_t work);
 
 /* Is it time for an event behind the last submission, if at most window_ns may be in flight? */
 bool td_window_mark_due(const struct td_window *window, uint64_t window_ns);
@@ -50,8 +61,8 @@ void td_window_marked(struct td_window *window);
 /* The oldest mark, or NULL. */
 struct td_window_mark *td_window_oldest(struct td_window *window);
 
-/* The oldest mark is complete. elapsed_ns: since the previous mark of the same stream; 0: not known. An interval in which the device ran
- * dry says nothing about the length of the work and is left out. */
+/* The oldest mark is complete. elapsed_ns: since its start or, without one, the previous mark of the same stream; 0: not known. An interval in
+ * which the device ran dry, one without a start, says nothing about the length of the work and is left out. */
 void td_window_completed(struct td_window *window, uint64_t elapsed_ns);
 
 /* The submissions since the last mark will get none: they are forgotten. */

@@ -24,20 +24,23 @@
 #define TD_WORD_CLOSED 1u /* wait */
 #define TD_WORD_ARMED  2u /* go on, but send BUSY first */
 #define TD_WORD_WINDOW 4u /* go on, but keep at most window_ns of work in flight */
-#define TD_WORD_FLAGS  7u
+#define TD_WORD_DUTY   8u /* go on, but take at most duty_ppm of the GPU's time */
+#define TD_WORD_FLAGS  15u
 #define TD_WORD_STEP                                                                               \
-	8u /* added at every change that leaves a flag set; an open gate is exactly 0 */
+	16u /* added at every change that leaves a flag set; an open gate is exactly 0 */
 
 struct td_gate_page {
 	_Atomic uint32_t word;
-	uint32_t reserved;
+	_Atomic uint32_t duty_ppm;
 	_Atomic uint64_t window_ns;
 	/* By slot (TD_SLOT_MAX of them): what other processes of the job have allocated there, where the job has a limit. */
 	_Atomic uint64_t others_bytes[16];
+	_Atomic uint32_t rivals; /* other processes that may use a GPU of this one now, and want to */
 };
 
 struct td_meter_page {
 	_Atomic uint64_t launches;   /* submissions of all threads, refreshed by the agent */
 	_Atomic uint64_t gate_waits; /* times a thread found the gate closed */
 	_Atomic uint64_t copies_bytes;
+	_Atomic uint64_t gpu_ns; /* GPU time used, as far as it is measured: while there is a duty */
 };

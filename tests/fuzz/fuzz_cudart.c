@@ -23,6 +23,13 @@ int cudaLaunchKernel(
 int cudaGetSymbolSize(size_t *bytes, const void *symbol);
 int cudaDeviceReset(void);
 
+/* The library notes the program's end once for every image that is loaded: in millions of runs of one process that is all its memory. */
+int atexit(void (*function)(void))
+{
+	(void)function;
+	return 0;
+}
+
 /* -- the driver -- */
 
 enum { VARIABLE_BYTES = 24 };

@@ -1,4 +1,4 @@
-"""Hard limits of jobs, with whole programs on the software GPU."""
+"""Hard limits of jobs on memory and on the GPU's time, with whole programs on the software GPU."""
 import json
 import os
 import signal
@@ -93,10 +93,31 @@ def without_any_daemon_the_limit_holds_for_each_process():
         assert result["result"] == 2 and result["bytes"] == result["total"] == world.status()["memory_bytes"] // 4, result
 
 
+def a_duty_bounds_the_share_of_the_gpus_time():
+    """Only from above: how far below it a program stays is a matter of the machine's other load."""
+    with World() as world:
+        for kernel in ("500us", "5ms"):
+            command = [SOFTGPU, "run", "--", TANDEM, "run", "--duty", "30%", "--", TRAIN, "--size", "1m", "--gpu", "60s", "--cpu", "0ms", "--kernel", kernel, "--steps", "1"]
+            process = subprocess.Popen(command, env=world.environment, stdout=subprocess.DEVNULL)
+            until(lambda: world.jobs() and world.jobs()[0]["gpu_time_ns"] > 20_000_000, "it is measured")
+            before = world.status()
+            until(lambda: world.status()["busy_ns"] > before["busy_ns"] + 300_000_000, "it works")
+            after = world.status()
+            share = (after["busy_ns"] - before["busy_ns"]) / (after["elapsed_ns"] - before["elapsed_ns"])
+            assert share < 0.34, (kernel, share)
+            assert world.jobs()[0]["duty_ppm"] == 300_000
+            process.kill()
+            process.wait()
+            nothing_is_left(world)
+
+
 def what_makes_no_sense_is_refused_with_a_quotation():
     with World() as world:
         for value in ("-1", "9e99Gi", "50%%", "0", "101%", "", "8 Gi B"):
             done = world.call(TANDEM, "run", "--mem", value, "--", "true")
+            assert done.returncode == 125 and f'"{value}"' in done.stderr, (value, done)
+        for value in ("-1", "0", "0.1%", "50%%", "101%", "30 %"):
+            done = world.call(TANDEM, "run", "--duty", value, "--", "true")
             assert done.returncode == 125 and f'"{value}"' in done.stderr, (value, done)
 
 
@@ -107,5 +128,6 @@ run_cases([
     a_limit_is_changed_while_it_runs_and_lowering_takes_nothing_away,
     a_limit_outlives_the_daemon_with_what_was_set_by_hand,
     without_any_daemon_the_limit_holds_for_each_process,
+    a_duty_bounds_the_share_of_the_gpus_time,
     what_makes_no_sense_is_refused_with_a_quotation,
 ])

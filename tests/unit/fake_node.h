@@ -21,6 +21,7 @@ struct fake {
 	struct td_process *process;
 	uint32_t word;
 	uint64_t window_ns;
+	struct td_pacing pacing;
 	bool slow, draining;
 	uint32_t seq, slots;
 	struct {
@@ -66,7 +67,7 @@ static void fake_send(void *peer, const struct td_msg *msg)
 	}
 }
 
-static void fake_gate(void *peer, uint32_t word, uint64_t window_ns)
+static void fake_gate(void *peer, uint32_t word, const struct td_pacing *pacing)
 {
 	struct fake *f = peer;
 
@@ -75,7 +76,8 @@ static void fake_gate(void *peer, uint32_t word, uint64_t window_ns)
 		f->draining = f->process != NULL;
 	}
 	f->word = word;
-	f->window_ns = window_ns;
+	f->window_ns = pacing->window_ns;
+	f->pacing = *pacing;
 }
 
 static void fake_others(void *peer, uint32_t slot, uint64_t bytes)

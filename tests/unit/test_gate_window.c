@@ -12,7 +12,7 @@ static char stream_a;
 static void submit(struct td_window *w, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		td_window_submitted(w, &stream_a);
+		td_window_submitted(w, &stream_a, 0);
 	CHECK(td_window_next_mark(w) != NULL);
 	td_window_marked(w);
 }
@@ -84,7 +84,7 @@ TEST(no_more_is_let_into_flight_than_fits_the_window)
 	unsigned let_in = 0;
 
 	while (td_window_may_submit(&w, td_window_in_flight_ns(&w), 10 * MS) && let_in < 100) {
-		td_window_submitted(&w, &stream_a);
+		td_window_submitted(&w, &stream_a, 0);
 		let_in++;
 	}
 	CHECK_EQ(let_in, 10);
@@ -117,7 +117,7 @@ TEST(a_full_ring_takes_no_mark_and_loses_no_count)
 
 	for (int i = 0; i < TD_WINDOW_MARKS; i++)
 		submit(&w, 1);
-	td_window_submitted(&w, &stream_a);
+	td_window_submitted(&w, &stream_a, 0);
 	CHECK(!td_window_next_mark(&w));
 	CHECK_EQ(w.in_flight, TD_WINDOW_MARKS + 1);
 	while (td_window_oldest(&w))
@@ -133,7 +133,7 @@ TEST(forgotten_submissions_leave_the_count)
 	struct td_window w = {0};
 
 	submit(&w, 3);
-	td_window_submitted(&w, &stream_a);
+	td_window_submitted(&w, &stream_a, 0);
 	td_window_forget_unmarked(&w);
 	CHECK_EQ(w.in_flight, 3);
 	td_window_completed(&w, 0);

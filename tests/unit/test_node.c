@@ -726,3 +726,47 @@ TEST(a_waiting_program_keeps_to_its_jobs_limit)
 	settle(&w);
 	CHECK_EQ(b->slot[0].answer, 0);
 }
+
+/* -- duty -- */
+
+TEST(a_duty_is_shown_to_the_program_and_changed_while_it_runs)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB), *b = program(1, "b", 8 * MIB);
+	uint32_t word;
+
+	fake_want(&w, a);
+	settle(&w);
+	CHECK_EQ(a->word, 0);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "30%", w.now, NULL), 0);
+	settle(&w);
+	CHECK_EQ(a->word & TD_WORD_FLAGS, TD_WORD_DUTY);
+	CHECK_EQ(a->pacing.duty_ppm, 300000);
+	CHECK_EQ(a->pacing.rivals, 0);
+	word = a->word;
+	settle(&w);
+	CHECK_EQ(a->word, word);
+	/* Somebody else is there: what is measured is not its own time alone. Who sleeps looks again. */
+	fake_want(&w, b);
+	settle(&w);
+	CHECK_EQ(a->pacing.rivals, 1);
+	CHECK(a->word != word && (a->word & TD_WORD_FLAGS) == TD_WORD_DUTY);
+	CHECK_EQ(b->word, 0);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "none", w.now, NULL), 0);
+	settle(&w);
+	CHECK_EQ(a->word, 0);
+}
+
+TEST(a_duty_that_makes_no_sense_is_quoted)
+{
+	static const char *const values[] = {"-1", "0", "0.5%", "101%", "50%%", "9e99", ""};
+	struct td_err err = {0};
+
+	begin();
+	program(0, "a", 8 * MIB);
+	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		CHECK(td_node_set_job(&w.node, 1000, "a", "duty", values[i], w.now, &err) < 0);
+		CHECK(strstr(err.msg, values[i]) != NULL);
+	}
+	CHECK_EQ(w.fakes[0].process->job->settings.duty_ppm, 0);
+}

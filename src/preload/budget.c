@@ -1,0 +1,98 @@
+/* The arithmetic of the duty; see budget.h. */
+#include "preload/budget.h"
+
+#include <stdatomic.h>
+
+#include "base/time.h"
+#include "policy/policy.h"
+
+/* The most that idle time is worth later; and how far ahead work may be submitted, so that the GPU need not wait for us. */
+#define BURST_NS (20 * TD_NS_PER_MS)
+#define AHEAD_NS (10 * TD_NS_PER_MS)
+
+/* A place: tag, how often it was seen (up to TIMES_MAX), ns. */
+#define NS_BITS   40
+#define NS_MASK   ((1ull << NS_BITS) - 1)
+#define TIMES_MAX 7ull
+#define TAG_SHIFT 43
+
+/* The very first time holds what is done once, such as loading code: it costs no more than this. */
+#define FIRST_MAX_NS (5 * TD_NS_PER_MS)
+
+/* Shorter intervals than expected are followed quickly, longer ones slowly, and very slowly if they may hold time of others. Of the first few
+ * the shortest counts. */
+#define FALL_SHARE  4
+#define RISE_SHARE  16
+#define CREEP_SHARE 256
+/* A host that is kept from submitting in the middle of its work leaves a gap that looks exact. */
+#define OUTLIER 3
+
+static uint64_t stretch(uint64_t gpu_ns, uint32_t duty_ppm)
+{
+	return (uint64_t)((double)gpu_ns * TD_PPM / (duty_ppm ? duty_ppm : 1));
+}
+
+void td_budget_reset(struct td_budget *budget, uint64_t now_ns)
+{
+	atomic_store_explicit(&budget->paid_until_ns, now_ns, memory_order_relaxed);
+}
+
+void td_budget_charge(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_ppm)
+{
+	atomic_fetch_add_explicit(
+		&budget->paid_until_ns, stretch(gpu_ns, duty_ppm), memory_order_relaxed);
+}
+
+uint64_t td_budget_wait_ns(
+	struct td_budget *budget, uint64_t in_flight_ns, uint32_t duty_ppm, uint64_t now_ns)
+{
+	uint64_t paid = atomic_load_explicit(&budget->paid_until_ns, memory_order_relaxed),
+		 until = paid + stretch(in_flight_ns, duty_ppm);
+
+	if (until > now_ns + AHEAD_NS)
+		return until - now_ns - AHEAD_NS;
+	/* What was not used until now is forgotten but for the burst. If another thread has just charged, it is forgotten next time. */
+	if (until + BURST_NS < now_ns)
+		(void)atomic_compare_exchange_strong_explicit(&budget->paid_until_ns, &paid,
+			paid + (now_ns - BURST_NS - until), memory_order_relaxed,
+			memory_order_relaxed);
+	return 0;
+}
+
+uint64_t td_solo_expect(const struct td_solo *solo, uint32_t hash)
+{
+	uint64_t seen =
+		atomic_load_explicit(&solo->places[hash % TD_SOLO_PLACES], memory_order_relaxed);
+
+	return seen >> TAG_SHIFT == hash / TD_SOLO_PLACES ? seen & NS_MASK : 0;
+}
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t td_solo_correct(struct td_solo *solo, uint32_t hash, uint64_t interval_ns, bool exact)
+{
+	_Atomic uint64_t *place = &solo->places[hash % TD_SOLO_PLACES];
+	uint64_t tag = (uint64_t)hash / TD_SOLO_PLACES << TAG_SHIFT,
+		 seen = atomic_load_explicit(place, memory_order_relaxed), ns = seen & NS_MASK,
+		 times = seen >> NS_BITS & TIMES_MAX;
+
+	if (interval_ns > NS_MASK)
+		return interval_ns;
+	if (!ns || seen >> TAG_SHIFT != tag >> TAG_SHIFT)
+		ns = interval_ns, times = 0;
+	else if (times < TIMES_MAX)
+		ns = min_ns(ns, interval_ns);
+	else if (interval_ns < ns)
+		ns -= (ns - interval_ns) / FALL_SHARE;
+	else
+		ns += min_ns(
+			(interval_ns - ns) / RISE_SHARE, ns / (exact ? RISE_SHARE : CREEP_SHARE));
+	if (!times && !exact)
+		interval_ns = min_ns(interval_ns, FIRST_MAX_NS);
+	times += times < TIMES_MAX;
+	atomic_store_explicit(place, tag | times << NS_BITS | ns, memory_order_relaxed);
+	return min_ns(interval_ns, exact ? OUTLIER * ns : ns);
+}

@@ -1,0 +1,44 @@
+/*
+ * The duty: how much of a GPU's time this process's submissions may take (AntMan's GpuOpManager, 3.1.2, delays them likewise).
+ *
+ * Each GPU's budget is one moment, paid_until: at duty d, work of c ns of GPU time moves it on by c / d, and a submission may be made once it
+ * has come. So the share is right on average whatever the length of the work; one that is longer than its share of a moment is paid for
+ * afterwards. Idle time is worth at most BURST.
+ *
+ * What work costs is measured by events around it (pace.c). Such an interval is exact while one piece of work follows the other and the GPU is ours.
+ * Else it holds time that is not the work's: time slices of other processes, or the way from the event to the launch where the stream had run
+ * dry. Then it is corrected by the work's solo time: what it took in exact intervals, or else about the shortest that it took lately.
+ *
+ * Arithmetic on atomics only: no driver, no clock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct td_budget {
+	_Atomic uint64_t paid_until_ns;
+};
+
+/* A process whose gate opens with a duty for the first time, or with another one, owes nothing. */
+void td_budget_reset(struct td_budget *budget, uint64_t now_ns);
+
+/* gpu_ns of GPU time were used. duty_ppm: 1 to 999999. */
+void td_budget_charge(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_ppm);
+
+/* How long a submission has to wait, when work that will take in_flight_ns is under way; 0: not at all. */
+uint64_t td_budget_wait_ns(
+	struct td_budget *budget, uint64_t in_flight_ns, uint32_t duty_ppm, uint64_t now_ns);
+
+/* Solo times by a hash of the work. Entries that meet in one place replace each other. */
+#define TD_SOLO_PLACES 256
+
+struct td_solo {
+	_Atomic uint64_t places[TD_SOLO_PLACES]; /* budget.c's; 0: none */
+};
+
+/* Work with this hash took interval_ns, or, if that is not exact, at most that. Returns what it is to be charged. */
+uint64_t td_solo_correct(struct td_solo *solo, uint32_t hash, uint64_t interval_ns, bool exact);
+
+/* What it will take; 0: not known. */
+uint64_t td_solo_expect(const struct td_solo *solo, uint32_t hash);

@@ -1,0 +1,140 @@
+/* The duty's arithmetic on a made-up clock. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "base/time.h"
+#include "preload/budget.h"
+
+#define MS      TD_NS_PER_MS
+#define SECONDS (1000 * MS)
+
+/*
+ * A device that does one thing after the other, and a program that always has work of c ns to submit and does so whenever it may, with at
+ * most one submission in flight that has not begun. Returns the share of the time that the work took, in ppm.
+ */
+static uint32_t run(
+	uint32_t duty_ppm, uint64_t least_ns, uint64_t most_ns, uint64_t *ret_submissions)
+{
+	struct td_budget budget;
+	uint64_t now = 7 * SECONDS, begin = now, end = now + 10 * SECONDS, busy = 0, free_at = now;
+	unsigned seed = duty_ppm;
+
+	*ret_submissions = 0;
+	td_budget_reset(&budget, now);
+	while (now < end) {
+		uint64_t work = least_ns + (uint64_t)rand_r(&seed) % (most_ns - least_ns + 1);
+		uint64_t wait;
+
+		/* Sleeps are never exact. */
+		while ((wait = td_budget_wait_ns(&budget, 0, duty_ppm, now)) > 0)
+			now += wait + 60000;
+		free_at = (free_at > now ? free_at : now) + work;
+		now = free_at;
+		busy += work;
+		++*ret_submissions;
+		td_budget_charge(&budget, work, duty_ppm);
+	}
+	return (uint32_t)((double)busy / (double)(free_at - begin) * 1e6);
+}
+
+TEST(every_cap_is_held_for_work_of_every_length)
+{
+	static const uint64_t lengths[][2] = {
+		{20000, 20000}, {5000, 400000}, {3 * MS, 3 * MS}, {1 * MS, 40 * MS}};
+
+	for (uint32_t cap = 100000; cap < 1000000; cap += 100000) {
+		for (unsigned i = 0; i < 4; i++) {
+			uint64_t submissions;
+			uint32_t share = run(cap, lengths[i][0], lengths[i][1], &submissions);
+
+			/* one kernel of 40 ms in 10 s is 4000 ppm */
+			CHECK(share < cap + 5000);
+			CHECK(share > cap - 15000);
+		}
+	}
+}
+
+TEST(what_was_not_used_is_not_saved_up)
+{
+	struct td_budget budget;
+	uint64_t now = 5 * SECONDS, spent = 0;
+
+	td_budget_reset(&budget, now);
+	now += 3600 * SECONDS;
+	/* 10 %: an hour of rest is worth a few milliseconds of work. */
+	while (!td_budget_wait_ns(&budget, 0, 100000, now)) {
+		td_budget_charge(&budget, 100000, 100000);
+		spent += 100000;
+	}
+	CHECK(spent <= 4 * MS);
+}
+
+TEST(long_work_is_paid_for_afterwards)
+{
+	struct td_budget budget;
+	uint64_t now = 5 * SECONDS, wait;
+
+	td_budget_reset(&budget, now);
+	CHECK_EQ(td_budget_wait_ns(&budget, 0, 250000, now), 0);
+	now += 100 * MS;
+	td_budget_charge(&budget, 100 * MS, 250000);
+	wait = td_budget_wait_ns(&budget, 0, 250000, now);
+	CHECK(wait > 280 * MS && wait <= 300 * MS);
+	/* Another duty begins without debts. */
+	td_budget_reset(&budget, now);
+	CHECK_EQ(td_budget_wait_ns(&budget, 0, 500000, now), 0);
+}
+
+TEST(work_in_flight_counts)
+{
+	struct td_budget budget;
+	uint64_t now = 5 * SECONDS;
+
+	td_budget_reset(&budget, now);
+	CHECK_EQ(td_budget_wait_ns(&budget, 0, 500000, now), 0);
+	CHECK_EQ(td_budget_wait_ns(&budget, 30 * MS, 500000, now), 50 * MS);
+}
+
+TEST(beside_others_work_costs_its_solo_time)
+{
+	static struct td_solo solo;
+
+	CHECK_EQ(td_solo_correct(&solo, 77, 2 * MS, true), 2 * MS);
+	for (unsigned i = 0; i < 6; i++)
+		CHECK_EQ(td_solo_correct(&solo, 77, 4 * MS, false), 2 * MS);
+	CHECK_EQ(td_solo_correct(&solo, 77, 4 * MS, false), 2 * MS + 2 * MS / 256);
+	/* other work in the same place */
+	CHECK_EQ(td_solo_correct(&solo, 77 + 256 * TD_SOLO_PLACES, 4 * MS, false), 4 * MS);
+	/* the first time is not to be believed */
+	CHECK_EQ(td_solo_correct(&solo, 78, 900 * MS, false), 5 * MS);
+}
+
+TEST(work_that_was_never_alone_costs_about_the_least_that_was_seen)
+{
+	static struct td_solo solo;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < 100; i++)
+		(void)td_solo_correct(&solo, 1, i % 4 ? 60 * MS : 3 * MS, false);
+	for (unsigned i = 0; i < 100; i++)
+		sum += td_solo_correct(&solo, 1, i % 4 ? 60 * MS : 3 * MS, false);
+	CHECK(sum / 100 < 3200000);
+}
+
+TEST(alone_it_costs_what_it_takes_and_longer_work_is_noticed)
+{
+	static struct td_solo solo;
+
+	CHECK_EQ(td_solo_correct(&solo, 1, 1 * MS, true), 1 * MS);
+	for (unsigned i = 0; i < 80; i++)
+		(void)td_solo_correct(&solo, 1, 5 * MS, true);
+	CHECK(td_solo_correct(&solo, 1, 9 * MS, false) > 4500000);
+	/* and beside others too, in time */
+	for (unsigned i = 0; i < 2000; i++)
+		(void)td_solo_correct(&solo, 1, 9 * MS, false);
+	CHECK(td_solo_correct(&solo, 1, 9 * MS, false) > 8900000);
+	CHECK_EQ(td_solo_correct(&solo, 1, 1ull << 50, true), 1ull << 50);
+	/* a gap in the middle of one piece of work costs a few times the work, not the gap */
+	CHECK(td_solo_correct(&solo, 1, 900 * MS, true) < 30 * MS);
+}
