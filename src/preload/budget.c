@@ -59,12 +59,17 @@ uint64_t td_budget_wait_ns(
 	return 0;
 }
 
+static uint64_t tag_of(uint32_t hash)
+{
+	return hash / TD_SOLO_PLACES & (UINT64_MAX >> TAG_SHIFT);
+}
+
 uint64_t td_solo_expect(const struct td_solo *solo, uint32_t hash)
 {
 	uint64_t seen =
 		atomic_load_explicit(&solo->places[hash % TD_SOLO_PLACES], memory_order_relaxed);
 
-	return seen >> TAG_SHIFT == hash / TD_SOLO_PLACES ? seen & NS_MASK : 0;
+	return seen >> TAG_SHIFT == tag_of(hash) ? seen & NS_MASK : 0;
 }
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
@@ -75,13 +80,12 @@ static uint64_t min_ns(uint64_t a, uint64_t b)
 uint64_t td_solo_correct(struct td_solo *solo, uint32_t hash, uint64_t interval_ns, bool exact)
 {
 	_Atomic uint64_t *place = &solo->places[hash % TD_SOLO_PLACES];
-	uint64_t tag = (uint64_t)hash / TD_SOLO_PLACES << TAG_SHIFT,
-		 seen = atomic_load_explicit(place, memory_order_relaxed), ns = seen & NS_MASK,
-		 times = seen >> NS_BITS & TIMES_MAX;
+	uint64_t tag = tag_of(hash), seen = atomic_load_explicit(place, memory_order_relaxed),
+		 ns = seen & NS_MASK, times = seen >> NS_BITS & TIMES_MAX;
 
 	if (interval_ns > NS_MASK)
 		return interval_ns;
-	if (!ns || seen >> TAG_SHIFT != tag >> TAG_SHIFT)
+	if (!ns || seen >> TAG_SHIFT != tag)
 		ns = interval_ns, times = 0;
 	else if (times < TIMES_MAX)
 		ns = min_ns(ns, interval_ns);
@@ -93,6 +97,7 @@ uint64_t td_solo_correct(struct td_solo *solo, uint32_t hash, uint64_t interval_
 	if (!times && !exact)
 		interval_ns = min_ns(interval_ns, FIRST_MAX_NS);
 	times += times < TIMES_MAX;
-	atomic_store_explicit(place, tag | times << NS_BITS | ns, memory_order_relaxed);
+	atomic_store_explicit(
+		place, tag << TAG_SHIFT | times << NS_BITS | ns, memory_order_relaxed);
 	return min_ns(interval_ns, exact ? OUTLIER * ns : ns);
 }

@@ -26,6 +26,7 @@
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
 #define WAIT_WINDOWS 8 /* the longest wait, in windows */
 /* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
+#define NEW_NS         (2 * TD_NS_PER_MS)
 #define GAP_NS         (200 * TD_NS_PER_US)
 #define DUTY_WINDOW_NS (20 * TD_NS_PER_MS)
 
@@ -57,8 +58,16 @@ static void expect(struct td_window *window, struct td_window_mark *mark, uint64
 
 static void marked(struct td_window *window, struct td_window_mark *mark)
 {
+	uint64_t ns;
+
 	td_window_marked(window);
-	expect(window, mark, td_solo_expect(&solo, mark->hash));
+	ns = td_solo_expect(&solo, mark->hash);
+	/* What is new may be long: not much of it at once. */
+	if (!ns) {
+		ns = mark->submissions * window->estimate_ns;
+		ns = ns < NEW_NS ? NEW_NS : ns;
+	}
+	expect(window, mark, ns);
 }
 
 static void destroy(const struct td_driver *driver, void *event)

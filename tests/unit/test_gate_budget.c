@@ -106,6 +106,11 @@ TEST(beside_others_work_costs_its_solo_time)
 	CHECK_EQ(td_solo_correct(&solo, 77, 4 * MS, false), 2 * MS + 2 * MS / 256);
 	/* other work in the same place */
 	CHECK_EQ(td_solo_correct(&solo, 77 + 256 * TD_SOLO_PLACES, 4 * MS, false), 4 * MS);
+	for (uint32_t hash = 79; hash < 0xf0000000; hash += 0x1234567) {
+		CHECK_EQ(td_solo_expect(&solo, hash), 0);
+		(void)td_solo_correct(&solo, hash, 3 * MS, true);
+		CHECK_EQ(td_solo_expect(&solo, hash), 3 * MS);
+	}
 	/* the first time is not to be believed */
 	CHECK_EQ(td_solo_correct(&solo, 78, 900 * MS, false), 5 * MS);
 }
