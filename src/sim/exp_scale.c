@@ -1,5 +1,5 @@
 /*
- * scale: pooled Philly, 32 jittered copies, on 20,000 GPUs. alibaba: the 8,152 pods on the 1,523 nodes.
+ * scale: ten days of pooled Philly (four when quick), 32 jittered copies, on 20,000 GPUs. alibaba: the 8,152 pods on the 1,523 nodes.
  *
  * Neither has a figure in a paper: rows are shown. Wall times are of this machine and the only figures of tandem-sim that are; they are not the same from run to run.
  */
@@ -121,7 +121,7 @@ int td_exp_scale(struct td_experiment_run *run, struct td_err *err)
 	r = r ? r : td_trace_read(path, false, &trace, err);
 	if (r)
 		return r;
-	jobs = make_copies(&trace, 20, run->quick ? 24 : 40, profiles->count, &count);
+	jobs = make_copies(&trace, 20, run->quick ? 24 : 30, profiles->count, &count);
 	td_trace_deinit(&trace);
 	if (!jobs)
 		return td_err_set(err, -ENOMEM, "out of memory");

@@ -14,6 +14,8 @@ const struct td_experiment td_experiments[] = {
 		td_exp_muxflow_sim},
 	{"muxflow-ablation", "MuxFlow without its shares, its matching, and both", true,
 		td_exp_muxflow_ablation},
+	{"muxflow-predictor", "the multi-layer perceptron's depth and width", true,
+		td_exp_muxflow_predictor},
 	{"scale", "Philly times 32 on 20,000 GPUs", true, td_exp_scale},
 	{"alibaba", "8,152 pods on 1,523 nodes", true, td_exp_alibaba},
 	{NULL, NULL, false, NULL},

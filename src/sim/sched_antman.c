@@ -67,13 +67,16 @@ static void finish(struct td_cluster *cluster, uint32_t job)
 	state->changed = true;
 }
 
+/* What was too busy for guests and no longer is may be news for those who wait; all else waits for the next tick. */
 static void load(struct td_cluster *cluster, uint32_t gpu)
 {
 	struct antman *state = cluster->sched_state;
+	uint32_t limit = td_antman_default.load_limit_ppm;
+	uint32_t before = state->cluster.gpus.load_ppm[gpu];
+	uint32_t now = (uint32_t)(td_cluster_load(cluster, gpu) * TD_PPM);
 
-	td_antman_set_load(
-		&state->cluster, gpu, (uint32_t)(td_cluster_load(cluster, gpu) * TD_PPM));
-	state->changed = true;
+	td_antman_set_load(&state->cluster, gpu, now);
+	state->changed |= before >= limit && now < limit;
 }
 
 static void carry_out(struct td_cluster *cluster, const struct td_antman_action *action)

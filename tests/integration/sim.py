@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tandem-sim's command line: same seed, same bytes; bad lines are named; what is not there says so. TAP. usage: sim.py TANDEM-SIM (the program's path)"""
+import gzip
 import json
 import os
 import re
@@ -81,6 +82,16 @@ def experiments_write_rows(folder):
     assert done.returncode == 2 and "antman-trace needs --data DIR" in done.stderr, done
 
 
+def a_gzipped_trace_is_the_same_trace(folder):
+    with open(f"{DATA}/jobs.csv", "rb") as f, gzip.open(f"{folder}/jobs.csv.gz", "wb") as packed:
+        packed.write(f.read())
+    done = call("run", "--trace", f"{folder}/jobs.csv.gz", "--cluster", f"{DATA}/cluster.csv")
+    if "built without zlib" in done.stderr:
+        assert done.returncode == 2, done
+        return
+    assert done.returncode == 0 and done.stdout == call("run", "--trace", f"{DATA}/jobs.csv", "--cluster", f"{DATA}/cluster.csv").stdout, done
+
+
 def wrong_usage_is_told(_):
     for arguments, text in (([], "usage:"), (["fly"], '"fly" is not a verb'), (["run"], "are needed"), ([*RUN, "--policy", "best"], '"best" is not a policy'),
                             ([*RUN, "--seed", "x"], '"x" is not valid'), ([*RUN, "--contention", "none"], '"none" is not a contention model'),
@@ -92,7 +103,7 @@ def wrong_usage_is_told(_):
 
 def main():
     cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, options_in_help_are_on_the_page,
-             experiments_write_rows, wrong_usage_is_told]
+             experiments_write_rows, a_gzipped_trace_is_the_same_trace, wrong_usage_is_told]
     print(f"1..{len(cases)}")
     for number, case in enumerate(cases, 1):
         with tempfile.TemporaryDirectory(prefix="tandem-sim-") as folder:
