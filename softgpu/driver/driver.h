@@ -215,6 +215,7 @@ struct sg_allocation {
 	uint64_t id;              /* unique in the process; by sg_allocation_add() */
 	uint32_t device, range;   /* range: the server's, of managed memory */
 	bool registered;          /* pinned memory that the program owns */
+	unsigned host_flags;      /* of pinned memory: as cuMemHostGetFlags tells them */
 };
 /* The allocation that holds [address, address + bytes); false: none. */
 bool sg_memory_find(uint64_t address, uint64_t bytes, struct sg_allocation *ret);
@@ -228,6 +229,9 @@ void *sg_memory_translate(
 int sg_memory_copy(uint64_t target, uint64_t source, uint64_t bytes);
 int sg_memory_fill(uint64_t target, uint64_t pattern, unsigned pattern_bytes, uint64_t count);
 void sg_memory_context_gone(struct CUctx_st *context);
+void sg_pinned_context_gone(struct CUctx_st *context); /* alloc.c */
+/* The address of some allocation of that kind that the context has; 0: none. */
+uint64_t sg_allocation_of_context(const struct CUctx_st *context, enum sg_memory_kind kind);
 /* Managed memory of a device; context may be NULL: the process's own. */
 int sg_managed_new(uint32_t device, struct CUctx_st *context, uint64_t bytes, uint64_t *ret);
 void sg_managed_free(const struct sg_allocation *allocation);

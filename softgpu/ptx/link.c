@@ -73,6 +73,13 @@ uint32_t sg_ptx_module_target(const struct sg_ptx_module *m)
 	return m->target;
 }
 
+bool sg_ptx_module_fits(const struct sg_ptx_module *m, uint32_t sm)
+{
+	if (m->suffix == 'a')
+		return m->target == sm;
+	return m->target <= sm && (m->suffix != 'f' || m->target / 10 == sm / 10);
+}
+
 uint32_t sg_ptx_module_version(const struct sg_ptx_module *m)
 {
 	return m->version;

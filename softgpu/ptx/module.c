@@ -364,11 +364,13 @@ static void parse_target(struct parser *p)
 			return;
 		}
 		if (t->len > 3 && t->len < 8 && !memcmp(t->at, "sm_", 3)) {
-			uint32_t target = 0;
+			uint32_t target = 0, n = 3;
 
-			for (uint32_t n = 3; n < t->len && t->at[n] >= '0' && t->at[n] <= '9'; n++)
+			for (; n < t->len && t->at[n] >= '0' && t->at[n] <= '9'; n++)
 				target = target * 10 + (uint32_t)(t->at[n] - '0');
 			p->m->target = target > p->m->target ? target : p->m->target;
+			if (n < t->len && p->m->suffix != 'a')
+				p->m->suffix = t->at[n]; /* a narrower one holds for all parts */
 		}
 		sg_ptx_lexer_next(&p->lex);
 	} while (sg_ptx_accept(p, ','));

@@ -62,7 +62,9 @@ struct sg_ptx_variable {
 int sg_ptx_module_new(const char *text, size_t len, struct td_err *err, struct sg_ptx_module **ret);
 void sg_ptx_module_free(struct sg_ptx_module *m);
 
-uint32_t sg_ptx_module_target(const struct sg_ptx_module *m);  /* sm_75: 75 */
+uint32_t sg_ptx_module_target(const struct sg_ptx_module *m); /* sm_75: 75 */
+/* May it run on that architecture? sm_75's also on later ones, sm_90a's on sm_90 only, sm_100f's on those of its family from it on. */
+bool sg_ptx_module_fits(const struct sg_ptx_module *m, uint32_t sm);
 uint32_t sg_ptx_module_version(const struct sg_ptx_module *m); /* 8.4: 84 */
 
 /* Entry functions in the order of the text. NULL: no such one. Lives as long as the module. */

@@ -186,6 +186,7 @@ struct variable {
 
 struct sg_ptx_module {
 	uint32_t target, version;
+	char suffix;                 /* of the target: 'a', 'f' or 0 */
 	struct function **functions; /* device functions too */
 	uint32_t function_count;
 	struct variable **variables;

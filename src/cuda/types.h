@@ -39,6 +39,7 @@ typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *arg);
 	X(CUDA_ERROR_UNSUPPORTED_LIMIT, 215, "limit not supported")                                \
 	X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217, "no peer access between these devices")         \
 	X(CUDA_ERROR_INVALID_PTX, 218, "invalid PTX")                                              \
+	X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222, "the PTX is of a newer version")                \
 	X(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, 224, "execution affinity not supported")           \
 	X(CUDA_ERROR_FILE_NOT_FOUND, 301, "file not found")                                        \
 	X(CUDA_ERROR_OPERATING_SYSTEM, 304, "operating system call failed")                        \

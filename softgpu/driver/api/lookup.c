@@ -1,6 +1,7 @@
 /* Names of errors, and which symbol a (name, version, flags) means. */
 #include <limits.h>
 
+#include "cuda/signatures.h"
 #include "cuda/symbols.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/graph/graph_abi.h"
@@ -46,7 +47,8 @@ API CUresult cuGetProcAddress_v2(
 	const struct td_symbol *symbol;
 	int why;
 
-	if (!name || !ret || flags > 2)
+	/* "If the specified CUDA version is greater than the driver version, the API will return CUDA_ERROR_INVALID_VALUE." */
+	if (!name || !ret || flags > 2 || version > TD_SYMBOLS_CUDA_VERSION)
 		return CUDA_ERROR_INVALID_VALUE;
 	symbol = td_symbol_find(name, version, flags);
 	if (symbol)

@@ -402,6 +402,7 @@ static int launch_grid(CUfunction handle, int width, int height, CUstream stream
 	struct CUctx_st *context;
 	struct CUfunc_st *f;
 	static char none[LEGACY_PARAMS_MAX];
+	unsigned block[3];
 	size_t bytes;
 	int r = named(handle, &context, &f);
 
@@ -410,11 +411,15 @@ static int launch_grid(CUfunction handle, int width, int height, CUstream stream
 	if (r)
 		return r;
 	bytes = f->legacy.bytes;
-	return cuLaunchKernel(handle, (unsigned)width, (unsigned)height, 1, f->legacy.block[0],
-		f->legacy.block[1], f->legacy.block[2], f->legacy.shared, stream, NULL,
+	memcpy(block, f->legacy.block, sizeof(block));
+	r = cuLaunchKernel(handle, (unsigned)width, (unsigned)height, 1, block[0], block[1],
+		block[2], f->legacy.shared, stream, NULL,
 		(void *[]){CU_LAUNCH_PARAM_BUFFER_POINTER,
 			f->legacy.params ? f->legacy.params : none, CU_LAUNCH_PARAM_BUFFER_SIZE,
 			&bytes, CU_LAUNCH_PARAM_END});
+	memcpy(f->legacy.block, block,
+		sizeof(block)); /* it is not another launch that forgets them */
+	return r;
 }
 
 API CUresult cuLaunch(CUfunction handle)

@@ -19,6 +19,7 @@ struct CUlinkState_st {
 	char *text;
 	size_t len;
 	bool complete; /* the program has text */
+	struct sg_jit jit;
 };
 typedef struct CUlinkState_st *CUlinkState;
 
@@ -75,15 +76,19 @@ API CUresult cuLinkCreate_v2(unsigned count, int *options, void **values, CUlink
 {
 	CUlinkState state;
 	struct CUctx_st *context;
+	struct sg_jit jit;
 	int r = sg_current(&context);
 
-	if (!r && (!ret || (count && (!options || !values))))
+	if (!r && !ret)
 		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_jit_read(count, options, values, &jit);
 	if (r)
 		return r;
 	state = calloc(1, sizeof(*state));
 	if (!state)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	state->jit = jit;
 	pthread_mutex_lock(&lock);
 	td_list_append(&states, &state->link);
 	pthread_mutex_unlock(&lock);
@@ -94,11 +99,12 @@ API CUresult cuLinkCreate_v2(unsigned count, int *options, void **values, CUlink
 API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t bytes,
 	const char *name, unsigned count, int *options, void **values)
 {
+	struct sg_jit unused; /* what is wrong is found when all is there */
 	int r = sg_ready();
 
 	(void)name; /* of log messages, which there are none of */
-	if (!r && count && (!options || !values))
-		r = CUDA_ERROR_INVALID_VALUE;
+	if (!r)
+		r = sg_jit_read(count, options, values, &unused);
 	if (r)
 		return r;
 	pthread_mutex_lock(&lock);
@@ -136,7 +142,7 @@ API CUresult cuLinkComplete(CUlinkState state, void **image, size_t *bytes)
 	else if (!image || !state->text)
 		r = CUDA_ERROR_INVALID_VALUE;
 	else
-		r = sg_ptx_load(state->text, state->len, &ptx);
+		r = sg_ptx_load(state->text, state->len, sg_device_sm(0), &state->jit, &ptx);
 	if (!r) {
 		sg_ptx_module_free(ptx);
 		state->complete = true; /* adding more could move it */

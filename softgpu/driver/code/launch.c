@@ -13,6 +13,7 @@
 struct launch_work {
 	struct sg_work work;
 	struct CUfunc_st *function;
+	uint64_t function_id;
 	uint32_t grid[3], block[3], shared;
 	bool cooperative;
 	/* while running */
@@ -298,6 +299,7 @@ static int make_launch(struct CUctx_st *context, const CUlaunchConfig *config, C
 	work->work.release = release_launch;
 	work->work.run = run_kernel;
 	work->function = function;
+	work->function_id = function->id;
 	memcpy(work->grid, &config->gridDimX, sizeof(work->grid));
 	memcpy(work->block, &config->blockDimX, sizeof(work->block));
 	work->shared = config->sharedMemBytes;
@@ -351,8 +353,13 @@ bool *sg_work_cooperative(struct sg_work *work)
 
 bool sg_work_is_valid(struct CUctx_st *context, const struct sg_work *work)
 {
-	return work->run != run_kernel ||
-	       sg_function_find(context, ((const struct launch_work *)work)->function);
+	const struct launch_work *launch = (const struct launch_work *)work;
+	const struct CUfunc_st *function;
+
+	if (work->run != run_kernel)
+		return true;
+	function = sg_function_find(context, launch->function);
+	return function && function->id == launch->function_id;
 }
 
 static int launch(const CUlaunchConfig *config, CUfunction handle, void **params, void **extra,
@@ -367,6 +374,10 @@ static int launch(const CUlaunchConfig *config, CUfunction handle, void **params
 		handle = sg_kernel_function(stream->context, handle);
 	if (!r)
 		r = make_launch(stream->context, config, handle, params, extra, cooperative, &work);
+	/* "invalidates the persistent function state set through ... deprecated APIs": cuLaunch has to be given it anew. */
+	if (!r)
+		memset(((struct launch_work *)work)->function->legacy.block, 0,
+			sizeof(((struct launch_work *)work)->function->legacy.block));
 	return r ? r : sg_stream_submit(stream, work, NULL);
 }
 

@@ -81,7 +81,7 @@ static int module_of(struct CUlib_st *library, struct CUctx_st *context, struct 
 	loaded = calloc(1, sizeof(*loaded));
 	if (!loaded)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = sg_module_new(context, library->text, library->len, library->managed, ret);
+	r = sg_module_new(context, library->text, library->len, library->managed, NULL, ret);
 	if (r) {
 		free(loaded);
 		return r;
@@ -203,7 +203,7 @@ static int list_kernels(struct CUlib_st *library)
 }
 
 /* All devices of a server are alike, so the first one's code is everybody's. */
-static int load(CUlibrary *ret, const void *image)
+static int load(CUlibrary *ret, const void *image, const struct sg_jit *jit)
 {
 	struct CUlib_st *library;
 	struct sg_fatbin_ptx ptx;
@@ -226,8 +226,9 @@ static int load(CUlibrary *ret, const void *image)
 	library->text = strndup(ptx.text, ptx.len);
 	library->len = ptx.len;
 	sg_fatbin_ptx_deinit(&ptx);
-	r = library->text ? sg_ptx_load(library->text, library->len, &library->ptx)
-			  : CUDA_ERROR_OUT_OF_MEMORY;
+	r = library->text
+		    ? sg_ptx_load(library->text, library->len, sg_device_sm(0), jit, &library->ptx)
+		    : CUDA_ERROR_OUT_OF_MEMORY;
 	if (!r)
 		r = list_kernels(library);
 	if (!r)
@@ -245,11 +246,10 @@ static int load(CUlibrary *ret, const void *image)
 
 #define OPTION_N 2 /* CU_LIBRARY_NUM_OPTIONS */
 
-/* Options of the compiler and of loading are hints; of the latter only those of cuda.h. */
-static int check_options(const int *jit_options, void *const *jit_values, unsigned jit_count,
-	const int *options, void *const *values, unsigned count)
+/* Options of loading are hints; only those of cuda.h. */
+static int check_options(const int *options, void *const *values, unsigned count)
 {
-	if ((jit_count && (!jit_options || !jit_values)) || (count && (!options || !values)))
+	if (count && (!options || !values))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < count; i++)
 		if (options[i] < 0 || options[i] >= OPTION_N)
@@ -260,22 +260,28 @@ static int check_options(const int *jit_options, void *const *jit_values, unsign
 API CUresult cuLibraryLoadData(CUlibrary *ret, const void *image, int *jit_options,
 	void **jit_values, unsigned jit_count, int *options, void **values, unsigned count)
 {
-	int r = check_options(jit_options, jit_values, jit_count, options, values, count);
+	struct sg_jit jit;
+	int r = check_options(options, values, count);
 
-	return r ? r : load(ret, image);
+	if (!r)
+		r = sg_jit_read(jit_count, jit_options, jit_values, &jit);
+	return r ? r : load(ret, image, &jit);
 }
 
 API CUresult cuLibraryLoadFromFile(CUlibrary *ret, const char *path, int *jit_options,
 	void **jit_values, unsigned jit_count, int *options, void **values, unsigned count)
 {
+	struct sg_jit jit;
 	char *image;
-	int r = check_options(jit_options, jit_values, jit_count, options, values, count);
+	int r = check_options(options, values, count);
 
+	if (!r)
+		r = sg_jit_read(jit_count, jit_options, jit_values, &jit);
 	if (!r)
 		r = sg_read_file(path, &image);
 	if (r)
 		return r;
-	r = load(ret, image);
+	r = load(ret, image, &jit);
 	free(image);
 	return r;
 }

@@ -11,9 +11,9 @@
 #include "softgpu/ptx/fatbin.h"
 #include "softgpu/ptx/ptx.h"
 
-#define MODULE_MAGIC   0x73676d6f64ull
-#define FUNCTION_MAGIC 0x736766756eull
-#define ELF_MAGIC      "\177ELF"
+#define MODULE_MAGIC 0x73676d6f64ull
+#define PTX_VERSION  90u /* 9.0: what CUDA 13.0 knows */
+#define ELF_MAGIC    "\177ELF"
 
 /* Machine code is for GPUs. */
 static int refuse_cubin(const void *image)
@@ -68,7 +68,6 @@ static void free_module(struct CUmod_st *module)
 	for (struct CUfunc_st *f = module->functions; f;) {
 		struct CUfunc_st *next = f->next;
 
-		f->magic = 0;
 		free(f->legacy.params);
 		free(f);
 		f = next;
@@ -133,18 +132,45 @@ static int place_variables(struct CUmod_st *module)
 	return r;
 }
 
-int sg_ptx_load(const char *text, size_t len, struct sg_ptx_module **ret)
+static int check_ptx(const struct sg_ptx_module *ptx, uint32_t sm, struct td_err *err)
+{
+	uint32_t version = sg_ptx_module_version(ptx), target = sg_ptx_module_target(ptx);
+
+	if (version > PTX_VERSION) {
+		(void)td_err_set(err, -ENOTSUP, "PTX version %u.%u is newer than %u.%u",
+			version / 10, version % 10, PTX_VERSION / 10, PTX_VERSION % 10);
+		return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+	}
+	if (sg_ptx_module_fits(ptx, sm))
+		return CUDA_SUCCESS;
+	(void)td_err_set(err, -ENOTSUP, "the text is for sm_%u, the GPU is sm_%u", target, sm);
+	return CUDA_ERROR_INVALID_PTX;
+}
+
+int sg_ptx_load(const char *text, size_t len, uint32_t sm, const struct sg_jit *jit,
+	struct sg_ptx_module **ret)
 {
 	struct td_err err = {0};
-	int r = sg_ptx_module_new(text, len, &err, ret);
+	struct sg_ptx_module *ptx;
+	int r = sg_ptx_module_new(text, len, &err, &ptx) ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
 
-	if (r && getenv("SOFTGPU_DEBUG"))
+	if (!r) {
+		r = check_ptx(ptx, sm, &err);
+		if (r)
+			sg_ptx_module_free(ptx);
+		else
+			*ret = ptx;
+	}
+	if (!r)
+		return CUDA_SUCCESS;
+	sg_jit_say(jit, err.msg);
+	if (getenv("SOFTGPU_DEBUG"))
 		fprintf(stderr, "softgpu: %s\n", err.msg);
-	return r ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS;
+	return r;
 }
 
 int sg_module_new(struct CUctx_st *context, const char *text, size_t len, const uint64_t *managed,
-	struct CUmod_st **ret)
+	const struct sg_jit *jit, struct CUmod_st **ret)
 {
 	struct CUmod_st *module = calloc(1, sizeof(*module));
 	int r;
@@ -154,7 +180,7 @@ int sg_module_new(struct CUctx_st *context, const char *text, size_t len, const 
 	module->magic = MODULE_MAGIC;
 	module->context = context;
 	module->managed = managed;
-	r = sg_ptx_load(text, len, &module->ptx);
+	r = sg_ptx_load(text, len, sg_device_sm(context->device), jit, &module->ptx);
 	if (r) {
 		free(module);
 		return r;
@@ -179,7 +205,7 @@ void sg_module_free(struct CUmod_st *module)
 	free_module(module);
 }
 
-static int load(CUmodule *ret, const void *image)
+static int load(CUmodule *ret, const void *image, const struct sg_jit *jit)
 {
 	struct CUctx_st *context;
 	struct sg_fatbin_ptx ptx;
@@ -191,28 +217,28 @@ static int load(CUmodule *ret, const void *image)
 		r = sg_image_text(image, sg_device_sm(context->device), &ptx);
 	if (r)
 		return r;
-	r = sg_module_new(context, ptx.text, ptx.len, NULL, ret);
+	r = sg_module_new(context, ptx.text, ptx.len, NULL, jit, ret);
 	sg_fatbin_ptx_deinit(&ptx);
 	return r;
 }
 
 API CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-	return load(module, image);
+	return load(module, image, NULL);
 }
 
 API CUresult cuModuleLoadDataEx(
 	CUmodule *module, const void *image, unsigned count, int *options, void **values)
 {
-	(void)count; /* hints to a compiler that is not there */
-	(void)options;
-	(void)values;
-	return load(module, image);
+	struct sg_jit jit;
+	int r = sg_jit_read(count, options, values, &jit);
+
+	return r ? r : load(module, image, &jit);
 }
 
 API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
-	return load(module, image);
+	return load(module, image, NULL);
 }
 
 int sg_read_file(const char *path, char **ret)
@@ -247,7 +273,7 @@ API CUresult cuModuleLoad(CUmodule *module, const char *path)
 
 	if (r)
 		return r;
-	r = load(module, image);
+	r = load(module, image, NULL);
 	free(image);
 	return r;
 }
@@ -284,11 +310,12 @@ API CUresult cuModuleUnload(CUmodule handle)
 
 static struct CUfunc_st *new_function(struct CUmod_st *module, const struct sg_ptx_function *ptx)
 {
+	static uint64_t last_id;
 	struct CUfunc_st *function = calloc(1, sizeof(*function));
 
 	if (!function)
 		return NULL;
-	function->magic = FUNCTION_MAGIC;
+	function->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
 	function->module = module;
 	function->ptx = ptx;
 	function->dynamic_shared_max =

@@ -1,12 +1,13 @@
 /* What the files about code share: modules, functions, libraries, launches. */
 #pragma once
 
+#include "softgpu/driver/code/jit_options.h"
 #include "softgpu/driver/graph/graph.h"
 #include "softgpu/ptx/fatbin.h"
 #include "softgpu/ptx/ptx.h"
 
 struct CUfunc_st {
-	uint64_t magic;
+	uint64_t id; /* of it alone, when another lies where it was */
 	struct CUmod_st *module;
 	const struct sg_ptx_function *ptx;
 	uint32_t dynamic_shared_max;
@@ -36,11 +37,13 @@ int sg_image_text(const void *image, uint32_t sm, struct sg_fatbin_ptx *ret);
 uint32_t sg_device_sm(uint32_t device);
 /* *ret is NUL-terminated, to be freed. */
 int sg_read_file(const char *path, char **ret);
-int sg_ptx_load(const char *text, size_t len, struct sg_ptx_module **ret);
+/* For an architecture; jit may be NULL. INVALID_PTX, UNSUPPORTED_PTX_VERSION: the reason is in its log. */
+int sg_ptx_load(const char *text, size_t len, uint32_t sm, const struct sg_jit *jit,
+	struct sg_ptx_module **ret);
 unsigned sg_ptx_function_count(const struct sg_ptx_module *ptx);
 /* managed: NULL, or of a library: see CUmod_st. */
 int sg_module_new(struct CUctx_st *context, const char *text, size_t len, const uint64_t *managed,
-	struct CUmod_st **ret);
+	const struct sg_jit *jit, struct CUmod_st **ret);
 void sg_module_free(struct CUmod_st *module);
 int sg_module_function(struct CUmod_st *module, const struct sg_ptx_function *ptx, CUfunction *ret);
 int sg_module_variable(const struct CUmod_st *module, const char *name, bool managed,

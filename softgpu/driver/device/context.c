@@ -1,6 +1,7 @@
 /* Contexts: created and primary, the per-thread stack, death by a fault, destruction. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "softgpu/driver/copy/copy.h"
@@ -10,6 +11,7 @@
 
 #define MAGIC     0x7367637478ull
 #define STACK_MAX 32
+#define DRAIN_S   10 /* what is queued in a context that is destroyed has so long */
 
 static _Thread_local struct {
 	struct CUctx_st *entry[STACK_MAX];
@@ -92,26 +94,42 @@ void sg_context_kill(struct CUctx_st *context, int error)
 		sg_client_xid(sg.client, context->device, xid_of(error));
 }
 
+/* context->lock is held. */
+static bool is_busy(const struct CUctx_st *context)
+{
+	bool busy = false;
+	struct td_list *it;
+
+	td_list_for_each (it, &context->streams) {
+		const struct CUstream_st *stream = td_container_of(it, struct CUstream_st, link);
+
+		busy |= stream->completed < stream->submitted;
+	}
+	return busy;
+}
+
 int sg_context_synchronize(struct CUctx_st *context)
 {
-	struct td_list *it;
-	bool busy;
-
 	pthread_mutex_lock(&context->lock);
-	do {
-		busy = false;
-		td_list_for_each (it, &context->streams) {
-			const struct CUstream_st *stream =
-				td_container_of(it, struct CUstream_st, link);
-
-			busy |= stream->completed < stream->submitted;
-		}
-		if (busy)
-			pthread_cond_wait(&context->changed, &context->lock);
-	} while (busy);
+	while (is_busy(context))
+		pthread_cond_wait(&context->changed, &context->lock);
 	pthread_mutex_unlock(&context->lock);
 	sg_pools_synchronized();
 	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
+}
+
+/* Lets work end by itself, but not for ever. */
+static void drain(struct CUctx_st *context)
+{
+	struct timespec until;
+	int r = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += DRAIN_S;
+	pthread_mutex_lock(&context->lock);
+	while (!r && is_busy(context))
+		r = pthread_cond_timedwait(&context->changed, &context->lock, &until);
+	pthread_mutex_unlock(&context->lock);
 }
 
 void sg_contexts_synchronize(void)
@@ -172,16 +190,17 @@ static int new_context(unsigned device, unsigned flags, bool primary, struct CUc
 }
 
 /*
- * Destruction waits for queued work, as the real driver does, but a kernel that never ends is cancelled: nothing may hang. The objects stay
- * allocated: a handle used later must be refused, not crash.
+ * Destruction waits for queued work, as the real driver does, but a kernel that does not end for long is cancelled: nothing may hang. The
+ * objects stay allocated: a handle used later must be refused, not crash.
  */
 static void destroy(struct CUctx_st *context)
 {
 	struct sg_msg msg = {
 		.type = SG_CONTEXT_FREE, .gpu = context->device, .context = context->id};
 
-	__atomic_store_n(&context->cancel, 1, __ATOMIC_RELAXED);
 	sg_capture_context_gone(context);
+	drain(context);
+	__atomic_store_n(&context->cancel, 1, __ATOMIC_RELAXED);
 	(void)sg_context_synchronize(context);
 	pthread_mutex_lock(&sg.lock);
 	td_list_remove(&context->link);
@@ -193,6 +212,7 @@ static void destroy(struct CUctx_st *context)
 	sg_ipc_context_gone(context);
 	sg_array_context_gone(context);
 	sg_memory_context_gone(context);
+	sg_pinned_context_gone(context);
 	(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
 }
 

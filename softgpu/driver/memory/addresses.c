@@ -12,7 +12,7 @@
 
 #include "softgpu/driver/driver.h"
 
-#define WINDOW_BYTES  (256ull << 30)
+#define WINDOW_BYTES  (1ull << 40)
 #define GRANULE_COUNT (WINDOW_BYTES / GRANULE)
 /* Smaller allocations share granules, at this alignment. */
 #define SMALL_BYTES (GRANULE / 2)
@@ -533,19 +533,23 @@ int sg_memory_release(struct CUctx_st *context, uint64_t address)
 /* Its allocations go with it; the server forgets them by itself. */
 void sg_memory_context_gone(struct CUctx_st *context)
 {
-	for (;;) {
-		uint64_t base = 0;
+	uint64_t base;
 
-		pthread_rwlock_rdlock(&sg.memory_lock);
-		for (size_t i = 0; i < allocation_count && !base; i++)
-			if (allocations[i].context == context &&
-				allocations[i].kind != SG_MEMORY_PINNED)
-				base = allocations[i].base;
-		pthread_rwlock_unlock(&sg.memory_lock);
-		if (!base)
-			return;
+	while ((base = sg_allocation_of_context(context, SG_MEMORY_DEVICE)) ||
+		(base = sg_allocation_of_context(context, SG_MEMORY_MANAGED)))
 		(void)sg_memory_release(context, base);
-	}
+}
+
+uint64_t sg_allocation_of_context(const struct CUctx_st *context, enum sg_memory_kind kind)
+{
+	uint64_t base = 0;
+
+	pthread_rwlock_rdlock(&sg.memory_lock);
+	for (size_t i = 0; i < allocation_count && !base; i++)
+		if (allocations[i].context == context && allocations[i].kind == kind)
+			base = allocations[i].base;
+	pthread_rwlock_unlock(&sg.memory_lock);
+	return base;
 }
 
 /* -- bytes -- */

@@ -1,10 +1,17 @@
 /* The allocation calls for device and pinned memory. Managed memory is in managed.c, what is behind a pointer in pointer.c. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/device/fault.h"
+
+enum {
+	CU_MEMHOSTALLOC_DEVICEMAP = 2,
+	CU_MEMHOSTREGISTER_IOMEMORY = 4,
+	CU_MEMHOSTREGISTER_READ_ONLY = 8,
+};
 
 API CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 {
@@ -92,9 +99,11 @@ API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdevicep
 	return CUDA_SUCCESS;
 }
 
-static int alloc_host(void **ret, size_t bytes)
+static int alloc_host(void **ret, size_t bytes, unsigned flags)
 {
-	struct sg_allocation allocation = {.bytes = bytes, .kind = SG_MEMORY_PINNED};
+	struct sg_allocation allocation = {.bytes = bytes,
+		.kind = SG_MEMORY_PINNED,
+		.host_flags = flags | CU_MEMHOSTALLOC_DEVICEMAP};
 	struct CUctx_st *context;
 	int r = sg_current_unsafe(&context);
 
@@ -118,12 +127,24 @@ static int alloc_host(void **ret, size_t bytes)
 
 API CUresult cuMemAllocHost_v2(void **ret, size_t bytes)
 {
-	return alloc_host(ret, bytes);
+	return alloc_host(ret, bytes, 0);
 }
 
 API CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 {
-	return flags & ~7u ? CUDA_ERROR_INVALID_VALUE : alloc_host(ret, bytes);
+	return flags & ~7u ? CUDA_ERROR_INVALID_VALUE : alloc_host(ret, bytes, flags);
+}
+
+/* What is registered stays the program's own. */
+static void free_pinned(uint64_t address)
+{
+	struct sg_allocation allocation;
+
+	if (!sg_allocation_remove(address, &allocation))
+		return;
+	sg_fault_give_pinned(allocation.bytes);
+	if (!allocation.registered)
+		sg_pages_free((void *)address, allocation.bytes);
 }
 
 API CUresult cuMemFreeHost(void *pointer)
@@ -139,10 +160,16 @@ API CUresult cuMemFreeHost(void *pointer)
 		allocation.registered)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = sg_context_synchronize(context);
-	(void)sg_allocation_remove(allocation.base, &allocation);
-	sg_fault_give_pinned(allocation.bytes);
-	sg_pages_free(pointer, allocation.bytes);
+	free_pinned(allocation.base);
 	return r;
+}
+
+void sg_pinned_context_gone(struct CUctx_st *context)
+{
+	uint64_t address;
+
+	while ((address = sg_allocation_of_context(context, SG_MEMORY_PINNED)))
+		free_pinned(address);
 }
 
 API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *ret, void *pointer, unsigned flags)
@@ -164,11 +191,31 @@ API CUresult cuMemHostGetFlags(unsigned *flags, void *pointer)
 {
 	struct sg_allocation allocation;
 
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	/* "will fail if the pointer does not reside in an allocation performed by cuMemAllocHost() or cuMemHostAlloc()" */
 	if (!flags || !sg_memory_find((uint64_t)pointer, 1, &allocation) ||
-		allocation.kind != SG_MEMORY_PINNED)
+		allocation.kind != SG_MEMORY_PINNED || allocation.registered)
 		return CUDA_ERROR_INVALID_VALUE;
-	*flags = 2; /* mapped */
+	*flags = allocation.host_flags; /* with one address space all of it is mapped */
 	return CUDA_SUCCESS;
+}
+
+/* Memory that the program has: the pages' residence is asked for only to see whether there are any. */
+static bool is_mapped(uint64_t address, uint64_t bytes)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = address + bytes;
+	unsigned char resident[1024];
+
+	for (uint64_t at = address & ~(page - 1); at < end; at += sizeof(resident) * page) {
+		uint64_t left = end - at, room = sizeof(resident) * page;
+
+		if (mincore((void *)at, left < room ? left : room, resident))
+			return false;
+	}
+	return true;
 }
 
 API CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
@@ -184,7 +231,10 @@ API CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
 		return r;
 	if (!pointer || !bytes || flags & ~0xfu || bytes > UINTPTR_MAX - allocation.base)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (sg_is_device_address(allocation.base))
+	/* Read-only registration is an attribute that the device does not have; of other devices' I/O memory there is none. */
+	if (flags & (CU_MEMHOSTREGISTER_READ_ONLY | CU_MEMHOSTREGISTER_IOMEMORY))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (sg_is_device_address(allocation.base) || !is_mapped(allocation.base, bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (sg_memory_overlaps(allocation.base, bytes))
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -208,7 +258,6 @@ API CUresult cuMemHostUnregister(void *pointer)
 		allocation.base != (uint64_t)pointer || !allocation.registered)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	r = sg_context_synchronize(context);
-	(void)sg_allocation_remove(allocation.base, &allocation);
-	sg_fault_give_pinned(allocation.bytes);
+	free_pinned(allocation.base);
 	return r;
 }

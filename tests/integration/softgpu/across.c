@@ -266,10 +266,13 @@ TEST(a_capture_is_of_one_context)
 	end();
 }
 
-/* What waits elsewhere goes when its own context does: nothing hangs. */
-TEST(a_context_that_goes_waits_for_no_other)
+/* What waits elsewhere ends when its own context does: nothing hangs. */
+TEST(a_context_that_dies_waits_for_no_other)
 {
-	CUstream first, second;
+	CUstream first, second, third;
+	CUdeviceptr nowhere = 64;
+	unsigned value = 1;
+	void *args[] = {&nowhere, &value};
 	CUcontext other;
 	CUevent event;
 	struct hold h;
@@ -281,10 +284,16 @@ TEST(a_context_that_goes_waits_for_no_other)
 	hold_stream(&h, first);
 	OK(cuEventRecord(event, first));
 	OK(cuCtxCreate_v2(&other, 0, 1));
-	OK(cuStreamCreate(&second, 0));
+	OK(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamWaitEvent(second, event, 0));
 	OK(cuLaunchHostFunc(second, note, &noted));
+	OK(launch(kernel("store"), third, args));
+	CHECK_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	CHECK_EQ(noted, 0);
 	OK(cuCtxDestroy(other));
+	OK(cuCtxSetCurrent(context));
+	CHECK_EQ(cuStreamQuery(first), CUDA_ERROR_NOT_READY);
 	sem_post(&h.go);
 	OK(cuCtxSynchronize());
 	end();
