@@ -16,6 +16,129 @@ static struct CUgraphNode_st *lock_node(CUgraphNode node, int type)
 	return NULL;
 }
 
+/* -- what a node does, told: each of these runs with the lock taken, on a node of its type -- */
+
+/* "The kernelParams ... array returned ... is owned by the node." */
+static int tell_kernel_v2(struct CUgraphNode_st *node, void *ret)
+{
+	CUDA_KERNEL_NODE_PARAMS_v2 *kernel = ret;
+	void **params = NULL;
+	int r;
+
+	memset(kernel, 0, sizeof(*kernel));
+	r = node->graph->context && !sg_work_is_valid(node->graph->context, node->work)
+		    ? CUDA_ERROR_INVALID_VALUE
+		    : sg_work_kernel_params(node->work, &kernel->v1, &params);
+	if (r)
+		return r;
+	free(node->params);
+	node->params = params;
+	kernel->ctx = node->graph->context;
+	return CUDA_SUCCESS;
+}
+
+static int tell_kernel(struct CUgraphNode_st *node, void *ret)
+{
+	CUDA_KERNEL_NODE_PARAMS_v2 kernel;
+	int r = tell_kernel_v2(node, &kernel);
+
+	if (!r)
+		*(CUDA_KERNEL_NODE_PARAMS_v1 *)ret = kernel.v1;
+	return r;
+}
+
+static int tell_copy(struct CUgraphNode_st *node, void *ret)
+{
+	if (!sg_work_box_params(node->work, ret))
+		(void)sg_work_copy_params(node->work, ret);
+	return CUDA_SUCCESS;
+}
+
+static int tell_set(struct CUgraphNode_st *node, void *ret)
+{
+	(void)sg_work_set_params(node->work, ret);
+	return CUDA_SUCCESS;
+}
+
+static int tell_host(struct CUgraphNode_st *node, void *ret)
+{
+	sg_work_host_params(node->work, ret);
+	return CUDA_SUCCESS;
+}
+
+static int tell_mem_ops(struct CUgraphNode_st *node, void *ret)
+{
+	CUDA_BATCH_MEM_OP_NODE_PARAMS *ops = ret;
+
+	*ops = (CUDA_BATCH_MEM_OP_NODE_PARAMS){.ctx = node->graph->context};
+	ops->paramArray = (CUstreamBatchMemOpParams *)sg_work_mem_ops_of(node->work, &ops->count);
+	return CUDA_SUCCESS;
+}
+
+static int tell_alloc(struct CUgraphNode_st *node, void *ret)
+{
+	sg_block_alloc_params(sg_work_block(node->work), ret);
+	return CUDA_SUCCESS;
+}
+
+static int tell_free(struct CUgraphNode_st *node, void *ret)
+{
+	*(CUdeviceptr *)ret = sg_block_address(sg_work_block(node->work));
+	return CUDA_SUCCESS;
+}
+
+static int tell_event(struct CUgraphNode_st *node, void *ret)
+{
+	*(CUevent *)ret = node->event;
+	return CUDA_SUCCESS;
+}
+
+/* "The graph ... is owned by the node": changes reach later instantiations. */
+static int tell_child(struct CUgraphNode_st *node, void *ret)
+{
+	*(CUgraph *)ret = node->child;
+	return CUDA_SUCCESS;
+}
+
+static int get(
+	CUgraphNode node, int type, void *ret, int (*tell)(struct CUgraphNode_st *node, void *ret))
+{
+	int r = sg_ready();
+
+	if (r)
+		return r;
+	if (!ret || !lock_node(node, type))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = tell(node, ret);
+	sg_graph_unlock();
+	return r;
+}
+
+/* GETTER(call, type of the node, what is returned, how it is told) */
+#define GETTERS(GETTER)                                                                            \
+	GETTER(cuGraphKernelNodeGetParams, KERNEL, CUDA_KERNEL_NODE_PARAMS_v1, tell_kernel)        \
+	GETTER(cuGraphKernelNodeGetParams_v2, KERNEL, CUDA_KERNEL_NODE_PARAMS_v2, tell_kernel_v2)  \
+	GETTER(cuGraphMemcpyNodeGetParams, MEMCPY, CUDA_MEMCPY3D, tell_copy)                       \
+	GETTER(cuGraphMemsetNodeGetParams, MEMSET, CUDA_MEMSET_NODE_PARAMS, tell_set)              \
+	GETTER(cuGraphHostNodeGetParams, HOST, CUDA_HOST_NODE_PARAMS, tell_host)                   \
+	GETTER(cuGraphBatchMemOpNodeGetParams, BATCH_MEM_OP, CUDA_BATCH_MEM_OP_NODE_PARAMS,        \
+		tell_mem_ops)                                                                      \
+	GETTER(cuGraphMemAllocNodeGetParams, MEM_ALLOC, CUDA_MEM_ALLOC_NODE_PARAMS, tell_alloc)    \
+	GETTER(cuGraphMemFreeNodeGetParams, MEM_FREE, CUdeviceptr, tell_free)                      \
+	GETTER(cuGraphEventRecordNodeGetEvent, EVENT_RECORD, CUevent, tell_event)                  \
+	GETTER(cuGraphEventWaitNodeGetEvent, WAIT_EVENT, CUevent, tell_event)                      \
+	GETTER(cuGraphChildGraphNodeGetGraph, GRAPH, CUgraph, tell_child)
+
+#define GETTER(call, type, what, tell)                                                             \
+	API CUresult call(CUgraphNode node, what *ret)                                             \
+	{                                                                                          \
+		return get(node, CU_GRAPH_NODE_TYPE_##type, ret, tell);                            \
+	}
+GETTERS(GETTER)
+#undef GETTER
+
+/* -- and changed -- */
+
 /* Takes over work. */
 static int replace(CUgraphNode node, int type, struct sg_work *work, const struct CUctx_st *context)
 {
@@ -74,44 +197,6 @@ API CUresult cuGraphKernelNodeSetParams_v2(
 	CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
 {
 	return set_kernel_v2(node, params);
-}
-
-/* "The kernelParams ... array returned ... is owned by the node." */
-static int get_kernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *ret)
-{
-	void **params = NULL;
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_KERNEL))
-		return CUDA_ERROR_INVALID_VALUE;
-	memset(ret, 0, sizeof(*ret));
-	r = node->graph->context && !sg_work_is_valid(node->graph->context, node->work)
-		    ? CUDA_ERROR_INVALID_VALUE
-		    : sg_work_kernel_params(node->work, &ret->v1, &params);
-	if (!r) {
-		free(node->params);
-		node->params = params;
-		ret->ctx = node->graph->context;
-	}
-	sg_graph_unlock();
-	return r;
-}
-
-API CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *ret)
-{
-	CUDA_KERNEL_NODE_PARAMS_v2 v2;
-	int r = ret ? get_kernel(node, &v2) : CUDA_ERROR_INVALID_VALUE;
-
-	if (!r)
-		*ret = v2.v1;
-	return r;
-}
-
-API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *ret)
-{
-	return get_kernel(node, ret);
 }
 
 /* CUlaunchAttributeValue: 64 bytes, the number first. */
@@ -177,20 +262,6 @@ API CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
 
 /* -- copies and sets -- */
 
-API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
-{
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_MEMCPY))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!sg_work_box_params(node->work, ret))
-		(void)sg_work_copy_params(node->work, ret);
-	sg_graph_unlock();
-	return CUDA_SUCCESS;
-}
-
 API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *copy)
 {
 	struct sg_work *work;
@@ -201,19 +272,6 @@ API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *c
 	if (!r)
 		r = sg_work_memcpy(copy, &work);
 	return r ? r : replace(node, CU_GRAPH_NODE_TYPE_MEMCPY, work, NULL);
-}
-
-API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *ret)
-{
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_MEMSET))
-		return CUDA_ERROR_INVALID_VALUE;
-	(void)sg_work_set_params(node->work, ret);
-	sg_graph_unlock();
-	return CUDA_SUCCESS;
 }
 
 API CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *set)
@@ -230,19 +288,6 @@ API CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE
 
 /* -- host functions, memory operations, memory, events, children -- */
 
-API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
-{
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_HOST))
-		return CUDA_ERROR_INVALID_VALUE;
-	sg_work_host_params(node->work, ret);
-	sg_graph_unlock();
-	return CUDA_SUCCESS;
-}
-
 API CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)
 {
 	struct sg_work *work;
@@ -253,20 +298,6 @@ API CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PAR
 	if (!r)
 		r = sg_work_host(host, &work);
 	return r ? r : replace(node, CU_GRAPH_NODE_TYPE_HOST, work, NULL);
-}
-
-API CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *ret)
-{
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP))
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUDA_BATCH_MEM_OP_NODE_PARAMS){.ctx = node->graph->context};
-	ret->paramArray = (CUstreamBatchMemOpParams *)sg_work_mem_ops_of(node->work, &ret->count);
-	sg_graph_unlock();
-	return CUDA_SUCCESS;
 }
 
 API CUresult cuGraphBatchMemOpNodeSetParams(
@@ -280,45 +311,6 @@ API CUresult cuGraphBatchMemOpNodeSetParams(
 	if (!r)
 		r = sg_work_mem_ops(params->paramArray, params->count, &work);
 	return r ? r : replace(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, work, NULL);
-}
-
-API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *ret)
-{
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC))
-		return CUDA_ERROR_INVALID_VALUE;
-	sg_block_alloc_params(sg_work_block(node->work), ret);
-	sg_graph_unlock();
-	return CUDA_SUCCESS;
-}
-
-API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *ret)
-{
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_MEM_FREE))
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = sg_block_address(sg_work_block(node->work));
-	sg_graph_unlock();
-	return CUDA_SUCCESS;
-}
-
-static int get_event(CUgraphNode node, int type, CUevent *ret)
-{
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!ret || !lock_node(node, type))
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = node->event;
-	sg_graph_unlock();
-	return CUDA_SUCCESS;
 }
 
 static int set_event(CUgraphNode node, int type, CUevent event)
@@ -338,38 +330,14 @@ static int set_event(CUgraphNode node, int type, CUevent event)
 	return CUDA_SUCCESS;
 }
 
-API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *ret)
-{
-	return get_event(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, ret);
-}
-
 API CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
 {
 	return set_event(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
 }
 
-API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *ret)
-{
-	return get_event(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, ret);
-}
-
 API CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
 {
 	return set_event(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
-}
-
-/* "The graph ... is owned by the node": changes reach later instantiations. */
-API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *ret)
-{
-	int r = sg_ready();
-
-	if (r)
-		return r;
-	if (!ret || !lock_node(node, CU_GRAPH_NODE_TYPE_GRAPH))
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = node->child;
-	sg_graph_unlock();
-	return CUDA_SUCCESS;
 }
 
 /* Any kind of node by one call; its type stays. */
