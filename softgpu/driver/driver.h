@@ -215,6 +215,7 @@ struct sg_allocation {
 	uint64_t id;              /* unique in the process; by sg_allocation_add() */
 	uint32_t device, range;   /* range: the server's, of managed memory */
 	bool registered;          /* pinned memory that the program owns */
+	bool owned;               /* by a variable or an array: not to be freed or exported */
 	unsigned host_flags;      /* of pinned memory: as cuMemHostGetFlags tells them */
 };
 /* The allocation that holds [address, address + bytes); false: none. */
@@ -235,7 +236,8 @@ uint64_t sg_allocation_of_context(const struct CUctx_st *context, enum sg_memory
 /* Managed memory of a device; context may be NULL: the process's own. */
 int sg_managed_new(uint32_t device, struct CUctx_st *context, uint64_t bytes, uint64_t *ret);
 void sg_managed_free(const struct sg_allocation *allocation);
-int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, uint64_t *ret);
+/* owned: a variable's or an array's, not the program's to free or to export. */
+int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, bool owned, uint64_t *ret);
 int sg_memory_release(struct CUctx_st *context, uint64_t address);
 /* Reserves device addresses; 0: none left. */
 uint64_t sg_address_reserve(uint64_t bytes, uint64_t align);
@@ -260,8 +262,10 @@ void *sg_pages_new(uint64_t bytes);
 void sg_pages_free(void *pages, uint64_t bytes);
 void sg_pages_enter(void);
 void sg_pages_leave(void);
-/* CUDA_SUCCESS or OUT_OF_MEMORY, or DEVICE_UNAVAILABLE without a server. */
+/* CUDA_SUCCESS or OUT_OF_MEMORY, or DEVICE_UNAVAILABLE without a server. What pools hold and do not use is given up for it; takes sg_pool_lock. */
 int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes);
+/* The same without a look at pools. */
+int sg_reserve_what_is_free(uint32_t device, uint32_t context_id, uint64_t bytes);
 void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes);
 
 /* -- memory/pool*.c -- */
@@ -274,6 +278,8 @@ int sg_graph_memory_free_async(struct CUstream_st *stream, uint64_t address);
 void *sg_pool_of(uint64_t address);
 /* A stream, an event or a context was waited for: pools let go of what they need not keep. */
 void sg_pools_synchronized(void);
+/* Gives back what the pools of that device hold and nobody uses. */
+void sg_pools_trim(uint32_t device);
 
 /* -- error.c -- */
 #define SG_LOST                                                                                    \

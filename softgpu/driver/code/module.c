@@ -90,9 +90,10 @@ static int place_variable(struct CUmod_st *module, size_t i)
 		module->variables[i] = module->managed[i];
 		return CUDA_SUCCESS;
 	}
-	return variable->managed ? sg_managed_new(module->context->device, module->context, bytes,
-					   &module->variables[i])
-				 : sg_memory_alloc(module->context, bytes, &module->variables[i]);
+	return variable->managed
+		       ? sg_managed_new(module->context->device, module->context, bytes,
+				 &module->variables[i])
+		       : sg_memory_alloc(module->context, bytes, true, &module->variables[i]);
 }
 
 static int fill_variable(const struct CUmod_st *module, size_t i)

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "softgpu/driver/driver.h"
+#include "softgpu/driver/memory/ipc.h"
 
 #define WINDOW_BYTES  (1ull << 40)
 #define GRANULE_COUNT (WINDOW_BYTES / GRANULE)
@@ -359,7 +359,7 @@ bool sg_memory_overlaps(uint64_t address, uint64_t bytes)
 	return overlaps;
 }
 
-int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes)
+int sg_reserve_what_is_free(uint32_t device, uint32_t context_id, uint64_t bytes)
 {
 	struct sg_msg msg = {
 		.type = SG_MEMORY_RESERVE, .gpu = device, .context = context_id, .bytes = bytes};
@@ -367,6 +367,16 @@ int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes)
 	if (sg_client_request(sg.client, &msg, NULL, 0, NULL))
 		return SG_LOST;
 	return msg.error ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes)
+{
+	int r = sg_reserve_what_is_free(device, context_id, bytes);
+
+	if (r != CUDA_ERROR_OUT_OF_MEMORY)
+		return r;
+	sg_pools_trim(device);
+	return sg_reserve_what_is_free(device, context_id, bytes);
 }
 
 void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes)
@@ -452,12 +462,13 @@ static int alloc_small(struct CUctx_st *context, unsigned units, uint64_t *ret)
 	return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, uint64_t *ret)
+int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, bool owned, uint64_t *ret)
 {
 	struct sg_allocation allocation = {.bytes = bytes,
 		.kind = SG_MEMORY_DEVICE,
 		.context = context,
-		.device = context->device};
+		.device = context->device,
+		.owned = owned};
 	int r;
 
 	if (bytes > WINDOW_BYTES)
@@ -519,6 +530,7 @@ int sg_memory_release(struct CUctx_st *context, uint64_t address)
 		!allocation.context || allocation.kind == SG_MEMORY_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	(void)context;
+	sg_ipc_memory_gone(address);
 	(void)sg_allocation_remove(address, &allocation);
 	if (allocation.kind == SG_MEMORY_MANAGED)
 		sg_managed_free(&allocation);

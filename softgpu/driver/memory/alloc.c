@@ -22,7 +22,7 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 	if (!r && (!ret || !bytes))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
-		r = sg_memory_alloc(context, bytes, &address);
+		r = sg_memory_alloc(context, bytes, false, &address);
 	if (!r)
 		*ret = address;
 	return r;
@@ -52,6 +52,8 @@ API CUresult cuMemFree_v2(CUdeviceptr address)
 
 	if (r || !address)
 		return r;
+	if (sg_memory_find(address, 1, &allocation) && allocation.owned)
+		return CUDA_ERROR_INVALID_VALUE;
 	r = sg_context_synchronize(context);
 	if (!r && sg_memory_find(address, 1, &allocation) && allocation.context &&
 		allocation.context != context)

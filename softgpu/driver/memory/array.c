@@ -138,7 +138,7 @@ static int new_array(struct CUctx_st *context, const CUDA_ARRAY3D_DESCRIPTOR *d,
 	*array = measure(d);
 	array->context = context;
 	array->mipmap = mipmap;
-	r = sg_memory_alloc(context, bytes_of(array), &array->address);
+	r = sg_memory_alloc(context, bytes_of(array), true, &array->address);
 	if (r) {
 		free(array);
 		return r;

@@ -4,7 +4,7 @@
  * the file, opens nothing.
  *
  * Memory: cuMemAlloc's only. What cuMemCreate or a pool gave out has handles of its own (cuda.h), and is refused. It is charged once, to the
- * exporter.
+ * exporter. A handle is good while its memory is: a second file has a word for each export, which is cleared when the memory is freed.
  *
  * Events: a page with two counters, records asked for and records reached. Whoever waits polls.
  */
@@ -32,6 +32,10 @@ struct handle {
 	int32_t pid, fd;
 	uint32_t gpu; /* the server's number */
 	uint64_t inode, offset, bytes;
+	/* of memory: where its word is, and what it is */
+	int32_t words_fd;
+	uint32_t word;
+	uint64_t words_inode, id;
 };
 _Static_assert(sizeof(struct handle) <= sizeof(CUipcMemHandle), "a handle has 64 bytes");
 
@@ -47,6 +51,15 @@ struct opened {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct td_list all_opened = {&all_opened, &all_opened};
 
+struct exported {
+	struct td_list link;
+	uint64_t base, id;
+	uint32_t word;
+};
+static struct td_list all_exported = {&all_exported, &all_exported};
+static int words_fd = -1;
+static uint32_t word_count;
+
 static uint64_t inode_of(int fd)
 {
 	struct stat st;
@@ -55,14 +68,14 @@ static uint64_t inode_of(int fd)
 }
 
 /* The exporter's file; < 0: it is not there any more, or not ours to open. */
-static int open_file(const struct handle *handle)
+static int open_file(int32_t pid, int32_t number, uint64_t inode)
 {
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle->pid, handle->fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd >= 0 && inode_of(fd) != handle->inode) {
+	if (fd >= 0 && inode_of(fd) != inode) {
 		close(fd);
 		fd = -1;
 	}
@@ -71,23 +84,95 @@ static int open_file(const struct handle *handle)
 
 /* -- memory -- */
 
+static bool write_word(uint32_t word, uint64_t id)
+{
+	return pwrite(words_fd, &id, sizeof(id), (off_t)(word * sizeof(id))) == sizeof(id);
+}
+
+/* lock is held. The word of that allocation, a new one if need be; NULL: no memory. */
+static struct exported *export(const struct sg_allocation *allocation)
+{
+	struct exported *e;
+	struct td_list *it;
+
+	td_list_for_each (it, &all_exported)
+		if (td_container_of(it, struct exported, link)->base == allocation->base)
+			return td_container_of(it, struct exported, link);
+	if (words_fd < 0)
+		words_fd = memfd_create("softgpu-exports", MFD_CLOEXEC);
+	e = words_fd < 0 ? NULL : calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	*e = (struct exported){.base = allocation->base, .id = allocation->id, .word = word_count};
+	if (!write_word(e->word, e->id)) {
+		free(e);
+		return NULL;
+	}
+	word_count++;
+	td_list_append(&all_exported, &e->link);
+	return e;
+}
+
+void sg_ipc_memory_gone(uint64_t address)
+{
+	struct td_list *it, *tmp;
+
+	pthread_mutex_lock(&lock);
+	td_list_for_each_safe (it, tmp, &all_exported) {
+		struct exported *e = td_container_of(it, struct exported, link);
+
+		if (e->base != address)
+			continue;
+		(void)write_word(e->word, 0);
+		td_list_remove(&e->link);
+		free(e);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Is what was exported still there? */
+static int check_word(const struct handle *handle)
+{
+	int fd = open_file(handle->pid, handle->words_fd, handle->words_inode);
+	uint64_t id = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return CUDA_ERROR_MAP_FAILED;
+	n = pread(fd, &id, sizeof(id), (off_t)(handle->word * sizeof(id)));
+	close(fd);
+	return n == sizeof(id) && id == handle->id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 API CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
 {
 	struct handle handle = {.magic = MEMORY_MAGIC, .pid = getpid()};
 	struct sg_allocation allocation;
 	struct CUctx_st *context;
+	const struct exported *e;
 	int r = sg_current(&context);
 
 	if (r)
 		return r;
 	/* "a pointer to the base of an existing device memory allocation created with cuMemAlloc" */
 	if (!ret || !sg_memory_find(address, 1, &allocation) || allocation.base != address ||
-		allocation.kind != SG_MEMORY_DEVICE || !allocation.context)
+		allocation.kind != SG_MEMORY_DEVICE || !allocation.context || allocation.owned)
 		return CUDA_ERROR_INVALID_VALUE;
 	handle.gpu = sg.devices[allocation.device].gpu;
 	handle.bytes = allocation.bytes;
 	handle.fd = sg_arena_place(address, &handle.offset);
 	handle.inode = inode_of(handle.fd);
+	pthread_mutex_lock(&lock);
+	e = export(&allocation);
+	if (e) {
+		handle.words_fd = words_fd;
+		handle.word = e->word;
+		handle.id = e->id;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!e)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	handle.words_inode = inode_of(handle.words_fd);
 	memset(ret, 0, sizeof(*ret));
 	memcpy(ret, &handle, sizeof(handle));
 	return CUDA_SUCCESS;
@@ -111,9 +196,12 @@ static int map(struct opened *o)
 {
 	uint64_t first = o->handle.offset & ~(GRANULE - 1);
 	uint32_t device;
-	int fd = open_file(&o->handle);
+	int fd, r = check_word(&o->handle);
 	void *pages;
 
+	if (r)
+		return r;
+	fd = open_file(o->handle.pid, o->handle.fd, o->handle.inode);
 	if (fd < 0)
 		return CUDA_ERROR_MAP_FAILED;
 	if (!sg_device_of_gpu(o->handle.gpu, &device)) {
@@ -345,7 +433,7 @@ API CUresult cuIpcOpenEventHandle(CUevent *ret, CUipcEventHandle opaque)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (handle.pid == getpid())
 		return CUDA_ERROR_INVALID_CONTEXT;
-	fd = open_file(&handle);
+	fd = open_file(handle.pid, handle.fd, handle.inode);
 	if (fd < 0)
 		return CUDA_ERROR_MAP_FAILED;
 	shared = map_event(fd);

@@ -17,5 +17,7 @@ void sg_shared_event_wait(
 /* An event of this process; shared may be NULL, and is taken over with its file descriptor (-1: it is another process's). */
 int sg_event_new(struct CUctx_st *context, unsigned flags, struct sg_shared_event *shared,
 	int shared_fd, CUevent *ret);
+/* What was exported from that address cannot be opened any more. */
+void sg_ipc_memory_gone(uint64_t address);
 /* What a context has opened goes with it. */
 void sg_ipc_context_gone(struct CUctx_st *context);

@@ -156,26 +156,32 @@ static struct sg_block *take_free(struct CUmemPoolHandle_st *pool, uint64_t byte
 	return NULL;
 }
 
-static int reserve(struct CUmemPoolHandle_st *pool, uint64_t bytes)
+static void trim_all(uint32_t device)
 {
 	struct td_list *it;
+
+	td_list_for_each (it, &pools) {
+		struct CUmemPoolHandle_st *pool =
+			td_container_of(it, struct CUmemPoolHandle_st, link);
+
+		if (pool->device == device)
+			trim(pool, 0);
+	}
+}
+
+static int reserve(struct CUmemPoolHandle_st *pool, uint64_t bytes)
+{
 	int r;
 
 	if (bytes > pool->max_bytes || pool->reserved > pool->max_bytes - bytes)
 		trim(pool, pool->max_bytes > bytes ? pool->max_bytes - bytes : 0);
 	if (bytes > pool->max_bytes || pool->reserved > pool->max_bytes - bytes)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = sg_reserve(pool->device, 0, bytes);
+	r = sg_reserve_what_is_free(pool->device, 0, bytes);
 	if (r != CUDA_ERROR_OUT_OF_MEMORY)
 		return r;
-	td_list_for_each (it, &pools) {
-		struct CUmemPoolHandle_st *other =
-			td_container_of(it, struct CUmemPoolHandle_st, link);
-
-		if (other->device == pool->device)
-			trim(other, 0);
-	}
-	return sg_reserve(pool->device, 0, bytes);
+	trim_all(pool->device);
+	return sg_reserve_what_is_free(pool->device, 0, bytes);
 }
 
 static int new_block(struct CUmemPoolHandle_st *pool, uint64_t bytes, struct sg_block **ret)
@@ -237,6 +243,13 @@ void sg_block_put(struct sg_block *block, struct CUstream_st *stream, uint64_t t
 }
 
 /* -- the calls -- */
+
+void sg_pools_trim(uint32_t device)
+{
+	pthread_mutex_lock(&sg_pool_lock);
+	trim_all(device);
+	pthread_mutex_unlock(&sg_pool_lock);
+}
 
 /* "the allocator will try to release memory back to the OS on the next call to stream, event or context synchronize" */
 void sg_pools_synchronized(void)

@@ -144,6 +144,27 @@ static void dies(int fd)
 	raise(SIGKILL);
 }
 
+/* Gives out a handle of memory that it then frees; another allocation lies there. */
+static void frees(int fd)
+{
+	struct handles h;
+	CUdeviceptr at, again;
+	char go;
+
+	begin();
+	OK(cuMemAlloc_v2(&at, 4096));
+	OK(cuIpcGetMemHandle(&h.memory, at));
+	OK(cuMemFree_v2(at));
+	OK(cuMemAlloc_v2(&again, 4096));
+	CHECK_EQ(at, again);
+	give(fd, &h, sizeof(h));
+	OK(cuIpcGetMemHandle(&h.memory, again));
+	give(fd, &h, sizeof(h));
+	receive(fd, &go, 1);
+	end();
+	_exit(0);
+}
+
 /* Before main(): a role runs no tests. */
 __attribute__((constructor)) static void play_role(void)
 {
@@ -154,6 +175,8 @@ __attribute__((constructor)) static void play_role(void)
 	if (!setjmp(test_exit)) {
 		if (!strcmp(role, "user"))
 			user(atoi(getenv("IPC_FD")));
+		else if (!strcmp(role, "frees"))
+			frees(atoi(getenv("IPC_FD")));
 		else
 			dies(atoi(getenv("IPC_FD")));
 	}
@@ -180,6 +203,25 @@ TEST(a_handle_of_a_dead_process_opens_nothing)
 	CHECK_EQ(cuIpcOpenMemHandle_v2(&at, h.memory, 0), CUDA_ERROR_INVALID_VALUE);
 	memset(&h, 0, sizeof(h));
 	CHECK_EQ(cuIpcOpenMemHandle_v2(&at, h.memory, 1), CUDA_ERROR_INVALID_VALUE);
+	end();
+}
+
+TEST(a_handle_is_good_while_its_memory_is)
+{
+	struct handles freed, fresh;
+	CUdeviceptr at;
+	pid_t pid;
+	int fd;
+
+	pid = start_child("frees", &fd);
+	begin();
+	receive(fd, &freed, sizeof(freed));
+	receive(fd, &fresh, sizeof(fresh));
+	CHECK_EQ(cuIpcOpenMemHandle_v2(&at, freed.memory, 1), CUDA_ERROR_INVALID_HANDLE);
+	OK(cuIpcOpenMemHandle_v2(&at, fresh.memory, 1));
+	OK(cuIpcCloseMemHandle(at));
+	give(fd, "g", 1);
+	end_child(pid, fd, 0);
 	end();
 }
 

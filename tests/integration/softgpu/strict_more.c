@@ -189,6 +189,48 @@ TEST(a_launch_forgets_what_launches_of_cuda_3_had_set)
 	end();
 }
 
+TEST(a_variables_memory_is_not_the_programs_to_free)
+{
+	static const char text[] = PTX_HEAD ".visible .global .u32 count = 4;\n";
+	CUmodule module;
+	CUdeviceptr at;
+	CUipcMemHandle handle;
+
+	begin();
+	OK(cuModuleLoadData(&module, text));
+	OK(cuModuleGetGlobal_v2(&at, NULL, module, "count"));
+	CHECK_EQ(cuMemFree_v2(at), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuIpcGetMemHandle(&handle, at), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(word_at(at), 4);
+	OK(cuModuleUnload(module));
+	end();
+}
+
+/* What a pool keeps is there for those who need it, before an allocation fails. */
+TEST(pools_give_back_what_others_need)
+{
+	size_t free_bytes, part;
+	uint64_t all = UINT64_MAX;
+	CUdeviceptr at;
+	void *pool;
+
+	begin();
+	OK(cuMemGetInfo_v2(&free_bytes, NULL));
+	part = free_bytes / 3 * 2 & ~(2 * MIB - 1);
+	OK(cuDeviceGetDefaultMemPool(&pool, 0));
+	OK(cuMemPoolSetAttribute(pool, 4 /* CU_MEMPOOL_ATTR_RELEASE_THRESHOLD */, &all));
+	OK(cuMemAllocAsync(&at, part, NULL));
+	OK(cuMemFreeAsync(at, NULL));
+	OK(cuCtxSynchronize());
+	OK(cuMemGetInfo_v2(&free_bytes, NULL));
+	CHECK(free_bytes < part);
+	OK(cuMemAlloc_v2(&at, part));
+	CHECK_EQ(cuMemAllocAsync(&at, part, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+	all = 0;
+	OK(cuMemPoolSetAttribute(pool, 4, &all));
+	end();
+}
+
 TEST(there_are_more_addresses_than_memory)
 {
 	CUdeviceptr at, second;
