@@ -206,6 +206,20 @@ void sg_module_free(struct CUmod_st *module)
 	free_module(module);
 }
 
+void sg_modules_context_gone(struct CUctx_st *context)
+{
+	struct td_list *first;
+
+	for (;;) {
+		pthread_mutex_lock(&context->lock);
+		first = context->modules.next;
+		pthread_mutex_unlock(&context->lock);
+		if (first == &context->modules)
+			return;
+		sg_module_free(td_container_of(first, struct CUmod_st, link));
+	}
+}
+
 static int load(CUmodule *ret, const void *image, const struct sg_jit *jit)
 {
 	struct CUctx_st *context;

@@ -45,6 +45,7 @@ unsigned sg_ptx_function_count(const struct sg_ptx_module *ptx);
 int sg_module_new(struct CUctx_st *context, const char *text, size_t len, const uint64_t *managed,
 	const struct sg_jit *jit, struct CUmod_st **ret);
 void sg_module_free(struct CUmod_st *module);
+void sg_modules_context_gone(struct CUctx_st *context);
 int sg_module_function(struct CUmod_st *module, const struct sg_ptx_function *ptx, CUfunction *ret);
 int sg_module_variable(const struct CUmod_st *module, const char *name, bool managed,
 	CUdeviceptr *address, size_t *bytes);

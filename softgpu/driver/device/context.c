@@ -209,6 +209,7 @@ static void destroy(struct CUctx_st *context)
 	sg_streams_context_gone(context);
 	sg_events_context_gone(context);
 	sg_library_context_gone(context);
+	sg_modules_context_gone(context);
 	sg_ipc_context_gone(context);
 	sg_array_context_gone(context);
 	sg_memory_context_gone(context);

@@ -13,6 +13,7 @@
 #include "softgpu/driver/memory/ipc.h"
 
 #define WINDOW_BYTES  (1ull << 40)
+#define WINDOW_LEAST  (1ull << 34)
 #define GRANULE_COUNT (WINDOW_BYTES / GRANULE)
 /* Smaller allocations share granules, at this alignment. */
 #define SMALL_BYTES (GRANULE / 2)
@@ -33,7 +34,8 @@ struct slab {
 };
 
 /* All under sg.memory_lock. */
-static uint64_t window;
+static uint64_t window,
+	window_bytes; /* window_bytes: as much of WINDOW_BYTES as the process can have */
 static struct sg_granule granules[GRANULE_COUNT];
 static int arena =
 	-1; /* a file: what cuMemAlloc gives out can be opened by other processes (ipc.c) */
@@ -45,21 +47,27 @@ static struct slab *slabs;
 
 static int open_window(void)
 {
-	void *at;
+	uint64_t bytes = WINDOW_BYTES;
+	void *at = MAP_FAILED;
 
 	if (window)
 		return 0;
-	at = mmap(NULL, WINDOW_BYTES + GRANULE, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	while (at == MAP_FAILED && bytes >= WINDOW_LEAST) {
+		at = mmap(NULL, bytes + GRANULE, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (at == MAP_FAILED)
+			bytes /= 2;
+	}
 	if (at == MAP_FAILED)
 		return -1;
+	window_bytes = bytes;
 	window = ((uint64_t)at + GRANULE - 1) & ~(GRANULE - 1);
 	return 0;
 }
 
 bool sg_is_device_address(uint64_t address)
 {
-	return window && address - window < WINDOW_BYTES;
+	return window && address - window < window_bytes;
 }
 
 void *sg_pages_new(uint64_t bytes)
@@ -153,7 +161,7 @@ static uint64_t reserve_locked(uint64_t bytes, uint64_t align)
 			break;
 		at = (reserved[i].base + reserved[i].bytes + align - 1) & ~(align - 1);
 	}
-	if (bytes > WINDOW_BYTES || at + bytes > window + WINDOW_BYTES)
+	if (bytes > window_bytes || at + bytes > window + window_bytes)
 		return 0;
 	memmove(reserved + i + 1, reserved + i, (reserved_count - i) * sizeof(*reserved));
 	reserved[i] = (struct interval){at, bytes};
