@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define IN_FLIGHT_MAX  2048u
 #define RECEIVER_STACK (128 * 1024)
 
 struct request {
@@ -33,6 +34,7 @@ struct sg_client {
 	uint64_t next_op;
 	struct request *requests; /* lock */
 	struct sg_op *ops;        /* lock */
+	uint32_t op_count;        /* of them */
 	void (*notice)(const struct sg_msg *msg);
 	uint64_t map; /* which of the server's GPUs each of ours is, four bits each */
 };
@@ -99,6 +101,7 @@ static void finish_op(struct sg_client *client, const struct sg_msg *msg)
 		op->error = msg->error ? -EINVAL : 0;
 		op->done = true;
 		*o = op->next;
+		client->op_count--;
 		return;
 	}
 }
@@ -111,6 +114,7 @@ static void lose(struct sg_client *client)
 		op->done = true;
 	}
 	client->ops = NULL;
+	client->op_count = 0;
 }
 
 /* What this process calls the server's GPU. */
@@ -278,6 +282,9 @@ static int begin(struct sg_client *client, struct sg_op *op, struct sg_msg *msg)
 	int r;
 
 	pthread_mutex_lock(&client->lock);
+	/* The server takes no more (SG_OPS_MAX): the rest comes when some have ended. */
+	while (client->op_count >= IN_FLIGHT_MAX && !client->lost)
+		pthread_cond_wait(&client->changed, &client->lock);
 	msg->op = op->id = ++client->next_op;
 	op->gpu = msg->gpu;
 	op->context = msg->context;
@@ -287,9 +294,12 @@ static int begin(struct sg_client *client, struct sg_op *op, struct sg_msg *msg)
 	if (!r) {
 		op->next = client->ops;
 		client->ops = op;
+		client->op_count++;
 		r = post(client, msg, NULL, 0);
-		if (r)
+		if (r) {
 			client->ops = op->next;
+			client->op_count--;
+		}
 	}
 	if (r) {
 		op->done = true;

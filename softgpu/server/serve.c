@@ -25,10 +25,21 @@
 #include "softgpu/server/internal.h"
 
 #define BATCH 64
+/* More than this for a client to fetch, and it is as good as gone: it has no more operations and threads than this. */
+#define WAITING_MAX 16384u
+
+/* What a socket could not take yet. */
+struct packet {
+	struct packet *next;
+	size_t len;
+	char bytes[];
+};
 
 struct connection {
 	int fd;
 	bool broken;
+	struct packet *first, **last; /* behind each other, at most WAITING_MAX */
+	unsigned waiting;
 	struct sg_peer_state *state;
 	struct connection *next;
 };
@@ -37,15 +48,81 @@ static struct sg_server server;
 static struct connection *connections;
 static int epoll_fd, listen_fd, timer_fd, signal_fd;
 
+/* False: the socket takes no more for now. */
+static bool put(struct connection *connection, const struct msghdr *header)
+{
+	ssize_t n;
+
+	do
+		n = sendmsg(connection->fd, header, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return false;
+	connection->broken |= n < 0;
+	return true;
+}
+
+static void set_events(struct connection *connection, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = connection};
+
+	connection->broken |= epoll_ctl(epoll_fd, EPOLL_CTL_MOD, connection->fd, &event) < 0;
+}
+
+static void keep(struct connection *connection, const struct msghdr *header, size_t len)
+{
+	struct packet *packet =
+		connection->waiting < WAITING_MAX ? malloc(sizeof(*packet) + len) : NULL;
+	char *at;
+
+	if (!packet) {
+		connection->broken = true;
+		return;
+	}
+	packet->next = NULL;
+	packet->len = len;
+	at = packet->bytes;
+	for (size_t i = 0; i < header->msg_iovlen; i++)
+		at = mempcpy(at, header->msg_iov[i].iov_base, header->msg_iov[i].iov_len);
+	if (!connection->first) {
+		connection->last = &connection->first;
+		set_events(connection, EPOLLIN | EPOLLOUT);
+	}
+	*connection->last = packet;
+	connection->last = &packet->next;
+	connection->waiting++;
+}
+
 static void send_packet(void *peer, const struct sg_msg *msg, const void *extra, size_t len)
 {
 	struct connection *connection = peer;
 	struct iovec parts[2] = {{(void *)msg, sizeof(*msg)}, {(void *)extra, len}};
 	struct msghdr header = {.msg_iov = parts, .msg_iovlen = len ? 2 : 1};
 
-	if (!connection->broken &&
-		sendmsg(connection->fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		connection->broken = true;
+	if (!connection->broken && (connection->first || !put(connection, &header)))
+		keep(connection, &header, sizeof(*msg) + len);
+}
+
+static void drop_packet(struct connection *connection)
+{
+	struct packet *packet = connection->first;
+
+	connection->first = packet->next;
+	connection->waiting--;
+	free(packet);
+}
+
+static void send_waiting(struct connection *connection)
+{
+	while (connection->first && !connection->broken) {
+		struct iovec part = {connection->first->bytes, connection->first->len};
+
+		if (!put(connection, &(struct msghdr){.msg_iov = &part, .msg_iovlen = 1}))
+			return;
+		drop_packet(connection);
+	}
+	if (!connection->broken)
+		set_events(connection, EPOLLIN);
 }
 
 static int watch(int fd, void *data)
@@ -95,6 +172,14 @@ static void read_packets(struct connection *connection)
 	}
 }
 
+static void serve_connection(struct connection *connection, uint32_t events)
+{
+	if (events & EPOLLOUT)
+		send_waiting(connection);
+	if (events & ~(uint32_t)EPOLLOUT)
+		read_packets(connection);
+}
+
 static void drop_broken(void)
 {
 	for (struct connection **c = &connections; *c;) {
@@ -107,6 +192,8 @@ static void drop_broken(void)
 		*c = connection->next;
 		sg_server_disconnect(&server, connection->state, td_time_now_ns());
 		close(connection->fd);
+		while (connection->first)
+			drop_packet(connection);
 		free(connection);
 	}
 }
@@ -144,7 +231,7 @@ static void run(void)
 			else if (data == &timer_fd)
 				(void)!read(timer_fd, scratch, sizeof(scratch));
 			else
-				read_packets(data);
+				serve_connection(data, events[i].events);
 		}
 	}
 }
