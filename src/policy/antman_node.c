@@ -44,7 +44,7 @@ struct antman {
 struct present {
 	uint32_t clients[TD_MEMORY_TRIAL_JOBS_MAX]; /* besteffort and open */
 	struct td_memory_trial_job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
-	uint32_t guaranteed_count, weight;
+	uint32_t guaranteed_count;
 	struct td_antman_gpu_input input;
 };
 
@@ -113,7 +113,6 @@ static void note_besteffort(struct present *present, struct gpu *gpu, const stru
 	present->clients[i] = c;
 	present->jobs[i] = (struct td_memory_trial_job){
 		client->id, client->demanded_bytes, client->minimal_bytes, speed_of(&gpu->jobs[i])};
-	present->weight += client->wants ? client->weight : 0;
 }
 
 static void look(struct gpu *gpu, const struct td_view *view, const struct td_plan *plan,
@@ -152,16 +151,6 @@ static void begin_window(struct gpu *gpu, uint64_t now_ns)
 	}
 }
 
-/* The duty of one of them, by weight among those that have work; one that has none starts with as much as if it had. */
-static uint32_t part_of(
-	const struct present *present, const struct td_client_view *client, uint32_t duty_ppm)
-{
-	uint64_t weight = present->weight + (client->wants ? 0 : client->weight);
-	uint64_t part = (uint64_t)duty_ppm * client->weight / weight;
-
-	return part ? (uint32_t)part : 1;
-}
-
 static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t index, uint64_t now_ns,
 	struct td_plan *plan)
 {
@@ -179,14 +168,13 @@ static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t ind
 		output.duty_ppm = params->duty.floor_ppm;
 	for (uint32_t i = 0; i < present.input.besteffort_count; i++) {
 		struct td_grant *grant = &plan->grants[present.clients[i]];
-		const struct td_client_view *client = &view->clients[present.clients[i]];
 
 		grant->limit_bytes = present.guaranteed_count > 1 ? 0 : output.limit_bytes[i];
-		if (present.guaranteed_count)
-			grant->duty_ppm = part_of(&present, client, output.duty_ppm);
-		else if (present.input.besteffort_count == 1)
+		if (!present.guaranteed_count && present.input.besteffort_count == 1)
 			grant->limit_bytes = UINT64_MAX;
 	}
+	if (present.guaranteed_count)
+		td_plan_divide_duty(view, index, output.duty_ppm, plan);
 	if (!present.input.besteffort_count)
 		return;
 	wakeup = td_duty_wakeup_ns(

@@ -50,7 +50,8 @@ static void begin_gather(struct td_lock_group *g, uint32_t client)
 	g->open = g->closing = g->contended = false;
 	g->movable = g->pages_itself = true;
 	g->gpus = 0;
-	g->online = false;
+	g->class = TD_CLASS_BESTEFFORT;
+	g->weight = 1;
 	g->first_client = client;
 	g->wants_since_ns = TD_NEVER;
 	g->opened_ns = 0;
@@ -63,7 +64,8 @@ static void gather_client(struct td_lock_group *g, const struct td_client_view *
 	g->paused |= c->paused;
 	g->movable &= c->movable;
 	g->pages_itself &= c->pages_itself;
-	g->online |= c->class == TD_CLASS_ONLINE;
+	g->class = c->class < g->class ? c->class : g->class;
+	g->weight = c->weight > g->weight ? c->weight : g->weight;
 	g->gpus |= 1u << c->gpu;
 	g->demand_bytes[c->gpu] += c->demanded_bytes;
 	if (c->wants && c->wants_since_ns < g->wants_since_ns)
@@ -167,7 +169,15 @@ static void hand_out_tickets(struct td_lock *lock)
 	}
 }
 
-static void build_queue(struct td_lock *lock)
+static bool goes_first(const struct td_lock_rules *rules, const struct td_lock_group *a,
+	const struct td_lock_group *b)
+{
+	if (rules->by_class && a->class != b->class)
+		return a->class < b->class;
+	return a->ticket < b->ticket;
+}
+
+static void build_queue(struct td_lock *lock, const struct td_lock_rules *rules)
 {
 	uint32_t n = 0;
 
@@ -177,7 +187,8 @@ static void build_queue(struct td_lock *lock)
 
 		if (!lock->groups[i].ticket)
 			continue;
-		for (; at && lock->groups[lock->queue[at - 1]].ticket > lock->groups[i].ticket;
+		for (; at &&
+			goes_first(rules, &lock->groups[i], &lock->groups[lock->queue[at - 1]]);
 			at--)
 			lock->queue[at] = lock->queue[at - 1];
 		lock->queue[at] = (uint16_t)i;
@@ -269,16 +280,22 @@ static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
 static const uint64_t no_bytes[TD_GPU_MAX];
 static const uint32_t no_holders[TD_GPU_MAX];
 
-/* When may a contended holder be closed? */
-static uint64_t closable_at_ns(const struct td_lock_group *g, const struct td_lock_rules *rules,
-	const struct td_policy_options *options, const struct td_view *view)
+/* When may a holder be closed for the head of the queue? */
+static uint64_t closable_at_ns(const struct td_lock_group *g, const struct td_lock_group *head,
+	const struct td_lock_rules *rules, const struct td_policy_options *options,
+	const struct td_view *view)
 {
 	uint64_t at, idle_at;
 
+	if (rules->by_class && head->class < g->class)
+		return 0;
+
 	/* Its turn begins when its memory is back: closing it before would move memory for nothing. But not for ever. */
-	if (g->filling)
+	if (g->filling && !(rules->by_class && head->class > g->class))
 		return g->opened_ns + options->quantum_ns;
-	at = g->opened_ns + rules->quantum_ns(g, view, options);
+	at = TD_NEVER;
+	if (!(rules->by_class && head->class > g->class))
+		at = g->opened_ns + rules->quantum_ns(g, view, options);
 	if (g->wants)
 		return at;
 	idle_at = g->idle_from_ns + rules->patience_ns(g, view, options);
@@ -289,6 +306,17 @@ static void close_group(struct td_lock_group *g)
 {
 	g->open = false;
 	g->closing = true;
+}
+
+/* Before the other: the less protected, then the newer, then the later arrival. */
+static bool gives_way(const struct td_lock_rules *rules, const struct td_lock_group *g,
+	const struct td_lock_group *other)
+{
+	if (rules->by_class && g->class != other->class)
+		return g->class > other->class;
+	if (g->opened_ns != other->opened_ns)
+		return g->opened_ns > other->opened_ns;
+	return g->first_client > other->first_client;
 }
 
 /* Demand has grown under the holders (or two came back after a restart): the newest give way until the rest fits. */
@@ -316,9 +344,7 @@ static void repair(
 
 				if (!g->open || !(g->gpus >> gpu & 1))
 					continue;
-				if (!newest || g->opened_ns > newest->opened_ns ||
-					(g->opened_ns == newest->opened_ns &&
-						g->first_client > newest->first_client))
+				if (!newest || gives_way(rules, g, newest))
 					newest = g;
 			}
 			if (!newest)
@@ -341,7 +367,18 @@ static void add_gone(uint64_t *bytes, uint32_t *holders, const struct td_lock_gr
 	}
 }
 
-/* The open holder in the way of `head` that is to go first: idle before busy, then the one that opened first. */
+/* Before the other: the idle, then the less protected, then the one that opened first. */
+static bool closes_first(const struct td_lock_rules *rules, const struct td_lock_group *g,
+	const struct td_lock_group *other)
+{
+	if (g->wants != other->wants)
+		return other->wants;
+	if (rules->by_class && g->class != other->class)
+		return g->class > other->class;
+	return g->opened_ns < other->opened_ns;
+}
+
+/* The open holder in the way of `head` that is to go first. */
 static struct td_lock_group *next_to_close(struct td_lock *lock, const struct td_lock_group *head,
 	const struct td_lock_rules *rules, const struct td_policy_options *options,
 	const struct td_view *view, uint64_t now_ns)
@@ -352,10 +389,9 @@ static struct td_lock_group *next_to_close(struct td_lock *lock, const struct td
 		struct td_lock_group *g = &lock->groups[i];
 
 		if (!g->open || !g->holding || !(g->gpus & head->gpus) ||
-			closable_at_ns(g, rules, options, view) > now_ns)
+			closable_at_ns(g, head, rules, options, view) > now_ns)
 			continue;
-		if (!best || (best->wants && !g->wants) ||
-			(best->wants == g->wants && g->opened_ns < best->opened_ns))
+		if (!best || closes_first(rules, g, best))
 			best = g;
 	}
 	return best;
@@ -384,7 +420,7 @@ static uint64_t close_for(struct td_lock *lock, const struct td_lock_group *head
 			add_gone(gone_bytes, gone_holders, g, rules);
 			continue;
 		}
-		at = closable_at_ns(g, rules, options, view);
+		at = closable_at_ns(g, head, rules, options, view);
 		if (at > now_ns && at < wakeup)
 			wakeup = at;
 	}
@@ -415,7 +451,7 @@ uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 	uint64_t wakeup = TD_NEVER;
 
 	gather(lock, view);
-	build_queue(lock);
+	build_queue(lock, rules);
 	count_holders(lock, rules, view);
 	repair(lock, rules, view);
 	for (uint32_t q = 0; q < lock->queue_count; q++) {
@@ -433,7 +469,7 @@ uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 			wakeup = at < wakeup ? at : wakeup;
 		}
 		lock->reserved_gpus |= g->gpus;
-		if (g->online)
+		if (g->class == TD_CLASS_ONLINE)
 			lock->urgent_gpus |= g->gpus;
 	}
 	return wakeup;

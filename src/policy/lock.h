@@ -6,14 +6,19 @@
  * meet a half-closed job. Two modes: exclusive (one holder per GPU: nvshare) and by memory (holders run side by side as long
  * as what they demand fits; the lock is felt only when it does not: tandem).
  *
+ * By class (tandem): online goes before guaranteed, guaranteed before besteffort, each first come first served. Who is more protected
+ * closes the less protected at once and is closed for them only when it is idle; quanta are among equals.
+ *
  * Invariants
- *  - strictly first come first served per GPU: nobody overtakes a waiting group that needs a GPU in common;
+ *  - strictly first come first served per GPU (by class: within a class, and classes in their order): nobody overtakes a waiting
+ *    group that needs a GPU in common;
  *  - no hand-over while nobody waits;
  *  - exclusive: at most one group per GPU is not CLOSED and not being closed; by memory: the demand of the admitted never
  *    exceeds the capacity, but for a single group that exceeds it alone (the executor refuses its allocations);
  *  - a holder is closed only for the group at the head of the queue, and only once its quantum has passed or it has been idle
- *    for its patience; only when closing makes the head fit;
- *  - a group in the queue waits at most (groups before it) x (quantum + drain + hand-over).
+ *    for its patience, or the head is more protected; only when closing makes the head fit;
+ *  - a group in the queue waits at most (groups before it) x (quantum + drain + hand-over); by class, while nobody more protected
+ *    works.
  *
  * Pure: no clock, I/O, allocation or globals. The caller owns the zeroed struct td_lock.
  */
@@ -31,11 +36,12 @@ struct td_lock_group {
 
 	/* gathered from the view at each step */
 	bool seen, wants, paused, movable, pages_itself;
-	bool online;   /* some client has a latency objective */
-	bool holding;  /* some client is not CLOSED */
-	bool draining; /* some client is DRAINING */
-	bool filling;  /* some client is FILLING */
-	uint32_t gpus; /* bit per GPU */
+	enum td_class class; /* of its clients the most protected */
+	uint32_t weight;     /* of its clients the greatest */
+	bool holding;        /* some client is not CLOSED */
+	bool draining;       /* some client is DRAINING */
+	bool filling;        /* some client is FILLING */
+	uint32_t gpus;       /* bit per GPU */
 	uint32_t first_client;
 	uint64_t wants_since_ns;
 	uint64_t opened_ns; /* when its last client opened; while filling: when that began */
@@ -65,6 +71,7 @@ struct td_lock {
 struct td_lock_rules {
 	bool exclusive; /* one group per GPU, whatever it demands */
 	bool enforce;   /* off: everyone who pages itself or fits is open */
+	bool by_class;  /* the more protected go first */
 	uint64_t
 		window_ns; /* work that a holder may have in flight while an online group waits for it; 0: no bound */
 	/* How long a contended holder may stay, ns; and how long an idle one is waited for. */

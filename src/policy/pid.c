@@ -17,17 +17,22 @@ static uint32_t clamp_ppm(const struct td_pid_params *params, double duty)
 	return ppm >= params->max_ppm ? params->max_ppm : (uint32_t)ppm;
 }
 
-/* The output would lie beyond a bound and the error pushes it further. */
-static bool winds_up(const struct td_pid_params *params, double duty, double error)
+/* What the integral moves by: as far as the output's bound at most, and not at all where the output is beyond it already. */
+static double integrate(const struct td_pid_params *params, double duty, double step)
 {
-	return (error > 0 && duty * PPM > params->max_ppm) ||
-	       (error < 0 && duty * PPM < params->min_ppm);
+	double room;
+
+	if (step > 0)
+		room = fmax(params->max_ppm / PPM - duty, 0);
+	else
+		room = fmin(params->min_ppm / PPM - duty, 0);
+	return fabs(step) < fabs(room) ? step : room;
 }
 
 uint32_t td_pid_step(
 	struct td_pid *pid, const struct td_pid_params *params, double measured, uint64_t now_ns)
 {
-	double error, duty, dt = 0, slope = 0;
+	double error, duty, dt = 0, slope = 0, moved;
 
 	if (!isfinite(measured) || (pid->primed && now_ns <= pid->last_ns))
 		return pid->primed ? pid->duty_ppm : clamp_ppm(params, params->bias_ppm / PPM);
@@ -39,10 +44,9 @@ uint32_t td_pid_step(
 		slope = dt > 0 ? (measured - pid->last_measured) / dt : 0;
 	}
 	duty = params->bias_ppm / PPM + params->kp * error + pid->integral - params->kd * slope;
-	if (!winds_up(params, duty + params->ki * error * dt, error)) {
-		pid->integral += params->ki * error * dt;
-		duty += params->ki * error * dt;
-	}
+	moved = integrate(params, duty, params->ki * error * dt);
+	pid->integral += moved;
+	duty += moved;
 	pid->primed = true;
 	pid->last_measured = measured;
 	pid->last_ns = now_ns;

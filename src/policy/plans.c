@@ -96,6 +96,34 @@ void td_view_unite_classes(struct td_client_view *clients, uint32_t count)
 		clients[c].class = clients[first[c]].class;
 }
 
+static bool takes_part(
+	const struct td_view *view, const struct td_plan *plan, uint32_t c, uint32_t gpu)
+{
+	return view->clients[c].gpu == gpu && view->clients[c].class == TD_CLASS_BESTEFFORT &&
+	       plan->grants[c].gate != TD_GATE_CLOSED;
+}
+
+void td_plan_divide_duty(
+	const struct td_view *view, uint32_t gpu, uint32_t duty_ppm, struct td_plan *plan)
+{
+	uint64_t weights = 0;
+
+	if (duty_ppm >= TD_PPM)
+		return;
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (takes_part(view, plan, c, gpu) && view->clients[c].wants)
+			weights += view->clients[c].weight;
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		uint64_t weight = view->clients[c].weight, all = weights, part;
+
+		if (!takes_part(view, plan, c, gpu))
+			continue;
+		all += view->clients[c].wants ? 0 : weight;
+		part = all ? duty_ppm * weight / all : duty_ppm;
+		plan->grants[c].duty_ppm = part ? (uint32_t)part : 1;
+	}
+}
+
 void td_plan_make_room(const struct td_view *view, struct td_plan *plan)
 {
 	for (uint32_t c = 0; c < view->client_count; c++) {

@@ -16,6 +16,13 @@ void td_plan_act(struct td_plan *plan, const struct td_action *action);
 /* ret_first[c]: index of the first client of c's group; c itself where it is. client_count entries. */
 void td_group_firsts(const struct td_view *view, uint16_t *ret_first);
 
+/*
+ * Divides a duty among the open besteffort clients of a GPU that have work, by weight; one that has none starts with as much as if
+ * it had. TD_PPM: no bound for anybody.
+ */
+void td_plan_divide_duty(
+	const struct td_view *view, uint32_t gpu, uint32_t duty_ppm, struct td_plan *plan);
+
 /* A MAKE_ROOM for each open client that has more on the device than its limit. */
 void td_plan_make_room(const struct td_view *view, struct td_plan *plan);
 

@@ -2,13 +2,20 @@
  * tandem, the default: jobs run side by side as long as what they demand fits the GPU; beyond that they take turns, and a turn
  * is long enough that moving memory costs at most a set share of the time.
  *
- * Quantum: with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s; between quantum.min and quantum.
+ * Classes: online before guaranteed before besteffort (lock.h); side by side, besteffort work is held to what guard.h finds that the
+ * others can bear, where the node can do that, and their kernels go first, where it can do that.
+ * Quantum: with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s; between quantum.min and quantum. Turns are in
+ * proportion to the weights: that of the least weight on the GPUs has q, others as many times more, up to quantum.
  * Idle holders: handing over costs h and so does coming back, waiting costs the idle time. Without knowledge, waiting h before
  * giving up costs at most twice the optimum (the ski-rental rule); a group whose last pause outlasted h is not waited for.
  * Work in flight is bounded only while a job with a latency objective waits. Among others a turn had better last until the holder's step
  * is submitted and done, so that its host part falls into the next one's turn: bounding it makes all host parts coincide (measured:
  * docs/results/demo.md).
+ *
+ * What it takes from each: nvshare's turns and its use of all of the memory, AntMan's duty by step time, MuxFlow's PID, Mudi's latency
+ * objective as what to control; DCUDA's placement is the daemon's and the cluster's.
  */
+#include "policy/guard.h"
 #include "policy/lock.h"
 #include "policy/plans.h"
 
@@ -31,6 +38,17 @@ static uint64_t handover_ns(const struct td_lock_group *group, const struct td_v
 	return worst;
 }
 
+/* How many times the least weight on its GPUs the group's is. */
+static uint64_t times_the_least(const struct td_lock_group *group, const struct td_view *view)
+{
+	uint32_t least = group->weight;
+
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (group->gpus >> view->clients[c].gpu & 1 && view->clients[c].weight < least)
+			least = view->clients[c].weight;
+	return group->weight / (least ? least : 1);
+}
+
 static uint64_t quantum_ns(const struct td_lock_group *group, const struct td_view *view,
 	const struct td_policy_options *options)
 {
@@ -39,6 +57,9 @@ static uint64_t quantum_ns(const struct td_lock_group *group, const struct td_vi
 
 	if (ns < options->quantum_min_ns)
 		ns = options->quantum_min_ns;
+	if (ns > options->quantum_ns)
+		return options->quantum_ns;
+	ns *= times_the_least(group, view);
 	return ns > options->quantum_ns ? options->quantum_ns : ns;
 }
 
@@ -51,24 +72,47 @@ static uint64_t patience_ns(const struct td_lock_group *group, const struct td_v
 	return group->last_idle_ns > cost ? 0 : cost;
 }
 
+struct tandem {
+	struct td_lock_plan lock;
+	struct td_guard guards[TD_GPU_MAX];
+};
+
+static void set_priorities(const struct td_view *view, struct td_plan *plan)
+{
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (view->clients[c].class != TD_CLASS_BESTEFFORT)
+			plan->grants[c].priority =
+				view->clients[c].class == TD_CLASS_ONLINE ? 1 : 2;
+}
+
 static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
 	uint64_t now_ns, struct td_plan *plan)
 {
 	const struct td_lock_rules rules = {
 		.exclusive = false,
 		.enforce = options->enabled,
+		.by_class = true,
 		.window_ns = options->window_ns,
 		.quantum_ns = quantum_ns,
 		.patience_ns = patience_ns,
 	};
 
-	td_plan_from_lock(state, &rules, options, view, now_ns, plan);
+	struct tandem *tandem = state;
+
+	td_plan_from_lock(&tandem->lock, &rules, options, view, now_ns, plan);
+	if (view->has & TD_HAS(PRIORITY))
+		set_priorities(view, plan);
+	if (!(view->has & TD_HAS(DUTY)) || !options->enabled)
+		return;
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		td_plan_divide_duty(view, gpu,
+			td_guard_step(&tandem->guards[gpu], view, gpu, now_ns, plan), plan);
 }
 
 const struct td_policy td_policy_tandem = {
 	.name = "tandem",
 	.summary = "side by side while memory fits; turns as long as swapping costs little; the "
 		   "default",
-	.state_bytes = sizeof(struct td_lock_plan),
+	.state_bytes = sizeof(struct tandem),
 	.step = step,
 };

@@ -430,6 +430,65 @@ TEST(memory_that_cannot_move_counts_against_the_others)
 	CHECK_EQ(gate_of(b), TD_GATE_CLOSED);
 }
 
+TEST(tandem_closes_the_less_protected_at_once_and_the_more_protected_only_when_idle)
+{
+	start("tandem", 1);
+	node.gpus[0].handover_ns = 10 * MS;
+	struct td_client_view *a = add(1, 0, 12 * GIB), *early = add(2, 0, 12 * GIB),
+			      *service = add(3, 0, 12 * GIB), *job = add(4, 0, 12 * GIB);
+
+	service->class = TD_CLASS_ONLINE;
+	job->class = TD_CLASS_GUARANTEED;
+	want(a);
+	settle();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+	want(early);
+	node.now += MS;
+	want(job);
+	node.now += MS;
+	want(service); /* the last to come, the first to go */
+	settle();
+	CHECK_EQ(gate_of(a), TD_GATE_CLOSED);
+	CHECK_EQ(gate_of(service), TD_GATE_OPEN);
+	node.now += 100000 * MS;
+	settle();
+	CHECK_EQ(gate_of(service), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(job), TD_GATE_CLOSED);
+	idle(service);
+	node.now += 10 * MS;
+	settle();
+	CHECK_EQ(gate_of(job), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(early), TD_GATE_CLOSED);
+	want(service);
+	settle();
+	CHECK_EQ(gate_of(service), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(job), TD_GATE_CLOSED);
+}
+
+TEST(turns_are_in_proportion_to_the_weights)
+{
+	start("tandem", 1);
+	node.gpus[0].handover_ns = 10 * MS;
+	struct td_client_view *a = add(1, 0, 12 * GIB), *b = add(2, 0, 12 * GIB);
+
+	a->weight = 6;
+	b->weight = 2;
+	want(a);
+	node.now += MS;
+	want(b);
+	settle();
+	CHECK_EQ(node.plan.next_wakeup_ns, a->phase_since_ns + 3 * 90 * MS);
+	node.now += 3 * 90 * MS;
+	settle();
+	CHECK_EQ(gate_of(b), TD_GATE_OPEN);
+	CHECK_EQ(node.plan.next_wakeup_ns, b->phase_since_ns + 90 * MS);
+	a->weight = 1000; /* but no longer than quantum */
+	node.now += 90 * MS;
+	settle();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+	CHECK_EQ(node.plan.next_wakeup_ns, a->phase_since_ns + 1000 * MS);
+}
+
 TEST(time_sharing_runs_everybody_that_pages_itself_or_fits_and_closes_nobody)
 {
 	start("timeshare", 1);

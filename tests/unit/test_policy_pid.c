@@ -121,3 +121,18 @@ TEST(the_duty_stays_within_its_bounds_whatever_is_measured)
 		}
 	}
 }
+
+TEST(the_output_reaches_its_bounds_and_not_only_nearly)
+{
+	struct td_pid_params bounded = td_pid_muxflow;
+	struct td_pid pid = {0};
+	uint64_t now = 0;
+
+	bounded.min_ppm = 20000;
+	for (int k = 0; k < 1000; k++)
+		td_pid_step(&pid, &bounded, 0.3, now += 10000000);
+	CHECK(pid.duty_ppm >= 999999);
+	for (int k = 0; k < 1000; k++)
+		td_pid_step(&pid, &bounded, 1.4, now += 10000000);
+	CHECK(pid.duty_ppm <= 20001);
+}

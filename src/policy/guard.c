@@ -1,0 +1,107 @@
+/* The least of what each controller allows; see guard.h. */
+#include "policy/guard.h"
+
+#include "policy/profile.h"
+
+#define FLOOR_PPM 20000u
+#define PERIOD_NS 10000000ull
+
+static const struct td_pid_params by_load = {
+	.set_point = 0.9,
+	.kp = 0.5,
+	.ki = 2,
+	.min_ppm = FLOOR_PPM,
+	.max_ppm = TD_PPM,
+	.max_gap_ns = 1000000000,
+};
+
+static const struct td_pid_params by_latency = {
+	.set_point = 0.8,
+	.kp = 0.5,
+	.ki = 0.5,
+	.bias_ppm = 500000,
+	.min_ppm = FLOOR_PPM,
+	.max_ppm = TD_PPM,
+	.max_gap_ns = 1000000000,
+};
+
+/* Who is protected on the GPU: clients' indices, UINT32_MAX where there is none. */
+struct present {
+	uint32_t guaranteed, online;
+	uint32_t guaranteed_count;
+	bool besteffort, at_work;
+	double strain; /* the worst P99 over its objective; 0: not known of any */
+};
+
+static struct present look(const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
+{
+	struct present here = {.guaranteed = UINT32_MAX, .online = UINT32_MAX};
+
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+		double strain;
+
+		if (client->gpu != gpu || plan->grants[c].gate == TD_GATE_CLOSED)
+			continue;
+		here.besteffort |= client->class == TD_CLASS_BESTEFFORT;
+		here.at_work |= client->class != TD_CLASS_BESTEFFORT && client->wants;
+		if (client->class == TD_CLASS_GUARANTEED && client->steps &&
+			!here.guaranteed_count++)
+			here.guaranteed = c;
+		if (client->class != TD_CLASS_ONLINE)
+			continue;
+		here.online = c;
+		if (!client->p99_ns || !client->objective_ns)
+			continue;
+		strain = (double)client->p99_ns / (double)client->objective_ns;
+		here.strain = strain > here.strain ? strain : here.strain;
+	}
+	return here;
+}
+
+static uint32_t by_steps(struct td_guard *guard, const struct td_view *view,
+	const struct present *here, uint64_t now_ns, struct td_plan *plan)
+{
+	struct td_duty_input input = {0};
+	uint32_t duty_ppm;
+	uint64_t wakeup;
+
+	if (here->guaranteed != UINT32_MAX) {
+		const struct td_client_view *job = &view->clients[here->guaranteed];
+
+		input = (struct td_duty_input){
+			.guaranteed = true,
+			.busy = job->wants,
+			.job = job->id,
+			.steps = job->steps,
+			.step_ns = job->step_ns,
+			.step_began_ns = job->step_began_ns,
+			.alone_step_ns = job->profile ? job->profile->alone_step_ns : 0,
+		};
+	}
+	duty_ppm = td_duty_step(&guard->duty, &td_duty_default, &input, now_ns).duty_ppm;
+	wakeup = td_duty_wakeup_ns(&guard->duty, &td_duty_default, &input, now_ns);
+	if (here->besteffort && wakeup < plan->next_wakeup_ns)
+		plan->next_wakeup_ns = wakeup;
+	return here->guaranteed_count > 1 && here->at_work ? FLOOR_PPM : duty_ppm;
+}
+
+uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
+	uint64_t now_ns, struct td_plan *plan)
+{
+	const struct present here = look(view, plan, gpu);
+	const struct td_gpu_view *figures = &view->gpus[gpu];
+	uint32_t duty_ppm = by_steps(guard, view, &here, now_ns, plan), other_ppm = TD_PPM;
+
+	if (here.online != UINT32_MAX && here.strain > 0)
+		other_ppm = td_pid_step(&guard->latency, &by_latency, here.strain, now_ns);
+	else if (here.online != UINT32_MAX && figures->known & TD_HAS(SM_ACTIVITY))
+		other_ppm = td_pid_step(
+			&guard->load, &by_load, figures->sm_activity_ppm / (double)TD_PPM, now_ns);
+	else
+		return here.at_work ? duty_ppm : TD_PPM;
+	if (here.besteffort && here.at_work && now_ns + PERIOD_NS < plan->next_wakeup_ns)
+		plan->next_wakeup_ns = now_ns + PERIOD_NS;
+	duty_ppm = other_ppm < duty_ppm ? other_ppm : duty_ppm;
+	return here.at_work ? duty_ppm : TD_PPM;
+}

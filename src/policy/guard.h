@@ -1,0 +1,34 @@
+/*
+ * What besteffort work may have of a GPU's time beside protected jobs, by whatever the node can see of them.
+ *
+ * Purpose. AntMan controls by the guaranteed job's step time, MuxFlow by the load of the GPU, Mudi by the service's latency. Each needs
+ * to see something; tandem takes what there is, the most direct first, and of several answers the least:
+ *
+ *   a guaranteed job, its steps are seen:            td_duty_step        (duty.h)
+ *   an online job, its P99 and objective are known:  PID on P99 / objective, held at 0.8
+ *   else, the activity of the SMs is known:          PID on U_GPU        (load_factor.h, MuxFlow)
+ *   nothing of it:                                   no bound: the lock alone protects, and the driver's slices
+ *
+ * Two guaranteed jobs with steps have no single step time: besteffort work stays at the floor, as in antman_node.c. The clock is left
+ * out of U_GPU: its threshold would have to be known for each model.
+ *
+ * Invariants
+ *  - floor (2 %) <= duty <= 1: besteffort work never starves by it;
+ *  - nobody protected on the GPU, or nobody of them at work: 1;
+ *  - same views, same duties.
+ */
+#pragma once
+
+#include "policy/duty.h"
+#include "policy/pid.h"
+#include "policy/policy.h"
+
+/* Zeroed: has seen nothing. One per GPU. */
+struct td_guard {
+	struct td_duty duty;
+	struct td_pid latency, load;
+};
+
+/* ppm of the GPU's time for its besteffort work together; brings the plan's wakeup forward where a step would become too long or a PID is due. */
+uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
+	uint64_t now_ns, struct td_plan *plan);
