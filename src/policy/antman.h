@@ -6,7 +6,20 @@
  *   one besteffort job alone:         "can be fully utilized by this job without any constraints"
  *   several of them:                  memory by trial and error                  (memory_trial.h)
  *
- * Invariants: those of the parts; and besteffort limits plus the guaranteed job's memory never exceed the capacity.
+ * Purpose. The global scheduler puts opportunistic jobs beside guaranteed ones by the load of a GPU alone; that the guaranteed one does not
+ * feel it is this coordinator's matter: "local coordinator acts in an introspective mode to perform continual job control". It
+ * never touches the guaranteed job. What it decides is carried out by AntMan's two mechanisms: the duty by GpuOpManager, which
+ * delays launches (3.1.2), the memory limit by dynamic scaling, at the end of a step where it can, with tensors on the host beyond
+ * it (3.1.1).
+ *
+ * The speeds that trial and error needs are of windows: the caller says when one is over (antman_node.c: three steps of each job).
+ * Jobs that come or go begin the search anew; so does the end of a guaranteed job's company.
+ *
+ * Invariants
+ *  - those of the parts: the duty is at least the floor, the search ends;
+ *  - besteffort limits plus the guaranteed job's memory never exceed the capacity;
+ *  - nobody gets more than it demands; alone, a besteffort job gets all that it demands, as far as it is there;
+ *  - same inputs in the same order, same outputs.
  */
 #pragma once
 

@@ -5,7 +5,20 @@
  *   if there are none and no GPU is overloaded: moves <- compaction
  *   for each GPU that is still overloaded: groups, and the group whose slice it is     (fair_groups.h)
  *
- * Invariants: those of the parts; an application on a GPU that is not overloaded always runs.
+ * Purpose. DCUDA places an application on the least loaded GPU when it starts and corrects that as it runs: the Profiler knows each
+ * application's core demand (by occupancy, once per kernel and configuration) and memory demand, the Scheduler looks at their
+ * sums every 100 ms, the Migrator moves applications. Order matters: balance first, since an overloaded GPU hurts all on it;
+ * compaction only when nobody suffers ("the energy awareness works only when" all GPUs are underloaded enough); fairness only where
+ * balancing could not help, since slices cost throughput.
+ *
+ * The decisions are of one moment: nothing is remembered between steps but where the applications are, so a move that has not taken
+ * place yet is decided again, the same.
+ *
+ * Invariants
+ *  - those of the parts;
+ *  - an application on a GPU that is not overloaded always runs;
+ *  - left alone, its moves come to an end (the paper's compaction up to 100 % of the memory would not: balance.h);
+ *  - same applications, same time slice: same plan.
  */
 #pragma once
 
