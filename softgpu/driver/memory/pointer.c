@@ -46,6 +46,23 @@ static size_t attribute_bytes(int attribute)
 	}
 }
 
+/* "the access flags the device associated with the current context has on the corresponding memory" */
+static int access_flags(uint64_t address, int *ret)
+{
+	struct CUctx_st *context;
+	uint64_t last;
+	bool remote;
+	int r = sg_current(&context);
+
+	if (r)
+		return r;
+	*ret = !sg_is_device_address(address) ||
+			       sg_memory_translate(context, address, &last, &remote)
+		       ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+		       : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	return CUDA_SUCCESS;
+}
+
 API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address)
 {
 	struct sg_allocation allocation;
@@ -86,9 +103,7 @@ API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr addres
 		return CUDA_SUCCESS;
 	case POINTER_ALLOWED_HANDLE_TYPES: *(uint64_t *)data = 0; return CUDA_SUCCESS;
 	case POINTER_IS_RDMA_CAPABLE: *(int *)data = 0; return CUDA_SUCCESS;
-	case POINTER_ACCESS_FLAGS:
-		*(int *)data = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-		return CUDA_SUCCESS;
+	case POINTER_ACCESS_FLAGS: return access_flags(address, data);
 	case POINTER_MEMPOOL_HANDLE:
 		*(void **)data = sg_pool_of(allocation.base);
 		return CUDA_SUCCESS;

@@ -244,6 +244,35 @@ TEST(memory_of_a_pool_of_another_device_comes_in_the_streams_order)
 	end();
 }
 
+TEST(access_is_told_for_the_device_that_is_current)
+{
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAccessDesc access = {
+		{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle handle;
+	CUcontext other;
+	CUdeviceptr at;
+	int flags = -1;
+
+	begin();
+	OK(cuMemAddressReserve(&at, 2 * MIB, 0, 0, 0));
+	OK(cuMemCreate(&handle, 2 * MIB, &prop, 0));
+	OK(cuMemMap(at, 2 * MIB, 0, handle, 0));
+	OK(cuPointerGetAttribute(&flags, 16 /* CU_POINTER_ATTRIBUTE_ACCESS_FLAGS */, at));
+	CHECK_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+	OK(cuMemSetAccess(at, 2 * MIB, &access, 1));
+	OK(cuPointerGetAttribute(&flags, 16, at));
+	CHECK_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+	OK(cuCtxCreate_v2(&other, 0, 1));
+	OK(cuPointerGetAttribute(&flags, 16, at));
+	CHECK_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+	OK(cuCtxDestroy(other));
+	OK(cuMemUnmap(at, 2 * MIB));
+	OK(cuMemRelease(handle));
+	end();
+}
+
 TEST(a_capture_is_of_one_context)
 {
 	CUstream first, second;

@@ -268,6 +268,7 @@ TEST(events_of_a_whole_context)
 	begin();
 	OK(cuMemAlloc_v2(&word, 64));
 	OK(cuMemsetD32_v2(word, 0, 1));
+	OK(cuCtxSynchronize()); /* the streams below wait for no default stream */
 	OK(cuStreamCreate(&one, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&two, CU_STREAM_NON_BLOCKING));
 	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
