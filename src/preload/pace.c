@@ -26,6 +26,7 @@
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
 #define WAIT_WINDOWS 8 /* the longest wait, in windows */
 /* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
+#define MARK_NS        (1 * TD_NS_PER_MS)
 #define NEW_NS         (2 * TD_NS_PER_MS)
 #define GAP_NS         (200 * TD_NS_PER_US)
 #define DUTY_WINDOW_NS (20 * TD_NS_PER_MS)
@@ -63,10 +64,9 @@ static void marked(struct td_window *window, struct td_window_mark *mark)
 	td_window_marked(window);
 	ns = td_solo_expect(&solo, mark->hash);
 	/* What is new may be long: not much of it at once. */
-	if (!ns) {
-		ns = mark->submissions * window->estimate_ns;
-		ns = ns < NEW_NS ? NEW_NS : ns;
-	}
+	if (!ns)
+		ns = window->unmarked_ns > NEW_NS ? window->unmarked_ns : NEW_NS;
+	window->unmarked_ns = 0;
 	expect(window, mark, ns);
 }
 
@@ -130,7 +130,8 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 
 	if (!duty || window->gpu < 0)
 		return elapsed_ns;
-	if (ns)
+	/* Of copies nothing is known: they cost what they took. */
+	if (ns && mark->hash)
 		ns = td_solo_correct(&solo, mark->hash, ns, !rivals && !mark->started);
 	price = ns ? ns : mark->submissions * window->estimate_ns;
 	beyond = between_ns(driver, window->done_event, mark->event);
@@ -151,6 +152,7 @@ static void reap(struct td_window *window, const struct td_driver *driver)
 
 		if (driver->event_query(mark->event) == TD_CUDA_ERROR_NOT_READY)
 			break;
+		expect(window, mark, 0);
 		td_window_completed(
 			window, charge(window, driver, mark, elapsed_ns(driver, window, mark)));
 		window->done_event = mark->event;
@@ -166,8 +168,8 @@ static void forget(struct td_window *window)
 	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
 
 	if (duty && window->gpu >= 0)
-		td_budget_charge(
-			&budgets[window->gpu], window->unmarked * window->estimate_ns, duty);
+		td_budget_charge(&budgets[window->gpu], window->unmarked_ns, duty);
+	window->unmarked_ns = 0;
 	td_window_forget_unmarked(window);
 }
 
@@ -296,16 +298,32 @@ void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t wo
 		td_time_sleep_until_ns(now_ns + td_window_pause_ns(&slot->window, pace->window_ns));
 }
 
+/*
+ * While there is a duty: what is new gets a mark of its own, so that its length is known before there is much of it; the rest one for each
+ * MARK_NS of what it will take.
+ */
+static bool duty_mark_due(struct td_window *window)
+{
+	uint64_t ns = td_solo_expect(&solo, td_window_hash(window->work));
+
+	window->unmarked_ns += ns;
+	return !ns || window->unmarked_ns >= MARK_NS;
+}
+
 void td_pace_submitted(struct td_slot *slot)
 {
 	const struct td_driver *driver = td_driver();
 	struct td_window *window = &slot->window;
+	bool due;
 
 	if (!window->context)
 		return;
 	td_window_submitted(window, window->last_stream, window->work);
-	if (!atomic_load_explicit(&dependent_seen, memory_order_relaxed) &&
-		td_window_mark_due(window, window_ns(td_gate_word())))
+	if (atomic_load_explicit(&duty_ppm, memory_order_relaxed))
+		due = duty_mark_due(window);
+	else
+		due = td_window_mark_due(window, window_ns(td_gate_word()));
+	if (due && !atomic_load_explicit(&dependent_seen, memory_order_relaxed))
 		record(window, driver);
 	recount(window);
 }

@@ -10,7 +10,6 @@
 
 #define SHRINK_SHARE    8 /* of the difference, when a submission was shorter than estimated */
 #define EVENTS_PER_SPAN 4 /* marks within one window */
-#define SPAN_MAX_NS     (2 * TD_NS_PER_MS)
 /* Of golden ratio's making: it spreads small differences over all bits. */
 #define HASH_FACTOR  2654435769u
 #define PAUSE_MIN_NS (20 * TD_NS_PER_US)
@@ -21,13 +20,18 @@ void td_window_reset(struct td_window *window)
 	memset(window, 0, sizeof(*window));
 }
 
+uint32_t td_window_hash(uint32_t work)
+{
+	return work * HASH_FACTOR; /* odd: nothing but 0 becomes 0 */
+}
+
 void td_window_submitted(struct td_window *window, void *stream, uint32_t work)
 {
 	if (!window->unmarked) {
 		window->backlogged = window->in_flight > 0;
 		window->hash = 0;
 	}
-	window->hash = (window->hash ^ work) * HASH_FACTOR;
+	window->hash = td_window_hash(window->hash ^ work);
 	window->last_stream = stream;
 	window->unmarked++;
 	window->in_flight++;
@@ -39,8 +43,6 @@ bool td_window_mark_due(const struct td_window *window, uint64_t window_ns)
 
 	if (!window->unmarked)
 		return false;
-	if (span_ns > SPAN_MAX_NS)
-		span_ns = SPAN_MAX_NS;
 	if (window->estimate_ns)
 		every = span_ns / window->estimate_ns;
 	if (every > TD_WINDOW_EVERY_MAX)

@@ -36,6 +36,7 @@ struct td_window {
 	uint64_t estimate_ns; /* length of one; 0: not known */
 	uint64_t counted_ns;  /* what this thread has added to the process's sum */
 	uint64_t expected_ns; /* of all its marks, and to that sum of the process */
+	uint64_t unmarked_ns; /* pace.c's: what the submissions since the last mark will take */
 	void *last_stream;    /* of the last submission, and its work */
 	uint32_t work;
 	uint64_t
@@ -50,6 +51,9 @@ void td_window_reset(struct td_window *window);
 
 /* A submission was made onto stream. work: what it is, as far as that is known; 0: it is not. */
 void td_window_submitted(struct td_window *window, void *stream, uint32_t work);
+
+/* The hash of a mark behind nothing but this work; 0 only for 0. */
+uint32_t td_window_hash(uint32_t work);
 
 /* Is it time for an event behind the last submission, if at most window_ns may be in flight? */
 bool td_window_mark_due(const struct td_window *window, uint64_t window_ns);
