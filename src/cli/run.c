@@ -66,7 +66,7 @@ static int start_daemon(const char *socket_path)
 
 int td_cli_ensure_daemon(void)
 {
-	char path[256];
+	char path[256], log[sizeof(path) + 8];
 	int fd;
 
 	if (!td_socket_path(path, sizeof(path)))
@@ -87,8 +87,12 @@ int td_cli_ensure_daemon(void)
 		if (attempt)
 			nanosleep(&pause, NULL);
 	}
-	return td_cli_fail(
-		"no daemon could be started at %s (%s): see %s.log", path, strerror(-fd), path);
+	if (snprintf(log, sizeof(log), "%s.log", path) < (int)sizeof(log) && !access(log, R_OK))
+		return td_cli_fail(
+			"no daemon could be started at %s (%s): see %s", path, strerror(-fd), log);
+	return td_cli_fail("no daemon could be started at %s (%s): the folder cannot be made or "
+			   "written by this user: set XDG_RUNTIME_DIR or TANDEM_SOCKET",
+		path, strerror(-fd));
 }
 
 /* A share is checked against a whole of this many bytes, any will do; and what a limit may take as text. */

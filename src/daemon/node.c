@@ -171,18 +171,23 @@ static struct td_client *client_of_slot(const struct td_process *process, uint32
 static uint32_t find_gpu(struct td_node *node, const struct td_msg_attach *attach)
 {
 	struct td_gpu *gpu;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < node->gpu_count; i++)
-		if (!memcmp(node->gpus[i].uuid, attach->gpu, 16))
-			return i;
-	if (node->gpu_count == TD_GPU_MAX)
+	while (i < node->gpu_count && memcmp(node->gpus[i].uuid, attach->gpu, 16))
+		i++;
+	if (i == TD_GPU_MAX)
 		return TD_GPU_MAX;
-	gpu = &node->gpus[node->gpu_count];
-	memcpy(gpu->uuid, attach->gpu, 16);
-	snprintf(gpu->name, sizeof(gpu->name), "%.63s", attach->gpu_name);
-	gpu->total_bytes = attach->total_bytes;
-	gpu->capacity_bytes = td_options_capacity(&node->options, gpu->total_bytes);
-	return node->gpu_count++;
+	gpu = &node->gpus[i];
+	/* While nobody uses it a GPU can change under its UUID: a MIG slice, a software GPU that was started anew. */
+	if (i == node->gpu_count ||
+		(gpu->total_bytes != attach->total_bytes && !has_clients(node, i))) {
+		*gpu = (struct td_gpu){.total_bytes = attach->total_bytes};
+		memcpy(gpu->uuid, attach->gpu, 16);
+		snprintf(gpu->name, sizeof(gpu->name), "%.63s", attach->gpu_name);
+		gpu->capacity_bytes = td_options_capacity(&node->options, gpu->total_bytes);
+	}
+	node->gpu_count += i == node->gpu_count;
+	return i;
 }
 
 static int attach(struct td_node *node, struct td_process *process, const struct td_msg_attach *msg,

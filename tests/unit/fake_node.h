@@ -40,8 +40,9 @@ struct world {
 	struct fake fakes[FAKES_MAX];
 	uint64_t now;
 	uint64_t events[TD_EVENT_N];
-	int foreign;     /* index of the GPU that another daemon has; -1: none */
-	unsigned claims; /* GPUs that are ours now */
+	int foreign;        /* index of the GPU that another daemon has; -1: none */
+	unsigned claims;    /* GPUs that are ours now */
+	uint64_t gpu_bytes; /* 0: 64 MiB */
 };
 
 static struct world *fake_world;
@@ -166,7 +167,7 @@ static void fake_attach(
 
 	msg.attach.slot = slot;
 	memset(msg.attach.gpu, gpu + 1, 16);
-	msg.attach.total_bytes = 64 * MIB;
+	msg.attach.total_bytes = w->gpu_bytes ? w->gpu_bytes : 64 * MIB;
 	(void)say(w, f, &msg);
 	f->slots = slot + 1;
 	f->slot[slot].demanded = demanded;

@@ -770,3 +770,21 @@ TEST(a_duty_that_makes_no_sense_is_quoted)
 	}
 	CHECK_EQ(w.fakes[0].process->job->settings.duty_ppm, 0);
 }
+
+TEST(a_gpu_that_was_exchanged_while_nobody_used_it_has_its_new_size)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB);
+
+	CHECK_EQ(a->slot[0].capacity, 64 * MIB);
+	fake_dies(&w, a);
+	w.gpu_bytes = 32 * MIB;
+	a = program(0, "a", 8 * MIB);
+	CHECK_EQ(a->slot[0].capacity, 32 * MIB);
+	/* Who says otherwise while it is used is not believed. */
+	w.gpu_bytes = 128 * MIB;
+	struct fake *b = program(1, "b", 8 * MIB);
+
+	CHECK_EQ(b->slot[0].capacity, 32 * MIB);
+	CHECK_EQ(w.node.gpu_count, 1);
+}
