@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/quota.h"
 
 const char *td_process_state(const struct td_process *process)
 {
@@ -58,6 +59,30 @@ static const struct td_process *find_holder(
 	return holder;
 }
 
+/* What it is held to: its duty, and its job's limits on memory. */
+static void add_bounds(
+	const struct td_node *node, const struct td_process *process, char *buf, size_t len)
+{
+	size_t n = strlen(buf);
+	struct td_list *it;
+
+	if (process->pacing.duty_ppm && n < len)
+		n += (size_t)snprintf(buf + n, len - n, " It may take %g%% of the GPU's time.",
+			process->pacing.duty_ppm / 1e4);
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+		uint64_t quota = td_quota_bytes(node, process->job, &node->gpus[client->gpu]);
+		char has[24], limit[24];
+
+		if (quota == UINT64_MAX || n >= len)
+			continue;
+		td_format_size(has, sizeof(has), client->others_bytes + client->demanded_bytes);
+		td_format_size(limit, sizeof(limit), quota);
+		n += (size_t)snprintf(buf + n, len - n, " Its job has %s of its %s on GPU %u.", has,
+			limit, client->gpu);
+	}
+}
+
 char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
 	char *buf, size_t len)
 {
@@ -79,8 +104,7 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 	} else if (process->failed) {
 		snprintf(buf, len,
 			"has lost its context to CUDA error %u: it runs on to see that, and what "
-			"it "
-			"has on its GPU stays there until it ends.",
+			"it has on its GPU stays there until it ends.",
 			process->failed);
 	} else if (process->job->settings.paused) {
 		snprintf(buf, len, "is paused: tandem resume lets it go on.");
@@ -115,5 +139,6 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 				since);
 		}
 	}
+	add_bounds(node, process, buf, len);
 	return buf - n;
 }

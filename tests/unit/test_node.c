@@ -788,3 +788,24 @@ TEST(a_gpu_that_was_exchanged_while_nobody_used_it_has_its_new_size)
 	CHECK_EQ(b->slot[0].capacity, 32 * MIB);
 	CHECK_EQ(w.node.gpu_count, 1);
 }
+
+TEST(explain_tells_what_a_job_is_held_to)
+{
+	char text[512];
+
+	begin();
+	struct fake *a = plain_program(0, "a", 4 * MIB);
+
+	limit("a", "20m");
+	plain_program(1, "a", 8 * MIB);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "30%", w.now, NULL), 0);
+	settle(&w);
+	td_node_explain(&w.node, a->process, w.now, text, sizeof(text));
+	CHECK(strstr(text, "It may take 30% of the GPU's time.") != NULL);
+	CHECK(strstr(text, "Its job has 12.0 MiB of its 20.0 MiB on GPU 0.") != NULL);
+	/* a short buffer is filled and no more */
+	memset(text, 'x', sizeof(text));
+	td_node_explain(&w.node, a->process, w.now, text, 60);
+	CHECK(strlen(text) < 60);
+	CHECK_EQ(text[60], 'x');
+}
