@@ -59,15 +59,15 @@ static const struct td_process *find_holder(
 	return holder;
 }
 
-/* What it is held to: its duty, and its job's limits on memory. */
-static void add_bounds(
+char *td_node_explain_bounds(
 	const struct td_node *node, const struct td_process *process, char *buf, size_t len)
 {
-	size_t n = strlen(buf);
+	size_t n = 0;
 	struct td_list *it;
 
+	*buf = 0;
 	if (process->pacing.duty_ppm && n < len)
-		n += (size_t)snprintf(buf + n, len - n, " It may take %g%% of the GPU's time.",
+		n += (size_t)snprintf(buf + n, len - n, "It may take %g%% of the GPU's time.",
 			process->pacing.duty_ppm / 1e4);
 	td_list_for_each (it, &process->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_process);
@@ -78,9 +78,10 @@ static void add_bounds(
 			continue;
 		td_format_size(has, sizeof(has), client->others_bytes + client->demanded_bytes);
 		td_format_size(limit, sizeof(limit), quota);
-		n += (size_t)snprintf(buf + n, len - n, " Its job has %s of its %s on GPU %u.", has,
-			limit, client->gpu);
+		n += (size_t)snprintf(buf + n, len - n, "%sIts job has %s of its %s on GPU %u.",
+			n ? " " : "", has, limit, client->gpu);
 	}
+	return buf;
 }
 
 char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
@@ -139,6 +140,5 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 				since);
 		}
 	}
-	add_bounds(node, process, buf, len);
 	return buf - n;
 }

@@ -163,6 +163,10 @@ void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *
 char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
 	char *buf, size_t len);
 
+/* What is it held to: its duty, and its job's limits on memory? Empty: nothing. Returns buf. */
+char *td_node_explain_bounds(
+	const struct td_node *node, const struct td_process *process, char *buf, size_t len);
+
 /* "running", "waiting", "idle", "draining", "filling", "paused", "failed" or "foreign". */
 const char *td_process_state(const struct td_process *process);
 

@@ -796,16 +796,18 @@ TEST(explain_tells_what_a_job_is_held_to)
 	begin();
 	struct fake *a = plain_program(0, "a", 4 * MIB);
 
-	limit("a", "20m");
 	plain_program(1, "a", 8 * MIB);
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "30%", w.now, NULL), 0);
 	settle(&w);
-	td_node_explain(&w.node, a->process, w.now, text, sizeof(text));
+	CHECK_STR(td_node_explain_bounds(&w.node, a->process, text, sizeof(text)), "");
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "30%", w.now, NULL), 0);
+	limit("a", "20m");
+	settle(&w);
+	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
 	CHECK(strstr(text, "It may take 30% of the GPU's time.") != NULL);
 	CHECK(strstr(text, "Its job has 12.0 MiB of its 20.0 MiB on GPU 0.") != NULL);
 	/* a short buffer is filled and no more */
 	memset(text, 'x', sizeof(text));
-	td_node_explain(&w.node, a->process, w.now, text, 60);
+	td_node_explain_bounds(&w.node, a->process, text, 60);
 	CHECK(strlen(text) < 60);
 	CHECK_EQ(text[60], 'x');
 }
