@@ -1,4 +1,15 @@
-/* What the learners share. */
+/*
+ * What the learners share: random numbers, and a model's memory while it is trained. Internal to learn.h.
+ *
+ * Purpose. Shuffles, bootstraps and first weights come from one generator (xorshift64*, Vigna 2016) that is handed around and seeded
+ * once: a seed gives one model. No learner uses libc's rand(): it is global, and another on each system.
+ *
+ * A model owns one block: shift and scale of the inputs, coefficients, vectors. The learner writes into it through td_model_coefficients();
+ * once it is returned nobody writes to it any more.
+ *
+ * Invariants: same seed, same calls, same numbers, on every machine; a generator's state is never 0; standardised inputs that were
+ * constant are 0, not infinite; td_dataset_check() has passed before anything is computed.
+ */
 #pragma once
 
 #include "learn/learn.h"

@@ -1,9 +1,29 @@
 /*
  * Finds identical rows and identical columns. Internal to match.h.
  *
- * A few entries of each row, evenly spread, are hashed; rows of one hash are compared with the first of them in full. A row that
- * differs after all stays a kind of its own. Then the columns likewise, over the kinds of rows alone. So it costs next to
- * nothing where all differ, and one pass over the weights where many agree.
+ * Purpose. A cluster has thousands of jobs but a few dozen kinds of them, and GPUs of a few models: their rows of predicted speeds are
+ * equal to the last bit. Equal rows bid for the same columns and drive up each other's prices, step by step: the worst case of an
+ * auction and of every solver that looks at rows one by one. As one kind with several copies they share a price, and the assignment
+ * becomes a transportation problem over kinds (Bertsekas and Castanon, "The auction algorithm for the transportation problem",
+ * 1989, join "similar persons" and "similar objects" for the same reason).
+ *
+ * Method
+ *  - at most 64 entries of each row, evenly spread, are hashed, and the hashes sorted: rows that agree there are neighbours;
+ *  - where more than half of the rows differ already, it is not worth it and nothing further is looked at;
+ *  - else each row is compared in full, bit by bit, with the first of its hash. One that differs after all stays a kind of its
+ *    own: a collision costs compactness, never correctness;
+ *  - then the columns likewise, over the first row of each kind only;
+ *  - the compact matrix has one entry per pair of kinds. Beyond a sixteenth of the whole it saves too little.
+ *
+ * So it costs a hash of 64 entries a row where all differ, and one pass over the weights where many agree.
+ *
+ * Invariants, when it returns true
+ *  - two rows of one kind are equal in every column, and two columns of one kind in every row;
+ *  - each kind has a member; its counts' sum is the number of rows, or of columns;
+ *  - the orders hold every row and column once, members of one kind side by side, in the order of their indices;
+ *  - weights[r * column_kinds + c] is the weight of any member of r to any member of c;
+ *  - same weights, same kinds: the order is by hash, then by index, those that differ from their hash behind; none of it depends on
+ *    the machine.
  */
 #pragma once
 

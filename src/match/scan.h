@@ -1,12 +1,29 @@
 /*
- * Passes over a row of weights: what the matching spends its time in.
+ * Passes over a row of weights: what the matching spends its time in. Internal to match.h.
  *
  * Purpose. An auction asks of a row again and again: which columns have the largest weight less price? A row of 10,000 floats is
  * 40 kB; at the rate of the memory one question takes 1.6 us, if the pass does nothing else. So a pass only computes the maximum of each
  * block of 16 columns; those that matter are then found by looking into the few blocks whose maximum is high enough.
  *
- * Two versions, AVX2 and portable C, with the same result to the last bit: both take the same differences and maxima of the same
- * floats, and a maximum does not depend on the order. A weight that is negative or not a number counts as 0: no match.
+ *   td_scan_maxima      the pass itself: a maximum per block, and of the row
+ *   td_scan_above       the list of a row: all columns above a threshold
+ *   td_scan_sample      the same where there are too many: some of them, from all over the row, so that rows that are alike do not
+ *                       all bid for the same few
+ *   td_scan_argmax      the best column, first among equals
+ *   td_scan_list        the question again, of a row's list: a gather, eight entries at a time
+ *   td_scan_at_least    which of a list are near ties
+ *   td_scan_raise       prices of the whole from the profits of a coarse problem, match.h
+ *
+ * Method. Two versions of each, AVX2 and portable C. The caller asks once whether the processor has AVX2 and hands the answer down, so
+ * that nothing here is global and a test can have either. AVX2 is compiled by a function attribute: the library runs anywhere.
+ *
+ * Invariants
+ *  - both versions give the same result to the last bit: they take the same differences and maxima of the same floats, each
+ *    rounded once; a maximum does not depend on the order; no product is contracted, for there is none;
+ *  - a weight that is negative or not a number counts as 0: no match. Prices are finite;
+ *  - maxima are those of the prices at the pass: who looks into blocks does so before a price changes;
+ *  - no column is named twice; what is named was above the threshold when it was looked at;
+ *  - nothing is read beyond n, nothing written beyond `room`, n or the number of blocks.
  */
 #pragma once
 

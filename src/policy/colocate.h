@@ -2,12 +2,36 @@
  * A service and its training tasks on one GPU, as Mudi and its baselines GSLICE and gpulets see it: the service gets a share of the SMs,
  * up to three training tasks divide the rest.
  *
- * The policies differ only in how they find share and batch. Common: who is there; which tasks may run (admit.h); the grants; memory, first
- * for the service, training's goes to the host as the service grows; a changed share needs a new process, so START_SHADOW
- * is named until one with the granted share runs; where the objective cannot be held, training is paused.
+ * Purpose. The three policies differ only in how they find share and batch: Mudi by learnt curves and a search (mudi_node.c), GSLICE by
+ * feedback, gpulets by a table of sizes (partitions.c). Everything around that is the same, and is here, so that a comparison
+ * of them compares what their papers are about:
  *
- * Invariants: service and training shares sum up to at most 1; at most TD_SELECTOR_TASKS_MAX tasks; a pause closes all training of
- * the GPU, and is followed by exactly one RESUME for each task that is still there; without a service training has the GPU.
+ *   td_colocate_look    who is on each GPU; which tasks may run (admit.h): "up to three training tasks" per device (Mudi 5.5)
+ *   the policy          share, batch and paused of each GPU that has a service
+ *   td_colocate_grant   gates, shares of the SMs, batch, memory, actions
+ *
+ * Memory. The service's comes first; as it grows, training's goes to the host (Mudi 5.6 swaps training to the host
+ * when memory runs out): share.h by class, and MAKE_ROOM for what is on the device already.
+ *
+ * Shares. MPS fixes a process's share when it starts. So a changed share is a request for a shadow instance (Mudi 5.3.2): START_SHADOW is
+ * named until the view shows a service that runs with the granted share. Shares are whole percents at least.
+ *
+ * Pauses. Where the objective cannot be held even with the whole GPU, training is paused, its gate closed and its memory free to go, until
+ * the policy says otherwise.
+ *
+ *              policy sets paused
+ *   RUNNING ------------------------> PAUSED, PAUSE in every plan
+ *      ^                                 |
+ *      +--- RESUME in one plan ----------+   policy sets paused no longer, or the service is gone
+ *
+ * None of the papers says how two services divide a GPU: both are open, without a share, and all three policies pause training there.
+ *
+ * Invariants
+ *  - service and training shares sum up to at most 1; every task of a GPU has the same share;
+ *  - at most TD_SELECTOR_TASKS_MAX tasks are open on a GPU, first come first served;
+ *  - a pause closes all training of the GPU, and is followed by exactly one RESUME for each task that is still there;
+ *  - without a service training has the GPU, with no bound;
+ *  - a service is never closed for training.
  */
 #pragma once
 

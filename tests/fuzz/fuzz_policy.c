@@ -1,6 +1,6 @@
 /*
  * Drives every policy with random views, faithful and absurd, and checks what a plan must keep: exclusivity, capacity, limits,
- * groups together, at most all of a GPU's time and SMs, actions that name somebody who is there, determinism. Input: two bytes per
+ * groups together, at most all of a GPU's time and SMs, nothing that the node cannot do, actions that name somebody who is there, determinism. Input: two bytes per
  * event on a node of 2 GPUs and 12 clients.
  */
 #include <stdint.h>
@@ -203,6 +203,28 @@ static void check_shares(const struct world *w)
 	}
 }
 
+/* Nothing is planned that this node cannot carry out. */
+static void check_abilities(const struct world *w, const struct td_plan *plan, uint32_t has)
+{
+	static const uint32_t needs[TD_ACTION_N] = {
+		[TD_ACTION_EVICT] = TD_HAS(EVICTION),
+		[TD_ACTION_MIGRATE] = TD_HAS(MIGRATION),
+		[TD_ACTION_RESTART] = TD_HAS(RESTART),
+		[TD_ACTION_START_SHADOW] = TD_HAS(SHADOW),
+	};
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct td_grant *grant = &w->grants[i];
+
+		require(has & TD_HAS(DUTY) || !grant->duty_ppm);
+		require(has & TD_HAS(SM_SHARE) || !grant->sm_share_ppm);
+		require(has & TD_HAS(PRIORITY) || !grant->priority);
+		require(has & TD_HAS(BATCH) || !grant->batch);
+	}
+	for (uint32_t k = 0; k < plan->action_count; k++)
+		require(!(needs[plan->actions[k].kind] & ~has));
+}
+
 static void check_actions(const struct world *w, const struct td_plan *plan)
 {
 	require(plan->action_count <= ACTIONS);
@@ -271,6 +293,8 @@ static void drive(const struct td_policy *policy, const uint8_t *data, size_t si
 		.window_ns = 2000000};
 	void *state = calloc(1, policy->state_bytes), *copy = malloc(policy->state_bytes);
 	struct world w = {.now = 1000000000, .next_id = 1};
+	/* or the least that it runs with, and duties beside it */
+	uint32_t has = size & 2 ? TD_HAS_ALL : policy->needs | (size & 4 ? TD_HAS(DUTY) : 0);
 
 	driven = policy->name;
 	if (!state || !copy)
@@ -280,7 +304,7 @@ static void drive(const struct td_policy *policy, const uint8_t *data, size_t si
 			.handover_ns = g * 5000000,
 			.known = TD_HAS_ALL};
 	for (size_t i = 0; i + 1 < size && i < 1024; i += 2) {
-		struct td_view view = {w.gpus, w.clients, GPUS, 0, TD_HAS_ALL};
+		struct td_view view = {w.gpus, w.clients, GPUS, 0, has};
 		struct td_plan plan = {
 			.grants = w.grants, .actions = w.actions, .action_max = ACTIONS};
 		struct td_plan again = {
@@ -304,6 +328,7 @@ static void drive(const struct td_policy *policy, const uint8_t *data, size_t si
 		check_limits(&w, policy);
 		check_shares(&w);
 		check_actions(&w, &plan);
+		check_abilities(&w, &plan, has);
 		check_groups(&w, policy, &options);
 		carry_out(&w);
 	}

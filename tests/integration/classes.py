@@ -1,0 +1,65 @@
+"""What a job's class means under the default policy, with whole programs on the software GPU. TAP on stdout; argument: the build."""
+import subprocess
+
+from world import *
+
+
+def begin(world, kind, *options, arguments):
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", "swap", "--class", kind, *options, "--", TRAIN, *arguments]
+    return subprocess.Popen(command, env=world.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def duties(world, *programs):
+    """Every duty that a job of either class had while the programs ran, by class."""
+    seen = {}
+
+    def all_ended():
+        for job in world.jobs():
+            seen.setdefault(job["class"], set()).add(job["duty_ppm"])
+        return all(program.poll() is not None for program in programs)
+
+    until(all_ended, "the programs end")
+    return seen
+
+
+def side_by_side_neither_class_waits_and_duties_stay_as_they_are():
+    """The daemon sees neither steps nor latencies, so the policy has no ground for a duty: only the one given by hand is in force, steadily."""
+    steps = ["--size", "8m", "--gpu", "10ms", "--cpu", "2ms", "--steps", "30"]
+    with World() as world:
+        guaranteed, besteffort = begin(world, "guaranteed", arguments=steps), begin(world, "besteffort", "--duty", "60%", arguments=steps)
+        seen = duties(world, guaranteed, besteffort)
+        assert seen == {"guaranteed": {0}, "besteffort": {600_000}}, seen
+        assert finish(guaranteed)["checksum"] == finish(besteffort)["checksum"]
+        assert not world.events("draining"), world.events("draining")
+        assert len(world.events("opened")) == 2, world.events("opened")
+        nothing_is_left(world)
+
+
+def where_memory_does_not_hold_both_besteffort_runs_in_the_pauses_and_gives_way():
+    """Turns among equals are a minute, so it is the class that lets the guaranteed one back; and the besteffort one has more to do than the pauses hold."""
+    with World() as world:
+        world.call(TANDEM, "run", "--", "true")
+        assert world.call(TANDEM, "set", "quantum=60s", "quantum.min=60s").returncode == 0
+        besteffort = begin(world, "besteffort", arguments=["--size", "46m", "--gpu", "80ms", "--cpu", "0", "--steps", "50"])
+        until(lambda: world.events("opened"), "the besteffort one runs")
+        guaranteed = begin(world, "guaranteed", arguments=["--size", "46m", "--gpu", "20ms", "--cpu", "1s", "--steps", "4"])
+        until(lambda: world.events("left"), "one of them ends")
+        turns, pids = [], []
+        for event in world.events():
+            if event["kind"] == "left":
+                break
+            pids += [event["pid"]] * (event["kind"] == "attached")
+            turns += [event["pid"]] * (event["kind"] == "opened")
+        assert len(pids) == 2 and event["pid"] == pids[1], "the besteffort one, which came first, kept the GPU to its end"
+        assert turns.count(pids[0]) >= 2, f"it had no turn in the pauses: {pids} {turns}"
+        assert turns.count(pids[1]) >= 2, f"the guaranteed one did not get the GPU back from it: {pids} {turns}"
+        finish(guaranteed), finish(besteffort)
+        nothing_is_left(world)
+
+
+CASES = [
+    side_by_side_neither_class_waits_and_duties_stay_as_they_are,
+    where_memory_does_not_hold_both_besteffort_runs_in_the_pauses_and_gives_way,
+]
+
+run_cases(CASES)
