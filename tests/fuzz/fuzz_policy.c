@@ -284,7 +284,8 @@ static void carry_out(struct world *w)
 	}
 }
 
-static void drive(const struct td_policy *policy, const uint8_t *data, size_t size)
+/* has: TD_HAS bits of the node. */
+static void drive(const struct td_policy *policy, uint32_t has, const uint8_t *data, size_t size)
 {
 	struct td_policy_options options = {.enabled = !(size & 1),
 		.quantum_ns = 300000000,
@@ -293,8 +294,6 @@ static void drive(const struct td_policy *policy, const uint8_t *data, size_t si
 		.window_ns = 2000000};
 	void *state = calloc(1, policy->state_bytes), *copy = malloc(policy->state_bytes);
 	struct world w = {.now = 1000000000, .next_id = 1};
-	/* or the least that it runs with, and duties beside it */
-	uint32_t has = size & 2 ? TD_HAS_ALL : policy->needs | (size & 4 ? TD_HAS(DUTY) : 0);
 
 	driven = policy->name;
 	if (!state || !copy)
@@ -338,7 +337,11 @@ static void drive(const struct td_policy *policy, const uint8_t *data, size_t si
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	for (const struct td_policy *const *p = td_policies; *p; p++)
-		drive(*p, data, size);
+	uint32_t duty = size & 2 ? TD_HAS(DUTY) : 0;
+
+	for (const struct td_policy *const *p = td_policies; *p; p++) {
+		drive(*p, TD_HAS_ALL, data, size);
+		drive(*p, (*p)->needs | duty, data, size);
+	}
 	return 0;
 }
