@@ -9,6 +9,10 @@
  * Training is deterministic for a seed: shuffles, bootstraps and initial weights come from one generator that is handed around,
  * and folds depend on the seed alone.
  *
+ * Invariants: same samples, options and seed, same model to the last bit (one BLAS thread); what is returned passes
+ * td_predictor_check() and owns its numbers; an error leaves *ret_model and a model to be updated as they were; a form whose training
+ * failed is never the best; samples are only read.
+ *
  * A learner refuses (-EINVAL) what it cannot learn from: fewer than 2 samples, more than TD_PREDICT_INPUTS_MAX inputs, numbers
  * that are not finite. -ERANGE: the training diverged, or the samples do not determine a model. -ENOMEM; -ENOSYS: built without the
  * library that it needs.

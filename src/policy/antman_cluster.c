@@ -205,7 +205,7 @@ uint64_t td_antman_estimate_ns(const struct td_antman_cluster *c, uint32_t id)
 	double needed, seconds;
 
 	for (uint32_t j = tenant->head; j != NONE && j != id; j = c->jobs[j].next)
-		if (c->jobs[j].kind != TD_JOB_OPPORTUNISTIC)
+		if (c->jobs[j].kind != TD_JOB_OPPORTUNISTIC && c->jobs[j].gpus <= tenant->quota)
 			ahead += c->jobs[j].gpus;
 	needed = (double)ahead - ((double)tenant->quota - tenant->used);
 	if (needed <= 0)

@@ -17,7 +17,8 @@
  *  - by default (TD_JOB_AUTO) "the global scheduler will estimate the queuing time for jobs without GPU quota granted. Those jobs that suffer
  *    long queuing delay will be automatically executed as opportunistic jobs". The paper leaves the estimate open. Here: GPUs
  *    that must come free before the job's turn, over the rate at which the tenant's jobs have freed GPUs (exponentially
- *    weighted). Until one has ended, nothing is known and the wait counts as long;
+ *    weighted). A job of more GPUs than the quota has no turn, and none waits for it. Until a job has ended, nothing is known and
+ *    the wait counts as long;
  *  - upgrade: an opportunistic job of the tenant's queue becomes a guaranteed one where it runs, when its turn and the quota
  *    permit and all of its GPUs are free of guaranteed jobs and of others' reservations; rather than a new one is launched.
  *

@@ -171,6 +171,24 @@ TEST(a_short_estimated_wait_is_waited_for)
 	CHECK_EQ(actions[0].verb, TD_ANTMAN_START_OPPORTUNISTIC);
 }
 
+/* 6 GPUs were freed in 100 s: 3 take 50 s. A job of more GPUs than the quota is before it in the queue, but never takes any of the quota. */
+TEST(a_job_beyond_the_quota_is_not_waited_for)
+{
+	start();
+	cluster.tenants[0].quota = 6;
+	submit(0, 0, 6, TD_JOB_GUARANTEED, false);
+	CHECK_EQ(step(), 1);
+	now += 100 * S;
+	td_antman_finish(&cluster, 0, now);
+	submit(2, 0, 6, TD_JOB_GUARANTEED, false);
+	CHECK_EQ(step(), 1);
+	submit(3, 0, 8, TD_JOB_AUTO, false);
+	submit(1, 0, 3, TD_JOB_AUTO, true);
+	CHECK(td_antman_estimate_ns(&cluster, 3) == UINT64_MAX);
+	CHECK(td_antman_estimate_ns(&cluster, 1) / S == 49 ||
+		td_antman_estimate_ns(&cluster, 1) / S == 50);
+}
+
 TEST(an_opportunistic_job_is_upgraded_when_quota_frees)
 {
 	start();
