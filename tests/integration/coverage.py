@@ -4,6 +4,7 @@ import sys
 from world import *
 
 PROGRAM = f"{BUILD}/tests/integration/coverage_test"
+WRAPPER = f"{BUILD}/tests/integration/libwrapper.so"
 
 
 def tap_passes(done):
@@ -65,7 +66,33 @@ def a_little_that_cannot_move_keeps_nobody_from_taking_turns():
         nothing_is_left(world)
 
 
+def runs_beside(preload):
+    """What the other interposer counted: (launches, allocations)."""
+    with World() as world:
+        world.call(TANDEM, "run", "--", "true")
+        count = f"{world.directory}/count"
+        finish(world.start(TRAIN, *SMALL, LD_PRELOAD=preload, TANDEM_BACKEND="swap", TANDEM_TEST_COUNT=count))
+        assert world.events("attached") and world.events("opened"), world.events()
+        nothing_is_left(world)
+        if not os.path.exists(count):
+            return 0, 0
+        with open(count) as f:
+            return tuple(map(int, f.read().split()))
+
+
+def an_interposer_in_front_of_tandem_sees_what_the_program_calls():
+    launches, allocations = runs_beside(f"{WRAPPER}:{LIBRARY}")
+    assert launches >= 6 and allocations >= 1, (launches, allocations)
+
+
+def an_interposer_behind_tandem_does_not_disturb_it():
+    """Nor is it asked: tandem goes on to the driver itself, so that its own calls are nobody else's."""
+    assert runs_beside(f"{LIBRARY}:{WRAPPER}") == (0, 0)
+
+
 run_cases([
+    an_interposer_in_front_of_tandem_sees_what_the_program_calls,
+    an_interposer_behind_tandem_does_not_disturb_it,
     memory_of_every_kind_is_counted_beside_plain,
     memory_of_every_kind_is_counted_beside_swap,
     memory_of_every_kind_is_within_a_jobs_limit,
