@@ -70,7 +70,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 	*view = (struct td_view){node->gpu_views, node->views, node->gpu_count, n, TD_NODE_HAS};
 }
 
-static void tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
+void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
 {
 	const struct td_process *process = client->process;
 	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
@@ -98,7 +98,7 @@ static void tell_all(struct td_node *node, struct td_process *process)
 	td_list_for_each (it, &process->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_process);
 
-		tell(node, client, client->limit_bytes);
+		td_node_tell(node, client, client->limit_bytes);
 	}
 }
 
@@ -160,13 +160,15 @@ static void lower_limits(struct td_node *node)
 		struct td_client *client = node->shown[i];
 		uint64_t target = client->grant.limit_bytes;
 
-		if (client->process->phase == TD_PHASE_DRAINING)
+		/* Once it is drained; but what it holds in advance somebody of its job may need now. */
+		if (client->process->phase == TD_PHASE_DRAINING &&
+			!client->process->job->on[client->gpu].needs)
 			continue;
 		/* An open client keeps what it has: nothing of it may leave under running work. */
 		if (client->process->phase != TD_PHASE_CLOSED && target < client->demanded_bytes)
 			target = client->demanded_bytes;
 		if (target < client->limit_bytes)
-			tell(node, client, target);
+			td_node_tell(node, client, target);
 	}
 }
 
@@ -196,8 +198,11 @@ static void raise_limits(struct td_node *node)
 		target = target < quota ? target : quota;
 		if (target <= client->limit_bytes)
 			continue;
+		/* A part of what it asks for is no use to it, and may be all that another of its job asks for. */
+		if (client->needs && quota < client->demanded_bytes + client->need_bytes)
+			continue;
 		quota = td_quota_charge(client);
-		tell(node, client, target);
+		td_node_tell(node, client, target);
 		client->process->job->on[client->gpu].charged_bytes +=
 			td_quota_charge(client) - quota;
 		free_bytes[client->gpu] -= charge(client) - before;
@@ -369,7 +374,7 @@ static void note_rivals(
 
 	client->grant = *grant;
 	if (changed && client->process->phase == TD_PHASE_OPEN)
-		tell(node, client, client->limit_bytes);
+		td_node_tell(node, client, client->limit_bytes);
 }
 
 /* An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
@@ -377,7 +382,7 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 {
 	const struct td_process *process = client->process;
 	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
-	uint64_t wanted = client->demanded_bytes + client->need_bytes;
+	uint64_t wanted = client->demanded_bytes + client->need_bytes; /* each is bounded */
 	enum td_quota_verdict quota = td_quota_need(node, client, now_ns);
 	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;
 
@@ -395,12 +400,12 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 		msg.answer.granted = 0;
 	else
 		return;
-	if (msg.answer.granted) {
+	if (msg.answer.granted && !process->failed) {
 		uint64_t before = td_quota_charge(client);
 
 		client->demanded_bytes = wanted; /* until its next MEMORY says so itself */
 		process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
-	} else {
+	} else if (!msg.answer.granted) {
 		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
 			client->need_bytes,
 			quota == TD_QUOTA_REFUSED ? "beyond the job's limit" : "out of memory");
@@ -410,6 +415,13 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	msg.answer.limit_bytes = client->limit_bytes;
 	client->needs = false;
 	node->io.send(process->peer, &msg);
+	/* A report that was on its way before the answer says less, and no limit covers it. */
+	if (msg.answer.granted && !process->failed && client->limit_bytes < wanted &&
+		*process->job->settings.mem) {
+		client->promised_bytes = client->need_bytes;
+		td_node_tell(node, client, client->limit_bytes);
+		client->promised_seq = client->seq;
+	}
 }
 
 /* Before one of a job is refused, the others say what they have by now. */
@@ -421,7 +433,7 @@ static void ask_others(struct td_node *node, const struct td_client *needing, ui
 		return;
 	td_list_for_each (it, &node->clients)
 		if (td_quota_is_stale(client_at(it), needing))
-			tell(node, client_at(it), client_at(it)->limit_bytes);
+			td_node_tell(node, client_at(it), client_at(it)->limit_bytes);
 }
 
 static void answer_needs(struct td_node *node, uint64_t now_ns)

@@ -19,6 +19,8 @@
 
 /* CUDA_ERROR_UNKNOWN */
 #define UNKNOWN_ERROR 999
+/* No device has that much, and sums over all clients of it do not overflow: who says more is taken to have this. */
+#define BYTES_MAX (1ull << 50)
 
 static uint64_t wall_ns(void)
 {
@@ -73,10 +75,18 @@ static bool has_clients(const struct td_node *node, uint32_t gpu)
 	return false;
 }
 
+static uint64_t bounded(uint64_t bytes)
+{
+	return bytes < BYTES_MAX ? bytes : BYTES_MAX;
+}
+
 static void free_client(struct td_node *node, struct td_client *client)
 {
 	uint32_t gpu = client->gpu;
 
+	/* The slot may come again. */
+	if (client->others_bytes)
+		node->io.others(client->process->peer, client->slot, 0);
 	td_list_remove(&client->of_node);
 	td_list_remove(&client->of_process);
 	node->client_count--;
@@ -170,6 +180,7 @@ static struct td_client *client_of_slot(const struct td_process *process, uint32
 /* The GPU of that UUID, new if it was never seen; TD_GPU_MAX when the node has too many. */
 static uint32_t find_gpu(struct td_node *node, const struct td_msg_attach *attach)
 {
+	uint64_t total = bounded(attach->total_bytes);
 	struct td_gpu *gpu;
 	uint32_t i = 0;
 
@@ -179,12 +190,11 @@ static uint32_t find_gpu(struct td_node *node, const struct td_msg_attach *attac
 		return TD_GPU_MAX;
 	gpu = &node->gpus[i];
 	/* While nobody uses it a GPU can change under its UUID: a MIG slice, a software GPU that was started anew. */
-	if (i == node->gpu_count ||
-		(gpu->total_bytes != attach->total_bytes && !has_clients(node, i))) {
-		*gpu = (struct td_gpu){.total_bytes = attach->total_bytes};
+	if (i == node->gpu_count || (gpu->total_bytes != total && !has_clients(node, i))) {
+		*gpu = (struct td_gpu){.total_bytes = total};
 		memcpy(gpu->uuid, attach->gpu, 16);
 		snprintf(gpu->name, sizeof(gpu->name), "%.63s", attach->gpu_name);
-		gpu->capacity_bytes = td_options_capacity(&node->options, gpu->total_bytes);
+		gpu->capacity_bytes = td_options_capacity(&node->options, total);
 	}
 	node->gpu_count += i == node->gpu_count;
 	return i;
@@ -216,7 +226,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->id = node->next_id++;
 	client->gpu = gpu;
 	client->slot = msg->slot;
-	td_capacity_attach(node, gpu, msg->used_bytes, msg->reserve_bytes);
+	td_capacity_attach(node, gpu, bounded(msg->used_bytes), bounded(msg->reserve_bytes));
 	client->grant.gate = TD_GATE_CLOSED;
 	process->failed = 0;
 	td_list_append(&node->clients, &client->of_node);
@@ -236,15 +246,19 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	if (!client)
 		return -EPROTO;
 	before = client->out_bytes;
-	client->demanded_bytes = msg->demanded_bytes;
-	client->resident_bytes = msg->resident_bytes;
-	client->host_bytes = msg->host_bytes;
-	client->peak_bytes = msg->peak_bytes;
+	client->demanded_bytes = bounded(msg->demanded_bytes);
+	client->resident_bytes = bounded(msg->resident_bytes);
+	client->host_bytes = bounded(msg->host_bytes);
+	client->peak_bytes = bounded(msg->peak_bytes);
 	client->in_bytes = msg->in_bytes;
 	client->out_bytes = msg->out_bytes;
 	client->swap_ns = msg->swap_ns;
-	client->fixed_bytes = msg->fixed_bytes;
+	client->fixed_bytes = bounded(msg->fixed_bytes);
+	client->reported_bytes = client->demanded_bytes;
 	client->acknowledged_seq = msg->seq;
+	if (client->promised_bytes && (int32_t)(msg->seq - client->promised_seq) >= 0)
+		client->promised_bytes = 0;
+	client->demanded_bytes += client->promised_bytes;
 	if (msg->seq == client->seq)
 		client->believed_bytes = client->limit_bytes;
 	if (client->out_bytes > before && client->resident_bytes <= client->limit_bytes)
@@ -348,11 +362,15 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 	if (!client || client->needs)
 		return -EPROTO;
 	client->needs = true;
+	/* Who asks again has its last answer, and has reported with it. */
+	if (client->promised_bytes)
+		client->demanded_bytes = client->reported_bytes;
+	client->promised_bytes = 0;
 	client->need_ticket = msg->ticket;
-	client->need_bytes = msg->bytes;
+	client->need_bytes = bounded(msg->bytes);
 	client->need_seq = node->next_seq;
 	client->need_since_ns = now_ns;
-	td_capacity_need(node, client->gpu, msg->used_bytes);
+	td_capacity_need(node, client->gpu, bounded(msg->used_bytes));
 	return 0;
 }
 
@@ -369,7 +387,7 @@ static int shortage(struct td_node *node, struct td_process *process,
 
 /*
  * Its context is beyond help. Behind a gate it would wait for memory that cannot come back, and never see its error; so it is let go, and no
- * plan is about it until it has a new context. What it has on the device stays charged.
+ * plan is about it until it has a new context. What it has on the device stays charged; what it has not used is called back.
  */
 static int failed(struct td_node *node, struct td_process *process, const struct td_msg_failed *msg,
 	uint64_t now_ns)
@@ -394,7 +412,8 @@ static int failed(struct td_node *node, struct td_process *process, const struct
 	td_list_for_each (it, &process->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_process);
 
-		client->believed_bytes = client->resident_bytes;
+		if (client->limit_bytes > client->resident_bytes)
+			td_node_tell(node, client, client->resident_bytes);
 	}
 	return 0;
 }

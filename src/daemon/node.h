@@ -77,6 +77,9 @@ struct td_client {
 	bool needs;                     /* an allocation waits */
 	uint32_t need_ticket, need_seq; /* need_seq: plans told before it are older */
 	uint64_t need_bytes, need_since_ns;
+	/* what it said itself; and what was granted beyond its limit, counted until it has reported for the PLAN after that */
+	uint64_t reported_bytes, promised_bytes;
+	uint32_t promised_seq;
 	uint64_t others_bytes; /* of its job, as shown to it last */
 	/* the last plan */
 	struct td_grant grant;
@@ -142,7 +145,8 @@ int td_node_message(struct td_node *node, struct td_process *process, const stru
 /* Its connection is closed: everything of it is released. */
 void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now_ns);
 
-/* -- node.c and foreign.c to each other -- */
+/* -- node.c, execute.c and foreign.c to each other -- */
+void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes);
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
 void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t gpu,
 	const struct td_err *why, uint64_t now_ns);

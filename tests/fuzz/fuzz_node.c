@@ -1,9 +1,11 @@
 /*
  * Drives the node with arbitrary messages of six clients that may lie, stall and die: it never breaks its own structures, and as long
- * as the fakes that obey are asked, the device is never overcommitted. Input: three bytes per event.
+ * as the fakes that obey are asked, the device is never overcommitted, and no job has more than its limit but for what it had before that
+ * was lowered. Input: three bytes per event.
  */
 #include <stdint.h>
 
+#include "base/parse.h"
 #include "daemon/job.h"
 #include "unit/fake_node.h"
 
@@ -24,6 +26,77 @@ static void lie(struct world *w, struct fake *f, uint8_t kind, uint8_t arg)
 		fake_dies(w, f);
 }
 
+/* Of each job on each GPU, after the event before. */
+static uint64_t charged[4][2];
+
+static bool obeys(const struct td_client *client)
+{
+	return *client->process->job->name == 'j';
+}
+
+static uint64_t limit_of(const struct td_client *client)
+{
+	const char *mem = client->process->job->settings.mem;
+	uint64_t bytes = UINT64_MAX;
+
+	if (*mem && td_parse_size(mem, 0, &bytes, NULL))
+		abort();
+	return bytes;
+}
+
+/*
+ * Nobody has more than it is charged, and no job's charges rise beyond its limit. `allowed`: a newcomer brings what it had under another daemon,
+ * and a limit that is lowered takes nothing away.
+ */
+static bool within_limits(const struct world *w, bool allowed)
+{
+	uint64_t now[4][2] = {0}, limits[4] = {0};
+	struct td_list *it;
+
+	td_list_for_each (it, &w->node.clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct fake *f = client->process->peer;
+		unsigned job = (unsigned)client->process->job->name[1] - '0';
+
+		if (!obeys(client))
+			continue;
+		if (f->slot[0].demanded > td_quota_charge(client))
+			return false;
+		now[job][w->node.gpus[client->gpu].uuid[0] - 1] += td_quota_charge(client);
+		limits[job] = limit_of(client);
+	}
+	for (unsigned job = 0; job < 4; job++)
+		for (unsigned gpu = 0; gpu < 2; gpu++)
+			if (!allowed && now[job][gpu] > limits[job] &&
+				now[job][gpu] > charged[job][gpu])
+				return false;
+	memcpy(charged, now, sizeof(charged));
+	return true;
+}
+
+static void allocate(struct world *w, struct fake *f, uint64_t bytes)
+{
+	struct td_msg need = {.type = TD_MSG_TYPE_need};
+
+	if (f->slot[0].asked)
+		return;
+	if (f->slot[0].demanded + bytes <= f->slot[0].limit) {
+		f->slot[0].demanded += bytes;
+		return;
+	}
+	fake_memory(w, f, 0);
+	f->slot[0].asked = need.need.bytes = bytes;
+	if (say(w, f, &need))
+		abort();
+}
+
+static void release(struct fake *f, uint64_t bytes)
+{
+	f->slot[0].demanded -= bytes < f->slot[0].demanded ? bytes : f->slot[0].demanded;
+	if (f->slot[0].resident > f->slot[0].demanded)
+		f->slot[0].resident = f->slot[0].demanded;
+}
+
 static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 {
 	struct fake *f = &w->fakes[who % 6];
@@ -31,8 +104,8 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 	char job[8] = {'j', (char)('0' + arg % 4), 0};
 
 	if (!f->process) {
-		fake_hello(w, f, job, liar ? TD_BACKEND_SWAP : (enum td_backend_kind)(1 + arg % 2),
-			false);
+		fake_hello(w, f, liar ? "liar" : job,
+			liar ? TD_BACKEND_SWAP : (enum td_backend_kind)(1 + arg % 2), false);
 		fake_attach(w, f, 0, arg & 1, liar ? 0 : (uint64_t)(arg % 60) * MIB);
 		return;
 	}
@@ -40,7 +113,7 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 		lie(w, f, kind, arg);
 		return;
 	}
-	switch (kind % 8) {
+	switch (kind % 11) {
 	case 0: fake_want(w, f); break;
 	case 1: fake_dies(w, f); break;
 	case 2: f->slow = arg & 1; break;
@@ -61,6 +134,16 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 			&w->node.options, "policy", arg & 1 ? "nvshare" : "tandem", NULL);
 		td_node_options_changed(&w->node, w->now, "policy");
 		break;
+	case 7: {
+		static const char *const limits[] = {"none", "8m", "20m", "40m"};
+
+		if (td_node_set_job(&w->node, 1000, f->process->job->name, "mem", limits[arg % 4],
+			    w->now, NULL))
+			abort();
+		break;
+	}
+	case 8: allocate(w, f, (1 + arg % 16) * MIB); break;
+	case 9: release(f, arg % 16 * MIB); break;
 	default: settle(w); break;
 	}
 }
@@ -71,13 +154,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char text[256];
 
 	world_init(&w);
+	memset(charged, 0, sizeof(charged));
 	for (size_t i = 0; i + 2 < size && i < 1500; i += 3) {
+		const struct fake *f = &w.fakes[data[i] % 6];
+		bool allowed = !f->process || (f != &w.fakes[5] && data[i + 1] % 11 == 7);
+
 		event(&w, data[i], data[i + 1], data[i + 2]);
 		(void)td_node_step(&w.node, w.now);
 		for (int k = 0; k < 5; k++)
 			if (w.fakes[k].process && !w.fakes[k].slow)
 				fake_act(&w, &w.fakes[k]);
-		if (!within_capacity(&w))
+		if (!within_limits(&w, allowed) || !within_capacity(&w))
 			abort();
 		for (int k = 0; k < 6; k++)
 			if (w.fakes[k].process)

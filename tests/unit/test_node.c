@@ -265,6 +265,27 @@ TEST(a_failed_process_is_governed_again_with_its_next_context)
 	CHECK(within_capacity(&w));
 }
 
+/* It is governed again as soon as it attaches anywhere: what it was told before must not be forgotten meanwhile. */
+TEST(a_failed_process_gives_back_the_limit_that_it_did_not_use)
+{
+	begin();
+	struct fake *a = program(0, "a", 20 * MIB);
+	struct td_msg failed = {.type = TD_MSG_TYPE_failed};
+	const struct td_client *client;
+
+	fake_want(&w, a);
+	settle(&w);
+	CHECK(a->slot[0].limit > 20 * MIB);
+	failed.failed.result = 700;
+	a->slow = true;
+	CHECK_EQ(say(&w, a, &failed), 0);
+	fake_attach(&w, a, 1, 1, 0);
+	(void)td_node_step(&w.node, w.now);
+	client = td_container_of(a->process->clients.next, struct td_client, of_process);
+	CHECK(client->believed_bytes >= a->slot[0].limit);
+	CHECK(client->limit_bytes == a->slot[0].limit);
+}
+
 TEST(an_allocation_with_the_gate_closed_stays_off_the_device)
 {
 	begin();
@@ -725,6 +746,136 @@ TEST(a_waiting_program_keeps_to_its_jobs_limit)
 	need(b, 1);
 	settle(&w);
 	CHECK_EQ(b->slot[0].answer, 0);
+}
+
+/* Two ask at once: what is no use to the first, the second gets. */
+TEST(what_does_not_suffice_for_one_of_a_job_is_left_to_another)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 8 * MIB);
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 8 * MIB);
+
+	settle(&w);
+	need(a, 6 * MIB);
+	need(b, 3 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	CHECK_EQ(b->slot[0].answer, 1);
+	CHECK(charged("a") <= 20 * MIB);
+}
+
+/* What it holds in advance is not lost to its job for as long as it drains. */
+TEST(one_that_drains_gives_back_what_it_holds_in_advance)
+{
+	begin();
+	struct fake *a = program(0, "a", 4 * MIB), *b, *c;
+
+	limit("a", "60m");
+	b = program(1, "a", 40 * MIB);
+	c = program(2, "c", 48 * MIB);
+	fake_want(&w, a);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK(a->slot[0].limit > 5 * MIB);
+	fake_want(&w, c);
+	a->slow = true;
+	w.now += 30000 * MS;
+	settle(&w);
+	CHECK(a->draining && !is_open(b));
+	need(b, 15 * MIB);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(a->slot[0].limit <= 5 * MIB);
+	fake_memory(&w, a, 0);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 2);
+	CHECK(charged("a") <= 60 * MIB);
+}
+
+TEST(a_report_from_before_the_answer_takes_nothing_back)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 30 * MIB);
+	uint64_t demanded;
+	uint32_t before, seq;
+
+	fake_want(&w, a);
+	settle(&w);
+	limit("b", "44m");
+	struct fake *c = program(2, "b", 4 * MIB);
+
+	fake_want(&w, b);
+	fake_want(&w, c);
+	settle(&w);
+	CHECK(!is_open(b) && !is_open(c));
+	b->slow = true;
+	before = b->slot[0].seq;
+	need(b, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 2);
+	/* This one was on its way: it knows neither of the answer nor of the PLAN behind it. */
+	demanded = b->slot[0].demanded;
+	seq = b->slot[0].seq;
+	b->slot[0].demanded = 30 * MIB;
+	b->slot[0].seq = before;
+	fake_memory(&w, b, 0);
+	b->slot[0].demanded = demanded;
+	b->slot[0].seq = seq;
+	need(c, 8 * MIB);
+	w.now += 1500 * MS;
+	settle(&w);
+	CHECK_EQ(c->slot[0].answer, 0);
+	CHECK(b->slot[0].demanded + c->slot[0].demanded <= 44 * MIB);
+	/* Once it has reported for that PLAN, what it says is what counts. */
+	b->slow = false;
+	b->slot[0].demanded = 2 * MIB;
+	settle(&w);
+	need(c, 8 * MIB);
+	settle(&w);
+	CHECK(c->slot[0].answer > 0);
+}
+
+TEST(bytes_beyond_reason_are_neither_granted_nor_counted_around)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 8 * MIB);
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 8 * MIB), *liar = plain_program(2, "c", UINT64_MAX);
+
+	settle(&w);
+	need(a, UINT64_MAX - 4 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	need(liar, UINT64_MAX);
+	settle(&w);
+	CHECK_EQ(liar->slot[0].answer, 0);
+	b->slot[0].demanded = UINT64_MAX - 6 * MIB;
+	fake_memory(&w, b, 0);
+	need(a, 4 * MIB);
+	w.now += 1500 * MS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+}
+
+TEST(a_slot_that_comes_again_shows_nothing_of_the_last_one)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 4 * MIB);
+	struct td_msg detach = {.type = TD_MSG_TYPE_detach};
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 4 * MIB);
+
+	settle(&w);
+	CHECK_EQ(b->slot[0].others, 4 * MIB);
+	CHECK_EQ(say(&w, b, &detach), 0);
+	fake_dies(&w, a);
+	fake_attach(&w, b, 0, 0, 1 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].others, 0);
 }
 
 /* -- duty -- */
