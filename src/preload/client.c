@@ -155,16 +155,20 @@ static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 /* The job's limit as the daemon said, or else as our own environment does. */
 static uint64_t quota_of(struct ledger *ledger, unsigned slot)
 {
-	uint64_t quota = atomic_load(&ledger->quota_bytes);
+	uint64_t quota = atomic_load(&ledger->quota_bytes), unknown = 0;
 	struct td_gpu_info gpu;
 
 	if (quota)
 		return quota;
-	if (!*td_settings.mem || !td_context_gpu(slot, &gpu) ||
-		td_parse_size(td_settings.mem, gpu.total_bytes, &quota, NULL))
+	if (!*td_settings.mem)
 		quota = UINT64_MAX;
-	atomic_store(&ledger->quota_bytes, quota);
-	return quota;
+	else if (!td_context_gpu(slot, &gpu))
+		return UINT64_MAX; /* until its GPU is known */
+	else if (td_parse_size(td_settings.mem, gpu.total_bytes, &quota, NULL))
+		quota = UINT64_MAX;
+	/* The daemon may have said it meanwhile. */
+	return atomic_compare_exchange_strong(&ledger->quota_bytes, &unknown, quota) ? quota
+										     : unknown;
 }
 
 /* With need_lock. A process may not have what its whole job may not. */

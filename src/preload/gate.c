@@ -93,6 +93,14 @@ static void wait_closed(struct td_slot *slot, uint32_t word)
 	td_client_waits(false);
 }
 
+/* A daemon that knows of no duty counts its changes in that flag's bit; its page says none. */
+static bool is_paced(uint32_t word)
+{
+	return word & TD_WORD_WINDOW ||
+	       (word & TD_WORD_DUTY &&
+		       atomic_load_explicit(&td_gate.page.duty_ppm, memory_order_relaxed));
+}
+
 /* Returns with the slot marked. */
 static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 {
@@ -122,7 +130,7 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 			unmark(slot);
 			continue;
 		}
-		if (!(word & (TD_WORD_WINDOW | TD_WORD_DUTY)) || slot == &td_slot_shared)
+		if (!is_paced(word) || slot == &td_slot_shared)
 			break;
 		if (td_pace_may_submit(&pace, slot, stream, kind)) {
 			atomic_fetch_or_explicit(

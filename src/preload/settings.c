@@ -10,7 +10,8 @@
 #include "preload/agent.h"
 #include "proto/socket.h"
 
-#define WEIGHT_MAX 1000
+#define WEIGHT_MAX   1000
+#define DUTY_MIN_PPM 10000
 /* A share is checked against a whole of this many bytes; any will do. */
 #define ANY_WHOLE (1ull << 40)
 
@@ -86,7 +87,7 @@ static uint32_t duty(void)
 
 	if (!value || !*value)
 		return 0;
-	if (!td_parse_ratio(value, &ppm, NULL) && ppm)
+	if (!td_parse_ratio(value, &ppm, NULL) && ppm >= DUTY_MIN_PPM)
 		return ppm;
 	reject("TANDEM_DUTY");
 	return 0;

@@ -538,6 +538,16 @@ CASE(without_the_flag_no_event_is_ever_recorded)
 	EXPECT(atomic_load(&fake.records) == 0);
 }
 
+/* Such a daemon counts its changes in the flag's bit. */
+CASE(a_daemon_that_knows_of_no_duty_paces_nobody)
+{
+	start_open(1);
+	word(TD_WORD_ARMED | TD_WORD_DUTY);
+	launch_on(FAKE_STREAM);
+	launch_on(FAKE_STREAM);
+	EXPECT(atomic_load(&fake.records) == 0);
+}
+
 CASE(beside_a_capture_nothing_is_synchronised_context_wide_or_recorded_on_it)
 {
 	start_open(1);
