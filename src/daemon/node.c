@@ -449,10 +449,17 @@ int td_node_message(
 	}
 }
 
+static uint32_t first_gpu(const struct td_process *process)
+{
+	return td_list_empty(&process->clients)
+		       ? 0
+		       : td_container_of(process->clients.next, struct td_client, of_process)->gpu;
+}
+
 void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
-	td_node_event(node, TD_EVENT_LEFT, process, 0, now_ns, td_process_held_ns(process, now_ns),
-		0, NULL);
+	td_node_event(node, TD_EVENT_LEFT, process, first_gpu(process), now_ns,
+		td_process_held_ns(process, now_ns), 0, NULL);
 	free_process(node, process);
 }
 

@@ -37,6 +37,7 @@ struct ledger {
 	uint32_t granted; /* valid in ANSWERED */
 	_Atomic uint32_t may_defer;
 	_Atomic uint32_t memory_changed;
+	_Atomic uint32_t quota_told; /* the daemon said what quota_bytes is */
 	_Atomic uint64_t capacity_bytes, quota_bytes,
 		short_bytes; /* quota: 0 unknown, UINT64_MAX none */
 	struct td_lock lock;
@@ -243,14 +244,16 @@ int td_client_need(unsigned slot, uint64_t bytes)
 	if (!ledger)
 		return 0;
 	td_lock_take(&ledger->need_lock);
-	if (!quota_covers(ledger, slot, bytes))
+	/* A daemon that knows of the limit refuses by itself, and notes it. */
+	if (!(atomic_load(&connected) && atomic_load(&ledger->quota_told)) &&
+		!quota_covers(ledger, slot, bytes))
 		r = 1;
 	else if (!atomic_load(&connected))
 		r = go_alone(ledger, slot, bytes);
 	else if (!limit_covers(ledger, slot, bytes)) {
 		granted = ask(ledger, bytes);
 		if (granted == ALONE)
-			r = go_alone(ledger, slot, bytes);
+			r = quota_covers(ledger, slot, bytes) ? go_alone(ledger, slot, bytes) : 1;
 		else
 			r = !granted ? 1 : granted == 2 ? 2 : 0;
 	}
@@ -402,6 +405,7 @@ void td_client_set_capacity(unsigned slot, uint64_t capacity_bytes, uint64_t quo
 		return;
 	atomic_store(&ledgers[slot].capacity_bytes, capacity_bytes);
 	atomic_store(&ledgers[slot].quota_bytes, quota_bytes);
+	atomic_store(&ledgers[slot].quota_told, quota_bytes != 0);
 }
 
 void td_client_set_defer(unsigned slot, bool may)

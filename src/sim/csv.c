@@ -181,7 +181,11 @@ int td_csv_open(struct td_csv *csv, const char *path, struct td_err *err)
 		return td_err_set(
 			err, errno ? -errno : -ENOMEM, "%.160s: %s", path, strerror(errno));
 	r = slurp(file, path, &text, &length, err);
-	source_close(file);
+	/* A packed file that ends too early says so only here: Z_BUF_ERROR. */
+	if (source_close(file) && !r) {
+		free(text);
+		r = td_err_set(err, -EIO, "%.160s: ends in the middle", path);
+	}
 	if (r)
 		return r;
 	if (length >= 2 && !memcmp(text, "\x1f\x8b", 2)) {

@@ -49,6 +49,7 @@ def a_program_sees_its_limit_and_gets_exactly_that():
         for backend in ("plain", "swap", "managed"):
             process = start(world, "fill", 2 * MIB, backend=backend, mem="10m")
             assert line(process) == {"result": 2, "bytes": 10 * MIB, "free": 0, "total": 10 * MIB}, backend
+            assert [e["detail"] for e in world.events("refused") if e["pid"] == world.jobs()[0]["pid"]] == ["beyond the job's limit"]
             process.communicate(timeout=DEADLINE_S)
         process = start(world, "fill", MIB, NVIDIA_GPU_MEMORY_LIMIT="7m")
         assert line(process)["bytes"] == 7 * MIB

@@ -2,6 +2,9 @@
 #include "test.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "sim/csv.h"
@@ -90,4 +93,41 @@ TEST(what_is_no_csv_is_refused)
 	CHECK_EQ(td_csv_need(&csv, names, 2, at, &err), -EINVAL);
 	CHECK_STR(err.msg, "a.csv:1: there is no column \"c\"");
 	td_csv_close(&csv);
+}
+
+/* "a,b" and four rows, by gzip. */
+static const unsigned char packed[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03,
+	0x4b, 0xd4, 0x49, 0xe2, 0x32, 0xd4, 0x31, 0xe2, 0x32, 0xd6, 0x31, 0xe1, 0x32, 0xd5, 0x31,
+	0xe3, 0x32, 0xd7, 0xb1, 0xe0, 0x02, 0x00, 0xb9, 0x66, 0x2a, 0x5c, 0x14, 0x00, 0x00, 0x00};
+
+static int open_packed(size_t bytes)
+{
+	char path[] = "/tmp/test_sim_csv.XXXXXX";
+	int fd = mkstemp(path), r;
+
+	err = (struct td_err){0};
+	if (fd < 0 || write(fd, packed, bytes) != (ssize_t)bytes)
+		return -EIO;
+	r = td_csv_open(&csv, path, &err);
+	close(fd);
+	unlink(path);
+	return r;
+}
+
+TEST(a_packed_file_that_ends_too_early_is_not_taken_for_a_short_one)
+{
+	unsigned rows = 0;
+	int r = open_packed(sizeof(packed));
+
+	if (r == -ENOSYS)
+		return; /* built without zlib */
+	CHECK_EQ(r, 0);
+	while (!td_csv_next(&csv, &err))
+		rows++;
+	CHECK_EQ(rows, 4);
+	td_csv_close(&csv);
+	for (size_t bytes = sizeof(packed) - 1; bytes > 20; bytes--) {
+		CHECK_EQ(open_packed(bytes), -EIO);
+		CHECK(strstr(err.msg, "ends in the middle") || strstr(err.msg, "cannot be read"));
+	}
 }
