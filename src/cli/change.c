@@ -10,20 +10,39 @@ static void option_row(const struct td_msg *msg, void *arg)
 		printf("%-16s %-10s %s\n", msg->option.key, msg->option.value, msg->option.help);
 }
 
-static int set_one(const char *job, const char *key, const char *value)
+static int set_one(const char *job, const char *key, const char *value, bool check)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_set};
 
 	snprintf(msg.set.job, sizeof(msg.set.job), "%s", job);
 	snprintf(msg.set.key, sizeof(msg.set.key), "%s", key);
 	snprintf(msg.set.value, sizeof(msg.set.value), "%s", value);
+	msg.set.check = check;
 	return td_cli_ask(&msg, NULL, NULL);
+}
+
+/* All of them, or only whether they can be set. */
+static int set_all(const char *job, int count, char **pairs, bool check)
+{
+	for (int i = 0; i < count; i++) {
+		char key[64];
+		const char *equals = strchr(pairs[i], '=');
+		int status;
+
+		if (!equals || equals == pairs[i] || (size_t)(equals - pairs[i]) >= sizeof(key))
+			return td_cli_fail("\"%.64s\" is not valid: expected KEY=VALUE", pairs[i]);
+		snprintf(key, sizeof(key), "%.*s", (int)(equals - pairs[i]), pairs[i]);
+		status = set_one(job, key, equals + 1, check);
+		if (status)
+			return status;
+	}
+	return 0;
 }
 
 int td_verb_set(int argc, char **argv)
 {
 	const char *job = "";
-	int i = 1;
+	int i = 1, status;
 
 	if (argc == 1) {
 		struct td_msg msg = {.type = TD_MSG_TYPE_get};
@@ -38,26 +57,16 @@ int td_verb_set(int argc, char **argv)
 					   "and KEY=VALUE",
 				argv[1]);
 	}
-	for (; i < argc; i++) {
-		char key[64];
-		const char *equals = strchr(argv[i], '=');
-		int status;
-
-		if (!equals || equals == argv[i] || (size_t)(equals - argv[i]) >= sizeof(key))
-			return td_cli_fail("\"%.64s\" is not valid: expected KEY=VALUE", argv[i]);
-		snprintf(key, sizeof(key), "%.*s", (int)(equals - argv[i]), argv[i]);
-		status = set_one(job, key, equals + 1);
-		if (status)
-			return status;
-	}
-	return 0;
+	/* Everything or nothing. */
+	status = set_all(job, argc - i, argv + i, true);
+	return status ? status : set_all(job, argc - i, argv + i, false);
 }
 
 int td_verb_pause(int argc, char **argv)
 {
 	if (argc != 2)
 		return td_cli_fail("%s: which job? See tandem ps", argv[0]);
-	return set_one(argv[1], "paused", strcmp(argv[0], "pause") ? "off" : "on");
+	return set_one(argv[1], "paused", strcmp(argv[0], "pause") ? "off" : "on", false);
 }
 
 int td_verb_stop(int argc, char **argv)

@@ -166,15 +166,15 @@ static void tell(struct td_node *node, const struct td_process *process)
 	node->io.send(process->peer, &msg);
 }
 
-int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const char *key,
-	const char *value, uint64_t now_ns, struct td_err *err)
+int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, const char *key,
+	const char *value, struct td_err *err)
 {
 	bool found = false;
-	char what[128];
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+		struct td_job_settings copy = process->job->settings;
 		int r;
 
 		if (!is_named(process, name))
@@ -182,15 +182,35 @@ int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const cha
 		if (uid && uid != process->uid)
 			return td_err_set(
 				err, -EPERM, "job \"%.64s\" belongs to another user", name);
-		r = td_job_set(&process->job->settings, key, value, err);
+		r = td_job_set(&copy, key, value, err);
 		if (r)
 			return r;
 		found = true;
-		snprintf(what, sizeof(what), "%.40s=%.40s", key, value);
-		td_node_event(node, TD_EVENT_OPTION, process, 0, now_ns, 0, 0, what);
 	}
 	if (!found)
 		return td_err_set(err, -ENOENT, "there is no job \"%.64s\": see tandem ps", name);
+	return 0;
+}
+
+/* All processes of that name, or none. */
+int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const char *key,
+	const char *value, uint64_t now_ns, struct td_err *err)
+{
+	int r = td_node_check_job(node, uid, name, key, value, err);
+	char what[128];
+	struct td_list *it;
+
+	if (r)
+		return r;
+	snprintf(what, sizeof(what), "%.40s=%.40s", key, value);
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (!is_named(process, name))
+			continue;
+		(void)td_job_set(&process->job->settings, key, value, NULL);
+		td_node_event(node, TD_EVENT_OPTION, process, 0, now_ns, 0, 0, what);
+	}
 	td_list_for_each (it, &node->processes)
 		tell(node, td_container_of(it, struct td_process, of_node));
 	td_list_for_each (it, &node->clients)

@@ -156,6 +156,10 @@ int td_node_foreign_message(
 /* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns);
 
+/* Would td_node_set_job do it? Changes nothing. */
+int td_node_check_job(const struct td_node *node, uid_t uid, const char *job, const char *key,
+	const char *value, struct td_err *err);
+
 /* Options of a job: class, weight, mem, paused. 0, -ENOENT, -EPERM, -EINVAL with a sentence. job.c */
 int td_node_set_job(struct td_node *node, uid_t uid, const char *job, const char *key,
 	const char *value, uint64_t now_ns, struct td_err *err);

@@ -39,6 +39,14 @@ static bool may_see(const struct td_peer *peer, uid_t uid)
 	return !peer->uid || peer->uid == uid;
 }
 
+/* As it was drained last, or as it counts itself since. */
+static uint64_t launches(const struct td_process *process)
+{
+	uint64_t metered = process->meter ? atomic_load(&process->meter->launches) : 0;
+
+	return metered > process->launches ? metered : process->launches;
+}
+
 static void send_job(struct td_peer *peer, const struct td_process *process,
 	const struct td_client *client, uint64_t now_ns)
 {
@@ -53,7 +61,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 		snprintf(job->job, sizeof(job->job), "%s", process->job->name);
 		snprintf(job->name, sizeof(job->name), "%s", process->name);
 		job->pid = (uint32_t)process->pid;
-		job->launches = process->launches;
+		job->launches = launches(process);
 		job->started_ns = process->started_ns;
 	}
 	job->held_ns = td_process_held_ns(process, now_ns);
@@ -207,14 +215,19 @@ uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns)
 static void set(struct td_peer *peer, const struct td_msg_set *msg, uint64_t now_ns)
 {
 	struct td_node *node = &peer->server->node;
+	struct td_options copy = node->options;
 	struct td_err err = {0};
 	char what[128];
 	int r;
 
-	if (*msg->job) {
+	if (*msg->job && msg->check) {
+		r = td_node_check_job(node, peer->uid, msg->job, msg->key, msg->value, &err);
+	} else if (*msg->job) {
 		r = td_node_set_job(node, peer->uid, msg->job, msg->key, msg->value, now_ns, &err);
 	} else if (peer->uid && peer->uid != getuid()) {
 		r = td_err_set(&err, -EPERM, "only the daemon's owner may change %.64s", msg->key);
+	} else if (msg->check) {
+		r = td_options_set(&copy, msg->key, msg->value, &err);
 	} else {
 		r = td_options_set(&node->options, msg->key, msg->value, &err);
 		snprintf(what, sizeof(what), "%.60s=%.60s", msg->key, msg->value);

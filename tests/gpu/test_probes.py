@@ -121,6 +121,8 @@ def without_a_gpu_every_question_is_answered():
         assert set(rows) == set(NAMES) and all("no GPU" in r["answer"] or "not asked" in r["answer"] or r["name"] == "membarrier" for r in rows.values()), rows
         with open(f"{folder}/report.md") as f:
             assert "GPU: none" in f.read()
+        again = run_kit(folder, "--only", "chunks")  # elsewhere there may be one
+        assert "answered before" not in again.stdout and "chunks: no GPU" in again.stdout, again.stdout
 
 
 def on_the_software_gpu_the_kit_runs_to_its_end():

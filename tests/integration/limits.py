@@ -66,6 +66,11 @@ def a_limit_is_changed_while_it_runs_and_lowering_takes_nothing_away():
         assert world.call(TANDEM, "set", job, "mem=4m").returncode == 0
         until(lambda: again(process)["total"] == 4 * MIB, "it sees less")
         assert again(process) == {"result": 2, "bytes": 16 * MIB, "free": 0, "total": 4 * MIB}
+        refused = world.call(TANDEM, "set", job, "mem=8m", "class=none")
+        assert refused.returncode and '"none"' in refused.stderr, refused
+        assert again(process)["total"] == 4 * MIB  # all or nothing
+        refused = world.call(TANDEM, "set", "policy=nvshare", "quantum=bad")
+        assert refused.returncode and "nvshare" not in world.call(TANDEM, "set").stdout.split("policy", 1)[1].split()[0], refused
         refused = world.call(TANDEM, "set", job, "mem=50%%")
         assert refused.returncode and '"50%%"' in refused.stderr, refused
         process.communicate(timeout=DEADLINE_S)

@@ -113,6 +113,11 @@ def report(rows):
     return "\n".join(text)
 
 
+def is_answered(row):
+    """Where there is no GPU, nothing was learnt: it is asked again elsewhere."""
+    return bool(row) and not row.get("failed") and not row["answer"].startswith("no GPU")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="gpu-probe", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="NAME,...")
@@ -139,7 +144,7 @@ def main():
     deadline = time.monotonic() + 60 * options.minutes
     failed = 0
     for name, limit, _ in chosen:
-        if name in rows and not rows[name].get("failed"):
+        if is_answered(rows.get(name)):
             print(f"{name}: answered before", flush=True)
             continue
         if time.monotonic() + (limit / 8 if options.quick else limit) > deadline:
@@ -154,7 +159,7 @@ def main():
         failed += bool(rows[name].get("failed"))
         save(rows, options.out)
         print(f"{name}: {rows[name]['answer'].strip()[:160]}", flush=True)
-    print(f"{options.out}/report.md and report.json: {sum(not r.get('failed') for r in rows.values())} of {len(PROBES)} questions answered")
+    print(f"{options.out}/report.md and report.json: {sum(map(is_answered, rows.values()))} of {len(PROBES)} questions answered")
     return 1 if failed else 0
 
 
