@@ -328,6 +328,16 @@ void td_pace_submitted(struct td_slot *slot)
 	recount(window);
 }
 
+void td_pace_thread_ends(struct td_slot *slot)
+{
+	struct td_window *window = &slot->window;
+
+	for (unsigned i = 0; i < TD_WINDOW_MARKS; i++)
+		expect(window, &window->marks[i], 0);
+	atomic_fetch_sub_explicit(&process_ns, window->counted_ns, memory_order_relaxed);
+	window->counted_ns = 0;
+}
+
 void td_pace_forked(void)
 {
 	atomic_store(&process_ns, 0);

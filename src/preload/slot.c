@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "preload/pace.h"
+
 #define SLOTS_PER_BLOCK 64
 
 struct block {
@@ -34,6 +36,7 @@ static void thread_ends(void *arg)
 
 	ended = true;
 	td_slot_self = NULL;
+	td_pace_thread_ends(slot);
 	atomic_store_explicit(&slot->depth, 0, memory_order_release);
 	atomic_store_explicit(&slot->claimed, 0, memory_order_release);
 }
