@@ -68,7 +68,9 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	job->waited_ns = td_process_waited_ns(process, now_ns);
 	job->handovers = process->handovers;
 	job->gpu_time_ns = process->meter ? atomic_load(&process->meter->gpu_ns) : 0;
-	job->duty_ppm = process->pacing.duty_ppm;
+	/* What is in force or, behind the gate, what was given by hand. */
+	job->duty_ppm = process->pacing.duty_ppm ? process->pacing.duty_ppm
+						 : process->job->settings.duty_ppm;
 	job->gpu = UINT32_MAX;
 	if (client) {
 		job->gpu = client->gpu;
