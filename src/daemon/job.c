@@ -128,8 +128,10 @@ struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_
 	job->uid = uid;
 	strcpy(job->name, name);
 	job->settings.class = hello->class < TD_CLASS_N ? hello->class : TD_CLASS_BESTEFFORT;
+	/* The client has refused what makes no sense; what one that lies may gain by it is bounded. */
 	job->settings.weight = hello->weight ? hello->weight : 1;
-	/* The client has refused what makes no sense; one that lies limits nobody but itself. */
+	if (job->settings.weight > WEIGHT_MAX)
+		job->settings.weight = WEIGHT_MAX;
 	(void)set_limit(&job->settings.mem, hello->mem, NULL);
 	job->settings.duty_ppm = hello->duty_ppm < TD_PPM ? hello->duty_ppm : 0;
 	td_list_append(&node->jobs, &job->of_node);
@@ -153,17 +155,30 @@ static bool is_named(const struct td_process *process, const char *job)
 	return !strcmp(process->job->name, job) || !strcmp(process->name, job) || !strcmp(pid, job);
 }
 
-/* For its next daemon. */
-static void tell(struct td_node *node, const struct td_process *process)
+/* The job's processes, and no others: those of other users are not to be flooded by what one sets. */
+static void tell(struct td_node *node, const struct td_job *job)
 {
-	const struct td_job_settings *settings = &process->job->settings;
+	const struct td_job_settings *settings = &job->settings;
 	struct td_msg msg = {.type = TD_MSG_TYPE_settings};
+	struct td_list *it;
 
 	msg.settings.class = (uint8_t)settings->class;
 	msg.settings.weight = settings->weight;
 	msg.settings.duty_ppm = settings->duty_ppm;
 	snprintf(msg.settings.mem, sizeof(msg.settings.mem), "%s", settings->mem);
-	node->io.send(process->peer, &msg);
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		/* For its next daemon. */
+		if (process->job == job)
+			node->io.send(process->peer, &msg);
+	}
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->process->job == job)
+			td_capacity_tell(node, client);
+	}
 }
 
 int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, const char *key,
@@ -209,11 +224,15 @@ int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const cha
 		if (!is_named(process, name))
 			continue;
 		(void)td_job_set(&process->job->settings, key, value, NULL);
+		process->job->changed = true;
 		td_node_event(node, TD_EVENT_OPTION, process, 0, now_ns, 0, 0, what);
 	}
-	td_list_for_each (it, &node->processes)
-		tell(node, td_container_of(it, struct td_process, of_node));
-	td_list_for_each (it, &node->clients)
-		td_capacity_tell(node, td_container_of(it, struct td_client, of_node));
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		if (job->changed)
+			tell(node, job);
+		job->changed = false;
+	}
 	return 0;
 }

@@ -31,6 +31,7 @@ struct td_job {
 	uid_t uid;
 	char name[64]; /* the job's id; empty: of one process */
 	struct td_job_settings settings;
+	bool changed; /* its processes are to be told of it */
 	/* quota.c: of its clients on each GPU, gathered at each step */
 	struct {
 		uint64_t demanded_bytes, charged_bytes;

@@ -10,13 +10,13 @@ struct td_peer {
 	struct td_server *server;
 	pid_t pid;
 	uid_t uid;
-	struct td_process *process; /* a client process, after HELLO */
-	struct td_gate_page *gate;  /* its page, mapped here */
+	struct td_process *process;        /* a client process, after HELLO */
+	struct td_gate_page *gate;         /* its page, mapped here */
 	const struct td_meter_page *meter; /* likewise, read-only */
 	struct td_outbox out;
-	bool follows;               /* a tool that wants every event */
-	uint64_t gpus_asked_ns;     /* a tool that waits for the GPUs' state since then; 0: none */
-	bool broken;                /* to be dropped at the end of the turn */
+	bool follows;           /* a tool that wants every event */
+	uint64_t gpus_asked_ns; /* a tool that waits for the GPUs' state since then; 0: none */
+	bool broken;            /* to be dropped at the end of the turn */
 };
 
 /* Sends, or marks the peer broken. */

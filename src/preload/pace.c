@@ -25,11 +25,12 @@
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
 #define WAIT_WINDOWS 8 /* the longest wait, in windows */
-/* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
+/* While there is a duty: known work between two marks; what new work is expected to take; the window. */
 #define MARK_NS        (1 * TD_NS_PER_MS)
 #define NEW_NS         (2 * TD_NS_PER_MS)
-#define GAP_NS         (200 * TD_NS_PER_US)
 #define DUTY_WINDOW_NS (20 * TD_NS_PER_MS)
+/* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
+#define GAP_NS (200 * TD_NS_PER_US)
 
 /* Sum of counted_ns over all threads: estimated time of the process's work in flight. */
 static _Atomic uint64_t process_ns;
@@ -166,10 +167,14 @@ static void reap(struct td_window *window, const struct td_driver *driver)
 static void forget(struct td_window *window)
 {
 	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
+	struct td_window_mark *mark = td_window_next_mark(window);
 
 	if (duty && window->gpu >= 0)
 		td_budget_charge(&budgets[window->gpu], window->unmarked_ns, duty);
 	window->unmarked_ns = 0;
+	/* What it was recorded in front of is what is forgotten. */
+	if (mark)
+		mark->started = false;
 	td_window_forget_unmarked(window);
 }
 

@@ -22,7 +22,7 @@ struct td_swap {
 	pthread_mutex_t lock;
 	struct td_range *ranges;
 	struct td_memory_stats totals[TD_SLOT_MAX];
-	CUstream streams[TD_SLOT_MAX]; /* of the moves; each ends with its context */
+	CUstream streams[TD_SLOT_MAX];         /* of the moves; each ends with its context */
 	uint64_t stream_contexts[TD_SLOT_MAX]; /* their serials, see context.h */
 };
 

@@ -35,12 +35,14 @@ struct td_gate_page {
 	_Atomic uint64_t window_ns;
 	/* By slot (TD_SLOT_MAX of them): what other processes of the job have allocated there, where the job has a limit. */
 	_Atomic uint64_t others_bytes[16];
-	_Atomic uint32_t rivals; /* other processes that may use a GPU of this one now, and want to */
+	_Atomic uint32_t
+		rivals; /* other processes that may use a GPU of this one now, and want to */
 };
 
 struct td_meter_page {
 	_Atomic uint64_t launches;   /* submissions of all threads, refreshed by the agent */
 	_Atomic uint64_t gate_waits; /* times a thread found the gate closed */
 	_Atomic uint64_t copies_bytes;
-	_Atomic uint64_t gpu_ns; /* GPU time used, as far as it is measured: while there is a duty */
+	_Atomic uint64_t
+		gpu_ns; /* GPU time used, as far as it is measured: while there is a duty */
 };

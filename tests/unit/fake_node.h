@@ -33,6 +33,7 @@ struct fake {
 	} slot[2];
 	unsigned closings;
 	char mem[32]; /* as SETTINGS said last */
+	unsigned settings_told;
 };
 
 struct world {
@@ -60,6 +61,7 @@ static void fake_send(void *peer, const struct td_msg *msg)
 		f->slot[msg->attached.slot].quota = msg->attached.quota_bytes;
 	} else if (msg->type == TD_MSG_TYPE_settings) {
 		memcpy(f->mem, msg->settings.mem, sizeof(f->mem));
+		f->settings_told++;
 	} else if (msg->type == TD_MSG_TYPE_answer) {
 		f->slot[msg->answer.slot].answer = msg->answer.granted;
 		if (msg->answer.granted)

@@ -962,3 +962,26 @@ TEST(explain_tells_what_a_job_is_held_to)
 	CHECK(strlen(text) < 60);
 	CHECK_EQ(text[60], 'x');
 }
+
+TEST(what_is_set_for_a_job_is_told_to_its_processes_and_to_no_others)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 4 * MIB), *b = plain_program(1, "a", 4 * MIB),
+		    *c = plain_program(2, "c", 4 * MIB);
+
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "101", "weight", "5", w.now, NULL), 0);
+	CHECK_EQ(a->settings_told, 1);
+	CHECK_EQ(b->settings_told, 1);
+	CHECK_EQ(c->settings_told, 0);
+}
+
+TEST(a_weight_beyond_what_may_be_set_is_not_believed)
+{
+	struct td_msg_hello hello = {.class = TD_CLASS_BESTEFFORT, .weight = UINT32_MAX};
+
+	begin();
+	strcpy(hello.job, "greedy");
+	CHECK_EQ(
+		td_node_hello(&w.node, &w.fakes[0], 100, 1000, &hello, w.now)->job->settings.weight,
+		1000);
+}
