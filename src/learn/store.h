@@ -10,6 +10,13 @@
  *   model(target, gpu, blob, time_s): the one in use; primary key (target, gpu)
  * An older version is brought up to date when it is opened, in one transaction; a newer one is refused (-EPROTO), never written.
  *
+ * Invariants
+ *  - what was put is got, to the last bit, by this process and every other, on any machine;
+ *  - a call has its effect as a whole or none: a process that dies in it leaves the database as it was before;
+ *  - what another wrote by hand is checked before it is used: a sample of a wrong size or a model that td_predictor_check()
+ *    refuses is an error, never a wild access;
+ *  - an error leaves every ret_ argument as it was.
+ *
  * Errors: -ENOSYS: built without SQLite; -ENOENT: not there; -EBUSY: somebody else has had it locked for more than a second; -EIO:
  * the database is broken or cannot be read or written; -ENOMEM; -EINVAL: a stored thing that is not what it should be.
  */

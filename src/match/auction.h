@@ -1,6 +1,10 @@
 /*
  * The auction behind match.h: rows bid for columns; kinds with several copies share prices and lists. Internal.
  *
+ * Purpose. An assignment within eps of the optimum by bids alone, each of which looks at one row's short list and changes one price
+ * (Bertsekas, "A distributed algorithm for the assignment problem", 1979, and "Auction algorithms for network flow problems", 1992; copies
+ * as in Bertsekas and Castanon 1989). match.h says in which order of eps, and from which prices.
+ *
  * The square problem. N units (copies of row kinds) are assigned to N slots (copies of column kinds), all of them: where rows and
  * columns differ in number a dummy kind of weight 0 makes up for it. Prices p of slots; the value of column j to row i is
  * w_ij - p_j with the price of its cheapest slot. eps-complementary slackness: an assigned unit has at its slot's price at least
@@ -12,6 +16,14 @@
  * cheapest slot to where its second-best is as good, plus eps, and the former owner bids again. Prices only rise. So a row's list
  * of the columns above some threshold stays a superset of what is above it: only when its best value has fallen to the
  * threshold is the row scanned again.
+ *
+ * Invariants, between two calls
+ *  - a unit has one slot at most and a slot one unit, and both say so;
+ *  - after a phase: eps-complementary slackness of every unit that has a slot;
+ *  - a column's slots are a heap by price, and price[] is that of the first; free_column lists exactly the kinds whose cheapest
+ *    slot is free;
+ *  - a column that is not on a row's list is worth at most list_threshold to it, at any later price of the phase;
+ *  - prices are finite; the primal never exceeds the dual by more than the rounding of floats.
  */
 #pragma once
 

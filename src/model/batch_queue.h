@@ -1,6 +1,9 @@
 /*
  * Latency of a service that answers in batches: from arrival rate, batch and the time of one batch to percentiles.
  *
+ * Purpose. What a service's clients see is a percentile, and it depends on the arrivals as much as on the GPU; simulating every request of a cluster's
+ * day (10^9 and more) is out of reach.
+ *
  * Requests come as a Poisson process of rate W; b of them make a batch; batches queue for one server that takes D for each: an
  * E_b/D/1 queue. The i-th request of a batch waits for the b - i that follow it (R), then for the batches before its own. With T
  * the time from the last batch's completion to the i-th arrival, and V the waiting time of the batch before,
@@ -12,6 +15,13 @@
  *
  * At cluster scale requests are no events: this is evaluated per (service, batch, rate), and a test compares it with a
  * simulation of every request.
+ *
+ * Source. Lindley, "The theory of queues with a single server", 1952; the decay rate of the tail is that of Cramer and Lundberg.
+ *
+ * Invariants
+ *  - a latency is at least D, never falls with the quantile, and is INFINITY exactly for a load of 1 or more;
+ *  - td_batch_queue_late() of a limit falls as the limit rises, is in [0, 1], and agrees with the quantile;
+ *  - the caller's scratch is all that is written; same queue, same answer.
  */
 #pragma once
 

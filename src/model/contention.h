@@ -1,6 +1,8 @@
 /*
  * How fast work goes that shares a GPU: side by side, by turns, and with less memory than it needs.
  *
+ * Purpose. What two jobs do to each other decides whether sharing pays; simulator and software GPU ask the same formulas, so that both show the same world.
+ *
  * Side by side (MPS). A job v beside jobs a, with a share x of the SMs, has the speed s_v (of 1 = alone on the whole GPU):
  *
  *   1 / s_v = alpha_v + (1 - alpha_v) / x_v + sum_a (g_v p_a + h_v h_a)
@@ -13,8 +15,13 @@
  * By turns (proportional). Jobs demand parts of the GPU's time; as long as the sum is within 1 all have what they ask for, beyond it
  * max-min fairness: equal turns for all who can use them.
  *
- * Invariants: speeds are in (0, 1] for duties above 0; a co-runner more, or a smaller share, never makes anybody faster; no job on its own with all SMs
- * is slower than 1.
+ * Source: facts of measured pairs (Gavel), shares (MISO, ParvaGPU) and kernels (Orion), docs/results/contention.md.
+ *
+ * Invariants
+ *  - speeds are in (0, 1] for duties above 0;
+ *  - a co-runner more, or a smaller share, never makes anybody faster;
+ *  - no job on its own with all SMs is slower than 1;
+ *  - parts of turns sum up to at most 1, and nobody who demands less than its equal part gets less than it demands.
  */
 #pragma once
 

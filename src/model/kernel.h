@@ -1,4 +1,18 @@
-/* How long a kernel, a copy or a migration takes when it has the GPU to itself. */
+/*
+ * How long a kernel, a copy or a migration takes when it has the GPU to itself.
+ *
+ * Purpose. The time of a piece of work alone, from what is known of it: what the software GPU interpreted, or what a trace says. What others do to it is not here
+ * but in timeline.h (turns), contention.h (side by side) and memory.h (pages).
+ *
+ * Source. Kernels: the roofline model (Williams, Waterman, Patterson, "Roofline: an insightful visual performance model", 2009), with the blocks' critical path as a third
+ * bound. Occupancy: the rules of the CUDA C++ Programming Guide ("Hardware Multithreading"), by threads, blocks, registers and shared memory.
+ *
+ * Invariants
+ *  - whole ns, rounded up: work never takes no time at all;
+ *  - more instructions, bytes or moves never take less time; nothing overflows for sizes that a GPU can hold;
+ *  - pageable copies are never quicker than pinned ones;
+ *  - blocks per SM is 0 exactly where a launch is refused.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,8 @@
 /*
  * One GPU's memory: what is reserved for good, and which managed pages are on it.
  *
+ * Purpose. Capacity is what sharing a GPU is about. Every process of a GPU reserves here, so nobody gets what another has, and oversubscription has its price.
+ *
  * Plain bytes (allocations, contexts) are reserved or refused. Managed pages come when a kernel
  * touches them or by prefetch, and go, least recently used first over all contexts, when others
  * need the room; a plain reservation evicts them too. A page that finds no room even so, because
@@ -9,6 +11,12 @@
  * Contexts, ranges and the ranges' page records are memory of the caller. Every operation is O(1)
  * per page that it names or evicts. Nothing takes time here: struct td_moves says what was moved
  * and td_model_moves_ns() (kernel.h) what that costs.
+ *
+ * Invariants
+ *  - plain and resident bytes never exceed the capacity; both are the sums over the contexts;
+ *  - a page is on the device or on the host, and what was written to it is moved before it changes sides;
+ *  - a refused reservation changes nothing; a context that leaves takes all that was its own, and nothing of another's;
+ *  - same calls, same pages and same moves.
  */
 #pragma once
 

@@ -1,6 +1,9 @@
 /*
  * One GPU's engines in time: who is served when, and when what is done.
  *
+ * Purpose. A GPU without MPS gives its contexts turns, and copies beside the kernels: from this alone come the queueing, the hand-over and the switching that nvshare
+ * and the driver's own time-sharing differ by. Source: slices and switch cost per gpu_spec.c.
+ *
  * Compute serves contexts in turns of slice_ns while several have work, without slices while one
  * has; handing it to another context costs switch_ns. Each copy direction is an engine of its own
  * and does the same without a switch cost. Within a context, the operations of one engine are
@@ -17,6 +20,13 @@
  *
  * However late the caller is, ends are exact. Operations and contexts are structs of the caller,
  * which stay where they are until done, cancelled or removed; zero-initialise them.
+ *
+ * Invariants (those of the engines' insides are in timeline.c)
+ *  - time only goes on, and stops at each end;
+ *  - an engine serves one operation at a time, those of a context in the order in which they began;
+ *  - a newcomer waits for one slice of each context before it at most; a context alone is never interrupted;
+ *  - an operation is reported once, after exactly its length and its stalls of service, or not at all if cancelled;
+ *  - same calls, same instants.
  */
 #pragma once
 

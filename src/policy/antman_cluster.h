@@ -1,6 +1,9 @@
 /*
  * AntMan's global scheduler: Algorithm 1 with tenants, gangs, reservations, queueing estimates and upgrades (3.3).
  *
+ * Purpose. "Multi-tenant fairness is our primary goal, and the second priority is to improve the cluster efficiency": guaranteed jobs get whole GPUs
+ * within their tenant's quota, everybody else runs where there is load to spare, and antman.h sees to it that the guaranteed do not feel it.
+ *
  *   scheduleJob(job):
  *     nodes0 <- findNodes(job.gpu, topology)      GPUs not held by another guaranteed job, nor reserved for one
  *     nodes1 <- findNodes(job.gpu, load < M)      M = 80 % over the last ten seconds

@@ -1,6 +1,8 @@
 /*
  * What the papers compare themselves with, as small placement rules on the inventory, and the exhaustive optimum.
  *
+ * Purpose. A gain is one only against the same baseline on the same trace. The papers describe theirs in a sentence or two, quoted here:
+ *
  *  - FIFO gang: Apache YARN's capacity scheduler as Philly uses it (AntMan 5.2): whole GPUs, strictly first come first served, a
  *    gang at a time; the head of the queue waits until all of its GPUs are free. With preemption a job of a tenant with quota may
  *    take GPUs from jobs without, the latest started first.

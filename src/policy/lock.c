@@ -378,20 +378,45 @@ static bool closes_first(const struct td_lock_rules *rules, const struct td_lock
 	return g->opened_ns < other->opened_ns;
 }
 
-/* The open holder in the way of `head` that is to go first. */
-static struct td_lock_group *next_to_close(struct td_lock *lock, const struct td_lock_group *head,
+/*
+ * Marks the holders that may be closed for `head`, and counts as gone those that are closing already. Returns when to look again:
+ * when the next one may be closed.
+ */
+static uint64_t mark_closable(struct td_lock *lock, const struct td_lock_group *head,
 	const struct td_lock_rules *rules, const struct td_policy_options *options,
-	const struct td_view *view, uint64_t now_ns)
+	const struct td_view *view, uint64_t now_ns, uint64_t *gone_bytes, uint32_t *gone_holders)
+{
+	uint64_t wakeup = TD_NEVER;
+
+	for (uint32_t i = 0; i < lock->count; i++) {
+		struct td_lock_group *g = &lock->groups[i];
+		uint64_t at;
+
+		g->closable = g->chosen = false;
+		if (!(g->gpus & head->gpus) || !g->holding)
+			continue;
+		g->contended = true;
+		if (g->closing) {
+			add_gone(gone_bytes, gone_holders, g, rules);
+			continue;
+		}
+		at = closable_at_ns(g, head, rules, options, view);
+		g->closable = g->open && at <= now_ns;
+		if (at > now_ns && at < wakeup)
+			wakeup = at;
+	}
+	return wakeup;
+}
+
+/* Of those that may be closed, the one that is to go first. */
+static struct td_lock_group *choose_next(struct td_lock *lock, const struct td_lock_rules *rules)
 {
 	struct td_lock_group *best = NULL;
 
 	for (uint32_t i = 0; i < lock->count; i++) {
 		struct td_lock_group *g = &lock->groups[i];
 
-		if (!g->open || !g->holding || !(g->gpus & head->gpus) ||
-			closable_at_ns(g, head, rules, options, view) > now_ns)
-			continue;
-		if (!best || closes_first(rules, g, best))
+		if (g->closable && !g->chosen && (!best || closes_first(rules, g, best)))
 			best = g;
 	}
 	return best;
@@ -405,43 +430,21 @@ static uint64_t close_for(struct td_lock *lock, const struct td_lock_group *head
 	const struct td_lock_rules *rules, const struct td_policy_options *options,
 	const struct td_view *view, uint64_t now_ns)
 {
-	struct td_lock_group *chosen[TD_GPU_MAX * 4];
-	uint64_t gone_bytes[TD_GPU_MAX] = {0}, wakeup = TD_NEVER;
-	uint32_t gone_holders[TD_GPU_MAX] = {0}, n = 0;
+	uint64_t gone_bytes[TD_GPU_MAX] = {0}, wakeup;
+	uint32_t gone_holders[TD_GPU_MAX] = {0};
 
-	for (uint32_t i = 0; i < lock->count; i++) {
-		struct td_lock_group *g = &lock->groups[i];
-		uint64_t at;
-
-		if (!(g->gpus & head->gpus) || !g->holding)
-			continue;
-		g->contended = true;
-		if (g->closing) {
-			add_gone(gone_bytes, gone_holders, g, rules);
-			continue;
-		}
-		at = closable_at_ns(g, head, rules, options, view);
-		if (at > now_ns && at < wakeup)
-			wakeup = at;
-	}
-	while (!fits(lock, rules, view, head, gone_bytes, gone_holders) &&
-		n < sizeof(chosen) / sizeof(chosen[0])) {
-		struct td_lock_group *g = next_to_close(lock, head, rules, options, view, now_ns);
+	wakeup = mark_closable(lock, head, rules, options, view, now_ns, gone_bytes, gone_holders);
+	while (!fits(lock, rules, view, head, gone_bytes, gone_holders)) {
+		struct td_lock_group *g = choose_next(lock, rules);
 
 		if (!g)
-			break;
-		g->open =
-			false; /* so that it is not chosen again; undone below if the head still does not fit */
-		chosen[n++] = g;
+			return wakeup;
+		g->chosen = true;
 		add_gone(gone_bytes, gone_holders, g, rules);
 	}
-	if (fits(lock, rules, view, head, gone_bytes, gone_holders)) {
-		for (uint32_t i = 0; i < n; i++)
-			close_group(chosen[i]);
-		return wakeup;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		chosen[i]->open = true;
+	for (uint32_t i = 0; i < lock->count; i++)
+		if (lock->groups[i].chosen)
+			close_group(&lock->groups[i]);
 	return wakeup;
 }
 

@@ -51,6 +51,9 @@ struct td_lock_group {
 	bool open;      /* the plan opens it or keeps it open */
 	bool closing;   /* the plan closes it, or it is draining */
 	bool contended; /* somebody waits for one of its GPUs */
+
+	/* scratch: for the group at the head of the queue */
+	bool closable, chosen;
 };
 
 struct td_lock {

@@ -1,6 +1,10 @@
 /*
  * Mudi: inference services share their GPUs with training tasks under latency objectives (4, 5).
  *
+ * Purpose. How much a service suffers from a training task is seen in its latency over the share of the SMs. Mudi predicts that curve from the
+ * task's network before it runs, puts the task where the curve is flattest, and then trades the service's batch against its share so
+ * that the task runs fastest while the objective holds.
+ *
  *   a training task with layers Psi arrives:
  *     for each service i, for b in {16, 32, ..., 512}: curve(i, b, Psi) <- predicted k1, k2, Delta_0, l_0   (predict.h)
  *     device <- least mean |slope| over its service's curves                                               (selector.h)
@@ -12,8 +16,12 @@
  *
  * A changed share means a new process under MPS; the executor starts a shadow instance and switches over.
  *
- * Invariants: batch and share in force hold the objective by the curves; with none that does, training is paused and the service
- * has the whole GPU; at most iterations_max changes of the batch per tuning.
+ * Invariants
+ *  - batch and share in force hold the objective by the curves;
+ *  - with none that does, training is paused and the service has the whole GPU;
+ *  - at most iterations_max changes of the batch per tuning;
+ *  - a task goes to a device that accepts it, has a place and the memory, or to none;
+ *  - same predictors, same observations: same device, batch and share.
  */
 #pragma once
 

@@ -1,6 +1,9 @@
 /*
  * MuxFlow: an online service shares its GPU with one offline workload (4, 5).
  *
+ * Purpose. Online services leave most of a GPU unused, and never mind how little, may not be hurt. Three guards at three speeds: a duty within milliseconds,
+ * a state of the GPU within seconds, which evicts; and every quarter of an hour the choice of who shares with whom.
+ *
  * On each GPU, every few milliseconds (td_muxflow_gpu_step):
  *   U_GPU <- U_SM x a_C                          Equations 1, 2   (load_factor.h)
  *   duty  <- PID(U_GPU)                          4.1, workload level (pid.h)
@@ -14,7 +17,11 @@
  *
  * Only GPUs that SysMonitor calls healthy take part: the others' weights are 0.
  *
- * Invariants: an offline workload runs on a healthy GPU only, alone of its kind there; evicted work has duty 0; those of the parts.
+ * Invariants
+ *  - an offline workload is placed on a healthy GPU only, and is alone of its kind there;
+ *  - evicted work has duty 0, and a GPU that evicts does not accept;
+ *  - a GPU that does not take part is matched with nobody;
+ *  - those of the parts; same figures in the same order, same decisions.
  */
 #pragma once
 

@@ -6,6 +6,9 @@
 #define PPM 1e6
 #define S   1e9
 
+/* Loads and latencies are of 1: this is beyond any, and no product of it with a gain overflows. */
+#define MEASURED_MAX 1e6
+
 const struct td_pid_params td_pid_muxflow = TD_PID_MUXFLOW;
 
 static uint32_t clamp_ppm(const struct td_pid_params *params, double duty)
@@ -36,6 +39,7 @@ uint32_t td_pid_step(
 
 	if (!isfinite(measured) || (pid->primed && now_ns <= pid->last_ns))
 		return pid->primed ? pid->duty_ppm : clamp_ppm(params, params->bias_ppm / PPM);
+	measured = fmax(-MEASURED_MAX, fmin(MEASURED_MAX, measured));
 	error = params->set_point - measured;
 	if (pid->primed) {
 		uint64_t gap_ns = now_ns - pid->last_ns;

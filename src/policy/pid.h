@@ -17,7 +17,7 @@
  *  - a gap in the samples counts as at most max_gap_ns, so that a suspended daemon does not integrate over its sleep.
  *
  * Invariants
- *  - min_ppm <= duty <= max_ppm, whatever is measured;
+ *  - min_ppm <= duty <= max_ppm, whatever is measured; beyond a million of the set point's unit it counts as a million;
  *  - a measurement that is not finite changes nothing, and neither does time that stands still;
  *  - the first step is proportional only: there is no interval to integrate over;
  *  - same sequence of calls, same duties.

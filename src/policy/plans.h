@@ -1,11 +1,16 @@
 /*
  * What policies have in common: an empty plan, actions, who belongs to which group, a duty divided, the lock's decisions as grants.
  *
+ * Purpose. What is the same for ten policies is written once, so that a difference between two of them is a difference between two papers.
+ *
  * A policy's step begins with td_plan_begin(): a plan of zeros bounds nothing and wakes nobody, so a policy states only what it
  * decides. It sets gates (by the lock, or admit.h), then limits (share.h) as these depend on the gates, then the rest.
  *
- * Invariants: after td_plan_begin() every field of every grant is set; an action is stored or, where there is no room, left for a
- * later plan, never half; parts of a duty sum up to at most the duty, but that nobody's part is 0, which would be no bound.
+ * Invariants
+ *  - after td_plan_begin() every field of every grant is set;
+ *  - an action is stored or, where there is no room, left for a later plan, never half;
+ *  - parts of a duty sum up to at most the duty, but that nobody's part is 0, which would be no bound;
+ *  - clients of one group have the same first client, and a class in common.
  */
 #pragma once
 

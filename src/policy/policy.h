@@ -1,6 +1,8 @@
 /*
- * The one contract: view (what is so) -> policy step(now) -> plan (what may be).
- * docs/decisions/0001-structure.md.
+ * The one contract: view (what is so) -> policy step(now) -> plan (what may be). docs/decisions/0001-structure.md.
+ *
+ * Purpose. Five published systems (nvshare, AntMan, MuxFlow, Mudi, DCUDA) and their baselines decide by the same words, so that each can run in the daemon
+ * and in the simulator, be compared with the others, and be replaced while jobs run.
  *
  * A policy is pure: no clock, I/O, allocation after init or globals; same view and state, same
  * plan. The daemon fills the view from clients and GPUs and carries the plan out; the simulator
@@ -19,6 +21,14 @@
  * without. Who runs a policy refuses one that needs what is not there (td_policy_lacks), with a sentence (td_ability_text):
  * nothing is decided from figures that nobody measures, nothing planned that nobody carries out. A policy that needs little uses
  * what there is beyond it.
+ *
+ * Invariants of every policy, which tests/fuzz/fuzz_policy.c and tests/unit/test_policy_nodes.c hold each of them to
+ *  - a plan says something of each client, and names nobody who is not in the view;
+ *  - the clients of a group are open together or closed together; who is paused by its owner is closed;
+ *  - memory limits of a GPU sum up to at most its capacity, unless one group alone, or what cannot move, has more already;
+ *  - duties of those at work, and SM shares, sum up to at most the whole GPU; only besteffort work has a duty, is evicted or paused;
+ *  - next_wakeup_ns is later than now_ns;
+ *  - same state, view and time: same plan, whatever the compiler (tools/check-decisions).
  */
 #pragma once
 

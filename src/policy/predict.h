@@ -11,8 +11,15 @@
  *  - forest: the mean of regression trees; at a node left when x <= threshold. Trees see the inputs as they are (shift 0, scale 1);
  *  - SVR: sum of c_k exp(-gamma |x - v_k|^2) - rho.
  *
- * The structs point to coefficients that somebody else owns. A model that td_predictor_check() accepts is evaluated without any
- * access beyond its arrays and without end: trees point forwards only.
+ * The structs point to coefficients that somebody else owns.
+ *
+ * Invariants
+ *  - a model that td_predictor_check() accepts is evaluated without any access beyond its arrays, and to an end: trees point
+ *    forwards only;
+ *  - finite inputs give the same number to the last bit on every machine, one by one or many at once: sums are in the order of
+ *    the inputs, nothing is contracted, and training is not needed to evaluate;
+ *  - a forest's answer lies between its least and its greatest leaf, whatever it is asked; a constant input has scale 1, never 0;
+ *  - nothing is written but the answer.
  */
 #pragma once
 

@@ -129,6 +129,9 @@ static void event(struct world *w, uint8_t kind, uint8_t arg)
 		w->gpus[arg & 1].sm_clock_mhz = arg * 8u;
 		w->gpus[arg & 1].sm_clock_max_mhz = arg & 4 ? 1980 : 0;
 		w->gpus[arg & 1].xid = (arg & 0xf8) == 0x68 ? 31 : 0;
+		w->gpus[arg & 1].mps = (enum td_mps)(arg >> 3 & 15) < TD_MPS_N
+					       ? (enum td_mps)(arg >> 3 & 15)
+					       : TD_MPS_ON;
 		w->gpus[arg & 1].used_bytes = (uint64_t)arg * MIB / 3;
 		break;
 	case 10: /* a service's */
@@ -247,6 +250,15 @@ static void check_actions(const struct world *w, const struct td_plan *plan)
 	}
 }
 
+/* A group of which nobody was in. */
+static int is_let_in(const struct world *w, uint32_t group)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->clients[i].group == group && w->clients[i].phase != TD_PHASE_CLOSED)
+			return 0;
+	return 1;
+}
+
 static void check_groups(const struct world *w, const struct td_policy *policy,
 	const struct td_policy_options *options)
 {
@@ -261,9 +273,14 @@ static void check_groups(const struct world *w, const struct td_policy *policy,
 				require((w->grants[i].gate == TD_GATE_CLOSED) ==
 					(w->grants[j].gate == TD_GATE_CLOSED));
 			else if (a->gpu == b->gpu && options->enabled &&
-				 !strcmp(policy->name, "nvshare"))
+				 !strcmp(policy->name, "nvshare")) {
 				require(w->grants[i].gate == TD_GATE_CLOSED ||
 					w->grants[j].gate == TD_GATE_CLOSED);
+				/* Who still drains is not joined by anybody. */
+				require(!is_let_in(w, a->group) ||
+					w->grants[i].gate == TD_GATE_CLOSED ||
+					b->phase == TD_PHASE_CLOSED);
+			}
 		}
 	}
 }

@@ -1,6 +1,9 @@
 /* The PID controller against values worked out by hand, and on a plant. */
 #include "test.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "policy/pid.h"
 #include "policy_random.h"
 
@@ -120,6 +123,27 @@ TEST(the_duty_stays_within_its_bounds_whatever_is_measured)
 			CHECK(duty >= p.min_ppm && duty <= p.max_ppm);
 		}
 	}
+}
+
+TEST(the_largest_numbers_do_no_harm)
+{
+	static const double measured[] = {DBL_MAX, -DBL_MAX, DBL_MAX, DBL_MAX, -DBL_MAX};
+	struct td_pid_params p = params;
+	struct td_pid pid = {0};
+	uint64_t now = S;
+
+	for (int kd = 0; kd < 2; kd++) {
+		p.kd = kd;
+		for (int k = 0; k < 20; k++) {
+			uint32_t duty = td_pid_step(&pid, &p, measured[k % 5], now += 10 * MS);
+
+			CHECK(duty >= p.min_ppm && duty <= p.max_ppm);
+			CHECK(isfinite(pid.integral));
+		}
+	}
+	for (int k = 0; k < 100; k++)
+		td_pid_step(&pid, &p, p.set_point + 1, now += S);
+	CHECK_EQ(pid.duty_ppm, p.min_ppm);
 }
 
 TEST(the_output_reaches_its_bounds_and_not_only_nearly)
