@@ -10,7 +10,7 @@
 const struct td_antman_params td_antman_default = {
 	.load_limit_ppm = 800000,
 	.patience_ns = 600000000000ull,
-	.assumed_ppm = 200000,
+	.assumed_ppm = 1000000,
 };
 
 static size_t aligned(size_t bytes)
@@ -188,10 +188,8 @@ static void upgrade(struct td_antman_cluster *c, struct td_antman_tenant *tenant
 {
 	struct td_antman_job *job = &c->jobs[id];
 
-	for (uint32_t p = job->place; p != NONE; p = c->places[p].next) {
-		td_inventory_remove_guest(&c->gpus, c->places[p].gpu, id);
-		td_inventory_hold(&c->gpus, c->places[p].gpu, id);
-	}
+	for (uint32_t p = job->place; p != NONE; p = c->places[p].next)
+		td_inventory_promote(&c->gpus, c->places[p].gpu, id);
 	dequeue(c, id);
 	use_quota(c, tenant, job->gpus);
 	job->state = TD_JOB_RUNNING;

@@ -82,7 +82,10 @@ struct td_antman_params {
 	uint32_t assumed_ppm;    /* load of a guest not yet measured */
 };
 
-/* M 80 %, 10 min, 20 %. */
+/*
+ * M 80 %, 10 min, 100 %: the paper has no figure for the last one. Whoever assumes less puts a whole burst on the one GPU that looked idle, and nothing moves
+ * away again.
+ */
 extern const struct td_antman_params td_antman_default;
 
 struct td_antman_cluster {

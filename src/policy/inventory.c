@@ -197,6 +197,16 @@ void td_inventory_remove_guest(struct td_inventory *v, uint32_t gpu, uint32_t jo
 	}
 }
 
+void td_inventory_promote(struct td_inventory *v, uint32_t gpu, uint32_t job)
+{
+	uint32_t pending = v->pending[gpu];
+
+	td_inventory_remove_guest(v, gpu, job);
+	td_inventory_hold(v, gpu, job);
+	v->pending[gpu] = pending;
+	set_leaf(v, gpu, key_of(v, gpu));
+}
+
 /* Of a node's GPUs, those free or reserved for the job. */
 static uint32_t take_from_node(const struct td_inventory *v, uint32_t node, uint32_t job,
 	uint32_t count, uint32_t *ret_gpus)

@@ -57,6 +57,9 @@ void td_inventory_reserve(struct td_inventory *inventory, uint32_t gpu, uint32_t
 void td_inventory_add_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 void td_inventory_remove_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
+/* A guest becomes the holder; what is assumed of its load stays assumed. */
+void td_inventory_promote(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
+
 /*
  * Free GPUs for a job, its own reservations among them: on one node (or, beyond the largest node's size, on whole nodes) or anywhere, from
  * the fullest nodes on. Returns how many were found, at most count: fewer than asked for are the best there is.

@@ -71,7 +71,7 @@ static void note_occupancy(struct td_cluster *cluster, uint32_t before, uint32_t
 	cluster->shared_gpus += (after > 1) - (before > 1);
 }
 
-void td_cluster_start(struct td_cluster *cluster, uint32_t index, const uint32_t *gpus, bool guest)
+static void put(struct td_cluster *cluster, uint32_t index, const uint32_t *gpus)
 {
 	struct td_sim_job *job = &cluster->jobs[index];
 
@@ -84,6 +84,15 @@ void td_cluster_start(struct td_cluster *cluster, uint32_t index, const uint32_t
 		note_occupancy(cluster, gpu->count - 1, gpu->count);
 		mark(cluster, gpus[k]);
 	}
+	job->since_ns = cluster->now_ns;
+	job->speed = 0;
+}
+
+void td_cluster_start(struct td_cluster *cluster, uint32_t index, const uint32_t *gpus, bool guest)
+{
+	struct td_sim_job *job = &cluster->jobs[index];
+
+	put(cluster, index, gpus);
 	if (job->start_ns == TD_NEVER)
 		job->start_ns = cluster->now_ns;
 	if (job->evictions) {
@@ -92,8 +101,6 @@ void td_cluster_start(struct td_cluster *cluster, uint32_t index, const uint32_t
 	}
 	job->guest = guest;
 	job->status = TD_SIM_RUNNING;
-	job->since_ns = cluster->now_ns;
-	job->speed = 0;
 	cluster->queued--;
 	cluster->counts.starts++;
 	cluster->counts.guest_starts += guest;
@@ -147,6 +154,19 @@ void td_cluster_evict(struct td_cluster *cluster, uint32_t index)
 	cluster->queued++;
 	cluster->counts.evictions++;
 	cluster->counts.lost_s += lost * job->gpus;
+}
+
+void td_cluster_move(struct td_cluster *cluster, uint32_t index, const uint32_t *gpus)
+{
+	struct td_sim_job *job = &cluster->jobs[index];
+	double cost = cluster->options.costs.restart_s;
+
+	leave(cluster, index);
+	put(cluster, index, gpus);
+	job->left_s += cost;
+	job->moves++;
+	cluster->counts.moves++;
+	cluster->counts.move_s += cost * job->gpus;
 }
 
 void td_cluster_fail(struct td_cluster *cluster, uint32_t index)
@@ -340,7 +360,7 @@ static int prepare_jobs(struct td_cluster *cluster)
 		places += job->gpus;
 		job->status = TD_SIM_WAITING;
 		job->guest = false;
-		job->evictions = 0;
+		job->evictions = job->moves = 0;
 		job->left_s = job->work_s;
 		job->speed = 0;
 		job->start_ns = job->end_ns = TD_NEVER;

@@ -54,7 +54,7 @@ struct td_sim_job {
 	enum td_sim_status status;
 	bool guest, dirty;
 	uint32_t place; /* first of its GPUs in cluster->places */
-	uint32_t evictions;
+	uint32_t evictions, moves;
 	double left_s, speed;
 	uint64_t since_ns, start_ns,
 		end_ns; /* progress is settled up to since_ns; first start; end */
@@ -90,9 +90,9 @@ struct td_sim_sample {
 };
 
 struct td_cluster_counts {
-	uint64_t events, starts, guest_starts, evictions, upgrades;
-	double lost_s,
-		restart_s; /* work done again, and the costs of starting again, GPU-seconds */
+	uint64_t events, starts, guest_starts, evictions, upgrades, moves;
+	/* GPU-seconds: work done again, the costs of starting again, and of moving */
+	double lost_s, restart_s, move_s;
 	double busy_gpu_s, shared_gpu_s; /* with a job; with several */
 	double work_gpu_s;               /* of progress */
 	bool stopped;
@@ -144,6 +144,8 @@ void td_cluster_deinit(struct td_cluster *cluster);
 void td_cluster_start(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, bool guest);
 /* A guest becomes a holder where it is. */
 void td_cluster_upgrade(struct td_cluster *cluster, uint32_t job);
+/* To other GPUs, as many: checkpoint there, restart here; nothing is done again. Some may be those that it has. */
+void td_cluster_move(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus);
 /* It waits again, with its progress up to its last checkpoint. */
 void td_cluster_evict(struct td_cluster *cluster, uint32_t job);
 /* It can never run, or has run out of memory: it stays in every mean. */

@@ -119,10 +119,10 @@ int td_exp_antman_table2(struct td_experiment_run *run, struct td_err *err)
 
 /* --- the trace --- */
 
-enum { FIFO, PREEMPT, GANDIVA, ANTMAN, SCHEDS };
+enum { FIFO, PREEMPT, GANDIVA, ANTMAN, TANDEM, SCHEDS };
 
 static const struct td_sched *const scheds[SCHEDS] = {
-	&td_sched_fifo, &td_sched_preempt, &td_sched_gandiva, &td_sched_antman};
+	&td_sched_fifo, &td_sched_preempt, &td_sched_gandiva, &td_sched_antman, &td_sched_tandem};
 
 /* Table 3, 20 % for each category. */
 static const char *const mix[5][3] = {
@@ -227,7 +227,8 @@ static int run_seed(const struct td_trace *trace, const struct td_profiles *prof
 struct ratios {
 	double jct_fifo[SEEDS_MAX], jct_gandiva[SEEDS_MAX], span_fifo[SEEDS_MAX],
 		span_gandiva[SEEDS_MAX], guaranteed[SEEDS_MAX], preempted[SEEDS_MAX],
-		evicted[SEEDS_MAX];
+		evicted[SEEDS_MAX], tandem[SEEDS_MAX], tandem_guaranteed[SEEDS_MAX],
+		moves[SEEDS_MAX];
 };
 
 static double ratio(const struct outcome *outcome, int over, int under, int metric)
@@ -252,6 +253,10 @@ static int run_setting(struct td_experiment_run *run, const struct td_trace *tra
 		ret->guaranteed[s] =
 			ratio(&outcome, ANTMAN, PREEMPT, TD_METRIC_GUARANTEED_JCT_MEAN_S);
 		ret->preempted[s] = outcome.metrics[PREEMPT][TD_METRIC_EVICTED_PERCENT];
+		ret->tandem[s] = ratio(&outcome, ANTMAN, TANDEM, TD_METRIC_JCT_MEAN_S);
+		ret->tandem_guaranteed[s] =
+			ratio(&outcome, TANDEM, PREEMPT, TD_METRIC_GUARANTEED_JCT_MEAN_S);
+		ret->moves[s] = outcome.metrics[TANDEM][TD_METRIC_MOVES];
 		ret->evicted[s] = outcome.metrics[ANTMAN][TD_METRIC_EVICTIONS];
 	}
 	return 0;
@@ -300,6 +305,25 @@ static void put_preempted(
 			td_median(values, run->seeds));
 }
 
+/* The main measure, mean JCT, and its guard: guaranteed jobs within 5 %. */
+static void put_tandem(
+	struct td_experiment_run *run, const struct setting *setting, struct ratios *ratios)
+{
+	double guard = td_median(ratios->tandem_guaranteed, run->seeds);
+	double gain = td_median(ratios->tandem, run->seeds);
+	char metric[96], spread[64], note[128];
+
+	snprintf(metric, sizeof(metric), "tandem: mean JCT, AntMan / tandem, load %g%s%s",
+		setting->load, setting->memory ? ", 6-31 GB" : ", no memory limits",
+		setting->proportional ? ", proportional" : "");
+	td_spread(ratios->tandem, run->seeds, spread);
+	snprintf(note, sizeof(note), "guaranteed JCT, tandem / preemption: %.2fx%s; %.0f moves",
+		guard, guard <= 1.05 ? "" : ": the guard does not hold",
+		td_median(ratios->moves, run->seeds));
+	td_row_put(run, gain >= 1 && guard <= 1.05 ? TD_AT_LEAST : TD_LOSS, metric, "", spread,
+		note, "%.2fx", gain);
+}
+
 static void put_setting(
 	struct td_experiment_run *run, const struct setting *setting, struct ratios *ratios)
 {
@@ -328,6 +352,7 @@ static void put_setting(
 		ratios->guaranteed,
 		slow <= 1.05 && evicted < 0.5 ? TD_REPRODUCED : TD_NOT_REPRODUCED);
 	put_preempted(run, setting, ratios->preempted);
+	put_tandem(run, setting, ratios);
 }
 
 /* What two kinds of the mix do together at most, of 1 = one GPU: makespan can gain no more where every GPU has two. */

@@ -16,8 +16,8 @@
 #include "sim/plot.h"
 #include "sim/sim.h"
 
-static const char *const verdicts[TD_VERDICT_N] = {
-	"reproduced", "not reproduced", "bounded", "calibrated", "shown"};
+static const char *const verdicts[TD_VERDICT_N] = {"reproduced", "not reproduced", "bounded",
+	"calibrated", "shown", "at least as good", "loss"};
 
 /* Not there yet: named, so that asking for them says so. */
 static const char *const missing[] = {"mudi-sim", "mixed", NULL};
@@ -88,7 +88,8 @@ static void put_rows(const struct td_experiment_run *run, FILE *out)
 		out);
 	for (uint32_t i = 0; i < run->row_count; i++) {
 		const struct td_row *row = &run->rows[i];
-		const char *mark = row->verdict == TD_NOT_REPRODUCED ? "**" : "";
+		bool loss = row->verdict == TD_NOT_REPRODUCED || row->verdict == TD_LOSS;
+		const char *mark = loss ? "**" : "";
 
 		fprintf(out, "| %s | %s | %s | %s | %s | %s%s%s | %s |\n", row->experiment,
 			row->metric, row->paper, row->ours, row->spread, mark,
@@ -144,9 +145,9 @@ static int write_html(const struct td_experiment_run *run, const char *dir, stru
 			row->spread, verdicts[row->verdict], row->note};
 
 		fprintf(out, "<tr class='%s'>",
-			row->verdict == TD_CALIBRATED       ? "grey"
-			: row->verdict == TD_NOT_REPRODUCED ? "loss"
-							    : "");
+			row->verdict == TD_CALIBRATED                                  ? "grey"
+			: row->verdict == TD_NOT_REPRODUCED || row->verdict == TD_LOSS ? "loss"
+										       : "");
 		for (int c = 0; c < 7; c++) {
 			fputs("<td>", out);
 			td_html_text(out, cells[c]);

@@ -18,6 +18,8 @@ enum td_verdict {
 	TD_BOUNDED,    /* a measured bound forbids it */
 	TD_CALIBRATED, /* fitted to this very figure: counts for nothing */
 	TD_SHOWN,      /* no rule says what would count */
+	TD_AT_LEAST, /* tandem, in the main measure, while its guard holds: as good as the paper's system or better */
+	TD_LOSS, /* tandem is not */
 	TD_VERDICT_N,
 };
 

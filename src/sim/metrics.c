@@ -31,6 +31,8 @@ const struct td_metric_info td_metrics[TD_METRIC_N] = {
 	[TD_METRIC_EVICTED_PERCENT] = {"evicted_percent", "jobs evicted at least once", "%", -1},
 	[TD_METRIC_LOST_GPU_H] = {"lost_gpu_h", "work done again after evictions", "GPU h", -1},
 	[TD_METRIC_RESTART_GPU_H] = {"restart_gpu_h", "starting again", "GPU h", -1},
+	[TD_METRIC_MOVES] = {"moves", "moves to other GPUs", "", 0},
+	[TD_METRIC_MOVE_GPU_H] = {"move_gpu_h", "moving", "GPU h", -1},
 	[TD_METRIC_GUEST_STARTS] = {"guest_starts", "jobs started beside others", "", 0},
 	[TD_METRIC_UPGRADES] = {"upgrades", "guests that became guaranteed", "", 0},
 	[TD_METRIC_EVENTS] = {"events", "events", "", 0},
@@ -121,6 +123,8 @@ int td_metrics_of(const struct td_cluster *cluster, double *ret, double *ret_jct
 	ret[TD_METRIC_EVICTED_PERCENT] = 100. * sums.evicted / n;
 	ret[TD_METRIC_LOST_GPU_H] = cluster->counts.lost_s / 3600;
 	ret[TD_METRIC_RESTART_GPU_H] = cluster->counts.restart_s / 3600;
+	ret[TD_METRIC_MOVES] = (double)cluster->counts.moves;
+	ret[TD_METRIC_MOVE_GPU_H] = cluster->counts.move_s / 3600;
 	ret[TD_METRIC_GUEST_STARTS] = (double)cluster->counts.guest_starts;
 	ret[TD_METRIC_UPGRADES] = (double)cluster->counts.upgrades;
 	ret[TD_METRIC_EVENTS] = (double)cluster->counts.events;

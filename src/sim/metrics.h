@@ -28,6 +28,8 @@ enum td_metric {
 	TD_METRIC_EVICTED_PERCENT, /* of jobs, at least once */
 	TD_METRIC_LOST_GPU_H,      /* work done again */
 	TD_METRIC_RESTART_GPU_H,
+	TD_METRIC_MOVES,
+	TD_METRIC_MOVE_GPU_H,
 	TD_METRIC_GUEST_STARTS,
 	TD_METRIC_UPGRADES,
 	TD_METRIC_EVENTS,

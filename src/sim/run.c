@@ -54,9 +54,7 @@ static int add_policy(struct run *run, const char *name, size_t len, struct td_e
 	sched = td_sched_find(copy);
 	if (!sched)
 		return td_err_set(err, -EINVAL,
-			"\"%.32s\" is not a policy of the cluster: expected fifo, preempt, gandiva "
-			"or antman",
-			copy);
+			"\"%.32s\" is not a policy of the cluster: see tandem-sim --help", copy);
 	for (uint32_t i = 0; i < run->result_count; i++)
 		if (run->results[i].sched == sched)
 			return 0;
@@ -499,8 +497,8 @@ int td_sim_run(int argc, char **argv)
 
 	if (!run)
 		return td_sim_fail("out of memory");
-	run->policy = "antman";
-	run->compare = "fifo";
+	run->policy = "tandem";
+	run->compare = "fifo,antman";
 	run->gpu = "p100";
 	run->seed = 1;
 	run->restart_ns = 60 * TD_NS_PER_S;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-const struct td_sched *const td_scheds[] = {
-	&td_sched_fifo, &td_sched_preempt, &td_sched_gandiva, &td_sched_antman, NULL};
+const struct td_sched *const td_scheds[] = {&td_sched_fifo, &td_sched_preempt, &td_sched_gandiva,
+	&td_sched_antman, &td_sched_tandem, NULL};
 
 const struct td_sched *td_sched_find(const char *name)
 {

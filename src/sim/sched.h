@@ -22,7 +22,8 @@ struct td_sched {
 	void (*decide)(struct td_cluster *cluster);
 };
 
-extern const struct td_sched td_sched_fifo, td_sched_preempt, td_sched_gandiva, td_sched_antman;
+extern const struct td_sched td_sched_fifo, td_sched_preempt, td_sched_gandiva, td_sched_antman,
+	td_sched_tandem;
 
 /* NULL-terminated. */
 extern const struct td_sched *const td_scheds[];

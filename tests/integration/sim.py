@@ -11,7 +11,8 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = f"{ROOT}/tests/data/sim"
 SIM = os.path.abspath(sys.argv[1])
-RUN = ["run", "--trace", f"{DATA}/jobs.csv", "--cluster", f"{DATA}/cluster.csv", "--compare", "fifo,gandiva,preempt"]
+POLICIES = ["tandem", "antman", "fifo", "gandiva", "preempt"]
+RUN = ["run", "--trace", f"{DATA}/jobs.csv", "--cluster", f"{DATA}/cluster.csv", "--policy", "tandem", "--compare", "antman,fifo,gandiva,preempt"]
 
 
 def call(*arguments):
@@ -34,7 +35,7 @@ def same_seed_same_bytes(folder):
         outputs.append((done.stdout, files_of(f"{folder}/{k}")))
     assert outputs[0] == outputs[1]
     names = set(outputs[0][1])
-    assert names == {"summary.csv", "summary.json", "report.html", *(f"jobs-{p}.csv" for p in ("antman", "fifo", "gandiva", "preempt"))}, names
+    assert names == {"summary.csv", "summary.json", "report.html", *(f"jobs-{p}.csv" for p in POLICIES)}, names
 
 
 def files_are_what_they_say(folder):
@@ -42,8 +43,10 @@ def files_are_what_they_say(folder):
     assert done.returncode == 0, done.stderr
     with open(f"{folder}/out/summary.json") as f:
         summary = json.load(f)
-    assert [p["policy"] for p in summary["policies"]] == ["antman", "fifo", "gandiva", "preempt"]
+    assert [p["policy"] for p in summary["policies"]] == POLICIES
     assert all(p["done"] == 12 and p["unfinished"] == 0 for p in summary["policies"]), summary
+    mean = {p["policy"]: p["jct_mean_s"] for p in summary["policies"]}
+    assert mean["tandem"] < mean["antman"] < mean["fifo"], mean  # four short jobs in a burst are not all put on the one idle GPU
     with open(f"{folder}/out/report.html") as f:
         page = f.read()
     assert page.count("<svg") == 3 and page.count("<svg") == page.count("</svg>") and "<script" not in page and "http" not in page

@@ -120,6 +120,26 @@ TEST(a_guest_leaves_the_guaranteed_job_its_speed)
 	td_cluster_deinit(&cluster);
 }
 
+/* The generic kind beside itself goes at 0.6, beside a guarded holder next to nothing is left; elsewhere a GPU comes free. */
+TEST(tandem_moves_a_guest_that_gains_by_it_and_counts_what_it_costs)
+{
+	begin();
+	jobs[0] = make_job(0, 5000, 15, TD_CLASS_GUARANTEED);
+	jobs[1] = make_job(1, 3000, 1, TD_CLASS_BESTEFFORT);
+	jobs[2] = make_job(2, 3000, 1, TD_CLASS_BESTEFFORT);
+	jobs[3] = make_job(3, 3000, 1, TD_CLASS_BESTEFFORT);
+	jobs[0].work_s = 1000;
+	run(&td_sched_tandem, jobs, 4);
+	CHECK(cluster.counts.moves > 0);
+	CHECK(near(cluster.counts.move_s, 30 * (double)cluster.counts.moves));
+	CHECK_EQ(jobs[1].moves + jobs[2].moves + jobs[3].moves, cluster.counts.moves);
+	/* All of them have had a GPU to themselves from shortly after 1000 s on. */
+	for (int i = 1; i < 4; i++)
+		CHECK(end_s(i) < 1000 + 3000 + 60);
+	CHECK(end_s(0) < 1060);
+	td_cluster_deinit(&cluster);
+}
+
 static void make_many(struct td_sim_job *list, uint64_t seed)
 {
 	static const uint32_t sizes[] = {1, 1, 1, 1, 2, 4, 8, 16};
@@ -150,7 +170,7 @@ TEST(every_job_ends_and_work_is_conserved)
 				jobs[i].work_s - 1e-3);
 			work += jobs[i].work_s * jobs[i].gpus;
 		}
-		work += cluster.counts.lost_s + cluster.counts.restart_s;
+		work += cluster.counts.lost_s + cluster.counts.restart_s + cluster.counts.move_s;
 		if (!(fabs(cluster.counts.work_gpu_s / work - 1) < 1e-6))
 			test_fail(__FILE__, __LINE__, "%s: %g GPU-seconds of work, expected %g",
 				td_scheds[s]->name, cluster.counts.work_gpu_s, work);

@@ -1,0 +1,492 @@
+/* tandem's scheduler of a cluster; see tandem_cluster.h. */
+#include "policy/tandem_cluster.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define NONE       UINT32_MAX
+#define LOOK_ALL   4096u /* a cluster of no more GPUs is looked at as a whole */
+#define CANDIDATES 64u   /* else: the least loaded, and as many as the job needs */
+#define FAILURES                                                                                   \
+	16u /* jobs that find no place until the rest of the queue has to wait for the next step */
+#define MOVES_NS  30000000000ull
+#define MOVES_MAX 32u  /* per step */
+#define SLOW      0.25 /* who is slower moves first */
+
+const struct td_tandem_cluster_params td_tandem_cluster_default = {
+	.antman = {.load_limit_ppm = 800000, .patience_ns = 600000000000ull},
+	.gain_min = 0,
+	.held_min = 0.1,
+	.move_gain_min = 0.15,
+	.together = 3,
+	.settle_ns = 300000000000ull,
+	.patience_ns = 1800000000000ull,
+};
+
+static size_t aligned(size_t bytes)
+{
+	return (bytes + 63) & ~(size_t)63;
+}
+
+size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max, uint32_t kinds)
+{
+	return aligned(td_antman_bytes(nodes, gpus, jobs_max)) +
+	       aligned(jobs_max * sizeof(struct td_tandem_job)) +
+	       aligned((size_t)gpus * TD_GUESTS * sizeof(struct td_antman_place)) +
+	       aligned((size_t)gpus * TD_GUESTS * sizeof(uint32_t)) +
+	       aligned(gpus * sizeof(uint64_t)) + aligned(gpus * sizeof(uint32_t)) +
+	       aligned(gpus * sizeof(struct td_tandem_choice)) + aligned(kinds * sizeof(double)) +
+	       2 * aligned((size_t)kinds * kinds * sizeof(float));
+}
+
+static void *carve(char **at, size_t bytes)
+{
+	void *here = *at;
+
+	*at += aligned(bytes);
+	memset(here, 0, bytes);
+	return here;
+}
+
+int td_tandem_cluster_init(struct td_tandem_cluster *c, void *memory, size_t bytes,
+	const struct td_tandem_cluster_params *params, const uint32_t *node_gpus, uint32_t nodes,
+	uint64_t gpu_bytes, const uint32_t *quotas, uint32_t tenants, uint32_t jobs_max,
+	const double *demands, uint32_t kinds)
+{
+	char *at = memory;
+	uint32_t gpus = 0;
+	size_t antman;
+	int r;
+
+	for (uint32_t n = 0; n < nodes; n++)
+		gpus += node_gpus[n];
+	if (!kinds || params->together > TD_GUESTS)
+		return -EINVAL;
+	if (bytes < td_tandem_cluster_bytes(nodes, gpus, jobs_max, kinds))
+		return -ENOMEM;
+	*c = (struct td_tandem_cluster){.params = *params,
+		.kinds = kinds,
+		.jobs_max = jobs_max,
+		.gpu_bytes = gpu_bytes,
+		.head = NONE,
+		.tail = NONE};
+	antman = aligned(td_antman_bytes(nodes, gpus, jobs_max));
+	r = td_antman_init(&c->antman, at, antman, &params->antman, node_gpus, nodes, quotas,
+		tenants, jobs_max);
+	if (r)
+		return r;
+	at += antman;
+	c->jobs = carve(&at, jobs_max * sizeof(*c->jobs));
+	c->places = carve(&at, (size_t)gpus * TD_GUESTS * sizeof(*c->places));
+	c->running = carve(&at, (size_t)gpus * TD_GUESTS * sizeof(*c->running));
+	c->service_bytes = carve(&at, gpus * sizeof(*c->service_bytes));
+	c->service_kind = carve(&at, gpus * sizeof(*c->service_kind));
+	c->choices = carve(&at, gpus * sizeof(*c->choices));
+	c->demands = carve(&at, kinds * sizeof(*c->demands));
+	c->beside = carve(&at, (size_t)kinds * kinds * sizeof(*c->beside));
+	c->guarded = carve(&at, (size_t)kinds * kinds * sizeof(*c->guarded));
+	memcpy(c->demands, demands, kinds * sizeof(*demands));
+	for (uint32_t p = 0; p < gpus * TD_GUESTS; p++)
+		c->places[p].next = p + 1 < gpus * TD_GUESTS ? p + 1 : NONE;
+	return 0;
+}
+
+/* --- prediction --- */
+
+/* Of a kind beside one other that is no holder. */
+static double pair_speed(const struct td_tandem_cluster *c, uint32_t kind, uint32_t other)
+{
+	float seen = c->beside[(size_t)kind * c->kinds + other];
+
+	return seen > 0 ? (double)seen : fmin(1, 1 / (c->demands[kind] + c->demands[other]));
+}
+
+/* Of a kind as the only guest of a holder: it has what the holder leaves. */
+static double held_speed(const struct td_tandem_cluster *c, uint32_t kind, uint32_t holder)
+{
+	float seen = c->guarded[(size_t)kind * c->kinds + holder];
+
+	if (seen > 0)
+		return (double)seen;
+	return fmin(1, fmax(0.02, (1 - c->demands[holder]) / c->demands[kind]));
+}
+
+struct company {
+	uint32_t kinds[TD_GUESTS], count, holder; /* holder: its kind, or NONE */
+	uint64_t bytes;
+};
+
+/* Who is on a GPU, but for one. */
+static struct company look(const struct td_tandem_cluster *c, uint32_t gpu, uint32_t but)
+{
+	const struct td_inventory *v = &c->antman.gpus;
+	struct company here = {.holder = NONE};
+
+	if (v->holder[gpu] == TD_CLUSTER_SERVICE) {
+		here.holder = c->service_kind[gpu];
+		here.bytes = c->service_bytes[gpu];
+	} else if (v->holder[gpu] != TD_NO_JOB) {
+		here.holder = c->jobs[v->holder[gpu]].kind;
+		here.bytes = c->jobs[v->holder[gpu]].bytes;
+	}
+	for (uint32_t k = 0; k < v->guest_count[gpu]; k++) {
+		uint32_t job = v->guest[(size_t)gpu * TD_GUESTS + k];
+
+		if (job == but)
+			continue;
+		here.kinds[here.count++] = c->jobs[job].kind;
+		here.bytes += c->jobs[job].bytes;
+	}
+	return here;
+}
+
+/* Of a guest among `here` and, unless NONE, one more. `self`: its own index in the company, or NONE. */
+static double speed_among(const struct td_tandem_cluster *c, const struct company *here,
+	uint32_t kind, uint32_t self, uint32_t more)
+{
+	uint32_t guests = here->count + (self == NONE) + (more != NONE);
+	double slowness = 1;
+
+	if (here->holder != NONE)
+		return held_speed(c, kind, here->holder) / guests;
+	for (uint32_t k = 0; k < here->count; k++)
+		if (k != self)
+			slowness += 1 / pair_speed(c, kind, here->kinds[k]) - 1;
+	if (more != NONE)
+		slowness += 1 / pair_speed(c, kind, more) - 1;
+	return 1 / slowness;
+}
+
+/* Speed of a guest that joins, and what all gain by it. False: it may not, or there is no room. */
+static bool weigh(
+	const struct td_tandem_cluster *c, uint32_t gpu, uint32_t id, struct td_tandem_choice *ret)
+{
+	const struct td_tandem_job *job = &c->jobs[id];
+	struct company here = look(c, gpu, id);
+	double own, loss = 0;
+
+	if (here.count >= c->params.together)
+		return false;
+	if (c->gpu_bytes && here.bytes + job->bytes > c->gpu_bytes &&
+		(here.count || here.holder != NONE))
+		return false;
+	own = speed_among(c, &here, job->kind, NONE, NONE);
+	if (here.holder != NONE && own < c->params.held_min)
+		return false;
+	for (uint32_t k = 0; k < here.count; k++)
+		loss += speed_among(c, &here, here.kinds[k], k, NONE) -
+			speed_among(c, &here, here.kinds[k], k, job->kind);
+	*ret = (struct td_tandem_choice){.score = own - loss, .own = own, .gpu = gpu};
+	return true;
+}
+
+static bool is_idle(const struct td_inventory *v, uint32_t gpu)
+{
+	return v->holder[gpu] == TD_NO_JOB && !v->guest_count[gpu];
+}
+
+/* Among equals: not what is reserved for somebody, and on a node with few free GPUs, so that gangs find whole ones. */
+static double tie_break(const struct td_inventory *v, uint32_t gpu)
+{
+	return 0.001 * v->free_count[v->node[gpu]] + (v->reserved[gpu] != TD_NO_JOB ? 0.05 : 0);
+}
+
+/* --- places --- */
+
+static void note_load(struct td_tandem_cluster *c, uint32_t gpu)
+{
+	struct company here = look(c, gpu, NONE);
+	double load = here.holder == NONE ? 0 : c->demands[here.holder];
+
+	for (uint32_t k = 0; k < here.count; k++)
+		load += c->demands[here.kinds[k]];
+	td_inventory_set_load(&c->antman.gpus, gpu, (uint32_t)(fmin(load, 10) * 1e6));
+}
+
+/* The best `wanted` of the candidates stand first in c->choices, by falling score; returns how many there are. */
+static uint32_t choose(struct td_tandem_cluster *c, uint32_t id, bool idle_too, double floor)
+{
+	struct td_inventory *v = &c->antman.gpus;
+	uint32_t wanted = c->jobs[id].gpus, found[CANDIDATES + TD_GANG_MAX], n = 0;
+	uint32_t count = v->gpu_count;
+	bool all = count <= LOOK_ALL;
+
+	if (!all)
+		count = td_inventory_find_least_loaded(v, CANDIDATES + wanted, 10000000u, found);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t gpu = all ? i : found[i], at;
+		struct td_tandem_choice choice;
+
+		if ((!idle_too && is_idle(v, gpu)) || !weigh(c, gpu, id, &choice) ||
+			choice.score < floor)
+			continue;
+		choice.score -= tie_break(v, gpu);
+		if (n == wanted && !(choice.score > c->choices[n - 1].score))
+			continue;
+		for (at = n < wanted ? n++ : n - 1; at && choice.score > c->choices[at - 1].score;
+			at--)
+			c->choices[at] = c->choices[at - 1];
+		c->choices[at] = choice;
+	}
+	return n;
+}
+
+/* The job's GPUs are the first of c->choices. */
+static void settle(struct td_tandem_cluster *c, uint32_t id, uint64_t now_ns)
+{
+	struct td_tandem_job *job = &c->jobs[id];
+
+	job->place = NONE;
+	for (uint32_t k = job->gpus; k--;) {
+		uint32_t p = c->free_place, gpu = c->choices[k].gpu;
+
+		c->free_place = c->places[p].next;
+		c->places[p] = (struct td_antman_place){gpu, job->place};
+		job->place = p;
+		td_inventory_add_guest(&c->antman.gpus, gpu, id);
+		note_load(c, gpu);
+	}
+	job->since_ns = now_ns;
+}
+
+static void vacate(struct td_tandem_cluster *c, uint32_t id)
+{
+	struct td_tandem_job *job = &c->jobs[id];
+
+	for (uint32_t p = job->place, next; p != NONE; p = next) {
+		uint32_t gpu = c->places[p].gpu;
+
+		next = c->places[p].next;
+		td_inventory_remove_guest(&c->antman.gpus, gpu, id);
+		note_load(c, gpu);
+		c->places[p].next = c->free_place;
+		c->free_place = p;
+	}
+	job->place = NONE;
+}
+
+static bool is_running_guest(const struct td_tandem_job *job)
+{
+	return job->guest && !job->queued;
+}
+
+uint32_t td_tandem_cluster_gpus(const struct td_tandem_cluster *c, uint32_t id, uint32_t *ret_gpus)
+{
+	uint32_t n = 0;
+
+	if (id >= c->jobs_max || !c->jobs[id].gpus)
+		return 0;
+	if (!c->jobs[id].guest)
+		return td_antman_gpus(&c->antman, id, ret_gpus);
+	if (!is_running_guest(&c->jobs[id]))
+		return 0;
+	for (uint32_t p = c->jobs[id].place; p != NONE; p = c->places[p].next)
+		ret_gpus[n++] = c->places[p].gpu;
+	return n;
+}
+
+/* --- jobs --- */
+
+void td_tandem_cluster_serve(
+	struct td_tandem_cluster *c, uint32_t gpu, uint32_t kind, uint64_t bytes)
+{
+	td_inventory_hold(&c->antman.gpus, gpu, TD_CLUSTER_SERVICE);
+	c->service_kind[gpu] = kind;
+	c->service_bytes[gpu] = bytes;
+	note_load(c, gpu);
+}
+
+int td_tandem_cluster_submit(struct td_tandem_cluster *c, uint32_t id,
+	const struct td_tandem_request *request, uint64_t now_ns)
+{
+	if (id >= c->jobs_max || c->jobs[id].gpus || request->kind >= c->kinds || !request->gpus ||
+		request->gpus > TD_GANG_MAX || request->gpus > c->antman.gpus.gpu_count)
+		return -EINVAL;
+	if (request->guaranteed) {
+		const struct td_antman_request inner = {.tenant = request->tenant,
+			.gpus = request->gpus,
+			.kind = TD_JOB_GUARANTEED};
+		int r = td_antman_submit(&c->antman, id, &inner, now_ns);
+
+		if (r)
+			return r;
+	}
+	c->jobs[id] = (struct td_tandem_job){.kind = request->kind,
+		.gpus = request->gpus,
+		.place = NONE,
+		.next = NONE,
+		.guest = !request->guaranteed,
+		.queued = !request->guaranteed,
+		.bytes = request->bytes,
+		.submit_ns = now_ns};
+	if (request->guaranteed)
+		return 0;
+	*(c->tail == NONE ? &c->head : &c->jobs[c->tail].next) = id;
+	c->tail = id;
+	return 0;
+}
+
+static void dequeue(struct td_tandem_cluster *c, uint32_t id)
+{
+	uint32_t before = NONE;
+
+	for (uint32_t j = c->head; j != id; j = c->jobs[j].next)
+		before = j;
+	*(before == NONE ? &c->head : &c->jobs[before].next) = c->jobs[id].next;
+	if (c->tail == id)
+		c->tail = before;
+	c->jobs[id].queued = false;
+}
+
+void td_tandem_cluster_finish(struct td_tandem_cluster *c, uint32_t id, uint64_t now_ns)
+{
+	uint32_t gpus[TD_GANG_MAX], count;
+
+	if (id >= c->jobs_max || !c->jobs[id].gpus)
+		return;
+	count = td_tandem_cluster_gpus(c, id, gpus);
+	if (c->jobs[id].queued) {
+		dequeue(c, id);
+	} else if (c->jobs[id].guest) {
+		uint32_t last = c->running[--c->running_count];
+
+		vacate(c, id);
+		c->running[c->jobs[id].index] = last;
+		c->jobs[last].index = c->jobs[id].index;
+	} else {
+		td_antman_finish(&c->antman, id, now_ns);
+	}
+	c->jobs[id].gpus = 0;
+	for (uint32_t k = 0; k < count; k++)
+		note_load(c, gpus[k]);
+}
+
+void td_tandem_cluster_observe(
+	struct td_tandem_cluster *c, uint32_t kind, uint32_t other, bool held, double speed)
+{
+	float *seen;
+
+	if (kind >= c->kinds || other >= c->kinds || !(speed >= 0 && speed <= 1))
+		return;
+	seen = (held ? c->guarded : c->beside) + (size_t)kind * c->kinds + other;
+	speed = fmax(speed, 0.001);
+	*seen = (float)(*seen > 0 ? (*seen + speed) / 2 : speed);
+}
+
+/* --- decisions --- */
+
+static uint32_t start_holders(struct td_tandem_cluster *c, uint64_t now_ns,
+	struct td_tandem_action *actions, uint32_t room)
+{
+	struct td_antman_action inner[CANDIDATES];
+	uint32_t gpus[TD_GANG_MAX];
+	uint32_t n =
+		td_antman_step(&c->antman, now_ns, inner, room < CANDIDATES ? room : CANDIDATES);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t count = td_antman_gpus(&c->antman, inner[i].job, gpus);
+
+		for (uint32_t k = 0; k < count; k++)
+			note_load(c, gpus[k]);
+		actions[i] = (struct td_tandem_action){TD_TANDEM_START, inner[i].job};
+	}
+	return n;
+}
+
+static bool start_guest(struct td_tandem_cluster *c, uint32_t id, bool idle_too, uint64_t now_ns)
+{
+	if (choose(c, id, idle_too, c->params.gain_min) < c->jobs[id].gpus)
+		return false;
+	dequeue(c, id);
+	settle(c, id, now_ns);
+	c->jobs[id].index = c->running_count;
+	c->running[c->running_count++] = id;
+	return true;
+}
+
+static uint32_t start_guests(struct td_tandem_cluster *c, uint64_t now_ns,
+	struct td_tandem_action *actions, uint32_t room)
+{
+	uint32_t n = 0, failures = 0;
+	bool idle_too = true;
+
+	for (uint32_t id = c->head, next; id != NONE && n < room && failures < FAILURES;
+		id = next) {
+		next = c->jobs[id].next;
+		if (start_guest(c, id, idle_too, now_ns)) {
+			actions[n++] = (struct td_tandem_action){TD_TANDEM_START_GUEST, id};
+			continue;
+		}
+		failures++;
+		idle_too &= now_ns - c->jobs[id].submit_ns < c->params.patience_ns;
+	}
+	return n;
+}
+
+/* As fast as on the slowest of its GPUs, and what leaving all of them would give to the others, per GPU. */
+static double speed_now(const struct td_tandem_cluster *c, uint32_t id, double *ret_relief)
+{
+	const struct td_tandem_job *job = &c->jobs[id];
+	double speed = 1;
+
+	*ret_relief = 0;
+	for (uint32_t p = job->place; p != NONE; p = c->places[p].next) {
+		struct company here = look(c, c->places[p].gpu, id);
+
+		speed = fmin(speed, speed_among(c, &here, job->kind, NONE, NONE));
+		for (uint32_t k = 0; k < here.count; k++)
+			*ret_relief += (speed_among(c, &here, here.kinds[k], k, NONE) -
+					       speed_among(c, &here, here.kinds[k], k, job->kind)) /
+				       job->gpus;
+	}
+	return speed;
+}
+
+static bool try_move(struct td_tandem_cluster *c, uint32_t id, double below, uint64_t now_ns)
+{
+	struct td_tandem_job *job = &c->jobs[id];
+	double relief, speed, own = 1, gain = 0;
+
+	if (now_ns - job->since_ns < c->params.settle_ns)
+		return false;
+	speed = speed_now(c, id, &relief);
+	if (speed > below || choose(c, id, true, speed - relief) < job->gpus)
+		return false;
+	for (uint32_t k = 0; k < job->gpus; k++) {
+		own = fmin(own, c->choices[k].own);
+		gain += (c->choices[k].score - c->choices[k].own) / job->gpus;
+	}
+	if (gain + own - speed + relief < c->params.move_gain_min)
+		return false;
+	vacate(c, id);
+	settle(c, id, now_ns);
+	return true;
+}
+
+static uint32_t move_guests(struct td_tandem_cluster *c, uint64_t now_ns,
+	struct td_tandem_action *actions, uint32_t room)
+{
+	uint32_t n = 0;
+
+	if (now_ns - c->moved_ns < MOVES_NS)
+		return 0;
+	c->moved_ns = now_ns;
+	if (room > MOVES_MAX)
+		room = MOVES_MAX;
+	for (int all = 0; all < 2; all++)
+		for (uint32_t i = 0; i < c->running_count && n < room; i++)
+			if (try_move(c, c->running[i], all ? 0.999 : SLOW, now_ns))
+				actions[n++] =
+					(struct td_tandem_action){TD_TANDEM_MOVE, c->running[i]};
+	return n;
+}
+
+uint32_t td_tandem_cluster_step(struct td_tandem_cluster *c, uint64_t now_ns,
+	struct td_tandem_action *ret_actions, uint32_t room)
+{
+	uint32_t n = start_holders(c, now_ns, ret_actions, room);
+
+	n += start_guests(c, now_ns, ret_actions + n, room - n);
+	return n + move_guests(c, now_ns, ret_actions + n, room - n);
+}

@@ -1,0 +1,113 @@
+/*
+ * tandem's scheduler of a cluster: what the papers' schedulers do well, in one configuration.
+ *
+ *  - guaranteed jobs: AntMan's Algorithm 1 with tenants, quotas, gangs and reservations (antman_cluster.h);
+ *  - services hold their GPUs; guests run beside them and beside guaranteed jobs under the node's guard (guard.h), as in MuxFlow and Mudi;
+ *  - besteffort jobs start at once wherever that gains: on an idle GPU, beside others, or beside a holder. What a place gains is the newcomer's
+ *    predicted speed less what the others there lose by it, which is MuxFlow's weight with the losses taken off; memory has to suffice (nvshare's turns are
+ *    for the node, a cluster has other GPUs);
+ *  - moves: as DCUDA, a guest goes where it gains, with hysteresis, at most once per settle_ns. A guaranteed job that comes drives its guests to other places.
+ *
+ * Prediction. Nothing is known of a pair that has never run but what each uses of a GPU alone: two that use more than a whole one share it in proportion. From the first time on the pair's
+ * observed speeds count (td_tandem_cluster_observe). More than two add up: 1/s = 1 + sum (1/s_pair - 1).
+ *
+ * Order. Besteffort jobs come first, start first; who does not fit is overtaken, but for no longer than patience_ns: from then on those behind it get
+ * no idle GPU any more.
+ *
+ * Invariants
+ *  - those of antman_cluster.h for guaranteed jobs and services; besteffort jobs hold no GPU, they are guests everywhere;
+ *  - a gang starts and moves whole, onto distinct GPUs; memory known to be needed is there;
+ *  - a move gains by prediction; who has just started or moved stays;
+ *  - same calls, same decisions. The caller provides all memory.
+ */
+#pragma once
+
+#include "policy/antman_cluster.h"
+
+#define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
+
+struct td_tandem_cluster_params {
+	struct td_antman_params antman;
+	double gain_min;      /* speed of all together that a start has to gain */
+	double held_min;      /* of a guest beside a holder, at least */
+	double move_gain_min; /* of a move */
+	uint32_t together;    /* guests on a GPU, at most TD_GUESTS */
+	uint64_t settle_ns, patience_ns;
+};
+
+/* AntMan's; 0, 10 %, 15 %, 3 guests, 5 min, 30 min. */
+extern const struct td_tandem_cluster_params td_tandem_cluster_default;
+
+struct td_tandem_job {
+	uint32_t kind, gpus, place, next, index; /* index: among those that run as guests */
+	bool guest, queued;
+	uint64_t bytes, submit_ns, since_ns;
+};
+
+struct td_tandem_cluster {
+	struct td_tandem_cluster_params params;
+	struct td_antman_cluster antman; /* its inventory has everybody */
+	uint32_t kinds, jobs_max;
+	uint64_t gpu_bytes; /* 0: memory does not matter */
+	struct td_tandem_job *jobs;
+	struct td_antman_place *places;
+	uint32_t free_place, head, tail;
+	uint32_t *running, running_count; /* guests */
+	uint32_t *service_kind;           /* of each GPU that has one */
+	uint64_t *service_bytes;
+	double *demands; /* of each kind */
+	float *beside,
+		*guarded; /* kinds x kinds: speed of the row's kind beside the column's, a guest or a holder; 0: never seen */
+	struct td_tandem_choice {
+		double score, own;
+		uint32_t gpu;
+	} * choices; /* scratch, one per GPU */
+	uint64_t moved_ns;
+};
+
+size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max, uint32_t kinds);
+
+/* demands[k]: what kind k uses of a GPU alone, of 1. Everything else, and errors, as td_antman_init(). */
+int td_tandem_cluster_init(struct td_tandem_cluster *cluster, void *memory, size_t bytes,
+	const struct td_tandem_cluster_params *params, const uint32_t *node_gpus, uint32_t nodes,
+	uint64_t gpu_bytes, const uint32_t *quotas, uint32_t tenants, uint32_t jobs_max,
+	const double *demands, uint32_t kinds);
+
+/* A service has the GPU from now on. */
+void td_tandem_cluster_serve(
+	struct td_tandem_cluster *cluster, uint32_t gpu, uint32_t kind, uint64_t bytes);
+
+struct td_tandem_request {
+	uint32_t tenant, gpus, kind;
+	bool guaranteed;
+	uint64_t bytes; /* on each GPU; 0: unknown */
+};
+
+/* Errors as td_antman_submit(); -EINVAL: no such kind. */
+int td_tandem_cluster_submit(struct td_tandem_cluster *cluster, uint32_t job,
+	const struct td_tandem_request *request, uint64_t now_ns);
+void td_tandem_cluster_finish(struct td_tandem_cluster *cluster, uint32_t job, uint64_t now_ns);
+
+/* A guest of a kind was seen at this speed, of 1 = alone, with one other on its GPU: a guest, or (held) the holder. */
+void td_tandem_cluster_observe(
+	struct td_tandem_cluster *cluster, uint32_t kind, uint32_t other, bool held, double speed);
+
+enum td_tandem_verb {
+	TD_TANDEM_START,
+	TD_TANDEM_START_GUEST,
+	TD_TANDEM_MOVE, /* a guest, to the GPUs that it has now */
+	TD_TANDEM_VERB_N,
+};
+
+struct td_tandem_action {
+	enum td_tandem_verb verb;
+	uint32_t job;
+};
+
+/* As td_antman_step(): at most `room` actions, in force on return; again while it fills the room. */
+uint32_t td_tandem_cluster_step(struct td_tandem_cluster *cluster, uint64_t now_ns,
+	struct td_tandem_action *ret_actions, uint32_t room);
+
+/* The job's GPUs; returns how many, 0 unless it runs. ret_gpus: TD_GANG_MAX. */
+uint32_t td_tandem_cluster_gpus(
+	const struct td_tandem_cluster *cluster, uint32_t job, uint32_t *ret_gpus);
