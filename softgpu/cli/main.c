@@ -69,6 +69,7 @@ static void usage(FILE *out)
 struct start {
 	struct td_gpu_spec spec;
 	uint64_t gpus, memory_bytes;
+	bool has_memory;
 	uint32_t features;
 	bool foreground;
 	char dir[PATH_MAX];
@@ -150,7 +151,10 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 					"\"%.64s\" is not a model: see softgpu --help", optarg);
 			start->spec = *spec;
 			break;
-		case 'b': r = td_parse_size(optarg, 0, &start->memory_bytes, err); break;
+		case 'b':
+			r = td_parse_size(optarg, 0, &start->memory_bytes, err);
+			start->has_memory = true;
+			break;
 		case 's': r = set_field(&start->spec, optarg, err); break;
 		case 'd': snprintf(start->dir, sizeof(start->dir), "%s", optarg); break;
 		case 'v': start->features &= ~SG_FEATURE_HOST_VMM; break;
@@ -161,7 +165,7 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 	if (!r && optind < argc)
 		return td_err_set(err, -EINVAL, "\"%.64s\" is not expected: see softgpu --help",
 			argv[optind]);
-	if (!r && start->memory_bytes)
+	if (!r && start->has_memory)
 		start->spec.memory_bytes = start->memory_bytes;
 	return r ? r : check_memory(&start->spec, err);
 }

@@ -14,7 +14,10 @@
 #include "base/err.h"
 #include "base/time.h"
 
-#define PPM 1000000u
+#define PPM          1000000u
+#define DUTY_MIN_PPM 10000u
+/* A share is checked against a whole of this many bytes; any will do. */
+#define ANY_WHOLE (1ull << 40)
 
 struct unit {
 	const char *name;
@@ -195,6 +198,28 @@ int td_parse_ratio(const char *text, uint32_t *ret_ppm, struct td_err *err)
 		return fail(err, r, text, expected);
 	*ret_ppm = (uint32_t)ppm;
 	return 0;
+}
+
+int td_parse_limit(const char *text, struct td_err *err)
+{
+	uint64_t bytes;
+	int r = td_parse_size(text, ANY_WHOLE, &bytes, err);
+
+	if (!r && (!bytes || strlen(text) >= TD_LIMIT_TEXT))
+		return fail(err, -ERANGE, text, "more than nothing, such as 8Gi or 40%");
+	return r;
+}
+
+int td_parse_duty(const char *text, uint32_t *ret_ppm, struct td_err *err)
+{
+	uint32_t ppm;
+	int r = td_parse_ratio(text, &ppm, err);
+
+	if (!r && ppm < DUTY_MIN_PPM)
+		return fail(err, -ERANGE, text, "1% to 100%");
+	if (!r)
+		*ret_ppm = ppm;
+	return r;
 }
 
 int td_parse_bool(const char *text, bool *ret, struct td_err *err)

@@ -25,6 +25,14 @@ int td_parse_duration(const char *text, uint64_t *ret_ns, struct td_err *err);
 /* Parts per million from "10%" or "0.1". At most 100 %. */
 int td_parse_ratio(const char *text, uint32_t *ret_ppm, struct td_err *err);
 
+/*
+ * What a job may be held to. A limit on memory: "8Gi" or "40%", more than nothing; it is kept as typed, since a share is of each GPU's own size, so
+ * its text has to fit TD_LIMIT_TEXT bytes. A duty: "30%", from 1% to 100%.
+ */
+#define TD_LIMIT_TEXT 32
+int td_parse_limit(const char *text, struct td_err *err);
+int td_parse_duty(const char *text, uint32_t *ret_ppm, struct td_err *err);
+
 /* "on", "off", "yes", "no", "true", "false", "1", "0". */
 int td_parse_bool(const char *text, bool *ret, struct td_err *err);
 

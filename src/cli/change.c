@@ -7,7 +7,15 @@ static void option_row(const struct td_msg *msg, void *arg)
 {
 	(void)arg;
 	if (msg->type == TD_MSG_TYPE_option)
-		printf("%-16s %-10s %s\n", msg->option.key, msg->option.value, msg->option.help);
+		printf("%-16s %-12s %s\n", msg->option.key, msg->option.value, msg->option.help);
+}
+
+static int show_job(const char *job)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_get};
+
+	snprintf(msg.get.job, sizeof(msg.get.job), "%s", job);
+	return td_cli_ask(&msg, option_row, NULL);
 }
 
 static int set_one(const char *job, const char *key, const char *value, bool check)
@@ -53,9 +61,7 @@ int td_verb_set(int argc, char **argv)
 		job = argv[1];
 		i = 2;
 		if (argc == 2)
-			return td_cli_fail("\"%.64s\" is not valid: expected KEY=VALUE, or a job "
-					   "and KEY=VALUE",
-				argv[1]);
+			return show_job(job);
 	}
 	/* Everything or nothing. */
 	status = set_all(job, argc - i, argv + i, true);

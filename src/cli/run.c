@@ -95,10 +95,6 @@ int td_cli_ensure_daemon(void)
 		path, strerror(-fd));
 }
 
-/* A share is checked against a whole of this many bytes, any will do; and what a limit may take as text. */
-#define ANY_WHOLE (1ull << 40)
-#define MEM_MAX   32
-
 struct job {
 	const char *name, *class, *weight, *backend, *mem, *duty;
 };
@@ -115,15 +111,8 @@ static int one_of(const char *option, const char *value, const char *const *word
 static int check_limit(const char *option, const char *value)
 {
 	struct td_err err = {0};
-	uint64_t bytes;
 
-	if (td_parse_size(value, ANY_WHOLE, &bytes, &err))
-		return td_cli_fail("--%s: %s", option, err.msg);
-	if (!bytes || strlen(value) >= MEM_MAX)
-		return td_cli_fail("--%s: \"%.64s\" is out of range: expected more than nothing, "
-				   "like 8Gi or 40%%",
-			option, value);
-	return 0;
+	return td_parse_limit(value, &err) ? td_cli_fail("--%s: %s", option, err.msg) : 0;
 }
 
 static int check_duty(const char *value)
@@ -131,12 +120,7 @@ static int check_duty(const char *value)
 	struct td_err err = {0};
 	uint32_t ppm;
 
-	if (td_parse_ratio(value, &ppm, &err))
-		return td_cli_fail("--duty: %s", err.msg);
-	if (ppm < 10000)
-		return td_cli_fail(
-			"--duty: \"%.64s\" is out of range: expected 1%% to 100%%", value);
-	return 0;
+	return td_parse_duty(value, &ppm, &err) ? td_cli_fail("--duty: %s", err.msg) : 0;
 }
 
 static void help(void)

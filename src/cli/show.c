@@ -23,6 +23,7 @@ static void job_json(struct td_json *j, const struct td_msg_job *job)
 	td_json_u64(j, "pid", job->pid);
 	td_json_u64(j, "uid", job->uid);
 	td_json_str(j, "class", job->class);
+	td_json_u64(j, "weight", job->weight);
 	td_json_str(j, "backend", job->backend);
 	td_json_str(j, "state", job->state);
 	if (job->gpu != UINT32_MAX)
@@ -55,14 +56,14 @@ static void job_row(const struct td_msg *msg, void *arg)
 		return;
 	}
 	if (!sink->rows++)
-		printf("%-14s %-16s %7s %3s %-10s %-8s %-8s %10s %10s %9s %9s\n", "JOB", "NAME",
-			"PID", "GPU", "CLASS", "BACKEND", "STATE", "MEMORY", "ON GPU", "HELD",
-			"WAITED");
+		printf("%-14s %-16s %7s %3s %-10s %6s %-8s %-8s %10s %10s %9s %9s\n", "JOB", "NAME",
+			"PID", "GPU", "CLASS", "WEIGHT", "BACKEND", "STATE", "MEMORY", "ON GPU",
+			"HELD", "WAITED");
 	if (job->gpu != UINT32_MAX)
 		snprintf(gpu, sizeof(gpu), "%u", job->gpu);
-	printf("%-14s %-16s %7u %3s %-10s %-8s %-8s %10s %10s %9s %9s\n",
+	printf("%-14s %-16s %7u %3s %-10s %6u %-8s %-8s %10s %10s %9s %9s\n",
 		*job->job ? job->job : "-", *job->name ? job->name : "-", job->pid, gpu, job->class,
-		job->backend, job->state,
+		job->weight, job->backend, job->state,
 		td_format_size(demanded, sizeof(demanded), job->demanded_bytes),
 		td_format_size(resident, sizeof(resident), job->resident_bytes),
 		td_format_duration(held, sizeof(held), job->held_ns),

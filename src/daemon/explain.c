@@ -37,6 +37,16 @@ static bool shares_gpu(const struct td_process *a, const struct td_process *b)
 	return false;
 }
 
+static bool goes_before(
+	const struct td_node *node, const struct td_process *a, const struct td_process *b)
+{
+	enum td_class of_a = a->job->settings.class, of_b = b->job->settings.class;
+
+	if (node->policy->by_class && of_a != of_b)
+		return of_a < of_b;
+	return a->wants_since_ns < b->wants_since_ns;
+}
+
 /* The first process in the way, and how many wait before this one. */
 static const struct td_process *find_holder(
 	const struct td_node *node, const struct td_process *process, unsigned *ret_before)
@@ -53,7 +63,7 @@ static const struct td_process *find_holder(
 		if (other->phase != TD_PHASE_CLOSED && !holder)
 			holder = other;
 		else if (other->phase == TD_PHASE_CLOSED && other->wants &&
-			 other->wants_since_ns < process->wants_since_ns)
+			 !other->job->settings.paused && goes_before(node, other, process))
 			(*ret_before)++;
 	}
 	return holder;
@@ -66,9 +76,11 @@ char *td_node_explain_bounds(
 	struct td_list *it;
 
 	*buf = 0;
+	if (process->job->settings.weight > 1)
+		n += (size_t)snprintf(buf, len, "Its weight is %u.", process->job->settings.weight);
 	if (process->pacing.duty_ppm && n < len)
-		n += (size_t)snprintf(buf + n, len - n, "It may take %g%% of the GPU's time.",
-			process->pacing.duty_ppm / 1e4);
+		n += (size_t)snprintf(buf + n, len - n, "%sIt may take %g%% of the GPU's time.",
+			n ? " " : "", process->pacing.duty_ppm / 1e4);
 	td_list_for_each (it, &process->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_process);
 		uint64_t quota = td_quota_bytes(node, process->job, &node->gpus[client->gpu]);

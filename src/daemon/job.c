@@ -11,17 +11,14 @@
 #include "daemon/capacity.h"
 #include "daemon/node.h"
 
-#define WEIGHT_MAX   1000
-#define DUTY_MIN_PPM 10000
-/* A share is checked against a whole of this many bytes; any will do. */
-#define ANY_WHOLE (1ull << 40)
+#define WEIGHT_MAX 1000
+
+static const char *const class_names[TD_CLASS_N] = {"online", "guaranteed", "besteffort"};
 
 static int set_class(enum td_class *ret, const char *value, struct td_err *err)
 {
-	static const char *const classes[TD_CLASS_N] = {"online", "guaranteed", "besteffort"};
-
 	for (unsigned i = 0; i < TD_CLASS_N; i++) {
-		if (strcmp(classes[i], value))
+		if (strcmp(class_names[i], value))
 			continue;
 		*ret = (enum td_class)i;
 		return 0;
@@ -40,60 +37,109 @@ static int set_weight(uint32_t *ret, const char *value, struct td_err *err)
 	return r;
 }
 
-static int set_limit(char (*ret)[32], const char *value, struct td_err *err)
+static int set_limit(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_err *err)
 {
-	uint64_t bytes;
-	int r;
+	bool none = !strcmp(value, "none");
+	int r = none ? 0 : td_parse_limit(value, err);
 
-	if (!strcmp(value, "none")) {
-		**ret = 0;
-		return 0;
-	}
-	r = td_parse_size(value, ANY_WHOLE, &bytes, err);
-	if (r)
-		return r;
-	if (!bytes || strlen(value) >= sizeof(*ret))
-		return td_err_set(err, -ERANGE,
-			"\"%.64s\" is out of range: expected more than nothing, or none", value);
-	strcpy(*ret, value);
-	return 0;
+	if (!r)
+		strcpy(*ret, none ? "" : value);
+	return r;
 }
 
 static int set_duty(uint32_t *ret, const char *value, struct td_err *err)
 {
-	uint32_t ppm;
-	int r;
-
-	if (!strcmp(value, "none")) {
-		*ret = 0;
-		return 0;
-	}
-	r = td_parse_ratio(value, &ppm, err);
-	if (r)
-		return r;
-	if (ppm < DUTY_MIN_PPM)
-		return td_err_set(err, -ERANGE,
-			"\"%.64s\" is out of range: expected 1%% to 100%%, or none", value);
-	*ret = ppm;
+	if (strcmp(value, "none"))
+		return td_parse_duty(value, ret, err);
+	*ret = 0;
 	return 0;
+}
+
+const char *td_class_name(enum td_class class)
+{
+	return class_names[class];
+}
+
+enum setting {
+	CLASS,
+	WEIGHT,
+	MEM,
+	DUTY,
+	PAUSED,
+	SETTING_N,
+};
+
+static const struct {
+	const char *key, *unit, *help;
+} settings_table[SETTING_N] = {
+	[CLASS] = {"class", "name", "online, guaranteed or besteffort: who goes first"},
+	[WEIGHT] = {"weight", "", "how long its turns are beside those of its class"},
+	[MEM] = {"mem", "size", "the most that its processes together may have on a GPU, or none"},
+	[DUTY] = {"duty", "share", "the most of a GPU's time for each of its processes, or none"},
+	[PAUSED] = {"paused", "on|off", "on: it may not use a GPU"},
+};
+
+static void format_setting(
+	const struct td_job_settings *settings, enum setting setting, char *buf, size_t len)
+{
+	switch (setting) {
+	case CLASS: snprintf(buf, len, "%s", class_names[settings->class]); break;
+	case WEIGHT: snprintf(buf, len, "%u", settings->weight); break;
+	case MEM: snprintf(buf, len, "%s", *settings->mem ? settings->mem : "none"); break;
+	case DUTY:
+		if (settings->duty_ppm)
+			snprintf(buf, len, "%g%%", settings->duty_ppm / 1e4);
+		else
+			snprintf(buf, len, "none");
+		break;
+	case PAUSED: snprintf(buf, len, "%s", settings->paused ? "on" : "off"); break;
+	case SETTING_N: break;
+	}
+}
+
+bool td_job_row(const struct td_job_settings *settings, size_t i, struct td_option_row *ret)
+{
+	if (i >= SETTING_N)
+		return false;
+	*ret = (struct td_option_row){.key = settings_table[i].key,
+		.unit = settings_table[i].unit,
+		.help = settings_table[i].help};
+	format_setting(settings, (enum setting)i, ret->value, sizeof(ret->value));
+	return true;
+}
+
+static int set_setting(struct td_job_settings *settings, enum setting setting, const char *value,
+	struct td_err *err)
+{
+	switch (setting) {
+	case CLASS: return set_class(&settings->class, value, err);
+	case WEIGHT: return set_weight(&settings->weight, value, err);
+	case MEM: return set_limit(&settings->mem, value, err);
+	case DUTY: return set_duty(&settings->duty_ppm, value, err);
+	case PAUSED: return td_parse_bool(value, &settings->paused, err);
+	case SETTING_N: break;
+	}
+	return -EINVAL;
 }
 
 int td_job_set(
 	struct td_job_settings *settings, const char *key, const char *value, struct td_err *err)
 {
-	if (!strcmp(key, "class"))
-		return set_class(&settings->class, value, err);
-	if (!strcmp(key, "weight"))
-		return set_weight(&settings->weight, value, err);
-	if (!strcmp(key, "paused"))
-		return td_parse_bool(value, &settings->paused, err);
-	if (!strcmp(key, "mem"))
-		return set_limit(&settings->mem, value, err);
-	if (!strcmp(key, "duty"))
-		return set_duty(&settings->duty_ppm, value, err);
-	return td_err_set(err, -EINVAL,
-		"\"%.64s\" is not an option of a job: expected class, weight, mem, duty or paused",
-		key);
+	char keys[128] = "";
+
+	for (unsigned i = 0; i < SETTING_N; i++) {
+		size_t used = strlen(keys);
+
+		if (!strcmp(key, settings_table[i].key))
+			return set_setting(settings, (enum setting)i, value, err);
+		snprintf(keys + used, sizeof(keys) - used, "%s%s",
+			!i                   ? ""
+			: i == SETTING_N - 1 ? " or "
+					     : ", ",
+			settings_table[i].key);
+	}
+	return td_err_set(
+		err, -EINVAL, "\"%.64s\" is not an option of a job: expected %s", key, keys);
 }
 
 static struct td_job *find(const struct td_node *node, uid_t uid, const char *name)
@@ -146,8 +192,7 @@ void td_job_leave(struct td_job *job)
 	free(job);
 }
 
-/* Named by job id, name or pid. */
-static bool is_named(const struct td_process *process, const char *job)
+bool td_process_is_named(const struct td_process *process, const char *job)
 {
 	char pid[16];
 
@@ -192,7 +237,7 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 		struct td_job_settings copy = process->job->settings;
 		int r;
 
-		if (!is_named(process, name))
+		if (!td_process_is_named(process, name))
 			continue;
 		if (uid && uid != process->uid)
 			return td_err_set(
@@ -221,7 +266,7 @@ int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const cha
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
 
-		if (!is_named(process, name))
+		if (!td_process_is_named(process, name))
 			continue;
 		(void)td_job_set(&process->job->settings, key, value, NULL);
 		process->job->changed = true;

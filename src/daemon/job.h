@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "base/parse.h"
 #include "policy/policy.h"
 
 struct td_err;
@@ -21,7 +22,7 @@ struct td_job_settings {
 	enum td_class class;
 	uint32_t weight;
 	bool paused;
-	char mem[32];
+	char mem[TD_LIMIT_TEXT];
 	uint32_t duty_ppm; /* the most of a GPU's time; 0: no bound */
 };
 
@@ -42,6 +43,12 @@ struct td_job {
 /* The job that a new process belongs to, made if there is none. NULL: memory is short. */
 struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_hello *hello);
 void td_job_leave(struct td_job *job);
+
+const char *td_class_name(enum td_class class);
+
+/* The i-th setting as text; false beyond the last. Every pointer but value is static. */
+struct td_option_row;
+bool td_job_row(const struct td_job_settings *settings, size_t i, struct td_option_row *ret);
 
 /* Checks one setting and changes it. 0, or -EINVAL / -ERANGE with a sentence. */
 int td_job_set(

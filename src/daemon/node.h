@@ -175,6 +175,9 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 char *td_node_explain_bounds(
 	const struct td_node *node, const struct td_process *process, char *buf, size_t len);
 
+/* Does the text name it: by job id, name or pid? */
+bool td_process_is_named(const struct td_process *process, const char *job);
+
 /* "running", "waiting", "idle", "draining", "filling", "paused", "failed" or "foreign". */
 const char *td_process_state(const struct td_process *process);
 

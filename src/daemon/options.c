@@ -9,9 +9,6 @@
 #include "base/parse.h"
 #include "policy/policy.h"
 
-/* Sizes given as a share are checked against a whole of this many bytes; any will do. */
-#define ANY_WHOLE (1ull << 40)
-
 enum kind {
 	KIND_policy,
 	KIND_bool,
@@ -35,18 +32,30 @@ static const struct option {
 
 #define COUNT (sizeof(table) / sizeof(table[0]))
 
+/* Offered is what this node can run. What each of the others lacks is said when it is asked for. */
+static int fail_policy(const char *value, struct td_err *err)
+{
+	char can[80] = "", cannot[80] = "";
+
+	for (size_t i = 0; td_policies[i]; i++) {
+		char *names = td_policy_lacks(td_policies[i], TD_NODE_HAS) ? cannot : can;
+		size_t used = strlen(names);
+
+		snprintf(names + used, sizeof(can) - used, "%s%s", used ? ", " : "",
+			td_policies[i]->name);
+	}
+	return td_err_set(err, -EINVAL,
+		"\"%.40s\" is not a policy: expected one of %s; %s need what this daemon cannot do "
+		"yet",
+		value, can, cannot);
+}
+
 static int set_policy(const struct td_policy **ret, const char *value, struct td_err *err)
 {
 	const struct td_policy *policy = td_policy_find(value);
-	char names[160] = "";
 
-	for (size_t i = 0; td_policies[i] && !policy; i++) {
-		strncat(names, i ? ", " : "", sizeof(names) - strlen(names) - 1);
-		strncat(names, td_policies[i]->name, sizeof(names) - strlen(names) - 1);
-	}
 	if (!policy)
-		return td_err_set(err, -EINVAL, "\"%.64s\" is not a policy: expected one of %s",
-			value, names);
+		return fail_policy(value, err);
 	if (td_policy_lacks(policy, TD_NODE_HAS))
 		return td_err_set(err, -ENOTSUP,
 			"policy \"%.64s\" needs what this daemon cannot do yet: %s", value,
@@ -55,18 +64,13 @@ static int set_policy(const struct td_policy **ret, const char *value, struct td
 	return 0;
 }
 
-static int set_size(char (*ret)[32], const char *value, struct td_err *err)
+static int set_size(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_err *err)
 {
-	uint64_t bytes;
-	int r = td_parse_size(value, ANY_WHOLE, &bytes, err);
+	int r = td_parse_limit(value, err);
 
-	if (r)
-		return r;
-	if (!bytes || strlen(value) >= sizeof(*ret))
-		return td_err_set(err, -ERANGE,
-			"\"%.64s\" is out of range: expected more than nothing", value);
-	strcpy(*ret, value);
-	return 0;
+	if (!r)
+		strcpy(*ret, value);
+	return r;
 }
 
 static int set_path(char (*ret)[108], const char *value, struct td_err *err)

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/parse.h"
+
 struct td_err;
 struct td_policy;
 
@@ -16,8 +18,8 @@ struct td_options {
 	bool enabled;
 	uint64_t quantum_ns, quantum_min_ns, drain_deadline_ns, sample_ns, window_ns;
 	uint32_t swap_share_ppm;
-	char locks[108];   /* absolute, or "auto" */
-	char capacity[32]; /* as typed: a share is of each GPU's own size */
+	char locks[108];              /* absolute, or "auto" */
+	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */
 };
 
 void td_options_init(struct td_options *options);

@@ -13,7 +13,6 @@
 /* A driver that does not answer for so long is left out of the list; the first call wakes a GPU, which takes up to a second or two. */
 #define SAMPLE_PATIENCE_NS (3 * TD_NS_PER_S)
 
-static const char *const class_names[TD_CLASS_N] = {"online", "guaranteed", "besteffort"};
 static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
 
 static void finish(struct td_peer *peer, uint32_t rows)
@@ -53,7 +52,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	struct td_msg msg = {.type = TD_MSG_TYPE_job};
 	struct td_msg_job *job = &msg.job;
 
-	snprintf(job->class, sizeof(job->class), "%s", class_names[process->job->settings.class]);
+	snprintf(job->class, sizeof(job->class), "%s", td_class_name(process->job->settings.class));
 	snprintf(job->backend, sizeof(job->backend), "%s", backend_names[process->backend]);
 	snprintf(job->state, sizeof(job->state), "%s", td_process_state(process));
 	job->uid = process->uid;
@@ -71,6 +70,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	/* What is in force or, behind the gate, what was given by hand. */
 	job->duty_ppm = process->pacing.duty_ppm ? process->pacing.duty_ppm
 						 : process->job->settings.duty_ppm;
+	job->weight = process->job->settings.weight;
 	job->gpu = UINT32_MAX;
 	if (client) {
 		job->gpu = client->gpu;
@@ -242,21 +242,26 @@ static void set(struct td_peer *peer, const struct td_msg_set *msg, uint64_t now
 		finish(peer, 0);
 }
 
+static void send_option(struct td_peer *peer, const struct td_option_row *row)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_option};
+
+	snprintf(msg.option.key, sizeof(msg.option.key), "%s", row->key);
+	snprintf(msg.option.value, sizeof(msg.option.value), "%s", row->value);
+	snprintf(msg.option.unit, sizeof(msg.option.unit), "%s", row->unit);
+	snprintf(msg.option.help, sizeof(msg.option.help), "%s", row->help);
+	td_peer_send(peer, &msg);
+}
+
 static void get(struct td_peer *peer, const char *key)
 {
 	struct td_option_row row;
 	uint32_t rows = 0;
 
 	for (size_t i = 0; td_options_row(&peer->server->node.options, i, &row); i++) {
-		struct td_msg msg = {.type = TD_MSG_TYPE_option};
-
 		if (*key && strcmp(key, row.key))
 			continue;
-		snprintf(msg.option.key, sizeof(msg.option.key), "%s", row.key);
-		snprintf(msg.option.value, sizeof(msg.option.value), "%s", row.value);
-		snprintf(msg.option.unit, sizeof(msg.option.unit), "%s", row.unit);
-		snprintf(msg.option.help, sizeof(msg.option.help), "%s", row.help);
-		td_peer_send(peer, &msg);
+		send_option(peer, &row);
 		rows++;
 	}
 	if (*key && !rows) {
@@ -267,6 +272,53 @@ static void get(struct td_peer *peer, const char *key)
 		return;
 	}
 	finish(peer, rows);
+}
+
+static void fail_no_job(struct td_peer *peer, const char *job)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "there is no job \"%.64s\": see tandem ps", job);
+	fail(peer, -ENOENT, text);
+}
+
+/* Its id and settings, once for each job of that name. */
+static uint32_t send_settings(struct td_peer *peer, const struct td_job *job)
+{
+	struct td_option_row row = {
+		.key = "job", .unit = "id", .help = "what it is named by, beside its name"};
+	uint32_t rows = 0;
+
+	snprintf(row.value, sizeof(row.value), "%s", *job->name ? job->name : "-");
+	do
+		send_option(peer, &row);
+	while (td_job_row(&job->settings, rows++, &row));
+	return rows;
+}
+
+static void get_job(struct td_peer *peer, const char *job)
+{
+	const struct td_node *node = &peer->server->node;
+	uint32_t rows = 0;
+	struct td_list *it, *k;
+
+	td_list_for_each (it, &node->jobs) {
+		const struct td_job *candidate = td_container_of(it, struct td_job, of_node);
+		bool named = false;
+
+		td_list_for_each (k, &node->processes) {
+			const struct td_process *process =
+				td_container_of(k, struct td_process, of_node);
+
+			named |= process->job == candidate && td_process_is_named(process, job);
+		}
+		if (named && may_see(peer, candidate->uid))
+			rows += send_settings(peer, candidate);
+	}
+	if (rows)
+		finish(peer, rows);
+	else
+		fail_no_job(peer, job);
 }
 
 void td_peer_send_event(struct td_peer *peer, const struct td_event *event)
@@ -315,12 +367,8 @@ static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
 		struct td_msg msg = {.type = TD_MSG_TYPE_text};
-		char pid[16];
 
-		snprintf(pid, sizeof(pid), "%d", (int)process->pid);
-		if (!may_see(peer, process->uid) ||
-			(strcmp(process->job->name, job) && strcmp(process->name, job) &&
-				strcmp(pid, job)))
+		if (!may_see(peer, process->uid) || !td_process_is_named(process, job))
 			continue;
 		td_node_explain(node, process, now_ns, msg.text.line, sizeof(msg.text.line));
 		td_peer_send(peer, &msg);
@@ -330,14 +378,10 @@ static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
 			rows++;
 		}
 	}
-	if (rows) {
+	if (rows)
 		finish(peer, rows);
-	} else {
-		char text[128];
-
-		snprintf(text, sizeof(text), "there is no job \"%.64s\": see tandem ps", job);
-		fail(peer, -ENOENT, text);
-	}
+	else
+		fail_no_job(peer, job);
 }
 
 static void stop(struct td_peer *peer, const struct td_msg_stop *msg)
@@ -359,7 +403,12 @@ int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now
 	case TD_MSG_TYPE_list_jobs: list_jobs(peer, now_ns); return 0;
 	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, now_ns); return 0;
 	case TD_MSG_TYPE_set: set(peer, &msg->set, now_ns); return 0;
-	case TD_MSG_TYPE_get: get(peer, msg->get.key); return 0;
+	case TD_MSG_TYPE_get:
+		if (*msg->get.job)
+			get_job(peer, msg->get.job);
+		else
+			get(peer, msg->get.key);
+		return 0;
 	case TD_MSG_TYPE_events: events(peer, &msg->events); return 0;
 	case TD_MSG_TYPE_explain: explain(peer, msg->explain.job, now_ns); return 0;
 	case TD_MSG_TYPE_stop: stop(peer, &msg->stop); return 0;

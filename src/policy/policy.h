@@ -243,6 +243,7 @@ struct td_policy {
 	const char *name;
 	const char *summary; /* one line for --help */
 	uint32_t needs;      /* TD_HAS bits: without these it would pretend */
+	bool by_class;       /* of those that wait the more protected class goes first */
 	size_t state_bytes;  /* the caller provides this much, zeroed, aligned to 16 */
 	void (*step)(void *state, const struct td_policy_options *options,
 		const struct td_view *view, uint64_t now_ns, struct td_plan *plan);

@@ -114,6 +114,7 @@ const struct td_policy td_policy_tandem = {
 	.name = "tandem",
 	.summary = "side by side while memory fits; turns as long as swapping costs little; the "
 		   "default",
+	.by_class = true,
 	.state_bytes = sizeof(struct tandem),
 	.step = step,
 };

@@ -10,10 +10,7 @@
 #include "preload/agent.h"
 #include "proto/socket.h"
 
-#define WEIGHT_MAX   1000
-#define DUTY_MIN_PPM 10000
-/* A share is checked against a whole of this many bytes; any will do. */
-#define ANY_WHOLE (1ull << 40)
+#define WEIGHT_MAX 1000
 
 struct td_settings td_settings;
 
@@ -87,26 +84,24 @@ static uint32_t duty(void)
 
 	if (!value || !*value)
 		return 0;
-	if (!td_parse_ratio(value, &ppm, NULL) && ppm >= DUTY_MIN_PPM)
+	if (!td_parse_duty(value, &ppm, NULL))
 		return ppm;
 	reject("TANDEM_DUTY");
 	return 0;
 }
 
 /* The limit of the first of these variables that is set. */
-static void limit(char (*ret)[32])
+static void limit(char (*ret)[TD_LIMIT_TEXT])
 {
 	static const char *const names[] = {"TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT"};
 
 	**ret = 0;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *value = getenv(names[i]);
-		uint64_t bytes;
 
 		if (!value || !*value)
 			continue;
-		if (strlen(value) < sizeof(*ret) &&
-			!td_parse_size(value, ANY_WHOLE, &bytes, NULL) && bytes)
+		if (!td_parse_limit(value, NULL))
 			strcpy(*ret, value);
 		else
 			reject(names[i]);

@@ -26,6 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (!td_parse_ratio(text, &ppm, &err) && ppm > 1000000)
 		abort();
+	if (!td_parse_duty(text, &ppm, &err) && (ppm < 10000 || ppm > 1000000))
+		abort();
+	if (!td_parse_limit(text, &err) && strlen(text) >= TD_LIMIT_TEXT)
+		abort();
 	td_parse_duration(text, &value, &err);
 	td_parse_bool(text, &on, &err);
 	if (strlen(err.msg) >= sizeof(err.msg))

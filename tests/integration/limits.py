@@ -117,6 +117,22 @@ def a_duty_bounds_the_share_of_the_gpus_time():
             nothing_is_left(world)
 
 
+def what_is_set_for_a_job_is_shown():
+    with World() as world:
+        process = start(world, "fill", MIB, mem="10m")
+        line(process)
+        job = world.jobs()[0]
+        assert job["weight"] == 1, job
+        assert world.call(TANDEM, "set", job["job"], "weight=7", "duty=30%", "class=online").returncode == 0
+        shown = world.call(TANDEM, "set", job["name"])
+        rows = dict(row.split()[:2] for row in shown.stdout.splitlines())
+        assert rows == {"job": job["job"], "class": "online", "weight": "7", "mem": "10m", "duty": "30%", "paused": "off"}, shown
+        assert world.jobs()[0]["weight"] == 7 and "weight is 7" in world.call(TANDEM, "explain", job["job"]).stdout
+        nobody = world.call(TANDEM, "set", "zebra")
+        assert nobody.returncode == 125 and '"zebra"' in nobody.stderr, nobody
+        process.communicate(timeout=DEADLINE_S)
+
+
 def what_makes_no_sense_is_refused_with_a_quotation():
     with World() as world:
         for value in ("-1", "9e99Gi", "50%%", "0", "101%", "", "8 Gi B"):
@@ -135,5 +151,6 @@ run_cases([
     a_limit_outlives_the_daemon_with_what_was_set_by_hand,
     without_any_daemon_the_limit_holds_for_each_process,
     a_duty_bounds_the_share_of_the_gpus_time,
+    what_is_set_for_a_job_is_shown,
     what_makes_no_sense_is_refused_with_a_quotation,
 ])

@@ -380,6 +380,58 @@ TEST(explanations_name_who_is_in_the_way)
 		"may use its GPU"));
 }
 
+TEST(the_queue_is_counted_by_class_where_the_policy_goes_by_it)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB),
+		    *c = program(2, "c", 48 * MIB), *d = program(3, "d", 48 * MIB);
+	char text[256];
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	w.now += MS;
+	fake_want(&w, c);
+	w.now += MS;
+	fake_want(&w, d);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "c", "class", "online", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "d", "paused", "on", w.now, NULL), 0);
+	CHECK(strstr(td_node_explain(&w.node, b->process, w.now, text, sizeof(text)),
+		"1 before it in the queue"));
+	CHECK(strstr(td_node_explain(&w.node, c->process, w.now, text, sizeof(text)),
+		"0 before it in the queue"));
+	CHECK_EQ(td_options_set(&w.node.options, "policy", "nvshare", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "policy=nvshare");
+	CHECK(strstr(td_node_explain(&w.node, b->process, w.now, text, sizeof(text)),
+		"0 before it in the queue"));
+	CHECK(strstr(td_node_explain(&w.node, c->process, w.now, text, sizeof(text)),
+		"1 before it in the queue"));
+	CHECK(d->process != NULL);
+}
+
+TEST(a_jobs_settings_are_shown_as_they_are_typed)
+{
+	static const char *const typed[][2] = {{"class", "online"}, {"weight", "7"}, {"mem", "40%"},
+		{"duty", "2.5%"}, {"paused", "on"}};
+	struct td_job_settings settings = {.class = TD_CLASS_BESTEFFORT, .weight = 1};
+	struct td_option_row row;
+	struct td_err err;
+	size_t i;
+
+	CHECK(td_job_row(&settings, 2, &row));
+	CHECK_STR(row.value, "none");
+	for (i = 0; i < sizeof(typed) / sizeof(typed[0]); i++) {
+		CHECK_EQ(td_job_set(&settings, typed[i][0], typed[i][1], NULL), 0);
+		CHECK(td_job_row(&settings, i, &row));
+		CHECK_STR(row.key, typed[i][0]);
+		CHECK_STR(row.value, typed[i][1]);
+		CHECK_EQ(td_job_set(&settings, row.key, row.value, NULL), 0);
+	}
+	CHECK(!td_job_row(&settings, i, &row));
+	CHECK_EQ(td_job_set(&settings, "wait", "1", &err), -EINVAL);
+	CHECK(strstr(err.msg, "\"wait\"") && strstr(err.msg, "duty or paused"));
+}
+
 static void attach_using(struct fake *f, uint64_t used, uint64_t reserve)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_attach};
@@ -956,6 +1008,9 @@ TEST(explain_tells_what_a_job_is_held_to)
 	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
 	CHECK(strstr(text, "It may take 30% of the GPU's time.") != NULL);
 	CHECK(strstr(text, "Its job has 12.0 MiB of its 20.0 MiB on GPU 0.") != NULL);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "weight", "3", w.now, NULL), 0);
+	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
+	CHECK(strstr(text, "Its weight is 3. It may take 30%") != NULL);
 	/* a short buffer is filled and no more */
 	memset(text, 'x', sizeof(text));
 	td_node_explain_bounds(&w.node, a->process, text, 60);

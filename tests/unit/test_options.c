@@ -60,6 +60,13 @@ TEST(a_policy_that_needs_more_than_the_node_has_is_refused_with_a_reason)
 			CHECK(options.policy != *p && strstr(err.msg, td_ability_text(lacks)) &&
 				strstr(err.msg, (*p)->name));
 	}
+	/* What is no policy is answered with what can be had here. */
+	CHECK_EQ(td_options_set(&options, "policy", "foo", &err), -EINVAL);
+	CHECK(strstr(err.msg, "\"foo\"") && strstr(err.msg, "tandem"));
+	for (const struct td_policy *const *p = td_policies; *p; p++)
+		CHECK(strstr(err.msg, (*p)->name) &&
+			(strstr(err.msg, (*p)->name) > strchr(err.msg, ';')) ==
+				(td_policy_lacks(*p, TD_NODE_HAS) != 0));
 	/* Whatever comes: these need nothing, and none of the abilities lacks its words. */
 	CHECK(!td_policy_find("tandem")->needs && !td_policy_find("nvshare")->needs);
 	for (uint32_t bit = 0; bit < TD_ABILITY_N; bit++)

@@ -77,6 +77,37 @@ TEST(ratios_are_ppm)
 	CHECK_EQ(td_parse_ratio("ten", &ppm, NULL), -EINVAL);
 }
 
+TEST(a_limit_is_a_size_or_share_of_more_than_nothing_that_can_be_kept_as_typed)
+{
+	static const char *const bad[] = {"0", "0%", "0.0Gi", "", "-1", "50%%", "101%", "none",
+		"0.000000000000000000000000000001t"};
+	struct td_err err;
+
+	CHECK_EQ(td_parse_limit("8Gi", NULL), 0);
+	CHECK_EQ(td_parse_limit("40%", NULL), 0);
+	CHECK_EQ(td_parse_limit("1.00000000000000000000000000Gi", NULL), 0);
+	CHECK_EQ(td_parse_limit("1.000000000000000000000000000Gi", NULL), 0);
+	CHECK_EQ(td_parse_limit("1.0000000000000000000000000000Gi", NULL), -ERANGE);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CHECK(td_parse_limit(bad[i], &err) < 0);
+		CHECK(strstr(err.msg, bad[i]) && err.msg[0] == '"');
+	}
+}
+
+TEST(a_duty_is_from_one_per_cent_to_all)
+{
+	uint32_t ppm = 7;
+
+	CHECK_EQ(td_parse_duty("1%", &ppm, NULL), 0);
+	CHECK_EQ(ppm, 10000);
+	CHECK_EQ(td_parse_duty("100%", &ppm, NULL), 0);
+	CHECK_EQ(ppm, 1000000);
+	CHECK_EQ(td_parse_duty("0.9%", &ppm, NULL), -ERANGE);
+	CHECK_EQ(td_parse_duty("101%", &ppm, NULL), -ERANGE);
+	CHECK_EQ(td_parse_duty("half", &ppm, NULL), -EINVAL);
+	CHECK_EQ(ppm, 1000000);
+}
+
 TEST(numbers_keep_their_range)
 {
 	uint64_t v;

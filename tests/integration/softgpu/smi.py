@@ -93,6 +93,12 @@ def too_little_memory_says_how_much_is_needed():
         subprocess.run([SOFTGPU, "stop"], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"), check=True, timeout=60)
 
 
+def no_memory_at_all_is_refused():
+    with tempfile.TemporaryDirectory(prefix="softgpu-smi-") as directory:
+        done = subprocess.run([SOFTGPU, "start", "--memory", "0"], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"), capture_output=True, text=True, timeout=60)
+        assert done.returncode == 125 and "0 B" in done.stderr and "at least" in done.stderr, done
+
+
 def without_a_server_it_says_so():
     with tempfile.TemporaryDirectory(prefix="softgpu-smi-") as directory:
         done = subprocess.run([SOFTGPU, "smi"], env=dict(os.environ, SOFTGPU_DIR=directory, SOFTGPU_LIB=f"{BUILD}/softgpu/driver"),
@@ -100,7 +106,7 @@ def without_a_server_it_says_so():
         assert done.returncode != 0 and "softgpu start" in done.stderr, done
 
 
-CASES = [fields_are_listed_with_their_units, a_lost_gpu_says_so_and_the_other_goes_on, too_little_memory_says_how_much_is_needed,
+CASES = [fields_are_listed_with_their_units, a_lost_gpu_says_so_and_the_other_goes_on, too_little_memory_says_how_much_is_needed, no_memory_at_all_is_refused,
          the_table_is_even_and_names_each_gpu, fields_are_printed_in_the_order_asked_for, what_is_not_there_is_refused_by_name, without_a_server_it_says_so]
 print(f"1..{len(CASES)}")
 for number, case in enumerate(CASES, 1):
