@@ -80,3 +80,27 @@ _Static_assert(sizeof(struct td_pool_props) == 88, "CUmemPoolProps of cuda.h");
 _Static_assert(sizeof(struct td_alloc_node) == 120, "CUDA_MEM_ALLOC_NODE_PARAMS of cuda.h");
 _Static_assert(
 	sizeof(struct td_external_memory) == 104, "CUDA_EXTERNAL_MEMORY_HANDLE_DESC of cuda.h");
+
+/* CUpointer_attribute: those that are answered for memory of ours */
+#define TD_POINTER_CONTEXT                  1
+#define TD_POINTER_MEMORY_TYPE              2
+#define TD_POINTER_DEVICE_POINTER           3
+#define TD_POINTER_HOST_POINTER             4
+#define TD_POINTER_SYNC_MEMOPS              6
+#define TD_POINTER_BUFFER_ID                7
+#define TD_POINTER_IS_MANAGED               8
+#define TD_POINTER_DEVICE_ORDINAL           9
+#define TD_POINTER_IS_LEGACY_IPC_CAPABLE    10
+#define TD_POINTER_RANGE_START_ADDR         11
+#define TD_POINTER_RANGE_SIZE               12
+#define TD_POINTER_MAPPED                   13
+#define TD_POINTER_ALLOWED_HANDLE_TYPES     14
+#define TD_POINTER_ACCESS_FLAGS             16
+#define TD_POINTER_MEMPOOL_HANDLE           17
+#define TD_POINTER_MAPPING_SIZE             18
+#define TD_POINTER_MAPPING_BASE_ADDR        19
+#define TD_POINTER_MEMORY_BLOCK_ID          20
+#define TD_POINTER_IS_HW_DECOMPRESS_CAPABLE 21
+
+#define TD_MEMORY_TYPE_DEVICE 2
+#define TD_DEVICE_INVALID     (-2) /* CU_DEVICE_INVALID */

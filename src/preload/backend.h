@@ -54,7 +54,7 @@ struct td_backend {
 	const char *name;
 
 	/* cuMemAlloc/cuMemFree/cuMemGetAddressRange as the program sees them. free and range return
-	 * TD_BACKEND_NOT_MINE for an address that is not ours: the caller then asks the driver. */
+	 * TD_BACKEND_NOT_MINE for an address that is not ours: the caller then asks the driver. The returned range is written on success only. */
 	int (*alloc)(unsigned slot, size_t bytes, uint64_t *ret_address);
 	int (*free)(uint64_t address);
 	int (*range)(uint64_t address, uint64_t *ret_base, size_t *ret_bytes);

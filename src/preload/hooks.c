@@ -109,11 +109,12 @@ DESTROY_STREAM(cuStreamDestroy_v2)
 			td_context_note(*a0, true);                                                \
 		return r;                                                                          \
 	}
+/* Memory first: the daemon is not to hear that we have left the GPU while any of it is still there. */
 #define DESTROY_CONTEXT(symbol)                                                                    \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		td_context_gone(a0);                                                               \
 		td_outside_context_ends(a0);                                                       \
+		td_context_gone(a0);                                                               \
 		return td_real.symbol TD_ARGS_##symbol;                                            \
 	}
 
@@ -170,8 +171,8 @@ CUresult td_hook_cuGreenCtxDestroy(void *a0)
 		if (atomic_load(&greens[i].green) != a0)
 			continue;
 		context = atomic_exchange(&greens[i].context, NULL);
-		td_context_gone(context);
 		td_outside_context_ends(context);
+		td_context_gone(context);
 		atomic_store(&greens[i].green, NULL);
 	}
 	return td_real.cuGreenCtxDestroy(a0);

@@ -121,8 +121,12 @@ CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdev
 	uint64_t found_base;
 	size_t found_bytes;
 
-	if (td_agent_backend()->range(address, &found_base, &found_bytes) == TD_BACKEND_NOT_MINE)
+	int r = td_agent_backend()->range(address, &found_base, &found_bytes);
+
+	if (r == TD_BACKEND_NOT_MINE)
 		return td_real.cuMemGetAddressRange_v2(base, bytes, address);
+	if (r)
+		return r;
 	if (base)
 		*base = found_base;
 	if (bytes)

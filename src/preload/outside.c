@@ -342,6 +342,16 @@ void *td_outside_context_of(const struct td_key *key)
 	return key ? key->object->context : NULL;
 }
 
+void *td_outside_context_at(enum td_outside_key what, uint64_t value)
+{
+	void *context;
+
+	td_lock_take(&td_table.lock);
+	context = td_outside_context_of(td_table_find(what, value));
+	td_lock_drop(&td_table.lock);
+	return context;
+}
+
 static bool is_in_context(const struct td_key *key, uint64_t context, uint64_t unused)
 {
 	(void)unused;

@@ -92,8 +92,9 @@ void td_outside_back(struct td_key *keys);
 /* gone if r is 0, else back; returns r. */
 int td_outside_end(struct td_key *keys, int r);
 
-/* The context that the key's object lives in; NULL: none. */
+/* The context that the key's object lives in; NULL: none. And by key. */
 void *td_outside_context_of(const struct td_key *key);
+void *td_outside_context_at(enum td_outside_key what, uint64_t value);
 /* Around the end of a context: the backend's memory in it is freed now, the rest is forgotten. The context need not be current. */
 void td_outside_context_ends(void *context);
 

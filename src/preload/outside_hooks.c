@@ -82,15 +82,6 @@ CUresult td_hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *a0
 	return r;
 }
 
-CUresult td_hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *a0, void *a1)
-{
-	CUresult r = td_real.cuMemRetainAllocationHandle(a0, a1);
-
-	if (!r && a0)
-		td_outside_alias_mapping((uint64_t)a1, TD_KEY_HANDLE, *a0);
-	return r;
-}
-
 CUresult td_hook_cuMemMap(CUdeviceptr a0, size_t a1, size_t a2, CUmemGenericAllocationHandle a3,
 	unsigned long long a4)
 {

@@ -42,7 +42,7 @@ static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool re
 	int r;
 
 	pthread_mutex_lock(&lock);
-	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot});
+	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot, NULL});
 	if (!r) {
 		count(slot, rounded(bytes), resident);
 		td_client_settled(slot, rounded(bytes), need);

@@ -89,7 +89,7 @@ static bool is_backends(CUdeviceptr address, CUstream named)
 	uint64_t base;
 	size_t bytes;
 
-	return td_agent_backend()->range(address, &base, &bytes) != TD_BACKEND_NOT_MINE &&
+	return td_agent_backend()->range(address, &base, &bytes) == CUDA_SUCCESS &&
 	       base == address && !td_context_is_capturing(named);
 }
 

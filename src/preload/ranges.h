@@ -8,6 +8,7 @@
 struct td_allocation {
 	uint64_t base, bytes;
 	unsigned slot;
+	void *of; /* the caller's */
 };
 
 struct td_ranges {

@@ -2,11 +2,12 @@
  * Backend swap, the program's side: an allocation is a range of chunks at a fixed address (chunk.h). Chunks move in bulk, several at a time
  * (swap_move.c), and go back to the driver at once, so that other processes can have the memory.
  *
- * No managed memory is ever used. Allocations smaller than the granularity take one granule each.
+ * No managed memory is ever used. Allocations smaller than the granularity share blocks of one granule (pieces.h): what is counted is the block.
  */
 #include "preload/swap.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/gate.h"
+#include "preload/pieces.h"
 #include "preload/real.h"
 
 /* Chunks: large on large cards (creating memory costs about 0.2 ms a piece), a 64th of small ones. */
@@ -24,7 +26,10 @@
 #define SHORT_EVERY 16 /* waits after which the daemon is told that room is short */
 #define ALONE_TIMES 30000
 
-struct td_swap td_swap = {.lock = PTHREAD_MUTEX_INITIALIZER};
+/* Beyond what a driver counts up to. */
+#define FIRST_ID (1ull << 48)
+
+struct td_swap td_swap = {.lock = PTHREAD_MUTEX_INITIALIZER, .ids = FIRST_ID};
 
 static uint64_t chunk_bytes(unsigned slot, uint64_t least)
 {
@@ -35,12 +40,18 @@ static uint64_t chunk_bytes(unsigned slot, uint64_t least)
 	return chunk;
 }
 
-static struct td_range *find_range(uint64_t address)
+/* The smallest chunk on the slot's device; asked once. */
+static uint64_t granularity(unsigned slot)
 {
-	for (struct td_range *range = td_swap.ranges; range; range = range->next)
-		if (address - range->base < range->bytes)
-			return range;
-	return NULL;
+	static _Atomic uint64_t known[TD_SLOT_MAX];
+	uint64_t bytes = atomic_load_explicit(&known[slot], memory_order_relaxed);
+	CUdevice device;
+
+	if (!bytes && !td_real.cuCtxGetDevice(&device)) {
+		bytes = td_chunk_granularity(device);
+		atomic_store_explicit(&known[slot], bytes, memory_order_relaxed);
+	}
+	return bytes;
 }
 
 static struct td_range *new_range(unsigned slot, size_t asked)
@@ -53,8 +64,8 @@ static struct td_range *new_range(unsigned slot, size_t asked)
 
 	if (td_real.cuCtxGetDevice(&device))
 		return NULL;
-	least = td_chunk_granularity(device);
-	if (asked > UINT64_MAX - least)
+	least = granularity(slot);
+	if (!least || asked > UINT64_MAX - least)
 		return NULL;
 	each = chunk_bytes(slot, least);
 	bytes = (asked + least - 1) / least * least;
@@ -75,14 +86,6 @@ static struct td_range *new_range(unsigned slot, size_t asked)
 		range->chunks[i].bytes = bytes - i * each < each ? bytes - i * each : each;
 	}
 	return range;
-}
-
-static void free_range(struct td_range *range)
-{
-	for (size_t i = 0; i < range->count; i++)
-		td_chunk_free(&range->chunks[i]);
-	(void)td_real.cuMemAddressFree(range->base, range->bytes);
-	free(range);
 }
 
 /* Waits of WAIT_NS that an allocation may still make for the driver to have the memory: while there is a daemon, and while there is none. */
@@ -135,28 +138,30 @@ static int map_patiently(
 	return r;
 }
 
-/* Adds (sign 1) or takes off (-1) what the range has where. */
-static void count_range(const struct td_range *range, int sign)
+/* The range is the program's. False: memory is short. */
+static bool adopt(struct td_range *range, int need)
 {
-	struct td_memory_stats *t = &td_swap.totals[range->slot];
-
-	t->demanded_bytes += sign * range->bytes;
-	for (size_t i = 0; i < range->count; i++) {
-		if (range->chunks[i].place == TD_PLACE_DEVICE)
-			t->resident_bytes += sign * range->chunks[i].bytes;
-		else
-			t->host_bytes += sign * range->chunks[i].bytes;
-	}
-	if (t->demanded_bytes > t->peak_bytes)
-		t->peak_bytes = t->demanded_bytes;
-}
-
-static void adopt(struct td_range *range, int need)
-{
+	if (td_ranges_add(&td_swap.index,
+		    (struct td_allocation){range->base, range->bytes, range->slot, range}))
+		return false;
 	range->next = td_swap.ranges;
 	td_swap.ranges = range;
-	count_range(range, 1);
+	if (range->pieces) {
+		range->next_block = td_swap.blocks[range->slot];
+		td_swap.blocks[range->slot] = range;
+	}
+	td_swap_count(range, 1);
 	td_client_settled(range->slot, range->bytes, need);
+	return true;
+}
+
+static void unmap_range(struct td_range *range)
+{
+	for (size_t i = 0; i < range->count; i++) {
+		if (range->chunks[i].place != TD_PLACE_FRESH)
+			td_chunk_unmap(&range->chunks[i]);
+		range->chunks[i].place = TD_PLACE_FRESH;
+	}
 }
 
 /* Everything or nothing. */
@@ -166,11 +171,8 @@ static int map_range(struct td_range *range, struct patience *patience)
 
 	for (size_t i = 0; !r && i < range->count; i++)
 		r = map_patiently(range, &range->chunks[i], patience);
-	for (size_t i = 0; r && i < range->count; i++) {
-		if (range->chunks[i].place != TD_PLACE_FRESH)
-			td_chunk_unmap(&range->chunks[i]);
-		range->chunks[i].place = TD_PLACE_FRESH;
-	}
+	if (r)
+		unmap_range(range);
 	return r;
 }
 
@@ -188,21 +190,63 @@ static int place(struct td_range *range, int need, struct patience *patience)
 	/* Under the lock: a fill that begins later finds the range. */
 	if (need == 2 && !td_client_may_defer(range->slot))
 		r = -EAGAIN;
-	if (!r)
-		adopt(range, need);
+	if (!r && !adopt(range, need))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&td_swap.lock);
 	if (r)
 		td_client_settled(range->slot, range->bytes, need);
 	return r;
 }
 
+/* Of a block that is there already, wherever that is: who may use one piece of it may use all. */
+static bool take_piece(unsigned slot, size_t asked, uint64_t *ret_address)
+{
+	uint64_t offset;
+	bool found = false;
+
+	pthread_mutex_lock(&td_swap.lock);
+	for (const struct td_range *b = td_swap.blocks[slot]; b && !found; b = b->next_block) {
+		found = !td_pieces_take(b->pieces, asked, td_swap.ids, &offset);
+		if (found)
+			*ret_address = b->base + offset;
+	}
+	td_swap.ids += found;
+	pthread_mutex_unlock(&td_swap.lock);
+	return found;
+}
+
+/* A range for it, or a block whose first piece it is. */
+static struct td_range *new_allocation(unsigned slot, size_t asked, uint64_t least)
+{
+	struct td_range *range = new_range(slot, asked);
+	uint64_t first;
+
+	if (!range)
+		return NULL;
+	pthread_mutex_lock(&td_swap.lock);
+	range->id = td_swap.ids++;
+	pthread_mutex_unlock(&td_swap.lock);
+	if (asked >= least)
+		return range;
+	range->pieces = td_pieces_new(range->bytes);
+	if (!range->pieces || td_pieces_take(range->pieces, asked, range->id, &first)) {
+		td_swap_free_range(range);
+		return NULL;
+	}
+	return range;
+}
+
 static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 {
 	struct patience patience = {WAIT_TIMES, ALONE_TIMES};
-	struct td_range *range = new_range(slot, asked);
-	uint64_t base;
+	uint64_t base, least = granularity(slot);
+	struct td_range *range;
 	int r = CUDA_ERROR_OUT_OF_MEMORY, need;
 
+	td_swap_free_late();
+	if (asked < least && take_piece(slot, asked, ret_address))
+		return CUDA_SUCCESS;
+	range = new_allocation(slot, asked, least);
 	if (!range)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	base = range->base;
@@ -216,52 +260,20 @@ static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 		if (r != -EAGAIN || !wait_a_little(&patience))
 			break;
 	}
-	free_range(range);
+	td_swap_free_range(range);
 	return need == 1 || r == -EAGAIN ? CUDA_ERROR_OUT_OF_MEMORY : r;
-}
-
-/* As cuMemFree: work that was submitted before may still use the range, so it ends first. */
-static int swap_free(uint64_t address)
-{
-	struct td_range *range;
-
-	pthread_mutex_lock(&td_swap.lock);
-	range = find_range(address);
-	pthread_mutex_unlock(&td_swap.lock);
-	if (!range || range->base != address)
-		return range ? CUDA_ERROR_INVALID_VALUE : TD_BACKEND_NOT_MINE;
-	if (!td_context_any_capture()) {
-		int r = td_real.cuCtxSynchronize();
-
-		/* Of a context that has ended nothing runs any more. */
-		if (r && r != CUDA_ERROR_INVALID_CONTEXT && r != CUDA_ERROR_CONTEXT_IS_DESTROYED)
-			return r;
-	}
-	pthread_mutex_lock(&td_swap.lock);
-	for (struct td_range **p = &td_swap.ranges; *p; p = &(*p)->next) {
-		if (*p != range)
-			continue;
-		*p = range->next;
-		count_range(range, -1);
-		free_range(range);
-		break;
-	}
-	pthread_mutex_unlock(&td_swap.lock);
-	return CUDA_SUCCESS;
 }
 
 static int swap_range(uint64_t address, uint64_t *ret_base, size_t *ret_bytes)
 {
-	const struct td_range *range;
+	struct td_swap_info info;
+	int r = td_swap_describe(address, &info);
 
-	pthread_mutex_lock(&td_swap.lock);
-	range = find_range(address);
-	if (range) {
-		*ret_base = range->base;
-		*ret_bytes = range->asked;
+	if (!r) {
+		*ret_base = info.base;
+		*ret_bytes = info.bytes;
 	}
-	pthread_mutex_unlock(&td_swap.lock);
-	return range ? CUDA_SUCCESS : TD_BACKEND_NOT_MINE;
+	return r;
 }
 
 static void swap_stats(unsigned slot, struct td_memory_stats *ret)
@@ -275,13 +287,14 @@ static void swap_stats(unsigned slot, struct td_memory_stats *ret)
 static void swap_forked(void)
 {
 	memset(&td_swap, 0, sizeof(td_swap));
+	td_swap.ids = FIRST_ID;
 	pthread_mutex_init(&td_swap.lock, NULL);
 }
 
 const struct td_backend td_backend_swap = {
 	.name = "swap",
 	.alloc = swap_alloc,
-	.free = swap_free,
+	.free = td_swap_free,
 	.range = swap_range,
 	.shrink = td_swap_shrink,
 	.fill = td_swap_fill,

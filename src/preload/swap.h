@@ -1,4 +1,9 @@
-/* What swap.c (allocations) and swap_move.c (the agent's moves) share; see backend.h for who calls what. */
+/*
+ * Backend swap, what its parts share: swap.c (allocations), swap_free.c (their end), swap_view.c (what is where), swap_move.c (the agent's moves); see
+ * backend.h for who calls what.
+ *
+ * A range is one allocation, or, for those smaller than the granularity, a block that several of them share (pieces.h).
+ */
 #pragma once
 
 #include <pthread.h>
@@ -7,20 +12,37 @@
 
 #include "preload/backend.h"
 #include "preload/chunk.h"
+#include "preload/ranges.h"
+
+struct td_pieces;
 
 struct td_range {
 	struct td_range *next;
 	uint64_t base, bytes, asked; /* asked: what the program asked for */
+	uint64_t id;                 /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
 	unsigned slot;
 	CUdevice device;
+	struct td_pieces *pieces;    /* of a block; NULL: it is one allocation */
+	struct td_range *next_block; /* of the slot */
 	size_t count;
 	struct td_chunk chunks[];
+};
+
+/* Freed while a stream captured, when nothing may be waited for: it stays as it is until that can be made up for. */
+struct td_late_free {
+	struct td_late_free *next;
+	uint64_t address;
+	CUcontext context;
 };
 
 struct td_swap {
 	/* Guards all of it, and is held while chunks move: allocations wait meanwhile, launches do not exist then. */
 	pthread_mutex_t lock;
 	struct td_range *ranges;
+	struct td_range *blocks[TD_SLOT_MAX];
+	struct td_ranges index; /* of ranges, by address */
+	struct td_late_free *late;
+	uint64_t ids;
 	struct td_memory_stats totals[TD_SLOT_MAX];
 	CUstream streams[TD_SLOT_MAX];         /* of the moves; each ends with its context */
 	uint64_t stream_contexts[TD_SLOT_MAX]; /* their serials, see context.h */
@@ -28,6 +50,33 @@ struct td_swap {
 
 extern struct td_swap td_swap;
 
+/* -- with the lock -- */
+
+struct td_range *td_swap_find(uint64_t address);
+/* Adds (sign 1) or takes off (-1) what the range has where. */
+void td_swap_count(const struct td_range *range, int sign);
+
+/* -- without -- */
+
+/* Everything behind a range that is not in the table (any more). */
+void td_swap_free_range(struct td_range *range);
+int td_swap_free(uint64_t address);
+/* What was freed late is free now, if nothing captures. */
+void td_swap_free_late(void);
+
 int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 int td_swap_reach(unsigned slot);
+
+/* -- what the program may ask -- */
+
+struct td_swap_info {
+	uint64_t base, bytes; /* the allocation, as it was asked for */
+	uint64_t id;
+	uint64_t mapped_base, mapped_bytes, mapped_id; /* what it is a part of */
+	unsigned slot;
+	CUdevice device;
+};
+
+/* CUDA_SUCCESS, TD_BACKEND_NOT_MINE, or CUDA_ERROR_NOT_FOUND: ours, but nothing that the program has. */
+int td_swap_describe(uint64_t address, struct td_swap_info *ret);

@@ -1,0 +1,138 @@
+/*
+ * Backend swap: the end of allocations. As cuMemFree: work that was submitted before may still use the memory, so it ends first; a piece is handed
+ * out again, and a range unmapped, only then. While a stream captures nothing may be waited for: what is freed then is kept, and is free at the next
+ * call that may wait.
+ */
+#include <stdlib.h>
+
+#include "preload/context.h"
+#include "preload/pieces.h"
+#include "preload/real.h"
+#include "preload/swap.h"
+
+void td_swap_free_range(struct td_range *range)
+{
+	for (size_t i = 0; i < range->count; i++)
+		td_chunk_free(&range->chunks[i]);
+	(void)td_real.cuMemAddressFree(range->base, range->bytes);
+	td_pieces_free(range->pieces);
+	free(range);
+}
+
+/* With the lock. */
+static void unlink_range(struct td_range *range)
+{
+	struct td_allocation row;
+
+	for (struct td_range **p = &td_swap.ranges; *p; p = &(*p)->next) {
+		if (*p == range) {
+			*p = range->next;
+			break;
+		}
+	}
+	for (struct td_range **p = &td_swap.blocks[range->slot]; *p; p = &(*p)->next_block) {
+		if (*p == range) {
+			*p = range->next_block;
+			break;
+		}
+	}
+	(void)td_ranges_remove(&td_swap.index, range->base, &row);
+	td_swap_count(range, -1);
+}
+
+/* Nothing uses it any more. */
+static int release(uint64_t address)
+{
+	struct td_range *range;
+	bool last = false;
+	int r = CUDA_ERROR_INVALID_VALUE;
+
+	pthread_mutex_lock(&td_swap.lock);
+	range = td_swap_find(address);
+	if (range && range->pieces) {
+		r = td_pieces_put(range->pieces, address - range->base) ? CUDA_SUCCESS : r;
+		last = td_pieces_is_empty(range->pieces);
+	} else if (range && range->base == address) {
+		r = CUDA_SUCCESS;
+		last = true;
+	}
+	/* Under the lock, so that it is not reported as gone before it is. */
+	if (last) {
+		unlink_range(range);
+		td_swap_free_range(range);
+	}
+	pthread_mutex_unlock(&td_swap.lock);
+	return r;
+}
+
+static bool is_late(uint64_t address)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&td_swap.lock);
+	for (const struct td_late_free *l = td_swap.late; l && !found; l = l->next)
+		found = l->address == address;
+	pthread_mutex_unlock(&td_swap.lock);
+	return found;
+}
+
+static int free_later(uint64_t address)
+{
+	struct td_late_free *late = calloc(1, sizeof(*late));
+
+	if (!late)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	late->address = address;
+	(void)td_real.cuCtxGetCurrent(&late->context);
+	pthread_mutex_lock(&td_swap.lock);
+	late->next = td_swap.late;
+	td_swap.late = late;
+	pthread_mutex_unlock(&td_swap.lock);
+	return CUDA_SUCCESS;
+}
+
+void td_swap_free_late(void)
+{
+	struct td_late_free *list;
+	CUcontext popped;
+
+	pthread_mutex_lock(&td_swap.lock);
+	list = td_swap.late;
+	if (!list || td_context_any_capture()) {
+		pthread_mutex_unlock(&td_swap.lock);
+		return;
+	}
+	td_swap.late = NULL;
+	pthread_mutex_unlock(&td_swap.lock);
+	while (list) {
+		struct td_late_free *late = list;
+
+		list = late->next;
+		/* Of a context that has ended, or failed, nothing runs any more. */
+		if (!td_real.cuCtxPushCurrent_v2(late->context)) {
+			(void)td_real.cuCtxSynchronize();
+			(void)td_real.cuCtxPopCurrent_v2(&popped);
+		}
+		(void)release(late->address);
+		free(late);
+	}
+}
+
+int td_swap_free(uint64_t address)
+{
+	struct td_swap_info info;
+	int r = td_swap_describe(address, &info);
+
+	if (r == TD_BACKEND_NOT_MINE)
+		return r;
+	if (r || info.base != address || is_late(address))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (td_context_any_capture())
+		return free_later(address);
+	r = td_real.cuCtxSynchronize();
+	/* Of a context that has ended nothing runs any more. */
+	if (r && r != CUDA_ERROR_INVALID_CONTEXT && r != CUDA_ERROR_CONTEXT_IS_DESTROYED)
+		return r;
+	td_swap_free_late();
+	return release(address);
+}

@@ -1,0 +1,254 @@
+/*
+ * What a program sees of memory that tandem made of chunks: all that it would see of the driver's. Run under `softgpu run -- tandem run` with each backend:
+ * the cases are the same.
+ *
+ * Cases that take their part from the environment are swap.py's.
+ */
+#define ALL_CALLS
+#include "softgpu/cuda.h"
+
+#include <unistd.h>
+
+#include "cuda/objects.h"
+
+#define ALIGN 512
+#define MANY  10000
+
+static size_t used(void)
+{
+	size_t free_bytes, total;
+
+	OK(cuMemGetInfo_v2(&free_bytes, &total));
+	return total - free_bytes;
+}
+
+static uint64_t attribute(int which, CUdeviceptr address)
+{
+	uint64_t value = 0;
+
+	OK(cuPointerGetAttribute(&value, which, address));
+	return value;
+}
+
+static CUstream new_stream(void)
+{
+	CUstream stream;
+
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	return stream;
+}
+
+TEST(small_allocations_are_aligned_apart_and_know_their_size)
+{
+	static CUdeviceptr at[MANY];
+	CUdeviceptr base;
+	size_t bytes;
+
+	begin();
+	for (unsigned i = 0; i < MANY; i++) {
+		OK(cuMemAlloc_v2(&at[i], 1000));
+		CHECK_EQ(at[i] % ALIGN, 0);
+		OK(cuMemsetD32_v2(at[i], i, 250));
+	}
+	CHECK(used() <= MANY * 1024 + 2 * MIB);
+	for (unsigned i = 0; i < MANY; i += 97) {
+		OK(cuMemGetAddressRange_v2(&base, &bytes, at[i] + 999));
+		CHECK(base == at[i] && bytes == 1000);
+		CHECK_EQ(word_at(at[i]), i);
+		CHECK_EQ(word_at(at[i] + 996), i);
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		OK(cuMemFree_v2(at[i]));
+	CHECK_EQ(used(), 0);
+	CHECK_EQ(cuMemFree_v2(at[0]), CUDA_ERROR_INVALID_VALUE);
+	end();
+}
+
+static void has_attributes(CUdeviceptr base, size_t bytes, CUdeviceptr at)
+{
+	CHECK_EQ(attribute(TD_POINTER_MEMORY_TYPE, at), TD_MEMORY_TYPE_DEVICE);
+	CHECK_EQ(attribute(TD_POINTER_CONTEXT, at), (uint64_t)context);
+	CHECK_EQ(attribute(TD_POINTER_DEVICE_POINTER, at), at);
+	CHECK_EQ(attribute(TD_POINTER_DEVICE_ORDINAL, at), 0);
+	CHECK_EQ(attribute(TD_POINTER_IS_MANAGED, at), 0);
+	CHECK_EQ(attribute(TD_POINTER_MAPPED, at), 1);
+	CHECK_EQ(attribute(TD_POINTER_RANGE_START_ADDR, at), base);
+	CHECK_EQ(attribute(TD_POINTER_RANGE_SIZE, at), bytes);
+	CHECK_EQ(attribute(TD_POINTER_ALLOWED_HANDLE_TYPES, at), 0);
+	CHECK_EQ(attribute(TD_POINTER_MEMPOOL_HANDLE, at), 0);
+	CHECK_EQ(attribute(TD_POINTER_ACCESS_FLAGS, at), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+	CHECK_EQ(attribute(TD_POINTER_BUFFER_ID, at), attribute(TD_POINTER_BUFFER_ID, base));
+}
+
+TEST(attributes_are_those_of_cuMemAlloc)
+{
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr small, other, large;
+	void *host;
+
+	begin();
+	OK(cuMemAlloc_v2(&small, 1000));
+	OK(cuMemAlloc_v2(&other, 3000));
+	OK(cuMemAlloc_v2(&large, 5 * MIB + 3));
+	has_attributes(small, 1000, small);
+	has_attributes(small, 1000, small + 999);
+	has_attributes(other, 3000, other + 1);
+	has_attributes(large, 5 * MIB + 3, large + 5 * MIB);
+	CHECK(attribute(TD_POINTER_BUFFER_ID, small) != attribute(TD_POINTER_BUFFER_ID, other));
+	CHECK(attribute(TD_POINTER_BUFFER_ID, small) != attribute(TD_POINTER_BUFFER_ID, large));
+	CHECK_EQ(cuPointerGetAttribute(&host, TD_POINTER_HOST_POINTER, small),
+		CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuPointerGetAttribute(NULL, TD_POINTER_MAPPED, small), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemRetainAllocationHandle(&handle, (void *)small), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemFree_v2(small + ALIGN), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(cuMemFree_v2(large + 2 * MIB), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemFree_v2(other));
+	OK(cuMemFree_v2(large));
+	CHECK_EQ(cuPointerGetAttribute(&host, TD_POINTER_CONTEXT, other), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemFree_v2(small));
+	end();
+}
+
+TEST(several_attributes_at_once_are_zero_for_what_is_not_there)
+{
+	int which[] = {TD_POINTER_DEVICE_ORDINAL, TD_POINTER_RANGE_START_ADDR,
+		TD_POINTER_HOST_POINTER, TD_POINTER_MEMORY_TYPE};
+	uint64_t start = 7, host = 7;
+	int ordinal = 7;
+	unsigned type = 7;
+	void *data[] = {&ordinal, &start, &host, &type};
+	CUdeviceptr at, kept;
+
+	begin();
+	OK(cuMemAlloc_v2(&kept, 100));
+	OK(cuMemAlloc_v2(&at, 100));
+	OK(cuPointerGetAttributes(4, which, data, at + 99));
+	CHECK(ordinal == 0 && start == at && host == 0 && type == TD_MEMORY_TYPE_DEVICE);
+	OK(cuMemFree_v2(at));
+	OK(cuPointerGetAttributes(4, which, data, at));
+	CHECK(ordinal == TD_DEVICE_INVALID && start == 0 && host == 0 && type == 0);
+	OK(cuMemFree_v2(kept));
+	end();
+}
+
+/* Only the freeing may wait: the two streams know nothing of each other. */
+TEST(what_is_freed_is_handed_out_again_only_after_work_that_uses_it)
+{
+	CUdeviceptr at[2], next;
+	unsigned milliseconds = 30, value = 1;
+	void *nap_args[] = {&milliseconds}, *store_args[] = {&at[0], &value};
+	CUstream a, b;
+
+	begin();
+	a = new_stream();
+	b = new_stream();
+	OK(cuMemAlloc_v2(&at[0], 1000));
+	OK(cuMemAlloc_v2(&at[1], 1000));
+	OK(launch(kernel("nap"), a, nap_args));
+	OK(launch(kernel("store"), a, store_args));
+	OK(cuMemFree_v2(at[0]));
+	OK(cuMemAlloc_v2(&next, 1000));
+	CHECK_EQ(next, at[0]);
+	OK(cuMemsetD32Async(next, 2, 1, b));
+	OK(cuCtxSynchronize());
+	CHECK_EQ(word_at(next), 2);
+	OK(cuMemFree_v2(next));
+	OK(cuMemFree_v2(at[1]));
+	end();
+}
+
+/* While a stream captures nothing is waited for: the work on the other stream must find its memory all the same. */
+static void free_beside_a_capture(size_t bytes)
+{
+	CUdeviceptr at, next;
+	unsigned milliseconds = 30, value = 1;
+	void *nap_args[] = {&milliseconds}, *store_args[] = {&at, &value}, *graph;
+	CUstream a, b;
+	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	begin();
+	a = new_stream();
+	b = new_stream();
+	OK(cuMemAlloc_v2(&at, bytes));
+	OK(launch(kernel("nap"), a, nap_args));
+	OK(launch(kernel("store"), a, store_args));
+	OK(cuStreamBeginCapture_v2(b, mode));
+	OK(cuThreadExchangeStreamCaptureMode(&mode));
+	OK(cuMemFree_v2(at));
+	CHECK_EQ(cuMemFree_v2(at), CUDA_ERROR_INVALID_VALUE);
+	OK(cuStreamEndCapture(b, &graph));
+	OK(cuThreadExchangeStreamCaptureMode(&mode));
+	OK(cuGraphDestroy(graph));
+	OK(cuCtxSynchronize());
+	OK(cuMemAlloc_v2(&next, bytes));
+	OK(cuMemsetD32_v2(next, 0, 1));
+	OK(cuMemFree_v2(next));
+	CHECK_EQ(used(), 0);
+	end();
+}
+
+TEST(freeing_beside_a_capture_takes_nothing_from_work_in_flight)
+{
+	free_beside_a_capture(4 * MIB);
+	free_beside_a_capture(1000);
+}
+
+TEST(pieces_go_with_their_context_and_leave_those_of_another)
+{
+	CUdeviceptr first, second;
+	CUcontext other, popped;
+
+	begin();
+	OK(cuMemAlloc_v2(&first, 1000));
+	OK(cuMemsetD32_v2(first, 9, 250));
+	OK(cuCtxCreate_v2(&other, 0, 0));
+	OK(cuMemAlloc_v2(&second, 1000));
+	CHECK_EQ(attribute(TD_POINTER_CONTEXT, second), (uint64_t)other);
+	OK(cuCtxPopCurrent_v2(&popped));
+	OK(cuCtxDestroy_v2(other));
+	OK(cuCtxSetCurrent(context));
+	CHECK_EQ(cuMemFree_v2(second), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(word_at(first), 9);
+	OK(cuMemFree_v2(first));
+	CHECK_EQ(used(), 0);
+	end();
+}
+
+/* -- with swap.py -- */
+
+/* TANDEM_TEST_COUNT pieces of TANDEM_TEST_BYTES, used until the file TANDEM_TEST_GO is there, and a little longer. */
+TEST(pieces_keep_their_bytes_while_they_come_and_go)
+{
+	const char *go = getenv("TANDEM_TEST_GO"), *count_text = getenv("TANDEM_TEST_COUNT"),
+		   *bytes_text = getenv("TANDEM_TEST_BYTES");
+	static CUdeviceptr at[MANY];
+	unsigned count, rounds = 0;
+	size_t bytes;
+	CUfunction add;
+
+	if (!go || !count_text || !bytes_text)
+		SKIP("only where another program wants the GPU");
+	count = (unsigned)atoi(count_text);
+	bytes = strtoul(bytes_text, NULL, 10);
+	CHECK(count > 0 && count <= MANY);
+	begin();
+	add = kernel("add");
+	for (unsigned i = 0; i < count; i++) {
+		OK(cuMemAlloc_v2(&at[i], bytes));
+		OK(cuMemsetD32_v2(at[i], i, bytes / 4));
+	}
+	for (int left = 20; left; left -= !access(go, F_OK)) {
+		void *args[] = {&at[rounds % count]};
+
+		OK(launch(add, NULL, args));
+		OK(cuCtxSynchronize());
+		rounds++;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		unsigned added = rounds / count + (i < rounds % count);
+
+		CHECK_EQ(word_at(at[i]), i + added);
+		CHECK_EQ(word_at(at[i] + bytes - 4), i);
+	}
+	end();
+}
