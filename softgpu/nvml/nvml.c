@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/uuid.h"
 #include "softgpu/nvml/nvml_local.h"
 
 /* More processes than the server lists. */
@@ -213,17 +214,9 @@ API nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned index, nvmlDevice_t *ret)
 	return nvmlDeviceGetHandleByIndex_v2(index, ret);
 }
 
-static void format_uuid(char *buf, size_t len, const uint8_t *u)
-{
-	snprintf(buf, len,
-		"GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
-		u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-		u[14], u[15]);
-}
-
 API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *ret)
 {
-	char mine[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+	char mine[TD_UUID_TEXT];
 	int r = sg_nvml_ready();
 
 	if (r)
@@ -231,7 +224,7 @@ API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *ret)
 	if (!uuid || !ret)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	for (unsigned i = 0; i < device_count; i++) {
-		format_uuid(mine, sizeof(mine), devices[i].info.uuid);
+		td_uuid_format(mine, devices[i].info.uuid);
 		if (!strcasecmp(mine, uuid)) {
 			*ret = &devices[i];
 			return NVML_SUCCESS;
@@ -273,13 +266,12 @@ API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned len
 
 API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned len)
 {
-	char text[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+	char text[TD_UUID_TEXT];
 	int r = sg_nvml_check(device, uuid);
 
 	if (r)
 		return r;
-	format_uuid(text, sizeof(text), device->info.uuid);
-	return put_text(uuid, len, text);
+	return put_text(uuid, len, td_uuid_format(text, device->info.uuid));
 }
 
 API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *index)
@@ -526,6 +518,14 @@ API nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t device, int *ret)
 API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *ret)
 {
 	return nvmlDeviceGetIndex(device, ret);
+}
+
+/* No GPU of the model can be divided. */
+API nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *current, unsigned *pending)
+{
+	int r = sg_nvml_check(device, current && pending ? current : NULL);
+
+	return r ? r : NVML_ERROR_NOT_SUPPORTED;
 }
 
 API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)

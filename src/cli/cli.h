@@ -44,8 +44,8 @@ void td_json_u64(struct td_json *json, const char *key, uint64_t value);
 void td_json_end_row(struct td_json *json);
 void td_json_end(struct td_json *json);
 
-/* "GPU-xxxxxxxx-xxxx-...": 41 bytes with the NUL. Returns buf. */
-char *td_cli_uuid(char *buf, const uint8_t *uuid);
+/* "GPU-..." or "MIG-...": TD_UUID_TEXT bytes. Returns buf. */
+char *td_cli_uuid(char *buf, const struct td_msg_gpu *gpu);
 
 /*
  * A file of this installation: beside the program in the build tree (bin/../lib) or where meson installed it; $env overrides. Returns buf, or

@@ -122,15 +122,6 @@ void td_json_end(struct td_json *json)
 	fputs(json->rows ? "\n]\n" : "]\n", json->out);
 }
 
-char *td_cli_uuid(char *buf, const uint8_t *u)
-{
-	snprintf(buf, 41,
-		"GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
-		u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-		u[14], u[15]);
-	return buf;
-}
-
 char *td_cli_find(char *buf, size_t len, const char *env, const char *const *candidates)
 {
 	const char *given = getenv(env);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "base/uuid.h"
 #include "cli/cli.h"
 #include "gpu/nvml.h"
 #include "proto/socket.h"
@@ -70,14 +71,23 @@ static void job_row(const struct td_msg *msg, void *arg)
 		td_format_duration(waited, sizeof(waited), job->waited_ns));
 }
 
+char *td_cli_uuid(char *buf, const struct td_msg_gpu *gpu)
+{
+	td_uuid_format(buf, gpu->gpu);
+	/* The driver's name of a part of a GPU says so. */
+	if (strstr(gpu->name, " MIG "))
+		memcpy(buf, "MIG-", 4);
+	return buf;
+}
+
 static void gpu_json(struct td_json *j, const struct td_msg_gpu *gpu)
 {
-	char uuid[41];
+	char uuid[TD_UUID_TEXT];
 
 	td_json_row(j);
 	if (gpu->index != UINT32_MAX)
 		td_json_u64(j, "index", gpu->index);
-	td_json_str(j, "uuid", td_cli_uuid(uuid, gpu->gpu));
+	td_json_str(j, "uuid", td_cli_uuid(uuid, gpu));
 	td_json_str(j, "name", gpu->name);
 	td_json_u64(j, "total_bytes", gpu->total_bytes);
 	td_json_u64(j, "capacity_bytes", gpu->capacity_bytes);
@@ -87,6 +97,8 @@ static void gpu_json(struct td_json *j, const struct td_msg_gpu *gpu)
 	td_json_str(j, "holder", gpu->holder);
 	td_json_u64(j, "handovers", gpu->handovers);
 	td_json_u64(j, "handover_ns", gpu->handover_ns);
+	td_json_u64(j, "lost", gpu->known & TD_GPU_IS_LOST ? 1 : 0);
+	td_json_u64(j, "divided", gpu->known & TD_GPU_IS_DIVIDED ? 1 : 0);
 	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
 		td_json_u64(j, "utilisation_ppm", gpu->util_ppm);
 	if (gpu->known & TD_GPU_KNOWS_MEMORY) {
@@ -106,7 +118,7 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 {
 	const struct td_msg_gpu *gpu = &msg->gpu;
 	struct sink *sink = arg;
-	char index[12] = "-", uuid[41], busy[8] = "-", used[24] = "-", total[24] = "-",
+	char index[12] = "-", uuid[TD_UUID_TEXT], busy[8] = "-", used[24] = "-", total[24] = "-",
 	     capacity[24], resident[24], demanded[24], handover[24];
 
 	if (msg->type != TD_MSG_TYPE_gpu)
@@ -119,6 +131,10 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 		snprintf(index, sizeof(index), "%u", gpu->index);
 	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
 		snprintf(busy, sizeof(busy), "%u%%", gpu->util_ppm / 10000 % 1000);
+	if (gpu->known & TD_GPU_IS_DIVIDED)
+		snprintf(busy, sizeof(busy), "MIG");
+	if (gpu->known & TD_GPU_IS_LOST)
+		snprintf(busy, sizeof(busy), "lost");
 	if (gpu->known & TD_GPU_KNOWS_MEMORY) {
 		td_format_size(used, sizeof(used), gpu->used_bytes);
 		td_format_size(total, sizeof(total), gpu->memory_bytes);
@@ -128,7 +144,7 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 			"NAME", "UUID", "BUSY", "USED", "MEMORY", "CAPACITY", "ON GPU", "DEMANDED",
 			"JOBS", "HOLDER", "HANDOVERS", "EACH");
 	printf("%3s %-20s %-40s %5s %10s %10s %10s %10s %10s %5u %-16s %9llu %9s\n", index,
-		gpu->name, td_cli_uuid(uuid, gpu->gpu), busy, used, total,
+		gpu->name, td_cli_uuid(uuid, gpu), busy, used, total,
 		td_format_size(capacity, sizeof(capacity), gpu->capacity_bytes),
 		td_format_size(resident, sizeof(resident), gpu->resident_bytes),
 		td_format_size(demanded, sizeof(demanded), gpu->demanded_bytes), gpu->clients,
@@ -175,7 +191,7 @@ static void event_row(const struct td_msg *msg, void *arg)
 	const struct td_msg_event *event = &msg->event;
 	struct sink *sink = arg;
 	struct td_json *j = &sink->out;
-	char clock[16], took[24] = "", bytes[24] = "";
+	char clock[16], took[24] = "", bytes[24] = "", gpu[12] = "-";
 	time_t seconds = (time_t)(event->wall_ns / 1000000000);
 	struct tm tm;
 
@@ -190,7 +206,8 @@ static void event_row(const struct td_msg *msg, void *arg)
 		td_json_str(j, "job", event->job);
 		td_json_str(j, "name", event->name);
 		td_json_u64(j, "pid", event->pid);
-		td_json_u64(j, "gpu", event->gpu);
+		if (event->gpu != UINT32_MAX)
+			td_json_u64(j, "gpu", event->gpu);
 		td_json_u64(j, "value_ns", event->value_ns);
 		td_json_u64(j, "value_bytes", event->value_bytes);
 		td_json_str(j, "detail", event->detail);
@@ -202,10 +219,11 @@ static void event_row(const struct td_msg *msg, void *arg)
 		td_format_duration(took, sizeof(took), event->value_ns);
 	if (event->value_bytes)
 		td_format_size(bytes, sizeof(bytes), event->value_bytes);
-	printf("%s.%03u %-9s %-16s %7u gpu %u %9s %10s %s\n", clock,
+	if (event->gpu != UINT32_MAX)
+		snprintf(gpu, sizeof(gpu), "%u", event->gpu);
+	printf("%s.%03u %-9s %-16s %7u gpu %s %9s %10s %s\n", clock,
 		(unsigned)(event->wall_ns / 1000000 % 1000), event->kind,
-		*event->name ? event->name : "-", event->pid, event->gpu, took, bytes,
-		event->detail);
+		*event->name ? event->name : "-", event->pid, gpu, took, bytes, event->detail);
 	fflush(stdout);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/uuid.h"
 #include "gpu/lock.h"
 
 void td_claims_init(struct td_claims *claims, int listen_fd)
@@ -43,10 +44,10 @@ int td_claims_take(
 	struct td_claims *claims, const char *path, const uint8_t *uuid, struct td_err *err)
 {
 	struct td_gpu_owner owner;
-	char name[41];
+	char name[TD_UUID_TEXT];
 	int fd;
 
-	td_gpu_lock_name(name, uuid);
+	td_uuid_format(name, uuid);
 	if (claims->directory < 0)
 		claims->directory = td_gpu_locks_open(path);
 	if (claims->directory < 0)

@@ -21,6 +21,7 @@
 	EVENT(SHORT, "short")       /* the device was full although the limit would do */          \
 	EVENT(REFUSED, "refused")   /* an allocation did not fit */                                \
 	EVENT(FAILED, "failed")     /* its context is beyond help: it is let go */                 \
+	EVENT(LOST, "lost")         /* the driver has lost a GPU */                                \
 	EVENT(FOREIGN, "foreign")   /* another daemon shares the GPU that it asked for */          \
 	EVENT(LEFT, "left")         /* the process is gone */                                      \
 	EVENT(OPTION, "option")     /* an option or a job was changed */
@@ -36,7 +37,7 @@ struct td_event {
 	uint64_t number, time_ns, wall_ns;
 	enum td_event_kind kind;
 	char job[64], name[64], detail[256];
-	uint32_t uid, pid, gpu;
+	uint32_t uid, pid, gpu; /* gpu: its number, or UINT32_MAX: none */
 	uint64_t value_ns, value_bytes;
 };
 

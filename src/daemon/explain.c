@@ -91,7 +91,7 @@ char *td_node_explain_bounds(
 		td_format_size(has, sizeof(has), client->others_bytes + client->demanded_bytes);
 		td_format_size(limit, sizeof(limit), quota);
 		n += (size_t)snprintf(buf + n, len - n, "%sIts job has %s of its %s on GPU %u.",
-			n ? " " : "", has, limit, client->gpu);
+			n ? " " : "", has, limit, td_gpu_number(node, client->gpu));
 	}
 	return buf;
 }

@@ -270,7 +270,7 @@ int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const cha
 			continue;
 		(void)td_job_set(&process->job->settings, key, value, NULL);
 		process->job->changed = true;
-		td_node_event(node, TD_EVENT_OPTION, process, 0, now_ns, 0, 0, what);
+		td_node_event(node, TD_EVENT_OPTION, process, TD_GPU_ANY, now_ns, 0, 0, what);
 	}
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);

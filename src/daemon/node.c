@@ -30,16 +30,25 @@ static uint64_t wall_ns(void)
 	return (uint64_t)ts.tv_sec * TD_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
+static uint32_t first_gpu(const struct td_process *process)
+{
+	return td_list_empty(&process->clients)
+		       ? TD_GPU_ANY
+		       : td_container_of(process->clients.next, struct td_client, of_process)->gpu;
+}
+
 void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
 	uint32_t gpu, uint64_t now_ns, uint64_t value_ns, uint64_t value_bytes, const char *detail)
 {
 	struct td_event event = {.kind = kind,
 		.time_ns = now_ns,
 		.wall_ns = wall_ns(),
-		.gpu = gpu,
 		.value_ns = value_ns,
 		.value_bytes = value_bytes};
 
+	if (gpu == TD_GPU_ANY && process)
+		gpu = first_gpu(process);
+	event.gpu = td_gpu_number(node, gpu);
 	if (process) {
 		snprintf(event.job, sizeof(event.job), "%s", process->job->name);
 		snprintf(event.name, sizeof(event.name), "%s", process->name);
@@ -47,6 +56,16 @@ void td_node_event(struct td_node *node, enum td_event_kind kind, const struct t
 		event.uid = process->uid;
 	}
 	snprintf(event.detail, sizeof(event.detail), "%s", detail ? detail : "");
+	node->io.event(node->io.arg, td_events_add(&node->events, &event));
+}
+
+void td_node_gpu_event(struct td_node *node, enum td_event_kind kind, uint32_t number,
+	uint64_t now_ns, const char *detail)
+{
+	struct td_event event = {
+		.kind = kind, .time_ns = now_ns, .wall_ns = wall_ns(), .gpu = number};
+
+	snprintf(event.detail, sizeof(event.detail), "%s", detail);
 	node->io.event(node->io.arg, td_events_add(&node->events, &event));
 }
 
@@ -156,7 +175,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 		process->phase = TD_PHASE_OPEN;
 		process->wants = true;
 		process->word = 0;
-		td_node_event(node, TD_EVENT_RETURNED, process, 0, now_ns, 0, 0,
+		td_node_event(node, TD_EVENT_RETURNED, process, TD_GPU_ANY, now_ns, 0, 0,
 			"registered again, holding");
 	}
 	node->io.gate(peer, process->word, &(struct td_pacing){0});
@@ -274,7 +293,7 @@ static void want(struct td_node *node, struct td_process *process, uint64_t now_
 	process->wants = true;
 	process->wants_since_ns = now_ns;
 	if (process->phase == TD_PHASE_CLOSED)
-		td_node_event(node, TD_EVENT_WAITING, process, 0, now_ns, 0, 0, NULL);
+		td_node_event(node, TD_EVENT_WAITING, process, TD_GPU_ANY, now_ns, 0, 0, NULL);
 }
 
 static void idle(struct td_node *node, struct td_process *process, const struct td_msg_idle *msg,
@@ -287,8 +306,8 @@ static void idle(struct td_node *node, struct td_process *process, const struct 
 	process->idle_since_ns = msg->since_ns < now_ns ? msg->since_ns : now_ns;
 	if (process->idle_since_ns < process->phase_since_ns)
 		process->idle_since_ns = process->phase_since_ns;
-	td_node_event(
-		node, TD_EVENT_IDLE, process, 0, now_ns, now_ns - process->idle_since_ns, 0, NULL);
+	td_node_event(node, TD_EVENT_IDLE, process, TD_GPU_ANY, now_ns,
+		now_ns - process->idle_since_ns, 0, NULL);
 }
 
 static uint64_t moved_bytes(const struct td_node *node, uint32_t gpu)
@@ -313,8 +332,8 @@ static int drained(struct td_node *node, struct td_process *process,
 	process->launches = msg->launches;
 	if (process->phase != TD_PHASE_DRAINING)
 		return 0; /* it was reopened meanwhile */
-	td_node_event(node, TD_EVENT_DRAINED, process, 0, now_ns, now_ns - process->phase_since_ns,
-		0, NULL);
+	td_node_event(node, TD_EVENT_DRAINED, process, TD_GPU_ANY, now_ns,
+		now_ns - process->phase_since_ns, 0, NULL);
 	process->phase = TD_PHASE_CLOSED;
 	process->phase_since_ns = process->closed_ns = now_ns;
 	td_list_for_each (it, &process->clients) {
@@ -334,7 +353,8 @@ static void stuck(struct td_node *node, struct td_process *process, uint64_t now
 		return;
 	process->drain_overruns++;
 	process->retry_ns = now_ns + node->options.drain_deadline_ns;
-	td_node_event(node, TD_EVENT_STUCK, process, 0, now_ns, now_ns - process->phase_since_ns, 0,
+	td_node_event(node, TD_EVENT_STUCK, process, TD_GPU_ANY, now_ns,
+		now_ns - process->phase_since_ns, 0,
 		"its work did not end by the deadline: it goes on");
 	process->phase = TD_PHASE_OPEN;
 	process->phase_since_ns = now_ns;
@@ -449,16 +469,9 @@ int td_node_message(
 	}
 }
 
-static uint32_t first_gpu(const struct td_process *process)
-{
-	return td_list_empty(&process->clients)
-		       ? 0
-		       : td_container_of(process->clients.next, struct td_client, of_process)->gpu;
-}
-
 void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
-	td_node_event(node, TD_EVENT_LEFT, process, first_gpu(process), now_ns,
+	td_node_event(node, TD_EVENT_LEFT, process, TD_GPU_ANY, now_ns,
 		td_process_held_ns(process, now_ns), 0, NULL);
 	free_process(node, process);
 }
@@ -478,7 +491,7 @@ void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *
 		node->policy_state = state;
 		node->policy = node->options.policy;
 	}
-	td_node_event(node, TD_EVENT_OPTION, NULL, 0, now_ns, 0, 0, what);
+	td_node_event(node, TD_EVENT_OPTION, NULL, TD_GPU_ANY, now_ns, 0, 0, what);
 }
 
 uint64_t td_process_waits_since_ns(const struct td_process *process)

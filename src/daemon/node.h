@@ -20,6 +20,7 @@
 
 #include "base/list.h"
 #include "daemon/events.h"
+#include "daemon/gpus.h"
 #include "daemon/options.h"
 #include "policy/policy.h"
 #include "proto/gate_page.h"
@@ -118,6 +119,8 @@ struct td_node {
 	struct td_events events;
 	struct td_gpu gpus[TD_GPU_MAX];
 	uint32_t gpu_count, client_count, next_id, next_seq;
+	struct td_nvml_gpu listed[TD_NVML_GPU_MAX]; /* gpus.h */
+	uint32_t listed_count;
 	struct td_list processes, clients, jobs; /* in order of arrival */
 	uint64_t settle_ns; /* nothing opens before: holders of a lost daemon come back first */
 	/* the policy's side */
@@ -192,3 +195,6 @@ uint64_t td_process_held_ns(const struct td_process *process, uint64_t now_ns);
 
 void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
 	uint32_t gpu, uint64_t now_ns, uint64_t value_ns, uint64_t value_bytes, const char *detail);
+/* Of no process: a GPU by its number. */
+void td_node_gpu_event(struct td_node *node, enum td_event_kind kind, uint32_t number,
+	uint64_t now_ns, const char *detail);

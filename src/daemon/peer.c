@@ -280,6 +280,11 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	struct td_list *it;
 
 	drop_broken(server, now_ns);
+	if (server->watch.sample.time_ns != server->seen_ns) {
+		server->seen_ns = server->watch.sample.time_ns;
+		td_gpus_seen(&server->node, server->watch.sample.gpus,
+			server->watch.sample.gpu_count, now_ns);
+	}
 	wakeup = td_node_step(&server->node, now_ns);
 	td_watch_set(&server->watch, server->node.client_count > 0, server->node.options.sample_ns);
 	td_list_for_each (it, &server->peers) {

@@ -18,6 +18,7 @@ struct td_server {
 	struct td_list peers;
 	uint32_t peer_count;
 	uint64_t started_ns;
+	uint64_t seen_ns; /* the sample that the node was told last */
 };
 
 /* Takes over the listening socket. 0 or -errno. */

@@ -73,7 +73,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	job->weight = process->job->settings.weight;
 	job->gpu = UINT32_MAX;
 	if (client) {
-		job->gpu = client->gpu;
+		job->gpu = td_gpu_number(&peer->server->node, client->gpu);
 		job->demanded_bytes = client->demanded_bytes;
 		job->resident_bytes = client->resident_bytes;
 		job->host_bytes = client->host_bytes;
@@ -105,29 +105,26 @@ static void list_jobs(struct td_peer *peer, uint64_t now_ns)
 	finish(peer, rows);
 }
 
-/* What NVML knows of it goes beside what we know. */
-static void add_sample(struct td_msg_gpu *gpu, const struct td_nvml_gpu *sample)
+/* What NVML knows of it. */
+static void add_listed(struct td_msg_gpu *gpu, const struct td_nvml_gpu *listed)
 {
-	gpu->known = sample->known;
-	gpu->util_ppm = sample->utilisation_ppm;
-	gpu->used_bytes = sample->used_bytes;
-	gpu->memory_bytes = sample->total_bytes;
-	gpu->sm_mhz = sample->sm_mhz;
-	gpu->temperature_c = sample->temperature_celsius;
-	gpu->power_mw = sample->power_mw;
+	gpu->known = listed->known | (listed->lost ? TD_GPU_IS_LOST : 0) |
+		     (listed->mig ? TD_GPU_IS_DIVIDED : 0);
+	gpu->util_ppm = listed->utilisation_ppm;
+	gpu->used_bytes = listed->used_bytes;
+	gpu->memory_bytes = listed->total_bytes;
+	gpu->sm_mhz = listed->sm_mhz;
+	gpu->temperature_c = listed->temperature_celsius;
+	gpu->power_mw = listed->power_mw;
 }
 
-/* A GPU that jobs use or have used. */
-static void send_gpu(struct td_peer *peer, uint32_t index)
+/* What jobs have on it; before them, what it is. */
+static void add_known(struct td_msg_gpu *gpu, const struct td_peer *peer,
+	const struct td_node *node, uint32_t index)
 {
-	const struct td_node *node = &peer->server->node;
 	const struct td_gpu *known = &node->gpus[index];
-	const struct td_nvml_gpu *sample = td_watch_find(&peer->server->watch, known->uuid);
-	struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
-	struct td_msg_gpu *gpu = &msg.gpu;
 	struct td_list *it;
 
-	gpu->index = index;
 	memcpy(gpu->gpu, known->uuid, 16);
 	snprintf(gpu->name, sizeof(gpu->name), "%s", known->name);
 	gpu->total_bytes = known->total_bytes;
@@ -147,46 +144,43 @@ static void send_gpu(struct td_peer *peer, uint32_t index)
 				*client->process->name ? client->process->name
 						       : client->process->job->name);
 	}
-	if (sample)
-		add_sample(gpu, sample);
-	td_peer_send(peer, &msg);
 }
 
-static bool is_in_use(const struct td_node *node, const uint8_t *uuid)
+static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
 {
-	for (uint32_t i = 0; i < node->gpu_count; i++)
-		if (!memcmp(node->gpus[i].uuid, uuid, 16))
-			return true;
-	return false;
-}
-
-/* A GPU that only NVML knows has no index of ours yet. */
-static void send_unused_gpu(struct td_peer *peer, const struct td_nvml_gpu *sample)
-{
+	const struct td_node *node = &peer->server->node;
 	struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
+	uint32_t index = 0;
 
-	msg.gpu.index = UINT32_MAX;
-	memcpy(msg.gpu.gpu, sample->uuid, 16);
-	snprintf(msg.gpu.name, sizeof(msg.gpu.name), "%s", sample->name);
-	msg.gpu.total_bytes = sample->total_bytes;
-	msg.gpu.capacity_bytes =
-		td_options_capacity(&peer->server->node.options, sample->total_bytes);
-	add_sample(&msg.gpu, sample);
+	while (index < node->gpu_count && memcmp(node->gpus[index].uuid, listed->uuid, 16))
+		index++;
+	memcpy(msg.gpu.gpu, listed->uuid, 16);
+	snprintf(msg.gpu.name, sizeof(msg.gpu.name), "%s", listed->name);
+	msg.gpu.total_bytes = listed->total_bytes;
+	msg.gpu.capacity_bytes = td_options_capacity(&node->options, listed->total_bytes);
+	if (index < node->gpu_count)
+		add_known(&msg.gpu, peer, node, index);
+	msg.gpu.index = listed->index;
+	add_listed(&msg.gpu, listed);
 	td_peer_send(peer, &msg);
 }
 
+/* By their numbers. */
 static void list_gpus(struct td_peer *peer)
 {
 	const struct td_node *node = &peer->server->node;
-	const struct td_sample *sample = &peer->server->watch.sample;
-	uint32_t rows = node->gpu_count;
+	uint32_t rows = node->listed_count;
 
-	for (uint32_t i = 0; i < node->gpu_count; i++)
-		send_gpu(peer, i);
-	for (uint32_t i = 0; i < sample->gpu_count; i++) {
-		if (is_in_use(node, sample->gpus[i].uuid))
+	for (uint32_t i = 0; i < node->listed_count; i++)
+		send_listed(peer, &node->listed[i]);
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
+
+		if (td_gpus_find(node, node->gpus[i].uuid))
 			continue;
-		send_unused_gpu(peer, &sample->gpus[i]);
+		add_known(&msg.gpu, peer, node, i);
+		msg.gpu.index = td_gpu_number(node, i);
+		td_peer_send(peer, &msg);
 		rows++;
 	}
 	finish(peer, rows);

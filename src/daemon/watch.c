@@ -22,7 +22,9 @@ void td_watch_init(struct td_watch *watch, struct td_loop *loop, uint64_t period
 	if (td_loop_add(loop, &watch->source)) {
 		td_sampler_free(watch->sampler);
 		watch->sampler = NULL;
+		return;
 	}
+	td_sampler_ask(watch->sampler);
 }
 
 void td_watch_deinit(struct td_watch *watch)
@@ -54,12 +56,4 @@ bool td_watch_is_fresh(struct td_watch *watch, uint64_t now_ns)
 		return true;
 	td_sampler_ask(watch->sampler);
 	return false;
-}
-
-const struct td_nvml_gpu *td_watch_find(const struct td_watch *watch, const uint8_t *uuid)
-{
-	for (uint32_t i = 0; i < watch->sample.gpu_count; i++)
-		if (!memcmp(watch->sample.gpus[i].uuid, uuid, 16))
-			return &watch->sample.gpus[i];
-	return NULL;
 }

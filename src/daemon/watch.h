@@ -13,6 +13,7 @@ struct td_watch {
 	struct td_sample sample;
 };
 
+/* One sample is asked for at once: whose order gives the GPUs their numbers. */
 void td_watch_init(struct td_watch *watch, struct td_loop *loop, uint64_t period_ns);
 void td_watch_deinit(struct td_watch *watch);
 
@@ -21,6 +22,3 @@ void td_watch_set(struct td_watch *watch, bool wanted, uint64_t period_ns);
 
 /* Is the sample as young as samples get? If not, one is asked for: the loop turns when it is there. */
 bool td_watch_is_fresh(struct td_watch *watch, uint64_t now_ns);
-
-/* NULL: nothing is known of it. */
-const struct td_nvml_gpu *td_watch_find(const struct td_watch *watch, const uint8_t *uuid);

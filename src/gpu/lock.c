@@ -10,20 +10,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/uuid.h"
 
 #define TEXT_MAX 256
 
 /* Files come and go while they are opened; whoever loses this often has an opponent. */
 #define ATTEMPTS 100
-
-char *td_gpu_lock_name(char *buf, const uint8_t *u)
-{
-	snprintf(buf, 41,
-		"GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
-		u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-		u[14], u[15]);
-	return buf;
-}
 
 /* For all to write, names protected by the sticky bit; or private to us. */
 static int check_directory(int fd, bool made)
@@ -149,9 +141,9 @@ static int settle(int fd, struct td_gpu_owner *ret_owner)
 int td_gpu_lock_take(
 	int directory, const uint8_t *uuid, const char *socket, struct td_gpu_owner *ret_owner)
 {
-	char name[41];
+	char name[TD_UUID_TEXT];
 
-	td_gpu_lock_name(name, uuid);
+	td_uuid_format(name, uuid);
 	for (int i = 0; i < ATTEMPTS; i++) {
 		td_auto_close int fd = open_file(directory, name);
 		int r = fd < 0 ? fd : settle(fd, ret_owner);
@@ -167,10 +159,10 @@ int td_gpu_lock_take(
 
 void td_gpu_lock_release(int directory, const uint8_t *uuid, int fd)
 {
-	char name[41];
+	char name[TD_UUID_TEXT];
 
 	/* While it is held: who opens it now finds it gone after locking it. */
-	(void)unlinkat(directory, td_gpu_lock_name(name, uuid), 0);
+	(void)unlinkat(directory, td_uuid_format(name, uuid), 0);
 	close(fd);
 }
 

@@ -1,5 +1,5 @@
 /*
- * One daemon per GPU: a lock file per GPU UUID in a directory that all users of the machine share. The lock is the kernel's (an open file
+ * One daemon per GPU: a lock file per GPU, named by its UUID, in a directory that all users of the machine share. The lock is the kernel's (an open file
  * description lock), so that of a dead daemon is gone with it; the file's text names the owner and is for people alone.
  *
  * The directory is writable for all and sticky, as /tmp is. Nothing in it is trusted: links, files with other names, and what is no plain
@@ -34,6 +34,3 @@ void td_gpu_lock_release(int directory, const uint8_t *uuid, int fd);
 
 /* Who holds the lock in the file called name? 0; TD_GPU_LOCK_FREE; -errno. Does not take it. */
 int td_gpu_lock_owner(int directory, const char *name, struct td_gpu_owner *ret_owner);
-
-/* "GPU-xxxxxxxx-...": the file's name. buf has 41 bytes. Returns buf. */
-char *td_gpu_lock_name(char *buf, const uint8_t *uuid);

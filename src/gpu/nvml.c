@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/uuid.h"
 #include "gpu/nvml_abi.h"
 
 /* FUNCTION(field, name, older name or NULL): the type is the newest name's; older forms that are listed have the same. */
@@ -21,7 +22,8 @@
 	FUNCTION(utilisation, nvmlDeviceGetUtilizationRates, NULL)                                 \
 	FUNCTION(clock, nvmlDeviceGetClockInfo, NULL)                                              \
 	FUNCTION(temperature, nvmlDeviceGetTemperature, NULL)                                      \
-	FUNCTION(power, nvmlDeviceGetPowerUsage, NULL)
+	FUNCTION(power, nvmlDeviceGetPowerUsage, NULL)                                             \
+	FUNCTION(mig, nvmlDeviceGetMigMode, NULL)
 
 #define PPM_PER_CENT 10000u
 
@@ -74,45 +76,16 @@ void td_nvml_close(struct td_nvml *nvml)
 	free(nvml);
 }
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
-int td_nvml_parse_uuid(const char *text, uint8_t *ret_uuid)
-{
-	uint8_t uuid[16];
-
-	if (strncmp(text, "GPU-", 4) || strlen(text) != 40)
-		return -EINVAL;
-	text += 4;
-	for (int i = 0; i < 16; i++, text += 2) {
-		int high, low;
-
-		if ((i == 4 || i == 6 || i == 8 || i == 10) && *text++ != '-')
-			return -EINVAL;
-		high = digit(text[0]);
-		low = digit(text[1]);
-		if (high < 0 || low < 0)
-			return -EINVAL;
-		uuid[i] = (uint8_t)(high << 4 | low);
-	}
-	memcpy(ret_uuid, uuid, sizeof(uuid));
-	return 0;
-}
-
 static void ask(const struct td_nvml *nvml, nvmlDevice_t device, struct td_nvml_gpu *gpu)
 {
 	nvmlUtilization_t utilisation;
 	nvmlMemory_t memory;
+	unsigned current = 0, pending;
+	int r = nvml->memory ? nvml->memory(device, &memory) : NVML_ERROR_FUNCTION_NOT_FOUND;
 
-	if (nvml->memory && !nvml->memory(device, &memory)) {
+	gpu->lost = r == NVML_ERROR_GPU_IS_LOST;
+	gpu->mig = nvml->mig && !nvml->mig(device, &current, &pending) && current;
+	if (!r) {
 		gpu->used_bytes = memory.used;
 		gpu->total_bytes = memory.total;
 		gpu->known |= TD_GPU_KNOWS_MEMORY;
@@ -133,7 +106,7 @@ static void ask(const struct td_nvml *nvml, nvmlDevice_t device, struct td_nvml_
 int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus)
 {
 	unsigned count = 0;
-	uint32_t known = 0;
+	bool answered = false;
 	int n = 0;
 
 	if (nvml->count(&count) != NVML_SUCCESS)
@@ -143,15 +116,15 @@ int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus)
 		char text[NVML_DEVICE_UUID_V2_BUFFER_SIZE], name[NVML_DEVICE_NAME_V2_BUFFER_SIZE];
 		nvmlDevice_t device;
 
-		*gpu = (struct td_nvml_gpu){0};
+		*gpu = (struct td_nvml_gpu){.index = i};
 		if (nvml->by_index(i, &device) || nvml->uuid(device, text, sizeof(text)) ||
-			td_nvml_parse_uuid(text, gpu->uuid))
+			strncmp(text, "GPU-", 4) || td_uuid_parse(text, gpu->uuid))
 			continue;
 		if (nvml->name && !nvml->name(device, name, sizeof(name)))
 			snprintf(gpu->name, sizeof(gpu->name), "%.63s", name);
 		ask(nvml, device, gpu);
-		known |= gpu->known;
+		answered |= gpu->known || gpu->lost;
 		n++;
 	}
-	return n && !known ? -ENODEV : n;
+	return n && !answered ? -ENODEV : n;
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,12 +20,18 @@ enum {
 	TD_GPU_KNOWS_CLOCK = 1 << 2,
 	TD_GPU_KNOWS_TEMPERATURE = 1 << 3,
 	TD_GPU_KNOWS_POWER = 1 << 4,
+	/* and in the daemon's answers: */
+	TD_GPU_IS_LOST = 1 << 5,
+	TD_GPU_IS_DIVIDED = 1 << 6,
 };
 
 struct td_nvml_gpu {
+	uint32_t index; /* NVML's, as nvidia-smi shows it */
 	uint8_t uuid[16];
 	char name[64];
 	uint32_t known; /* TD_GPU_KNOWS_*: which of these are */
+	bool lost;      /* the driver has lost it: what is asked of it fails until it is reset */
+	bool mig;       /* divided into parts, which alone can be used */
 	uint32_t utilisation_ppm, sm_mhz, temperature_celsius, power_mw;
 	uint64_t used_bytes, total_bytes;
 };
@@ -36,10 +43,7 @@ int td_nvml_open(const char *library, struct td_nvml **ret);
 void td_nvml_close(struct td_nvml *nvml);
 
 /*
- * Asks every GPU that has a UUID of its own (room: TD_NVML_GPU_MAX). Returns how many there are; -ENODEV: none answered anything, the
- * driver has gone or was replaced: close it and open anew.
+ * Asks every GPU that has a UUID of its own (room: TD_NVML_GPU_MAX). Returns how many there are; -ENODEV: none answered anything. Then, or when all of
+ * them are lost, the driver may have gone or been replaced: close it and open anew.
  */
 int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus);
-
-/* "GPU-xxxxxxxx-xxxx-...": 0, or -EINVAL (MIG devices have UUIDs of another form). */
-int td_nvml_parse_uuid(const char *text, uint8_t *ret_uuid);

@@ -31,20 +31,30 @@ struct td_sampler {
 	struct td_sample fresh;
 };
 
+static bool all_are_lost(const struct td_nvml_gpu *gpus, int count)
+{
+	bool lost = count > 0;
+
+	for (int i = 0; i < count; i++)
+		lost &= gpus[i].lost;
+	return lost;
+}
+
 /* Without the lock. True: there is no NVML here. */
 static bool take_sample(struct td_sampler *sampler)
 {
 	int n = -ENODEV;
 
 	/* Twice: a driver that was replaced under us is found anew at once. */
-	for (int i = 0; i < 2 && n < 0; i++) {
+	for (int i = 0; i < 2; i++) {
 		if (!sampler->nvml && td_nvml_open(sampler->library, &sampler->nvml))
 			break;
 		n = td_nvml_sample(sampler->nvml, sampler->fresh.gpus);
-		if (n < 0) {
-			td_nvml_close(sampler->nvml);
-			sampler->nvml = NULL;
-		}
+		if (n >= 0 && (i || !all_are_lost(sampler->fresh.gpus, n)))
+			break;
+		td_nvml_close(sampler->nvml);
+		sampler->nvml = NULL;
+		n = -ENODEV;
 	}
 	sampler->fresh.gpu_count = n > 0 ? (uint32_t)n : 0;
 	sampler->fresh.time_ns = td_time_now_ns();

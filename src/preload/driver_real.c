@@ -31,7 +31,9 @@ static int ctx_synchronize(void)
 
 static int device_get_uuid(uint8_t uuid[16], int device)
 {
-	return ASK(cuDeviceGetUuid, (CUuuid *)uuid, device);
+	/* The second form tells a part of a GPU from its neighbours. */
+	return td_real.cuDeviceGetUuid_v2 ? td_real.cuDeviceGetUuid_v2((CUuuid *)uuid, device)
+					  : ASK(cuDeviceGetUuid, (CUuuid *)uuid, device);
 }
 
 static int device_get_name(char *name, int len, int device)

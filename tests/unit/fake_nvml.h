@@ -8,7 +8,7 @@ struct fake_nvml {
 	_Atomic unsigned count, utilisation, users, samples;
 	_Atomic unsigned refused; /* initialisations, while `refuses` */
 	_Atomic int refuses;
-	_Atomic int lost;    /* every call about a device fails */
+	_Atomic int lost;    /* every call about a device fails with this */
 	_Atomic int blocked; /* a call about utilisation waits for `go` */
 	sem_t entered, go;
 };

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/uuid.h"
 #include "gpu/lock.h"
 
 static const uint8_t uuid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
@@ -19,7 +20,7 @@ static int begin(void)
 	strcpy(root, "/tmp/tandem-lock-XXXXXX");
 	CHECK(mkdtemp(root));
 	snprintf(path, sizeof(path), "%s/locks", root);
-	td_gpu_lock_name(name, uuid);
+	td_uuid_format(name, uuid);
 	fd = td_gpu_locks_open(path);
 	CHECK(fd >= 0);
 	return fd;

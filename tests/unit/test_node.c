@@ -409,6 +409,72 @@ TEST(the_queue_is_counted_by_class_where_the_policy_goes_by_it)
 	CHECK(d->process != NULL);
 }
 
+static struct td_nvml_gpu listed(uint32_t index, uint8_t uuid)
+{
+	struct td_nvml_gpu gpu = {.index = index, .known = TD_GPU_KNOWS_MEMORY, .used_bytes = 5};
+
+	memset(gpu.uuid, uuid, sizeof(gpu.uuid));
+	return gpu;
+}
+
+TEST(gpus_have_nvmls_numbers_and_others_those_behind)
+{
+	/* Its third GPU does not tell who it is. The node uses 9, 2, 8, in this order. */
+	const struct td_nvml_gpu first[] = {listed(0, 1), listed(1, 2), listed(3, 4)};
+	const struct td_nvml_gpu later[] = {listed(0, 2), listed(1, 1), listed(3, 4)};
+
+	begin();
+	fake_hello(&w, &w.fakes[0], "a", TD_BACKEND_PLAIN, false);
+	fake_hello(&w, &w.fakes[1], "b", TD_BACKEND_PLAIN, false);
+	fake_attach(&w, &w.fakes[0], 0, 8, MIB);
+	fake_attach(&w, &w.fakes[0], 1, 1, MIB);
+	fake_attach(&w, &w.fakes[1], 0, 7, MIB);
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_EQ(td_gpu_number(&w.node, i), i);
+	CHECK_EQ(td_gpu_number(&w.node, 3), TD_GPU_ANY);
+	td_gpus_seen(&w.node, first, 3, w.now);
+	CHECK_EQ(td_gpu_number(&w.node, 0), 4);
+	CHECK_EQ(td_gpu_number(&w.node, 1), 1);
+	CHECK_EQ(td_gpu_number(&w.node, 2), 5);
+	/* without NVML for a while */
+	td_gpus_seen(&w.node, NULL, 0, w.now);
+	CHECK_EQ(td_gpu_number(&w.node, 1), 1);
+	CHECK_EQ(td_gpus_find(&w.node, first[0].uuid)->known, 0);
+	CHECK_EQ(w.events[TD_EVENT_LOST], 0);
+	/* two were exchanged */
+	td_gpus_seen(&w.node, later, 3, w.now);
+	CHECK_EQ(td_gpu_number(&w.node, 1), 0);
+	CHECK_EQ(w.node.listed_count, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_EQ(w.node.listed[i].index, later[i].index);
+}
+
+TEST(a_gpu_that_is_lost_is_an_event_once)
+{
+	struct td_nvml_gpu gpus[] = {listed(0, 1), listed(1, 2)};
+
+	begin();
+	td_gpus_seen(&w.node, gpus, 2, w.now);
+	gpus[1].lost = true;
+	td_gpus_seen(&w.node, gpus, 2, w.now);
+	td_gpus_seen(&w.node, gpus, 2, w.now);
+	CHECK_EQ(w.events[TD_EVENT_LOST], 1);
+	CHECK(w.node.listed[1].lost && !w.node.listed[0].lost);
+	CHECK_EQ(td_events_get(&w.node.events, 1)->gpu, 1);
+	CHECK(strstr(td_events_get(&w.node.events, 1)->detail, "GPU-02020202-"));
+	gpus[1].lost = false;
+	td_gpus_seen(&w.node, gpus, 2, w.now);
+	CHECK(!w.node.listed[1].lost);
+	/* some drivers say nothing at all of one that is lost; and one can be so from the beginning */
+	td_gpus_seen(&w.node, gpus, 1, w.now);
+	CHECK_EQ(w.events[TD_EVENT_LOST], 2);
+	CHECK(w.node.listed[1].lost);
+	gpus[0] = listed(2, 3);
+	gpus[0].lost = true;
+	td_gpus_seen(&w.node, gpus, 1, w.now);
+	CHECK_EQ(w.events[TD_EVENT_LOST], 4);
+}
+
 TEST(a_jobs_settings_are_shown_as_they_are_typed)
 {
 	static const char *const typed[][2] = {{"class", "online"}, {"weight", "7"}, {"mem", "40%"},

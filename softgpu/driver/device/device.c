@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda/visible.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/device/fault.h"
-#include "softgpu/driver/device/visible.h"
 
 _Thread_local bool sg_in_host_function;
 struct sg_state sg = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory_lock = PTHREAD_RWLOCK_INITIALIZER};
@@ -58,7 +58,7 @@ static int choose_devices(void)
 	if (r)
 		return r;
 	sg.device_count =
-		sg_visible(getenv("CUDA_VISIBLE_DEVICES"), sg.gpu_uuids, sg.gpu_count, order);
+		td_visible(getenv("CUDA_VISIBLE_DEVICES"), sg.gpu_uuids, sg.gpu_count, order);
 	for (uint32_t i = 0; i < sg.device_count; i++) {
 		sg.devices[i] = all[order[i]];
 		seen |= 1u << order[i];

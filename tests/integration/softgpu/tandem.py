@@ -61,7 +61,7 @@ def gpus_that_nobody_uses_are_shown_with_what_nvml_knows():
     with World() as world:
         world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true")
         gpus = world.gpus()
-        assert len(gpus) == 2 and all("index" not in g and g["name"] == "softgpu tiny" and g["nvml_used_bytes"] == 0 for g in gpus), gpus
+        assert [g["index"] for g in gpus] == [0, 1] and all(g["name"] == "softgpu tiny" and g["nvml_used_bytes"] == 0 for g in gpus), gpus
         assert gpus[0]["uuid"] != gpus[1]["uuid"], gpus
         text = world.call(TANDEM, "gpu").stdout
         assert "0%" in text and gpus[0]["uuid"] in text, text
@@ -82,6 +82,35 @@ def nvml_stands_beside_the_ledger_while_a_program_runs():
         # The context and the program's module are on the device, and in nobody's ledger.
         assert len(gpus) == 2 and gpus[0]["nvml_used_bytes"] > gpus[0]["resident_bytes"] and gpus[0]["nvml_total_bytes"] == gpus[0]["total_bytes"], gpus
         assert gpus[0]["uuid"].startswith("GPU-736f6674-6770-75"), gpus
+        program.kill()
+        program.communicate()
+
+
+def a_gpu_has_the_number_that_smi_gives_it_whichever_is_used_first():
+    with World() as world:
+        listed = [line.split("UUID: ")[1].rstrip(")") for line in world.call(SOFTGPU, "smi", "-L").stdout.splitlines()]
+        program = world.start(TRAIN, "--size", "1m", "--gpu", "20ms", "--cpu", "1ms", "--steps", "100000", CUDA_VISIBLE_DEVICES="1")
+        until(lambda: any(e["kind"] == "opened" for e in world.events()), "it runs")
+        gpus = world.gpus()
+        assert [(g["index"], g["uuid"], g["clients"]) for g in gpus] == [(0, listed[0], 0), (1, listed[1], 1)], (listed, gpus)
+        assert json.loads(world.call(TANDEM, "ps", "--json").stdout)[0]["gpu"] == 1
+        assert [e["gpu"] for e in world.events() if e["kind"] in ("attached", "opened")] == [1, 1], world.events()
+        program.kill()
+        program.communicate()
+
+
+def a_lost_gpu_is_an_event_and_shown():
+    with World() as world:
+        program = world.start(TRAIN, "--size", "1m", "--gpu", "20ms", "--cpu", "1ms", "--steps", "100000")
+        until(lambda: any(e["kind"] == "attached" for e in world.events()), "it runs")
+        assert world.call(TANDEM, "set", "gpu.sample=10ms").returncode == 0
+        assert not any(g["lost"] for g in world.gpus())
+        world.call(SOFTGPU, "fault", "--gpu", "1", "lost")
+        until(lambda: any(e["kind"] == "lost" for e in world.events()), "it is noticed")
+        lost = [e for e in world.events() if e["kind"] == "lost"]
+        gpus = world.gpus()
+        assert [e["gpu"] for e in lost] == [1] and gpus[1]["uuid"] in lost[0]["detail"], lost
+        assert [g["lost"] for g in gpus] == [0, 1] and "lost" in world.call(TANDEM, "gpu").stdout, gpus
         program.kill()
         program.communicate()
 
@@ -143,6 +172,8 @@ CASES = [
     a_lock_of_a_dead_daemon_holds_up_nobody,
     gpus_that_nobody_uses_are_shown_with_what_nvml_knows,
     nvml_stands_beside_the_ledger_while_a_program_runs,
+    a_gpu_has_the_number_that_smi_gives_it_whichever_is_used_first,
+    a_lost_gpu_is_an_event_and_shown,
     without_nvml_nothing_is_missing_but_its_figures,
 ]
 

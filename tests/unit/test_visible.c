@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "softgpu/driver/device/visible.h"
+#include "cuda/visible.h"
 #include "test.h"
 
 /* GPU-00000000-... to GPU-03000000-..., and two that begin alike. */
@@ -12,7 +12,7 @@ static const uint8_t uuids[6][16] = {{0}, {1}, {2}, {3}, {0xab, 0xcd, 1}, {0xab,
 static const char *seen(const char *list)
 {
 	static char text[16];
-	uint32_t gpus[6] = {0}, n = sg_visible(list, uuids, 6, gpus);
+	uint32_t gpus[6] = {0}, n = td_visible(list, uuids, 6, gpus);
 
 	for (uint32_t i = 0; i < n; i++)
 		text[i] = (char)('0' + gpus[i]);

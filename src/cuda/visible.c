@@ -2,33 +2,24 @@
  * CUDA_VISIBLE_DEVICES, as NVIDIA's programming guide describes it among the environment variables. CUDA_DEVICE_ORDER changes nothing: all GPUs
  * of a server are alike, so the fastest first is the order of the bus.
  */
-#include "softgpu/driver/device/visible.h"
+#include "cuda/visible.h"
 
 #include <ctype.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
-#define NONE      UINT32_MAX
-#define UUID_TEXT 41 /* "GPU-" and 36 characters */
+#include "base/uuid.h"
 
-static void write_uuid(char *out, const uint8_t *uuid)
-{
-	char *at = out + sprintf(out, "GPU-");
-
-	for (int i = 0; i < 16; i++)
-		at += sprintf(
-			at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
-}
+#define NONE UINT32_MAX
 
 /* The one GPU whose UUID begins so. */
 static uint32_t by_uuid(const char *word, size_t len, const uint8_t (*uuids)[16], uint32_t count)
 {
 	uint32_t found = NONE;
-	char text[UUID_TEXT];
+	char text[TD_UUID_TEXT];
 
 	for (uint32_t i = 0; i < count; i++) {
-		write_uuid(text, uuids[i]);
+		td_uuid_format(text, uuids[i]);
 		if (len >= sizeof(text) || strncmp(text, word, len))
 			continue;
 		if (found != NONE)
@@ -62,7 +53,7 @@ static uint32_t find(const char *word, size_t len, const uint8_t (*uuids)[16], u
 						    : by_index(word, len, count);
 }
 
-uint32_t sg_visible(
+uint32_t td_visible(
 	const char *list, const uint8_t (*uuids)[16], uint32_t count, uint32_t *ret_gpus)
 {
 	uint32_t n = 0;

@@ -8,5 +8,5 @@
  * between; what names none of the GPUs, -1 for one, ends the list. One that is named twice: none at all.
  * ret_gpus has room for count; returns how many there are.
  */
-uint32_t sg_visible(
+uint32_t td_visible(
 	const char *list, const uint8_t (*uuids)[16], uint32_t count, uint32_t *ret_gpus);

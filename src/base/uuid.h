@@ -1,0 +1,12 @@
+/* UUIDs of GPUs as NVIDIA's tools write them: "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", or "MIG-..." for a part of a GPU. */
+#pragma once
+
+#include <stdint.h>
+
+#define TD_UUID_TEXT 41 /* with the NUL */
+
+/* As a GPU's. Returns buf, which has TD_UUID_TEXT bytes. */
+char *td_uuid_format(char *buf, const uint8_t *uuid);
+
+/* Of either kind, in digits of either case. 0, or -EINVAL: it is none. */
+int td_uuid_parse(const char *text, uint8_t *ret_uuid);
