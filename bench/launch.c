@@ -217,6 +217,23 @@ static int run_with(unsigned threads, launch_fn library, const char *name)
 	return 0;
 }
 
+/* While steps are looked for. */
+static int run_with_steps(launch_fn library)
+{
+	static struct run run;
+
+	run.way[DIRECT] = target;
+	run.way[FORWARDED] = forward;
+	run.way[LIBTANDEM] = library;
+	run.way[WINDOWED] = windowed;
+	measure(&run);
+	for (unsigned k = 0; k < ROUNDS; k++)
+		run.ns[WINDOWED][k] -= run.ns[FORWARDED][k];
+	bench_row("while steps are looked for over forwarded, one thread", "ns", run.ns[WINDOWED],
+		ROUNDS);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	void *driver = argc == 3 ? dlopen(argv[2], RTLD_NOW | RTLD_GLOBAL) : NULL;
@@ -235,5 +252,9 @@ int main(int argc, char **argv)
 	td_driver_set(&null_driver);
 	atomic_store(&td_gate.page.window_ns, WINDOW_NS);
 	td_gate_write(TD_WORD_WINDOW);
-	return run_with(1, launch, "one thread") || run_with(2, launch, "two threads");
+	if (run_with(1, launch, "one thread") || run_with(2, launch, "two threads"))
+		return 1;
+	atomic_store(&td_gate.page.steps, 1);
+	td_gate_write(TD_WORD_STEPS);
+	return run_with_steps(launch);
 }

@@ -12,6 +12,7 @@
 #include "base/parse.h"
 #include "base/time.h"
 #include "cuda/types.h"
+#include "include/tandem/tandem.h"
 #include "train_ptx.h"
 
 /* The words of a line that is touched: 1 in 32, one DRAM sector in four. */
@@ -38,6 +39,8 @@ CUresult cuGetErrorName(CUresult error, const char **name);
 struct settings {
 	uint64_t bytes, steps, gpu_ns, cpu_ns, kernel_ns;
 	bool managed;
+	bool tell;  /* where its steps end */
+	bool times; /* are printed: each step's */
 };
 
 static void must(CUresult r, const char *what)
@@ -54,9 +57,10 @@ static void must(CUresult r, const char *what)
 static void usage(void)
 {
 	fputs("usage: train [--size BYTES] [--steps N] [--gpu TIME] [--cpu TIME] [--kernel TIME] "
-	      "[--memory plain|managed]\n"
+	      "[--memory plain|managed] [--tell on|off] [--times on|off]\n"
 	      "  --gpu, --cpu: work of each step on the GPU and on the host; --kernel: length of "
-	      "one kernel\n",
+	      "one kernel\n"
+	      "  --tell: tandem where its steps end; --times: print each step's\n",
 		stderr);
 	exit(2);
 }
@@ -84,6 +88,10 @@ static void parse(int argc, char **argv, struct settings *s)
 		else if (!strcmp(argv[i], "--memory") &&
 			 (!strcmp(value, "plain") || !strcmp(value, "managed")))
 			s->managed = !strcmp(value, "managed"), r = 0;
+		else if (!strcmp(argv[i], "--tell"))
+			r = td_parse_bool(value, &s->tell, &err);
+		else if (!strcmp(argv[i], "--times"))
+			r = td_parse_bool(value, &s->times, &err);
 		if (r) {
 			fprintf(stderr, "train: %s: %s\n", argv[i], err.msg);
 			exit(2);
@@ -100,7 +108,9 @@ static void work_on_host(uint64_t ns)
 	td_time_sleep_until_ns(td_time_now_ns() + ns);
 }
 
-static void train(const struct settings *s, CUdeviceptr data, CUfunction touch, CUfunction compute)
+/* ret_ends_ns: when each step ended. */
+static void train(const struct settings *s, CUdeviceptr data, CUfunction touch, CUfunction compute,
+	uint64_t *ret_ends_ns)
 {
 	uint64_t lines = s->bytes / (LINE_WORDS * 4), kernel_ns = s->kernel_ns;
 	unsigned line_words = LINE_WORDS, one = 1;
@@ -116,6 +126,9 @@ static void train(const struct settings *s, CUdeviceptr data, CUfunction touch, 
 				     compute, 1, 1, 1, 1, 1, 1, 0, NULL, compute_params, NULL),
 				"launch");
 		must(cuCtxSynchronize(), "synchronize");
+		if (s->tell)
+			tandem_step();
+		ret_ends_ns[step] = td_time_now_ns();
 	}
 }
 
@@ -139,6 +152,15 @@ static uint64_t check(const struct settings *s, CUdeviceptr data, uint64_t *ret_
 	return wrong;
 }
 
+/* Between the ends of two steps: the first one has no such time. */
+static void print_times(const uint64_t *ends_ns, uint64_t steps)
+{
+	printf("\"step_ms\": [");
+	for (uint64_t i = 1; i < steps; i++)
+		printf("%s%.3f", i > 1 ? ", " : "", (double)(ends_ns[i] - ends_ns[i - 1]) / 1e6);
+	printf("], ");
+}
+
 int main(int argc, char **argv)
 {
 	struct settings s = {.bytes = 32u << 20,
@@ -151,9 +173,12 @@ int main(int argc, char **argv)
 	CUcontext context;
 	CUmodule module;
 	CUdevice device;
-	uint64_t began, wrong, sum;
+	uint64_t began, wrong, sum, *ends_ns;
 
 	parse(argc, argv, &s);
+	ends_ns = calloc(s.steps, sizeof(*ends_ns));
+	if (!ends_ns)
+		return 1;
 	began = td_time_now_ns();
 	must(cuInit(0), "cuInit");
 	must(cuDeviceGet(&device, 0), "device");
@@ -166,10 +191,14 @@ int main(int argc, char **argv)
 		       : cuMemAlloc_v2(&data, s.bytes),
 		"allocate");
 	must(cuMemsetD32_v2(data, PATTERN, s.bytes / 4), "set");
-	train(&s, data, touch, compute);
+	train(&s, data, touch, compute, ends_ns);
 	wrong = check(&s, data, &sum);
 	must(cuMemFree_v2(data), "free");
-	printf("{\"seconds\": %.3f, \"steps\": %llu, \"checksum\": \"%016llx\", \"checksum_ok\": "
+	printf("{");
+	if (s.times)
+		print_times(ends_ns, s.steps);
+	free(ends_ns);
+	printf("\"seconds\": %.3f, \"steps\": %llu, \"checksum\": \"%016llx\", \"checksum_ok\": "
 	       "%s}\n",
 		(double)(td_time_now_ns() - began) / 1e9, (unsigned long long)s.steps,
 		(unsigned long long)sum, wrong ? "false" : "true");

@@ -14,8 +14,9 @@
 #include "base/err.h"
 #include "base/time.h"
 
-#define PPM          1000000u
-#define DUTY_MIN_PPM 10000u
+#define PPM           1000000u
+#define SLACK_MIN_PPM 1000
+#define DUTY_MIN_PPM  10000u
 /* A share is checked against a whole of this many bytes; any will do. */
 #define ANY_WHOLE (1ull << 40)
 
@@ -210,16 +211,27 @@ int td_parse_limit(const char *text, struct td_err *err)
 	return r;
 }
 
-int td_parse_duty(const char *text, uint32_t *ret_ppm, struct td_err *err)
+static int parse_share(const char *text, uint32_t least_ppm, const char *expected,
+	uint32_t *ret_ppm, struct td_err *err)
 {
 	uint32_t ppm;
 	int r = td_parse_ratio(text, &ppm, err);
 
-	if (!r && ppm < DUTY_MIN_PPM)
-		return fail(err, -ERANGE, text, "1% to 100%");
+	if (!r && ppm < least_ppm)
+		return fail(err, -ERANGE, text, expected);
 	if (!r)
 		*ret_ppm = ppm;
 	return r;
+}
+
+int td_parse_duty(const char *text, uint32_t *ret_ppm, struct td_err *err)
+{
+	return parse_share(text, DUTY_MIN_PPM, "1% to 100%", ret_ppm, err);
+}
+
+int td_parse_slack(const char *text, uint32_t *ret_ppm, struct td_err *err)
+{
+	return parse_share(text, SLACK_MIN_PPM, "0.1% to 100%", ret_ppm, err);
 }
 
 int td_parse_bool(const char *text, bool *ret, struct td_err *err)

@@ -27,11 +27,12 @@ int td_parse_ratio(const char *text, uint32_t *ret_ppm, struct td_err *err);
 
 /*
  * What a job may be held to. A limit on memory: "8Gi" or "40%", more than nothing; it is kept as typed, since a share is of each GPU's own size, so
- * its text has to fit TD_LIMIT_TEXT bytes. A duty: "30%", from 1% to 100%.
+ * its text has to fit TD_LIMIT_TEXT bytes. A duty: "30%", from 1% to 100%. A slack of its steps: from 0.1% to 100%.
  */
 #define TD_LIMIT_TEXT 32
 int td_parse_limit(const char *text, struct td_err *err);
 int td_parse_duty(const char *text, uint32_t *ret_ppm, struct td_err *err);
+int td_parse_slack(const char *text, uint32_t *ret_ppm, struct td_err *err);
 
 /* "on", "off", "yes", "no", "true", "false", "1", "0". */
 int td_parse_bool(const char *text, bool *ret, struct td_err *err);

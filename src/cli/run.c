@@ -96,7 +96,7 @@ int td_cli_ensure_daemon(void)
 }
 
 struct job {
-	const char *name, *class, *weight, *backend, *mem, *duty;
+	const char *name, *class, *weight, *backend, *mem, *duty, *slack;
 };
 
 static int one_of(const char *option, const char *value, const char *const *words)
@@ -123,6 +123,14 @@ static int check_duty(const char *value)
 	return td_parse_duty(value, &ppm, &err) ? td_cli_fail("--duty: %s", err.msg) : 0;
 }
 
+static int check_slack(const char *value)
+{
+	struct td_err err = {0};
+	uint32_t ppm;
+
+	return td_parse_slack(value, &ppm, &err) ? td_cli_fail("--slack: %s", err.msg) : 0;
+}
+
 static void help(void)
 {
 	puts("usage: tandem run [OPTION]... [--] COMMAND [ARG]...\n\n"
@@ -137,7 +145,9 @@ static void help(void)
 	     "may "
 	     "have on a GPU: 8Gi, 40% (none)\n"
 	     "  --duty SHARE                            the most of a GPU's time that each of its "
-	     "processes may take: 30% (none)\n\n"
+	     "processes may take: 30% (none)\n"
+	     "  --slack SHARE                           guaranteed: by which its steps may take "
+	     "longer than alone: 1% (5%)\n\n"
 	     "The exit status is the command's; 125: tandem failed, 126: not executable, 127: not "
 	     "found.");
 }
@@ -148,8 +158,8 @@ static int parse(int argc, char **argv, struct job *job)
 	static const struct option options[] = {{"name", required_argument, NULL, 'n'},
 		{"class", required_argument, NULL, 'c'}, {"weight", required_argument, NULL, 'w'},
 		{"backend", required_argument, NULL, 'b'}, {"mem", required_argument, NULL, 'm'},
-		{"duty", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0}};
+		{"duty", required_argument, NULL, 'd'}, {"slack", required_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
 	static const char *const backends[] = {"plain", "swap", "managed", NULL};
 	struct td_err err = {0};
@@ -186,6 +196,11 @@ static int parse(int argc, char **argv, struct job *job)
 			if (check_duty(optarg))
 				return -1;
 			job->duty = optarg;
+			break;
+		case 's':
+			if (check_slack(optarg))
+				return -1;
+			job->slack = optarg;
 			break;
 		case 'h': help(); return 0;
 		case ':':
@@ -226,6 +241,8 @@ static int set_environment(const struct job *job, const char *command)
 	setenv("TANDEM_BACKEND", job->backend, 1);
 	if (job->duty)
 		setenv("TANDEM_DUTY", job->duty, 1);
+	if (job->slack)
+		setenv("TANDEM_SLACK", job->slack, 1);
 	if (job->mem)
 		setenv("TANDEM_MEM", job->mem, 1);
 	return 0;

@@ -41,6 +41,11 @@ static void job_json(struct td_json *j, const struct td_msg_job *job)
 	td_json_u64(j, "gpu_time_ns", job->gpu_time_ns);
 	td_json_u64(j, "duty_ppm", job->duty_ppm);
 	td_json_u64(j, "handovers", job->handovers);
+	if (job->step_sure_ppm) {
+		td_json_u64(j, "steps", job->steps);
+		td_json_u64(j, "step_ns", job->step_ns);
+		td_json_u64(j, "step_sure_ppm", job->step_sure_ppm);
+	}
 	td_json_end_row(j);
 }
 
@@ -48,7 +53,7 @@ static void job_row(const struct td_msg *msg, void *arg)
 {
 	const struct td_msg_job *job = &msg->job;
 	struct sink *sink = arg;
-	char demanded[24], resident[24], held[24], waited[24], gpu[12] = "-";
+	char demanded[24], resident[24], held[24], waited[24], gpu[12] = "-", step[24] = "-";
 
 	if (msg->type != TD_MSG_TYPE_job)
 		return;
@@ -57,18 +62,20 @@ static void job_row(const struct td_msg *msg, void *arg)
 		return;
 	}
 	if (!sink->rows++)
-		printf("%-14s %-16s %7s %3s %-10s %6s %-8s %-8s %10s %10s %9s %9s\n", "JOB", "NAME",
-			"PID", "GPU", "CLASS", "WEIGHT", "BACKEND", "STATE", "MEMORY", "ON GPU",
-			"HELD", "WAITED");
+		printf("%-14s %-16s %7s %3s %-10s %6s %-8s %-8s %10s %10s %9s %9s %9s\n", "JOB",
+			"NAME", "PID", "GPU", "CLASS", "WEIGHT", "BACKEND", "STATE", "MEMORY",
+			"ON GPU", "HELD", "WAITED", "STEP");
 	if (job->gpu != UINT32_MAX)
 		snprintf(gpu, sizeof(gpu), "%u", job->gpu);
-	printf("%-14s %-16s %7u %3s %-10s %6u %-8s %-8s %10s %10s %9s %9s\n",
+	if (job->step_ns)
+		td_format_duration(step, sizeof(step), job->step_ns);
+	printf("%-14s %-16s %7u %3s %-10s %6u %-8s %-8s %10s %10s %9s %9s %9s\n",
 		*job->job ? job->job : "-", *job->name ? job->name : "-", job->pid, gpu, job->class,
 		job->weight, job->backend, job->state,
 		td_format_size(demanded, sizeof(demanded), job->demanded_bytes),
 		td_format_size(resident, sizeof(resident), job->resident_bytes),
 		td_format_duration(held, sizeof(held), job->held_ns),
-		td_format_duration(waited, sizeof(waited), job->waited_ns));
+		td_format_duration(waited, sizeof(waited), job->waited_ns), step);
 }
 
 char *td_cli_uuid(char *buf, const struct td_msg_gpu *gpu)

@@ -62,6 +62,11 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.host_bytes = client->host_bytes,
 			.peak_bytes = client->peak_bytes,
 			.launches = process->launches,
+			.steps = process->steps.count,
+			.step_ns = process->steps.step_ns,
+			.step_began_ns = process->steps.began_ns,
+			.step_unit = process->steps.unit,
+			.slack_ppm = process->job->settings.slack_ppm,
 			.gpu_time_ns = process->meter ? atomic_load(&process->meter->gpu_ns) : 0,
 		};
 	}
@@ -282,7 +287,8 @@ static void open_gate(struct td_node *node, struct td_process *process, uint64_t
 
 static uint32_t open_flags(const struct td_grant *grant, const struct td_pacing *pacing)
 {
-	uint32_t flags = pacing->duty_ppm ? TD_WORD_DUTY : 0;
+	uint32_t flags =
+		(pacing->duty_ppm ? TD_WORD_DUTY : 0) | (pacing->detect ? TD_WORD_STEPS : 0);
 
 	if (grant->gate == TD_GATE_ARMED)
 		return flags | TD_WORD_ARMED;
@@ -320,7 +326,10 @@ static uint32_t has_rivals(const struct td_node *node, const struct td_process *
 static struct td_pacing pacing_of(
 	const struct td_node *node, const struct td_process *process, const struct td_grant *grant)
 {
-	struct td_pacing pacing = {grant->window_ns, grant->duty_ppm, 0};
+	struct td_pacing pacing = {.window_ns = grant->window_ns,
+		.duty_ppm = grant->duty_ppm,
+		.steps = grant->steps,
+		.detect = grant->steps && !(process->steps.count && !process->steps.unit)};
 	uint32_t cap = process->job->settings.duty_ppm;
 
 	if (cap && (!pacing.duty_ppm || cap < pacing.duty_ppm))

@@ -96,6 +96,23 @@ char *td_node_explain_bounds(
 	return buf;
 }
 
+char *td_node_explain_steps(const struct td_process *process, char *buf, size_t len)
+{
+	const struct td_steps_told *steps = &process->steps;
+	char each[32], source[64] = "as the program says";
+
+	*buf = 0;
+	if (!steps->median_ns)
+		return buf;
+	td_format_duration(each, sizeof(each), steps->median_ns);
+	if (steps->unit)
+		snprintf(source, sizeof(source), "found in what it launches, %u%% of them regular",
+			steps->sure_ppm / 10000);
+	snprintf(buf, len, "Its steps take %s; %llu so far, %s.", each,
+		(unsigned long long)steps->count, source);
+	return buf;
+}
+
 char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
 	char *buf, size_t len)
 {

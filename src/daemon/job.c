@@ -47,10 +47,11 @@ static int set_limit(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_er
 	return r;
 }
 
-static int set_duty(uint32_t *ret, const char *value, struct td_err *err)
+static int set_share(uint32_t *ret, const char *value,
+	int (*parse)(const char *text, uint32_t *ret_ppm, struct td_err *err), struct td_err *err)
 {
 	if (strcmp(value, "none"))
-		return td_parse_duty(value, ret, err);
+		return parse(value, ret, err);
 	*ret = 0;
 	return 0;
 }
@@ -65,6 +66,7 @@ enum setting {
 	WEIGHT,
 	MEM,
 	DUTY,
+	SLACK,
 	PAUSED,
 	SETTING_N,
 };
@@ -76,8 +78,17 @@ static const struct {
 	[WEIGHT] = {"weight", "", "how long its turns are beside those of its class"},
 	[MEM] = {"mem", "size", "the most that its processes together may have on a GPU, or none"},
 	[DUTY] = {"duty", "share", "the most of a GPU's time for each of its processes, or none"},
+	[SLACK] = {"slack", "share", "guaranteed: by how much its steps may take longer, or none"},
 	[PAUSED] = {"paused", "on|off", "on: it may not use a GPU"},
 };
+
+static void format_share(uint32_t ppm, char *buf, size_t len)
+{
+	if (ppm)
+		snprintf(buf, len, "%g%%", ppm / 1e4);
+	else
+		snprintf(buf, len, "none");
+}
 
 static void format_setting(
 	const struct td_job_settings *settings, enum setting setting, char *buf, size_t len)
@@ -86,12 +97,8 @@ static void format_setting(
 	case CLASS: snprintf(buf, len, "%s", class_names[settings->class]); break;
 	case WEIGHT: snprintf(buf, len, "%u", settings->weight); break;
 	case MEM: snprintf(buf, len, "%s", *settings->mem ? settings->mem : "none"); break;
-	case DUTY:
-		if (settings->duty_ppm)
-			snprintf(buf, len, "%g%%", settings->duty_ppm / 1e4);
-		else
-			snprintf(buf, len, "none");
-		break;
+	case DUTY: format_share(settings->duty_ppm, buf, len); break;
+	case SLACK: format_share(settings->slack_ppm, buf, len); break;
 	case PAUSED: snprintf(buf, len, "%s", settings->paused ? "on" : "off"); break;
 	case SETTING_N: break;
 	}
@@ -115,7 +122,8 @@ static int set_setting(struct td_job_settings *settings, enum setting setting, c
 	case CLASS: return set_class(&settings->class, value, err);
 	case WEIGHT: return set_weight(&settings->weight, value, err);
 	case MEM: return set_limit(&settings->mem, value, err);
-	case DUTY: return set_duty(&settings->duty_ppm, value, err);
+	case DUTY: return set_share(&settings->duty_ppm, value, td_parse_duty, err);
+	case SLACK: return set_share(&settings->slack_ppm, value, td_parse_slack, err);
 	case PAUSED: return td_parse_bool(value, &settings->paused, err);
 	case SETTING_N: break;
 	}
@@ -180,6 +188,7 @@ struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_
 		job->settings.weight = WEIGHT_MAX;
 	(void)set_limit(&job->settings.mem, hello->mem, NULL);
 	job->settings.duty_ppm = hello->duty_ppm < TD_PPM ? hello->duty_ppm : 0;
+	job->settings.slack_ppm = hello->slack_ppm < TD_PPM ? hello->slack_ppm : TD_PPM;
 	td_list_append(&node->jobs, &job->of_node);
 	return job;
 }
@@ -210,6 +219,7 @@ static void tell(struct td_node *node, const struct td_job *job)
 	msg.settings.class = (uint8_t)settings->class;
 	msg.settings.weight = settings->weight;
 	msg.settings.duty_ppm = settings->duty_ppm;
+	msg.settings.slack_ppm = settings->slack_ppm;
 	snprintf(msg.settings.mem, sizeof(msg.settings.mem), "%s", settings->mem);
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);

@@ -24,6 +24,8 @@ struct td_job_settings {
 	bool paused;
 	char mem[TD_LIMIT_TEXT];
 	uint32_t duty_ppm; /* the most of a GPU's time; 0: no bound */
+	uint32_t
+		slack_ppm; /* by which its steps may take longer than alone; 0: as the policy sees fit */
 };
 
 struct td_job {

@@ -21,6 +21,8 @@
 #define UNKNOWN_ERROR 999
 /* No device has that much, and sums over all clients of it do not overflow: who says more is taken to have this. */
 #define BYTES_MAX (1ull << 50)
+/* A process may have run before it came to this daemon. */
+#define STEP_BEFORE_MAX_NS (24 * 3600 * TD_NS_PER_S)
 
 static uint64_t wall_ns(void)
 {
@@ -438,6 +440,26 @@ static int failed(struct td_node *node, struct td_process *process, const struct
 	return 0;
 }
 
+/* Nobody's word is taken for what cannot be: a step that began in the future, one longer than the process is old. */
+static void step(struct td_process *process, const struct td_msg_step *msg, uint64_t now_ns)
+{
+	uint64_t age_ns = now_ns - process->started_ns + STEP_BEFORE_MAX_NS;
+	struct td_steps_told told = {
+		.count = msg->steps,
+		.step_ns = msg->step_ns,
+		.began_ns = msg->began_ns,
+		.median_ns = msg->median_ns,
+		.unit = msg->unit,
+		.sure_ppm = msg->sure_ppm,
+	};
+
+	told.step_ns = told.step_ns < age_ns ? told.step_ns : age_ns;
+	told.median_ns = told.median_ns < age_ns ? told.median_ns : age_ns;
+	told.began_ns = told.began_ns < now_ns ? told.began_ns : now_ns;
+	told.sure_ppm = told.sure_ppm < TD_PPM ? told.sure_ppm : TD_PPM;
+	process->steps = told;
+}
+
 static int detach(struct td_node *node, struct td_process *process, uint32_t slot)
 {
 	struct td_client *client = client_of_slot(process, slot);
@@ -461,6 +483,7 @@ int td_node_message(
 	case TD_MSG_TYPE_idle: idle(node, process, &msg->idle, now_ns); return 0;
 	case TD_MSG_TYPE_drained: return drained(node, process, &msg->drained, now_ns);
 	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
+	case TD_MSG_TYPE_step: step(process, &msg->step, now_ns); return 0;
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
 	case TD_MSG_TYPE_need: return need(node, process, &msg->need, now_ns);
 	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);

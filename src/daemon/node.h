@@ -33,6 +33,14 @@ struct td_pacing {
 	uint64_t window_ns; /* 0: no bound */
 	uint32_t duty_ppm;  /* 0: no bound */
 	uint32_t rivals;    /* other processes that may use a GPU of its own now, and want to */
+	uint32_t steps;     /* the end of a step is to be told at once; 0: it need not be */
+	uint32_t detect;    /* its steps are to be found in what it launches; 0: they need not be */
+};
+
+/* What a process says of its steps, within bounds; see preload/steps.h. Zeros: nothing yet. */
+struct td_steps_told {
+	uint64_t count, step_ns, began_ns, median_ns;
+	uint32_t unit, sure_ppm;
 };
 
 struct td_node_io {
@@ -110,6 +118,7 @@ struct td_process {
 	uint32_t drain_overruns;
 	const struct td_meter_page
 		*meter; /* the process's own; NULL: none. What it says is not trusted */
+	struct td_steps_told steps;
 	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
 };
 
@@ -177,6 +186,9 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 /* What is it held to: its duty, and its job's limits on memory? Empty: nothing. Returns buf. */
 char *td_node_explain_bounds(
 	const struct td_node *node, const struct td_process *process, char *buf, size_t len);
+
+/* What is known of its steps? Empty: nothing. Returns buf. */
+char *td_node_explain_steps(const struct td_process *process, char *buf, size_t len);
 
 /* Does the text name it: by job id, name or pid? */
 bool td_process_is_named(const struct td_process *process, const char *job);

@@ -56,6 +56,7 @@ static void node_gate(void *arg, uint32_t word, const struct td_pacing *pacing)
 	atomic_store(&peer->gate->window_ns, pacing->window_ns);
 	atomic_store(&peer->gate->duty_ppm, pacing->duty_ppm);
 	atomic_store(&peer->gate->rivals, pacing->rivals);
+	atomic_store(&peer->gate->steps, pacing->steps);
 	atomic_store(&peer->gate->word, word);
 	wake(&peer->gate->word);
 }

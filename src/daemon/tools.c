@@ -62,6 +62,9 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 		job->pid = (uint32_t)process->pid;
 		job->launches = launches(process);
 		job->started_ns = process->started_ns;
+		job->steps = process->steps.count;
+		job->step_ns = process->steps.median_ns;
+		job->step_sure_ppm = process->steps.sure_ppm;
 	}
 	job->held_ns = td_process_held_ns(process, now_ns);
 	job->waited_ns = td_process_waited_ns(process, now_ns);
@@ -367,6 +370,10 @@ static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
 		td_node_explain(node, process, now_ns, msg.text.line, sizeof(msg.text.line));
 		td_peer_send(peer, &msg);
 		rows++;
+		if (*td_node_explain_steps(process, msg.text.line, sizeof(msg.text.line))) {
+			td_peer_send(peer, &msg);
+			rows++;
+		}
 		if (*td_node_explain_bounds(node, process, msg.text.line, sizeof(msg.text.line))) {
 			td_peer_send(peer, &msg);
 			rows++;

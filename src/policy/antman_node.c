@@ -197,8 +197,10 @@ static void step(void *state, const struct td_policy_options *options, const str
 		places[gpu] = TD_MEMORY_TRIAL_JOBS_MAX;
 	td_plan_begin(view, plan);
 	td_admit(view, places, plan);
-	for (uint32_t c = 0; c < view->client_count; c++)
+	for (uint32_t c = 0; c < view->client_count; c++) {
 		plan->grants[c].limit_bytes = UINT64_MAX;
+		plan->grants[c].steps = true;
+	}
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
 		coordinate(&antman->gpus[gpu], view, gpu, now_ns, plan);
 	td_share_memory_by_class(view, plan);

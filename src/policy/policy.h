@@ -159,9 +159,13 @@ struct td_client_view {
 	uint64_t peak_bytes;    /* most that it ever demanded */
 	uint64_t minimal_bytes; /* with less on the device it does not run */
 	uint64_t launches;
-	uint64_t steps;           /* mini-batches finished, in all */
-	uint64_t step_ns;         /* the time of the last one */
-	uint64_t step_began_ns;   /* when the present one began */
+	uint64_t steps;         /* mini-batches finished, in all */
+	uint64_t step_ns;       /* the time of the last one */
+	uint64_t step_began_ns; /* when the present one began */
+	uint32_t
+		step_unit; /* times of one unit are of the same kind of work: training, validation */
+	uint32_t
+		slack_ppm; /* by which its steps may take longer than alone; 0: as the policy sees fit */
 	uint32_t core_ppm;        /* of a GPU's cores, demanded (DCUDA); may be more than one GPU */
 	uint32_t sm_activity_ppm; /* its own, measured or profiled */
 	uint32_t sm_share_ppm;    /* that it was started with */
@@ -195,6 +199,7 @@ struct td_grant {
 	/* Among those on its GPU: 1 goes before 2, 2 before 3, all of them before 0. */
 	uint32_t priority;
 	uint32_t batch; /* of a service; 0: as it likes */
+	bool steps; /* the ends of its steps are to be known at once, found if it does not tell */
 };
 
 enum td_action_kind {

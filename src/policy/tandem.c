@@ -105,6 +105,8 @@ static void step(void *state, const struct td_policy_options *options, const str
 		set_priorities(view, plan);
 	if (!(view->has & TD_HAS(DUTY)) || !options->enabled)
 		return;
+	for (uint32_t c = 0; c < view->client_count; c++)
+		plan->grants[c].steps = view->clients[c].class == TD_CLASS_GUARANTEED;
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
 		td_plan_divide_duty(view, gpu,
 			td_guard_step(&tandem->guards[gpu], view, gpu, now_ns, plan), plan);

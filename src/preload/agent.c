@@ -27,6 +27,7 @@
 #include "preload/lock.h"
 #include "preload/plans.h"
 #include "preload/slot.h"
+#include "preload/steps.h"
 #include "preload/thread.h"
 #include "proto/proto.h"
 #include "proto/socket.h"
@@ -165,6 +166,7 @@ static void greet(uint64_t now_ns)
 	msg.hello.holds = holds();
 	msg.hello.abi = ABI;
 	msg.hello.duty_ppm = td_settings.duty_ppm;
+	msg.hello.slack_ppm = td_settings.slack_ppm;
 	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
 	self.state = STATE_GREETED;
 	self.handshake_ns = now_ns + HANDSHAKE_NS;
@@ -183,6 +185,7 @@ static void welcomed(const int *fds, uint64_t now_ns)
 	self.backoff_ns = BACKOFF_MIN_NS;
 	td_plans_reset();
 	td_client_connected(true);
+	td_steps_again();
 	if (td_client_has_waiters())
 		td_client_want(td_gate_word());
 }
@@ -208,6 +211,7 @@ static void settings(const struct td_msg_settings *msg)
 	td_settings.class = msg->class;
 	td_settings.weight = msg->weight;
 	td_settings.duty_ppm = msg->duty_ppm;
+	td_settings.slack_ppm = msg->slack_ppm;
 	snprintf(td_settings.mem, sizeof(td_settings.mem), "%.31s", msg->mem);
 }
 
@@ -314,6 +318,27 @@ static uint64_t step_alone(uint64_t now_ns)
 	return self.grace_ns;
 }
 
+/* -- steps -- */
+
+/* At once, but where nobody goes by them: then with the rest. */
+static void send_steps(bool rest)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_step};
+	struct td_steps steps;
+
+	if (!rest && !atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed))
+		return;
+	if (!td_steps_take(&steps))
+		return;
+	msg.step.steps = steps.count;
+	msg.step.step_ns = steps.step_ns;
+	msg.step.began_ns = steps.began_ns;
+	msg.step.median_ns = steps.median_ns;
+	msg.step.unit = steps.unit;
+	msg.step.sure_ppm = steps.sure_ppm;
+	send_msg(&msg);
+}
+
 /* -- the loop -- */
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
@@ -324,6 +349,7 @@ static uint64_t min_ns(uint64_t a, uint64_t b)
 static uint64_t step(uint64_t now_ns)
 {
 	uint64_t next_ns = now_ns + METER_EVERY_NS;
+	bool meter = now_ns >= self.metered_ns + METER_EVERY_NS;
 
 	if (self.state == STATE_NONE && now_ns >= self.retry_ns)
 		greet(now_ns);
@@ -332,6 +358,7 @@ static uint64_t step(uint64_t now_ns)
 		lost(now_ns);
 	if (self.state == STATE_UP) {
 		step_gpus();
+		send_steps(meter);
 		next_ns = min_ns(next_ns, td_plans_step(now_ns));
 	}
 	if (self.state == STATE_NONE) {
@@ -339,7 +366,7 @@ static uint64_t step(uint64_t now_ns)
 		next_ns = min_ns(next_ns, step_alone(now_ns));
 		next_ns = min_ns(next_ns, self.retry_ns);
 	}
-	if (now_ns >= self.metered_ns + METER_EVERY_NS) {
+	if (meter) {
 		self.metered_ns = now_ns;
 		atomic_store_explicit(
 			&td_meter.page.launches, td_slot_launches(), memory_order_relaxed);

@@ -20,6 +20,8 @@ struct td_settings {
 	uint8_t class;          /* TANDEM_CLASS, enum td_class */
 	uint32_t weight;        /* TANDEM_WEIGHT */
 	uint32_t duty_ppm;      /* TANDEM_DUTY: the most of a GPU's time; 0: no bound */
+	uint32_t
+		slack_ppm; /* TANDEM_SLACK: by which its steps may take longer than alone; 0: not said */
 	char mem[TD_LIMIT_TEXT]; /* TANDEM_MEM, else NVIDIA_GPU_MEMORY_LIMIT: a size or a share; empty: no limit */
 	uint8_t backend;            /* TANDEM_BACKEND, enum td_backend_kind */
 	uint64_t drain_deadline_ns; /* TANDEM_DRAIN_DEADLINE */

@@ -20,6 +20,7 @@
 #include "preload/driver.h"
 #include "preload/futex.h"
 #include "preload/pace.h"
+#include "preload/steps.h"
 
 /* A sleeper looks again at least this often. */
 #define RECHECK_NS (200 * TD_NS_PER_MS)
@@ -101,6 +102,18 @@ static bool is_paced(uint32_t word)
 		       atomic_load_explicit(&td_gate.page.duty_ppm, memory_order_relaxed));
 }
 
+/* Such a bit of a daemon that knows of no steps is part of its count of changes. */
+void td_gate_note_step(uint32_t kind)
+{
+	int saved = errno;
+
+	if (!atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed) || td_gate_disabled())
+		return;
+	td_steps_call(kind & TD_SUBMIT_CALL ? kind >> TD_SUBMIT_WORK_SHIFT
+					    : kind >> TD_SUBMIT_FUNCTION_SHIFT | TD_STEPS_FUNCTION);
+	errno = saved;
+}
+
 /* Returns with the slot marked. */
 static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 {
@@ -141,6 +154,8 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 		td_pace_sleep(&pace, slot, word);
 	}
 	count(slot, stream);
+	if (td_gate_word() & TD_WORD_STEPS)
+		td_gate_note_step(kind);
 }
 
 void td_gate_await(void)

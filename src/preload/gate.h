@@ -45,14 +45,25 @@ extern bool td_gate_fenced;
 #define TD_SUBMIT_OWN_NULL 1u /* a per-thread flavour: NULL is the thread's own default stream */
 #define TD_SUBMIT_DEPENDENT                                                                        \
 	2u /* a programmatic dependent launch: nothing may come between it and the launch before */
-/* From here on a hash of what is launched: its solo time is known by that. 0: not told. */
-#define TD_SUBMIT_WORK_SHIFT 2
+#define TD_SUBMIT_CALL 4u /* what follows is the number of the call: nothing is known of the work */
+/* From here on a hash of what is launched: its solo time is known by that. 0: not told. The upper bits are of the function alone. */
+#define TD_SUBMIT_WORK_SHIFT     3
+#define TD_SUBMIT_FUNCTION_SHIFT 18
 static inline uint32_t td_submit_work(const void *what, unsigned x, unsigned y, unsigned z)
 {
-	uint64_t hash = ((uintptr_t)what >> 4) * 31 + x;
+	uint64_t function = ((uintptr_t)what >> 4) * 0x9e3779b97f4a7c15;
+	uint32_t grid = ((x * 31 + y) * 31 + z) * 2654435761u;
 
-	hash = (hash * 1000003 + y) * 1000003 + z;
-	return (uint32_t)(hash ^ hash >> 29) << TD_SUBMIT_WORK_SHIFT;
+	return (uint32_t)(function >> 32) >> TD_SUBMIT_FUNCTION_SHIFT << TD_SUBMIT_FUNCTION_SHIFT |
+	       grid >> (32 - TD_SUBMIT_FUNCTION_SHIFT + TD_SUBMIT_WORK_SHIFT)
+			       << TD_SUBMIT_WORK_SHIFT;
+}
+
+/* The same where nothing is launched that could be told from others: by the call's number. */
+static inline uint32_t td_submit_kind(
+	uint32_t call, const void *what, unsigned x, unsigned y, unsigned z)
+{
+	return what ? td_submit_work(what, x, y, z) : TD_SUBMIT_CALL | call << TD_SUBMIT_WORK_SHIFT;
 }
 
 /* What enter returns where nothing is governed (TANDEM_DISABLE). */
@@ -64,6 +75,7 @@ bool td_gate_disabled(void);
 struct td_slot *td_gate_enter_first(void *stream, uint32_t kind);
 struct td_slot *td_gate_enter_slow(struct td_slot *slot, void *stream, uint32_t kind);
 void td_gate_leave_slow(struct td_slot *slot);
+void td_gate_note_step(uint32_t kind);
 
 /* Before a submitting call; may wait. What it returns goes to td_gate_leave after the call. Keeps errno. */
 static inline struct td_slot *td_gate_enter(void *stream, uint32_t kind)
@@ -113,6 +125,13 @@ static inline void td_gate_count(struct td_slot *slot, uint64_t more)
 static inline uint32_t td_gate_word(void)
 {
 	return atomic_load_explicit(&td_gate.page.word, memory_order_acquire);
+}
+
+/* A call that waits for the GPU is about to be made. */
+static inline void td_gate_synchronises(uint32_t call)
+{
+	if (__builtin_expect(td_gate_word() & TD_WORD_STEPS, 0))
+		td_gate_note_step(TD_SUBMIT_CALL | call << TD_SUBMIT_WORK_SHIFT);
 }
 
 /* Outside of any submission: waits while the gate is closed, and a moment if it is not. */

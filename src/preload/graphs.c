@@ -178,7 +178,8 @@ static CUresult claim(struct td_outside_claim *ret, uint64_t bytes, CUstream str
 		if (r)                                                                             \
 			return r;                                                                  \
 		do {                                                                               \
-			struct td_slot *slot = td_gate_enter(stream, own_stream);                  \
+			struct td_slot *slot =                                                     \
+				td_gate_enter(stream, (own_stream) | td_submit_work(a0, 0, 0, 0)); \
 			if (is_launch && weight.kernels > 1 &&                                     \
 				!td_context_is_capturing(stream ? stream : null_stream))           \
 				td_gate_count(slot, weight.kernels - 1);                           \

@@ -1,4 +1,5 @@
 /* Wrappers with a behaviour of their own: copies that wait, captures, streams, contexts. The table that names them is hooks.def. */
+#include "cuda/symbols.h"
 #include "preload/context.h"
 #include "preload/gate.h"
 #include "preload/outside.h"
@@ -9,10 +10,11 @@
  * that closing need not wait for it. Not while anything captures: the two forms differ there, so the program gets the one that it called. Not for
  * cuMemcpy either, which does not wait when both sides are on the device.
  */
+#define WAITING(symbol) (TD_SUBMIT_CALL | TD_SYMBOL_##symbol << TD_SUBMIT_WORK_SHIFT)
 #define WAITING_COPY(symbol, async, own_stream, null_stream)                                       \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		struct td_slot *slot = td_gate_enter(null_stream, own_stream);                     \
+		struct td_slot *slot = td_gate_enter(null_stream, (own_stream) | WAITING(symbol)); \
 		CUresult r;                                                                        \
 		if (td_context_any_capture() || !td_real.async) {                                  \
 			r = td_real.symbol TD_ARGS_##symbol;                                       \

@@ -17,6 +17,7 @@
 #include "preload/pace.h"
 #include "preload/real.h"
 #include "preload/slot.h"
+#include "preload/steps.h"
 
 static void in_child(void)
 {
@@ -26,6 +27,7 @@ static void in_child(void)
 	td_drain_forked();
 	td_pace_forked();
 	td_slot_forked();
+	td_steps_forked();
 	td_gate_forked();
 	td_graphs_forked();
 	td_agent_backend()->forked();

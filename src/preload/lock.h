@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What each guards stands beside it, at its definition. */
@@ -20,6 +21,7 @@ enum td_lock_rank {
 	TD_RANK_CONTEXT, /* context.c: the tables of contexts, streams and GPUs */
 	TD_RANK_LEDGER,  /* client.c: limits and promises */
 	TD_RANK_DRAIN,   /* drain.c: the drain thread's job */
+	TD_RANK_STEPS,   /* steps.c: steps and their period */
 	TD_RANK_N,
 };
 
@@ -53,6 +55,21 @@ static inline void td_lock_take(struct td_lock *lock)
 #ifndef NDEBUG
 	td_lock_held |= 1u << lock->rank;
 #endif
+}
+
+/* False: somebody has it. */
+static inline bool td_lock_try(struct td_lock *lock)
+{
+	uint32_t free = 0;
+
+	if (!atomic_compare_exchange_strong_explicit(
+		    &lock->state, &free, 1, memory_order_acquire, memory_order_relaxed))
+		return false;
+#ifndef NDEBUG
+	assert(!(td_lock_held >> lock->rank));
+	td_lock_held |= 1u << lock->rank;
+#endif
+	return true;
 }
 
 static inline void td_lock_drop(struct td_lock *lock)

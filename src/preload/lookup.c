@@ -206,6 +206,9 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 	return 0;
 }
 
+#define UNPACK(...)        __VA_ARGS__
+#define WORK(symbol, work) td_submit_kind(TD_SYMBOL_##symbol, UNPACK work)
+
 #define SUBMITTING(symbol, stream, kind)                                                           \
 	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
 	{                                                                                          \
@@ -213,7 +216,7 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 		CUresult r;                                                                        \
 		if (!READY(symbol))                                                                \
 			return CUDA_ERROR_NOT_FOUND;                                               \
-		slot = td_gate_enter((void *)(stream), (kind) | td_submit_work TD_WORK_##symbol);  \
+		slot = td_gate_enter((void *)(stream), (kind) | WORK(symbol, TD_WORK_##symbol));   \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
 		td_gate_leave(slot);                                                               \
 		return r;                                                                          \

@@ -281,7 +281,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	if (duty && !atomic_load_explicit(&dependent_seen, memory_order_relaxed))
 		record_start(window, driver, stream);
 	window->last_stream = stream;
-	window->work = kind >> TD_SUBMIT_WORK_SHIFT;
+	window->work = kind & TD_SUBMIT_CALL ? 0 : kind >> TD_SUBMIT_WORK_SHIFT;
 	window->submitted_ns = duty ? td_time_now_ns() : 0;
 	return true;
 }

@@ -7,6 +7,7 @@
 
 #include "cuda/objects.h"
 #include "preload/agent.h"
+#include "cuda/symbols.h"
 #include "preload/context.h"
 #include "preload/gate.h"
 #include "preload/outside.h"
@@ -153,10 +154,21 @@ CUresult td_hook_cuMemPoolDestroy(void *a0)
 		return r;                                                                          \
 	}
 
+/* Those that wait for the GPU also are what a step may end with. */
+#define SYNCHRONISE(symbol)                                                                        \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		CUresult r;                                                                        \
+		td_gate_synchronises(TD_SYMBOL_##symbol);                                          \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		td_outside_refresh();                                                              \
+		return r;                                                                          \
+	}
+
 AND_REFRESH(cuMemPoolTrimTo)
 AND_REFRESH(cuDeviceGraphMemTrim)
-AND_REFRESH(cuStreamSynchronize)
-AND_REFRESH(cuStreamSynchronize_ptsz)
-AND_REFRESH(cuEventSynchronize)
-AND_REFRESH(cuCtxSynchronize)
-AND_REFRESH(cuCtxSynchronize_v2)
+SYNCHRONISE(cuStreamSynchronize)
+SYNCHRONISE(cuStreamSynchronize_ptsz)
+SYNCHRONISE(cuEventSynchronize)
+SYNCHRONISE(cuCtxSynchronize)
+SYNCHRONISE(cuCtxSynchronize_v2)

@@ -77,16 +77,17 @@ static uint32_t weight(void)
 	return 1;
 }
 
-static uint32_t duty(void)
+static uint32_t share(
+	const char *name, int (*parse)(const char *text, uint32_t *ret_ppm, struct td_err *err))
 {
-	const char *value = getenv("TANDEM_DUTY");
+	const char *value = getenv(name);
 	uint32_t ppm;
 
 	if (!value || !*value)
 		return 0;
-	if (!td_parse_duty(value, &ppm, NULL))
+	if (!parse(value, &ppm, NULL))
 		return ppm;
-	reject("TANDEM_DUTY");
+	reject(name);
 	return 0;
 }
 
@@ -122,7 +123,8 @@ void td_settings_read(void)
 	s->class = word_index("TANDEM_CLASS", classes, TD_CLASS_BESTEFFORT);
 	s->backend = word_index("TANDEM_BACKEND", backends, TD_BACKEND_PLAIN);
 	s->weight = weight();
-	s->duty_ppm = duty();
+	s->duty_ppm = share("TANDEM_DUTY", td_parse_duty);
+	s->slack_ppm = share("TANDEM_SLACK", td_parse_slack);
 	limit(&s->mem);
 	s->drain_deadline_ns = duration("TANDEM_DRAIN_DEADLINE", 10 * TD_NS_PER_S);
 	s->idle_ns = duration("TANDEM_IDLE", 3 * TD_NS_PER_MS);

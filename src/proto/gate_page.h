@@ -21,13 +21,14 @@
  * the futex on which threads wait for an opening. The upper bits count every change, so that a
  * waiter never misses one.
  */
-#define TD_WORD_CLOSED 1u /* wait */
-#define TD_WORD_ARMED  2u /* go on, but send BUSY first */
-#define TD_WORD_WINDOW 4u /* go on, but keep at most window_ns of work in flight */
-#define TD_WORD_DUTY   8u /* go on, but take at most duty_ppm of the GPU's time */
-#define TD_WORD_FLAGS  15u
+#define TD_WORD_CLOSED 1u  /* wait */
+#define TD_WORD_ARMED  2u  /* go on, but send BUSY first */
+#define TD_WORD_WINDOW 4u  /* go on, but keep at most window_ns of work in flight */
+#define TD_WORD_DUTY   8u  /* go on, but take at most duty_ppm of the GPU's time */
+#define TD_WORD_STEPS  16u /* go on; the daemon wants to know where steps end */
+#define TD_WORD_FLAGS  31u
 #define TD_WORD_STEP                                                                               \
-	16u /* added at every change that leaves a flag set; an open gate is exactly 0 */
+	32u /* added at every change that leaves a flag set; an open gate is exactly 0 */
 
 struct td_gate_page {
 	_Atomic uint32_t word;
@@ -37,6 +38,7 @@ struct td_gate_page {
 	_Atomic uint64_t others_bytes[16];
 	_Atomic uint32_t
 		rivals; /* other processes that may use a GPU of this one now, and want to */
+	_Atomic uint32_t steps; /* not 0: the end of a step is to be told at once */
 };
 
 struct td_meter_page {

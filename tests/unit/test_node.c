@@ -478,7 +478,7 @@ TEST(a_gpu_that_is_lost_is_an_event_once)
 TEST(a_jobs_settings_are_shown_as_they_are_typed)
 {
 	static const char *const typed[][2] = {{"class", "online"}, {"weight", "7"}, {"mem", "40%"},
-		{"duty", "2.5%"}, {"paused", "on"}};
+		{"duty", "2.5%"}, {"slack", "0.5%"}, {"paused", "on"}};
 	struct td_job_settings settings = {.class = TD_CLASS_BESTEFFORT, .weight = 1};
 	struct td_option_row row;
 	struct td_err err;
@@ -495,7 +495,7 @@ TEST(a_jobs_settings_are_shown_as_they_are_typed)
 	}
 	CHECK(!td_job_row(&settings, i, &row));
 	CHECK_EQ(td_job_set(&settings, "wait", "1", &err), -EINVAL);
-	CHECK(strstr(err.msg, "\"wait\"") && strstr(err.msg, "duty or paused"));
+	CHECK(strstr(err.msg, "\"wait\"") && strstr(err.msg, "slack or paused"));
 }
 
 static void attach_using(struct fake *f, uint64_t used, uint64_t reserve)

@@ -108,6 +108,16 @@ TEST(a_duty_is_from_one_per_cent_to_all)
 	CHECK_EQ(ppm, 1000000);
 }
 
+TEST(a_slack_is_from_a_thousandth_to_all)
+{
+	uint32_t ppm = 7;
+
+	CHECK_EQ(td_parse_slack("0.1%", &ppm, NULL), 0);
+	CHECK_EQ(ppm, 1000);
+	CHECK_EQ(td_parse_slack("0", &ppm, NULL), -ERANGE);
+	CHECK_EQ(ppm, 1000);
+}
+
 TEST(numbers_keep_their_range)
 {
 	uint64_t v;

@@ -1,0 +1,70 @@
+/*
+ * Where do the steps of an unmodified program end? Training repeats the same launches, copies and synchronisations, step after step; so the
+ * period of that stream is the step (AntMan 2.3: "mini-batches apply mostly similar computations").
+ *
+ * Input is a stream of signatures (which function, which kind of copy, which synchronisation; neither sizes nor grids, which vary with the
+ * data) and times. Each signature is tried as the mark of a step's end: an interval between two of its occurrences is regular if about the
+ * same set of signatures occurred within it as usual, about as many of them, in less than four times the usual time. Of those whose regular
+ * intervals cover most of the time, the one is taken that varies least; among equals the shortest period. So
+ *  - a layer that repeats within a step covers but a part of it, and is no step;
+ *  - an interval that holds a validation, a checkpoint or a pause is not regular, and no step ends with it;
+ *  - while the work is another (validation), its own period is found, as steps of another unit; training is known again by its second step.
+ * Occurrences closer than TD_PERIOD_MIN_NS are one: work that is queued at once.
+ *
+ * The unit names the mark: times of one unit can be compared. Gradient accumulation may be seen as steps of one micro-batch each: a
+ * shorter period that is as regular serves as well to tell whether the job is disturbed.
+ *
+ * Pure: the time is a parameter. An event costs a look-up and a move in a list; once per signature and millisecond at most also a walk
+ * over the signatures since its last occurrence. Memory is the struct; signatures beyond TD_PERIOD_SIGNATURES replace the one that was
+ * not seen for longest.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TD_PERIOD_SIGNATURES 512
+#define TD_PERIOD_MIN_NS     1000000ull
+
+struct td_period_mark {
+	uint32_t signature;
+	uint16_t newer, older; /* by last occurrence; index + 1, 0: none */
+	uint16_t chain;        /* next of the same hash */
+	uint8_t votes;         /* for the usual set; 0: there is none */
+	uint8_t run, misses;   /* regular intervals in a row; irregular ones */
+	bool known;            /* has been the mark before */
+	bool alone;            /* nothing else occurs between its occurrences */
+	uint64_t last_ns;
+	uint64_t began_ns, began_event;              /* the interval under way */
+	uint64_t mean_ns, deviation_ns, mean_events; /* of regular intervals */
+	uint64_t regular_ns,
+		total_ns; /* over the intervals since it was found, halved now and then */
+	uint32_t intervals;
+	uint32_t regular_ppm;                    /* of the last intervals */
+	uint64_t set[TD_PERIOD_SIGNATURES / 64]; /* the usual one, by index */
+};
+
+/* Zeroed: nothing seen. */
+struct td_period {
+	struct td_period_mark marks[TD_PERIOD_SIGNATURES];
+	uint16_t buckets[2 * TD_PERIOD_SIGNATURES];
+	uint16_t count, newest, oldest;
+	uint16_t mark; /* index + 1 of the step's; 0: no period is known */
+	uint64_t events;
+};
+
+enum td_period_verdict {
+	TD_PERIOD_NOTHING,
+	TD_PERIOD_STEP,  /* a step has ended here */
+	TD_PERIOD_BREAK, /* a step begins here; what ended was none */
+};
+
+struct td_period_step {
+	uint64_t step_ns;  /* STEP: its time */
+	uint32_t unit;     /* of the mark; not 0 */
+	uint32_t sure_ppm; /* regular intervals among the last ones */
+};
+
+/* A signature, any value, at a time that never decreases. *ret is written unless NOTHING is returned. */
+enum td_period_verdict td_period_event(
+	struct td_period *period, uint32_t signature, uint64_t now_ns, struct td_period_step *ret);

@@ -1,0 +1,161 @@
+/* Counting and timing steps; see steps.h. */
+#include "preload/steps.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "preload/agent.h"
+#include "preload/gate.h"
+#include "preload/lock.h"
+#include "preload/period.h"
+#include "proto/gate_page.h"
+
+#define SURE_PPM 1000000u
+#define RECENT   15
+/* The agent is not woken more often; steps shorter than that are told of together. */
+#define WAKE_EVERY_NS (2 * TD_NS_PER_MS)
+
+static struct td_lock lock = TD_LOCK_INIT(TD_RANK_STEPS);
+
+/* All of it guarded by lock. */
+static struct {
+	struct td_period period;
+	bool told;                  /* by the program */
+	struct td_steps steps;      /* but for the median */
+	uint64_t recent_ns[RECENT]; /* of the same unit, the oldest are replaced */
+	uint32_t recent_count;
+	uint64_t untaken_ns, woken_ns;
+	uint32_t untaken;
+	bool changed;
+} self;
+
+void tandem_step(void) __attribute__((visibility("default")));
+
+static void change_unit(uint32_t unit)
+{
+	self.steps.unit = unit;
+	self.recent_count = 0;
+	self.untaken = 0;
+	self.untaken_ns = 0;
+}
+
+/* step_ns 0: it ended, but nobody knows when it had begun. */
+static void end_step(uint64_t step_ns, uint64_t now_ns)
+{
+	self.steps.count++;
+	self.steps.began_ns = now_ns;
+	self.changed = true;
+	if (!step_ns)
+		return;
+	self.recent_ns[self.recent_count++ % RECENT] = step_ns;
+	self.untaken_ns += step_ns;
+	self.untaken++;
+}
+
+/* Is it time for the agent to look? */
+static bool is_wake_due(uint64_t now_ns)
+{
+	if (!atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed) ||
+		now_ns - self.woken_ns < WAKE_EVERY_NS)
+		return false;
+	self.woken_ns = now_ns;
+	return true;
+}
+
+void tandem_step(void)
+{
+	uint64_t now_ns = td_time_now_ns();
+	int saved = errno;
+	bool wake;
+
+	if (td_gate_disabled())
+		return;
+	td_lock_take(&lock);
+	if (!self.told)
+		change_unit(0);
+	self.steps.sure_ppm = SURE_PPM;
+	end_step(self.told && now_ns > self.steps.began_ns ? now_ns - self.steps.began_ns : 0,
+		now_ns);
+	self.told = true;
+	wake = is_wake_due(now_ns);
+	td_lock_drop(&lock);
+	if (wake)
+		td_agent_wake();
+	errno = saved;
+}
+
+void td_steps_call(uint32_t signature)
+{
+	uint64_t now_ns = td_time_now_ns();
+	struct td_period_step step;
+	enum td_period_verdict verdict;
+	bool wake = false;
+
+	if (!td_lock_try(&lock))
+		return;
+	if (self.told) {
+		td_lock_drop(&lock);
+		return;
+	}
+	verdict = td_period_event(&self.period, signature, now_ns, &step);
+	if (verdict != TD_PERIOD_NOTHING) {
+		if (step.unit != self.steps.unit)
+			change_unit(step.unit);
+		self.steps.sure_ppm = step.sure_ppm;
+		self.steps.began_ns = now_ns;
+		self.changed = true;
+	}
+	if (verdict == TD_PERIOD_STEP)
+		end_step(step.step_ns, now_ns);
+	if (verdict != TD_PERIOD_NOTHING)
+		wake = is_wake_due(now_ns);
+	td_lock_drop(&lock);
+	if (wake)
+		td_agent_wake();
+}
+
+static uint64_t median_ns(void)
+{
+	uint32_t n = self.recent_count < RECENT ? self.recent_count : RECENT;
+	uint64_t sorted[RECENT];
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = i;
+
+		for (; k && sorted[k - 1] > self.recent_ns[i]; k--)
+			sorted[k] = sorted[k - 1];
+		sorted[k] = self.recent_ns[i];
+	}
+	return n ? sorted[n / 2] : 0;
+}
+
+bool td_steps_take(struct td_steps *ret)
+{
+	bool changed;
+
+	td_lock_take(&lock);
+	changed = self.changed;
+	self.changed = false;
+	if (changed && self.untaken)
+		self.steps.step_ns = self.untaken_ns / self.untaken;
+	self.untaken = 0;
+	self.untaken_ns = 0;
+	*ret = self.steps;
+	ret->median_ns = median_ns();
+	td_lock_drop(&lock);
+	return changed;
+}
+
+void td_steps_again(void)
+{
+	td_lock_take(&lock);
+	self.changed |= self.steps.began_ns != 0;
+	td_lock_drop(&lock);
+}
+
+void td_steps_forked(void)
+{
+	td_lock_reset(&lock);
+	memset(&self, 0, sizeof(self));
+}

@@ -1,0 +1,33 @@
+/*
+ * The steps of this process: told by the program (tandem_step of include/tandem/tandem.h), or found by the period of its work (period.h) while
+ * the daemon asks for that. Once the program has told one, none is guessed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is said of the program's calls: which it is, without its sizes. */
+#define TD_STEPS_FUNCTION 0x80000000u /* and a hash of the kernel's handle */
+
+struct td_steps {
+	uint64_t count;   /* that have ended */
+	uint64_t step_ns; /* the last one, or the mean of those since the last look; 0: not known */
+	uint64_t began_ns;  /* the present one */
+	uint64_t median_ns; /* of the last ones; 0: not known */
+	uint32_t unit; /* times of the same unit can be compared; 0: the program tells its steps */
+	uint32_t
+		sure_ppm; /* of the last intervals this share was regular; 1000000 for steps that are told */
+};
+
+/* The program makes a call. Only while the gate word says TD_WORD_STEPS. From any thread; it never waits: a call that meets another thread's is
+ * left out. */
+void td_steps_call(uint32_t signature);
+
+/* The agent's: have steps ended since the last look that said so? */
+bool td_steps_take(struct td_steps *ret);
+
+/* A new daemon knows nothing: the next look says all. */
+void td_steps_again(void);
+
+void td_steps_forked(void);

@@ -1,0 +1,147 @@
+"""Steps of whole programs on the software GPU: told by the program in C and Python, and found in what it launches."""
+import sys
+
+from world import *
+
+PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+
+# A program in Python that trains, in its way.
+PROGRAM = """
+import ctypes, sys, time
+import tandem
+cuda = ctypes.CDLL("libcuda.so.1")
+context, memory = ctypes.c_void_p(), ctypes.c_uint64()
+assert not cuda.cuInit(0) and not cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) and not cuda.cuCtxSetCurrent(context)
+assert not cuda.cuMemAlloc_v2(ctypes.byref(memory), 4096)
+for _ in tandem.steps(range(20)):
+    assert not cuda.cuMemsetD8_v2(memory, 1, 4096)
+with tandem.Step():
+    pass
+try:
+    with tandem.Step():
+        raise ValueError
+except ValueError:
+    pass
+tandem.step()
+print(tandem.is_here(), flush=True)
+sys.stdin.readline()
+"""
+
+
+def train(world, *arguments, steps=10**6, gpu="10ms", cpu="10ms", **environment):
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--class", "guaranteed", "--", TRAIN, "--size", "1m", "--steps", str(steps), "--gpu", gpu, "--cpu", cpu, *arguments]
+    return subprocess.Popen(command, env=dict(world.environment, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def stop(process):
+    process.kill()
+    process.communicate(timeout=DEADLINE_S)
+
+
+def job(world):
+    jobs = world.jobs()
+    return jobs[0] if jobs else {}
+
+
+def explained(world):
+    return world.call(TANDEM, "explain", "train").stdout
+
+
+base = {}
+
+
+def grows(world, what, by):
+    """Has it grown by so much since it was first asked?"""
+    now = job(world)[what]
+    if now >= base.setdefault((world, what, by), now) + by:
+        del base[world, what, by]
+        return True
+    return False
+
+
+def a_c_program_tells_its_steps():
+    with World() as world:
+        process = train(world, "--tell", "on")
+        until(lambda: job(world).get("steps", 0) > 20, "steps are known")
+        assert job(world)["step_sure_ppm"] == 1000000 and job(world)["step_ns"] >= 20_000_000, job(world)
+        assert "as the program says" in explained(world), explained(world)
+        stop(process)
+
+
+def without_a_word_they_are_found():
+    with World() as world:
+        process, seen, told = train(world, "--times", "on", steps=120), {}, ""
+        while process.poll() is None:
+            seen = job(world) or seen
+            told = seen.get("steps", 0) > 20 and explained(world) or told
+        times = sorted(finish(process)["step_ms"])
+        # It takes some steps to find them, and the last look was some moments before the end.
+        assert 90 <= seen["steps"] <= 120, seen
+        assert abs(seen["step_ns"] / 1e6 / times[len(times) // 2] - 1) < 0.1, (seen, times)
+        assert seen["step_sure_ppm"] > 800_000 and "found in what it launches" in told, (seen, told)
+
+
+def who_is_not_protected_is_not_looked_at():
+    with World() as world:
+        process = train(world)
+        until(lambda: job(world).get("steps", 0) > 5, "steps are known")
+        assert world.call(TANDEM, "set", job(world)["job"], "class=besteffort").returncode == 0
+        until(lambda: job(world)["class"] == "besteffort", "it is besteffort")
+        until(lambda: grows(world, "launches", 12), "the rest is told")
+        steps = job(world)["steps"]
+        until(lambda: grows(world, "launches", 60), "it launches on")
+        assert job(world)["steps"] == steps, (steps, job(world))
+        stop(process)
+
+
+def steps_outlive_the_daemon():
+    with World() as world:
+        process = train(world, "--tell", "on")
+        until(lambda: job(world).get("steps", 0) > 20, "steps are known")
+        before = job(world)["steps"]
+        os.kill(world.daemon_pid(), signal.SIGKILL)
+        until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone")
+        world.start("true", wrap="plain").communicate(timeout=DEADLINE_S)  # starts a daemon
+        until(lambda: job(world).get("steps", 0) > before, "they count on")
+        stop(process)
+
+
+def a_python_program_tells_its_steps():
+    with World() as world:
+        command = [SOFTGPU, "run", "--", TANDEM, "run", "--name", "trains", "--", sys.executable, "-c", PROGRAM]
+        process = subprocess.Popen(command, env=dict(world.environment, PYTHONPATH=PYTHON), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "True\n", process.communicate()
+        until(lambda: job(world).get("steps") == 22, "all steps are counted")
+        _, err = process.communicate("\n", timeout=DEADLINE_S)
+        assert process.returncode == 0, err
+
+
+def without_tandem_it_runs_as_well():
+    with World() as world:
+        command = [SOFTGPU, "run", "--", sys.executable, "-c", PROGRAM]
+        done = subprocess.run(command, env=dict(world.environment, PYTHONPATH=PYTHON), input="\n", capture_output=True, text=True, timeout=DEADLINE_S)
+        assert (done.returncode, done.stdout) == (0, "False\n"), done
+        finish(world.start(*[TRAIN, "--size", "1m", "--steps", "3", "--gpu", "5ms", "--cpu", "0ms", "--tell", "on"]))
+
+
+def slack_is_a_share():
+    with World() as world:
+        for value in ("0", "-1%", "101%", "x"):
+            done = world.call(TANDEM, "run", "--slack", value, "--", "true")
+            assert done.returncode == 125 and f'"{value}"' in done.stderr, (value, done)
+        process = train(world, TANDEM_SLACK="2%")
+        until(lambda: job(world).get("steps", 0) > 2, "it runs")
+        assert world.call(TANDEM, "set", job(world)["job"], "slack=1%").returncode == 0
+        assert world.call(TANDEM, "set", job(world)["job"], "slack=0").returncode
+        stop(process)
+
+
+run_cases([
+    a_c_program_tells_its_steps,
+    without_a_word_they_are_found,
+    who_is_not_protected_is_not_looked_at,
+    steps_outlive_the_daemon,
+    a_python_program_tells_its_steps,
+    without_tandem_it_runs_as_well,
+    slack_is_a_share,
+])
