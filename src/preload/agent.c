@@ -420,18 +420,32 @@ static bool start(void)
 	return started;
 }
 
-void td_agent_introduce(unsigned slot)
+void td_agent_expect(unsigned slot)
 {
-	uint64_t deadline_ns = td_time_now_ns() + INTRODUCE_MAX_NS, now_ns;
-	uint32_t seen;
-
 	atomic_fetch_and(&introduced, ~(1u << slot));
-	if (!start())
+}
+
+void td_agent_await(unsigned slot)
+{
+	uint64_t deadline_ns, now_ns;
+	uint32_t seen = atomic_load(&introduced);
+
+	if (seen & 1u << slot)
 		return;
-	td_agent_wake();
+	deadline_ns = td_time_now_ns() + INTRODUCE_MAX_NS;
 	while (!((seen = atomic_load(&introduced)) & 1u << slot) &&
 		(now_ns = td_time_now_ns()) < deadline_ns)
 		td_futex_wait(&introduced, seen, deadline_ns - now_ns, false);
+}
+
+void td_agent_introduce(unsigned slot)
+{
+	if (!start()) {
+		introduce_all(1u << slot);
+		return;
+	}
+	td_agent_wake();
+	td_agent_await(slot);
 }
 
 void td_agent_wake(void)

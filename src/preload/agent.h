@@ -43,9 +43,14 @@ const struct td_backend *td_agent_backend(void);
 /* Zeros without a backend. */
 void td_agent_stats(unsigned slot, struct td_memory_stats *ret);
 
-/* A GPU is used for the first time: starts the agent if it does not run, and waits, boundedly, until the daemon knows of the GPU or there is
- * none. */
+/*
+ * A GPU is used for the first time. td_agent_expect, before other threads can find it; then td_agent_introduce starts the agent if it does not
+ * run, and waits, boundedly, until the daemon knows of the GPU or there is none. Threads that find it known wait for the same
+ * (td_agent_await): what they took before that nobody would have granted.
+ */
+void td_agent_expect(unsigned slot);
 void td_agent_introduce(unsigned slot);
+void td_agent_await(unsigned slot);
 
 /* Something for the agent to look at. From any thread, async-signal-safe, keeps errno. */
 void td_agent_wake(void);

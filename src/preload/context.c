@@ -105,8 +105,10 @@ static int add(void *handle, const struct td_gpu_info *info, bool created, bool 
 		.created = created,
 		.serial = next_serial++};
 	*ret_new = !gpus[slot].context;
-	if (*ret_new)
+	if (*ret_new) {
+		td_agent_expect((unsigned)slot);
 		gpus[slot].context = handle;
+	}
 	return slot;
 }
 
@@ -121,8 +123,10 @@ static int note_current(const struct td_driver *driver, void *handle, bool creat
 	known = find(handle);
 	slot = known ? (int)known->slot : -1;
 	td_lock_drop(&table_lock);
-	if (known)
+	if (known) {
+		td_agent_await((unsigned)slot);
 		return slot;
+	}
 	if (!ask_gpu(driver, &info))
 		return -1;
 	td_lock_take(&table_lock);
@@ -131,6 +135,8 @@ static int note_current(const struct td_driver *driver, void *handle, bool creat
 	td_lock_drop(&table_lock);
 	if (is_new)
 		td_agent_introduce((unsigned)slot);
+	else if (slot >= 0)
+		td_agent_await((unsigned)slot);
 	return slot;
 }
 

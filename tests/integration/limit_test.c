@@ -3,8 +3,11 @@
  *
  *   race N ROUNDS LARGEST   N processes allocate and free blocks of random sizes up to LARGEST bytes, and keep a common account of what they
  *                           have together: it counts a block after it was had and until before it is freed, so it never says too much
+ *   threads N BLOCK         another process takes all that there is; then N threads use the GPU for the first time, and each wants a block at once
  *   fill BLOCK              allocates blocks until one is refused; then waits for a line on stdin, and tries again; until end of file
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -107,6 +110,64 @@ static int race(unsigned processes, unsigned rounds, size_t largest)
 	return 0;
 }
 
+static pthread_barrier_t start_line;
+static size_t thread_block;
+
+static void *want_one(void *arg)
+{
+	CUdeviceptr address;
+	CUcontext context;
+
+	(void)arg;
+	pthread_barrier_wait(&start_line);
+	if (cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
+		return NULL;
+	return (void *)(intptr_t)(cuMemAlloc_v2(&address, thread_block) == CUDA_SUCCESS);
+}
+
+/* Until it is killed it keeps what it has. */
+static void take_all(int ready, size_t block)
+{
+	CUdeviceptr address;
+
+	use_gpu();
+	while (!cuMemAlloc_v2(&address, block))
+		;
+	if (write(ready, "", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+static int threads(unsigned count, size_t block)
+{
+	pthread_t ids[64];
+	unsigned granted = 0;
+	int ready[2];
+	pid_t other;
+	char byte;
+
+	if (count > 64 || pipe(ready) || (other = fork()) < 0)
+		return 1;
+	if (!other)
+		take_all(ready[1], block);
+	if (read(ready[0], &byte, 1) != 1 || cuInit(0))
+		return 1;
+	thread_block = block;
+	pthread_barrier_init(&start_line, NULL, count);
+	for (unsigned i = 0; i < count; i++)
+		if (pthread_create(&ids[i], NULL, want_one, NULL))
+			return 1;
+	for (unsigned i = 0; i < count; i++) {
+		void *got;
+
+		pthread_join(ids[i], &got);
+		granted += got != NULL;
+	}
+	printf("{\"granted\": %u}\n", granted);
+	kill(other, SIGKILL);
+	return waitpid(other, NULL, 0) != other;
+}
+
 static int fill(size_t block)
 {
 	unsigned long long had = 0;
@@ -134,8 +195,10 @@ int main(int argc, char **argv)
 	if (argc == 5 && !strcmp(argv[1], "race"))
 		return race(
 			(unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), (size_t)atoll(argv[4]));
+	if (argc == 4 && !strcmp(argv[1], "threads"))
+		return threads((unsigned)atoi(argv[2]), (size_t)atoll(argv[3]));
 	if (argc == 3 && !strcmp(argv[1], "fill"))
 		return fill((size_t)atoll(argv[2]));
-	fprintf(stderr, "usage: limit_test race N ROUNDS LARGEST | fill BLOCK\n");
+	fprintf(stderr, "usage: limit_test race N ROUNDS LARGEST | threads N BLOCK | fill BLOCK\n");
 	return 2;
 }

@@ -44,6 +44,15 @@ def nor_do_they_with_memory_that_can_move():
     race("swap")
 
 
+def threads_that_come_while_the_daemon_is_only_just_told_get_no_more():
+    with World() as world:
+        for backend in ("plain", "swap"):
+            process = start(world, "threads", 16, MIB, backend=backend, mem="10m")
+            out, err = process.communicate(timeout=DEADLINE_S)
+            assert process.returncode == 0 and json.loads(out) == {"granted": 0}, (backend, out, err)
+            nothing_is_left(world)
+
+
 def a_program_sees_its_limit_and_gets_exactly_that():
     with World() as world:
         for backend in ("plain", "swap", "managed"):
@@ -146,6 +155,7 @@ def what_makes_no_sense_is_refused_with_a_quotation():
 run_cases([
     sixty_four_processes_never_exceed_the_limit_of_their_job,
     nor_do_they_with_memory_that_can_move,
+    threads_that_come_while_the_daemon_is_only_just_told_get_no_more,
     a_program_sees_its_limit_and_gets_exactly_that,
     a_limit_is_changed_while_it_runs_and_lowering_takes_nothing_away,
     a_limit_outlives_the_daemon_with_what_was_set_by_hand,
