@@ -96,7 +96,7 @@ int td_cli_ensure_daemon(void)
 }
 
 struct job {
-	const char *name, *class, *weight, *backend, *mem, *duty, *slack;
+	const char *name, *class, *weight, *backend, *mem, *mem_soft, *duty, *slack;
 };
 
 static int one_of(const char *option, const char *value, const char *const *words)
@@ -144,6 +144,12 @@ static void help(void)
 	     "  --mem SIZE|SHARE                        the most that all its processes together "
 	     "may "
 	     "have on a GPU: 8Gi, 40% (none)\n"
+	     "  --mem-soft SIZE|SHARE                   the most of that on the GPU itself: the "
+	     "rest "
+	     "lies on the host, within\n"
+	     "                                          the GPU's reach (none; needs --backend "
+	     "swap, "
+	     "and chooses it)\n"
 	     "  --duty SHARE                            the most of a GPU's time that each of its "
 	     "processes may take: 30% (none)\n"
 	     "  --slack SHARE                           guaranteed: by which its steps may take "
@@ -158,6 +164,7 @@ static int parse(int argc, char **argv, struct job *job)
 	static const struct option options[] = {{"name", required_argument, NULL, 'n'},
 		{"class", required_argument, NULL, 'c'}, {"weight", required_argument, NULL, 'w'},
 		{"backend", required_argument, NULL, 'b'}, {"mem", required_argument, NULL, 'm'},
+		{"mem-soft", required_argument, NULL, 'o'},
 		{"duty", required_argument, NULL, 'd'}, {"slack", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
@@ -192,6 +199,11 @@ static int parse(int argc, char **argv, struct job *job)
 				return -1;
 			job->mem = optarg;
 			break;
+		case 'o':
+			if (check_limit("mem-soft", optarg))
+				return -1;
+			job->mem_soft = optarg;
+			break;
 		case 'd':
 			if (check_duty(optarg))
 				return -1;
@@ -213,6 +225,13 @@ static int parse(int argc, char **argv, struct job *job)
 			return -1;
 		}
 	}
+	if (job->mem_soft && job->backend && strcmp(job->backend, "swap")) {
+		td_cli_fail("--mem-soft: \"%s\" memory stays where it is: expected --backend swap",
+			job->backend);
+		return -1;
+	}
+	if (!job->backend)
+		job->backend = job->mem_soft ? "swap" : "plain";
 	if (optind < argc)
 		return optind;
 	td_cli_fail("run: which command? See tandem run --help");
@@ -243,6 +262,8 @@ static int set_environment(const struct job *job, const char *command)
 		setenv("TANDEM_DUTY", job->duty, 1);
 	if (job->slack)
 		setenv("TANDEM_SLACK", job->slack, 1);
+	if (job->mem_soft)
+		setenv("TANDEM_MEM_SOFT", job->mem_soft, 1);
 	if (job->mem)
 		setenv("TANDEM_MEM", job->mem, 1);
 	return 0;
@@ -256,7 +277,7 @@ static void warn(void *arg, const char *text)
 
 int td_verb_run(int argc, char **argv)
 {
-	struct job job = {.class = "besteffort", .weight = "1", .backend = "plain"};
+	struct job job = {.class = "besteffort", .weight = "1"};
 	int at = parse(argc, argv, &job);
 
 	if (at <= 0)

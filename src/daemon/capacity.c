@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
+#include "daemon/soft.h"
 
 #define SHORTAGE_MIN_NS (1 * TD_NS_PER_S)
 #define SHORTAGE_MAX_NS (64 * TD_NS_PER_S)
@@ -37,6 +38,7 @@ void td_capacity_tell(struct td_node *node, const struct td_client *client)
 	msg.attached.capacity_bytes = gpu->capacity_bytes;
 	msg.attached.reserve_bytes = gpu->reserve_bytes;
 	msg.attached.quota_bytes = td_quota_bytes(node, client->process->job, gpu);
+	msg.attached.soft_bytes = td_soft_bytes(node, client->process->job, gpu);
 	node->io.send(client->process->peer, &msg);
 }
 

@@ -9,7 +9,9 @@
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
+#include "daemon/soft.h"
 #include "preload/backend.h"
+#include "preload/client.h"
 
 #define HANDOVER_SMOOTHING 4
 
@@ -54,8 +56,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.wants_since_ns = process->wants_since_ns,
 			.idle_since_ns = process->idle_since_ns,
 			.phase_since_ns = process->phase_since_ns,
-			.demanded_bytes =
-				client->demanded_bytes + (client->needs ? client->need_bytes : 0),
+			.demanded_bytes = td_soft_demand(client),
 			.resident_bytes = client->resident_bytes,
 			.limit_bytes = client->limit_bytes,
 			.held_ns = td_process_held_ns(process, now_ns),
@@ -75,6 +76,18 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 	*view = (struct td_view){node->gpu_views, node->views, node->gpu_count, n, TD_NODE_HAS};
 }
 
+/* Whoever is not opening is not to put anything anywhere; a limit that still has to grow is waited for. */
+static uint8_t spill_of(const struct td_client *client)
+{
+	if (!td_soft_spills(client) || client->limit_bytes < client->grant.limit_bytes)
+		return TD_SPILL_NO;
+	switch (client->process->phase) {
+	case TD_PHASE_OPEN: return TD_SPILL_LIES;
+	case TD_PHASE_FILLING: return TD_SPILL_MOVES;
+	default: return TD_SPILL_NO;
+	}
+}
+
 void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
 {
 	const struct td_process *process = client->process;
@@ -82,10 +95,13 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit
 	bool opening = process->phase == TD_PHASE_FILLING || process->phase == TD_PHASE_OPEN;
 
 	client->limit_bytes = limit_bytes;
-	if (limit_bytes > client->believed_bytes)
-		client->believed_bytes = limit_bytes;
 	client->seq = ++node->next_seq;
 	client->ready = false;
+	client->spill_told = spill_of(client);
+	if (limit_bytes > client->believed_bytes)
+		client->believed_bytes = limit_bytes;
+	if (td_quota_total(client) > client->believed_total_bytes)
+		client->believed_total_bytes = td_quota_total(client);
 	msg.plan.slot = client->slot;
 	msg.plan.seq = client->seq;
 	msg.plan.gate = (uint8_t)(opening ? TD_GATE_OPEN : TD_GATE_CLOSED);
@@ -93,6 +109,7 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit
 	msg.plan.limit_bytes = limit_bytes;
 	msg.plan.window_ns = client->grant.window_ns;
 	msg.plan.drain_deadline_ns = node->options.drain_deadline_ns;
+	msg.plan.spill = client->spill_told;
 	node->io.send(process->peer, &msg);
 }
 
@@ -159,21 +176,38 @@ static uint64_t charge(const struct td_client *client)
 							       : client->resident_bytes;
 }
 
+/* Behind an open gate, or one that is about to be. */
+static uint64_t keeps(const struct td_client *client)
+{
+	if (!td_soft_spills(client))
+		return client->demanded_bytes;
+	/* What goes to the host does so before the gate opens. */
+	return client->process->phase == TD_PHASE_FILLING ? 0 : client->resident_bytes;
+}
+
+/* From now on it may allocate by itself up to its limit on the device, or may no longer. */
+static bool spill_has_changed(const struct td_client *client)
+{
+	return client->process->phase == TD_PHASE_OPEN && client->spill_told != spill_of(client);
+}
+
 static void lower_limits(struct td_node *node)
 {
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
-		uint64_t target = client->grant.limit_bytes;
+		uint64_t target = client->grant.limit_bytes, kept;
 
 		/* Once it is drained; but what it holds in advance somebody of its job may need now. */
 		if (client->process->phase == TD_PHASE_DRAINING &&
 			!client->process->job->on[client->gpu].needs)
 			continue;
 		/* An open client keeps what it has: nothing of it may leave under running work. */
-		if (client->process->phase != TD_PHASE_CLOSED && target < client->demanded_bytes)
-			target = client->demanded_bytes;
-		if (target < client->limit_bytes)
-			td_node_tell(node, client, target);
+		kept = client->process->phase == TD_PHASE_CLOSED ? 0 : keeps(client);
+		if (target < kept)
+			target = kept;
+		if (target < client->limit_bytes || spill_has_changed(client))
+			td_node_tell(node, client,
+				target < client->limit_bytes ? target : client->limit_bytes);
 	}
 }
 
@@ -200,7 +234,8 @@ static void raise_limits(struct td_node *node)
 		if (client->process->phase == TD_PHASE_DRAINING)
 			continue;
 		target = target < room ? target : room;
-		target = target < quota ? target : quota;
+		if (td_quota_limit(node, client) < target)
+			target = td_quota_limit(node, client);
 		if (target <= client->limit_bytes)
 			continue;
 		/* A part of what it asks for is no use to it, and may be all that another of its job asks for. */
@@ -249,14 +284,15 @@ static bool all_ready(const struct td_process *process)
 
 		if (process->backend != TD_BACKEND_PLAIN && !client->ready)
 			return false;
-		if (client->limit_bytes < client->demanded_bytes &&
-			process->backend == TD_BACKEND_SWAP)
+		if (process->backend == TD_BACKEND_SWAP &&
+			client->limit_bytes < client->demanded_bytes &&
+			client->spill_told == TD_SPILL_NO)
 			return false;
 	}
 	return true;
 }
 
-/* A group opens together: every process of it that is to open must be ready. */
+/* A group opens together: every process of it that is to open must be ready. One whose drain was given up is open already. */
 static bool group_ready(const struct td_node *node, uint32_t group)
 {
 	struct td_list *it;
@@ -265,7 +301,7 @@ static bool group_ready(const struct td_node *node, uint32_t group)
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
 
 		if (process->job->group != group || td_list_empty(&process->clients) ||
-			process->failed)
+			process->failed || process->phase == TD_PHASE_OPEN)
 			continue;
 		if (process->phase == TD_PHASE_DRAINING || !all_ready(process))
 			return false;
@@ -276,11 +312,17 @@ static bool group_ready(const struct td_node *node, uint32_t group)
 static void open_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	uint64_t waited = process->wants ? now_ns - td_process_waits_since_ns(process) : 0;
+	struct td_list *it;
 
 	process->waited_ns += waited;
-	process->handovers++;
-	measure_handover(node, process, now_ns);
+	if (!process->exchanges) {
+		process->handovers++;
+		measure_handover(node, process, now_ns);
+	}
+	process->exchanges = false;
 	enter(process, TD_PHASE_OPEN, now_ns);
+	td_list_for_each (it, &process->clients)
+		td_soft_settled(td_container_of(it, struct td_client, of_process), now_ns);
 	td_node_event(node, TD_EVENT_OPENED, process, first_client(process)->gpu, now_ns, waited,
 		first_client(process)->resident_bytes, NULL);
 }
@@ -348,7 +390,9 @@ static void step_gate(struct td_node *node, struct td_process *process, uint64_t
 	if (td_list_empty(&process->clients) || process->failed)
 		return;
 	grant = &first_client(process)->grant;
-	if (grant->gate == TD_GATE_CLOSED) {
+	if (grant->gate == TD_GATE_CLOSED ||
+		(process->job->exchanges && process->phase == TD_PHASE_OPEN)) {
+		process->exchanges = grant->gate != TD_GATE_CLOSED;
 		close_gate(node, process, now_ns);
 		return;
 	}
@@ -393,36 +437,44 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
 	uint64_t wanted = client->demanded_bytes + client->need_bytes; /* each is bounded */
 	enum td_quota_verdict quota = td_quota_need(node, client, now_ns);
+	uint64_t has = client->spill_told == TD_SPILL_LIES ? client->resident_bytes
+							   : client->demanded_bytes;
+	uint64_t before = td_quota_charge(client);
 	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;
 
 	if (process->failed)
 		msg.answer.granted = 1; /* the driver has its own answer */
-	else if (quota == TD_QUOTA_REFUSED || wanted > node->gpus[client->gpu].capacity_bytes)
+	else if (quota == TD_QUOTA_REFUSED ||
+		 td_soft_demand(client) > node->gpus[client->gpu].capacity_bytes)
 		msg.answer.granted = 0;
 	else if (quota == TD_QUOTA_WAIT)
 		return;
-	else if (client->limit_bytes >= wanted && !(closed && process->backend != TD_BACKEND_PLAIN))
+	else if (client->limit_bytes >= has + client->need_bytes &&
+		 !(closed && process->backend != TD_BACKEND_PLAIN))
 		msg.answer.granted = 1;
 	else if (closed && process->backend != TD_BACKEND_PLAIN)
-		msg.answer.granted = 2;
+		msg.answer.granted = TD_NEED_LATER;
+	else if (td_soft_spills(client) && !client->need_fixed &&
+		 has + client->need_bytes > client->grant.limit_bytes)
+		msg.answer.granted = TD_NEED_HOST;
 	else if (process->backend == TD_BACKEND_PLAIN && client->grant.limit_bytes < wanted)
 		msg.answer.granted = 0;
 	else
 		return;
-	if (msg.answer.granted && !process->failed) {
-		uint64_t before = td_quota_charge(client);
-
-		client->demanded_bytes = wanted; /* until its next MEMORY says so itself */
-		process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
-	} else if (!msg.answer.granted) {
+	if (!msg.answer.granted)
 		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
 			client->need_bytes,
 			quota == TD_QUOTA_REFUSED ? "beyond the job's limit" : "out of memory");
+	else if (!process->failed)
+		client->demanded_bytes = wanted; /* until its next MEMORY says so itself */
+	client->needs = false;
+	if (msg.answer.granted == TD_NEED_HOST) {
+		client->host_bytes += client->need_bytes;
+		client->limit_bytes = td_quota_plan(node, client, client->limit_bytes);
 	}
 	msg.answer.slot = client->slot;
 	msg.answer.ticket = client->need_ticket;
 	msg.answer.limit_bytes = client->limit_bytes;
-	client->needs = false;
 	node->io.send(process->peer, &msg);
 	/* A report that was on its way before the answer says less, and no limit covers it. */
 	if (msg.answer.granted && !process->failed && client->limit_bytes < wanted &&
@@ -431,6 +483,7 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 		td_node_tell(node, client, client->limit_bytes);
 		client->promised_seq = client->seq;
 	}
+	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
 }
 
 /* Before one of a job is refused, the others say what they have by now. */
@@ -508,16 +561,19 @@ static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
 	return wakeup;
 }
 
-static void execute(struct td_node *node, uint64_t now_ns)
+static uint64_t execute(struct td_node *node, uint64_t now_ns)
 {
+	uint64_t wakeup;
 	struct td_list *it;
 
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
 
 		note_rivals(node, client, &node->grants[i]);
+		td_soft_plan(node, client);
 		client->grant.limit_bytes = td_quota_plan(node, client, client->grant.limit_bytes);
 	}
+	wakeup = td_soft_step(node, now_ns);
 	td_list_for_each (it, &node->processes)
 		step_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
 	lower_limits(node);
@@ -525,6 +581,7 @@ static void execute(struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->processes)
 		finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
 	answer_needs(node, now_ns);
+	return wakeup;
 }
 
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
@@ -538,7 +595,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;
-	uint64_t wakeup, shortages, needs;
+	uint64_t wakeup, shortages, exchanges, needs;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
@@ -546,10 +603,12 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	shortages = td_capacity_step(node, now_ns);
 	wakeup = shortages < wakeup ? shortages : wakeup;
 	td_quota_gather(node);
+	td_soft_gather(node);
 	show_others(node);
 	fill_view(node, &view, now_ns);
 	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
-	execute(node, now_ns);
+	exchanges = execute(node, now_ns);
+	wakeup = exchanges < wakeup ? exchanges : wakeup;
 	needs = need_deadline_ns(node, now_ns);
 	wakeup = needs < wakeup ? needs : wakeup;
 	return plan.next_wakeup_ns < wakeup ? plan.next_wakeup_ns : wakeup;

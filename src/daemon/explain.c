@@ -1,4 +1,5 @@
 /* Sentences from the node's state: why is this job where it is? */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
+#include "daemon/soft.h"
 
 const char *td_process_state(const struct td_process *process)
 {
@@ -69,6 +71,23 @@ static const struct td_process *find_holder(
 	return holder;
 }
 
+/* Appends a sentence; what does not fit is cut off. */
+__attribute__((format(printf, 4, 5))) static size_t add(
+	char *buf, size_t len, size_t n, const char *format, ...)
+{
+	va_list args;
+	int added;
+
+	if (n + 1 >= len)
+		return n;
+	if (n)
+		buf[n++] = ' ';
+	va_start(args, format);
+	added = vsnprintf(buf + n, len - n, format, args);
+	va_end(args);
+	return added < 0 ? n : n + (size_t)added;
+}
+
 char *td_node_explain_bounds(
 	const struct td_node *node, const struct td_process *process, char *buf, size_t len)
 {
@@ -77,21 +96,34 @@ char *td_node_explain_bounds(
 
 	*buf = 0;
 	if (process->job->settings.weight > 1)
-		n += (size_t)snprintf(buf, len, "Its weight is %u.", process->job->settings.weight);
-	if (process->pacing.duty_ppm && n < len)
-		n += (size_t)snprintf(buf + n, len - n, "%sIt may take %g%% of the GPU's time.",
-			n ? " " : "", process->pacing.duty_ppm / 1e4);
+		n = add(buf, len, n, "Its weight is %u.", process->job->settings.weight);
+	if (process->pacing.duty_ppm)
+		n = add(buf, len, n, "It may take %g%% of the GPU's time.",
+			process->pacing.duty_ppm / 1e4);
 	td_list_for_each (it, &process->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_process);
-		uint64_t quota = td_quota_bytes(node, process->job, &node->gpus[client->gpu]);
+		const struct td_gpu *gpu = &node->gpus[client->gpu];
+		uint64_t quota = td_quota_bytes(node, process->job, gpu),
+			 soft = td_soft_bytes(node, process->job, gpu);
 		char has[24], limit[24];
 
-		if (quota == UINT64_MAX || n >= len)
-			continue;
 		td_format_size(has, sizeof(has), client->others_bytes + client->demanded_bytes);
 		td_format_size(limit, sizeof(limit), quota);
-		n += (size_t)snprintf(buf + n, len - n, "%sIts job has %s of its %s on GPU %u.",
-			n ? " " : "", has, limit, td_gpu_number(node, client->gpu));
+		if (quota != UINT64_MAX)
+			n = add(buf, len, n, "Its job has %s of its %s on GPU %u.", has, limit,
+				td_gpu_number(node, client->gpu));
+		td_format_size(has, sizeof(has), client->spilled_bytes);
+		td_format_size(limit, sizeof(limit), soft);
+		if (soft != UINT64_MAX && !client->spills)
+			n = add(buf, len, n,
+				"Its soft limit on GPU %u cannot be held: its memory stays on the "
+				"GPU.",
+				td_gpu_number(node, client->gpu));
+		else if (soft != UINT64_MAX)
+			n = add(buf, len, n,
+				"Beyond %s on GPU %u its job's memory lies on the host: %s of it "
+				"do.",
+				limit, td_gpu_number(node, client->gpu), has);
 	}
 	return buf;
 }

@@ -7,6 +7,7 @@
 #include "daemon/fixed.h"
 
 #include "daemon/node.h"
+#include "daemon/soft.h"
 #include "preload/backend.h"
 
 static uint64_t fixed_bytes(const struct td_client *client)
@@ -30,7 +31,7 @@ uint32_t td_fixed_conflicts(const struct td_node *node)
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 		uint64_t capacity = node->gpus[client->gpu].capacity_bytes,
-			 wanted = client->demanded_bytes + (client->needs ? client->need_bytes : 0),
+			 wanted = td_soft_demand(client),
 			 others = sum[client->gpu] - fixed_bytes(client);
 
 		/* What never fits is refused. */

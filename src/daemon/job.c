@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "daemon/capacity.h"
 #include "daemon/node.h"
+#include "preload/backend.h"
 
 #define WEIGHT_MAX 1000
 
@@ -65,6 +66,7 @@ enum setting {
 	CLASS,
 	WEIGHT,
 	MEM,
+	MEM_SOFT,
 	DUTY,
 	SLACK,
 	PAUSED,
@@ -77,6 +79,8 @@ static const struct {
 	[CLASS] = {"class", "name", "online, guaranteed or besteffort: who goes first"},
 	[WEIGHT] = {"weight", "", "how long its turns are beside those of its class"},
 	[MEM] = {"mem", "size", "the most that its processes together may have on a GPU, or none"},
+	[MEM_SOFT] = {"mem-soft", "size",
+		"the most of that on the GPU itself: the rest lies on the host, or none"},
 	[DUTY] = {"duty", "share", "the most of a GPU's time for each of its processes, or none"},
 	[SLACK] = {"slack", "share", "guaranteed: by how much its steps may take longer, or none"},
 	[PAUSED] = {"paused", "on|off", "on: it may not use a GPU"},
@@ -97,6 +101,9 @@ static void format_setting(
 	case CLASS: snprintf(buf, len, "%s", class_names[settings->class]); break;
 	case WEIGHT: snprintf(buf, len, "%u", settings->weight); break;
 	case MEM: snprintf(buf, len, "%s", *settings->mem ? settings->mem : "none"); break;
+	case MEM_SOFT:
+		snprintf(buf, len, "%s", *settings->mem_soft ? settings->mem_soft : "none");
+		break;
 	case DUTY: format_share(settings->duty_ppm, buf, len); break;
 	case SLACK: format_share(settings->slack_ppm, buf, len); break;
 	case PAUSED: snprintf(buf, len, "%s", settings->paused ? "on" : "off"); break;
@@ -122,6 +129,7 @@ static int set_setting(struct td_job_settings *settings, enum setting setting, c
 	case CLASS: return set_class(&settings->class, value, err);
 	case WEIGHT: return set_weight(&settings->weight, value, err);
 	case MEM: return set_limit(&settings->mem, value, err);
+	case MEM_SOFT: return set_limit(&settings->mem_soft, value, err);
 	case DUTY: return set_share(&settings->duty_ppm, value, td_parse_duty, err);
 	case SLACK: return set_share(&settings->slack_ppm, value, td_parse_slack, err);
 	case PAUSED: return td_parse_bool(value, &settings->paused, err);
@@ -187,6 +195,7 @@ struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_
 	if (job->settings.weight > WEIGHT_MAX)
 		job->settings.weight = WEIGHT_MAX;
 	(void)set_limit(&job->settings.mem, hello->mem, NULL);
+	(void)set_limit(&job->settings.mem_soft, hello->mem_soft, NULL);
 	job->settings.duty_ppm = hello->duty_ppm < TD_PPM ? hello->duty_ppm : 0;
 	job->settings.slack_ppm = hello->slack_ppm < TD_PPM ? hello->slack_ppm : TD_PPM;
 	td_list_append(&node->jobs, &job->of_node);
@@ -221,6 +230,7 @@ static void tell(struct td_node *node, const struct td_job *job)
 	msg.settings.duty_ppm = settings->duty_ppm;
 	msg.settings.slack_ppm = settings->slack_ppm;
 	snprintf(msg.settings.mem, sizeof(msg.settings.mem), "%s", settings->mem);
+	snprintf(msg.settings.mem_soft, sizeof(msg.settings.mem_soft), "%s", settings->mem_soft);
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
 
@@ -234,6 +244,17 @@ static void tell(struct td_node *node, const struct td_job *job)
 		if (client->process->job == job)
 			td_capacity_tell(node, client);
 	}
+}
+
+/* A process that has not come to a GPU yet will be seen to. */
+static bool can_spill(const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients)
+		if (!td_container_of(it, struct td_client, of_process)->spills)
+			return false;
+	return process->backend == TD_BACKEND_SWAP;
 }
 
 int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, const char *key,
@@ -255,6 +276,12 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 		r = td_job_set(&copy, key, value, err);
 		if (r)
 			return r;
+		if (*copy.mem_soft && !strcmp(key, "mem-soft") && !can_spill(process))
+			return td_err_set(err, -EINVAL,
+				"the memory of job \"%.64s\" stays on the GPU: mem-soft is for "
+				"jobs that were started with --backend swap, where the driver has "
+				"memory of the host that the GPU can use",
+				name);
 		found = true;
 	}
 	if (!found)

@@ -22,7 +22,7 @@ struct td_job_settings {
 	enum td_class class;
 	uint32_t weight;
 	bool paused;
-	char mem[TD_LIMIT_TEXT];
+	char mem[TD_LIMIT_TEXT], mem_soft[TD_LIMIT_TEXT];
 	uint32_t duty_ppm; /* the most of a GPU's time; 0: no bound */
 	uint32_t
 		slack_ppm; /* by which its steps may take longer than alone; 0: as the policy sees fit */
@@ -38,8 +38,10 @@ struct td_job {
 	/* quota.c: of its clients on each GPU, gathered at each step */
 	struct {
 		uint64_t demanded_bytes, charged_bytes;
+		uint64_t soft_left_bytes; /* soft.c */
 		uint32_t clients, needs;
 	} on[TD_GPU_MAX];
+	bool exchanges; /* soft.c: drained to be opened again */
 };
 
 /* The job that a new process belongs to, made if there is none. NULL: memory is short. */

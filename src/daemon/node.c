@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "daemon/capacity.h"
 #include "daemon/job.h"
+#include "daemon/quota.h"
 #include "preload/backend.h"
 
 /* CUDA_ERROR_UNKNOWN */
@@ -247,6 +248,8 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->id = node->next_id++;
 	client->gpu = gpu;
 	client->slot = msg->slot;
+	client->spills = msg->spills && process->backend == TD_BACKEND_SWAP;
+	client->soft_bytes = UINT64_MAX;
 	td_capacity_attach(node, gpu, bounded(msg->used_bytes), bounded(msg->reserve_bytes));
 	client->grant.gate = TD_GATE_CLOSED;
 	process->failed = 0;
@@ -256,6 +259,11 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	td_capacity_tell(node, client);
 	td_node_event(node, TD_EVENT_ATTACHED, process, gpu, now_ns, 0, 0, node->gpus[gpu].name);
 	return 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 static int memory(struct td_node *node, struct td_process *process, const struct td_msg_memory *msg,
@@ -269,19 +277,23 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	before = client->out_bytes;
 	client->demanded_bytes = bounded(msg->demanded_bytes);
 	client->resident_bytes = bounded(msg->resident_bytes);
-	client->host_bytes = bounded(msg->host_bytes);
+	client->host_bytes = least(msg->host_bytes, client->demanded_bytes);
 	client->peak_bytes = bounded(msg->peak_bytes);
 	client->in_bytes = msg->in_bytes;
 	client->out_bytes = msg->out_bytes;
 	client->swap_ns = msg->swap_ns;
 	client->fixed_bytes = bounded(msg->fixed_bytes);
+	client->spilled_bytes = least(msg->spilled_bytes, client->host_bytes);
 	client->reported_bytes = client->demanded_bytes;
 	client->acknowledged_seq = msg->seq;
 	if (client->promised_bytes && (int32_t)(msg->seq - client->promised_seq) >= 0)
 		client->promised_bytes = 0;
 	client->demanded_bytes += client->promised_bytes;
+	client->host_bytes += client->promised_bytes;
 	if (msg->seq == client->seq)
 		client->believed_bytes = client->limit_bytes;
+	if (msg->seq == client->seq)
+		client->believed_total_bytes = td_quota_total(client);
 	if (client->out_bytes > before && client->resident_bytes <= client->limit_bytes)
 		td_node_event(node, TD_EVENT_SHRUNK, process, client->gpu, now_ns, 0,
 			client->out_bytes - before, NULL);
@@ -390,6 +402,7 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 	client->promised_bytes = 0;
 	client->need_ticket = msg->ticket;
 	client->need_bytes = bounded(msg->bytes);
+	client->need_fixed = msg->fixed;
 	client->need_seq = node->next_seq;
 	client->need_since_ns = now_ns;
 	td_capacity_need(node, client->gpu, bounded(msg->used_bytes));

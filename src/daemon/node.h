@@ -78,18 +78,29 @@ struct td_client {
 	uint32_t id, gpu, slot;
 	uint64_t demanded_bytes, resident_bytes, host_bytes, peak_bytes, in_bytes, out_bytes,
 		swap_ns;
-	uint64_t fixed_bytes;           /* of what is resident: cannot leave the device */
-	uint64_t limit_bytes;           /* told last */
-	uint64_t believed_bytes;        /* highest limit told and not yet acknowledged to be gone */
+	uint64_t fixed_bytes;    /* of what is resident: cannot leave the device */
+	uint64_t spilled_bytes;  /* of what is on the host: within the device's reach */
+	uint64_t limit_bytes;    /* told last */
+	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */
+	uint64_t
+		believed_total_bytes; /* the same of all that it could have unasked, on the host too */
 	uint32_t seq, acknowledged_seq; /* of the PLAN told last; of the one it has reported for */
 	bool ready;                     /* everything resident, for this PLAN */
-	bool needs;                     /* an allocation waits */
+	bool needs, need_fixed;         /* an allocation waits; it has to be on the device */
 	uint32_t need_ticket, need_seq; /* need_seq: plans told before it are older */
 	uint64_t need_bytes, need_since_ns;
 	/* what it said itself; and what was granted beyond its limit, counted until it has reported for the PLAN after that */
 	uint64_t reported_bytes, promised_bytes;
 	uint32_t promised_seq;
 	uint64_t others_bytes; /* of its job, as shown to it last */
+	/* soft.c: it can keep a part of what it demands on the host; told so in the last PLAN; the most that it is to have on the device; how
+	 * things were when it was opened, or an exchange was over */
+	bool spills;
+	uint8_t spill_told; /* enum td_spill */
+	uint64_t soft_bytes;
+	struct {
+		uint64_t limit_bytes, resident_bytes, spilled_bytes, at_ns;
+	} settled;
 	/* the last plan */
 	struct td_grant grant;
 };
@@ -106,6 +117,7 @@ struct td_process {
 	enum td_phase phase;
 	uint64_t phase_since_ns;
 	bool wants, foreign; /* foreign: let go, see foreign.c */
+	bool exchanges;      /* closed for an exchange of memory, not for somebody else */
 	uint32_t
 		failed; /* CUresult of a context that is beyond help; let go until it has another. 0: none */
 	uint32_t foreign_gpu; /* the one that is another daemon's */

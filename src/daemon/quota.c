@@ -7,6 +7,8 @@
 #include "base/time.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/soft.h"
+#include "preload/backend.h"
 
 #define PATIENCE_NS TD_NS_PER_S
 /* Of what a job has left, the part that its processes hold in advance together. */
@@ -44,9 +46,22 @@ static uint64_t limit_of(const struct td_node *node, const struct td_client *cli
 	return td_quota_bytes(node, client->process->job, &node->gpus[client->gpu]);
 }
 
+/* What it has, or will have with its next plan, beside what its limit is about. */
+static uint64_t beside(const struct td_client *client)
+{
+	return client->process->phase == TD_PHASE_OPEN && td_soft_spills(client)
+		       ? client->host_bytes
+		       : 0;
+}
+
+uint64_t td_quota_total(const struct td_client *client)
+{
+	return client->limit_bytes + (client->spill_told == TD_SPILL_LIES ? client->host_bytes : 0);
+}
+
 uint64_t td_quota_charge(const struct td_client *client)
 {
-	return max_bytes(client->demanded_bytes, client->believed_bytes);
+	return max_bytes(client->demanded_bytes, client->believed_total_bytes);
 }
 
 void td_quota_gather(struct td_node *node)
@@ -79,27 +94,43 @@ uint64_t td_quota_room(const struct td_node *node, const struct td_client *clien
 	return limit == UINT64_MAX ? limit : max_bytes(sub(limit, others), client->demanded_bytes);
 }
 
-uint64_t td_quota_plan(
-	const struct td_node *node, const struct td_client *client, uint64_t planned_bytes)
+/* All that it may have, wherever that is. */
+static uint64_t part_of(const struct td_node *node, const struct td_client *client)
 {
 	const struct td_job *job = client->process->job;
-	uint64_t limit = limit_of(node, client), demanded = client->demanded_bytes, advance;
+	uint64_t limit = limit_of(node, client), demanded = client->demanded_bytes, advance,
+		 has = client->limit_bytes + beside(client);
 
 	if (limit == UINT64_MAX)
-		return planned_bytes;
+		return limit;
 	if (job->on[client->gpu].clients == 1)
-		return min_bytes(planned_bytes, max_bytes(limit, demanded));
+		return max_bytes(limit, demanded);
 	if (client->needs)
 		demanded += client->need_bytes;
 	if (job->on[client->gpu].needs)
-		return min_bytes(planned_bytes, demanded);
+		return demanded;
 	advance = sub(limit, job->on[client->gpu].demanded_bytes) /
 		  (ADVANCE_PART * job->on[client->gpu].clients);
 	/* What it has already is not changed for little. */
-	if (client->limit_bytes >= demanded + advance / 2 &&
-		client->limit_bytes <= demanded + 2 * advance)
-		return min_bytes(planned_bytes, client->limit_bytes);
-	return min_bytes(planned_bytes, demanded + advance);
+	if (has >= demanded + advance / 2 && has <= demanded + 2 * advance)
+		return has;
+	return demanded + advance;
+}
+
+uint64_t td_quota_limit(const struct td_node *node, const struct td_client *client)
+{
+	return sub(td_quota_room(node, client), beside(client));
+}
+
+uint64_t td_quota_plan(
+	const struct td_node *node, const struct td_client *client, uint64_t planned_bytes)
+{
+	uint64_t bytes = sub(part_of(node, client), beside(client));
+
+	/* What it was told to be all is from now on only what is on the device: that can be more in all although it is less. */
+	if (beside(client))
+		bytes = min_bytes(bytes, td_quota_limit(node, client));
+	return min_bytes(planned_bytes, bytes);
 }
 
 bool td_quota_is_stale(const struct td_client *client, const struct td_client *needing)

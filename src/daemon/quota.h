@@ -30,8 +30,14 @@ void td_quota_gather(struct td_node *node);
 /* What a client counts for in its job. */
 uint64_t td_quota_charge(const struct td_client *client);
 
-/* The most that the client's limit may be now. */
+/* All that it can have unasked, by its last plan: the limit is not about what lies on the host while its memory spills. */
+uint64_t td_quota_total(const struct td_client *client);
+
+/* The most that the client may have now. */
 uint64_t td_quota_room(const struct td_node *node, const struct td_client *client);
+
+/* And the most that its limit may be. */
+uint64_t td_quota_limit(const struct td_node *node, const struct td_client *client);
 
 /* The limit that the client should have, given that the plan would let it have `planned_bytes`. */
 uint64_t td_quota_plan(

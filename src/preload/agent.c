@@ -168,6 +168,7 @@ static void greet(uint64_t now_ns)
 	msg.hello.duty_ppm = td_settings.duty_ppm;
 	msg.hello.slack_ppm = td_settings.slack_ppm;
 	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
+	memcpy(msg.hello.mem_soft, td_settings.mem_soft, sizeof(td_settings.mem_soft));
 	self.state = STATE_GREETED;
 	self.handshake_ns = now_ns + HANDSHAKE_NS;
 	send_msg(&msg);
@@ -197,7 +198,7 @@ static void attached(const struct td_msg_attached *msg)
 	if (!(self.asked & bit))
 		return;
 	self.reserve_bytes[msg->slot] = msg->reserve_bytes;
-	td_client_set_capacity(msg->slot, msg->capacity_bytes, msg->quota_bytes);
+	td_client_set_capacity(msg->slot, msg->capacity_bytes, msg->quota_bytes, msg->soft_bytes);
 	if (self.attached & bit)
 		return; /* it has changed */
 	self.attached |= bit;
@@ -213,6 +214,7 @@ static void settings(const struct td_msg_settings *msg)
 	td_settings.duty_ppm = msg->duty_ppm;
 	td_settings.slack_ppm = msg->slack_ppm;
 	snprintf(td_settings.mem, sizeof(td_settings.mem), "%.31s", msg->mem);
+	snprintf(td_settings.mem_soft, sizeof(td_settings.mem_soft), "%.31s", msg->mem_soft);
 }
 
 static void handle(const struct td_msg *msg, const int *fds, uint64_t now_ns)
@@ -263,6 +265,8 @@ static void attach(unsigned slot, const struct td_gpu_info *gpu)
 		msg.attach.reserve_bytes = self.reserve_bytes[slot];
 	else
 		msg.attach.used_bytes = gpu->used_bytes;
+	msg.attach.spills = td_plans_backend() && td_plans_backend()->spills &&
+			    td_plans_backend()->spills(gpu->device);
 	self.asked |= 1u << slot;
 	send_msg(&msg);
 }

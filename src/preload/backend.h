@@ -33,12 +33,20 @@ enum td_backend_kind {
 	TD_BACKEND_N,
 };
 
+/* What a PLAN says of memory beyond its limit. */
+enum td_spill {
+	TD_SPILL_NO,    /* there is none, or more room is to come */
+	TD_SPILL_MOVES, /* it lies on the host before the gate opens; nothing is allocated unasked if all together exceed the limit */
+	TD_SPILL_LIES,  /* it does; unasked is what is on the device within the limit */
+};
+
 struct td_memory_stats {
-	uint64_t demanded_bytes;      /* allocated by the program, at the driver's granularity */
-	uint64_t resident_bytes;      /* of it, on the device */
-	uint64_t host_bytes;          /* of it, on the host (mapped or arena) */
-	uint64_t fixed_bytes;         /* of what is on the device: cannot leave it */
-	uint64_t peak_bytes;          /* highest demanded */
+	uint64_t demanded_bytes; /* allocated by the program, at the driver's granularity */
+	uint64_t resident_bytes; /* of it, on the device */
+	uint64_t host_bytes;     /* of it, on the host (mapped or arena) */
+	uint64_t spilled_bytes;  /* of those, mapped: the device reaches them across the link */
+	uint64_t fixed_bytes;    /* of what is on the device: cannot leave it */
+	uint64_t peak_bytes;     /* highest demanded */
 	uint64_t in_bytes, out_bytes; /* moved so far, by direction */
 	uint64_t move_ns;             /* time spent moving */
 	uint32_t failed; /* CUresult of a context that can move nothing any more; 0: none */
@@ -65,12 +73,15 @@ struct td_backend {
 	int (*shrink)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
 	/* Brings memory back until everything is accessible or the limit or the device is full.
-	 * 0: everything is accessible; 1: more room is needed; -errno as shrink. */
+	 * 0: everything is accessible; 1: not, the limit forbids more; 2: not, the device is full; -errno as shrink. */
 	int (*fill)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
-	/* Without a daemon, after a fill that found the device full: brings within reach what is not, from host memory. 0: everything is
-	 * accessible; 1: it is not. NULL: cannot. */
-	int (*reach)(unsigned slot);
+	/* With the gate closed and the device drained, after a fill: what is on the device beyond the limit goes to host memory that the device reaches, and
+	 * so does what is not within its reach. 0: everything is accessible; 1: it is not; -errno as shrink. NULL: cannot. */
+	int (*reach)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
+
+	/* Does the device's driver have what reach needs? Needs no context. NULL: no. */
+	bool (*spills)(int device);
 
 	void (*stats)(unsigned slot, struct td_memory_stats *ret);
 

@@ -104,7 +104,7 @@ int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream)
 	return td_real.cuMemcpyHtoDAsync_v2(chunk->address, chunk->arena, chunk->bytes, stream);
 }
 
-int td_chunk_pull(struct td_chunk *chunk, CUdevice device, CUstream stream)
+int td_chunk_exchange(struct td_chunk *chunk, CUdevice device, CUstream stream)
 {
 	struct td_chunk next = {.bytes = chunk->bytes};
 	CUdeviceptr beside;
@@ -113,7 +113,8 @@ int td_chunk_pull(struct td_chunk *chunk, CUdevice device, CUstream stream)
 	if (r)
 		return r;
 	next.address = beside;
-	r = td_chunk_map(&next, device);
+	r = chunk->place == TD_PLACE_HOST ? td_chunk_map(&next, device)
+					  : td_chunk_map_host(&next, device);
 	if (r)
 		goto err_free;
 	r = td_real.cuMemcpyDtoDAsync_v2(beside, chunk->address, chunk->bytes, stream);
@@ -141,10 +142,26 @@ err_free:
 	return r;
 }
 
+bool td_chunk_may_be_on_host(CUdevice device)
+{
+	int may = 0;
+
+	return td_real.cuDeviceGetAttribute &&
+	       !td_real.cuDeviceGetAttribute(&may,
+		       CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device) &&
+	       may;
+}
+
+void td_chunk_drop_arena(struct td_chunk *chunk)
+{
+	if (chunk->arena)
+		(void)td_real.cuMemFreeHost(chunk->arena);
+	chunk->arena = NULL;
+}
+
 void td_chunk_free(struct td_chunk *chunk)
 {
 	if (chunk->place == TD_PLACE_DEVICE || chunk->place == TD_PLACE_HOST)
 		td_chunk_unmap(chunk);
-	if (chunk->arena)
-		(void)td_real.cuMemFreeHost(chunk->arena);
+	td_chunk_drop_arena(chunk);
 }

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cuda/types.h"
@@ -40,8 +41,14 @@ void td_chunk_unmap(struct td_chunk *chunk);
 int td_chunk_to_arena(struct td_chunk *chunk, CUstream stream);
 int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream);
 
-/* HOST to DEVICE at the same address, done when it returns. On failure everything is as it was. */
-int td_chunk_pull(struct td_chunk *chunk, CUdevice device, CUstream stream);
+/* HOST to DEVICE, or DEVICE to HOST, at the same address, done when it returns. On failure everything is as it was; the place is the caller's to change. */
+int td_chunk_exchange(struct td_chunk *chunk, CUdevice device, CUstream stream);
+
+/* Does the driver map memory of the host as it does that of the device? */
+bool td_chunk_may_be_on_host(CUdevice device);
+
+/* Gives back the pinned buffer of a chunk whose bytes are elsewhere. */
+void td_chunk_drop_arena(struct td_chunk *chunk);
 
 /* Everything behind it goes, the bytes too. */
 void td_chunk_free(struct td_chunk *chunk);

@@ -19,7 +19,7 @@
 #define RECHECK_NS (200 * TD_NS_PER_MS)
 
 /* Beside what the daemon may grant: it has gone. */
-#define ALONE 3u
+#define ALONE UINT32_MAX
 
 enum need_state {
 	NEED_NONE,
@@ -34,15 +34,17 @@ struct ledger {
 	_Atomic uint32_t need;    /* enum need_state; futex */
 	uint32_t ticket; /* this and the next: the asker's in NONE and ANSWERED, else the agent's */
 	uint64_t need_bytes;
+	bool need_movable;
 	uint32_t granted; /* valid in ANSWERED */
 	_Atomic uint32_t may_defer;
 	_Atomic uint32_t memory_changed;
 	_Atomic uint32_t quota_told; /* the daemon said what quota_bytes is */
-	_Atomic uint64_t capacity_bytes, quota_bytes,
-		short_bytes; /* quota: 0 unknown, UINT64_MAX none */
+	_Atomic uint64_t capacity_bytes, short_bytes;
+	_Atomic uint64_t quota_bytes, soft_bytes; /* 0 unknown, UINT64_MAX none */
 	struct td_lock lock;
 	/* guarded by lock: the limit; bytes granted on the device, and off it, that are not in the backend's stats yet; changes of those two */
 	uint64_t limit_bytes, landing_bytes, deferred_bytes, changes;
+	bool spills; /* what is beyond the limit lies on the host: it counts only what is on the device */
 };
 
 #define LEDGER                                                                                     \
@@ -139,12 +141,13 @@ static struct promises totals(unsigned slot, struct td_memory_stats *ret)
 static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 {
 	struct td_memory_stats stats;
+	uint64_t has;
 	bool covers;
 
 	(void)totals(slot, &stats);
 	td_lock_take(&ledger->lock);
-	covers = stats.demanded_bytes <= ledger->limit_bytes &&
-		 bytes <= ledger->limit_bytes - stats.demanded_bytes;
+	has = ledger->spills ? stats.resident_bytes : stats.demanded_bytes;
+	covers = has <= ledger->limit_bytes && bytes <= ledger->limit_bytes - has;
 	if (covers) {
 		ledger->landing_bytes += bytes;
 		ledger->changes++;
@@ -153,23 +156,27 @@ static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 	return covers;
 }
 
-/* The job's limit as the daemon said, or else as our own environment does. */
-static uint64_t quota_of(struct ledger *ledger, unsigned slot)
+/* A limit of the job as the daemon said, or else as our own environment does. */
+static uint64_t limit_of(_Atomic uint64_t *told, const char *text, unsigned slot)
 {
-	uint64_t quota = atomic_load(&ledger->quota_bytes), unknown = 0;
+	uint64_t bytes = atomic_load(told), unknown = 0;
 	struct td_gpu_info gpu;
 
-	if (quota)
-		return quota;
-	if (!*td_settings.mem)
-		quota = UINT64_MAX;
+	if (bytes)
+		return bytes;
+	if (!*text)
+		bytes = UINT64_MAX;
 	else if (!td_context_gpu(slot, &gpu))
 		return UINT64_MAX; /* until its GPU is known */
-	else if (td_parse_size(td_settings.mem, gpu.total_bytes, &quota, NULL))
-		quota = UINT64_MAX;
+	else if (td_parse_size(text, gpu.total_bytes, &bytes, NULL))
+		bytes = UINT64_MAX;
 	/* The daemon may have said it meanwhile. */
-	return atomic_compare_exchange_strong(&ledger->quota_bytes, &unknown, quota) ? quota
-										     : unknown;
+	return atomic_compare_exchange_strong(told, &unknown, bytes) ? bytes : unknown;
+}
+
+static uint64_t quota_of(struct ledger *ledger, unsigned slot)
+{
+	return limit_of(&ledger->quota_bytes, td_settings.mem, slot);
 }
 
 /* With need_lock. A process may not have what its whole job may not. */
@@ -200,12 +207,13 @@ static void promise(struct ledger *ledger, uint64_t bytes, bool deferred)
  * Blocks until the agent has an answer, or there is no daemon to give one. The agent makes the promise together with the answer: a report
  * between the two would tell the daemon that the bytes are not wanted any more.
  */
-static uint32_t ask(struct ledger *ledger, uint64_t bytes)
+static uint32_t ask(struct ledger *ledger, uint64_t bytes, bool movable)
 {
 	uint32_t state;
 
 	ledger->ticket++;
 	ledger->need_bytes = bytes;
+	ledger->need_movable = movable;
 	atomic_store(&ledger->need, NEED_ASKED);
 	td_agent_wake();
 	while ((state = atomic_load(&ledger->need)) != NEED_ANSWERED) {
@@ -220,42 +228,60 @@ static uint32_t ask(struct ledger *ledger, uint64_t bytes)
 }
 
 /* Behind a closed gate the bytes stay off the device until we go on by ourselves: others may run on it. */
-static int alone(void)
+static int alone(struct ledger *ledger, unsigned slot, uint64_t bytes, bool movable)
 {
-	return td_gate_word() & TD_WORD_CLOSED ? 2 : 0;
+	uint64_t soft = limit_of(&ledger->soft_bytes, td_settings.mem_soft, slot);
+	struct td_memory_stats stats;
+
+	if (td_gate_word() & TD_WORD_CLOSED)
+		return TD_NEED_LATER;
+	if (!movable || soft == UINT64_MAX)
+		return TD_NEED_DEVICE;
+	(void)totals(slot, &stats);
+	return stats.resident_bytes <= soft && bytes <= soft - stats.resident_bytes ? TD_NEED_DEVICE
+										    : TD_NEED_HOST;
 }
 
-static int go_alone(struct ledger *ledger, unsigned slot, uint64_t bytes)
+static int go_alone(struct ledger *ledger, unsigned slot, uint64_t bytes, bool movable)
 {
-	int r = alone();
+	int r = alone(ledger, slot, bytes, movable);
 
-	promise(ledger, bytes, r == 2);
+	promise(ledger, bytes, r != TD_NEED_DEVICE);
 	/* A daemon that has come meanwhile has not heard of them. */
 	td_client_memory_changed(slot);
 	return r;
 }
 
-int td_client_need(unsigned slot, uint64_t bytes)
+static int granted(uint32_t answer)
+{
+	if (!answer)
+		return TD_NEED_REFUSED;
+	return answer == TD_NEED_LATER || answer == TD_NEED_HOST ? (int)answer : TD_NEED_DEVICE;
+}
+
+int td_client_need(unsigned slot, uint64_t bytes, bool movable)
 {
 	struct ledger *ledger = ledger_of(slot);
-	uint32_t granted;
-	int r = 0;
+	uint32_t answer;
+	int r = TD_NEED_DEVICE;
 
 	if (!ledger)
-		return 0;
+		return TD_NEED_DEVICE;
 	td_lock_take(&ledger->need_lock);
 	/* A daemon that knows of the limit refuses by itself, and notes it. */
 	if (!(atomic_load(&connected) && atomic_load(&ledger->quota_told)) &&
 		!quota_covers(ledger, slot, bytes))
-		r = 1;
+		r = TD_NEED_REFUSED;
 	else if (!atomic_load(&connected))
-		r = go_alone(ledger, slot, bytes);
+		r = go_alone(ledger, slot, bytes, movable);
 	else if (!limit_covers(ledger, slot, bytes)) {
-		granted = ask(ledger, bytes);
-		if (granted == ALONE)
-			r = quota_covers(ledger, slot, bytes) ? go_alone(ledger, slot, bytes) : 1;
+		answer = ask(ledger, bytes, movable);
+		if (answer == ALONE)
+			r = quota_covers(ledger, slot, bytes)
+				    ? go_alone(ledger, slot, bytes, movable)
+				    : TD_NEED_REFUSED;
 		else
-			r = !granted ? 1 : granted == 2 ? 2 : 0;
+			r = granted(answer);
 	}
 	td_lock_drop(&ledger->need_lock);
 	return r;
@@ -273,7 +299,7 @@ void td_client_settled(unsigned slot, uint64_t bytes, int need)
 	if (!ledger)
 		return;
 	td_lock_take(&ledger->lock);
-	take_off(need == 2 ? &ledger->deferred_bytes : &ledger->landing_bytes, bytes);
+	take_off(need == TD_NEED_DEVICE ? &ledger->landing_bytes : &ledger->deferred_bytes, bytes);
 	ledger->changes++;
 	td_lock_drop(&ledger->lock);
 	td_client_memory_changed(slot);
@@ -344,9 +370,9 @@ uint64_t td_client_capacity(unsigned slot)
 
 /* -- the agent's side -- */
 
-static void answer(struct ledger *ledger, uint32_t granted)
+static void answered(struct ledger *ledger, uint32_t answer)
 {
-	ledger->granted = granted;
+	ledger->granted = answer;
 	atomic_store(&ledger->need, NEED_ANSWERED);
 	td_futex_wake_all(&ledger->need, false);
 }
@@ -357,16 +383,17 @@ void td_client_connected(bool now)
 	atomic_store(&want_asked, 0);
 	atomic_store(&want_open, 0);
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
-		td_client_set_limit(i, 0);
+		td_client_set_limit(i, 0, false);
 		if (now)
 			continue;
 		if (atomic_load(&ledgers[i].need) == NEED_SENT)
-			answer(&ledgers[i], ALONE);
+			answered(&ledgers[i], ALONE);
 		td_futex_wake_all(&ledgers[i].need, false);
 	}
 }
 
-bool td_client_take_need(unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes)
+bool td_client_take_need(
+	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, bool *ret_movable)
 {
 	struct ledger *ledger = &ledgers[slot];
 	uint32_t state = NEED_ASKED;
@@ -375,36 +402,42 @@ bool td_client_take_need(unsigned slot, uint32_t *ret_ticket, uint64_t *ret_byte
 		return false;
 	*ret_ticket = ledger->ticket;
 	*ret_bytes = ledger->need_bytes;
+	*ret_movable = ledger->need_movable;
 	return true;
 }
 
-void td_client_answer(unsigned slot, uint32_t ticket, uint32_t granted, uint64_t limit_bytes)
+void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t limit_bytes)
 {
 	struct ledger *ledger = ledger_of(slot);
 
 	if (!ledger || atomic_load(&ledger->need) != NEED_SENT || ledger->ticket != ticket)
 		return;
-	td_client_set_limit(slot, limit_bytes);
-	if (granted)
-		promise(ledger, ledger->need_bytes, granted == 2);
-	answer(ledger, granted);
+	td_lock_take(&ledger->lock);
+	ledger->limit_bytes = limit_bytes;
+	td_lock_drop(&ledger->lock);
+	if (answer)
+		promise(ledger, ledger->need_bytes, granted(answer) != TD_NEED_DEVICE);
+	answered(ledger, answer);
 }
 
-void td_client_set_limit(unsigned slot, uint64_t limit_bytes)
+void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills)
 {
 	struct ledger *ledger = &ledgers[slot];
 
 	td_lock_take(&ledger->lock);
 	ledger->limit_bytes = limit_bytes;
+	ledger->spills = spills;
 	td_lock_drop(&ledger->lock);
 }
 
-void td_client_set_capacity(unsigned slot, uint64_t capacity_bytes, uint64_t quota_bytes)
+void td_client_set_capacity(
+	unsigned slot, uint64_t capacity_bytes, uint64_t quota_bytes, uint64_t soft_bytes)
 {
 	if (slot >= TD_SLOT_MAX)
 		return;
 	atomic_store(&ledgers[slot].capacity_bytes, capacity_bytes);
 	atomic_store(&ledgers[slot].quota_bytes, quota_bytes);
+	atomic_store(&ledgers[slot].soft_bytes, soft_bytes);
 	atomic_store(&ledgers[slot].quota_told, quota_bytes != 0);
 }
 

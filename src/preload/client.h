@@ -12,14 +12,21 @@
 /* A thread waits at the gate, or passes it armed, when it showed `word`. Tells the daemon once per word. */
 void td_client_want(uint32_t word);
 
+/* Also what ANSWER grants, but for DEVICE and REFUSED, which are 1 and 0 there. */
+enum td_need {
+	TD_NEED_DEVICE,  /* they may */
+	TD_NEED_REFUSED, /* out of memory for this program */
+	TD_NEED_LATER, /* leave the bytes off the device, fill will bring them (only with a closed gate) */
+	TD_NEED_HOST, /* in host memory that the device reaches: the job has its share of the device */
+};
+
 /*
  * May `bytes` more become resident on this slot (GPU) now? May block while the daemon makes room; call it without the backend's lock.
- * 0: yes; 1: out of memory for this program; 2: leave the bytes off the device, fill will bring them (only with a closed gate).
- * Without a daemon: 0, or 2 while the gate is closed, as far as the job's limit goes for this process alone.
- * Every call that returned 0 or 2 is followed by one td_client_settled with that value, once the bytes are in the backend's stats (then under
+ * movable: the backend can put them elsewhere; HOST is only ever said of such. Without a daemon the job's limits go for this process alone.
+ * Every call that was not refused is followed by one td_client_settled with its result, once the bytes are in the backend's stats (then under
  * the lock that stats takes, so that they are never counted twice or not at all) or were given up.
  */
-int td_client_need(unsigned slot, uint64_t bytes);
+int td_client_need(unsigned slot, uint64_t bytes, bool movable);
 void td_client_settled(unsigned slot, uint64_t bytes, int need);
 
 /*

@@ -15,12 +15,15 @@ void td_client_forget_want(void);
 bool td_client_has_waiters(void);
 
 /* An allocation to send NEED for; false: none. Taken. */
-bool td_client_take_need(unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes);
-void td_client_answer(unsigned slot, uint32_t ticket, uint32_t granted, uint64_t limit_bytes);
+bool td_client_take_need(
+	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, bool *ret_movable);
+void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t limit_bytes);
 
-void td_client_set_limit(unsigned slot, uint64_t limit_bytes);
-/* quota: of the whole job; 0 or UINT64_MAX: none. */
-void td_client_set_capacity(unsigned slot, uint64_t capacity_bytes, uint64_t quota_bytes);
+/* spills: what is beyond the limit lies on the host. */
+void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills);
+/* quota, soft: of the whole job; 0: not known; UINT64_MAX: none. */
+void td_client_set_capacity(
+	unsigned slot, uint64_t capacity_bytes, uint64_t quota_bytes, uint64_t soft_bytes);
 /* From now on (or no longer) an allocation may leave its bytes off the device. */
 void td_client_set_defer(unsigned slot, bool may);
 /* The backend's totals and, with them, what was granted and is not in them yet. */

@@ -26,7 +26,7 @@ int td_outside_ask(unsigned slot, uint64_t bytes)
 	int need;
 
 	/* It has to be on the device, where others run while our gate is closed. */
-	while ((need = td_client_need(slot, bytes)) == 2) {
+	while ((need = td_client_need(slot, bytes, false)) == TD_NEED_LATER) {
 		td_client_settled(slot, bytes, need);
 		td_gate_await();
 	}
@@ -55,9 +55,9 @@ int td_outside_grant(struct td_outside_claim *claim, uint64_t bytes)
 
 	claim->bytes = bytes;
 	claim->need = td_outside_ask(slot, bytes);
-	if (claim->need == 1 && td_outside_trim(slot))
+	if (claim->need == TD_NEED_REFUSED && td_outside_trim(slot))
 		claim->need = td_outside_ask(slot, bytes);
-	return claim->need == 1 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+	return claim->need == TD_NEED_REFUSED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 static void *current_context(void)
@@ -155,7 +155,7 @@ bool td_outside_again(struct td_outside_claim *claim, int r)
 
 static bool was_granted(const struct td_outside_claim *claim)
 {
-	return claim->slot >= 0 && claim->bytes && claim->need == 0;
+	return claim->slot >= 0 && claim->bytes && claim->need == TD_NEED_DEVICE;
 }
 
 int td_outside_settle(
@@ -435,6 +435,11 @@ static int over_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsig
 	return inner->fill(slot, left(slot, limit_bytes), progress);
 }
 
+static int over_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	return inner->reach(slot, left(slot, limit_bytes), progress);
+}
+
 /* What the parent's records hold is left as it is: it may have been amid a change, and the child has nothing on the device. */
 static void over_forked(void)
 {
@@ -456,6 +461,7 @@ const struct td_backend *td_outside_over(const struct td_backend *backend)
 	over = *backend;
 	over.shrink = over_shrink;
 	over.fill = over_fill;
+	over.reach = inner->reach ? over_reach : NULL;
 	over.stats = over_stats;
 	over.forked = over_forked;
 	return &over;

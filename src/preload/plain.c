@@ -56,12 +56,13 @@ static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool re
 static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 {
 	CUdeviceptr address;
-	int need = td_client_need(slot, rounded(bytes));
-	int r = need == 1 ? CUDA_ERROR_OUT_OF_MEMORY : td_real.cuMemAlloc_v2(&address, bytes);
+	int need = td_client_need(slot, rounded(bytes), false);
+	int r = need == TD_NEED_REFUSED ? CUDA_ERROR_OUT_OF_MEMORY
+					: td_real.cuMemAlloc_v2(&address, bytes);
 
 	if (!r)
 		r = note(slot, address, bytes, need, true);
-	if (r && need != 1)
+	if (r && need != TD_NEED_REFUSED)
 		td_client_settled(slot, rounded(bytes), need);
 	if (!r)
 		*ret_address = address;
@@ -141,13 +142,14 @@ const struct td_backend td_backend_plain = {
 static int managed_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 {
 	CUdeviceptr address;
-	int need = td_client_need(slot, rounded(bytes));
-	int r = need == 1 ? CUDA_ERROR_OUT_OF_MEMORY
-			  : td_real.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL);
+	int need = td_client_need(slot, rounded(bytes), false);
+	int r = need == TD_NEED_REFUSED
+			? CUDA_ERROR_OUT_OF_MEMORY
+			: td_real.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL);
 
 	if (!r)
-		r = note(slot, address, bytes, need, need == 0);
-	if (r && need != 1)
+		r = note(slot, address, bytes, need, need == TD_NEED_DEVICE);
+	if (r && need != TD_NEED_REFUSED)
 		td_client_settled(slot, rounded(bytes), need);
 	if (!r)
 		*ret_address = address;

@@ -32,7 +32,7 @@ struct plan {
 	bool ready;           /* READY was sent */
 	uint32_t seq, acknowledged_seq;
 	uint8_t gate; /* enum td_gate */
-	bool others_wait;
+	bool others_wait, spill;
 	uint64_t limit_bytes;
 	uint64_t retry_ns, pause_ns; /* pause: between attempts to fill */
 	bool dirty;                  /* the totals have changed since the last MEMORY */
@@ -126,6 +126,7 @@ static void report(unsigned slot, uint32_t seq)
 	msg.memory.out_bytes = stats.out_bytes;
 	msg.memory.swap_ns = stats.move_ns;
 	msg.memory.fixed_bytes = stats.fixed_bytes;
+	msg.memory.spilled_bytes = stats.spilled_bytes;
 	plan->acknowledged_seq = seq;
 	plan->dirty = false;
 	plan->reported_ns = td_time_now_ns();
@@ -167,8 +168,9 @@ static void send_needs(unsigned slot)
 	struct td_msg msg = {.type = TD_MSG_TYPE_need};
 	uint32_t ticket;
 	uint64_t bytes;
+	bool movable;
 
-	if (!td_client_take_need(slot, &ticket, &bytes))
+	if (!td_client_take_need(slot, &ticket, &bytes, &movable))
 		return;
 	/* What the daemon adds `bytes` to has to be right. */
 	report(slot, plans[slot].acknowledged_seq);
@@ -176,6 +178,7 @@ static void send_needs(unsigned slot)
 	msg.need.ticket = ticket;
 	msg.need.bytes = bytes;
 	msg.need.used_bytes = used_on_device(slot);
+	msg.need.fixed = !movable;
 	send_msg(&msg);
 }
 
@@ -202,10 +205,11 @@ static void take_plan(const struct td_msg_plan *msg)
 		idle.check_ns = 0;
 	plan->others_wait = msg->others_wait;
 	plan->limit_bytes = msg->limit_bytes;
+	plan->spill = msg->spill != TD_SPILL_NO;
 	drain_deadline_ns = msg->drain_deadline_ns;
 	plan->retry_ns = plan->pause_ns = 0;
 	/* From here on no allocation is granted beyond it. */
-	td_client_set_limit(msg->slot, msg->limit_bytes);
+	td_client_set_limit(msg->slot, msg->limit_bytes, msg->spill == TD_SPILL_LIES);
 }
 
 void td_plans_message(const struct td_msg *msg)
@@ -354,16 +358,10 @@ static int fill(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 	return backend ? move(slot, limit_bytes, backend->fill, note) : 0;
 }
 
-static int reach_move(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
-{
-	(void)limit_bytes, (void)note;
-	return backend->reach(slot);
-}
-
 /* 0: everything is within the device's reach. */
-static int reach(unsigned slot)
+static int reach(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 {
-	return backend && backend->reach ? move(slot, UINT64_MAX, reach_move, NULL) : 1;
+	return backend && backend->reach ? move(slot, limit_bytes, backend->reach, note) : 1;
 }
 
 /* Nothing that this process has there can be moved any more. It is to see its error, not to wait for memory. */
@@ -414,11 +412,24 @@ static void send_shortage(unsigned slot, uint64_t missing_bytes)
 static void room_is_short(
 	unsigned slot, struct plan *plan, const struct td_memory_stats *stats, uint64_t now_ns)
 {
+	uint64_t missing;
+
 	plan->pause_ns = plan->pause_ns ? 2 * plan->pause_ns : ROOM_PAUSE_MIN_NS;
 	if (plan->pause_ns > ROOM_PAUSE_MAX_NS)
 		plan->pause_ns = ROOM_PAUSE_MAX_NS;
 	plan->retry_ns = now_ns + plan->pause_ns;
-	send_shortage(slot, stats->demanded_bytes - stats->resident_bytes);
+	/* Of what may be on the device. */
+	missing = (stats->demanded_bytes < plan->limit_bytes ? stats->demanded_bytes
+							     : plan->limit_bytes);
+	missing = missing > stats->resident_bytes ? missing - stats->resident_bytes : 0;
+	send_shortage(slot, missing);
+}
+
+/* What the limit does not let onto the device lies on the host. Only while nothing runs can anything change its place. */
+static int spill(unsigned slot, const struct plan *plan, int found)
+{
+	return closing.stage == TD_CLOSING_DRAINED ? reach(slot, plan->limit_bytes, progress)
+						   : found;
 }
 
 static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
@@ -427,9 +438,14 @@ static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
 	struct td_memory_stats stats;
 	int r;
 
+	/* As in do_closed. */
+	if (plan->spill && closing.stage == TD_CLOSING_DRAINED && td_client_is_landing(slot))
+		return;
 	/* Before fill looks: what is deferred until here it finds, and nothing is deferred any more. */
 	td_client_set_defer(slot, false);
 	r = fill(slot, plan->limit_bytes, progress);
+	if (plan->spill && (r == 0 || r == 1))
+		r = spill(slot, plan, r);
 	report(slot, plan->seq);
 	if (r == -ENOTRECOVERABLE) {
 		plan->acknowledged = true;
@@ -443,7 +459,7 @@ static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
 	if (r) {
 		td_agent_stats(slot, &stats);
 		/* With a limit that is too low a higher one will come; else it is for us to try again. */
-		plan->acknowledged = stats.demanded_bytes > plan->limit_bytes;
+		plan->acknowledged = stats.demanded_bytes > plan->limit_bytes && !plan->spill;
 		if (!plan->acknowledged)
 			room_is_short(slot, plan, &stats, now_ns);
 		return;
@@ -490,7 +506,8 @@ bool td_plans_fill_alone(void)
 
 	for (unsigned i = 0; i < count; i++) {
 		td_client_set_defer(i, false);
-		if (fill(i, UINT64_MAX, td_client_memory_changed) && reach(i))
+		if (fill(i, UINT64_MAX, td_client_memory_changed) &&
+			reach(i, UINT64_MAX, td_client_memory_changed))
 			all = false;
 	}
 	return all;

@@ -91,13 +91,13 @@ static uint32_t share(
 	return 0;
 }
 
-/* The limit of the first of these variables that is set. */
-static void limit(char (*ret)[TD_LIMIT_TEXT])
+/* The limit of the first of these two variables that is set. */
+static void limit(const char *name, const char *also, char (*ret)[TD_LIMIT_TEXT])
 {
-	static const char *const names[] = {"TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT"};
+	const char *const names[] = {name, also};
 
 	**ret = 0;
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (unsigned i = 0; i < 2 && names[i]; i++) {
 		const char *value = getenv(names[i]);
 
 		if (!value || !*value)
@@ -125,7 +125,8 @@ void td_settings_read(void)
 	s->weight = weight();
 	s->duty_ppm = share("TANDEM_DUTY", td_parse_duty);
 	s->slack_ppm = share("TANDEM_SLACK", td_parse_slack);
-	limit(&s->mem);
+	limit("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", &s->mem);
+	limit("TANDEM_MEM_SOFT", NULL, &s->mem_soft);
 	s->drain_deadline_ns = duration("TANDEM_DRAIN_DEADLINE", 10 * TD_NS_PER_S);
 	s->idle_ns = duration("TANDEM_IDLE", 3 * TD_NS_PER_MS);
 	s->grace_ns = duration("TANDEM_GRACE", 2 * TD_NS_PER_S);

@@ -107,6 +107,15 @@ static bool wait_a_little(struct patience *patience)
 	return true;
 }
 
+static int map_on_host(const struct td_range *range, struct td_chunk *chunk)
+{
+	int r = td_chunk_map_host(chunk, range->device);
+
+	if (!r)
+		chunk->place = TD_PLACE_HOST;
+	return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
 /*
  * The limit covers it, but another process may still be giving the memory back: waits a little for the driver to have it. Not behind a
  * gate that closes: this process may then be the one that is to give way, and what was granted to it is no longer meant. Without a daemon nobody
@@ -121,12 +130,8 @@ static int map_patiently(
 	int r = td_chunk_map(chunk, range->device);
 
 	for (unsigned i = 1; r == CUDA_ERROR_OUT_OF_MEMORY; i++) {
-		if (td_client_is_alone()) {
-			r = td_chunk_map_host(chunk, range->device);
-			if (!r)
-				chunk->place = TD_PLACE_HOST;
-			return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-		}
+		if (td_client_is_alone())
+			return map_on_host(range, chunk);
 		if (td_gate_word() & TD_WORD_CLOSED || !wait_a_little(patience))
 			return r;
 		if (i % SHORT_EVERY == 0)
@@ -165,12 +170,13 @@ static void unmap_range(struct td_range *range)
 }
 
 /* Everything or nothing. */
-static int map_range(struct td_range *range, struct patience *patience)
+static int map_range(struct td_range *range, int need, struct patience *patience)
 {
 	int r = CUDA_SUCCESS;
 
 	for (size_t i = 0; !r && i < range->count; i++)
-		r = map_patiently(range, &range->chunks[i], patience);
+		r = need == TD_NEED_HOST ? map_on_host(range, &range->chunks[i])
+					 : map_patiently(range, &range->chunks[i], patience);
 	if (r)
 		unmap_range(range);
 	return r;
@@ -180,7 +186,7 @@ static int map_range(struct td_range *range, struct patience *patience)
 static int place(struct td_range *range, int need, struct patience *patience)
 {
 	bool was_alone = td_client_is_alone();
-	int r = need == 2 ? CUDA_SUCCESS : map_range(range, patience);
+	int r = need == TD_NEED_LATER ? CUDA_SUCCESS : map_range(range, need, patience);
 
 	/* Somebody may end and leave room, or we are the ones to make it. */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY &&
@@ -188,7 +194,7 @@ static int place(struct td_range *range, int need, struct patience *patience)
 		r = -EAGAIN;
 	pthread_mutex_lock(&td_swap.lock);
 	/* Under the lock: a fill that begins later finds the range. */
-	if (need == 2 && !td_client_may_defer(range->slot))
+	if (need == TD_NEED_LATER && !td_client_may_defer(range->slot))
 		r = -EAGAIN;
 	if (!r && !adopt(range, need))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -250,7 +256,7 @@ static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 	if (!range)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	base = range->base;
-	while ((need = td_client_need(slot, range->bytes)) != 1) {
+	while ((need = td_client_need(slot, range->bytes, true)) != TD_NEED_REFUSED) {
 		r = place(range, need, &patience);
 		if (!r) {
 			*ret_address = base;
@@ -261,7 +267,7 @@ static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 			break;
 	}
 	td_swap_free_range(range);
-	return need == 1 || r == -EAGAIN ? CUDA_ERROR_OUT_OF_MEMORY : r;
+	return need == TD_NEED_REFUSED || r == -EAGAIN ? CUDA_ERROR_OUT_OF_MEMORY : r;
 }
 
 static int swap_range(uint64_t address, uint64_t *ret_base, size_t *ret_bytes)
@@ -299,6 +305,7 @@ const struct td_backend td_backend_swap = {
 	.shrink = td_swap_shrink,
 	.fill = td_swap_fill,
 	.reach = td_swap_reach,
+	.spills = td_chunk_may_be_on_host,
 	.stats = swap_stats,
 	.forked = swap_forked,
 };

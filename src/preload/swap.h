@@ -66,7 +66,7 @@ void td_swap_free_late(void);
 
 int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
-int td_swap_reach(unsigned slot);
+int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
 /* -- what the program may ask -- */
 

@@ -26,11 +26,16 @@ static CUstream stream_of(unsigned slot)
 	return td_swap.streams[slot];
 }
 
-/* The chunk's bytes have come to the device, or left it. */
+/* The chunk's bytes have come to the device, or left it, or have come within its reach. */
 static void count_move(unsigned slot, struct td_chunk *chunk, enum td_place to)
 {
 	struct td_memory_stats *t = &td_swap.totals[slot];
 	enum td_place from = chunk->place;
+
+	if (from == TD_PLACE_HOST)
+		t->spilled_bytes -= chunk->bytes;
+	if (to == TD_PLACE_HOST)
+		t->spilled_bytes += chunk->bytes;
 
 	if (to == TD_PLACE_DEVICE) {
 		t->resident_bytes += chunk->bytes;
@@ -133,7 +138,7 @@ static int bring(struct td_chunk *chunk, CUdevice device, CUstream stream)
 	int r;
 
 	if (chunk->place == TD_PLACE_HOST)
-		return td_chunk_pull(chunk, device, stream);
+		return td_chunk_exchange(chunk, device, stream);
 	r = td_chunk_map(chunk, device);
 	if (r || chunk->place == TD_PLACE_FRESH)
 		return r;
@@ -143,26 +148,32 @@ static int bring(struct td_chunk *chunk, CUdevice device, CUstream stream)
 	return r;
 }
 
-static bool may_come(const struct td_chunk *chunk, bool closed)
-{
-	return chunk->place != TD_PLACE_DEVICE && (chunk->place != TD_PLACE_HOST || closed);
-}
+/* Who still wants to come, and what keeps them. */
+enum coming {
+	COMING_MORE,
+	COMING_LIMIT, /* no more fit the limit */
+	COMING_FULL,  /* no more fit the device */
+};
 
-/* Up to a batch of chunks within the limit. Returns how many; *ret_full: no more room. */
-static unsigned start_coming(unsigned slot, uint64_t limit_bytes, CUstream stream, bool *ret_full)
+/* Up to a batch of chunks within the limit: what is out of reach, or what the host has within reach. Returns how many. */
+static unsigned start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach,
+	CUstream stream, enum coming *ret_coming)
 {
-	bool closed = td_gate_word() & TD_WORD_CLOSED;
 	unsigned n = 0;
 
 	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
 		for (size_t i = 0; i < range->count && range->slot == slot && n < BATCH; i++) {
 			struct td_chunk *chunk = &range->chunks[i];
 
-			if (!may_come(chunk, closed))
+			if (chunk->place == TD_PLACE_DEVICE ||
+				(chunk->place == TD_PLACE_HOST) != within_reach)
 				continue;
-			if (td_swap.totals[slot].resident_bytes + chunk->bytes > limit_bytes ||
-				bring(chunk, range->device, stream)) {
-				*ret_full = true;
+			if (td_swap.totals[slot].resident_bytes + chunk->bytes > limit_bytes) {
+				*ret_coming = COMING_LIMIT;
+				return n;
+			}
+			if (bring(chunk, range->device, stream)) {
+				*ret_coming = COMING_FULL;
 				return n;
 			}
 			count_move(slot, chunk, TD_PLACE_DEVICE);
@@ -183,9 +194,11 @@ static bool is_reachable(unsigned slot)
 	return true;
 }
 
+/* What is out of reach comes first, or it would be sent where the other comes from. */
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
 {
-	bool full = false, reachable;
+	enum coming coming = COMING_MORE;
+	bool within_reach = false, reachable;
 	unsigned n;
 	int r;
 
@@ -195,50 +208,89 @@ int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned 
 
 		pthread_mutex_lock(&td_swap.lock);
 		stream = stream_of(slot);
-		n = start_coming(slot, limit_bytes, stream, &full);
+		n = start_coming(slot, limit_bytes, within_reach, stream, &coming);
+		if (!n && !within_reach && td_gate_word() & TD_WORD_CLOSED) {
+			within_reach = true;
+			n = start_coming(slot, limit_bytes, within_reach, stream, &coming);
+		}
 		r = finish(slot, stream);
 		td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
 		reachable = is_reachable(slot);
 		pthread_mutex_unlock(&td_swap.lock);
 		if (n)
 			progress(slot);
-	} while (!r && n && !full);
-	return r ? r : !reachable;
+	} while (!r && n && coming == COMING_MORE);
+	return r ? r : reachable ? 0 : coming == COMING_FULL ? 2 : 1;
 }
 
-/* Host memory behind a chunk that has none: the device is full. */
+/* -- within reach, on the host -- */
+
+/* Host memory behind a chunk that has none, or instead of the device's. 0, or a CUresult with the chunk as it was. */
 static int reach(struct td_chunk *chunk, CUdevice device, CUstream stream)
 {
-	int r = td_chunk_map_host(chunk, device);
+	int r;
 
-	if (r)
+	if (chunk->place == TD_PLACE_DEVICE)
+		return td_chunk_exchange(chunk, device, stream);
+	r = td_chunk_map_host(chunk, device);
+	if (r || chunk->place == TD_PLACE_FRESH)
 		return r;
-	if (chunk->place == TD_PLACE_ARENA) {
-		r = td_chunk_from_arena(chunk, stream);
-		if (!r)
-			r = td_real.cuStreamSynchronize(stream);
-		if (r) {
-			td_chunk_unmap(chunk);
-			return r;
-		}
-	}
-	chunk->place = TD_PLACE_HOST;
-	return CUDA_SUCCESS;
+	r = td_chunk_from_arena(chunk, stream);
+	if (!r)
+		r = td_real.cuStreamSynchronize(stream);
+	if (r)
+		td_chunk_unmap(chunk);
+	else
+		td_chunk_drop_arena(chunk);
+	return r;
 }
 
-int td_swap_reach(unsigned slot)
+/* The first chunk of the slot that is out of reach; else, while more is on the device than the limit, one from there, of the largest range. */
+static struct td_chunk *find_unreached(unsigned slot, uint64_t limit_bytes, CUdevice *ret_device)
 {
-	CUstream stream;
-	bool reachable;
+	bool excess = td_swap.totals[slot].resident_bytes > limit_bytes;
+	struct td_chunk *found = NULL;
+	uint64_t largest = 0;
 
-	pthread_mutex_lock(&td_swap.lock);
-	stream = stream_of(slot);
-	for (struct td_range *range = td_swap.ranges; range; range = range->next)
-		for (size_t i = 0; i < range->count && range->slot == slot; i++)
-			if (range->chunks[i].place == TD_PLACE_FRESH ||
-				range->chunks[i].place == TD_PLACE_ARENA)
-				(void)reach(&range->chunks[i], range->device, stream);
-	reachable = is_reachable(slot);
-	pthread_mutex_unlock(&td_swap.lock);
-	return !reachable;
+	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
+		for (size_t i = 0; i < range->count && range->slot == slot; i++) {
+			struct td_chunk *chunk = &range->chunks[i];
+
+			*ret_device = range->device;
+			if (chunk->place == TD_PLACE_FRESH || chunk->place == TD_PLACE_ARENA)
+				return chunk;
+			if (chunk->place == TD_PLACE_DEVICE && excess && range->bytes > largest) {
+				found = chunk;
+				largest = range->bytes;
+			}
+		}
+	}
+	return found;
+}
+
+/* One at a time, the lock free in between: each is a copy across the link. */
+int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	bool done = false, reachable;
+	int r = 0;
+
+	while (!done && !r) {
+		uint64_t began_ns = td_time_now_ns();
+		struct td_chunk *chunk;
+		CUdevice device;
+
+		pthread_mutex_lock(&td_swap.lock);
+		chunk = find_unreached(slot, limit_bytes, &device);
+		done = !chunk || reach(chunk, device, stream_of(slot));
+		if (!done)
+			count_move(slot, chunk, TD_PLACE_HOST);
+		r = finish(slot, stream_of(slot));
+		td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
+		reachable =
+			is_reachable(slot) && td_swap.totals[slot].resident_bytes <= limit_bytes;
+		pthread_mutex_unlock(&td_swap.lock);
+		if (!done)
+			progress(slot);
+	}
+	return r ? r : !reachable;
 }

@@ -19,6 +19,8 @@ void td_swap_count(const struct td_range *range, int sign)
 			t->resident_bytes += sign * range->chunks[i].bytes;
 		else
 			t->host_bytes += sign * range->chunks[i].bytes;
+		if (range->chunks[i].place == TD_PLACE_HOST)
+			t->spilled_bytes += sign * range->chunks[i].bytes;
 	}
 	if (t->demanded_bytes > t->peak_bytes)
 		t->peak_bytes = t->demanded_bytes;

@@ -77,15 +77,22 @@ static bool within_limits(const struct world *w, bool allowed)
 static void allocate(struct world *w, struct fake *f, uint64_t bytes)
 {
 	struct td_msg need = {.type = TD_MSG_TYPE_need};
+	uint64_t has;
 
 	if (f->slot[0].asked)
 		return;
-	if (f->slot[0].demanded + bytes <= f->slot[0].limit) {
+	has = f->slot[0].spill == TD_SPILL_LIES ? f->slot[0].resident : f->slot[0].demanded;
+	if (has + bytes <= f->slot[0].limit) {
 		f->slot[0].demanded += bytes;
+		if (f->spills && !(f->word & TD_WORD_CLOSED))
+			f->slot[0].resident += bytes;
 		return;
 	}
 	fake_memory(w, f, 0);
 	f->slot[0].asked = need.need.bytes = bytes;
+	need.need.fixed = bytes == 7 * MIB;
+	if (need.need.fixed)
+		f->slot[0].fixed += bytes;
 	if (say(w, f, &need))
 		abort();
 }
@@ -106,6 +113,7 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 	if (!f->process) {
 		fake_hello(w, f, liar ? "liar" : job,
 			liar ? TD_BACKEND_SWAP : (enum td_backend_kind)(1 + arg % 2), false);
+		f->spills = arg & 4 && (liar || arg % 2 == 0);
 		fake_attach(w, f, 0, arg & 1, liar ? 0 : (uint64_t)(arg % 60) * MIB);
 		return;
 	}
@@ -113,7 +121,7 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 		lie(w, f, kind, arg);
 		return;
 	}
-	switch (kind % 11) {
+	switch (kind % 12) {
 	case 0: fake_want(w, f); break;
 	case 1: fake_dies(w, f); break;
 	case 2: f->slow = arg & 1; break;
@@ -142,6 +150,13 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 			abort();
 		break;
 	}
+	case 10: {
+		static const char *const limits[] = {"none", "4m", "30m", "60%"};
+
+		(void)td_node_set_job(&w->node, 1000, f->process->job->name, "mem-soft",
+			limits[arg % 4], w->now, NULL);
+		break;
+	}
 	case 8: allocate(w, f, (1 + arg % 16) * MIB); break;
 	case 9: release(f, arg % 16 * MIB); break;
 	default: settle(w); break;
@@ -157,7 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(charged, 0, sizeof(charged));
 	for (size_t i = 0; i + 2 < size && i < 1500; i += 3) {
 		const struct fake *f = &w.fakes[data[i] % 6];
-		bool allowed = !f->process || (f != &w.fakes[5] && data[i + 1] % 11 == 7);
+		bool allowed = !f->process || (f != &w.fakes[5] && data[i + 1] % 12 == 7);
 
 		event(&w, data[i], data[i + 1], data[i + 2]);
 		(void)td_node_step(&w.node, w.now);

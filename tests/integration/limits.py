@@ -108,6 +108,58 @@ def without_any_daemon_the_limit_holds_for_each_process():
         assert result["result"] == 2 and result["bytes"] == result["total"] == world.status()["memory_bytes"] // 4, result
 
 
+def soft(world, limit, *arguments):
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem-soft", limit, "--", TRAIN, *arguments]
+    return subprocess.Popen(command, env=world.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def beyond_a_soft_limit_memory_lies_on_the_host_and_every_byte_is_right():
+    with World("--memory", "64m") as world:
+        both = [soft(world, "20m", *LARGE) for _ in range(2)]
+        until(lambda: len(world.jobs()) == 2 and all(j["demanded_bytes"] >= 46 * MIB for j in world.jobs()), "they have it all")
+        assert all(j["resident_bytes"] <= 20 * MIB and j["host_bytes"] >= 26 * MIB for j in world.jobs()), world.jobs()
+        said = world.call(TANDEM, "explain", str(world.jobs()[0]["pid"])).stdout
+        assert "Beyond 20.0 MiB" in said, said
+        for process in both:
+            finish(process)
+        assert not world.events("refused")
+        assert all(j["handovers"] <= 1 for j in world.jobs())
+        nothing_is_left(world)
+
+
+def more_than_the_gpu_has_fits_with_a_soft_limit():
+    with World("--memory", "64m") as world:
+        finish(soft(world, "30%", "--size", "100m", "--gpu", "20ms", "--cpu", "1ms", "--steps", "3"))
+        nothing_is_left(world)
+
+
+def a_soft_limit_is_changed_while_it_runs():
+    with World("--memory", "64m") as world:
+        process = soft(world, "100%", "--size", "8m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "200")
+        until(lambda: world.jobs() and world.jobs()[0]["resident_bytes"] >= 8 * MIB and world.jobs()[0]["launches"], "it runs")
+        job = world.jobs()[0]["job"]
+        for limit, holds in (("4m", lambda n: n <= 4 * MIB), ("none", lambda n: n >= 8 * MIB), ("6m", lambda n: 4 * MIB < n <= 6 * MIB)):
+            assert world.call(TANDEM, "set", job, f"mem-soft={limit}").returncode == 0
+            until(lambda: holds(world.jobs()[0]["resident_bytes"]), f"with {limit}")
+            assert world.jobs()[0]["demanded_bytes"] >= 8 * MIB
+        os.kill(world.daemon_pid(), signal.SIGKILL)
+        until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone")
+        world.start("true", wrap="plain").communicate(timeout=DEADLINE_S)
+        until(lambda: world.jobs() and world.jobs()[0]["demanded_bytes"] >= 8 * MIB, "it is back")
+        assert world.jobs()[0]["resident_bytes"] <= 6 * MIB
+        finish(process)
+        nothing_is_left(world)
+
+
+def without_any_daemon_a_soft_limit_holds_for_each_process():
+    with World() as world:
+        environment = dict(world.environment, LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap", TANDEM_MEM_SOFT="8m")
+        process = subprocess.Popen([SOFTGPU, "run", "--", PROGRAM, "fill", str(4 * MIB)], env=dict(environment, TANDEM_MEM="40m"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert line(process)["bytes"] == 40 * MIB
+        assert world.status()["plain_bytes"] < 12 * MIB, world.status()
+        process.communicate(timeout=DEADLINE_S)
+
+
 def a_duty_bounds_the_share_of_the_gpus_time():
     """Only from above: how far below it a program stays is a matter of the machine's other load."""
     with World() as world:
@@ -135,7 +187,7 @@ def what_is_set_for_a_job_is_shown():
         assert world.call(TANDEM, "set", job["job"], "weight=7", "duty=30%", "class=online").returncode == 0
         shown = world.call(TANDEM, "set", job["name"])
         rows = dict(row.split()[:2] for row in shown.stdout.splitlines())
-        assert rows == {"job": job["job"], "class": "online", "weight": "7", "mem": "10m", "duty": "30%", "slack": "none", "paused": "off"}, shown
+        assert rows == {"job": job["job"], "class": "online", "weight": "7", "mem": "10m", "mem-soft": "none", "duty": "30%", "slack": "none", "paused": "off"}, shown
         assert world.jobs()[0]["weight"] == 7 and "weight is 7" in world.call(TANDEM, "explain", job["job"]).stdout
         nobody = world.call(TANDEM, "set", "zebra")
         assert nobody.returncode == 125 and '"zebra"' in nobody.stderr, nobody
@@ -147,6 +199,10 @@ def what_makes_no_sense_is_refused_with_a_quotation():
         for value in ("-1", "9e99Gi", "50%%", "0", "101%", "", "8 Gi B"):
             done = world.call(TANDEM, "run", "--mem", value, "--", "true")
             assert done.returncode == 125 and f'"{value}"' in done.stderr, (value, done)
+        done = world.call(TANDEM, "run", "--backend", "plain", "--mem-soft", "8m", "--", "true")
+        assert done.returncode == 125 and '"plain"' in done.stderr, done
+        done = world.call(TANDEM, "run", "--mem-soft", "9e99Gi", "--", "true")
+        assert done.returncode == 125 and '"9e99Gi"' in done.stderr, done
         for value in ("-1", "0", "0.1%", "50%%", "101%", "30 %"):
             done = world.call(TANDEM, "run", "--duty", value, "--", "true")
             assert done.returncode == 125 and f'"{value}"' in done.stderr, (value, done)
@@ -160,6 +216,10 @@ run_cases([
     a_limit_is_changed_while_it_runs_and_lowering_takes_nothing_away,
     a_limit_outlives_the_daemon_with_what_was_set_by_hand,
     without_any_daemon_the_limit_holds_for_each_process,
+    beyond_a_soft_limit_memory_lies_on_the_host_and_every_byte_is_right,
+    more_than_the_gpu_has_fits_with_a_soft_limit,
+    a_soft_limit_is_changed_while_it_runs,
+    without_any_daemon_a_soft_limit_holds_for_each_process,
     a_duty_bounds_the_share_of_the_gpus_time,
     what_is_set_for_a_job_is_shown,
     what_makes_no_sense_is_refused_with_a_quotation,

@@ -12,6 +12,7 @@
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
+#include "daemon/soft.h"
 #include "preload/backend.h"
 
 #define FAKES_MAX 16
@@ -22,13 +23,14 @@ struct fake {
 	uint32_t word;
 	uint64_t window_ns;
 	struct td_pacing pacing;
-	bool slow, draining;
+	bool slow, draining, spills; /* spills: can keep a part on the host */
 	uint32_t seq, slots;
 	struct {
 		uint32_t seq;
-		uint64_t limit, demanded, resident, in, out, asked;
+		uint64_t limit, demanded, resident, fixed, in, out, asked;
 		bool opening;
-		int answer; /* last ANSWER's granted; -1 none */
+		uint8_t spill; /* enum td_spill */
+		int answer;    /* last ANSWER's granted; -1 none */
 		uint64_t capacity, quota, others;
 	} slot[2];
 	unsigned closings;
@@ -55,6 +57,7 @@ static void fake_send(void *peer, const struct td_msg *msg)
 	if (msg->type == TD_MSG_TYPE_plan) {
 		f->slot[msg->plan.slot].seq = f->seq = msg->plan.seq;
 		f->slot[msg->plan.slot].limit = msg->plan.limit_bytes;
+		f->slot[msg->plan.slot].spill = msg->plan.spill;
 		f->slot[msg->plan.slot].opening = msg->plan.gate != TD_GATE_CLOSED;
 	} else if (msg->type == TD_MSG_TYPE_attached) {
 		f->slot[msg->attached.slot].capacity = msg->attached.capacity_bytes;
@@ -66,6 +69,8 @@ static void fake_send(void *peer, const struct td_msg *msg)
 		f->slot[msg->answer.slot].answer = msg->answer.granted;
 		if (msg->answer.granted)
 			f->slot[msg->answer.slot].demanded += f->slot[msg->answer.slot].asked;
+		if (msg->answer.granted == 1 && f->spills)
+			f->slot[msg->answer.slot].resident += f->slot[msg->answer.slot].asked;
 		f->slot[msg->answer.slot].asked = 0;
 	}
 }
@@ -157,6 +162,9 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 	msg.memory.seq = f->slot[slot].seq;
 	msg.memory.demanded_bytes = f->slot[slot].demanded;
 	msg.memory.resident_bytes = f->slot[slot].resident;
+	msg.memory.host_bytes = f->slot[slot].demanded - f->slot[slot].resident;
+	msg.memory.spilled_bytes = f->word & TD_WORD_CLOSED ? 0 : msg.memory.host_bytes;
+	msg.memory.fixed_bytes = f->slot[slot].fixed;
 	msg.memory.in_bytes = f->slot[slot].in;
 	msg.memory.out_bytes = f->slot[slot].out;
 	(void)say(w, f, &msg);
@@ -169,6 +177,7 @@ static void fake_attach(
 
 	msg.attach.slot = slot;
 	memset(msg.attach.gpu, gpu + 1, 16);
+	msg.attach.spills = f->spills;
 	msg.attach.total_bytes = w->gpu_bytes ? w->gpu_bytes : 64 * MIB;
 	(void)say(w, f, &msg);
 	f->slots = slot + 1;
@@ -200,7 +209,10 @@ static void fake_act(struct world *w, struct fake *f)
 					  : f->slot[s].limit;
 		struct td_msg msg = {.type = TD_MSG_TYPE_ready};
 
-		if (f->slot[s].resident > f->slot[s].limit) {
+		/* Nothing changes its place under running work. */
+		if (f->spills && !(f->word & TD_WORD_CLOSED)) {
+			target = f->slot[s].resident;
+		} else if (f->slot[s].resident > f->slot[s].limit) {
 			f->slot[s].out += f->slot[s].resident - f->slot[s].limit;
 			f->slot[s].resident = f->slot[s].limit;
 		} else if (f->slot[s].opening && f->slot[s].resident < target) {
@@ -210,7 +222,8 @@ static void fake_act(struct world *w, struct fake *f)
 		fake_memory(w, f, s);
 		msg.ready.slot = s;
 		msg.ready.seq = f->slot[s].seq;
-		if (f->slot[s].opening && f->slot[s].resident == f->slot[s].demanded)
+		if (f->slot[s].opening &&
+			(f->slot[s].spill || f->slot[s].resident == f->slot[s].demanded))
 			(void)say(w, f, &msg);
 	}
 }

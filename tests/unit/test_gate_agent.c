@@ -276,7 +276,7 @@ CASE(without_a_daemon_nothing_waits)
 {
 	begin();
 	launch_on(NULL);
-	EXPECT(td_client_need(0, MIB) == 0);
+	EXPECT(td_client_need(0, MIB, true) == 0);
 	EXPECT(td_gate_word() == 0);
 }
 
@@ -330,7 +330,7 @@ static _Atomic int need_result = -1;
 static void *ask_for_memory(void *arg)
 {
 	(void)arg;
-	atomic_store(&need_result, td_client_need(0, 8 * MIB));
+	atomic_store(&need_result, td_client_need(0, 8 * MIB, true));
 	return NULL;
 }
 
@@ -363,7 +363,7 @@ CASE(what_was_granted_and_has_not_landed_is_in_every_report)
 	struct td_msg msg;
 
 	start_open(1);
-	EXPECT(td_client_need(0, 30 * MIB) == 0); /* the limit covers it */
+	EXPECT(td_client_need(0, 30 * MIB, true) == 0); /* the limit covers it */
 	daemon_close(5 * MIB);
 	(void)next(TD_MSG_TYPE_drained);
 	td_client_memory_changed(0);

@@ -1,0 +1,182 @@
+/* See soft.h. */
+#include "daemon/soft.h"
+
+#include "base/parse.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+
+/* For less than this part of a GPU nobody is drained. */
+#define WORTH_PART 64
+
+static struct td_client *client_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_client, of_node);
+}
+
+static uint64_t min_bytes(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t max_bytes(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+uint64_t td_soft_bytes(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	uint64_t bytes;
+
+	if (!*job->settings.mem_soft ||
+		td_parse_size(job->settings.mem_soft,
+			td_options_capacity(&node->options, gpu->total_bytes), &bytes, NULL))
+		return UINT64_MAX;
+	return bytes;
+}
+
+static uint64_t demanded(const struct td_client *client)
+{
+	return client->demanded_bytes + (client->needs ? client->need_bytes : 0);
+}
+
+/* What cannot be anywhere else. */
+static uint64_t fixed(const struct td_client *client)
+{
+	uint64_t bytes = client->fixed_bytes;
+
+	if (client->needs && client->need_fixed)
+		bytes += client->need_bytes;
+	return min_bytes(bytes, demanded(client));
+}
+
+/* Takes up to `bytes` of what the job has left on that GPU; the client's own part grows by as much. */
+static void take(struct td_client *client, uint64_t bytes)
+{
+	uint64_t *left = &client->process->job->on[client->gpu].soft_left_bytes;
+
+	bytes = min_bytes(bytes, *left);
+	*left -= bytes;
+	client->soft_bytes += bytes;
+}
+
+void td_soft_gather(struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		struct td_job *job = client->process->job;
+
+		client->soft_bytes = 0;
+		job->on[client->gpu].soft_left_bytes =
+			td_soft_bytes(node, job, &node->gpus[client->gpu]);
+	}
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+
+		take(client, client->spills ? min_bytes(max_bytes(client->resident_bytes,
+								client->limit_bytes),
+						      demanded(client))
+					    : demanded(client));
+	}
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		const struct td_job *job = client->process->job;
+		uint64_t limit = td_soft_bytes(node, job, &node->gpus[client->gpu]);
+
+		if (limit == UINT64_MAX || !client->spills) {
+			client->soft_bytes = UINT64_MAX;
+			continue;
+		}
+		/* One that is alone need not ask for what there is. */
+		if (job->on[client->gpu].clients == 1)
+			client->soft_bytes = limit;
+		else
+			take(client,
+				demanded(client) - min_bytes(client->soft_bytes, demanded(client)));
+		client->soft_bytes = max_bytes(client->soft_bytes, fixed(client));
+	}
+}
+
+uint64_t td_soft_demand(const struct td_client *client)
+{
+	return min_bytes(demanded(client), client->soft_bytes);
+}
+
+bool td_soft_spills(const struct td_client *client)
+{
+	return client->spills && client->soft_bytes < demanded(client);
+}
+
+void td_soft_plan(const struct td_node *node, struct td_client *client)
+{
+	struct td_grant *grant = &client->grant;
+
+	if (client->spills && grant->gate != TD_GATE_CLOSED &&
+		node->policy->needs & TD_HAS(HOST_MEMORY))
+		client->soft_bytes =
+			min_bytes(client->soft_bytes, max_bytes(grant->limit_bytes, fixed(client)));
+	grant->limit_bytes = min_bytes(grant->limit_bytes, client->soft_bytes);
+}
+
+/* There is more on the device than there may be. */
+static bool must_leave(const struct td_client *client)
+{
+	return td_soft_spills(client) && client->resident_bytes > client->soft_bytes &&
+	       client->resident_bytes > client->fixed_bytes;
+}
+
+/* There is room for what is on the host, which was not there when it was opened. */
+static bool may_come(const struct td_node *node, const struct td_client *client)
+{
+	uint64_t room =
+		min_bytes(client->limit_bytes, client->resident_bytes + client->spilled_bytes);
+
+	return room > client->resident_bytes &&
+	       room - client->resident_bytes >=
+		       node->gpus[client->gpu].capacity_bytes / WORTH_PART &&
+	       (client->limit_bytes != client->settled.limit_bytes ||
+		       client->resident_bytes != client->settled.resident_bytes ||
+		       client->spilled_bytes != client->settled.spilled_bytes);
+}
+
+uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		client_at(it)->process->job->exchanges = false;
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		const struct td_process *process = client->process;
+		uint64_t at = client->settled.at_ns + TD_SOFT_EVERY_NS;
+
+		if (!client->spills || process->failed || client->grant.gate == TD_GATE_CLOSED ||
+			(process->phase != TD_PHASE_OPEN && process->phase != TD_PHASE_DRAINING))
+			continue;
+		if (must_leave(client))
+			process->job->exchanges = true;
+		else if (may_come(node, client) && at <= now_ns)
+			process->job->exchanges = true;
+		else if (may_come(node, client) && at < wakeup)
+			wakeup = at;
+	}
+	/* All of a job, or none: one whose drain was given up is not asked again yet. */
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (process->retry_ns > now_ns)
+			process->job->exchanges = false;
+	}
+	return wakeup;
+}
+
+void td_soft_settled(struct td_client *client, uint64_t now_ns)
+{
+	client->settled.limit_bytes = client->limit_bytes;
+	client->settled.resident_bytes = client->resident_bytes;
+	client->settled.spilled_bytes = client->spilled_bytes;
+	client->settled.at_ns = now_ns;
+}

@@ -1,0 +1,47 @@
+/*
+ * Soft memory limits of jobs (`tandem run --mem-soft`), and plans that leave a part of a job on the host (AntMan's universal memory): what
+ * a client is to have on the device, and when what is there has to change its place.
+ *
+ * A job's soft limit is of what all its processes together have on a GPU. What they have there already counts first, then what they ask for, in
+ * order of arrival: so nothing moves that need not. Beyond it memory is granted, on the host, within the device's reach. Memory that
+ * cannot leave the device (fixed.h) is granted there, whatever the limit says.
+ *
+ * A chunk changes its place only while nothing runs. At a hand-over that costs nothing more; when the limit changes, or room is there for
+ * what lies on the host, the job is drained for the exchange and goes on. For room it is drained at most once in TD_SOFT_EVERY_NS, and not again
+ * before anything has changed: what is left may be less than a chunk.
+ *
+ * Invariant: a client whose driver has no such memory, or whose backend moves nothing, is never given less than it demands.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct td_client;
+struct td_gpu;
+struct td_job;
+struct td_node;
+
+#define TD_SOFT_EVERY_NS 1000000000ull
+
+/* The job's soft limit on that GPU in bytes; UINT64_MAX: none. */
+uint64_t td_soft_bytes(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
+
+/* At the beginning of a step: each client's part of its job's limit. */
+void td_soft_gather(struct td_node *node);
+
+/* What of all that the client demands is for the device: all that a policy has to know. */
+uint64_t td_soft_demand(const struct td_client *client);
+
+/* Is a part of what it demands to be on the host? */
+bool td_soft_spills(const struct td_client *client);
+
+/* After the policy's step: the plan's limit may be a part of what the client demands, if the policy can mean that. */
+void td_soft_plan(const struct td_node *node, struct td_client *client);
+
+/* Which jobs are to be drained for an exchange. Returns when to look again, or TD_NEVER. */
+uint64_t td_soft_step(struct td_node *node, uint64_t now_ns);
+
+/* The client's memory is where it is to be. */
+void td_soft_settled(struct td_client *client, uint64_t now_ns);

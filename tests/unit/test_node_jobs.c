@@ -1,0 +1,615 @@
+/* What a user may hold a job to - memory, softly too, and time - with fake peers on a fake clock. */
+#include "base/err.h"
+#include "node_world.h"
+
+#define MS 1000000ull
+
+/* What the job may have at the very most, whatever its processes do without asking. */
+static uint64_t charged(const char *job)
+{
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &w.node.clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (!strcmp(client->process->job->name, job))
+			bytes += td_quota_charge(client);
+	}
+	return bytes;
+}
+
+static struct fake *plain_program(unsigned i, const char *job, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, job, TD_BACKEND_PLAIN, false);
+	fake_attach(&w, f, 0, 0, demanded);
+	fake_want(&w, f);
+	return f;
+}
+
+static void limit(const char *job, const char *mem)
+{
+	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem", mem, w.now, NULL), 0);
+}
+
+TEST(a_job_of_one_process_reserves_its_limit)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 8 * MIB);
+
+	limit("a", "20m");
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	CHECK_EQ(a->slot[0].quota, 20 * MIB);
+	CHECK_STR(a->mem, "20m");
+	need(a, 13 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	need(a, 12 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+}
+
+TEST(a_share_is_of_the_capacity)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 8 * MIB);
+	struct td_err err = {0};
+
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", "32m", NULL), 0);
+	limit("a", "50%");
+	settle(&w);
+	CHECK_EQ(a->slot[0].quota, 16 * MIB);
+	limit("a", "none");
+	CHECK_EQ(a->slot[0].quota, UINT64_MAX);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "50%%", w.now, &err), -EINVAL);
+	CHECK(strstr(err.msg, "50%%") != NULL);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "0", w.now, &err), -ERANGE);
+}
+
+TEST(processes_of_a_job_share_its_limit)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 4 * MIB);
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 4 * MIB);
+
+	CHECK_STR(a->mem, "20m");
+	settle(&w);
+	CHECK(charged("a") <= 20 * MIB);
+	CHECK(a->slot[0].limit > 4 * MIB && b->slot[0].limit > 4 * MIB);
+	CHECK_EQ(b->slot[0].others, 4 * MIB);
+	/* What the other holds in advance is called back. */
+	need(b, 12 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+	CHECK(charged("a") <= 20 * MIB);
+	need(a, 1);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	CHECK_EQ(w.events[TD_EVENT_REFUSED], 1);
+	/* Another job is not concerned. */
+	struct fake *c = plain_program(2, "c", 4 * MIB);
+
+	need(c, 20 * MIB);
+	settle(&w);
+	CHECK_EQ(c->slot[0].answer, 1);
+}
+
+TEST(what_one_has_freed_another_of_its_job_can_have_at_once)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 10 * MIB);
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 10 * MIB);
+
+	settle(&w);
+	a->slow = true;
+	a->slot[0].demanded = a->slot[0].resident = 2 * MIB; /* not reported yet */
+	need(b, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, -1);
+	a->slow = false;
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+	CHECK(charged("a") <= 20 * MIB);
+}
+
+TEST(one_that_does_not_answer_is_not_waited_for_for_ever)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 10 * MIB);
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 4 * MIB);
+
+	settle(&w);
+	a->slow = true;
+	need(b, 8 * MIB);
+	uint64_t wakeup = settle(&w);
+
+	CHECK_EQ(b->slot[0].answer, -1);
+	CHECK(wakeup <= w.now + 1000 * MS);
+	w.now = wakeup;
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 0);
+	/* It has gone: so is what it had. */
+	fake_dies(&w, a);
+	need(b, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+}
+
+TEST(a_lower_limit_takes_nothing_away)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 16 * MIB);
+
+	limit("a", "8m");
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 16 * MIB);
+	need(a, 1 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	a->slot[0].demanded = a->slot[0].resident = 2 * MIB;
+	fake_memory(&w, a, 0);
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 8 * MIB);
+}
+
+/* Behind the gate bytes are left off the device without a limit being told; the job's counts them all the same. */
+TEST(a_waiting_program_keeps_to_its_jobs_limit)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 40 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	limit("b", "44m");
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(a) && !is_open(b));
+	need(b, 4 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 2);
+	need(b, 1);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 0);
+}
+
+/* Two ask at once: what is no use to the first, the second gets. */
+TEST(what_does_not_suffice_for_one_of_a_job_is_left_to_another)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 8 * MIB);
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 8 * MIB);
+
+	settle(&w);
+	need(a, 6 * MIB);
+	need(b, 3 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	CHECK_EQ(b->slot[0].answer, 1);
+	CHECK(charged("a") <= 20 * MIB);
+}
+
+/* What it holds in advance is not lost to its job for as long as it drains. */
+TEST(one_that_drains_gives_back_what_it_holds_in_advance)
+{
+	begin();
+	struct fake *a = program(0, "a", 4 * MIB), *b, *c;
+
+	limit("a", "60m");
+	b = program(1, "a", 40 * MIB);
+	c = program(2, "c", 48 * MIB);
+	fake_want(&w, a);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK(a->slot[0].limit > 5 * MIB);
+	fake_want(&w, c);
+	a->slow = true;
+	w.now += 30000 * MS;
+	settle(&w);
+	CHECK(a->draining && !is_open(b));
+	need(b, 15 * MIB);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(a->slot[0].limit <= 5 * MIB);
+	fake_memory(&w, a, 0);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 2);
+	CHECK(charged("a") <= 60 * MIB);
+}
+
+TEST(a_report_from_before_the_answer_takes_nothing_back)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 30 * MIB);
+	uint64_t demanded;
+	uint32_t before, seq;
+
+	fake_want(&w, a);
+	settle(&w);
+	limit("b", "44m");
+	struct fake *c = program(2, "b", 4 * MIB);
+
+	fake_want(&w, b);
+	fake_want(&w, c);
+	settle(&w);
+	CHECK(!is_open(b) && !is_open(c));
+	b->slow = true;
+	before = b->slot[0].seq;
+	need(b, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 2);
+	/* This one was on its way: it knows neither of the answer nor of the PLAN behind it. */
+	demanded = b->slot[0].demanded;
+	seq = b->slot[0].seq;
+	b->slot[0].demanded = 30 * MIB;
+	b->slot[0].seq = before;
+	fake_memory(&w, b, 0);
+	b->slot[0].demanded = demanded;
+	b->slot[0].seq = seq;
+	need(c, 8 * MIB);
+	w.now += 1500 * MS;
+	settle(&w);
+	CHECK_EQ(c->slot[0].answer, 0);
+	CHECK(b->slot[0].demanded + c->slot[0].demanded <= 44 * MIB);
+	/* Once it has reported for that PLAN, what it says is what counts. */
+	b->slow = false;
+	b->slot[0].demanded = 2 * MIB;
+	settle(&w);
+	need(c, 8 * MIB);
+	settle(&w);
+	CHECK(c->slot[0].answer > 0);
+}
+
+TEST(bytes_beyond_reason_are_neither_granted_nor_counted_around)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 8 * MIB);
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 8 * MIB), *liar = plain_program(2, "c", UINT64_MAX);
+
+	settle(&w);
+	need(a, UINT64_MAX - 4 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	need(liar, UINT64_MAX);
+	settle(&w);
+	CHECK_EQ(liar->slot[0].answer, 0);
+	b->slot[0].demanded = UINT64_MAX - 6 * MIB;
+	fake_memory(&w, b, 0);
+	need(a, 4 * MIB);
+	w.now += 1500 * MS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+}
+
+TEST(a_slot_that_comes_again_shows_nothing_of_the_last_one)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 4 * MIB);
+	struct td_msg detach = {.type = TD_MSG_TYPE_detach};
+
+	limit("a", "20m");
+	struct fake *b = plain_program(1, "a", 4 * MIB);
+
+	settle(&w);
+	CHECK_EQ(b->slot[0].others, 4 * MIB);
+	CHECK_EQ(say(&w, b, &detach), 0);
+	fake_dies(&w, a);
+	fake_attach(&w, b, 0, 0, 1 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].others, 0);
+}
+
+/* -- duty -- */
+
+TEST(a_duty_is_shown_to_the_program_and_changed_while_it_runs)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB), *b = program(1, "b", 8 * MIB);
+	uint32_t word;
+
+	fake_want(&w, a);
+	settle(&w);
+	CHECK_EQ(a->word, 0);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "30%", w.now, NULL), 0);
+	settle(&w);
+	CHECK_EQ(a->word & TD_WORD_FLAGS, TD_WORD_DUTY);
+	CHECK_EQ(a->pacing.duty_ppm, 300000);
+	CHECK_EQ(a->pacing.rivals, 0);
+	word = a->word;
+	settle(&w);
+	CHECK_EQ(a->word, word);
+	/* Somebody else is there: what is measured is not its own time alone. Who sleeps looks again. */
+	fake_want(&w, b);
+	settle(&w);
+	CHECK_EQ(a->pacing.rivals, 1);
+	CHECK(a->word != word && (a->word & TD_WORD_FLAGS) == TD_WORD_DUTY);
+	CHECK_EQ(b->word, 0);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "none", w.now, NULL), 0);
+	settle(&w);
+	CHECK_EQ(a->word, 0);
+}
+
+TEST(a_duty_that_makes_no_sense_is_quoted)
+{
+	static const char *const values[] = {"-1", "0", "0.5%", "101%", "50%%", "9e99", ""};
+	struct td_err err = {0};
+
+	begin();
+	program(0, "a", 8 * MIB);
+	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		CHECK(td_node_set_job(&w.node, 1000, "a", "duty", values[i], w.now, &err) < 0);
+		CHECK(strstr(err.msg, values[i]) != NULL);
+	}
+	CHECK_EQ(w.fakes[0].process->job->settings.duty_ppm, 0);
+}
+
+TEST(a_gpu_that_was_exchanged_while_nobody_used_it_has_its_new_size)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB);
+
+	CHECK_EQ(a->slot[0].capacity, 64 * MIB);
+	fake_dies(&w, a);
+	w.gpu_bytes = 32 * MIB;
+	a = program(0, "a", 8 * MIB);
+	CHECK_EQ(a->slot[0].capacity, 32 * MIB);
+	/* Who says otherwise while it is used is not believed. */
+	w.gpu_bytes = 128 * MIB;
+	struct fake *b = program(1, "b", 8 * MIB);
+
+	CHECK_EQ(b->slot[0].capacity, 32 * MIB);
+	CHECK_EQ(w.node.gpu_count, 1);
+}
+
+TEST(explain_tells_what_a_job_is_held_to)
+{
+	char text[512];
+
+	begin();
+	struct fake *a = plain_program(0, "a", 4 * MIB);
+
+	plain_program(1, "a", 8 * MIB);
+	settle(&w);
+	CHECK_STR(td_node_explain_bounds(&w.node, a->process, text, sizeof(text)), "");
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "30%", w.now, NULL), 0);
+	limit("a", "20m");
+	settle(&w);
+	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
+	CHECK(strstr(text, "It may take 30% of the GPU's time.") != NULL);
+	CHECK(strstr(text, "Its job has 12.0 MiB of its 20.0 MiB on GPU 0.") != NULL);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "weight", "3", w.now, NULL), 0);
+	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
+	CHECK(strstr(text, "Its weight is 3. It may take 30%") != NULL);
+	/* a short buffer is filled and no more */
+	memset(text, 'x', sizeof(text));
+	td_node_explain_bounds(&w.node, a->process, text, 60);
+	CHECK(strlen(text) < 60);
+	CHECK_EQ(text[60], 'x');
+}
+
+TEST(what_is_set_for_a_job_is_told_to_its_processes_and_to_no_others)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 4 * MIB), *b = plain_program(1, "a", 4 * MIB),
+		    *c = plain_program(2, "c", 4 * MIB);
+
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "101", "weight", "5", w.now, NULL), 0);
+	CHECK_EQ(a->settings_told, 1);
+	CHECK_EQ(b->settings_told, 1);
+	CHECK_EQ(c->settings_told, 0);
+}
+
+TEST(a_weight_beyond_what_may_be_set_is_not_believed)
+{
+	struct td_msg_hello hello = {.class = TD_CLASS_BESTEFFORT, .weight = UINT32_MAX};
+
+	begin();
+	strcpy(hello.job, "greedy");
+	CHECK_EQ(
+		td_node_hello(&w.node, &w.fakes[0], 100, 1000, &hello, w.now)->job->settings.weight,
+		1000);
+}
+
+/* -- soft limits -- */
+
+static struct fake *spilling_program(unsigned i, const char *job, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, job, TD_BACKEND_SWAP, false);
+	f->spills = true;
+	fake_attach(&w, f, 0, 0, demanded);
+	fake_want(&w, f);
+	return f;
+}
+
+static void soft(const char *job, const char *mem)
+{
+	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem-soft", mem, w.now, NULL), 0);
+}
+
+TEST(beyond_its_soft_limit_memory_is_granted_on_the_host)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 0);
+
+	soft("a", "20m");
+	settle(&w);
+	need(a, 12 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+	need(a, 12 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	CHECK_EQ(a->slot[0].resident, 12 * MIB);
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	CHECK(a->slot[0].spill);
+	/* Beyond the whole GPU, too. */
+	need(a, 100 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	CHECK(is_open(a));
+	CHECK_EQ(w.events[TD_EVENT_REFUSED], 0);
+}
+
+TEST(what_fits_beside_a_soft_limit_runs_beside_it)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 60 * MIB),
+		    *b = spilling_program(1, "b", 40 * MIB);
+
+	settle(&w);
+	CHECK(is_open(a) != is_open(b));
+	soft("a", "20m");
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK_EQ(a->slot[0].resident, 20 * MIB);
+	CHECK_EQ(b->slot[0].resident, 40 * MIB);
+	CHECK(within_capacity(&w));
+}
+
+TEST(a_lower_soft_limit_drains_once_and_moves_what_is_beyond)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 40 * MIB);
+
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident, 40 * MIB);
+	a->closings = 0;
+	soft("a", "10m");
+	settle(&w);
+	CHECK(is_open(a));
+	CHECK_EQ(a->slot[0].resident, 10 * MIB);
+	CHECK_EQ(a->closings, 1);
+	CHECK_EQ(a->process->handovers, 1); /* the first opening: nobody else had the GPU */
+	settle(&w);
+	CHECK_EQ(a->closings, 1);
+	/* It comes back where there is room, but not at once again. */
+	soft("a", "none");
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident, 10 * MIB);
+	w.now += TD_SOFT_EVERY_NS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident, 40 * MIB);
+	CHECK_EQ(a->closings, 2);
+	w.now += 10 * TD_SOFT_EVERY_NS;
+	settle(&w);
+	CHECK_EQ(a->closings, 2);
+}
+
+TEST(processes_of_a_job_share_its_soft_limit_and_what_is_there_stays)
+{
+	begin();
+	struct fake *a = spilling_program(0, "j", 12 * MIB),
+		    *b = spilling_program(1, "j", 12 * MIB);
+
+	soft("j", "20m");
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident, 12 * MIB);
+	CHECK_EQ(b->slot[0].resident, 8 * MIB);
+	a->closings = b->closings = 0;
+	/* The first asks for more: that of the second does not give way for it. */
+	need(a, 4 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	CHECK_EQ(b->slot[0].resident, 8 * MIB);
+	CHECK_EQ(a->closings + b->closings, 0);
+	/* What one leaves the other has after a while; both are drained for it, as they may wait for each other. */
+	a->slot[0].demanded = a->slot[0].resident = 4 * MIB;
+	fake_memory(&w, a, 0);
+	settle(&w);
+	w.now += TD_SOFT_EVERY_NS;
+	settle(&w);
+	CHECK_EQ(b->slot[0].resident, 12 * MIB);
+	CHECK(a->closings == 1 && b->closings == 1);
+	CHECK(is_open(a) && is_open(b));
+}
+
+TEST(a_hard_limit_counts_what_is_on_the_host)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 0);
+
+	soft("a", "20m");
+	limit("a", "30m");
+	settle(&w);
+	need(a, 16 * MIB);
+	settle(&w);
+	need(a, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	/* It has 24 of 30, 8 of them on the host: 4 may still be had on the device, and it would not ask for 6. */
+	CHECK(charged("a") <= 30 * MIB);
+	need(a, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	need(a, 6 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	CHECK(charged("a") <= 30 * MIB);
+	CHECK_EQ(a->slot[0].limit, 16 * MIB);
+}
+
+TEST(memory_that_cannot_leave_the_device_is_granted_there)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 0);
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+
+	soft("a", "20m");
+	settle(&w);
+	msg.need.bytes = a->slot[0].asked = a->slot[0].fixed = 30 * MIB;
+	msg.need.fixed = true;
+	CHECK_EQ(say(&w, a, &msg), 0);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+	CHECK_EQ(a->slot[0].resident, 30 * MIB);
+}
+
+TEST(a_soft_limit_is_only_for_memory_that_can_leave)
+{
+	begin();
+	struct td_err err = {0};
+
+	plain_program(0, "a", 8 * MIB);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem-soft", "4m", w.now, &err), -EINVAL);
+	CHECK(strstr(err.msg, "swap") != NULL);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem-soft", "none", w.now, &err), 0);
+	spilling_program(1, "b", 8 * MIB);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "mem-soft", "50%%", w.now, &err), -EINVAL);
+	CHECK(strstr(err.msg, "50%%") != NULL);
+}
+
+TEST(one_of_a_job_that_cannot_be_drained_keeps_nobody_closed)
+{
+	begin();
+	struct fake *a = spilling_program(0, "j", 20 * MIB),
+		    *b = spilling_program(1, "j", 20 * MIB);
+	struct td_msg stuck = {.type = TD_MSG_TYPE_stuck};
+
+	settle(&w);
+	b->slow = true;
+	soft("j", "10m");
+	settle(&w);
+	CHECK(!is_open(a) && !is_open(b));
+	CHECK_EQ(say(&w, b, &stuck), 0);
+	b->slow = b->draining = false;
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	w.now += w.node.options.drain_deadline_ns;
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 10 * MIB);
+}
