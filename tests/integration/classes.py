@@ -22,13 +22,13 @@ def duties(world, *programs):
     return seen
 
 
-def side_by_side_neither_class_waits_and_duties_stay_as_they_are():
-    """The daemon sees neither steps nor latencies, so the policy has no ground for a duty: only the one given by hand is in force, steadily."""
+def side_by_side_neither_class_waits_and_a_duty_given_by_hand_is_never_exceeded():
+    """Where the guaranteed one's steps are found, the besteffort one may be given less for a while; where they are not, there is no ground for that."""
     steps = ["--size", "8m", "--gpu", "10ms", "--cpu", "2ms", "--steps", "30"]
     with World() as world:
         guaranteed, besteffort = begin(world, "guaranteed", arguments=steps), begin(world, "besteffort", "--duty", "60%", arguments=steps)
         seen = duties(world, guaranteed, besteffort)
-        assert seen == {"guaranteed": {0}, "besteffort": {600_000}}, seen
+        assert seen["guaranteed"] == {0} and max(seen["besteffort"]) == 600_000 and 0 not in seen["besteffort"], seen
         assert finish(guaranteed)["checksum"] == finish(besteffort)["checksum"]
         assert not world.events("draining"), world.events("draining")
         assert len(world.events("opened")) == 2, world.events("opened")
@@ -58,7 +58,7 @@ def where_memory_does_not_hold_both_besteffort_runs_in_the_pauses_and_gives_way(
 
 
 CASES = [
-    side_by_side_neither_class_waits_and_duties_stay_as_they_are,
+    side_by_side_neither_class_waits_and_a_duty_given_by_hand_is_never_exceeded,
     where_memory_does_not_hold_both_besteffort_runs_in_the_pauses_and_gives_way,
 ]
 
