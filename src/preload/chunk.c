@@ -6,10 +6,15 @@
 #include "preload/real.h"
 
 #define GRANULARITY_GUESS (2u << 20)
+#define POSIX_FD          1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+
+/* What chunks can be passed to other processes by: 0, where a driver or a container does without. */
+static _Atomic int handle_types = POSIX_FD;
 
 static CUmemAllocationProp on_device(CUdevice device)
 {
 	return (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = handle_types,
 		.location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
 }
 
@@ -68,9 +73,23 @@ static int map(struct td_chunk *chunk, CUdevice device, const CUmemAllocationPro
 
 int td_chunk_map(struct td_chunk *chunk, CUdevice device)
 {
-	const CUmemAllocationProp prop = on_device(device);
+	CUmemAllocationProp prop = on_device(device);
+	int r = map(chunk, device, &prop);
 
-	return map(chunk, device, &prop);
+	/* Refused for what was asked for? Then nobody asks again. */
+	if (r && r != CUDA_ERROR_OUT_OF_MEMORY && prop.requestedHandleTypes) {
+		prop.requestedHandleTypes = 0;
+		if (!map(chunk, device, &prop)) {
+			handle_types = 0;
+			r = CUDA_SUCCESS;
+		}
+	}
+	return r;
+}
+
+bool td_chunk_has_handles(void)
+{
+	return handle_types != 0;
 }
 
 int td_chunk_map_host(struct td_chunk *chunk, CUdevice device)

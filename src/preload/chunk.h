@@ -37,6 +37,9 @@ int td_chunk_map(struct td_chunk *chunk, CUdevice device);
 int td_chunk_map_host(struct td_chunk *chunk, CUdevice device);
 void td_chunk_unmap(struct td_chunk *chunk);
 
+/* Can memory of the device be passed to other processes? */
+bool td_chunk_has_handles(void);
+
 /* Start copies on the stream, out of and into what is mapped. */
 int td_chunk_to_arena(struct td_chunk *chunk, CUstream stream);
 int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream);

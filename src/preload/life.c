@@ -13,6 +13,7 @@
 #include "preload/drain.h"
 #include "preload/gate.h"
 #include "preload/graphs.h"
+#include "preload/ipc.h"
 #include "preload/outside.h"
 #include "preload/pace.h"
 #include "preload/real.h"
@@ -30,6 +31,7 @@ static void in_child(void)
 	td_steps_forked();
 	td_gate_forked();
 	td_graphs_forked();
+	td_ipc_forked();
 	td_agent_backend()->forked();
 }
 

@@ -2,6 +2,7 @@
 #include "preload/agent.h"
 #include "preload/client.h"
 #include "preload/context.h"
+#include "preload/ipc.h"
 #include "preload/outside.h"
 #include "preload/real.h"
 
@@ -118,11 +119,16 @@ CUresult td_hook_cuMemGetInfo(unsigned *free_bytes, unsigned *total_bytes)
 
 CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
+	struct td_swap_info opened = {0};
 	uint64_t found_base;
 	size_t found_bytes;
-
 	int r = td_agent_backend()->range(address, &found_base, &found_bytes);
 
+	if (r == TD_BACKEND_NOT_MINE) {
+		r = td_ipc_describe(address, &opened);
+		found_base = opened.base;
+		found_bytes = opened.bytes;
+	}
 	if (r == TD_BACKEND_NOT_MINE)
 		return td_real.cuMemGetAddressRange_v2(base, bytes, address);
 	if (r)

@@ -10,6 +10,7 @@
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/gate.h"
+#include "preload/ipc.h"
 #include "preload/outside_table.h"
 #include "preload/real.h"
 
@@ -364,6 +365,7 @@ void td_outside_context_ends(void *context)
 	CUcontext popped;
 	bool pushed;
 
+	td_ipc_context_ends(context);
 	td_lock_take(&td_table.lock);
 	list = take_all(is_in_context, (uint64_t)context, 0);
 	td_lock_drop(&td_table.lock);

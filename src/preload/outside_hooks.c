@@ -1,4 +1,4 @@
-/* Wrappers of calls that take or give back memory that is not the backend's: unified, VMM, arrays, other APIs' and other processes'. */
+/* Wrappers of calls that take or give back memory that is not the backend's: unified, VMM, arrays, other APIs'. */
 #include <stddef.h>
 
 #include "cuda/objects.h"
@@ -230,7 +230,7 @@ CUresult td_hook_cuMipmappedArrayDestroy(void *a0)
 	return td_outside_end(key, td_real.cuMipmappedArrayDestroy(a0));
 }
 
-/* -- other APIs' memory, which is in nobody's books; other processes', which is in theirs -- */
+/* -- other APIs' memory, which is in nobody's books -- */
 
 CUresult td_hook_cuImportExternalMemory(void **a0, const void *a1)
 {
@@ -247,32 +247,4 @@ CUresult td_hook_cuDestroyExternalMemory(void *a0)
 	struct td_key *key = td_outside_take(TD_KEY_EXTERNAL, (uint64_t)a0);
 
 	return td_outside_end(key, td_real.cuDestroyExternalMemory(a0));
-}
-
-static CUresult note_opened(CUresult r, const CUdeviceptr *address)
-{
-	CUdeviceptr base;
-	size_t bytes;
-
-	if (!r && address && td_context_use() >= 0 && td_real.cuMemGetAddressRange_v2 &&
-		!td_real.cuMemGetAddressRange_v2(&base, &bytes, *address))
-		td_outside_note(TD_OUTSIDE_SHARED, TD_KEY_SHARED, *address, bytes);
-	return r;
-}
-
-CUresult td_hook_cuIpcOpenMemHandle(CUdeviceptr *a0, CUipcMemHandle a1, unsigned a2)
-{
-	return note_opened(td_real.cuIpcOpenMemHandle(a0, a1, a2), a0);
-}
-
-CUresult td_hook_cuIpcOpenMemHandle_v2(CUdeviceptr *a0, CUipcMemHandle a1, unsigned a2)
-{
-	return note_opened(td_real.cuIpcOpenMemHandle_v2(a0, a1, a2), a0);
-}
-
-CUresult td_hook_cuIpcCloseMemHandle(CUdeviceptr a0)
-{
-	struct td_key *key = td_outside_take(TD_KEY_SHARED, a0);
-
-	return td_outside_end(key, td_real.cuIpcCloseMemHandle(a0));
 }

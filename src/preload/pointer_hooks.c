@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cuda/objects.h"
+#include "preload/ipc.h"
 #include "preload/outside.h"
 #include "preload/real.h"
 #include "preload/swap.h"
@@ -46,13 +47,22 @@ static uint64_t access_from_here(CUdevice device)
 								: CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
+static int describe(uint64_t address, struct td_swap_info *ret)
+{
+	int r = td_swap_describe(address, ret);
+
+	return r == TD_BACKEND_NOT_MINE ? td_ipc_describe(address, ret) : r;
+}
+
 /* False: memory of cuMemAlloc has no such attribute. */
 static bool value_of(
 	const struct td_swap_info *info, CUdeviceptr address, int attribute, uint64_t *ret)
 {
 	switch (attribute) {
 	case TD_POINTER_CONTEXT:
-		*ret = (uint64_t)td_outside_context_at(TD_KEY_BACKEND, info->base);
+		*ret = (uint64_t)(info->imported
+					  ? info->context
+					  : td_outside_context_at(TD_KEY_BACKEND, info->base));
 		return true;
 	case TD_POINTER_MEMORY_TYPE: *ret = TD_MEMORY_TYPE_DEVICE; return true;
 	case TD_POINTER_DEVICE_POINTER: *ret = address; return true;
@@ -65,8 +75,10 @@ static bool value_of(
 	case TD_POINTER_MAPPING_BASE_ADDR: *ret = info->mapped_base; return true;
 	case TD_POINTER_MAPPING_SIZE: *ret = info->mapped_bytes; return true;
 	case TD_POINTER_MEMORY_BLOCK_ID: *ret = info->mapped_id; return true;
-	case TD_POINTER_IS_MANAGED:
 	case TD_POINTER_IS_LEGACY_IPC_CAPABLE:
+		*ret = !info->imported && td_chunk_has_handles();
+		return true;
+	case TD_POINTER_IS_MANAGED:
 	case TD_POINTER_ALLOWED_HANDLE_TYPES:
 	case TD_POINTER_MEMPOOL_HANDLE:
 	case TD_POINTER_IS_HW_DECOMPRESS_CAPABLE: *ret = 0; return true;
@@ -78,7 +90,7 @@ CUresult td_hook_cuPointerGetAttribute(void *data, int attribute, CUdeviceptr ad
 {
 	struct td_swap_info info;
 	uint64_t value;
-	int r = td_swap_describe(address, &info);
+	int r = describe(address, &info);
 
 	if (r == TD_BACKEND_NOT_MINE || (!r && !bytes_of(attribute)))
 		return td_real.cuPointerGetAttribute(data, attribute, address);
@@ -93,7 +105,7 @@ CUresult td_hook_cuPointerGetAttributes(
 	unsigned count, int *attributes, void **data, CUdeviceptr address)
 {
 	struct td_swap_info info;
-	int r = td_swap_describe(address, &info);
+	int r = describe(address, &info);
 
 	if (r == TD_BACKEND_NOT_MINE || !attributes || !data)
 		return td_real.cuPointerGetAttributes(count, attributes, data, address);
@@ -124,7 +136,7 @@ CUresult td_hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *a0, v
 	struct td_swap_info info;
 	CUresult r;
 
-	if (td_swap_describe((uint64_t)a1, &info) != TD_BACKEND_NOT_MINE)
+	if (describe((uint64_t)a1, &info) != TD_BACKEND_NOT_MINE)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = td_real.cuMemRetainAllocationHandle(a0, a1);
 	if (!r && a0)

@@ -24,6 +24,7 @@ struct td_range {
 	CUdevice device;
 	struct td_pieces *pieces;    /* of a block; NULL: it is one allocation */
 	struct td_range *next_block; /* of the slot */
+	unsigned pins;               /* reasons why it stays where it is, which is on the device */
 	size_t count;
 	struct td_chunk chunks[];
 };
@@ -61,8 +62,17 @@ void td_swap_count(const struct td_range *range, int sign);
 /* Everything behind a range that is not in the table (any more). */
 void td_swap_free_range(struct td_range *range);
 int td_swap_free(uint64_t address);
+/* The allocation's memory is not the program's any more, and nothing uses it. CUresult. */
+int td_swap_release(uint64_t address);
 /* What was freed late is free now, if nothing captures. */
 void td_swap_free_late(void);
+
+/*
+ * The range around the address stays on the device, in this very memory, until as many unpins. CUDA_SUCCESS; -EAGAIN: it is not all there now;
+ * CUDA_ERROR_OUT_OF_MEMORY: it lives on the host; CUDA_ERROR_INVALID_VALUE: there is none.
+ */
+int td_swap_pin(uint64_t address);
+void td_swap_unpin(uint64_t address);
 
 int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
@@ -76,6 +86,8 @@ struct td_swap_info {
 	uint64_t mapped_base, mapped_bytes, mapped_id; /* what it is a part of */
 	unsigned slot;
 	CUdevice device;
+	bool imported; /* another process's (ipc.h); then: */
+	CUcontext context;
 };
 
 /* CUDA_SUCCESS, TD_BACKEND_NOT_MINE, or CUDA_ERROR_NOT_FOUND: ours, but nothing that the program has. */

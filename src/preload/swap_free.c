@@ -5,7 +5,9 @@
  */
 #include <stdlib.h>
 
+#include "preload/client.h"
 #include "preload/context.h"
+#include "preload/ipc.h"
 #include "preload/pieces.h"
 #include "preload/real.h"
 #include "preload/swap.h"
@@ -40,10 +42,10 @@ static void unlink_range(struct td_range *range)
 	td_swap_count(range, -1);
 }
 
-/* Nothing uses it any more. */
-static int release(uint64_t address)
+int td_swap_release(uint64_t address)
 {
 	struct td_range *range;
+	unsigned slot = 0;
 	bool last = false;
 	int r = CUDA_ERROR_INVALID_VALUE;
 
@@ -58,11 +60,20 @@ static int release(uint64_t address)
 	}
 	/* Under the lock, so that it is not reported as gone before it is. */
 	if (last) {
+		slot = range->slot;
 		unlink_range(range);
 		td_swap_free_range(range);
 	}
 	pthread_mutex_unlock(&td_swap.lock);
+	if (last)
+		td_client_memory_changed(slot);
 	return r;
+}
+
+/* What others have open is theirs until they close it. */
+static int end(uint64_t address)
+{
+	return td_ipc_keeps(address) ? CUDA_SUCCESS : td_swap_release(address);
 }
 
 static bool is_late(uint64_t address)
@@ -113,7 +124,7 @@ void td_swap_free_late(void)
 			(void)td_real.cuCtxSynchronize();
 			(void)td_real.cuCtxPopCurrent_v2(&popped);
 		}
-		(void)release(late->address);
+		(void)end(late->address);
 		free(late);
 	}
 }
@@ -125,7 +136,7 @@ int td_swap_free(uint64_t address)
 
 	if (r == TD_BACKEND_NOT_MINE)
 		return r;
-	if (r || info.base != address || is_late(address))
+	if (r || info.base != address || is_late(address) || td_ipc_is_kept(address))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (td_context_any_capture())
 		return free_later(address);
@@ -134,5 +145,5 @@ int td_swap_free(uint64_t address)
 	if (r && r != CUDA_ERROR_INVALID_CONTEXT && r != CUDA_ERROR_CONTEXT_IS_DESTROYED)
 		return r;
 	td_swap_free_late();
-	return release(address);
+	return end(address);
 }

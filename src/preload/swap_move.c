@@ -71,7 +71,8 @@ static unsigned start_leaving(
 		struct td_chunk *victim = NULL;
 
 		for (struct td_range *range = td_swap.ranges; range; range = range->next) {
-			if (range->slot != slot || (largest && largest->bytes >= range->bytes))
+			if (range->slot != slot || range->pins ||
+				(largest && largest->bytes >= range->bytes))
 				continue;
 			for (size_t i = 0; i < range->count; i++) {
 				if (range->chunks[i].place != TD_PLACE_DEVICE)
@@ -90,6 +91,14 @@ static unsigned start_leaving(
 	return n;
 }
 
+/* What is pinned stays beyond any limit, as what is not ours does. */
+static uint64_t with_pins(unsigned slot, uint64_t limit_bytes)
+{
+	uint64_t fixed = td_swap.totals[slot].fixed_bytes;
+
+	return limit_bytes < fixed ? fixed : limit_bytes;
+}
+
 /* One batch. Returns how many chunks have left, or -errno with everything where it was. */
 static int leave(unsigned slot, uint64_t limit_bytes, CUstream stream)
 {
@@ -98,6 +107,7 @@ static int leave(unsigned slot, uint64_t limit_bytes, CUstream stream)
 	unsigned n;
 	int r;
 
+	limit_bytes = with_pins(slot, limit_bytes);
 	if (resident <= limit_bytes)
 		return 0;
 	n = start_leaving(slot, resident - limit_bytes, stream, batch);
@@ -248,7 +258,7 @@ static int reach(struct td_chunk *chunk, CUdevice device, CUstream stream)
 /* The first chunk of the slot that is out of reach; else, while more is on the device than the limit, one from there, of the largest range. */
 static struct td_chunk *find_unreached(unsigned slot, uint64_t limit_bytes, CUdevice *ret_device)
 {
-	bool excess = td_swap.totals[slot].resident_bytes > limit_bytes;
+	bool excess = td_swap.totals[slot].resident_bytes > with_pins(slot, limit_bytes);
 	struct td_chunk *found = NULL;
 	uint64_t largest = 0;
 
@@ -259,7 +269,8 @@ static struct td_chunk *find_unreached(unsigned slot, uint64_t limit_bytes, CUde
 			*ret_device = range->device;
 			if (chunk->place == TD_PLACE_FRESH || chunk->place == TD_PLACE_ARENA)
 				return chunk;
-			if (chunk->place == TD_PLACE_DEVICE && excess && range->bytes > largest) {
+			if (chunk->place == TD_PLACE_DEVICE && excess && !range->pins &&
+				range->bytes > largest) {
 				found = chunk;
 				largest = range->bytes;
 			}
@@ -286,8 +297,8 @@ int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned
 			count_move(slot, chunk, TD_PLACE_HOST);
 		r = finish(slot, stream_of(slot));
 		td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
-		reachable =
-			is_reachable(slot) && td_swap.totals[slot].resident_bytes <= limit_bytes;
+		reachable = is_reachable(slot) &&
+			    td_swap.totals[slot].resident_bytes <= with_pins(slot, limit_bytes);
 		pthread_mutex_unlock(&td_swap.lock);
 		if (!done)
 			progress(slot);

@@ -3,11 +3,13 @@
  *
  * As strict as the driver: offsets into a handle, partial unmaps, double maps and access to memory without cuMemSetAccess are refused.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -127,12 +129,25 @@ static int check_location(const CUmemAllocationProp *prop)
 								 : CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/* A driver's memory takes no descriptors; ours does, so that there are to be as many as there may be. */
+static int new_file(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC);
+	struct rlimit limit;
+
+	if (fd >= 0 || errno != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) ||
+		limit.rlim_cur == limit.rlim_max)
+		return fd;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) ? -1 : memfd_create(name, MFD_CLOEXEC);
+}
+
 /* Bytes on the host can be mapped at their device address too, so they are a file. */
 static int new_host_pages(struct sg_physical *physical, const char *name)
 {
 	void *pages = MAP_FAILED;
 
-	physical->fd = memfd_create(name, MFD_CLOEXEC);
+	physical->fd = new_file(name);
 	if (physical->fd >= 0 && !ftruncate(physical->fd, (off_t)physical->bytes))
 		pages = mmap(
 			NULL, physical->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, physical->fd, 0);

@@ -1,0 +1,77 @@
+/* cuIpc*MemHandle: of the backend's memory by ours (ipc.h), of all else by the driver's. Events have handles of the driver's in any case. */
+#include <stddef.h>
+
+#include "preload/context.h"
+#include "preload/ipc.h"
+#include "preload/outside.h"
+#include "preload/real.h"
+
+#define LAZY_PEER 1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS: the only flag, and not optional */
+
+CUresult td_hook_cuIpcGetMemHandle(CUipcMemHandle *a0, CUdeviceptr a1)
+{
+	struct td_swap_info info;
+	int r = td_swap_describe(a1, &info);
+
+	if (r == TD_BACKEND_NOT_MINE)
+		return td_real.cuIpcGetMemHandle(a0, a1);
+	if (r || !a0 || info.base != a1 || td_ipc_is_kept(a1))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!td_chunk_has_handles())
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return td_ipc_export(a1, a0);
+}
+
+/* Counted by the process whose it is: here it is only known. */
+static CUresult note_opened(CUresult r, const CUdeviceptr *address)
+{
+	CUdeviceptr base;
+	size_t bytes;
+
+	if (!r && address && td_context_use() >= 0 && td_real.cuMemGetAddressRange_v2 &&
+		!td_real.cuMemGetAddressRange_v2(&base, &bytes, *address))
+		td_outside_note(TD_OUTSIDE_SHARED, TD_KEY_SHARED, *address, bytes);
+	return r;
+}
+
+static CUresult open_ours(CUdeviceptr *address, const CUipcMemHandle *handle, unsigned flags)
+{
+	struct td_swap_info info;
+	uint64_t at;
+	CUresult r;
+
+	if (!address || flags != LAZY_PEER)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = td_ipc_open(handle, &at);
+	if (r)
+		return r;
+	*address = at;
+	if (!td_ipc_describe(at, &info))
+		td_outside_note(TD_OUTSIDE_SHARED, TD_KEY_SHARED, at, info.bytes);
+	return CUDA_SUCCESS;
+}
+
+CUresult td_hook_cuIpcOpenMemHandle(CUdeviceptr *a0, CUipcMemHandle a1, unsigned a2)
+{
+	if (td_ipc_is_ours(&a1))
+		return open_ours(a0, &a1, a2);
+	return note_opened(td_real.cuIpcOpenMemHandle(a0, a1, a2), a0);
+}
+
+CUresult td_hook_cuIpcOpenMemHandle_v2(CUdeviceptr *a0, CUipcMemHandle a1, unsigned a2)
+{
+	if (td_ipc_is_ours(&a1))
+		return open_ours(a0, &a1, a2);
+	return note_opened(td_real.cuIpcOpenMemHandle_v2(a0, a1, a2), a0);
+}
+
+CUresult td_hook_cuIpcCloseMemHandle(CUdeviceptr a0)
+{
+	struct td_key *key = td_outside_take(TD_KEY_SHARED, a0);
+	bool last;
+	int r = td_ipc_close(a0, &last);
+
+	if (r == TD_BACKEND_NOT_MINE)
+		r = td_real.cuIpcCloseMemHandle(a0);
+	return td_outside_end(key, r);
+}
