@@ -1,7 +1,7 @@
 /*
  * Launches without a pause for a while and prints when it could: {"turns": [[first, last], ...]}, in monotonic ns, so that the turns of two
- * processes can be put side by side. A pause of more than GAP between two launches is the other's turn. The driver does nothing, so the drain
- * takes no time and all of what is seen is tandem's.
+ * processes can be put side by side. A pause of more than GAP between two launches is the others' turns; a turn of a single launch is none: its
+ * thread was kept from looking at the clock. The driver does nothing, so the drain takes no time and all of what is seen is tandem's.
  *
  * usage: handover SECONDS
  */
@@ -33,11 +33,17 @@ int main(int argc, char **argv)
 	}
 	until_ns = td_time_now_ns() + (uint64_t)atoi(argv[1]) * TD_NS_PER_S;
 	do {
+		uint64_t before_ns = td_time_now_ns();
+
 		(void)cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 		now_ns = td_time_now_ns();
-		if (!n || now_ns - turns[n - 1].last_ns > GAP_NS)
-			turns[n++].first_ns = now_ns;
-		turns[n - 1].last_ns = now_ns;
+		if (n && now_ns - turns[n - 1].last_ns <= GAP_NS) {
+			turns[n - 1].last_ns = before_ns;
+			continue;
+		}
+		if (!n || turns[n - 1].last_ns != turns[n - 1].first_ns)
+			n++;
+		turns[n - 1].first_ns = turns[n - 1].last_ns = now_ns;
 	} while (now_ns < until_ns && n < TURNS_MAX);
 	printf("{\"turns\": [");
 	for (size_t i = 0; i < n; i++)
