@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -189,6 +190,17 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 	return r;
 }
 
+/* Each connection is one. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int watch_signals(void)
 {
 	sigset_t set;
@@ -262,5 +274,6 @@ int main(int argc, char **argv)
 			r < 0 ? err.msg : "no usable socket path: give --socket");
 		return 2;
 	}
+	allow_descriptors();
 	return serve(&arguments);
 }

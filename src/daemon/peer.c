@@ -20,6 +20,10 @@
 
 /* Each client costs a page and a descriptor; tools come and go. */
 #define PEERS_MAX (TD_CLIENT_MAX + 64)
+/* One user's, where the daemon serves several. */
+#define USER_PEERS_MAX (PEERS_MAX / 2)
+/* Who connects has something to say. */
+#define SILENCE_NS (5 * TD_NS_PER_S)
 /* Packets handled of one peer before the others get their turn. */
 #define BURST 64
 /* What a peer may leave unread: every event that is kept, and then some. */
@@ -166,10 +170,26 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 		peer->broken = true;
 }
 
+/* Who sends nonsense again and again does not fill the disk. */
+static void complain(struct td_peer *peer, const char *what, int r, uint64_t now_ns)
+{
+	struct td_server *server = peer->server;
+
+	if (server->complained_ns && now_ns < server->complained_ns + TD_NS_PER_S) {
+		server->unsaid++;
+		return;
+	}
+	td_log(TD_LOG_WARN, "pid=%d uid=%u message=%s errno=%d connection dropped; more=%u",
+		(int)peer->pid, (unsigned)peer->uid, what, -r, server->unsaid);
+	server->complained_ns = now_ns;
+	server->unsaid = 0;
+}
+
 static void handle(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)
 {
 	int r;
 
+	peer->silent_since_ns = 0;
 	if (msg->type == TD_MSG_TYPE_hello && !peer->process && !peer->follows) {
 		welcome(peer, &msg->hello, now_ns);
 		return;
@@ -179,8 +199,7 @@ static void handle(struct td_peer *peer, const struct td_msg *msg, uint64_t now_
 	else
 		r = td_tool_request(peer, msg, now_ns);
 	if (r < 0) {
-		td_log(TD_LOG_WARN, "pid=%d message=%s errno=%d connection dropped", (int)peer->pid,
-			td_proto_name(msg->type), -r);
+		complain(peer, td_proto_name(msg->type), r, now_ns);
 		peer->broken = true;
 	}
 }
@@ -205,12 +224,43 @@ static void peer_ready(struct td_source *source, uint32_t events)
 
 		if (r == -EAGAIN)
 			return;
+		if (r < 0 && r != -ECONNRESET)
+			complain(peer, "malformed", r, td_time_now_ns());
 		if (r < 0)
 			peer->broken = true;
 		else if (r == 0)
 			handle(peer, &msg, td_time_now_ns());
 		/* TD_PROTO_UNKNOWN: a newer peer; what it says is not for us. */
 	}
+}
+
+/* Descriptors have run out: one is kept for taking the newcomer and sending it away, who would else be announced again and again. */
+static void turn_away(struct td_server *server)
+{
+	int fd;
+
+	if (server->spare_fd < 0)
+		return;
+	close(server->spare_fd);
+	fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Nobody can keep all others out. */
+static bool has_room_for(const struct td_server *server, uid_t uid)
+{
+	unsigned count = 0;
+	struct td_list *it;
+
+	if (server->peer_count >= PEERS_MAX)
+		return false;
+	if (server->peer_count < USER_PEERS_MAX || !uid || uid == geteuid())
+		return true;
+	td_list_for_each (it, &server->peers)
+		count += td_container_of(it, struct td_peer, of_server)->uid == uid;
+	return count < USER_PEERS_MAX;
 }
 
 static void listener_ready(struct td_source *source, uint32_t events)
@@ -222,11 +272,16 @@ static void listener_ready(struct td_source *source, uint32_t events)
 	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			turn_away(server);
 		return;
-	peer = server->peer_count < PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
-	if (!peer || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0)
+	}
+	peer = calloc(1, sizeof(*peer));
+	if (!peer || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0 ||
+		!has_room_for(server, credentials.uid))
 		goto err_free;
+	peer->silent_since_ns = td_time_now_ns();
 	peer->source = (struct td_source){fd, peer_ready};
 	peer->server = server;
 	td_outbox_init(&peer->out, OUT_MAX);
@@ -292,6 +347,10 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
 		uint64_t tool = td_tool_turn(peer, now_ns);
 
+		if (peer->silent_since_ns && now_ns >= peer->silent_since_ns + SILENCE_NS)
+			peer->broken = true;
+		else if (peer->silent_since_ns && peer->silent_since_ns + SILENCE_NS < wakeup)
+			wakeup = peer->silent_since_ns + SILENCE_NS;
 		if (peer->broken)
 			return now_ns; /* broken by what was sent: another turn at once */
 		wakeup = tool < wakeup ? tool : wakeup;
@@ -314,6 +373,7 @@ int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd
 	server->loop = loop;
 	server->started_ns = td_time_now_ns();
 	server->listener = (struct td_source){listen_fd, listener_ready};
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	td_list_init(&server->peers);
 	r = td_node_init(&server->node, &io);
 	if (r)
@@ -334,4 +394,6 @@ void td_server_deinit(struct td_server *server)
 	td_claims_deinit(&server->claims);
 	td_loop_remove(server->loop, &server->listener);
 	close(server->listener.fd);
+	if (server->spare_fd >= 0)
+		close(server->spare_fd);
 }

@@ -15,9 +15,12 @@ struct td_server {
 	struct td_watch watch;
 	struct td_claims claims;
 	struct td_source listener;
+	int spare_fd; /* given up for a moment when there are no others; below 0: none */
 	struct td_list peers;
 	uint32_t peer_count;
 	uint64_t started_ns;
+	uint64_t complained_ns; /* of a peer, in the log; and since then so often not */
+	uint32_t unsaid;
 	uint64_t seen_ns; /* the sample that the node was told last */
 };
 

@@ -10,6 +10,7 @@ struct td_peer {
 	struct td_server *server;
 	pid_t pid;
 	uid_t uid;
+	uint64_t silent_since_ns;          /* it has said nothing yet; 0: it has */
 	struct td_process *process;        /* a client process, after HELLO */
 	struct td_gate_page *gate;         /* its page, mapped here */
 	const struct td_meter_page *meter; /* likewise, read-only */

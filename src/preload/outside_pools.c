@@ -198,7 +198,6 @@ void td_outside_refresh(void)
 			changed |= 1ull << pool->device;
 	}
 	td_lock_drop(&td_table.lock);
-	for (int i = 0; changed >> i; i++)
-		if (changed >> i & 1)
-			td_table_tell(i);
+	for (; changed; changed &= changed - 1)
+		td_table_tell(__builtin_ctzll(changed));
 }

@@ -1,0 +1,190 @@
+"""What may come to a daemon from outside - nonsense, floods, silence, a full disk - costs its sender, and nobody else. TAP on stdout; argument: the build."""
+import os
+import resource
+import select
+import socket
+import struct
+import subprocess
+import time
+
+from world import *
+
+VERSION = 1
+HELLO, ATTACH, WANT, NEED, LIST_JOBS, EVENTS, JOB, ERROR = 1, 3, 6, 13, 32, 39, 33, 63
+
+
+def connect(world):
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    peer.settimeout(DEADLINE_S)
+    peer.connect(world.environment["TANDEM_SOCKET"])
+    return peer
+
+
+def text(word):
+    return struct.pack("<H", len(word)) + word.encode()
+
+
+def packet(kind, body=b"", version=VERSION, length=None):
+    return struct.pack("<HHI", version, kind, len(body) if length is None else length) + body
+
+
+def hello(job="raw"):
+    return packet(HELLO, struct.pack("<I", os.getpid()) + text(job) + text(job) + struct.pack("<BIBBI", 2, 1, 0, 0, 1))
+
+
+def is_closed(peer):
+    """The daemon has ended this connection."""
+    try:
+        while peer.recv(4096):
+            pass
+    except ConnectionError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
+def serves(world):
+    """A program comes to its GPU and ends, and a tool is answered."""
+    finish(world.start(TRAIN, *SMALL, wrap="plain"))
+    assert world.call(TANDEM, "ps").returncode == 0
+
+
+def begin(world):
+    assert world.call(TANDEM, "run", "--", "true").returncode == 0
+    return world.daemon_pid()
+
+
+def nonsense_costs_its_sender_the_connection_only():
+    with World() as world:
+        pid = begin(world)
+        good = connect(world)
+        good.send(hello("good"))
+        assert good.recv(4096)
+        for name, packets in {
+            "short": [b"abc"], "a length that lies": [packet(LIST_JOBS, b"\0", length=7)], "longer than any": [packet(LIST_JOBS, b"\0" * 60000)],
+            "another version of the format": [packet(LIST_JOBS, b"\0", version=9)], "a string beyond its end": [packet(HELLO, b"\0\0\0\0\xff\xff")],
+            "an answer as a request": [packet(JOB, b"")], "a client's word without HELLO": [packet(WANT, b"\0\0\0\0")],
+            "HELLO twice": [hello(), hello()], "a GPU that nobody can have": [hello(), packet(ATTACH, struct.pack("<I", 999))],
+            "a need without a GPU": [hello(), packet(NEED, struct.pack("<IIQQ", 0, 1, 1 << 62, 0))]}.items():
+            peer = connect(world)
+            for one in packets:
+                try:
+                    peer.send(one)
+                except BrokenPipeError:
+                    pass
+            assert is_closed(peer), name
+        good.send(packet(WANT, b"\0\0\0\0"))
+        serves(world)
+        assert world.daemon_pid() == pid and any(j["name"] == "good" for j in world.jobs())
+
+
+def what_comes_from_later_and_earlier_versions_is_understood():
+    with World() as world:
+        begin(world)
+        peer = connect(world)
+        peer.send(packet(999, b"of a later version"))
+        peer.send(packet(LIST_JOBS, b"\1" + b"fields of a later version"))
+        assert struct.unpack_from("<HH", peer.recv(4096))[1] in (JOB, 62)
+        old = connect(world)
+        old.send(packet(HELLO, struct.pack("<I", 1) + text("old")))  # the first two fields only
+        assert old.recv(4096)
+        until(lambda: any(j["job"] == "old" for j in world.jobs()), "the old client is known")
+
+
+def a_flood_slows_nobody_down_for_long():
+    with World() as world:
+        begin(world)
+        flooders = [connect(world) for _ in range(3)]
+        for peer in flooders:
+            peer.setblocking(False)
+            peer.send(hello(f"flood{peer.fileno()}"))
+        program, sent = world.start(TRAIN, *SMALL, wrap="plain"), 0
+        while program.poll() is None:
+            for peer in flooders:
+                try:
+                    peer.send(packet(WANT, struct.pack("<I", sent)))
+                    sent += 1
+                except BlockingIOError:
+                    pass
+        finish(program)
+        assert sent > 1000, sent
+        assert world.call(TANDEM, "ps").returncode == 0
+
+
+def a_follower_that_does_not_read_is_dropped():
+    with World() as world:
+        begin(world)
+        peer = connect(world)
+        peer.send(packet(EVENTS, struct.pack("<BQ", 1, 0)))
+        job = connect(world)
+        job.send(hello("noise"))
+        until(lambda: any(j["job"] == "noise" for j in world.jobs()), "the job is known")
+        limit = time.monotonic() + DEADLINE_S
+        asks = connect(world)
+        asks.setblocking(False)
+        # Every change is an event; 4 MiB of them are kept for one that does not read.
+        while time.monotonic() < limit:
+            try:
+                asks.send(packet(36, text("noise") + text("weight") + text(str(1 + int(time.monotonic() * 1e6) % 900)) + b"\0"))
+                asks.recv(4096)
+            except BlockingIOError:
+                pass
+            if dropped(world, peer):
+                break
+        else:
+            raise AssertionError("it is still connected")
+        serves(world)
+
+
+def dropped(world, peer):
+    """Without reading: the kernel says that the other end has hung up."""
+    poll = select.poll()
+    poll.register(peer, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
+
+
+def one_that_says_nothing_is_dropped_and_so_many_that_there_are_no_descriptors():
+    with World() as world:
+        pid = begin(world)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (64, 64))
+        peers = []
+        for _ in range(200):
+            try:
+                peers.append(connect(world))
+            except OSError:
+                break
+        ticks = cpu_ticks(pid)
+        began = time.monotonic()
+        until(lambda: sum(dropped(world, p) for p in peers) >= len(peers), "all are dropped")
+        share = (cpu_ticks(pid) - ticks) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - began)
+        assert share < 0.5, f"the daemon was busy with them: {share}"
+        serves(world)
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return sum(int(n) for n in f.read().rsplit(")", 1)[1].split()[11:13])
+
+
+def a_full_disk_for_its_log_hurts_nobody():
+    with World() as world, open("/dev/full", "w") as full:
+        daemon = subprocess.Popen([TANDEMD, "--socket", world.environment["TANDEM_SOCKET"], "--verbose"], env=world.environment, stderr=full, stdout=full)
+        until(lambda: world.call(TANDEM, "ps").returncode == 0, "it serves")
+        peer = connect(world)
+        peer.send(b"abc")
+        assert is_closed(peer)
+        serves(world)
+        assert daemon.poll() is None
+        world.call(TANDEM, "stop", "--force")
+        assert daemon.wait(DEADLINE_S) == 0
+
+
+run_cases([
+    nonsense_costs_its_sender_the_connection_only,
+    what_comes_from_later_and_earlier_versions_is_understood,
+    a_flood_slows_nobody_down_for_long,
+    a_follower_that_does_not_read_is_dropped,
+    one_that_says_nothing_is_dropped_and_so_many_that_there_are_no_descriptors,
+    a_full_disk_for_its_log_hurts_nobody,
+])
