@@ -233,6 +233,16 @@ API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *ret)
 	return NVML_ERROR_NOT_FOUND;
 }
 
+/* They have no serial numbers. */
+API nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *ret)
+{
+	int r = sg_nvml_ready();
+
+	if (!r && (!serial || !ret))
+		r = NVML_ERROR_INVALID_ARGUMENT;
+	return r ? r : NVML_ERROR_NOT_FOUND;
+}
+
 API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *ret)
 {
 	unsigned domain, bus, device;
@@ -486,6 +496,28 @@ API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v2(
 }
 
 API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(
+	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v2_t *rows)
+{
+	(void)rows;
+	return list_none(device, count);
+}
+
+/* Nor is there an MPS. */
+API nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses(
+	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v1_t *rows)
+{
+	(void)rows;
+	return list_none(device, count);
+}
+
+API nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v2(
+	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v2_t *rows)
+{
+	(void)rows;
+	return list_none(device, count);
+}
+
+API nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(
 	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v2_t *rows)
 {
 	(void)rows;

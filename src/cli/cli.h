@@ -56,6 +56,9 @@ char *td_cli_find(char *buf, size_t len, const char *env, const char *const *can
 /* 0 when a daemon answers, starting one for this user if there is none; an exit status otherwise. */
 int td_cli_ensure_daemon(void);
 
+/* Makes the environment say which GPUs the job may see (--gpu's value). 0, or an exit status after complaining. There has to be a daemon. */
+int td_cli_place(const char *value);
+
 /* Calls each() with a sentence for every GPU that a daemon other than ours shares. 0 or -errno: it cannot be known. */
 int td_cli_foreign_gpus(void (*each)(void *arg, const char *text), void *arg);
 

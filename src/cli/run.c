@@ -96,7 +96,7 @@ int td_cli_ensure_daemon(void)
 }
 
 struct job {
-	const char *name, *class, *weight, *backend, *mem, *mem_soft, *duty, *slack;
+	const char *name, *class, *weight, *backend, *mem, *mem_soft, *duty, *slack, *gpu;
 };
 
 static int one_of(const char *option, const char *value, const char *const *words)
@@ -153,7 +153,11 @@ static void help(void)
 	     "  --duty SHARE                            the most of a GPU's time that each of its "
 	     "processes may take: 30% (none)\n"
 	     "  --slack SHARE                           guaranteed: by which its steps may take "
-	     "longer than alone: 1% (5%)\n\n"
+	     "longer than alone: 1% (5%)\n"
+	     "  --gpu any[:N]|INDEX|UUID[,...]          the GPUs that the job may see: those "
+	     "named, or "
+	     "N of CUDA_VISIBLE_DEVICES or all,\n"
+	     "                                          by load, once it uses one (all)\n\n"
 	     "The exit status is the command's; 125: tandem failed, 126: not executable, 127: not "
 	     "found.");
 }
@@ -164,8 +168,8 @@ static int parse(int argc, char **argv, struct job *job)
 	static const struct option options[] = {{"name", required_argument, NULL, 'n'},
 		{"class", required_argument, NULL, 'c'}, {"weight", required_argument, NULL, 'w'},
 		{"backend", required_argument, NULL, 'b'}, {"mem", required_argument, NULL, 'm'},
-		{"mem-soft", required_argument, NULL, 'o'},
-		{"duty", required_argument, NULL, 'd'}, {"slack", required_argument, NULL, 's'},
+		{"mem-soft", required_argument, NULL, 'o'}, {"duty", required_argument, NULL, 'd'},
+		{"slack", required_argument, NULL, 's'}, {"gpu", required_argument, NULL, 'g'},
 		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
 	static const char *const backends[] = {"plain", "swap", "managed", NULL};
@@ -214,6 +218,7 @@ static int parse(int argc, char **argv, struct job *job)
 				return -1;
 			job->slack = optarg;
 			break;
+		case 'g': job->gpu = optarg; break;
 		case 'h': help(); return 0;
 		case ':':
 			td_cli_fail(
@@ -282,7 +287,8 @@ int td_verb_run(int argc, char **argv)
 
 	if (at <= 0)
 		return at ? TD_EXIT_USAGE : 0;
-	if (td_cli_ensure_daemon() || set_environment(&job, argv[at]))
+	if (td_cli_ensure_daemon() || (job.gpu && td_cli_place(job.gpu)) ||
+		set_environment(&job, argv[at]))
 		return TD_EXIT_USAGE;
 	(void)td_cli_foreign_gpus(warn, NULL);
 	execvp(argv[at], argv + at);

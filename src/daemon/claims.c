@@ -1,7 +1,6 @@
 /* See claims.h. */
 #include "daemon/claims.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -48,6 +47,9 @@ int td_claims_take(
 	int fd;
 
 	td_uuid_format(name, uuid);
+	if (claims->count == TD_GPU_MAX)
+		return td_err_set(err, -EBUSY,
+			"%s is one more than the %u GPUs that a node may have", name, TD_GPU_MAX);
 	if (claims->directory < 0)
 		claims->directory = td_gpu_locks_open(path);
 	if (claims->directory < 0)
@@ -59,7 +61,6 @@ int td_claims_take(
 			(int)owner.pid, (unsigned)owner.uid, owner.socket);
 	if (fd < 0)
 		return complain("gpu", name, fd);
-	assert(claims->count < TD_GPU_MAX); /* the node has no more GPUs */
 	memcpy(claims->held[claims->count].uuid, uuid, 16);
 	claims->held[claims->count++].fd = fd;
 	return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/uuid.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
@@ -145,6 +146,24 @@ char *td_node_explain_steps(const struct td_process *process, char *buf, size_t 
 	return buf;
 }
 
+static void explain_unused(
+	const struct td_node *node, const struct td_job *job, char *buf, size_t len)
+{
+	size_t n = (size_t)snprintf(buf, len, "has not used a GPU yet");
+	char uuid[TD_UUID_TEXT], number[12];
+
+	for (uint32_t i = 0; i < job->placed_count && n < len; i++) {
+		uint32_t known = td_gpu_number_of(node, job->placed[i]);
+
+		snprintf(number, sizeof(number), "%u", known);
+		n += (size_t)snprintf(buf + n, len - n, "%s %s",
+			i ? "," : "; its job was given GPU",
+			known == TD_GPU_ANY ? td_uuid_format(uuid, job->placed[i]) : number);
+	}
+	if (n < len)
+		snprintf(buf + n, len - n, ".");
+}
+
 char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
 	char *buf, size_t len)
 {
@@ -171,7 +190,7 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 	} else if (process->job->settings.paused) {
 		snprintf(buf, len, "is paused: tandem resume lets it go on.");
 	} else if (td_list_empty(&process->clients)) {
-		snprintf(buf, len, "has not used a GPU yet.");
+		explain_unused(node, process->job, buf, len);
 	} else if (process->phase == TD_PHASE_OPEN) {
 		snprintf(buf, len, "may use its GPU since %s%s.", since,
 			process->word & TD_WORD_WINDOW ? "; others wait for it" : "");

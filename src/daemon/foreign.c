@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "daemon/node.h"
@@ -83,16 +84,19 @@ void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t g
 	process->phase_since_ns = now_ns;
 }
 
-static bool is_nobodys(const struct td_node *node, uint32_t gpu)
+bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
 {
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
-		if (td_container_of(it, struct td_client, of_node)->gpu == gpu)
+		if (!memcmp(node->gpus[td_container_of(it, struct td_client, of_node)->gpu].uuid,
+			    uuid, 16))
 			return true; /* ours already */
-	if (node->io.claim(node->io.arg, node->gpus[gpu].uuid, NULL))
+	if (!node->io.claim)
+		return true;
+	if (node->io.claim(node->io.arg, uuid, NULL))
 		return false;
-	node->io.release(node->io.arg, node->gpus[gpu].uuid);
+	node->io.release(node->io.arg, uuid);
 	return true;
 }
 
@@ -108,7 +112,9 @@ int td_node_foreign_message(
 		process->filling &= ~(1u << msg->ready.slot);
 		open_if_ready(node, process);
 		return 0;
-	case TD_MSG_TYPE_memory: return is_nobodys(node, process->foreign_gpu) ? -ECONNRESET : 0;
+	case TD_MSG_TYPE_memory:
+		return td_node_may_have(node, node->gpus[process->foreign_gpu].uuid) ? -ECONNRESET
+										     : 0;
 	default: return 0; /* what it reports concerns nobody */
 	}
 }

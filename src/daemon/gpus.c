@@ -40,7 +40,7 @@ static void lose(struct td_node *node, struct td_nvml_gpu *gpu, uint64_t now_ns)
 	if (!gpu->lost) {
 		snprintf(detail, sizeof(detail), "%s %s", td_uuid_format(uuid, gpu->uuid),
 			gpu->name);
-		td_node_gpu_event(node, TD_EVENT_LOST, gpu->index, now_ns, detail);
+		td_node_gpu_event(node, TD_EVENT_LOST, NULL, gpu->index, now_ns, detail);
 	}
 	gpu->lost = true;
 	gpu->known = 0;
@@ -102,4 +102,16 @@ uint32_t td_gpu_number(const struct td_node *node, uint32_t index)
 	for (uint32_t i = 0; i < index; i++)
 		number += !td_gpus_find(node, node->gpus[i].uuid);
 	return number;
+}
+
+uint32_t td_gpu_number_of(const struct td_node *node, const uint8_t *uuid)
+{
+	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
+
+	if (listed)
+		return listed->index;
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		if (!memcmp(node->gpus[i].uuid, uuid, 16))
+			return td_gpu_number(node, i);
+	return TD_GPU_ANY;
 }

@@ -27,3 +27,5 @@ const struct td_nvml_gpu *td_gpus_find(const struct td_node *node, const uint8_t
 
 /* TD_GPU_ANY yields itself. */
 uint32_t td_gpu_number(const struct td_node *node, uint32_t index);
+/* TD_GPU_ANY: it has none yet. */
+uint32_t td_gpu_number_of(const struct td_node *node, const uint8_t *uuid);

@@ -34,6 +34,9 @@ struct td_job {
 	uid_t uid;
 	char name[64]; /* the job's id; empty: of one process */
 	struct td_job_settings settings;
+	/* The GPUs that all its processes see, in this order (place.h). 0: any, as far as is known here. */
+	uint8_t placed[TD_GPU_MAX][16];
+	uint32_t placed_count;
 	bool changed; /* its processes are to be told of it */
 	/* quota.c: of its clients on each GPU, gathered at each step */
 	struct {

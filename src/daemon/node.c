@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "daemon/capacity.h"
 #include "daemon/job.h"
+#include "daemon/place.h"
 #include "daemon/quota.h"
 #include "preload/backend.h"
 
@@ -40,6 +41,14 @@ static uint32_t first_gpu(const struct td_process *process)
 		       : td_container_of(process->clients.next, struct td_client, of_process)->gpu;
 }
 
+static void name_process(struct td_event *event, const struct td_process *process)
+{
+	snprintf(event->job, sizeof(event->job), "%s", process->job->name);
+	snprintf(event->name, sizeof(event->name), "%s", process->name);
+	event->pid = (uint32_t)process->pid;
+	event->uid = process->uid;
+}
+
 void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
 	uint32_t gpu, uint64_t now_ns, uint64_t value_ns, uint64_t value_bytes, const char *detail)
 {
@@ -49,25 +58,23 @@ void td_node_event(struct td_node *node, enum td_event_kind kind, const struct t
 		.value_ns = value_ns,
 		.value_bytes = value_bytes};
 
+	if (process)
+		name_process(&event, process);
 	if (gpu == TD_GPU_ANY && process)
 		gpu = first_gpu(process);
 	event.gpu = td_gpu_number(node, gpu);
-	if (process) {
-		snprintf(event.job, sizeof(event.job), "%s", process->job->name);
-		snprintf(event.name, sizeof(event.name), "%s", process->name);
-		event.pid = (uint32_t)process->pid;
-		event.uid = process->uid;
-	}
 	snprintf(event.detail, sizeof(event.detail), "%s", detail ? detail : "");
 	node->io.event(node->io.arg, td_events_add(&node->events, &event));
 }
 
-void td_node_gpu_event(struct td_node *node, enum td_event_kind kind, uint32_t number,
-	uint64_t now_ns, const char *detail)
+void td_node_gpu_event(struct td_node *node, enum td_event_kind kind,
+	const struct td_process *process, uint32_t number, uint64_t now_ns, const char *detail)
 {
 	struct td_event event = {
 		.kind = kind, .time_ns = now_ns, .wall_ns = wall_ns(), .gpu = number};
 
+	if (process)
+		name_process(&event, process);
 	snprintf(event.detail, sizeof(event.detail), "%s", detail);
 	node->io.event(node->io.arg, td_events_add(&node->events, &event));
 }
@@ -483,12 +490,30 @@ static int detach(struct td_node *node, struct td_process *process, uint32_t slo
 	return 0;
 }
 
+/* What makes no sense counts as not given, and the library is silent: here is where one can see it. */
+static void rejected(
+	struct td_node *node, struct td_process *process, const char *setting, uint64_t now_ns)
+{
+	char detail[160];
+
+	if (process->complained)
+		return;
+	process->complained = true;
+	snprintf(detail, sizeof(detail), "%.120s makes no sense", setting);
+	for (char *p = detail; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	td_node_event(node, TD_EVENT_REJECTED, process, TD_GPU_ANY, now_ns, 0, 0, detail);
+}
+
 int td_node_message(
 	struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns)
 {
 	if (process->foreign)
 		return td_node_foreign_message(node, process, msg);
 	switch (msg->type) {
+	case TD_MSG_TYPE_place: return td_node_place(node, process, &msg->place, now_ns);
+	case TD_MSG_TYPE_rejected: rejected(node, process, msg->rejected.setting, now_ns); return 0;
 	case TD_MSG_TYPE_attach: return attach(node, process, &msg->attach, now_ns);
 	case TD_MSG_TYPE_detach: return detach(node, process, msg->detach.slot);
 	case TD_MSG_TYPE_memory: return memory(node, process, &msg->memory, now_ns);

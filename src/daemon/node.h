@@ -116,6 +116,7 @@ struct td_process {
 	uint8_t backend; /* enum td_backend_kind */
 	enum td_phase phase;
 	uint64_t phase_since_ns;
+	bool complained;     /* REJECTED: once */
 	bool wants, foreign; /* foreign: let go, see foreign.c */
 	bool exchanges;      /* closed for an exchange of memory, not for somebody else */
 	uint32_t
@@ -132,6 +133,8 @@ struct td_process {
 		*meter; /* the process's own; NULL: none. What it says is not trusted */
 	struct td_steps_told steps;
 	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
+	uint8_t candidates[TD_GPU_MAX][16]; /* PLACE: so far */
+	uint32_t candidate_count;
 };
 
 struct td_node {
@@ -174,6 +177,8 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
 void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t gpu,
 	const struct td_err *why, uint64_t now_ns);
+/* Is the GPU ours, or nobody's? Where that cannot be known, it is. */
+bool td_node_may_have(struct td_node *node, const uint8_t *uuid);
 int td_node_foreign_message(
 	struct td_node *node, struct td_process *process, const struct td_msg *msg);
 
@@ -219,6 +224,6 @@ uint64_t td_process_held_ns(const struct td_process *process, uint64_t now_ns);
 
 void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
 	uint32_t gpu, uint64_t now_ns, uint64_t value_ns, uint64_t value_bytes, const char *detail);
-/* Of no process: a GPU by its number. */
-void td_node_gpu_event(struct td_node *node, enum td_event_kind kind, uint32_t number,
-	uint64_t now_ns, const char *detail);
+/* Of a GPU by its number; process may be NULL. */
+void td_node_gpu_event(struct td_node *node, enum td_event_kind kind,
+	const struct td_process *process, uint32_t number, uint64_t now_ns, const char *detail);

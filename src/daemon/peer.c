@@ -164,6 +164,7 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 	peer->process->meter = peer->meter;
 	msg.welcome.process = peer->process->id;
 	strcpy(msg.welcome.version, TANDEM_VERSION);
+	msg.welcome.features = TD_FEATURE_PLACE;
 	fds[0] = gate_fd;
 	fds[1] = meter_fd;
 	if (td_socket_send(peer->source.fd, &msg, fds, 2) < 0)

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "daemon/job.h"
 #include "daemon/peer_internal.h"
+#include "daemon/quota.h"
 #include "preload/backend.h"
 
 /* A driver that does not answer for so long is left out of the list; the first call wakes a GPU, which takes up to a second or two. */
@@ -149,14 +150,22 @@ static void add_known(struct td_msg_gpu *gpu, const struct td_peer *peer,
 	}
 }
 
+/* Its index among the GPUs that jobs use or have used; gpu_count: none does. */
+static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
+{
+	uint32_t index = 0;
+
+	while (index < node->gpu_count && memcmp(node->gpus[index].uuid, uuid, 16))
+		index++;
+	return index;
+}
+
 static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
 {
 	const struct td_node *node = &peer->server->node;
 	struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
-	uint32_t index = 0;
+	uint32_t index = index_of(node, listed->uuid);
 
-	while (index < node->gpu_count && memcmp(node->gpus[index].uuid, listed->uuid, 16))
-		index++;
 	memcpy(msg.gpu.gpu, listed->uuid, 16);
 	snprintf(msg.gpu.name, sizeof(msg.gpu.name), "%s", listed->name);
 	msg.gpu.total_bytes = listed->total_bytes;
@@ -385,6 +394,63 @@ static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
 		fail_no_job(peer, job);
 }
 
+static void send_view_row(struct td_peer *peer, uint32_t pid, const uint8_t *gpu,
+	uint64_t limit_bytes, uint64_t demanded_bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_view_row};
+
+	msg.view_row.pid = pid;
+	memcpy(msg.view_row.gpu, gpu, 16);
+	msg.view_row.limit_bytes = limit_bytes;
+	msg.view_row.demanded_bytes = demanded_bytes;
+	td_peer_send(peer, &msg);
+}
+
+/* The job's limit on every GPU, and what its processes have where. */
+static uint32_t send_view(struct td_peer *peer, const struct td_job *job)
+{
+	const struct td_node *node = &peer->server->node;
+	uint32_t rows = 0;
+	struct td_list *it;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++, rows++)
+		send_view_row(
+			peer, 0, node->gpus[i].uuid, td_quota_bytes(node, job, &node->gpus[i]), 0);
+	for (uint32_t i = 0; i < node->listed_count; i++) {
+		const struct td_gpu gpu = {.total_bytes = node->listed[i].total_bytes};
+
+		if (index_of(node, node->listed[i].uuid) < node->gpu_count)
+			continue;
+		send_view_row(peer, 0, node->listed[i].uuid, td_quota_bytes(node, job, &gpu), 0);
+		rows++;
+	}
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->process->job != job)
+			continue;
+		send_view_row(peer, (uint32_t)client->process->pid, node->gpus[client->gpu].uuid, 0,
+			client->demanded_bytes);
+		rows++;
+	}
+	return rows;
+}
+
+/* A process of the job looks at it. No rows: the job has no process that uses a GPU. */
+static void view(struct td_peer *peer, const char *name)
+{
+	uint32_t rows = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &peer->server->node.jobs) {
+		const struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		if (*name && job->uid == peer->uid && !strcmp(job->name, name))
+			rows += send_view(peer, job);
+	}
+	finish(peer, rows);
+}
+
 static void stop(struct td_peer *peer, const struct td_msg_stop *msg)
 {
 	if (peer->uid && peer->uid != getuid()) {
@@ -412,6 +478,7 @@ int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now
 		return 0;
 	case TD_MSG_TYPE_events: events(peer, &msg->events); return 0;
 	case TD_MSG_TYPE_explain: explain(peer, msg->explain.job, now_ns); return 0;
+	case TD_MSG_TYPE_view: view(peer, msg->view.job); return 0;
 	case TD_MSG_TYPE_stop: stop(peer, &msg->stop); return 0;
 	default: return -EPROTO;
 	}

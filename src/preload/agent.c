@@ -25,6 +25,7 @@
 #include "preload/gate.h"
 #include "preload/conn.h"
 #include "preload/lock.h"
+#include "preload/place.h"
 #include "preload/plans.h"
 #include "preload/slot.h"
 #include "preload/steps.h"
@@ -64,7 +65,10 @@ static struct {
 	uint64_t retry_ns, backoff_ns, handshake_ns;
 	uint64_t grace_ns; /* a waiting program goes on then; 0: it does not wait for that */
 	uint64_t grace_backoff_ns; /* between attempts to bring all memory back */
-	bool must_unmap;           /* the lost daemon's page is still mapped: memory was short */
+	bool chooses;              /* the daemon answers PLACE */
+	bool relaxed;    /* the capture mode is set: a driver that is not initialised refuses it */
+	bool complained; /* REJECTED was sent */
+	bool must_unmap; /* the lost daemon's page is still mapped: memory was short */
 	uint32_t private_word;
 	uint32_t asked, attached; /* bit per slot: ATTACH sent; ATTACHED come */
 	uint64_t metered_ns;
@@ -107,6 +111,13 @@ static void go_private(void)
 	self.must_unmap = td_gate_unmap(self.private_word, 0) < 0;
 }
 
+/* Nobody waits for a daemon. */
+static void alone(void)
+{
+	introduce_all(UINT32_MAX);
+	td_place_alone();
+}
+
 static void lost(uint64_t now_ns)
 {
 	uint32_t word = td_gate_word();
@@ -126,7 +137,8 @@ static void lost(uint64_t now_ns)
 		for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 			td_client_set_defer(i, waits);
 	}
-	introduce_all(UINT32_MAX);
+	td_place_disconnected();
+	alone();
 	retry_later(now_ns);
 }
 
@@ -174,13 +186,14 @@ static void greet(uint64_t now_ns)
 	send_msg(&msg);
 }
 
-static void welcomed(const int *fds, uint64_t now_ns)
+static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t now_ns)
 {
 	if (fds[0] < 0 || fds[1] < 0 || td_gate_map(fds[0], fds[1]) < 0) {
 		lost(now_ns);
 		return;
 	}
 	self.state = STATE_UP;
+	self.chooses = msg->features & TD_FEATURE_PLACE;
 	self.must_unmap = false;
 	self.grace_ns = 0;
 	self.backoff_ns = BACKOFF_MIN_NS;
@@ -220,11 +233,13 @@ static void settings(const struct td_msg_settings *msg)
 static void handle(const struct td_msg *msg, const int *fds, uint64_t now_ns)
 {
 	if (self.state == STATE_GREETED && msg->type == TD_MSG_TYPE_welcome)
-		welcomed(fds, now_ns);
+		welcomed(&msg->welcome, fds, now_ns);
 	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_attached)
 		attached(&msg->attached);
 	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_settings)
 		settings(&msg->settings);
+	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_placed)
+		td_place_message(&msg->placed);
 	else if (self.state == STATE_UP)
 		td_plans_message(msg);
 }
@@ -282,10 +297,33 @@ static void detach(unsigned slot)
 	send_msg(&msg);
 }
 
+static void relax_captures(void)
+{
+	const struct td_driver *driver = td_driver();
+	int mode = TD_CUDA_CAPTURE_RELAXED;
+
+	if (driver && !self.relaxed)
+		self.relaxed = !driver->thread_exchange_capture_mode(&mode);
+}
+
+static void complain(void)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_rejected};
+
+	if (!*td_settings.rejected || self.complained)
+		return;
+	self.complained = true;
+	snprintf(msg.rejected.setting, sizeof(msg.rejected.setting), "%s", td_settings.rejected);
+	send_msg(&msg);
+}
+
 static void step_gpus(void)
 {
 	unsigned count = td_context_gpu_count();
 	struct td_gpu_info gpu;
+
+	if (count)
+		relax_captures();
 
 	for (unsigned i = 0; i < count; i++) {
 		if (!td_context_gpu(i, &gpu))
@@ -361,12 +399,14 @@ static uint64_t step(uint64_t now_ns)
 	if (self.state == STATE_GREETED && now_ns >= self.handshake_ns)
 		lost(now_ns);
 	if (self.state == STATE_UP) {
+		complain();
+		td_place_step(send_msg, self.chooses);
 		step_gpus();
 		send_steps(meter);
 		next_ns = min_ns(next_ns, td_plans_step(now_ns));
 	}
 	if (self.state == STATE_NONE) {
-		introduce_all(UINT32_MAX);
+		alone();
 		next_ns = min_ns(next_ns, step_alone(now_ns));
 		next_ns = min_ns(next_ns, self.retry_ns);
 	}
@@ -399,19 +439,14 @@ static void wait_until(uint64_t next_ns)
 
 static void *agent_main(void *arg)
 {
-	const struct td_driver *driver = td_driver();
-	int mode = TD_CUDA_CAPTURE_RELAXED;
-
 	(void)arg;
 	td_slot_adopt_internal();
-	if (driver)
-		(void)driver->thread_exchange_capture_mode(&mode);
 	for (;;)
 		wait_until(step(td_time_now_ns()));
 	return NULL;
 }
 
-static bool start(void)
+bool td_agent_start(void)
 {
 	td_lock_take(&start_lock);
 	if (!started && td_settings.socket[0]) {
@@ -421,6 +456,8 @@ static bool start(void)
 		started = !td_thread_start(agent_main);
 	}
 	td_lock_drop(&start_lock);
+	if (started)
+		td_agent_wake();
 	return started;
 }
 
@@ -444,11 +481,10 @@ void td_agent_await(unsigned slot)
 
 void td_agent_introduce(unsigned slot)
 {
-	if (!start()) {
+	if (!td_agent_start()) {
 		introduce_all(1u << slot);
 		return;
 	}
-	td_agent_wake();
 	td_agent_await(slot);
 }
 
@@ -482,4 +518,5 @@ void td_agent_forked(void)
 	started = false;
 	atomic_store(&introduced, 0);
 	td_plans_reset();
+	td_place_forked();
 }

@@ -11,8 +11,8 @@
 #include "preload/backend.h"
 
 /*
- * What the environment asks for; read once, at load; class, weight and mem then follow what is set for the job (the agent's own). A value that makes no sense counts as not given, and the first such variable is named
- * in `rejected`.
+ * What the environment asks for; read once, at load; class, weight and mem then follow what is set for the job (the agent's own). A value that makes no sense counts as not given, and the first such variable is kept
+ * in `rejected` with its value, for the daemon's events.
  */
 struct td_settings {
 	bool disabled;          /* TANDEM_DISABLE */
@@ -30,10 +30,12 @@ struct td_settings {
 		idle_ns; /* TANDEM_IDLE: no submission for this long, and the device drained, is idle */
 	uint64_t grace_ns; /* TANDEM_GRACE: how long a waiting program waits for a lost daemon */
 	char socket[108];  /* TANDEM_SOCKET and so on; empty: none that fits */
-	const char *rejected;
+	char rejected[96]; /* "NAME=value"; empty: none */
 };
 extern struct td_settings td_settings;
 void td_settings_read(void);
+/* The variable of that name makes no sense. */
+void td_settings_reject(const char *name);
 
 /* Before the first context is used. NULL: memory is neither counted nor moved. */
 void td_agent_set_backend(const struct td_backend *backend);
@@ -52,6 +54,9 @@ void td_agent_stats(unsigned slot, struct td_memory_stats *ret);
 void td_agent_expect(unsigned slot);
 void td_agent_introduce(unsigned slot);
 void td_agent_await(unsigned slot);
+
+/* Starts it if it does not run, and wakes it. False: it cannot run, or there is no place where a daemon could be. */
+bool td_agent_start(void);
 
 /* Something for the agent to look at. From any thread, async-signal-safe, keeps errno. */
 void td_agent_wake(void);

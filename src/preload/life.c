@@ -16,6 +16,7 @@
 #include "preload/ipc.h"
 #include "preload/outside.h"
 #include "preload/pace.h"
+#include "preload/place.h"
 #include "preload/real.h"
 #include "preload/slot.h"
 #include "preload/steps.h"
@@ -32,6 +33,7 @@ static void in_child(void)
 	td_gate_forked();
 	td_graphs_forked();
 	td_ipc_forked();
+	td_init_forked();
 	td_agent_backend()->forked();
 }
 
@@ -66,6 +68,7 @@ __attribute__((constructor)) static void begin(void)
 
 	td_libc_find();
 	td_settings_read();
+	td_place_read();
 	td_agent_set_backend(td_outside_over(backends[td_settings.backend]));
 	if (td_settings.disabled)
 		return;

@@ -14,6 +14,7 @@
 
 /* What each guards stands beside it, at its definition. */
 enum td_lock_rank {
+	TD_RANK_INIT,    /* init.c: one cuInit at a time */
 	TD_RANK_LIFE,    /* agent.c: one starter of the agent at a time */
 	TD_RANK_NEED,    /* client.c: one NEED per GPU is under way */
 	TD_RANK_BACKEND, /* the memory backends' */
@@ -22,6 +23,7 @@ enum td_lock_rank {
 	TD_RANK_LEDGER,  /* client.c: limits and promises */
 	TD_RANK_DRAIN,   /* drain.c: the drain thread's job */
 	TD_RANK_STEPS,   /* steps.c: steps and their period */
+	TD_RANK_PLACE,   /* place.c: the job's GPUs, once */
 	TD_RANK_N,
 };
 

@@ -11,6 +11,7 @@
 #include "cuda/symbols.h"
 #include "preload/driver.h"
 #include "preload/gate.h"
+#include "preload/nvml.h"
 #include "preload/real.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -131,12 +132,15 @@ __attribute__((used)) void *td_dlsym_ours(void *handle, const char *name);
 
 __attribute__((used)) void *td_dlsym_ours(void *handle, const char *name)
 {
-	void *ours;
+	void *ours = NULL;
 
 	td_libc_find();
-	if (!name || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || td_gate_disabled())
+	if (!name || handle == RTLD_NEXT || td_gate_disabled())
 		return NULL;
-	ours = wrapper_of(td_symbol_by_export(name));
+	if (name[0] == 'c' && name[1] == 'u')
+		ours = wrapper_of(td_symbol_by_export(name));
+	else if (!strncmp(name, "nvml", 4))
+		ours = td_nvml_wrapper(name);
 	/* Only where the object that is asked has the symbol at all. */
 	return ours && td_libc_dlsym(handle, name) ? ours : NULL;
 }

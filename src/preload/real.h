@@ -23,6 +23,9 @@ extern struct td_real td_real;
 #include "preload/hooks.def"
 #undef HOOK
 
+/* init.c */
+void td_init_forked(void);
+
 /* 0 once libcuda.so.1 is loaded and its symbols are known; -1: there is no driver. Any thread, any number of times. */
 int td_real_load(void);
 

@@ -14,10 +14,13 @@
 
 struct td_settings td_settings;
 
-static void reject(const char *name)
+void td_settings_reject(const char *name)
 {
-	if (!td_settings.rejected)
-		td_settings.rejected = name;
+	const char *value = getenv(name);
+
+	if (!*td_settings.rejected)
+		snprintf(td_settings.rejected, sizeof(td_settings.rejected), "%s=%s", name,
+			value ? value : "");
 }
 
 static uint8_t word_index(const char *name, const char *const *words, uint8_t fallback)
@@ -29,7 +32,7 @@ static uint8_t word_index(const char *name, const char *const *words, uint8_t fa
 	for (uint8_t i = 0; words[i]; i++)
 		if (!strcmp(words[i], value))
 			return i;
-	reject(name);
+	td_settings_reject(name);
 	return fallback;
 }
 
@@ -42,7 +45,7 @@ static uint64_t duration(const char *name, uint64_t fallback_ns)
 		return fallback_ns;
 	if (!td_parse_duration(value, &ns, NULL))
 		return ns;
-	reject(name);
+	td_settings_reject(name);
 	return fallback_ns;
 }
 
@@ -73,7 +76,7 @@ static uint32_t weight(void)
 		return 1;
 	if (!td_parse_u64(value, 1, WEIGHT_MAX, &w, NULL))
 		return (uint32_t)w;
-	reject("TANDEM_WEIGHT");
+	td_settings_reject("TANDEM_WEIGHT");
 	return 1;
 }
 
@@ -87,7 +90,7 @@ static uint32_t share(
 		return 0;
 	if (!parse(value, &ppm, NULL))
 		return ppm;
-	reject(name);
+	td_settings_reject(name);
 	return 0;
 }
 
@@ -105,7 +108,7 @@ static void limit(const char *name, const char *also, char (*ret)[TD_LIMIT_TEXT]
 		if (!td_parse_limit(value, NULL))
 			strcpy(*ret, value);
 		else
-			reject(names[i]);
+			td_settings_reject(names[i]);
 		return;
 	}
 }

@@ -36,6 +36,8 @@ struct fake {
 	unsigned closings;
 	char mem[32]; /* as SETTINGS said last */
 	unsigned settings_told;
+	uint8_t placed[TD_GPU_MAX]; /* the first bytes of their UUIDs */
+	uint32_t placed_count;
 };
 
 struct world {
@@ -65,6 +67,8 @@ static void fake_send(void *peer, const struct td_msg *msg)
 	} else if (msg->type == TD_MSG_TYPE_settings) {
 		memcpy(f->mem, msg->settings.mem, sizeof(f->mem));
 		f->settings_told++;
+	} else if (msg->type == TD_MSG_TYPE_placed) {
+		f->placed[f->placed_count++] = msg->placed.gpu[0];
 	} else if (msg->type == TD_MSG_TYPE_answer) {
 		f->slot[msg->answer.slot].answer = msg->answer.granted;
 		if (msg->answer.granted)

@@ -22,6 +22,7 @@
 #include "preload/drain.h"
 #include "preload/gate.h"
 #include "preload/pace.h"
+#include "preload/place.h"
 #include "proto/proto.h"
 #include "proto/socket.h"
 
@@ -114,10 +115,13 @@ static void plan(enum td_gate gate, bool others_wait, uint64_t limit_bytes)
 	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
 }
 
-static void daemon_welcome(void)
+/* In WELCOME. */
+static uint32_t features = TD_FEATURE_PLACE;
+
+static void daemon_greet(void)
 {
 	const struct timeval patience = {10, 0};
-	struct td_msg msg = {.type = TD_MSG_TYPE_welcome};
+	struct td_msg msg = {.type = TD_MSG_TYPE_welcome, .welcome.features = features};
 	void *gate, *meter;
 	int fds[2];
 
@@ -133,8 +137,14 @@ static void daemon_welcome(void)
 	EXPECT(!td_socket_send(d.fd, &msg, fds, 2));
 	close(fds[0]);
 	close(fds[1]);
+}
+
+static void daemon_welcome(void)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_attached};
+
+	daemon_greet();
 	(void)next(TD_MSG_TYPE_attach);
-	msg = (struct td_msg){.type = TD_MSG_TYPE_attached};
 	msg.attached.capacity_bytes = 100 * MIB;
 	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
 }
@@ -211,6 +221,7 @@ static void begin(void)
 	setenv("TANDEM_DRAIN_DEADLINE", drain_deadline, 1);
 	setenv("TANDEM_GRACE", grace, 1);
 	td_settings_read();
+	td_place_read();
 	td_slot_init();
 	td_gate_init();
 	td_agent_set_backend(&fake_backend);
@@ -588,4 +599,142 @@ CASE(beside_a_capture_own_streams_are_covered_by_their_threads)
 	td_context_capture_ended();
 	daemon_close(0);
 	(void)next(TD_MSG_TYPE_drained);
+}
+
+/* -- placement -- */
+
+#define FIRST  "GPU-01010101-0101-0101-0101-010101010101"
+#define SECOND "MIG-02020202-0202-0202-0202-020202020202"
+#define THIRD  "GPU-03030303-0303-0303-0303-030303030303"
+
+static struct td_placed placed;
+static _Atomic bool is_placed;
+
+static void *want_gpus(void *arg)
+{
+	(void)arg;
+	td_place_get(&placed);
+	atomic_store(&is_placed, true);
+	return NULL;
+}
+
+/* A program that may see `count` of the three. */
+static void begin_placed(const char *gpus, const char *count)
+{
+	pthread_t thread;
+
+	setenv("TANDEM_GPUS", gpus, 1);
+	setenv("TANDEM_GPU_COUNT", count, 1);
+	begin();
+	EXPECT(!pthread_create(&thread, NULL, want_gpus, NULL));
+	pthread_detach(thread);
+}
+
+static void until_placed(void)
+{
+	uint64_t end = td_time_now_ns() + BOUND;
+
+	while (!atomic_load(&is_placed)) {
+		EXPECT(td_time_now_ns() < end);
+		td_time_sleep_until_ns(td_time_now_ns() + MS / 10);
+	}
+}
+
+static void expect_candidates(uint32_t count, uint32_t candidates, const uint8_t *first_bytes)
+{
+	for (uint32_t i = 0; i < candidates; i++) {
+		struct td_msg msg = next(TD_MSG_TYPE_place);
+
+		EXPECT(msg.place.count == count && msg.place.candidates == candidates);
+		EXPECT(msg.place.index == i && msg.place.gpu[0] == first_bytes[i]);
+	}
+}
+
+static void give(uint32_t index, uint32_t count, uint8_t gpu)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_placed};
+
+	msg.placed.index = index;
+	msg.placed.count = count;
+	memset(msg.placed.gpu, gpu, 16);
+	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+}
+
+CASE(the_daemon_chooses_and_each_later_one_is_told)
+{
+	daemon_listen();
+	begin_placed(FIRST "," SECOND "," THIRD, "2");
+	daemon_greet();
+	expect_candidates(2, 3, (const uint8_t[]){1, 2, 3});
+	EXPECT(!atomic_load(&is_placed));
+	give(1, 2, 3); /* out of order: not taken */
+	give(0, 2, 2);
+	EXPECT(!atomic_load(&is_placed));
+	give(1, 2, 3);
+	until_placed();
+	EXPECT(placed.count == 2 && placed.uuid[0][0] == 2);
+	/* what was a part of a GPU is named as one */
+	EXPECT(!strcmp(placed.text[0], SECOND) && !strcmp(placed.text[1], THIRD));
+	daemon_die();
+	daemon_listen();
+	daemon_greet();
+	expect_candidates(2, 2, (const uint8_t[]){2, 3});
+	give(0, 1, 1); /* too late */
+	td_place_get(&placed);
+	EXPECT(placed.count == 2 && placed.uuid[1][0] == 3);
+}
+
+CASE(an_older_daemon_does_not_choose_and_nobody_waits)
+{
+	uint64_t start_ns = td_time_now_ns();
+
+	features = 0;
+	daemon_listen();
+	begin_placed(FIRST "," THIRD, "1");
+	daemon_greet();
+	until_placed();
+	EXPECT(placed.count == 2 && !strcmp(placed.text[1], THIRD));
+	EXPECT(td_time_now_ns() < start_ns + 5 * TD_NS_PER_S);
+}
+
+CASE(without_a_daemon_nobody_waits_for_its_choice)
+{
+	uint64_t start_ns = td_time_now_ns();
+
+	begin_placed(FIRST "," THIRD, "1");
+	until_placed();
+	EXPECT(placed.count == 2);
+	EXPECT(td_time_now_ns() < start_ns + 5 * TD_NS_PER_S);
+}
+
+CASE(where_there_is_no_choice_nobody_is_asked)
+{
+	begin_placed(THIRD "," FIRST, "2");
+	until_placed();
+	EXPECT(placed.count == 2 && !strcmp(placed.text[0], THIRD));
+	EXPECT(!*td_settings.rejected);
+}
+
+CASE(lists_of_gpus_that_make_no_sense_count_as_not_given_and_are_told_once)
+{
+	static const char *const bad[] = {"0", FIRST ",", "," FIRST, FIRST " ", "GPU-", "any"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		setenv("TANDEM_GPUS", bad[i], 1);
+		td_settings_read();
+		td_place_read();
+		EXPECT(!td_place_is_wanted());
+		EXPECT(strstr(td_settings.rejected, bad[i]));
+	}
+	setenv("TANDEM_GPUS", "0", 1);
+	daemon_listen();
+	begin();
+	program(1);
+	daemon_greet();
+	EXPECT(!strcmp(next(TD_MSG_TYPE_rejected).rejected.setting, "TANDEM_GPUS=0"));
+	daemon_die();
+	daemon_listen();
+	daemon_greet();
+	(void)next(TD_MSG_TYPE_attach);
+	EXPECT(!came(TD_MSG_TYPE_rejected));
 }

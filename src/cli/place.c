@@ -1,0 +1,286 @@
+/*
+ * tandem run --gpu: which GPUs the job may see, as libtandem.so reads it from its environment (preload/place.h).
+ *
+ * What there is to choose from is CUDA_VISIBLE_DEVICES where that is set, in its order: the driver itself says what it means, in a child, so
+ * that indices, prefixes of UUIDs and parts of GPUs mean what they always mean. Else it is what the daemon lists, by NVML; without NVML the driver is asked, too.
+ * Within the job the variable begins anew, as in a container: its indices would be those of another world.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/uuid.h"
+#include "cli/cli.h"
+#include "gpu/nvml.h"
+#include "policy/policy.h"
+
+#define ROWS_MAX 64
+
+/* As the daemon lists them. */
+struct rows {
+	uint32_t count;
+	struct {
+		uint32_t number, known;
+		char name[64], uuid[TD_UUID_TEXT];
+	} row[ROWS_MAX];
+	bool by_nvml;
+};
+
+struct list {
+	uint32_t count;
+	char uuid[TD_GPU_MAX][TD_UUID_TEXT];
+};
+
+static void keep_row(const struct td_msg *msg, void *arg)
+{
+	struct rows *rows = arg;
+
+	if (msg->type != TD_MSG_TYPE_gpu || rows->count == ROWS_MAX)
+		return;
+	rows->row[rows->count].number = msg->gpu.index;
+	rows->row[rows->count].known = msg->gpu.known;
+	snprintf(rows->row[rows->count].name, sizeof(rows->row[0].name), "%.63s", msg->gpu.name);
+	td_cli_uuid(rows->row[rows->count].uuid, &msg->gpu);
+	rows->by_nvml |= msg->gpu.known != 0;
+	rows->count++;
+}
+
+static int find_uuid(const struct list *list, const char *uuid)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		if (!strcmp(list->uuid[i], uuid))
+			return (int)i;
+	return -1;
+}
+
+static void add(struct list *list, const char *uuid)
+{
+	if (list->count < TD_GPU_MAX)
+		snprintf(list->uuid[list->count++], TD_UUID_TEXT, "%.40s", uuid);
+}
+
+/* -- the driver's list -- */
+
+/* In the child: one line for each device. */
+static void write_devices(int out)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	int (*init)(unsigned), (*get_count)(int *), (*get)(int *, int);
+	int (*get_uuid)(uint8_t *, int), (*get_uuid_v2)(uint8_t *, int), count = 0, device;
+
+	if (!driver)
+		return;
+	*(void **)&init = dlsym(driver, "cuInit");
+	*(void **)&get_count = dlsym(driver, "cuDeviceGetCount");
+	*(void **)&get = dlsym(driver, "cuDeviceGet");
+	*(void **)&get_uuid = dlsym(driver, "cuDeviceGetUuid");
+	*(void **)&get_uuid_v2 = dlsym(driver, "cuDeviceGetUuid_v2");
+	if (!init || !get_count || !get || !get_uuid || init(0) || get_count(&count))
+		return;
+	for (int i = 0; i < count; i++) {
+		uint8_t whole[16], own[16];
+		char text[TD_UUID_TEXT + 1];
+
+		if (get(&device, i) || get_uuid(whole, device))
+			return;
+		memcpy(own, whole, sizeof(own));
+		if (get_uuid_v2)
+			(void)get_uuid_v2(own, device);
+		td_uuid_format(text, own);
+		/* A part of a GPU has a UUID of its own in the second form, and its GPU's in the first. */
+		if (memcmp(own, whole, sizeof(own)))
+			memcpy(text, "MIG-", 4);
+		strcat(text, "\n");
+		if (write(out, text, strlen(text)) < 0)
+			return;
+	}
+}
+
+static int list_by_driver(struct list *ret)
+{
+	char line[TD_UUID_TEXT + 1];
+	int fds[2];
+	pid_t pid;
+	FILE *in;
+
+	if (pipe(fds) < 0)
+		return td_cli_fail("pipe: %s", strerror(errno));
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0) {
+		close(fds[0]);
+		close(fds[1]);
+		return td_cli_fail("fork: %s", strerror(errno));
+	}
+	if (pid == 0) {
+		close(fds[0]);
+		write_devices(fds[1]);
+		_exit(0);
+	}
+	close(fds[1]);
+	in = fdopen(fds[0], "r");
+	while (in && fgets(line, sizeof(line), in)) {
+		line[strcspn(line, "\n")] = 0;
+		if (*line)
+			add(ret, line);
+	}
+	if (in)
+		fclose(in);
+	else
+		close(fds[0]);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+/* -- what there is -- */
+
+/* "0 (NVIDIA H200, GPU-...), 1 (...)": the candidates that the daemon knows, and the others by their UUIDs alone. */
+static const char *describe(const struct rows *rows, const struct list *candidates)
+{
+	static char text[2048];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < candidates->count && n < sizeof(text); i++) {
+		uint32_t k = 0;
+
+		while (k < rows->count && strcmp(rows->row[k].uuid, candidates->uuid[i]))
+			k++;
+		if (k < rows->count)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%u (%s, %s)",
+				n ? ", " : "", rows->row[k].number, rows->row[k].name,
+				rows->row[k].uuid);
+		else
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? ", " : "",
+				candidates->uuid[i]);
+	}
+	return text;
+}
+
+static int list_candidates(const struct rows *rows, struct list *ret)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+	if (!visible && rows->by_nvml) {
+		for (uint32_t i = 0; i < rows->count; i++)
+			if (!(rows->row[i].known & TD_GPU_IS_DIVIDED))
+				add(ret, rows->row[i].uuid);
+	} else if (list_by_driver(ret)) {
+		return TD_EXIT_USAGE;
+	}
+	if (ret->count)
+		return 0;
+	if (visible)
+		return td_cli_fail(
+			"--gpu: CUDA_VISIBLE_DEVICES=\"%.200s\" leaves no GPU to choose from",
+			visible);
+	return td_cli_fail("--gpu: there is no GPU here: see tandem doctor");
+}
+
+/* -- what is asked for -- */
+
+static int fail_word(
+	const char *word, size_t len, const struct rows *rows, const struct list *candidates)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+	return td_cli_fail("--gpu: \"%.*s\" is not a GPU %s%s: expected any, or of %s",
+		(int)(len < 64 ? len : 64), word, visible ? "within CUDA_VISIBLE_DEVICES=" : "here",
+		visible ? visible : "", describe(rows, candidates));
+}
+
+/* A candidate by its number, or by a UUID or as much of one as no other has. -1: there is none. */
+static int find_word(
+	const char *word, size_t len, const struct rows *rows, const struct list *candidates)
+{
+	char text[TD_UUID_TEXT];
+	uint64_t number;
+	int found = -1;
+
+	if (!len || len >= sizeof(text))
+		return -1;
+	memcpy(text, word, len);
+	text[len] = 0;
+	for (uint32_t i = 0; len > 4 && i < candidates->count; i++) {
+		if (strncasecmp(candidates->uuid[i], text, len))
+			continue;
+		if (found >= 0)
+			return -1;
+		found = (int)i;
+	}
+	if (found >= 0 || td_parse_u64(text, 0, UINT32_MAX - 1, &number, NULL))
+		return found;
+	for (uint32_t i = 0; i < rows->count; i++)
+		if (rows->row[i].number == number)
+			return find_uuid(candidates, rows->row[i].uuid);
+	return -1;
+}
+
+static int choose_words(
+	const char *words, const struct rows *rows, const struct list *candidates, struct list *ret)
+{
+	while (words) {
+		size_t len = strcspn(words, ",");
+		int found = find_word(words, len, rows, candidates);
+
+		if (found < 0)
+			return fail_word(words, len, rows, candidates);
+		if (find_uuid(ret, candidates->uuid[found]) >= 0)
+			return td_cli_fail("--gpu: \"%.*s\" is named twice", (int)len, words);
+		add(ret, candidates->uuid[found]);
+		words = words[len] ? words + len + 1 : NULL;
+	}
+	return 0;
+}
+
+/* "any" or "any:2": how many. 0: it is something else; below 0: complained. */
+static int count_of_any(const char *value, const struct rows *rows, const struct list *candidates)
+{
+	struct td_err err = {0};
+	uint64_t count = 1;
+
+	if (strncmp(value, "any", 3) || (value[3] && value[3] != ':'))
+		return 0;
+	if (value[3] && td_parse_u64(value + 4, 1, candidates->count, &count, &err)) {
+		td_cli_fail(
+			"--gpu %.64s: %s; there is %s", value, err.msg, describe(rows, candidates));
+		return -1;
+	}
+	return (int)count;
+}
+
+static int set_environment(const struct list *list, uint32_t count)
+{
+	char text[TD_GPU_MAX * TD_UUID_TEXT] = "", number[12];
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		strcat(text, i ? "," : "");
+		strcat(text, list->uuid[i]);
+	}
+	snprintf(number, sizeof(number), "%u", count);
+	setenv("TANDEM_GPUS", text, 1);
+	setenv("TANDEM_GPU_COUNT", number, 1);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	return 0;
+}
+
+int td_cli_place(const char *value)
+{
+	static struct rows rows;
+	const struct td_msg request = {.type = TD_MSG_TYPE_list_gpus};
+	struct list candidates = {0}, chosen = {0};
+	int any;
+
+	if (td_cli_ask(&request, keep_row, &rows) || list_candidates(&rows, &candidates))
+		return TD_EXIT_USAGE;
+	any = count_of_any(value, &rows, &candidates);
+	if (any > 0)
+		return set_environment(&candidates, (uint32_t)any);
+	if (any < 0 || choose_words(value, &rows, &candidates, &chosen))
+		return TD_EXIT_USAGE;
+	return set_environment(&chosen, chosen.count);
+}

@@ -1,0 +1,20 @@
+/*
+ * What the process's job has and may have, from the daemon: for programs that look at GPUs without using them, nvidia-smi for one, so over a connection
+ * of its own and not the agent's. Usable from any thread; keeps errno. A daemon that does not answer within a second is none.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TD_JOB_PROCESSES_MAX 1024
+
+struct td_job_view {
+	uint64_t limit_bytes; /* of the whole job on that GPU; UINT64_MAX: none */
+	uint64_t used_bytes;  /* allocated there by all its processes */
+	uint32_t pid_count;   /* of its processes that use any GPU; this one always */
+	uint32_t pids[TD_JOB_PROCESSES_MAX];
+};
+
+/* total_bytes: of the device, for limits that are a share of it where no daemon knows better. */
+void td_job_view(const uint8_t *gpu_uuid, uint64_t total_bytes, struct td_job_view *ret);

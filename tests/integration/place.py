@@ -1,0 +1,296 @@
+"""Which GPUs a job is given, and that all its programs see of them agrees, with whole programs on a software GPU of several. TAP on stdout; argument: the build."""
+import json
+import os
+import signal
+import subprocess
+
+from world import *
+
+PROGRAM = f"{BUILD}/tests/integration/place_test"
+MIB = 1 << 20
+
+
+def begin(world, gpu, *arguments, options=(), program=PROGRAM, **environment):
+    command = [SOFTGPU, "run", "--", TANDEM, "run", *(["--gpu", gpu] if gpu is not None else []), *options, "--", program, *map(str, arguments)]
+    return subprocess.Popen(command, env=dict(world.environment, **environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def line(process):
+    text = process.stdout.readline()
+    assert text, process.communicate()[1]
+    return json.loads(text)
+
+
+def see(world, gpu, *arguments, **more):
+    process = begin(world, gpu, *arguments, **more)
+    seen = line(process)
+    end(process)
+    return seen
+
+
+def end(*processes):
+    for process in processes:
+        process.communicate(timeout=DEADLINE_S)
+
+
+def listed(world):
+    """UUIDs in NVML's order."""
+    return [row.split("UUID: ")[1].rstrip(")") for row in world.call(SOFTGPU, "smi", "-L").stdout.splitlines()]
+
+
+def uuids(seen):
+    """What the driver shows; NVML has to show the same in the same order, and each to be on the same bus."""
+    assert seen["init"] == 0, seen
+    assert [d["uuid"] for d in seen["devices"]] == [d["uuid"] for d in seen["nvml"]], seen
+    for device, handle in zip(seen["devices"], seen["nvml"]):
+        assert handle["bus"].lower().endswith(device["bus"].lower()) and device["pci"][0] == int(device["bus"].split(":")[1], 16), seen
+    return [d["uuid"] for d in seen["devices"]]
+
+
+class Held:
+    """What a background program of a script reads as its input: it ends with the block."""
+
+    def __init__(self, world):
+        self.path = f"{world.directory}/held"
+
+    def __enter__(self):
+        os.mkfifo(self.path)
+        self.file = os.open(self.path, os.O_RDWR)
+        return self.path
+
+    def __exit__(self, *_):
+        os.close(self.file)
+
+
+def refused(world, gpu, *expected, **environment):
+    done = world.call(SOFTGPU, "run", "--", TANDEM, "run", "--gpu", gpu, "--", "true", **environment)
+    assert done.returncode == 125 and all(text in done.stderr for text in expected), (gpu, expected, done)
+
+
+def four_programs_on_two_gpus_end_two_and_two():
+    with World("--gpus", "2") as world:
+        gpus, programs, where = listed(world), [], []
+        for _ in range(4):
+            programs.append(begin(world, "any", "--hold", MIB))
+            where += uuids(line(programs[-1]))
+        assert where == [gpus[0], gpus[1], gpus[0], gpus[1]], where
+        assert sorted(job["gpu"] for job in world.jobs()) == [0, 0, 1, 1], world.jobs()
+        placed = [e for e in world.events("placed")]
+        assert [e["gpu"] for e in placed] == [0, 1, 0, 1] and all("one of 2" in e["detail"] for e in placed), placed
+        end(programs[1], programs[3])
+        until(lambda: len(world.jobs()) == 2, "two are gone")
+        assert uuids(see(world, "any")) == [gpus[1]]
+        end(*programs)
+
+
+def programs_that_start_at_once_spread():
+    with World("--gpus", "4") as world:
+        world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true")
+        programs = [begin(world, "any", "--hold", MIB) for _ in range(8)]
+        where = [uuids(line(p))[0] for p in programs]
+        assert sorted(where.count(gpu) for gpu in listed(world)) == [2, 2, 2, 2], where
+        end(*programs)
+
+
+def a_program_that_needs_much_goes_where_there_is_room():
+    with World("--gpus", "2") as world:
+        gpus = listed(world)
+        large = begin(world, "0", "--hold", 40 * MIB)
+        assert uuids(line(large)) == [gpus[0]]
+        small = [begin(world, "1", "--hold", MIB) for _ in range(2)]
+        for program in small:
+            line(program)
+        assert uuids(see(world, "any", options=["--mem", "30m"])) == [gpus[1]]  # has two jobs, and room
+        assert uuids(see(world, "any", options=["--mem", "4m"])) == [gpus[0]]
+        end(large, *small)
+
+
+def a_program_sees_what_it_was_given_and_nothing_else():
+    with World("--gpus", "3") as world:
+        gpus = listed(world)
+        for gpu, expected in (("1", [1]), (gpus[2], [2]), (gpus[1].upper().replace("GPU-", "GPU-"), [1]), ("2,0", [2, 0]), (f"{gpus[1]},0", [1, 0]), ("any:3", [0, 1, 2])):
+            seen = see(world, gpu)
+            assert uuids(seen) == [gpus[i] for i in expected] and seen["visible"] == "unset", (gpu, seen)
+            assert uuids(see(world, gpu, "--first", "nvml")) == [gpus[i] for i in expected], gpu
+        assert uuids(see(world, None)) == gpus
+        busy = begin(world, "1", "--hold", MIB)
+        line(busy)
+        assert uuids(see(world, "any:2")) == [gpus[0], gpus[2]]
+        end(busy)
+
+
+def nvml_may_be_what_a_program_asks_first():
+    with World("--gpus", "2") as world:
+        gpus = listed(world)
+        busy = begin(world, "0", "--hold", MIB)
+        line(busy)
+        assert uuids(see(world, "any", "--first", "nvml")) == [gpus[1]]
+        shown = world.call(SOFTGPU, "run", "--", TANDEM, "run", "--gpu", "any", "--", SOFTGPU, "smi", "-L").stdout
+        assert gpus[1] in shown and gpus[0] not in shown, shown
+        end(busy)
+
+
+def cuda_visible_devices_is_what_is_chosen_from_and_its_order_counts():
+    with World("--gpus", "3") as world:
+        gpus = listed(world)
+        for visible, gpu, expected in (("2,1", "any", [2]), ("2,1", "any:2", [2, 1]), ("1", "any", [1]), (f"{gpus[2]},0", "any", [2]), ("2,1", "1", [1]),
+                                       (gpus[1][:12] if len({g[:12] for g in gpus}) == 3 else gpus[1], "any", [1]), ("0,7,1", "any", [0])):
+            seen = see(world, gpu, CUDA_VISIBLE_DEVICES=visible)
+            assert uuids(seen) == [gpus[i] for i in expected] and seen["visible"] == "unset", (visible, gpu, seen)
+        # without --gpu it is the driver's, as ever
+        assert [d["uuid"] for d in see(world, None, CUDA_VISIBLE_DEVICES="2,1")["devices"]] == [gpus[2], gpus[1]]
+        refused(world, "0", '"0"', 'CUDA_VISIBLE_DEVICES=2,1', gpus[1], CUDA_VISIBLE_DEVICES="2,1")
+        refused(world, "any", 'CUDA_VISIBLE_DEVICES=""', CUDA_VISIBLE_DEVICES="")
+        refused(world, "any:2", '"2"', CUDA_VISIBLE_DEVICES="1")
+
+
+def within_a_job_cuda_visible_devices_counts_the_jobs_gpus():
+    with World("--gpus", "3") as world:
+        gpus = listed(world)
+
+        def visible(value, gpu="2,0"):
+            seen = see(world, gpu, "--visible", value)
+            assert seen["visible"] == value, seen
+            return seen["init"], [d["uuid"] for d in seen["devices"]]
+
+        assert visible("1") == (0, [gpus[0]])
+        assert visible("1,0") == (0, [gpus[0], gpus[2]])
+        assert visible(gpus[0]) == (0, [gpus[0]])
+        assert visible("2") == (100, [])
+        assert visible(gpus[1]) == (100, [])
+        assert visible("") == (100, [])
+        assert visible("0", gpu="any") == (0, [gpus[0]])
+
+
+def processes_of_a_job_see_the_same():
+    with World("--gpus", "3") as world:
+        busy = begin(world, "0", "--hold", MIB)
+        line(busy)
+        with Held(world) as held:
+            script = f"{PROGRAM} --hold {MIB} < {held} & read line; for i in 1 2 3; do {PROGRAM} --hold 0 < /dev/null; done; wait"
+            process = begin(world, "any:2", "-c", script, program="sh")
+            seen = [uuids(line(process))]
+            more = [begin(world, "any", "--hold", MIB) for _ in range(2)]  # make its GPUs no longer the least loaded
+            assert {uuids(line(p))[0] for p in more} != {listed(world)[0]}
+            process.stdin.write("\n")
+            process.stdin.flush()
+            seen += [uuids(line(process)) for _ in range(3)]
+            assert seen == [listed(world)[1:]] * 4, seen
+        end(process, busy, *more)
+
+
+def a_daemon_that_comes_back_learns_where_jobs_are():
+    with World("--gpus", "2") as world:
+        gpus = listed(world)
+        program = begin(world, "any", "--hold", MIB)
+        assert uuids(line(program)) == [gpus[0]]
+        os.kill(world.daemon_pid(), signal.SIGKILL)
+        until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone")
+        world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true")
+        until(lambda: world.jobs() and world.jobs()[0]["demanded_bytes"] == MIB, "it is back")
+        assert uuids(see(world, "any")) == [gpus[1]]
+        end(program)
+
+
+def nvml_shows_a_job_its_own_limit_use_and_processes():
+    with World("--gpus", "2") as world:
+        other = begin(world, "0", "--hold", 5 * MIB)
+        stranger = line(other)
+        with Held(world) as held:
+            script = f"{PROGRAM} --hold {3 * MIB} < {held} & read line; {PROGRAM} --hold {2 * MIB}; wait"
+            process = begin(world, None, "-c", script, program="sh", options=["--mem", "16m"])
+            first = line(process)
+            until(lambda: any(job["demanded_bytes"] == 3 * MIB for job in world.jobs()), "its memory is known")
+            process.stdin.write("\n")
+            process.stdin.flush()
+            second = line(process)
+            alone = see(world, None)
+        end(process)
+        for seen, used, pids in ((first, 3, [first["pid"]]), (second, 5, [first["pid"], second["pid"]])):
+            handle = seen["nvml"][0]
+            assert (handle["total"], handle["used"], handle["free"]) == (16 * MIB, used * MIB, (16 - used) * MIB), seen
+            assert (seen["total"], seen["free"]) == (handle["total"], handle["free"]), seen  # cuMemGetInfo says the same
+            assert sorted(handle["pids"]) == sorted(pids) and seen["nvml"][1]["total"] == 16 * MIB and seen["nvml"][1]["pids"] == [], seen
+        # one without a limit sees everything as it is
+        handle = alone["nvml"][0]
+        assert handle["total"] == world.status()["memory_bytes"] and handle["used"] >= 10 * MIB, alone
+        assert sorted(handle["pids"]) == sorted([stranger["pid"], first["pid"], second["pid"]]), alone
+        end(other)
+
+
+def blocks(process):
+    """What a script prints, up to each empty line; before each but the first it waits for a line."""
+    while True:
+        rows = []
+        while (row := process.stdout.readline().strip()):
+            rows.append(row)
+        yield rows
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+
+def a_monitor_sees_the_limit_that_is_in_force():
+    query = f"{SOFTGPU} smi --query-gpu=memory.total,memory.used --format=csv,noheader,nounits; {SOFTGPU} smi --query-compute-apps=pid --format=csv,noheader; echo"
+    with World("--gpus", "2") as world, Held(world) as held:
+        other = begin(world, "0", "--hold", 5 * MIB)
+        line(other)
+        script = f"{query}; {PROGRAM} --hold {3 * MIB} < {held} > /dev/null & read line; {query}; read line; {query}"
+        process = begin(world, "1", "-c", script, program="sh", options=["--mem", "16m"])
+        shown = blocks(process)
+        assert next(shown) == ["16, 0"]  # before anything of the job is there
+        until(lambda: any(job["demanded_bytes"] == 3 * MIB for job in world.jobs()), "its memory is known")
+        job = next(job for job in world.jobs() if job["demanded_bytes"] == 3 * MIB)
+        assert next(shown) == ["16, 3", str(job["pid"])]
+        assert world.call(TANDEM, "set", job["job"], "mem=8m").returncode == 0
+        assert next(shown) == ["8, 3", str(job["pid"])]
+    end(process, other)
+
+
+def without_nvml_or_a_daemon_a_program_is_not_held_up():
+    with World("--gpus", "2") as world:
+        gpus = listed(world)
+        environment = dict(world.environment, LD_PRELOAD=LIBRARY, TANDEM_GPUS=",".join(gpus), TANDEM_GPU_COUNT="1")
+        done = subprocess.run([SOFTGPU, "run", "--", PROGRAM], env=environment, capture_output=True, text=True, timeout=DEADLINE_S)
+        assert uuids(json.loads(done.stdout)) == gpus, done
+        environment = dict(world.environment, LD_PRELOAD=LIBRARY, TANDEM_MEM="25%")
+        done = subprocess.run([SOFTGPU, "run", "--", PROGRAM], env=environment, capture_output=True, text=True, timeout=DEADLINE_S)
+        assert [(h["total"], h["used"]) for h in json.loads(done.stdout)["nvml"]] == [(16 * MIB, 0)] * 2, done
+        # a daemon that finds no NVML library: the driver says what there is
+        world.call(TANDEM, "run", "--", "true")
+        assert world.call(TANDEM, "gpu", "--json").stdout.strip() == "[]"
+        assert uuids(see(world, "any")) == [gpus[0]]
+
+
+def what_makes_no_sense_is_quoted_and_what_there_is_is_said():
+    with World("--gpus", "2") as world:
+        gpus = listed(world)
+        for bad in ("banana", "2", "-1", "", "0x1", "GPU-00000000-0000-0000-0000-000000000000", "anything"):
+            refused(world, bad, f'"{bad}"', "0 (softgpu tiny, " + gpus[0], "1 (softgpu tiny, " + gpus[1])
+        refused(world, "0,0", '"0" is named twice')
+        refused(world, "0,", '""', gpus[1])
+        refused(world, "any:3", '"3"', gpus[1])
+        refused(world, "any:0", '"0"')
+        refused(world, "GPU-", '"GPU-"')
+        # what comes by the environment is an event that quotes it, and counts as not given
+        process = begin(world, None, "--hold", MIB, TANDEM_GPUS="gpu 1", NVIDIA_GPU_MEMORY_LIMIT="garbage")
+        assert len(line(process)["devices"]) == 2
+        until(lambda: world.events("rejected"), "it is told")
+        assert "NVIDIA_GPU_MEMORY_LIMIT=garbage" in world.events("rejected")[0]["detail"], world.events("rejected")
+        end(process)
+
+
+run_cases([
+    four_programs_on_two_gpus_end_two_and_two,
+    programs_that_start_at_once_spread,
+    a_program_that_needs_much_goes_where_there_is_room,
+    a_program_sees_what_it_was_given_and_nothing_else,
+    nvml_may_be_what_a_program_asks_first,
+    cuda_visible_devices_is_what_is_chosen_from_and_its_order_counts,
+    within_a_job_cuda_visible_devices_counts_the_jobs_gpus,
+    processes_of_a_job_see_the_same,
+    a_daemon_that_comes_back_learns_where_jobs_are,
+    nvml_shows_a_job_its_own_limit_use_and_processes,
+    a_monitor_sees_the_limit_that_is_in_force,
+    without_nvml_or_a_daemon_a_program_is_not_held_up,
+    what_makes_no_sense_is_quoted_and_what_there_is_is_said,
+])
