@@ -257,8 +257,10 @@ def without_nvml_or_a_daemon_a_program_is_not_held_up():
         assert [(h["total"], h["used"]) for h in json.loads(done.stdout)["nvml"]] == [(16 * MIB, 0)] * 2, done
         # a daemon that finds no NVML library: the driver says what there is
         world.call(TANDEM, "run", "--", "true")
-        assert world.call(TANDEM, "gpu", "--json").stdout.strip() == "[]"
-        assert uuids(see(world, "any")) == [gpus[0]]
+        shown = world.call(TANDEM, "gpu", "--json")
+        assert shown.stdout.strip() == "[]", shown
+        seen = see(world, "any")
+        assert uuids(seen) == [gpus[0]], seen
 
 
 def what_makes_no_sense_is_quoted_and_what_there_is_is_said():

@@ -32,6 +32,7 @@ class World:
         self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu", TANDEM_SOCKET=f"{self.directory}/t/socket",
                                 TANDEM_LOCKS=f"{self.directory}/locks",
                                 TANDEM_LIB=LIBRARY, TANDEMD=TANDEMD, SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
+        self.environment.pop("LD_LIBRARY_PATH", None)  # the test runner's: no library is found by chance
         self.call(SOFTGPU, "start", *self.softgpu_options)
         return self
 
