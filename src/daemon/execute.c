@@ -52,6 +52,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.paused = process->job->settings.paused,
 			.movable = td_fixed_is_movable(client, conflicts),
 			.pages_itself = process->backend == TD_BACKEND_MANAGED,
+			.whole = process->backend != TD_BACKEND_MANAGED && !client->spills,
 			.drain_overruns = process->drain_overruns,
 			.wants_since_ns = process->wants_since_ns,
 			.idle_since_ns = process->idle_since_ns,

@@ -11,7 +11,7 @@ struct td_err;
 struct td_policy;
 
 /* TD_HAS bits of policy.h: what the daemon can show a policy and carry out. A policy that needs more is refused. */
-#define TD_NODE_HAS (TD_HAS(DUTY) | TD_HAS(HOST_MEMORY))
+#define TD_NODE_HAS (TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY))
 
 struct td_options {
 	const struct td_policy *policy;

@@ -10,6 +10,9 @@
  * speed is its best step time (profiled or seen) over its mean of that window. A job without steps has no speed, and its window
  * is lost after WINDOW_NS.
  *
+ * A besteffort job that cannot run with a part of its memory on the host, and does not fit in what those before it leave, is closed,
+ * and its memory goes.
+ *
  * Invariants: guaranteed jobs are never bounded nor closed; the duties of the besteffort jobs that have work sum up to at most the
  * coordinator's; limits never exceed the capacity; at most TD_MEMORY_TRIAL_JOBS_MAX besteffort jobs per GPU run at once, who
  * comes later waits.
@@ -42,6 +45,7 @@ struct antman {
 
 /* What is on one GPU. */
 struct present {
+	struct td_antman_gpu_params params;         /* with the guaranteed job's slack */
 	uint32_t clients[TD_MEMORY_TRIAL_JOBS_MAX]; /* besteffort and open */
 	struct td_memory_trial_job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
 	uint32_t guaranteed_count;
@@ -89,6 +93,7 @@ static void note_guaranteed(struct present *present, const struct td_client_view
 	present->input.guaranteed_bytes += client->demanded_bytes;
 	if (present->guaranteed_count++)
 		return;
+	present->params.duty = td_duty_params_of(client->slack_ppm);
 	present->input.guaranteed = (struct td_duty_input){
 		.guaranteed = true,
 		.busy = client->wants,
@@ -98,6 +103,7 @@ static void note_guaranteed(struct present *present, const struct td_client_view
 		.step_began_ns = client->step_began_ns,
 		.alone_step_ns = alone_step_ns(client),
 		.host_bytes = client->host_bytes,
+		.unit = client->step_unit,
 	};
 }
 
@@ -118,7 +124,8 @@ static void note_besteffort(struct present *present, struct gpu *gpu, const stru
 static void look(struct gpu *gpu, const struct td_view *view, const struct td_plan *plan,
 	uint32_t index, uint64_t now_ns, struct present *present)
 {
-	*present = (struct present){.input.capacity_bytes = view->gpus[index].capacity_bytes};
+	*present = (struct present){.params = td_antman_gpu_default,
+		.input.capacity_bytes = view->gpus[index].capacity_bytes};
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];
 
@@ -154,12 +161,13 @@ static void begin_window(struct gpu *gpu, uint64_t now_ns)
 static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t index, uint64_t now_ns,
 	struct td_plan *plan)
 {
-	const struct td_antman_gpu_params *params = &td_antman_gpu_default;
+	const struct td_antman_gpu_params *params;
 	struct td_antman_gpu_output output;
 	struct present present;
 	uint64_t wakeup;
 
 	look(gpu, view, plan, index, now_ns, &present);
+	params = &present.params;
 	present.input.window_over = is_window_over(gpu, &present, now_ns);
 	(void)td_antman_gpu_step(&gpu->coordinator, params, &present.input, now_ns, &output);
 	if (present.input.window_over)
@@ -170,7 +178,8 @@ static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t ind
 		struct td_grant *grant = &plan->grants[present.clients[i]];
 
 		grant->limit_bytes = present.guaranteed_count > 1 ? 0 : output.limit_bytes[i];
-		if (!present.guaranteed_count && present.input.besteffort_count == 1)
+		if ((!present.guaranteed_count && present.input.besteffort_count == 1) ||
+			view->clients[present.clients[i]].whole)
 			grant->limit_bytes = UINT64_MAX;
 	}
 	if (present.guaranteed_count)
@@ -186,6 +195,47 @@ static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t ind
 		plan->next_wakeup_ns = wakeup;
 }
 
+static void close_group(const struct td_view *view, uint32_t group, struct td_plan *plan)
+{
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (view->clients[c].group == group)
+			plan->grants[c].gate = TD_GATE_CLOSED;
+}
+
+static uint64_t used_bytes(
+	const struct td_view *view, const struct td_plan *plan, uint32_t gpu, uint32_t before)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+
+		if (client->gpu != gpu)
+			continue;
+		if (client->class != TD_CLASS_BESTEFFORT ||
+			(c < before && plan->grants[c].gate != TD_GATE_CLOSED))
+			bytes += client->demanded_bytes;
+		else if (!client->movable)
+			bytes += client->resident_bytes;
+	}
+	return bytes;
+}
+
+/* Of the besteffort jobs that cannot run with a part of their memory on the host: those that fit, the first come first. */
+static void close_what_does_not_fit(const struct td_view *view, struct td_plan *plan)
+{
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+		uint64_t used, stuck = client->movable ? 0 : client->resident_bytes;
+
+		if (!runs_besteffort(view, plan, c) || !client->whole)
+			continue;
+		used = used_bytes(view, plan, client->gpu, c) - stuck;
+		if (used + client->demanded_bytes > view->gpus[client->gpu].capacity_bytes)
+			close_group(view, client->group, plan);
+	}
+}
+
 static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
 	uint64_t now_ns, struct td_plan *plan)
 {
@@ -197,6 +247,7 @@ static void step(void *state, const struct td_policy_options *options, const str
 		places[gpu] = TD_MEMORY_TRIAL_JOBS_MAX;
 	td_plan_begin(view, plan);
 	td_admit(view, places, plan);
+	close_what_does_not_fit(view, plan);
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		plan->grants[c].limit_bytes = UINT64_MAX;
 		plan->grants[c].steps = true;

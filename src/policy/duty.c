@@ -3,6 +3,10 @@
 
 #define PPM             1000000u
 #define HOLD_ROUNDS_MAX 32
+/* A single step that is off by so many times the noise is no noise. */
+#define OUTLIER 5
+/* Steps that a pause of the first ones may last. */
+#define FIRST_PAUSE 4
 
 const struct td_duty_params td_duty_default = TD_DUTY_DEFAULT;
 
@@ -11,18 +15,71 @@ static uint32_t floor_ppm(const struct td_duty_params *params)
 	return params->floor_ppm && params->floor_ppm <= PPM ? params->floor_ppm : 1;
 }
 
-static uint32_t round_length(const struct td_duty_params *params)
+static uint32_t round_length(const struct td_duty *duty, const struct td_duty_params *params)
 {
-	if (!params->steps)
+	uint32_t length = duty->length ? duty->length : params->steps;
+
+	if (!length)
 		return 1;
-	return params->steps < TD_DUTY_STEPS_MAX ? params->steps : TD_DUTY_STEPS_MAX;
+	return length < TD_DUTY_STEPS_MAX ? length : TD_DUTY_STEPS_MAX;
+}
+
+struct td_duty_params td_duty_params_of(uint32_t slack_ppm)
+{
+	struct td_duty_params params = td_duty_default;
+
+	if (!slack_ppm)
+		return params;
+	params.slack_ppm = slack_ppm;
+	params.raise_ppm = slack_ppm / 2;
+	if (slack_ppm / 5 < params.floor_ppm)
+		params.floor_ppm = slack_ppm / 5;
+	return params;
+}
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+	return b > UINT64_MAX - a ? UINT64_MAX : a + b;
 }
 
 static uint64_t with_slack(uint64_t ns, uint32_t slack_ppm)
 {
-	uint64_t slack = ns / PPM * slack_ppm + ns % PPM * slack_ppm / PPM;
+	return add(ns, ns / PPM * slack_ppm + ns % PPM * slack_ppm / PPM);
+}
 
-	return slack > UINT64_MAX - ns ? UINT64_MAX : ns + slack;
+static uint64_t root(uint64_t n)
+{
+	uint64_t r = 0;
+
+	while ((r + 1) * (r + 1) <= n)
+		r++;
+	return r ? r : 1;
+}
+
+/* The longest that one step may take. */
+static uint64_t allowed_ns(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint64_t slack = with_slack(duty->baseline_ns, params->slack_ppm);
+	uint64_t noise = add(duty->baseline_ns, OUTLIER * duty->noise_ns);
+
+	return slack > noise ? slack : noise;
+}
+
+/* Below `failed` the duty from which it was raised. */
+static uint32_t step_below(uint32_t failed, const struct td_duty_params *params)
+{
+	uint32_t least = floor_ppm(params) / 2 * 5, step = failed / 2;
+
+	step = step > least ? step : least;
+	step = step < params->step_ppm ? step : params->step_ppm;
+	return failed > step ? failed - step : 0;
+}
+
+static uint32_t step_above(uint32_t duty_ppm, const struct td_duty_params *params)
+{
+	uint32_t least = floor_ppm(params) / 2 * 5, step = duty_ppm > least ? duty_ppm : least;
+
+	return duty_ppm + (step < params->step_ppm ? step : params->step_ppm);
 }
 
 static void cut(struct td_duty *duty, const struct td_duty_params *params)
@@ -33,10 +90,62 @@ static void cut(struct td_duty *duty, const struct td_duty_params *params)
 		duty->hold_rounds = duty->hold_rounds ? duty->hold_rounds * 2 : 1;
 	duty->held_rounds = 0;
 	duty->duty_ppm = floor_ppm(params);
-	duty->caution_ppm = failed > params->step_ppm ? failed - params->step_ppm : 0;
+	duty->caution_ppm = step_below(failed, params);
 	duty->times = 0;
 	duty->long_rounds = 0;
 	duty->phase = TD_DUTY_FLOOR;
+}
+
+/* Could all of the duty have made a step so long? A validation, a checkpoint, a pause are longer. */
+static bool is_besteffort_to_blame(const struct td_duty *duty, uint32_t duty_ppm, uint64_t ns)
+{
+	uint64_t left = duty_ppm < 9 * PPM / 10 ? PPM - duty_ppm : PPM / 10;
+
+	return ns / 2 / PPM * left <= add(duty->baseline_ns, OUTLIER * duty->noise_ns);
+}
+
+static struct td_duty_unit present(const struct td_duty *duty)
+{
+	return (struct td_duty_unit){duty->unit, duty->duty_ppm, duty->caution_ppm,
+		duty->hold_rounds, duty->baseline_ns, duty->noise_ns};
+}
+
+static void go_on_from(struct td_duty *duty, const struct td_duty_unit *unit)
+{
+	duty->unit = unit->unit;
+	duty->duty_ppm = unit->duty_ppm;
+	duty->caution_ppm = unit->caution_ppm;
+	duty->hold_rounds = unit->hold_rounds;
+	duty->baseline_ns = unit->baseline_ns;
+	duty->noise_ns = unit->noise_ns;
+	duty->held_rounds = duty->times = duty->long_rounds = 0;
+	duty->phase = duty->memory_ppm == PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
+}
+
+/* Other work: its steps are compared with their own kind, and where it is new it is protected like a newcomer. */
+static void change_unit(struct td_duty *duty, const struct td_duty_params *params, uint32_t unit)
+{
+	struct td_duty_unit before = present(duty),
+			    fresh = {.unit = unit, .duty_ppm = floor_ppm(params)};
+
+	if (duty->undo.baseline_ns) {
+		before.duty_ppm = duty->undo.duty_ppm;
+		before.caution_ppm = duty->undo.caution_ppm;
+		before.hold_rounds = duty->undo.hold_rounds;
+	}
+	for (uint32_t i = 0; i < TD_DUTY_UNITS; i++)
+		if (duty->units[i].baseline_ns && duty->units[i].unit == unit) {
+			fresh = duty->units[i];
+			duty->units[i] = (struct td_duty_unit){0};
+		}
+	if (before.baseline_ns)
+		duty->units[duty->next_unit++ % TD_DUTY_UNITS] = before;
+	go_on_from(duty, &fresh);
+	if (!fresh.baseline_ns)
+		duty->phase = TD_DUTY_FLOOR;
+	duty->length = 0;
+	duty->undo.baseline_ns = 0;
+	duty->skip = true;
 }
 
 static void arrive(struct td_duty *duty, const struct td_duty_params *params,
@@ -47,6 +156,8 @@ static void arrive(struct td_duty *duty, const struct td_duty_params *params,
 		.job = input->job,
 		.duty_ppm = floor_ppm(params),
 		.steps_seen = input->steps,
+		.began_ns = input->step_began_ns,
+		.unit = input->unit,
 		.skip = true,
 	};
 }
@@ -63,7 +174,7 @@ static void add_time(struct td_duty *duty, uint64_t ns)
 
 static void raise_duty(struct td_duty *duty, const struct td_duty_params *params)
 {
-	uint32_t next = duty->duty_ppm + params->step_ppm;
+	uint32_t next = step_above(duty->duty_ppm, params);
 
 	if (duty->duty_ppm < duty->caution_ppm) {
 		next = duty->duty_ppm * 2 > next ? duty->duty_ppm * 2 : next;
@@ -76,15 +187,72 @@ static void raise_duty(struct td_duty *duty, const struct td_duty_params *params
 	duty->duty_ppm = next < PPM ? next : PPM;
 }
 
+/* The median distance from the median, as the standard deviation that it stands for. Single steps that are far off do not count. */
+static uint64_t noise_ns(const struct td_duty *duty)
+{
+	uint64_t median = duty->times_ns[duty->times / 2], off[TD_DUTY_STEPS_MAX], sample;
+
+	for (uint32_t i = 0; i < duty->times; i++) {
+		uint32_t at = i;
+
+		sample = duty->times_ns[i] > median ? duty->times_ns[i] - median
+						    : median - duty->times_ns[i];
+		for (; at && off[at - 1] > sample; at--)
+			off[at] = off[at - 1];
+		off[at] = sample;
+	}
+	return 2 * off[duty->times / 2];
+}
+
+/* Of few steps it is a rough figure: that of several rounds counts. */
+static void learn_noise(struct td_duty *duty, uint64_t noise)
+{
+	if (!duty->noise_ns)
+		duty->noise_ns = noise;
+	else
+		duty->noise_ns = duty->noise_ns - duty->noise_ns / 4 + noise / 4;
+}
+
+/* Is the median of the round certain enough, or has the round to be longer? */
+static bool is_certain(struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint64_t median = duty->times_ns[duty->times / 2], noise = noise_ns(duty);
+	uint64_t slack = with_slack(median, params->slack_ppm) - median;
+
+	bool covered =
+		duty->times_ns[duty->times - 1] <= with_slack(duty->times_ns[0], params->slack_ppm);
+
+	if (!covered && noise / root(duty->times) > slack / 2) {
+		duty->length = 2 * round_length(duty, params);
+		return false;
+	}
+	learn_noise(duty, noise);
+	return true;
+}
+
+/* The longest that the median of a round may be. */
+static uint64_t round_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	return add(with_slack(duty->baseline_ns, params->slack_ppm),
+		duty->noise_ns / root(duty->times));
+}
+
+/* By no more than is certain: the least of many medians is less than their mean. */
+static void lower_baseline(struct td_duty *duty, uint64_t median)
+{
+	uint64_t most = add(median, 2 * duty->noise_ns / root(duty->times));
+
+	if (most < duty->baseline_ns)
+		duty->baseline_ns = most;
+}
+
 /* A whole round of steps at the floor: has the job settled? */
 static void judge_floor(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input)
 {
 	uint64_t median = duty->times_ns[duty->times / 2];
-	bool stable =
-		duty->times_ns[duty->times - 1] <= with_slack(duty->times_ns[0], params->slack_ppm);
 
-	if (!stable) {
+	if (!is_certain(duty, params)) {
 		duty->long_rounds = 0;
 		return;
 	}
@@ -93,28 +261,35 @@ static void judge_floor(struct td_duty *duty, const struct td_duty_params *param
 		if (input->alone_step_ns && input->alone_step_ns < median)
 			duty->baseline_ns = input->alone_step_ns;
 	}
-	if (median > with_slack(duty->baseline_ns, params->slack_ppm) &&
-		++duty->long_rounds < params->rebase_rounds)
+	if (median > round_limit_ns(duty, params) && ++duty->long_rounds < params->rebase_rounds)
 		return;
-	if (duty->long_rounds >= params->rebase_rounds || median < duty->baseline_ns)
+	if (duty->long_rounds >= params->rebase_rounds)
 		duty->baseline_ns = median;
+	else if (median > duty->baseline_ns && !input->alone_step_ns)
+		duty->baseline_ns += (median - duty->baseline_ns) / 4; /* the first was by chance */
+	lower_baseline(duty, median);
 	duty->long_rounds = 0;
 	duty->phase = TD_DUTY_MEMORY;
 }
 
-/* A whole round within the slack. */
+/* A whole round of which no step was too long. */
 static void judge_good(struct td_duty *duty, const struct td_duty_params *params)
 {
 	uint64_t median = duty->times_ns[duty->times / 2];
 	uint32_t memory = duty->memory_ppm + params->memory_step_ppm;
 
-	if (median < duty->baseline_ns)
-		duty->baseline_ns = median;
+	if (median > round_limit_ns(duty, params)) {
+		cut(duty, params);
+		return;
+	}
+	learn_noise(duty, noise_ns(duty));
+	lower_baseline(duty, median);
 	if (duty->phase == TD_DUTY_MEMORY) {
 		duty->memory_ppm = memory < PPM && params->memory_step_ppm ? memory : PPM;
 		if (duty->memory_ppm == PPM)
 			duty->phase = TD_DUTY_COMPUTE;
-	} else {
+	} else if (median <= add(with_slack(duty->baseline_ns, params->raise_ppm),
+				     duty->noise_ns / root(duty->times))) {
 		raise_duty(duty, params);
 	}
 }
@@ -128,13 +303,14 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 		duty->skip = false;
 		return;
 	}
-	if (duty->phase != TD_DUTY_FLOOR &&
-		input->step_ns > with_slack(duty->baseline_ns, params->slack_ppm)) {
+	if (duty->phase != TD_DUTY_FLOOR && input->step_ns > allowed_ns(duty, params)) {
+		if (!is_besteffort_to_blame(duty, duty->duty_ppm, input->step_ns))
+			return;
 		cut(duty, params); /* between two steps: the next one is under way with it */
 		return;
 	}
 	add_time(duty, input->step_ns);
-	if (duty->times < round_length(params))
+	if (duty->times < round_length(duty, params))
 		return;
 	if (duty->phase == TD_DUTY_FLOOR)
 		judge_floor(duty, params, input);
@@ -147,7 +323,7 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 static uint64_t overdue_at_ns(const struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input)
 {
-	uint64_t allowed = with_slack(duty->baseline_ns, params->slack_ppm);
+	uint64_t allowed = allowed_ns(duty, params);
 
 	if (!duty->baseline_ns || duty->phase == TD_DUTY_FLOOR || duty->phase == TD_DUTY_FREE ||
 		!input->busy || !input->step_began_ns ||
@@ -156,12 +332,37 @@ static uint64_t overdue_at_ns(const struct td_duty *duty, const struct td_duty_p
 	return input->step_began_ns + allowed + 1;
 }
 
+/* The step under way is over, or what was taken for one is: was it besteffort work that had made it too long? */
+static void begin_step(struct td_duty *duty, const struct td_duty_input *input)
+{
+	uint64_t took_ns = input->step_began_ns > duty->began_ns && duty->began_ns
+				   ? input->step_began_ns - duty->began_ns
+				   : 0;
+	struct td_duty_unit undo = duty->undo;
+
+	duty->began_ns = input->step_began_ns;
+	duty->undo.baseline_ns = 0;
+	if (input->steps == duty->steps_seen)
+		duty->skip = false; /* it was none */
+	if (undo.baseline_ns && !is_besteffort_to_blame(duty, undo.duty_ppm, took_ns))
+		go_on_from(duty, &undo);
+}
+
 uint64_t td_duty_wakeup_ns(const struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input, uint64_t now_ns)
 {
 	uint64_t at = overdue_at_ns(duty, params, input);
 
 	return at > now_ns ? at : UINT64_MAX;
+}
+
+/* A pause within one of the steps that make the baseline, and not for ever. */
+static bool is_first_pause(
+	const struct td_duty *duty, const struct td_duty_input *input, uint64_t now_ns)
+{
+	return duty->phase == TD_DUTY_FLOOR && !duty->baseline_ns && input->step_ns &&
+	       input->step_began_ns <= now_ns &&
+	       (now_ns - input->step_began_ns) / FIRST_PAUSE < input->step_ns;
 }
 
 struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_params *params,
@@ -173,6 +374,10 @@ struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_pa
 	}
 	if (duty->phase == TD_DUTY_FREE || duty->job != input->job)
 		arrive(duty, params, input);
+	if (input->unit != duty->unit)
+		change_unit(duty, params, input->unit);
+	if (input->step_began_ns != duty->began_ns)
+		begin_step(duty, input);
 	if (input->steps != duty->steps_seen && input->step_ns)
 		observe(duty, params, input);
 	if (input->host_bytes && duty->memory_ppm) {
@@ -181,11 +386,14 @@ struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_pa
 		duty->skip = true;
 	}
 	if (overdue_at_ns(duty, params, input) <= now_ns) {
+		struct td_duty_unit undo = present(duty);
+
 		cut(duty, params);
+		duty->undo = undo;
 		duty->skip = true;
 	}
 	return (struct td_duty_output){
-		input->busy ? duty->duty_ppm : PPM,
+		input->busy || is_first_pause(duty, input, now_ns) ? duty->duty_ppm : PPM,
 		duty->memory_ppm,
 	};
 }

@@ -26,8 +26,15 @@
  *    time in a row that the next step up has failed. So a disturbance costs little, and a duty that the job cannot bear is
  *    tried ever more rarely; once it can, the duty goes on rising;
  *  - an unfinished step that already takes longer than it may is a step too long: nobody waits for its end;
+ *  - what is twice as long as a step could become by all of the duty given (it took the GPU for 1 / (1 - duty) of its time) was not
+ *    besteffort's doing: a validation, a checkpoint. The cut that it brought is undone when it is over;
+ *  - noise: steps that vary by themselves are judged in longer rounds, up to TD_DUTY_STEPS_MAX, until the median of a round is twice as
+ *    certain as the slack is wide. A single step is too long beyond the slack or four times the noise, whichever is more, a round if its median is
+ *    beyond the slack and its own uncertainty. Noise beyond that is "unstable performance": the floor;
+ *  - work of another kind (input.unit: a validation with steps of its own) has a baseline, a noise and a duty of its own.
  *  - while the guaranteed job has nothing for the GPU (evaluation on the CPU, Fig. 12's decoding) besteffort work has all of it,
- *    and what was reached before is in force again with its next launch.
+ *    and what was reached before is in force again with its next launch. But the pauses of the steps that make the baseline are left
+ *    empty, or it would hold what besteffort work costs at their ends.
  *
  * Invariants
  *  - duty never starves: floor <= duty <= 1, whatever the input;
@@ -51,9 +58,11 @@ enum td_duty_phase {
 };
 
 struct td_duty_params {
-	uint32_t floor_ppm;       /* of the duty; more than 0 */
-	uint32_t step_ppm;        /* of the duty */
-	uint32_t slack_ppm;       /* by which a step may exceed the baseline */
+	uint32_t floor_ppm; /* of the duty; more than 0 */
+	uint32_t step_ppm;  /* of the duty */
+	uint32_t slack_ppm; /* by which a step may exceed the baseline */
+	uint32_t
+		raise_ppm; /* by which a round may exceed it for the duty to rise further; at most the slack */
 	uint32_t memory_step_ppm; /* of the spare memory */
 	uint32_t steps;           /* that are judged together, 1 to TD_DUTY_STEPS_MAX */
 	uint32_t rebase_rounds;
@@ -62,10 +71,16 @@ struct td_duty_params {
 /* floor 2 %, step 5 %, slack 5 %, a quarter of the memory at a time, 5 steps, 8 rounds. */
 #define TD_DUTY_DEFAULT                                                                            \
 	{                                                                                          \
-		.floor_ppm = 20000, .step_ppm = 50000, .slack_ppm = 50000,                         \
+		.floor_ppm = 20000, .step_ppm = 50000, .slack_ppm = 50000, .raise_ppm = 50000,     \
 		.memory_step_ppm = 250000, .steps = 5, .rebase_rounds = 8                          \
 	}
 extern const struct td_duty_params td_duty_default;
+
+/*
+ * The same for a job that says what it can bear: a floor of a fifth of that where that is less, and half of it is left unused, so that what no
+ * duty takes away (a kernel of besteffort work that has just begun) has room. 0: it says nothing.
+ */
+struct td_duty_params td_duty_params_of(uint32_t slack_ppm);
 
 struct td_duty_input {
 	bool guaranteed;        /* a guaranteed job is on the GPU */
@@ -76,6 +91,16 @@ struct td_duty_input {
 	uint64_t step_began_ns; /* of the present one; 0 unknown */
 	uint64_t alone_step_ns; /* profiled without company; 0 unknown */
 	uint64_t host_bytes;    /* of its memory that did not fit on the device */
+	uint32_t unit;          /* times of steps of one unit are compared */
+};
+
+#define TD_DUTY_UNITS 4
+
+/* What is known of steps of one unit. */
+struct td_duty_unit {
+	uint32_t unit;
+	uint32_t duty_ppm, caution_ppm, hold_rounds;
+	uint64_t baseline_ns, noise_ns; /* baseline 0: this is none */
 };
 
 /* Zeroed: FREE. */
@@ -89,7 +114,15 @@ struct td_duty {
 	uint64_t steps_seen;
 	uint64_t times_ns[TD_DUTY_STEPS_MAX];
 	uint32_t times;
+	uint32_t length;      /* of a round; 0: as the parameters say */
+	uint64_t noise_ns;    /* of a step, in the manner of a standard deviation */
+	uint64_t began_ns;    /* of the step under way, as it was said last */
 	uint32_t long_rounds; /* stable but too long, at the floor */
+	uint32_t unit;
+	struct td_duty_unit units[TD_DUTY_UNITS]; /* others, seen before; the oldest is replaced */
+	uint32_t next_unit;
+	struct td_duty_unit
+		undo; /* before the step under way was cut short; baseline 0: it was not */
 	bool skip; /* the step under way began before a cut: it tells nothing of what is in force */
 };
 

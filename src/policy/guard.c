@@ -62,6 +62,7 @@ static struct present look(const struct td_view *view, const struct td_plan *pla
 static uint32_t by_steps(struct td_guard *guard, const struct td_view *view,
 	const struct present *here, uint64_t now_ns, struct td_plan *plan)
 {
+	struct td_duty_params params = td_duty_default;
 	struct td_duty_input input = {0};
 	uint32_t duty_ppm;
 	uint64_t wakeup;
@@ -69,6 +70,7 @@ static uint32_t by_steps(struct td_guard *guard, const struct td_view *view,
 	if (here->guaranteed != UINT32_MAX) {
 		const struct td_client_view *job = &view->clients[here->guaranteed];
 
+		params = td_duty_params_of(job->slack_ppm);
 		input = (struct td_duty_input){
 			.guaranteed = true,
 			.busy = job->wants,
@@ -77,10 +79,11 @@ static uint32_t by_steps(struct td_guard *guard, const struct td_view *view,
 			.step_ns = job->step_ns,
 			.step_began_ns = job->step_began_ns,
 			.alone_step_ns = job->profile ? job->profile->alone_step_ns : 0,
+			.unit = job->step_unit,
 		};
 	}
-	duty_ppm = td_duty_step(&guard->duty, &td_duty_default, &input, now_ns).duty_ppm;
-	wakeup = td_duty_wakeup_ns(&guard->duty, &td_duty_default, &input, now_ns);
+	duty_ppm = td_duty_step(&guard->duty, &params, &input, now_ns).duty_ppm;
+	wakeup = td_duty_wakeup_ns(&guard->duty, &params, &input, now_ns);
 	if (here->besteffort && wakeup < plan->next_wakeup_ns)
 		plan->next_wakeup_ns = wakeup;
 	return here->guaranteed_count > 1 && here->at_work ? FLOOR_PPM : duty_ppm;
@@ -99,7 +102,7 @@ uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint3
 		other_ppm = td_pid_step(
 			&guard->load, &by_load, figures->sm_activity_ppm / (double)TD_PPM, now_ns);
 	else
-		return here.at_work ? duty_ppm : TD_PPM;
+		return here.at_work || here.guaranteed_count == 1 ? duty_ppm : TD_PPM;
 	if (here.besteffort && here.at_work && now_ns + PERIOD_NS < plan->next_wakeup_ns)
 		plan->next_wakeup_ns = now_ns + PERIOD_NS;
 	duty_ppm = other_ppm < duty_ppm ? other_ppm : duty_ppm;

@@ -142,6 +142,7 @@ struct td_client_view {
 	bool movable;      /* its memory can leave the device (backends swap and managed) */
 	bool pages_itself; /* it runs, slowly, with less on the device than it demands (backend
 			      managed) */
+	bool whole;        /* it runs only with all that it demands on the device */
 	uint32_t drain_overruns; /* drains given up past their deadline */
 	uint64_t wants_since_ns; /* when `wants` became true */
 	uint64_t idle_since_ns;  /* while !wants: end of its last work, as it reported */

@@ -86,6 +86,51 @@ static void set_priorities(const struct td_view *view, struct td_plan *plan)
 				view->clients[c].class == TD_CLASS_ONLINE ? 1 : 2;
 }
 
+static bool runs_besteffort(const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
+{
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (view->clients[c].gpu == gpu && view->clients[c].class == TD_CLASS_BESTEFFORT &&
+			plan->grants[c].gate != TD_GATE_CLOSED)
+			return true;
+	return false;
+}
+
+/* Half of what a step may lose. */
+static uint64_t bearable_ns(const struct td_client_view *client)
+{
+	uint32_t slack_ppm = client->slack_ppm ? client->slack_ppm : td_duty_default.slack_ppm;
+
+	if (!client->step_ns)
+		return UINT64_MAX;
+	return client->step_ns / TD_PPM * slack_ppm / 2 + 1;
+}
+
+/*
+ * Beside a guaranteed job: its steps are looked at; that it has a pause in its step (its host part) is told at once, as besteffort work has all of the
+ * GPU then; and that has no more in flight than the window, so that the next launch finds the GPU soon.
+ */
+static void watch_steps(const struct td_view *view, const struct td_policy_options *options,
+	uint32_t gpu, struct td_plan *plan)
+{
+	bool besteffort = runs_besteffort(view, plan, gpu), guaranteed = false;
+	uint64_t window_ns = options->window_ns;
+
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		if (view->clients[c].gpu != gpu || view->clients[c].class != TD_CLASS_GUARANTEED ||
+			plan->grants[c].gate == TD_GATE_CLOSED)
+			continue;
+		guaranteed = true;
+		plan->grants[c].steps = true;
+		plan->grants[c].others_wait |= besteffort;
+		if (bearable_ns(&view->clients[c]) < window_ns)
+			window_ns = bearable_ns(&view->clients[c]);
+	}
+	for (uint32_t c = 0; guaranteed && c < view->client_count; c++)
+		if (view->clients[c].gpu == gpu && view->clients[c].class == TD_CLASS_BESTEFFORT &&
+			plan->grants[c].gate != TD_GATE_CLOSED)
+			plan->grants[c].window_ns = window_ns;
+}
+
 static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
 	uint64_t now_ns, struct td_plan *plan)
 {
@@ -105,11 +150,11 @@ static void step(void *state, const struct td_policy_options *options, const str
 		set_priorities(view, plan);
 	if (!(view->has & TD_HAS(DUTY)) || !options->enabled)
 		return;
-	for (uint32_t c = 0; c < view->client_count; c++)
-		plan->grants[c].steps = view->clients[c].class == TD_CLASS_GUARANTEED;
-	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		watch_steps(view, options, gpu, plan);
 		td_plan_divide_duty(view, gpu,
 			td_guard_step(&tandem->guards[gpu], view, gpu, now_ns, plan), plan);
+	}
 }
 
 const struct td_policy td_policy_tandem = {

@@ -42,6 +42,8 @@ static struct td_budget budgets[TD_SLOT_MAX];
 static struct td_solo solo;
 /* Of the duty in force; 0: none. */
 static _Atomic uint32_t duty_ppm;
+/* The last one that was. */
+static _Atomic uint32_t last_duty_ppm;
 
 static void recount(struct td_window *window)
 {
@@ -235,7 +237,9 @@ static uint32_t note_duty(uint32_t word)
 
 	if (now >= TD_PPM)
 		now = 0;
-	if (now != before && atomic_compare_exchange_strong(&duty_ppm, &before, now))
+	if (now == before || !atomic_compare_exchange_strong(&duty_ppm, &before, now) || !now)
+		return now;
+	if (atomic_exchange(&last_duty_ppm, now) != now)
 		for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 			td_budget_reset(&budgets[i], td_time_now_ns());
 	return now;
@@ -348,4 +352,5 @@ void td_pace_forked(void)
 	atomic_store(&process_ns, 0);
 	atomic_store(&expected_ns, 0);
 	atomic_store(&duty_ppm, 0);
+	atomic_store(&last_duty_ppm, 0);
 }

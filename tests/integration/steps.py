@@ -136,6 +136,50 @@ def slack_is_a_share():
         stop(process)
 
 
+def beside(world, policy, *arguments):
+    """A besteffort program that always has work, and then a guaranteed one that mostly waits for its host."""
+    assert world.call(TANDEM, "run", "--", "true").returncode == 0
+    assert world.call(TANDEM, "set", f"policy={policy}").returncode == 0
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--name", "fills", "--", TRAIN, "--size", "1m", "--steps", "1000000", "--gpu", "100ms", "--cpu", "0ms", "--kernel", "500us"]
+    fills = subprocess.Popen(command, env=world.environment, stdout=subprocess.DEVNULL)
+    until(lambda: world.status()["kernels"] > 100, "it works")
+    return fills, train(world, *arguments, gpu="10ms", cpu="90ms", TANDEM_SLACK="50%")
+
+
+def named(world, name):
+    return next((j for j in world.jobs() if j["name"] == name), {})
+
+
+def antman_cuts_besteffort_work_gives_back_in_steps_and_frees_it_in_the_end():
+    for arguments in ([], ["--tell", "on"]):
+        with World() as world:
+            fills, guaranteed = beside(world, "antman", *arguments)
+            until(lambda: named(world, "fills").get("duty_ppm"), "it is cut")
+            assert named(world, "fills")["duty_ppm"] <= 120_000, world.jobs()  # the floor is 2 %; it may have risen by now
+            until(lambda: named(world, "train").get("steps", 0) > 10, "steps are known")
+            until(lambda: named(world, "fills").get("duty_ppm", 0) >= 200_000, "it gets more")
+            assert "It may take" in world.call(TANDEM, "explain", "fills").stdout
+            stop(guaranteed)
+            until(lambda: not named(world, "fills")["duty_ppm"], "nothing holds it any more")
+            fills.kill()
+            fills.wait()
+
+
+def tandem_fills_the_pauses_of_a_guaranteed_job():
+    for arguments in ([], ["--tell", "on"]):
+        with World() as world:
+            fills, guaranteed = beside(world, "tandem", *arguments)
+            until(lambda: named(world, "train").get("steps", 0) > 15, "it has settled")
+            before, kernels = world.status(), named(world, "train")["steps"]
+            until(lambda: named(world, "train")["steps"] > kernels + 15, "it goes on")
+            after = world.status()
+            busy = (after["busy_ns"] - before["busy_ns"]) / (after["elapsed_ns"] - before["elapsed_ns"])
+            assert busy > 0.5, busy  # 0.1 of it is the guaranteed job's own
+            stop(guaranteed)
+            fills.kill()
+            fills.wait()
+
+
 run_cases([
     a_c_program_tells_its_steps,
     without_a_word_they_are_found,
@@ -144,4 +188,6 @@ run_cases([
     a_python_program_tells_its_steps,
     without_tandem_it_runs_as_well,
     slack_is_a_share,
+    antman_cuts_besteffort_work_gives_back_in_steps_and_frees_it_in_the_end,
+    tandem_fills_the_pauses_of_a_guaranteed_job,
 ])

@@ -99,3 +99,122 @@ TEST(explain_tells_of_steps_where_they_are_known)
 	CHECK(strlen(text) < 20);
 	CHECK_EQ(text[20], 'x');
 }
+
+/* -- antman in the daemon -- */
+
+static void begin_antman(void)
+{
+	begin();
+	CHECK_EQ(td_options_set(&w.node.options, "policy", "antman", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "policy=antman");
+}
+
+static bool is_open(const struct fake *f)
+{
+	return !(f->word & TD_WORD_CLOSED);
+}
+
+/* So many steps of `f`, each the next one's beginning. */
+static void run_steps(struct fake *f, unsigned n, uint64_t step_ns)
+{
+	while (n--) {
+		w.now += step_ns;
+		tell(f, f->process->steps.count + 1, step_ns, w.now, 0);
+		settle(&w);
+	}
+}
+
+TEST(antman_holds_besteffort_work_to_a_duty_that_grows_and_is_cut)
+{
+	begin_antman();
+	struct fake *b = program(0, "b", TD_CLASS_BESTEFFORT, 8 * MIB);
+
+	settle(&w);
+	CHECK_EQ(b->pacing.duty_ppm, 0);
+	struct fake *a = program(1, "a", TD_CLASS_GUARANTEED, 8 * MIB);
+
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK_EQ(a->pacing.duty_ppm, 0);
+	CHECK_EQ(b->pacing.duty_ppm, 20000);
+	CHECK(b->word & TD_WORD_DUTY);
+	run_steps(a, 60, 100 * MS);
+	CHECK(b->pacing.duty_ppm > 200000);
+	/* it wakes by itself when a step takes too long */
+	CHECK_EQ(td_node_step(&w.node, w.now), w.now + 105 * MS + 1);
+	w.now += 105 * MS + 1;
+	settle(&w);
+	CHECK_EQ(b->pacing.duty_ppm, 20000);
+	fake_dies(&w, a);
+	settle(&w);
+	CHECK_EQ(b->pacing.duty_ppm, 0);
+	CHECK(is_open(b));
+}
+
+TEST(a_slack_that_was_asked_for_is_heeded)
+{
+	begin_antman();
+	struct fake *b = program(0, "b", TD_CLASS_BESTEFFORT, 8 * MIB),
+		    *a = program(1, "a", TD_CLASS_GUARANTEED, 8 * MIB);
+
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "slack", "1%", w.now, NULL), 0);
+	settle(&w);
+	CHECK_EQ(b->pacing.duty_ppm, 2000);
+	run_steps(a, 60, 100 * MS);
+	CHECK_EQ(td_node_step(&w.node, w.now), w.now + 101 * MS + 1);
+}
+
+TEST(antman_takes_the_memory_of_a_besteffort_job_that_runs_only_as_a_whole_and_gives_it_back)
+{
+	begin_antman();
+	struct fake *b = &w.fakes[0], *c;
+
+	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
+	fake_attach(&w, b, 0, 0, 40 * MIB);
+	fake_want(&w, b);
+	c = program(1, "c", TD_CLASS_BESTEFFORT, 4 * MIB);
+	settle(&w);
+	CHECK(is_open(b) && is_open(c));
+	struct fake *a = program(2, "a", TD_CLASS_GUARANTEED, 48 * MIB);
+
+	settle(&w);
+	CHECK(is_open(a) && !is_open(b) && is_open(c));
+	CHECK_EQ(a->slot[0].limit >= 48 * MIB, true);
+	CHECK(b->slot[0].resident <= 12 * MIB);
+	CHECK(within_capacity(&w));
+	fake_dies(&w, a);
+	settle(&w);
+	CHECK(is_open(b) && is_open(c));
+	CHECK_EQ(b->slot[0].resident, 40 * MIB);
+}
+
+TEST(antman_leaves_a_job_that_can_run_with_less_running_with_less)
+{
+	begin_antman();
+	struct fake *b = &w.fakes[0];
+
+	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
+	b->spills = true;
+	fake_attach(&w, b, 0, 0, 40 * MIB);
+	fake_want(&w, b);
+	settle(&w);
+	struct fake *a = program(2, "a", TD_CLASS_GUARANTEED, 48 * MIB);
+
+	settle(&w);
+	w.now += 2000 * MS;
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK(a->slot[0].limit >= 48 * MIB);
+	CHECK(b->slot[0].resident <= 16 * MIB);
+	CHECK(within_capacity(&w));
+	run_steps(a, 60, 100 * MS);
+	w.now += 2000 * MS;
+	settle(&w);
+	CHECK(is_open(b) && b->slot[0].resident >= 14 * MIB);
+	fake_dies(&w, a);
+	settle(&w);
+	w.now += 2000 * MS;
+	settle(&w);
+	CHECK(is_open(b));
+	CHECK_EQ(b->slot[0].resident, 40 * MIB);
+}

@@ -199,6 +199,279 @@ TEST(the_job_is_protected_and_besteffort_gets_what_it_can_bear)
 	CHECK(duty_sum / n > 0.4);
 }
 
+/* A job on a fake clock: `bears` of the duty costs it nothing, what is beyond that `slows` it in proportion. */
+struct job {
+	double alone_ms, bears, slows, noise;
+	uint64_t seed;
+};
+
+struct seen {
+	double mean_ms, duty, worst_ms; /* over the steps that were judged */
+	uint32_t cuts, late;            /* late: steps beyond the slack */
+};
+
+static struct td_duty_params params;
+
+/* One step; while it is under way the policy is woken when it asks for that, and what it takes back speeds the rest up. */
+static uint64_t live_through(struct job *job)
+{
+	double left = job->alone_ms * (1 + job->noise * random_normal(&job->seed));
+	uint64_t began = now;
+
+	left = left > job->alone_ms / 4 ? left : job->alone_ms / 4;
+	while (left > 0) {
+		uint64_t wakeup = td_duty_wakeup_ns(&duty, &params, &input, now);
+		double excess = out.duty_ppm / 1e6 - job->bears;
+		double speed = 1 / (1 + (excess > 0 ? job->slows * excess : 0));
+		double until = wakeup == UINT64_MAX ? 1e12 : (double)(wakeup - now) / 1e6;
+
+		if (until * speed >= left) {
+			now += (uint64_t)(left / speed * 1e6) + 1;
+			break;
+		}
+		left -= until * speed;
+		now = wakeup;
+		out = td_duty_step(&duty, &params, &input, now);
+	}
+	input.steps++;
+	input.step_ns = now - began;
+	input.step_began_ns = now;
+	out = td_duty_step(&duty, &params, &input, now);
+	return now - began;
+}
+
+static struct seen live(struct job *job, int settle, int steps, uint32_t slack_ppm)
+{
+	struct seen seen = {0};
+	double all = 0;
+
+	params = td_duty_params_of(slack_ppm);
+	for (int i = 0; i < settle + steps; i++) {
+		uint32_t before = out.duty_ppm;
+		double took = (double)live_through(job) / 1e6;
+
+		if (i < settle)
+			continue;
+		seen.mean_ms += took / steps;
+		all += took;
+		seen.duty += before / 1e6 * took;
+		seen.worst_ms = took > seen.worst_ms ? took : seen.worst_ms;
+		seen.cuts += out.duty_ppm < before / 2;
+		seen.late += took > job->alone_ms * (1 + params.slack_ppm / 1e6);
+	}
+	seen.duty /= all;
+	return seen;
+}
+
+static void begin(uint32_t slack_ppm)
+{
+	start();
+	params = td_duty_params_of(slack_ppm);
+	memset(&duty, 0, sizeof(duty));
+	input.step_began_ns = now;
+	out = td_duty_step(&duty, &params, &input, now);
+}
+
+/* Slack 1 %: it can bear 0.3 + 0.01 / 0.2 = 0.35. */
+TEST(a_slack_of_one_percent_is_kept_by_99_of_100_steps)
+{
+	struct job job = {100, 0.3, 0.2, 0, 5};
+
+	begin(10000);
+	struct seen seen = live(&job, 600, 2000, 10000);
+
+	printf("# duty %.3f, mean %.2f ms, worst %.2f, late %u, cuts %u\n", seen.duty, seen.mean_ms,
+		seen.worst_ms, seen.late, seen.cuts);
+	CHECK(seen.late <= 20);
+	CHECK(seen.worst_ms < 100 * 1.01 + 5);
+	CHECK(seen.duty > 0.22);
+}
+
+TEST(a_job_that_bears_nothing_keeps_its_speed_all_the_same)
+{
+	struct job job = {100, 0, 1, 0, 5};
+
+	begin(10000);
+	struct seen seen = live(&job, 600, 2000, 10000);
+
+	CHECK(seen.late <= 20);
+	CHECK(seen.duty >= 0.002 && seen.duty < 0.02);
+}
+
+TEST(half_of_the_slack_is_left_for_what_no_duty_takes_away)
+{
+	struct job job = {100, 2, 0, 0, 1};
+
+	begin(10000);
+	(void)live(&job, 60, 1, 10000);
+	uint32_t reached = out.duty_ppm;
+
+	job.alone_ms = 100.7;
+	(void)live(&job, 60, 1, 10000);
+	CHECK_EQ(out.duty_ppm, reached);
+	job.alone_ms = 100.4;
+	(void)live(&job, 60, 1, 10000);
+	CHECK(out.duty_ppm > reached);
+}
+
+/* No oscillation: what was found is kept, and tried beyond ever more rarely. */
+TEST(once_settled_it_stays)
+{
+	for (uint64_t s = 1; s <= 30; s++) {
+		struct job job = {
+			50 + (double)s * 20, 0.02 * (double)s, 0.1 + 0.05 * (double)s, 0, s};
+
+		begin(50000);
+		struct seen seen = live(&job, 500, 2000, 50000);
+
+		if (seen.cuts > 2000 / 150 || seen.late > 40)
+			test_fail(__FILE__, __LINE__, "seed %d: %u cuts, %u late, duty %.3f",
+				(int)s, seen.cuts, seen.late, seen.duty);
+	}
+}
+
+/* Steps that vary by themselves are judged by their median, as long as that tells enough. */
+TEST(noise_of_the_jobs_own_is_not_taken_for_harm)
+{
+	static const double noises[] = {0.005, 0.02, 0.05, 0.1};
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct job job = {100, 0.4, 0.3, noises[i], i + 1};
+
+		begin(50000);
+		struct seen seen = live(&job, 2000, 6000, 50000);
+
+		printf("# noise %g: duty %.3f, mean %.2f ms, cuts %u\n", noises[i], seen.duty,
+			seen.mean_ms, seen.cuts);
+		CHECK(seen.mean_ms < 105 + 100 * noises[i] / 4);
+		CHECK(seen.duty > 0.25);
+	}
+}
+
+TEST(noise_that_hides_the_slack_is_unstable_and_means_the_floor)
+{
+	struct job job = {100, 0.4, 0.3, 0.3, 9};
+
+	begin(50000);
+	struct seen seen = live(&job, 200, 2000, 50000);
+
+	CHECK(seen.duty < 0.05);
+}
+
+/* Figures 3 and 4: a validation every 50 steps, of which the job says nothing. */
+TEST(a_validation_does_not_cost_besteffort_what_was_reached)
+{
+	struct job job = {100, 0.5, 0.2, 0.002, 3};
+	double duty_sum = 0;
+
+	begin(50000);
+	(void)live(&job, 500, 1, 50000);
+	for (int epoch = 0; epoch < 40; epoch++) {
+		struct job validation = job;
+
+		validation.alone_ms = 3000;
+		(void)live_through(&validation);
+		duty_sum += live(&job, 0, 50, 50000).duty / 40;
+	}
+	printf("# duty %.3f\n", duty_sum);
+	CHECK(duty_sum > 0.45);
+}
+
+TEST(nor_does_one_that_ends_without_a_step)
+{
+	reach_compute();
+	finish_steps(10 * 5, 100 * MS);
+	uint32_t reached = out.duty_ppm;
+
+	finish_step(5000 * MS); /* nobody woke the policy in between */
+	CHECK_EQ(out.duty_ppm, reached);
+
+	now += 110 * MS;
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, 20000);
+	now += 5000 * MS;
+	input.step_began_ns = now; /* what was found to be none is over */
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, reached);
+	/* but what besteffort work can have done stays a cut */
+	now += 110 * MS;
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	now += 50 * MS;
+	input.step_began_ns = now;
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, 20000);
+}
+
+TEST(steps_of_another_unit_have_a_baseline_and_a_duty_of_their_own)
+{
+	reach_compute();
+	finish_steps(10 * 5, 100 * MS);
+	uint32_t reached = out.duty_ppm;
+
+	input.unit = 7;
+	finish_steps(2, 30 * MS);
+	CHECK_EQ(out.duty_ppm, 20000);
+	finish_steps(40, 30 * MS);
+	CHECK(duty.baseline_ns == 30 * MS);
+	CHECK(out.duty_ppm > 20000);
+	input.unit = 0;
+	finish_step(100 * MS);
+	CHECK_EQ(out.duty_ppm, reached);
+	CHECK(duty.baseline_ns == 100 * MS);
+	finish_steps(4, 100 * MS);
+	CHECK(out.duty_ppm >= reached);
+}
+
+TEST(the_pauses_of_the_first_steps_are_left_empty_for_a_while)
+{
+	start();
+	finish_steps(2, 100 * MS);
+	input.busy = false;
+	now += 50 * MS;
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, 20000);
+	now += 400 * MS; /* it does something else than steps */
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, PPM);
+	input.busy = true;
+	finish_steps(8, 100 * MS);
+	input.busy = false;
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, PPM);
+}
+
+/* What it says is its own loss: besteffort work has its floor, and what follows from lies is bounded. */
+TEST(a_job_that_lies_gains_nothing_and_breaks_nothing)
+{
+	uint64_t seed = 23;
+
+	start();
+	for (int i = 0; i < 20000;
+		i++) { /* each step a half longer than the last, then short again */
+		finish_step((100 + 50 * (uint64_t)(i % 8)) * MS);
+		CHECK_EQ(out.duty_ppm, 20000);
+	}
+	begin(50000);
+	for (int i = 0; i < 200000;
+		i++) { /* steps go back, begin in the past or in the future, have any unit */
+		input.steps = random_below(&seed, 4) ? input.steps + 1 : random_next(&seed);
+		input.step_ns = random_below(&seed, 8)
+					? 100 * MS
+					: random_next(&seed) >> random_below(&seed, 64);
+		input.step_began_ns = random_below(&seed, 8)
+					      ? now
+					      : random_next(&seed) >> random_below(&seed, 64);
+		input.unit = random_below(&seed, 8) ? input.unit : random_below(&seed, 9);
+		now += random_below(&seed, 200) * MS;
+		params = td_duty_params_of(
+			random_below(&seed, 2) * (1 + random_below(&seed, 1000000)));
+		out = td_duty_step(&duty, &params, &input, now);
+		CHECK(out.duty_ppm >= 1 && out.duty_ppm <= PPM && out.memory_ppm <= PPM);
+		CHECK(duty.times <= TD_DUTY_STEPS_MAX);
+		CHECK(td_duty_wakeup_ns(&duty, &params, &input, now) > now);
+	}
+}
+
 TEST(duty_never_starves_and_never_exceeds_all)
 {
 	uint64_t seed = 17;
@@ -213,6 +486,7 @@ TEST(duty_never_starves_and_never_exceeds_all)
 							: random_next(&seed);
 		input.steps += random_below(&seed, 2);
 		input.step_began_ns = random_below(&seed, 4) ? now : random_next(&seed);
+		input.unit = random_below(&seed, 32) ? input.unit : random_below(&seed, 7);
 		now += random_below(&seed, 200) * MS;
 		out = td_duty_step(&duty, &td_duty_default, &input, now);
 		CHECK(out.duty_ppm >= 20000 && out.duty_ppm <= PPM && out.memory_ppm <= PPM);
