@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define NONE       UINT32_MAX
-#define LOOK_ALL   4096u /* a cluster of no more GPUs is looked at as a whole */
-#define CANDIDATES 64u   /* else: the least loaded, and as many as the job needs */
+#define LOOK_ALL   256u /* a cluster of no more GPUs is looked at as a whole */
+#define CANDIDATES 64u  /* else: the least loaded, and as many as the job needs */
 #define FAILURES                                                                                   \
 	16u /* jobs that find no place until the rest of the queue has to wait for the next step */
 #define MOVES_NS  30000000000ull
@@ -36,8 +36,8 @@ size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max,
 	       aligned((size_t)gpus * TD_GUESTS * sizeof(struct td_antman_place)) +
 	       aligned((size_t)gpus * TD_GUESTS * sizeof(uint32_t)) +
 	       aligned(gpus * sizeof(uint64_t)) + aligned(gpus * sizeof(uint32_t)) +
-	       aligned(gpus * sizeof(struct td_tandem_choice)) + aligned(kinds * sizeof(double)) +
-	       2 * aligned((size_t)kinds * kinds * sizeof(float));
+	       aligned(gpus * sizeof(float)) + aligned(gpus * sizeof(struct td_tandem_choice)) +
+	       aligned(kinds * sizeof(double)) + 2 * aligned((size_t)kinds * kinds * sizeof(float));
 }
 
 static void *carve(char **at, size_t bytes)
@@ -82,11 +82,14 @@ int td_tandem_cluster_init(struct td_tandem_cluster *c, void *memory, size_t byt
 	c->running = carve(&at, (size_t)gpus * TD_GUESTS * sizeof(*c->running));
 	c->service_bytes = carve(&at, gpus * sizeof(*c->service_bytes));
 	c->service_kind = carve(&at, gpus * sizeof(*c->service_kind));
+	c->room = carve(&at, gpus * sizeof(*c->room));
 	c->choices = carve(&at, gpus * sizeof(*c->choices));
 	c->demands = carve(&at, kinds * sizeof(*c->demands));
 	c->beside = carve(&at, (size_t)kinds * kinds * sizeof(*c->beside));
 	c->guarded = carve(&at, (size_t)kinds * kinds * sizeof(*c->guarded));
 	memcpy(c->demands, demands, kinds * sizeof(*demands));
+	for (uint32_t g = 0; g < gpus; g++)
+		c->room[g] = 1;
 	for (uint32_t p = 0; p < gpus * TD_GUESTS; p++)
 		c->places[p].next = p + 1 < gpus * TD_GUESTS ? p + 1 : NONE;
 	return 0;
@@ -115,17 +118,19 @@ static double held_speed(const struct td_tandem_cluster *c, uint32_t kind, uint3
 struct company {
 	uint32_t kinds[TD_GUESTS], count, holder; /* holder: its kind, or NONE */
 	uint64_t bytes;
+	double room;
 };
 
 /* Who is on a GPU, but for one. */
 static struct company look(const struct td_tandem_cluster *c, uint32_t gpu, uint32_t but)
 {
 	const struct td_inventory *v = &c->antman.gpus;
-	struct company here = {.holder = NONE};
+	struct company here = {.holder = NONE, .room = 1};
 
 	if (v->holder[gpu] == TD_CLUSTER_SERVICE) {
 		here.holder = c->service_kind[gpu];
 		here.bytes = c->service_bytes[gpu];
+		here.room = (double)c->room[gpu];
 	} else if (v->holder[gpu] != TD_NO_JOB) {
 		here.holder = c->jobs[v->holder[gpu]].kind;
 		here.bytes = c->jobs[v->holder[gpu]].bytes;
@@ -149,7 +154,7 @@ static double speed_among(const struct td_tandem_cluster *c, const struct compan
 	double slowness = 1;
 
 	if (here->holder != NONE)
-		return held_speed(c, kind, here->holder) / guests;
+		return here->room * held_speed(c, kind, here->holder) / guests;
 	for (uint32_t k = 0; k < here->count; k++)
 		if (k != self)
 			slowness += 1 / pair_speed(c, kind, here->kinds[k]) - 1;
@@ -197,7 +202,7 @@ static double tie_break(const struct td_inventory *v, uint32_t gpu)
 static void note_load(struct td_tandem_cluster *c, uint32_t gpu)
 {
 	struct company here = look(c, gpu, NONE);
-	double load = here.holder == NONE ? 0 : c->demands[here.holder];
+	double load = here.holder == NONE ? 0 : c->demands[here.holder] + 1 - here.room;
 
 	for (uint32_t k = 0; k < here.count; k++)
 		load += c->demands[here.kinds[k]];
@@ -297,6 +302,12 @@ void td_tandem_cluster_serve(
 	note_load(c, gpu);
 }
 
+void td_tandem_cluster_room(struct td_tandem_cluster *c, uint32_t gpu, double room)
+{
+	c->room[gpu] = (float)fmin(fmax(room, 0), 1);
+	note_load(c, gpu);
+}
+
 int td_tandem_cluster_submit(struct td_tandem_cluster *c, uint32_t id,
 	const struct td_tandem_request *request, uint64_t now_ns)
 {
@@ -319,7 +330,8 @@ int td_tandem_cluster_submit(struct td_tandem_cluster *c, uint32_t id,
 		.guest = !request->guaranteed,
 		.queued = !request->guaranteed,
 		.bytes = request->bytes,
-		.submit_ns = now_ns};
+		.submit_ns = now_ns,
+		.looked_ns = now_ns};
 	if (request->guaranteed)
 		return 0;
 	*(c->tail == NONE ? &c->head : &c->jobs[c->tail].next) = id;
@@ -448,10 +460,14 @@ static bool try_move(struct td_tandem_cluster *c, uint32_t id, double below, uin
 	struct td_tandem_job *job = &c->jobs[id];
 	double relief, speed, own = 1, gain = 0;
 
-	if (now_ns - job->since_ns < c->params.settle_ns)
+	if (now_ns - job->since_ns < c->params.settle_ns ||
+		now_ns - job->looked_ns < c->params.settle_ns)
 		return false;
 	speed = speed_now(c, id, &relief);
-	if (speed > below || choose(c, id, true, speed - relief) < job->gpus)
+	if (speed > below)
+		return false;
+	job->looked_ns = now_ns;
+	if (choose(c, id, true, speed - relief) < job->gpus)
 		return false;
 	for (uint32_t k = 0; k < job->gpus; k++) {
 		own = fmin(own, c->choices[k].own);

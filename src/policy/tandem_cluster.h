@@ -6,7 +6,7 @@
  *  - besteffort jobs start at once wherever that gains: on an idle GPU, beside others, or beside a holder. What a place gains is the newcomer's
  *    predicted speed less what the others there lose by it, which is MuxFlow's weight with the losses taken off; memory has to suffice (nvshare's turns are
  *    for the node, a cluster has other GPUs);
- *  - moves: as DCUDA, a guest goes where it gains, with hysteresis, at most once per settle_ns. A guaranteed job that comes drives its guests to other places.
+ *  - moves: as DCUDA, a guest goes where it gains, with hysteresis; it is looked for at most once per settle_ns. A guaranteed job that comes drives its guests to other places.
  *
  * Prediction. Nothing is known of a pair that has never run but what each uses of a GPU alone: two that use more than a whole one share it in proportion. From the first time on the pair's
  * observed speeds count (td_tandem_cluster_observe). More than two add up: 1/s = 1 + sum (1/s_pair - 1).
@@ -41,7 +41,7 @@ extern const struct td_tandem_cluster_params td_tandem_cluster_default;
 struct td_tandem_job {
 	uint32_t kind, gpus, place, next, index; /* index: among those that run as guests */
 	bool guest, queued;
-	uint64_t bytes, submit_ns, since_ns;
+	uint64_t bytes, submit_ns, since_ns, looked_ns; /* looked_ns: for a place that is better */
 };
 
 struct td_tandem_cluster {
@@ -56,6 +56,7 @@ struct td_tandem_cluster {
 	uint32_t *service_kind;           /* of each GPU that has one */
 	uint64_t *service_bytes;
 	double *demands; /* of each kind */
+	float *room;     /* of each GPU with a service: part of it that the service leaves */
 	float *beside,
 		*guarded; /* kinds x kinds: speed of the row's kind beside the column's, a guest or a holder; 0: never seen */
 	struct td_tandem_choice {
@@ -77,6 +78,9 @@ int td_tandem_cluster_init(struct td_tandem_cluster *cluster, void *memory, size
 void td_tandem_cluster_serve(
 	struct td_tandem_cluster *cluster, uint32_t gpu, uint32_t kind, uint64_t bytes);
 
+/* A service leaves such a part of its GPU now, by the share that it needs; 1 at first. */
+void td_tandem_cluster_room(struct td_tandem_cluster *cluster, uint32_t gpu, double room);
+
 struct td_tandem_request {
 	uint32_t tenant, gpus, kind;
 	bool guaranteed;
@@ -88,7 +92,9 @@ int td_tandem_cluster_submit(struct td_tandem_cluster *cluster, uint32_t job,
 	const struct td_tandem_request *request, uint64_t now_ns);
 void td_tandem_cluster_finish(struct td_tandem_cluster *cluster, uint32_t job, uint64_t now_ns);
 
-/* A guest of a kind was seen at this speed, of 1 = alone, with one other on its GPU: a guest, or (held) the holder. */
+/*
+ * A guest of a kind was seen at this speed, of 1 = alone, with one other on its GPU: a guest, or (held) the holder. Beside a service: over the room that it left.
+ */
 void td_tandem_cluster_observe(
 	struct td_tandem_cluster *cluster, uint32_t kind, uint32_t other, bool held, double speed);
 

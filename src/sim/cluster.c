@@ -12,7 +12,10 @@
 #include "base/time.h"
 #include "sim/sched.h"
 
-enum { END, TICK, SAMPLE, LOAD };
+enum { END, TICK, SAMPLE, OTHER };
+
+/* OTHER, by index: what a GPU's monitor shows; the services' rates have changed. */
+#define RATES (JOBS_MAX - 1)
 
 /* A monitor shows the utilisation of the last ten seconds, so nobody knows what a new company does before. */
 #define MONITOR_NS (10 * TD_NS_PER_S)
@@ -156,10 +159,9 @@ void td_cluster_evict(struct td_cluster *cluster, uint32_t index)
 	cluster->counts.lost_s += lost * job->gpus;
 }
 
-void td_cluster_move(struct td_cluster *cluster, uint32_t index, const uint32_t *gpus)
+void td_cluster_move(struct td_cluster *cluster, uint32_t index, const uint32_t *gpus, double cost)
 {
 	struct td_sim_job *job = &cluster->jobs[index];
-	double cost = cluster->options.costs.restart_s;
 
 	leave(cluster, index);
 	put(cluster, index, gpus);
@@ -206,12 +208,13 @@ static void refresh_job(struct td_cluster *cluster, uint32_t index)
 			if (gpu->jobs[i] == index)
 				speed = fmin(speed, gpu->speeds[i]);
 	}
-	if (job->speed > 0 && !(speed < job->speed || speed > job->speed))
+	if (job->speed > 0 && !job->stale && !(speed < job->speed || speed > job->speed))
 		return;
+	job->stale = false;
 	settle(cluster, job);
 	job->speed = speed;
 	/* Added as integers: beyond 104 days a double has no nanoseconds, and an end before now would run time backwards. */
-	after = ceil(job->left_s / speed * 1e9);
+	after = speed > 0 ? ceil(job->left_s / speed * 1e9) : INFINITY;
 	job->order = (uint32_t)add_event(
 		cluster, after < 1e18 ? cluster->now_ns + (uint64_t)after : TD_NEVER, END, index);
 }
@@ -228,7 +231,7 @@ static void refresh(struct td_cluster *cluster)
 			refresh_job(cluster, gpu->jobs[i]);
 		if (cluster->sched->load && !gpu->measured) {
 			gpu->measured = true;
-			(void)add_event(cluster, cluster->now_ns + MONITOR_NS, LOAD,
+			(void)add_event(cluster, cluster->now_ns + MONITOR_NS, OTHER,
 				cluster->dirty_gpus[d]);
 		}
 	}
@@ -266,7 +269,13 @@ static void take(struct td_cluster *cluster, const struct td_event *event)
 	case TICK:
 		(void)add_event(cluster, cluster->now_ns + cluster->sched->tick_ns, TICK, 0);
 		break;
-	case LOAD:
+	case OTHER:
+		if (index == RATES) {
+			td_services_rate(cluster, mark);
+			(void)add_event(cluster, cluster->now_ns + cluster->services->interval_ns,
+				OTHER, RATES);
+			break;
+		}
 		cluster->gpus[index].measured = false;
 		cluster->sched->load(cluster, index);
 		break;
@@ -343,7 +352,24 @@ void td_cluster_run(struct td_cluster *cluster)
 	for (uint32_t i = 0; i < cluster->job_count; i++)
 		if (cluster->jobs[i].status == TD_SIM_RUNNING)
 			settle(cluster, &cluster->jobs[i]);
+	for (uint32_t s = 0; cluster->services && s < cluster->services->count; s++)
+		td_services_settle(cluster, s);
 	cluster->counts.stopped = cluster->options.stop && *cluster->options.stop;
+}
+
+double td_cluster_late(const struct td_cluster *cluster, uint32_t kind)
+{
+	double late = 0, total = 0;
+
+	for (uint32_t s = 0; cluster->services && s < cluster->services->count; s++) {
+		const struct td_service *service = &cluster->services->list[s];
+
+		if (kind != TD_SERVICE_NONE && service->kind != kind)
+			continue;
+		late += service->late_s;
+		total += service->total_s;
+	}
+	return total > 0 ? late / total : 0;
 }
 
 static int prepare_jobs(struct td_cluster *cluster)
@@ -371,6 +397,27 @@ static int prepare_jobs(struct td_cluster *cluster)
 	return cluster->places ? 0 : -ENOMEM;
 }
 
+static int prepare_services(struct td_cluster *cluster)
+{
+	const struct td_services *all = cluster->services;
+
+	if (!all->interval_ns || !all->intervals || all->kind_count > TD_SERVICE_KINDS_MAX)
+		return -EINVAL;
+	for (uint32_t s = 0; s < all->count; s++) {
+		struct td_service *service = &all->list[s];
+
+		if (service->gpu >= cluster->gpu_count || service->kind >= all->kind_count ||
+			cluster->gpus[service->gpu].service != TD_SERVICE_NONE)
+			return -EINVAL;
+		*service = (struct td_service){.gpu = service->gpu, .kind = service->kind};
+		cluster->gpus[service->gpu].service = s;
+	}
+	cluster->table = cluster->options.table;
+	if (!cluster->table)
+		cluster->table = cluster->own_table = calloc(1, sizeof(*cluster->own_table));
+	return cluster->table ? 0 : -ENOMEM;
+}
+
 static int allocate(struct td_cluster *cluster, const uint32_t *node_gpus, uint64_t memory_bytes)
 {
 	cluster->node_gpus = calloc(cluster->node_count, sizeof(*cluster->node_gpus));
@@ -381,9 +428,11 @@ static int allocate(struct td_cluster *cluster, const uint32_t *node_gpus, uint6
 		td_heap_reserve(&cluster->heap, 4 * cluster->gpu_count + 64))
 		return -ENOMEM;
 	memcpy(cluster->node_gpus, node_gpus, cluster->node_count * sizeof(*node_gpus));
-	for (uint32_t g = 0; g < cluster->gpu_count; g++)
+	for (uint32_t g = 0; g < cluster->gpu_count; g++) {
 		cluster->gpus[g].memory_bytes = memory_bytes;
-	return 0;
+		cluster->gpus[g].service = TD_SERVICE_NONE;
+	}
+	return cluster->services ? prepare_services(cluster) : 0;
 }
 
 int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options *options,
@@ -397,6 +446,7 @@ int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options 
 	*cluster = (struct td_cluster){.profiles = profiles,
 		.options = *options,
 		.sched = sched,
+		.services = options->services,
 		.jobs = jobs,
 		.job_count = count,
 		.node_count = nodes};
@@ -414,6 +464,13 @@ int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options 
 	span_ns = jobs[count - 1].submit_ns - jobs[0].submit_ns;
 	cluster->sample_every_ns = span_ns / (TD_SIM_SAMPLES / 4) + TD_NS_PER_S;
 	(void)add_event(cluster, cluster->now_ns, SAMPLE, 0);
+	for (uint32_t i = 0; cluster->services && i < cluster->services->count; i++)
+		cluster->services->list[i].since_ns = cluster->now_ns;
+	if (cluster->services) {
+		td_services_rate(cluster, mark);
+		(void)add_event(
+			cluster, cluster->now_ns + cluster->services->interval_ns, OTHER, RATES);
+	}
 	if (sched->tick_ns)
 		(void)add_event(cluster, cluster->now_ns + sched->tick_ns, TICK, 0);
 	return 0;
@@ -428,6 +485,7 @@ void td_cluster_deinit(struct td_cluster *cluster)
 	free(cluster->gpus);
 	free(cluster->dirty_gpus);
 	free(cluster->settled);
+	free(cluster->own_table);
 	td_heap_deinit(&cluster->heap);
 	*cluster = (struct td_cluster){0};
 }

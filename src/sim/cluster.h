@@ -27,12 +27,14 @@
 
 #include "sim/heap.h"
 #include "sim/profiles.h"
+#include "sim/service.h"
 #include "sim/trace.h"
 
 #define TD_SIM_OCCUPANTS 5u
 #define TD_SIM_SAMPLES   512u
 
 struct td_sched;
+struct td_sim_knowledge;
 
 enum td_sim_status {
 	TD_SIM_WAITING,
@@ -52,8 +54,8 @@ struct td_sim_job {
 	double host_cost;      /* see td_spilled_speed() */
 	/* of the run */
 	enum td_sim_status status;
-	bool guest, dirty;
-	uint32_t place; /* first of its GPUs in cluster->places */
+	bool guest, stale; /* stale: its end is to be put anew though its speed has not changed */
+	uint32_t place;    /* first of its GPUs in cluster->places */
 	uint32_t evictions, moves;
 	double left_s, speed;
 	uint64_t since_ns, start_ns,
@@ -67,10 +69,12 @@ struct td_sim_gpu {
 	uint32_t count;
 	bool dirty, measured; /* measured: its load will be shown */
 	uint64_t memory_bytes;
+	uint32_t service; /* that has it, or TD_SERVICE_NONE */
 };
 
 struct td_costs {
-	double restart_s; /* added to a job's work when it starts again */
+	double restart_s;     /* added to a job's work when it starts again, or moves */
+	double repartition_s; /* of a job, when the share of the service beside it changes */
 	double checkpoint_s; /* an evicted job goes back to the last of its checkpoints, so far apart */
 };
 
@@ -78,6 +82,10 @@ struct td_cluster_options {
 	struct td_contention contention;
 	struct td_costs costs;
 	uint64_t seed;
+	struct td_services *services; /* NULL: none */
+	struct td_batch_table *table; /* of the services' queues; NULL: one of its own */
+	const struct td_sim_knowledge
+		*knowledge;                /* what a scheduler has learnt before; see sched.h */
 	double until_s;                    /* 0: until the last job ends */
 	const volatile sig_atomic_t *stop; /* NULL, or set from outside: what has been is kept */
 	void (*progress)(double done, void *arg); /* NULL; done: of the jobs, 0 to 1 */
@@ -92,7 +100,10 @@ struct td_sim_sample {
 struct td_cluster_counts {
 	uint64_t events, starts, guest_starts, evictions, upgrades, moves;
 	/* GPU-seconds: work done again, the costs of starting again, and of moving */
-	double lost_s, restart_s, move_s;
+	double lost_s, restart_s, move_s, repartition_s;
+	uint64_t repartitions, rounds; /* rounds: of tune */
+	uint64_t tunings, iterations,
+		samplings;               /* Mudi's searches for a batch, and their samples */
 	double busy_gpu_s, shared_gpu_s; /* with a job; with several */
 	double work_gpu_s;               /* of progress */
 	bool stopped;
@@ -111,6 +122,8 @@ struct td_cluster {
 	struct td_cluster_options options;
 	const struct td_sched *sched;
 	void *sched_state;
+	struct td_services *services; /* options.services */
+	struct td_batch_table *table, *own_table;
 	struct td_sim_job *jobs;
 	uint32_t job_count, arrived, ended, queued;
 	struct td_sim_gpu *gpus;
@@ -136,6 +149,8 @@ int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options 
 	uint64_t gpu_memory_bytes, struct td_sim_job *jobs, uint32_t count,
 	const struct td_sched *sched);
 void td_cluster_run(struct td_cluster *cluster);
+/* Part of the services' time in which P99 exceeded the objective, of a kind or (TD_SERVICE_NONE) of all. */
+double td_cluster_late(const struct td_cluster *cluster, uint32_t kind);
 void td_cluster_deinit(struct td_cluster *cluster);
 
 /* --- for schedulers --- */
@@ -144,8 +159,8 @@ void td_cluster_deinit(struct td_cluster *cluster);
 void td_cluster_start(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, bool guest);
 /* A guest becomes a holder where it is. */
 void td_cluster_upgrade(struct td_cluster *cluster, uint32_t job);
-/* To other GPUs, as many: checkpoint there, restart here; nothing is done again. Some may be those that it has. */
-void td_cluster_move(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus);
+/* To other GPUs, as many, for so much work more: nothing is done again. Some may be those that it has. */
+void td_cluster_move(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, double cost_s);
 /* It waits again, with its progress up to its last checkpoint. */
 void td_cluster_evict(struct td_cluster *cluster, uint32_t job);
 /* It can never run, or has run out of memory: it stays in every mean. */

@@ -11,12 +11,20 @@
 #define DUTY_ROUNDS  12000u /* steps of the holder until the duty counts as settled */
 #define DUTY_STEP_NS 100000000.
 
+static uint64_t service_bytes(const struct td_cluster *cluster, uint32_t service)
+{
+	return cluster->services->kinds[cluster->services->list[service].kind].memory_bytes;
+}
+
 /* Bytes that each occupant finds on the device: holders first, then guests in proportion. */
 static double memory_speed(
 	const struct td_cluster *cluster, const struct td_sim_gpu *gpu, uint32_t at)
 {
 	uint64_t held = 0, guests = 0, spare;
 	const struct td_sim_job *job = &cluster->jobs[gpu->jobs[at]];
+
+	if (gpu->service != TD_SERVICE_NONE)
+		held = service_bytes(cluster, gpu->service);
 
 	if (!gpu->memory_bytes || !job->memory_bytes)
 		return 1;
@@ -116,14 +124,35 @@ static void guarded_speeds(
 	memcpy(ret_speeds, settled->speeds, gpu->count * sizeof(*ret_speeds));
 }
 
+/* Equal parts; a hand-over of memory at each turn where not all of it fits (nvshare's table 2: 2.08 s of 30). */
+static double turn_speed(const struct td_cluster *cluster, const struct td_sim_gpu *gpu)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < gpu->count; i++)
+		bytes += cluster->jobs[gpu->jobs[i]].memory_bytes;
+	return (gpu->memory_bytes && bytes > gpu->memory_bytes ? 30 / 32.08 : 1) / gpu->count;
+}
+
 void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu)
 {
 	struct td_contender contenders[TD_SIM_OCCUPANTS];
 	bool guests[TD_SIM_OCCUPANTS];
 	uint32_t holders = 0;
 
+	if (gpu->service != TD_SERVICE_NONE) {
+		td_services_refresh(cluster, gpu->service, gpu->speeds);
+		for (uint32_t i = 0; i < gpu->count; i++)
+			gpu->speeds[i] *= memory_speed(cluster, gpu, i);
+		return;
+	}
 	for (uint32_t i = 0; i < gpu->count; i++)
 		holders += !cluster->jobs[gpu->jobs[i]].guest;
+	if (cluster->sched->turns) {
+		for (uint32_t i = 0; i < gpu->count; i++)
+			gpu->speeds[i] = turn_speed(cluster, gpu);
+		return;
+	}
 	if (cluster->sched->guards && holders == 1 && gpu->count > 1) {
 		guarded_speeds(cluster, gpu, gpu->speeds);
 	} else {
@@ -138,7 +167,9 @@ void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu)
 double td_cluster_load(const struct td_cluster *cluster, uint32_t at)
 {
 	const struct td_sim_gpu *gpu = &cluster->gpus[at];
-	double load = 0;
+	double load = gpu->service == TD_SERVICE_NONE
+			      ? 0
+			      : cluster->services->list[gpu->service].seen.busy;
 
 	for (uint32_t i = 0; i < gpu->count; i++)
 		load += cluster->profiles->profiles[cluster->jobs[gpu->jobs[i]].profile]

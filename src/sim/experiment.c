@@ -20,7 +20,7 @@ static const char *const verdicts[TD_VERDICT_N] = {"reproduced", "not reproduced
 	"calibrated", "shown", "at least as good", "loss"};
 
 /* Not there yet: named, so that asking for them says so. */
-static const char *const missing[] = {"mudi-sim", "mixed", NULL};
+static const char *const missing[] = {"mixed", NULL};
 
 struct td_row *td_row_add(struct td_experiment_run *run, enum td_verdict verdict)
 {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "policy/mudi.h"
 #include "sim/cluster.h"
 
 struct td_sched {
@@ -20,10 +21,31 @@ struct td_sched {
 	void (*load)(struct td_cluster *cluster,
 		uint32_t gpu); /* NULL; what a monitor shows of a GPU, ten seconds after a change */
 	void (*decide)(struct td_cluster *cluster);
+	/*
+	 * NULL: every service has its usual batch and the GPU is shared as it comes. Else sets services->list[service].split by what is seen (round 0: the rate and who is
+	 * there have changed, p99_s is of before); true: it wants to see what comes of it and go on.
+	 */
+	bool (*tune)(struct td_cluster *cluster, uint32_t service, uint32_t round);
+	double round_s;   /* how long a round of tune lasts that is not the last */
+	bool turns;       /* who is on a GPU takes turns of seconds; there are no holders */
+	bool knows_truth; /* a bound, no system */
+};
+
+/* What is learnt or profiled before a run, for the schedulers that need it; NULL: not there. */
+struct td_sim_knowledge {
+	const struct td_mudi_service *mudi;     /* of each kind of service */
+	const double (*layers)[TD_MUDI_LAYERS]; /* of each profile */
+	uint32_t profiled;                      /* of the profiles: the first ones were dry-run */
+	const struct td_predictor *muxflow;
+	/* of each kind of service alone, each of the selector's batches, over the share */
+	const struct td_curve (*hyperbolas)[TD_SELECTOR_BATCHES], (*pieces)[TD_SELECTOR_BATCHES];
 };
 
 extern const struct td_sched td_sched_fifo, td_sched_preempt, td_sched_gandiva, td_sched_antman,
-	td_sched_tandem;
+	td_sched_tandem, td_sched_round_robin, td_sched_nvshare, td_sched_dcuda, td_sched_optimum;
+/* With services and what is known of them: not of tandem-sim run. -ENODATA from init without. */
+extern const struct td_sched td_sched_gslice, td_sched_gpulets, td_sched_muxflow, td_sched_mudi,
+	td_sched_bound;
 
 /* NULL-terminated. */
 extern const struct td_sched *const td_scheds[];

@@ -3,6 +3,7 @@
  * opportunistic. Tenants share the cluster as their guaranteed jobs ask: without quotas in the trace each may have all of it.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/time.h"
@@ -10,6 +11,8 @@
 #include "sim/sched.h"
 
 #define ACTIONS 64u
+#define SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
+#define SLACK   1.05
 
 struct antman {
 	struct td_antman_cluster cluster;
@@ -23,6 +26,7 @@ static int init(struct td_cluster *cluster)
 	struct antman *state = calloc(1, sizeof(*state));
 	uint32_t quotas[TD_TENANTS_MAX];
 	size_t bytes = td_antman_bytes(cluster->node_count, cluster->gpu_count, cluster->job_count);
+	int r;
 
 	cluster->sched_state = state;
 	if (!state)
@@ -32,9 +36,12 @@ static int init(struct td_cluster *cluster)
 	state->memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
 	if (!state->memory)
 		return -ENOMEM;
-	return td_antman_init(&state->cluster, state->memory, bytes, &td_antman_default,
+	r = td_antman_init(&state->cluster, state->memory, bytes, &td_antman_default,
 		cluster->node_gpus, cluster->node_count, quotas, TD_TENANTS_MAX,
 		cluster->job_count);
+	for (uint32_t s = 0; !r && cluster->services && s < cluster->services->count; s++)
+		td_inventory_hold(&state->cluster.gpus, cluster->services->list[s].gpu, SERVICE);
+	return r;
 }
 
 static void deinit(struct td_cluster *cluster)
@@ -109,6 +116,28 @@ static void decide(struct td_cluster *cluster)
 	} while (count == ACTIONS);
 }
 
+/*
+ * A service is a guaranteed job to AntMan, a batch its step. The duty at which its step is 5 % longer than alone, by halving: where the coordinator's steps settle.
+ */
+static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
+{
+	struct td_service *service = &cluster->services->list[index];
+	double step = ldexp(0.5, -(int)round);
+
+	if (!round) {
+		service->split = (struct td_split){
+			.batch = td_service_usual_batch(
+				&cluster->services->kinds[service->kind], service->seen.rate_per_s),
+			.service_share = 1,
+			.guest_share = 1,
+			.guest_duty = 0.5};
+		return cluster->gpus[service->gpu].count > 0;
+	}
+	service->split.guest_duty += service->seen.slowdown > SLACK ? -step / 2 : step / 2;
+	service->split.guest_duty = fmax(0.02, service->split.guest_duty);
+	return round < 7;
+}
+
 const struct td_sched td_sched_antman = {
 	.name = "antman",
 	.summary = "guaranteed jobs as by quota, the others beside them under a duty",
@@ -120,4 +149,6 @@ const struct td_sched td_sched_antman = {
 	.finish = finish,
 	.load = load,
 	.decide = decide,
+	.tune = tune,
+	.round_s = 1,
 };

@@ -24,6 +24,7 @@ static int init_with(struct td_cluster *cluster, bool preempts)
 {
 	struct fifo *fifo = calloc(1, sizeof(*fifo));
 	size_t jobs = cluster->job_count + 1;
+	int r;
 
 	cluster->sched_state = fifo;
 	if (!fifo)
@@ -40,8 +41,12 @@ static int init_with(struct td_cluster *cluster, bool preempts)
 	if (!fifo->memory || !fifo->queue[0] || !fifo->queue[1] || !fifo->found || !fifo->running ||
 		!fifo->candidates || !fifo->victims)
 		return -ENOMEM;
-	return td_inventory_init(
+	r = td_inventory_init(
 		&fifo->inventory, fifo->memory, cluster->node_gpus, cluster->node_count, 0);
+	for (uint32_t s = 0; !r && cluster->services && s < cluster->services->count; s++)
+		td_inventory_hold(
+			&fifo->inventory, cluster->services->list[s].gpu, cluster->job_count);
+	return r;
 }
 
 static int init(struct td_cluster *cluster)

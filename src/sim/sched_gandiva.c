@@ -67,7 +67,7 @@ static void look(const struct td_cluster *cluster, struct gandiva *state)
 		}
 		state->gpus[g].utilisation = utilisation;
 		state->gpus[g].free_bytes = used < gpu->memory_bytes ? gpu->memory_bytes - used : 0;
-		if (gpu->count >= TOGETHER)
+		if (gpu->count >= TOGETHER || gpu->service != TD_SERVICE_NONE)
 			state->gpus[g].free_bytes = 0;
 		else if (!gpu->memory_bytes)
 			state->gpus[g].free_bytes = UINT64_MAX;

@@ -1,0 +1,480 @@
+/*
+ * mudi-sim: 5,000 training tasks beside 1,000 inference services.
+ *
+ * Truth, services and tasks are zoo.h's; what the schedulers know is knowledge.h's: five of nine tasks are profiled, four are never seen. Arrivals: 5,000 consecutive ones of pooled Philly; a
+ * task's kind by Table 3, its duration that of a Philly job of one GPU in the same class, at most 200 h. Each service's rate walks between 0.67 and 1.33 of 15 % of its greatest throughput.
+ *
+ * Costs for all alike: a changed share costs the task beside it 5 s (a process with another share has to be started), a move 60 s. Training memory is not swapped: no table says how much the
+ * tasks need. GSLICE and gpulets give training what is left of the GPU, as Mudi sets them up.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "sim/experiment.h"
+#include "sim/random.h"
+#include "sim/sched.h"
+#include "sim/sim.h"
+#include "sim/trace.h"
+
+#ifdef TD_HAVE_LEARN
+#include "sim/knowledge.h"
+
+#define GPUS      1000u
+#define TASKS     5000u
+#define SEEDS_MAX 50u
+#define CLASSES   4
+#define LONGEST_S (200 * 3600.)
+#define HORIZON_S (30 * 86400.) /* what is not done by then counts with that time */
+
+enum { GSLICE, GPULETS, MUXFLOW, MUDI, BOUND, TANDEM, POLICIES };
+
+static const struct td_sched *const scheds[POLICIES] = {&td_sched_gslice, &td_sched_gpulets,
+	&td_sched_muxflow, &td_sched_mudi, &td_sched_bound, &td_sched_tandem};
+
+static const struct {
+	const char *name;
+	struct td_contention contention;
+} variants[] = {{"fitted", {false, 1}}, {"proportional", {true, 1}}, {"doubled", {false, 2}},
+	{"halved", {false, 0.5}}};
+
+#define VARIANTS 4
+
+struct world {
+	struct td_zoo zoo;
+	struct td_knowledge knowledge;
+	struct td_cluster cluster;
+	struct td_batch_table table;
+	struct td_service services[GPUS];
+	float rates[GPUS * TD_ZOO_INTERVALS];
+	struct td_sim_job tasks[TASKS];
+	uint32_t task_count;
+	const struct td_trace *trace;
+	uint32_t *pools[CLASSES], pool_counts[CLASSES]; /* jobs of the trace by class */
+};
+
+struct setting {
+	int variant;
+	double load, crowd; /* of the services' rates; of the arrivals */
+};
+
+struct outcome {
+	double ct_s[POLICIES],
+		late[POLICIES]; /* mean completion time; part of the services' time */
+	double iterations, moves, repartitions, unfinished;
+};
+
+static int class_of(double gpu_s)
+{
+	return gpu_s < 3600 ? 0 : gpu_s < 36000 ? 1 : gpu_s < 360000 ? 2 : 3;
+}
+
+static int make_pools(struct world *w, struct td_err *err)
+{
+	for (int c = 0; c < CLASSES; c++) {
+		w->pools[c] = calloc(w->trace->count + 1, sizeof(uint32_t));
+		if (!w->pools[c])
+			return td_err_set(err, -ENOMEM, "out of memory");
+	}
+	for (uint32_t i = 0; i < w->trace->count; i++) {
+		const struct td_trace_job *job = &w->trace->jobs[i];
+		int class = class_of(job->duration_s);
+
+		if (job->gpus == 1 && job->duration_s >= 60)
+			w->pools[class][w->pool_counts[class]++] = i;
+	}
+	for (int c = 0; c < CLASSES; c++)
+		if (!w->pool_counts[c])
+			return td_err_set(err, -ENOENT, "the trace has no jobs of class %d", c);
+	return 0;
+}
+
+static uint32_t draw_task(const struct td_zoo *zoo, uint64_t *random)
+{
+	double at = td_random_unit(random);
+	uint32_t t = 0;
+
+	while (t + 1 < TD_ZOO_TASKS && at >= zoo->fractions[t])
+		at -= zoo->fractions[t++];
+	return t;
+}
+
+static void make_tasks(struct world *w, uint32_t seed, double crowd)
+{
+	uint64_t random = seed * 31 + 5;
+	uint32_t first = 0, last = w->trace->count;
+	double from_s;
+
+	/* Days 20 to 99; the seeds' stretches lie one after the other. */
+	while (first < last && w->trace->jobs[first].submit_s < 20 * 86400.)
+		first++;
+	first += (seed - 1) * TASKS % (last - first - w->task_count);
+	from_s = w->trace->jobs[first].submit_s;
+	for (uint32_t i = 0; i < w->task_count; i++) {
+		uint32_t task = draw_task(&w->zoo, &random);
+		int class = w->zoo.classes[task];
+		uint32_t like = w->pools[class][td_random_below(&random, w->pool_counts[class])];
+
+		w->tasks[i] = (struct td_sim_job){
+			.submit_ns = (uint64_t)((w->trace->jobs[first + i].submit_s - from_s) /
+						crowd * 1e9),
+			.work_s = fmin(w->trace->jobs[like].duration_s, LONGEST_S),
+			.gpus = 1,
+			.profile = task,
+			.class = TD_CLASS_BESTEFFORT,
+			.trace_index = i};
+	}
+}
+
+static void make_services(struct world *w, uint32_t seed, double load)
+{
+	uint64_t random = seed * 131 + 7;
+
+	for (uint32_t g = 0; g < GPUS; g++) {
+		w->services[g] = (struct td_service){.gpu = g, .kind = g % TD_ZOO_SERVICES};
+		td_zoo_rates(&w->zoo, g % TD_ZOO_SERVICES, load, &random,
+			w->rates + (size_t)g * TD_ZOO_INTERVALS);
+	}
+}
+
+static int simulate(struct world *w, const struct setting *setting, int policy, uint32_t seed,
+	struct outcome *ret, struct td_err *err)
+{
+	static uint32_t nodes[GPUS / 8];
+	struct td_services services = {.kinds = w->zoo.services,
+		.kind_count = TD_ZOO_SERVICES,
+		.list = w->services,
+		.count = GPUS,
+		.rates = w->rates,
+		.intervals = TD_ZOO_INTERVALS,
+		.interval_ns = TD_ZOO_INTERVAL_NS};
+	struct td_cluster_options options = {.contention = variants[setting->variant].contention,
+		.costs = {.restart_s = 60, .repartition_s = 5, .checkpoint_s = 1800},
+		.seed = seed,
+		.until_s = HORIZON_S,
+		.services = &services,
+		.table = &w->table,
+		.knowledge = &w->knowledge.view,
+		.stop = &td_sim_stop};
+	double sum = 0;
+	int r;
+
+	for (uint32_t n = 0; n < GPUS / 8; n++)
+		nodes[n] = 8;
+	r = td_cluster_init(&w->cluster, &options, &w->zoo.tasks, nodes, GPUS / 8, 0, w->tasks,
+		w->task_count, scheds[policy]);
+	if (r)
+		return td_err_set(
+			err, r, "%s cannot run this: %s", scheds[policy]->name, strerror(-r));
+	td_cluster_run(&w->cluster);
+	for (uint32_t i = 0; i < w->task_count; i++) {
+		uint64_t end =
+			w->tasks[i].end_ns == TD_NEVER ? w->cluster.now_ns : w->tasks[i].end_ns;
+
+		sum += (double)(end - w->tasks[i].submit_ns) * 1e-9;
+	}
+	ret->ct_s[policy] = sum / w->task_count;
+	ret->late[policy] = 100 * td_cluster_late(&w->cluster, TD_SERVICE_NONE);
+	if (policy == MUDI && w->cluster.counts.tunings)
+		ret->iterations =
+			(double)w->cluster.counts.iterations / (double)w->cluster.counts.tunings;
+	if (policy == TANDEM) {
+		ret->moves = (double)w->cluster.counts.moves;
+		ret->repartitions = (double)w->cluster.counts.repartitions;
+	}
+	ret->unfinished += w->task_count - w->cluster.ended;
+	td_cluster_deinit(&w->cluster);
+	return 0;
+}
+
+static int run_setting(struct td_experiment_run *run, struct world *w,
+	const struct setting *setting, struct outcome *ret, struct td_err *err)
+{
+	int r = 0;
+
+	for (uint32_t s = 0; !r && s < run->seeds; s++) {
+		ret[s] = (struct outcome){.iterations = 0};
+		make_tasks(w, s + 1, setting->crowd);
+		make_services(w, s + 1, setting->load);
+		for (int p = 0; !r && p < POLICIES; p++) {
+			if (td_sim_stop)
+				return td_err_set(err, -EINTR, "stopped");
+			r = simulate(w, setting, p, s + 1, &ret[s], err);
+		}
+	}
+	return r;
+}
+
+/* --- rows --- */
+
+static const char *const names[POLICIES] = {
+	"GSLICE", "gpulets", "MuxFlow", "Mudi", "the bound", "tandem"};
+
+static void put_late(
+	struct td_experiment_run *run, const char *how, const struct outcome *out, bool counts)
+{
+	double values[POLICIES][SEEDS_MAX], median[POLICIES];
+	char metric[96], spread[64], note[160];
+	bool holds = true;
+
+	for (int p = 0; p < POLICIES; p++) {
+		for (uint32_t s = 0; s < run->seeds; s++)
+			values[p][s] = out[s].late[p];
+		median[p] = td_median(values[p], run->seeds);
+	}
+	for (uint32_t s = 0; s < run->seeds; s++) {
+		for (int p = 0; p < MUDI; p++)
+			holds &= out[s].late[MUDI] < out[s].late[p];
+		holds &= out[s].late[MUDI] <= 2;
+	}
+	td_spread(values[MUDI], run->seeds, spread);
+	snprintf(metric, sizeof(metric), "SLO violations (Fig. 8), %s", how);
+	snprintf(note, sizeof(note),
+		"GSLICE %.2f, gpulets %.2f, MuxFlow %.2f, bound %.2f, tandem %.2f %%",
+		median[GSLICE], median[GPULETS], median[MUXFLOW], median[BOUND], median[TANDEM]);
+	td_row_put(run,
+		!counts ? TD_SHOWN
+		: holds ? TD_REPRODUCED
+			: TD_NOT_REPRODUCED,
+		metric, "1.2 %, MuxFlow worst", spread, note, "%.2f %%", median[MUDI]);
+}
+
+static void put_ct(
+	struct td_experiment_run *run, const char *how, const struct outcome *out, bool counts)
+{
+	static const char *const papers[] = {"up to 2.27x", "up to 1.49x", "up to 1.48x"};
+	double values[SEEDS_MAX], median;
+	char metric[96], spread[64];
+
+	for (int p = 0; p <= BOUND; p++) {
+		if (p == MUDI)
+			continue;
+		for (uint32_t s = 0; s < run->seeds; s++)
+			values[s] = p == BOUND ? out[s].ct_s[MUDI] / out[s].ct_s[BOUND]
+					       : out[s].ct_s[p] / out[s].ct_s[MUDI];
+		median = td_median(values, run->seeds);
+		td_spread(values, run->seeds, spread);
+		snprintf(metric, sizeof(metric),
+			p == BOUND ? "CT over the bound's, %s%s" : "CT (Fig. 9), %s / Mudi, %s",
+			p == BOUND ? "" : names[p], how);
+		if (p == BOUND)
+			snprintf(metric, sizeof(metric), "CT, Mudi / the bound, %s", how);
+		td_row_put(run,
+			!counts ? TD_SHOWN
+			: p == BOUND
+				? values[run->seeds - 1] <= 1.1 ? TD_REPRODUCED : TD_NOT_REPRODUCED
+			: values[0] > 1 ? TD_REPRODUCED
+					: TD_NOT_REPRODUCED,
+			metric, p == BOUND ? "<= 1.05x" : papers[p], spread, "", "%.2fx", median);
+	}
+}
+
+/* The main measure, CT, while its guard holds: violations no more than Mudi's. */
+static void put_tandem(struct td_experiment_run *run, const char *how, const struct outcome *out)
+{
+	double gain[SEEDS_MAX], late[SEEDS_MAX], mudi[SEEDS_MAX], median, of_tandem, of_mudi;
+	char metric[96], spread[64], note[160];
+
+	for (uint32_t s = 0; s < run->seeds; s++) {
+		gain[s] = out[s].ct_s[MUDI] / out[s].ct_s[TANDEM];
+		late[s] = out[s].late[TANDEM];
+		mudi[s] = out[s].late[MUDI];
+	}
+	median = td_median(gain, run->seeds);
+	of_tandem = td_median(late, run->seeds);
+	of_mudi = td_median(mudi, run->seeds);
+	td_spread(gain, run->seeds, spread);
+	snprintf(metric, sizeof(metric), "tandem: CT, Mudi / tandem, %s", how);
+	snprintf(note, sizeof(note),
+		"violations %.2f %%, Mudi %.2f %%%s; %.0f moves, %.0f changes of a share",
+		of_tandem, of_mudi, of_tandem <= of_mudi ? "" : ": the guard does not hold",
+		out[0].moves, out[0].repartitions);
+	td_row_put(run, median >= 1 && of_tandem <= of_mudi ? TD_AT_LEAST : TD_LOSS, metric, "",
+		spread, note, "%.2fx", median);
+}
+
+static void put_errors(struct td_experiment_run *run, const struct world *w, enum td_layers_use use,
+	bool profiled, const struct td_knowledge *knowledge)
+{
+	static const char *const uses[TD_LAYERS_N] = {
+		"counts of layers", "without any", "another task's layers"};
+	double errors[4];
+	char metric[96];
+
+	td_knowledge_errors(knowledge, &w->zoo, &variants[0].contention, profiled, errors);
+	snprintf(metric, sizeof(metric),
+		"prediction error of k1, k2, cut-off, latency (Fig. 11), %s", uses[use]);
+	td_row_put(run, TD_SHOWN, metric,
+		use == TD_LAYERS_TRUE && !profiled ? "0.23, 0.16, 0.05, 0.06" : "", "",
+		profiled ? "the five tasks that were profiled" : "the four tasks that were not",
+		"%.2f, %.2f, %.2f, %.2f", errors[0], errors[1], errors[2], errors[3]);
+}
+
+static int compare_layers(struct td_experiment_run *run, struct world *w, struct td_err *err)
+{
+	struct td_knowledge *other = calloc(1, sizeof(*other));
+	int r = other ? 0 : td_err_set(err, -ENOMEM, "out of memory");
+
+	put_errors(run, w, TD_LAYERS_TRUE, true, &w->knowledge);
+	put_errors(run, w, TD_LAYERS_TRUE, false, &w->knowledge);
+	for (int use = TD_LAYERS_BLIND; !r && use < TD_LAYERS_N; use++) {
+		r = td_knowledge_learn(&w->zoo, &variants[0].contention, (enum td_layers_use)use,
+			99, run->quick, other, err);
+		if (r)
+			break;
+		put_errors(run, w, (enum td_layers_use)use, false, other);
+		td_knowledge_deinit(other);
+	}
+	free(other);
+	return r;
+}
+
+static void put_loads(struct td_experiment_run *run, struct outcome out[][SEEDS_MAX])
+{
+	double rise[POLICIES], slow[POLICIES];
+	bool slowest = true;
+
+	for (int p = 0; p < POLICIES; p++) {
+		rise[p] = slow[p] = 0;
+		for (uint32_t s = 0; s < run->seeds; s++) {
+			rise[p] += (out[3][s].late[p] - out[0][s].late[p]) / run->seeds;
+			slow[p] += out[3][s].ct_s[p] / out[0][s].ct_s[p] / run->seeds;
+		}
+	}
+	for (int p = 0; p < MUDI; p++)
+		slowest &= rise[MUDI] < rise[p];
+	td_row_put(run, slowest ? TD_REPRODUCED : TD_NOT_REPRODUCED,
+		"rise of violations from load 1 to 4 (Fig. 15): GSLICE, gpulets, MuxFlow, Mudi",
+		"slowest rise", "", "means over seeds, percentage points; tandem last",
+		"%.1f, %.1f, %.1f, %.1f; %.1f", rise[GSLICE], rise[GPULETS], rise[MUXFLOW],
+		rise[MUDI], rise[TANDEM]);
+	td_row_put(run, TD_SHOWN, "CT at load 4 / load 1: GSLICE, gpulets, MuxFlow, Mudi; tandem",
+		"", "", "", "%.2f, %.2f, %.2f, %.2f; %.2f", slow[GSLICE], slow[GPULETS],
+		slow[MUXFLOW], slow[MUDI], slow[TANDEM]);
+}
+
+static int learn(struct td_experiment_run *run, struct world *w, int variant, struct td_err *err)
+{
+	td_knowledge_deinit(&w->knowledge);
+	w->knowledge = (struct td_knowledge){.profiling_gpu_s = 0};
+	return td_knowledge_learn(&w->zoo, &variants[variant].contention, TD_LAYERS_TRUE, 99,
+		run->quick, &w->knowledge, err);
+}
+
+static void put_setting(
+	struct td_experiment_run *run, const char *how, const struct outcome *out, bool counts)
+{
+	put_late(run, how, out, counts);
+	put_ct(run, how, out, counts);
+	put_tandem(run, how, out);
+}
+
+static int run_fitted(struct td_experiment_run *run, struct world *w, struct td_err *err)
+{
+	static struct outcome out[4][SEEDS_MAX];
+	double iterations = 0;
+	int r = compare_layers(run, w, err);
+
+	for (int load = 1; !r && load <= 4; load++) {
+		const struct setting setting = {0, load, 1};
+		char how[32];
+
+		if (run->quick && (load == 2 || load == 3))
+			continue;
+		snprintf(how, sizeof(how), "fitted, load %d", load);
+		r = run_setting(run, w, &setting, out[load - 1], err);
+		if (!r)
+			put_setting(run, how, out[load - 1], load == 1);
+		for (uint32_t s = 0; !r && s < run->seeds; s++)
+			iterations = fmax(iterations, out[load - 1][s].iterations);
+	}
+	if (r)
+		return r;
+	put_loads(run, out);
+	td_row_put(run, iterations <= 25 ? TD_REPRODUCED : TD_NOT_REPRODUCED,
+		"iterations of a tuning (Fig. 18), mean of the worst seed and load",
+		"< 25, mean 16", "", "at most 25 by construction", "%.1f", iterations);
+	for (int k = 0; !r && k < 2 && !run->quick; k++) {
+		const struct setting setting = {0, 1, k ? 1.6 : 1.2};
+		char how[32];
+
+		snprintf(how, sizeof(how), "fitted, %gx the tasks", setting.crowd);
+		r = run_setting(run, w, &setting, out[0], err);
+		if (!r)
+			put_setting(run, how, out[0], false);
+	}
+	return r;
+}
+
+static int run_all(struct td_experiment_run *run, struct world *w, struct td_err *err)
+{
+	static struct outcome out[SEEDS_MAX];
+	int r = 0;
+
+	for (int v = 0; !r && v < (run->quick ? 1 : VARIANTS); v++) {
+		const struct setting setting = {v, 1, 1};
+
+		r = learn(run, w, v, err);
+		if (!r && v == 0)
+			fprintf(run->report, "Profiling took %.1f GPU hours.\n\n",
+				w->knowledge.profiling_gpu_s / 3600);
+		if (!r && v == 0) {
+			r = run_fitted(run, w, err);
+			continue;
+		}
+		r = r ? r : run_setting(run, w, &setting, out, err);
+		if (!r)
+			put_setting(run, variants[v].name, out, true);
+	}
+	return r;
+}
+
+int td_exp_mudi_sim(struct td_experiment_run *run, struct td_err *err)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct td_trace trace = {0};
+	char path[PATH_MAX];
+	int r = w ? td_zoo_read(run->data, &w->zoo, err)
+		  : td_err_set(err, -ENOMEM, "out of memory");
+
+	snprintf(path, sizeof(path), "%s/jobs_philly.csv.gz", run->data);
+	r = r ? r : td_trace_read(path, false, &trace, err);
+	if (!r) {
+		w->trace = &trace;
+		w->task_count = run->quick ? TASKS / 5 : TASKS;
+		r = make_pools(w, err);
+		r = r ? r : run_all(run, w, err);
+	}
+	for (uint32_t s = 0; !r && s < TD_ZOO_SERVICES; s++)
+		fprintf(run->report,
+			"%s: objective %.0f ms, %.0f requests/s at load 1, alpha %.2f, a batch of "
+			"16 "
+			"in %.1f ms.\n",
+			w->zoo.services[s].name, w->zoo.services[s].objective_s * 1e3,
+			0.15 * w->zoo.most_per_s[s], w->zoo.services[s].contender.serial,
+			td_service_batch_s(&w->zoo.services[s], 16) * 1e3);
+	fputs("\nThe bound tries all batches and shares with the truth, for the task that is next: "
+	      "it "
+	      "is no optimum over time. Not there: several tasks beside one service (Fig. 17), "
+	      "swapping of "
+	      "training memory (Table 4).\n",
+		run->report);
+	for (int c = 0; w && c < CLASSES; c++)
+		free(w->pools[c]);
+	if (w)
+		td_knowledge_deinit(&w->knowledge);
+	free(w);
+	td_trace_deinit(&trace);
+	return r;
+}
+#else
+int td_exp_mudi_sim(struct td_experiment_run *run, struct td_err *err)
+{
+	return td_err_set(
+		err, -ENOSYS, "%s: built without BLAS, so nothing can be trained", run->name);
+}
+#endif

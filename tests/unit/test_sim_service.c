@@ -1,0 +1,207 @@
+/* Services in the engine: their time is counted, tandem holds objectives that can be held, schedulers that need knowledge refuse without. */
+#include "test.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/time.h"
+#include "sim/random.h"
+#include "sim/sched.h"
+
+#define JOBS      60u
+#define SERVICES  4u
+#define INTERVALS 6u
+
+static struct td_profiles profiles;
+static struct td_sim_job jobs[JOBS];
+static struct td_cluster cluster;
+static struct td_service list[SERVICES];
+static float rates[SERVICES * INTERVALS];
+static struct td_service_kind kinds[1];
+static struct td_curve hyperbolas[1][TD_SELECTOR_BATCHES], pieces[1][TD_SELECTOR_BATCHES];
+static struct td_services services;
+static struct td_sim_knowledge knowledge;
+static const uint32_t nodes[] = {4, 4};
+
+static void begin(double rate)
+{
+	static const double shares[] = {0.1, 0.25, 0.4, 0.55, 0.75, 0.9};
+
+	td_profiles_generic(&profiles);
+	kinds[0] = (struct td_service_kind){.name = "one",
+		.contender = td_contender_neutral,
+		.least_s = 0.004,
+		.fixed_s = 0.002,
+		.each_s = 0.0003,
+		.objective_s = 0.12};
+	kinds[0].contender.serial = 0.3;
+	kinds[0].contender.sensitivity = 0.5;
+	kinds[0].contender.pressure = 0.5;
+	for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++) {
+		double y[6];
+
+		for (int s = 0; s < 6; s++)
+			y[s] = td_service_batch_s(&kinds[0], td_selector_batches[b]) *
+			       (0.3 + 0.7 / shares[s]);
+		CHECK_EQ(td_curve_fit_hyperbola(shares, y, 6, &hyperbolas[0][b]), 0);
+		CHECK_EQ(td_curve_fit_piecewise(shares, y, 6, &pieces[0][b]), 0);
+	}
+	for (uint32_t s = 0; s < SERVICES; s++) {
+		list[s] = (struct td_service){.gpu = 2 * s};
+		for (uint32_t i = 0; i < INTERVALS; i++)
+			rates[s * INTERVALS + i] =
+				(float)(rate * (1 + 0.2 * ((s + i) % INTERVALS)));
+	}
+	services =
+		(struct td_services){kinds, 1, list, SERVICES, rates, INTERVALS, 600 * TD_NS_PER_S};
+	knowledge = (struct td_sim_knowledge){
+		.hyperbolas = (const struct td_curve(*)[TD_SELECTOR_BATCHES])hyperbolas,
+		.pieces = (const struct td_curve(*)[TD_SELECTOR_BATCHES])pieces};
+	for (uint32_t i = 0; i < JOBS; i++)
+		jobs[i] = (struct td_sim_job){.submit_ns = i * 60 * TD_NS_PER_S,
+			.work_s = 2000,
+			.gpus = 1,
+			.class = TD_CLASS_BESTEFFORT};
+}
+
+static int start(const struct td_sched *sched)
+{
+	const struct td_cluster_options options = {.contention = {.capped_pressure = 1},
+		.costs = {.restart_s = 30, .repartition_s = 5},
+		.services = &services,
+		.knowledge = &knowledge};
+
+	return td_cluster_init(
+		&cluster, &options, &profiles, nodes, 2, 16ull << 30, jobs, JOBS, sched);
+}
+
+static double sum_ct(void)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < JOBS; i++) {
+		CHECK_EQ(jobs[i].status, TD_SIM_DONE);
+		sum += (double)(jobs[i].end_ns - jobs[i].submit_ns) * 1e-9;
+	}
+	return sum;
+}
+
+TEST(all_time_of_a_service_is_counted_and_work_is_conserved)
+{
+	static const struct td_sched *const all[] = {&td_sched_fifo, &td_sched_antman,
+		&td_sched_tandem, &td_sched_gslice, &td_sched_gpulets, &td_sched_bound,
+		&td_sched_nvshare, &td_sched_dcuda};
+
+	for (int s = 0; s < 8; s++) {
+		double work = JOBS * 2000., lasted;
+
+		begin(200);
+		CHECK_EQ(start(all[s]), 0);
+		td_cluster_run(&cluster);
+		(void)sum_ct();
+		work += cluster.counts.move_s + cluster.counts.repartition_s;
+		if (!(fabs(cluster.counts.work_gpu_s / work - 1) < 1e-6))
+			test_fail(__FILE__, __LINE__, "%s: %g GPU-seconds, expected %g",
+				all[s]->name, cluster.counts.work_gpu_s, work);
+		lasted = (double)(cluster.now_ns - cluster.first_ns) * 1e-9;
+		for (uint32_t k = 0; k < SERVICES; k++) {
+			/* Rounds of a tuning come on top. */
+			CHECK(list[k].total_s >= lasted * (1 - 1e-9));
+			CHECK(list[k].total_s <= lasted + (double)cluster.counts.rounds);
+			CHECK(list[k].late_s <= list[k].total_s);
+		}
+		td_cluster_deinit(&cluster);
+	}
+}
+
+TEST(a_service_has_its_gpu_and_fifo_leaves_it_alone)
+{
+	begin(200);
+	CHECK_EQ(start(&td_sched_fifo), 0);
+	td_cluster_run(&cluster);
+	CHECK(td_cluster_late(&cluster, TD_SERVICE_NONE) <= 0);
+	for (uint32_t i = 0; i < JOBS; i++)
+		CHECK(cluster.places[jobs[i].place] % 2 == 1);
+	td_cluster_deinit(&cluster);
+}
+
+TEST(a_service_that_cannot_keep_up_is_late_all_the_time)
+{
+	begin(20000);
+	CHECK_EQ(start(&td_sched_fifo), 0);
+	td_cluster_run(&cluster);
+	CHECK(td_cluster_late(&cluster, TD_SERVICE_NONE) >= 1 - 1e-9);
+	td_cluster_deinit(&cluster);
+}
+
+TEST(tandem_holds_the_objective_and_is_nearly_as_fast_as_the_bound)
+{
+	double tandem, bound, turns;
+
+	begin(300);
+	CHECK_EQ(start(&td_sched_tandem), 0);
+	td_cluster_run(&cluster);
+	tandem = sum_ct();
+	CHECK(td_cluster_late(&cluster, TD_SERVICE_NONE) < 0.01);
+	CHECK(cluster.counts.guest_starts > 0);
+	td_cluster_deinit(&cluster);
+	begin(300);
+	CHECK_EQ(start(&td_sched_bound), 0);
+	td_cluster_run(&cluster);
+	bound = sum_ct();
+	CHECK(td_cluster_late(&cluster, TD_SERVICE_NONE) <= 0);
+	td_cluster_deinit(&cluster);
+	CHECK(tandem < 1.1 * bound);
+	begin(300);
+	CHECK_EQ(start(&td_sched_nvshare), 0);
+	td_cluster_run(&cluster);
+	turns = td_cluster_late(&cluster, TD_SERVICE_NONE);
+	CHECK(turns > 0.5);
+	td_cluster_deinit(&cluster);
+}
+
+TEST(a_changed_share_costs_the_job_beside_it)
+{
+	begin(300);
+	CHECK_EQ(start(&td_sched_tandem), 0);
+	td_cluster_run(&cluster);
+	CHECK(cluster.counts.repartitions > 0);
+	CHECK(cluster.counts.repartition_s >= 5);
+	td_cluster_deinit(&cluster);
+}
+
+TEST(who_needs_to_know_more_refuses)
+{
+	begin(200);
+	knowledge.hyperbolas = NULL;
+	knowledge.pieces = NULL;
+	CHECK_EQ(start(&td_sched_tandem), -ENODATA);
+	CHECK_EQ(start(&td_sched_gpulets), -ENODATA);
+	CHECK_EQ(start(&td_sched_mudi), -ENODATA);
+	CHECK_EQ(start(&td_sched_muxflow), -ENODATA);
+	list[0].gpu = 77;
+	CHECK_EQ(start(&td_sched_fifo), -EINVAL);
+}
+
+TEST(a_batch_takes_longer_beside_others_and_under_a_smaller_share)
+{
+	static struct td_batch_table table;
+	const struct td_contention contention = {.capped_pressure = 1};
+	struct td_split split = {32, 1, 1, 1, false};
+	struct td_service_seen alone, beside, capped;
+	struct td_contender guest;
+	double speed;
+
+	begin(200);
+	guest = profiles.profiles[0].contender;
+	td_service_truth(&contention, kinds, &split, 300, &guest, 0, &table, &speed, &alone);
+	CHECK(fabs(alone.slowdown - 1) < 1e-9);
+	td_service_truth(&contention, kinds, &split, 300, &guest, 1, &table, &speed, &beside);
+	CHECK(beside.slowdown > 1.3 && beside.p99_s > alone.p99_s && speed < 1);
+	split.service_share = split.guest_share = 0.5;
+	td_service_truth(&contention, kinds, &split, 300, &guest, 1, &table, &speed, &capped);
+	CHECK(capped.slowdown > 1.7);
+	split.paused = true;
+	td_service_truth(&contention, kinds, &split, 300, &guest, 1, &table, &speed, &capped);
+	CHECK(fabs(capped.slowdown - (0.3 + 0.7 / 0.5)) < 1e-9 && speed <= 0);
+}
