@@ -384,6 +384,19 @@ static struct td_pacing pacing_of(
 	return pacing;
 }
 
+/* GPUs that a process began to use while it was let in. One whose limit is to stay 0 hears of nothing else, and would never be ready. */
+static void tell_newcomers(struct td_node *node, const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (!client->seq)
+			td_node_tell(node, client, client->limit_bytes);
+	}
+}
+
 static void step_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	const struct td_grant *grant;
@@ -402,6 +415,8 @@ static void step_gate(struct td_node *node, struct td_process *process, uint64_t
 		td_node_event(node, TD_EVENT_FILLING, process, first_client(process)->gpu, now_ns,
 			0, 0, NULL);
 		tell_all(node, process);
+	} else if (process->phase == TD_PHASE_FILLING || process->phase == TD_PHASE_OPEN) {
+		tell_newcomers(node, process);
 	}
 }
 

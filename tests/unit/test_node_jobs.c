@@ -69,6 +69,28 @@ TEST(a_share_is_of_the_capacity)
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "0", w.now, &err), -ERANGE);
 }
 
+TEST(a_gpu_where_nothing_is_left_keeps_nobody_from_opening)
+{
+	begin();
+	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
+
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
+	limit("a", "8m");
+	fake_attach(&w, a, 0, 1, 8 * MIB);
+	fake_want(&w, a);
+	settle(&w);
+	fake_hello(&w, b, "a", TD_BACKEND_SWAP, false);
+	fake_attach(&w, b, 0, 0, 0);
+	fake_want(&w, b);
+	b->slow = true;
+	settle(&w);
+	fake_attach(&w, b, 1, 1, 0); /* while it is let in */
+	b->slow = false;
+	settle(&w);
+	CHECK_EQ(b->process->phase, TD_PHASE_OPEN);
+	CHECK_EQ(b->slot[1].limit, 0);
+}
+
 TEST(processes_of_a_job_share_its_limit)
 {
 	begin();

@@ -381,10 +381,35 @@ API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 	return r;
 }
 
+/* One at a time makes a primary context: a second one beside it, however soon it went, would take memory that may not be there. */
+static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The caller has counted itself among those who retain it. */
+static int find_primary(struct sg_device *device, unsigned number, CUcontext *ret)
+{
+	struct CUctx_st *fresh = NULL;
+	int r = 0;
+
+	pthread_mutex_lock(&primary_lock);
+	pthread_mutex_lock(&sg.lock);
+	*ret = device->primary;
+	pthread_mutex_unlock(&sg.lock);
+	if (!*ret)
+		r = new_context(number, device->primary_flags, true, &fresh);
+	pthread_mutex_lock(&sg.lock);
+	if (r)
+		device->primary_refs--;
+	else if (fresh)
+		*ret = device->primary = fresh;
+	pthread_mutex_unlock(&sg.lock);
+	pthread_mutex_unlock(&primary_lock);
+	return r;
+}
+
 API CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice number)
 {
 	struct sg_device *device;
-	struct CUctx_st *context;
+	CUcontext context;
 	int r = sg_ready();
 
 	if (r)
@@ -396,24 +421,8 @@ API CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice number)
 	device = &sg.devices[number];
 	pthread_mutex_lock(&sg.lock);
 	device->primary_refs++;
-	context = device->primary;
 	pthread_mutex_unlock(&sg.lock);
-	if (!context) {
-		struct CUctx_st *fresh = NULL;
-
-		r = new_context((unsigned)number, device->primary_flags, true, &fresh);
-		pthread_mutex_lock(&sg.lock);
-		if (r) {
-			device->primary_refs--;
-		} else if (!device->primary) {
-			device->primary = fresh;
-			fresh = NULL;
-		}
-		context = device->primary;
-		pthread_mutex_unlock(&sg.lock);
-		if (fresh)
-			destroy(fresh); /* another thread was faster */
-	}
+	r = find_primary(device, (unsigned)number, &context);
 	if (!r)
 		*ret = context;
 	return r;

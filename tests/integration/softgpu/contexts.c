@@ -1,5 +1,7 @@
 /* Contexts, devices and peers: what is set is told again, and memory of another device is reached only when it was opened. Two GPUs. */
 #define ALL_CALLS
+#include <pthread.h>
+
 #include "cuda.h"
 
 enum { STACK_SIZE = 0, MALLOC_HEAP_SIZE = 2, SYNC_DEPTH = 3 };
@@ -283,4 +285,39 @@ TEST(events_of_a_whole_context)
 	CHECK_EQ(cuCtxRecordEvent((CUcontext)&n, event), CUDA_ERROR_INVALID_CONTEXT);
 	CHECK_EQ(cuCtxWaitEvent(context, (CUevent)&n), CUDA_ERROR_INVALID_HANDLE);
 	end();
+}
+
+static pthread_barrier_t start_line;
+
+static void *retain(void *arg)
+{
+	CUcontext primary;
+
+	pthread_barrier_wait(&start_line);
+	*(CUresult *)arg = cuDevicePrimaryCtxRetain(&primary, 0);
+	return primary;
+}
+
+/* In a run of its own on a GPU that holds no more than four contexts: one for each thread, made and thrown away, would not fit. */
+TEST(threads_that_come_at_once_share_one_primary_context)
+{
+	enum { COUNT = 16 };
+	CUresult results[COUNT];
+	pthread_t threads[COUNT];
+	void *first, *next;
+
+	OK(cuInit(0));
+	for (int round = 0; round < 20; round++) {
+		pthread_barrier_init(&start_line, NULL, COUNT);
+		for (int i = 0; i < COUNT; i++)
+			CHECK_EQ(pthread_create(&threads[i], NULL, retain, &results[i]), 0);
+		for (int i = 0; i < COUNT; i++) {
+			pthread_join(threads[i], i ? &next : &first);
+			CHECK_EQ(results[i], CUDA_SUCCESS);
+			CHECK(!i || next == first);
+		}
+		for (int i = 0; i < COUNT; i++)
+			OK(cuDevicePrimaryCtxRelease_v2(0));
+		pthread_barrier_destroy(&start_line);
+	}
 }
