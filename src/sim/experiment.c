@@ -19,9 +19,6 @@
 static const char *const verdicts[TD_VERDICT_N] = {"reproduced", "not reproduced", "bounded",
 	"calibrated", "shown", "at least as good", "loss"};
 
-/* Not there yet: named, so that asking for them says so. */
-static const char *const missing[] = {"mixed", NULL};
-
 struct td_row *td_row_add(struct td_experiment_run *run, enum td_verdict verdict)
 {
 	struct td_row *row;
@@ -178,11 +175,6 @@ static int run_one(
 
 static int unknown(const char *name, struct td_err *err)
 {
-	for (int i = 0; missing[i]; i++)
-		if (!strcmp(missing[i], name))
-			return td_err_set(err, -ENOSYS,
-				"experiment %s is not there yet: see tandem-sim experiment --list",
-				name);
 	return td_err_set(err, -EINVAL,
 		"\"%.64s\" is not an experiment: see tandem-sim experiment --list", name);
 }
@@ -247,8 +239,6 @@ static int list(void)
 {
 	for (int i = 0; td_experiments[i].name; i++)
 		printf("%-18s %s\n", td_experiments[i].name, td_experiments[i].summary);
-	for (int i = 0; missing[i]; i++)
-		printf("%-18s (not there yet)\n", missing[i]);
 	return 0;
 }
 
@@ -264,14 +254,24 @@ int td_sim_experiment(int argc, char **argv)
 	uint64_t seeds = 0;
 	int c, r = 0;
 
-	while (!r && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	opterr = 0;
+	while (!r && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		switch (c) {
 		case 'd': run.data = optarg; break;
 		case 'o': dir = optarg; break;
-		case 's': r = td_parse_u64(optarg, 1, 50, &seeds, &err); break;
+		case 's':
+			r = td_parse_u64(optarg, 1, 50, &seeds, &err);
+			if (r)
+				return td_sim_fail("--seeds: %s", err.msg);
+			break;
 		case 'q': run.quick = true; break;
 		case 'l': return list();
-		default: return TD_SIM_EXIT_USAGE;
+		case ':':
+			return td_sim_fail(
+				"%.64s needs a value: see tandem-sim --help", argv[optind - 1]);
+		default:
+			return td_sim_fail("\"%.64s\" is not an option: see tandem-sim --help",
+				argv[optind - 1]);
 		}
 	}
 	run.seeds = seeds ? (uint32_t)seeds : run.quick ? 1 : 5;
@@ -280,7 +280,9 @@ int td_sim_experiment(int argc, char **argv)
 	td_sim_catch();
 	r = r ? r : execute(&run, argv[optind], dir, &err);
 	free(run.rows);
-	if (r)
-		return td_sim_fail("%s", err.msg);
-	return td_sim_stop ? TD_SIM_EXIT_STOPPED : 0;
+	if (td_sim_stop) {
+		fputs("tandem-sim: stopped: what there is are the rows that were done\n", stderr);
+		return TD_SIM_EXIT_STOPPED;
+	}
+	return r ? td_sim_fail("%s", err.msg) : 0;
 }

@@ -63,6 +63,7 @@ int td_exp_antman_trace(struct td_experiment_run *run, struct td_err *err);
 int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err);
 int td_exp_dcuda_memory(struct td_experiment_run *run, struct td_err *err);
 int td_exp_mudi_sim(struct td_experiment_run *run, struct td_err *err);
+int td_exp_mixed(struct td_experiment_run *run, struct td_err *err);
 int td_exp_muxflow_sim(struct td_experiment_run *run, struct td_err *err);
 int td_exp_muxflow_predictor(struct td_experiment_run *run, struct td_err *err);
 int td_exp_muxflow_ablation(struct td_experiment_run *run, struct td_err *err);

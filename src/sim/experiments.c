@@ -18,6 +18,8 @@ const struct td_experiment td_experiments[] = {
 		td_exp_muxflow_predictor},
 	{"mudi-sim", "5,000 training tasks beside 1,000 services under latency objectives", true,
 		td_exp_mudi_sim},
+	{"mixed", "services, guaranteed and besteffort jobs and notebooks, oversubscribed", true,
+		td_exp_mixed},
 	{"scale", "Philly times 32 on 20,000 GPUs", true, td_exp_scale},
 	{"alibaba", "8,152 pods on 1,523 nodes", true, td_exp_alibaba},
 	{NULL, NULL, false, NULL},

@@ -87,6 +87,15 @@ static int parse_contention(const char *text, bool *ret_proportional, struct td_
 	return 0;
 }
 
+static void name_option(const struct option *options, int c, struct td_err *err)
+{
+	struct td_err inner = *err;
+
+	for (; options->name; options++)
+		if (options->val == c)
+			td_err_set(err, inner.code, "--%s: %s", options->name, inner.msg);
+}
+
 static int parse(int argc, char **argv, struct run *run, struct td_err *err)
 {
 	static const struct option options[] = {{"trace", required_argument, NULL, 't'},
@@ -100,7 +109,8 @@ static int parse(int argc, char **argv, struct run *run, struct td_err *err)
 		{NULL, 0, NULL, 0}};
 	int c, r = 0;
 
-	while (!r && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	opterr = 0;
+	while (!r && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		switch (c) {
 		case 't': run->trace_path = optarg; break;
 		case 'c': run->cluster_path = optarg; break;
@@ -115,8 +125,16 @@ static int parse(int argc, char **argv, struct run *run, struct td_err *err)
 		case 'r': r = td_parse_duration(optarg, &run->restart_ns, err); break;
 		case 'k': r = td_parse_duration(optarg, &run->checkpoint_ns, err); break;
 		case 'b': run->skip_bad = true; break;
-		default: return td_err_set(err, -EINVAL, "see tandem-sim --help");
+		case ':':
+			return td_err_set(err, -EINVAL,
+				"%.64s needs a value: see tandem-sim --help", argv[optind - 1]);
+		default:
+			return td_err_set(err, -EINVAL,
+				"\"%.64s\" is not an option: see tandem-sim --help",
+				argv[optind - 1]);
 		}
+		if (r) /* which option it was, before what was wrong with its value */
+			name_option(options, c, err);
 	}
 	if (!r && optind < argc)
 		return td_err_set(err, -EINVAL, "\"%.64s\" is not expected: see tandem-sim --help",
@@ -234,8 +252,9 @@ static int read_all(struct run *run, struct td_err *err)
 		td_profiles_generic(run->profiles);
 	r = r ? r : make_jobs(run, err);
 	if (!r && run->skip_bad && run->trace.skipped + run->nodes.skipped)
-		fprintf(stderr, "tandem-sim: left out %u lines of %s and %u of %s\n",
-			run->trace.skipped, run->trace_path, run->nodes.skipped, run->cluster_path);
+		fprintf(stderr, "tandem-sim: left out %u line%s of %s and %u of %s\n",
+			run->trace.skipped, run->trace.skipped == 1 ? "" : "s", run->trace_path,
+			run->nodes.skipped, run->cluster_path);
 	return r;
 }
 

@@ -3,10 +3,14 @@
 import gzip
 import json
 import os
+import pty
 import re
+import select
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = f"{ROOT}/tests/data/sim"
@@ -61,7 +65,46 @@ def a_bad_line_is_named_and_skipped_only_when_told(folder):
     done = call("run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv")
     assert done.returncode == 2 and f'{trace}:3: duration_s is "ten": expected a number' in done.stderr and not done.stdout, done
     done = call("run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--skip-bad")
-    assert done.returncode == 0 and "left out 1 lines" in done.stderr, done
+    assert done.returncode == 0 and "left out 1 line of" in done.stderr, done
+
+
+def a_signal_leaves_what_is_done(folder):
+    # A trace that takes far longer than the signal is away: progress of the first policy is stopped, its files are whole.
+    trace = f"{folder}/long.csv"
+    with open(trace, "w") as f:
+        f.write("submit_time_s,duration_s,num_gpus\n")
+        for i in range(400000):
+            f.write(f"{i * 20},{600 + i % 977},{1 + i % 2}\n")
+    master, slave = pty.openpty()
+    sim = subprocess.Popen([SIM, "run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--policy", "gandiva", "--compare", "fifo,antman,tandem", "--out", f"{folder}/out"],
+                           stdout=subprocess.PIPE, stderr=slave, text=True)
+    os.close(slave)
+    shown = b""
+    deadline = time.monotonic() + 60
+    while b"gandiva" not in shown:  # the bar is there: it runs
+        assert time.monotonic() < deadline and select.select([master], [], [], 60)[0], shown
+        shown += os.read(master, 4096)
+    sim.send_signal(signal.SIGINT)
+    stdout, _ = sim.communicate(timeout=60)
+    while True:
+        try:
+            more = os.read(master, 4096)
+        except OSError:
+            break
+        if not more:
+            break
+        shown += more
+    os.close(master)
+    assert sim.returncode == 130, (sim.returncode, shown)
+    assert re.search(rb"\rgandiva +[#.]{30} +\d+ %", shown), shown[:300]
+    assert b"stopped: what there is covers the time until then" in shown, shown[-300:]
+    with open(f"{folder}/out/summary.json") as f:
+        summary = json.load(f)
+    first = summary["policies"][0]
+    assert [p["policy"] for p in summary["policies"]] == ["gandiva"] and first["stopped"] and first["unfinished"] > 0, summary
+    assert "jobs not finished" in stdout and os.path.getsize(f"{folder}/out/report.html") > 1000
+    with open(f"{folder}/out/jobs-gandiva.csv") as f:
+        assert len(f.readlines()) == 400001
 
 
 def options_in_help_are_on_the_page(_):
@@ -97,15 +140,16 @@ def a_gzipped_trace_is_the_same_trace(folder):
 
 def wrong_usage_is_told(_):
     for arguments, text in (([], "usage:"), (["fly"], '"fly" is not a verb'), (["run"], "are needed"), ([*RUN, "--policy", "best"], '"best" is not a policy'),
-                            ([*RUN, "--seed", "x"], '"x" is not valid'), ([*RUN, "--contention", "none"], '"none" is not a contention model'),
+                            ([*RUN, "--seed", "x"], '--seed: "x" is not valid'), ([*RUN, "--restart", "soon"], '--restart: "soon" is not valid'),
+                            ([*RUN, "--fast"], '"--fast" is not an option'), ([*RUN, "--seed"], "--seed needs a value"), (["experiment", "--seeds", "99", "scale"], '--seeds: "99"'), ([*RUN, "--contention", "none"], '"none" is not a contention model'),
                             (["run", "--trace", "/nonexistent", "--cluster", "x"], "/nonexistent: No such file"), (["experiment"], "which experiment?"),
-                            (["experiment", "antman-tables"], "is not an experiment"), (["experiment", "mixed"], "is not there yet")):
+                            (["experiment", "antman-tables"], "is not an experiment"), (["experiment", "mixed"], "mixed needs --data DIR")):
         done = call(*arguments)
         assert done.returncode == 2 and text in done.stderr, (arguments, done)
 
 
 def main():
-    cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, options_in_help_are_on_the_page,
+    cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, a_signal_leaves_what_is_done, options_in_help_are_on_the_page,
              experiments_write_rows, a_gzipped_trace_is_the_same_trace, wrong_usage_is_told]
     print(f"1..{len(cases)}")
     for number, case in enumerate(cases, 1):

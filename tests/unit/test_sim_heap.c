@@ -83,6 +83,67 @@ TEST(an_empty_heap_has_nothing_and_grows)
 	td_heap_deinit(&heap);
 }
 
+static int by_key(const void *a, const void *b)
+{
+	unsigned __int128 x = td_event_key(a), y = td_event_key(b);
+
+	return (x > y) - (x < y);
+}
+
+/* Any mixture of pushes, pops and looks, at many times and at few, gives what sorting by time and order gives. */
+TEST(what_comes_out_is_what_a_sorted_list_would_give)
+{
+	enum { MOST = 700 };
+	static struct td_event reference[MOST];
+	uint64_t seed = 99;
+
+	CHECK_EQ(td_heap_reserve(&heap, 8), 0);
+	for (int run = 0; run < 300; run++) {
+		uint32_t count = 0, most = 1 + td_random_below(&seed, MOST);
+		uint32_t times = 1 + td_random_below(&seed, run % 2 ? 4 : 100000);
+		uint32_t push_of_8 = 1 + td_random_below(&seed, 7);
+		uint64_t now = 0;
+
+		for (int round = 0; round < 2000; round++) {
+			struct td_event event;
+
+			if (count < most && td_random_below(&seed, 8) < push_of_8) {
+				uint64_t at = now + td_random_below(&seed, times);
+				uint32_t order;
+
+				if (heap.count + 1 >= heap.room)
+					CHECK_EQ(td_heap_reserve(&heap, 2 * heap.room), 0);
+				order = td_heap_push(&heap, at, (uint32_t)round);
+				reference[count++] = (struct td_event){(uint32_t)round, order, at};
+				continue;
+			}
+			qsort(reference, count, sizeof(reference[0]), by_key);
+			if (round % 3 == 0) {
+				const struct td_event *next = td_heap_peek(&heap);
+
+				CHECK_EQ(next != NULL, count > 0);
+				CHECK(!next || td_event_key(next) == td_event_key(&reference[0]));
+			}
+			CHECK_EQ(td_heap_pop(&heap, &event), count > 0);
+			if (!count)
+				continue;
+			CHECK(td_event_key(&event) == td_event_key(&reference[0]));
+			CHECK_EQ(event.what, reference[0].what);
+			now = event.at_ns;
+			memmove(reference, reference + 1, --count * sizeof(reference[0]));
+		}
+		qsort(reference, count, sizeof(reference[0]), by_key);
+		for (uint32_t i = 0; i < count; i++) {
+			struct td_event event;
+
+			CHECK(td_heap_pop(&heap, &event));
+			CHECK(td_event_key(&event) == td_event_key(&reference[i]));
+		}
+		CHECK(!td_heap_peek(&heap));
+	}
+	td_heap_deinit(&heap);
+}
+
 /* Small heaps meet the edges of the last family of children all the time. */
 TEST(small_heaps_keep_their_order)
 {
