@@ -1,6 +1,7 @@
 /* What the verbs share: talking to the daemon, printing rows for people or as JSON, and failing the same way. */
 #pragma once
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -55,6 +56,9 @@ char *td_cli_find(char *buf, size_t len, const char *env, const char *const *can
 
 /* 0 when a daemon answers, starting one for this user if there is none; an exit status otherwise. */
 int td_cli_ensure_daemon(void);
+
+/* Was the program built with the CUDA runtime in it? */
+bool td_cli_has_static_cudart(int fd, const Elf64_Ehdr *header);
 
 /* Makes the environment say which GPUs the job may see (--gpu's value). 0, or an exit status after complaining. There has to be a daemon. */
 int td_cli_place(const char *value);

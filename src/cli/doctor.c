@@ -16,7 +16,7 @@
 
 struct report {
 	struct td_json json;
-	bool as_json;
+	bool as_json, softgpu; /* softgpu: the driver is in software */
 	unsigned failed;
 };
 
@@ -34,6 +34,14 @@ static void say(struct report *report, const char *check, bool ok, const char *t
 	}
 }
 
+/* By where it lies: it need not be initialised for that. */
+static bool is_softgpu(void *function)
+{
+	Dl_info info;
+
+	return dladdr(function, &info) && info.dli_fname && strstr(info.dli_fname, "/softgpu/");
+}
+
 static void check_driver(struct report *report)
 {
 	void *handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -48,7 +56,9 @@ static void check_driver(struct report *report)
 	}
 	*(void **)&get_version = dlsym(handle, "cuDriverGetVersion");
 	if (get_version && !get_version(&version)) {
-		snprintf(text, sizeof(text), "CUDA %d.%d", version / 1000, version % 1000 / 10);
+		report->softgpu = is_softgpu((void *)get_version);
+		snprintf(text, sizeof(text), "CUDA %d.%d%s", version / 1000, version % 1000 / 10,
+			report->softgpu ? ", softgpu's: its GPUs are software" : "");
 		say(report, "driver", true, text);
 	} else {
 		say(report, "driver", false, "libcuda.so.1 does not answer cuDriverGetVersion");
@@ -151,8 +161,8 @@ static bool raises_rights(int fd)
 	       fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-/* Why libtandem.so is not loaded into it, or NULL. */
-static const char *why_not(int fd, const Elf64_Ehdr *header)
+/* Why libtandem.so is not loaded into it, or it does not run on this driver at all; or NULL. */
+static const char *why_not(const struct report *report, int fd, const Elf64_Ehdr *header)
 {
 	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != MACHINE)
 		return "of another kind of processor than libtandem.so, which cannot be loaded "
@@ -161,6 +171,10 @@ static const char *why_not(int fd, const Elf64_Ehdr *header)
 		return "static, tandem cannot reach it";
 	if (raises_rights(fd))
 		return "setuid or with capabilities: the system loads no LD_PRELOAD into it";
+	if (report->softgpu && td_cli_has_static_cudart(fd, header))
+		return "has NVIDIA's CUDA runtime in it, which runs on NVIDIA's driver alone; for "
+		       "softgpu "
+		       "build it with nvcc -cudart shared";
 	return NULL;
 }
 
@@ -191,7 +205,7 @@ static void check_interpreter(struct report *report, const char *path)
 		why = strerror(errno);
 	else if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
 		 !memcmp(header.e_ident, ELFMAG, SELFMAG))
-		why = why_not(fd, &header);
+		why = why_not(report, fd, &header);
 	snprintf(text, sizeof(text), "%.200s: %s", path, why ? why : "dynamically linked");
 	say(report, "program", !why, text);
 	if (fd >= 0)
@@ -212,7 +226,7 @@ static void check_program(struct report *report, const char *path)
 	}
 	if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
 		!memcmp(header.e_ident, ELFMAG, SELFMAG)) {
-		why = why_not(fd, &header);
+		why = why_not(report, fd, &header);
 		snprintf(text, sizeof(text), "%.200s: %s", path, why ? why : "dynamically linked");
 		say(report, "program", !why, text);
 	} else if (read_interpreter(fd, interpreter, sizeof(interpreter))) {

@@ -67,21 +67,28 @@ static char **copy_with(char **before, char *entry)
 	return copy;
 }
 
-/* Another thread has set something meanwhile, so that the array is a third one by now. */
-static void restore_variable(char **before)
+/* The program's own; NULL: it has none. Strings stay where they are; arrays do not: setenv() may have moved the one before in the meantime. */
+static const char *find_variable(char **array)
 {
-	for (size_t i = 0; before && before[i]; i++) {
-		if (is_variable(before[i])) {
-			(void)setenv(VARIABLE, before[i] + sizeof(VARIABLE), 1);
-			return;
-		}
-	}
-	(void)unsetenv(VARIABLE);
+	for (; array && *array; array++)
+		if (is_variable(*array))
+			return *array + sizeof(VARIABLE);
+	return NULL;
+}
+
+/* Another thread has set something meanwhile, so that the array is a third one by now. */
+static void restore_variable(const char *value)
+{
+	if (value)
+		(void)setenv(VARIABLE, value, 1);
+	else
+		(void)unsetenv(VARIABLE);
 }
 
 static CUresult initialise(unsigned flags)
 {
 	char **before = environ, *entry = make_entry(), **copy;
+	const char *value = find_variable(before);
 	CUresult r;
 
 	copy = entry ? copy_with(before, entry) : NULL;
@@ -94,7 +101,7 @@ static CUresult initialise(unsigned flags)
 	if (environ == copy)
 		environ = before;
 	else
-		restore_variable(before);
+		restore_variable(value);
 	/* The copy stays where it is: a thread may be reading it. */
 	initialised = !r;
 	return r;

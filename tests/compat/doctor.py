@@ -9,16 +9,17 @@ import sys
 import tempfile
 
 TANDEM, SOURCES, CC = sys.argv[1:4]
+SOFTGPU = os.environ["TANDEM_TEST_SOFTGPU"]  # the folder of its libcuda.so.1
 
 
 class Skip(Exception):
     pass
 
 
-def said(path):
+def said(path, **extra):
     """(result, text) of each line about programs."""
     done = subprocess.run([TANDEM, "doctor", "--json", path], capture_output=True, text=True, timeout=30,
-                          env=dict(os.environ, TANDEM_SOCKET=f"{FOLDER}/socket", TANDEM_LOCKS=f"{FOLDER}/locks"))
+                          env=dict(os.environ, TANDEM_SOCKET=f"{FOLDER}/socket", TANDEM_LOCKS=f"{FOLDER}/locks", **extra))
     rows = [row for row in json.loads(done.stdout) if row["check"] == "program"]
     assert rows, done
     assert done.returncode == 1 or all(row["result"] == "ok" for row in rows), done
@@ -33,8 +34,8 @@ def built(name, *options):
     return path
 
 
-def is_said(path, result, text):
-    (found, told), = said(path)
+def is_said(path, result, text, **extra):
+    (found, told), = said(path, **extra)
     assert found == result and text in told and path in told, (found, told)
 
 
@@ -76,6 +77,33 @@ def a_script_is_as_good_as_what_runs_it():
         assert second[0] == result and second[1].startswith(runner + ":"), second
 
 
+def a_program_with_nvidias_runtime_in_it_is_named_under_softgpu():
+    """nvcc's programs are told by the section that their kernels are registered by, and by what they need."""
+    marked = ["-include", f"{FOLDER}/kernels.h"]
+    with open(f"{FOLDER}/kernels.h", "w") as f:
+        f.write('__attribute__((section(".nvFatBinSegment"), used)) static int kernels = 1;\n')
+    with open(f"{FOLDER}/empty.c", "w") as f:
+        f.write("int empty;\n")
+    subprocess.run([CC, "-shared", "-fPIC", "-Wl,-soname,libcudart.so.13", "-o", f"{FOLDER}/libcudart.so.13", f"{FOLDER}/empty.c"], check=True)
+    inside = built("inside", *marked)
+    beside = built("beside", *marked, "-Wl,--no-as-needed", f"{FOLDER}/libcudart.so.13")
+    stripped = built("stripped", *marked, "-s")
+    for path, result, text in ((inside, "failed", "-cudart shared"), (stripped, "failed", "-cudart shared"), (beside, "ok", "dynamically linked"),
+                               (built("dynamic"), "ok", "dynamically linked")):
+        is_said(path, result, text, LD_LIBRARY_PATH=SOFTGPU)
+    is_said(inside, "ok", "dynamically linked", LD_LIBRARY_PATH="")
+    # whatever is wrong with the file, nothing breaks
+    whole = open(inside, "rb").read()
+    for at in (40, 58, 60, 62):  # e_shoff, e_shentsize, e_shnum, e_shstrndx
+        with open(f"{FOLDER}/bent", "wb") as f:
+            f.write(whole[:at] + b"\xff\xff" + whole[at + 2:])
+        os.chmod(f"{FOLDER}/bent", 0o755)
+        said(f"{FOLDER}/bent", LD_LIBRARY_PATH=SOFTGPU)
+    with open(f"{FOLDER}/bent", "wb") as f:
+        f.write(whole[:len(whole) // 2])
+    said(f"{FOLDER}/bent", LD_LIBRARY_PATH=SOFTGPU)
+
+
 def what_is_neither_or_not_there_is_said():
     with open(f"{FOLDER}/text", "w") as f:
         f.write("hello\n")
@@ -90,6 +118,7 @@ CASES = [
     a_program_of_32_bits_is_named,
     a_setuid_program_is_named,
     a_script_is_as_good_as_what_runs_it,
+    a_program_with_nvidias_runtime_in_it_is_named_under_softgpu,
     what_is_neither_or_not_there_is_said,
 ]
 

@@ -26,6 +26,22 @@ static void lie(struct world *w, struct fake *f, uint8_t kind, uint8_t arg)
 		fake_dies(w, f);
 }
 
+/* One of up to four candidates, in order or not. */
+static void ask_for_a_place(struct world *w, struct fake *f, uint8_t arg)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_place};
+
+	msg.place.index = arg & 3;
+	msg.place.candidates = arg >> 2 & 7;
+	msg.place.count = arg >> 5;
+	memset(msg.place.gpu, 1 + (arg & 3), 16);
+	f->placed_count = 0;
+	if (say(w, f, &msg) < 0)
+		fake_dies(w, f);
+	else if (f->placed_count != 0 && f->placed_count != f->process->job->placed_count)
+		abort();
+}
+
 /* Of each job on each GPU, after the event before. */
 static uint64_t charged[4][2];
 
@@ -115,6 +131,10 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 			liar ? TD_BACKEND_SWAP : (enum td_backend_kind)(1 + arg % 2), false);
 		f->spills = arg & 4 && (liar || arg % 2 == 0);
 		fake_attach(w, f, 0, arg & 1, liar ? 0 : (uint64_t)(arg % 60) * MIB);
+		return;
+	}
+	if (kind >= 240) {
+		ask_for_a_place(w, f, arg);
 		return;
 	}
 	if (liar) {
