@@ -112,7 +112,11 @@ def a_program_sees_what_it_was_given_and_nothing_else():
             seen = see(world, gpu)
             assert uuids(seen) == [gpus[i] for i in expected] and seen["visible"] == "unset", (gpu, seen)
             assert uuids(see(world, gpu, "--first", "nvml")) == [gpus[i] for i in expected], gpu
-        assert uuids(see(world, None)) == gpus
+        everything = see(world, None)
+        assert uuids(everything) == gpus
+        for i in range(3):
+            seen = see(world, "1", "--uuid", gpus[i], "--bus", everything["devices"][i]["bus"])
+            assert (seen["by_uuid"], seen["by_bus"]) == ((0, [0, 0]) if i == 1 else (6, [6, 101])), seen  # not found; invalid device
         busy = begin(world, "1", "--hold", MIB)
         line(busy)
         assert uuids(see(world, "any:2")) == [gpus[0], gpus[2]]

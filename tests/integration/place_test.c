@@ -1,9 +1,9 @@
 /*
  * What a program sees of GPUs, by the driver and by NVML, as one line of JSON; for place.py.
  *
- *   place_test [--first nvml|driver] [--visible LIST] [--hold BYTES]
+ *   place_test [--first nvml|driver] [--visible LIST] [--uuid UUID] [--bus BUS] [--hold BYTES]
  *
- * --first: which is asked first (the driver). --visible: the program sets CUDA_VISIBLE_DEVICES itself before that. --hold: it makes a context on its
+ * --uuid, --bus: what the calls answer that look for such a GPU. --first: which is asked first (the driver). --visible: the program sets CUDA_VISIBLE_DEVICES itself before that. --hold: it makes a context on its
  * first device, allocates so much, and after its line waits for the end of its standard input.
  */
 #include <dlfcn.h>
@@ -160,6 +160,20 @@ static void show_nvml(void)
 	printf("], ");
 }
 
+/* 0 or an error of NVML or the driver. */
+static void show_look_ups(const char *uuid, const char *bus)
+{
+	nvmlDevice_t handle;
+	CUdevice device;
+
+	if (uuid)
+		printf("\"by_uuid\": %d, ", nvml.nvmlDeviceGetHandleByUUID(uuid, &handle));
+	if (bus)
+		printf("\"by_bus\": [%d, %d], ",
+			nvml.nvmlDeviceGetHandleByPciBusId_v2(bus, &handle),
+			cuDeviceGetByPCIBusId(&device, bus));
+}
+
 static void hold(size_t bytes)
 {
 	CUdevice device;
@@ -177,6 +191,7 @@ static void hold(size_t bytes)
 int main(int argc, char **argv)
 {
 	bool nvml_first = false, holds = false;
+	const char *uuid = NULL, *bus = NULL;
 	size_t bytes = 0;
 
 	for (int i = 1; i + 1 < argc; i += 2) {
@@ -184,6 +199,10 @@ int main(int argc, char **argv)
 			nvml_first = !strcmp(argv[i + 1], "nvml");
 		else if (!strcmp(argv[i], "--visible"))
 			setenv("CUDA_VISIBLE_DEVICES", argv[i + 1], 1);
+		else if (!strcmp(argv[i], "--uuid"))
+			uuid = argv[i + 1];
+		else if (!strcmp(argv[i], "--bus"))
+			bus = argv[i + 1];
 		else if (!strcmp(argv[i], "--hold"))
 			holds = true, bytes = strtoull(argv[i + 1], NULL, 10);
 	}
@@ -196,6 +215,7 @@ int main(int argc, char **argv)
 		hold(bytes);
 	if (!nvml_first)
 		show_nvml();
+	show_look_ups(uuid, bus);
 	printf("\"visible\": \"%s\"}\n", getenv("CUDA_VISIBLE_DEVICES") ?: "unset");
 	fflush(stdout);
 	while (holds && getchar() != EOF)

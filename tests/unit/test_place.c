@@ -199,6 +199,15 @@ TEST(what_nvml_knows_of_others_counts)
 	CHECK_EQ(ask(0, 2, "012"), 0);
 	CHECK_STR(given, "02");
 	fake_dies(&w, &w.fakes[0]);
+	/* where there is no room by what NVML says, though nobody of ours is there */
+	gpus[1].lost = false;
+	td_gpus_seen(&w.node, gpus, 3, w.now);
+	fake_hello(&w, &w.fakes[0], "a", TD_BACKEND_PLAIN, false);
+	limit("a", "50%");
+	CHECK_EQ(ask(0, 2, "210"), 0);
+	CHECK_STR(given, "10");
+	fake_dies(&w, &w.fakes[0]);
+	gpus[1].lost = true;
 	gpus[0].mig = true;
 	td_gpus_seen(&w.node, gpus, 3, w.now);
 	CHECK_STR(any_of(0, "a", "012"), "2");
