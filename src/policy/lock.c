@@ -110,6 +110,22 @@ static void note_idleness(struct td_lock_group *g, const struct td_view *view)
 	g->idle_from_ns = from;
 }
 
+static void note_filling(struct td_lock *lock, const struct td_view *view, uint64_t now_ns)
+{
+	uint64_t resident_bytes[TD_CLIENT_MAX] = {0};
+
+	for (uint32_t c = 0; c < view->client_count; c++)
+		resident_bytes[lock->group_of[c]] += view->clients[c].resident_bytes;
+	for (uint32_t i = 0; i < lock->count; i++) {
+		struct td_lock_group *g = &lock->groups[i];
+
+		if (g->resident_bytes == resident_bytes[i])
+			continue;
+		g->resident_bytes = resident_bytes[i];
+		g->filled_ns = now_ns;
+	}
+}
+
 static void gather(struct td_lock *lock, const struct td_view *view)
 {
 	for (uint32_t i = 0; i < lock->count; i++)
@@ -290,9 +306,10 @@ static uint64_t closable_at_ns(const struct td_lock_group *g, const struct td_lo
 	if (rules->by_class && head->class < g->class)
 		return 0;
 
-	/* Its turn begins when its memory is back: closing it before would move memory for nothing. But not for ever. */
+	/* Its turn begins when its memory is back: closing it before would move memory for nothing. But not if nothing comes any more. */
 	if (g->filling && !(rules->by_class && head->class > g->class))
-		return g->opened_ns + options->quantum_ns;
+		return (g->filled_ns > g->opened_ns ? g->filled_ns : g->opened_ns) +
+		       options->quantum_ns;
 	at = TD_NEVER;
 	if (!(rules->by_class && head->class > g->class))
 		at = g->opened_ns + rules->quantum_ns(g, view, options);
@@ -454,6 +471,7 @@ uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 	uint64_t wakeup = TD_NEVER;
 
 	gather(lock, view);
+	note_filling(lock, view, now_ns);
 	build_queue(lock, rules);
 	count_holders(lock, rules, view);
 	repair(lock, rules, view);

@@ -17,6 +17,7 @@
  *    exceeds the capacity, but for a single group that exceeds it alone (the executor refuses its allocations);
  *  - a holder is closed only for the group at the head of the queue, and only once its quantum has passed or it has been idle
  *    for its patience, or the head is more protected; only when closing makes the head fit;
+ *  - a group whose memory is coming is closed only once none has come for a quantum: its turn begins when all of it is there;
  *  - a group in the queue waits at most (groups before it) x (quantum + drain + hand-over); by class, while nobody more protected
  *    works.
  *
@@ -33,6 +34,7 @@ struct td_lock_group {
 	uint64_t ticket;       /* place in the queue; 0: not waiting */
 	uint64_t idle_from_ns; /* start of its present idle period; 0: busy */
 	uint64_t last_idle_ns; /* length of its last finished idle period; 0: none seen */
+	uint64_t resident_bytes, filled_ns; /* on its GPUs; when that changed last */
 
 	/* gathered from the view at each step */
 	bool seen, wants, paused, movable, pages_itself;

@@ -20,7 +20,9 @@
 #include "preload/real.h"
 
 /* Chunks: large on large cards (creating memory costs about 0.2 ms a piece), a 64th of small ones. */
-#define CHUNK_MAX   (32ull << 20)
+#define CHUNK_MAX (32ull << 20)
+/* What blocks of pieces may have that no piece needs yet, of all that they have. */
+#define BLOCK_SHARE 8
 #define WAIT_NS     2000000 /* on average */
 #define WAIT_TIMES  1500
 #define SHORT_EVERY 16 /* waits after which the daemon is told that room is short */
@@ -54,21 +56,16 @@ static uint64_t granularity(unsigned slot)
 	return bytes;
 }
 
-static struct td_range *new_range(unsigned slot, size_t asked)
+static struct td_range *new_range(unsigned slot, size_t asked, uint64_t bytes)
 {
+	uint64_t each = chunk_bytes(slot, granularity(slot));
+	struct td_range *range;
 	CUdevice device;
 	CUdeviceptr base;
-	uint64_t least, each, bytes;
-	struct td_range *range;
 	size_t count;
 
 	if (td_real.cuCtxGetDevice(&device))
 		return NULL;
-	least = granularity(slot);
-	if (!least || asked > UINT64_MAX - least)
-		return NULL;
-	each = chunk_bytes(slot, least);
-	bytes = (asked + least - 1) / least * least;
 	count = (bytes + each - 1) / each;
 	range = calloc(1, sizeof(*range) + count * sizeof(struct td_chunk));
 	if (!range || td_real.cuMemAddressReserve(&base, bytes, 0, 0, 0)) {
@@ -146,11 +143,15 @@ static int map_patiently(
 /* The range is the program's. False: memory is short. */
 static bool adopt(struct td_range *range, int need)
 {
+	struct td_range **at = &td_swap.ranges;
+
 	if (td_ranges_add(&td_swap.index,
 		    (struct td_allocation){range->base, range->bytes, range->slot, range}))
 		return false;
-	range->next = td_swap.ranges;
-	td_swap.ranges = range;
+	while (*at && (*at)->bytes > range->bytes)
+		at = &(*at)->next;
+	range->next = *at;
+	*at = range;
 	if (range->pieces) {
 		range->next_block = td_swap.blocks[range->slot];
 		td_swap.blocks[range->slot] = range;
@@ -221,10 +222,10 @@ static bool take_piece(unsigned slot, size_t asked, uint64_t *ret_address)
 	return found;
 }
 
-/* A range for it, or a block whose first piece it is. */
-static struct td_range *new_allocation(unsigned slot, size_t asked, uint64_t least)
+/* A range of so many bytes for it, or a block of them whose first piece it is. */
+static struct td_range *new_allocation(unsigned slot, size_t asked, uint64_t bytes, bool block)
 {
-	struct td_range *range = new_range(slot, asked);
+	struct td_range *range = new_range(slot, asked, bytes);
 	uint64_t first;
 
 	if (!range)
@@ -232,7 +233,7 @@ static struct td_range *new_allocation(unsigned slot, size_t asked, uint64_t lea
 	pthread_mutex_lock(&td_swap.lock);
 	range->id = td_swap.ids++;
 	pthread_mutex_unlock(&td_swap.lock);
-	if (asked >= least)
+	if (!block)
 		return range;
 	range->pieces = td_pieces_new(range->bytes);
 	if (!range->pieces || td_pieces_take(range->pieces, asked, range->id, &first)) {
@@ -242,17 +243,14 @@ static struct td_range *new_allocation(unsigned slot, size_t asked, uint64_t lea
 	return range;
 }
 
-static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
+static int alloc_range(
+	unsigned slot, size_t asked, uint64_t bytes, bool block, uint64_t *ret_address)
 {
 	struct patience patience = {WAIT_TIMES, ALONE_TIMES};
-	uint64_t base, least = granularity(slot);
-	struct td_range *range;
+	struct td_range *range = new_allocation(slot, asked, bytes, block);
 	int r = CUDA_ERROR_OUT_OF_MEMORY, need;
+	uint64_t base;
 
-	td_swap_free_late();
-	if (asked < least && take_piece(slot, asked, ret_address))
-		return CUDA_SUCCESS;
-	range = new_allocation(slot, asked, least);
 	if (!range)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	base = range->base;
@@ -268,6 +266,40 @@ static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 	}
 	td_swap_free_range(range);
 	return need == TD_NEED_REFUSED || r == -EAGAIN ? CUDA_ERROR_OUT_OF_MEMORY : r;
+}
+
+/* Each small chunk costs about as much to make as to copy, so that blocks grow with what there is of them: by an eighth. */
+static uint64_t block_bytes(unsigned slot, uint64_t least)
+{
+	uint64_t sum = 0, most = chunk_bytes(slot, least), bytes = least;
+
+	pthread_mutex_lock(&td_swap.lock);
+	for (const struct td_range *b = td_swap.blocks[slot]; b; b = b->next_block)
+		sum += b->bytes;
+	pthread_mutex_unlock(&td_swap.lock);
+	while (bytes * 2 <= most && bytes * 2 <= sum / BLOCK_SHARE)
+		bytes *= 2;
+	return bytes;
+}
+
+static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
+{
+	uint64_t least = granularity(slot), bytes;
+	int r;
+
+	td_swap_free_late();
+	if (!least || asked > UINT64_MAX - least)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (asked >= least)
+		return alloc_range(
+			slot, asked, (asked + least - 1) / least * least, false, ret_address);
+	if (take_piece(slot, asked, ret_address))
+		return CUDA_SUCCESS;
+	bytes = block_bytes(slot, least);
+	r = alloc_range(slot, asked, bytes, true, ret_address);
+	if (r == CUDA_ERROR_OUT_OF_MEMORY && bytes > least)
+		r = alloc_range(slot, asked, least, true, ret_address);
+	return r;
 }
 
 static int swap_range(uint64_t address, uint64_t *ret_base, size_t *ret_bytes)

@@ -25,6 +25,7 @@ struct td_range {
 	struct td_pieces *pieces;    /* of a block; NULL: it is one allocation */
 	struct td_range *next_block; /* of the slot */
 	unsigned pins;               /* reasons why it stays where it is, which is on the device */
+	unsigned moving;             /* of its chunks: copies that use them are under way */
 	size_t count;
 	struct td_chunk chunks[];
 };
@@ -37,9 +38,9 @@ struct td_late_free {
 };
 
 struct td_swap {
-	/* Guards all of it, and is held while chunks move: allocations wait meanwhile, launches do not exist then. */
+	/* Guards all of it. Free while copies are under way: a range with any is not freed. */
 	pthread_mutex_t lock;
-	struct td_range *ranges;
+	struct td_range *ranges; /* the largest first: so they leave, and come */
 	struct td_range *blocks[TD_SLOT_MAX];
 	struct td_ranges index; /* of ranges, by address */
 	struct td_late_free *late;

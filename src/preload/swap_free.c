@@ -5,12 +5,15 @@
  */
 #include <stdlib.h>
 
+#include "base/time.h"
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/ipc.h"
 #include "preload/pieces.h"
 #include "preload/real.h"
 #include "preload/swap.h"
+
+#define MOVING_LOOK_NS (200 * TD_NS_PER_US)
 
 void td_swap_free_range(struct td_range *range)
 {
@@ -42,6 +45,21 @@ static void unlink_range(struct td_range *range)
 	td_swap_count(range, -1);
 }
 
+/* Takes the lock, with no copy under way in the range. */
+static struct td_range *lock_still(uint64_t address)
+{
+	struct td_range *range;
+
+	for (;;) {
+		pthread_mutex_lock(&td_swap.lock);
+		range = td_swap_find(address);
+		if (!range || !range->moving)
+			return range;
+		pthread_mutex_unlock(&td_swap.lock);
+		td_time_sleep_until_ns(td_time_now_ns() + MOVING_LOOK_NS);
+	}
+}
+
 int td_swap_release(uint64_t address)
 {
 	struct td_range *range;
@@ -49,8 +67,7 @@ int td_swap_release(uint64_t address)
 	bool last = false;
 	int r = CUDA_ERROR_INVALID_VALUE;
 
-	pthread_mutex_lock(&td_swap.lock);
-	range = td_swap_find(address);
+	range = lock_still(address);
 	if (range && range->pieces) {
 		r = td_pieces_put(range->pieces, address - range->base) ? CUDA_SUCCESS : r;
 		last = td_pieces_is_empty(range->pieces);

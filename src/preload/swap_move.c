@@ -14,7 +14,20 @@
 #include "preload/gate.h"
 #include "preload/real.h"
 
-#define BATCH 8
+#define BATCH       16
+#define BATCH_BYTES (64ull << 20) /* and one chunk */
+
+/*
+ * Chunks that are being copied, and when that is done. Two batches take turns: while one is copied, what the other needs of the driver is done, so that
+ * the link is never without work.
+ */
+struct batch {
+	struct td_chunk *chunks[BATCH];
+	struct td_range *ranges[BATCH];
+	unsigned n;
+	uint64_t bytes;
+	CUevent done;
+};
 
 static CUstream stream_of(unsigned slot)
 {
@@ -49,46 +62,100 @@ static void count_move(unsigned slot, struct td_chunk *chunk, enum td_place to)
 	chunk->place = to;
 }
 
+static void failed(unsigned slot, int r)
+{
+	td_swap.totals[slot].failed = (uint32_t)r;
+}
+
 /* A stream of ours knows only of our own copies: what it fails with is the context's sticky error. 0 or -ENOTRECOVERABLE. */
 static int finish(unsigned slot, CUstream stream)
 {
 	int r = td_real.cuStreamSynchronize(stream);
 
-	td_swap.totals[slot].failed = (uint32_t)r;
+	failed(slot, r);
 	return r ? -ENOTRECOVERABLE : 0;
+}
+
+static void batches_deinit(struct batch batches[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (batches[i].done)
+			(void)td_real.cuEventDestroy_v2(batches[i].done);
+}
+
+/* 0, -ENOMEM, or -ENOTRECOVERABLE: a context that cannot make an event can move nothing. */
+static int batches_init(unsigned slot, struct batch batches[2])
+{
+	int r = CUDA_SUCCESS;
+
+	for (unsigned i = 0; i < 2; i++)
+		batches[i] = (struct batch){0};
+	for (unsigned i = 0; i < 2 && !r; i++)
+		r = td_real.cuEventCreate(&batches[i].done, CU_EVENT_DISABLE_TIMING);
+	if (!r)
+		return 0;
+	batches_deinit(batches);
+	if (r == CUDA_ERROR_OUT_OF_MEMORY)
+		return -ENOMEM;
+	pthread_mutex_lock(&td_swap.lock);
+	failed(slot, r);
+	pthread_mutex_unlock(&td_swap.lock);
+	return -ENOTRECOVERABLE;
+}
+
+static bool is_full(const struct batch *batch)
+{
+	return batch->n == BATCH || batch->bytes >= BATCH_BYTES;
+}
+
+static void batch_add(struct batch *batch, struct td_range *range, struct td_chunk *chunk)
+{
+	range->moving++;
+	batch->ranges[batch->n] = range;
+	batch->chunks[batch->n++] = chunk;
+	batch->bytes += chunk->bytes;
+}
+
+/* No lock. What was started before is copied when this returns 0. */
+static int batch_await(const struct batch *batch)
+{
+	return batch->n ? td_real.cuEventSynchronize(batch->done) : CUDA_SUCCESS;
 }
 
 /* -- off the device -- */
 
-/* Fills batch with chunks on the device, of the largest ranges first, until they hold `bytes` or there are BATCH; starts their copies. */
-static unsigned start_leaving(
-	unsigned slot, uint64_t bytes, CUstream stream, struct td_chunk **batch)
+/* Starts the copies of a batch, of the largest ranges first, of no more than `bytes` and what a chunk has beyond that. */
+static void start_leaving(unsigned slot, uint64_t bytes, CUstream stream, struct batch *batch)
 {
-	unsigned n = 0;
+	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
+		for (size_t i = 0; i < range->count && range->slot == slot && !range->pins; i++) {
+			struct td_chunk *chunk = &range->chunks[i];
 
-	while (n < BATCH && bytes) {
-		struct td_range *largest = NULL;
-		struct td_chunk *victim = NULL;
-
-		for (struct td_range *range = td_swap.ranges; range; range = range->next) {
-			if (range->slot != slot || range->pins ||
-				(largest && largest->bytes >= range->bytes))
+			if (is_full(batch) || batch->bytes >= bytes)
+				return;
+			if (chunk->place != TD_PLACE_DEVICE)
 				continue;
-			for (size_t i = 0; i < range->count; i++) {
-				if (range->chunks[i].place != TD_PLACE_DEVICE)
-					continue;
-				largest = range;
-				victim = &range->chunks[i];
-				break;
-			}
+			if (td_chunk_to_arena(chunk, stream))
+				return;
+			chunk->place = TD_PLACE_ARENA; /* so that it is not chosen twice */
+			batch_add(batch, range, chunk);
 		}
-		if (!victim || td_chunk_to_arena(victim, stream))
-			break;
-		victim->place = TD_PLACE_ARENA; /* so that it is not chosen twice; see shrink */
-		bytes -= victim->bytes < bytes ? victim->bytes : bytes;
-		batch[n++] = victim;
 	}
-	return n;
+}
+
+/* They have left, or, if the copy failed, not. */
+static void end_leaving(unsigned slot, struct batch *batch, bool left)
+{
+	for (unsigned i = 0; i < batch->n; i++) {
+		batch->chunks[i]->place = TD_PLACE_DEVICE;
+		batch->ranges[i]->moving--;
+		if (!left)
+			continue;
+		td_chunk_unmap(batch->chunks[i]);
+		count_move(slot, batch->chunks[i], TD_PLACE_ARENA);
+	}
+	batch->n = 0;
+	batch->bytes = 0;
 }
 
 /* What is pinned stays beyond any limit, as what is not ours does. */
@@ -99,45 +166,74 @@ static uint64_t with_pins(unsigned slot, uint64_t limit_bytes)
 	return limit_bytes < fixed ? fixed : limit_bytes;
 }
 
-/* One batch. Returns how many chunks have left, or -errno with everything where it was. */
-static int leave(unsigned slot, uint64_t limit_bytes, CUstream stream)
+/* The next batch's copies, behind those of the other. */
+static void leave(
+	unsigned slot, uint64_t limit_bytes, struct batch *batch, const struct batch *other)
 {
-	uint64_t resident = td_swap.totals[slot].resident_bytes;
-	struct td_chunk *batch[BATCH];
-	unsigned n;
-	int r;
+	uint64_t resident, most;
+	CUstream stream;
 
-	limit_bytes = with_pins(slot, limit_bytes);
-	if (resident <= limit_bytes)
-		return 0;
-	n = start_leaving(slot, resident - limit_bytes, stream, batch);
-	r = finish(slot, stream);
-	for (unsigned i = 0; i < n; i++) {
-		batch[i]->place = TD_PLACE_DEVICE;
-		if (r)
-			continue;
-		td_chunk_unmap(batch[i]);
-		count_move(slot, batch[i], TD_PLACE_ARENA);
-	}
-	if (r)
-		return r;
-	return n ? (int)n : -ENOMEM;
+	pthread_mutex_lock(&td_swap.lock);
+	stream = stream_of(slot);
+	resident = td_swap.totals[slot].resident_bytes - other->bytes;
+	most = with_pins(slot, limit_bytes);
+	if (resident > most)
+		start_leaving(slot, resident - most, stream, batch);
+	if (batch->n)
+		(void)td_real.cuEventRecord(batch->done, stream);
+	pthread_mutex_unlock(&td_swap.lock);
+}
+
+/* The other batch, whose copies were started before. 0 or -ENOTRECOVERABLE. */
+static int have_left(unsigned slot, struct batch *batch, uint64_t began_ns)
+{
+	int r = batch_await(batch);
+
+	pthread_mutex_lock(&td_swap.lock);
+	end_leaving(slot, batch, !r);
+	failed(slot, r);
+	td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
+	pthread_mutex_unlock(&td_swap.lock);
+	return r ? -ENOTRECOVERABLE : 0;
+}
+
+static bool is_above(unsigned slot, uint64_t limit_bytes)
+{
+	bool above;
+
+	pthread_mutex_lock(&td_swap.lock);
+	above = td_swap.totals[slot].resident_bytes > with_pins(slot, limit_bytes);
+	pthread_mutex_unlock(&td_swap.lock);
+	return above;
 }
 
 int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
 {
+	struct batch batches[2];
+	unsigned turn = 0;
 	int r;
 
+	if (!is_above(slot, limit_bytes)) {
+		progress(slot);
+		return 0;
+	}
+	r = batches_init(slot, batches);
+	if (r)
+		return r;
 	do {
 		uint64_t began_ns = td_time_now_ns();
 
-		pthread_mutex_lock(&td_swap.lock);
-		r = leave(slot, limit_bytes, stream_of(slot));
-		td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
-		pthread_mutex_unlock(&td_swap.lock);
+		leave(slot, limit_bytes, &batches[turn], &batches[!turn]);
+		turn = !turn;
+		r = have_left(slot, &batches[turn], began_ns);
 		progress(slot);
-	} while (r > 0);
-	return r;
+	} while (!r && batches[!turn].n);
+	/* After a failure the other one has failed, too. */
+	(void)have_left(slot, &batches[!turn], td_time_now_ns());
+	batches_deinit(batches);
+	if (r)
+		return r;
+	return is_above(slot, limit_bytes) ? -ENOMEM : 0;
 }
 
 /* -- back onto it -- */
@@ -165,14 +261,13 @@ enum coming {
 	COMING_FULL,  /* no more fit the device */
 };
 
-/* Up to a batch of chunks within the limit: what is out of reach, or what the host has within reach. Returns how many. */
-static unsigned start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach,
-	CUstream stream, enum coming *ret_coming)
+/* Up to a batch of chunks within the limit: what is out of reach, or what the host has within reach. */
+static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach, CUstream stream,
+	struct batch *batch, enum coming *ret_coming)
 {
-	unsigned n = 0;
-
 	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
-		for (size_t i = 0; i < range->count && range->slot == slot && n < BATCH; i++) {
+		for (size_t i = 0; i < range->count && range->slot == slot && !is_full(batch);
+			i++) {
 			struct td_chunk *chunk = &range->chunks[i];
 
 			if (chunk->place == TD_PLACE_DEVICE ||
@@ -180,17 +275,16 @@ static unsigned start_coming(unsigned slot, uint64_t limit_bytes, bool within_re
 				continue;
 			if (td_swap.totals[slot].resident_bytes + chunk->bytes > limit_bytes) {
 				*ret_coming = COMING_LIMIT;
-				return n;
+				return;
 			}
 			if (bring(chunk, range->device, stream)) {
 				*ret_coming = COMING_FULL;
-				return n;
+				return;
 			}
 			count_move(slot, chunk, TD_PLACE_DEVICE);
-			n++;
+			batch_add(batch, range, chunk);
 		}
 	}
-	return n;
 }
 
 /* Is every byte within the device's reach? */
@@ -204,33 +298,78 @@ static bool is_reachable(unsigned slot)
 	return true;
 }
 
-/* What is out of reach comes first, or it would be sent where the other comes from. */
+/* The next batch's copies, behind those of the other. What is out of reach comes first, or it would be sent where the other comes from. */
+static void come(unsigned slot, uint64_t limit_bytes, bool *within_reach, struct batch *batch,
+	enum coming *ret_coming)
+{
+	CUstream stream;
+
+	pthread_mutex_lock(&td_swap.lock);
+	stream = stream_of(slot);
+	if (*ret_coming == COMING_MORE)
+		start_coming(slot, limit_bytes, *within_reach, stream, batch, ret_coming);
+	if (!batch->n && !*within_reach && td_gate_word() & TD_WORD_CLOSED) {
+		*within_reach = true;
+		start_coming(slot, limit_bytes, true, stream, batch, ret_coming);
+	}
+	if (batch->n)
+		(void)td_real.cuEventRecord(batch->done, stream);
+	pthread_mutex_unlock(&td_swap.lock);
+}
+
+/* 0 or -ENOTRECOVERABLE. */
+static int have_come(unsigned slot, struct batch *batch, uint64_t began_ns)
+{
+	int r = batch_await(batch);
+
+	pthread_mutex_lock(&td_swap.lock);
+	while (batch->n)
+		batch->ranges[--batch->n]->moving--;
+	batch->bytes = 0;
+	failed(slot, r);
+	td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
+	pthread_mutex_unlock(&td_swap.lock);
+	return r ? -ENOTRECOVERABLE : 0;
+}
+
+/* 0, 1 or 2, see backend.h. */
+static int whether_reachable(unsigned slot, enum coming coming)
+{
+	bool reachable;
+
+	pthread_mutex_lock(&td_swap.lock);
+	reachable = is_reachable(slot);
+	pthread_mutex_unlock(&td_swap.lock);
+	return reachable ? 0 : coming == COMING_FULL ? 2 : 1;
+}
+
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
 {
 	enum coming coming = COMING_MORE;
-	bool within_reach = false, reachable;
-	unsigned n;
+	bool within_reach = false;
+	struct batch batches[2];
+	unsigned turn = 0, n;
 	int r;
 
+	r = batches_init(slot, batches);
+	if (r)
+		return r;
 	do {
 		uint64_t began_ns = td_time_now_ns();
-		CUstream stream;
 
-		pthread_mutex_lock(&td_swap.lock);
-		stream = stream_of(slot);
-		n = start_coming(slot, limit_bytes, within_reach, stream, &coming);
-		if (!n && !within_reach && td_gate_word() & TD_WORD_CLOSED) {
-			within_reach = true;
-			n = start_coming(slot, limit_bytes, within_reach, stream, &coming);
-		}
-		r = finish(slot, stream);
-		td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
-		reachable = is_reachable(slot);
-		pthread_mutex_unlock(&td_swap.lock);
+		come(slot, limit_bytes, &within_reach, &batches[turn], &coming);
+		turn = !turn;
+		n = batches[turn].n;
+		r = have_come(slot, &batches[turn], began_ns);
 		if (n)
 			progress(slot);
-	} while (!r && n && coming == COMING_MORE);
-	return r ? r : reachable ? 0 : coming == COMING_FULL ? 2 : 1;
+	} while (!r && batches[!turn].n);
+	n = batches[!turn].n;
+	(void)have_come(slot, &batches[!turn], td_time_now_ns());
+	if (n)
+		progress(slot);
+	batches_deinit(batches);
+	return r ? r : whether_reachable(slot, coming);
 }
 
 /* -- within reach, on the host -- */

@@ -172,6 +172,32 @@ TEST(a_waiting_job_makes_the_daemon_wake_at_the_end_of_the_quantum)
 	CHECK_EQ(node.grants[0].window_ns, 0);
 }
 
+TEST(a_turn_begins_when_all_memory_has_come_however_long_that_takes)
+{
+	start("nvshare", 1);
+	struct td_client_view *a = add(1, 0, GIB), *b = add(2, 0, GIB);
+
+	want(a);
+	step();
+	a->phase = TD_PHASE_FILLING;
+	a->phase_since_ns = node.now;
+	a->resident_bytes = 0;
+	want(b);
+	for (unsigned i = 0; i < 10; i++) {
+		step();
+		CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+		node.now += 900 * MS;
+		a->resident_bytes += GIB / 16;
+	}
+	/* Nothing comes any more: others are not kept for ever. */
+	step();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+	CHECK_EQ(node.plan.next_wakeup_ns, node.now + 1000 * MS);
+	node.now += 1000 * MS;
+	step();
+	CHECK_EQ(gate_of(a), TD_GATE_CLOSED);
+}
+
 TEST(work_in_flight_is_bounded_only_while_an_online_job_waits)
 {
 	start("tandem", 2);
