@@ -69,6 +69,12 @@ typedef struct {
 	unsigned gpuInstanceId, computeInstanceId;
 } nvmlProcessInfo_v2_t;
 
+typedef struct {
+	unsigned pid;
+	unsigned long long timeStamp; /* us */
+	unsigned smUtil, memUtil, encUtil, decUtil;
+} nvmlProcessUtilizationSample_t;
+
 /* Events. */
 #define NVML_EVENT_TYPE_XID_CRITICAL_ERROR 0x8ull
 typedef struct nvmlEventSet_st *nvmlEventSet_t;
@@ -116,6 +122,8 @@ _Static_assert(sizeof(nvmlEventData_t) == 32, "nvmlEventData_t of nvml.h");
 _Static_assert(sizeof(nvmlGpmMetric_t) == 40, "nvmlGpmMetric_t of nvml.h");
 _Static_assert(sizeof(nvmlProcessInfo_v1_t) == 16, "nvmlProcessInfo_v1_t of nvml.h");
 _Static_assert(sizeof(nvmlProcessInfo_v2_t) == 24, "nvmlProcessInfo_v2_t of nvml.h");
+_Static_assert(
+	sizeof(nvmlProcessUtilizationSample_t) == 32, "nvmlProcessUtilizationSample_t of nvml.h");
 
 /* nvmlInit_v2_fn and so on: the types of the functions. */
 #define NVML(name, parameters) typedef nvmlReturn_t(*name##_fn) parameters;

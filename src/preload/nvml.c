@@ -262,6 +262,22 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *re
 
 typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned *count, void *rows);
 
+/* One question in one of its forms. Every form's rows begin with the process's id. */
+struct question {
+	nvmlDevice_t device;
+	list_fn list;                                   /* or else: */
+	nvmlDeviceGetProcessUtilization_fn utilisation; /* since then: */
+	unsigned long long since;
+	size_t size; /* of a row */
+};
+
+static nvmlReturn_t ask(const struct question *question, unsigned *count, void *rows)
+{
+	return question->list
+		       ? question->list(question->device, count, rows)
+		       : question->utilisation(question->device, rows, count, question->since);
+}
+
 static bool is_of_job(const struct td_job_view *view, uint32_t pid)
 {
 	for (uint32_t i = 0; i < view->pid_count; i++)
@@ -270,20 +286,19 @@ static bool is_of_job(const struct td_job_view *view, uint32_t pid)
 	return false;
 }
 
-/* All of them, in memory that the caller frees. Every version's row begins with the process's id. */
-static nvmlReturn_t list_all(
-	list_fn ask, nvmlDevice_t device, size_t size, unsigned *ret_count, char **ret_rows)
+/* All of them, in memory that the caller frees. */
+static nvmlReturn_t list_all(const struct question *question, unsigned *ret_count, char **ret_rows)
 {
 	unsigned room = PROCESSES;
 
 	for (;;) {
-		char *rows = malloc(room * size);
+		char *rows = malloc(room * question->size);
 		unsigned count = room;
 		nvmlReturn_t r;
 
 		if (!rows)
 			return NVML_ERROR_MEMORY;
-		r = ask(device, &count, rows);
+		r = ask(question, &count, rows);
 		if (!r) {
 			*ret_count = count;
 			*ret_rows = rows;
@@ -296,12 +311,13 @@ static nvmlReturn_t list_all(
 	}
 }
 
-static nvmlReturn_t list_own(list_fn ask, nvmlDevice_t device, size_t size, unsigned *count,
-	void *rows, const struct td_job_view *view)
+static nvmlReturn_t list_own(const struct question *question, unsigned *count, void *rows,
+	const struct td_job_view *view)
 {
-	unsigned all = 0, own = 0;
+	unsigned all = 0, own = 0, room = rows ? *count : 0;
+	size_t size = question->size;
 	char *every = NULL;
-	nvmlReturn_t r = list_all(ask, device, size, &all, &every);
+	nvmlReturn_t r = list_all(question, &all, &every);
 
 	for (unsigned i = 0; !r && i < all; i++) {
 		uint32_t pid;
@@ -309,37 +325,41 @@ static nvmlReturn_t list_own(list_fn ask, nvmlDevice_t device, size_t size, unsi
 		memcpy(&pid, every + i * size, sizeof(pid));
 		if (!is_of_job(view, pid))
 			continue;
-		if (own < *count)
+		if (own < room)
 			memcpy((char *)rows + own * size, every + i * size, size);
 		own++;
 	}
 	free(every);
 	if (r)
 		return r;
-	if (own > *count)
-		r = NVML_ERROR_INSUFFICIENT_SIZE;
+	if (!own && question->utilisation)
+		return NVML_ERROR_NOT_FOUND; /* as where no process has done anything */
 	*count = own;
-	return r;
+	return own > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-static nvmlReturn_t list(list_fn ask, nvmlDevice_t device, size_t size, unsigned *count, void *rows)
+static nvmlReturn_t list(const struct question *question, unsigned *count, void *rows)
 {
 	struct td_job_view view;
 	uint8_t uuid[16];
 
-	if (td_gate_disabled() || !count || (*count && !rows) || !uuid_of(device, uuid))
-		return ask(device, count, rows);
+	if (td_gate_disabled() || !count || !uuid_of(question->device, uuid))
+		return ask(question, count, rows);
 	td_job_view(uuid, UINT64_MAX, &view);
 	if (view.limit_bytes == UINT64_MAX && !is_confined())
-		return ask(device, count, rows);
-	return list_own(ask, device, size, count, rows, &view);
+		return ask(question, count, rows);
+	return list_own(question, count, rows, &view);
 }
 
 #define LIST(name, row)                                                                            \
 	nvmlReturn_t name(nvmlDevice_t device, unsigned *count, row *rows)                         \
 	{                                                                                          \
-		return READY(name) ? list((list_fn)real.name, device, sizeof(row), count, rows)    \
-				   : NVML_ERROR_FUNCTION_NOT_FOUND;                                \
+		if (!READY(name))                                                                  \
+			return NVML_ERROR_FUNCTION_NOT_FOUND;                                      \
+		return list(&(struct question){.device = device,                                   \
+				    .list = (list_fn)real.name,                                    \
+				    .size = sizeof(row)},                                          \
+			count, rows);                                                              \
 	}
 
 LIST(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t)
@@ -351,3 +371,15 @@ LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_v2_t)
 LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t)
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t)
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_v2_t)
+
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+	nvmlProcessUtilizationSample_t *rows, unsigned *count, unsigned long long since)
+{
+	if (!READY(nvmlDeviceGetProcessUtilization))
+		return NVML_ERROR_FUNCTION_NOT_FOUND;
+	return list(&(struct question){.device = device,
+			    .utilisation = real.nvmlDeviceGetProcessUtilization,
+			    .since = since,
+			    .size = sizeof(*rows)},
+		count, rows);
+}

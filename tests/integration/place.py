@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 
 from world import *
 
@@ -132,6 +133,21 @@ def nvml_may_be_what_a_program_asks_first():
         shown = world.call(SOFTGPU, "run", "--", TANDEM, "run", "--gpu", "any", "--", SOFTGPU, "smi", "-L").stdout
         assert gpus[1] in shown and gpus[0] not in shown, shown
         end(busy)
+
+
+def python_finds_the_jobs_gpus_by_ctypes():
+    """As pynvml does it."""
+    code = """
+import ctypes
+nvml = ctypes.CDLL("libnvidia-ml.so.1")
+count, handle, text = ctypes.c_uint(), ctypes.c_void_p(), ctypes.create_string_buffer(96)
+assert nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0
+assert nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)) == 0 and nvml.nvmlDeviceGetUUID(handle, text, 96) == 0
+print(count.value, text.value.decode())
+"""
+    with World("--gpus", "3") as world:
+        done = world.call(SOFTGPU, "run", "--", TANDEM, "run", "--gpu", "2", "--", sys.executable, "-c", code)
+        assert done.stdout.split() == ["1", listed(world)[2]], done
 
 
 def cuda_visible_devices_is_what_is_chosen_from_and_its_order_counts():
@@ -291,6 +307,7 @@ run_cases([
     a_program_that_needs_much_goes_where_there_is_room,
     a_program_sees_what_it_was_given_and_nothing_else,
     nvml_may_be_what_a_program_asks_first,
+    python_finds_the_jobs_gpus_by_ctypes,
     cuda_visible_devices_is_what_is_chosen_from_and_its_order_counts,
     within_a_job_cuda_visible_devices_counts_the_jobs_gpus,
     processes_of_a_job_see_the_same,

@@ -1,0 +1,352 @@
+/*
+ * Every function of nvml_hooks.def against a libnvidia-ml.so.1 that is made up (tests/compat/fakenvml.c): what a job sees of it, and that a process that was told
+ * nothing sees all of it. Found by name as programs find them; each case in a child, since what a job may see is decided once.
+ */
+#include "test.h"
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpu/nvml_abi.h"
+#include "preload/agent.h"
+#include "preload/nvml.h"
+#include "preload/place.h"
+
+#define UUID(n) "GPU-" n n n n "-0000-0000-0000-000000000000"
+#define ROOM    600
+
+#define EXPECT(cond)                                                                               \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #cond);               \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+#define NVML(name, parameters) nvmlReturn_t name parameters;
+#include "gpu/nvml_functions.def"
+#undef NVML
+
+static struct {
+#define NVML_HOOK(name) name##_fn name;
+#include "preload/nvml_hooks.def"
+#undef NVML_HOOK
+} nvml;
+
+static unsigned *process_count;
+static int *result;
+
+static void begin(const char *gpus, const char *mem)
+{
+	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+
+	EXPECT(library != NULL);
+	process_count = dlsym(library, "fake_process_count");
+	result = dlsym(library, "fake_result");
+	*(unsigned *)dlsym(library, "fake_own_pid") = (unsigned)getpid();
+	setenv("TANDEM_GPUS", gpus, 1);
+	setenv("TANDEM_MEM", mem, 1);
+	td_settings_read();
+	td_place_read();
+#define NVML_HOOK(name)                                                                            \
+	*(void **)&nvml.name = dlsym(library, #name);                                              \
+	EXPECT(nvml.name != NULL && (void *)nvml.name == td_nvml_wrapper(#name));
+#include "preload/nvml_hooks.def"
+#undef NVML_HOOK
+}
+
+static void in_child(void (*run)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		run();
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+}
+
+#define CASE(id)                                                                                   \
+	static void run_##id(void);                                                                \
+	TEST(id)                                                                                   \
+	{                                                                                          \
+		in_child(run_##id);                                                                \
+	}                                                                                          \
+	static void run_##id(void)
+
+static nvmlDevice_t gpu(unsigned n)
+{
+	return (nvmlDevice_t)(unsigned long)(n + 1);
+}
+
+/* -- the GPUs -- */
+
+static void expect_count(unsigned expected)
+{
+	unsigned count = 99;
+
+	EXPECT(!nvml.nvmlDeviceGetCount(&count) && count == expected);
+	EXPECT(!nvml.nvmlDeviceGetCount_v2(&count) && count == expected);
+}
+
+static void expect_at(unsigned index, nvmlDevice_t expected)
+{
+	nvmlReturn_t r = expected ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+	nvmlDevice_t device = NULL;
+
+	EXPECT(nvml.nvmlDeviceGetHandleByIndex(index, &device) == r && device == expected);
+	device = NULL;
+	EXPECT(nvml.nvmlDeviceGetHandleByIndex_v2(index, &device) == r && device == expected);
+}
+
+/* By each name that the n-th of NVML's GPUs has. */
+static void expect_named(unsigned n, bool seen, unsigned index)
+{
+	static const char *const uuids[] = {UUID("01"), UUID("02"), UUID("03")};
+	nvmlReturn_t r = seen ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
+	nvmlDevice_t before = (nvmlDevice_t)&r, expected = seen ? gpu(n) : before, device;
+	char name[] = "0";
+	unsigned found;
+
+	name[0] = (char)('0' + n);
+	device = before;
+	EXPECT(nvml.nvmlDeviceGetHandleByUUID(uuids[n], &device) == r && device == expected);
+	device = before;
+	EXPECT(nvml.nvmlDeviceGetHandleBySerial(name, &device) == r && device == expected);
+	device = before;
+	EXPECT(nvml.nvmlDeviceGetHandleByPciBusId(name, &device) == r && device == expected);
+	device = before;
+	EXPECT(nvml.nvmlDeviceGetHandleByPciBusId_v2(name, &device) == r && device == expected);
+	EXPECT(!nvml.nvmlDeviceGetIndex(gpu(n), &found) && found == index);
+}
+
+CASE(a_job_sees_its_gpus_in_its_order_by_every_name_they_have)
+{
+	begin(UUID("03") "," UUID("01"), "");
+	expect_count(2);
+	expect_at(0, gpu(2));
+	expect_at(1, gpu(0));
+	expect_at(2, NULL);
+	expect_at(99, NULL);
+	expect_named(2, true, 0);
+	expect_named(0, true, 1);
+	expect_named(1, false, 1); /* a handle that it cannot have got: NVML's own index */
+}
+
+CASE(a_gpu_that_nvml_does_not_know_is_not_counted)
+{
+	begin(UUID("07") "," UUID("02"), "");
+	expect_count(1);
+	expect_at(0, gpu(1));
+	expect_at(1, NULL);
+}
+
+CASE(who_was_told_nothing_sees_everything)
+{
+	begin("", "");
+	expect_count(3);
+	for (unsigned i = 0; i < 3; i++) {
+		expect_at(i, gpu(i));
+		expect_named(i, true, i);
+	}
+	expect_at(3, NULL);
+}
+
+CASE(nvmls_errors_are_passed_on)
+{
+	nvmlDevice_t device;
+	unsigned count;
+
+	begin(UUID("03"), "");
+	*result = NVML_ERROR_UNINITIALIZED;
+	EXPECT(nvml.nvmlDeviceGetCount_v2(&count) == NVML_ERROR_UNINITIALIZED);
+	EXPECT(nvml.nvmlDeviceGetHandleByIndex_v2(0, &device) == NVML_ERROR_UNINITIALIZED);
+	EXPECT(nvml.nvmlDeviceGetHandleByUUID(UUID("03"), &device) == NVML_ERROR_UNINITIALIZED);
+	EXPECT(nvml.nvmlDeviceGetIndex(gpu(2), &count) == NVML_ERROR_UNINITIALIZED);
+	count = 0;
+	EXPECT(nvml.nvmlDeviceGetComputeRunningProcesses_v3(gpu(2), &count, NULL) ==
+		NVML_ERROR_UNINITIALIZED);
+}
+
+/* -- memory -- */
+
+static void expect_memory(unsigned total, unsigned used, unsigned first_used, unsigned reserved)
+{
+	nvmlMemory_v2_t second = {.version = NVML_MEMORY_V2};
+	nvmlMemory_t first;
+
+	EXPECT(!nvml.nvmlDeviceGetMemoryInfo(gpu(0), &first));
+	EXPECT(first.total == total && first.used == first_used);
+	EXPECT(!nvml.nvmlDeviceGetMemoryInfo_v2(gpu(0), &second));
+	EXPECT(second.total == total && second.used == used && second.reserved == reserved &&
+		second.version == NVML_MEMORY_V2);
+	second.version = 1;
+	EXPECT(nvml.nvmlDeviceGetMemoryInfo_v2(gpu(0), &second) ==
+		NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+}
+
+CASE(a_limit_is_the_memory_that_there_is)
+{
+	begin("", "300");
+	expect_memory(300, 0, 0, 0);
+}
+
+CASE(a_limit_may_be_a_share)
+{
+	begin("", "25%");
+	expect_memory(250, 0, 0, 0);
+}
+
+CASE(a_limit_beyond_the_gpu_and_none_change_nothing)
+{
+	begin("", "2000");
+	expect_memory(1000, 550, 600, 50);
+	setenv("TANDEM_MEM", "", 1);
+	td_settings_read();
+	expect_memory(1000, 550, 600, 50);
+}
+
+/* -- processes -- */
+
+#define EACH_LIST(X)                                                                               \
+	X(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t)                              \
+	X(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_v2_t)                           \
+	X(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_v2_t)                           \
+	X(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t)                             \
+	X(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t)                          \
+	X(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_v2_t)                          \
+	X(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t)                           \
+	X(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t)                        \
+	X(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_v2_t)
+
+/* Of n processes the own, which is there twice, in all forms of the question. */
+static void expect_own_alone(unsigned n)
+{
+	unsigned count;
+
+	*process_count = n;
+#define X(name, row)                                                                               \
+	{                                                                                          \
+		row rows[ROOM] = {{0}};                                                            \
+		count = 0;                                                                         \
+		EXPECT(nvml.name(gpu(0), &count, NULL) == NVML_ERROR_INSUFFICIENT_SIZE);           \
+		EXPECT(count == 2);                                                                \
+		count = 1;                                                                         \
+		EXPECT(nvml.name(gpu(0), &count, rows) == NVML_ERROR_INSUFFICIENT_SIZE);           \
+		EXPECT(count == 2);                                                                \
+		count = ROOM;                                                                      \
+		EXPECT(!nvml.name(gpu(0), &count, rows) && count == 2);                            \
+		EXPECT(rows[0].pid == (unsigned)getpid() &&                                        \
+			rows[0].usedGpuMemory == 10 * (n / 2));                                    \
+		EXPECT(rows[1].pid == rows[0].pid && rows[1].usedGpuMemory == 10 * (n - 1));       \
+	}
+	EACH_LIST(X)
+#undef X
+}
+
+CASE(a_job_with_a_limit_sees_its_own_processes)
+{
+	begin("", "300");
+	expect_own_alone(5);
+	expect_own_alone(500); /* more than one question's worth */
+}
+
+CASE(a_placed_job_sees_its_own_processes)
+{
+	begin(UUID("01"), "");
+	expect_own_alone(5);
+}
+
+CASE(others_see_all)
+{
+	unsigned count;
+
+	begin("", "");
+#define X(name, row)                                                                               \
+	{                                                                                          \
+		row rows[ROOM];                                                                    \
+		count = ROOM;                                                                      \
+		EXPECT(!nvml.name(gpu(0), &count, rows) && count == 5 && rows[0].pid == 1000);     \
+		count = 4;                                                                         \
+		EXPECT(nvml.name(gpu(0), &count, rows) == NVML_ERROR_INSUFFICIENT_SIZE);           \
+	}
+	EACH_LIST(X)
+#undef X
+}
+
+static nvmlReturn_t utilization(nvmlProcessUtilizationSample_t *rows, unsigned *count)
+{
+	return nvml.nvmlDeviceGetProcessUtilization(gpu(0), rows, count, 70);
+}
+
+CASE(utilisation_is_told_of_the_jobs_own_processes)
+{
+	nvmlProcessUtilizationSample_t rows[ROOM];
+	unsigned count = 0;
+
+	begin("", "300");
+	*process_count = 500;
+	EXPECT(utilization(NULL, &count) == NVML_ERROR_INSUFFICIENT_SIZE && count == 1);
+	count = ROOM;
+	EXPECT(!utilization(rows, &count) && count == 1);
+	*process_count = 0;
+	count = ROOM;
+	EXPECT(utilization(rows, &count) == NVML_ERROR_NOT_FOUND);
+	*process_count = 5;
+	EXPECT(rows[0].pid == (unsigned)getpid() && rows[0].timeStamp == 320 &&
+		rows[0].smUtil == 250);
+	*result = NVML_ERROR_NOT_FOUND; /* no samples since then */
+	EXPECT(utilization(rows, &count) == NVML_ERROR_NOT_FOUND);
+}
+
+CASE(and_to_others_of_all)
+{
+	nvmlProcessUtilizationSample_t rows[ROOM];
+	unsigned count = ROOM;
+
+	begin("", "");
+	EXPECT(!utilization(rows, &count) && count == 5);
+}
+
+CASE(programs_that_are_linked_with_nvml_get_here_without_a_look_up)
+{
+	unsigned count = 0;
+
+	EXPECT(nvmlDeviceGetComputeRunningProcesses_v3(gpu(0), &count, NULL) ==
+		NVML_ERROR_INSUFFICIENT_SIZE);
+	EXPECT(count == 5);
+}
+
+CASE(without_nvml_there_is_none)
+{
+	/* Found once for all: not here, as the first to look is another program. */
+	char name[] = "test_nvml_view", option[] = "--without";
+	char *const arguments[] = {name, option, NULL};
+	char *const environment[] = {NULL};
+
+	execve("/proc/self/exe", arguments, environment);
+	_exit(1);
+}
+
+__attribute__((constructor)) static void without(void)
+{
+	char line[64] = "";
+	FILE *file = fopen("/proc/self/cmdline", "re");
+	size_t n = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
+	unsigned count = 0;
+
+	if (file)
+		fclose(file);
+	if (n < strlen("test_nvml_view") + 2 || strcmp(line + strlen(line) + 1, "--without"))
+		return;
+	EXPECT(!td_nvml_wrapper("nvmlDeviceGetCount_v2"));
+	EXPECT(nvmlDeviceGetCount_v2(&count) == NVML_ERROR_FUNCTION_NOT_FOUND);
+	EXPECT(nvmlDeviceGetComputeRunningProcesses_v3(gpu(0), &count, NULL) ==
+		NVML_ERROR_FUNCTION_NOT_FOUND);
+	_exit(0);
+}
