@@ -5,11 +5,14 @@
 
 #include "policy/slo_share.h"
 
-#define SHARE_MIN 0.05
-#define HIGH      0.95
-#define LOW       0.7
-#define GROW      1.15
-#define SHRINK    0.93
+#define SHARE_MIN  0.05
+#define HIGH       0.95
+#define LOW        0.7
+#define GROW       1.15
+#define SHRINK     0.93
+#define SHARE_MOST 0.9 /* of a capped service */
+#define GUESTS     0.25
+#define DUTY_MIN   0.02
 
 static struct td_slo slo_of(const struct td_slo_split *split, uint32_t batch)
 {
@@ -20,6 +23,14 @@ static struct td_slo slo_of(const struct td_slo_split *split, uint32_t batch)
 		.share_min = SHARE_MIN};
 }
 
+/* The service has all SMs, the others a quarter of them in a part of the time. */
+static void uncap(struct td_slo_split *split)
+{
+	split->share = 1;
+	split->guest_share = GUESTS;
+	split->duty = 0.5;
+}
+
 void td_slo_split_begin(struct td_slo_split *split, const struct td_curve *curves,
 	const uint32_t *batches, uint32_t count, double objective_s, double rate_per_s,
 	double factor)
@@ -27,8 +38,7 @@ void td_slo_split_begin(struct td_slo_split *split, const struct td_curve *curve
 	double least = INFINITY;
 
 	*split = (struct td_slo_split){.batch = batches[0],
-		.share = 1,
-		.paused = true,
+		.duty = 1,
 		.objective_s = objective_s,
 		.rate_per_s = fmax(rate_per_s, 1),
 		.factor = fmax(factor, 1),
@@ -39,17 +49,20 @@ void td_slo_split_begin(struct td_slo_split *split, const struct td_curve *curve
 		double share =
 			td_curve_smallest_share(&curves[k], limit / split->factor, SHARE_MIN);
 
-		/* What not even the whole GPU holds: the batch that asks for the least. */
+		/* What not even the whole GPU holds: the batch that lacks the least. */
 		if (share > 1)
 			share = limit > 0 ? 1 + td_curve_at(&curves[k], 1) / limit : INFINITY;
-		if (!(share < least))
+		if (!(share < least) && k)
 			continue;
 		least = share;
 		split->batch = batches[k];
 		split->curve = &curves[k];
-		split->share = fmin(share, 1);
-		split->paused = share >= 1;
 	}
+	split->share = fmin(least, 1);
+	split->guest_share = 1 - split->share;
+	split->paused = !(least <= 2); /* alone it would not hold either */
+	if (split->share > SHARE_MOST)
+		uncap(split);
 }
 
 static void learn(struct td_slo_split *split)
@@ -57,27 +70,50 @@ static void learn(struct td_slo_split *split)
 	const struct td_slo slo = slo_of(split, split->batch);
 	double alone = td_curve_at(split->curve, split->share);
 
-	if (alone > 0 && split->rounds)
+	if (alone > 0 && split->rounds && split->duty >= 1)
 		split->factor = fmin(fmax(td_slo_latency_limit_s(&slo) / alone, 1), 20);
+}
+
+/* True: changed. */
+static bool grow(struct td_slo_split *split)
+{
+	if (split->duty < 1) {
+		split->paused = split->duty / 2 < DUTY_MIN;
+		split->duty = fmax(split->duty / 2, DUTY_MIN);
+		return true;
+	}
+	split->grown = true;
+	split->share *= GROW;
+	split->guest_share = 1 - split->share;
+	if (split->share > SHARE_MOST)
+		uncap(split);
+	return true;
+}
+
+static bool shrink(struct td_slo_split *split)
+{
+	double before = split->share;
+
+	if (split->duty < 1 || split->grown)
+		return false;
+	split->share = fmax(split->share * SHRINK, SHARE_MIN);
+	split->guest_share = 1 - split->share;
+	return split->share < before;
 }
 
 bool td_slo_split_observe(struct td_slo_split *split, double p99_s)
 {
-	double before = split->share;
+	bool changed = false;
 
 	if (split->paused || split->rounds == TD_SLO_SPLIT_ROUNDS)
 		return false;
-	if (p99_s > HIGH * split->objective_s) {
-		split->grown = true;
-		split->paused = split->share >= 1;
-		split->share = fmin(split->share * GROW, 1);
-	} else if (p99_s < LOW * split->objective_s && !split->grown) {
-		split->share = fmax(split->share * SHRINK, SHARE_MIN);
-	}
-	if (split->paused || split->share < before || split->share > before) {
+	if (p99_s > HIGH * split->objective_s)
+		changed = grow(split);
+	else if (p99_s < LOW * split->objective_s)
+		changed = shrink(split);
+	if (changed)
 		split->rounds++;
-		return true;
-	}
-	learn(split);
-	return false;
+	else
+		learn(split);
+	return changed;
 }

@@ -107,11 +107,17 @@ static void finish(struct td_cluster *cluster, uint32_t job)
 	state->changed = true;
 }
 
+/* Part of a GPU that jobs have beside a service. */
+static double room_of(const struct td_slo_split *split)
+{
+	return split->paused ? 0 : split->guest_share * split->duty;
+}
+
 static void load_beside(
 	struct td_cluster *cluster, struct tandem *state, const struct td_sim_gpu *gpu)
 {
 	const struct td_service *service = &cluster->services->list[gpu->service];
-	double room = 1 - service->split.service_share;
+	double room = room_of(&state->splits[gpu->service]);
 
 	for (uint32_t i = 0; i < gpu->count && room > 0.02; i++)
 		td_tandem_cluster_observe(&state->cluster, cluster->jobs[gpu->jobs[i]].profile,
@@ -153,14 +159,14 @@ static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 			service->seen.rate_per_s, alone ? FACTOR : factor);
 	else
 		more = td_slo_split_observe(split, service->seen.p99_s);
-	td_tandem_cluster_room(&state->cluster, service->gpu, split->paused ? 0 : 1 - split->share);
+	td_tandem_cluster_room(&state->cluster, service->gpu, room_of(split));
 	if (round && !more && learnt && !split->paused)
 		*learnt = split->factor;
 	service->split = (struct td_split){.batch = split->batch,
 		.service_share = alone || split->paused ? 1 : split->share,
-		.guest_share = fmax(0.01, 1 - split->share),
-		.guest_duty = 1,
-		.paused = split->paused || split->share > 0.985};
+		.guest_share = split->guest_share,
+		.guest_duty = split->duty,
+		.paused = split->paused};
 	return !alone && !split->paused && (!round || more);
 }
 

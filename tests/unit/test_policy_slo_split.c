@@ -61,9 +61,25 @@ TEST(an_objective_that_cannot_be_held_pauses_the_jobs)
 	tune(&split, 600, 20, 1);
 	CHECK(split.paused);
 	CHECK(split.share >= 1);
+	CHECK(split.duty <= 0.02);
 	td_slo_split_begin(&split, curves, batches, 2, 0.0001, 600, 1);
 	CHECK(split.paused);
 	CHECK(!td_slo_split_observe(&split, 1));
+}
+
+/* Beside jobs it takes three times as long in the part of the time in which they run. */
+TEST(where_no_share_is_enough_the_jobs_run_in_a_part_of_the_time)
+{
+	struct td_slo_split split;
+
+	td_slo_split_begin(&split, curves, batches, 2, 0.1, 1500, 3);
+	CHECK(!split.paused);
+	CHECK(split.share >= 1 && split.duty < 1);
+	while (td_slo_split_observe(&split, p99(&split, 1500, 1 + 2 * split.duty)))
+		CHECK(split.guest_share > 0);
+	CHECK(!split.paused);
+	CHECK(split.duty >= 0.02 && split.duty < 0.5);
+	CHECK(p99(&split, 1500, 1 + 2 * split.duty) <= 0.1);
 }
 
 TEST(an_idle_service_gives_nearly_everything_away)

@@ -1,0 +1,485 @@
+/* The world of MuxFlow's experiments; see muxflow_world.h. */
+#include "sim/muxflow_world.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "policy/baselines.h"
+#include "sim/csv.h"
+#include "sim/random.h"
+
+#define BINS        10 /* of a service's activity */
+#define STEP_S      300.
+#define MATCH_STEPS 3 /* "every 15 minutes" */
+#define WORK_S      (7200 * 3600.)
+#define END_S       (10 * 86400.)
+#define MOVE_S      30. /* checkpoint and start elsewhere */
+#define SERIAL      0.63
+#define NONE        UINT32_MAX
+#define NOISE       0.05
+#define GUARD       1.2 /* of the latency alone, what a service may come to */
+
+/* Part of the time in which service g is busy alone. */
+static double activity(const struct td_mux_world *w, uint32_t g, double now_s)
+{
+	double rate = 20 + 170 * (0.5 - 0.5 * cos(2 * M_PI * (now_s / 86400 + w->phases[g])));
+
+	return fmin(0.85, rate * w->service_s[g % TD_MUX_SERVICES]);
+}
+
+static uint32_t share_ppm(enum td_mux_how how, double busy)
+{
+	if (how == TD_MUX_NO_SHARE || how == TD_MUX_NO_BOTH)
+		return 400000;
+	return td_dynamic_sm_ppm(&td_dynamic_sm_default, (uint32_t)(busy * 1e6));
+}
+
+/* Speeds of a service, while it is busy, and of the job beside it. */
+static void speeds_of(const struct td_mux_world *w, uint32_t service, uint32_t kind, double busy,
+	double own_share, double share, double duty, double ret[2])
+{
+	struct td_contender pair[2] = {w->services[service], w->offline[kind]};
+
+	pair[0].share = own_share;
+	pair[0].duty = fmax(0.01, busy);
+	pair[1].share = share;
+	pair[1].duty = fmax(1e-6, duty);
+	td_contention_speeds(&w->contention, pair, 2, ret);
+	ret[0] /= pair[0].duty;
+}
+
+/* Mean latency of M/D/1 under a slowdown, of 1 = alone. */
+static double latency_factor(double busy, double slowdown)
+{
+	double alone = 1 + busy / (2 * (1 - busy)), load = fmin(0.99, busy * slowdown);
+
+	return slowdown * (1 + load / (2 * (1 - load))) / alone;
+}
+
+/* tandem's split: the objective is the guard, a batch is one request. What the service's share comes to is remembered for its kind of company. */
+static void split_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double busy,
+	double *ret_speed, double *ret_slowdown)
+{
+	uint32_t service = g % TD_MUX_SERVICES, one = 1;
+	double alone_s = w->service_s[service], rate = busy / alone_s, speeds[2];
+	double objective_s = GUARD * alone_s * (1 + busy / (2 * (1 - busy)));
+	double *factor = &w->factors[service][kind];
+	const struct td_curve curve = {
+		.form = TD_CURVE_HYPERBOLA, .a = SERIAL * alone_s, .b = (1 - SERIAL) * alone_s};
+	struct td_slo_split split;
+
+	td_slo_split_begin(
+		&split, &curve, &one, 1, objective_s, rate, *factor > 0 ? *factor : GUARD);
+	do {
+		speeds_of(
+			w, service, kind, busy, split.share, split.guest_share, split.duty, speeds);
+	} while (td_slo_split_observe(
+		&split, objective_s / GUARD * latency_factor(busy, 1 / speeds[0])));
+	if (!split.paused)
+		*factor = split.factor;
+	*ret_speed = split.paused ? 0 : speeds[1];
+	*ret_slowdown = split.paused ? 1 : 1 / speeds[0];
+}
+
+/* One interval of a GPU with a job: the job's speed, the service's slowdown. */
+static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double now_s,
+	double *ret_speed, double *ret_slowdown)
+{
+	double busy = activity(w, g, now_s), demand = w->offline[kind].demand, speeds[2], share;
+	struct td_sysmonitor_metrics metrics = {.initialised = true, .available = true};
+	struct td_muxflow_output out = {.duty_ppm = 1000000};
+
+	if (w->how == TD_MUX_TIME_SHARING || w->how == TD_MUX_PRIORITY) {
+		double slower = 1 + demand * (w->how == TD_MUX_PRIORITY ? 1. / 3 : 1);
+
+		*ret_slowdown = slower;
+		*ret_speed = fmin(demand, fmax(w->how == TD_MUX_PRIORITY ? 0.25 : 0.5, 1 - busy)) /
+			     demand;
+		return;
+	}
+	if (w->how == TD_MUX_TANDEM) {
+		split_gpu(w, g, kind, busy, ret_speed, ret_slowdown);
+		return;
+	}
+	share = share_ppm(w->how, busy) / 1e6;
+	/* The controller's milliseconds, until they have settled. */
+	for (int k = 0; k < 30; k++) {
+		double used = fmin(1, busy + share * demand * out.duty_ppm / 1e6);
+
+		metrics.utilisation_ppm = (uint32_t)(fmin(0.96, used) * 1e6);
+		metrics.sm_activity_ppm = (uint32_t)(fmin(0.92, used) * 1e6);
+		out = td_muxflow_gpu_step(&w->monitors[g], &td_muxflow_t4, &metrics,
+			(uint64_t)((now_s + k * 0.01) * 1e9) + 1);
+	}
+	speeds_of(w, g % TD_MUX_SERVICES, kind, busy, 1, share, out.duty_ppm / 1e6, speeds);
+	*ret_slowdown = 1 / speeds[0];
+	*ret_speed = out.evict ? 0 : speeds[1];
+}
+
+/* --- the predictor: features of a dry run, never the numbers of the truth --- */
+
+static struct td_muxflow_profile profile_of(
+	const struct td_contender *job, double busy, double alone_s)
+{
+	double used = job->demand * busy;
+
+	return (struct td_muxflow_profile){used, 0.8 * used, 0.5 * used, alone_s};
+}
+
+/* One dry run: a service at some load, a kind of job, and the job's speed as the truth has it. */
+double td_mux_draw_sample(const struct td_mux_world *w, uint64_t *state, double *ret_x)
+{
+	uint32_t service = td_random_below(state, TD_MUX_SERVICES);
+	uint32_t kind = td_random_below(state, TD_MUX_OFFLINE);
+	double busy = 0.02 + 0.83 * td_random_unit(state), speeds[2];
+	uint32_t ppm = share_ppm(TD_MUX_MUXFLOW, busy);
+	struct td_muxflow_profile online =
+		profile_of(&w->services[service], busy, w->service_s[service]);
+	struct td_muxflow_profile offline = profile_of(&w->offline[kind], 1, 0.1 * (kind + 1));
+
+	speeds_of(w, service, kind, busy, 1, ppm / 1e6, 1, speeds);
+	td_muxflow_inputs(&online, &offline, ppm, ret_x);
+	return speeds[1];
+}
+
+int td_mux_train(struct td_mux_world *w, const struct td_learn_options *options, uint64_t seed,
+	struct td_err *err)
+{
+	td_auto_free double *x = calloc(TD_MUX_SAMPLES * TD_MUXFLOW_INPUTS, sizeof(double));
+	td_auto_free double *y = calloc(TD_MUX_SAMPLES, sizeof(double));
+	struct td_dataset data = {x, y, TD_MUX_SAMPLES, TD_MUXFLOW_INPUTS};
+	int r;
+
+	if (!x || !y)
+		return td_err_set(err, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < TD_MUX_SAMPLES; i++) {
+		y[i] = td_mux_draw_sample(w, &seed, x + (size_t)i * TD_MUXFLOW_INPUTS);
+		y[i] *= 1 + NOISE * td_random_normal(&seed);
+	}
+	td_model_deinit(&w->model);
+	r = td_learn_mlp(&data, options, &w->model);
+	return r ? td_err_set(err, r, "the predictor could not be trained: %s", strerror(-r)) : 0;
+}
+
+/* --- scheduling --- */
+
+static void assign(struct td_mux_world *w, uint32_t job, uint32_t gpu, double now_s,
+	struct td_mux_outcome *out)
+{
+	if (w->jobs[job].left_s < w->jobs[job].work_s) {
+		w->pause_s[gpu] = now_s + MOVE_S;
+		out->moved_h += MOVE_S / 3600;
+		out->moves++;
+	}
+	w->on[gpu] = job;
+	w->jobs[job].gpu = gpu;
+}
+
+/* First come first served: onto the least busy GPU without a job, or any. */
+static void place_fifo(
+	struct td_mux_world *w, uint32_t arrived, double now_s, struct td_mux_outcome *out)
+{
+	uint32_t free_gpus[TD_MUX_GPUS], n = 0;
+
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
+		if (w->on[g] == NONE)
+			free_gpus[n++] = g;
+	for (uint32_t i = 0; i < arrived && n; i++) {
+		struct td_mux_job *job = &w->jobs[i];
+		uint32_t k;
+
+		if (job->gpu != NONE || job->left_s <= 0)
+			continue;
+		k = td_random_gpu(&w->random, n);
+		assign(w, i, free_gpus[k], now_s, out);
+		free_gpus[k] = free_gpus[--n];
+	}
+}
+
+/* Algorithm 1 on kinds: services by activity, jobs by kind. Whoever stays beside the same kind stays where it is. */
+static int place_matched(struct td_mux_world *w, struct td_mux_matching *m, uint32_t arrived,
+	double now_s, struct td_mux_outcome *out)
+{
+	struct td_muxflow_profile online[TD_MUX_SERVICES * BINS], offline[TD_MUX_OFFLINE];
+	uint32_t online_counts[TD_MUX_SERVICES * BINS] = {0}, offline_counts[TD_MUX_OFFLINE] = {0};
+	uint32_t row_of[TD_MUX_GPUS], rows = 0, bin_row[TD_MUX_SERVICES * BINS],
+				      columns[TD_MUX_OFFLINE], cols = 0;
+	float weights[TD_MUX_SERVICES * BINS * TD_MUX_OFFLINE];
+	uint32_t next[TD_MUX_SERVICES * BINS], want[TD_MUX_GPUS], at = 0;
+	struct td_match_result result;
+	struct td_muxflow_cluster cluster;
+	int r;
+
+	for (uint32_t i = 0; i < TD_MUX_SERVICES * BINS; i++)
+		bin_row[i] = NONE;
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++) {
+		uint32_t bin = (uint32_t)(activity(w, g, now_s) * BINS), s = g % TD_MUX_SERVICES;
+		uint32_t *row = &bin_row[s * BINS + bin];
+
+		if (*row == NONE) {
+			*row = rows;
+			online[rows++] =
+				profile_of(&w->services[s], (bin + 0.5) / BINS, w->service_s[s]);
+		}
+		row_of[g] = *row;
+		online_counts[*row]++;
+	}
+	{
+		uint32_t counts[TD_MUX_OFFLINE] = {0};
+
+		for (uint32_t i = 0; i < arrived; i++)
+			counts[w->jobs[i].kind] += w->jobs[i].left_s > 0;
+		for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++) {
+			if (!counts[k])
+				continue;
+			offline[cols] = profile_of(&w->offline[k], 1, 0.1 * (k + 1));
+			offline_counts[cols] = counts[k] < TD_MUX_GPUS ? counts[k] : TD_MUX_GPUS;
+			columns[cols++] = k;
+		}
+	}
+	if (!cols)
+		return 0;
+	cluster = (struct td_muxflow_cluster){.online = online,
+		.online_counts = online_counts,
+		.online_count = rows,
+		.offline = offline,
+		.offline_counts = offline_counts,
+		.offline_count = cols,
+		.predictor = &w->model.predictor,
+		.sm = &td_dynamic_sm_default};
+	r = td_muxflow_schedule(&cluster, weights, m->memory, m->bytes, m->kinds, &result);
+	if (r < 0)
+		return r;
+	for (uint32_t row = 0; row < rows; row++) {
+		next[row] = at;
+		at += online_counts[row];
+	}
+	/* What each GPU is to have: first those whose job's kind is wanted in their row stay. */
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
+		want[g] = NONE;
+	for (int stay = 1; stay >= 0; stay--) {
+		for (uint32_t g = 0; g < TD_MUX_GPUS; g++) {
+			uint32_t row = row_of[g], end = next[row] + online_counts[row];
+			uint32_t kind = w->on[g] == NONE ? NONE : w->jobs[w->on[g]].kind;
+
+			for (uint32_t u = next[row]; u < end && want[g] == NONE; u++) {
+				if (m->kinds[u] == TD_MATCH_NONE ||
+					(stay && columns[m->kinds[u]] != kind))
+					continue;
+				want[g] = columns[m->kinds[u]];
+				m->kinds[u] = TD_MATCH_NONE;
+			}
+		}
+	}
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++) {
+		uint32_t job = w->on[g];
+
+		if (job != NONE && w->jobs[job].kind != want[g]) {
+			w->jobs[job].gpu = NONE;
+			w->on[g] = NONE;
+		}
+	}
+	{
+		uint32_t cursor[TD_MUX_OFFLINE] = {0};
+
+		for (uint32_t g = 0; g < TD_MUX_GPUS; g++) {
+			if (want[g] == NONE || w->on[g] != NONE)
+				continue;
+			for (uint32_t *i = &cursor[want[g]]; *i < arrived; (*i)++) {
+				const struct td_mux_job *job = &w->jobs[*i];
+
+				if (job->kind != want[g] || job->gpu != NONE || job->left_s <= 0)
+					continue;
+				assign(w, *i, g, now_s, out);
+				break;
+			}
+		}
+	}
+	return 0;
+}
+
+static void reset(struct td_mux_world *w, enum td_mux_how how)
+{
+	w->how = how;
+	w->random = 77;
+	memset(w->monitors, 0, sizeof(w->monitors));
+	memset(w->pause_s, 0, sizeof(w->pause_s));
+	memset(w->factors, 0, sizeof(w->factors));
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
+		w->on[g] = NONE;
+	for (uint32_t i = 0; i < w->count; i++) {
+		w->jobs[i].left_s = w->jobs[i].work_s;
+		w->jobs[i].gpu = NONE;
+		w->jobs[i].end_s = END_S;
+	}
+}
+
+int td_mux_simulate(struct td_mux_world *w, struct td_mux_matching *m, enum td_mux_how how,
+	struct td_mux_outcome *out)
+{
+	double shared_s = 0, latency = 0, service = 0, requests = 0, done_s = 0;
+	uint32_t arrived = 0, ended = 0;
+	bool matches = how == TD_MUX_MUXFLOW || how == TD_MUX_NO_SHARE || how == TD_MUX_TANDEM;
+
+	*out = (struct td_mux_outcome){0};
+	reset(w, how);
+	for (uint32_t step = 0; step * STEP_S < END_S && ended < w->count; step++) {
+		double now_s = step * STEP_S;
+		int r = 0;
+
+		while (arrived < w->count && w->jobs[arrived].arrive_s <= now_s)
+			arrived++;
+		if (matches && step % MATCH_STEPS == 0)
+			r = place_matched(w, m, arrived, now_s, out);
+		else if (!matches)
+			place_fifo(w, arrived, now_s, out);
+		if (r)
+			return r;
+		for (uint32_t g = 0; g < TD_MUX_GPUS; g++) {
+			uint32_t j = w->on[g];
+			double busy = activity(w, g, now_s), speed, slowdown, ran = STEP_S;
+
+			if (j == NONE)
+				continue;
+			share_gpu(w, g, w->jobs[j].kind, now_s, &speed, &slowdown);
+			if (w->pause_s[g] > now_s)
+				ran -= w->pause_s[g] - now_s;
+			latency += busy * latency_factor(busy, slowdown);
+			service += busy * slowdown;
+			requests += busy;
+			shared_s += STEP_S;
+			done_s += fmin(w->jobs[j].left_s, speed * ran);
+			if (speed > 0 && w->jobs[j].left_s <= speed * ran) {
+				w->jobs[j].end_s = now_s + STEP_S - ran + w->jobs[j].left_s / speed;
+				w->jobs[j].left_s = 0;
+				w->on[g] = NONE;
+				ended++;
+			} else {
+				w->jobs[j].left_s -= speed * ran;
+			}
+		}
+	}
+	for (uint32_t i = 0; i < w->count; i++)
+		out->jct_s += (w->jobs[i].end_s - w->jobs[i].arrive_s) / w->count;
+	out->unfinished = w->count - ended;
+	out->oversold = shared_s > 0 ? done_s / shared_s : 0;
+	out->latency = requests > 0 ? latency / requests : 1;
+	out->service = requests > 0 ? service / requests : 1;
+	return 0;
+}
+
+/* --- what is known --- */
+
+int td_mux_read_services(struct td_mux_world *w, const char *data, struct td_err *err)
+{
+	static const char *const names[TD_MUX_SERVICES] = {"dien", "mtwnd", "wnd"};
+	static const char *const needed[] = {"model", "batch_size", "p50_ms"};
+	char path[PATH_MAX];
+	struct td_csv csv;
+	int at[3], r;
+
+	snprintf(path, sizeof(path), "%s/infer_kairos_t4.csv", data);
+	r = td_csv_open(&csv, path, err);
+	if (r)
+		return r;
+	r = td_csv_need(&csv, needed, 3, at, err);
+	while (!r && !(r = td_csv_next(&csv, err))) {
+		double batch, ms;
+
+		r = td_csv_number(&csv, at[1], 1, 1e6, &batch, err);
+		r = r ? r : td_csv_number(&csv, at[2], 0, 1e6, &ms, err);
+		for (int s = 0; !r && s < TD_MUX_SERVICES; s++)
+			if (!strcmp(td_csv_text(&csv, at[0]), names[s]) && batch > 99 &&
+				batch < 101)
+				w->service_s[s] = ms / 1000;
+	}
+	td_csv_close(&csv);
+	return r < 0 ? r : 0;
+}
+
+int td_mux_read_kinds(struct td_mux_world *w, const char *data, struct td_err *err)
+{
+	static const char *const online[TD_MUX_SERVICES] = {"Recommendation (batch size 512)",
+		"Recommendation (batch size 2048)", "Recommendation (batch size 8192)"};
+	static const char *const offline[TD_MUX_OFFLINE] = {"ResNet-50 (batch size 64)",
+		"ResNet-18 (batch size 128)", "CycleGAN", "Transformer (batch size 64)"};
+	td_auto_free struct td_profiles *profiles = calloc(1, sizeof(*profiles));
+	int r = profiles ? td_profiles_fit(data, "p100", profiles, err)
+			 : td_err_set(err, -ENOMEM, "out of memory");
+
+	for (int i = 0; !r && i < TD_MUX_SERVICES + TD_MUX_OFFLINE; i++) {
+		const char *name = i < TD_MUX_SERVICES ? online[i] : offline[i - TD_MUX_SERVICES];
+		int at = td_profiles_find(profiles, name);
+		struct td_contender *kind =
+			i < TD_MUX_SERVICES ? &w->services[i] : &w->offline[i - TD_MUX_SERVICES];
+
+		if (at < 0)
+			return td_err_set(err, -ENOENT, "there is no profile of %s", name);
+		*kind = profiles->profiles[at].contender;
+		kind->serial = SERIAL;
+	}
+	return r;
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+	const struct td_mux_job *x = a, *y = b;
+
+	return (x->arrive_s > y->arrive_s) - (x->arrive_s < y->arrive_s);
+}
+
+int td_mux_make_jobs(struct td_mux_world *w, const struct td_trace *trace, const char *vc,
+	uint64_t seed, struct td_err *err)
+{
+	uint32_t found[TD_MUX_JOBS_MAX], n = 0;
+	double work = 0;
+
+	for (uint32_t i = 0; i < trace->count && n < TD_MUX_JOBS_MAX; i++) {
+		const struct td_trace_job *job = &trace->jobs[i];
+
+		if (job->gpus == 1 && job->duration_s >= 600 && job->duration_s <= 43200 &&
+			!strcmp(td_names_text(&trace->names, job->tenant), vc))
+			found[n++] = i;
+	}
+	if (!n)
+		return td_err_set(err, -ENOENT, "the trace has no such jobs of %s", vc);
+	for (w->count = 0; work < WORK_S && w->count < TD_MUX_JOBS_MAX; w->count++) {
+		const struct td_trace_job *from = &trace->jobs[found[td_random_below(&seed, n)]];
+
+		w->jobs[w->count] = (struct td_mux_job){
+			.arrive_s = fmod(from->submit_s + 43200 * td_random_unit(&seed), 43200),
+			.work_s = from->duration_s,
+			.kind = td_random_below(&seed, TD_MUX_OFFLINE)};
+		work += from->duration_s;
+	}
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
+		w->phases[g] = td_random_unit(&seed);
+	qsort(w->jobs, w->count, sizeof(w->jobs[0]), by_arrival);
+	return 0;
+}
+
+int td_mux_prepare(struct td_experiment_run *run, struct td_mux_world **ret,
+	struct td_mux_matching *m, struct td_trace *trace, struct td_err *err)
+{
+	struct td_mux_world *w = calloc(1, sizeof(*w));
+	char path[PATH_MAX];
+	int r;
+
+	*ret = w;
+	m->bytes = (td_match_bytes(
+			    TD_MUX_SERVICES * BINS, TD_MUX_OFFLINE, TD_MUX_OFFLINE * TD_MUX_GPUS) +
+			   63) &
+		   ~(size_t)63;
+	m->memory = aligned_alloc(64, m->bytes);
+	if (!w || !m->memory)
+		return td_err_set(err, -ENOMEM, "out of memory");
+	r = td_mux_read_services(w, run->data, err);
+	r = r ? r : td_mux_read_kinds(w, run->data, err);
+	snprintf(path, sizeof(path), "%s/jobs_philly.csv.gz", run->data);
+	return r ? r : td_trace_read(path, false, trace, err);
+}
