@@ -293,6 +293,25 @@ static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
 	return true;
 }
 
+/*
+ * Is what is in the way of g memory that no closing takes off the device? Then it waits until the owners are done. They may wait behind g
+ * themselves: so it keeps nobody from a GPU meanwhile, or all would wait for ever.
+ */
+static bool is_stuck(const struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_view *view, const struct td_lock_group *g)
+{
+	uint64_t bytes[TD_GPU_MAX] = {0};
+
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (!view->clients[c].movable && &lock->groups[lock->group_of[c]] != g)
+			bytes[view->clients[c].gpu] += view->clients[c].resident_bytes;
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		if (g->gpus >> gpu & 1 && bytes[gpu] &&
+			bytes[gpu] + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
+			return true;
+	return false;
+}
+
 static const uint64_t no_bytes[TD_GPU_MAX];
 static const uint32_t no_holders[TD_GPU_MAX];
 
@@ -486,6 +505,8 @@ uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 				account(lock, rules, g, true);
 				continue;
 			}
+			if (is_stuck(lock, rules, view, g))
+				continue;
 			at = close_for(lock, g, rules, options, view, now_ns);
 			wakeup = at < wakeup ? at : wakeup;
 		}

@@ -11,7 +11,7 @@
  *
  * Invariants
  *  - strictly first come first served per GPU (by class: within a class, and classes in their order): nobody overtakes a waiting
- *    group that needs a GPU in common;
+ *    group that needs a GPU in common, unless that one does not fit beside memory that cannot leave the device, whoever is closed;
  *  - no hand-over while nobody waits;
  *  - exclusive: at most one group per GPU is not CLOSED and not being closed; by memory: the demand of the admitted never
  *    exceeds the capacity, but for a single group that exceeds it alone (the executor refuses its allocations);
