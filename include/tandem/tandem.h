@@ -9,10 +9,23 @@
 #define TANDEM_TANDEM_H
 
 #include <dlfcn.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The function of that name in libtandem.so, looked up once; NULL without tandem. */
+static inline void *tandem_function_(const char *name, int *looked, void **function)
+{
+	if (!__atomic_load_n(looked, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(function,
+			dlsym((void *)0 /* RTLD_DEFAULT, which needs _GNU_SOURCE */, name),
+			__ATOMIC_RELAXED);
+		__atomic_store_n(looked, 1, __ATOMIC_RELEASE);
+	}
+	return __atomic_load_n(function, __ATOMIC_RELAXED);
+}
 
 /*
  * A step (mini-batch) has ended and the next one begins. Call it once per step, from any thread, always at the same place of the loop; behind the
@@ -22,16 +35,35 @@ extern "C" {
 static inline void tandem_step(void)
 {
 	static int looked;
-	static void (*step)(void);
-	void *found;
+	static void *function;
+	void *found = tandem_function_("tandem_step", &looked, &function);
 
-	if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
-		found = dlsym((void *)0 /* RTLD_DEFAULT, which needs _GNU_SOURCE */, "tandem_step");
-		__atomic_store_n((void **)&step, found, __ATOMIC_RELAXED);
-		__atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
-	}
-	if (step)
-		step();
+	if (found)
+		((void (*)(void))found)();
+}
+
+/*
+ * What this process has on a device (by its ordinal) beyond what it may have there now, in bytes; mostly 0. A program that keeps memory for later gives
+ * as much of it back, at the end of a step, and nothing has to be copied. Else tandem stops the process for a moment and moves its memory to the host.
+ */
+static inline size_t tandem_excess(int device)
+{
+	static int looked;
+	static void *function;
+	void *found = tandem_function_("tandem_excess", &looked, &function);
+
+	return found ? ((size_t(*)(int))found)(device) : 0;
+}
+
+/* Of what this process has on a device, so many bytes are only kept for later and could be given back now. */
+static inline void tandem_cached(int device, size_t bytes)
+{
+	static int looked;
+	static void *function;
+	void *found = tandem_function_("tandem_cached", &looked, &function);
+
+	if (found)
+		((void (*)(int, size_t))found)(device, bytes);
 }
 
 #ifdef __cplusplus

@@ -33,6 +33,7 @@ static void job_json(struct td_json *j, const struct td_msg_job *job)
 	td_json_u64(j, "resident_bytes", job->resident_bytes);
 	td_json_u64(j, "host_bytes", job->host_bytes);
 	td_json_u64(j, "peak_bytes", job->peak_bytes);
+	td_json_u64(j, "cached_bytes", job->cached_bytes);
 	td_json_u64(j, "in_bytes", job->in_bytes);
 	td_json_u64(j, "out_bytes", job->out_bytes);
 	td_json_u64(j, "launches", job->launches);

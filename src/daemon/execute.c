@@ -63,6 +63,9 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.held_ns = td_process_held_ns(process, now_ns),
 			.host_bytes = client->host_bytes,
 			.peak_bytes = client->peak_bytes,
+			.minimal_bytes = client->cached_bytes
+						 ? client->demanded_bytes - client->cached_bytes
+						 : 0,
 			.launches = process->launches,
 			.steps = process->steps.count,
 			.step_ns = process->steps.step_ns,
@@ -182,8 +185,10 @@ static uint64_t keeps(const struct td_client *client)
 {
 	if (!td_soft_spills(client))
 		return client->demanded_bytes;
-	/* What goes to the host does so before the gate opens. */
-	return client->process->phase == TD_PHASE_FILLING ? 0 : client->resident_bytes;
+	/* What goes to the host does so before the gate opens; what the program drops it drops when it likes. */
+	return client->process->phase == TD_PHASE_FILLING || client->asked_ns
+		       ? 0
+		       : client->resident_bytes;
 }
 
 /* From now on it may allocate by itself up to its limit on the device, or may no longer. */

@@ -7,6 +7,8 @@
 
 /* For less than this part of a GPU nobody is drained. */
 #define WORTH_PART 64
+/* The shortest that a program is waited for. */
+#define ASK_LEAST_NS 20000000ull
 
 static struct td_client *client_at(struct td_list *it)
 {
@@ -127,6 +129,31 @@ static bool must_leave(const struct td_client *client)
 	       client->resident_bytes > client->fixed_bytes;
 }
 
+/* How long it may take to drop by itself what is too much: two steps, if it tells them. 0: it keeps nothing. */
+static uint64_t patience_ns(const struct td_client *client)
+{
+	const struct td_steps_told *steps = &client->process->steps;
+
+	if (!client->cached_bytes)
+		return 0;
+	if (!steps->median_ns || steps->unit)
+		return TD_SOFT_ASK_NS;
+	return min_bytes(TD_SOFT_ASK_NS, max_bytes(2 * steps->median_ns, ASK_LEAST_NS));
+}
+
+/* False: it is given the time to do it by itself. */
+static bool must_be_moved(struct td_client *client, uint64_t now_ns, uint64_t *wakeup)
+{
+	uint64_t patience = patience_ns(client);
+
+	if (!client->asked_ns && patience)
+		client->asked_ns = now_ns;
+	if (!patience || now_ns >= client->asked_ns + patience)
+		return true;
+	*wakeup = min_bytes(*wakeup, client->asked_ns + patience);
+	return false;
+}
+
 /* There is room for what is on the host, which was not there when it was opened. */
 static bool may_come(const struct td_node *node, const struct td_client *client)
 {
@@ -156,8 +183,10 @@ uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
 		if (!client->spills || process->failed || client->grant.gate == TD_GATE_CLOSED ||
 			(process->phase != TD_PHASE_OPEN && process->phase != TD_PHASE_DRAINING))
 			continue;
+		if (!must_leave(client))
+			client->asked_ns = 0;
 		if (must_leave(client))
-			process->job->exchanges = true;
+			process->job->exchanges |= must_be_moved(client, now_ns, &wakeup);
 		else if (may_come(node, client) && at <= now_ns)
 			process->job->exchanges = true;
 		else if (may_come(node, client) && at < wakeup)

@@ -10,6 +10,9 @@
  * what lies on the host, the job is drained for the exchange and goes on. For room it is drained at most once in TD_SOFT_EVERY_NS, and not again
  * before anything has changed: what is left may be less than a chunk.
  *
+ * A program that says that it keeps memory for later (include/tandem/tandem.h) is asked first: it is told the lower limit, and has two steps to drop what it
+ * only keeps, which copies nothing (AntMan 3.1.1). What is too much then is moved.
+ *
  * Invariant: a client whose driver has no such memory, or whose backend moves nothing, is never given less than it demands.
  */
 #pragma once
@@ -23,6 +26,8 @@ struct td_job;
 struct td_node;
 
 #define TD_SOFT_EVERY_NS 1000000000ull
+/* The longest that a program is waited for that is to give back by itself. */
+#define TD_SOFT_ASK_NS 1000000000ull
 
 /* The job's soft limit on that GPU in bytes; UINT64_MAX: none. */
 uint64_t td_soft_bytes(

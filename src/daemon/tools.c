@@ -82,6 +82,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 		job->resident_bytes = client->resident_bytes;
 		job->host_bytes = client->host_bytes;
 		job->peak_bytes = client->peak_bytes;
+		job->cached_bytes = client->cached_bytes;
 		job->in_bytes = client->in_bytes;
 		job->out_bytes = client->out_bytes;
 	}

@@ -45,6 +45,8 @@ struct ledger {
 	/* guarded by lock: the limit; bytes granted on the device, and off it, that are not in the backend's stats yet; changes of those two */
 	uint64_t limit_bytes, landing_bytes, deferred_bytes, changes;
 	bool spills; /* what is beyond the limit lies on the host: it counts only what is on the device */
+	bool open; /* the plan with that limit opens the gate */
+	_Atomic uint64_t cached_bytes;
 };
 
 #define LEDGER                                                                                     \
@@ -132,6 +134,9 @@ static struct promises totals(unsigned slot, struct td_memory_stats *ret)
 	ret->demanded_bytes += after.landing_bytes + after.deferred_bytes;
 	ret->resident_bytes += after.landing_bytes;
 	ret->host_bytes += after.deferred_bytes;
+	ret->cached_bytes = atomic_load(&ledgers[slot].cached_bytes);
+	if (ret->cached_bytes > ret->demanded_bytes)
+		ret->cached_bytes = ret->demanded_bytes;
 	if (ret->peak_bytes < ret->demanded_bytes)
 		ret->peak_bytes = ret->demanded_bytes;
 	return after;
@@ -320,6 +325,31 @@ uint64_t td_client_take_short(unsigned slot)
 	return atomic_exchange(&ledgers[slot].short_bytes, 0);
 }
 
+uint64_t td_client_excess(unsigned slot)
+{
+	struct ledger *ledger = ledger_of(slot);
+	struct td_memory_stats stats;
+	uint64_t limit;
+
+	if (!ledger || !atomic_load(&connected))
+		return 0;
+	td_lock_take(&ledger->lock);
+	limit = ledger->open ? ledger->limit_bytes : UINT64_MAX;
+	td_lock_drop(&ledger->lock);
+	if (limit == UINT64_MAX)
+		return 0;
+	(void)totals(slot, &stats);
+	return stats.resident_bytes > limit ? stats.resident_bytes - limit : 0;
+}
+
+void td_client_set_cached(unsigned slot, uint64_t bytes)
+{
+	struct ledger *ledger = ledger_of(slot);
+
+	if (ledger && atomic_exchange(&ledger->cached_bytes, bytes) != bytes)
+		td_client_memory_changed(slot);
+}
+
 bool td_client_is_alone(void)
 {
 	return !atomic_load(&connected);
@@ -383,7 +413,7 @@ void td_client_connected(bool now)
 	atomic_store(&want_asked, 0);
 	atomic_store(&want_open, 0);
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
-		td_client_set_limit(i, 0, false);
+		td_client_set_limit(i, 0, false, false);
 		if (now)
 			continue;
 		if (atomic_load(&ledgers[i].need) == NEED_SENT)
@@ -420,13 +450,14 @@ void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t 
 	answered(ledger, answer);
 }
 
-void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills)
+void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills, bool open)
 {
 	struct ledger *ledger = &ledgers[slot];
 
 	td_lock_take(&ledger->lock);
 	ledger->limit_bytes = limit_bytes;
 	ledger->spills = spills;
+	ledger->open = open;
 	td_lock_drop(&ledger->lock);
 }
 

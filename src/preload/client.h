@@ -38,6 +38,11 @@ bool td_client_may_defer(unsigned slot);
 /* The device lacks this much of what was granted: the daemon is told, and may find that somebody has to give way. */
 void td_client_short(unsigned slot, uint64_t missing_bytes);
 
+/* What is on the device beyond the limit that the gate is open with: what the program had better give back by itself. */
+uint64_t td_client_excess(unsigned slot);
+/* The program says that so much of its memory is only kept for later. */
+void td_client_set_cached(unsigned slot, uint64_t bytes);
+
 /* There is no daemon at present. */
 bool td_client_is_alone(void);
 

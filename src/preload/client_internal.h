@@ -19,8 +19,8 @@ bool td_client_take_need(
 	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, bool *ret_movable);
 void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t limit_bytes);
 
-/* spills: what is beyond the limit lies on the host. */
-void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills);
+/* spills: what is beyond the limit lies on the host. open: the gate is to be. */
+void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills, bool open);
 /* quota, soft: of the whole job; 0: not known; UINT64_MAX: none. */
 void td_client_set_capacity(
 	unsigned slot, uint64_t capacity_bytes, uint64_t quota_bytes, uint64_t soft_bytes);

@@ -127,6 +127,7 @@ static void report(unsigned slot, uint32_t seq)
 	msg.memory.swap_ns = stats.move_ns;
 	msg.memory.fixed_bytes = stats.fixed_bytes;
 	msg.memory.spilled_bytes = stats.spilled_bytes;
+	msg.memory.cached_bytes = stats.cached_bytes;
 	plan->acknowledged_seq = seq;
 	plan->dirty = false;
 	plan->reported_ns = td_time_now_ns();
@@ -209,7 +210,8 @@ static void take_plan(const struct td_msg_plan *msg)
 	drain_deadline_ns = msg->drain_deadline_ns;
 	plan->retry_ns = plan->pause_ns = 0;
 	/* From here on no allocation is granted beyond it. */
-	td_client_set_limit(msg->slot, msg->limit_bytes, msg->spill == TD_SPILL_LIES);
+	td_client_set_limit(msg->slot, msg->limit_bytes, msg->spill == TD_SPILL_LIES,
+		msg->gate == TD_GATE_OPEN);
 }
 
 void td_plans_message(const struct td_msg *msg)

@@ -1,0 +1,72 @@
+/*
+ * A program whose memory is to shrink: takes BYTES in blocks of 8 MiB with the caching allocator, frees them or not, and makes steps of 1 ms. Prints "ready" with its
+ * cached bytes, and, once it has been asked to give back and nothing is too much any more, when that was, in monotonic ns.
+ *
+ * usage: shrink BYTES cached|live
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/time.h"
+#include "cuda/types.h"
+#include "include/tandem/tandem.h"
+
+#define BLOCK   ((size_t)8 << 20)
+#define BLOCKS  4096
+#define STEP_NS (1 * TD_NS_PER_MS)
+
+CUresult cuInit(unsigned flags);
+CUresult cuDeviceGet(CUdevice *device, int ordinal);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count);
+
+void *tandem_malloc(ssize_t bytes, int device, CUstream stream);
+void tandem_free(void *address, ssize_t bytes, int device, CUstream stream);
+void tandem_alloc_step(void);
+
+static void *blocks[BLOCKS];
+
+static unsigned take(size_t bytes)
+{
+	unsigned n = 0;
+
+	for (; n < BLOCKS && (n + 1) * BLOCK <= bytes; n++) {
+		blocks[n] = tandem_malloc((ssize_t)BLOCK, 0, NULL);
+		if (!blocks[n] || cuMemsetD32_v2((CUdeviceptr)blocks[n], n, BLOCK / 4))
+			exit(1);
+	}
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	bool live = argc == 3 && !strcmp(argv[2], "live"), asked = false;
+	CUcontext context;
+	CUdevice device;
+	unsigned n;
+
+	if (argc != 3 || cuInit(0) || cuDeviceGet(&device, 0) ||
+		cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context))
+		return 1;
+	n = take((size_t)atoll(argv[1]));
+	for (unsigned i = 0; i < n && !live; i++)
+		tandem_free(blocks[i], (ssize_t)BLOCK, 0, NULL);
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		asked |= tandem_excess(0) != 0;
+		tandem_step();
+		tandem_alloc_step();
+		if (asked && !tandem_excess(0)) {
+			printf("%llu\n", (unsigned long long)td_time_now_ns());
+			fflush(stdout);
+			asked = false;
+		}
+		td_time_sleep_until_ns(td_time_now_ns() + STEP_NS);
+	}
+}

@@ -1,0 +1,189 @@
+/*
+ * libtandem_alloc.so: the caching allocator (cache.h) on the CUDA driver, with the two functions that torch.cuda.memory.CUDAPluggableAllocator takes,
+ *
+ *     void *tandem_malloc(ssize_t bytes, int device, CUstream stream);
+ *     void tandem_free(void *address, ssize_t bytes, int device, CUstream stream);
+ *
+ * and one for the end of a step: python/tandem calls it in tandem.step(). At a step's end what this process has beyond its limit is given back, as far
+ * as it holds nothing; within the limit it is kept. A program that tells no steps is asked at every 256th call instead.
+ *
+ * Works without tandem, as a plain caching allocator. The driver is looked up when the first call comes, so that loading this needs no GPU.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+#include "alloc/cache.h"
+#include "cuda/types.h"
+#include "include/tandem/tandem.h"
+
+#define DEVICES    16
+#define LOOK_EVERY 256
+#define EXPORT     __attribute__((visibility("default")))
+
+EXPORT void *tandem_malloc(ssize_t bytes, int device, CUstream stream);
+EXPORT void tandem_free(void *address, ssize_t bytes, int device, CUstream stream);
+EXPORT void tandem_alloc_step(void);
+EXPORT int tandem_alloc_stats(int device, struct td_cache_stats *ret);
+
+static struct {
+	int (*init)(unsigned flags);
+	int (*get_device)(CUdevice *device, int ordinal);
+	int (*retain)(CUcontext *context, CUdevice device);
+	int (*push)(CUcontext context);
+	int (*pop)(CUcontext *context);
+	int (*alloc)(CUdeviceptr *address, size_t bytes);
+	int (*free)(CUdeviceptr address);
+} cuda;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool found;
+
+struct device {
+	pthread_mutex_t lock;
+	CUcontext context; /* its primary one; retained for good */
+	struct td_cache *cache;
+	unsigned calls;
+};
+
+static struct device devices[DEVICES];
+static _Atomic bool tells_steps;
+
+static bool look_up(void *library, const char *name, void **ret)
+{
+	*ret = dlsym(library, name);
+	return *ret != NULL;
+}
+
+static void find_driver(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+
+	found = library && look_up(library, "cuInit", (void **)&cuda.init) &&
+		look_up(library, "cuDeviceGet", (void **)&cuda.get_device) &&
+		look_up(library, "cuDevicePrimaryCtxRetain", (void **)&cuda.retain) &&
+		look_up(library, "cuCtxPushCurrent_v2", (void **)&cuda.push) &&
+		look_up(library, "cuCtxPopCurrent_v2", (void **)&cuda.pop) &&
+		look_up(library, "cuMemAlloc_v2", (void **)&cuda.alloc) &&
+		look_up(library, "cuMemFree_v2", (void **)&cuda.free) && !cuda.init(0);
+	for (unsigned i = 0; i < DEVICES; i++)
+		pthread_mutex_init(&devices[i].lock, NULL);
+}
+
+static int get(void *arg, size_t bytes, uint64_t *ret_address)
+{
+	const struct device *device = arg;
+	CUcontext popped;
+	CUdeviceptr address = 0;
+	int r = cuda.push(device->context);
+
+	if (r)
+		return r;
+	r = cuda.alloc(&address, bytes);
+	(void)cuda.pop(&popped);
+	*ret_address = address;
+	return r;
+}
+
+static void put(void *arg, uint64_t address)
+{
+	const struct device *device = arg;
+	CUcontext popped;
+
+	if (cuda.push(device->context))
+		return;
+	(void)cuda.free(address);
+	(void)cuda.pop(&popped);
+}
+
+/* Locked, with its cache; NULL: no such device, no driver, no memory. */
+static struct device *enter(int ordinal)
+{
+	struct device *device;
+	CUdevice handle;
+
+	pthread_once(&once, find_driver);
+	if (!found || ordinal < 0 || ordinal >= DEVICES)
+		return NULL;
+	device = &devices[ordinal];
+	pthread_mutex_lock(&device->lock);
+	if (device->cache)
+		return device;
+	if (!cuda.get_device(&handle, ordinal) && !cuda.retain(&device->context, handle))
+		device->cache = td_cache_new(&(struct td_cache_driver){get, put, device});
+	if (device->cache)
+		return device;
+	pthread_mutex_unlock(&device->lock);
+	return NULL;
+}
+
+/* Gives back what is asked for, and tells what is only kept. */
+static void tidy(struct device *device)
+{
+	int ordinal = (int)(device - devices);
+	struct td_cache_stats stats;
+	size_t excess = tandem_excess(ordinal);
+
+	if (excess)
+		(void)td_cache_trim(device->cache, excess);
+	td_cache_get_stats(device->cache, &stats);
+	tandem_cached(ordinal, stats.spare_bytes);
+}
+
+static void leave(struct device *device)
+{
+	if (++device->calls % LOOK_EVERY == 0 && !atomic_load(&tells_steps))
+		tidy(device);
+	pthread_mutex_unlock(&device->lock);
+}
+
+void *tandem_malloc(ssize_t bytes, int device, CUstream stream)
+{
+	struct device *d = bytes < 0 ? NULL : enter(device);
+	uint64_t address = 0;
+
+	if (!d)
+		return NULL;
+	if (td_cache_alloc(d->cache, (size_t)bytes, stream, &address))
+		address = 0;
+	leave(d);
+	return (void *)(uintptr_t)address;
+}
+
+void tandem_free(void *address, ssize_t bytes, int device, CUstream stream)
+{
+	struct device *d = address ? enter(device) : NULL;
+
+	(void)bytes, (void)stream;
+	if (!d)
+		return;
+	(void)td_cache_free(d->cache, (uintptr_t)address);
+	leave(d);
+}
+
+void tandem_alloc_step(void)
+{
+	pthread_once(&once, find_driver);
+	atomic_store(&tells_steps, true);
+	for (unsigned i = 0; found && i < DEVICES; i++) {
+		pthread_mutex_lock(&devices[i].lock);
+		if (devices[i].cache)
+			tidy(&devices[i]);
+		pthread_mutex_unlock(&devices[i].lock);
+	}
+}
+
+int tandem_alloc_stats(int device, struct td_cache_stats *ret)
+{
+	struct device *d = enter(device);
+
+	if (!d)
+		return -ENODEV;
+	td_cache_get_stats(d->cache, ret);
+	pthread_mutex_unlock(&d->lock);
+	return 0;
+}

@@ -1,0 +1,283 @@
+/* See cache.h. Free blocks stand in lists by their size's power of two; blocks in use in a hash table by address. */
+#include "alloc/cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/list.h"
+
+#define UNIT          ((size_t)512)
+#define SMALL_MAX     ((size_t)1 << 20)
+#define SMALL_SEGMENT ((size_t)2 << 20)
+#define LARGE_MIN     ((size_t)10 << 20)
+#define LARGE_SEGMENT ((size_t)20 << 20)
+#define LARGE_ROUND   ((size_t)2 << 20)
+#define BINS          64
+#define BUCKETS       4096
+
+struct segment {
+	const void *stream;
+	bool small;
+};
+
+struct block {
+	struct td_list link; /* in a bin, or in a bucket */
+	struct block *before, *after;
+	struct segment *segment;
+	uint64_t address;
+	size_t bytes;
+	bool in_use;
+};
+
+struct td_cache {
+	struct td_cache_driver driver;
+	struct td_cache_stats stats;
+	struct td_list bins[BINS], buckets[BUCKETS];
+};
+
+static struct td_list *bucket_of(struct td_cache *cache, uint64_t address)
+{
+	return &cache->buckets[(address / UNIT * 0x9e3779b97f4a7c15ull >> 32) % BUCKETS];
+}
+
+static unsigned bin_of(size_t bytes)
+{
+	return 63u - (unsigned)__builtin_clzll(bytes);
+}
+
+struct td_cache *td_cache_new(const struct td_cache_driver *driver)
+{
+	struct td_cache *cache = calloc(1, sizeof(*cache));
+
+	if (!cache)
+		return NULL;
+	cache->driver = *driver;
+	for (unsigned i = 0; i < BINS; i++)
+		td_list_init(&cache->bins[i]);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		td_list_init(&cache->buckets[i]);
+	return cache;
+}
+
+static void delete_all(struct td_list *head)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, head) {
+		struct block *block = td_container_of(it, struct block, link);
+
+		/* The segment goes with its first block. */
+		if (!block->before)
+			free(block->segment);
+		free(block);
+	}
+}
+
+void td_cache_delete(struct td_cache *cache)
+{
+	for (unsigned i = 0; i < BINS; i++)
+		delete_all(&cache->bins[i]);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		delete_all(&cache->buckets[i]);
+	free(cache);
+}
+
+static uint64_t spare(const struct block *block)
+{
+	return block->before || block->after ? 0 : block->bytes;
+}
+
+/* From a bin. */
+static void take(struct td_cache *cache, struct block *block)
+{
+	cache->stats.spare_bytes -= spare(block);
+	td_list_remove(&block->link);
+}
+
+static void keep(struct td_cache *cache, struct block *block)
+{
+	block->in_use = false;
+	cache->stats.spare_bytes += spare(block);
+	td_list_append(&cache->bins[bin_of(block->bytes)], &block->link);
+}
+
+static bool fits(const struct block *block, size_t bytes, const void *stream)
+{
+	return block->bytes >= bytes && block->segment->stream == stream &&
+	       block->segment->small == (bytes <= SMALL_MAX);
+}
+
+/* The smallest that fits. */
+static struct block *find(struct td_cache *cache, size_t bytes, const void *stream)
+{
+	struct block *best = NULL;
+	struct td_list *it;
+
+	for (unsigned i = bin_of(bytes); i < BINS && !best; i++) {
+		td_list_for_each (it, &cache->bins[i]) {
+			struct block *block = td_container_of(it, struct block, link);
+
+			if (fits(block, bytes, stream) && (!best || block->bytes < best->bytes))
+				best = block;
+		}
+	}
+	return best;
+}
+
+static size_t segment_bytes(size_t bytes)
+{
+	if (bytes <= SMALL_MAX)
+		return SMALL_SEGMENT;
+	if (bytes < LARGE_MIN)
+		return LARGE_SEGMENT;
+	return (bytes + LARGE_ROUND - 1) / LARGE_ROUND * LARGE_ROUND;
+}
+
+/* A new segment as one free block. NULL: there is no memory, of the device or here. */
+static struct block *get(struct td_cache *cache, size_t bytes, const void *stream)
+{
+	struct segment *segment = calloc(1, sizeof(*segment));
+	struct block *block = calloc(1, sizeof(*block));
+
+	if (!segment || !block)
+		goto err_free;
+	block->bytes = segment_bytes(bytes);
+	if (cache->driver.get(cache->driver.arg, block->bytes, &block->address) &&
+		(!td_cache_trim(cache, SIZE_MAX) ||
+			cache->driver.get(cache->driver.arg, block->bytes, &block->address)))
+		goto err_free;
+	*segment = (struct segment){stream, bytes <= SMALL_MAX};
+	block->segment = segment;
+	cache->stats.cached_bytes += block->bytes;
+	keep(cache, block);
+	return block;
+
+err_free:
+	free(segment);
+	free(block);
+	return NULL;
+}
+
+/* Large blocks keep a small rest: it would serve nobody. */
+static bool is_worth_splitting(const struct block *block, size_t bytes)
+{
+	size_t rest = block->bytes - bytes;
+
+	return block->segment->small ? rest >= UNIT : rest > SMALL_MAX;
+}
+
+/* Cuts the rest off, if there is memory for its record. */
+static void split(struct td_cache *cache, struct block *block, size_t bytes)
+{
+	struct block *rest = is_worth_splitting(block, bytes) ? calloc(1, sizeof(*rest)) : NULL;
+
+	if (!rest)
+		return;
+	*rest = (struct block){.before = block,
+		.after = block->after,
+		.segment = block->segment,
+		.address = block->address + bytes,
+		.bytes = block->bytes - bytes};
+	if (rest->after)
+		rest->after->before = rest;
+	block->after = rest;
+	block->bytes = bytes;
+	keep(cache, rest);
+}
+
+int td_cache_alloc(struct td_cache *cache, size_t bytes, const void *stream, uint64_t *ret_address)
+{
+	struct td_cache_stats *stats = &cache->stats;
+	struct block *block;
+
+	if (bytes > SIZE_MAX / 2)
+		return -ENOMEM;
+	bytes = bytes ? (bytes + UNIT - 1) / UNIT * UNIT : UNIT;
+	block = find(cache, bytes, stream);
+	stats->hits += block != NULL;
+	stats->misses += block == NULL;
+	if (!block)
+		block = get(cache, bytes, stream);
+	if (!block)
+		return -ENOMEM;
+	take(cache, block);
+	split(cache, block, bytes);
+	block->in_use = true;
+	td_list_append(bucket_of(cache, block->address), &block->link);
+	stats->cached_bytes -= block->bytes;
+	stats->in_use_bytes += block->bytes;
+	if (stats->in_use_bytes > stats->peak_in_use_bytes)
+		stats->peak_in_use_bytes = stats->in_use_bytes;
+	*ret_address = block->address;
+	return 0;
+}
+
+/* `block` takes in the one behind it; both are free and in no list. */
+static void merge(struct block *block, struct block *next)
+{
+	block->bytes += next->bytes;
+	block->after = next->after;
+	if (block->after)
+		block->after->before = block;
+	free(next);
+}
+
+int td_cache_free(struct td_cache *cache, uint64_t address)
+{
+	struct block *block = NULL;
+	struct td_list *it;
+
+	td_list_for_each (it, bucket_of(cache, address))
+		if (td_container_of(it, struct block, link)->address == address)
+			block = td_container_of(it, struct block, link);
+	if (!block)
+		return -EINVAL;
+	cache->stats.in_use_bytes -= block->bytes;
+	cache->stats.cached_bytes += block->bytes;
+	td_list_remove(&block->link);
+	if (block->after && !block->after->in_use) {
+		take(cache, block->after);
+		merge(block, block->after);
+	}
+	if (block->before && !block->before->in_use) {
+		block = block->before;
+		take(cache, block);
+		merge(block, block->after);
+	}
+	keep(cache, block);
+	return 0;
+}
+
+static void give_back(struct td_cache *cache, struct block *block)
+{
+	cache->stats.cached_bytes -= block->bytes;
+	cache->driver.put(cache->driver.arg, block->address);
+	take(cache, block);
+	free(block->segment);
+	free(block);
+}
+
+size_t td_cache_trim(struct td_cache *cache, size_t bytes)
+{
+	size_t gone = 0;
+	struct td_list *it, *tmp;
+
+	for (unsigned i = BINS; i-- > 0;) {
+		td_list_for_each_safe (it, tmp, &cache->bins[i]) {
+			struct block *block = td_container_of(it, struct block, link);
+
+			if (gone >= bytes)
+				return gone;
+			if (block->before || block->after)
+				continue;
+			gone += block->bytes;
+			give_back(cache, block);
+		}
+	}
+	return gone;
+}
+
+void td_cache_get_stats(const struct td_cache *cache, struct td_cache_stats *ret)
+{
+	*ret = cache->stats;
+}

@@ -1,0 +1,50 @@
+/*
+ * A caching allocator of device memory, as deep learning frameworks have one: freed memory is kept in segments and handed out again on the
+ * same stream without asking the driver. What makes it tandem's: it tells memory in use from memory that is only kept, and gives the latter back at
+ * a step's end when it is asked to (AntMan 3.1.1: shrinking drops cached memory, it copies none).
+ *
+ *   segment  what was got from the driver: 2 MiB for requests up to 1 MiB, 20 MiB for those below 10 MiB, else the request in whole 2 MiB
+ *   block    a part of a segment, a multiple of 512 bytes; free neighbours are one block
+ *
+ * Who calls. Any thread, one at a time: the caller locks. get and put are called within.
+ *
+ * Invariants. Blocks of a segment lie end to end and cover it. No two free neighbours. in_use + cached = the bytes of all segments. A block is only given
+ * to the stream that its segment was got for: work of that stream that was submitted before the free comes before work submitted after.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct td_cache;
+
+struct td_cache_driver {
+	/* 0, or nonzero: out of memory. Segments are aligned to 512 bytes at least. */
+	int (*get)(void *arg, size_t bytes, uint64_t *ret_address);
+	/* Waits for work that may still use it. */
+	void (*put)(void *arg, uint64_t address);
+	void *arg;
+};
+
+struct td_cache_stats {
+	uint64_t in_use_bytes, cached_bytes; /* in blocks, their rounding included */
+	uint64_t spare_bytes; /* of what is cached: whole segments, which trimming gives back */
+	uint64_t peak_in_use_bytes;
+	uint64_t hits, misses; /* requests served from what was kept, and by the driver */
+};
+
+/* NULL: memory is short. */
+struct td_cache *td_cache_new(const struct td_cache_driver *driver);
+/* Segments are left to the driver. */
+void td_cache_delete(struct td_cache *cache);
+
+/* 0 or -ENOMEM; before that everything that is kept has been given back. */
+int td_cache_alloc(struct td_cache *cache, size_t bytes, const void *stream, uint64_t *ret_address);
+/* 0, or -EINVAL: not the address of a block in use. */
+int td_cache_free(struct td_cache *cache, uint64_t address);
+
+/* Gives whole free segments back, the largest first, until `bytes` have gone. Returns how many did. */
+size_t td_cache_trim(struct td_cache *cache, size_t bytes);
+
+void td_cache_get_stats(const struct td_cache *cache, struct td_cache_stats *ret);

@@ -1,0 +1,141 @@
+"""The caching allocator of python/tandem in a whole program: what is only kept is dropped when there is less memory for it, and nothing is copied. TAP on stdout;
+argument: the build."""
+import json
+import os
+import subprocess
+import sys
+
+from world import *
+
+PROGRAM = f"{BUILD}/tests/integration/cache_test"
+MIB = 1 << 20
+
+
+def start(world, *options, tandem=True):
+    command = [SOFTGPU, "run", "--", *([TANDEM, "run", *options, "--"] if tandem else []), PROGRAM]
+    return subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def steps(process, count, mib):
+    process.stdin.write(f"{count} {mib * MIB}\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
+def end(process):
+    _, err = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 0, err
+
+
+def it_works_without_tandem():
+    with World("--memory", "64m") as world:
+        process = start(world, tandem=False)
+        first = steps(process, 1, 30)
+        then = steps(process, 5, 30)
+        assert first["cached"] >= 30 * MIB and then == first and not first["excess"], (first, then)
+        end(process)
+
+
+def what_is_only_kept_is_dropped_at_a_steps_end_and_nothing_moves():
+    with World("--memory", "64m") as world:
+        process = start(world, "--mem-soft", "100%")
+        assert steps(process, 3, 44)["cached"] >= 44 * MIB
+        steps(process, 3, 4)
+        job = lambda: world.jobs()[0]
+        until(lambda: job()["demanded_bytes"] >= 44 * MIB and job()["cached_bytes"] >= 44 * MIB, "it keeps what it no longer needs")
+        assert world.call(TANDEM, "set", job()["job"], "mem-soft=24m").returncode == 0
+        until(lambda: steps(process, 1, 4)["cached"] <= 24 * MIB, "it has dropped it")
+        until(lambda: job()["resident_bytes"] <= 24 * MIB, "the daemon knows")
+        assert job()["out_bytes"] == 0 and not world.events("draining"), world.events()
+        assert steps(process, 2, 4)["excess"] == 0
+        end(process)
+        nothing_is_left(world)
+
+
+def what_is_needed_beyond_the_limit_lies_on_the_host():
+    with World("--memory", "64m") as world:
+        process = start(world, "--mem-soft", "24m")
+        for _ in range(3):
+            steps(process, 2, 44)
+        job = world.jobs()[0]
+        assert job["resident_bytes"] <= 24 * MIB and job["peak_bytes"] >= 44 * MIB, job
+        end(process)
+        nothing_is_left(world)
+
+
+def one_that_does_not_drop_it_in_time_is_moved():
+    with World("--memory", "64m") as world:
+        process = start(world, "--mem-soft", "100%")
+        assert steps(process, 3, 44)["cached"] >= 44 * MIB
+        until(lambda: world.jobs()[0]["cached_bytes"] >= 44 * MIB, "it keeps what it no longer needs")
+        assert world.call(TANDEM, "set", world.jobs()[0]["job"], "mem-soft=24m").returncode == 0
+        # It makes no step, so it is not asked in vain for ever.
+        until(lambda: world.jobs()[0]["resident_bytes"] <= 24 * MIB, "it was moved")
+        assert world.jobs()[0]["demanded_bytes"] >= 44 * MIB
+        steps(process, 2, 44)
+        end(process)
+        nothing_is_left(world)
+
+
+# PyTorch as far as it matters here: it takes a library and the names of two functions, and calls those.
+TORCH = """
+import ctypes
+class CUDAPluggableAllocator:
+    def __init__(self, path, alloc, free):
+        library = ctypes.CDLL(path)
+        self.alloc, self.free = getattr(library, alloc), getattr(library, free)
+        self.alloc.restype, self.alloc.argtypes = ctypes.c_void_p, [ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+        self.free.restype, self.free.argtypes = None, [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+"""
+
+PYTHON_PROGRAM = """
+import sys, time, tandem
+allocator = tandem.torch_allocator()
+for _ in tandem.steps(range(3)):
+    blocks = [allocator.alloc(4 << 20, 0, None) for _ in range(10)]
+    assert all(blocks)
+    for block in blocks:
+        allocator.free(block, 4 << 20, 0, None)
+print("ready", flush=True)
+while not sys.stdin.closed and sys.stdin.readline():
+    tandem.step()
+    print("step", flush=True)
+"""
+
+
+def pytorch_gets_it_from_python():
+    with World("--memory", "64m") as world:
+        folder = f"{world.directory}/torch/cuda"
+        os.makedirs(folder)
+        for path, text in ((f"{world.directory}/torch/__init__.py", ""), (f"{folder}/__init__.py", ""), (f"{folder}/memory.py", TORCH)):
+            with open(path, "w") as f:
+                f.write(text)
+        python = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+        environment = dict(world.environment, PYTHONPATH=f"{python}:{world.directory}")
+        command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem-soft", "100%", "--", sys.executable, "-c", PYTHON_PROGRAM]
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        until(lambda: world.jobs()[0]["cached_bytes"] >= 40 * MIB, "it keeps what it no longer needs")
+        assert world.call(TANDEM, "set", world.jobs()[0]["job"], "mem-soft=24m").returncode == 0
+
+        def dropped():
+            process.stdin.write("\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            return world.jobs()[0]["resident_bytes"] <= 24 * MIB
+
+        until(dropped, "it has dropped it")
+        assert world.jobs()[0]["out_bytes"] == 0
+        _, err = process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0, err
+        bare = subprocess.run([sys.executable, "-c", "import tandem; tandem.torch_allocator('/nowhere/x.so')"], env=dict(environment, LD_PRELOAD=""), capture_output=True, text=True)
+        assert bare.returncode and "/nowhere/x.so" in bare.stderr, bare
+
+
+run_cases([
+    pytorch_gets_it_from_python,
+    it_works_without_tandem,
+    what_is_only_kept_is_dropped_at_a_steps_end_and_nothing_moves,
+    what_is_needed_beyond_the_limit_lies_on_the_host,
+    one_that_does_not_drop_it_in_time_is_moved,
+])
