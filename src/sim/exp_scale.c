@@ -70,7 +70,7 @@ static int run_big(struct td_experiment_run *run, const struct td_profiles *prof
 	static uint32_t nodes[BIG_GPUS / 8];
 	struct td_progress progress;
 	struct td_cluster_options options = {.contention = {.capped_pressure = 1},
-		.costs = {60, 1800},
+		.costs = {.restart_s = 60, .checkpoint_s = 1800},
 		.stop = &td_sim_stop,
 		.progress = td_progress_put,
 		.progress_arg = &progress};
