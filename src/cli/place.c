@@ -183,11 +183,25 @@ static int list_candidates(const struct rows *rows, struct list *ret)
 
 /* -- what is asked for -- */
 
+static bool is_row(const struct rows *rows, uint32_t row, const char *word, size_t len)
+{
+	char number[12];
+
+	snprintf(number, sizeof(number), "%u", rows->row[row].number);
+	return (strlen(number) == len && !memcmp(number, word, len)) ||
+	       (len > 4 && !strncasecmp(rows->row[row].uuid, word, len));
+}
+
 static int fail_word(
 	const char *word, size_t len, const struct rows *rows, const struct list *candidates)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 
+	for (uint32_t i = 0; i < rows->count; i++)
+		if (rows->row[i].known & TD_GPU_IS_DIVIDED && is_row(rows, i, word, len))
+			return td_cli_fail("--gpu: \"%.*s\" is divided by MIG: name its parts in "
+					   "CUDA_VISIBLE_DEVICES, and --gpu any",
+				(int)len, word);
 	return td_cli_fail("--gpu: \"%.*s\" is not a GPU %s%s: expected any, or of %s",
 		(int)(len < 64 ? len : 64), word, visible ? "within CUDA_VISIBLE_DEVICES=" : "here",
 		visible ? visible : "", describe(rows, candidates));

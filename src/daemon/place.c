@@ -18,15 +18,24 @@ struct spot {
 	bool usable;
 };
 
-/* A GPU that no job has used yet is known by NVML alone; one that neither knows has no size. */
+/* Among the GPUs that jobs use or have used; TD_GPU_MAX: none has. */
+static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		if (!memcmp(node->gpus[i].uuid, uuid, 16))
+			return i;
+	return TD_GPU_MAX;
+}
+
+/* One that no job has used yet is known by NVML alone; one that neither knows has no size. */
 static struct td_gpu gpu_of(const struct td_node *node, const uint8_t *uuid)
 {
 	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
 	struct td_gpu gpu = {.total_bytes = listed ? listed->total_bytes : 0};
+	uint32_t index = index_of(node, uuid);
 
-	for (uint32_t i = 0; i < node->gpu_count; i++)
-		if (!memcmp(node->gpus[i].uuid, uuid, 16))
-			return node->gpus[i];
+	if (index < TD_GPU_MAX)
+		return node->gpus[index];
 	gpu.capacity_bytes = td_options_capacity(&node->options, gpu.total_bytes);
 	return gpu;
 }
@@ -39,22 +48,14 @@ static bool is_placed_on(const struct td_job *job, const uint8_t *uuid)
 	return false;
 }
 
-/* What a job has or may have on the GPU; 0 clients and not placed there: nothing. */
+/* What a job has or may have on the GPU with that index (TD_GPU_MAX: none has used it); no process there and not placed there: nothing. */
 static void add_job(const struct td_node *node, const struct td_job *job, const uint8_t *uuid,
-	const struct td_gpu *gpu, double *core, uint64_t *bytes)
+	uint32_t index, const struct td_gpu *gpu, double *core, uint64_t *bytes)
 {
-	uint64_t demanded = 0, limit = td_quota_bytes(node, job, gpu);
-	uint32_t clients = 0;
-	struct td_list *it;
+	uint64_t demanded = index < TD_GPU_MAX ? job->on[index].demanded_bytes : 0,
+		 limit = td_quota_bytes(node, job, gpu);
+	uint32_t clients = index < TD_GPU_MAX ? job->on[index].clients : 0;
 
-	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
-
-		if (client->process->job != job || memcmp(node->gpus[client->gpu].uuid, uuid, 16))
-			continue;
-		clients++;
-		demanded += client->demanded_bytes;
-	}
 	if (!clients && !is_placed_on(job, uuid))
 		return;
 	*core += (clients ? clients : 1) *
@@ -69,13 +70,14 @@ static struct spot look(const struct td_node *node, const struct td_job *newcome
 	struct td_gpu gpu = gpu_of(node, uuid);
 	uint64_t bytes = 0, limit = td_quota_bytes(node, newcomer, &gpu);
 	struct spot spot = {.usable = true};
+	uint32_t index = index_of(node, uuid);
 	struct td_list *it;
 
 	td_list_for_each (it, &node->jobs) {
 		const struct td_job *job = td_container_of(it, struct td_job, of_node);
 
 		if (job != newcomer)
-			add_job(node, job, uuid, &gpu, &spot.core, &bytes);
+			add_job(node, job, uuid, index, &gpu, &spot.core, &bytes);
 	}
 	if (listed) {
 		spot.usable = !listed->lost && !listed->mig;
@@ -134,8 +136,10 @@ static uint32_t choose(struct td_node *node, const struct td_process *process, u
 	struct td_balance_app apps[TD_GPU_MAX];
 	struct spot spots[TD_GPU_MAX];
 	double need;
-	uint32_t count = list_spots(node, process, wanted, spots, &need), chosen = 0;
+	uint32_t count, chosen = 0;
 
+	td_quota_gather(node);
+	count = list_spots(node, process, wanted, spots, &need);
 	for (; wanted && count; wanted--) {
 		uint32_t best;
 

@@ -2,7 +2,9 @@
 #include "preload/agent.h"
 #include "preload/client.h"
 #include "preload/context.h"
+#include "preload/driver.h"
 #include "preload/ipc.h"
+#include "preload/job_view.h"
 #include "preload/outside.h"
 #include "preload/real.h"
 
@@ -140,21 +142,36 @@ CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdev
 	return CUDA_SUCCESS;
 }
 
-/* As cuMemGetInfo says it, once the process uses the device. */
+/* The job's limit on a device that the process does not use yet; UINT64_MAX: none. */
+static uint64_t limit_on(CUdevice device, size_t total)
+{
+	struct td_job_view view;
+	uint8_t uuid[16];
+
+	if ((!*td_settings.job && !*td_settings.mem) || !td_driver() ||
+		td_driver()->device_get_uuid(uuid, device))
+		return UINT64_MAX;
+	td_job_view(uuid, total, &view);
+	return view.limit_bytes;
+}
+
+/* As cuMemGetInfo says it; before the process uses the device, as NVML says it. */
 CUresult td_hook_cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
 	CUresult r = td_real.cuDeviceTotalMem_v2(bytes, device);
 	unsigned count = td_context_gpu_count();
+	uint64_t visible = 0;
 	struct td_gpu_info gpu;
-	uint64_t capacity;
 
-	for (unsigned i = 0; !r && i < count; i++) {
-		if (!td_context_gpu(i, &gpu) || gpu.device != device)
-			continue;
-		capacity = td_client_visible(i);
-		if (capacity && capacity < *bytes)
-			*bytes = capacity;
-	}
+	if (r)
+		return r;
+	for (unsigned i = 0; i < count && !visible; i++)
+		if (td_context_gpu(i, &gpu) && gpu.device == device)
+			visible = td_client_visible(i);
+	if (!visible)
+		visible = limit_on(device, *bytes);
+	if (visible < *bytes)
+		*bytes = visible;
 	return r;
 }
 

@@ -230,6 +230,7 @@ def nvml_shows_a_job_its_own_limit_use_and_processes():
             handle = seen["nvml"][0]
             assert (handle["total"], handle["used"], handle["free"]) == (16 * MIB, used * MIB, (16 - used) * MIB), seen
             assert (seen["total"], seen["free"]) == (handle["total"], handle["free"]), seen  # cuMemGetInfo says the same
+            assert [d["total"] for d in seen["devices"]] == [16 * MIB] * 2, seen  # and cuDeviceTotalMem, before there is a context
             assert sorted(handle["pids"]) == sorted(pids) and seen["nvml"][1]["total"] == 16 * MIB and seen["nvml"][1]["pids"] == [], seen
         # one without a limit sees everything as it is
         handle = alone["nvml"][0]
