@@ -183,6 +183,36 @@ TEST(who_needs_to_know_more_refuses)
 	CHECK_EQ(start(&td_sched_fifo), -EINVAL);
 }
 
+/*
+ * What a service and a kind of job would do to each other, that never were together, decides nothing: with other numbers behind the same profiles the first place is the same.
+ */
+TEST(what_a_service_would_suffer_changes_no_first_decision)
+{
+	static const struct td_sched *const all[] = {&td_sched_antman, &td_sched_tandem,
+		&td_sched_gslice, &td_sched_gpulets, &td_sched_nvshare, &td_sched_dcuda};
+
+	for (int s = 0; s < 6; s++) {
+		uint32_t places[2];
+
+		for (int strong = 0; strong < 2; strong++) {
+			begin(200);
+			profiles.profiles[0].contender.pressure = strong ? 3 : 0.1;
+			profiles.profiles[0].contender.sensitivity = strong ? 0.1 : 3;
+			kinds[0].contender.sensitivity = strong ? 2 : 0.1;
+			jobs[1].submit_ns = 3600 * TD_NS_PER_S;
+			for (uint32_t i = 2; i < JOBS; i++)
+				jobs[i].submit_ns = jobs[1].submit_ns;
+			CHECK_EQ(start(all[s]), 0);
+			cluster.options.until_s = 1;
+			td_cluster_run(&cluster);
+			CHECK_EQ(jobs[0].status, TD_SIM_RUNNING);
+			places[strong] = cluster.places[jobs[0].place];
+			td_cluster_deinit(&cluster);
+		}
+		CHECK_EQ(places[0], places[1]);
+	}
+}
+
 TEST(a_batch_takes_longer_beside_others_and_under_a_smaller_share)
 {
 	static struct td_batch_table table;

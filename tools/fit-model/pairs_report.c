@@ -12,6 +12,7 @@
 
 #define HALVES 10
 #define DRAWS  10 /* of probe pairs for each unseen job */
+#define CHOSEN 3u /* among numbers of probes: two that were chosen instead of drawn */
 #define WORST  8
 
 struct side {
@@ -140,6 +141,68 @@ static uint32_t draw_probes(
 	return count;
 }
 
+/*
+ * What a pair of job j with job k would say of the logarithms of j's g, p and h, before it is measured: adds the outer products of both sides' slopes at the prior.
+ */
+static void add_information(
+	const struct td_numbers *numbers, uint32_t j, uint32_t k, double information[3][3])
+{
+	const struct td_numbers *own = &numbers[j], *other = &numbers[k];
+	double host = own->h * other->h, suffers = own->g * other->p, presses = other->g * own->p;
+	const double rows[2][3] = {{suffers / (1 + suffers + host), 0, host / (1 + suffers + host)},
+		{0, presses / (1 + presses + host), host / (1 + presses + host)}};
+
+	for (int side = 0; side < 2; side++)
+		for (int a = 0; a < 3; a++)
+			for (int b = 0; b < 3; b++)
+				information[a][b] += rows[side][a] * rows[side][b];
+}
+
+static double determinant(double m[3][3])
+{
+	return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
+	       m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
+	       m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
+}
+
+/*
+ * The two pairs that say most (D-optimal design), by what is known before anything of job j is measured: the fit of the seen jobs, and j's prior.
+ */
+static void choose_probes(const struct td_pairs *pairs, const bool *seen, uint32_t j,
+	const struct td_numbers *numbers, bool *ret_use)
+{
+	uint32_t found[TD_PAIR_JOBS_MAX], partner[TD_PAIR_JOBS_MAX], count = 0, best[2] = {0, 0};
+	double most = -1;
+
+	memset(ret_use, 0, pairs->pair_count);
+	for (uint32_t i = 0; i < pairs->pair_count; i++) {
+		const struct td_pair *pair = &pairs->pairs[i];
+		uint32_t other = pair->a == j ? pair->b : pair->a;
+
+		if (!pair->feasible || (pair->a != j && pair->b != j) || !seen[other])
+			continue;
+		partner[count] = other;
+		found[count++] = i;
+	}
+	for (uint32_t a = 0; a < count; a++) {
+		for (uint32_t b = a + 1; b < count; b++) {
+			double ridge = td_fit_default.ridge, says;
+			double information[3][3] = {{ridge, 0, 0}, {0, ridge, 0}, {0, 0, ridge}};
+
+			add_information(numbers, j, partner[a], information);
+			add_information(numbers, j, partner[b], information);
+			says = determinant(information);
+			if (!(says > most))
+				continue;
+			most = says;
+			best[0] = a;
+			best[1] = b;
+		}
+	}
+	for (int n = 0; n < 2 && count > 1; n++)
+		ret_use[found[best[n]]] = true;
+}
+
 /* The job's three numbers from its probes; the others stay. */
 static int probe(
 	const struct td_pairs *pairs, const bool *use, uint32_t j, struct td_numbers *numbers)
@@ -187,11 +250,16 @@ static int judge_hidden(const struct td_pairs *pairs, const bool *seen, struct e
 			like[k] = seen[k] && pairs->family[k] == pairs->family[j];
 			any |= like[k];
 		}
-		for (uint32_t probes = 0; probes <= 2; probes++) {
-			for (int draw = 0; draw < (probes ? DRAWS : 1); draw++) {
+		for (uint32_t probes = 0; probes <= CHOSEN; probes++) {
+			bool random = probes && probes < CHOSEN;
+
+			for (int draw = 0; draw < (random ? DRAWS : 1); draw++) {
 				memcpy(numbers, fitted, sizeof(numbers));
 				numbers[j] = mean_of(fitted, any ? like : seen, pairs->job_count);
-				(void)draw_probes(pairs, seen, j, probes, use);
+				if (probes == CHOSEN)
+					choose_probes(pairs, seen, j, numbers, use);
+				else
+					(void)draw_probes(pairs, seen, j, probes, use);
 				if (probes && probe(pairs, use, j, numbers))
 					return -1;
 				judge_job(pairs, seen, use, j, numbers, &by_probes[probes]);
@@ -203,8 +271,10 @@ static int judge_hidden(const struct td_pairs *pairs, const bool *seen, struct e
 
 static int report_unseen(FILE *out, const struct td_pairs *pairs)
 {
-	struct errors job[3] = {0}, family[3] = {0};
+	struct errors job[CHOSEN + 1] = {0}, family[CHOSEN + 1] = {0};
 	bool seen[TD_PAIR_JOBS_MAX];
+	static const char *const names[] = {"no probe pair", "1 probe pair drawn at random",
+		"2 probe pairs drawn at random", "2 probe pairs chosen by design"};
 	char what[64];
 
 	for (uint32_t j = 0; j < pairs->job_count; j++) {
@@ -223,18 +293,16 @@ static int report_unseen(FILE *out, const struct td_pairs *pairs)
 		if (judge_hidden(pairs, seen, family))
 			return -1;
 	}
-	for (int probes = 0; probes <= 2; probes++) {
-		fprintf(out,
-			"| unseen job of a seen family, %d probe pairs | %.1f / %.1f | none | |\n",
-			probes, errors_quantile(&job[probes], 0.5),
+	for (uint32_t probes = 0; probes <= CHOSEN; probes++)
+		fprintf(out, "| unseen job of a seen family, %s | %.1f / %.1f | none | |\n",
+			names[probes], errors_quantile(&job[probes], 0.5),
 			errors_quantile(&job[probes], 0.9));
-	}
-	for (int probes = 0; probes <= 2; probes++) {
+	for (uint32_t probes = 0; probes <= CHOSEN; probes++) {
 		double median = errors_quantile(&family[probes], 0.5);
 		double p90 = errors_quantile(&family[probes], 0.9);
 
-		snprintf(what, sizeof(what), "unseen family, %d probe pairs", probes);
-		if (probes == 2 && strcmp(pairs->gpu, "v100"))
+		snprintf(what, sizeof(what), "unseen family, %s", names[probes]);
+		if (probes >= 2 && strcmp(pairs->gpu, "v100"))
 			put_goal(out, what, median, p90, 5, 15);
 		else
 			fprintf(out, "| %s | %.1f / %.1f | none | |\n", what, median, p90);

@@ -1,0 +1,286 @@
+/* Four GPUs and their applications in steps of 100 ms; see dcuda_machine.h. */
+#include "sim/dcuda_machine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "policy/baselines.h"
+#include "policy/dcuda.h"
+#include "policy/tandem_cluster.h"
+
+#define STEP_S      0.1
+#define MIGRATION_S 0.1        /* "less than 100 ms" */
+#define THRASH      5.2        /* Fig. 3: 1.5 x at 112 % */
+#define NOWHERE     UINT32_MAX /* the GPU of an application that waits */
+
+struct machine {
+	struct td_dcuda_how how;
+	struct td_contention contention;
+	double gpu_gib; /* 0: memory does not matter */
+	struct td_dcuda_machine_app *apps;
+	uint32_t count, arrived;
+	double now_s;
+	struct td_dcuda_outcome *out;
+	uint32_t live[TD_DCUDA_MACHINE_APPS], live_count;
+	struct td_tandem_cluster *cluster; /* tandem's */
+};
+
+static double core_on(const struct machine *m, uint32_t gpu)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < m->live_count; i++)
+		sum += m->apps[m->live[i]].gpu == gpu ? m->apps[m->live[i]].core : 0;
+	return sum;
+}
+
+static uint32_t count_on(const struct machine *m, uint32_t gpu)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < m->live_count; i++)
+		count += m->apps[m->live[i]].gpu == gpu;
+	return count;
+}
+
+static double memory_on(const struct machine *m, uint32_t gpu)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < m->live_count; i++)
+		sum += m->apps[m->live[i]].gpu == gpu ? m->apps[m->live[i]].memory_gib : 0;
+	return m->gpu_gib > 0 ? sum / m->gpu_gib : 0;
+}
+
+static struct td_dcuda_params params_of(const struct machine *m)
+{
+	struct td_dcuda_params params = td_dcuda_default;
+
+	params.balance.memory_aware = m->how.memory;
+	params.compact = m->how.compact;
+	return params;
+}
+
+static void view(const struct machine *m, struct td_balance_app *apps)
+{
+	for (uint32_t i = 0; i < m->live_count; i++) {
+		const struct td_dcuda_machine_app *app = &m->apps[m->live[i]];
+
+		apps[i] = (struct td_balance_app){app->gpu, app->core,
+			m->gpu_gib > 0 ? app->memory_gib / m->gpu_gib : 0, true};
+	}
+}
+
+static void start(struct machine *m)
+{
+	struct td_dcuda_machine_app *app = &m->apps[m->arrived];
+
+	if (m->how.tandem) {
+		const struct td_tandem_request request = {.gpus = 1,
+			.kind = m->arrived,
+			.bytes = (uint64_t)(app->memory_gib * 0x1p30)};
+
+		app->gpu = NOWHERE;
+		(void)td_tandem_cluster_submit(
+			m->cluster, m->arrived, &request, (uint64_t)(m->now_s * 1e9));
+	} else if (!m->how.dcuda) {
+		struct td_pack_gpu gpus[TD_DCUDA_MACHINE_GPUS];
+
+		for (uint32_t g = 0; g < TD_DCUDA_MACHINE_GPUS; g++)
+			gpus[g] = (struct td_pack_gpu){
+				m->how.by_count ? (double)count_on(m, g) : core_on(m, g),
+				UINT64_MAX};
+		app->gpu = td_least_loaded(gpus, TD_DCUDA_MACHINE_GPUS);
+	} else {
+		struct td_dcuda_params params = params_of(m);
+		struct td_balance_app apps[TD_DCUDA_MACHINE_APPS];
+
+		view(m, apps);
+		app->gpu = td_balance_start(&params.balance, apps, m->live_count,
+			TD_DCUDA_MACHINE_GPUS,
+			m->how.memory && m->gpu_gib > 0 ? app->memory_gib / m->gpu_gib : 0);
+	}
+	app->left_s = app->work_s;
+	app->paused_until_s = 0;
+	m->live[m->live_count++] = m->arrived++;
+}
+
+static void place(struct machine *m)
+{
+	struct td_tandem_action actions[TD_DCUDA_MACHINE_APPS];
+	uint32_t count = td_tandem_cluster_step(
+		m->cluster, (uint64_t)(m->now_s * 1e9), actions, TD_DCUDA_MACHINE_APPS);
+
+	for (uint32_t a = 0; a < count; a++) {
+		struct td_dcuda_machine_app *app = &m->apps[actions[a].job];
+		uint32_t gpus[TD_GANG_MAX];
+
+		(void)td_tandem_cluster_gpus(m->cluster, actions[a].job, gpus);
+		app->gpu = gpus[0];
+		if (actions[a].verb != TD_TANDEM_MOVE)
+			continue;
+		app->paused_until_s = m->now_s + MIGRATION_S;
+		m->out->migrations++;
+	}
+}
+
+/* Which applications run in this slice. */
+static void decide(struct machine *m, bool *runs)
+{
+	struct td_dcuda_params params = params_of(m);
+	struct td_balance_app apps[TD_DCUDA_MACHINE_APPS];
+	static struct td_dcuda_plan plan;
+
+	for (uint32_t i = 0; i < m->live_count; i++)
+		runs[i] = true;
+	if (m->how.tandem)
+		place(m);
+	if (!m->how.dcuda || !m->live_count)
+		return;
+	view(m, apps);
+	if (td_dcuda_step(&params, apps, m->live_count, TD_DCUDA_MACHINE_GPUS,
+		    (uint64_t)(m->now_s * 1e9 + 0.5), &plan))
+		return;
+	for (uint32_t i = 0; i < m->live_count; i++) {
+		struct td_dcuda_machine_app *app = &m->apps[m->live[i]];
+
+		runs[i] = !m->how.slices || plan.runs[i];
+		if (apps[i].gpu == app->gpu)
+			continue;
+		app->gpu = apps[i].gpu;
+		app->paused_until_s = m->now_s + MIGRATION_S;
+		m->out->migrations++;
+	}
+}
+
+static void measure(struct machine *m)
+{
+	bool over = false, under = false;
+
+	for (uint32_t g = 0; g < TD_DCUDA_MACHINE_GPUS; g++) {
+		double core = core_on(m, g);
+
+		m->out->overloaded[g] += core > 1 ? STEP_S : 0;
+		m->out->memory_overloaded[g] += memory_on(m, g) > 1 ? STEP_S : 0;
+		*(core > 0 ? &m->out->active_s : &m->out->idle_s) += STEP_S;
+		m->out->busy_s += fmin(1, core) * STEP_S;
+		over |= core > 1;
+		under |= core < 0.5;
+	}
+	m->out->imbalance += over && under ? STEP_S : 0;
+	m->out->total_s += STEP_S;
+}
+
+static void progress_gpu(struct machine *m, uint32_t gpu, const bool *runs)
+{
+	struct td_contender contenders[TD_DCUDA_MACHINE_APPS];
+	uint32_t who[TD_DCUDA_MACHINE_APPS], n = 0;
+	double speeds[TD_DCUDA_MACHINE_APPS], thrash;
+
+	for (uint32_t i = 0; i < m->live_count; i++) {
+		const struct td_dcuda_machine_app *app = &m->apps[m->live[i]];
+
+		if (app->gpu != gpu || !runs[i] || app->paused_until_s > m->now_s)
+			continue;
+		contenders[n] = app->contender;
+		who[n++] = m->live[i];
+	}
+	if (!n)
+		return;
+	td_contention_speeds(&m->contention, contenders, n, speeds);
+	if (m->how.tandem && n == 2)
+		for (int k = 0; k < 2; k++)
+			td_tandem_cluster_observe(m->cluster, who[k], who[!k], false, speeds[k]);
+	thrash = td_thrash_slowdown((uint64_t)(memory_on(m, gpu) * 1e9),
+		m->gpu_gib > 0 ? 1000000000 : UINT64_MAX, THRASH);
+	for (uint32_t k = 0; k < n; k++) {
+		struct td_dcuda_machine_app *app = &m->apps[who[k]];
+		double speed = speeds[k] / thrash;
+
+		if (app->left_s <= speed * STEP_S)
+			app->end_s = m->now_s + app->left_s / speed;
+		app->left_s -= speed * STEP_S;
+	}
+}
+
+static void reap(struct machine *m)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < m->live_count; i++) {
+		if (m->apps[m->live[i]].left_s > 0)
+			m->live[kept++] = m->live[i];
+		else if (m->how.tandem)
+			td_tandem_cluster_finish(
+				m->cluster, m->live[i], (uint64_t)(m->now_s * 1e9));
+	}
+	m->live_count = kept;
+}
+
+static void summarise(struct machine *m)
+{
+	double sum = 0, squares = 0;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct td_dcuda_machine_app *app = &m->apps[i];
+		double slowdown = (app->end_s - app->arrive_s) / app->work_s;
+
+		m->out->slowdown += slowdown / m->count;
+		m->out->qos += slowdown < 1.2 ? 1. / m->count : 0;
+		sum += 1 / slowdown;
+		squares += 1 / (slowdown * slowdown);
+	}
+	m->out->jain = sum * sum / (m->count * squares);
+	m->out->utilisation = m->out->busy_s / (TD_DCUDA_MACHINE_GPUS * m->out->total_s);
+	m->out->imbalance /= m->out->total_s;
+	for (uint32_t g = 0; g < TD_DCUDA_MACHINE_GPUS; g++) {
+		m->out->overloaded[g] /= m->out->total_s;
+		m->out->memory_overloaded[g] /= m->out->total_s;
+	}
+}
+
+/* Everybody is a kind of its own: nothing is known of an application but its demands. */
+static void begin_tandem(struct machine *m)
+{
+	static _Alignas(64) char memory[1 << 17];
+	static struct td_tandem_cluster cluster;
+	static const uint32_t nodes[] = {TD_DCUDA_MACHINE_GPUS}, quotas[] = {TD_DCUDA_MACHINE_GPUS};
+	double demands[TD_DCUDA_MACHINE_APPS];
+
+	for (uint32_t i = 0; i < m->count; i++)
+		demands[i] = m->apps[i].core;
+	m->cluster = &cluster;
+	if (td_tandem_cluster_init(&cluster, memory, sizeof(memory), &td_tandem_cluster_default,
+		    nodes, 1, (uint64_t)(m->gpu_gib * 0x1p30), quotas, 1, m->count, demands,
+		    m->count))
+		abort(); /* the memory is too small: a bug of ours */
+}
+
+struct td_dcuda_outcome td_dcuda_simulate(struct td_dcuda_how how,
+	const struct td_contention *contention, double gpu_gib, struct td_dcuda_machine_app *apps,
+	uint32_t count)
+{
+	struct td_dcuda_outcome out = {0};
+	struct machine m = {.how = how,
+		.contention = *contention,
+		.gpu_gib = gpu_gib,
+		.apps = apps,
+		.count = count,
+		.out = &out};
+	bool runs[TD_DCUDA_MACHINE_APPS];
+
+	if (how.tandem)
+		begin_tandem(&m);
+	while ((m.arrived < count || m.live_count) && m.now_s < 36000) {
+		while (m.arrived < count && apps[m.arrived].arrive_s <= m.now_s + 1e-9)
+			start(&m);
+		decide(&m, runs);
+		measure(&m);
+		for (uint32_t g = 0; g < TD_DCUDA_MACHINE_GPUS; g++)
+			progress_gpu(&m, g, runs);
+		m.now_s += STEP_S;
+		reap(&m);
+	}
+	summarise(&m);
+	return out;
+}

@@ -1,0 +1,40 @@
+/*
+ * The machine of DCUDA's experiments: four GPUs of one node, applications that come one after the other, stepped every 100 ms, DCUDA's own slice.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/contention.h"
+
+#define TD_DCUDA_MACHINE_GPUS 4u
+#define TD_DCUDA_MACHINE_APPS 40u
+
+struct td_dcuda_machine_app {
+	double arrive_s, work_s, core, memory_gib;
+	struct td_contender contender;
+	/* of the run */
+	uint32_t gpu;
+	double left_s, end_s, paused_until_s;
+};
+
+/* Least-loaded: by demands, or by the number of applications; or DCUDA with some of its parts. */
+struct td_dcuda_how {
+	bool dcuda, memory, compact, slices, by_count;
+	bool tandem; /* tandem_cluster.h places, and an application may wait */
+};
+
+struct td_dcuda_outcome {
+	double overloaded[TD_DCUDA_MACHINE_GPUS], memory_overloaded[TD_DCUDA_MACHINE_GPUS],
+		imbalance; /* parts of the time */
+	double slowdown, jain, utilisation, total_s, qos;
+	double active_s, busy_s,
+		idle_s; /* GPU-seconds: with an application, of utilisation, without */
+	uint32_t migrations;
+};
+
+/* gpu_gib: 0: memory does not matter. Applications by time of arrival. */
+struct td_dcuda_outcome td_dcuda_simulate(struct td_dcuda_how how,
+	const struct td_contention *contention, double gpu_gib, struct td_dcuda_machine_app *apps,
+	uint32_t count);
