@@ -9,6 +9,7 @@
 #include "daemon/node.h"
 #include "daemon/quota.h"
 #include "daemon/soft.h"
+#include "preload/backend.h"
 
 const char *td_process_state(const struct td_process *process)
 {
@@ -125,6 +126,12 @@ char *td_node_explain_bounds(
 				"Beyond %s on GPU %u its job's memory lies on the host: %s of it "
 				"do.",
 				limit, td_gpu_number(node, client->gpu), has);
+		td_format_size(has, sizeof(has), client->fixed_bytes);
+		if (client->fixed_bytes && process->backend == TD_BACKEND_SWAP)
+			n = add(buf, len, n,
+				"%s of its memory cannot leave GPU %u: pools, arrays, mappings of "
+				"its own, what others have open.",
+				has, td_gpu_number(node, client->gpu));
 	}
 	return buf;
 }

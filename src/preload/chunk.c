@@ -8,14 +8,30 @@
 #define GRANULARITY_GUESS (2u << 20)
 #define POSIX_FD          1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
-/* What chunks can be passed to other processes by: 0, where a driver or a container does without. */
+#define DEVICES_MAX 64
+/* Of each device, which others reach its memory. */
+static _Atomic uint64_t peers_of[DEVICES_MAX];
+
+/* What chunks can be passed to other processes by: 0, where a driver or a container refuses to make memory with that, or for RDMA. */
 static _Atomic int handle_types = POSIX_FD;
+
+/* Of memory that is mapped, only what was made for it can be registered for RDMA. */
+static bool is_for_rdma(CUdevice device)
+{
+	int capable = 0;
+
+	return td_real.cuDeviceGetAttribute &&
+	       !td_real.cuDeviceGetAttribute(&capable,
+		       CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, device) &&
+	       capable;
+}
 
 static CUmemAllocationProp on_device(CUdevice device)
 {
 	return (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
 		.requestedHandleTypes = handle_types,
-		.location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, device},
+		.allocFlags.gpuDirectRDMACapable = handle_types && is_for_rdma(device)};
 }
 
 /* The host memory that is nearest to the device. */
@@ -41,19 +57,59 @@ uint64_t td_chunk_granularity(CUdevice device)
 	return bytes;
 }
 
+static CUmemAccessDesc access_of(CUdevice device, bool open)
+{
+	return (CUmemAccessDesc){{CU_MEM_LOCATION_TYPE_DEVICE, device},
+		open ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE};
+}
+
+uint64_t td_chunk_peers(CUdevice device)
+{
+	return device >= 0 && device < DEVICES_MAX ? peers_of[device] : 0;
+}
+
 static int map_at(
 	uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle handle, CUdevice device)
 {
-	const CUmemAccessDesc access = {
-		{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemAccessDesc access[1 + DEVICES_MAX] = {access_of(device, true)};
+	uint64_t peers = td_chunk_peers(device);
 	int r = td_real.cuMemMap(address, bytes, 0, handle, 0);
+	size_t n = 1;
 
 	if (r)
 		return r;
-	r = td_real.cuMemSetAccess(address, bytes, &access, 1);
+	for (CUdevice peer = 0; peer < DEVICES_MAX; peer++)
+		if (peers >> peer & 1)
+			access[n++] = access_of(peer, true);
+	r = td_real.cuMemSetAccess(address, bytes, access, n);
 	if (r)
 		(void)td_real.cuMemUnmap(address, bytes);
 	return r;
+}
+
+void td_chunk_peer(CUdevice device, CUdevice peer, bool open)
+{
+	if (device < 0 || device >= DEVICES_MAX || peer < 0 || peer >= DEVICES_MAX)
+		return;
+	if (open)
+		peers_of[device] |= 1ull << peer;
+	else
+		peers_of[device] &= ~(1ull << peer);
+}
+
+int td_chunk_open(const struct td_chunk *chunk, CUdevice peer, bool open)
+{
+	const CUmemAccessDesc access = access_of(peer, open);
+
+	if (chunk->place != TD_PLACE_DEVICE && chunk->place != TD_PLACE_HOST)
+		return CUDA_SUCCESS;
+	return td_real.cuMemSetAccess(chunk->address, chunk->bytes, &access, 1);
+}
+
+void td_chunk_forked(void)
+{
+	for (CUdevice device = 0; device < DEVICES_MAX; device++)
+		peers_of[device] = 0;
 }
 
 static int map(struct td_chunk *chunk, CUdevice device, const CUmemAllocationProp *prop)
@@ -79,6 +135,7 @@ int td_chunk_map(struct td_chunk *chunk, CUdevice device)
 	/* Refused for what was asked for? Then nobody asks again. */
 	if (r && r != CUDA_ERROR_OUT_OF_MEMORY && prop.requestedHandleTypes) {
 		prop.requestedHandleTypes = 0;
+		prop.allocFlags.gpuDirectRDMACapable = 0;
 		if (!map(chunk, device, &prop)) {
 			handle_types = 0;
 			r = CUDA_SUCCESS;

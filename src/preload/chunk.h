@@ -37,6 +37,13 @@ int td_chunk_map(struct td_chunk *chunk, CUdevice device);
 int td_chunk_map_host(struct td_chunk *chunk, CUdevice device);
 void td_chunk_unmap(struct td_chunk *chunk);
 
+/* Memory of `device` is to be (or not) within reach of `peer`, from the next mapping on; and a bit for each that it is in reach of. */
+uint64_t td_chunk_peers(CUdevice device);
+void td_chunk_peer(CUdevice device, CUdevice peer, bool open);
+/* The same for what is mapped already. */
+int td_chunk_open(const struct td_chunk *chunk, CUdevice peer, bool open);
+void td_chunk_forked(void);
+
 /* Can memory of the device be passed to other processes? */
 bool td_chunk_has_handles(void);
 

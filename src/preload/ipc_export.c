@@ -13,7 +13,6 @@
 #include "preload/client.h"
 #include "preload/conn.h"
 #include "preload/context.h"
-#include "preload/gate.h"
 #include "preload/ipc.h"
 #include "preload/real.h"
 #include "preload/slot.h"
@@ -21,8 +20,7 @@
 
 #define VISITORS_MAX 256
 #define LOOK_MS      1000 /* a program that closes every descriptor closes ours, too */
-#define PIN_TIMES    10000
-#define POSIX_FD     1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+#define POSIX_FD     1    /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
 struct export
 {
@@ -281,18 +279,6 @@ static bool start(void)
 
 /* -- handles -- */
 
-/* Only what is on the device has handles, and behind a closed gate nothing comes. */
-static int pin(uint64_t address)
-{
-	int r = td_swap_pin(address);
-
-	for (unsigned i = 0; r == -EAGAIN && i < PIN_TIMES; i++) {
-		td_gate_await();
-		r = td_swap_pin(address);
-	}
-	return r == -EAGAIN ? CUDA_ERROR_OUT_OF_MEMORY : r;
-}
-
 static void fill_handle(const struct export *e, CUipcMemHandle *ret)
 {
 	struct td_ipc_handle handle = {0};
@@ -308,7 +294,7 @@ int td_ipc_export(uint64_t address, CUipcMemHandle *ret)
 {
 	struct export *e = calloc(1, sizeof(*e));
 	struct export **at;
-	int r = e ? pin(address) : CUDA_ERROR_OUT_OF_MEMORY;
+	int r = e ? td_swap_pin(address) : CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (r || !td_ipc_random(e->id)) {
 		free(e);

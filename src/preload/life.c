@@ -16,6 +16,7 @@
 #include "preload/ipc.h"
 #include "preload/outside.h"
 #include "preload/pace.h"
+#include "preload/peers.h"
 #include "preload/place.h"
 #include "preload/real.h"
 #include "preload/slot.h"
@@ -33,6 +34,7 @@ static void in_child(void)
 	td_gate_forked();
 	td_graphs_forked();
 	td_ipc_forked();
+	td_peers_forked();
 	td_init_forked();
 	td_agent_backend()->forked();
 }

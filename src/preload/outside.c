@@ -12,6 +12,7 @@
 #include "preload/gate.h"
 #include "preload/ipc.h"
 #include "preload/outside_table.h"
+#include "preload/peers.h"
 #include "preload/real.h"
 
 /* Waits for the driver to have what was granted: half a second. */
@@ -366,6 +367,7 @@ void td_outside_context_ends(void *context)
 	bool pushed;
 
 	td_ipc_context_ends(context);
+	td_peers_context_ends(context);
 	td_lock_take(&td_table.lock);
 	list = take_all(is_in_context, (uint64_t)context, 0);
 	td_lock_drop(&td_table.lock);

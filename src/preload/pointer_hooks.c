@@ -8,6 +8,7 @@
 #include "cuda/objects.h"
 #include "preload/ipc.h"
 #include "preload/outside.h"
+#include "preload/peers.h"
 #include "preload/real.h"
 #include "preload/swap.h"
 
@@ -43,8 +44,9 @@ static uint64_t access_from_here(CUdevice device)
 {
 	CUdevice here;
 
-	return !td_real.cuCtxGetDevice(&here) && here == device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-								: CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	return !td_real.cuCtxGetDevice(&here) && (here == device || td_peers_reach(here, device))
+		       ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+		       : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
 static int describe(uint64_t address, struct td_swap_info *ret)

@@ -183,10 +183,23 @@ static int map_range(struct td_range *range, int need, struct patience *patience
 	return r;
 }
 
+/* For devices that have become peers since it was mapped. */
+static int open_to_more(const struct td_range *range, uint64_t had)
+{
+	uint64_t more = td_chunk_peers(range->device) & ~had;
+	int r = CUDA_SUCCESS;
+
+	for (int peer = 0; more && !r; peer++, more >>= 1)
+		for (size_t i = 0; more & 1 && i < range->count && !r; i++)
+			r = td_chunk_open(&range->chunks[i], peer, true);
+	return r;
+}
+
 /* As it was granted. 0, a CUresult, or -EAGAIN: that does not hold any more, ask again. */
 static int place(struct td_range *range, int need, struct patience *patience)
 {
 	bool was_alone = td_client_is_alone();
+	uint64_t peers = td_chunk_peers(range->device);
 	int r = need == TD_NEED_LATER ? CUDA_SUCCESS : map_range(range, need, patience);
 
 	/* Somebody may end and leave room, or we are the ones to make it. */
@@ -197,6 +210,8 @@ static int place(struct td_range *range, int need, struct patience *patience)
 	/* Under the lock: a fill that begins later finds the range. */
 	if (need == TD_NEED_LATER && !td_client_may_defer(range->slot))
 		r = -EAGAIN;
+	if (!r)
+		r = open_to_more(range, peers);
 	if (!r && !adopt(range, need))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&td_swap.lock);

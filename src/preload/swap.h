@@ -69,8 +69,8 @@ int td_swap_release(uint64_t address);
 void td_swap_free_late(void);
 
 /*
- * The range around the address stays on the device, in this very memory, until as many unpins. CUDA_SUCCESS; -EAGAIN: it is not all there now;
- * CUDA_ERROR_OUT_OF_MEMORY: it lives on the host; CUDA_ERROR_INVALID_VALUE: there is none.
+ * The range around the address stays on the device, in this very memory, until as many unpins, or until it is freed. Waits for it to be there.
+ * CUDA_SUCCESS; CUDA_ERROR_OUT_OF_MEMORY: it lives on the host; CUDA_ERROR_INVALID_VALUE: there is none.
  */
 int td_swap_pin(uint64_t address);
 void td_swap_unpin(uint64_t address);

@@ -43,6 +43,8 @@ static void unlink_range(struct td_range *range)
 	}
 	(void)td_ranges_remove(&td_swap.index, range->base, &row);
 	td_swap_count(range, -1);
+	if (range->pins)
+		td_swap.totals[range->slot].fixed_bytes -= range->bytes;
 }
 
 /* Takes the lock, with no copy under way in the range. */

@@ -1,6 +1,4 @@
 /* Backend swap: what is where, and how much. */
-#include <errno.h>
-
 #include "preload/pieces.h"
 #include "preload/swap.h"
 
@@ -61,45 +59,4 @@ int td_swap_describe(uint64_t address, struct td_swap_info *ret)
 	r = describe(address, ret);
 	pthread_mutex_unlock(&td_swap.lock);
 	return r;
-}
-
-/* -- pins -- */
-
-/* With the lock. */
-static int may_pin(const struct td_range *range)
-{
-	if (!range)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < range->count; i++) {
-		if (range->chunks[i].place == TD_PLACE_HOST)
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		if (range->chunks[i].place != TD_PLACE_DEVICE)
-			return -EAGAIN;
-	}
-	return CUDA_SUCCESS;
-}
-
-int td_swap_pin(uint64_t address)
-{
-	struct td_range *range;
-	int r;
-
-	pthread_mutex_lock(&td_swap.lock);
-	range = td_swap_find(address);
-	r = may_pin(range);
-	if (!r && !range->pins++)
-		td_swap.totals[range->slot].fixed_bytes += range->bytes;
-	pthread_mutex_unlock(&td_swap.lock);
-	return r;
-}
-
-void td_swap_unpin(uint64_t address)
-{
-	struct td_range *range;
-
-	pthread_mutex_lock(&td_swap.lock);
-	range = td_swap_find(address);
-	if (range && range->pins && !--range->pins)
-		td_swap.totals[range->slot].fixed_bytes -= range->bytes;
-	pthread_mutex_unlock(&td_swap.lock);
 }

@@ -4,7 +4,7 @@
  *
  *   alloc BYTES   free N   set N WORD VALUE   get N WORD   add N (by a kernel, at its first word)
  *   export N   open HANDLE   close N   range N   used   fork (a child that does nothing until it is killed)
- *   device D (uses that GPU from now on)   peer D (lets the GPU in use into memory of that one)   unpeer D   sync_memops N   copy TO FROM BYTES
+ *   device D (uses that GPU from now on)   peer D (lets the GPU in use into memory of that one)   unpeer D   access N   sync_memops N
  */
 #define ALL_CALLS
 #include "softgpu/cuda.h"
@@ -140,8 +140,6 @@ static CUresult obey(char words[4][160], unsigned long long *value)
 	}
 	if (!strcmp(words[0], "add"))
 		return add(at(words[1]));
-	if (!strcmp(words[0], "copy"))
-		return cuMemcpyDtoD_v2(at(words[1]), at(words[2]), strtoull(words[3], NULL, 10));
 	if (!strcmp(words[0], "open"))
 		return open_handle(words[1], value);
 	if (!strcmp(words[0], "close"))
@@ -168,6 +166,8 @@ static CUresult obey(char words[4][160], unsigned long long *value)
 		return cuCtxEnablePeerAccess(contexts[atoi(words[1]) % GPU_MAX], 0);
 	if (!strcmp(words[0], "unpeer"))
 		return cuCtxDisablePeerAccess(contexts[atoi(words[1]) % GPU_MAX]);
+	if (!strcmp(words[0], "access"))
+		return cuPointerGetAttribute(value, TD_POINTER_ACCESS_FLAGS, at(words[1]));
 	if (!strcmp(words[0], "sync_memops"))
 		return cuPointerSetAttribute(&on, TD_POINTER_SYNC_MEMOPS, at(words[1]));
 	return -1;

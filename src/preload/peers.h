@@ -1,0 +1,10 @@
+/* Peer access between devices, for memory of the backend; see peers.c. */
+#pragma once
+
+#include <stdbool.h>
+
+/* May that device use memory of this one? */
+bool td_peers_reach(int from, int to);
+/* Its peers are no longer its. */
+void td_peers_context_ends(const void *context);
+void td_peers_forked(void);
