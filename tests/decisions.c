@@ -22,6 +22,8 @@
 #include "policy/muxflow.h"
 #include "policy/policy.h"
 #include "policy/profile.h"
+#include "policy/slo_split.h"
+#include "policy/tandem_cluster.h"
 #include "unit/policy_random.h"
 
 #define GPUS    4
@@ -283,6 +285,77 @@ static void run_antman_cluster(void)
 	free(memory);
 }
 
+static void run_tandem_cluster(void)
+{
+	static struct td_tandem_cluster cluster;
+	static const uint32_t nodes[] = {8, 8, 4, 2}, quotas[] = {12, 8};
+	double demands[6];
+	size_t bytes = td_tandem_cluster_bytes(4, 22, 256, 6);
+	void *memory = allocate(bytes);
+	uint64_t now = 1;
+
+	begin();
+	for (int k = 0; k < 6; k++)
+		demands[k] = 0.1 + 0.15 * k;
+	PUT(td_tandem_cluster_init(&cluster, memory, bytes, &td_tandem_cluster_default, nodes, 4,
+		40, quotas, 2, 256, demands, 6));
+	td_tandem_cluster_serve(&cluster, 5, 3, 8);
+	for (int round = 0; round < 20000; round++) {
+		struct td_tandem_request job = {.tenant = random_below(&state, 2)};
+		struct td_tandem_action actions[16];
+		uint32_t gpus[TD_GANG_MAX], count, drawn[3];
+
+		job.gpus = 1 + random_below(&state, 4);
+		job.kind = random_below(&state, 6);
+		job.guaranteed = random_below(&state, 3) == 0;
+		job.bytes = random_below(&state, 30);
+		now += random_below(&state, 60) * 1000 * MS;
+		if (random_below(&state, 2))
+			td_tandem_cluster_finish(&cluster, random_below(&state, 256), now);
+		PUT(td_tandem_cluster_submit(&cluster, random_below(&state, 256), &job, now));
+		/* One number after the other: arguments are evaluated in any order. */
+		now += MS;
+		td_tandem_cluster_room(&cluster, 5, random_below(&state, 100) / 100.);
+		for (int k = 0; k < 3; k++)
+			drawn[k] = random_below(&state, k < 2 ? 6 : 1000);
+		td_tandem_cluster_observe(
+			&cluster, drawn[0], drawn[1], random_below(&state, 2), drawn[2] / 1000.);
+		count = td_tandem_cluster_step(&cluster, now, actions, 16);
+		for (uint32_t k = 0; k < count; k++) {
+			PUT(actions[k].verb);
+			PUT(actions[k].job);
+			put(gpus, td_tandem_cluster_gpus(&cluster, actions[k].job, gpus) *
+					  sizeof(gpus[0]));
+		}
+	}
+	end("tandem_cluster");
+	free(memory);
+}
+
+static void run_slo_split(void)
+{
+	static const struct td_curve curves[] = {
+		{.form = TD_CURVE_HYPERBOLA, .a = 0.002, .b = 0.008},
+		{.form = TD_CURVE_HYPERBOLA, .a = 0.007, .b = 0.021}};
+	static const uint32_t batches[] = {16, 64};
+
+	begin();
+	for (int round = 0; round < 5000; round++) {
+		struct td_slo_split split;
+		double rate = 50 + random_below(&state, 2000);
+
+		td_slo_split_begin(&split, curves, batches, 2, 0.1, rate,
+			1 + random_below(&state, 300) / 100.);
+		while (td_slo_split_observe(&split, random_below(&state, 200) / 1000.)) {
+			PUT(split.share);
+			PUT(split.duty);
+		}
+		PUT(split.batch);
+		PUT(split.factor);
+	}
+	end("slo_split");
+}
+
 static void run_balance(void)
 {
 	begin();
@@ -388,6 +461,8 @@ int main(void)
 		run_policy(*p);
 	run_match();
 	run_antman_cluster();
+	run_tandem_cluster();
+	run_slo_split();
 	run_balance();
 	run_tuning();
 	run_curves();

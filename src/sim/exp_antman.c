@@ -424,7 +424,13 @@ int td_exp_antman_trace(struct td_experiment_run *run, struct td_err *err)
 		return r;
 	r = run_all(run, &trace, profiles, err);
 	td_trace_deinit(&trace);
-	fputs("Contention variants: AntMan caps no SMs, it holds guests to a duty, so doubled and "
+	fputs("Where AntMan loses: two jobs of the mix do 1.2 times the work of one together, so "
+	      "sharing "
+	      "has little to give; a guest beside a guaranteed job of this mix gets some 5 % of a "
+	      "GPU until that job is 5 % slower; and a guest stays where it started when GPUs come "
+	      "free elsewhere, "
+	      "which is what lengthens makespans. tandem moves it, which is most of its gain.\n\n"
+	      "Contention variants: AntMan caps no SMs, it holds guests to a duty, so doubled and "
 	      "halved pressure under caps are the same run; fitted and proportional are both "
 	      "shown. Gandiva packs two jobs with their true memory and use, as its paper gives "
 	      "it; FIFO and AntMan see neither. Kinds are the nearest of Gavel's, P100 fit.\n",

@@ -285,6 +285,11 @@ int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err)
 		"loaded by %s.\n",
 		demands.scale, demands.power,
 		whole[0].by_count ? "number of applications" : "demands");
+	fputs("Where DCUDA loses: with the fitted model the 100 ms slices by group keep "
+	      "applications waiting that would have run side by side. tandem moves nothing here: "
+	      "an application is over before the five minutes "
+	      "in which it may not move, so only its first place counts.\n\n",
+		run->report);
 	fputs("An application's demand is all that the balancer sees. Under the fitted model "
 	      "slowing down does not depend on demands beyond 1, so balancing by demand gains "
 	      "less.\n",

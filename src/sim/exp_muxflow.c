@@ -185,7 +185,11 @@ static int run_all(struct td_experiment_run *run, bool ablation, struct td_err *
 	free(w);
 	free(out);
 	td_trace_deinit(&trace);
-	fputs("tandem: MuxFlow's matching and predictor, its own split. Time-sharing is ideal "
+	fputs("Where MuxFlow loses: its share is what the service's activity leaves, whatever the "
+	      "job beside does to it; the services here are Gavel's Recommendation jobs, which "
+	      "suffer much. tandem holds the "
+	      "guard and has less for the jobs. tandem: MuxFlow's matching and predictor, its own "
+	      "split. Time-sharing is ideal "
 	      "here: no cost of switching, no lost overlap. That favours the "
 	      "baselines. A T4's clock is not modelled, so a_C is 1. Services are busy up to 85 % "
 	      "of the time at their peak, where a queue makes much of a little slowdown: latency "

@@ -59,7 +59,7 @@ static void put_predictor(struct td_experiment_run *run, double errors[3][2], do
 /* --- Gavel's pairs --- */
 
 #define PAIR_INPUTS 4u
-#define WIDTHS      3
+#define WIDTHS      2
 
 /* What is known of a job that was never seen beside another: its batch and its steps a second alone. */
 static void tell(const struct td_pairs *pairs, uint32_t victim, uint32_t other, double *ret_x)
@@ -140,7 +140,7 @@ static int judge_size(const struct td_pairs *pairs, const struct td_observation 
 
 static int learn_pairs(struct td_experiment_run *run, struct td_err *err)
 {
-	static const uint32_t layers[] = {1, 2, 6}, widths[WIDTHS] = {64, 128, 256};
+	static const uint32_t layers[] = {1, 2, 6}, widths[WIDTHS] = {64, 256};
 	td_auto_free struct td_observation *all = NULL;
 	td_auto_free struct td_pairs *pairs = NULL;
 	double errors[3][WIDTHS][2] = {{{0}}};
@@ -161,12 +161,14 @@ static int learn_pairs(struct td_experiment_run *run, struct td_err *err)
 
 		if (run->quick && k % WIDTHS)
 			continue;
-		options.epochs = run->quick ? 30 : 100;
+		options.epochs = run->quick ? 30 : 50;
 		options.hidden_layers = layers[k / WIDTHS];
 		options.width = widths[k % WIDTHS];
-		r = judge_size(pairs, all, count, &options, run->quick ? 1 : 3,
+		r = judge_size(pairs, all, count, &options, run->quick ? 1 : 2,
 			errors[k / WIDTHS][k % WIDTHS]);
-		if (r)
+		if (r == -ERANGE) /* the training diverged: a result, too */
+			errors[k / WIDTHS][k % WIDTHS][0] = errors[k / WIDTHS][k % WIDTHS][1] = NAN;
+		else if (r)
 			return td_err_set(
 				err, r, "the pairs could not be learnt: %s", strerror(-r));
 	}
@@ -179,7 +181,8 @@ static int learn_pairs(struct td_experiment_run *run, struct td_err *err)
 				"%u",
 				split ? "family" : "pair", widths[w]);
 			td_row_put(run, TD_SHOWN, metric, "", "",
-				split ? "no probe of the family" : "half of the pairs learnt",
+				split ? "no probe of the family; nan: the training diverged"
+				      : "half of the pairs learnt; nan: the training diverged",
 				"%.1f, %.1f, %.1f %%", errors[0][w][split], errors[1][w][split],
 				errors[2][w][split]);
 		}
