@@ -14,6 +14,7 @@
 
 #include "cuda/visible.h"
 #include "preload/agent.h"
+#include "preload/gate.h"
 #include "preload/lock.h"
 #include "preload/place.h"
 #include "preload/real.h"
@@ -111,7 +112,8 @@ CUresult td_hook_cuInit(unsigned flags)
 {
 	CUresult r;
 
-	if (!td_place_is_wanted())
+	td_begin();
+	if (td_gate_disabled() || !td_place_is_wanted())
 		return td_real.cuInit(flags);
 	td_lock_take(&lock);
 	r = initialised ? td_real.cuInit(flags) : initialise(flags);

@@ -5,6 +5,7 @@
  * A forked child has one thread, no agent and no connection, and CUDA gives it nothing that its parent had; so everything starts as if just
  * loaded. Nothing is locked around the fork: what the child resets it does not read.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "preload/agent.h"
@@ -60,14 +61,18 @@ static void at_fork(void (*child)(void))
 		(void)musls(NULL, NULL, child);
 }
 
-__attribute__((constructor)) static void begin(void)
+void td_begin(void)
 {
+	static bool begun;
 	static const struct td_backend *const backends[TD_BACKEND_N] = {
 		[TD_BACKEND_PLAIN] = &td_backend_plain,
 		[TD_BACKEND_SWAP] = &td_backend_swap,
 		[TD_BACKEND_MANAGED] = &td_backend_managed,
 	};
 
+	if (begun)
+		return;
+	begun = true;
 	td_libc_find();
 	td_settings_read();
 	td_place_read();
@@ -77,6 +82,11 @@ __attribute__((constructor)) static void begin(void)
 	(void)td_slot_init();
 	td_gate_init();
 	at_fork(in_child);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	td_begin();
 }
 
 /* Threads and destructors may still launch after this, so the agent goes on serving the gate; it only stops looking around. */

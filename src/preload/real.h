@@ -23,6 +23,8 @@ extern struct td_real td_real;
 #include "preload/hooks.def"
 #undef HOOK
 
+/* life.c: reads the settings. At load; a library whose own constructor uses the GPU may come before that, by cuInit. No thread is there yet. */
+void td_begin(void);
 /* init.c */
 void td_init_forked(void);
 

@@ -109,7 +109,7 @@ def a_program_that_needs_much_goes_where_there_is_room():
 def a_program_sees_what_it_was_given_and_nothing_else():
     with World("--gpus", "3") as world:
         gpus = listed(world)
-        for gpu, expected in (("1", [1]), (gpus[2], [2]), (gpus[1].upper().replace("GPU-", "GPU-"), [1]), ("2,0", [2, 0]), (f"{gpus[1]},0", [1, 0]), ("any:3", [0, 1, 2])):
+        for gpu, expected in (("1", [1]), (gpus[2], [2]), (gpus[1].upper(), [1]), ("2,0", [2, 0]), (f"{gpus[1]},0", [1, 0]), ("any:3", [0, 1, 2])):
             seen = see(world, gpu)
             assert uuids(seen) == [gpus[i] for i in expected] and seen["visible"] == "unset", (gpu, seen)
             assert uuids(see(world, gpu, "--first", "nvml")) == [gpus[i] for i in expected], gpu
@@ -148,6 +148,15 @@ print(count.value, text.value.decode())
     with World("--gpus", "3") as world:
         done = world.call(SOFTGPU, "run", "--", TANDEM, "run", "--gpu", "2", "--", sys.executable, "-c", code)
         assert done.stdout.split() == ["1", listed(world)[2]], done
+
+
+def a_library_may_use_the_gpu_before_the_program_begins():
+    with World("--gpus", "3") as world:
+        program = f"{BUILD}/tests/integration/early_test"
+        assert world.call(SOFTGPU, "run", "--", program).stdout == "3\n"
+        for gpu, count in (("1", 1), ("any:2", 2)):
+            done = world.call(SOFTGPU, "run", "--", TANDEM, "run", "--gpu", gpu, "--", program)
+            assert done.stdout == f"{count}\n", (gpu, done)
 
 
 def cuda_visible_devices_is_what_is_chosen_from_and_its_order_counts():
@@ -309,6 +318,7 @@ run_cases([
     a_program_sees_what_it_was_given_and_nothing_else,
     nvml_may_be_what_a_program_asks_first,
     python_finds_the_jobs_gpus_by_ctypes,
+    a_library_may_use_the_gpu_before_the_program_begins,
     cuda_visible_devices_is_what_is_chosen_from_and_its_order_counts,
     within_a_job_cuda_visible_devices_counts_the_jobs_gpus,
     processes_of_a_job_see_the_same,
