@@ -43,6 +43,30 @@ def a_driver_that_shows_a_gpu_is_used_and_its_managed_memory_left_alone():
         assert world.status()["faults"] == 0, world.status()
 
 
+def figures(world, script, *options):
+    command = [sys.executable, f"{ROOT}/tools/{script}", "--json", f"{world.directory}/figures.json", *options]
+    environment = layout(world)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, cwd=world.directory)
+    assert done.returncode == 0 and "a model in software, not a GPU" in done.stdout, done
+    with open(f"{world.directory}/figures.json") as f:
+        return json.load(f)["runs"]
+
+
+def protect_shows_a_guaranteed_job_alone_and_in_company():
+    with World() as world:
+        alone, tandem = figures(world, "run-protect", "--steps", "3", "--mode", "tandem, told")
+        assert (alone["mode"], tandem["mode"]) == ("alone", "tandem, told") and len(tandem["step_ms"]) == 3, (alone, tandem)
+        # The pauses are half of the GPU's time; how much of them is used is a matter of the machine's other load.
+        assert alone["besteffort_share"] == 0 and 0.05 < tandem["besteffort_share"] < 0.7, tandem
+
+
+def table2_fails_without_tandem_and_finishes_both_jobs_with_it():
+    with World() as world:
+        pack, antman = figures(world, "run-table2", "--scale", "0.03", "--way", "pack", "--way", "antman")
+        assert pack["b_s"] is None and pack["a_s"], pack
+        assert antman["a_s"] and antman["b_s"] and antman["right"], antman
+
+
 def bad_options_are_quoted():
     with World() as world:
         environment = layout(world)
@@ -56,4 +80,5 @@ def bad_options_are_quoted():
             assert done.returncode == 1 and quoted in done.stderr, done
 
 
-run_cases([the_software_gpu_shows_all_four_modes, a_driver_that_shows_a_gpu_is_used_and_its_managed_memory_left_alone, bad_options_are_quoted])
+run_cases([the_software_gpu_shows_all_four_modes, a_driver_that_shows_a_gpu_is_used_and_its_managed_memory_left_alone, protect_shows_a_guaranteed_job_alone_and_in_company,
+           table2_fails_without_tandem_and_finishes_both_jobs_with_it, bad_options_are_quoted])

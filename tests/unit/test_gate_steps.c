@@ -1,0 +1,125 @@
+/* Counting steps: told by the program from any thread, found otherwise, and what the agent takes of it. */
+#include "test.h"
+
+#include <pthread.h>
+
+#include "base/time.h"
+#include "preload/period.h"
+#include "preload/steps.h"
+
+/* What the library exports; the header looks it up. */
+void tandem_step(void);
+
+#define THREADS 4
+#define EACH    200000u
+
+TEST(nothing_is_told_before_the_first)
+{
+	struct td_steps steps;
+
+	td_steps_forked();
+	CHECK(!td_steps_take(&steps));
+	td_steps_again();
+	CHECK(!td_steps_take(&steps));
+	CHECK_EQ(steps.count, 0);
+}
+
+TEST(the_first_has_no_time_and_the_next_ones_have)
+{
+	struct td_steps steps;
+
+	td_steps_forked();
+	tandem_step();
+	CHECK(td_steps_take(&steps));
+	CHECK_EQ(steps.count, 1);
+	CHECK_EQ(steps.median_ns, 0);
+	CHECK(steps.began_ns != 0);
+	CHECK_EQ(steps.unit, 0);
+	CHECK_EQ(steps.sure_ppm, 1000000);
+	for (int i = 0; i < 40; i++)
+		tandem_step();
+	CHECK(td_steps_take(&steps));
+	CHECK_EQ(steps.count, 41);
+	CHECK(steps.median_ns && steps.step_ns);
+	CHECK(!td_steps_take(&steps));
+	CHECK_EQ(steps.count, 41);
+}
+
+TEST(a_new_daemon_is_told_all)
+{
+	struct td_steps steps;
+
+	td_steps_again();
+	CHECK(td_steps_take(&steps));
+	CHECK_EQ(steps.count, 41);
+	CHECK(steps.step_ns);
+}
+
+/* A program that launches the same for ever, far enough apart to be steps. */
+static void launch(unsigned times)
+{
+	while (times--) {
+		td_time_sleep_until_ns(td_time_now_ns() + 2 * TD_PERIOD_MIN_NS);
+		td_steps_call(7);
+	}
+}
+
+TEST(once_the_program_tells_them_none_is_guessed)
+{
+	struct td_steps steps;
+
+	launch(20);
+	CHECK(!td_steps_take(&steps));
+	CHECK_EQ(steps.count, 41);
+	CHECK_EQ(steps.unit, 0);
+}
+
+TEST(else_they_are_found_until_it_does)
+{
+	struct td_steps steps;
+
+	td_steps_forked();
+	launch(40);
+	CHECK(td_steps_take(&steps));
+	CHECK(steps.count > 10 && steps.count <= 40);
+	CHECK_EQ(steps.unit, 7);
+	CHECK(steps.median_ns >= 2 * TD_PERIOD_MIN_NS);
+	tandem_step();
+	CHECK(td_steps_take(&steps));
+	CHECK_EQ(steps.unit, 0);
+	CHECK_EQ(steps.median_ns, 0);
+}
+
+static void *tell(void *arg)
+{
+	for (unsigned i = 0; i < EACH; i++) {
+		tandem_step();
+		td_steps_call(i);
+	}
+	return arg;
+}
+
+TEST(steps_of_all_threads_count)
+{
+	pthread_t threads[THREADS];
+	struct td_steps steps;
+
+	td_steps_forked();
+	for (unsigned i = 0; i < THREADS; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, tell, NULL), 0);
+	for (unsigned i = 0; i < 1000; i++)
+		(void)td_steps_take(&steps);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	(void)td_steps_take(&steps);
+	CHECK_EQ(steps.count, THREADS * EACH);
+}
+
+TEST(the_child_of_a_fork_has_made_none)
+{
+	struct td_steps steps;
+
+	td_steps_forked();
+	CHECK(!td_steps_take(&steps));
+	CHECK_EQ(steps.count, 0);
+}
