@@ -143,7 +143,7 @@ static void change_unit(struct td_duty *duty, const struct td_duty_params *param
 	go_on_from(duty, &fresh);
 	if (!fresh.baseline_ns)
 		duty->phase = TD_DUTY_FLOOR;
-	duty->length = 0;
+	duty->length = duty->first_steps = 0;
 	duty->undo.baseline_ns = 0;
 	duty->skip = true;
 }
@@ -299,6 +299,7 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input)
 {
 	duty->steps_seen = input->steps;
+	duty->first_steps += duty->first_steps < UINT32_MAX;
 	if (duty->skip) {
 		duty->skip = false;
 		return;
@@ -357,11 +358,11 @@ uint64_t td_duty_wakeup_ns(const struct td_duty *duty, const struct td_duty_para
 }
 
 /* A pause within one of the steps that make the baseline, and not for ever. */
-static bool is_first_pause(
-	const struct td_duty *duty, const struct td_duty_input *input, uint64_t now_ns)
+static bool is_first_pause(const struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input, uint64_t now_ns)
 {
 	return duty->phase == TD_DUTY_FLOOR && !duty->baseline_ns && input->step_ns &&
-	       input->step_began_ns <= now_ns &&
+	       duty->first_steps < 2 * params->steps && input->step_began_ns <= now_ns &&
 	       (now_ns - input->step_began_ns) / FIRST_PAUSE < input->step_ns;
 }
 
@@ -393,7 +394,7 @@ struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_pa
 		duty->skip = true;
 	}
 	return (struct td_duty_output){
-		input->busy || is_first_pause(duty, input, now_ns) ? duty->duty_ppm : PPM,
+		input->busy || is_first_pause(duty, params, input, now_ns) ? duty->duty_ppm : PPM,
 		duty->memory_ppm,
 	};
 }

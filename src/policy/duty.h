@@ -34,7 +34,7 @@
  *  - work of another kind (input.unit: a validation with steps of its own) has a baseline, a noise and a duty of its own.
  *  - while the guaranteed job has nothing for the GPU (evaluation on the CPU, Fig. 12's decoding) besteffort work has all of it,
  *    and what was reached before is in force again with its next launch. But the pauses of the steps that make the baseline are left
- *    empty, or it would hold what besteffort work costs at their ends.
+ *    empty, for two rounds at most, or it would hold what besteffort work costs at their ends.
  *
  * Invariants
  *  - duty never starves: floor <= duty <= 1, whatever the input;
@@ -115,6 +115,7 @@ struct td_duty {
 	uint64_t times_ns[TD_DUTY_STEPS_MAX];
 	uint32_t times;
 	uint32_t length;      /* of a round; 0: as the parameters say */
+	uint32_t first_steps; /* since it arrived, or its work changed */
 	uint64_t noise_ns;    /* of a step, in the manner of a standard deviation */
 	uint64_t began_ns;    /* of the step under way, as it was said last */
 	uint32_t long_rounds; /* stable but too long, at the floor */

@@ -440,6 +440,17 @@ TEST(the_pauses_of_the_first_steps_are_left_empty_for_a_while)
 	CHECK_EQ(out.duty_ppm, PPM);
 }
 
+TEST(nor_are_they_for_ever_where_no_baseline_is_found)
+{
+	start();
+	for (int i = 0; i < 11; i++)
+		finish_step((100 + 100 * (uint64_t)(i % 3)) * MS);
+	CHECK_EQ(duty.baseline_ns, 0);
+	input.busy = false;
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, PPM);
+}
+
 /* What it says is its own loss: besteffort work has its floor, and what follows from lies is bounded. */
 TEST(a_job_that_lies_gains_nothing_and_breaks_nothing)
 {
