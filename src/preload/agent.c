@@ -111,7 +111,7 @@ static void go_private(void)
 	self.must_unmap = td_gate_unmap(self.private_word, 0) < 0;
 }
 
-/* Nobody waits for a daemon. */
+/* Nobody waits for a daemon; but for its choice of GPUs a while. */
 static void alone(void)
 {
 	introduce_all(UINT32_MAX);

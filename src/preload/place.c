@@ -12,7 +12,7 @@
 #include "preload/lock.h"
 #include "proto/proto.h"
 
-/* So long a program waits for the daemon's choice; a daemon that is not there is noticed at once. */
+/* So long a program waits for the daemon's choice. Where there is none it waits for the grace time: one that is being replaced is back by then. */
 #define PATIENCE_NS (10 * TD_NS_PER_S)
 
 enum state {
@@ -27,6 +27,7 @@ static unsigned wanted; /* how many of them */
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_PLACE);
 static struct td_placed chosen; /* guarded by lock until DECIDED, then fixed */
 static _Atomic uint32_t state;  /* enum state; DECIDED is entered under the lock. Futex */
+static _Atomic bool alone;      /* there is no daemon at present */
 
 /* The agent's. */
 static bool told;
@@ -101,7 +102,7 @@ static void decide(const struct td_placed *placed)
 void td_place_get(struct td_placed *ret)
 {
 	uint32_t undecided = UNDECIDED, seen;
-	uint64_t deadline_ns = td_time_now_ns() + PATIENCE_NS, now_ns;
+	uint64_t start_ns = td_time_now_ns(), now_ns, deadline_ns;
 	int saved = errno;
 
 	(void)atomic_compare_exchange_strong(&state, &undecided, ASKED);
@@ -109,6 +110,7 @@ void td_place_get(struct td_placed *ret)
 		decide(&candidates);
 	while ((seen = atomic_load(&state)) != DECIDED) {
 		now_ns = td_time_now_ns();
+		deadline_ns = start_ns + (atomic_load(&alone) ? td_settings.grace_ns : PATIENCE_NS);
 		if (now_ns >= deadline_ns)
 			decide(&candidates);
 		else
@@ -125,6 +127,7 @@ void td_place_step(void (*send)(const struct td_msg *msg), bool chooses)
 	uint32_t now = atomic_load(&state);
 	const struct td_placed *say = now == DECIDED ? &chosen : &candidates;
 
+	atomic_store(&alone, false);
 	if (!candidates.count || now == UNDECIDED || told)
 		return;
 	if (now == ASKED && !chooses) {
@@ -161,8 +164,10 @@ void td_place_message(const struct td_msg_placed *msg)
 
 void td_place_alone(void)
 {
+	/* Each time, as a thread that is just about to sleep does not hear it. */
+	atomic_store(&alone, true);
 	if (atomic_load(&state) == ASKED)
-		decide(&candidates);
+		td_futex_wake_all(&state, false);
 }
 
 void td_place_disconnected(void)
@@ -176,5 +181,6 @@ void td_place_forked(void)
 
 	td_lock_reset(&lock);
 	told = false;
+	atomic_store(&alone, false);
 	(void)atomic_compare_exchange_strong(&state, &asked, UNDECIDED);
 }

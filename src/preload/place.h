@@ -5,7 +5,7 @@
  *	TANDEM_GPU_COUNT  how many of them; fewer than there are: the daemon chooses, when the first process of the job wants to know
  *
  *   UNDECIDED --a thread wants to know--> ASKED --PLACED--> DECIDED
- *                                           \--no daemon, or none that answers--> DECIDED: all of them
+ *                                           \--no daemon for the grace time, or none that answers--> DECIDED: all of them
  *
  * Once decided it stays so for the process's life. Each daemon is told.
  */
@@ -40,7 +40,7 @@ void td_place_get(struct td_placed *ret);
 /* While there is a daemon: tells it what there is to tell, once for each connection. It answers if it `chooses`. */
 void td_place_step(void (*send)(const struct td_msg *msg), bool chooses);
 void td_place_message(const struct td_msg_placed *msg);
-/* There is no daemon: nobody waits for one. */
+/* There is no daemon: nobody waits for one longer than the grace time. */
 void td_place_alone(void);
 /* The connection is gone. */
 void td_place_disconnected(void);

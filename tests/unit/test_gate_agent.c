@@ -697,6 +697,22 @@ CASE(an_older_daemon_does_not_choose_and_nobody_waits)
 	EXPECT(td_time_now_ns() < start_ns + 5 * TD_NS_PER_S);
 }
 
+CASE(a_daemon_that_is_being_replaced_is_waited_for)
+{
+	grace = "10s";
+	daemon_listen();
+	begin_placed(FIRST "," THIRD, "1");
+	d.fd = accept(d.listener, NULL, NULL);
+	EXPECT(d.fd >= 0);
+	daemon_die();
+	daemon_listen();
+	daemon_greet();
+	expect_candidates(1, 2, (const uint8_t[]){1, 3});
+	give(0, 1, 3);
+	until_placed();
+	EXPECT(placed.count == 1 && !strcmp(placed.text[0], THIRD));
+}
+
 CASE(without_a_daemon_nobody_waits_for_its_choice)
 {
 	uint64_t start_ns = td_time_now_ns();
