@@ -1,0 +1,62 @@
+/*
+ * Blocks of device memory whose every word is known, and what a stressed program does with them.
+ *
+ * A block's words follow from three numbers: word i is value(i), a constant or a hash of i, and where i is a multiple of BLOCK_STRIDE it is
+ * factor * value(i) + term. Copies, fills and kernels change these numbers and the device's words alike; verifying compares all of them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda/types.h"
+
+#define BLOCKS_MAX   12u
+#define BLOCK_STRIDE 1024u /* words from one that kernels change to the next */
+
+/* How it is allocated: cuMemAlloc, with pitch, in stream order, the program's own VMM, unified memory. A letter each, in BLOCK_KINDS. */
+enum block_kind {
+	BLOCK_PLAIN,
+	BLOCK_PITCH,
+	BLOCK_ASYNC,
+	BLOCK_OWN_VMM,
+	BLOCK_MANAGED,
+	BLOCK_KIND_N
+};
+
+struct block {
+	enum block_kind kind;
+	CUdeviceptr address; /* 0: none */
+	size_t bytes;        /* as mapped or allocated */
+	uint32_t words;      /* that are used */
+	bool hashed;
+	uint32_t value, factor, term;
+};
+
+#define BLOCK_KINDS "ptavm"
+
+/* One thread's. */
+struct lane {
+	uint64_t random;
+	int device;
+	CUstream stream;
+	bool can_capture; /* a stream that does not wait for the legacy one */
+	CUfunction affine;
+	const char *kinds; /* letters, each as likely as another: not the lane's own */
+	uint32_t *staging; /* of the largest block */
+	struct block blocks[BLOCKS_MAX];
+	uint64_t verified_bytes, refused, launches;
+};
+
+/* Loads the kernels and makes the stream; the context is current. */
+void lane_init(struct lane *lane, int device, const char *kinds, uint64_t seed);
+
+/* One thing that a program may do, and the check of one block. Ends the process with a message where anything is wrong. */
+void lane_turn(struct lane *lane);
+
+/* Checks every block. */
+void lane_verify(struct lane *lane);
+void lane_deinit(struct lane *lane);
+
+uint32_t lane_below(struct lane *lane, uint32_t n);
