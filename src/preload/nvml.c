@@ -343,7 +343,9 @@ static nvmlReturn_t list(const struct question *question, unsigned *count, void 
 	struct td_job_view view;
 	uint8_t uuid[16];
 
-	if (td_gate_disabled() || !count || !uuid_of(question->device, uuid))
+	/* What makes no sense NVML refuses itself. */
+	if (td_gate_disabled() || !count || (question->list && *count && !rows) ||
+		!uuid_of(question->device, uuid))
 		return ask(question, count, rows);
 	td_job_view(uuid, UINT64_MAX, &view);
 	if (view.limit_bytes == UINT64_MAX && !is_confined())

@@ -118,6 +118,8 @@ static nvmlReturn_t list(unsigned *count, void *rows, size_t size)
 
 	if (fake_result)
 		return fake_result;
+	if (room && !rows)
+		return NVML_ERROR_INVALID_ARGUMENT;
 	*count = fake_process_count;
 	if (room < fake_process_count)
 		return NVML_ERROR_INSUFFICIENT_SIZE;

@@ -236,6 +236,8 @@ static void expect_own_alone(unsigned n)
 		count = 0;                                                                         \
 		EXPECT(nvml.name(gpu(0), &count, NULL) == NVML_ERROR_INSUFFICIENT_SIZE);           \
 		EXPECT(count == 2);                                                                \
+		count = 4;                                                                         \
+		EXPECT(nvml.name(gpu(0), &count, NULL) == NVML_ERROR_INVALID_ARGUMENT);            \
 		count = 1;                                                                         \
 		EXPECT(nvml.name(gpu(0), &count, rows) == NVML_ERROR_INSUFFICIENT_SIZE);           \
 		EXPECT(count == 2);                                                                \
