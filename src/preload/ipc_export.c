@@ -19,6 +19,7 @@
 #include "preload/thread.h"
 
 #define VISITORS_MAX 256
+#define PAUSE_MS     10
 #define LOOK_MS      1000 /* a program that closes every descriptor closes ours, too */
 #define POSIX_FD     1    /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
@@ -211,8 +212,11 @@ static void welcome(void)
 	struct td_conn *conn;
 	int fd = accept4(atomic_load(&listener->fd), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	/* A program that is out of descriptors: who knocks goes on knocking. */
+	if (fd < 0) {
+		(void)poll(NULL, 0, PAUSE_MS);
 		return;
+	}
 	if (visitor_count == VISITORS_MAX || !td_ipc_is_same_user(fd)) {
 		close(fd);
 		return;
