@@ -2,7 +2,7 @@
  * The simulator's speed on one core, in CPU time: events alone, and whole clusters.
  *
  * events: hold model, each event that is taken puts another one an exponentially distributed time later. clusters: synthetic jobs (78 % of one GPU, up to 8; lognormal durations)
- * for 24 h under AntMan's scheduler, reading and reporting not included.
+ * for 24 h under AntMan's scheduler and tandem's, reading and reporting not included.
  *
  * usage: sim
  */
@@ -82,7 +82,7 @@ static void make_jobs(struct td_sim_job *jobs, uint32_t count, double mean_s, ui
 			.host_cost = 1};
 }
 
-static void bench_cluster(uint32_t gpus, uint32_t count)
+static void bench_cluster(const struct td_sched *sched, uint32_t gpus, uint32_t count)
 {
 	static struct td_profiles profiles;
 	static struct td_cluster cluster;
@@ -102,8 +102,8 @@ static void bench_cluster(uint32_t gpus, uint32_t count)
 	for (int s = 0; s < SAMPLES; s++) {
 		uint64_t start_ns = cpu_ns();
 
-		if (td_cluster_init(&cluster, &options, &profiles, nodes, gpus / 8, 0, jobs, count,
-			    &td_sched_antman))
+		if (td_cluster_init(
+			    &cluster, &options, &profiles, nodes, gpus / 8, 0, jobs, count, sched))
 			exit(1);
 		td_cluster_run(&cluster);
 		samples[s] = seconds_since(start_ns);
@@ -111,7 +111,7 @@ static void bench_cluster(uint32_t gpus, uint32_t count)
 			cluster.ended, count, (unsigned long long)cluster.counts.events);
 		td_cluster_deinit(&cluster);
 	}
-	snprintf(figure, sizeof(figure), "%u GPUs, 24 h, %u jobs", gpus, count);
+	snprintf(figure, sizeof(figure), "%u GPUs, 24 h, %u jobs, %s", gpus, count, sched->name);
 	bench_row(figure, "s", samples, SAMPLES);
 	free(nodes);
 	free(jobs);
@@ -123,7 +123,9 @@ int main(void)
 	bench_events(10000);
 	bench_events(100000);
 	bench_events(1000000);
-	bench_cluster(1000, 7000);
-	bench_cluster(20000, 140000);
+	bench_cluster(&td_sched_antman, 1000, 7000);
+	bench_cluster(&td_sched_antman, 20000, 140000);
+	bench_cluster(&td_sched_tandem, 1000, 7000);
+	bench_cluster(&td_sched_tandem, 20000, 140000);
 	return 0;
 }

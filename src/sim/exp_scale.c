@@ -91,11 +91,12 @@ static int run_big(struct td_experiment_run *run, const struct td_profiles *prof
 	took = (double)(td_time_now_ns() - began_ns) * 1e-9;
 	r = td_metrics_of(&cluster, metrics, NULL);
 	if (!r) {
-		snprintf(metric, sizeof(metric), "%s: mean JCT, busy GPUs, evictions", sched->name);
+		snprintf(metric, sizeof(metric), "%s: mean JCT, busy GPUs, evictions, moves",
+			sched->name);
 		td_row_put(run, TD_SHOWN, metric, "", "", "one seed",
-			"%.0f s, %.0f of 20,000, %.0f", metrics[TD_METRIC_JCT_MEAN_S],
+			"%.0f s, %.0f of 20,000, %.0f, %.0f", metrics[TD_METRIC_JCT_MEAN_S],
 			metrics[TD_METRIC_BUSY_PERCENT] * BIG_GPUS / 100,
-			metrics[TD_METRIC_EVICTIONS]);
+			metrics[TD_METRIC_EVICTIONS], metrics[TD_METRIC_MOVES]);
 		snprintf(metric, sizeof(metric), "%s: %u jobs, wall time", sched->name, count);
 		td_row_put(run, TD_SHOWN, metric, "", "", "this machine; changes from run to run",
 			"%.1f s, %.2f M events/s", took, metrics[TD_METRIC_EVENTS] / took * 1e-6);
@@ -106,7 +107,8 @@ static int run_big(struct td_experiment_run *run, const struct td_profiles *prof
 
 int td_exp_scale(struct td_experiment_run *run, struct td_err *err)
 {
-	static const struct td_sched *const scheds[] = {&td_sched_fifo, &td_sched_antman};
+	static const struct td_sched *const scheds[] = {
+		&td_sched_fifo, &td_sched_antman, &td_sched_tandem};
 	td_auto_free struct td_profiles *profiles = calloc(1, sizeof(*profiles));
 	td_auto_free struct td_sim_job *jobs = NULL;
 	struct td_trace trace;
@@ -125,7 +127,7 @@ int td_exp_scale(struct td_experiment_run *run, struct td_err *err)
 	td_trace_deinit(&trace);
 	if (!jobs)
 		return td_err_set(err, -ENOMEM, "out of memory");
-	for (int s = 0; !r && s < 2 && !td_sim_stop; s++)
+	for (int s = 0; !r && s < 3 && !td_sim_stop; s++)
 		r = run_big(run, profiles, scheds[s], jobs, count, err);
 	return r;
 }
