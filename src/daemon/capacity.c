@@ -161,9 +161,12 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 {
 	struct td_gpu *gpu = &node->gpus[client->gpu];
 
-	if (msg->seq != client->seq || msg->missing_bytes <= msg->free_bytes ||
-		msg->missing_bytes > gpu->capacity_bytes || !is_settled(node, client->gpu))
+	/* Once between steps: it may be the same that is told again, and who has to give back because of it is told by the step. */
+	if (gpu->shortage_heard || msg->seq != client->seq ||
+		msg->missing_bytes <= msg->free_bytes || msg->missing_bytes > gpu->capacity_bytes ||
+		!is_settled(node, client->gpu))
 		return;
+	gpu->shortage_heard = true;
 	gpu->shortage_bytes += msg->missing_bytes - msg->free_bytes;
 	if (gpu->shortage_bytes > gpu->total_bytes)
 		gpu->shortage_bytes = gpu->total_bytes;
@@ -184,6 +187,7 @@ uint64_t td_capacity_step(struct td_node *node, uint64_t now_ns)
 	for (uint32_t i = 0; i < node->gpu_count; i++) {
 		struct td_gpu *gpu = &node->gpus[i];
 
+		gpu->shortage_heard = false;
 		if (!gpu->shortage_bytes)
 			continue;
 		if (gpu->shortage_until_ns <= now_ns) {

@@ -66,6 +66,7 @@ struct td_gpu {
 	uint64_t
 		reserve_bytes; /* contexts and others: taken on the device, but by no client's allocations */
 	uint64_t shortage_bytes, shortage_until_ns, shortage_lasts_ns; /* capacity.c */
+	bool shortage_heard;                                           /* since the last step */
 	uint64_t handover_ns;                                          /* smoothed; 0 unknown */
 	uint64_t handovers;
 	uint64_t drained_ns;    /* when the last holder was drained; 0: nothing measured since */
@@ -79,7 +80,7 @@ struct td_client {
 	uint64_t demanded_bytes, resident_bytes, host_bytes, peak_bytes, in_bytes, out_bytes,
 		swap_ns;
 	uint64_t fixed_bytes;    /* of what is resident: cannot leave the device */
-	uint64_t cached_bytes;          /* of what is demanded: only kept for later, as the program says */
+	uint64_t cached_bytes;   /* of what is demanded: only kept for later, as the program says */
 	uint64_t spilled_bytes;  /* of what is on the host: within the device's reach */
 	uint64_t limit_bytes;    /* told last */
 	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */
@@ -99,7 +100,8 @@ struct td_client {
 	bool spills;
 	uint8_t spill_told; /* enum td_spill */
 	uint64_t soft_bytes;
-	uint64_t asked_ns; /* since when it is to give back by itself what is too much; 0: it is not */
+	uint64_t
+		asked_ns; /* since when it is to give back by itself what is too much; 0: it is not */
 	struct {
 		uint64_t limit_bytes, resident_bytes, spilled_bytes, at_ns;
 	} settled;

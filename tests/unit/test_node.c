@@ -558,6 +558,23 @@ TEST(a_device_that_is_fuller_than_known_is_found_out_and_looked_at_again)
 	CHECK_EQ(w.node.gpus[0].capacity_bytes, 64 * MIB);
 }
 
+TEST(a_shortage_that_is_told_twice_before_anything_could_change_counts_once)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	say_short(a, 3 * MIB, MIB);
+	say_short(a, 3 * MIB, MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
+	CHECK_EQ(w.events[TD_EVENT_SHORT], 1);
+	/* and more is missing than that */
+	settle(&w);
+	say_short(a, 3 * MIB, MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 60 * MIB);
+}
+
 TEST(while_memory_is_still_being_given_back_a_full_device_proves_nothing)
 {
 	begin();
