@@ -122,6 +122,9 @@ static void event(struct world *w, uint8_t kind, uint8_t arg)
 		c->steps++;
 		c->step_ns = (uint64_t)arg * 1000000u;
 		c->step_began_ns = arg & 1 ? w->now : 0;
+		c->step_unit = arg >> 1 & 3;
+		c->slack_ppm = arg & 8 ? arg * 200u : 0;
+		c->whole = arg & 16;
 		break;
 	case 9: /* a GPU's figures */
 		w->gpus[arg & 1].known = arg & 2 ? 0 : TD_HAS_ALL;
