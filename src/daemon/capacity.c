@@ -21,6 +21,8 @@
 
 #define SHORTAGE_MIN_NS (1 * TD_NS_PER_S)
 #define SHORTAGE_MAX_NS (64 * TD_NS_PER_S)
+/* One that was found again, and again after that, is no dying process. */
+#define DOUBT_NS (2 * SHORTAGE_MIN_NS)
 /* The most that the first client is believed to find in use: a sixteenth of the device (a context takes 0.3 to 0.5 GB of 16 to 192). */
 #define FIRST_SHARE 16
 
@@ -178,6 +180,11 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	td_node_event(node, TD_EVENT_SHORT, client->process, client->gpu, now_ns, 0,
 		gpu->shortage_bytes, "taken by what is not known here");
 	td_capacity_update(node, client->gpu);
+}
+
+uint64_t td_capacity_doubt(const struct td_gpu *gpu)
+{
+	return gpu->shortage_lasts_ns <= DOUBT_NS ? gpu->shortage_bytes : 0;
 }
 
 uint64_t td_capacity_step(struct td_node *node, uint64_t now_ns)

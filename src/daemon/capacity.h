@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 struct td_client;
+struct td_gpu;
 struct td_msg_shortage;
 struct td_node;
 
@@ -29,3 +30,6 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 
 /* Lets findings expire. Returns when to be called again, or TD_NEVER. */
 uint64_t td_capacity_step(struct td_node *node, uint64_t now_ns);
+
+/* How much of the capacity is in doubt: a shortage was found that may be a dying process's memory. Nobody is refused for it yet. */
+uint64_t td_capacity_doubt(const struct td_gpu *gpu);

@@ -92,7 +92,9 @@ static uint8_t spill_of(const struct td_client *client)
 	}
 }
 
-void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
+/* spill: enum td_spill. */
+static void tell(
+	struct td_node *node, struct td_client *client, uint64_t limit_bytes, uint8_t spill)
 {
 	const struct td_process *process = client->process;
 	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
@@ -101,7 +103,7 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit
 	client->limit_bytes = limit_bytes;
 	client->seq = ++node->next_seq;
 	client->ready = false;
-	client->spill_told = spill_of(client);
+	client->spill_told = spill;
 	if (limit_bytes > client->believed_bytes)
 		client->believed_bytes = limit_bytes;
 	if (td_quota_total(client) > client->believed_total_bytes)
@@ -115,6 +117,24 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit
 	msg.plan.drain_deadline_ns = node->options.drain_deadline_ns;
 	msg.plan.spill = client->spill_told;
 	node->io.send(process->peer, &msg);
+}
+
+/* A limit that was not made for it does not come to be one of the device alone: the client could have as much again as lies on the host. */
+void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
+{
+	uint8_t spill, before = client->spill_told;
+
+	client->limit_bytes = limit_bytes;
+	spill = spill_of(client);
+	tell(node, client, limit_bytes,
+		spill == TD_SPILL_LIES && before != TD_SPILL_LIES ? TD_SPILL_NO : spill);
+}
+
+/* One that td_quota_plan or td_quota_limit has bounded. */
+static void tell_bounded(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
+{
+	client->limit_bytes = limit_bytes;
+	tell(node, client, limit_bytes, spill_of(client));
 }
 
 static void tell_all(struct td_node *node, struct td_process *process)
@@ -212,7 +232,7 @@ static void lower_limits(struct td_node *node)
 		if (target < kept)
 			target = kept;
 		if (target < client->limit_bytes || spill_has_changed(client))
-			td_node_tell(node, client,
+			tell_bounded(node, client,
 				target < client->limit_bytes ? target : client->limit_bytes);
 	}
 }
@@ -248,7 +268,7 @@ static void raise_limits(struct td_node *node)
 		if (client->needs && quota < client->demanded_bytes + client->need_bytes)
 			continue;
 		quota = td_quota_charge(client);
-		td_node_tell(node, client, target);
+		tell_bounded(node, client, target);
 		client->process->job->on[client->gpu].charged_bytes +=
 			td_quota_charge(client) - quota;
 		free_bytes[client->gpu] -= charge(client) - before;
@@ -460,15 +480,15 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	enum td_quota_verdict quota = td_quota_need(node, client, now_ns);
 	uint64_t has = client->spill_told == TD_SPILL_LIES ? client->resident_bytes
 							   : client->demanded_bytes;
-	uint64_t before = td_quota_charge(client);
+	const struct td_gpu *gpu = &node->gpus[client->gpu];
+	uint64_t before = td_quota_charge(client), doubt = td_capacity_doubt(gpu);
 	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;
 
 	if (process->failed)
 		msg.answer.granted = 1; /* the driver has its own answer */
-	else if (quota == TD_QUOTA_REFUSED ||
-		 td_soft_demand(client) > node->gpus[client->gpu].capacity_bytes)
+	else if (quota == TD_QUOTA_REFUSED || td_soft_demand(client) > gpu->capacity_bytes + doubt)
 		msg.answer.granted = 0;
-	else if (quota == TD_QUOTA_WAIT)
+	else if (quota == TD_QUOTA_WAIT || td_soft_demand(client) > gpu->capacity_bytes)
 		return;
 	else if (client->limit_bytes >= has + client->need_bytes &&
 		 !(closed && process->backend != TD_BACKEND_PLAIN))
@@ -478,7 +498,8 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	else if (td_soft_spills(client) && !client->need_fixed &&
 		 has + client->need_bytes > client->grant.limit_bytes)
 		msg.answer.granted = TD_NEED_HOST;
-	else if (process->backend == TD_BACKEND_PLAIN && client->grant.limit_bytes < wanted)
+	else if (process->backend == TD_BACKEND_PLAIN && client->grant.limit_bytes < wanted &&
+		 !doubt)
 		msg.answer.granted = 0;
 	else
 		return;
@@ -499,9 +520,9 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	node->io.send(process->peer, &msg);
 	/* A report that was on its way before the answer says less, and no limit covers it. */
 	if (msg.answer.granted && !process->failed && client->limit_bytes < wanted &&
-		*process->job->settings.mem) {
+		(*process->job->settings.mem || msg.answer.granted == TD_NEED_HOST)) {
 		client->promised_bytes = client->need_bytes;
-		td_node_tell(node, client, client->limit_bytes);
+		tell_bounded(node, client, client->limit_bytes);
 		client->promised_seq = client->seq;
 	}
 	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;

@@ -558,6 +558,32 @@ TEST(a_device_that_is_fuller_than_known_is_found_out_and_looked_at_again)
 	CHECK_EQ(w.node.gpus[0].capacity_bytes, 64 * MIB);
 }
 
+TEST(nobody_is_refused_for_a_shortage_that_may_be_a_dying_process)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	say_short(a, 3 * MIB, MIB); /* of 64 MiB two are taken by somebody */
+	need(a, 15 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, -1);
+	w.now += 1000 * MS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+	/* One that is found again and again is there. */
+	for (unsigned i = 0; i < 3; i++) {
+		say_short(a, 3 * MIB, MIB);
+		w.now += 4000 * MS;
+		settle(&w);
+	}
+	say_short(a, 3 * MIB, MIB);
+	need(a, MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+}
+
 TEST(a_shortage_that_is_told_twice_before_anything_could_change_counts_once)
 {
 	begin();
