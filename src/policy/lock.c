@@ -322,6 +322,9 @@ static uint64_t closable_at_ns(const struct td_lock_group *g, const struct td_lo
 {
 	uint64_t at, idle_at;
 
+	/* Memory that it waits for is that of the head, and cannot leave: only the head can go on, and free it. */
+	if (g->filling && !head->movable)
+		return 0;
 	if (rules->by_class && head->class < g->class)
 		return 0;
 

@@ -24,8 +24,11 @@ struct td_settings {
 		slack_ppm; /* TANDEM_SLACK: by which its steps may take longer than alone; 0: not said */
 	char mem[TD_LIMIT_TEXT]; /* TANDEM_MEM, else NVIDIA_GPU_MEMORY_LIMIT: a size or a share; empty: no limit */
 	char mem_soft[TD_LIMIT_TEXT]; /* TANDEM_MEM_SOFT, likewise */
-	uint8_t backend;              /* TANDEM_BACKEND, enum td_backend_kind */
-	uint64_t drain_deadline_ns;   /* TANDEM_DRAIN_DEADLINE */
+	char host_limit
+		[32]; /* TANDEM_HOST_LIMIT: of what may lie on the host, a size or a share of it; empty: none */
+	bool host_refuses; /* TANDEM_HOST_FULL=refuse: what could not leave the device is not allocated; else it stays there */
+	uint8_t backend;            /* TANDEM_BACKEND, enum td_backend_kind */
+	uint64_t drain_deadline_ns; /* TANDEM_DRAIN_DEADLINE */
 	uint64_t
 		idle_ns; /* TANDEM_IDLE: no submission for this long, and the device drained, is idle */
 	uint64_t grace_ns; /* TANDEM_GRACE: how long a waiting program waits for a lost daemon */

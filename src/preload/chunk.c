@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "preload/arena.h"
 #include "preload/real.h"
 
 #define GRANULARITY_GUESS (2u << 20)
@@ -164,14 +165,10 @@ void td_chunk_unmap(struct td_chunk *chunk)
 
 int td_chunk_to_arena(struct td_chunk *chunk, CUstream stream)
 {
-	int r = CUDA_SUCCESS;
-
 	if (!chunk->arena)
-		r = td_real.cuMemHostAlloc(&chunk->arena, chunk->bytes, 0);
-	if (r) {
-		chunk->arena = NULL;
-		return r;
-	}
+		chunk->arena = td_arena_new(chunk->bytes);
+	if (!chunk->arena)
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	return td_real.cuMemcpyDtoHAsync_v2(chunk->arena, chunk->address, chunk->bytes, stream);
 }
 
@@ -230,8 +227,7 @@ bool td_chunk_may_be_on_host(CUdevice device)
 
 void td_chunk_drop_arena(struct td_chunk *chunk)
 {
-	if (chunk->arena)
-		(void)td_real.cuMemFreeHost(chunk->arena);
+	td_arena_free(chunk->arena, chunk->bytes);
 	chunk->arena = NULL;
 }
 

@@ -116,6 +116,7 @@ static void limit(const char *name, const char *also, char (*ret)[TD_LIMIT_TEXT]
 void td_settings_read(void)
 {
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
+	static const char *const when_full[] = {"stay", "refuse", NULL};
 	static const char *const backends[] = {"plain", "swap", "managed", NULL};
 	struct td_settings *s = &td_settings;
 	int saved = errno;
@@ -130,6 +131,8 @@ void td_settings_read(void)
 	s->slack_ppm = share("TANDEM_SLACK", td_parse_slack);
 	limit("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", &s->mem);
 	limit("TANDEM_MEM_SOFT", NULL, &s->mem_soft);
+	limit("TANDEM_HOST_LIMIT", NULL, &s->host_limit);
+	s->host_refuses = word_index("TANDEM_HOST_FULL", when_full, 0);
 	s->drain_deadline_ns = duration("TANDEM_DRAIN_DEADLINE", 10 * TD_NS_PER_S);
 	s->idle_ns = duration("TANDEM_IDLE", 3 * TD_NS_PER_MS);
 	s->grace_ns = duration("TANDEM_GRACE", 2 * TD_NS_PER_S);

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/agent.h"
+#include "preload/arena.h"
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/gate.h"
@@ -297,13 +299,26 @@ static uint64_t block_bytes(unsigned slot, uint64_t least)
 	return bytes;
 }
 
+/* Where that is asked for, no more is allocated than the host has room for. */
+static bool may_leave(unsigned slot, uint64_t bytes)
+{
+	uint64_t limit = td_arena_limit(), movable;
+
+	if (!td_settings.host_refuses)
+		return true;
+	pthread_mutex_lock(&td_swap.lock);
+	movable = td_swap.totals[slot].demanded_bytes - td_swap.totals[slot].fixed_bytes;
+	pthread_mutex_unlock(&td_swap.lock);
+	return movable <= limit && bytes <= limit - movable;
+}
+
 static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 {
 	uint64_t least = granularity(slot), bytes;
 	int r;
 
 	td_swap_free_late();
-	if (!least || asked > UINT64_MAX - least)
+	if (!least || asked > UINT64_MAX - least || !may_leave(slot, asked))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (asked >= least)
 		return alloc_range(
@@ -333,6 +348,7 @@ static void swap_stats(unsigned slot, struct td_memory_stats *ret)
 {
 	pthread_mutex_lock(&td_swap.lock);
 	*ret = td_swap.totals[slot];
+	ret->fixed_bytes += td_swap.stranded_bytes[slot];
 	pthread_mutex_unlock(&td_swap.lock);
 }
 

@@ -46,6 +46,8 @@ struct td_swap {
 	struct td_late_free *late;
 	uint64_t ids;
 	struct td_memory_stats totals[TD_SLOT_MAX];
+	uint64_t stranded_bytes
+		[TD_SLOT_MAX]; /* that were to leave, and have nowhere to go: fixed for now */
 	CUstream streams[TD_SLOT_MAX];         /* of the moves; each ends with its context */
 	uint64_t stream_contexts[TD_SLOT_MAX]; /* their serials, see context.h */
 };

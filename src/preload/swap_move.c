@@ -207,6 +207,16 @@ static bool is_above(unsigned slot, uint64_t limit_bytes)
 	return above;
 }
 
+/* All that is left on the device cannot leave for now, or may be able to again. */
+static void strand(unsigned slot, bool stranded)
+{
+	const struct td_memory_stats *t = &td_swap.totals[slot];
+
+	pthread_mutex_lock(&td_swap.lock);
+	td_swap.stranded_bytes[slot] = stranded ? t->resident_bytes - t->fixed_bytes : 0;
+	pthread_mutex_unlock(&td_swap.lock);
+}
+
 int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
 {
 	struct batch batches[2];
@@ -233,7 +243,18 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 	batches_deinit(batches);
 	if (r)
 		return r;
-	return is_above(slot, limit_bytes) ? -ENOMEM : 0;
+	if (!is_above(slot, limit_bytes)) {
+		strand(slot, false);
+		return 0;
+	}
+	/* It has nowhere to go, and stays; unless it is the context that can do nothing. Whoever wants the room waits until it is freed. */
+	pthread_mutex_lock(&td_swap.lock);
+	r = finish(slot, stream_of(slot));
+	pthread_mutex_unlock(&td_swap.lock);
+	if (!r)
+		strand(slot, true);
+	progress(slot);
+	return r;
 }
 
 /* -- back onto it -- */

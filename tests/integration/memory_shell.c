@@ -5,6 +5,7 @@
  *   alloc BYTES   free N   set N WORD VALUE   get N WORD   add N (by a kernel, at its first word)
  *   export N   open HANDLE   close N   range N   used   fork (a child that does nothing until it is killed)
  *   device D (uses that GPU from now on)   peer D (lets the GPU in use into memory of that one)   unpeer D   access N   sync_memops N
+ *   context (a second one on the GPU in use; the first is what GPU 0 began with)   end_first
  */
 #define ALL_CALLS
 #include "softgpu/cuda.h"
@@ -166,6 +167,13 @@ static CUresult obey(char words[4][160], unsigned long long *value)
 		return cuCtxEnablePeerAccess(contexts[atoi(words[1]) % GPU_MAX], 0);
 	if (!strcmp(words[0], "unpeer"))
 		return cuCtxDisablePeerAccess(contexts[atoi(words[1]) % GPU_MAX]);
+	if (!strcmp(words[0], "context")) {
+		CUcontext second;
+
+		return cuCtxCreate_v2(&second, 0, gpu);
+	}
+	if (!strcmp(words[0], "end_first"))
+		return cuCtxDestroy_v2(contexts[0]);
 	if (!strcmp(words[0], "access"))
 		return cuPointerGetAttribute(value, TD_POINTER_ACCESS_FLAGS, at(words[1]));
 	if (!strcmp(words[0], "sync_memops"))

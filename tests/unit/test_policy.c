@@ -198,6 +198,29 @@ TEST(a_turn_begins_when_all_memory_has_come_however_long_that_takes)
 	CHECK_EQ(gate_of(a), TD_GATE_CLOSED);
 }
 
+TEST(who_fills_gives_way_to_one_whose_memory_turns_out_not_to_leave)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, 10 * GIB), *b = add(2, 0, 10 * GIB);
+
+	want(a);
+	settle();
+	a->phase = TD_PHASE_CLOSED;
+	a->resident_bytes = 10 * GIB;
+	b->phase = TD_PHASE_FILLING;
+	b->phase_since_ns = node.now;
+	want(b);
+	node.now += MS;
+	a->movable = false;
+	a->wants_since_ns = node.now;
+	step();
+	CHECK_EQ(gate_of(b), TD_GATE_CLOSED);
+	carry_out();
+	step();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(b), TD_GATE_CLOSED);
+}
+
 TEST(work_in_flight_is_bounded_only_while_an_online_job_waits)
 {
 	start("tandem", 2);

@@ -1,0 +1,15 @@
+/*
+ * Host memory for bytes that have left the device: pinned, so that it is copied at the link's rate, and the process's own, so that it outlives the context that
+ * pinned it. No more than TANDEM_HOST_LIMIT in all. Any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* NULL: there is no more, or may be no more. */
+void *td_arena_new(uint64_t bytes);
+void td_arena_free(void *arena, uint64_t bytes);
+
+/* What there may be in all; UINT64_MAX: as much as there is. */
+uint64_t td_arena_limit(void);
