@@ -98,6 +98,7 @@ static void tell(
 {
 	const struct td_process *process = client->process;
 	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+	uint64_t before = td_quota_charge(client);
 	bool opening = process->phase == TD_PHASE_FILLING || process->phase == TD_PHASE_OPEN;
 
 	client->limit_bytes = limit_bytes;
@@ -108,6 +109,7 @@ static void tell(
 		client->believed_bytes = limit_bytes;
 	if (td_quota_total(client) > client->believed_total_bytes)
 		client->believed_total_bytes = td_quota_total(client);
+	client->process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
 	msg.plan.slot = client->slot;
 	msg.plan.seq = client->seq;
 	msg.plan.gate = (uint8_t)(opening ? TD_GATE_OPEN : TD_GATE_CLOSED);
@@ -267,10 +269,7 @@ static void raise_limits(struct td_node *node)
 		/* A part of what it asks for is no use to it, and may be all that another of its job asks for. */
 		if (client->needs && quota < client->demanded_bytes + client->need_bytes)
 			continue;
-		quota = td_quota_charge(client);
 		tell_bounded(node, client, target);
-		client->process->job->on[client->gpu].charged_bytes +=
-			td_quota_charge(client) - quota;
 		free_bytes[client->gpu] -= charge(client) - before;
 	}
 }
@@ -518,6 +517,7 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	msg.answer.ticket = client->need_ticket;
 	msg.answer.limit_bytes = client->limit_bytes;
 	node->io.send(process->peer, &msg);
+	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
 	/* A report that was on its way before the answer says less, and no limit covers it. */
 	if (msg.answer.granted && !process->failed && client->limit_bytes < wanted &&
 		(*process->job->settings.mem || msg.answer.granted == TD_NEED_HOST)) {
@@ -525,7 +525,6 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 		tell_bounded(node, client, client->limit_bytes);
 		client->promised_seq = client->seq;
 	}
-	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
 }
 
 /* Before one of a job is refused, the others say what they have by now. */
