@@ -114,17 +114,20 @@ void td_gate_note_step(uint32_t kind)
 	errno = saved;
 }
 
-/* Returns with the slot marked. */
+/*
+ * Returns with the slot marked. What is captured goes into a graph, not onto the GPU, so it passes a closed gate. But a copy or a set that is captured names
+ * memory, which a driver looks up there and then: it waits until all of that is mapped.
+ */
 static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 {
-	bool captured = td_context_is_capturing(stream);
+	bool captured = td_context_is_capturing(stream), names_memory = kind & TD_SUBMIT_CALL;
 	struct td_pace pace = {0};
 	bool waited = false;
 
 	for (;;) {
 		uint32_t word = td_gate_word();
 
-		if (word & TD_WORD_CLOSED && !captured) {
+		if (word & TD_WORD_CLOSED && (!captured || names_memory)) {
 			if (!waited)
 				atomic_fetch_add_explicit(
 					&td_meter.page.gate_waits, 1, memory_order_relaxed);
@@ -136,13 +139,15 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 		if (word & TD_WORD_ARMED && !captured)
 			td_client_want(word);
 		mark(slot);
-		if (captured)
-			return; /* it goes into a graph, not onto the GPU */
+		if (captured && !names_memory)
+			return;
 		word = td_gate_word();
 		if (word & TD_WORD_CLOSED) {
 			unmark(slot);
 			continue;
 		}
+		if (captured)
+			return;
 		if (!is_paced(word) || slot == &td_slot_shared)
 			break;
 		if (td_pace_may_submit(&pace, slot, stream, kind)) {

@@ -45,7 +45,7 @@ def all_come_back(how):
         assert [tries_again(program) for program in programs] == [FULL] * COUNT, "without a daemon each keeps its limit by itself"
         world.call(TANDEM, "run", "--", "true")
         until(lambda: len({event["pid"] for event in world.events("returned")}) == COUNT, "all are registered again")
-        assert [job["demanded_bytes"] for job in world.jobs()] == [LIMIT] * COUNT
+        until(lambda: [job["demanded_bytes"] for job in world.jobs()] == [LIMIT] * COUNT, "and have said what they have")
         assert [tries_again(program) for program in programs] == [FULL] * COUNT, "and the new daemon holds them to it"
         for program in programs:
             program.communicate(timeout=DEADLINE_S)

@@ -579,6 +579,40 @@ CASE(beside_a_capture_nothing_is_synchronised_context_wide_or_recorded_on_it)
 	EXPECT(atomic_load(&fake.records_on_capture) == 0);
 }
 
+static void *set_on(void *stream)
+{
+	struct td_slot *slot = td_gate_enter(stream, TD_SUBMIT_CALL);
+
+	atomic_fetch_add(&launched, 1);
+	td_gate_leave(slot);
+	return NULL;
+}
+
+/* A driver looks up the memory that a captured copy or set names: while the gate is closed it may be anywhere. */
+CASE(a_captured_set_waits_where_a_captured_launch_passes)
+{
+	pthread_t thread;
+	uint64_t waits;
+
+	start_open(1);
+	td_context_stream_created(FAKE_STREAM);
+	td_context_capture_begin();
+	atomic_store(&fake.capturing, true);
+	td_context_capture_begun(true);
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+	waits = atomic_load(&td_meter.page.gate_waits);
+	launch_on(FAKE_STREAM);
+	EXPECT(atomic_load(&launched) == 2);
+	EXPECT(!pthread_create(&thread, NULL, set_on, FAKE_STREAM));
+	while (atomic_load(&td_meter.page.gate_waits) == waits && atomic_load(&launched) == 2)
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	EXPECT(atomic_load(&launched) == 2);
+	word(0);
+	EXPECT(!pthread_join(thread, NULL));
+	EXPECT(atomic_load(&launched) == 3);
+}
+
 CASE(beside_a_capture_own_streams_are_covered_by_their_threads)
 {
 	struct td_slot *slot;

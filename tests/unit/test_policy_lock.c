@@ -37,6 +37,7 @@ struct world {
 	struct td_plan plan;
 	struct job jobs[GROUPS];
 	uint64_t now, random, handovers;
+	uint64_t acknowledged_ns;
 	bool exclusive, classes;
 	bool fixed; /* the memory of some of them cannot leave the device */
 };
@@ -152,9 +153,10 @@ static void carry_out(struct job *job)
 					  : w.now + 1 + random_below(&w.random, SLOW);
 		if (closed && c->phase == TD_PHASE_OPEN)
 			enter(c, TD_PHASE_DRAINING);
-		else if (closed && c->phase == TD_PHASE_FILLING)
+		else if (closed && c->phase == TD_PHASE_FILLING) {
 			enter(c, TD_PHASE_CLOSED);
-		else if (!closed && c->phase == TD_PHASE_CLOSED)
+			w.acknowledged_ns = w.now + 1; /* that it is closed: the node steps again */
+		} else if (!closed && c->phase == TD_PHASE_CLOSED)
 			enter(c, TD_PHASE_FILLING);
 	}
 }
@@ -162,6 +164,9 @@ static void carry_out(struct job *job)
 static uint64_t next_event(void)
 {
 	uint64_t at = w.plan.next_wakeup_ns;
+
+	if (w.acknowledged_ns > w.now && w.acknowledged_ns < at)
+		at = w.acknowledged_ns;
 
 	for (uint32_t j = 0; j < GROUPS; j++) {
 		const struct job *job = &w.jobs[j];
