@@ -1,7 +1,7 @@
 /*
  * mixed: services, guaranteed jobs, besteffort jobs and notebooks on one oversubscribed cluster, which no paper has.
  *
- * Everything below was fixed before any policy was run on it, and tandem's parameters before that. 64 GPUs of 40 GiB, 8 on a node, three of each node with a service at 30 % of its greatest throughput (zoo.h). In 24
+ * Everything below was fixed before any policy was run on it; of tandem, all but the duty in slo_split.h (docs/results/experiments.md). 64 GPUs of 40 GiB, 8 on a node, three of each node with a service at 30 % of its greatest throughput (zoo.h). In 24
  * hours come: guaranteed jobs for 0.35 of the cluster, of 1, 2, 4 and 8 GPUs; besteffort jobs for 0.6, nine in ten of one GPU; notebooks for 0.4, of one GPU, one to four hours, hardly ever busy. With the services that
  * is 1.7 times the cluster. Kinds by Table 3 of Mudi, durations of Philly's jobs of one GPU from one minute, at most six hours.
  *
