@@ -19,6 +19,7 @@ def what_holds_for_the_drivers_handles_holds_for_ours():
 def large_and_small_memory_is_shared_and_charged_once():
     with World() as world:
         a, b = under_swap(world), under_swap(world)
+        assert a.do("used") == b.do("used") == 0  # both have their contexts
         for size in (20 * MIB + 12, 1000):
             mine = a.do("alloc", size)
             a.do("set", mine, 1, 5)

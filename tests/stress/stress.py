@@ -87,6 +87,8 @@ class Program:
         return struct.unpack_from("6Q", self.counts)
 
     def end(self, how):
+        if self.process.poll() is not None:
+            return
         self.signal = how
         os.killpg(self.process.pid, how) if how == signal.SIGKILL else self.process.send_signal(how)
 
@@ -129,7 +131,7 @@ def resources(pid):
 class Stress:
     def __init__(self, world, seed):
         self.world, self.chance, self.accounts = world, random.Random(seed), Accounts(world)
-        self.programs, self.groups, self.number, self.done = [], [], 0, {}
+        self.programs, self.number, self.done = [], 0, {}
         self.totals, self.began = [0] * 6, time.monotonic()
         self.last_turns, self.last_progress = -1, time.monotonic()
         with open(f"{world.environment['SOFTGPU_DIR']}/lock") as f:
@@ -196,7 +198,6 @@ class Stress:
     def begin(self):
         self.number += 1
         self.programs.append(Program(self.world, self.number, self.chance))
-        self.groups.append(self.programs[-1].process.pid)
         if not self.daemon:
             self.programs[-1].alone = True
 
@@ -308,11 +309,15 @@ class Stress:
         assert self.totals[0] and self.totals[1] and self.totals[3] and self.done.get("limits seen to hold to the byte"), "it has done nothing"
 
     def give_up(self):
-        """Nobody stays behind, also of those whose parent is gone."""
-        for group in self.groups:
+        """Nobody stays behind, also of those whose parent is gone. By what is in their environment: a number may be somebody else's by now."""
+        mark = f"SOFTGPU_DIR={self.world.directory}/gpu".encode()
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
-                os.killpg(group, signal.SIGKILL)
-            except ProcessLookupError:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    ours = mark in f.read().split(b"\0")
+                if ours and pid not in (self.daemon, self.server):
+                    os.kill(pid, signal.SIGKILL)
+            except (FileNotFoundError, PermissionError, ProcessLookupError):
                 pass
 
 
