@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <unistd.h>
 
 CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 	unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params, void **extra);
@@ -119,7 +120,7 @@ TEST(a_host_function_may_not_call_the_driver)
 	end();
 }
 
-static int told;
+static _Atomic int told;
 
 static void tell(CUstream stream, CUresult status, void *arg)
 {
@@ -144,11 +145,15 @@ TEST(a_callback_is_told_of_a_device_error_and_a_host_function_is_not_called)
 	CHECK_EQ(cuStreamAddCallback(NULL, tell, NULL, 1), CUDA_ERROR_INVALID_VALUE);
 	CUfunction store = kernel("store");
 	hold_stream(&h, NULL);
+	told = -1;
 	OK(launch(store, NULL, params));
 	OK(cuStreamAddCallback(NULL, tell, NULL, 0));
 	OK(cuLaunchHostFunc(NULL, note, (void *)&ran));
 	sem_post(&h.go);
 	CHECK_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	/* The error is known to who waits before it is to the callback. */
+	while (told == -1)
+		usleep(1000);
 	CHECK_EQ(told, CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK_EQ(ran, 0);
 	end();
