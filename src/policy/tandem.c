@@ -4,7 +4,7 @@
  *
  * Classes: online before guaranteed before besteffort (lock.h); side by side, besteffort work is held to what guard.h finds that the
  * others can bear, where the node can do that, and their kernels go first, where it can do that.
- * Turns between classes are strict: docs/decisions/0016-strict-classes.md.
+ * Turns between classes are strict: docs/decisions/0020-strict-classes.md.
  * Quantum: with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s; between quantum.min and quantum. Turns are in
  * proportion to the weights: that of the least weight on the GPUs has q, others as many times more, up to quantum.
  * Idle holders: handing over costs h and so does coming back, waiting costs the idle time. Without knowledge, waiting h before
