@@ -139,6 +139,24 @@ static void tell_bounded(struct td_node *node, struct td_client *client, uint64_
 	tell(node, client, limit_bytes, spill_of(client));
 }
 
+/* What a client may still put on the device, by the highest limit that it may believe in. */
+static uint64_t charge(const struct td_client *client)
+{
+	return client->believed_bytes > client->resident_bytes ? client->believed_bytes
+							       : client->resident_bytes;
+}
+
+/*
+ * One that was asked to drop memory by itself has a limit below what it has. While it drains that is taken back: it would move its memory as soon as it is
+ * drained, and the drain may have been given up by then.
+ */
+static uint64_t limit_to_tell(const struct td_client *client)
+{
+	bool asked = client->asked_ns && client->process->phase == TD_PHASE_DRAINING;
+
+	return asked && client->limit_bytes < charge(client) ? charge(client) : client->limit_bytes;
+}
+
 static void tell_all(struct td_node *node, struct td_process *process)
 {
 	struct td_list *it;
@@ -146,7 +164,7 @@ static void tell_all(struct td_node *node, struct td_process *process)
 	td_list_for_each (it, &process->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_process);
 
-		td_node_tell(node, client, client->limit_bytes);
+		td_node_tell(node, client, limit_to_tell(client));
 	}
 }
 
@@ -195,22 +213,16 @@ static void close_gate(struct td_node *node, struct td_process *process, uint64_
 	}
 }
 
-/* What a client may still put on the device, by the highest limit that it may believe in. */
-static uint64_t charge(const struct td_client *client)
-{
-	return client->believed_bytes > client->resident_bytes ? client->believed_bytes
-							       : client->resident_bytes;
-}
-
 /* Behind an open gate, or one that is about to be. */
 static uint64_t keeps(const struct td_client *client)
 {
 	if (!td_soft_spills(client))
 		return client->demanded_bytes;
 	/* What goes to the host does so before the gate opens; what the program drops it drops when it likes. */
-	return client->process->phase == TD_PHASE_FILLING || client->asked_ns
-		       ? 0
-		       : client->resident_bytes;
+	if (client->process->phase == TD_PHASE_FILLING ||
+		(client->process->phase == TD_PHASE_OPEN && client->asked_ns))
+		return 0;
+	return client->resident_bytes;
 }
 
 /* From now on it may allocate by itself up to its limit on the device, or may no longer. */

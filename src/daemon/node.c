@@ -352,8 +352,9 @@ static int drained(struct td_node *node, struct td_process *process,
 	struct td_list *it;
 
 	process->launches = msg->launches;
-	if (process->phase != TD_PHASE_DRAINING)
-		return 0; /* it was reopened meanwhile */
+	/* It was reopened meanwhile, and perhaps closed again since. Clients from before do not say which closing it is. */
+	if (process->phase != TD_PHASE_DRAINING || (msg->word && msg->word != process->word))
+		return 0;
 	td_node_event(node, TD_EVENT_DRAINED, process, TD_GPU_ANY, now_ns,
 		now_ns - process->phase_since_ns, 0, NULL);
 	process->phase = TD_PHASE_CLOSED;

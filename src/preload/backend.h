@@ -44,7 +44,7 @@ struct td_memory_stats {
 	uint64_t demanded_bytes; /* allocated by the program, at the driver's granularity */
 	uint64_t resident_bytes; /* of it, on the device */
 	uint64_t host_bytes;     /* of it, on the host (mapped or arena) */
-	uint64_t cached_bytes;        /* of what is demanded, only kept for later, as the program says */
+	uint64_t cached_bytes;   /* of what is demanded, only kept for later, as the program says */
 	uint64_t spilled_bytes;  /* of those, mapped: the device reaches them across the link */
 	uint64_t fixed_bytes;    /* of what is on the device: cannot leave it */
 	uint64_t peak_bytes;     /* highest demanded */

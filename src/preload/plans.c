@@ -250,6 +250,7 @@ static void drained(uint64_t now_ns)
 			msg.drained.seq = plans[i].seq;
 		td_client_set_defer(i, true);
 	}
+	msg.drained.word = closing.word;
 	msg.drained.launches = td_slot_launches();
 	msg.drained.frozen_ns = closing.frozen_ns;
 	msg.drained.drained_ns = now_ns;

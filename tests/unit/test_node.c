@@ -119,6 +119,35 @@ TEST(a_stuck_drain_reopens_the_gate_and_is_tried_again)
 	CHECK(is_open(b));
 }
 
+TEST(a_drain_of_an_earlier_closing_proves_nothing)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 40 * MIB);
+	struct td_msg late = {.type = TD_MSG_TYPE_drained};
+
+	fake_want(&w, a);
+	settle(&w);
+	a->slow = true;
+	fake_want(&w, b);
+	w.now += 60000 * MS;
+	settle(&w);
+	CHECK(a->draining);
+	late.drained.word = a->word;
+	w.now += 2 * w.node.options.drain_deadline_ns;
+	settle(&w); /* given up */
+	CHECK(is_open(a));
+	w.now += 2 * w.node.options.drain_deadline_ns;
+	settle(&w); /* and tried again */
+	CHECK(!is_open(a));
+	CHECK_EQ(say(&w, a, &late), 0);
+	settle(&w);
+	CHECK_EQ(a->process->phase, TD_PHASE_DRAINING);
+	CHECK(!is_open(b));
+	late.drained.word = a->word;
+	CHECK_EQ(say(&w, a, &late), 0);
+	CHECK_EQ(a->process->phase, TD_PHASE_CLOSED);
+}
+
 TEST(a_process_that_never_answers_a_drain_is_reopened)
 {
 	begin();

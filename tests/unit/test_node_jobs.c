@@ -676,3 +676,24 @@ TEST(one_that_keeps_memory_for_later_is_asked_to_drop_it_before_it_is_moved)
 	CHECK(is_open(a));
 	CHECK_EQ(a->slot[0].resident, 10 * MIB);
 }
+
+TEST(who_was_asked_to_drop_memory_moves_none_while_its_drain_may_be_given_up)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 40 * MIB);
+
+	a->slot[0].cached = 30 * MIB;
+	fake_memory(&w, a, 0);
+	settle(&w);
+	soft("a", "20m");
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	a->slow = true;
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, NULL), 0);
+	settle(&w);
+	CHECK_EQ(a->process->phase, TD_PHASE_DRAINING);
+	CHECK_EQ(a->slot[0].limit, 40 * MIB);
+	a->slow = false;
+	settle(&w);
+	CHECK_EQ(a->process->phase, TD_PHASE_CLOSED);
+}
