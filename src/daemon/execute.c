@@ -517,9 +517,13 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	if (!msg.answer.granted)
 		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
 			client->need_bytes,
-			quota == TD_QUOTA_REFUSED ? "beyond the job's limit" : "out of memory");
-	else if (!process->failed)
+			quota == TD_QUOTA_REFUSED && *process->job->settings.mem
+				? "beyond the job's limit"
+				: "out of memory");
+	if (msg.answer.granted && !process->failed) {
 		client->demanded_bytes = wanted; /* until its next MEMORY says so itself */
+		process->job->on[client->gpu].demanded_bytes += client->need_bytes;
+	}
 	client->needs = false;
 	if (msg.answer.granted == TD_NEED_HOST) {
 		client->host_bytes += client->need_bytes;

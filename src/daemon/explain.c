@@ -126,6 +126,17 @@ char *td_node_explain_bounds(
 				"Beyond %s on GPU %u its job's memory lies on the host: %s of it "
 				"do.",
 				limit, td_gpu_number(node, client->gpu), has);
+		else if (td_quota_exceeds_gpu(node, client) && !client->spills)
+			n = add(buf, len, n,
+				"Its job has more than GPU %u has left, and no part of that can be "
+				"elsewhere: it cannot go on until some is freed.",
+				td_gpu_number(node, client->gpu));
+		else if (client->spilled_bytes)
+			n = add(buf, len, n, "%s of its memory on GPU %u lies on the host: %s.",
+				has, td_gpu_number(node, client->gpu),
+				td_quota_exceeds_gpu(node, client)
+					? "its job has more than there is"
+					: "the policy gives it no more");
 		td_format_size(has, sizeof(has), client->fixed_bytes);
 		if (client->fixed_bytes && process->backend == TD_BACKEND_SWAP)
 			n = add(buf, len, n,

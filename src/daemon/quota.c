@@ -5,6 +5,7 @@
 
 #include "base/parse.h"
 #include "base/time.h"
+#include "daemon/capacity.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/soft.h"
@@ -156,6 +157,16 @@ static bool somebody_is_asked(const struct td_node *node, const struct td_client
 	return false;
 }
 
+bool td_quota_exceeds_gpu(const struct td_node *node, const struct td_client *client)
+{
+	const struct td_gpu *gpu = &node->gpus[client->gpu];
+	const struct td_job *job = client->process->job;
+
+	return td_soft_bytes(node, job, gpu) == UINT64_MAX &&
+	       job->on[client->gpu].demanded_bytes + (client->needs ? client->need_bytes : 0) >
+		       gpu->capacity_bytes + td_capacity_doubt(gpu);
+}
+
 uint64_t td_quota_deadline_ns(const struct td_client *needing)
 {
 	return needing->need_since_ns + PATIENCE_NS;
@@ -167,7 +178,7 @@ enum td_quota_verdict td_quota_need(
 	uint64_t wanted = client->demanded_bytes + client->need_bytes,
 		 limit = limit_of(node, client);
 
-	if (limit == UINT64_MAX || wanted <= td_quota_room(node, client))
+	if (wanted <= td_quota_room(node, client) && !td_quota_exceeds_gpu(node, client))
 		return TD_QUOTA_FITS;
 	if (wanted > limit || !somebody_is_asked(node, client) ||
 		now_ns >= td_quota_deadline_ns(client))

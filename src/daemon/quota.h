@@ -8,6 +8,8 @@
  * allocation is refused only once every other process has said, after it was asked, what it has by now: so what one has freed
  * another can have at once.
  *
+ * Without a limit the same goes for the GPU itself: the processes of a job hold it together, so no turn helps one that has more than there is.
+ *
  * Lowering a limit below what a job has takes nothing away: it gets nothing more until it has freed enough.
  */
 #pragma once
@@ -44,13 +46,16 @@ uint64_t td_quota_plan(
 	const struct td_node *node, const struct td_client *client, uint64_t planned_bytes);
 
 enum td_quota_verdict {
-	TD_QUOTA_FITS,    /* as far as the job's limit goes */
+	TD_QUOTA_FITS,    /* as far as the job's limit and the GPU's size go */
 	TD_QUOTA_WAIT,    /* others are to report, or to give up what they hold in advance */
-	TD_QUOTA_REFUSED, /* it would exceed the limit */
+	TD_QUOTA_REFUSED, /* it would exceed the limit, or the GPU */
 };
 /* May the allocation that the client waits for be had? */
 enum td_quota_verdict td_quota_need(
 	const struct td_node *node, const struct td_client *client, uint64_t now_ns);
+
+/* Does its job have more than the GPU, or would, with what the client asks for? No turn makes room for that: a job's processes hold a GPU together. */
+bool td_quota_exceeds_gpu(const struct td_node *node, const struct td_client *client);
 
 /* Must it be asked what it has before `needing` can be refused? */
 bool td_quota_is_stale(const struct td_client *client, const struct td_client *needing);

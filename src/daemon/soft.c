@@ -2,6 +2,7 @@
 #include "daemon/soft.h"
 
 #include "base/parse.h"
+#include "daemon/capacity.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 
@@ -35,6 +36,21 @@ uint64_t td_soft_bytes(
 			td_options_capacity(&node->options, gpu->total_bytes), &bytes, NULL))
 		return UINT64_MAX;
 	return bytes;
+}
+
+/*
+ * A job that has more than the GPU has by now runs with what is too much on the host: contexts that came later, or somebody without tandem, took
+ * the room. Nobody is moved for a shortage that may pass.
+ */
+static uint64_t device_bytes(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	uint64_t limit = td_soft_bytes(node, job, gpu),
+		 there = gpu->capacity_bytes + td_capacity_doubt(gpu);
+
+	if (limit == UINT64_MAX && job->on[gpu - node->gpus].demanded_bytes > there)
+		return there;
+	return limit;
 }
 
 static uint64_t demanded(const struct td_client *client)
@@ -72,7 +88,7 @@ void td_soft_gather(struct td_node *node)
 
 		client->soft_bytes = 0;
 		job->on[client->gpu].soft_left_bytes =
-			td_soft_bytes(node, job, &node->gpus[client->gpu]);
+			device_bytes(node, job, &node->gpus[client->gpu]);
 	}
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
@@ -85,7 +101,7 @@ void td_soft_gather(struct td_node *node)
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
 		const struct td_job *job = client->process->job;
-		uint64_t limit = td_soft_bytes(node, job, &node->gpus[client->gpu]);
+		uint64_t limit = device_bytes(node, job, &node->gpus[client->gpu]);
 
 		if (limit == UINT64_MAX || !client->spills) {
 			client->soft_bytes = UINT64_MAX;

@@ -6,6 +6,8 @@
  * order of arrival: so nothing moves that need not. Beyond it memory is granted, on the host, within the device's reach. Memory that
  * cannot leave the device (fixed.h) is granted there, whatever the limit says.
  *
+ * A job that has more than its GPU is held to the GPU's size in the same way, whatever its limits: it would fill for ever.
+ *
  * A chunk changes its place only while nothing runs. At a hand-over that costs nothing more; when the limit changes, or room is there for
  * what lies on the host, the job is drained for the exchange and goes on. For room it is drained at most once in TD_SOFT_EVERY_NS, and not again
  * before anything has changed: what is left may be less than a chunk.

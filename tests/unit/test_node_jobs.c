@@ -614,6 +614,73 @@ TEST(a_soft_limit_is_only_for_memory_that_can_leave)
 	CHECK(strstr(err.msg, "50%%") != NULL);
 }
 
+static void capacity(const char *size)
+{
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", size, NULL), 0);
+	td_node_options_changed(&w.node, w.now, "gpu.capacity");
+}
+
+TEST(a_job_is_refused_what_its_gpu_cannot_hold_beside_its_other_processes)
+{
+	begin();
+	struct fake *a = spilling_program(0, "j", 40 * MIB), *b = spilling_program(1, "j", 0);
+
+	settle(&w);
+	need(b, 20 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+	/* The other has 40 of 64, as far as is known: it is asked first. */
+	need(b, 20 * MIB);
+	a->slow = true;
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, -1);
+	a->slot[0].demanded = a->slot[0].resident = 20 * MIB;
+	a->slow = false;
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+	need(b, 20 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 0);
+	CHECK_EQ(w.events[TD_EVENT_REFUSED], 1);
+	CHECK(is_open(a) && is_open(b));
+	CHECK(within_capacity(&w));
+}
+
+TEST(a_job_whose_gpu_has_become_too_small_runs_with_the_rest_on_the_host)
+{
+	begin();
+	struct fake *a = spilling_program(0, "j", 40 * MIB),
+		    *b = spilling_program(1, "j", 24 * MIB);
+	char told[512];
+
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 64 * MIB);
+	capacity("48m");
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 48 * MIB);
+	td_node_explain_bounds(&w.node, b->process, told, sizeof(told));
+	CHECK(strstr(told, "more than there is") || strstr(told, "lies on the host"));
+	capacity("64m");
+	w.now += TD_SOFT_EVERY_NS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 64 * MIB);
+}
+
+TEST(who_has_more_than_its_gpu_and_nowhere_else_to_put_it_is_told)
+{
+	begin();
+	struct fake *a = program(0, "j", 64 * MIB);
+	char told[512];
+
+	fake_want(&w, a);
+	settle(&w);
+	capacity("48m");
+	settle(&w);
+	td_node_explain_bounds(&w.node, a->process, told, sizeof(told));
+	CHECK(strstr(told, "cannot go on until some is freed") != NULL);
+}
+
 TEST(one_of_a_job_that_cannot_be_drained_keeps_nobody_closed)
 {
 	begin();
