@@ -151,6 +151,27 @@ int td_parse_size(const char *text, uint64_t whole_bytes, uint64_t *ret_bytes, s
 	return 0;
 }
 
+int td_parse_gpus(const char *text, uint64_t most, uint64_t *ret_ppm, struct td_err *err)
+{
+	struct number n;
+	char expected[80];
+	uint64_t ppm = 0;
+	int r = parse_number(text, &n);
+
+	snprintf(expected, sizeof(expected), "a number of GPUs from 0 to %llu such as 1.5",
+		(unsigned long long)most);
+	if (!r && *n.rest)
+		r = -EINVAL;
+	if (!r)
+		r = scale_number(&n, PPM, &ppm);
+	if (!r && ppm > most * PPM)
+		r = -ERANGE;
+	if (r)
+		return fail(err, r, text, expected);
+	*ret_ppm = ppm;
+	return 0;
+}
+
 int td_parse_duration(const char *text, uint64_t *ret_ns, struct td_err *err)
 {
 	static const struct unit units[] = {

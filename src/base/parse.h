@@ -22,6 +22,9 @@ int td_parse_size(const char *text, uint64_t whole_bytes, uint64_t *ret_bytes, s
 /* Nanoseconds: "30" or "30s" (seconds), "250ms", "50us", "7ns", "2m", "1h", "1.5s". */
 int td_parse_duration(const char *text, uint64_t *ret_ns, struct td_err *err);
 
+/* Parts per million of a GPU from "2" or "1.5" of them; at most `most`. */
+int td_parse_gpus(const char *text, uint64_t most, uint64_t *ret_ppm, struct td_err *err);
+
 /* Parts per million from "10%" or "0.1". At most 100 %. */
 int td_parse_ratio(const char *text, uint32_t *ret_ppm, struct td_err *err);
 

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "cli/cli.h"
+#include "policy/policy.h"
 #include "proto/socket.h"
 
 /* Forks tandemd in its own session; returns once it accepts connections or has failed. Many of us may do so at once: the daemon's lock
@@ -96,7 +97,7 @@ int td_cli_ensure_daemon(void)
 }
 
 struct job {
-	const char *name, *class, *weight, *backend, *mem, *mem_soft, *duty, *slack, *gpu;
+	const char *name, *class, *upgrade, *weight, *backend, *mem, *mem_soft, *duty, *slack, *gpu;
 };
 
 static int one_of(const char *option, const char *value, const char *const *words)
@@ -136,6 +137,8 @@ static void help(void)
 	puts("usage: tandem run [OPTION]... [--] COMMAND [ARG]...\n\n"
 	     "  --name NAME                             shown by tandem ps (the program's name)\n"
 	     "  --class online|guaranteed|besteffort    (besteffort)\n"
+	     "  --upgrade guaranteed|online             besteffort, and that as soon as its user's "
+	     "quota has room\n"
 	     "  --weight N                              share among equals, 1 to 1000 (1)\n"
 	     "  --backend plain|swap|managed            plain: its memory stays on the GPU; swap: "
 	     "it can leave the GPU, so that programs\n"
@@ -167,11 +170,13 @@ static int parse(int argc, char **argv, struct job *job)
 {
 	static const struct option options[] = {{"name", required_argument, NULL, 'n'},
 		{"class", required_argument, NULL, 'c'}, {"weight", required_argument, NULL, 'w'},
+		{"upgrade", required_argument, NULL, 'u'},
 		{"backend", required_argument, NULL, 'b'}, {"mem", required_argument, NULL, 'm'},
 		{"mem-soft", required_argument, NULL, 'o'}, {"duty", required_argument, NULL, 'd'},
 		{"slack", required_argument, NULL, 's'}, {"gpu", required_argument, NULL, 'g'},
 		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
+	static const char *const upgrades[] = {"guaranteed", "online", "none", NULL};
 	static const char *const backends[] = {"plain", "swap", "managed", NULL};
 	struct td_err err = {0};
 	uint64_t weight;
@@ -185,6 +190,11 @@ static int parse(int argc, char **argv, struct job *job)
 			if (one_of("class", optarg, classes))
 				return -1;
 			job->class = optarg;
+			break;
+		case 'u':
+			if (one_of("upgrade", optarg, upgrades))
+				return -1;
+			job->upgrade = optarg;
 			break;
 		case 'b':
 			if (one_of("backend", optarg, backends))
@@ -263,6 +273,8 @@ static int set_environment(const struct job *job, const char *command)
 	setenv("TANDEM_CLASS", job->class, 1);
 	setenv("TANDEM_WEIGHT", job->weight, 1);
 	setenv("TANDEM_BACKEND", job->backend, 1);
+	if (job->upgrade)
+		setenv("TANDEM_UPGRADE", job->upgrade, 1);
 	if (job->duty)
 		setenv("TANDEM_DUTY", job->duty, 1);
 	if (job->slack)
@@ -280,6 +292,30 @@ static void warn(void *arg, const char *text)
 	fprintf(stderr, "tandem: %s: without tandem on that GPU\n", text);
 }
 
+static void note_quota(const struct td_msg *msg, void *arg)
+{
+	if (msg->type == TD_MSG_TYPE_option && !strncmp(msg->option.key, "quota.", 6) &&
+		strcmp(msg->option.value, "none"))
+		*(bool *)arg = true;
+}
+
+/* Only a daemon that has quotas knows the question whether there is room. */
+static int check_quota(const struct job *job)
+{
+	struct td_msg get = {.type = TD_MSG_TYPE_get}, msg = {.type = TD_MSG_TYPE_admit};
+	bool has_quota = false;
+	int status;
+
+	if (!strcmp(job->class, "besteffort"))
+		return 0;
+	status = td_cli_ask(&get, note_quota, &has_quota);
+	if (status || !has_quota)
+		return status;
+	msg.admit.class = strcmp(job->class, "online") ? TD_CLASS_GUARANTEED : TD_CLASS_ONLINE;
+	snprintf(msg.admit.mem, sizeof(msg.admit.mem), "%s", job->mem ? job->mem : "");
+	return td_cli_ask(&msg, NULL, NULL);
+}
+
 int td_verb_run(int argc, char **argv)
 {
 	struct job job = {.class = "besteffort", .weight = "1"};
@@ -287,7 +323,7 @@ int td_verb_run(int argc, char **argv)
 
 	if (at <= 0)
 		return at ? TD_EXIT_USAGE : 0;
-	if (td_cli_ensure_daemon() || (job.gpu && td_cli_place(job.gpu)) ||
+	if (td_cli_ensure_daemon() || check_quota(&job) || (job.gpu && td_cli_place(job.gpu)) ||
 		set_environment(&job, argv[at]))
 		return TD_EXIT_USAGE;
 	(void)td_cli_foreign_gpus(warn, NULL);

@@ -24,6 +24,7 @@ static void job_json(struct td_json *j, const struct td_msg_job *job)
 	td_json_u64(j, "pid", job->pid);
 	td_json_u64(j, "uid", job->uid);
 	td_json_str(j, "class", job->class);
+	td_json_str(j, "upgrade", *job->upgrade ? job->upgrade : "none");
 	td_json_u64(j, "weight", job->weight);
 	td_json_str(j, "backend", job->backend);
 	td_json_str(j, "state", job->state);

@@ -10,6 +10,7 @@
 #include "daemon/node.h"
 #include "daemon/quota.h"
 #include "daemon/soft.h"
+#include "daemon/tenant.h"
 #include "preload/backend.h"
 #include "preload/client.h"
 
@@ -660,6 +661,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	shortages = td_capacity_step(node, now_ns);
 	wakeup = shortages < wakeup ? shortages : wakeup;
 	td_quota_gather(node);
+	td_tenant_step(node, now_ns);
 	td_soft_gather(node);
 	show_others(node);
 	fill_view(node, &view, now_ns);

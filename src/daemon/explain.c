@@ -99,6 +99,10 @@ char *td_node_explain_bounds(
 	*buf = 0;
 	if (process->job->settings.weight > 1)
 		n = add(buf, len, n, "Its weight is %u.", process->job->settings.weight);
+	if (td_job_is_to_be_upgraded(process->job))
+		n = add(buf, len, n,
+			"It is besteffort until its user's quota has room, and %s from then on.",
+			td_class_name((enum td_class)(process->job->settings.upgrade - 1)));
 	if (process->pacing.duty_ppm)
 		n = add(buf, len, n, "It may take %g%% of the GPU's time.",
 			process->pacing.duty_ppm / 1e4);

@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "daemon/capacity.h"
 #include "daemon/node.h"
+#include "daemon/tenant.h"
 #include "preload/backend.h"
 
 #define WEIGHT_MAX 1000
@@ -26,6 +27,20 @@ static int set_class(enum td_class *ret, const char *value, struct td_err *err)
 	}
 	return td_err_set(err, -EINVAL,
 		"\"%.64s\" is not a class: expected online, guaranteed or besteffort", value);
+}
+
+static int set_upgrade(uint8_t *ret, const char *value, struct td_err *err)
+{
+	enum td_class class = TD_CLASS_BESTEFFORT;
+
+	*ret = 0;
+	if (!strcmp(value, "none"))
+		return 0;
+	if (set_class(&class, value, NULL) || class == TD_CLASS_BESTEFFORT)
+		return td_err_set(err, -EINVAL,
+			"\"%.64s\" is not valid: expected guaranteed, online or none", value);
+	*ret = (uint8_t)(1 + class);
+	return 0;
 }
 
 static int set_weight(uint32_t *ret, const char *value, struct td_err *err)
@@ -64,6 +79,7 @@ const char *td_class_name(enum td_class class)
 
 enum setting {
 	CLASS,
+	UPGRADE,
 	WEIGHT,
 	MEM,
 	MEM_SOFT,
@@ -77,6 +93,8 @@ static const struct {
 	const char *key, *unit, *help;
 } settings_table[SETTING_N] = {
 	[CLASS] = {"class", "name", "online, guaranteed or besteffort: who goes first"},
+	[UPGRADE] = {"upgrade", "name",
+		"the class that it gets as soon as its user's quota has room, or none"},
 	[WEIGHT] = {"weight", "", "how long its turns are beside those of its class"},
 	[MEM] = {"mem", "size", "the most that its processes together may have on a GPU, or none"},
 	[MEM_SOFT] = {"mem-soft", "size",
@@ -99,6 +117,10 @@ static void format_setting(
 {
 	switch (setting) {
 	case CLASS: snprintf(buf, len, "%s", class_names[settings->class]); break;
+	case UPGRADE:
+		snprintf(buf, len, "%s",
+			settings->upgrade ? class_names[settings->upgrade - 1] : "none");
+		break;
 	case WEIGHT: snprintf(buf, len, "%u", settings->weight); break;
 	case MEM: snprintf(buf, len, "%s", *settings->mem ? settings->mem : "none"); break;
 	case MEM_SOFT:
@@ -122,11 +144,22 @@ bool td_job_row(const struct td_job_settings *settings, size_t i, struct td_opti
 	return true;
 }
 
+/* Said by hand it is meant to stay. */
+static int change_class(struct td_job_settings *settings, const char *value, struct td_err *err)
+{
+	int r = set_class(&settings->class, value, err);
+
+	if (!r)
+		settings->upgrade = 0;
+	return r;
+}
+
 static int set_setting(struct td_job_settings *settings, enum setting setting, const char *value,
 	struct td_err *err)
 {
 	switch (setting) {
-	case CLASS: return set_class(&settings->class, value, err);
+	case CLASS: return change_class(settings, value, err);
+	case UPGRADE: return set_upgrade(&settings->upgrade, value, err);
 	case WEIGHT: return set_weight(&settings->weight, value, err);
 	case MEM: return set_limit(&settings->mem, value, err);
 	case MEM_SOFT: return set_limit(&settings->mem_soft, value, err);
@@ -190,6 +223,7 @@ struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_
 	job->uid = uid;
 	strcpy(job->name, name);
 	job->settings.class = hello->class < TD_CLASS_N ? hello->class : TD_CLASS_BESTEFFORT;
+	job->settings.upgrade = hello->upgrade <= TD_CLASS_BESTEFFORT ? hello->upgrade : 0;
 	/* The client has refused what makes no sense; what one that lies may gain by it is bounded. */
 	job->settings.weight = hello->weight ? hello->weight : 1;
 	if (job->settings.weight > WEIGHT_MAX)
@@ -218,8 +252,26 @@ bool td_process_is_named(const struct td_process *process, const char *job)
 	return !strcmp(process->job->name, job) || !strcmp(process->name, job) || !strcmp(pid, job);
 }
 
+bool td_job_is_named(const struct td_node *node, const struct td_job *job, const char *text)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (process->job == job && td_process_is_named(process, text))
+			return true;
+	}
+	return false;
+}
+
+bool td_job_is_to_be_upgraded(const struct td_job *job)
+{
+	return job->settings.upgrade && job->settings.class == TD_CLASS_BESTEFFORT;
+}
+
 /* The job's processes, and no others: those of other users are not to be flooded by what one sets. */
-static void tell(struct td_node *node, const struct td_job *job)
+void td_job_tell(struct td_node *node, const struct td_job *job)
 {
 	const struct td_job_settings *settings = &job->settings;
 	struct td_msg msg = {.type = TD_MSG_TYPE_settings};
@@ -227,6 +279,7 @@ static void tell(struct td_node *node, const struct td_job *job)
 
 	msg.settings.class = (uint8_t)settings->class;
 	msg.settings.weight = settings->weight;
+	msg.settings.upgrade = settings->upgrade;
 	msg.settings.duty_ppm = settings->duty_ppm;
 	msg.settings.slack_ppm = settings->slack_ppm;
 	snprintf(msg.settings.mem, sizeof(msg.settings.mem), "%s", settings->mem);
@@ -286,7 +339,7 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 	}
 	if (!found)
 		return td_err_set(err, -ENOENT, "there is no job \"%.64s\": see tandem ps", name);
-	return 0;
+	return td_tenant_check(node, &(struct td_tenant_change){name, key, value}, err);
 }
 
 /* All processes of that name, or none. */
@@ -309,11 +362,12 @@ int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const cha
 		process->job->changed = true;
 		td_node_event(node, TD_EVENT_OPTION, process, TD_GPU_ANY, now_ns, 0, 0, what);
 	}
+	td_tenant_changed(node);
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
 		if (job->changed)
-			tell(node, job);
+			td_job_tell(node, job);
 		job->changed = false;
 	}
 	return 0;

@@ -23,6 +23,7 @@ struct td_job_settings {
 	uint32_t weight;
 	bool paused;
 	char mem[TD_LIMIT_TEXT], mem_soft[TD_LIMIT_TEXT];
+	uint8_t upgrade; /* while it is besteffort: 1 + the class that it is to have, once its user's quota has room; 0: none */
 	uint32_t duty_ppm; /* the most of a GPU's time; 0: no bound */
 	uint32_t
 		slack_ppm; /* by which its steps may take longer than alone; 0: as the policy sees fit */
@@ -38,6 +39,8 @@ struct td_job {
 	uint8_t placed[TD_GPU_MAX][16];
 	uint32_t placed_count;
 	bool changed; /* its processes are to be told of it */
+	uint64_t
+		charged_ppm; /* of GPUs, to its user's quota; 0: it is not protected, or not admitted yet (tenant.h) */
 	/* quota.c: of its clients on each GPU, gathered at each step */
 	struct {
 		uint64_t demanded_bytes, charged_bytes;
@@ -52,6 +55,15 @@ struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_
 void td_job_leave(struct td_job *job);
 
 const char *td_class_name(enum td_class class);
+
+/* Does the text name one of its processes, or it? */
+bool td_job_is_named(const struct td_node *node, const struct td_job *job, const char *text);
+
+/* Besteffort for now only. */
+bool td_job_is_to_be_upgraded(const struct td_job *job);
+
+/* Its processes hear of its settings, for their next daemon, and see its limits. */
+void td_job_tell(struct td_node *node, const struct td_job *job);
 
 /* The i-th setting as text; false beyond the last. Every pointer but value is static. */
 struct td_option_row;

@@ -16,6 +16,8 @@ enum kind {
 	KIND_ratio,
 	KIND_size,
 	KIND_path,
+	KIND_jobs,
+	KIND_gpus,
 };
 
 static const struct option {
@@ -119,6 +121,24 @@ static int set_ratio(uint32_t *ret, const struct option *o, const char *value, s
 	return 0;
 }
 
+static int set_jobs(uint32_t *ret, const char *value, struct td_err *err)
+{
+	uint64_t jobs = UINT32_MAX;
+	int r = strcmp(value, "none") ? td_parse_u64(value, 0, TD_CLIENT_MAX, &jobs, err) : 0;
+
+	if (!r)
+		*ret = (uint32_t)jobs;
+	return r;
+}
+
+static int set_gpus(uint64_t *ret, const char *value, struct td_err *err)
+{
+	if (strcmp(value, "none"))
+		return td_parse_gpus(value, TD_GPU_MAX, ret, err);
+	*ret = UINT64_MAX;
+	return 0;
+}
+
 static int set_option(
 	struct td_options *options, const struct option *o, const char *value, struct td_err *err)
 {
@@ -131,6 +151,8 @@ static int set_option(
 	case KIND_ratio: return set_ratio(field, o, value, err);
 	case KIND_size: return set_size(field, value, err);
 	case KIND_path: return set_path(field, value, err);
+	case KIND_jobs: return set_jobs(field, value, err);
+	case KIND_gpus: return set_gpus(field, value, err);
 	}
 	return -EINVAL;
 }
@@ -219,6 +241,14 @@ static void format_duration(char *buf, size_t len, uint64_t ns)
 		snprintf(buf, len, "%lluns", (unsigned long long)ns);
 }
 
+static void format_gpus(char *buf, size_t len, uint64_t ppm)
+{
+	if (ppm == UINT64_MAX)
+		snprintf(buf, len, "none");
+	else
+		snprintf(buf, len, "%.10g", (double)ppm / TD_PPM);
+}
+
 bool td_options_row(const struct td_options *options, size_t i, struct td_option_row *ret)
 {
 	const void *field;
@@ -244,6 +274,15 @@ bool td_options_row(const struct td_options *options, size_t i, struct td_option
 		break;
 	case KIND_ratio:
 		snprintf(ret->value, sizeof(ret->value), "%g%%", *(const uint32_t *)field / 1e4);
+		break;
+	case KIND_jobs: {
+		uint32_t jobs = *(const uint32_t *)field;
+
+		snprintf(ret->value, sizeof(ret->value), jobs == UINT32_MAX ? "none" : "%u", jobs);
+		break;
+	}
+	case KIND_gpus:
+		format_gpus(ret->value, sizeof(ret->value), *(const uint64_t *)field);
 		break;
 	case KIND_path:
 	case KIND_size: snprintf(ret->value, sizeof(ret->value), "%s", (const char *)field); break;

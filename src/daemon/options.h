@@ -17,9 +17,10 @@ struct td_options {
 	const struct td_policy *policy;
 	bool enabled;
 	uint64_t quantum_ns, quantum_min_ns, drain_deadline_ns, sample_ns, window_ns;
-	uint32_t swap_share_ppm;
-	char locks[108];              /* absolute, or "auto" */
-	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */
+	uint32_t swap_share_ppm, quota_jobs; /* UINT32_MAX: any number */
+	uint64_t quota_gpus_ppm;             /* UINT64_MAX: any number */
+	char locks[108];                     /* absolute, or "auto" */
+	char capacity[TD_LIMIT_TEXT];        /* as typed: a share is of each GPU's own size */
 };
 
 void td_options_init(struct td_options *options);

@@ -9,6 +9,7 @@
 #include "daemon/job.h"
 #include "daemon/peer_internal.h"
 #include "daemon/quota.h"
+#include "daemon/tenant.h"
 #include "preload/backend.h"
 
 /* A driver that does not answer for so long is left out of the list; the first call wakes a GPU, which takes up to a second or two. */
@@ -75,6 +76,9 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	job->duty_ppm = process->pacing.duty_ppm ? process->pacing.duty_ppm
 						 : process->job->settings.duty_ppm;
 	job->weight = process->job->settings.weight;
+	if (td_job_is_to_be_upgraded(process->job))
+		snprintf(job->upgrade, sizeof(job->upgrade), "%s",
+			td_class_name((enum td_class)(process->job->settings.upgrade - 1)));
 	job->gpu = UINT32_MAX;
 	if (client) {
 		job->gpu = td_gpu_number(&peer->server->node, client->gpu);
@@ -249,6 +253,19 @@ static void set(struct td_peer *peer, const struct td_msg_set *msg, uint64_t now
 		finish(peer, 0);
 }
 
+/* Would a job of these be protected, if it came now? */
+static void admit(struct td_peer *peer, const struct td_msg_admit *msg)
+{
+	struct td_err err = {0};
+	enum td_class class = msg->class < TD_CLASS_N ? msg->class : TD_CLASS_BESTEFFORT;
+	int r = td_tenant_check_new(&peer->server->node, peer->uid, class, msg->mem, &err);
+
+	if (r)
+		fail(peer, r, err.msg);
+	else
+		finish(peer, 0);
+}
+
 static void send_option(struct td_peer *peer, const struct td_option_row *row)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_option};
@@ -307,19 +324,12 @@ static void get_job(struct td_peer *peer, const char *job)
 {
 	const struct td_node *node = &peer->server->node;
 	uint32_t rows = 0;
-	struct td_list *it, *k;
+	struct td_list *it;
 
 	td_list_for_each (it, &node->jobs) {
 		const struct td_job *candidate = td_container_of(it, struct td_job, of_node);
-		bool named = false;
 
-		td_list_for_each (k, &node->processes) {
-			const struct td_process *process =
-				td_container_of(k, struct td_process, of_node);
-
-			named |= process->job == candidate && td_process_is_named(process, job);
-		}
-		if (named && may_see(peer, candidate->uid))
+		if (td_job_is_named(node, candidate, job) && may_see(peer, candidate->uid))
 			rows += send_settings(peer, candidate);
 	}
 	if (rows)
@@ -471,6 +481,7 @@ int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now
 	case TD_MSG_TYPE_list_jobs: list_jobs(peer, now_ns); return 0;
 	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, now_ns); return 0;
 	case TD_MSG_TYPE_set: set(peer, &msg->set, now_ns); return 0;
+	case TD_MSG_TYPE_admit: admit(peer, &msg->admit); return 0;
 	case TD_MSG_TYPE_get:
 		if (*msg->get.job)
 			get_job(peer, msg->get.job);

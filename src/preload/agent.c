@@ -174,6 +174,7 @@ static void greet(uint64_t now_ns)
 	memcpy(msg.hello.name, td_settings.name, sizeof(td_settings.name));
 	msg.hello.class = td_settings.class;
 	msg.hello.weight = td_settings.weight;
+	msg.hello.upgrade = td_settings.upgrade;
 	msg.hello.backend = td_settings.backend;
 	msg.hello.holds = holds();
 	msg.hello.abi = ABI;
@@ -224,6 +225,7 @@ static void settings(const struct td_msg_settings *msg)
 {
 	td_settings.class = msg->class;
 	td_settings.weight = msg->weight;
+	td_settings.upgrade = msg->upgrade;
 	td_settings.duty_ppm = msg->duty_ppm;
 	td_settings.slack_ppm = msg->slack_ppm;
 	snprintf(td_settings.mem, sizeof(td_settings.mem), "%.31s", msg->mem);

@@ -18,6 +18,7 @@ struct td_settings {
 	bool disabled;          /* TANDEM_DISABLE */
 	char job[64], name[64]; /* TANDEM_JOB, TANDEM_NAME (the program's name) */
 	uint8_t class;          /* TANDEM_CLASS, enum td_class */
+	uint8_t upgrade;        /* TANDEM_UPGRADE: 1 + the class that it is to have; 0: none */
 	uint32_t weight;        /* TANDEM_WEIGHT */
 	uint32_t duty_ppm;      /* TANDEM_DUTY: the most of a GPU's time; 0: no bound */
 	uint32_t

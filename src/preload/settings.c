@@ -80,6 +80,14 @@ static uint32_t weight(void)
 	return 1;
 }
 
+/* 0: none, else 1 + the class. */
+static uint8_t upgrade(void)
+{
+	static const char *const words[] = {"none", "online", "guaranteed", NULL};
+
+	return word_index("TANDEM_UPGRADE", words, 0);
+}
+
 static uint32_t share(
 	const char *name, int (*parse)(const char *text, uint32_t *ret_ppm, struct td_err *err))
 {
@@ -125,6 +133,7 @@ void td_settings_read(void)
 	text("TANDEM_JOB", "", s->job, sizeof(s->job));
 	text("TANDEM_NAME", program_invocation_short_name, s->name, sizeof(s->name));
 	s->class = word_index("TANDEM_CLASS", classes, TD_CLASS_BESTEFFORT);
+	s->upgrade = upgrade();
 	s->backend = word_index("TANDEM_BACKEND", backends, TD_BACKEND_PLAIN);
 	s->weight = weight();
 	s->duty_ppm = share("TANDEM_DUTY", td_parse_duty);

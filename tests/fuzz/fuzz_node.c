@@ -49,6 +49,41 @@ static void ask_for_a_place(struct world *w, struct fake *f, uint8_t arg)
 		abort();
 }
 
+/* By hand, by its user's quota, or when there is room. */
+static void change_class(struct world *w, const struct fake *f, uint8_t kind, uint8_t arg)
+{
+	static const char *const classes[] = {"besteffort", "guaranteed", "online", "guaranteed"},
+				 *const quotas[] = {"none", "0", "1", "2"};
+	const char *name = f->process->job->name;
+
+	switch (kind % 4) {
+	case 0: (void)td_options_set(&w->node.options, "quota.jobs", quotas[arg % 4], NULL); break;
+	case 1: (void)td_options_set(&w->node.options, "quota.gpus", quotas[arg % 4], NULL); break;
+	case 2:
+		(void)td_node_set_job(
+			&w->node, 1000, name, "class", classes[arg % 4], w->now, NULL);
+		break;
+	default:
+		if (td_node_set_job(&w->node, 1000, name, "upgrade",
+			    arg & 1 ? "guaranteed" : "none", w->now, NULL))
+			abort();
+	}
+}
+
+/* Who is protected is charged, and nobody else. */
+static bool are_classes_charged(const struct world *w)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &w->node.jobs) {
+		const struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		if ((job->settings.class != TD_CLASS_BESTEFFORT) != (job->charged_ppm != 0))
+			return false;
+	}
+	return true;
+}
+
 /* Of each job on each GPU, after the event before. */
 static uint64_t charged[4][2];
 
@@ -140,6 +175,10 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 		fake_attach(w, f, 0, arg & 1, liar ? 0 : (uint64_t)(arg % 60) * MIB);
 		return;
 	}
+	if (kind >= 232 && kind < 240) {
+		change_class(w, f, kind, arg);
+		return;
+	}
 	if (kind >= 240) {
 		ask_for_a_place(w, f, arg);
 		return;
@@ -206,7 +245,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (int k = 0; k < 5; k++)
 			if (w.fakes[k].process && !w.fakes[k].slow)
 				fake_act(&w, &w.fakes[k]);
-		if (!within_limits(&w, allowed) || !within_capacity(&w))
+		if (!within_limits(&w, allowed) || !within_capacity(&w) || !are_classes_charged(&w))
 			abort();
 		for (int k = 0; k < 6; k++)
 			if (w.fakes[k].process)

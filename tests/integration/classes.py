@@ -57,7 +57,39 @@ def where_memory_does_not_hold_both_besteffort_runs_in_the_pauses_and_gives_way(
         nothing_is_left(world)
 
 
+def beyond_its_users_quota_a_job_is_refused_or_upgraded_when_there_is_room():
+    work = ["--size", "1m", "--gpu", "5ms", "--cpu", "5ms", "--steps", "1000000"]
+    with World() as world:
+        world.call(TANDEM, "run", "--", "true")
+        assert world.call(TANDEM, "set", "quota.jobs=1", "quota.gpus=1.5").returncode == 0
+        first = begin(world, "guaranteed", "--mem", "32m", arguments=work)
+        until(lambda: len(world.jobs()) == 1, "it runs")
+        refused = world.call(TANDEM, "run", "--class", "guaranteed", "--", "true")
+        assert refused.returncode == 125 and "has 1 of 1, with 0.5 of 1.5 GPUs, and this would make 2, with 1.5" in refused.stderr, refused
+        assert world.call(TANDEM, "run", "--class", "besteffort", "--", "true").returncode == 0
+        second = begin(world, "besteffort", "--upgrade", "guaranteed", "--name", "second", arguments=work)
+        until(lambda: len(world.jobs()) == 2, "it runs beside the first")
+        other = next(j for j in world.jobs() if j["name"] == "second")
+        assert (other["class"], other["upgrade"]) == ("besteffort", "guaranteed"), other
+        assert "until its user's quota has room" in world.call(TANDEM, "explain", "second").stdout
+        told = world.call(TANDEM, "set", "second", "class=guaranteed")
+        assert told.returncode == 125 and "beyond the quota" in told.stderr, told
+        first.kill(), first.communicate(timeout=DEADLINE_S)
+        until(lambda: [(j["class"], j["upgrade"]) for j in world.jobs()] == [("guaranteed", "none")], "it is upgraded")
+        assert any("class=guaranteed: there is room" in e["detail"] for e in world.events("option")), world.events("option")
+        # What it is now, and no longer waits for, outlives the daemon.
+        os.kill(world.daemon_pid(), signal.SIGKILL)
+        until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone")
+        world.call(TANDEM, "run", "--", "true")
+        until(lambda: [(j["class"], j["upgrade"]) for j in world.jobs()] == [("guaranteed", "none")], "it comes back as it was")
+        second.kill(), second.communicate(timeout=DEADLINE_S)
+        for text in ("besteffort", "x"):
+            done = world.call(TANDEM, "run", "--upgrade", text, "--", "true")
+            assert done.returncode == 125 and f'"{text}"' in done.stderr, done
+
+
 CASES = [
+    beyond_its_users_quota_a_job_is_refused_or_upgraded_when_there_is_room,
     side_by_side_neither_class_waits_and_a_duty_given_by_hand_is_never_exceeded,
     where_memory_does_not_hold_both_besteffort_runs_in_the_pauses_and_gives_way,
 ]

@@ -187,7 +187,7 @@ def what_is_set_for_a_job_is_shown():
         assert world.call(TANDEM, "set", job["job"], "weight=7", "duty=30%", "class=online").returncode == 0
         shown = world.call(TANDEM, "set", job["name"])
         rows = dict(row.split()[:2] for row in shown.stdout.splitlines())
-        assert rows == {"job": job["job"], "class": "online", "weight": "7", "mem": "10m", "mem-soft": "none", "duty": "30%", "slack": "none", "paused": "off"}, shown
+        assert rows == {"job": job["job"], "class": "online", "upgrade": "none", "weight": "7", "mem": "10m", "mem-soft": "none", "duty": "30%", "slack": "none", "paused": "off"}, shown
         assert world.jobs()[0]["weight"] == 7 and "weight is 7" in world.call(TANDEM, "explain", job["job"]).stdout
         nobody = world.call(TANDEM, "set", "zebra")
         assert nobody.returncode == 125 and '"zebra"' in nobody.stderr, nobody

@@ -472,14 +472,15 @@ TEST(a_gpu_that_is_lost_is_an_event_once)
 
 TEST(a_jobs_settings_are_shown_as_they_are_typed)
 {
-	static const char *const typed[][2] = {{"class", "online"}, {"weight", "7"}, {"mem", "40%"},
-		{"mem-soft", "30%"}, {"duty", "2.5%"}, {"slack", "0.5%"}, {"paused", "on"}};
+	static const char *const typed[][2] = {{"class", "online"}, {"upgrade", "guaranteed"},
+		{"weight", "7"}, {"mem", "40%"}, {"mem-soft", "30%"}, {"duty", "2.5%"},
+		{"slack", "0.5%"}, {"paused", "on"}};
 	struct td_job_settings settings = {.class = TD_CLASS_BESTEFFORT, .weight = 1};
 	struct td_option_row row;
 	struct td_err err;
 	size_t i;
 
-	CHECK(td_job_row(&settings, 2, &row));
+	CHECK(td_job_row(&settings, 3, &row));
 	CHECK_STR(row.value, "none");
 	for (i = 0; i < sizeof(typed) / sizeof(typed[0]); i++) {
 		CHECK_EQ(td_job_set(&settings, typed[i][0], typed[i][1], NULL), 0);

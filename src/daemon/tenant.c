@@ -1,0 +1,270 @@
+/*
+ * Quotas of users; see tenant.h. A job's charge is kept with it (0: not admitted), so that a lowered quota is only felt by who comes
+ * afterwards.
+ */
+#include "daemon/tenant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+
+struct usage {
+	uint64_t gpus_ppm;
+	uint32_t jobs;
+};
+
+static struct td_job *job_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_job, of_node);
+}
+
+static bool is_protected(const struct td_job_settings *settings)
+{
+	return settings->class != TD_CLASS_BESTEFFORT;
+}
+
+/* The part of a GPU that the limit is; a capacity of 0 is not known, and only a share is known to be one of it. */
+static uint64_t part_ppm(const struct td_job_settings *settings, uint64_t capacity_bytes)
+{
+	uint64_t capacity = capacity_bytes ? capacity_bytes : TD_PPM, bytes, ppm;
+
+	if (!*settings->mem || td_parse_size(settings->mem, capacity, &bytes, NULL) ||
+		bytes >= capacity)
+		return TD_PPM;
+	ppm = (uint64_t)((unsigned __int128)bytes * TD_PPM / capacity);
+	return ppm ? ppm : 1;
+}
+
+/* The smallest GPU that is known here; 0: none is. */
+static uint64_t smallest_bytes(const struct td_node *node)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		if (node->gpus[i].total_bytes < least)
+			least = node->gpus[i].total_bytes;
+	for (uint32_t i = 0; i < node->listed_count; i++)
+		if (node->listed[i].total_bytes && node->listed[i].total_bytes < least)
+			least = node->listed[i].total_bytes;
+	return least == UINT64_MAX ? 0 : td_options_capacity(&node->options, least);
+}
+
+/* What the job is charged with these settings. */
+static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
+	const struct td_job_settings *settings)
+{
+	uint64_t ppm = 0;
+	uint32_t count = 0, given = job ? job->placed_count : 0;
+
+	if (!is_protected(settings))
+		return 0;
+	for (uint32_t i = 0; job && i < node->gpu_count; i++) {
+		if (!job->on[i].clients) /* at the last step */
+			continue;
+		ppm += part_ppm(
+			settings, td_options_capacity(&node->options, node->gpus[i].total_bytes));
+		count++;
+	}
+	given = given ? given : 1;
+	for (; count < given; count++)
+		ppm += part_ppm(settings, smallest_bytes(node));
+	return ppm;
+}
+
+/* Of a user's admitted jobs but for one. */
+static struct usage used_beside(const struct td_node *node, uid_t uid, const struct td_job *beside)
+{
+	struct usage usage = {0};
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		const struct td_job *job = job_at(it);
+
+		if (job == beside || job->uid != uid || !job->charged_ppm)
+			continue;
+		usage.gpus_ppm += job->charged_ppm;
+		usage.jobs++;
+	}
+	return usage;
+}
+
+static bool exceeds(
+	const struct td_node *node, const struct usage *before, const struct usage *after)
+{
+	return (after->jobs > node->options.quota_jobs && after->jobs > before->jobs) ||
+	       (after->gpus_ppm > node->options.quota_gpus_ppm &&
+		       after->gpus_ppm > before->gpus_ppm);
+}
+
+static int refuse(const struct td_node *node, uid_t uid, const struct usage *before,
+	const struct usage *after, struct td_err *err)
+{
+	char jobs[32] = "", gpus[32] = "";
+
+	if (node->options.quota_jobs != UINT32_MAX)
+		snprintf(jobs, sizeof(jobs), " of %u", node->options.quota_jobs);
+	if (node->options.quota_gpus_ppm != UINT64_MAX)
+		snprintf(gpus, sizeof(gpus), " of %g",
+			(double)node->options.quota_gpus_ppm / TD_PPM);
+	return td_err_set(err, -EDQUOT,
+		"beyond the quota of protected jobs: user %u has %u%s, with %g%s GPUs, and this "
+		"would make %u, with %g. Give it less memory (mem), or upgrade=guaranteed: "
+		"besteffort until there is room",
+		(unsigned)uid, before->jobs, jobs, (double)before->gpus_ppm / TD_PPM, gpus,
+		after->jobs, (double)after->gpus_ppm / TD_PPM);
+}
+
+/* What the user would have with the change. */
+static struct usage used_after(
+	const struct td_node *node, uid_t uid, const struct td_tenant_change *change)
+{
+	struct usage usage = {0};
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		const struct td_job *job = job_at(it);
+		struct td_job_settings settings = job->settings;
+		uint64_t ppm = job->charged_ppm;
+
+		if (job->uid != uid)
+			continue;
+		if (td_job_is_named(node, job, change->job) &&
+			!td_job_set(&settings, change->key, change->value, NULL))
+			ppm = charge_ppm(node, job, &settings);
+		usage.gpus_ppm += ppm;
+		usage.jobs += ppm != 0;
+	}
+	return usage;
+}
+
+int td_tenant_check(
+	const struct td_node *node, const struct td_tenant_change *change, struct td_err *err)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		const struct td_job *job = job_at(it);
+		struct usage before, after;
+
+		if (!td_job_is_named(node, job, change->job))
+			continue;
+		before = used_beside(node, job->uid, NULL);
+		after = used_after(node, job->uid, change);
+		if (exceeds(node, &before, &after))
+			return refuse(node, job->uid, &before, &after, err);
+	}
+	return 0;
+}
+
+static bool fits(const struct td_node *node, uid_t uid, const struct td_job *job, uint64_t ppm,
+	struct td_err *err)
+{
+	struct usage before = used_beside(node, uid, job), after = before;
+
+	after.gpus_ppm += ppm;
+	after.jobs++;
+	if (!exceeds(node, &before, &after))
+		return true;
+	(void)refuse(node, uid, &before, &after, err);
+	return false;
+}
+
+int td_tenant_check_new(const struct td_node *node, uid_t uid, enum td_class class, const char *mem,
+	struct td_err *err)
+{
+	struct td_job_settings settings = {.class = class, .weight = 1};
+	int r = *mem ? td_job_set(&settings, "mem", mem, err) : 0;
+
+	if (r || !is_protected(&settings))
+		return r;
+	return fits(node, uid, NULL, charge_ppm(node, NULL, &settings), err) ? 0 : -EDQUOT;
+}
+
+void td_tenant_changed(struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs)
+		if (job_at(it)->changed)
+			job_at(it)->charged_ppm =
+				charge_ppm(node, job_at(it), &job_at(it)->settings);
+}
+
+static void reclass(struct td_node *node, struct td_job *job, enum td_class class, uint8_t upgrade,
+	const char *why, uint64_t now_ns)
+{
+	struct td_list *it;
+	char detail[160];
+
+	job->settings.class = class;
+	job->settings.upgrade = upgrade;
+	snprintf(detail, sizeof(detail), "class=%s: %s", td_class_name(class), why);
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (process->job == job)
+			td_node_event(
+				node, TD_EVENT_OPTION, process, TD_GPU_ANY, now_ns, 0, 0, detail);
+	}
+	td_job_tell(node, job);
+}
+
+/* It has come, or to one more GPU. */
+static void judge(struct td_node *node, struct td_job *job, uint64_t now_ns)
+{
+	uint64_t ppm = charge_ppm(node, job, &job->settings);
+
+	if (ppm <= job->charged_ppm || fits(node, job->uid, job, ppm, NULL)) {
+		job->charged_ppm = ppm;
+		return;
+	}
+	job->charged_ppm = 0;
+	reclass(node, job, TD_CLASS_BESTEFFORT, (uint8_t)(1 + job->settings.class),
+		"beyond its user's quota, until there is room", now_ns);
+}
+
+/* Does one of the same user wait in front of it? */
+static bool is_preceded(const struct td_node *node, const struct td_job *job)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		const struct td_job *other = job_at(it);
+
+		if (other == job)
+			return false;
+		if (other->uid == job->uid && td_job_is_to_be_upgraded(other))
+			return true;
+	}
+	return false;
+}
+
+static void upgrade(struct td_node *node, struct td_job *job, uint64_t now_ns)
+{
+	struct td_job_settings settings = job->settings;
+	uint64_t ppm;
+
+	settings.class = (enum td_class)(settings.upgrade - 1);
+	ppm = charge_ppm(node, job, &settings);
+	if (is_preceded(node, job) || !fits(node, job->uid, job, ppm, NULL))
+		return;
+	job->charged_ppm = ppm;
+	reclass(node, job, settings.class, 0, "there is room in its user's quota", now_ns);
+}
+
+void td_tenant_step(struct td_node *node, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs)
+		if (is_protected(&job_at(it)->settings))
+			judge(node, job_at(it), now_ns);
+	td_list_for_each (it, &node->jobs)
+		if (td_job_is_to_be_upgraded(job_at(it)))
+			upgrade(node, job_at(it), now_ns);
+}

@@ -1,0 +1,367 @@
+/* Classes as they change while jobs run, and what users may hold of the node in protected ones. */
+#include <errno.h>
+
+#include "daemon/tenant.h"
+#include "node_world.h"
+
+#define MS 1000000ull
+
+static struct td_err err;
+
+static struct fake *job(unsigned i, const char *name, enum td_class class, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, name, TD_BACKEND_SWAP, false);
+	f->process->job->settings.class = class;
+	f->spills = true;
+	fake_attach(&w, f, 0, 0, demanded);
+	fake_want(&w, f);
+	return f;
+}
+
+static int set(uid_t uid, const char *name, const char *key, const char *value)
+{
+	return td_node_set_job(&w.node, uid, name, key, value, w.now, &err);
+}
+
+static void option(const char *key, const char *value)
+{
+	CHECK_EQ(td_options_set(&w.node.options, key, value, NULL), 0);
+	td_node_options_changed(&w.node, w.now, key);
+}
+
+static enum td_class class_of(const struct fake *f)
+{
+	return f->process->job->settings.class;
+}
+
+static bool is_held(const struct fake *f)
+{
+	return f->word & TD_WORD_DUTY && f->pacing.duty_ppm;
+}
+
+/* Who is protected, and who is held for it? Under either policy, by words, duties, windows, steps, limits. */
+static void check_roles(const struct fake *protected, const struct fake *other, const char *policy)
+{
+	CHECK(is_open(protected) && is_open(other));
+	CHECK(!is_held(protected) && is_held(other));
+	CHECK_EQ(other->pacing.duty_ppm, 20000);
+	CHECK(protected->pacing.steps && protected->word & TD_WORD_STEPS);
+	CHECK_EQ(protected->window_ns, 0);
+	CHECK_EQ(other->window_ns != 0, !strcmp(policy, "tandem"));
+}
+
+TEST(a_class_that_is_changed_counts_at_once_in_words_duties_and_windows_and_back)
+{
+	static const char *const policies[] = {"antman", "tandem"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct fake *a, *b;
+
+		begin();
+		option("policy", policies[i]);
+		a = job(0, "a", TD_CLASS_BESTEFFORT, 8 * MIB);
+		b = job(1, "b", TD_CLASS_BESTEFFORT, 8 * MIB);
+		settle(&w);
+		CHECK(is_open(a) && is_open(b) && !is_held(a) && !is_held(b));
+		CHECK_EQ(set(1000, "b", "class", "guaranteed"), 0);
+		settle(&w);
+		/* under tandem the duty begins with the steps */
+		for (unsigned step = 1; step < 4; step++) {
+			struct td_msg msg = {.type = TD_MSG_TYPE_step};
+
+			msg.step.steps = step;
+			msg.step.step_ns = msg.step.median_ns = 100 * MS;
+			msg.step.began_ns = w.now += 100 * MS;
+			msg.step.unit = 1;
+			CHECK_EQ(say(&w, b, &msg), 0);
+			settle(&w);
+		}
+		check_roles(b, a, policies[i]);
+		CHECK_EQ(set(1000, "b", "class", "besteffort"), 0);
+		settle(&w);
+		CHECK(is_open(a) && is_open(b) && !is_held(a) && !is_held(b));
+		CHECK(!a->window_ns && !b->window_ns);
+		CHECK_STR(td_class_name(class_of(b)), "besteffort");
+	}
+}
+
+TEST(a_class_that_is_changed_counts_at_once_in_memory)
+{
+	struct fake *a, *b;
+
+	begin();
+	option("policy", "antman");
+	a = job(0, "a", TD_CLASS_BESTEFFORT, 48 * MIB);
+	b = job(1, "b", TD_CLASS_BESTEFFORT, 48 * MIB);
+	settle(&w);
+	CHECK(b->slot[0].limit < 48 * MIB);
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), 0);
+	settle(&w);
+	w.now += 2000 * MS;
+	settle(&w);
+	CHECK(b->slot[0].limit >= 48 * MIB);
+	CHECK_EQ(b->slot[0].resident, 48 * MIB);
+	CHECK(a->slot[0].resident <= 16 * MIB);
+	CHECK(within_capacity(&w));
+	CHECK_EQ(set(1000, "b", "class", "besteffort"), 0);
+	CHECK_EQ(set(1000, "a", "class", "guaranteed"), 0);
+	settle(&w);
+	w.now += 2000 * MS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident, 48 * MIB);
+	CHECK(within_capacity(&w));
+}
+
+/* Under tandem, where the rest of the memory does not lie on the host. */
+TEST(a_class_that_is_changed_counts_at_once_in_the_lock)
+{
+	struct fake *a, *b;
+
+	begin();
+	a = program(0, "a", 48 * MIB);
+	fake_want(&w, a);
+	settle(&w);
+	b = program(1, "b", 48 * MIB);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(a) && !is_open(b));
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), 0);
+	settle(&w);
+	CHECK(!is_open(a) && is_open(b));
+	w.now += 3600 * 1000 * MS;
+	settle(&w);
+	CHECK(!is_open(a) && is_open(b)); /* no turn ends that */
+	CHECK_EQ(set(1000, "b", "class", "besteffort"), 0);
+	settle(&w);
+	CHECK(is_open(a) && !is_open(b)); /* its turn was over long ago */
+}
+
+TEST(what_is_another_users_is_not_changed)
+{
+	begin();
+	struct fake *a = job(0, "a", TD_CLASS_BESTEFFORT, MIB);
+
+	CHECK_EQ(set(1001, "a", "class", "guaranteed"), -EPERM);
+	CHECK(strstr(err.msg, "another user"));
+	CHECK_EQ(class_of(a), TD_CLASS_BESTEFFORT);
+	CHECK_EQ(set(0, "a", "class", "guaranteed"), 0);
+	CHECK_EQ(class_of(a), TD_CLASS_GUARANTEED);
+}
+
+/* -- quotas -- */
+
+TEST(a_job_beyond_the_number_is_refused_with_what_is_used_and_allowed)
+{
+	begin();
+	struct fake *b = job(1, "b", TD_CLASS_BESTEFFORT, MIB);
+
+	job(0, "a", TD_CLASS_GUARANTEED, MIB);
+	option("quota.jobs", "1");
+	settle(&w);
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), -EDQUOT);
+	CHECK(strstr(err.msg, "user 1000 has 1 of 1, with 1 GPUs, and this would make 2, with 2."));
+	CHECK_EQ(class_of(b), TD_CLASS_BESTEFFORT);
+	CHECK_EQ(set(1000, "b", "class", "online"), -EDQUOT); /* that is no way round */
+	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "", &err), -EDQUOT);
+	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_BESTEFFORT, "", &err), 0);
+	CHECK_EQ(td_tenant_check_new(&w.node, 1001, TD_CLASS_GUARANTEED, "", &err), 0);
+	CHECK_EQ(set(1000, "a", "class", "besteffort"), 0);
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), 0);
+}
+
+TEST(a_job_holds_the_part_of_a_gpu_that_its_limit_is)
+{
+	begin();
+	struct fake *a = job(0, "a", TD_CLASS_BESTEFFORT, MIB),
+		    *b = job(1, "b", TD_CLASS_BESTEFFORT, MIB);
+
+	option("quota.gpus", "1.25");
+	settle(&w);
+	CHECK_EQ(set(1000, "a", "mem", "16m"), 0);
+	CHECK_EQ(set(1000, "a", "class", "guaranteed"), 0);
+	CHECK_EQ(a->process->job->charged_ppm, 250000);
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), 0);
+	CHECK_EQ(b->process->job->charged_ppm, 1000000);
+	CHECK_EQ(set(1000, "a", "mem", "17m"), -EDQUOT);
+	CHECK_EQ(set(1000, "a", "mem", "none"), -EDQUOT);
+	CHECK_EQ(set(1000, "a", "mem", "8m"), 0);
+	CHECK_EQ(set(1000, "a", "weight", "3"), 0);
+	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "12.5%", &err), 0);
+	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "8m", &err), 0);
+	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "9m", &err), -EDQUOT);
+}
+
+TEST(two_jobs_of_one_name_are_counted_together)
+{
+	begin();
+	struct fake *a = job(0, "a", TD_CLASS_BESTEFFORT, MIB),
+		    *b = job(1, "b", TD_CLASS_BESTEFFORT, MIB);
+
+	strcpy(a->process->name, "both");
+	strcpy(b->process->name, "both");
+	option("quota.jobs", "1");
+	CHECK_EQ(set(1000, "both", "class", "guaranteed"), -EDQUOT);
+	CHECK_EQ(class_of(a), TD_CLASS_BESTEFFORT);
+	option("quota.jobs", "2");
+	CHECK_EQ(set(1000, "both", "class", "guaranteed"), 0);
+}
+
+TEST(who_comes_without_room_is_besteffort_until_there_is_some)
+{
+	begin();
+	option("quota.jobs", "1");
+	struct fake *a = job(0, "a", TD_CLASS_GUARANTEED, MIB);
+
+	settle(&w);
+	struct fake *b = job(1, "b", TD_CLASS_GUARANTEED, MIB),
+		    *c = job(2, "c", TD_CLASS_ONLINE, MIB),
+		    *d = job(3, "d", TD_CLASS_BESTEFFORT, MIB);
+	char text[256];
+
+	settle(&w);
+	CHECK_EQ(class_of(a), TD_CLASS_GUARANTEED);
+	CHECK_EQ(class_of(b), TD_CLASS_BESTEFFORT);
+	CHECK_EQ(class_of(c), TD_CLASS_BESTEFFORT);
+	CHECK(b->settings_told && c->settings_told && !a->settings_told);
+	td_node_explain_bounds(&w.node, b->process, text, sizeof(text));
+	CHECK(strstr(text, "until its user's quota has room, and guaranteed from then on"));
+	CHECK(is_open(b) && is_open(c)); /* the reservation keeps nobody out */
+	CHECK_EQ(set(1000, "d", "upgrade", "guaranteed"), 0);
+	fake_dies(&w, a);
+	settle(&w);
+	CHECK_EQ(class_of(b), TD_CLASS_GUARANTEED);
+	CHECK_EQ(class_of(c), TD_CLASS_BESTEFFORT);
+	CHECK(!b->process->job->settings.upgrade);
+	CHECK_EQ(set(1000, "b", "class", "besteffort"), 0); /* by hand, so it stays */
+	settle(&w);
+	CHECK_EQ(class_of(b), TD_CLASS_BESTEFFORT);
+	CHECK_EQ(class_of(c), TD_CLASS_ONLINE);
+	CHECK_EQ(class_of(d), TD_CLASS_BESTEFFORT);
+	option("quota.jobs", "none");
+	settle(&w);
+	CHECK_EQ(class_of(d), TD_CLASS_GUARANTEED);
+}
+
+TEST(a_small_job_does_not_overtake_a_large_one_of_the_same_user)
+{
+	begin();
+	option("quota.gpus", "1");
+	job(0, "a", TD_CLASS_BESTEFFORT, MIB);
+
+	CHECK_EQ(set(1000, "a", "mem", "50%"), 0);
+	CHECK_EQ(set(1000, "a", "class", "guaranteed"), 0);
+	struct fake *large = job(1, "large", TD_CLASS_BESTEFFORT, MIB),
+		    *small = job(2, "small", TD_CLASS_BESTEFFORT, MIB);
+
+	CHECK_EQ(set(1000, "small", "mem", "10%"), 0);
+	CHECK_EQ(set(1000, "large", "upgrade", "guaranteed"), 0);
+	CHECK_EQ(set(1000, "small", "upgrade", "guaranteed"), 0);
+	settle(&w);
+	CHECK_EQ(class_of(large), TD_CLASS_BESTEFFORT);
+	CHECK_EQ(class_of(small), TD_CLASS_BESTEFFORT);
+	CHECK_EQ(set(1000, "large", "upgrade", "none"), 0);
+	settle(&w);
+	CHECK_EQ(class_of(small), TD_CLASS_GUARANTEED);
+	CHECK_EQ(class_of(large), TD_CLASS_BESTEFFORT);
+	CHECK_EQ(set(1000, "large", "upgrade", "guaranteed"), 0);
+	CHECK_EQ(set(1000, "large", "class", "besteffort"), 0); /* by hand: that is meant to stay */
+	CHECK(!large->process->job->settings.upgrade);
+}
+
+TEST(a_quota_that_is_lowered_takes_nothing_away)
+{
+	begin();
+	struct fake *a = job(0, "a", TD_CLASS_GUARANTEED, MIB),
+		    *b = job(1, "b", TD_CLASS_GUARANTEED, MIB);
+
+	settle(&w);
+	option("quota.jobs", "0");
+	option("quota.gpus", "0.5");
+	settle(&w);
+	CHECK_EQ(class_of(a), TD_CLASS_GUARANTEED);
+	CHECK_EQ(class_of(b), TD_CLASS_GUARANTEED);
+	CHECK_EQ(set(1000, "a", "mem", "8m"), 0);       /* less is no more than before */
+	CHECK_EQ(set(1000, "a", "mem", "9m"), -EDQUOT); /* but more is */
+}
+
+TEST(a_second_gpu_counts_and_one_beyond_the_quota_makes_the_job_besteffort)
+{
+	begin();
+	option("quota.gpus", "2");
+	struct fake *a = job(0, "a", TD_CLASS_GUARANTEED, MIB),
+		    *b = job(1, "b", TD_CLASS_BESTEFFORT, MIB);
+
+	settle(&w);
+	fake_attach(&w, a, 1, 1, MIB);
+	settle(&w);
+	CHECK_EQ(class_of(a), TD_CLASS_GUARANTEED);
+	CHECK_EQ(a->process->job->charged_ppm, 2000000);
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), -EDQUOT);
+	fake_dies(&w, a);
+	settle(&w);
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), 0);
+	struct fake *c = job(2, "c", TD_CLASS_GUARANTEED, MIB);
+
+	settle(&w);
+	CHECK_EQ(class_of(c), TD_CLASS_GUARANTEED);
+	fake_attach(&w, c, 1, 1, MIB);
+	settle(&w);
+	CHECK_EQ(class_of(c), TD_CLASS_BESTEFFORT);
+	CHECK_EQ(class_of(b), TD_CLASS_GUARANTEED);
+	fake_dies(&w, b);
+	settle(&w);
+	CHECK_EQ(class_of(c), TD_CLASS_GUARANTEED);
+}
+
+/* What a guaranteed job may have and does not use is others', and comes back when it asks. */
+TEST(besteffort_work_uses_what_is_reserved_until_it_is_asked_for)
+{
+	begin();
+	option("policy", "antman");
+	struct fake *b = job(0, "b", TD_CLASS_BESTEFFORT, 40 * MIB),
+		    *a = job(1, "a", TD_CLASS_GUARANTEED, 4 * MIB);
+
+	CHECK_EQ(set(1000, "a", "mem", "48m"), 0);
+	for (unsigned step = 1; step < 60; step++) {
+		struct td_msg msg = {.type = TD_MSG_TYPE_step};
+
+		msg.step.steps = step;
+		msg.step.step_ns = msg.step.median_ns = 100 * MS;
+		msg.step.began_ns = w.now += 100 * MS;
+		CHECK_EQ(say(&w, a, &msg), 0);
+		settle(&w);
+	}
+	CHECK(is_open(a) && is_open(b));
+	CHECK_EQ(b->slot[0].resident, 40 * MIB);
+	need(a, 40 * MIB);
+	settle(&w);
+	w.now += 2000 * MS;
+	settle(&w);
+	CHECK(a->slot[0].answer > 0);
+	CHECK_EQ(a->slot[0].resident, 44 * MIB);
+	CHECK(b->slot[0].resident <= 20 * MIB && is_open(b));
+	CHECK(within_capacity(&w));
+}
+
+TEST(quotas_are_read_as_they_are_typed)
+{
+	static const char *const bad[][2] = {{"quota.jobs", "1.5"}, {"quota.jobs", "-1"},
+		{"quota.jobs", "9999"}, {"quota.gpus", "17"}, {"quota.gpus", "1x"},
+		{"quota.gpus", ""}, {"quota.gpus", "99999999999999999999"}};
+	struct td_options options;
+
+	td_options_init(&options);
+	CHECK_EQ(options.quota_jobs, UINT32_MAX);
+	CHECK_EQ(options.quota_gpus_ppm, UINT64_MAX);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CHECK(td_options_set(&options, bad[i][0], bad[i][1], &err) < 0);
+		CHECK(strstr(err.msg, bad[i][1]));
+	}
+	CHECK_EQ(td_options_set(&options, "quota.gpus", "1.5", NULL), 0);
+	CHECK_EQ(options.quota_gpus_ppm, 1500000);
+	CHECK_EQ(td_options_set(&options, "quota.jobs", "0", NULL), 0);
+	CHECK_EQ(options.quota_jobs, 0);
+	CHECK_EQ(options.quota_gpus_ppm, 1500000);
+}
