@@ -66,6 +66,20 @@ static inline void tandem_cached(int device, size_t bytes)
 		((void (*)(int, size_t))found)(device, bytes);
 }
 
+/*
+ * For an allocator, at the end of a step: the most and the least that the program had in use on a device since the last one, what is only kept for later
+ * left out. tandem ps --json and tandem explain show it, with tandem_cached's figure, for who wants to know what a job needs.
+ */
+static inline void tandem_used(int device, size_t most, size_t least)
+{
+	static int looked;
+	static void *function;
+	void *found = tandem_function_("tandem_used", &looked, &function);
+
+	if (found)
+		((void (*)(int, size_t, size_t))found)(device, most, least);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -48,6 +48,7 @@ struct device {
 	CUcontext context; /* its primary one; retained for good */
 	struct td_cache *cache;
 	unsigned calls;
+	uint64_t steps;
 };
 
 static struct device devices[DEVICES];
@@ -165,14 +166,27 @@ void tandem_free(void *address, ssize_t bytes, int device, CUstream stream)
 	leave(d);
 }
 
+/* The first one's beginning is not known. */
+static void end_step(struct device *device)
+{
+	struct td_cache_stats stats;
+
+	td_cache_get_stats(device->cache, &stats);
+	if (device->steps++)
+		tandem_used((int)(device - devices), stats.step_peak_bytes, stats.step_least_bytes);
+	td_cache_end_step(device->cache);
+}
+
 void tandem_alloc_step(void)
 {
 	pthread_once(&once, find_driver);
 	atomic_store(&tells_steps, true);
 	for (unsigned i = 0; found && i < DEVICES; i++) {
 		pthread_mutex_lock(&devices[i].lock);
-		if (devices[i].cache)
+		if (devices[i].cache) {
+			end_step(&devices[i]);
 			tidy(&devices[i]);
+		}
 		pthread_mutex_unlock(&devices[i].lock);
 	}
 }

@@ -208,6 +208,8 @@ int td_cache_alloc(struct td_cache *cache, size_t bytes, const void *stream, uin
 	stats->in_use_bytes += block->bytes;
 	if (stats->in_use_bytes > stats->peak_in_use_bytes)
 		stats->peak_in_use_bytes = stats->in_use_bytes;
+	if (stats->in_use_bytes > stats->step_peak_bytes)
+		stats->step_peak_bytes = stats->in_use_bytes;
 	*ret_address = block->address;
 	return 0;
 }
@@ -233,6 +235,8 @@ int td_cache_free(struct td_cache *cache, uint64_t address)
 	if (!block)
 		return -EINVAL;
 	cache->stats.in_use_bytes -= block->bytes;
+	if (cache->stats.in_use_bytes < cache->stats.step_least_bytes)
+		cache->stats.step_least_bytes = cache->stats.in_use_bytes;
 	cache->stats.cached_bytes += block->bytes;
 	td_list_remove(&block->link);
 	if (block->after && !block->after->in_use) {
@@ -275,6 +279,11 @@ size_t td_cache_trim(struct td_cache *cache, size_t bytes)
 		}
 	}
 	return gone;
+}
+
+void td_cache_end_step(struct td_cache *cache)
+{
+	cache->stats.step_peak_bytes = cache->stats.step_least_bytes = cache->stats.in_use_bytes;
 }
 
 void td_cache_get_stats(const struct td_cache *cache, struct td_cache_stats *ret)

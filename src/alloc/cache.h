@@ -31,6 +31,7 @@ struct td_cache_stats {
 	uint64_t in_use_bytes, cached_bytes; /* in blocks, their rounding included */
 	uint64_t spare_bytes; /* of what is cached: whole segments, which trimming gives back */
 	uint64_t peak_in_use_bytes;
+	uint64_t step_peak_bytes, step_least_bytes; /* in use, since td_cache_end_step */
 	uint64_t hits, misses; /* requests served from what was kept, and by the driver */
 };
 
@@ -46,5 +47,8 @@ int td_cache_free(struct td_cache *cache, uint64_t address);
 
 /* Gives whole free segments back, the largest first, until `bytes` have gone. Returns how many did. */
 size_t td_cache_trim(struct td_cache *cache, size_t bytes);
+
+/* A step has ended: its peak and its least are those of the next one from now on. */
+void td_cache_end_step(struct td_cache *cache);
 
 void td_cache_get_stats(const struct td_cache *cache, struct td_cache_stats *ret);

@@ -35,6 +35,7 @@ static void job_json(struct td_json *j, const struct td_msg_job *job)
 	td_json_u64(j, "host_bytes", job->host_bytes);
 	td_json_u64(j, "peak_bytes", job->peak_bytes);
 	td_json_u64(j, "cached_bytes", job->cached_bytes);
+	td_json_u64(j, "in_use_bytes", job->demanded_bytes - job->cached_bytes);
 	td_json_u64(j, "in_bytes", job->in_bytes);
 	td_json_u64(j, "out_bytes", job->out_bytes);
 	td_json_u64(j, "launches", job->launches);
@@ -46,7 +47,12 @@ static void job_json(struct td_json *j, const struct td_msg_job *job)
 	if (job->step_sure_ppm) {
 		td_json_u64(j, "steps", job->steps);
 		td_json_u64(j, "step_ns", job->step_ns);
+		td_json_str(j, "step_source", job->step_found ? "found" : "told");
 		td_json_u64(j, "step_sure_ppm", job->step_sure_ppm);
+		td_json_u64(j, "step_error_ppm", 1000000 - job->step_sure_ppm);
+		td_json_str(j, "step_memory_source", job->by_allocator ? "allocator" : "driver");
+		td_json_u64(j, "step_peak_bytes", job->step_peak_bytes);
+		td_json_u64(j, "step_minimal_bytes", job->step_least_bytes);
 	}
 	td_json_end_row(j);
 }

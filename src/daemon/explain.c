@@ -151,10 +151,33 @@ char *td_node_explain_bounds(
 	return buf;
 }
 
-char *td_node_explain_steps(const struct td_process *process, char *buf, size_t len)
+/* Within a step, and what of all that is not in use or not there. */
+static size_t explain_memory(
+	const struct td_node *node, const struct td_client *client, char *buf, size_t len, size_t n)
+{
+	char most[24], least[24], cached[24], host[24];
+
+	if (!client->step_peak_bytes)
+		return n;
+	td_format_size(most, sizeof(most), client->step_peak_bytes);
+	td_format_size(least, sizeof(least), client->step_least_bytes);
+	td_format_size(cached, sizeof(cached), client->cached_bytes);
+	td_format_size(host, sizeof(host), client->host_bytes);
+	return add(buf, len, n,
+		"Of GPU %u's memory a step uses %s at most and %s at least (%s); %s is only kept, "
+		"%s is on the host.",
+		td_gpu_number(node, client->gpu), most, least,
+		client->by_allocator ? "as its allocator says" : "by what it allocates", cached,
+		host);
+}
+
+char *td_node_explain_steps(
+	const struct td_node *node, const struct td_process *process, char *buf, size_t len)
 {
 	const struct td_steps_told *steps = &process->steps;
 	char each[32], source[64] = "as the program says";
+	struct td_list *it;
+	size_t n;
 
 	*buf = 0;
 	if (!steps->median_ns)
@@ -163,8 +186,11 @@ char *td_node_explain_steps(const struct td_process *process, char *buf, size_t 
 	if (steps->unit)
 		snprintf(source, sizeof(source), "found in what it launches, %u%% of them regular",
 			steps->sure_ppm / 10000);
-	snprintf(buf, len, "Its steps take %s; %llu so far, %s.", each,
+	n = add(buf, len, 0, "Its steps take %s; %llu so far, %s.", each,
 		(unsigned long long)steps->count, source);
+	td_list_for_each (it, &process->clients)
+		n = explain_memory(
+			node, td_container_of(it, struct td_client, of_process), buf, len, n);
 	return buf;
 }
 

@@ -292,6 +292,9 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	client->fixed_bytes = bounded(msg->fixed_bytes);
 	client->spilled_bytes = least(msg->spilled_bytes, client->host_bytes);
 	client->cached_bytes = least(msg->cached_bytes, client->demanded_bytes);
+	client->step_peak_bytes = least(msg->step_peak_bytes, client->peak_bytes);
+	client->step_least_bytes = least(msg->step_least_bytes, client->step_peak_bytes);
+	client->by_allocator = msg->by_allocator;
 	client->reported_bytes = client->demanded_bytes;
 	client->acknowledged_seq = msg->seq;
 	if (client->promised_bytes && (int32_t)(msg->seq - client->promised_seq) >= 0)

@@ -79,8 +79,11 @@ struct td_client {
 	uint32_t id, gpu, slot;
 	uint64_t demanded_bytes, resident_bytes, host_bytes, peak_bytes, in_bytes, out_bytes,
 		swap_ns;
-	uint64_t fixed_bytes;    /* of what is resident: cannot leave the device */
-	uint64_t cached_bytes;   /* of what is demanded: only kept for later, as the program says */
+	uint64_t fixed_bytes;  /* of what is resident: cannot leave the device */
+	uint64_t cached_bytes; /* of what is demanded: only kept for later, as the program says */
+	/* in use within its last step: the most, the least; as its allocator says, else of what is demanded */
+	uint64_t step_peak_bytes, step_least_bytes;
+	bool by_allocator;
 	uint64_t spilled_bytes;  /* of what is on the host: within the device's reach */
 	uint64_t limit_bytes;    /* told last */
 	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */
@@ -208,8 +211,9 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 char *td_node_explain_bounds(
 	const struct td_node *node, const struct td_process *process, char *buf, size_t len);
 
-/* What is known of its steps? Empty: nothing. Returns buf. */
-char *td_node_explain_steps(const struct td_process *process, char *buf, size_t len);
+/* What is known of its steps, and of its memory within them? Empty: nothing. Returns buf. */
+char *td_node_explain_steps(
+	const struct td_node *node, const struct td_process *process, char *buf, size_t len);
 
 /* Does the text name it: by job id, name or pid? */
 bool td_process_is_named(const struct td_process *process, const char *job);

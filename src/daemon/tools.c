@@ -67,6 +67,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 		job->steps = process->steps.count;
 		job->step_ns = process->steps.median_ns;
 		job->step_sure_ppm = process->steps.sure_ppm;
+		job->step_found = process->steps.unit != 0;
 	}
 	job->held_ns = td_process_held_ns(process, now_ns);
 	job->waited_ns = td_process_waited_ns(process, now_ns);
@@ -87,6 +88,9 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 		job->host_bytes = client->host_bytes;
 		job->peak_bytes = client->peak_bytes;
 		job->cached_bytes = client->cached_bytes;
+		job->step_peak_bytes = client->step_peak_bytes;
+		job->step_least_bytes = client->step_least_bytes;
+		job->by_allocator = client->by_allocator;
 		job->in_bytes = client->in_bytes;
 		job->out_bytes = client->out_bytes;
 	}
@@ -390,7 +394,7 @@ static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
 		td_node_explain(node, process, now_ns, msg.text.line, sizeof(msg.text.line));
 		td_peer_send(peer, &msg);
 		rows++;
-		if (*td_node_explain_steps(process, msg.text.line, sizeof(msg.text.line))) {
+		if (*td_node_explain_steps(node, process, msg.text.line, sizeof(msg.text.line))) {
 			td_peer_send(peer, &msg);
 			rows++;
 		}

@@ -374,6 +374,9 @@ static void send_steps(bool rest)
 		return;
 	if (!td_steps_take(&steps))
 		return;
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		if (td_steps_memory_is_new(i))
+			td_client_memory_changed(i);
 	msg.step.steps = steps.count;
 	msg.step.step_ns = steps.step_ns;
 	msg.step.began_ns = steps.began_ns;

@@ -6,9 +6,12 @@
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/gate.h"
+#include "preload/steps.h"
 
 size_t tandem_excess(int device) __attribute__((visibility("default")));
 void tandem_cached(int device, size_t bytes) __attribute__((visibility("default")));
+
+void tandem_used(int device, size_t most, size_t least) __attribute__((visibility("default")));
 
 /* Below 0: nothing is known of that device. */
 static int slot_of(int device)
@@ -37,5 +40,14 @@ void tandem_cached(int device, size_t bytes)
 
 	if (slot >= 0)
 		td_client_set_cached((unsigned)slot, bytes);
+	errno = saved;
+}
+
+void tandem_used(int device, size_t most, size_t least)
+{
+	int saved = errno, slot = td_gate_disabled() ? -1 : slot_of(device);
+
+	if (slot >= 0)
+		td_steps_used((unsigned)slot, most, least);
 	errno = saved;
 }

@@ -10,6 +10,7 @@
 #include "preload/backend.h"
 #include "preload/client.h"
 #include "preload/ranges.h"
+#include "preload/steps.h"
 #include "preload/real.h"
 
 /* cuMemAlloc rounds to 2 MiB or packs small ones; what it really takes is not told, so requests are counted at its alignment. */
@@ -35,6 +36,7 @@ static void count(unsigned slot, uint64_t bytes, bool resident)
 		t->host_bytes += bytes;
 	if (t->demanded_bytes > t->peak_bytes)
 		t->peak_bytes = t->demanded_bytes;
+	td_steps_memory(slot, t->demanded_bytes);
 }
 
 static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool resident)
@@ -84,6 +86,7 @@ static int any_free(uint64_t address)
 		/* Of managed memory it is not known which of it is where: it counts as one whole, off the host share first. */
 		resident = t->host_bytes < bytes ? bytes - t->host_bytes : 0;
 		t->demanded_bytes -= bytes;
+		td_steps_memory(row.slot, t->demanded_bytes);
 		t->host_bytes -= bytes - resident;
 		t->resident_bytes -= resident;
 	}

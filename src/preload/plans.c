@@ -12,6 +12,7 @@
 #include "preload/drain.h"
 #include "preload/driver.h"
 #include "preload/gate.h"
+#include "preload/steps.h"
 #include "proto/proto.h"
 
 #define NEVER              UINT64_MAX
@@ -113,6 +114,7 @@ static void report(unsigned slot, uint32_t seq)
 	struct plan *plan = &plans[slot];
 	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
 	struct td_memory_stats stats;
+	struct td_step_memory step;
 
 	(void)td_client_take_memory(slot);
 	td_client_totals(slot, &stats);
@@ -128,6 +130,10 @@ static void report(unsigned slot, uint32_t seq)
 	msg.memory.fixed_bytes = stats.fixed_bytes;
 	msg.memory.spilled_bytes = stats.spilled_bytes;
 	msg.memory.cached_bytes = stats.cached_bytes;
+	td_steps_get_memory(slot, &step);
+	msg.memory.step_peak_bytes = step.peak_bytes;
+	msg.memory.step_least_bytes = step.least_bytes;
+	msg.memory.by_allocator = step.by_allocator;
 	plan->acknowledged_seq = seq;
 	plan->dirty = false;
 	plan->reported_ns = td_time_now_ns();

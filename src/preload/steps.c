@@ -6,6 +6,7 @@
 
 #include "base/time.h"
 #include "preload/agent.h"
+#include "preload/backend.h"
 #include "preload/gate.h"
 #include "preload/lock.h"
 #include "preload/period.h"
@@ -30,6 +31,12 @@ static struct {
 	bool changed;
 } self;
 
+/* Of each slot: since the present step began, and in the last one. A change that meets a step's end counts for either. */
+static struct {
+	_Atomic uint64_t now_bytes, peak_bytes, least_bytes, last_peak_bytes, last_least_bytes;
+	_Atomic bool by_allocator, changed;
+} memory[TD_SLOT_MAX];
+
 void tandem_step(void) __attribute__((visibility("default")));
 
 static void change_unit(uint32_t unit)
@@ -40,12 +47,67 @@ static void change_unit(uint32_t unit)
 	self.untaken_ns = 0;
 }
 
+void td_steps_memory(unsigned slot, uint64_t bytes)
+{
+	uint64_t seen;
+
+	atomic_store_explicit(&memory[slot].now_bytes, bytes, memory_order_relaxed);
+	seen = atomic_load_explicit(&memory[slot].peak_bytes, memory_order_relaxed);
+	while (bytes > seen &&
+		!atomic_compare_exchange_weak(&memory[slot].peak_bytes, &seen, bytes))
+		;
+	seen = atomic_load_explicit(&memory[slot].least_bytes, memory_order_relaxed);
+	while (bytes < seen &&
+		!atomic_compare_exchange_weak(&memory[slot].least_bytes, &seen, bytes))
+		;
+}
+
+static void set_memory(unsigned slot, uint64_t peak_bytes, uint64_t least_bytes)
+{
+	if (atomic_exchange(&memory[slot].last_peak_bytes, peak_bytes) != peak_bytes)
+		atomic_store(&memory[slot].changed, true);
+	if (atomic_exchange(&memory[slot].last_least_bytes, least_bytes) != least_bytes)
+		atomic_store(&memory[slot].changed, true);
+}
+
+void td_steps_used(unsigned slot, uint64_t peak_bytes, uint64_t least_bytes)
+{
+	atomic_store(&memory[slot].by_allocator, true);
+	set_memory(slot, peak_bytes, least_bytes);
+}
+
+void td_steps_get_memory(unsigned slot, struct td_step_memory *ret)
+{
+	ret->peak_bytes = atomic_load(&memory[slot].last_peak_bytes);
+	ret->least_bytes = atomic_load(&memory[slot].last_least_bytes);
+	ret->by_allocator = atomic_load(&memory[slot].by_allocator);
+}
+
+bool td_steps_memory_is_new(unsigned slot)
+{
+	return atomic_load(&memory[slot].changed) && atomic_exchange(&memory[slot].changed, false);
+}
+
+/* known: it is known when the step that ends had begun. */
+static void end_step_memory(bool known)
+{
+	for (unsigned slot = 0; slot < TD_SLOT_MAX; slot++) {
+		uint64_t now = atomic_load(&memory[slot].now_bytes);
+		uint64_t peak = atomic_exchange(&memory[slot].peak_bytes, now);
+		uint64_t least = atomic_exchange(&memory[slot].least_bytes, now);
+
+		if (known && !atomic_load(&memory[slot].by_allocator))
+			set_memory(slot, peak, least);
+	}
+}
+
 /* step_ns 0: it ended, but nobody knows when it had begun. */
 static void end_step(uint64_t step_ns, uint64_t now_ns)
 {
 	self.steps.count++;
 	self.steps.began_ns = now_ns;
 	self.changed = true;
+	end_step_memory(step_ns != 0);
 	if (!step_ns)
 		return;
 	self.recent_ns[self.recent_count++ % RECENT] = step_ns;
@@ -158,4 +220,5 @@ void td_steps_forked(void)
 {
 	td_lock_reset(&lock);
 	memset(&self, 0, sizeof(self));
+	memset(memory, 0, sizeof(memory));
 }

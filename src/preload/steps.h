@@ -30,4 +30,21 @@ bool td_steps_take(struct td_steps *ret);
 /* A new daemon knows nothing: the next look says all. */
 void td_steps_again(void);
 
+/* Memory within the last step that ended, of a slot (the process's number of a GPU). Zeros: no step has ended, or nothing was had. */
+struct td_step_memory {
+	uint64_t peak_bytes, least_bytes; /* the most and the least in use */
+	bool by_allocator; /* the program's allocator says so; else by what it has allocated */
+};
+
+/* From now on it has so much of the driver. From any thread, under any lock; never waits. */
+void td_steps_memory(unsigned slot, uint64_t bytes);
+
+/* An allocator knows what of that is in use: the most and the least since it said so last. */
+void td_steps_used(unsigned slot, uint64_t peak_bytes, uint64_t least_bytes);
+
+/* The agent's: has it changed since the last look that said so? */
+bool td_steps_memory_is_new(unsigned slot);
+
+void td_steps_get_memory(unsigned slot, struct td_step_memory *ret);
+
 void td_steps_forked(void);

@@ -1,5 +1,6 @@
 /* Backend swap: what is where, and how much. */
 #include "preload/pieces.h"
+#include "preload/steps.h"
 #include "preload/swap.h"
 
 struct td_range *td_swap_find(uint64_t address)
@@ -24,6 +25,7 @@ void td_swap_count(const struct td_range *range, int sign)
 	}
 	if (t->demanded_bytes > t->peak_bytes)
 		t->peak_bytes = t->demanded_bytes;
+	td_steps_memory(range->slot, t->demanded_bytes);
 }
 
 /* With the lock. */

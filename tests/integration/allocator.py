@@ -43,6 +43,8 @@ def what_is_only_kept_is_dropped_at_a_steps_end_and_nothing_moves():
         steps(process, 3, 4)
         job = lambda: world.jobs()[0]
         until(lambda: job()["demanded_bytes"] >= 44 * MIB and job()["cached_bytes"] >= 44 * MIB, "it keeps what it no longer needs")
+        until(lambda: job().get("step_peak_bytes") == 4 * MIB and job()["step_memory_source"] == "allocator", "what a step uses is known")
+        assert job()["step_minimal_bytes"] == 0 and job()["in_use_bytes"] == job()["demanded_bytes"] - job()["cached_bytes"] and job()["step_source"] == "told", job()
         assert world.call(TANDEM, "set", job()["job"], "mem-soft=24m").returncode == 0
         until(lambda: steps(process, 1, 4)["cached"] <= 24 * MIB, "it has dropped it")
         until(lambda: job()["resident_bytes"] <= 24 * MIB, "the daemon knows")

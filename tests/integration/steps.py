@@ -65,6 +65,9 @@ def a_c_program_tells_its_steps():
         until(lambda: job(world).get("steps", 0) > 20, "steps are known")
         assert job(world)["step_sure_ppm"] == 1000000 and job(world)["step_ns"] >= 20_000_000, job(world)
         assert "as the program says" in explained(world), explained(world)
+        until(lambda: job(world)["step_peak_bytes"] >= 1 << 20, "its memory is known")
+        assert job(world)["step_minimal_bytes"] == job(world)["step_peak_bytes"] and job(world)["step_memory_source"] == "driver", job(world)
+        assert job(world)["step_source"] == "told" and job(world)["step_error_ppm"] == 0, job(world)
         stop(process)
 
 
@@ -78,7 +81,7 @@ def without_a_word_they_are_found():
         # It takes some steps to find them, and the last look was some moments before the end.
         assert 90 <= seen["steps"] <= 120, seen
         assert abs(seen["step_ns"] / 1e6 / times[len(times) // 2] - 1) < 0.1, (seen, times)
-        assert seen["step_sure_ppm"] > 800_000 and "found in what it launches" in told, (seen, told)
+        assert seen["step_source"] == "found" and seen["step_error_ppm"] == 1_000_000 - seen["step_sure_ppm"] < 200_000 and "found in what it launches" in told, (seen, told)
 
 
 def who_is_not_protected_is_not_looked_at():

@@ -115,6 +115,28 @@ TEST(nonsense_is_refused)
 	td_cache_delete(cache);
 }
 
+TEST(a_step_has_its_own_peak_and_least)
+{
+	struct td_cache *cache = begin(64 * MIB);
+	struct td_cache_stats stats;
+	uint64_t a, b;
+
+	CHECK_EQ(td_cache_alloc(cache, 4 * MIB, NULL, &a), 0);
+	td_cache_end_step(cache);
+	CHECK_EQ(td_cache_alloc(cache, 8 * MIB, NULL, &b), 0);
+	CHECK_EQ(td_cache_free(cache, a), 0);
+	CHECK_EQ(td_cache_free(cache, b), 0);
+	CHECK_EQ(td_cache_alloc(cache, 2 * MIB, NULL, &a), 0);
+	td_cache_get_stats(cache, &stats);
+	CHECK_EQ(stats.step_peak_bytes, 12 * MIB);
+	CHECK_EQ(stats.step_least_bytes, 0);
+	td_cache_end_step(cache);
+	td_cache_get_stats(cache, &stats);
+	CHECK_EQ(stats.step_peak_bytes, 2 * MIB);
+	CHECK_EQ(stats.step_least_bytes, 2 * MIB);
+	td_cache_delete(cache);
+}
+
 TEST(trimming_gives_whole_free_segments_back_the_largest_first_and_no_more_than_asked)
 {
 	struct td_cache *cache = begin(UINT64_MAX);

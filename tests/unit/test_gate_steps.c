@@ -45,6 +45,51 @@ TEST(the_first_has_no_time_and_the_next_ones_have)
 	CHECK_EQ(steps.count, 41);
 }
 
+TEST(memory_is_told_of_whole_steps)
+{
+	struct td_step_memory memory;
+
+	td_steps_forked();
+	td_steps_memory(1, 50);
+	td_steps_memory(1, 10);
+	tandem_step(); /* nobody knows when it had begun */
+	td_steps_get_memory(1, &memory);
+	CHECK_EQ(memory.peak_bytes, 0);
+	td_steps_memory(1, 30);
+	td_steps_memory(1, 20);
+	td_steps_get_memory(1, &memory);
+	CHECK_EQ(memory.peak_bytes, 0); /* it is not over */
+	tandem_step();
+	td_steps_get_memory(1, &memory);
+	CHECK_EQ(memory.peak_bytes, 30);
+	CHECK_EQ(memory.least_bytes, 10);
+	CHECK(td_steps_memory_is_new(1) && !td_steps_memory_is_new(1));
+	CHECK(!memory.by_allocator);
+	tandem_step(); /* as it was at the end of the last one */
+	td_steps_get_memory(1, &memory);
+	CHECK_EQ(memory.peak_bytes, 20);
+	CHECK_EQ(memory.least_bytes, 20);
+	td_steps_get_memory(0, &memory);
+	CHECK_EQ(memory.peak_bytes, 0);
+}
+
+TEST(what_an_allocator_says_goes_before)
+{
+	struct td_step_memory memory;
+
+	td_steps_used(1, 12, 7);
+	tandem_step();
+	td_steps_get_memory(1, &memory);
+	CHECK_EQ(memory.peak_bytes, 12);
+	CHECK_EQ(memory.least_bytes, 7);
+	CHECK(memory.by_allocator);
+	td_steps_forked();
+	td_steps_get_memory(1, &memory);
+	CHECK(!memory.by_allocator && !memory.peak_bytes);
+	for (int i = 0; i < 41; i++)
+		tandem_step();
+}
+
 TEST(a_new_daemon_is_told_all)
 {
 	struct td_steps steps;
