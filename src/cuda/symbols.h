@@ -22,6 +22,8 @@ enum td_symbol_flavour {
 	X(COPY_WAIT)                                                                               \
 	X(ALLOC_ASYNC)                                                                             \
 	X(FREE_ASYNC)                                                                              \
+	X(NAMES)                                                                                   \
+	X(NAMES_GRAPH)                                                                             \
 	X(ORDER)                                                                                   \
 	X(WAIT)                                                                                    \
 	X(ALLOC)                                                                                   \

@@ -114,13 +114,19 @@ void td_gate_note_step(uint32_t kind)
 	errno = saved;
 }
 
+/* A stream of NULL: what is called only builds or changes a graph. */
+static bool goes_into_graph(void *stream)
+{
+	return !stream || td_context_is_capturing(stream);
+}
+
 /*
- * Returns with the slot marked. What is captured goes into a graph, not onto the GPU, so it passes a closed gate. But a copy or a set that is captured names
- * memory, which a driver looks up there and then: it waits until all of that is mapped.
+ * Returns with the slot marked. What goes into a graph does not go onto the GPU, so it passes a closed gate. But a copy or a set that is captured, or a node
+ * that is made of one, names memory, which a driver looks up there and then: it waits until all of that is mapped.
  */
 static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 {
-	bool captured = td_context_is_capturing(stream), names_memory = kind & TD_SUBMIT_CALL;
+	bool captured = goes_into_graph(stream), names_memory = kind & TD_SUBMIT_CALL;
 	struct td_pace pace = {0};
 	bool waited = false;
 
@@ -133,7 +139,7 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 					&td_meter.page.gate_waits, 1, memory_order_relaxed);
 			waited = true;
 			wait_closed(slot, word);
-			captured = td_context_is_capturing(stream);
+			captured = goes_into_graph(stream);
 			continue;
 		}
 		if (word & TD_WORD_ARMED && !captured)
@@ -208,6 +214,25 @@ struct td_slot *td_gate_enter_first(void *stream, uint32_t kind)
 		td_context_use();
 		pass(slot, name_stream(stream, kind), kind);
 	}
+	errno = saved;
+	return slot;
+}
+
+struct td_slot *td_gate_enter_naming(void)
+{
+	struct td_slot *slot = td_slot_self;
+	int saved = errno;
+
+	if (td_settings.disabled)
+		return &td_slot_inert;
+	if (!slot) {
+		slot = td_slot_claim();
+		td_context_use();
+	}
+	if (slot == &td_slot_shared ? !shared_depth++ : !slot->depth && !slot->internal)
+		pass(slot, NULL, TD_SUBMIT_CALL);
+	else if (slot != &td_slot_shared)
+		atomic_fetch_add_explicit(&slot->depth, 1, memory_order_relaxed);
 	errno = saved;
 	return slot;
 }

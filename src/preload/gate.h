@@ -111,6 +111,12 @@ static inline void td_gate_leave(struct td_slot *slot)
 		atomic_store_explicit(&slot->depth, 0, memory_order_release);
 }
 
+/*
+ * Before a call that only names device memory (class NAMES): a driver looks it up there and then, so this returns when it is mapped, and it stays so until
+ * td_gate_leave. Nothing is counted, paced or a step. Keeps errno.
+ */
+struct td_slot *td_gate_enter_naming(void);
+
 /* Inside one's own submission: it counts for so many more. */
 static inline void td_gate_count(struct td_slot *slot, uint64_t more)
 {

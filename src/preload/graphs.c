@@ -132,7 +132,10 @@ static CUresult instantiated(CUresult r, void **exec, void *graph)
 #define INSTANTIATE(symbol)                                                                        \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		return instantiated(td_real.symbol TD_ARGS_##symbol, a0, a1);                      \
+		struct td_slot *slot = td_gate_enter_naming();                                     \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		td_gate_leave(slot);                                                               \
+		return instantiated(r, a0, a1);                                                    \
 	}
 
 INSTANTIATE(cuGraphInstantiate)

@@ -24,8 +24,10 @@ _Static_assert(
 #define WRAPPED_SUBMIT(symbol, ...)      WRAPPER(symbol)
 #define WRAPPED_SUBMIT_EX(symbol, ...)   WRAPPER(symbol)
 #define WRAPPED_SUBMIT_WAIT(symbol, ...) WRAPPER(symbol)
+#define WRAPPED_NAMES(symbol, ...)       WRAPPER(symbol)
 /* All other classes: only what hooks.def lists. */
 #define WRAPPED_SUBMIT_GRAPH(...)
+#define WRAPPED_NAMES_GRAPH(...)
 #define WRAPPED_ALLOC_ASYNC(...)
 #define WRAPPED_FREE_ASYNC(...)
 #define WRAPPED_COPY_WAIT(...)
@@ -226,13 +228,28 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 		return r;                                                                          \
 	}
 
+#define NAMING(symbol)                                                                             \
+	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
+	{                                                                                          \
+		struct td_slot *slot;                                                              \
+		CUresult r;                                                                        \
+		if (!READY(symbol))                                                                \
+			return CUDA_ERROR_NOT_FOUND;                                               \
+		slot = td_gate_enter_naming();                                                     \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		td_gate_leave(slot);                                                               \
+		return r;                                                                          \
+	}
+
 #undef WRAPPED_SUBMIT
 #undef WRAPPED_SUBMIT_EX
 #undef WRAPPED_SUBMIT_WAIT
+#undef WRAPPED_NAMES
 #define WRAPPED_SUBMIT(symbol, stream, flavour) SUBMITTING(symbol, stream, KIND_##flavour)
 #define WRAPPED_SUBMIT_EX(symbol, stream, flavour)                                                 \
 	SUBMITTING(symbol, stream, KIND_##flavour | attributes_kind(config))
-#define WRAPPED_SUBMIT_WAIT WRAPPED_SUBMIT
+#define WRAPPED_SUBMIT_WAIT        WRAPPED_SUBMIT
+#define WRAPPED_NAMES(symbol, ...) NAMING(symbol)
 
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
 	WRAPPED_##class(symbol, stream, flavour)

@@ -55,6 +55,18 @@ static void submits(int symbol)
 	waits_at_a_closed_gate(symbol, &calls[symbol]);
 }
 
+/* Waits as work does, but is none. */
+static void names_memory(int symbol)
+{
+	uint64_t before = launches();
+
+	waits_at_a_closed_gate(symbol, &calls[symbol]);
+	EXPECT(symbol, inside[symbol]);
+	OK(call_with_zeros(got(symbol)));
+	EXPECT(symbol, launches() == before);
+	EXPECT(symbol, td_slot_self->depth == 0);
+}
+
 /* Submitted by its asynchronous form inside the gate, awaited outside; as it is while something captures. */
 static void copies_and_waits(int symbol)
 {
@@ -332,6 +344,8 @@ static void graph_instantiated(int symbol)
 	default: OK(VIA(cuGraphInstantiateWithFlags)(&exec, graph, 0));
 	}
 	EXPECT(symbol, counted() == 0);
+	if (td_symbols[symbol].class == TD_CLASS_OF_NAMES_GRAPH)
+		names_memory(symbol);
 	before = launches();
 	OK(VIA(cuGraphLaunch)(exec, NULL));
 	EXPECT(symbol, launches() == before + 2);
@@ -528,6 +542,7 @@ static const check_fn of_class[] = {
 	[TD_CLASS_OF_SUBMIT_WAIT] = submits,
 	[TD_CLASS_OF_SUBMIT_GRAPH] = graph_launched,
 	[TD_CLASS_OF_COPY_WAIT] = copies_and_waits,
+	[TD_CLASS_OF_NAMES] = names_memory,
 	[TD_CLASS_OF_ORDER] = is_not_held_up,
 	[TD_CLASS_OF_WAIT] = waits,
 	[TD_CLASS_OF_HOST] = is_not_held_up,
@@ -572,10 +587,6 @@ static const check_fn by_name[TD_SYMBOL_N] = {
 	AT(cuMemFreeAsync_ptsz, pooled_ptsz),
 	AT(cuMemPoolDestroy, pool_destroyed),
 	AT(cuMemPoolTrimTo, pooled),
-	/* Nodes only name memory: it is taken by a launch. */
-	AT(cuGraphAddMemAllocNode, is_not_held_up),
-	AT(cuGraphAddNode, is_not_held_up),
-	AT(cuGraphAddNode_v2, is_not_held_up),
 	AT(cuGraphInstantiate, graph_instantiated),
 	AT(cuGraphInstantiate_v2, graph_instantiated),
 	AT(cuGraphInstantiateWithFlags, graph_instantiated),

@@ -47,6 +47,23 @@ def many_small_allocations_cost_the_gpu_little_more_than_their_bytes():
         nothing_is_left(world)
 
 
+def what_a_graph_names_is_looked_up_only_while_it_is_there():
+    for naming in range(5):
+        with World() as world:
+            first = world.start(PROGRAM, "what_a_graph_names_is_there_when_a_driver_looks_it_up", wrap="swap", TANDEM_TEST_NAMING=str(naming),
+                                TANDEM_TEST_GO=f"{world.directory}/away")
+            until(lambda: world.jobs() and world.jobs()[0]["demanded_bytes"] >= 40 * MIB or first.poll() is not None, "it has its memory")
+            pid = world.jobs()[0]["pid"]
+            second = with_pieces(world, 400, 100_000)
+            until(lambda: [j for j in world.jobs() if j["pid"] == pid and j["resident_bytes"] < 30 * MIB] or any(p.poll() is not None for p in (first, second)),
+                  "its memory is away")
+            open(f"{world.directory}/away", "w").close()
+            tap_ends_well(first)
+            open(f"{world.directory}/go", "w").close()
+            tap_ends_well(second)
+            nothing_is_left(world)
+
+
 def pieces_take_turns_with_their_bytes():
     with World() as world:
         programs = [with_pieces(world, 400, 100_000) for _ in range(2)]
@@ -62,5 +79,6 @@ run_cases([
     memory_of_chunks_is_seen_as_cuMemAllocs,
     and_that_is_what_the_driver_shows,
     many_small_allocations_cost_the_gpu_little_more_than_their_bytes,
+    what_a_graph_names_is_looked_up_only_while_it_is_there,
     pieces_take_turns_with_their_bytes,
 ])

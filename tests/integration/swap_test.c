@@ -7,9 +7,11 @@
 #define ALL_CALLS
 #include "softgpu/cuda.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include "cuda/objects.h"
+#include "softgpu/driver/graph/graph_abi.h"
 
 #define ALIGN 512
 #define MANY  10000
@@ -215,6 +217,75 @@ TEST(pieces_go_with_their_context_and_leave_those_of_another)
 }
 
 /* -- with swap.py -- */
+
+static void until_there(const char *path)
+{
+	while (access(path, F_OK))
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
+#define NAMED (40 * MIB) /* of which any part may be away */
+
+static CUDA_MEMCPY3D row(CUdeviceptr to, CUdeviceptr from)
+{
+	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = from,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = to,
+		.WidthInBytes = NAMED / 2,
+		.Height = 1,
+		.Depth = 1};
+}
+
+/* The calls whose number is `which`, the first of them while the memory is away: TANDEM_TEST_GO says when. */
+static CUresult name_memory(unsigned which, CUdeviceptr at, CUgraph graph, CUgraphNode *node)
+{
+	CUstreamBatchMemOpParams write[NAMED / (2 * MIB)] = {{0}};
+	CUDA_BATCH_MEM_OP_NODE_PARAMS writes = {context, NAMED / (2 * MIB), write, 0};
+	CUDA_MEMSET_NODE_PARAMS set = {at, 0, 7, 4, NAMED / 4, 1};
+	CUDA_MEMCPY3D copy = row(at + NAMED / 2, at);
+	CUgraphNodeParams params = {
+		.type = CU_GRAPH_NODE_TYPE_MEMSET, .memset = {.v1 = set, .ctx = context}};
+	CUgraphExec exec;
+
+	for (unsigned i = 0; i < writes.count; i++) {
+		write[i].operation = 2; /* a value of 32 bits is written */
+		write[i].address = at + i * 2 * MIB;
+	}
+	switch (which) {
+	case 0: return cuGraphAddMemsetNode((void **)node, graph, NULL, 0, &set, context);
+	case 1: return cuGraphAddMemcpyNode((void **)node, graph, NULL, 0, &copy, context);
+	case 2: return cuGraphAddBatchMemOpNode((void **)node, graph, NULL, 0, &writes);
+	case 3: return cuGraphAddNode((void **)node, graph, NULL, 0, &params);
+	default: return cuGraphInstantiateWithFlags((void **)&exec, graph, 0);
+	}
+}
+
+#define NAMING_N 5
+
+TEST(what_a_graph_names_is_there_when_a_driver_looks_it_up)
+{
+	const char *go = getenv("TANDEM_TEST_GO"), *which_text = getenv("TANDEM_TEST_NAMING");
+	unsigned which;
+	CUgraphNode node;
+	CUgraph graph;
+	CUdeviceptr at;
+
+	if (!go || !which_text)
+		SKIP("only where another program wants the GPU");
+	which = (unsigned)atoi(which_text);
+	begin();
+	OK(cuMemAlloc_v2(&at, NAMED));
+	OK(cuMemsetD32_v2(at, 5, NAMED / 4));
+	OK(cuGraphCreate((void **)&graph, 0));
+	if (which == NAMING_N - 1)
+		OK(name_memory(0, at, graph, &node));
+	until_there(go);
+	OK(name_memory(which, at, graph, &node));
+	CHECK_EQ(word_at(at + NAMED - 4), 5);
+	OK(cuMemFree_v2(at));
+	end();
+}
 
 /* TANDEM_TEST_COUNT pieces of TANDEM_TEST_BYTES, used until the file TANDEM_TEST_GO is there, and a little longer. */
 TEST(pieces_keep_their_bytes_while_they_come_and_go)

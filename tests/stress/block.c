@@ -49,7 +49,7 @@ uint32_t lane_below(struct lane *lane, uint32_t n)
 	return (uint32_t)((next(lane) >> 32) * n >> 32);
 }
 
-static uint32_t word_of(const struct block *b, uint32_t i)
+uint32_t block_word(const struct block *b, uint32_t i)
 {
 	uint32_t word = b->value;
 
@@ -60,13 +60,26 @@ static uint32_t word_of(const struct block *b, uint32_t i)
 	return i % BLOCK_STRIDE ? word : word * b->factor + b->term;
 }
 
-static void describe(const struct block *b, uint32_t value, bool hashed, struct block *ret)
+void block_fill(struct block *b, uint32_t value, bool hashed)
 {
-	*ret = *b;
-	ret->hashed = hashed;
-	ret->value = value;
-	ret->factor = 1;
-	ret->term = 0;
+	b->hashed = hashed;
+	b->value = value;
+	b->factor = 1;
+	b->term = 0;
+}
+
+void block_copy(struct block *b, const struct block *from)
+{
+	b->hashed = from->hashed;
+	b->value = from->value;
+	b->factor = from->factor;
+	b->term = from->term;
+}
+
+void block_apply(struct block *b, uint32_t m, uint32_t c)
+{
+	b->factor *= m;
+	b->term = b->term * m + c;
 }
 
 static void verify(struct lane *lane, const struct block *b)
@@ -83,7 +96,7 @@ static void verify(struct lane *lane, const struct block *b)
 		MUST(cuMemcpyDtoH_v2(lane->staging, b->address, (size_t)b->words * 4));
 	}
 	for (uint32_t i = 0; i < b->words; i++)
-		if (lane->staging[i] != word_of(b, i) && !wrong++)
+		if (lane->staging[i] != block_word(b, i) && !wrong++)
 			first = i;
 	lane->verified_bytes += (uint64_t)b->words * 4;
 	if (!wrong)
@@ -92,16 +105,16 @@ static void verify(struct lane *lane, const struct block *b)
 		"stress: pid %d: %u words of %u are wrong (kind %d, %zu bytes at %#llx): word %u "
 		"is %#x, expected %#x\n",
 		(int)getpid(), wrong, b->words, b->kind, b->bytes, b->address, first,
-		lane->staging[first], word_of(b, first));
+		lane->staging[first], block_word(b, first));
 	_exit(3);
 }
 
 /* By the host's memory, by a fill on the device. */
 static void upload(struct lane *lane, struct block *b)
 {
-	describe(b, (uint32_t)next(lane), true, b);
+	block_fill(b, (uint32_t)next(lane), true);
 	for (uint32_t i = 0; i < b->words; i++)
-		lane->staging[i] = word_of(b, i);
+		lane->staging[i] = block_word(b, i);
 	if (lane_below(lane, 2)) {
 		MUST(cuMemcpyHtoDAsync_v2(
 			b->address, lane->staging, (size_t)b->words * 4, lane->stream));
@@ -114,7 +127,7 @@ static void upload(struct lane *lane, struct block *b)
 
 static void fill(struct lane *lane, struct block *b)
 {
-	describe(b, (uint32_t)next(lane), false, b);
+	block_fill(b, (uint32_t)next(lane), false);
 	MUST(cuMemsetD32Async(b->address, b->value, b->words, lane->stream));
 }
 
@@ -123,10 +136,7 @@ static void copy(struct lane *lane, struct block *to, const struct block *from)
 	if (to == from || to->words > from->words)
 		return;
 	MUST(cuMemcpyDtoDAsync_v2(to->address, from->address, (size_t)to->words * 4, lane->stream));
-	to->hashed = from->hashed;
-	to->value = from->value;
-	to->factor = from->factor;
-	to->term = from->term;
+	block_copy(to, from);
 }
 
 static void launch(struct lane *lane, const struct block *b, uint32_t m, uint32_t c)
@@ -144,19 +154,13 @@ static void launch(struct lane *lane, const struct block *b, uint32_t m, uint32_
 			params, NULL));
 }
 
-static void apply(struct block *b, uint32_t m, uint32_t c)
-{
-	b->factor *= m;
-	b->term = b->term * m + c;
-}
-
 static void compute(struct lane *lane, struct block *b)
 {
 	for (uint32_t k = 1 + lane_below(lane, 8); k; k--) {
 		uint32_t m = (uint32_t)next(lane) | 1, c = (uint32_t)next(lane);
 
 		launch(lane, b, m, c);
-		apply(b, m, c);
+		block_apply(b, m, c);
 	}
 }
 
@@ -166,7 +170,8 @@ static void run_graph(struct lane *lane, struct block *b)
 	uint32_t kernels = 1 + lane_below(lane, 4), times = 1 + lane_below(lane, 3);
 	uint32_t m = (uint32_t)next(lane) | 1, c = (uint32_t)next(lane);
 	bool begins_with_fill = lane_below(lane, 2);
-	void *graph, *exec;
+	CUgraphExec exec;
+	CUgraph graph;
 
 	MUST(cuStreamBeginCapture_v2(lane->stream, lane_below(lane, 2)
 							   ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
@@ -180,9 +185,9 @@ static void run_graph(struct lane *lane, struct block *b)
 	for (uint32_t t = 0; t < times; t++) {
 		MUST(cuGraphLaunch(exec, lane->stream));
 		if (begins_with_fill)
-			describe(b, b->value, false, b);
+			block_fill(b, b->value, false);
 		for (uint32_t k = 0; k < kernels; k++)
-			apply(b, m, c);
+			block_apply(b, m, c);
 	}
 	MUST(cuStreamSynchronize(lane->stream));
 	MUST(cuGraphExecDestroy(exec));
@@ -286,27 +291,26 @@ static void ask(struct lane *lane)
 void lane_turn(struct lane *lane)
 {
 	struct block *b = &lane->blocks[lane_below(lane, BLOCKS_MAX)];
+	const struct block *from = &lane->blocks[lane_below(lane, BLOCKS_MAX)];
 
 	if (!b->address) {
 		allocate(lane, b);
 		return;
 	}
-	switch (lane_below(lane, 9)) {
+	switch (lane_below(lane, 10)) {
 	case 0: release(lane, b); return;
 	case 1: upload(lane, b); break;
 	case 2: fill(lane, b); break;
-	case 3: {
-		const struct block *from = &lane->blocks[lane_below(lane, BLOCKS_MAX)];
-
+	case 3:
 		if (from->address)
 			copy(lane, b, from);
 		break;
-	}
 	case 4:
 		if (lane->can_capture)
 			run_graph(lane, b);
 		break;
 	case 5: ask(lane); break;
+	case 6: lane_build_graph(lane, b, from); break;
 	default: compute(lane, b); break;
 	}
 	if (lane_below(lane, 3) == 0)

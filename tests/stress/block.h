@@ -55,6 +55,15 @@ void lane_init(struct lane *lane, int device, const char *kinds, uint64_t seed);
 /* One thing that a program may do, and the check of one block. Ends the process with a message where anything is wrong. */
 void lane_turn(struct lane *lane);
 
+/* A graph made node by node, not captured: a fill of the block, or a copy of `from`, kernels, and memory operations; launched several times. */
+void lane_build_graph(struct lane *lane, struct block *b, const struct block *from);
+
+/* What a block's words are from now on: as a fill makes them, as another's, as kernels with these factors and terms make them. */
+void block_fill(struct block *b, uint32_t value, bool hashed);
+void block_copy(struct block *b, const struct block *from);
+void block_apply(struct block *b, uint32_t m, uint32_t c);
+uint32_t block_word(const struct block *b, uint32_t i);
+
 /* Checks every block. */
 void lane_verify(struct lane *lane);
 void lane_deinit(struct lane *lane);

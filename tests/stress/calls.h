@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/types.h"
+#include "softgpu/driver/graph/graph_abi.h"
 
 CUresult cuInit(unsigned flags);
 CUresult cuDeviceGetCount(int *count);
@@ -42,11 +43,29 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags);
 CUresult cuStreamDestroy_v2(CUstream stream);
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
-CUresult cuStreamEndCapture(CUstream stream, void **graph);
-CUresult cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags);
-CUresult cuGraphLaunch(void *exec, CUstream stream);
-CUresult cuGraphExecDestroy(void *exec);
-CUresult cuGraphDestroy(void *graph);
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+CUresult cuCtxGetCurrent(CUcontext *context);
+CUresult cuGraphCreate(CUgraph *graph, unsigned flags);
+CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+	size_t count, const CUDA_MEMCPY3D *copy, CUcontext context);
+CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+	size_t count, const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context);
+CUresult cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+	size_t count, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+	size_t count, const CUDA_BATCH_MEM_OP_NODE_PARAMS *operations);
+CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
+	CUgraphNodeParams *params);
+CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *set);
+CUresult cuGraphExecMemcpyNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy, CUcontext context);
+CUresult cuGraphExecMemsetNodeSetParams(
+	CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context);
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *result);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags);
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
+CUresult cuGraphExecDestroy(CUgraphExec exec);
+CUresult cuGraphDestroy(CUgraph graph);
 
 /* Anything but success ends the process with a message and exit status 5. */
 void must_at(CUresult r, const char *call, int line);
