@@ -5,7 +5,7 @@
  *   for each GPU: duty and memory of the besteffort jobs <- the coordinator
  *     of the duty, each that has work gets its part by weight; of the memory, what the coordinator says
  *
- * AntMan guarantees one job per GPU. Where two or more are, there is no single step time to protect: besteffort work stays at the
+ * The guaranteed job may have several processes on the GPU: its steps are those of the slowest (slowest.h). AntMan guarantees one job per GPU. Where two or more are, there is no single step time to protect: besteffort work stays at the
  * floor. Trial and error needs speeds: a window ends when each job has finished WINDOW_STEPS steps under the present limits; a job's
  * speed is its best step time (profiled or seen) over its mean of that window. A job without steps has no speed, and its window
  * is lost after WINDOW_NS.
@@ -22,6 +22,7 @@
 #include "policy/plans.h"
 #include "policy/profile.h"
 #include "policy/share.h"
+#include "policy/slowest.h"
 
 #define WINDOW_STEPS 3
 #define WINDOW_NS    60000000000ull
@@ -35,6 +36,7 @@ struct job {
 
 struct gpu {
 	struct td_antman_gpu coordinator;
+	struct td_slowest slowest;
 	uint64_t window_began_ns;
 	struct job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
 };
@@ -48,7 +50,7 @@ struct present {
 	struct td_antman_gpu_params params;         /* with the guaranteed job's slack */
 	uint32_t clients[TD_MEMORY_TRIAL_JOBS_MAX]; /* besteffort and open */
 	struct td_memory_trial_job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
-	uint32_t guaranteed_count;
+	uint32_t guaranteed_count; /* jobs */
 	struct td_antman_gpu_input input;
 };
 
@@ -90,21 +92,41 @@ static double speed_of(const struct job *job)
 
 static void note_guaranteed(struct present *present, const struct td_client_view *client)
 {
+	struct td_duty_input *job = &present->input.guaranteed;
+
 	present->input.guaranteed_bytes += client->demanded_bytes;
-	if (present->guaranteed_count++)
+	if (!present->guaranteed_count) {
+		present->guaranteed_count = 1;
+		*job = (struct td_duty_input){.guaranteed = true, .job = client->group};
+	}
+	if (client->group != job->job) {
+		present->guaranteed_count = 2;
 		return;
+	}
 	present->params.duty = td_duty_params_of(client->slack_ppm);
-	present->input.guaranteed = (struct td_duty_input){
-		.guaranteed = true,
-		.busy = client->wants,
-		.job = client->id,
-		.steps = client->steps,
-		.step_ns = client->step_ns,
-		.step_began_ns = client->step_began_ns,
-		.alone_step_ns = alone_step_ns(client),
-		.host_bytes = client->host_bytes,
-		.unit = client->step_unit,
-	};
+	job->busy |= client->wants;
+	job->host_bytes += client->host_bytes;
+}
+
+/* Of the guaranteed job, whose processes are all noted. */
+static void note_guaranteed_steps(
+	struct present *present, struct gpu *gpu, const struct td_view *view, uint32_t index)
+{
+	struct td_duty_input *job = &present->input.guaranteed;
+	const struct td_client_view *slowest;
+	uint32_t c;
+
+	if (!job->guaranteed)
+		return;
+	c = td_slowest_step(&gpu->slowest, view, index, job->job);
+	if (c == UINT32_MAX)
+		return;
+	slowest = &view->clients[c];
+	job->steps = slowest->steps;
+	job->step_ns = slowest->step_ns;
+	job->step_began_ns = slowest->step_began_ns;
+	job->alone_step_ns = alone_step_ns(slowest);
+	job->unit = td_slowest_unit(slowest);
 }
 
 static void note_besteffort(struct present *present, struct gpu *gpu, const struct td_view *view,
@@ -138,6 +160,7 @@ static void look(struct gpu *gpu, const struct td_view *view, const struct td_pl
 		else if (!client->movable)
 			present->input.guaranteed_bytes += client->resident_bytes;
 	}
+	note_guaranteed_steps(present, gpu, view, index);
 	present->input.besteffort = present->jobs;
 }
 

@@ -25,13 +25,33 @@ static const struct td_pid_params by_latency = {
 	.max_gap_ns = 1000000000,
 };
 
-/* Who is protected on the GPU: clients' indices, UINT32_MAX where there is none. */
+/* Who is protected on the GPU: a client of the guaranteed job, and the online one; indices, UINT32_MAX where there is none. */
 struct present {
 	uint32_t guaranteed, online;
-	uint32_t guaranteed_count;
+	uint32_t guaranteed_count; /* jobs with steps */
 	bool besteffort, at_work;
 	double strain; /* the worst P99 over its objective; 0: not known of any */
 };
+
+static void note_guaranteed(struct present *here, const struct td_view *view, uint32_t c)
+{
+	if (!here->guaranteed_count) {
+		here->guaranteed_count = 1;
+		here->guaranteed = c;
+	} else if (view->clients[c].group != view->clients[here->guaranteed].group) {
+		here->guaranteed_count = 2;
+	}
+}
+
+/* Has any process of the job work? Also those that tell of no steps. */
+static bool is_busy(const struct td_view *view, uint32_t gpu, uint32_t group)
+{
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (view->clients[c].gpu == gpu && view->clients[c].group == group &&
+			view->clients[c].wants)
+			return true;
+	return false;
+}
 
 static struct present look(const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
 {
@@ -45,9 +65,8 @@ static struct present look(const struct td_view *view, const struct td_plan *pla
 			continue;
 		here.besteffort |= client->class == TD_CLASS_BESTEFFORT;
 		here.at_work |= client->class != TD_CLASS_BESTEFFORT && client->wants;
-		if (client->class == TD_CLASS_GUARANTEED && client->steps &&
-			!here.guaranteed_count++)
-			here.guaranteed = c;
+		if (client->class == TD_CLASS_GUARANTEED && client->steps)
+			note_guaranteed(&here, view, c);
 		if (client->class != TD_CLASS_ONLINE)
 			continue;
 		here.online = c;
@@ -59,7 +78,7 @@ static struct present look(const struct td_view *view, const struct td_plan *pla
 	return here;
 }
 
-static uint32_t by_steps(struct td_guard *guard, const struct td_view *view,
+static uint32_t by_steps(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
 	const struct present *here, uint64_t now_ns, struct td_plan *plan)
 {
 	struct td_duty_params params = td_duty_default;
@@ -68,18 +87,21 @@ static uint32_t by_steps(struct td_guard *guard, const struct td_view *view,
 	uint64_t wakeup;
 
 	if (here->guaranteed != UINT32_MAX) {
-		const struct td_client_view *job = &view->clients[here->guaranteed];
+		uint32_t group = view->clients[here->guaranteed].group,
+			 slowest = td_slowest_step(&guard->slowest, view, gpu, group);
+		const struct td_client_view *job =
+			&view->clients[slowest == UINT32_MAX ? here->guaranteed : slowest];
 
 		params = td_duty_params_of(job->slack_ppm);
 		input = (struct td_duty_input){
 			.guaranteed = true,
-			.busy = job->wants,
-			.job = job->id,
+			.busy = is_busy(view, gpu, group),
+			.job = group,
 			.steps = job->steps,
 			.step_ns = job->step_ns,
 			.step_began_ns = job->step_began_ns,
 			.alone_step_ns = job->profile ? job->profile->alone_step_ns : 0,
-			.unit = job->step_unit,
+			.unit = td_slowest_unit(job),
 		};
 	}
 	duty_ppm = td_duty_step(&guard->duty, &params, &input, now_ns).duty_ppm;
@@ -94,7 +116,7 @@ uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint3
 {
 	const struct present here = look(view, plan, gpu);
 	const struct td_gpu_view *figures = &view->gpus[gpu];
-	uint32_t duty_ppm = by_steps(guard, view, &here, now_ns, plan), other_ppm = TD_PPM;
+	uint32_t duty_ppm = by_steps(guard, view, gpu, &here, now_ns, plan), other_ppm = TD_PPM;
 
 	if (here.online != UINT32_MAX && here.strain > 0)
 		other_ppm = td_pid_step(&guard->latency, &by_latency, here.strain, now_ns);

@@ -9,7 +9,7 @@
  *   else, the activity of the SMs is known:          PID on U_GPU        (load_factor.h, MuxFlow)
  *   nothing of it:                                   no bound: the lock alone protects, and the driver's slices
  *
- * Two guaranteed jobs with steps have no single step time: besteffort work stays at the floor, as in antman_node.c. The clock is left
+ * A guaranteed job's steps are those of its slowest process on the GPU (slowest.h). Two guaranteed jobs with steps have no single step time: besteffort work stays at the floor, as in antman_node.c. The clock is left
  * out of U_GPU: its threshold would have to be known for each model.
  *
  * Invariants
@@ -22,10 +22,12 @@
 #include "policy/duty.h"
 #include "policy/pid.h"
 #include "policy/policy.h"
+#include "policy/slowest.h"
 
 /* Zeroed: has seen nothing. One per GPU. */
 struct td_guard {
 	struct td_duty duty;
+	struct td_slowest slowest;
 	struct td_pid latency, load;
 };
 
