@@ -20,6 +20,7 @@
 #include "sim/random.h"
 #include "sim/sched.h"
 #include "sim/sim.h"
+#include "sim/workers.h"
 
 #define JOBS      800u
 #define GPUS      64u
@@ -236,30 +237,24 @@ static double ratio(const struct outcome *outcome, int over, int under, int metr
 	return outcome->metrics[over][metric] / outcome->metrics[under][metric];
 }
 
-static int run_setting(struct td_experiment_run *run, const struct td_trace *trace,
-	const struct td_profiles *profiles, const struct setting *setting, struct ratios *ret,
-	struct td_err *err)
+static void collect(const struct outcome *outcomes, uint32_t seeds, struct ratios *ret)
 {
-	for (uint32_t s = 0; s < run->seeds; s++) {
-		struct outcome outcome;
-		int r = run_seed(trace, profiles, s + 1, setting, &outcome, err);
+	for (uint32_t s = 0; s < seeds; s++) {
+		const struct outcome *outcome = &outcomes[s];
 
-		if (r)
-			return r;
-		ret->jct_fifo[s] = ratio(&outcome, FIFO, ANTMAN, TD_METRIC_JCT_MEAN_S);
-		ret->jct_gandiva[s] = ratio(&outcome, GANDIVA, ANTMAN, TD_METRIC_JCT_MEAN_S);
-		ret->span_fifo[s] = ratio(&outcome, FIFO, ANTMAN, TD_METRIC_MAKESPAN_S);
-		ret->span_gandiva[s] = ratio(&outcome, GANDIVA, ANTMAN, TD_METRIC_MAKESPAN_S);
+		ret->jct_fifo[s] = ratio(outcome, FIFO, ANTMAN, TD_METRIC_JCT_MEAN_S);
+		ret->jct_gandiva[s] = ratio(outcome, GANDIVA, ANTMAN, TD_METRIC_JCT_MEAN_S);
+		ret->span_fifo[s] = ratio(outcome, FIFO, ANTMAN, TD_METRIC_MAKESPAN_S);
+		ret->span_gandiva[s] = ratio(outcome, GANDIVA, ANTMAN, TD_METRIC_MAKESPAN_S);
 		ret->guaranteed[s] =
-			ratio(&outcome, ANTMAN, PREEMPT, TD_METRIC_GUARANTEED_JCT_MEAN_S);
-		ret->preempted[s] = outcome.metrics[PREEMPT][TD_METRIC_EVICTED_PERCENT];
-		ret->tandem[s] = ratio(&outcome, ANTMAN, TANDEM, TD_METRIC_JCT_MEAN_S);
+			ratio(outcome, ANTMAN, PREEMPT, TD_METRIC_GUARANTEED_JCT_MEAN_S);
+		ret->preempted[s] = outcome->metrics[PREEMPT][TD_METRIC_EVICTED_PERCENT];
+		ret->tandem[s] = ratio(outcome, ANTMAN, TANDEM, TD_METRIC_JCT_MEAN_S);
 		ret->tandem_guaranteed[s] =
-			ratio(&outcome, TANDEM, PREEMPT, TD_METRIC_GUARANTEED_JCT_MEAN_S);
-		ret->moves[s] = outcome.metrics[TANDEM][TD_METRIC_MOVES];
-		ret->evicted[s] = outcome.metrics[ANTMAN][TD_METRIC_EVICTIONS];
+			ratio(outcome, TANDEM, PREEMPT, TD_METRIC_GUARANTEED_JCT_MEAN_S);
+		ret->moves[s] = outcome->metrics[TANDEM][TD_METRIC_MOVES];
+		ret->evicted[s] = outcome->metrics[ANTMAN][TD_METRIC_EVICTIONS];
 	}
-	return 0;
 }
 
 static double least(const double *values, uint32_t n)
@@ -374,29 +369,55 @@ static double pair_bound(const struct td_profiles *profiles, uint32_t samples)
 	return sum / samples;
 }
 
+#define LOADS 5u
+
+/* A task for each setting and seed. */
+struct batch {
+	const struct td_trace *trace;
+	const struct td_profiles *profiles;
+	uint32_t seeds;
+};
+
+static struct setting setting_of(uint32_t index)
+{
+	static const double loads[LOADS] = {0.6, 0.9, 1.2, 2.0, 5.0};
+
+	return (struct setting){loads[index % LOADS], index / LOADS & 1, index / LOADS & 2};
+}
+
+static int run_task(void *arg, uint32_t index, void *ret, struct td_err *err)
+{
+	const struct batch *batch = arg;
+	struct setting setting = setting_of(index / batch->seeds);
+
+	return run_seed(
+		batch->trace, batch->profiles, index % batch->seeds + 1, &setting, ret, err);
+}
+
 static int run_all(struct td_experiment_run *run, const struct td_trace *trace,
 	const struct td_profiles *profiles, struct td_err *err)
 {
-	static const double loads[] = {0.6, 0.9, 1.2, 2.0, 5.0};
+	const uint32_t settings = run->quick ? 2 * LOADS : 4 * LOADS;
+	struct batch batch = {trace, profiles, run->seeds};
+	td_auto_free struct outcome *outcomes =
+		calloc((size_t)settings * run->seeds, sizeof(*outcomes));
 	double within = NAN;
+	int r = outcomes ? td_workers_run(run->jobs, settings * run->seeds, run_task, &batch,
+				   outcomes, sizeof(*outcomes), err)
+			 : td_err_set(err, -ENOMEM, "out of memory");
 
-	for (int variant = 0; variant < 4; variant++) {
-		for (size_t l = 0; l < sizeof(loads) / sizeof(loads[0]); l++) {
-			struct setting setting = {loads[l], variant & 1, variant & 2};
-			struct ratios ratios;
-			double median;
-			int r;
+	if (r)
+		return r;
+	for (uint32_t k = 0; k < settings; k++) {
+		struct setting setting = setting_of(k);
+		struct ratios ratios;
+		double median;
 
-			if (run->quick && (variant & 2))
-				continue;
-			r = run_setting(run, trace, profiles, &setting, &ratios, err);
-			if (r)
-				return r;
-			put_setting(run, &setting, &ratios);
-			median = td_median(ratios.jct_fifo, run->seeds);
-			if (!(variant & 2) && median >= 1.6 && median <= 2.5)
-				within = loads[l];
-		}
+		collect(outcomes + (size_t)k * run->seeds, run->seeds, &ratios);
+		put_setting(run, &setting, &ratios);
+		median = td_median(ratios.jct_fifo, run->seeds);
+		if (!setting.proportional && median >= 1.6 && median <= 2.5)
+			within = setting.load;
 	}
 	td_row_put(run, within > 0 ? TD_REPRODUCED : TD_NOT_REPRODUCED,
 		"a load at which FIFO / AntMan is 1.6 to 2.5", "2.05x", "",

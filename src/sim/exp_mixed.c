@@ -19,6 +19,7 @@
 #include "sim/random.h"
 #include "sim/sched.h"
 #include "sim/sim.h"
+#include "sim/workers.h"
 #include "sim/trace.h"
 
 #ifdef TD_HAVE_LEARN
@@ -308,22 +309,33 @@ static void put_best(
 		"", "", note, "%.2fx", best / own);
 }
 
+/* One variant's simulations, a task for each seed and policy. */
+struct batch {
+	struct world *w;
+	int variant;
+};
+
+static int run_task(void *arg, uint32_t index, void *ret, struct td_err *err)
+{
+	struct batch *batch = arg;
+	uint32_t seed = index / POLICIES + 1;
+
+	make_jobs(batch->w, seed);
+	make_services(batch->w, seed);
+	return simulate(batch->w, batch->variant, (int)(index % POLICIES), seed, ret, err);
+}
+
 static int run_variant(
 	struct td_experiment_run *run, struct world *w, int variant, struct td_err *err)
 {
 	static struct outcome out[SEEDS_MAX][POLICIES];
+	struct batch batch = {w, variant};
 	int r = td_knowledge_learn(&w->zoo, &variants[variant].contention, TD_LAYERS_TRUE, 99,
 		run->quick, &w->knowledge, err);
 
-	for (uint32_t s = 0; !r && s < run->seeds; s++) {
-		make_jobs(w, s + 1);
-		make_services(w, s + 1);
-		for (int p = 0; !r && p < POLICIES; p++) {
-			if (td_sim_stop)
-				r = td_err_set(err, -EINTR, "stopped");
-			r = r ? r : simulate(w, variant, p, s + 1, &out[s][p], err);
-		}
-	}
+	r = r ? r
+	      : td_workers_run(run->jobs, run->seeds * POLICIES, run_task, &batch, out,
+			sizeof(out[0][0]), err);
 	td_knowledge_deinit(&w->knowledge);
 	w->knowledge = (struct td_knowledge){.profiling_gpu_s = 0};
 	if (r)

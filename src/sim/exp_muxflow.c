@@ -4,13 +4,16 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "sim/experiment.h"
 #include "sim/sim.h"
 
 #ifdef TD_HAVE_LEARN
 #include "sim/muxflow_world.h"
+#include "sim/workers.h"
 
 #define SEEDS_MAX 50u
 #define VARIANTS  4
@@ -122,60 +125,87 @@ static void put_ablation(struct td_experiment_run *run, int trace, int variant,
 		sold[TD_MUX_NO_BOTH]);
 }
 
-static int run_trace(struct td_experiment_run *run, struct td_mux_world *w,
-	struct td_mux_matching *m, const struct td_trace *trace, int t, bool ablation,
-	struct td_mux_outcome out[][TD_MUX_HOWS], struct td_err *err)
+#define TRACES 4
+
+/* One variant's simulations, a task for each trace and seed. */
+struct batch {
+	struct td_mux_world *w;
+	struct td_mux_matching *m;
+	const struct td_trace *trace;
+	uint32_t seeds;
+	bool ablation;
+};
+
+struct result {
+	struct td_mux_outcome out[TD_MUX_HOWS];
+	uint32_t jobs;
+};
+
+static int run_task(void *arg, uint32_t index, void *ret, struct td_err *err)
 {
-	for (uint32_t s = 0; s < run->seeds; s++) {
-		int r = td_mux_make_jobs(w, trace, traces[t].vc, 100 * (s + 1) + (uint32_t)t, err);
+	struct batch *batch = arg;
+	uint32_t t = index / batch->seeds, s = index % batch->seeds;
+	struct result *result = ret;
+	int r = td_mux_make_jobs(batch->w, batch->trace, traces[t].vc, 100 * (s + 1) + t, err);
 
-		if (r)
-			return r;
-		for (int how = 0; how < TD_MUX_HOWS; how++) {
-			bool is_ablation = how > TD_MUX_MUXFLOW && how < TD_MUX_TANDEM;
+	result->jobs = batch->w->count;
+	for (int how = 0; !r && how < TD_MUX_HOWS; how++) {
+		bool is_ablation = how > TD_MUX_MUXFLOW && how < TD_MUX_TANDEM;
 
-			if (how != TD_MUX_MUXFLOW && is_ablation != ablation)
-				continue;
-			if (td_sim_stop)
-				return td_err_set(err, -EINTR, "stopped");
-			if (td_mux_simulate(w, m, (enum td_mux_how)how, &out[s][how]))
-				return td_err_set(err, -ENOMEM, "the matching failed");
-		}
+		if (how != TD_MUX_MUXFLOW && is_ablation != batch->ablation)
+			continue;
+		if (td_sim_stop)
+			return td_err_set(err, -EINTR, "stopped");
+		if (td_mux_simulate(batch->w, batch->m, (enum td_mux_how)how, &result->out[how]))
+			return td_err_set(err, -ENOMEM, "the matching failed");
 	}
-	return 0;
+	return r;
+}
+
+static void put_batch(
+	struct td_experiment_run *run, int variant, bool ablation, const struct result *results)
+{
+	struct td_mux_outcome out[SEEDS_MAX][TD_MUX_HOWS];
+
+	for (int t = 0; t < TRACES; t++, results += run->seeds) {
+		const struct td_mux_outcome *first = &results[0].out[TD_MUX_MUXFLOW];
+
+		for (uint32_t s = 0; s < run->seeds; s++)
+			memcpy(out[s], results[s].out, sizeof(out[s]));
+		if (ablation) {
+			put_ablation(run, t, variant, out);
+		} else {
+			put_trace(run, t, variant, out);
+			put_tandem(run, t, variant, out);
+		}
+		fprintf(run->report,
+			"Trace %s, %s: %u jobs; MuxFlow made %llu moves (%.0f GPU h), left %.0f "
+			"unfinished.\n\n",
+			traces[t].name, variants[variant].name, results[run->seeds - 1].jobs,
+			(unsigned long long)first->moves, first->moved_h, first->unfinished);
+	}
 }
 
 static int run_all(struct td_experiment_run *run, bool ablation, struct td_err *err)
 {
 	struct td_learn_options options = td_learn_default;
-	struct td_mux_outcome(*out)[TD_MUX_HOWS] = calloc(run->seeds, sizeof(*out));
+	td_auto_free struct result *results = calloc(TRACES * run->seeds, sizeof(*results));
 	struct td_mux_matching *m = calloc(1, sizeof(*m));
 	struct td_trace trace = {0};
 	struct td_mux_world *w = NULL;
-	int r = out && m ? td_mux_prepare(run, &w, m, &trace, err)
-			 : td_err_set(err, -ENOMEM, "out of memory");
+	int r = results && m ? td_mux_prepare(run, &w, m, &trace, err)
+			     : td_err_set(err, -ENOMEM, "out of memory");
+	struct batch batch = {w, m, &trace, run->seeds, ablation};
 
 	options.epochs = 60;
 	for (int v = 0; !r && v < (run->quick ? 1 : VARIANTS); v++) {
 		w->contention = variants[v].contention;
 		r = td_mux_train(w, &options, 4242, err);
-		for (int t = 0; !r && t < 4; t++) {
-			r = run_trace(run, w, m, &trace, t, ablation, out, err);
-			if (!r && ablation)
-				put_ablation(run, t, v, out);
-			else if (!r)
-				put_trace(run, t, v, out);
-			if (!r && !ablation)
-				put_tandem(run, t, v, out);
-			if (!r)
-				fprintf(run->report,
-					"Trace %s, %s: %u jobs; MuxFlow made %llu moves (%.0f GPU "
-					"h), left %.0f unfinished.\n\n",
-					traces[t].name, variants[v].name, w->count,
-					(unsigned long long)out[0][TD_MUX_MUXFLOW].moves,
-					out[0][TD_MUX_MUXFLOW].moved_h,
-					out[0][TD_MUX_MUXFLOW].unfinished);
-		}
+		r = r ? r
+		      : td_workers_run(run->jobs, TRACES * run->seeds, run_task, &batch, results,
+				sizeof(*results), err);
+		if (!r)
+			put_batch(run, v, ablation, results);
 	}
 	if (w)
 		td_model_deinit(&w->model);
@@ -183,7 +213,6 @@ static int run_all(struct td_experiment_run *run, bool ablation, struct td_err *
 		free(m->memory);
 	free(m);
 	free(w);
-	free(out);
 	td_trace_deinit(&trace);
 	fputs("Where MuxFlow loses: its share is what the service's activity leaves, whatever the "
 	      "job beside does to it; the services here are Gavel's Recommendation jobs, which "

@@ -16,6 +16,7 @@
 #include "sim/muxflow_world.h"
 #include "sim/pairs.h"
 #include "sim/random.h"
+#include "sim/workers.h"
 
 #define TESTS 500u
 
@@ -33,33 +34,133 @@ static double test_model(const struct td_mux_world *w)
 	return 100 * sum;
 }
 
-static void put_predictor(struct td_experiment_run *run, double errors[3][2], double spread)
-{
-	double by_layers[3], by_width[2] = {0};
-	bool best;
+#define DEPTHS 3u
 
-	for (int l = 0; l < 3; l++) {
-		by_layers[l] = (errors[l][0] + errors[l][1]) / 2;
-		by_width[0] += errors[l][0] / 3;
-		by_width[1] += errors[l][1] / 3;
+static const uint32_t depths[DEPTHS] = {1, 2, 6};
+
+/* --- dry runs --- */
+
+#define WIDTHS 5u
+#define WIDE   512u /* from here on one seed: the largest takes longer than all others together */
+#define SEEDS  3u
+
+static const uint32_t widths[WIDTHS] = {64, 128, 256, 512, 1024};
+
+struct dry_runs {
+	struct td_mux_world *w;
+	uint32_t widths, seeds, epochs;
+};
+
+/* A task for each size and seed, the largest first. */
+static void size_of(const struct dry_runs *d, uint32_t index, uint32_t *ret_depth,
+	uint32_t *ret_width, uint32_t *ret_seed)
+{
+	*ret_width = d->widths - 1 - index / (DEPTHS * d->seeds);
+	*ret_depth = DEPTHS - 1 - index / d->seeds % DEPTHS;
+	*ret_seed = index % d->seeds;
+}
+
+static bool is_run(uint32_t width, uint32_t seed)
+{
+	return !seed || widths[width] < WIDE;
+}
+
+/* NAN: the training diverged. */
+static int run_size(void *arg, uint32_t index, void *ret, struct td_err *err)
+{
+	const struct dry_runs *d = arg;
+	struct td_learn_options options = td_learn_default;
+	uint32_t depth, width, seed;
+	int r;
+
+	size_of(d, index, &depth, &width, &seed);
+	if (!is_run(width, seed))
+		return 0;
+	options.epochs = d->epochs;
+	options.hidden_layers = depths[depth];
+	options.width = widths[width];
+	options.seed = seed + 1;
+	r = td_mux_train(d->w, &options, 4242 + seed, err);
+	*(double *)ret = r ? NAN : test_model(d->w);
+	return r == -ERANGE ? 0 : r;
+}
+
+static void put_predictor(struct td_experiment_run *run, const struct dry_runs *d,
+	double errors[DEPTHS][WIDTHS], double spread)
+{
+	double by_depth[DEPTHS] = {0}, least = INFINITY, most = 0;
+	char text[64] = "", metric[96] = "error with hidden layers of";
+
+	for (uint32_t w = 0; w < d->widths; w++) {
+		double mean = 0;
+
+		for (uint32_t l = 0; l < DEPTHS; l++) {
+			mean += errors[l][w] / DEPTHS;
+			by_depth[l] += errors[l][w] / d->widths;
+		}
+		least = fmin(least, mean);
+		most = fmax(most, mean);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.2f", w ? ", " : "",
+			mean);
+		snprintf(metric + strlen(metric), sizeof(metric) - strlen(metric), "%s %u",
+			w ? "," : "", widths[w]);
 	}
-	best = by_layers[1] <= by_layers[0] + spread && by_layers[1] <= by_layers[2] + spread;
-	td_row_put(run, best ? TD_REPRODUCED : TD_NOT_REPRODUCED,
-		"error with 1, 2, 6 hidden layers (Fig. 12)", "4 layers (2 hidden) best", "",
-		"mean over widths 64 and 128; best within the spread of the seeds",
-		"%.2f, %.2f, %.2f %%", by_layers[0], by_layers[1], by_layers[2]);
 	td_row_put(run,
-		fabs(by_width[0] - by_width[1]) <= spread ? TD_REPRODUCED : TD_NOT_REPRODUCED,
-		"error with width 64, 128 (Fig. 12)", "width immaterial", "",
-		"256 to 1024 not run: too slow without an optimised BLAS", "%.2f, %.2f %%",
-		by_width[0], by_width[1]);
+		by_depth[1] <= by_depth[0] + spread && by_depth[1] <= by_depth[2] + spread
+			? TD_REPRODUCED
+			: TD_NOT_REPRODUCED,
+		"error with 1, 2, 6 hidden layers (Fig. 12)", "4 layers (2 hidden) best", "",
+		"mean over the widths; best within the spread of the seeds", "%.2f, %.2f, %.2f %%",
+		by_depth[0], by_depth[1], by_depth[2]);
+	snprintf(metric + strlen(metric), sizeof(metric) - strlen(metric), " (Fig. 12)");
+	td_row_put(run, most - least <= spread ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric,
+		"width immaterial", "", "mean over the depths; one seed for 512 and 1024", "%s %%",
+		text);
 	td_row_put(run, TD_SHOWN, "spread of the seeds, largest", "", "", "", "%.2f %%", spread);
+	for (uint32_t l = 0; l < DEPTHS; l++) {
+		text[0] = 0;
+		for (uint32_t w = 0; w < d->widths; w++)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.2f",
+				w ? ", " : "", errors[l][w]);
+		snprintf(metric, sizeof(metric), "the same widths, %u hidden layer%s", depths[l],
+			depths[l] > 1 ? "s" : "");
+		td_row_put(
+			run, TD_SHOWN, metric, "", "", "nan: the training diverged", "%s %%", text);
+	}
+}
+
+static int learn_dry_runs(struct td_experiment_run *run, struct dry_runs *d, struct td_err *err)
+{
+	double results[WIDTHS * DEPTHS * SEEDS], errors[DEPTHS][WIDTHS] = {{0}}, spread = 0;
+	uint32_t count = d->widths * DEPTHS * d->seeds;
+	int r = td_workers_run(run->jobs, count, run_size, d, results, sizeof(results[0]), err);
+
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < count; i += d->seeds) {
+		double least = INFINITY, most = 0, sum = 0;
+		uint32_t depth = 0, width = 0, seed, n = 0;
+
+		for (uint32_t k = 0; k < d->seeds; k++) {
+			size_of(d, i + k, &depth, &width, &seed);
+			if (!is_run(width, seed))
+				continue;
+			sum += results[i + k];
+			least = fmin(least, results[i + k]);
+			most = fmax(most, results[i + k]);
+			n++;
+		}
+		errors[depth][width] = sum / n;
+		spread = fmax(spread, most - least);
+	}
+	put_predictor(run, d, errors, spread);
+	return 0;
 }
 
 /* --- Gavel's pairs --- */
 
 #define PAIR_INPUTS 4u
-#define WIDTHS      2
+#define PAIR_WIDTHS 2u
 
 /* What is known of a job that was never seen beside another: its batch and its steps a second alone. */
 static void tell(const struct td_pairs *pairs, uint32_t victim, uint32_t other, double *ret_x)
@@ -116,112 +217,137 @@ static int judge(const struct td_pairs *pairs, const struct td_observation *all,
 	return r;
 }
 
-/* Median error by pair and by family. */
-static int judge_size(const struct td_pairs *pairs, const struct td_observation *all,
-	uint32_t count, struct td_learn_options *options, uint32_t seeds, double ret[2])
-{
-	td_auto_free double *errors =
-		calloc((size_t)count * (pairs->job_count + seeds), sizeof(double));
-	uint32_t n = 0;
-	int r = errors ? 0 : -ENOMEM;
+static const uint32_t pair_widths[PAIR_WIDTHS] = {64, 256};
 
-	for (uint32_t s = 0; !r && s < seeds; s++) {
-		options->seed = s + 1;
-		r = judge(pairs, all, count, UINT32_MAX, options, errors, &n);
+/* A task for each size and for each half of the pairs or family that is tested. */
+struct learning {
+	const struct td_pairs *pairs;
+	const struct td_observation *all;
+	uint32_t count, widths, halves, splits, epochs;
+	uint32_t families[TD_PAIR_JOBS_MAX];
+};
+
+struct judgement {
+	bool diverged;
+	uint32_t count;
+	double errors[TD_PAIR_JOBS_MAX * TD_PAIR_JOBS_MAX];
+};
+
+static int run_split(void *arg, uint32_t index, void *ret, struct td_err *err)
+{
+	const struct learning *l = arg;
+	uint32_t split = index % l->splits, size = index / l->splits;
+	struct td_learn_options options = td_learn_default;
+	struct judgement *judgement = ret;
+	bool half = split < l->halves;
+	int r;
+
+	options.epochs = l->epochs;
+	options.hidden_layers = depths[DEPTHS - 1 - size % DEPTHS];
+	options.width = pair_widths[l->widths - 1 - size / DEPTHS];
+	options.seed = half ? split + 1 : l->halves;
+	r = judge(l->pairs, l->all, l->count, half ? UINT32_MAX : l->families[split - l->halves],
+		&options, judgement->errors, &judgement->count);
+	judgement->diverged = r == -ERANGE;
+	return !r || r == -ERANGE
+		       ? 0
+		       : td_err_set(err, r, "the pairs could not be learnt: %s", strerror(-r));
+}
+
+/* Median of all errors of these splits; NAN: the training of one diverged. */
+static double median_error(const struct judgement *judgements, uint32_t count, double *memory)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < count; k++) {
+		if (judgements[k].diverged)
+			return NAN;
+		memcpy(memory + n, judgements[k].errors, judgements[k].count * sizeof(*memory));
+		n += judgements[k].count;
 	}
-	ret[0] = r ? 0 : td_median(errors, n);
-	n = 0;
-	for (uint32_t j = 0; !r && j < pairs->job_count; j++)
-		if (pairs->family[j] == j)
-			r = judge(pairs, all, count, j, options, errors, &n);
-	ret[1] = r ? 0 : td_median(errors, n);
-	return r;
+	return n ? td_median(memory, n) : NAN;
+}
+
+static int put_splits(struct td_experiment_run *run, const struct learning *l,
+	const struct judgement *judgements, struct td_err *err)
+{
+	td_auto_free double *memory =
+		calloc((size_t)l->splits * TD_PAIR_JOBS_MAX * TD_PAIR_JOBS_MAX, sizeof(*memory));
+
+	if (!memory)
+		return td_err_set(err, -ENOMEM, "out of memory");
+	for (int family = 0; family < 2; family++) {
+		for (uint32_t w = 0; w < l->widths; w++) {
+			double errors[DEPTHS];
+			char metric[96];
+
+			for (uint32_t d = 0; d < DEPTHS; d++) {
+				uint32_t size = (l->widths - 1 - w) * DEPTHS + DEPTHS - 1 - d;
+				const struct judgement *of = judgements + size * l->splits;
+
+				errors[d] = family ? median_error(of + l->halves,
+							     l->splits - l->halves, memory)
+						   : median_error(of, l->halves, memory);
+			}
+			snprintf(metric, sizeof(metric),
+				"Gavel's pairs split by %s: median error, 1, 2, 6 hidden layers of "
+				"%u",
+				family ? "family" : "pair", pair_widths[w]);
+			td_row_put(run, TD_SHOWN, metric, "", "",
+				family ? "no probe of the family; nan: the training diverged"
+				       : "half of the pairs learnt; nan: the training diverged",
+				"%.1f, %.1f, %.1f %%", errors[0], errors[1], errors[2]);
+		}
+	}
+	return 0;
 }
 
 static int learn_pairs(struct td_experiment_run *run, struct td_err *err)
 {
-	static const uint32_t layers[] = {1, 2, 6}, widths[WIDTHS] = {64, 256};
 	td_auto_free struct td_observation *all = NULL;
+	td_auto_free struct judgement *judgements = NULL;
 	td_auto_free struct td_pairs *pairs = NULL;
-	double errors[3][WIDTHS][2] = {{{0}}};
+	struct learning l = {.widths = run->quick ? 1 : PAIR_WIDTHS,
+		.halves = run->quick ? 1 : 2,
+		.epochs = run->quick ? 30 : 50};
 	char path[PATH_MAX];
-	uint32_t count;
+	uint32_t tasks;
 	int r;
 
 	snprintf(path, sizeof(path), "%s/colocation_gavel.csv", run->data);
 	r = td_pairs_read(path, "p100", &pairs, err);
 	if (r)
 		return r;
+	l.splits = l.halves;
+	for (uint32_t j = 0; j < pairs->job_count; j++)
+		if (pairs->family[j] == j)
+			l.families[l.splits++ - l.halves] = j;
+	tasks = DEPTHS * l.widths * l.splits;
 	all = calloc(2 * (size_t)pairs->pair_count, sizeof(*all));
-	if (!all)
+	judgements = calloc(tasks, sizeof(*judgements));
+	if (!all || !judgements)
 		return td_err_set(err, -ENOMEM, "out of memory");
-	count = td_pairs_observe(pairs, NULL, all);
-	for (int k = 0; k < 3 * WIDTHS && !td_sim_stop; k++) {
-		struct td_learn_options options = td_learn_default;
-
-		if (run->quick && k % WIDTHS)
-			continue;
-		options.epochs = run->quick ? 30 : 50;
-		options.hidden_layers = layers[k / WIDTHS];
-		options.width = widths[k % WIDTHS];
-		r = judge_size(pairs, all, count, &options, run->quick ? 1 : 2,
-			errors[k / WIDTHS][k % WIDTHS]);
-		if (r == -ERANGE) /* the training diverged: a result, too */
-			errors[k / WIDTHS][k % WIDTHS][0] = errors[k / WIDTHS][k % WIDTHS][1] = NAN;
-		else if (r)
-			return td_err_set(
-				err, r, "the pairs could not be learnt: %s", strerror(-r));
-	}
-	for (int split = 0; split < 2; split++)
-		for (int w = 0; w < (run->quick ? 1 : WIDTHS); w++) {
-			char metric[96];
-
-			snprintf(metric, sizeof(metric),
-				"Gavel's pairs split by %s: median error, 1, 2, 6 hidden layers of "
-				"%u",
-				split ? "family" : "pair", widths[w]);
-			td_row_put(run, TD_SHOWN, metric, "", "",
-				split ? "no probe of the family; nan: the training diverged"
-				      : "half of the pairs learnt; nan: the training diverged",
-				"%.1f, %.1f, %.1f %%", errors[0][w][split], errors[1][w][split],
-				errors[2][w][split]);
-		}
-	return 0;
+	l.pairs = pairs;
+	l.all = all;
+	l.count = td_pairs_observe(pairs, NULL, all);
+	r = td_workers_run(run->jobs, tasks, run_split, &l, judgements, sizeof(*judgements), err);
+	return r ? r : put_splits(run, &l, judgements, err);
 }
 
 int td_exp_muxflow_predictor(struct td_experiment_run *run, struct td_err *err)
 {
-	static const uint32_t layers[] = {1, 2, 6}, widths[] = {64, 128};
-	uint32_t seeds = run->quick ? 2 : 3; /* a spread needs two */
-	double errors[3][2] = {{0}}, widest = 0;
 	struct td_mux_world *w = calloc(1, sizeof(*w));
+	struct dry_runs d = {.w = w,
+		.widths = run->quick ? 2 : WIDTHS,
+		.seeds = run->quick ? 2 : SEEDS, /* a spread needs two */
+		.epochs = run->quick ? 15 : 30};
 	int r = w ? td_mux_read_services(w, run->data, err)
 		  : td_err_set(err, -ENOMEM, "out of memory");
 
 	r = r ? r : td_mux_read_kinds(w, run->data, err);
 	if (!r)
 		w->contention.capped_pressure = 1;
-	for (int k = 0; !r && k < 6 && !td_sim_stop; k++) {
-		struct td_learn_options options = td_learn_default;
-		double least = INFINITY, most = 0;
-
-		options.epochs = run->quick ? 15 : 30;
-		options.hidden_layers = layers[k / 2];
-		options.width = widths[k % 2];
-		for (uint32_t s = 0; !r && s < seeds; s++) {
-			double error;
-
-			options.seed = s + 1;
-			r = td_mux_train(w, &options, 4242 + s, err);
-			error = r ? 0 : test_model(w);
-			errors[k / 2][k % 2] += error / seeds;
-			least = fmin(least, error);
-			most = fmax(most, error);
-		}
-		widest = fmax(widest, most - least);
-	}
-	if (!r && !td_sim_stop)
-		put_predictor(run, errors, widest);
+	r = r ? r : learn_dry_runs(run, &d, err);
 	r = r ? r : learn_pairs(run, err);
 	fputs("2,000 dry runs with 5 % noise from this cluster's contention model; then Gavel's "
 	      "pairs on a P100, of which the perceptron is told batch and steps a second alone of "

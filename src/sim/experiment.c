@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "sim/plot.h"
 #include "sim/sim.h"
+#include "sim/workers.h"
 
 static const char *const verdicts[TD_VERDICT_N] = {"reproduced", "not reproduced", "bounded",
 	"calibrated", "shown", "at least as good", "loss"};
@@ -246,16 +247,16 @@ int td_sim_experiment(int argc, char **argv)
 {
 	static const struct option options[] = {{"data", required_argument, NULL, 'd'},
 		{"out", required_argument, NULL, 'o'}, {"seeds", required_argument, NULL, 's'},
-		{"quick", no_argument, NULL, 'q'}, {"list", no_argument, NULL, 'l'},
-		{NULL, 0, NULL, 0}};
+		{"jobs", required_argument, NULL, 'j'}, {"quick", no_argument, NULL, 'q'},
+		{"list", no_argument, NULL, 'l'}, {NULL, 0, NULL, 0}};
 	struct td_experiment_run run = {.seeds = 0};
 	const char *dir = NULL;
 	struct td_err err = {0};
-	uint64_t seeds = 0;
+	uint64_t seeds = 0, jobs = 0;
 	int c, r = 0;
 
 	opterr = 0;
-	while (!r && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+	while (!r && (c = getopt_long(argc, argv, ":j:", options, NULL)) != -1) {
 		switch (c) {
 		case 'd': run.data = optarg; break;
 		case 'o': dir = optarg; break;
@@ -263,6 +264,11 @@ int td_sim_experiment(int argc, char **argv)
 			r = td_parse_u64(optarg, 1, 50, &seeds, &err);
 			if (r)
 				return td_sim_fail("--seeds: %s", err.msg);
+			break;
+		case 'j':
+			r = td_parse_u64(optarg, 1, 256, &jobs, &err);
+			if (r)
+				return td_sim_fail("--jobs: %s", err.msg);
 			break;
 		case 'q': run.quick = true; break;
 		case 'l': return list();
@@ -275,6 +281,7 @@ int td_sim_experiment(int argc, char **argv)
 		}
 	}
 	run.seeds = seeds ? (uint32_t)seeds : run.quick ? 1 : 5;
+	run.jobs = jobs ? (uint32_t)jobs : td_workers_default();
 	if (!r && optind + 1 != argc)
 		return td_sim_fail("which experiment? see tandem-sim experiment --list");
 	td_sim_catch();

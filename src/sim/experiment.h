@@ -33,6 +33,7 @@ struct td_experiment_run {
 	const char *data; /* folder, or NULL */
 	bool quick;
 	uint32_t seeds; /* 5; 1 when quick */
+	uint32_t jobs;  /* processes, see workers.h */
 	FILE *report;   /* prose and tables beyond the rows, Markdown */
 	struct td_row *rows;
 	uint32_t row_count, row_room;
