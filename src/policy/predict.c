@@ -16,18 +16,31 @@ static double linear(const struct td_predictor *p, const double *x)
 	return y;
 }
 
-/* Four sums at once: one alone waits for each addition. */
-static double dot(const double *a, const double *b, uint32_t n)
+typedef double pair_of_doubles __attribute__((vector_size(2 * sizeof(double))));
+
+#define ROWS 4u
+
+/* Products of some rows with x, four sums each: one alone waits for each addition. */
+static inline __attribute__((always_inline)) void multiply(
+	const double *rows, uint32_t count, const double *x, uint32_t n, double *ret)
 {
-	double s[4] = {0};
+	pair_of_doubles sums[ROWS][2] = {{{0}}}, a, b;
 	uint32_t i = 0;
 
-	for (; i + 4 <= n; i += 4)
-		for (uint32_t k = 0; k < 4; k++)
-			s[k] += a[i + k] * b[i + k];
+	for (; i + 4 <= n; i += 4) {
+		for (uint32_t half = 0; half < 2; half++) {
+			memcpy(&b, x + i + 2 * half, sizeof(b));
+			for (uint32_t r = 0; r < count; r++) {
+				memcpy(&a, rows + (size_t)r * n + i + 2 * half, sizeof(a));
+				sums[r][half] += a * b;
+			}
+		}
+	}
 	for (; i < n; i++)
-		s[0] += a[i] * b[i];
-	return (s[0] + s[1]) + (s[2] + s[3]);
+		for (uint32_t r = 0; r < count; r++)
+			sums[r][0][0] += rows[(size_t)r * n + i] * x[i];
+	for (uint32_t r = 0; r < count; r++)
+		ret[r] = (sums[r][0][0] + sums[r][0][1]) + (sums[r][1][0] + sums[r][1][1]);
 }
 
 static double mlp(const struct td_predictor *p, const double *x)
@@ -37,17 +50,22 @@ static double mlp(const struct td_predictor *p, const double *x)
 	uint32_t in_width = p->inputs;
 
 	for (uint32_t l = 0; l < p->layers; l++) {
-		const double *biases = weights + (size_t)p->widths[l] * in_width;
+		uint32_t width = p->widths[l], o = 0;
+		const double *biases = weights + (size_t)width * in_width;
 		double *out = values[l & 1];
 
-		for (uint32_t o = 0; o < p->widths[l]; o++) {
-			out[o] = biases[o] + dot(weights + (size_t)o * in_width, in, in_width);
+		for (; o + ROWS <= width; o += ROWS)
+			multiply(weights + (size_t)o * in_width, ROWS, in, in_width, out + o);
+		for (; o < width; o++)
+			multiply(weights + (size_t)o * in_width, 1, in, in_width, out + o);
+		for (o = 0; o < width; o++) {
+			out[o] = biases[o] + out[o];
 			if (l + 1 < p->layers && out[o] < 0)
 				out[o] = 0;
 		}
-		weights = biases + p->widths[l];
+		weights = biases + width;
 		in = out;
-		in_width = p->widths[l];
+		in_width = width;
 	}
 	return in[0];
 }
