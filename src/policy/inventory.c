@@ -207,17 +207,25 @@ void td_inventory_promote(struct td_inventory *v, uint32_t gpu, uint32_t job)
 	set_leaf(v, gpu, key_of(v, gpu));
 }
 
-/* Of a node's GPUs, those free or reserved for the job. */
-static uint32_t take_from_node(const struct td_inventory *v, uint32_t node, uint32_t job,
+/* Of a node's GPUs with guests or without, those free or reserved for the job. */
+static uint32_t take_some(const struct td_inventory *v, uint32_t node, uint32_t job, bool guests,
 	uint32_t count, uint32_t *ret_gpus)
 {
 	uint32_t found = 0;
 
 	for (uint32_t g = v->first_gpu[node]; g < v->first_gpu[node + 1] && found < count; g++)
-		if (v->holder[g] == TD_NO_JOB &&
+		if (v->holder[g] == TD_NO_JOB && guests == (v->guest_count[g] > 0) &&
 			(v->reserved[g] == TD_NO_JOB || v->reserved[g] == job))
 			ret_gpus[found++] = g;
 	return found;
+}
+
+static uint32_t take_from_node(const struct td_inventory *v, uint32_t node, uint32_t job,
+	uint32_t count, uint32_t *ret_gpus)
+{
+	uint32_t found = take_some(v, node, job, false, count, ret_gpus);
+
+	return found + take_some(v, node, job, true, count - found, ret_gpus + found);
 }
 
 /* The node with the fewest free GPUs that suffice, or with the most there are. */
@@ -249,9 +257,11 @@ static uint32_t take_anywhere(const struct td_inventory *v, uint32_t count, uint
 {
 	uint32_t found = 0;
 
-	for (uint32_t k = 1; k <= TD_NODE_GPUS_MAX; k++)
-		for (uint32_t n = v->bucket[k]; n != NONE && found < count; n = v->next[n])
-			found += take_from_node(v, n, TD_NO_JOB, count - found, ret_gpus + found);
+	for (int guests = 0; guests < 2; guests++)
+		for (uint32_t k = 1; k <= TD_NODE_GPUS_MAX; k++)
+			for (uint32_t n = v->bucket[k]; n != NONE && found < count; n = v->next[n])
+				found += take_some(
+					v, n, TD_NO_JOB, guests, count - found, ret_gpus + found);
 	return found;
 }
 

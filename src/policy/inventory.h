@@ -62,7 +62,7 @@ void td_inventory_promote(struct td_inventory *inventory, uint32_t gpu, uint32_t
 
 /*
  * Free GPUs for a job, its own reservations among them: on one node (or, beyond the largest node's size, on whole nodes) or anywhere, from
- * the fullest nodes on. Returns how many were found, at most count: fewer than asked for are the best there is.
+ * the fullest nodes on; those without guests first ("optimized to maximize the job performance using the free GPU resources", AntMan 3.3). Returns how many were found, at most count: fewer than asked for are the best there is.
  */
 uint32_t td_inventory_find_free(const struct td_inventory *inventory, uint32_t job, uint32_t count,
 	bool same_node, uint32_t *ret_gpus);

@@ -78,6 +78,24 @@ TEST(a_guaranteed_job_gets_free_gpus_of_one_node)
 	CHECK_EQ(gpu_of(2) / 4, gpu_of(0) / 4);
 }
 
+TEST(a_guaranteed_job_goes_where_there_is_no_guest)
+{
+	uint32_t gpus[TD_GANG_MAX];
+
+	for (int same_node = 0; same_node < 2; same_node++) {
+		start();
+		submit(0, 1, 1, TD_JOB_OPPORTUNISTIC, false);
+		CHECK_EQ(step(), 1);
+		submit(1, 0, 3, TD_JOB_GUARANTEED, same_node);
+		CHECK_EQ(step(), 1);
+		CHECK_EQ(td_antman_gpus(&cluster, 1, gpus), 3);
+		for (int k = 0; k < 3; k++)
+			CHECK(gpus[k] != gpu_of(0));
+		submit(2, 0, 5, TD_JOB_GUARANTEED, false); /* no other GPU is left */
+		CHECK_EQ(step(), 1);
+	}
+}
+
 TEST(a_job_that_fits_in_part_reserves_and_others_may_not_take_that)
 {
 	start();
