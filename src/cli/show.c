@@ -35,6 +35,7 @@ static void job_json(struct td_json *j, const struct td_msg_job *job)
 	td_json_u64(j, "host_bytes", job->host_bytes);
 	td_json_u64(j, "peak_bytes", job->peak_bytes);
 	td_json_u64(j, "cached_bytes", job->cached_bytes);
+	td_json_u64(j, "overhead_bytes", job->overhead_bytes);
 	td_json_u64(j, "in_use_bytes", job->demanded_bytes - job->cached_bytes);
 	td_json_u64(j, "in_bytes", job->in_bytes);
 	td_json_u64(j, "out_bytes", job->out_bytes);

@@ -592,7 +592,8 @@ static void show_others(struct td_node *node)
 		uint64_t bytes = 0;
 
 		if (*job->settings.mem)
-			bytes = job->on[client->gpu].demanded_bytes - client->demanded_bytes;
+			bytes = job->on[client->gpu].demanded_bytes - client->demanded_bytes +
+				td_quota_overhead(node, job, &node->gpus[client->gpu]);
 		if (bytes == client->others_bytes || !node->io.others)
 			continue;
 		client->others_bytes = bytes;

@@ -118,6 +118,14 @@ char *td_node_explain_bounds(
 		if (quota != UINT64_MAX)
 			n = add(buf, len, n, "Its job has %s of its %s on GPU %u.", has, limit,
 				td_gpu_number(node, client->gpu));
+		td_format_size(has, sizeof(has), client->overhead_bytes);
+		if (quota != UINT64_MAX && client->overhead_known)
+			n = add(buf, len, n,
+				"Its contexts and code take %s there, which counts in that.", has);
+		else if (quota != UINT64_MAX)
+			n = add(buf, len, n,
+				"What its contexts and code take there is not known, and not in "
+				"that.");
 		td_format_size(has, sizeof(has), client->spilled_bytes);
 		td_format_size(limit, sizeof(limit), soft);
 		if (soft != UINT64_MAX && !client->spills)

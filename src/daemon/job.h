@@ -43,7 +43,7 @@ struct td_job {
 		charged_ppm; /* of GPUs, to its user's quota; 0: it is not protected, or not admitted yet (tenant.h) */
 	/* quota.c: of its clients on each GPU, gathered at each step */
 	struct {
-		uint64_t demanded_bytes, charged_bytes;
+		uint64_t demanded_bytes, charged_bytes, overhead_bytes;
 		uint64_t soft_left_bytes; /* soft.c */
 		uint32_t clients, needs;
 	} on[TD_GPU_MAX];

@@ -257,6 +257,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->slot = msg->slot;
 	client->spills = msg->spills && process->backend == TD_BACKEND_SWAP;
 	client->soft_bytes = UINT64_MAX;
+	client->attached_ns = now_ns;
 	td_capacity_attach(node, gpu, bounded(msg->used_bytes), bounded(msg->reserve_bytes));
 	client->grant.gate = TD_GATE_CLOSED;
 	process->failed = 0;

@@ -84,7 +84,14 @@ struct td_client {
 	/* in use within its last step: the most, the least; as its allocator says, else of what is demanded */
 	uint64_t step_peak_bytes, step_least_bytes;
 	bool by_allocator;
-	uint64_t spilled_bytes;  /* of what is on the host: within the device's reach */
+	uint64_t spilled_bytes; /* of what is on the host: within the device's reach */
+	/* overhead.h: on the device, beside what it allocates; 0: not known, or nothing */
+	uint64_t overhead_bytes, attached_ns;
+	bool overhead_known;
+	struct {
+		bool valid;
+		uint64_t resident_bytes, overhead_bytes;
+	} seen;                  /* in the last sample */
 	uint64_t limit_bytes;    /* told last */
 	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */
 	uint64_t

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "daemon/overhead.h"
 #include "daemon/peer_internal.h"
 #include "proto/socket.h"
 
@@ -333,17 +334,26 @@ static void drop_broken(struct td_server *server, uint64_t now_ns)
 uint64_t td_server_turn(void *arg, uint64_t now_ns)
 {
 	struct td_server *server = arg;
-	uint64_t wakeup;
+	uint64_t wakeup, look_ns;
 	struct td_list *it;
 
 	drop_broken(server, now_ns);
 	if (server->watch.sample.time_ns != server->seen_ns) {
 		server->seen_ns = server->watch.sample.time_ns;
+		server->asked = false;
 		td_gpus_seen(&server->node, server->watch.sample.gpus,
 			server->watch.sample.gpu_count, now_ns);
+		td_overhead_seen(&server->node, server->watch.sample.gpus,
+			server->watch.sample.uses, server->watch.sample.use_count);
 	}
 	wakeup = td_node_step(&server->node, now_ns);
 	td_watch_set(&server->watch, server->node.client_count > 0, server->node.options.sample_ns);
+	look_ns = td_overhead_wants_ns(&server->node, server->watch.sample.time_ns, now_ns);
+	if (look_ns > now_ns)
+		wakeup = look_ns < wakeup ? look_ns : wakeup;
+	else if (!server->asked)
+		td_watch_ask(&server->watch);
+	server->asked = look_ns <= now_ns;
 	td_list_for_each (it, &server->peers) {
 		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
 		uint64_t tool = td_tool_turn(peer, now_ns);

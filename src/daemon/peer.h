@@ -22,6 +22,7 @@ struct td_server {
 	uint64_t complained_ns; /* of a peer, in the log; and since then so often not */
 	uint32_t unsaid;
 	uint64_t seen_ns; /* the sample that the node was told last */
+	bool asked;       /* for the next one, before its time */
 };
 
 /* Takes over the listening socket. 0 or -errno. */

@@ -42,9 +42,21 @@ uint64_t td_quota_bytes(
 	return bytes;
 }
 
+uint64_t td_quota_overhead(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	return td_quota_bytes(node, job, gpu) <= gpu->capacity_bytes
+		       ? job->on[gpu - node->gpus].overhead_bytes
+		       : 0;
+}
+
+/* For what they allocate: what else they take comes off it. */
 static uint64_t limit_of(const struct td_node *node, const struct td_client *client)
 {
-	return td_quota_bytes(node, client->process->job, &node->gpus[client->gpu]);
+	const struct td_job *job = client->process->job;
+	uint64_t limit = td_quota_bytes(node, job, &node->gpus[client->gpu]);
+
+	return limit == UINT64_MAX ? limit : sub(limit, job->on[client->gpu].overhead_bytes);
 }
 
 /* What it has, or will have with its next plan, beside what its limit is about. */
@@ -80,6 +92,7 @@ void td_quota_gather(struct td_node *node)
 
 		job->on[client->gpu].demanded_bytes += client->demanded_bytes;
 		job->on[client->gpu].charged_bytes += td_quota_charge(client);
+		job->on[client->gpu].overhead_bytes += client->overhead_bytes;
 		job->on[client->gpu].clients++;
 		job->on[client->gpu].needs += client->needs;
 	}

@@ -10,7 +10,8 @@
  *
  * Without a limit the same goes for the GPU itself: the processes of a job hold it together, so no turn helps one that has more than there is.
  *
- * Lowering a limit below what a job has takes nothing away: it gets nothing more until it has freed enough.
+ * Lowering a limit below what a job has takes nothing away: it gets nothing more until it has freed enough. What its contexts and code take (overhead.h)
+ * counts in the same way: it cannot be refused, so there is less to allocate from when it is known.
  */
 #pragma once
 
@@ -24,6 +25,10 @@ struct td_node;
 
 /* The job's limit on that GPU in bytes; UINT64_MAX: none. */
 uint64_t td_quota_bytes(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
+
+/* What its contexts and code take of that: 0 where the GPU itself holds less than the limit, whose capacity knows of them already. */
+uint64_t td_quota_overhead(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
 
 /* At the beginning of a step: what every job's clients have. */

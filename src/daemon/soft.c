@@ -48,9 +48,9 @@ static uint64_t device_bytes(
 	uint64_t limit = td_soft_bytes(node, job, gpu),
 		 there = gpu->capacity_bytes + td_capacity_doubt(gpu);
 
-	if (limit == UINT64_MAX && job->on[gpu - node->gpus].demanded_bytes > there)
-		return there;
-	return limit;
+	if (limit == UINT64_MAX)
+		return job->on[gpu - node->gpus].demanded_bytes > there ? there : limit;
+	return limit - min_bytes(limit, job->on[gpu - node->gpus].overhead_bytes);
 }
 
 static uint64_t demanded(const struct td_client *client)

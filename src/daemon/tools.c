@@ -88,6 +88,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 		job->host_bytes = client->host_bytes;
 		job->peak_bytes = client->peak_bytes;
 		job->cached_bytes = client->cached_bytes;
+		job->overhead_bytes = client->overhead_bytes;
 		job->step_peak_bytes = client->step_peak_bytes;
 		job->step_least_bytes = client->step_least_bytes;
 		job->by_allocator = client->by_allocator;
@@ -410,14 +411,15 @@ static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
 }
 
 static void send_view_row(struct td_peer *peer, uint32_t pid, const uint8_t *gpu,
-	uint64_t limit_bytes, uint64_t demanded_bytes)
+	uint64_t limit_bytes, const struct td_client *client)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_view_row};
 
 	msg.view_row.pid = pid;
 	memcpy(msg.view_row.gpu, gpu, 16);
 	msg.view_row.limit_bytes = limit_bytes;
-	msg.view_row.demanded_bytes = demanded_bytes;
+	msg.view_row.demanded_bytes = client ? client->demanded_bytes : 0;
+	msg.view_row.overhead_bytes = client ? client->overhead_bytes : 0;
 	td_peer_send(peer, &msg);
 }
 
@@ -429,14 +431,14 @@ static uint32_t send_view(struct td_peer *peer, const struct td_job *job)
 	struct td_list *it;
 
 	for (uint32_t i = 0; i < node->gpu_count; i++, rows++)
-		send_view_row(
-			peer, 0, node->gpus[i].uuid, td_quota_bytes(node, job, &node->gpus[i]), 0);
+		send_view_row(peer, 0, node->gpus[i].uuid,
+			td_quota_bytes(node, job, &node->gpus[i]), NULL);
 	for (uint32_t i = 0; i < node->listed_count; i++) {
 		const struct td_gpu gpu = {.total_bytes = node->listed[i].total_bytes};
 
 		if (index_of(node, node->listed[i].uuid) < node->gpu_count)
 			continue;
-		send_view_row(peer, 0, node->listed[i].uuid, td_quota_bytes(node, job, &gpu), 0);
+		send_view_row(peer, 0, node->listed[i].uuid, td_quota_bytes(node, job, &gpu), NULL);
 		rows++;
 	}
 	td_list_for_each (it, &node->clients) {
@@ -445,7 +447,7 @@ static uint32_t send_view(struct td_peer *peer, const struct td_job *job)
 		if (client->process->job != job)
 			continue;
 		send_view_row(peer, (uint32_t)client->process->pid, node->gpus[client->gpu].uuid, 0,
-			client->demanded_bytes);
+			client);
 		rows++;
 	}
 	return rows;

@@ -48,6 +48,12 @@ void td_watch_set(struct td_watch *watch, bool wanted, uint64_t period_ns)
 	watch->wanted = wanted;
 }
 
+void td_watch_ask(struct td_watch *watch)
+{
+	if (watch->sampler)
+		td_sampler_ask(watch->sampler);
+}
+
 bool td_watch_is_fresh(struct td_watch *watch, uint64_t now_ns)
 {
 	if (!watch->sampler)

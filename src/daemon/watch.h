@@ -20,5 +20,8 @@ void td_watch_deinit(struct td_watch *watch);
 /* Samples go on while this is so: clients are on a GPU. */
 void td_watch_set(struct td_watch *watch, bool wanted, uint64_t period_ns);
 
+/* One more, as soon as can be. */
+void td_watch_ask(struct td_watch *watch);
+
 /* Is the sample as young as samples get? If not, one is asked for: the loop turns when it is there. */
 bool td_watch_is_fresh(struct td_watch *watch, uint64_t now_ns);

@@ -23,9 +23,13 @@
 	FUNCTION(clock, nvmlDeviceGetClockInfo, NULL)                                              \
 	FUNCTION(temperature, nvmlDeviceGetTemperature, NULL)                                      \
 	FUNCTION(power, nvmlDeviceGetPowerUsage, NULL)                                             \
-	FUNCTION(mig, nvmlDeviceGetMigMode, NULL)
+	FUNCTION(mig, nvmlDeviceGetMigMode, NULL)                                                  \
+	FUNCTION(processes, nvmlDeviceGetComputeRunningProcesses_v3,                               \
+		"nvmlDeviceGetComputeRunningProcesses_v2")
 
 #define PPM_PER_CENT 10000u
+/* Of one GPU: where there are more, none is told. */
+#define PROCESSES_MAX 256
 
 struct td_nvml {
 	void *library;
@@ -127,4 +131,25 @@ int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus)
 		n++;
 	}
 	return n && !answered ? -ENODEV : n;
+}
+
+uint32_t td_nvml_uses(struct td_nvml *nvml, const struct td_nvml_gpu *gpus, uint32_t count,
+	struct td_nvml_use *ret_uses)
+{
+	nvmlProcessInfo_v2_t rows[PROCESSES_MAX];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; nvml->processes && i < count; i++) {
+		unsigned room = PROCESSES_MAX;
+		nvmlDevice_t device;
+
+		if (gpus[i].lost || nvml->by_index(gpus[i].index, &device) ||
+			nvml->processes(device, &room, rows))
+			continue;
+		for (unsigned k = 0; k < room && n < TD_NVML_USE_MAX; k++)
+			if (rows[k].usedGpuMemory != NVML_VALUE_NOT_AVAILABLE)
+				ret_uses[n++] =
+					(struct td_nvml_use){i, rows[k].pid, rows[k].usedGpuMemory};
+	}
+	return n;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define TD_NVML_GPU_MAX 32
+#define TD_NVML_USE_MAX 512
 #define TD_NVML_ABSENT  1
 
 /* What is known of a GPU: bits of td_nvml_gpu.known. */
@@ -36,6 +37,13 @@ struct td_nvml_gpu {
 	uint64_t used_bytes, total_bytes;
 };
 
+/* What a process has on a GPU, its context and code included. */
+struct td_nvml_use {
+	uint32_t gpu; /* its place in the sample */
+	uint32_t pid;
+	uint64_t bytes;
+};
+
 struct td_nvml;
 
 /* 0; TD_NVML_ABSENT: no such library, or no GPU that it knows; -ENOMEM. library NULL: libnvidia-ml.so.1. */
@@ -47,3 +55,7 @@ void td_nvml_close(struct td_nvml *nvml);
  * them are lost, the driver may have gone or been replaced: close it and open anew.
  */
 int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus);
+
+/* The processes that compute on those GPUs, as far as NVML tells what they have there (room: TD_NVML_USE_MAX). Returns how many. */
+uint32_t td_nvml_uses(struct td_nvml *nvml, const struct td_nvml_gpu *gpus, uint32_t count,
+	struct td_nvml_use *ret_uses);

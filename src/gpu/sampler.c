@@ -57,6 +57,9 @@ static bool take_sample(struct td_sampler *sampler)
 		n = -ENODEV;
 	}
 	sampler->fresh.gpu_count = n > 0 ? (uint32_t)n : 0;
+	sampler->fresh.use_count = n > 0 ? td_nvml_uses(sampler->nvml, sampler->fresh.gpus,
+						   sampler->fresh.gpu_count, sampler->fresh.uses)
+					 : 0;
 	sampler->fresh.time_ns = td_time_now_ns();
 	return !sampler->nvml;
 }

@@ -19,6 +19,8 @@ struct td_sample {
 	uint64_t time_ns; /* when it was taken; 0: none yet */
 	uint32_t gpu_count;
 	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];
+	uint32_t use_count;
+	struct td_nvml_use uses[TD_NVML_USE_MAX];
 };
 
 /* library NULL: NVIDIA's. 0 or -errno. */

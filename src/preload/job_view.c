@@ -34,6 +34,8 @@ static void add_row(
 		view->limit_bytes = row->limit_bytes;
 	if (here && row->pid && row->pid != (uint32_t)getpid())
 		view->used_bytes += row->demanded_bytes;
+	if (here)
+		view->used_bytes += row->overhead_bytes;
 }
 
 /* False: nobody answered, or nothing is known of the job. */

@@ -4,7 +4,7 @@
  *   race N ROUNDS LARGEST   N processes allocate and free blocks of random sizes up to LARGEST bytes, and keep a common account of what they
  *                           have together: it counts a block after it was had and until before it is freed, so it never says too much
  *   threads N BLOCK         another process takes all that there is; then N threads use the GPU for the first time, and each wants a block at once
- *   fill BLOCK              allocates blocks until one is refused; then waits for a line on stdin, and tries again; until end of file
+ *   fill BLOCK              for each line on stdin: allocates blocks until one is refused; until end of file
  */
 #include <pthread.h>
 #include <signal.h>
@@ -175,7 +175,7 @@ static int fill(size_t block)
 	char line[16];
 
 	use_gpu();
-	do {
+	while (fgets(line, sizeof(line), stdin)) {
 		CUdeviceptr address;
 		CUresult r;
 
@@ -186,7 +186,7 @@ static int fill(size_t block)
 		printf("{\"result\": %d, \"bytes\": %llu, \"free\": %zu, \"total\": %zu}\n", (int)r,
 			had, free_bytes, total_bytes);
 		fflush(stdout);
-	} while (fgets(line, sizeof(line), stdin));
+	}
 	return 0;
 }
 

@@ -81,6 +81,19 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret)
 }
 
 #ifndef OLD
+/* Two rows; of the second it is not told how much. */
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(
+	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v2_t *rows)
+{
+	if (*count < 2)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	*count = 2;
+	rows[0] = (nvmlProcessInfo_v2_t){
+		.pid = 100 + (unsigned)(unsigned long)device, .usedGpuMemory = 30};
+	rows[1] = (nvmlProcessInfo_v2_t){.pid = 7, .usedGpuMemory = NVML_VALUE_NOT_AVAILABLE};
+	return lost();
+}
+
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned len)
 {
 	snprintf(name, len, "fake %lu", (unsigned long)device);

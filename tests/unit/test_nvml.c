@@ -59,6 +59,27 @@ TEST(what_a_gpu_does_not_tell_is_unknown)
 	CHECK_EQ(fake_nvml.users, 0);
 }
 
+TEST(what_processes_have_is_told_as_far_as_it_is_known)
+{
+	struct td_nvml_use uses[TD_NVML_USE_MAX];
+	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];
+	struct td_nvml *nvml;
+
+	fake_nvml.count = 2;
+	CHECK_EQ(td_nvml_open(FAKE, &nvml), 0);
+	CHECK_EQ(td_nvml_sample(nvml, gpus), 2);
+	CHECK_EQ(td_nvml_uses(nvml, gpus, 2, uses), 2);
+	CHECK(uses[1].gpu == 1 && uses[1].pid == 102 && uses[1].bytes == 30);
+	fake_nvml.lost = NVML_ERROR_GPU_IS_LOST;
+	CHECK_EQ(td_nvml_uses(nvml, gpus, 2, uses), 0);
+	fake_nvml.lost = 0;
+	td_nvml_close(nvml);
+	CHECK_EQ(td_nvml_open(FAKE_DIR "libfake-old-nvml.so", &nvml), 0);
+	CHECK_EQ(td_nvml_sample(nvml, gpus), 1);
+	CHECK_EQ(td_nvml_uses(nvml, gpus, 1, uses), 0);
+	td_nvml_close(nvml);
+}
+
 TEST(an_old_driver_tells_less)
 {
 	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];

@@ -1,0 +1,23 @@
+/*
+ * What a process takes on a GPU beside what it allocates: contexts, loaded code, stacks, what allocations are rounded up to. No call tells it; NVML
+ * tells what each process has there in all, and the client what it knows of. It counts in the job's limits (docs/decisions/0022).
+ *
+ * The two are of different moments, so a figure is believed only if the client's own was the same in two samples, and of the two the lesser is.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "gpu/nvml.h"
+
+struct td_node;
+
+/* A new sample. uses[].gpu counts in gpus. */
+void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
+	const struct td_nvml_use *uses, uint32_t count);
+
+/*
+ * When the next sample is wanted earlier than usual, given when the last was taken: a job with a limit has a process on a GPU of which nothing is known
+ * yet. now_ns or earlier: at once. TD_NEVER: it is not.
+ */
+uint64_t td_overhead_wants_ns(const struct td_node *node, uint64_t sampled_ns, uint64_t now_ns);

@@ -1,0 +1,106 @@
+/* What contexts and code take, as NVML tells it, is in a job's limit. */
+#include "base/time.h"
+#include "daemon/overhead.h"
+#include "node_world.h"
+
+static void sees(const struct fake *f, uint64_t bytes)
+{
+	const struct td_client *client =
+		td_container_of(f->process->clients.next, struct td_client, of_process);
+	struct td_nvml_gpu gpu = {0};
+	struct td_nvml_use use = {0, (uint32_t)f->process->pid, bytes};
+
+	memcpy(gpu.uuid, w.node.gpus[client->gpu].uuid, 16);
+	td_overhead_seen(&w.node, &gpu, &use, 1);
+	settle(&w);
+}
+
+static struct fake *limited(const char *mem, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[0];
+
+	fake_hello(&w, f, "a", TD_BACKEND_PLAIN, false);
+	fake_attach(&w, f, 0, 0, demanded);
+	fake_want(&w, f);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", mem, w.now, NULL), 0);
+	settle(&w);
+	return f;
+}
+
+TEST(what_a_context_takes_comes_off_the_limit_and_not_off_what_is_shown_as_the_total)
+{
+	begin();
+	struct fake *a = limited("20m", 8 * MIB);
+
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	sees(a, 11 * MIB);
+	sees(a, 11 * MIB);
+	CHECK_EQ(a->slot[0].limit, 17 * MIB);
+	CHECK_EQ(a->slot[0].quota, 20 * MIB);
+	CHECK_EQ(a->slot[0].others, 3 * MIB);
+	need(a, 10 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+}
+
+TEST(a_figure_is_believed_when_it_is_seen_twice_and_the_lesser_of_two)
+{
+	begin();
+	struct fake *a = limited("20m", 8 * MIB);
+
+	sees(a, 15 * MIB);
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	sees(a, 10 * MIB);
+	CHECK_EQ(a->slot[0].limit, 18 * MIB);
+	sees(a, 16 * MIB); /* it has allocated, and not said so yet */
+	CHECK_EQ(a->slot[0].limit, 18 * MIB);
+	a->slot[0].demanded = a->slot[0].resident = 14 * MIB;
+	fake_memory(&w, a, 0);
+	sees(a, 16 * MIB);
+	sees(a, 16 * MIB);
+	CHECK_EQ(a->slot[0].limit, 18 * MIB);
+}
+
+TEST(what_is_there_already_is_not_taken_away)
+{
+	begin();
+	struct fake *a = limited("10m", 9 * MIB);
+
+	sees(a, 14 * MIB);
+	sees(a, 14 * MIB);
+	CHECK_EQ(a->slot[0].limit, 9 * MIB);
+	need(a, MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+}
+
+TEST(a_newcomer_with_a_limit_is_looked_at_soon_and_others_are_not)
+{
+	begin();
+	struct fake *a = limited("none", 8 * MIB);
+
+	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), TD_NEVER);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "10m", w.now, NULL), 0);
+	CHECK(td_overhead_wants_ns(&w.node, w.now, w.now) < w.now + TD_NS_PER_S);
+	sees(a, 9 * MIB);
+	sees(a, 9 * MIB);
+	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), TD_NEVER);
+}
+
+TEST(who_dies_takes_it_along)
+{
+	begin();
+	struct fake *a = limited("20m", 8 * MIB), *b = &w.fakes[1];
+
+	sees(a, 11 * MIB);
+	sees(a, 11 * MIB);
+	fake_hello(&w, b, "a", TD_BACKEND_PLAIN, false);
+	fake_attach(&w, b, 0, 0, 4 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].others, 11 * MIB);
+	fake_dies(&w, a);
+	settle(&w);
+	CHECK_EQ(b->slot[0].others, 0);
+	CHECK_EQ(b->slot[0].limit, 20 * MIB);
+	CHECK(within_capacity(&w));
+}
