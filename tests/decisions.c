@@ -315,7 +315,7 @@ static void run_tandem_cluster(void)
 		PUT(td_tandem_cluster_submit(&cluster, random_below(&state, 256), &job, now));
 		/* One number after the other: arguments are evaluated in any order. */
 		now += MS;
-		td_tandem_cluster_room(&cluster, 5, random_below(&state, 100) / 100.);
+		td_tandem_cluster_room(&cluster, 5, random_below(&state, 100) / 100., now);
 		for (int k = 0; k < 3; k++)
 			drawn[k] = random_below(&state, k < 2 ? 6 : 1000);
 		td_tandem_cluster_observe(

@@ -10,9 +10,10 @@
 #define CANDIDATES 64u  /* else: the least loaded, and as many as the job needs */
 #define FAILURES                                                                                   \
 	16u /* jobs that find no place until the rest of the queue has to wait for the next step */
-#define MOVES_NS  30000000000ull
-#define MOVES_MAX 32u  /* per step */
-#define SLOW      0.25 /* who is slower moves first */
+#define MOVES_NS   30000000000ull
+#define MOVES_MAX  32u  /* per step */
+#define SLOW       0.25 /* who is slower moves first */
+#define UNPAID_MAX 8u   /* doublings: from 10 min to 43 h */
 
 const struct td_tandem_cluster_params td_tandem_cluster_default = {
 	.antman = {.load_limit_ppm = 800000, .patience_ns = 600000000000ull},
@@ -22,6 +23,8 @@ const struct td_tandem_cluster_params td_tandem_cluster_default = {
 	.together = 3,
 	.settle_ns = 300000000000ull,
 	.patience_ns = 1800000000000ull,
+	.move_ns = 60000000000ull,
+	.window_ns = 600000000000ull,
 };
 
 static size_t aligned(size_t bytes)
@@ -36,8 +39,9 @@ size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max,
 	       aligned((size_t)gpus * TD_GUESTS * sizeof(struct td_antman_place)) +
 	       aligned((size_t)gpus * TD_GUESTS * sizeof(uint32_t)) +
 	       aligned(gpus * sizeof(uint64_t)) + aligned(gpus * sizeof(uint32_t)) +
-	       aligned(gpus * sizeof(float)) + aligned(gpus * sizeof(struct td_tandem_choice)) +
-	       aligned(kinds * sizeof(double)) + 2 * aligned((size_t)kinds * kinds * sizeof(float));
+	       aligned(gpus * sizeof(struct td_tandem_room)) +
+	       aligned(gpus * sizeof(struct td_tandem_choice)) + aligned(kinds * sizeof(double)) +
+	       2 * aligned((size_t)kinds * kinds * sizeof(float));
 }
 
 static void *carve(char **at, size_t bytes)
@@ -82,14 +86,14 @@ int td_tandem_cluster_init(struct td_tandem_cluster *c, void *memory, size_t byt
 	c->running = carve(&at, (size_t)gpus * TD_GUESTS * sizeof(*c->running));
 	c->service_bytes = carve(&at, gpus * sizeof(*c->service_bytes));
 	c->service_kind = carve(&at, gpus * sizeof(*c->service_kind));
-	c->room = carve(&at, gpus * sizeof(*c->room));
+	c->rooms = carve(&at, gpus * sizeof(*c->rooms));
 	c->choices = carve(&at, gpus * sizeof(*c->choices));
 	c->demands = carve(&at, kinds * sizeof(*c->demands));
 	c->beside = carve(&at, (size_t)kinds * kinds * sizeof(*c->beside));
 	c->guarded = carve(&at, (size_t)kinds * kinds * sizeof(*c->guarded));
 	memcpy(c->demands, demands, kinds * sizeof(*demands));
 	for (uint32_t g = 0; g < gpus; g++)
-		c->room[g] = 1;
+		c->rooms[g] = (struct td_tandem_room){1, 1, 0, TD_TANDEM_NEVER};
 	for (uint32_t p = 0; p < gpus * TD_GUESTS; p++)
 		c->places[p].next = p + 1 < gpus * TD_GUESTS ? p + 1 : NONE;
 	return 0;
@@ -115,14 +119,39 @@ static double held_speed(const struct td_tandem_cluster *c, uint32_t kind, uint3
 	return fmin(1, fmax(0.02, (1 - c->demands[holder]) / c->demands[kind]));
 }
 
+/* Its mean over the window, weighted by age. */
+static double mean_room(const struct td_tandem_cluster *c, uint32_t gpu)
+{
+	const struct td_tandem_room *room = &c->rooms[gpu];
+	double passed = (double)(c->now_ns - room->since_ns);
+
+	if (room->since_ns == TD_TANDEM_NEVER)
+		return room->now;
+	return room->now + (room->mean - room->now) * exp(-passed / (double)c->params.window_ns);
+}
+
 struct company {
 	uint32_t kinds[TD_GUESTS], count, holder; /* holder: its kind, or NONE */
 	uint64_t bytes;
 	double room;
 };
 
+/* The integral of a room up to now. */
+static double sum_of(const struct td_tandem_cluster *c, uint32_t gpu)
+{
+	const struct td_tandem_room *room = &c->rooms[gpu];
+
+	if (room->since_ns == TD_TANDEM_NEVER)
+		return 0;
+	return room->sum + room->now * (double)(c->now_ns - room->since_ns);
+}
+
+/* How a room is judged: who starts has nothing to lose, who moves needs one that lasts. */
+enum judge { BY_NOW, BY_MEAN };
+
 /* Who is on a GPU, but for one. */
-static struct company look(const struct td_tandem_cluster *c, uint32_t gpu, uint32_t but)
+static struct company look(
+	const struct td_tandem_cluster *c, uint32_t gpu, uint32_t but, enum judge judge)
 {
 	const struct td_inventory *v = &c->antman.gpus;
 	struct company here = {.holder = NONE, .room = 1};
@@ -130,7 +159,7 @@ static struct company look(const struct td_tandem_cluster *c, uint32_t gpu, uint
 	if (v->holder[gpu] == TD_CLUSTER_SERVICE) {
 		here.holder = c->service_kind[gpu];
 		here.bytes = c->service_bytes[gpu];
-		here.room = (double)c->room[gpu];
+		here.room = judge == BY_MEAN ? mean_room(c, gpu) : c->rooms[gpu].now;
 	} else if (v->holder[gpu] != TD_NO_JOB) {
 		here.holder = c->jobs[v->holder[gpu]].kind;
 		here.bytes = c->jobs[v->holder[gpu]].bytes;
@@ -154,7 +183,7 @@ static double speed_among(const struct td_tandem_cluster *c, const struct compan
 	double slowness = 1;
 
 	if (here->holder != NONE)
-		return here->room * held_speed(c, kind, here->holder) / guests;
+		return fmin(1, here->room * held_speed(c, kind, here->holder)) / guests;
 	for (uint32_t k = 0; k < here->count; k++)
 		if (k != self)
 			slowness += 1 / pair_speed(c, kind, here->kinds[k]) - 1;
@@ -164,11 +193,11 @@ static double speed_among(const struct td_tandem_cluster *c, const struct compan
 }
 
 /* Speed of a guest that joins, and what all gain by it. False: it may not, or there is no room. */
-static bool weigh(
-	const struct td_tandem_cluster *c, uint32_t gpu, uint32_t id, struct td_tandem_choice *ret)
+static bool weigh(const struct td_tandem_cluster *c, uint32_t gpu, uint32_t id, enum judge judge,
+	struct td_tandem_choice *ret)
 {
 	const struct td_tandem_job *job = &c->jobs[id];
-	struct company here = look(c, gpu, id);
+	struct company here = look(c, gpu, id, judge);
 	double own, loss = 0;
 
 	if (here.count >= c->params.together)
@@ -201,7 +230,7 @@ static double tie_break(const struct td_inventory *v, uint32_t gpu)
 
 static void note_load(struct td_tandem_cluster *c, uint32_t gpu)
 {
-	struct company here = look(c, gpu, NONE);
+	struct company here = look(c, gpu, NONE, BY_NOW);
 	double load = here.holder == NONE ? 0 : c->demands[here.holder] + 1 - here.room;
 
 	for (uint32_t k = 0; k < here.count; k++)
@@ -210,7 +239,8 @@ static void note_load(struct td_tandem_cluster *c, uint32_t gpu)
 }
 
 /* The best `wanted` of the candidates stand first in c->choices, by falling score; returns how many there are. */
-static uint32_t choose(struct td_tandem_cluster *c, uint32_t id, bool idle_too, double floor)
+static uint32_t choose(
+	struct td_tandem_cluster *c, uint32_t id, bool idle_too, enum judge judge, double floor)
 {
 	struct td_inventory *v = &c->antman.gpus;
 	uint32_t wanted = c->jobs[id].gpus, found[CANDIDATES + TD_GANG_MAX], n = 0;
@@ -223,7 +253,7 @@ static uint32_t choose(struct td_tandem_cluster *c, uint32_t id, bool idle_too, 
 		uint32_t gpu = all ? i : found[i], at;
 		struct td_tandem_choice choice;
 
-		if ((!idle_too && is_idle(v, gpu)) || !weigh(c, gpu, id, &choice) ||
+		if ((!idle_too && is_idle(v, gpu)) || !weigh(c, gpu, id, judge, &choice) ||
 			choice.score < floor)
 			continue;
 		choice.score -= tie_break(v, gpu);
@@ -302,9 +332,16 @@ void td_tandem_cluster_serve(
 	note_load(c, gpu);
 }
 
-void td_tandem_cluster_room(struct td_tandem_cluster *c, uint32_t gpu, double room)
+void td_tandem_cluster_room(struct td_tandem_cluster *c, uint32_t gpu, double room, uint64_t now_ns)
 {
-	c->room[gpu] = (float)fmin(fmax(room, 0), 1);
+	struct td_tandem_room *at = &c->rooms[gpu];
+
+	room = fmin(fmax(room, 0), 1);
+	c->now_ns = now_ns;
+	at->sum = sum_of(c, gpu);
+	at->mean = at->since_ns == TD_TANDEM_NEVER ? room : mean_room(c, gpu);
+	at->now = room;
+	at->since_ns = now_ns;
 	note_load(c, gpu);
 }
 
@@ -369,6 +406,7 @@ void td_tandem_cluster_finish(struct td_tandem_cluster *c, uint32_t id, uint64_t
 	} else {
 		td_antman_finish(&c->antman, id, now_ns);
 	}
+	c->now_ns = now_ns;
 	c->jobs[id].gpus = 0;
 	for (uint32_t k = 0; k < count; k++)
 		note_load(c, gpus[k]);
@@ -379,7 +417,8 @@ void td_tandem_cluster_observe(
 {
 	float *seen;
 
-	if (kind >= c->kinds || other >= c->kinds || !(speed >= 0 && speed <= 1))
+	if (kind >= c->kinds || other >= c->kinds ||
+		!(speed >= 0 && speed <= (held ? TD_TANDEM_OVER : 1)))
 		return;
 	seen = (held ? c->guarded : c->beside) + (size_t)kind * c->kinds + other;
 	speed = fmax(speed, 0.001);
@@ -408,7 +447,7 @@ static uint32_t start_holders(struct td_tandem_cluster *c, uint64_t now_ns,
 
 static bool start_guest(struct td_tandem_cluster *c, uint32_t id, bool idle_too, uint64_t now_ns)
 {
-	if (choose(c, id, idle_too, c->params.gain_min) < c->jobs[id].gpus)
+	if (choose(c, id, idle_too, BY_NOW, c->params.gain_min) < c->jobs[id].gpus)
 		return false;
 	dequeue(c, id);
 	settle(c, id, now_ns);
@@ -444,7 +483,7 @@ static double speed_now(const struct td_tandem_cluster *c, uint32_t id, double *
 
 	*ret_relief = 0;
 	for (uint32_t p = job->place; p != NONE; p = c->places[p].next) {
-		struct company here = look(c, c->places[p].gpu, id);
+		struct company here = look(c, c->places[p].gpu, id, BY_MEAN);
 
 		speed = fmin(speed, speed_among(c, &here, job->kind, NONE, NONE));
 		for (uint32_t k = 0; k < here.count; k++)
@@ -455,28 +494,75 @@ static double speed_now(const struct td_tandem_cluster *c, uint32_t id, double *
 	return speed;
 }
 
+static struct td_tandem_stay note_stay(
+	const struct td_tandem_cluster *c, uint32_t gpu, double speed)
+{
+	double room = mean_room(c, gpu);
+	bool served = c->antman.gpus.holder[gpu] == TD_CLUSTER_SERVICE && room > 0;
+
+	return (struct td_tandem_stay){gpu, room, served ? speed / room : 0, sum_of(c, gpu)};
+}
+
+/* By how much the speed at a place was above what was expected of it, by its room since then. */
+static double excess_of(
+	const struct td_tandem_cluster *c, const struct td_tandem_stay *stay, double passed)
+{
+	return stay->ratio * ((sum_of(c, stay->gpu) - stay->sum) / passed - stay->room);
+}
+
+/* The last move has brought what it cost. Of a gang nothing but the promise is known. */
+static bool has_paid(const struct td_tandem_cluster *c, const struct td_tandem_job *job)
+{
+	double passed = (double)(c->now_ns - job->since_ns), gain = job->promised;
+
+	if (!job->moved)
+		return true;
+	if (job->gpus == 1 && passed > 0)
+		gain += fmin(0, excess_of(c, &job->here, passed)) -
+			fmax(0, excess_of(c, &job->left, passed));
+	return passed * gain >= (double)c->params.move_ns;
+}
+
+/* Too long ago to tell. */
+static bool is_forgiven(const struct td_tandem_cluster *c, const struct td_tandem_job *job)
+{
+	return c->now_ns - job->since_ns >= c->params.window_ns << job->unpaid;
+}
+
 static bool try_move(struct td_tandem_cluster *c, uint32_t id, double below, uint64_t now_ns)
 {
 	struct td_tandem_job *job = &c->jobs[id];
 	double relief, speed, own = 1, gain = 0;
+	bool paid;
 
 	if (now_ns - job->since_ns < c->params.settle_ns ||
 		now_ns - job->looked_ns < c->params.settle_ns)
 		return false;
 	speed = speed_now(c, id, &relief);
-	if (speed > below)
+	paid = has_paid(c, job);
+	if (speed > below || !(paid || is_forgiven(c, job)))
 		return false;
 	job->looked_ns = now_ns;
-	if (choose(c, id, true, speed - relief) < job->gpus)
+	if (choose(c, id, true, BY_MEAN, speed - relief) < job->gpus)
 		return false;
 	for (uint32_t k = 0; k < job->gpus; k++) {
 		own = fmin(own, c->choices[k].own);
 		gain += (c->choices[k].score - c->choices[k].own) / job->gpus;
 	}
-	if (gain + own - speed + relief < c->params.move_gain_min)
+	gain += own - speed + relief;
+	if (gain < c->params.move_gain_min ||
+		gain * (double)c->params.window_ns < (double)c->params.move_ns)
 		return false;
+	job->left = note_stay(c, c->places[job->place].gpu, speed);
 	vacate(c, id);
 	settle(c, id, now_ns);
+	job->here = note_stay(c, c->places[job->place].gpu, own);
+	job->moved = true;
+	if (paid)
+		job->unpaid -= job->unpaid > 0;
+	else
+		job->unpaid += job->unpaid < UNPAID_MAX;
+	job->promised = gain;
 	return true;
 }
 
@@ -501,8 +587,10 @@ static uint32_t move_guests(struct td_tandem_cluster *c, uint64_t now_ns,
 uint32_t td_tandem_cluster_step(struct td_tandem_cluster *c, uint64_t now_ns,
 	struct td_tandem_action *ret_actions, uint32_t room)
 {
-	uint32_t n = start_holders(c, now_ns, ret_actions, room);
+	uint32_t n;
 
+	c->now_ns = now_ns;
+	n = start_holders(c, now_ns, ret_actions, room);
 	n += start_guests(c, now_ns, ret_actions + n, room - n);
 	return n + move_guests(c, now_ns, ret_actions + n, room - n);
 }

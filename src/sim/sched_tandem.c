@@ -19,6 +19,7 @@ struct tandem {
 	bool changed;
 	uint64_t decided_ns;
 	struct td_slo_split *splits; /* of each service */
+	double *rooms;               /* of each service: what it would leave to jobs never seen */
 	double factors[TD_SERVICE_KINDS_MAX]
 		      [TD_PROFILES_MAX]; /* of a service beside a kind of job; 0: not seen yet */
 };
@@ -70,7 +71,9 @@ static int init(struct td_cluster *cluster)
 	}
 	if (state && cluster->services)
 		state->splits = calloc(cluster->services->count, sizeof(*state->splits));
-	if (!state || (cluster->services && !state->splits))
+	if (state && cluster->services)
+		state->rooms = calloc(cluster->services->count, sizeof(*state->rooms));
+	if (!state || (cluster->services && (!state->splits || !state->rooms)))
 		return -ENOMEM;
 	return start_policy(cluster, state);
 }
@@ -81,6 +84,7 @@ static void deinit(struct td_cluster *cluster)
 
 	free(state->memory);
 	free(state->splits);
+	free(state->rooms);
 	free(state);
 }
 
@@ -117,12 +121,12 @@ static void load_beside(
 	struct td_cluster *cluster, struct tandem *state, const struct td_sim_gpu *gpu)
 {
 	const struct td_service *service = &cluster->services->list[gpu->service];
-	double room = room_of(&state->splits[gpu->service]);
+	double room = state->rooms[gpu->service];
 
 	for (uint32_t i = 0; i < gpu->count && room > 0.02; i++)
 		td_tandem_cluster_observe(&state->cluster, cluster->jobs[gpu->jobs[i]].profile,
 			cluster->profiles->count + service->kind, true,
-			fmin(1, gpu->speeds[i] * gpu->count / room));
+			fmin(TD_TANDEM_OVER, gpu->speeds[i] * gpu->count / room));
 }
 
 /* The interference of several adds up. */
@@ -143,7 +147,20 @@ static double *factor_of(
 	return gpu->count == 1 ? first : NULL;
 }
 
-/* Without guests: how much room there would be. */
+/* How much room there would be for jobs never seen: a measure that does not depend on who is there. */
+static void tell_room(struct td_cluster *cluster, struct tandem *state, uint32_t index)
+{
+	const struct td_service *service = &cluster->services->list[index];
+	struct td_slo_split split;
+
+	td_slo_split_begin(&split, cluster->options.knowledge->hyperbolas[service->kind],
+		td_selector_batches, TD_SELECTOR_BATCHES,
+		cluster->services->kinds[service->kind].objective_s, service->seen.rate_per_s,
+		FACTOR);
+	state->rooms[index] = room_of(&split);
+	td_tandem_cluster_room(&state->cluster, service->gpu, state->rooms[index], cluster->now_ns);
+}
+
 static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 {
 	struct tandem *state = cluster->sched_state;
@@ -159,7 +176,8 @@ static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 			service->seen.rate_per_s, alone ? FACTOR : factor);
 	else
 		more = td_slo_split_observe(split, service->seen.p99_s);
-	td_tandem_cluster_room(&state->cluster, service->gpu, room_of(split));
+	if (!round)
+		tell_room(cluster, state, index);
 	if (round && !more && learnt && !split->paused)
 		*learnt = split->factor;
 	service->split = (struct td_split){.batch = split->batch,

@@ -1,4 +1,4 @@
-/* tandem's scheduler of a cluster: guests where it gains, moves with hysteresis, guaranteed jobs as by quota, nobody starves. */
+/* tandem's scheduler of a cluster: guests where it gains, moves that pay and do not swing, guaranteed jobs as by quota, nobody starves. */
 #include "test.h"
 
 #include <stdlib.h>
@@ -175,6 +175,134 @@ static uint32_t random_below(uint64_t *seed, uint32_t n)
 {
 	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
 	return (uint32_t)((*seed >> 33) % n);
+}
+
+/* Two services whose rooms change in turns, and a guest: how often it moves in 48 hours, and what it gets done less what its moves cost. */
+static uint32_t swing(double low, double high, uint64_t half_s, double *ret_work_s)
+{
+	const uint32_t nodes[] = {2};
+	uint32_t moves = 0;
+
+	start_cluster(nodes, 1, 0, 2);
+	td_tandem_cluster_serve(&cluster, 0, LIGHT, 0);
+	td_tandem_cluster_serve(&cluster, 1, LIGHT, 0);
+	*ret_work_s = 0;
+	for (uint64_t s = 0; s < 48 * 3600; s += 10) {
+		bool odd = s / half_s % 2;
+
+		td_tandem_cluster_room(&cluster, 0, odd ? low : high, s * S);
+		td_tandem_cluster_room(&cluster, 1, odd ? high : low, s * S);
+		if (!s)
+			submit(0, 1, LIGHT, false, 0);
+		step(s * S);
+		if (count && actions[0].verb == TD_TANDEM_MOVE) {
+			moves++;
+			*ret_work_s -= 60;
+		}
+		*ret_work_s += 10 * cluster.rooms[gpu_of(0)].now;
+	}
+	return moves;
+}
+
+TEST(a_load_curve_with_a_short_period_moves_nobody)
+{
+	double work;
+
+	for (uint64_t half = 10; half <= 150; half += 20)
+		for (double low = 0; low < 0.9; low += 0.2)
+			for (double high = low; high <= 1; high += 0.2)
+				CHECK_EQ(swing(low, high, half, &work), 0);
+}
+
+TEST(whatever_the_period_moves_never_cost_much)
+{
+	for (uint64_t half = 60; half < 6 * 3600; half += half / 2) {
+		for (double swings = 0.1; swings < 1; swings += 0.1) {
+			double work, stayed = 48 * 3600 * 0.5;
+			uint32_t moves = swing(0.5 - swings / 2, 0.5 + swings / 2, half, &work);
+
+			/* Whoever stays has the mean, and up to half a period more. Who goes wrong learns that in a few moves. */
+			if (!(work >= 0.95 * stayed - swings * (double)half))
+				test_fail(__FILE__, __LINE__,
+					"%u moves, %.0f s of work, %.0f without, swings of %.1f "
+					"each %u s",
+					moves, work, stayed, swings, (uint32_t)half);
+			CHECK(moves <= 48 * 3600 / half + 1);
+		}
+	}
+}
+
+TEST(a_guest_whose_moves_never_pay_moves_ever_more_seldom)
+{
+	const uint32_t nodes[] = {4};
+	uint32_t moves = 0, hour[48] = {0};
+
+	start_cluster(nodes, 1, 0, 4);
+	for (uint32_t g = 0; g < 4; g++)
+		td_tandem_cluster_serve(&cluster, g, LIGHT, 0);
+	submit(0, 1, LIGHT, false, 0);
+	/* Wherever it is there is no room, and all other places look empty. */
+	for (uint64_t s = 0; s < 48 * 3600; s += 30) {
+		for (uint32_t g = 0; g < 4; g++)
+			td_tandem_cluster_room(&cluster, g, g == gpu_of(0) ? 0.11 : 0.9, s * S);
+		step(s * S);
+		if (count && actions[0].verb == TD_TANDEM_MOVE) {
+			moves++;
+			hour[s / 3600]++;
+		}
+	}
+	CHECK(moves >= 2 && moves <= 10);
+	for (int h = 0; h < 48; h++)
+		CHECK(hour[h] <= 4);
+}
+
+TEST(rooms_that_wander_move_each_guest_once_in_two_hours_at_most)
+{
+	enum { GPUS = 8, GUESTS = 4, HOURS = 96 };
+	const uint32_t nodes[] = {GPUS};
+	uint32_t level[GPUS], moves = 0;
+	uint64_t seed = 3;
+
+	start_cluster(nodes, 1, 0, GPUS);
+	for (uint32_t g = 0; g < GPUS; g++) {
+		td_tandem_cluster_serve(&cluster, g, LIGHT, 0);
+		level[g] = random_below(&seed, 6);
+	}
+	for (uint32_t id = 0; id < GUESTS; id++)
+		submit(id, 1, LIGHT, false, 0);
+	/* Five minutes a step of one level in six, and noise on top each half minute. */
+	for (uint64_t s = 0; s < HOURS * 3600; s += 30) {
+		for (uint32_t g = 0; g < GPUS; g++) {
+			uint32_t way = s % 300 ? 1 : random_below(&seed, 3);
+
+			level[g] += (way == 2 && level[g] < 5) - (way == 0 && level[g] > 0);
+			td_tandem_cluster_room(&cluster, g,
+				0.1 + 0.1 * level[g] + 0.02 * random_below(&seed, 11), s * S);
+		}
+		step(s * S);
+		for (uint32_t a = 0; a < count; a++)
+			moves += actions[a].verb == TD_TANDEM_MOVE;
+	}
+	CHECK(moves <= GUESTS * HOURS / 2);
+}
+
+TEST(a_guaranteed_job_takes_gpus_without_guests_first)
+{
+	const uint32_t nodes[] = {4, 4};
+
+	start_cluster(nodes, 2, 0, 8);
+	for (uint32_t id = 0; id < 4; id++)
+		submit(id, 1, HEAVY, false, 0);
+	step(0);
+	submit(10, 4, HEAVY, true, S);
+	step(S);
+	CHECK_EQ(count, 1);
+	CHECK_EQ(td_tandem_cluster_gpus(&cluster, 10, gpus), 4);
+	for (uint32_t k = 0; k < 4; k++)
+		CHECK_EQ(cluster.antman.gpus.guest_count[gpus[k]], 0);
+	submit(11, 2, HEAVY, true, 2 * S);
+	step(2 * S);
+	CHECK_EQ(td_tandem_cluster_gpus(&cluster, 11, gpus), 2);
 }
 
 static void check_invariants(void)

@@ -64,7 +64,7 @@ static void begin(double rate)
 			.class = TD_CLASS_BESTEFFORT};
 }
 
-static int start(const struct td_sched *sched)
+static int start_some(const struct td_sched *sched, const uint32_t *on, uint32_t count)
 {
 	const struct td_cluster_options options = {.contention = {.capped_pressure = 1},
 		.costs = {.restart_s = 30, .repartition_s = 5},
@@ -72,7 +72,12 @@ static int start(const struct td_sched *sched)
 		.knowledge = &knowledge};
 
 	return td_cluster_init(
-		&cluster, &options, &profiles, nodes, 2, 16ull << 30, jobs, JOBS, sched);
+		&cluster, &options, &profiles, on, 2, 16ull << 30, jobs, count, sched);
+}
+
+static int start(const struct td_sched *sched)
+{
+	return start_some(sched, nodes, JOBS);
 }
 
 static double sum_ct(void)
@@ -112,6 +117,25 @@ TEST(all_time_of_a_service_is_counted_and_work_is_conserved)
 		}
 		td_cluster_deinit(&cluster);
 	}
+}
+
+/* Rates stand still, and a guest slows a service more than is expected of a company never seen: a place with a guest leaves less than an empty one seems to. */
+TEST(tandem_does_not_send_guests_from_one_empty_place_to_the_next)
+{
+	const uint32_t three_free[] = {4, 3};
+
+	begin(1400);
+	kinds[0].contender.sensitivity = 1;
+	for (uint32_t i = 0; i < SERVICES * INTERVALS; i++)
+		rates[i] = 1400;
+	for (uint32_t i = 0; i < 6; i++)
+		jobs[i].work_s = 20000;
+	CHECK_EQ(start_some(&td_sched_tandem, three_free, 6), 0);
+	td_cluster_run(&cluster);
+	for (uint32_t i = 0; i < 6; i++)
+		CHECK_EQ(jobs[i].status, TD_SIM_DONE);
+	CHECK(cluster.counts.moves <= 2 * 6);
+	td_cluster_deinit(&cluster);
 }
 
 TEST(a_service_has_its_gpu_and_fifo_leaves_it_alone)
