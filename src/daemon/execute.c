@@ -654,13 +654,15 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;
-	uint64_t wakeup, shortages, exchanges, needs;
+	uint64_t wakeup, shortages, exchanges, needs, host;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
 	wakeup = expire_drains(node, now_ns);
 	shortages = td_capacity_step(node, now_ns);
 	wakeup = shortages < wakeup ? shortages : wakeup;
+	host = td_host_step(node, now_ns);
+	wakeup = host < wakeup ? host : wakeup;
 	td_quota_gather(node);
 	td_tenant_step(node, now_ns);
 	td_soft_gather(node);

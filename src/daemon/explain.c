@@ -106,6 +106,9 @@ char *td_node_explain_bounds(
 	if (process->pacing.duty_ppm)
 		n = add(buf, len, n, "It may take %g%% of the GPU's time.",
 			process->pacing.duty_ppm / 1e4);
+	if (process->host.wanted_bytes > process->host.told_bytes)
+		n = add(buf, len, n,
+			"What it should move off its GPU has no place: host.limit is used up.");
 	td_list_for_each (it, &process->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_process);
 		const struct td_gpu *gpu = &node->gpus[client->gpu];
@@ -153,7 +156,7 @@ char *td_node_explain_bounds(
 		if (client->fixed_bytes && process->backend == TD_BACKEND_SWAP)
 			n = add(buf, len, n,
 				"%s of its memory cannot leave GPU %u: pools, arrays, mappings of "
-				"its own, what others have open.",
+				"its own, what others have open, what the host has no place for.",
 				has, td_gpu_number(node, client->gpu));
 	}
 	return buf;

@@ -165,6 +165,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 
 	if (!process)
 		return NULL;
+	td_host_init(&process->host);
 	process->job = td_job_join(node, uid, hello);
 	if (!process->job) {
 		free(process);
@@ -531,6 +532,7 @@ int td_node_message(
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
 	case TD_MSG_TYPE_need: return need(node, process, &msg->need, now_ns);
 	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);
+	case TD_MSG_TYPE_host_need: td_host_need(process, &msg->host_need, now_ns); return 0;
 	case TD_MSG_TYPE_shortage: return shortage(node, process, &msg->shortage, now_ns);
 	default: return -EPROTO;
 	}

@@ -21,6 +21,7 @@
 #include "base/list.h"
 #include "daemon/events.h"
 #include "daemon/gpus.h"
+#include "daemon/host.h"
 #include "daemon/options.h"
 #include "policy/policy.h"
 #include "proto/gate_page.h"
@@ -146,6 +147,7 @@ struct td_process {
 	const struct td_meter_page
 		*meter; /* the process's own; NULL: none. What it says is not trusted */
 	struct td_steps_told steps;
+	struct td_host_part host;
 	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
 	uint8_t candidates[TD_GPU_MAX][16]; /* PLACE: so far */
 	uint32_t candidate_count;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/parse.h"
@@ -15,6 +16,7 @@ enum kind {
 	KIND_duration,
 	KIND_ratio,
 	KIND_size,
+	KIND_limit,
 	KIND_path,
 	KIND_jobs,
 	KIND_gpus,
@@ -73,6 +75,14 @@ static int set_size(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_err
 	if (!r)
 		strcpy(*ret, value);
 	return r;
+}
+
+static int set_limit(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_err *err)
+{
+	if (strcmp(value, "none"))
+		return set_size(ret, value, err);
+	strcpy(*ret, value);
+	return 0;
 }
 
 static int set_path(char (*ret)[108], const char *value, struct td_err *err)
@@ -150,6 +160,7 @@ static int set_option(
 	case KIND_duration: return set_duration(field, o, value, err);
 	case KIND_ratio: return set_ratio(field, o, value, err);
 	case KIND_size: return set_size(field, value, err);
+	case KIND_limit: return set_limit(field, value, err);
 	case KIND_path: return set_path(field, value, err);
 	case KIND_jobs: return set_jobs(field, value, err);
 	case KIND_gpus: return set_gpus(field, value, err);
@@ -285,6 +296,7 @@ bool td_options_row(const struct td_options *options, size_t i, struct td_option
 		format_gpus(ret->value, sizeof(ret->value), *(const uint64_t *)field);
 		break;
 	case KIND_path:
+	case KIND_limit:
 	case KIND_size: snprintf(ret->value, sizeof(ret->value), "%s", (const char *)field); break;
 	}
 	return true;
@@ -296,4 +308,14 @@ uint64_t td_options_capacity(const struct td_options *options, uint64_t total_by
 
 	(void)td_parse_size(options->capacity, total_bytes, &bytes, NULL);
 	return bytes < total_bytes ? bytes : total_bytes;
+}
+
+uint64_t td_options_host(const struct td_options *options)
+{
+	uint64_t whole = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+		 bytes = UINT64_MAX;
+
+	if (strcmp(options->host_limit, "none"))
+		(void)td_parse_size(options->host_limit, whole, &bytes, NULL);
+	return bytes;
 }

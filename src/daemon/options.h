@@ -21,6 +21,8 @@ struct td_options {
 	uint64_t quota_gpus_ppm;             /* UINT64_MAX: any number */
 	char locks[108];                     /* absolute, or "auto" */
 	char capacity[TD_LIMIT_TEXT];        /* as typed: a share is of each GPU's own size */
+	char host_limit
+		[TD_LIMIT_TEXT]; /* as typed, or "none": a share is of the machine's memory */
 };
 
 void td_options_init(struct td_options *options);
@@ -38,6 +40,9 @@ struct td_option_row {
 	char value[128];
 };
 bool td_options_row(const struct td_options *options, size_t i, struct td_option_row *ret);
+
+/* What processes may pin for swapped bytes together; UINT64_MAX: as much as there is. */
+uint64_t td_options_host(const struct td_options *options);
 
 /* Capacity of a GPU of total_bytes. */
 uint64_t td_options_capacity(const struct td_options *options, uint64_t total_bytes);

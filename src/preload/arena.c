@@ -8,11 +8,10 @@
 
 #include "base/parse.h"
 #include "preload/agent.h"
+#include "preload/host.h"
 #include "preload/real.h"
 
 #define PORTABLE 1u /* CU_MEMHOSTREGISTER_PORTABLE: for all contexts */
-
-static _Atomic uint64_t taken_bytes;
 
 uint64_t td_arena_limit(void)
 {
@@ -30,33 +29,22 @@ uint64_t td_arena_limit(void)
 	return limit - 1;
 }
 
-static bool take(uint64_t bytes)
-{
-	uint64_t before = atomic_load(&taken_bytes), limit = td_arena_limit();
-
-	do
-		if (before > limit || bytes > limit - before)
-			return false;
-	while (!atomic_compare_exchange_weak(&taken_bytes, &before, before + bytes));
-	return true;
-}
-
 void *td_arena_new(uint64_t bytes)
 {
 	void *arena;
 
-	if (!take(bytes))
+	if (!td_host_take(bytes, td_arena_limit()))
 		return NULL;
 	arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (arena == MAP_FAILED) {
-		atomic_fetch_sub(&taken_bytes, bytes);
+		td_host_give(bytes);
 		return NULL;
 	}
 	/* A parent that forks must not find its bytes elsewhere than where the GPU writes them. */
 	(void)madvise(arena, bytes, MADV_DONTFORK);
 	if (!td_real.cuMemHostRegister_v2 || td_real.cuMemHostRegister_v2(arena, bytes, PORTABLE)) {
 		(void)munmap(arena, bytes);
-		atomic_fetch_sub(&taken_bytes, bytes);
+		td_host_give(bytes);
 		return NULL;
 	}
 	return arena;
@@ -69,5 +57,5 @@ void td_arena_free(void *arena, uint64_t bytes)
 	/* It may have gone with its context. */
 	(void)td_real.cuMemHostUnregister(arena);
 	(void)munmap(arena, bytes);
-	atomic_fetch_sub(&taken_bytes, bytes);
+	td_host_give(bytes);
 }

@@ -1,6 +1,6 @@
 /*
  * Host memory for bytes that have left the device: pinned, so that it is copied at the link's rate, and the process's own, so that it outlives the context that
- * pinned it. No more than TANDEM_HOST_LIMIT in all. Any thread.
+ * pinned it. No more than TANDEM_HOST_LIMIT in all, and than the daemon grants (host.h). Any thread.
  */
 #pragma once
 

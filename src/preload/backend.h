@@ -81,6 +81,11 @@ struct td_backend {
 	 * so does what is not within its reach. 0: everything is accessible; 1: it is not; -errno as shrink. NULL: cannot. */
 	int (*reach)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
+	/* The host memory that the slot's bytes are in, and would be after a shrink to the limit. NULL: none. */
+	uint64_t (*host_bytes)(unsigned slot, uint64_t limit_bytes);
+	/* Gives back what host memory is not in use. Called as shrink is. NULL: there is none. */
+	int (*give_back)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
+
 	/* Does the device's driver have what reach needs? Needs no context. NULL: no. */
 	bool (*spills)(int device);
 

@@ -13,6 +13,7 @@
 #include "preload/context.h"
 #include "preload/drain.h"
 #include "preload/gate.h"
+#include "preload/host.h"
 #include "preload/graphs.h"
 #include "preload/ipc.h"
 #include "preload/outside.h"
@@ -27,6 +28,7 @@ static void in_child(void)
 {
 	td_agent_forked();
 	td_client_forked();
+	td_host_forked();
 	td_context_forked();
 	td_drain_forked();
 	td_pace_forked();

@@ -12,6 +12,7 @@
 #include "preload/drain.h"
 #include "preload/driver.h"
 #include "preload/gate.h"
+#include "preload/host.h"
 #include "preload/steps.h"
 #include "proto/proto.h"
 
@@ -106,6 +107,8 @@ void td_agent_stats(unsigned slot, struct td_memory_stats *ret)
 	if (backend)
 		backend->stats(slot, ret);
 }
+
+static void host_message(const struct td_msg_host *msg);
 
 /* -- messages -- */
 
@@ -227,6 +230,8 @@ void td_plans_message(const struct td_msg *msg)
 	else if (msg->type == TD_MSG_TYPE_answer)
 		td_client_answer(msg->answer.slot, msg->answer.ticket, msg->answer.granted,
 			msg->answer.limit_bytes);
+	else if (msg->type == TD_MSG_TYPE_host)
+		host_message(&msg->host);
 }
 
 void td_plans_attached(unsigned slot, bool attached)
@@ -385,6 +390,64 @@ static void send_failed(unsigned slot)
 	send_msg(&msg);
 }
 
+/* What the process has on the host, and is to have by its plans. */
+static uint64_t host_bytes(void)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; td_host_is_bounded() && i < TD_SLOT_MAX; i++)
+		if (plans[i].attached && backend && backend->host_bytes)
+			bytes += backend->host_bytes(
+				i, plans[i].known && plans[i].gate == TD_GATE_CLOSED
+					   ? plans[i].limit_bytes
+					   : UINT64_MAX);
+	return bytes;
+}
+
+static void give_back(unsigned slot)
+{
+	if (td_host_is_pressed() && backend && backend->give_back)
+		(void)move(slot, 0, backend->give_back, progress);
+}
+
+/* More may have a place now. */
+static void leave_again(void)
+{
+	struct td_memory_stats stats;
+
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		td_agent_stats(i, &stats);
+		if (plans[i].known && plans[i].gate == TD_GATE_CLOSED &&
+			stats.resident_bytes > plans[i].limit_bytes)
+			plans[i].acknowledged = false;
+	}
+}
+
+static void host_message(const struct td_msg_host *msg)
+{
+	if (td_host_message(msg))
+		leave_again();
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		if (!plans[i].attached)
+			continue;
+		plans[i].dirty = true; /* what cannot leave may have changed */
+		give_back(i);
+	}
+}
+
+static uint64_t movable_bytes(void)
+{
+	struct td_memory_stats stats;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; td_settings.host_refuses && i < TD_SLOT_MAX; i++) {
+		td_agent_stats(i, &stats);
+		if (plans[i].attached && stats.demanded_bytes > stats.fixed_bytes)
+			bytes += stats.demanded_bytes - stats.fixed_bytes;
+	}
+	return bytes;
+}
+
 static void do_closed(unsigned slot, struct plan *plan, uint64_t now_ns)
 {
 	uint32_t seq = plan->seq;
@@ -394,6 +457,9 @@ static void do_closed(unsigned slot, struct plan *plan, uint64_t now_ns)
 	if (closing.stage != TD_CLOSING_DRAINED || td_client_is_landing(slot))
 		return;
 	td_client_set_defer(slot, true);
+	/* What is to leave needs a place: granted, or as far as there is any. The answer wakes us. */
+	if (!td_host_ready(host_bytes()))
+		return;
 	r = shrink(slot, plan->limit_bytes, progress);
 	if (r && r != -ENOTRECOVERABLE) {
 		plan->retry_ns = now_ns + RETRY_NS;
@@ -473,6 +539,7 @@ static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
 			room_is_short(slot, plan, &stats, now_ns);
 		return;
 	}
+	give_back(slot);
 	plan->acknowledged = true;
 	plan->ready = true;
 	msg.ready.slot = slot;
@@ -598,5 +665,6 @@ uint64_t td_plans_step(uint64_t now_ns)
 	send_want();
 	next_ns = step_closing(word, now_ns);
 	next_ns = min_ns(next_ns, step_memory(now_ns));
+	td_host_step(send_msg, host_bytes(), movable_bytes());
 	return min_ns(next_ns, step_idle(word, now_ns));
 }

@@ -18,6 +18,7 @@
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/gate.h"
+#include "preload/host.h"
 #include "preload/pieces.h"
 #include "preload/real.h"
 
@@ -309,7 +310,7 @@ static bool may_leave(unsigned slot, uint64_t bytes)
 	pthread_mutex_lock(&td_swap.lock);
 	movable = td_swap.totals[slot].demanded_bytes - td_swap.totals[slot].fixed_bytes;
 	pthread_mutex_unlock(&td_swap.lock);
-	return movable <= limit && bytes <= limit - movable;
+	return movable <= limit && bytes <= limit - movable && td_host_reserve(movable + bytes);
 }
 
 static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
@@ -348,7 +349,7 @@ static void swap_stats(unsigned slot, struct td_memory_stats *ret)
 {
 	pthread_mutex_lock(&td_swap.lock);
 	*ret = td_swap.totals[slot];
-	ret->fixed_bytes += td_swap.stranded_bytes[slot];
+	ret->fixed_bytes += td_swap_stranded(slot);
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
@@ -368,6 +369,8 @@ const struct td_backend td_backend_swap = {
 	.shrink = td_swap_shrink,
 	.fill = td_swap_fill,
 	.reach = td_swap_reach,
+	.host_bytes = td_swap_host_bytes,
+	.give_back = td_swap_give_back,
 	.spills = td_chunk_may_be_on_host,
 	.stats = swap_stats,
 	.forked = swap_forked,

@@ -47,7 +47,8 @@ struct td_swap {
 	uint64_t ids;
 	struct td_memory_stats totals[TD_SLOT_MAX];
 	uint64_t stranded_bytes
-		[TD_SLOT_MAX]; /* that were to leave, and have nowhere to go: fixed for now */
+		[TD_SLOT_MAX]; /* that were to leave, and have nowhere to go: fixed, unless more than this has been granted: */
+	uint64_t stranded_grants[TD_SLOT_MAX];
 	CUstream streams[TD_SLOT_MAX];         /* of the moves; each ends with its context */
 	uint64_t stream_contexts[TD_SLOT_MAX]; /* their serials, see context.h */
 };
@@ -76,6 +77,14 @@ void td_swap_free_late(void);
  */
 int td_swap_pin(uint64_t address);
 void td_swap_unpin(uint64_t address);
+
+/* Of the slot, with the lock: what has nowhere to go. */
+uint64_t td_swap_stranded(unsigned slot);
+
+/* The slot's host memory in use after a shrink to the limit, at most; with the lock: gives back what is pinned and not in use, false: there was none; the same without it. */
+uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes);
+bool td_swap_drop_idle(unsigned slot);
+int td_swap_give_back(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
 int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));

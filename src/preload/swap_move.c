@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "preload/context.h"
 #include "preload/gate.h"
+#include "preload/host.h"
 #include "preload/real.h"
 
 #define BATCH       16
@@ -135,7 +136,9 @@ static void start_leaving(unsigned slot, uint64_t bytes, CUstream stream, struct
 				return;
 			if (chunk->place != TD_PLACE_DEVICE)
 				continue;
-			if (td_chunk_to_arena(chunk, stream))
+			/* Where there is no more, what others of its chunks keep for the next time will do. */
+			if (td_chunk_to_arena(chunk, stream) &&
+				(!td_swap_drop_idle(slot) || td_chunk_to_arena(chunk, stream)))
 				return;
 			chunk->place = TD_PLACE_ARENA; /* so that it is not chosen twice */
 			batch_add(batch, range, chunk);
@@ -214,6 +217,7 @@ static void strand(unsigned slot, bool stranded)
 
 	pthread_mutex_lock(&td_swap.lock);
 	td_swap.stranded_bytes[slot] = stranded ? t->resident_bytes - t->fixed_bytes : 0;
+	td_swap.stranded_grants[slot] = td_host_granted();
 	pthread_mutex_unlock(&td_swap.lock);
 }
 

@@ -63,8 +63,74 @@ def or_it_is_refused():
         nothing_is_left(world)
 
 
+def kept(world):
+    """What both have on the host, as the processes have it mapped."""
+    return sum(j["host_bytes"] for j in world.jobs())
+
+
+def all_together_have_no_more_on_the_host_than_the_node_lets_them():
+    with World() as world:
+        assert world.call(TANDEM, "run", "--", "true").returncode == 0
+        done = world.call(TANDEM, "set", "host.limit=-1")
+        assert done.returncode and '"-1"' in done.stderr, done
+        assert world.call(TANDEM, "set", "host.limit=44m").returncode == 0
+        a, b = under_swap(world), under_swap(world)
+        first = a.do("alloc", 40 * MIB)
+        a.do("set", first, 0, 7), a.do("set", first, 10 * MIB - 1, 8)
+        second = b.do("alloc", 40 * MIB)
+        b.do("set", second, 0, 9)
+        for _ in range(3):  # each gives way to the other: what one keeps pinned the other gets
+            a.do("add", first), b.do("add", second)
+            assert kept(world) <= 44 * MIB, world.jobs()
+        assert a.do("get", first, 0) == 10 and b.do("get", second, 0) == 12
+        assert {e["pid"] for e in world.events("drained")} == {a.process.pid, b.process.pid}
+        a.end(), b.end()
+        nothing_is_left(world)
+
+
+def what_two_want_on_the_host_one_gets_and_the_others_stay_on_the_gpu_until_it_is_freed():
+    with World() as world:
+        assert world.call(TANDEM, "run", "--", "true").returncode == 0
+        assert world.call(TANDEM, "set", "host.limit=10m").returncode == 0
+        a = under_swap(world)
+        memory = a.do("alloc", 40 * MIB)
+        a.do("set", memory, 0, 7)
+        other = world.start(TRAIN, *LARGE, wrap="swap")
+        until(lambda: any(e["pid"] == a.process.pid for e in world.events("drained")) or other.poll() is not None, "it is asked to give way")
+        assert a.do("get", memory, 0) == 7
+        assert row(world, a.process.pid)["resident_bytes"] >= 30 * MIB, row(world, a.process.pid)
+        assert "the host has no place for" in world.call(TANDEM, "explain", str(a.process.pid)).stdout
+        assert other.poll() is None, "it had to wait"
+        assert world.call(TANDEM, "set", "host.limit=none").returncode == 0
+        finish(other)
+        assert a.do("get", memory, 0) == 7
+        a.end()
+        nothing_is_left(world)
+
+
+def nobody_allocates_what_could_not_leave_beside_what_others_have():
+    with World() as world:
+        assert world.call(TANDEM, "run", "--", "true").returncode == 0
+        assert world.call(TANDEM, "set", "host.limit=20m").returncode == 0
+        wrap = ["env", "TANDEM_HOST_FULL=refuse", TANDEM, "run", "--backend", "swap", "--"]
+        a, b = Shell(world, *wrap), Shell(world, *wrap)
+        first = a.do("alloc", 14 * MIB)
+        assert b.ask("alloc", 8 * MIB)[0] == OUT_OF_MEMORY
+        b.do("alloc", 4 * MIB)
+        a.do("free", first)
+        until(lambda: b.ask("alloc", 12 * MIB)[0] == 0, "what one has freed the other can have")
+        assert a.ask("alloc", 8 * MIB)[0] == OUT_OF_MEMORY
+        os.kill(b.process.pid, signal.SIGKILL)
+        until(lambda: a.ask("alloc", 8 * MIB)[0] == 0, "and what one had that died")
+        a.end()
+        nothing_is_left(world)
+
+
 run_cases([
     bytes_on_the_host_outlive_the_context_that_put_them_there,
     what_has_no_place_on_the_host_stays_and_others_wait_for_it,
     or_it_is_refused,
+    all_together_have_no_more_on_the_host_than_the_node_lets_them,
+    what_two_want_on_the_host_one_gets_and_the_others_stay_on_the_gpu_until_it_is_freed,
+    nobody_allocates_what_could_not_leave_beside_what_others_have,
 ])

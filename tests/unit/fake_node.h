@@ -37,6 +37,8 @@ struct fake {
 	char mem[32]; /* as SETTINGS said last */
 	unsigned settings_told;
 	uint8_t placed[TD_GPU_MAX]; /* the first bytes of their UUIDs */
+	struct td_msg_host host;    /* as told last; with how often */
+	unsigned host_told;
 	uint32_t placed_count;
 };
 
@@ -69,6 +71,9 @@ static void fake_send(void *peer, const struct td_msg *msg)
 		f->settings_told++;
 	} else if (msg->type == TD_MSG_TYPE_placed) {
 		f->placed[f->placed_count++] = msg->placed.gpu[0];
+	} else if (msg->type == TD_MSG_TYPE_host) {
+		f->host = msg->host;
+		f->host_told++;
 	} else if (msg->type == TD_MSG_TYPE_answer) {
 		f->slot[msg->answer.slot].answer = msg->answer.granted;
 		if (msg->answer.granted)

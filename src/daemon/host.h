@@ -1,0 +1,30 @@
+/*
+ * host.limit: how much of the host's memory all processes together may pin for bytes that have left the GPUs.
+ *
+ * Each process has a grant, up to which it takes by itself. It is charged the most that it may have: the highest grant that it may still believe in, or what it has. Invariant:
+ * the charges never exceed the limit by an action of ours. One that needs more than its grant asks; where too little is left, what the others
+ * were granted and do not use is called back first, and only then is it told what there is. A lowered limit takes nothing away.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct td_msg_host_need;
+struct td_node;
+struct td_process;
+
+/* Of one process. */
+struct td_host_part {
+	uint64_t told_bytes;     /* UINT64_MAX: no bound */
+	uint64_t believed_bytes; /* highest that it has not acknowledged to be gone */
+	uint64_t wanted_bytes, used_bytes;
+	uint64_t asked_ns; /* since when its question is open; 0: it is not */
+	uint32_t seq, acknowledged_seq, ticket, answered_ticket;
+	uint8_t speaks, lacks; /* it knows of this; the others were told that somebody lacks some */
+};
+
+void td_host_init(struct td_host_part *part);
+void td_host_need(struct td_process *process, const struct td_msg_host_need *msg, uint64_t now_ns);
+
+/* Before plans are told: what has to leave needs a place. Returns when to be called again. */
+uint64_t td_host_step(struct td_node *node, uint64_t now_ns);

@@ -1,0 +1,159 @@
+/* See host.h. */
+#include "preload/host.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/time.h"
+#include "preload/agent.h"
+#include "preload/futex.h"
+#include "proto/proto.h"
+
+#define RECHECK_NS (200 * TD_NS_PER_MS)
+
+static _Atomic uint64_t taken, granted = UINT64_MAX;
+static _Atomic uint64_t reserved;          /* the most that a thread has asked for; in all */
+static _Atomic uint32_t tickets, answered; /* questions so far; of them, answered (a futex) */
+static _Atomic bool connected;
+
+/* The agent's. */
+static struct {
+	bool limited, pressed;
+	uint64_t asked_bytes;
+	uint32_t asked_ticket, seq;
+	struct td_msg_host_need sent;
+} self;
+
+static uint64_t min_bytes(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+bool td_host_take(uint64_t bytes, uint64_t own_limit)
+{
+	uint64_t before = atomic_load(&taken), limit;
+
+	do {
+		limit = min_bytes(own_limit, atomic_load(&granted));
+		if (before > limit || bytes > limit - before)
+			return false;
+	} while (!atomic_compare_exchange_weak(&taken, &before, before + bytes));
+	return true;
+}
+
+void td_host_give(uint64_t bytes)
+{
+	atomic_fetch_sub(&taken, bytes);
+}
+
+uint64_t td_host_granted(void)
+{
+	return atomic_load(&granted);
+}
+
+static bool is_answered(uint32_t ticket)
+{
+	return (int32_t)(atomic_load(&answered) - ticket) >= 0;
+}
+
+static void raise_to(_Atomic uint64_t *value, uint64_t bytes)
+{
+	uint64_t before = atomic_load(value);
+
+	while (before < bytes && !atomic_compare_exchange_weak(value, &before, bytes))
+		;
+}
+
+bool td_host_reserve(uint64_t bytes)
+{
+	uint32_t ticket, seen;
+
+	if (atomic_load(&granted) >= bytes)
+		return true;
+	raise_to(&reserved, bytes);
+	ticket = atomic_fetch_add(&tickets, 1) + 1;
+	td_agent_wake();
+	while (atomic_load(&connected) && !is_answered(ticket)) {
+		seen = atomic_load(&answered);
+		if (!is_answered(ticket))
+			td_futex_wait(&answered, seen, RECHECK_NS, false);
+	}
+	return atomic_load(&granted) >= bytes;
+}
+
+bool td_host_ready(uint64_t bytes)
+{
+	if (atomic_load(&granted) >= bytes)
+		return true;
+	if (self.asked_bytes != bytes) {
+		self.asked_bytes = bytes;
+		self.asked_ticket = atomic_fetch_add(&tickets, 1) + 1;
+	}
+	return is_answered(self.asked_ticket);
+}
+
+bool td_host_is_bounded(void)
+{
+	return self.limited;
+}
+
+bool td_host_is_pressed(void)
+{
+	return self.pressed;
+}
+
+bool td_host_message(const struct td_msg_host *msg)
+{
+	bool more = msg->bytes > atomic_load(&granted);
+
+	self.limited = msg->bytes != UINT64_MAX;
+	self.pressed = msg->others_lack;
+	self.seq = msg->seq;
+	atomic_store(&granted, msg->bytes);
+	atomic_store(&answered, msg->ticket);
+	td_futex_wake_all(&answered, false);
+	return more;
+}
+
+void td_host_step(
+	void (*send)(const struct td_msg *msg), uint64_t wanted_bytes, uint64_t movable_bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_host_need};
+	struct td_msg_host_need *need = &msg.host_need;
+	uint32_t ticket = atomic_load(&tickets);
+
+	if (!self.limited)
+		return;
+	if (is_answered(ticket))
+		atomic_store(&reserved, movable_bytes);
+	need->seq = self.seq;
+	need->ticket = ticket;
+	need->used_bytes = atomic_load(&taken);
+	need->wanted_bytes = atomic_load(&reserved);
+	if (need->wanted_bytes < wanted_bytes)
+		need->wanted_bytes = wanted_bytes;
+	if (need->seq == self.sent.seq && need->ticket == self.sent.ticket &&
+		need->used_bytes == self.sent.used_bytes &&
+		need->wanted_bytes == self.sent.wanted_bytes)
+		return;
+	self.sent = *need;
+	send(&msg);
+}
+
+void td_host_connected(bool is)
+{
+	self.limited = self.pressed = false;
+	self.asked_bytes = self.seq = 0;
+	self.sent = (struct td_msg_host_need){0};
+	atomic_store(&granted, UINT64_MAX);
+	atomic_store(&answered, atomic_load(&tickets));
+	atomic_store(&connected, is);
+	td_futex_wake_all(&answered, false);
+}
+
+void td_host_forked(void)
+{
+	atomic_store(&taken, 0);
+	atomic_store(&reserved, 0);
+	td_host_connected(false);
+}

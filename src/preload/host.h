@@ -1,0 +1,41 @@
+/*
+ * How much of the host's memory the process may pin for bytes that have left the device: its part of the daemon's host.limit, beside TANDEM_HOST_LIMIT.
+ *
+ * The daemon grants (HOST); the process says what it has, and what it would have (HOST_NEED), before it takes more. Until a daemon has granted anything there is
+ * no bound, and what a daemon that is gone has granted does not hold any more: without one nothing leaves the device.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct td_msg;
+struct td_msg_host;
+
+/* -- any thread -- */
+
+/* False: there may be no more, by own_limit or by what is granted. */
+bool td_host_take(uint64_t bytes, uint64_t own_limit);
+void td_host_give(uint64_t bytes);
+
+/* What there may be in all, by the daemon; UINT64_MAX: no bound. */
+uint64_t td_host_granted(void);
+
+/* May the process have so much in all? Waits for the daemon's answer. */
+bool td_host_reserve(uint64_t bytes);
+
+/* -- the agent -- */
+
+/* So much in all has been granted, or was asked for and has been answered with what there is. */
+bool td_host_ready(uint64_t bytes);
+/* Has a daemon set a bound? */
+bool td_host_is_bounded(void);
+/* Others lack it: what is pinned and not in use is to be given back. */
+bool td_host_is_pressed(void);
+/* True: more is granted than before. */
+bool td_host_message(const struct td_msg_host *msg);
+/* Says what has changed. wanted: in use on the host, or to be; movable: what could have to leave, where that has to be reserved beforehand. */
+void td_host_step(
+	void (*send)(const struct td_msg *msg), uint64_t wanted_bytes, uint64_t movable_bytes);
+void td_host_connected(bool connected);
+void td_host_forked(void);

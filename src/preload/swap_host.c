@@ -1,0 +1,64 @@
+/* Backend swap: what its chunks need on the host, and what they could do without. */
+#include "preload/host.h"
+#include "preload/swap.h"
+
+static bool is_idle(const struct td_range *range, const struct td_chunk *chunk)
+{
+	return chunk->place == TD_PLACE_DEVICE && chunk->arena && !range->moving;
+}
+
+uint64_t td_swap_stranded(unsigned slot)
+{
+	return td_host_granted() > td_swap.stranded_grants[slot] ? 0 : td_swap.stranded_bytes[slot];
+}
+
+uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes)
+{
+	const struct td_memory_stats *t = &td_swap.totals[slot];
+	uint64_t bytes = 0, most, largest = 0;
+
+	pthread_mutex_lock(&td_swap.lock);
+	most = limit_bytes < t->fixed_bytes ? t->fixed_bytes : limit_bytes;
+	for (const struct td_range *range = td_swap.ranges; range; range = range->next) {
+		for (size_t i = 0; i < range->count && range->slot == slot; i++) {
+			const struct td_chunk *chunk = &range->chunks[i];
+
+			if (chunk->place == TD_PLACE_ARENA)
+				bytes += chunk->bytes;
+			if (chunk->bytes > largest)
+				largest = chunk->bytes;
+		}
+	}
+	/* Whole chunks leave. What could not is still to find a place. */
+	if (t->resident_bytes > most)
+		bytes += t->resident_bytes - most + largest;
+	else if (td_swap_stranded(slot))
+		bytes += td_swap_stranded(slot) + largest;
+	pthread_mutex_unlock(&td_swap.lock);
+	return bytes;
+}
+
+bool td_swap_drop_idle(unsigned slot)
+{
+	bool any = false;
+
+	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
+		for (size_t i = 0; i < range->count && range->slot == slot; i++) {
+			if (!is_idle(range, &range->chunks[i]))
+				continue;
+			td_chunk_drop_arena(&range->chunks[i]);
+			any = true;
+		}
+	}
+	return any;
+}
+
+int td_swap_give_back(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	(void)limit_bytes;
+	(void)progress;
+	pthread_mutex_lock(&td_swap.lock);
+	(void)td_swap_drop_idle(slot);
+	pthread_mutex_unlock(&td_swap.lock);
+	return 0;
+}

@@ -1,0 +1,158 @@
+/* host.limit: whoever pins host memory has reserved it before, and nobody is refused what another only keeps. */
+#include "base/time.h"
+#include "daemon/host.h"
+#include "node_world.h"
+
+static struct fake *swapper(unsigned i, const char *job)
+{
+	struct fake *f = program(i, job, 8 * MIB);
+
+	fake_want(&w, f);
+	return f;
+}
+
+static void bound(const char *limit)
+{
+	CHECK_EQ(td_options_set(&w.node.options, "host.limit", limit, NULL), 0);
+	settle(&w);
+}
+
+/* What a process says that heard HOST. */
+static void says(struct fake *f, uint64_t wanted, uint64_t used, bool asks)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_host_need};
+
+	msg.host_need.seq = f->host.seq;
+	msg.host_need.wanted_bytes = wanted;
+	msg.host_need.used_bytes = used;
+	msg.host_need.ticket = f->host.ticket + asks;
+	CHECK_EQ(say(&w, f, &msg), 0);
+	settle(&w);
+}
+
+static uint64_t charged(void)
+{
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &w.node.processes) {
+		const struct td_host_part *part =
+			&td_container_of(it, struct td_process, of_node)->host;
+
+		bytes += part->believed_bytes > part->used_bytes ? part->believed_bytes
+								 : part->used_bytes;
+	}
+	return bytes;
+}
+
+TEST(without_a_limit_nobody_is_told_anything)
+{
+	begin();
+	struct fake *a = swapper(0, "a");
+
+	settle(&w);
+	CHECK_EQ(a->host_told, 0);
+	bound("20m");
+	CHECK_EQ(a->host_told, 1);
+	CHECK_EQ(a->host.bytes, 0);
+	bound("none");
+	CHECK_EQ(a->host.bytes, UINT64_MAX);
+}
+
+TEST(what_is_asked_for_is_granted_while_there_is_any)
+{
+	begin();
+	struct fake *a = swapper(0, "a"), *b = swapper(1, "b");
+
+	bound("20m");
+	says(a, 0, 0, false);
+	says(b, 0, 0, false);
+	says(a, 12 * MIB, 0, true);
+	CHECK_EQ(a->host.bytes, 12 * MIB);
+	says(a, 12 * MIB, 12 * MIB, false);
+	says(b, 12 * MIB, 0, true);
+	says(a, 12 * MIB, 12 * MIB, false); /* it can spare nothing */
+	CHECK_EQ(b->host.ticket, 1); /* answered: it is to go on with less */
+	CHECK_EQ(b->host.bytes, 8 * MIB);
+	CHECK_EQ(charged(), 20 * MIB);
+	fake_dies(&w, a);
+	settle(&w);
+	CHECK_EQ(b->host.bytes, 12 * MIB);
+	CHECK(within_capacity(&w));
+}
+
+TEST(what_another_only_keeps_is_called_back_first)
+{
+	begin();
+	struct fake *a = swapper(0, "a"), *b = swapper(1, "b");
+
+	bound("20m");
+	says(b, 0, 0, false);
+	says(a, 16 * MIB, 0, true);
+	says(a, 0, 16 * MIB, false); /* all of it is back on the GPU, the buffers are kept */
+	says(b, 12 * MIB, 0, true);
+	CHECK_EQ(b->host.ticket, 0); /* not yet */
+	CHECK(a->host.others_lack);
+	says(a, 0, 2 * MIB, false);
+	CHECK_EQ(a->host.bytes, 2 * MIB);
+	says(a, 0, 2 * MIB, false);
+	CHECK_EQ(b->host.ticket, 1);
+	CHECK_EQ(b->host.bytes, 12 * MIB);
+	CHECK(!a->host.others_lack);
+	CHECK(charged() <= 20 * MIB);
+}
+
+TEST(one_that_does_not_answer_is_waited_for_for_a_while)
+{
+	begin();
+	struct fake *a = swapper(0, "a"), *b = swapper(1, "b");
+
+	bound("20m");
+	says(b, 0, 0, false);
+	says(a, 16 * MIB, 0, true);
+	says(b, 12 * MIB, 0, true);
+	CHECK_EQ(b->host.ticket, 0);
+	w.now += 2 * TD_NS_PER_S;
+	settle(&w);
+	CHECK_EQ(b->host.ticket, 1);
+	CHECK_EQ(b->host.bytes, 4 * MIB);
+	CHECK_EQ(charged(), 20 * MIB);
+}
+
+TEST(a_lowered_limit_takes_nothing_away_and_who_comes_back_keeps_what_he_has)
+{
+	begin();
+	struct fake *a = swapper(0, "a"), *b = swapper(1, "b");
+
+	bound("20m");
+	says(a, 16 * MIB, 16 * MIB, true);
+	CHECK_EQ(a->host.bytes, 16 * MIB);
+	bound("8m");
+	says(a, 16 * MIB, 16 * MIB, false);
+	CHECK_EQ(a->host.bytes, 16 * MIB);
+	says(b, 4 * MIB, 0, true);
+	says(a, 16 * MIB, 16 * MIB, false);
+	CHECK_EQ(b->host.bytes, 0);
+	CHECK_EQ(b->host.ticket, 1);
+}
+
+TEST(whatever_is_asked_the_sum_stays_within_the_limit)
+{
+	uint32_t seed = 7;
+
+	begin();
+	for (unsigned i = 0; i < 4; i++)
+		swapper(i, (const char *[]){"a", "b", "c", "d"}[i]);
+	bound("32m");
+	for (unsigned i = 0; i < 4; i++)
+		says(&w.fakes[i], 0, 0, false);
+	for (unsigned i = 0; i < 2000; i++) {
+		struct fake *f = &w.fakes[(seed = seed * 1664525 + 1013904223) >> 30];
+		uint64_t wanted = (seed >> 8) % 24 * MIB,
+			 used = f->host.bytes < wanted ? f->host.bytes : wanted;
+
+		says(f, wanted, used, seed & 1);
+		CHECK(charged() <= 32 * MIB);
+		w.now += 100 * TD_NS_PER_MS;
+	}
+}
