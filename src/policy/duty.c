@@ -1,12 +1,19 @@
 /* Step-time feedback; see duty.h. */
 #include "policy/duty.h"
 
-#define PPM             1000000u
-#define HOLD_ROUNDS_MAX 32
+#define PPM 1000000u
+/* The longest that a duty which fails at the next step is kept, in steps of the job. */
+#define HOLD_STEPS_MAX 1280
 /* A single step that is off by so many times the noise is no noise. */
 #define OUTLIER 5
 /* Steps that a pause of the first ones may last. */
 #define FIRST_PAUSE 4
+/* Steps of a unit whose pauses are left empty: a baseline of the longest round, and those that are not judged. */
+#define FIRST_STEPS (TD_DUTY_STEPS_MAX + 8)
+/* The same of one job whose pauses are left empty, whatever its units. */
+#define EMPTY_STEPS_MAX 64
+/* And no longer than this, for a unit: what is taken for a step may be an epoch. */
+#define EMPTY_MAX_NS 60000000000ull
 
 const struct td_duty_params td_duty_default = TD_DUTY_DEFAULT;
 
@@ -82,13 +89,18 @@ static uint32_t step_above(uint32_t duty_ppm, const struct td_duty_params *param
 	return duty_ppm + (step < params->step_ppm ? step : params->step_ppm);
 }
 
-static void cut(struct td_duty *duty, const struct td_duty_params *params)
+/* seen_ns: how long the round, or the step, was that shows it; 0: not known. */
+static void cut(struct td_duty *duty, const struct td_duty_params *params, uint64_t seen_ns)
 {
 	uint32_t failed = duty->duty_ppm;
 
-	if (duty->hold_rounds < HOLD_ROUNDS_MAX)
+	if (duty->hold_rounds * round_length(duty, params) < HOLD_STEPS_MAX)
 		duty->hold_rounds = duty->hold_rounds ? duty->hold_rounds * 2 : 1;
 	duty->held_rounds = 0;
+	if (failed > floor_ppm(params)) {
+		duty->failed_ppm = failed;
+		duty->failed_ns = seen_ns;
+	}
 	duty->duty_ppm = floor_ppm(params);
 	duty->caution_ppm = step_below(failed, params);
 	duty->times = 0;
@@ -107,7 +119,8 @@ static bool is_besteffort_to_blame(const struct td_duty *duty, uint32_t duty_ppm
 static struct td_duty_unit present(const struct td_duty *duty)
 {
 	return (struct td_duty_unit){duty->unit, duty->duty_ppm, duty->caution_ppm,
-		duty->hold_rounds, duty->baseline_ns, duty->noise_ns};
+		duty->hold_rounds, duty->failed_ppm, duty->baseline_ns, duty->noise_ns,
+		duty->baseline_most_ns, duty->floor_ns, duty->failed_ns};
 }
 
 static void go_on_from(struct td_duty *duty, const struct td_duty_unit *unit)
@@ -118,12 +131,17 @@ static void go_on_from(struct td_duty *duty, const struct td_duty_unit *unit)
 	duty->hold_rounds = unit->hold_rounds;
 	duty->baseline_ns = unit->baseline_ns;
 	duty->noise_ns = unit->noise_ns;
+	duty->baseline_most_ns = unit->baseline_most_ns;
+	duty->floor_ns = unit->floor_ns;
+	duty->failed_ppm = unit->failed_ppm;
+	duty->failed_ns = unit->failed_ns;
 	duty->held_rounds = duty->times = duty->long_rounds = 0;
 	duty->phase = duty->memory_ppm == PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
 }
 
 /* Other work: its steps are compared with their own kind, and where it is new it is protected like a newcomer. */
-static void change_unit(struct td_duty *duty, const struct td_duty_params *params, uint32_t unit)
+static void change_unit(
+	struct td_duty *duty, const struct td_duty_params *params, uint32_t unit, uint64_t now_ns)
 {
 	struct td_duty_unit before = present(duty),
 			    fresh = {.unit = unit, .duty_ppm = floor_ppm(params)};
@@ -144,12 +162,13 @@ static void change_unit(struct td_duty *duty, const struct td_duty_params *param
 	if (!fresh.baseline_ns)
 		duty->phase = TD_DUTY_FLOOR;
 	duty->length = duty->first_steps = 0;
+	duty->unit_since_ns = now_ns;
 	duty->undo.baseline_ns = 0;
 	duty->skip = true;
 }
 
 static void arrive(struct td_duty *duty, const struct td_duty_params *params,
-	const struct td_duty_input *input)
+	const struct td_duty_input *input, uint64_t now_ns)
 {
 	*duty = (struct td_duty){
 		.phase = TD_DUTY_FLOOR,
@@ -158,6 +177,7 @@ static void arrive(struct td_duty *duty, const struct td_duty_params *params,
 		.steps_seen = input->steps,
 		.began_ns = input->step_began_ns,
 		.unit = input->unit,
+		.unit_since_ns = now_ns,
 		.skip = true,
 	};
 }
@@ -172,17 +192,60 @@ static void add_time(struct td_duty *duty, uint64_t ns)
 	duty->times_ns[at] = ns;
 }
 
-static void raise_duty(struct td_duty *duty, const struct td_duty_params *params)
+/* By how much the median of the round may be off. */
+static uint64_t uncertainty_ns(const struct td_duty *duty)
+{
+	return duty->noise_ns / root(duty->times);
+}
+
+/* The longest that the median of a round may be: single steps are longer than it, and are to be within the slack. */
+static uint64_t round_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	return add(with_slack(duty->baseline_ns, params->slack_ppm / 4 * 3),
+		uncertainty_ns(duty) / 2 * 3);
+}
+
+/* It failed there before, and what the present duty costs is in proportion to what that did cost. */
+static bool would_fail_again(
+	const struct td_duty *duty, uint32_t floor, uint64_t median, uint32_t next)
+{
+	double then, now = (double)(median - duty->floor_ns) / (duty->duty_ppm - floor);
+
+	if (!duty->failed_ns || duty->failed_ns <= duty->floor_ns || next < duty->failed_ppm)
+		return false;
+	then = (double)(duty->failed_ns - duty->floor_ns) / (duty->failed_ppm - floor);
+	return 2 * now >= then;
+}
+
+/* What the duty has cost beyond the floor it will cost further on: a round of it would be too long. */
+static bool is_foretold_to_fail(const struct td_duty *duty, const struct td_duty_params *params,
+	uint64_t median, uint32_t next)
+{
+	uint32_t floor = floor_ppm(params);
+	uint64_t cost;
+
+	if (!duty->floor_ns || median <= duty->floor_ns || duty->duty_ppm <= floor ||
+		uncertainty_ns(duty) > with_slack(median, params->slack_ppm / 4) - median)
+		return false;
+	cost = (uint64_t)((double)(median - duty->floor_ns) * (next - duty->duty_ppm) /
+			  (duty->duty_ppm - floor));
+	return would_fail_again(duty, floor, median, next) ||
+	       add(median, cost) > round_limit_ns(duty, params);
+}
+
+static void raise_duty(struct td_duty *duty, const struct td_duty_params *params, uint64_t median)
 {
 	uint32_t next = step_above(duty->duty_ppm, params);
 
 	if (duty->duty_ppm < duty->caution_ppm) {
 		next = duty->duty_ppm * 2 > next ? duty->duty_ppm * 2 : next;
 		next = next < duty->caution_ppm ? next : duty->caution_ppm;
+	} else if (is_foretold_to_fail(duty, params, median, next)) {
+		return;
 	} else if (duty->duty_ppm == duty->caution_ppm && duty->held_rounds++ < duty->hold_rounds) {
 		return;
 	} else if (duty->duty_ppm > duty->caution_ppm) {
-		duty->hold_rounds = 0; /* what failed has held for a round */
+		duty->hold_rounds /= 2; /* what failed has held for a round */
 	}
 	duty->duty_ppm = next < PPM ? next : PPM;
 }
@@ -213,28 +276,24 @@ static void learn_noise(struct td_duty *duty, uint64_t noise)
 		duty->noise_ns = duty->noise_ns - duty->noise_ns / 4 + noise / 4;
 }
 
-/* Is the median of the round certain enough, or has the round to be longer? */
+/* Is the median of the round certain enough, or has the round to be longer? By what makes the baseline all else is measured: where that can be had by
+ * one round, it is four times as certain. */
 static bool is_certain(struct td_duty *duty, const struct td_duty_params *params)
 {
 	uint64_t median = duty->times_ns[duty->times / 2], noise = noise_ns(duty);
 	uint64_t slack = with_slack(median, params->slack_ppm) - median;
-
+	bool first = !duty->baseline_ns && duty->times < TD_DUTY_STEPS_MAX;
 	bool covered =
 		duty->times_ns[duty->times - 1] <= with_slack(duty->times_ns[0], params->slack_ppm);
 
-	if (!covered && noise / root(duty->times) > slack / 2) {
+	if ((!covered || first) && noise / root(duty->times) > slack / (first ? 16 : 2)) {
 		duty->length = 2 * round_length(duty, params);
 		return false;
 	}
+	if (!duty->baseline_ns && noise / root(params->steps) <= slack / 2)
+		duty->length = 0; /* the others need not be so long */
 	learn_noise(duty, noise);
 	return true;
-}
-
-/* The longest that the median of a round may be. */
-static uint64_t round_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
-{
-	return add(with_slack(duty->baseline_ns, params->slack_ppm),
-		duty->noise_ns / root(duty->times));
 }
 
 /* By no more than is certain: the least of many medians is less than their mean. */
@@ -246,30 +305,48 @@ static void lower_baseline(struct td_duty *duty, uint64_t median)
 		duty->baseline_ns = most;
 }
 
-/* A whole round of steps at the floor: has the job settled? */
-static void judge_floor(struct td_duty *duty, const struct td_duty_params *params,
+static void set_baseline(struct td_duty *duty, uint64_t median)
+{
+	duty->baseline_ns = median;
+	duty->baseline_most_ns = add(median, uncertainty_ns(duty));
+}
+
+static void raise_baseline(struct td_duty *duty, uint64_t median)
+{
+	uint64_t raised = duty->baseline_ns + (median - duty->baseline_ns) / 4;
+
+	if (raised > duty->baseline_most_ns)
+		raised = duty->baseline_most_ns;
+	if (raised > duty->baseline_ns)
+		duty->baseline_ns = raised;
+}
+
+/* A whole round of steps at the floor: has the job settled? False: it goes on, as it is not certain enough. */
+static bool judge_floor(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input)
 {
 	uint64_t median = duty->times_ns[duty->times / 2];
 
 	if (!is_certain(duty, params)) {
 		duty->long_rounds = 0;
-		return;
+		return duty->times == TD_DUTY_STEPS_MAX;
 	}
 	if (!duty->baseline_ns) {
-		duty->baseline_ns = median;
+		set_baseline(duty, median);
 		if (input->alone_step_ns && input->alone_step_ns < median)
 			duty->baseline_ns = input->alone_step_ns;
 	}
 	if (median > round_limit_ns(duty, params) && ++duty->long_rounds < params->rebase_rounds)
-		return;
+		return true;
 	if (duty->long_rounds >= params->rebase_rounds)
-		duty->baseline_ns = median;
+		set_baseline(duty, median);
 	else if (median > duty->baseline_ns && !input->alone_step_ns)
-		duty->baseline_ns += (median - duty->baseline_ns) / 4; /* the first was by chance */
+		raise_baseline(duty, median); /* the first was by chance */
+	duty->floor_ns = median;
 	lower_baseline(duty, median);
 	duty->long_rounds = 0;
 	duty->phase = TD_DUTY_MEMORY;
+	return true;
 }
 
 /* A whole round of which no step was too long. */
@@ -279,7 +356,7 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 	uint32_t memory = duty->memory_ppm + params->memory_step_ppm;
 
 	if (median > round_limit_ns(duty, params)) {
-		cut(duty, params);
+		cut(duty, params, median);
 		return;
 	}
 	learn_noise(duty, noise_ns(duty));
@@ -290,7 +367,7 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 			duty->phase = TD_DUTY_COMPUTE;
 	} else if (median <= add(with_slack(duty->baseline_ns, params->raise_ppm),
 				     duty->noise_ns / root(duty->times))) {
-		raise_duty(duty, params);
+		raise_duty(duty, params, median);
 	}
 }
 
@@ -300,6 +377,7 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 {
 	duty->steps_seen = input->steps;
 	duty->first_steps += duty->first_steps < UINT32_MAX;
+	duty->empty_steps += !duty->baseline_ns && duty->empty_steps < EMPTY_STEPS_MAX;
 	if (duty->skip) {
 		duty->skip = false;
 		return;
@@ -307,16 +385,17 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 	if (duty->phase != TD_DUTY_FLOOR && input->step_ns > allowed_ns(duty, params)) {
 		if (!is_besteffort_to_blame(duty, duty->duty_ppm, input->step_ns))
 			return;
-		cut(duty, params); /* between two steps: the next one is under way with it */
+		cut(duty, params,
+			input->step_ns); /* between two steps: the next one is under way with it */
 		return;
 	}
 	add_time(duty, input->step_ns);
 	if (duty->times < round_length(duty, params))
 		return;
-	if (duty->phase == TD_DUTY_FLOOR)
-		judge_floor(duty, params, input);
-	else
+	if (duty->phase != TD_DUTY_FLOOR)
 		judge_good(duty, params);
+	else if (!judge_floor(duty, params, input))
+		return;
 	duty->times = 0;
 }
 
@@ -358,11 +437,12 @@ uint64_t td_duty_wakeup_ns(const struct td_duty *duty, const struct td_duty_para
 }
 
 /* A pause within one of the steps that make the baseline, and not for ever. */
-static bool is_first_pause(const struct td_duty *duty, const struct td_duty_params *params,
-	const struct td_duty_input *input, uint64_t now_ns)
+static bool is_first_pause(
+	const struct td_duty *duty, const struct td_duty_input *input, uint64_t now_ns)
 {
 	return duty->phase == TD_DUTY_FLOOR && !duty->baseline_ns && input->step_ns &&
-	       duty->first_steps < 2 * params->steps && input->step_began_ns <= now_ns &&
+	       duty->first_steps < FIRST_STEPS && now_ns - duty->unit_since_ns < EMPTY_MAX_NS &&
+	       duty->empty_steps < EMPTY_STEPS_MAX && input->step_began_ns <= now_ns &&
 	       (now_ns - input->step_began_ns) / FIRST_PAUSE < input->step_ns;
 }
 
@@ -374,27 +454,27 @@ struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_pa
 		return (struct td_duty_output){PPM, PPM};
 	}
 	if (duty->phase == TD_DUTY_FREE || duty->job != input->job)
-		arrive(duty, params, input);
+		arrive(duty, params, input, now_ns);
 	if (input->unit != duty->unit)
-		change_unit(duty, params, input->unit);
+		change_unit(duty, params, input->unit, now_ns);
 	if (input->step_began_ns != duty->began_ns)
 		begin_step(duty, input);
 	if (input->steps != duty->steps_seen && input->step_ns)
 		observe(duty, params, input);
 	if (input->host_bytes && duty->memory_ppm) {
-		cut(duty, params);
+		cut(duty, params, 0);
 		duty->memory_ppm = 0;
 		duty->skip = true;
 	}
 	if (overdue_at_ns(duty, params, input) <= now_ns) {
 		struct td_duty_unit undo = present(duty);
 
-		cut(duty, params);
+		cut(duty, params, 0);
 		duty->undo = undo;
 		duty->skip = true;
 	}
 	return (struct td_duty_output){
-		input->busy || is_first_pause(duty, params, input, now_ns) ? duty->duty_ppm : PPM,
+		input->busy || is_first_pause(duty, input, now_ns) ? duty->duty_ppm : PPM,
 		duty->memory_ppm,
 	};
 }

@@ -25,6 +25,10 @@
  *  - after a cut the duty doubles from the floor to one step below what failed, and stays there: twice as many rounds for each
  *    time in a row that the next step up has failed. So a disturbance costs little, and a duty that the job cannot bear is
  *    tried ever more rarely; once it can, the duty goes on rising;
+ *  - what a rise would cost is foretold from what the duty so far has cost beyond the floor; one that would make a round too long is not tried,
+ *    nor one that has failed, as long as the present duty costs in proportion to what that did;
+ *  - what besteffort work costs at the floor, such as the kernel in flight at a pause's end, is no part of the baseline: it rises by no more than was
+ *    uncertain when it was measured;
  *  - an unfinished step that already takes longer than it may is a step too long: nobody waits for its end;
  *  - what is twice as long as a step could become by all of the duty given (it took the GPU for 1 / (1 - duty) of its time) was not
  *    besteffort's doing: a validation, a checkpoint. The cut that it brought is undone when it is over;
@@ -34,7 +38,7 @@
  *  - work of another kind (input.unit: a validation with steps of its own) has a baseline, a noise and a duty of its own.
  *  - while the guaranteed job has nothing for the GPU (evaluation on the CPU, Fig. 12's decoding) besteffort work has all of it,
  *    and what was reached before is in force again with its next launch. But the pauses of the steps that make the baseline are left
- *    empty, for two rounds at most, or it would hold what besteffort work costs at their ends.
+ *    empty, for two rounds at most (and not for each of many units), or it would hold what besteffort work costs at their ends.
  *
  * Invariants
  *  - duty never starves: floor <= duty <= 1, whatever the input;
@@ -99,27 +103,35 @@ struct td_duty_input {
 /* What is known of steps of one unit. */
 struct td_duty_unit {
 	uint32_t unit;
-	uint32_t duty_ppm, caution_ppm, hold_rounds;
+	uint32_t duty_ppm, caution_ppm, hold_rounds, failed_ppm;
 	uint64_t baseline_ns, noise_ns; /* baseline 0: this is none */
+	uint64_t baseline_most_ns, floor_ns, failed_ns;
 };
 
 /* Zeroed: FREE. */
 struct td_duty {
 	enum td_duty_phase phase;
 	uint32_t job;
-	uint32_t duty_ppm, memory_ppm;     /* reached; in force while the guaranteed job is busy */
-	uint32_t caution_ppm;              /* one step below what failed; doubling ends here */
+	uint32_t duty_ppm, memory_ppm; /* reached; in force while the guaranteed job is busy */
+	uint32_t caution_ppm;          /* one step below what failed; doubling ends here */
+	uint32_t
+		failed_ppm; /* the last duty that was too much, and what a step took then; 0: not known */
+	uint64_t failed_ns;
 	uint32_t hold_rounds, held_rounds; /* to stay there; stayed there */
 	uint64_t baseline_ns;              /* 0: not known yet */
+	uint64_t baseline_most_ns;         /* as uncertain as it was when it was measured */
+	uint64_t floor_ns; /* the median of the last good round at the floor; 0: none */
 	uint64_t steps_seen;
 	uint64_t times_ns[TD_DUTY_STEPS_MAX];
 	uint32_t times;
 	uint32_t length;      /* of a round; 0: as the parameters say */
 	uint32_t first_steps; /* since it arrived, or its work changed */
+	uint32_t empty_steps; /* without a baseline since it arrived */
 	uint64_t noise_ns;    /* of a step, in the manner of a standard deviation */
 	uint64_t began_ns;    /* of the step under way, as it was said last */
 	uint32_t long_rounds; /* stable but too long, at the floor */
 	uint32_t unit;
+	uint64_t unit_since_ns;
 	struct td_duty_unit units[TD_DUTY_UNITS]; /* others, seen before; the oldest is replaced */
 	uint32_t next_unit;
 	struct td_duty_unit

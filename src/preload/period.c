@@ -170,9 +170,9 @@ static bool judge(struct td_period *period, struct td_period_mark *mark, uint64_
 	uint64_t set[WORDS], ns = now_ns - mark->began_ns,
 			     events = period->events - mark->began_event;
 	uint32_t n = gather(period, mark, set);
-	bool regular = mark->votes && (ns - 1) / LONGEST < mark->mean_ns &&
-		       events <= 2 * mark->mean_events && 2 * events >= mark->mean_events &&
-		       is_alike(set, mark->set);
+	bool regular = mark->votes && ns <= TD_PERIOD_MAX_NS &&
+		       (ns - 1) / LONGEST < mark->mean_ns && events <= 2 * mark->mean_events &&
+		       2 * events >= mark->mean_events && is_alike(set, mark->set);
 
 	count_interval(mark, ns, regular);
 	if (regular) {

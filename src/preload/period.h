@@ -9,7 +9,8 @@
  *  - a layer that repeats within a step covers but a part of it, and is no step;
  *  - an interval that holds a validation, a checkpoint or a pause is not regular, and no step ends with it;
  *  - while the work is another (validation), its own period is found, as steps of another unit; training is known again by its second step.
- * Occurrences closer than TD_PERIOD_MIN_NS are one: work that is queued at once.
+ * Occurrences closer than TD_PERIOD_MIN_NS are one: work that is queued at once. Intervals longer than TD_PERIOD_MAX_NS are no steps: epochs with
+ * their validations are as regular, and cover all of the time.
  *
  * The unit names the mark: times of one unit can be compared. Gradient accumulation may be seen as steps of one micro-batch each: a
  * shorter period that is as regular serves as well to tell whether the job is disturbed.
@@ -25,6 +26,7 @@
 
 #define TD_PERIOD_SIGNATURES 512
 #define TD_PERIOD_MIN_NS     1000000ull
+#define TD_PERIOD_MAX_NS     60000000000ull
 
 struct td_period_mark {
 	uint32_t signature;

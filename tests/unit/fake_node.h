@@ -23,6 +23,7 @@ struct fake {
 	uint32_t word;
 	uint64_t window_ns;
 	struct td_pacing pacing;
+	bool others_wait;            /* as PLAN said last */
 	bool slow, draining, spills; /* spills: can keep a part on the host */
 	uint32_t seq, slots;
 	struct {
@@ -62,6 +63,7 @@ static void fake_send(void *peer, const struct td_msg *msg)
 		f->slot[msg->plan.slot].seq = f->seq = msg->plan.seq;
 		f->slot[msg->plan.slot].limit = msg->plan.limit_bytes;
 		f->slot[msg->plan.slot].spill = msg->plan.spill;
+		f->others_wait = msg->plan.others_wait;
 		f->slot[msg->plan.slot].opening = msg->plan.gate != TD_GATE_CLOSED;
 	} else if (msg->type == TD_MSG_TYPE_attached) {
 		f->slot[msg->attached.slot].capacity = msg->attached.capacity_bytes;
@@ -252,14 +254,14 @@ static uint64_t settle(struct world *w)
 	return wakeup;
 }
 
-static void fake_dies(struct world *w, struct fake *f)
+__attribute__((unused)) static void fake_dies(struct world *w, struct fake *f)
 {
 	td_node_gone(&w->node, f->process, w->now);
 	f->process = NULL;
 }
 
 /* The ledger: what is really on the device never exceeds what the daemon calls its capacity. */
-static bool within_capacity(const struct world *w)
+__attribute__((unused)) static bool within_capacity(const struct world *w)
 {
 	uint64_t resident[TD_GPU_MAX] = {0};
 	struct td_list *it;

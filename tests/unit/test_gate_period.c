@@ -202,6 +202,19 @@ TEST(a_long_validation_has_steps_of_its_own_unit)
 	check_mean(80, 1);
 }
 
+/* An epoch is as regular as a step, and covers the validation, too. */
+TEST(an_epoch_is_not_taken_for_a_step)
+{
+	start(4);
+	for (int epoch = 0; epoch < 8; epoch++) {
+		for (int i = 0; i < 300; i++)
+			train(8, 8 * US, about(400 * MS, 1));
+		call(777, 20000 * MS);
+	}
+	CHECK(found.steps > 8 * 290);
+	CHECK(found.most_ns < 1000 * MS);
+}
+
 TEST(steps_of_varying_length_and_choice_of_kernels_are_found)
 {
 	start(7);

@@ -443,10 +443,21 @@ TEST(the_pauses_of_the_first_steps_are_left_empty_for_a_while)
 TEST(nor_are_they_for_ever_where_no_baseline_is_found)
 {
 	start();
-	for (int i = 0; i < 11; i++)
+	for (int i = 0; i < 42; i++)
 		finish_step((100 + 100 * (uint64_t)(i % 3)) * MS);
 	CHECK_EQ(duty.baseline_ns, 0);
 	input.busy = false;
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, PPM);
+}
+
+/* What is taken for a step may be an epoch. */
+TEST(nor_for_many_minutes)
+{
+	start();
+	finish_steps(2, 100000 * MS);
+	input.busy = false;
+	now += 50000 * MS;
 	out = td_duty_step(&duty, &td_duty_default, &input, now);
 	CHECK_EQ(out.duty_ppm, PPM);
 }

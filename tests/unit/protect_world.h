@@ -1,0 +1,524 @@
+/*
+ * A guaranteed program and a besteffort one on one GPU, on a clock of its own: a model, in which nothing else happens, so that what the policies do can be
+ * told from a machine's noise. Of tandem's own code it runs the daemon's node with its policies, the besteffort program's window and duty (pace.c), and the
+ * guaranteed one's period detection (period.c). Modelled are
+ *
+ *   the GPU      first in, first out; a kernel that has begun ends (no time slices, nothing side by side)
+ *   the host     a launch takes LAUNCH_NS, a message to the daemon and its answer WAY_NS, a sleep OVERSLEEP_NS more than was asked
+ *   guaranteed   steps: work on the host, then kernels, all submitted at once or each after the one before; it synchronises; it tells its steps or not;
+ *                after IDLE_NS without submission its agent says that it is idle, where the plan asks for that
+ *   besteffort   always has another kernel to submit
+ *
+ * Header only: one user a program, as pace.c's state is the besteffort program's.
+ */
+#pragma once
+
+#include "fake_node.h"
+#include "policy_random.h"
+
+#include "base/time.h"
+#include "preload/context.h"
+#include "preload/driver.h"
+#include "preload/gate.h"
+#include "preload/pace.h"
+#include "preload/period.h"
+
+#define LAUNCH_NS    5000u
+#define WAY_NS       100000u
+#define OVERSLEEP_NS 60000u
+#define IDLE_NS      (3 * TD_NS_PER_MS)
+#define STEPS_MAX    8192u
+#define EVENTS_MAX   64u
+#define QUEUE_MAX    1024u /* kernels that a program may have submitted and not done */
+
+/* One kind of work of the guaranteed program. */
+struct pm_phase {
+	uint32_t steps; /* of it; then the next phase comes, after the last one the first */
+	uint64_t host_ns, kernel_ns;
+	uint32_t kernels;  /* a step's */
+	uint32_t function; /* of its kernels: other work launches others */
+	double noise;      /* of the host's part, in the manner of a standard deviation */
+	bool silent;       /* where steps are told, these are not: a validation */
+};
+
+struct pm_settings {
+	const char *policy; /* NULL: the guaranteed program alone */
+	const char *slack;
+	bool told;        /* it tells its steps */
+	bool waits;       /* for each kernel before it launches the next */
+	uint64_t fill_ns; /* a kernel of the besteffort program */
+	struct pm_phase phases[4];
+	uint32_t phase_count;
+	uint64_t seed;
+	/* What it says of a step instead of the truth; NULL: the truth. */
+	void (*lie)(struct td_msg_step *step, uint64_t now_ns);
+};
+
+/* Of a run: of each step its time, and how long its first kernel waited. */
+struct pm_result {
+	uint64_t step_ns[STEPS_MAX], residual_ns[STEPS_MAX], ended_ns[STEPS_MAX];
+	uint64_t filled_ns[STEPS_MAX]; /* GPU time of the besteffort program up to its end */
+	uint32_t duty_ppm[STEPS_MAX];  /* the besteffort program's, at its end */
+	uint32_t steps;
+	bool closed; /* the besteffort program was, at some time */
+};
+
+union td_gate_static td_gate;
+union td_meter_static td_meter;
+
+static struct {
+	struct pm_settings settings;
+	struct pm_result *result;
+	struct world world;
+	uint64_t now_ns, gpu_free_ns, node_ns;
+	/* guaranteed */
+	struct td_period period;
+	uint64_t next_ns, began_ns, launched_ns, seen_ns, seed;
+	uint32_t phase, phase_steps, kernel, told_steps;
+	uint64_t last_told_ns;
+	bool idle, told_any;
+	/* messages on their way, all equally long */
+	struct {
+		uint64_t at_ns;
+		struct td_msg msg;
+	} way[16];
+	uint32_t way_first, way_count;
+	/* besteffort */
+	uint64_t fill_next_ns, slept_until_ns, filled_ns;
+	uint64_t fill_ends_ns[QUEUE_MAX];
+	uint64_t fill_count;
+	struct td_slot slot;
+	struct td_pace pace;
+	struct {
+		uint64_t done_ns;
+		bool taken;
+	} events[EVENTS_MAX];
+} pm;
+
+/* -- what pace.c finds around it -- */
+
+uint64_t td_time_now_ns(void)
+{
+	return pm.now_ns;
+}
+
+void td_time_sleep_until_ns(uint64_t deadline_ns)
+{
+	pm.slept_until_ns = deadline_ns + OVERSLEEP_NS;
+}
+
+void td_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns, bool shared)
+{
+	(void)word, (void)value, (void)shared;
+	pm.slept_until_ns = pm.now_ns + timeout_ns + OVERSLEEP_NS;
+}
+
+int td_context_slot(void)
+{
+	return 0;
+}
+
+uint64_t td_context_serial(void)
+{
+	return 1;
+}
+
+bool td_context_is_alive(uint64_t serial)
+{
+	return serial == 1;
+}
+
+bool td_context_is_capturing(void *stream)
+{
+	(void)stream;
+	return false;
+}
+
+static int pm_event_create(void **ret_event, unsigned flags)
+{
+	(void)flags;
+	for (uint32_t i = 0; i < EVENTS_MAX; i++) {
+		if (pm.events[i].taken)
+			continue;
+		pm.events[i].taken = true;
+		*ret_event = &pm.events[i].done_ns;
+		return 0;
+	}
+	return 1;
+}
+
+/* First in, first out: it is over when all that was submitted before is. */
+static int pm_event_record(void *event, void *stream)
+{
+	(void)stream;
+	*(uint64_t *)event = pm.gpu_free_ns > pm.now_ns ? pm.gpu_free_ns : pm.now_ns;
+	return 0;
+}
+
+static int pm_event_query(void *event)
+{
+	return *(uint64_t *)event <= pm.now_ns ? 0 : TD_CUDA_ERROR_NOT_READY;
+}
+
+static int pm_event_elapsed_ms(float *ret_ms, void *start, void *end)
+{
+	*ret_ms = (float)((double)(*(uint64_t *)end - *(uint64_t *)start) / 1e6);
+	return 0;
+}
+
+static int pm_event_destroy(void *event)
+{
+	for (uint32_t i = 0; i < EVENTS_MAX; i++)
+		if (event == &pm.events[i].done_ns)
+			pm.events[i].taken = false;
+	return 0;
+}
+
+const struct td_driver *td_driver(void)
+{
+	static const struct td_driver driver = {
+		.event_create = pm_event_create,
+		.event_record = pm_event_record,
+		.event_query = pm_event_query,
+		.event_elapsed_ms = pm_event_elapsed_ms,
+		.event_destroy = pm_event_destroy,
+	};
+
+	return &driver;
+}
+
+/* -- the GPU -- */
+
+static uint64_t pm_run_kernel(uint64_t ns)
+{
+	pm.gpu_free_ns = (pm.gpu_free_ns > pm.now_ns ? pm.gpu_free_ns : pm.now_ns) + ns;
+	return pm.gpu_free_ns;
+}
+
+/* -- the daemon -- */
+
+static struct fake *pm_guaranteed(void)
+{
+	return &pm.world.fakes[0];
+}
+
+static struct fake *pm_besteffort(void)
+{
+	return &pm.world.fakes[1];
+}
+
+static void pm_ask_policy(void)
+{
+	const struct fake *f = pm_besteffort();
+	uint32_t before = atomic_load(&td_gate.page.word);
+
+	pm.world.now = pm.now_ns;
+	pm.node_ns = td_node_step(&pm.world.node, pm.now_ns);
+	for (int i = 0; i < 2; i++)
+		if (pm.world.fakes[i].process)
+			fake_act(&pm.world, &pm.world.fakes[i]);
+	if (!f->process)
+		return;
+	atomic_store(&td_gate.page.window_ns, f->pacing.window_ns);
+	atomic_store(&td_gate.page.duty_ppm, f->pacing.duty_ppm);
+	atomic_store(&td_gate.page.rivals, f->pacing.rivals);
+	atomic_store(&td_gate.page.word, f->word);
+	pm.result->closed |= (f->word & TD_WORD_CLOSED) != 0;
+	if (f->word != before && pm.fill_next_ns > pm.now_ns)
+		pm.fill_next_ns = pm.now_ns; /* woken */
+}
+
+static void pm_send(const struct td_msg *msg)
+{
+	uint32_t i = (pm.way_first + pm.way_count++) % 16;
+
+	if (pm.way_count > 16)
+		abort();
+	pm.way[i].at_ns = pm.now_ns + WAY_NS;
+	pm.way[i].msg = *msg;
+}
+
+static void pm_arrive(void)
+{
+	struct td_msg msg = pm.way[pm.way_first].msg;
+
+	pm.way_first = (pm.way_first + 1) % 16;
+	pm.way_count--;
+	pm.world.now = pm.now_ns;
+	if (say(&pm.world, pm_guaranteed(), &msg))
+		abort();
+	pm_ask_policy();
+}
+
+/* -- the guaranteed program -- */
+
+static void pm_tell_step(uint64_t step_ns, uint64_t began_ns, uint32_t unit, uint32_t sure_ppm)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_step};
+
+	msg.step.steps = ++pm.told_steps;
+	msg.step.step_ns = msg.step.median_ns = step_ns;
+	msg.step.began_ns = began_ns;
+	msg.step.unit = unit;
+	msg.step.sure_ppm = sure_ppm;
+	if (pm.settings.lie)
+		pm.settings.lie(&msg.step, pm.now_ns);
+	if (pm_guaranteed()->pacing.steps)
+		pm_send(&msg);
+}
+
+/* The gate's hook, where steps are to be found. */
+static void pm_call(uint32_t signature)
+{
+	struct td_period_step step;
+
+	if (pm.settings.told || !(pm_guaranteed()->word & TD_WORD_STEPS))
+		return;
+	switch (td_period_event(&pm.period, signature, pm.now_ns, &step)) {
+	case TD_PERIOD_STEP: pm_tell_step(step.step_ns, pm.now_ns, step.unit, step.sure_ppm); break;
+	case TD_PERIOD_BREAK:
+	case TD_PERIOD_NOTHING: break;
+	}
+}
+
+static void pm_launch(const struct pm_phase *phase)
+{
+	struct td_msg want = {.type = TD_MSG_TYPE_want};
+
+	if (pm.idle) {
+		want.want.word = pm_guaranteed()->word;
+		pm_send(&want);
+		pm.idle = false;
+	}
+	pm_call(0x80000000u | (phase->function + pm.kernel % 7));
+	if (!pm.kernel && pm.result->steps < STEPS_MAX)
+		pm.result->residual_ns[pm.result->steps] =
+			pm.gpu_free_ns > pm.now_ns ? pm.gpu_free_ns - pm.now_ns : 0;
+	pm.launched_ns = pm_run_kernel(phase->kernel_ns);
+	pm.kernel++;
+	pm.next_ns = pm.settings.waits ? pm.launched_ns + LAUNCH_NS : pm.now_ns + LAUNCH_NS;
+}
+
+static void pm_begin_step(void)
+{
+	const struct pm_phase *phase = &pm.settings.phases[pm.phase];
+	double noise = 1 + phase->noise * random_normal(&pm.seed);
+
+	pm.began_ns = pm.now_ns;
+	pm.kernel = 0;
+	pm.next_ns = pm.now_ns + (uint64_t)((double)phase->host_ns * (noise > 0.1 ? noise : 0.1));
+}
+
+static void pm_end_step(void)
+{
+	struct pm_result *result = pm.result;
+	const struct pm_phase *phase = &pm.settings.phases[pm.phase];
+	uint64_t ns = pm.now_ns - pm.began_ns;
+
+	result->step_ns[result->steps] = ns;
+	result->ended_ns[result->steps] = pm.now_ns;
+	result->filled_ns[result->steps] = pm.filled_ns;
+	result->duty_ppm[result->steps] = atomic_load(&td_gate.page.word) & TD_WORD_DUTY
+						  ? atomic_load(&td_gate.page.duty_ppm)
+						  : TD_PPM;
+	result->steps++;
+	pm_call(1); /* cuCtxSynchronize */
+	if (pm.settings.told && !phase->silent) {
+		pm_tell_step(pm.told_any ? pm.now_ns - pm.last_told_ns : 0, pm.now_ns, 0, TD_PPM);
+		pm.last_told_ns = pm.now_ns;
+		pm.told_any = true;
+	}
+	if (++pm.phase_steps >= phase->steps) {
+		pm.phase_steps = 0;
+		pm.phase = (pm.phase + 1) % pm.settings.phase_count;
+	}
+	pm_begin_step();
+}
+
+static void pm_guaranteed_goes_on(void)
+{
+	const struct pm_phase *phase = &pm.settings.phases[pm.phase];
+
+	if (pm.kernel < phase->kernels)
+		pm_launch(phase);
+	else if (pm.launched_ns > pm.now_ns)
+		pm.next_ns = pm.launched_ns; /* it synchronises */
+	else
+		pm_end_step();
+}
+
+/* Its agent looks: nothing submitted for a while, and nothing in flight. */
+static uint64_t pm_idle_at_ns(void)
+{
+	if (!pm.settings.policy || pm.idle || pm.kernel || !pm_guaranteed()->others_wait)
+		return UINT64_MAX;
+	return (pm.launched_ns > pm.seen_ns ? pm.launched_ns : pm.seen_ns) + IDLE_NS;
+}
+
+static void pm_say_idle(void)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_idle};
+
+	msg.idle.since_ns = pm.now_ns;
+	pm.idle = true;
+	pm_send(&msg);
+}
+
+/* -- the besteffort program -- */
+
+static void pm_fill(void)
+{
+	uint32_t word = atomic_load(&td_gate.page.word);
+	bool paced = word & (TD_WORD_WINDOW | TD_WORD_DUTY);
+	uint64_t oldest =
+		pm.fill_count < QUEUE_MAX ? 0 : pm.fill_ends_ns[pm.fill_count % QUEUE_MAX];
+	static char stream;
+
+	pm.fill_next_ns = UINT64_MAX;
+	if (word & TD_WORD_CLOSED)
+		return;
+	if (oldest > pm.now_ns) { /* the driver's queue is full */
+		pm.fill_next_ns = oldest;
+		return;
+	}
+	if (paced && !td_pace_may_submit(&pm.pace, &pm.slot, &stream, 8u << TD_SUBMIT_WORK_SHIFT)) {
+		td_pace_sleep(&pm.pace, &pm.slot, word);
+		pm.fill_next_ns = pm.slept_until_ns;
+		return;
+	}
+	pm.fill_ends_ns[pm.fill_count++ % QUEUE_MAX] = pm_run_kernel(pm.settings.fill_ns);
+	pm.filled_ns += pm.settings.fill_ns;
+	if (paced)
+		td_pace_submitted(&pm.slot);
+	pm.pace = (struct td_pace){0};
+	pm.fill_next_ns = pm.now_ns + LAUNCH_NS;
+}
+
+/* -- the world -- */
+
+static void pm_join(struct fake *f, const char *name, enum td_class class)
+{
+	fake_hello(&pm.world, f, name, TD_BACKEND_PLAIN, false);
+	f->process->job->settings.class = class;
+	fake_attach(&pm.world, f, 0, 0, MIB);
+	fake_want(&pm.world, f);
+}
+
+static void pm_begin(const struct pm_settings *settings, struct pm_result *result)
+{
+	if (pm.world.node.policy)
+		td_node_deinit(&pm.world.node);
+	memset(&pm, 0, sizeof(pm));
+	memset(&td_gate, 0, sizeof(td_gate));
+	memset(result, 0, sizeof(*result));
+	td_pace_forked(); /* nothing of the last run is known */
+	pm.settings = *settings;
+	pm.result = result;
+	pm.now_ns = 1000 * TD_NS_PER_MS;
+	pm.seed = settings->seed;
+	pm.fill_next_ns = pm.node_ns = UINT64_MAX;
+	if (settings->policy) {
+		world_init(&pm.world);
+		pm.world.now = pm.now_ns;
+		if (td_options_set(&pm.world.node.options, "policy", settings->policy, NULL))
+			abort();
+		td_node_options_changed(&pm.world.node, pm.now_ns, "policy");
+		pm_join(pm_guaranteed(), "guaranteed", TD_CLASS_GUARANTEED);
+		if (td_job_set(&pm_guaranteed()->process->job->settings, "slack", settings->slack,
+			    NULL))
+			abort();
+		pm_join(pm_besteffort(), "besteffort", TD_CLASS_BESTEFFORT);
+		settle(&pm.world);
+		pm_ask_policy();
+		pm.result->closed = false;
+		pm.fill_next_ns = pm.now_ns;
+	}
+	pm.seen_ns = pm.now_ns;
+	pm_begin_step();
+}
+
+static void pm_least(uint64_t at_ns, int what, uint64_t *ns, int *which)
+{
+	if (at_ns >= *ns)
+		return;
+	*ns = at_ns;
+	*which = what;
+}
+
+/* Until the guaranteed program has made so many steps. */
+static void pm_run(const struct pm_settings *settings, uint32_t steps, struct pm_result *result)
+{
+	pm_begin(settings, result);
+	while (result->steps < steps) {
+		uint64_t at = UINT64_MAX;
+		int what = 0;
+
+		pm_least(pm.next_ns, 0, &at, &what);
+		pm_least(pm.fill_next_ns, 1, &at, &what);
+		pm_least(pm.node_ns, 2, &at, &what);
+		pm_least(pm.way_count ? pm.way[pm.way_first].at_ns : UINT64_MAX, 3, &at, &what);
+		pm_least(pm_idle_at_ns(), 4, &at, &what);
+		pm.now_ns = at > pm.now_ns ? at : pm.now_ns;
+		switch (what) {
+		case 0: pm_guaranteed_goes_on(); break;
+		case 1: pm_fill(); break;
+		case 2: pm_ask_policy(); break;
+		case 3: pm_arrive(); break;
+		default: pm_say_idle(); break;
+		}
+	}
+}
+
+/* -- what came of it -- */
+
+struct pm_judgement {
+	uint32_t steps;
+	double within_1, within_slack; /* parts of the steps, against the same step alone */
+	double median, p99, most;      /* by which part they were longer */
+	double share, of_what_is_left; /* of the GPU's time, the besteffort program's */
+	double residual_ms, residual_most_ms;
+};
+
+/* From one step to another, against a run of the guaranteed program alone of the same seed. */
+static struct pm_judgement pm_judge(const struct pm_result *run, const struct pm_result *alone,
+	uint32_t from, uint32_t to, double slack)
+{
+	static double longer[STEPS_MAX];
+	struct pm_judgement j = {.steps = to - from};
+	uint32_t within_1 = 0, within_slack = 0;
+	uint64_t used_ns = 0, took_ns = run->ended_ns[to - 1] - run->ended_ns[from - 1];
+	uint64_t alone_ns = alone->ended_ns[to - 1] - alone->ended_ns[from - 1];
+
+	for (uint32_t i = from; i < to; i++) {
+		double by = (double)run->step_ns[i] / (double)alone->step_ns[i] - 1,
+		       residual = (double)run->residual_ns[i] / 1e6;
+		uint32_t at = i - from;
+
+		within_1 += by <= 0.01;
+		within_slack += by <= slack;
+		j.residual_ms += residual / j.steps;
+		j.residual_most_ms = residual > j.residual_most_ms ? residual : j.residual_most_ms;
+		for (; at && longer[at - 1] > by; at--)
+			longer[at] = longer[at - 1];
+		longer[at] = by;
+	}
+	j.within_1 = (double)within_1 / j.steps;
+	j.within_slack = (double)within_slack / j.steps;
+	j.median = longer[j.steps / 2];
+	j.p99 = longer[j.steps - 1 - j.steps / 100];
+	j.most = longer[j.steps - 1];
+	for (uint32_t i = 0; i < pm.settings.phase_count; i++)
+		used_ns += pm.settings.phases[i].kernels * pm.settings.phases[i].kernel_ns *
+			   pm.settings.phases[i].steps;
+	/* Of phases in turn, as much as of whole rounds. */
+	{
+		uint32_t round = 0;
+
+		for (uint32_t i = 0; i < pm.settings.phase_count; i++)
+			round += pm.settings.phases[i].steps;
+		used_ns = (uint64_t)((double)used_ns / round * j.steps);
+	}
+	j.share = (double)(run->filled_ns[to - 1] - run->filled_ns[from - 1]) / (double)took_ns;
+	j.of_what_is_left = j.share / (1 - (double)used_ns / (double)alone_ns);
+	return j;
+}
