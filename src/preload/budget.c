@@ -27,6 +27,11 @@
 /* A host that is kept from submitting in the middle of its work leaves a gap that looks exact. */
 #define OUTLIER 3
 
+/* Work up to here is short: what it may save up is BURST. The longest piece is forgotten by so much with each that is shorter. */
+#define SHORT_NS     (5 * TD_NS_PER_MS)
+#define FORGET_SHARE 64
+#define SAVED_MAX_NS (5 * TD_NS_PER_S)
+
 static uint64_t stretch(uint64_t gpu_ns, uint32_t duty_ppm)
 {
 	return (uint64_t)((double)gpu_ns * TD_PPM / (duty_ppm ? duty_ppm : 1));
@@ -37,8 +42,32 @@ void td_budget_reset(struct td_budget *budget, uint64_t now_ns)
 	atomic_store_explicit(&budget->paid_until_ns, now_ns, memory_order_relaxed);
 }
 
+/* Threads that meet here may lose one piece. */
+static void note_length(struct td_budget *budget, uint64_t gpu_ns)
+{
+	uint64_t longest = atomic_load_explicit(&budget->longest_ns, memory_order_relaxed);
+
+	if (gpu_ns < longest)
+		gpu_ns = longest - (longest - gpu_ns) / FORGET_SHARE;
+	atomic_store_explicit(&budget->longest_ns, gpu_ns, memory_order_relaxed);
+}
+
+/* What idle time may be worth at most. */
+static uint64_t burst_ns(struct td_budget *budget, uint32_t duty_ppm)
+{
+	uint64_t longest = atomic_load_explicit(&budget->longest_ns, memory_order_relaxed), saved;
+
+	if (longest <= SHORT_NS)
+		return BURST_NS;
+	saved = stretch(longest - SHORT_NS, duty_ppm);
+	if (saved > SAVED_MAX_NS)
+		saved = SAVED_MAX_NS;
+	return saved > BURST_NS ? saved : BURST_NS;
+}
+
 void td_budget_charge(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_ppm)
 {
+	note_length(budget, gpu_ns);
 	atomic_fetch_add_explicit(
 		&budget->paid_until_ns, stretch(gpu_ns, duty_ppm), memory_order_relaxed);
 }
@@ -47,14 +76,14 @@ uint64_t td_budget_wait_ns(
 	struct td_budget *budget, uint64_t in_flight_ns, uint32_t duty_ppm, uint64_t now_ns)
 {
 	uint64_t paid = atomic_load_explicit(&budget->paid_until_ns, memory_order_relaxed),
-		 until = paid + stretch(in_flight_ns, duty_ppm);
+		 until = paid + stretch(in_flight_ns, duty_ppm), burst = burst_ns(budget, duty_ppm);
 
 	if (until > now_ns + AHEAD_NS)
 		return until - now_ns - AHEAD_NS;
 	/* What was not used until now is forgotten but for the burst. If another thread has just charged, it is forgotten next time. */
-	if (until + BURST_NS < now_ns)
+	if (until + burst < now_ns)
 		(void)atomic_compare_exchange_strong_explicit(&budget->paid_until_ns, &paid,
-			paid + (now_ns - BURST_NS - until), memory_order_relaxed,
+			paid + (now_ns - burst - until), memory_order_relaxed,
 			memory_order_relaxed);
 	return 0;
 }

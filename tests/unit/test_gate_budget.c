@@ -16,7 +16,7 @@
 static uint32_t run(
 	uint32_t duty_ppm, uint64_t least_ns, uint64_t most_ns, uint64_t *ret_submissions)
 {
-	struct td_budget budget;
+	struct td_budget budget = {0};
 	uint64_t now = 7 * SECONDS, begin = now, end = now + 10 * SECONDS, busy = 0, free_at = now;
 	unsigned seed = duty_ppm;
 
@@ -57,7 +57,7 @@ TEST(every_cap_is_held_for_work_of_every_length)
 
 TEST(what_was_not_used_is_not_saved_up)
 {
-	struct td_budget budget;
+	struct td_budget budget = {0};
 	uint64_t now = 5 * SECONDS, spent = 0;
 
 	td_budget_reset(&budget, now);
@@ -72,7 +72,7 @@ TEST(what_was_not_used_is_not_saved_up)
 
 TEST(long_work_is_paid_for_afterwards)
 {
-	struct td_budget budget;
+	struct td_budget budget = {0};
 	uint64_t now = 5 * SECONDS, wait;
 
 	td_budget_reset(&budget, now);
@@ -86,9 +86,34 @@ TEST(long_work_is_paid_for_afterwards)
 	CHECK_EQ(td_budget_wait_ns(&budget, 0, 500000, now), 0);
 }
 
+/* A piece of 20 ms and one of 1 ms behind it each second, at 4 %: 525 ms a second. Paid with the time in between it costs no wait at all. */
+TEST(time_between_long_pieces_pays_for_them)
+{
+	struct td_budget budget = {0};
+	uint64_t now = 5 * SECONDS, waited = 0, wait;
+
+	td_budget_reset(&budget, now);
+	for (unsigned i = 0; i < 20; i++) {
+		for (unsigned piece = 0; piece < 2; piece++) {
+			wait = td_budget_wait_ns(&budget, 0, 40000, now);
+			waited += i ? wait : 0;
+			now += wait + (piece ? 1 : 20) * MS;
+			td_budget_charge(&budget, (piece ? 1 : 20) * MS, 40000);
+		}
+		now += 979 * MS;
+	}
+	CHECK(waited / 19 <= 130 * MS); /* the part up to which work is short */
+	/* nor is it saved up any longer */
+	now += 3600 * SECONDS;
+	CHECK_EQ(td_budget_wait_ns(&budget, 0, 40000, now), 0);
+	td_budget_charge(&budget, 100 * MS, 40000);
+	wait = td_budget_wait_ns(&budget, 0, 40000, now);
+	CHECK(wait > 2000 * MS);
+}
+
 TEST(work_in_flight_counts)
 {
-	struct td_budget budget;
+	struct td_budget budget = {0};
 	uint64_t now = 5 * SECONDS;
 
 	td_budget_reset(&budget, now);
