@@ -75,6 +75,45 @@ typedef struct {
 	unsigned smUtil, memUtil, encUtil, decUtil;
 } nvmlProcessUtilizationSample_t;
 
+/* In the two following the caller's rows are behind a pointer; count: its room, and how many there are. */
+typedef struct {
+	unsigned long long timeStamp;
+	unsigned pid, smUtil, memUtil, encUtil, decUtil, jpgUtil, ofaUtil;
+} nvmlProcessUtilizationInfo_v1_t;
+
+typedef struct {
+	unsigned version, processSamplesCount;
+	unsigned long long lastSeenTimeStamp;
+	nvmlProcessUtilizationInfo_v1_t *procUtilArray;
+} nvmlProcessesUtilizationInfo_t;
+
+typedef struct {
+	unsigned pid;
+	unsigned long long usedGpuMemory;
+	unsigned gpuInstanceId, computeInstanceId;
+	unsigned long long usedGpuCcProtectedMemory;
+} nvmlProcessDetail_v1_t;
+
+typedef struct {
+	unsigned version, mode, numProcArrayEntries;
+	nvmlProcessDetail_v1_t *procArray;
+} nvmlProcessDetailList_t;
+
+typedef struct {
+	unsigned sessionId, pid, vgpuInstance;
+	int codecType;
+	unsigned hResolution, vResolution, averageFps, averageLatency;
+} nvmlEncoderSessionInfo_t;
+
+typedef struct {
+	unsigned sessionId, pid, vgpuInstance, displayOrdinal;
+	int sessionType;
+	unsigned sessionFlags, hMaxResolution, vMaxResolution, hResolution, vResolution;
+	unsigned averageFPS, averageLatency;
+} nvmlFBCSessionInfo_t;
+
+typedef struct nvmlUnit_st *nvmlUnit_t;
+
 /* Events. */
 #define NVML_EVENT_TYPE_XID_CRITICAL_ERROR 0x8ull
 typedef struct nvmlEventSet_st *nvmlEventSet_t;
@@ -120,6 +159,14 @@ _Static_assert(sizeof(nvmlMemory_t) == 24, "nvmlMemory_t of nvml.h");
 _Static_assert(sizeof(nvmlMemory_v2_t) == 40, "nvmlMemory_v2_t of nvml.h");
 _Static_assert(sizeof(nvmlEventData_t) == 32, "nvmlEventData_t of nvml.h");
 _Static_assert(sizeof(nvmlGpmMetric_t) == 40, "nvmlGpmMetric_t of nvml.h");
+_Static_assert(
+	sizeof(nvmlProcessUtilizationInfo_v1_t) == 40, "nvmlProcessUtilizationInfo_v1_t of nvml.h");
+_Static_assert(
+	sizeof(nvmlProcessesUtilizationInfo_t) == 24, "nvmlProcessesUtilizationInfo_t of nvml.h");
+_Static_assert(sizeof(nvmlProcessDetail_v1_t) == 32, "nvmlProcessDetail_v1_t of nvml.h");
+_Static_assert(sizeof(nvmlProcessDetailList_t) == 24, "nvmlProcessDetailList_t of nvml.h");
+_Static_assert(sizeof(nvmlEncoderSessionInfo_t) == 32, "nvmlEncoderSessionInfo_t of nvml.h");
+_Static_assert(sizeof(nvmlFBCSessionInfo_t) == 48, "nvmlFBCSessionInfo_t of nvml.h");
 _Static_assert(sizeof(nvmlProcessInfo_v1_t) == 16, "nvmlProcessInfo_v1_t of nvml.h");
 _Static_assert(sizeof(nvmlProcessInfo_v2_t) == 24, "nvmlProcessInfo_v2_t of nvml.h");
 _Static_assert(

@@ -8,11 +8,13 @@
 #include "preload/nvml.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/uuid.h"
+#include "gpu/nvml.h"
 #include "gpu/nvml_abi.h"
 #include "preload/gate.h"
 #include "preload/job_view.h"
@@ -172,6 +174,22 @@ static nvmlReturn_t by_name(nvmlDeviceGetHandleByUUID_fn ask, const char *name, 
 	return r;
 }
 
+static nvmlReturn_t by_uuid_struct(
+	nvmlDeviceGetHandleByUUIDV_fn ask, const void *uuid, nvmlDevice_t *ret)
+{
+	nvmlDevice_t device;
+	nvmlReturn_t r;
+
+	if (!ret || !is_confined())
+		return ask(uuid, ret);
+	r = ask(uuid, &device);
+	if (!r && index_of(device) < 0)
+		r = NVML_ERROR_NOT_FOUND;
+	if (!r)
+		*ret = device;
+	return r;
+}
+
 #define COUNT(name)                                                                                \
 	nvmlReturn_t name(unsigned *count)                                                         \
 	{                                                                                          \
@@ -211,6 +229,128 @@ nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *ret)
 		*ret = (unsigned)index;
 	return r;
 }
+
+nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const void *uuid, nvmlDevice_t *ret)
+{
+	return READY(nvmlDeviceGetHandleByUUIDV)
+		       ? by_uuid_struct(real.nvmlDeviceGetHandleByUUIDV, uuid, ret)
+		       : NVML_ERROR_FUNCTION_NOT_FOUND;
+}
+
+/* Who was given a part of a GPU was not given the GPU. */
+nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t part, nvmlDevice_t *ret)
+{
+	nvmlDevice_t device;
+	nvmlReturn_t r;
+
+	if (!READY(nvmlDeviceGetDeviceHandleFromMigDeviceHandle))
+		return NVML_ERROR_FUNCTION_NOT_FOUND;
+	if (!ret || !is_confined())
+		return real.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(part, ret);
+	r = real.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(part, &device);
+	if (!r && index_of(device) < 0)
+		r = NVML_ERROR_NOT_FOUND;
+	if (!r)
+		*ret = device;
+	return r;
+}
+
+/* -- GPUs beside others -- */
+
+/* A list of GPUs; fits: whether NVML refuses where there is too little room, or tells as many as there is room for. */
+struct near {
+	nvmlReturn_t (*ask)(const struct near *near, unsigned *count, nvmlDevice_t *devices);
+	nvmlDevice_t device;
+	nvmlUnit_t unit;
+	unsigned cpu;
+	int level;
+	bool must_fit;
+};
+
+static nvmlReturn_t list_near(const struct near *near, unsigned *count, nvmlDevice_t *devices)
+{
+	nvmlDevice_t all[TD_NVML_GPU_MAX];
+	unsigned room, seen = 0, n = TD_NVML_GPU_MAX;
+	nvmlReturn_t r;
+
+	if (!count || !is_confined())
+		return near->ask(near, count, devices);
+	r = near->ask(near, &n, all);
+	if (r)
+		return r;
+	room = devices ? *count : 0;
+	for (unsigned i = 0; i < n && i < TD_NVML_GPU_MAX; i++) {
+		if (index_of(all[i]) < 0)
+			continue;
+		if (seen < room)
+			devices[seen] = all[i];
+		seen++;
+	}
+	*count = room && !near->must_fit && seen > room ? room : seen;
+	return near->must_fit && seen > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
+static nvmlReturn_t ask_nearest(const struct near *near, unsigned *count, nvmlDevice_t *devices)
+{
+	return real.nvmlDeviceGetTopologyNearestGpus(near->device, near->level, count, devices);
+}
+
+static nvmlReturn_t ask_set(const struct near *near, unsigned *count, nvmlDevice_t *devices)
+{
+	return real.nvmlSystemGetTopologyGpuSet(near->cpu, count, devices);
+}
+
+static nvmlReturn_t ask_unit(const struct near *near, unsigned *count, nvmlDevice_t *devices)
+{
+	return real.nvmlUnitGetDevices(near->unit, count, devices);
+}
+
+nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(
+	nvmlDevice_t device, int level, unsigned *count, nvmlDevice_t *devices)
+{
+	const struct near near = {.ask = ask_nearest, .device = device, .level = level};
+
+	return READY(nvmlDeviceGetTopologyNearestGpus) ? list_near(&near, count, devices)
+						       : NVML_ERROR_FUNCTION_NOT_FOUND;
+}
+
+nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned cpu, unsigned *count, nvmlDevice_t *devices)
+{
+	const struct near near = {.ask = ask_set, .cpu = cpu};
+
+	return READY(nvmlSystemGetTopologyGpuSet) ? list_near(&near, count, devices)
+						  : NVML_ERROR_FUNCTION_NOT_FOUND;
+}
+
+nvmlReturn_t nvmlUnitGetDevices(nvmlUnit_t unit, unsigned *count, nvmlDevice_t *devices)
+{
+	const struct near near = {.ask = ask_unit, .unit = unit, .must_fit = true};
+
+	return READY(nvmlUnitGetDevices) ? list_near(&near, count, devices)
+					 : NVML_ERROR_FUNCTION_NOT_FOUND;
+}
+
+/* Handles that a program has from before, or made up, say nothing of GPUs that it does not see. */
+static bool sees_both(nvmlDevice_t first, nvmlDevice_t second)
+{
+	return !is_confined() || (index_of(first) >= 0 && index_of(second) >= 0);
+}
+
+#define OF_TWO(name, parameters, arguments)                                                        \
+	nvmlReturn_t name parameters                                                               \
+	{                                                                                          \
+		if (!READY(name))                                                                  \
+			return NVML_ERROR_FUNCTION_NOT_FOUND;                                      \
+		return sees_both(first, second) ? real.name arguments                              \
+						: NVML_ERROR_INVALID_ARGUMENT;                     \
+	}
+
+OF_TWO(nvmlDeviceGetTopologyCommonAncestor, (nvmlDevice_t first, nvmlDevice_t second, int *ret),
+	(first, second, ret))
+OF_TWO(nvmlDeviceGetP2PStatus, (nvmlDevice_t first, nvmlDevice_t second, int index, int *ret),
+	(first, second, index, ret))
+OF_TWO(nvmlDeviceOnSameBoard, (nvmlDevice_t first, nvmlDevice_t second, int *ret),
+	(first, second, ret))
 
 /* -- memory -- */
 
@@ -258,24 +398,64 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *re
 	return r;
 }
 
+nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device, nvmlMemory_t *ret)
+{
+	uint64_t total, used;
+	nvmlReturn_t r;
+
+	if (!READY(nvmlDeviceGetConfComputeProtectedMemoryUsage))
+		return NVML_ERROR_FUNCTION_NOT_FOUND;
+	r = real.nvmlDeviceGetConfComputeProtectedMemoryUsage(device, ret);
+	if (!r && job_memory(device, ret->total, &total, &used))
+		*ret = (nvmlMemory_t){total, total - used, used};
+	return r;
+}
+
 /* -- processes -- */
 
 typedef nvmlReturn_t (*list_fn)(nvmlDevice_t device, unsigned *count, void *rows);
 
-/* One question in one of its forms. Every form's rows begin with the process's id. */
+/* One question in one of its forms. */
 struct question {
 	nvmlDevice_t device;
 	list_fn list;                                   /* or else: */
 	nvmlDeviceGetProcessUtilization_fn utilisation; /* since then: */
 	unsigned long long since;
-	size_t size; /* of a row */
+	/* or else one whose struct has the rows: */
+	const nvmlProcessesUtilizationInfo_t *utilisations;
+	const nvmlProcessDetailList_t *details;
+	size_t size, pid_at; /* of a row; in it */
 };
+
+static nvmlReturn_t ask_struct(const struct question *question, unsigned *count, void *rows)
+{
+	nvmlProcessesUtilizationInfo_t utilisations;
+	nvmlProcessDetailList_t details;
+	nvmlReturn_t r;
+
+	if (question->details) {
+		details = *question->details;
+		details.numProcArrayEntries = *count;
+		details.procArray = rows;
+		r = real.nvmlDeviceGetRunningProcessDetailList(question->device, &details);
+		*count = details.numProcArrayEntries;
+		return r;
+	}
+	utilisations = *question->utilisations;
+	utilisations.processSamplesCount = *count;
+	utilisations.procUtilArray = rows;
+	r = real.nvmlDeviceGetProcessesUtilizationInfo(question->device, &utilisations);
+	*count = utilisations.processSamplesCount;
+	return r;
+}
 
 static nvmlReturn_t ask(const struct question *question, unsigned *count, void *rows)
 {
-	return question->list
-		       ? question->list(question->device, count, rows)
-		       : question->utilisation(question->device, rows, count, question->since);
+	if (question->list)
+		return question->list(question->device, count, rows);
+	if (question->utilisation)
+		return question->utilisation(question->device, rows, count, question->since);
+	return ask_struct(question, count, rows);
 }
 
 static bool is_of_job(const struct td_job_view *view, uint32_t pid)
@@ -322,7 +502,7 @@ static nvmlReturn_t list_own(const struct question *question, unsigned *count, v
 	for (unsigned i = 0; !r && i < all; i++) {
 		uint32_t pid;
 
-		memcpy(&pid, every + i * size, sizeof(pid));
+		memcpy(&pid, every + i * size + question->pid_at, sizeof(pid));
 		if (!is_of_job(view, pid))
 			continue;
 		if (own < room)
@@ -332,7 +512,7 @@ static nvmlReturn_t list_own(const struct question *question, unsigned *count, v
 	free(every);
 	if (r)
 		return r;
-	if (!own && question->utilisation)
+	if (!own && (question->utilisation || question->utilisations))
 		return NVML_ERROR_NOT_FOUND; /* as where no process has done anything */
 	*count = own;
 	return own > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
@@ -353,16 +533,19 @@ static nvmlReturn_t list(const struct question *question, unsigned *count, void 
 	return list_own(question, count, rows, &view);
 }
 
-#define LIST(name, row)                                                                            \
+#define LIST_AT(name, row, pid)                                                                    \
 	nvmlReturn_t name(nvmlDevice_t device, unsigned *count, row *rows)                         \
 	{                                                                                          \
 		if (!READY(name))                                                                  \
 			return NVML_ERROR_FUNCTION_NOT_FOUND;                                      \
 		return list(&(struct question){.device = device,                                   \
 				    .list = (list_fn)real.name,                                    \
-				    .size = sizeof(row)},                                          \
+				    .size = sizeof(row),                                           \
+				    .pid_at = (pid)},                                              \
 			count, rows);                                                              \
 	}
+
+#define LIST(name, row) LIST_AT(name, row, 0)
 
 LIST(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t)
 LIST(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_v2_t)
@@ -384,4 +567,51 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 			    .since = since,
 			    .size = sizeof(*rows)},
 		count, rows);
+}
+
+LIST_AT(nvmlDeviceGetEncoderSessions, nvmlEncoderSessionInfo_t,
+	offsetof(nvmlEncoderSessionInfo_t, pid))
+LIST_AT(nvmlDeviceGetFBCSessions, nvmlFBCSessionInfo_t, offsetof(nvmlFBCSessionInfo_t, pid))
+LIST(nvmlDeviceGetAccountingPids, unsigned)
+
+nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(
+	nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *info)
+{
+	if (!READY(nvmlDeviceGetProcessesUtilizationInfo))
+		return NVML_ERROR_FUNCTION_NOT_FOUND;
+	if (!info)
+		return real.nvmlDeviceGetProcessesUtilizationInfo(device, info);
+	return list(&(struct question){.device = device,
+			    .utilisations = info,
+			    .size = sizeof(*info->procUtilArray),
+			    .pid_at = offsetof(nvmlProcessUtilizationInfo_v1_t, pid)},
+		&info->processSamplesCount, info->procUtilArray);
+}
+
+nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(
+	nvmlDevice_t device, nvmlProcessDetailList_t *info)
+{
+	if (!READY(nvmlDeviceGetRunningProcessDetailList))
+		return NVML_ERROR_FUNCTION_NOT_FOUND;
+	if (!info)
+		return real.nvmlDeviceGetRunningProcessDetailList(device, info);
+	return list(
+		&(struct question){
+			.device = device, .details = info, .size = sizeof(*info->procArray)},
+		&info->numProcArrayEntries, info->procArray);
+}
+
+nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned pid, void *ret)
+{
+	struct td_job_view view;
+	uint8_t uuid[16];
+
+	if (!READY(nvmlDeviceGetAccountingStats))
+		return NVML_ERROR_FUNCTION_NOT_FOUND;
+	if (!td_gate_disabled() && uuid_of(device, uuid)) {
+		td_job_view(uuid, UINT64_MAX, &view);
+		if ((view.limit_bytes != UINT64_MAX || is_confined()) && !is_of_job(&view, pid))
+			return NVML_ERROR_NOT_FOUND;
+	}
+	return real.nvmlDeviceGetAccountingStats(device, pid, ret);
 }

@@ -151,6 +151,140 @@ LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t)
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t)
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_v2_t)
 
+LIST(nvmlDeviceGetAccountingPids, unsigned)
+
+/* Rows whose process is their second number. */
+static nvmlReturn_t sessions(unsigned *count, void *rows, size_t size)
+{
+	unsigned room = *count;
+
+	*count = fake_process_count;
+	if (room < fake_process_count)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	for (unsigned i = 0; i < fake_process_count; i++) {
+		unsigned row[2] = {i, i == fake_process_count / 2 ? fake_own_pid : 1000 + i};
+
+		memcpy((char *)rows + i * size, row, sizeof(row));
+	}
+	return fake_result;
+}
+
+nvmlReturn_t nvmlDeviceGetEncoderSessions(
+	nvmlDevice_t device, unsigned *count, nvmlEncoderSessionInfo_t *rows)
+{
+	(void)device;
+	return sessions(count, rows, sizeof(*rows));
+}
+
+nvmlReturn_t nvmlDeviceGetFBCSessions(
+	nvmlDevice_t device, unsigned *count, nvmlFBCSessionInfo_t *rows)
+{
+	(void)device;
+	return sessions(count, rows, sizeof(*rows));
+}
+
+nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(
+	nvmlDevice_t device, nvmlProcessDetailList_t *info)
+{
+	(void)device;
+	if (info->mode != 7)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	return list(&info->numProcArrayEntries, info->procArray, sizeof(*info->procArray));
+}
+
+nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(
+	nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *info)
+{
+	unsigned room = info->processSamplesCount;
+
+	(void)device;
+	info->processSamplesCount = fake_process_count;
+	if (room < fake_process_count)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	for (unsigned i = 0; i < fake_process_count; i++)
+		info->procUtilArray[i] =
+			(nvmlProcessUtilizationInfo_v1_t){.timeStamp = info->lastSeenTimeStamp + i,
+				.pid = i == fake_process_count / 2 ? fake_own_pid : 1000 + i};
+	return fake_result;
+}
+
+nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned pid, void *ret)
+{
+	(void)device;
+	*(unsigned *)ret = pid;
+	return fake_result;
+}
+
+nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device, nvmlMemory_t *ret)
+{
+	return nvmlDeviceGetMemoryInfo(device, ret);
+}
+
+/* A byte that says which, from 0. */
+nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const void *uuid, nvmlDevice_t *ret)
+{
+	return give(*(const unsigned char *)uuid, ret);
+}
+
+/* Every one is a part of the first GPU. */
+nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t part, nvmlDevice_t *ret)
+{
+	(void)part;
+	return give(0, ret);
+}
+
+static nvmlReturn_t all(unsigned *count, nvmlDevice_t *devices, int must_fit)
+{
+	unsigned room = *count;
+
+	if (!room)
+		*count = GPUS;
+	if (must_fit && room < GPUS) {
+		*count = GPUS;
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	}
+	for (unsigned i = 0; i < room && i < GPUS; i++)
+		(void)give(i, &devices[i]);
+	if (room > GPUS)
+		*count = GPUS;
+	return fake_result;
+}
+
+nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(
+	nvmlDevice_t device, int level, unsigned *count, nvmlDevice_t *devices)
+{
+	(void)device;
+	return level == 50 ? all(count, devices, 0) : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned cpu, unsigned *count, nvmlDevice_t *devices)
+{
+	return cpu == 3 ? all(count, devices, 0) : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+nvmlReturn_t nvmlUnitGetDevices(nvmlUnit_t unit, unsigned *count, nvmlDevice_t *devices)
+{
+	(void)unit;
+	return all(count, devices, 1);
+}
+
+nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t a, nvmlDevice_t b, int *level)
+{
+	*level = (int)(10 * number(a) + number(b));
+	return fake_result;
+}
+
+nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t a, nvmlDevice_t b, int index, int *status)
+{
+	(void)index;
+	return nvmlDeviceGetTopologyCommonAncestor(a, b, status);
+}
+
+nvmlReturn_t nvmlDeviceOnSameBoard(nvmlDevice_t a, nvmlDevice_t b, int *same)
+{
+	return nvmlDeviceGetTopologyCommonAncestor(a, b, same);
+}
+
 nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 	nvmlProcessUtilizationSample_t *rows, unsigned *count, unsigned long long since)
 {

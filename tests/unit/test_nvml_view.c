@@ -157,6 +157,87 @@ CASE(who_was_told_nothing_sees_everything)
 	expect_at(3, NULL);
 }
 
+static void expect_listed(nvmlReturn_t (*list)(unsigned *count, nvmlDevice_t *devices), unsigned n,
+	nvmlDevice_t first, bool must_fit)
+{
+	nvmlDevice_t devices[TD_GPU_MAX] = {NULL};
+	unsigned count = 0;
+	nvmlReturn_t r = list(&count, NULL);
+
+	EXPECT(r == (must_fit ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS) && count == n);
+	count = TD_GPU_MAX;
+	EXPECT(!list(&count, devices) && count == n && devices[0] == first && !devices[n]);
+	devices[1] = NULL;
+	count = 1;
+	r = list(&count, devices);
+	EXPECT(r == (must_fit && n > 1 ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS));
+	EXPECT(!devices[1]);
+}
+
+static nvmlReturn_t nearest(unsigned *count, nvmlDevice_t *devices)
+{
+	return nvml.nvmlDeviceGetTopologyNearestGpus(gpu(2), 50, count, devices);
+}
+
+static nvmlReturn_t near_cpu(unsigned *count, nvmlDevice_t *devices)
+{
+	return nvml.nvmlSystemGetTopologyGpuSet(3, count, devices);
+}
+
+static nvmlReturn_t of_unit(unsigned *count, nvmlDevice_t *devices)
+{
+	return nvml.nvmlUnitGetDevices(NULL, count, devices);
+}
+
+CASE(gpus_near_others_are_those_that_the_job_sees)
+{
+	unsigned count = 4;
+
+	begin(UUID("03") "," UUID("02"), "");
+	expect_listed(nearest, 2, gpu(1), false);
+	expect_listed(near_cpu, 2, gpu(1), false);
+	expect_listed(of_unit, 2, gpu(1), true);
+	EXPECT(nvml.nvmlDeviceGetTopologyNearestGpus(gpu(2), 99, &count, NULL) ==
+		NVML_ERROR_INVALID_ARGUMENT);
+}
+
+CASE(and_without_a_job_all)
+{
+	begin("", "");
+	expect_listed(nearest, 3, gpu(0), false);
+	expect_listed(near_cpu, 3, gpu(0), false);
+	expect_listed(of_unit, 3, gpu(0), true);
+}
+
+CASE(two_gpus_are_compared_only_if_both_are_seen)
+{
+	int value = 0;
+
+	begin(UUID("03") "," UUID("02"), "");
+	EXPECT(!nvml.nvmlDeviceGetTopologyCommonAncestor(gpu(2), gpu(1), &value) && value == 32);
+	EXPECT(!nvml.nvmlDeviceGetP2PStatus(gpu(1), gpu(2), 0, &value) && value == 23);
+	EXPECT(!nvml.nvmlDeviceOnSameBoard(gpu(1), gpu(1), &value) && value == 22);
+	value = 7;
+	EXPECT(nvml.nvmlDeviceGetTopologyCommonAncestor(gpu(0), gpu(1), &value) ==
+		NVML_ERROR_INVALID_ARGUMENT);
+	EXPECT(nvml.nvmlDeviceGetP2PStatus(gpu(1), gpu(0), 0, &value) ==
+		NVML_ERROR_INVALID_ARGUMENT);
+	EXPECT(nvml.nvmlDeviceOnSameBoard(gpu(0), gpu(0), &value) == NVML_ERROR_INVALID_ARGUMENT);
+	EXPECT(value == 7);
+}
+
+CASE(no_other_way_leads_to_a_gpu_that_is_not_seen)
+{
+	nvmlDevice_t device = NULL;
+
+	begin(UUID("03"), "");
+	EXPECT(nvml.nvmlDeviceGetHandleByUUIDV("\x00", &device) == NVML_ERROR_NOT_FOUND);
+	EXPECT(nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(gpu(2), &device) ==
+		NVML_ERROR_NOT_FOUND);
+	EXPECT(!device);
+	EXPECT(!nvml.nvmlDeviceGetHandleByUUIDV("\x02", &device) && device == gpu(2));
+}
+
 CASE(nvmls_errors_are_passed_on)
 {
 	nvmlDevice_t device;
@@ -262,6 +343,38 @@ CASE(a_placed_job_sees_its_own_processes)
 {
 	begin(UUID("01"), "");
 	expect_own_alone(5);
+}
+
+/* In the forms whose rows are elsewhere, or begin with something else. */
+CASE(and_no_others_in_any_other_form)
+{
+	nvmlProcessUtilizationInfo_v1_t samples[ROOM] = {{0}};
+	nvmlProcessesUtilizationInfo_t utilisations = {0, ROOM, 70, samples};
+	nvmlProcessDetail_v1_t rows[ROOM] = {{0}};
+	nvmlProcessDetailList_t details = {0, 7, ROOM, rows};
+	nvmlEncoderSessionInfo_t encoders[ROOM] = {{0}};
+	nvmlFBCSessionInfo_t captures[ROOM] = {{0}};
+	unsigned pids[ROOM], count = ROOM, own = (unsigned)getpid(), stats = 0;
+	nvmlMemory_t memory;
+
+	begin("", "300");
+	EXPECT(!nvml.nvmlDeviceGetProcessesUtilizationInfo(gpu(0), &utilisations));
+	EXPECT(utilisations.processSamplesCount == 1 && samples[0].pid == own &&
+		samples[0].timeStamp == 72 && utilisations.procUtilArray == samples);
+	EXPECT(!nvml.nvmlDeviceGetRunningProcessDetailList(gpu(0), &details));
+	EXPECT(details.numProcArrayEntries == 2 && rows[0].pid == own && rows[1].pid == own);
+	EXPECT(!nvml.nvmlDeviceGetAccountingPids(gpu(0), &count, pids));
+	EXPECT(count == 2 && pids[0] == own && pids[1] == own);
+	count = ROOM;
+	EXPECT(!nvml.nvmlDeviceGetEncoderSessions(gpu(0), &count, encoders));
+	EXPECT(count == 1 && encoders[0].pid == own && encoders[0].sessionId == 2);
+	count = ROOM;
+	EXPECT(!nvml.nvmlDeviceGetFBCSessions(gpu(0), &count, captures));
+	EXPECT(count == 1 && captures[0].pid == own && captures[0].sessionId == 2);
+	EXPECT(nvml.nvmlDeviceGetAccountingStats(gpu(0), 1000, &stats) == NVML_ERROR_NOT_FOUND);
+	EXPECT(!stats && !nvml.nvmlDeviceGetAccountingStats(gpu(0), own, &stats) && stats == own);
+	EXPECT(!nvml.nvmlDeviceGetConfComputeProtectedMemoryUsage(gpu(0), &memory));
+	EXPECT(memory.total == 300);
 }
 
 CASE(others_see_all)
