@@ -255,7 +255,8 @@ static void sample(struct td_cluster *cluster)
 	(void)add_event(cluster, cluster->now_ns + cluster->sample_every_ns, SAMPLE, 0);
 }
 
-static void take(struct td_cluster *cluster, const struct td_event *event)
+/* False: nothing that a scheduler sees. When samples are taken follows from when the last job arrives, which nobody knows before. */
+static bool take(struct td_cluster *cluster, const struct td_event *event)
 {
 	uint32_t index = event->what & (JOBS_MAX - 1);
 
@@ -279,8 +280,9 @@ static void take(struct td_cluster *cluster, const struct td_event *event)
 		cluster->gpus[index].measured = false;
 		cluster->sched->load(cluster, index);
 		break;
-	default: sample(cluster); break;
+	default: sample(cluster); return false;
 	}
+	return true;
 }
 
 static bool is_over(const struct td_cluster *cluster)
@@ -315,7 +317,8 @@ static bool advance(struct td_cluster *cluster)
 	} else {
 		if (!td_heap_pop(&cluster->heap, &event))
 			return false;
-		take(cluster, &event);
+		if (!take(cluster, &event))
+			return true;
 	}
 	cluster->sched->decide(cluster);
 	refresh(cluster);
