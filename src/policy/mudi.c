@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define MARGIN_STEP 0.9
+
 struct td_curve td_mudi_curve(
 	const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS], double batch)
 {
@@ -79,22 +81,84 @@ static uint32_t list_candidates(const struct td_mudi_service *service,
 	return n;
 }
 
-void td_mudi_begin(struct td_mudi_device *device, const struct td_mudi_service *service,
-	const double layers[TD_MUDI_LAYERS], const struct td_slo *slo)
+static struct td_slo within_margin(const struct td_mudi_device *device)
+{
+	struct td_slo slo = device->slo;
+
+	if (device->margin > 0)
+		slo.objective_s *= device->margin;
+	return slo;
+}
+
+/* A search at a share; false: no batch holds the objective with it. */
+static bool search(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS], double share)
 {
 	uint32_t batches[TD_BATCH_CANDIDATES_MAX], count;
 
-	device->slo = *slo;
-	device->tuned = false;
-	device->share = largest_cutoff(service, layers);
-	count = list_candidates(service, layers, *slo, device->share, batches);
-	if (!count) { /* beyond the cut-off more share gains little, but it may be enough */
-		device->share = 1;
-		count = list_candidates(service, layers, *slo, 1, batches);
-	}
+	device->share = fmin(share, TD_MUDI_SHARE_MAX);
+	count = list_candidates(service, layers, within_margin(device), device->share, batches);
 	device->paused = td_batch_tuner_init(&device->tuner, batches, count, device->share,
 				 TD_MUDI_ITERATIONS) != 0;
 	device->batch = td_batch_tuner_propose(&device->tuner);
+	return !device->paused;
+}
+
+void td_mudi_begin(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS], const struct td_slo *slo)
+{
+	device->slo = *slo;
+	device->tuned = device->keeps_share = false;
+	/* Beyond the cut-off more share gains little, but it may be enough. */
+	if (!search(device, service, layers, largest_cutoff(service, layers)) &&
+		!search(device, service, layers, TD_MUDI_SHARE_MAX))
+		device->share = 1;
+}
+
+void td_mudi_rescale(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS], const struct td_slo *slo)
+{
+	struct td_curve curve;
+	struct td_slo within;
+	double share;
+
+	device->slo = *slo;
+	device->slo.batch = device->batch;
+	within = within_margin(device);
+	if (!device->paused && device->batch) {
+		curve = td_mudi_curve(service, layers, device->batch);
+		device->tuned = false;
+		device->keeps_share = true;
+		if (!td_slo_smallest_share(&within, &curve, &share) && share <= TD_MUDI_SHARE_MAX &&
+			search(device, service, layers, share))
+			return;
+	}
+	td_mudi_begin(device, service, layers, slo);
+}
+
+void td_mudi_miss(struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double layers[TD_MUDI_LAYERS])
+{
+	const struct td_slo slo = device->slo;
+
+	device->margin = (device->margin > 0 ? device->margin : 1) * MARGIN_STEP;
+	td_mudi_begin(device, service, layers, &slo);
+}
+
+bool td_mudi_fits(const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS],
+	const struct td_slo *slo)
+{
+	struct td_slo at = *slo;
+
+	for (double batch = TD_MUDI_BATCH_MIN; batch <= TD_MUDI_BATCH_MAX; batch *= 1.125) {
+		struct td_curve curve;
+
+		at.batch = (uint32_t)batch;
+		curve = td_mudi_curve(service, layers, at.batch);
+		if (holds(&at, &curve, TD_MUDI_SHARE_MAX))
+			return true;
+	}
+	return false;
 }
 
 /* The smallest share that holds the objective with the batch that was found. */
@@ -102,11 +166,13 @@ static void scale_share(struct td_mudi_device *device, const struct td_mudi_serv
 	const double layers[TD_MUDI_LAYERS])
 {
 	struct td_curve curve = td_mudi_curve(service, layers, device->batch);
+	struct td_slo slo;
 	double share;
 
 	device->slo.batch = device->batch;
-	if (!td_slo_smallest_share(&device->slo, &curve, &share))
-		device->share = share;
+	slo = within_margin(device);
+	if (!device->keeps_share && !td_slo_smallest_share(&slo, &curve, &share))
+		device->share = fmin(share, TD_MUDI_SHARE_MAX);
 	device->tuned = true;
 }
 

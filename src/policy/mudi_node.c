@@ -1,7 +1,9 @@
 /*
  * The policy "mudi": a service and up to three training tasks on every GPU of a node (mudi.h).
  *
- *   the tasks have changed, or the rate has moved by half: a tuning begins for the sum of the tasks' layers (5.5)
+ *   the tasks have changed: a tuning begins for the sum of the tasks' layers (5.5)
+ *   the rate has moved by half: a tuning begins from the batch in force
+ *   P99 exceeds the objective ten seconds after a tuning: one begins for less of the objective
  *   the first task has finished a step under the present batch: the tuner observes it
  *   the service gets batch and share as tuned; no batch holds the objective: training is paused
  *
@@ -14,10 +16,12 @@
 #include "policy/mudi.h"
 #include "policy/profile.h"
 
+#define P99_WINDOW_NS 10000000000ull
+
 struct gpu {
 	struct td_mudi_device device;
 	uint64_t key; /* of the service and the tasks that it was tuned for; 0: none */
-	uint64_t steps;
+	uint64_t steps, tuned_ns;
 	bool skip;
 };
 
@@ -58,8 +62,22 @@ static uint32_t to_ppm(double share)
 	return ppm < TD_PPM ? (uint32_t)ppm : TD_PPM;
 }
 
+static void restart(struct gpu *gpu, const struct td_client_view *task, uint64_t now_ns)
+{
+	gpu->steps = task->steps;
+	gpu->tuned_ns = now_ns;
+	gpu->skip = true;
+}
+
+/* P99 is of a window: it tells of what was tuned once that has been in force for so long. */
+static bool is_missed(const struct gpu *gpu, const struct td_client_view *client, uint64_t now_ns)
+{
+	return gpu->device.tuned && now_ns - gpu->tuned_ns >= P99_WINDOW_NS &&
+	       client->p99_ns > client->objective_ns;
+}
+
 static void tune(struct gpu *gpu, const struct td_colocation *here, const struct td_view *view,
-	const struct td_mudi_service *service)
+	const struct td_mudi_service *service, uint64_t now_ns)
 {
 	const struct td_client_view *task = &view->clients[here->task[0]];
 	const struct td_slo slo = td_colocate_slo(&view->clients[here->service]);
@@ -67,13 +85,22 @@ static void tune(struct gpu *gpu, const struct td_colocation *here, const struct
 	uint64_t key = key_of(here, view);
 
 	add_layers(here, view, layers);
-	if (gpu->key != key || td_slo_must_retune(gpu->device.slo.rate_per_s, slo.rate_per_s) ||
-		slo.objective_s < gpu->device.slo.objective_s ||
+	if (gpu->key != key || slo.objective_s < gpu->device.slo.objective_s ||
 		slo.objective_s > gpu->device.slo.objective_s) {
+		gpu->device.margin = 0;
 		td_mudi_begin(&gpu->device, service, layers, &slo);
 		gpu->key = key;
-		gpu->steps = task->steps;
-		gpu->skip = true;
+		restart(gpu, task, now_ns);
+		return;
+	}
+	if (td_slo_must_retune(gpu->device.slo.rate_per_s, slo.rate_per_s)) {
+		td_mudi_rescale(&gpu->device, service, layers, &slo);
+		restart(gpu, task, now_ns);
+		return;
+	}
+	if (is_missed(gpu, &view->clients[here->service], now_ns)) {
+		td_mudi_miss(&gpu->device, service, layers);
+		restart(gpu, task, now_ns);
 		return;
 	}
 	if (task->steps == gpu->steps || !task->step_ns)
@@ -84,9 +111,12 @@ static void tune(struct gpu *gpu, const struct td_colocation *here, const struct
 	else
 		gpu->skip =
 			td_mudi_observe(&gpu->device, service, layers, (double)task->step_ns / 1e9);
+	if (gpu->skip)
+		gpu->tuned_ns = now_ns;
 }
 
-static void decide(struct gpu *gpu, struct td_colocation *here, const struct td_view *view)
+static void decide(
+	struct gpu *gpu, struct td_colocation *here, const struct td_view *view, uint64_t now_ns)
 {
 	const struct td_client_view *client = &view->clients[here->service];
 	const struct td_mudi_service *service = client->profile ? client->profile->service : NULL;
@@ -98,7 +128,7 @@ static void decide(struct gpu *gpu, struct td_colocation *here, const struct td_
 		gpu->key = 0;
 		return;
 	}
-	tune(gpu, here, view, service);
+	tune(gpu, here, view, service, now_ns);
 	here->paused = gpu->device.paused;
 	here->share_ppm = here->paused ? 0 : to_ppm(gpu->device.share);
 	here->batch = here->paused ? 0 : gpu->device.batch;
@@ -110,10 +140,9 @@ static void step(void *state, const struct td_policy_options *options, const str
 	struct mudi *mudi = state;
 
 	(void)options;
-	(void)now_ns;
 	td_colocate_look(mudi->colocations, view, plan);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
-		decide(&mudi->gpus[gpu], &mudi->colocations[gpu], view);
+		decide(&mudi->gpus[gpu], &mudi->colocations[gpu], view, now_ns);
 	td_colocate_grant(mudi->colocations, view, plan);
 }
 

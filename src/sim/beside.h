@@ -25,7 +25,7 @@ enum td_beside_variant {
 struct td_beside_found {
 	uint64_t key; /* 0: none */
 	uint32_t batch;
-	double share, speed;
+	double share, speed, margin; /* margin: Mudi's, see mudi.h */
 	bool paused;
 };
 
@@ -60,6 +60,12 @@ struct td_beside {
 		bool grown, watches, paused;
 	} * services;
 	struct td_beside_found *cache;
+	struct td_beside_fit {
+		uint64_t key;
+		bool fits;
+	} * fits; /* Mudi's: whether a service can hold its objective beside a job, by the curves */
+	double (*margins)[TD_SERVICE_KINDS_MAX]; /* of each profile, as last learnt */
+	bool stuck; /* a job has been paused since places were looked for */
 	double (*scores)[TD_SERVICE_KINDS_MAX]; /* of each profile; NAN: not asked yet */
 	struct td_selector_device *devices;
 	uint32_t *place;
@@ -76,6 +82,8 @@ double td_beside_activity(const struct td_cluster *cluster, uint32_t service);
 /* The place of what is found for a service's kind and rate beside a kind of job; its key is 0 unless it is there. */
 struct td_beside_found *td_beside_look_up(
 	struct td_cluster *cluster, uint32_t service, uint32_t profile);
+/* Of 1 << TD_BESIDE_CACHE_BITS places. */
+uint32_t td_beside_slot(uint64_t key);
 
 /* No job is there. */
 bool td_beside_is_open(const struct td_cluster *cluster, uint32_t gpu);
@@ -83,6 +91,9 @@ bool td_beside_is_open(const struct td_cluster *cluster, uint32_t gpu);
 uint32_t td_beside_choose_any(struct td_cluster *cluster);
 /* On the first `found` of state->place; false: those are too few, and are open again. */
 bool td_beside_start(struct td_cluster *cluster, uint32_t index, uint32_t found);
+
+/* Where the variant says; false: there is no such place. */
+bool td_beside_place(struct td_cluster *cluster, uint32_t index);
 
 /* beside_baselines.c; tune as td_sched's, of one service with a job */
 bool td_beside_tune_gslice(struct td_beside_service *own, const struct td_service_kind *kind,
@@ -97,6 +108,7 @@ void td_beside_tune_muxflow(const struct td_cluster *cluster, struct td_beside_s
 	uint32_t index, double demand);
 
 /* beside_mudi.c */
+void td_beside_decide_mudi(struct td_cluster *cluster);
 uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile);
 bool td_beside_tune_mudi(struct td_cluster *cluster, struct td_beside_service *own, uint32_t index,
 	uint32_t job, uint32_t round);

@@ -6,9 +6,12 @@
 #include "sim/beside.h"
 #include "sim/random.h"
 
-#define MOST_SHARE 0.9  /* of a service beside a task */
-#define NOISE      0.05 /* of a sample */
-#define STEPS      TD_BESIDE_STEPS
+#define NOISE     0.05 /* of a sample */
+#define RATE_SAME 0.01
+#define WATCH_S                                                                                    \
+	1. /* until a monitor shows a percentile; the rounds of a tuning are iterations of the task, and shorter */
+#define REPEATS 3u /* of a profile beforehand, as knowledge.h has them */
+#define STEPS   TD_BESIDE_STEPS
 
 /* A leaf for each step of log2 of the batch from 4 to 9, in a balanced tree; a later node is further down. */
 static void plant(struct td_tree_node *nodes, uint32_t at, uint32_t *used, uint32_t from,
@@ -35,8 +38,9 @@ static struct td_beside_sampled *sampled_of(
 	return &state->sampled[(size_t)kind * cluster->profiles->count + profile];
 }
 
-/* Curves of six samples for each of the six batches, and between them by log2 of the batch. */
-static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t profile, uint64_t *random)
+/* Curves of six samples, means of `repeats`, for each of the six batches, and between them by log2 of the batch. */
+static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t profile, uint32_t repeats,
+	uint64_t *random)
 {
 	static const double shares[] = {0.1, 0.25, 0.4, 0.55, 0.75, 0.9};
 	struct td_beside_sampled *sampled = sampled_of(cluster, kind, profile);
@@ -58,7 +62,7 @@ static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t profile, 
 			y[s] = seen.slowdown *
 			       td_service_batch_s(
 				       &cluster->services->kinds[kind], td_selector_batches[b]) *
-			       fmax(0.5, 1 + NOISE * td_random_normal(random));
+			       fmax(0.5, 1 + NOISE / sqrt(repeats) * td_random_normal(random));
 		}
 		(void)td_curve_fit_piecewise(shares, y, 6, &curve);
 		values[0][b] = curve.left_slope;
@@ -91,16 +95,59 @@ static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t profile, 
 	sampled->view = (struct td_mudi_service){&sampled->predictors[0], &sampled->predictors[1],
 		&sampled->predictors[2], &sampled->predictors[3]};
 	sampled->there = true;
-	cluster->counts.samplings++;
 }
 
-/* What Mudi knows of a service beside a kind of task: by training, or sampled since. */
+/* What Mudi knows of a service beside a kind of task: its profile (4.1.1), what it has sampled since, or what the learners make of the layers. */
 static const struct td_mudi_service *known_of(
 	const struct td_cluster *cluster, uint32_t kind, uint32_t profile)
 {
 	const struct td_beside_sampled *sampled = sampled_of(cluster, kind, profile);
 
 	return sampled->there ? &sampled->view : &cluster->options.knowledge->mudi[kind];
+}
+
+/* The curves of the tasks that were profiled beforehand are there: nothing is predicted that was measured. What that took is counted by who has profiled. */
+static void recall(struct td_cluster *cluster, uint32_t profile)
+{
+	struct td_beside *state = cluster->sched_state;
+
+	for (uint32_t k = 0;
+		profile < cluster->options.knowledge->profiled && k < cluster->services->kind_count;
+		k++)
+		if (!sampled_of(cluster, k, profile)->there)
+			sample(cluster, k, profile, REPEATS, &state->random);
+}
+
+static struct td_slo slo_of(const struct td_cluster *cluster, uint32_t service)
+{
+	return (struct td_slo){.objective_s = td_beside_kind(cluster, service)->objective_s,
+		.rate_per_s = cluster->services->list[service].seen.rate_per_s,
+		.load_max = 0.8,
+		.headroom = 0.1,
+		.share_min = 0.01};
+}
+
+/* "The first constraint ensures that the latency of all requests adheres to the SLO" (Eq. 2): by the measured curves, at the present rate. Those that are only predicted say how flat they are, not how high. */
+static bool fits(struct td_cluster *cluster, uint32_t service, uint32_t profile)
+{
+	const struct td_beside *state = cluster->sched_state;
+	const struct td_service *of = &cluster->services->list[service];
+	uint64_t key = ((uint64_t)(of->seen.rate_per_s * 1024) << 16 | (uint64_t)of->kind << 10 |
+			       profile) +
+		       1;
+	struct td_beside_fit *fit = &state->fits[td_beside_slot(key)];
+	struct td_slo slo = slo_of(cluster, service);
+
+	if (!sampled_of(cluster, of->kind, profile)->there)
+		return true;
+	if (fit->key == key)
+		return fit->fits;
+	if (state->margins[profile][of->kind] > 0)
+		slo.objective_s *= state->margins[profile][of->kind];
+	*fit = (struct td_beside_fit){
+		key, td_mudi_fits(known_of(cluster, of->kind, profile),
+			     cluster->options.knowledge->layers[profile], &slo)};
+	return fit->fits;
 }
 
 /* A GPU without a service has the score 0: there is nobody to disturb. */
@@ -110,6 +157,7 @@ uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile)
 	const struct td_sim_knowledge *known = cluster->options.knowledge;
 	double *scores = state->scores[profile];
 
+	recall(cluster, profile);
 	for (uint32_t k = 0; k < cluster->services->kind_count; k++)
 		if (isnan(scores[k]))
 			scores[k] = td_mudi_score(
@@ -122,7 +170,8 @@ uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile)
 			.service = service == TD_SERVICE_NONE
 					   ? TD_SERVICE_KINDS_MAX - 1
 					   : cluster->services->list[service].kind,
-			.accepts = td_beside_is_open(cluster, g),
+			.accepts = td_beside_is_open(cluster, g) &&
+				   (service == TD_SERVICE_NONE || fits(cluster, service, profile)),
 			.free_bytes = UINT64_MAX};
 	}
 	return td_selector_choose(
@@ -136,29 +185,15 @@ static void begin_sampled(struct td_cluster *cluster, uint32_t index, uint32_t j
 	uint32_t kind = cluster->services->list[index].kind, profile = cluster->jobs[job].profile;
 	double cost = 6 * cluster->options.costs.repartition_s;
 
-	if (profile < cluster->options.knowledge->profiled ||
-		sampled_of(cluster, kind, profile)->there)
+	recall(cluster, profile);
+	if (sampled_of(cluster, kind, profile)->there)
 		return;
-	sample(cluster, kind, profile, &state->random);
+	sample(cluster, kind, profile, 1, &state->random);
+	cluster->counts.samplings++;
 	state->scores[profile][kind] = NAN;
 	cluster->jobs[job].left_s += cost;
 	cluster->jobs[job].stale = true;
 	cluster->counts.repartition_s += cost;
-}
-
-/* "A partition of at least 10 % of the GPU" is the task's (7.4); paused where the service cannot do with the rest. */
-static bool leaves_room(const struct td_cluster *cluster, uint32_t index, uint32_t job)
-{
-	const struct td_beside *state = cluster->sched_state;
-	const struct td_mudi_device *device = state->services[index].mudi;
-	uint32_t kind = cluster->services->list[index].kind, profile = cluster->jobs[job].profile;
-	struct td_curve curve = td_mudi_curve(known_of(cluster, kind, profile),
-		cluster->options.knowledge->layers[profile], device->batch);
-	struct td_slo slo = device->slo;
-
-	slo.batch = device->batch;
-	return device->share <= MOST_SHARE ||
-	       td_curve_at(&curve, MOST_SHARE) <= td_slo_latency_limit_s(&slo);
 }
 
 /* What a tuning has come to, for the next one of the same. */
@@ -168,37 +203,60 @@ static void keep(
 	struct td_beside *state = cluster->sched_state;
 	struct td_mudi_device *device = own->mudi;
 
-	device->paused |= !leaves_room(cluster, index, job);
-	state->cache[own->key * 0x9e3779b97f4a7c15ull >> (64 - TD_BESIDE_CACHE_BITS)] =
-		(struct td_beside_found){own->key, device->batch, device->share, 0, device->paused};
+	state->cache[td_beside_slot(own->key)] = (struct td_beside_found){
+		own->key, device->batch, device->share, 0, device->margin, device->paused};
+	state->margins[cluster->jobs[job].profile][cluster->services->list[index].kind] =
+		device->margin;
 }
 
-static void begin_mudi(
-	struct td_cluster *cluster, struct td_beside_service *own, uint32_t index, uint32_t job)
+/* Batch and share that were found for such a company at such a rate. */
+static bool take_found(
+	struct td_cluster *cluster, struct td_mudi_device *device, uint32_t index, uint32_t profile)
 {
-	struct td_service *service = &cluster->services->list[index];
-	const struct td_service_kind *kind = &cluster->services->kinds[service->kind];
-	uint32_t profile = cluster->jobs[job].profile;
-	const struct td_slo slo = {.objective_s = kind->objective_s,
-		.rate_per_s = service->seen.rate_per_s,
-		.load_max = 0.8,
-		.headroom = 0.1,
-		.share_min = 0.01};
 	const struct td_beside_found *found = td_beside_look_up(cluster, index, profile);
 
+	if (!found->key)
+		return false;
+	device->batch = found->batch;
+	device->share = found->share;
+	device->margin = found->margin;
+	device->paused = found->paused;
+	device->tuned = true;
+	device->slo = slo_of(cluster, index);
+	return true;
+}
+
+enum cause { NEW_TASK, NEW_RATE, MISSED };
+
+static void begin(struct td_cluster *cluster, struct td_beside_service *own, uint32_t index,
+	uint32_t job, enum cause cause)
+{
+	const struct td_beside *state = cluster->sched_state;
+	struct td_service *service = &cluster->services->list[index];
+	uint32_t profile = cluster->jobs[job].profile;
+	const double *layers = cluster->options.knowledge->layers[profile];
+	const struct td_slo slo = slo_of(cluster, index);
+
 	own->job = job;
-	if (found->key) { /* such a company has been tuned before */
-		own->mudi->batch = found->batch;
-		own->mudi->share = found->share;
-		own->mudi->paused = found->paused;
-		own->mudi->tuned = true;
-		own->mudi->slo = slo;
+	(void)td_beside_look_up(cluster, index, profile); /* own->key */
+	if (cause != MISSED && take_found(cluster, own->mudi, index, profile))
 		return;
-	}
 	cluster->counts.tunings++;
 	begin_sampled(cluster, index, job);
-	td_mudi_begin(own->mudi, known_of(cluster, service->kind, profile),
-		cluster->options.knowledge->layers[profile], &slo);
+	if (cause == NEW_TASK)
+		own->mudi->margin = state->margins[profile][service->kind];
+	switch (cause) {
+	case NEW_TASK:
+		td_mudi_begin(own->mudi, known_of(cluster, service->kind, profile), layers, &slo);
+		break;
+	case NEW_RATE:
+		td_mudi_rescale(own->mudi, known_of(cluster, service->kind, profile), layers, &slo);
+		break;
+	case MISSED:
+		own->mudi->slo = slo;
+		td_mudi_miss(own->mudi, known_of(cluster, service->kind, profile), layers);
+		break;
+	}
 	if (own->mudi->paused)
 		keep(cluster, own, index, job);
 }
@@ -219,33 +277,101 @@ static void observe_mudi(
 		keep(cluster, own, index, job);
 }
 
-/* Anew when another job has come, when the rate has moved by half, or at all while the job is paused, and when the objective is seen to be missed. */
+static bool is_of_now(const struct td_mudi_device *device, const struct td_service *service)
+{
+	return fabs(device->slo.rate_per_s - service->seen.rate_per_s) <
+	       RATE_SAME * service->seen.rate_per_s;
+}
+
+/* Anew when another job has come, when the rate has moved by half, or at all while the job is paused; and by the monitor, whenever the objective is seen to be missed under what is in force. */
 bool td_beside_tune_mudi(struct td_cluster *cluster, struct td_beside_service *own, uint32_t index,
 	uint32_t job, uint32_t round)
 {
+	struct td_beside *state = cluster->sched_state;
 	struct td_service *service = &cluster->services->list[index];
 	struct td_mudi_device *device = own->mudi;
+	bool moved = td_slo_must_retune(device->slo.rate_per_s, service->seen.rate_per_s);
 
 	if (!round) {
-		own->watches =
-			own->job == job && !own->paused &&
-			!td_slo_must_retune(device->slo.rate_per_s, service->seen.rate_per_s);
-		if (!own->watches)
-			begin_mudi(cluster, own, index, job);
-	} else if (own->watches) {
-		own->watches = false;
+		if (own->job != job || own->paused)
+			begin(cluster, own, index, job, NEW_TASK);
+		else if (moved)
+			begin(cluster, own, index, job, NEW_RATE);
+	} else if (device->tuned) {
 		if (service->seen.p99_s <= cluster->services->kinds[service->kind].objective_s)
 			return false;
-		begin_mudi(cluster, own, index, job);
+		/* The monitor takes as long to see it as everybody's. */
+		service->total_s += WATCH_S - cluster->sched->round_s;
+		service->late_s += WATCH_S - cluster->sched->round_s;
+		/* Of another rate, or not good enough. */
+		begin(cluster, own, index, job, is_of_now(device, service) ? MISSED : NEW_RATE);
 	} else {
 		observe_mudi(cluster, own, index, job);
 	}
 	own->paused = device->paused;
 	if (!own->paused) {
 		service->split.batch = device->batch;
-		service->split.service_share = fmin(device->share, MOST_SHARE);
-		service->split.guest_share = 1 - service->split.service_share;
+		service->split.service_share = device->share;
+		service->split.guest_share = 1 - device->share;
 	}
+	state->stuck |= own->paused;
 	service->split.paused = own->paused;
-	return own->watches || (!device->tuned && !device->paused);
+	return !own->paused;
+}
+
+/* First come first served, but for those who fit nowhere: they wait without keeping others from places that are of no use to them. */
+static void start_tasks(struct td_cluster *cluster)
+{
+	struct td_beside *state = cluster->sched_state;
+	bool failed[TD_PROFILES_MAX] = {false};
+	uint32_t kept = state->head;
+
+	for (uint32_t q = state->head; q < state->tail; q++) {
+		const struct td_sim_job *job = &cluster->jobs[state->queue[q]];
+
+		if (!failed[job->profile] && td_beside_place(cluster, state->queue[q]))
+			continue;
+		failed[job->profile] |= job->gpus == 1;
+		state->queue[kept++] = state->queue[q];
+	}
+	state->tail = kept;
+}
+
+/* Paused tasks go where they need not be, if there is such a place: training is paused "until suitable resources become available" (5.3.2). */
+static void relocate(struct td_cluster *cluster)
+{
+	struct td_beside *state = cluster->sched_state;
+
+	state->stuck = false;
+	for (uint32_t s = 0; s < cluster->services->count; s++) {
+		uint32_t from = cluster->services->list[s].gpu, to, job;
+
+		if (!state->services[s].paused || !cluster->gpus[from].count)
+			continue;
+		job = cluster->gpus[from].jobs[0];
+		if (cluster->jobs[job].gpus != 1)
+			continue;
+		to = td_beside_choose_mudi(cluster, cluster->jobs[job].profile);
+		if (to == UINT32_MAX)
+			continue;
+		state->taken[from] = 0;
+		state->taken[to] = 1;
+		td_cluster_move(cluster, job, &to, cluster->options.costs.restart_s);
+	}
+}
+
+void td_beside_decide_mudi(struct td_cluster *cluster)
+{
+	struct td_beside *state = cluster->sched_state;
+
+	/* Places are looked for when one may have come up: somebody has come or gone, or the rates have changed. */
+	if (cluster->now_ns - state->matched_ns >= cluster->services->interval_ns) {
+		state->matched_ns = cluster->now_ns;
+		state->changed = true;
+	}
+	if (state->changed || state->stuck)
+		start_tasks(cluster);
+	if (state->stuck)
+		relocate(cluster);
+	state->changed = false;
 }

@@ -34,6 +34,11 @@ double td_beside_activity(const struct td_cluster *cluster, uint32_t service)
 	return fmin(1, rate * td_service_batch_s(kind, batch) / batch);
 }
 
+uint32_t td_beside_slot(uint64_t key)
+{
+	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> (64 - TD_BESIDE_CACHE_BITS));
+}
+
 struct td_beside_found *td_beside_look_up(
 	struct td_cluster *cluster, uint32_t service, uint32_t profile)
 {
@@ -41,8 +46,7 @@ struct td_beside_found *td_beside_look_up(
 	const struct td_service *of = &cluster->services->list[service];
 	uint64_t rate = (uint64_t)(of->seen.rate_per_s * 1024);
 	uint64_t key = (rate << 16 | (uint64_t)of->kind << 10 | profile) + 1;
-	struct td_beside_found *found =
-		&state->cache[key * 0x9e3779b97f4a7c15ull >> (64 - TD_BESIDE_CACHE_BITS)];
+	struct td_beside_found *found = &state->cache[td_beside_slot(key)];
 
 	if (found->key != key)
 		*found = (struct td_beside_found){.key = 0};
@@ -84,11 +88,11 @@ bool td_beside_start(struct td_cluster *cluster, uint32_t index, uint32_t found)
 	return true;
 }
 
-static bool start_next(struct td_cluster *cluster)
+bool td_beside_place(struct td_cluster *cluster, uint32_t index)
 {
 	struct td_beside *state = cluster->sched_state;
-	uint32_t index = state->queue[state->head], n = 0;
 	const struct td_sim_job *job = &cluster->jobs[index];
+	uint32_t n = 0;
 
 	for (; n < job->gpus; n++) {
 		uint32_t gpu = state->variant == TD_BESIDE_MUDI
@@ -102,10 +106,7 @@ static bool start_next(struct td_cluster *cluster)
 		state->place[n] = gpu;
 		state->taken[gpu] = 1;
 	}
-	if (!td_beside_start(cluster, index, n))
-		return false;
-	state->head++;
-	return true;
+	return td_beside_start(cluster, index, n);
 }
 
 static void decide(struct td_cluster *cluster)
@@ -116,8 +117,13 @@ static void decide(struct td_cluster *cluster)
 		td_beside_decide_muxflow(cluster);
 		return;
 	}
-	while (state->changed && state->head < state->tail && start_next(cluster))
-		;
+	if (state->variant == TD_BESIDE_MUDI) {
+		td_beside_decide_mudi(cluster);
+		return;
+	}
+	while (state->changed && state->head < state->tail &&
+		td_beside_place(cluster, state->queue[state->head]))
+		state->head++;
 	state->changed = false;
 }
 
@@ -168,6 +174,8 @@ static void deinit(struct td_cluster *cluster)
 	free(state->taken);
 	free(state->services);
 	free(state->cache);
+	free(state->fits);
+	free(state->margins);
 	free(state->scores);
 	free(state->devices);
 	free(state->place);
@@ -226,6 +234,8 @@ static int init_as(struct td_cluster *cluster, enum td_beside_variant variant)
 	state->taken = calloc(gpus, sizeof(*state->taken));
 	state->services = calloc(cluster->services->count, sizeof(*state->services));
 	state->cache = calloc((size_t)1 << TD_BESIDE_CACHE_BITS, sizeof(*state->cache));
+	state->fits = calloc((size_t)1 << TD_BESIDE_CACHE_BITS, sizeof(*state->fits));
+	state->margins = calloc(profiles, sizeof(*state->margins));
 	state->scores = calloc(profiles, sizeof(*state->scores));
 	state->devices = calloc(gpus, sizeof(*state->devices));
 	state->place = calloc(gpus, sizeof(*state->place));
@@ -235,7 +245,8 @@ static int init_as(struct td_cluster *cluster, enum td_beside_variant variant)
 	state->memory = variant == TD_BESIDE_MUXFLOW ? aligned_alloc(64, state->bytes) : NULL;
 	if (!state->queue || !state->taken || !state->services || !state->cache || !state->scores ||
 		!state->devices || !state->place || !state->kinds || !state->weights ||
-		!state->sampled || (variant == TD_BESIDE_MUXFLOW && !state->memory))
+		!state->sampled || !state->fits || !state->margins ||
+		(variant == TD_BESIDE_MUXFLOW && !state->memory))
 		return -ENOMEM;
 	for (uint32_t p = 0; p < profiles; p++)
 		for (uint32_t k = 0; k < TD_SERVICE_KINDS_MAX; k++)

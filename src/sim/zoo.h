@@ -38,8 +38,7 @@ struct td_zoo {
 int td_zoo_read(const char *data, struct td_zoo *ret, struct td_err *err);
 
 /*
- * A load curve of six levels from 0.67 to 1.33 of 15 % of the greatest throughput times load: a walk of a step up, down or none each interval, and one
- * interval in fifty of twice as many.
+ * A load curve of six levels from 0.67 to 1.33 of 15 % of the greatest throughput times load: a walk of a step up, down or none each interval.
  */
 #define TD_ZOO_INTERVALS   96u
 #define TD_ZOO_INTERVAL_NS (1800 * 1000000000ull)

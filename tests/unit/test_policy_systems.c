@@ -213,6 +213,92 @@ TEST(mudi_tunes_batch_and_share_under_the_objective)
 	CHECK(!td_mudi_observe(&device, &service, layers, 1));
 }
 
+static void tune_through(
+	struct td_mudi_device *device, const struct td_mudi_service *service, const double *layers)
+{
+	for (int round = 0; !device->tuned && !device->paused && round < 100; round++)
+		(void)td_mudi_observe(device, service, layers, 0.2 + 5. / device->batch);
+}
+
+/* What is in force holds `margin` of the objective by the curve, and leaves training a tenth. */
+static void check_tuned(const struct td_mudi_device *device, const struct td_mudi_service *service,
+	const double *layers, struct td_slo slo, double margin)
+{
+	struct td_curve curve = td_mudi_curve(service, layers, device->batch);
+
+	slo.batch = device->batch;
+	slo.objective_s *= margin;
+	CHECK(device->tuned && !device->paused);
+	CHECK(device->share <= 0.9 + 1e-12);
+	CHECK(td_curve_at(&curve, device->share) <= td_slo_latency_limit_s(&slo) + 1e-12);
+}
+
+TEST(mudi_tunes_for_less_of_the_objective_when_it_is_seen_to_be_missed)
+{
+	static double store[4 * (TD_MUDI_INPUTS + 1)];
+	static struct td_mudi_device device;
+	struct td_predictor p[4];
+	struct td_mudi_service service;
+	const double layers[TD_MUDI_LAYERS] = {50};
+	const struct td_slo slo = {.objective_s = 0.2,
+		.rate_per_s = 1000,
+		.load_max = 0.8,
+		.headroom = 0.1,
+		.share_min = 0.01};
+	double margin = 1;
+
+	make_service(1, store, p, &service);
+	device = (struct td_mudi_device){.batch = 0};
+	td_mudi_begin(&device, &service, layers, &slo);
+	tune_through(&device, &service, layers);
+	check_tuned(&device, &service, layers, slo, 1);
+	for (int misses = 0; misses < 6; misses++) {
+		margin *= 0.9;
+		td_mudi_miss(&device, &service, layers);
+		CHECK(!device.tuned || device.paused);
+		tune_through(&device, &service, layers);
+		check_tuned(&device, &service, layers, slo, margin);
+	}
+	for (int misses = 0; !device.paused; misses++) {
+		CHECK(misses < 40);
+		td_mudi_miss(&device, &service, layers);
+		tune_through(&device, &service, layers);
+	}
+	CHECK(device.share > 0.99); /* the service has the whole GPU */
+}
+
+TEST(mudi_follows_a_rate_that_has_moved_and_leaves_training_a_tenth)
+{
+	static double store[4 * (TD_MUDI_INPUTS + 1)];
+	static struct td_mudi_device device;
+	struct td_predictor p[4];
+	struct td_mudi_service service;
+	const double layers[TD_MUDI_LAYERS] = {50};
+	struct td_slo slo = {.objective_s = 0.2,
+		.rate_per_s = 300,
+		.load_max = 0.8,
+		.headroom = 0.1,
+		.share_min = 0.01};
+	uint32_t tuned = 0;
+
+	make_service(1, store, p, &service);
+	device = (struct td_mudi_device){.batch = 0};
+	td_mudi_begin(&device, &service, layers, &slo);
+	tune_through(&device, &service, layers);
+	for (; slo.rate_per_s < 40000; slo.rate_per_s *= 1.6) {
+		bool fits = td_mudi_fits(&service, layers, &slo);
+
+		td_mudi_rescale(&device, &service, layers, &slo);
+		tune_through(&device, &service, layers);
+		CHECK_EQ(device.paused, !fits);
+		if (device.paused)
+			continue;
+		check_tuned(&device, &service, layers, slo, 1);
+		tuned++;
+	}
+	CHECK(tuned >= 5 && device.paused);
+}
+
 TEST(mudi_pauses_training_that_the_objective_cannot_bear)
 {
 	static double store[4 * (TD_MUDI_INPUTS + 1)];

@@ -138,6 +138,34 @@ TEST(tandem_does_not_send_guests_from_one_empty_place_to_the_next)
 	td_cluster_deinit(&cluster);
 }
 
+/* P99 is longer than a batch's filling and its time, which is all that Mudi's curves know: what the monitor sees has to change what is tuned. */
+TEST(mudi_is_tuned_again_until_the_objective_is_held)
+{
+	static double none[TD_MUDI_INPUTS], ones[TD_MUDI_INPUTS], slope[TD_MUDI_INPUTS + 1];
+	static const double layers[TD_PROFILES_MAX][TD_MUDI_LAYERS];
+	const struct td_predictor model = {.form = TD_PREDICTOR_LINEAR,
+		.inputs = TD_MUDI_INPUTS,
+		.shift = none,
+		.scale = ones,
+		.target_scale = 1,
+		.coefficients = slope,
+		.coefficient_count = TD_MUDI_INPUTS + 1};
+	const struct td_mudi_service known = {&model, &model, &model, &model};
+
+	for (uint32_t i = 0; i < TD_MUDI_INPUTS; i++)
+		ones[i] = 1;
+	slope[TD_MUDI_INPUTS] = -0.05;
+	begin(300);
+	knowledge.mudi = &known;
+	knowledge.layers = layers;
+	knowledge.profiled = profiles.count;
+	CHECK_EQ(start(&td_sched_mudi), 0);
+	td_cluster_run(&cluster);
+	(void)sum_ct();
+	CHECK(td_cluster_late(&cluster, TD_SERVICE_NONE) < 0.005);
+	td_cluster_deinit(&cluster);
+}
+
 TEST(a_service_has_its_gpu_and_fifo_leaves_it_alone)
 {
 	begin(200);
