@@ -2,6 +2,7 @@
  * A training program in miniature, on the CUDA driver API: each step works on the host, then on the GPU, where it uses all of its memory.
  * At the end every word of that memory is read back and checked. Prints one JSON object.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +40,10 @@ CUresult cuGetErrorName(CUresult error, const char **name);
 struct settings {
 	uint64_t bytes, steps, gpu_ns, cpu_ns, kernel_ns;
 	bool managed;
-	bool tell;  /* where its steps end */
-	bool times; /* are printed: each step's */
+	bool tell;             /* where its steps end */
+	bool times;            /* are printed: each step's */
+	const char *allocator; /* library to have memory from; NULL: the driver */
+	uint64_t step_bytes;   /* of the memory, taken and given back in each step */
 };
 
 static void must(CUresult r, const char *what)
@@ -57,9 +60,11 @@ static void must(CUresult r, const char *what)
 static void usage(void)
 {
 	fputs("usage: train [--size BYTES] [--steps N] [--gpu TIME] [--cpu TIME] [--kernel TIME] "
-	      "[--memory plain|managed] [--tell on|off] [--times on|off]\n"
+	      "[--memory plain|managed] [--allocator LIBRARY] [--tell on|off] [--times on|off]\n"
 	      "  --gpu, --cpu: work of each step on the GPU and on the host; --kernel: length of "
 	      "one kernel\n"
+	      "  --allocator: libtandem_alloc.so: a quarter of the memory is kept, the rest is "
+	      "taken and given back in each step\n"
 	      "  --tell: tandem where its steps end; --times: print each step's\n",
 		stderr);
 	exit(2);
@@ -88,6 +93,8 @@ static void parse(int argc, char **argv, struct settings *s)
 		else if (!strcmp(argv[i], "--memory") &&
 			 (!strcmp(value, "plain") || !strcmp(value, "managed")))
 			s->managed = !strcmp(value, "managed"), r = 0;
+		else if (!strcmp(argv[i], "--allocator") && *value)
+			s->allocator = value, r = 0;
 		else if (!strcmp(argv[i], "--tell"))
 			r = td_parse_bool(value, &s->tell, &err);
 		else if (!strcmp(argv[i], "--times"))
@@ -98,7 +105,11 @@ static void parse(int argc, char **argv, struct settings *s)
 		}
 	}
 	s->bytes = s->bytes / (LINE_WORDS * 4) * (LINE_WORDS * 4);
-	if (!s->bytes || !s->kernel_ns)
+	if (s->allocator) {
+		s->step_bytes = s->bytes / 4 * 3 / (LINE_WORDS * 4) * (LINE_WORDS * 4);
+		s->bytes -= s->step_bytes;
+	}
+	if (!s->bytes || !s->kernel_ns || (s->allocator && (s->managed || !s->step_bytes)))
 		usage();
 }
 
@@ -108,26 +119,78 @@ static void work_on_host(uint64_t ns)
 	td_time_sleep_until_ns(td_time_now_ns() + ns);
 }
 
+/* The functions that PyTorch's CUDAPluggableAllocator takes, and the end of a step. */
+static struct {
+	void *(*take)(ssize_t bytes, int device, CUstream stream);
+	void (*give)(void *address, ssize_t bytes, int device, CUstream stream);
+	void (*step)(void);
+} allocator;
+
+static void *look_up(void *library, const char *name)
+{
+	void *function = library ? dlsym(library, name) : NULL;
+
+	if (function)
+		return function;
+	fprintf(stderr, "train: --allocator: %s\n", dlerror());
+	exit(2);
+}
+
+static void load_allocator(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW);
+
+	*(void **)&allocator.take = look_up(library, "tandem_malloc");
+	*(void **)&allocator.give = look_up(library, "tandem_free");
+	*(void **)&allocator.step = look_up(library, "tandem_alloc_step");
+}
+
+static CUdeviceptr take(size_t bytes)
+{
+	void *address = allocator.take((ssize_t)bytes, 0, NULL);
+
+	must(address ? 0 : 2 /* CUDA_ERROR_OUT_OF_MEMORY */, "allocate");
+	return (CUdeviceptr)(uintptr_t)address;
+}
+
+static void use(CUfunction touch, CUdeviceptr data, uint64_t bytes)
+{
+	uint64_t lines = bytes / (LINE_WORDS * 4);
+	unsigned line_words = LINE_WORDS, one = 1;
+	void *params[] = {&data, &lines, &line_words, &one};
+
+	must(cuLaunchKernel(touch, (unsigned)((lines + THREADS - 1) / THREADS), 1, 1, THREADS, 1, 1,
+		     0, NULL, params, NULL),
+		"launch");
+}
+
 /* ret_ends_ns: when each step ended. */
 static void train(const struct settings *s, CUdeviceptr data, CUfunction touch, CUfunction compute,
 	uint64_t *ret_ends_ns)
 {
-	uint64_t lines = s->bytes / (LINE_WORDS * 4), kernel_ns = s->kernel_ns;
-	unsigned line_words = LINE_WORDS, one = 1;
-	void *touch_params[] = {&data, &lines, &line_words, &one}, *compute_params[] = {&kernel_ns};
+	uint64_t kernel_ns = s->kernel_ns;
+	void *compute_params[] = {&kernel_ns};
 
 	for (uint64_t step = 0; step < s->steps; step++) {
+		CUdeviceptr of_step = 0;
+
 		work_on_host(s->cpu_ns);
-		must(cuLaunchKernel(touch, (unsigned)((lines + THREADS - 1) / THREADS), 1, 1,
-			     THREADS, 1, 1, 0, NULL, touch_params, NULL),
-			"launch");
+		use(touch, data, s->bytes);
+		if (s->step_bytes) {
+			of_step = take(s->step_bytes);
+			use(touch, of_step, s->step_bytes);
+		}
 		for (uint64_t done = 0; done < s->gpu_ns; done += s->kernel_ns)
 			must(cuLaunchKernel(
 				     compute, 1, 1, 1, 1, 1, 1, 0, NULL, compute_params, NULL),
 				"launch");
 		must(cuCtxSynchronize(), "synchronize");
+		if (of_step)
+			allocator.give((void *)(uintptr_t)of_step, (ssize_t)s->step_bytes, 0, NULL);
 		if (s->tell)
 			tandem_step();
+		if (s->allocator)
+			allocator.step();
 		ret_ends_ns[step] = td_time_now_ns();
 	}
 }
@@ -187,13 +250,21 @@ int main(int argc, char **argv)
 	must(cuModuleLoadData(&module, train_ptx), "module");
 	must(cuModuleGetFunction(&touch, module, "touch"), "touch");
 	must(cuModuleGetFunction(&compute, module, "compute"), "compute");
-	must(s.managed ? cuMemAllocManaged(&data, s.bytes, CU_MEM_ATTACH_GLOBAL)
-		       : cuMemAlloc_v2(&data, s.bytes),
-		"allocate");
+	if (s.allocator) {
+		load_allocator(s.allocator);
+		data = take(s.bytes);
+	} else {
+		must(s.managed ? cuMemAllocManaged(&data, s.bytes, CU_MEM_ATTACH_GLOBAL)
+			       : cuMemAlloc_v2(&data, s.bytes),
+			"allocate");
+	}
 	must(cuMemsetD32_v2(data, PATTERN, s.bytes / 4), "set");
 	train(&s, data, touch, compute, ends_ns);
 	wrong = check(&s, data, &sum);
-	must(cuMemFree_v2(data), "free");
+	if (s.allocator)
+		allocator.give((void *)(uintptr_t)data, (ssize_t)s.bytes, 0, NULL);
+	else
+		must(cuMemFree_v2(data), "free");
 	printf("{");
 	if (s.times)
 		print_times(ends_ns, s.steps);

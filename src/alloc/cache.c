@@ -9,7 +9,6 @@
 #define UNIT          ((size_t)512)
 #define SMALL_MAX     ((size_t)1 << 20)
 #define SMALL_SEGMENT ((size_t)2 << 20)
-#define LARGE_MIN     ((size_t)10 << 20)
 #define LARGE_SEGMENT ((size_t)20 << 20)
 #define LARGE_ROUND   ((size_t)2 << 20)
 #define BINS          64
@@ -52,6 +51,8 @@ struct td_cache *td_cache_new(const struct td_cache_driver *driver)
 	if (!cache)
 		return NULL;
 	cache->driver = *driver;
+	if (!cache->driver.segment_bytes)
+		cache->driver.segment_bytes = LARGE_SEGMENT;
 	for (unsigned i = 0; i < BINS; i++)
 		td_list_init(&cache->bins[i]);
 	for (unsigned i = 0; i < BUCKETS; i++)
@@ -124,12 +125,12 @@ static struct block *find(struct td_cache *cache, size_t bytes, const void *stre
 	return best;
 }
 
-static size_t segment_bytes(size_t bytes)
+static size_t segment_bytes(const struct td_cache *cache, size_t bytes)
 {
 	if (bytes <= SMALL_MAX)
 		return SMALL_SEGMENT;
-	if (bytes < LARGE_MIN)
-		return LARGE_SEGMENT;
+	if (bytes < cache->driver.segment_bytes / 2)
+		return cache->driver.segment_bytes;
 	return (bytes + LARGE_ROUND - 1) / LARGE_ROUND * LARGE_ROUND;
 }
 
@@ -141,7 +142,7 @@ static struct block *get(struct td_cache *cache, size_t bytes, const void *strea
 
 	if (!segment || !block)
 		goto err_free;
-	block->bytes = segment_bytes(bytes);
+	block->bytes = segment_bytes(cache, bytes);
 	if (cache->driver.get(cache->driver.arg, block->bytes, &block->address) &&
 		(!td_cache_trim(cache, SIZE_MAX) ||
 			cache->driver.get(cache->driver.arg, block->bytes, &block->address)))

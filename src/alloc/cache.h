@@ -3,7 +3,7 @@
  * same stream without asking the driver. What makes it tandem's: it tells memory in use from memory that is only kept, and gives the latter back at
  * a step's end when it is asked to (AntMan 3.1.1: shrinking drops cached memory, it copies none).
  *
- *   segment  what was got from the driver: 2 MiB for requests up to 1 MiB, 20 MiB for those below 10 MiB, else the request in whole 2 MiB
+ *   segment  what was got from the driver: 2 MiB for requests up to 1 MiB, 20 MiB (or as the driver struct says) for those below half of that, else the request in whole 2 MiB
  *   block    a part of a segment, a multiple of 512 bytes; free neighbours are one block
  *
  * Who calls. Any thread, one at a time: the caller locks. get and put are called within.
@@ -25,6 +25,7 @@ struct td_cache_driver {
 	/* Waits for work that may still use it. */
 	void (*put)(void *arg, uint64_t address);
 	void *arg;
+	size_t segment_bytes; /* for requests below half of it, whole 2 MiB; 0: 20 MiB */
 };
 
 struct td_cache_stats {

@@ -52,7 +52,7 @@ static void put(void *arg, uint64_t address)
 
 static struct td_cache *begin(uint64_t most)
 {
-	const struct td_cache_driver d = {get, put, NULL};
+	const struct td_cache_driver d = {get, put, NULL, 0};
 
 	memset(&driver, 0, sizeof(driver));
 	driver.next = 1 << 30;
@@ -112,6 +112,22 @@ TEST(nonsense_is_refused)
 	CHECK_EQ(td_cache_free(cache, a), 0);
 	CHECK_EQ(td_cache_free(cache, a), -EINVAL);
 	CHECK_EQ(td_cache_alloc(cache, SIZE_MAX, NULL, &b), -ENOMEM);
+	td_cache_delete(cache);
+}
+
+TEST(segments_are_as_large_as_it_was_asked_for)
+{
+	const struct td_cache_driver d = {get, put, NULL, 4 * MIB};
+	struct td_cache *cache;
+
+	td_cache_delete(begin(64 * MIB));
+	cache = td_cache_new(&d);
+	(void)take(cache, MIB * 3 / 2);
+	CHECK_EQ(driver.bytes, 4 * MIB);
+	(void)take(cache, MIB * 3 / 2);
+	CHECK_EQ(driver.gets, 1);
+	(void)take(cache, 2 * MIB);
+	CHECK_EQ(driver.bytes, 6 * MIB);
 	td_cache_delete(cache);
 }
 
