@@ -43,7 +43,7 @@ int sg_cli_fail(const char *format, const char *text)
 static void usage(FILE *out)
 {
 	fputs("usage: softgpu start [--gpus N] [--model M] [--memory SIZE] [--set KEY=VALUE]... "
-	      "[--dir D] [--no-host-vmm] [--foreground]\n"
+	      "[--dir D] [--no-host-vmm] [--mig] [--foreground]\n"
 	      "       softgpu run [--dir D] [--] COMMAND [ARG]...\n"
 	      "       softgpu status [--json] [--dir D]\n"
 	      "       softgpu reset-counters [--dir D]\n"
@@ -57,7 +57,9 @@ static void usage(FILE *out)
 		out);
 	for (unsigned i = 0; td_gpu_spec_at(i); i++)
 		fprintf(out, " %s", td_gpu_spec_at(i)->name);
-	fputs("\n\n--no-host-vmm: cuMemCreate refuses host memory, as some drivers may", out);
+	fputs("\n\n--no-host-vmm: cuMemCreate refuses host memory, as some drivers may\n"
+	      "--mig: each GPU is divided by MIG into one part, which is all of it",
+		out);
 	fputs("\nFaults: xid N, ecc, lost, hang, link RATE, host-memory SIZE, call NAME[:N]=ERROR, "
 	      "clear\n",
 		out);
@@ -137,7 +139,7 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 		{"model", required_argument, NULL, 'm'}, {"memory", required_argument, NULL, 'b'},
 		{"set", required_argument, NULL, 's'}, {"dir", required_argument, NULL, 'd'},
 		{"foreground", no_argument, NULL, 'f'}, {"no-host-vmm", no_argument, NULL, 'v'},
-		{NULL, 0, NULL, 0}};
+		{"mig", no_argument, NULL, 'i'}, {NULL, 0, NULL, 0}};
 	const struct td_gpu_spec *spec;
 	int c, r = 0;
 
@@ -158,6 +160,7 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 		case 's': r = set_field(&start->spec, optarg, err); break;
 		case 'd': snprintf(start->dir, sizeof(start->dir), "%s", optarg); break;
 		case 'v': start->features &= ~SG_FEATURE_HOST_VMM; break;
+		case 'i': start->features |= SG_FEATURE_MIG; break;
 		case 'f': start->foreground = true; break;
 		default: return td_err_set(err, -EINVAL, "see softgpu --help");
 		}

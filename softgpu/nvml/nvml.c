@@ -552,12 +552,16 @@ API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *ret)
 	return nvmlDeviceGetIndex(device, ret);
 }
 
-/* No GPU of the model can be divided. */
 API nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *current, unsigned *pending)
 {
 	int r = sg_nvml_check(device, current && pending ? current : NULL);
 
-	return r ? r : NVML_ERROR_NOT_SUPPORTED;
+	if (r)
+		return r;
+	if (!(device->info.features & SG_FEATURE_MIG))
+		return NVML_ERROR_NOT_SUPPORTED;
+	*current = *pending = 1;
+	return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)

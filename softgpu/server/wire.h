@@ -142,6 +142,8 @@ struct sg_touch {
 };
 
 #define SG_FEATURE_HOST_VMM 1u /* cuMemCreate on the host */
+#define SG_FEATURE_MIG                                                                             \
+	2u /* divided: programs find a part, which is all of it, under a UUID of its own */
 
 struct sg_gpu_info {
 	char name[SG_NAME_MAX]; /* "softgpu a100" */

@@ -169,9 +169,10 @@ static int list_candidates(const struct rows *rows, struct list *ret)
 		for (uint32_t i = 0; i < rows->count; i++)
 			if (!(rows->row[i].known & TD_GPU_IS_DIVIDED))
 				add(ret, rows->row[i].uuid);
-	} else if (list_by_driver(ret)) {
-		return TD_EXIT_USAGE;
 	}
+	/* Parts of a GPU that nobody has used yet only the driver knows. */
+	if (!ret->count && list_by_driver(ret))
+		return TD_EXIT_USAGE;
 	if (ret->count)
 		return 0;
 	if (visible)

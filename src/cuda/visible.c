@@ -12,7 +12,7 @@
 
 #define NONE UINT32_MAX
 
-/* The one GPU whose UUID begins so. */
+/* The one GPU whose UUID begins so; those of parts of one begin with MIG- instead. */
 static uint32_t by_uuid(const char *word, size_t len, const uint8_t (*uuids)[16], uint32_t count)
 {
 	uint32_t found = NONE;
@@ -20,7 +20,7 @@ static uint32_t by_uuid(const char *word, size_t len, const uint8_t (*uuids)[16]
 
 	for (uint32_t i = 0; i < count; i++) {
 		td_uuid_format(text, uuids[i]);
-		if (len >= sizeof(text) || strncmp(text, word, len))
+		if (len >= sizeof(text) || strncmp(text + 4, word + 4, len - 4))
 			continue;
 		if (found != NONE)
 			return NONE;
@@ -49,8 +49,9 @@ static uint32_t find(const char *word, size_t len, const uint8_t (*uuids)[16], u
 		word++, len--;
 	while (len && isspace((unsigned char)word[len - 1]))
 		len--;
-	return len > 4 && !strncmp(word, "GPU-", 4) ? by_uuid(word, len, uuids, count)
-						    : by_index(word, len, count);
+	return len > 4 && (!strncmp(word, "GPU-", 4) || !strncmp(word, "MIG-", 4))
+		       ? by_uuid(word, len, uuids, count)
+		       : by_index(word, len, count);
 }
 
 uint32_t td_visible(

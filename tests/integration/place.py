@@ -311,6 +311,26 @@ def what_makes_no_sense_is_quoted_and_what_there_is_is_said():
         end(process)
 
 
+def parts_of_a_divided_gpu_are_gpus_of_their_own():
+    """With MIG a GPU cannot be used, only its parts; NVML lists the GPU, the driver gives programs a part under a UUID of its own."""
+    with World("--mig", "--gpus", "2") as world:
+        refused(world, "0", '"0" is divided by MIG', "CUDA_VISIBLE_DEVICES")
+        finish(world.start(TANDEM, "run", "--gpu", "any", "--", TRAIN, *SMALL))
+        programs = [world.start(TRAIN, *LARGE, wrap="swap") for _ in range(2)]  # they fit it only in turns
+        for program in programs:
+            finish(program)
+        attached = world.events("attached")
+        assert len(attached) == 3 and {(e["gpu"], e["detail"]) for e in attached} == {(2, "softgpu tiny MIG 1g")}, attached
+        gpus = json.loads(world.call(TANDEM, "gpu", "--json").stdout)
+        assert [g["divided"] for g in gpus] == [1, 1, 0] and gpus[2]["uuid"].startswith("MIG-") and gpus[2]["handovers"] >= 2, gpus
+        assert [g["clients"] for g in gpus[:2]] == [0, 0]
+        assert "MIG" in world.call(TANDEM, "gpu").stdout
+        finish(world.start(TANDEM, "run", "--gpu", "any", "--", TRAIN, *SMALL, CUDA_VISIBLE_DEVICES=gpus[2]["uuid"]))
+        done = world.start(TANDEM, "run", "--mem", "8m", "--", TRAIN, "--size", "12m", "--gpu", "1ms", "--cpu", "1ms", "--steps", "1")
+        assert done.wait(timeout=DEADLINE_S) and "OUT_OF_MEMORY" in done.communicate()[1]
+        nothing_is_left(world)
+
+
 run_cases([
     four_programs_on_two_gpus_end_two_and_two,
     programs_that_start_at_once_spread,
@@ -327,4 +347,5 @@ run_cases([
     a_monitor_sees_the_limit_that_is_in_force,
     without_nvml_or_a_daemon_a_program_is_not_held_up,
     what_makes_no_sense_is_quoted_and_what_there_is_is_said,
+    parts_of_a_divided_gpu_are_gpus_of_their_own,
 ])

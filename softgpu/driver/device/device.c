@@ -43,6 +43,20 @@ static int read_device(uint32_t gpu, struct sg_device *device)
 	return CUDA_SUCCESS;
 }
 
+/* A part has a UUID of its own, from which its GPU's can be told. */
+static void name_of_part(uint8_t uuid[16])
+{
+	uuid[14] ^= 0x80;
+}
+
+static void become_part(struct sg_gpu_info *info)
+{
+	if (!(info->features & SG_FEATURE_MIG))
+		return;
+	name_of_part(info->uuid);
+	strncat(info->name, " MIG 1g", sizeof(info->name) - strlen(info->name) - 1);
+}
+
 /* The visible ones become devices; from here on what the server is told of a device is of its GPU. */
 static int choose_devices(void)
 {
@@ -53,12 +67,16 @@ static int choose_devices(void)
 
 	for (uint32_t i = 0; !r && i < sg.gpu_count; i++) {
 		r = read_device(i, &all[i]);
+		become_part(&all[i].info);
 		memcpy(sg.gpu_uuids[i], all[i].info.uuid, sizeof(sg.gpu_uuids[i]));
 	}
 	if (r)
 		return r;
 	sg.device_count =
 		td_visible(getenv("CUDA_VISIBLE_DEVICES"), sg.gpu_uuids, sg.gpu_count, order);
+	/* A process can use one part of all that there are. */
+	if (sg.device_count > 1 && all[order[0]].info.features & SG_FEATURE_MIG)
+		sg.device_count = 1;
 	for (uint32_t i = 0; i < sg.device_count; i++) {
 		sg.devices[i] = all[order[i]];
 		seen |= 1u << order[i];
@@ -185,7 +203,11 @@ API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 
 API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 {
-	return cuDeviceGetUuid_v2(uuid, device);
+	CUresult r = cuDeviceGetUuid_v2(uuid, device);
+
+	if (!r && sg.devices[device].info.features & SG_FEATURE_MIG)
+		name_of_part((uint8_t *)uuid->bytes);
+	return r;
 }
 
 API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
