@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Trains a small transformer on made-up text: a PyTorch program to share a real GPU with.
 
-usage: tandem run -- python3 examples/pytorch/train.py [--width N] [--layers N] [--batch N] [--steps N] [--idle SECONDS]
+usage: tandem run -- python3 examples/pytorch/train.py [--width N] [--layers N] [--batch N] [--steps N] [--idle SECONDS] [--tell] [--times]
 
 Prints one JSON object: seconds, steps, median and longest step in ms, peak memory, and the loss at the end. The seed is fixed, so that two runs with
-the same options end with nearly the same loss, shared or not. --idle: the host's part of a step, in which the GPU has nothing to do.
+the same options end with nearly the same loss, shared or not. --idle: the host's part of a step, in which the GPU has nothing to do. --tell: tandem where its steps end
+(needs python/ in PYTHONPATH). --times: each step's. SIGTERM ends it after the present step, with its report.
 """
 import argparse
 import json
+import signal
 import statistics
 import time
 
@@ -16,6 +18,7 @@ from torch import nn
 
 VOCABULARY = 8192
 LENGTH = 256
+ended = []
 
 
 class Model(nn.Module):
@@ -43,8 +46,13 @@ def train(options, device):
     generator = torch.Generator().manual_seed(2)
     model = Model(options.width, options.layers).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
-    took_ms, loss = [], None
+    took_ms, ends, loss, tell = [], [], None, lambda: None
+    if options.tell:
+        import tandem
+        tell = tandem.step
     for _ in range(options.steps):
+        if ended:
+            break
         began = time.monotonic()
         tokens = make_batch(options.batch, generator, device)
         logits = model(tokens[:, :-1])
@@ -55,7 +63,9 @@ def train(options, device):
         torch.cuda.synchronize()
         took_ms.append(1000 * (time.monotonic() - began))
         time.sleep(options.idle)
-    return took_ms, loss.item()
+        tell()
+        ends.append(time.monotonic())
+    return took_ms, [1000 * (b - a) for a, b in zip(ends, ends[1:])], loss.item()
 
 
 def main():
@@ -65,13 +75,16 @@ def main():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--idle", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument("--tell", action="store_true")
+    parser.add_argument("--times", action="store_true")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     if not torch.cuda.is_available():
         raise SystemExit("train: PyTorch sees no GPU")
     began = time.monotonic()
-    took_ms, loss = train(options, torch.device("cuda"))
-    print(json.dumps({"seconds": round(time.monotonic() - began, 3), "steps": options.steps, "step_ms_median": round(statistics.median(took_ms), 2),
-                      "step_ms_longest": round(max(took_ms), 2), "peak_bytes": torch.cuda.max_memory_allocated(), "loss": round(loss, 4)}))
+    took_ms, step_ms, loss = train(options, torch.device("cuda"))
+    print(json.dumps({"seconds": round(time.monotonic() - began, 3), "steps": len(took_ms), "step_ms_median": round(statistics.median(took_ms), 2),
+                      "step_ms_longest": round(max(took_ms), 2), "peak_bytes": torch.cuda.max_memory_allocated(), "loss": round(loss, 4), **({"step_ms": [round(ms, 3) for ms in step_ms]} if options.times else {})}))
 
 
 main()

@@ -265,6 +265,61 @@ def stage_inference(bench):
     return "requests of a small model, one after the other", figures
 
 
+def trainings(bench, told):
+    """A guaranteed one that is on the host for a part of each step, and one that always has work. The software GPU has no PyTorch: there it is the example in C."""
+    if bench.tiny:
+        return ([f"{bench.bin}/train", "--size", "1m", "--gpu", "20ms", "--cpu", "40ms", "--steps", "60", "--times", "on", "--tell", "on" if told else "off"],
+                [f"{bench.bin}/train", "--size", "1m", "--gpu", "100ms", "--cpu", "0ms", "--kernel", "500us", "--steps", "1000000"])
+    train = [sys.executable, f"{ROOT}/examples/pytorch/train.py"]
+    return [*train, "--steps", "200", "--idle", "0.1", "--times", *(["--tell"] if told else [])], [*train, "--width", "512", "--steps", "1000000"]
+
+
+def run_protected(bench, policy, told):
+    """Its result beside the other one; and how many steps that made in a second, None: it does not say."""
+    guaranteed, load = trainings(bench, told)
+    if policy:
+        bench.daemon(*bench.capacity(), "--set", f"policy={policy}")
+    began = time.monotonic()
+    other = bench.start(load, ["--class", "besteffort"] if policy else None)
+    try:
+        time.sleep(1 if bench.tiny else 30)  # it compiles its kernels first
+        result = bench.json(guaranteed, ["--class", "guaranteed", "--slack", "5%"] if policy else None, 300)
+        other.terminate()
+        try:
+            out, _ = other.communicate(timeout=30)
+            rate = json.loads(out.strip().splitlines()[-1])["steps"] / (time.monotonic() - began)
+        except (subprocess.TimeoutExpired, ValueError, IndexError):
+            rate = None
+    finally:
+        other.kill()
+        other.communicate()
+        bench.stop()
+    return result, rate
+
+
+def stage_protect(bench):
+    if not bench.tiny:
+        need("torch")
+    bench.environment["PYTHONPATH"] = f"{ROOT}/python"
+    alone, figures = bench.json(trainings(bench, False)[0], limit=300), []
+    results = {"alone": (alone, None)}
+    for name, policy, told in (("beside the other, bare", None, False), ("antman", "antman", False), ("tandem", "tandem", False), ("tandem, steps told", "tandem", True)):
+        results[name] = run_protected(bench, policy, told)
+    for name, (result, rate) in results.items():
+        times = sorted(result["step_ms"][len(result["step_ms"]) // 3:])  # the first third settles in
+        figures += [figure(f"step, {name}", times[len(times) // 2], "ms", len(times), times[len(times) // 20], times[len(times) - 1 - len(times) // 20])]
+        if rate is not None:
+            figures.append(figure(f"the other's steps a second, {name}", round(rate, 2), "1/s"))
+    if bench.tiny:
+        for result, _ in results.values():
+            checked(result)
+        return "rehearsed with examples/train: no PyTorch on the software GPU", figures
+    losses = [result["loss"] for result, _ in results.values()]
+    if max(losses) - min(losses) > 0.02 * abs(losses[0]) + 0.01:
+        raise Wrong(f"losses differ: {losses}")
+    return f"a guaranteed training beside another; steps' median, 5th and 95th percentile; losses agree: {losses}", figures
+
+
 def stage_libraries(bench):
     answers = []
     bench.daemon(*bench.capacity())
@@ -293,7 +348,7 @@ def stage_managed(bench):
 
 STAGES = [  # most important first: name, at most so many seconds, function
     ("build", 120, stage_build), ("doctor", 30, stage_doctor), ("alone", 180, stage_alone), ("pair", 240, stage_pair), ("torch", 420, stage_torch),
-    ("nvcc", 420, stage_nvcc), ("inference", 240, stage_inference), ("libraries", 180, stage_libraries), ("managed", 60, stage_managed),
+    ("nvcc", 420, stage_nvcc), ("protect", 600, stage_protect), ("inference", 240, stage_inference), ("libraries", 180, stage_libraries), ("managed", 60, stage_managed),
 ]
 
 
