@@ -222,15 +222,15 @@ static bool is_foretold_to_fail(const struct td_duty *duty, const struct td_duty
 	uint64_t median, uint32_t next)
 {
 	uint32_t floor = floor_ppm(params);
-	uint64_t cost;
+	double cost;
 
 	if (!duty->floor_ns || median <= duty->floor_ns || duty->duty_ppm <= floor ||
 		uncertainty_ns(duty) > with_slack(median, params->slack_ppm / 4) - median)
 		return false;
-	cost = (uint64_t)((double)(median - duty->floor_ns) * (next - duty->duty_ppm) /
-			  (duty->duty_ppm - floor));
+	cost = (double)(median - duty->floor_ns) * (next - duty->duty_ppm) /
+	       (duty->duty_ppm - floor);
 	return would_fail_again(duty, floor, median, next) ||
-	       add(median, cost) > round_limit_ns(duty, params);
+	       (double)median + cost > (double)round_limit_ns(duty, params);
 }
 
 static void raise_duty(struct td_duty *duty, const struct td_duty_params *params, uint64_t median)
@@ -276,8 +276,8 @@ static void learn_noise(struct td_duty *duty, uint64_t noise)
 		duty->noise_ns = duty->noise_ns - duty->noise_ns / 4 + noise / 4;
 }
 
-/* Is the median of the round certain enough, or has the round to be longer? By what makes the baseline all else is measured: where that can be had by
- * one round, it is four times as certain. */
+/* Is the median of the round certain enough, or has the round to be longer? By the first, the baseline, all else is measured: it is to be as certain as
+ * one round can make it, up to a sixteenth of the slack. */
 static bool is_certain(struct td_duty *duty, const struct td_duty_params *params)
 {
 	uint64_t median = duty->times_ns[duty->times / 2], noise = noise_ns(duty);
