@@ -38,8 +38,8 @@ static void slice(const struct td_dcuda_params *params, const struct td_balance_
 	for (uint32_t i = 0; i < count; i++) {
 		if (apps[i].gpu != gpu)
 			continue;
-		members[n] =
-			(struct td_fair_member){.core = apps[i].core, .memory = apps[i].memory};
+		members[n] = (struct td_fair_member){.core = apps[i].core,
+			.memory = params->balance.memory_aware ? apps[i].memory : 0};
 		app[n++] = i;
 	}
 	turn = td_fair_turn(td_fair_groups(members, n, params->group_slack, order), now_ns);

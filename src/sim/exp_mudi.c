@@ -23,6 +23,7 @@
 
 #ifdef TD_HAVE_LEARN
 #include "sim/knowledge.h"
+#include "sim/workers.h"
 
 #define GPUS      1000u
 #define TASKS     5000u
@@ -191,20 +192,42 @@ static int simulate(struct world *w, const struct setting *setting, int policy, 
 	return 0;
 }
 
+/* One setting's simulations, a task for each seed and policy. */
+struct batch {
+	struct world *w;
+	const struct setting *setting;
+};
+
+static int run_task(void *arg, uint32_t index, void *ret, struct td_err *err)
+{
+	struct batch *batch = arg;
+	uint32_t seed = index / POLICIES + 1;
+
+	make_tasks(batch->w, seed, batch->setting->crowd);
+	make_services(batch->w, seed, batch->setting->load);
+	return simulate(batch->w, batch->setting, (int)(index % POLICIES), seed, ret, err);
+}
+
 static int run_setting(struct td_experiment_run *run, struct world *w,
 	const struct setting *setting, struct outcome *ret, struct td_err *err)
 {
-	int r = 0;
+	uint32_t count = run->seeds * POLICIES;
+	td_auto_free struct outcome *parts = calloc(count, sizeof(*parts));
+	struct batch batch = {w, setting};
+	int r = parts ? td_workers_run(
+				run->jobs, count, run_task, &batch, parts, sizeof(*parts), err)
+		      : td_err_set(err, -ENOMEM, "out of memory");
 
-	for (uint32_t s = 0; !r && s < run->seeds; s++) {
-		ret[s] = (struct outcome){.iterations = 0};
-		make_tasks(w, s + 1, setting->crowd);
-		make_services(w, s + 1, setting->load);
-		for (int p = 0; !r && p < POLICIES; p++) {
-			if (td_sim_stop)
-				return td_err_set(err, -EINTR, "stopped");
-			r = simulate(w, setting, p, s + 1, &ret[s], err);
-		}
+	memset(ret, 0, run->seeds * sizeof(*ret));
+	for (uint32_t i = 0; !r && i < count; i++) {
+		struct outcome *of = &ret[i / POLICIES];
+
+		of->ct_s[i % POLICIES] = parts[i].ct_s[i % POLICIES];
+		of->late[i % POLICIES] = parts[i].late[i % POLICIES];
+		of->iterations += parts[i].iterations;
+		of->moves += parts[i].moves;
+		of->repartitions += parts[i].repartitions;
+		of->unfinished += parts[i].unfinished;
 	}
 	return r;
 }

@@ -17,6 +17,7 @@
 #include "sim/random.h"
 #include "sim/sched.h"
 #include "sim/sim.h"
+#include "sim/workers.h"
 
 #define COPIES   32u
 #define BIG_GPUS 20000u
@@ -63,52 +64,74 @@ static struct td_sim_job *make_copies(
 	return jobs;
 }
 
-static int run_big(struct td_experiment_run *run, const struct td_profiles *profiles,
-	const struct td_sched *sched, struct td_sim_job *jobs, uint32_t count, struct td_err *err)
+static const struct td_sched *const big_scheds[] = {
+	&td_sched_tandem, &td_sched_antman, &td_sched_fifo}; /* the longest first */
+
+#define BIG_SCHEDS (sizeof(big_scheds) / sizeof(big_scheds[0]))
+
+struct big {
+	const struct td_profiles *profiles;
+	struct td_sim_job *jobs;
+	uint32_t count;
+};
+
+struct big_result {
+	double metrics[TD_METRIC_N], took_s;
+};
+
+static int run_big(void *arg, uint32_t index, void *ret, struct td_err *err)
 {
 	static struct td_cluster cluster;
 	static uint32_t nodes[BIG_GPUS / 8];
+	const struct td_sched *sched = big_scheds[index];
+	struct big *big = arg;
+	struct big_result *result = ret;
 	struct td_progress progress;
 	struct td_cluster_options options = {.contention = {.capped_pressure = 1},
 		.costs = {.restart_s = 60, .checkpoint_s = 1800},
-		.stop = &td_sim_stop,
-		.progress = td_progress_put,
-		.progress_arg = &progress};
-	double metrics[TD_METRIC_N], took;
+		.stop = &td_sim_stop};
 	uint64_t began_ns = td_time_now_ns();
-	char metric[96];
 	int r;
 
+	if (!index) { /* of those at the same time the one that ends last */
+		options.progress = td_progress_put;
+		options.progress_arg = &progress;
+	}
 	for (uint32_t n = 0; n < BIG_GPUS / 8; n++)
 		nodes[n] = 8;
-	r = td_cluster_init(
-		&cluster, &options, profiles, nodes, BIG_GPUS / 8, 0, jobs, count, sched);
+	r = td_cluster_init(&cluster, &options, big->profiles, nodes, BIG_GPUS / 8, 0, big->jobs,
+		big->count, sched);
 	if (r)
 		return td_err_set(err, r, "%s cannot run the trace: %s", sched->name, strerror(-r));
 	td_progress_begin(&progress, sched->name);
 	td_cluster_run(&cluster);
 	td_progress_end(&progress);
-	took = (double)(td_time_now_ns() - began_ns) * 1e-9;
-	r = td_metrics_of(&cluster, metrics, NULL);
-	if (!r) {
-		snprintf(metric, sizeof(metric), "%s: mean JCT, busy GPUs, evictions, moves",
-			sched->name);
-		td_row_put(run, TD_SHOWN, metric, "", "", "one seed",
-			"%.0f s, %.0f of 20,000, %.0f, %.0f", metrics[TD_METRIC_JCT_MEAN_S],
-			metrics[TD_METRIC_BUSY_PERCENT] * BIG_GPUS / 100,
-			metrics[TD_METRIC_EVICTIONS], metrics[TD_METRIC_MOVES]);
-		snprintf(metric, sizeof(metric), "%s: %u jobs, wall time", sched->name, count);
-		td_row_put(run, TD_SHOWN, metric, "", "", "this machine; changes from run to run",
-			"%.1f s, %.2f M events/s", took, metrics[TD_METRIC_EVENTS] / took * 1e-6);
-	}
+	result->took_s = (double)(td_time_now_ns() - began_ns) * 1e-9;
+	r = td_metrics_of(&cluster, result->metrics, NULL);
 	td_cluster_deinit(&cluster);
-	return r;
+	return r ? td_err_set(err, r, "out of memory") : 0;
+}
+
+static void put_big(struct td_experiment_run *run, const struct td_sched *sched, uint32_t count,
+	const struct big_result *result)
+{
+	const double *metrics = result->metrics;
+	char metric[96];
+
+	snprintf(metric, sizeof(metric), "%s: mean JCT, busy GPUs, evictions, moves", sched->name);
+	td_row_put(run, TD_SHOWN, metric, "", "", "one seed", "%.0f s, %.0f of 20,000, %.0f, %.0f",
+		metrics[TD_METRIC_JCT_MEAN_S], metrics[TD_METRIC_BUSY_PERCENT] * BIG_GPUS / 100,
+		metrics[TD_METRIC_EVICTIONS], metrics[TD_METRIC_MOVES]);
+	snprintf(metric, sizeof(metric), "%s: %u jobs, wall time", sched->name, count);
+	td_row_put(run, TD_SHOWN, metric, "", "", "this machine; changes from run to run",
+		"%.1f s, %.2f M events/s", result->took_s,
+		metrics[TD_METRIC_EVENTS] / result->took_s * 1e-6);
 }
 
 int td_exp_scale(struct td_experiment_run *run, struct td_err *err)
 {
-	static const struct td_sched *const scheds[] = {
-		&td_sched_fifo, &td_sched_antman, &td_sched_tandem};
+	struct big_result results[BIG_SCHEDS];
+	struct big big;
 	td_auto_free struct td_profiles *profiles = calloc(1, sizeof(*profiles));
 	td_auto_free struct td_sim_job *jobs = NULL;
 	struct td_trace trace;
@@ -127,8 +150,10 @@ int td_exp_scale(struct td_experiment_run *run, struct td_err *err)
 	td_trace_deinit(&trace);
 	if (!jobs)
 		return td_err_set(err, -ENOMEM, "out of memory");
-	for (int s = 0; !r && s < 3 && !td_sim_stop; s++)
-		r = run_big(run, profiles, scheds[s], jobs, count, err);
+	big = (struct big){profiles, jobs, count};
+	r = td_workers_run(run->jobs, BIG_SCHEDS, run_big, &big, results, sizeof(results[0]), err);
+	for (uint32_t s = BIG_SCHEDS; !r && s--;)
+		put_big(run, big_scheds[s], count, &results[s]);
 	return r;
 }
 

@@ -86,6 +86,50 @@ static void split_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 	*ret_slowdown = split.paused ? 1 : 1 / speeds[0];
 }
 
+/* For each of some shares the longest duty within the guard, by halving; of these the one that is best for the job. */
+static void find_guarded(const struct td_mux_world *w, uint32_t service, uint32_t kind, double busy,
+	double *ret_speed, double *ret_slowdown)
+{
+	static const double shares[] = {1, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05};
+	double speeds[2];
+
+	*ret_speed = 0;
+	*ret_slowdown = 1;
+	for (size_t k = 0; k < sizeof(shares) / sizeof(shares[0]); k++) {
+		double held = 0, missed = 2;
+
+		for (int round = 0; round < 10; round++) {
+			double duty = (held + missed) / 2;
+
+			speeds_of(w, service, kind, busy, 1, shares[k], duty, speeds);
+			if (latency_factor(busy, 1 / speeds[0]) <= GUARD)
+				held = duty;
+			else
+				missed = duty;
+			if (held >= 1)
+				break;
+		}
+		speeds_of(w, service, kind, busy, 1, shares[k], held, speeds);
+		if (!(speeds[1] > *ret_speed))
+			continue;
+		*ret_speed = speeds[1];
+		*ret_slowdown = 1 / speeds[0];
+	}
+}
+
+static void guard_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double busy,
+	double *ret_speed, double *ret_slowdown)
+{
+	uint32_t service = g % TD_MUX_SERVICES, step = (uint32_t)(busy * TD_MUX_FINE);
+
+	if (!(w->guarded[service][kind][step].slowdown > 0))
+		find_guarded(w, service, kind, (double)step / TD_MUX_FINE,
+			&w->guarded[service][kind][step].speed,
+			&w->guarded[service][kind][step].slowdown);
+	*ret_speed = w->guarded[service][kind][step].speed;
+	*ret_slowdown = w->guarded[service][kind][step].slowdown;
+}
+
 /* One interval of a GPU with a job: the job's speed, the service's slowdown. */
 static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double now_s,
 	double *ret_speed, double *ret_slowdown)
@@ -104,6 +148,16 @@ static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 	}
 	if (w->how == TD_MUX_TANDEM) {
 		split_gpu(w, g, kind, busy, ret_speed, ret_slowdown);
+		return;
+	}
+	if (w->how == TD_MUX_WHOLE) {
+		speeds_of(w, g % TD_MUX_SERVICES, kind, busy, 1, 1, 1, speeds);
+		*ret_slowdown = 1 / speeds[0];
+		*ret_speed = speeds[1];
+		return;
+	}
+	if (w->how == TD_MUX_GUARDED) {
+		guard_gpu(w, g, kind, busy, ret_speed, ret_slowdown);
 		return;
 	}
 	share = share_ppm(w->how, busy) / 1e6;
@@ -324,7 +378,7 @@ int td_mux_simulate(struct td_mux_world *w, struct td_mux_matching *m, enum td_m
 {
 	double shared_s = 0, latency = 0, service = 0, requests = 0, done_s = 0;
 	uint32_t arrived = 0, ended = 0;
-	bool matches = how == TD_MUX_MUXFLOW || how == TD_MUX_NO_SHARE || how == TD_MUX_TANDEM;
+	bool matches = how == TD_MUX_MUXFLOW || how == TD_MUX_NO_SHARE || how >= TD_MUX_TANDEM;
 
 	*out = (struct td_mux_outcome){0};
 	reset(w, how);

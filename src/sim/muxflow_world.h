@@ -23,6 +23,7 @@
 #define TD_MUX_OFFLINE  4
 #define TD_MUX_JOBS_MAX 20000u
 #define TD_MUX_SAMPLES  2000u
+#define TD_MUX_FINE     200 /* steps of a service's activity */
 
 enum td_mux_how {
 	TD_MUX_TIME_SHARING,
@@ -32,6 +33,9 @@ enum td_mux_how {
 	TD_MUX_NO_MATCH,
 	TD_MUX_NO_BOTH,
 	TD_MUX_TANDEM, /* MuxFlow's matching, the split by slo_split.h */
+	/* bounds, with MuxFlow's matching: no share gives jobs more than the whole GPU at all times; and the most that a share and a duty give while the service stays within the guard, by the truth */
+	TD_MUX_WHOLE,
+	TD_MUX_GUARDED,
 	TD_MUX_HOWS,
 };
 
@@ -55,6 +59,10 @@ struct td_mux_world {
 	double pause_s[TD_MUX_GPUS];
 	double factors[TD_MUX_SERVICES]
 		      [TD_MUX_OFFLINE]; /* tandem's, see slo_split.h; 0: not seen */
+	/* of a contention variant: what was found for TD_MUX_GUARDED, slowdown 0: not yet; whoever changes the variant zeroes it */
+	struct {
+		double speed, slowdown;
+	} guarded[TD_MUX_SERVICES][TD_MUX_OFFLINE][TD_MUX_FINE];
 	uint64_t random;
 };
 
