@@ -103,7 +103,8 @@ static int run(const char *data, FILE *coefficients, FILE *report, struct td_err
 		"# How well the contention model fits\n\n"
 		"Fitted to half of the measured pairs and judged on the other half, ten random "
 		"halves (seed %llu); errors of the predicted speed in percent of the "
-		"measured one. Made by `fit-model --data DIR`.\n",
+		"measured one. Of probe pairs drawn at random 100 draws for each job. Made by "
+		"`fit-model --data DIR`.\n",
 		(unsigned long long)report_seed);
 	snprintf(path, sizeof(path), "%s/colocation_gavel.csv", data);
 	for (size_t i = 0; !r && i < sizeof(gpus) / sizeof(gpus[0]); i++) {

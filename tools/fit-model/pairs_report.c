@@ -11,7 +11,8 @@
 #include "sim/random.h"
 
 #define HALVES 10
-#define DRAWS  10 /* of probe pairs for each unseen job */
+#define DRAWS                                                                                      \
+	100 /* of probe pairs for each unseen job: with 10 of them the p90 is 14.3 to 15.4 %, as the seed has it */
 #define CHOSEN 3u /* among numbers of probes: two that were chosen instead of drawn */
 #define WORST  8
 
