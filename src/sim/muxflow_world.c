@@ -378,11 +378,12 @@ int td_mux_simulate(struct td_mux_world *w, struct td_mux_matching *m, enum td_m
 {
 	double shared_s = 0, latency = 0, service = 0, requests = 0, done_s = 0;
 	uint32_t arrived = 0, ended = 0;
+	double until_s = w->until_s > 0 ? w->until_s : END_S;
 	bool matches = how == TD_MUX_MUXFLOW || how == TD_MUX_NO_SHARE || how >= TD_MUX_TANDEM;
 
 	*out = (struct td_mux_outcome){0};
 	reset(w, how);
-	for (uint32_t step = 0; step * STEP_S < END_S && ended < w->count; step++) {
+	for (uint32_t step = 0; step * STEP_S < until_s && ended < w->count; step++) {
 		double now_s = step * STEP_S;
 		int r = 0;
 

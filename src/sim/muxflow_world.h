@@ -64,6 +64,7 @@ struct td_mux_world {
 		double speed, slowdown;
 	} guarded[TD_MUX_SERVICES][TD_MUX_OFFLINE][TD_MUX_FINE];
 	uint64_t random;
+	double until_s; /* 0: until all jobs have ended, or ten days */
 };
 
 struct td_mux_outcome {

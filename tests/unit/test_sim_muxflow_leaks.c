@@ -1,0 +1,143 @@
+/*
+ * The world of MuxFlow's experiments tells no policy how long jobs will take, who is going to come, or how fast companies are that nobody has seen: with others of these, the same jobs are on the same GPUs.
+ */
+#include "test.h"
+
+#include "match/match.h"
+#include "sim/muxflow_world.h"
+#include "sim/random.h"
+
+#define JOBS    1500u
+#define UNTIL_S 7200.
+
+static struct td_mux_world world;
+static struct td_mux_matching matching;
+static uint32_t places[2][TD_MUX_GPUS];
+
+/* Made up; by demands, the service's activity and the share, and the same whatever the truth is. */
+static void make_predictor(void)
+{
+	static double shift[TD_MUXFLOW_INPUTS], scale[TD_MUXFLOW_INPUTS],
+		coefficients[TD_MUXFLOW_INPUTS + 1];
+
+	for (uint32_t i = 0; i < TD_MUXFLOW_INPUTS; i++) {
+		scale[i] = 1;
+		coefficients[i] = 0.3 - 0.1 * i;
+	}
+	coefficients[TD_MUXFLOW_INPUTS] = 2;
+	world.model.predictor = (struct td_predictor){.form = TD_PREDICTOR_LINEAR,
+		.inputs = TD_MUXFLOW_INPUTS,
+		.shift = shift,
+		.scale = scale,
+		.target_scale = 1,
+		.coefficients = coefficients,
+		.coefficient_count = TD_MUXFLOW_INPUTS + 1};
+	CHECK_EQ(td_predictor_check(&world.model.predictor), 0);
+}
+
+static struct td_contender make_contender(uint32_t which, bool other)
+{
+	struct td_contender contender = td_contender_neutral;
+	double at = other ? 6 - which : which;
+
+	contender.sensitivity = 0.2 + 0.3 * at;
+	contender.pressure = 1.6 - 0.2 * at;
+	contender.host = 0.02 + 0.05 * at;
+	contender.serial = 0.3 + 0.1 * at;
+	contender.demand = 0.3 + 0.1 * which;
+	return contender;
+}
+
+/* Half of the jobs come while it is looked at. */
+static void begin(bool other_companies)
+{
+	uint64_t seed = 3;
+
+	memset(&world, 0, sizeof(world));
+	world.contention.capped_pressure = 1;
+	make_predictor();
+	for (uint32_t s = 0; s < TD_MUX_SERVICES; s++) {
+		world.services[s] = make_contender(s, other_companies);
+		world.service_s[s] = 0.002 + 0.001 * s;
+	}
+	for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++)
+		world.offline[k] = make_contender(TD_MUX_SERVICES + k, other_companies);
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
+		world.phases[g] = td_random_unit(&seed);
+	for (world.count = 0; world.count < JOBS; world.count++)
+		world.jobs[world.count] =
+			(struct td_mux_job){.arrive_s = 2 * UNTIL_S * world.count / JOBS,
+				.work_s = 3 * UNTIL_S + world.count,
+				.kind = td_random_below(&seed, TD_MUX_OFFLINE)};
+}
+
+static void run(enum td_mux_how how, double until_s, uint32_t *ret_on)
+{
+	struct td_mux_outcome outcome;
+	uint32_t running = 0;
+
+	matching.bytes = (td_match_bytes(64, TD_MUX_OFFLINE, TD_MUX_OFFLINE * TD_MUX_GPUS) + 63) &
+			 ~(size_t)63;
+	if (!matching.memory)
+		matching.memory = aligned_alloc(64, matching.bytes);
+	CHECK(matching.memory);
+	world.until_s = until_s;
+	CHECK_EQ(td_mux_simulate(&world, &matching, how, &outcome), 0);
+	memcpy(ret_on, world.on, sizeof(world.on));
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
+		running += world.on[g] != UINT32_MAX;
+	CHECK(running > (until_s < UNTIL_S ? 0 : JOBS / 4));
+}
+
+static void check_same(int how)
+{
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
+		if (places[0][g] != places[1][g])
+			test_fail(__FILE__, __LINE__, "policy %d puts job %u on GPU %u, then %u",
+				how, places[0][g], g, places[1][g]);
+}
+
+TEST(how_long_jobs_will_take_changes_no_place)
+{
+	for (int how = 0; how < TD_MUX_HOWS; how++) {
+		begin(false);
+		run(how, UNTIL_S, places[0]);
+		begin(false);
+		for (uint32_t i = 0; i < JOBS; i++)
+			world.jobs[i].work_s = 3 * UNTIL_S + 10 * ((i * 7 + 3) % JOBS);
+		run(how, UNTIL_S, places[1]);
+		check_same(how);
+	}
+}
+
+TEST(who_is_going_to_come_changes_no_place_before)
+{
+	for (int how = 0; how < TD_MUX_HOWS; how++) {
+		begin(false);
+		run(how, UNTIL_S, places[0]);
+		begin(false);
+		for (uint32_t i = 0; i < JOBS; i++) {
+			if (world.jobs[i].arrive_s < UNTIL_S)
+				continue;
+			world.jobs[i].arrive_s += 10 * UNTIL_S;
+			world.jobs[i].work_s = 600;
+			world.jobs[i].kind = 0;
+		}
+		run(how, UNTIL_S, places[1]);
+		check_same(how);
+	}
+}
+
+/* The first matching: nobody has been beside anybody. */
+TEST(companies_that_nobody_has_seen_change_no_first_place)
+{
+	for (int how = 0; how < TD_MUX_HOWS; how++) {
+		for (int other = 0; other < 2; other++) {
+			begin(other);
+			for (uint32_t i = 0; i < JOBS; i++)
+				world.jobs[i].arrive_s = 0;
+			run(how, 1, places[other]);
+		}
+		check_same(how);
+	}
+}
