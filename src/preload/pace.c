@@ -6,6 +6,10 @@
  * event goes in before the next submission, if that is on the same stream and not itself dependent; otherwise none does, and those submissions are
  * not counted. Nothing is ever recorded on a capturing stream.
  *
+ * Under a duty that would be a way around it, so there dependent launches wait as others do, and an event goes in behind them as behind others: behind each
+ * of a new kind, and one for each MARK_NS of work. What follows it begins when what is in front has ended, which the driver allows: it costs one overlap in each
+ * millisecond of those who have a duty.
+ *
  * While the duty bounds us, the time that work takes is measured: from an event in front of it where the stream had run dry, else from the mark
  * before it. Work of several streams that overlapped is not counted twice by one thread: an interval counts from the latest end seen.
  *
@@ -254,6 +258,12 @@ static uint64_t wait_for_budget_ns(const struct td_window *window, uint32_t duty
 					 duty, td_time_now_ns());
 }
 
+/* No event of ours comes between launches that depend on each other. A duty has to know what they take: then there is one now and then. */
+static bool leaves_overlap(uint32_t duty)
+{
+	return !duty && atomic_load_explicit(&dependent_seen, memory_order_relaxed);
+}
+
 bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream, uint32_t kind)
 {
 	const struct td_driver *driver = td_driver();
@@ -270,19 +280,19 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 		start_over(window, driver, context);
 	pace->window_ns = window_ns(word);
 	reap(window, driver);
-	if (atomic_load_explicit(&dependent_seen, memory_order_relaxed))
+	if (leaves_overlap(duty))
 		record_late(window, driver, stream, kind, pace->window_ns);
 	pace->wait_ns = duty ? wait_for_budget_ns(window, duty) : 0;
-	if (pace->wait_ns && !(kind & TD_SUBMIT_DEPENDENT))
+	if (pace->wait_ns)
 		return false;
-	if (!pace->past && !(kind & TD_SUBMIT_DEPENDENT) &&
+	if (!pace->past && (duty || !(kind & TD_SUBMIT_DEPENDENT)) &&
 		!td_window_may_submit(window,
 			atomic_load_explicit(&process_ns, memory_order_relaxed), pace->window_ns))
 		return false;
 	if (duty && window->unmarked &&
 		(stream != window->last_stream || td_time_now_ns() > window->submitted_ns + GAP_NS))
 		forget(window);
-	if (duty && !atomic_load_explicit(&dependent_seen, memory_order_relaxed))
+	if (duty)
 		record_start(window, driver, stream);
 	window->last_stream = stream;
 	window->work = kind & TD_SUBMIT_CALL ? 0 : kind >> TD_SUBMIT_WORK_SHIFT;
@@ -332,7 +342,7 @@ void td_pace_submitted(struct td_slot *slot)
 		due = duty_mark_due(window);
 	else
 		due = td_window_mark_due(window, window_ns(td_gate_word()));
-	if (due && !atomic_load_explicit(&dependent_seen, memory_order_relaxed))
+	if (due && !leaves_overlap(atomic_load_explicit(&duty_ppm, memory_order_relaxed)))
 		record(window, driver);
 	recount(window);
 }

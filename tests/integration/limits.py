@@ -191,6 +191,26 @@ def a_duty_bounds_the_share_of_the_gpus_time():
             nothing_is_left(world)
 
 
+def share_of(world, *command):
+    """Of the GPU's time, of a program that takes what it may."""
+    process = subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", "--duty", "30%", "--", *command], env=world.environment, stdout=subprocess.DEVNULL)
+    until(lambda: world.jobs() and world.jobs()[0]["gpu_time_ns"] > 20_000_000 or world.status()["kernels"] > 5000, "it is measured")
+    before = world.status()
+    until(lambda: world.status()["elapsed_ns"] > before["elapsed_ns"] + 1_000_000_000, "it works")
+    after = world.status()
+    process.kill()
+    process.wait()
+    nothing_is_left(world)
+    return (after["busy_ns"] - before["busy_ns"]) / (after["elapsed_ns"] - before["elapsed_ns"])
+
+
+def no_way_of_launching_escapes_a_duty():
+    with World() as world:
+        for way in ("dependent", "threads"):
+            share = share_of(world, f"{BUILD}/tests/integration/duty_test", way)
+            assert 0 < share < 0.34, (way, share)
+
+
 def what_is_set_for_a_job_is_shown():
     with World() as world:
         process = start(world, "fill", MIB, mem="10m")
@@ -234,6 +254,7 @@ run_cases([
     a_soft_limit_is_changed_while_it_runs,
     without_any_daemon_a_soft_limit_holds_for_each_process,
     a_duty_bounds_the_share_of_the_gpus_time,
+    no_way_of_launching_escapes_a_duty,
     what_is_set_for_a_job_is_shown,
     what_makes_no_sense_is_refused_with_a_quotation,
 ])
