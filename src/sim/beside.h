@@ -18,6 +18,7 @@ enum td_beside_variant {
 	TD_BESIDE_GPULETS,
 	TD_BESIDE_MUXFLOW,
 	TD_BESIDE_MUDI,
+	TD_BESIDE_EVEN,
 	TD_BESIDE_OPTIMUM,
 };
 
@@ -44,18 +45,29 @@ struct td_beside_sampled {
 	double shift[TD_MUDI_INPUTS], scale[TD_MUDI_INPUTS];
 };
 
+/* Kinds of tasks, rising, and what their networks have together. */
+struct td_beside_company {
+	uint32_t kinds[TD_SELECTOR_TASKS_MAX], count;
+	double layers[TD_MUDI_LAYERS];
+};
+
+#define TD_BESIDE_NOBODY UINT32_MAX
+
 struct td_beside {
 	enum td_beside_variant variant;
-	struct td_beside_sampled *sampled; /* of each kind of service and profile; Mudi's */
+	uint32_t tasks_max; /* beside a service; more than one is Mudi's */
+	struct td_beside_company *companies;
+	uint32_t company_count, companies_max;
+	struct td_beside_sampled *sampled; /* of each kind of service and company; Mudi's */
 	uint32_t *queue, head, tail;
-	uint8_t *taken; /* of each GPU: has a job */
+	uint8_t *taken; /* of each GPU: how many jobs it has */
 	uint64_t random, matched_ns;
 	bool changed;
 	struct td_beside_service {
 		struct td_gslice gslice;
 		struct td_muxflow_gpu monitor;
 		struct td_mudi_device *mudi;
-		uint32_t job; /* that it was tuned for */
+		uint32_t job; /* that it was tuned for, and the company */
 		uint64_t key;
 		bool grown, watches, paused;
 	} * services;
@@ -64,10 +76,11 @@ struct td_beside {
 		uint64_t key;
 		bool fits;
 	} * fits; /* Mudi's: whether a service can hold its objective beside a job, by the curves */
-	double (*margins)[TD_SERVICE_KINDS_MAX]; /* of each profile, as last learnt */
+	double (*margins)[TD_SERVICE_KINDS_MAX]; /* of each company, as last learnt */
 	bool stuck; /* a job has been paused since places were looked for */
-	double (*scores)[TD_SERVICE_KINDS_MAX]; /* of each profile; NAN: not asked yet */
+	double (*scores)[TD_SERVICE_KINDS_MAX]; /* of each company; NAN: not asked yet */
 	struct td_selector_device *devices;
+	double *gpu_scores;
 	uint32_t *place;
 	/* of the matching */
 	void *memory;
@@ -85,7 +98,7 @@ struct td_beside_found *td_beside_look_up(
 /* Of 1 << TD_BESIDE_CACHE_BITS places. */
 uint32_t td_beside_slot(uint64_t key);
 
-/* No job is there. */
+/* There is a place for one more job. */
 bool td_beside_is_open(const struct td_cluster *cluster, uint32_t gpu);
 /* Any of the open GPUs; UINT32_MAX: there is none. */
 uint32_t td_beside_choose_any(struct td_cluster *cluster);
@@ -107,8 +120,15 @@ void td_beside_decide_muxflow(struct td_cluster *cluster);
 void td_beside_tune_muxflow(const struct td_cluster *cluster, struct td_beside_service *own,
 	uint32_t index, double demand);
 
+/* beside_company.c */
+/* Of the tasks on a GPU and, unless TD_BESIDE_NOBODY, one more of a kind. */
+uint32_t td_beside_company_of(struct td_cluster *cluster, uint32_t gpu, uint32_t newcomer);
+/* How many there can be of so many kinds, up to `tasks` on a GPU. */
+uint32_t td_beside_companies_max(uint32_t kinds, uint32_t tasks);
+void td_beside_companies_init(struct td_cluster *cluster);
+
 /* beside_mudi.c */
 void td_beside_decide_mudi(struct td_cluster *cluster);
 uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile);
-bool td_beside_tune_mudi(struct td_cluster *cluster, struct td_beside_service *own, uint32_t index,
-	uint32_t job, uint32_t round);
+bool td_beside_tune_mudi(
+	struct td_cluster *cluster, struct td_beside_service *own, uint32_t index, uint32_t round);

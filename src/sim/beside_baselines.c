@@ -83,7 +83,7 @@ static const struct td_beside_found *find_optimum(
 			if (seen.p99_s > kind->objective_s || !(speed > found->speed))
 				continue;
 			*found = (struct td_beside_found){
-				found->key, split.batch, share, speed, false, false};
+				found->key, split.batch, share, speed, 0, false};
 		}
 	}
 	return found;

@@ -75,6 +75,7 @@ struct td_sim_gpu {
 struct td_costs {
 	double restart_s;     /* added to a job's work when it starts again, or moves */
 	double repartition_s; /* of a job, when the share of the service beside it changes */
+	double link_bytes_s;  /* jobs' memory to and from the host beside services; 0: at once */
 	double checkpoint_s; /* an evicted job goes back to the last of its checkpoints, so far apart */
 };
 
@@ -102,6 +103,8 @@ struct td_cluster_counts {
 	/* GPU-seconds: work done again, the costs of starting again, and of moving */
 	double lost_s, restart_s, move_s, repartition_s;
 	uint64_t repartitions, rounds; /* rounds: of tune */
+	uint64_t swaps;                /* of jobs' memory beside services */
+	double swapped_bytes, swap_s;
 	uint64_t tunings, iterations,
 		samplings;               /* Mudi's searches for a batch, and their samples */
 	double busy_gpu_s, shared_gpu_s; /* with a job; with several */

@@ -11,11 +11,6 @@
 #define DUTY_ROUNDS  12000u /* steps of the holder until the duty counts as settled */
 #define DUTY_STEP_NS 100000000.
 
-static uint64_t service_bytes(const struct td_cluster *cluster, uint32_t service)
-{
-	return cluster->services->kinds[cluster->services->list[service].kind].memory_bytes;
-}
-
 /* Bytes that each occupant finds on the device: holders first, then guests in proportion. */
 static double memory_speed(
 	const struct td_cluster *cluster, const struct td_sim_gpu *gpu, uint32_t at)
@@ -24,7 +19,7 @@ static double memory_speed(
 	const struct td_sim_job *job = &cluster->jobs[gpu->jobs[at]];
 
 	if (gpu->service != TD_SERVICE_NONE)
-		held = service_bytes(cluster, gpu->service);
+		held = td_service_bytes(cluster->services, gpu->service);
 
 	if (!gpu->memory_bytes || !job->memory_bytes)
 		return 1;

@@ -1,13 +1,15 @@
 /*
  * The schedulers that know services: GSLICE, gpulets, MuxFlow, Mudi, and a bound.
  *
- * All of them serve jobs first come first served, one on a GPU, beside a service or on a GPU without. They differ in where a job goes and how the GPU is divided:
+ * All of them serve jobs first come first served, one on a GPU unless told otherwise, beside a service or on a GPU without. They differ in where a job goes and how the GPU is divided:
  *
  *              where                                          division
  *   gslice     anywhere                                       feedback of P99, steps of 5 % (baselines.h)
  *   gpulets    anywhere                                       the smallest of six sizes by the curve alone (baselines.h)
  *   muxflow    matched every 15 min by predicted speed        what the service's activity leaves, PID on the load (muxflow.h)
  *   mudi       least predicted slope                          GP-LCB over batches, smallest share by the curve (mudi.h)
+ *   mudi_more  likewise, up to three on a GPU                 likewise, for their layers together; equal parts for the jobs (5.5)
+ *   even       anywhere, up to three on a GPU                 equal parts ("Random" of 7.4)
  *   bound      the most speed within the objective, by truth  likewise, all batches and shares tried: no system
  *
  * Here: the queue, places, and the table of the schedulers; what each does is in beside_baselines.c, beside_muxflow.c and beside_mudi.c.
@@ -60,7 +62,7 @@ bool td_beside_is_open(const struct td_cluster *cluster, uint32_t gpu)
 {
 	const struct td_beside *state = cluster->sched_state;
 
-	return !state->taken[gpu];
+	return state->taken[gpu] < state->tasks_max;
 }
 
 uint32_t td_beside_choose_any(struct td_cluster *cluster)
@@ -81,11 +83,19 @@ bool td_beside_start(struct td_cluster *cluster, uint32_t index, uint32_t found)
 
 	if (found < job->gpus) {
 		for (uint32_t k = 0; k < found; k++)
-			state->taken[state->place[k]] = 0;
+			state->taken[state->place[k]]--;
 		return false;
 	}
 	td_cluster_start(cluster, index, state->place, true);
 	return true;
+}
+
+static bool is_among(const uint32_t *gpus, uint32_t n, uint32_t gpu)
+{
+	while (n--)
+		if (gpus[n] == gpu)
+			return true;
+	return false;
 }
 
 bool td_beside_place(struct td_cluster *cluster, uint32_t index)
@@ -101,10 +111,10 @@ bool td_beside_place(struct td_cluster *cluster, uint32_t index)
 				       ? td_beside_choose_optimum(cluster, job->profile)
 				       : td_beside_choose_any(cluster);
 
-		if (gpu == UINT32_MAX)
+		if (gpu == UINT32_MAX || (n && is_among(state->place, n, gpu)))
 			break;
 		state->place[n] = gpu;
-		state->taken[gpu] = 1;
+		state->taken[gpu]++;
 	}
 	return td_beside_start(cluster, index, n);
 }
@@ -155,7 +165,11 @@ static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 		td_beside_tune_muxflow(
 			cluster, own, index, cluster->profiles->profiles[profile].contender.demand);
 		return false;
-	case TD_BESIDE_MUDI: return td_beside_tune_mudi(cluster, own, index, gpu->jobs[0], round);
+	case TD_BESIDE_MUDI: return td_beside_tune_mudi(cluster, own, index, round);
+	case TD_BESIDE_EVEN:
+		service->split.service_share = 1. / (gpu->count + 1);
+		service->split.guest_share = 1 - service->split.service_share;
+		return false;
 	case TD_BESIDE_OPTIMUM: break;
 	}
 	td_beside_tune_optimum(cluster, index, profile);
@@ -177,7 +191,9 @@ static void deinit(struct td_cluster *cluster)
 	free(state->fits);
 	free(state->margins);
 	free(state->scores);
+	free(state->companies);
 	free(state->devices);
+	free(state->gpu_scores);
 	free(state->place);
 	free(state->memory);
 	free(state->weights);
@@ -207,6 +223,7 @@ static bool is_known(const struct td_cluster *cluster, enum td_beside_variant va
 
 	switch (variant) {
 	case TD_BESIDE_GSLICE:
+	case TD_BESIDE_EVEN:
 	case TD_BESIDE_OPTIMUM: return true;
 	case TD_BESIDE_GPULETS: return known && known->pieces;
 	case TD_BESIDE_MUXFLOW: return known && known->muxflow;
@@ -215,7 +232,7 @@ static bool is_known(const struct td_cluster *cluster, enum td_beside_variant va
 	return false;
 }
 
-static int init_as(struct td_cluster *cluster, enum td_beside_variant variant)
+static int init_as(struct td_cluster *cluster, enum td_beside_variant variant, uint32_t tasks_max)
 {
 	uint32_t gpus = cluster->gpu_count, profiles = cluster->profiles->count;
 	struct td_beside *state;
@@ -227,6 +244,8 @@ static int init_as(struct td_cluster *cluster, enum td_beside_variant variant)
 	if (!state)
 		return -ENOMEM;
 	state->variant = variant;
+	state->tasks_max = tasks_max;
+	state->companies_max = td_beside_companies_max(profiles, tasks_max);
 	state->random = cluster->options.seed * 2 + 1;
 	state->bytes =
 		(td_match_bytes(TD_BESIDE_ROWS, profiles, profiles * gpus) + 63) & ~(size_t)63;
@@ -235,22 +254,27 @@ static int init_as(struct td_cluster *cluster, enum td_beside_variant variant)
 	state->services = calloc(cluster->services->count, sizeof(*state->services));
 	state->cache = calloc((size_t)1 << TD_BESIDE_CACHE_BITS, sizeof(*state->cache));
 	state->fits = calloc((size_t)1 << TD_BESIDE_CACHE_BITS, sizeof(*state->fits));
-	state->margins = calloc(profiles, sizeof(*state->margins));
-	state->scores = calloc(profiles, sizeof(*state->scores));
+	state->margins = calloc(state->companies_max, sizeof(*state->margins));
+	state->scores = calloc(state->companies_max, sizeof(*state->scores));
+	state->companies = calloc(state->companies_max, sizeof(*state->companies));
 	state->devices = calloc(gpus, sizeof(*state->devices));
+	state->gpu_scores = calloc(gpus, sizeof(*state->gpu_scores));
 	state->place = calloc(gpus, sizeof(*state->place));
 	state->kinds = calloc(gpus, sizeof(*state->kinds));
 	state->weights = calloc(TD_BESIDE_ROWS * (size_t)profiles, sizeof(*state->weights));
-	state->sampled = calloc((size_t)TD_SERVICE_KINDS_MAX * profiles, sizeof(*state->sampled));
+	state->sampled = calloc(
+		(size_t)TD_SERVICE_KINDS_MAX * state->companies_max, sizeof(*state->sampled));
 	state->memory = variant == TD_BESIDE_MUXFLOW ? aligned_alloc(64, state->bytes) : NULL;
 	if (!state->queue || !state->taken || !state->services || !state->cache || !state->scores ||
-		!state->devices || !state->place || !state->kinds || !state->weights ||
-		!state->sampled || !state->fits || !state->margins ||
-		(variant == TD_BESIDE_MUXFLOW && !state->memory))
+		!state->companies || !state->devices || !state->gpu_scores || !state->place ||
+		!state->kinds || !state->weights || !state->sampled || !state->fits ||
+		!state->margins || (variant == TD_BESIDE_MUXFLOW && !state->memory))
 		return -ENOMEM;
-	for (uint32_t p = 0; p < profiles; p++)
+	for (uint32_t p = 0; p < state->companies_max; p++)
 		for (uint32_t k = 0; k < TD_SERVICE_KINDS_MAX; k++)
 			state->scores[p][k] = NAN;
+	if (variant == TD_BESIDE_MUDI)
+		td_beside_companies_init(cluster);
 	return prepare_services(cluster, state);
 }
 
@@ -268,14 +292,14 @@ static void finish(struct td_cluster *cluster, uint32_t index)
 	const struct td_sim_job *job = &cluster->jobs[index];
 
 	for (uint32_t k = 0; k < job->gpus; k++)
-		state->taken[cluster->places[job->place + k]] = 0;
+		state->taken[cluster->places[job->place + k]]--;
 	state->changed = true;
 }
 
-#define SCHED(name_, variant_, tick_, round_, summary_)                                            \
+#define SCHED(name_, variant_, tasks_, tick_, round_, summary_)                                    \
 	static int init_##name_(struct td_cluster *cluster)                                        \
 	{                                                                                          \
-		return init_as(cluster, variant_);                                                 \
+		return init_as(cluster, variant_, tasks_);                                         \
 	}                                                                                          \
 	const struct td_sched td_sched_##name_ = {                                                 \
 		.name = #name_,                                                                    \
@@ -290,13 +314,17 @@ static void finish(struct td_cluster *cluster, uint32_t index)
 		.tune = tune,                                                                      \
 	}
 
-SCHED(gslice, TD_BESIDE_GSLICE, 0, 1,
+SCHED(gslice, TD_BESIDE_GSLICE, 1, 0, 1,
 	"services' partitions by feedback of their latency, jobs anywhere");
-SCHED(gpulets, TD_BESIDE_GPULETS, 0, 1,
+SCHED(gpulets, TD_BESIDE_GPULETS, 1, 0, 1,
 	"the smallest of six partitions that holds by the curve, jobs anywhere");
-SCHED(muxflow, TD_BESIDE_MUXFLOW, TD_BESIDE_MATCH_NS, 1,
+SCHED(muxflow, TD_BESIDE_MUXFLOW, 1, TD_BESIDE_MATCH_NS, 1,
 	"jobs matched with services every 15 min, shares by activity");
-SCHED(mudi, TD_BESIDE_MUDI, 0, 0.08,
+SCHED(mudi, TD_BESIDE_MUDI, 1, 0, 0.08,
 	"jobs where the latency curve is flattest, batch and share tuned");
-SCHED(bound, TD_BESIDE_OPTIMUM, 0, 1,
+SCHED(mudi_more, TD_BESIDE_MUDI, TD_SELECTOR_TASKS_MAX, 0, 0.08,
+	"mudi with up to three jobs beside a service");
+SCHED(even, TD_BESIDE_EVEN, TD_SELECTOR_TASKS_MAX, 0, 1,
+	"up to three jobs beside a service, anywhere, all with equal parts");
+SCHED(bound, TD_BESIDE_OPTIMUM, 1, 0, 1,
 	"the most speed within the objectives, by the truth: a bound");

@@ -15,6 +15,14 @@ double td_service_batch_s(const struct td_service_kind *kind, uint32_t batch)
 	return fmax(kind->least_s, kind->fixed_s + kind->each_s * batch);
 }
 
+uint64_t td_service_bytes(const struct td_services *services, uint32_t index)
+{
+	const struct td_service *service = &services->list[index];
+	const struct td_service_kind *kind = &services->kinds[service->kind];
+
+	return kind->memory_bytes + (uint64_t)service->split.batch * kind->batch_bytes;
+}
+
 uint32_t td_service_usual_batch(const struct td_service_kind *kind, double rate_per_s)
 {
 	uint32_t batch = 256;
@@ -75,6 +83,7 @@ void td_services_settle(struct td_cluster *cluster, uint32_t index)
 	if (cluster->gpus[service->gpu].count) {
 		service->guest_s += passed;
 		service->guest_speed_s += passed * service->seen.guest_speed;
+		service->swapped_s += service->host_bytes ? passed : 0;
 	}
 }
 
@@ -105,6 +114,49 @@ static void divide_by_default(
 		.service_share = 1,
 		.guest_share = 1,
 		.guest_duty = 1};
+}
+
+/* What moved of those who were there before and still are: memory that comes with a job, or goes with it, is not copied. */
+static double moved_bytes(const struct td_service *service, uint64_t guests, uint64_t host)
+{
+	double before = (double)service->guest_bytes, now = (double)guests;
+	double stay = fmin(before, now);
+
+	if (!(stay > 0))
+		return 0;
+	return fabs((double)host * stay / now - (double)service->host_bytes * stay / before);
+}
+
+/* The jobs wait while their memory moves, each for its part. */
+static void swap(struct td_cluster *cluster, uint32_t index)
+{
+	struct td_service *service = &cluster->services->list[index];
+	const struct td_sim_gpu *gpu = &cluster->gpus[service->gpu];
+	uint64_t guests = 0, needed, host;
+	double moved;
+
+	for (uint32_t i = 0; i < gpu->count; i++)
+		guests += cluster->jobs[gpu->jobs[i]].memory_bytes;
+	needed = guests + td_service_bytes(cluster->services, index);
+	host = needed > gpu->memory_bytes ? needed - gpu->memory_bytes : 0;
+	if (host > guests)
+		host = guests;
+	moved = moved_bytes(service, guests, host);
+	service->host_bytes = host;
+	service->guest_bytes = guests;
+	if (!(moved > 0))
+		return;
+	cluster->counts.swaps++;
+	cluster->counts.swapped_bytes += moved;
+	for (uint32_t i = 0; i < gpu->count; i++) {
+		struct td_sim_job *job = &cluster->jobs[gpu->jobs[i]];
+		double part = (double)job->memory_bytes / (double)guests;
+		double cost = part * moved / cluster->options.costs.link_bytes_s;
+
+		job->left_s += cost;
+		job->stale = true;
+		cluster->counts.swap_s += cost * job->gpus;
+	}
 }
 
 void td_services_refresh(struct td_cluster *cluster, uint32_t index, double *ret_speeds)
@@ -152,4 +204,6 @@ void td_services_refresh(struct td_cluster *cluster, uint32_t index, double *ret
 		}
 	}
 	service->tuned = true;
+	if (gpu->memory_bytes && cluster->options.costs.link_bytes_s > 0)
+		swap(cluster, index);
 }

@@ -5,6 +5,9 @@
  * long a batch takes beside who is there, under its share, the batch queue's percentile follows (model/batch_table.h). When the rate or the company changes the
  * scheduler is asked for the split of the GPU (sched.h: tune), sees what comes of it, and may go on; a round lasts as long as the scheduler says.
  *
+ * Memory. The service has what it needs, weights and a batch; what the jobs beside it then lack moves to the host, as by Mudi's memory manager (5.6), and back when there is room: they wait while it
+ * moves, at the rate of the link, and are slower while it is there (cluster.h).
+ *
  * Truth. A batch of b alone on the whole GPU takes max(least_s, fixed_s + each_s b); beside others, under a share, that over the contention model's speed. Jobs are pressed by a service in the part
  * of the time in which it is busy.
  */
@@ -26,7 +29,7 @@ struct td_service_kind {
 	struct td_contender
 		contender; /* g, p, h, serial and demand; share and duty are of the moment */
 	double least_s, fixed_s, each_s, objective_s;
-	uint64_t memory_bytes;
+	uint64_t memory_bytes, batch_bytes; /* batch_bytes: more for each request of a batch */
 };
 
 /* How a GPU is divided between its service and the jobs beside it, which have equal parts. */
@@ -55,6 +58,8 @@ struct td_service {
 	uint64_t since_ns;
 	double guest_speed_s; /* integral, and the time with guests */
 	double guest_s;
+	uint64_t guest_bytes, host_bytes; /* of the jobs beside it; of these on the host now */
+	double swapped_s;                 /* of the time with guests, in which there were such */
 };
 
 /* Given; rates[service * intervals + i], requests per second, over and over again. */
@@ -67,6 +72,9 @@ struct td_services {
 	uint32_t intervals;
 	uint64_t interval_ns;
 };
+
+/* What a service has on its GPU under its present split. */
+uint64_t td_service_bytes(const struct td_services *services, uint32_t service);
 
 /* Of one batch alone on the whole GPU. */
 double td_service_batch_s(const struct td_service_kind *kind, uint32_t batch);

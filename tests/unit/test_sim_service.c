@@ -138,32 +138,118 @@ TEST(tandem_does_not_send_guests_from_one_empty_place_to_the_next)
 	td_cluster_deinit(&cluster);
 }
 
-/* P99 is longer than a batch's filling and its time, which is all that Mudi's curves know: what the monitor sees has to change what is tuned. */
-TEST(mudi_is_tuned_again_until_the_objective_is_held)
-{
-	static double none[TD_MUDI_INPUTS], ones[TD_MUDI_INPUTS], slope[TD_MUDI_INPUTS + 1];
-	static const double layers[TD_PROFILES_MAX][TD_MUDI_LAYERS];
-	const struct td_predictor model = {.form = TD_PREDICTOR_LINEAR,
-		.inputs = TD_MUDI_INPUTS,
-		.shift = none,
-		.scale = ones,
-		.target_scale = 1,
-		.coefficients = slope,
-		.coefficient_count = TD_MUDI_INPUTS + 1};
-	const struct td_mudi_service known = {&model, &model, &model, &model};
+static double none[TD_MUDI_INPUTS], ones[TD_MUDI_INPUTS], slope[TD_MUDI_INPUTS + 1];
+static const double layers[TD_PROFILES_MAX][TD_MUDI_LAYERS];
+static const struct td_predictor model = {.form = TD_PREDICTOR_LINEAR,
+	.inputs = TD_MUDI_INPUTS,
+	.shift = none,
+	.scale = ones,
+	.target_scale = 1,
+	.coefficients = slope,
+	.coefficient_count = TD_MUDI_INPUTS + 1};
+static const struct td_mudi_service known = {&model, &model, &model, &model};
 
+static void begin_mudi(double rate)
+{
 	for (uint32_t i = 0; i < TD_MUDI_INPUTS; i++)
 		ones[i] = 1;
 	slope[TD_MUDI_INPUTS] = -0.05;
-	begin(300);
+	begin(rate);
 	knowledge.mudi = &known;
 	knowledge.layers = layers;
 	knowledge.profiled = profiles.count;
+}
+
+/* P99 is longer than a batch's filling and its time, which is all that Mudi's curves know: what the monitor sees has to change what is tuned. */
+TEST(mudi_is_tuned_again_until_the_objective_is_held)
+{
+	begin_mudi(300);
 	CHECK_EQ(start(&td_sched_mudi), 0);
 	td_cluster_run(&cluster);
 	(void)sum_ct();
 	CHECK(td_cluster_late(&cluster, TD_SERVICE_NONE) < 0.005);
 	td_cluster_deinit(&cluster);
+}
+
+static uint32_t most_beside, jobs_over;
+static const struct td_sched *watched;
+
+/* What the scheduler would do, and how many are beside a service. */
+static void decide_and_count(struct td_cluster *of)
+{
+	watched->decide(of);
+	for (uint32_t s = 0; s < SERVICES; s++) {
+		uint32_t count = of->gpus[list[s].gpu].count;
+
+		most_beside = count > most_beside ? count : most_beside;
+		jobs_over += count > TD_SELECTOR_TASKS_MAX;
+	}
+}
+
+TEST(mudi_has_one_task_beside_a_service_or_three_when_it_may)
+{
+	static const struct {
+		const struct td_sched *sched;
+		uint32_t most;
+	} cases[] = {{&td_sched_mudi, 1}, {&td_sched_mudi_more, 3}, {&td_sched_even, 3}};
+
+	for (int c = 0; c < 3; c++) {
+		struct td_sched sched = *cases[c].sched;
+
+		begin_mudi(200);
+		for (uint32_t i = 0; i < JOBS; i++)
+			jobs[i].submit_ns = i * TD_NS_PER_S;
+		watched = cases[c].sched;
+		sched.decide = decide_and_count;
+		most_beside = jobs_over = 0;
+		CHECK_EQ(start(&sched), 0);
+		td_cluster_run(&cluster);
+		(void)sum_ct();
+		CHECK_EQ(most_beside, cases[c].most);
+		CHECK_EQ(jobs_over, 0);
+		if (cases[c].sched != &td_sched_even)
+			CHECK(td_cluster_late(&cluster, TD_SERVICE_NONE) < 0.005);
+		td_cluster_deinit(&cluster);
+	}
+}
+
+/* Batches grow with the rate, and with them what the service needs; who is beside it has 12 of the 16 GiB. */
+TEST(memory_moves_to_the_host_when_the_service_needs_it_and_that_takes_its_time)
+{
+	struct td_cluster_options options = {.contention = {.capped_pressure = 1},
+		.costs = {.repartition_s = 0, .link_bytes_s = 1e9},
+		.services = &services,
+		.knowledge = &knowledge};
+	double work = 0, swapped = 0, ct[2];
+
+	for (int slow = 0; slow < 2; slow++) {
+		begin(100);
+		kinds[0].memory_bytes = 2ull << 30;
+		kinds[0].batch_bytes = 64ull << 20;
+		for (uint32_t s = 0; s < SERVICES * INTERVALS; s++)
+			rates[s] = s % 2 ? 100 : 1500;
+		for (uint32_t i = 0; i < JOBS; i++)
+			jobs[i].memory_bytes = 12ull << 30;
+		options.costs.link_bytes_s = slow ? 1e8 : 1e12;
+		CHECK_EQ(td_cluster_init(&cluster, &options, &profiles, nodes, 2, 16ull << 30, jobs,
+				 JOBS, &td_sched_gslice),
+			0);
+		td_cluster_run(&cluster);
+		ct[slow] = sum_ct();
+		work = JOBS * 2000. + cluster.counts.swap_s;
+		CHECK(fabs(cluster.counts.work_gpu_s / work - 1) < 1e-6);
+		CHECK(cluster.counts.swaps > 10);
+		CHECK(fabs(cluster.counts.swap_s * options.costs.link_bytes_s /
+				      cluster.counts.swapped_bytes -
+			      1) < 1e-6);
+		for (uint32_t s = 0; s < SERVICES; s++) {
+			swapped += list[s].swapped_s;
+			CHECK(list[s].swapped_s <= list[s].guest_s);
+		}
+		td_cluster_deinit(&cluster);
+	}
+	CHECK(swapped > 0);
+	CHECK(ct[1] > ct[0]);
 }
 
 TEST(a_service_has_its_gpu_and_fifo_leaves_it_alone)
