@@ -11,12 +11,14 @@
  * millisecond of those who have a duty.
  *
  * While the duty bounds us, the time that work takes is measured: from an event in front of it where the stream had run dry, else from the mark
- * before it. Work of several streams that overlapped is not counted twice by one thread: an interval counts from the latest end seen.
+ * before it. Work of several streams or threads that overlapped is counted once: the spans in which the GPU has worked are kept on one scale of time
+ * for each GPU, the distance from an event that is exchanged for a younger one now and then, as such distances are told in floats.
  *
  * A wait is bounded: work that itself waits for this thread must not stop the program.
  */
 #include "preload/pace.h"
 
+#include <pthread.h>
 #include <stddef.h>
 
 #include "base/time.h"
@@ -26,6 +28,7 @@
 #include "preload/driver.h"
 #include "preload/futex.h"
 #include "preload/gate.h"
+#include "preload/spans.h"
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
 #define WAIT_WINDOWS 8 /* the longest wait, in windows */
@@ -35,6 +38,9 @@
 #define DUTY_WINDOW_NS (20 * TD_NS_PER_MS)
 /* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
 #define GAP_NS (200 * TD_NS_PER_US)
+/* The clock of a GPU begins here, and has a younger event after so long: distances in floats are exact to 60 ns until then. */
+#define EPOCH_NS  (3600 * TD_NS_PER_S)
+#define REBASE_NS (1.0 * TD_NS_PER_S)
 
 /* Sum of counted_ns over all threads: estimated time of the process's work in flight. */
 static _Atomic uint64_t process_ns;
@@ -48,6 +54,15 @@ static struct td_solo solo;
 static _Atomic uint32_t duty_ppm;
 /* The last one that was. */
 static _Atomic uint32_t last_duty_ppm;
+
+/* A clock of the GPU by its own events, of one context, and what of its time is paid for. */
+static struct clock {
+	pthread_mutex_t lock; /* of the rest; no other is taken under it */
+	uint64_t context;
+	void *base; /* complete; NULL: none yet */
+	uint64_t base_ns;
+	struct td_spans spans;
+} clocks[TD_SLOT_MAX] = {[0 ... TD_SLOT_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 static void recount(struct td_window *window)
 {
@@ -123,16 +138,65 @@ static uint64_t elapsed_ns(const struct td_driver *driver, const struct td_windo
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
+/* Of work that took raw_ns and ended with the event, the part that nobody has paid for. False: there is no clock for it. */
+static bool find_fresh(const struct td_window *window, const struct td_driver *driver, void *event,
+	uint64_t raw_ns, uint64_t *ret_ns)
+{
+	struct clock *clock = &clocks[window->gpu];
+	double since = -1;
+	uint64_t end;
+
+	pthread_mutex_lock(&clock->lock);
+	if (clock->context == window->context)
+		since = between_ns(driver, clock->base, event);
+	if (since >= 0) {
+		end = clock->base_ns + (uint64_t)since;
+		*ret_ns = td_spans_add(&clock->spans, end > raw_ns ? end - raw_ns : 0, end);
+	}
+	pthread_mutex_unlock(&clock->lock);
+	return since >= 0;
+}
+
+/* A complete event that the window needs no more: it, or another to use again, or none, where it is the clock's from now on. */
+static void *set_clock(const struct td_window *window, const struct td_driver *driver, void *event)
+{
+	struct clock *clock = window->gpu < 0 ? NULL : &clocks[window->gpu];
+	void *spare = event;
+	bool alive;
+
+	if (!clock || !event || !atomic_load_explicit(&duty_ppm, memory_order_relaxed))
+		return event;
+	alive = td_context_is_alive(clock->context);
+	pthread_mutex_lock(&clock->lock);
+	if (!clock->base || (clock->context != window->context && !alive)) {
+		clock->context = window->context;
+		clock->base = event;
+		clock->base_ns = EPOCH_NS;
+		clock->spans = (struct td_spans){.count = 0};
+		spare = NULL;
+	} else if (clock->context == window->context) {
+		double since = between_ns(driver, clock->base, event);
+
+		if (since > REBASE_NS) {
+			spare = clock->base;
+			clock->base = event;
+			clock->base_ns += (uint64_t)since;
+		}
+	}
+	pthread_mutex_unlock(&clock->lock);
+	return spare;
+}
+
 /*
- * While there is a duty: what it took without the time of others, 0: not known. Charged is of that what lies behind the latest end that was
- * seen.
+ * While there is a duty: what it took without the time of others, 0: not known. Charged is, of the span that it took, what no thread has paid for, and no
+ * more than that; where it is not known, what lies behind the latest end that the thread has seen.
  */
 static uint64_t charge(const struct td_window *window, const struct td_driver *driver,
 	const struct td_window_mark *mark, uint64_t elapsed_ns)
 {
 	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
 	bool rivals = atomic_load_explicit(&td_gate.page.rivals, memory_order_relaxed) != 0;
-	uint64_t ns = elapsed_ns, price;
+	uint64_t ns = elapsed_ns, price, fresh = 0;
 	double beyond;
 
 	if (!duty || window->gpu < 0)
@@ -142,7 +206,11 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 		ns = td_solo_correct(&solo, mark->hash, ns, !rivals && !mark->started);
 	price = ns ? ns : mark->submissions * window->estimate_ns;
 	beyond = between_ns(driver, window->done_event, mark->event);
-	if (beyond >= 0 && beyond < (double)price)
+	/* Beside other programs a span holds their time, too. */
+	if (!rivals &&
+		find_fresh(window, driver, mark->event, elapsed_ns ? elapsed_ns : price, &fresh))
+		price = fresh < price ? fresh : price;
+	else if (beyond >= 0 && beyond < (double)price)
 		price = (uint64_t)beyond;
 	td_budget_charge(&budgets[window->gpu], price, duty);
 	atomic_fetch_add_explicit(&td_meter.page.gpu_ns, price, memory_order_relaxed);
@@ -153,15 +221,16 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 static void reap(struct td_window *window, const struct td_driver *driver)
 {
 	struct td_window_mark *mark;
+	void *reuse;
 
 	while ((mark = td_window_oldest(window)) != NULL) {
-		void *reuse = window->done_event;
 
 		if (driver->event_query(mark->event) == TD_CUDA_ERROR_NOT_READY)
 			break;
 		expect(window, mark, 0);
 		td_window_completed(
 			window, charge(window, driver, mark, elapsed_ns(driver, window, mark)));
+		reuse = set_clock(window, driver, window->done_event);
 		window->done_event = mark->event;
 		window->done_stream = mark->stream;
 		mark->event = reuse;
@@ -363,4 +432,6 @@ void td_pace_forked(void)
 	atomic_store(&expected_ns, 0);
 	atomic_store(&duty_ppm, 0);
 	atomic_store(&last_duty_ppm, 0);
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		clocks[i] = (struct clock){.lock = PTHREAD_MUTEX_INITIALIZER};
 }

@@ -1,0 +1,136 @@
+/* Time is accounted for once, by whoever's work took it: the arithmetic, and two threads whose work runs side by side. */
+#include "test.h"
+
+#include <string.h>
+
+#include "fake_gpu.h"
+#include "preload/agent.h"
+#include "preload/context.h"
+#include "preload/gate.h"
+#include "preload/pace.h"
+#include "preload/place.h"
+#include "preload/spans.h"
+
+#define MS TD_NS_PER_MS
+
+TEST(what_overlaps_counts_once)
+{
+	struct td_spans spans = {0};
+
+	CHECK_EQ(td_spans_add(&spans, 100, 200), 100);
+	CHECK_EQ(td_spans_add(&spans, 100, 200), 0);
+	CHECK_EQ(td_spans_add(&spans, 150, 250), 50);
+	CHECK_EQ(td_spans_add(&spans, 300, 400), 100);
+	CHECK_EQ(td_spans_add(&spans, 50, 500), 50 + 50 + 100);
+	CHECK_EQ(spans.count, 1);
+	CHECK_EQ(td_spans_add(&spans, 10, 20), 10); /* long before, and not seen yet */
+	CHECK_EQ(td_spans_add(&spans, 20, 20), 0);
+}
+
+TEST(the_sum_is_what_is_covered)
+{
+	static uint8_t covered[1000];
+	struct td_spans spans = {0};
+	uint64_t sum = 0, expected = 0;
+	uint32_t seed = 5;
+
+	for (unsigned i = 0; i < 300; i++) {
+		/* Time goes on: nothing comes from before what is still remembered. */
+		uint64_t from = i * 3 + (seed = seed * 1664525 + 1013904223) % 20,
+			 to = from + seed / 7 % 30;
+
+		sum += td_spans_add(&spans, from, to);
+		for (uint64_t k = from; k < to; k++)
+			covered[k] = 1;
+	}
+	for (unsigned k = 0; k < 1000; k++)
+		expected += covered[k];
+	CHECK_EQ(sum, expected);
+}
+
+TEST(what_is_forgotten_is_charged_again_rather_than_never)
+{
+	struct td_spans spans = {0};
+
+	for (uint64_t i = 0; i < TD_SPANS + 1; i++)
+		CHECK_EQ(td_spans_add(&spans, 100 * i, 100 * i + 10), 10);
+	CHECK_EQ(spans.count, TD_SPANS);
+	CHECK_EQ(td_spans_add(&spans, 0, 10), 10);
+	CHECK_EQ(td_spans_add(&spans, 100 * TD_SPANS, 100 * TD_SPANS + 10), 0);
+}
+
+/* -- with a driver whose events know when they were reached -- */
+
+static struct event {
+	uint64_t at_ns;
+} events[4096];
+static unsigned event_count;
+static uint64_t reached_ns; /* by the work that was submitted last */
+
+static int make_event(void **ret, unsigned flags)
+{
+	(void)flags;
+	*ret = &events[event_count++ % 4096];
+	return 0;
+}
+
+static int record_event(void *event, void *stream)
+{
+	(void)stream;
+	((struct event *)event)->at_ns = reached_ns;
+	return 0;
+}
+
+static int elapsed(float *ret, void *from, void *to)
+{
+	*ret = (float)((double)((struct event *)to)->at_ns -
+		       (double)((struct event *)from)->at_ns) /
+	       1e6f;
+	return 0;
+}
+
+/* The work begins and ends then. */
+static void submit(struct td_slot *slot, void *stream, uint64_t from_ns, uint64_t to_ns)
+{
+	struct td_pace pace = {0};
+
+	reached_ns = from_ns;
+	while (!td_pace_may_submit(&pace, slot, stream, TD_SUBMIT_CALL | 8))
+		pace.past = true;
+	reached_ns = to_ns;
+	td_pace_submitted(slot);
+}
+
+TEST(threads_whose_work_runs_side_by_side_pay_for_the_gpus_time_once)
+{
+	static struct td_slot a, b;
+	struct td_driver driver = fake_driver;
+	uint64_t before, paid;
+
+	driver.event_create = make_event;
+	driver.event_record = record_event;
+	driver.event_elapsed_ms = elapsed;
+	td_driver_set(&driver);
+	setenv("TANDEM_SOCKET", "/nonexistent", 1);
+	td_settings_read();
+	td_slot_init();
+	CHECK_EQ(td_context_use(), 0);
+	atomic_store(&td_gate.page.duty_ppm, 900000);
+	td_gate_write(TD_WORD_DUTY);
+	before = atomic_load(&td_meter.page.gpu_ns);
+	for (uint64_t i = 1; i <= 200; i++) {
+		submit(&a, (void *)0x100, i * MS, i * MS + MS / 2);
+		submit(&b, (void *)0x200, i * MS, i * MS + MS / 2);
+	}
+	paid = atomic_load(&td_meter.page.gpu_ns) - before;
+	/* Half a millisecond each, but for the first few. */
+	CHECK(paid >= 98 * MS && paid <= 104 * MS);
+	before = atomic_load(&td_meter.page.gpu_ns);
+	for (uint64_t i = 201; i <= 400; i++) {
+		submit(&a, (void *)0x100, i * MS, i * MS + MS / 2);
+		submit(&b, (void *)0x200, i * MS + MS / 2, i * MS + MS);
+	}
+	paid = atomic_load(&td_meter.page.gpu_ns) - before;
+	CHECK(paid >= 196 * MS && paid <= 202 * MS);
+	td_gate_write(0);
+}
