@@ -60,6 +60,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.phase_since_ns = process->phase_since_ns,
 			.demanded_bytes = td_soft_demand(client),
 			.resident_bytes = client->resident_bytes,
+			.fixed_bytes = td_fixed_bytes(client),
 			.limit_bytes = client->limit_bytes,
 			.held_ns = td_process_held_ns(process, now_ns),
 			.host_bytes = client->host_bytes,

@@ -116,6 +116,12 @@ char *td_node_explain_bounds(
 			 soft = td_soft_bytes(node, process->job, gpu);
 		char has[24], limit[24];
 
+		td_format_size(has, sizeof(has), client->need_bytes);
+		td_format_size(limit, sizeof(limit), client->limit_bytes);
+		if (client->needs)
+			n = add(buf, len, n,
+				"It waits for %s more on GPU %u, where it may have %s now.", has,
+				td_gpu_number(node, client->gpu), limit);
 		td_format_size(has, sizeof(has), client->others_bytes + client->demanded_bytes);
 		td_format_size(limit, sizeof(limit), quota);
 		if (quota != UINT64_MAX)

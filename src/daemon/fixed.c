@@ -10,7 +10,7 @@
 #include "daemon/soft.h"
 #include "preload/backend.h"
 
-static uint64_t fixed_bytes(const struct td_client *client)
+uint64_t td_fixed_bytes(const struct td_client *client)
 {
 	/* One that says more than it has. */
 	return client->fixed_bytes < client->resident_bytes ? client->fixed_bytes
@@ -26,13 +26,13 @@ uint32_t td_fixed_conflicts(const struct td_node *node)
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 
-		sum[client->gpu] += fixed_bytes(client);
+		sum[client->gpu] += td_fixed_bytes(client);
 	}
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 		uint64_t capacity = node->gpus[client->gpu].capacity_bytes,
 			 wanted = td_soft_demand(client),
-			 others = sum[client->gpu] - fixed_bytes(client);
+			 others = sum[client->gpu] - td_fixed_bytes(client);
 
 		/* What never fits is refused. */
 		if (wanted <= capacity && others > capacity - wanted)
@@ -44,5 +44,5 @@ uint32_t td_fixed_conflicts(const struct td_node *node)
 bool td_fixed_is_movable(const struct td_client *client, uint32_t conflicts)
 {
 	return client->process->backend != TD_BACKEND_PLAIN &&
-	       !(fixed_bytes(client) && conflicts >> client->gpu & 1);
+	       !(td_fixed_bytes(client) && conflicts >> client->gpu & 1);
 }

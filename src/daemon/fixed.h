@@ -7,6 +7,9 @@
 struct td_client;
 struct td_node;
 
+/* What of the client's memory cannot leave the device. */
+uint64_t td_fixed_bytes(const struct td_client *client);
+
 /* GPUs, a bit each, on which somebody's demand does not fit beside what others cannot give up. */
 uint32_t td_fixed_conflicts(const struct td_node *node);
 

@@ -157,8 +157,8 @@ static void look(struct gpu *gpu, const struct td_view *view, const struct td_pl
 			note_guaranteed(present, client);
 		else if (runs_besteffort(view, plan, c))
 			note_besteffort(present, gpu, view, c, now_ns);
-		else if (!client->movable)
-			present->input.guaranteed_bytes += client->resident_bytes;
+		else
+			present->input.guaranteed_bytes += td_view_left_bytes(client);
 	}
 	note_guaranteed_steps(present, gpu, view, index);
 	present->input.besteffort = present->jobs;
@@ -238,8 +238,8 @@ static uint64_t used_bytes(
 		if (client->class != TD_CLASS_BESTEFFORT ||
 			(c < before && plan->grants[c].gate != TD_GATE_CLOSED))
 			bytes += client->demanded_bytes;
-		else if (!client->movable)
-			bytes += client->resident_bytes;
+		else
+			bytes += td_view_left_bytes(client);
 	}
 	return bytes;
 }
@@ -249,7 +249,7 @@ static void close_what_does_not_fit(const struct td_view *view, struct td_plan *
 {
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];
-		uint64_t used, stuck = client->movable ? 0 : client->resident_bytes;
+		uint64_t used, stuck = td_view_left_bytes(client);
 
 		if (!runs_besteffort(view, plan, c) || !client->whole)
 			continue;

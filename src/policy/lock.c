@@ -56,6 +56,7 @@ static void begin_gather(struct td_lock_group *g, uint32_t client)
 	g->wants_since_ns = TD_NEVER;
 	g->opened_ns = 0;
 	memset(g->demand_bytes, 0, sizeof(g->demand_bytes));
+	memset(g->left_bytes, 0, sizeof(g->left_bytes));
 }
 
 static void gather_client(struct td_lock_group *g, const struct td_client_view *c)
@@ -68,6 +69,7 @@ static void gather_client(struct td_lock_group *g, const struct td_client_view *
 	g->weight = c->weight > g->weight ? c->weight : g->weight;
 	g->gpus |= 1u << c->gpu;
 	g->demand_bytes[c->gpu] += c->demanded_bytes;
+	g->left_bytes[c->gpu] += td_view_left_bytes(c);
 	if (c->wants && c->wants_since_ns < g->wants_since_ns)
 		g->wants_since_ns = c->wants_since_ns;
 	if (c->phase == TD_PHASE_CLOSED)
@@ -220,6 +222,17 @@ static uint64_t counted_bytes(
 	return !rules->enforce && g->pages_itself ? 0 : g->demand_bytes[gpu];
 }
 
+/* How much room its closing makes. */
+static uint64_t leaves_bytes(
+	const struct td_lock_group *g, const struct td_lock_rules *rules, uint32_t gpu)
+{
+	uint64_t counted = counted_bytes(g, rules, gpu);
+
+	if (!g->movable)
+		return 0;
+	return counted > g->left_bytes[gpu] ? counted - g->left_bytes[gpu] : 0;
+}
+
 static void account(struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_lock_group *g, bool add)
 {
@@ -248,27 +261,9 @@ static void count_holders(
 		g->open = !g->closing;
 	}
 	/* What cannot leave the device is there whether its owner holds or not. */
-	for (uint32_t c = 0; c < view->client_count; c++) {
-		const struct td_client_view *client = &view->clients[c];
-
-		if (!client->movable && !lock->groups[lock->group_of[c]].holding)
-			lock->used_bytes[client->gpu] += client->resident_bytes;
-	}
-}
-
-/* Bytes of g on the GPU that count_holders has counted already although g does not hold. */
-static uint64_t already_counted(const struct td_lock *lock, const struct td_lock_group *g,
-	const struct td_view *view, uint32_t gpu)
-{
-	uint64_t bytes = 0;
-
-	if (g->movable || g->holding)
-		return 0;
-	for (uint32_t c = g->first_client; c < view->client_count; c++)
-		if (&lock->groups[lock->group_of[c]] == g && view->clients[c].gpu == gpu &&
-			!view->clients[c].movable)
-			bytes += view->clients[c].resident_bytes;
-	return bytes;
+	for (uint32_t i = 0; i < lock->count; i++)
+		for (uint32_t gpu = 0; gpu < view->gpu_count && !lock->groups[i].holding; gpu++)
+			lock->used_bytes[gpu] += lock->groups[i].left_bytes[gpu];
 }
 
 /* Would g fit beside the present holders, with `gone` counted as closed (bit per GPU, bytes per GPU)? */
@@ -285,7 +280,7 @@ static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
 		if (holders && rules->exclusive && rules->enforce)
 			return false;
 		used = lock->used_bytes[gpu] - gone_bytes[gpu] -
-		       already_counted(lock, g, view, gpu);
+		       (g->holding ? 0 : g->left_bytes[gpu]);
 		/* With a GPU to itself a group is always let in: it cannot be helped by waiting. */
 		if (used && used + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
 			return false;
@@ -300,15 +295,15 @@ static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
 static bool is_stuck(const struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_view *view, const struct td_lock_group *g)
 {
-	uint64_t bytes[TD_GPU_MAX] = {0};
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		uint64_t bytes = 0;
 
-	for (uint32_t c = 0; c < view->client_count; c++)
-		if (!view->clients[c].movable && &lock->groups[lock->group_of[c]] != g)
-			bytes[view->clients[c].gpu] += view->clients[c].resident_bytes;
-	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
-		if (g->gpus >> gpu & 1 && bytes[gpu] &&
-			bytes[gpu] + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
+		for (uint32_t i = 0; i < lock->count && g->gpus >> gpu & 1; i++)
+			if (&lock->groups[i] != g)
+				bytes += lock->groups[i].left_bytes[gpu];
+		if (bytes && bytes + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
 			return true;
+	}
 	return false;
 }
 
@@ -401,7 +396,7 @@ static void add_gone(uint64_t *bytes, uint32_t *holders, const struct td_lock_gr
 	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++) {
 		if (!(g->gpus >> gpu & 1))
 			continue;
-		bytes[gpu] += g->movable ? counted_bytes(g, rules, gpu) : 0;
+		bytes[gpu] += leaves_bytes(g, rules, gpu);
 		holders[gpu]++;
 	}
 }
@@ -487,6 +482,15 @@ static uint64_t close_for(struct td_lock *lock, const struct td_lock_group *head
 	return wakeup;
 }
 
+static void admit(struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_view *view, struct td_lock_group *g)
+{
+	g->open = true;
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		lock->used_bytes[gpu] -= g->left_bytes[gpu];
+	account(lock, rules, g, true);
+}
+
 uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns)
 {
@@ -504,8 +508,7 @@ uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 			uint64_t at;
 
 			if (fits(lock, rules, view, g, no_bytes, no_holders)) {
-				g->open = true;
-				account(lock, rules, g, true);
+				admit(lock, rules, view, g);
 				continue;
 			}
 			if (is_stuck(lock, rules, view, g))

@@ -48,6 +48,7 @@ struct td_lock_group {
 	uint64_t wants_since_ns;
 	uint64_t opened_ns; /* when its last client opened; while filling: when that began */
 	uint64_t demand_bytes[TD_GPU_MAX];
+	uint64_t left_bytes[TD_GPU_MAX]; /* of it, what is there although the group is closed */
 
 	/* decided */
 	bool open;      /* the plan opens it or keeps it open */

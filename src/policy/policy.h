@@ -150,8 +150,10 @@ struct td_client_view {
 	uint64_t
 		demanded_bytes; /* allocated on this GPU, and what an allocation in progress (NEED) asks for */
 	uint64_t resident_bytes; /* of it, on the device */
-	uint64_t limit_bytes;    /* the memory limit in force */
-	uint64_t held_ns;        /* total time with the gate open, up to now */
+	uint64_t
+		fixed_bytes; /* of that, what stays there although the client is movable: pools, arrays */
+	uint64_t limit_bytes; /* the memory limit in force */
+	uint64_t held_ns;     /* total time with the gate open, up to now */
 
 	/* From here on 0 is unknown. */
 	uint64_t gpu_time_ns;   /* used so far, by the meter */
@@ -265,6 +267,14 @@ const struct td_policy *td_policy_find(const char *name);
 uint32_t td_policy_lacks(const struct td_policy *policy, uint32_t has);
 
 /* Gives every client the most protected class of its group. Whoever fills a view calls it last. */
+/* What a client leaves on its device when it is closed. */
+static inline uint64_t td_view_left_bytes(const struct td_client_view *client)
+{
+	if (!client->movable || client->fixed_bytes > client->resident_bytes)
+		return client->resident_bytes;
+	return client->fixed_bytes;
+}
+
 void td_view_unite_classes(struct td_client_view *clients, uint32_t count);
 
 /* "hold a job to a share of the GPU's time": what the lowest of these bits is about; NULL: none. */

@@ -57,7 +57,8 @@ static void share_gpu(
 	excess = sub(claimed + kept, view->gpus[gpu].capacity_bytes);
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t resident = view->clients[victims[i]].resident_bytes;
-		uint64_t cut = excess < resident ? excess : resident;
+		uint64_t leaves = resident - td_view_left_bytes(&view->clients[victims[i]]);
+		uint64_t cut = excess < leaves ? excess : leaves;
 
 		plan->grants[victims[i]].limit_bytes = resident - cut;
 		excess -= cut;
@@ -96,7 +97,7 @@ static void share_gpu_by_class(const struct td_view *view, struct td_plan *plan,
 	uint32_t open = 0;
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
-		uint64_t stuck = view->clients[c].movable ? 0 : view->clients[c].resident_bytes;
+		uint64_t stuck = td_view_left_bytes(&view->clients[c]);
 
 		if (view->clients[c].gpu != gpu)
 			continue;

@@ -17,7 +17,7 @@
  * Invariants
  *  - the sum of the limits of a GPU never exceeds its capacity, unless what cannot move (by class), or what the open and the
  *    immovable demand together, exceeds it already: then nobody gets more than that;
- *  - td_share_memory: nobody open gets less than it demands; nobody closed and movable gets more than it has;
+ *  - td_share_memory: nobody open gets less than it demands; nobody closed and movable gets more than it has, or less than what cannot leave;
  *  - by class: nobody open exceeds its bound, unless by what cannot leave; nobody immovable gets less than it has on the device;
  *  - same view, same limits.
  */

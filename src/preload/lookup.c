@@ -137,14 +137,14 @@ __attribute__((used)) void *td_dlsym_ours(void *handle, const char *name)
 	void *ours = NULL;
 
 	td_libc_find();
-	if (!name || handle == RTLD_NEXT || td_gate_disabled())
+	if (!name || handle == RTLD_NEXT)
 		return NULL;
 	if (name[0] == 'c' && name[1] == 'u')
 		ours = wrapper_of(td_symbol_by_export(name));
-	else if (!strncmp(name, "nvml", 4))
+	else if (name[0] == 'n' && name[1] == 'v')
 		ours = td_nvml_wrapper(name);
 	/* Only where the object that is asked has the symbol at all. */
-	return ours && td_libc_dlsym(handle, name) ? ours : NULL;
+	return ours && !td_gate_disabled() && td_libc_dlsym(handle, name) ? ours : NULL;
 }
 
 /*
@@ -155,15 +155,19 @@ __attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name);
 
 __attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name)
 {
+	void *ours = NULL;
+
 	td_libc_find();
-	if (name && handle == RTLD_NEXT && !td_gate_disabled()) {
-		if (!strcmp(name, "dlsym"))
-			return (void *)dlsym;
-		if (!strcmp(name, "dlvsym"))
-			return (void *)dlvsym;
-		if (!strcmp(name, "dlopen"))
-			return (void *)dlopen;
+	if (name && handle == RTLD_NEXT) {
+		if (td_is_same(name, "dlsym"))
+			ours = (void *)dlsym;
+		else if (td_is_same(name, "dlvsym"))
+			ours = (void *)dlvsym;
+		else if (td_is_same(name, "dlopen"))
+			ours = (void *)dlopen;
 	}
+	if (ours && !td_gate_disabled())
+		return ours;
 	return td_dlsym_ours(handle, name);
 }
 

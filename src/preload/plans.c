@@ -44,7 +44,7 @@ struct plan {
 static struct plan plans[TD_SLOT_MAX];
 static td_plans_send_fn send_msg;
 static const struct td_backend *backend;
-static bool exiting;
+static _Atomic bool exiting;
 static uint64_t drain_deadline_ns; /* the daemon's; 0: it has not said */
 
 static struct {

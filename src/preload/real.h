@@ -38,3 +38,5 @@ extern void *(*td_libc_dlopen)(const char *name, int flags);
 void td_libc_find(void);
 /* Any other function of libc, or NULL. */
 void *td_libc_symbol(const char *name);
+/* strcmp(a, b) == 0, also where libc's may not be called yet. */
+bool td_is_same(const char *a, const char *b);

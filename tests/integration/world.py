@@ -52,9 +52,12 @@ class World:
 
     def describe(self):
         """What a failed case leaves to be looked at."""
-        for command in ([TANDEM, "ps", "--json"], [TANDEM, "events"], [SOFTGPU, "status", "--json"], ["tail", "-20", self.environment["TANDEM_SOCKET"] + ".log"]):
+        for command in ([TANDEM, "ps", "--json"], [TANDEM, "gpu", "--json"], [TANDEM, "events"], [SOFTGPU, "status", "--json"],
+                        ["tail", "-20", self.environment["TANDEM_SOCKET"] + ".log"]):
             done = self.call(*command)
-            print("# " + (" ".join(command) + "\n" + (done.stdout + done.stderr)[-6000:]).replace("\n", "\n# "), flush=True)
+            print("# " + (" ".join(command) + "\n" + (done.stdout + done.stderr)[-30000:]).replace("\n", "\n# "), flush=True)
+        for job in {job["job"] for job in self.jobs()}:
+            print(f"# explain {job}\n# " + self.call(TANDEM, "explain", job).stdout.strip().replace("\n", "\n# "), flush=True)
         if "TANDEM_TEST_ON_FAILURE" in os.environ:
             subprocess.run(os.environ["TANDEM_TEST_ON_FAILURE"], shell=True, env=self.environment, timeout=DEADLINE_S)
 

@@ -4,7 +4,8 @@ usage: stress.py BUILD [--seconds N] [--seed N]     (the seed is printed; it cho
 
 What must hold at each moment: no job has a byte more on a GPU than its hard limit, by the software GPU's own account; the daemon dies only when it is killed;
 somebody gets on. Every few seconds everybody may finish, and then: each program that was left alone has ended well, nothing of anybody is left in daemon or
-software GPU, and neither has more descriptors or noticeably more memory than the time before. TANDEM_TEST_DAEMON: a daemon that a sanitizer watches.
+software GPU, and neither has more descriptors or noticeably more memory than the time before. TANDEM_TEST_DAEMON: a daemon that a sanitizer watches; TANDEM_STRESS_BUILD: a build
+from which the programs are and the library that they load.
 """
 import argparse
 import ctypes
@@ -22,14 +23,13 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from world import *
 
-WORKER = f"{BUILD}/tests/stress/stress_worker"
+PROGRAMS = os.path.abspath(os.environ.get("TANDEM_STRESS_BUILD", BUILD))
+WORKER = f"{PROGRAMS}/tests/stress/stress_worker"
 MIB = 1 << 20
 GPUS, CONTEXT_BYTES = 2, MIB
 AT_ONCE, EPOCH_S = 5, 10
-# What is not chosen by itself, docs/results/stress.md says why: the backend managed; of the kinds of memory pools (a), the program's own VMM (v) and
-# unified memory (m).
-BACKENDS = os.environ.get("TANDEM_STRESS_BACKENDS", "plain swap swap swap").split()
-KINDS = os.environ.get("TANDEM_STRESS_KINDS", "p pt").split()
+BACKENDS = os.environ.get("TANDEM_STRESS_BACKENDS", "plain swap swap swap managed").split()
+KINDS = os.environ.get("TANDEM_STRESS_KINDS", "p pt pt ptv pta ptm").split()  # worker.c says what the letters are
 # Where what an allocation takes of the device is not known before: cuMemAlloc's rounding and packing, pages of unified memory, a pool's growth.
 LOOSE_BYTES = 12 * MIB
 # That caches may still take after the first round; a sanitizer keeps what is freed.
@@ -80,7 +80,8 @@ class Program:
             f.truncate(4096)
         self.counts = mmap.mmap(os.open(self.path, os.O_RDWR), 4096)
         with open(self.errors, "wb") as errors:
-            self.process = subprocess.Popen(command, env=world.environment, stdout=errors, stderr=errors, start_new_session=True)
+            environment = dict(world.environment, TANDEM_LIB=f"{PROGRAMS}/src/preload/libtandem.so")
+            self.process = subprocess.Popen(command, env=environment, stdout=errors, stderr=errors, start_new_session=True)
 
     def count(self):
         """turns, verified bytes, refusals, launches, processes, forks"""

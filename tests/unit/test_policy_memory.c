@@ -1,0 +1,111 @@
+/* What policies do about memory that stays on the device although its owner is closed: pools, arrays, the program's own mappings. */
+#include "policy_world.h"
+
+#include "policy/share.h"
+
+TEST(what_a_closed_program_leaves_behind_is_room_for_nobody)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, 12 * GIB), *b = add(2, 0, 6 * GIB),
+			      *c = add(3, 0, 7 * GIB);
+
+	a->resident_bytes = a->fixed_bytes = 4 * GIB;
+	want(b);
+	settle();
+	want(c);
+	step();
+	/* 4 stay, 6 are in use: 7 more do not fit 16. */
+	CHECK_EQ(gate_of(b), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(c), TD_GATE_CLOSED);
+	idle(b);
+	node.now += 1000 * MS;
+	settle();
+	CHECK_EQ(gate_of(b), TD_GATE_CLOSED);
+	CHECK_EQ(gate_of(c), TD_GATE_OPEN);
+	CHECK_EQ(node.grants[0].limit_bytes, 4 * GIB);
+	/* The one that left them behind counts them once. */
+	idle(c);
+	want(a);
+	node.now += 1000 * MS;
+	settle();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+}
+
+TEST(closing_makes_no_more_room_than_what_leaves)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, 10 * GIB), *b = add(2, 0, 8 * GIB);
+
+	want(a);
+	settle();
+	a->fixed_bytes = 9 * GIB;
+	want(b);
+	node.now += 2000 * MS;
+	step();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(b), TD_GATE_CLOSED);
+	a->fixed_bytes = 8 * GIB;
+	step();
+	CHECK_EQ(gate_of(a), TD_GATE_CLOSED);
+}
+
+TEST(enough_are_closed_for_what_they_leave_behind)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, 12 * GIB), *b = add(2, 0, 4 * GIB),
+			      *c = add(3, 0, 11 * GIB);
+
+	want(a);
+	want(b);
+	settle();
+	a->fixed_bytes = 4 * GIB;
+	want(c);
+	node.now += 2000 * MS;
+	step();
+	CHECK_EQ(gate_of(a), TD_GATE_CLOSED);
+	CHECK_EQ(gate_of(b), TD_GATE_CLOSED);
+}
+
+TEST(what_somebody_left_behind_is_his_own_when_he_comes_back)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, 8 * GIB), *b = add(2, 0, 8 * GIB);
+
+	a->resident_bytes = a->fixed_bytes = 4 * GIB;
+	want(a);
+	want(b);
+	step();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(b), TD_GATE_OPEN);
+}
+
+TEST(the_limit_of_a_closed_program_covers_what_cannot_leave)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, 12 * GIB);
+
+	add(2, 0, 14 * GIB);
+	a->resident_bytes = 12 * GIB;
+	a->fixed_bytes = 4 * GIB;
+	node.grants[0] = (struct td_grant){.gate = TD_GATE_CLOSED, .limit_bytes = UINT64_MAX};
+	node.grants[1] = (struct td_grant){.gate = TD_GATE_OPEN, .limit_bytes = UINT64_MAX};
+	td_share_memory_by_class(&node.view, &node.plan);
+	CHECK_EQ(node.grants[0].limit_bytes, 4 * GIB);
+	CHECK_EQ(node.grants[1].limit_bytes, 12 * GIB);
+}
+
+TEST(who_has_nothing_that_can_leave_does_not_give_it_up_for_another)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, 6 * GIB), *b = add(2, 0, 4 * GIB),
+			      *c = add(3, 0, 8 * GIB);
+
+	/* The idle first, and of those the largest: but what has to come comes from who has it. */
+	a->resident_bytes = a->fixed_bytes = 6 * GIB;
+	b->resident_bytes = 4 * GIB;
+	want(c);
+	step();
+	CHECK_EQ(node.grants[0].limit_bytes, 6 * GIB);
+	CHECK_EQ(node.grants[1].limit_bytes, 2 * GIB);
+	CHECK_EQ(node.grants[2].limit_bytes, 8 * GIB);
+}
