@@ -153,7 +153,9 @@ void lane_build_graph(struct lane *lane, struct block *b, const struct block *fr
 	for (uint32_t k = 0; k < p.kernels; k++)
 		add_kernel(&p);
 	linger(lane);
-	add_operation(&p);
+	/* softgpu has such operations on a device's own memory only. */
+	if (b->kind != BLOCK_MANAGED)
+		add_operation(&p);
 	linger(lane);
 	MUST(cuGraphInstantiateWithFlags(&exec, p.graph, 0));
 	for (uint32_t times = 1 + lane_below(lane, 2); times; times--) {
