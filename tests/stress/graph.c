@@ -2,6 +2,8 @@
  * Graphs made node by node of nodes that name memory, with pauses between the calls: the process may lose its GPU, and with it the memory that the next call
  * names, at any of them.
  */
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "block.h"
@@ -96,15 +98,18 @@ static void add_kernel(struct plan *p)
 	block_apply(p->b, p->m, p->c);
 }
 
-/* Writes the first word as it is already. */
+/* Writes the first word as it is already. CUDA has no such operations on unified memory, which is all that there is under the backend managed. */
 static void add_operation(struct plan *p)
 {
+	const char *backend = getenv("TANDEM_BACKEND");
 	CUstreamBatchMemOpParams operation = {.operation = WRITE_VALUE_32,
 		.address = p->b->address,
 		.value64 = block_word(p->b, 0)};
 	CUDA_BATCH_MEM_OP_NODE_PARAMS params = {
 		.ctx = p->context, .count = 1, .paramArray = &operation};
 
+	if (p->b->kind == BLOCK_MANAGED || (backend && !strcmp(backend, "managed")))
+		return;
 	MUST(cuGraphAddBatchMemOpNode(&p->last, p->graph, &p->last, 1, &params));
 }
 
@@ -153,9 +158,7 @@ void lane_build_graph(struct lane *lane, struct block *b, const struct block *fr
 	for (uint32_t k = 0; k < p.kernels; k++)
 		add_kernel(&p);
 	linger(lane);
-	/* softgpu has such operations on a device's own memory only. */
-	if (b->kind != BLOCK_MANAGED)
-		add_operation(&p);
+	add_operation(&p);
 	linger(lane);
 	MUST(cuGraphInstantiateWithFlags(&exec, p.graph, 0));
 	for (uint32_t times = 1 + lane_below(lane, 2); times; times--) {
