@@ -29,6 +29,9 @@ int td_cli_connect(void);
  */
 int td_cli_ask(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
+/* The same where `tandem run` needs an answer: a daemon that is lost meanwhile is started again. `row` may have seen some rows twice. */
+int td_cli_ask_or_start(
+	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
 
 /* The only option of most verbs. Returns the index of the first argument that is none, or -1 after complaining. */
 int td_cli_json_option(int argc, char **argv, bool *ret_json);

@@ -8,6 +8,9 @@
 #include "cli/cli.h"
 #include "proto/socket.h"
 
+/* A daemon that ends is not asked for ever. */
+#define ASK_TIMES 5
+
 int td_cli_connect(void)
 {
 	char path[256];
@@ -23,38 +26,61 @@ int td_cli_connect(void)
 	return fd;
 }
 
-int td_cli_ask(
-	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg)
+/* 0 after END; TD_EXIT_USAGE after an ERROR, which was printed; -errno: the daemon was lost. */
+static int exchange(int fd, const struct td_msg *request,
+	void (*row)(const struct td_msg *msg, void *arg), void *arg)
 {
-	int fd = td_cli_connect(), r, status = TD_EXIT_USAGE;
 	struct td_msg msg;
+	int r = td_socket_send(fd, request, NULL, 0);
 
-	if (fd < 0)
-		return TD_EXIT_USAGE;
-	r = td_socket_send(fd, request, NULL, 0);
 	while (!r) {
 		r = td_socket_recv(fd, &msg, NULL, 0);
 		if (r == TD_PROTO_UNKNOWN) {
 			r = 0;
 			continue;
 		}
-		if (r)
+		if (r || msg.type == TD_MSG_TYPE_end)
 			break;
-		if (msg.type == TD_MSG_TYPE_end) {
-			status = 0;
-			break;
-		}
-		if (msg.type == TD_MSG_TYPE_error) {
-			td_cli_fail("%s", msg.error.text);
-			break;
-		}
+		if (msg.type == TD_MSG_TYPE_error)
+			return td_cli_fail("%s", msg.error.text);
 		if (row)
 			row(&msg, arg);
 	}
-	if (r)
-		td_cli_fail("the daemon did not answer: %s", strerror(-r));
+	return r;
+}
+
+int td_cli_ask(
+	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg)
+{
+	int fd = td_cli_connect(), r;
+
+	if (fd < 0)
+		return TD_EXIT_USAGE;
+	r = exchange(fd, request, row, arg);
 	close(fd);
-	return status;
+	return r < 0 ? td_cli_fail("the daemon did not answer: %s", strerror(-r)) : r;
+}
+
+int td_cli_ask_or_start(
+	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg)
+{
+	char path[256];
+	int r = 0;
+
+	if (!td_socket_path(path, sizeof(path)))
+		return td_cli_fail("the daemon's socket path is too long: set TANDEM_SOCKET");
+	for (int attempt = 0; attempt < ASK_TIMES; attempt++) {
+		int fd = td_socket_connect(path);
+
+		r = fd < 0 ? fd : exchange(fd, request, row, arg);
+		if (fd >= 0)
+			close(fd);
+		if (r >= 0)
+			return r;
+		if (td_cli_ensure_daemon())
+			return TD_EXIT_USAGE;
+	}
+	return td_cli_fail("the daemon did not answer: %s", strerror(-r));
 }
 
 int td_cli_json_option(int argc, char **argv, bool *ret_json)

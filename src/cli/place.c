@@ -46,6 +46,9 @@ static void keep_row(const struct td_msg *msg, void *arg)
 	rows->row[rows->count].known = msg->gpu.known;
 	snprintf(rows->row[rows->count].name, sizeof(rows->row[0].name), "%.63s", msg->gpu.name);
 	td_cli_uuid(rows->row[rows->count].uuid, &msg->gpu);
+	for (uint32_t i = 0; i < rows->count; i++)
+		if (!strcmp(rows->row[i].uuid, rows->row[rows->count].uuid))
+			return;
 	rows->by_nvml |= msg->gpu.known != 0;
 	rows->count++;
 }
@@ -290,7 +293,7 @@ int td_cli_place(const char *value)
 	struct list candidates = {0}, chosen = {0};
 	int any;
 
-	if (td_cli_ask(&request, keep_row, &rows) || list_candidates(&rows, &candidates))
+	if (td_cli_ask_or_start(&request, keep_row, &rows) || list_candidates(&rows, &candidates))
 		return TD_EXIT_USAGE;
 	any = count_of_any(value, &rows, &candidates);
 	if (any > 0)

@@ -308,12 +308,12 @@ static int check_quota(const struct job *job)
 
 	if (!strcmp(job->class, "besteffort"))
 		return 0;
-	status = td_cli_ask(&get, note_quota, &has_quota);
+	status = td_cli_ask_or_start(&get, note_quota, &has_quota);
 	if (status || !has_quota)
 		return status;
 	msg.admit.class = strcmp(job->class, "online") ? TD_CLASS_GUARANTEED : TD_CLASS_ONLINE;
 	snprintf(msg.admit.mem, sizeof(msg.admit.mem), "%s", job->mem ? job->mem : "");
-	return td_cli_ask(&msg, NULL, NULL);
+	return td_cli_ask_or_start(&msg, NULL, NULL);
 }
 
 int td_verb_run(int argc, char **argv)

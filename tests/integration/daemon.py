@@ -180,7 +180,25 @@ def a_full_disk_for_its_log_hurts_nobody():
         assert daemon.wait(DEADLINE_S) == 0
 
 
+def one_that_ends_while_it_is_asked_is_replaced():
+    with World() as world:
+        path = world.environment["TANDEM_SOCKET"]
+        os.makedirs(os.path.dirname(path), mode=0o700)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind(path)
+        listener.listen()
+        run = world.start(TANDEM, "run", "--class", "guaranteed", "--", "true")
+        listener.accept()[0].close()  # is there a daemon?
+        question = listener.accept()[0]
+        assert question.recv(4096)
+        listener.close()
+        question.close()
+        assert run.wait(DEADLINE_S) == 0, run.stderr.read()
+        serves(world)
+
+
 run_cases([
+    one_that_ends_while_it_is_asked_is_replaced,
     nonsense_costs_its_sender_the_connection_only,
     what_comes_from_later_and_earlier_versions_is_understood,
     a_flood_slows_nobody_down_for_long,
