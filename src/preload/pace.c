@@ -333,6 +333,18 @@ static bool leaves_overlap(uint32_t duty)
 	return !duty && atomic_load_explicit(&dependent_seen, memory_order_relaxed);
 }
 
+/* What has no mark is never seen to end: with a duty short work has few, and a length that was once taken for long would have all of it waited for. */
+static void end_unmarked(struct td_window *window, const struct td_driver *driver, void *stream)
+{
+	if (!window->unmarked || td_window_oldest(window))
+		return;
+	if (stream == window->last_stream)
+		record(window, driver);
+	else
+		forget(window);
+	recount(window);
+}
+
 bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream, uint32_t kind)
 {
 	const struct td_driver *driver = td_driver();
@@ -356,8 +368,11 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 		return false;
 	if (!pace->past && (duty || !(kind & TD_SUBMIT_DEPENDENT)) &&
 		!td_window_may_submit(window,
-			atomic_load_explicit(&process_ns, memory_order_relaxed), pace->window_ns))
+			atomic_load_explicit(&process_ns, memory_order_relaxed), pace->window_ns)) {
+		if (duty)
+			end_unmarked(window, driver, stream);
 		return false;
+	}
 	if (duty && window->unmarked &&
 		(stream != window->last_stream || td_time_now_ns() > window->submitted_ns + GAP_NS))
 		forget(window);

@@ -104,9 +104,11 @@ static void submit(struct td_slot *slot, void *stream, uint64_t from_ns, uint64_
 TEST(threads_whose_work_runs_side_by_side_pay_for_the_gpus_time_once)
 {
 	static struct td_slot a, b;
-	struct td_driver driver = fake_driver;
+	static struct td_driver driver;
+
 	uint64_t before, paid;
 
+	driver = fake_driver;
 	driver.event_create = make_event;
 	driver.event_record = record_event;
 	driver.event_elapsed_ms = elapsed;
@@ -132,5 +134,44 @@ TEST(threads_whose_work_runs_side_by_side_pay_for_the_gpus_time_once)
 	}
 	paid = atomic_load(&td_meter.page.gpu_ns) - before;
 	CHECK(paid >= 196 * MS && paid <= 202 * MS);
+	td_gate_write(0);
+}
+
+/* The calls that a submission of known work takes, but for those that wait for the budget. */
+static unsigned tries(struct td_slot *slot, uint64_t from_ns, uint64_t to_ns)
+{
+	struct td_pace pace = {0};
+	unsigned n = 1;
+
+	reached_ns = from_ns;
+	while (!td_pace_may_submit(&pace, slot, (void *)0x300, td_submit_work(&events, 1, 1, 1))) {
+		if (pace.wait_ns)
+			td_time_sleep_until_ns(td_time_now_ns() + pace.wait_ns);
+		else if (n++ == 50)
+			break;
+	}
+	reached_ns = to_ns;
+	td_pace_submitted(slot);
+	return n;
+}
+
+TEST(one_piece_that_seemed_long_does_not_have_the_short_ones_wait_for_what_has_no_mark)
+{
+	static struct td_slot slot;
+	uint64_t now = 10000 * MS;
+	unsigned most = 0;
+
+	td_gate_write(TD_WORD_DUTY);
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t ns = i == 100 ? 60 * MS : MS / 5;
+		unsigned n;
+
+		if (i > 100)
+			slot.window.estimate_ns = 15 * MS;
+		n = tries(&slot, now, now + ns);
+		now += ns;
+		most = i > 100 && n > most ? n : most;
+	}
+	CHECK(most >= 2 && most < 10);
 	td_gate_write(0);
 }
