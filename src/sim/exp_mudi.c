@@ -486,35 +486,18 @@ static double median_of(const struct outcome *out, uint32_t seeds,
 	return median;
 }
 
-static double more_ct(const struct outcome *out)
-{
-	return out->ct_s[MORE] / out->ct_s[MUDI];
-}
+#define GET(name_, value_)                                                                         \
+	static double name_(const struct outcome *out)                                             \
+	{                                                                                          \
+		return value_;                                                                     \
+	}
 
-static double even_ct(const struct outcome *out)
-{
-	return out->ct_s[EVEN] / out->ct_s[MORE];
-}
-
-static double more_makespan(const struct outcome *out)
-{
-	return out->makespan_s[MORE] / out->makespan_s[MUDI];
-}
-
-static double more_swapped(const struct outcome *out)
-{
-	return out->swapped[MORE];
-}
-
-static double mudi_swapped(const struct outcome *out)
-{
-	return out->swapped[MUDI];
-}
-
-static double transfer_ms(const struct outcome *out)
-{
-	return out->transfer_ms[MUDI];
-}
+GET(more_ct, out->ct_s[MORE] / out->ct_s[MUDI])
+GET(even_ct, out->ct_s[EVEN] / out->ct_s[MORE])
+GET(more_makespan, out->makespan_s[MORE] / out->makespan_s[MUDI])
+GET(more_swapped, out->swapped[MORE])
+GET(mudi_swapped, out->swapped[MUDI])
+GET(transfer_ms, out->transfer_ms[MUDI])
 
 static void put_swaps(struct td_experiment_run *run, const struct outcome *out)
 {
