@@ -119,10 +119,19 @@ static void descend(struct training *t, double rate)
 	}
 }
 
+static bool is_finite(const struct training *t)
+{
+	for (size_t k = 0; k < t->count; k++)
+		if (!isfinite(t->weights[0][k]))
+			return false;
+	return true;
+}
+
+/* Ends early where it diverges: what is not finite stays so. */
 static void train(struct training *t, const struct td_dataset *data, const double *x,
 	const double *y, uint32_t epochs, uint32_t *order, struct td_rng *rng)
 {
-	for (uint32_t epoch = 0; epoch < epochs; epoch++) {
+	for (uint32_t epoch = 0; epoch < epochs && is_finite(t); epoch++) {
 		double late = epochs > 2 ? (epoch - epochs * 2. / 3) / (epochs / 3.) : 0;
 		double rate = t->options->rate * (late > 0 ? 1 - 0.9 * late : 1);
 
