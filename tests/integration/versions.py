@@ -207,7 +207,7 @@ class OldDaemon(threading.Thread):
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(path)
         self.listener.listen(4)
-        self.limit, self.takes_turns, self.seen, self.error, self.moved, self.refused = limit, takes_turns, [], None, False, 0
+        self.limit, self.takes_turns, self.seen, self.error, self.moved, self.refused, self.demanded = limit, takes_turns, [], None, False, 0, 0
 
     def page(self):
         fd = os.memfd_create("page")
@@ -256,10 +256,12 @@ class OldDaemon(threading.Thread):
             except AssertionError:
                 return  # it has ended
             if name == "need":
-                granted = 0
-                self.refused += 1
+                granted = self.demanded + values["bytes"] <= self.limit
+                self.refused += not granted
                 peer.send("answer", ticket=values["ticket"], granted=granted, limit_bytes=self.limit)
-            elif name == "memory" and values["demanded_bytes"] and self.takes_turns:
+            elif name == "memory":
+                self.demanded = values["demanded_bytes"]
+            if self.takes_turns and self.demanded >= 30 * MIB:  # all that the program allocates
                 self.takes_turns = False
                 self.take_a_turn(peer)
 
