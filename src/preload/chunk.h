@@ -26,6 +26,8 @@ struct td_chunk {
 	uint64_t address, bytes;
 	CUmemGenericAllocationHandle handle; /* DEVICE and HOST */
 	void *arena;                         /* kept for the next time once it exists */
+	uint64_t
+		blank; /* DEVICE: came there with no bytes of its own, as of this closing of the gate (td_plans_closings + 1) */
 };
 
 /* The smallest chunk that the device's driver maps, in bytes. */

@@ -280,9 +280,12 @@ static void stuck(uint64_t now_ns)
 	send_msg(&msg);
 }
 
+static uint64_t closings;
+
 static void begin_closing(uint32_t word, uint64_t now_ns)
 {
 	memset(&closing, 0, sizeof(closing));
+	closings++;
 	closing.stage = TD_CLOSING_EMPTYING;
 	closing.word = word;
 	closing.began_ns = now_ns;
@@ -333,6 +336,11 @@ static uint64_t step_closing(uint32_t word, uint64_t now_ns)
 		return NEVER;
 	}
 	return min_ns(next_ns, closing.deadline_ns);
+}
+
+uint64_t td_plans_closings(void)
+{
+	return closings;
 }
 
 bool td_plans_was_waiting(uint32_t word)

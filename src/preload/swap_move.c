@@ -13,6 +13,7 @@
 #include "preload/context.h"
 #include "preload/gate.h"
 #include "preload/host.h"
+#include "preload/plans.h"
 #include "preload/real.h"
 
 #define BATCH       16
@@ -58,7 +59,7 @@ static void count_move(unsigned slot, struct td_chunk *chunk, enum td_place to)
 	} else if (from == TD_PLACE_DEVICE) {
 		t->resident_bytes -= chunk->bytes;
 		t->host_bytes += chunk->bytes;
-		t->out_bytes += chunk->bytes;
+		t->out_bytes += to == TD_PLACE_FRESH ? 0 : chunk->bytes;
 	}
 	chunk->place = to;
 }
@@ -169,6 +170,26 @@ static uint64_t with_pins(unsigned slot, uint64_t limit_bytes)
 	return limit_bytes < fixed ? fixed : limit_bytes;
 }
 
+/* What came since the gate was closed with no bytes of its own has none yet: it goes without a copy, and needs no place on the host. */
+static void drop_blank(unsigned slot, uint64_t limit_bytes)
+{
+	pthread_mutex_lock(&td_swap.lock);
+	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
+		for (size_t i = 0; i < range->count && range->slot == slot && !range->pins; i++) {
+			struct td_chunk *chunk = &range->chunks[i];
+
+			if (td_swap.totals[slot].resident_bytes <= with_pins(slot, limit_bytes))
+				break;
+			if (chunk->place != TD_PLACE_DEVICE ||
+				chunk->blank != td_plans_closings() + 1)
+				continue;
+			td_chunk_unmap(chunk);
+			count_move(slot, chunk, TD_PLACE_FRESH);
+		}
+	}
+	pthread_mutex_unlock(&td_swap.lock);
+}
+
 /* The next batch's copies, behind those of the other. */
 static void leave(
 	unsigned slot, uint64_t limit_bytes, struct batch *batch, const struct batch *other)
@@ -227,6 +248,7 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 	unsigned turn = 0;
 	int r;
 
+	drop_blank(slot, limit_bytes);
 	if (!is_above(slot, limit_bytes)) {
 		progress(slot);
 		return 0;
@@ -306,6 +328,7 @@ static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach,
 				*ret_coming = COMING_FULL;
 				return;
 			}
+			chunk->blank = chunk->place == TD_PLACE_FRESH ? td_plans_closings() + 1 : 0;
 			count_move(slot, chunk, TD_PLACE_DEVICE);
 			batch_add(batch, range, chunk);
 		}
