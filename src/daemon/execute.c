@@ -247,9 +247,14 @@ static void lower_limits(struct td_node *node)
 		kept = client->process->phase == TD_PHASE_CLOSED ? 0 : keeps(client);
 		if (target < kept)
 			target = kept;
-		if (target < client->limit_bytes || spill_has_changed(client))
-			tell_bounded(node, client,
-				target < client->limit_bytes ? target : client->limit_bytes);
+		if (target >= client->limit_bytes && !spill_has_changed(client))
+			continue;
+		if (target > client->limit_bytes)
+			target = client->limit_bytes;
+		/* A limit of another meaning may be more in all; others of the job may have been told theirs since it was planned. */
+		if (spill_has_changed(client) && target > td_quota_limit(node, client))
+			target = td_quota_limit(node, client);
+		tell_bounded(node, client, target);
 	}
 }
 

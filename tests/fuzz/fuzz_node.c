@@ -211,8 +211,10 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 	case 7: {
 		static const char *const limits[] = {"none", "8m", "20m", "40m"};
 
+		/* Who is protected may have no more than his quota. */
 		if (td_node_set_job(&w->node, 1000, f->process->job->name, "mem", limits[arg % 4],
-			    w->now, NULL))
+			    w->now, NULL) &&
+			f->process->job->settings.class == TD_CLASS_BESTEFFORT)
 			abort();
 		break;
 	}

@@ -199,7 +199,9 @@ static uint32_t swing(double low, double high, uint64_t half_s, double *ret_work
 			moves++;
 			*ret_work_s -= 60;
 		}
-		*ret_work_s += 10 * cluster.rooms[gpu_of(0)].now;
+		/* Where there is no room at all it waits. */
+		if (gpu_of(0) < 2)
+			*ret_work_s += 10 * cluster.rooms[gpu_of(0)].now;
 	}
 	return moves;
 }
