@@ -73,9 +73,10 @@ bool td_host_reserve(uint64_t bytes)
 	raise_to(&reserved, bytes);
 	ticket = atomic_fetch_add(&tickets, 1) + 1;
 	td_agent_wake();
-	while (atomic_load(&connected) && !is_answered(ticket)) {
+	/* A limit may be taken away meanwhile, and then nobody answers any more. */
+	while (atomic_load(&connected) && atomic_load(&granted) < bytes && !is_answered(ticket)) {
 		seen = atomic_load(&answered);
-		if (!is_answered(ticket))
+		if (!is_answered(ticket) && atomic_load(&granted) < bytes)
 			td_futex_wait(&answered, seen, RECHECK_NS, false);
 	}
 	return atomic_load(&granted) >= bytes;

@@ -305,13 +305,16 @@ static uint64_t empty(uint64_t now_ns)
 			closing.pause_ns *= 2;
 		return next_ns;
 	}
+	/* Nothing was ever submitted, or there is nothing to wait on: no driver call is needed to know that it is done. */
+	closing.ticket = 0;
+	if (td_slot_launches() && td_context_gpu_count()) {
+		closing.ticket = td_drain_begin();
+		/* No thread can be had for now: what cannot be waited for is not done. */
+		if (!closing.ticket)
+			return now_ns + EMPTY_PAUSE_MAX_NS;
+	}
 	closing.frozen_ns = now_ns;
 	closing.stage = TD_CLOSING_DRAINING;
-	/* Nothing was ever submitted, or there is nothing to wait on: no driver call is needed to know that it is done. */
-	if (!td_slot_launches() || !td_context_gpu_count())
-		closing.ticket = 0;
-	else
-		closing.ticket = td_drain_begin();
 	return now_ns;
 }
 

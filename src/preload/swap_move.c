@@ -29,6 +29,8 @@ struct batch {
 	unsigned n;
 	uint64_t bytes;
 	CUevent done;
+	CUstream
+		unmarked; /* the event could not be recorded: all of this stream has to be waited for */
 };
 
 static CUstream stream_of(unsigned slot)
@@ -121,7 +123,17 @@ static void batch_add(struct batch *batch, struct td_range *range, struct td_chu
 /* No lock. What was started before is copied when this returns 0. */
 static int batch_await(const struct batch *batch)
 {
+	if (batch->n && batch->unmarked)
+		return td_real.cuStreamSynchronize(batch->unmarked);
 	return batch->n ? td_real.cuEventSynchronize(batch->done) : CUDA_SUCCESS;
+}
+
+/* The batch is copied when the stream has come to here. An event that was not recorded would say so at once. */
+static void mark(struct batch *batch, CUstream stream)
+{
+	batch->unmarked = NULL;
+	if (batch->n && td_real.cuEventRecord(batch->done, stream))
+		batch->unmarked = stream;
 }
 
 /* -- off the device -- */
@@ -203,8 +215,7 @@ static void leave(
 	most = with_pins(slot, limit_bytes);
 	if (resident > most)
 		start_leaving(slot, resident - most, stream, batch);
-	if (batch->n)
-		(void)td_real.cuEventRecord(batch->done, stream);
+	mark(batch, stream);
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
@@ -360,8 +371,7 @@ static void come(unsigned slot, uint64_t limit_bytes, bool *within_reach, struct
 		*within_reach = true;
 		start_coming(slot, limit_bytes, true, stream, batch, ret_coming);
 	}
-	if (batch->n)
-		(void)td_real.cuEventRecord(batch->done, stream);
+	mark(batch, stream);
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
