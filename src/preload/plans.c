@@ -54,6 +54,8 @@ static struct {
 	uint64_t ticket;
 } closing;
 
+static uint64_t closings; /* begun so far; never begun anew */
+
 static struct {
 	uint64_t launches, since_ns,
 		check_ns; /* seen so many, unchanged since; to be looked at next */
@@ -279,8 +281,6 @@ static void stuck(uint64_t now_ns)
 	msg.stuck.waited_ns = now_ns - closing.began_ns;
 	send_msg(&msg);
 }
-
-static uint64_t closings;
 
 static void begin_closing(uint32_t word, uint64_t now_ns)
 {

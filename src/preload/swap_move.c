@@ -185,6 +185,9 @@ static uint64_t with_pins(unsigned slot, uint64_t limit_bytes)
 /* What came since the gate was closed with no bytes of its own has none yet: it goes without a copy, and needs no place on the host. */
 static void drop_blank(unsigned slot, uint64_t limit_bytes)
 {
+	/* A process whose other GPU has failed is let go at once: then it may be writing already. */
+	if (!(td_gate_word() & TD_WORD_CLOSED))
+		return;
 	pthread_mutex_lock(&td_swap.lock);
 	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
 		for (size_t i = 0; i < range->count && range->slot == slot && !range->pins; i++) {

@@ -36,3 +36,34 @@ __attribute__((unused)) static void need(struct fake *f, uint64_t bytes)
 	msg.need.bytes = bytes;
 	CHECK_EQ(say(&w, f, &msg), 0);
 }
+
+/* What the job may have at the very most, whatever its processes do without asking. */
+__attribute__((unused)) static uint64_t charged(const char *job)
+{
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &w.node.clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (!strcmp(client->process->job->name, job))
+			bytes += td_quota_charge(client);
+	}
+	return bytes;
+}
+
+__attribute__((unused)) static struct fake *plain_program(
+	unsigned i, const char *job, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, job, TD_BACKEND_PLAIN, false);
+	fake_attach(&w, f, 0, 0, demanded);
+	fake_want(&w, f);
+	return f;
+}
+
+__attribute__((unused)) static void limit(const char *job, const char *mem)
+{
+	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem", mem, w.now, NULL), 0);
+}

@@ -30,7 +30,7 @@ static void says(struct fake *f, uint64_t wanted, uint64_t used, bool asks)
 	settle(&w);
 }
 
-static uint64_t charged(void)
+static uint64_t host_charged(void)
 {
 	uint64_t bytes = 0;
 	struct td_list *it;
@@ -72,9 +72,9 @@ TEST(what_is_asked_for_is_granted_while_there_is_any)
 	says(a, 12 * MIB, 12 * MIB, false);
 	says(b, 12 * MIB, 0, true);
 	says(a, 12 * MIB, 12 * MIB, false); /* it can spare nothing */
-	CHECK_EQ(b->host.ticket, 1); /* answered: it is to go on with less */
+	CHECK_EQ(b->host.ticket, 1);        /* answered: it is to go on with less */
 	CHECK_EQ(b->host.bytes, 8 * MIB);
-	CHECK_EQ(charged(), 20 * MIB);
+	CHECK_EQ(host_charged(), 20 * MIB);
 	fake_dies(&w, a);
 	settle(&w);
 	CHECK_EQ(b->host.bytes, 12 * MIB);
@@ -99,7 +99,7 @@ TEST(what_another_only_keeps_is_called_back_first)
 	CHECK_EQ(b->host.ticket, 1);
 	CHECK_EQ(b->host.bytes, 12 * MIB);
 	CHECK(!a->host.others_lack);
-	CHECK(charged() <= 20 * MIB);
+	CHECK(host_charged() <= 20 * MIB);
 }
 
 TEST(one_that_does_not_answer_is_waited_for_for_a_while)
@@ -116,7 +116,7 @@ TEST(one_that_does_not_answer_is_waited_for_for_a_while)
 	settle(&w);
 	CHECK_EQ(b->host.ticket, 1);
 	CHECK_EQ(b->host.bytes, 4 * MIB);
-	CHECK_EQ(charged(), 20 * MIB);
+	CHECK_EQ(host_charged(), 20 * MIB);
 }
 
 TEST(a_lowered_limit_takes_nothing_away_and_who_comes_back_keeps_what_he_has)
@@ -152,7 +152,7 @@ TEST(whatever_is_asked_the_sum_stays_within_the_limit)
 			 used = f->host.bytes < wanted ? f->host.bytes : wanted;
 
 		says(f, wanted, used, seed & 1);
-		CHECK(charged() <= 32 * MIB);
+		CHECK(host_charged() <= 32 * MIB);
 		w.now += 100 * TD_NS_PER_MS;
 	}
 }

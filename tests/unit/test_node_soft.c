@@ -1,0 +1,324 @@
+/* Memory beyond a soft limit, or beyond the GPU itself: what lies on the host, and when it changes its place. */
+#include "base/err.h"
+#include "node_world.h"
+
+#define MS 1000000ull
+
+static struct fake *spilling_program(unsigned i, const char *job, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, job, TD_BACKEND_SWAP, false);
+	f->spills = true;
+	fake_attach(&w, f, 0, 0, demanded);
+	fake_want(&w, f);
+	return f;
+}
+
+static void soft(const char *job, const char *mem)
+{
+	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem-soft", mem, w.now, NULL), 0);
+}
+
+TEST(beyond_its_soft_limit_memory_is_granted_on_the_host)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 0);
+
+	soft("a", "20m");
+	settle(&w);
+	need(a, 12 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+	need(a, 12 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	CHECK_EQ(a->slot[0].resident, 12 * MIB);
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	CHECK(a->slot[0].spill);
+	/* Beyond the whole GPU, too. */
+	need(a, 100 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	CHECK(is_open(a));
+	CHECK_EQ(w.events[TD_EVENT_REFUSED], 0);
+}
+
+TEST(what_fits_beside_a_soft_limit_runs_beside_it)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 60 * MIB),
+		    *b = spilling_program(1, "b", 40 * MIB);
+
+	settle(&w);
+	CHECK(is_open(a) != is_open(b));
+	soft("a", "20m");
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK_EQ(a->slot[0].resident, 20 * MIB);
+	CHECK_EQ(b->slot[0].resident, 40 * MIB);
+	CHECK(within_capacity(&w));
+}
+
+TEST(a_lower_soft_limit_drains_once_and_moves_what_is_beyond)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 40 * MIB);
+
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident, 40 * MIB);
+	a->closings = 0;
+	soft("a", "10m");
+	settle(&w);
+	CHECK(is_open(a));
+	CHECK_EQ(a->slot[0].resident, 10 * MIB);
+	CHECK_EQ(a->closings, 1);
+	CHECK_EQ(a->process->handovers, 1); /* the first opening: nobody else had the GPU */
+	settle(&w);
+	CHECK_EQ(a->closings, 1);
+	/* It comes back where there is room, but not at once again. */
+	soft("a", "none");
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident, 10 * MIB);
+	w.now += TD_SOFT_EVERY_NS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident, 40 * MIB);
+	CHECK_EQ(a->closings, 2);
+	w.now += 10 * TD_SOFT_EVERY_NS;
+	settle(&w);
+	CHECK_EQ(a->closings, 2);
+}
+
+TEST(processes_of_a_job_share_its_soft_limit_and_what_is_there_stays)
+{
+	begin();
+	struct fake *a = spilling_program(0, "j", 12 * MIB),
+		    *b = spilling_program(1, "j", 12 * MIB);
+
+	soft("j", "20m");
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident, 12 * MIB);
+	CHECK_EQ(b->slot[0].resident, 8 * MIB);
+	a->closings = b->closings = 0;
+	/* The first asks for more: that of the second does not give way for it. */
+	need(a, 4 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	CHECK_EQ(b->slot[0].resident, 8 * MIB);
+	CHECK_EQ(a->closings + b->closings, 0);
+	/* What one leaves the other has after a while; both are drained for it, as they may wait for each other. */
+	a->slot[0].demanded = a->slot[0].resident = 4 * MIB;
+	fake_memory(&w, a, 0);
+	settle(&w);
+	w.now += TD_SOFT_EVERY_NS;
+	settle(&w);
+	CHECK_EQ(b->slot[0].resident, 12 * MIB);
+	CHECK(a->closings == 1 && b->closings == 1);
+	CHECK(is_open(a) && is_open(b));
+}
+
+TEST(a_hard_limit_counts_what_is_on_the_host)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 0);
+
+	soft("a", "20m");
+	limit("a", "30m");
+	settle(&w);
+	need(a, 16 * MIB);
+	settle(&w);
+	need(a, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	/* It has 24 of 30, 8 of them on the host: 4 may still be had on the device, and it would not ask for 6. */
+	CHECK(charged("a") <= 30 * MIB);
+	need(a, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	need(a, 6 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	CHECK(charged("a") <= 30 * MIB);
+	CHECK_EQ(a->slot[0].limit, 16 * MIB);
+}
+
+TEST(memory_that_cannot_leave_the_device_is_granted_there)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 0);
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+
+	soft("a", "20m");
+	settle(&w);
+	msg.need.bytes = a->slot[0].asked = a->slot[0].fixed = 30 * MIB;
+	msg.need.fixed = true;
+	CHECK_EQ(say(&w, a, &msg), 0);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+	CHECK_EQ(a->slot[0].resident, 30 * MIB);
+}
+
+TEST(a_soft_limit_is_only_for_memory_that_can_leave)
+{
+	begin();
+	struct td_err err = {0};
+
+	plain_program(0, "a", 8 * MIB);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem-soft", "4m", w.now, &err), -EINVAL);
+	CHECK(strstr(err.msg, "swap") != NULL);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem-soft", "none", w.now, &err), 0);
+	spilling_program(1, "b", 8 * MIB);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "mem-soft", "50%%", w.now, &err), -EINVAL);
+	CHECK(strstr(err.msg, "50%%") != NULL);
+}
+
+static void capacity(const char *size)
+{
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", size, NULL), 0);
+	td_node_options_changed(&w.node, w.now, "gpu.capacity");
+}
+
+TEST(a_job_is_refused_what_its_gpu_cannot_hold_beside_its_other_processes)
+{
+	begin();
+	struct fake *a = spilling_program(0, "j", 40 * MIB), *b = spilling_program(1, "j", 0);
+
+	settle(&w);
+	need(b, 20 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+	/* The other has 40 of 64, as far as is known: it is asked first. */
+	need(b, 20 * MIB);
+	a->slow = true;
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, -1);
+	a->slot[0].demanded = a->slot[0].resident = 20 * MIB;
+	a->slow = false;
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+	need(b, 20 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 0);
+	CHECK_EQ(w.events[TD_EVENT_REFUSED], 1);
+	CHECK(is_open(a) && is_open(b));
+	CHECK(within_capacity(&w));
+}
+
+TEST(a_job_whose_gpu_has_become_too_small_runs_with_the_rest_on_the_host)
+{
+	begin();
+	struct fake *a = spilling_program(0, "j", 40 * MIB),
+		    *b = spilling_program(1, "j", 24 * MIB);
+	char told[512];
+
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 64 * MIB);
+	capacity("48m");
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 48 * MIB);
+	td_node_explain_bounds(&w.node, b->process, told, sizeof(told));
+	CHECK(strstr(told, "its job has more than there is") != NULL);
+	capacity("64m");
+	w.now += TD_SOFT_EVERY_NS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 64 * MIB);
+}
+
+TEST(who_has_more_than_its_gpu_and_nowhere_else_to_put_it_is_told)
+{
+	begin();
+	struct fake *a = program(0, "j", 64 * MIB);
+	char told[512];
+
+	fake_want(&w, a);
+	settle(&w);
+	capacity("48m");
+	settle(&w);
+	td_node_explain_bounds(&w.node, a->process, told, sizeof(told));
+	CHECK(strstr(told, "cannot go on until some is freed") != NULL);
+}
+
+TEST(one_of_a_job_that_cannot_be_drained_keeps_nobody_closed)
+{
+	begin();
+	struct fake *a = spilling_program(0, "j", 20 * MIB),
+		    *b = spilling_program(1, "j", 20 * MIB);
+	struct td_msg stuck = {.type = TD_MSG_TYPE_stuck};
+
+	settle(&w);
+	b->slow = true;
+	soft("j", "10m");
+	settle(&w);
+	CHECK(!is_open(a) && !is_open(b));
+	CHECK_EQ(say(&w, b, &stuck), 0);
+	b->slow = b->draining = false;
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	w.now += w.node.options.drain_deadline_ns;
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 10 * MIB);
+}
+
+TEST(one_that_keeps_memory_for_later_is_asked_to_drop_it_before_it_is_moved)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 40 * MIB);
+	struct td_msg step = {.type = TD_MSG_TYPE_step};
+
+	a->slot[0].cached = 30 * MIB;
+	fake_memory(&w, a, 0);
+	settle(&w);
+	a->closings = 0;
+	soft("a", "20m");
+	settle(&w);
+	/* It is told, and nothing happens to it. */
+	CHECK(is_open(a));
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	CHECK_EQ(a->slot[0].resident, 40 * MIB);
+	a->slot[0].demanded = a->slot[0].resident = 15 * MIB;
+	a->slot[0].cached = 5 * MIB;
+	fake_memory(&w, a, 0);
+	w.now += 2 * TD_SOFT_ASK_NS;
+	settle(&w);
+	CHECK_EQ(a->closings, 0);
+	/* One that does not has two of its steps for it. */
+	a->slot[0].demanded = a->slot[0].resident = 18 * MIB;
+	fake_memory(&w, a, 0);
+	w.now += 1000 * MS;
+	step.step.steps = 10;
+	step.step.step_ns = step.step.median_ns = 30 * MS;
+	CHECK_EQ(say(&w, a, &step), 0);
+	soft("a", "10m");
+	CHECK_EQ(settle(&w), w.now + 60 * MS);
+	w.now += 59 * MS;
+	settle(&w);
+	CHECK_EQ(a->closings, 0);
+	w.now += MS;
+	settle(&w);
+	CHECK_EQ(a->closings, 1);
+	CHECK(is_open(a));
+	CHECK_EQ(a->slot[0].resident, 10 * MIB);
+}
+
+TEST(who_was_asked_to_drop_memory_moves_none_while_its_drain_may_be_given_up)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 40 * MIB);
+
+	a->slot[0].cached = 30 * MIB;
+	fake_memory(&w, a, 0);
+	settle(&w);
+	soft("a", "20m");
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 20 * MIB);
+	a->slow = true;
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, NULL), 0);
+	settle(&w);
+	CHECK_EQ(a->process->phase, TD_PHASE_DRAINING);
+	CHECK_EQ(a->slot[0].limit, 40 * MIB);
+	a->slow = false;
+	settle(&w);
+	CHECK_EQ(a->process->phase, TD_PHASE_CLOSED);
+}
