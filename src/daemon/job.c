@@ -310,10 +310,24 @@ static bool can_spill(const struct td_process *process)
 	return process->backend == TD_BACKEND_SWAP;
 }
 
+/* root may change everybody's */
+static bool may_change(uid_t uid, const struct td_process *process)
+{
+	return !uid || uid == process->uid;
+}
+
+/* None that it may change is named so. */
+static int refuse_name(const char *name, bool others, struct td_err *err)
+{
+	if (others)
+		return td_err_set(err, -EPERM, "job \"%.64s\" belongs to another user", name);
+	return td_err_set(err, -ENOENT, "there is no job \"%.64s\": see tandem ps", name);
+}
+
 int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, const char *key,
 	const char *value, struct td_err *err)
 {
-	bool found = false;
+	bool found = false, others = false;
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
@@ -323,9 +337,10 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 
 		if (!td_process_is_named(process, name))
 			continue;
-		if (uid && uid != process->uid)
-			return td_err_set(
-				err, -EPERM, "job \"%.64s\" belongs to another user", name);
+		if (!may_change(uid, process)) {
+			others = true;
+			continue;
+		}
 		r = td_job_set(&copy, key, value, err);
 		if (r)
 			return r;
@@ -338,11 +353,11 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 		found = true;
 	}
 	if (!found)
-		return td_err_set(err, -ENOENT, "there is no job \"%.64s\": see tandem ps", name);
-	return td_tenant_check(node, &(struct td_tenant_change){name, key, value}, err);
+		return refuse_name(name, others, err);
+	return td_tenant_check(node, &(struct td_tenant_change){uid, name, key, value}, err);
 }
 
-/* All processes of that name, or none. */
+/* All processes of that name that the user may change, or none. */
 int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const char *key,
 	const char *value, uint64_t now_ns, struct td_err *err)
 {
@@ -356,7 +371,7 @@ int td_node_set_job(struct td_node *node, uid_t uid, const char *name, const cha
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
 
-		if (!td_process_is_named(process, name))
+		if (!td_process_is_named(process, name) || !may_change(uid, process))
 			continue;
 		(void)td_job_set(&process->job->settings, key, value, NULL);
 		process->job->changed = true;

@@ -205,7 +205,10 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns);
 int td_node_check_job(const struct td_node *node, uid_t uid, const char *job, const char *key,
 	const char *value, struct td_err *err);
 
-/* Options of a job: class, weight, mem, paused. 0, -ENOENT, -EPERM, -EINVAL with a sentence. job.c */
+/*
+ * Options of a job (job.h), for all of the user's processes that the name means (root: of everybody's); others of that name are left alone.
+ * 0, -ENOENT, -EPERM (only others are named so), -EINVAL, -ERANGE or -EDQUOT with a sentence. job.c
+ */
 int td_node_set_job(struct td_node *node, uid_t uid, const char *job, const char *key,
 	const char *value, uint64_t now_ns, struct td_err *err);
 

@@ -151,7 +151,8 @@ int td_tenant_check(
 		const struct td_job *job = job_at(it);
 		struct usage before, after;
 
-		if (!td_job_is_named(node, job, change->job))
+		if ((change->uid && job->uid != change->uid) ||
+			!td_job_is_named(node, job, change->job))
 			continue;
 		before = used_beside(node, job->uid, NULL);
 		after = used_after(node, job->uid, change);

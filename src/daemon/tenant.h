@@ -20,8 +20,9 @@
 struct td_err;
 struct td_node;
 
-/* A setting of the jobs that a text names. */
+/* A setting of the jobs of a user (0: of all) that a text names. */
 struct td_tenant_change {
+	uid_t uid;
 	const char *job, *key, *value;
 };
 

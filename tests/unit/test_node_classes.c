@@ -150,6 +150,57 @@ TEST(what_is_another_users_is_not_changed)
 	CHECK_EQ(class_of(a), TD_CLASS_GUARANTEED);
 }
 
+/* A process by that name is another user's. */
+static struct fake *others_job(unsigned i, const char *name, enum td_class class)
+{
+	struct td_msg_hello hello = {
+		.class = (uint8_t) class, .weight = 1, .backend = TD_BACKEND_SWAP};
+	struct fake *f = &w.fakes[i];
+
+	memset(f, 0, sizeof(*f));
+	strcpy(hello.job, name);
+	strcpy(hello.name, name);
+	f->process = td_node_hello(&w.node, f, 100 + (pid_t)i, 1001, &hello, w.now);
+	return f;
+}
+
+TEST(ones_own_job_is_changed_beside_another_users_of_that_name)
+{
+	begin();
+	struct fake *theirs = others_job(0, "train", TD_CLASS_BESTEFFORT),
+		    *mine = job(1, "train", TD_CLASS_BESTEFFORT, MIB);
+
+	settle(&w);
+	CHECK_EQ(set(1000, "train", "class", "guaranteed"), 0);
+	CHECK_EQ(class_of(mine), TD_CLASS_GUARANTEED);
+	CHECK_EQ(class_of(theirs), TD_CLASS_BESTEFFORT);
+	CHECK(!theirs->settings_told);
+	CHECK_EQ(set(1002, "train", "class", "besteffort"), -EPERM);
+	CHECK_EQ(set(1002, "nobody's", "class", "besteffort"), -ENOENT);
+	CHECK_EQ(set(0, "train", "weight", "7"), 0); /* root: all of them */
+	CHECK_EQ(mine->process->job->settings.weight, 7);
+	CHECK_EQ(theirs->process->job->settings.weight, 7);
+	CHECK_EQ(set(1000, "train", "class", "none"), -EINVAL);
+}
+
+TEST(another_users_job_of_that_name_costs_one_no_quota)
+{
+	begin();
+	struct fake *theirs = others_job(0, "train", TD_CLASS_GUARANTEED),
+		    *more = others_job(1, "more", TD_CLASS_BESTEFFORT),
+		    *mine = job(2, "train", TD_CLASS_BESTEFFORT, MIB);
+
+	strcpy(more->process->name, "train");
+	settle(&w);
+	option("quota.jobs", "1");
+	CHECK_EQ(set(1000, "train", "class", "guaranteed"), 0); /* they have no room for it */
+	CHECK_EQ(class_of(mine), TD_CLASS_GUARANTEED);
+	CHECK_EQ(class_of(more), TD_CLASS_BESTEFFORT);
+	CHECK_EQ(class_of(theirs), TD_CLASS_GUARANTEED);
+	CHECK_EQ(set(0, "train", "class", "guaranteed"), -EDQUOT);
+	CHECK_EQ(class_of(more), TD_CLASS_BESTEFFORT);
+}
+
 /* -- quotas -- */
 
 TEST(a_job_beyond_the_number_is_refused_with_what_is_used_and_allowed)
