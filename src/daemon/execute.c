@@ -34,7 +34,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 		struct td_client *client = client_at(it);
 		const struct td_process *process = client->process;
 
-		if (process->failed) {
+		if (client->failed) {
 			uint64_t *capacity = &node->gpu_views[client->gpu].capacity_bytes;
 
 			*capacity -= client->resident_bytes < *capacity ? client->resident_bytes
@@ -166,7 +166,8 @@ static void tell_all(struct td_node *node, struct td_process *process)
 	td_list_for_each (it, &process->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_process);
 
-		td_node_tell(node, client, limit_to_tell(client));
+		if (!client->failed)
+			td_node_tell(node, client, limit_to_tell(client));
 	}
 }
 
@@ -191,8 +192,14 @@ static void enter(struct td_process *process, enum td_phase phase, uint64_t now_
 	process->phase_since_ns = now_ns;
 }
 
+/* One that plans are about, if it has any. */
 static const struct td_client *first_client(const struct td_process *process)
 {
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients)
+		if (!td_container_of(it, struct td_client, of_process)->failed)
+			return td_container_of(it, struct td_client, of_process);
 	return td_container_of(process->clients.next, struct td_client, of_process);
 }
 
@@ -326,6 +333,8 @@ static bool all_ready(const struct td_process *process)
 	td_list_for_each (it, &process->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_process);
 
+		if (client->failed)
+			continue;
 		if (process->backend != TD_BACKEND_PLAIN && !client->ready)
 			return false;
 		if (process->backend == TD_BACKEND_SWAP &&
@@ -493,6 +502,7 @@ static void note_rivals(
 static void answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
 {
 	const struct td_process *process = client->process;
+	bool failed = client->failed;
 	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
 	uint64_t wanted = client->demanded_bytes + client->need_bytes; /* each is bounded */
 	enum td_quota_verdict quota = td_quota_need(node, client, now_ns);
@@ -502,7 +512,7 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	uint64_t before = td_quota_charge(client), doubt = td_capacity_doubt(gpu);
 	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;
 
-	if (process->failed)
+	if (failed)
 		msg.answer.granted = 1; /* the driver has its own answer */
 	else if (quota == TD_QUOTA_REFUSED || td_soft_demand(client) > gpu->capacity_bytes + doubt)
 		msg.answer.granted = 0;
@@ -527,7 +537,7 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 			quota == TD_QUOTA_REFUSED && *process->job->settings.mem
 				? "beyond the job's limit"
 				: "out of memory");
-	if (msg.answer.granted && !process->failed) {
+	if (msg.answer.granted && !failed) {
 		client->demanded_bytes = wanted; /* until its next MEMORY says so itself */
 		process->job->on[client->gpu].demanded_bytes += client->need_bytes;
 	}
@@ -542,7 +552,7 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	node->io.send(process->peer, &msg);
 	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
 	/* A report that was on its way before the answer says less, and no limit covers it. */
-	if (msg.answer.granted && !process->failed && client->limit_bytes < wanted &&
+	if (msg.answer.granted && !failed && client->limit_bytes < wanted &&
 		(*process->job->settings.mem || msg.answer.granted == TD_NEED_HOST)) {
 		client->promised_bytes = client->need_bytes;
 		tell_bounded(node, client, client->limit_bytes);

@@ -23,6 +23,16 @@ static void open_if_ready(struct td_node *node, struct td_process *process)
 	node->io.gate(process->peer, 0, &(struct td_pacing){0});
 }
 
+/* What it has there is back, or cannot come back. */
+static int filled(struct td_node *node, struct td_process *process, uint32_t slot)
+{
+	if (slot >= TD_SLOT_MAX)
+		return -EPROTO;
+	process->filling &= ~(1u << slot);
+	open_if_ready(node, process);
+	return 0;
+}
+
 /* Its READY is waited for: memory that can move may not be on the device. */
 static void no_limit(struct td_node *node, struct td_process *process, uint32_t slot)
 {
@@ -106,12 +116,8 @@ int td_node_foreign_message(
 	switch (msg->type) {
 	case TD_MSG_TYPE_attach: return accept(node, process, &msg->attach);
 	case TD_MSG_TYPE_need: answer(node, process, &msg->need); return 0;
-	case TD_MSG_TYPE_ready:
-		if (msg->ready.slot >= TD_SLOT_MAX)
-			return -EPROTO;
-		process->filling &= ~(1u << msg->ready.slot);
-		open_if_ready(node, process);
-		return 0;
+	case TD_MSG_TYPE_ready: return filled(node, process, msg->ready.slot);
+	case TD_MSG_TYPE_failed: return filled(node, process, msg->failed.slot);
 	case TD_MSG_TYPE_memory:
 		return td_node_may_have(node, node->gpus[process->foreign_gpu].uuid) ? -ECONNRESET
 										     : 0;

@@ -434,36 +434,54 @@ static int shortage(struct td_node *node, struct td_process *process,
 	return 0;
 }
 
-/*
- * Its context is beyond help. Behind a gate it would wait for memory that cannot come back, and never see its error; so it is let go, and no
- * plan is about it until it has a new context. What it has on the device stays charged; what it has not used is called back.
- */
-static int failed(struct td_node *node, struct td_process *process, const struct td_msg_failed *msg,
-	uint64_t now_ns)
+static bool all_failed(const struct td_process *process)
 {
 	struct td_list *it;
-	char detail[64];
 
-	if (!client_of_slot(process, msg->slot))
-		return -EPROTO;
-	if (process->failed)
-		return 0;
-	snprintf(detail, sizeof(detail), "its context has failed: CUDA error %u", msg->result);
-	td_node_event(node, TD_EVENT_FAILED, process, client_of_slot(process, msg->slot)->gpu,
-		now_ns, 0, 0, detail);
-	process->failed = msg->result ? msg->result : UNKNOWN_ERROR;
+	td_list_for_each (it, &process->clients)
+		if (!td_container_of(it, struct td_client, of_process)->failed)
+			return false;
+	return true;
+}
+
+static void let_go(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	process->failed =
+		td_container_of(process->clients.next, struct td_client, of_process)->failed;
 	if (process->phase != TD_PHASE_OPEN)
 		process->phase_since_ns = now_ns;
 	process->phase = TD_PHASE_OPEN;
 	process->word = 0;
 	process->pacing = (struct td_pacing){0};
 	node->io.gate(process->peer, 0, &(struct td_pacing){0});
-	td_list_for_each (it, &process->clients) {
-		struct td_client *client = td_container_of(it, struct td_client, of_process);
+}
 
-		if (client->limit_bytes > client->resident_bytes)
-			td_node_tell(node, client, client->resident_bytes);
-	}
+/*
+ * Its context is beyond help. Behind a gate it would wait for memory that cannot come back, and never see its error; so no plan is about it until
+ * it has a new one. What it has on the device stays charged; what it has not used is called back.
+ *
+ * The gate is the process's, and its kernels on other GPUs would find their memory gone: it is let go when no context of it is left that could be
+ * helped. Until then it takes its turn for those as anybody does.
+ */
+static int failed(struct td_node *node, struct td_process *process, const struct td_msg_failed *msg,
+	uint64_t now_ns)
+{
+	struct td_client *client = client_of_slot(process, msg->slot);
+	char detail[64];
+
+	if (!client)
+		return -EPROTO;
+	if (client->failed)
+		return 0;
+	snprintf(detail, sizeof(detail), "its context has failed: CUDA error %u", msg->result);
+	td_node_event(node, TD_EVENT_FAILED, process, client->gpu, now_ns, 0, 0, detail);
+	client->failed = msg->result ? msg->result : UNKNOWN_ERROR;
+	client->spills = false;
+	if (all_failed(process))
+		let_go(node, process, now_ns);
+	if (client->limit_bytes != client->resident_bytes)
+		td_node_tell(node, client, client->resident_bytes);
+	client->grant.limit_bytes = client->limit_bytes;
 	return 0;
 }
 
@@ -487,13 +505,16 @@ static void step(struct td_process *process, const struct td_msg_step *msg, uint
 	process->steps = told;
 }
 
-static int detach(struct td_node *node, struct td_process *process, uint32_t slot)
+static int detach(struct td_node *node, struct td_process *process, uint32_t slot, uint64_t now_ns)
 {
 	struct td_client *client = client_of_slot(process, slot);
 
 	if (!client)
 		return -EPROTO;
 	drop_client(node, client);
+	/* The one that it was still waiting for? */
+	if (!process->failed && !td_list_empty(&process->clients) && all_failed(process))
+		let_go(node, process, now_ns);
 	return 0;
 }
 
@@ -522,7 +543,7 @@ int td_node_message(
 	case TD_MSG_TYPE_place: return td_node_place(node, process, &msg->place, now_ns);
 	case TD_MSG_TYPE_rejected: rejected(node, process, msg->rejected.setting, now_ns); return 0;
 	case TD_MSG_TYPE_attach: return attach(node, process, &msg->attach, now_ns);
-	case TD_MSG_TYPE_detach: return detach(node, process, msg->detach.slot);
+	case TD_MSG_TYPE_detach: return detach(node, process, msg->detach.slot, now_ns);
 	case TD_MSG_TYPE_memory: return memory(node, process, &msg->memory, now_ns);
 	case TD_MSG_TYPE_want: want(node, process, now_ns); return 0;
 	case TD_MSG_TYPE_idle: idle(node, process, &msg->idle, now_ns); return 0;

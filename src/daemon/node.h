@@ -99,6 +99,8 @@ struct td_client {
 		believed_total_bytes; /* the same of all that it could have unasked, on the host too */
 	uint32_t seq, acknowledged_seq; /* of the PLAN told last; of the one it has reported for */
 	bool ready;                     /* everything resident, for this PLAN */
+	uint32_t
+		failed; /* CUresult of its context that is beyond help: no plan is about it until it has another. 0: none */
 	bool needs, need_fixed;         /* an allocation waits; it has to be on the device */
 	uint32_t need_ticket, need_seq; /* need_seq: plans told before it are older */
 	uint64_t need_bytes, need_since_ns;
@@ -135,7 +137,7 @@ struct td_process {
 	bool wants, foreign; /* foreign: let go, see foreign.c */
 	bool exchanges;      /* closed for an exchange of memory, not for somebody else */
 	uint32_t
-		failed; /* CUresult of a context that is beyond help; let go until it has another. 0: none */
+		failed; /* CUresult of a context that is beyond help, and so are all of its others: let go until it has another. 0: none */
 	uint32_t foreign_gpu; /* the one that is another daemon's */
 	uint32_t filling;     /* foreign: slots whose memory is to come back first, a bit each */
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */

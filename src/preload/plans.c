@@ -592,9 +592,14 @@ bool td_plans_fill_alone(void)
 	bool all = true;
 
 	for (unsigned i = 0; i < count; i++) {
+		int r;
+
 		td_client_set_defer(i, false);
-		if (fill(i, UINT64_MAX, td_client_memory_changed) &&
-			reach(i, UINT64_MAX, td_client_memory_changed))
+		r = fill(i, UINT64_MAX, td_client_memory_changed);
+		if (r && r != -ENOTRECOVERABLE)
+			r = reach(i, UINT64_MAX, td_client_memory_changed);
+		/* What cannot be helped is not waited for: the program is to see its error. */
+		if (r && r != -ENOTRECOVERABLE)
 			all = false;
 	}
 	return all;

@@ -1,6 +1,7 @@
 /* A driver of one device and one context, whose work ends when the test says so; and a backend that counts. Header only: one user. */
 #pragma once
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ static struct {
 	_Atomic unsigned context_syncs, syncs_in_capture, records, records_on_capture;
 	_Atomic uint64_t demanded, resident;
 	_Atomic unsigned fills, shrinks;
-	_Atomic bool full; /* no room on the device */
+	_Atomic bool full;    /* no room on the device */
+	_Atomic bool failing; /* the context is beyond help */
 } fake;
 
 #define FAKE_CONTEXT ((void *)0xc0)
@@ -169,6 +171,8 @@ static int fake_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsig
 	(void)progress;
 	(void)slot;
 	atomic_fetch_add(&fake.fills, 1);
+	if (atomic_load(&fake.failing))
+		return -ENOTRECOVERABLE;
 	if (atomic_load(&fake.demanded) > limit_bytes || atomic_load(&fake.full))
 		return 1;
 	atomic_store(&fake.resident, atomic_load(&fake.demanded));

@@ -454,6 +454,19 @@ CASE(who_waited_goes_on_after_a_grace_time_with_its_memory_back)
 	EXPECT(atomic_load(&fake.resident) == 20 * MIB);
 }
 
+CASE(who_waited_for_memory_that_cannot_come_back_goes_on_too)
+{
+	daemon_listen();
+	begin();
+	program(1);
+	daemon_welcome();
+	(void)next(TD_MSG_TYPE_want);
+	atomic_store(&fake.demanded, 20 * MIB);
+	atomic_store(&fake.failing, true);
+	daemon_die();
+	until_launched(1); /* and sees its error */
+}
+
 CASE(who_waited_and_meets_a_new_daemon_in_time_still_waits)
 {
 	grace = "60s";
