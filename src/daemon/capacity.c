@@ -9,8 +9,8 @@
  *             refused for memory that is free by now.
  *   leave     a client takes its share of the reserve along.
  *   shortage  a client finds the device full although its limit would do. While nobody else has memory to give back, what is missing is not
- *             there. That can also be the memory of a process that is just dying, so such a finding expires; it lasts twice as long each
- *             time that it is made again.
+ *             there: of what all may have by their limits, that much less. That can also be the memory of a process that is just dying, so
+ *             such a finding expires; it lasts twice as long each time that it is made again after that.
  */
 #include "daemon/capacity.h"
 
@@ -158,25 +158,48 @@ static bool is_settled(const struct td_node *node, uint32_t index)
 	return true;
 }
 
+/* What the GPU's clients may have by what they were told, or have. */
+static uint64_t charged_bytes(const struct td_node *node, uint32_t index)
+{
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (client_at(it)->gpu == index)
+			bytes += td_client_charge(client_at(it));
+	return bytes;
+}
+
+/* While there is a finding, another that says more belongs to it. */
+static void note_lasting(struct td_gpu *gpu, uint64_t now_ns)
+{
+	if (!gpu->shortage_lasts_ns)
+		gpu->shortage_lasts_ns = SHORTAGE_MIN_NS;
+	else if (!gpu->shortage_bytes && gpu->shortage_lasts_ns < SHORTAGE_MAX_NS)
+		gpu->shortage_lasts_ns *= 2;
+	gpu->shortage_until_ns = now_ns + gpu->shortage_lasts_ns;
+}
+
 void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	const struct td_msg_shortage *msg, uint64_t now_ns)
 {
 	struct td_gpu *gpu = &node->gpus[client->gpu];
+	uint64_t charged, missing, there;
 
 	/* Once between steps: it may be the same that is told again, and who has to give back because of it is told by the step. */
 	if (gpu->shortage_heard || msg->seq != client->seq ||
 		msg->missing_bytes <= msg->free_bytes || msg->missing_bytes > gpu->capacity_bytes ||
 		!is_settled(node, client->gpu))
 		return;
+	/* Where limits cannot fall with the capacity the same is found again, and is no more than it was. */
+	charged = charged_bytes(node, client->gpu);
+	missing = msg->missing_bytes - msg->free_bytes;
+	there = charged > missing ? charged - missing : 0;
+	if (there + gpu->reserve_bytes + gpu->shortage_bytes >= gpu->total_bytes)
+		return;
 	gpu->shortage_heard = true;
-	gpu->shortage_bytes += msg->missing_bytes - msg->free_bytes;
-	if (gpu->shortage_bytes > gpu->total_bytes)
-		gpu->shortage_bytes = gpu->total_bytes;
-	gpu->shortage_lasts_ns =
-		gpu->shortage_lasts_ns ? 2 * gpu->shortage_lasts_ns : SHORTAGE_MIN_NS;
-	if (gpu->shortage_lasts_ns > SHORTAGE_MAX_NS)
-		gpu->shortage_lasts_ns = SHORTAGE_MAX_NS;
-	gpu->shortage_until_ns = now_ns + gpu->shortage_lasts_ns;
+	note_lasting(gpu, now_ns);
+	gpu->shortage_bytes = gpu->total_bytes - gpu->reserve_bytes - there;
 	td_node_event(node, TD_EVENT_SHORT, client->process, client->gpu, now_ns, 0,
 		gpu->shortage_bytes, "taken by what is not known here");
 	td_capacity_update(node, client->gpu);

@@ -141,13 +141,6 @@ static void tell_bounded(struct td_node *node, struct td_client *client, uint64_
 	tell(node, client, limit_bytes, spill_of(client));
 }
 
-/* What a client may still put on the device, by the highest limit that it may believe in. */
-static uint64_t charge(const struct td_client *client)
-{
-	return client->believed_bytes > client->resident_bytes ? client->believed_bytes
-							       : client->resident_bytes;
-}
-
 /*
  * One that was asked to drop memory by itself has a limit below what it has. While it drains that is taken back: it would move its memory as soon as it is
  * drained, and the drain may have been given up by then.
@@ -156,7 +149,8 @@ static uint64_t limit_to_tell(const struct td_client *client)
 {
 	bool asked = client->asked_ns && client->process->phase == TD_PHASE_DRAINING;
 
-	return asked && client->limit_bytes < charge(client) ? charge(client) : client->limit_bytes;
+	return asked && client->limit_bytes < td_client_charge(client) ? td_client_charge(client)
+								       : client->limit_bytes;
 }
 
 static void tell_all(struct td_node *node, struct td_process *process)
@@ -274,16 +268,16 @@ static void raise_limits(struct td_node *node)
 		free_bytes[i] = node->gpus[i].capacity_bytes;
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = client_at(it);
-		uint64_t bytes = charge(client);
+		uint64_t bytes = td_client_charge(client);
 
 		free_bytes[client->gpu] -=
 			bytes < free_bytes[client->gpu] ? bytes : free_bytes[client->gpu];
 	}
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
-		uint64_t room = charge(client) + free_bytes[client->gpu],
+		uint64_t room = td_client_charge(client) + free_bytes[client->gpu],
 			 target = client->grant.limit_bytes;
-		uint64_t before = charge(client), quota = td_quota_room(node, client);
+		uint64_t before = td_client_charge(client), quota = td_quota_room(node, client);
 
 		if (client->process->phase == TD_PHASE_DRAINING)
 			continue;
@@ -296,7 +290,7 @@ static void raise_limits(struct td_node *node)
 		if (client->needs && quota < client->demanded_bytes + client->need_bytes)
 			continue;
 		tell_bounded(node, client, target);
-		free_bytes[client->gpu] -= charge(client) - before;
+		free_bytes[client->gpu] -= td_client_charge(client) - before;
 	}
 }
 
@@ -514,14 +508,16 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 
 	if (failed)
 		msg.answer.granted = 1; /* the driver has its own answer */
-	else if (quota == TD_QUOTA_REFUSED || td_soft_demand(client) > gpu->capacity_bytes + doubt)
+	else if (quota == TD_QUOTA_REFUSED ||
+		 td_soft_demand(client) > td_soft_there(node, process->job, gpu))
 		msg.answer.granted = 0;
 	else if (quota == TD_QUOTA_WAIT || td_soft_demand(client) > gpu->capacity_bytes)
 		return;
 	else if (client->limit_bytes >= has + client->need_bytes &&
 		 !(closed && process->backend != TD_BACKEND_PLAIN))
 		msg.answer.granted = 1;
-	else if (closed && process->backend != TD_BACKEND_PLAIN)
+	else if (closed && process->backend != TD_BACKEND_PLAIN &&
+		 !(td_soft_spills(client) && client->need_fixed))
 		msg.answer.granted = TD_NEED_LATER;
 	else if (td_soft_spills(client) && !client->need_fixed &&
 		 has + client->need_bytes > client->grant.limit_bytes)

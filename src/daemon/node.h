@@ -68,7 +68,9 @@ struct td_gpu {
 		reserve_bytes; /* contexts and others: taken on the device, but by no client's allocations */
 	uint64_t shortage_bytes, shortage_until_ns, shortage_lasts_ns; /* capacity.c */
 	bool shortage_heard;                                           /* since the last step */
-	uint64_t handover_ns;                                          /* smoothed; 0 unknown */
+	uint64_t
+		stays_bytes; /* quota.c: what its clients have that cannot leave it, gathered at each step */
+	uint64_t handover_ns; /* smoothed; 0 unknown */
 	uint64_t handovers;
 	uint64_t drained_ns;    /* when the last holder was drained; 0: nothing measured since */
 	uint64_t drained_moved; /* bytes moved on this GPU until then */
@@ -121,6 +123,13 @@ struct td_client {
 	/* the last plan */
 	struct td_grant grant;
 };
+
+/* What the client may still put on the device, by the highest limit that it may believe in. */
+static inline uint64_t td_client_charge(const struct td_client *client)
+{
+	return client->believed_bytes > client->resident_bytes ? client->believed_bytes
+							       : client->resident_bytes;
+}
 
 struct td_process {
 	struct td_list of_node, clients;

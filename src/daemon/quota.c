@@ -6,6 +6,7 @@
 #include "base/parse.h"
 #include "base/time.h"
 #include "daemon/capacity.h"
+#include "daemon/fixed.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/soft.h"
@@ -77,10 +78,27 @@ uint64_t td_quota_charge(const struct td_client *client)
 	return max_bytes(client->demanded_bytes, client->believed_total_bytes);
 }
 
+static uint64_t stays_bytes(const struct td_client *client)
+{
+	return client->process->backend == TD_BACKEND_PLAIN || client->process->failed
+		       ? client->demanded_bytes
+		       : td_fixed_bytes(client);
+}
+
+/* Who is still waiting to be let in waits for all of its memory; who is in already can only be spread. */
+static bool is_in(const struct td_client *client)
+{
+	return client->process->phase == TD_PHASE_OPEN ||
+	       client->process->phase == TD_PHASE_DRAINING || client->process->exchanges ||
+	       client->spilled_bytes;
+}
+
 void td_quota_gather(struct td_node *node)
 {
 	struct td_list *it;
 
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		node->gpus[i].stays_bytes = 0;
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
@@ -95,6 +113,10 @@ void td_quota_gather(struct td_node *node)
 		job->on[client->gpu].overhead_bytes += client->overhead_bytes;
 		job->on[client->gpu].clients++;
 		job->on[client->gpu].needs += client->needs;
+		job->on[client->gpu].needed_bytes += client->needs ? client->need_bytes : 0;
+		job->on[client->gpu].stays_bytes += stays_bytes(client);
+		job->on[client->gpu].is_in |= is_in(client);
+		node->gpus[client->gpu].stays_bytes += stays_bytes(client);
 	}
 }
 

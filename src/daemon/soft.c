@@ -38,19 +38,40 @@ uint64_t td_soft_bytes(
 	return bytes;
 }
 
+uint64_t td_soft_there(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	uint64_t there = gpu->capacity_bytes + td_capacity_doubt(gpu),
+		 others = gpu->stays_bytes - job->on[gpu - node->gpus].stays_bytes;
+
+	return job->on[gpu - node->gpus].is_in ? there - min_bytes(there, others) : there;
+}
+
+/* What is asked for beyond the GPU's size is refused. */
+static bool is_too_much(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	uint64_t demanded = job->on[gpu - node->gpus].demanded_bytes,
+		 wanted = demanded + job->on[gpu - node->gpus].needed_bytes,
+		 there = td_soft_there(node, job, gpu);
+
+	return demanded > there ||
+	       (wanted > there && wanted <= gpu->capacity_bytes + td_capacity_doubt(gpu));
+}
+
 /*
- * A job that has more than the GPU has by now runs with what is too much on the host: contexts that came later, or somebody without tandem, took
- * the room. Nobody is moved for a shortage that may pass.
+ * A job that has more than there is for it runs with what is too much on the host: others have memory there that cannot leave, contexts came later, or
+ * somebody without tandem took the room. Nobody is moved for a shortage that may pass.
  */
 static uint64_t device_bytes(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
 {
-	uint64_t limit = td_soft_bytes(node, job, gpu),
-		 there = gpu->capacity_bytes + td_capacity_doubt(gpu);
+	uint64_t limit = td_soft_bytes(node, job, gpu);
 
-	if (limit == UINT64_MAX)
-		return job->on[gpu - node->gpus].demanded_bytes > there ? there : limit;
-	return limit - min_bytes(limit, job->on[gpu - node->gpus].overhead_bytes);
+	if (limit != UINT64_MAX)
+		limit -= min_bytes(limit, job->on[gpu - node->gpus].overhead_bytes);
+	return is_too_much(node, job, gpu) ? min_bytes(limit, td_soft_there(node, job, gpu))
+					   : limit;
 }
 
 static uint64_t demanded(const struct td_client *client)
@@ -58,14 +79,16 @@ static uint64_t demanded(const struct td_client *client)
 	return client->demanded_bytes + (client->needs ? client->need_bytes : 0);
 }
 
+/* Asked for, and it has to be on the device. */
+static uint64_t fixed_need(const struct td_client *client)
+{
+	return client->needs && client->need_fixed ? client->need_bytes : 0;
+}
+
 /* What cannot be anywhere else. */
 static uint64_t fixed(const struct td_client *client)
 {
-	uint64_t bytes = client->fixed_bytes;
-
-	if (client->needs && client->need_fixed)
-		bytes += client->need_bytes;
-	return min_bytes(bytes, demanded(client));
+	return min_bytes(client->fixed_bytes + fixed_need(client), demanded(client));
 }
 
 /* Takes up to `bytes` of what the job has left on that GPU; the client's own part grows by as much. */
@@ -136,12 +159,16 @@ void td_soft_plan(const struct td_node *node, struct td_client *client)
 		client->soft_bytes =
 			min_bytes(client->soft_bytes, max_bytes(grant->limit_bytes, fixed(client)));
 	grant->limit_bytes = min_bytes(grant->limit_bytes, client->soft_bytes);
+	/* The room that it is drained for is not filled again. */
+	if (td_soft_spills(client) && client->process->phase != TD_PHASE_OPEN)
+		grant->limit_bytes -= min_bytes(grant->limit_bytes, fixed_need(client));
 }
 
-/* There is more on the device than there may be. */
+/* There is more on the device than there may be, with what is to be there and nowhere else. */
 static bool must_leave(const struct td_client *client)
 {
-	return td_soft_spills(client) && client->resident_bytes > client->soft_bytes &&
+	return td_soft_spills(client) &&
+	       client->resident_bytes + fixed_need(client) > client->soft_bytes &&
 	       client->resident_bytes > client->fixed_bytes;
 }
 

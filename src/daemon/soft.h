@@ -4,9 +4,10 @@
  *
  * A job's soft limit is of what all its processes together have on a GPU. What they have there already counts first, then what they ask for, in
  * order of arrival: so nothing moves that need not. Beyond it memory is granted, on the host, within the device's reach. Memory that
- * cannot leave the device (fixed.h) is granted there, whatever the limit says.
+ * cannot leave the device (fixed.h) is granted there, whatever the limit says; other memory leaves for it.
  *
- * A job that has more than its GPU is held to the GPU's size in the same way, whatever its limits: it would fill for ever.
+ * A job that has more than its GPU is held to the GPU's size in the same way, whatever its limits: it would fill for ever. So is one that
+ * is let in and comes to have more than others' memory that cannot leave lets it have: those others may wait behind it, and would never be done.
  *
  * A chunk changes its place only while nothing runs. At a hand-over that costs nothing more; when the limit changes, or room is there for
  * what lies on the host, the job is drained for the exchange and goes on. For room it is drained at most once in TD_SOFT_EVERY_NS, and not again
@@ -33,6 +34,10 @@ struct td_node;
 
 /* The job's soft limit on that GPU in bytes; UINT64_MAX: none. */
 uint64_t td_soft_bytes(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
+
+/* The most that the job can have on that GPU: once it was let in, less what others have that cannot leave it. */
+uint64_t td_soft_there(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
 
 /* At the beginning of a step: each client's part of its job's limit. */

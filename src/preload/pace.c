@@ -162,13 +162,19 @@ static void *set_clock(const struct td_window *window, const struct td_driver *d
 {
 	struct clock *clock = window->gpu < 0 ? NULL : &clocks[window->gpu];
 	void *spare = event;
+	uint64_t before;
 	bool alive;
 
 	if (!clock || !event || !atomic_load_explicit(&duty_ppm, memory_order_relaxed))
 		return event;
-	alive = td_context_is_alive(clock->context);
 	pthread_mutex_lock(&clock->lock);
-	if (!clock->base || (clock->context != window->context && !alive)) {
+	before = clock->context;
+	pthread_mutex_unlock(&clock->lock);
+	alive = td_context_is_alive(before);
+	pthread_mutex_lock(&clock->lock);
+	/* Not one that another thread has set meanwhile. */
+	if (!clock->base ||
+		(clock->context == before && before != window->context && !alive)) {
 		clock->context = window->context;
 		clock->base = event;
 		clock->base_ns = EPOCH_NS;

@@ -322,3 +322,80 @@ TEST(who_was_asked_to_drop_memory_moves_none_while_its_drain_may_be_given_up)
 	settle(&w);
 	CHECK_EQ(a->process->phase, TD_PHASE_CLOSED);
 }
+
+static struct fake *online_beside_plain(uint64_t demanded)
+{
+	struct fake *a, *b = plain_program(1, "b", 24 * MIB);
+
+	settle(&w);
+	a = spilling_program(0, "a", demanded);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "online", w.now, NULL), 0);
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	return a;
+}
+
+TEST(who_is_let_in_grows_onto_the_host_beside_memory_that_cannot_leave)
+{
+	begin();
+	struct fake *a = online_beside_plain(36 * MIB);
+
+	/* b would be done if it ran, and it waits behind a, whose class is above its own. */
+	need(a, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 3);
+	CHECK(is_open(a));
+	CHECK(within_capacity(&w));
+	w.now += 60000 * MS;
+	settle(&w);
+	CHECK(is_open(a) && is_open(&w.fakes[1]));
+	CHECK_EQ(a->slot[0].resident, 40 * MIB);
+}
+
+static void need_fixed(struct fake *f, uint64_t bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+
+	msg.need.bytes = bytes;
+	msg.need.fixed = 1;
+	f->slot[0].answer = -1;
+	f->slot[0].asked = bytes;
+	CHECK_EQ(say(&w, f, &msg), 0);
+	settle(&w);
+	if (f->slot[0].answer == 1)
+		f->slot[0].fixed += bytes;
+	fake_memory(&w, f, 0);
+	settle(&w);
+}
+
+TEST(other_memory_leaves_for_what_cannot)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 0);
+
+	soft("a", "20m");
+	settle(&w);
+	need(a, 18 * MIB);
+	settle(&w);
+	a->closings = 0;
+	need_fixed(a, 8 * MIB);
+	CHECK_EQ(a->slot[0].answer, 1);
+	CHECK_EQ(a->slot[0].resident, 20 * MIB);
+	CHECK_EQ(a->closings, 1);
+	CHECK(is_open(a));
+}
+
+TEST(what_has_no_room_without_others_that_stay_is_refused)
+{
+	begin();
+	struct fake *a = online_beside_plain(36 * MIB);
+
+	need_fixed(a, 8 * MIB);
+	CHECK_EQ(a->slot[0].answer, 1);
+	CHECK_EQ(a->slot[0].resident, 40 * MIB);
+	/* There are 40 MiB for it, and 8 of them are taken for good. */
+	need_fixed(a, 33 * MIB);
+	CHECK_EQ(a->slot[0].answer, 0);
+	CHECK(is_open(a) && is_open(&w.fakes[1]));
+	CHECK(within_capacity(&w));
+}

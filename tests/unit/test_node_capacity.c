@@ -1,0 +1,184 @@
+/* How much of a GPU there is to give: what contexts take, and what is found to be missing. */
+#include "base/err.h"
+#include "node_world.h"
+
+#define MS 1000000ull
+
+static void attach_using(struct fake *f, uint64_t used, uint64_t reserve)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_attach};
+
+	msg.attach.reserve_bytes = reserve;
+	memset(msg.attach.gpu, 1, 16);
+	msg.attach.total_bytes = 64 * MIB;
+	msg.attach.used_bytes = used;
+	CHECK_EQ(say(&w, f, &msg), 0);
+	f->slots = 1;
+}
+
+TEST(what_contexts_take_is_not_given_away)
+{
+	begin();
+	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
+
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
+	attach_using(a, MIB, 0);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 63 * MIB);
+	/* b comes when a has allocated 48 MiB and not yet reported them: that is not taken for a context */
+	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
+	attach_using(b, 50 * MIB, 0);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
+}
+
+TEST(what_contexts_take_is_known_again_after_a_restart)
+{
+	begin();
+	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
+
+	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
+	attach_using(b, 0, 2 * MIB);
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, true);
+	attach_using(a, 0, MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
+}
+
+TEST(what_a_context_takes_goes_with_it_and_all_are_told)
+{
+	begin();
+	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
+
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
+	attach_using(a, MIB, 0);
+	CHECK_EQ(a->slot[0].capacity, 63 * MIB);
+	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
+	attach_using(b, 2 * MIB, 0);
+	CHECK_EQ(a->slot[0].capacity, 62 * MIB);
+	fake_dies(&w, b);
+	CHECK_EQ(a->slot[0].capacity, 63 * MIB);
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", "32Mi", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "gpu.capacity=32Mi");
+	CHECK_EQ(a->slot[0].capacity, 32 * MIB);
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", "100%", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "gpu.capacity=100%");
+	CHECK_EQ(a->slot[0].capacity, 63 * MIB);
+}
+
+static void say_short(struct fake *f, uint64_t missing, uint64_t free_bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_shortage};
+
+	msg.shortage.seq = f->seq;
+	msg.shortage.missing_bytes = missing;
+	msg.shortage.free_bytes = free_bytes;
+	CHECK_EQ(say(&w, f, &msg), 0);
+}
+
+TEST(a_device_that_is_fuller_than_known_is_found_out_and_looked_at_again)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB);
+	uint64_t wakeup;
+
+	fake_want(&w, a);
+	settle(&w);
+	say_short(a, 3 * MIB, MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
+	CHECK_EQ(a->slot[0].capacity, 62 * MIB);
+	wakeup = settle(&w);
+	CHECK(wakeup <= w.now + 1000 * MS);
+	w.now += 1000 * MS;
+	settle(&w);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 64 * MIB);
+	say_short(a, 3 * MIB, MIB);
+	w.now += 1000 * MS;
+	settle(&w);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB); /* twice as long */
+	w.now += 1000 * MS;
+	settle(&w);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 64 * MIB);
+}
+
+TEST(nobody_is_refused_for_a_shortage_that_may_be_a_dying_process)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	say_short(a, 3 * MIB, MIB); /* of 64 MiB two are taken by somebody */
+	need(a, 15 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, -1);
+	w.now += 1000 * MS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+	/* One that is found again and again is there. */
+	for (unsigned i = 0; i < 3; i++) {
+		say_short(a, 3 * MIB, MIB);
+		w.now += 4000 * MS;
+		settle(&w);
+	}
+	say_short(a, 3 * MIB, MIB);
+	need(a, MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+}
+
+TEST(a_shortage_that_is_told_twice_before_anything_could_change_counts_once)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	say_short(a, 3 * MIB, MIB);
+	say_short(a, 3 * MIB, MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
+	CHECK_EQ(w.events[TD_EVENT_SHORT], 1);
+	/* and more is missing than that */
+	settle(&w);
+	say_short(a, 3 * MIB, MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 60 * MIB);
+}
+
+TEST(while_memory_is_still_being_given_back_a_full_device_proves_nothing)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	a->slow = true;
+	w.now += 60000 * MS;
+	settle(&w); /* a is told to drain and does not answer yet */
+	say_short(b, 48 * MIB, 16 * MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 64 * MIB);
+	a->slow = false;
+	settle(&w);
+	CHECK(is_open(b));
+}
+
+TEST(what_no_limit_can_follow_is_found_once_and_does_not_grow)
+{
+	begin();
+	struct fake *a, *b = program(1, "b", 32 * MIB);
+	uint64_t there;
+
+	a = plain_program(0, "a", 24 * MIB);
+	settle(&w);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(b));
+	/* All 64 MiB are theirs by their limits, and of what b lacks half is there. Neither can give anything back. */
+	for (unsigned i = 0; i < 12; i++) {
+		say_short(b, 4 * MIB, 2 * MIB);
+		settle(&w);
+	}
+	CHECK(w.node.gpus[0].capacity_bytes >= 24 * MIB + 32 * MIB - 2 * MIB);
+	CHECK(w.node.gpus[0].shortage_until_ns <= w.now + 1000 * MS);
+	there = w.node.gpus[0].capacity_bytes;
+	say_short(b, 4 * MIB, 3 * MIB);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, there);
+	CHECK_EQ(a->slot[0].resident, 24 * MIB);
+}
