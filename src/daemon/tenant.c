@@ -28,13 +28,20 @@ static bool is_protected(const struct td_job_settings *settings)
 	return settings->class != TD_CLASS_BESTEFFORT;
 }
 
-/* The part of a GPU that the limit is; a capacity of 0 is not known, and only a share is known to be one of it. */
-static uint64_t part_ppm(const struct td_job_settings *settings, uint64_t capacity_bytes)
+/*
+ * The part of a GPU that the limit is, or what it has there if that is more: a limit that is lowered takes nothing away, and so gives its user
+ * no room. A capacity of 0 is not known, and only a share is known to be one of it.
+ */
+static uint64_t part_ppm(
+	const struct td_job_settings *settings, uint64_t capacity_bytes, uint64_t demanded_bytes)
 {
 	uint64_t capacity = capacity_bytes ? capacity_bytes : TD_PPM, bytes, ppm;
 
-	if (!*settings->mem || td_parse_size(settings->mem, capacity, &bytes, NULL) ||
-		bytes >= capacity)
+	if (!*settings->mem || td_parse_size(settings->mem, capacity, &bytes, NULL))
+		return TD_PPM;
+	if (bytes < demanded_bytes)
+		bytes = demanded_bytes;
+	if (bytes >= capacity)
 		return TD_PPM;
 	ppm = (uint64_t)((unsigned __int128)bytes * TD_PPM / capacity);
 	return ppm ? ppm : 1;
@@ -66,13 +73,14 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 	for (uint32_t i = 0; job && i < node->gpu_count; i++) {
 		if (!job->on[i].clients) /* at the last step */
 			continue;
-		ppm += part_ppm(
-			settings, td_options_capacity(&node->options, node->gpus[i].total_bytes));
+		ppm += part_ppm(settings,
+			td_options_capacity(&node->options, node->gpus[i].total_bytes),
+			job->on[i].demanded_bytes);
 		count++;
 	}
 	given = given ? given : 1;
 	for (; count < given; count++)
-		ppm += part_ppm(settings, smallest_bytes(node));
+		ppm += part_ppm(settings, smallest_bytes(node), 0);
 	return ppm;
 }
 

@@ -2,7 +2,7 @@
  * What a user's protected jobs may hold of this node: AntMan's tenants, their quotas and the upgrade of a job (3.2, 3.3), on one node.
  *
  * A protected job (online or guaranteed) is charged, for each GPU that it was given or uses, and for one before that, the part of it that its
- * memory limit is: all of it where it has none. Its user's charges sum up to at most quota.gpus, and quota.jobs counts such jobs. Nothing is set
+ * memory limit is, or what it has there if that is more: all of it where it has no limit. Its user's charges sum up to at most quota.gpus, and quota.jobs counts such jobs. Nothing is set
  * aside by that: what a protected job does not use others use meanwhile, and the policies take it back from them when it asks.
  *
  *   admitted at arrival, in that order, or when its class is changed by hand

@@ -244,6 +244,55 @@ TEST(a_job_holds_the_part_of_a_gpu_that_its_limit_is)
 	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "9m", &err), -EDQUOT);
 }
 
+static void has(struct fake *f, uint64_t bytes)
+{
+	f->slot[0].demanded = f->slot[0].resident = bytes;
+	fake_memory(&w, f, 0);
+	settle(&w);
+}
+
+TEST(a_limit_lowered_below_what_a_job_has_makes_no_room)
+{
+	begin();
+	option("quota.gpus", "1");
+	struct fake *a = job(0, "a", TD_CLASS_GUARANTEED, MIB),
+		    *b = job(1, "b", TD_CLASS_BESTEFFORT, MIB);
+
+	settle(&w);
+	has(a, 48 * MIB);
+	CHECK_EQ(set(1000, "b", "mem", "32m"), 0);
+	CHECK_EQ(set(1000, "a", "mem", "8m"), 0);
+	CHECK_EQ(a->process->job->charged_ppm, 750000);
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), -EDQUOT);
+	settle(&w);
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), -EDQUOT);
+	CHECK_EQ(set(1000, "b", "upgrade", "guaranteed"), 0);
+	has(a, 33 * MIB);
+	CHECK_EQ(class_of(b), TD_CLASS_BESTEFFORT);
+	has(a, 32 * MIB); /* as it frees, others get the room */
+	CHECK_EQ(class_of(b), TD_CLASS_GUARANTEED);
+	has(a, MIB);
+	CHECK_EQ(a->process->job->charged_ppm, 125000);
+}
+
+TEST(what_a_job_has_beyond_its_limit_counts_when_it_becomes_protected)
+{
+	begin();
+	option("quota.gpus", "0.5");
+	struct fake *a = job(0, "a", TD_CLASS_BESTEFFORT, MIB);
+
+	settle(&w);
+	has(a, 48 * MIB);
+	CHECK_EQ(set(1000, "a", "mem", "8m"), 0);
+	CHECK_EQ(set(1000, "a", "class", "guaranteed"), -EDQUOT);
+	has(a, 8 * MIB);
+	CHECK_EQ(set(1000, "a", "class", "guaranteed"), 0);
+	CHECK_EQ(a->process->job->charged_ppm, 125000);
+	has(a, 40 * MIB); /* it was under way when the limit came */
+	CHECK_EQ(class_of(a), TD_CLASS_BESTEFFORT);
+	CHECK(td_job_is_to_be_upgraded(a->process->job));
+}
+
 TEST(two_jobs_of_one_name_are_counted_together)
 {
 	begin();
