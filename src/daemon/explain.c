@@ -9,6 +9,7 @@
 #include "daemon/node.h"
 #include "daemon/quota.h"
 #include "daemon/soft.h"
+#include "daemon/tenant.h"
 #include "preload/backend.h"
 
 const char *td_process_state(const struct td_process *process)
@@ -101,7 +102,11 @@ char *td_node_explain_bounds(
 		n = add(buf, len, n, "Its weight is %u.", process->job->settings.weight);
 	if (td_job_is_to_be_upgraded(process->job))
 		n = add(buf, len, n,
-			"It is besteffort until its user's quota has room, and %s from then on.",
+			td_tenant_has_a_chance(node, process->job)
+				? "It is besteffort until its user's quota has room, and %s from "
+				  "then on."
+				: "It is besteffort: as %s it would be more than all of its user's "
+				  "quota (quota.jobs, quota.gpus).",
 			td_class_name((enum td_class)(process->job->settings.upgrade - 1)));
 	if (process->pacing.duty_ppm)
 		n = add(buf, len, n, "It may take %g%% of the GPU's time.",

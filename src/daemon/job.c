@@ -204,7 +204,32 @@ static struct td_job *find(const struct td_node *node, uid_t uid, const char *na
 	return NULL;
 }
 
-struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_hello *hello)
+/* By its arrival among the others; behind those of the same time. */
+static void line_up(struct td_node *node, struct td_job *job)
+{
+	struct td_list *before = node->jobs.prev;
+
+	while (before != &node->jobs &&
+		td_container_of(before, struct td_job, of_node)->arrived_ns > job->arrived_ns)
+		before = before->prev;
+	td_list_insert_before(before->next, &job->of_node);
+}
+
+/* What one says of that is only about its user's own jobs; but nobody comes from the future. */
+static void arrive(struct td_node *node, struct td_job *job, uint64_t said_ns, uint64_t now_ns)
+{
+	uint64_t arrived_ns = said_ns && said_ns < now_ns ? said_ns : now_ns;
+
+	job->came_back |= said_ns != 0;
+	if (job->arrived_ns && job->arrived_ns <= arrived_ns)
+		return;
+	job->arrived_ns = arrived_ns;
+	td_list_remove(&job->of_node);
+	line_up(node, job);
+}
+
+struct td_job *td_job_join(
+	struct td_node *node, uid_t uid, const struct td_msg_hello *hello, uint64_t now_ns)
 {
 	char name[sizeof((struct td_job){0}.name)];
 	struct td_job *job;
@@ -213,11 +238,13 @@ struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_
 	job = find(node, uid, name);
 	if (job) {
 		job->processes++;
+		arrive(node, job, hello->arrived_ns, now_ns);
 		return job;
 	}
 	job = calloc(1, sizeof(*job));
 	if (!job)
 		return NULL;
+	td_list_init(&job->of_node);
 	job->processes = 1;
 	job->group = node->next_id++;
 	job->uid = uid;
@@ -232,7 +259,7 @@ struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_
 	(void)set_limit(&job->settings.mem_soft, hello->mem_soft, NULL);
 	job->settings.duty_ppm = hello->duty_ppm < TD_PPM ? hello->duty_ppm : 0;
 	job->settings.slack_ppm = hello->slack_ppm < TD_PPM ? hello->slack_ppm : TD_PPM;
-	td_list_append(&node->jobs, &job->of_node);
+	arrive(node, job, hello->arrived_ns, now_ns);
 	return job;
 }
 

@@ -34,6 +34,9 @@ struct td_job {
 	uint32_t group, processes;
 	uid_t uid;
 	char name[64]; /* the job's id; empty: of one process */
+	/* At this daemon, or at one before it: its place among those who wait for an upgrade outlives a daemon. */
+	uint64_t arrived_ns;
+	bool came_back; /* at one before it: its class was judged there */
 	struct td_job_settings settings;
 	/* The GPUs that all its processes see, in this order (place.h). 0: any, as far as is known here. */
 	uint8_t placed[TD_GPU_MAX][16];
@@ -53,8 +56,9 @@ struct td_job {
 	bool exchanges; /* soft.c: drained to be opened again */
 };
 
-/* The job that a new process belongs to, made if there is none. NULL: memory is short. */
-struct td_job *td_job_join(struct td_node *node, uid_t uid, const struct td_msg_hello *hello);
+/* The job that a new process belongs to, made if there is none. node->jobs is in order of arrival. NULL: memory is short. */
+struct td_job *td_job_join(
+	struct td_node *node, uid_t uid, const struct td_msg_hello *hello, uint64_t now_ns);
 void td_job_leave(struct td_job *job);
 
 const char *td_class_name(enum td_class class);

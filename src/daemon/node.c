@@ -166,7 +166,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 	if (!process)
 		return NULL;
 	td_host_init(&process->host);
-	process->job = td_job_join(node, uid, hello);
+	process->job = td_job_join(node, uid, hello, now_ns);
 	if (!process->job) {
 		free(process);
 		return NULL;

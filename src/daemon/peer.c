@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "daemon/overhead.h"
+#include "daemon/job.h"
 #include "daemon/peer_internal.h"
 #include "proto/socket.h"
 
@@ -166,6 +167,7 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 	msg.welcome.process = peer->process->id;
 	strcpy(msg.welcome.version, TANDEM_VERSION);
 	msg.welcome.features = TD_FEATURE_PLACE;
+	msg.welcome.arrived_ns = peer->process->job->arrived_ns;
 	fds[0] = gate_fd;
 	fds[1] = meter_fd;
 	if (td_socket_send(peer->source.fd, &msg, fds, 2) < 0)

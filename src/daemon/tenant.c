@@ -183,14 +183,54 @@ static bool fits(const struct td_node *node, uid_t uid, const struct td_job *job
 	return false;
 }
 
+bool td_tenant_has_a_chance(const struct td_node *node, const struct td_job *job)
+{
+	struct td_job_settings settings = job->settings;
+	struct usage none = {0}, alone = {.jobs = 1};
+
+	settings.class = (enum td_class)(settings.upgrade - 1);
+	alone.gpus_ppm = charge_ppm(node, job, &settings);
+	return !exceeds(node, &none, &alone);
+}
+
+/* The first of the user's that waits in front of it (NULL: of a newcomer); NULL: nobody does. */
+static const struct td_job *waits_before(
+	const struct td_node *node, uid_t uid, const struct td_job *job)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		const struct td_job *other = job_at(it);
+
+		if (other == job)
+			return NULL;
+		if (other->uid == uid && td_job_is_to_be_upgraded(other) &&
+			td_tenant_has_a_chance(node, other))
+			return other;
+	}
+	return NULL;
+}
+
+static int refuse_newcomer(uid_t uid, const struct td_job *first, struct td_err *err)
+{
+	return td_err_set(err, -EDQUOT,
+		"job \"%s\" of user %u came first, and waits for room in the quota of protected "
+		"jobs. Wait behind it as besteffort (upgrade=guaranteed), or take it off the line "
+		"(upgrade=none)",
+		*first->name ? first->name : "(unnamed)", (unsigned)uid);
+}
+
 int td_tenant_check_new(const struct td_node *node, uid_t uid, enum td_class class, const char *mem,
 	struct td_err *err)
 {
 	struct td_job_settings settings = {.class = class, .weight = 1};
+	const struct td_job *first = waits_before(node, uid, NULL);
 	int r = *mem ? td_job_set(&settings, "mem", mem, err) : 0;
 
 	if (r || !is_protected(&settings))
 		return r;
+	if (first)
+		return refuse_newcomer(uid, first, err);
 	return fits(node, uid, NULL, charge_ppm(node, NULL, &settings), err) ? 0 : -EDQUOT;
 }
 
@@ -223,34 +263,32 @@ static void reclass(struct td_node *node, struct td_job *job, enum td_class clas
 	td_job_tell(node, job);
 }
 
+static bool is_newcomer(const struct td_job *job)
+{
+	return !job->charged_ppm && !job->came_back;
+}
+
+static bool may_have(const struct td_node *node, const struct td_job *job, uint64_t ppm)
+{
+	if (ppm <= job->charged_ppm)
+		return true;
+	if (is_newcomer(job) && waits_before(node, job->uid, job))
+		return false;
+	return fits(node, job->uid, job, ppm, NULL);
+}
+
 /* It has come, or to one more GPU. */
 static void judge(struct td_node *node, struct td_job *job, uint64_t now_ns)
 {
 	uint64_t ppm = charge_ppm(node, job, &job->settings);
 
-	if (ppm <= job->charged_ppm || fits(node, job->uid, job, ppm, NULL)) {
+	if (may_have(node, job, ppm)) {
 		job->charged_ppm = ppm;
 		return;
 	}
 	job->charged_ppm = 0;
 	reclass(node, job, TD_CLASS_BESTEFFORT, (uint8_t)(1 + job->settings.class),
 		"beyond its user's quota, until there is room", now_ns);
-}
-
-/* Does one of the same user wait in front of it? */
-static bool is_preceded(const struct td_node *node, const struct td_job *job)
-{
-	struct td_list *it;
-
-	td_list_for_each (it, &node->jobs) {
-		const struct td_job *other = job_at(it);
-
-		if (other == job)
-			return false;
-		if (other->uid == job->uid && td_job_is_to_be_upgraded(other))
-			return true;
-	}
-	return false;
 }
 
 static void upgrade(struct td_node *node, struct td_job *job, uint64_t now_ns)
@@ -260,20 +298,29 @@ static void upgrade(struct td_node *node, struct td_job *job, uint64_t now_ns)
 
 	settings.class = (enum td_class)(settings.upgrade - 1);
 	ppm = charge_ppm(node, job, &settings);
-	if (is_preceded(node, job) || !fits(node, job->uid, job, ppm, NULL))
+	if (waits_before(node, job->uid, job) || !fits(node, job->uid, job, ppm, NULL))
 		return;
 	job->charged_ppm = ppm;
 	reclass(node, job, settings.class, 0, "there is room in its user's quota", now_ns);
 }
 
-void td_tenant_step(struct td_node *node, uint64_t now_ns)
+static void judge_all(struct td_node *node, bool newcomers, uint64_t now_ns)
 {
 	struct td_list *it;
 
 	td_list_for_each (it, &node->jobs)
-		if (is_protected(&job_at(it)->settings))
+		if (is_protected(&job_at(it)->settings) && is_newcomer(job_at(it)) == newcomers)
 			judge(node, job_at(it), now_ns);
+}
+
+/* Who was admitted, then who waits, then who comes. */
+void td_tenant_step(struct td_node *node, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	judge_all(node, false, now_ns);
 	td_list_for_each (it, &node->jobs)
 		if (td_job_is_to_be_upgraded(job_at(it)))
 			upgrade(node, job_at(it), now_ns);
+	judge_all(node, true, now_ns);
 }

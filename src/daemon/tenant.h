@@ -7,17 +7,21 @@
  *
  *   admitted at arrival, in that order, or when its class is changed by hand
  *   what comes although there is no room for it runs as besteffort, to be upgraded
- *   to be upgraded: whole jobs, once there is room, the first come first; nobody of the same user overtakes
+ *   to be upgraded: whole jobs, once there is room, the first come first; nobody of the same user overtakes, newcomers neither
+ *   but who asks for more than the quota is waits by itself, and keeps nobody behind it
+ *   the order of arrival, and who was admitted, outlive the daemon
  *   a quota that is lowered takes nothing from who was admitted
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "policy/policy.h"
 
 struct td_err;
+struct td_job;
 struct td_node;
 
 /* A setting of the jobs of a user (0: of all) that a text names. */
@@ -33,6 +37,9 @@ int td_tenant_check(
 /* The same for a new job of a user; mem: its memory limit as typed, empty: none. */
 int td_tenant_check_new(const struct td_node *node, uid_t uid, enum td_class class, const char *mem,
 	struct td_err *err);
+
+/* Would its class to come fit its user's quota if the user had nothing else? */
+bool td_tenant_has_a_chance(const struct td_node *node, const struct td_job *job);
 
 /* A change that was checked has been made: who is protected by it is admitted. */
 void td_tenant_changed(struct td_node *node);

@@ -74,6 +74,7 @@ static struct {
 	uint32_t asked, attached; /* bit per slot: ATTACH sent; ATTACHED come */
 	uint64_t metered_ns;
 	uint64_t reserve_bytes[TD_SLOT_MAX]; /* as the daemon said last; 0: none has */
+	uint64_t arrived_ns;                 /* our job, likewise: we say it to the next one */
 } self = {.conn = {-1, 0, 0}};
 
 /* Positions in time differ between processes that lost the same daemon at once. */
@@ -184,6 +185,7 @@ static void greet(uint64_t now_ns)
 	msg.hello.slack_ppm = td_settings.slack_ppm;
 	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
 	memcpy(msg.hello.mem_soft, td_settings.mem_soft, sizeof(td_settings.mem_soft));
+	msg.hello.arrived_ns = self.arrived_ns;
 	self.state = STATE_GREETED;
 	self.handshake_ns = now_ns + HANDSHAKE_NS;
 	send_msg(&msg);
@@ -197,6 +199,7 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	}
 	self.state = STATE_UP;
 	self.chooses = msg->features & TD_FEATURE_PLACE;
+	self.arrived_ns = msg->arrived_ns;
 	self.must_unmap = false;
 	self.grace_ns = 0;
 	self.backoff_ns = BACKOFF_MIN_NS;

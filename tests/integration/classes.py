@@ -88,9 +88,36 @@ def beyond_its_users_quota_a_job_is_refused_or_upgraded_when_there_is_room():
             assert done.returncode == 125 and f'"{text}"' in done.stderr, done
 
 
+def daemon_without_room(world):
+    daemon = subprocess.Popen([TANDEMD, "--set", "quota.jobs=0"], env=world.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: world.call(TANDEM, "ps").returncode == 0, "it answers")
+    return daemon
+
+
+def those_who_wait_for_an_upgrade_keep_their_order_under_the_next_daemon():
+    names = [f"waiter{i}" for i in range(5)]
+    with World() as world:
+        daemon, programs = daemon_without_room(world), []
+        for name in names:
+            programs.append(begin(world, "besteffort", "--upgrade", "guaranteed", "--name", name,
+                                  arguments=["--size", "1m", "--gpu", "1ms", "--cpu", "10ms", "--steps", "1000000"]))
+            until(lambda: len(world.jobs()) == len(programs), f"{name} is there")
+        daemon.kill(), daemon.wait()
+        daemon = daemon_without_room(world)
+        until(lambda: len(world.jobs()) == len(names), "all are back")
+        for room in range(1, len(names) + 1):
+            assert world.call(TANDEM, "set", f"quota.jobs={room}").returncode == 0
+            until(lambda: sorted(j["name"] for j in world.jobs() if j["class"] == "guaranteed") == names[:room], f"the first {room} of them are upgraded")
+        for program in programs:
+            program.kill(), program.communicate(timeout=DEADLINE_S)
+        nothing_is_left(world)
+        daemon.terminate(), daemon.wait()
+
+
 CASES = [
     beyond_its_users_quota_a_job_is_refused_or_upgraded_when_there_is_room,
     side_by_side_neither_class_waits_and_a_duty_given_by_hand_is_never_exceeded,
+    those_who_wait_for_an_upgrade_keep_their_order_under_the_next_daemon,
     where_memory_does_not_hold_both_besteffort_runs_in_the_pauses_and_gives_way,
 ]
 

@@ -150,18 +150,24 @@ TEST(what_is_another_users_is_not_changed)
 	CHECK_EQ(class_of(a), TD_CLASS_GUARANTEED);
 }
 
+static struct fake *comes(unsigned i, uid_t uid, const char *name, const struct td_msg_hello *said)
+{
+	struct td_msg_hello hello = *said;
+	struct fake *f = &w.fakes[i];
+
+	hello.weight = 1;
+	hello.backend = TD_BACKEND_SWAP;
+	strcpy(hello.job, name);
+	strcpy(hello.name, name);
+	memset(f, 0, sizeof(*f));
+	f->process = td_node_hello(&w.node, f, 100 + (pid_t)i, uid, &hello, w.now);
+	return f;
+}
+
 /* A process by that name is another user's. */
 static struct fake *others_job(unsigned i, const char *name, enum td_class class)
 {
-	struct td_msg_hello hello = {
-		.class = (uint8_t) class, .weight = 1, .backend = TD_BACKEND_SWAP};
-	struct fake *f = &w.fakes[i];
-
-	memset(f, 0, sizeof(*f));
-	strcpy(hello.job, name);
-	strcpy(hello.name, name);
-	f->process = td_node_hello(&w.node, f, 100 + (pid_t)i, 1001, &hello, w.now);
-	return f;
+	return comes(i, 1001, name, &(struct td_msg_hello){.class = (uint8_t) class});
 }
 
 TEST(ones_own_job_is_changed_beside_another_users_of_that_name)
@@ -368,6 +374,136 @@ TEST(a_small_job_does_not_overtake_a_large_one_of_the_same_user)
 	CHECK_EQ(set(1000, "large", "upgrade", "guaranteed"), 0);
 	CHECK_EQ(set(1000, "large", "class", "besteffort"), 0); /* by hand: that is meant to stay */
 	CHECK(!large->process->job->settings.upgrade);
+}
+
+/* `first` is protected, `large` waits for all of a GPU. */
+static struct fake *wait_for_a_gpu(void)
+{
+	struct fake *large;
+
+	begin();
+	option("quota.gpus", "1");
+	job(0, "first", TD_CLASS_BESTEFFORT, MIB);
+	CHECK_EQ(set(1000, "first", "mem", "50%"), 0);
+	CHECK_EQ(set(1000, "first", "class", "guaranteed"), 0);
+	large = job(1, "large", TD_CLASS_BESTEFFORT, MIB);
+	CHECK_EQ(set(1000, "large", "upgrade", "guaranteed"), 0);
+	settle(&w);
+	return large;
+}
+
+TEST(a_newcomer_does_not_overtake_who_waits_for_an_upgrade)
+{
+	const struct fake *large = wait_for_a_gpu();
+	struct td_msg_hello hello = {.class = TD_CLASS_GUARANTEED, .mem = "10%"};
+	struct fake *small;
+
+	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "10%", &err), -EDQUOT);
+	CHECK(strstr(err.msg, "\"large\"") && strstr(err.msg, "upgrade=guaranteed"));
+	CHECK_EQ(td_tenant_check_new(&w.node, 1001, TD_CLASS_GUARANTEED, "10%", &err), 0);
+	small = comes(2, 1000, "small", &hello);
+	settle(&w);
+	CHECK_EQ(class_of(small), TD_CLASS_BESTEFFORT);
+	CHECK(td_job_is_to_be_upgraded(small->process->job));
+	fake_dies(&w, &w.fakes[0]);
+	settle(&w);
+	CHECK_EQ(class_of(large), TD_CLASS_GUARANTEED);
+	CHECK_EQ(class_of(small), TD_CLASS_BESTEFFORT);
+	option("quota.gpus", "2");
+	settle(&w);
+	CHECK_EQ(class_of(small), TD_CLASS_GUARANTEED);
+}
+
+TEST(what_can_never_be_upgraded_keeps_nobody_behind_it)
+{
+	struct fake *large = wait_for_a_gpu(), *small = job(2, "small", TD_CLASS_BESTEFFORT, MIB),
+		    *third;
+	struct td_msg_hello hello = {.class = TD_CLASS_GUARANTEED, .mem = "10%"};
+	char text[256];
+
+	CHECK_EQ(set(1000, "small", "mem", "10%"), 0);
+	CHECK_EQ(set(1000, "small", "upgrade", "guaranteed"), 0);
+	settle(&w);
+	CHECK_EQ(class_of(small), TD_CLASS_BESTEFFORT);
+	option("quota.gpus", "0.75"); /* large asks for one */
+	settle(&w);
+	CHECK_EQ(class_of(small), TD_CLASS_GUARANTEED);
+	CHECK_EQ(class_of(large), TD_CLASS_BESTEFFORT);
+	td_node_explain_bounds(&w.node, large->process, text, sizeof(text));
+	CHECK(strstr(text, "more than all of its user's quota"));
+	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "10%", &err), 0);
+	third = comes(3, 1000, "third", &hello);
+	settle(&w);
+	CHECK_EQ(class_of(third), TD_CLASS_GUARANTEED);
+	/* It stands in line again when it has a chance. */
+	CHECK_EQ(set(1000, "large", "mem", "75%"), 0);
+	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "5%", &err), -EDQUOT);
+}
+
+TEST(the_order_of_those_who_wait_outlives_the_daemon)
+{
+	static const char *const names[] = {"a", "b", "c"};
+	struct td_msg_hello hello = {
+		.class = TD_CLASS_BESTEFFORT, .upgrade = 1 + TD_CLASS_GUARANTEED};
+	uint64_t arrived_ns[3];
+	struct fake *back[3];
+
+	begin();
+	for (unsigned i = 0; i < 3; i++) {
+		w.now += MS;
+		arrived_ns[i] = comes(i, 1000, names[i], &hello)->process->job->arrived_ns;
+		CHECK_EQ(arrived_ns[i], w.now);
+		w.now += MS;
+		/* a second process is no later than its job */
+		CHECK_EQ(comes(4 + i, 1000, names[i], &hello)->process->job->arrived_ns,
+			arrived_ns[i]);
+	}
+	begin();
+	w.now += 1000 * MS;
+	option("quota.jobs", "0");
+	for (unsigned i = 3; i-- > 0;) { /* the last one is the first to be back */
+		hello.arrived_ns = arrived_ns[i];
+		back[i] = comes(i, 1000, names[i], &hello);
+	}
+	hello.arrived_ns = w.now + 1;
+	CHECK_EQ(comes(3, 1000, "future", &hello)->process->job->arrived_ns, w.now);
+	for (unsigned n = 1; n <= 3; n++) {
+		option("quota.jobs", (const char[]){(char)('0' + n), 0});
+		settle(&w);
+		for (unsigned i = 0; i < 3; i++)
+			CHECK_EQ(class_of(back[i]),
+				i < n ? TD_CLASS_GUARANTEED : TD_CLASS_BESTEFFORT);
+	}
+}
+
+TEST(who_was_admitted_stays_so_under_the_next_daemon_and_the_oldest_process_may_be_the_last_back)
+{
+	struct td_msg_hello waits = {.class = TD_CLASS_BESTEFFORT,
+				    .upgrade = 1 + TD_CLASS_GUARANTEED},
+			    has = {.class = TD_CLASS_GUARANTEED};
+	struct fake *admitted, *waiting, *newcomer;
+
+	begin();
+	option("quota.jobs", "1");
+	newcomer = comes(0, 1000, "newcomer", &has);
+	waits.arrived_ns = w.now - 3;
+	waiting = comes(1, 1000, "waiting", &waits);
+	has.arrived_ns = w.now - 1;
+	admitted = comes(2, 1000, "admitted", &has);
+	settle(&w);
+	CHECK_EQ(class_of(admitted), TD_CLASS_GUARANTEED);
+	CHECK_EQ(class_of(waiting), TD_CLASS_BESTEFFORT);
+	CHECK_EQ(class_of(newcomer), TD_CLASS_BESTEFFORT);
+	waits.arrived_ns = w.now - 2;
+	comes(3, 1000, "newcomer", &waits);
+	CHECK_EQ(newcomer->process->job->arrived_ns, w.now - 2);
+	waits.arrived_ns = w.now - 4;
+	comes(4, 1000, "newcomer", &waits);
+	CHECK_EQ(newcomer->process->job->arrived_ns, w.now - 4);
+	fake_dies(&w, admitted);
+	settle(&w);
+	CHECK_EQ(class_of(newcomer), TD_CLASS_GUARANTEED);
+	CHECK_EQ(class_of(waiting), TD_CLASS_BESTEFFORT);
 }
 
 TEST(a_quota_that_is_lowered_takes_nothing_away)
