@@ -346,9 +346,14 @@ static void run_slo_split(void)
 
 		td_slo_split_begin(&split, curves, batches, 2, 0.1, rate,
 			1 + random_below(&state, 300) / 100.);
-		while (td_slo_split_observe(&split, random_below(&state, 200) / 1000.)) {
+		for (bool more = true; more;) {
+			double p99_s = random_below(&state, 200) / 1000.;
+			double busy = random_below(&state, 1000) / 1000.;
+
+			more = td_slo_split_observe(&split, p99_s, busy);
 			PUT(split.share);
 			PUT(split.duty);
+			PUT(split.guest_share);
 		}
 		PUT(split.batch);
 		PUT(split.factor);

@@ -5,30 +5,47 @@
 
 #include "policy/slo_share.h"
 
-#define SHARE_MIN  0.05
-#define HIGH       0.95
-#define LOW        0.7
-#define GROW       1.15
-#define SHRINK     0.93
-#define SHARE_MOST 0.9 /* of a capped service */
-#define GUESTS     0.25
-#define DUTY_MIN   0.02
+#define SHARE_MIN 0.05
+#define HIGH      0.95
+#define LOW       0.7
+#define LOAD_MAX  0.8
+#define GROW      1.15
+#define SHRINK    0.93
+#define GUESTS                                                                                     \
+	0.25 /* of the SMs, to jobs beside a service that is not capped, below which they have a part of the time instead */
+#define SHARE_MOST (1 - GUESTS) /* of a capped service */
+#define ROOM_FIRST (GUESTS / 2)
+#define ROOM_MIN   (GUESTS * 0.02)
 
 static struct td_slo slo_of(const struct td_slo_split *split, uint32_t batch)
 {
 	return (struct td_slo){.objective_s = split->objective_s * HIGH,
 		.rate_per_s = split->rate_per_s,
 		.batch = batch,
-		.load_max = 0.8,
+		.load_max = LOAD_MAX,
 		.share_min = SHARE_MIN};
 }
 
-/* The service has all SMs, the others a quarter of them in a part of the time. */
-static void uncap(struct td_slo_split *split)
+static void give_room(struct td_slo_split *split, double room)
+{
+	split->room = room;
+	split->guest_share = fmax(room, GUESTS);
+	split->duty = fmin(1, room / GUESTS);
+}
+
+/* The service has all SMs, the others a quarter of them in half of the time at first. */
+static void uncap(struct td_slo_split *split, double room)
 {
 	split->share = 1;
-	split->guest_share = GUESTS;
-	split->duty = 0.5;
+	give_room(split, room);
+}
+
+/* By its latency: of how busy it may be the curve says less than P99 will. */
+static bool alone_holds(const struct td_slo_split *split)
+{
+	double fill_s = (split->batch - 1) / split->rate_per_s;
+
+	return fill_s + td_curve_at(split->curve, 1) <= split->objective_s * HIGH;
 }
 
 void td_slo_split_begin(struct td_slo_split *split, const struct td_curve *curves,
@@ -60,9 +77,9 @@ void td_slo_split_begin(struct td_slo_split *split, const struct td_curve *curve
 	}
 	split->share = fmin(least, 1);
 	split->guest_share = 1 - split->share;
-	split->paused = !(least <= 2); /* alone it would not hold either */
+	split->paused = !alone_holds(split);
 	if (split->share > SHARE_MOST)
-		uncap(split);
+		uncap(split, least <= 2 ? ROOM_FIRST : ROOM_MIN);
 }
 
 static void learn(struct td_slo_split *split)
@@ -70,50 +87,107 @@ static void learn(struct td_slo_split *split)
 	const struct td_slo slo = slo_of(split, split->batch);
 	double alone = td_curve_at(split->curve, split->share);
 
-	if (alone > 0 && split->rounds && split->duty >= 1)
+	if (alone > 0 && split->rounds && !(split->room > 0))
 		split->factor = fmin(fmax(td_slo_latency_limit_s(&slo) / alone, 1), 20);
 }
 
-/* True: changed. */
-static bool grow(struct td_slo_split *split)
+/* How much further the line from `held` on that has this rise comes until the limit. */
+static double reach(double limit, double held, double rise)
 {
-	if (split->duty < 1) {
-		split->paused = split->duty / 2 < DUTY_MIN;
-		split->duty = fmax(split->duty / 2, DUTY_MIN);
+	return rise > 0 ? fmax(0, limit - held) / rise : INFINITY;
+}
+
+/* Room at which the line through the two points reaches the limit of latency or of load. */
+static double reach_either(const struct td_slo_split *split, const struct td_slo_seen *held,
+	const struct td_slo_seen *other)
+{
+	double width = other->room - held->room;
+
+	return held->room + fmin(reach(HIGH * split->objective_s, held->p99_s,
+					 (other->p99_s - held->p99_s) / width),
+				    reach(HIGH, held->busy, (other->busy - held->busy) / width));
+}
+
+/* How much more the jobs may try to have, after what has held; see slo_split.h. */
+static double try_room(const struct td_slo_split *split)
+{
+	const struct td_slo_seen *held = &split->held, *before = &split->before;
+	double room = held->room * GROW;
+
+	if (split->missed.room > 0 && split->missed.p99_s < INFINITY)
+		room = reach_either(split, held, &split->missed);
+	else if (before->room > 0)
+		room = (held->room + reach_either(split, held, before)) / 2;
+	if (split->missed.room > 0)
+		room = fmin(room, (held->room + split->missed.room) / 2);
+	return fmin(fmin(room, 2 * held->room), 1);
+}
+
+/* True: changed. */
+static bool move_room(struct td_slo_split *split, double p99_s, double busy)
+{
+	const struct td_slo_seen seen = {split->room, p99_s, busy};
+	double room;
+
+	if (p99_s > HIGH * split->objective_s) {
+		split->missed = seen;
+		split->paused = !(split->held.room > 0) && split->room / 2 < ROOM_MIN;
+		give_room(split,
+			split->held.room > 0 ? split->held.room : fmax(split->room / 2, ROOM_MIN));
 		return true;
 	}
-	split->grown = true;
-	split->share *= GROW;
-	split->guest_share = 1 - split->share;
-	if (split->share > SHARE_MOST)
-		uncap(split);
+	if (seen.room > split->held.room)
+		split->before = split->held;
+	split->held = seen;
+	room = try_room(split);
+	if (room * SHRINK < split->room || split->rounds + 2 >= TD_SLO_SPLIT_ROUNDS)
+		return false;
+	give_room(split, room);
 	return true;
 }
 
-static bool shrink(struct td_slo_split *split)
+/* A batch takes alpha + beta / share, so a latency falls by no more than the share grows. */
+static bool grow(struct td_slo_split *split, double p99_s)
+{
+	double lacks = p99_s / (HIGH * split->objective_s);
+
+	split->grown = true;
+	split->share *= lacks < INFINITY ? fmax(lacks, GROW) : GROW;
+	split->guest_share = 1 - split->share;
+	if (split->share > SHARE_MOST)
+		uncap(split, ROOM_FIRST);
+	return true;
+}
+
+/* A queue shows little before it has no end: the service is busy by as much more as the share is less, at most. */
+static bool shrink(struct td_slo_split *split, double busy)
 {
 	double before = split->share;
 
-	if (split->duty < 1 || split->grown)
+	if (split->grown || busy > LOAD_MAX * SHRINK)
 		return false;
 	split->share = fmax(split->share * SHRINK, SHARE_MIN);
 	split->guest_share = 1 - split->share;
 	return split->share < before;
 }
 
-bool td_slo_split_observe(struct td_slo_split *split, double p99_s)
+bool td_slo_split_observe(struct td_slo_split *split, double p99_s, double busy)
 {
-	bool changed = false;
+	bool missed = p99_s > HIGH * split->objective_s, changed = false;
 
 	if (split->paused || split->rounds == TD_SLO_SPLIT_ROUNDS)
 		return false;
-	if (p99_s > HIGH * split->objective_s)
-		changed = grow(split);
+	if (split->room > 0)
+		changed = move_room(split, p99_s, busy);
+	else if (missed)
+		changed = grow(split, p99_s);
 	else if (p99_s < LOW * split->objective_s)
-		changed = shrink(split);
-	if (changed)
-		split->rounds++;
-	else
+		changed = shrink(split, busy);
+	if (!changed) {
 		learn(split);
-	return changed;
+		return false;
+	}
+	split->rounds++;
+	split->paused |= missed && split->rounds == TD_SLO_SPLIT_ROUNDS;
+	return true;
 }

@@ -78,10 +78,11 @@ static void split_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 	do {
 		speeds_of(
 			w, service, kind, busy, split.share, split.guest_share, split.duty, speeds);
-	} while (td_slo_split_observe(
-		&split, objective_s / GUARD * latency_factor(busy, 1 / speeds[0])));
+	} while (td_slo_split_observe(&split,
+		objective_s / GUARD * latency_factor(busy, 1 / speeds[0]),
+		fmin(1, busy / speeds[0])));
 	if (!split.paused)
-		*factor = split.factor;
+		*factor = fmax(*factor, split.factor);
 	*ret_speed = split.paused ? 0 : speeds[1];
 	*ret_slowdown = split.paused ? 1 : 1 / speeds[0];
 }

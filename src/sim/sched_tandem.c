@@ -20,8 +20,9 @@ struct tandem {
 	uint64_t decided_ns;
 	struct td_slo_split *splits; /* of each service */
 	double *rooms;               /* of each service: what it would leave to jobs never seen */
-	double factors[TD_SERVICE_KINDS_MAX]
-		      [TD_PROFILES_MAX]; /* of a service beside a kind of job; 0: not seen yet */
+	double factors
+		[TD_SERVICE_KINDS_MAX]
+		[TD_PROFILES_MAX]; /* of a service beside a kind of job, the largest yet: it differs with the rate, and less than it needs is a miss; 0: not seen yet */
 };
 
 #define FACTOR 1.2 /* beside a company never seen */
@@ -175,11 +176,11 @@ static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 			td_selector_batches, TD_SELECTOR_BATCHES, kind->objective_s,
 			service->seen.rate_per_s, alone ? FACTOR : factor);
 	else
-		more = td_slo_split_observe(split, service->seen.p99_s);
+		more = td_slo_split_observe(split, service->seen.p99_s, service->seen.busy);
 	if (!round)
 		tell_room(cluster, state, index);
 	if (round && !more && learnt && !split->paused)
-		*learnt = split->factor;
+		*learnt = fmax(*learnt, split->factor);
 	service->split = (struct td_split){.batch = split->batch,
 		.service_share = alone || split->paused ? 1 : split->share,
 		.guest_share = split->guest_share,
