@@ -4,6 +4,9 @@
  * Each process has a grant, up to which it takes by itself. It is charged the most that it may have: the highest grant that it may still believe in, or what it has. Invariant:
  * the charges never exceed the limit by an action of ours. One that needs more than its grant asks; where too little is left, what the others
  * were granted and do not use is called back first, and only then is it told what there is. A lowered limit takes nothing away.
+ *
+ * What a process has is what it says, but no more than its allocations are. Until it has heard of its bound it had none, so nobody is granted
+ * anything beside one that has yet to say what it took (docs/decisions/0025).
  */
 #pragma once
 
@@ -15,11 +18,12 @@ struct td_process;
 
 /* Of one process. */
 struct td_host_part {
-	uint64_t told_bytes;     /* UINT64_MAX: no bound */
-	uint64_t believed_bytes; /* highest that it has not acknowledged to be gone */
-	uint64_t wanted_bytes, used_bytes;
-	uint64_t asked_ns; /* since when its question is open; 0: it is not */
-	uint32_t seq, acknowledged_seq, ticket, answered_ticket;
+	uint64_t told_bytes;               /* UINT64_MAX: no bound */
+	uint64_t believed_bytes;           /* highest that it has not acknowledged to be gone */
+	uint64_t wanted_bytes, used_bytes; /* as it says */
+	uint64_t asked_ns;                 /* since when its question is open; 0: it is not */
+	uint64_t bound_ns; /* when it was told of a bound for the first time since it had none */
+	uint32_t seq, acknowledged_seq, ticket, answered_ticket, bound_seq;
 	uint8_t speaks, lacks; /* it knows of this; the others were told that somebody lacks some */
 };
 

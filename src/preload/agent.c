@@ -135,7 +135,7 @@ static void lost(uint64_t now_ns)
 		self.backoff_ns = BACKOFF_MIN_NS;
 		go_private();
 		td_client_connected(false);
-		td_host_connected(false);
+		td_host_anew();
 		td_plans_reset();
 		for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 			td_client_set_defer(i, waits);
@@ -205,7 +205,7 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	self.backoff_ns = BACKOFF_MIN_NS;
 	td_plans_reset();
 	td_client_connected(true);
-	td_host_connected(true);
+	td_host_anew();
 	td_steps_again();
 	if (td_client_has_waiters())
 		td_client_want(td_gate_word());

@@ -12,9 +12,7 @@
 #define RECHECK_NS (200 * TD_NS_PER_MS)
 
 static _Atomic uint64_t taken, granted = UINT64_MAX;
-static _Atomic uint64_t reserved;          /* the most that a thread has asked for; in all */
 static _Atomic uint32_t tickets, answered; /* questions so far; of them, answered (a futex) */
-static _Atomic bool connected;
 
 /* The agent's. */
 static struct {
@@ -29,16 +27,26 @@ static uint64_t min_bytes(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static bool fits(uint64_t before, uint64_t bytes, uint64_t own_limit)
+{
+	uint64_t limit = min_bytes(own_limit, atomic_load(&granted));
+
+	return before <= limit && bytes <= limit - before;
+}
+
 bool td_host_take(uint64_t bytes, uint64_t own_limit)
 {
-	uint64_t before = atomic_load(&taken), limit;
+	uint64_t before = atomic_load(&taken);
 
 	do {
-		limit = min_bytes(own_limit, atomic_load(&granted));
-		if (before > limit || bytes > limit - before)
+		if (!fits(before, bytes, own_limit))
 			return false;
 	} while (!atomic_compare_exchange_weak(&taken, &before, before + bytes));
-	return true;
+	/* The agent writes what is granted and then reads what is taken: one of us has seen the other. */
+	if (fits(before, bytes, own_limit))
+		return true;
+	atomic_fetch_sub(&taken, bytes);
+	return false;
 }
 
 void td_host_give(uint64_t bytes)
@@ -56,25 +64,16 @@ static bool is_answered(uint32_t ticket)
 	return (int32_t)(atomic_load(&answered) - ticket) >= 0;
 }
 
-static void raise_to(_Atomic uint64_t *value, uint64_t bytes)
-{
-	uint64_t before = atomic_load(value);
-
-	while (before < bytes && !atomic_compare_exchange_weak(value, &before, bytes))
-		;
-}
-
 bool td_host_reserve(uint64_t bytes)
 {
 	uint32_t ticket, seen;
 
 	if (atomic_load(&granted) >= bytes)
 		return true;
-	raise_to(&reserved, bytes);
 	ticket = atomic_fetch_add(&tickets, 1) + 1;
 	td_agent_wake();
-	/* A limit may be taken away meanwhile, and then nobody answers any more. */
-	while (atomic_load(&connected) && atomic_load(&granted) < bytes && !is_answered(ticket)) {
+	/* A limit may be taken away meanwhile, and a daemon may go: then nobody answers any more. */
+	while (atomic_load(&granted) < bytes && !is_answered(ticket)) {
 		seen = atomic_load(&answered);
 		if (!is_answered(ticket) && atomic_load(&granted) < bytes)
 			td_futex_wait(&answered, seen, RECHECK_NS, false);
@@ -116,23 +115,18 @@ bool td_host_message(const struct td_msg_host *msg)
 	return more;
 }
 
-void td_host_step(
-	void (*send)(const struct td_msg *msg), uint64_t wanted_bytes, uint64_t movable_bytes)
+void td_host_step(void (*send)(const struct td_msg *msg), uint64_t (*wanted)(void))
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_host_need};
 	struct td_msg_host_need *need = &msg.host_need;
-	uint32_t ticket = atomic_load(&tickets);
 
 	if (!self.limited)
 		return;
-	if (is_answered(ticket))
-		atomic_store(&reserved, movable_bytes);
+	/* First: what is wanted for a question has been on its way before the question was asked. */
+	need->ticket = atomic_load(&tickets);
 	need->seq = self.seq;
-	need->ticket = ticket;
+	need->wanted_bytes = wanted();
 	need->used_bytes = atomic_load(&taken);
-	need->wanted_bytes = atomic_load(&reserved);
-	if (need->wanted_bytes < wanted_bytes)
-		need->wanted_bytes = wanted_bytes;
 	if (need->seq == self.sent.seq && need->ticket == self.sent.ticket &&
 		need->used_bytes == self.sent.used_bytes &&
 		need->wanted_bytes == self.sent.wanted_bytes)
@@ -141,20 +135,18 @@ void td_host_step(
 	send(&msg);
 }
 
-void td_host_connected(bool is)
+void td_host_anew(void)
 {
 	self.limited = self.pressed = false;
 	self.asked_bytes = self.seq = 0;
 	self.sent = (struct td_msg_host_need){0};
 	atomic_store(&granted, UINT64_MAX);
 	atomic_store(&answered, atomic_load(&tickets));
-	atomic_store(&connected, is);
 	td_futex_wake_all(&answered, false);
 }
 
 void td_host_forked(void)
 {
 	atomic_store(&taken, 0);
-	atomic_store(&reserved, 0);
-	td_host_connected(false);
+	td_host_anew();
 }

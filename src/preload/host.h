@@ -21,7 +21,7 @@ void td_host_give(uint64_t bytes);
 /* What there may be in all, by the daemon; UINT64_MAX: no bound. */
 uint64_t td_host_granted(void);
 
-/* May the process have so much in all? Waits for the daemon's answer. */
+/* May the process have so much in all? Waits for the daemon's answer. What that is wanted for is in what td_host_step is told already. */
 bool td_host_reserve(uint64_t bytes);
 
 /* -- the agent -- */
@@ -34,8 +34,8 @@ bool td_host_is_bounded(void);
 bool td_host_is_pressed(void);
 /* True: more is granted than before. */
 bool td_host_message(const struct td_msg_host *msg);
-/* Says what has changed. wanted: in use on the host, or to be; movable: what could have to leave, where that has to be reserved beforehand. */
-void td_host_step(
-	void (*send)(const struct td_msg *msg), uint64_t wanted_bytes, uint64_t movable_bytes);
-void td_host_connected(bool connected);
+/* Says what has changed. wanted: how much is in use on the host, is to be, or has to be reserved for what could have to leave. */
+void td_host_step(void (*send)(const struct td_msg *msg), uint64_t (*wanted)(void));
+/* Another daemon, or none any more: no bound, and no question is open. */
+void td_host_anew(void);
 void td_host_forked(void);

@@ -1,5 +1,5 @@
 /* Closing, shrinking, filling, opening, idleness: see plans.h. */
-#include "preload/plans.h"
+#include "preload/plans_internal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,20 +28,7 @@
 /* An idle process is looked at less and less often. */
 #define IDLE_CHECK_MAX_NS (100 * TD_NS_PER_MS)
 
-struct plan {
-	bool attached, known; /* known: a PLAN has come */
-	bool acknowledged;    /* it is done as far as this gate allows */
-	bool ready;           /* READY was sent */
-	uint32_t seq, acknowledged_seq;
-	uint8_t gate; /* enum td_gate */
-	bool others_wait, spill;
-	uint64_t limit_bytes;
-	uint64_t retry_ns, pause_ns; /* pause: between attempts to fill */
-	bool dirty;                  /* the totals have changed since the last MEMORY */
-	uint64_t reported_ns;
-};
-
-static struct plan plans[TD_SLOT_MAX];
+static struct td_plan_slot plans[TD_SLOT_MAX];
 static td_plans_send_fn send_msg;
 static const struct td_backend *backend;
 static _Atomic bool exiting;
@@ -88,6 +75,16 @@ void td_plans_set_backend(const struct td_backend *b)
 	backend = b;
 }
 
+struct td_plan_slot *td_plans_at(unsigned slot)
+{
+	return &plans[slot];
+}
+
+void td_plans_send(const struct td_msg *msg)
+{
+	send_msg(msg);
+}
+
 const struct td_backend *td_plans_backend(void)
 {
 	return backend;
@@ -110,13 +107,11 @@ void td_agent_stats(unsigned slot, struct td_memory_stats *ret)
 		backend->stats(slot, ret);
 }
 
-static void host_message(const struct td_msg_host *msg);
-
 /* -- messages -- */
 
-static void report(unsigned slot, uint32_t seq)
+void td_plans_send_memory(unsigned slot, uint32_t seq)
 {
-	struct plan *plan = &plans[slot];
+	struct td_plan_slot *plan = &plans[slot];
 	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
 	struct td_memory_stats stats;
 	struct td_step_memory step;
@@ -142,14 +137,15 @@ static void report(unsigned slot, uint32_t seq)
 	plan->acknowledged_seq = seq;
 	plan->dirty = false;
 	plan->reported_ns = td_time_now_ns();
+	plan->reported_bytes = stats.demanded_bytes;
 	send_msg(&msg);
 }
 
 /* A backend has moved a part: the daemon may hand the bytes on while the rest still moves. That acknowledges the plan: nothing is granted
  * beyond its limit any more, so what is resident now is the most that ever will be. */
-static void progress(unsigned slot)
+void td_plans_progress(unsigned slot)
 {
-	report(slot, plans[slot].seq);
+	td_plans_send_memory(slot, plans[slot].seq);
 }
 
 /* False: there is no context to ask with. */
@@ -185,7 +181,7 @@ static void send_needs(unsigned slot)
 	if (!td_client_take_need(slot, &ticket, &bytes, &movable))
 		return;
 	/* What the daemon adds `bytes` to has to be right. */
-	report(slot, plans[slot].acknowledged_seq);
+	td_plans_send_memory(slot, plans[slot].acknowledged_seq);
 	msg.need.slot = slot;
 	msg.need.ticket = ticket;
 	msg.need.bytes = bytes;
@@ -204,7 +200,7 @@ static void send_want(void)
 
 static void take_plan(const struct td_msg_plan *msg)
 {
-	struct plan *plan;
+	struct td_plan_slot *plan;
 
 	if (msg->slot >= TD_SLOT_MAX || !plans[msg->slot].attached)
 		return;
@@ -233,22 +229,22 @@ void td_plans_message(const struct td_msg *msg)
 		td_client_answer(msg->answer.slot, msg->answer.ticket, msg->answer.granted,
 			msg->answer.limit_bytes);
 	else if (msg->type == TD_MSG_TYPE_host)
-		host_message(&msg->host);
+		td_plans_host_message(&msg->host);
 }
 
 void td_plans_attached(unsigned slot, bool attached)
 {
-	plans[slot] = (struct plan){.attached = attached};
+	plans[slot] = (struct td_plan_slot){.attached = attached};
 	td_client_set_defer(slot, attached && closing.stage == TD_CLOSING_DRAINED);
 	if (attached)
-		report(slot, 0);
+		td_plans_send_memory(slot, 0);
 }
 
 void td_plans_report(void)
 {
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 		if (plans[i].attached)
-			report(i, plans[i].acknowledged_seq);
+			td_plans_send_memory(i, plans[i].acknowledged_seq);
 }
 
 /* -- closing -- */
@@ -356,7 +352,7 @@ bool td_plans_was_waiting(uint32_t word)
 
 /* Runs a backend's move with the slot's context current. -ENODEV style failures are left to the backend: without a context it is not
  * called. */
-static int move(unsigned slot, uint64_t limit_bytes,
+int td_plans_move(unsigned slot, uint64_t limit_bytes,
 	int (*how)(unsigned, uint64_t, void (*)(unsigned)), void (*note)(unsigned))
 {
 	const struct td_driver *driver = td_driver();
@@ -375,18 +371,19 @@ static int move(unsigned slot, uint64_t limit_bytes,
 
 static int shrink(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 {
-	return backend ? move(slot, limit_bytes, backend->shrink, note) : 0;
+	return backend ? td_plans_move(slot, limit_bytes, backend->shrink, note) : 0;
 }
 
 static int fill(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 {
-	return backend ? move(slot, limit_bytes, backend->fill, note) : 0;
+	return backend ? td_plans_move(slot, limit_bytes, backend->fill, note) : 0;
 }
 
 /* 0: everything is within the device's reach. */
 static int reach(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 {
-	return backend && backend->reach ? move(slot, limit_bytes, backend->reach, note) : 1;
+	return backend && backend->reach ? td_plans_move(slot, limit_bytes, backend->reach, note)
+					 : 1;
 }
 
 /* Nothing that this process has there can be moved any more. It is to see its error, not to wait for memory. */
@@ -401,65 +398,7 @@ static void send_failed(unsigned slot)
 	send_msg(&msg);
 }
 
-/* What the process has on the host, and is to have by its plans. */
-static uint64_t host_bytes(void)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; td_host_is_bounded() && i < TD_SLOT_MAX; i++)
-		if (plans[i].attached && backend && backend->host_bytes)
-			bytes += backend->host_bytes(
-				i, plans[i].known && plans[i].gate == TD_GATE_CLOSED
-					   ? plans[i].limit_bytes
-					   : UINT64_MAX);
-	return bytes;
-}
-
-static void give_back(unsigned slot)
-{
-	if (td_host_is_pressed() && backend && backend->give_back)
-		(void)move(slot, 0, backend->give_back, progress);
-}
-
-/* More may have a place now. */
-static void leave_again(void)
-{
-	struct td_memory_stats stats;
-
-	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
-		td_agent_stats(i, &stats);
-		if (plans[i].known && plans[i].gate == TD_GATE_CLOSED &&
-			stats.resident_bytes > plans[i].limit_bytes)
-			plans[i].acknowledged = false;
-	}
-}
-
-static void host_message(const struct td_msg_host *msg)
-{
-	if (td_host_message(msg))
-		leave_again();
-	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
-		if (!plans[i].attached)
-			continue;
-		plans[i].dirty = true; /* what cannot leave may have changed */
-		give_back(i);
-	}
-}
-
-static uint64_t movable_bytes(void)
-{
-	struct td_memory_stats stats;
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; td_settings.host_refuses && i < TD_SLOT_MAX; i++) {
-		td_agent_stats(i, &stats);
-		if (plans[i].attached && stats.demanded_bytes > stats.fixed_bytes)
-			bytes += stats.demanded_bytes - stats.fixed_bytes;
-	}
-	return bytes;
-}
-
-static void do_closed(unsigned slot, struct plan *plan, uint64_t now_ns)
+static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 {
 	uint32_t seq = plan->seq;
 	int r;
@@ -469,15 +408,15 @@ static void do_closed(unsigned slot, struct plan *plan, uint64_t now_ns)
 		return;
 	td_client_set_defer(slot, true);
 	/* What is to leave needs a place: granted, or as far as there is any. The answer wakes us. */
-	if (!td_host_ready(host_bytes()))
+	if (!td_host_ready(td_plans_host_bytes()))
 		return;
-	r = shrink(slot, plan->limit_bytes, progress);
+	r = shrink(slot, plan->limit_bytes, td_plans_progress);
 	if (r && r != -ENOTRECOVERABLE) {
 		plan->retry_ns = now_ns + RETRY_NS;
 		return;
 	}
 	plan->acknowledged = true;
-	report(slot, seq);
+	td_plans_send_memory(slot, seq);
 	if (r)
 		send_failed(slot);
 }
@@ -495,8 +434,8 @@ static void send_shortage(unsigned slot, uint64_t missing_bytes)
 		send_msg(&msg);
 }
 
-static void room_is_short(
-	unsigned slot, struct plan *plan, const struct td_memory_stats *stats, uint64_t now_ns)
+static void room_is_short(unsigned slot, struct td_plan_slot *plan,
+	const struct td_memory_stats *stats, uint64_t now_ns)
 {
 	uint64_t missing;
 
@@ -512,13 +451,14 @@ static void room_is_short(
 }
 
 /* What the limit does not let onto the device lies on the host. Only while nothing runs can anything change its place. */
-static int spill(unsigned slot, const struct plan *plan, int found)
+static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 {
-	return closing.stage == TD_CLOSING_DRAINED ? reach(slot, plan->limit_bytes, progress)
-						   : found;
+	return closing.stage == TD_CLOSING_DRAINED
+		       ? reach(slot, plan->limit_bytes, td_plans_progress)
+		       : found;
 }
 
-static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
+static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_ready};
 	struct td_memory_stats stats;
@@ -529,10 +469,10 @@ static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
 		return;
 	/* Before fill looks: what is deferred until here it finds, and nothing is deferred any more. */
 	td_client_set_defer(slot, false);
-	r = fill(slot, plan->limit_bytes, progress);
+	r = fill(slot, plan->limit_bytes, td_plans_progress);
 	if (plan->spill && (r == 0 || r == 1))
 		r = spill(slot, plan, r);
-	report(slot, plan->seq);
+	td_plans_send_memory(slot, plan->seq);
 	if (r == -ENOTRECOVERABLE) {
 		plan->acknowledged = true;
 		send_failed(slot);
@@ -550,7 +490,7 @@ static void do_open(unsigned slot, struct plan *plan, uint64_t now_ns)
 			room_is_short(slot, plan, &stats, now_ns);
 		return;
 	}
-	give_back(slot);
+	td_plans_host_give_back(slot);
 	plan->acknowledged = true;
 	plan->ready = true;
 	msg.ready.slot = slot;
@@ -563,7 +503,7 @@ static uint64_t step_memory(uint64_t now_ns)
 	uint64_t next_ns = NEVER;
 
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
-		struct plan *plan = &plans[i];
+		struct td_plan_slot *plan = &plans[i];
 
 		if (!plan->attached)
 			continue;
@@ -579,7 +519,7 @@ static uint64_t step_memory(uint64_t now_ns)
 		send_needs(i);
 		send_shortage(i, td_client_take_short(i));
 		if (plan->dirty && now_ns >= plan->reported_ns + REPORT_EVERY_NS)
-			report(i, plan->acknowledged_seq);
+			td_plans_send_memory(i, plan->acknowledged_seq);
 		if (plan->dirty)
 			next_ns = min_ns(next_ns, plan->reported_ns + REPORT_EVERY_NS);
 	}
@@ -681,6 +621,6 @@ uint64_t td_plans_step(uint64_t now_ns)
 	send_want();
 	next_ns = step_closing(word, now_ns);
 	next_ns = min_ns(next_ns, step_memory(now_ns));
-	td_host_step(send_msg, host_bytes(), movable_bytes());
+	td_plans_host_step();
 	return min_ns(next_ns, step_idle(word, now_ns));
 }

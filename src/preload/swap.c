@@ -14,11 +14,9 @@
 #include <unistd.h>
 
 #include "preload/agent.h"
-#include "preload/arena.h"
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/gate.h"
-#include "preload/host.h"
 #include "preload/pieces.h"
 #include "preload/real.h"
 
@@ -34,7 +32,8 @@
 /* Beyond what a driver counts up to. */
 #define FIRST_ID (1ull << 48)
 
-struct td_swap td_swap = {.lock = PTHREAD_MUTEX_INITIALIZER, .ids = FIRST_ID};
+struct td_swap td_swap = {
+	.lock = PTHREAD_MUTEX_INITIALIZER, .asking = PTHREAD_MUTEX_INITIALIZER, .ids = FIRST_ID};
 
 static uint64_t chunk_bytes(unsigned slot, uint64_t least)
 {
@@ -160,6 +159,7 @@ static bool adopt(struct td_range *range, int need)
 		td_swap.blocks[range->slot] = range;
 	}
 	td_swap_count(range, 1);
+	td_swap_unclaim(range);
 	td_client_settled(range->slot, range->bytes, need);
 	return true;
 }
@@ -223,6 +223,14 @@ static int place(struct td_range *range, int need, struct patience *patience)
 	return r;
 }
 
+static int place_if_reserved(struct td_range *range, int need, struct patience *patience)
+{
+	if (td_swap_reserve(range))
+		return place(range, need, patience);
+	td_client_settled(range->slot, range->bytes, need);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 /* Of a block that is there already, wherever that is: who may use one piece of it may use all. */
 static bool take_piece(unsigned slot, size_t asked, uint64_t *ret_address)
 {
@@ -271,9 +279,13 @@ static int alloc_range(
 
 	if (!range)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!td_swap_claim(range)) {
+		td_swap_free_range(range);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	base = range->base;
 	while ((need = td_client_need(slot, range->bytes, true)) != TD_NEED_REFUSED) {
-		r = place(range, need, &patience);
+		r = place_if_reserved(range, need, &patience);
 		if (!r) {
 			*ret_address = base;
 			return CUDA_SUCCESS;
@@ -282,6 +294,9 @@ static int alloc_range(
 		if (r != -EAGAIN || !wait_a_little(&patience))
 			break;
 	}
+	pthread_mutex_lock(&td_swap.lock);
+	td_swap_unclaim(range);
+	pthread_mutex_unlock(&td_swap.lock);
 	td_swap_free_range(range);
 	return need == TD_NEED_REFUSED || r == -EAGAIN ? CUDA_ERROR_OUT_OF_MEMORY : r;
 }
@@ -300,26 +315,13 @@ static uint64_t block_bytes(unsigned slot, uint64_t least)
 	return bytes;
 }
 
-/* Where that is asked for, no more is allocated than the host has room for. */
-static bool may_leave(unsigned slot, uint64_t bytes)
-{
-	uint64_t limit = td_arena_limit(), movable;
-
-	if (!td_settings.host_refuses)
-		return true;
-	pthread_mutex_lock(&td_swap.lock);
-	movable = td_swap.totals[slot].demanded_bytes - td_swap.totals[slot].fixed_bytes;
-	pthread_mutex_unlock(&td_swap.lock);
-	return movable <= limit && bytes <= limit - movable && td_host_reserve(movable + bytes);
-}
-
 static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 {
 	uint64_t least = granularity(slot), bytes;
 	int r;
 
 	td_swap_free_late();
-	if (!least || asked > UINT64_MAX - least || !may_leave(slot, asked))
+	if (!least || asked > UINT64_MAX - least)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (asked >= least)
 		return alloc_range(
@@ -359,6 +361,7 @@ static void swap_forked(void)
 	memset(&td_swap, 0, sizeof(td_swap));
 	td_swap.ids = FIRST_ID;
 	pthread_mutex_init(&td_swap.lock, NULL);
+	pthread_mutex_init(&td_swap.asking, NULL);
 }
 
 const struct td_backend td_backend_swap = {

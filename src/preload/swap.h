@@ -24,6 +24,7 @@ struct td_range {
 	CUdevice device;
 	struct td_pieces *pieces;    /* of a block; NULL: it is one allocation */
 	struct td_range *next_block; /* of the slot */
+	uint64_t claimed;            /* of td_swap.claimed_bytes */
 	unsigned pins;               /* reasons why it stays where it is, which is on the device */
 	unsigned moving;             /* of its chunks: copies that use them are under way */
 	size_t count;
@@ -44,6 +45,8 @@ struct td_swap {
 	struct td_range *blocks[TD_SLOT_MAX];
 	struct td_ranges index; /* of ranges, by address */
 	struct td_late_free *late;
+	uint64_t claimed_bytes; /* of allocations under way that have to be able to leave */
+	pthread_mutex_t asking; /* held while the daemon is asked whether they are; before lock */
 	uint64_t ids;
 	struct td_memory_stats totals[TD_SLOT_MAX];
 	uint64_t stranded_bytes
@@ -85,6 +88,14 @@ uint64_t td_swap_stranded(unsigned slot);
 uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes);
 bool td_swap_drop_idle(unsigned slot);
 int td_swap_give_back(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
+
+/*
+ * Where that is asked for (TANDEM_HOST_FULL=refuse), no more is allocated than the host has room for, by the process's own limit and, once the daemon knows
+ * of the allocation (td_client_need), by what that grants. False: there is none, and nothing is claimed. Unclaim: with the lock.
+ */
+bool td_swap_claim(struct td_range *range);
+bool td_swap_reserve(struct td_range *range);
+void td_swap_unclaim(struct td_range *range);
 
 int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));

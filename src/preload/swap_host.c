@@ -1,4 +1,6 @@
 /* Backend swap: what its chunks need on the host, and what they could do without. */
+#include "preload/agent.h"
+#include "preload/arena.h"
 #include "preload/host.h"
 #include "preload/swap.h"
 
@@ -61,4 +63,59 @@ int td_swap_give_back(unsigned slot, uint64_t limit_bytes, void (*progress)(unsi
 	(void)td_swap_drop_idle(slot);
 	pthread_mutex_unlock(&td_swap.lock);
 	return 0;
+}
+
+/* All that could have to leave, with what is on its way. With the lock. */
+static uint64_t movable_bytes(void)
+{
+	uint64_t bytes = td_swap.claimed_bytes;
+
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		if (td_swap.totals[i].demanded_bytes > td_swap.totals[i].fixed_bytes)
+			bytes += td_swap.totals[i].demanded_bytes - td_swap.totals[i].fixed_bytes;
+	return bytes;
+}
+
+bool td_swap_claim(struct td_range *range)
+{
+	uint64_t limit = td_arena_limit(), movable;
+	bool fits;
+
+	if (!td_settings.host_refuses)
+		return true;
+	pthread_mutex_lock(&td_swap.lock);
+	movable = movable_bytes();
+	fits = movable <= limit && range->bytes <= limit - movable;
+	range->claimed = fits ? range->bytes : 0;
+	td_swap.claimed_bytes += range->claimed;
+	pthread_mutex_unlock(&td_swap.lock);
+	return fits;
+}
+
+void td_swap_unclaim(struct td_range *range)
+{
+	td_swap.claimed_bytes -= range->claimed;
+	range->claimed = 0;
+}
+
+/* One thread at a time asks: of two that fit only without each other the first is refused, and the other then fits. */
+bool td_swap_reserve(struct td_range *range)
+{
+	uint64_t movable;
+	bool granted;
+
+	if (!range->claimed)
+		return true;
+	pthread_mutex_lock(&td_swap.asking);
+	pthread_mutex_lock(&td_swap.lock);
+	movable = movable_bytes();
+	pthread_mutex_unlock(&td_swap.lock);
+	granted = td_host_reserve(movable);
+	if (!granted) {
+		pthread_mutex_lock(&td_swap.lock);
+		td_swap_unclaim(range);
+		pthread_mutex_unlock(&td_swap.lock);
+	}
+	pthread_mutex_unlock(&td_swap.asking);
+	return granted;
 }

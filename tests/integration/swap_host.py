@@ -63,6 +63,19 @@ def or_it_is_refused():
         nothing_is_left(world)
 
 
+def all_gpus_of_a_program_count_together():
+    with World("--gpus", "2") as world:
+        a = Shell(world, "env", "TANDEM_HOST_LIMIT=10m", "TANDEM_HOST_FULL=refuse", TANDEM, "run", "--backend", "swap", "--")
+        first = a.do("alloc", 6 * MIB)
+        a.do("device", 1)
+        assert a.ask("alloc", 6 * MIB)[0] == OUT_OF_MEMORY
+        a.do("alloc", 4 * MIB)
+        a.do("free", first)
+        a.do("alloc", 6 * MIB)
+        a.end()
+        nothing_is_left(world)
+
+
 def kept(world):
     """What both have on the host, as the processes have it mapped."""
     return sum(j["host_bytes"] for j in world.jobs())
@@ -130,6 +143,7 @@ run_cases([
     bytes_on_the_host_outlive_the_context_that_put_them_there,
     what_has_no_place_on_the_host_stays_and_others_wait_for_it,
     or_it_is_refused,
+    all_gpus_of_a_program_count_together,
     all_together_have_no_more_on_the_host_than_the_node_lets_them,
     what_two_want_on_the_host_one_gets_and_the_others_stay_on_the_gpu_until_it_is_freed,
     nobody_allocates_what_could_not_leave_beside_what_others_have,

@@ -1,0 +1,105 @@
+/*
+ * The agent's plans, what they need of the host's memory: how much of it is asked for (host.h), and what is done when there is more of it, or others lack it.
+ */
+#include "policy/policy.h"
+#include "preload/agent.h"
+#include "preload/client_internal.h"
+#include "preload/host.h"
+#include "preload/plans_internal.h"
+#include "proto/proto.h"
+
+uint64_t td_plans_host_bytes(void)
+{
+	const struct td_backend *backend = td_plans_backend();
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; td_host_is_bounded() && i < TD_SLOT_MAX; i++) {
+		const struct td_plan_slot *plan = td_plans_at(i);
+
+		if (plan->attached && backend && backend->host_bytes)
+			bytes += backend->host_bytes(i, plan->known && plan->gate == TD_GATE_CLOSED
+								? plan->limit_bytes
+								: UINT64_MAX);
+	}
+	return bytes;
+}
+
+void td_plans_host_give_back(unsigned slot)
+{
+	const struct td_backend *backend = td_plans_backend();
+
+	if (td_host_is_pressed() && backend && backend->give_back)
+		(void)td_plans_move(slot, 0, backend->give_back, td_plans_progress);
+}
+
+/* More may have a place now. */
+static void leave_again(void)
+{
+	struct td_memory_stats stats;
+
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		struct td_plan_slot *plan = td_plans_at(i);
+
+		td_agent_stats(i, &stats);
+		if (plan->known && plan->gate == TD_GATE_CLOSED &&
+			stats.resident_bytes > plan->limit_bytes)
+			plan->acknowledged = false;
+	}
+}
+
+void td_plans_host_message(const struct td_msg_host *msg)
+{
+	if (td_host_message(msg))
+		leave_again();
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		if (!td_plans_at(i)->attached)
+			continue;
+		td_plans_at(i)->dirty = true; /* what cannot leave may have changed */
+		td_plans_host_give_back(i);
+	}
+}
+
+/* What could have to leave, where no more than that is to be had; with what is on its way. */
+static uint64_t movable_bytes(void)
+{
+	struct td_memory_stats stats;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; td_settings.host_refuses && i < TD_SLOT_MAX; i++) {
+		if (!td_plans_at(i)->attached)
+			continue;
+		td_client_totals(i, &stats);
+		if (stats.demanded_bytes > stats.fixed_bytes)
+			bytes += stats.demanded_bytes - stats.fixed_bytes;
+	}
+	return bytes;
+}
+
+static uint64_t wanted(void)
+{
+	uint64_t bytes = td_plans_host_bytes(), movable = movable_bytes();
+
+	return bytes > movable ? bytes : movable;
+}
+
+/* The daemon believes in no more than it knows to be allocated. */
+static void send_need(const struct td_msg *msg)
+{
+	struct td_memory_stats stats;
+
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		const struct td_plan_slot *plan = td_plans_at(i);
+
+		if (!plan->attached)
+			continue;
+		td_client_totals(i, &stats);
+		if (stats.demanded_bytes != plan->reported_bytes)
+			td_plans_send_memory(i, plan->acknowledged_seq);
+	}
+	td_plans_send(msg);
+}
+
+void td_plans_host_step(void)
+{
+	td_host_step(send_need, wanted);
+}
