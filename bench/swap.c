@@ -4,6 +4,7 @@
  *
  *   out    off the device until nothing is left on it       in    all of it back
  *   both   two processes at once, one each way: of twice the link's rate
+ *   to mapped host, from mapped host   the memory is exchanged for the host's at the same addresses, and back
  *
  * usage: swap MEBIBYTES ALLOCATIONS RUNS
  */
@@ -20,6 +21,8 @@
 #include "bench/row.h"
 #include "preload/backend.h"
 #include "preload/context.h"
+#include "preload/gate.h"
+#include "preload/plans.h"
 #include "preload/real.h"
 
 #define RUNS_MAX 100
@@ -85,6 +88,29 @@ static double move_in(uint64_t bytes)
 	uint64_t began_ns = td_time_now_ns();
 
 	check(td_backend_swap.fill((unsigned)slot, UINT64_MAX, quiet), "fill");
+	return rate(bytes, began_ns);
+}
+
+static void send_nothing(const struct td_msg *msg)
+{
+	(void)msg;
+}
+
+/* Chunks change their place only behind a closed gate. */
+static void close_gate(void)
+{
+	td_plans_init(send_nothing);
+	td_gate_init();
+	td_gate_write(TD_WORD_CLOSED | TD_WORD_STEP);
+	while (!td_plans_is_still())
+		(void)td_plans_step(td_time_now_ns());
+}
+
+static double move_to_mapped(uint64_t bytes)
+{
+	uint64_t began_ns = td_time_now_ns();
+
+	check(td_backend_swap.reach((unsigned)slot, 0, quiet), "reach");
 	return rate(bytes, began_ns);
 }
 
@@ -171,6 +197,7 @@ static void both(uint64_t bytes, unsigned count, unsigned runs)
 int main(int argc, char **argv)
 {
 	double out[RUNS_MAX], in[RUNS_MAX], two[RUNS_MAX], link;
+	double to[RUNS_MAX], from[RUNS_MAX];
 	uint64_t mib, bytes;
 	unsigned count, runs;
 
@@ -196,9 +223,16 @@ int main(int argc, char **argv)
 		in[i] = move_in(bytes);
 		two[i] = shared->rates[0][i + 1] + shared->rates[1][i + 1];
 	}
+	close_gate();
+	for (unsigned i = 0; i < runs; i++) {
+		to[i] = move_to_mapped(bytes);
+		from[i] = move_in(bytes);
+	}
 	print("out", mib, count, out, link, runs);
 	print("in", mib, count, in, link, runs);
 	print("both ways at once", mib, count, two, 2 * link, runs);
+	print("to mapped host", mib, count, to, link, runs);
+	print("from mapped host", mib, count, from, link, runs);
 	bench_row("the link", "GB/s", &link, 1);
 	return 0;
 }

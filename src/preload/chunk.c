@@ -102,7 +102,7 @@ int td_chunk_open(const struct td_chunk *chunk, CUdevice peer, bool open)
 {
 	const CUmemAccessDesc access = access_of(peer, open);
 
-	if (chunk->place != TD_PLACE_DEVICE && chunk->place != TD_PLACE_HOST)
+	if (chunk->place == TD_PLACE_FRESH || chunk->place == TD_PLACE_ARENA || chunk->loose)
 		return CUDA_SUCCESS;
 	return td_real.cuMemSetAccess(chunk->address, chunk->bytes, &access, 1);
 }
@@ -159,8 +159,10 @@ int td_chunk_map_host(struct td_chunk *chunk, CUdevice device)
 
 void td_chunk_unmap(struct td_chunk *chunk)
 {
-	(void)td_real.cuMemUnmap(chunk->address, chunk->bytes);
+	if (!chunk->loose)
+		(void)td_real.cuMemUnmap(chunk->address, chunk->bytes);
 	(void)td_real.cuMemRelease(chunk->handle);
+	chunk->loose = false;
 }
 
 int td_chunk_to_arena(struct td_chunk *chunk, CUstream stream)
@@ -177,7 +179,8 @@ int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream)
 	return td_real.cuMemcpyHtoDAsync_v2(chunk->address, chunk->arena, chunk->bytes, stream);
 }
 
-int td_chunk_exchange(struct td_chunk *chunk, CUdevice device, CUstream stream)
+int td_chunk_begin_exchange(
+	const struct td_chunk *chunk, CUdevice device, CUstream stream, struct td_exchange *ret)
 {
 	struct td_chunk next = {.bytes = chunk->bytes};
 	CUdeviceptr beside;
@@ -188,30 +191,53 @@ int td_chunk_exchange(struct td_chunk *chunk, CUdevice device, CUstream stream)
 	next.address = beside;
 	r = chunk->place == TD_PLACE_HOST ? td_chunk_map(&next, device)
 					  : td_chunk_map_host(&next, device);
-	if (r)
-		goto err_free;
-	r = td_real.cuMemcpyDtoDAsync_v2(beside, chunk->address, chunk->bytes, stream);
-	if (!r)
-		r = td_real.cuStreamSynchronize(stream);
-	(void)td_real.cuMemUnmap(beside, chunk->bytes);
-	if (r)
-		goto err_release;
-	(void)td_real.cuMemUnmap(chunk->address, chunk->bytes);
-	r = map_at(chunk->address, chunk->bytes, next.handle, device);
 	if (r) {
-		/* The old memory was mapped here a moment ago and still exists. */
-		(void)map_at(chunk->address, chunk->bytes, chunk->handle, device);
-		goto err_release;
+		(void)td_real.cuMemAddressFree(beside, chunk->bytes);
+		return r;
 	}
-	(void)td_real.cuMemRelease(chunk->handle);
-	chunk->handle = next.handle;
-	(void)td_real.cuMemAddressFree(beside, chunk->bytes);
-	return CUDA_SUCCESS;
+	*ret = (struct td_exchange){beside, next.handle};
+	r = td_real.cuMemcpyDtoDAsync_v2(beside, chunk->address, chunk->bytes, stream);
+	if (r)
+		td_chunk_drop_exchange(chunk, ret);
+	return r;
+}
 
-err_release:
-	(void)td_real.cuMemRelease(next.handle);
-err_free:
-	(void)td_real.cuMemAddressFree(beside, chunk->bytes);
+void td_chunk_drop_exchange(const struct td_chunk *chunk, const struct td_exchange *exchange)
+{
+	(void)td_real.cuMemUnmap(exchange->beside, chunk->bytes);
+	(void)td_real.cuMemRelease(exchange->handle);
+	(void)td_real.cuMemAddressFree(exchange->beside, chunk->bytes);
+}
+
+int td_chunk_tie(struct td_chunk *chunk, CUdevice device)
+{
+	int r = map_at(chunk->address, chunk->bytes, chunk->handle, device);
+
+	chunk->loose = r != CUDA_SUCCESS;
+	return r;
+}
+
+int td_chunk_end_exchange(
+	struct td_chunk *chunk, CUdevice device, const struct td_exchange *exchange)
+{
+	CUmemGenericAllocationHandle other = exchange->handle;
+	int r = td_real.cuMemUnmap(chunk->address, chunk->bytes);
+
+	if (r) {
+		td_chunk_drop_exchange(chunk, exchange);
+		return r;
+	}
+	(void)td_real.cuMemUnmap(exchange->beside, chunk->bytes);
+	(void)td_real.cuMemAddressFree(exchange->beside, chunk->bytes);
+	r = map_at(chunk->address, chunk->bytes, exchange->handle, device);
+	if (!r) {
+		other = chunk->handle;
+		chunk->handle = exchange->handle;
+	} else {
+		/* The old memory was mapped here a moment ago and still exists. */
+		(void)td_chunk_tie(chunk, device);
+	}
+	(void)td_real.cuMemRelease(other);
 	return r;
 }
 

@@ -6,6 +6,7 @@
  *   DEVICE  memory of the device
  *   ARENA   nothing; the bytes are in a pinned buffer
  *   HOST    memory of the host, mapped: the device reaches it across the link (AntMan's universal memory). Not every driver has it.
+ *   BETWEEN mapped as it was, and being copied to where it is to be: whoever has put it there knows both
  */
 #pragma once
 
@@ -19,13 +20,15 @@ enum td_place {
 	TD_PLACE_DEVICE,
 	TD_PLACE_ARENA,
 	TD_PLACE_HOST,
+	TD_PLACE_BETWEEN,
 };
 
 struct td_chunk {
 	enum td_place place;
 	uint64_t address, bytes;
 	CUmemGenericAllocationHandle handle; /* DEVICE and HOST */
-	void *arena;                         /* kept for the next time once it exists */
+	bool loose; /* the memory is there, the bytes are in it, but the driver could not map it: td_chunk_tie */
+	void *arena; /* kept for the next time once it exists */
 	uint64_t
 		blank; /* DEVICE: came there with no bytes of its own, as of this closing of the gate (td_plans_closings + 1) */
 };
@@ -53,8 +56,27 @@ bool td_chunk_has_handles(void);
 int td_chunk_to_arena(struct td_chunk *chunk, CUstream stream);
 int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream);
 
-/* HOST to DEVICE, or DEVICE to HOST, at the same address, done when it returns. On failure everything is as it was; the place is the caller's to change. */
-int td_chunk_exchange(struct td_chunk *chunk, CUdevice device, CUstream stream);
+/*
+ * HOST to DEVICE, or DEVICE to HOST, at the same address: new memory is mapped beside it, the bytes are copied, and the memory changes.
+ *
+ *	begin --copied, nothing has used the chunk since--> end    the chunk has the new memory; on failure all is as it was, unless the chunk is loose then
+ *	      --anything else-----------------------------> drop   all is as it was
+ *
+ * The place is the caller's to change.
+ */
+struct td_exchange {
+	CUdeviceptr beside;
+	CUmemGenericAllocationHandle handle;
+};
+
+int td_chunk_begin_exchange(
+	const struct td_chunk *chunk, CUdevice device, CUstream stream, struct td_exchange *ret);
+int td_chunk_end_exchange(
+	struct td_chunk *chunk, CUdevice device, const struct td_exchange *exchange);
+void td_chunk_drop_exchange(const struct td_chunk *chunk, const struct td_exchange *exchange);
+
+/* Maps the memory of a loose chunk where it belongs. */
+int td_chunk_tie(struct td_chunk *chunk, CUdevice device);
 
 /* Does the driver map memory of the host as it does that of the device? */
 bool td_chunk_may_be_on_host(CUdevice device);

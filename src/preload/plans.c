@@ -42,6 +42,8 @@ static struct {
 } closing;
 
 static uint64_t closings; /* begun so far; never begun anew */
+static uint32_t
+	left_behind; /* the word that a daemon which is gone had us drained with; 0: it had not */
 
 static struct {
 	uint64_t launches, since_ns,
@@ -65,6 +67,7 @@ void td_plans_init(td_plans_send_fn send)
 
 void td_plans_reset(void)
 {
+	left_behind = closing.stage == TD_CLOSING_DRAINED ? closing.word : 0;
 	memset(plans, 0, sizeof(plans));
 	memset(&closing, 0, sizeof(closing));
 	memset(&idle, 0, sizeof(idle));
@@ -318,6 +321,7 @@ static uint64_t step_closing(uint32_t word, uint64_t now_ns)
 {
 	uint64_t next_ns = NEVER;
 
+	left_behind = 0;
 	if (!(word & TD_WORD_CLOSED)) {
 		closing.stage = TD_CLOSING_NONE;
 		return NEVER;
@@ -340,6 +344,14 @@ static uint64_t step_closing(uint32_t word, uint64_t now_ns)
 uint64_t td_plans_closings(void)
 {
 	return closings;
+}
+
+bool td_plans_is_still(void)
+{
+	uint32_t word = td_gate_word();
+
+	return word & TD_WORD_CLOSED &&
+	       word == (closing.stage == TD_CLOSING_DRAINED ? closing.word : left_behind);
 }
 
 bool td_plans_was_waiting(uint32_t word)

@@ -50,6 +50,9 @@ enum td_closing td_plans_closing(void);
 /* How often the gate has been found closed after it was open, or changed: memory that came to the device since has been out of the program's reach. Agent thread only. */
 uint64_t td_plans_closings(void);
 
+/* Has all of this process's work ended, and can none begin? Agent thread only: what is mapped may change its place only then. */
+bool td_plans_is_still(void);
+
 /* Was the gate shut by a daemon that is gone now while nothing of ours was running? */
 bool td_plans_was_waiting(uint32_t word);
 

@@ -1,5 +1,5 @@
 /*
- * Backend swap, what its parts share: swap.c (allocations), swap_free.c (their end), swap_view.c (what is where), swap_move.c (the agent's moves); see
+ * Backend swap, what its parts share: swap.c (allocations), swap_free.c (their end), swap_view.c (what is where), swap_move.c and swap_reach.c (the agent's moves); see
  * backend.h for who calls what.
  *
  * A range is one allocation, or, for those smaller than the granularity, a block that several of them share (pieces.h).

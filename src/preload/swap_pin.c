@@ -16,9 +16,9 @@ static int may_pin(const struct td_range *range)
 	if (!range)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < range->count; i++) {
-		if (range->chunks[i].place == TD_PLACE_HOST)
+		if (range->chunks[i].place == TD_PLACE_HOST && !range->chunks[i].loose)
 			return CUDA_ERROR_OUT_OF_MEMORY;
-		if (range->chunks[i].place != TD_PLACE_DEVICE)
+		if (range->chunks[i].place != TD_PLACE_DEVICE || range->chunks[i].loose)
 			return -EAGAIN;
 	}
 	return CUDA_SUCCESS;

@@ -224,7 +224,8 @@ class Stress:
     def set_job(self):
         program = self.chance.choice(self.programs)
         job = self.job_of(program)
-        choices = ["class=online", "class=guaranteed", "class=besteffort", "weight=1", "weight=9", "duty=10%", "duty=80%", "duty=none"]
+        choices = ["class=online", "class=guaranteed", "class=besteffort", "weight=1", "weight=9", "duty=10%", "duty=80%", "duty=none",
+                   "mem-soft=4m", "mem-soft=16m", "mem-soft=none"]
         if not job:
             return
         if self.chance.random() < 0.4:

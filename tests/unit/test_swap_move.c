@@ -1,0 +1,316 @@
+/*
+ * The moves of the backend swap on a driver of the test's own (fake_vmm.h), each with each of its driver calls failing once, and with all from that one on: no byte
+ * is lost, nothing is in two places, nothing leaks, and once the driver is well everything can be reached again.
+ */
+#include "test.h"
+
+#include "base/time.h"
+#include "fake_vmm.h"
+#include "preload/gate.h"
+#include "preload/plans.h"
+#include "preload/swap.h"
+#include "proto/proto.h"
+
+#define SLOT   0
+#define CHUNKS 40 /* several batches */
+#define LARGE  30
+#define BYTES  ((uint64_t)CHUNKS * VMM_GRANULE)
+
+static uint64_t ranges[2];
+static uint32_t word;
+
+static void send_nothing(const struct td_msg *msg)
+{
+	(void)msg;
+}
+
+static void report_nothing(unsigned slot)
+{
+	(void)slot;
+}
+
+static void close_gate(void)
+{
+	word += TD_WORD_STEP;
+	td_gate_write(TD_WORD_CLOSED | word);
+	for (unsigned i = 0; i < 10 && !td_plans_is_still(); i++)
+		(void)td_plans_step(td_time_now_ns());
+}
+
+static void open_gate(void)
+{
+	td_gate_write(0);
+	(void)td_plans_step(td_time_now_ns());
+}
+
+static uint64_t chunk_address(unsigned i)
+{
+	return i < LARGE ? ranges[0] + (uint64_t)i * VMM_GRANULE
+			 : ranges[1] + (uint64_t)(i - LARGE) * VMM_GRANULE;
+}
+
+static void begin_world(void)
+{
+	static bool once;
+
+	if (!once) {
+		td_gate_init();
+		td_plans_init(send_nothing);
+		td_backend_swap.forked();
+	}
+	once = true;
+	vmm_begin(BYTES, BYTES);
+	vmm.fail_last = 0;
+	CHECK_EQ(td_backend_swap.alloc(SLOT, (uint64_t)LARGE * VMM_GRANULE, &ranges[0]), 0);
+	CHECK_EQ(td_backend_swap.alloc(SLOT, (uint64_t)(CHUNKS - LARGE) * VMM_GRANULE, &ranges[1]),
+		0);
+	for (unsigned i = 0; i < CHUNKS; i++)
+		memset(vmm_at(chunk_address(i), VMM_GRANULE), (int)i + 1, VMM_GRANULE);
+	close_gate();
+	CHECK(td_plans_is_still());
+}
+
+static const struct td_chunk *chunk_of(unsigned i)
+{
+	const struct td_range *range = td_swap_find(chunk_address(i));
+
+	return &range->chunks[(chunk_address(i) - range->base) / VMM_GRANULE];
+}
+
+static bool has_its_bytes(const char *bytes, unsigned i)
+{
+	for (unsigned k = 0; k < VMM_GRANULE; k++)
+		if (bytes[k] != (char)(i + 1))
+			return false;
+	return true;
+}
+
+/* Each chunk is in one place, has its bytes there, and is counted there. */
+static void is_all_right(void)
+{
+	uint64_t on_device = 0, spilled = 0;
+	struct td_memory_stats stats;
+
+	for (unsigned i = 0; i < CHUNKS; i++) {
+		const struct td_chunk *chunk = chunk_of(i);
+		char *mapped = vmm_at(chunk_address(i), VMM_GRANULE);
+
+		CHECK(chunk->place == TD_PLACE_DEVICE || chunk->place == TD_PLACE_HOST ||
+			chunk->place == TD_PLACE_ARENA);
+		CHECK_EQ(!mapped, chunk->place == TD_PLACE_ARENA || chunk->loose);
+		if (chunk->place == TD_PLACE_ARENA) {
+			CHECK(has_its_bytes(chunk->arena, i));
+			continue;
+		}
+		CHECK(has_its_bytes(vmm.memory[chunk->handle - 1].data, i));
+		CHECK_EQ(vmm.memory[chunk->handle - 1].host, chunk->place == TD_PLACE_HOST);
+		*(chunk->place == TD_PLACE_HOST ? &spilled : &on_device) += VMM_GRANULE;
+	}
+	td_backend_swap.stats(SLOT, &stats);
+	CHECK_EQ(stats.resident_bytes, on_device);
+	CHECK_EQ(stats.spilled_bytes, spilled);
+	CHECK_EQ(stats.host_bytes, BYTES - on_device);
+	/* Nothing is left over. */
+	CHECK_EQ(vmm.device_bytes, on_device);
+	CHECK_EQ(vmm.host_bytes, spilled);
+	CHECK_EQ(vmm_count(vmm.reserved), 2);
+	CHECK_EQ(vmm.begun, vmm.done);
+	CHECK_EQ(td_swap_find(ranges[0])->moving + td_swap_find(ranges[1])->moving, 0);
+	CHECK_EQ(vmm.broken, 0);
+}
+
+static void end_world(void)
+{
+	vmm.fail_last = 0;
+	open_gate();
+	CHECK_EQ(td_backend_swap.free(ranges[0]), 0);
+	CHECK_EQ(td_backend_swap.free(ranges[1]), 0);
+	CHECK_EQ(vmm_memories(), 0);
+	CHECK_EQ(vmm_count(vmm.reserved) + vmm_count(vmm.mapped), 0);
+	CHECK_EQ(vmm.broken, 0);
+}
+
+/* With a driver that is well again all of it can be reached, and be on the device. */
+static void recovers(void)
+{
+	vmm.fail_last = 0;
+	CHECK_EQ(td_backend_swap.fill(SLOT, BYTES, report_nothing), 0);
+	is_all_right();
+	for (unsigned i = 0; i < CHUNKS; i++)
+		CHECK_EQ(chunk_of(i)->place, TD_PLACE_DEVICE);
+}
+
+static int shrink(uint64_t limit)
+{
+	return td_backend_swap.shrink(SLOT, limit, report_nothing);
+}
+
+static int fill(uint64_t limit)
+{
+	return td_backend_swap.fill(SLOT, limit, report_nothing);
+}
+
+static int reach(uint64_t limit)
+{
+	return td_backend_swap.reach(SLOT, limit, report_nothing);
+}
+
+#define SOME (7ull * VMM_GRANULE)
+
+struct way {
+	const char *name;
+	int (*before)(uint64_t limit);
+	int (*move)(uint64_t limit);
+	uint64_t before_bytes, move_bytes;
+};
+
+static const struct way ways[] = {
+	{"device to arena", NULL, shrink, 0, SOME},
+	{"arena to device", shrink, fill, SOME, BYTES},
+	{"device to mapped host", NULL, reach, 0, SOME},
+	{"mapped host to device", reach, fill, SOME, BYTES},
+	{"arena to mapped host", shrink, reach, SOME, SOME},
+	{"arena and device to mapped host", shrink, reach, 20ull * VMM_GRANULE, SOME},
+};
+
+/* Returns how many calls it made of the driver. */
+static unsigned fail_one(const struct way *way, unsigned first, unsigned last)
+{
+	unsigned calls;
+
+	begin_world();
+	if (way->before)
+		(void)way->before(way->before_bytes);
+	is_all_right();
+	vmm.calls = 0;
+	vmm.fail_first = first;
+	vmm.fail_last = last;
+	(void)way->move(way->move_bytes);
+	calls = vmm.calls;
+	is_all_right();
+	recovers();
+	end_world();
+	return calls;
+}
+
+static void fail_each(const struct way *way)
+{
+	unsigned calls = fail_one(way, 1, 0);
+
+	CHECK(calls > CHUNKS);
+	for (unsigned i = 1; i <= calls; i++) {
+		(void)fail_one(way, i, i);
+		(void)fail_one(way, i, i + 1);
+		(void)fail_one(way, i, UINT32_MAX);
+	}
+}
+
+TEST(no_byte_is_lost_on_the_way_off_the_device)
+{
+	fail_each(&ways[0]);
+}
+TEST(no_byte_is_lost_on_the_way_back)
+{
+	fail_each(&ways[1]);
+}
+TEST(no_byte_is_lost_on_the_way_to_host_memory_in_reach)
+{
+	fail_each(&ways[2]);
+}
+TEST(no_byte_is_lost_on_the_way_from_there)
+{
+	fail_each(&ways[3]);
+}
+TEST(no_byte_is_lost_when_what_is_out_of_reach_is_mapped)
+{
+	fail_each(&ways[4]);
+}
+TEST(no_byte_is_lost_when_some_is_mapped_and_some_exchanged)
+{
+	fail_each(&ways[5]);
+}
+
+TEST(a_limit_is_kept_exactly_both_ways)
+{
+	struct td_memory_stats stats;
+
+	begin_world();
+	CHECK_EQ(reach(SOME), 0);
+	td_backend_swap.stats(SLOT, &stats);
+	CHECK_EQ(stats.resident_bytes, SOME);
+	CHECK_EQ(fill(2 * SOME), 0);
+	td_backend_swap.stats(SLOT, &stats);
+	CHECK_EQ(stats.resident_bytes, 2 * SOME);
+	is_all_right();
+	recovers();
+	end_world();
+}
+
+TEST(a_device_or_host_that_is_full_in_the_middle_keeps_the_rest_where_it_is)
+{
+	begin_world();
+	vmm.host_most = SOME;
+	CHECK_EQ(reach(0), 1);
+	is_all_right();
+	CHECK_EQ(vmm.host_bytes, SOME);
+	vmm.host_most = BYTES;
+	CHECK_EQ(reach(0), 0);
+	vmm.device_most = SOME;
+	CHECK_EQ(fill(BYTES), 0);
+	is_all_right();
+	CHECK_EQ(vmm.device_bytes, SOME);
+	vmm.device_most = BYTES;
+	recovers();
+	end_world();
+}
+
+/* Kernels that use it may be running. */
+TEST(what_is_mapped_stays_where_it_is_unless_all_work_has_ended)
+{
+	begin_world();
+	CHECK_EQ(reach(SOME), 0);
+	open_gate();
+	CHECK_EQ(fill(BYTES), 0);
+	CHECK_EQ(vmm.device_bytes, SOME);
+	/* Closed, but not seen to be, nor drained. */
+	word += TD_WORD_STEP;
+	td_gate_write(TD_WORD_CLOSED | word);
+	CHECK_EQ(fill(BYTES), 0);
+	CHECK_EQ(vmm.device_bytes, SOME);
+	CHECK_EQ(reach(0), 1);
+	CHECK_EQ(vmm.device_bytes, SOME);
+	close_gate();
+	recovers();
+	end_world();
+}
+
+static unsigned lets_go_at;
+
+/* The daemon lets a process whose other GPU has failed go at once. */
+static CUresult await_and_open(CUevent event)
+{
+	if (!--lets_go_at)
+		td_gate_write(0);
+	return vmm_await_event(event);
+}
+
+TEST(what_is_on_its_way_when_the_gate_opens_stays_where_it_was)
+{
+	begin_world();
+	td_real.cuEventSynchronize = await_and_open;
+	lets_go_at = 1;
+	CHECK_EQ(reach(0), 1);
+	CHECK_EQ(vmm.device_bytes, BYTES);
+	is_all_right();
+	close_gate();
+	lets_go_at = 1000;
+	CHECK_EQ(reach(0), 0);
+	lets_go_at = 1;
+	CHECK_EQ(fill(BYTES), 0);
+	CHECK_EQ(vmm.device_bytes, 0);
+	is_all_right();
+	close_gate();
+	lets_go_at = 1000;
+	recovers();
+	end_world();
+}
