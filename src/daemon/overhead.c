@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "daemon/fixed.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 
 /* A newcomer is looked at this often, and for so long: where NVML does not tell, it will not. */
 #define SOON_NS     (50 * TD_NS_PER_MS)
 #define PATIENCE_NS (2 * TD_NS_PER_S)
+/* More than this part of a device no process is believed to take beside its allocations: a context takes 0.3 to 0.5 GB of 8 to 192, its code as much again. */
+#define MOST_PART 8
 
 static const struct td_nvml_use *find(const struct td_node *node, const struct td_client *client,
 	const struct td_nvml_gpu *gpus, const struct td_nvml_use *uses, uint32_t count)
@@ -21,11 +24,38 @@ static const struct td_nvml_use *find(const struct td_node *node, const struct t
 	return NULL;
 }
 
-static void observe(struct td_client *client, uint64_t used_bytes)
+/* Does what the client has said hold by now, and will it until it says something else? */
+static bool is_still(const struct td_client *client)
+{
+	uint64_t limit = client->limit_bytes, fixed = td_fixed_bytes(client);
+
+	if (client->acknowledged_seq != client->seq)
+		return false;
+	/* A part of a move acknowledges, too. */
+	return client->process->phase != TD_PHASE_CLOSED ||
+	       client->resident_bytes <= (limit > fixed ? limit : fixed);
+}
+
+/* Whoever moves memory on one GPU does not report for the others meanwhile. */
+static bool all_still(const struct td_process *process)
+{
+	struct td_list *it;
+
+	if (process->phase != TD_PHASE_OPEN && process->phase != TD_PHASE_CLOSED)
+		return false;
+	td_list_for_each (it, &process->clients)
+		if (!is_still(td_container_of(it, struct td_client, of_process)))
+			return false;
+	return true;
+}
+
+static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most_bytes)
 {
 	uint64_t resident = client->resident_bytes,
 		 bytes = used_bytes > resident ? used_bytes - resident : 0;
 
+	if (bytes > most_bytes)
+		bytes = most_bytes;
 	if (client->seen.valid && client->seen.resident_bytes == resident) {
 		client->overhead_bytes =
 			bytes < client->seen.overhead_bytes ? bytes : client->seen.overhead_bytes;
@@ -45,8 +75,9 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 		struct td_client *client = td_container_of(it, struct td_client, of_node);
 		const struct td_nvml_use *use = find(node, client, gpus, uses, count);
 
-		if (use)
-			observe(client, use->bytes);
+		if (use && all_still(client->process))
+			observe(client, use->bytes,
+				node->gpus[client->gpu].total_bytes / MOST_PART);
 		else
 			client->seen.valid = false;
 	}

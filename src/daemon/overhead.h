@@ -2,7 +2,8 @@
  * What a process takes on a GPU beside what it allocates: contexts, loaded code, stacks, what allocations are rounded up to. No call tells it; NVML
  * tells what each process has there in all, and the client what it knows of. It counts in the job's limits (docs/decisions/0022).
  *
- * The two are of different moments, so a figure is believed only if the client's own was the same in two samples, and of the two the lesser is.
+ * The two are of different moments, so a figure is believed only if the client's own was the same in two samples, and of the two the lesser is. None is taken
+ * while a process has yet to do what it was told, as its agent says nothing meanwhile. More than an eighth of the GPU nobody takes.
  */
 #pragma once
 

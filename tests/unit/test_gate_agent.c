@@ -21,6 +21,7 @@
 #include "preload/context.h"
 #include "preload/drain.h"
 #include "preload/gate.h"
+#include "preload/host.h"
 #include "preload/pace.h"
 #include "preload/place.h"
 #include "proto/proto.h"
@@ -388,6 +389,40 @@ CASE(what_was_granted_and_has_not_landed_is_in_every_report)
 		msg = next(TD_MSG_TYPE_memory);
 	while (msg.memory.seq != d.seq || msg.memory.resident_bytes != 5 * MIB);
 	EXPECT(msg.memory.demanded_bytes == 30 * MIB);
+}
+
+static void *reserve(void *bytes)
+{
+	(void)td_host_reserve(*(uint64_t *)bytes);
+	return NULL;
+}
+
+/* It believes in no more than it knows to be allocated. */
+CASE(the_daemon_hears_of_an_allocation_before_a_place_for_it_on_the_host_is_asked_for)
+{
+	static uint64_t bytes = 30 * MIB;
+	struct td_msg msg, host = {.type = TD_MSG_TYPE_host};
+	uint64_t demanded = 0;
+	pthread_t thread;
+
+	setenv("TANDEM_HOST_FULL", "refuse", 1);
+	start_open(1);
+	host.host.seq = 1;
+	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
+	EXPECT(next(TD_MSG_TYPE_host_need).host_need.seq == 1);
+	EXPECT(td_client_need(0, bytes, true) == 0); /* the limit covers it */
+	EXPECT(!pthread_create(&thread, NULL, reserve, &bytes));
+	do {
+		EXPECT(!td_socket_recv(d.fd, &msg, NULL, 0));
+		if (msg.type == TD_MSG_TYPE_memory)
+			demanded = msg.memory.demanded_bytes;
+	} while (msg.type != TD_MSG_TYPE_host_need);
+	EXPECT(msg.host_need.ticket == 1 && msg.host_need.wanted_bytes == bytes);
+	EXPECT(demanded == bytes);
+	host.host.seq = 2;
+	host.host.bytes = UINT64_MAX;
+	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
+	EXPECT(!pthread_join(thread, NULL));
 }
 
 CASE(idleness_is_told_once_others_wait_and_so_is_its_end)

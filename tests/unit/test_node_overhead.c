@@ -104,3 +104,91 @@ TEST(who_dies_takes_it_along)
 	CHECK_EQ(b->slot[0].limit, 20 * MIB);
 	CHECK(within_capacity(&w));
 }
+
+/* Its agent moves memory and says nothing: what it has by now is not overhead. */
+TEST(nothing_is_taken_for_overhead_before_a_process_has_done_what_it_was_told)
+{
+	begin();
+	struct fake *a = limited("20m", 8 * MIB);
+
+	a->slow = true;
+	limit("a", "18m");
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 18 * MIB);
+	sees(a, 13 * MIB);
+	sees(a, 13 * MIB);
+	CHECK_EQ(a->slot[0].limit, 18 * MIB);
+	a->slow = false;
+	settle(&w);
+	sees(a, 11 * MIB);
+	CHECK_EQ(a->slot[0].limit, 18 * MIB); /* the two before do not count */
+	sees(a, 11 * MIB);
+	CHECK_EQ(a->slot[0].limit, 15 * MIB);
+}
+
+static const struct td_client *client_of(const struct fake *f)
+{
+	return td_container_of(f->process->clients.next, struct td_client, of_process);
+}
+
+TEST(nothing_is_taken_for_overhead_while_a_turn_ends_or_begins)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	w.now += 60 * TD_NS_PER_S;
+	a->slow = b->slow = true;
+	settle(&w);
+	CHECK_EQ(a->process->phase, TD_PHASE_DRAINING);
+	sees(a, 50 * MIB);
+	sees(a, 50 * MIB);
+	fake_act(&w, a); /* drained */
+	settle(&w);
+	CHECK(a->slot[0].limit < 48 * MIB);
+	fake_memory(&w, a, 0); /* a part of it has left */
+	sees(a, 51 * MIB);
+	sees(a, 51 * MIB);
+	CHECK(!client_of(a)->overhead_known);
+	fake_act(&w, a);
+	settle(&w);
+	CHECK_EQ(b->process->phase, TD_PHASE_FILLING);
+	fake_memory(&w, b, 0); /* a part of it has come */
+	sees(b, 20 * MIB);
+	sees(b, 20 * MIB);
+	CHECK(!client_of(b)->overhead_known);
+	sees(a, a->slot[0].resident + 2 * MIB);
+	sees(a, a->slot[0].resident + 2 * MIB);
+	CHECK(client_of(a)->overhead_known);
+	CHECK_EQ(client_of(a)->overhead_bytes, 2 * MIB);
+}
+
+TEST(nothing_is_taken_for_overhead_while_the_agent_is_busy_with_another_gpu)
+{
+	begin();
+	struct fake *a = limited("20m", 8 * MIB);
+	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+
+	fake_attach(&w, a, 1, 1, 8 * MIB);
+	a->slow = true;
+	settle(&w);
+	msg.memory.seq = a->slot[0].seq;
+	msg.memory.demanded_bytes = msg.memory.resident_bytes = 8 * MIB;
+	CHECK_EQ(say(&w, a, &msg), 0);
+	sees(a, 12 * MIB);
+	sees(a, 12 * MIB);
+	CHECK(!client_of(a)->overhead_known);
+}
+
+TEST(nobody_is_believed_to_take_more_than_an_eighth_of_the_gpu)
+{
+	begin();
+	struct fake *a = limited("20m", 8 * MIB);
+
+	sees(a, 60 * MIB);
+	sees(a, 60 * MIB);
+	CHECK_EQ(a->slot[0].limit, 12 * MIB);
+	CHECK_EQ(a->slot[0].others, 8 * MIB);
+}
