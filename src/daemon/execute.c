@@ -508,8 +508,7 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 
 	if (failed)
 		msg.answer.granted = 1; /* the driver has its own answer */
-	else if (quota == TD_QUOTA_REFUSED ||
-		 td_soft_demand(client) > td_soft_there(node, process->job, gpu))
+	else if (quota == TD_QUOTA_REFUSED || td_soft_has_no_place(node, client))
 		msg.answer.granted = 0;
 	else if (quota == TD_QUOTA_WAIT || td_soft_demand(client) > gpu->capacity_bytes)
 		return;

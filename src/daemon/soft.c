@@ -150,6 +150,20 @@ bool td_soft_spills(const struct td_client *client)
 	return client->spills && client->soft_bytes < demanded(client);
 }
 
+bool td_soft_has_no_place(const struct td_node *node, const struct td_client *client)
+{
+	const struct td_job *job = client->process->job;
+	const struct td_gpu *gpu = &node->gpus[client->gpu];
+	uint64_t there = td_soft_there(node, job, gpu),
+		 has = client->spills ? job->on[client->gpu].stays_bytes
+				      : job->on[client->gpu].demanded_bytes;
+
+	if (td_soft_demand(client) > there)
+		return true;
+	return job->on[client->gpu].is_in && (client->need_fixed || !client->spills) &&
+	       has + client->need_bytes > there;
+}
+
 void td_soft_plan(const struct td_node *node, struct td_client *client)
 {
 	struct td_grant *grant = &client->grant;

@@ -42,8 +42,8 @@ struct ledger {
 	_Atomic uint64_t capacity_bytes, short_bytes;
 	_Atomic uint64_t quota_bytes, soft_bytes; /* 0 unknown, UINT64_MAX none */
 	struct td_lock lock;
-	/* guarded by lock: the limit; bytes granted on the device, and off it, that are not in the backend's stats yet; changes of those two */
-	uint64_t limit_bytes, landing_bytes, deferred_bytes, changes;
+	/* guarded by lock: the limit; bytes granted that are not in the backend's stats yet: on the device, there for good, off it; changes of those */
+	uint64_t limit_bytes, landing_bytes, staying_bytes, deferred_bytes, changes;
 	bool spills; /* what is beyond the limit lies on the host: it counts only what is on the device */
 	bool open; /* the plan with that limit opens the gate */
 	_Atomic uint64_t cached_bytes;
@@ -108,7 +108,7 @@ static struct ledger *ledger_of(unsigned slot)
 
 /* What has been promised and is not in the backend's stats yet, at one moment. */
 struct promises {
-	uint64_t landing_bytes, deferred_bytes, changes;
+	uint64_t landing_bytes, staying_bytes, deferred_bytes, changes;
 };
 
 static struct promises promises_of(struct ledger *ledger)
@@ -116,7 +116,8 @@ static struct promises promises_of(struct ledger *ledger)
 	struct promises p;
 
 	td_lock_take(&ledger->lock);
-	p = (struct promises){ledger->landing_bytes, ledger->deferred_bytes, ledger->changes};
+	p = (struct promises){ledger->landing_bytes, ledger->staying_bytes, ledger->deferred_bytes,
+		ledger->changes};
 	td_lock_drop(&ledger->lock);
 	return p;
 }
@@ -131,8 +132,9 @@ static struct promises totals(unsigned slot, struct td_memory_stats *ret)
 		td_agent_stats(slot, ret);
 		after = promises_of(&ledgers[slot]);
 	} while (before.changes != after.changes);
-	ret->demanded_bytes += after.landing_bytes + after.deferred_bytes;
-	ret->resident_bytes += after.landing_bytes;
+	ret->demanded_bytes += after.landing_bytes + after.staying_bytes + after.deferred_bytes;
+	ret->resident_bytes += after.landing_bytes + after.staying_bytes;
+	ret->fixed_bytes += after.staying_bytes;
 	ret->host_bytes += after.deferred_bytes;
 	ret->cached_bytes = atomic_load(&ledgers[slot].cached_bytes);
 	if (ret->cached_bytes > ret->demanded_bytes)
@@ -142,8 +144,18 @@ static struct promises totals(unsigned slot, struct td_memory_stats *ret)
 	return after;
 }
 
+static uint64_t *device_part(struct ledger *ledger, bool movable)
+{
+	return movable ? &ledger->landing_bytes : &ledger->staying_bytes;
+}
+
+static uint64_t *promised(struct ledger *ledger, int need, bool movable)
+{
+	return need == TD_NEED_DEVICE ? device_part(ledger, movable) : &ledger->deferred_bytes;
+}
+
 /* With need_lock: promises are only made by its holder or, in its name, by the agent, so what is had can only become less. */
-static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
+static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes, bool movable)
 {
 	struct td_memory_stats stats;
 	uint64_t has;
@@ -154,7 +166,7 @@ static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 	has = ledger->spills ? stats.resident_bytes : stats.demanded_bytes;
 	covers = has <= ledger->limit_bytes && bytes <= ledger->limit_bytes - has;
 	if (covers) {
-		ledger->landing_bytes += bytes;
+		*device_part(ledger, movable) += bytes;
 		ledger->changes++;
 	}
 	td_lock_drop(&ledger->lock);
@@ -197,13 +209,10 @@ static bool quota_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 }
 
 /* The bytes are on their way: from here on they are in what the daemon is told. */
-static void promise(struct ledger *ledger, uint64_t bytes, bool deferred)
+static void promise(struct ledger *ledger, uint64_t bytes, int need, bool movable)
 {
 	td_lock_take(&ledger->lock);
-	if (deferred)
-		ledger->deferred_bytes += bytes;
-	else
-		ledger->landing_bytes += bytes;
+	*promised(ledger, need, movable) += bytes;
 	ledger->changes++;
 	td_lock_drop(&ledger->lock);
 }
@@ -251,7 +260,7 @@ static int go_alone(struct ledger *ledger, unsigned slot, uint64_t bytes, bool m
 {
 	int r = alone(ledger, slot, bytes, movable);
 
-	promise(ledger, bytes, r != TD_NEED_DEVICE);
+	promise(ledger, bytes, r, movable);
 	/* A daemon that has come meanwhile has not heard of them. */
 	td_client_memory_changed(slot);
 	return r;
@@ -279,7 +288,7 @@ int td_client_need(unsigned slot, uint64_t bytes, bool movable)
 		r = TD_NEED_REFUSED;
 	else if (!atomic_load(&connected))
 		r = go_alone(ledger, slot, bytes, movable);
-	else if (!limit_covers(ledger, slot, bytes)) {
+	else if (!limit_covers(ledger, slot, bytes, movable)) {
 		answer = ask(ledger, bytes, movable);
 		if (answer == ALONE)
 			r = quota_covers(ledger, slot, bytes)
@@ -297,14 +306,14 @@ static void take_off(uint64_t *bytes, uint64_t n)
 	*bytes -= n < *bytes ? n : *bytes;
 }
 
-void td_client_settled(unsigned slot, uint64_t bytes, int need)
+void td_client_settled(unsigned slot, uint64_t bytes, int need, bool movable)
 {
 	struct ledger *ledger = ledger_of(slot);
 
 	if (!ledger)
 		return;
 	td_lock_take(&ledger->lock);
-	take_off(need == TD_NEED_DEVICE ? &ledger->landing_bytes : &ledger->deferred_bytes, bytes);
+	take_off(promised(ledger, need, movable), bytes);
 	ledger->changes++;
 	td_lock_drop(&ledger->lock);
 	td_client_memory_changed(slot);
@@ -446,7 +455,7 @@ void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t 
 	ledger->limit_bytes = limit_bytes;
 	td_lock_drop(&ledger->lock);
 	if (answer)
-		promise(ledger, ledger->need_bytes, granted(answer) != TD_NEED_DEVICE);
+		promise(ledger, ledger->need_bytes, granted(answer), ledger->need_movable);
 	answered(ledger, answer);
 }
 
@@ -485,6 +494,11 @@ void td_client_totals(unsigned slot, struct td_memory_stats *ret)
 bool td_client_is_landing(unsigned slot)
 {
 	return promises_of(&ledgers[slot]).landing_bytes != 0;
+}
+
+uint64_t td_client_staying(unsigned slot)
+{
+	return promises_of(&ledgers[slot]).staying_bytes;
 }
 
 bool td_client_take_memory(unsigned slot)

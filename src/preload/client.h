@@ -22,12 +22,12 @@ enum td_need {
 
 /*
  * May `bytes` more become resident on this slot (GPU) now? May block while the daemon makes room; call it without the backend's lock.
- * movable: the backend can put them elsewhere; HOST is only ever said of such. Without a daemon the job's limits go for this process alone.
+ * movable: the backend can put them elsewhere, and lets nothing wait before it has them; HOST is only ever said of such. Without a daemon the job's limits go for this process alone.
  * Every call that was not refused is followed by one td_client_settled with its result, once the bytes are in the backend's stats (then under
  * the lock that stats takes, so that they are never counted twice or not at all) or were given up.
  */
 int td_client_need(unsigned slot, uint64_t bytes, bool movable);
-void td_client_settled(unsigned slot, uint64_t bytes, int need);
+void td_client_settled(unsigned slot, uint64_t bytes, int need, bool movable);
 
 /*
  * Under the backend's lock, before it records an allocation as being off the device: is the gate still closed, with no fill begun? A fill

@@ -28,8 +28,10 @@ void td_client_set_capacity(
 void td_client_set_defer(unsigned slot, bool may);
 /* The backend's totals and, with them, what was granted and is not in them yet. */
 void td_client_totals(unsigned slot, struct td_memory_stats *ret);
-/* Is such an allocation about to land on the device? */
+/* Is such an allocation about to land on the device, from where its memory can be moved? It waits for nothing before it has. */
 bool td_client_is_landing(unsigned slot);
+/* Granted to allocations of other memory, which may wait at the gate before they have it: counted as there already, as it cannot leave. In bytes. */
+uint64_t td_client_staying(unsigned slot);
 
 /* What td_client_short left, 0: nothing. Taken. */
 uint64_t td_client_take_short(unsigned slot);

@@ -8,6 +8,7 @@
 
 #include "preload/agent.h"
 #include "preload/client.h"
+#include "preload/client_internal.h"
 #include "preload/context.h"
 #include "preload/gate.h"
 #include "preload/ipc.h"
@@ -29,7 +30,7 @@ int td_outside_ask(unsigned slot, uint64_t bytes)
 
 	/* It has to be on the device, where others run while our gate is closed. */
 	while ((need = td_client_need(slot, bytes, false)) == TD_NEED_LATER) {
-		td_client_settled(slot, bytes, need);
+		td_client_settled(slot, bytes, need, false);
 		td_gate_await();
 	}
 	return need;
@@ -175,7 +176,7 @@ int td_outside_settle(
 		td_table_count(claim->object, claim->bytes);
 	}
 	if (was_granted(claim))
-		td_client_settled((unsigned)claim->slot, claim->bytes, claim->need);
+		td_client_settled((unsigned)claim->slot, claim->bytes, claim->need, false);
 	if (claim->growth && !r && claim->key && value) {
 		*claim->key = (struct td_key){
 			NULL, value, claim->key->bytes, (uint8_t)what, claim->object};
@@ -421,10 +422,10 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 static uint64_t left(unsigned slot, uint64_t limit_bytes)
 {
 	int device = td_table_device(slot);
-	uint64_t fixed;
+	uint64_t fixed = td_client_staying(slot);
 
 	td_lock_take(&td_table.lock);
-	fixed = device < 0 ? 0 : td_table.device_bytes[device];
+	fixed += device < 0 ? 0 : td_table.device_bytes[device];
 	td_lock_drop(&td_table.lock);
 	return limit_bytes > fixed ? limit_bytes - fixed : 0;
 }

@@ -47,7 +47,7 @@ static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool re
 	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot, NULL});
 	if (!r) {
 		count(slot, rounded(bytes), resident);
-		td_client_settled(slot, rounded(bytes), need);
+		td_client_settled(slot, rounded(bytes), need, false);
 	}
 	pthread_mutex_unlock(&lock);
 	if (r)
@@ -65,7 +65,7 @@ static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 	if (!r)
 		r = note(slot, address, bytes, need, true);
 	if (r && need != TD_NEED_REFUSED)
-		td_client_settled(slot, rounded(bytes), need);
+		td_client_settled(slot, rounded(bytes), need, false);
 	if (!r)
 		*ret_address = address;
 	return r;
@@ -153,7 +153,7 @@ static int managed_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 	if (!r)
 		r = note(slot, address, bytes, need, need == TD_NEED_DEVICE);
 	if (r && need != TD_NEED_REFUSED)
-		td_client_settled(slot, rounded(bytes), need);
+		td_client_settled(slot, rounded(bytes), need, false);
 	if (!r)
 		*ret_address = address;
 	return r;

@@ -160,7 +160,7 @@ static bool adopt(struct td_range *range, int need)
 	}
 	td_swap_count(range, 1);
 	td_swap_unclaim(range);
-	td_client_settled(range->slot, range->bytes, need);
+	td_client_settled(range->slot, range->bytes, need, true);
 	return true;
 }
 
@@ -219,7 +219,7 @@ static int place(struct td_range *range, int need, struct patience *patience)
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&td_swap.lock);
 	if (r)
-		td_client_settled(range->slot, range->bytes, need);
+		td_client_settled(range->slot, range->bytes, need, true);
 	return r;
 }
 

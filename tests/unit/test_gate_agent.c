@@ -384,7 +384,7 @@ CASE(what_was_granted_and_has_not_landed_is_in_every_report)
 	EXPECT(atomic_load(&fake.shrinks) == 0);
 	atomic_store(&fake.demanded, 30 * MIB);
 	atomic_store(&fake.resident, 30 * MIB);
-	td_client_settled(0, 30 * MIB, 0);
+	td_client_settled(0, 30 * MIB, 0, true);
 	do
 		msg = next(TD_MSG_TYPE_memory);
 	while (msg.memory.seq != d.seq || msg.memory.resident_bytes != 5 * MIB);
@@ -423,6 +423,26 @@ CASE(the_daemon_hears_of_an_allocation_before_a_place_for_it_on_the_host_is_aske
 	host.host.bytes = UINT64_MAX;
 	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
 	EXPECT(!pthread_join(thread, NULL));
+}
+
+CASE(what_was_granted_for_good_keeps_no_limit_from_falling)
+{
+	struct td_msg msg;
+
+	start_open(1);
+	EXPECT(td_client_need(0, 30 * MIB, false) == 0);
+	/* Its thread may wait at the gate with it: it is there already, and stays. */
+	daemon_close(5 * MIB);
+	(void)next(TD_MSG_TYPE_drained);
+	do
+		msg = next(TD_MSG_TYPE_memory);
+	while (msg.memory.seq != d.seq);
+	EXPECT(msg.memory.resident_bytes == 30 * MIB && msg.memory.fixed_bytes == 30 * MIB);
+	td_client_settled(0, 30 * MIB, 0, false);
+	do
+		msg = next(TD_MSG_TYPE_memory);
+	while (msg.memory.resident_bytes);
+	EXPECT(!msg.memory.fixed_bytes && !msg.memory.demanded_bytes);
 }
 
 CASE(idleness_is_told_once_others_wait_and_so_is_its_end)

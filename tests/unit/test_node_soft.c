@@ -399,3 +399,25 @@ TEST(what_has_no_room_without_others_that_stay_is_refused)
 	CHECK(is_open(a) && is_open(&w.fakes[1]));
 	CHECK(within_capacity(&w));
 }
+
+TEST(what_a_whole_job_has_counts_where_none_of_it_can_lie_on_the_host)
+{
+	begin();
+	struct fake *a, *b;
+
+	plain_program(2, "c", 24 * MIB);
+	settle(&w);
+	a = program(0, "a", 18 * MIB);
+	b = program(1, "a", 18 * MIB);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "online", w.now, NULL), 0);
+	fake_want(&w, a);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	/* Neither has 40 MiB, both have 36 of the 40 that are left. */
+	need_fixed(a, 8 * MIB);
+	CHECK_EQ(a->slot[0].answer, 0);
+	need_fixed(b, 4 * MIB);
+	CHECK_EQ(b->slot[0].answer, 1);
+	CHECK(within_capacity(&w));
+}
