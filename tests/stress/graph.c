@@ -113,24 +113,42 @@ static void add_operation(struct plan *p)
 	MUST(cuGraphAddBatchMemOpNode(&p->last, p->graph, &p->last, 1, &params));
 }
 
-/* A launchable graph's first node, or all of it, becomes what it is: each of these looks at the memory again. */
-static void renew(struct plan *p, CUgraphExec exec, CUgraphNode first, const struct block *from,
-	uint32_t value)
+static CUresult update(struct plan *p, CUgraphExec exec, CUgraphNode first,
+	const struct block *from, uint32_t value)
 {
 	CUgraphExecUpdateResultInfo result;
 	CUDA_MEMCPY3D copy;
 	CUDA_MEMSET_NODE_PARAMS set;
 
-	linger(p->lane);
-	if (lane_below(p->lane, 2)) {
-		MUST(cuGraphExecUpdate_v2(exec, p->graph, &result));
-	} else if (from) {
+	if (lane_below(p->lane, 2))
+		return cuGraphExecUpdate_v2(exec, p->graph, &result);
+	if (from) {
 		copy = copy_of(p->b, from);
-		MUST(cuGraphExecMemcpyNodeSetParams(exec, first, &copy, p->context));
-	} else {
-		set = fill_of(p->b, value);
-		MUST(cuGraphExecMemsetNodeSetParams(exec, first, &set, p->context));
+		return cuGraphExecMemcpyNodeSetParams(exec, first, &copy, p->context);
 	}
+	set = fill_of(p->b, value);
+	return cuGraphExecMemsetNodeSetParams(exec, first, &set, p->context);
+}
+
+/*
+ * A launchable graph's first node, or all of it, becomes what it is: each of these looks at the memory again. Under swap it may lie on the host by now,
+ * and a copy does not become one of another place (docs/decisions/0018): then, as after any update that is refused, the graph is made launchable anew.
+ */
+static void renew(struct plan *p, CUgraphExec *exec, CUgraphNode first, const struct block *from,
+	uint32_t value)
+{
+	const char *backend = getenv("TANDEM_BACKEND");
+	CUresult r;
+
+	linger(p->lane);
+	r = update(p, *exec, first, from, value);
+	if (!r)
+		return;
+	if (!backend || strcmp(backend, "swap") != 0 ||
+		(r != CUDA_ERROR_INVALID_VALUE && r != CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE))
+		MUST(r);
+	MUST(cuGraphExecDestroy(*exec));
+	MUST(cuGraphInstantiateWithFlags(exec, p->graph, 0));
 }
 
 void lane_build_graph(struct lane *lane, struct block *b, const struct block *from)
@@ -162,7 +180,7 @@ void lane_build_graph(struct lane *lane, struct block *b, const struct block *fr
 	linger(lane);
 	MUST(cuGraphInstantiateWithFlags(&exec, p.graph, 0));
 	for (uint32_t times = 1 + lane_below(lane, 2); times; times--) {
-		renew(&p, exec, first, from, value);
+		renew(&p, &exec, first, from, value);
 		MUST(cuGraphLaunch(exec, lane->stream));
 	}
 	lane->launches += p.kernels;
