@@ -227,7 +227,7 @@ static int place_if_reserved(struct td_range *range, int need, struct patience *
 {
 	if (td_swap_reserve(range))
 		return place(range, need, patience);
-	td_client_settled(range->slot, range->bytes, need);
+	td_client_settled(range->slot, range->bytes, need, true);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

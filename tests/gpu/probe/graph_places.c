@@ -42,6 +42,7 @@ static const char *launched(void *exec, CUstream stream, CUdeviceptr to, CUdevic
 
 	MUST(cuMemsetD32_v2, to, 0, BYTES / 4);
 	MUST(cuMemsetD32_v2, from, WORD, BYTES / 4);
+	MUST(cuCtxSynchronize);
 	r = cu.cuGraphLaunch(exec, stream);
 	if (!r)
 		r = cu.cuStreamSynchronize(stream);
