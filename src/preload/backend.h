@@ -50,7 +50,9 @@ struct td_memory_stats {
 	uint64_t peak_bytes;     /* highest demanded */
 	uint64_t in_bytes, out_bytes; /* moved so far, by direction */
 	uint64_t move_ns;             /* time spent moving */
-	uint32_t failed; /* CUresult of a context that can move nothing any more; 0: none */
+	uint64_t
+		again_ns; /* what is fixed for want of a place on the host: when to try again; 0: there is none, or nothing to wait for */
+	uint32_t failed;  /* CUresult of a context that can move nothing any more; 0: none */
 };
 
 /*

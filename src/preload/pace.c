@@ -173,8 +173,7 @@ static void *set_clock(const struct td_window *window, const struct td_driver *d
 	alive = td_context_is_alive(before);
 	pthread_mutex_lock(&clock->lock);
 	/* Not one that another thread has set meanwhile. */
-	if (!clock->base ||
-		(clock->context == before && before != window->context && !alive)) {
+	if (!clock->base || (clock->context == before && before != window->context && !alive)) {
 		clock->context = window->context;
 		clock->base = event;
 		clock->base_ns = EPOCH_NS;

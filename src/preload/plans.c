@@ -528,6 +528,7 @@ static uint64_t step_memory(uint64_t now_ns)
 		}
 		if (plan->known && !plan->acknowledged && plan->retry_ns)
 			next_ns = min_ns(next_ns, plan->retry_ns);
+		next_ns = min_ns(next_ns, td_plans_host_again(i, now_ns));
 		send_needs(i);
 		send_shortage(i, td_client_take_short(i));
 		if (plan->dirty && now_ns >= plan->reported_ns + REPORT_EVERY_NS)

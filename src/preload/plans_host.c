@@ -33,25 +33,39 @@ void td_plans_host_give_back(unsigned slot)
 }
 
 /* More may have a place now. */
-static void leave_again(void)
+static void leave_again(unsigned slot)
 {
+	struct td_plan_slot *plan = td_plans_at(slot);
 	struct td_memory_stats stats;
 
-	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
-		struct td_plan_slot *plan = td_plans_at(i);
+	td_agent_stats(slot, &stats);
+	if (plan->known && plan->gate == TD_GATE_CLOSED && stats.resident_bytes > plan->limit_bytes)
+		plan->acknowledged = false;
+}
 
-		td_agent_stats(i, &stats);
-		if (plan->known && plan->gate == TD_GATE_CLOSED &&
-			stats.resident_bytes > plan->limit_bytes)
-			plan->acknowledged = false;
+uint64_t td_plans_host_again(unsigned slot, uint64_t now_ns)
+{
+	struct td_plan_slot *plan = td_plans_at(slot);
+	struct td_memory_stats stats;
+
+	if (plan->again_ns && now_ns >= plan->again_ns) {
+		plan->again_ns = 0;
+		plan->dirty = true; /* it may count as movable again */
+		leave_again(slot);
+		return now_ns;
 	}
+	td_agent_stats(slot, &stats);
+	plan->again_ns = stats.again_ns;
+	return plan->again_ns ? plan->again_ns : UINT64_MAX;
 }
 
 void td_plans_host_message(const struct td_msg_host *msg)
 {
-	if (td_host_message(msg))
-		leave_again();
+	bool more = td_host_message(msg);
+
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		if (more)
+			leave_again(i);
 		if (!td_plans_at(i)->attached)
 			continue;
 		td_plans_at(i)->dirty = true; /* what cannot leave may have changed */

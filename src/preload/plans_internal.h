@@ -14,8 +14,9 @@ struct td_plan_slot {
 	uint8_t gate; /* enum td_gate */
 	bool others_wait, spill;
 	uint64_t limit_bytes;
-	uint64_t retry_ns, pause_ns;          /* pause: between attempts to fill */
-	bool dirty;                           /* the totals have changed since the last MEMORY */
+	uint64_t retry_ns, pause_ns; /* pause: between attempts to fill */
+	uint64_t again_ns;           /* what could not leave may have a place then; 0: nothing */
+	bool dirty;                  /* the totals have changed since the last MEMORY */
 	uint64_t reported_ns, reported_bytes; /* when it was sent, and what was demanded then */
 };
 
@@ -35,4 +36,6 @@ uint64_t td_plans_host_bytes(void);
 /* If others lack what the slot keeps there and does not use. */
 void td_plans_host_give_back(unsigned slot);
 void td_plans_host_message(const struct td_msg_host *msg);
+/* Looks after what could not leave the slot's device; returns when it is to be called again, or UINT64_MAX. */
+uint64_t td_plans_host_again(unsigned slot, uint64_t now_ns);
 void td_plans_host_step(void);

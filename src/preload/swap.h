@@ -49,9 +49,11 @@ struct td_swap {
 	pthread_mutex_t asking; /* held while the daemon is asked whether they are; before lock */
 	uint64_t ids;
 	struct td_memory_stats totals[TD_SLOT_MAX];
-	uint64_t stranded_bytes
-		[TD_SLOT_MAX]; /* that were to leave, and have nowhere to go: fixed, unless more than this has been granted: */
-	uint64_t stranded_grants[TD_SLOT_MAX];
+	struct {
+		/* That were to leave, and have nowhere to go: fixed, unless more than this has been granted, or until then. At again_ns the agent tries once more. */
+		uint64_t bytes, grant_bytes, again_ns, until_ns;
+		uint64_t lasts_ns; /* longer each time */
+	} stranded[TD_SLOT_MAX];
 	CUstream streams[TD_SLOT_MAX];         /* of the moves; each ends with its context */
 	uint64_t stream_contexts[TD_SLOT_MAX]; /* their serials, see context.h */
 };
@@ -81,8 +83,11 @@ void td_swap_free_late(void);
 int td_swap_pin(uint64_t address);
 void td_swap_unpin(uint64_t address);
 
-/* Of the slot, with the lock: what has nowhere to go. */
+/* Of the slot, with the lock: what has nowhere to go; and when that may have changed by itself, 0: it cannot. */
 uint64_t td_swap_stranded(unsigned slot);
+uint64_t td_swap_again_ns(unsigned slot);
+/* All that is left on the device cannot leave for now; or it can again. */
+void td_swap_strand(unsigned slot, bool stranded);
 
 /* The slot's host memory in use after a shrink to the limit, at most; with the lock: gives back what is pinned and not in use, false: there was none; the same without it. */
 uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes);

@@ -46,7 +46,7 @@ static void unlink_range(struct td_range *range)
 	if (range->pins)
 		td_swap.totals[range->slot].fixed_bytes -= range->bytes;
 	/* The rest may have somewhere to go now. */
-	td_swap.stranded_bytes[range->slot] = 0;
+	td_swap.stranded[range->slot].bytes = 0;
 }
 
 /* Takes the lock, with no copy under way in the range. */

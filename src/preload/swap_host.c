@@ -1,4 +1,5 @@
 /* Backend swap: what its chunks need on the host, and what they could do without. */
+#include "base/time.h"
 #include "preload/agent.h"
 #include "preload/arena.h"
 #include "preload/host.h"
@@ -9,9 +10,43 @@ static bool is_idle(const struct td_range *range, const struct td_chunk *chunk)
 	return chunk->place == TD_PLACE_DEVICE && chunk->arena && !range->moving;
 }
 
+/* A place on the host may be missing for a moment only, and nobody tells when there is one again. */
+#define STRANDED_MIN_NS TD_NS_PER_S
+#define STRANDED_MAX_NS (64 * TD_NS_PER_S)
+
 uint64_t td_swap_stranded(unsigned slot)
 {
-	return td_host_granted() > td_swap.stranded_grants[slot] ? 0 : td_swap.stranded_bytes[slot];
+	if (td_host_granted() > td_swap.stranded[slot].grant_bytes ||
+		td_time_now_ns() >= td_swap.stranded[slot].until_ns)
+		return 0;
+	return td_swap.stranded[slot].bytes;
+}
+
+uint64_t td_swap_again_ns(unsigned slot)
+{
+	if (!td_swap_stranded(slot))
+		return 0;
+	return td_time_now_ns() < td_swap.stranded[slot].again_ns ? td_swap.stranded[slot].again_ns
+								  : td_swap.stranded[slot].until_ns;
+}
+
+void td_swap_strand(unsigned slot, bool stranded)
+{
+	const struct td_memory_stats *t = &td_swap.totals[slot];
+	uint64_t now_ns = td_time_now_ns(), lasts_ns;
+
+	pthread_mutex_lock(&td_swap.lock);
+	lasts_ns = td_swap.stranded[slot].lasts_ns;
+	lasts_ns = !lasts_ns                        ? STRANDED_MIN_NS
+		   : lasts_ns < STRANDED_MAX_NS / 2 ? 2 * lasts_ns
+						    : STRANDED_MAX_NS;
+	td_swap.stranded[slot].bytes = stranded ? t->resident_bytes - t->fixed_bytes : 0;
+	td_swap.stranded[slot].grant_bytes = td_host_granted();
+	/* Behind a closed gate it is tried before it counts as movable; behind an open one only that makes the daemon close it. */
+	td_swap.stranded[slot].again_ns = now_ns + lasts_ns;
+	td_swap.stranded[slot].until_ns = now_ns + 2 * lasts_ns;
+	td_swap.stranded[slot].lasts_ns = stranded ? lasts_ns : 0;
+	pthread_mutex_unlock(&td_swap.lock);
 }
 
 uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes)

@@ -9,7 +9,6 @@
 
 #include "base/time.h"
 #include "preload/gate.h"
-#include "preload/host.h"
 #include "preload/plans.h"
 #include "preload/real.h"
 #include "preload/swap_batch.h"
@@ -125,17 +124,6 @@ static bool is_above(unsigned slot, uint64_t limit_bytes)
 	return above;
 }
 
-/* All that is left on the device cannot leave for now, or may be able to again. */
-static void strand(unsigned slot, bool stranded)
-{
-	const struct td_memory_stats *t = &td_swap.totals[slot];
-
-	pthread_mutex_lock(&td_swap.lock);
-	td_swap.stranded_bytes[slot] = stranded ? t->resident_bytes - t->fixed_bytes : 0;
-	td_swap.stranded_grants[slot] = td_host_granted();
-	pthread_mutex_unlock(&td_swap.lock);
-}
-
 int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
 {
 	struct td_batch batches[2];
@@ -165,7 +153,7 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 	if (r)
 		return r;
 	if (!is_above(slot, limit_bytes)) {
-		strand(slot, false);
+		td_swap_strand(slot, false);
 		return 0;
 	}
 	/* It has nowhere to go, and stays; unless it is the context that can do nothing. Whoever wants the room waits until it is freed. */
@@ -173,7 +161,7 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 	r = finish(slot, td_swap_stream(slot));
 	pthread_mutex_unlock(&td_swap.lock);
 	if (!r)
-		strand(slot, true);
+		td_swap_strand(slot, true);
 	progress(slot);
 	return r;
 }

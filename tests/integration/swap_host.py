@@ -52,6 +52,24 @@ def what_has_no_place_on_the_host_stays_and_others_wait_for_it():
         nothing_is_left(world)
 
 
+def what_had_no_place_for_a_while_leaves_when_there_is_one():
+    with World() as world:
+        a = under_swap(world)
+        memory = a.do("alloc", 40 * MIB)
+        a.do("set", memory, 0, 7)
+        assert world.call(SOFTGPU, "fault", "host-memory", "10m").returncode == 0
+        other = world.start(TRAIN, *LARGE, wrap="swap")
+        explained = lambda: world.call(TANDEM, "explain", str(a.process.pid)).stdout
+        until(lambda: "cannot leave" in explained() or "no place for" in explained() or other.poll() is not None, "it could not give way")
+        assert other.poll() is None, other.communicate()
+        assert row(world, a.process.pid)["resident_bytes"] >= 30 * MIB, row(world, a.process.pid)
+        assert world.call(SOFTGPU, "fault", "clear").returncode == 0
+        finish(other)
+        assert a.do("get", memory, 0) == 7
+        a.end()
+        nothing_is_left(world)
+
+
 def or_it_is_refused():
     with World() as world:
         a = Shell(world, "env", "TANDEM_HOST_LIMIT=10m", "TANDEM_HOST_FULL=refuse", TANDEM, "run", "--backend", "swap", "--")
@@ -142,6 +160,7 @@ def nobody_allocates_what_could_not_leave_beside_what_others_have():
 run_cases([
     bytes_on_the_host_outlive_the_context_that_put_them_there,
     what_has_no_place_on_the_host_stays_and_others_wait_for_it,
+    what_had_no_place_for_a_while_leaves_when_there_is_one,
     or_it_is_refused,
     all_gpus_of_a_program_count_together,
     all_together_have_no_more_on_the_host_than_the_node_lets_them,

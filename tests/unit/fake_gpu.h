@@ -18,6 +18,8 @@ static struct {
 	_Atomic unsigned fills, shrinks;
 	_Atomic bool full;    /* no room on the device */
 	_Atomic bool failing; /* the context is beyond help */
+	_Atomic bool stuck;   /* nothing can leave: to be tried again at */
+	_Atomic uint64_t again_ns;
 } fake;
 
 #define FAKE_CONTEXT ((void *)0xc0)
@@ -160,7 +162,9 @@ static const struct td_driver fake_driver = {
 static int fake_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
 {
 	atomic_fetch_add(&fake.shrinks, 1);
-	if (atomic_load(&fake.resident) > limit_bytes)
+	if (atomic_load(&fake.stuck))
+		atomic_store(&fake.again_ns, td_time_now_ns() + 20 * TD_NS_PER_MS);
+	else if (atomic_load(&fake.resident) > limit_bytes)
 		atomic_store(&fake.resident, limit_bytes);
 	progress(slot);
 	return 0;
@@ -186,6 +190,9 @@ static void fake_stats(unsigned slot, struct td_memory_stats *ret)
 	ret->demanded_bytes = atomic_load(&fake.demanded);
 	ret->resident_bytes = atomic_load(&fake.resident);
 	ret->host_bytes = ret->demanded_bytes - ret->resident_bytes;
+	ret->again_ns = atomic_load(&fake.again_ns);
+	if (td_time_now_ns() >= ret->again_ns)
+		ret->again_ns = 0;
 }
 
 static const struct td_backend fake_backend = {

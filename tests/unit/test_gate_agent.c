@@ -317,6 +317,38 @@ CASE(a_closing_waits_for_the_device_then_memory_leaves)
 	EXPECT(atomic_load(&fake.resident) == 40 * MIB);
 }
 
+/* Nobody tells when the host has a place again. */
+CASE(what_could_not_leave_is_tried_again_by_itself)
+{
+	struct td_msg msg;
+
+	start_open(1);
+	atomic_store(&fake.demanded, 40 * MIB);
+	atomic_store(&fake.resident, 40 * MIB);
+	atomic_store(&fake.stuck, true);
+	daemon_close(10 * MIB);
+	do
+		msg = next(TD_MSG_TYPE_memory);
+	while (msg.memory.seq != d.seq);
+	EXPECT(msg.memory.resident_bytes == 40 * MIB);
+	while (atomic_load(&fake.shrinks) < 3)
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	atomic_store(&fake.stuck, false);
+	do
+		msg = next(TD_MSG_TYPE_memory);
+	while (msg.memory.resident_bytes != 10 * MIB);
+}
+
+CASE(the_daemon_is_told_when_what_could_not_leave_may_be_able_to)
+{
+	start_open(1);
+	atomic_store(&fake.again_ns, td_time_now_ns() + 30 * MS);
+	td_client_memory_changed(0);
+	(void)next(TD_MSG_TYPE_memory);
+	(void)next(TD_MSG_TYPE_memory);
+	EXPECT(td_time_now_ns() >= atomic_load(&fake.again_ns));
+}
+
 CASE(a_drain_that_does_not_end_is_reported_and_the_program_goes_on)
 {
 	drain_deadline = "100ms";
