@@ -20,6 +20,7 @@ enum td_beside_variant {
 	TD_BESIDE_MUDI,
 	TD_BESIDE_EVEN,
 	TD_BESIDE_OPTIMUM,
+	TD_BESIDE_MUDI_TRUTH,
 };
 
 /* What was found for a service of a kind at a rate beside a kind of job. */
@@ -55,6 +56,7 @@ struct td_beside_company {
 
 struct td_beside {
 	enum td_beside_variant variant;
+	bool exact;         /* Mudi's curves of all pairs are there, without noise */
 	uint32_t tasks_max; /* beside a service; more than one is Mudi's */
 	struct td_beside_company *companies;
 	uint32_t company_count, companies_max;

@@ -53,13 +53,72 @@ void td_beside_tune_gpulets(const struct td_cluster *cluster, struct td_service 
 	service->split.guest_share = 1 - service->split.service_share;
 }
 
+/* One batch and share with a kind of job beside the service. */
+static struct td_split try_split(const struct td_cluster *cluster, uint32_t service,
+	uint32_t profile, uint32_t batch, double share, double *ret_speed,
+	struct td_service_seen *ret_seen)
+{
+	const struct td_split split = {
+		.batch = batch, .service_share = share, .guest_share = 1 - share, .guest_duty = 1};
+
+	td_service_truth(&cluster->options.contention, td_beside_kind(cluster, service), &split,
+		cluster->services->list[service].seen.rate_per_s,
+		&cluster->profiles->profiles[profile].contender, 1, cluster->table, ret_speed,
+		ret_seen);
+	return split;
+}
+
+/* Mudi's two conditions (slo_share.h) on what a batch really takes. */
+static bool mudi_holds(const struct td_service_kind *kind, const struct td_service_seen *seen,
+	const struct td_split *split)
+{
+	const struct td_slo slo = {.objective_s = kind->objective_s,
+		.rate_per_s = seen->rate_per_s,
+		.batch = split->batch,
+		.load_max = 0.8};
+
+	return seen->slowdown * td_service_batch_s(kind, split->batch) <=
+	       td_slo_latency_limit_s(&slo);
+}
+
+/* Of all batches the one with which the job is fastest: each with the smallest share under which Mudi's conditions hold, and its 10 % for errors of predictions that are none here. */
+static void find_by_rules(struct td_cluster *cluster, uint32_t service, uint32_t profile,
+	struct td_beside_found *found)
+{
+	const struct td_service_kind *kind = td_beside_kind(cluster, service);
+
+	for (double b = TD_MUDI_BATCH_MIN; b <= TD_MUDI_BATCH_MAX; b *= 1.125) {
+		double low = 0.01, high = TD_MUDI_SHARE_MAX, speed;
+		struct td_service_seen seen;
+		struct td_split split =
+			try_split(cluster, service, profile, (uint32_t)b, high, &speed, &seen);
+
+		if (!mudi_holds(kind, &seen, &split))
+			continue;
+		for (int round = 0; round < 7; round++) {
+			double share = (low + high) / 2;
+
+			split = try_split(
+				cluster, service, profile, (uint32_t)b, share, &speed, &seen);
+			if (mudi_holds(kind, &seen, &split))
+				high = share;
+			else
+				low = share;
+		}
+		split = try_split(cluster, service, profile, (uint32_t)b,
+			fmin(1.1 * high, TD_MUDI_SHARE_MAX), &speed, &seen);
+		if (speed > found->speed)
+			*found = (struct td_beside_found){
+				found->key, split.batch, split.service_share, speed, 0, false};
+	}
+}
+
 /* All batches and shares, by the truth itself. */
 static const struct td_beside_found *find_optimum(
 	struct td_cluster *cluster, uint32_t service, uint32_t profile)
 {
 	struct td_beside_found *found = td_beside_look_up(cluster, service, profile);
 	const struct td_service_kind *kind = td_beside_kind(cluster, service);
-	const struct td_contender *guest = &cluster->profiles->profiles[profile].contender;
 	double rate = cluster->services->list[service].seen.rate_per_s;
 	struct td_beside *state = cluster->sched_state;
 
@@ -69,17 +128,17 @@ static const struct td_beside_found *find_optimum(
 		.batch = td_service_usual_batch(kind, rate),
 		.share = 1,
 		.paused = true};
+	if (state->variant == TD_BESIDE_MUDI_TRUTH) {
+		find_by_rules(cluster, service, profile, found);
+		return found;
+	}
 	for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++) {
 		for (double share = SHARE_STEP; share < 0.99; share += SHARE_STEP) {
-			struct td_split split = {.batch = td_selector_batches[b],
-				.service_share = share,
-				.guest_share = 1 - share,
-				.guest_duty = 1};
 			struct td_service_seen seen;
 			double speed;
+			struct td_split split = try_split(cluster, service, profile,
+				td_selector_batches[b], share, &speed, &seen);
 
-			td_service_truth(&cluster->options.contention, kind, &split, rate, guest, 1,
-				cluster->table, &speed, &seen);
 			if (seen.p99_s > kind->objective_s || !(speed > found->speed))
 				continue;
 			*found = (struct td_beside_found){

@@ -38,7 +38,7 @@ static struct td_beside_sampled *sampled_of(
 	return &state->sampled[(size_t)kind * state->companies_max + company];
 }
 
-/* Curves of six samples, means of `repeats`, for each of the six batches, and between them by log2 of the batch. */
+/* Curves of six samples, means of `repeats` (0: without noise), for each of the six batches, and between them by log2 of the batch. */
 static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t company, uint32_t repeats,
 	uint64_t *random)
 {
@@ -48,6 +48,7 @@ static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t company, 
 	const struct td_beside_company *of = &state->companies[company];
 	struct td_contender guests[TD_SELECTOR_TASKS_MAX];
 	double values[4][TD_SELECTOR_BATCHES], steps[STEPS];
+	double noise = repeats ? NOISE / sqrt(repeats) : 0;
 
 	for (uint32_t g = 0; g < of->count; g++)
 		guests[g] = cluster->profiles->profiles[of->kinds[g]].contender;
@@ -66,7 +67,7 @@ static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t company, 
 			y[s] = seen.slowdown *
 			       td_service_batch_s(
 				       &cluster->services->kinds[kind], td_selector_batches[b]) *
-			       fmax(0.5, 1 + NOISE / sqrt(repeats) * td_random_normal(random));
+			       fmax(0.5, 1 + noise * td_random_normal(random));
 		}
 		(void)td_curve_fit_piecewise(shares, y, 6, &curve);
 		values[0][b] = curve.left_slope;
@@ -115,12 +116,12 @@ static void recall(struct td_cluster *cluster, uint32_t company)
 {
 	struct td_beside *state = cluster->sched_state;
 
-	for (uint32_t g = 0; g < state->companies[company].count; g++)
+	for (uint32_t g = 0; g < state->companies[company].count && !state->exact; g++)
 		if (state->companies[company].kinds[g] >= cluster->options.knowledge->profiled)
 			return;
 	for (uint32_t k = 0; k < cluster->services->kind_count; k++)
 		if (!sampled_of(cluster, k, company)->there)
-			sample(cluster, k, company, REPEATS, &state->random);
+			sample(cluster, k, company, state->exact ? 0 : REPEATS, &state->random);
 }
 
 static struct td_slo slo_of(const struct td_cluster *cluster, uint32_t service)

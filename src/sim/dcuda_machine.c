@@ -52,6 +52,61 @@ static double memory_on(const struct machine *m, uint32_t gpu)
 	return m->gpu_gib > 0 ? sum / m->gpu_gib : 0;
 }
 
+/* What the applications on a GPU do together, of 1 = one alone. */
+static double done_on(const struct machine *m, uint32_t gpu)
+{
+	struct td_contender contenders[TD_DCUDA_MACHINE_APPS];
+	double speeds[TD_DCUDA_MACHINE_APPS], sum = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < m->live_count; i++)
+		if (m->apps[m->live[i]].gpu == gpu)
+			contenders[n++] = m->apps[m->live[i]].contender;
+	if (!n)
+		return 0;
+	td_contention_speeds(&m->contention, contenders, n, speeds);
+	for (uint32_t i = 0; i < n; i++)
+		sum += speeds[i];
+	return sum;
+}
+
+/* Puts one application where all together are fastest; true: that is elsewhere. */
+static bool improve(struct machine *m, struct td_dcuda_machine_app *app)
+{
+	uint32_t before = app->gpu, best = NOWHERE;
+	double most = 0;
+
+	for (uint32_t g = 0; g < TD_DCUDA_MACHINE_GPUS; g++) {
+		double with, without;
+
+		app->gpu = g;
+		with = done_on(m, g);
+		app->gpu = NOWHERE;
+		without = done_on(m, g);
+		with -= without;
+		if (g == before)
+			with += 1e-9; /* whoever is as well off stays */
+		if (best != NOWHERE && !(with > most))
+			continue;
+		most = with;
+		best = g;
+	}
+	app->gpu = best;
+	return best != before;
+}
+
+/* Nobody who moves alone makes them faster. Each move does, so it ends; the rounds are for what rounding might do. */
+static void place_by_truth(struct machine *m)
+{
+	bool moved = true;
+
+	for (uint32_t round = 0; moved && round < 20; round++) {
+		moved = false;
+		for (uint32_t i = 0; i < m->live_count; i++)
+			moved |= improve(m, &m->apps[m->live[i]]);
+	}
+}
+
 static struct td_dcuda_params params_of(const struct machine *m)
 {
 	struct td_dcuda_params params = td_dcuda_default;
@@ -83,6 +138,8 @@ static void start(struct machine *m)
 		app->gpu = NOWHERE;
 		(void)td_tandem_cluster_submit(
 			m->cluster, m->arrived, &request, (uint64_t)(m->now_s * 1e9));
+	} else if (m->how.truth) {
+		app->gpu = NOWHERE;
 	} else if (!m->how.dcuda) {
 		struct td_pack_gpu gpus[TD_DCUDA_MACHINE_GPUS];
 
@@ -135,6 +192,8 @@ static void decide(struct machine *m, bool *runs)
 		runs[i] = true;
 	if (m->how.tandem)
 		place(m);
+	if (m->how.truth)
+		place_by_truth(m);
 	if (!m->how.dcuda || !m->live_count)
 		return;
 	view(m, apps);

@@ -23,6 +23,7 @@ struct td_dcuda_machine_app {
 struct td_dcuda_how {
 	bool dcuda, memory, compact, slices, by_count;
 	bool tandem; /* tandem_cluster.h places, and an application may wait */
+	bool truth; /* a bound: placed, and moved at no cost, where the truth finds all of them fastest together */
 };
 
 struct td_dcuda_outcome {

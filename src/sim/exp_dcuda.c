@@ -19,9 +19,10 @@
 #define ORDERS 50u
 #define IDLE_W 15.
 
-static const struct td_dcuda_how dcuda_whole = {true, true, true, true, false, false};
-static const struct td_dcuda_how dcuda_balance = {true, true, false, false, false, false};
-static const struct td_dcuda_how tandem = {.tandem = true};
+static const struct td_dcuda_how dcuda_whole = {
+	.dcuda = true, .memory = true, .compact = true, .slices = true};
+static const struct td_dcuda_how dcuda_balance = {.dcuda = true, .memory = true};
+static const struct td_dcuda_how tandem = {.tandem = true}, by_truth = {.truth = true};
 
 /* The fitted numbers of the P100 job that is as far up in the order of demands as this application. */
 static struct td_contender kind_of(const struct td_profiles *profiles, double part, double core)
@@ -150,10 +151,11 @@ static double change(const double values[2])
 	return (values[1] / values[0] - 1) * 100;
 }
 
-static void put_medium(
-	struct td_experiment_run *run, const char *how, const struct study *s, uint32_t orders)
+/* s: DCUDA; truth: the bound, both against Least-Loaded. Bounded: the bound does not do it either. */
+static void put_medium(struct td_experiment_run *run, const char *how, const struct study *s,
+	const struct study *truth, uint32_t orders)
 {
-	char metric[96], note[128];
+	char metric[96], note[256];
 
 	snprintf(note, sizeof(note), "%.0f migrations for 20 applications", s->migrations);
 	snprintf(metric, sizeof(metric), "overloaded time (Fig. 14b), %s", how);
@@ -161,14 +163,23 @@ static void put_medium(
 		"-78.3 %", "", note, "%+.1f %%", change(s->overloaded));
 	snprintf(metric, sizeof(metric), "execution time (Fig. 15), %s", how);
 	snprintf(note, sizeof(note),
-		"shorter in %u of %u orders; best order %.1f %%; bound, if nobody were slowed: "
-		"mean %.1f %%",
-		s->better, orders, 100 * s->best, 100 / s->slowdown[0] - 100);
-	td_row_put(run, s->better * 50 >= 45 * orders ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric,
-		"to -42.1 %", "", note, "mean %+.1f %%", change(s->slowdown));
+		"shorter in %u of %u orders; best order %.1f %%; bounds: placed by the truth and "
+		"moved at no cost mean %+.1f %%, best order %.1f %%, shorter in %u; if nobody were "
+		"slowed mean %.1f %%",
+		s->better, orders, 100 * s->best, change(truth->slowdown), 100 * truth->best,
+		truth->better, 100 / s->slowdown[0] - 100);
+	td_row_put(run,
+		s->better * 50 >= 45 * orders      ? TD_REPRODUCED
+		: truth->better * 50 < 45 * orders ? TD_BOUNDED
+						   : TD_NOT_REPRODUCED,
+		metric, "to -42.1 %", "", note, "mean %+.1f %%", change(s->slowdown));
 	snprintf(metric, sizeof(metric), "Jain's index (Fig. 16b), %s", how);
-	td_row_put(run, change(s->jain) > 0 ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric, "+12.1 %",
-		"", "", "%+.1f %%", change(s->jain));
+	snprintf(note, sizeof(note), "placed by the truth %+.1f %%", change(truth->jain));
+	td_row_put(run,
+		change(s->jain) > 0        ? TD_REPRODUCED
+		: change(truth->jain) <= 0 ? TD_BOUNDED
+					   : TD_NOT_REPRODUCED,
+		metric, "+12.1 %", "", note, "%+.1f %%", change(s->jain));
 	snprintf(metric, sizeof(metric), "utilisation (Fig. 14a), %s", how);
 	td_row_put(run, change(s->utilisation) > 0 ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric,
 		"+14.6 %", "", "", "%+.1f %%", change(s->utilisation));
@@ -244,7 +255,7 @@ int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err)
 	td_auto_free struct td_profiles *profiles = calloc(1, sizeof(*profiles));
 	uint32_t orders = run->quick ? 10 : ORDERS;
 	struct td_dcuda_how whole[2] = {{0}, dcuda_whole}, balance[2] = {{0}, dcuda_balance};
-	struct td_dcuda_how best[2] = {dcuda_whole, tandem};
+	struct td_dcuda_how best[2] = {dcuda_whole, tandem}, bound[2] = {{0}, by_truth};
 	struct demands demands;
 	char metric[96];
 	int r;
@@ -255,11 +266,11 @@ int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err)
 	if (r)
 		return r;
 	demands = calibrate(profiles, &whole[0]);
-	balance[0] = whole[0];
+	balance[0] = bound[0] = whole[0];
 	for (int fitted = 0; fitted < 2; fitted++) {
 		struct td_contention contention = {.proportional = !fitted, .capped_pressure = 1};
 		const char *how = fitted ? "fitted" : "proportional";
-		struct study s[3];
+		struct study s[3], truth;
 
 		for (int l = 0; l < 3; l++)
 			run_orders(profiles, &contention, whole, &demands, gaps[l], orders, &s[l]);
@@ -271,7 +282,8 @@ int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err)
 				"14-51 %", "", "any GPU, any order", "%.0f-%.0f %%",
 				100 * s[1].least_overloaded, 100 * s[1].most_overloaded);
 		}
-		put_medium(run, how, &s[1], orders);
+		run_orders(profiles, &contention, bound, &demands, gaps[1], orders, &truth);
+		put_medium(run, how, &s[1], &truth, orders);
 		put_loads(run, how, s);
 		run_orders(profiles, &contention, balance, &demands, gaps[1], orders, &s[1]);
 		snprintf(metric, sizeof(metric),
@@ -288,7 +300,11 @@ int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err)
 		demands.scale, demands.power,
 		whole[0].by_count ? "number of applications" : "demands");
 	fputs("Where DCUDA loses: with the fitted model the 100 ms slices by group keep "
-	      "applications waiting that would have run side by side. tandem moves nothing here: "
+	      "applications waiting that would have run side by side; that is the difference "
+	      "between "
+	      "all of it and balancing alone. Placed by the truth: each application where all "
+	      "together are fastest, moved at no cost until no move of one makes them faster. "
+	      "tandem moves nothing here: "
 	      "an application is over before the five minutes "
 	      "in which it may not move, so only its first place counts.\n\n",
 		run->report);

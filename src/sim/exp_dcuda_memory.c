@@ -82,8 +82,9 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 {
 	struct td_contention fluid = {.proportional = true, .capped_pressure = 1};
 	static const struct td_dcuda_how hows[5] = {{.by_count = true},
-		{true, true, true, true, false, false}, {true, false, true, true, false, false},
-		{true, true, false, false, false, false}, {.tandem = true}};
+		{.dcuda = true, .memory = true, .compact = true, .slices = true},
+		{.dcuda = true, .compact = true, .slices = true}, {.dcuda = true, .memory = true},
+		{.tandem = true}};
 	double changes[20], alone = 0, over[5] = {0}, least = INFINITY, most = -INFINITY;
 	double gains[20], jain[2] = {0};
 	bool counts = work_s >= WORK_S;

@@ -138,6 +138,7 @@ static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 	double busy = activity(w, g, now_s), demand = w->offline[kind].demand, speeds[2], share;
 	struct td_sysmonitor_metrics metrics = {.initialised = true, .available = true};
 	struct td_muxflow_output out = {.duty_ppm = 1000000};
+	double active = w->how == TD_MUX_LIGHT ? TD_MUX_ACTIVITY : 1;
 
 	if (w->how == TD_MUX_TIME_SHARING || w->how == TD_MUX_PRIORITY) {
 		double slower = 1 + demand * (w->how == TD_MUX_PRIORITY ? 1. / 3 : 1);
@@ -167,7 +168,7 @@ static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 		double used = fmin(1, busy + share * demand * out.duty_ppm / 1e6);
 
 		metrics.utilisation_ppm = (uint32_t)(fmin(0.96, used) * 1e6);
-		metrics.sm_activity_ppm = (uint32_t)(fmin(0.92, used) * 1e6);
+		metrics.sm_activity_ppm = (uint32_t)(fmin(0.92, active * used) * 1e6);
 		out = td_muxflow_gpu_step(&w->monitors[g], &td_muxflow_t4, &metrics,
 			(uint64_t)((now_s + k * 0.01) * 1e9) + 1);
 	}
@@ -183,7 +184,7 @@ static struct td_muxflow_profile profile_of(
 {
 	double used = job->demand * busy;
 
-	return (struct td_muxflow_profile){used, 0.8 * used, 0.5 * used, alone_s};
+	return (struct td_muxflow_profile){used, TD_MUX_ACTIVITY * used, 0.5 * used, alone_s};
 }
 
 /* One dry run: a service at some load, a kind of job, and the job's speed as the truth has it. */

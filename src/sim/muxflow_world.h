@@ -23,7 +23,9 @@
 #define TD_MUX_OFFLINE  4
 #define TD_MUX_JOBS_MAX 20000u
 #define TD_MUX_SAMPLES  2000u
-#define TD_MUX_FINE     200 /* steps of a service's activity */
+#define TD_MUX_ACTIVITY                                                                            \
+	0.8             /* SM activity of the use of a GPU's time, in profiles; no table has it */
+#define TD_MUX_FINE 200 /* steps of a service's activity */
 
 enum td_mux_how {
 	TD_MUX_TIME_SHARING,
@@ -33,6 +35,7 @@ enum td_mux_how {
 	TD_MUX_NO_MATCH,
 	TD_MUX_NO_BOTH,
 	TD_MUX_TANDEM, /* MuxFlow's matching, the split by slo_split.h */
+	TD_MUX_LIGHT, /* MuxFlow, its monitor told of the SM activity as its predictor is: TD_MUX_ACTIVITY of the use */
 	/* bounds, with MuxFlow's matching: no share gives jobs more than the whole GPU at all times; and the most that a share and a duty give while the service stays within the guard, by the truth */
 	TD_MUX_WHOLE,
 	TD_MUX_GUARDED,

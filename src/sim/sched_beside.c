@@ -11,6 +11,8 @@
  *   mudi_more  likewise, up to three on a GPU                 likewise, for their layers together; equal parts for the jobs (5.5)
  *   even       anywhere, up to three on a GPU                 equal parts ("Random" of 7.4)
  *   bound      the most speed within the objective, by truth  likewise, all batches and shares tried: no system
+ *   mudi_exact as mudi                                        as mudi; the lines through exact samples of every pair are there: a bound of its learners, no system
+ *   mudi_truth the most speed by Mudi's rules, by truth       likewise, all batches tried: a bound of Mudi, no system
  *
  * Here: the queue, places, and the table of the schedulers; what each does is in beside_baselines.c, beside_muxflow.c and beside_mudi.c.
  */
@@ -107,7 +109,7 @@ bool td_beside_place(struct td_cluster *cluster, uint32_t index)
 	for (; n < job->gpus; n++) {
 		uint32_t gpu = state->variant == TD_BESIDE_MUDI
 				       ? td_beside_choose_mudi(cluster, job->profile)
-			       : state->variant == TD_BESIDE_OPTIMUM
+			       : state->variant >= TD_BESIDE_OPTIMUM
 				       ? td_beside_choose_optimum(cluster, job->profile)
 				       : td_beside_choose_any(cluster);
 
@@ -170,7 +172,8 @@ static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 		service->split.service_share = 1. / (gpu->count + 1);
 		service->split.guest_share = 1 - service->split.service_share;
 		return false;
-	case TD_BESIDE_OPTIMUM: break;
+	case TD_BESIDE_OPTIMUM:
+	case TD_BESIDE_MUDI_TRUTH: break;
 	}
 	td_beside_tune_optimum(cluster, index, profile);
 	return false;
@@ -224,7 +227,8 @@ static bool is_known(const struct td_cluster *cluster, enum td_beside_variant va
 	switch (variant) {
 	case TD_BESIDE_GSLICE:
 	case TD_BESIDE_EVEN:
-	case TD_BESIDE_OPTIMUM: return true;
+	case TD_BESIDE_OPTIMUM:
+	case TD_BESIDE_MUDI_TRUTH: return true;
 	case TD_BESIDE_GPULETS: return known && known->pieces;
 	case TD_BESIDE_MUXFLOW: return known && known->muxflow;
 	case TD_BESIDE_MUDI: return known && known->mudi && known->layers;
@@ -232,7 +236,8 @@ static bool is_known(const struct td_cluster *cluster, enum td_beside_variant va
 	return false;
 }
 
-static int init_as(struct td_cluster *cluster, enum td_beside_variant variant, uint32_t tasks_max)
+static int init_as(
+	struct td_cluster *cluster, enum td_beside_variant variant, uint32_t tasks_max, bool exact)
 {
 	uint32_t gpus = cluster->gpu_count, profiles = cluster->profiles->count;
 	struct td_beside *state;
@@ -245,6 +250,7 @@ static int init_as(struct td_cluster *cluster, enum td_beside_variant variant, u
 		return -ENOMEM;
 	state->variant = variant;
 	state->tasks_max = tasks_max;
+	state->exact = exact;
 	state->companies_max = td_beside_companies_max(profiles, tasks_max);
 	state->random = cluster->options.seed * 2 + 1;
 	state->bytes =
@@ -296,10 +302,10 @@ static void finish(struct td_cluster *cluster, uint32_t index)
 	state->changed = true;
 }
 
-#define SCHED(name_, variant_, tasks_, tick_, round_, summary_)                                    \
+#define SCHED(name_, variant_, tasks_, exact_, tick_, round_, summary_)                            \
 	static int init_##name_(struct td_cluster *cluster)                                        \
 	{                                                                                          \
-		return init_as(cluster, variant_, tasks_);                                         \
+		return init_as(cluster, variant_, tasks_, exact_);                                 \
 	}                                                                                          \
 	const struct td_sched td_sched_##name_ = {                                                 \
 		.name = #name_,                                                                    \
@@ -314,17 +320,21 @@ static void finish(struct td_cluster *cluster, uint32_t index)
 		.tune = tune,                                                                      \
 	}
 
-SCHED(gslice, TD_BESIDE_GSLICE, 1, 0, 1,
+SCHED(gslice, TD_BESIDE_GSLICE, 1, false, 0, 1,
 	"services' partitions by feedback of their latency, jobs anywhere");
-SCHED(gpulets, TD_BESIDE_GPULETS, 1, 0, 1,
+SCHED(gpulets, TD_BESIDE_GPULETS, 1, false, 0, 1,
 	"the smallest of six partitions that holds by the curve, jobs anywhere");
-SCHED(muxflow, TD_BESIDE_MUXFLOW, 1, TD_BESIDE_MATCH_NS, 1,
+SCHED(muxflow, TD_BESIDE_MUXFLOW, 1, false, TD_BESIDE_MATCH_NS, 1,
 	"jobs matched with services every 15 min, shares by activity");
-SCHED(mudi, TD_BESIDE_MUDI, 1, 0, 0.08,
+SCHED(mudi, TD_BESIDE_MUDI, 1, false, 0, 0.08,
 	"jobs where the latency curve is flattest, batch and share tuned");
-SCHED(mudi_more, TD_BESIDE_MUDI, TD_SELECTOR_TASKS_MAX, 0, 0.08,
+SCHED(mudi_more, TD_BESIDE_MUDI, TD_SELECTOR_TASKS_MAX, false, 0, 0.08,
 	"mudi with up to three jobs beside a service");
-SCHED(even, TD_BESIDE_EVEN, TD_SELECTOR_TASKS_MAX, 0, 1,
+SCHED(even, TD_BESIDE_EVEN, TD_SELECTOR_TASKS_MAX, false, 0, 1,
 	"up to three jobs beside a service, anywhere, all with equal parts");
-SCHED(bound, TD_BESIDE_OPTIMUM, 1, 0, 1,
+SCHED(bound, TD_BESIDE_OPTIMUM, 1, false, 0, 1,
 	"the most speed within the objectives, by the truth: a bound");
+SCHED(mudi_truth, TD_BESIDE_MUDI_TRUTH, 1, false, 0, 1,
+	"mudi's rules for batch and share with the truth for its predictions: a bound");
+SCHED(mudi_exact, TD_BESIDE_MUDI, 1, true, 0, 0.08,
+	"mudi with exact samples of every pair: a bound of its learners");

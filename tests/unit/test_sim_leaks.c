@@ -1,6 +1,6 @@
 /*
  * No scheduler knows what it could not know: how long jobs will take, who is going to come, how fast companies are that nobody has seen. Each is varied, all else is the same, and all that was
- * decided until then has to be the same. Two bounds know the companies: with them the test sees the difference that it looks for.
+ * decided until then has to be the same. Three bounds know the companies: with them the test sees the difference that it looks for.
  */
 #include "test.h"
 
@@ -45,7 +45,8 @@ struct decisions {
 };
 
 static const struct td_sched *const beside[] = {&td_sched_gslice, &td_sched_gpulets,
-	&td_sched_muxflow, &td_sched_mudi, &td_sched_bound, &td_sched_optimum};
+	&td_sched_muxflow, &td_sched_mudi, &td_sched_bound, &td_sched_mudi_truth,
+	&td_sched_optimum};
 
 #define BESIDE (sizeof(beside) / sizeof(beside[0]))
 
@@ -64,7 +65,8 @@ static const struct td_sched *sched_at(uint32_t at)
 
 static bool knows_companies(const struct td_sched *sched)
 {
-	return sched == &td_sched_bound || sched == &td_sched_optimum;
+	return sched == &td_sched_bound || sched == &td_sched_mudi_truth ||
+	       sched == &td_sched_optimum;
 }
 
 /* --- what is known: made up, and the same whatever the truth is --- */

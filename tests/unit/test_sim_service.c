@@ -272,6 +272,46 @@ TEST(a_service_that_cannot_keep_up_is_late_all_the_time)
 	td_cluster_deinit(&cluster);
 }
 
+/* What a bound of a policy is for: its predictions are the truth, its rules are its own, so it is between the policy and the bound of all. */
+TEST(mudis_rules_by_the_truth_keep_mudis_two_conditions)
+{
+	double truth, bound;
+
+	for (double until_s = 900; until_s < 3600; until_s += 1300) {
+		uint32_t shared = 0;
+
+		begin(300);
+		CHECK_EQ(start(&td_sched_mudi_truth), 0);
+		cluster.options.until_s = until_s;
+		td_cluster_run(&cluster);
+		for (uint32_t s = 0; s < SERVICES; s++) {
+			const struct td_split *split = &list[s].split;
+			double rate = list[s].seen.rate_per_s,
+			       batch_s = list[s].seen.slowdown *
+					 td_service_batch_s(&kinds[0], split->batch);
+
+			if (!cluster.gpus[list[s].gpu].count || split->paused)
+				continue;
+			shared++;
+			CHECK((split->batch - 1) / rate + batch_s <= kinds[0].objective_s);
+			CHECK(rate * batch_s / split->batch <= 0.8);
+		}
+		CHECK(shared > 0);
+		td_cluster_deinit(&cluster);
+	}
+	begin(300);
+	CHECK_EQ(start(&td_sched_mudi_truth), 0);
+	td_cluster_run(&cluster);
+	truth = sum_ct();
+	td_cluster_deinit(&cluster);
+	begin(300);
+	CHECK_EQ(start(&td_sched_bound), 0);
+	td_cluster_run(&cluster);
+	bound = sum_ct();
+	td_cluster_deinit(&cluster);
+	CHECK(truth > 0.9 * bound);
+}
+
 TEST(tandem_holds_the_objective_and_is_nearly_as_fast_as_the_bound)
 {
 	double tandem, bound, turns;
