@@ -15,6 +15,7 @@
 #include "preload/outside_table.h"
 #include "preload/peers.h"
 #include "preload/real.h"
+#include "preload/steps.h"
 
 /* Waits for the driver to have what was granted: half a second. */
 #define WAIT_NS     2000000
@@ -167,6 +168,7 @@ int td_outside_settle(
 	if (!claim->object)
 		return r;
 	td_lock_take(&td_table.lock);
+	td_table_note_slot(claim->object->device, claim->slot);
 	if (claim->growth) {
 		td_table_ask_pool(claim->object);
 	} else if (!r) {
@@ -412,6 +414,9 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 	if (slot < TD_SLOT_MAX) {
 		if (td_table.peak_bytes[slot] < ret->demanded_bytes)
 			td_table.peak_bytes[slot] = ret->demanded_bytes;
+		/* And in between the looks. */
+		if (td_table.peak_bytes[slot] < td_steps_most(slot))
+			td_table.peak_bytes[slot] = td_steps_most(slot);
 		if (ret->peak_bytes < td_table.peak_bytes[slot])
 			ret->peak_bytes = td_table.peak_bytes[slot];
 	}
@@ -454,6 +459,8 @@ static void over_forked(void)
 	memset(td_table.host_bytes, 0, sizeof(td_table.host_bytes));
 	memset(td_table.kind_bytes, 0, sizeof(td_table.kind_bytes));
 	memset(td_table.peak_bytes, 0, sizeof(td_table.peak_bytes));
+	memset(td_table.in_use_bytes, 0, sizeof(td_table.in_use_bytes));
+	memset(td_table.slots, 0, sizeof(td_table.slots));
 	td_table.mappings = 0;
 	td_table.pools = NULL;
 	atomic_store(&td_table.pool_count, 0);

@@ -7,12 +7,41 @@
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/real.h"
+#include "preload/steps.h"
 
 struct td_table td_table = {.lock = TD_LOCK_INIT(TD_RANK_BACKEND)};
 
 static bool is_charged(const struct td_object *object)
 {
 	return object->kind != TD_OUTSIDE_SHARED && object->kind != TD_OUTSIDE_BACKEND;
+}
+
+/* What a pool keeps for later is not in use; a graph does not say what is. */
+static bool is_counted_by_piece(const struct td_object *object)
+{
+	return object->is_pool && object->kind != TD_OUTSIDE_GRAPH;
+}
+
+static void tell_steps(int device)
+{
+	if (td_table.slots[device])
+		td_steps_outside(td_table.slots[device] - 1, td_table.in_use_bytes[device]);
+}
+
+void td_table_note_slot(int device, int slot)
+{
+	if (device < 0 || slot < 0 || td_table.slots[device] == (unsigned)slot + 1)
+		return;
+	td_table.slots[device] = (unsigned)slot + 1;
+	tell_steps(device);
+}
+
+static void count_in_use(const struct td_object *object, uint64_t change)
+{
+	if (object->device < 0 || !is_charged(object))
+		return;
+	td_table.in_use_bytes[object->device] += change;
+	tell_steps(object->device);
 }
 
 void td_table_count(struct td_object *object, uint64_t bytes)
@@ -25,6 +54,8 @@ void td_table_count(struct td_object *object, uint64_t bytes)
 	td_table.kind_bytes[object->device][object->kind] += change;
 	if (!is_charged(object))
 		return;
+	if (!is_counted_by_piece(object))
+		count_in_use(object, change);
 	if (object->on_host)
 		td_table.host_bytes[object->device] += change;
 	else
@@ -52,6 +83,8 @@ void td_table_link(struct td_key *key)
 	key->next = *bucket;
 	*bucket = key;
 	td_table.mappings += key->what == TD_KEY_MAPPING;
+	if (key->what == TD_KEY_ADDRESS && is_counted_by_piece(key->object))
+		count_in_use(key->object, key->bytes);
 }
 
 struct td_key *td_table_unlink(struct td_key **at)
@@ -61,6 +94,8 @@ struct td_key *td_table_unlink(struct td_key **at)
 	*at = key->next;
 	key->next = NULL;
 	td_table.mappings -= key->what == TD_KEY_MAPPING;
+	if (key->what == TD_KEY_ADDRESS && is_counted_by_piece(key->object))
+		count_in_use(key->object, -key->bytes);
 	return key;
 }
 

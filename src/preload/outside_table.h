@@ -42,6 +42,9 @@ struct td_table {
 	uint64_t device_bytes[TD_OUTSIDE_DEVICES], host_bytes[TD_OUTSIDE_DEVICES],
 		kind_bytes[TD_OUTSIDE_DEVICES][TD_OUTSIDE_N];
 	uint64_t peak_bytes[TD_SLOT_MAX];
+	uint64_t in_use_bytes
+		[TD_OUTSIDE_DEVICES];       /* of it, of pools only what the program has of them */
+	unsigned slots[TD_OUTSIDE_DEVICES]; /* one more than the device's; 0: not known yet */
 
 	_Atomic uint32_t pool_count;
 };
@@ -50,6 +53,8 @@ extern struct td_table td_table;
 
 /* -- with the lock -- */
 
+/* The device's memory is counted for this slot's steps. */
+void td_table_note_slot(int device, int slot);
 /* From now on the object is so large. */
 void td_table_count(struct td_object *object, uint64_t bytes);
 struct td_key **td_table_bucket(enum td_outside_key what, uint64_t value);

@@ -33,7 +33,9 @@ static struct {
 
 /* Of each slot: since the present step began, and in the last one. A change that meets a step's end counts for either. */
 static struct {
-	_Atomic uint64_t now_bytes, peak_bytes, least_bytes, last_peak_bytes, last_least_bytes;
+	_Atomic uint64_t backend_bytes, outside_bytes; /* now */
+	_Atomic uint64_t peak_bytes, least_bytes, last_peak_bytes, last_least_bytes;
+	_Atomic uint64_t most_bytes; /* ever */
 	_Atomic bool by_allocator, changed;
 } memory[TD_SLOT_MAX];
 
@@ -47,19 +49,47 @@ static void change_unit(uint32_t unit)
 	self.untaken_ns = 0;
 }
 
-void td_steps_memory(unsigned slot, uint64_t bytes)
+static uint64_t bytes_now(unsigned slot)
 {
-	uint64_t seen;
+	return atomic_load_explicit(&memory[slot].backend_bytes, memory_order_relaxed) +
+	       atomic_load_explicit(&memory[slot].outside_bytes, memory_order_relaxed);
+}
 
-	atomic_store_explicit(&memory[slot].now_bytes, bytes, memory_order_relaxed);
-	seen = atomic_load_explicit(&memory[slot].peak_bytes, memory_order_relaxed);
-	while (bytes > seen &&
-		!atomic_compare_exchange_weak(&memory[slot].peak_bytes, &seen, bytes))
+static void raise_to(_Atomic uint64_t *most, uint64_t bytes)
+{
+	uint64_t seen = atomic_load_explicit(most, memory_order_relaxed);
+
+	while (bytes > seen && !atomic_compare_exchange_weak(most, &seen, bytes))
 		;
+}
+
+static void note_memory(unsigned slot)
+{
+	uint64_t bytes = bytes_now(slot), seen;
+
+	raise_to(&memory[slot].peak_bytes, bytes);
+	raise_to(&memory[slot].most_bytes, bytes);
 	seen = atomic_load_explicit(&memory[slot].least_bytes, memory_order_relaxed);
 	while (bytes < seen &&
 		!atomic_compare_exchange_weak(&memory[slot].least_bytes, &seen, bytes))
 		;
+}
+
+void td_steps_memory(unsigned slot, uint64_t bytes)
+{
+	atomic_store_explicit(&memory[slot].backend_bytes, bytes, memory_order_relaxed);
+	note_memory(slot);
+}
+
+void td_steps_outside(unsigned slot, uint64_t bytes)
+{
+	atomic_store_explicit(&memory[slot].outside_bytes, bytes, memory_order_relaxed);
+	note_memory(slot);
+}
+
+uint64_t td_steps_most(unsigned slot)
+{
+	return atomic_load_explicit(&memory[slot].most_bytes, memory_order_relaxed);
 }
 
 static void set_memory(unsigned slot, uint64_t peak_bytes, uint64_t least_bytes)
@@ -92,7 +122,7 @@ bool td_steps_memory_is_new(unsigned slot)
 static void end_step_memory(bool known)
 {
 	for (unsigned slot = 0; slot < TD_SLOT_MAX; slot++) {
-		uint64_t now = atomic_load(&memory[slot].now_bytes);
+		uint64_t now = bytes_now(slot);
 		uint64_t peak = atomic_exchange(&memory[slot].peak_bytes, now);
 		uint64_t least = atomic_exchange(&memory[slot].least_bytes, now);
 

@@ -36,8 +36,11 @@ struct td_step_memory {
 	bool by_allocator; /* the program's allocator says so; else by what it has allocated */
 };
 
-/* From now on it has so much of the driver. From any thread, under any lock; never waits. */
+/* From now on it has so much of the backend, or of what the backend does not have (outside.h). From any thread, under any lock; never waits. */
 void td_steps_memory(unsigned slot, uint64_t bytes);
+void td_steps_outside(unsigned slot, uint64_t bytes);
+/* The most that it ever had of both. */
+uint64_t td_steps_most(unsigned slot);
 
 /* An allocator knows what of that is in use: the most and the least since it said so last. */
 void td_steps_used(unsigned slot, uint64_t peak_bytes, uint64_t least_bytes);

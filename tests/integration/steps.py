@@ -27,6 +27,39 @@ print(tandem.is_here(), flush=True)
 sys.stdin.readline()
 """
 
+# One that has 4 MiB of its own VMM for good, and in each step 1 MiB of a pool and, in between, 2 MiB more of another kind, as it is told.
+MEMORY_PROGRAM = """
+import ctypes, sys
+import tandem
+cuda, kind = ctypes.CDLL("libcuda.so.1"), sys.argv[1]
+def call(name, *arguments):
+    assert not getattr(cuda, name)(*arguments), name
+def pointer(bytes):
+    return ctypes.byref(ctypes.c_uint64(bytes))
+context, prop, handle, MIB = ctypes.c_void_p(), (ctypes.c_int * 8)(1, 0, 1, 0), ctypes.c_uint64(), 1 << 20
+call("cuInit", 0), call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0), call("cuCtxSetCurrent", context)
+call("cuMemCreate", ctypes.byref(handle), ctypes.c_size_t(4 * MIB), prop, ctypes.c_uint64(0))
+def take(kind, bytes):
+    memory, pitch = ctypes.c_uint64(), ctypes.c_size_t()
+    if kind == "pool":
+        call("cuMemAllocAsync", ctypes.byref(memory), ctypes.c_size_t(bytes), None)
+    elif kind == "pitch":
+        call("cuMemAllocPitch_v2", ctypes.byref(memory), ctypes.byref(pitch), ctypes.c_size_t(4096), ctypes.c_size_t(bytes // 4096), 4)
+    else:
+        call("cuMemAllocManaged", ctypes.byref(memory), ctypes.c_size_t(bytes), 1)
+    return memory
+def give(kind, memory):
+    call("cuMemFreeAsync", memory, None) if kind == "pool" else call("cuMemFree_v2", memory)
+for _ in range(5):
+    one = take("pool", MIB)
+    two = take(kind, 2 * MIB)
+    give(kind, two)
+    give("pool", one)
+    tandem.step()
+print("stepped", flush=True)
+sys.stdin.readline()
+"""
+
 
 def train(world, *arguments, steps=10**6, gpu="10ms", cpu="10ms", **environment):
     command = [SOFTGPU, "run", "--", TANDEM, "run", "--class", "guaranteed", "--", TRAIN, "--size", "1m", "--steps", str(steps), "--gpu", gpu, "--cpu", cpu, *arguments]
@@ -119,6 +152,18 @@ def a_python_program_tells_its_steps():
         assert process.returncode == 0, err
 
 
+def every_kind_of_memory_counts_in_a_step():
+    for kind in ("pool", "pitch", "managed"):
+        with World() as world:
+            command = [SOFTGPU, "run", "--", TANDEM, "run", "--name", "trains", "--", sys.executable, "-c", MEMORY_PROGRAM, kind]
+            process = subprocess.Popen(command, env=dict(world.environment, PYTHONPATH=PYTHON), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            assert process.stdout.readline() == "stepped\n", process.communicate()
+            until(lambda: job(world).get("step_peak_bytes") == 7 << 20, f"{kind}: the most in a step is known")
+            assert job(world)["step_minimal_bytes"] == 4 << 20, (kind, job(world))
+            _, err = process.communicate("\n", timeout=DEADLINE_S)
+            assert process.returncode == 0, err
+
+
 def without_tandem_it_runs_as_well():
     with World() as world:
         command = [SOFTGPU, "run", "--", sys.executable, "-c", PROGRAM]
@@ -193,6 +238,7 @@ run_cases([
     who_is_not_protected_is_not_looked_at,
     steps_outlive_the_daemon,
     a_python_program_tells_its_steps,
+    every_kind_of_memory_counts_in_a_step,
     without_tandem_it_runs_as_well,
     slack_is_a_share,
     antman_cuts_besteffort_work_gives_back_in_steps_and_frees_it_in_the_end,

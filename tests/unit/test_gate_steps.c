@@ -73,6 +73,23 @@ TEST(memory_is_told_of_whole_steps)
 	CHECK_EQ(memory.peak_bytes, 0);
 }
 
+TEST(what_the_backend_has_not_counts_beside_it)
+{
+	struct td_step_memory memory;
+
+	td_steps_forked();
+	td_steps_memory(1, 20);
+	tandem_step();
+	td_steps_outside(1, 5);
+	td_steps_memory(1, 30);
+	td_steps_outside(1, 1);
+	td_steps_memory(1, 2);
+	tandem_step();
+	td_steps_get_memory(1, &memory);
+	CHECK_EQ(memory.peak_bytes, 35);
+	CHECK_EQ(memory.least_bytes, 3);
+}
+
 TEST(what_an_allocator_says_goes_before)
 {
 	struct td_step_memory memory;
