@@ -8,7 +8,6 @@
 
 #include "base/parse.h"
 #include "preload/agent.h"
-#include "preload/host.h"
 #include "preload/real.h"
 
 #define PORTABLE 1u /* CU_MEMHOSTREGISTER_PORTABLE: for all contexts */
@@ -33,18 +32,13 @@ void *td_arena_new(uint64_t bytes)
 {
 	void *arena;
 
-	if (!td_host_take(bytes, td_arena_limit()))
-		return NULL;
 	arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (arena == MAP_FAILED) {
-		td_host_give(bytes);
+	if (arena == MAP_FAILED)
 		return NULL;
-	}
 	/* A parent that forks must not find its bytes elsewhere than where the GPU writes them. */
 	(void)madvise(arena, bytes, MADV_DONTFORK);
 	if (!td_real.cuMemHostRegister_v2 || td_real.cuMemHostRegister_v2(arena, bytes, PORTABLE)) {
 		(void)munmap(arena, bytes);
-		td_host_give(bytes);
 		return NULL;
 	}
 	return arena;
@@ -57,5 +51,4 @@ void td_arena_free(void *arena, uint64_t bytes)
 	/* It may have gone with its context. */
 	(void)td_real.cuMemHostUnregister(arena);
 	(void)munmap(arena, bytes);
-	td_host_give(bytes);
 }

@@ -80,11 +80,12 @@ struct td_backend {
 	int (*fill)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
 	/* With the gate closed and the device drained, after a fill: what is on the device beyond the limit goes to host memory that the device reaches, and
-	 * so does what is not within its reach. 0: everything is accessible; 1: it is not; -errno as shrink. NULL: cannot. */
+	 * so does what is not within its reach. Where the host has no more, what is on the device stays there, and counts as fixed. 0: everything is accessible;
+	 * 1: it is not; -errno as shrink. NULL: cannot. */
 	int (*reach)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
-	/* The host memory that the slot's bytes are in, and would be after a shrink to the limit. NULL: none. */
-	uint64_t (*host_bytes)(unsigned slot, uint64_t limit_bytes);
+	/* The host memory that the slot's bytes are in, and would be after a shrink to the limit or, spills, a fill and a reach. NULL: none. */
+	uint64_t (*host_bytes)(unsigned slot, uint64_t limit_bytes, bool spills);
 	/* Gives back what host memory is not in use. Called as shrink is. NULL: there is none. */
 	int (*give_back)(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "preload/arena.h"
+#include "preload/host.h"
 #include "preload/real.h"
 
 #define GRANULARITY_GUESS (2u << 20)
@@ -150,11 +151,37 @@ bool td_chunk_has_handles(void)
 	return handle_types != 0;
 }
 
+bool td_chunk_charge(struct td_chunk *chunk)
+{
+	if (!chunk->charged)
+		chunk->charged = td_host_take(chunk->bytes, td_arena_limit());
+	return chunk->charged;
+}
+
+void td_chunk_discharge(struct td_chunk *chunk)
+{
+	if (!chunk->charged || chunk->arena || chunk->hosted)
+		return;
+	td_host_give(chunk->bytes);
+	chunk->charged = false;
+}
+
+static void set_hosted(struct td_chunk *chunk, bool hosted)
+{
+	chunk->hosted = hosted;
+	td_chunk_discharge(chunk);
+}
+
 int td_chunk_map_host(struct td_chunk *chunk, CUdevice device)
 {
 	const CUmemAllocationProp prop = on_host(device);
+	int r;
 
-	return map(chunk, device, &prop);
+	if (!td_chunk_charge(chunk))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = map(chunk, device, &prop);
+	set_hosted(chunk, !r);
+	return r;
 }
 
 void td_chunk_unmap(struct td_chunk *chunk)
@@ -163,14 +190,17 @@ void td_chunk_unmap(struct td_chunk *chunk)
 		(void)td_real.cuMemUnmap(chunk->address, chunk->bytes);
 	(void)td_real.cuMemRelease(chunk->handle);
 	chunk->loose = false;
+	set_hosted(chunk, false);
 }
 
 int td_chunk_to_arena(struct td_chunk *chunk, CUstream stream)
 {
-	if (!chunk->arena)
+	if (!chunk->arena && td_chunk_charge(chunk))
 		chunk->arena = td_arena_new(chunk->bytes);
-	if (!chunk->arena)
+	if (!chunk->arena) {
+		td_chunk_discharge(chunk);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	return td_real.cuMemcpyDtoHAsync_v2(chunk->arena, chunk->address, chunk->bytes, stream);
 }
 
@@ -179,34 +209,49 @@ int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream)
 	return td_real.cuMemcpyHtoDAsync_v2(chunk->address, chunk->arena, chunk->bytes, stream);
 }
 
-int td_chunk_begin_exchange(
-	const struct td_chunk *chunk, CUdevice device, CUstream stream, struct td_exchange *ret)
+/* 0, or a CUresult with nothing mapped. The handle is in *ret. */
+static int map_beside(const struct td_chunk *chunk, CUdevice device, struct td_exchange *ret)
 {
+	const CUmemAllocationProp prop = on_host(device);
 	struct td_chunk next = {.bytes = chunk->bytes};
-	CUdeviceptr beside;
-	int r = td_real.cuMemAddressReserve(&beside, chunk->bytes, 0, 0, 0);
+	int r = td_real.cuMemAddressReserve(&ret->beside, chunk->bytes, 0, 0, 0);
 
 	if (r)
 		return r;
-	next.address = beside;
-	r = chunk->place == TD_PLACE_HOST ? td_chunk_map(&next, device)
-					  : td_chunk_map_host(&next, device);
+	next.address = ret->beside;
+	r = ret->to_host ? map(&next, device, &prop) : td_chunk_map(&next, device);
+	if (r)
+		(void)td_real.cuMemAddressFree(ret->beside, chunk->bytes);
+	ret->handle = next.handle;
+	return r;
+}
+
+int td_chunk_begin_exchange(
+	struct td_chunk *chunk, CUdevice device, CUstream stream, struct td_exchange *ret)
+{
+	int r;
+
+	*ret = (struct td_exchange){.to_host = chunk->place != TD_PLACE_HOST};
+	if (ret->to_host && !td_chunk_charge(chunk))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = map_beside(chunk, device, ret);
 	if (r) {
-		(void)td_real.cuMemAddressFree(beside, chunk->bytes);
+		td_chunk_discharge(chunk);
 		return r;
 	}
-	*ret = (struct td_exchange){beside, next.handle};
-	r = td_real.cuMemcpyDtoDAsync_v2(beside, chunk->address, chunk->bytes, stream);
+	chunk->hosted = true;
+	r = td_real.cuMemcpyDtoDAsync_v2(ret->beside, chunk->address, chunk->bytes, stream);
 	if (r)
 		td_chunk_drop_exchange(chunk, ret);
 	return r;
 }
 
-void td_chunk_drop_exchange(const struct td_chunk *chunk, const struct td_exchange *exchange)
+void td_chunk_drop_exchange(struct td_chunk *chunk, const struct td_exchange *exchange)
 {
 	(void)td_real.cuMemUnmap(exchange->beside, chunk->bytes);
 	(void)td_real.cuMemRelease(exchange->handle);
 	(void)td_real.cuMemAddressFree(exchange->beside, chunk->bytes);
+	set_hosted(chunk, !exchange->to_host);
 }
 
 int td_chunk_tie(struct td_chunk *chunk, CUdevice device)
@@ -238,6 +283,10 @@ int td_chunk_end_exchange(
 		(void)td_chunk_tie(chunk, device);
 	}
 	(void)td_real.cuMemRelease(other);
+	set_hosted(chunk, exchange->to_host == !r);
+	/* It would be pinned for nothing. */
+	if (chunk->hosted)
+		td_chunk_drop_arena(chunk);
 	return r;
 }
 
@@ -255,6 +304,7 @@ void td_chunk_drop_arena(struct td_chunk *chunk)
 {
 	td_arena_free(chunk->arena, chunk->bytes);
 	chunk->arena = NULL;
+	td_chunk_discharge(chunk);
 }
 
 void td_chunk_free(struct td_chunk *chunk)

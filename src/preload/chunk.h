@@ -28,7 +28,9 @@ struct td_chunk {
 	uint64_t address, bytes;
 	CUmemGenericAllocationHandle handle; /* DEVICE and HOST */
 	bool loose; /* the memory is there, the bytes are in it, but the driver could not map it: td_chunk_tie */
-	void *arena; /* kept for the next time once it exists */
+	void *arena;  /* kept for the next time once it exists */
+	bool hosted;  /* what is mapped for it, or is to be, is memory of the host */
+	bool charged; /* that or an arena is in what the process has of the host's memory (host.h): once, as of two one is about to go */
 	uint64_t
 		blank; /* DEVICE: came there with no bytes of its own, as of this closing of the gate (td_plans_closings + 1) */
 };
@@ -38,9 +40,13 @@ uint64_t td_chunk_granularity(CUdevice device);
 
 /* Memory behind a chunk that has none. Its content is undefined; the place is the caller's to change. */
 int td_chunk_map(struct td_chunk *chunk, CUdevice device);
-/* The same with host memory. CUDA_ERROR_NOT_SUPPORTED where the driver has none. */
+/* The same with host memory. CUDA_ERROR_NOT_SUPPORTED where the driver has none; CUDA_ERROR_OUT_OF_MEMORY also where the process may have no more. */
 int td_chunk_map_host(struct td_chunk *chunk, CUdevice device);
 void td_chunk_unmap(struct td_chunk *chunk);
+
+/* What the host would have of it is taken; false: there is no more to be had. Arenas and maps of host memory do so by themselves. And given back, if it has nothing of it. */
+bool td_chunk_charge(struct td_chunk *chunk);
+void td_chunk_discharge(struct td_chunk *chunk);
 
 /* Memory of `device` is to be (or not) within reach of `peer`, from the next mapping on; and a bit for each that it is in reach of. */
 uint64_t td_chunk_peers(CUdevice device);
@@ -67,13 +73,14 @@ int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream);
 struct td_exchange {
 	CUdeviceptr beside;
 	CUmemGenericAllocationHandle handle;
+	bool to_host;
 };
 
 int td_chunk_begin_exchange(
-	const struct td_chunk *chunk, CUdevice device, CUstream stream, struct td_exchange *ret);
+	struct td_chunk *chunk, CUdevice device, CUstream stream, struct td_exchange *ret);
 int td_chunk_end_exchange(
 	struct td_chunk *chunk, CUdevice device, const struct td_exchange *exchange);
-void td_chunk_drop_exchange(const struct td_chunk *chunk, const struct td_exchange *exchange);
+void td_chunk_drop_exchange(struct td_chunk *chunk, const struct td_exchange *exchange);
 
 /* Maps the memory of a loose chunk where it belongs. */
 int td_chunk_tie(struct td_chunk *chunk, CUdevice device);

@@ -12,6 +12,7 @@
 #define RECHECK_NS (200 * TD_NS_PER_MS)
 
 static _Atomic uint64_t taken, granted = UINT64_MAX;
+static _Atomic uint64_t expected;          /* threads ask for that to be taken */
 static _Atomic uint32_t tickets, answered; /* questions so far; of them, answered (a futex) */
 
 /* The agent's. */
@@ -64,13 +65,11 @@ static bool is_answered(uint32_t ticket)
 	return (int32_t)(atomic_load(&answered) - ticket) >= 0;
 }
 
-bool td_host_reserve(uint64_t bytes)
+/* Until it is answered, or so much is granted. */
+static void ask(uint64_t bytes)
 {
-	uint32_t ticket, seen;
+	uint32_t ticket = atomic_fetch_add(&tickets, 1) + 1, seen;
 
-	if (atomic_load(&granted) >= bytes)
-		return true;
-	ticket = atomic_fetch_add(&tickets, 1) + 1;
 	td_agent_wake();
 	/* A limit may be taken away meanwhile, and a daemon may go: then nobody answers any more. */
 	while (atomic_load(&granted) < bytes && !is_answered(ticket)) {
@@ -78,7 +77,34 @@ bool td_host_reserve(uint64_t bytes)
 		if (!is_answered(ticket) && atomic_load(&granted) < bytes)
 			td_futex_wait(&answered, seen, RECHECK_NS, false);
 	}
+}
+
+bool td_host_reserve(uint64_t bytes)
+{
+	if (atomic_load(&granted) < bytes)
+		ask(bytes);
 	return atomic_load(&granted) >= bytes;
+}
+
+bool td_host_take_asking(uint64_t bytes, uint64_t own_limit)
+{
+	uint64_t has = atomic_load(&taken);
+	bool got = td_host_take(bytes, own_limit);
+
+	if (got || has > own_limit || bytes > own_limit - has)
+		return got;
+	atomic_fetch_add(&expected, bytes);
+	ask(UINT64_MAX);
+	got = td_host_take(bytes, own_limit);
+	atomic_fetch_sub(&expected, bytes);
+	return got;
+}
+
+uint64_t td_host_expected(void)
+{
+	uint64_t bytes = atomic_load(&expected);
+
+	return bytes ? atomic_load(&taken) + bytes : 0;
 }
 
 bool td_host_ready(uint64_t bytes)
@@ -148,5 +174,6 @@ void td_host_anew(void)
 void td_host_forked(void)
 {
 	atomic_store(&taken, 0);
+	atomic_store(&expected, 0);
 	td_host_anew();
 }

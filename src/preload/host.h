@@ -1,5 +1,5 @@
 /*
- * How much of the host's memory the process may pin for bytes that have left the device: its part of the daemon's host.limit, beside TANDEM_HOST_LIMIT.
+ * How much of the host's memory the process may have for bytes that have left the device, pinned or mapped: its part of the daemon's host.limit, beside TANDEM_HOST_LIMIT.
  *
  * The daemon grants (HOST); the process says what it has, and what it would have (HOST_NEED), before it takes more. Until a daemon has granted anything there is
  * no bound, and what a daemon that is gone has granted does not hold any more: without one nothing leaves the device.
@@ -18,6 +18,9 @@ struct td_msg_host;
 bool td_host_take(uint64_t bytes, uint64_t own_limit);
 void td_host_give(uint64_t bytes);
 
+/* The same, but the daemon is asked if it has not granted so much; waits for its answer. */
+bool td_host_take_asking(uint64_t bytes, uint64_t own_limit);
+
 /* What there may be in all, by the daemon; UINT64_MAX: no bound. */
 uint64_t td_host_granted(void);
 
@@ -28,6 +31,8 @@ bool td_host_reserve(uint64_t bytes);
 
 /* So much in all has been granted, or was asked for and has been answered with what there is. */
 bool td_host_ready(uint64_t bytes);
+/* What there would be in all if threads got what they ask for; 0: none asks. */
+uint64_t td_host_expected(void);
 /* Has a daemon set a bound? */
 bool td_host_is_bounded(void);
 /* Others lack it: what is pinned and not in use is to be given back. */

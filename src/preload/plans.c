@@ -479,6 +479,9 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	/* As in do_closed. */
 	if (plan->spill && closing.stage == TD_CLOSING_DRAINED && td_client_is_landing(slot))
 		return;
+	if (plan->spill && closing.stage == TD_CLOSING_DRAINED &&
+		!td_host_ready(td_plans_host_bytes()))
+		return;
 	/* Before fill looks: what is deferred until here it finds, and nothing is deferred any more. */
 	td_client_set_defer(slot, false);
 	r = fill(slot, plan->limit_bytes, td_plans_progress);

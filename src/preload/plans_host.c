@@ -16,10 +16,14 @@ uint64_t td_plans_host_bytes(void)
 	for (unsigned i = 0; td_host_is_bounded() && i < TD_SLOT_MAX; i++) {
 		const struct td_plan_slot *plan = td_plans_at(i);
 
+		/* Behind an open gate everything stays where it is. */
+		bool spills = plan->known && plan->gate != TD_GATE_CLOSED && plan->spill &&
+			      td_plans_closing() == TD_CLOSING_DRAINED;
+		bool limited = spills || (plan->known && plan->gate == TD_GATE_CLOSED);
+
 		if (plan->attached && backend && backend->host_bytes)
-			bytes += backend->host_bytes(i, plan->known && plan->gate == TD_GATE_CLOSED
-								? plan->limit_bytes
-								: UINT64_MAX);
+			bytes += backend->host_bytes(
+				i, limited ? plan->limit_bytes : UINT64_MAX, spills);
 	}
 	return bytes;
 }
@@ -91,9 +95,11 @@ static uint64_t movable_bytes(void)
 
 static uint64_t wanted(void)
 {
-	uint64_t bytes = td_plans_host_bytes(), movable = movable_bytes();
+	uint64_t bytes = td_plans_host_bytes(), movable = movable_bytes(),
+		 expected = td_host_expected();
 
-	return bytes > movable ? bytes : movable;
+	bytes = bytes > movable ? bytes : movable;
+	return bytes > expected ? bytes : expected;
 }
 
 /* The daemon believes in no more than it knows to be allocated. */

@@ -170,6 +170,7 @@ static void unmap_range(struct td_range *range)
 		if (range->chunks[i].place != TD_PLACE_FRESH)
 			td_chunk_unmap(&range->chunks[i]);
 		range->chunks[i].place = TD_PLACE_FRESH;
+		td_chunk_discharge(&range->chunks[i]);
 	}
 }
 
@@ -225,7 +226,7 @@ static int place(struct td_range *range, int need, struct patience *patience)
 
 static int place_if_reserved(struct td_range *range, int need, struct patience *patience)
 {
-	if (td_swap_reserve(range))
+	if (td_swap_reserve(range) && (need != TD_NEED_HOST || td_swap_charge(range)))
 		return place(range, need, patience);
 	td_client_settled(range->slot, range->bytes, need, true);
 	return CUDA_ERROR_OUT_OF_MEMORY;

@@ -90,7 +90,7 @@ uint64_t td_swap_again_ns(unsigned slot);
 void td_swap_strand(unsigned slot, bool stranded);
 
 /* The slot's host memory in use after a shrink to the limit, at most; with the lock: gives back what is pinned and not in use, false: there was none; the same without it. */
-uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes);
+uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes, bool spills);
 bool td_swap_drop_idle(unsigned slot);
 int td_swap_give_back(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 
@@ -101,6 +101,8 @@ int td_swap_give_back(unsigned slot, uint64_t limit_bytes, void (*progress)(unsi
 bool td_swap_claim(struct td_range *range);
 bool td_swap_reserve(struct td_range *range);
 void td_swap_unclaim(struct td_range *range);
+/* For a range that is to lie on the host. False: the process may have no more there. */
+bool td_swap_charge(struct td_range *range);
 
 int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));

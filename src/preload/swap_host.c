@@ -49,28 +49,46 @@ void td_swap_strand(unsigned slot, bool stranded)
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
-uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes)
+static uint64_t max_bytes(uint64_t a, uint64_t b)
 {
-	const struct td_memory_stats *t = &td_swap.totals[slot];
-	uint64_t bytes = 0, most, largest = 0;
+	return a > b ? a : b;
+}
 
-	pthread_mutex_lock(&td_swap.lock);
-	most = limit_bytes < t->fixed_bytes ? t->fixed_bytes : limit_bytes;
+/* Of the slot, with the lock: there in use; and its largest chunk. */
+static uint64_t used_bytes(unsigned slot, uint64_t *ret_largest)
+{
+	uint64_t bytes = 0;
+
+	*ret_largest = 0;
 	for (const struct td_range *range = td_swap.ranges; range; range = range->next) {
 		for (size_t i = 0; i < range->count && range->slot == slot; i++) {
 			const struct td_chunk *chunk = &range->chunks[i];
 
-			if (chunk->place == TD_PLACE_ARENA)
+			if (chunk->place == TD_PLACE_ARENA || chunk->place == TD_PLACE_HOST)
 				bytes += chunk->bytes;
-			if (chunk->bytes > largest)
-				largest = chunk->bytes;
+			*ret_largest = max_bytes(*ret_largest, chunk->bytes);
 		}
 	}
+	return bytes;
+}
+
+uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes, bool spills)
+{
+	const struct td_memory_stats *t = &td_swap.totals[slot];
+	uint64_t bytes, most, largest;
+
+	pthread_mutex_lock(&td_swap.lock);
+	most = max_bytes(limit_bytes, t->fixed_bytes);
+	bytes = used_bytes(slot, &largest);
 	/* Whole chunks leave. What could not is still to find a place. */
-	if (t->resident_bytes > most)
+	if (spills && t->demanded_bytes > most)
+		bytes = max_bytes(bytes, t->demanded_bytes - most + largest);
+	else if (t->resident_bytes > most)
 		bytes += t->resident_bytes - most + largest;
 	else if (td_swap_stranded(slot))
 		bytes += td_swap_stranded(slot) + largest;
+	if (bytes > t->demanded_bytes)
+		bytes = t->demanded_bytes;
 	pthread_mutex_unlock(&td_swap.lock);
 	return bytes;
 }
@@ -153,4 +171,22 @@ bool td_swap_reserve(struct td_range *range)
 	}
 	pthread_mutex_unlock(&td_swap.asking);
 	return granted;
+}
+
+bool td_swap_charge(struct td_range *range)
+{
+	bool got = td_host_take_asking(range->bytes, td_arena_limit()), dropped;
+
+	/* What others of its chunks keep for the next time will do. */
+	if (!got) {
+		pthread_mutex_lock(&td_swap.lock);
+		dropped = td_swap_drop_idle(range->slot);
+		pthread_mutex_unlock(&td_swap.lock);
+		got = dropped && td_host_take_asking(range->bytes, td_arena_limit());
+	}
+	if (!got)
+		return false;
+	for (size_t i = 0; i < range->count; i++)
+		range->chunks[i].charged = true;
+	return true;
 }

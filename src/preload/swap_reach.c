@@ -15,6 +15,9 @@ static int start_mapping(unsigned slot, struct td_range *range, struct td_chunk 
 {
 	int r = td_chunk_map_host(chunk, range->device);
 
+	/* What others of its chunks keep for the next time will do. */
+	if (r && td_swap_drop_idle(slot))
+		r = td_chunk_map_host(chunk, range->device);
 	if (r)
 		return r;
 	if (chunk->place == TD_PLACE_FRESH) {
@@ -38,6 +41,8 @@ static int start_exchange(
 	struct td_exchange exchange;
 	int r = td_chunk_begin_exchange(chunk, range->device, stream, &exchange);
 
+	if (r && td_swap_drop_idle(range->slot))
+		r = td_chunk_begin_exchange(chunk, range->device, stream, &exchange);
 	if (r)
 		return r;
 	td_batch_add(batch, range, chunk, &exchange);
@@ -149,22 +154,31 @@ static int have_reached(unsigned slot, struct td_batch *batch, uint64_t began_ns
 	return r ? -ENOTRECOVERABLE : 0;
 }
 
-static bool is_done(unsigned slot, uint64_t limit_bytes)
+static bool is_reachable(unsigned slot)
 {
-	bool done;
+	bool reachable;
 
 	pthread_mutex_lock(&td_swap.lock);
-	done = td_swap_is_reachable(slot) &&
-	       td_swap.totals[slot].resident_bytes <= td_swap_with_pins(slot, limit_bytes);
+	reachable = td_swap_is_reachable(slot);
 	pthread_mutex_unlock(&td_swap.lock);
-	return done;
+	return reachable;
+}
+
+static bool is_done(unsigned slot, uint64_t limit_bytes)
+{
+	bool within;
+
+	pthread_mutex_lock(&td_swap.lock);
+	within = td_swap.totals[slot].resident_bytes <= td_swap_with_pins(slot, limit_bytes);
+	pthread_mutex_unlock(&td_swap.lock);
+	return within && is_reachable(slot);
 }
 
 int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
 {
 	struct td_batch batches[2];
 	unsigned turn = 0;
-	bool all = true;
+	bool all = true, full = false, done, stays;
 	int r;
 
 	td_swap_tie(slot);
@@ -177,7 +191,8 @@ int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned
 		uint64_t began_ns = td_time_now_ns();
 
 		if (all)
-			all = start(slot, limit_bytes, &batches[turn], &batches[!turn]);
+			full = !start(slot, limit_bytes, &batches[turn], &batches[!turn]);
+		all &= !full;
 		turn = !turn;
 		r = have_reached(slot, &batches[turn], began_ns, &all);
 		progress(slot);
@@ -186,6 +201,15 @@ int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned
 	batches[!turn].failed = (int)td_swap.totals[slot].failed;
 	(void)have_reached(slot, &batches[!turn], td_time_now_ns(), &all);
 	td_batches_deinit(batches);
+	if (r) {
+		progress(slot);
+		return r;
+	}
+	done = is_done(slot, limit_bytes);
+	/* Rather than have it wait for ever, it goes on with more on the device than it is to have. */
+	stays = !done && full && is_reachable(slot);
+	if (done || stays)
+		td_swap_strand(slot, stays);
 	progress(slot);
-	return r ? r : !is_done(slot, limit_bytes);
+	return !done && !stays;
 }

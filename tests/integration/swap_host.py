@@ -94,6 +94,67 @@ def all_gpus_of_a_program_count_together():
         nothing_is_left(world)
 
 
+def what_lies_on_the_host_beyond_a_soft_limit_counts_too():
+    with World() as world:
+        a = Shell(world, "env", "TANDEM_HOST_LIMIT=10m", TANDEM, "run", "--mem-soft", "8m", "--")
+        a.do("alloc", 8 * MIB)
+        second = a.do("alloc", 8 * MIB)
+        assert a.ask("alloc", 4 * MIB)[0] == OUT_OF_MEMORY
+        for _ in range(5):
+            a.do("set", second, 0, 7)
+            a.do("free", second)
+            second = a.do("alloc", 8 * MIB)
+        a.end()
+        nothing_is_left(world)
+
+
+def without_a_daemon_it_counts_in_the_programs_own_limit():
+    with World() as world:
+        a = Shell(world, "env", f"LD_PRELOAD={LIBRARY}", "TANDEM_BACKEND=swap", "TANDEM_MEM_SOFT=8m", "TANDEM_HOST_LIMIT=10m")
+        a.do("alloc", 8 * MIB)
+        a.do("alloc", 8 * MIB)
+        assert a.ask("alloc", 4 * MIB)[0] == OUT_OF_MEMORY
+        a.do("alloc", 2 * MIB)
+        a.end()
+
+
+def and_so_it_does_for_all_programs_of_the_node():
+    with World() as world:
+        assert world.call(TANDEM, "run", "--", "true").returncode == 0
+        assert world.call(TANDEM, "set", "host.limit=20m").returncode == 0
+        a, b = [Shell(world, TANDEM, "run", "--mem-soft", "4m", "--") for _ in range(2)]
+        a.do("alloc", 4 * MIB), b.do("alloc", 4 * MIB)
+        first = a.do("alloc", 12 * MIB)
+        a.do("set", first, 0, 7)
+        assert b.ask("alloc", 12 * MIB)[0] == OUT_OF_MEMORY
+        second = b.do("alloc", 8 * MIB)
+        assert kept(world) <= 20 * MIB, world.jobs()
+        b.do("free", second)
+        assert b.ask("alloc", 12 * MIB)[0] == OUT_OF_MEMORY
+        assert a.do("get", first, 0) == 7
+        a.do("free", first)
+        b.do("set", b.do("alloc", 12 * MIB), 0, 8)
+        a.end(), b.end()
+        nothing_is_left(world)
+
+
+def a_soft_limit_for_which_the_host_has_no_place_keeps_nobody_waiting():
+    with World() as world:
+        a = under_swap(world)
+        memory = a.do("alloc", 40 * MIB)
+        a.do("set", memory, 0, 7)
+        assert world.call(TANDEM, "set", "host.limit=10m").returncode == 0
+        assert world.call(TANDEM, "set", row(world, a.process.pid)["job"], "mem-soft=8m").returncode == 0
+        until(lambda: row(world, a.process.pid)["host_bytes"] >= 8 * MIB, "it makes use of what there is")
+        a.do("add", memory)
+        assert kept(world) <= 10 * MIB, world.jobs()
+        assert world.call(TANDEM, "set", "host.limit=none").returncode == 0
+        until(lambda: row(world, a.process.pid)["resident_bytes"] <= 8 * MIB, "all of it goes when there is a place")
+        assert a.do("get", memory, 0) == 8
+        a.end()
+        nothing_is_left(world)
+
+
 def kept(world):
     """What both have on the host, as the processes have it mapped."""
     return sum(j["host_bytes"] for j in world.jobs())
@@ -163,6 +224,10 @@ run_cases([
     what_had_no_place_for_a_while_leaves_when_there_is_one,
     or_it_is_refused,
     all_gpus_of_a_program_count_together,
+    what_lies_on_the_host_beyond_a_soft_limit_counts_too,
+    without_a_daemon_it_counts_in_the_programs_own_limit,
+    and_so_it_does_for_all_programs_of_the_node,
+    a_soft_limit_for_which_the_host_has_no_place_keeps_nobody_waiting,
     all_together_have_no_more_on_the_host_than_the_node_lets_them,
     what_two_want_on_the_host_one_gets_and_the_others_stay_on_the_gpu_until_it_is_freed,
     nobody_allocates_what_could_not_leave_beside_what_others_have,

@@ -42,7 +42,9 @@ static _Atomic uint64_t demand;
 
 static uint64_t wanted(void)
 {
-	return atomic_load(&demand);
+	uint64_t bytes = atomic_load(&demand), expected = td_host_expected();
+
+	return bytes > expected ? bytes : expected;
 }
 
 static void begin(uint64_t bytes)
@@ -60,13 +62,14 @@ static struct {
 	pthread_t thread;
 	uint64_t bytes;
 	_Atomic bool ended;
-	bool granted;
+	bool takes, granted; /* takes: and does not only ask */
 } asker;
 
 static void *ask(void *arg)
 {
 	(void)arg;
-	asker.granted = td_host_reserve(asker.bytes);
+	asker.granted = asker.takes ? td_host_take_asking(asker.bytes, UINT64_MAX)
+				    : td_host_reserve(asker.bytes);
 	atomic_store(&asker.ended, true);
 	return NULL;
 }
@@ -110,6 +113,26 @@ TEST(who_asks_waits_for_the_answer_and_goes_by_what_is_granted_with_it)
 	grant(8 * MIB, d.heard.ticket);
 	CHECK(is_told());
 	CHECK(td_host_reserve(8 * MIB)); /* that needs no question */
+}
+
+TEST(who_takes_more_than_is_granted_asks_for_it_beside_what_is_taken)
+{
+	begin(4 * MIB);
+	CHECK(td_host_take_asking(4 * MIB, UINT64_MAX));
+	asker.takes = true;
+	asks(8 * MIB);
+	CHECK_EQ(d.heard.wanted_bytes, 12 * MIB);
+	grant(11 * MIB, d.heard.ticket);
+	CHECK(!is_told());
+	CHECK_EQ(td_host_expected(), 0);
+	asks(8 * MIB);
+	grant(12 * MIB, d.heard.ticket);
+	CHECK(is_told());
+	asker.takes = false;
+	td_host_step(hear, wanted);
+	CHECK_EQ(d.heard.used_bytes, 12 * MIB);
+	CHECK_EQ(d.heard.wanted_bytes, 0);
+	CHECK(!td_host_take_asking(1, 12 * MIB)); /* his own limit: nobody is asked */
 }
 
 /* Nobody is there any more who would answer the question, which the daemon may never have seen. */

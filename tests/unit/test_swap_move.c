@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "fake_vmm.h"
 #include "preload/gate.h"
+#include "preload/host.h"
 #include "preload/plans.h"
 #include "preload/swap.h"
 #include "proto/proto.h"
@@ -98,6 +99,9 @@ static void is_all_right(void)
 		CHECK(chunk->place == TD_PLACE_DEVICE || chunk->place == TD_PLACE_HOST ||
 			chunk->place == TD_PLACE_ARENA);
 		CHECK_EQ(!mapped, chunk->place == TD_PLACE_ARENA || chunk->loose);
+		CHECK_EQ(chunk->hosted, chunk->place == TD_PLACE_HOST);
+		CHECK_EQ(chunk->charged, chunk->hosted || chunk->arena);
+		CHECK(!chunk->hosted || !chunk->arena);
 		if (chunk->place == TD_PLACE_ARENA) {
 			CHECK(has_its_bytes(chunk->arena, i));
 			continue;
@@ -128,6 +132,9 @@ static void end_world(void)
 	CHECK_EQ(vmm_memories(), 0);
 	CHECK_EQ(vmm_count(vmm.reserved) + vmm_count(vmm.mapped), 0);
 	CHECK_EQ(vmm.broken, 0);
+	/* All of the host's memory is given back, once. */
+	CHECK(td_host_take(UINT64_MAX, UINT64_MAX));
+	td_host_give(UINT64_MAX);
 }
 
 /* With a driver that is well again all of it can be reached, and be on the device. */
@@ -246,15 +253,131 @@ TEST(a_limit_is_kept_exactly_both_ways)
 	end_world();
 }
 
+static uint64_t fixed_bytes(void)
+{
+	struct td_memory_stats stats;
+
+	td_backend_swap.stats(SLOT, &stats);
+	return stats.fixed_bytes;
+}
+
+static void grant(uint64_t bytes)
+{
+	const struct td_msg_host msg = {.bytes = bytes};
+
+	(void)td_host_message(&msg);
+}
+
+TEST(what_is_mapped_on_the_host_counts_as_what_is_pinned_there_does)
+{
+	begin_world();
+	grant(SOME);
+	CHECK_EQ(reach(0), 0);
+	CHECK_EQ(vmm.host_bytes, SOME);
+	is_all_right();
+	CHECK_EQ(shrink(0), 0); /* nor is there a place to leave for */
+	CHECK_EQ(vmm.device_bytes, BYTES - SOME);
+	is_all_right();
+	grant(UINT64_MAX);
+	recovers();
+	end_world();
+}
+
+TEST(what_goes_from_an_arena_to_where_it_is_in_reach_counts_once)
+{
+	begin_world();
+	grant(BYTES);
+	CHECK_EQ(shrink(0), 0);
+	CHECK_EQ(vmm.device_bytes, 0);
+	CHECK_EQ(reach(0), 0);
+	CHECK_EQ(vmm.host_bytes, BYTES);
+	is_all_right();
+	/* And what has been in an arena keeps none. */
+	CHECK_EQ(shrink(0), 0);
+	CHECK_EQ(fill(BYTES), 0);
+	CHECK_EQ(shrink(0), 0);
+	CHECK_EQ(fill(BYTES), 0);
+	CHECK_EQ(reach(0), 0);
+	is_all_right();
+	grant(UINT64_MAX);
+	recovers();
+	end_world();
+}
+
+TEST(what_is_kept_for_the_next_time_makes_room_for_what_is_to_be_in_reach)
+{
+	begin_world();
+	grant(SOME);
+	CHECK_EQ(td_swap_pin(ranges[0]), 0); /* so that the other goes first */
+	CHECK_EQ(shrink(BYTES - SOME), 0);
+	CHECK_EQ(fill(BYTES), 0);
+	td_swap_unpin(ranges[0]);
+	CHECK_EQ(vmm.device_bytes, BYTES);
+	CHECK_EQ(reach(BYTES - SOME), 0);
+	CHECK_EQ(chunk_of(0)->place, TD_PLACE_HOST);
+	CHECK_EQ(vmm.host_bytes, SOME);
+	is_all_right();
+	grant(UINT64_MAX);
+	recovers();
+	end_world();
+}
+
+TEST(what_is_allocated_on_the_host_for_lack_of_a_daemon_counts)
+{
+	uint64_t address;
+
+	begin_world();
+	open_gate();
+	CHECK_EQ(td_backend_swap.alloc(SLOT, VMM_GRANULE, &address), 0);
+	CHECK_EQ(vmm.host_bytes, VMM_GRANULE);
+	CHECK(td_swap_find(address)->chunks[0].charged);
+	CHECK(!td_host_take(UINT64_MAX, UINT64_MAX));
+	CHECK_EQ(td_backend_swap.free(address), 0);
+	close_gate();
+	recovers();
+	end_world();
+}
+
+/* Bytes that have no place would be lost: it waits. */
+TEST(what_is_out_of_reach_and_has_no_place_keeps_the_rest_waiting)
+{
+	begin_world();
+	CHECK_EQ(shrink(0), 0);
+	vmm.host_most = SOME;
+	CHECK_EQ(reach(0), 1);
+	is_all_right();
+	vmm.host_most = BYTES;
+	CHECK_EQ(reach(0), 0);
+	recovers();
+	end_world();
+}
+
+TEST(how_much_the_host_is_to_have_is_known_beforehand_and_never_more_than_all)
+{
+	begin_world();
+	CHECK_EQ(td_backend_swap.host_bytes(SLOT, UINT64_MAX, false), 0);
+	CHECK_EQ(td_backend_swap.host_bytes(SLOT, 0, false), BYTES);
+	CHECK_EQ(td_backend_swap.host_bytes(SLOT, SOME, true), BYTES - SOME + VMM_GRANULE);
+	CHECK_EQ(reach(SOME), 0);
+	CHECK_EQ(td_backend_swap.host_bytes(SLOT, UINT64_MAX, false), BYTES - SOME);
+	CHECK_EQ(td_backend_swap.host_bytes(SLOT, BYTES, true), BYTES - SOME);
+	CHECK_EQ(td_backend_swap.host_bytes(SLOT, 0, false), BYTES);
+	recovers();
+	end_world();
+}
+
 TEST(a_device_or_host_that_is_full_in_the_middle_keeps_the_rest_where_it_is)
 {
 	begin_world();
 	vmm.host_most = SOME;
-	CHECK_EQ(reach(0), 1);
+	CHECK_EQ(reach(0), 0); /* it goes on with that */
 	is_all_right();
 	CHECK_EQ(vmm.host_bytes, SOME);
+	CHECK_EQ(fixed_bytes(), BYTES - SOME);
 	vmm.host_most = BYTES;
 	CHECK_EQ(reach(0), 0);
+	CHECK_EQ(vmm.host_bytes, BYTES);
+	CHECK_EQ(fixed_bytes(), 0);
 	vmm.device_most = SOME;
 	CHECK_EQ(fill(BYTES), 0);
 	is_all_right();
