@@ -102,11 +102,19 @@ struct job {
 
 static int one_of(const char *option, const char *value, const char *const *words)
 {
+	char expected[128] = "";
+	size_t used = 0;
+
 	for (const char *const *w = words; *w; w++)
 		if (!strcmp(*w, value))
 			return 0;
-	return td_cli_fail("--%s: \"%.64s\" is not valid: expected %s, %s or %s", option, value,
-		words[0], words[1], words[2]);
+	for (const char *const *w = words; *w; w++)
+		used += (size_t)snprintf(expected + used, sizeof(expected) - used, "%s%s",
+			w == words ? ""
+			: w[1]     ? ", "
+				   : " or ",
+			*w);
+	return td_cli_fail("--%s: \"%.64s\" is not valid: expected %s", option, value, expected);
 }
 
 static int check_limit(const char *option, const char *value)
@@ -140,10 +148,14 @@ static void help(void)
 	     "  --upgrade guaranteed|online             besteffort, and that as soon as its user's "
 	     "quota has room\n"
 	     "  --weight N                              share among equals, 1 to 1000 (1)\n"
-	     "  --backend plain|swap|managed            plain: its memory stays on the GPU; swap: "
+	     "  --backend plain|swap|managed|auto       plain: its memory stays on the GPU; swap: "
 	     "it can leave the GPU, so that programs\n"
 	     "                                          that do not fit together take turns; "
-	     "managed: the same by unified memory (plain)\n"
+	     "managed: the same by unified memory;\n"
+	     "                                          auto: swap, where its GPUs can do that and "
+	     "it has loaded nothing that could not\n"
+	     "                                          do with it, such as libibverbs; else plain "
+	     "(plain)\n"
 	     "  --mem SIZE|SHARE                        the most that all its processes together "
 	     "may "
 	     "have on a GPU: 8Gi, 40% (none)\n"
@@ -177,7 +189,7 @@ static int parse(int argc, char **argv, struct job *job)
 		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
 	static const char *const upgrades[] = {"guaranteed", "online", "none", NULL};
-	static const char *const backends[] = {"plain", "swap", "managed", NULL};
+	static const char *const backends[] = {"plain", "swap", "managed", "auto", NULL};
 	struct td_err err = {0};
 	uint64_t weight;
 	int c;

@@ -108,6 +108,15 @@ char *td_node_explain_bounds(
 				: "It is besteffort: as %s it would be more than all of its user's "
 				  "quota (quota.jobs, quota.gpus).",
 			td_class_name((enum td_class)(process->job->settings.upgrade - 1)));
+	if (process->stays == TD_BACKEND_CANNOT)
+		n = add(buf, len, n,
+			"Its memory stays on the GPU (backend auto): a GPU that it sees cannot map "
+			"memory as moving it takes.");
+	else if (process->stays == TD_BACKEND_REGISTERS)
+		n = add(buf, len, n,
+			"Its memory stays on the GPU (backend auto): %s, which it has loaded, may "
+			"tell other hardware where that is.",
+			process->stays_for);
 	if (process->pacing.duty_ppm)
 		n = add(buf, len, n, "It may take %g%% of the GPU's time.",
 			process->pacing.duty_ppm / 1e4);

@@ -326,6 +326,21 @@ void td_job_tell(struct td_node *node, const struct td_job *job)
 	}
 }
 
+int td_process_backend(struct td_process *process, const struct td_msg_backend *msg)
+{
+	if (msg->kind >= TD_BACKEND_N || msg->reason >= TD_BACKEND_REASON_N)
+		return -EPROTO;
+	if (msg->kind != process->backend && !td_list_empty(&process->clients))
+		return -EPROTO;
+	process->backend = msg->kind;
+	process->stays = msg->reason;
+	snprintf(process->stays_for, sizeof(process->stays_for), "%.63s", msg->library);
+	for (char *p = process->stays_for; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	return 0;
+}
+
 /* A process that has not come to a GPU yet will be seen to. */
 static bool can_spill(const struct td_process *process)
 {

@@ -139,7 +139,9 @@ struct td_process {
 	pid_t pid;
 	uid_t uid;
 	char name[64];
-	uint8_t backend; /* enum td_backend_kind */
+	uint8_t backend;    /* enum td_backend_kind */
+	uint8_t stays;      /* enum td_backend_reason: why its memory stays where it is */
+	char stays_for[64]; /* the library that is the reason, as the program says */
 	enum td_phase phase;
 	uint64_t phase_since_ns;
 	bool complained;     /* REJECTED: once */
@@ -240,6 +242,9 @@ char *td_node_explain_steps(
 
 /* Does the text name it: by job id, name or pid? */
 bool td_process_is_named(const struct td_process *process, const char *job);
+
+/* What it has chosen, or why nothing of it moves any more. 0, or -EPROTO: it is too late, or makes no sense. */
+int td_process_backend(struct td_process *process, const struct td_msg_backend *msg);
 
 /* "running", "waiting", "idle", "draining", "filling", "paused", "failed" or "foreign". */
 const char *td_process_state(const struct td_process *process);

@@ -9,6 +9,7 @@
  * has room for, and goes on. A daemon that is back is told which of the two we are.
  */
 #include "preload/agent.h"
+#include "preload/choose.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -67,6 +68,8 @@ static struct {
 	uint64_t grace_ns; /* a waiting program goes on then; 0: it does not wait for that */
 	uint64_t grace_backoff_ns; /* between attempts to bring all memory back */
 	bool chooses;              /* the daemon answers PLACE */
+	bool takes_backends;       /* the daemon takes BACKEND */
+	uint8_t kind, reason;      /* of the backend, as the daemon knows it */
 	bool relaxed;    /* the capture mode is set: a driver that is not initialised refuses it */
 	bool complained; /* REJECTED was sent */
 	bool must_unmap; /* the lost daemon's page is still mapped: memory was short */
@@ -166,6 +169,7 @@ static bool holds(void)
 static void greet(uint64_t now_ns)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_hello};
+	struct td_choice choice;
 	int fd = td_socket_connect(td_settings.socket);
 
 	if (fd < 0 || td_conn_adopt(&self.conn, fd) < 0) {
@@ -178,7 +182,9 @@ static void greet(uint64_t now_ns)
 	msg.hello.class = td_settings.class;
 	msg.hello.weight = td_settings.weight;
 	msg.hello.upgrade = td_settings.upgrade;
-	msg.hello.backend = td_settings.backend;
+	td_choice_get(&choice);
+	msg.hello.backend = self.kind = choice.kind;
+	self.reason = TD_BACKEND_NO_REASON;
 	msg.hello.holds = holds();
 	msg.hello.abi = ABI;
 	msg.hello.duty_ppm = td_settings.duty_ppm;
@@ -199,6 +205,7 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	}
 	self.state = STATE_UP;
 	self.chooses = msg->features & TD_FEATURE_PLACE;
+	self.takes_backends = msg->features & TD_FEATURE_BACKEND;
 	self.arrived_ns = msg->arrived_ns;
 	self.must_unmap = false;
 	self.grace_ns = 0;
@@ -325,6 +332,29 @@ static void complain(void)
 	send_msg(&msg);
 }
 
+/* Chosen before a GPU is known, so that it is told before the first ATTACH. False: the daemon is too old to be told, and is greeted anew. */
+static bool tell_backend(uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_backend};
+	struct td_choice choice;
+
+	td_choice_get(&choice);
+	if (choice.kind == self.kind && choice.reason == self.reason)
+		return true;
+	if (!self.takes_backends && choice.kind != self.kind) {
+		lost(now_ns);
+		return false;
+	}
+	self.kind = choice.kind;
+	self.reason = choice.reason;
+	msg.backend.kind = choice.kind;
+	msg.backend.reason = choice.reason;
+	snprintf(msg.backend.library, sizeof(msg.backend.library), "%s", choice.library);
+	if (self.takes_backends)
+		send_msg(&msg);
+	return true;
+}
+
 static void step_gpus(void)
 {
 	unsigned count = td_context_gpu_count();
@@ -409,7 +439,9 @@ static uint64_t step(uint64_t now_ns)
 	receive(now_ns);
 	if (self.state == STATE_GREETED && now_ns >= self.handshake_ns)
 		lost(now_ns);
-	if (self.state == STATE_UP) {
+	if (meter)
+		td_choose_look();
+	if (self.state == STATE_UP && tell_backend(now_ns)) {
 		complain();
 		td_place_step(send_msg, self.chooses);
 		step_gpus();

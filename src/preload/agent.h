@@ -28,7 +28,7 @@ struct td_settings {
 	char host_limit
 		[32]; /* TANDEM_HOST_LIMIT: of what may lie on the host, a size or a share of it; empty: none */
 	bool host_refuses; /* TANDEM_HOST_FULL=refuse: what could not leave the device is not allocated; else it stays there */
-	uint8_t backend;            /* TANDEM_BACKEND, enum td_backend_kind */
+	uint8_t backend;            /* TANDEM_BACKEND, enum td_backend_kind or TD_BACKEND_AUTO */
 	uint64_t drain_deadline_ns; /* TANDEM_DRAIN_DEADLINE */
 	uint64_t
 		idle_ns; /* TANDEM_IDLE: no submission for this long, and the device drained, is idle */

@@ -33,6 +33,14 @@ enum td_backend_kind {
 	TD_BACKEND_N,
 };
 
+/* Why memory stays where it is, under the backend `auto` (choose.h). */
+enum td_backend_reason {
+	TD_BACKEND_NO_REASON,
+	TD_BACKEND_CANNOT,    /* a GPU that the program sees cannot map memory as it takes */
+	TD_BACKEND_REGISTERS, /* a library is loaded that may tell other hardware where memory is */
+	TD_BACKEND_REASON_N,
+};
+
 /* What a PLAN says of memory beyond its limit. */
 enum td_spill {
 	TD_SPILL_NO,    /* there is none, or more room is to come */

@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "preload/agent.h"
+#include "preload/choose.h"
 #include "preload/driver.h"
 #include "preload/lock.h"
 #include "preload/slot.h"
@@ -129,6 +130,7 @@ static int note_current(const struct td_driver *driver, void *handle, bool creat
 	}
 	if (!ask_gpu(driver, &info))
 		return -1;
+	td_choose();
 	td_lock_take(&table_lock);
 	known = find(handle);
 	slot = known ? (int)known->slot : add(handle, &info, created, &is_new);

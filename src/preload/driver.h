@@ -27,6 +27,8 @@ struct td_driver {
 	int (*ctx_synchronize)(void);
 	int (*device_get_uuid)(uint8_t uuid[16], int device);
 	int (*device_get_name)(char *name, int len, int device);
+	int (*device_get_count)(int *ret_count);
+	int (*device_get_attribute)(int *ret_value, int attribute, int device);
 	int (*device_total_mem)(uint64_t *ret_bytes, int device);
 	int (*mem_get_info)(uint64_t *ret_free, uint64_t *ret_total);
 	int (*stream_is_capturing)(void *stream, int *ret_status);

@@ -41,6 +41,16 @@ static int device_get_name(char *name, int len, int device)
 	return ASK(cuDeviceGetName, name, len, device);
 }
 
+static int device_get_count(int *ret_count)
+{
+	return ASK(cuDeviceGetCount, ret_count);
+}
+
+static int device_get_attribute(int *ret_value, int attribute, int device)
+{
+	return ASK(cuDeviceGetAttribute, ret_value, attribute, device);
+}
+
 static int device_total_mem(uint64_t *ret_bytes, int device)
 {
 	size_t bytes = 0;
@@ -110,6 +120,8 @@ void td_driver_publish_real(void)
 		.ctx_synchronize = ctx_synchronize,
 		.device_get_uuid = device_get_uuid,
 		.device_get_name = device_get_name,
+		.device_get_count = device_get_count,
+		.device_get_attribute = device_get_attribute,
 		.device_total_mem = device_total_mem,
 		.mem_get_info = mem_get_info,
 		.stream_is_capturing = stream_is_capturing,

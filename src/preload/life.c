@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "preload/agent.h"
+#include "preload/choose.h"
 #include "preload/client_internal.h"
 #include "preload/context.h"
 #include "preload/drain.h"
@@ -23,6 +24,7 @@
 #include "preload/real.h"
 #include "preload/slot.h"
 #include "preload/steps.h"
+#include "preload/swap.h"
 
 static void in_child(void)
 {
@@ -40,6 +42,18 @@ static void in_child(void)
 	td_peers_forked();
 	td_init_forked();
 	td_agent_backend()->forked();
+	td_choose_forked();
+}
+
+static void use_backend(enum td_backend_kind kind)
+{
+	static const struct td_backend *const backends[TD_BACKEND_N] = {
+		[TD_BACKEND_PLAIN] = &td_backend_plain,
+		[TD_BACKEND_SWAP] = &td_backend_swap,
+		[TD_BACKEND_MANAGED] = &td_backend_managed,
+	};
+
+	td_agent_set_backend(td_outside_over(backends[kind]));
 }
 
 /*
@@ -66,19 +80,14 @@ static void at_fork(void (*child)(void))
 void td_begin(void)
 {
 	static bool begun;
-	static const struct td_backend *const backends[TD_BACKEND_N] = {
-		[TD_BACKEND_PLAIN] = &td_backend_plain,
-		[TD_BACKEND_SWAP] = &td_backend_swap,
-		[TD_BACKEND_MANAGED] = &td_backend_managed,
-	};
-
 	if (begun)
 		return;
 	begun = true;
 	td_libc_find();
 	td_settings_read();
 	td_place_read();
-	td_agent_set_backend(td_outside_over(backends[td_settings.backend]));
+	td_choose_init(td_settings.backend,
+		&(struct td_chooser){.use = use_backend, .stay = td_swap_pin_all});
 	if (td_settings.disabled)
 		return;
 	(void)td_slot_init();

@@ -23,7 +23,7 @@
 #define SHORT_EVERY 16
 
 static const struct td_backend *inner;
-static struct td_backend over;
+static struct td_backend overs[2]; /* in turn: another thread may be looking at the one before */
 
 int td_outside_ask(unsigned slot, uint64_t bytes)
 {
@@ -469,12 +469,15 @@ static void over_forked(void)
 
 const struct td_backend *td_outside_over(const struct td_backend *backend)
 {
+	static unsigned turn;
+	struct td_backend *over = &overs[turn++ % 2];
+
 	inner = backend;
-	over = *backend;
-	over.shrink = over_shrink;
-	over.fill = over_fill;
-	over.reach = inner->reach ? over_reach : NULL;
-	over.stats = over_stats;
-	over.forked = over_forked;
-	return &over;
+	*over = *backend;
+	over->shrink = over_shrink;
+	over->fill = over_fill;
+	over->reach = inner->reach ? over_reach : NULL;
+	over->stats = over_stats;
+	over->forked = over_forked;
+	return over;
 }

@@ -114,7 +114,7 @@ void td_outside_refresh(void);
 
 /* -- */
 
-/* A backend whose totals hold all of this, too, and whose limits leave room for it. Once, at load. */
+/* A backend whose totals hold all of this, too, and whose limits leave room for it. At load, and, where it is chosen later, before a GPU is known. */
 const struct td_backend *td_outside_over(const struct td_backend *backend);
 
 /* Of a device and kind, shared memory included. */

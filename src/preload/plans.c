@@ -30,7 +30,7 @@
 
 static struct td_plan_slot plans[TD_SLOT_MAX];
 static td_plans_send_fn send_msg;
-static const struct td_backend *backend;
+static const struct td_backend *_Atomic backend;
 static _Atomic bool exiting;
 static uint64_t drain_deadline_ns; /* the daemon's; 0: it has not said */
 
@@ -105,9 +105,11 @@ enum td_closing td_plans_closing(void)
 
 void td_agent_stats(unsigned slot, struct td_memory_stats *ret)
 {
+	const struct td_backend *b = backend;
+
 	memset(ret, 0, sizeof(*ret));
-	if (backend)
-		backend->stats(slot, ret);
+	if (b)
+		b->stats(slot, ret);
 }
 
 /* -- messages -- */

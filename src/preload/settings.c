@@ -125,7 +125,7 @@ void td_settings_read(void)
 {
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
 	static const char *const when_full[] = {"stay", "refuse", NULL};
-	static const char *const backends[] = {"plain", "swap", "managed", NULL};
+	static const char *const backends[] = {"plain", "swap", "managed", "auto", NULL};
 	struct td_settings *s = &td_settings;
 	int saved = errno;
 

@@ -160,6 +160,7 @@ static bool adopt(struct td_range *range, int need)
 	}
 	td_swap_count(range, 1);
 	td_swap_unclaim(range);
+	td_swap_pin_new(range);
 	td_client_settled(range->slot, range->bytes, need, true);
 	return true;
 }

@@ -54,6 +54,7 @@ struct td_swap {
 		uint64_t bytes, grant_bytes, again_ns, until_ns;
 		uint64_t lasts_ns; /* longer each time */
 	} stranded[TD_SLOT_MAX];
+	bool stays;                            /* all of it is pinned, and what will be: choose.h */
 	CUstream streams[TD_SLOT_MAX];         /* of the moves; each ends with its context */
 	uint64_t stream_contexts[TD_SLOT_MAX]; /* their serials, see context.h */
 };
@@ -82,6 +83,10 @@ void td_swap_free_late(void);
  */
 int td_swap_pin(uint64_t address);
 void td_swap_unpin(uint64_t address);
+/* All that there is and will be, wherever it is: it comes back, and does not leave again. */
+void td_swap_pin_all(void);
+/* With the lock: a range that is new. */
+void td_swap_pin_new(struct td_range *range);
 
 /* Of the slot, with the lock: what has nowhere to go; and when that may have changed by itself, 0: it cannot. */
 uint64_t td_swap_stranded(unsigned slot);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "preload/choose.h"
 #include "preload/context.h"
 #include "preload/real.h"
 
@@ -140,7 +141,7 @@ void td_batch_mark(struct td_batch *batch, CUstream stream)
 	batch->unmarked = batch->n && td_real.cuEventRecord(batch->done, stream);
 }
 
-int td_batch_await(const struct td_batch *batch)
+static int await(const struct td_batch *batch)
 {
 	if (!batch->n || batch->failed)
 		return batch->failed;
@@ -148,6 +149,14 @@ int td_batch_await(const struct td_batch *batch)
 		return CUDA_SUCCESS;
 	/* A stream of ours knows only of our own copies: what it fails with is the context's sticky error, and nothing is copied any more. */
 	return td_real.cuStreamSynchronize(batch->stream);
+}
+
+int td_batch_await(const struct td_batch *batch)
+{
+	int r = await(batch);
+
+	td_choose_look();
+	return r;
 }
 
 void td_batch_clear(struct td_batch *batch)

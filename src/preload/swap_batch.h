@@ -58,7 +58,7 @@ bool td_swap_is_reachable(unsigned slot);
 
 /* -- without -- */
 
-/* What was started before is copied when this returns 0. */
+/* What was started before is copied when this returns 0. What must not move may be pinned now (td_choose_look). */
 int td_batch_await(const struct td_batch *batch);
 /* What the driver could not map where it belongs is tried again. */
 void td_swap_tie(unsigned slot);

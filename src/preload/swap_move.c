@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/time.h"
+#include "preload/choose.h"
 #include "preload/gate.h"
 #include "preload/plans.h"
 #include "preload/real.h"
@@ -52,7 +53,8 @@ static void end_leaving(unsigned slot, struct td_batch *batch, bool left)
 		struct td_chunk *chunk = batch->moves[i].chunk;
 
 		chunk->place = TD_PLACE_DEVICE;
-		if (!left)
+		/* pinned meanwhile: it stays after all */
+		if (!left || batch->moves[i].range->pins)
 			continue;
 		td_chunk_unmap(chunk);
 		td_swap_count_move(slot, chunk, TD_PLACE_ARENA);
@@ -130,6 +132,7 @@ int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigne
 	unsigned turn = 0;
 	int r;
 
+	td_choose_look();
 	drop_blank(slot, limit_bytes);
 	if (!is_above(slot, limit_bytes)) {
 		progress(slot);
@@ -223,7 +226,7 @@ static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach,
 			i < range->count && range->slot == slot && !td_batch_is_full(batch); i++) {
 			struct td_chunk *chunk = &range->chunks[i];
 
-			if (!wants_to_come(chunk, within_reach))
+			if (!wants_to_come(chunk, within_reach) || (within_reach && range->pins))
 				continue;
 			if (td_swap.totals[slot].resident_bytes + chunk->bytes > limit_bytes) {
 				*ret_coming = COMING_LIMIT;
@@ -249,7 +252,7 @@ static bool end_one(struct td_move *move, bool copied)
 	}
 	if (move->from == TD_PLACE_FRESH)
 		return true;
-	if (copied && td_plans_is_still())
+	if (copied && td_plans_is_still() && !move->range->pins)
 		return !td_chunk_end_exchange(chunk, move->range->device, &move->exchange);
 	td_chunk_drop_exchange(chunk, &move->exchange);
 	return false;

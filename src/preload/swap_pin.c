@@ -3,6 +3,7 @@
  * its place. It counts as fixed, and drains pass it by.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "preload/client.h"
 #include "preload/gate.h"
@@ -24,6 +25,15 @@ static int may_pin(const struct td_range *range)
 	return CUDA_SUCCESS;
 }
 
+/* With the lock. */
+static void add_pin(struct td_range *range)
+{
+	if (range->pins++)
+		return;
+	td_swap.totals[range->slot].fixed_bytes += range->bytes;
+	td_client_memory_changed(range->slot);
+}
+
 static int pin(uint64_t address)
 {
 	struct td_range *range;
@@ -32,10 +42,8 @@ static int pin(uint64_t address)
 	pthread_mutex_lock(&td_swap.lock);
 	range = td_swap_find(address);
 	r = may_pin(range);
-	if (!r && !range->pins++) {
-		td_swap.totals[range->slot].fixed_bytes += range->bytes;
-		td_client_memory_changed(range->slot);
-	}
+	if (!r)
+		add_pin(range);
 	pthread_mutex_unlock(&td_swap.lock);
 	return r;
 }
@@ -62,5 +70,21 @@ void td_swap_unpin(uint64_t address)
 		td_swap.totals[range->slot].fixed_bytes -= range->bytes;
 		td_client_memory_changed(range->slot);
 	}
+	pthread_mutex_unlock(&td_swap.lock);
+}
+
+void td_swap_pin_new(struct td_range *range)
+{
+	if (td_swap.stays)
+		add_pin(range);
+}
+
+void td_swap_pin_all(void)
+{
+	pthread_mutex_lock(&td_swap.lock);
+	for (struct td_range *range = td_swap.ranges; range && !td_swap.stays; range = range->next)
+		add_pin(range);
+	td_swap.stays = true;
+	memset(td_swap.stranded, 0, sizeof(td_swap.stranded));
 	pthread_mutex_unlock(&td_swap.lock);
 }

@@ -125,7 +125,7 @@ static bool end_exchange(unsigned slot, const struct td_move *move, bool copied)
 	struct td_chunk *chunk = move->chunk;
 
 	chunk->place = TD_PLACE_DEVICE;
-	if (!copied || !td_plans_is_still()) {
+	if (!copied || !td_plans_is_still() || move->range->pins) {
 		td_chunk_drop_exchange(chunk, &move->exchange);
 		return false;
 	}

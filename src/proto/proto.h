@@ -43,7 +43,8 @@ struct td_msg {
 };
 
 /* What a daemon says of itself in WELCOME. */
-#define TD_FEATURE_PLACE 1u /* it answers PLACE */
+#define TD_FEATURE_PLACE   1u /* it answers PLACE */
+#define TD_FEATURE_BACKEND 2u /* it takes BACKEND */
 
 /* Bytes written to buf (TD_PROTO_MAX always suffices), or -EMSGSIZE, or -EINVAL for a type that does not exist. */
 int td_proto_encode(const struct td_msg *msg, void *buf, size_t len);

@@ -15,7 +15,8 @@ static void lie(struct world *w, struct fake *f, uint8_t kind, uint8_t arg)
 {
 	static const uint32_t types[] = {TD_MSG_TYPE_memory, TD_MSG_TYPE_ready, TD_MSG_TYPE_drained,
 		TD_MSG_TYPE_stuck, TD_MSG_TYPE_idle, TD_MSG_TYPE_need, TD_MSG_TYPE_want,
-		TD_MSG_TYPE_detach, TD_MSG_TYPE_attach, TD_MSG_TYPE_shortage, TD_MSG_TYPE_step};
+		TD_MSG_TYPE_detach, TD_MSG_TYPE_attach, TD_MSG_TYPE_shortage, TD_MSG_TYPE_step,
+		TD_MSG_TYPE_backend};
 	struct td_msg msg = {.type = types[kind % (sizeof(types) / sizeof(types[0]))]};
 
 	/* slot, seq and bytes are the first fields of every one of them */

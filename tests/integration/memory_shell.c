@@ -5,11 +5,13 @@
  *   alloc BYTES   free N   set N WORD VALUE   get N WORD   add N (by a kernel, at its first word)
  *   export N   open HANDLE   close N   range N   used   fork (a child that does nothing until it is killed)
  *   device D (uses that GPU from now on)   peer D (lets the GPU in use into memory of that one)   unpeer D   access N   sync_memops N
+ *   load PATH (a shared library)
  *   context (a second one on the GPU in use; the first is what GPU 0 began with)   end_first
  */
 #define ALL_CALLS
 #include "softgpu/cuda.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include "cuda/objects.h"
@@ -176,6 +178,8 @@ static CUresult obey(char words[4][160], unsigned long long *value)
 		return cuCtxDestroy_v2(contexts[0]);
 	if (!strcmp(words[0], "access"))
 		return cuPointerGetAttribute(value, TD_POINTER_ACCESS_FLAGS, at(words[1]));
+	if (!strcmp(words[0], "load"))
+		return dlopen(words[1], RTLD_NOW) ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 	if (!strcmp(words[0], "sync_memops"))
 		return cuPointerSetAttribute(&on, TD_POINTER_SYNC_MEMOPS, at(words[1]));
 	return -1;

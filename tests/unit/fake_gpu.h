@@ -72,6 +72,20 @@ static int fake_name(char *name, int len, int device)
 	return 0;
 }
 
+static int fake_count(int *ret)
+{
+	*ret = 1;
+	return 0;
+}
+
+static int fake_attribute(int *ret, int attribute, int device)
+{
+	(void)attribute;
+	(void)device;
+	*ret = 0;
+	return 0;
+}
+
 static int fake_total(uint64_t *ret, int device)
 {
 	(void)device;
@@ -147,6 +161,8 @@ static const struct td_driver fake_driver = {
 	.ctx_synchronize = fake_ctx_synchronize,
 	.device_get_uuid = fake_uuid,
 	.device_get_name = fake_name,
+	.device_get_count = fake_count,
+	.device_get_attribute = fake_attribute,
 	.device_total_mem = fake_total,
 	.mem_get_info = fake_info,
 	.stream_is_capturing = fake_is_capturing,

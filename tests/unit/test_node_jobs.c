@@ -413,3 +413,39 @@ TEST(a_weight_beyond_what_may_be_set_is_not_believed)
 		td_node_hello(&w.node, &w.fakes[0], 100, 1000, &hello, w.now)->job->settings.weight,
 		1000);
 }
+
+/* -- the backend -- */
+
+static int chooses(struct fake *f, uint8_t kind, uint8_t reason, const char *library)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_backend};
+
+	msg.backend.kind = kind;
+	msg.backend.reason = reason;
+	strcpy(msg.backend.library, library);
+	return say(&w, f, &msg);
+}
+
+TEST(a_backend_is_chosen_before_there_is_memory_and_why_it_stays_may_be_told_later)
+{
+	struct fake *f = &w.fakes[0];
+	char text[256];
+
+	begin();
+	fake_hello(&w, f, "a", TD_BACKEND_PLAIN, false);
+	f->spills = true;
+	CHECK_EQ(chooses(f, TD_BACKEND_N, 0, ""), -EPROTO);
+	CHECK_EQ(chooses(f, TD_BACKEND_SWAP, TD_BACKEND_REASON_N, ""), -EPROTO);
+	CHECK_EQ(f->process->backend, TD_BACKEND_PLAIN);
+	CHECK_EQ(chooses(f, TD_BACKEND_PLAIN, TD_BACKEND_CANNOT, ""), 0);
+	CHECK(strstr(td_node_explain_bounds(&w.node, f->process, text, sizeof(text)),
+		"cannot map memory"));
+	CHECK_EQ(chooses(f, TD_BACKEND_SWAP, 0, ""), 0);
+	CHECK(!strstr(td_node_explain_bounds(&w.node, f->process, text, sizeof(text)), "auto"));
+	fake_attach(&w, f, 0, 0, 8 * MIB);
+	CHECK(td_container_of(f->process->clients.next, struct td_client, of_process)->spills);
+	CHECK_EQ(chooses(f, TD_BACKEND_PLAIN, TD_BACKEND_REGISTERS, "libucp.so"), -EPROTO);
+	CHECK_EQ(chooses(f, TD_BACKEND_SWAP, TD_BACKEND_REGISTERS, "lib\033ucp.so"), 0);
+	CHECK(strstr(td_node_explain_bounds(&w.node, f->process, text, sizeof(text)),
+		"lib?ucp.so, which it has loaded"));
+}

@@ -1,0 +1,45 @@
+/*
+ * TANDEM_BACKEND=auto (ADR 0023): swap where every GPU that the program sees maps memory as swap needs it and nothing that the program has
+ * loaded may tell other hardware where memory is, behind CUDA's back; else plain. Chosen once, before the first GPU is known to anybody: memory
+ * cannot change its backend.
+ *
+ *   OPEN --nothing speaks against it--> MOVES --such a library is loaded--> STAYS
+ *     \--something does--> PLAIN
+ *   GIVEN: the user has said which
+ *
+ * In STAYS it is swap still, and all of its memory stays where it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/backend.h"
+
+/* In the settings only, never on the wire. */
+#define TD_BACKEND_AUTO TD_BACKEND_N
+
+struct td_choice {
+	uint8_t kind;     /* enum td_backend_kind; while nothing is chosen: plain */
+	uint8_t reason;   /* enum td_backend_reason */
+	char library[64]; /* that speaks against moving; empty: none */
+};
+
+/* use: makes it the process's backend. stay: its memory is not moved any more; no lock is held. */
+struct td_chooser {
+	void (*use)(enum td_backend_kind kind);
+	void (*stay)(void);
+};
+
+/* Once, at load. kind: as the user says, or TD_BACKEND_AUTO: then plain is in use until td_choose. */
+void td_choose_init(uint8_t kind, const struct td_chooser *chooser);
+
+/* A GPU is about to be used for the first time. The driver is initialised. */
+void td_choose(void);
+
+void td_choice_get(struct td_choice *ret);
+
+/* Agent only, with no lock, before memory moves and now and then: stays it from now on? Costs a look at a counter of the dynamic linker. */
+void td_choose_look(void);
+
+void td_choose_forked(void);

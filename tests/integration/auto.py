@@ -1,0 +1,138 @@
+"""The backend `auto`: what it becomes, and that it says why. TAP on stdout; argument: the build."""
+from shell import *
+
+
+def under_auto(world, *options, library=None):
+    """library: one that is there from the start."""
+    loaded = ["env", f"LD_PRELOAD={library}"] if library else []
+    return Shell(world, *loaded, TANDEM, "run", "--backend", "auto", *options, "--")
+
+
+def a_library(world, name):
+    """Any will do: it is the file's name that counts."""
+    path = f"{world.directory}/{name}"
+    shutil.copy(f"{BUILD}/tests/integration/libwrapper.so", path)
+    return path
+
+
+def row_of(world, shell):
+    return next(j for j in world.jobs() if j["pid"] == shell.process.pid)
+
+
+def explained(world, shell):
+    return world.call(TANDEM, "explain", str(shell.process.pid)).stdout
+
+
+def rival_takes_turns(world, shell):
+    rival = world.start(TRAIN, "--size", "40m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "100000", wrap="auto")
+    until(lambda: any(e["pid"] == shell.process.pid for e in world.events("shrunk")) or rival.poll() is not None, "it has given way")
+    assert rival.poll() is None, rival.communicate()
+    return rival
+
+
+def end(rival):
+    rival.kill()
+    rival.communicate()
+
+
+def it_is_swap_where_nothing_speaks_against_it_and_programs_take_turns():
+    with World() as world:
+        a = under_auto(world)
+        memory = a.do("alloc", 30 * MIB)
+        a.do("set", memory, 0, 7)
+        assert row_of(world, a)["backend"] == "swap", row_of(world, a)
+        assert "backend auto" not in explained(world, a), explained(world, a)
+        rival = rival_takes_turns(world, a)
+        assert a.do("get", memory, 0) == 7
+        end(rival), a.end()
+        nothing_is_left(world)
+
+
+def it_is_told_to_a_daemon_that_was_greeted_before_it_was_chosen():
+    with World() as world:
+        a = under_auto(world, "--gpu", "any")
+        memory = a.do("alloc", 30 * MIB)
+        a.do("set", memory, 0, 7)
+        assert row_of(world, a)["backend"] == "swap", row_of(world, a)
+        rival = rival_takes_turns(world, a)
+        assert a.do("get", memory, 0) == 7
+        end(rival), a.end()
+        nothing_is_left(world)
+
+
+def it_is_plain_beside_a_library_that_registers_memory_and_says_so():
+    for options in ([], ["--gpu", "any"]):
+        with World() as world:
+            a = under_auto(world, *options, library=a_library(world, "libibverbs.so.1"))
+            a.do("alloc", 30 * MIB)
+            assert row_of(world, a)["backend"] == "plain", row_of(world, a)
+            until(lambda: "libibverbs.so.1, which it has loaded" in explained(world, a), "it is said why")
+            # The next daemon hears it, too.
+            os.kill(world.daemon_pid(), signal.SIGKILL)
+            until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone")
+            world.call(TANDEM, "run", "--", "true")
+            until(lambda: "libibverbs.so.1, which it has loaded" in explained(world, a), "it is said again")
+            assert row_of(world, a)["backend"] == "plain"
+            a.end()
+            nothing_is_left(world)
+
+
+def once_such_a_library_has_come_nothing_moves_any_more():
+    with World() as world:
+        a = under_auto(world)
+        early = a.do("alloc", 14 * MIB)
+        a.do("set", early, 0, 7)
+        a.do("load", a_library(world, "libucp.so.0"))
+        late, small = a.do("alloc", 6 * MIB), a.do("alloc", 1000)
+        a.do("set", late, 0, 8), a.do("set", small, 0, 9)
+        until(lambda: "libucp.so.0, which it has loaded" in explained(world, a), "it is said")
+        rival = world.start(TRAIN, "--size", "40m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "20", wrap="swap")
+        finish(rival)  # beside it
+        row = row_of(world, a)
+        assert row["resident_bytes"] >= 20 * MIB and not row["host_bytes"] and not row["out_bytes"], row
+        assert "cannot leave GPU" in explained(world, a), explained(world, a)
+        assert [a.do("get", m, 0) for m in (early, late, small)] == [7, 8, 9]
+        a.do("free", early), a.do("free", late), a.do("free", small)
+        until(lambda: row_of(world, a)["resident_bytes"] == 0, "what is freed is gone")
+        assert "cannot leave GPU" not in explained(world, a), explained(world, a)
+        a.end()
+        nothing_is_left(world)
+
+
+def what_has_left_before_that_comes_back_and_stays():
+    with World() as world:
+        a = under_auto(world)
+        memory = a.do("alloc", 30 * MIB)
+        a.do("set", memory, 0, 7)
+        rival = rival_takes_turns(world, a)
+        a.do("load", a_library(world, "libfabric.so.1"))
+        assert a.do("get", memory, 0) == 7
+        until(lambda: "libfabric.so.1, which it has loaded" in explained(world, a), "it is said")
+        until(lambda: a.do("get", memory, 0) == 7 and row_of(world, a)["resident_bytes"] >= 30 * MIB, "it is back")
+        moved = row_of(world, a)["out_bytes"]
+        end(rival)
+        rival = world.start(TRAIN, "--size", "30m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "20", wrap="swap")
+        finish(rival)
+        row = row_of(world, a)
+        assert row["out_bytes"] == moved and row["resident_bytes"] >= 30 * MIB, (row, moved)
+        assert a.do("get", memory, 0) == 7
+        a.end()
+        nothing_is_left(world)
+
+
+def a_word_that_is_none_is_refused_with_those_that_are():
+    with World() as world:
+        done = world.call(TANDEM, "run", "--backend", "automatic", "--", "true")
+        assert done.returncode == 125 and '"automatic"' in done.stderr and "plain, swap, managed or auto" in done.stderr, done
+        done = world.call(TANDEM, "run", "--backend", "auto", "--mem-soft", "4m", "--", "true")
+        assert done.returncode == 125 and "expected --backend swap" in done.stderr, done
+
+
+run_cases([
+    it_is_swap_where_nothing_speaks_against_it_and_programs_take_turns,
+    it_is_told_to_a_daemon_that_was_greeted_before_it_was_chosen,
+    it_is_plain_beside_a_library_that_registers_memory_and_says_so,
+    once_such_a_library_has_come_nothing_moves_any_more,
+    what_has_left_before_that_comes_back_and_stays,
+    a_word_that_is_none_is_refused_with_those_that_are,
+])
