@@ -224,9 +224,20 @@ class OldDaemon(threading.Thread):
 
     def open(self, peer):
         self.plan(peer, OPEN_GATE, self.limit)
-        while peer.until("ready")["seq"] != self.seq:
-            pass
+        while True:  # the program's thread need not wait for it
+            name, values = peer.receive()
+            if name == "ready" and values["seq"] == self.seq:
+                break
+            self.answer(peer, name, values)
         self.write(0)
+
+    def answer(self, peer, name, values):
+        if name == "need":
+            granted = self.demanded + values["bytes"] <= self.limit
+            self.refused += not granted
+            peer.send("answer", ticket=values["ticket"], granted=granted, limit_bytes=self.limit)
+        elif name == "memory":
+            self.demanded = values["demanded_bytes"]
 
     def take_a_turn(self, peer):
         self.write(CLOSED | 8)
@@ -255,12 +266,7 @@ class OldDaemon(threading.Thread):
                 name, values = peer.receive()
             except AssertionError:
                 return  # it has ended
-            if name == "need":
-                granted = self.demanded + values["bytes"] <= self.limit
-                self.refused += not granted
-                peer.send("answer", ticket=values["ticket"], granted=granted, limit_bytes=self.limit)
-            elif name == "memory":
-                self.demanded = values["demanded_bytes"]
+            self.answer(peer, name, values)
             if self.takes_turns and self.demanded >= 30 * MIB:  # all that the program allocates
                 self.takes_turns = False
                 self.take_a_turn(peer)
