@@ -7,9 +7,30 @@
 #include "preload/job_view.h"
 #include "preload/outside.h"
 #include "preload/real.h"
+#include "preload/swap.h"
 
 /* Rows of a pitched allocation begin at multiples of this: what the driver's own do on all GPUs so far, and what textures need at most. */
 #define PITCH_BYTES 512
+/* Results of calls that conflict with a capture: from 900, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, to CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD. */
+#define CAPTURE_ERROR_LAST 908
+/* More than any device has, or can address. */
+#define ABSURD_BYTES ((size_t)1 << 62)
+
+/*
+ * While a stream captures the driver may refuse to allocate and free, and then ends the capture; by which rules, it knows best. Our chunks take
+ * other calls, or none, so it is asked: for more than there can be.
+ */
+static CUresult refused_by_capture(void)
+{
+	CUdeviceptr none;
+	CUresult r;
+
+	if (!td_context_any_capture() || !td_swap_is_used())
+		return CUDA_SUCCESS;
+	r = td_real.cuMemAlloc_v2(&none, ABSURD_BYTES);
+	return r >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && r <= CAPTURE_ERROR_LAST ? r
+										     : CUDA_SUCCESS;
+}
 
 CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
@@ -20,6 +41,9 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	/* Wrong arguments, or no context: the driver says so. */
 	if (slot < 0 || !address || !bytes)
 		return td_real.cuMemAlloc_v2(address, bytes);
+	r = refused_by_capture();
+	if (r)
+		return r;
 	td_outside_refresh();
 	r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
 	/* As the driver does it: what pools keep for later is used before there is none. */
@@ -69,6 +93,9 @@ CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 
 	if (!address || td_context_use() < 0)
 		return td_real.cuMemFree_v2(address);
+	r = refused_by_capture();
+	if (r)
+		return r;
 	key = td_outside_take(TD_KEY_BACKEND, address);
 	r = free_in(td_outside_context_of(key), address);
 	if (r != TD_BACKEND_NOT_MINE)

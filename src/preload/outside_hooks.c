@@ -5,6 +5,7 @@
 #include "preload/context.h"
 #include "preload/outside.h"
 #include "preload/real.h"
+#include "preload/swap.h"
 
 /* Claims, asks the driver, keeps what it gave under the value that it wrote. */
 #define TAKING(symbol, device, kind, bytes, what)                                                  \
@@ -85,7 +86,8 @@ CUresult td_hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *a0
 CUresult td_hook_cuMemMap(CUdeviceptr a0, size_t a1, size_t a2, CUmemGenericAllocationHandle a3,
 	unsigned long long a4)
 {
-	CUresult r = td_real.cuMemMap(a0, a1, a2, a3, a4);
+	CUresult r = td_is_no_mapping(a0, a1) ? CUDA_ERROR_INVALID_VALUE
+					      : td_real.cuMemMap(a0, a1, a2, a3, a4);
 
 	if (!r)
 		td_outside_alias(TD_KEY_HANDLE, a3, TD_KEY_MAPPING, a0, a1);
@@ -94,8 +96,11 @@ CUresult td_hook_cuMemMap(CUdeviceptr a0, size_t a1, size_t a2, CUmemGenericAllo
 
 CUresult td_hook_cuMemUnmap(CUdeviceptr a0, size_t a1)
 {
-	struct td_key *keys = td_outside_take_mappings(a0, a1);
+	struct td_key *keys;
 
+	if (td_is_no_mapping(a0, a1))
+		return CUDA_ERROR_INVALID_VALUE;
+	keys = td_outside_take_mappings(a0, a1);
 	return td_outside_end(keys, td_real.cuMemUnmap(a0, a1));
 }
 

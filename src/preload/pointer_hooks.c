@@ -132,7 +132,35 @@ CUresult td_hook_cuPointerGetAttributes(
 	return CUDA_SUCCESS;
 }
 
-/* Memory of cuMemAlloc has no handle; what is behind ours is no more than a chunk, and for now. */
+bool td_is_no_mapping(uint64_t address, size_t bytes)
+{
+	struct td_swap_info info;
+
+	return describe(address, &info) != TD_BACKEND_NOT_MINE ||
+	       (bytes && describe(address + bytes - 1, &info) != TD_BACKEND_NOT_MINE);
+}
+
+/* -- calls for the program's own mappings: memory of cuMemAlloc is none -- */
+
+CUresult td_hook_cuMemSetAccess(CUdeviceptr a0, size_t a1, const CUmemAccessDesc *a2, size_t a3)
+{
+	return td_is_no_mapping(a0, a1) ? CUDA_ERROR_INVALID_VALUE
+					: td_real.cuMemSetAccess(a0, a1, a2, a3);
+}
+
+CUresult td_hook_cuMemGetAccess(unsigned long long *a0, const CUmemLocation *a1, CUdeviceptr a2)
+{
+	return td_is_no_mapping(a2, 0) ? CUDA_ERROR_INVALID_VALUE
+				       : td_real.cuMemGetAccess(a0, a1, a2);
+}
+
+CUresult td_hook_cuMemAddressFree(CUdeviceptr a0, size_t a1)
+{
+	return td_is_no_mapping(a0, a1) ? CUDA_ERROR_INVALID_VALUE
+					: td_real.cuMemAddressFree(a0, a1);
+}
+
+/* It has no handle either; what is behind ours is no more than a chunk, and for now. */
 CUresult td_hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *a0, void *a1)
 {
 	struct td_swap_info info;

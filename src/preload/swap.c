@@ -358,6 +358,11 @@ static void swap_stats(unsigned slot, struct td_memory_stats *ret)
 	pthread_mutex_unlock(&td_swap.lock);
 }
 
+bool td_swap_is_used(void)
+{
+	return td_agent_backend()->alloc == swap_alloc;
+}
+
 /* The parent's device memory is the parent's; only our records of it go. */
 static void swap_forked(void)
 {

@@ -61,6 +61,9 @@ struct td_swap {
 
 extern struct td_swap td_swap;
 
+/* Is this the process's backend? */
+bool td_swap_is_used(void);
+
 /* -- with the lock -- */
 
 struct td_range *td_swap_find(uint64_t address);
@@ -124,6 +127,9 @@ struct td_swap_info {
 	bool imported; /* another process's (ipc.h); then: */
 	CUcontext context;
 };
+
+/* Is any of it ours, or opened from another process (ipc.h)? Then it is not the program's to map. */
+bool td_is_no_mapping(uint64_t address, size_t bytes);
 
 /* CUDA_SUCCESS, TD_BACKEND_NOT_MINE, or CUDA_ERROR_NOT_FOUND: ours, but nothing that the program has. */
 int td_swap_describe(uint64_t address, struct td_swap_info *ret);
