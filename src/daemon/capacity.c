@@ -8,6 +8,7 @@
  *   need      with each allocation that is asked for, the same figure comes again: a reserve that was too high falls, so that nobody is
  *             refused for memory that is free by now.
  *   leave     a client takes its share of the reserve along.
+ *   overhead  what NVML tells of each process (overhead.h): the reserve is not less than the sum. It is late, and not everywhere to be had.
  *   shortage  a client finds the device full although its limit would do. While nobody else has memory to give back, what is missing is not
  *             there: of what all may have by their limits, that much less. That can also be the memory of a process that is just dying, so
  *             such a finding expires; it lasts twice as long each time that it is made again after that.
@@ -15,6 +16,7 @@
 #include "daemon/capacity.h"
 
 #include "base/time.h"
+#include "daemon/fixed.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
 #include "daemon/soft.h"
@@ -53,11 +55,23 @@ static void tell_all(struct td_node *node, uint32_t index)
 			td_capacity_tell(node, client_at(it));
 }
 
+/* The reserve, and no less than what is known of each. */
+static uint64_t reserved_bytes(const struct td_node *node, uint32_t index)
+{
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (client_at(it)->gpu == index)
+			bytes += client_at(it)->overhead_bytes;
+	return bytes > node->gpus[index].reserve_bytes ? bytes : node->gpus[index].reserve_bytes;
+}
+
 void td_capacity_update(struct td_node *node, uint32_t index)
 {
 	struct td_gpu *gpu = &node->gpus[index];
 	uint64_t wanted = td_options_capacity(&node->options, gpu->total_bytes),
-		 taken = gpu->reserve_bytes + gpu->shortage_bytes,
+		 taken = reserved_bytes(node, index) + gpu->shortage_bytes,
 		 there = gpu->total_bytes > taken ? gpu->total_bytes - taken : 0;
 	uint64_t capacity = wanted < there ? wanted : there;
 
@@ -138,10 +152,12 @@ void td_capacity_leave(struct td_node *node, uint32_t index)
 
 static bool gives_back(const struct td_client *client)
 {
+	uint64_t fixed = td_fixed_bytes(client),
+		 keeps = client->limit_bytes > fixed ? client->limit_bytes : fixed;
+
 	return client->process->phase == TD_PHASE_DRAINING ||
-	       client->grant.limit_bytes < client->limit_bytes ||
-	       client->limit_bytes < client->believed_bytes ||
-	       client->limit_bytes < client->resident_bytes;
+	       client->grant.limit_bytes < client->limit_bytes || keeps < client->believed_bytes ||
+	       keeps < client->resident_bytes;
 }
 
 /* Nobody on the GPU has anything to give back. */
@@ -184,7 +200,7 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	const struct td_msg_shortage *msg, uint64_t now_ns)
 {
 	struct td_gpu *gpu = &node->gpus[client->gpu];
-	uint64_t charged, missing, there;
+	uint64_t charged, missing, there, reserved = reserved_bytes(node, client->gpu);
 
 	/* Once between steps: it may be the same that is told again, and who has to give back because of it is told by the step. */
 	if (gpu->shortage_heard || msg->seq != client->seq ||
@@ -195,11 +211,11 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	charged = charged_bytes(node, client->gpu);
 	missing = msg->missing_bytes - msg->free_bytes;
 	there = charged > missing ? charged - missing : 0;
-	if (there + gpu->reserve_bytes + gpu->shortage_bytes >= gpu->total_bytes)
+	if (there + reserved + gpu->shortage_bytes >= gpu->total_bytes)
 		return;
 	gpu->shortage_heard = true;
 	note_lasting(gpu, now_ns);
-	gpu->shortage_bytes = gpu->total_bytes - gpu->reserve_bytes - there;
+	gpu->shortage_bytes = gpu->total_bytes - reserved - there;
 	td_node_event(node, TD_EVENT_SHORT, client->process, client->gpu, now_ns, 0,
 		gpu->shortage_bytes, "taken by what is not known here");
 	td_capacity_update(node, client->gpu);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "daemon/capacity.h"
 #include "daemon/fixed.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
@@ -81,6 +82,8 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 		else
 			client->seen.valid = false;
 	}
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		td_capacity_update(node, i);
 }
 
 uint64_t td_overhead_wants_ns(const struct td_node *node, uint64_t sampled_ns, uint64_t now_ns)

@@ -175,7 +175,10 @@ void td_soft_plan(const struct td_node *node, struct td_client *client)
 	grant->limit_bytes = min_bytes(grant->limit_bytes, client->soft_bytes);
 	/* The room that it is drained for is not filled again. */
 	if (td_soft_spills(client) && client->process->phase != TD_PHASE_OPEN)
-		grant->limit_bytes -= min_bytes(grant->limit_bytes, fixed_need(client));
+		grant->limit_bytes = min_bytes(grant->limit_bytes,
+			max_bytes(client->fixed_bytes,
+				grant->limit_bytes -
+					min_bytes(grant->limit_bytes, fixed_need(client))));
 }
 
 /* There is more on the device than there may be, with what is to be there and nowhere else. */

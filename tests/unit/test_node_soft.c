@@ -383,6 +383,14 @@ TEST(other_memory_leaves_for_what_cannot)
 	CHECK_EQ(a->slot[0].resident, 20 * MIB);
 	CHECK_EQ(a->closings, 1);
 	CHECK(is_open(a));
+	/* Behind a closed gate it waits, and keeps what cannot leave. */
+	spilling_program(1, "b", 50 * MIB);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "class", "online", w.now, NULL), 0);
+	settle(&w);
+	CHECK(!is_open(a) && is_open(&w.fakes[1]));
+	need_fixed(a, 4 * MIB);
+	CHECK_EQ(a->slot[0].answer, -1);
+	CHECK_EQ(a->slot[0].limit, 8 * MIB);
 }
 
 TEST(what_has_no_room_without_others_that_stay_is_refused)
