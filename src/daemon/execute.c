@@ -231,7 +231,10 @@ static uint64_t keeps(const struct td_client *client)
 /* From now on it may allocate by itself up to its limit on the device, or may no longer. */
 static bool spill_has_changed(const struct td_client *client)
 {
-	return client->process->phase == TD_PHASE_OPEN && client->spill_told != spill_of(client);
+	enum td_phase phase = client->process->phase;
+
+	return (phase == TD_PHASE_OPEN || phase == TD_PHASE_FILLING) &&
+	       client->spill_told != spill_of(client);
 }
 
 static void lower_limits(struct td_node *node)

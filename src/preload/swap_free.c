@@ -123,31 +123,53 @@ static int free_later(uint64_t address)
 	return CUDA_SUCCESS;
 }
 
+/* Waits for the current context. False: a stream captures, and would be broken by that; none begins to meanwhile. */
+static bool wait_outside_captures(int *ret)
+{
+	bool none = td_context_hold_captures();
+
+	if (none)
+		*ret = td_real.cuCtxSynchronize();
+	td_context_release_captures();
+	return none;
+}
+
+/* False: not yet. Of a context that has ended, or failed, nothing runs any more. */
+static bool is_over(CUcontext context)
+{
+	CUcontext popped;
+	bool over;
+	int r;
+
+	if (td_real.cuCtxPushCurrent_v2(context))
+		return true;
+	over = wait_outside_captures(&r);
+	(void)td_real.cuCtxPopCurrent_v2(&popped);
+	return over;
+}
+
 void td_swap_free_late(void)
 {
-	struct td_late_free *list;
-	CUcontext popped;
+	struct td_late_free *list, **tail;
 
 	pthread_mutex_lock(&td_swap.lock);
 	list = td_swap.late;
-	if (!list || td_context_any_capture()) {
-		pthread_mutex_unlock(&td_swap.lock);
-		return;
-	}
 	td_swap.late = NULL;
 	pthread_mutex_unlock(&td_swap.lock);
-	while (list) {
+	while (list && is_over(list->context)) {
 		struct td_late_free *late = list;
 
 		list = late->next;
-		/* Of a context that has ended, or failed, nothing runs any more. */
-		if (!td_real.cuCtxPushCurrent_v2(late->context)) {
-			(void)td_real.cuCtxSynchronize();
-			(void)td_real.cuCtxPopCurrent_v2(&popped);
-		}
 		(void)end(late->address);
 		free(late);
 	}
+	if (!list)
+		return;
+	pthread_mutex_lock(&td_swap.lock);
+	for (tail = &td_swap.late; *tail;)
+		tail = &(*tail)->next;
+	*tail = list;
+	pthread_mutex_unlock(&td_swap.lock);
 }
 
 int td_swap_free(uint64_t address)
@@ -159,9 +181,8 @@ int td_swap_free(uint64_t address)
 		return r;
 	if (r || info.base != address || is_late(address) || td_ipc_is_kept(address))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (td_context_any_capture())
+	if (!wait_outside_captures(&r))
 		return free_later(address);
-	r = td_real.cuCtxSynchronize();
 	/* Of a context that has ended nothing runs any more. */
 	if (r && r != CUDA_ERROR_INVALID_CONTEXT && r != CUDA_ERROR_CONTEXT_IS_DESTROYED)
 		return r;

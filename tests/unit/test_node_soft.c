@@ -429,3 +429,28 @@ TEST(what_a_whole_job_has_counts_where_none_of_it_can_lie_on_the_host)
 	CHECK_EQ(b->slot[0].answer, 1);
 	CHECK(within_capacity(&w));
 }
+
+TEST(a_limit_that_comes_to_be_soft_while_memory_comes_back_is_told_so)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 40 * MIB), *b;
+
+	settle(&w);
+	b = spilling_program(1, "b", 44 * MIB);
+	w.now += 60000 * MS;
+	settle(&w);
+	CHECK(is_open(b) && a->slot[0].limit == 20 * MIB);
+	/* a's turn: what b has is still leaving. */
+	b->slow = true;
+	w.now += 60000 * MS;
+	settle(&w);
+	b->draining = false;
+	CHECK_EQ(say(&w, b, &(struct td_msg){.type = TD_MSG_TYPE_drained}), 0);
+	settle(&w);
+	CHECK(a->process->phase == TD_PHASE_FILLING && a->slot[0].limit == 20 * MIB);
+	soft("a", "20m");
+	b->slow = false;
+	settle(&w);
+	CHECK(is_open(a));
+	CHECK_EQ(a->slot[0].resident, 20 * MIB);
+}
