@@ -357,6 +357,11 @@ static bool gives_way(const struct td_lock_rules *rules, const struct td_lock_gr
 static void repair(
 	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
 {
+	/* Whoever keeps the room may wait behind one that will never be filled. */
+	for (uint32_t i = 0; i < lock->count; i++)
+		if (lock->groups[i].open && lock->groups[i].filling &&
+			is_stuck(lock, rules, view, &lock->groups[i]))
+			close_group(&lock->groups[i]);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
 		uint64_t used = lock->used_bytes[gpu];
 		uint32_t holders = lock->holders[gpu];

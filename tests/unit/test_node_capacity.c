@@ -182,3 +182,29 @@ TEST(what_no_limit_can_follow_is_found_once_and_does_not_grow)
 	CHECK_EQ(w.node.gpus[0].capacity_bytes, there);
 	CHECK_EQ(a->slot[0].resident, 24 * MIB);
 }
+
+TEST(who_comes_to_have_no_room_while_it_is_filled_keeps_nobody_waiting)
+{
+	begin();
+	struct fake *a, *b = plain_program(1, "b", 24 * MIB), *c = program(2, "c", 10 * MIB);
+
+	settle(&w);
+	a = program(0, "a", 39 * MIB);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "online", w.now, NULL), 0);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "c", "class", "guaranteed", w.now, NULL), 0);
+	a->slow = true;
+	fake_want(&w, a);
+	settle(&w);
+	CHECK(a->process->phase == TD_PHASE_FILLING);
+	fake_want(&w, c);
+	/* Beside what b keeps there is too little for it now: b would wait behind c, and c behind a. */
+	say_short(a, 4 * MIB, 2 * MIB);
+	a->slow = false;
+	settle(&w);
+	CHECK(!is_open(a) && is_open(b) && is_open(c));
+	CHECK(within_capacity(&w));
+	fake_dies(&w, b);
+	w.now += 1000 * MS;
+	settle(&w);
+	CHECK(is_open(a));
+}
