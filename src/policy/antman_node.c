@@ -26,6 +26,11 @@
 
 #define WINDOW_STEPS 3
 #define WINDOW_NS    60000000000ull
+/*
+ * Beside a job that says nothing of its slack: of its 5 % besteffort work may always have this. Who takes no more of the GPU anyway, a few per cent now and
+ * then as the paper's job A, is not held by the duty at all.
+ */
+#define FLOOR_PPM 35000
 
 struct job {
 	uint32_t id;
@@ -104,6 +109,8 @@ static void note_guaranteed(struct present *present, const struct td_client_view
 		return;
 	}
 	present->params.duty = td_duty_params_of(client->slack_ppm);
+	if (!client->slack_ppm)
+		present->params.duty.floor_ppm = FLOOR_PPM;
 	job->busy |= client->wants;
 	job->host_bytes += client->host_bytes;
 }
@@ -181,6 +188,11 @@ static void begin_window(struct gpu *gpu, uint64_t now_ns)
 	}
 }
 
+static uint32_t least_ppm(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t index, uint64_t now_ns,
 	struct td_plan *plan)
 {
@@ -196,7 +208,7 @@ static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t ind
 	if (present.input.window_over)
 		begin_window(gpu, now_ns);
 	if (present.guaranteed_count > 1)
-		output.duty_ppm = params->duty.floor_ppm;
+		output.duty_ppm = least_ppm(params->duty.floor_ppm, td_duty_default.floor_ppm);
 	for (uint32_t i = 0; i < present.input.besteffort_count; i++) {
 		struct td_grant *grant = &plan->grants[present.clients[i]];
 

@@ -19,6 +19,9 @@
 /* The very first time holds what is done once, such as loading code: it costs no more than this. */
 #define FIRST_MAX_NS (5 * TD_NS_PER_MS)
 
+/* Of the first few that are not exact half is charged: where two programs take turns the other half was the other's, and a program that has one long piece of work now and
+ * then would pay for the second one before it is known. */
+
 /* Shorter intervals than expected are followed quickly, longer ones slowly, and very slowly if they may hold time of others. Of the first few
  * the shortest counts. */
 #define FALL_SHARE  4
@@ -40,6 +43,7 @@ static uint64_t stretch(uint64_t gpu_ns, uint32_t duty_ppm)
 void td_budget_reset(struct td_budget *budget, uint64_t now_ns)
 {
 	atomic_store_explicit(&budget->paid_until_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&budget->forgotten_ns, 0, memory_order_relaxed);
 }
 
 /* Threads that meet here may lose one piece. */
@@ -65,11 +69,25 @@ static uint64_t burst_ns(struct td_budget *budget, uint32_t duty_ppm)
 	return saved > BURST_NS ? saved : BURST_NS;
 }
 
+/* Before a piece that is longer than those before it, more idle time should have been kept than was. */
+static uint64_t kept_after_all(
+	struct td_budget *budget, uint64_t burst_before_ns, uint32_t duty_ppm)
+{
+	uint64_t forgotten =
+			 atomic_exchange_explicit(&budget->forgotten_ns, 0, memory_order_relaxed),
+		 burst = burst_ns(budget, duty_ppm),
+		 more = burst > burst_before_ns ? burst - burst_before_ns : 0;
+
+	return forgotten < more ? forgotten : more;
+}
+
 void td_budget_charge(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_ppm)
 {
+	uint64_t burst = burst_ns(budget, duty_ppm), price = stretch(gpu_ns, duty_ppm);
+
 	note_length(budget, gpu_ns);
-	atomic_fetch_add_explicit(
-		&budget->paid_until_ns, stretch(gpu_ns, duty_ppm), memory_order_relaxed);
+	price -= kept_after_all(budget, burst, duty_ppm);
+	atomic_fetch_add_explicit(&budget->paid_until_ns, price, memory_order_relaxed);
 }
 
 uint64_t td_budget_wait_ns(
@@ -81,10 +99,12 @@ uint64_t td_budget_wait_ns(
 	if (until > now_ns + AHEAD_NS)
 		return until - now_ns - AHEAD_NS;
 	/* What was not used until now is forgotten but for the burst. If another thread has just charged, it is forgotten next time. */
-	if (until + burst < now_ns)
-		(void)atomic_compare_exchange_strong_explicit(&budget->paid_until_ns, &paid,
+	if (until + burst < now_ns &&
+		atomic_compare_exchange_strong_explicit(&budget->paid_until_ns, &paid,
 			paid + (now_ns - burst - until), memory_order_relaxed,
-			memory_order_relaxed);
+			memory_order_relaxed))
+		atomic_fetch_add_explicit(
+			&budget->forgotten_ns, now_ns - burst - until, memory_order_relaxed);
 	return 0;
 }
 
@@ -125,6 +145,8 @@ uint64_t td_solo_correct(struct td_solo *solo, uint32_t hash, uint64_t interval_
 			(interval_ns - ns) / RISE_SHARE, ns / (exact ? RISE_SHARE : CREEP_SHARE));
 	if (!times && !exact)
 		interval_ns = min_ns(interval_ns, FIRST_MAX_NS);
+	else if (times < TIMES_MAX && !exact)
+		interval_ns /= 2;
 	times += times < TIMES_MAX;
 	atomic_store_explicit(
 		place, tag << TAG_SHIFT | times << NS_BITS | ns, memory_order_relaxed);

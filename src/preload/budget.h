@@ -4,7 +4,7 @@
  * Each GPU's budget is one moment, paid_until: at duty d, work of c ns of GPU time moves it on by c / d, and a submission may be made once it
  * has come. So the share is right on average whatever the length of the work; one that is longer than its share of a moment is paid for
  * afterwards. Idle time is worth at most BURST, or, to who has longer work than that, one piece of it: a program that works for the GPU now and then
- * pays with the time in between, not a second time.
+ * pays with the time in between, not a second time. What idle time was worth is known once the piece is.
  *
  * What work costs is measured by events around it (pace.c). Such an interval is exact while one piece of work follows the other and the GPU is ours.
  * Else it holds time that is not the work's: time slices of other processes, or the way from the event to the launch where the stream had run
@@ -19,7 +19,8 @@
 
 struct td_budget {
 	_Atomic uint64_t paid_until_ns;
-	_Atomic uint64_t longest_ns; /* piece of work, lately */
+	_Atomic uint64_t longest_ns;   /* piece of work, lately */
+	_Atomic uint64_t forgotten_ns; /* of idle time, since the last piece was charged */
 };
 
 /* A process whose gate opens with a duty for the first time, or with another one, owes nothing. */

@@ -103,12 +103,32 @@ TEST(time_between_long_pieces_pays_for_them)
 		now += 979 * MS;
 	}
 	CHECK(waited / 19 <= 130 * MS); /* the part up to which work is short */
-	/* nor is it saved up any longer */
+	/* nor is it saved up any longer: an hour is worth one piece */
 	now += 3600 * SECONDS;
 	CHECK_EQ(td_budget_wait_ns(&budget, 0, 40000, now), 0);
-	td_budget_charge(&budget, 100 * MS, 40000);
+	td_budget_charge(&budget, 20 * MS, 40000);
+	CHECK(td_budget_wait_ns(&budget, 0, 40000, now) <= 130 * MS);
+	td_budget_charge(&budget, 20 * MS, 40000);
 	wait = td_budget_wait_ns(&budget, 0, 40000, now);
-	CHECK(wait > 2000 * MS);
+	CHECK(wait > 400 * MS);
+}
+
+TEST(the_time_before_the_first_long_piece_pays_for_it_too)
+{
+	struct td_budget budget = {0};
+	uint64_t now = 5 * SECONDS, wait;
+
+	td_budget_reset(&budget, now);
+	now += 1 * SECONDS;
+	CHECK_EQ(td_budget_wait_ns(&budget, 0, 40000, now), 0);
+	td_budget_charge(&budget, 25 * MS, 40000);
+	wait = td_budget_wait_ns(&budget, 0, 40000, now);
+	CHECK(wait <= 130 * MS); /* of 625; the part up to which work is short */
+	/* No more than there was: half a second of idle time. */
+	now += wait + 500 * MS;
+	CHECK_EQ(td_budget_wait_ns(&budget, 0, 40000, now), 0);
+	td_budget_charge(&budget, 100 * MS, 40000);
+	CHECK(td_budget_wait_ns(&budget, 0, 40000, now) >= 1980 * MS);
 }
 
 TEST(work_in_flight_counts)
@@ -138,6 +158,8 @@ TEST(beside_others_work_costs_its_solo_time)
 	}
 	/* the first time is not to be believed */
 	CHECK_EQ(td_solo_correct(&solo, 78, 900 * MS, false), 5 * MS);
+	/* of the next few half, of what took as long beside others */
+	CHECK_EQ(td_solo_correct(&solo, 78, 900 * MS, false), 450 * MS);
 }
 
 TEST(work_that_was_never_alone_costs_about_the_least_that_was_seen)

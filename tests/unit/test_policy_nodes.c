@@ -114,7 +114,7 @@ TEST(antman_protects_a_newcomer_at_once_and_gives_back_in_steps)
 	step();
 	CHECK(is_open(job) && !grant_of(job)->duty_ppm);
 	CHECK(grant_of(job)->limit_bytes >= 24 * GIB);
-	CHECK_EQ(grant_of(a)->duty_ppm, 20000);
+	CHECK_EQ(grant_of(a)->duty_ppm, 35000);
 	CHECK(grant_of(a)->limit_bytes <= 8 * GIB);
 	for (int i = 0; i < 300; i++) {
 		finish_step(job, 100 * MS);
@@ -138,7 +138,7 @@ TEST(antman_wakes_when_a_step_becomes_too_long_and_cuts_then)
 	CHECK_EQ(node.plan.next_wakeup_ns, node.now + 105 * MS + 1);
 	node.now = node.plan.next_wakeup_ns;
 	step();
-	CHECK_EQ(grant_of(a)->duty_ppm, 20000);
+	CHECK_EQ(grant_of(a)->duty_ppm, 35000);
 }
 
 TEST(antman_divides_the_duty_by_weight_and_protects_two_by_the_floor)
