@@ -16,7 +16,7 @@ static void lie(struct world *w, struct fake *f, uint8_t kind, uint8_t arg)
 	static const uint32_t types[] = {TD_MSG_TYPE_memory, TD_MSG_TYPE_ready, TD_MSG_TYPE_drained,
 		TD_MSG_TYPE_stuck, TD_MSG_TYPE_idle, TD_MSG_TYPE_need, TD_MSG_TYPE_want,
 		TD_MSG_TYPE_detach, TD_MSG_TYPE_attach, TD_MSG_TYPE_shortage, TD_MSG_TYPE_step,
-		TD_MSG_TYPE_backend};
+		TD_MSG_TYPE_backend, TD_MSG_TYPE_host_need};
 	struct td_msg msg = {.type = types[kind % (sizeof(types) / sizeof(types[0]))]};
 
 	/* slot, seq and bytes are the first fields of every one of them */
@@ -29,6 +29,12 @@ static void lie(struct world *w, struct fake *f, uint8_t kind, uint8_t arg)
 		msg.step.began_ns = arg & 64 ? w->now : (uint64_t)arg << (arg & 63);
 		msg.step.unit = arg & 3;
 		msg.step.sure_ppm = (uint32_t)arg << 24;
+	}
+	if (msg.type == TD_MSG_TYPE_host_need) {
+		msg.host_need.seq = arg & 1 ? f->host.seq : arg;
+		msg.host_need.wanted_bytes = (uint64_t)arg << (arg & 63);
+		msg.host_need.used_bytes = (uint64_t)arg << 56;
+		msg.host_need.ticket = arg & 2 ? f->host.ticket + 1 : arg;
 	}
 	if (say(w, f, &msg) < 0)
 		fake_dies(w, f);
@@ -178,6 +184,12 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 	}
 	if (kind >= 232 && kind < 240) {
 		change_class(w, f, kind, arg);
+		return;
+	}
+	if (kind >= 224 && kind < 232) {
+		static const char *const limits[] = {"none", "20m", "0", "1Gi"};
+
+		(void)td_options_set(&w->node.options, "host.limit", limits[arg % 4], NULL);
 		return;
 	}
 	if (kind >= 240) {

@@ -138,6 +138,20 @@ def and_so_it_does_for_all_programs_of_the_node():
         nothing_is_left(world)
 
 
+def a_place_is_asked_for_before_anything_is_to_lie_there():
+    with World() as world:
+        a = under_swap(world)
+        memory = a.do("alloc", 40 * MIB)
+        a.do("set", memory, 0, 7)
+        assert world.call(TANDEM, "set", "host.limit=44m").returncode == 0
+        assert world.call(TANDEM, "set", row(world, a.process.pid)["job"], "mem-soft=8m").returncode == 0
+        until(lambda: row(world, a.process.pid)["resident_bytes"] <= 8 * MIB, "all of it goes")
+        a.do("add", memory)
+        assert len(world.events("drained")) == 1, world.events("drained")
+        a.end()
+        nothing_is_left(world)
+
+
 def a_soft_limit_for_which_the_host_has_no_place_keeps_nobody_waiting():
     with World() as world:
         a = under_swap(world)
@@ -227,6 +241,7 @@ run_cases([
     what_lies_on_the_host_beyond_a_soft_limit_counts_too,
     without_a_daemon_it_counts_in_the_programs_own_limit,
     and_so_it_does_for_all_programs_of_the_node,
+    a_place_is_asked_for_before_anything_is_to_lie_there,
     a_soft_limit_for_which_the_host_has_no_place_keeps_nobody_waiting,
     all_together_have_no_more_on_the_host_than_the_node_lets_them,
     what_two_want_on_the_host_one_gets_and_the_others_stay_on_the_gpu_until_it_is_freed,

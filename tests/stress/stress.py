@@ -82,7 +82,7 @@ class Program:
             f.truncate(4096)
         self.counts = mmap.mmap(os.open(self.path, os.O_RDWR), 4096)
         with open(self.errors, "wb") as errors:
-            environment = dict(world.environment, TANDEM_LIB=f"{PROGRAMS}/src/preload/libtandem.so")
+            environment = dict(world.environment, TANDEM_LIB=f"{PROGRAMS}/src/preload/libtandem.so", TANDEM_HOST_FULL=chance.choice(["stay", "stay", "refuse"]))
             self.process = subprocess.Popen(command, env=environment, stdout=errors, stderr=errors, start_new_session=True)
 
     def count(self):
@@ -214,7 +214,7 @@ class Stress:
         chance = self.chance
         self.tell("set", chance.choice(["policy=tandem", "policy=nvshare", "policy=timeshare", "policy=antman", "policy=tandem", "enabled=on", "enabled=off",
                                         "quantum.min=1ms", "quantum.min=100ms", "quantum=20ms", "quantum=500ms", "swap.share=1%", "swap.share=50%", "window=0",
-                                        "window=2ms", "drain.deadline=20ms", "drain.deadline=15s", "gpu.sample=10ms", "gpu.sample=1s"]))
+                                        "window=2ms", "host.limit=none", "host.limit=20m", "host.limit=100m", "drain.deadline=20ms", "drain.deadline=15s", "gpu.sample=10ms", "gpu.sample=1s"]))
 
     def job_of(self, program):
         done = self.world.call(TANDEM, "ps", "--json")
@@ -281,7 +281,7 @@ class Stress:
         """Everybody may finish; then nothing is left."""
         if not self.daemon:
             self.restart_daemon()
-        self.tell("set", "policy=tandem", "enabled=on", "quantum=200ms", "drain.deadline=15s")
+        self.tell("set", "policy=tandem", "enabled=on", "quantum=200ms", "drain.deadline=15s", "host.limit=none")
         while self.programs:
             self.resume_all()
             self.check()

@@ -15,8 +15,8 @@ static struct {
 	_Atomic bool lost_context; /* nothing is current */
 	_Atomic unsigned context_syncs, syncs_in_capture, records, records_on_capture;
 	_Atomic uint64_t demanded, resident;
-	_Atomic unsigned fills, shrinks;
-	_Atomic bool full;    /* no room on the device */
+	_Atomic unsigned fills, shrinks, reaches;
+	_Atomic bool full;    /* no room on the device, nor on the host */
 	_Atomic bool failing; /* the context is beyond help */
 	_Atomic bool stuck;   /* nothing can leave: to be tried again at */
 	_Atomic uint64_t again_ns;
@@ -211,5 +211,28 @@ static void fake_stats(unsigned slot, struct td_memory_stats *ret)
 		ret->again_ns = 0;
 }
 
-static const struct td_backend fake_backend = {
-	.name = "fake", .shrink = fake_shrink, .fill = fake_fill, .stats = fake_stats};
+static int fake_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	(void)slot;
+	(void)progress;
+	atomic_fetch_add(&fake.reaches, 1);
+	if (atomic_load(&fake.full))
+		return 1;
+	atomic_store(&fake.resident, limit_bytes);
+	return 0;
+}
+
+static uint64_t fake_host_bytes(unsigned slot, uint64_t limit_bytes, bool spills)
+{
+	uint64_t demanded = atomic_load(&fake.demanded);
+
+	(void)slot;
+	return spills && demanded > limit_bytes ? demanded - limit_bytes : 0;
+}
+
+static const struct td_backend fake_backend = {.name = "fake",
+	.shrink = fake_shrink,
+	.fill = fake_fill,
+	.reach = fake_reach,
+	.host_bytes = fake_host_bytes,
+	.stats = fake_stats};

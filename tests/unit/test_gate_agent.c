@@ -477,6 +477,32 @@ CASE(what_was_granted_for_good_keeps_no_limit_from_falling)
 	EXPECT(!msg.memory.fixed_bytes && !msg.memory.demanded_bytes);
 }
 
+CASE(a_place_on_the_host_is_asked_for_before_memory_is_to_lie_there)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_plan}, host = {.type = TD_MSG_TYPE_host};
+
+	start_open(1);
+	atomic_store(&fake.demanded, 40 * MIB);
+	atomic_store(&fake.resident, 40 * MIB);
+	daemon_close(50 * MIB);
+	(void)next(TD_MSG_TYPE_drained);
+	host.host.seq = 1;
+	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
+	EXPECT(next(TD_MSG_TYPE_host_need).host_need.wanted_bytes == 0);
+	msg.plan.seq = ++d.seq;
+	msg.plan.gate = TD_GATE_OPEN;
+	msg.plan.spill = TD_SPILL_MOVES;
+	msg.plan.limit_bytes = 10 * MIB;
+	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+	msg = next(TD_MSG_TYPE_host_need);
+	EXPECT(msg.host_need.ticket == 1 && msg.host_need.wanted_bytes == 30 * MIB);
+	EXPECT(atomic_load(&fake.reaches) == 0);
+	host.host = (struct td_msg_host){.seq = 2, .bytes = 20 * MIB, .ticket = 1};
+	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
+	EXPECT(next(TD_MSG_TYPE_ready).ready.seq == d.seq);
+	EXPECT(atomic_load(&fake.reaches) == 1);
+}
+
 CASE(idleness_is_told_once_others_wait_and_so_is_its_end)
 {
 	start_open(2);
