@@ -67,3 +67,13 @@ __attribute__((unused)) static void limit(const char *job, const char *mem)
 {
 	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem", mem, w.now, NULL), 0);
 }
+
+/* Its context on the slot's GPU is beyond help. */
+__attribute__((unused)) static void fails(struct fake *f, uint32_t slot)
+{
+	struct td_msg failed = {.type = TD_MSG_TYPE_failed};
+
+	failed.failed.slot = slot;
+	failed.failed.result = 700;
+	CHECK_EQ(say(&w, f, &failed), 0);
+}

@@ -1,0 +1,272 @@
+/*
+ * What tests of the agent begin with: a daemon that the test plays, over a real socket and real pages, with a fake GPU. The agent is one per process, so each
+ * case runs in a child; EXPECT ends it with the line in its exit message.
+ */
+#pragma once
+
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_gpu.h"
+#include "policy/policy.h"
+#include "preload/agent.h"
+#include "preload/client_internal.h"
+#include "preload/context.h"
+#include "preload/drain.h"
+#include "preload/gate.h"
+#include "preload/host.h"
+#include "preload/pace.h"
+#include "preload/place.h"
+#include "proto/proto.h"
+#include "proto/socket.h"
+
+#define MIB   (1ull << 20)
+#define MS    TD_NS_PER_MS
+#define BOUND (10 * TD_NS_PER_S) /* only a hang reaches it */
+
+#define EXPECT(cond)                                                                               \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #cond);               \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+/* -- the daemon -- */
+
+static struct {
+	char directory[64], path[108];
+	int listener, fd;
+	struct td_gate_page *gate;
+	struct td_meter_page *meter;
+	uint32_t seq;
+	struct td_msg_hello hello;
+} d = {.listener = -1, .fd = -1};
+
+__attribute__((unused)) static void daemon_listen(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const struct timeval patience = {10, 0};
+
+	strcpy(address.sun_path, d.path);
+	unlink(d.path);
+	d.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	EXPECT(!bind(d.listener, (struct sockaddr *)&address, sizeof(address)));
+	EXPECT(!listen(d.listener, 4));
+	setsockopt(d.listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+}
+
+__attribute__((unused)) static int new_page(void **ret)
+{
+	int fd = memfd_create("page", MFD_CLOEXEC);
+
+	EXPECT(fd >= 0 && !ftruncate(fd, TD_PAGE_BYTES));
+	*ret = mmap(NULL, TD_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	EXPECT(*ret != MAP_FAILED);
+	return fd;
+}
+
+/* Until a message of that type; MEMORY and others in between are passed over. */
+__attribute__((unused)) static struct td_msg next(uint32_t type)
+{
+	struct td_msg msg;
+	int r;
+
+	do {
+		r = td_socket_recv(d.fd, &msg, NULL, 0);
+		if (r)
+			fprintf(stderr, "# waiting for %s: %d\n", td_proto_name(type), r);
+		EXPECT(!r);
+	} while (msg.type != type);
+	return msg;
+}
+
+/* Is a message of that type under way already? */
+__attribute__((unused)) static bool came(uint32_t type)
+{
+	struct td_msg msg;
+
+	while (!td_socket_recv(d.fd, &msg, NULL, MSG_DONTWAIT))
+		if (msg.type == type)
+			return true;
+	return false;
+}
+
+__attribute__((unused)) static void word(uint32_t w)
+{
+	atomic_store(&d.gate->word, w);
+	td_futex_wake_all(&d.gate->word, true);
+}
+
+__attribute__((unused)) static void plan(enum td_gate gate, bool others_wait, uint64_t limit_bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+
+	msg.plan.seq = ++d.seq;
+	msg.plan.gate = (uint8_t)gate;
+	msg.plan.others_wait = others_wait;
+	msg.plan.limit_bytes = limit_bytes;
+	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+}
+
+/* In WELCOME. */
+static uint32_t features = TD_FEATURE_PLACE;
+
+__attribute__((unused)) static void daemon_greet(void)
+{
+	const struct timeval patience = {10, 0};
+	struct td_msg msg = {.type = TD_MSG_TYPE_welcome, .welcome.features = features};
+	void *gate, *meter;
+	int fds[2];
+
+	d.fd = accept(d.listener, NULL, NULL);
+	EXPECT(d.fd >= 0);
+	setsockopt(d.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	d.hello = next(TD_MSG_TYPE_hello).hello;
+	fds[0] = new_page(&gate);
+	fds[1] = new_page(&meter);
+	d.gate = gate;
+	d.meter = meter;
+	atomic_store(&d.gate->word, d.hello.holds ? 0 : TD_WORD_CLOSED);
+	EXPECT(!td_socket_send(d.fd, &msg, fds, 2));
+	close(fds[0]);
+	close(fds[1]);
+}
+
+__attribute__((unused)) static void daemon_welcome(void)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_attached};
+
+	daemon_greet();
+	(void)next(TD_MSG_TYPE_attach);
+	msg.attached.capacity_bytes = 100 * MIB;
+	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+}
+
+__attribute__((unused)) static void daemon_open(uint64_t limit_bytes)
+{
+	plan(TD_GATE_OPEN, false, limit_bytes);
+	EXPECT(next(TD_MSG_TYPE_ready).ready.seq == d.seq);
+	word(0);
+}
+
+static uint32_t closings;
+
+__attribute__((unused)) static void daemon_close(uint64_t limit_bytes)
+{
+	word(TD_WORD_CLOSED | ++closings * TD_WORD_STEP);
+	plan(TD_GATE_CLOSED, true, limit_bytes);
+}
+
+__attribute__((unused)) static void daemon_die(void)
+{
+	close(d.fd);
+	close(d.listener);
+	unlink(d.path);
+	d.fd = -1;
+}
+
+/* -- the program -- */
+
+static _Atomic uint64_t launched;
+
+__attribute__((unused)) static void launch_on(void *stream)
+{
+	struct td_slot *slot = td_gate_enter(stream, 0);
+
+	atomic_fetch_add(&launched, 1);
+	td_gate_leave(slot);
+}
+
+__attribute__((unused)) static void *launch_many(void *count)
+{
+	for (uint64_t i = 0; i < *(uint64_t *)count; i++)
+		launch_on(NULL);
+	return NULL;
+}
+
+__attribute__((unused)) static void until_launched(uint64_t n)
+{
+	uint64_t end = td_time_now_ns() + BOUND;
+
+	while (atomic_load(&launched) < n) {
+		EXPECT(td_time_now_ns() < end);
+		td_time_sleep_until_ns(td_time_now_ns() + MS / 10);
+	}
+}
+
+/* A thread that makes `count` launches; the first introduces the process to the daemon. */
+__attribute__((unused)) static void program(uint64_t count)
+{
+	static uint64_t counts[16];
+	static unsigned n;
+	pthread_t thread;
+
+	counts[n] = count;
+	EXPECT(!pthread_create(&thread, NULL, launch_many, &counts[n++]));
+	pthread_detach(thread);
+}
+
+static const char *drain_deadline = "10s", *grace = "50ms";
+
+__attribute__((unused)) static void begin(void)
+{
+	setenv("TANDEM_SOCKET", d.path, 1);
+	setenv("TANDEM_DRAIN_DEADLINE", drain_deadline, 1);
+	setenv("TANDEM_GRACE", grace, 1);
+	td_settings_read();
+	td_place_read();
+	td_slot_init();
+	td_gate_init();
+	td_agent_set_backend(&fake_backend);
+	td_driver_set(&fake_driver);
+}
+
+__attribute__((unused)) static void start_open(uint64_t launches)
+{
+	daemon_listen();
+	begin();
+	program(launches);
+	daemon_welcome();
+	(void)next(TD_MSG_TYPE_want);
+	daemon_open(50 * MIB);
+	until_launched(launches);
+}
+
+__attribute__((unused)) static void in_child(void (*run)(void))
+{
+	int status;
+	pid_t pid;
+
+	strcpy(d.directory, "/tmp/tandem-agent-XXXXXX");
+	CHECK(mkdtemp(d.directory) != NULL);
+	snprintf(d.path, sizeof(d.path), "%s/socket", d.directory);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		alarm(60);
+		run();
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	unlink(d.path);
+	rmdir(d.directory);
+	CHECK_EQ(status, 0);
+}
+
+#define CASE(id)                                                                                   \
+	static void run_##id(void);                                                                \
+	TEST(id)                                                                                   \
+	{                                                                                          \
+		in_child(run_##id);                                                                \
+	}                                                                                          \
+	static void run_##id(void)
