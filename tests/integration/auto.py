@@ -49,7 +49,7 @@ def it_is_swap_where_nothing_speaks_against_it_and_programs_take_turns():
 
 
 def it_is_told_to_a_daemon_that_was_greeted_before_it_was_chosen():
-    with World() as world:
+    with World("--gpus", "2") as world:
         a = under_auto(world, "--gpu", "any")
         memory = a.do("alloc", 30 * MIB)
         a.do("set", memory, 0, 7)
@@ -77,17 +77,26 @@ def it_is_plain_beside_a_library_that_registers_memory_and_says_so():
             nothing_is_left(world)
 
 
+def rivals_take_turns_beside(world, size):
+    """Two programs that fit one at a time."""
+    rivals = [world.start(TRAIN, "--size", size, "--gpu", "5ms", "--cpu", "1ms", "--steps", "12", wrap="swap") for _ in range(2)]
+    for rival in rivals:
+        finish(rival)
+    assert len(world.events("shrunk")) > 1, world.events("shrunk")
+
+
 def once_such_a_library_has_come_nothing_moves_any_more():
     with World() as world:
+        world.call(TANDEM, "run", "--", "true")
+        assert world.call(TANDEM, "set", "quantum=100ms", "quantum.min=100ms").returncode == 0
         a = under_auto(world)
         early = a.do("alloc", 14 * MIB)
         a.do("set", early, 0, 7)
         a.do("load", a_library(world, "libucp.so.0"))
+        until(lambda: "libucp.so.0, which it has loaded" in explained(world, a), "it is said")
         late, small = a.do("alloc", 6 * MIB), a.do("alloc", 1000)
         a.do("set", late, 0, 8), a.do("set", small, 0, 9)
-        until(lambda: "libucp.so.0, which it has loaded" in explained(world, a), "it is said")
-        rival = world.start(TRAIN, "--size", "40m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "20", wrap="swap")
-        finish(rival)  # beside it
+        rivals_take_turns_beside(world, "30m")
         row = row_of(world, a)
         assert row["resident_bytes"] >= 20 * MIB and not row["host_bytes"] and not row["out_bytes"], row
         assert "cannot leave GPU" in explained(world, a), explained(world, a)
@@ -111,8 +120,7 @@ def what_has_left_before_that_comes_back_and_stays():
         until(lambda: a.do("get", memory, 0) == 7 and row_of(world, a)["resident_bytes"] >= 30 * MIB, "it is back")
         moved = row_of(world, a)["out_bytes"]
         end(rival)
-        rival = world.start(TRAIN, "--size", "30m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "20", wrap="swap")
-        finish(rival)
+        rivals_take_turns_beside(world, "24m")
         row = row_of(world, a)
         assert row["out_bytes"] == moved and row["resident_bytes"] >= 30 * MIB, (row, moved)
         assert a.do("get", memory, 0) == 7
