@@ -2,7 +2,7 @@
  * No scheduler knows what it could not know: how long jobs will take, who is going to come, how fast companies are that nobody has seen. Each is varied, all else is the same, and all that was
  * decided until then has to be the same. Three bounds know the companies: with them the test sees the difference that it looks for.
  */
-#include "test.h"
+#include "leaks_world.h"
 
 #include "base/time.h"
 #include "policy/muxflow.h"
@@ -71,27 +71,14 @@ static bool knows_companies(const struct td_sched *sched)
 
 /* --- what is known: made up, and the same whatever the truth is --- */
 
-static double shift[16], scale[16];
-
 static const struct td_predictor *make_predictor(
 	double *coefficients, uint32_t inputs, double bias, double first, double last)
 {
-	static struct td_predictor predictors[16];
+	static struct td_predictor predictors[LEAKS_INPUTS_MAX];
 	static uint32_t used;
-	struct td_predictor *predictor = &predictors[used++ % 16];
+	struct td_predictor *predictor = &predictors[used++ % LEAKS_INPUTS_MAX];
 
-	memset(coefficients, 0, 16 * sizeof(double));
-	for (uint32_t i = 0; i < inputs; i++)
-		coefficients[i] = first + (last - first) * i / (inputs - 1);
-	coefficients[inputs] = bias;
-	*predictor = (struct td_predictor){.form = TD_PREDICTOR_LINEAR,
-		.inputs = inputs,
-		.shift = shift,
-		.scale = scale,
-		.target_scale = 1,
-		.coefficients = coefficients,
-		.coefficient_count = inputs + 1};
-	CHECK_EQ(td_predictor_check(predictor), 0);
+	*predictor = leaks_predictor(coefficients, inputs, bias, first, last);
 	return predictor;
 }
 
@@ -99,12 +86,10 @@ static void make_knowledge(void)
 {
 	static const double shares[] = {0.1, 0.25, 0.4, 0.55, 0.75, 0.9};
 	static struct td_mudi_service mudi[KINDS];
-	static double numbers[4 * KINDS + 1][16];
+	static double numbers[4 * KINDS + 1][LEAKS_INPUTS_MAX];
 
-	for (int i = 0; i < 16; i++)
-		scale[i] = 1;
 	for (uint32_t k = 0; k < KINDS; k++) {
-		double(*own)[16] = numbers + 4 * k;
+		double(*own)[LEAKS_INPUTS_MAX] = numbers + 4 * k;
 
 		mudi[k] = (struct td_mudi_service){
 			make_predictor(own[0], TD_MUDI_INPUTS, -0.01, k ? -0.004 : -0.001, -0.002),
@@ -133,30 +118,16 @@ static void make_knowledge(void)
 
 /* --- the world --- */
 
-/* Numbers of companies, in one order or the other; how much of a GPU somebody uses is the same in both. */
-static struct td_contender make_contender(uint32_t which, bool other)
-{
-	struct td_contender contender = td_contender_neutral;
-	double at = other ? 5 - which : which;
-
-	contender.sensitivity = 0.1 + 0.3 * at;
-	contender.pressure = 1.4 - 0.25 * at;
-	contender.host = 0.02 + 0.05 * at;
-	contender.serial = 0.2 + 0.1 * at;
-	contender.demand = 0.2 + 0.1 * which;
-	return contender;
-}
-
 static void begin(bool other_companies)
 {
 	uint64_t seed = 5;
 
 	profiles.count = TASKS;
 	for (uint32_t t = 0; t < TASKS; t++)
-		profiles.profiles[t].contender = make_contender(t, other_companies);
+		profiles.profiles[t].contender = leaks_contender(t, TASKS + KINDS, other_companies);
 	for (uint32_t k = 0; k < KINDS; k++)
 		kinds[k] = (struct td_service_kind){.name = "kind",
-			.contender = make_contender(TASKS + k, other_companies),
+			.contender = leaks_contender(TASKS + k, TASKS + KINDS, other_companies),
 			.least_s = 0.004,
 			.fixed_s = 0.002,
 			.each_s = 0.0003 * (1 + k),

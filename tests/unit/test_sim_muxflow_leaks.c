@@ -1,7 +1,7 @@
 /*
  * The world of MuxFlow's experiments tells no policy how long jobs will take, who is going to come, or how fast companies are that nobody has seen: with others of these, the same jobs are on the same GPUs.
  */
-#include "test.h"
+#include "leaks_world.h"
 
 #include "match/match.h"
 #include "sim/muxflow_world.h"
@@ -14,54 +14,25 @@ static struct td_mux_world world;
 static struct td_mux_matching matching;
 static uint32_t places[2][TD_MUX_GPUS];
 
-/* Made up; by demands, the service's activity and the share, and the same whatever the truth is. */
-static void make_predictor(void)
-{
-	static double shift[TD_MUXFLOW_INPUTS], scale[TD_MUXFLOW_INPUTS],
-		coefficients[TD_MUXFLOW_INPUTS + 1];
-
-	for (uint32_t i = 0; i < TD_MUXFLOW_INPUTS; i++) {
-		scale[i] = 1;
-		coefficients[i] = 0.3 - 0.1 * i;
-	}
-	coefficients[TD_MUXFLOW_INPUTS] = 2;
-	world.model.predictor = (struct td_predictor){.form = TD_PREDICTOR_LINEAR,
-		.inputs = TD_MUXFLOW_INPUTS,
-		.shift = shift,
-		.scale = scale,
-		.target_scale = 1,
-		.coefficients = coefficients,
-		.coefficient_count = TD_MUXFLOW_INPUTS + 1};
-	CHECK_EQ(td_predictor_check(&world.model.predictor), 0);
-}
-
-static struct td_contender make_contender(uint32_t which, bool other)
-{
-	struct td_contender contender = td_contender_neutral;
-	double at = other ? 6 - which : which;
-
-	contender.sensitivity = 0.2 + 0.3 * at;
-	contender.pressure = 1.6 - 0.2 * at;
-	contender.host = 0.02 + 0.05 * at;
-	contender.serial = 0.3 + 0.1 * at;
-	contender.demand = 0.3 + 0.1 * which;
-	return contender;
-}
+/* The last of them. */
+#define LAST (TD_MUX_SERVICES + TD_MUX_OFFLINE - 1)
 
 /* Half of the jobs come while it is looked at. */
 static void begin(bool other_companies)
 {
+	static double coefficients[LEAKS_INPUTS_MAX];
 	uint64_t seed = 3;
 
 	memset(&world, 0, sizeof(world));
 	world.contention.capped_pressure = 1;
-	make_predictor();
+	/* by demands, the service's activity and the share */
+	world.model.predictor = leaks_predictor(coefficients, TD_MUXFLOW_INPUTS, 2, 0.3, -0.4);
 	for (uint32_t s = 0; s < TD_MUX_SERVICES; s++) {
-		world.services[s] = make_contender(s, other_companies);
+		world.services[s] = leaks_contender(s, LAST, other_companies);
 		world.service_s[s] = 0.002 + 0.001 * s;
 	}
 	for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++)
-		world.offline[k] = make_contender(TD_MUX_SERVICES + k, other_companies);
+		world.offline[k] = leaks_contender(TD_MUX_SERVICES + k, LAST, other_companies);
 	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
 		world.phases[g] = td_random_unit(&seed);
 	for (world.count = 0; world.count < JOBS; world.count++)
