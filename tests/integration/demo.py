@@ -76,7 +76,7 @@ def protect_shows_a_guaranteed_job_alone_and_in_company():
 
 def table2_fails_without_tandem_and_finishes_both_jobs_with_it():
     with World() as world:
-        pack, antman, allocator = figures(world, "run-table2", "--scale", "0.03", "--way", "pack", "--way", "antman", "--way", "antman + allocator")["runs"]
+        pack, antman, allocator = figures(world, "run-table2", "--scale", "0.05", "--way", "pack", "--way", "antman", "--way", "antman + allocator")["runs"]
         assert pack["b_s"] is None and pack["a_s"], pack
         assert antman["a_s"] and antman["b_s"] and antman["right"], antman
         assert allocator["a_s"] and allocator["b_s"] and allocator["right"] and any(s["cached_bytes"] for s in allocator["samples"]), allocator
