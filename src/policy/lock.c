@@ -353,6 +353,16 @@ static bool gives_way(const struct td_lock_rules *rules, const struct td_lock_gr
 	return g->first_client > other->first_client;
 }
 
+/* Is there more counted than the GPU has, on one of its GPUs? Who is let in as things are is not sent away as things are. */
+static bool is_crowded(
+	const struct td_lock *lock, const struct td_view *view, const struct td_lock_group *g)
+{
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		if (g->gpus >> gpu & 1 && lock->used_bytes[gpu] > view->gpus[gpu].capacity_bytes)
+			return true;
+	return false;
+}
+
 /* Demand has grown under the holders (or two came back after a restart): the newest give way until the rest fits. */
 static void repair(
 	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
@@ -360,6 +370,7 @@ static void repair(
 	/* Whoever keeps the room may wait behind one that will never be filled. */
 	for (uint32_t i = 0; i < lock->count; i++)
 		if (lock->groups[i].open && lock->groups[i].filling &&
+			is_crowded(lock, view, &lock->groups[i]) &&
 			is_stuck(lock, rules, view, &lock->groups[i]))
 			close_group(&lock->groups[i]);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {

@@ -208,3 +208,23 @@ TEST(who_comes_to_have_no_room_while_it_is_filled_keeps_nobody_waiting)
 	settle(&w);
 	CHECK(is_open(a));
 }
+
+TEST(who_is_let_in_as_things_are_is_not_sent_away_as_things_are)
+{
+	begin();
+	struct fake *a = &w.fakes[0], *b = program(1, "b", 40 * MIB);
+
+	/* While tandem is off, who pages itself does not count; and most of a's memory cannot leave. */
+	CHECK_EQ(td_options_set(&w.node.options, "enabled", "off", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "enabled=off");
+	fake_hello(&w, a, "a", TD_BACKEND_MANAGED, false);
+	fake_attach(&w, a, 0, 0, 40 * MIB);
+	a->slot[0].fixed = 30 * MIB;
+	fake_want(&w, a);
+	settle(&w);
+	b->slow = true;
+	fake_want(&w, b);
+	settle(&w);
+	CHECK_EQ(w.events[TD_EVENT_FILLING], 2);
+	CHECK(b->process->phase == TD_PHASE_FILLING);
+}
