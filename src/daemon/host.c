@@ -49,6 +49,9 @@ static uint64_t uses(const struct td_process *process)
 {
 	uint64_t host_bytes, most = demanded(process, &host_bytes);
 
+	/* What the driver pages is in no arena. */
+	if (process->backend != TD_BACKEND_SWAP)
+		return 0;
 	/* A library from before this does not say. */
 	return process->host.speaks ? min_bytes(process->host.used_bytes, most) : host_bytes;
 }

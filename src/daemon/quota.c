@@ -80,9 +80,10 @@ uint64_t td_quota_charge(const struct td_client *client)
 
 static uint64_t stays_bytes(const struct td_client *client)
 {
-	return client->process->backend == TD_BACKEND_PLAIN || client->process->failed
-		       ? client->demanded_bytes
-		       : td_fixed_bytes(client);
+	if (client->failed)
+		return client->resident_bytes;
+	return client->process->backend == TD_BACKEND_PLAIN ? client->demanded_bytes
+							    : td_fixed_bytes(client);
 }
 
 /* Who is still waiting to be let in waits for all of its memory; who is in already can only be spread. */

@@ -3,6 +3,7 @@
 
 #include "base/parse.h"
 #include "daemon/capacity.h"
+#include "daemon/fixed.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 
@@ -88,7 +89,7 @@ static uint64_t fixed_need(const struct td_client *client)
 /* What cannot be anywhere else. */
 static uint64_t fixed(const struct td_client *client)
 {
-	return min_bytes(client->fixed_bytes + fixed_need(client), demanded(client));
+	return min_bytes(td_fixed_bytes(client) + fixed_need(client), demanded(client));
 }
 
 /* Takes up to `bytes` of what the job has left on that GPU; the client's own part grows by as much. */
@@ -176,7 +177,7 @@ void td_soft_plan(const struct td_node *node, struct td_client *client)
 	/* The room that it is drained for is not filled again. */
 	if (td_soft_spills(client) && client->process->phase != TD_PHASE_OPEN)
 		grant->limit_bytes = min_bytes(grant->limit_bytes,
-			max_bytes(client->fixed_bytes,
+			max_bytes(td_fixed_bytes(client),
 				grant->limit_bytes -
 					min_bytes(grant->limit_bytes, fixed_need(client))));
 }
@@ -186,7 +187,7 @@ static bool must_leave(const struct td_client *client)
 {
 	return td_soft_spills(client) &&
 	       client->resident_bytes + fixed_need(client) > client->soft_bytes &&
-	       client->resident_bytes > client->fixed_bytes;
+	       client->resident_bytes > td_fixed_bytes(client);
 }
 
 /* How long it may take to drop by itself what is too much: two steps, if it tells them. 0: it keeps nothing. */

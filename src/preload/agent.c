@@ -355,9 +355,8 @@ static bool tell_backend(uint64_t now_ns)
 	return true;
 }
 
-static void step_gpus(void)
+static void step_gpus(unsigned count)
 {
-	unsigned count = td_context_gpu_count();
 	struct td_gpu_info gpu;
 
 	if (count)
@@ -432,6 +431,7 @@ static uint64_t min_ns(uint64_t a, uint64_t b)
 static uint64_t step(uint64_t now_ns)
 {
 	uint64_t next_ns = now_ns + METER_EVERY_NS;
+	unsigned gpus;
 	bool meter = now_ns >= self.metered_ns + METER_EVERY_NS;
 
 	if (self.state == STATE_NONE && now_ns >= self.retry_ns)
@@ -441,10 +441,12 @@ static uint64_t step(uint64_t now_ns)
 		lost(now_ns);
 	if (meter)
 		td_choose_look();
+	/* First: the backend is chosen before a GPU is known, so the choice is told before any of these is. */
+	gpus = td_context_gpu_count();
 	if (self.state == STATE_UP && tell_backend(now_ns)) {
 		complain();
 		td_place_step(send_msg, self.chooses);
-		step_gpus();
+		step_gpus(gpus);
 		send_steps(meter);
 		next_ns = min_ns(next_ns, td_plans_step(now_ns));
 	}

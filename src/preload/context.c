@@ -38,7 +38,7 @@ static uint64_t next_serial = 1;
 static struct td_lock capture_lock = TD_LOCK_INIT(TD_RANK_CAPTURE);
 static _Atomic uint32_t captures;
 /* The drain thread is inside a context-wide wait, or about to enter one; the context it works on. */
-static _Atomic bool waiting;
+static _Atomic uint32_t waiting; /* threads that wait for a whole context */
 static void *_Atomic in_use;
 
 static bool still(uint64_t start_ns, uint64_t most_ns)
@@ -463,7 +463,10 @@ void td_context_release_captures(void)
 
 void td_context_waiting(bool begins)
 {
-	atomic_store(&waiting, begins);
+	if (begins)
+		atomic_fetch_add(&waiting, 1);
+	else
+		atomic_fetch_sub(&waiting, 1);
 }
 
 void td_context_mark_own_stream(struct td_slot *slot)
@@ -504,6 +507,6 @@ void td_context_forked(void)
 	gpu_count = stream_top = 0;
 	streams_overflow = false;
 	atomic_store(&captures, 0);
-	atomic_store(&waiting, false);
+	atomic_store(&waiting, 0);
 	atomic_store(&in_use, NULL);
 }

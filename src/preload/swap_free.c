@@ -123,14 +123,21 @@ static int free_later(uint64_t address)
 	return CUDA_SUCCESS;
 }
 
-/* Waits for the current context. False: a stream captures, and would be broken by that; none begins to meanwhile. */
+/*
+ * Waits for the current context. False: a stream captures, and would be broken by that; one that is about to begin waits until the driver has looked. No lock
+ * is held meanwhile: what is waited for may need another thread to get on.
+ */
 static bool wait_outside_captures(int *ret)
 {
 	bool none = td_context_hold_captures();
 
 	if (none)
-		*ret = td_real.cuCtxSynchronize();
+		td_context_waiting(true);
 	td_context_release_captures();
+	if (none) {
+		*ret = td_real.cuCtxSynchronize();
+		td_context_waiting(false);
+	}
 	return none;
 }
 

@@ -210,6 +210,12 @@ enum coming {
 	COMING_FULL,  /* no more fit the device, or can be mapped */
 };
 
+/* Others have it open where it is. One that is only to stay, once it is on the device, may still come there. */
+static bool is_held(const struct td_range *range)
+{
+	return range->pins > (td_swap.stays ? 1u : 0u);
+}
+
 static bool wants_to_come(const struct td_chunk *chunk, bool within_reach)
 {
 	if (within_reach)
@@ -226,7 +232,7 @@ static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach,
 			i < range->count && range->slot == slot && !td_batch_is_full(batch); i++) {
 			struct td_chunk *chunk = &range->chunks[i];
 
-			if (!wants_to_come(chunk, within_reach) || (within_reach && range->pins))
+			if (!wants_to_come(chunk, within_reach) || (within_reach && is_held(range)))
 				continue;
 			if (td_swap.totals[slot].resident_bytes + chunk->bytes > limit_bytes) {
 				*ret_coming = COMING_LIMIT;
@@ -252,7 +258,7 @@ static bool end_one(struct td_move *move, bool copied)
 	}
 	if (move->from == TD_PLACE_FRESH)
 		return true;
-	if (copied && td_plans_is_still() && !move->range->pins)
+	if (copied && td_plans_is_still() && !is_held(move->range))
 		return !td_chunk_end_exchange(chunk, move->range->device, &move->exchange);
 	td_chunk_drop_exchange(chunk, &move->exchange);
 	return false;

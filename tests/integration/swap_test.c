@@ -7,6 +7,8 @@
 #define ALL_CALLS
 #include "softgpu/cuda.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -193,6 +195,59 @@ TEST(freeing_beside_a_capture_takes_nothing_from_work_in_flight)
 {
 	free_beside_a_capture(4 * MIB);
 	free_beside_a_capture(1000);
+}
+
+static _Atomic bool released;
+
+static void await_release(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&released))
+		usleep(1000);
+}
+
+struct freer {
+	CUcontext context;
+	CUdeviceptr at;
+	CUresult result;
+};
+
+static void *free_it(void *arg)
+{
+	struct freer *freer = arg;
+
+	OK(cuCtxSetCurrent(freer->context));
+	freer->result = cuMemFree_v2(freer->at);
+	return NULL;
+}
+
+/* The work that a free waits for may itself wait for what other threads do. */
+TEST(a_free_that_waits_keeps_no_other_thread_waiting)
+{
+	struct freer freer;
+	CUstream a, b;
+	pthread_t thread;
+	void *graph;
+
+	begin();
+	a = new_stream();
+	b = new_stream();
+	OK(cuCtxGetCurrent(&freer.context));
+	OK(cuMemAlloc_v2(&freer.at, 4 * MIB));
+	OK(cuLaunchHostFunc(a, await_release, NULL));
+	CHECK(!pthread_create(&thread, NULL, free_it, &freer));
+	for (unsigned i = 0; i < 10; i++) {
+		usleep(1000);
+		OK(cuStreamBeginCapture_v2(b, CU_STREAM_CAPTURE_MODE_RELAXED));
+		OK(cuStreamEndCapture(b, &graph));
+		OK(cuGraphDestroy(graph));
+	}
+	OK(cuStreamDestroy_v2(b));
+	atomic_store(&released, true);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_EQ(freer.result, CUDA_SUCCESS);
+	CHECK_EQ(used(), 0);
+	end();
 }
 
 TEST(pieces_go_with_their_context_and_leave_those_of_another)

@@ -210,3 +210,18 @@ TEST(a_failed_context_is_not_waited_for_to_shrink)
 	CHECK_EQ(say(&w, b, &shortage), 0);
 	CHECK_EQ(w.events[TD_EVENT_SHORT], 1);
 }
+
+TEST(what_a_failed_context_holds_is_no_room_for_who_is_in)
+{
+	begin();
+	struct fake *a = on_two_gpus(0, "a", 40 * MIB, 8 * MIB), *b;
+
+	settle(&w);
+	fails(a, 0);
+	b = program(1, "b", 20 * MIB); /* its driver has no memory of the host in reach */
+	fake_want(&w, b);
+	settle(&w);
+	need(b, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 0);
+}

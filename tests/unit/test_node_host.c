@@ -323,3 +323,20 @@ TEST(a_process_that_is_let_go_with_a_foreign_gpu_has_no_bound)
 	settle(&w);
 	CHECK_EQ(a->host.bytes, UINT64_MAX);
 }
+
+TEST(what_the_driver_pages_is_in_no_arena)
+{
+	begin();
+	struct fake *a, *m = &w.fakes[1];
+
+	fake_hello(&w, m, "m", TD_BACKEND_MANAGED, false);
+	fake_attach(&w, m, 0, 0, 40 * MIB);
+	m->slot[0].resident = 0; /* all of it lies on the host */
+	fake_memory(&w, m, 0);
+	bound("20m");
+	a = swapper(0, "a");
+	settle(&w);
+	says(a, 0, 0, false);
+	says(a, 16 * MIB, 0, true);
+	CHECK_EQ(a->host.bytes, 16 * MIB);
+}

@@ -454,3 +454,24 @@ TEST(a_limit_that_comes_to_be_soft_while_memory_comes_back_is_told_so)
 	CHECK(is_open(a));
 	CHECK_EQ(a->slot[0].resident, 20 * MIB);
 }
+
+TEST(what_is_to_stay_once_it_is_there_need_not_all_come)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 58 * MIB), *b;
+
+	settle(&w);
+	b = spilling_program(1, "b", 50 * MIB);
+	w.now += 60000 * MS;
+	settle(&w);
+	CHECK(is_open(b) && !is_open(a));
+	/* From now on nothing of it is to leave, and there is less than it has. */
+	a->slot[0].fixed = 58 * MIB;
+	fake_memory(&w, a, 0);
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", "50Mi", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "gpu.capacity=50Mi");
+	fake_dies(&w, b);
+	settle(&w);
+	CHECK(is_open(a));
+	CHECK_EQ(a->slot[0].resident, 50 * MIB);
+}

@@ -417,6 +417,23 @@ static CUresult await_and_open(CUevent event)
 	return vmm_await_event(event);
 }
 
+TEST(what_is_to_stay_comes_back_first)
+{
+	begin_world();
+	CHECK_EQ(reach(SOME), 0);
+	CHECK_EQ(vmm.device_bytes, SOME);
+	td_swap_pin_all();
+	CHECK_EQ(fill(BYTES), 0);
+	CHECK_EQ(vmm.device_bytes, BYTES);
+	is_all_right();
+	/* and then it stays */
+	(void)reach(SOME);
+	CHECK_EQ(vmm.device_bytes, BYTES);
+	is_all_right();
+	end_world();
+	td_swap.stays = false;
+}
+
 TEST(what_is_on_its_way_when_the_gate_opens_stays_where_it_was)
 {
 	begin_world();
