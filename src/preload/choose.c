@@ -31,6 +31,8 @@ static const char *const registering[] = {
 	"libibverbs", "libgdrapi", "libfabric", "libucp", "libpsm2", "libcufile"};
 
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_CHOOSE);
+/* glibc leaves its own lock of the list as it is in a child of fork: taken by a thread that is not there, it would keep the child from dlopen for ever. */
+static struct td_lock list_lock = TD_LOCK_INIT(TD_RANK_LIST);
 static _Atomic int state;
 static struct td_chooser chooser;
 static uint8_t given;
@@ -72,12 +74,19 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
+static void look(struct search *search)
+{
+	td_lock_take(&list_lock);
+	dl_iterate_phdr(look_at, search);
+	td_lock_drop(&list_lock);
+}
+
 /* With the lock. Is one loaded? Then `library` says which. */
 static bool is_registering(void)
 {
 	struct search search = {0};
 
-	dl_iterate_phdr(look_at, &search);
+	look(&search);
 	seen_adds = search.adds;
 	return search.found != NULL;
 }
@@ -87,7 +96,7 @@ static bool is_news(void)
 {
 	struct search search = {.only_adds = true};
 
-	dl_iterate_phdr(look_at, &search);
+	look(&search);
 	return !search.adds || search.adds != seen_adds;
 }
 
@@ -177,8 +186,19 @@ void td_choose_look(void)
 	atomic_store(&state, STATE_STAYS);
 }
 
+void td_choose_before_fork(void)
+{
+	td_lock_take(&list_lock);
+}
+
+void td_choose_after_fork(void)
+{
+	td_lock_drop(&list_lock);
+}
+
 void td_choose_forked(void)
 {
+	td_lock_drop(&list_lock); /* taken before the fork, by this thread */
 	td_lock_reset(&lock);
 	td_choose_init(given, &(struct td_chooser){chooser.use, chooser.stay});
 }

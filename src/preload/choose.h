@@ -42,4 +42,7 @@ void td_choice_get(struct td_choice *ret);
 /* Agent only, with no lock, before memory moves and now and then: stays it from now on? Costs a look at a counter of the dynamic linker. */
 void td_choose_look(void);
 
+/* Around fork: no thread looks at the list of libraries meanwhile. */
+void td_choose_before_fork(void);
+void td_choose_after_fork(void);
 void td_choose_forked(void);

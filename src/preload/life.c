@@ -64,17 +64,17 @@ extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
 	void *library) __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-static void at_fork(void (*child)(void))
+static void at_fork(void (*before)(void), void (*after)(void), void (*child)(void))
 {
 	int (*musls)(void (*)(void), void (*)(void), void (*)(void));
 
 	if (__register_atfork) {
-		(void)__register_atfork(NULL, NULL, child, __dso_handle);
+		(void)__register_atfork(before, after, child, __dso_handle);
 		return;
 	}
 	*(void **)&musls = td_libc_symbol("pthread_atfork");
 	if (musls)
-		(void)musls(NULL, NULL, child);
+		(void)musls(before, after, child);
 }
 
 void td_begin(void)
@@ -92,7 +92,7 @@ void td_begin(void)
 		return;
 	(void)td_slot_init();
 	td_gate_init();
-	at_fork(in_child);
+	at_fork(td_choose_before_fork, td_choose_after_fork, in_child);
 }
 
 __attribute__((constructor)) static void begin(void)
