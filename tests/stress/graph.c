@@ -144,7 +144,7 @@ static void renew(struct plan *p, CUgraphExec *exec, CUgraphNode first, const st
 	r = update(p, *exec, first, from, value);
 	if (!r)
 		return;
-	if (!backend || strcmp(backend, "swap") != 0 ||
+	if (!backend || (strcmp(backend, "swap") != 0 && strcmp(backend, "auto") != 0) ||
 		(r != CUDA_ERROR_INVALID_VALUE && r != CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE))
 		MUST(r);
 	MUST(cuGraphExecDestroy(*exec));

@@ -28,10 +28,9 @@ WORKER = f"{PROGRAMS}/tests/stress/stress_worker"
 MIB = 1 << 20
 GPUS, CONTEXT_BYTES = 2, MIB
 AT_ONCE, EPOCH_S = 5, 10
-# What is not chosen by itself, docs/results/stress.md says why: the backend managed; of the kinds of memory pools (a), the program's own VMM (v) and
-# unified memory (m). All of it: "plain swap swap swap managed" and "p pt pt ptv pta ptm".
-BACKENDS = os.environ.get("TANDEM_STRESS_BACKENDS", "plain swap swap swap").split()
-KINDS = os.environ.get("TANDEM_STRESS_KINDS", "p pt").split()  # worker.c says what the letters are
+# Several of a word: the likelier. worker.c says what the letters are.
+BACKENDS = os.environ.get("TANDEM_STRESS_BACKENDS", "plain swap swap swap managed auto").split()
+KINDS = os.environ.get("TANDEM_STRESS_KINDS", "p pt pt ptv pta ptm").split()
 # Where what an allocation takes of the device is not known before: cuMemAlloc's rounding and packing, pages of unified memory, a pool's growth.
 LOOSE_BYTES = 12 * MIB
 # That caches may still take after the first round; a sanitizer keeps what is freed.
