@@ -205,6 +205,7 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	/* Once between steps: it may be the same that is told again, and who has to give back because of it is told by the step. */
 	if (gpu->shortage_heard || msg->seq != client->seq ||
 		msg->missing_bytes <= msg->free_bytes || msg->missing_bytes > gpu->capacity_bytes ||
+		msg->missing_bytes > client->limit_bytes || /* of what it may have */
 		!is_settled(node, client->gpu))
 		return;
 	/* Where limits cannot fall with the capacity the same is found again, and is no more than it was. */

@@ -228,3 +228,18 @@ TEST(who_is_let_in_as_things_are_is_not_sent_away_as_things_are)
 	CHECK_EQ(w.events[TD_EVENT_FILLING], 2);
 	CHECK(b->process->phase == TD_PHASE_FILLING);
 }
+
+TEST(nobody_lacks_more_than_it_may_have)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB), *b = program(1, "b", 40 * MIB);
+
+	limit("a", "10m");
+	fake_want(&w, a);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 10 * MIB);
+	say_short(a, 11 * MIB, 0);
+	CHECK_EQ(w.events[TD_EVENT_SHORT], 0);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 64 * MIB);
+}
