@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "preload/driver.h"
+#include "preload/loaded.h"
 #include "preload/lock.h"
 
 enum state {
@@ -45,7 +46,7 @@ static unsigned long long seen_adds;
 struct search {
 	unsigned long long adds;
 	bool only_adds;
-	const char *found;
+	bool found;
 };
 
 static const char *base_name(const char *path)
@@ -53,6 +54,14 @@ static const char *base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+static bool registers(const char *name)
+{
+	for (size_t i = 0; i < sizeof(registering) / sizeof(registering[0]); i++)
+		if (!strncmp(name, registering[i], strlen(registering[i])))
+			return true;
+	return false;
 }
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
@@ -64,14 +73,11 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 		search->adds = info->dlpi_adds;
 	if (search->only_adds)
 		return 1;
-	for (size_t i = 0; i < sizeof(registering) / sizeof(registering[0]); i++) {
-		if (strncmp(name, registering[i], strlen(registering[i])))
-			continue;
-		search->found = name;
+	if (registers(name)) {
+		search->found = true;
 		snprintf(library, sizeof(library), "%s", name);
-		return 1;
 	}
-	return 0;
+	return search->found;
 }
 
 static void look(struct search *search)
@@ -81,17 +87,17 @@ static void look(struct search *search)
 	td_lock_drop(&list_lock);
 }
 
-/* With the lock. Is one loaded? Then `library` says which. */
+/* With the lock. Is one loaded, into whatever namespace? Then `library` says which. By their names here first: what is mapped may have another one, behind a link. */
 static bool is_registering(void)
 {
 	struct search search = {0};
 
 	look(&search);
 	seen_adds = search.adds;
-	return search.found != NULL;
+	return search.found || td_loaded_find(registers, library, sizeof(library));
 }
 
-/* Has anything been loaded since? */
+/* Has anything been loaded since? The counter is of all namespaces. */
 static bool is_news(void)
 {
 	struct search search = {.only_adds = true};

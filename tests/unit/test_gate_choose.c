@@ -163,7 +163,7 @@ static bool copy_some_library(const char *path)
 	return to && !fclose(to) && copied;
 }
 
-static bool load(const char *name)
+static bool load_into(Lmid_t space, const char *name)
 {
 	char directory[] = "/tmp/tandem-choose-XXXXXX", path[128];
 	bool loaded;
@@ -171,10 +171,15 @@ static bool load(const char *name)
 	if (!mkdtemp(directory))
 		return false;
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	loaded = copy_some_library(path) && dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	loaded = copy_some_library(path) && dlmopen(space, path, RTLD_NOW | RTLD_LOCAL);
 	unlink(path);
 	rmdir(directory);
 	return loaded;
+}
+
+static bool load(const char *name)
+{
+	return load_into(LM_ID_BASE, name);
 }
 
 static bool is_plain_beside_a_library_that_registers(void)
@@ -200,6 +205,28 @@ static bool stays_once_such_a_library_has_come(void)
 	td_choose_look();
 	td_choose_look();
 	return chosen(TD_BACKEND_SWAP, TD_BACKEND_REGISTERS, "libucp.so.0") && stays == 1;
+}
+
+static bool is_plain_beside_one_in_another_namespace(void)
+{
+	begin(TD_BACKEND_AUTO);
+	if (!load_into(LM_ID_NEWLM, "libfabric-77.so.1"))
+		return false;
+	td_choose();
+	return chosen(TD_BACKEND_PLAIN, TD_BACKEND_REGISTERS, "libfabric-77.so.1");
+}
+
+static bool stays_once_one_has_come_into_another_namespace(void)
+{
+	begin(TD_BACKEND_AUTO);
+	td_choose();
+	if (!load_into(LM_ID_NEWLM, "libm-of-mine.so"))
+		return false;
+	td_choose_look();
+	if (!chosen(TD_BACKEND_SWAP, 0, "") || stays || !load_into(LM_ID_NEWLM, "libpsm2.so.2"))
+		return false;
+	td_choose_look();
+	return chosen(TD_BACKEND_SWAP, TD_BACKEND_REGISTERS, "libpsm2.so.2") && stays == 1;
 }
 
 static bool is_the_users_word_whatever_is_loaded(void)
@@ -277,6 +304,16 @@ TEST(the_backend_is_plain_beside_a_library_that_registers)
 TEST(the_backend_stays_once_such_a_library_has_come)
 {
 	in_child(stays_once_such_a_library_has_come);
+}
+
+TEST(the_backend_is_plain_beside_a_library_in_another_namespace_that_registers)
+{
+	in_child(is_plain_beside_one_in_another_namespace);
+}
+
+TEST(the_backend_stays_once_such_a_library_has_come_into_another_namespace)
+{
+	in_child(stays_once_one_has_come_into_another_namespace);
 }
 
 TEST(the_backend_is_the_users_word_whatever_is_loaded)
