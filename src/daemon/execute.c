@@ -7,6 +7,7 @@
 #include "daemon/capacity.h"
 #include "daemon/fixed.h"
 #include "daemon/job.h"
+#include "daemon/need.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
 #include "daemon/soft.h"
@@ -134,8 +135,7 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit
 		spill == TD_SPILL_LIES && before != TD_SPILL_LIES ? TD_SPILL_NO : spill);
 }
 
-/* One that td_quota_plan or td_quota_limit has bounded. */
-static void tell_bounded(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
+void td_node_tell_bounded(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
 {
 	client->limit_bytes = limit_bytes;
 	tell(node, client, limit_bytes, spill_of(client));
@@ -258,7 +258,7 @@ static void lower_limits(struct td_node *node)
 		/* A limit of another meaning may be more in all; others of the job may have been told theirs since it was planned. */
 		if (spill_has_changed(client) && target > td_quota_limit(node, client))
 			target = td_quota_limit(node, client);
-		tell_bounded(node, client, target);
+		td_node_tell_bounded(node, client, target);
 	}
 }
 
@@ -292,7 +292,7 @@ static void raise_limits(struct td_node *node)
 		/* A part of what it asks for is no use to it, and may be all that another of its job asks for. */
 		if (client->needs && quota < client->demanded_bytes + client->need_bytes)
 			continue;
-		tell_bounded(node, client, target);
+		td_node_tell_bounded(node, client, target);
 		free_bytes[client->gpu] -= td_client_charge(client) - before;
 	}
 }
@@ -495,107 +495,6 @@ static void note_rivals(
 		td_node_tell(node, client, client->limit_bytes);
 }
 
-/* An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
-static void answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
-{
-	const struct td_process *process = client->process;
-	bool failed = client->failed;
-	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
-	uint64_t wanted = client->demanded_bytes + client->need_bytes; /* each is bounded */
-	enum td_quota_verdict quota = td_quota_need(node, client, now_ns);
-	uint64_t has = client->spill_told == TD_SPILL_LIES ? client->resident_bytes
-							   : client->demanded_bytes;
-	const struct td_gpu *gpu = &node->gpus[client->gpu];
-	uint64_t before = td_quota_charge(client), doubt = td_capacity_doubt(gpu);
-	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;
-
-	if (failed)
-		msg.answer.granted = 1; /* the driver has its own answer */
-	else if (quota == TD_QUOTA_REFUSED || td_soft_has_no_place(node, client))
-		msg.answer.granted = 0;
-	else if (quota == TD_QUOTA_WAIT || td_soft_demand(client) > gpu->capacity_bytes)
-		return;
-	else if (client->limit_bytes >= has + client->need_bytes &&
-		 !(closed && process->backend != TD_BACKEND_PLAIN))
-		msg.answer.granted = 1;
-	else if (closed && process->backend != TD_BACKEND_PLAIN &&
-		 !(td_soft_spills(client) && client->need_fixed))
-		msg.answer.granted = TD_NEED_LATER;
-	else if (td_soft_spills(client) && !client->need_fixed &&
-		 has + client->need_bytes > client->grant.limit_bytes)
-		msg.answer.granted = TD_NEED_HOST;
-	else if (process->backend == TD_BACKEND_PLAIN && client->grant.limit_bytes < wanted &&
-		 !doubt)
-		msg.answer.granted = 0;
-	else
-		return;
-	if (!msg.answer.granted)
-		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
-			client->need_bytes,
-			quota == TD_QUOTA_REFUSED && *process->job->settings.mem
-				? "beyond the job's limit"
-				: "out of memory");
-	if (msg.answer.granted && !failed) {
-		client->demanded_bytes = wanted; /* until its next MEMORY says so itself */
-		process->job->on[client->gpu].demanded_bytes += client->need_bytes;
-	}
-	client->needs = false;
-	if (msg.answer.granted == TD_NEED_HOST) {
-		client->host_bytes += client->need_bytes;
-		client->limit_bytes = td_quota_plan(node, client, client->limit_bytes);
-	}
-	msg.answer.slot = client->slot;
-	msg.answer.ticket = client->need_ticket;
-	msg.answer.limit_bytes = client->limit_bytes;
-	node->io.send(process->peer, &msg);
-	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
-	/* A report that was on its way before the answer says less, and no limit covers it. */
-	if (msg.answer.granted && !failed && client->limit_bytes < wanted &&
-		(*process->job->settings.mem || msg.answer.granted == TD_NEED_HOST)) {
-		client->promised_bytes = client->need_bytes;
-		tell_bounded(node, client, client->limit_bytes);
-		client->promised_seq = client->seq;
-	}
-}
-
-/* Before one of a job is refused, the others say what they have by now. */
-static void ask_others(struct td_node *node, const struct td_client *needing, uint64_t now_ns)
-{
-	struct td_list *it;
-
-	if (td_quota_need(node, needing, now_ns) == TD_QUOTA_FITS)
-		return;
-	td_list_for_each (it, &node->clients)
-		if (td_quota_is_stale(client_at(it), needing))
-			td_node_tell(node, client_at(it), client_at(it)->limit_bytes);
-}
-
-static void answer_needs(struct td_node *node, uint64_t now_ns)
-{
-	struct td_list *it;
-
-	td_list_for_each (it, &node->clients)
-		if (client_at(it)->needs)
-			ask_others(node, client_at(it), now_ns);
-	td_list_for_each (it, &node->clients)
-		if (client_at(it)->needs)
-			answer_need(node, client_at(it), now_ns);
-}
-
-/* When the first of those that still wait gives the others of its job up. */
-static uint64_t need_deadline_ns(const struct td_node *node, uint64_t now_ns)
-{
-	uint64_t at = TD_NEVER;
-	struct td_list *it;
-
-	td_list_for_each (it, &node->clients)
-		if (client_at(it)->needs &&
-			td_quota_need(node, client_at(it), now_ns) == TD_QUOTA_WAIT &&
-			td_quota_deadline_ns(client_at(it)) < at)
-			at = td_quota_deadline_ns(client_at(it));
-	return at;
-}
-
 static void show_others(struct td_node *node)
 {
 	struct td_list *it;
@@ -653,7 +552,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	raise_limits(node);
 	td_list_for_each (it, &node->processes)
 		finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
-	answer_needs(node, now_ns);
+	td_need_step(node, now_ns);
 	return wakeup;
 }
 
@@ -685,7 +584,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
 	exchanges = execute(node, now_ns);
 	wakeup = exchanges < wakeup ? exchanges : wakeup;
-	needs = need_deadline_ns(node, now_ns);
+	needs = td_need_deadline_ns(node, now_ns);
 	wakeup = needs < wakeup ? needs : wakeup;
 	return plan.next_wakeup_ns < wakeup ? plan.next_wakeup_ns : wakeup;
 }

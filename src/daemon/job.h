@@ -49,6 +49,7 @@ struct td_job {
 		uint64_t demanded_bytes, charged_bytes, overhead_bytes;
 		uint64_t needed_bytes;    /* asked for, beside what is demanded */
 		uint64_t stays_bytes;     /* of what is demanded: it cannot leave the device */
+		uint64_t stranded_bytes;  /* of that: only for want of a place on the host */
 		uint64_t soft_left_bytes; /* soft.c */
 		uint32_t clients, needs;
 		bool is_in; /* it is let in, or is spread already: what is too much may lie on the host */

@@ -292,6 +292,7 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	client->out_bytes = msg->out_bytes;
 	client->swap_ns = msg->swap_ns;
 	client->fixed_bytes = bounded(msg->fixed_bytes);
+	client->stranded_bytes = least(msg->stranded_bytes, client->fixed_bytes);
 	client->spilled_bytes = least(msg->spilled_bytes, client->host_bytes);
 	client->cached_bytes = least(msg->cached_bytes, client->demanded_bytes);
 	client->step_peak_bytes = least(msg->step_peak_bytes, client->peak_bytes);
@@ -417,6 +418,7 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 	client->need_ticket = msg->ticket;
 	client->need_bytes = bounded(msg->bytes);
 	client->need_fixed = msg->fixed;
+	client->need_refuses = msg->refuses;
 	client->need_seq = node->next_seq;
 	client->need_since_ns = now_ns;
 	td_capacity_need(node, client->gpu, bounded(msg->used_bytes));

@@ -70,7 +70,8 @@ struct td_gpu {
 	bool shortage_heard;                                           /* since the last step */
 	uint64_t
 		stays_bytes; /* quota.c: what its clients have that cannot leave it, gathered at each step */
-	uint64_t handover_ns; /* smoothed; 0 unknown */
+	uint64_t stranded_bytes; /* of that: only for want of a place on the host */
+	uint64_t handover_ns;    /* smoothed; 0 unknown */
 	uint64_t handovers;
 	uint64_t drained_ns;    /* when the last holder was drained; 0: nothing measured since */
 	uint64_t drained_moved; /* bytes moved on this GPU until then */
@@ -82,8 +83,9 @@ struct td_client {
 	uint32_t id, gpu, slot;
 	uint64_t demanded_bytes, resident_bytes, host_bytes, peak_bytes, in_bytes, out_bytes,
 		swap_ns;
-	uint64_t fixed_bytes;  /* of what is resident: cannot leave the device */
-	uint64_t cached_bytes; /* of what is demanded: only kept for later, as the program says */
+	uint64_t fixed_bytes;    /* of what is resident: cannot leave the device */
+	uint64_t stranded_bytes; /* of what is fixed: only for want of a place on the host */
+	uint64_t cached_bytes;   /* of what is demanded: only kept for later, as the program says */
 	/* in use within its last step: the most, the least; as its allocator says, else of what is demanded */
 	uint64_t step_peak_bytes, step_least_bytes;
 	bool by_allocator;
@@ -103,7 +105,8 @@ struct td_client {
 	bool ready;                     /* everything resident, for this PLAN */
 	uint32_t
 		failed; /* CUresult of its context that is beyond help: no plan is about it until it has another. 0: none */
-	bool needs, need_fixed;         /* an allocation waits; it has to be on the device */
+	/* an allocation waits; it has to be on the device; it is not to wait for others' memory to find a place on the host */
+	bool needs, need_fixed, need_refuses;
 	uint32_t need_ticket, need_seq; /* need_seq: plans told before it are older */
 	uint64_t need_bytes, need_since_ns;
 	/* what it said itself; and what was granted beyond its limit, counted until it has reported for the PLAN after that */
@@ -203,6 +206,8 @@ void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now
 
 /* -- node.c, execute.c and foreign.c to each other -- */
 void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes);
+/* The same with a limit that td_quota_plan or td_quota_limit has bounded. */
+void td_node_tell_bounded(struct td_node *node, struct td_client *client, uint64_t limit_bytes);
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
 void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t gpu,
 	const struct td_err *why, uint64_t now_ns);

@@ -86,6 +86,14 @@ static uint64_t stays_bytes(const struct td_client *client)
 							    : td_fixed_bytes(client);
 }
 
+/* Of that, what could leave if the host had a place for it. */
+static uint64_t stranded_bytes(const struct td_client *client)
+{
+	return client->failed || client->process->backend == TD_BACKEND_PLAIN
+		       ? 0
+		       : min_bytes(client->stranded_bytes, td_fixed_bytes(client));
+}
+
 /* Who is still waiting to be let in waits for all of its memory; who is in already can only be spread. */
 static bool is_in(const struct td_client *client)
 {
@@ -99,7 +107,7 @@ void td_quota_gather(struct td_node *node)
 	struct td_list *it;
 
 	for (uint32_t i = 0; i < node->gpu_count; i++)
-		node->gpus[i].stays_bytes = 0;
+		node->gpus[i].stays_bytes = node->gpus[i].stranded_bytes = 0;
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
@@ -118,6 +126,8 @@ void td_quota_gather(struct td_node *node)
 		job->on[client->gpu].stays_bytes += stays_bytes(client);
 		job->on[client->gpu].is_in |= is_in(client);
 		node->gpus[client->gpu].stays_bytes += stays_bytes(client);
+		job->on[client->gpu].stranded_bytes += stranded_bytes(client);
+		node->gpus[client->gpu].stranded_bytes += stranded_bytes(client);
 	}
 }
 

@@ -151,18 +151,31 @@ bool td_soft_spills(const struct td_client *client)
 	return client->spills && client->soft_bytes < demanded(client);
 }
 
-bool td_soft_has_no_place(const struct td_node *node, const struct td_client *client)
+/* Does it fit into what there is? A job that waits to be let in waits for all of its memory. */
+static bool has_room(const struct td_client *client, uint64_t there)
+{
+	const struct td_job *job = client->process->job;
+	uint64_t has = client->spills ? job->on[client->gpu].stays_bytes
+				      : job->on[client->gpu].demanded_bytes;
+
+	if (td_soft_demand(client) > there)
+		return false;
+	return !job->on[client->gpu].is_in || !(client->need_fixed || !client->spills) ||
+	       has + client->need_bytes <= there;
+}
+
+enum td_soft_place td_soft_place(const struct td_node *node, const struct td_client *client)
 {
 	const struct td_job *job = client->process->job;
 	const struct td_gpu *gpu = &node->gpus[client->gpu];
 	uint64_t there = td_soft_there(node, job, gpu),
-		 has = client->spills ? job->on[client->gpu].stays_bytes
-				      : job->on[client->gpu].demanded_bytes;
+		 stranded = job->on[client->gpu].is_in
+				    ? gpu->stranded_bytes - job->on[client->gpu].stranded_bytes
+				    : 0;
 
-	if (td_soft_demand(client) > there)
-		return true;
-	return job->on[client->gpu].is_in && (client->need_fixed || !client->spills) &&
-	       has + client->need_bytes > there;
+	if (has_room(client, there))
+		return TD_SOFT_HAS_PLACE;
+	return has_room(client, there + stranded) ? TD_SOFT_STRANDED : TD_SOFT_NO_PLACE;
 }
 
 void td_soft_plan(const struct td_node *node, struct td_client *client)

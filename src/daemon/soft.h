@@ -49,8 +49,13 @@ uint64_t td_soft_demand(const struct td_client *client);
 /* Is a part of what it demands to be on the host? */
 bool td_soft_spills(const struct td_client *client);
 
-/* Is what it asks for more than can come to be free for its job? */
-bool td_soft_has_no_place(const struct td_node *node, const struct td_client *client);
+enum td_soft_place {
+	TD_SOFT_HAS_PLACE,
+	TD_SOFT_STRANDED, /* not while others' memory has no place on the host */
+	TD_SOFT_NO_PLACE, /* it is more than can come to be free for its job */
+};
+/* Can there be a place for what the client asks for? */
+enum td_soft_place td_soft_place(const struct td_node *node, const struct td_client *client);
 
 /* After the policy's step: the plan's limit may be a part of what the client demands, if the policy can mean that. */
 void td_soft_plan(const struct td_node *node, struct td_client *client);

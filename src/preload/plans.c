@@ -133,6 +133,7 @@ void td_plans_send_memory(unsigned slot, uint32_t seq)
 	msg.memory.out_bytes = stats.out_bytes;
 	msg.memory.swap_ns = stats.move_ns;
 	msg.memory.fixed_bytes = stats.fixed_bytes;
+	msg.memory.stranded_bytes = stats.stranded_bytes;
 	msg.memory.spilled_bytes = stats.spilled_bytes;
 	msg.memory.cached_bytes = stats.cached_bytes;
 	td_steps_get_memory(slot, &step);
@@ -192,6 +193,7 @@ static void send_needs(unsigned slot)
 	msg.need.bytes = bytes;
 	msg.need.used_bytes = used_on_device(slot);
 	msg.need.fixed = !movable;
+	msg.need.refuses = td_settings.host_refuses;
 	send_msg(&msg);
 }
 

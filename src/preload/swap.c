@@ -353,7 +353,8 @@ static void swap_stats(unsigned slot, struct td_memory_stats *ret)
 {
 	pthread_mutex_lock(&td_swap.lock);
 	*ret = td_swap.totals[slot];
-	ret->fixed_bytes += td_swap_stranded(slot);
+	ret->stranded_bytes = td_swap_stranded(slot);
+	ret->fixed_bytes += ret->stranded_bytes;
 	ret->again_ns = td_swap_again_ns(slot);
 	pthread_mutex_unlock(&td_swap.lock);
 }

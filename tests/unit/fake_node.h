@@ -28,7 +28,7 @@ struct fake {
 	uint32_t seq, slots;
 	struct {
 		uint32_t seq;
-		uint64_t limit, demanded, resident, fixed, cached, in, out, asked;
+		uint64_t limit, demanded, resident, fixed, stranded, cached, in, out, asked;
 		bool opening;
 		uint8_t spill; /* enum td_spill */
 		int answer;    /* last ANSWER's granted; -1 none */
@@ -176,6 +176,7 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 	msg.memory.host_bytes = f->slot[slot].demanded - f->slot[slot].resident;
 	msg.memory.spilled_bytes = f->word & TD_WORD_CLOSED ? 0 : msg.memory.host_bytes;
 	msg.memory.fixed_bytes = f->slot[slot].fixed;
+	msg.memory.stranded_bytes = f->slot[slot].stranded;
 	msg.memory.cached_bytes = f->slot[slot].cached;
 	msg.memory.in_bytes = f->slot[slot].in;
 	msg.memory.out_bytes = f->slot[slot].out;

@@ -408,6 +408,71 @@ TEST(what_has_no_room_without_others_that_stay_is_refused)
 	CHECK(within_capacity(&w));
 }
 
+/* b has 24 MiB that would leave if the host had a place for them; a is let in beside them and needs more than there is then. */
+static struct fake *online_beside_stranded(bool refuses)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct fake *a, *b = program(1, "b", 24 * MIB);
+
+	fake_want(&w, b);
+	settle(&w);
+	b->slot[0].fixed = b->slot[0].stranded = 24 * MIB;
+	fake_memory(&w, b, 0);
+	a = program(0, "a", 36 * MIB);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "online", w.now, NULL), 0);
+	fake_want(&w, a);
+	settle(&w);
+	CHECK(is_open(a));
+	msg.need.bytes = a->slot[0].asked = 8 * MIB;
+	msg.need.fixed = 1;
+	msg.need.refuses = refuses;
+	CHECK_EQ(say(&w, a, &msg), 0);
+	settle(&w);
+	return a;
+}
+
+TEST(memory_that_has_no_place_on_the_host_for_a_while_is_waited_for)
+{
+	begin();
+	struct fake *a = online_beside_stranded(false), *b = &w.fakes[1];
+
+	CHECK_EQ(a->slot[0].answer, -1);
+	CHECK(within_capacity(&w));
+	w.now += 20000 * MS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, -1);
+	/* There is a place for it. */
+	b->slot[0].fixed = b->slot[0].stranded = 0;
+	fake_memory(&w, b, 0);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+	CHECK(!is_open(b));
+	CHECK(within_capacity(&w));
+}
+
+TEST(who_waits_for_a_place_on_the_host_gives_up_in_the_end)
+{
+	begin();
+	struct fake *a = online_beside_stranded(false);
+	uint64_t wakeup = settle(&w);
+
+	CHECK_EQ(a->slot[0].answer, -1);
+	CHECK(wakeup <= w.now + 30000 * MS);
+	w.now += 30000 * MS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	CHECK(is_open(a));
+}
+
+TEST(who_would_rather_be_refused_does_not_wait_for_a_place_on_the_host)
+{
+	begin();
+	struct fake *a = online_beside_stranded(true);
+
+	CHECK_EQ(a->slot[0].answer, 0);
+	CHECK(is_open(a));
+}
+
 TEST(what_a_whole_job_has_counts_where_none_of_it_can_lie_on_the_host)
 {
 	begin();

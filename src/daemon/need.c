@@ -1,0 +1,143 @@
+/* See need.h. */
+#include "daemon/need.h"
+
+#include "base/time.h"
+#include "daemon/capacity.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+#include "daemon/quota.h"
+#include "daemon/soft.h"
+#include "preload/backend.h"
+#include "preload/client.h"
+
+/* So long others' memory may take to find a place on the host; who holds that may be waiting for the one that asks. */
+#define STRANDED_PATIENCE_NS (30 * TD_NS_PER_S)
+
+static struct td_client *client_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_client, of_node);
+}
+
+static uint64_t stranded_deadline_ns(const struct td_client *needing)
+{
+	return needing->need_since_ns + STRANDED_PATIENCE_NS;
+}
+
+static enum td_soft_place place_of(
+	const struct td_node *node, const struct td_client *client, uint64_t now_ns)
+{
+	enum td_soft_place place = td_soft_place(node, client);
+	bool is_given_up = client->need_refuses || now_ns >= stranded_deadline_ns(client);
+
+	return place == TD_SOFT_STRANDED && is_given_up ? TD_SOFT_NO_PLACE : place;
+}
+
+/* An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
+static void answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
+{
+	const struct td_process *process = client->process;
+	bool failed = client->failed;
+	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
+	uint64_t wanted = client->demanded_bytes + client->need_bytes; /* each is bounded */
+	enum td_quota_verdict quota = td_quota_need(node, client, now_ns);
+	uint64_t has = client->spill_told == TD_SPILL_LIES ? client->resident_bytes
+							   : client->demanded_bytes;
+	const struct td_gpu *gpu = &node->gpus[client->gpu];
+	uint64_t before = td_quota_charge(client), doubt = td_capacity_doubt(gpu);
+	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;
+	enum td_soft_place place = place_of(node, client, now_ns);
+
+	if (failed)
+		msg.answer.granted = 1; /* the driver has its own answer */
+	else if (quota == TD_QUOTA_REFUSED || place == TD_SOFT_NO_PLACE)
+		msg.answer.granted = 0;
+	else if (place == TD_SOFT_STRANDED || quota == TD_QUOTA_WAIT ||
+		 td_soft_demand(client) > gpu->capacity_bytes)
+		return;
+	else if (client->limit_bytes >= has + client->need_bytes &&
+		 !(closed && process->backend != TD_BACKEND_PLAIN))
+		msg.answer.granted = 1;
+	else if (closed && process->backend != TD_BACKEND_PLAIN &&
+		 !(td_soft_spills(client) && client->need_fixed))
+		msg.answer.granted = TD_NEED_LATER;
+	else if (td_soft_spills(client) && !client->need_fixed &&
+		 has + client->need_bytes > client->grant.limit_bytes)
+		msg.answer.granted = TD_NEED_HOST;
+	else if (process->backend == TD_BACKEND_PLAIN && client->grant.limit_bytes < wanted &&
+		 !doubt)
+		msg.answer.granted = 0;
+	else
+		return;
+	if (!msg.answer.granted)
+		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
+			client->need_bytes,
+			quota == TD_QUOTA_REFUSED && *process->job->settings.mem
+				? "beyond the job's limit"
+				: "out of memory");
+	if (msg.answer.granted && !failed) {
+		client->demanded_bytes = wanted; /* until its next MEMORY says so itself */
+		process->job->on[client->gpu].demanded_bytes += client->need_bytes;
+	}
+	client->needs = false;
+	if (msg.answer.granted == TD_NEED_HOST) {
+		client->host_bytes += client->need_bytes;
+		client->limit_bytes = td_quota_plan(node, client, client->limit_bytes);
+	}
+	msg.answer.slot = client->slot;
+	msg.answer.ticket = client->need_ticket;
+	msg.answer.limit_bytes = client->limit_bytes;
+	node->io.send(process->peer, &msg);
+	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
+	/* A report that was on its way before the answer says less, and no limit covers it. */
+	if (msg.answer.granted && !failed && client->limit_bytes < wanted &&
+		(*process->job->settings.mem || msg.answer.granted == TD_NEED_HOST)) {
+		client->promised_bytes = client->need_bytes;
+		td_node_tell_bounded(node, client, client->limit_bytes);
+		client->promised_seq = client->seq;
+	}
+}
+
+/* Before one of a job is refused, the others say what they have by now. */
+static void ask_others(struct td_node *node, const struct td_client *needing, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	if (td_quota_need(node, needing, now_ns) == TD_QUOTA_FITS)
+		return;
+	td_list_for_each (it, &node->clients)
+		if (td_quota_is_stale(client_at(it), needing))
+			td_node_tell(node, client_at(it), client_at(it)->limit_bytes);
+}
+
+void td_need_step(struct td_node *node, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (client_at(it)->needs)
+			ask_others(node, client_at(it), now_ns);
+	td_list_for_each (it, &node->clients)
+		if (client_at(it)->needs)
+			answer_need(node, client_at(it), now_ns);
+}
+
+uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns)
+{
+	uint64_t at = TD_NEVER, until;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = client_at(it);
+
+		if (!client->needs)
+			continue;
+		if (td_quota_need(node, client, now_ns) == TD_QUOTA_WAIT)
+			until = td_quota_deadline_ns(client);
+		else if (place_of(node, client, now_ns) == TD_SOFT_STRANDED)
+			until = stranded_deadline_ns(client);
+		else
+			continue;
+		at = until < at ? until : at;
+	}
+	return at;
+}

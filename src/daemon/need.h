@@ -1,0 +1,20 @@
+/*
+ * Allocations that wait: a client that would exceed the limit it was told asks (NEED), and is answered once it is known what becomes of it.
+ *
+ * It is granted on the device when the limit covers it; off the device while its gate is closed, and on the host where its plan leaves a
+ * part there; refused where no turn could ever make room: beyond its job's limit, beyond the GPU, beside memory that cannot leave. Memory of
+ * others that has no place on the host at the moment is waited for, for half a minute, unless the process would rather be refused (TANDEM_HOST_FULL=refuse).
+ *
+ * Invariant: each NEED gets one ANSWER, and what was granted counts as demanded from then on.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct td_node;
+
+/* At the end of a step: answers what can be answered. */
+void td_need_step(struct td_node *node, uint64_t now_ns);
+
+/* When the first of those that still wait gives up those it waits for, or TD_NEVER. */
+uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns);
