@@ -1,4 +1,4 @@
-/* A driver that does nothing, so that what is measured is the way to it. Only what libtandem asks for and the launch. */
+/* A driver that does nothing, so that what is measured is the way to it. Only what libtandem asks for, the launch and a set. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -122,5 +122,80 @@ API CUresult cuMemFree_v2(CUdeviceptr address)
 API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	*free_bytes = *total_bytes = 1u << 30;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuDeviceGetCount(int *count)
+{
+	*count = 1;
+	return CUDA_SUCCESS;
+}
+
+/* Memory can be mapped and passed on; that is all it has. */
+API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+{
+	(void)device;
+	*value = attribute == 102 || attribute == 103;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemGetAllocationGranularity(size_t *bytes, const void *prop, int option)
+{
+	(void)prop, (void)option;
+	*bytes = 2u << 20;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment,
+	CUdeviceptr at, unsigned long long flags)
+{
+	(void)alignment, (void)at, (void)flags;
+	return cuMemAlloc_v2(address, bytes);
+}
+
+API CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes)
+{
+	(void)address, (void)bytes;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const void *prop,
+	unsigned long long flags)
+{
+	(void)bytes, (void)prop, (void)flags;
+	*handle = 24;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
+	CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	(void)address, (void)bytes, (void)offset, (void)handle, (void)flags;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemSetAccess(
+	CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count)
+{
+	(void)address, (void)bytes, (void)access, (void)count;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
+{
+	(void)address, (void)bytes;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	(void)handle;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemsetD8Async(
+	CUdeviceptr address, unsigned char value, size_t count, CUstream stream)
+{
+	(void)address, (void)value, (void)count, (void)stream;
 	return CUDA_SUCCESS;
 }

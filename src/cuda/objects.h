@@ -57,6 +57,8 @@ struct td_alloc_node {
 
 /* CUgraphNodeType */
 #define TD_NODE_KERNEL 0
+#define TD_NODE_COPY   1
+#define TD_NODE_SET    2
 #define TD_NODE_GRAPH  4
 #define TD_NODE_ALLOC  10
 
@@ -74,6 +76,95 @@ struct td_external_memory {
 	unsigned flags, reserved[16];
 };
 
+/* CUDA_MEMCPY2D */
+struct td_copy2d_side {
+	size_t x, y;
+	int type; /* CUmemorytype */
+	const void *host;
+	CUdeviceptr device;
+	void *array;
+	size_t pitch;
+};
+
+struct td_copy2d {
+	struct td_copy2d_side from, to;
+	size_t width, height; /* width: bytes */
+};
+
+/* CUDA_MEMCPY3D, and CUDA_MEMCPY3D_PEER, whose sides have a context where the other has nothing */
+struct td_copy3d_side {
+	size_t x, y, z, lod;
+	int type;
+	const void *host;
+	CUdeviceptr device;
+	void *array, *context;
+	size_t pitch, height;
+};
+
+struct td_copy3d {
+	struct td_copy3d_side from, to;
+	size_t width, height, depth;
+};
+
+/* CUmemorytype: what `device` of a side is the address of */
+#define TD_COPY_DEVICE  2
+#define TD_COPY_UNIFIED 4
+
+/* CUDA_MEMCPY3D_BATCH_OP */
+struct td_copy_operand {
+	int type; /* CUmemcpy3DOperandType */
+	union {
+		struct {
+			CUdeviceptr address;
+			size_t row_length, layer_height;
+			CUmemLocation near;
+		} pointer;
+		struct {
+			void *array;
+			size_t x, y, z;
+		} array;
+	};
+};
+
+#define TD_OPERAND_POINTER 1
+#define TD_OPERAND_ARRAY   2
+
+struct td_copy_op {
+	struct td_copy_operand from, to;
+	size_t width, height, depth; /* width: elements */
+	int order;
+	unsigned flags;
+};
+
+/* What all versions of CUDA_MEMSET_NODE_PARAMS begin with */
+struct td_set {
+	CUdeviceptr address;
+	size_t pitch;
+	unsigned value, element_bytes;
+	size_t width, height; /* width: elements */
+};
+
+/* CUgraphNodeParams: the part that is read */
+struct td_node_params {
+	int type, reserved[3]; /* CUgraphNodeType */
+	union {
+		long long most[29];
+		struct td_set set;
+		struct {
+			int flags, reserved;
+			CUcontext context;
+			struct td_copy3d copy;
+		} copy;
+	};
+	long long reserved2;
+};
+
+_Static_assert(sizeof(struct td_copy2d) == 128, "CUDA_MEMCPY2D of cuda.h");
+_Static_assert(sizeof(struct td_copy3d) == 200, "CUDA_MEMCPY3D of cuda.h");
+_Static_assert(sizeof(struct td_copy_operand) == 40, "CUmemcpy3DOperand of cuda.h");
+_Static_assert(sizeof(struct td_copy_op) == 112, "CUDA_MEMCPY3D_BATCH_OP of cuda.h");
+_Static_assert(sizeof(struct td_set) == 40, "CUDA_MEMSET_NODE_PARAMS of cuda.h");
+_Static_assert(sizeof(struct td_node_params) == 256, "CUgraphNodeParams of cuda.h");
 _Static_assert(sizeof(struct td_array2d) == 24, "CUDA_ARRAY_DESCRIPTOR of cuda.h");
 _Static_assert(sizeof(struct td_array3d) == 40, "CUDA_ARRAY3D_DESCRIPTOR of cuda.h");
 _Static_assert(sizeof(struct td_pool_props) == 88, "CUmemPoolProps of cuda.h");

@@ -3,6 +3,7 @@
 #include "preload/context.h"
 #include "preload/gate.h"
 #include "preload/outside.h"
+#include "preload/reach.h"
 #include "preload/real.h"
 
 /*
@@ -14,8 +15,14 @@
 #define WAITING_COPY(symbol, async, own_stream, null_stream)                                       \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		struct td_slot *slot = td_gate_enter(null_stream, (own_stream) | WAITING(symbol)); \
+		struct td_slot *slot;                                                              \
 		CUresult r;                                                                        \
+		if (TD_REACHES(symbol)) {                                                          \
+			r = td_reach_refuse(null_stream, own_stream, true);                        \
+			if (r)                                                                     \
+				return r;                                                          \
+		}                                                                                  \
+		slot = td_gate_enter(null_stream, (own_stream) | WAITING(symbol));                 \
 		if (td_context_any_capture() || !td_real.async) {                                  \
 			r = td_real.symbol TD_ARGS_##symbol;                                       \
 			td_gate_leave(slot);                                                       \

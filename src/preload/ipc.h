@@ -38,8 +38,9 @@ int td_ipc_open(const CUipcMemHandle *handle, uint64_t *ret_address);
 /* CUresult, or TD_BACKEND_NOT_MINE. *ret_last: the address is no longer mapped. */
 int td_ipc_close(uint64_t address, bool *ret_last);
 void td_ipc_context_ends(void *context);
-/* As td_swap_describe. */
+/* As td_swap_describe and td_swap_holds. */
 int td_ipc_describe(uint64_t address, struct td_swap_info *ret);
+int td_ipc_holds(uint64_t address, uint64_t bytes);
 
 /* Is that this process's own socket? */
 bool td_ipc_is_own(const uint8_t socket[TD_IPC_ID]);

@@ -6,6 +6,8 @@
 
 #include "preload/conn.h"
 #include "preload/ipc.h"
+#include "preload/ranges.h"
+#include "preload/reach.h"
 #include "preload/real.h"
 
 #define POSIX_FD   1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
@@ -28,6 +30,9 @@ struct import {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct import *imports; /* guarded by lock */
+/* What is mapped, by address, for those who only ask about it: they wait for nobody who opens. */
+static pthread_mutex_t index_lock = PTHREAD_MUTEX_INITIALIZER; /* after lock */
+static struct td_ranges by_address;
 
 bool td_ipc_is_ours(const CUipcMemHandle *handle)
 {
@@ -39,8 +44,25 @@ static uint64_t chunk_bytes(const struct import *i, uint32_t chunk)
 	return chunk + 1 == i->chunks ? i->last_bytes : i->each_bytes;
 }
 
+static bool note(struct import *i)
+{
+	bool noted;
+
+	pthread_mutex_lock(&index_lock);
+	noted = !td_ranges_add(&by_address, (struct td_allocation){i->base, i->mapped_bytes, 0, i});
+	pthread_mutex_unlock(&index_lock);
+	if (noted)
+		td_reach_begin();
+	return noted;
+}
+
 static void end(struct import *i)
 {
+	struct td_allocation row;
+
+	pthread_mutex_lock(&index_lock);
+	(void)td_ranges_remove(&by_address, i->base, &row);
+	pthread_mutex_unlock(&index_lock);
 	for (uint32_t c = 0; c < i->count; c++) {
 		(void)td_real.cuMemUnmap(i->base + c * i->each_bytes, chunk_bytes(i, c));
 		(void)td_real.cuMemRelease(i->handles[c]);
@@ -184,6 +206,8 @@ static int open_new(const struct td_ipc_handle *handle, CUcontext context, struc
 		return r;
 	i->context = context;
 	r = map(i);
+	if (!r && !note(i))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r) {
 		end(i);
 		return r;
@@ -273,16 +297,15 @@ void td_ipc_context_ends(void *context)
 
 int td_ipc_describe(uint64_t address, struct td_swap_info *ret)
 {
+	const struct td_allocation *row;
 	int r = TD_BACKEND_NOT_MINE;
 
-	pthread_mutex_lock(&lock);
-	for (const struct import *i = imports; i && r; i = i->next) {
-		if (address - i->base >= i->mapped_bytes)
-			continue;
-		if (address - i->address >= i->bytes) {
-			r = CUDA_ERROR_NOT_FOUND;
-			break;
-		}
+	pthread_mutex_lock(&index_lock);
+	row = td_ranges_find(&by_address, address);
+	if (row) {
+		const struct import *i = row->of;
+
+		r = address - i->address < i->bytes ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 		*ret = (struct td_swap_info){.base = i->address,
 			.bytes = i->bytes,
 			.id = i->base,
@@ -292,14 +315,33 @@ int td_ipc_describe(uint64_t address, struct td_swap_info *ret)
 			.device = i->device,
 			.context = i->context,
 			.imported = true};
-		r = CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&index_lock);
+	return r;
+}
+
+int td_ipc_holds(uint64_t address, uint64_t bytes)
+{
+	const struct td_allocation *row;
+	int r = TD_BACKEND_NOT_MINE;
+
+	pthread_mutex_lock(&index_lock);
+	row = td_ranges_meet(&by_address, address, bytes);
+	if (row) {
+		const struct import *i = row->of;
+		uint64_t at = address - i->address;
+
+		r = at < i->bytes && bytes <= i->bytes - at ? CUDA_SUCCESS
+							    : CUDA_ERROR_INVALID_VALUE;
+	}
+	pthread_mutex_unlock(&index_lock);
 	return r;
 }
 
 void td_ipc_import_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&index_lock, NULL);
 	imports = NULL;
+	memset(&by_address, 0, sizeof(by_address));
 }

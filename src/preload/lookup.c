@@ -12,6 +12,7 @@
 #include "preload/driver.h"
 #include "preload/gate.h"
 #include "preload/nvml.h"
+#include "preload/reach.h"
 #include "preload/real.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -219,13 +220,19 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 #define UNPACK(...)        __VA_ARGS__
 #define WORK(symbol, work) td_submit_kind(TD_SYMBOL_##symbol, UNPACK work)
 
-#define SUBMITTING(symbol, stream, kind)                                                           \
+/* waits: the call does, for what it has submitted. */
+#define SUBMITTING(symbol, stream, kind, waits)                                                    \
 	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
 	{                                                                                          \
 		struct td_slot *slot;                                                              \
 		CUresult r;                                                                        \
 		if (!READY(symbol))                                                                \
 			return CUDA_ERROR_NOT_FOUND;                                               \
+		if (TD_REACHES(symbol)) {                                                          \
+			r = td_reach_refuse((void *)(stream), kind, waits);                        \
+			if (r)                                                                     \
+				return r;                                                          \
+		}                                                                                  \
 		slot = td_gate_enter((void *)(stream), (kind) | WORK(symbol, TD_WORK_##symbol));   \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
 		td_gate_leave(slot);                                                               \
@@ -239,6 +246,8 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 		CUresult r;                                                                        \
 		if (!READY(symbol))                                                                \
 			return CUDA_ERROR_NOT_FOUND;                                               \
+		if (TD_REACHES(symbol))                                                            \
+			return CUDA_ERROR_INVALID_VALUE;                                           \
 		slot = td_gate_enter_naming();                                                     \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
 		td_gate_leave(slot);                                                               \
@@ -249,10 +258,11 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 #undef WRAPPED_SUBMIT_EX
 #undef WRAPPED_SUBMIT_WAIT
 #undef WRAPPED_NAMES
-#define WRAPPED_SUBMIT(symbol, stream, flavour) SUBMITTING(symbol, stream, KIND_##flavour)
+#define WRAPPED_SUBMIT(symbol, stream, flavour) SUBMITTING(symbol, stream, KIND_##flavour, false)
 #define WRAPPED_SUBMIT_EX(symbol, stream, flavour)                                                 \
-	SUBMITTING(symbol, stream, KIND_##flavour | attributes_kind(config))
-#define WRAPPED_SUBMIT_WAIT        WRAPPED_SUBMIT
+	SUBMITTING(symbol, stream, KIND_##flavour | attributes_kind(config), false)
+#define WRAPPED_SUBMIT_WAIT(symbol, stream, flavour)                                               \
+	SUBMITTING(symbol, stream, KIND_##flavour, true)
 #define WRAPPED_NAMES(symbol, ...) NAMING(symbol)
 
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \

@@ -16,20 +16,23 @@
 /* More than any device has, or can address. */
 #define ABSURD_BYTES ((size_t)1 << 62)
 
-/*
- * While a stream captures the driver may refuse to allocate and free, and then ends the capture; by which rules, it knows best. Our chunks take
- * other calls, or none, so it is asked: for more than there can be.
- */
-static CUresult refused_by_capture(void)
+/* By which rules, the driver knows best: so it is asked, for more than there can be. */
+CUresult td_refused_by_capture(void)
 {
 	CUdeviceptr none;
 	CUresult r;
 
-	if (!td_context_any_capture() || !td_swap_is_used())
+	if (!td_context_any_capture())
 		return CUDA_SUCCESS;
 	r = td_real.cuMemAlloc_v2(&none, ABSURD_BYTES);
 	return r >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && r <= CAPTURE_ERROR_LAST ? r
 										     : CUDA_SUCCESS;
+}
+
+/* Our chunks take other calls than what they stand for, or none. */
+static CUresult refused_by_capture(void)
+{
+	return td_swap_is_used() ? td_refused_by_capture() : CUDA_SUCCESS;
 }
 
 CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)

@@ -48,6 +48,17 @@ struct td_allocation *td_ranges_find(const struct td_ranges *ranges, uint64_t ad
 	return &ranges->rows[at - 1];
 }
 
+struct td_allocation *td_ranges_meet(
+	const struct td_ranges *ranges, uint64_t address, uint64_t bytes)
+{
+	size_t at = upper_bound(ranges, address);
+
+	if (at && address - ranges->rows[at - 1].base < ranges->rows[at - 1].bytes)
+		return &ranges->rows[at - 1];
+	return at < ranges->count && ranges->rows[at].base - address < bytes ? &ranges->rows[at]
+									     : NULL;
+}
+
 bool td_ranges_remove(struct td_ranges *ranges, uint64_t base, struct td_allocation *ret)
 {
 	struct td_allocation *row = td_ranges_find(ranges, base);

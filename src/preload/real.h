@@ -31,6 +31,9 @@ void td_init_forked(void);
 /* 0 once libcuda.so.1 is loaded and its symbols are known; -1: there is no driver. Any thread, any number of times. */
 int td_real_load(void);
 
+/* memory_hooks.c: while a stream captures the driver may refuse calls such as cuMemAlloc, and then ends the capture. CUDA_SUCCESS: it does not. */
+CUresult td_refused_by_capture(void);
+
 /* libc's own, found without asking libc (elf.c). Set before anything of ours runs. */
 extern void *(*td_libc_dlsym)(void *handle, const char *name);
 extern void *(*td_libc_dlvsym)(void *handle, const char *name, const char *version);

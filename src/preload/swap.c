@@ -32,8 +32,10 @@
 /* Beyond what a driver counts up to. */
 #define FIRST_ID (1ull << 48)
 
-struct td_swap td_swap = {
-	.lock = PTHREAD_MUTEX_INITIALIZER, .asking = PTHREAD_MUTEX_INITIALIZER, .ids = FIRST_ID};
+struct td_swap td_swap = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	.index_lock = PTHREAD_MUTEX_INITIALIZER,
+	.asking = PTHREAD_MUTEX_INITIALIZER,
+	.ids = FIRST_ID};
 
 static uint64_t chunk_bytes(unsigned slot, uint64_t least)
 {
@@ -147,8 +149,7 @@ static bool adopt(struct td_range *range, int need)
 {
 	struct td_range **at = &td_swap.ranges;
 
-	if (td_ranges_add(&td_swap.index,
-		    (struct td_allocation){range->base, range->bytes, range->slot, range}))
+	if (td_swap_index(range))
 		return false;
 	while (*at && (*at)->bytes > range->bytes)
 		at = &(*at)->next;
@@ -240,11 +241,13 @@ static bool take_piece(unsigned slot, size_t asked, uint64_t *ret_address)
 	bool found = false;
 
 	pthread_mutex_lock(&td_swap.lock);
+	pthread_mutex_lock(&td_swap.index_lock);
 	for (const struct td_range *b = td_swap.blocks[slot]; b && !found; b = b->next_block) {
 		found = !td_pieces_take(b->pieces, asked, td_swap.ids, &offset);
 		if (found)
 			*ret_address = b->base + offset;
 	}
+	pthread_mutex_unlock(&td_swap.index_lock);
 	td_swap.ids += found;
 	pthread_mutex_unlock(&td_swap.lock);
 	return found;
@@ -370,6 +373,7 @@ static void swap_forked(void)
 	memset(&td_swap, 0, sizeof(td_swap));
 	td_swap.ids = FIRST_ID;
 	pthread_mutex_init(&td_swap.lock, NULL);
+	pthread_mutex_init(&td_swap.index_lock, NULL);
 	pthread_mutex_init(&td_swap.asking, NULL);
 }
 

@@ -43,7 +43,9 @@ struct td_swap {
 	pthread_mutex_t lock;
 	struct td_range *ranges; /* the largest first: so they leave, and come */
 	struct td_range *blocks[TD_SLOT_MAX];
-	struct td_ranges index; /* of ranges, by address */
+	/* Changed with both locks, read with either: copies look up what they name, and wait for no more than that. No driver is called with it. */
+	pthread_mutex_t index_lock; /* after lock */
+	struct td_ranges index;     /* of ranges, by address; with it, the pieces of all blocks */
 	struct td_late_free *late;
 	uint64_t claimed_bytes; /* of allocations under way that have to be able to leave */
 	pthread_mutex_t asking; /* held while the daemon is asked whether they are; before lock */
@@ -67,6 +69,9 @@ bool td_swap_is_used(void);
 /* -- with the lock -- */
 
 struct td_range *td_swap_find(uint64_t address);
+/* Into the index and out of it. 0 or -ENOMEM. */
+int td_swap_index(struct td_range *range);
+void td_swap_unindex(const struct td_range *range);
 /* Adds (sign 1) or takes off (-1) what the range has where. */
 void td_swap_count(const struct td_range *range, int sign);
 
@@ -133,3 +138,5 @@ bool td_is_no_mapping(uint64_t address, size_t bytes);
 
 /* CUDA_SUCCESS, TD_BACKEND_NOT_MINE, or CUDA_ERROR_NOT_FOUND: ours, but nothing that the program has. */
 int td_swap_describe(uint64_t address, struct td_swap_info *ret);
+/* Are these bytes, at least 1, part of one allocation? CUDA_SUCCESS, TD_BACKEND_NOT_MINE: none of them is ours, or CUDA_ERROR_INVALID_VALUE. */
+int td_swap_holds(uint64_t address, uint64_t bytes);

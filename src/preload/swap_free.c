@@ -27,8 +27,6 @@ void td_swap_free_range(struct td_range *range)
 /* With the lock. */
 static void unlink_range(struct td_range *range)
 {
-	struct td_allocation row;
-
 	for (struct td_range **p = &td_swap.ranges; *p; p = &(*p)->next) {
 		if (*p == range) {
 			*p = range->next;
@@ -41,7 +39,7 @@ static void unlink_range(struct td_range *range)
 			break;
 		}
 	}
-	(void)td_ranges_remove(&td_swap.index, range->base, &row);
+	td_swap_unindex(range);
 	td_swap_count(range, -1);
 	if (range->pins)
 		td_swap.totals[range->slot].fixed_bytes -= range->bytes;
@@ -64,6 +62,17 @@ static struct td_range *lock_still(uint64_t address)
 	}
 }
 
+/* With the lock. */
+static bool put_piece(struct td_range *range, uint64_t address)
+{
+	bool put;
+
+	pthread_mutex_lock(&td_swap.index_lock);
+	put = td_pieces_put(range->pieces, address - range->base);
+	pthread_mutex_unlock(&td_swap.index_lock);
+	return put;
+}
+
 int td_swap_release(uint64_t address)
 {
 	struct td_range *range;
@@ -73,7 +82,7 @@ int td_swap_release(uint64_t address)
 
 	range = lock_still(address);
 	if (range && range->pieces) {
-		r = td_pieces_put(range->pieces, address - range->base) ? CUDA_SUCCESS : r;
+		r = put_piece(range, address) ? CUDA_SUCCESS : r;
 		last = td_pieces_is_empty(range->pieces);
 	} else if (range && range->base == address) {
 		r = CUDA_SUCCESS;

@@ -31,6 +31,8 @@ def large_and_small_memory_is_shared_and_charged_once():
             assert b.do("range", theirs) == size
             b.do("set", theirs, (size - 4) // 4, 7)
             assert b.do("get", theirs, 1) == 5 and a.do("get", mine, (size - 4) // 4) == 7
+            for whose, memory in ((a, mine), (b, theirs)):
+                assert whose.ask("set", memory, size // 4, 7)[0] == whose.ask("get", memory, size // 4)[0] == INVALID_VALUE, "its end is where it was asked for"
             assert b.do("open", handle) is not None
             b.do("close", theirs), b.do("close", theirs)
             assert b.ask("close", theirs)[0] == INVALID_VALUE
