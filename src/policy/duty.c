@@ -14,6 +14,10 @@
 #define EMPTY_STEPS_MAX 64
 /* And no longer than this, for a unit: what is taken for a step may be an epoch. */
 #define EMPTY_MAX_NS 60000000000ull
+/* Rounds whose medians are averaged. */
+#define AVERAGED_MAX 16
+/* For each round that was too long without being seen to be, so many without. */
+#define HOLD_FOR_ROUNDS 2
 
 const struct td_duty_params td_duty_default = TD_DUTY_DEFAULT;
 
@@ -108,6 +112,16 @@ static void cut(struct td_duty *duty, const struct td_duty_params *params, uint6
 	duty->phase = TD_DUTY_FLOOR;
 }
 
+/* The next try is to be at least so many rounds away. */
+static void hold_for(struct td_duty *duty, const struct td_duty_params *params, uint32_t rounds)
+{
+	uint32_t most = HOLD_STEPS_MAX / round_length(duty, params);
+
+	rounds = rounds < most ? rounds : most;
+	if (duty->hold_rounds < rounds)
+		duty->hold_rounds = rounds;
+}
+
 /* Could all of the duty have made a step so long? A validation, a checkpoint, a pause are longer. */
 static bool is_besteffort_to_blame(const struct td_duty *duty, uint32_t duty_ppm, uint64_t ns)
 {
@@ -198,11 +212,44 @@ static uint64_t uncertainty_ns(const struct td_duty *duty)
 	return duty->noise_ns / root(duty->times);
 }
 
-/* The longest that the median of a round may be: single steps are longer than it, and are to be within the slack. */
+/*
+ * The longest that the median of rounds may be in the long run: single steps are longer than it, and 99 of 100 are to be within the slack. Where they vary too
+ * much for that by themselves, half of the slack.
+ */
+static uint64_t median_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint64_t slack = with_slack(duty->baseline_ns, params->slack_ppm) - duty->baseline_ns,
+		 off = slack / 5 + duty->noise_ns / 4 * 7, room = slack > off ? slack - off : 0;
+
+	room = room < slack / 4 * 3 ? room : slack / 4 * 3;
+	return add(duty->baseline_ns, room > slack / 3 ? room : slack / 3);
+}
+
+/* And that of one round, whose median is not certain. */
 static uint64_t round_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
-	return add(with_slack(duty->baseline_ns, params->slack_ppm / 4 * 3),
-		uncertainty_ns(duty) / 2 * 3);
+	return add(median_limit_ns(duty, params), uncertainty_ns(duty) / 2 * 3);
+}
+
+/* By ever more steps the mean of the rounds since the duty has been what it is becomes ever more certain. */
+static void average_round(struct td_duty *duty, uint64_t median)
+{
+	if (duty->average.duty_ppm != duty->duty_ppm || duty->average.rounds == AVERAGED_MAX)
+		duty->average = (struct td_duty_average){.duty_ppm = duty->duty_ppm};
+	duty->average.rounds++;
+	duty->average.sum_ns = add(duty->average.sum_ns, median);
+}
+
+static uint64_t average_uncertainty_ns(const struct td_duty *duty)
+{
+	return duty->noise_ns / root((uint64_t)duty->times * duty->average.rounds);
+}
+
+static bool is_too_long_on_average(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	return duty->duty_ppm > floor_ppm(params) &&
+	       duty->average.sum_ns / duty->average.rounds >
+		       add(median_limit_ns(duty, params), average_uncertainty_ns(duty) / 2 * 3);
 }
 
 /* It failed there before, and what the present duty costs is in proportion to what that did cost. */
@@ -217,30 +264,32 @@ static bool would_fail_again(
 	return 2 * now >= then;
 }
 
-/* What the duty has cost beyond the floor it will cost further on: a round of it would be too long. */
-static bool is_foretold_to_fail(const struct td_duty *duty, const struct td_duty_params *params,
-	uint64_t median, uint32_t next)
+/* What the duty has cost beyond the floor, or may have cost as far as is certain, it will cost further on: it would be too long in the end. */
+static bool is_foretold_to_fail(
+	const struct td_duty *duty, const struct td_duty_params *params, uint32_t next)
 {
 	uint32_t floor = floor_ppm(params);
+	uint64_t mean = duty->average.sum_ns / duty->average.rounds;
 	double cost;
 
-	if (!duty->floor_ns || median <= duty->floor_ns || duty->duty_ppm <= floor ||
-		uncertainty_ns(duty) > with_slack(median, params->slack_ppm / 4) - median)
+	if (!duty->floor_ns || duty->duty_ppm <= floor)
 		return false;
-	cost = (double)(median - duty->floor_ns) * (next - duty->duty_ppm) /
-	       (duty->duty_ppm - floor);
-	return would_fail_again(duty, floor, median, next) ||
-	       (double)median + cost > (double)round_limit_ns(duty, params);
+	cost = ((double)mean + (double)average_uncertainty_ns(duty) - (double)duty->floor_ns) *
+	       (next - duty->duty_ppm) / (duty->duty_ppm - floor);
+	if (cost < 0)
+		return false;
+	return (mean > duty->floor_ns && would_fail_again(duty, floor, mean, next)) ||
+	       (double)mean + cost > (double)round_limit_ns(duty, params);
 }
 
-static void raise_duty(struct td_duty *duty, const struct td_duty_params *params, uint64_t median)
+static void raise_duty(struct td_duty *duty, const struct td_duty_params *params)
 {
 	uint32_t next = step_above(duty->duty_ppm, params);
 
 	if (duty->duty_ppm < duty->caution_ppm) {
 		next = duty->duty_ppm * 2 > next ? duty->duty_ppm * 2 : next;
 		next = next < duty->caution_ppm ? next : duty->caution_ppm;
-	} else if (is_foretold_to_fail(duty, params, median, next)) {
+	} else if (is_foretold_to_fail(duty, params, next)) {
 		return;
 	} else if (duty->duty_ppm == duty->caution_ppm && duty->held_rounds++ < duty->hold_rounds) {
 		return;
@@ -338,11 +387,13 @@ static bool judge_floor(struct td_duty *duty, const struct td_duty_params *param
 	}
 	if (median > round_limit_ns(duty, params) && ++duty->long_rounds < params->rebase_rounds)
 		return true;
-	if (duty->long_rounds >= params->rebase_rounds)
+	if (duty->long_rounds >= params->rebase_rounds) {
 		set_baseline(duty, median);
-	else if (median > duty->baseline_ns && !input->alone_step_ns)
+		duty->floor_ns = 0;
+	} else if (median > duty->baseline_ns && !input->alone_step_ns) {
 		raise_baseline(duty, median); /* the first was by chance */
-	duty->floor_ns = median;
+	}
+	duty->floor_ns = duty->floor_ns ? duty->floor_ns - duty->floor_ns / 4 + median / 4 : median;
 	lower_baseline(duty, median);
 	duty->long_rounds = 0;
 	duty->phase = TD_DUTY_MEMORY;
@@ -359,6 +410,12 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 		cut(duty, params, median);
 		return;
 	}
+	average_round(duty, median);
+	if (is_too_long_on_average(duty, params)) {
+		hold_for(duty, params, HOLD_FOR_ROUNDS * duty->average.rounds);
+		cut(duty, params, duty->average.sum_ns / duty->average.rounds);
+		return;
+	}
 	learn_noise(duty, noise_ns(duty));
 	lower_baseline(duty, median);
 	if (duty->phase == TD_DUTY_MEMORY) {
@@ -367,7 +424,7 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 			duty->phase = TD_DUTY_COMPUTE;
 	} else if (median <= add(with_slack(duty->baseline_ns, params->raise_ppm),
 				     duty->noise_ns / root(duty->times))) {
-		raise_duty(duty, params, median);
+		raise_duty(duty, params);
 	}
 }
 

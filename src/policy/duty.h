@@ -25,16 +25,18 @@
  *  - after a cut the duty doubles from the floor to one step below what failed, and stays there: twice as many rounds for each
  *    time in a row that the next step up has failed. So a disturbance costs little, and a duty that the job cannot bear is
  *    tried ever more rarely; once it can, the duty goes on rising;
- *  - what a rise would cost is foretold from what the duty so far has cost beyond the floor; one that would make a round too long is not tried,
- *    nor one that has failed, as long as the present duty costs in proportion to what that did;
+ *  - what a rise would cost is foretold from what the duty so far has cost beyond the floor in the mean of its rounds, or may have cost as far as that is
+ *    certain; one that would make a round too long is not tried, nor one that has failed, as long as the present duty costs in proportion to what that did;
  *  - what besteffort work costs at the floor, such as the kernel in flight at a pause's end, is no part of the baseline: it rises by no more than was
  *    uncertain when it was measured;
  *  - an unfinished step that already takes longer than it may is a step too long: nobody waits for its end;
  *  - what is twice as long as a step could become by all of the duty given (it took the GPU for 1 / (1 - duty) of its time) was not
  *    besteffort's doing: a validation, a checkpoint. The cut that it brought is undone when it is over;
  *  - noise: steps that vary by themselves are judged in longer rounds, up to TD_DUTY_STEPS_MAX, until the median of a round is twice as
- *    certain as the slack is wide. A single step is too long beyond the slack or four times the noise, whichever is more, a round if its median is
- *    beyond the slack and its own uncertainty. Noise beyond that is "unstable performance": the floor;
+ *    certain as the slack is wide. A single step is too long beyond the slack or four times the noise, whichever is more. 99 of 100 steps are to be within
+ *    the slack, so the median may take what their spread and a fifth for the floor's own cost leave of it, at most three quarters and at least a third: a round is
+ *    too long beyond that and its uncertainty, and so is the mean of all rounds at a duty, which is ever more certain. Noise beyond that is "unstable
+ *    performance": the floor;
  *  - work of another kind (input.unit: a validation with steps of its own) has a baseline, a noise and a duty of its own.
  *  - while the guaranteed job has nothing for the GPU (evaluation on the CPU, Fig. 12's decoding) besteffort work has all of it,
  *    and what was reached before is in force again with its next launch. But the pauses of the steps that make the baseline are left
@@ -108,6 +110,12 @@ struct td_duty_unit {
 	uint64_t baseline_most_ns, floor_ns, failed_ns;
 };
 
+/* Of the rounds since the duty was set. */
+struct td_duty_average {
+	uint32_t duty_ppm, rounds;
+	uint64_t sum_ns; /* of their medians */
+};
+
 /* Zeroed: FREE. */
 struct td_duty {
 	enum td_duty_phase phase;
@@ -128,6 +136,7 @@ struct td_duty {
 	uint32_t first_steps; /* since it arrived, or its work changed */
 	uint32_t empty_steps; /* without a baseline since it arrived */
 	uint64_t noise_ns;    /* of a step, in the manner of a standard deviation */
+	struct td_duty_average average;
 	uint64_t began_ns;    /* of the step under way, as it was said last */
 	uint32_t long_rounds; /* stable but too long, at the floor */
 	uint32_t unit;
