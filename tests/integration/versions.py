@@ -279,7 +279,8 @@ class OldDaemon(threading.Thread):
             os.unlink(self.path)
             self.serve(peer)
         except (AssertionError, OSError, struct.error) as problem:
-            self.error = problem
+            if not self.refused:  # who was refused its memory may end before it says that it is ready
+                self.error = problem
         self.seen = peer.seen if peer else []
 
 
