@@ -12,8 +12,9 @@
 #include "daemon/tenant.h"
 #include "preload/backend.h"
 
-/* A driver that does not answer for so long is left out of the list; the first call wakes a GPU, which takes up to a second or two. */
+/* A driver that does not answer for so long is left out of the list. The first call may have to wake each GPU, which takes up to a second or two. */
 #define SAMPLE_PATIENCE_NS (3 * TD_NS_PER_S)
+#define FIRST_PATIENCE_NS  (12 * TD_NS_PER_S)
 
 static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
 
@@ -221,11 +222,13 @@ static void ask_gpus(struct td_peer *peer, uint64_t now_ns)
 
 uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns)
 {
+	uint64_t sampled_ns = peer->server->watch.sample.time_ns, until_ns;
+
 	if (!peer->gpus_asked_ns)
 		return UINT64_MAX;
-	if (peer->server->watch.sample.time_ns < peer->gpus_asked_ns &&
-		now_ns < peer->gpus_asked_ns + SAMPLE_PATIENCE_NS)
-		return peer->gpus_asked_ns + SAMPLE_PATIENCE_NS;
+	until_ns = peer->gpus_asked_ns + (sampled_ns ? SAMPLE_PATIENCE_NS : FIRST_PATIENCE_NS);
+	if (sampled_ns < peer->gpus_asked_ns && now_ns < until_ns)
+		return until_ns;
 	list_gpus(peer);
 	return UINT64_MAX;
 }

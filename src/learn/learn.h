@@ -14,11 +14,12 @@
  * failed is never the best; samples are only read.
  *
  * A learner refuses (-EINVAL) what it cannot learn from: fewer than 2 samples, more than TD_PREDICT_INPUTS_MAX inputs, numbers
- * that are not finite. -ERANGE: the training diverged, or the samples do not determine a model. -ENOMEM; -ENOSYS: built without the
+ * that are not finite. -EINTR: it was stopped. -ERANGE: the training diverged, or the samples do not determine a model. -ENOMEM; -ENOSYS: built without the
  * library that it needs.
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,6 +52,8 @@ struct td_learn_options {
 	/* SVR */
 	double cost, tube;
 	uint32_t folds; /* of the cross-validation, 2 and more */
+	/* Nonzero: an MLP's training ends at once, with -EINTR. NULL: nothing stops it. */
+	const volatile sig_atomic_t *stop;
 };
 
 extern const struct td_learn_options td_learn_default;

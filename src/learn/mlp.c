@@ -127,16 +127,22 @@ static bool is_finite(const struct training *t)
 	return true;
 }
 
+static bool is_stopped(const struct training *t)
+{
+	return t->options->stop && *t->options->stop;
+}
+
 /* Ends early where it diverges: what is not finite stays so. */
 static void train(struct training *t, const struct td_dataset *data, const double *x,
 	const double *y, uint32_t epochs, uint32_t *order, struct td_rng *rng)
 {
-	for (uint32_t epoch = 0; epoch < epochs && is_finite(t); epoch++) {
+	for (uint32_t epoch = 0; epoch < epochs && is_finite(t) && !is_stopped(t); epoch++) {
 		double late = epochs > 2 ? (epoch - epochs * 2. / 3) / (epochs / 3.) : 0;
 		double rate = t->options->rate * (late > 0 ? 1 - 0.9 * late : 1);
 
 		td_rng_shuffle(rng, order, data->count);
-		for (uint32_t from = 0; from < data->count; from += t->options->batch) {
+		for (uint32_t from = 0; from < data->count && !is_stopped(t);
+			from += t->options->batch) {
 			uint32_t n = data->count - from;
 
 			n = n < t->options->batch ? n : t->options->batch;
@@ -176,6 +182,8 @@ static int run(struct td_model *model, const struct td_dataset *data,
 		start_weights(&t, &rng);
 	td_model_standardise(model, data, x, y);
 	train(&t, data, x, y, epochs, order, &rng);
+	if (is_stopped(&t))
+		return -EINTR;
 	return td_predictor_check(&model->predictor) ? -ERANGE : 0;
 }
 

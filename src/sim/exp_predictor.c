@@ -76,6 +76,7 @@ static int run_size(void *arg, uint32_t index, void *ret, struct td_err *err)
 	size_of(d, index, &depth, &width, &seed);
 	if (!is_run(width, seed))
 		return 0;
+	options.stop = &td_sim_stop;
 	options.epochs = d->epochs;
 	options.hidden_layers = depths[depth];
 	options.width = widths[width];
@@ -263,6 +264,7 @@ static int run_split(void *arg, uint32_t index, void *ret, struct td_err *err)
 	bool half = split < l->halves;
 	int r;
 
+	options.stop = &td_sim_stop;
 	options.epochs = l->epochs;
 	options.hidden_layers = depths[DEPTHS - 1 - size % DEPTHS];
 	options.width = pair_widths[l->widths - 1 - size / DEPTHS];

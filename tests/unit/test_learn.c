@@ -309,6 +309,24 @@ TEST(what_cannot_be_learnt_from_is_refused)
 	CHECK_EQ(td_learn_best(&data, &options, &model, &report), -EINVAL);
 }
 
+TEST(a_training_that_is_stopped_leaves_nothing_and_an_update_the_model_as_it_was)
+{
+	static const volatile sig_atomic_t stopped = 1;
+	struct td_model model = {.memory = NULL};
+	double before;
+
+	sample(speed, 0.01, 3);
+	CHECK_EQ(td_learn_mlp(&data, &options, &model), 0);
+	before = error_of(&model, speed);
+	options.stop = &stopped;
+	CHECK_EQ(td_learn_update(&model, &data, &options), -EINTR);
+	CHECK(error_of(&model, speed) == before);
+	td_model_deinit(&model);
+	model.memory = NULL;
+	CHECK_EQ(td_learn_mlp(&data, &options, &model), -EINTR);
+	CHECK(!model.memory);
+}
+
 TEST(every_form_survives_as_bytes)
 {
 	for (int form = 0; form < TD_PREDICTOR_N; form++) {
