@@ -199,7 +199,9 @@ static void run_policy(const struct td_policy *policy)
 		.quantum_ns = 300 * MS,
 		.quantum_min_ns = 20 * MS,
 		.swap_share_ppm = 100000,
-		.window_ns = 2 * MS};
+		.window_ns = 2 * MS,
+		.swap_share_long_ppm = 10000,
+		.quantum_long_ns = 3000 * MS};
 	void *memory = allocate(policy->state_bytes);
 
 	begin();

@@ -564,6 +564,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 		.quantum_min_ns = node->options.quantum_min_ns,
 		.swap_share_ppm = node->options.swap_share_ppm,
 		.window_ns = node->options.window_ns,
+		.swap_share_long_ppm = node->options.swap_share_long_ppm,
+		.quantum_long_ns = node->options.quantum_long_ns,
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;

@@ -225,6 +225,56 @@ char *td_node_explain_steps(
 	return buf;
 }
 
+/* While others wait for one of its GPUs: the turn that ends first. */
+static const struct td_grant *find_turn(const struct td_process *process)
+{
+	const struct td_grant *first = NULL;
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		const struct td_grant *grant =
+			&td_container_of(it, struct td_client, of_process)->grant;
+
+		if (grant->turn_reason != TD_TURN_NONE &&
+			(!first || grant->turn_ns < first->turn_ns))
+			first = grant;
+	}
+	return first;
+}
+
+char *td_node_explain_turn(
+	const struct td_node *node, const struct td_process *process, char *buf, size_t len)
+{
+	static const char *const reasons[TD_TURN_N] = {
+		[TD_TURN_FIXED] = "as the policy has it",
+		[TD_TURN_SHORT] = "one that waits has used the GPU little lately",
+		[TD_TURN_GROWS] = "one that waits has used the GPU for no longer lately",
+		[TD_TURN_LONG] = "those that wait are always busy",
+		[TD_TURN_AHEAD] = "it has had more of the GPU than the next one",
+	};
+	const struct td_process *holder = process;
+	const struct td_grant *turn;
+	char length[32];
+	unsigned before;
+
+	*buf = 0;
+	if (process->phase == TD_PHASE_CLOSED && process->wants)
+		holder = find_holder(node, process, &before);
+	if (!holder || holder->phase != TD_PHASE_OPEN)
+		return buf;
+	turn = find_turn(holder);
+	if (!turn || turn->turn_ns >= TD_NEVER / 2)
+		return buf;
+	td_format_duration(length, sizeof(length), turn->turn_ns);
+	if (holder == process)
+		snprintf(buf, len, "Its turn lasts %s: %s.", length, reasons[turn->turn_reason]);
+	else
+		snprintf(buf, len, "The turn of %s (pid %d) lasts %s: %s.",
+			*holder->name ? holder->name : holder->job->name, (int)holder->pid, length,
+			reasons[turn->turn_reason]);
+	return buf;
+}
+
 static void explain_unused(
 	const struct td_node *node, const struct td_job *job, char *buf, size_t len)
 {

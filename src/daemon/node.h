@@ -237,6 +237,10 @@ void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *
 char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
 	char *buf, size_t len);
 
+/* How long is its turn, or that of the one it waits for, and why? Empty: nobody waits. Returns buf. */
+char *td_node_explain_turn(
+	const struct td_node *node, const struct td_process *process, char *buf, size_t len);
+
 /* What is it held to: its duty, and its job's limits on memory? Empty: nothing. Returns buf. */
 char *td_node_explain_bounds(
 	const struct td_node *node, const struct td_process *process, char *buf, size_t len);

@@ -16,11 +16,12 @@ struct td_policy;
 struct td_options {
 	const struct td_policy *policy;
 	bool enabled;
-	uint64_t quantum_ns, quantum_min_ns, drain_deadline_ns, sample_ns, window_ns;
-	uint32_t swap_share_ppm, quota_jobs; /* UINT32_MAX: any number */
-	uint64_t quota_gpus_ppm;             /* UINT64_MAX: any number */
-	char locks[108];                     /* absolute, or "auto" */
-	char capacity[TD_LIMIT_TEXT];        /* as typed: a share is of each GPU's own size */
+	uint64_t quantum_ns, quantum_min_ns, quantum_long_ns, drain_deadline_ns, sample_ns,
+		window_ns;
+	uint32_t swap_share_ppm, swap_share_long_ppm, quota_jobs; /* UINT32_MAX: any number */
+	uint64_t quota_gpus_ppm;                                  /* UINT64_MAX: any number */
+	char locks[108];                                          /* absolute, or "auto" */
+	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */
 	char host_limit
 		[TD_LIMIT_TEXT]; /* as typed, or "none": a share is of the machine's memory */
 };

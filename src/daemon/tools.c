@@ -398,6 +398,10 @@ static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
 		td_node_explain(node, process, now_ns, msg.text.line, sizeof(msg.text.line));
 		td_peer_send(peer, &msg);
 		rows++;
+		if (*td_node_explain_turn(node, process, msg.text.line, sizeof(msg.text.line))) {
+			td_peer_send(peer, &msg);
+			rows++;
+		}
 		if (*td_node_explain_steps(node, process, msg.text.line, sizeof(msg.text.line))) {
 			td_peer_send(peer, &msg);
 			rows++;

@@ -48,6 +48,7 @@ static void begin_gather(struct td_lock_group *g, uint32_t client)
 	g->seen = true;
 	g->wants = g->paused = g->holding = g->draining = g->filling = false;
 	g->open = g->closing = g->contended = false;
+	g->turn = (struct td_turn){0};
 	g->movable = g->pages_itself = true;
 	g->gpus = 0;
 	g->class = TD_CLASS_BESTEFFORT;
@@ -126,6 +127,15 @@ static void note_filling(struct td_lock *lock, const struct td_view *view, uint6
 		g->resident_bytes = resident_bytes[i];
 		g->filled_ns = now_ns;
 	}
+}
+
+static void compare_use(struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_policy_options *options, const struct td_view *view)
+{
+	td_use_weigh(lock, view);
+	for (uint32_t i = 0; i < lock->count; i++)
+		lock->groups[i].bounds = rules->turns(&lock->groups[i], view, options);
+	td_use_compare(lock);
 }
 
 static void gather(struct td_lock *lock, const struct td_view *view)
@@ -311,11 +321,11 @@ static const uint64_t no_bytes[TD_GPU_MAX];
 static const uint32_t no_holders[TD_GPU_MAX];
 
 /* When may a holder be closed for the head of the queue? */
-static uint64_t closable_at_ns(const struct td_lock_group *g, const struct td_lock_group *head,
-	const struct td_lock_rules *rules, const struct td_policy_options *options,
-	const struct td_view *view)
+static uint64_t closable_at_ns(const struct td_lock *lock, struct td_lock_group *g,
+	const struct td_lock_group *head, const struct td_lock_rules *rules,
+	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns)
 {
-	uint64_t at, idle_at;
+	uint64_t at = TD_NEVER, idle_at;
 
 	/* Memory that it waits for is that of the head, and cannot leave: only the head can go on, and free it. */
 	if (g->filling && !head->movable)
@@ -327,9 +337,10 @@ static uint64_t closable_at_ns(const struct td_lock_group *g, const struct td_lo
 	if (g->filling && !(rules->by_class && head->class > g->class))
 		return (g->filled_ns > g->opened_ns ? g->filled_ns : g->opened_ns) +
 		       options->quantum_ns;
-	at = TD_NEVER;
-	if (!(rules->by_class && head->class > g->class))
-		at = g->opened_ns + rules->quantum_ns(g, view, options);
+	if (!(rules->by_class && head->class > g->class)) {
+		g->turn = td_turn(lock, g, head, now_ns);
+		at = g->opened_ns + g->turn.ns;
+	}
 	if (g->wants)
 		return at;
 	idle_at = g->idle_from_ns + rules->patience_ns(g, view, options);
@@ -450,7 +461,7 @@ static uint64_t mark_closable(struct td_lock *lock, const struct td_lock_group *
 			add_gone(gone_bytes, gone_holders, g, rules);
 			continue;
 		}
-		at = closable_at_ns(g, head, rules, options, view);
+		at = closable_at_ns(lock, g, head, rules, options, view, now_ns);
 		g->closable = g->open && at <= now_ns;
 		if (at > now_ns && at < wakeup)
 			wakeup = at;
@@ -482,6 +493,7 @@ static uint64_t close_for(struct td_lock *lock, const struct td_lock_group *head
 {
 	uint64_t gone_bytes[TD_GPU_MAX] = {0}, wakeup;
 	uint32_t gone_holders[TD_GPU_MAX] = {0};
+	bool closes = false;
 
 	wakeup = mark_closable(lock, head, rules, options, view, now_ns, gone_bytes, gone_holders);
 	while (!fits(lock, rules, view, head, gone_bytes, gone_holders)) {
@@ -492,9 +504,14 @@ static uint64_t close_for(struct td_lock *lock, const struct td_lock_group *head
 		g->chosen = true;
 		add_gone(gone_bytes, gone_holders, g, rules);
 	}
-	for (uint32_t i = 0; i < lock->count; i++)
-		if (lock->groups[i].chosen)
-			close_group(&lock->groups[i]);
+	for (uint32_t i = 0; i < lock->count; i++) {
+		if (!lock->groups[i].chosen)
+			continue;
+		close_group(&lock->groups[i]);
+		closes = true;
+	}
+	if (closes)
+		td_use_hand_over(lock, head);
 	return wakeup;
 }
 
@@ -502,6 +519,7 @@ static void admit(struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_view *view, struct td_lock_group *g)
 {
 	g->open = true;
+	td_use_begin(g);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
 		lock->used_bytes[gpu] -= g->left_bytes[gpu];
 	account(lock, rules, g, true);
@@ -512,9 +530,12 @@ uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 {
 	uint64_t wakeup = TD_NEVER;
 
+	td_use_pass(lock, now_ns);
 	gather(lock, view);
 	note_filling(lock, view, now_ns);
+	compare_use(lock, rules, options, view);
 	build_queue(lock, rules);
+	td_use_press(lock, rules->by_class);
 	count_holders(lock, rules, view);
 	repair(lock, rules, view);
 	for (uint32_t q = 0; q < lock->queue_count; q++) {

@@ -15,17 +15,18 @@
  *  - no hand-over while nobody waits;
  *  - exclusive: at most one group per GPU is not CLOSED and not being closed; by memory: the demand of the admitted never
  *    exceeds the capacity, but for a single group that exceeds it alone (the executor refuses its allocations);
- *  - a holder is closed only for the group at the head of the queue, and only once its quantum has passed or it has been idle
- *    for its patience, or the head is more protected; only when closing makes the head fit;
+ *  - a holder is closed only for the group at the head of the queue, and only once its turn has passed (turns.h: it may depend on who waits) or
+ *    it has been idle for its patience, or the head is more protected; only when closing makes the head fit;
  *  - a group whose memory is coming is closed only once none has come for a quantum: its turn begins when all of it is there;
- *  - a group in the queue waits at most (groups before it) x (quantum + drain + hand-over); by class, while nobody more protected
- *    works.
+ *  - a group in the queue waits at most (groups before it) x (turn + drain + hand-over); by class, while nobody more protected
+ *    works. Turns are the short ones as long as one waits that has used the GPU little lately.
  *
  * Pure: no clock, I/O, allocation or globals. The caller owns the zeroed struct td_lock.
  */
 #pragma once
 
 #include "policy/policy.h"
+#include "policy/turns.h"
 
 struct td_lock_group {
 	uint32_t id;
@@ -35,15 +36,17 @@ struct td_lock_group {
 	uint64_t idle_from_ns; /* start of its present idle period; 0: busy */
 	uint64_t last_idle_ns; /* length of its last finished idle period; 0: none seen */
 	uint64_t resident_bytes, filled_ns; /* on its GPUs; when that changed last */
+	struct td_use use;
 
 	/* gathered from the view at each step */
 	bool seen, wants, paused, movable, pages_itself;
-	enum td_class class; /* of its clients the most protected */
-	uint32_t weight;     /* of its clients the greatest */
-	bool holding;        /* some client is not CLOSED */
-	bool draining;       /* some client is DRAINING */
-	bool filling;        /* some client is FILLING */
-	uint32_t gpus;       /* bit per GPU */
+	enum td_class class;         /* of its clients the most protected */
+	uint32_t weight;             /* of its clients the greatest */
+	uint32_t lightest, heaviest; /* weights on its GPUs, its own among them */
+	bool holding;                /* some client is not CLOSED */
+	bool draining;               /* some client is DRAINING */
+	bool filling;                /* some client is FILLING */
+	uint32_t gpus;               /* bit per GPU */
 	uint32_t first_client;
 	uint64_t wants_since_ns;
 	uint64_t opened_ns; /* when its last client opened; while filling: when that began */
@@ -54,13 +57,19 @@ struct td_lock_group {
 	bool open;      /* the plan opens it or keeps it open */
 	bool closing;   /* the plan closes it, or it is draining */
 	bool contended; /* somebody waits for one of its GPUs */
+	struct td_turn_bounds bounds;
+	struct td_turn turn; /* of a holder, while contended by one that may end it; else 0 */
 
 	/* scratch: for the group at the head of the queue */
 	bool closable, chosen;
+	uint64_t
+		pressing_ns; /* scratch: the least use of it and those of its class that wait behind it */
 };
 
 struct td_lock {
 	uint64_t next_ticket;
+	uint64_t stepped_ns;          /* the last time; 0: never */
+	uint64_t owed_ns[TD_GPU_MAX]; /* use that hand-overs have not been paid with yet */
 	uint32_t count;
 	struct td_lock_group groups[TD_CLIENT_MAX];
 	/* scratch of one step */
@@ -80,9 +89,9 @@ struct td_lock_rules {
 	bool by_class;  /* the more protected go first */
 	uint64_t
 		window_ns; /* work that a holder may have in flight while an online group waits for it; 0: no bound */
-	/* How long a contended holder may stay, ns; and how long an idle one is waited for. */
-	uint64_t (*quantum_ns)(const struct td_lock_group *group, const struct td_view *view,
-		const struct td_policy_options *options);
+	/* Between what the turns of a contended holder are, by use (turns.h) unless both are the same; and how long an idle one is waited for, ns. */
+	struct td_turn_bounds (*turns)(const struct td_lock_group *group,
+		const struct td_view *view, const struct td_policy_options *options);
 	uint64_t (*patience_ns)(const struct td_lock_group *group, const struct td_view *view,
 		const struct td_policy_options *options);
 };

@@ -5,12 +5,12 @@
 #include "policy/lock.h"
 #include "policy/plans.h"
 
-static uint64_t fixed_quantum_ns(const struct td_lock_group *group, const struct td_view *view,
-	const struct td_policy_options *options)
+static struct td_turn_bounds fixed_turns(const struct td_lock_group *group,
+	const struct td_view *view, const struct td_policy_options *options)
 {
 	(void)group;
 	(void)view;
-	return options->quantum_ns;
+	return (struct td_turn_bounds){.fixed = true, .short_ns = options->quantum_ns};
 }
 
 /* "it releases the GPU lock back to the scheduler early": the client reports idleness only after its own idle time. */
@@ -29,7 +29,7 @@ static void step(void *state, const struct td_policy_options *options, const str
 	const struct td_lock_rules rules = {
 		.exclusive = true,
 		.enforce = options->enabled,
-		.quantum_ns = fixed_quantum_ns,
+		.turns = fixed_turns,
 		.patience_ns = no_patience_ns,
 	};
 

@@ -151,6 +151,8 @@ void td_plan_from_lock(struct td_lock_plan *state, const struct td_lock_rules *r
 		if (g->open)
 			grant->gate = g->wants || !g->holding ? TD_GATE_OPEN : TD_GATE_ARMED;
 		grant->others_wait = g->holding && g->contended;
+		grant->turn_reason = g->turn.reason;
+		grant->turn_ns = g->turn.ns;
 		if (grant->others_wait && g->gpus & state->lock.urgent_gpus)
 			grant->window_ns = rules->window_ns;
 	}

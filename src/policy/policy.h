@@ -189,6 +189,17 @@ struct td_view {
 	uint32_t has; /* TD_HAS bits: what this node can show and carry out */
 };
 
+/* What a turn's length is due to; for people. */
+enum td_turn_reason {
+	TD_TURN_NONE,  /* nobody waits that could end it */
+	TD_TURN_FIXED, /* so the policy has it */
+	TD_TURN_SHORT, /* one that waits has used the GPU little lately */
+	TD_TURN_GROWS, /* one that waits has used it for that long lately */
+	TD_TURN_LONG,  /* those that wait are always busy: hand-overs hardly cost anything */
+	TD_TURN_AHEAD, /* it has had more than the next one */
+	TD_TURN_N,
+};
+
 /* A grant of zeros: open, no bound on anything but memory. */
 struct td_grant {
 	enum td_gate gate;
@@ -203,6 +214,9 @@ struct td_grant {
 	uint32_t priority;
 	uint32_t batch; /* of a service; 0: as it likes */
 	bool steps; /* the ends of its steps are to be known at once, found if it does not tell */
+	uint64_t
+		turn_ns; /* how long it may go on while others wait, since its memory is there; 0: no turns */
+	enum td_turn_reason turn_reason;
 };
 
 enum td_action_kind {
@@ -241,10 +255,13 @@ struct td_plan {
 /* Options that policies read; the daemon's option table sets them live. */
 struct td_policy_options {
 	bool enabled;            /* off: every gate is open (nvshare's anti-thrash off) */
-	uint64_t quantum_ns;     /* nvshare: fixed quantum. tandem: upper bound */
+	uint64_t quantum_ns;     /* nvshare: fixed quantum. tandem: upper bound of a short turn */
 	uint64_t quantum_min_ns; /* tandem: lower bound */
 	uint32_t swap_share_ppm; /* tandem: hand-overs may cost at most this share of the time */
 	uint64_t window_ns;      /* in-flight bound while a job with a latency objective waits */
+	/* tandem, among jobs that are always busy: the same share, 0: as any, and the longest turn */
+	uint32_t swap_share_long_ppm;
+	uint64_t quantum_long_ns;
 };
 
 struct td_policy {

@@ -5,8 +5,9 @@
  * Classes: online before guaranteed before besteffort (lock.h); side by side, besteffort work is held to what guard.h finds that the
  * others can bear, where the node can do that, and their kernels go first, where it can do that.
  * Turns between classes are strict: docs/decisions/0020-strict-classes.md.
- * Quantum: with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s; between quantum.min and quantum. Turns are in
- * proportion to the weights: that of the least weight on the GPUs has q, others as many times more, up to quantum.
+ * Turns (turns.h): with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s. Short ones by swap.share, between quantum.min and quantum; long ones,
+ * among those that are always busy, by swap.share.long, up to quantum.long. They are in proportion to the weights: that of the least weight on the GPUs has q, others as
+ * many times more.
  * Idle holders: handing over costs h and so does coming back, waiting costs the idle time. Without knowledge, waiting h before
  * giving up costs at most twice the optimum (the ski-rental rule); a group whose last pause outlasted h is not waited for.
  * Work in flight is bounded only while a job with a latency objective waits. Among others a turn had better last until the holder's step
@@ -39,29 +40,33 @@ static uint64_t handover_ns(const struct td_lock_group *group, const struct td_v
 	return worst;
 }
 
-/* How many times the least weight on its GPUs the group's is. */
-static uint64_t times_the_least(const struct td_lock_group *group, const struct td_view *view)
+/* Turns of which hand-overs take at most a share. */
+static uint64_t turn_for_share_ns(
+	const struct td_lock_group *group, const struct td_view *view, uint32_t share_ppm)
 {
-	uint32_t least = group->weight;
+	uint64_t share = share_ppm ? share_ppm : 1;
 
-	for (uint32_t c = 0; c < view->client_count; c++)
-		if (group->gpus >> view->clients[c].gpu & 1 && view->clients[c].weight < least)
-			least = view->clients[c].weight;
-	return group->weight / (least ? least : 1);
+	return handover_ns(group, view) / share * (TD_PPM - share);
 }
 
-static uint64_t quantum_ns(const struct td_lock_group *group, const struct td_view *view,
+static struct td_turn_bounds turns(const struct td_lock_group *group, const struct td_view *view,
 	const struct td_policy_options *options)
 {
-	uint64_t share = options->swap_share_ppm ? options->swap_share_ppm : 1;
-	uint64_t ns = handover_ns(group, view) / share * (TD_PPM - share);
+	struct td_turn_bounds bounds = {
+		.short_ns = turn_for_share_ns(group, view, options->swap_share_ppm),
+		.most_ns = options->quantum_ns};
+	/* So that the heaviest has its part of the longest turn. */
+	uint64_t long_most_ns = options->quantum_long_ns / group->heaviest * group->lightest;
 
-	if (ns < options->quantum_min_ns)
-		ns = options->quantum_min_ns;
-	if (ns > options->quantum_ns)
-		return options->quantum_ns;
-	ns *= times_the_least(group, view);
-	return ns > options->quantum_ns ? options->quantum_ns : ns;
+	if (bounds.short_ns < options->quantum_min_ns)
+		bounds.short_ns = options->quantum_min_ns;
+	if (bounds.short_ns > options->quantum_ns)
+		bounds.short_ns = options->quantum_ns;
+	if (options->swap_share_long_ppm)
+		bounds.long_ns = turn_for_share_ns(group, view, options->swap_share_long_ppm);
+	if (bounds.long_ns > long_most_ns)
+		bounds.long_ns = long_most_ns;
+	return bounds;
 }
 
 static uint64_t patience_ns(const struct td_lock_group *group, const struct td_view *view,
@@ -139,7 +144,7 @@ static void step(void *state, const struct td_policy_options *options, const str
 		.enforce = options->enabled,
 		.by_class = true,
 		.window_ns = options->window_ns,
-		.quantum_ns = quantum_ns,
+		.turns = turns,
 		.patience_ns = patience_ns,
 	};
 

@@ -16,13 +16,13 @@
 #include "policy/plans.h"
 
 /* For as long as it likes; half of the range, so that a time of day can be added. */
-static uint64_t endless_ns(const struct td_lock_group *group, const struct td_view *view,
-	const struct td_policy_options *options)
+static struct td_turn_bounds endless_turns(const struct td_lock_group *group,
+	const struct td_view *view, const struct td_policy_options *options)
 {
 	(void)group;
 	(void)view;
 	(void)options;
-	return TD_NEVER / 2;
+	return (struct td_turn_bounds){.fixed = true, .short_ns = TD_NEVER / 2};
 }
 
 static uint64_t no_patience_ns(const struct td_lock_group *group, const struct td_view *view,
@@ -40,7 +40,7 @@ static void share_time(void *state, const struct td_policy_options *options,
 	static const struct td_lock_rules rules = {
 		.exclusive = false,
 		.enforce = false,
-		.quantum_ns = endless_ns,
+		.turns = endless_turns,
 		.patience_ns = no_patience_ns,
 	};
 

@@ -32,7 +32,9 @@ __attribute__((unused)) static void start(const char *policy, uint32_t gpus)
 		.quantum_ns = 1000 * MS,
 		.quantum_min_ns = 20 * MS,
 		.swap_share_ppm = 100000,
-		.window_ns = 2 * MS};
+		.window_ns = 2 * MS,
+		.swap_share_long_ppm = 10000,
+		.quantum_long_ns = 10000 * MS};
 	for (uint32_t g = 0; g < gpus; g++)
 		node.gpus[g].capacity_bytes = 16 * GIB;
 	node.view = (struct td_view){.gpus = node.gpus, .clients = node.clients, .gpu_count = gpus};

@@ -308,6 +308,31 @@ TEST(explanations_name_who_is_in_the_way)
 		"may use its GPU"));
 }
 
+TEST(explanations_say_how_long_a_turn_is_and_why)
+{
+	begin();
+	struct fake *a = program(0, "train-a", 48 * MIB), *b = program(1, "train-b", 48 * MIB);
+	char text[256];
+
+	CHECK_EQ(td_options_set(&w.node.options, "quantum", "200ms", NULL), 0);
+	CHECK_EQ(td_options_set(&w.node.options, "quantum.min", "200ms", NULL), 0);
+	fake_want(&w, a);
+	settle(&w);
+	CHECK_STR(td_node_explain_turn(&w.node, a->process, text, sizeof(text)), "");
+	fake_want(&w, b);
+	settle(&w);
+	CHECK_STR(td_node_explain_turn(&w.node, a->process, text, sizeof(text)),
+		"Its turn lasts 200.0 ms: one that waits has used the GPU little lately.");
+	CHECK_STR(td_node_explain_turn(&w.node, b->process, text, sizeof(text)),
+		"The turn of train-a (pid 100) lasts 200.0 ms: one that waits has used the GPU "
+		"little lately.");
+	CHECK_EQ(td_options_set(&w.node.options, "policy", "nvshare", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "policy=nvshare");
+	settle(&w);
+	CHECK(strstr(td_node_explain_turn(&w.node, a->process, text, sizeof(text)),
+		"as the policy has it"));
+}
+
 TEST(the_queue_is_counted_by_class_where_the_policy_goes_by_it)
 {
 	begin();

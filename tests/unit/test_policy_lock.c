@@ -23,6 +23,7 @@ struct job {
 	uint64_t next_ns;     /* while idle: when it wants again */
 	uint64_t queued_ns;   /* when it was first seen to wait; 0: it does not */
 	uint64_t bound_ns;    /* when it must have been let in at the latest */
+	uint64_t used_ns;     /* what it has worked lately, less what it was idle */
 	bool was_open;
 };
 
@@ -51,7 +52,13 @@ static void begin(const char *policy, bool classes, bool fixed, uint64_t seed)
 	w.fixed = fixed;
 	w.policy = td_policy_find(policy);
 	w.state = calloc(1, w.policy->state_bytes);
-	w.options = (struct td_policy_options){true, QUANTUM, 20 * MS, 100000, 2 * MS};
+	w.options = (struct td_policy_options){.enabled = true,
+		.quantum_ns = QUANTUM,
+		.quantum_min_ns = 20 * MS,
+		.swap_share_ppm = 100000,
+		.window_ns = 2 * MS,
+		.swap_share_long_ppm = 10000,
+		.quantum_long_ns = 5 * QUANTUM};
 	w.exclusive = !strcmp(policy, "nvshare");
 	w.classes = classes;
 	w.random = seed * 0x9e3779b97f4a7c15ull + 1;
@@ -185,11 +192,27 @@ static uint64_t next_event(void)
 	return at;
 }
 
+/* At least as much as the policy makes of it. */
+static void note_use(struct job *job, uint64_t passed_ns)
+{
+	bool holds = false;
+
+	for (uint32_t k = 0; k < job->count; k++)
+		holds |= job->clients[k]->phase == TD_PHASE_OPEN ||
+			 job->clients[k]->phase == TD_PHASE_DRAINING;
+	if (holds)
+		job->used_ns += passed_ns;
+	else if (!job->clients[0]->wants)
+		job->used_ns -= passed_ns < job->used_ns ? passed_ns : job->used_ns;
+	job->used_ns = job->used_ns < 5 * QUANTUM ? job->used_ns : 5 * QUANTUM;
+}
+
 static void pass_until(uint64_t at)
 {
 	for (uint32_t j = 0; j < GROUPS; j++) {
 		struct job *job = &w.jobs[j];
 
+		note_use(job, at - w.now);
 		if (job->clients[0]->wants && is_in(job, TD_PHASE_OPEN))
 			job->work_ns -= at - w.now < job->work_ns ? at - w.now : job->work_ns;
 	}
@@ -247,6 +270,15 @@ static void check_closing(const struct job *job)
 	CHECK(wanted);
 }
 
+/* No turn before its own is longer: short ones are at most QUANTUM, others as long as it has used GPUs itself, times the weight. */
+static uint64_t longest_turn_ns(const struct job *job)
+{
+	uint64_t ns = w.exclusive ? 0 : 3 * job->used_ns;
+
+	ns = ns < 5 * QUANTUM ? ns : 5 * QUANTUM;
+	return ns > QUANTUM ? ns : QUANTUM;
+}
+
 /* Who begins to wait: everybody before it may have a turn and its hand-over, and those who hold now too. */
 static void note_queue(void)
 {
@@ -263,7 +295,7 @@ static void note_queue(void)
 		job->queued_ns = w.now;
 		for (uint32_t k = 0; k < GROUPS; k++)
 			before += w.jobs[k].queued_ns || !is_in(&w.jobs[k], TD_PHASE_CLOSED);
-		job->bound_ns = w.now + before * (QUANTUM + 2 * SLOW + 10 * MS);
+		job->bound_ns = w.now + before * (longest_turn_ns(job) + 2 * SLOW + 10 * MS);
 	}
 }
 
@@ -339,7 +371,11 @@ TEST(a_job_that_needs_a_hundred_to_go_is_let_in)
 	struct td_gpu_view gpu = {.capacity_bytes = CAPACITY, .handover_ns = MS};
 	struct td_view view = {&gpu, clients, 1, 101, 0};
 	struct td_plan plan = {.grants = grants};
-	struct td_policy_options options = {true, QUANTUM, 20 * MS, 100000, 2 * MS};
+	struct td_policy_options options = {.enabled = true,
+		.quantum_ns = QUANTUM,
+		.quantum_min_ns = 20 * MS,
+		.swap_share_ppm = 100000,
+		.window_ns = 2 * MS};
 	const struct td_policy *policy = td_policy_find("tandem");
 	void *state = calloc(1, policy->state_bytes);
 

@@ -82,6 +82,22 @@ TEST(under_tandem_swapping_costs_a_tenth_of_the_time)
 	CHECK(near(result.end_s, 100 + 600 + 2. * result.handovers, 3));
 }
 
+/* Turns of 9, then longer and longer ones up to 99 hand-overs' time: nine or so instead of 33. */
+TEST(under_tandem_turns_grow_until_swapping_costs_a_hundredth)
+{
+	begin("tandem", 30, 12);
+	sim.pages_itself = false;
+	sim.options.swap_share_long_ppm = TD_PPM / 100;
+	sim.options.quantum_long_ns = 300 * TD_NS_PER_S;
+	CHECK_EQ(td_node_simulate(&sim, jobs, 2, &result), 0);
+	CHECK(!result.stuck && result.handovers >= 3 && result.handovers <= 12);
+	CHECK(near(result.end_s, 100 + 600 + 2. * result.handovers, 3));
+	for (int i = 0; i < 2; i++)
+		jobs[i].gpu_s = 10000;
+	CHECK_EQ(td_node_simulate(&sim, jobs, 2, &result), 0);
+	CHECK(2. * result.handovers <= 0.0125 * result.end_s);
+}
+
 TEST(a_quantum_shorter_than_the_paging_in_is_thrashing)
 {
 	begin("nvshare", 1, 12);

@@ -1,0 +1,546 @@
+/*
+ * How long turns last, on one virtual GPU: programs that always compute, that want it for a moment now and then, that pretend to. Any two of them exceed its memory. A turn's end takes a drain,
+ * a turn's begin until memory has come.
+ */
+#include "test.h"
+
+#include "policy/plans.h"
+
+#define MS       1000000ull
+#define S        (1000 * MS)
+#define GIB      (1ull << 30)
+#define PROGRAMS 8
+
+struct program {
+	struct td_client_view *client;
+	uint64_t burst_ns, think_ns; /* think_ns 0: always wants the GPU */
+	uint64_t left_ns, next_ns,
+		ends_ns;   /* of the burst; the end of thinking; of a drain or fill */
+	uint64_t until_ns; /* always busy up to then, whatever think_ns says */
+	uint64_t got_ns, from_got_ns,
+		wait_ns; /* useful time, in all and at measure(); the longest wait since then */
+	uint64_t began_ns, turns, turn_ns, shortest_ns; /* of contended turns */
+	bool cheats; /* idle for a moment just before its turn ends */
+};
+
+static struct {
+	const struct td_policy *policy;
+	void *state;
+	struct td_policy_options options;
+	struct td_gpu_view gpu;
+	struct td_client_view clients[PROGRAMS];
+	struct td_grant grants[PROGRAMS];
+	struct td_view view;
+	struct td_plan plan;
+	struct program programs[PROGRAMS];
+	uint64_t now, drain_ns, fill_ns, measured_ns, handovers;
+} w;
+
+static void begin(uint64_t handover_ns)
+{
+	free(w.state);
+	memset(&w, 0, sizeof(w));
+	w.policy = td_policy_find("tandem");
+	w.state = calloc(1, w.policy->state_bytes);
+	w.options = (struct td_policy_options){.enabled = true,
+		.quantum_ns = 100 * S,
+		.quantum_min_ns = 100 * MS,
+		.swap_share_ppm = 100000,
+		.swap_share_long_ppm = 10000,
+		.quantum_long_ns = 300 * S};
+	w.gpu = (struct td_gpu_view){.capacity_bytes = 16 * GIB, .handover_ns = handover_ns};
+	w.drain_ns = handover_ns / 50;
+	w.fill_ns = handover_ns - w.drain_ns;
+	w.view = (struct td_view){.gpus = &w.gpu, .clients = w.clients, .gpu_count = 1};
+	w.plan.grants = w.grants;
+	w.now = S;
+}
+
+static struct program *add(uint64_t burst_ns, uint64_t think_ns, uint64_t first_ns)
+{
+	uint32_t i = w.view.client_count++;
+	struct program *p = &w.programs[i];
+
+	w.clients[i] = (struct td_client_view){.id = i + 1,
+		.group = i + 1,
+		.class = TD_CLASS_BESTEFFORT,
+		.weight = 1,
+		.movable = true,
+		.idle_since_ns = w.now,
+		.phase_since_ns = w.now,
+		.demanded_bytes = 12 * GIB};
+	*p = (struct program){.client = &w.clients[i],
+		.burst_ns = burst_ns,
+		.think_ns = think_ns,
+		.next_ns = w.now + first_ns,
+		.shortest_ns = UINT64_MAX};
+	return p;
+}
+
+static bool works(const struct program *p)
+{
+	return p->client->wants && p->client->phase == TD_PHASE_OPEN;
+}
+
+static bool thinks(const struct program *p)
+{
+	return p->think_ns && w.now >= p->until_ns;
+}
+
+static void enter(struct program *p, enum td_phase phase)
+{
+	p->client->phase = phase;
+	p->client->phase_since_ns = w.now;
+}
+
+static void note_wait(struct program *p)
+{
+	uint64_t waited = w.now - p->client->wants_since_ns;
+
+	if (p->client->wants_since_ns >= w.measured_ns && waited > p->wait_ns)
+		p->wait_ns = waited;
+}
+
+static void note_turn(struct program *p)
+{
+	p->turn_ns = w.now - p->began_ns;
+	p->turns++;
+	if (w.measured_ns && p->began_ns >= w.measured_ns && p->turn_ns < p->shortest_ns)
+		p->shortest_ns = p->turn_ns;
+}
+
+/* Everything that happens by itself up to now. */
+static void progress(struct program *p)
+{
+	if (p->client->phase == TD_PHASE_DRAINING && p->ends_ns <= w.now) {
+		note_turn(p);
+		enter(p, TD_PHASE_CLOSED);
+	} else if (p->client->phase == TD_PHASE_FILLING && p->ends_ns <= w.now) {
+		enter(p, TD_PHASE_OPEN);
+		p->began_ns = w.now;
+		if (p->client->wants)
+			note_wait(p);
+	}
+	if (!p->client->wants && p->next_ns <= w.now) {
+		p->client->wants = true;
+		p->client->wants_since_ns = w.now;
+		p->left_ns = p->burst_ns;
+		if (p->client->phase == TD_PHASE_OPEN)
+			note_wait(p);
+	} else if (works(p) && !p->left_ns && thinks(p)) {
+		p->client->wants = false;
+		p->client->idle_since_ns = w.now;
+		p->next_ns = w.now + p->think_ns;
+	}
+}
+
+static void carry_out(struct program *p)
+{
+	const struct td_grant *grant = &w.grants[p->client - w.clients];
+	bool closed = grant->gate == TD_GATE_CLOSED;
+
+	if (closed && p->client->phase == TD_PHASE_OPEN) {
+		enter(p, TD_PHASE_DRAINING);
+		p->ends_ns = w.now + w.drain_ns;
+	} else if (!closed && p->client->phase == TD_PHASE_CLOSED) {
+		enter(p, TD_PHASE_FILLING);
+		p->ends_ns = w.now + w.fill_ns;
+		w.handovers++;
+	}
+	/* It knows when its turn ends, and has nothing more to do 10 ms before that. */
+	if (p->cheats && works(p) && grant->turn_ns && p->left_ns > 10 * MS &&
+		p->began_ns + grant->turn_ns > w.now + 10 * MS)
+		p->left_ns = p->began_ns + grant->turn_ns - w.now - 10 * MS;
+}
+
+static uint64_t next_event(void)
+{
+	uint64_t at = w.plan.next_wakeup_ns;
+
+	for (uint32_t i = 0; i < w.view.client_count; i++) {
+		const struct program *p = &w.programs[i];
+		uint64_t mine = UINT64_MAX;
+
+		if (p->client->phase == TD_PHASE_DRAINING || p->client->phase == TD_PHASE_FILLING)
+			mine = p->ends_ns;
+		else if (!p->client->wants)
+			mine = p->next_ns;
+		else if (works(p) && thinks(p))
+			mine = w.now + p->left_ns;
+		else if (works(p) && p->until_ns > w.now)
+			mine = p->until_ns;
+		if (!p->client->wants && p->next_ns < mine)
+			mine = p->next_ns;
+		at = mine < at ? mine : at;
+	}
+	return at;
+}
+
+static void run_for(uint64_t ns)
+{
+	uint64_t until = w.now + ns;
+
+	while (w.now < until) {
+		uint64_t at;
+
+		for (uint32_t i = 0; i < w.view.client_count; i++)
+			progress(&w.programs[i]);
+		w.policy->step(w.state, &w.options, &w.view, w.now, &w.plan);
+		CHECK(w.plan.next_wakeup_ns > w.now);
+		for (uint32_t i = 0; i < w.view.client_count; i++)
+			carry_out(&w.programs[i]);
+		at = next_event();
+		at = at > w.now ? at : w.now + 1;
+		at = at < until ? at : until;
+		for (uint32_t i = 0; i < w.view.client_count; i++) {
+			struct program *p = &w.programs[i];
+			uint64_t worked = works(p) ? at - w.now : 0;
+
+			p->got_ns += worked;
+			p->left_ns -= worked < p->left_ns ? worked : p->left_ns;
+		}
+		w.now = at;
+	}
+}
+
+/* From here on. */
+static void measure(void)
+{
+	w.measured_ns = w.now;
+	w.handovers = 0;
+	for (uint32_t i = 0; i < PROGRAMS; i++) {
+		w.programs[i].from_got_ns = w.programs[i].got_ns;
+		w.programs[i].wait_ns = 0;
+	}
+}
+
+static uint64_t got_ns(const struct program *p)
+{
+	return p->got_ns - p->from_got_ns;
+}
+
+/* Of the time since then, in ppm. */
+static uint64_t share(const struct program *p)
+{
+	return got_ns(p) / ((w.now - w.measured_ns) / TD_PPM);
+}
+
+static uint64_t swapping(void)
+{
+	return w.handovers * w.gpu.handover_ns / ((w.now - w.measured_ns) / TD_PPM);
+}
+
+TEST(two_that_always_compute_come_to_lose_a_hundredth_and_turns_only_grow)
+{
+	for (uint64_t h = 100 * MS; h < 3 * S; h *= 3) {
+		struct program *a, *b;
+		uint64_t before = 0;
+
+		begin(h);
+		a = add(S, 0, 0);
+		b = add(S, 0, 7 * S);
+		for (int i = 0; i < 20; i++) {
+			uint64_t turns = b->turns;
+
+			while (b->turns == turns)
+				run_for(h);
+			CHECK(b->turn_ns + w.drain_ns >= before);
+			before = b->turn_ns;
+		}
+		CHECK(before >= 98 * h && before <= 101 * h);
+		measure();
+		run_for(2000 * h);
+		CHECK(share(a) + share(b) >= 980000);
+		CHECK(share(a) + 60000 > share(b) && share(b) + 60000 > share(a));
+		while (!works(a) && !works(b))
+			run_for(h);
+		CHECK_EQ(w.grants[works(b)].turn_reason, TD_TURN_LONG);
+	}
+}
+
+TEST(turns_are_no_longer_than_quantum_long_and_all_are_short_without_a_share_for_long_ones)
+{
+	struct program *a;
+
+	begin(S);
+	w.options.quantum_long_ns = 20 * S;
+	a = add(S, 0, 0);
+	add(S, 0, 0);
+	run_for(1000 * S);
+	CHECK(a->turn_ns >= 19 * S && a->turn_ns <= 20 * S + w.drain_ns);
+	w.options.swap_share_long_ppm = 0;
+	run_for(200 * S);
+	CHECK(a->turn_ns >= 9 * S && a->turn_ns <= 9 * S + w.drain_ns);
+}
+
+/* One turn that pays for its hand-over, and what it did not pay of its last. */
+TEST(who_wants_the_gpu_for_a_moment_waits_for_two_short_turns_at_most)
+{
+	static const uint64_t thinks_ms[] = {
+		200, 1000, 3100, 5000, 8990, 17700, 30000, 61000, 99500, 150000};
+
+	for (uint64_t h = 100 * MS; h < 3 * S; h *= 3) {
+		for (unsigned i = 0; i < sizeof(thinks_ms) / sizeof(*thinks_ms); i++) {
+			uint64_t short_ns = 9 * h, think_ns = thinks_ms[i] * MS;
+			struct program *batch, *moment;
+
+			begin(h);
+			batch = add(S, 0, 0);
+			moment = add(100 * MS, think_ns, 1700 * h);
+			run_for(1600 * h);
+			measure();
+			run_for(3000 * h);
+			if (think_ns < 2 * h)
+				continue; /* such pauses are waited for: it has the GPU all the time, then */
+			CHECK(moment->wait_ns <= 2 * short_ns + h + MS);
+			if (think_ns > 2 * short_ns)
+				CHECK(moment->wait_ns <= h + MS);
+			CHECK(share(batch) >= 450000);
+			CHECK(swapping() <= 101000);
+			CHECK(share(batch) + share(moment) >= 890000);
+		}
+	}
+}
+
+TEST(who_always_computes_is_closed_after_a_short_turn_for_one_that_did_not_leave_before_its_own_ended)
+{
+	struct program *moment;
+
+	begin(S);
+	add(S, 0, 0);
+	moment = add(9 * S, 20 * S, 1000 * S);
+	run_for(500 * S);
+	measure();
+	run_for(3000 * S);
+	CHECK(moment->wait_ns <= 9 * S + S + MS);
+}
+
+/* Whatever the pattern: no more than who is always busy, for whom the others' turns are no shorter, and swapping within its share. */
+TEST(nobody_gains_by_pretending)
+{
+	static const uint64_t bursts_ms[] = {50, 1000, 5000, 8900, 9000, 20000, 60000, 98900},
+			      thinks_ms[] = {1, 10, 500, 990, 1500, 5000, 9000, 18000, 40000};
+
+	for (unsigned i = 0; i < 8; i++) {
+		for (unsigned j = 0; j < 9; j++) {
+			struct program *honest, *cheat;
+
+			begin(S);
+			honest = add(S, 0, 0);
+			cheat = add(bursts_ms[i] * MS, thinks_ms[j] * MS, 300 * S);
+			run_for(1000 * S);
+			measure();
+			run_for(10000 * S);
+			CHECK(got_ns(cheat) <= got_ns(honest) + 200 * S);
+			CHECK(share(honest) >= 440000);
+			if (thinks_ms[j] > 1000)
+				CHECK(swapping() <= 101000);
+		}
+	}
+}
+
+TEST(a_moment_of_idleness_before_its_turn_ends_makes_nobody_a_small_user)
+{
+	struct program *honest, *cheat;
+
+	begin(S);
+	honest = add(S, 0, 0);
+	cheat = add(400 * S, 10 * MS, 0);
+	cheat->cheats = true;
+	run_for(2000 * S);
+	measure();
+	run_for(10000 * S);
+	CHECK(share(honest) + share(cheat) >= 970000);
+	CHECK(got_ns(cheat) <= got_ns(honest) + 200 * S);
+	CHECK(cheat->wait_ns > 50 * S); /* as long as the other one's turn */
+}
+
+/* Beside one that wants it for a moment, too, whenever that comes. */
+TEST(time_is_in_proportion_to_the_weights)
+{
+	static const uint64_t thinks_s[] = {0, 5, 20, 47, 100, 180, 250, 400};
+	static const uint32_t weights[] = {2, 3, 5};
+
+	for (unsigned k = 0; k < sizeof(thinks_s) / sizeof(*thinks_s); k++) {
+		struct program *p[3];
+		uint64_t all = 0;
+
+		begin(S);
+		for (int i = 0; i < 3; i++) {
+			p[i] = add(S, 0, (uint64_t)i * 30 * S);
+			p[i]->client->weight = weights[i];
+		}
+		if (thinks_s[k])
+			add(100 * MS, thinks_s[k] * S, 0)->client->weight = 2;
+		run_for(3000 * S);
+		measure();
+		run_for(60000 * S);
+		for (int i = 0; i < 3; i++)
+			all += got_ns(p[i]);
+		for (int i = 0; i < 3; i++) {
+			uint64_t due = all / 10 * weights[i];
+
+			CHECK(got_ns(p[i]) > due - due / 50 && got_ns(p[i]) < due + due / 50);
+		}
+		CHECK(swapping() <= (thinks_s[k] ? 101000 : 12000));
+	}
+}
+
+/* It always comes a minute after it left: in the turn of the same one, if nothing were made up for. */
+TEST(who_is_cut_short_is_made_up_for)
+{
+	for (uint64_t think_s = 2; think_s < 200; think_s += 9) {
+		struct program *a, *b;
+
+		begin(S);
+		a = add(S, 0, 0);
+		b = add(S, 0, 10 * S);
+		add(200 * MS, think_s * S, 400 * S);
+		run_for(1000 * S);
+		measure();
+		run_for(20000 * S);
+		CHECK(got_ns(a) <= got_ns(b) + 300 * S);
+		CHECK(got_ns(b) <= got_ns(a) + 300 * S);
+	}
+}
+
+/* Each time all of them come they leave a debt that the next turn is to pay, up to `quantum`. */
+TEST(small_users_together_leave_the_others_their_part)
+{
+	for (uint64_t quantum_ns = 30 * S; quantum_ns <= 90 * S; quantum_ns += 60 * S) {
+		struct program *batch, *other;
+
+		begin(S);
+		w.options.quantum_ns = quantum_ns;
+		batch = add(S, 0, 0);
+		other = add(S, 0, 0);
+		for (unsigned i = 0; i < 5; i++)
+			add(300 * MS + i * 50 * MS, 3 * S + i * 700 * MS, 300 * S + i * S);
+		run_for(1000 * S);
+		measure();
+		run_for(5000 * S);
+		CHECK(share(batch) + share(other) >= 800000);
+		CHECK(swapping() <= (quantum_ns > 7 * 9 * S ? 101000 : 150000));
+		for (unsigned i = 2; i < 7; i++)
+			CHECK(w.programs[i].wait_ns <= quantum_ns + 9 * S + 7 * (S + S));
+	}
+}
+
+TEST(who_was_busy_for_hours_is_a_small_user_once_it_has_been_idle_for_a_long_turn)
+{
+	struct program *batch, *was;
+
+	begin(S);
+	batch = add(S, 0, 0);
+	was = add(100 * MS, 30 * S, 0);
+	was->until_ns = w.now + 7200 * S;
+	run_for(7200 * S + 600 * S);
+	measure();
+	run_for(2000 * S);
+	CHECK(was->wait_ns <= S + MS);
+	CHECK(share(batch) >= 880000);
+}
+
+TEST(of_those_that_wait_behind_others_the_least_use_counts)
+{
+	struct program *last;
+
+	begin(S);
+	for (int i = 0; i < 3; i++)
+		add(S, 0, 0);
+	last = add(100 * MS, 77 * S, 2000 * S);
+	run_for(2000 * S);
+	measure();
+	run_for(10000 * S);
+	CHECK(last->wait_ns > 0 && last->wait_ns <= 3 * (9 * S + S) + 9 * S);
+	CHECK(w.handovers > 0);
+}
+
+/* It may be idle for longer than is waited for, but not for as long as it computes. */
+TEST(who_uses_more_than_it_is_idle_for_is_no_small_user)
+{
+	struct program *cheat;
+
+	begin(S);
+	add(S, 0, 0);
+	cheat = add(60 * S, 3 * S, 0);
+	run_for(1000 * S);
+	measure();
+	run_for(5000 * S);
+	CHECK(cheat->wait_ns > 60 * S);
+	CHECK(swapping() <= 20000);
+}
+
+TEST(an_even_pace_is_that_of_the_one_that_came_last)
+{
+	struct program *a, *b;
+
+	begin(S);
+	a = add(S, 0, 0);
+	b = add(S, 0, 1000 * S);
+	run_for(1000 * S + 25 * S);
+	measure();
+	run_for(4000 * S);
+	CHECK(got_ns(a) <= got_ns(b) + 100 * S && got_ns(b) <= got_ns(a) + 100 * S);
+}
+
+TEST(those_that_would_not_be_let_in_shorten_nobodys_turn)
+{
+	struct program *a;
+
+	begin(S);
+	a = add(S, 0, 0);
+	add(S, 0, 0)->client->class = TD_CLASS_GUARANTEED;
+	add(100 * MS, 10 * S, 0);
+	a->client->class = TD_CLASS_GUARANTEED;
+	run_for(2000 * S);
+	CHECK(a->turn_ns >= 98 * S);
+}
+
+TEST(a_turn_is_no_longer_than_its_holders_long_one)
+{
+	struct td_lock *lock = calloc(1, sizeof(*lock));
+	struct td_lock_group holder = {.weight = 2,
+		.lightest = 1,
+		.bounds = {.short_ns = 9 * S, .long_ns = 99 * S, .most_ns = 30 * S}};
+	struct td_lock_group head = {.pressing_ns = 400 * S, .use.had_ns = 50 * S};
+
+	CHECK_EQ(td_turn(lock, &holder, &head, 0).ns, 2 * 99 * S);
+	CHECK_EQ(td_turn(lock, &holder, &head, 0).reason, TD_TURN_LONG);
+	holder.use.had_before_ns = 80 * S;
+	CHECK_EQ(td_turn(lock, &holder, &head, 0).ns, 2 * (99 - 30) * S);
+	CHECK_EQ(td_turn(lock, &holder, &head, 0).reason, TD_TURN_AHEAD);
+	head.pressing_ns = S;
+	CHECK_EQ(td_turn(lock, &holder, &head, 0).ns, 18 * S);
+	CHECK_EQ(td_turn(lock, &holder, &head, 0).reason, TD_TURN_SHORT);
+	free(lock);
+}
+
+TEST(who_shares_another_gpu_with_somebody_slower_is_not_held_back_for_long)
+{
+	struct td_lock *lock = calloc(1, sizeof(*lock));
+	static struct td_client_view clients[3];
+
+	for (uint32_t i = 0; i < 3; i++) {
+		clients[i].gpu = i == 2;
+		clients[i].weight = 1;
+		lock->groups[i] = (struct td_lock_group){.id = i,
+			.gpus = 1u << clients[i].gpu,
+			.wants = true,
+			.weight = 1,
+			.lightest = 1,
+			.bounds.long_ns = 99 * S};
+		lock->groups[i].use.wanted = true;
+	}
+	lock->count = 3;
+	lock->groups[0].use.had_ns = 5000 * S;
+	lock->groups[2].use.had_ns = 10 * S;
+	lock->groups[1].gpus = 3;
+	td_use_compare(lock);
+	CHECK_EQ(lock->groups[0].use.had_ns, 5000 * S);
+	CHECK_EQ(lock->groups[1].use.had_ns, (5000 - 99) * S);
+	lock->groups[2].use.wanted = false; /* comes back: it has missed nothing */
+	td_use_compare(lock);
+	CHECK_EQ(lock->groups[2].use.had_ns, (5000 - 99) * S);
+	free(lock);
+}
