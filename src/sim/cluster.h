@@ -85,6 +85,8 @@ struct td_cluster_options {
 	uint64_t seed;
 	struct td_services *services; /* NULL: none */
 	struct td_batch_table *table; /* of the services' queues; NULL: one of its own */
+	const double *
+		kindest; /* NULL; or a bound's world, of each profile: as fast are all guests of this kind together beside a holder; nobody else is slowed */
 	const struct td_sim_knowledge
 		*knowledge;                /* what a scheduler has learnt before; see sched.h */
 	double until_s;                    /* 0: until the last job ends */

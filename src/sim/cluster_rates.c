@@ -119,6 +119,19 @@ static void guarded_speeds(
 	memcpy(ret_speeds, settled->speeds, gpu->count * sizeof(*ret_speeds));
 }
 
+/* Whatever the company: guests beside a holder take turns in what `kindest` says. */
+static void kindest_speeds(
+	const struct td_cluster *cluster, struct td_sim_gpu *gpu, uint32_t holders)
+{
+	for (uint32_t i = 0; i < gpu->count; i++) {
+		const struct td_sim_job *job = &cluster->jobs[gpu->jobs[i]];
+
+		gpu->speeds[i] = holders && job->guest ? cluster->options.kindest[job->profile] /
+								 (gpu->count - holders)
+						       : 1;
+	}
+}
+
 /* Equal parts; a hand-over of memory at each turn where not all of it fits (nvshare's table 2: 2.08 s of 30). */
 static double turn_speed(const struct td_cluster *cluster, const struct td_sim_gpu *gpu)
 {
@@ -148,7 +161,9 @@ void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu)
 			gpu->speeds[i] = turn_speed(cluster, gpu);
 		return;
 	}
-	if (cluster->sched->guards && holders == 1 && gpu->count > 1) {
+	if (cluster->options.kindest) {
+		kindest_speeds(cluster, gpu, holders);
+	} else if (cluster->sched->guards && holders == 1 && gpu->count > 1) {
 		guarded_speeds(cluster, gpu, gpu->speeds);
 	} else {
 		gather(cluster, gpu, contenders, guests);

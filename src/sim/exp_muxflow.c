@@ -34,13 +34,12 @@ static const char *const how_names[] = {"time-sharing", "priority time-sharing"}
 static void put_tandem(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])
 {
-	double sold[SEEDS_MAX], light[SEEDS_MAX], ours = 0, mux = 0;
-	char metric[96], spread[64], note[240];
+	double sold[SEEDS_MAX], ours = 0, mux = 0;
+	char metric[96], spread[64], note[160];
 	double median;
 
 	for (uint32_t s = 0; s < run->seeds; s++) {
 		sold[s] = out[s][TD_MUX_TANDEM].oversold / out[s][TD_MUX_MUXFLOW].oversold;
-		light[s] = out[s][TD_MUX_TANDEM].oversold / out[s][TD_MUX_LIGHT].oversold;
 		ours = fmax(ours, out[s][TD_MUX_TANDEM].latency);
 		mux = fmax(mux, out[s][TD_MUX_MUXFLOW].latency);
 	}
@@ -48,18 +47,19 @@ static void put_tandem(struct td_experiment_run *run, int trace, int variant,
 	td_spread(sold, run->seeds, spread);
 	snprintf(metric, sizeof(metric), "tandem: trace %s: oversold, tandem / MuxFlow, %s",
 		traces[trace].name, variants[variant].name);
-	snprintf(note, sizeof(note),
-		"of MuxFlow with SM activity %g of the use %.2fx; latency %+.0f %%, MuxFlow %+.0f "
-		"%%%s",
-		TD_MUX_ACTIVITY, td_median(light, run->seeds), (ours - 1) * 100, (mux - 1) * 100,
-		mux < 1.2 ? "" : ": MuxFlow's guard does not hold, so its figure does not count");
-	td_row_put(run, ours < 1.2 && (median >= 1 || mux >= 1.2) ? TD_AT_LEAST : TD_LOSS, metric,
-		"", spread, note, "%.2fx", median);
+	snprintf(note, sizeof(note), "latency %+.0f %%, MuxFlow %+.0f %%%s", (ours - 1) * 100,
+		(mux - 1) * 100,
+		mux < TD_MUX_GUARD
+			? ""
+			: ": MuxFlow's guard does not hold, so its figure does not count");
+	td_row_put(run,
+		ours < TD_MUX_GUARD && (median >= 1 || mux >= TD_MUX_GUARD) ? TD_AT_LEAST : TD_LOSS,
+		metric, "", spread, note, "%.2fx", median);
 }
 
-/* What a baseline's figure is to MuxFlow's, to that of the two bounds, and to MuxFlow's where the SMs are less active than the GPU is used. */
+/* What a baseline's figure is to MuxFlow's, to that of the two bounds, and to MuxFlow's if all SMs were active whenever a GPU is used. */
 struct gains {
-	double ours[SEEDS_MAX], whole[SEEDS_MAX], guarded[SEEDS_MAX], light[SEEDS_MAX];
+	double ours[SEEDS_MAX], whole[SEEDS_MAX], guarded[SEEDS_MAX], all_active[SEEDS_MAX];
 };
 
 /*
@@ -70,15 +70,15 @@ static void put_gain(
 {
 	uint32_t n = run->seeds;
 	double median = td_median(gains->ours, n), whole = td_median(gains->whole, n);
-	double light = td_median(gains->light, n);
+	double all_active = td_median(gains->all_active, n);
 	double guarded = td_median(gains->guarded, n);
 	char spread[64], note[240];
 
 	td_spread(gains->ours, n, spread);
 	snprintf(note, sizeof(note),
 		"most within +20 %% of latency, by the truth: %.2fx; with the whole GPU at all "
-		"times: %.2fx; MuxFlow with SM activity %g of the use: %.2fx",
-		guarded, whole, TD_MUX_ACTIVITY, light);
+		"times: %.2fx; MuxFlow, if all SMs were active whenever a GPU is used: %.2fx",
+		guarded, whole, all_active);
 	td_row_put(run,
 		gains->ours[0] > 1                               ? TD_REPRODUCED
 		: gains->whole[0] <= 1 || gains->guarded[0] <= 1 ? TD_BOUNDED
@@ -98,8 +98,8 @@ static void put_baseline(struct td_experiment_run *run, int trace, int variant, 
 		jct.ours[s] = of[baseline].jct_s / of[TD_MUX_MUXFLOW].jct_s;
 		jct.whole[s] = of[baseline].jct_s / of[TD_MUX_WHOLE].jct_s;
 		jct.guarded[s] = of[baseline].jct_s / of[TD_MUX_GUARDED].jct_s;
-		jct.light[s] = of[baseline].jct_s / of[TD_MUX_LIGHT].jct_s;
-		sold.light[s] = of[TD_MUX_LIGHT].oversold / of[baseline].oversold;
+		jct.all_active[s] = of[baseline].jct_s / of[TD_MUX_ALL_ACTIVE].jct_s;
+		sold.all_active[s] = of[TD_MUX_ALL_ACTIVE].oversold / of[baseline].oversold;
 		sold.ours[s] = of[TD_MUX_MUXFLOW].oversold / of[baseline].oversold;
 		sold.whole[s] = of[TD_MUX_WHOLE].oversold / of[baseline].oversold;
 		sold.guarded[s] = of[TD_MUX_GUARDED].oversold / of[baseline].oversold;
@@ -112,28 +112,53 @@ static void put_baseline(struct td_experiment_run *run, int trace, int variant, 
 	put_gain(run, metric, "1.08-1.97x", &sold);
 }
 
-static void put_trace(struct td_experiment_run *run, int trace, int variant,
+/* Percents above alone that MuxFlow's shares cost the services at the least, wherever the jobs are; not above the guard: it forbids nothing. */
+static double least_latency(const struct td_mux_outcome *out)
+{
+	return out->least_excess > 0
+		       ? 100 * (TD_MUX_GUARD - 1 + out->least_excess / out->most_requests)
+		       : 0;
+}
+
+/* The guard. Bounded: in a seed MuxFlow's shares do not hold it wherever the jobs are. */
+static void put_latency(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])
 {
-	double most = 0, sharing = 0, priority = 0;
-	uint32_t n = run->seeds;
-	char metric[96], note[96];
+	double most = 0, sharing = 0, priority = 0, least = 0, truth = 0, all_active = 0;
+	char metric[96], note[240], anywhere[32];
 
-	for (uint32_t s = 0; s < n; s++) {
+	for (uint32_t s = 0; s < run->seeds; s++) {
 		most = fmax(most, out[s][TD_MUX_MUXFLOW].latency);
 		sharing = fmax(sharing, out[s][TD_MUX_TIME_SHARING].latency);
 		priority = fmax(priority, out[s][TD_MUX_PRIORITY].latency);
+		least = fmax(least, least_latency(&out[s][TD_MUX_MUXFLOW]));
+		truth = fmax(truth, out[s][TD_MUX_TRUTH].latency);
+		all_active = fmax(all_active, out[s][TD_MUX_ALL_ACTIVE].latency);
 	}
-	for (int b = 0; b < 2; b++)
-		put_baseline(run, trace, variant, b, out);
 	snprintf(metric, sizeof(metric), "trace %s: online latency, %s", traces[trace].name,
 		variants[variant].name);
-	snprintf(note, sizeof(note), "time-sharing %+.0f %%, priority %+.0f %%",
-		(sharing - 1) * 100, (priority - 1) * 100);
+	snprintf(anywhere, sizeof(anywhere), least > 0 ? "at least +%.0f %%" : "not forbidden",
+		least);
+	snprintf(note, sizeof(note),
+		"time-sharing %+.0f %%, priority %+.0f %%; MuxFlow's rules by the truth %+.0f %%, "
+		"its shares wherever the jobs are %s; if all SMs were active %+.0f %%",
+		(sharing - 1) * 100, (priority - 1) * 100, (truth - 1) * 100, anywhere,
+		(all_active - 1) * 100);
 	td_row_put(run,
-		most < 1.2 && sharing > most && sharing > priority ? TD_REPRODUCED
-								   : TD_NOT_REPRODUCED,
+		most < TD_MUX_GUARD && sharing > most && sharing > priority ? TD_REPRODUCED
+		: least > 0                                                 ? TD_BOUNDED
+									    : TD_NOT_REPRODUCED,
 		metric, "< +20 %; time-sharing to +50 %", "", note, "%+.0f %%", (most - 1) * 100);
+}
+
+static void put_trace(struct td_experiment_run *run, int trace, int variant,
+	struct td_mux_outcome out[][TD_MUX_HOWS])
+{
+	char metric[96], note[96];
+
+	for (int b = 0; b < 2; b++)
+		put_baseline(run, trace, variant, b, out);
+	put_latency(run, trace, variant, out);
 	snprintf(metric, sizeof(metric), "trace %s: online service time without its queue, %s",
 		traces[trace].name, variants[variant].name);
 	snprintf(note, sizeof(note), "time-sharing %+.0f %%, priority %+.0f %%",
@@ -242,6 +267,7 @@ static int run_all(struct td_experiment_run *run, bool ablation, struct td_err *
 	for (int v = 0; !r && v < (run->quick ? 1 : VARIANTS); v++) {
 		w->contention = variants[v].contention;
 		memset(w->guarded, 0, sizeof(w->guarded));
+		memset(w->hurt, 0, sizeof(w->hurt));
 		r = td_mux_train(w, &options, 4242, err);
 		r = r ? r
 		      : td_workers_run(run->jobs, TRACES * run->seeds, run_task, &batch, results,
@@ -258,21 +284,28 @@ static int run_all(struct td_experiment_run *run, bool ablation, struct td_err *
 	td_trace_deinit(&trace);
 	fputs("Bounds: with MuxFlow's matching, the most that any share and duty give the jobs "
 	      "while the service stays within +20 % of its latency, found by the truth; and what "
-	      "jobs have with the whole GPU at all times, whatever becomes of the service.\n\n"
-	      "Where MuxFlow loses: its share is what the service's activity leaves, whatever the "
-	      "job beside does to it; the services here are Gavel's Recommendation jobs, which "
-	      "suffer much. tandem holds the "
-	      "guard, by which jobs have less. tandem: MuxFlow's matching and predictor, its own "
-	      "split. MuxFlow's duty holds what the monitor shows of the SMs at 0.9; it is shown "
-	      "the use "
-	      "of the GPU's time, and MuxFlow's loss against ideal time-sharing with proportional "
-	      "sharing is this duty's: no table says how active SMs are while a GPU is used, the "
-	      "predictor's profiles have 0.8 of it, and where the monitor shows 0.8, too, the duty "
-	      "never acts. Time-sharing is ideal "
-	      "here: no cost of switching, no lost overlap. That favours the "
-	      "baselines. A T4's clock is not modelled, so a_C is 1. Services are busy up to 85 % "
-	      "of the time at their peak, where a queue makes much of a little slowdown: latency "
-	      "with the queue, and service time without, are both shown.\n",
+	      "jobs have with the whole GPU at all times, whatever becomes of the service. Of the "
+	      "latency: in every interval as many jobs of each kind as MuxFlow has, under its own "
+	      "shares, but on the GPUs where the services' mean latency is least above the "
+	      "guard. Which part loses there: MuxFlow's shares and matching with what pairs really "
+	      "do in place of the predictor are shown beside it.\n\n"
+	      "SM activity is 0.62 of the use of a GPU's time, as measured on three clusters: 16 "
+	      "of "
+	      "26 % before sharing on MuxFlow's own (its 7.5), 41.5 of 66.1 and 38.5 of 62.0 % on "
+	      "Acme's two. It is what MuxFlow's shares (\"according to the SM activity\", 4.3), "
+	      "its duty and its predictor are shown. If all SMs were active whenever a GPU is "
+	      "used, "
+	      "the most that a monitor could show, the duty that holds the activity at 0.9 would "
+	      "cost jobs so much that MuxFlow would be slower than ideal time-sharing: that column "
+	      "is shown.\n\n"
+	      "Where MuxFlow's guard fails: its share is what the service's activity leaves, "
+	      "whatever the job beside does to it; the services here are Gavel's Recommendation "
+	      "jobs, which suffer much. tandem: MuxFlow's matching and predictor, its own split, "
+	      "which holds the guard; by it jobs have less. Time-sharing is ideal here: no cost of "
+	      "switching, no lost overlap. That favours the baselines. A T4's clock is not "
+	      "modelled, so a_C is 1. Services are busy up to 85 % of the time at their peak, "
+	      "where a queue makes much of a little slowdown: latency with the queue, and service "
+	      "time without, are both shown.\n",
 		run->report);
 	return r;
 }

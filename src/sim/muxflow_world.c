@@ -13,16 +13,16 @@
 #include "sim/csv.h"
 #include "sim/random.h"
 
-#define BINS        10 /* of a service's activity */
-#define STEP_S      300.
-#define MATCH_STEPS 3 /* "every 15 minutes" */
-#define WORK_S      (7200 * 3600.)
-#define END_S       (10 * 86400.)
-#define MOVE_S      30. /* checkpoint and start elsewhere */
-#define SERIAL      0.63
-#define NONE        UINT32_MAX
-#define NOISE       0.05
-#define GUARD       1.2 /* of the latency alone, what a service may come to */
+#define BINS         10 /* of a service's activity */
+#define STEP_S       300.
+#define MATCH_STEPS  3 /* "every 15 minutes" */
+#define WORK_S       (7200 * 3600.)
+#define END_S        (10 * 86400.)
+#define MOVE_S       30. /* checkpoint and start elsewhere */
+#define SERIAL       0.63
+#define NONE         UINT32_MAX
+#define NOISE        0.05
+#define PRICE_ROUNDS 6 /* the last interval's prices are where they begin */
 
 /* Part of the time in which service g is busy alone. */
 static double activity(const struct td_mux_world *w, uint32_t g, double now_s)
@@ -32,11 +32,19 @@ static double activity(const struct td_mux_world *w, uint32_t g, double now_s)
 	return fmin(0.85, rate * w->service_s[g % TD_MUX_SERVICES]);
 }
 
+/* SM activity that a monitor shows, of the use of a GPU's time. */
+static double activity_of_use(enum td_mux_how how)
+{
+	return how == TD_MUX_ALL_ACTIVE ? 1 : TD_MUX_ACTIVITY;
+}
+
+/* "assign the SM percentage according to the SM activity of online workloads" (MuxFlow 4.3). */
 static uint32_t share_ppm(enum td_mux_how how, double busy)
 {
 	if (how == TD_MUX_NO_SHARE || how == TD_MUX_NO_BOTH)
 		return 400000;
-	return td_dynamic_sm_ppm(&td_dynamic_sm_default, (uint32_t)(busy * 1e6));
+	return td_dynamic_sm_ppm(
+		&td_dynamic_sm_default, (uint32_t)(activity_of_use(how) * busy * 1e6));
 }
 
 /* Speeds of a service, while it is busy, and of the job beside it. */
@@ -67,19 +75,19 @@ static void split_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 {
 	uint32_t service = g % TD_MUX_SERVICES, one = 1;
 	double alone_s = w->service_s[service], rate = busy / alone_s, speeds[2];
-	double objective_s = GUARD * alone_s * (1 + busy / (2 * (1 - busy)));
+	double objective_s = TD_MUX_GUARD * alone_s * (1 + busy / (2 * (1 - busy)));
 	double *factor = &w->factors[service][kind];
 	const struct td_curve curve = {
 		.form = TD_CURVE_HYPERBOLA, .a = SERIAL * alone_s, .b = (1 - SERIAL) * alone_s};
 	struct td_slo_split split;
 
 	td_slo_split_begin(
-		&split, &curve, &one, 1, objective_s, rate, *factor > 0 ? *factor : GUARD);
+		&split, &curve, &one, 1, objective_s, rate, *factor > 0 ? *factor : TD_MUX_GUARD);
 	do {
 		speeds_of(
 			w, service, kind, busy, split.share, split.guest_share, split.duty, speeds);
 	} while (td_slo_split_observe(&split,
-		objective_s / GUARD * latency_factor(busy, 1 / speeds[0]),
+		objective_s / TD_MUX_GUARD * latency_factor(busy, 1 / speeds[0]),
 		fmin(1, busy / speeds[0])));
 	if (!split.paused)
 		*factor = fmax(*factor, split.factor);
@@ -103,7 +111,7 @@ static void find_guarded(const struct td_mux_world *w, uint32_t service, uint32_
 			double duty = (held + missed) / 2;
 
 			speeds_of(w, service, kind, busy, 1, shares[k], duty, speeds);
-			if (latency_factor(busy, 1 / speeds[0]) <= GUARD)
+			if (latency_factor(busy, 1 / speeds[0]) <= TD_MUX_GUARD)
 				held = duty;
 			else
 				missed = duty;
@@ -131,14 +139,130 @@ static void guard_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 	*ret_slowdown = w->guarded[service][kind][step].slowdown;
 }
 
+/* MuxFlow's controller for some milliseconds, until it has settled: speeds of the service and of the job. */
+static void control_gpu(const struct td_mux_world *w, struct td_muxflow_gpu *gpu, uint32_t service,
+	uint32_t kind, double busy, double now_s, double ret_speeds[2])
+{
+	struct td_sysmonitor_metrics metrics = {.initialised = true, .available = true};
+	struct td_muxflow_output out = {.duty_ppm = 1000000};
+	double active = activity_of_use(w->how), share = share_ppm(w->how, busy) / 1e6;
+
+	for (int k = 0; k < 30; k++) {
+		double used = fmin(1, busy + share * w->offline[kind].demand * out.duty_ppm / 1e6);
+
+		metrics.utilisation_ppm = (uint32_t)(fmin(0.96, used) * 1e6);
+		metrics.sm_activity_ppm = (uint32_t)(fmin(0.92, active * used) * 1e6);
+		out = td_muxflow_gpu_step(
+			gpu, &td_muxflow_t4, &metrics, (uint64_t)((now_s + k * 0.01) * 1e9) + 1);
+	}
+	speeds_of(w, service, kind, busy, 1, share, out.duty_ppm / 1e6, ret_speeds);
+	ret_speeds[1] = out.evict ? 0 : ret_speeds[1];
+}
+
+/* Factor of a service's latency beside a kind of job under MuxFlow's share. */
+static double hurt(struct td_mux_world *w, uint32_t service, uint32_t kind, double busy)
+{
+	uint32_t step = (uint32_t)(busy * TD_MUX_FINE);
+	double *factor = &w->hurt[service][kind][step], at = (double)step / TD_MUX_FINE, speeds[2];
+	struct td_muxflow_gpu gpu = {0};
+
+	if (!(*factor > 0)) {
+		control_gpu(w, &gpu, service, kind, at, 0, speeds);
+		*factor = latency_factor(at, 1 / speeds[0]);
+	}
+	return *factor;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct td_mux_choice *x = a, *y = b;
+
+	return (x->cost > y->cost) - (x->cost < y->cost);
+}
+
+double td_mux_least_cost(const double (*costs)[TD_MUX_OFFLINE], uint32_t gpus,
+	const uint32_t *counts, double *prices, uint32_t rounds, struct td_mux_choice *ret_choices)
+{
+	double most = -INFINITY, best[TD_MUX_OFFLINE];
+	uint32_t jobs = 0;
+
+	for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++)
+		jobs += counts[k];
+	for (uint32_t round = 0; round < rounds; round++) {
+		uint32_t chosen[TD_MUX_OFFLINE] = {0};
+		double bound = 0;
+
+		for (uint32_t g = 0; g < gpus; g++) {
+			ret_choices[g] = (struct td_mux_choice){INFINITY, g, 0};
+			for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++)
+				if (counts[k] && costs[g][k] - prices[k] < ret_choices[g].cost)
+					ret_choices[g] = (struct td_mux_choice){
+						costs[g][k] - prices[k], g, k};
+		}
+		qsort(ret_choices, gpus, sizeof(*ret_choices), by_cost);
+		for (uint32_t i = 0; i < jobs; i++) {
+			bound += ret_choices[i].cost;
+			chosen[ret_choices[i].kind]++;
+		}
+		for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++)
+			bound += counts[k] * prices[k];
+		if (bound > most) {
+			most = bound;
+			memcpy(best, prices, sizeof(best));
+		}
+		for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++)
+			prices[k] += 0.5 / (round + 1.) * ((double)counts[k] - (double)chosen[k]) /
+				     fmax(1, jobs);
+	}
+	memcpy(prices, best, sizeof(best));
+	return most;
+}
+
+/* Of as many of the busiest GPUs as there are jobs. */
+static double most_requests(const struct td_mux_world *w, double now_s, const uint32_t *counts)
+{
+	struct td_mux_choice busiest[TD_MUX_GPUS];
+	uint32_t jobs = 0;
+	double sum = 0;
+
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
+		busiest[g].cost = -activity(w, g, now_s);
+	for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++)
+		jobs += counts[k];
+	qsort(busiest, TD_MUX_GPUS, sizeof(busiest[0]), by_cost);
+	for (uint32_t i = 0; i < jobs; i++)
+		sum -= busiest[i].cost;
+	return sum;
+}
+
+/*
+ * What no matching improves on: as many jobs of each kind as now, but on those GPUs where MuxFlow's shares leave the services' latency least above the guard. If the sum over a run is positive,
+ * no choice of GPUs would have kept the mean within the guard.
+ */
+static void add_least(struct td_mux_world *w, double now_s, struct td_mux_outcome *out)
+{
+	static double costs[TD_MUX_GPUS][TD_MUX_OFFLINE];
+	struct td_mux_choice choices[TD_MUX_GPUS];
+	uint32_t counts[TD_MUX_OFFLINE] = {0};
+
+	for (uint32_t g = 0; g < TD_MUX_GPUS; g++) {
+		double busy = activity(w, g, now_s);
+
+		for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++)
+			costs[g][k] = busy * (hurt(w, g % TD_MUX_SERVICES, k, busy) - TD_MUX_GUARD);
+		if (w->on[g] != NONE)
+			counts[w->jobs[w->on[g]].kind]++;
+	}
+	out->least_excess +=
+		td_mux_least_cost(costs, TD_MUX_GPUS, counts, w->prices, PRICE_ROUNDS, choices);
+	out->most_requests += most_requests(w, now_s, counts);
+}
+
 /* One interval of a GPU with a job: the job's speed, the service's slowdown. */
 static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double now_s,
 	double *ret_speed, double *ret_slowdown)
 {
-	double busy = activity(w, g, now_s), demand = w->offline[kind].demand, speeds[2], share;
-	struct td_sysmonitor_metrics metrics = {.initialised = true, .available = true};
-	struct td_muxflow_output out = {.duty_ppm = 1000000};
-	double active = w->how == TD_MUX_LIGHT ? TD_MUX_ACTIVITY : 1;
+	double busy = activity(w, g, now_s), demand = w->offline[kind].demand, speeds[2];
 
 	if (w->how == TD_MUX_TIME_SHARING || w->how == TD_MUX_PRIORITY) {
 		double slower = 1 + demand * (w->how == TD_MUX_PRIORITY ? 1. / 3 : 1);
@@ -162,19 +286,9 @@ static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 		guard_gpu(w, g, kind, busy, ret_speed, ret_slowdown);
 		return;
 	}
-	share = share_ppm(w->how, busy) / 1e6;
-	/* The controller's milliseconds, until they have settled. */
-	for (int k = 0; k < 30; k++) {
-		double used = fmin(1, busy + share * demand * out.duty_ppm / 1e6);
-
-		metrics.utilisation_ppm = (uint32_t)(fmin(0.96, used) * 1e6);
-		metrics.sm_activity_ppm = (uint32_t)(fmin(0.92, active * used) * 1e6);
-		out = td_muxflow_gpu_step(&w->monitors[g], &td_muxflow_t4, &metrics,
-			(uint64_t)((now_s + k * 0.01) * 1e9) + 1);
-	}
-	speeds_of(w, g % TD_MUX_SERVICES, kind, busy, 1, share, out.duty_ppm / 1e6, speeds);
+	control_gpu(w, &w->monitors[g], g % TD_MUX_SERVICES, kind, busy, now_s, speeds);
 	*ret_slowdown = 1 / speeds[0];
-	*ret_speed = out.evict ? 0 : speeds[1];
+	*ret_speed = speeds[1];
 }
 
 /* --- the predictor: features of a dry run, never the numbers of the truth --- */
@@ -257,6 +371,34 @@ static void place_fifo(
 	}
 }
 
+/* Algorithm 1 with what pairs really do in place of the predictor. rows: of each service and bin of activity, or NONE. */
+static int match_by_truth(const struct td_mux_world *w, struct td_mux_matching *m,
+	const struct td_muxflow_cluster *cluster, const uint32_t *rows, const uint32_t *columns,
+	float *weights)
+{
+	const struct td_match_problem problem = {.weights = weights,
+		.stride = cluster->offline_count,
+		.rows = cluster->online_count,
+		.columns = cluster->offline_count,
+		.row_counts = cluster->online_counts,
+		.column_counts = cluster->offline_counts};
+	struct td_match_result result;
+	struct td_match *match;
+
+	for (uint32_t i = 0; i < TD_MUX_SERVICES * BINS; i++) {
+		double busy = (i % BINS + 0.5) / BINS, share = share_ppm(w->how, busy) / 1e6;
+
+		for (uint32_t v = 0; v < cluster->offline_count && rows[i] != NONE; v++) {
+			double speeds[2];
+
+			speeds_of(w, i / BINS, columns[v], busy, 1, share, 1, speeds);
+			weights[(size_t)rows[i] * cluster->offline_count + v] = (float)speeds[1];
+		}
+	}
+	return td_match_solve(
+		&problem, &td_match_default, m->memory, m->bytes, m->kinds, &result, &match);
+}
+
 /* Algorithm 1 on kinds: services by activity, jobs by kind. Whoever stays beside the same kind stays where it is. */
 static int place_matched(struct td_mux_world *w, struct td_mux_matching *m, uint32_t arrived,
 	double now_s, struct td_mux_outcome *out)
@@ -308,7 +450,10 @@ static int place_matched(struct td_mux_world *w, struct td_mux_matching *m, uint
 		.offline_count = cols,
 		.predictor = &w->model.predictor,
 		.sm = &td_dynamic_sm_default};
-	r = td_muxflow_schedule(&cluster, weights, m->memory, m->bytes, m->kinds, &result);
+	if (w->how == TD_MUX_TRUTH)
+		r = match_by_truth(w, m, &cluster, bin_row, columns, weights);
+	else
+		r = td_muxflow_schedule(&cluster, weights, m->memory, m->bytes, m->kinds, &result);
 	if (r < 0)
 		return r;
 	for (uint32_t row = 0; row < rows; row++) {
@@ -366,6 +511,7 @@ static void reset(struct td_mux_world *w, enum td_mux_how how)
 	memset(w->monitors, 0, sizeof(w->monitors));
 	memset(w->pause_s, 0, sizeof(w->pause_s));
 	memset(w->factors, 0, sizeof(w->factors));
+	memset(w->prices, 0, sizeof(w->prices));
 	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
 		w->on[g] = NONE;
 	for (uint32_t i = 0; i < w->count; i++) {
@@ -397,6 +543,8 @@ int td_mux_simulate(struct td_mux_world *w, struct td_mux_matching *m, enum td_m
 			place_fifo(w, arrived, now_s, out);
 		if (r)
 			return r;
+		if (how == TD_MUX_MUXFLOW)
+			add_least(w, now_s, out);
 		for (uint32_t g = 0; g < TD_MUX_GPUS; g++) {
 			uint32_t j = w->on[g];
 			double busy = activity(w, g, now_s), speed, slowdown, ran = STEP_S;

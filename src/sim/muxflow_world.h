@@ -23,9 +23,13 @@
 #define TD_MUX_OFFLINE  4
 #define TD_MUX_JOBS_MAX 20000u
 #define TD_MUX_SAMPLES  2000u
-#define TD_MUX_ACTIVITY                                                                            \
-	0.8             /* SM activity of the use of a GPU's time, in profiles; no table has it */
-#define TD_MUX_FINE 200 /* steps of a service's activity */
+#define TD_MUX_GUARD    1.2 /* of the latency alone, what a service may come to */
+/*
+ * SM activity of the use of a GPU's time, what a monitor shows of both. Measured on three clusters: 16 of 26 % before sharing on MuxFlow's own (7.5), 41.5 of 66.1 % and 38.5 of 62.0 % on Acme's
+ * two (means of cluster_gpu_util_cdf.csv). Services and jobs have the same.
+ */
+#define TD_MUX_ACTIVITY 0.62
+#define TD_MUX_FINE     200 /* steps of a service's activity */
 
 enum td_mux_how {
 	TD_MUX_TIME_SHARING,
@@ -35,10 +39,11 @@ enum td_mux_how {
 	TD_MUX_NO_MATCH,
 	TD_MUX_NO_BOTH,
 	TD_MUX_TANDEM, /* MuxFlow's matching, the split by slo_split.h */
-	TD_MUX_LIGHT, /* MuxFlow, its monitor told of the SM activity as its predictor is: TD_MUX_ACTIVITY of the use */
+	TD_MUX_ALL_ACTIVE, /* MuxFlow, if all SMs were active whenever a GPU is used: the most that a monitor could show */
 	/* bounds, with MuxFlow's matching: no share gives jobs more than the whole GPU at all times; and the most that a share and a duty give while the service stays within the guard, by the truth */
 	TD_MUX_WHOLE,
 	TD_MUX_GUARDED,
+	TD_MUX_TRUTH, /* MuxFlow's rules, what pairs really do in place of the predictor */
 	TD_MUX_HOWS,
 };
 
@@ -66,6 +71,9 @@ struct td_mux_world {
 	struct {
 		double speed, slowdown;
 	} guarded[TD_MUX_SERVICES][TD_MUX_OFFLINE][TD_MUX_FINE];
+	/* likewise: factor of a service's latency beside a kind of job under MuxFlow's share */
+	double hurt[TD_MUX_SERVICES][TD_MUX_OFFLINE][TD_MUX_FINE];
+	double prices[TD_MUX_OFFLINE]; /* see td_mux_least_cost() */
 	uint64_t random;
 	double until_s; /* 0: until all jobs have ended, or ten days */
 };
@@ -74,6 +82,9 @@ struct td_mux_outcome {
 	double jct_s, oversold;
 	double latency,
 		service; /* mean factors over requests': with their queue, and of the service time alone */
+	/* MuxFlow's: of the mean latency what is above the guard at the least, with its shares, wherever the jobs are, times requests */
+	double least_excess,
+		most_requests; /* sums over the run; requests: of the busiest GPUs, as many as have a job */
 	double moved_h, unfinished;
 	uint64_t moves;
 };
@@ -100,3 +111,15 @@ int td_mux_train(struct td_mux_world *w, const struct td_learn_options *options,
 /* 0, or what the matching says. */
 int td_mux_simulate(struct td_mux_world *w, struct td_mux_matching *m, enum td_mux_how how,
 	struct td_mux_outcome *out);
+
+struct td_mux_choice {
+	double cost;
+	uint32_t gpu, kind;
+};
+
+/*
+ * A bound of the least cost at which counts[k] jobs of each kind are put on GPUs, one on each. For any prices of the kinds no assignment costs less than sum(counts x prices) plus the smallest of
+ * min_k(cost - price), one for each job (weak duality): some rounds look for prices under which this is large, from those given on, and leave the best. ret_choices: room for all GPUs.
+ */
+double td_mux_least_cost(const double (*costs)[TD_MUX_OFFLINE], uint32_t gpus,
+	const uint32_t *counts, double *prices, uint32_t rounds, struct td_mux_choice *ret_choices);

@@ -3,6 +3,8 @@
  */
 #include "leaks_world.h"
 
+#include <math.h>
+
 #include "match/match.h"
 #include "sim/muxflow_world.h"
 #include "sim/random.h"
@@ -99,16 +101,74 @@ TEST(who_is_going_to_come_changes_no_place_before)
 	}
 }
 
+static void place_first(int how)
+{
+	for (int other = 0; other < 2; other++) {
+		begin(other);
+		for (uint32_t i = 0; i < JOBS; i++)
+			world.jobs[i].arrive_s = 0;
+		run(how, 1, places[other]);
+	}
+}
+
 /* The first matching: nobody has been beside anybody. */
 TEST(companies_that_nobody_has_seen_change_no_first_place)
 {
-	for (int how = 0; how < TD_MUX_HOWS; how++) {
-		for (int other = 0; other < 2; other++) {
-			begin(other);
-			for (uint32_t i = 0; i < JOBS; i++)
-				world.jobs[i].arrive_s = 0;
-			run(how, 1, places[other]);
-		}
+	for (int how = 0; how < TD_MUX_TRUTH; how++) {
+		place_first(how);
 		check_same(how);
+	}
+}
+
+/* What shows that the test above can see a leak. */
+TEST(who_is_told_the_truth_places_by_it)
+{
+	place_first(TD_MUX_TRUTH);
+	CHECK(memcmp(places[0], places[1], sizeof(places[0])) != 0);
+}
+
+static double least_cost(const double (*costs)[TD_MUX_OFFLINE], uint32_t gpus,
+	const uint32_t *counts, uint32_t rounds)
+{
+	struct td_mux_choice choices[TD_MUX_GPUS];
+	double prices[TD_MUX_OFFLINE] = {0};
+
+	return td_mux_least_cost(costs, gpus, counts, prices, rounds, choices);
+}
+
+/* Where kind 0 costs nothing and kind 1 costs 1, two of the first and one of the second cost 1 wherever they are, which only prices tell; and one job takes its cheapest GPU. */
+TEST(the_bound_of_a_matching_is_its_cost_by_hand)
+{
+	static const double costs[3][TD_MUX_OFFLINE] = {{0, 1}, {0, 1}, {0, 1}};
+	static const double others[3][TD_MUX_OFFLINE] = {{7, 4}, {2, 1}, {9, 3}};
+	static const uint32_t both[TD_MUX_OFFLINE] = {2, 1}, one[TD_MUX_OFFLINE] = {0, 1};
+	double bound = least_cost(costs, 3, both, 200);
+
+	CHECK(bound <= 1 + 1e-9 && bound > 0.9);
+	CHECK(fabs(least_cost(others, 3, one, 1) - 1) < 1e-9);
+}
+
+/* Of five GPUs and three jobs, all assignments are tried. */
+TEST(no_matching_costs_less_than_the_bound)
+{
+	static const uint32_t counts[TD_MUX_OFFLINE] = {1, 1, 0, 1};
+	uint64_t state = 7;
+
+	for (int round = 0; round < 200; round++) {
+		double costs[5][TD_MUX_OFFLINE], least = INFINITY, bound;
+
+		for (int g = 0; g < 5; g++)
+			for (int k = 0; k < TD_MUX_OFFLINE; k++)
+				costs[g][k] = td_random_unit(&state) - 0.3;
+		for (int a = 0; a < 5; a++)
+			for (int b = 0; b < 5; b++)
+				for (int c = 0; c < 5; c++)
+					if (a != b && b != c && a != c)
+						least = fmin(least,
+							costs[a][0] + costs[b][1] + costs[c][3]);
+		bound = least_cost(
+			(const double(*)[TD_MUX_OFFLINE])costs, 5, counts, 1 + round % 20);
+		CHECK(bound <= least + 1e-9);
+		CHECK(round % 20 < 10 || bound > least - 0.5);
 	}
 }
