@@ -400,7 +400,7 @@ static bool uses_gpu_of(const struct td_process *a, const struct td_process *b)
 }
 
 /* Only who has a duty wants to know, and that there are any is enough. */
-static uint32_t has_rivals(const struct td_node *node, const struct td_process *process)
+static bool has_rivals(const struct td_node *node, const struct td_process *process)
 {
 	struct td_list *it;
 
@@ -409,9 +409,9 @@ static uint32_t has_rivals(const struct td_node *node, const struct td_process *
 
 		if (other != process && other->phase != TD_PHASE_CLOSED && other->wants &&
 			uses_gpu_of(process, other))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 /* The plan's, and no more than what the job was given by hand. */
@@ -428,8 +428,13 @@ static struct td_pacing pacing_of(
 		pacing.duty_ppm = cap;
 	if (pacing.duty_ppm >= TD_PPM)
 		pacing.duty_ppm = 0;
-	if (pacing.duty_ppm)
-		pacing.rivals = has_rivals(node, process);
+	if (pacing.duty_ppm) {
+		pacing.rivals = process->shares_moments     ? TD_RIVALS_YIELD
+				: has_rivals(node, process) ? TD_RIVALS
+							    : 0;
+		pacing.hold = process->hold;
+		pacing.alone = process->alone;
+	}
 	return pacing;
 }
 
@@ -569,7 +574,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;
-	uint64_t wakeup, shortages, exchanges, needs, host;
+	uint64_t wakeup, shortages, exchanges, needs, host, alone;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
@@ -581,6 +586,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	td_quota_gather(node);
 	td_tenant_step(node, now_ns);
 	td_soft_gather(node);
+	alone = td_node_step_alone(node, now_ns);
+	wakeup = alone < wakeup ? alone : wakeup;
 	show_others(node);
 	fill_view(node, &view, now_ns);
 	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);

@@ -23,6 +23,7 @@
 #include "daemon/gpus.h"
 #include "daemon/host.h"
 #include "daemon/options.h"
+#include "policy/alone.h"
 #include "policy/policy.h"
 #include "proto/gate_page.h"
 #include "proto/proto.h"
@@ -33,9 +34,10 @@ struct td_err;
 struct td_pacing {
 	uint64_t window_ns; /* 0: no bound */
 	uint32_t duty_ppm;  /* 0: no bound */
-	uint32_t rivals;    /* other processes that may use a GPU of its own now, and want to */
+	uint32_t rivals;    /* as in the page */
 	uint32_t steps;     /* the end of a step is to be told at once; 0: it need not be */
 	uint32_t detect;    /* its steps are to be found in what it launches; 0: they need not be */
+	uint32_t hold, alone; /* as in the page */
 };
 
 /* What a process says of its steps, within bounds; see preload/steps.h. Zeros: nothing yet. */
@@ -75,6 +77,7 @@ struct td_gpu {
 	uint64_t handovers;
 	uint64_t drained_ns;    /* when the last holder was drained; 0: nothing measured since */
 	uint64_t drained_moved; /* bytes moved on this GPU until then */
+	struct td_alone alone;
 };
 
 struct td_client {
@@ -157,6 +160,8 @@ struct td_process {
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
 	uint32_t word;                                     /* as written last, with: */
 	struct td_pacing pacing;
+	bool shares_moments;                  /* alone.c: each may be alone in turn */
+	uint32_t hold, alone;                 /* the same: as in the page */
 	uint32_t word_count;                  /* changes so far: the upper bits of the word */
 	uint64_t drain_deadline_ns, retry_ns; /* after STUCK: not closed again before */
 	uint32_t drain_overruns;
@@ -218,6 +223,9 @@ int td_node_foreign_message(
 
 /* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns);
+
+/* Programs with duties that share a GPU have it for themselves in turn, for moments (policy/alone.h). Returns when to step again, or TD_NEVER. alone.c */
+uint64_t td_node_step_alone(struct td_node *node, uint64_t now_ns);
 
 /* Would td_node_set_job do it? Changes nothing. */
 int td_node_check_job(const struct td_node *node, uid_t uid, const char *job, const char *key,

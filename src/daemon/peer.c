@@ -63,6 +63,8 @@ static void node_gate(void *arg, uint32_t word, const struct td_pacing *pacing)
 	atomic_store(&peer->gate->duty_ppm, pacing->duty_ppm);
 	atomic_store(&peer->gate->rivals, pacing->rivals);
 	atomic_store(&peer->gate->steps, pacing->steps);
+	atomic_store(&peer->gate->hold, pacing->hold);
+	atomic_store(&peer->gate->alone, pacing->alone);
 	atomic_store(&peer->gate->word, word);
 	wake(&peer->gate->word);
 }

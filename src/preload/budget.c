@@ -10,11 +10,13 @@
 #define BURST_NS (20 * TD_NS_PER_MS)
 #define AHEAD_NS (10 * TD_NS_PER_MS)
 
-/* A place: tag, how often it was seen (up to TIMES_MAX), ns. */
-#define NS_BITS   40
-#define NS_MASK   ((1ull << NS_BITS) - 1)
-#define TIMES_MAX 7ull
-#define TAG_SHIFT 43
+/* A place: tag, how often it was seen (up to TIMES_MAX), whether it was measured exactly, ns. */
+#define NS_BITS     39
+#define NS_MASK     ((1ull << NS_BITS) - 1)
+#define SURE        (1ull << NS_BITS)
+#define TIMES_SHIFT 40
+#define TIMES_MAX   7ull
+#define TAG_SHIFT   43
 
 /* The very first time holds what is done once, such as loading code: it costs no more than this. */
 #define FIRST_MAX_NS (5 * TD_NS_PER_MS)
@@ -22,9 +24,10 @@
 /* Of the first few that are not exact half is charged: where two programs take turns the other half was the other's, and a program that has one long piece of work now and
  * then would pay for the second one before it is known. */
 
-/* Shorter intervals than expected are followed quickly, longer ones slowly, and very slowly if they may hold time of others. Of the first few
- * the shortest counts. */
+/* Shorter intervals than expected are followed quickly, longer ones slowly, and very slowly if they may hold time of others: not at all if moments alone will show
+ * it. Of the first few the shortest counts. */
 #define FALL_SHARE  4
+#define ALONE_SHARE 4
 #define RISE_SHARE  16
 #define CREEP_SHARE 256
 /* A host that is kept from submitting in the middle of its work leaves a gap that looks exact. */
@@ -113,12 +116,22 @@ static uint64_t tag_of(uint32_t hash)
 	return hash / TD_SOLO_PLACES & (UINT64_MAX >> TAG_SHIFT);
 }
 
-uint64_t td_solo_expect(const struct td_solo *solo, uint32_t hash)
+static uint64_t place_of(const struct td_solo *solo, uint32_t hash)
 {
 	uint64_t seen =
 		atomic_load_explicit(&solo->places[hash % TD_SOLO_PLACES], memory_order_relaxed);
 
-	return seen >> TAG_SHIFT == tag_of(hash) ? seen & NS_MASK : 0;
+	return seen >> TAG_SHIFT == tag_of(hash) ? seen : 0;
+}
+
+uint64_t td_solo_expect(const struct td_solo *solo, uint32_t hash)
+{
+	return place_of(solo, hash) & NS_MASK;
+}
+
+bool td_solo_is_sure(const struct td_solo *solo, uint32_t hash)
+{
+	return place_of(solo, hash) & SURE;
 }
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
@@ -126,29 +139,47 @@ static uint64_t min_ns(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-uint64_t td_solo_correct(struct td_solo *solo, uint32_t hash, uint64_t interval_ns, bool exact)
+/* Where an interval was longer than expected. */
+static uint64_t rise(uint64_t ns, uint64_t interval_ns, enum td_interval kind, bool sure)
 {
-	_Atomic uint64_t *place = &solo->places[hash % TD_SOLO_PLACES];
-	uint64_t tag = tag_of(hash), seen = atomic_load_explicit(place, memory_order_relaxed),
-		 ns = seen & NS_MASK, times = seen >> NS_BITS & TIMES_MAX;
+	uint64_t more = interval_ns - ns;
+
+	switch (kind) {
+	case TD_INTERVAL_EXACT: return ns + min_ns(more, ns) / RISE_SHARE;
+	case TD_INTERVAL_ALONE: return ns + min_ns(more, ns) / ALONE_SHARE;
+	case TD_INTERVAL_CHECKED:
+	case TD_INTERVAL_UPPER: break;
+	}
+	if (sure && kind == TD_INTERVAL_CHECKED)
+		return ns;
+	return ns + min_ns(more / RISE_SHARE, ns / CREEP_SHARE);
+}
+
+uint64_t td_solo_correct(
+	struct td_solo *solo, uint32_t hash, uint64_t interval_ns, enum td_interval kind)
+{
+	uint64_t seen = place_of(solo, hash), ns = seen & NS_MASK,
+		 times = seen >> TIMES_SHIFT & TIMES_MAX;
+	bool sure = seen & SURE, exact = kind <= TD_INTERVAL_ALONE;
 
 	if (interval_ns > NS_MASK)
 		return interval_ns;
-	if (!ns || seen >> TAG_SHIFT != tag)
-		ns = interval_ns, times = 0;
-	else if (times < TIMES_MAX)
+	if (!ns)
+		ns = interval_ns;
+	else if (times < TIMES_MAX || (exact && !sure))
 		ns = min_ns(ns, interval_ns);
 	else if (interval_ns < ns)
 		ns -= (ns - interval_ns) / FALL_SHARE;
 	else
-		ns += min_ns(
-			(interval_ns - ns) / RISE_SHARE, ns / (exact ? RISE_SHARE : CREEP_SHARE));
-	if (!times && !exact)
+		ns = rise(ns, interval_ns, kind, sure);
+	sure |= exact;
+	if (!times && !sure)
 		interval_ns = min_ns(interval_ns, FIRST_MAX_NS);
-	else if (times < TIMES_MAX && !exact)
+	else if (times < TIMES_MAX && !sure)
 		interval_ns /= 2;
 	times += times < TIMES_MAX;
-	atomic_store_explicit(
-		place, tag << TAG_SHIFT | times << NS_BITS | ns, memory_order_relaxed);
+	atomic_store_explicit(&solo->places[hash % TD_SOLO_PLACES],
+		tag_of(hash) << TAG_SHIFT | times << TIMES_SHIFT | (sure ? SURE : 0) | ns,
+		memory_order_relaxed);
 	return min_ns(interval_ns, exact ? OUTLIER * ns : ns);
 }

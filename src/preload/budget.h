@@ -40,8 +40,20 @@ struct td_solo {
 	_Atomic uint64_t places[TD_SOLO_PLACES]; /* budget.c's; 0: none */
 };
 
-/* Work with this hash took interval_ns, or, if that is not exact, at most that. Returns what it is to be charged. */
-uint64_t td_solo_correct(struct td_solo *solo, uint32_t hash, uint64_t interval_ns, bool exact);
+/* What is known of an interval. */
+enum td_interval {
+	TD_INTERVAL_EXACT, /* the work took that long, no less */
+	TD_INTERVAL_ALONE, /* the same, in one of the moments that we have a GPU for ourselves (policy/alone.h): there are few */
+	TD_INTERVAL_CHECKED, /* it holds time of others, and there are such moments */
+	TD_INTERVAL_UPPER,   /* it holds time of others, or of the launch's way to the GPU */
+};
+
+/* Work with this hash took interval_ns, or at most that. Returns what it is to be charged. */
+uint64_t td_solo_correct(
+	struct td_solo *solo, uint32_t hash, uint64_t interval_ns, enum td_interval kind);
 
 /* What it will take; 0: not known. */
 uint64_t td_solo_expect(const struct td_solo *solo, uint32_t hash);
+
+/* Is that by what it took exactly, or only by the shortest interval that there was? */
+bool td_solo_is_sure(const struct td_solo *solo, uint32_t hash);

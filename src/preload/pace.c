@@ -36,6 +36,13 @@
 #define MARK_NS        (1 * TD_NS_PER_MS)
 #define NEW_NS         (2 * TD_NS_PER_MS)
 #define DUTY_WINDOW_NS (20 * TD_NS_PER_MS)
+/* Longer than this nobody is held for another's moment alone, whatever the page says; so often it is looked whether the GPU has run dry. */
+#define HOLD_MAX_NS  (200 * TD_NS_PER_MS)
+#define HOLD_LOOK_NS (500 * TD_NS_PER_US)
+/* Several programs share the GPU. */
+#define DRY_TIMES 4
+/* What is known is looked at again after so long. */
+#define RECHECK_NS (5 * TD_NS_PER_S)
 /* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
 #define GAP_NS (200 * TD_NS_PER_US)
 /* The clock of a GPU begins here, and has a younger event after so long: distances in floats are exact to 60 ns until then. */
@@ -54,6 +61,12 @@ static struct td_solo solo;
 static _Atomic uint32_t duty_ppm;
 /* The last one that was. */
 static _Atomic uint32_t last_duty_ppm;
+
+/* Moments alone, by their numbers: the one that holds us up and since when; the last one that let a piece of work through before its time, and when one was measured. */
+static _Atomic uint32_t held_by, let_through;
+static _Atomic uint64_t held_since_ns, measured_ns;
+/* When the process submitted last, under a duty. */
+static _Atomic uint64_t submitted_ns;
 
 /* A clock of the GPU by its own events, of one context, and what of its time is paid for. */
 static struct clock {
@@ -84,6 +97,9 @@ static void marked(struct td_window *window, struct td_window_mark *mark)
 	uint64_t ns;
 
 	td_window_marked(window);
+	mark->alone = window->alone;
+	if (mark->alone)
+		atomic_store_explicit(&let_through, mark->alone, memory_order_relaxed);
 	ns = td_solo_expect(&solo, mark->hash);
 	/* What is new may be long: not much of it at once. */
 	if (!ns)
@@ -192,6 +208,41 @@ static void *set_clock(const struct td_window *window, const struct td_driver *d
 	return spare;
 }
 
+/* The moment alone that it was submitted in is not over: nothing of others was served since. */
+static bool was_alone(const struct td_window_mark *mark)
+{
+	return mark->alone &&
+	       mark->alone == atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
+}
+
+/* Behind a piece of work whose own time is not known for certain, or has not been looked at for long. */
+static void note_guess(uint32_t hash)
+{
+	uint64_t now = td_time_now_ns();
+
+	if (td_solo_is_sure(&solo, hash) &&
+		now - atomic_load_explicit(&measured_ns, memory_order_relaxed) < RECHECK_NS)
+		return;
+	atomic_fetch_add_explicit(&td_meter.page.guesses, 1, memory_order_relaxed);
+}
+
+static uint64_t solo_ns(const struct td_window_mark *mark, uint64_t elapsed_ns, uint32_t rivals)
+{
+	enum td_interval kind = rivals == TD_RIVALS_YIELD ? TD_INTERVAL_CHECKED : TD_INTERVAL_UPPER;
+	uint64_t ns;
+
+	if (was_alone(mark))
+		kind = TD_INTERVAL_ALONE;
+	else if (!rivals && !mark->started)
+		kind = TD_INTERVAL_EXACT;
+	ns = td_solo_correct(&solo, mark->hash, elapsed_ns, kind);
+	if (kind == TD_INTERVAL_ALONE)
+		atomic_store_explicit(&measured_ns, td_time_now_ns(), memory_order_relaxed);
+	else if (kind == TD_INTERVAL_CHECKED)
+		note_guess(mark->hash);
+	return ns;
+}
+
 /*
  * While there is a duty: what it took without the time of others, 0: not known. Charged is, of the span that it took, what no thread has paid for, and no
  * more than that; where it is not known, what lies behind the latest end that the thread has seen.
@@ -200,7 +251,7 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 	const struct td_window_mark *mark, uint64_t elapsed_ns)
 {
 	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
-	bool rivals = atomic_load_explicit(&td_gate.page.rivals, memory_order_relaxed) != 0;
+	uint32_t rivals = atomic_load_explicit(&td_gate.page.rivals, memory_order_relaxed);
 	uint64_t ns = elapsed_ns, price, fresh = 0;
 	double beyond;
 
@@ -208,7 +259,10 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 		return elapsed_ns;
 	/* Of copies nothing is known: they cost what they took. */
 	if (ns && mark->hash)
-		ns = td_solo_correct(&solo, mark->hash, ns, !rivals && !mark->started);
+		ns = solo_ns(mark, ns, rivals);
+	/* Measured or not: there is no more to wait for. */
+	if (was_alone(mark))
+		atomic_store_explicit(&td_meter.page.measured, mark->alone, memory_order_relaxed);
 	price = ns ? ns : mark->submissions * window->estimate_ns;
 	beyond = between_ns(driver, window->done_event, mark->event);
 	/* Beside other programs a span holds their time, too. */
@@ -288,6 +342,15 @@ static void record_start(struct td_window *window, const struct td_driver *drive
 	mark->started = mark->start && !driver->event_record(mark->start, stream);
 }
 
+static void begin_piece(struct td_window *window, const struct td_driver *driver, void *stream)
+{
+	uint32_t alone = atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
+
+	record_start(window, driver, stream);
+	if (!window->unmarked || window->alone != alone)
+		window->alone = window->unmarked ? 0 : alone;
+}
+
 /* A duty wants little in flight too: what is not measured yet is only estimated. */
 static uint64_t window_ns(uint32_t word)
 {
@@ -350,6 +413,58 @@ static void end_unmarked(struct td_window *window, const struct td_driver *drive
 	recount(window);
 }
 
+/* Other threads look at what they have in flight when they come back: until then what they had has ended when there was several times the time for it. */
+static bool are_others_dry(uint64_t now_ns)
+{
+	uint64_t expected = atomic_load_explicit(&expected_ns, memory_order_relaxed);
+
+	return now_ns >=
+	       atomic_load_explicit(&submitted_ns, memory_order_relaxed) + DRY_TIMES * expected;
+}
+
+/* Another's moment alone: nothing is submitted, and the daemon hears when nothing of ours is under way. */
+static bool is_held(struct td_window *window, const struct td_driver *driver, void *stream)
+{
+	uint32_t hold = atomic_load_explicit(&td_gate.page.hold, memory_order_relaxed);
+	uint64_t now = td_time_now_ns();
+
+	if (!hold)
+		return false;
+	if (atomic_exchange_explicit(&held_by, hold, memory_order_relaxed) != hold)
+		atomic_store_explicit(&held_since_ns, now, memory_order_relaxed);
+	else if (now > atomic_load_explicit(&held_since_ns, memory_order_relaxed) + HOLD_MAX_NS)
+		return false;
+	end_unmarked(window, driver, stream);
+	if (!window->in_flight && are_others_dry(now))
+		atomic_store_explicit(&td_meter.page.dry, hold, memory_order_relaxed);
+	return true;
+}
+
+/* Our own: its number, as long as nothing has been let through for it that is to be measured. */
+static uint32_t moment(void)
+{
+	uint32_t alone = atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
+
+	return alone == atomic_load_explicit(&let_through, memory_order_relaxed) ? 0 : alone;
+}
+
+/* How long a duty makes it wait; 0: not at all. In a moment alone a piece is let through before its time, and paid for after it. */
+static uint64_t duty_wait_ns(
+	struct td_window *window, const struct td_driver *driver, void *stream, uint32_t duty)
+{
+	uint64_t wait = wait_for_budget_ns(window, duty);
+
+	if (is_held(window, driver, stream))
+		return HOLD_LOOK_NS;
+	if (moment())
+		return 0;
+	/* The others are held until we have seen it end. */
+	return wait > HOLD_LOOK_NS &&
+			       atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed)
+		       ? HOLD_LOOK_NS
+		       : wait;
+}
+
 bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream, uint32_t kind)
 {
 	const struct td_driver *driver = td_driver();
@@ -368,7 +483,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	reap(window, driver);
 	if (leaves_overlap(duty))
 		record_late(window, driver, stream, kind, pace->window_ns);
-	pace->wait_ns = duty ? wait_for_budget_ns(window, duty) : 0;
+	pace->wait_ns = duty ? duty_wait_ns(window, driver, stream, duty) : 0;
 	if (pace->wait_ns)
 		return false;
 	if (!pace->past && (duty || !(kind & TD_SUBMIT_DEPENDENT)) &&
@@ -382,10 +497,12 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 		(stream != window->last_stream || td_time_now_ns() > window->submitted_ns + GAP_NS))
 		forget(window);
 	if (duty)
-		record_start(window, driver, stream);
+		begin_piece(window, driver, stream);
 	window->last_stream = stream;
 	window->work = kind & TD_SUBMIT_CALL ? 0 : kind >> TD_SUBMIT_WORK_SHIFT;
 	window->submitted_ns = duty ? td_time_now_ns() : 0;
+	if (duty)
+		atomic_store_explicit(&submitted_ns, window->submitted_ns, memory_order_relaxed);
 	return true;
 }
 
@@ -452,6 +569,8 @@ void td_pace_forked(void)
 	atomic_store(&expected_ns, 0);
 	atomic_store(&duty_ppm, 0);
 	atomic_store(&last_duty_ppm, 0);
+	atomic_store(&held_by, 0);
+	atomic_store(&let_through, 0);
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 		clocks[i] = (struct clock){.lock = PTHREAD_MUTEX_INITIALIZER};
 }

@@ -22,7 +22,8 @@ struct td_window_mark {
 	void *start;          /* event in front of the first of them; NULL: none was ever made */
 	uint64_t
 		expected_ns; /* pace.c's, while there is a duty: what these will take, as far as is known */
-	bool started;    /* it was recorded: the interval begins there */
+	uint32_t alone; /* pace.c's: number of the moment alone that all of it began in; 0: none */
+	bool started;   /* it was recorded: the interval begins there */
 	bool backlogged; /* the device was busy with this thread's work all the time since that mark */
 };
 
@@ -37,6 +38,7 @@ struct td_window {
 	uint64_t counted_ns;  /* what this thread has added to the process's sum */
 	uint64_t expected_ns; /* of all its marks, and to that sum of the process */
 	uint64_t unmarked_ns; /* pace.c's: what the submissions since the last mark will take */
+	uint32_t alone;       /* the mark to come's */
 	void *last_stream;    /* of the last submission, and its work */
 	uint32_t work;
 	uint64_t

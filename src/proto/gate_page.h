@@ -30,15 +30,21 @@
 #define TD_WORD_STEP                                                                               \
 	32u /* added at every change that leaves a flag set; an open gate is exactly 0 */
 
+#define TD_RIVALS       1u
+#define TD_RIVALS_YIELD 2u /* and all of them leave it now and then to one alone */
+
 struct td_gate_page {
 	_Atomic uint32_t word;
 	_Atomic uint32_t duty_ppm;
 	_Atomic uint64_t window_ns;
 	/* By slot (TD_SLOT_MAX of them): what other processes of the job have allocated there, where the job has a limit. */
 	_Atomic uint64_t others_bytes[16];
-	_Atomic uint32_t
-		rivals; /* other processes that may use a GPU of this one now, and want to */
+	/* Others may use a GPU of this one now, and want to: 0, or TD_RIVALS_*. */
+	_Atomic uint32_t rivals;
 	_Atomic uint32_t steps; /* not 0: the end of a step is to be told at once */
+	/* Numbers of moments in which one has a GPU for itself (policy/alone.h), the others in one that is; 0: none. */
+	_Atomic uint32_t hold;  /* submit nothing: it is another's */
+	_Atomic uint32_t alone; /* it is ours, until one piece of work is measured */
 };
 
 struct td_meter_page {
@@ -47,4 +53,7 @@ struct td_meter_page {
 	_Atomic uint64_t copies_bytes;
 	_Atomic uint64_t
 		gpu_ns; /* GPU time used, as far as it is measured: while there is a duty */
+	_Atomic uint32_t guesses;  /* pieces of work whose GPU time had to be guessed */
+	_Atomic uint32_t dry;      /* the last `hold` under which nothing of ours was in flight */
+	_Atomic uint32_t measured; /* the last `alone` in which a piece of work was measured */
 };

@@ -145,21 +145,22 @@ TEST(beside_others_work_costs_its_solo_time)
 {
 	static struct td_solo solo;
 
-	CHECK_EQ(td_solo_correct(&solo, 77, 2 * MS, true), 2 * MS);
+	CHECK_EQ(td_solo_correct(&solo, 77, 2 * MS, TD_INTERVAL_EXACT), 2 * MS);
 	for (unsigned i = 0; i < 6; i++)
-		CHECK_EQ(td_solo_correct(&solo, 77, 4 * MS, false), 2 * MS);
-	CHECK_EQ(td_solo_correct(&solo, 77, 4 * MS, false), 2 * MS + 2 * MS / 256);
+		CHECK_EQ(td_solo_correct(&solo, 77, 4 * MS, TD_INTERVAL_UPPER), 2 * MS);
+	CHECK_EQ(td_solo_correct(&solo, 77, 4 * MS, TD_INTERVAL_UPPER), 2 * MS + 2 * MS / 256);
 	/* other work in the same place */
-	CHECK_EQ(td_solo_correct(&solo, 77 + 256 * TD_SOLO_PLACES, 4 * MS, false), 4 * MS);
+	CHECK_EQ(td_solo_correct(&solo, 77 + 256 * TD_SOLO_PLACES, 4 * MS, TD_INTERVAL_UPPER),
+		4 * MS);
 	for (uint32_t hash = 79; hash < 0xf0000000; hash += 0x1234567) {
 		CHECK_EQ(td_solo_expect(&solo, hash), 0);
-		(void)td_solo_correct(&solo, hash, 3 * MS, true);
+		(void)td_solo_correct(&solo, hash, 3 * MS, TD_INTERVAL_EXACT);
 		CHECK_EQ(td_solo_expect(&solo, hash), 3 * MS);
 	}
 	/* the first time is not to be believed */
-	CHECK_EQ(td_solo_correct(&solo, 78, 900 * MS, false), 5 * MS);
+	CHECK_EQ(td_solo_correct(&solo, 78, 900 * MS, TD_INTERVAL_UPPER), 5 * MS);
 	/* of the next few half, of what took as long beside others */
-	CHECK_EQ(td_solo_correct(&solo, 78, 900 * MS, false), 450 * MS);
+	CHECK_EQ(td_solo_correct(&solo, 78, 900 * MS, TD_INTERVAL_UPPER), 450 * MS);
 }
 
 TEST(work_that_was_never_alone_costs_about_the_least_that_was_seen)
@@ -168,9 +169,9 @@ TEST(work_that_was_never_alone_costs_about_the_least_that_was_seen)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < 100; i++)
-		(void)td_solo_correct(&solo, 1, i % 4 ? 60 * MS : 3 * MS, false);
+		(void)td_solo_correct(&solo, 1, i % 4 ? 60 * MS : 3 * MS, TD_INTERVAL_UPPER);
 	for (unsigned i = 0; i < 100; i++)
-		sum += td_solo_correct(&solo, 1, i % 4 ? 60 * MS : 3 * MS, false);
+		sum += td_solo_correct(&solo, 1, i % 4 ? 60 * MS : 3 * MS, TD_INTERVAL_UPPER);
 	CHECK(sum / 100 < 3200000);
 }
 
@@ -178,15 +179,15 @@ TEST(alone_it_costs_what_it_takes_and_longer_work_is_noticed)
 {
 	static struct td_solo solo;
 
-	CHECK_EQ(td_solo_correct(&solo, 1, 1 * MS, true), 1 * MS);
+	CHECK_EQ(td_solo_correct(&solo, 1, 1 * MS, TD_INTERVAL_EXACT), 1 * MS);
 	for (unsigned i = 0; i < 80; i++)
-		(void)td_solo_correct(&solo, 1, 5 * MS, true);
-	CHECK(td_solo_correct(&solo, 1, 9 * MS, false) > 4500000);
+		(void)td_solo_correct(&solo, 1, 5 * MS, TD_INTERVAL_EXACT);
+	CHECK(td_solo_correct(&solo, 1, 9 * MS, TD_INTERVAL_UPPER) > 4500000);
 	/* and beside others too, in time */
 	for (unsigned i = 0; i < 2000; i++)
-		(void)td_solo_correct(&solo, 1, 9 * MS, false);
-	CHECK(td_solo_correct(&solo, 1, 9 * MS, false) > 8900000);
-	CHECK_EQ(td_solo_correct(&solo, 1, 1ull << 50, true), 1ull << 50);
+		(void)td_solo_correct(&solo, 1, 9 * MS, TD_INTERVAL_UPPER);
+	CHECK(td_solo_correct(&solo, 1, 9 * MS, TD_INTERVAL_UPPER) > 8900000);
+	CHECK_EQ(td_solo_correct(&solo, 1, 1ull << 50, TD_INTERVAL_EXACT), 1ull << 50);
 	/* a gap in the middle of one piece of work costs a few times the work, not the gap */
-	CHECK(td_solo_correct(&solo, 1, 900 * MS, true) < 30 * MS);
+	CHECK(td_solo_correct(&solo, 1, 900 * MS, TD_INTERVAL_EXACT) < 30 * MS);
 }

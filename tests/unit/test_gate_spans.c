@@ -66,6 +66,13 @@ static struct event {
 } events[4096];
 static unsigned event_count;
 static uint64_t reached_ns; /* by the work that was submitted last */
+static bool busy;           /* it has not ended */
+
+static int query_event(void *event)
+{
+	(void)event;
+	return busy ? TD_CUDA_ERROR_NOT_READY : 0;
+}
 
 static int make_event(void **ret, unsigned flags)
 {
@@ -112,6 +119,7 @@ TEST(threads_whose_work_runs_side_by_side_pay_for_the_gpus_time_once)
 	driver.event_create = make_event;
 	driver.event_record = record_event;
 	driver.event_elapsed_ms = elapsed;
+	driver.event_query = query_event;
 	td_driver_set(&driver);
 	setenv("TANDEM_SOCKET", "/nonexistent", 1);
 	td_settings_read();
@@ -134,6 +142,8 @@ TEST(threads_whose_work_runs_side_by_side_pay_for_the_gpus_time_once)
 	}
 	paid = atomic_load(&td_meter.page.gpu_ns) - before;
 	CHECK(paid >= 196 * MS && paid <= 202 * MS);
+	td_pace_thread_ends(&a);
+	td_pace_thread_ends(&b);
 	td_gate_write(0);
 }
 
@@ -173,5 +183,80 @@ TEST(one_piece_that_seemed_long_does_not_have_the_short_ones_wait_for_what_has_n
 		most = i > 100 && n > most ? n : most;
 	}
 	CHECK(most >= 2 && most < 10);
+	td_pace_thread_ends(&slot);
+	td_gate_write(0);
+}
+
+/* -- moments alone (policy/alone.h), as the page tells of them -- */
+
+/* Once: may it be submitted now? If so, it is. */
+static bool try(struct td_slot *slot, uint64_t from_ns, uint64_t to_ns)
+{
+	/* a kind of its own for each thread */
+	uint32_t work = td_submit_work(slot, 1, 1, 1);
+	struct td_pace pace = {0};
+
+	reached_ns = from_ns;
+	if (!td_pace_may_submit(&pace, slot, (void *)0x300, work))
+		return false;
+	reached_ns = to_ns;
+	td_pace_submitted(slot);
+	return true;
+}
+
+TEST(who_is_held_submits_nothing_and_says_when_it_is_dry)
+{
+	static struct td_slot slot;
+	uint64_t now = 50000 * MS;
+
+	td_gate_write(TD_WORD_DUTY);
+	CHECK(try(&slot, now, now + MS));
+	CHECK(!atomic_load(&td_meter.page.dry));
+	busy = true;
+	atomic_store(&td_gate.page.hold, 5);
+	CHECK(!try(&slot, now, now + MS));
+	CHECK(!atomic_load(&td_meter.page.dry));
+	busy = false;
+	CHECK(!try(&slot, now, now + MS));
+	CHECK_EQ(atomic_load(&td_meter.page.dry), 5);
+	atomic_store(&td_gate.page.hold, 0);
+	CHECK(tries(&slot, now, now + MS) < 50);
+	td_pace_thread_ends(&slot);
+	td_gate_write(0);
+}
+
+TEST(in_a_moment_alone_one_piece_is_measured_before_its_time_and_paid_for_after_it)
+{
+	static struct td_slot slot;
+	uint64_t now = 60000 * MS, before;
+	uint32_t guesses = atomic_load(&td_meter.page.guesses);
+
+	atomic_store(&td_gate.page.duty_ppm, 100000);
+	atomic_store(&td_gate.page.rivals, TD_RIVALS_YIELD);
+	td_gate_write(TD_WORD_DUTY);
+	CHECK(try(&slot, now, now + 90 * MS));
+	now += 90 * MS;
+	while (try(&slot, now, now + 90 * MS))
+		now += 90 * MS;
+	CHECK(atomic_load(&td_meter.page.guesses) > guesses);
+	before = atomic_load(&td_meter.page.gpu_ns);
+	atomic_store(&td_gate.page.alone, 6);
+	CHECK(try(&slot, now, now + 40 * MS));
+	CHECK(atomic_load(&td_meter.page.measured) != 6);
+	CHECK(!try(&slot, now, now + 40 * MS));
+	CHECK_EQ(atomic_load(&td_meter.page.measured), 6);
+	CHECK_EQ(atomic_load(&td_meter.page.gpu_ns) - before, 40 * MS);
+	guesses = atomic_load(&td_meter.page.guesses);
+	/* Another moment; from then on it costs that, whatever it seems to take. */
+	atomic_store(&td_gate.page.alone, 7);
+	now += 40 * MS;
+	CHECK(try(&slot, now, now + 90 * MS));
+	atomic_store(&td_gate.page.alone, 0);
+	before = atomic_load(&td_meter.page.gpu_ns);
+	CHECK(!try(&slot, now, now + 90 * MS));
+	CHECK_EQ(atomic_load(&td_meter.page.gpu_ns) - before, 40 * MS);
+	CHECK_EQ(atomic_load(&td_meter.page.guesses), guesses);
+	CHECK_EQ(atomic_load(&td_meter.page.measured), 6); /* it was over before */
+	atomic_store(&td_gate.page.rivals, 0);
 	td_gate_write(0);
 }
