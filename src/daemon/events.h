@@ -23,6 +23,8 @@
 	EVENT(STUCK, "stuck")       /* its work did not end by the deadline: it goes on */            \
 	EVENT(SHORT, "short")       /* the device was full although the limit would do */             \
 	EVENT(REFUSED, "refused")   /* an allocation did not fit */                                   \
+	EVENT(SHARES, "shares")     /* others may open memory of it */                                \
+	EVENT(DENIED, "denied")     /* it could not open memory of another process */                 \
 	EVENT(FAILED, "failed")     /* its context is beyond help: it is let go */                    \
 	EVENT(LOST, "lost")         /* the driver has lost a GPU */                                   \
 	EVENT(FOREIGN, "foreign")   /* another daemon shares the GPU that it asked for */             \

@@ -234,7 +234,7 @@ static int serve(const struct arguments *arguments)
 	}
 	r = td_loop_init(&loop, td_server_turn, &server);
 	if (!r)
-		r = td_server_init(&server, &loop, listen_fd);
+		r = td_server_init(&server, &loop, listen_fd, arguments->socket);
 	if (!r)
 		r = watch_signals();
 	if (!r) {

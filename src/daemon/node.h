@@ -25,6 +25,7 @@
 #include "daemon/options.h"
 #include "policy/alone.h"
 #include "policy/policy.h"
+#include "preload/shares.h"
 #include "proto/gate_page.h"
 #include "proto/proto.h"
 
@@ -137,6 +138,14 @@ static inline uint64_t td_client_charge(const struct td_client *client)
 							       : client->resident_bytes;
 }
 
+/* Memory that other processes may open, and what it could not open of theirs (shares.c). */
+struct td_shares {
+	uint32_t handles, open;
+	uint32_t denied[TD_DENIED_N];
+	uint8_t last;  /* enum td_denied, if any was */
+	bool was_told; /* that it has handles, ever */
+};
+
 struct td_process {
 	struct td_list of_node, clients;
 	void *peer;
@@ -168,6 +177,7 @@ struct td_process {
 	const struct td_meter_page
 		*meter; /* the process's own; NULL: none. What it says is not trusted */
 	struct td_steps_told steps;
+	struct td_shares shares;
 	struct td_host_part host;
 	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
 	uint8_t candidates[TD_GPU_MAX][16]; /* PLACE: so far */
@@ -262,6 +272,13 @@ bool td_process_is_named(const struct td_process *process, const char *job);
 
 /* What it has chosen, or why nothing of it moves any more. 0, or -EPROTO: it is too late, or makes no sense. */
 int td_process_backend(struct td_process *process, const struct td_msg_backend *msg);
+
+/* SHARES and DENIED. 0 or -EPROTO. */
+int td_shares_message(struct td_node *node, struct td_process *process, const struct td_msg *msg,
+	uint64_t now_ns);
+/* What others may open of its memory, and who; what it could not open of theirs. Empty: nothing. Return buf. */
+char *td_shares_explain(const struct td_process *process, char *buf, size_t len);
+char *td_shares_explain_denied(const struct td_process *process, char *buf, size_t len);
 
 /* "running", "waiting", "idle", "draining", "filling", "paused", "failed" or "foreign". */
 const char *td_process_state(const struct td_process *process);

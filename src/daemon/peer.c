@@ -308,6 +308,8 @@ static void drop(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_server *server = peer->server;
 
+	if (peer->process && peer->process->shares.was_told)
+		td_sweep_soon(&server->sweep, now_ns);
 	if (peer->process)
 		td_node_gone(&server->node, peer->process, now_ns);
 	if (peer->gate)
@@ -338,7 +340,7 @@ static void drop_broken(struct td_server *server, uint64_t now_ns)
 uint64_t td_server_turn(void *arg, uint64_t now_ns)
 {
 	struct td_server *server = arg;
-	uint64_t wakeup, look_ns;
+	uint64_t wakeup, look_ns, sweep_ns;
 	struct td_list *it;
 
 	drop_broken(server, now_ns);
@@ -358,6 +360,8 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	else if (!server->asked)
 		td_watch_ask(&server->watch);
 	server->asked = look_ns <= now_ns;
+	sweep_ns = td_sweep_turn(&server->sweep, now_ns);
+	wakeup = sweep_ns < wakeup ? sweep_ns : wakeup;
 	td_list_for_each (it, &server->peers) {
 		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
 		uint64_t tool = td_tool_turn(peer, now_ns);
@@ -373,7 +377,8 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	return wakeup;
 }
 
-int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd)
+int td_server_init(
+	struct td_server *server, struct td_loop *loop, int listen_fd, const char *socket)
 {
 	const struct td_node_io io = {.send = node_send,
 		.gate = node_gate,
@@ -394,6 +399,11 @@ int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd
 	if (r)
 		return r;
 	td_claims_init(&server->claims, listen_fd);
+	r = td_sweep_init(&server->sweep, socket);
+	if (r)
+		td_log(TD_LOG_WARN,
+			"socket=%s.ipc %s: memory is shared within a network namespace only",
+			socket, strerror(-r));
 	td_watch_init(&server->watch, loop, server->node.options.sample_ns);
 	return td_loop_add(loop, &server->listener);
 }
@@ -405,6 +415,7 @@ void td_server_deinit(struct td_server *server)
 	td_list_for_each_safe (it, tmp, &server->peers)
 		drop(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
 	td_watch_deinit(&server->watch);
+	td_sweep_deinit(&server->sweep);
 	td_node_deinit(&server->node);
 	td_claims_deinit(&server->claims);
 	td_loop_remove(server->loop, &server->listener);

@@ -7,6 +7,7 @@
 #include "daemon/claims.h"
 #include "daemon/loop.h"
 #include "daemon/node.h"
+#include "daemon/sweep.h"
 #include "daemon/watch.h"
 
 struct td_server {
@@ -14,6 +15,7 @@ struct td_server {
 	struct td_node node;
 	struct td_watch watch;
 	struct td_claims claims;
+	struct td_sweep sweep;
 	struct td_source listener;
 	int spare_fd; /* given up for a moment when there are no others; below 0: none */
 	struct td_list peers;
@@ -25,8 +27,9 @@ struct td_server {
 	bool asked;       /* for the next one, before its time */
 };
 
-/* Takes over the listening socket. 0 or -errno. */
-int td_server_init(struct td_server *server, struct td_loop *loop, int listen_fd);
+/* Takes over the listening socket, which is at this path. 0 or -errno. */
+int td_server_init(
+	struct td_server *server, struct td_loop *loop, int listen_fd, const char *socket);
 void td_server_deinit(struct td_server *server);
 
 /* One turn of the loop: the node steps, broken peers go. */

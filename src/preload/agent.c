@@ -30,6 +30,7 @@
 #include "preload/place.h"
 #include "preload/plans.h"
 #include "preload/slot.h"
+#include "preload/shares.h"
 #include "preload/steps.h"
 #include "preload/thread.h"
 #include "proto/proto.h"
@@ -214,6 +215,7 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	td_client_connected(true);
 	td_host_anew();
 	td_steps_again();
+	td_shares_again();
 	if (td_client_has_waiters())
 		td_client_want(td_gate_word());
 }
@@ -448,6 +450,7 @@ static uint64_t step(uint64_t now_ns)
 		td_place_step(send_msg, self.chooses);
 		step_gpus(gpus);
 		send_steps(meter);
+		td_shares_step(send_msg);
 		next_ns = min_ns(next_ns, td_plans_step(now_ns));
 	}
 	if (self.state == STATE_NONE) {
@@ -564,4 +567,5 @@ void td_agent_forked(void)
 	atomic_store(&introduced, 0);
 	td_plans_reset();
 	td_place_forked();
+	td_shares_forked();
 }

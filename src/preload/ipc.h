@@ -1,12 +1,12 @@
 /*
  * Memory for other processes, of a backend whose memory has no handles that the driver would give. cuIpcGetMemHandle gives a handle of ours: where the
- * exporter listens (a unix socket in the abstract namespace), and an id that cannot be guessed. Who opens it connects, is asked by the kernel whose process it
+ * exporter listens (a unix socket in the directory of proto/shared_dir.h, and one in the abstract namespace), and an id that cannot be guessed. Who opens it connects, is asked by the kernel whose process it
  * is, and gets the descriptors of the chunks; the connection is its hold on the memory, so that it ends with the process. (ADR 0014)
  *
  *   exporter   the memory is pinned from the first handle on until it is freed and nobody has it open; it is charged to the exporter all the time
  *   importer   maps the chunks anew; charges nothing
  *
- * A program without tandem that opens such a handle is told by the driver that it is none.
+ * A program without tandem that opens such a handle is told by the driver that it is none; the daemon is told that there are such (shares.h).
  */
 #pragma once
 
@@ -45,6 +45,9 @@ int td_ipc_holds(uint64_t address, uint64_t bytes);
 /* Is that this process's own socket? */
 bool td_ipc_is_own(const uint8_t socket[TD_IPC_ID]);
 void td_ipc_import_forked(void);
+
+/* The process ends: leaves no file behind. */
+void td_ipc_exiting(void);
 
 /* Both sides: nothing of the parent's is the child's. */
 void td_ipc_forked(void);
@@ -85,8 +88,15 @@ void td_ipc_conns_forked(void);
 /* The same, once the other end has seen it, or has had a while to. */
 void td_ipc_hang_up(struct td_conn *conn);
 
+/* By its path it is reached from wherever the daemon's socket is; by its abstract name, within a network namespace and without a daemon. */
+enum td_ipc_way { TD_IPC_PATH, TD_IPC_ABSTRACT, TD_IPC_WAYS };
+
 /* A listening socket, or -errno. */
-int td_ipc_listen(const uint8_t name[TD_IPC_ID]);
+int td_ipc_listen(const uint8_t name[TD_IPC_ID], enum td_ipc_way way);
+/* Can it still be found there? */
+bool td_ipc_is_there(const uint8_t name[TD_IPC_ID], enum td_ipc_way way);
+/* Of its path nothing is left. */
+void td_ipc_remove(const uint8_t name[TD_IPC_ID]);
 /* A connection to a process of this user's, or -errno; -EACCES: it is another user's. */
 int td_ipc_connect(const uint8_t name[TD_IPC_ID]);
 /* Is the other end a process of this user's? */

@@ -15,6 +15,7 @@
 #include "preload/context.h"
 #include "preload/ipc.h"
 #include "preload/real.h"
+#include "preload/shares.h"
 #include "preload/slot.h"
 #include "preload/thread.h"
 
@@ -40,11 +41,12 @@ struct visitor {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* before td_swap.lock */
 /* guarded by lock */
 static struct export *exports;
-static bool serving;
+static _Atomic bool serving;
 static uint8_t name[TD_IPC_ID];
+static _Atomic bool exiting;
 
-/* the thread's own */
-static struct td_conn *listener;
+/* the thread's own, once it has begun */
+static struct td_conn *listeners[TD_IPC_WAYS];
 static struct visitor visitors[VISITORS_MAX];
 static unsigned visitor_count;
 
@@ -79,6 +81,17 @@ static struct export *find_id(const uint8_t id[TD_IPC_ID])
 	return found;
 }
 
+static void count(void)
+{
+	uint32_t handles = 0, open = 0;
+
+	for (const struct export *e = exports; e; e = e->next) {
+		handles += !e->freed;
+		open += e->importers;
+	}
+	td_shares_set(handles, open);
+}
+
 /* -- freeing -- */
 
 static void forget(struct export **at)
@@ -101,6 +114,7 @@ bool td_ipc_keeps(uint64_t address)
 		(*at)->freed = keeps = true;
 	else if (*at)
 		forget(at);
+	count();
 	pthread_mutex_unlock(&lock);
 	return keeps;
 }
@@ -125,6 +139,7 @@ static void put(struct export *e)
 	last = !--e->importers && e->freed;
 	if (last)
 		forget(find(address));
+	count();
 	pthread_mutex_unlock(&lock);
 	if (last)
 		td_swap_release(address);
@@ -203,11 +218,12 @@ static bool serve(struct visitor *v)
 	v->export = find_id(request.id);
 	if (v->export)
 		v->export->importers++;
+	count();
 	pthread_mutex_unlock(&lock);
 	return !answer(fd, v->export) && v->export;
 }
 
-static void welcome(void)
+static void welcome(const struct td_conn *listener)
 {
 	struct td_conn *conn;
 	int fd = accept4(atomic_load(&listener->fd), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -226,30 +242,39 @@ static void welcome(void)
 		visitors[visitor_count++] = (struct visitor){conn, NULL};
 }
 
-static void listen_again(void)
+/* The directory may come with a daemon, and its file may be lost with one. */
+static void listen_again(enum td_ipc_way way)
 {
+	struct td_conn **listener = &listeners[way];
 	int fd;
 
-	if (listener && td_conn_is_ours(listener))
+	if (*listener && td_conn_is_ours(*listener) &&
+		(atomic_load(&exiting) || td_ipc_is_there(name, way)))
 		return;
-	td_ipc_conn_free(listener);
-	fd = td_ipc_listen(name);
-	listener = fd < 0 ? NULL : td_ipc_conn_new(fd);
+	td_ipc_conn_free(*listener);
+	*listener = NULL;
+	fd = atomic_load(&exiting) ? -1 : td_ipc_listen(name, way);
+	if (fd >= 0)
+		*listener = td_ipc_conn_new(fd);
 }
 
 static void look_around(void)
 {
-	struct pollfd fds[VISITORS_MAX + 1];
+	struct pollfd fds[VISITORS_MAX + TD_IPC_WAYS];
 	unsigned n = visitor_count;
 
-	listen_again();
-	fds[n] = (struct pollfd){listener ? atomic_load(&listener->fd) : -1, POLLIN, 0};
+	for (unsigned way = 0; way < TD_IPC_WAYS; way++) {
+		listen_again(way);
+		fds[n + way] = (struct pollfd){
+			listeners[way] ? atomic_load(&listeners[way]->fd) : -1, POLLIN, 0};
+	}
 	for (unsigned i = 0; i < n; i++)
 		fds[i] = (struct pollfd){atomic_load(&visitors[i].conn->fd), POLLIN, 0};
-	if (poll(fds, n + 1, LOOK_MS) <= 0)
+	if (poll(fds, n + TD_IPC_WAYS, LOOK_MS) <= 0)
 		return;
-	if (fds[n].revents & POLLIN && td_conn_is_ours(listener))
-		welcome();
+	for (unsigned way = 0; way < TD_IPC_WAYS; way++)
+		if (fds[n + way].revents & POLLIN && td_conn_is_ours(listeners[way]))
+			welcome(listeners[way]);
 	/* From the end: who leaves is replaced by the last. */
 	for (unsigned i = n; i-- > 0;)
 		if (fds[i].revents && !serve(&visitors[i]))
@@ -276,9 +301,19 @@ static bool start(void)
 		return true;
 	if (!td_ipc_random(name))
 		return false;
-	listen_again();
-	serving = listener && !td_thread_start(thread_main);
+	for (unsigned way = 0; way < TD_IPC_WAYS; way++)
+		listen_again(way);
+	serving = (listeners[TD_IPC_PATH] || listeners[TD_IPC_ABSTRACT]) &&
+		  !td_thread_start(thread_main);
 	return serving;
+}
+
+/* What is open stays so: threads may go on until the very end. No lock: one of them may have been in the middle of it. */
+void td_ipc_exiting(void)
+{
+	atomic_store(&exiting, true);
+	if (atomic_load(&serving))
+		td_ipc_remove(name);
 }
 
 /* -- handles -- */
@@ -316,6 +351,7 @@ int td_ipc_export(uint64_t address, CUipcMemHandle *ret)
 	}
 	if (!r)
 		fill_handle(*at, ret);
+	count();
 	pthread_mutex_unlock(&lock);
 	return r;
 }
@@ -325,7 +361,8 @@ static void export_forked(void)
 	pthread_mutex_init(&lock, NULL);
 	exports = NULL;
 	serving = false;
-	listener = NULL;
+	atomic_store(&exiting, false);
+	memset(listeners, 0, sizeof(listeners));
 	visitor_count = 0;
 	memset(name, 0, sizeof(name));
 }

@@ -9,6 +9,7 @@
 #include "preload/ranges.h"
 #include "preload/reach.h"
 #include "preload/real.h"
+#include "preload/shares.h"
 
 #define POSIX_FD   1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 #define CHUNKS_MAX (1u << 20)
@@ -196,6 +197,16 @@ err_close:
 	return NULL;
 }
 
+static enum td_denied reason_of(int r)
+{
+	switch (r) {
+	case CUDA_ERROR_MAP_FAILED: return TD_DENIED_NOBODY;
+	case CUDA_ERROR_NOT_PERMITTED: return TD_DENIED_USER;
+	case CUDA_ERROR_INVALID_HANDLE: return TD_DENIED_FREED;
+	default: return TD_DENIED_FAILED;
+	}
+}
+
 /* With the lock. */
 static int open_new(const struct td_ipc_handle *handle, CUcontext context, struct import **ret)
 {
@@ -248,6 +259,8 @@ int td_ipc_open(const CUipcMemHandle *opaque, uint64_t *ret_address)
 		*ret_address = i->address;
 	}
 	pthread_mutex_unlock(&lock);
+	if (r)
+		td_shares_deny(reason_of(r));
 	return r;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Sockets between exporters and importers of memory; see ipc.h. Abstract names, so that nothing is left behind in a file system; both ends ask the kernel
- * who the other is.
+ * Sockets between exporters and importers of memory; see ipc.h. Files go with their process or, if it is killed, by the daemon (daemon/sweep.h); abstract
+ * names leave nothing behind. Either way both ends ask the kernel who the other is.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "preload/agent.h"
 #include "preload/conn.h"
 #include "preload/ipc.h"
 #include "preload/lock.h"
+#include "proto/shared_dir.h"
 
 #define BACKLOG    64
 #define CONNS_MAX  512
@@ -82,16 +84,36 @@ void td_ipc_conns_forked(void)
 	pthread_mutex_init(&conns_lock, NULL);
 }
 
-static socklen_t address_of(const uint8_t name[TD_IPC_ID], struct sockaddr_un *ret)
+#define NAME_LEN (2 * TD_IPC_ID + 1)
+
+static void name_of(const uint8_t name[TD_IPC_ID], char ret[NAME_LEN])
 {
-	int n = 0;
+	for (unsigned i = 0; i < TD_IPC_ID; i++)
+		snprintf(ret + 2 * i, 3, "%02x", name[i]);
+}
+
+static socklen_t abstract_of(const char *name, struct sockaddr_un *ret)
+{
+	int n;
 
 	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "tandem-ipc-");
-	for (unsigned i = 0; i < TD_IPC_ID; i++)
-		n += snprintf(ret->sun_path + 1 + n, sizeof(ret->sun_path) - 1 - (size_t)n, "%02x",
-			name[i]);
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "tandem-ipc-%s", name);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int call(bool binds, int fd, const char *name, enum td_ipc_way way)
+{
+	char dir[TD_SHARED_DIR_MAX];
+	struct sockaddr_un address;
+	socklen_t len;
+
+	if (way == TD_IPC_PATH) {
+		if (!*td_settings.socket || !td_shared_dir(dir, sizeof(dir), td_settings.socket))
+			return -ENOENT;
+		return (binds ? td_shared_bind : td_shared_connect)(fd, dir, name);
+	}
+	len = abstract_of(name, &address);
+	return (binds ? bind : connect)(fd, (struct sockaddr *)&address, len) < 0 ? -errno : 0;
 }
 
 static int new_socket(void)
@@ -105,19 +127,41 @@ static int new_socket(void)
 	return fd;
 }
 
-int td_ipc_listen(const uint8_t name[TD_IPC_ID])
+int td_ipc_listen(const uint8_t id[TD_IPC_ID], enum td_ipc_way way)
 {
-	struct sockaddr_un address;
-	socklen_t len = address_of(name, &address);
 	int fd = new_socket(), r;
+	char name[NAME_LEN];
 
 	if (fd < 0)
 		return fd;
-	if (!bind(fd, (struct sockaddr *)&address, len) && !listen(fd, BACKLOG))
+	name_of(id, name);
+	/* What still has the name is of a listener of ours that was lost. */
+	if (way == TD_IPC_PATH)
+		td_ipc_remove(id);
+	r = call(true, fd, name, way);
+	if (!r && !listen(fd, BACKLOG))
 		return fd;
-	r = -errno;
+	r = r ? r : -errno;
 	close(fd);
 	return r;
+}
+
+bool td_ipc_is_there(const uint8_t id[TD_IPC_ID], enum td_ipc_way way)
+{
+	char dir[TD_SHARED_DIR_MAX], name[NAME_LEN];
+
+	name_of(id, name);
+	return way != TD_IPC_PATH || (td_shared_dir(dir, sizeof(dir), td_settings.socket) &&
+					     td_shared_is_there(dir, name));
+}
+
+void td_ipc_remove(const uint8_t id[TD_IPC_ID])
+{
+	char dir[TD_SHARED_DIR_MAX], name[NAME_LEN];
+
+	name_of(id, name);
+	if (td_shared_dir(dir, sizeof(dir), td_settings.socket))
+		td_shared_remove(dir, name);
 }
 
 bool td_ipc_is_same_user(int fd)
@@ -128,21 +172,31 @@ bool td_ipc_is_same_user(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.uid == geteuid();
 }
 
-int td_ipc_connect(const uint8_t name[TD_IPC_ID])
+static int connect_by(const char *name, enum td_ipc_way way)
 {
-	struct sockaddr_un address;
-	socklen_t len = address_of(name, &address);
-	int fd = new_socket(), r = 0;
+	int fd = new_socket(), r;
 
 	if (fd < 0)
 		return fd;
-	if (connect(fd, (struct sockaddr *)&address, len) < 0)
-		r = -errno;
-	else if (!td_ipc_is_same_user(fd))
+	r = call(false, fd, name, way);
+	if (!r && !td_ipc_is_same_user(fd))
 		r = -EACCES;
 	if (r)
 		close(fd);
 	return r ? r : fd;
+}
+
+int td_ipc_connect(const uint8_t id[TD_IPC_ID])
+{
+	char name[NAME_LEN];
+	int by_path, fd;
+
+	name_of(id, name);
+	by_path = connect_by(name, TD_IPC_PATH);
+	if (by_path >= 0)
+		return by_path;
+	fd = connect_by(name, TD_IPC_ABSTRACT);
+	return fd < 0 && by_path == -EACCES ? by_path : fd;
 }
 
 union control {

@@ -103,5 +103,6 @@ __attribute__((constructor)) static void begin(void)
 /* Threads and destructors may still launch after this, so the agent goes on serving the gate; it only stops looking around. */
 __attribute__((destructor)) static void end(void)
 {
+	td_ipc_exiting();
 	td_agent_exiting();
 }

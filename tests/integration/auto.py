@@ -128,6 +128,36 @@ def what_has_left_before_that_comes_back_and_stays():
         nothing_is_left(world)
 
 
+def a_library_in_a_namespace_of_its_own_is_seen():
+    with World() as world:
+        a = under_auto(world)
+        a.do("alloc", 14 * MIB)
+        assert row_of(world, a)["backend"] == "swap", row_of(world, a)
+        a.do("load_apart", a_library(world, "libcufile.so.0"))
+        until(lambda: "libcufile.so.0, which it has loaded" in explained(world, a), "it is said")
+        a.end()
+        nothing_is_left(world)
+
+
+def what_is_checkpointed_by_another_process_is_there_again_afterwards():
+    with World() as world:
+        a, other = under_auto(world), Shell(world)
+        large, small = a.do("alloc", 30 * MIB), a.do("alloc", 1000)
+        a.do("set", large, 7 * MIB, 70), a.do("set", small, 3, 30)
+        assert row_of(world, a)["backend"] == "swap", row_of(world, a)
+        for _ in range(2):
+            before = world.status()["plain_bytes"]
+            other.do("suspend", a.process.pid)
+            assert world.status()["plain_bytes"] <= before - 30 * MIB, "its memory has left the GPU"
+            other.do("resume", a.process.pid)
+            assert (a.do("get", large, 7 * MIB), a.do("get", small, 3)) == (70, 30)
+            # Its memory moves as before.
+            end(rival_takes_turns(world, a))
+            assert (a.do("get", large, 7 * MIB), a.do("get", small, 3)) == (70, 30)
+        other.end(), a.end()
+        nothing_is_left(world)
+
+
 def a_word_that_is_none_is_refused_with_those_that_are():
     with World() as world:
         done = world.call(TANDEM, "run", "--backend", "automatic", "--", "true")
@@ -142,5 +172,7 @@ run_cases([
     it_is_plain_beside_a_library_that_registers_memory_and_says_so,
     once_such_a_library_has_come_nothing_moves_any_more,
     what_has_left_before_that_comes_back_and_stays,
+    a_library_in_a_namespace_of_its_own_is_seen,
+    what_is_checkpointed_by_another_process_is_there_again_afterwards,
     a_word_that_is_none_is_refused_with_those_that_are,
 ])

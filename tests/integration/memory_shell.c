@@ -180,6 +180,17 @@ static CUresult obey(char words[4][160], unsigned long long *value)
 		return cuPointerGetAttribute(value, TD_POINTER_ACCESS_FLAGS, at(words[1]));
 	if (!strcmp(words[0], "load"))
 		return dlopen(words[1], RTLD_NOW) ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+	if (!strcmp(words[0], "suspend")) {
+		r = cuCheckpointProcessLock(atoi(words[1]), NULL);
+		return r ? r : cuCheckpointProcessCheckpoint(atoi(words[1]), NULL);
+	}
+	if (!strcmp(words[0], "resume")) {
+		r = cuCheckpointProcessRestore(atoi(words[1]), NULL);
+		return r ? r : cuCheckpointProcessUnlock(atoi(words[1]), NULL);
+	}
+	if (!strcmp(words[0], "load_apart"))
+		return dlmopen(LM_ID_NEWLM, words[1], RTLD_NOW) ? CUDA_SUCCESS
+								: CUDA_ERROR_NOT_FOUND;
 	if (!strcmp(words[0], "sync_memops"))
 		return cuPointerSetAttribute(&on, TD_POINTER_SYNC_MEMOPS, at(words[1]));
 	return -1;

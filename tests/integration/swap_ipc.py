@@ -1,6 +1,7 @@
 """Memory of the backend swap in other processes: handles, their lifetime, who may open them. TAP on stdout; argument: the build."""
 import array
 import socket
+import stat
 
 from shell import *
 
@@ -134,9 +135,21 @@ def a_program_without_tandem_is_told_that_it_is_no_handle():
         nothing_is_left(world)
 
 
-def ask_socket(handle, wanted, uid=None):
-    """What somebody gets who connects and says `wanted`: (reply, number of descriptors), or None if it is not listened to."""
-    name, result = b"\0tandem-ipc-" + handle[8:24].hex().encode(), os.pipe()
+def abstract(handle):
+    return b"\0tandem-ipc-" + handle[8:24].hex().encode()
+
+
+def meeting(world):
+    return world.environment["TANDEM_SOCKET"] + ".ipc"
+
+
+def path(world, handle):
+    return f"{meeting(world)}/{handle[8:24].hex()}"
+
+
+def ask_socket(name, wanted, uid=None):
+    """What somebody gets who connects and says `wanted`: (reply, number of descriptors)."""
+    result = os.pipe()
     pid = os.fork()
     if not pid:
         try:
@@ -168,17 +181,116 @@ def who_is_another_user_or_does_not_know_the_id_gets_nothing():
         mine = a.do("alloc", 4 * MIB)
         handle = bytes.fromhex(a.do("export", mine))
         right, wrong = handle[:8] + handle[24:40], handle[:8] + bytes(16)
-        assert ask_socket(handle, right)[1] == 2, "the way in"
-        assert ask_socket(handle, wrong)[0] > 0 and ask_socket(handle, wrong)[1] == 0
-        for nonsense in (b"", b"x", handle, bytes(24)):
-            assert ask_socket(handle, nonsense)[1] == 0
-        if os.getuid() == 0:
-            assert ask_socket(handle, right, uid=65534) == (0, 0)
-        again = ask_socket(handle, right)
-        assert again[1] == 2, again
+        os.chmod(world.directory, 0o711)  # for the other user
+        for name in (abstract(handle), path(world, handle)):
+            assert ask_socket(name, right)[1] == 2, "the way in"
+            assert ask_socket(name, wrong)[0] > 0 and ask_socket(name, wrong)[1] == 0
+            for nonsense in (b"", b"x", handle, bytes(24)):
+                assert ask_socket(name, nonsense)[1] == 0
+            if os.getuid() == 0:
+                assert ask_socket(name, right, uid=65534) == (0, 0)
+            again = ask_socket(name, right)
+            assert again[1] == 2, again
         a.do("free", mine)
         assert a.do("used") == 0, "nobody who came has kept it"
         a.end()
+        nothing_is_left(world)
+
+
+def is_shared_with(world, b, a):
+    mine = a.do("alloc", 4 * MIB)
+    a.do("set", mine, 0, 11)
+    theirs = b.do("open", a.do("export", mine))
+    b.do("set", theirs, 1, 12)
+    assert b.do("get", theirs, 0) == 11 and a.do("get", mine, 1) == 12
+    b.do("close", theirs)
+
+
+def unshared(*options):
+    done = subprocess.run(["unshare", *options, "true"], capture_output=True, text=True) if shutil.which("unshare") else None
+    if not done or done.returncode:
+        raise Skip(f"unshare {' '.join(options)}: {done.stderr.strip() if done else 'not here'}")
+    return ["unshare", *options]
+
+
+def a_network_namespace_of_ones_own_does_not_matter():
+    there = unshared("-n", "-p", "-f")
+    with World() as world:
+        a, b = under_swap(world), Shell(world, *there, TANDEM, "run", "--backend", "swap", "--")
+        is_shared_with(world, b, a)
+        is_shared_with(world, a, b)
+        a.end(), b.end()
+        nothing_is_left(world)
+
+
+def the_sockets_directory_may_be_mounted_elsewhere():
+    there = unshared("-n", "-m", "-p", "-f")
+    with World() as world:
+        world.call(TANDEM, "run", "--", "true")
+        a, inside = under_swap(world), f"{world.directory}/inside"
+        os.mkdir(inside)
+        script = 'mount --bind "$0" "$1" && mount -t tmpfs none "$0" && export TANDEM_SOCKET="$1/socket" && shift && exec "$@"'
+        b = Shell(world, *there, "sh", "-c", script, f"{world.directory}/t", inside, TANDEM, "run", "--backend", "swap", "--")
+        is_shared_with(world, b, a)
+        is_shared_with(world, a, b)
+        a.end(), b.end()
+        nothing_is_left(world)
+
+
+def explained(world, shell):
+    return world.call(TANDEM, "explain", str(shell.process.pid)).stdout
+
+
+def who_cannot_get_there_is_told_and_so_is_who_asks():
+    there = unshared("-n")
+    with World() as world:
+        a, b = under_swap(world), Shell(world, *there, TANDEM, "run", "--backend", "swap", "--")
+        mine = a.do("alloc", 4 * MIB)
+        handle = a.do("export", mine)
+        until(lambda: "1 handle, open 0 times" in explained(world, a), "it is said what others may open")
+        assert "CUDA_ERROR_INVALID_VALUE" in explained(world, a)
+        assert [e["pid"] for e in world.events("shares")] == [a.process.pid]
+        theirs = b.do("open", handle)
+        until(lambda: "1 handle, open 1 time." in explained(world, a), "it is said that one has it open")
+        b.do("close", theirs)
+        os.rename(meeting(world), meeting(world) + ".away")
+        assert b.ask("open", handle)[0] == MAP_FAILED
+        until(lambda: "cannot be reached from there" in explained(world, b), "it is said why")
+        assert "denied" not in explained(world, a) and len(world.events("denied")) == 1
+        os.rename(meeting(world) + ".away", meeting(world))
+        until(lambda: b.ask("open", handle)[0] == 0, "the way is there again")
+        a.do("free", mine)
+        c = under_swap(world)
+        assert c.ask("open", handle)[0] == INVALID_HANDLE
+        until(lambda: "its owner has freed it" in explained(world, c), "it is said why")
+        until(lambda: "Others may open" not in explained(world, a), "there is nothing to open")
+        a.end(), b.end(), c.end()
+        nothing_is_left(world)
+
+
+def sockets_are_files_of_their_owner_that_are_gone_when_it_is():
+    with World() as world:
+        a, b, c = under_swap(world), under_swap(world), under_swap(world)
+        files = []
+        for shell in (a, b, c):
+            files.append(path(world, bytes.fromhex(shell.do("export", shell.do("alloc", 4096)))))
+        modes = [os.stat(f).st_mode for f in files]
+        assert all(stat.S_ISSOCK(m) and m & 0o7777 == 0o600 for m in modes), modes
+        assert os.stat(meeting(world)).st_mode & 0o7777 == (0o700 if os.getuid() else 0o1733)
+        a.end()
+        assert not os.path.exists(files[0]), "who ends takes it along"
+        os.unlink(files[2])
+        until(lambda: os.path.exists(files[2]), "a file that was lost comes back")
+        b.kill()
+        until(lambda: not os.path.exists(files[1]), "a killed program's is removed by the daemon")
+        assert os.path.exists(files[2]), "a living one's is not"
+        c.kill()
+        os.kill(world.daemon_pid(), signal.SIGKILL)
+        until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone, too")
+        old = time.time() - 60
+        os.utime(files[2], (old, old))
+        world.call(TANDEM, "run", "--", "true")
+        until(lambda: not os.listdir(meeting(world)), "the next daemon finds what it has left")
         nothing_is_left(world)
 
 
@@ -191,4 +303,8 @@ run_cases([
     a_child_of_fork_holds_nothing,
     a_program_without_tandem_is_told_that_it_is_no_handle,
     who_is_another_user_or_does_not_know_the_id_gets_nothing,
+    a_network_namespace_of_ones_own_does_not_matter,
+    the_sockets_directory_may_be_mounted_elsewhere,
+    who_cannot_get_there_is_told_and_so_is_who_asks,
+    sockets_are_files_of_their_owner_that_are_gone_when_it_is,
 ])

@@ -242,7 +242,7 @@ static void fake_act(struct world *w, struct fake *f)
 }
 
 /* Steps until nothing moves any more. */
-static uint64_t settle(struct world *w)
+__attribute__((unused)) static uint64_t settle(struct world *w)
 {
 	uint64_t wakeup = TD_NEVER;
 

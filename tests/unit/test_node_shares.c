@@ -1,0 +1,72 @@
+/* What the daemon is told of memory that processes share, and says of it. */
+#include <errno.h>
+#include <string.h>
+
+#include "node_world.h"
+
+static void tell_shares(struct fake *f, uint32_t handles, uint32_t open)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_shares};
+
+	msg.shares.handles = handles;
+	msg.shares.open = open;
+	CHECK_EQ(say(&w, f, &msg), 0);
+}
+
+static int tell_denied(struct fake *f, uint8_t why, uint32_t count)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_denied};
+
+	msg.denied.why = why;
+	msg.denied.count = count;
+	return say(&w, f, &msg);
+}
+
+static unsigned events(enum td_event_kind kind)
+{
+	const struct td_event *e;
+	unsigned n = 0;
+
+	for (uint64_t i = 1; (e = td_events_get(&w.node.events, i)); i = e->number + 1)
+		n += e->kind == kind;
+	return n;
+}
+
+TEST(who_may_open_its_memory_is_said_while_there_are_handles)
+{
+	char text[256];
+	struct fake *a;
+
+	begin();
+	a = program(0, "a", 10 * MIB);
+	CHECK_STR(td_shares_explain(a->process, text, sizeof(text)), "");
+	tell_shares(a, 1, 0);
+	CHECK(strstr(td_shares_explain(a->process, text, sizeof(text)), "1 handle, open 0 times."));
+	CHECK(strstr(text, "CUDA_ERROR_INVALID_VALUE).")); /* nothing is cut off */
+	tell_shares(a, 4000000000u, 4000000000u);
+	CHECK(strstr(td_shares_explain(a->process, text, sizeof(text)), "INVALID_VALUE)."));
+	CHECK_EQ(events(TD_EVENT_SHARES), 1);
+	tell_shares(a, 0, 0);
+	CHECK_STR(td_shares_explain(a->process, text, sizeof(text)), "");
+	CHECK(a->process->shares.was_told);
+}
+
+TEST(why_a_handle_could_not_be_opened_is_said_once_as_an_event_and_counted)
+{
+	char text[256];
+	struct fake *a;
+
+	begin();
+	a = program(0, "a", 10 * MIB);
+	CHECK_STR(td_shares_explain_denied(a->process, text, sizeof(text)), "");
+	for (uint8_t why = 0; why < TD_DENIED_N; why++) {
+		CHECK_EQ(tell_denied(a, why, 1), 0);
+		CHECK_EQ(tell_denied(a, why, 2), 0);
+		CHECK_EQ(events(TD_EVENT_DENIED), why + 1);
+		td_shares_explain_denied(a->process, text, sizeof(text));
+		CHECK(strstr(text, "(3 times): it") && text[strlen(text) - 1] == '.');
+	}
+	CHECK_EQ(tell_denied(a, 0, UINT32_MAX), 0);
+	CHECK_EQ(a->process->shares.denied[0], UINT32_MAX);
+	CHECK_EQ(tell_denied(a, TD_DENIED_N, 1), -EPROTO);
+}
