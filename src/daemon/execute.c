@@ -53,6 +53,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.wants = process->wants || client->needs,
 			.paused = process->job->settings.paused,
 			.movable = td_fixed_is_movable(client, conflicts),
+			.last_resort = td_fixed_is_last_resort(client, conflicts),
 			.pages_itself = process->backend == TD_BACKEND_MANAGED,
 			.whole = process->backend != TD_BACKEND_MANAGED && !client->spills,
 			.drain_overruns = process->drain_overruns,

@@ -2,7 +2,8 @@
  * Memory that cannot leave the device: pools, arrays, the program's own mappings, what graphs allocate. As long as everybody's demand fits beside
  * what the others cannot give up, processes with such memory take turns as all do, and leave those bytes behind. Where it does not, closing
  * them would be for nothing: who comes would never be filled, and who went would never be opened. There they count as what cannot
- * be moved at all, and the one that does not fit waits.
+ * be moved at all, and the one that does not fit waits. But who is let in and lacks room gets it from what they have beside that, as from nobody else: else
+ * he would wait for them, and they for their turn.
  */
 #include "daemon/fixed.h"
 
@@ -39,6 +40,12 @@ uint32_t td_fixed_conflicts(const struct td_node *node)
 			conflicts |= 1u << client->gpu;
 	}
 	return conflicts;
+}
+
+bool td_fixed_is_last_resort(const struct td_client *client, uint32_t conflicts)
+{
+	return client->process->backend == TD_BACKEND_SWAP &&
+	       !td_fixed_is_movable(client, conflicts);
 }
 
 bool td_fixed_is_movable(const struct td_client *client, uint32_t conflicts)

@@ -15,3 +15,6 @@ uint32_t td_fixed_conflicts(const struct td_node *node);
 
 /* May the client be closed so that others get its memory? */
 bool td_fixed_is_movable(const struct td_client *client, uint32_t conflicts);
+
+/* Is it not, and yet what it has beside its fixed memory can leave for what others lack who are let in? */
+bool td_fixed_is_last_resort(const struct td_client *client, uint32_t conflicts);

@@ -137,9 +137,10 @@ struct td_client_view {
 	enum td_class class; /* alike within a group: td_view_unite_classes() */
 	uint32_t weight;     /* 1 and more; share among equals */
 	enum td_phase phase;
-	bool wants;        /* has work to submit or in flight */
-	bool paused;       /* by its owner: never opened */
-	bool movable;      /* its memory can leave the device (backends swap and managed) */
+	bool wants;       /* has work to submit or in flight */
+	bool paused;      /* by its owner: never opened */
+	bool movable;     /* its memory can leave the device (backends swap and managed) */
+	bool last_resort; /* not movable for turns, which would help nobody; but for what the open lack its memory can leave */
 	bool pages_itself; /* it runs, slowly, with less on the device than it demands (backend
 			      managed) */
 	bool whole;        /* it runs only with all that it demands on the device */
@@ -283,7 +284,6 @@ const struct td_policy *td_policy_find(const char *name);
 /* TD_HAS bits that the policy needs and a node with `has` does not have; 0: it can run there. */
 uint32_t td_policy_lacks(const struct td_policy *policy, uint32_t has);
 
-/* Gives every client the most protected class of its group. Whoever fills a view calls it last. */
 /* What a client leaves on its device when it is closed. */
 static inline uint64_t td_view_left_bytes(const struct td_client_view *client)
 {
@@ -292,6 +292,15 @@ static inline uint64_t td_view_left_bytes(const struct td_client_view *client)
 	return client->fixed_bytes;
 }
 
+/* And the least that it can be brought to have there while it is closed. */
+static inline uint64_t td_view_least_bytes(const struct td_client_view *client)
+{
+	if (client->last_resort && client->fixed_bytes < client->resident_bytes)
+		return client->fixed_bytes;
+	return td_view_left_bytes(client);
+}
+
+/* Gives every client the most protected class of its group. Whoever fills a view calls it last. */
 void td_view_unite_classes(struct td_client_view *clients, uint32_t count);
 
 /* "hold a job to a share of the GPU's time": what the lowest of these bits is about; NULL: none. */

@@ -9,17 +9,20 @@ static uint64_t sub(uint64_t a, uint64_t b)
 /* Has a claim of its own: it is open, or its memory could not be taken anyway. */
 static bool stays(const struct td_view *view, const struct td_plan *plan, uint32_t c)
 {
-	return plan->grants[c].gate != TD_GATE_CLOSED || !view->clients[c].movable;
+	return plan->grants[c].gate != TD_GATE_CLOSED ||
+	       !(view->clients[c].movable || view->clients[c].last_resort);
 }
 
 static bool goes_before(const struct td_client_view *a, const struct td_client_view *b)
 {
+	if (a->last_resort != b->last_resort)
+		return !a->last_resort;
 	if (a->wants != b->wants)
 		return !a->wants;
 	return a->resident_bytes > b->resident_bytes;
 }
 
-/* Movable memory of the closed clients of a GPU, in the order in which it is to go. */
+/* Memory of the closed clients of a GPU, in the order in which it is to go. */
 static uint32_t list_victims(
 	const struct td_view *view, const struct td_plan *plan, uint32_t gpu, uint16_t *victims)
 {
@@ -57,7 +60,7 @@ static void share_gpu(
 	excess = sub(claimed + kept, view->gpus[gpu].capacity_bytes);
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t resident = view->clients[victims[i]].resident_bytes;
-		uint64_t leaves = resident - td_view_left_bytes(&view->clients[victims[i]]);
+		uint64_t leaves = resident - td_view_least_bytes(&view->clients[victims[i]]);
 		uint64_t cut = excess < leaves ? excess : leaves;
 
 		plan->grants[victims[i]].limit_bytes = resident - cut;
@@ -97,7 +100,9 @@ static void share_gpu_by_class(const struct td_view *view, struct td_plan *plan,
 	uint32_t open = 0;
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
-		uint64_t stuck = td_view_left_bytes(&view->clients[c]);
+		uint64_t stuck = plan->grants[c].gate == TD_GATE_CLOSED
+					 ? td_view_least_bytes(&view->clients[c])
+					 : td_view_left_bytes(&view->clients[c]);
 
 		if (view->clients[c].gpu != gpu)
 			continue;

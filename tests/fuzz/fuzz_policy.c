@@ -69,6 +69,7 @@ static void arrive(struct world *w, uint8_t bits)
 		.group = bits >> 1 & 7,
 		.weight = 1,
 		.movable = (bits & 0x30) != 0,
+		.last_resort = (bits & 0x70) == 0x40,
 		.pages_itself = (bits & 0x30) == 0x30,
 		.demanded_bytes = (uint64_t)(bits >> 2) * MIB,
 		.phase_since_ns = w->now,
@@ -169,16 +170,18 @@ static void check_limits(const struct world *w, const struct td_policy *policy)
 
 		for (uint32_t i = 0; i < w->count; i++) {
 			const struct td_client_view *c = &w->clients[i];
-			int stays = w->grants[i].gate != TD_GATE_CLOSED || !c->movable;
+			int is_open = w->grants[i].gate != TD_GATE_CLOSED;
+			int can_leave = c->movable || (c->last_resort && !is_open);
+			int stays = is_open || !can_leave;
 
 			if (c->gpu != g)
 				continue;
 			limits += w->grants[i].limit_bytes;
 			fixed += stays ? c->demanded_bytes : 0;
-			stuck += c->movable ? 0 : c->resident_bytes;
+			stuck += can_leave ? 0 : c->resident_bytes;
 			require(!stays || !gives_all(policy) ||
 				w->grants[i].limit_bytes >= c->demanded_bytes);
-			require(c->movable || gives_all(policy) ||
+			require(can_leave || gives_all(policy) ||
 				w->grants[i].limit_bytes >= c->resident_bytes);
 		}
 		require(limits <= w->gpus[g].capacity_bytes ||

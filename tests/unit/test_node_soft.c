@@ -464,6 +464,32 @@ TEST(who_waits_for_a_place_on_the_host_gives_up_in_the_end)
 	CHECK(is_open(a));
 }
 
+/* Turns between b and c would not help d, whatever they take along; so nobody's memory is moved for turns. For what a lacks behind an open gate it is. */
+TEST(memory_that_is_not_moved_for_turns_leaves_for_one_that_is_let_in)
+{
+	begin();
+	struct fake *a = program(0, "a", 10 * MIB), *b = program(1, "b", 24 * MIB),
+		    *c = program(2, "c", 24 * MIB);
+
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "class", "online", w.now, NULL), 0);
+	fake_want(&w, a);
+	fake_want(&w, b);
+	fake_want(&w, c);
+	settle(&w);
+	CHECK(is_open(a) && is_open(b) && is_open(c));
+	b->slot[0].fixed = c->slot[0].fixed = 12 * MIB;
+	fake_memory(&w, b, 0);
+	fake_memory(&w, c, 0);
+	fake_want(&w, program(3, "d", 44 * MIB));
+	settle(&w);
+	need(a, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+	CHECK(is_open(a));
+	CHECK(within_capacity(&w));
+	CHECK(b->slot[0].resident >= 12 * MIB && c->slot[0].resident >= 12 * MIB);
+}
+
 TEST(who_would_rather_be_refused_does_not_wait_for_a_place_on_the_host)
 {
 	begin();

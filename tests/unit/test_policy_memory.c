@@ -94,6 +94,36 @@ TEST(the_limit_of_a_closed_program_covers_what_cannot_leave)
 	CHECK_EQ(node.grants[1].limit_bytes, 12 * GIB);
 }
 
+TEST(what_is_not_moved_for_turns_leaves_last_and_only_for_what_the_open_lack)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, 6 * GIB), *b = add(2, 0, 6 * GIB),
+			      *c = add(3, 0, 4 * GIB);
+
+	a->resident_bytes = 6 * GIB;
+	a->fixed_bytes = 2 * GIB;
+	a->movable = false;
+	a->last_resort = true;
+	b->resident_bytes = 6 * GIB;
+	want(c);
+	settle();
+	a->resident_bytes = b->resident_bytes = 6 * GIB;
+	step();
+	CHECK_EQ(gate_of(c), TD_GATE_OPEN);
+	CHECK_EQ(node.grants[0].limit_bytes, 6 * GIB);
+	CHECK_EQ(node.grants[1].limit_bytes, 6 * GIB);
+	c->demanded_bytes = 9 * GIB;
+	step();
+	CHECK_EQ(node.grants[0].limit_bytes, 6 * GIB);
+	CHECK_EQ(node.grants[1].limit_bytes, 1 * GIB);
+	c->demanded_bytes = 13 * GIB;
+	step();
+	CHECK_EQ(gate_of(c), TD_GATE_OPEN);
+	CHECK_EQ(node.grants[0].limit_bytes, 3 * GIB);
+	CHECK_EQ(node.grants[1].limit_bytes, 0);
+	CHECK_EQ(node.grants[2].limit_bytes, 13 * GIB);
+}
+
 TEST(who_has_nothing_that_can_leave_does_not_give_it_up_for_another)
 {
 	start("tandem", 1);
