@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "policy/baselines.h"
 #include "policy/dcuda.h"
@@ -11,6 +12,7 @@
 #define STEP_S      0.1
 #define MIGRATION_S 0.1        /* "less than 100 ms" */
 #define THRASH      5.2        /* Fig. 3: 1.5 x at 112 % */
+#define EXACT_APPS  12         /* for more, the search would take too long */
 #define NOWHERE     UINT32_MAX /* the GPU of an application that waits */
 
 struct machine {
@@ -22,7 +24,8 @@ struct machine {
 	double now_s;
 	struct td_dcuda_outcome *out;
 	uint32_t live[TD_DCUDA_MACHINE_APPS], live_count;
-	struct td_tandem_cluster *cluster; /* tandem's */
+	uint32_t placed[TD_DCUDA_MACHINE_APPS], placed_count; /* by the truth, the last time */
+	struct td_tandem_cluster *cluster;                    /* tandem's */
 };
 
 static double core_on(const struct machine *m, uint32_t gpu)
@@ -52,22 +55,109 @@ static double memory_on(const struct machine *m, uint32_t gpu)
 	return m->gpu_gib > 0 ? sum / m->gpu_gib : 0;
 }
 
-/* What the applications on a GPU do together, of 1 = one alone. */
-static double done_on(const struct machine *m, uint32_t gpu)
+/* Factor by which all of a GPU become slower for lack of memory. */
+static double thrash_on(const struct machine *m, uint32_t gpu)
 {
-	struct td_contender contenders[TD_DCUDA_MACHINE_APPS];
+	return td_thrash_slowdown((uint64_t)(memory_on(m, gpu) * 1e9),
+		m->gpu_gib > 0 ? 1000000000 : UINT64_MAX, THRASH);
+}
+
+/* What the applications of a group do together, of 1 = one alone. */
+static double done_by_group(const struct machine *m, const struct td_contender *contenders,
+	const struct td_fair_member *members, uint32_t count, uint32_t group)
+{
+	struct td_contender together[TD_DCUDA_MACHINE_APPS];
 	double speeds[TD_DCUDA_MACHINE_APPS], sum = 0;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < m->live_count; i++)
-		if (m->apps[m->live[i]].gpu == gpu)
-			contenders[n++] = m->apps[m->live[i]].contender;
+	for (uint32_t i = 0; i < count; i++)
+		if (members[i].group == group)
+			together[n++] = contenders[i];
 	if (!n)
 		return 0;
-	td_contention_speeds(&m->contention, contenders, n, speeds);
+	td_contention_speeds(&m->contention, together, n, speeds);
 	for (uint32_t i = 0; i < n; i++)
 		sum += speeds[i];
 	return sum;
+}
+
+/* What the applications on a GPU do together, with slices by group in turn. */
+static double done_on(const struct machine *m, uint32_t gpu)
+{
+	struct td_contender contenders[TD_DCUDA_MACHINE_APPS];
+	struct td_fair_member members[TD_DCUDA_MACHINE_APPS];
+	uint32_t order[TD_DCUDA_MACHINE_APPS], n = 0, groups = 1;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < m->live_count; i++) {
+		const struct td_dcuda_machine_app *app = &m->apps[m->live[i]];
+
+		if (app->gpu != gpu)
+			continue;
+		members[n] = (struct td_fair_member){.core = app->core,
+			.memory = m->gpu_gib > 0 ? app->memory_gib / m->gpu_gib : 0};
+		contenders[n++] = app->contender;
+	}
+	if (m->how.slices && n)
+		groups = td_fair_groups(members, n, td_dcuda_default.group_slack, order);
+	for (uint32_t group = 0; group < groups; group++)
+		sum += done_by_group(m, contenders, members, n, group) / groups;
+	return sum / thrash_on(m, gpu);
+}
+
+/* What each set of live applications does on one GPU; ret: of 1 << live_count sets. */
+static void value_sets(struct machine *m, float *ret)
+{
+	uint32_t before[TD_DCUDA_MACHINE_APPS];
+
+	for (uint32_t i = 0; i < m->live_count; i++)
+		before[i] = m->apps[m->live[i]].gpu;
+	for (uint32_t set = 0; set < 1u << m->live_count; set++) {
+		for (uint32_t i = 0; i < m->live_count; i++)
+			m->apps[m->live[i]].gpu = set >> i & 1 ? 0 : NOWHERE;
+		ret[set] = (float)done_on(m, 0);
+	}
+	for (uint32_t i = 0; i < m->live_count; i++)
+		m->apps[m->live[i]].gpu = before[i];
+}
+
+/* The best way to put all on the GPUs: of each set, what it does on so many of them, and who is on the last. Whoever has the lowest number is on the last, so that no way is looked at twice. */
+static void place_exactly(struct machine *m)
+{
+	static float alone[1 << EXACT_APPS], most[TD_DCUDA_MACHINE_GPUS][1 << EXACT_APPS];
+	static uint16_t last[TD_DCUDA_MACHINE_GPUS][1 << EXACT_APPS];
+	uint32_t all = (1u << m->live_count) - 1, left = all;
+
+	value_sets(m, alone);
+	for (uint32_t set = 0; set <= all; set++) {
+		most[0][set] = alone[set];
+		last[0][set] = (uint16_t)set;
+	}
+	for (uint32_t g = 1; g < TD_DCUDA_MACHINE_GPUS; g++) {
+		most[g][0] = 0;
+		last[g][0] = 0;
+		for (uint32_t set = 1; set <= all; set++) {
+			uint32_t lowest = set & -set, others = set ^ lowest;
+
+			most[g][set] = -1;
+			for (uint32_t some = others;; some = (some - 1) & others) {
+				float sum = alone[some | lowest] + most[g - 1][others ^ some];
+
+				if (sum > most[g][set]) {
+					most[g][set] = sum;
+					last[g][set] = (uint16_t)(some | lowest);
+				}
+				if (!some)
+					break;
+			}
+		}
+	}
+	for (uint32_t g = TD_DCUDA_MACHINE_GPUS; g--;) {
+		for (uint32_t i = 0; i < m->live_count; i++)
+			if (last[g][left] >> i & 1)
+				m->apps[m->live[i]].gpu = g;
+		left ^= last[g][left];
+	}
 }
 
 /* Puts one application where all together are fastest; true: that is elsewhere. */
@@ -95,11 +185,20 @@ static bool improve(struct machine *m, struct td_dcuda_machine_app *app)
 	return best != before;
 }
 
-/* Nobody who moves alone makes them faster. Each move does, so it ends; the rounds are for what rounding might do. */
+/* The best there is for as many as it can be found for; for more, such that nobody who moves alone makes them faster: each move does, so it ends; the rounds are for what rounding might do. */
 static void place_by_truth(struct machine *m)
 {
 	bool moved = true;
 
+	if (m->placed_count == m->live_count &&
+		!memcmp(m->placed, m->live, m->live_count * sizeof(m->live[0])))
+		return;
+	memcpy(m->placed, m->live, m->live_count * sizeof(m->live[0]));
+	m->placed_count = m->live_count;
+	if (m->live_count <= EXACT_APPS) {
+		place_exactly(m);
+		return;
+	}
 	for (uint32_t round = 0; moved && round < 20; round++) {
 		moved = false;
 		for (uint32_t i = 0; i < m->live_count; i++)
@@ -194,9 +293,11 @@ static void decide(struct machine *m, bool *runs)
 		place(m);
 	if (m->how.truth)
 		place_by_truth(m);
-	if (!m->how.dcuda || !m->live_count)
+	if ((!m->how.dcuda && !(m->how.truth && m->how.slices)) || !m->live_count)
 		return;
 	view(m, apps);
+	for (uint32_t i = 0; i < m->live_count; i++)
+		apps[i].movable = m->how.dcuda;
 	if (td_dcuda_step(&params, apps, m->live_count, TD_DCUDA_MACHINE_GPUS,
 		    (uint64_t)(m->now_s * 1e9 + 0.5), &plan))
 		return;
@@ -250,8 +351,7 @@ static void progress_gpu(struct machine *m, uint32_t gpu, const bool *runs)
 	if (m->how.tandem && n == 2)
 		for (int k = 0; k < 2; k++)
 			td_tandem_cluster_observe(m->cluster, who[k], who[!k], false, speeds[k]);
-	thrash = td_thrash_slowdown((uint64_t)(memory_on(m, gpu) * 1e9),
-		m->gpu_gib > 0 ? 1000000000 : UINT64_MAX, THRASH);
+	thrash = thrash_on(m, gpu);
 	for (uint32_t k = 0; k < n; k++) {
 		struct td_dcuda_machine_app *app = &m->apps[who[k]];
 		double speed = speeds[k] / thrash;

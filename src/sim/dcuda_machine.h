@@ -23,7 +23,7 @@ struct td_dcuda_machine_app {
 struct td_dcuda_how {
 	bool dcuda, memory, compact, slices, by_count;
 	bool tandem; /* tandem_cluster.h places, and an application may wait */
-	bool truth; /* a bound: placed, and moved at no cost, where the truth finds all of them fastest together */
+	bool truth; /* a bound: at every moment placed, and moved at no cost, where the truth finds all of them fastest together, under DCUDA's slices if these are set */
 };
 
 struct td_dcuda_outcome {

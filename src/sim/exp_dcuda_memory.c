@@ -8,6 +8,7 @@
 #include "sim/experiment.h"
 #include "sim/random.h"
 
+#define HOWS   6
 #define WORK_S 30. /* of the recipe; others are swept and shown */
 
 static double mean4(const double *values)
@@ -81,21 +82,22 @@ static void put_packing(struct td_experiment_run *run, double work_s, uint32_t o
 static void run_memory(struct td_experiment_run *run, double core, double work_s, uint32_t orders)
 {
 	struct td_contention fluid = {.proportional = true, .capped_pressure = 1};
-	static const struct td_dcuda_how hows[5] = {{.by_count = true},
+	static const struct td_dcuda_how hows[HOWS] = {{.by_count = true},
 		{.dcuda = true, .memory = true, .compact = true, .slices = true},
 		{.dcuda = true, .compact = true, .slices = true}, {.dcuda = true, .memory = true},
-		{.tandem = true}};
-	double changes[20], alone = 0, over[5] = {0}, least = INFINITY, most = -INFINITY;
+		{.tandem = true}, {.truth = true, .memory = true, .slices = true}};
+	double changes[20], truth[20], alone = 0, over[HOWS] = {0}, least = INFINITY,
+				       most = -INFINITY;
 	double gains[20], jain[2] = {0};
 	bool counts = work_s >= WORK_S;
-	char metric[96], spread[64], note[128], sweep[32] = "";
+	char metric[96], spread[64], note[192], sweep[32] = "", of_truth[64];
 
 	if (!counts)
 		snprintf(sweep, sizeof(sweep), ", %g s each", work_s);
 	for (uint32_t o = 0; o < orders; o++) {
-		double slowdown[5] = {0};
+		double slowdown[HOWS] = {0};
 
-		for (int how = 0; how < 5; how++) {
+		for (int how = 0; how < HOWS; how++) {
 			struct td_dcuda_machine_app apps[TD_DCUDA_MACHINE_APPS];
 			struct td_dcuda_outcome out;
 
@@ -108,6 +110,7 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 		}
 		gains[o] = slowdown[1] / slowdown[4];
 		changes[o] = (slowdown[1] / slowdown[0] - 1) * 100;
+		truth[o] = (slowdown[5] / slowdown[0] - 1) * 100;
 		alone += (slowdown[3] / slowdown[0] - 1) * 100 / orders;
 		least = fmin(least, changes[o]);
 		most = fmax(most, changes[o]);
@@ -115,20 +118,26 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 	snprintf(metric, sizeof(metric),
 		"memory overloaded, without / with memory scheduling (Fig. 18), cores %g%s", core,
 		sweep);
+	snprintf(note, sizeof(note),
+		"mean of the GPUs; placed by the truth at every moment, with slices: %.0f %%",
+		over[5]);
 	td_row_put(run,
 		!counts                   ? TD_SHOWN
 		: over[1] < over[2] - 0.5 ? TD_REPRODUCED
 					  : TD_NOT_REPRODUCED,
-		metric, "> 40 % -> < 20 %", "", "mean of the GPUs", "%.0f %% -> %.0f %%", over[2],
-		over[1]);
+		metric, "> 40 % -> < 20 %", "", note, "%.0f %% -> %.0f %%", over[2], over[1]);
 	snprintf(metric, sizeof(metric), "execution against Least-Loaded (Fig. 19), cores %g%s",
 		core, sweep);
 	td_spread(changes, orders, spread);
+	td_spread(truth, orders, of_truth);
+	snprintf(note, sizeof(note),
+		"thrashing from Fig. 3; placed by the truth, with slices: median %+.0f %% (%s)",
+		td_median(truth, orders), of_truth);
 	td_row_put(run,
 		!counts                                   ? TD_SHOWN
 		: least <= -30 && most >= -67 && most < 0 ? TD_REPRODUCED
 							  : TD_NOT_REPRODUCED,
-		metric, "-30 to -67 %", spread, "thrashing from Fig. 3", "median %+.0f %%",
+		metric, "-30 to -67 %", spread, note, "median %+.0f %%",
 		td_median(changes, orders));
 	snprintf(metric, sizeof(metric),
 		"balancing alone, without slices and compaction, cores %g%s", core, sweep);
@@ -155,10 +164,17 @@ int td_exp_dcuda_memory(struct td_experiment_run *run, struct td_err *err)
 		put_packing(run, works_s[k], run->quick ? 5 : 20);
 		run_memory(run, 0.4, works_s[k], run->quick ? 5 : 20);
 	}
-	fputs("217 GB that arrive within 140 s on 48 GB keep every GPU beyond its memory under all "
-	      "that start everybody at once, so moving helps little and costs; tandem lets them "
-	      "wait until "
-	      "there is memory.\n\n",
+	fputs("217 GB that arrive within 140 s on 48 GB leave no GPU within its memory to which "
+	      "DCUDA's memory scheduling could move anything (it wants one below 90 %), so it "
+	      "changes "
+	      "nothing, and slices cost. No bound forbids the paper's figures: the truth, under "
+	      "DCUDA's slices, puts all that does not fit on one GPU, so that the others are "
+	      "within "
+	      "their memory, and is as much faster as the paper says. DCUDA spreads instead, as "
+	      "its "
+	      "start by load and its Algorithm 2 have it. tandem lets applications wait until "
+	      "there "
+	      "is memory.\n\n",
 		run->report);
 	fputs("Thrashing is calibrated on Fig. 3 (1.5 x serial time at 112 % of the memory). What "
 	      "the applications demand of the cores is not in the paper: swept.\n",

@@ -1,0 +1,88 @@
+/* The machine of DCUDA's experiments and its bounds, in worlds small enough to know what is best. */
+#include "test.h"
+
+#include <math.h>
+
+#include "sim/dcuda_machine.h"
+
+static struct td_dcuda_machine_app apps[TD_DCUDA_MACHINE_APPS];
+static const struct td_contention side_by_side = {.capped_pressure = 1};
+
+/* All come at once. */
+static void begin(uint32_t count, double core, double sensitivity, double pressure)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		apps[i] = (struct td_dcuda_machine_app){
+			.work_s = 10, .core = core, .contender = td_contender_neutral};
+		apps[i].contender.sensitivity = sensitivity;
+		apps[i].contender.pressure = pressure;
+		apps[i].contender.demand = core;
+	}
+}
+
+static double slowdown(struct td_dcuda_how how, double gpu_gib, uint32_t count)
+{
+	return td_dcuda_simulate(how, &side_by_side, gpu_gib, apps, count).slowdown;
+}
+
+static bool near(double a, double b)
+{
+	return fabs(a - b) < 0.02;
+}
+
+/* Four of five are alone until 10 s, but that one shares: the two have half of their speed, and a GPU each for the other half of their work. */
+TEST(the_truth_lets_as_few_share_as_there_must)
+{
+	begin(5, 0.5, 1, 1);
+	CHECK(near(slowdown((struct td_dcuda_how){.truth = true}, 0, 5), (3 * 1 + 2 * 1.5) / 5));
+}
+
+/* Four who suffer, then four who press: all of one sort on two GPUs, all of the other on the others, and nobody is slowed. By number each presses on one who suffers. */
+TEST(the_truth_parts_those_who_hurt_each_other)
+{
+	for (int truth = 0; truth < 2; truth++) {
+		double slow;
+
+		begin(8, 0.1, 0, 0);
+		for (uint32_t i = 0; i < 4; i++) {
+			apps[i].contender.sensitivity = 1;
+			apps[4 + i].contender.pressure = 1;
+		}
+		slow = slowdown((struct td_dcuda_how){.truth = truth, .by_count = !truth}, 0, 8);
+		CHECK(truth ? near(slow, 1) : slow > 1.2);
+	}
+}
+
+/* Nobody slows anybody, but two of 0.6 are more than a GPU has: under DCUDA's slices they take turns. */
+TEST(under_slices_the_truth_waits_as_well)
+{
+	begin(5, 0.6, 0, 0);
+	CHECK(near(slowdown((struct td_dcuda_how){.truth = true}, 0, 5), 1));
+	begin(5, 0.6, 0, 0);
+	CHECK(near(slowdown((struct td_dcuda_how){.truth = true, .slices = true}, 0, 5),
+		(3 * 1 + 2 * 1.5) / 5));
+	/* Two of 0.5 are not. */
+	begin(5, 0.5, 0, 0);
+	CHECK(near(slowdown((struct td_dcuda_how){.truth = true, .slices = true}, 0, 5), 1));
+}
+
+/* Eight of twelve of 6 GiB fit by twos: by number all GPUs are beyond their memory, the truth has three within it. */
+TEST(the_truth_gives_up_one_gpu_where_memory_is_short)
+{
+	struct td_dcuda_outcome truth, spread;
+
+	for (int k = 0; k < 2; k++) {
+		begin(12, 0.05, 0, 0);
+		for (uint32_t i = 0; i < 12; i++)
+			apps[i].memory_gib = 6;
+		*(k ? &spread : &truth) =
+			td_dcuda_simulate((struct td_dcuda_how){.truth = !k, .by_count = k},
+				&side_by_side, 12, apps, 12);
+	}
+	CHECK(truth.slowdown < spread.slowdown - 0.1);
+	for (uint32_t g = 0, over = 0; g < TD_DCUDA_MACHINE_GPUS; g++) {
+		over += truth.memory_overloaded[g] > 0;
+		CHECK(over <= 1);
+		CHECK(spread.memory_overloaded[g] > 0);
+	}
+}
