@@ -22,6 +22,12 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+/* Of those left: a group mostly has one GPU. */
+static uint32_t next_gpu(uint32_t gpus)
+{
+	return (uint32_t)__builtin_ctz(gpus);
+}
+
 /* The turn of a group, where that of the lightest is so long; and the other way round. */
 static uint64_t by_weight(const struct td_lock_group *g, uint64_t ns)
 {
@@ -81,9 +87,9 @@ void td_use_weigh(struct td_lock *lock, const struct td_view *view)
 
 		g->lightest = UINT32_MAX;
 		g->heaviest = 1;
-		for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++) {
-			if (!(g->gpus >> gpu & 1))
-				continue;
+		for (uint32_t left = g->gpus; left; left &= left - 1) {
+			uint32_t gpu = next_gpu(left);
+
 			g->lightest = (uint32_t)least(g->lightest, lightest[gpu]);
 			g->heaviest = (uint32_t)most(g->heaviest, heaviest[gpu]);
 		}
@@ -94,11 +100,13 @@ void td_use_weigh(struct td_lock *lock, const struct td_view *view)
 static void find_first(const struct td_lock *lock, uint64_t *ret_first_ns)
 {
 	memset(ret_first_ns, 0, TD_GPU_MAX * sizeof(*ret_first_ns));
-	for (uint32_t i = 0; i < lock->count; i++)
-		for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++)
-			if (lock->groups[i].gpus >> gpu & 1 && lock->groups[i].wants)
-				ret_first_ns[gpu] =
-					most(ret_first_ns[gpu], lock->groups[i].use.had_ns);
+	for (uint32_t i = 0; i < lock->count; i++) {
+		const struct td_lock_group *g = &lock->groups[i];
+
+		for (uint32_t left = g->wants ? g->gpus : 0; left; left &= left - 1)
+			ret_first_ns[next_gpu(left)] =
+				most(ret_first_ns[next_gpu(left)], g->use.had_ns);
+	}
 }
 
 /*
@@ -115,9 +123,9 @@ void td_use_compare(struct td_lock *lock)
 		bool comes = !g->use.wanted && !g->holding;
 		uint64_t behind_ns = comes ? 0 : g->bounds.long_ns / g->lightest;
 
-		for (uint32_t gpu = 0; gpu < TD_GPU_MAX && g->wants; gpu++)
-			if (g->gpus >> gpu & 1)
-				g->use.had_ns = most(g->use.had_ns, less(first_ns[gpu], behind_ns));
+		for (uint32_t left = g->wants ? g->gpus : 0; left; left &= left - 1)
+			g->use.had_ns =
+				most(g->use.had_ns, less(first_ns[next_gpu(left)], behind_ns));
 	}
 }
 
@@ -132,17 +140,13 @@ void td_use_press(struct td_lock *lock, bool by_class)
 			q + 1 < lock->queue_count &&
 			(!by_class || lock->groups[lock->queue[q + 1]].class == g->class);
 
+		if (!others_follow)
+			memset(used_ns, 0xff, sizeof(used_ns)); /* UINT64_MAX: nobody */
 		g->pressing_ns = without_weight(g, g->use.used_ns);
-		for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++) {
-			if (!others_follow)
-				used_ns[gpu] = UINT64_MAX;
-			if (!(g->gpus >> gpu & 1))
-				continue;
-			g->pressing_ns = least(g->pressing_ns, used_ns[gpu]);
-		}
-		for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++)
-			if (g->gpus >> gpu & 1)
-				used_ns[gpu] = g->pressing_ns;
+		for (uint32_t left = g->gpus; left; left &= left - 1)
+			g->pressing_ns = least(g->pressing_ns, used_ns[next_gpu(left)]);
+		for (uint32_t left = g->gpus; left; left &= left - 1)
+			used_ns[next_gpu(left)] = g->pressing_ns;
 	}
 }
 
@@ -155,10 +159,11 @@ void td_use_hand_over(struct td_lock *lock, const struct td_lock_group *head)
 {
 	const struct td_turn_bounds *bounds = &head->bounds;
 
-	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++)
-		if (head->gpus >> gpu & 1)
-			lock->owed_ns[gpu] =
-				least(lock->owed_ns[gpu] + bounds->short_ns, bounds->most_ns);
+	for (uint32_t left = head->gpus; left; left &= left - 1) {
+		uint64_t *owed_ns = &lock->owed_ns[next_gpu(left)];
+
+		*owed_ns = least(*owed_ns + bounds->short_ns, bounds->most_ns);
+	}
 }
 
 /* When its turn has paid for what is owed on its GPUs, since it began. */
@@ -166,9 +171,8 @@ static uint64_t paid_ns(const struct td_lock *lock, const struct td_lock_group *
 {
 	uint64_t owed_ns = 0;
 
-	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++)
-		if (g->gpus >> gpu & 1)
-			owed_ns = most(owed_ns, lock->owed_ns[gpu]);
+	for (uint32_t left = g->gpus; left; left &= left - 1)
+		owed_ns = most(owed_ns, lock->owed_ns[next_gpu(left)]);
 	return owed_ns ? less(now_ns, g->opened_ns) + owed_ns : 0;
 }
 

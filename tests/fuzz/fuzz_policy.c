@@ -234,6 +234,20 @@ static void check_abilities(const struct world *w, const struct td_plan *plan, u
 		require(!(needs[plan->actions[k].kind] & ~has));
 }
 
+/* A turn is bounded, by weight and with what is owed; and it is somebody's who holds the GPU. */
+static void check_turns(const struct world *w, const struct td_policy_options *options)
+{
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct td_grant *grant = &w->grants[i];
+
+		require(grant->turn_reason < TD_TURN_N);
+		require((grant->turn_reason == TD_TURN_NONE) == !grant->turn_ns);
+		require(!grant->turn_ns || grant->others_wait);
+		require(grant->turn_reason == TD_TURN_FIXED ||
+			grant->turn_ns <= options->quantum_long_ns);
+	}
+}
+
 static void check_actions(const struct world *w, const struct td_plan *plan)
 {
 	require(plan->action_count <= ACTIONS);
@@ -358,6 +372,7 @@ static void drive(const struct td_policy *policy, uint32_t has, const uint8_t *d
 		}
 		check_limits(&w, policy);
 		check_shares(&w);
+		check_turns(&w, &options);
 		check_actions(&w, &plan);
 		check_abilities(&w, &plan, has);
 		check_groups(&w, policy, &options);

@@ -44,6 +44,22 @@ def two_programs_that_fit_run_side_by_side():
         assert not world.events("draining"), world.events("draining")
 
 
+def turns_of_those_that_always_compute_grow_and_it_is_said_why():
+    with World() as world:
+        world.call(TANDEM, "run", "--", "true")
+        assert world.call(TANDEM, "set", "quantum.min=1ms", "swap.share=50%", "swap.share.long=20%").returncode == 0
+        programs = [world.start(TRAIN, "--size", "46m", "--gpu", "5ms", "--cpu", "0", "--steps", "100000", wrap="swap") for _ in range(2)]
+        until(lambda: len(world.events("opened")) >= 2, "both had a turn")
+        explained = lambda: " ".join(world.call(TANDEM, "explain", str(job["pid"])).stdout for job in world.jobs())
+        until(lambda: "always busy" in explained(), "turns have grown")
+        assert world.call(TANDEM, "set", "swap.share.long=90%").returncode == 0
+        until(lambda: "little lately" in explained(), "turns are short again")
+        for program in programs:
+            program.kill()
+            program.communicate()
+        nothing_is_left(world)
+
+
 def nvshare_lets_one_program_at_a_time():
     with World() as world:
         world.call(TANDEM, "run", "--", "true")
@@ -198,6 +214,7 @@ CASES = [
     a_program_ends_alike_without_tandem_without_daemon_and_with_it,
     two_programs_larger_than_the_gpu_take_turns_and_use_no_managed_memory,
     two_programs_that_fit_run_side_by_side,
+    turns_of_those_that_always_compute_grow_and_it_is_said_why,
     nvshare_lets_one_program_at_a_time,
     programs_survive_a_daemon_that_is_killed_and_come_back_to_the_next,
     a_daemon_that_is_gone_for_good_hurts_nobody,

@@ -212,7 +212,7 @@ class Stress:
     def set_daemon(self):
         chance = self.chance
         self.tell("set", chance.choice(["policy=tandem", "policy=nvshare", "policy=timeshare", "policy=antman", "policy=tandem", "enabled=on", "enabled=off",
-                                        "quantum.min=1ms", "quantum.min=100ms", "quantum=20ms", "quantum=500ms", "swap.share=1%", "swap.share=50%", "window=0",
+                                        "quantum.min=1ms", "quantum.min=100ms", "quantum=20ms", "quantum=500ms", "swap.share=1%", "swap.share=50%", "swap.share.long=90%", "quantum.long=50ms", "window=0",
                                         "window=2ms", "host.limit=none", "host.limit=20m", "host.limit=100m", "drain.deadline=20ms", "drain.deadline=15s", "gpu.sample=10ms", "gpu.sample=1s"]))
 
     def job_of(self, program):
