@@ -322,6 +322,18 @@ int sg_client_op_begin(struct sg_client *client, struct sg_op *op, uint32_t gpu,
 	return begin(client, op, &msg);
 }
 
+int sg_client_op_begin_kernel(struct sg_client *client, struct sg_op *op, uint32_t gpu,
+	uint32_t context, uint64_t since_ns)
+{
+	struct sg_msg msg = {.type = SG_OP_BEGIN,
+		.gpu = gpu,
+		.context = context,
+		.engine = SG_ENGINE_COMPUTE,
+		.value2 = since_ns};
+
+	return begin(client, op, &msg);
+}
+
 int sg_client_op_prefetch(struct sg_client *client, struct sg_op *op, uint32_t gpu,
 	uint32_t context, uint32_t range, uint64_t first_byte, uint64_t bytes, bool to_device)
 {

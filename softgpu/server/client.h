@@ -45,6 +45,9 @@ struct sg_op {
 /* All return 0 or -EIO. BEGIN once; then for compute TOUCH any number of times and LENGTH; then wait. */
 int sg_client_op_begin(struct sg_client *client, struct sg_op *op, uint32_t gpu, uint32_t context,
 	enum sg_engine engine, uint64_t bytes, uint32_t flags);
+/* The same of a kernel that has been the next one of its stream since then; 0: since now. */
+int sg_client_op_begin_kernel(struct sg_client *client, struct sg_op *op, uint32_t gpu,
+	uint32_t context, uint64_t since_ns);
 int sg_client_op_prefetch(struct sg_client *client, struct sg_op *op, uint32_t gpu,
 	uint32_t context, uint32_t range, uint64_t first_byte, uint64_t bytes, bool to_device);
 int sg_client_op_touch(struct sg_client *client, const struct sg_op *op,

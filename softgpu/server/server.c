@@ -414,7 +414,13 @@ static int op_begin(
 	gpu = op->context->gpu;
 	if (gpu->lost)
 		return fail_at_once(server, op);
-	td_timeline_begin(&gpu->timeline, &op->context->timeline, &op->op, engines[msg->engine]);
+	/* A GPU has its queue itself: that we hear of the next kernel when its program has heard of the end of the last one is our way. */
+	if (msg->engine == SG_ENGINE_COMPUTE && msg->value2)
+		td_timeline_begin_queued(&gpu->timeline, &op->context->timeline, &op->op,
+			TD_ENGINE_COMPUTE, msg->value2, SG_LATE_MAX_NS);
+	else
+		td_timeline_begin(
+			&gpu->timeline, &op->context->timeline, &op->op, engines[msg->engine]);
 	switch ((enum sg_engine)msg->engine) {
 	case SG_ENGINE_COMPUTE: gpu->kernels++; return 0;
 	case SG_ENGINE_H2D:

@@ -114,6 +114,34 @@ void td_timeline_begin(struct td_timeline *tl, struct td_timeline_context *ctx, 
 	tl->settled = false;
 }
 
+void td_timeline_begin_queued(struct td_timeline *tl, struct td_timeline_context *ctx,
+	struct td_op *op, enum td_engine engine, uint64_t since_ns, uint64_t most_ns)
+{
+	struct td_timeline_engine *e = &tl->engines[engine];
+	uint64_t from_ns = since_ns > e->worked_until_ns ? since_ns : e->worked_until_ns;
+
+	td_timeline_begin(tl, ctx, op, engine);
+	if (e->owner == ctx && !e->switch_left_ns && first_ready(e, engine) == ctx &&
+		first_op(ctx, engine) == op && from_ns < tl->now_ns)
+		op->behind_ns = min_ns(tl->now_ns - from_ns, most_ns);
+}
+
+/* What it needs of the idle time before it began is served then. */
+static void catch_up(struct td_timeline *tl, struct td_op *op)
+{
+	uint64_t ns = min_ns(op->behind_ns, op->length_ns - op->progress_ns);
+
+	if (!ns)
+		return;
+	if (!op->started)
+		op->start_ns = op->begin_ns;
+	op->started = true;
+	op->start_ns -= ns;
+	op->progress_ns += ns;
+	tl->engines[op->engine].busy_ns += ns;
+	op->context->on[op->engine].busy_ns += ns;
+}
+
 /* Takes op from its queue; its context leaves the turns if it has no more, unless it is first. */
 static void take_op(struct td_timeline *tl, struct td_op *op)
 {
@@ -134,6 +162,7 @@ void td_timeline_set_length_stalling(struct td_timeline *tl, struct td_op *op, u
 		op->credit_ns = op->progress_ns - length_ns;
 		op->progress_ns = length_ns;
 	}
+	catch_up(tl, op);
 	op->stall = stall;
 	op->stall_arg = arg;
 	op->stall_at_ns = stall ? 0 : TD_NEVER_NS;
@@ -266,11 +295,13 @@ static uint64_t horizon_ns(const struct td_timeline_engine *engine, enum td_engi
 }
 
 /* Lets ns pass on a settled engine; ns is at most its horizon. */
-static void serve(struct td_timeline_engine *engine, enum td_engine e, uint64_t ns)
+static void serve(struct td_timeline_engine *engine, enum td_engine e, uint64_t ns, uint64_t now_ns)
 {
 	struct td_timeline_context *ctx;
 	struct td_op *op;
 
+	if (engine->switch_left_ns || !td_list_empty(&engine->ready))
+		engine->worked_until_ns = now_ns + ns;
 	if (engine->switch_left_ns) {
 		engine->switch_left_ns -= ns;
 		engine->switching_ns += ns;
@@ -357,7 +388,7 @@ int td_timeline_advance(struct td_timeline *tl, uint64_t now_ns, struct td_done 
 			break;
 		step_ns = min_ns(next_step_ns(tl), now_ns - tl->now_ns);
 		for (int e = 0; e < TD_ENGINE_N; e++)
-			serve(&tl->engines[e], e, step_ns);
+			serve(&tl->engines[e], e, step_ns, tl->now_ns);
 		tl->now_ns += step_ns;
 	}
 	tl->settled = true;

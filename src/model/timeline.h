@@ -62,7 +62,8 @@ struct td_op {
 	uint64_t stall_ns;           /* stall still to be served before progress goes on */
 	uint64_t stalled_ns;         /* stall demanded so far */
 	uint64_t credit_ns;          /* served beyond length_ns before that was known */
-	uint64_t stall_at_ns;        /* progress at which stall() is due */
+	uint64_t behind_ns;   /* idle time before begin_ns that it could have been served in */
+	uint64_t stall_at_ns; /* progress at which stall() is due */
 	td_op_stall_fn stall;
 	void *stall_arg;
 };
@@ -81,6 +82,7 @@ struct td_timeline_engine {
 	struct td_timeline_context *owner; /* who had it last; NULL: nobody yet, or gone */
 	uint64_t slice_ns, switch_cost_ns; /* slice 0: turns change between operations */
 	uint64_t slice_left_ns, switch_left_ns;
+	uint64_t worked_until_ns; /* last instant of service, or of a switch */
 	uint64_t busy_ns, switching_ns, switches;
 };
 
@@ -112,6 +114,13 @@ static inline uint64_t td_timeline_now(const struct td_timeline *tl)
 /* Puts op, of unknown length, at the end of ctx's queue on engine. */
 void td_timeline_begin(struct td_timeline *tl, struct td_timeline_context *ctx, struct td_op *op,
 	enum td_engine engine);
+
+/*
+ * The same of an operation that has been the next one of ctx since since_ns, of which the caller hears late. Of the time since then in which the engine was idle, and ctx had it last, as
+ * much as the length takes counts as served once that is known, up to most_ns.
+ */
+void td_timeline_begin_queued(struct td_timeline *tl, struct td_timeline_context *ctx,
+	struct td_op *op, enum td_engine engine, uint64_t since_ns, uint64_t most_ns);
 
 /*
  * Says how long op takes when served alone. May be called once, any time after begin. What was

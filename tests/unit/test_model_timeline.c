@@ -161,6 +161,67 @@ TEST(a_successor_does_not_outlive_the_turn)
 	next_ends(&f, 2, 1150, 1180);
 }
 
+static void begin_queued(struct fixture *f, struct td_timeline_context *ctx, int i,
+	uint64_t length_ns, uint64_t since_ns)
+{
+	td_timeline_begin_queued(&f->tl, ctx, &f->op[i], TD_ENGINE_COMPUTE, since_ns, 20);
+	if (length_ns)
+		td_timeline_set_length(&f->tl, &f->op[i], length_ns);
+}
+
+TEST(a_successor_that_is_heard_of_late_has_begun_before)
+{
+	struct fixture f;
+
+	setup(&f);
+	begin_kernel(&f, &f.a, 0, 50);
+	next_ends(&f, 0, 1000, 1050);
+	nothing_until(&f, 1065);
+	begin_queued(&f, &f.a, 1, 50, 1050);
+	next_ends(&f, 1, 1050, 1100);
+	CHECK_EQ(f.done.served_ns, 50);
+	CHECK_EQ(f.done.lag_ns, 0);
+	CHECK_EQ(f.a.on[TD_ENGINE_COMPUTE].busy_ns, 100);
+	/* not earlier than it was there, nor by more than was allowed */
+	nothing_until(&f, 1115);
+	begin_queued(&f, &f.a, 2, 50, 1110);
+	next_ends(&f, 2, 1110, 1160);
+	nothing_until(&f, 1300);
+	begin_queued(&f, &f.a, 3, 50, 1160);
+	next_ends(&f, 3, 1280, 1330);
+	/* nor for longer than it takes: 10 of 15, and 7 of them before it was told how long */
+	nothing_until(&f, 1345);
+	begin_queued(&f, &f.a, 4, 0, 1330);
+	nothing_until(&f, 1352);
+	td_timeline_set_length(&f.tl, &f.op[4], 10);
+	next_ends(&f, 4, 1342, 1352);
+	CHECK_EQ(f.done.lag_ns, 0);
+	CHECK_EQ(f.a.on[TD_ENGINE_COMPUTE].busy_ns, 50 + 50 + 50 + 50 + 10);
+}
+
+TEST(nobodys_time_is_taken_by_a_successor_that_is_heard_of_late)
+{
+	struct fixture f;
+
+	setup(&f);
+	begin_kernel(&f, &f.a, 0, 50);
+	next_ends(&f, 0, 1000, 1050);
+	begin_kernel(&f, &f.b, 1, 5);
+	nothing_until(&f, 1062);
+	begin_queued(&f, &f.a, 2, 50, 1050);
+	next_ends(&f, 1, 1060, 1065);
+	next_ends(&f, 2, 1075, 1125);
+	/* nor by one of another context, or behind another of its own */
+	nothing_until(&f, 1140);
+	begin_queued(&f, &f.b, 3, 50, 1130);
+	next_ends(&f, 3, 1150, 1200);
+	nothing_until(&f, 1210);
+	begin_kernel(&f, &f.b, 4, 30);
+	begin_queued(&f, &f.b, 5, 50, 1200);
+	next_ends(&f, 4, 1210, 1240);
+	next_ends(&f, 5, 1240, 1290);
+}
+
 TEST(coming_back_after_another_costs_a_switch_and_alone_none)
 {
 	struct fixture f;
@@ -430,7 +491,10 @@ static struct totals random_run(uint64_t seed)
 	for (int n = 0; n < 20000; n++) {
 		struct td_op *op = &f.op[draw(&seed) % 8];
 
-		if (!op->context) {
+		if (!op->context && draw(&seed) % 4 == 0) {
+			td_timeline_begin_queued(&f.tl, draw(&seed) % 2 ? &f.a : &f.b, op,
+				TD_ENGINE_COMPUTE, now_ns - draw(&seed) % 100, 20);
+		} else if (!op->context) {
 			td_timeline_begin(&f.tl, draw(&seed) % 2 ? &f.a : &f.b, op,
 				(enum td_engine)(draw(&seed) % TD_ENGINE_N));
 		} else if (draw(&seed) % 16 == 0) {

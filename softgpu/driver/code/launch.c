@@ -163,6 +163,20 @@ static uint32_t sms_of(const struct sg_device *device, const struct launch_work 
 	return blocks >= sms ? 1000000 : (uint32_t)(blocks * 1000000 / sms);
 }
 
+/*
+ * Since when it could have begun, on a GPU that has its queue itself; 0: now, or too long ago. Nodes of a graph are not told apart from what their launch
+ * waited for.
+ */
+static uint64_t next_since_ns(const struct CUstream_st *stream, const struct sg_work *work)
+{
+	uint64_t since_ns =
+		stream->last_end_ns > work->submit_ns ? stream->last_end_ns : work->submit_ns;
+
+	if (!work->submit_ns || work->after_count || td_time_now_ns() > since_ns + SG_LATE_MAX_NS)
+		return 0;
+	return since_ns;
+}
+
 static int run_kernel(struct CUstream_st *stream, struct sg_work *work)
 {
 	struct launch_work *launch = (struct launch_work *)work;
@@ -180,16 +194,17 @@ static int run_kernel(struct CUstream_st *stream, struct sg_work *work)
 		.cancel = &context->cancel,
 	};
 	struct sg_op op;
+	uint64_t since_ns;
 	int r, outcome;
 
 	launch->context = context;
 	memcpy(run.grid, launch->grid, sizeof(run.grid));
 	memcpy(run.block, launch->block, sizeof(run.block));
-	if (sg_client_op_begin(
-		    sg.client, &op, context->device, context->id, SG_ENGINE_COMPUTE, 0, 0))
+	since_ns = next_since_ns(stream, work);
+	if (sg_client_op_begin_kernel(sg.client, &op, context->device, context->id, since_ns))
 		return SG_LOST;
 	run.time = (struct sg_ptx_time){
-		.start_ns = td_time_now_ns(),
+		.start_ns = since_ns ? since_ns : td_time_now_ns(),
 		.instr_ps = device->info.instr_ps,
 		.clock_mhz = device->info.clock_mhz,
 		.slots = slots_of(device, launch),
