@@ -55,11 +55,11 @@ static double memory_on(const struct machine *m, uint32_t gpu)
 	return m->gpu_gib > 0 ? sum / m->gpu_gib : 0;
 }
 
-/* Factor by which all of a GPU become slower for lack of memory. */
-static double thrash_on(const struct machine *m, uint32_t gpu)
+/* Factor by which all become slower who have so much of a GPU's memory together. */
+static double thrash_of(const struct machine *m, double memory)
 {
-	return td_thrash_slowdown((uint64_t)(memory_on(m, gpu) * 1e9),
-		m->gpu_gib > 0 ? 1000000000 : UINT64_MAX, THRASH);
+	return td_thrash_slowdown(
+		(uint64_t)(memory * 1e9), m->gpu_gib > 0 ? 1000000000 : UINT64_MAX, THRASH);
 }
 
 /* What the applications of a group do together, of 1 = one alone. */
@@ -102,7 +102,7 @@ static double done_on(const struct machine *m, uint32_t gpu)
 		groups = td_fair_groups(members, n, td_dcuda_default.group_slack, order);
 	for (uint32_t group = 0; group < groups; group++)
 		sum += done_by_group(m, contenders, members, n, group) / groups;
-	return sum / thrash_on(m, gpu);
+	return sum / thrash_of(m, memory_on(m, gpu));
 }
 
 /* What each set of live applications does on one GPU; ret: of 1 << live_count sets. */
@@ -335,13 +335,14 @@ static void progress_gpu(struct machine *m, uint32_t gpu, const bool *runs)
 {
 	struct td_contender contenders[TD_DCUDA_MACHINE_APPS];
 	uint32_t who[TD_DCUDA_MACHINE_APPS], n = 0;
-	double speeds[TD_DCUDA_MACHINE_APPS], thrash;
+	double speeds[TD_DCUDA_MACHINE_APPS], thrash, running = 0;
 
 	for (uint32_t i = 0; i < m->live_count; i++) {
 		const struct td_dcuda_machine_app *app = &m->apps[m->live[i]];
 
 		if (app->gpu != gpu || !runs[i] || app->paused_until_s > m->now_s)
 			continue;
+		running += m->gpu_gib > 0 ? app->memory_gib / m->gpu_gib : 0;
 		contenders[n] = app->contender;
 		who[n++] = m->live[i];
 	}
@@ -351,7 +352,7 @@ static void progress_gpu(struct machine *m, uint32_t gpu, const bool *runs)
 	if (m->how.tandem && n == 2)
 		for (int k = 0; k < 2; k++)
 			td_tandem_cluster_observe(m->cluster, who[k], who[!k], false, speeds[k]);
-	thrash = thrash_on(m, gpu);
+	thrash = thrash_of(m, m->how.in_place ? running : memory_on(m, gpu));
 	for (uint32_t k = 0; k < n; k++) {
 		struct td_dcuda_machine_app *app = &m->apps[who[k]];
 		double speed = speeds[k] / thrash;

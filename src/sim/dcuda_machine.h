@@ -22,7 +22,8 @@ struct td_dcuda_machine_app {
 /* Least-loaded: by demands, or by the number of applications; or DCUDA with some of its parts. */
 struct td_dcuda_how {
 	bool dcuda, memory, compact, slices, by_count;
-	bool tandem; /* tandem_cluster.h places, and an application may wait */
+	bool in_place; /* a bound: who runs in a slice finds its memory on the GPU at no cost, and only their own is too much or not */
+	bool tandem;   /* tandem_cluster.h places, and an application may wait */
 	bool truth; /* a bound: at every moment placed, and moved at no cost, where the truth finds all of them fastest together, under DCUDA's slices if these are set */
 };
 

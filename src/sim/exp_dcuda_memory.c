@@ -8,7 +8,8 @@
 #include "sim/experiment.h"
 #include "sim/random.h"
 
-#define HOWS   6
+#define HOWS   8
+#define LESS   0.5 /* percents of the time by which overload has to be shorter */
 #define WORK_S 30. /* of the recipe; others are swept and shown */
 
 static double mean4(const double *values)
@@ -85,12 +86,15 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 	static const struct td_dcuda_how hows[HOWS] = {{.by_count = true},
 		{.dcuda = true, .memory = true, .compact = true, .slices = true},
 		{.dcuda = true, .compact = true, .slices = true}, {.dcuda = true, .memory = true},
-		{.tandem = true}, {.truth = true, .memory = true, .slices = true}};
-	double changes[20], truth[20], alone = 0, over[HOWS] = {0}, least = INFINITY,
-				       most = -INFINITY;
+		{.tandem = true}, {.truth = true, .memory = true, .slices = true},
+		{.dcuda = true, .memory = true, .compact = true, .slices = true, .in_place = true},
+		{.dcuda = true, .compact = true, .slices = true, .in_place = true}};
+	double changes[20], truth[20], in_place[20], alone = 0, over[HOWS] = {0}, least = INFINITY,
+						     most = -INFINITY;
 	double gains[20], jain[2] = {0};
+	double least_in_place = INFINITY;
 	bool counts = work_s >= WORK_S;
-	char metric[96], spread[64], note[192], sweep[32] = "", of_truth[64];
+	char metric[96], spread[64], note[192], sweep[32] = "", of_in_place[64];
 
 	if (!counts)
 		snprintf(sweep, sizeof(sweep), ", %g s each", work_s);
@@ -111,6 +115,8 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 		gains[o] = slowdown[1] / slowdown[4];
 		changes[o] = (slowdown[1] / slowdown[0] - 1) * 100;
 		truth[o] = (slowdown[5] / slowdown[0] - 1) * 100;
+		in_place[o] = (slowdown[6] / slowdown[0] - 1) * 100;
+		least_in_place = fmin(least_in_place, in_place[o]);
 		alone += (slowdown[3] / slowdown[0] - 1) * 100 / orders;
 		least = fmin(least, changes[o]);
 		most = fmax(most, changes[o]);
@@ -119,23 +125,29 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 		"memory overloaded, without / with memory scheduling (Fig. 18), cores %g%s", core,
 		sweep);
 	snprintf(note, sizeof(note),
-		"mean of the GPUs; placed by the truth at every moment, with slices: %.0f %%",
-		over[5]);
+		"mean of the GPUs; if a slice's group found its memory in place %.0f -> %.0f %%; "
+		"placed "
+		"by the truth, with slices %.0f %%",
+		over[7], over[6], over[5]);
 	td_row_put(run,
-		!counts                   ? TD_SHOWN
-		: over[1] < over[2] - 0.5 ? TD_REPRODUCED
-					  : TD_NOT_REPRODUCED,
+		!counts                     ? TD_SHOWN
+		: over[1] < over[2] - LESS  ? TD_REPRODUCED
+		: over[6] >= over[7] - LESS ? TD_BOUNDED
+					    : TD_NOT_REPRODUCED,
 		metric, "> 40 % -> < 20 %", "", note, "%.0f %% -> %.0f %%", over[2], over[1]);
 	snprintf(metric, sizeof(metric), "execution against Least-Loaded (Fig. 19), cores %g%s",
 		core, sweep);
 	td_spread(changes, orders, spread);
-	td_spread(truth, orders, of_truth);
+	td_spread(in_place, orders, of_in_place);
 	snprintf(note, sizeof(note),
-		"thrashing from Fig. 3; placed by the truth, with slices: median %+.0f %% (%s)",
-		td_median(truth, orders), of_truth);
+		"thrashing from Fig. 3; if a slice's group found its memory in place %+.0f %% "
+		"(%s); "
+		"placed by the truth, with slices %+.0f %%",
+		td_median(in_place, orders), of_in_place, td_median(truth, orders));
 	td_row_put(run,
 		!counts                                   ? TD_SHOWN
 		: least <= -30 && most >= -67 && most < 0 ? TD_REPRODUCED
+		: least_in_place > -30                    ? TD_BOUNDED
 							  : TD_NOT_REPRODUCED,
 		metric, "-30 to -67 %", spread, note, "median %+.0f %%",
 		td_median(changes, orders));
@@ -167,14 +179,19 @@ int td_exp_dcuda_memory(struct td_experiment_run *run, struct td_err *err)
 	fputs("217 GB that arrive within 140 s on 48 GB leave no GPU within its memory to which "
 	      "DCUDA's memory scheduling could move anything (it wants one below 90 %), so it "
 	      "changes "
-	      "nothing, and slices cost. No bound forbids the paper's figures: the truth, under "
-	      "DCUDA's slices, puts all that does not fit on one GPU, so that the others are "
-	      "within "
-	      "their memory, and is as much faster as the paper says. DCUDA spreads instead, as "
-	      "its "
-	      "start by load and its Algorithm 2 have it. tandem lets applications wait until "
-	      "there "
-	      "is memory.\n\n",
+	      "little; and its groups, which are to fit in memory, are smaller, so that more "
+	      "applications wait. Bound of its rules: a slice's group finds its memory in place at "
+	      "no "
+	      "cost, as the paper has it (\"eliminates overhead of memory swap\"), and only what "
+	      "runs together can thrash. Memory is overloaded as long even then with its memory "
+	      "scheduling as without; but execution becomes shorter, so that what Fig. 19 says "
+	      "hangs "
+	      "on this. Here all that is on a GPU thrashes, sliced or not: a slice of 100 ms is "
+	      "shorter than it takes to bring in 1.2 GB over PCIe. No bound of all policies "
+	      "forbids "
+	      "the paper's figures: the truth, under DCUDA's slices, puts all that does not fit on "
+	      "one GPU, so that the others are within their memory. tandem lets applications wait "
+	      "until there is memory.\n\n",
 		run->report);
 	fputs("Thrashing is calibrated on Fig. 3 (1.5 x serial time at 112 % of the memory). What "
 	      "the applications demand of the cores is not in the paper: swept.\n",

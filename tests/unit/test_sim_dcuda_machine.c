@@ -86,3 +86,22 @@ TEST(the_truth_gives_up_one_gpu_where_memory_is_short)
 		CHECK(spread.memory_overloaded[g] > 0);
 	}
 }
+
+/*
+ * On each GPU three of 5 GiB, of which two fit in its 12, and whose demands are 1.2 together: groups of two and of one. 3 GiB too many make everybody 1 + 4.2 / 4 times as slow; if who runs finds its memory in place, nobody is.
+ */
+TEST(in_place_a_slice_does_not_thrash)
+{
+	struct td_dcuda_how how = {.dcuda = true, .memory = true, .slices = true};
+	double slow[2];
+
+	for (int k = 0; k < 2; k++) {
+		begin(12, 0.4, 0, 0);
+		for (uint32_t i = 0; i < 12; i++)
+			apps[i].memory_gib = 5;
+		how.in_place = k;
+		slow[k] = slowdown(how, 12, 12);
+	}
+	CHECK(near(slow[1], 2));
+	CHECK(slow[0] > 1.9 * slow[1]);
+}
