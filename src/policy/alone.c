@@ -79,7 +79,8 @@ static struct td_alone_tenant *find(struct td_alone_tenant *tenants, uint32_t co
 static void end(struct td_alone *alone, uint64_t now_ns)
 {
 	alone->phase = TD_ALONE_QUIET;
-	alone->next_ns = now_ns + max_ns(alone->pause_ns, PAUSE_SHARE * (now_ns - alone->since_ns));
+	alone->rest_ns = now_ns + PAUSE_SHARE * (now_ns - alone->since_ns);
+	alone->next_ns = max_ns(now_ns + alone->pause_ns, alone->rest_ns);
 	alone->pause_ns = min_ns(2 * alone->pause_ns, TD_ALONE_PAUSE_MAX_NS);
 }
 
@@ -149,7 +150,7 @@ static void note_tenants(
 	alone->tenants = sum;
 	alone->pause_ns = TD_ALONE_PAUSE_MIN_NS;
 	if (alone->phase == TD_ALONE_QUIET)
-		alone->next_ns = 0;
+		alone->next_ns = alone->rest_ns;
 }
 
 uint64_t td_alone_step(

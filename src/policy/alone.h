@@ -43,7 +43,8 @@ struct td_alone {
 	uint32_t number;  /* of this moment, or the last one */
 	uint32_t who;     /* has it, or has had it; 0: nobody yet */
 	uint32_t tenants; /* a sum over their ids: another one has come or gone */
-	uint64_t since_ns, next_ns, pause_ns;
+	uint64_t since_ns, pause_ns;
+	uint64_t next_ns, rest_ns; /* none before; nor for a newcomer */
 	struct {
 		uint32_t id, guesses;
 	} served[TD_ALONE_TENANTS_MAX]; /* what each had guessed when it was served last */

@@ -220,6 +220,12 @@ TEST(nobodys_time_is_taken_by_a_successor_that_is_heard_of_late)
 	begin_queued(&f, &f.b, 5, 50, 1200);
 	next_ends(&f, 4, 1210, 1240);
 	next_ends(&f, 5, 1240, 1290);
+	/* nor while one of another stream was served */
+	begin_kernel(&f, &f.b, 6, 30);
+	next_ends(&f, 6, 1290, 1320);
+	nothing_until(&f, 1325);
+	begin_queued(&f, &f.b, 7, 50, 1310);
+	next_ends(&f, 7, 1320, 1370);
 }
 
 TEST(coming_back_after_another_costs_a_switch_and_alone_none)

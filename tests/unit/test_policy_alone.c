@@ -105,7 +105,7 @@ TEST(all_who_have_guessed_are_served_in_turn)
 TEST(nobody_can_hold_the_others_up)
 {
 	for (unsigned seed = 1; seed < 40; seed++) {
-		uint64_t held = 0, since = 0, begun;
+		uint64_t held = 0, since = 0, change = 0, begun;
 		unsigned count = 3, s = seed;
 		bool comes_and_goes = seed % 2;
 
@@ -120,8 +120,11 @@ TEST(nobody_can_hold_the_others_up)
 				z.dry = z.ret_hold;
 			if (seed % 3 == 0)
 				y.dry = y.ret_hold;
-			if (comes_and_goes && rand_r(&s) % 500 == 0)
-				count = (unsigned)rand_r(&s) % 4;
+			if (comes_and_goes && now >= change) {
+				count = rand_r(&s) % 8 ? 5 - count : (unsigned)rand_r(&s) % 4;
+				count = count < 4 ? count : 2;
+				change = now + (uint64_t)rand_r(&s) % 60 * MS;
+			}
 			at = step(count);
 			CHECK(at > now);
 			CHECK(!x.ret_hold || !x.ret_alone);
