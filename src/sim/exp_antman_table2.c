@@ -13,8 +13,9 @@
 
 #define GIB 0x1p30
 
-#define A_S 2580. /* 43.0 min */
-#define B_S 5466. /* 91.1 min */
+#define A_S    2580. /* 43.0 min */
+#define B_S    5466. /* 91.1 min */
+#define B_MOST 1.02  /* of that, what counts as reproduced */
 
 static void put_minutes(struct td_experiment_run *run, const char *metric, const char *paper,
 	bool held, double seconds, const char *note)
@@ -58,16 +59,17 @@ static double took_s(const struct td_sim_job *job)
 	return (double)(job->end_ns - job->submit_ns) * 1e-9;
 }
 
-/* Of all measured jobs in the place of Job-A, the one that has ended first under AntMan. */
+/* Of all measured jobs in the place of Job-A, the one that has ended first under AntMan; and how many of them Job-B was within its limit with. */
 struct lightest {
 	const char *name;
 	double a_s, b_s;
+	uint32_t within, kinds;
 };
 
 static int find_lightest(const struct td_profiles *profiles, const char *job_b,
 	struct lightest *ret, struct td_err *err)
 {
-	*ret = (struct lightest){"", INFINITY, INFINITY};
+	*ret = (struct lightest){.name = "", .a_s = INFINITY, .kinds = profiles->count};
 	for (uint32_t k = 0; k < profiles->count; k++) {
 		const char *const names[] = {profiles->profiles[k].name, job_b};
 		struct td_sim_job jobs[2];
@@ -75,8 +77,12 @@ static int find_lightest(const struct td_profiles *profiles, const char *job_b,
 
 		if (r)
 			return r;
-		if (took_s(&jobs[0]) < ret->a_s)
-			*ret = (struct lightest){names[0], took_s(&jobs[0]), took_s(&jobs[1])};
+		ret->within += took_s(&jobs[1]) <= B_MOST * B_S;
+		if (!(took_s(&jobs[0]) < ret->a_s))
+			continue;
+		ret->name = names[0];
+		ret->a_s = took_s(&jobs[0]);
+		ret->b_s = took_s(&jobs[1]);
 	}
 	return 0;
 }
@@ -95,11 +101,11 @@ static void put_antman(struct td_experiment_run *run, double a_s, double b_s, do
 					     : TD_NOT_REPRODUCED,
 		"AntMan: Job-A, at most 1.05 of alone", "43.9 min", "", note, "%.1f min", a_s / 60);
 	snprintf(note, sizeof(note),
-		"at the least duty that Job-A has, %.0f %% of the time, %.1f min; the next step of "
-		"the "
-		"duty would cost more than 5 %%",
-		td_duty_default.floor_ppm / 1e4, floor_s / 60);
-	put_minutes(run, "AntMan: Job-B, at most 1.02 of Preempt", "91.8 min", b_s <= 1.02 * B_S,
+		"at the least duty that Job-A has, %.0f %% of the time, %.1f min; its next step "
+		"would "
+		"cost more than 5 %%; within the limit beside %u of the %u measured jobs",
+		td_duty_default.floor_ppm / 1e4, floor_s / 60, lightest->within, lightest->kinds);
+	put_minutes(run, "AntMan: Job-B, at most 1.02 of Preempt", "91.8 min", b_s <= B_MOST * B_S,
 		b_s, note);
 }
 

@@ -337,20 +337,17 @@ int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err)
 		"loaded by %s.\n",
 		demands.scale, demands.power,
 		whole[0].by_count ? "number of applications" : "demands");
-	fputs("Where DCUDA loses: with the fitted model compaction costs most, since applications "
-	      "whose demands fit on one GPU slow each other down there as any others do, and the "
-	      "100 ms slices by group, in which applications wait that would have run side by "
-	      "side, "
-	      "cost a part; with proportional sharing the slices cost at the heavy load. Each is "
-	      "in "
-	      "the rows beside balancing alone. Placed by the truth: at every moment where all "
-	      "together are fastest, moved at no cost; the best of all ways for up to twelve "
-	      "applications at once, for more such that no move of one makes them faster. With "
-	      "slices: that placement under DCUDA's rule that on an overloaded GPU one group runs "
-	      "at a time. "
-	      "tandem moves nothing here: "
-	      "an application is over before the five minutes "
-	      "in which it may not move, so only its first place counts.\n\n",
+	fputs("Where DCUDA loses: with the fitted model compaction costs most, since "
+	      "applications whose demands fit on one GPU slow each other down there as any "
+	      "others do, and the 100 ms slices by group, in which applications wait that "
+	      "would have run side by side, cost a part; with proportional sharing the slices "
+	      "cost at the heavy load. Each is in the rows beside balancing alone. Placed by "
+	      "the truth: at every moment where all together are fastest, moved at no cost; "
+	      "the best of all ways for up to twelve applications at once, for more such that "
+	      "no move of one makes them faster. With slices: that placement under DCUDA's "
+	      "rule that on an overloaded GPU one group runs at a time. tandem moves nothing "
+	      "here: an application is over before the five minutes in which it may not move, "
+	      "so only its first place counts.\n\n",
 		run->report);
 	fputs("An application's demand is all that the balancer sees. Under the fitted model "
 	      "slowing down does not depend on demands beyond 1, so balancing by demand gains "

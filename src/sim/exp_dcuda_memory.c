@@ -176,25 +176,22 @@ int td_exp_dcuda_memory(struct td_experiment_run *run, struct td_err *err)
 		put_packing(run, works_s[k], run->quick ? 5 : 20);
 		run_memory(run, 0.4, works_s[k], run->quick ? 5 : 20);
 	}
-	fputs("217 GB that arrive within 140 s on 48 GB leave no GPU within its memory to which "
-	      "DCUDA's memory scheduling could move anything (it wants one below 90 %), so it "
-	      "changes "
-	      "little; and its groups, which are to fit in memory, are smaller, so that more "
-	      "applications wait. Bound of its rules: a slice's group finds its memory in place at "
-	      "no "
-	      "cost, as the paper has it (\"eliminates overhead of memory swap\"), and only what "
-	      "runs together can thrash. Memory is overloaded as long even then with its memory "
-	      "scheduling as without; but execution becomes shorter, so that what Fig. 19 says "
-	      "hangs "
-	      "on this. Here all that is on a GPU thrashes, sliced or not: a slice of 100 ms is "
-	      "shorter than it takes to bring in 1.2 GB over PCIe. No bound of all policies "
-	      "forbids "
-	      "the paper's figures: the truth, under DCUDA's slices, puts all that does not fit on "
-	      "one GPU, so that the others are within their memory. tandem lets applications wait "
-	      "until there is memory.\n\n",
+	fputs("217 GB that arrive within 140 s on 48 GB leave no GPU within its memory to "
+	      "which DCUDA's memory scheduling could move anything (it wants one below 90 %), "
+	      "so it changes little; and its groups, which are to fit in memory, are smaller, "
+	      "so that more applications wait. Bound of its rules: a slice's group finds its "
+	      "memory in place at no cost, as the paper has it (\"eliminates overhead of "
+	      "memory swap\"), and only what runs together can thrash. Memory is overloaded as "
+	      "long even then with its memory scheduling as without; but execution becomes "
+	      "shorter, so that what Fig. 19 says hangs on this. Here all that is on a GPU "
+	      "thrashes, sliced or not: a slice of 100 ms is shorter than it takes to bring in "
+	      "1.2 GB over PCIe. No bound of all policies forbids the paper's figures: the "
+	      "truth, under DCUDA's slices, puts all that does not fit on one GPU, so that the "
+	      "others are within their memory. tandem lets applications wait until there is "
+	      "memory.\n\n",
 		run->report);
-	fputs("Thrashing is calibrated on Fig. 3 (1.5 x serial time at 112 % of the memory). What "
-	      "the applications demand of the cores is not in the paper: swept.\n",
+	fputs("Thrashing is calibrated on Fig. 3 (1.5 x serial time at 112 % of the memory). "
+	      "What the applications demand of the cores is not in the paper: swept.\n",
 		run->report);
 	return 0;
 }
