@@ -248,8 +248,9 @@ char *td_node_explain_turn(
 	static const char *const reasons[TD_TURN_N] = {
 		[TD_TURN_FIXED] = "as the policy has it",
 		[TD_TURN_SHORT] = "one that waits has used the GPU little lately",
-		[TD_TURN_GROWS] = "one that waits has used the GPU for no longer lately",
-		[TD_TURN_LONG] = "those that wait are always busy",
+		[TD_TURN_NEW] = "it had used the GPU little when that began",
+		[TD_TURN_GROWS] = "it, or one that waits, had used the GPU for no longer lately",
+		[TD_TURN_LONG] = "it and those that wait are always busy",
 		[TD_TURN_AHEAD] = "it has had more of the GPU than the next one",
 	};
 	const struct td_process *holder = process;

@@ -487,13 +487,12 @@ static struct td_lock_group *choose_next(struct td_lock *lock, const struct td_l
  * Closes for the head of the queue, but only if that lets it in: half of the room is no use to anyone.
  * Returns when to look again.
  */
-static uint64_t close_for(struct td_lock *lock, const struct td_lock_group *head,
+static uint64_t close_for(struct td_lock *lock, struct td_lock_group *head,
 	const struct td_lock_rules *rules, const struct td_policy_options *options,
 	const struct td_view *view, uint64_t now_ns)
 {
 	uint64_t gone_bytes[TD_GPU_MAX] = {0}, wakeup;
 	uint32_t gone_holders[TD_GPU_MAX] = {0};
-	bool closes = false;
 
 	wakeup = mark_closable(lock, head, rules, options, view, now_ns, gone_bytes, gone_holders);
 	while (!fits(lock, rules, view, head, gone_bytes, gone_holders)) {
@@ -508,10 +507,8 @@ static uint64_t close_for(struct td_lock *lock, const struct td_lock_group *head
 		if (!lock->groups[i].chosen)
 			continue;
 		close_group(&lock->groups[i]);
-		closes = true;
+		head->use.displaces = true;
 	}
-	if (closes)
-		td_use_hand_over(lock, head);
 	return wakeup;
 }
 
@@ -519,7 +516,7 @@ static void admit(struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_view *view, struct td_lock_group *g)
 {
 	g->open = true;
-	td_use_begin(g);
+	td_use_begin(lock, g);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
 		lock->used_bytes[gpu] -= g->left_bytes[gpu];
 	account(lock, rules, g, true);

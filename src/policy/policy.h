@@ -195,8 +195,9 @@ enum td_turn_reason {
 	TD_TURN_NONE,  /* nobody waits that could end it */
 	TD_TURN_FIXED, /* so the policy has it */
 	TD_TURN_SHORT, /* one that waits has used the GPU little lately */
-	TD_TURN_GROWS, /* one that waits has used it for that long lately */
-	TD_TURN_LONG,  /* those that wait are always busy: hand-overs hardly cost anything */
+	TD_TURN_NEW,   /* it has done so itself */
+	TD_TURN_GROWS, /* it, or one that waits, has used it for that long lately */
+	TD_TURN_LONG,  /* all of them are always busy: hand-overs hardly cost anything */
 	TD_TURN_AHEAD, /* it has had more than the next one */
 	TD_TURN_N,
 };

@@ -150,20 +150,28 @@ void td_use_press(struct td_lock *lock, bool by_class)
 	}
 }
 
-void td_use_begin(struct td_lock_group *group)
+/* Is memory moved for it to come in: others', or its own? */
+static bool is_hand_over(const struct td_lock_group *g)
 {
-	group->use.had_before_ns = group->use.had_ns;
+	uint64_t demand_bytes = 0;
+
+	for (uint32_t left = g->gpus; left; left &= left - 1)
+		demand_bytes += g->demand_bytes[next_gpu(left)];
+	return g->use.displaces || g->resident_bytes < demand_bytes;
 }
 
-void td_use_hand_over(struct td_lock *lock, const struct td_lock_group *head)
+void td_use_begin(struct td_lock *lock, struct td_lock_group *group)
 {
-	const struct td_turn_bounds *bounds = &head->bounds;
+	struct td_use *use = &group->use;
 
-	for (uint32_t left = head->gpus; left; left &= left - 1) {
+	for (uint32_t left = is_hand_over(group) ? group->gpus : 0; left; left &= left - 1) {
 		uint64_t *owed_ns = &lock->owed_ns[next_gpu(left)];
 
-		*owed_ns = least(*owed_ns + bounds->short_ns, bounds->most_ns);
+		*owed_ns = least(*owed_ns + group->bounds.short_ns, group->bounds.most_ns);
 	}
+	use->displaces = false;
+	use->used_before_ns = without_weight(group, use->used_ns);
+	use->had_before_ns = use->had_ns;
 }
 
 /* When its turn has paid for what is owed on its GPUs, since it began. */
@@ -180,14 +188,15 @@ struct td_turn td_turn(const struct td_lock *lock, const struct td_lock_group *h
 	const struct td_lock_group *head, uint64_t now_ns)
 {
 	const struct td_turn_bounds *bounds = &holder->bounds;
-	uint64_t ns = least(head->pressing_ns, bounds->long_ns), short_ns;
+	uint64_t used_ns = least(holder->use.used_before_ns, head->pressing_ns);
+	uint64_t ns = least(used_ns, bounds->long_ns), short_ns;
 	uint64_t ahead_ns = less(holder->use.had_before_ns, head->use.had_ns) * holder->lightest;
 	struct td_turn turn = {.reason = TD_TURN_GROWS};
 
 	if (bounds->fixed)
 		return (struct td_turn){bounds->short_ns, TD_TURN_FIXED};
 	if (ns <= bounds->short_ns)
-		turn.reason = TD_TURN_SHORT;
+		turn.reason = head->pressing_ns > ns ? TD_TURN_NEW : TD_TURN_SHORT;
 	else if (ahead_ns > bounds->short_ns)
 		turn.reason = TD_TURN_AHEAD;
 	else if (ns == bounds->long_ns)

@@ -1,16 +1,16 @@
 /*
- * How long a turn lasts among equals: as long as those that wait have used the GPU themselves.
+ * How long a turn lasts among equals: as long as its holder, and those that wait, have used the GPU before.
  *
  * Purpose. A hand-over costs h. Turns so short that this is a share s of the time are good for who wants the GPU for a moment, and waste that share for ever where
- * everybody computes for hours; with long turns it is the other way round. So a turn is as long as the one of those waiting that has used the GPU least has used it lately,
- * but not shorter than a short turn, h (1 - s) / s, nor longer than a long one, where s is next to nothing. Two that are always busy make each other's turns longer and longer; one that
- * wants little ends any turn after a short one, whenever it comes.
+ * everybody computes for hours; with long turns it is the other way round. So a turn is as long as the holder had used the GPU lately when it began, or as the one of those waiting that has
+ * used it least, whichever is less; but not shorter than a short turn, h (1 - s) / s, nor longer than a long one, where s is next to nothing. Two that are always busy double
+ * their turns, each at the same pace; one that wants little ends any turn after a short one, whenever it comes; and who comes under a new name each time has short turns each time.
  *
  * Use is time with the GPU, busy or while others wait for it; being idle takes back as much. So nobody becomes a small user by a moment's idleness, but only by not
  * using the GPU for as long as it has. And there is nothing to gain by being one but that: time is in proportion to the weights, see below.
  *
- * Each hand-over is to be paid for by a short turn's use, whoever's. What one that leaves at once does not pay is owed on its GPU, and the next turn does not end before that has
- * been paid as well. So however often small users come, hand-overs take no more than s.
+ * Each hand-over is to be paid for by a short turn's use, whoever's. What one that leaves at once does not pay is owed on its GPU, and the next turn ends no sooner, but by
+ * being idle, than that has been paid as well. So however often small users come, hand-overs take no more than s.
  *
  * Turns that a small user cuts short are made up for: a holder that has had more time than the next one, by weight, has a turn that is shorter by as much, but not shorter than a
  * short one, and pays nothing that others owe.
@@ -19,7 +19,7 @@
  *  - a turn, by weight, is between the short and the long one and what is owed. While one waits that has used the GPU for u at most, it is at most u long, or what is owed and a short
  *    turn; and that is at most what the option `quantum` says;
  *  - hand-overs x short turn <= use + owed, on each GPU, unless more were owed than `quantum`;
- *  - of those that always want a GPU nobody is more than a long turn ahead of another by weight; who comes, or comes back, is as far as the first of them;
+ *  - of those that always want a GPU nobody counts as more than a long turn ahead of another by weight; who comes, or comes back, is as far as the first of them;
  *  - use is never more than a long turn: who is idle for that long starts anew.
  *
  * Pure: time comes with the view.
@@ -35,8 +35,9 @@ struct td_lock_group;
 struct td_use {
 	uint64_t used_ns; /* with the GPU lately, less what it was idle since */
 	uint64_t had_ns;  /* with the GPU in all, by weight: its place among those that want it */
-	uint64_t had_before_ns; /* had_ns when its turn began */
-	bool wanted;            /* at the last step */
+	uint64_t used_before_ns, had_before_ns; /* the two when its turn began */
+	bool displaces;                         /* others were closed for it to come in */
+	bool wanted;                            /* at the last step */
 };
 
 struct td_turn {
@@ -66,8 +67,5 @@ void td_use_compare(struct td_lock *lock);
 /* Once the queue is there: of each that waits, and those behind it, the least use. */
 void td_use_press(struct td_lock *lock, bool by_class);
 
-/* Others are closed for it now. */
-void td_use_hand_over(struct td_lock *lock, const struct td_lock_group *head);
-
 /* It is let in now. */
-void td_use_begin(struct td_lock_group *group);
+void td_use_begin(struct td_lock *lock, struct td_lock_group *group);

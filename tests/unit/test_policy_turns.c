@@ -21,6 +21,7 @@ struct program {
 		wait_ns; /* useful time, in all and at measure(); the longest wait since then */
 	uint64_t began_ns, turns, turn_ns, shortest_ns; /* of contended turns */
 	bool cheats; /* idle for a moment just before its turn ends */
+	bool renews; /* another one comes instead of it when its burst is over */
 };
 
 static struct {
@@ -127,6 +128,11 @@ static void progress(struct program *p)
 		p->left_ns = p->burst_ns;
 		if (p->client->phase == TD_PHASE_OPEN)
 			note_wait(p);
+	} else if (works(p) && !p->left_ns && p->renews) {
+		enter(p, TD_PHASE_CLOSED);
+		p->client->group += PROGRAMS;
+		p->client->wants_since_ns = w.now;
+		p->left_ns = p->burst_ns;
 	} else if (works(p) && !p->left_ns && thinks(p)) {
 		p->client->wants = false;
 		p->client->idle_since_ns = w.now;
@@ -165,7 +171,7 @@ static uint64_t next_event(void)
 			mine = p->ends_ns;
 		else if (!p->client->wants)
 			mine = p->next_ns;
-		else if (works(p) && thinks(p))
+		else if (works(p) && (thinks(p) || p->renews))
 			mine = w.now + p->left_ns;
 		else if (works(p) && p->until_ns > w.now)
 			mine = p->until_ns;
@@ -339,6 +345,24 @@ TEST(nobody_gains_by_pretending)
 	}
 }
 
+/* One program after the other, each of a new name, has no more of the GPU than one that stays. */
+TEST(nobody_gains_by_coming_anew)
+{
+	for (uint64_t burst_ns = 2 * S; burst_ns < 500 * S; burst_ns *= 3) {
+		struct program *stays, *renews;
+
+		begin(S);
+		stays = add(S, 0, 0);
+		renews = add(burst_ns, 0, 300 * S);
+		renews->renews = true;
+		run_for(1000 * S);
+		measure();
+		run_for(20000 * S);
+		CHECK(got_ns(renews) <= got_ns(stays) + got_ns(stays) / 10);
+		CHECK(swapping() <= 101000);
+	}
+}
+
 TEST(a_moment_of_idleness_before_its_turn_ends_makes_nobody_a_small_user)
 {
 	struct program *honest, *cheat;
@@ -502,6 +526,7 @@ TEST(a_turn_is_no_longer_than_its_holders_long_one)
 	struct td_lock *lock = calloc(1, sizeof(*lock));
 	struct td_lock_group holder = {.weight = 2,
 		.lightest = 1,
+		.use.used_before_ns = 500 * S,
 		.bounds = {.short_ns = 9 * S, .long_ns = 99 * S, .most_ns = 30 * S}};
 	struct td_lock_group head = {.pressing_ns = 400 * S, .use.had_ns = 50 * S};
 
@@ -513,6 +538,50 @@ TEST(a_turn_is_no_longer_than_its_holders_long_one)
 	head.pressing_ns = S;
 	CHECK_EQ(td_turn(lock, &holder, &head, 0).ns, 18 * S);
 	CHECK_EQ(td_turn(lock, &holder, &head, 0).reason, TD_TURN_SHORT);
+	head.pressing_ns = 400 * S;
+	holder.use.used_before_ns = S;
+	CHECK_EQ(td_turn(lock, &holder, &head, 0).ns, 18 * S);
+	CHECK_EQ(td_turn(lock, &holder, &head, 0).reason, TD_TURN_NEW);
+	free(lock);
+}
+
+TEST(only_what_moves_memory_is_paid_for)
+{
+	struct td_lock *lock = calloc(1, sizeof(*lock));
+	struct td_lock_group g = {.gpus = 2,
+		.weight = 1,
+		.lightest = 1,
+		.resident_bytes = 5 * GIB,
+		.bounds = {.short_ns = 9 * S, .most_ns = 30 * S}};
+
+	g.demand_bytes[1] = 5 * GIB;
+	td_use_begin(lock, &g);
+	CHECK_EQ(lock->owed_ns[1], 0);
+	g.demand_bytes[1] = 6 * GIB; /* some of its own comes back */
+	td_use_begin(lock, &g);
+	CHECK_EQ(lock->owed_ns[1], 9 * S);
+	CHECK_EQ(lock->owed_ns[0], 0);
+	g.demand_bytes[1] = 5 * GIB;
+	g.use.displaces = true; /* others' has to go */
+	td_use_begin(lock, &g);
+	CHECK_EQ(lock->owed_ns[1], 18 * S);
+	td_use_begin(lock, &g);
+	CHECK_EQ(lock->owed_ns[1], 18 * S);
+	free(lock);
+}
+
+/* A turn of the heavy one is three times as long, and its use is then. */
+TEST(use_counts_by_weight)
+{
+	struct td_lock *lock = calloc(1, sizeof(*lock));
+
+	lock->groups[0] = (struct td_lock_group){
+		.gpus = 1, .weight = 6, .lightest = 2, .use.used_ns = 60 * S};
+	lock->queue_count = lock->count = 1;
+	td_use_press(lock, false);
+	CHECK_EQ(lock->groups[0].pressing_ns, 20 * S);
+	td_use_begin(lock, &lock->groups[0]);
+	CHECK_EQ(lock->groups[0].use.used_before_ns, 20 * S);
 	free(lock);
 }
 
