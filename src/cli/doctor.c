@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cuda/movable.h"
 #include "proto/socket.h"
 
 struct report {
@@ -64,6 +65,35 @@ static void check_driver(struct report *report)
 		say(report, "driver", false, "libcuda.so.1 does not answer cuDriverGetVersion");
 	}
 	dlclose(handle);
+}
+
+/* What the backend auto makes of it. */
+static void check_memory(struct report *report)
+{
+	void *handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+	int (*init)(unsigned), (*get_count)(int *), (*get_attribute)(int *, int, int), count = 0;
+	char text[160] = "";
+
+	if (!handle)
+		return; /* said already */
+	*(void **)&init = dlsym(handle, "cuInit");
+	*(void **)&get_count = dlsym(handle, "cuDeviceGetCount");
+	*(void **)&get_attribute = dlsym(handle, "cuDeviceGetAttribute");
+	if (!init || !get_count || !get_attribute || init(0) || get_count(&count) || !count)
+		snprintf(text, sizeof(text), "no GPU is to be seen");
+	for (int i = 0; i < count && !*text; i++)
+		if (!td_is_movable(get_attribute, i))
+			snprintf(text, sizeof(text),
+				"backend auto is plain where programs see GPU %d, which cannot map "
+				"memory as "
+				"moving it takes",
+				i);
+	if (!*text)
+		snprintf(text, sizeof(text),
+			"backend auto is swap: memory leaves the GPU between turns, unless a "
+			"program has "
+			"loaded what speaks against it");
+	say(report, "memory", true, text);
 }
 
 static void check_library(struct report *report)
@@ -250,6 +280,7 @@ int td_verb_doctor(int argc, char **argv)
 	if (report.as_json)
 		td_json_begin(&report.json, stdout);
 	check_driver(&report);
+	check_memory(&report);
 	check_library(&report);
 	check_daemon(&report);
 	check_locks(&report);

@@ -148,14 +148,14 @@ static void help(void)
 	     "  --upgrade guaranteed|online             besteffort, and that as soon as its user's "
 	     "quota has room\n"
 	     "  --weight N                              share among equals, 1 to 1000 (1)\n"
-	     "  --backend plain|swap|managed|auto       plain: its memory stays on the GPU; swap: "
+	     "  --backend auto|plain|swap|managed       plain: its memory stays on the GPU; swap: "
 	     "it can leave the GPU, so that programs\n"
 	     "                                          that do not fit together take turns; "
 	     "managed: the same by unified memory;\n"
 	     "                                          auto: swap, where its GPUs can do that and "
 	     "it has loaded nothing that could not\n"
 	     "                                          do with it, such as libibverbs; else plain "
-	     "(plain)\n"
+	     "(auto)\n"
 	     "  --mem SIZE|SHARE                        the most that all its processes together "
 	     "may "
 	     "have on a GPU: 8Gi, 40% (none)\n"
@@ -189,7 +189,7 @@ static int parse(int argc, char **argv, struct job *job)
 		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
 	static const char *const upgrades[] = {"guaranteed", "online", "none", NULL};
-	static const char *const backends[] = {"plain", "swap", "managed", "auto", NULL};
+	static const char *const backends[] = {"auto", "plain", "swap", "managed", NULL};
 	struct td_err err = {0};
 	uint64_t weight;
 	int c;
@@ -258,7 +258,7 @@ static int parse(int argc, char **argv, struct job *job)
 		return -1;
 	}
 	if (!job->backend)
-		job->backend = job->mem_soft ? "swap" : "plain";
+		job->backend = job->mem_soft ? "swap" : "auto";
 	if (optind < argc)
 		return optind;
 	td_cli_fail("run: which command? See tandem run --help");

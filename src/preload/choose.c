@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/movable.h"
 #include "preload/driver.h"
 #include "preload/loaded.h"
 #include "preload/lock.h"
@@ -17,12 +18,6 @@ enum state {
 	STATE_MOVES,
 	STATE_STAYS,
 };
-
-/* CUdevice_attribute */
-#define VMM_SUPPORTED           102
-#define POSIX_HANDLES_SUPPORTED 103 /* other processes are given memory by them */
-#define RDMA_WITH_VMM_SUPPORTED 110
-#define RDMA_SUPPORTED          116
 
 /*
  * They register memory with network cards and disks by its address, or are what others do that with. By the beginnings of the files' names: wheels
@@ -106,21 +101,6 @@ static bool is_news(void)
 	return !search.adds || search.adds != seen_adds;
 }
 
-static bool has(const struct td_driver *driver, int attribute, int device)
-{
-	int value = 0;
-
-	return !driver->device_get_attribute(&value, attribute, device) && value;
-}
-
-/* All that memory of cuMemAlloc can do there is to be had. */
-static bool can_move(const struct td_driver *driver, int device)
-{
-	return has(driver, VMM_SUPPORTED, device) && has(driver, POSIX_HANDLES_SUPPORTED, device) &&
-	       (!has(driver, RDMA_SUPPORTED, device) ||
-		       has(driver, RDMA_WITH_VMM_SUPPORTED, device));
-}
-
 static bool all_can_move(void)
 {
 	const struct td_driver *driver = td_driver();
@@ -129,7 +109,7 @@ static bool all_can_move(void)
 	if (!driver || driver->device_get_count(&count) || count <= 0)
 		return false;
 	for (int device = 0; device < count; device++)
-		if (!can_move(driver, device))
+		if (!td_is_movable(driver->device_get_attribute, device))
 			return false;
 	return true;
 }

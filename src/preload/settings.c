@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "policy/policy.h"
 #include "preload/agent.h"
+#include "preload/choose.h"
 #include "proto/socket.h"
 
 #define WEIGHT_MAX 1000
@@ -134,7 +135,7 @@ void td_settings_read(void)
 	text("TANDEM_NAME", program_invocation_short_name, s->name, sizeof(s->name));
 	s->class = word_index("TANDEM_CLASS", classes, TD_CLASS_BESTEFFORT);
 	s->upgrade = upgrade();
-	s->backend = word_index("TANDEM_BACKEND", backends, TD_BACKEND_PLAIN);
+	s->backend = word_index("TANDEM_BACKEND", backends, TD_BACKEND_AUTO);
 	s->weight = weight();
 	s->duty_ppm = share("TANDEM_DUTY", td_parse_duty);
 	s->slack_ppm = share("TANDEM_SLACK", td_parse_slack);

@@ -48,6 +48,35 @@ def it_is_swap_where_nothing_speaks_against_it_and_programs_take_turns():
         nothing_is_left(world)
 
 
+def it_is_what_one_gets_without_a_word():
+    with World() as world:
+        world.call(TANDEM, "run", "--", "true")
+        for program in (Shell(world, TANDEM, "run", "--"), Shell(world, "env", f"LD_PRELOAD={LIBRARY}")):
+            program.do("alloc", 30 * MIB)
+            assert row_of(world, program)["backend"] == "swap", row_of(world, program)
+            program.end()
+        plain = Shell(world, TANDEM, "run", "--backend", "plain", "--")
+        plain.do("alloc", 30 * MIB)
+        assert row_of(world, plain)["backend"] == "plain", row_of(world, plain)
+        plain.end()
+        nothing_is_left(world)
+
+
+def the_doctor_says_what_it_is_here():
+    with World() as world:
+        done = world.call(SOFTGPU, "run", "--", TANDEM, "doctor")
+        assert done.returncode == 0 and "backend auto is swap" in done.stdout, done
+
+
+def two_programs_of_three_quarters_of_the_memory_each_just_run():
+    with World() as world:
+        programs = [world.start(TANDEM, "run", "--", TRAIN, *LARGE) for _ in range(2)]
+        for program in programs:
+            finish(program)
+        assert world.events("shrunk"), world.events()
+        nothing_is_left(world)
+
+
 def it_is_told_to_a_daemon_that_was_greeted_before_it_was_chosen():
     with World("--gpus", "2") as world:
         a = under_auto(world, "--gpu", "any")
@@ -161,13 +190,16 @@ def what_is_checkpointed_by_another_process_is_there_again_afterwards():
 def a_word_that_is_none_is_refused_with_those_that_are():
     with World() as world:
         done = world.call(TANDEM, "run", "--backend", "automatic", "--", "true")
-        assert done.returncode == 125 and '"automatic"' in done.stderr and "plain, swap, managed or auto" in done.stderr, done
+        assert done.returncode == 125 and '"automatic"' in done.stderr and "auto, plain, swap or managed" in done.stderr, done
         done = world.call(TANDEM, "run", "--backend", "auto", "--mem-soft", "4m", "--", "true")
         assert done.returncode == 125 and "expected --backend swap" in done.stderr, done
 
 
 run_cases([
     it_is_swap_where_nothing_speaks_against_it_and_programs_take_turns,
+    it_is_what_one_gets_without_a_word,
+    the_doctor_says_what_it_is_here,
+    two_programs_of_three_quarters_of_the_memory_each_just_run,
     it_is_told_to_a_daemon_that_was_greeted_before_it_was_chosen,
     it_is_plain_beside_a_library_that_registers_memory_and_says_so,
     once_such_a_library_has_come_nothing_moves_any_more,

@@ -9,6 +9,7 @@ from world import *
 
 PROGRAM = f"{BUILD}/tests/integration/place_test"
 MIB = 1 << 20
+IN_BYTES = ["--backend", "plain"]  # what it has is what it asked for; memory that moves is counted in granules
 
 
 def begin(world, gpu, *arguments, options=(), program=PROGRAM, **environment):
@@ -211,7 +212,7 @@ def processes_of_a_job_see_the_same():
 def a_daemon_that_comes_back_learns_where_jobs_are():
     with World("--gpus", "2") as world:
         gpus = listed(world)
-        program = begin(world, "any", "--hold", MIB)
+        program = begin(world, "any", "--hold", MIB, options=IN_BYTES)
         assert uuids(line(program)) == [gpus[0]]
         os.kill(world.daemon_pid(), signal.SIGKILL)
         until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone")
@@ -227,7 +228,7 @@ def nvml_shows_a_job_its_own_limit_use_and_processes():
         stranger = line(other)
         with Held(world) as held:
             script = f"{PROGRAM} --hold {3 * MIB} < {held} & read line; {PROGRAM} --hold {2 * MIB}; wait"
-            process = begin(world, None, "-c", script, program="sh", options=["--mem", "16m"])
+            process = begin(world, None, "-c", script, program="sh", options=["--mem", "16m", *IN_BYTES])
             first = line(process)
             until(lambda: any(job["demanded_bytes"] == 3 * MIB for job in world.jobs()), "its memory is known")
             process.stdin.write("\n")
@@ -265,7 +266,7 @@ def a_monitor_sees_the_limit_that_is_in_force():
         other = begin(world, "0", "--hold", 5 * MIB)
         line(other)
         script = f"{query}; {PROGRAM} --hold {3 * MIB} < {held} > /dev/null & read line; {query}; read line; {query}"
-        process = begin(world, "1", "-c", script, program="sh", options=["--mem", "16m"])
+        process = begin(world, "1", "-c", script, program="sh", options=["--mem", "16m", *IN_BYTES])
         shown = blocks(process)
         assert next(shown) == ["16, 0"]  # before anything of the job is there
         until(lambda: any(job["demanded_bytes"] == 3 * MIB for job in world.jobs()), "its memory is known")
