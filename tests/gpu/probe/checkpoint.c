@@ -3,12 +3,15 @@
 
 #include <string.h>
 
+#define POSIX_FD 1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+
 const char probe_name[] = "checkpoint";
 const char probe_question[] =
 	"Can a process be locked, checkpointed, restored and unlocked, at how many seconds per GB, "
-	"with plain, VMM and managed memory and with work under way?";
+	"with plain, VMM, exportable VMM (what tandem makes) and managed memory and with work "
+	"under way?";
 
-static const CUmemAllocationProp prop = {
+static CUmemAllocationProp prop = {
 	.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 static const CUmemAccessDesc access_rights = {
 	{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -22,7 +25,9 @@ int probe_role(const char *role)
 
 	probe_begin();
 	bytes = probe_within(probe_quick ? 4u << 20 : 1u << 30);
-	if (!strcmp(role, "vmm")) {
+	if (!strcmp(role, "exportable"))
+		prop.requestedHandleTypes = POSIX_FD;
+	if (!strcmp(role, "vmm") || !strcmp(role, "exportable")) {
 		MUST(cuMemCreate, &handle, bytes, &prop, 0);
 		MUST(cuMemAddressReserve, &at, bytes, 0, 0, 0);
 		MUST(cuMemMap, at, bytes, 0, handle, 0);
@@ -96,12 +101,12 @@ static void attempt(const char *role, double gigabytes)
 
 void probe_run(void)
 {
-	static const char *const roles[] = {"plain", "vmm", "managed", "busy"};
+	static const char *const roles[] = {"plain", "vmm", "exportable", "managed", "busy"};
 	double gigabytes;
 
 	probe_begin();
 	gigabytes = (double)probe_within(probe_quick ? 4u << 20 : 1u << 30) / 1e9;
-	for (int i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
 		attempt(roles[i], gigabytes);
 	probe_answer("%s", text);
 }
