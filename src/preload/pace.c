@@ -243,6 +243,12 @@ static uint64_t solo_ns(const struct td_window_mark *mark, uint64_t elapsed_ns, 
 	return ns;
 }
 
+static void pay(const struct td_window *window, uint64_t gpu_ns, uint32_t duty)
+{
+	td_budget_charge(&budgets[window->gpu], gpu_ns, duty);
+	atomic_fetch_add_explicit(&td_meter.page.gpu_ns, gpu_ns, memory_order_relaxed);
+}
+
 /*
  * While there is a duty: what it took without the time of others, 0: not known. Charged is, of the span that it took, what no thread has paid for, and no
  * more than that; where it is not known, what lies behind the latest end that the thread has seen.
@@ -271,8 +277,7 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 		price = fresh < price ? fresh : price;
 	else if (beyond >= 0 && beyond < (double)price)
 		price = (uint64_t)beyond;
-	td_budget_charge(&budgets[window->gpu], price, duty);
-	atomic_fetch_add_explicit(&td_meter.page.gpu_ns, price, memory_order_relaxed);
+	pay(window, price, duty);
 	return ns;
 }
 
@@ -304,7 +309,7 @@ static void forget(struct td_window *window)
 	struct td_window_mark *mark = td_window_next_mark(window);
 
 	if (duty && window->gpu >= 0)
-		td_budget_charge(&budgets[window->gpu], window->unmarked_ns, duty);
+		pay(window, window->unmarked_ns, duty);
 	window->unmarked_ns = 0;
 	/* What it was recorded in front of is what is forgotten. */
 	if (mark)
@@ -422,6 +427,17 @@ static bool are_others_dry(uint64_t now_ns)
 	       atomic_load_explicit(&submitted_ns, memory_order_relaxed) + DRY_TIMES * expected;
 }
 
+/*
+ * What belongs to one mark goes together, as it is no more than MARK_NS: a pause of ours within it would be measured as work, or what is in front of it be guessed. One of the program's own
+ * ends it.
+ */
+static bool is_within_mark(struct td_window *window, const void *stream)
+{
+	return window->unmarked && window->unmarked_ns && window->unmarked_ns < MARK_NS &&
+	       td_window_next_mark(window) && stream == window->last_stream &&
+	       td_time_now_ns() <= window->submitted_ns + GAP_NS;
+}
+
 /* Another's moment alone: nothing is submitted, and the daemon hears when nothing of ours is under way. */
 static bool is_held(struct td_window *window, const struct td_driver *driver, void *stream)
 {
@@ -440,12 +456,13 @@ static bool is_held(struct td_window *window, const struct td_driver *driver, vo
 	return true;
 }
 
-/* Our own: its number, as long as nothing has been let through for it that is to be measured. */
-static uint32_t moment(void)
+/* Our own, and nothing has been let through for it that is to be measured, as this can be. */
+static bool may_be_measured(struct td_window *window)
 {
 	uint32_t alone = atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
 
-	return alone == atomic_load_explicit(&let_through, memory_order_relaxed) ? 0 : alone;
+	return alone && alone != atomic_load_explicit(&let_through, memory_order_relaxed) &&
+	       td_window_next_mark(window);
 }
 
 /* How long a duty makes it wait; 0: not at all. In a moment alone a piece is let through before its time, and paid for after it. */
@@ -456,7 +473,7 @@ static uint64_t duty_wait_ns(
 
 	if (is_held(window, driver, stream))
 		return HOLD_LOOK_NS;
-	if (moment())
+	if (may_be_measured(window))
 		return 0;
 	/* The others are held until we have seen it end. */
 	return wait > HOLD_LOOK_NS &&
@@ -471,6 +488,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	struct td_window *window = &slot->window;
 	uint32_t word = td_gate_word(), duty = note_duty(word);
 	uint64_t context;
+	bool within;
 
 	if (kind & TD_SUBMIT_DEPENDENT)
 		atomic_store_explicit(&dependent_seen, true, memory_order_relaxed);
@@ -483,18 +501,18 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	reap(window, driver);
 	if (leaves_overlap(duty))
 		record_late(window, driver, stream, kind, pace->window_ns);
-	pace->wait_ns = duty ? duty_wait_ns(window, driver, stream, duty) : 0;
+	within = duty && is_within_mark(window, stream);
+	pace->wait_ns = duty && !within ? duty_wait_ns(window, driver, stream, duty) : 0;
 	if (pace->wait_ns)
 		return false;
-	if (!pace->past && (duty || !(kind & TD_SUBMIT_DEPENDENT)) &&
+	if (!pace->past && !within && (duty || !(kind & TD_SUBMIT_DEPENDENT)) &&
 		!td_window_may_submit(window,
 			atomic_load_explicit(&process_ns, memory_order_relaxed), pace->window_ns)) {
 		if (duty)
 			end_unmarked(window, driver, stream);
 		return false;
 	}
-	if (duty && window->unmarked &&
-		(stream != window->last_stream || td_time_now_ns() > window->submitted_ns + GAP_NS))
+	if (duty && window->unmarked && !within)
 		forget(window);
 	if (duty)
 		begin_piece(window, driver, stream);

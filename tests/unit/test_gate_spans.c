@@ -165,6 +165,21 @@ static unsigned tries(struct td_slot *slot, uint64_t from_ns, uint64_t to_ns)
 	return n;
 }
 
+/* The same where what is in flight ends only while it waits. */
+static unsigned tries_while_busy(struct td_slot *slot, uint64_t from_ns, uint64_t to_ns)
+{
+	struct td_pace pace = {0};
+
+	reached_ns = from_ns;
+	if (td_pace_may_submit(&pace, slot, (void *)0x300, td_submit_work(&events, 1, 1, 1))) {
+		reached_ns = to_ns;
+		td_pace_submitted(slot);
+		return 1;
+	}
+	busy = false;
+	return 1 + tries(slot, from_ns, to_ns);
+}
+
 TEST(one_piece_that_seemed_long_does_not_have_the_short_ones_wait_for_what_has_no_mark)
 {
 	static struct td_slot slot;
@@ -176,8 +191,12 @@ TEST(one_piece_that_seemed_long_does_not_have_the_short_ones_wait_for_what_has_n
 		uint64_t ns = i == 100 ? 60 * MS : MS / 5;
 		unsigned n;
 
-		if (i > 100)
+		if (i > 100) {
 			slot.window.estimate_ns = 15 * MS;
+			/* a pause of its own within what has no mark */
+			if (slot.window.unmarked >= TD_WINDOW_MIN)
+				slot.window.submitted_ns = 0;
+		}
 		n = tries(&slot, now, now + ns);
 		now += ns;
 		most = i > 100 && n > most ? n : most;
@@ -210,7 +229,8 @@ TEST(who_is_held_submits_nothing_and_says_when_it_is_dry)
 	uint64_t now = 50000 * MS;
 
 	td_gate_write(TD_WORD_DUTY);
-	CHECK(try(&slot, now, now + MS));
+	CHECK(tries(&slot, now, now + MS) < 50);
+	slot.window.submitted_ns = 0; /* that was a while ago */
 	CHECK(!atomic_load(&td_meter.page.dry));
 	busy = true;
 	atomic_store(&td_gate.page.hold, 5);
@@ -258,5 +278,59 @@ TEST(in_a_moment_alone_one_piece_is_measured_before_its_time_and_paid_for_after_
 	CHECK_EQ(atomic_load(&td_meter.page.guesses), guesses);
 	CHECK_EQ(atomic_load(&td_meter.page.measured), 6); /* it was over before */
 	atomic_store(&td_gate.page.rivals, 0);
+	td_gate_write(0);
+}
+
+TEST(a_moment_alone_lets_nothing_through_that_cannot_be_measured)
+{
+	static struct td_slot slot;
+	uint64_t now = 70000 * MS;
+	unsigned through = 0;
+
+	atomic_store(&td_gate.page.duty_ppm, 110000);
+	td_gate_write(TD_WORD_DUTY);
+	busy = true;
+	for (unsigned i = 0; i < 3 * TD_WINDOW_MARKS; i++) {
+		atomic_store(&td_gate.page.alone, 100 + i);
+		through += try(&slot, now, now + 90 * MS);
+		slot.window.estimate_ns = 1;
+	}
+	busy = false;
+	atomic_store(&td_gate.page.alone, 0);
+	CHECK_EQ(through, TD_WINDOW_MARKS);
+	td_pace_thread_ends(&slot);
+	td_gate_write(0);
+}
+
+/* A pause within a mark would be taken for work, or what is in front of it be guessed. Here the window is full, as work beside others seems long. */
+TEST(short_pieces_wait_between_marks_and_not_within_one)
+{
+	static struct td_slot slot;
+	uint64_t now = 80000 * MS, before;
+	unsigned within = 0, between = 0;
+
+	atomic_store(&td_gate.page.duty_ppm, 800000);
+	td_gate_write(TD_WORD_DUTY);
+	for (unsigned i = 0; i < 20; i++, now += MS / 5)
+		(void)tries(&slot, now, now + MS / 5);
+	before = atomic_load(&td_meter.page.gpu_ns);
+	for (unsigned i = 0; i < 200; i++, now += MS / 5) {
+		bool first = !slot.window.unmarked;
+		unsigned n;
+
+		slot.window.estimate_ns = 7 * MS;
+		busy = true;
+		n = tries_while_busy(&slot, now, now + MS / 5);
+		between += n > 1 && first;
+		within += n > 1 && !first;
+	}
+	busy = false;
+	CHECK(between > 20);
+	CHECK_EQ(within, 0);
+	(void)tries(&slot, now, now + MS / 5);
+	/* each of them has been measured */
+	CHECK(atomic_load(&td_meter.page.gpu_ns) - before >= 38 * MS);
+	CHECK(atomic_load(&td_meter.page.gpu_ns) - before <= 42 * MS);
+	td_pace_thread_ends(&slot);
 	td_gate_write(0);
 }
