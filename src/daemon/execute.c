@@ -24,9 +24,11 @@ static struct td_client *client_at(struct td_list *it)
 
 static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
 {
-	uint32_t n = 0, conflicts = td_fixed_conflicts(node);
+	uint64_t fixed[TD_GPU_MAX];
+	uint32_t n = 0;
 	struct td_list *it;
 
+	td_fixed_gather(node, fixed);
 	for (uint32_t i = 0; i < node->gpu_count; i++)
 		node->gpu_views[i] =
 			(struct td_gpu_view){.capacity_bytes = node->gpus[i].capacity_bytes,
@@ -52,8 +54,8 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.phase = process->phase,
 			.wants = process->wants || client->needs,
 			.paused = process->job->settings.paused,
-			.movable = td_fixed_is_movable(client, conflicts),
-			.last_resort = td_fixed_is_last_resort(client, conflicts),
+			.movable = td_fixed_is_movable(node, client, fixed),
+			.last_resort = td_fixed_is_last_resort(node, client, fixed),
 			.pages_itself = process->backend == TD_BACKEND_MANAGED,
 			.whole = process->backend != TD_BACKEND_MANAGED && !client->spills,
 			.drain_overruns = process->drain_overruns,

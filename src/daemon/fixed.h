@@ -10,11 +10,13 @@ struct td_node;
 /* What of the client's memory cannot leave the device. */
 uint64_t td_fixed_bytes(const struct td_client *client);
 
-/* GPUs, a bit each, on which somebody's demand does not fit beside what others cannot give up. */
-uint32_t td_fixed_conflicts(const struct td_node *node);
+/* The sum of that of each GPU's clients: TD_GPU_MAX entries. */
+void td_fixed_gather(const struct td_node *node, uint64_t *ret_sums);
 
-/* May the client be closed so that others get its memory? */
-bool td_fixed_is_movable(const struct td_client *client, uint32_t conflicts);
+/* May the client be closed so that others get its memory? sums: of td_fixed_gather. */
+bool td_fixed_is_movable(
+	const struct td_node *node, const struct td_client *client, const uint64_t *sums);
 
 /* Is it not, and yet what it has beside its fixed memory can leave for what others lack who are let in? */
-bool td_fixed_is_last_resort(const struct td_client *client, uint32_t conflicts);
+bool td_fixed_is_last_resort(
+	const struct td_node *node, const struct td_client *client, const uint64_t *sums);

@@ -490,6 +490,39 @@ TEST(memory_that_is_not_moved_for_turns_leaves_for_one_that_is_let_in)
 	CHECK(b->slot[0].resident >= 12 * MIB && c->slot[0].resident >= 12 * MIB);
 }
 
+/* d, of which nobody else has as much as it wants, waits alone: with and without memory of its own that cannot leave. */
+TEST(two_take_turns_while_a_third_is_there_that_does_not_fit_beside_what_stays)
+{
+	for (unsigned round = 0; round < 2; round++) {
+		unsigned opened[2] = {0};
+		bool was[2] = {false, false};
+		struct fake *d;
+
+		begin();
+		for (unsigned i = 0; i < 2; i++) {
+			struct fake *f = program(i, i ? "c" : "b", 40 * MIB);
+
+			f->slot[0].fixed = 3 * MIB;
+			fake_want(&w, f);
+			settle(&w);
+			fake_memory(&w, f, 0);
+		}
+		d = program(2, "d", 60 * MIB);
+		d->slot[0].resident = d->slot[0].fixed = round * MIB;
+		fake_memory(&w, d, 0);
+		for (unsigned k = 0; k < 600; k++) {
+			w.now += 100 * MS;
+			settle(&w);
+			for (unsigned i = 0; i < 2; i++) {
+				opened[i] += is_open(&w.fakes[i]) && !was[i];
+				was[i] = is_open(&w.fakes[i]);
+			}
+		}
+		CHECK(opened[0] >= 3 && opened[1] >= 3);
+		CHECK(within_capacity(&w));
+	}
+}
+
 TEST(who_would_rather_be_refused_does_not_wait_for_a_place_on_the_host)
 {
 	begin();
