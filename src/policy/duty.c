@@ -16,6 +16,10 @@
 #define EMPTY_MAX_NS 60000000000ull
 /* Rounds whose medians are averaged. */
 #define AVERAGED_MAX 16
+/* Rounds in which a rise was foretold to fail, until what is known of the floor is looked at again; then twice as many. */
+#define FORETOLD_ROUNDS 8
+/* At the floor, with a mean that is too long for any duty to rise: the job's own steps have grown. */
+#define ABOVE_ROUNDS 2
 /* For each round that was too long without being seen to be, so many without. */
 #define HOLD_FOR_ROUNDS 2
 
@@ -107,7 +111,7 @@ static void cut(struct td_duty *duty, const struct td_duty_params *params, uint6
 	}
 	duty->duty_ppm = floor_ppm(params);
 	duty->caution_ppm = step_below(failed, params);
-	duty->times = 0;
+	duty->times = duty->look_ppm = 0;
 	duty->long_rounds = 0;
 	duty->phase = TD_DUTY_FLOOR;
 }
@@ -149,7 +153,9 @@ static void go_on_from(struct td_duty *duty, const struct td_duty_unit *unit)
 	duty->floor_ns = unit->floor_ns;
 	duty->failed_ppm = unit->failed_ppm;
 	duty->failed_ns = unit->failed_ns;
-	duty->held_rounds = duty->times = duty->long_rounds = 0;
+	duty->held_rounds = duty->times = duty->long_rounds = duty->above_rounds = 0;
+	duty->look_ppm = duty->foretold_rounds = duty->foretold_hold = 0;
+	duty->average = (struct td_duty_average){0};
 	duty->phase = duty->memory_ppm == PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
 }
 
@@ -228,7 +234,17 @@ static uint64_t median_limit_ns(const struct td_duty *duty, const struct td_duty
 /* And that of one round, whose median is not certain. */
 static uint64_t round_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
-	return add(median_limit_ns(duty, params), uncertainty_ns(duty) / 2 * 3);
+	return add(with_slack(duty->baseline_ns, params->slack_ppm / 4 * 3),
+		uncertainty_ns(duty) / 2 * 3);
+}
+
+/* What lets the duty rise: a round at most so long, not counting what is uncertain of it. */
+static uint64_t raise_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint64_t median = median_limit_ns(duty, params),
+		 raise = with_slack(duty->baseline_ns, params->raise_ppm);
+
+	return median < raise ? median : raise;
 }
 
 /* By ever more steps the mean of the rounds since the duty has been what it is becomes ever more certain. */
@@ -279,7 +295,23 @@ static bool is_foretold_to_fail(
 	if (cost < 0)
 		return false;
 	return (mean > duty->floor_ns && would_fail_again(duty, floor, mean, next)) ||
-	       (double)mean + cost > (double)round_limit_ns(duty, params);
+	       (double)mean + cost >
+		       (double)add(median_limit_ns(duty, params), uncertainty_ns(duty) / 2 * 3);
+}
+
+/* A round at the floor, and back: is it the duty that costs so much, or have the job's steps grown? */
+static void look_at_floor(struct td_duty *duty, const struct td_duty_params *params)
+{
+	if (!duty->foretold_hold)
+		duty->foretold_hold = FORETOLD_ROUNDS;
+	if (++duty->foretold_rounds < duty->foretold_hold || duty->duty_ppm <= floor_ppm(params))
+		return;
+	duty->foretold_rounds = 0;
+	if (duty->foretold_hold * round_length(duty, params) < HOLD_STEPS_MAX)
+		duty->foretold_hold *= 2;
+	duty->look_ppm = duty->duty_ppm;
+	duty->duty_ppm = floor_ppm(params);
+	duty->phase = TD_DUTY_FLOOR;
 }
 
 static void raise_duty(struct td_duty *duty, const struct td_duty_params *params)
@@ -290,12 +322,14 @@ static void raise_duty(struct td_duty *duty, const struct td_duty_params *params
 		next = duty->duty_ppm * 2 > next ? duty->duty_ppm * 2 : next;
 		next = next < duty->caution_ppm ? next : duty->caution_ppm;
 	} else if (is_foretold_to_fail(duty, params, next)) {
+		look_at_floor(duty, params);
 		return;
 	} else if (duty->duty_ppm == duty->caution_ppm && duty->held_rounds++ < duty->hold_rounds) {
 		return;
 	} else if (duty->duty_ppm > duty->caution_ppm) {
 		duty->hold_rounds /= 2; /* what failed has held for a round */
 	}
+	duty->foretold_rounds = duty->foretold_hold = 0;
 	duty->duty_ppm = next < PPM ? next : PPM;
 }
 
@@ -394,9 +428,21 @@ static bool judge_floor(struct td_duty *duty, const struct td_duty_params *param
 		raise_baseline(duty, median); /* the first was by chance */
 	}
 	duty->floor_ns = duty->floor_ns ? duty->floor_ns - duty->floor_ns / 4 + median / 4 : median;
+	/* So long in the mean that no duty would rise, without any that counts. */
+	duty->above_rounds =
+		duty->floor_ns > raise_limit_ns(duty, params) ? duty->above_rounds + 1 : 0;
+	if (duty->above_rounds == ABOVE_ROUNDS && !input->alone_step_ns) {
+		set_baseline(duty, duty->floor_ns);
+		duty->above_rounds = 0;
+	}
 	lower_baseline(duty, median);
 	duty->long_rounds = 0;
 	duty->phase = TD_DUTY_MEMORY;
+	if (duty->look_ppm) {
+		duty->duty_ppm = duty->look_ppm;
+		duty->look_ppm = 0;
+		duty->phase = duty->memory_ppm == PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
+	}
 	return true;
 }
 
@@ -425,6 +471,8 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 	} else if (median <= add(with_slack(duty->baseline_ns, params->raise_ppm),
 				     duty->noise_ns / root(duty->times))) {
 		raise_duty(duty, params);
+	} else {
+		look_at_floor(duty, params);
 	}
 }
 

@@ -27,6 +27,8 @@
  *    tried ever more rarely; once it can, the duty goes on rising;
  *  - what a rise would cost is foretold from what the duty so far has cost beyond the floor in the mean of its rounds, or may have cost as far as that is
  *    certain; one that would make a round too long is not tried, nor one that has failed, as long as the present duty costs in proportion to what that did;
+ *  - the job's own steps may grow where that is not seen to be too long: what looks like the duty's cost is the job's then. So where a rise was foretold to fail for
+ *    some rounds, one is spent at the floor, ever more rarely; and where the mean of those at the floor is so long that no duty would rise, it is the baseline;
  *  - what besteffort work costs at the floor, such as the kernel in flight at a pause's end, is no part of the baseline: it rises by no more than was
  *    uncertain when it was measured;
  *  - an unfinished step that already takes longer than it may is a step too long: nobody waits for its end;
@@ -34,8 +36,8 @@
  *    besteffort's doing: a validation, a checkpoint. The cut that it brought is undone when it is over;
  *  - noise: steps that vary by themselves are judged in longer rounds, up to TD_DUTY_STEPS_MAX, until the median of a round is twice as
  *    certain as the slack is wide. A single step is too long beyond the slack or four times the noise, whichever is more. 99 of 100 steps are to be within
- *    the slack, so the median may take what their spread and a fifth for the floor's own cost leave of it, at most three quarters and at least a third: a round is
- *    too long beyond that and its uncertainty, and so is the mean of all rounds at a duty, which is ever more certain. Noise beyond that is "unstable
+ *    the slack, so the mean of all rounds at a duty may take what their spread and a fifth for the floor's own cost leave of it, at most three quarters and at least a third;
+ *    it is ever more certain. A single round is too long beyond three quarters and its own uncertainty. Noise beyond that is "unstable
  *    performance": the floor;
  *  - work of another kind (input.unit: a validation with steps of its own) has a baseline, a noise and a duty of its own.
  *  - while the guaranteed job has nothing for the GPU (evaluation on the CPU, Fig. 12's decoding) besteffort work has all of it,
@@ -144,7 +146,11 @@ struct td_duty {
 	struct td_duty_unit units[TD_DUTY_UNITS]; /* others, seen before; the oldest is replaced */
 	uint32_t next_unit;
 	struct td_duty_unit
-		undo; /* before the step under way was cut short; baseline 0: it was not */
+		undo;      /* before the step under way was cut short; baseline 0: it was not */
+	uint32_t look_ppm; /* the duty to go back to after a round at the floor; 0: none */
+	uint32_t foretold_rounds,
+		foretold_hold; /* in which a rise was foretold to fail; so many until the floor is looked at */
+	uint32_t above_rounds; /* at the floor, too long there already */
 	bool skip; /* the step under way began before a cut: it tells nothing of what is in force */
 };
 

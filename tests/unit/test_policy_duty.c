@@ -330,6 +330,25 @@ TEST(once_settled_it_stays)
 	}
 }
 
+/* Besteffort work that costs nothing, while the job's own steps grow by half of its slack: that is not held against it. */
+TEST(steps_that_grow_a_little_by_themselves_do_not_keep_the_duty_down)
+{
+	double mean = 0;
+
+	for (uint64_t s = 1; s <= 10; s++) {
+		struct job job = {100, 1, 0, 0.002, s};
+		struct seen seen;
+
+		begin(10000);
+		(void)live(&job, 0, 150, 10000);
+		job.alone_ms = 100.5;
+		seen = live(&job, 2000, 4000, 10000);
+		mean += seen.duty / 10;
+	}
+	printf("# mean duty %.2f\n", mean);
+	CHECK(mean > 0.65);
+}
+
 /* Steps that vary by themselves are judged by their median, as long as that tells enough. */
 TEST(noise_of_the_jobs_own_is_not_taken_for_harm)
 {
@@ -420,6 +439,22 @@ TEST(steps_of_another_unit_have_a_baseline_and_a_duty_of_their_own)
 	CHECK(duty.baseline_ns == 100 * MS);
 	finish_steps(4, 100 * MS);
 	CHECK(out.duty_ppm >= reached);
+}
+
+TEST(rounds_of_one_unit_are_not_averaged_with_those_of_another)
+{
+	reach_compute();
+	for (unsigned k = 0; k < 12; k++) {
+		input.unit = 0;
+		finish_steps(200, 100 * MS);
+		input.unit = 7;
+		finish_steps(40, 20 * MS);
+	}
+	CHECK_EQ(out.duty_ppm, PPM);
+	for (unsigned k = 0; k < 40; k++) {
+		finish_steps(1, 20 * MS);
+		CHECK_EQ(out.duty_ppm, PPM);
+	}
 }
 
 TEST(the_pauses_of_the_first_steps_are_left_empty_for_a_while)

@@ -80,8 +80,8 @@ TEST(under_antman_a_job_keeps_its_speed_too)
 			CHECK(!run.closed);
 			left += j.of_what_is_left / 3;
 		}
-		/* by duty alone: much where all is queued, next to nothing between kernels */
-		CHECK(left >= (waits ? 0.004 : 0.6));
+		/* By duty alone: much where all is queued, next to nothing between kernels. How much depends on when a cut comes, so that a single run says little. */
+		CHECK(left >= (waits ? 0.006 : 0.65));
 	}
 }
 
