@@ -1,0 +1,38 @@
+"""The software driver's own tests, case by case: what works alone works under tandem, with memory that stays and with memory that moves. TAP on stdout; argument: the build."""
+import re
+
+from world import *
+
+# Not that of checkpoints: memory of a process that is suspended has left the GPU, but is its own for tandem; who fills the GPU meanwhile waits.
+PROGRAMS = {"streams": [], "capture": [], "graph": [], "pool": [], "code": [], "stream_calls": [], "graph_more": [], "graph_shape": ["--gpus", "2"], "strict": ["--gpus", "2"],
+            "strict_more": ["--model", "t4"], "ipc": [], "fault": ["--gpus", "2"], "copies": ["--gpus", "2"], "managed": [],
+            "contexts": ["--gpus", "2"], "across": ["--gpus", "2"], "visible": ["--gpus", "3"], "nvml": ["--gpus", "2"]}
+# Of faults those that do not show in cuMemAlloc: a small allocation of memory that moves is a piece of a block that is there, and no call of the driver; a context that has failed says so at the next one.
+CASES = {"fault": ["pinned_memory_runs_out", "a_slow_link_slows_copies", "a_hang_holds_work_until_it_is_cleared", "what_is_not_a_fault_is_refused"]}
+# They ask how much memory there is in all, which tandem answers by what it shares.
+SEE_LESS = {"devices_are_described", "memory_is_taken_from_the_gpu_that_is_meant", "memory_and_processes_are_what_the_driver_shows"}
+
+
+def results(program, *wrap):
+    with World(*PROGRAMS[program]) as world:
+        command = [SOFTGPU, "run", "--", *wrap, f"{BUILD}/tests/integration/softgpu/softgpu_{program}", *CASES.get(program, [])]
+        done = world.call(*command, SOFTGPU=SOFTGPU)
+        cases = {m[2]: not m[1] for m in re.finditer(r"^(not )?ok \d+ - (\w+)", done.stdout, re.M)}
+        assert len(cases) == (len(CASES[program]) if program in CASES else int(re.search(r"^1\.\.(\d+)", done.stdout, re.M)[1])), done
+        return cases
+
+
+def case(program):
+    def run():
+        alone = results(program)
+        assert all(alone.values()), alone
+        for wrap in ([TANDEM, "run", "--backend", "plain", "--"], [TANDEM, "run", "--"]):
+            under = results(program, *wrap)
+            failed = {name for name in alone if not under[name]}
+            assert failed <= SEE_LESS, (wrap, failed)
+
+    run.__name__ = f"{program}_works_as_it_does_alone"
+    return run
+
+
+run_cases([case(program) for program in PROGRAMS])
