@@ -10,8 +10,11 @@
 #include "preload/backend.h"
 #include "preload/client.h"
 
-/* So long others' memory may take to find a place on the host; who holds that may be waiting for the one that asks. */
-#define STRANDED_PATIENCE_NS (30 * TD_NS_PER_S)
+/*
+ * So long others' memory may take to find a place on the host; who holds that may be waiting for the one that asks. In all: a program that asks again, having
+ * emptied its caches, is not to wait again.
+ */
+#define STRANDED_PATIENCE_NS (10 * TD_NS_PER_S)
 
 static struct td_client *client_at(struct td_list *it)
 {
@@ -20,7 +23,7 @@ static struct td_client *client_at(struct td_list *it)
 
 static uint64_t stranded_deadline_ns(const struct td_client *needing)
 {
-	return needing->need_since_ns + STRANDED_PATIENCE_NS;
+	return needing->stranded_since_ns + STRANDED_PATIENCE_NS;
 }
 
 static enum td_soft_place place_of(
@@ -109,6 +112,15 @@ static void ask_others(struct td_node *node, const struct td_client *needing, ui
 			td_node_tell(node, client_at(it), client_at(it)->limit_bytes);
 }
 
+/* Since when it is others' stranded memory that it waits for: from its first allocation that did, until there is one that does not. */
+static void note_stranded(const struct td_node *node, struct td_client *client, uint64_t now_ns)
+{
+	if (td_soft_place(node, client) != TD_SOFT_STRANDED)
+		client->stranded_since_ns = 0;
+	else if (!client->stranded_since_ns)
+		client->stranded_since_ns = now_ns;
+}
+
 void td_need_step(struct td_node *node, uint64_t now_ns)
 {
 	struct td_list *it;
@@ -116,9 +128,12 @@ void td_need_step(struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->clients)
 		if (client_at(it)->needs)
 			ask_others(node, client_at(it), now_ns);
-	td_list_for_each (it, &node->clients)
-		if (client_at(it)->needs)
-			answer_need(node, client_at(it), now_ns);
+	td_list_for_each (it, &node->clients) {
+		if (!client_at(it)->needs)
+			continue;
+		note_stranded(node, client_at(it), now_ns);
+		answer_need(node, client_at(it), now_ns);
+	}
 }
 
 uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns)

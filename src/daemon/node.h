@@ -113,6 +113,7 @@ struct td_client {
 	bool needs, need_fixed, need_refuses;
 	uint32_t need_ticket, need_seq; /* need_seq: plans told before it are older */
 	uint64_t need_bytes, need_since_ns;
+	uint64_t stranded_since_ns; /* need.c; 0: it is not */
 	/* what it said itself; and what was granted beyond its limit, counted until it has reported for the PLAN after that */
 	uint64_t reported_bytes, promised_bytes;
 	uint32_t promised_seq;

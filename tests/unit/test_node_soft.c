@@ -438,7 +438,7 @@ TEST(memory_that_has_no_place_on_the_host_for_a_while_is_waited_for)
 
 	CHECK_EQ(a->slot[0].answer, -1);
 	CHECK(within_capacity(&w));
-	w.now += 20000 * MS;
+	w.now += 8000 * MS;
 	settle(&w);
 	CHECK_EQ(a->slot[0].answer, -1);
 	/* There is a place for it. */
@@ -450,18 +450,28 @@ TEST(memory_that_has_no_place_on_the_host_for_a_while_is_waited_for)
 	CHECK(within_capacity(&w));
 }
 
-TEST(who_waits_for_a_place_on_the_host_gives_up_in_the_end)
+TEST(who_waits_for_a_place_on_the_host_gives_up_in_the_end_and_then_at_once)
 {
 	begin();
-	struct fake *a = online_beside_stranded(false);
+	struct fake *a = online_beside_stranded(false), *b = &w.fakes[1];
 	uint64_t wakeup = settle(&w);
 
 	CHECK_EQ(a->slot[0].answer, -1);
-	CHECK(wakeup <= w.now + 30000 * MS);
-	w.now += 30000 * MS;
+	CHECK(wakeup <= w.now + 10000 * MS);
+	w.now += 10000 * MS;
 	settle(&w);
 	CHECK_EQ(a->slot[0].answer, 0);
 	CHECK(is_open(a));
+	/* It has emptied its caches, and asks again. */
+	w.now += 1000 * MS;
+	need_fixed(a, 8 * MIB);
+	CHECK_EQ(a->slot[0].answer, 0);
+	/* One that has room in between, and it is another matter. */
+	need_fixed(a, 2 * MIB);
+	CHECK_EQ(a->slot[0].answer, 1);
+	CHECK_EQ(b->slot[0].stranded, 24 * MIB);
+	need_fixed(a, 8 * MIB);
+	CHECK_EQ(a->slot[0].answer, -1);
 }
 
 /* Turns between b and c would not help d, whatever they take along; so nobody's memory is moved for turns. For what a lacks behind an open gate it is. */
