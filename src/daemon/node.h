@@ -142,9 +142,11 @@ static inline uint64_t td_client_charge(const struct td_client *client)
 /* Memory that other processes may open, and what it could not open of theirs (shares.c). */
 struct td_shares {
 	uint32_t handles, open;
+	uint8_t unreachable; /* enum td_unreachable */
 	uint32_t denied[TD_DENIED_N];
 	uint8_t last;  /* enum td_denied, if any was */
 	bool was_told; /* that it has handles, ever */
+	bool was_unreachable;
 };
 
 struct td_process {
@@ -279,6 +281,7 @@ int td_shares_message(struct td_node *node, struct td_process *process, const st
 	uint64_t now_ns);
 /* What others may open of its memory, and who; what it could not open of theirs. Empty: nothing. Return buf. */
 char *td_shares_explain(const struct td_process *process, char *buf, size_t len);
+char *td_shares_explain_unreachable(const struct td_process *process, char *buf, size_t len);
 char *td_shares_explain_denied(const struct td_process *process, char *buf, size_t len);
 
 /* "running", "waiting", "idle", "draining", "filling", "paused", "failed" or "foreign". */

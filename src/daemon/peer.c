@@ -208,6 +208,10 @@ static void handle(struct td_peer *peer, const struct td_msg *msg, uint64_t now_
 		complain(peer, td_proto_name(msg->type), r, now_ns);
 		peer->broken = true;
 	}
+	/* The directory was lost; the sweep makes it. */
+	if (peer->process && msg->type == TD_MSG_TYPE_shares &&
+		peer->process->shares.unreachable == TD_UNREACHABLE_NOWHERE)
+		td_sweep_soon(&peer->server->sweep, now_ns);
 }
 
 static void flush(struct td_peer *peer)

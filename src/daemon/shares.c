@@ -20,6 +20,21 @@ static const char *reason(enum td_denied why)
 	return "";
 }
 
+static const char *obstacle(enum td_unreachable why)
+{
+	switch (why) {
+	case TD_UNREACHABLE_NOT: break;
+	case TD_UNREACHABLE_NOWHERE: return "there is no directory .ipc beside its socket";
+	case TD_UNREACHABLE_TAKEN:
+		return "something that it cannot remove has its name in the directory .ipc beside "
+		       "the socket";
+	case TD_UNREACHABLE_FAILED:
+	case TD_UNREACHABLE_N:
+		return "it can make no socket in the directory .ipc beside the daemon's";
+	}
+	return "";
+}
+
 static int shares(struct td_node *node, struct td_process *process, const struct td_msg_shares *msg,
 	uint64_t now_ns)
 {
@@ -28,9 +43,19 @@ static int shares(struct td_node *node, struct td_process *process, const struct
 	process->shares.handles = msg->handles;
 	process->shares.open = msg->open;
 	process->shares.was_told |= first;
+	/* A newer library may know more reasons. */
+	process->shares.unreachable =
+		msg->unreachable < TD_UNREACHABLE_N ? msg->unreachable : TD_UNREACHABLE_FAILED;
 	if (first)
 		td_node_event(node, TD_EVENT_SHARES, process, TD_GPU_ANY, now_ns, 0, 0,
 			"handles of its memory are for programs of its user that run under tandem");
+	/* No directory: there is one in a moment. */
+	if (process->shares.unreachable > TD_UNREACHABLE_NOWHERE &&
+		!process->shares.was_unreachable) {
+		process->shares.was_unreachable = true;
+		td_node_event(node, TD_EVENT_SHARES, process, TD_GPU_ANY, now_ns, 0, 0,
+			obstacle(process->shares.unreachable));
+	}
 	return 0;
 }
 
@@ -70,6 +95,18 @@ char *td_shares_explain(const struct td_process *process, char *buf, size_t len)
 			"not under tandem, or not its user's, is told that they are none "
 			"(CUDA_ERROR_INVALID_VALUE).",
 			s->handles, s->handles == 1 ? "" : "s", s->open, s->open == 1 ? "" : "s");
+	return buf;
+}
+
+char *td_shares_explain_unreachable(const struct td_process *process, char *buf, size_t len)
+{
+	const struct td_shares *s = &process->shares;
+
+	*buf = 0;
+	if (s->handles && s->unreachable)
+		snprintf(buf, len,
+			"Only programs in its network namespace can open its memory: %s.",
+			obstacle(s->unreachable));
 	return buf;
 }
 

@@ -414,6 +414,10 @@ static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
 			td_peer_send(peer, &msg);
 			rows++;
 		}
+		if (*td_shares_explain_unreachable(process, msg.text.line, sizeof(msg.text.line))) {
+			td_peer_send(peer, &msg);
+			rows++;
+		}
 		if (*td_shares_explain_denied(process, msg.text.line, sizeof(msg.text.line))) {
 			td_peer_send(peer, &msg);
 			rows++;

@@ -15,6 +15,7 @@
 
 #include "cuda/types.h"
 #include "preload/swap.h"
+#include "proto/shared_dir.h"
 
 struct td_conn;
 
@@ -91,10 +92,11 @@ void td_ipc_hang_up(struct td_conn *conn);
 /* By its path it is reached from wherever the daemon's socket is; by its abstract name, within a network namespace and without a daemon. */
 enum td_ipc_way { TD_IPC_PATH, TD_IPC_ABSTRACT, TD_IPC_WAYS };
 
-/* A listening socket, or -errno. */
-int td_ipc_listen(const uint8_t name[TD_IPC_ID], enum td_ipc_way way);
-/* Can it still be found there? */
-bool td_ipc_is_there(const uint8_t name[TD_IPC_ID], enum td_ipc_way way);
+/* A listening socket, or -errno. *ret_file: of its path; -EADDRINUSE: something has it that cannot be removed. */
+int td_ipc_listen(
+	const uint8_t name[TD_IPC_ID], enum td_ipc_way way, struct td_shared_file *ret_file);
+/* Is that file still what its path leads to? */
+bool td_ipc_is_there(const uint8_t name[TD_IPC_ID], const struct td_shared_file *file);
 /* Of its path nothing is left. */
 void td_ipc_remove(const uint8_t name[TD_IPC_ID]);
 /* A connection to a process of this user's, or -errno; -EACCES: it is another user's. */

@@ -47,6 +47,7 @@ static _Atomic bool exiting;
 
 /* the thread's own, once it has begun */
 static struct td_conn *listeners[TD_IPC_WAYS];
+static struct td_shared_file file; /* the path's */
 static struct visitor visitors[VISITORS_MAX];
 static unsigned visitor_count;
 
@@ -242,18 +243,36 @@ static void welcome(const struct td_conn *listener)
 		visitors[visitor_count++] = (struct visitor){conn, NULL};
 }
 
-/* The directory may come with a daemon, and its file may be lost with one. */
+/* The daemon is told, who makes the directory and says what is wrong. */
+static enum td_unreachable unreachable(int r)
+{
+	switch (r) {
+	case -ENOENT:
+	case -ENOTDIR: return TD_UNREACHABLE_NOWHERE;
+	case -EADDRINUSE: return TD_UNREACHABLE_TAKEN;
+	default: return r < 0 ? TD_UNREACHABLE_FAILED : TD_UNREACHABLE_NOT;
+	}
+}
+
+/*
+ * The directory may come with a daemon, and its file may be lost with one. Handles name the place, so that no other will do: where somebody else has taken it
+ * meanwhile, it is tried again for as long as the program runs.
+ */
 static void listen_again(enum td_ipc_way way)
 {
 	struct td_conn **listener = &listeners[way];
 	int fd;
 
+	if (atomic_load(&exiting))
+		return;
 	if (*listener && td_conn_is_ours(*listener) &&
-		(atomic_load(&exiting) || td_ipc_is_there(name, way)))
+		(way != TD_IPC_PATH || td_ipc_is_there(name, &file)))
 		return;
 	td_ipc_conn_free(*listener);
 	*listener = NULL;
-	fd = atomic_load(&exiting) ? -1 : td_ipc_listen(name, way);
+	fd = td_ipc_listen(name, way, &file);
+	if (way == TD_IPC_PATH)
+		td_shares_set_unreachable(unreachable(fd));
 	if (fd >= 0)
 		*listener = td_ipc_conn_new(fd);
 }
@@ -363,6 +382,7 @@ static void export_forked(void)
 	serving = false;
 	atomic_store(&exiting, false);
 	memset(listeners, 0, sizeof(listeners));
+	memset(&file, 0, sizeof(file));
 	visitor_count = 0;
 	memset(name, 0, sizeof(name));
 }

@@ -101,17 +101,22 @@ static socklen_t abstract_of(const char *name, struct sockaddr_un *ret)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
+/* Where files are; NULL: nowhere. */
+static const char *dir_of(char buf[TD_SHARED_DIR_MAX])
+{
+	return *td_settings.socket ? td_shared_dir(buf, TD_SHARED_DIR_MAX, td_settings.socket)
+				   : NULL;
+}
+
 static int call(bool binds, int fd, const char *name, enum td_ipc_way way)
 {
-	char dir[TD_SHARED_DIR_MAX];
+	char buf[TD_SHARED_DIR_MAX];
+	const char *dir = dir_of(buf);
 	struct sockaddr_un address;
 	socklen_t len;
 
-	if (way == TD_IPC_PATH) {
-		if (!*td_settings.socket || !td_shared_dir(dir, sizeof(dir), td_settings.socket))
-			return -ENOENT;
-		return (binds ? td_shared_bind : td_shared_connect)(fd, dir, name);
-	}
+	if (way == TD_IPC_PATH)
+		return dir ? (binds ? td_shared_bind : td_shared_connect)(fd, dir, name) : -ENOENT;
 	len = abstract_of(name, &address);
 	return (binds ? bind : connect)(fd, (struct sockaddr *)&address, len) < 0 ? -errno : 0;
 }
@@ -127,7 +132,15 @@ static int new_socket(void)
 	return fd;
 }
 
-int td_ipc_listen(const uint8_t id[TD_IPC_ID], enum td_ipc_way way)
+static int find(const char *name, struct td_shared_file *ret)
+{
+	char buf[TD_SHARED_DIR_MAX];
+	const char *dir = dir_of(buf);
+
+	return dir ? td_shared_find(dir, name, ret) : -ENOENT;
+}
+
+int td_ipc_listen(const uint8_t id[TD_IPC_ID], enum td_ipc_way way, struct td_shared_file *ret_file)
 {
 	int fd = new_socket(), r;
 	char name[NAME_LEN];
@@ -139,6 +152,8 @@ int td_ipc_listen(const uint8_t id[TD_IPC_ID], enum td_ipc_way way)
 	if (way == TD_IPC_PATH)
 		td_ipc_remove(id);
 	r = call(true, fd, name, way);
+	if (!r && way == TD_IPC_PATH)
+		r = find(name, ret_file);
 	if (!r && !listen(fd, BACKLOG))
 		return fd;
 	r = r ? r : -errno;
@@ -146,21 +161,22 @@ int td_ipc_listen(const uint8_t id[TD_IPC_ID], enum td_ipc_way way)
 	return r;
 }
 
-bool td_ipc_is_there(const uint8_t id[TD_IPC_ID], enum td_ipc_way way)
+bool td_ipc_is_there(const uint8_t id[TD_IPC_ID], const struct td_shared_file *file)
 {
-	char dir[TD_SHARED_DIR_MAX], name[NAME_LEN];
+	struct td_shared_file there;
+	char name[NAME_LEN];
 
 	name_of(id, name);
-	return way != TD_IPC_PATH || (td_shared_dir(dir, sizeof(dir), td_settings.socket) &&
-					     td_shared_is_there(dir, name));
+	return !find(name, &there) && there.device == file->device && there.inode == file->inode;
 }
 
 void td_ipc_remove(const uint8_t id[TD_IPC_ID])
 {
-	char dir[TD_SHARED_DIR_MAX], name[NAME_LEN];
+	char buf[TD_SHARED_DIR_MAX], name[NAME_LEN];
+	const char *dir = dir_of(buf);
 
 	name_of(id, name);
-	if (td_shared_dir(dir, sizeof(dir), td_settings.socket))
+	if (dir)
 		td_shared_remove(dir, name);
 }
 

@@ -17,8 +17,18 @@ enum td_denied {
 	TD_DENIED_N,
 };
 
+/* Why programs in other network namespaces cannot open memory of this one: it does not listen at its path. On the wire. */
+enum td_unreachable {
+	TD_UNREACHABLE_NOT,     /* they can */
+	TD_UNREACHABLE_NOWHERE, /* there is no directory */
+	TD_UNREACHABLE_TAKEN,   /* something else is there that it cannot remove */
+	TD_UNREACHABLE_FAILED,  /* nothing can be made there */
+	TD_UNREACHABLE_N,
+};
+
 /* Handles that can be opened, and how often they are open. */
 void td_shares_set(uint32_t handles, uint32_t open);
+void td_shares_set_unreachable(enum td_unreachable why);
 void td_shares_deny(enum td_denied why);
 
 /* Agent only: sends what is new; or, to another daemon, all of it. */

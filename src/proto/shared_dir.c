@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -66,11 +68,20 @@ static bool path_of(char *buf, size_t len, const char *dir, const char *name)
 	return n > 0 && (size_t)n < len;
 }
 
-bool td_shared_is_there(const char *dir, const char *name)
+int td_shared_find(const char *dir, const char *name, struct td_shared_file *ret)
 {
 	char path[2 * TD_SHARED_DIR_MAX];
+	struct stat st;
 
-	return path_of(path, sizeof(path), dir, name) && !access(path, F_OK);
+	if (!path_of(path, sizeof(path), dir, name))
+		return -ENOENT;
+	/* Not through libc, whose lstat got its symbol only lately. */
+	if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+		return -EPERM;
+	*ret = (struct td_shared_file){st.st_dev, st.st_ino};
+	return 0;
 }
 
 void td_shared_remove(const char *dir, const char *name)

@@ -254,9 +254,13 @@ def who_cannot_get_there_is_told_and_so_is_who_asks():
         until(lambda: "1 handle, open 1 time." in explained(world, a), "it is said that one has it open")
         b.do("close", theirs)
         os.rename(meeting(world), meeting(world) + ".away")
+        with open(meeting(world), "w"):
+            pass  # so that the daemon cannot make it again
         assert b.ask("open", handle)[0] == MAP_FAILED
         until(lambda: "cannot be reached from there" in explained(world, b), "it is said why")
         assert "denied" not in explained(world, a) and len(world.events("denied")) == 1
+        until(lambda: "there is no directory .ipc" in explained(world, a), "it is said of the owner, too")
+        os.unlink(meeting(world))
         os.rename(meeting(world) + ".away", meeting(world))
         until(lambda: b.ask("open", handle)[0] == 0, "the way is there again")
         a.do("free", mine)
@@ -265,6 +269,37 @@ def who_cannot_get_there_is_told_and_so_is_who_asks():
         until(lambda: "its owner has freed it" in explained(world, c), "it is said why")
         until(lambda: "Others may open" not in explained(world, a), "there is nothing to open")
         a.end(), b.end(), c.end()
+        nothing_is_left(world)
+
+
+def is_listening(where):
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.connect(where)
+        return True
+    except OSError:
+        return False
+
+
+def who_has_lost_its_place_gets_it_back_or_it_is_said():
+    with World() as world:
+        a = under_swap(world)
+        where = path(world, bytes.fromhex(a.do("export", a.do("alloc", 4096))))
+        shutil.rmtree(meeting(world))
+        until(lambda: is_listening(where), "the directory comes back, and the file")
+        assert os.stat(meeting(world)).st_mode & 0o7777 == (0o700 if os.getuid() else 0o1733)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as thief:
+            thief.bind(where + ".thief")
+            os.rename(where + ".thief", where)
+            until(lambda: is_listening(where), "its name leads to itself again")
+        os.rename(where, where + ".own")
+        os.mkdir(where)  # which it cannot remove, as it could not another user's file
+        until(lambda: "something that it cannot remove has its name" in explained(world, a), "it is said")
+        assert any("its name" in e["detail"] for e in world.events("shares")), world.events("shares")
+        os.rmdir(where)
+        until(lambda: is_listening(where) and "Only programs" not in explained(world, a), "it is there again")
+        os.unlink(where + ".own")
+        a.end()
         nothing_is_left(world)
 
 
@@ -306,5 +341,6 @@ run_cases([
     a_network_namespace_of_ones_own_does_not_matter,
     the_sockets_directory_may_be_mounted_elsewhere,
     who_cannot_get_there_is_told_and_so_is_who_asks,
+    who_has_lost_its_place_gets_it_back_or_it_is_said,
     sockets_are_files_of_their_owner_that_are_gone_when_it_is,
 ])

@@ -51,6 +51,32 @@ TEST(who_may_open_its_memory_is_said_while_there_are_handles)
 	CHECK(a->process->shares.was_told);
 }
 
+TEST(who_cannot_be_reached_from_everywhere_is_said_once_as_an_event)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_shares, .shares = {.handles = 1}};
+	char text[256];
+	struct fake *a;
+
+	begin();
+	a = program(0, "a", 10 * MIB);
+	tell_shares(a, 1, 0);
+	CHECK_STR(td_shares_explain_unreachable(a->process, text, sizeof(text)), "");
+	for (msg.shares.unreachable = 1; msg.shares.unreachable <= TD_UNREACHABLE_N;
+		msg.shares.unreachable++) {
+		CHECK_EQ(say(&w, a, &msg), 0); /* the last: of a newer library */
+		td_shares_explain_unreachable(a->process, text, sizeof(text));
+		CHECK(strstr(text, "Only programs in its network namespace"));
+		CHECK(strstr(text, ".ipc beside") && text[strlen(text) - 1] == '.');
+		CHECK_EQ(events(TD_EVENT_SHARES),
+			msg.shares.unreachable == TD_UNREACHABLE_NOWHERE ? 1 : 2);
+	}
+	tell_shares(a, 1, 0);
+	CHECK_STR(td_shares_explain_unreachable(a->process, text, sizeof(text)), "");
+	msg.shares = (struct td_msg_shares){.unreachable = TD_UNREACHABLE_TAKEN};
+	CHECK_EQ(say(&w, a, &msg), 0); /* nobody misses it */
+	CHECK_STR(td_shares_explain_unreachable(a->process, text, sizeof(text)), "");
+}
+
 TEST(why_a_handle_could_not_be_opened_is_said_once_as_an_event_and_counted)
 {
 	char text[256];
