@@ -70,6 +70,10 @@ def decode(packet):
     return NUMBERS[number], values
 
 
+class Closed(AssertionError):
+    """The other end has gone."""
+
+
 class Peer:
     """One end of a connection."""
 
@@ -84,7 +88,8 @@ class Peer:
 
     def receive(self):
         packet, ancillary, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(8))
-        assert packet, f"the connection was closed: {self.seen}"
+        if not packet:
+            raise Closed(f"the connection was closed: {self.seen}")
         self.fds = [fd for _, _, data in ancillary for fd in array.array("i", data[:len(data) // 4 * 4])]
         name, values = decode(packet)
         self.seen.append(name)
@@ -264,7 +269,7 @@ class OldDaemon(threading.Thread):
         while True:
             try:
                 name, values = peer.receive()
-            except AssertionError:
+            except Closed:
                 return  # it has ended
             self.answer(peer, name, values)
             if self.takes_turns and self.demanded >= 30 * MIB:  # all that the program allocates
@@ -278,9 +283,11 @@ class OldDaemon(threading.Thread):
             self.listener.close()  # nobody else is to wait for an answer
             os.unlink(self.path)
             self.serve(peer)
-        except (AssertionError, OSError, struct.error) as problem:
+        except (Closed, OSError, struct.error) as problem:
             if not self.refused:  # who was refused its memory may end before it says that it is ready
                 self.error = problem
+        except AssertionError as problem:
+            self.error = problem
         self.seen = peer.seen if peer else []
 
 
@@ -310,9 +317,27 @@ def an_older_daemon_holds_a_new_library_to_its_limit():
         assert not daemon.error and daemon.refused, (daemon.error, daemon.seen)
 
 
+def an_older_daemon_that_refused_memory_hides_no_other_mistake():
+    """Of the daemon that is written down here: what it is told is held to the first version all the same."""
+    for hello, closes, wrong in (({"pid": 0, "backend": SWAP}, False, True), ({"pid": 1, "backend": SWAP}, True, False)):
+        with World() as world:
+            daemon = OldDaemon(world.environment["TANDEM_SOCKET"], TOTAL, False)
+            daemon.refused = 1
+            daemon.start()
+            client = Peer(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            client.socket.connect(world.environment["TANDEM_SOCKET"])
+            client.send("hello", **hello)
+            if closes:
+                client.until("welcome")
+                client.socket.close()
+            daemon.join(DEADLINE_S)
+            assert isinstance(daemon.error, AssertionError) == wrong, (hello, daemon.error)
+
+
 run_cases([
     an_older_library_takes_turns_with_a_new_one,
     an_older_library_is_held_to_its_jobs_limit,
     an_older_daemon_runs_a_new_library_and_moves_its_memory,
     an_older_daemon_holds_a_new_library_to_its_limit,
+    an_older_daemon_that_refused_memory_hides_no_other_mistake,
 ])
