@@ -95,7 +95,7 @@ def unknown_names_are_quoted_and_the_list_is_complete():
         done = run_kit(folder, "--list")
         assert all(name in done.stdout for name in NAMES), done.stdout
         assert sum(limit for _, limit, _ in kit.PROBES) <= 12 * 60
-        assert {number for _, _, number in kit.PROBES} == set(range(1, 26))
+        assert {number for _, _, number in kit.PROBES} == set(range(1, 27))
         files = {f[:-2] for f in os.listdir(f"{HERE}/probe") if f.endswith(".c")} - {"probe"}
         assert files == set(NAMES), files ^ set(NAMES)
 
@@ -140,6 +140,8 @@ def on_the_software_gpu_the_kit_runs_to_its_end():
         for name in ("chunks", "copies", "costs", "unmapped", "free_returns"):
             assert rows[name]["software"] and "not supported" not in rows[name]["answer"], rows[name]
         assert "ILLEGAL_ADDRESS" in rows["unmapped"]["answer"] and "unharmed" in rows["unmapped"]["answer"], rows["unmapped"]
+        assert "small, to its end: copy taken, asynchronous copy, rows, set, captured copy, copy node." in rows["beyond"]["answer"], rows["beyond"]
+        assert rows["beyond"]["figures"][0]["median"] == 48 and rows["beyond"]["answer"].count("INVALID_VALUE") == 8, rows["beyond"]
         with open(f"{folder}/out/report.md") as f:
             assert "**A software GPU" in f.read()
 
