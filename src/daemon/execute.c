@@ -265,6 +265,32 @@ static void lower_limits(struct td_node *node)
 	}
 }
 
+/* Is its limit between what it has and what it asks for: of no use to it? */
+static bool has_a_part(const struct td_client *client, uint64_t limit_bytes)
+{
+	return client->needs && limit_bytes > client->demanded_bytes &&
+	       limit_bytes - client->demanded_bytes < client->need_bytes;
+}
+
+/* Several ask, and each has a part of what is left: they give it back, for one of them to have all that it asks for. */
+static void pool_parts(struct td_node *node)
+{
+	uint32_t asking[TD_GPU_MAX] = {0};
+
+	for (uint32_t i = 0; i < node->shown_count; i++)
+		asking[node->shown[i]->gpu] +=
+			node->shown[i]->needs &&
+			node->shown[i]->limit_bytes <
+				node->shown[i]->demanded_bytes + node->shown[i]->need_bytes;
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		struct td_client *client = node->shown[i];
+
+		if (asking[client->gpu] > 1 && has_a_part(client, client->limit_bytes) &&
+			client->process->phase != TD_PHASE_DRAINING)
+			td_node_tell_bounded(node, client, client->demanded_bytes);
+	}
+}
+
 static void raise_limits(struct td_node *node)
 {
 	uint64_t free_bytes[TD_GPU_MAX];
@@ -294,6 +320,8 @@ static void raise_limits(struct td_node *node)
 			continue;
 		/* A part of what it asks for is no use to it, and may be all that another of its job asks for. */
 		if (client->needs && quota < client->demanded_bytes + client->need_bytes)
+			continue;
+		if (has_a_part(client, target) && client->limit_bytes >= client->demanded_bytes)
 			continue;
 		td_node_tell_bounded(node, client, target);
 		free_bytes[client->gpu] -= td_client_charge(client) - before;
@@ -558,6 +586,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 		step_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
 	lower_limits(node);
 	raise_limits(node);
+	pool_parts(node);
 	td_list_for_each (it, &node->processes)
 		finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
 	td_need_step(node, now_ns);

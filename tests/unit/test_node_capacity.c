@@ -243,3 +243,21 @@ TEST(nobody_lacks_more_than_it_may_have)
 	CHECK_EQ(w.events[TD_EVENT_SHORT], 0);
 	CHECK_EQ(w.node.gpus[0].capacity_bytes, 64 * MIB);
 }
+
+/* What is left is enough for the one or for the other. A part of it is no use to either. */
+TEST(room_that_is_enough_for_one_of_two_is_not_halved)
+{
+	begin();
+	struct fake *a, *b;
+
+	plain_program(2, "c", 50 * MIB);
+	settle(&w);
+	a = plain_program(0, "a", 0);
+	b = plain_program(1, "b", 0);
+	settle(&w);
+	need(a, 12 * MIB);
+	need(b, 13 * MIB);
+	settle(&w);
+	CHECK((a->slot[0].answer == 1) != (b->slot[0].answer == 1));
+	CHECK(within_capacity(&w));
+}
