@@ -172,7 +172,8 @@ struct td_process {
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
 	uint32_t word;                                     /* as written last, with: */
 	struct td_pacing pacing;
-	bool shares_moments;                  /* alone.c: each may be alone in turn */
+	uint32_t abi;                         /* of its pages, as it says */
+	bool shares_moments;                  /* alone.c: it may be alone in its turn */
 	uint32_t hold, alone;                 /* the same: as in the page */
 	uint32_t word_count;                  /* changes so far: the upper bits of the word */
 	uint64_t drain_deadline_ns, retry_ns; /* after STUCK: not closed again before */
@@ -196,6 +197,7 @@ struct td_node {
 	struct td_nvml_gpu listed[TD_NVML_GPU_MAX]; /* gpus.h */
 	uint32_t listed_count;
 	struct td_list processes, clients, jobs; /* in order of arrival */
+	uint32_t last_moment;                    /* number of the last moment alone, on any GPU */
 	uint64_t settle_ns; /* nothing opens before: holders of a lost daemon come back first */
 	/* the policy's side */
 	void *policy_state;

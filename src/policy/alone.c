@@ -9,6 +9,8 @@
 #define SEEK_NS 20000000ull
 /* A pause is at least so many times as long as the moment before it. */
 #define PAUSE_SHARE 4
+/* Who has not done its part so often in a row is waited for less and less. */
+#define TRIALS 4
 
 static uint64_t max_ns(uint64_t a, uint64_t b)
 {
@@ -29,30 +31,62 @@ static uint32_t sum_of(const struct td_alone_tenant *tenants, uint32_t count)
 	return sum;
 }
 
-/* What it had guessed when it was served last; its place, or a new one. NULL never: there are as many places as tenants. */
-static uint32_t *served(
+/* What is known of it; its place, or a new one. NULL never: there are as many places as tenants. */
+static struct td_alone_known *known(
 	struct td_alone *alone, uint32_t id, const struct td_alone_tenant *tenants, uint32_t count)
 {
-	uint32_t spare = 0;
+	struct td_alone_known *spare = NULL;
 
 	for (uint32_t i = 0; i < TD_ALONE_TENANTS_MAX; i++) {
+		struct td_alone_known *place = &alone->known[i];
 		bool there = false;
 
-		if (alone->served[i].id == id)
-			return &alone->served[i].guesses;
+		if (place->id == id)
+			return place;
 		for (uint32_t j = 0; j < count; j++)
-			there |= tenants[j].id == alone->served[i].id;
-		if (!there)
-			spare = i;
+			there |= tenants[j].id == place->id;
+		/* The oldest of those that are not: a free one first. */
+		if (!there && (!spare || place->id < spare->id))
+			spare = place;
 	}
-	alone->served[spare].id = id;
-	alone->served[spare].guesses = 0;
-	return &alone->served[spare].guesses;
+	*spare = (struct td_alone_known){.id = id};
+	return spare;
+}
+
+static bool is_in_vain(const struct td_alone_trials *trials)
+{
+	return trials->failed >= TRIALS;
+}
+
+static bool is_measurable(struct td_alone *alone, const struct td_alone_tenant *who,
+	const struct td_alone_tenant *tenants, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct td_alone_known *k = known(alone, tenants[i].id, tenants, count);
+
+		if (is_in_vain(&tenants[i] == who ? &k->measure : &k->dry))
+			return false;
+	}
+	return true;
+}
+
+/* The others may not run dry, or it may not be measured: when is it worth trying again? 0: at any time. */
+static uint64_t worth_at_ns(struct td_alone *alone, const struct td_alone_tenant *who,
+	const struct td_alone_tenant *tenants, uint32_t count)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct td_alone_known *k = known(alone, tenants[i].id, tenants, count);
+
+		at = max_ns(at, &tenants[i] == who ? k->measure.again_ns : k->dry.again_ns);
+	}
+	return at;
 }
 
 /* The first behind the one who was served last that has guessed since it was. */
 static struct td_alone_tenant *choose(
-	struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count)
+	struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count, uint64_t now_ns)
 {
 	uint32_t first = 0;
 
@@ -62,7 +96,8 @@ static struct td_alone_tenant *choose(
 	for (uint32_t i = 0; i < count; i++) {
 		struct td_alone_tenant *tenant = &tenants[(first + i) % count];
 
-		if (*served(alone, tenant->id, tenants, count) != tenant->guesses)
+		if (known(alone, tenant->id, tenants, count)->guesses != tenant->guesses &&
+			now_ns >= worth_at_ns(alone, tenant, tenants, count))
 			return tenant;
 	}
 	return NULL;
@@ -93,12 +128,49 @@ static bool all_dry(
 	return true;
 }
 
-static void begin(struct td_alone *alone, struct td_alone_tenant *who, uint64_t now_ns)
+static void begin(
+	struct td_alone *alone, struct td_alone_tenant *who, uint32_t *last_number, uint64_t now_ns)
 {
+	*last_number = *last_number == UINT32_MAX ? 1 : *last_number + 1;
 	alone->phase = TD_ALONE_HOLDING;
 	alone->who = who->id;
 	alone->since_ns = now_ns;
-	alone->number = alone->number == UINT32_MAX ? 1 : alone->number + 1;
+	alone->number = *last_number;
+}
+
+static void note_trial(struct td_alone_trials *trials, bool success, uint64_t now_ns)
+{
+	if (success) {
+		*trials = (struct td_alone_trials){0};
+		return;
+	}
+	trials->failed += !is_in_vain(trials);
+	if (!is_in_vain(trials))
+		return;
+	trials->pause_ns = min_ns(
+		2 * max_ns(trials->pause_ns, TD_ALONE_PAUSE_MAX_NS), TD_ALONE_IN_VAIN_MAX_NS);
+	trials->again_ns = now_ns + trials->pause_ns;
+}
+
+/* Who has done its part, and who of those that it was up to has not? */
+static void note_trials(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
+	bool too_long, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct td_alone_tenant *t = &tenants[i];
+		struct td_alone_known *k = known(alone, t->id, tenants, count);
+
+		if (t->id == alone->who) {
+			if (t->measured == alone->number)
+				note_trial(&k->measure, true, now_ns);
+			else if (too_long && alone->phase == TD_ALONE_ALONE)
+				note_trial(&k->measure, false, now_ns);
+		} else if (t->dry == alone->number) {
+			note_trial(&k->dry, true, now_ns);
+		} else if (too_long) {
+			note_trial(&k->dry, false, now_ns);
+		}
+	}
 }
 
 /* Who was to be measured is; or is gone, or it takes too long. */
@@ -106,25 +178,29 @@ static bool is_over(
 	struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count, uint64_t now_ns)
 {
 	struct td_alone_tenant *who = find(tenants, count, alone->who);
+	bool too_long = now_ns - alone->since_ns >= TD_ALONE_MOST_NS, measured;
 
-	if (!who || count < 2 || now_ns - alone->since_ns >= TD_ALONE_MOST_NS)
+	if (!who || count < 2)
 		return true;
-	if (who->measured != alone->number)
+	measured = who->measured == alone->number;
+	if (!measured && !too_long)
 		return false;
-	*served(alone, who->id, tenants, count) = who->guesses;
+	note_trials(alone, tenants, count, too_long && !measured, now_ns);
+	if (measured)
+		known(alone, who->id, tenants, count)->guesses = who->guesses;
 	return true;
 }
 
-static void look(
-	struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count, uint64_t now_ns)
+static void look(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
+	uint32_t *last_number, uint64_t now_ns)
 {
 	struct td_alone_tenant *who;
 
 	switch (alone->phase) {
 	case TD_ALONE_QUIET:
-		who = now_ns >= alone->next_ns ? choose(alone, tenants, count) : NULL;
+		who = now_ns >= alone->next_ns ? choose(alone, tenants, count, now_ns) : NULL;
 		if (who)
-			begin(alone, who, now_ns);
+			begin(alone, who, last_number, now_ns);
 		return;
 	case TD_ALONE_HOLDING:
 		if (is_over(alone, tenants, count, now_ns))
@@ -153,23 +229,35 @@ static void note_tenants(
 		alone->next_ns = alone->rest_ns;
 }
 
-uint64_t td_alone_step(
-	struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count, uint64_t now_ns)
+/* What each is told. */
+static void tell(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		struct td_alone_tenant *t = &tenants[i];
+
+		t->ret_measurable = is_measurable(alone, t, tenants, count);
+		if (alone->phase == TD_ALONE_QUIET)
+			continue;
+		if (t->id != alone->who)
+			t->ret_hold = alone->number;
+		else if (alone->phase == TD_ALONE_ALONE)
+			t->ret_alone = alone->number;
+	}
+}
+
+uint64_t td_alone_step(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
+	uint32_t *last_number, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < count; i++) {
 		tenants[i].ret_alone = tenants[i].ret_hold = 0;
+		tenants[i].ret_measurable = false;
+	}
 	note_tenants(alone, tenants, count);
 	if (count >= 2 || alone->phase != TD_ALONE_QUIET)
-		look(alone, tenants, count, now_ns);
+		look(alone, tenants, count, last_number, now_ns);
 	if (count < 2)
 		return UINT64_MAX;
-	if (alone->phase == TD_ALONE_QUIET)
-		return max_ns(alone->next_ns, now_ns + SEEK_NS);
-	for (uint32_t i = 0; i < count; i++) {
-		if (tenants[i].id != alone->who)
-			tenants[i].ret_hold = alone->number;
-		else if (alone->phase == TD_ALONE_ALONE)
-			tenants[i].ret_alone = alone->number;
-	}
-	return now_ns + LOOK_NS;
+	tell(alone, tenants, count);
+	return alone->phase == TD_ALONE_QUIET ? max_ns(alone->next_ns, now_ns + SEEK_NS)
+					      : now_ns + LOOK_NS;
 }

@@ -36,8 +36,6 @@
 #include "proto/proto.h"
 #include "proto/socket.h"
 
-#define ABI 1 /* of the two shared pages */
-
 #define NEVER            UINT64_MAX
 #define BACKOFF_MIN_NS   (100 * TD_NS_PER_MS)
 #define BACKOFF_MAX_NS   (2 * TD_NS_PER_S)
@@ -187,7 +185,7 @@ static void greet(uint64_t now_ns)
 	msg.hello.backend = self.kind = choice.kind;
 	self.reason = TD_BACKEND_NO_REASON;
 	msg.hello.holds = holds();
-	msg.hello.abi = ABI;
+	msg.hello.abi = TD_PAGES_ABI;
 	msg.hello.duty_ppm = td_settings.duty_ppm;
 	msg.hello.slack_ppm = td_settings.slack_ppm;
 	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));

@@ -28,6 +28,7 @@
 #include "preload/driver.h"
 #include "preload/futex.h"
 #include "preload/gate.h"
+#include "preload/hold.h"
 #include "preload/spans.h"
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
@@ -36,8 +37,7 @@
 #define MARK_NS        (1 * TD_NS_PER_MS)
 #define NEW_NS         (2 * TD_NS_PER_MS)
 #define DUTY_WINDOW_NS (20 * TD_NS_PER_MS)
-/* Longer than this nobody is held for another's moment alone, whatever the page says; so often it is looked whether the GPU has run dry. */
-#define HOLD_MAX_NS  (200 * TD_NS_PER_MS)
+/* While held for another's moment alone: so often it is looked whether the GPU has run dry. */
 #define HOLD_LOOK_NS (500 * TD_NS_PER_US)
 /* Several programs share the GPU. */
 #define DRY_TIMES 4
@@ -62,9 +62,10 @@ static _Atomic uint32_t duty_ppm;
 /* The last one that was. */
 static _Atomic uint32_t last_duty_ppm;
 
-/* Moments alone, by their numbers: the one that holds us up and since when; the last one that let a piece of work through before its time, and when one was measured. */
-static _Atomic uint32_t held_by, let_through;
-static _Atomic uint64_t held_since_ns, measured_ns;
+/* Moments alone: the one that holds us up; the number of the last one that let a piece of work through before its time, and when one was measured. */
+static td_hold held;
+static _Atomic uint32_t let_through;
+static _Atomic uint64_t measured_ns;
 /* When the process submitted last, under a duty. */
 static _Atomic uint64_t submitted_ns;
 
@@ -238,7 +239,7 @@ static uint64_t solo_ns(const struct td_window_mark *mark, uint64_t elapsed_ns, 
 	ns = td_solo_correct(&solo, mark->hash, elapsed_ns, kind);
 	if (kind == TD_INTERVAL_ALONE)
 		atomic_store_explicit(&measured_ns, td_time_now_ns(), memory_order_relaxed);
-	else if (kind == TD_INTERVAL_CHECKED)
+	else if (rivals)
 		note_guess(mark->hash);
 	return ns;
 }
@@ -444,11 +445,7 @@ static bool is_held(struct td_window *window, const struct td_driver *driver, vo
 	uint32_t hold = atomic_load_explicit(&td_gate.page.hold, memory_order_relaxed);
 	uint64_t now = td_time_now_ns();
 
-	if (!hold)
-		return false;
-	if (atomic_exchange_explicit(&held_by, hold, memory_order_relaxed) != hold)
-		atomic_store_explicit(&held_since_ns, now, memory_order_relaxed);
-	else if (now > atomic_load_explicit(&held_since_ns, memory_order_relaxed) + HOLD_MAX_NS)
+	if (!hold || !td_hold_lasts(&held, hold, now))
 		return false;
 	end_unmarked(window, driver, stream);
 	if (!window->in_flight && are_others_dry(now))
@@ -587,7 +584,7 @@ void td_pace_forked(void)
 	atomic_store(&expected_ns, 0);
 	atomic_store(&duty_ppm, 0);
 	atomic_store(&last_duty_ppm, 0);
-	atomic_store(&held_by, 0);
+	atomic_store(&held, 0);
 	atomic_store(&let_through, 0);
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 		clocks[i] = (struct clock){.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -16,6 +16,10 @@
 
 #define TD_PAGE_BYTES 4096
 
+/* What the library knows of the pages, as its HELLO says; a later version knows all that an earlier one does. */
+#define TD_PAGES_ABI         2u
+#define TD_PAGES_ABI_MOMENTS 2u /* hold, alone; guesses, dry, measured */
+
 /*
  * The gate word; launching threads load it once per call, and go on at once only if it is 0. Also
  * the futex on which threads wait for an opening. The upper bits count every change, so that a
@@ -31,7 +35,7 @@
 	32u /* added at every change that leaves a flag set; an open gate is exactly 0 */
 
 #define TD_RIVALS       1u
-#define TD_RIVALS_YIELD 2u /* and all of them leave it now and then to one alone */
+#define TD_RIVALS_YIELD 2u /* and all of them leave it to this one alone now and then */
 
 struct td_gate_page {
 	_Atomic uint32_t word;

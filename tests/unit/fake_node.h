@@ -155,7 +155,8 @@ static void fake_hello(
 	struct td_msg_hello hello = {.class = TD_CLASS_BESTEFFORT,
 		.weight = 1,
 		.backend = (uint8_t)backend,
-		.holds = holds};
+		.holds = holds,
+		.abi = TD_PAGES_ABI};
 
 	memset(f, 0, sizeof(*f));
 	f->slot[0].answer = f->slot[1].answer = -1;

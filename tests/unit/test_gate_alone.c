@@ -4,12 +4,15 @@
  */
 #include "test.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/time.h"
 #include "policy/alone.h"
 #include "preload/budget.h"
+#include "preload/hold.h"
 
 #define MS        TD_NS_PER_MS
 #define TICK_NS   (50 * TD_NS_PER_US)
@@ -37,6 +40,7 @@ static struct {
 	struct program programs[PROGRAMS];
 	unsigned count, seed;
 	struct td_alone alone;
+	uint32_t last_moment;
 	uint64_t alone_next_ns, now;
 	bool side_by_side;
 	bool moments; /* are given */
@@ -136,7 +140,7 @@ static void step_daemon(void)
 		return;
 	for (unsigned i = 0; i < w.count; i++)
 		tenants[i] = w.programs[i].tenant;
-	w.alone_next_ns = td_alone_step(&w.alone, tenants, w.count, w.now);
+	w.alone_next_ns = td_alone_step(&w.alone, tenants, w.count, &w.last_moment, w.now);
 	for (unsigned i = 0; i < w.count; i++)
 		w.programs[i].tenant = tenants[i];
 }
@@ -274,4 +278,53 @@ TEST(without_moments_alone_the_same_programs_stay_far_below)
 		sum += (share(&w.programs[0]) + share(&w.programs[1])) / 10;
 	}
 	CHECK(sum < 0.85);
+}
+
+/* -- how long a process is held (preload/hold.h) -- */
+
+TEST(nobody_is_held_for_long_under_one_number)
+{
+	td_hold hold = 0;
+
+	CHECK(td_hold_lasts(&hold, 3, 5000 * MS));
+	CHECK(td_hold_lasts(&hold, 3, 4990 * MS)); /* a thread that read the clock before */
+	CHECK(td_hold_lasts(&hold, 3, 5200 * MS));
+	CHECK(!td_hold_lasts(&hold, 3, 5202 * MS));
+	CHECK(!td_hold_lasts(&hold, 3, 100000 * MS));
+	CHECK(td_hold_lasts(&hold, 4, 100000 * MS));
+	/* the clock's milliseconds no longer fit 32 bits */
+	CHECK(td_hold_lasts(&hold, 5, ((1ull << 32) - 5) * MS));
+	CHECK(td_hold_lasts(&hold, 5, ((1ull << 32) + 5) * MS));
+	CHECK(!td_hold_lasts(&hold, 5, ((1ull << 32) + 205) * MS));
+}
+
+#define MOMENTS 30000u
+
+static td_hold shared_hold;
+static _Atomic uint32_t arrived;
+static _Atomic bool was_let_go;
+
+/* Both threads ask about each moment at once; the moments are a second apart. */
+static void *ask(void *arg)
+{
+	(void)arg;
+	for (uint32_t n = 1; n <= MOMENTS; n++) {
+		atomic_fetch_add(&arrived, 1);
+		for (unsigned looks = 1; atomic_load(&arrived) < 2 * n; looks++)
+			if (looks % 1024 == 0)
+				sched_yield();
+		if (!td_hold_lasts(&shared_hold, n, n * TD_NS_PER_S))
+			atomic_store(&was_let_go, true);
+	}
+	return NULL;
+}
+
+TEST(no_thread_takes_a_new_moment_for_the_last_one)
+{
+	pthread_t other;
+
+	CHECK_EQ(pthread_create(&other, NULL, ask, NULL), 0);
+	(void)ask(NULL);
+	CHECK_EQ(pthread_join(other, NULL), 0);
+	CHECK(!atomic_load(&was_let_go));
 }

@@ -334,3 +334,20 @@ TEST(short_pieces_wait_between_marks_and_not_within_one)
 	td_pace_thread_ends(&slot);
 	td_gate_write(0);
 }
+
+/* So that it is heard of when it comes to be possible. */
+TEST(work_beside_others_is_guessed_also_while_nobody_is_alone_for_it)
+{
+	static struct td_slot slot;
+	uint64_t now = 90000 * MS;
+	uint32_t guesses = atomic_load(&td_meter.page.guesses);
+
+	atomic_store(&td_gate.page.duty_ppm, 200000); /* another one: nothing is owed */
+	atomic_store(&td_gate.page.rivals, TD_RIVALS);
+	td_gate_write(TD_WORD_DUTY);
+	CHECK(try(&slot, now, now + MS));
+	(void)try(&slot, now + MS, now + 2 * MS);
+	CHECK(atomic_load(&td_meter.page.guesses) > guesses);
+	atomic_store(&td_gate.page.rivals, 0);
+	td_gate_write(0);
+}

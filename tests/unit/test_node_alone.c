@@ -56,9 +56,9 @@ TEST(one_is_alone_when_the_other_is_dry_and_both_go_on_when_it_has_measured)
 
 TEST(nobody_is_held_beside_one_who_may_not_be)
 {
-	static const char *const why[] = {"no duty", "online", "another GPU"};
+	static const char *const why[] = {"no duty", "online", "another GPU", "an older library"};
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		struct fake *a, *b;
 
 		begin();
@@ -68,6 +68,8 @@ TEST(nobody_is_held_beside_one_who_may_not_be)
 			b->process->job->settings.class = TD_CLASS_ONLINE;
 		if (!strcmp(why[i], "another GPU"))
 			fake_attach(&w, b, 1, 1, 1 * MIB);
+		if (!strcmp(why[i], "an older library"))
+			b->process->abi = 1;
 		settle(&w);
 		for (unsigned n = 0; n < 20; n++) {
 			guess(a);
@@ -94,4 +96,58 @@ TEST(who_is_held_goes_on_when_the_other_is_gone)
 	fake_dies(&w, a);
 	pass_ms(2);
 	CHECK(!b->pacing.hold && !b->pacing.alone && !b->pacing.rivals && is_open(b));
+}
+
+/* Its numbers are of one counter, on all GPUs and beyond those of a daemon before this one. */
+TEST(a_moment_has_a_number_that_no_other_had)
+{
+	struct fake *a, *b;
+	uint32_t first;
+
+	begin();
+	a = with_duty(0, "a", "30%");
+	b = with_duty(1, "b", "60%");
+	settle(&w);
+	guess(a);
+	pass_ms(30);
+	first = b->pacing.hold;
+	CHECK(first > 1000); /* no daemon before had so many by then */
+	fake_dies(&w, a);
+	pass_ms(2);
+	begin();
+	w.now += 60000000000;
+	for (unsigned i = 0; i < 4; i++) {
+		struct fake *f = &w.fakes[i];
+
+		fake_hello(&w, f, "abcd", TD_BACKEND_PLAIN, false);
+		fake_attach(&w, f, 0, (uint8_t)(i / 2), MIB);
+		memset(&meters[i], 0, sizeof(meters[i]));
+		f->process->meter = &meters[i];
+		fake_want(&w, f);
+	}
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "abcd", "duty", "40%", w.now, NULL), 0);
+	settle(&w);
+	guess(&w.fakes[0]);
+	guess(&w.fakes[2]);
+	pass_ms(30);
+	CHECK(w.fakes[1].pacing.hold > first && w.fakes[3].pacing.hold > first);
+	CHECK(w.fakes[1].pacing.hold != w.fakes[3].pacing.hold);
+}
+
+/* The others are not told to count on it, but to take what they see beside it with care. */
+TEST(beside_one_that_is_stopped_nobody_counts_on_moments)
+{
+	struct fake *a, *b;
+
+	begin();
+	a = with_duty(0, "a", "30%");
+	b = with_duty(1, "b", "60%");
+	settle(&w);
+	CHECK_EQ(a->pacing.rivals, TD_RIVALS_YIELD);
+	for (unsigned i = 0; i < 600; i++) {
+		guess(a);
+		pass_ms(10);
+	}
+	CHECK_EQ(a->pacing.rivals, TD_RIVALS);
+	CHECK(is_open(b));
 }
