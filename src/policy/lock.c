@@ -493,21 +493,27 @@ static uint64_t close_for(struct td_lock *lock, struct td_lock_group *head,
 {
 	uint64_t gone_bytes[TD_GPU_MAX] = {0}, wakeup;
 	uint32_t gone_holders[TD_GPU_MAX] = {0};
+	bool closes = true;
 
 	wakeup = mark_closable(lock, head, rules, options, view, now_ns, gone_bytes, gone_holders);
-	while (!fits(lock, rules, view, head, gone_bytes, gone_holders)) {
+	while (closes && !fits(lock, rules, view, head, gone_bytes, gone_holders)) {
 		struct td_lock_group *g = choose_next(lock, rules);
 
+		closes = g != NULL;
 		if (!g)
-			return wakeup;
+			break;
 		g->chosen = true;
 		add_gone(gone_bytes, gone_holders, g, rules);
 	}
+	head->use.displaces = false;
 	for (uint32_t i = 0; i < lock->count; i++) {
-		if (!lock->groups[i].chosen)
-			continue;
-		close_group(&lock->groups[i]);
-		head->use.displaces = true;
+		struct td_lock_group *g = &lock->groups[i];
+		bool goes = closes && g->chosen;
+
+		if (goes)
+			close_group(g);
+		/* Not who was to be closed before and goes on, as its work does not end. */
+		head->use.displaces |= goes || (g->draining && g->gpus & head->gpus);
 	}
 	return wakeup;
 }

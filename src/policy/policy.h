@@ -261,7 +261,7 @@ struct td_policy_options {
 	uint64_t quantum_min_ns; /* tandem: lower bound */
 	uint32_t swap_share_ppm; /* tandem: hand-overs may cost at most this share of the time */
 	uint64_t window_ns;      /* in-flight bound while a job with a latency objective waits */
-	/* tandem, among jobs that are always busy: the same share, 0: as any, and the longest turn */
+	/* tandem, among jobs that are always busy: the same share, and the longest turn; 0: as any. No turn is longer than that */
 	uint32_t swap_share_long_ppm;
 	uint64_t quantum_long_ns;
 };

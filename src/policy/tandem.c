@@ -5,7 +5,7 @@
  * Classes: online before guaranteed before besteffort (lock.h); side by side, besteffort work is held to what guard.h finds that the
  * others can bear, where the node can do that, and their kernels go first, where it can do that.
  * Turns between classes are strict: docs/decisions/0020-strict-classes.md.
- * Turns (turns.h): with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s. Short ones by swap.share, between quantum.min and quantum; long ones,
+ * Turns (turns.h): with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s. Short ones by swap.share, between quantum.min and quantum, or quantum.long if that is less; long ones,
  * among those that are always busy, by swap.share.long, up to quantum.long. They are in proportion to the weights: that of the least weight on the GPUs has q, others as
  * many times more.
  * Idle holders: handing over costs h and so does coming back, waiting costs the idle time. Without knowledge, waiting h before
@@ -52,16 +52,20 @@ static uint64_t turn_for_share_ns(
 static struct td_turn_bounds turns(const struct td_lock_group *group, const struct td_view *view,
 	const struct td_policy_options *options)
 {
+	uint64_t short_most_ns =
+		options->quantum_long_ns && options->quantum_long_ns < options->quantum_ns
+			? options->quantum_long_ns
+			: options->quantum_ns;
 	struct td_turn_bounds bounds = {
 		.short_ns = turn_for_share_ns(group, view, options->swap_share_ppm),
-		.most_ns = options->quantum_ns};
+		.most_ns = short_most_ns};
 	/* So that the heaviest has its part of the longest turn. */
 	uint64_t long_most_ns = options->quantum_long_ns / group->heaviest * group->lightest;
 
 	if (bounds.short_ns < options->quantum_min_ns)
 		bounds.short_ns = options->quantum_min_ns;
-	if (bounds.short_ns > options->quantum_ns)
-		bounds.short_ns = options->quantum_ns;
+	if (bounds.short_ns > short_most_ns)
+		bounds.short_ns = short_most_ns;
 	if (options->swap_share_long_ppm)
 		bounds.long_ns = turn_for_share_ns(group, view, options->swap_share_long_ppm);
 	if (bounds.long_ns > long_most_ns)

@@ -50,6 +50,7 @@ static uint32_t pass(struct td_lock_group *group, uint64_t elapsed_ns)
 		use->had_ns += elapsed_ns / group->weight;
 	} else if (!group->wants) {
 		use->used_ns = less(use->used_ns, elapsed_ns);
+		use->displaces = false;
 	}
 	use->used_ns = least(use->used_ns, by_weight(group, group->bounds.long_ns));
 	use->wanted = group->wants;

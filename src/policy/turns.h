@@ -10,14 +10,15 @@
  * using the GPU for as long as it has. And there is nothing to gain by being one but that: time is in proportion to the weights, see below.
  *
  * Each hand-over is to be paid for by a short turn's use, whoever's. What one that leaves at once does not pay is owed on its GPU, and the next turn ends no sooner, but by
- * being idle, than that has been paid as well. So however often small users come, hand-overs take no more than s.
+ * being idle, than that has been paid as well. So however often small users come, hand-overs take no more than s, as long as no more is owed than `quantum`: with five of them where that is 3.3 short
+ * turns they take 1.5 s (docs/decisions/0028-turns-by-use.md).
  *
  * Turns that a small user cuts short are made up for: a holder that has had more time than the next one, by weight, has a turn that is shorter by as much, but not shorter than a
  * short one, and pays nothing that others owe.
  *
  * Invariants
  *  - a turn, by weight, is between the short and the long one and what is owed. While one waits that has used the GPU for u at most, it is at most u long, or what is owed and a short
- *    turn; and that is at most what the option `quantum` says;
+ *    turn; and that is at most what the options `quantum` and `quantum.long` say;
  *  - hand-overs x short turn <= use + owed, on each GPU, unless more were owed than `quantum`;
  *  - of those that always want a GPU nobody counts as more than a long turn ahead of another by weight; who comes, or comes back, is as far as the first of them;
  *  - use is never more than a long turn: who is idle for that long starts anew.
@@ -36,7 +37,7 @@ struct td_use {
 	uint64_t used_ns; /* with the GPU lately, less what it was idle since */
 	uint64_t had_ns;  /* with the GPU in all, by weight: its place among those that want it */
 	uint64_t used_before_ns, had_before_ns; /* the two when its turn began */
-	bool displaces;                         /* others were closed for it to come in */
+	bool displaces;                         /* others are, or were, closed for it to come in */
 	bool wanted;                            /* at the last step */
 };
 

@@ -337,7 +337,7 @@ static void drive(const struct td_policy *policy, uint32_t has, const uint8_t *d
 		.swap_share_ppm = 100000,
 		.window_ns = 2000000,
 		.swap_share_long_ppm = 10000,
-		.quantum_long_ns = 3000000000};
+		.quantum_long_ns = size & 2 ? 3000000000 : 100000000};
 	void *state = calloc(1, policy->state_bytes), *copy = malloc(policy->state_bytes);
 	struct world w = {.now = 1000000000, .next_id = 1};
 

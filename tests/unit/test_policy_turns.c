@@ -279,6 +279,24 @@ TEST(turns_are_no_longer_than_quantum_long_and_all_are_short_without_a_share_for
 	CHECK(a->turn_ns >= 9 * S && a->turn_ns <= 9 * S + w.drain_ns);
 }
 
+/* Then that holds for short ones, and what they are to pay for, too. */
+TEST(no_turn_is_longer_than_quantum_long_where_that_is_less_than_quantum)
+{
+	struct program *a, *b;
+
+	begin(3 * S);
+	w.options.quantum_ns = 100 * S;
+	w.options.quantum_long_ns = 5 * S;
+	a = add(S, 0, 0);
+	b = add(S, 0, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		run_for(S);
+		CHECK(w.grants[0].turn_ns <= 5 * S && w.grants[1].turn_ns <= 5 * S);
+	}
+	CHECK(a->turns > 2 && a->turn_ns <= 5 * S + w.drain_ns);
+	CHECK(b->turns > 2 && b->turn_ns <= 5 * S + w.drain_ns);
+}
+
 /* One turn that pays for its hand-over, and what it did not pay of its last. */
 TEST(who_wants_the_gpu_for_a_moment_waits_for_two_short_turns_at_most)
 {
@@ -448,6 +466,81 @@ TEST(small_users_together_leave_the_others_their_part)
 		for (unsigned i = 2; i < 7; i++)
 			CHECK(w.programs[i].wait_ns <= quantum_ns + 9 * S + 7 * (S + S));
 	}
+}
+
+static struct td_turn_bounds of_nine_seconds(const struct td_lock_group *group,
+	const struct td_view *view, const struct td_policy_options *options)
+{
+	(void)group, (void)view, (void)options;
+	return (struct td_turn_bounds){.short_ns = 9 * S, .long_ns = 9 * S, .most_ns = 30 * S};
+}
+
+static uint64_t no_patience_ns(const struct td_lock_group *group, const struct td_view *view,
+	const struct td_policy_options *options)
+{
+	(void)group, (void)view, (void)options;
+	return 0;
+}
+
+/* Another is to be closed for it, and goes on as its work does not end; it is to be closed again, which the node does not try for a while; then it ends. */
+TEST(a_drain_that_does_not_end_is_no_hand_over)
+{
+	static const struct td_lock_rules rules = {.exclusive = true,
+		.enforce = true,
+		.turns = of_nine_seconds,
+		.patience_ns = no_patience_ns};
+	struct td_lock *lock = calloc(1, sizeof(*lock));
+	struct program *stuck, *next;
+	unsigned asked = 0;
+
+	begin(S);
+	stuck = add(0, 0, 0);
+	next = add(0, 0, 0);
+	stuck->client->wants = next->client->wants = true;
+	next->client->resident_bytes = next->client->demanded_bytes;
+	for (unsigned drains = 0; drains < 3; drains++) {
+		enter(stuck, TD_PHASE_OPEN);
+		(void)td_lock_step(lock, &rules, &w.options, &w.view, w.now);
+		CHECK(lock->groups[0].open && !lock->groups[1].use.displaces);
+		for (unsigned i = 0; i < 40; i++) {
+			w.now += S / 2;
+			(void)td_lock_step(lock, &rules, &w.options, &w.view, w.now);
+			asked += lock->groups[0].closing;
+			CHECK_EQ(lock->groups[1].use.displaces, lock->groups[0].closing);
+			CHECK_EQ(lock->owed_ns[0], 0);
+		}
+		enter(stuck, TD_PHASE_DRAINING);
+		w.now += S;
+		(void)td_lock_step(lock, &rules, &w.options, &w.view, w.now);
+		CHECK(lock->groups[1].use.displaces);
+	}
+	CHECK(asked > 60);
+	enter(stuck, TD_PHASE_OPEN);
+	(void)td_lock_step(lock, &rules, &w.options, &w.view, w.now);
+	w.clients[0] = w.clients[1];
+	w.view.client_count = 1;
+	w.now += S;
+	(void)td_lock_step(lock, &rules, &w.options, &w.view, w.now);
+	CHECK(lock->groups[0].open);
+	CHECK_EQ(lock->owed_ns[0], 0);
+	free(lock);
+}
+
+/* It was to have the place of another one, and then did not want it any more. */
+TEST(who_gives_up_waiting_leaves_nothing_to_be_paid_for)
+{
+	struct td_lock *lock = calloc(1, sizeof(*lock));
+
+	lock->groups[0] = (struct td_lock_group){.gpus = 1,
+		.weight = 1,
+		.lightest = 1,
+		.bounds = {.short_ns = 9 * S, .long_ns = 99 * S, .most_ns = 30 * S}};
+	lock->count = 1;
+	lock->groups[0].use.displaces = true;
+	td_use_pass(lock, S);
+	td_use_begin(lock, &lock->groups[0]);
+	CHECK_EQ(lock->owed_ns[0], 0);
+	free(lock);
 }
 
 TEST(who_was_busy_for_hours_is_a_small_user_once_it_has_been_idle_for_a_long_turn)
