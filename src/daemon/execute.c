@@ -265,9 +265,11 @@ static void lower_limits(struct td_node *node)
 	}
 }
 
-/* Is its limit between what it has and what it asks for: of no use to it? */
+/* Is the limit between what it has and what it asks for: of no use to it? Where a part of it is to lie on the host the limit is about the rest. */
 static bool has_a_part(const struct td_client *client, uint64_t limit_bytes)
 {
+	if (td_soft_spills(client) || client->spill_told != TD_SPILL_NO)
+		return false;
 	return client->needs && limit_bytes > client->demanded_bytes &&
 	       limit_bytes - client->demanded_bytes < client->need_bytes;
 }

@@ -17,7 +17,8 @@
 #define STREAM_MAX 1024
 /* How long a beginning capture, or a context's end, waits for the drain's call to get out of the way. */
 #define WAIT_SLICE_NS       (200 * TD_NS_PER_US)
-#define CAPTURE_WAIT_MAX_NS (20 * TD_NS_PER_MS)
+/* Within that the waiting thread has to have got into the driver: it may not run at once where the machine is busy. */
+#define CAPTURE_WAIT_MAX_NS (200 * TD_NS_PER_MS)
 #define CONTEXT_WAIT_MAX_NS (1 * TD_NS_PER_S)
 
 struct stream {

@@ -393,6 +393,24 @@ TEST(other_memory_leaves_for_what_cannot)
 	CHECK_EQ(a->slot[0].limit, 8 * MIB);
 }
 
+TEST(what_cannot_lie_on_the_host_is_had_beside_memory_of_its_own_that_does)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 2 * MIB), *b = spilling_program(1, "a", 2 * MIB);
+
+	spilling_program(2, "a", 2 * MIB);
+	soft("a", "1m");
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	need_fixed(a, 6 * MIB);
+	need_fixed(b, 6 * MIB);
+	w.now += 2000 * MS;
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+	CHECK_EQ(b->slot[0].answer, 1);
+	CHECK(within_capacity(&w));
+}
+
 TEST(what_has_no_room_without_others_that_stay_is_refused)
 {
 	begin();
