@@ -24,8 +24,8 @@
 #define SG_WIRE_VERSION 7
 /* A kernel may begin so long before the server hears of it; with messages that are slower the GPU is idle meanwhile. */
 #define SG_LATE_MAX_NS 200000u
-#define SG_NAME_MAX     64
-#define SG_GPU_MAX      16
+#define SG_NAME_MAX    64
+#define SG_GPU_MAX     16
 /* Page runs carried by one TOUCH message. */
 #define SG_TOUCH_MAX 64
 
@@ -42,17 +42,17 @@ enum sg_msg_type {
 	SG_MEMORY_INFO,    /* (r) gpu -> value = free bytes, value2 = total bytes */
 	SG_MANAGED_NEW,    /* (r) gpu, bytes -> value = range id; takes no device memory yet */
 	SG_MANAGED_FREE,   /* (r) range */
-	SG_OP_BEGIN, /* op, context, engine; value = bytes for copies (length follows from the
+	SG_OP_BEGIN,       /* op, context, engine; value = bytes for copies (length follows from the
 			link); value2 = since when a kernel was the next one, 0: since now */
-	SG_OP_TOUCH, /* op; page runs of managed ranges, in the order of access; before LENGTH */
-	SG_OP_LENGTH,      /* op, value = modelled solo length in ns */
-	SG_OP_PREFETCH,    /* op, context, range, value = first byte, value2 = bytes, engine =
+	SG_OP_TOUCH,    /* op; page runs of managed ranges, in the order of access; before LENGTH */
+	SG_OP_LENGTH,   /* op, value = modelled solo length in ns */
+	SG_OP_PREFETCH, /* op, context, range, value = first byte, value2 = bytes, engine =
 			      direction */
-	SG_STATUS,         /* (r) -> the reply's text: one packet of JSON, at most SG_STATUS_MAX */
-	SG_PROCESSES,      /* (r) gpu -> value rows of struct sg_process follow */
-	SG_GPU_STATE,      /* (r) gpu -> struct sg_gpu_state follows */
-	SG_GPM,            /* (r) gpu -> struct sg_gpm_sample follows */
-	SG_STOP,           /* (r) the server exits after answering */
+	SG_STATUS,      /* (r) -> the reply's text: one packet of JSON, at most SG_STATUS_MAX */
+	SG_PROCESSES,   /* (r) gpu -> value rows of struct sg_process follow */
+	SG_GPU_STATE,   /* (r) gpu -> struct sg_gpu_state follows */
+	SG_GPM,         /* (r) gpu -> struct sg_gpm_sample follows */
+	SG_STOP,        /* (r) the server exits after answering */
 	SG_RESET_COUNTERS, /* (r) starts a new measured run: busy time, bytes, faults, lag from zero
 			    */
 	SG_FAULT,          /* (r) gpu, engine = enum sg_fault and what it takes: injects it */

@@ -1,6 +1,6 @@
 /*
- * Carrying a plan out. Order within a step: gates close, limits fall, limits rise as far as the ledger has room, gates open that are
- * ready, waiting allocations are answered. What cannot be done yet is done by a later step: each acknowledgement causes one.
+ * Carrying a plan out. Order within a step: gates close, limits fall, limits rise as far as the ledger has room, parts of no use
+ * are given back, gates open that are ready, waiting allocations are answered (need.h). What cannot be done yet is done by a later step: each acknowledgement causes one.
  */
 #include <string.h>
 

@@ -136,9 +136,11 @@ static bool is_besteffort_to_blame(const struct td_duty *duty, uint32_t duty_ppm
 
 static struct td_duty_unit present(const struct td_duty *duty)
 {
-	return (struct td_duty_unit){duty->unit, duty->duty_ppm, duty->caution_ppm,
-		duty->hold_rounds, duty->failed_ppm, duty->baseline_ns, duty->noise_ns,
-		duty->baseline_most_ns, duty->floor_ns, duty->failed_ns};
+	uint32_t duty_ppm = duty->look_ppm ? duty->look_ppm : duty->duty_ppm;
+
+	return (struct td_duty_unit){duty->unit, duty_ppm, duty->caution_ppm, duty->hold_rounds,
+		duty->failed_ppm, duty->baseline_ns, duty->noise_ns, duty->baseline_most_ns,
+		duty->floor_ns, duty->failed_ns};
 }
 
 static void go_on_from(struct td_duty *duty, const struct td_duty_unit *unit)
@@ -220,7 +222,7 @@ static uint64_t uncertainty_ns(const struct td_duty *duty)
 
 /*
  * The longest that the median of rounds may be in the long run: single steps are longer than it, and 99 of 100 are to be within the slack. Where they vary too
- * much for that by themselves, half of the slack.
+ * much for that by themselves, a third of it; a fifth is left for what the floor costs, which the baseline holds.
  */
 static uint64_t median_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {

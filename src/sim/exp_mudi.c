@@ -192,10 +192,10 @@ static void put_loads(
 		"slowest rise", "", "means over seeds, percentage points; tandem last",
 		"%.4f, %.4f, %.4f, %.4f; %.4f", rise[TD_MUDI_GSLICE], rise[TD_MUDI_GPULETS],
 		rise[TD_MUDI_MUXFLOW], rise[TD_MUDI_ITSELF], rise[TD_MUDI_TANDEM]);
-	td_row_put(run, TD_SHOWN,
-		"CT at load 4 / load 1: GSLICE, gpulets, MuxFlow, Mudi; tandem", "", "", "",
-		"%.2f, %.2f, %.2f, %.2f; %.2f", slow[TD_MUDI_GSLICE], slow[TD_MUDI_GPULETS],
-		slow[TD_MUDI_MUXFLOW], slow[TD_MUDI_ITSELF], slow[TD_MUDI_TANDEM]);
+	td_row_put(run, TD_SHOWN, "CT at load 4 / load 1: GSLICE, gpulets, MuxFlow, Mudi; tandem",
+		"", "", "", "%.2f, %.2f, %.2f, %.2f; %.2f", slow[TD_MUDI_GSLICE],
+		slow[TD_MUDI_GPULETS], slow[TD_MUDI_MUXFLOW], slow[TD_MUDI_ITSELF],
+		slow[TD_MUDI_TANDEM]);
 }
 
 static double median_of(const struct td_mudi_outcome *out, uint32_t seeds,

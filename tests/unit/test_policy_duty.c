@@ -441,6 +441,23 @@ TEST(steps_of_another_unit_have_a_baseline_and_a_duty_of_their_own)
 	CHECK(out.duty_ppm >= reached);
 }
 
+TEST(a_unit_that_ends_while_the_floor_is_looked_at_keeps_its_duty)
+{
+	reach_compute();
+	finish_steps(10 * 5, 100 * MS);
+	duty.look_ppm = duty.duty_ppm;
+	duty.duty_ppm = 20000;
+	duty.phase = TD_DUTY_FLOOR;
+	uint32_t reached = duty.look_ppm;
+
+	CHECK(reached > 20000);
+	input.unit = 7;
+	finish_steps(2, 30 * MS);
+	input.unit = 0;
+	finish_step(100 * MS);
+	CHECK_EQ(out.duty_ppm, reached);
+}
+
 TEST(rounds_of_one_unit_are_not_averaged_with_those_of_another)
 {
 	reach_compute();
