@@ -16,7 +16,7 @@
 
 #define STREAM_MAX 1024
 /* How long a beginning capture, or a context's end, waits for the drain's call to get out of the way. */
-#define WAIT_SLICE_NS       (200 * TD_NS_PER_US)
+#define WAIT_SLICE_NS (200 * TD_NS_PER_US)
 /* Within that the waiting thread has to have got into the driver: it may not run at once where the machine is busy. */
 #define CAPTURE_WAIT_MAX_NS (200 * TD_NS_PER_MS)
 #define CONTEXT_WAIT_MAX_NS (1 * TD_NS_PER_S)
@@ -38,6 +38,8 @@ static uint64_t next_serial = 1;
 /* Held by a capture that begins, and by the drain around calls that no capture may come between. */
 static struct td_lock capture_lock = TD_LOCK_INIT(TD_RANK_CAPTURE);
 static _Atomic uint32_t captures;
+static uint32_t
+	beginning; /* of them: announced, and the driver has not answered yet; under capture_lock */
 /* The drain thread is inside a context-wide wait, or about to enter one; the context it works on. */
 static _Atomic uint32_t waiting; /* threads that wait for a whole context */
 static void *_Atomic in_use;
@@ -413,6 +415,7 @@ void td_context_capture_begin(void)
 
 	td_lock_take(&capture_lock);
 	atomic_fetch_add(&captures, 1);
+	beginning++;
 	td_lock_drop(&capture_lock);
 	/* A context-wide wait checks for captures when it is entered; once it sleeps, one may begin. */
 	while (atomic_load(&waiting) && still(start_ns, CAPTURE_WAIT_MAX_NS))
@@ -421,8 +424,11 @@ void td_context_capture_begin(void)
 
 void td_context_capture_begun(bool opened)
 {
+	td_lock_take(&capture_lock);
+	beginning--;
 	if (!opened)
 		atomic_fetch_sub(&captures, 1);
+	td_lock_drop(&capture_lock);
 }
 
 void td_context_capture_ended(void)
@@ -455,6 +461,11 @@ bool td_context_hold_captures(void)
 {
 	td_lock_take(&capture_lock);
 	return !td_context_any_capture();
+}
+
+bool td_context_capture_is_beginning(void)
+{
+	return beginning;
 }
 
 void td_context_release_captures(void)
@@ -508,6 +519,7 @@ void td_context_forked(void)
 	gpu_count = stream_top = 0;
 	streams_overflow = false;
 	atomic_store(&captures, 0);
+	beginning = 0;
 	atomic_store(&waiting, 0);
 	atomic_store(&in_use, NULL);
 }

@@ -86,6 +86,8 @@ unsigned td_context_gpu_count(void);
 /* Between these no capture begins and no known stream ends: for a few driver calls that do not wait. False: a capture is open already. */
 bool td_context_hold_captures(void);
 void td_context_release_captures(void);
+/* Between them: is any capture neither open nor not open yet, so that no stream can be said not to capture? */
+bool td_context_capture_is_beginning(void);
 
 /* A context-wide wait is about to be entered (under hold_captures) or over; td_context_capture_begin waits for it, boundedly. */
 void td_context_waiting(bool begins);

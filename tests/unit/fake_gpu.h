@@ -13,7 +13,7 @@ static struct {
 	_Atomic bool busy;         /* work is in flight and does not end */
 	_Atomic bool capturing;    /* the stream at 0x10 */
 	_Atomic bool lost_context; /* nothing is current */
-	_Atomic unsigned context_syncs, syncs_in_capture, records, records_on_capture;
+	_Atomic unsigned context_syncs, syncs_in_capture, records, records_on_capture, pushes;
 	_Atomic uint64_t demanded, resident;
 	_Atomic unsigned fills, shrinks, reaches;
 	_Atomic bool full;    /* no room on the device, nor on the host */
@@ -34,6 +34,7 @@ static int fake_ctx_get_current(void **ret)
 static int fake_push(void *context)
 {
 	(void)context;
+	atomic_fetch_add(&fake.pushes, 1);
 	return 0;
 }
 

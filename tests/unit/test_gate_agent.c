@@ -345,6 +345,28 @@ CASE(beside_a_capture_nothing_is_synchronised_context_wide_or_recorded_on_it)
 	EXPECT(atomic_load(&fake.records_on_capture) == 0);
 }
 
+/* The driver is just beginning it: an event that is put on the stream now may become a part of it, and would break it when it is looked at. */
+CASE(nor_on_a_stream_of_which_it_is_not_known_yet_whether_it_captures)
+{
+	unsigned pushes;
+
+	start_open(1);
+	td_context_stream_created(FAKE_STREAM);
+	td_context_capture_begin();
+	pushes = atomic_load(&fake.pushes);
+	daemon_close(0);
+	while (atomic_load(&fake.pushes) == pushes)
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	td_time_sleep_until_ns(
+		td_time_now_ns() + 10 * MS); /* in which the drain comes by again and again */
+	EXPECT(atomic_load(&fake.records) == 0);
+	atomic_store(&fake.capturing, true);
+	td_context_capture_begun(true);
+	(void)next(TD_MSG_TYPE_drained);
+	EXPECT(atomic_load(&fake.records) != 0);
+	EXPECT(atomic_load(&fake.records_on_capture) == 0);
+}
+
 static void *set_on(void *stream)
 {
 	struct td_slot *slot = td_gate_enter(stream, TD_SUBMIT_CALL);
