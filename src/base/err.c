@@ -1,6 +1,7 @@
 /* Errors that carry a sentence for a human; see err.h. */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -15,4 +16,10 @@ int td_err_set(struct td_err *err, int code, const char *format, ...)
 	vsnprintf(err->msg, sizeof(err->msg), format, args);
 	va_end(args);
 	return code;
+}
+
+int td_err_expected(struct td_err *err, int code, const char *text, const char *expected)
+{
+	return td_err_set(err, code, "\"%.64s\" is %s: expected %s", text,
+		code == -ERANGE ? "out of range" : "not valid", expected);
 }

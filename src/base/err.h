@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#define TD_ERR_MSG_MAX 256
+#define TD_ERR_MSG_MAX 512
 
 struct td_err {
 	int code; /* -errno */
@@ -18,3 +18,6 @@ struct td_err {
  */
 int td_err_set(struct td_err *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The same for a value that was typed: "quoted, is not valid (or, for -ERANGE, out of range): expected ...". */
+int td_err_expected(struct td_err *err, int code, const char *text, const char *expected);

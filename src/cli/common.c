@@ -42,7 +42,7 @@ static int exchange(int fd, const struct td_msg *request,
 		if (r || msg.type == TD_MSG_TYPE_end)
 			break;
 		if (msg.type == TD_MSG_TYPE_error)
-			return td_cli_fail("%s", msg.error.text);
+			return td_cli_fail("%s%s", msg.error.text, msg.error.rest);
 		if (row)
 			row(&msg, arg);
 	}

@@ -74,6 +74,24 @@ static const struct td_process *find_holder(
 	return holder;
 }
 
+/* Another job's process of that class, or TD_CLASS_N: of any, may not use a GPU of this one, and wants to. */
+static bool is_waited_for(
+	const struct td_node *node, const struct td_process *process, enum td_class class)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *other = td_container_of(it, struct td_process, of_node);
+
+		if (other->job != process->job && other->phase == TD_PHASE_CLOSED && other->wants &&
+			!other->job->settings.paused && !other->failed &&
+			(class == TD_CLASS_N || other->job->settings.class == class) &&
+			shares_gpu(other, process))
+			return true;
+	}
+	return false;
+}
+
 /* Appends a sentence; what does not fit is cut off. */
 __attribute__((format(printf, 4, 5))) static size_t add(
 	char *buf, size_t len, size_t n, const char *format, ...)
@@ -120,6 +138,15 @@ char *td_node_explain_bounds(
 	if (process->pacing.duty_ppm)
 		n = add(buf, len, n, "It may take %g%% of the GPU's time.",
 			process->pacing.duty_ppm / 1e4);
+	if (process->word & TD_WORD_WINDOW) {
+		char window[32];
+
+		td_format_duration(window, sizeof(window), process->pacing.window_ns);
+		n = add(buf, len, n, "It may have %s of work in flight at once: %s.", window,
+			is_waited_for(node, process, TD_CLASS_ONLINE)
+				? "an online job waits for its GPU"
+				: "a guaranteed job beside it is to find the GPU soon");
+	}
 	if (process->host.wanted_bytes > process->host.told_bytes)
 		n = add(buf, len, n,
 			"What it should move off its GPU has no place: host.limit is used up.");
@@ -323,7 +350,7 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 		explain_unused(node, process->job, buf, len);
 	} else if (process->phase == TD_PHASE_OPEN) {
 		snprintf(buf, len, "may use its GPU since %s%s.", since,
-			process->word & TD_WORD_WINDOW ? "; others wait for it" : "");
+			is_waited_for(node, process, TD_CLASS_N) ? "; others wait for it" : "");
 	} else if (process->phase == TD_PHASE_DRAINING) {
 		snprintf(buf, len,
 			"is giving its GPU up: its work in flight has been ending for %s.", since);

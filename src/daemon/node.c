@@ -258,7 +258,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->gpu = gpu;
 	client->slot = msg->slot;
 	client->spills = msg->spills && process->backend == TD_BACKEND_SWAP;
-	client->soft_bytes = UINT64_MAX;
+	client->soft_bytes = client->shrunk_bytes = UINT64_MAX;
 	client->attached_ns = now_ns;
 	td_capacity_attach(node, gpu, bounded(msg->used_bytes), bounded(msg->reserve_bytes));
 	client->grant.gate = TD_GATE_CLOSED;
@@ -276,15 +276,26 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Memory leaves in pieces, each of which is reported: one event tells of all of them. What left before it came to us is no news. */
+static void note_shrunk(struct td_node *node, struct td_client *client, uint64_t now_ns)
+{
+	uint64_t told = client->shrunk_bytes;
+
+	if (told != UINT64_MAX && client->resident_bytes > client->limit_bytes)
+		return;
+	client->shrunk_bytes = client->out_bytes;
+	if (client->out_bytes > told)
+		td_node_event(node, TD_EVENT_SHRUNK, client->process, client->gpu, now_ns, 0,
+			client->out_bytes - told, NULL);
+}
+
 static int memory(struct td_node *node, struct td_process *process, const struct td_msg_memory *msg,
 	uint64_t now_ns)
 {
 	struct td_client *client = client_of_slot(process, msg->slot);
-	uint64_t before;
 
 	if (!client)
 		return -EPROTO;
-	before = client->out_bytes;
 	client->demanded_bytes = bounded(msg->demanded_bytes);
 	client->resident_bytes = bounded(msg->resident_bytes);
 	client->host_bytes = least(msg->host_bytes, client->demanded_bytes);
@@ -309,9 +320,7 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 		client->believed_bytes = client->limit_bytes;
 	if (msg->seq == client->seq)
 		client->believed_total_bytes = td_quota_total(client);
-	if (client->out_bytes > before && client->resident_bytes <= client->limit_bytes)
-		td_node_event(node, TD_EVENT_SHRUNK, process, client->gpu, now_ns, 0,
-			client->out_bytes - before, NULL);
+	note_shrunk(node, client, now_ns);
 	return 0;
 }
 

@@ -93,6 +93,8 @@ struct td_client {
 	/* in use within its last step: the most, the least; as its allocator says, else of what is demanded */
 	uint64_t step_peak_bytes, step_least_bytes;
 	bool by_allocator;
+	uint64_t
+		shrunk_bytes; /* of out_bytes: told by events; UINT64_MAX: not reported to us yet */
 	uint64_t spilled_bytes; /* of what is on the host: within the device's reach */
 	/* overhead.h: on the device, beside what it allocates; 0: not known, or nothing */
 	uint64_t overhead_bytes, attached_ns;

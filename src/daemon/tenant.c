@@ -101,30 +101,48 @@ static struct usage used_beside(const struct td_node *node, uid_t uid, const str
 	return usage;
 }
 
+static bool exceeds_jobs(
+	const struct td_node *node, const struct usage *before, const struct usage *after)
+{
+	return after->jobs > node->options.quota_jobs && after->jobs > before->jobs;
+}
+
 static bool exceeds(
 	const struct td_node *node, const struct usage *before, const struct usage *after)
 {
-	return (after->jobs > node->options.quota_jobs && after->jobs > before->jobs) ||
+	return exceeds_jobs(node, before, after) ||
 	       (after->gpus_ppm > node->options.quota_gpus_ppm &&
 		       after->gpus_ppm > before->gpus_ppm);
 }
 
+/* Less memory helps nobody who has one job too many, and waiting nobody where none is allowed. */
 static int refuse(const struct td_node *node, uid_t uid, const struct usage *before,
 	const struct usage *after, struct td_err *err)
 {
-	char jobs[32] = "", gpus[32] = "";
+	const struct td_options *options = &node->options;
 
-	if (node->options.quota_jobs != UINT32_MAX)
-		snprintf(jobs, sizeof(jobs), " of %u", node->options.quota_jobs);
-	if (node->options.quota_gpus_ppm != UINT64_MAX)
-		snprintf(gpus, sizeof(gpus), " of %g",
-			(double)node->options.quota_gpus_ppm / TD_PPM);
+	if (!options->quota_jobs || !options->quota_gpus_ppm)
+		return td_err_set(err, -EDQUOT,
+			"beyond the quota of protected jobs: no user may have any here (%s=0): "
+			"leave it besteffort",
+			options->quota_jobs ? "quota.gpus" : "quota.jobs");
+	if (exceeds_jobs(node, before, after))
+		return td_err_set(err, -EDQUOT,
+			"beyond the quota of protected jobs: user %u has %u of %u (quota.jobs), "
+			"and "
+			"this would make %u. Wait until one has ended, or give it "
+			"upgrade=guaranteed: besteffort until then",
+			(unsigned)uid, before->jobs, options->quota_jobs, after->jobs);
 	return td_err_set(err, -EDQUOT,
-		"beyond the quota of protected jobs: user %u has %u%s, with %g%s GPUs, and this "
-		"would make %u, with %g. Give it less memory (mem), or upgrade=guaranteed: "
-		"besteffort until there is room",
-		(unsigned)uid, before->jobs, jobs, (double)before->gpus_ppm / TD_PPM, gpus,
-		after->jobs, (double)after->gpus_ppm / TD_PPM);
+		"beyond the quota of protected jobs: user %u has %g of %g GPUs with them "
+		"(quota.gpus), and this would make %g. Give it less memory (mem): it holds the "
+		"part "
+		"of a GPU that that is%s",
+		(unsigned)uid, (double)before->gpus_ppm / TD_PPM,
+		(double)options->quota_gpus_ppm / TD_PPM, (double)after->gpus_ppm / TD_PPM,
+		after->gpus_ppm - before->gpus_ppm > options->quota_gpus_ppm
+			? ""
+			: ". Or upgrade=guaranteed: besteffort until there is room");
 }
 
 /* What the user would have with the change. */

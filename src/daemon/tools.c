@@ -16,6 +16,9 @@
 #define SAMPLE_PATIENCE_NS (3 * TD_NS_PER_S)
 #define FIRST_PATIENCE_NS  (12 * TD_NS_PER_S)
 
+/* All that is said about one process at a time: its GPUs are at most TD_GPU_MAX, and few things are so of many. */
+#define EXPLAIN_BYTES 4096
+
 static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
 
 static void finish(struct td_peer *peer, uint32_t rows)
@@ -31,7 +34,10 @@ static void fail(struct td_peer *peer, int code, const char *text)
 	struct td_msg msg = {.type = TD_MSG_TYPE_error};
 
 	msg.error.code = (uint32_t)-code;
-	snprintf(msg.error.text, sizeof(msg.error.text), "%.255s", text);
+	snprintf(msg.error.text, sizeof(msg.error.text), "%.*s", TD_STR_MAX, text);
+	if (strlen(text) > TD_STR_MAX)
+		snprintf(msg.error.rest, sizeof(msg.error.rest), "%.*s", TD_STR_MAX,
+			text + TD_STR_MAX);
 	td_peer_send(peer, &msg);
 }
 
@@ -383,45 +389,56 @@ static void events(struct td_peer *peer, const struct td_msg_events *msg)
 		finish(peer, rows);
 }
 
-static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
+/* In as many rows as it takes, each of whole sentences. Returns how many. */
+static uint32_t send_sentences(struct td_peer *peer, const char *text)
+{
+	uint32_t rows = 0;
+
+	for (; *text; rows++) {
+		struct td_msg msg = {.type = TD_MSG_TYPE_text};
+		size_t len = strnlen(text, TD_STR_MAX + 1);
+
+		if (len > TD_STR_MAX) {
+			len = TD_STR_MAX;
+			while (len > 1 && !(text[len] == ' ' && text[len - 1] == '.'))
+				len--;
+			len = len > 1 ? len : TD_STR_MAX;
+		}
+		snprintf(msg.text.line, sizeof(msg.text.line), "%.*s", (int)len, text);
+		td_peer_send(peer, &msg);
+		text += len;
+		text += *text == ' ';
+	}
+	return rows;
+}
+
+static uint32_t explain_process(
+	struct td_peer *peer, const struct td_process *process, uint64_t now_ns)
 {
 	const struct td_node *node = &peer->server->node;
+	char text[EXPLAIN_BYTES];
+	uint32_t rows = 0;
+
+	rows += send_sentences(peer, td_node_explain(node, process, now_ns, text, sizeof(text)));
+	rows += send_sentences(peer, td_node_explain_turn(node, process, text, sizeof(text)));
+	rows += send_sentences(peer, td_node_explain_steps(node, process, text, sizeof(text)));
+	rows += send_sentences(peer, td_node_explain_bounds(node, process, text, sizeof(text)));
+	rows += send_sentences(peer, td_shares_explain(process, text, sizeof(text)));
+	rows += send_sentences(peer, td_shares_explain_unreachable(process, text, sizeof(text)));
+	rows += send_sentences(peer, td_shares_explain_denied(process, text, sizeof(text)));
+	return rows;
+}
+
+static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
+{
 	struct td_list *it;
 	uint32_t rows = 0;
 
-	td_list_for_each (it, &node->processes) {
+	td_list_for_each (it, &peer->server->node.processes) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
-		struct td_msg msg = {.type = TD_MSG_TYPE_text};
 
-		if (!may_see(peer, process->uid) || !td_process_is_named(process, job))
-			continue;
-		td_node_explain(node, process, now_ns, msg.text.line, sizeof(msg.text.line));
-		td_peer_send(peer, &msg);
-		rows++;
-		if (*td_node_explain_turn(node, process, msg.text.line, sizeof(msg.text.line))) {
-			td_peer_send(peer, &msg);
-			rows++;
-		}
-		if (*td_node_explain_steps(node, process, msg.text.line, sizeof(msg.text.line))) {
-			td_peer_send(peer, &msg);
-			rows++;
-		}
-		if (*td_node_explain_bounds(node, process, msg.text.line, sizeof(msg.text.line))) {
-			td_peer_send(peer, &msg);
-			rows++;
-		}
-		if (*td_shares_explain(process, msg.text.line, sizeof(msg.text.line))) {
-			td_peer_send(peer, &msg);
-			rows++;
-		}
-		if (*td_shares_explain_unreachable(process, msg.text.line, sizeof(msg.text.line))) {
-			td_peer_send(peer, &msg);
-			rows++;
-		}
-		if (*td_shares_explain_denied(process, msg.text.line, sizeof(msg.text.line))) {
-			td_peer_send(peer, &msg);
-			rows++;
-		}
+		if (may_see(peer, process->uid) && td_process_is_named(process, job))
+			rows += explain_process(peer, process, now_ns);
 	}
 	if (rows)
 		finish(peer, rows);

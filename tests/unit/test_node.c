@@ -52,6 +52,60 @@ TEST(two_jobs_that_do_not_fit_take_turns_and_only_what_is_needed_moves)
 	CHECK(w.events[TD_EVENT_OPENED] == 3);
 }
 
+static uint64_t last_value_bytes(enum td_event_kind kind)
+{
+	for (uint64_t n = w.node.events.next - 1; n; n--)
+		if (td_events_get(&w.node.events, n)->kind == kind)
+			return td_events_get(&w.node.events, n)->value_bytes;
+	return 0;
+}
+
+TEST(memory_that_leaves_in_pieces_is_one_event_with_all_of_them)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB);
+
+	fake_want(&w, a);
+	settle(&w);
+	a->slow = true;
+	fake_want(&w, b);
+	w.now = settle(&w);
+	settle(&w);
+	fake_act(&w, a); /* drained */
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 16 * MIB);
+	while (a->slot[0].resident > a->slot[0].limit) {
+		CHECK_EQ(w.events[TD_EVENT_SHRUNK], 0);
+		a->slot[0].resident -= 8 * MIB;
+		a->slot[0].out += 8 * MIB;
+		fake_memory(&w, a, 0);
+	}
+	CHECK_EQ(w.events[TD_EVENT_SHRUNK], 1);
+	CHECK_EQ(last_value_bytes(TD_EVENT_SHRUNK), 32 * MIB);
+	fake_memory(&w, a, 0);
+	CHECK_EQ(w.events[TD_EVENT_SHRUNK], 1);
+	/* The next time only what is new. */
+	a->slow = false;
+	w.now = settle(&w);
+	w.now = settle(&w);
+	settle(&w);
+	CHECK_EQ(w.events[TD_EVENT_SHRUNK], 3);
+	CHECK_EQ(last_value_bytes(TD_EVENT_SHRUNK), 32 * MIB);
+}
+
+TEST(what_left_the_gpu_under_another_daemon_is_no_news)
+{
+	begin();
+	struct fake *a = &w.fakes[0];
+
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, true);
+	a->slot[0].out = 32 * MIB;
+	fake_attach(&w, a, 0, 0, 48 * MIB);
+	settle(&w);
+	CHECK_EQ(w.events[TD_EVENT_SHRUNK], 0);
+	CHECK_EQ(w.events[TD_EVENT_RETURNED], 1);
+}
+
 TEST(nobody_opens_before_the_holder_has_drained)
 {
 	begin();

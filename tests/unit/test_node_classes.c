@@ -87,6 +87,49 @@ TEST(a_class_that_is_changed_counts_at_once_in_words_duties_and_windows_and_back
 	}
 }
 
+static const char *explained(const struct fake *f, char (*text)[512])
+{
+	size_t n;
+
+	td_node_explain(&w.node, f->process, w.now, *text, sizeof(*text));
+	n = strlen(*text);
+	td_node_explain_bounds(&w.node, f->process, *text + n, sizeof(*text) - n);
+	return *text;
+}
+
+TEST(explain_says_whom_a_window_is_for_and_who_waits)
+{
+	struct fake *a, *b;
+	char text[512];
+
+	begin();
+	a = job(0, "a", TD_CLASS_BESTEFFORT, 8 * MIB);
+	b = job(1, "b", TD_CLASS_GUARANTEED, 8 * MIB);
+	settle(&w);
+	CHECK(is_open(a) && is_open(b) && a->word & TD_WORD_WINDOW);
+	CHECK(!strstr(explained(a, &text), "wait"));
+	CHECK(strstr(text, "It may have 2.0 ms of work in flight at once: a guaranteed job beside "
+			   "it is to find the GPU soon."));
+	CHECK(!strstr(explained(b, &text), "wait") && !strstr(text, "in flight"));
+	begin();
+	a = job(0, "a", TD_CLASS_ONLINE, 48 * MIB);
+	settle(&w);
+	CHECK(!strstr(explained(a, &text), "wait") && !strstr(text, "in flight"));
+	job(1, "b", TD_CLASS_ONLINE, 48 * MIB);
+	settle(&w);
+	CHECK(is_open(a) && a->word & TD_WORD_WINDOW);
+	CHECK(strstr(explained(a, &text), "; others wait for it."));
+	CHECK(strstr(text, "in flight at once: an online job waits for its GPU."));
+	/* Who waits is said where nothing is held to a window, too. */
+	begin();
+	a = job(0, "a", TD_CLASS_BESTEFFORT, 48 * MIB);
+	settle(&w);
+	job(1, "b", TD_CLASS_BESTEFFORT, 48 * MIB);
+	settle(&w);
+	CHECK(is_open(a) && !(a->word & TD_WORD_WINDOW));
+	CHECK(strstr(explained(a, &text), "; others wait for it."));
+}
+
 TEST(a_class_that_is_changed_counts_at_once_in_memory)
 {
 	struct fake *a, *b;
@@ -218,7 +261,7 @@ TEST(a_job_beyond_the_number_is_refused_with_what_is_used_and_allowed)
 	option("quota.jobs", "1");
 	settle(&w);
 	CHECK_EQ(set(1000, "b", "class", "guaranteed"), -EDQUOT);
-	CHECK(strstr(err.msg, "user 1000 has 1 of 1, with 1 GPUs, and this would make 2, with 2."));
+	CHECK(strstr(err.msg, "user 1000 has 1 of 1 (quota.jobs), and this would make 2."));
 	CHECK_EQ(class_of(b), TD_CLASS_BESTEFFORT);
 	CHECK_EQ(set(1000, "b", "class", "online"), -EDQUOT); /* that is no way round */
 	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "", &err), -EDQUOT);
@@ -226,6 +269,37 @@ TEST(a_job_beyond_the_number_is_refused_with_what_is_used_and_allowed)
 	CHECK_EQ(td_tenant_check_new(&w.node, 1001, TD_CLASS_GUARANTEED, "", &err), 0);
 	CHECK_EQ(set(1000, "a", "class", "besteffort"), 0);
 	CHECK_EQ(set(1000, "b", "class", "guaranteed"), 0);
+}
+
+TEST(who_is_refused_is_advised_what_would_help)
+{
+	begin();
+	job(0, "a", TD_CLASS_GUARANTEED, MIB);
+	job(1, "b", TD_CLASS_BESTEFFORT, MIB);
+	option("quota.jobs", "1");
+	settle(&w);
+	/* by their number: less memory helps nobody */
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), -EDQUOT);
+	CHECK(!strstr(err.msg, "memory") && strstr(err.msg, "Wait") &&
+		strstr(err.msg, "upgrade=guaranteed"));
+	/* by their GPUs: it does, and so does waiting */
+	option("quota.jobs", "none");
+	option("quota.gpus", "1.5");
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), -EDQUOT);
+	CHECK(strstr(err.msg, "has 1 of 1.5 GPUs") && strstr(err.msg, "this would make 2."));
+	CHECK(strstr(err.msg, "less memory (mem)") && strstr(err.msg, "upgrade=guaranteed"));
+	/* more than all of the quota: waiting does not */
+	option("quota.gpus", "0.5");
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), -EDQUOT);
+	CHECK(strstr(err.msg, "less memory (mem)") && !strstr(err.msg, "upgrade"));
+	/* none is allowed: nothing does */
+	option("quota.gpus", "0");
+	CHECK_EQ(set(1000, "b", "class", "guaranteed"), -EDQUOT);
+	CHECK(strstr(err.msg, "(quota.gpus=0)") && !strstr(err.msg, "memory") &&
+		!strstr(err.msg, "upgrade"));
+	option("quota.jobs", "0");
+	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "8m", &err), -EDQUOT);
+	CHECK(strstr(err.msg, "(quota.jobs=0)") && !strstr(err.msg, "memory"));
 }
 
 TEST(a_job_holds_the_part_of_a_gpu_that_its_limit_is)
