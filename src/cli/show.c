@@ -7,14 +7,29 @@
 #include "base/parse.h"
 #include "base/uuid.h"
 #include "cli/cli.h"
+#include "cli/columns.h"
 #include "gpu/nvml.h"
 #include "proto/socket.h"
+
+#define SIZE(cells, column, bytes)                                                                 \
+	td_format_size(td_cell(cells, TD_COLUMN_##column), TD_CELL_BYTES, bytes)
+#define TIME(cells, column, ns)                                                                    \
+	td_format_duration(td_cell(cells, TD_COLUMN_##column), TD_CELL_BYTES, ns)
+#define TEXT(cells, column, ...) td_cell_set(cells, TD_COLUMN_##column, __VA_ARGS__)
 
 struct sink {
 	bool json;
 	struct td_json out;
 	unsigned rows;
 };
+
+/* The titles go before the first row: where there is none, nothing is printed. */
+static void print_row(struct sink *sink, const char *list, const struct td_cells *cells)
+{
+	if (!sink->rows++)
+		td_columns_print_titles(list);
+	td_columns_print(list, cells);
+}
 
 static void job_json(struct td_json *j, const struct td_msg_job *job)
 {
@@ -62,7 +77,7 @@ static void job_row(const struct td_msg *msg, void *arg)
 {
 	const struct td_msg_job *job = &msg->job;
 	struct sink *sink = arg;
-	char demanded[24], resident[24], held[24], waited[24], gpu[12] = "-", step[24] = "-";
+	struct td_cells cells = {0};
 
 	if (msg->type != TD_MSG_TYPE_job)
 		return;
@@ -70,21 +85,22 @@ static void job_row(const struct td_msg *msg, void *arg)
 		job_json(&sink->out, job);
 		return;
 	}
-	if (!sink->rows++)
-		printf("%-14s %-16s %7s %3s %-10s %6s %-8s %-8s %10s %10s %9s %9s %9s\n", "JOB",
-			"NAME", "PID", "GPU", "CLASS", "WEIGHT", "BACKEND", "STATE", "MEMORY",
-			"ON GPU", "HELD", "WAITED", "STEP");
+	TEXT(&cells, ps_job, "%s", job->job);
+	TEXT(&cells, ps_name, "%s", job->name);
+	TEXT(&cells, ps_pid, "%u", job->pid);
 	if (job->gpu != UINT32_MAX)
-		snprintf(gpu, sizeof(gpu), "%u", job->gpu);
+		TEXT(&cells, ps_gpu, "%u", job->gpu);
+	TEXT(&cells, ps_class, "%s", job->class);
+	TEXT(&cells, ps_weight, "%u", job->weight);
+	TEXT(&cells, ps_backend, "%s", job->backend);
+	TEXT(&cells, ps_state, "%s", job->state);
+	SIZE(&cells, ps_memory, job->demanded_bytes);
+	SIZE(&cells, ps_on_gpu, job->resident_bytes);
+	TIME(&cells, ps_held, job->held_ns);
+	TIME(&cells, ps_waited, job->waited_ns);
 	if (job->step_ns)
-		td_format_duration(step, sizeof(step), job->step_ns);
-	printf("%-14s %-16s %7u %3s %-10s %6u %-8s %-8s %10s %10s %9s %9s %9s\n",
-		*job->job ? job->job : "-", *job->name ? job->name : "-", job->pid, gpu, job->class,
-		job->weight, job->backend, job->state,
-		td_format_size(demanded, sizeof(demanded), job->demanded_bytes),
-		td_format_size(resident, sizeof(resident), job->resident_bytes),
-		td_format_duration(held, sizeof(held), job->held_ns),
-		td_format_duration(waited, sizeof(waited), job->waited_ns), step);
+		TIME(&cells, ps_step, job->step_ns);
+	print_row(sink, "ps", &cells);
 }
 
 char *td_cli_uuid(char *buf, const struct td_msg_gpu *gpu)
@@ -134,8 +150,7 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 {
 	const struct td_msg_gpu *gpu = &msg->gpu;
 	struct sink *sink = arg;
-	char index[12] = "-", uuid[TD_UUID_TEXT], busy[8] = "-", used[24] = "-", total[24] = "-",
-	     capacity[24], resident[24], demanded[24], handover[24];
+	struct td_cells cells = {0};
 
 	if (msg->type != TD_MSG_TYPE_gpu)
 		return;
@@ -144,29 +159,28 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 		return;
 	}
 	if (gpu->index != UINT32_MAX)
-		snprintf(index, sizeof(index), "%u", gpu->index);
+		TEXT(&cells, gpu_number, "%u", gpu->index);
+	TEXT(&cells, gpu_name, "%s", gpu->name);
+	td_cli_uuid(td_cell(&cells, TD_COLUMN_gpu_uuid), gpu);
 	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
-		snprintf(busy, sizeof(busy), "%u%%", gpu->util_ppm / 10000 % 1000);
+		TEXT(&cells, gpu_busy, "%u%%", gpu->util_ppm / 10000 % 1000);
 	if (gpu->known & TD_GPU_IS_DIVIDED)
-		snprintf(busy, sizeof(busy), "MIG");
+		TEXT(&cells, gpu_busy, "MIG");
 	if (gpu->known & TD_GPU_IS_LOST)
-		snprintf(busy, sizeof(busy), "lost");
+		TEXT(&cells, gpu_busy, "lost");
 	if (gpu->known & TD_GPU_KNOWS_MEMORY) {
-		td_format_size(used, sizeof(used), gpu->used_bytes);
-		td_format_size(total, sizeof(total), gpu->memory_bytes);
+		SIZE(&cells, gpu_used, gpu->used_bytes);
+		SIZE(&cells, gpu_memory, gpu->memory_bytes);
 	}
-	if (!sink->rows++)
-		printf("%3s %-20s %-40s %5s %10s %10s %10s %10s %10s %5s %-16s %9s %9s\n", "GPU",
-			"NAME", "UUID", "BUSY", "USED", "MEMORY", "CAPACITY", "ON GPU", "DEMANDED",
-			"JOBS", "HOLDER", "HANDOVERS", "EACH");
-	printf("%3s %-20s %-40s %5s %10s %10s %10s %10s %10s %5u %-16s %9llu %9s\n", index,
-		gpu->name, td_cli_uuid(uuid, gpu), busy, used, total,
-		td_format_size(capacity, sizeof(capacity), gpu->capacity_bytes),
-		td_format_size(resident, sizeof(resident), gpu->resident_bytes),
-		td_format_size(demanded, sizeof(demanded), gpu->demanded_bytes), gpu->clients,
-		*gpu->holder ? gpu->holder : "-", (unsigned long long)gpu->handovers,
-		gpu->handover_ns ? td_format_duration(handover, sizeof(handover), gpu->handover_ns)
-				 : "-");
+	SIZE(&cells, gpu_capacity, gpu->capacity_bytes);
+	SIZE(&cells, gpu_on_gpu, gpu->resident_bytes);
+	SIZE(&cells, gpu_demanded, gpu->demanded_bytes);
+	TEXT(&cells, gpu_processes, "%u", gpu->clients);
+	TEXT(&cells, gpu_holder, "%s", gpu->holder);
+	TEXT(&cells, gpu_handovers, "%llu", (unsigned long long)gpu->handovers);
+	if (gpu->handover_ns)
+		TIME(&cells, gpu_each, gpu->handover_ns);
+	print_row(sink, "gpu", &cells);
 }
 
 static int show(int argc, char **argv, uint32_t request,
@@ -202,45 +216,53 @@ int td_verb_gpu(int argc, char **argv)
 		"no GPU is known here: no NVML, and none was used through tandem yet");
 }
 
+static void event_json(struct td_json *j, const struct td_msg_event *event)
+{
+	td_json_row(j);
+	td_json_u64(j, "number", event->number);
+	td_json_u64(j, "time_ns", event->time_ns);
+	td_json_u64(j, "wall_ns", event->wall_ns);
+	td_json_str(j, "kind", event->kind);
+	td_json_str(j, "job", event->job);
+	td_json_str(j, "name", event->name);
+	td_json_u64(j, "pid", event->pid);
+	if (event->gpu != UINT32_MAX)
+		td_json_u64(j, "gpu", event->gpu);
+	td_json_u64(j, "value_ns", event->value_ns);
+	td_json_u64(j, "value_bytes", event->value_bytes);
+	td_json_str(j, "detail", event->detail);
+	td_json_end_row(j);
+}
+
 static void event_row(const struct td_msg *msg, void *arg)
 {
 	const struct td_msg_event *event = &msg->event;
-	struct sink *sink = arg;
-	struct td_json *j = &sink->out;
-	char clock[16], took[24] = "", bytes[24] = "", gpu[12] = "-";
 	time_t seconds = (time_t)(event->wall_ns / 1000000000);
+	struct sink *sink = arg;
+	struct td_cells cells = {0};
+	char clock[16];
 	struct tm tm;
 
 	if (msg->type != TD_MSG_TYPE_event)
 		return;
 	if (sink->json) {
-		td_json_row(j);
-		td_json_u64(j, "number", event->number);
-		td_json_u64(j, "time_ns", event->time_ns);
-		td_json_u64(j, "wall_ns", event->wall_ns);
-		td_json_str(j, "kind", event->kind);
-		td_json_str(j, "job", event->job);
-		td_json_str(j, "name", event->name);
-		td_json_u64(j, "pid", event->pid);
-		if (event->gpu != UINT32_MAX)
-			td_json_u64(j, "gpu", event->gpu);
-		td_json_u64(j, "value_ns", event->value_ns);
-		td_json_u64(j, "value_bytes", event->value_bytes);
-		td_json_str(j, "detail", event->detail);
-		td_json_end_row(j);
+		event_json(&sink->out, event);
 		return;
 	}
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&seconds, &tm));
-	if (event->value_ns)
-		td_format_duration(took, sizeof(took), event->value_ns);
-	if (event->value_bytes)
-		td_format_size(bytes, sizeof(bytes), event->value_bytes);
+	TEXT(&cells, events_time, "%s.%03u", clock, (unsigned)(event->wall_ns / 1000000 % 1000));
+	TEXT(&cells, events_event, "%s", event->kind);
+	TEXT(&cells, events_name, "%s", event->name);
+	if (event->pid)
+		TEXT(&cells, events_pid, "%u", event->pid);
 	if (event->gpu != UINT32_MAX)
-		snprintf(gpu, sizeof(gpu), "%u", event->gpu);
-	printf("%s.%03u %-9s %-16s %7u gpu %s %9s %10s %s\n", clock,
-		(unsigned)(event->wall_ns / 1000000 % 1000), event->kind,
-		*event->name ? event->name : "-", event->pid, gpu, took, bytes, event->detail);
-	fflush(stdout);
+		TEXT(&cells, events_gpu, "%u", event->gpu);
+	if (event->value_ns)
+		TIME(&cells, events_took, event->value_ns);
+	if (event->value_bytes)
+		SIZE(&cells, events_size, event->value_bytes);
+	TEXT(&cells, events_detail, "%s", event->detail);
+	print_row(sink, "events", &cells);
 }
 
 int td_verb_events(int argc, char **argv)

@@ -27,8 +27,8 @@ const struct td_event *td_events_get(const struct td_events *events, uint64_t nu
 const char *td_event_name(enum td_event_kind kind)
 {
 	static const char *const names[] = {
-#define EVENT(id, name) name,
-		TD_EVENT_KINDS(EVENT)
+#define EVENT(id, name, help) name,
+#include "daemon/events.def"
 #undef EVENT
 	};
 

@@ -6,36 +6,11 @@
 
 #define TD_EVENTS_KEPT 4096
 
-/* EVENT(id, name as shown) */
-#define TD_EVENT_KINDS(EVENT)                                                                         \
-	EVENT(PLACED, "placed") /* its job was given one of the GPUs that it may use */               \
-	EVENT(REJECTED,                                                                               \
-		"rejected") /* a setting of its environment makes no sense: it counts as not given */ \
-	EVENT(ATTACHED, "attached") /* a process uses a GPU */                                        \
-	EVENT(RETURNED, "returned") /* a process registered again after a daemon was lost */          \
-	EVENT(WAITING, "waiting")   /* it asked for a GPU that it may not use yet */                  \
-	EVENT(FILLING, "filling")   /* it is next: its memory comes back */                           \
-	EVENT(OPENED, "opened")     /* it may launch; value: time waited, bytes it has there */       \
-	EVENT(DRAINING, "draining") /* it may not launch any more; work in flight ends */             \
-	EVENT(DRAINED, "drained")   /* its work has ended; value: how long that took */               \
-	EVENT(SHRUNK, "shrunk")     /* memory left the device; value: bytes */                        \
-	EVENT(IDLE, "idle")         /* it reported that it has nothing to do */                       \
-	EVENT(STUCK, "stuck")       /* its work did not end by the deadline: it goes on */            \
-	EVENT(SHORT, "short")       /* the device was full although the limit would do */             \
-	EVENT(REFUSED, "refused")   /* an allocation did not fit */                                   \
-	EVENT(SHARES, "shares")     /* others may open memory of it */                                \
-	EVENT(DENIED, "denied")     /* it could not open memory of another process */                 \
-	EVENT(FAILED, "failed")     /* its context is beyond help: it is let go */                    \
-	EVENT(LOST, "lost")         /* the driver has lost a GPU */                                   \
-	EVENT(FOREIGN, "foreign")   /* another daemon shares the GPU that it asked for */             \
-	EVENT(LEFT, "left")         /* the process is gone */                                         \
-	EVENT(OPTION, "option")     /* an option or a job was changed */
-
 enum td_event_kind {
-#define EVENT(id, name) TD_EVENT_##id,
-	TD_EVENT_KINDS(EVENT)
+#define EVENT(id, name, help) TD_EVENT_##id,
+#include "daemon/events.def"
 #undef EVENT
-		TD_EVENT_N,
+	TD_EVENT_N,
 };
 
 struct td_event {
