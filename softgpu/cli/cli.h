@@ -2,6 +2,9 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
+
+struct td_err;
 
 #define EXIT_OURS 125
 
@@ -9,5 +12,7 @@
 int sg_cli_fail(const char *format, const char *text);
 /* Where a library that stands for one of NVIDIA's lies; folder: in a build tree. */
 int sg_cli_library(char *buf, size_t len, const char *name, const char *folder);
+/* Bytes per second that the model can keep. 0, or -EINVAL or -ERANGE with *err. */
+int sg_cli_parse_rate(const char *text, uint64_t *ret_bytes_per_s, struct td_err *err);
 int sg_verb_smi(int argc, char **argv);
 int sg_verb_fault(int argc, char **argv);

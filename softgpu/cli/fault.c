@@ -24,15 +24,19 @@ static int send_fault(const struct sg_msg *fault)
 	if (sg_client_new(dir, &client, &gpus) < 0)
 		return sg_cli_fail("no server at %s: softgpu start", dir), 1;
 	if (msg.gpu >= gpus) {
+		char text[96];
+
 		sg_client_free(client);
-		return sg_cli_fail("%s", "there is no such GPU");
+		snprintf(text, sizeof(text), "--gpu: \"%u\" is out of range: expected 0 to %u",
+			msg.gpu, gpus - 1);
+		return sg_cli_fail("%s", text);
 	}
 	r = sg_client_request(client, &msg, NULL, 0, NULL);
 	sg_client_free(client);
 	if (r < 0)
 		return sg_cli_fail("%s", "the server did not answer"), 1;
 	return msg.error ? sg_cli_fail("%s",
-				   "the server refuses: out of range, or too many faults at once")
+				   "the server has too many faults at once: softgpu fault clear")
 			 : 0;
 }
 
@@ -41,7 +45,16 @@ static int with_number(struct sg_msg *fault, const char *text)
 	struct td_err err = {0};
 
 	if (td_parse_u64(text, 1, 999, &fault->value, &err))
-		return sg_cli_fail("%s", err.msg);
+		return sg_cli_fail("xid: %s", err.msg);
+	return send_fault(fault);
+}
+
+static int with_rate(struct sg_msg *fault, const char *text)
+{
+	struct td_err err = {0};
+
+	if (sg_cli_parse_rate(text, &fault->value, &err))
+		return sg_cli_fail("link: %s", err.msg);
 	return send_fault(fault);
 }
 
@@ -50,7 +63,7 @@ static int with_size(struct sg_msg *fault, const char *text)
 	struct td_err err = {0};
 
 	if (td_parse_size(text, 0, &fault->value, &err))
-		return sg_cli_fail("%s", err.msg);
+		return sg_cli_fail("host-memory: %s", err.msg);
 	return send_fault(fault);
 }
 
@@ -87,7 +100,7 @@ static int with_call(struct sg_msg *fault, const char *text)
 	if (count)
 		*count++ = 0;
 	if (count && td_parse_u64(count, 1, UINT32_MAX, &fault->value, &err))
-		return sg_cli_fail("%s", err.msg);
+		return sg_cli_fail("call: %s", err.msg);
 	fault->error = (uint32_t)parse_result(error);
 	if (!fault->error)
 		return sg_cli_fail(
@@ -116,7 +129,7 @@ int sg_verb_fault(int argc, char **argv)
 		int (*with)(struct sg_msg *fault, const char *text);
 	} kinds[] = {{"clear", SG_FAULT_CLEAR, NULL}, {"xid", SG_FAULT_XID, with_number},
 		{"ecc", SG_FAULT_ECC, NULL}, {"lost", SG_FAULT_LOST, NULL},
-		{"hang", SG_FAULT_HANG, NULL}, {"link", SG_FAULT_LINK, with_size},
+		{"hang", SG_FAULT_HANG, NULL}, {"link", SG_FAULT_LINK, with_rate},
 		{"host-memory", SG_FAULT_HOST_MEMORY, with_size},
 		{"call", SG_FAULT_CALL, with_call}};
 	char buf[PATH_MAX];
@@ -132,7 +145,7 @@ int sg_verb_fault(int argc, char **argv)
 		else if (strcmp(argv[i], "--gpu"))
 			return sg_cli_fail("\"%s\" is not expected: see softgpu --help", argv[i]);
 		else if (td_parse_u64(argv[i + 1], 0, SG_GPU_MAX - 1, &gpu, &err))
-			return sg_cli_fail("%s", err.msg);
+			return sg_cli_fail("--gpu: %s", err.msg);
 	}
 	fault.gpu = (uint32_t)gpu;
 	for (size_t k = 0; i < argc && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
@@ -143,5 +156,8 @@ int sg_verb_fault(int argc, char **argv)
 		fault.engine = kinds[k].fault;
 		return kinds[k].with ? kinds[k].with(&fault, argv[i + 1]) : send_fault(&fault);
 	}
-	return sg_cli_fail("\"%s\" is not a fault: see softgpu --help", i < argc ? argv[i] : "");
+	return sg_cli_fail(
+		"\"%s\" is not a fault: expected xid, ecc, lost, hang, link, host-memory, "
+		"call or clear",
+		i < argc ? argv[i] : "");
 }

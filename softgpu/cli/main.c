@@ -22,7 +22,10 @@
 #include "softgpu/server/serve.h"
 
 #define START_TRIES 100
-#define fail        sg_cli_fail
+/* Bytes per second that are at least 1 and at most UINT32_MAX per microsecond. */
+#define RATE_LEAST (1ull << 20)
+#define RATE_MOST  (3900ull << 40)
+#define fail       sg_cli_fail
 
 int sg_cli_fail(const char *format, const char *text)
 {
@@ -77,15 +80,26 @@ struct start {
 	char dir[PATH_MAX];
 };
 
+int sg_cli_parse_rate(const char *text, uint64_t *ret_bytes_per_s, struct td_err *err)
+{
+	uint64_t rate = 0;
+	int r = td_parse_size(text, 0, &rate, NULL);
+
+	if (!r && (rate < RATE_LEAST || rate > RATE_MOST))
+		r = -ERANGE;
+	if (r)
+		return td_err_expected(
+			err, r, text, "a rate from 1m to 3900t per second such as 12g");
+	*ret_bytes_per_s = rate;
+	return 0;
+}
+
 /* Rates are typed as bytes per second and kept as bytes per microsecond. */
 static int set_rate(const char *value, uint32_t *ret, struct td_err *err)
 {
 	uint64_t rate;
-	int r = td_parse_size(value, 0, &rate, err);
+	int r = sg_cli_parse_rate(value, &rate, err);
 
-	if (!r && (rate < 1000000 || rate / 1000000 > UINT32_MAX))
-		return td_err_set(err, -ERANGE,
-			"\"%.64s\" is out of range: expected 1m to 4000t per second", value);
 	if (!r)
 		*ret = (uint32_t)(rate / 1000000);
 	return r;
@@ -109,12 +123,19 @@ static int set_field(struct td_gpu_spec *spec, const char *pair, struct td_err *
 	size_t n = strcspn(pair, "=");
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		struct td_err why = {0};
+		int r;
+
 		if (!pair[n] || strlen(fields[i].key) != n || strncmp(fields[i].key, pair, n))
 			continue;
-		return fields[i].rate ? set_rate(pair + n + 1, fields[i].rate, err)
-				      : td_parse_duration(pair + n + 1, fields[i].time, err);
+		r = fields[i].rate ? set_rate(pair + n + 1, fields[i].rate, &why)
+				   : td_parse_duration(pair + n + 1, fields[i].time, &why);
+		return r ? td_err_set(err, r, "--set %s: %.400s", fields[i].key, why.msg) : 0;
 	}
-	return td_err_set(err, -EINVAL, "\"%.64s\" is not a field: see softgpu --help", pair);
+	return td_err_set(err, -EINVAL,
+		"--set: \"%.64s\" is not a field with its value: expected link, faults, prefetch, "
+		"fault-latency, slice, switch or launch, and =VALUE",
+		pair);
 }
 
 /* Room for a context, and for what programs do in it. */
@@ -133,6 +154,28 @@ static int check_memory(const struct td_gpu_spec *spec, struct td_err *err)
 		spec->name, needed, context);
 }
 
+static int fail_model(const char *name, struct td_err *err)
+{
+	char names[128] = "";
+
+	for (unsigned i = 0; td_gpu_spec_at(i); i++) {
+		size_t used = strlen(names);
+
+		snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+			td_gpu_spec_at(i)->name);
+	}
+	return td_err_set(
+		err, -EINVAL, "--model: \"%.64s\" is not a model: expected one of %s", name, names);
+}
+
+/* The option that the text was typed behind. */
+static int name_option(const char *option, int r, struct td_err *err)
+{
+	struct td_err why = *err;
+
+	return r ? td_err_set(err, r, "%s: %.400s", option, why.msg) : 0;
+}
+
 static int parse_start(int argc, char **argv, struct start *start, struct td_err *err)
 {
 	static const struct option options[] = {{"gpus", required_argument, NULL, 'g'},
@@ -145,16 +188,19 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 
 	while (!r && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (c) {
-		case 'g': r = td_parse_u64(optarg, 1, SG_GPU_MAX, &start->gpus, err); break;
+		case 'g':
+			r = name_option("--gpus",
+				td_parse_u64(optarg, 1, SG_GPU_MAX, &start->gpus, err), err);
+			break;
 		case 'm':
 			spec = td_gpu_spec_find(optarg);
 			if (!spec)
-				return td_err_set(err, -EINVAL,
-					"\"%.64s\" is not a model: see softgpu --help", optarg);
+				return fail_model(optarg, err);
 			start->spec = *spec;
 			break;
 		case 'b':
-			r = td_parse_size(optarg, 0, &start->memory_bytes, err);
+			r = name_option("--memory",
+				td_parse_size(optarg, 0, &start->memory_bytes, err), err);
 			start->has_memory = true;
 			break;
 		case 's': r = set_field(&start->spec, optarg, err); break;

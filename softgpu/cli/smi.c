@@ -295,7 +295,7 @@ static int parse(int argc, char **argv, struct request *request)
 		} else if ((value = value_of("--loop", argc, argv, &i)) ||
 			   (value = value_of("-l", argc, argv, &i))) {
 			if (td_parse_u64(value, 1, 86400, &request->loop_s, &err))
-				r = sg_cli_fail("%s", err.msg);
+				r = sg_cli_fail("--loop: %s", err.msg);
 		} else {
 			return sg_cli_fail(
 				"\"%s\" is not an option of smi: see softgpu --help", argv[i]);
@@ -303,6 +303,13 @@ static int parse(int argc, char **argv, struct request *request)
 		if (r)
 			return r;
 	}
+	if (request->list + request->query + request->gpu_query + request->app_query > 1)
+		return sg_cli_fail("%s", "expected one of -L, -q, --query-gpu and "
+					 "--query-compute-apps");
+	if (request->format && !request->gpu_query && !request->app_query)
+		return sg_cli_fail("--format: \"%s\" has no effect: expected --query-gpu or "
+				   "--query-compute-apps with it",
+			request->format);
 	if ((request->gpu_query || request->app_query) && !request->format)
 		return sg_cli_fail(
 			"%s", "\"--format=\" switch is missing. Please run with --format=csv");

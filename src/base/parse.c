@@ -77,14 +77,6 @@ static const struct unit *find_unit(const struct unit *units, const char *name)
 	return NULL;
 }
 
-static int fail(struct td_err *err, int code, const char *text, const char *expected)
-{
-	if (code == -ERANGE)
-		return td_err_set(
-			err, code, "\"%.64s\" is out of range: expected %s", text, expected);
-	return td_err_set(err, code, "\"%.64s\" is not valid: expected %s", text, expected);
-}
-
 int td_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret, struct td_err *err)
 {
 	struct number n;
@@ -98,12 +90,12 @@ int td_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret, st
 	if (!r && (n.whole < min || n.whole > max))
 		r = -ERANGE;
 	if (r)
-		return fail(err, r, text, expected);
+		return td_err_expected(err, r, text, expected);
 	*ret = n.whole;
 	return 0;
 }
 
-int td_parse_size(const char *text, uint64_t whole_bytes, uint64_t *ret_bytes, struct td_err *err)
+static int read_size(const char *text, uint64_t whole_bytes, uint64_t *ret_bytes)
 {
 	static const struct unit units[] = {
 		{"", 1},
@@ -126,29 +118,38 @@ int td_parse_size(const char *text, uint64_t whole_bytes, uint64_t *ret_bytes, s
 		{"tib", 1ull << 40},
 		{NULL, 0},
 	};
-	const char *expected =
-		whole_bytes ? "a size such as 512m, 8Gi or 50%" : "a size such as 512m or 8Gi";
 	const struct unit *unit;
 	struct number n;
 	uint64_t bytes;
 	int r = parse_number(text, &n);
 
 	if (r)
-		return fail(err, r, text, expected);
+		return r;
 	if (whole_bytes && !strcmp(n.rest, "%")) {
 		unsigned __int128 percent = (unsigned __int128)n.whole * 1000000000u + n.fraction;
 
 		if (percent > (unsigned __int128)100 * 1000000000u)
-			return fail(err, -ERANGE, text, "at most 100%");
+			return -ERANGE;
 		*ret_bytes = (uint64_t)(percent * whole_bytes / 100u / 1000000000u);
 		return 0;
 	}
 	unit = find_unit(units, n.rest);
 	r = unit ? scale_number(&n, unit->factor, &bytes) : -EINVAL;
-	if (r)
-		return fail(err, r, text, expected);
-	*ret_bytes = bytes;
-	return 0;
+	if (!r)
+		*ret_bytes = bytes;
+	return r;
+}
+
+int td_parse_size(const char *text, uint64_t whole_bytes, uint64_t *ret_bytes, struct td_err *err)
+{
+	int r = read_size(text, whole_bytes, ret_bytes);
+
+	if (!r)
+		return 0;
+	return td_err_expected(err, r, text,
+		whole_bytes ? "a size below 16777216Ti such as 512m or 8Gi, or a share from 0% to "
+			      "100% such as 50%"
+			    : "a size below 16777216Ti such as 512m or 8Gi");
 }
 
 int td_parse_gpus(const char *text, uint64_t most, uint64_t *ret_ppm, struct td_err *err)
@@ -167,7 +168,7 @@ int td_parse_gpus(const char *text, uint64_t most, uint64_t *ret_ppm, struct td_
 	if (!r && ppm > most * PPM)
 		r = -ERANGE;
 	if (r)
-		return fail(err, r, text, expected);
+		return td_err_expected(err, r, text, expected);
 	*ret_ppm = ppm;
 	return 0;
 }
@@ -185,7 +186,7 @@ int td_parse_duration(const char *text, uint64_t *ret_ns, struct td_err *err)
 		{"h", 3600 * TD_NS_PER_S},
 		{NULL, 0},
 	};
-	const char *expected = "a duration such as 30s, 250ms or 2m";
+	const char *expected = "a time from 0s to 5124095h such as 30s, 250ms or 2m";
 	const struct unit *unit;
 	struct number n;
 	uint64_t ns;
@@ -196,14 +197,13 @@ int td_parse_duration(const char *text, uint64_t *ret_ns, struct td_err *err)
 		r = unit ? scale_number(&n, unit->factor, &ns) : -EINVAL;
 	}
 	if (r)
-		return fail(err, r, text, expected);
+		return td_err_expected(err, r, text, expected);
 	*ret_ns = ns;
 	return 0;
 }
 
-int td_parse_ratio(const char *text, uint32_t *ret_ppm, struct td_err *err)
+static int read_ratio(const char *text, uint32_t *ret_ppm)
 {
-	const char *expected = "a share such as 10% or 0.1, at most 100%";
 	struct number n;
 	uint64_t ppm = 0;
 	int r = parse_number(text, &n);
@@ -216,43 +216,50 @@ int td_parse_ratio(const char *text, uint32_t *ret_ppm, struct td_err *err)
 		r = -EINVAL;
 	if (!r && ppm > PPM)
 		r = -ERANGE;
-	if (r)
-		return fail(err, r, text, expected);
-	*ret_ppm = (uint32_t)ppm;
-	return 0;
+	if (!r)
+		*ret_ppm = (uint32_t)ppm;
+	return r;
+}
+
+int td_parse_ratio(const char *text, uint32_t *ret_ppm, struct td_err *err)
+{
+	int r = read_ratio(text, ret_ppm);
+
+	return r ? td_err_expected(err, r, text, "a share from 0% to 100% such as 10% or 0.1") : 0;
 }
 
 int td_parse_limit(const char *text, struct td_err *err)
 {
 	uint64_t bytes;
-	int r = td_parse_size(text, ANY_WHOLE, &bytes, err);
+	int r = read_size(text, ANY_WHOLE, &bytes);
 
 	if (!r && (!bytes || strlen(text) >= TD_LIMIT_TEXT))
-		return fail(err, -ERANGE, text, "more than nothing, such as 8Gi or 40%");
-	return r;
+		r = -ERANGE;
+	return r ? td_err_expected(err, r, text, TD_EXPECTED_LIMIT) : 0;
 }
 
 static int parse_share(const char *text, uint32_t least_ppm, const char *expected,
 	uint32_t *ret_ppm, struct td_err *err)
 {
-	uint32_t ppm;
-	int r = td_parse_ratio(text, &ppm, err);
+	uint32_t ppm = 0;
+	int r = read_ratio(text, &ppm);
 
 	if (!r && ppm < least_ppm)
-		return fail(err, -ERANGE, text, expected);
-	if (!r)
-		*ret_ppm = ppm;
-	return r;
+		r = -ERANGE;
+	if (r)
+		return td_err_expected(err, r, text, expected);
+	*ret_ppm = ppm;
+	return 0;
 }
 
 int td_parse_duty(const char *text, uint32_t *ret_ppm, struct td_err *err)
 {
-	return parse_share(text, DUTY_MIN_PPM, "1% to 100%", ret_ppm, err);
+	return parse_share(text, DUTY_MIN_PPM, TD_EXPECTED_DUTY, ret_ppm, err);
 }
 
 int td_parse_slack(const char *text, uint32_t *ret_ppm, struct td_err *err)
 {
-	return parse_share(text, SLACK_MIN_PPM, "0.1% to 100%", ret_ppm, err);
+	return parse_share(text, SLACK_MIN_PPM, TD_EXPECTED_SLACK, ret_ppm, err);
 }
 
 int td_parse_bool(const char *text, bool *ret, struct td_err *err)
@@ -269,7 +276,7 @@ int td_parse_bool(const char *text, bool *ret, struct td_err *err)
 			return 0;
 		}
 	}
-	return fail(err, -EINVAL, text, "on or off");
+	return td_err_expected(err, -EINVAL, text, "on or off");
 }
 
 char *td_format_size(char *buf, unsigned long len, uint64_t bytes)

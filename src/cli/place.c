@@ -206,7 +206,7 @@ static int fail_word(
 			return td_cli_fail("--gpu: \"%.*s\" is divided by MIG: name its parts in "
 					   "CUDA_VISIBLE_DEVICES, and --gpu any",
 				(int)len, word);
-	return td_cli_fail("--gpu: \"%.*s\" is not a GPU %s%s: expected any, or of %s",
+	return td_cli_fail("--gpu: \"%.*s\" is not a GPU %s%s: expected any, any:N, or some of %s",
 		(int)(len < 64 ? len : 64), word, visible ? "within CUDA_VISIBLE_DEVICES=" : "here",
 		visible ? visible : "", describe(rows, candidates));
 }

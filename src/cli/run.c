@@ -177,6 +177,41 @@ static void help(void)
 	     "found.");
 }
 
+/* Both are sizes, or both are shares: only then it is known. */
+static bool is_less(const char *limit, const char *than)
+{
+	uint64_t a, b;
+
+	return !!strchr(limit, '%') != !!strchr(than, '%') ||
+	       (!td_parse_size(limit, 1ull << 40, &a, NULL) &&
+		       !td_parse_size(than, 1ull << 40, &b, NULL) && a < b);
+}
+
+/* What one option says must not be without effect for what another one says. */
+static int check_together(const struct job *job)
+{
+	const char *upgrade = job->upgrade && strcmp(job->upgrade, "none") ? job->upgrade : NULL;
+
+	if (job->mem_soft && job->backend && strcmp(job->backend, "swap"))
+		return td_cli_fail("--mem-soft: memory under --backend \"%s\" need not be able to "
+				   "move: expected --backend swap",
+			job->backend);
+	if (job->mem_soft && job->mem && !is_less(job->mem_soft, job->mem))
+		return td_cli_fail("--mem-soft: \"%.31s\" has no effect: expected less than --mem "
+				   "\"%.31s\"",
+			job->mem_soft, job->mem);
+	if (upgrade && strcmp(job->class, "besteffort"))
+		return td_cli_fail("--upgrade: \"%s\" has no effect on a job that is %s from the "
+				   "start: expected --class besteffort",
+			upgrade, job->class);
+	if (job->slack && strcmp(job->class, "guaranteed") &&
+		(!upgrade || strcmp(upgrade, "guaranteed")))
+		return td_cli_fail("--slack: \"%.31s\" has no effect on a job that is not "
+				   "guaranteed: expected --class or --upgrade guaranteed",
+			job->slack);
+	return 0;
+}
+
 /* The index of the command in argv; 0 for help shown; -1 after complaining. */
 static int parse(int argc, char **argv, struct job *job)
 {
@@ -197,7 +232,13 @@ static int parse(int argc, char **argv, struct job *job)
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
 		switch (c) {
-		case 'n': job->name = optarg; break;
+		case 'n':
+			if (!*optarg) {
+				td_cli_fail("--name: \"\" is not valid: expected a name");
+				return -1;
+			}
+			job->name = optarg;
+			break;
 		case 'c':
 			if (one_of("class", optarg, classes))
 				return -1;
@@ -247,16 +288,19 @@ static int parse(int argc, char **argv, struct job *job)
 				"\"%.64s\" needs a value: see tandem run --help", argv[optind - 1]);
 			return -1;
 		default:
-			td_cli_fail("\"%.64s\" is not an option of run: see tandem run --help",
-				argv[optind - 1]);
+			if (optopt)
+				td_cli_fail("\"-%c\" is not an option of run: see tandem run "
+					    "--help",
+					optopt);
+			else
+				td_cli_fail("\"%.64s\" is not an option of run: see tandem run "
+					    "--help",
+					argv[optind - 1]);
 			return -1;
 		}
 	}
-	if (job->mem_soft && job->backend && strcmp(job->backend, "swap")) {
-		td_cli_fail("--mem-soft: \"%s\" memory stays where it is: expected --backend swap",
-			job->backend);
+	if (check_together(job))
 		return -1;
-	}
 	if (!job->backend)
 		job->backend = job->mem_soft ? "swap" : "auto";
 	if (optind < argc)

@@ -56,19 +56,24 @@ static int set_weight(uint32_t *ret, const char *value, struct td_err *err)
 static int set_limit(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_err *err)
 {
 	bool none = !strcmp(value, "none");
-	int r = none ? 0 : td_parse_limit(value, err);
+	int r = none ? 0 : td_parse_limit(value, NULL);
 
-	if (!r)
-		strcpy(*ret, none ? "" : value);
-	return r;
+	if (r)
+		return td_err_expected(err, r, value, TD_EXPECTED_LIMIT ", or none");
+	strcpy(*ret, none ? "" : value);
+	return 0;
 }
 
 static int set_share(uint32_t *ret, const char *value,
-	int (*parse)(const char *text, uint32_t *ret_ppm, struct td_err *err), struct td_err *err)
+	int (*parse)(const char *text, uint32_t *ret_ppm, struct td_err *err), const char *expected,
+	struct td_err *err)
 {
-	if (strcmp(value, "none"))
-		return parse(value, ret, err);
-	*ret = 0;
+	uint32_t ppm = 0;
+	int r = strcmp(value, "none") ? parse(value, &ppm, NULL) : 0;
+
+	if (r)
+		return td_err_expected(err, r, value, expected);
+	*ret = ppm;
 	return 0;
 }
 
@@ -163,8 +168,12 @@ static int set_setting(struct td_job_settings *settings, enum setting setting, c
 	case WEIGHT: return set_weight(&settings->weight, value, err);
 	case MEM: return set_limit(&settings->mem, value, err);
 	case MEM_SOFT: return set_limit(&settings->mem_soft, value, err);
-	case DUTY: return set_share(&settings->duty_ppm, value, td_parse_duty, err);
-	case SLACK: return set_share(&settings->slack_ppm, value, td_parse_slack, err);
+	case DUTY:
+		return set_share(&settings->duty_ppm, value, td_parse_duty,
+			TD_EXPECTED_DUTY ", or none", err);
+	case SLACK:
+		return set_share(&settings->slack_ppm, value, td_parse_slack,
+			TD_EXPECTED_SLACK ", or none", err);
 	case PAUSED: return td_parse_bool(value, &settings->paused, err);
 	case SETTING_N: break;
 	}
@@ -178,9 +187,13 @@ int td_job_set(
 
 	for (unsigned i = 0; i < SETTING_N; i++) {
 		size_t used = strlen(keys);
+		struct td_err why = {0};
+		int r;
 
-		if (!strcmp(key, settings_table[i].key))
-			return set_setting(settings, (enum setting)i, value, err);
+		if (!strcmp(key, settings_table[i].key)) {
+			r = set_setting(settings, (enum setting)i, value, &why);
+			return r ? td_err_set(err, r, "%s: %.400s", key, why.msg) : 0;
+		}
 		snprintf(keys + used, sizeof(keys) - used, "%s%s",
 			!i                   ? ""
 			: i == SETTING_N - 1 ? " or "
@@ -271,12 +284,19 @@ void td_job_leave(struct td_job *job)
 	free(job);
 }
 
+/* Of a long name only the beginning is kept. */
+static bool is_name(const char (*kept)[64], const char *text)
+{
+	return !strncmp(*kept, text, sizeof(*kept) - 1);
+}
+
 bool td_process_is_named(const struct td_process *process, const char *job)
 {
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%d", (int)process->pid);
-	return !strcmp(process->job->name, job) || !strcmp(process->name, job) || !strcmp(pid, job);
+	return is_name(&process->job->name, job) || is_name(&process->name, job) ||
+	       !strcmp(pid, job);
 }
 
 bool td_job_is_named(const struct td_node *node, const struct td_job *job, const char *text)

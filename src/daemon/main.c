@@ -22,6 +22,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "base/time.h"
 #include "daemon/peer.h"
 #include "proto/socket.h"
@@ -152,9 +153,25 @@ static int set_pair(char *pair, struct td_err *err)
 	char *equals = strchr(pair, '=');
 
 	if (!equals)
-		return td_err_set(err, -EINVAL, "\"%.64s\" is not valid: expected KEY=VALUE", pair);
+		return td_err_set(
+			err, -EINVAL, "--set: \"%.64s\" is not valid: expected KEY=VALUE", pair);
 	*equals = 0;
 	return td_options_set(&server.node.options, pair, equals + 1, err);
+}
+
+static int parse_descriptor(const char *text, int *ret, struct td_err *err)
+{
+	struct td_err why = {0};
+	uint64_t fd = 0;
+	int r = td_parse_u64(text, 0, INT_MAX, &fd, &why);
+
+	if (r)
+		return td_err_set(err, r, "--ready-fd: %.400s", why.msg);
+	if (fcntl((int)fd, F_GETFD) < 0)
+		return td_err_set(
+			err, -EBADF, "--ready-fd: \"%.64s\" is not an open descriptor", text);
+	*ret = (int)fd;
+	return 0;
 }
 
 /* 0: go on; 1: done (help); -errno with *err. The node's options must be initialised. */
@@ -177,7 +194,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 			break;
 		case 'c': r = td_options_load(&server.node.options, optarg, err); break;
 		case 'o': r = set_pair(optarg, err); break;
-		case 'r': ret->ready_fd = atoi(optarg); break;
+		case 'r': r = parse_descriptor(optarg, &ret->ready_fd, err); break;
 		case 'v': td_log_set_level(TD_LOG_DEBUG); break;
 		case 'h': usage(stdout); return 1;
 		case 'V': puts("tandemd " TANDEM_VERSION); return 1;

@@ -35,6 +35,8 @@ static const struct option {
 };
 
 #define COUNT (sizeof(table) / sizeof(table[0]))
+/* Of an error's text, behind where it is. */
+#define KEPT (TD_ERR_MSG_MAX - 112)
 
 /* Offered is what this node can run. What each of the others lacks is said when it is asked for. */
 static int fail_policy(const char *value, struct td_err *err)
@@ -49,7 +51,7 @@ static int fail_policy(const char *value, struct td_err *err)
 			td_policies[i]->name);
 	}
 	return td_err_set(err, -EINVAL,
-		"\"%.40s\" is not a policy: expected one of %s; %s need what this daemon cannot do "
+		"\"%.64s\" is not a policy: expected one of %s; %s need what this daemon cannot do "
 		"yet",
 		value, can, cannot);
 }
@@ -79,8 +81,10 @@ static int set_size(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_err
 
 static int set_limit(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_err *err)
 {
-	if (strcmp(value, "none"))
-		return set_size(ret, value, err);
+	int r = strcmp(value, "none") ? td_parse_limit(value, NULL) : 0;
+
+	if (r)
+		return td_err_expected(err, r, value, TD_EXPECTED_LIMIT ", or none");
 	strcpy(*ret, value);
 	return 0;
 }
@@ -88,45 +92,52 @@ static int set_limit(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_er
 static int set_path(char (*ret)[108], const char *value, struct td_err *err)
 {
 	if ((*value != '/' && strcmp(value, "auto")) || strlen(value) >= sizeof(*ret))
-		return td_err_set(err, -EINVAL,
-			"\"%.64s\" is not valid: expected an absolute path or auto", value);
+		return td_err_expected(
+			err, -EINVAL, value, "an absolute path of at most 107 bytes, or auto");
 	strcpy(*ret, value);
 	return 0;
+}
+
+/* Out of the option's own bounds, or nothing of its kind. */
+static int fail_bounds(const struct option *o, int code, const char *kind, const char *value,
+	const char *least, struct td_err *err)
+{
+	char expected[128];
+
+	snprintf(expected, sizeof(expected), "%s from %s to %s such as %s", kind,
+		o->least[0] ? o->least : least, o->most, o->initial);
+	return td_err_expected(err, code, value, expected);
 }
 
 static int set_duration(
 	uint64_t *ret, const struct option *o, const char *value, struct td_err *err)
 {
-	uint64_t ns, least = 0, most = UINT64_MAX;
-	int r = td_parse_duration(value, &ns, err);
+	uint64_t ns = 0, least = 0, most = UINT64_MAX;
+	int r = td_parse_duration(value, &ns, NULL);
 
-	if (r)
-		return r;
 	if (o->least[0])
 		(void)td_parse_duration(o->least, &least, NULL);
-	if (o->most[0])
-		(void)td_parse_duration(o->most, &most, NULL);
-	if (ns < least || ns > most)
-		return td_err_set(err, -ERANGE, "\"%.64s\" is out of range: expected %s to %s",
-			value, o->least[0] ? o->least : "0s", o->most);
+	(void)td_parse_duration(o->most, &most, NULL);
+	if (!r && (ns < least || ns > most))
+		r = -ERANGE;
+	if (r)
+		return fail_bounds(o, r, "a time", value, "0s", err);
 	*ret = ns;
 	return 0;
 }
 
 static int set_ratio(uint32_t *ret, const struct option *o, const char *value, struct td_err *err)
 {
-	uint32_t ppm, least = 0, most = TD_PPM;
-	int r = td_parse_ratio(value, &ppm, err);
+	uint32_t ppm = 0, least = 0, most = TD_PPM;
+	int r = td_parse_ratio(value, &ppm, NULL);
 
-	if (r)
-		return r;
 	if (o->least[0])
 		(void)td_parse_ratio(o->least, &least, NULL);
-	if (o->most[0])
-		(void)td_parse_ratio(o->most, &most, NULL);
-	if (ppm < least || ppm > most)
-		return td_err_set(err, -ERANGE, "\"%.64s\" is out of range: expected %s to %s",
-			value, o->least[0] ? o->least : "0%", o->most[0] ? o->most : "100%");
+	(void)td_parse_ratio(o->most, &most, NULL);
+	if (!r && (ppm < least || ppm > most))
+		r = -ERANGE;
+	if (r)
+		return fail_bounds(o, r, "a share", value, "0%", err);
 	*ret = ppm;
 	return 0;
 }
@@ -134,18 +145,28 @@ static int set_ratio(uint32_t *ret, const struct option *o, const char *value, s
 static int set_jobs(uint32_t *ret, const char *value, struct td_err *err)
 {
 	uint64_t jobs = UINT32_MAX;
-	int r = strcmp(value, "none") ? td_parse_u64(value, 0, TD_CLIENT_MAX, &jobs, err) : 0;
+	int r = strcmp(value, "none") ? td_parse_u64(value, 0, TD_CLIENT_MAX, &jobs, NULL) : 0;
+	char expected[64];
 
-	if (!r)
-		*ret = (uint32_t)jobs;
-	return r;
+	snprintf(expected, sizeof(expected), "a whole number from 0 to %u, or none",
+		(unsigned)TD_CLIENT_MAX);
+	if (r)
+		return td_err_expected(err, r, value, expected);
+	*ret = (uint32_t)jobs;
+	return 0;
 }
 
 static int set_gpus(uint64_t *ret, const char *value, struct td_err *err)
 {
-	if (strcmp(value, "none"))
-		return td_parse_gpus(value, TD_GPU_MAX, ret, err);
-	*ret = UINT64_MAX;
+	uint64_t ppm = UINT64_MAX;
+	int r = strcmp(value, "none") ? td_parse_gpus(value, TD_GPU_MAX, &ppm, NULL) : 0;
+	char expected[64];
+
+	snprintf(expected, sizeof(expected), "a number from 0 to %u such as 1.5, or none",
+		(unsigned)TD_GPU_MAX);
+	if (r)
+		return td_err_expected(err, r, value, expected);
+	*ret = ppm;
 	return 0;
 }
 
@@ -178,7 +199,7 @@ void td_options_init(struct td_options *options)
 int td_options_set(
 	struct td_options *options, const char *key, const char *value, struct td_err *err)
 {
-	char keys[160] = "";
+	char keys[TD_ERR_MSG_MAX / 2] = "";
 
 	for (size_t i = 0; i < COUNT; i++) {
 		struct td_err why = {0};
@@ -187,14 +208,14 @@ int td_options_set(
 		if (strcmp(table[i].key, key))
 			continue;
 		r = set_option(options, &table[i], value, &why);
-		return r ? td_err_set(err, r, "%s: %.200s", key, why.msg) : 0;
+		return r ? td_err_set(err, r, "%s: %.*s", key, KEPT, why.msg) : 0;
 	}
 	for (size_t i = 0; i < COUNT; i++) {
 		strncat(keys, i ? ", " : "", sizeof(keys) - strlen(keys) - 1);
 		strncat(keys, table[i].key, sizeof(keys) - strlen(keys) - 1);
 	}
 	return td_err_set(
-		err, -EINVAL, "\"%.40s\" is not an option: expected one of %s", key, keys);
+		err, -EINVAL, "\"%.64s\" is not an option: expected one of %s", key, keys);
 }
 
 /* Cuts blanks at both ends, in place. */
@@ -236,7 +257,7 @@ int td_options_load(struct td_options *options, const char *path, struct td_err 
 
 		r = load_line(options, line, &why);
 		if (r)
-			td_err_set(err, r, "%.80s:%u: %.150s", path, number, why.msg);
+			td_err_set(err, r, "%.80s:%u: %.*s", path, number, KEPT, why.msg);
 	}
 	fclose(file);
 	return r;

@@ -65,7 +65,7 @@ def beyond_its_users_quota_a_job_is_refused_or_upgraded_when_there_is_room():
         first = begin(world, "guaranteed", "--mem", "32m", arguments=work)
         until(lambda: len(world.jobs()) == 1, "it runs")
         refused = world.call(TANDEM, "run", "--class", "guaranteed", "--", "true")
-        assert refused.returncode == 125 and "has 1 of 1, with 0.5 of 1.5 GPUs, and this would make 2, with 1.5" in refused.stderr, refused
+        assert refused.returncode == 125 and "has 1 of 1 (quota.jobs), and this would make 2. Wait" in refused.stderr, refused
         assert world.call(TANDEM, "run", "--class", "besteffort", "--", "true").returncode == 0
         second = begin(world, "besteffort", "--upgrade", "guaranteed", "--name", "second", arguments=work)
         until(lambda: len(world.jobs()) == 2, "it runs beside the first")

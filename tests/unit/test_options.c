@@ -43,6 +43,65 @@ TEST(bad_values_are_quoted_and_change_nothing)
 	}
 }
 
+TEST(an_unknown_option_is_answered_with_all_that_there_are)
+{
+	char path[] = "/tmp/tandem-options-XXXXXX";
+	int fd = mkstemp(path);
+	struct td_options options;
+	struct td_option_row row;
+	struct td_err err = {0}, in_file = {0};
+
+	td_options_init(&options);
+	CHECK_EQ(td_options_set(&options, "quantom", "3s", &err), -EINVAL);
+	CHECK(strstr(err.msg, "\"quantom\""));
+	CHECK(fd >= 0 && dprintf(fd, "quantom = 3s\n") > 0);
+	CHECK_EQ(td_options_load(&options, path, &in_file), -EINVAL);
+	close(fd);
+	unlink(path);
+	for (size_t i = 0; td_options_row(&options, i, &row); i++) {
+		const char *at = strstr(err.msg, row.key);
+
+		CHECK(at && strstr(in_file.msg, row.key));
+		/* whole, and the last one too */
+		while (at && at[strlen(row.key)] && at[strlen(row.key)] != ',')
+			at = strstr(at + 1, row.key);
+		CHECK(at);
+	}
+	/* What a daemon says to tandem goes in two strings of the protocol. */
+	CHECK(strlen(err.msg) < 2 * 255);
+}
+
+TEST(every_number_that_is_refused_is_quoted_with_its_bounds)
+{
+	static const char *const values[] = {"-1", "9e99Gi", "50%%", "", "many", "1.2.3",
+		"99999999999999999999", "99999999999999999999h"};
+	static const struct {
+		const char *key, *bounds;
+	} options[] = {{"quantum", "from 1ms to 1h such as 30s"},
+		{"quantum.min", "from 1ms to 1h such as 100ms"},
+		{"swap.share", "from 0.1% to 90% such as 10%"}, {"quantum.long", "from 1ms to 24h"},
+		{"swap.share.long", "from 0.1% to 90%"}, {"drain.deadline", "from 10ms to 1h"},
+		{"window", "from 0s to 10s"}, {"gpu.sample", "from 10ms to 1h"},
+		{"quota.jobs", "from 0 to 1024, or none"},
+		{"quota.gpus", "from 0 to 16 such as 1.5, or none"},
+		{"gpu.capacity", "from 1 byte"}, {"host.limit", "or none"}};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
+			struct td_options set;
+			struct td_err err = {0};
+			char quoted[40];
+
+			td_options_init(&set);
+			snprintf(quoted, sizeof(quoted), "%s: \"%s\" is ", options[i].key,
+				values[k]);
+			CHECK(td_options_set(&set, options[i].key, values[k], &err) < 0);
+			if (!strstr(err.msg, quoted) || !strstr(err.msg, options[i].bounds))
+				test_fail(__FILE__, __LINE__, "%s", err.msg);
+		}
+	}
+}
+
 TEST(a_policy_that_needs_more_than_the_node_has_is_refused_with_a_reason)
 {
 	struct td_options options;

@@ -128,6 +128,40 @@ TEST(numbers_keep_their_range)
 	CHECK_EQ(td_parse_u64("1.0", 1, 7, &v, NULL), -EINVAL);
 }
 
+static void check_expected(int r, const struct td_err *err, const char *text, const char *bounds)
+{
+	char quoted[80];
+
+	snprintf(quoted, sizeof(quoted), "\"%s\" is %s: expected", text,
+		r == -ERANGE ? "out of range" : "not valid");
+	if (r >= 0 || !strstr(err->msg, quoted) || !strstr(err->msg, bounds))
+		test_fail(__FILE__, __LINE__, "%s: %s", text, err->msg);
+}
+
+TEST(whatever_is_wrong_is_quoted_with_what_may_be_typed)
+{
+	static const char *const values[] = {"-1", "50%%", "", "abc", "1.5.5", " 5",
+		"99999999999999999999", "99999999999999999999999999999999999999%"};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		const char *text = values[i];
+		struct td_err err;
+		uint64_t value;
+		uint32_t ppm;
+
+		check_expected(td_parse_u64(text, 3, 9, &value, &err), &err, text, "from 3 to 9");
+		check_expected(td_parse_size(text, 0, &value, &err), &err, text, "a size below");
+		check_expected(
+			td_parse_size(text, 100, &value, &err), &err, text, "from 0% to 100%");
+		check_expected(td_parse_gpus(text, 4, &value, &err), &err, text, "from 0 to 4");
+		check_expected(td_parse_duration(text, &value, &err), &err, text, "from 0s to");
+		check_expected(td_parse_ratio(text, &ppm, &err), &err, text, "from 0% to 100%");
+		check_expected(td_parse_limit(text, &err), &err, text, "from 1 byte to");
+		check_expected(td_parse_duty(text, &ppm, &err), &err, text, "from 1% to 100%");
+		check_expected(td_parse_slack(text, &ppm, &err), &err, text, "from 0.1% to 100%");
+	}
+}
+
 TEST(people_read_three_digits)
 {
 	char buf[32];

@@ -1,0 +1,135 @@
+"""What is typed and cannot be meant: every option says so, quotes it and says what is expected. And that what is printed for people is whole. TAP on stdout; argument: the
+build."""
+import re
+
+from shell import MIB, Shell
+from world import *
+
+NONSENSE = ("-1", "9e99Gi", "50%%", "", " 5", "99999999999999999999", "1.5.5")
+
+
+def refused(world, *command, quoted, expected=()):
+    done = world.call(*command)
+    said = done.stderr.strip()
+    assert done.returncode and not done.stdout, (command, done)
+    assert f'"{quoted}"' in said and "expected" in said and len(said.splitlines()) == 1, (command, said)
+    assert all(text in said for text in expected), (command, said)
+
+
+def options_of_run_quote_what_they_refuse_and_say_what_they_take():
+    bounds = {"--mem": "from 1 byte to", "--mem-soft": "from 1 byte to", "--duty": "from 1% to 100%", "--slack": "from 0.1% to 100%", "--weight": "from 1 to 1000",
+              "--gpu": "any:N", "--class": "besteffort", "--upgrade": "none", "--backend": "managed"}
+    with World() as world:
+        for option, bound in bounds.items():
+            for value in NONSENSE:
+                refused(world, SOFTGPU, "run", "--", TANDEM, "run", option, value, "--", "true", quoted=value, expected=(f"{option}: ", bound))
+        refused(world, TANDEM, "run", "--name", "", "--", "true", quoted="", expected=("--name: ",))
+        refused(world, SOFTGPU, "run", "--", TANDEM, "run", "--gpu", "any:7", "--", "true", quoted="7", expected=("from 1 to 1",))
+        for words, quoted in ((["-xy"], "-x"), (["--frob"], "--frob"), (["--mem"], "--mem")):
+            done = world.call(TANDEM, "run", *words)
+            assert done.returncode == 125 and f'"{quoted}"' in done.stderr, done
+
+
+def options_that_would_have_no_effect_are_refused():
+    with World() as world:
+        for words, quoted, expected in (
+                (["--slack", "1%"], "1%", "guaranteed"),
+                (["--slack", "1%", "--class", "online"], "1%", "guaranteed"),
+                (["--upgrade", "guaranteed", "--class", "online"], "guaranteed", "--class besteffort"),
+                (["--mem", "4Gi", "--mem-soft", "8Gi"], "8Gi", '"4Gi"'),
+                (["--mem", "40%", "--mem-soft", "40%"], "40%", "less than --mem"),
+                (["--mem-soft", "4Gi", "--backend", "auto"], "auto", "--backend swap")):
+            refused(world, TANDEM, "run", *words, "--", "true", quoted=quoted, expected=(expected,))
+        for words in (["--slack", "1%", "--upgrade", "guaranteed"], ["--slack", "1%", "--class", "guaranteed"], ["--upgrade", "none", "--class", "online"],
+                      ["--mem", "8Gi", "--mem-soft", "4Gi"], ["--mem", "4Gi", "--mem-soft", "50%"]):
+            done = world.call(TANDEM, "run", *words, "--", "true")
+            assert done.returncode == 0 and not done.stderr, (words, done)
+
+
+def settings_quote_what_they_refuse_and_say_what_they_take():
+    with World() as world:
+        shell = Shell(world, TANDEM, "run", "--name", "n" * 70, "--")
+        until(lambda: world.jobs(), "it is known")
+        job = world.jobs()[0]
+        for value in NONSENSE:
+            refused(world, TANDEM, "set", f"quantum={value}", quoted=value, expected=("quantum: ", "from 1ms to 1h such as 30s"))
+            for key, bound in (("mem", "from 1 byte to"), ("mem-soft", "or none"), ("duty", "from 1% to 100% such as 30% or 0.3, or none"), ("weight", "from 1 to 1000"),
+                               ("slack", "from 0.1% to 100%"), ("paused", "on or off"), ("class", "besteffort")):
+                refused(world, TANDEM, "set", job["job"], f"{key}={value}", quoted=value, expected=(f"{key}: ", bound))
+        keys = [line.split()[0] for line in world.call(TANDEM, "set").stdout.splitlines()]
+        refused(world, TANDEM, "set", "quantom=3s", quoted="quantom", expected=keys)
+        # Of a long name only the beginning is kept; the whole of it still names the job.
+        assert job["name"] == "n" * 63, job
+        assert world.call(TANDEM, "explain", "n" * 70).returncode == 0 and world.call(TANDEM, "explain", "n" * 62).returncode == 125
+        shell.end()
+
+
+def what_is_wrong_with_a_daemons_arguments_is_quoted():
+    with World() as world:
+        for words, quoted, expected in ((["--ready-fd", "x"], "x", "from 0 to"), (["--ready-fd", "-1"], "-1", "from 0 to"), (["--set", "quantum"], "quantum", "KEY=VALUE"),
+                                        (["--set", "quantum=2h"], "2h", "from 1ms to 1h"), (["--set", "quantom=1s"], "quantom", "host.limit")):
+            refused(world, TANDEMD, *words, quoted=quoted, expected=(expected,))
+        done = world.call(TANDEMD, "--ready-fd", "777")
+        assert done.returncode == 2 and '"777" is not an open descriptor' in done.stderr, done
+
+
+def what_softgpu_refuses_is_quoted_with_what_it_takes():
+    with World() as world:
+        for value in NONSENSE:
+            for words, expected in ((["start", "--gpus", value], ("--gpus: ", "from 1 to 16")), (["start", "--memory", value], ("--memory: ", "a size below")),
+                                    (["start", "--set", f"link={value}"], ("--set link: ", "from 1m to 3900t")), (["start", "--model", value], ("--model: ", "tiny")),
+                                    (["start", "--set", f"slice={value}"], ("--set slice: ", "from 0s to")), (["fault", "--gpu", value, "ecc"], ("--gpu: ", "from 0 to 15")),
+                                    (["fault", "xid", value], ("xid: ", "from 1 to 999")), (["fault", "link", value], ("link: ", "from 1m to 3900t")),
+                                    (["fault", value], ("is not a fault", "host-memory"))):
+                refused(world, SOFTGPU, *words, quoted=value, expected=expected)
+        refused(world, SOFTGPU, "fault", "link", "0", quoted="0", expected=("link: ", "from 1m to 3900t"))
+        refused(world, SOFTGPU, "fault", "--gpu", "3", "ecc", quoted="3", expected=("--gpu: ", "0 to 0"))
+        refused(world, SOFTGPU, "smi", "--format=csv", quoted="csv", expected=("--query-gpu",))
+        done = world.call(SOFTGPU, "smi", "-L", "-q")
+        assert done.returncode == 125 and "expected one of -L, -q" in done.stderr, done
+
+
+def titles_stand_above_their_columns():
+    with World() as world:
+        finish(world.start(TRAIN, *SMALL, wrap="swap"))
+        shell = Shell(world, TANDEM, "run", "--")
+        shell.do("alloc", 4 * MIB)
+        until(lambda: world.jobs() and world.jobs()[0]["demanded_bytes"], "it is known")
+        for verb, of_key in (("ps", {"PID": "pid", "STATE": "state", "CLASS": "class", "JOB": "job"}), ("gpu", {"UUID": "uuid", "GPU": "index", "HANDOVERS": "handovers"}),
+                             ("events", {"EVENT": "kind", "PID": "pid", "GPU": "gpu", "NAME": "name"})):
+            lines = world.call(TANDEM, verb).stdout.splitlines()
+            rows = json.loads(world.call(TANDEM, verb, "--json").stdout)
+            assert len(lines) == 1 + len(rows) and not any(line.endswith(" ") for line in lines), lines
+            for title, key in of_key.items():
+                spot = re.search(rf"(?<!\S){title}(?!\S)", lines[0])
+                for line, row in zip(lines[1:], rows):
+                    # Flush left or right, a cell shares its title's first or last column.
+                    cells = {(m.start(), m[0]) for m in re.finditer(r"\S+", line)} | {(m.end(), m[0]) for m in re.finditer(r"\S+", line)}
+                    shown = str(row[key]) if row.get(key, "") != "" and (key != "pid" or row[key]) else "-"
+                    assert (spot.start(), shown) in cells or (spot.end(), shown) in cells, (title, shown, lines[0], line)
+        shell.end()
+
+
+def an_explanation_is_as_long_as_it_has_to_be():
+    with World() as world:
+        world.call(TANDEM, "run", "--", "true")
+        world.call(TANDEM, "set", "quota.jobs=0")
+        shell = Shell(world, TANDEM, "run", "--mem", "30m", "--mem-soft", "8m", "--duty", "30%", "--weight", "3", "--upgrade", "guaranteed", "--")
+        shell.do("alloc", 16 * MIB)
+        until(lambda: world.jobs()[0]["demanded_bytes"], "it is known")
+        lines = world.call(TANDEM, "explain", world.jobs()[0]["job"]).stdout.splitlines()
+        said = " ".join(lines)
+        assert len(said) > 300 and all(line.endswith(".") for line in lines), lines
+        assert "Its weight is 3." in said and "more than all of its user's quota" in said and "It may take 30%" in said and re.search(r"Beyond 8.0 MiB on GPU 0 its job's memory lies on the host: .* of it do\.", said), lines
+        shell.end()
+
+
+run_cases([
+    options_of_run_quote_what_they_refuse_and_say_what_they_take,
+    options_that_would_have_no_effect_are_refused,
+    settings_quote_what_they_refuse_and_say_what_they_take,
+    what_is_wrong_with_a_daemons_arguments_is_quoted,
+    what_softgpu_refuses_is_quoted_with_what_it_takes,
+    titles_stand_above_their_columns,
+    an_explanation_is_as_long_as_it_has_to_be,
+])
