@@ -283,13 +283,12 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 }
 
 /* Takes out what has completed. An event that cannot be asked (its context is gone) counts as complete. */
-static void reap(struct td_window *window, const struct td_driver *driver)
+static void take_out(struct td_window *window, const struct td_driver *driver)
 {
 	struct td_window_mark *mark;
 	void *reuse;
 
 	while ((mark = td_window_oldest(window)) != NULL) {
-
 		if (driver->event_query(mark->event) == TD_CUDA_ERROR_NOT_READY)
 			break;
 		expect(window, mark, 0);
@@ -300,6 +299,17 @@ static void reap(struct td_window *window, const struct td_driver *driver)
 		window->done_stream = mark->stream;
 		mark->event = reuse;
 	}
+}
+
+/* To look at an event is refused, and breaks the capture, while any thread captures in the usual mode; but not to a thread in the relaxed one. */
+static void reap(struct td_window *window, const struct td_driver *driver)
+{
+	int mode = TD_CUDA_CAPTURE_RELAXED;
+	bool relaxed = td_window_oldest(window) && !driver->thread_exchange_capture_mode(&mode);
+
+	take_out(window, driver);
+	if (relaxed)
+		(void)driver->thread_exchange_capture_mode(&mode);
 	recount(window);
 }
 

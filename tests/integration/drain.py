@@ -103,10 +103,19 @@ def a_capture_that_is_open_neither_breaks_nor_holds_up_the_drain():
         nothing_is_left(world)
 
 
+def a_duty_breaks_no_capture():
+    with World() as world:
+        for duty in ("--duty", "50%"), ():
+            done = world.call(SOFTGPU, "run", "--", TANDEM, "run", *duty, "--", TEST, "global")
+            assert done.returncode == 0, (duty, done)
+        nothing_is_left(world)
+
+
 run_cases([
     a_kernel_that_waits_for_a_gated_thread_gets_what_it_waits_for,
     a_host_function_that_wants_a_gated_threads_lock_gets_it,
     threads_own_streams_are_drained,
     a_process_on_two_gpus_gets_both_or_none,
     a_capture_that_is_open_neither_breaks_nor_holds_up_the_drain,
+    a_duty_breaks_no_capture,
 ])

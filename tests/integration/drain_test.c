@@ -6,6 +6,7 @@
  *   threads        every thread launches into its own default stream, by handle and by the per-thread symbols
  *   gpus           every thread uses a GPU of its own
  *   capture FILE   one thread has a capture open, which nothing may break, while others launch
+ *   global         the same in the usual mode, in which it is broken by any thread that waits for the GPU or looks whether it is done
  *
  * FILE: created by the test once the gate is closing (capture: once the program is drained); the launch that would end the wait is made after that.
  */
@@ -279,6 +280,7 @@ static void gpus(void)
 struct launcher {
 	struct gpu *gpu;
 	CUdeviceptr words;
+	CUstream stream;
 	unsigned launches;
 	_Atomic bool stop;
 };
@@ -329,6 +331,42 @@ static void capture(void)
 	expect(launcher.words, launcher.launches);
 }
 
+static void *launch_some(void *arg)
+{
+	struct launcher *launcher = arg;
+
+	must(cuCtxSetCurrent(launcher->gpu->context), "context");
+	while (launcher->launches < BURST) {
+		add(launcher->gpu, launcher->words, launcher->stream);
+		launcher->launches++;
+	}
+	return NULL;
+}
+
+static void global(void)
+{
+	struct gpu gpu;
+	struct launcher launcher = {.gpu = &gpu};
+	pthread_t thread;
+	CUdeviceptr words;
+	CUstream stream;
+	void *graph;
+
+	use_gpu(0, &gpu);
+	words = new_words();
+	launcher.words = new_words();
+	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "stream");
+	must(cuStreamCreate(&launcher.stream, CU_STREAM_NON_BLOCKING), "stream");
+	must(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), "begin capture");
+	add(&gpu, words, stream);
+	pthread_create(&thread, NULL, launch_some, &launcher);
+	pthread_join(thread, NULL);
+	must(cuStreamEndCapture(stream, &graph), "end capture");
+	must(cuStreamSynchronize(launcher.stream), "synchronize");
+	expect(words, 0);
+	expect(launcher.words, BURST);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -345,6 +383,8 @@ int main(int argc, char **argv)
 		gpus();
 	else if (!strcmp(mode, "capture"))
 		capture();
+	else if (!strcmp(mode, "global"))
+		global();
 	else
 		return 2;
 	return 0;

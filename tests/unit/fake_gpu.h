@@ -14,6 +14,8 @@ static struct {
 	_Atomic bool capturing;    /* the stream at 0x10 */
 	_Atomic bool lost_context; /* nothing is current */
 	_Atomic unsigned context_syncs, syncs_in_capture, records, records_on_capture, pushes;
+	_Atomic unsigned queries,
+		queries_not_relaxed; /* of events; by threads in another capture mode */
 	_Atomic uint64_t demanded, resident;
 	_Atomic unsigned fills, shrinks, reaches;
 	_Atomic bool full;    /* no room on the device, nor on the host */
@@ -112,9 +114,15 @@ static int fake_stream_sync(void *stream)
 	return 0;
 }
 
+/* Of the calling thread. */
+static __thread int fake_mode_now;
+
 static int fake_mode(int *mode)
 {
-	*mode = 0;
+	int before = fake_mode_now;
+
+	fake_mode_now = *mode;
+	*mode = before;
 	return 0;
 }
 
@@ -137,6 +145,9 @@ static int fake_event_record(void *event, void *stream)
 static int fake_event_query(void *event)
 {
 	(void)event;
+	atomic_fetch_add(&fake.queries, 1);
+	if (fake_mode_now != TD_CUDA_CAPTURE_RELAXED)
+		atomic_fetch_add(&fake.queries_not_relaxed, 1);
 	return atomic_load(&fake.busy) ? TD_CUDA_ERROR_NOT_READY : 0;
 }
 

@@ -155,6 +155,12 @@ static int pm_event_record(void *event, void *stream)
 	return 0;
 }
 
+static int pm_mode(int *mode)
+{
+	(void)mode;
+	return 0;
+}
+
 static int pm_event_query(void *event)
 {
 	return *(uint64_t *)event <= pm.now_ns ? 0 : TD_CUDA_ERROR_NOT_READY;
@@ -177,6 +183,7 @@ static int pm_event_destroy(void *event)
 const struct td_driver *td_driver(void)
 {
 	static const struct td_driver driver = {
+		.thread_exchange_capture_mode = pm_mode,
 		.event_create = pm_event_create,
 		.event_record = pm_event_record,
 		.event_query = pm_event_query,
