@@ -127,8 +127,13 @@ TEST(many_points_are_predicted_as_one_by_one)
 		struct td_model model;
 		uint32_t inputs;
 
+		int r;
+
 		sample(steps, 0.05, 5);
-		CHECK_EQ(td_learn(form, &data, &options, &model), 0);
+		r = td_learn(form, &data, &options, &model);
+		if (r == -ENOSYS && form == TD_PREDICTOR_SVR)
+			continue; /* built without libsvm */
+		CHECK_EQ(r, 0);
 		inputs = model.predictor.inputs;
 		for (uint32_t k = 0; k < 37; k++)
 			for (uint32_t i = 0; i < inputs; i++)

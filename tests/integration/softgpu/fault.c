@@ -63,25 +63,30 @@ TEST(pinned_memory_runs_out)
 
 TEST(a_slow_link_slows_copies)
 {
-	enum { BYTES = 1 << 20 };
+	enum { BYTES = 1 << 20, FAST = 20 };
 	CUevent begun, ended;
 	CUdeviceptr at;
 	void *pinned;
-	float before, after;
+	float before = 1e9f, after = 0, took;
 
 	begin();
 	OK(cuMemAlloc_v2(&at, BYTES));
 	OK(cuMemHostAlloc(&pinned, BYTES, 0));
 	OK(cuEventCreate(&begun, 0));
 	OK(cuEventCreate(&ended, 0));
-	for (int slow = 0; slow < 2; slow++) {
-		if (slow)
+	/* Any of the fast ones may take longer on a busy machine, but hardly all of them. */
+	for (int i = 0; i <= FAST; i++) {
+		if (i == FAST)
 			fault("link 20m");
 		OK(cuEventRecord(begun, NULL));
 		OK(cuMemcpyHtoDAsync_v2(at, pinned, BYTES, NULL));
 		OK(cuEventRecord(ended, NULL));
 		OK(cuEventSynchronize(ended));
-		OK(cuEventElapsedTime(slow ? &after : &before, begun, ended));
+		OK(cuEventElapsedTime(&took, begun, ended));
+		if (i == FAST)
+			after = took;
+		else if (took < before)
+			before = took;
 	}
 	CHECK(after > 50 && after > 5 * before); /* modelled time: 1 MiB at 20 MB/s is 52 ms */
 	fault("clear");
