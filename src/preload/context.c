@@ -38,8 +38,8 @@ static uint64_t next_serial = 1;
 /* Held by a capture that begins, and by the drain around calls that no capture may come between. */
 static struct td_lock capture_lock = TD_LOCK_INIT(TD_RANK_CAPTURE);
 static _Atomic uint32_t captures;
-static uint32_t
-	beginning; /* of them: announced, and the driver has not answered yet; under capture_lock */
+/* Calls that begin one, or by which a stream may join one, and that the driver has not answered yet; under capture_lock. */
+static uint32_t beginning;
 /* The drain thread is inside a context-wide wait, or about to enter one; the context it works on. */
 static _Atomic uint32_t waiting; /* threads that wait for a whole context */
 static void *_Atomic in_use;
@@ -428,6 +428,24 @@ void td_context_capture_begun(bool opened)
 	beginning--;
 	if (!opened)
 		atomic_fetch_sub(&captures, 1);
+	td_lock_drop(&capture_lock);
+}
+
+/* Of an event that was recorded in a capture nobody knows before the capture has begun. */
+bool td_context_join_begin(void)
+{
+	if (!td_context_any_capture())
+		return false;
+	td_lock_take(&capture_lock);
+	beginning++;
+	td_lock_drop(&capture_lock);
+	return true;
+}
+
+void td_context_join_end(void)
+{
+	td_lock_take(&capture_lock);
+	beginning--;
 	td_lock_drop(&capture_lock);
 }
 

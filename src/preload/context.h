@@ -63,6 +63,10 @@ void td_context_capture_begin(void);
 void td_context_capture_begun(bool opened);
 void td_context_capture_ended(void);
 
+/* Hooks: around a call that may make a stream join an open capture. False: none is open, and no end follows. */
+bool td_context_join_begin(void);
+void td_context_join_end(void);
+
 /* Is this stream (named, never NULL) capturing? Costs a driver call only while a capture is open somewhere in the process. */
 bool td_context_is_capturing(void *stream);
 bool td_context_any_capture(void);
@@ -86,7 +90,7 @@ unsigned td_context_gpu_count(void);
 /* Between these no capture begins and no known stream ends: for a few driver calls that do not wait. False: a capture is open already. */
 bool td_context_hold_captures(void);
 void td_context_release_captures(void);
-/* Between them: is any capture neither open nor not open yet, so that no stream can be said not to capture? */
+/* Between them: is any stream just beginning a capture, or joining one, so that none can be said not to capture? */
 bool td_context_capture_is_beginning(void);
 
 /* A context-wide wait is about to be entered (under hold_captures) or over; td_context_capture_begin waits for it, boundedly. */

@@ -96,7 +96,7 @@ static bool drain_beside_capture(const struct td_driver *driver, const void *con
 	bool covered;
 	unsigned count;
 
-	/* A stream that does not capture yet may do so before its event is recorded: the event would be a part of the capture, and looking at it break it. */
+	/* A stream that does not capture yet, nor has joined a capture, may do so before its event is recorded: the event would be a part of the capture, and looking at it break it. */
 	if (td_context_hold_captures() || td_context_capture_is_beginning()) {
 		td_context_release_captures();
 		return false;

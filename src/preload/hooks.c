@@ -68,6 +68,19 @@ WAITING_COPY(
 		return r;                                                                           \
 	}
 
+/* A stream that waits for an event of a capture becomes a part of it. */
+#define MAY_JOIN(symbol)                                                                           \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		bool may_join = td_context_join_begin();                                           \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		if (may_join)                                                                      \
+			td_context_join_end();                                                     \
+		return r;                                                                          \
+	}
+
+MAY_JOIN(cuStreamWaitEvent)
+MAY_JOIN(cuStreamWaitEvent_ptsz)
 BEGIN_CAPTURE(cuStreamBeginCapture)
 BEGIN_CAPTURE(cuStreamBeginCapture_ptsz)
 BEGIN_CAPTURE(cuStreamBeginCapture_v2)

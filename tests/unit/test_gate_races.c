@@ -16,3 +16,28 @@ CASE(pacing_looks_at_its_events_as_no_capture_forbids)
 	EXPECT(atomic_load(&fake.queries_not_relaxed) == 0);
 	EXPECT(fake_mode_now == 0); /* the program's own is what it was */
 }
+
+/* A stream that waits for an event of a capture joins it: while the driver has not answered, an event that is put on it may become a part of the capture. */
+CASE(nothing_is_recorded_while_a_stream_may_join_a_capture)
+{
+	unsigned pushes;
+
+	start_open(1);
+	td_context_stream_created(FAKE_STREAM);
+	EXPECT(!td_context_join_begin()); /* there is none */
+	td_context_capture_begin();
+	td_context_capture_begun(true);
+	EXPECT(td_context_join_begin());
+	pushes = atomic_load(&fake.pushes);
+	daemon_close(0);
+	while (atomic_load(&fake.pushes) == pushes)
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	td_time_sleep_until_ns(
+		td_time_now_ns() + 10 * MS); /* in which the drain comes by again and again */
+	EXPECT(atomic_load(&fake.records) == 0);
+	atomic_store(&fake.capturing, true);
+	td_context_join_end();
+	(void)next(TD_MSG_TYPE_drained);
+	EXPECT(atomic_load(&fake.records) != 0);
+	EXPECT(atomic_load(&fake.records_on_capture) == 0);
+}
