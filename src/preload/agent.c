@@ -369,6 +369,9 @@ static void step_gpus(unsigned count)
 			attach(i, &gpu);
 		else if (!gpu.context && self.attached & 1u << i)
 			detach(i);
+		/* A thread that asks has lost its context to another one's reset. */
+		if (!gpu.context)
+			td_client_refuse(i);
 	}
 	/* One that came back before we noticed that it had gone was never detached. */
 	if (self.attached & ~atomic_load(&introduced))

@@ -445,6 +445,15 @@ bool td_client_take_need(
 	return true;
 }
 
+void td_client_refuse(unsigned slot)
+{
+	struct ledger *ledger = &ledgers[slot];
+	uint32_t state = NEED_ASKED;
+
+	if (atomic_compare_exchange_strong(&ledger->need, &state, NEED_SENT) || state == NEED_SENT)
+		answered(ledger, 0);
+}
+
 void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t limit_bytes)
 {
 	struct ledger *ledger = ledger_of(slot);

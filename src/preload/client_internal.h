@@ -17,6 +17,8 @@ bool td_client_has_waiters(void);
 /* An allocation to send NEED for; false: none. Taken. */
 bool td_client_take_need(
 	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, bool *ret_movable);
+/* The slot has no context any more, so the daemon is not asked: who waits for its answer is refused. */
+void td_client_refuse(unsigned slot);
 void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t limit_bytes);
 
 /* spills: what is beyond the limit lies on the host. open: the gate is to be. */

@@ -52,6 +52,9 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	/* As the driver does it: what pools keep for later is used before there is none. */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_outside_trim((unsigned)slot))
 		r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
+	/* Another thread has ended the context meanwhile: the driver says so. */
+	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_context_use() < 0)
+		return td_real.cuMemAlloc_v2(address, bytes);
 	if (!r) {
 		*address = at;
 		td_outside_note(TD_OUTSIDE_BACKEND, TD_KEY_BACKEND, at, 0);

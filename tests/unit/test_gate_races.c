@@ -41,3 +41,31 @@ CASE(nothing_is_recorded_while_a_stream_may_join_a_capture)
 	EXPECT(atomic_load(&fake.records) != 0);
 	EXPECT(atomic_load(&fake.records_on_capture) == 0);
 }
+
+static _Atomic int need_result = -1;
+
+static void *ask_for_much(void *arg)
+{
+	(void)arg;
+	atomic_store(&need_result, td_client_need(0, 80 * MIB, true));
+	return NULL;
+}
+
+/* One thread allocates, and waits for the daemon; another resets the GPU. Nobody answers any more. */
+CASE(who_asks_for_memory_of_a_context_that_ends_is_refused)
+{
+	pthread_t thread;
+
+	start_open(1);
+	EXPECT(!pthread_create(&thread, NULL, ask_for_much, NULL));
+	(void)next(TD_MSG_TYPE_need);
+	td_context_gone(FAKE_CONTEXT);
+	(void)next(TD_MSG_TYPE_detach);
+	EXPECT(!pthread_join(thread, NULL));
+	EXPECT(atomic_load(&need_result) == TD_NEED_REFUSED);
+	/* It was about to ask. */
+	atomic_store(&need_result, -1);
+	EXPECT(!pthread_create(&thread, NULL, ask_for_much, NULL));
+	EXPECT(!pthread_join(thread, NULL));
+	EXPECT(atomic_load(&need_result) == TD_NEED_REFUSED);
+}
