@@ -227,7 +227,7 @@ static uint64_t uncertainty_ns(const struct td_duty *duty)
 static uint64_t median_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
 	uint64_t slack = with_slack(duty->baseline_ns, params->slack_ppm) - duty->baseline_ns,
-		 off = slack / 5 + duty->noise_ns / 4 * 7, room = slack > off ? slack - off : 0;
+		 off = slack / 5 + duty->noise_ns / 3 * 7, room = slack > off ? slack - off : 0;
 
 	room = room < slack / 4 * 3 ? room : slack / 4 * 3;
 	return add(duty->baseline_ns, room > slack / 3 ? room : slack / 3);
