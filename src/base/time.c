@@ -1,8 +1,13 @@
-/* Monotonic time in ns; see time.h. */
+/*
+ * Monotonic time in ns; see time.h. Not through libc's function to sleep: a thread that is cancelled ends in it, and the interposer sleeps in calls of the program's that
+ * are no place for that.
+ */
 #include "base/time.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 uint64_t td_time_now_ns(void)
 {
@@ -19,6 +24,10 @@ void td_time_sleep_until_ns(uint64_t deadline_ns)
 		.tv_nsec = (long)(deadline_ns % TD_NS_PER_S),
 	};
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+	int saved = errno;
+
+	while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) < 0 &&
+		errno == EINTR)
 		;
+	errno = saved;
 }

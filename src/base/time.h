@@ -11,5 +11,5 @@
 /* CLOCK_MONOTONIC in ns: comparable between the processes of one machine. */
 uint64_t td_time_now_ns(void);
 
-/* Sleeps until the monotonic clock shows deadline_ns; resumes after signals. */
+/* Sleeps until the monotonic clock shows deadline_ns; resumes after signals. Keeps errno; no cancellation point. */
 void td_time_sleep_until_ns(uint64_t deadline_ns);

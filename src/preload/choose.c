@@ -10,6 +10,7 @@
 #include "preload/driver.h"
 #include "preload/loaded.h"
 #include "preload/lock.h"
+#include "preload/thread.h"
 
 enum state {
 	STATE_GIVEN,
@@ -126,8 +127,11 @@ void td_choose_init(uint8_t kind, const struct td_chooser *by)
 
 void td_choose(void)
 {
+	int cancel;
+
 	if (atomic_load_explicit(&state, memory_order_acquire) != STATE_OPEN)
 		return;
+	cancel = td_thread_no_cancel();
 	td_lock_take(&lock);
 	if (atomic_load(&state) == STATE_OPEN) {
 		if (!all_can_move())
@@ -139,6 +143,7 @@ void td_choose(void)
 		atomic_store(&state, reason ? STATE_PLAIN : STATE_MOVES);
 	}
 	td_lock_drop(&lock);
+	td_thread_may_cancel(cancel);
 }
 
 void td_choice_get(struct td_choice *ret)

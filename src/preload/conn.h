@@ -46,7 +46,7 @@ struct td_bell {
 	}
 
 int td_bell_init(struct td_bell *bell);
-/* Keeps errno; async-signal-safe. */
+/* Keeps errno; async-signal-safe; no cancellation point. */
 void td_bell_ring(const struct td_bell *bell);
 /* Takes what was rung. */
 void td_bell_quiet(const struct td_bell *bell);

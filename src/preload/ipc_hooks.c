@@ -5,13 +5,14 @@
 #include "preload/ipc.h"
 #include "preload/outside.h"
 #include "preload/real.h"
+#include "preload/thread.h"
 
 #define LAZY_PEER 1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS: the only flag, and not optional */
 
 CUresult td_hook_cuIpcGetMemHandle(CUipcMemHandle *a0, CUdeviceptr a1)
 {
 	struct td_swap_info info;
-	int r = td_swap_describe(a1, &info);
+	int r = td_swap_describe(a1, &info), cancel;
 
 	if (r == TD_BACKEND_NOT_MINE)
 		return td_real.cuIpcGetMemHandle(a0, a1);
@@ -19,7 +20,10 @@ CUresult td_hook_cuIpcGetMemHandle(CUipcMemHandle *a0, CUdeviceptr a1)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!td_chunk_has_handles())
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return td_ipc_export(a1, a0);
+	cancel = td_thread_no_cancel();
+	r = td_ipc_export(a1, a0);
+	td_thread_may_cancel(cancel);
+	return r;
 }
 
 /* Counted by the process whose it is: here it is only known. */
@@ -39,10 +43,13 @@ static CUresult open_ours(CUdeviceptr *address, const CUipcMemHandle *handle, un
 	struct td_swap_info info;
 	uint64_t at;
 	CUresult r;
+	int cancel;
 
 	if (!address || flags != LAZY_PEER)
 		return CUDA_ERROR_INVALID_VALUE;
+	cancel = td_thread_no_cancel();
 	r = td_ipc_open(handle, &at);
+	td_thread_may_cancel(cancel);
 	if (r)
 		return r;
 	*address = at;
@@ -68,9 +75,11 @@ CUresult td_hook_cuIpcOpenMemHandle_v2(CUdeviceptr *a0, CUipcMemHandle a1, unsig
 CUresult td_hook_cuIpcCloseMemHandle(CUdeviceptr a0)
 {
 	struct td_key *key = td_outside_take(TD_KEY_SHARED, a0);
+	int cancel = td_thread_no_cancel();
 	bool last;
 	int r = td_ipc_close(a0, &last);
 
+	td_thread_may_cancel(cancel);
 	if (r == TD_BACKEND_NOT_MINE)
 		r = td_real.cuIpcCloseMemHandle(a0);
 	return td_outside_end(key, r);

@@ -10,6 +10,7 @@
 #include "preload/reach.h"
 #include "preload/real.h"
 #include "preload/shares.h"
+#include "preload/thread.h"
 
 #define POSIX_FD   1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 #define CHUNKS_MAX (1u << 20)
@@ -294,6 +295,8 @@ int td_ipc_close(uint64_t address, bool *ret_last)
 
 void td_ipc_context_ends(void *context)
 {
+	int cancel = td_thread_no_cancel();
+
 	pthread_mutex_lock(&lock);
 	for (struct import **p = &imports; *p;) {
 		struct import *i = *p;
@@ -306,6 +309,7 @@ void td_ipc_context_ends(void *context)
 		end(i);
 	}
 	pthread_mutex_unlock(&lock);
+	td_thread_may_cancel(cancel);
 }
 
 int td_ipc_describe(uint64_t address, struct td_swap_info *ret)

@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "preload/agent.h"
 #include "preload/context.h"
+#include "preload/thread.h"
 #include "proto/proto.h"
 #include "proto/socket.h"
 
@@ -78,7 +79,7 @@ static uint64_t own_bytes(const uint8_t *gpu_uuid)
 
 void td_job_view(const uint8_t *gpu_uuid, uint64_t total_bytes, struct td_job_view *ret)
 {
-	int saved = errno;
+	int saved = errno, cancel = td_thread_no_cancel();
 
 	*ret = (struct td_job_view){.limit_bytes = UINT64_MAX};
 	add_pid(ret, (uint32_t)getpid());
@@ -89,5 +90,6 @@ void td_job_view(const uint8_t *gpu_uuid, uint64_t total_bytes, struct td_job_vi
 			(void)td_parse_size(td_settings.mem, total_bytes, &ret->limit_bytes, NULL);
 	}
 	ret->used_bytes += own_bytes(gpu_uuid);
+	td_thread_may_cancel(cancel);
 	errno = saved;
 }

@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/time.h"
 #include "preload/agent.h"
 #include "preload/client.h"
 #include "preload/client_internal.h"
@@ -145,15 +145,13 @@ int td_outside_claim(
 
 bool td_outside_again(struct td_outside_claim *claim, int r)
 {
-	const struct timespec pause = {0, WAIT_NS};
-
 	if (r != CUDA_ERROR_OUT_OF_MEMORY || !claim->object || claim->slot < 0 || claim->need ||
 		claim->waits++ == WAIT_TIMES || td_client_is_alone() ||
 		td_gate_word() & TD_WORD_CLOSED)
 		return false;
 	if (claim->waits % SHORT_EVERY == 0)
 		td_client_short((unsigned)claim->slot, claim->bytes);
-	nanosleep(&pause, NULL);
+	td_time_sleep_until_ns(td_time_now_ns() + WAIT_NS);
 	return true;
 }
 

@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "preload/agent.h"
 #include "preload/client.h"
 #include "preload/context.h"
@@ -98,13 +98,13 @@ static bool wait_a_little(struct patience *patience)
 {
 	unsigned *left = td_client_is_alone() ? &patience->alone : &patience->with_daemon;
 	/* Of differing length, so that processes that fight for the same memory do not do it in step. */
-	const struct timespec pause = {0,
-		WAIT_NS / 2 + (long)((unsigned)getpid() * 2654435761u + *left * 40503u) % WAIT_NS};
+	uint64_t pause_ns =
+		WAIT_NS / 2 + ((unsigned)getpid() * 2654435761u + *left * 40503u) % WAIT_NS;
 
 	if (!*left)
 		return false;
 	(*left)--;
-	nanosleep(&pause, NULL);
+	td_time_sleep_until_ns(td_time_now_ns() + pause_ns);
 	return true;
 }
 

@@ -69,3 +69,26 @@ CASE(who_asks_for_memory_of_a_context_that_ends_is_refused)
 	EXPECT(!pthread_join(thread, NULL));
 	EXPECT(atomic_load(&need_result) == TD_NEED_REFUSED);
 }
+
+static void *call_while_cancelled(void *arg)
+{
+	(void)arg;
+	pthread_cancel(pthread_self());
+	td_client_memory_changed(0); /* wakes the agent */
+	td_agent_wake();
+	td_gate_await(); /* sleeps */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return &need_result;
+}
+
+/* A call of CUDA is no cancellation point, so that a program may hold what it likes there; and we hold promises and locks. */
+CASE(a_cancelled_thread_does_not_end_in_what_we_do_in_its_calls)
+{
+	pthread_t thread;
+	void *result;
+
+	start_open(1);
+	EXPECT(!pthread_create(&thread, NULL, call_while_cancelled, NULL));
+	EXPECT(!pthread_join(thread, &result));
+	EXPECT(result != PTHREAD_CANCELED);
+}
