@@ -169,9 +169,8 @@ static void greet(uint64_t now_ns)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_hello};
 	struct td_choice choice;
-	int fd = td_socket_connect(td_settings.socket);
 
-	if (fd < 0 || td_conn_adopt(&self.conn, fd) < 0) {
+	if (td_conn_connect(&self.conn, td_settings.socket)) {
 		lost(now_ns);
 		return;
 	}

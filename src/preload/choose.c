@@ -76,11 +76,21 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return search->found;
 }
 
-static void look(struct search *search)
+void td_choose_hold_forks(void)
 {
 	td_lock_take(&list_lock);
-	dl_iterate_phdr(look_at, search);
+}
+
+void td_choose_release_forks(void)
+{
 	td_lock_drop(&list_lock);
+}
+
+static void look(struct search *search)
+{
+	td_choose_hold_forks();
+	dl_iterate_phdr(look_at, search);
+	td_choose_release_forks();
 }
 
 /* With the lock. Is one loaded, into whatever namespace? Then `library` says which. By their names here first: what is mapped may have another one, behind a link. */
@@ -179,12 +189,12 @@ void td_choose_look(void)
 
 void td_choose_before_fork(void)
 {
-	td_lock_take(&list_lock);
+	td_choose_hold_forks();
 }
 
 void td_choose_after_fork(void)
 {
-	td_lock_drop(&list_lock);
+	td_choose_release_forks();
 }
 
 void td_choose_forked(void)

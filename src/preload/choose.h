@@ -42,7 +42,11 @@ void td_choice_get(struct td_choice *ret);
 /* Agent only, with no lock, before memory moves and now and then: stays it from now on? Costs a look at a counter of the dynamic linker. */
 void td_choose_look(void);
 
-/* Around fork: no thread looks at the list of libraries meanwhile. */
+/* For moments: no other thread forks in between. */
+void td_choose_hold_forks(void);
+void td_choose_release_forks(void);
+
+/* Around fork: no thread looks at the list of libraries meanwhile, or holds forks off. */
 void td_choose_before_fork(void);
 void td_choose_after_fork(void);
 void td_choose_forked(void);

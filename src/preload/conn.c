@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/choose.h"
 #include "proto/proto.h"
 #include "proto/socket.h"
 
@@ -38,6 +39,26 @@ int td_conn_adopt(struct td_conn *conn, int fd)
 	conn->inode = st.st_ino;
 	atomic_store(&conn->fd, fd);
 	return 0;
+}
+
+int td_conn_connect(struct td_conn *conn, const char *path)
+{
+	int fd, r;
+
+	/* A child that held it open would keep the daemon from noticing the parent's end. */
+	td_choose_hold_forks();
+	fd = td_socket_new();
+	r = fd < 0 ? fd : td_conn_adopt(conn, fd);
+	td_choose_release_forks();
+	if (r)
+		return r;
+	fd = atomic_load(&conn->fd);
+	(void)fcntl(fd, F_SETFL, 0);
+	r = td_socket_connect_by(fd, path);
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (r)
+		td_conn_close(conn);
+	return r;
 }
 
 bool td_conn_is_ours(const struct td_conn *conn)

@@ -32,6 +32,8 @@ struct td_slot td_slot_inert;
 
 /* Of the daemon's gate page while it is mapped; NULL: the page is private. The agent's. */
 static struct td_gate_page *alias;
+/* Something was mapped over the static pages, or is about to be. The agent's; the child of a fork looks at it. */
+static _Atomic bool exchanged;
 
 /* Submissions of a thread that uses the shared slot, nested ones included. */
 static __thread uint32_t shared_depth __attribute__((tls_model("initial-exec")));
@@ -274,11 +276,15 @@ static int move_over(void *from, void *to)
 	return 0;
 }
 
+/* In this order: the child of a fork in between is not to unmap what another thread of the parent has there by then. */
 static void drop_alias(void)
 {
-	if (alias)
-		munmap(alias, TD_PAGE_BYTES);
+	struct td_gate_page *gone = alias;
+
 	alias = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (gone)
+		munmap(gone, TD_PAGE_BYTES);
 }
 
 /* A peer that hands out a descriptor shorter than a page would have us die of SIGBUS. */
@@ -301,6 +307,7 @@ int td_gate_map(int gate_fd, int meter_fd)
 		r = -errno;
 		goto err_unmap;
 	}
+	atomic_store(&exchanged, true);
 	r = move_over(meter, &td_meter);
 	if (r)
 		goto err_unmap;
@@ -391,7 +398,8 @@ void td_gate_forked(void)
 {
 	shared_depth = 0;
 	td_gate_init();
-	if (!alias) {
+	/* The parent's agent may have been exchanging the pages: whose they are is not known then, nor whether they can be written to. */
+	if (!atomic_load(&exchanged)) {
 		td_gate_write(0);
 		memset(&td_meter, 0, sizeof(td_meter.page));
 	} else if (!map_private(0, 0)) {

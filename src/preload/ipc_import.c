@@ -160,12 +160,18 @@ static struct import *ask(const struct td_ipc_handle *handle, int *ret_result)
 {
 	struct td_ipc_request request = {0};
 	struct td_ipc_reply reply;
+	struct td_conn *conn;
 	struct import *i;
 	int fd = td_ipc_connect(handle->socket);
 
 	*ret_result = fd == -EACCES ? CUDA_ERROR_NOT_PERMITTED : CUDA_ERROR_MAP_FAILED;
 	if (fd < 0)
 		return NULL;
+	/* Known from here on: the child of a fork in another thread closes it, or the exporter would take the child for us. */
+	conn = td_ipc_conn_new(fd);
+	if (!conn)
+		return NULL;
+	fd = atomic_load(&conn->fd);
 	memcpy(request.magic, td_ipc_magic, sizeof(request.magic));
 	memcpy(request.id, handle->id, sizeof(request.id));
 	if (td_ipc_send(fd, &request, sizeof(request), NULL, 0) ||
@@ -185,16 +191,13 @@ static struct import *ask(const struct td_ipc_handle *handle, int *ret_result)
 		.each_bytes = reply.each_bytes,
 		.last_bytes = reply.last_bytes,
 		.mapped_bytes = reply.each_bytes * (reply.chunks - 1) + reply.last_bytes,
-		.conn = td_ipc_conn_new(fd)};
-	if (i->conn)
-		return i;
-	free(i);
-	return NULL;
+		.conn = conn};
+	return i;
 
 err_close:
 	if (!*ret_result)
 		*ret_result = CUDA_ERROR_INVALID_HANDLE;
-	close(fd);
+	td_ipc_conn_free(conn);
 	return NULL;
 }
 

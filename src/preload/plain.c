@@ -126,7 +126,8 @@ static void any_stats(unsigned slot, struct td_memory_stats *ret)
 static void any_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	ranges.count = 0;
+	/* The parent may have been amid making room for more. */
+	memset(&ranges, 0, sizeof(ranges));
 	memset(totals, 0, sizeof(totals));
 }
 

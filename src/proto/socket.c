@@ -33,23 +33,34 @@ char *td_socket_path(char *buf, size_t len)
 	return buf;
 }
 
-int td_socket_connect(const char *path)
+int td_socket_new(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int td_socket_connect_by(int fd, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd, r;
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	return connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+}
+
+int td_socket_connect(const char *path)
+{
+	int fd = td_socket_new(), r;
+
 	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
-	return fd;
+		return fd;
+	r = td_socket_connect_by(fd, path);
+	if (!r)
+		return fd;
+	close(fd);
+	return r;
 }
 
 int td_socket_send(int fd, const struct td_msg *msg, const int *fds, size_t fd_count)

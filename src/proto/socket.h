@@ -16,6 +16,9 @@ char *td_socket_path(char *buf, size_t len);
 
 /* A connected socket (close-on-exec), or -errno. */
 int td_socket_connect(const char *path);
+/* The same in two steps: a socket, or -errno; 0, or -errno with the socket still the caller's. */
+int td_socket_new(void);
+int td_socket_connect_by(int fd, const char *path);
 
 /* 0 or -errno; fds may be NULL. */
 int td_socket_send(int fd, const struct td_msg *msg, const int *fds, size_t fd_count);

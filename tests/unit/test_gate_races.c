@@ -1,6 +1,9 @@
 /* What one thread does in the middle of what another does. */
 #include "agent_world.h"
 
+#include <signal.h>
+#include <stdarg.h>
+
 /*
  * A driver that is asked about an event by a thread of the usual mode, while any thread captures in the usual mode, refuses and spoils that capture. Which may begin at
  * any moment.
@@ -91,4 +94,100 @@ CASE(a_cancelled_thread_does_not_end_in_what_we_do_in_its_calls)
 	EXPECT(!pthread_create(&thread, NULL, call_while_cancelled, NULL));
 	EXPECT(!pthread_join(thread, &result));
 	EXPECT(result != PTHREAD_CANCELED);
+}
+
+/* -- forks: of any thread, while another of ours is anywhere -- */
+
+static _Atomic int forks_after; /* calls of mremap; 0: none */
+static _Atomic bool fork_in_connect;
+static _Atomic int child_status = -1, connecting_fd = -1;
+
+/* What the child finds; the parent goes on where it was. */
+static void fork_now(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		td_agent_forked();
+		td_client_forked();
+		td_context_forked();
+		td_drain_forked();
+		td_slot_forked();
+		td_gate_forked();
+		EXPECT(td_gate_word() == 0);
+		atomic_store(&td_meter.page.launches, 77); /* its own */
+		if (atomic_load(&connecting_fd) >= 0)
+			EXPECT(fcntl(atomic_load(&connecting_fd), F_GETFD) < 0);
+		_exit(0);
+	}
+	EXPECT(waitpid(pid, &status, 0) == pid);
+	atomic_store(&child_status, status);
+}
+
+/* libc's, in whose middle another thread forks. */
+void *mremap(void *from, size_t old_size, size_t new_size, int flags, ...)
+{
+	va_list arguments;
+	void *to, *r;
+
+	va_start(arguments, flags);
+	to = va_arg(arguments, void *);
+	va_end(arguments);
+	r = (void *)syscall(SYS_mremap, from, old_size, new_size, flags, to);
+	if (atomic_load(&forks_after) && atomic_fetch_sub(&forks_after, 1) == 1)
+		fork_now();
+	return r;
+}
+
+CASE(a_child_has_pages_of_its_own_even_if_they_were_just_being_exchanged)
+{
+	struct td_meter_page *meter;
+	void *page;
+	int fds[2];
+
+	begin();
+	fds[0] = new_page(&page);
+	fds[1] = new_page(&page);
+	meter = page;
+	/* Behind the meter's, or the gate's; where private ones were there before, or others. */
+	for (int i = 0; i < 4; i++) {
+		atomic_store(&child_status, -1);
+		atomic_store(&forks_after, 1 + i % 2);
+		EXPECT(!td_gate_map(fds[0], fds[1]));
+		EXPECT(atomic_load(&child_status) == 0);
+		EXPECT(atomic_load(&meter->launches) == 0);
+		if (i == 1)
+			EXPECT(!td_gate_unmap(0, 0));
+	}
+}
+
+int connect(int fd, const struct sockaddr *address, socklen_t len)
+{
+	if (atomic_exchange(&fork_in_connect, false)) {
+		atomic_store(&connecting_fd, fd);
+		fork_now();
+		atomic_store(&connecting_fd, -1);
+	}
+	return (int)syscall(SYS_connect, fd, address, len);
+}
+
+/* It would keep the daemon from noticing the parent's end. */
+CASE(a_child_does_not_hold_the_connection_that_its_parent_was_just_making)
+{
+	sigset_t ended;
+
+	sigemptyset(&ended);
+	sigaddset(&ended, SIGCHLD);
+	EXPECT(!pthread_sigmask(
+		SIG_BLOCK, &ended, NULL)); /* nothing of the daemon's is interrupted */
+	daemon_listen();
+	begin();
+	atomic_store(&fork_in_connect, true);
+	program(1);
+	daemon_welcome();
+	EXPECT(atomic_load(&child_status) == 0);
+	(void)next(TD_MSG_TYPE_want);
+	daemon_open(50 * MIB);
+	until_launched(1);
 }
