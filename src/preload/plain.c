@@ -71,27 +71,35 @@ static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 	return r;
 }
 
+/* Of managed memory it is not known which of it is where: it counts as one whole, off the host share first. */
+static void uncount(unsigned slot, uint64_t bytes)
+{
+	struct td_memory_stats *t = &totals[slot];
+	uint64_t resident = t->host_bytes < bytes ? bytes - t->host_bytes : 0;
+
+	t->demanded_bytes -= bytes;
+	td_steps_memory(slot, t->demanded_bytes);
+	t->host_bytes -= bytes - resident;
+	t->resident_bytes -= resident;
+}
+
+/* The row goes first, as the address may be another's at once; the bytes last, as they are not to be others' before the driver has them. */
 static int any_free(uint64_t address)
 {
 	struct td_allocation row;
-	struct td_memory_stats *t;
 	bool mine;
+	int r;
 
 	pthread_mutex_lock(&lock);
 	mine = td_ranges_remove(&ranges, address, &row);
-	if (mine) {
-		uint64_t bytes = rounded(row.bytes), resident;
-
-		t = &totals[row.slot];
-		/* Of managed memory it is not known which of it is where: it counts as one whole, off the host share first. */
-		resident = t->host_bytes < bytes ? bytes - t->host_bytes : 0;
-		t->demanded_bytes -= bytes;
-		td_steps_memory(row.slot, t->demanded_bytes);
-		t->host_bytes -= bytes - resident;
-		t->resident_bytes -= resident;
-	}
 	pthread_mutex_unlock(&lock);
-	return mine ? td_real.cuMemFree_v2(address) : TD_BACKEND_NOT_MINE;
+	if (!mine)
+		return TD_BACKEND_NOT_MINE;
+	r = td_real.cuMemFree_v2(address);
+	pthread_mutex_lock(&lock);
+	uncount(row.slot, rounded(row.bytes));
+	pthread_mutex_unlock(&lock);
+	return r;
 }
 
 static int any_range(uint64_t address, uint64_t *ret_base, size_t *ret_bytes)
