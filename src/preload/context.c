@@ -112,6 +112,7 @@ static int add(void *handle, const struct td_gpu_info *info, bool created, bool 
 	if (*ret_new) {
 		td_agent_expect((unsigned)slot);
 		gpus[slot].context = handle;
+		gpus[slot].serial = free->serial;
 	}
 	return slot;
 }
@@ -232,9 +233,12 @@ static bool remove_context(struct td_context *known)
 	if (gpu->context != handle)
 		return false;
 	gpu->context = NULL;
-	for (unsigned i = 0; i < TD_CONTEXT_MAX && !gpu->context; i++)
-		if (contexts[i].handle && contexts[i].slot == known->slot)
-			gpu->context = contexts[i].handle;
+	for (unsigned i = 0; i < TD_CONTEXT_MAX && !gpu->context; i++) {
+		if (!contexts[i].handle || contexts[i].slot != known->slot)
+			continue;
+		gpu->context = contexts[i].handle;
+		gpu->serial = contexts[i].serial;
+	}
 	return !gpu->context;
 }
 

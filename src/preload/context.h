@@ -21,7 +21,8 @@ struct td_gpu_info {
 	uint64_t
 		used_bytes; /* on the whole device, when its first context was seen: what contexts cost shows in it */
 	int device;
-	void *context; /* the first seen on it that still lives; NULL: none */
+	void *context;   /* the first seen on it that still lives; NULL: none */
+	uint64_t serial; /* its; see td_context */
 };
 
 struct td_context {

@@ -382,7 +382,8 @@ int td_plans_move(unsigned slot, uint64_t limit_bytes,
 		return 0;
 	r = how(slot, limit_bytes, note);
 	(void)driver->ctx_pop_current(&popped);
-	return r;
+	/* The program has ended that context meanwhile: what is there of others can be moved in one of them, and of none there is nothing to move. */
+	return r == -ENOTRECOVERABLE && !td_context_is_alive(gpu.serial) ? -EAGAIN : r;
 }
 
 static int shrink(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))

@@ -18,9 +18,10 @@ static struct {
 		queries_not_relaxed; /* of events; by threads in another capture mode */
 	_Atomic uint64_t demanded, resident;
 	_Atomic unsigned fills, shrinks, reaches;
-	_Atomic bool full;    /* no room on the device, nor on the host */
-	_Atomic bool failing; /* the context is beyond help */
-	_Atomic bool stuck;   /* nothing can leave: to be tried again at */
+	_Atomic bool full;             /* no room on the device, nor on the host */
+	_Atomic bool failing;          /* the context is beyond help */
+	void (*_Atomic in_fill)(void); /* once, in the middle of a fill */
+	_Atomic bool stuck;            /* nothing can leave: to be tried again at */
 	_Atomic uint64_t again_ns;
 } fake;
 
@@ -202,7 +203,11 @@ static int fake_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsig
 {
 	(void)progress;
 	(void)slot;
+	void (*in_fill)(void) = atomic_exchange(&fake.in_fill, NULL);
+
 	atomic_fetch_add(&fake.fills, 1);
+	if (in_fill)
+		in_fill();
 	if (atomic_load(&fake.failing))
 		return -ENOTRECOVERABLE;
 	if (atomic_load(&fake.demanded) > limit_bytes || atomic_load(&fake.full))

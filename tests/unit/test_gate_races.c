@@ -191,3 +191,27 @@ CASE(a_child_does_not_hold_the_connection_that_its_parent_was_just_making)
 	daemon_open(50 * MIB);
 	until_launched(1);
 }
+
+static void end_context(void)
+{
+	td_context_gone(FAKE_CONTEXT);
+}
+
+/* The agent fills in one context; a thread of the program ends it. The copies fail, which says nothing of the process's other contexts. */
+CASE(a_context_that_ends_amid_a_move_is_not_taken_for_one_that_failed)
+{
+	struct td_msg msg;
+
+	daemon_listen();
+	begin();
+	program(1);
+	daemon_welcome();
+	(void)next(TD_MSG_TYPE_want);
+	atomic_store(&fake.failing, true);
+	atomic_store(&fake.in_fill, end_context);
+	plan(TD_GATE_OPEN, false, 50 * MIB);
+	do {
+		EXPECT(!td_socket_recv(d.fd, &msg, NULL, 0));
+		EXPECT(msg.type != TD_MSG_TYPE_failed);
+	} while (msg.type != TD_MSG_TYPE_detach);
+}
