@@ -97,4 +97,4 @@ def bad_options_are_quoted():
 
 
 run_cases([the_software_gpu_shows_all_four_modes, a_driver_that_shows_a_gpu_is_used_and_its_managed_memory_left_alone, protect_shows_a_guaranteed_job_alone_and_in_company,
-           table2_fails_without_tandem_and_finishes_both_jobs_with_it, bad_options_are_quoted])
+           table2_fails_without_tandem_and_finishes_both_jobs_with_it, bad_options_are_quoted], at_once=4)

@@ -55,4 +55,4 @@ def programs_of_the_build_take_the_driver_that_is_there():
             assert ran.returncode == 0 or not wrap, ran
 
 
-run_cases([every_command_works_in_this_order, programs_of_the_build_take_the_driver_that_is_there])
+run_cases([every_command_works_in_this_order, programs_of_the_build_take_the_driver_that_is_there], at_once=2)

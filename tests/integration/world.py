@@ -1,4 +1,5 @@
 """A private software GPU with a private daemon, and what the whole-program tests do with them. The build comes from the command line."""
+import concurrent.futures
 import json
 import os
 import shutil
@@ -96,18 +97,26 @@ def nothing_is_left(world):
     until(lambda: world.jobs() == [], "jobs of the dead are gone")
 
 
-def run_cases(cases):
-    """TAP on stdout. Arguments behind the build choose cases by name."""
+def result_of(number, case):
+    try:
+        case()
+        return f"ok {number} - {case.__name__}"
+    except Skip as why:
+        return f"ok {number} - {case.__name__} # SKIP {why}"
+    except (AssertionError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
+        return f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# ")
+
+
+def run_cases(cases, at_once=1):
+    """TAP on stdout. Arguments behind the build choose cases by name. at_once: of cases with worlds of their own that wait more than they work."""
     print(f"1..{len(cases)}")
     chosen = sys.argv[2:]
-    for number, case in enumerate(cases, 1):
+
+    def run(number, case):
         if chosen and case.__name__ not in chosen:
-            print(f"ok {number} - {case.__name__} # SKIP not chosen")
-            continue
-        try:
-            case()
-            print(f"ok {number} - {case.__name__}", flush=True)
-        except Skip as why:
-            print(f"ok {number} - {case.__name__} # SKIP {why}", flush=True)
-        except (AssertionError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
-            print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "), flush=True)
+            return f"ok {number} - {case.__name__} # SKIP not chosen"
+        return result_of(number, case)
+
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for result in pool.map(run, range(1, len(cases) + 1), cases):
+            print(result, flush=True)
