@@ -1,6 +1,8 @@
 /* A libnvidia-ml.so.1 with three GPUs and many processes, for test_nvml_view.c: which of its answers reach a program in a job, and how. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu/nvml_abi.h"
 
@@ -30,6 +32,21 @@ static nvmlReturn_t give(unsigned n, nvmlDevice_t *ret)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*ret = (nvmlDevice_t)(unsigned long)(n + 1);
 	return NVML_SUCCESS;
+}
+
+/* As one that has GPUs to wake, in so many seconds. */
+nvmlReturn_t nvmlInit_v2(void)
+{
+	const char *seconds = getenv("FAKE_NVML_WAKES");
+
+	if (seconds)
+		sleep((unsigned)atoi(seconds));
+	return fake_result;
+}
+
+nvmlReturn_t nvmlShutdown(void)
+{
+	return fake_result;
 }
 
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count)

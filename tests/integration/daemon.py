@@ -197,6 +197,18 @@ def one_that_ends_while_it_is_asked_is_replaced():
         serves(world)
 
 
+def the_first_answer_of_nvml_is_waited_for_longer_than_any_other():
+    """It has to wake the GPUs; a tool that asks meanwhile is not told that there is none."""
+    with World() as world:
+        environment = dict(world.environment, LD_LIBRARY_PATH=f"{BUILD}/tests/compat", FAKE_NVML_WAKES="4")  # others are waited for for 3 s
+        daemon = subprocess.Popen([TANDEMD], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(lambda: world.call(TANDEM, "ps").returncode == 0, "it answers")
+        gpus = json.loads(world.call(TANDEM, "gpu", "--json").stdout)
+        assert [g["index"] for g in gpus] == [0, 1, 2], gpus
+        assert world.call(TANDEM, "stop").returncode == 0
+        assert daemon.wait(timeout=DEADLINE_S) == 0
+
+
 run_cases([
     one_that_ends_while_it_is_asked_is_replaced,
     nonsense_costs_its_sender_the_connection_only,
@@ -205,4 +217,5 @@ run_cases([
     a_follower_that_does_not_read_is_dropped,
     one_that_says_nothing_is_dropped_and_so_many_that_there_are_no_descriptors,
     a_full_disk_for_its_log_hurts_nobody,
+    the_first_answer_of_nvml_is_waited_for_longer_than_any_other,
 ])

@@ -106,13 +106,15 @@ def a_c_program_tells_its_steps():
 
 def without_a_word_they_are_found():
     with World() as world:
-        process, seen, told = train(world, "--times", "on", steps=120), {}, ""
-        while process.poll() is None:
-            seen = job(world) or seen
-            told = seen.get("steps", 0) > 20 and explained(world) or told
+        process = train(world, "--times", "on", steps=200)
+        until(lambda: job(world).get("steps", 0) >= 60 or process.poll() is not None, "steps are found")
+        # It stands still while it is looked at.
+        assert world.call(TANDEM, "pause", str(process.pid)).returncode == 0
+        until(lambda: job(world)["state"] == "paused", "it stands still")
+        seen, told = job(world), explained(world)
+        assert world.call(TANDEM, "resume", str(process.pid)).returncode == 0
         times = sorted(finish(process)["step_ms"])
-        # It takes some steps to find them, and the last look was some moments before the end.
-        assert 90 <= seen["steps"] <= 120, seen
+        assert 60 <= seen["steps"] <= 200, seen
         assert abs(seen["step_ns"] / 1e6 / times[len(times) // 2] - 1) < 0.1, (seen, times)
         assert seen["step_source"] == "found" and seen["step_error_ppm"] == 1_000_000 - seen["step_sure_ppm"] < 200_000 and "found in what it launches" in told, (seen, told)
 
