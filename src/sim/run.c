@@ -114,6 +114,11 @@ static int parse(int argc, char **argv, struct td_run *run, struct td_err *err)
 			argv[optind]);
 	if (!r && (!run->trace_path || !run->cluster_path))
 		return td_err_set(err, -EINVAL, "--trace FILE and --cluster FILE are needed");
+	if (!r && run->gpu && !run->profiles_path)
+		return td_err_set(err, -EINVAL,
+			"--gpu: \"%.64s\" has no effect: expected --profiles with it", run->gpu);
+	if (!run->gpu)
+		run->gpu = "p100";
 	return r ? r : add_policies(run, err);
 }
 
@@ -297,7 +302,6 @@ int td_sim_run(int argc, char **argv)
 		return td_sim_fail("out of memory");
 	run->policy = "tandem";
 	run->compare = "fifo,antman";
-	run->gpu = "p100";
 	run->seed = 1;
 	run->restart_ns = 60 * TD_NS_PER_S;
 	run->checkpoint_ns = 1800 * TD_NS_PER_S;

@@ -141,7 +141,7 @@ def a_gzipped_trace_is_the_same_trace(folder):
 def wrong_usage_is_told(_):
     for arguments, text in (([], "usage:"), (["fly"], '"fly" is not a verb'), (["run"], "are needed"), ([*RUN, "--policy", "best"], '"best" is not a policy'),
                             ([*RUN, "--seed", "x"], '--seed: "x" is not valid'), ([*RUN, "--restart", "soon"], '--restart: "soon" is not valid'),
-                            ([*RUN, "--fast"], '"--fast" is not an option'), ([*RUN, "--seed"], "--seed needs a value"), (["experiment", "--seeds", "99", "scale"], '--seeds: "99"'), ([*RUN, "--contention", "none"], '"none" is not a contention model'),
+                            ([*RUN, "--fast"], '"--fast" is not an option'), ([*RUN, "--seed"], "--seed needs a value"), (["experiment", "--seeds", "99", "scale"], '--seeds: "99"'), ([*RUN, "--gpu", "k80"], '"k80" has no effect: expected --profiles'), ([*RUN, "--contention", "none"], '"none" is not a contention model'),
                             (["run", "--trace", "/nonexistent", "--cluster", "x"], "/nonexistent: No such file"), (["experiment"], "which experiment?"),
                             (["experiment", "antman-tables"], "is not an experiment"), (["experiment", "mixed"], "mixed needs --data DIR")):
         done = call(*arguments)
