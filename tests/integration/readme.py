@@ -44,7 +44,7 @@ def programs_of_the_build_take_the_driver_that_is_there():
     environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
     found = subprocess.run([TRAIN], env=dict(environment, LD_TRACE_LOADED_OBJECTS="1"), capture_output=True, text=True, timeout=DEADLINE_S).stdout
     driver, = re.findall(r"libcuda\.so\.1 => (.*)", found)
-    assert BUILD not in os.path.realpath(driver.split(" (")[0]), found
+    assert not driver.startswith("/") or BUILD not in os.path.realpath(driver.split(" (")[0]), found
     with World() as world:
         # What doctor says of the driver is what becomes of the program.
         for wrap in ([], [SOFTGPU, "run", "--"]):
