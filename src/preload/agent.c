@@ -36,11 +36,12 @@
 #include "proto/proto.h"
 #include "proto/socket.h"
 
-#define NEVER            UINT64_MAX
-#define BACKOFF_MIN_NS   (100 * TD_NS_PER_MS)
-#define BACKOFF_MAX_NS   (2 * TD_NS_PER_S)
-#define HANDSHAKE_NS     (5 * TD_NS_PER_S)
-#define INTRODUCE_MAX_NS (2 * TD_NS_PER_S)
+#define NEVER          UINT64_MAX
+#define BACKOFF_MIN_NS (100 * TD_NS_PER_MS)
+#define BACKOFF_MAX_NS (2 * TD_NS_PER_S)
+#define HANDSHAKE_NS   (5 * TD_NS_PER_S)
+/* Longer than the agent waits for a daemon, which then says so; this is for one that is not let run. */
+#define INTRODUCE_MAX_NS (2 * HANDSHAKE_NS)
 #define JITTER_NS        (250 * TD_NS_PER_MS)
 #define METER_EVERY_NS   TD_NS_PER_S
 /* Messages handled before the rest gets its turn. */

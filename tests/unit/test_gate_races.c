@@ -215,3 +215,17 @@ CASE(a_context_that_ends_amid_a_move_is_not_taken_for_one_that_failed)
 		EXPECT(msg.type != TD_MSG_TYPE_failed);
 	} while (msg.type != TD_MSG_TYPE_detach);
 }
+
+/* Not known to it, the process would take what its job's limit leaves to itself alone, beside what the job's other processes have. */
+CASE(a_daemon_that_is_slow_to_answer_is_waited_for_for_as_long_as_the_agent_does)
+{
+	daemon_listen();
+	begin();
+	program(1);
+	td_time_sleep_until_ns(td_time_now_ns() + 2500 * MS); /* half of what the agent gives it */
+	EXPECT(atomic_load(&launched) == 0);
+	daemon_welcome();
+	(void)next(TD_MSG_TYPE_want);
+	daemon_open(50 * MIB);
+	until_launched(1);
+}
