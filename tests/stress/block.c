@@ -164,6 +164,14 @@ static void compute(struct lane *lane, struct block *b)
 	}
 }
 
+static int capture_mode(struct lane *lane)
+{
+	if (lane_below(lane, 2))
+		return lane->is_alone ? CU_STREAM_CAPTURE_MODE_GLOBAL
+				      : CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+	return CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+
 /* A fill or an upload's continuation, and some kernels, captured and launched several times. */
 static void run_graph(struct lane *lane, struct block *b)
 {
@@ -173,9 +181,7 @@ static void run_graph(struct lane *lane, struct block *b)
 	CUgraphExec exec;
 	CUgraph graph;
 
-	MUST(cuStreamBeginCapture_v2(lane->stream, lane_below(lane, 2)
-							   ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-							   : CU_STREAM_CAPTURE_MODE_RELAXED));
+	MUST(cuStreamBeginCapture_v2(lane->stream, capture_mode(lane)));
 	if (begins_with_fill)
 		fill(lane, b);
 	for (uint32_t k = 0; k < kernels; k++)

@@ -42,6 +42,7 @@ struct lane {
 	int device;
 	CUstream stream;
 	bool can_capture; /* a stream that does not wait for the legacy one */
+	bool is_alone; /* the process's only thread: nobody else's call can spoil a capture in the global mode */
 	CUfunction affine;
 	const char *kinds; /* letters, each as likely as another: not the lane's own */
 	uint32_t *staging; /* of the largest block */

@@ -36,7 +36,7 @@ struct thread {
 	struct lane lane;
 	uint64_t seed;
 	uint32_t turns;
-	bool is_main;
+	bool is_main, is_alone;
 };
 
 static void fail(const char *what)
@@ -126,6 +126,7 @@ static void *run(void *arg)
 		return NULL;
 	MUST(cuCtxSetCurrent(context));
 	lane_init(&t->lane, device, kinds, choice);
+	t->lane.is_alone = t->is_alone;
 	for (uint32_t k = t->turns; k; k--)
 		turn(t, k);
 	lane_verify(&t->lane);
@@ -146,7 +147,8 @@ static void work(uint64_t seed, uint32_t turns)
 	for (uint32_t i = 0; i < count; i++) {
 		threads[i] = (struct thread){.seed = (seed + i) * 0x9e3779b97f4a7c15ull,
 			.turns = turns / count + 1,
-			.is_main = i == 0};
+			.is_main = i == 0,
+			.is_alone = count == 1};
 		if (i && pthread_create(&threads[i].id, NULL, run, &threads[i]))
 			fail("pthread_create");
 	}
