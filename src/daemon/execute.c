@@ -207,7 +207,7 @@ static void close_gate(struct td_node *node, struct td_process *process, uint64_
 			return;
 		process->held_ns += now_ns - process->phase_since_ns;
 		enter(process, TD_PHASE_DRAINING, now_ns);
-		/* Twice: the process itself gives up first and says STUCK; this is for one that does not answer at all. */
+		/* Twice: the process itself gives up first and says STUCK. */
 		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
 		write_word(node, process, TD_WORD_CLOSED, &(struct td_pacing){0});
 		td_node_event(node, TD_EVENT_DRAINING, process, first_client(process)->gpu, now_ns,
@@ -240,6 +240,13 @@ static bool spill_has_changed(const struct td_client *client)
 	       client->spill_told != spill_of(client);
 }
 
+/* It has come with memory that it got without a daemon, and is not let in: a limit that was never more than nothing is news to it. */
+static bool has_unasked(const struct td_client *client)
+{
+	return !client->seq && client->process->phase == TD_PHASE_CLOSED &&
+	       client->resident_bytes > client->limit_bytes;
+}
+
 static void lower_limits(struct td_node *node)
 {
 	for (uint32_t i = 0; i < node->shown_count; i++) {
@@ -254,7 +261,8 @@ static void lower_limits(struct td_node *node)
 		kept = client->process->phase == TD_PHASE_CLOSED ? 0 : keeps(client);
 		if (target < kept)
 			target = kept;
-		if (target >= client->limit_bytes && !spill_has_changed(client))
+		if (target >= client->limit_bytes && !spill_has_changed(client) &&
+			!has_unasked(client))
 			continue;
 		if (target > client->limit_bytes)
 			target = client->limit_bytes;
@@ -507,19 +515,23 @@ static void step_gate(struct td_node *node, struct td_process *process, uint64_t
 	}
 }
 
-static void finish_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
+/* True: it is let in now. */
+static bool finish_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	const struct td_grant *grant;
 	struct td_pacing pacing;
+	bool opens;
 
 	if (td_list_empty(&process->clients) || process->failed)
-		return;
+		return false;
 	grant = &first_client(process)->grant;
-	if (process->phase == TD_PHASE_FILLING && group_ready(node, process->job->group))
+	opens = process->phase == TD_PHASE_FILLING && group_ready(node, process->job->group);
+	if (opens)
 		open_gate(node, process, now_ns);
 	pacing = pacing_of(node, process, grant);
 	if (process->phase == TD_PHASE_OPEN && grant->gate != TD_GATE_CLOSED)
 		write_word(node, process, open_flags(grant, &pacing), &pacing);
+	return opens;
 }
 
 /* others_wait changed: the agent must know, although neither gate nor limit did. */
@@ -552,6 +564,18 @@ static void show_others(struct td_node *node)
 	}
 }
 
+/*
+ * It does not answer at all: it is stopped, or the machine is busy. It is reported, and stays closed: it may have said that it is drained just now, and be moving its
+ * memory, which its work must not find gone. Who is late goes on as soon as it says something.
+ */
+static void overdue(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	process->drain_overruns++;
+	process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
+	td_node_event(node, TD_EVENT_STUCK, process, TD_GPU_ANY, now_ns,
+		now_ns - process->phase_since_ns, 0, "it does not answer");
+}
+
 static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t wakeup = TD_NEVER;
@@ -559,10 +583,9 @@ static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
 
 	td_list_for_each (it, &node->processes) {
 		struct td_process *process = td_container_of(it, struct td_process, of_node);
-		struct td_msg overdue = {.type = TD_MSG_TYPE_stuck};
 
 		if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns <= now_ns)
-			(void)td_node_message(node, process, &overdue, now_ns);
+			overdue(node, process, now_ns);
 		if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns < wakeup)
 			wakeup = process->drain_deadline_ns;
 		if (process->retry_ns > now_ns && process->retry_ns < wakeup)
@@ -575,6 +598,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t wakeup;
 	struct td_list *it;
+	bool opened = false;
 
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
@@ -590,9 +614,11 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	raise_limits(node);
 	pool_parts(node);
 	td_list_for_each (it, &node->processes)
-		finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
+		opened |=
+			finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
 	td_need_step(node, now_ns);
-	return wakeup;
+	/* Who waits for memory behind its own gate may say nothing that would cause the next step. */
+	return opened ? now_ns : wakeup;
 }
 
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns)

@@ -91,9 +91,8 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 	msg.answer.limit_bytes = client->limit_bytes;
 	node->io.send(process->peer, &msg);
 	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
-	/* A report that was on its way before the answer says less, and no limit covers it. */
-	if (msg.answer.granted && !failed && client->limit_bytes < wanted &&
-		(*process->job->settings.mem || msg.answer.granted == TD_NEED_HOST)) {
+	/* A report that was on its way before the answer says less, and no limit covers it. Its job may get a limit meanwhile. */
+	if (msg.answer.granted && !failed && client->limit_bytes < wanted) {
 		client->promised_bytes = client->need_bytes;
 		td_node_tell_bounded(node, client, client->limit_bytes);
 		client->promised_seq = client->seq;

@@ -385,9 +385,21 @@ static int drained(struct td_node *node, struct td_process *process,
 	return 0;
 }
 
+/*
+ * It came with work in flight, and was shut in before anything was known of that. Until it has drained its memory cannot be moved: it is to try again, by another
+ * word, and is not let go.
+ */
+static void close_anew(struct td_node *node, struct td_process *process)
+{
+	process->word = ++process->word_count * TD_WORD_STEP | TD_WORD_CLOSED;
+	node->io.gate(process->peer, process->word, &process->pacing);
+}
+
 /* Reopened for as long again as it was given; the policy will ask again. */
 static void stuck(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
+	if (process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_FILLING)
+		close_anew(node, process);
 	if (process->phase != TD_PHASE_DRAINING)
 		return;
 	process->drain_overruns++;

@@ -131,6 +131,12 @@ void td_quota_gather(struct td_node *node)
 	}
 }
 
+/* What was promised may be in its last report already: for a while that counts twice, and it is not to have as much again. */
+static uint64_t has_surely(const struct td_client *client)
+{
+	return sub(client->demanded_bytes, client->promised_bytes);
+}
+
 uint64_t td_quota_room(const struct td_node *node, const struct td_client *client)
 {
 	uint64_t limit = limit_of(node, client);
@@ -138,7 +144,7 @@ uint64_t td_quota_room(const struct td_node *node, const struct td_client *clien
 		client->process->job->on[client->gpu].charged_bytes - td_quota_charge(client);
 
 	/* What it has already is its own: a limit that was lowered takes nothing away. */
-	return limit == UINT64_MAX ? limit : max_bytes(sub(limit, others), client->demanded_bytes);
+	return limit == UINT64_MAX ? limit : max_bytes(sub(limit, others), has_surely(client));
 }
 
 /* All that it may have, wherever that is. */

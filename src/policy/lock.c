@@ -327,8 +327,8 @@ static uint64_t closable_at_ns(const struct td_lock *lock, struct td_lock_group 
 {
 	uint64_t at = TD_NEVER, idle_at;
 
-	/* Memory that it waits for is that of the head, and cannot leave: only the head can go on, and free it. */
-	if (g->filling && !head->movable)
+	/* Memory that it waits for may be that of the head, and cannot leave: only the head can go on, and free it. Not one that has room beside it. */
+	if (g->filling && !head->movable && is_stuck(lock, rules, view, g))
 		return 0;
 	if (rules->by_class && head->class < g->class)
 		return 0;

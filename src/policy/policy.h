@@ -14,7 +14,7 @@
  *  - a memory limit is raised only by what is free: the sum of all clients' limits never exceeds
  * the capacity, so a plan may name the final limits at once and need not sequence them;
  *  - a gate set CLOSED is closed exactly: the client drains and acknowledges (phase CLOSED) or,
- * past its deadline, is reported as stuck and reopened.
+ * past its deadline, is reported as stuck and, if it says so itself, reopened.
  *
  * What is not known is 0 in the view, and what is not bounded is 0 in a grant. A figure of a GPU that may well be 0 has a bit in
  * td_gpu_view.known. td_view.has says what the node can show and carry out at all; td_policy.needs what a policy is nothing

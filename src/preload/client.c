@@ -45,7 +45,8 @@ struct ledger {
 	/* guarded by lock: the limit; bytes granted that are not in the backend's stats yet: on the device, there for good, off it; changes of those */
 	uint64_t limit_bytes, landing_bytes, staying_bytes, deferred_bytes, changes;
 	bool spills; /* what is beyond the limit lies on the host: it counts only what is on the device */
-	bool open; /* the plan with that limit opens the gate */
+	bool open;  /* the plan with that limit opens the gate */
+	bool fills; /* the agent brings memory to the device */
 	_Atomic uint64_t cached_bytes;
 };
 
@@ -154,17 +155,26 @@ static uint64_t *promised(struct ledger *ledger, int need, bool movable)
 	return need == TD_NEED_DEVICE ? device_part(ledger, movable) : &ledger->deferred_bytes;
 }
 
-/* With need_lock: promises are only made by its holder or, in its name, by the agent, so what is had can only become less. */
+/*
+ * With need_lock: promises are only made by its holder or, in its name, by the agent, so what is had can only become less; but for what a fill brings to the
+ * device.
+ */
 static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes, bool movable)
 {
 	struct td_memory_stats stats;
-	uint64_t has;
+	uint64_t has, changes;
 	bool covers;
 
-	(void)totals(slot, &stats);
-	td_lock_take(&ledger->lock);
+	for (;;) {
+		changes = totals(slot, &stats).changes;
+		td_lock_take(&ledger->lock);
+		if (changes == ledger->changes)
+			break;
+		td_lock_drop(&ledger->lock);
+	}
 	has = ledger->spills ? stats.resident_bytes : stats.demanded_bytes;
-	covers = has <= ledger->limit_bytes && bytes <= ledger->limit_bytes - has;
+	covers = has <= ledger->limit_bytes && bytes <= ledger->limit_bytes - has &&
+		 !(ledger->spills && ledger->fills);
 	if (covers) {
 		*device_part(ledger, movable) += bytes;
 		ledger->changes++;
@@ -454,6 +464,11 @@ void td_client_refuse(unsigned slot)
 		answered(ledger, 0);
 }
 
+uint64_t td_client_asked(unsigned slot)
+{
+	return atomic_load(&ledgers[slot].need) == NEED_SENT ? ledgers[slot].need_bytes : 0;
+}
+
 void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t limit_bytes)
 {
 	struct ledger *ledger = ledger_of(slot);
@@ -500,9 +515,19 @@ void td_client_totals(unsigned slot, struct td_memory_stats *ret)
 	(void)totals(slot, ret);
 }
 
-bool td_client_is_landing(unsigned slot)
+uint64_t td_client_landing(unsigned slot)
 {
-	return promises_of(&ledgers[slot]).landing_bytes != 0;
+	return promises_of(&ledgers[slot]).landing_bytes;
+}
+
+void td_client_fills(unsigned slot, bool begins)
+{
+	struct ledger *ledger = &ledgers[slot];
+
+	td_lock_take(&ledger->lock);
+	ledger->fills = begins;
+	ledger->changes++;
+	td_lock_drop(&ledger->lock);
 }
 
 uint64_t td_client_staying(unsigned slot)

@@ -19,6 +19,8 @@ bool td_client_take_need(
 	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, bool *ret_movable);
 /* The slot has no context any more, so the daemon is not asked: who waits for its answer is refused. */
 void td_client_refuse(unsigned slot);
+/* The bytes of one that was sent and is not answered yet; 0: none. */
+uint64_t td_client_asked(unsigned slot);
 void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t limit_bytes);
 
 /* spills: what is beyond the limit lies on the host. open: the gate is to be. */
@@ -30,8 +32,10 @@ void td_client_set_capacity(
 void td_client_set_defer(unsigned slot, bool may);
 /* The backend's totals and, with them, what was granted and is not in them yet. */
 void td_client_totals(unsigned slot, struct td_memory_stats *ret);
-/* Is such an allocation about to land on the device, from where its memory can be moved? It waits for nothing before it has. */
-bool td_client_is_landing(unsigned slot);
+/* Granted to allocations that are about to land on the device, from where their memory can be moved, in bytes. They wait for nothing before they have. */
+uint64_t td_client_landing(unsigned slot);
+/* Around a fill: where the limit is one of what is on the device, nothing is granted by it meanwhile, as it is being used up. */
+void td_client_fills(unsigned slot, bool begins);
 /* Granted to allocations of other memory, which may wait at the gate before they have it: counted as there already, as it cannot leave. In bytes. */
 uint64_t td_client_staying(unsigned slot);
 

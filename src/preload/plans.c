@@ -358,10 +358,26 @@ bool td_plans_is_still(void)
 	       word == (closing.stage == TD_CLOSING_DRAINED ? closing.word : left_behind);
 }
 
+/* What a program's work could not use. Nothing comes to be so once nothing may be left off the device. */
+static bool is_anything_away(void)
+{
+	struct td_memory_stats stats;
+
+	for (unsigned i = 0; backend && backend->reach && i < TD_SLOT_MAX; i++) {
+		td_client_set_defer(i, false);
+		td_client_totals(i, &stats);
+		if (stats.host_bytes > stats.spilled_bytes)
+			return true;
+	}
+	return false;
+}
+
 bool td_plans_was_waiting(uint32_t word)
 {
-	return word & TD_WORD_CLOSED &&
-	       (closing.stage == TD_CLOSING_DRAINED || closing.stage == TD_CLOSING_NONE);
+	if (!(word & TD_WORD_CLOSED))
+		return false;
+	return closing.stage == TD_CLOSING_DRAINED || closing.stage == TD_CLOSING_NONE ||
+	       is_anything_away();
 }
 
 /* -- memory -- */
@@ -421,7 +437,7 @@ static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	int r;
 
 	/* An allocation that was granted before this limit came is about to land: it counts too. Its end wakes us. */
-	if (closing.stage != TD_CLOSING_DRAINED || td_client_is_landing(slot))
+	if (closing.stage != TD_CLOSING_DRAINED || td_client_landing(slot))
 		return;
 	td_client_set_defer(slot, true);
 	/* What is to leave needs a place: granted, or as far as there is any. The answer wakes us. */
@@ -475,6 +491,28 @@ static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 		       : found;
 }
 
+/* Allocations that were granted take what is theirs. And a limit may have been raised for what a thread has asked for: that is not filled with what lies on the host. */
+static uint64_t fill_to(unsigned slot, const struct td_plan_slot *plan)
+{
+	uint64_t taken = td_client_landing(slot);
+	struct td_memory_stats stats;
+
+	td_agent_stats(slot, &stats);
+	if (plan->spill || stats.demanded_bytes > plan->limit_bytes)
+		taken += td_client_asked(slot);
+	return plan->limit_bytes > taken ? plan->limit_bytes - taken : 0;
+}
+
+static int fill_open(unsigned slot, const struct td_plan_slot *plan)
+{
+	int r;
+
+	td_client_fills(slot, true);
+	r = fill(slot, fill_to(slot, plan), td_plans_progress);
+	td_client_fills(slot, false);
+	return r;
+}
+
 static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_ready};
@@ -482,14 +520,14 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	int r;
 
 	/* As in do_closed. */
-	if (plan->spill && closing.stage == TD_CLOSING_DRAINED && td_client_is_landing(slot))
+	if (plan->spill && closing.stage == TD_CLOSING_DRAINED && td_client_landing(slot))
 		return;
 	if (plan->spill && closing.stage == TD_CLOSING_DRAINED &&
 		!td_host_ready(td_plans_host_bytes()))
 		return;
 	/* Before fill looks: what is deferred until here it finds, and nothing is deferred any more. */
 	td_client_set_defer(slot, false);
-	r = fill(slot, plan->limit_bytes, td_plans_progress);
+	r = fill_open(slot, plan);
 	if (plan->spill && (r == 0 || r == 1))
 		r = spill(slot, plan, r);
 	td_plans_send_memory(slot, plan->seq);
@@ -518,6 +556,18 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	send_msg(&msg);
 }
 
+/* What it has by now may fit a limit that was too low for what it had: then no higher one comes. */
+static void look_again(unsigned slot, struct td_plan_slot *plan)
+{
+	struct td_memory_stats stats;
+
+	if (!plan->known || !plan->acknowledged || plan->ready || plan->gate == TD_GATE_CLOSED)
+		return;
+	td_client_totals(slot, &stats);
+	if (!stats.failed && stats.demanded_bytes <= plan->limit_bytes)
+		plan->acknowledged = false;
+}
+
 static uint64_t step_memory(uint64_t now_ns)
 {
 	uint64_t next_ns = NEVER;
@@ -528,6 +578,7 @@ static uint64_t step_memory(uint64_t now_ns)
 		if (!plan->attached)
 			continue;
 		plan->dirty |= td_client_take_memory(i);
+		look_again(i, plan);
 		if (plan->known && !plan->acknowledged && now_ns >= plan->retry_ns) {
 			if (plan->gate == TD_GATE_CLOSED)
 				do_closed(i, plan, now_ns);

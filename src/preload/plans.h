@@ -53,7 +53,7 @@ uint64_t td_plans_closings(void);
 /* Has all of this process's work ended, and can none begin? Agent thread only: what is mapped may change its place only then. */
 bool td_plans_is_still(void);
 
-/* Was the gate shut by a daemon that is gone now while nothing of ours was running? */
+/* Was the gate shut by a daemon that is gone now while nothing of ours was running, or could run? */
 bool td_plans_was_waiting(uint32_t word);
 
 /* Without a daemon: brings everything back as far as the devices have room. True: all is accessible. */

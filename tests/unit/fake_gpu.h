@@ -23,6 +23,7 @@ static struct {
 	void (*_Atomic in_fill)(void); /* once, in the middle of a fill */
 	_Atomic bool stuck;            /* nothing can leave: to be tried again at */
 	_Atomic uint64_t again_ns;
+	_Atomic uint64_t filled_to; /* the last fill's limit */
 } fake;
 
 #define FAKE_CONTEXT ((void *)0xc0)
@@ -205,6 +206,7 @@ static int fake_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsig
 	(void)slot;
 	void (*in_fill)(void) = atomic_exchange(&fake.in_fill, NULL);
 
+	atomic_store(&fake.filled_to, limit_bytes);
 	atomic_fetch_add(&fake.fills, 1);
 	if (in_fill)
 		in_fill();

@@ -177,7 +177,7 @@ TEST(a_drain_of_an_earlier_closing_proves_nothing)
 {
 	begin();
 	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 40 * MIB);
-	struct td_msg late = {.type = TD_MSG_TYPE_drained};
+	struct td_msg late = {.type = TD_MSG_TYPE_drained}, stuck = {.type = TD_MSG_TYPE_stuck};
 
 	fake_want(&w, a);
 	settle(&w);
@@ -187,7 +187,7 @@ TEST(a_drain_of_an_earlier_closing_proves_nothing)
 	settle(&w);
 	CHECK(a->draining);
 	late.drained.word = a->word;
-	w.now += 2 * w.node.options.drain_deadline_ns;
+	CHECK_EQ(say(&w, a, &stuck), 0);
 	settle(&w); /* given up */
 	CHECK(is_open(a));
 	w.now += 2 * w.node.options.drain_deadline_ns;
@@ -202,7 +202,8 @@ TEST(a_drain_of_an_earlier_closing_proves_nothing)
 	CHECK_EQ(a->process->phase, TD_PHASE_CLOSED);
 }
 
-TEST(a_process_that_never_answers_a_drain_is_reopened)
+/* It may have drained just now, and be moving its memory: work must not find that gone. */
+TEST(a_process_that_does_not_answer_a_drain_is_reported_and_stays_closed)
 {
 	begin();
 	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 48 * MIB);
@@ -214,7 +215,63 @@ TEST(a_process_that_never_answers_a_drain_is_reopened)
 	w.now += 30000 * MS;
 	w.now = settle(&w); /* the deadline */
 	settle(&w);
+	CHECK(!is_open(a) && !is_open(b));
+	CHECK_EQ(w.events[TD_EVENT_STUCK], 1);
+	w.now = settle(&w); /* again, later */
+	settle(&w);
+	CHECK_EQ(w.events[TD_EVENT_STUCK], 2);
+	a->slow = false;
+	settle(&w);
+	CHECK(!is_open(a) && is_open(b));
+}
+
+/* It had work in flight when it came, of which the daemon did not know. */
+TEST(who_cannot_drain_while_it_counts_as_closed_is_closed_anew)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB);
+	struct td_msg stuck = {.type = TD_MSG_TYPE_stuck};
+	uint32_t word = a->word;
+
+	CHECK(!is_open(a));
+	CHECK_EQ(say(&w, a, &stuck), 0);
+	CHECK(!is_open(a) && a->word != word);
+	CHECK_EQ(a->process->phase, TD_PHASE_CLOSED);
+}
+
+TEST(who_comes_with_memory_and_is_not_let_in_gives_it_back)
+{
+	begin();
+	struct fake *a = program(0, "a", 64 * MIB), *b;
+
+	fake_want(&w, a);
+	settle(&w);
+	b = program(1, "b", 0);
+	/* taken without a daemon */
+	b->slot[0].limit = b->slot[0].demanded = b->slot[0].resident = 24 * MIB;
+	fake_memory(&w, b, 0);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(a) && !is_open(b));
+	CHECK_EQ(b->slot[0].resident, 0);
+}
+
+/* What it waits for may depend on its being in, and then nothing else makes the daemon look again. */
+TEST(the_next_step_follows_an_opening_at_once)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB);
+	uint64_t wakeup = TD_NEVER;
+
+	fake_want(&w, a);
+	for (int i = 0; i < 12 && !is_open(a); i++) {
+		wakeup = td_node_step(&w.node, w.now);
+		if (!is_open(a))
+			fake_act(&w, a);
+	}
 	CHECK(is_open(a));
+	CHECK(wakeup <= w.now);
+	CHECK(td_node_step(&w.node, w.now) > w.now);
 }
 
 TEST(a_job_on_two_gpus_opens_on_both_or_none)

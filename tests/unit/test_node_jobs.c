@@ -262,6 +262,61 @@ TEST(a_report_from_before_the_answer_takes_nothing_back)
 	CHECK(c->slot[0].answer > 0);
 }
 
+/* The answer's bytes are in a report that is not for the PLAN behind it: until the next one they count twice, and are granted once. */
+TEST(a_report_with_what_was_just_granted_does_not_raise_a_limit)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 30 * MIB);
+	uint32_t before;
+
+	fake_want(&w, a);
+	settle(&w);
+	limit("b", "44m");
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(!is_open(b));
+	b->slow = true;
+	before = b->slot[0].seq;
+	need(b, 12 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 2);
+	CHECK_EQ(b->slot[0].demanded, 42 * MIB);
+	b->slot[0].seq = before;
+	fake_memory(&w, b, 0);
+	fake_dies(&w, a);
+	settle(&w);
+	CHECK(b->slot[0].opening);
+	CHECK(b->slot[0].limit <= 44 * MIB);
+}
+
+/* A report that was on its way before the answer says less: also where the limit comes after the answer. */
+TEST(what_was_granted_before_there_was_a_limit_counts)
+{
+	begin();
+	struct fake *a = program(0, "a", 48 * MIB), *b = program(1, "b", 30 * MIB),
+		    *c = program(2, "b", 4 * MIB);
+	uint32_t before;
+
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	fake_want(&w, c);
+	settle(&w);
+	b->slow = true;
+	before = b->slot[0].seq;
+	need(b, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 2);
+	b->slot[0].demanded = 30 * MIB;
+	b->slot[0].seq = before;
+	fake_memory(&w, b, 0);
+	limit("b", "44m");
+	need(c, 8 * MIB);
+	w.now += 1500 * MS;
+	settle(&w);
+	CHECK_EQ(c->slot[0].answer, 0);
+}
+
 TEST(bytes_beyond_reason_are_neither_granted_nor_counted_around)
 {
 	begin();

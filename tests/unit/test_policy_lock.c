@@ -399,3 +399,42 @@ TEST(a_job_that_needs_a_hundred_to_go_is_let_in)
 	CHECK_EQ(grants[100].gate, TD_GATE_OPEN);
 	free(state);
 }
+
+/*
+ * One's memory cannot leave, and it waits for a turn; the other is being filled, and has room beside that. Were it sent away for the first it would come before it again,
+ * and so on without end, a message to each of its processes every time.
+ */
+TEST(who_is_being_filled_beside_memory_that_stays_is_not_sent_away_for_it)
+{
+	static struct td_client_view clients[2];
+	static struct td_grant grants[2];
+	struct td_gpu_view gpu = {.capacity_bytes = CAPACITY, .handover_ns = MS};
+	struct td_view view = {&gpu, clients, 1, 2, 0};
+	struct td_plan plan = {.grants = grants};
+	struct td_policy_options options = {.enabled = true,
+		.quantum_ns = QUANTUM,
+		.quantum_min_ns = 20 * MS,
+		.swap_share_ppm = 100000};
+	const struct td_policy *policy = td_policy_find("tandem");
+	void *state = calloc(1, policy->state_bytes);
+
+	for (uint32_t c = 0; c < 2; c++)
+		clients[c] = (struct td_client_view){.id = c + 1,
+			.group = c + 1,
+			.class = c ? TD_CLASS_BESTEFFORT : TD_CLASS_ONLINE,
+			.weight = 1,
+			.wants = true,
+			.wants_since_ns = 1 + c,
+			.phase = c ? TD_PHASE_CLOSED : TD_PHASE_FILLING,
+			.phase_since_ns = 1,
+			.movable = !c,
+			.resident_bytes = c ? 4 * GIB : 0,
+			.demanded_bytes = c ? 6 * GIB : 11 * GIB};
+	policy->step(state, &options, &view, MS, &plan);
+	CHECK_EQ(grants[0].gate, TD_GATE_OPEN);
+	/* Only one that it can never be filled beside goes on before it. */
+	clients[0].demanded_bytes = 13 * GIB;
+	policy->step(state, &options, &view, 2 * MS, &plan);
+	CHECK_EQ(grants[0].gate, TD_GATE_CLOSED);
+	free(state);
+}

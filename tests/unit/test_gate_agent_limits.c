@@ -1,0 +1,105 @@
+/* The agent: what a limit lets onto the device, while allocations are granted, asked for, and on their way. */
+#include "agent_world.h"
+
+static void plan_spilling(uint64_t limit_bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+
+	msg.plan.seq = ++d.seq;
+	msg.plan.gate = TD_GATE_OPEN;
+	msg.plan.limit_bytes = limit_bytes;
+	msg.plan.spill = TD_SPILL_LIES;
+	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+}
+
+static void until_reported(void)
+{
+	struct td_msg msg;
+
+	do
+		msg = next(TD_MSG_TYPE_memory);
+	while (msg.memory.seq != d.seq);
+}
+
+static void *ask(void *bytes)
+{
+	(void)td_client_need(0, *(uint64_t *)bytes, true);
+	return NULL;
+}
+
+CASE(memory_that_comes_leaves_room_for_what_was_granted)
+{
+	start_open(1);
+	EXPECT(td_client_need(0, 30 * MIB, true) == 0); /* the limit covers it */
+	plan(TD_GATE_OPEN, false, 45 * MIB);
+	until_reported();
+	EXPECT(atomic_load(&fake.filled_to) == 15 * MIB);
+}
+
+/* The limit may have been raised for it, and the answer be on its way. */
+CASE(memory_on_the_host_leaves_room_for_what_was_asked_for)
+{
+	static uint64_t bytes = 8 * MIB;
+	pthread_t thread;
+
+	start_open(1);
+	atomic_store(&fake.demanded, 50 * MIB);
+	EXPECT(!pthread_create(&thread, NULL, ask, &bytes));
+	EXPECT(next(TD_MSG_TYPE_need).need.bytes == bytes);
+	plan_spilling(20 * MIB);
+	until_reported();
+	EXPECT(atomic_load(&fake.filled_to) == 12 * MIB);
+}
+
+CASE(nothing_is_granted_by_a_limit_that_is_just_being_used_up)
+{
+	static uint64_t bytes = 8 * MIB;
+	pthread_t thread;
+
+	start_open(1);
+	plan_spilling(20 * MIB);
+	until_reported();
+	td_client_fills(0, true);
+	EXPECT(!pthread_create(&thread, NULL, ask, &bytes));
+	EXPECT(next(TD_MSG_TYPE_need).need.bytes == bytes);
+}
+
+/* Then no higher limit comes. */
+CASE(what_is_freed_may_make_a_limit_do)
+{
+	start_open(1);
+	atomic_store(&fake.demanded, 40 * MIB);
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+	plan(TD_GATE_OPEN, false, 10 * MIB);
+	until_reported();
+	EXPECT(!came(TD_MSG_TYPE_ready));
+	atomic_store(&fake.demanded, 10 * MIB);
+	td_client_memory_changed(0);
+	EXPECT(next(TD_MSG_TYPE_ready).ready.seq == d.seq);
+}
+
+/* Its gate is shut anew, by a daemon that then ends before the drain does: what it has off the device its work would not find. */
+CASE(who_has_memory_away_waits_for_it_though_its_daemon_ends_amid_a_drain)
+{
+	start_open(1);
+	atomic_store(&fake.demanded, 20 * MIB);
+	atomic_store(&fake.resident, 20 * MIB);
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+	while (atomic_load(&fake.resident))
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	atomic_store(&fake.full, true); /* and cannot come back */
+	atomic_store(&fake.busy, true);
+	word(TD_WORD_CLOSED | ++closings * TD_WORD_STEP);
+	td_agent_wake();
+	td_time_sleep_until_ns(td_time_now_ns() + 20 * MS);
+	program(1);
+	(void)next(TD_MSG_TYPE_want);
+	daemon_die();
+	td_time_sleep_until_ns(td_time_now_ns() + 100 * MS);
+	EXPECT(atomic_load(&launched) == 1);
+	atomic_store(&fake.full, false);
+	until_launched(2);
+	EXPECT(atomic_load(&fake.resident) == 20 * MIB);
+}
