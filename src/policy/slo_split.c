@@ -123,12 +123,37 @@ static double try_room(const struct td_slo_split *split)
 	return fmin(fmin(room, 2 * held->room), 1);
 }
 
+/* What holds with a cap is tried without: the jobs have as much as they had, and more if P99 allows it. */
+static bool try_uncapped(struct td_slo_split *split)
+{
+	if (split->capped > 0 || split->rounds + 2 >= TD_SLO_SPLIT_ROUNDS)
+		return false;
+	learn(split);
+	split->capped = split->share;
+	uncap(split, 1 - split->share);
+	return true;
+}
+
+/* It needs its cap after all. */
+static void cap_again(struct td_slo_split *split)
+{
+	split->share = split->capped;
+	split->guest_share = 1 - split->share;
+	split->duty = 1;
+	split->room = 0;
+	split->grown = true;
+}
+
 /* True: changed. */
 static bool move_room(struct td_slo_split *split, double p99_s, double busy)
 {
 	const struct td_slo_seen seen = {split->room, p99_s, busy};
 	double room;
 
+	if (p99_s > HIGH * split->objective_s && !(split->held.room > 0) && split->capped > 0) {
+		cap_again(split);
+		return true;
+	}
 	if (p99_s > HIGH * split->objective_s) {
 		split->missed = seen;
 		split->paused = !(split->held.room > 0) && split->room / 2 < ROOM_MIN;
@@ -183,6 +208,8 @@ bool td_slo_split_observe(struct td_slo_split *split, double p99_s, double busy)
 		changed = grow(split, p99_s);
 	else if (p99_s < LOW * split->objective_s)
 		changed = shrink(split, busy);
+	if (!changed && !(split->room > 0))
+		changed = try_uncapped(split);
 	if (!changed) {
 		learn(split);
 		return false;

@@ -11,7 +11,8 @@
  *
  * so that the same company starts there the next time. The factor of one company differs with the rate: who remembers it keeps the largest, so that a start is too large rather than a miss.
  *
- * Where that leaves the jobs less than a quarter of the SMs, or where no share is enough, a cap costs the service more than it gives them. It is not capped any more, and they have room beside it: of a quarter
+ * What has settled under a cap is tried without it, the jobs' part as it was: a cap takes from them whatever the service leaves unused of its share. It is capped again where P99 does not hold then.
+ * Where a cap leaves the jobs less than a quarter of the SMs, or where no share is enough, it costs the service more than it gives them. A service that is not capped leaves room beside it: of a quarter
  * of the SMs a part of the time (duty), and beyond that more SMs. P99 moves it from an eighth:
  *
  *   P99 > 95 %, nothing has held yet: room / 2; below 2 % of the quarter they are paused
@@ -41,6 +42,7 @@ struct td_slo_split {
 	const struct td_curve *curve; /* of the batch, alone; the caller's */
 	uint32_t rounds;
 	bool grown;
+	double capped; /* the share with which it has held, before it was tried without; 0: not yet */
 	/* room: guest_share x duty beside a service that is not capped, 0 while it is; room 0 in those below: not seen yet */
 	double room;
 	struct td_slo_seen {

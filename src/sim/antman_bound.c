@@ -7,8 +7,6 @@
 
 #include "base/cleanup.h"
 
-#define SETTLE_ROUNDS 12000u /* as the engine's */
-
 /* --- what guests find --- */
 
 /* Raises what the kinds of a company do together, and those of every larger one that begins with it. */
@@ -98,49 +96,30 @@ static void room_side_by_side(const struct td_profiles *profiles,
 	}
 }
 
-/* Of a guest under the longest duty that costs the job no more than the slack, by halving, or under that of the coordinator. */
-static double fastest_beside(const struct td_contention *contention, const struct td_contender *job,
-	const struct td_contender *guest, double slack)
-{
-	static const bool is_guest[2] = {false, true};
-	struct td_contender pair[2] = {*job, *guest};
-	double held = 0, missed = 1, speeds[2], settled[2];
-
-	td_contention_speeds(contention, pair, 2, speeds);
-	if (speeds[0] * (1 + slack) >= 1)
-		return speeds[1];
-	for (int round = 0; round < 40; round++) {
-		pair[1].duty = (held + missed) / 2;
-		td_contention_speeds(contention, pair, 2, speeds);
-		*(speeds[0] * (1 + slack) >= 1 ? &held : &missed) = pair[1].duty;
-	}
-	pair[1].duty = missed;
-	td_contention_speeds(contention, pair, 2, speeds);
-	pair[1].duty = 1;
-	td_duty_settle(contention, pair, is_guest, 2, SETTLE_ROUNDS, settled);
-	return fmax(speeds[1], settled[1]);
-}
-
-static void find_fastest(const struct td_profiles *profiles, const struct td_contention *contention,
-	const bool *used, double slack, struct td_guest_room *ret)
-{
-	for (uint32_t l = 0; l < profiles->count; l++)
-		for (uint32_t k = 0; k < profiles->count && used[l]; k++)
-			if (used[k])
-				ret->fastest[k] = fmax(ret->fastest[k],
-					fastest_beside(contention, &profiles->profiles[l].contender,
-						&profiles->profiles[k].contender, slack));
-}
-
 void td_guest_room(const struct td_profiles *profiles, const struct td_contention *contention,
 	const bool *used, double slack, struct td_guest_room *ret)
 {
 	*ret = (struct td_guest_room){0};
-	find_fastest(profiles, contention, used, slack, ret);
 	if (contention->proportional)
 		room_by_turns(profiles, slack, ret);
 	else
 		room_side_by_side(profiles, contention, used, slack, ret);
+}
+
+double td_least_cost_beside(
+	const struct td_contention *contention, const struct td_contender pair[2])
+{
+	double least = INFINITY;
+
+	for (int d = 1; d <= 1000; d++) {
+		struct td_contender both[2] = {pair[0], pair[1]};
+		double speeds[2];
+
+		both[0].duty = d / 1000.;
+		td_contention_speeds(contention, both, 2, speeds);
+		least = fmin(least, (1 - speeds[1]) / speeds[0]);
+	}
+	return least;
 }
 
 /* --- the guaranteed jobs --- */

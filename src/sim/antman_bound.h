@@ -22,11 +22,9 @@ struct td_guest_room {
 	double weight
 		[TD_PROFILES_MAX]; /* of a kind: GPU time that a second of its work takes at the least */
 	double beside[TD_PROFILES_MAX]; /* a guaranteed job of this kind: such time in a second */
-	double fastest
-		[TD_PROFILES_MAX]; /* a guest of this kind alone beside any guaranteed job; not of the bound, but see td_cluster_options.kindest */
 };
 
-/* Of the kinds that are used; a guaranteed job may become `slack` slower. fastest: by that, or where the coordinator's duty settles if that is more. */
+/* Of the kinds that are used; a guaranteed job may become `slack` slower. */
 void td_guest_room(const struct td_profiles *profiles, const struct td_contention *contention,
 	const bool *used, double slack, struct td_guest_room *ret);
 
@@ -38,3 +36,10 @@ struct td_antman_bound {
 /* 0, or -ENOMEM. Jobs by time of arrival; of each: submit_ns, work_s, gpus, profile, class. */
 int td_antman_bound(const struct td_sim_job *jobs, uint32_t count, uint32_t gpus,
 	const struct td_guest_room *room, struct td_antman_bound *ret);
+
+/*
+ * What a second of a guest's work costs a guaranteed job at the least, pair[0] beside pair[1], whatever the coordinator does. Under a duty d the guest does v(d) in a second and the job loses 1 - u(d)
+ * of one: at least the least of (1 - u) / v over all duties, since who changes the duty pays a mean of theirs. It does not bound what a guest costs that is not done when the job ends.
+ */
+double td_least_cost_beside(
+	const struct td_contention *contention, const struct td_contender pair[2]);

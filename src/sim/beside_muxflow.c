@@ -6,16 +6,16 @@
 
 #include "match/match.h"
 #include "sim/beside.h"
+#include "sim/muxflow_settle.h"
 
-#define ROWS      TD_BESIDE_ROWS
-#define BINS      TD_BESIDE_BINS
-#define PID_STEPS 30u /* milliseconds' steps until the duty counts as settled */
+#define ROWS TD_BESIDE_ROWS
+#define BINS TD_BESIDE_BINS
 
 static struct td_muxflow_profile profile_of(double demand, double activity, double alone_s)
 {
 	double used = demand * activity;
 
-	return (struct td_muxflow_profile){used, 0.8 * used, 0.5 * used, alone_s};
+	return (struct td_muxflow_profile){used, TD_MUXFLOW_ACTIVITY * used, 0.5 * used, alone_s};
 }
 
 static uint32_t row_of(const struct td_cluster *cluster, uint32_t gpu)
@@ -165,18 +165,12 @@ void td_beside_tune_muxflow(const struct td_cluster *cluster, struct td_beside_s
 {
 	struct td_service *service = &cluster->services->list[index];
 	double busy = td_beside_activity(cluster, index);
-	double share = td_dynamic_sm_ppm(&td_dynamic_sm_default, (uint32_t)(busy * 1e6)) / 1e6;
-	struct td_sysmonitor_metrics metrics = {.initialised = true, .available = true};
-	struct td_muxflow_output out = {.duty_ppm = 1000000};
+	double share = td_dynamic_sm_ppm(&td_dynamic_sm_default,
+			       (uint32_t)(TD_MUXFLOW_ACTIVITY * busy * 1e6)) /
+		       1e6;
+	const struct td_muxflow_load load = {busy, share * demand, TD_MUXFLOW_ACTIVITY};
+	struct td_muxflow_output out = td_muxflow_settle(&own->monitor, &load, cluster->now_ns);
 
-	for (uint32_t k = 0; k < PID_STEPS; k++) {
-		double used = fmin(1, busy + share * demand * out.duty_ppm / 1e6);
-
-		metrics.utilisation_ppm = (uint32_t)(fmin(0.96, used) * 1e6);
-		metrics.sm_activity_ppm = (uint32_t)(fmin(0.92, used) * 1e6);
-		out = td_muxflow_gpu_step(&own->monitor, &td_muxflow_t4, &metrics,
-			cluster->now_ns + k * 10000000ull + 1);
-	}
 	service->split.guest_share = share;
 	service->split.guest_duty = out.duty_ppm / 1e6;
 	service->split.paused = out.evict;

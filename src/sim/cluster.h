@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "policy/duty.h"
 #include "sim/heap.h"
 #include "sim/profiles.h"
 #include "sim/service.h"
@@ -79,14 +80,20 @@ struct td_costs {
 	double checkpoint_s; /* an evicted job goes back to the last of its checkpoints, so far apart */
 };
 
+/* What a bound changes of how fast those on a GPU go, under a scheduler that guards its holders. */
+enum td_sim_world {
+	TD_WORLD_TRUE,
+	TD_WORLD_GUARD_ALONE, /* guests beside a holder are as fast as the duty lets them be in that company; nobody else is slowed */
+	TD_WORLD_LEAST_DUTY, /* guests beside a holder never have more than the floor of the duty */
+};
+
 struct td_cluster_options {
 	struct td_contention contention;
 	struct td_costs costs;
 	uint64_t seed;
 	struct td_services *services; /* NULL: none */
 	struct td_batch_table *table; /* of the services' queues; NULL: one of its own */
-	const double *
-		kindest; /* NULL; or a bound's world, of each profile: as fast are all guests of this kind together beside a holder; nobody else is slowed */
+	enum td_sim_world world;
 	const struct td_sim_knowledge
 		*knowledge;                /* what a scheduler has learnt before; see sched.h */
 	double until_s;                    /* 0: until the last job ends */
@@ -183,4 +190,5 @@ void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu);
  * third does not count; the engine takes 12,000, and a test says that more of them change little.
  */
 void td_duty_settle(const struct td_contention *contention, const struct td_contender *jobs,
-	const bool *guest, uint32_t count, uint32_t rounds, double *ret_speeds);
+	const bool *guest, uint32_t count, const struct td_duty_params *params, uint32_t rounds,
+	double *ret_speeds);

@@ -65,7 +65,8 @@ static void speeds_under(const struct td_contention *contention, const struct td
 }
 
 void td_duty_settle(const struct td_contention *contention, const struct td_contender *jobs,
-	const bool *guest, uint32_t count, uint32_t rounds, double *ret_speeds)
+	const bool *guest, uint32_t count, const struct td_duty_params *params, uint32_t rounds,
+	double *ret_speeds)
 {
 	struct td_duty duty = {0};
 	struct td_duty_input input = {.guaranteed = true, .busy = true, .job = 1};
@@ -75,8 +76,7 @@ void td_duty_settle(const struct td_contention *contention, const struct td_cont
 	while (guest[holder])
 		holder++;
 	for (uint32_t round = 0; round < rounds; round++) {
-		struct td_duty_output out =
-			td_duty_step(&duty, &td_duty_default, &input, (uint64_t)now_ns);
+		struct td_duty_output out = td_duty_step(&duty, params, &input, (uint64_t)now_ns);
 		double step_ns;
 
 		speeds_under(contention, jobs, guest, count, out.duty_ppm / 1e6, speeds);
@@ -95,6 +95,15 @@ void td_duty_settle(const struct td_contention *contention, const struct td_cont
 		ret_speeds[i] = sums[i] / time;
 }
 
+static struct td_duty_params duty_of(const struct td_sched *sched)
+{
+	struct td_duty_params params = td_duty_default;
+
+	if (sched->slack_ppm)
+		params.slack_ppm = params.raise_ppm = sched->slack_ppm;
+	return params;
+}
+
 /* What a company settles to depends on its kinds alone, and the same companies come again and again. A place that another one has is taken over. */
 static void guarded_speeds(
 	struct td_cluster *cluster, const struct td_sim_gpu *gpu, double *ret_speeds)
@@ -111,25 +120,28 @@ static void guarded_speeds(
 	}
 	settled = &cluster->settled[key * 0x9e3779b97f4a7c15ull >> (64 - TD_SETTLED_BITS)];
 	if (settled->key != key) {
+		const struct td_duty_params params = duty_of(cluster->sched);
+
 		gather(cluster, gpu, contenders, guests);
-		td_duty_settle(&cluster->options.contention, contenders, guests, gpu->count,
-			DUTY_ROUNDS, settled->speeds);
+		if (cluster->options.world == TD_WORLD_LEAST_DUTY)
+			speeds_under(&cluster->options.contention, contenders, guests, gpu->count,
+				params.floor_ppm / 1e6, settled->speeds);
+		else
+			td_duty_settle(&cluster->options.contention, contenders, guests, gpu->count,
+				&params, DUTY_ROUNDS, settled->speeds);
 		settled->key = key;
 	}
 	memcpy(ret_speeds, settled->speeds, gpu->count * sizeof(*ret_speeds));
 }
 
-/* Whatever the company: guests beside a holder take turns in what `kindest` says. */
-static void kindest_speeds(
-	const struct td_cluster *cluster, struct td_sim_gpu *gpu, uint32_t holders)
+/* Guests beside a holder as the duty lets them in this company, and nobody else is slowed. */
+static void guarded_alone(struct td_cluster *cluster, struct td_sim_gpu *gpu, bool guarded)
 {
-	for (uint32_t i = 0; i < gpu->count; i++) {
-		const struct td_sim_job *job = &cluster->jobs[gpu->jobs[i]];
-
-		gpu->speeds[i] = holders && job->guest ? cluster->options.kindest[job->profile] /
-								 (gpu->count - holders)
-						       : 1;
-	}
+	if (guarded)
+		guarded_speeds(cluster, gpu, gpu->speeds);
+	for (uint32_t i = 0; i < gpu->count; i++)
+		if (!guarded || !cluster->jobs[gpu->jobs[i]].guest)
+			gpu->speeds[i] = 1;
 }
 
 /* Equal parts; a hand-over of memory at each turn where not all of it fits (nvshare's table 2: 2.08 s of 30). */
@@ -145,7 +157,7 @@ static double turn_speed(const struct td_cluster *cluster, const struct td_sim_g
 void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu)
 {
 	struct td_contender contenders[TD_SIM_OCCUPANTS];
-	bool guests[TD_SIM_OCCUPANTS];
+	bool guests[TD_SIM_OCCUPANTS], guarded;
 	uint32_t holders = 0;
 
 	if (gpu->service != TD_SERVICE_NONE) {
@@ -161,9 +173,10 @@ void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu)
 			gpu->speeds[i] = turn_speed(cluster, gpu);
 		return;
 	}
-	if (cluster->options.kindest) {
-		kindest_speeds(cluster, gpu, holders);
-	} else if (cluster->sched->guards && holders == 1 && gpu->count > 1) {
+	guarded = cluster->sched->guards && holders == 1 && gpu->count > 1;
+	if (cluster->options.world == TD_WORLD_GUARD_ALONE) {
+		guarded_alone(cluster, gpu, guarded);
+	} else if (guarded) {
 		guarded_speeds(cluster, gpu, gpu->speeds);
 	} else {
 		gather(cluster, gpu, contenders, guests);

@@ -313,7 +313,21 @@ static void decide(struct machine *m, bool *runs)
 	}
 }
 
-static void measure(struct machine *m)
+/* What those who run on a GPU in this slice use of it: others wait, and use nothing. */
+static double used_of(const struct machine *m, uint32_t gpu, const bool *runs)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < m->live_count; i++) {
+		const struct td_dcuda_machine_app *app = &m->apps[m->live[i]];
+
+		if (app->gpu == gpu && runs[i] && app->paused_until_s <= m->now_s)
+			sum += app->core;
+	}
+	return fmin(1, sum);
+}
+
+static void measure(struct machine *m, const bool *runs)
 {
 	bool over = false, under = false;
 
@@ -323,7 +337,7 @@ static void measure(struct machine *m)
 		m->out->overloaded[g] += core > 1 ? STEP_S : 0;
 		m->out->memory_overloaded[g] += memory_on(m, g) > 1 ? STEP_S : 0;
 		*(core > 0 ? &m->out->active_s : &m->out->idle_s) += STEP_S;
-		m->out->busy_s += fmin(1, core) * STEP_S;
+		m->out->busy_s += used_of(m, g, runs) * STEP_S;
 		over |= core > 1;
 		under |= core < 0.5;
 	}
@@ -435,7 +449,7 @@ struct td_dcuda_outcome td_dcuda_simulate(struct td_dcuda_how how,
 		while (m.arrived < count && apps[m.arrived].arrive_s <= m.now_s + 1e-9)
 			start(&m);
 		decide(&m, runs);
-		measure(&m);
+		measure(&m, runs);
 		for (uint32_t g = 0; g < TD_DCUDA_MACHINE_GPUS; g++)
 			progress_gpu(&m, g, runs);
 		m.now_s += STEP_S;

@@ -23,7 +23,8 @@
 #define GPUS      64u
 #define SEEDS_MAX 50u
 #define GIB       0x1p30
-#define SLACK     0.05 /* by which a guaranteed job may be slower */
+#define SLACK                                                                                      \
+	0.05 /* by which a guaranteed job may be later: the row's limit, not the coordinator's */
 
 enum { FIFO, PREEMPT, GANDIVA, ANTMAN, TANDEM, SCHEDS };
 
@@ -48,7 +49,8 @@ struct outcome {
 	double metrics[SCHEDS][TD_METRIC_N];
 	double free[TD_METRIC_N]; /* AntMan's, if jobs side by side did not slow each other down */
 	double kindest
-		[TD_METRIC_N]; /* AntMan's, if every guest had the kindest guaranteed job of the mix beside it, and nobody else were slowed */
+		[TD_METRIC_N]; /* AntMan's, if its guard alone slowed guests, and nobody else were slowed */
+	double least_slow; /* guaranteed JCT, AntMan's over preemption's, if no guest had more than the least duty */
 	struct td_antman_bound most; /* of everybody who keeps the guard, with all known */
 	double guard; /* guaranteed jobs, first come first served: JCT if each took as much longer as the guard permits, over JCT */
 	double unguarded
@@ -114,7 +116,7 @@ static int make_jobs(const struct td_trace *trace, const struct td_profiles *pro
 }
 
 static int run_sched(const struct td_profiles *profiles, const struct td_sched *sched,
-	const struct setting *setting, const double *kindest, struct td_sim_job *jobs,
+	const struct setting *setting, enum td_sim_world world, struct td_sim_job *jobs,
 	double *ret_metrics, struct td_err *err)
 {
 	static struct td_cluster cluster;
@@ -122,7 +124,7 @@ static int run_sched(const struct td_profiles *profiles, const struct td_sched *
 	struct td_cluster_options options = {
 		.contention = {.proportional = setting->proportional, .capped_pressure = 1},
 		.costs = {.restart_s = 60, .checkpoint_s = 1800},
-		.kindest = kindest,
+		.world = world,
 		.stop = &td_sim_stop};
 	int r = td_cluster_init(
 		&cluster, &options, profiles, nodes, 8, 32ull << 30, jobs, JOBS, sched);
@@ -180,21 +182,30 @@ static int run_seed(const struct td_trace *trace, const struct td_profiles *prof
 {
 	static struct td_sim_job jobs[JOBS];
 	struct td_sched unguarded = td_sched_antman;
+	double least[TD_METRIC_N];
 	const struct setting fitted = {setting->load, setting->memory, false};
 	const struct td_guest_room *room = &bounds->rooms[setting->proportional];
 	int r = make_jobs(trace, profiles, seed, setting, jobs, err);
 
 	for (int s = 0; !r && s < SCHEDS; s++)
-		r = run_sched(profiles, scheds[s], setting, NULL, jobs, ret->metrics[s], err);
+		r = run_sched(
+			profiles, scheds[s], setting, TD_WORLD_TRUE, jobs, ret->metrics[s], err);
 	ret->least_span_s = r ? 0 : least_span(jobs, bounds->pair_sum);
 	unguarded.guards = false;
-	r = r ? r : run_sched(profiles, &unguarded, setting, NULL, jobs, ret->unguarded, err);
+	r = r ? r
+	      : run_sched(profiles, &unguarded, setting, TD_WORLD_TRUE, jobs, ret->unguarded, err);
 	r = r ? r : find_most(room, jobs, ret, err);
 	r = r ? r
-	      : run_sched(profiles, &td_sched_antman, setting, room->fastest, jobs, ret->kindest,
-			err);
+	      : run_sched(profiles, &td_sched_antman, setting, TD_WORLD_GUARD_ALONE, jobs,
+			ret->kindest, err);
+	r = r ? r
+	      : run_sched(
+			profiles, &td_sched_antman, setting, TD_WORLD_LEAST_DUTY, jobs, least, err);
+	ret->least_slow = least[TD_METRIC_GUARANTEED_JCT_MEAN_S] /
+			  ret->metrics[PREEMPT][TD_METRIC_GUARANTEED_JCT_MEAN_S];
 	return r ? r
-		 : run_sched(&bounds->free, &td_sched_antman, &fitted, NULL, jobs, ret->free, err);
+		 : run_sched(&bounds->free, &td_sched_antman, &fitted, TD_WORLD_TRUE, jobs,
+			   ret->free, err);
 }
 
 struct ratios {
@@ -202,7 +213,7 @@ struct ratios {
 		tandem_guaranteed[SEEDS_MAX], moves[SEEDS_MAX];
 	/* parts: FIFO's over AntMan's without its guard, and over tandem's, whose guests move; and what the guaranteed jobs have of the first */
 	double jct_unguarded[SEEDS_MAX], jct_moved[SEEDS_MAX], slow_unguarded[SEEDS_MAX];
-	double guard[SEEDS_MAX];
+	double guard[SEEDS_MAX], least_slow[SEEDS_MAX];
 };
 
 /* What a baseline's figure is to AntMan's, and to those of the bounds. */
@@ -252,6 +263,7 @@ static void collect(const struct outcome *outcomes, uint32_t seeds, struct ratio
 					 outcome->metrics[PREEMPT][TD_METRIC_GUARANTEED_JCT_MEAN_S];
 		ret->jct_moved[s] = ratio(outcome, FIFO, TANDEM, TD_METRIC_JCT_MEAN_S);
 		ret->guard[s] = outcome->guard;
+		ret->least_slow[s] = outcome->least_slow;
 	}
 }
 
@@ -306,7 +318,7 @@ static void put_gain(struct td_experiment_run *run, const struct setting *settin
 	name_metric(setting, what, metric);
 	td_spread(gains->ours, n, spread);
 	put_median(note, sizeof(note), "without contention", gains->free, n);
-	put_median(note, sizeof(note), "; in the kindest company", gains->kindest, n);
+	put_median(note, sizeof(note), "; if the guard alone slowed anybody", gains->kindest, n);
 	put_median(note, sizeof(note), "; whoever keeps the guard, at most", gains->most, n);
 	if (is_span)
 		put_median(note, sizeof(note), "; by the pair sum", gains->pair_sum, n);
@@ -373,14 +385,20 @@ static void put_tandem(
 static void put_guaranteed(struct td_experiment_run *run, const struct setting *setting,
 	struct ratios *ratios, bool held)
 {
-	char metric[96], spread[64], note[128] = "";
+	char metric[96], spread[64], note[200] = "";
 
 	name_metric(setting, "guaranteed JCT, AntMan / preemption", metric);
 	td_spread(ratios->guaranteed, run->seeds, spread);
 	put_median(note, sizeof(note), "5 % on the GPU for all, with their queue:", ratios->guard,
 		run->seeds);
-	td_row_put(run, held ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric, "1x, none preempted",
-		spread, note, "%.2fx", td_median(ratios->guaranteed, run->seeds));
+	put_median(note, sizeof(note), "; no guest above the least duty:", ratios->least_slow,
+		run->seeds);
+	td_row_put(run,
+		held                                               ? TD_REPRODUCED
+		: most(ratios->least_slow, run->seeds) > 1 + SLACK ? TD_BOUNDED
+								   : TD_NOT_REPRODUCED,
+		metric, "1x, none preempted", spread, note, "%.2fx",
+		td_median(ratios->guaranteed, run->seeds));
 }
 
 /* Which part of AntMan loses: its guard, or that guests stay where they are. */
@@ -415,14 +433,16 @@ static void put_setting(
 }
 
 /*
- * What two kinds of the mix do together, of 1 = one GPU; and how fast a guest is beside a guaranteed job that it slows down by no more than 5 %, as the duty settles. Means of the mix.
+ * What two kinds of the mix do together, of 1 = one GPU; and how fast a guest is beside a guaranteed job that it slows down by no more than 4 %, as the duty settles. Means of the mix.
  */
 static void find_bounds(const struct td_profiles *profiles, uint32_t samples, struct bounds *ret)
 {
 	const struct td_contention contention = {.capped_pressure = 1};
 	static const bool guest[2] = {false, true};
+	struct td_duty_params duty = td_duty_default;
 	uint64_t state = 99;
 
+	duty.slack_ppm = duty.raise_ppm = td_sched_antman.slack_ppm;
 	*ret = (struct bounds){.free = *profiles};
 	for (uint32_t k = 0; k < ret->free.count; k++) {
 		struct td_contender *kind = &ret->free.profiles[k].contender;
@@ -439,7 +459,7 @@ static void find_bounds(const struct td_profiles *profiles, uint32_t samples, st
 		ret->pair_sum += (speeds[0] + speeds[1]) / samples;
 		if (i % 16)
 			continue;
-		td_duty_settle(&contention, pair, guest, 2, 12000, speeds);
+		td_duty_settle(&contention, pair, guest, 2, &duty, 12000, speeds);
 		ret->guest_speed += speeds[1] / ((samples + 15) / 16);
 	}
 }
@@ -526,7 +546,7 @@ static int run_all(struct td_experiment_run *run, const struct td_trace *trace,
 	td_row_put(run, TD_SHOWN, "pair sum of the mix, the bound of makespan gains", "1.76x", "",
 		"two jobs on every GPU do no more than this", "%.2f", bounds->pair_sum);
 	td_row_put(run, TD_SHOWN,
-		"speed of a guest beside a guaranteed job that is 5 % slower at most", "", "",
+		"speed of a guest beside a guaranteed job that is 4 % slower at most", "", "",
 		"mean of the mix; the rest of the guest's speed is what it waits for", "%.2f",
 		bounds->guest_speed);
 	return 0;
@@ -550,29 +570,35 @@ int td_exp_antman_trace(struct td_experiment_run *run, struct td_err *err)
 		return r;
 	r = run_all(run, &trace, profiles, err);
 	td_trace_deinit(&trace);
-	fputs("Bounds. Of AntMan's own rules, on the same jobs: if those on one GPU did not "
-	      "slow each other down; and in the kindest company, where a guest beside a "
-	      "guaranteed job is as fast as the guard of 5 % lets it be beside the one of the "
-	      "mix where it is fastest, and nobody else is slowed. Of everybody who serves "
-	      "guaranteed jobs in order of arrival and keeps them as fast as alone: the others "
-	      "are a fluid, the smallest rest first, with all durations known, moves at no "
-	      "cost and no limits of memory (src/sim/antman_bound.h). Of makespans, too: what "
-	      "the last job and the mean pair sum leave. In one seed hardly anybody waits "
-	      "below a load of 1.2, so that there is nothing to gain.\n\n"
+	fputs("Bounds. Of AntMan's own rules, on the same jobs: if those on one GPU did not slow "
+	      "each other down; and if its guard alone slowed anybody, that is, guests beside a "
+	      "guaranteed job are as fast as the duty lets them be in that very company, and "
+	      "nobody else is slowed. In both worlds nobody is slower than in the measured one, "
+	      "whoever is together; but Algorithm 1 places by what it sees, so that a gentler "
+	      "world may place worse, and in a few seeds it does: these bounds say what AntMan's "
+	      "rules come to where little or nothing costs, not what the best choice of places "
+	      "would. Of everybody who serves guaranteed jobs in order of arrival and keeps them "
+	      "as fast as alone: the others are a fluid, the smallest rest first, with all "
+	      "durations known, moves at no cost and no limits of memory "
+	      "(src/sim/antman_bound.h). Of makespans, too: what the last job and the mean pair "
+	      "sum leave. In one seed hardly anybody waits below a load of 1.2, so that there is "
+	      "nothing to gain.\n\n"
 	      "Where AntMan loses: two jobs of the mix do 1.2 times the work of one together, "
 	      "so sharing has little to give; a guest beside a guaranteed job of this mix gets "
-	      "some 5 % of a GPU until that job is 5 % slower; and a guest stays where it "
+	      "some 4 % of a GPU until that job is 4 % slower; and a guest stays where it "
 	      "started when GPUs come free elsewhere, which is what lengthens makespans. "
 	      "Whoever knew all durations and moved guests would gain in every seed from a "
 	      "load of 1.2 on, so it is AntMan's rules in this contention that are bounded, "
 	      "not every policy. tandem moves guests, which is most of its gain. Without the "
-	      "guard guests are as fast as the pair lets them, and AntMan as fast as FIFO or "
-	      "faster at loads of 2 and more with the fitted model and no memory limits; "
-	      "guaranteed jobs pay for it. In one seed not even guests that move make it "
-	      "faster than FIFO.\n\n"
-	      "Guaranteed jobs: 5 % on the GPU are more with the queue where they alone fill "
-	      "the cluster, at loads of 2 and more; in the row is what 5 % for all of them "
-	      "come to with nobody else there.\n\n"
+	      "guard guests are as fast as the pair lets them; guaranteed jobs pay for it.\n\n"
+	      "Guaranteed jobs. The coordinator lets a mini-batch be 4 % longer: the paper has "
+	      "no limit, but of its 10,000 jobs none was interfered with by more (Table 5). With "
+	      "the queue in which they wait for each other where they alone fill the cluster, 5 % "
+	      "on the GPU are more: in the row is what 5 % for all of them come to with nobody "
+	      "else there. Bounded: if every guest had the least duty at all times, 2 % of the "
+	      "time (ours; the paper has none, but its guests always run), a seed's guaranteed "
+	      "jobs would still be more than 5 % later, so that no coordinator that lets all "
+	      "guests run holds the row's limit there.\n\n"
 	      "Contention variants: AntMan caps no SMs, it holds guests to a duty, so doubled "
 	      "and halved pressure under caps are the same run; fitted and proportional are "
 	      "both shown. Gandiva packs two jobs with their true memory and use, as its paper "

@@ -250,10 +250,16 @@ static void put_parts(struct td_experiment_run *run, const char *how, struct stu
 	}
 }
 
+static bool is_best_at_medium(const double gains[3])
+{
+	return gains[1] < gains[0] && gains[1] < gains[2];
+}
+
+/* Bounded: the best load is another one for the truth with DCUDA's slices, too. */
 static void put_loads(struct td_experiment_run *run, const char *how, const struct study *s,
 	const struct study *sliced)
 {
-	double gains[3], energy[3], base, slope;
+	double gains[3], truth[3], energy[3], base, slope;
 	char metric[96], note[128];
 
 	fit_power(s, &base, &slope);
@@ -265,14 +271,17 @@ static void put_loads(struct td_experiment_run *run, const char *how, const stru
 				    IDLE_W * s[l].idle[k];
 		energy[l] = change(joules);
 		gains[l] = change(s[l].slowdown);
+		truth[l] = change(sliced[l].slowdown);
 	}
 	snprintf(note, sizeof(note),
 		"execution time at gaps of 7, 5, 3 s; placed by the truth, with slices: "
 		"%+.1f / %+.1f / %+.1f %%",
-		change(sliced[0].slowdown), change(sliced[1].slowdown), change(sliced[2].slowdown));
+		truth[0], truth[1], truth[2]);
 	snprintf(metric, sizeof(metric), "best load (Fig. 17), %s", how);
 	td_row_put(run,
-		gains[1] < gains[0] && gains[1] < gains[2] ? TD_REPRODUCED : TD_NOT_REPRODUCED,
+		is_best_at_medium(gains)    ? TD_REPRODUCED
+		: !is_best_at_medium(truth) ? TD_BOUNDED
+					    : TD_NOT_REPRODUCED,
 		metric, "medium", "", note, "%+.1f / %+.1f / %+.1f %%", gains[0], gains[1],
 		gains[2]);
 	snprintf(metric, sizeof(metric), "energy, light / medium / heavy (Table III), %s", how);

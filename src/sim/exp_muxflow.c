@@ -168,25 +168,37 @@ static void put_trace(struct td_experiment_run *run, int trace, int variant,
 		(out[0][TD_MUX_MUXFLOW].service - 1) * 100);
 }
 
+/*
+ * Bounded: the order fails at -S alone, and no placement under -S's fixed share, whoever makes it, oversells more than -S-M does. Where a service makes no difference to a job (by turns, while 40 % is
+ * within what max-min fairness leaves), a job takes as long beside all of them: matching has nothing to win, and each of its moves costs.
+ */
 static void put_ablation(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])
 {
-	double sold[TD_MUX_HOWS] = {0};
-	char metric[96];
+	double sold[TD_MUX_HOWS] = {0}, most = 0;
+	char metric[96], note[200];
+	bool others, sharing;
 
-	for (uint32_t s = 0; s < run->seeds; s++)
+	for (uint32_t s = 0; s < run->seeds; s++) {
 		for (int how = TD_MUX_MUXFLOW; how < TD_MUX_TANDEM; how++)
 			sold[how] += out[s][how].oversold / run->seeds;
+		most += out[s][TD_MUX_NO_SHARE].most_fixed / run->seeds;
+	}
+	sharing = sold[TD_MUX_NO_SHARE] >= sold[TD_MUX_NO_BOTH];
+	others = sold[TD_MUX_MUXFLOW] >= sold[TD_MUX_NO_SHARE] &&
+		 sold[TD_MUX_MUXFLOW] >= sold[TD_MUX_NO_MATCH] &&
+		 sold[TD_MUX_NO_MATCH] >= sold[TD_MUX_NO_BOTH];
 	snprintf(metric, sizeof(metric), "trace %s: oversold of full, -S, -M, -S-M, %s",
 		traces[trace].name, variants[variant].name);
+	snprintf(note, sizeof(note),
+		"means over seeds; the most of any placement under -S's share, moves at no cost: "
+		"%.4f, -S-M %.4f",
+		most, sold[TD_MUX_NO_BOTH]);
 	td_row_put(run,
-		sold[TD_MUX_MUXFLOW] >= sold[TD_MUX_NO_SHARE] &&
-				sold[TD_MUX_MUXFLOW] >= sold[TD_MUX_NO_MATCH] &&
-				sold[TD_MUX_NO_SHARE] >= sold[TD_MUX_NO_BOTH] &&
-				sold[TD_MUX_NO_MATCH] >= sold[TD_MUX_NO_BOTH]
-			? TD_REPRODUCED
-			: TD_NOT_REPRODUCED,
-		metric, "full >= -S, -M >= -S-M", "", "means over seeds", "%.3f, %.3f, %.3f, %.3f",
+		others && sharing                                     ? TD_REPRODUCED
+		: others && most <= sold[TD_MUX_NO_BOTH] * (1 + 1e-6) ? TD_BOUNDED
+								      : TD_NOT_REPRODUCED,
+		metric, "full >= -S, -M >= -S-M", "", note, "%.3f, %.3f, %.3f, %.3f",
 		sold[TD_MUX_MUXFLOW], sold[TD_MUX_NO_SHARE], sold[TD_MUX_NO_MATCH],
 		sold[TD_MUX_NO_BOTH]);
 }
@@ -225,6 +237,8 @@ static int run_task(void *arg, uint32_t index, void *ret, struct td_err *err)
 		if (td_mux_simulate(batch->w, batch->m, (enum td_mux_how)how, &result->out[how]))
 			return td_err_set(err, -ENOMEM, "the matching failed");
 	}
+	if (!r && batch->ablation)
+		result->out[TD_MUX_NO_SHARE].most_fixed = td_mux_most_fixed(batch->w);
 	return r;
 }
 
@@ -287,7 +301,11 @@ static int run_all(struct td_experiment_run *run, bool ablation, struct td_err *
 	      "what jobs have with the whole GPU at all times, whatever becomes of the "
 	      "service. Of the latency: in every interval as many jobs of each kind as MuxFlow "
 	      "has, under its own shares, but on the GPUs where the services' mean latency is "
-	      "least above the guard. Which part loses there: MuxFlow's shares and matching "
+	      "least above the guard, as their controllers settle. Of -S: a job takes no less "
+	      "than its work over the highest speed that any service leaves its kind under 40 "
+	      "%, wherever it is put; by turns that is the same speed beside all of them, so "
+	      "that -S-M, which moves nobody, comes to the bound, and a matching that moves "
+	      "anybody is below it. Which part loses there: MuxFlow's shares and matching "
 	      "with what pairs really do in place of the predictor are shown beside it.\n\n"
 	      "SM activity is 0.62 of the use of a GPU's time, as measured on three clusters: "
 	      "16 of 26 % before sharing on MuxFlow's own (its 7.5), 41.5 of 66.1 and 38.5 of "

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "policy/muxflow.h"
+#include "sim/muxflow_settle.h"
 #include "sim/random.h"
 
 #define SHARES   6u
@@ -129,7 +129,7 @@ static struct td_muxflow_profile profile_of(double demand, double activity, doub
 {
 	double used = demand * activity;
 
-	return (struct td_muxflow_profile){used, 0.8 * used, 0.5 * used, alone_s};
+	return (struct td_muxflow_profile){used, TD_MUXFLOW_ACTIVITY * used, 0.5 * used, alone_s};
 }
 
 static int learn_muxflow(const struct td_zoo *zoo, const struct td_contention *contention,
@@ -147,7 +147,8 @@ static int learn_muxflow(const struct td_zoo *zoo, const struct td_contention *c
 		struct td_contender pair[2] = {
 			zoo->services[kind].contender, zoo->tasks.profiles[task].contender};
 		double busy = 0.02 + 0.93 * td_random_unit(random), speeds[2];
-		uint32_t ppm = td_dynamic_sm_ppm(&td_dynamic_sm_default, (uint32_t)(busy * 1e6));
+		uint32_t ppm = td_dynamic_sm_ppm(
+			&td_dynamic_sm_default, (uint32_t)(TD_MUXFLOW_ACTIVITY * busy * 1e6));
 		struct td_muxflow_profile online =
 			profile_of(pair[0].demand, busy, zoo->services[kind].each_s);
 		struct td_muxflow_profile offline = profile_of(pair[1].demand, 1, 0.1);

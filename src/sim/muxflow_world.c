@@ -2,7 +2,6 @@
 #include "sim/muxflow_world.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +9,13 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "policy/baselines.h"
-#include "sim/csv.h"
 #include "sim/random.h"
 
-#define BINS         10 /* of a service's activity */
+#define BINS         TD_MUX_BINS
 #define STEP_S       300.
 #define MATCH_STEPS  3 /* "every 15 minutes" */
-#define WORK_S       (7200 * 3600.)
 #define END_S        (10 * 86400.)
 #define MOVE_S       30. /* checkpoint and start elsewhere */
-#define SERIAL       0.63
 #define NONE         UINT32_MAX
 #define NOISE        0.05
 #define PRICE_ROUNDS 6 /* the last interval's prices are where they begin */
@@ -35,7 +31,7 @@ static double activity(const struct td_mux_world *w, uint32_t g, double now_s)
 /* SM activity that a monitor shows, of the use of a GPU's time. */
 static double activity_of_use(enum td_mux_how how)
 {
-	return how == TD_MUX_ALL_ACTIVE ? 1 : TD_MUX_ACTIVITY;
+	return how == TD_MUX_ALL_ACTIVE ? 1 : TD_MUXFLOW_ACTIVITY;
 }
 
 /* "assign the SM percentage according to the SM activity of online workloads" (MuxFlow 4.3). */
@@ -69,6 +65,26 @@ static double latency_factor(double busy, double slowdown)
 	return slowdown * (1 + load / (2 * (1 - load))) / alone;
 }
 
+/* What a dry run of a service alone shows: the time of a request over the share. */
+static void profile_alone(
+	const struct td_mux_world *w, uint32_t service, double alone_s, struct td_curve *ret)
+{
+	static const double shares[] = {0.1, 0.2, 0.35, 0.5, 0.75, 1};
+	double times_s[sizeof(shares) / sizeof(shares[0])];
+
+	for (size_t k = 0; k < sizeof(shares) / sizeof(shares[0]); k++) {
+		struct td_contender alone = w->services[service];
+		double speed;
+
+		alone.share = shares[k];
+		alone.duty = 1;
+		td_contention_speeds(&w->contention, &alone, 1, &speed);
+		times_s[k] = alone_s / speed;
+	}
+	if (td_curve_fit_hyperbola(shares, times_s, sizeof(shares) / sizeof(shares[0]), ret))
+		*ret = (struct td_curve){.form = TD_CURVE_HYPERBOLA, .a = alone_s};
+}
+
 /* tandem's split: the objective is the guard, a batch is one request. What the service's share comes to is remembered for its kind of company. */
 static void split_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double busy,
 	double *ret_speed, double *ret_slowdown)
@@ -77,10 +93,10 @@ static void split_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 	double alone_s = w->service_s[service], rate = busy / alone_s, speeds[2];
 	double objective_s = TD_MUX_GUARD * alone_s * (1 + busy / (2 * (1 - busy)));
 	double *factor = &w->factors[service][kind];
-	const struct td_curve curve = {
-		.form = TD_CURVE_HYPERBOLA, .a = SERIAL * alone_s, .b = (1 - SERIAL) * alone_s};
 	struct td_slo_split split;
+	struct td_curve curve;
 
+	profile_alone(w, service, alone_s, &curve);
 	td_slo_split_begin(
 		&split, &curve, &one, 1, objective_s, rate, *factor > 0 ? *factor : TD_MUX_GUARD);
 	do {
@@ -139,24 +155,38 @@ static void guard_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 	*ret_slowdown = w->guarded[service][kind][step].slowdown;
 }
 
-/* MuxFlow's controller for some milliseconds, until it has settled: speeds of the service and of the job. */
+/* MuxFlow's controller until it has settled: speeds of the service and of the job. */
 static void control_gpu(const struct td_mux_world *w, struct td_muxflow_gpu *gpu, uint32_t service,
 	uint32_t kind, double busy, double now_s, double ret_speeds[2])
 {
-	struct td_sysmonitor_metrics metrics = {.initialised = true, .available = true};
-	struct td_muxflow_output out = {.duty_ppm = 1000000};
-	double active = activity_of_use(w->how), share = share_ppm(w->how, busy) / 1e6;
+	double share = share_ppm(w->how, busy) / 1e6;
+	const struct td_muxflow_load load = {
+		busy, share * w->offline[kind].demand, activity_of_use(w->how)};
+	struct td_muxflow_output out = td_muxflow_settle(gpu, &load, (uint64_t)(now_s * 1e9));
 
-	for (int k = 0; k < 30; k++) {
-		double used = fmin(1, busy + share * w->offline[kind].demand * out.duty_ppm / 1e6);
-
-		metrics.utilisation_ppm = (uint32_t)(fmin(0.96, used) * 1e6);
-		metrics.sm_activity_ppm = (uint32_t)(fmin(0.92, active * used) * 1e6);
-		out = td_muxflow_gpu_step(
-			gpu, &td_muxflow_t4, &metrics, (uint64_t)((now_s + k * 0.01) * 1e9) + 1);
-	}
 	speeds_of(w, service, kind, busy, 1, share, out.duty_ppm / 1e6, ret_speeds);
 	ret_speeds[1] = out.evict ? 0 : ret_speeds[1];
+}
+
+double td_mux_most_fixed(struct td_mux_world *w)
+{
+	double fastest[TD_MUX_OFFLINE] = {0}, work_s = 0, least_s = 0, speeds[2];
+
+	w->how = TD_MUX_NO_SHARE;
+	for (uint32_t i = 0; i < TD_MUX_SERVICES * TD_MUX_FINE; i++) {
+		for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++) {
+			struct td_muxflow_gpu gpu = {0};
+
+			control_gpu(w, &gpu, i / TD_MUX_FINE, k,
+				(double)(i % TD_MUX_FINE) / TD_MUX_FINE, 0, speeds);
+			fastest[k] = fmax(fastest[k], speeds[1]);
+		}
+	}
+	for (uint32_t i = 0; i < w->count; i++) {
+		work_s += w->jobs[i].work_s;
+		least_s += w->jobs[i].work_s / fastest[w->jobs[i].kind];
+	}
+	return least_s > 0 ? work_s / least_s : 0;
 }
 
 /* Factor of a service's latency beside a kind of job under MuxFlow's share. */
@@ -298,7 +328,7 @@ static struct td_muxflow_profile profile_of(
 {
 	double used = job->demand * busy;
 
-	return (struct td_muxflow_profile){used, TD_MUX_ACTIVITY * used, 0.5 * used, alone_s};
+	return (struct td_muxflow_profile){used, TD_MUXFLOW_ACTIVITY * used, 0.5 * used, alone_s};
 }
 
 /* One dry run: a service at some load, a kind of job, and the job's speed as the truth has it. */
@@ -557,10 +587,11 @@ int td_mux_simulate(struct td_mux_world *w, struct td_mux_matching *m, enum td_m
 			latency += busy * latency_factor(busy, slowdown);
 			service += busy * slowdown;
 			requests += busy;
-			shared_s += STEP_S;
 			done_s += fmin(w->jobs[j].left_s, speed * ran);
+			shared_s += STEP_S;
 			if (speed > 0 && w->jobs[j].left_s <= speed * ran) {
 				w->jobs[j].end_s = now_s + STEP_S - ran + w->jobs[j].left_s / speed;
+				shared_s -= now_s + STEP_S - w->jobs[j].end_s;
 				w->jobs[j].left_s = 0;
 				w->on[g] = NONE;
 				ended++;
@@ -576,115 +607,4 @@ int td_mux_simulate(struct td_mux_world *w, struct td_mux_matching *m, enum td_m
 	out->latency = requests > 0 ? latency / requests : 1;
 	out->service = requests > 0 ? service / requests : 1;
 	return 0;
-}
-
-/* --- what is known --- */
-
-int td_mux_read_services(struct td_mux_world *w, const char *data, struct td_err *err)
-{
-	static const char *const names[TD_MUX_SERVICES] = {"dien", "mtwnd", "wnd"};
-	static const char *const needed[] = {"model", "batch_size", "p50_ms"};
-	char path[PATH_MAX];
-	struct td_csv csv;
-	int at[3], r;
-
-	snprintf(path, sizeof(path), "%s/infer_kairos_t4.csv", data);
-	r = td_csv_open(&csv, path, err);
-	if (r)
-		return r;
-	r = td_csv_need(&csv, needed, 3, at, err);
-	while (!r && !(r = td_csv_next(&csv, err))) {
-		double batch, ms;
-
-		r = td_csv_number(&csv, at[1], 1, 1e6, &batch, err);
-		r = r ? r : td_csv_number(&csv, at[2], 0, 1e6, &ms, err);
-		for (int s = 0; !r && s < TD_MUX_SERVICES; s++)
-			if (!strcmp(td_csv_text(&csv, at[0]), names[s]) && batch > 99 &&
-				batch < 101)
-				w->service_s[s] = ms / 1000;
-	}
-	td_csv_close(&csv);
-	return r < 0 ? r : 0;
-}
-
-int td_mux_read_kinds(struct td_mux_world *w, const char *data, struct td_err *err)
-{
-	static const char *const online[TD_MUX_SERVICES] = {"Recommendation (batch size 512)",
-		"Recommendation (batch size 2048)", "Recommendation (batch size 8192)"};
-	static const char *const offline[TD_MUX_OFFLINE] = {"ResNet-50 (batch size 64)",
-		"ResNet-18 (batch size 128)", "CycleGAN", "Transformer (batch size 64)"};
-	td_auto_free struct td_profiles *profiles = calloc(1, sizeof(*profiles));
-	int r = profiles ? td_profiles_fit(data, "p100", profiles, err)
-			 : td_err_set(err, -ENOMEM, "out of memory");
-
-	for (int i = 0; !r && i < TD_MUX_SERVICES + TD_MUX_OFFLINE; i++) {
-		const char *name = i < TD_MUX_SERVICES ? online[i] : offline[i - TD_MUX_SERVICES];
-		int at = td_profiles_find(profiles, name);
-		struct td_contender *kind =
-			i < TD_MUX_SERVICES ? &w->services[i] : &w->offline[i - TD_MUX_SERVICES];
-
-		if (at < 0)
-			return td_err_set(err, -ENOENT, "there is no profile of %s", name);
-		*kind = profiles->profiles[at].contender;
-		kind->serial = SERIAL;
-	}
-	return r;
-}
-
-static int by_arrival(const void *a, const void *b)
-{
-	const struct td_mux_job *x = a, *y = b;
-
-	return (x->arrive_s > y->arrive_s) - (x->arrive_s < y->arrive_s);
-}
-
-int td_mux_make_jobs(struct td_mux_world *w, const struct td_trace *trace, const char *vc,
-	uint64_t seed, struct td_err *err)
-{
-	uint32_t found[TD_MUX_JOBS_MAX], n = 0;
-	double work = 0;
-
-	for (uint32_t i = 0; i < trace->count && n < TD_MUX_JOBS_MAX; i++) {
-		const struct td_trace_job *job = &trace->jobs[i];
-
-		if (job->gpus == 1 && job->duration_s >= 600 && job->duration_s <= 43200 &&
-			!strcmp(td_names_text(&trace->names, job->tenant), vc))
-			found[n++] = i;
-	}
-	if (!n)
-		return td_err_set(err, -ENOENT, "the trace has no such jobs of %s", vc);
-	for (w->count = 0; work < WORK_S && w->count < TD_MUX_JOBS_MAX; w->count++) {
-		const struct td_trace_job *from = &trace->jobs[found[td_random_below(&seed, n)]];
-
-		w->jobs[w->count] = (struct td_mux_job){
-			.arrive_s = fmod(from->submit_s + 43200 * td_random_unit(&seed), 43200),
-			.work_s = from->duration_s,
-			.kind = td_random_below(&seed, TD_MUX_OFFLINE)};
-		work += from->duration_s;
-	}
-	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
-		w->phases[g] = td_random_unit(&seed);
-	qsort(w->jobs, w->count, sizeof(w->jobs[0]), by_arrival);
-	return 0;
-}
-
-int td_mux_prepare(struct td_experiment_run *run, struct td_mux_world **ret,
-	struct td_mux_matching *m, struct td_trace *trace, struct td_err *err)
-{
-	struct td_mux_world *w = calloc(1, sizeof(*w));
-	char path[PATH_MAX];
-	int r;
-
-	*ret = w;
-	m->bytes = (td_match_bytes(
-			    TD_MUX_SERVICES * BINS, TD_MUX_OFFLINE, TD_MUX_OFFLINE * TD_MUX_GPUS) +
-			   63) &
-		   ~(size_t)63;
-	m->memory = aligned_alloc(64, m->bytes);
-	if (!w || !m->memory)
-		return td_err_set(err, -ENOMEM, "out of memory");
-	r = td_mux_read_services(w, run->data, err);
-	r = r ? r : td_mux_read_kinds(w, run->data, err);
-	snprintf(path, sizeof(path), "%s/jobs_philly.csv.gz", run->data);
-	return r ? r : td_trace_read(path, false, trace, err);
 }

@@ -16,6 +16,7 @@
 #include "policy/muxflow.h"
 #include "policy/slo_split.h"
 #include "sim/experiment.h"
+#include "sim/muxflow_settle.h"
 #include "sim/trace.h"
 
 #define TD_MUX_GPUS     1000u
@@ -24,12 +25,8 @@
 #define TD_MUX_JOBS_MAX 20000u
 #define TD_MUX_SAMPLES  2000u
 #define TD_MUX_GUARD    1.2 /* of the latency alone, what a service may come to */
-/*
- * SM activity of the use of a GPU's time, what a monitor shows of both. Measured on three clusters: 16 of 26 % before sharing on MuxFlow's own (7.5), 41.5 of 66.1 % and 38.5 of 62.0 % on Acme's
- * two (means of cluster_gpu_util_cdf.csv). Services and jobs have the same.
- */
-#define TD_MUX_ACTIVITY 0.62
-#define TD_MUX_FINE     200 /* steps of a service's activity */
+#define TD_MUX_BINS     10  /* of a service's activity, for the matching */
+#define TD_MUX_FINE     200 /* steps of it, for what is found once */
 
 enum td_mux_how {
 	TD_MUX_TIME_SHARING,
@@ -85,6 +82,7 @@ struct td_mux_outcome {
 	/* MuxFlow's: of the mean latency what is above the guard at the least, with its shares, wherever the jobs are, times requests */
 	double least_excess,
 		most_requests; /* sums over the run; requests: of the busiest GPUs, as many as have a job */
+	double most_fixed; /* of -S: see td_mux_most_fixed() */
 	double moved_h, unfinished;
 	uint64_t moves;
 };
@@ -111,6 +109,12 @@ int td_mux_train(struct td_mux_world *w, const struct td_learn_options *options,
 /* 0, or what the matching says. */
 int td_mux_simulate(struct td_mux_world *w, struct td_mux_matching *m, enum td_mux_how how,
 	struct td_mux_outcome *out);
+
+/*
+ * Of -S, a fixed share: no placement whatever oversells more than this. A job takes no less than its work over the highest speed that any of the services, however busy, leaves its kind under that
+ * share, and a move adds to it.
+ */
+double td_mux_most_fixed(struct td_mux_world *w);
 
 struct td_mux_choice {
 	double cost;

@@ -12,8 +12,9 @@
 
 struct td_sched {
 	const char *name, *summary;
-	bool guards;      /* guests run under a duty that protects the holder */
-	uint64_t tick_ns; /* decide at least so often; 0: on events alone */
+	bool guards;        /* guests run under a duty that protects the holder */
+	uint32_t slack_ppm; /* of that duty; 0: as by default */
+	uint64_t tick_ns;   /* decide at least so often; 0: on events alone */
 	int (*init)(struct td_cluster *cluster);
 	void (*deinit)(struct td_cluster *cluster);
 	void (*arrive)(struct td_cluster *cluster, uint32_t job);

@@ -12,7 +12,10 @@
 
 #define ACTIONS 64u
 #define SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
-#define SLACK   1.05
+/*
+ * By which a guaranteed job's mini-batch may be longer. The paper has no figure for its coordinator's limit, but what it came to: of 10,000 jobs none was interfered with by more than 4 % (its Table 5).
+ */
+#define SLACK_PPM 40000
 
 struct antman {
 	struct td_antman_cluster cluster;
@@ -117,7 +120,7 @@ static void decide(struct td_cluster *cluster)
 }
 
 /*
- * A service is a guaranteed job to AntMan, a batch its step. The duty at which its step is 5 % longer than alone, by halving: where the coordinator's steps settle.
+ * A service is a guaranteed job to AntMan, a batch its step. The duty at which its step is 4 % longer than alone, by halving: where the coordinator's steps settle.
  */
 static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 {
@@ -133,7 +136,8 @@ static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 			.guest_duty = 0.5};
 		return cluster->gpus[service->gpu].count > 0;
 	}
-	service->split.guest_duty += service->seen.slowdown > SLACK ? -step / 2 : step / 2;
+	service->split.guest_duty +=
+		service->seen.slowdown > 1 + SLACK_PPM / 1e6 ? -step / 2 : step / 2;
 	service->split.guest_duty = fmax(0.02, service->split.guest_duty);
 	return round < 7;
 }
@@ -142,6 +146,7 @@ const struct td_sched td_sched_antman = {
 	.name = "antman",
 	.summary = "guaranteed jobs as by quota, the others beside them under a duty",
 	.guards = true,
+	.slack_ppm = SLACK_PPM,
 	.tick_ns = 10 * TD_NS_PER_S,
 	.init = init,
 	.deinit = deinit,

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/time.h"
+#include "policy/duty.h"
 #include "sim/random.h"
 #include "sim/sched.h"
 
@@ -277,8 +278,8 @@ TEST(a_settled_duty_is_that_of_stepping_throughout)
 			pair[i].pressure = 0.1 + td_random_unit(&seed);
 			pair[i].host = 0.3 * td_random_unit(&seed);
 		}
-		td_duty_settle(&contention, pair, guest, 2, 12000, settled);
-		td_duty_settle(&contention, pair, guest, 2, 200000, throughout);
+		td_duty_settle(&contention, pair, guest, 2, &td_duty_default, 12000, settled);
+		td_duty_settle(&contention, pair, guest, 2, &td_duty_default, 200000, throughout);
 		CHECK(fabs(settled[0] / throughout[0] - 1) < 0.01);
 		CHECK(fabs(settled[1] - throughout[1]) < 0.05);
 	}

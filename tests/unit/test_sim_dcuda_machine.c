@@ -105,3 +105,15 @@ TEST(in_place_a_slice_does_not_thrash)
 	CHECK(near(slow[1], 2));
 	CHECK(slow[0] > 1.9 * slow[1]);
 }
+
+/* Five of 0.6 for 10 s each, of which two take turns: who waits for its slice uses nothing of the GPU, so that the work is what all of them use, whatever the slices. */
+TEST(who_waits_for_its_slice_uses_nothing)
+{
+	struct td_dcuda_outcome out;
+
+	begin(5, 0.6, 0, 0);
+	out = td_dcuda_simulate(
+		(struct td_dcuda_how){.truth = true, .slices = true}, &side_by_side, 0, apps, 5);
+	CHECK(out.slowdown > 1.1);
+	CHECK(near(out.busy_s / (5 * 10 * 0.6), 1));
+}

@@ -172,3 +172,29 @@ TEST(no_matching_costs_less_than_the_bound)
 		CHECK(round % 20 < 10 || bound > least - 0.5);
 	}
 }
+
+static double oversold(enum td_mux_how how)
+{
+	struct td_mux_outcome outcome;
+
+	begin(false);
+	world.contention.proportional = true;
+	for (uint32_t i = 0; i < JOBS; i++)
+		world.jobs[i].work_s = 600 + i;
+	world.until_s = 0;
+	CHECK_EQ(td_mux_simulate(&world, &matching, how, &outcome), 0);
+	CHECK(outcome.unfinished < 0.5);
+	return outcome.oversold;
+}
+
+/* By turns, 40 % are 40 % beside everybody: who moves nobody comes to the bound, and who moves somebody below it. */
+TEST(no_placement_under_a_fixed_share_sells_more_than_its_bound)
+{
+	double without = oversold(TD_MUX_NO_BOTH), matched = oversold(TD_MUX_NO_SHARE);
+	double most = td_mux_most_fixed(&world);
+
+	CHECK(fabs(without / most - 1) < 1e-9);
+	CHECK(matched < most * (1 + 1e-9));
+	world.contention.proportional = false;
+	CHECK(td_mux_most_fixed(&world) > 0);
+}

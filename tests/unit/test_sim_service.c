@@ -341,7 +341,7 @@ TEST(tandem_holds_the_objective_and_is_nearly_as_fast_as_the_bound)
 TEST(a_changed_share_costs_the_job_beside_it)
 {
 	begin(300);
-	CHECK_EQ(start(&td_sched_tandem), 0);
+	CHECK_EQ(start(&td_sched_gslice), 0);
 	td_cluster_run(&cluster);
 	CHECK(cluster.counts.repartitions > 0);
 	CHECK(cluster.counts.repartition_s >= 5);

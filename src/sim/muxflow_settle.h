@@ -1,0 +1,27 @@
+/*
+ * MuxFlow's control of a GPU as a simulator needs it: what its monitor shows, and where its PID settles.
+ *
+ * The controller works in milliseconds, the simulators in minutes: it is stepped until its duty stands still, and then sleeps until something changes. From a cold start that takes some 120 steps; a
+ * test compares with stepping throughout.
+ */
+#pragma once
+
+#include "policy/muxflow.h"
+
+/*
+ * SM activity of the use of a GPU's time, what a monitor shows of both. Measured on three clusters: 16 of 26 % before sharing on MuxFlow's own (7.5), 41.5 of 66.1 % and 38.5 of 62.0 % on Acme's
+ * two (means of cluster_gpu_util_cdf.csv). Services and jobs have the same.
+ */
+#define TD_MUXFLOW_ACTIVITY 0.62
+
+#define TD_MUXFLOW_STEP_NS 10000000ull
+
+struct td_muxflow_load {
+	double busy;     /* part of the GPU's time that the service uses */
+	double job;      /* that the job beside it would use with a duty of 1, under its share */
+	double activity; /* SM activity of the use */
+};
+
+/* On a T4, from now on; what the controller says in the end. */
+struct td_muxflow_output td_muxflow_settle(
+	struct td_muxflow_gpu *gpu, const struct td_muxflow_load *load, uint64_t now_ns);
