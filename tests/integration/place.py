@@ -317,13 +317,16 @@ def parts_of_a_divided_gpu_are_gpus_of_their_own():
     with World("--mig", "--gpus", "2") as world:
         refused(world, "0", '"0" is divided by MIG', "CUDA_VISIBLE_DEVICES")
         finish(world.start(TANDEM, "run", "--gpu", "any", "--", TRAIN, *SMALL))
-        programs = [world.start(TRAIN, *LARGE, wrap="swap") for _ in range(2)]  # they fit it only in turns
+        # They fit it only in turns; the first one goes on until the second is there.
+        programs = [world.start(TRAIN, *LARGE[:-1], "100000", wrap="swap") for _ in range(2)]
+        until(lambda: json.loads(world.call(TANDEM, "gpu", "--json").stdout)[2]["handovers"] >= 3, "they take turns")
         for program in programs:
-            finish(program)
+            program.kill()
+            program.communicate()
         attached = world.events("attached")
         assert len(attached) == 3 and {(e["gpu"], e["detail"]) for e in attached} == {(2, "softgpu tiny MIG 1g")}, attached
         gpus = json.loads(world.call(TANDEM, "gpu", "--json").stdout)
-        assert [g["divided"] for g in gpus] == [1, 1, 0] and gpus[2]["uuid"].startswith("MIG-") and gpus[2]["handovers"] >= 2, gpus
+        assert [g["divided"] for g in gpus] == [1, 1, 0] and gpus[2]["uuid"].startswith("MIG-") and gpus[2]["handovers"] >= 3, gpus
         assert [g["clients"] for g in gpus[:2]] == [0, 0]
         assert "MIG" in world.call(TANDEM, "gpu").stdout
         finish(world.start(TANDEM, "run", "--gpu", "any", "--", TRAIN, *SMALL, CUDA_VISIBLE_DEVICES=gpus[2]["uuid"]))

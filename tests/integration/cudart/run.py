@@ -19,6 +19,7 @@ NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 # PTX for any model, as it is: the build compiles none of it for a GPU.
 FLAGS = ["-cudart", "shared", "-std=c++17"]
 DEADLINE_S = 120
+COMPILE_S = 1200  # a program of Thrust or CUB, beside other work
 SKIPPED = 77
 # What the software GPU's driver may still refuse; any other program must not be skipped.
 MAY_SKIP = {"clusters", "pool_sharing", "surface", "texture"}
@@ -55,7 +56,7 @@ def compile_to(output, sources, flags, directory):
     command = [NVCC, *FLAGS, *flags, "-o", output, *[os.path.join(HERE, name) for name in sources]]
     # nvcc's files beside the program are named after the source: each build needs a folder of its own.
     with tempfile.TemporaryDirectory(dir=directory) as work:
-        done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=DEADLINE_S)
+        done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=COMPILE_S)
     return done.stdout + done.stderr if done.returncode else ""
 
 

@@ -89,6 +89,9 @@ def nvml_stands_beside_the_ledger_while_a_program_runs():
 def a_gpu_has_the_number_that_smi_gives_it_whichever_is_used_first():
     with World() as world:
         listed = [line.split("UUID: ")[1].rstrip(")") for line in world.call(SOFTGPU, "smi", "-L").stdout.splitlines()]
+        # What attaches before NVML has answered has the number of its turn until then, and that is what its event says.
+        assert world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true").returncode == 0
+        until(lambda: len(world.gpus()) == 2, "NVML has answered")
         program = world.start(TRAIN, "--size", "1m", "--gpu", "20ms", "--cpu", "1ms", "--steps", "100000", CUDA_VISIBLE_DEVICES="1")
         until(lambda: any(e["kind"] == "opened" for e in world.events()), "it runs")
         gpus = world.gpus()
