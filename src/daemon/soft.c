@@ -102,6 +102,13 @@ static void take(struct td_client *client, uint64_t bytes)
 	client->soft_bytes += bytes;
 }
 
+/* The same until its part is so much, and not more than it demands. */
+static void take_up_to(struct td_client *client, uint64_t bytes)
+{
+	bytes = min_bytes(bytes, demanded(client));
+	take(client, bytes - min_bytes(bytes, client->soft_bytes));
+}
+
 void td_soft_gather(struct td_node *node)
 {
 	struct td_list *it;
@@ -114,13 +121,17 @@ void td_soft_gather(struct td_node *node)
 		job->on[client->gpu].soft_left_bytes =
 			device_bytes(node, job, &node->gpus[client->gpu]);
 	}
+	/* What cannot be elsewhere comes off first, whoever has it: else the parts of the others would be as much too large together. */
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
 
-		take(client, client->spills ? min_bytes(max_bytes(client->resident_bytes,
-								client->limit_bytes),
-						      demanded(client))
-					    : demanded(client));
+		take(client, client->spills ? fixed(client) : demanded(client));
+	}
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+
+		if (client->spills)
+			take_up_to(client, max_bytes(client->resident_bytes, client->limit_bytes));
 	}
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
@@ -135,8 +146,7 @@ void td_soft_gather(struct td_node *node)
 		if (job->on[client->gpu].clients == 1)
 			client->soft_bytes = limit;
 		else
-			take(client,
-				demanded(client) - min_bytes(client->soft_bytes, demanded(client)));
+			take_up_to(client, demanded(client));
 		client->soft_bytes = max_bytes(client->soft_bytes, fixed(client));
 	}
 }

@@ -117,6 +117,23 @@ TEST(processes_of_a_job_share_its_soft_limit_and_what_is_there_stays)
 	CHECK(is_open(a) && is_open(b));
 }
 
+/* The first of them has as much as is left for both, if the second could have its memory elsewhere. */
+TEST(what_cannot_leave_the_device_comes_off_the_parts_of_a_jobs_other_processes)
+{
+	begin();
+	struct fake *a = spilling_program(0, "j", 36 * MIB),
+		    *b = spilling_program(1, "j", 24 * MIB);
+
+	settle(&w);
+	b->slot[0].fixed = 20 * MIB;
+	fake_memory(&w, b, 0);
+	soft("j", "44m");
+	settle(&w);
+	CHECK_EQ(b->slot[0].resident, 20 * MIB);
+	CHECK_EQ(a->slot[0].resident, 24 * MIB);
+	CHECK(is_open(a) && is_open(b));
+}
+
 TEST(a_hard_limit_counts_what_is_on_the_host)
 {
 	begin();
