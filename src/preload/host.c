@@ -14,6 +14,7 @@
 static _Atomic uint64_t taken, granted = UINT64_MAX;
 static _Atomic uint64_t expected;          /* threads ask for that to be taken */
 static _Atomic uint32_t tickets, answered; /* questions so far; of them, answered (a futex) */
+static _Atomic uint32_t satisfied;         /* and up to here with all that was wanted then */
 
 /* The agent's. */
 static struct {
@@ -65,8 +66,11 @@ static bool is_answered(uint32_t ticket)
 	return (int32_t)(atomic_load(&answered) - ticket) >= 0;
 }
 
-/* Until it is answered, or so much is granted. */
-static void ask(uint64_t bytes)
+/*
+ * Until it is answered, or so much is granted. True: granted, or answered with all that was wanted; that can be less than `bytes`, and be lowered again, where
+ * another thread frees meanwhile.
+ */
+static bool ask(uint64_t bytes)
 {
 	uint32_t ticket = atomic_fetch_add(&tickets, 1) + 1, seen;
 
@@ -77,13 +81,12 @@ static void ask(uint64_t bytes)
 		if (!is_answered(ticket) && atomic_load(&granted) < bytes)
 			td_futex_wait(&answered, seen, RECHECK_NS, false);
 	}
+	return atomic_load(&granted) >= bytes || (int32_t)(atomic_load(&satisfied) - ticket) >= 0;
 }
 
 bool td_host_reserve(uint64_t bytes)
 {
-	if (atomic_load(&granted) < bytes)
-		ask(bytes);
-	return atomic_load(&granted) >= bytes;
+	return atomic_load(&granted) >= bytes || ask(bytes);
 }
 
 bool td_host_take_asking(uint64_t bytes, uint64_t own_limit)
@@ -94,7 +97,7 @@ bool td_host_take_asking(uint64_t bytes, uint64_t own_limit)
 	if (got || has > own_limit || bytes > own_limit - has)
 		return got;
 	atomic_fetch_add(&expected, bytes);
-	ask(UINT64_MAX);
+	(void)ask(UINT64_MAX);
 	got = td_host_take(bytes, own_limit);
 	atomic_fetch_sub(&expected, bytes);
 	return got;
@@ -136,6 +139,8 @@ bool td_host_message(const struct td_msg_host *msg)
 	self.pressed = msg->others_lack;
 	self.seq = msg->seq;
 	atomic_store(&granted, msg->bytes);
+	if (msg->ticket == self.sent.ticket && msg->bytes >= self.sent.wanted_bytes)
+		atomic_store(&satisfied, msg->ticket);
 	atomic_store(&answered, msg->ticket);
 	td_futex_wake_all(&answered, false);
 	return more;
@@ -167,6 +172,7 @@ void td_host_anew(void)
 	self.asked_bytes = self.seq = 0;
 	self.sent = (struct td_msg_host_need){0};
 	atomic_store(&granted, UINT64_MAX);
+	atomic_store(&satisfied, atomic_load(&tickets));
 	atomic_store(&answered, atomic_load(&tickets));
 	td_futex_wake_all(&answered, false);
 }
