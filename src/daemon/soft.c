@@ -10,7 +10,7 @@
 /* For less than this part of a GPU nobody is drained. */
 #define WORTH_PART 64
 /* The shortest that a program is waited for. */
-#define ASK_LEAST_NS 20000000ull
+#define ASK_LEAST_NS 100000000ull
 
 static struct td_client *client_at(struct td_list *it)
 {

@@ -1,11 +1,15 @@
 /*
  * A training framework in miniature, with the caching allocator that python/tandem gives to PyTorch. Reads lines: "N BYTES" makes N steps that each
- * take, fill, check and give back so much memory in blocks of 1 to 8 MiB. After each line it prints one line of JSON.
+ * take, fill, check and give back so much memory in blocks of 1 to 8 MiB; "0 BYTES" makes them until there is another line. After each line it prints one
+ * line of JSON.
  */
+#include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "alloc/cache.h"
 #include "cuda/types.h"
@@ -72,6 +76,13 @@ static void check_and_free(unsigned n, unsigned step)
 	}
 }
 
+static bool is_told(void)
+{
+	struct pollfd in = {STDIN_FILENO, POLLIN, 0};
+
+	return poll(&in, 1, 0) != 0;
+}
+
 int main(void)
 {
 	unsigned steps, step = 0;
@@ -86,7 +97,7 @@ int main(void)
 	while (scanf("%u %zu", &steps, &bytes) == 2) {
 		size_t excess;
 
-		for (; steps; steps--, step++) {
+		for (unsigned n = 0; steps ? n < steps : !is_told(); n++, step++) {
 			check_and_free(take(bytes, step), step);
 			must(cuCtxSynchronize(), "synchronise");
 			tandem_step();

@@ -3,6 +3,8 @@ import sys
 
 from world import *
 
+LAUNCHES_OF_A_STEP = 3  # examples/train
+
 PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
 
 # A program in Python that trains, in its way.
@@ -108,14 +110,16 @@ def without_a_word_they_are_found():
     with World() as world:
         process = train(world, "--times", "on", steps=200)
         until(lambda: job(world).get("steps", 0) >= 60 or process.poll() is not None, "steps are found")
-        # It stands still while it is looked at.
+        # It stands still while it is looked at; what it launched is told once a second.
         assert world.call(TANDEM, "pause", str(process.pid)).returncode == 0
-        until(lambda: job(world)["state"] == "paused", "it stands still")
+        until(lambda: job(world)["state"] == "paused" and job(world)["launches"] >= LAUNCHES_OF_A_STEP * job(world)["steps"], "it stands still")
         seen, told = job(world), explained(world)
         assert world.call(TANDEM, "resume", str(process.pid)).returncode == 0
-        times = sorted(finish(process)["step_ms"])
+        times = finish(process)["step_ms"]
         assert 60 <= seen["steps"] <= 200, seen
-        assert abs(seen["step_ns"] / 1e6 / times[len(times) // 2] - 1) < 0.1, (seen, times)
+        # Not two of them, nor a part of one: but for those at first, it was told as many as there were.
+        assert seen["launches"] < LAUNCHES_OF_A_STEP * (seen["steps"] + 20), seen
+        assert min(times) <= seen["step_ns"] / 1e6 <= max(times), (seen, times)
         assert seen["step_source"] == "found" and seen["step_error_ppm"] == 1_000_000 - seen["step_sure_ppm"] < 200_000 and "found in what it launches" in told, (seen, told)
 
 

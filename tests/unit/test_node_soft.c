@@ -305,11 +305,11 @@ TEST(one_that_keeps_memory_for_later_is_asked_to_drop_it_before_it_is_moved)
 	fake_memory(&w, a, 0);
 	w.now += 1000 * MS;
 	step.step.steps = 10;
-	step.step.step_ns = step.step.median_ns = 30 * MS;
+	step.step.step_ns = step.step.median_ns = 130 * MS;
 	CHECK_EQ(say(&w, a, &step), 0);
 	soft("a", "10m");
-	CHECK_EQ(settle(&w), w.now + 60 * MS);
-	w.now += 59 * MS;
+	CHECK_EQ(settle(&w), w.now + 260 * MS);
+	w.now += 259 * MS;
 	settle(&w);
 	CHECK_EQ(a->closings, 0);
 	w.now += MS;
