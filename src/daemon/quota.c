@@ -78,7 +78,7 @@ uint64_t td_quota_charge(const struct td_client *client)
 	return max_bytes(client->demanded_bytes, client->believed_total_bytes);
 }
 
-static uint64_t stays_bytes(const struct td_client *client)
+uint64_t td_quota_stays(const struct td_client *client)
 {
 	if (client->failed)
 		return client->resident_bytes;
@@ -123,9 +123,9 @@ void td_quota_gather(struct td_node *node)
 		job->on[client->gpu].clients++;
 		job->on[client->gpu].needs += client->needs;
 		job->on[client->gpu].needed_bytes += client->needs ? client->need_bytes : 0;
-		job->on[client->gpu].stays_bytes += stays_bytes(client);
+		job->on[client->gpu].stays_bytes += td_quota_stays(client);
 		job->on[client->gpu].is_in |= is_in(client);
-		node->gpus[client->gpu].stays_bytes += stays_bytes(client);
+		node->gpus[client->gpu].stays_bytes += td_quota_stays(client);
 		job->on[client->gpu].stranded_bytes += stranded_bytes(client);
 		node->gpus[client->gpu].stranded_bytes += stranded_bytes(client);
 	}

@@ -34,6 +34,9 @@ uint64_t td_quota_overhead(
 /* At the beginning of a step: what every job's clients have. */
 void td_quota_gather(struct td_node *node);
 
+/* What it has that cannot leave the GPU. */
+uint64_t td_quota_stays(const struct td_client *client);
+
 /* What a client counts for in its job. */
 uint64_t td_quota_charge(const struct td_client *client);
 

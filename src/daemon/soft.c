@@ -6,6 +6,7 @@
 #include "daemon/fixed.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/quota.h"
 
 /* For less than this part of a GPU nobody is drained. */
 #define WORTH_PART 64
@@ -161,17 +162,71 @@ bool td_soft_spills(const struct td_client *client)
 	return client->spills && client->soft_bytes < demanded(client);
 }
 
-/* Does it fit into what there is? A job that waits to be let in waits for all of its memory. */
-static bool has_room(const struct td_client *client, uint64_t there)
+/* It has to be on the device, where only what others have that can leave makes room. */
+static bool needs_device(const struct td_client *client)
+{
+	return client->need_fixed || !client->spills;
+}
+
+/* Beside what its job has there that cannot leave. */
+static bool need_fits(const struct td_client *client, uint64_t there)
 {
 	const struct td_job *job = client->process->job;
 	uint64_t has = client->spills ? job->on[client->gpu].stays_bytes
 				      : job->on[client->gpu].demanded_bytes;
 
+	return has + client->need_bytes <= there;
+}
+
+/* Does it fit into what there is? A job that waits to be let in waits for all of its memory. */
+static bool has_room(const struct td_client *client, uint64_t there)
+{
 	if (td_soft_demand(client) > there)
 		return false;
-	return !job->on[client->gpu].is_in || !(client->need_fixed || !client->spills) ||
-	       has + client->need_bytes <= there;
+	return !client->process->job->on[client->gpu].is_in || !needs_device(client) ||
+	       need_fits(client, there);
+}
+
+static bool goes_before(const struct td_client *a, const struct td_client *b)
+{
+	enum td_class class = a->process->job->settings.class,
+		      other = b->process->job->settings.class;
+
+	return class != other ? class < other : a->id < b->id;
+}
+
+/* Gives back nothing before it is let in, and is not refused for the one that asks. */
+static bool outwaits(const struct td_client *client, const struct td_client *asking)
+{
+	const struct td_process *process = client->process;
+
+	if (process->phase != TD_PHASE_CLOSED || process->job->settings.paused || client->failed)
+		return false;
+	return client->needs ? goes_before(client, asking) : process->wants;
+}
+
+/*
+ * Who has memory that cannot leave, and waits to be let in with what it asks for, may wait for another one that has such memory and waits for just that. One of them is
+ * refused: the less protected, then the later.
+ */
+static bool is_deadlocked(const struct td_node *node, const struct td_client *client)
+{
+	const struct td_job *job = client->process->job;
+	uint64_t there = node->gpus[client->gpu].capacity_bytes +
+			 td_capacity_doubt(&node->gpus[client->gpu]);
+	struct td_list *it;
+
+	if (job->on[client->gpu].is_in || !job->on[client->gpu].stays_bytes ||
+		!needs_device(client))
+		return false;
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *other = client_at(it);
+
+		if (other->gpu == client->gpu && other->process->job != job &&
+			outwaits(other, client))
+			there -= min_bytes(there, td_quota_stays(other));
+	}
+	return !need_fits(client, there);
 }
 
 enum td_soft_place td_soft_place(const struct td_node *node, const struct td_client *client)
@@ -183,6 +238,8 @@ enum td_soft_place td_soft_place(const struct td_node *node, const struct td_cli
 				    ? gpu->stranded_bytes - job->on[client->gpu].stranded_bytes
 				    : 0;
 
+	if (is_deadlocked(node, client))
+		return TD_SOFT_NO_PLACE;
 	if (has_room(client, there))
 		return TD_SOFT_HAS_PLACE;
 	return has_room(client, there + stranded) ? TD_SOFT_STRANDED : TD_SOFT_NO_PLACE;
