@@ -598,7 +598,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 {
 	uint64_t wakeup;
 	struct td_list *it;
-	bool opened = false;
+	bool opened = false, refused;
 
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
@@ -616,9 +616,9 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->processes)
 		opened |=
 			finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
-	td_need_step(node, now_ns);
-	/* Who waits for memory behind its own gate may say nothing that would cause the next step. */
-	return opened ? now_ns : wakeup;
+	refused = td_need_step(node, now_ns);
+	/* Who waits for memory behind its own gate, or was refused some there, may say nothing that would cause the next step. */
+	return opened || refused ? now_ns : wakeup;
 }
 
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns)

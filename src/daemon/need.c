@@ -35,8 +35,8 @@ static enum td_soft_place place_of(
 	return place == TD_SOFT_STRANDED && is_given_up ? TD_SOFT_NO_PLACE : place;
 }
 
-/* An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
-static void answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
+/* True: it is refused. An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
+static bool answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
 {
 	const struct td_process *process = client->process;
 	bool failed = client->failed;
@@ -56,7 +56,7 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 		msg.answer.granted = 0;
 	else if (place == TD_SOFT_STRANDED || quota == TD_QUOTA_WAIT ||
 		 td_soft_demand(client) > gpu->capacity_bytes)
-		return;
+		return false;
 	else if (client->limit_bytes >= has + client->need_bytes &&
 		 !(closed && process->backend != TD_BACKEND_PLAIN))
 		msg.answer.granted = 1;
@@ -70,7 +70,7 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 		 !doubt)
 		msg.answer.granted = 0;
 	else
-		return;
+		return false;
 	if (!msg.answer.granted)
 		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
 			client->need_bytes,
@@ -97,6 +97,7 @@ static void answer_need(struct td_node *node, struct td_client *client, uint64_t
 		td_node_tell_bounded(node, client, client->limit_bytes);
 		client->promised_seq = client->seq;
 	}
+	return !msg.answer.granted;
 }
 
 /* Before one of a job is refused, the others say what they have by now. */
@@ -120,8 +121,9 @@ static void note_stranded(const struct td_node *node, struct td_client *client, 
 		client->stranded_since_ns = now_ns;
 }
 
-void td_need_step(struct td_node *node, uint64_t now_ns)
+bool td_need_step(struct td_node *node, uint64_t now_ns)
 {
+	bool refused = false;
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
@@ -131,8 +133,9 @@ void td_need_step(struct td_node *node, uint64_t now_ns)
 		if (!client_at(it)->needs)
 			continue;
 		note_stranded(node, client_at(it), now_ns);
-		answer_need(node, client_at(it), now_ns);
+		refused |= answer_need(node, client_at(it), now_ns);
 	}
+	return refused;
 }
 
 uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns)

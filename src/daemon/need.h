@@ -9,12 +9,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct td_node;
 
-/* At the end of a step: answers what can be answered. */
-void td_need_step(struct td_node *node, uint64_t now_ns);
+/* At the end of a step: answers what can be answered. True: some was refused, and nothing is kept for it any more. */
+bool td_need_step(struct td_node *node, uint64_t now_ns);
 
 /* When the first of those that still wait gives up those it waits for, or TD_NEVER. */
 uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns);

@@ -274,6 +274,21 @@ TEST(the_next_step_follows_an_opening_at_once)
 	CHECK(td_node_step(&w.node, w.now) > w.now);
 }
 
+/* What was kept for it others may have, or it itself for what it has: it may be filled, and say nothing. */
+TEST(the_next_step_follows_a_refusal_at_once)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB);
+
+	limit("a", "10m");
+	fake_want(&w, a);
+	settle(&w);
+	need(a, 4 * MIB);
+	CHECK(td_node_step(&w.node, w.now) <= w.now);
+	CHECK_EQ(a->slot[0].answer, 0);
+	CHECK(td_node_step(&w.node, w.now) > w.now);
+}
+
 TEST(a_job_on_two_gpus_opens_on_both_or_none)
 {
 	begin();
