@@ -79,6 +79,10 @@ struct td_backend {
 	int (*free)(uint64_t address);
 	int (*range)(uint64_t address, uint64_t *ret_base, size_t *ret_bytes);
 
+	/* The context that the address was allocated in has ended: nothing uses the memory, and the driver has what was its own; by now it may have given it out
+	 * anew. */
+	void (*lost)(uint64_t address, const void *context);
+
 	/* Takes memory off the device until resident <= limit; may do it in steps, calling
 	 * progress() after each, so that the daemon can hand freed bytes on while the rest still
 	 * moves. 0, or -errno with everything still right; -ENOTRECOVERABLE: the context has failed, see stats. */

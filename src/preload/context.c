@@ -64,6 +64,14 @@ static struct td_context *find(const void *handle)
 	return NULL;
 }
 
+static struct td_context *find_serial(uint64_t serial)
+{
+	for (unsigned i = 0; i < TD_CONTEXT_MAX; i++)
+		if (serial && contexts[i].handle && contexts[i].serial == serial)
+			return &contexts[i];
+	return NULL;
+}
+
 static int find_gpu(const struct td_gpu_info *info)
 {
 	for (unsigned i = 0; i < gpu_count; i++)
@@ -117,6 +125,38 @@ static int add(void *handle, const struct td_gpu_info *info, bool created, bool 
 	return slot;
 }
 
+static bool find_now(const void *handle, struct td_context *ret)
+{
+	const struct td_context *known;
+
+	td_lock_take(&table_lock);
+	known = find(handle);
+	if (known)
+		*ret = *known;
+	td_lock_drop(&table_lock);
+	return known != NULL;
+}
+
+/*
+ * The slot of a context that is known, or -1. One that is about to end may have done so, and this be another one with its handle: waits, boundedly, until that
+ * is said.
+ */
+static int find_settled(const void *handle)
+{
+	struct td_context known;
+	uint64_t start_ns;
+
+	if (!find_now(handle, &known))
+		return -1;
+	if (!known.leaving)
+		return (int)known.slot;
+	start_ns = td_time_now_ns();
+	while (known.leaving && still(start_ns, CONTEXT_WAIT_MAX_NS))
+		if (!find_now(handle, &known))
+			return -1;
+	return (int)known.slot;
+}
+
 static int note_current(const struct td_driver *driver, void *handle, bool created)
 {
 	struct td_context *known;
@@ -124,11 +164,8 @@ static int note_current(const struct td_driver *driver, void *handle, bool creat
 	bool is_new = false;
 	int slot;
 
-	td_lock_take(&table_lock);
-	known = find(handle);
-	slot = known ? (int)known->slot : -1;
-	td_lock_drop(&table_lock);
-	if (known) {
+	slot = find_settled(handle);
+	if (slot >= 0) {
 		td_agent_await((unsigned)slot);
 		return slot;
 	}
@@ -169,15 +206,7 @@ int td_context_use(void)
 /* False: there is no current context, or it is not known. */
 static bool find_current(struct td_context *ret)
 {
-	void *handle = current(td_driver());
-	const struct td_context *known;
-
-	td_lock_take(&table_lock);
-	known = find(handle);
-	if (known)
-		*ret = *known;
-	td_lock_drop(&table_lock);
-	return known != NULL;
+	return find_now(current(td_driver()), ret);
 }
 
 int td_context_slot(void)
@@ -196,11 +225,10 @@ uint64_t td_context_serial(void)
 
 bool td_context_is_alive(uint64_t serial)
 {
-	bool alive = false;
+	bool alive;
 
 	td_lock_take(&table_lock);
-	for (unsigned i = 0; i < TD_CONTEXT_MAX && serial && !alive; i++)
-		alive = contexts[i].handle && contexts[i].serial == serial;
+	alive = find_serial(serial) != NULL;
 	td_lock_drop(&table_lock);
 	return alive;
 }
@@ -264,24 +292,49 @@ void td_context_gone(void *context)
 		td_agent_wake();
 }
 
-void *td_context_leaving(int device)
+void *td_context_primary(int device)
 {
 	void *handle = NULL;
 
 	td_lock_take(&table_lock);
-	for (unsigned i = 0; i < TD_CONTEXT_MAX && !handle; i++) {
-		if (!contexts[i].handle || contexts[i].created ||
-			gpus[contexts[i].slot].device != device)
-			continue;
-		contexts[i].leaving = true;
-		handle = contexts[i].handle;
-	}
+	for (unsigned i = 0; i < TD_CONTEXT_MAX && !handle; i++)
+		if (contexts[i].handle && !contexts[i].created &&
+			gpus[contexts[i].slot].device == device)
+			handle = contexts[i].handle;
 	td_lock_drop(&table_lock);
-	wait_unused(handle);
 	return handle;
 }
 
-void td_context_left(void *context, bool gone)
+uint64_t td_context_leaving(void *context)
+{
+	struct td_context *known;
+	uint64_t serial;
+
+	td_lock_take(&table_lock);
+	known = find(context);
+	serial = known ? known->serial : 0;
+	if (known)
+		known->leaving++;
+	td_lock_drop(&table_lock);
+	wait_unused(context);
+	return serial;
+}
+
+bool td_context_ends(uint64_t serial)
+{
+	struct td_context *known;
+	bool first;
+
+	td_lock_take(&table_lock);
+	known = find_serial(serial);
+	first = !serial || (known && !known->ended);
+	if (known)
+		known->ended = true;
+	td_lock_drop(&table_lock);
+	return first;
+}
+
+void td_context_left(void *context, uint64_t serial, bool gone)
 {
 	struct td_context *known;
 
@@ -290,9 +343,9 @@ void td_context_left(void *context, bool gone)
 		return;
 	}
 	td_lock_take(&table_lock);
-	known = find(context);
+	known = find_serial(serial);
 	if (known)
-		known->leaving = false;
+		known->leaving--;
 	td_lock_drop(&table_lock);
 }
 

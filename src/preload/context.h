@@ -28,9 +28,10 @@ struct td_gpu_info {
 struct td_context {
 	void *handle; /* NULL: free */
 	unsigned slot;
-	bool created;    /* by the program; all others are primary */
-	bool leaving;    /* between td_context_leaving and td_context_left */
-	uint64_t serial; /* a handle can be used again by the driver; this is not */
+	bool created;     /* by the program; all others are primary */
+	unsigned leaving; /* calls between td_context_leaving and td_context_left */
+	bool ended;       /* td_context_ends */
+	uint64_t serial;  /* a handle can be used again by the driver; this is not */
 };
 
 /*
@@ -46,14 +47,20 @@ int td_context_slot(void);
 uint64_t td_context_serial(void);
 bool td_context_is_alive(uint64_t serial);
 
-/* Hooks: a context was made or made current; is about to be destroyed. */
+/* Hooks: a context was made or made current; has ended. */
 void td_context_note(void *context, bool created);
 void td_context_gone(void *context);
 
-/* Hooks, around a call that may or may not end the device's primary context: the drain stays out of it in between. Returns the context, or NULL
- * if it is not known. */
-void *td_context_leaving(int device);
-void td_context_left(void *context, bool gone);
+/*
+ * Hooks, around a call that may or may not end the context: in between the drain stays out of it, and who uses one with this handle waits, boundedly. If it has
+ * ended, whoever td_context_ends says true to, which it does once, ends what was in it, and then leaves with `gone`.
+ */
+uint64_t td_context_leaving(void *context); /* its serial; 0: it is not known */
+bool td_context_ends(uint64_t serial);
+void td_context_left(void *context, uint64_t serial, bool gone);
+
+/* The device's primary context, or NULL if it is not known. */
+void *td_context_primary(int device);
 
 /* Hooks: created streams. */
 void td_context_stream_created(void *stream);

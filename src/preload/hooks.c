@@ -5,6 +5,7 @@
 #include "preload/outside.h"
 #include "preload/reach.h"
 #include "preload/real.h"
+#include "preload/thread.h"
 
 /*
  * A copy between host and device that waits is submitted by its asynchronous form in the default stream and awaited outside the gate, so
@@ -131,13 +132,50 @@ DESTROY_STREAM(cuStreamDestroy_v2)
 			td_context_note(*a0, true);                                                \
 		return r;                                                                          \
 	}
-/* Memory first: the daemon is not to hear that we have left the GPU while any of it is still there. */
+/*
+ * The driver first, as it may refuse. What was in a context that has ended goes before the daemon can hear that we have left the GPU. Not in the middle of it: a
+ * cancelled thread would leave the context as one that is about to end, for ever.
+ */
+struct leaving {
+	CUcontext context;
+	uint64_t serial;
+	int cancel;
+};
+
+static struct leaving begin_leaving(CUcontext context)
+{
+	struct leaving leaving = {.context = context, .cancel = td_thread_no_cancel()};
+
+	leaving.serial = td_context_leaving(context);
+	return leaving;
+}
+
+static CUresult end_leaving(const struct leaving *leaving, CUresult r, bool gone)
+{
+	bool ours = gone && td_context_ends(leaving->serial);
+
+	if (ours)
+		td_outside_context_ended(leaving->context);
+	td_context_left(leaving->context, leaving->serial, ours);
+	td_thread_may_cancel(leaving->cancel);
+	return r;
+}
+
+static bool is_alive(CUcontext context)
+{
+	unsigned version;
+
+	return context && td_real.cuCtxGetApiVersion &&
+	       !td_real.cuCtxGetApiVersion(context, &version);
+}
+
+/* An error may be that of work before, and the context have ended all the same. If there was none it is not asked: its handle may be another's by now. */
 #define DESTROY_CONTEXT(symbol)                                                                    \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		td_outside_context_ends(a0);                                                       \
-		td_context_gone(a0);                                                               \
-		return td_real.symbol TD_ARGS_##symbol;                                            \
+		const struct leaving leaving = begin_leaving(a0);                                  \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		return end_leaving(&leaving, r, !r || !is_alive(a0));                              \
 	}
 
 USE_CONTEXT(cuCtxSetCurrent)
@@ -150,17 +188,13 @@ CREATE_CONTEXT(cuCtxCreate_v4)
 DESTROY_CONTEXT(cuCtxDestroy)
 DESTROY_CONTEXT(cuCtxDestroy_v2)
 
-/* It may live on by what cuCtxAttach counted: only the driver knows. Then its next use makes it known again. */
+/* It may live on by what cuCtxAttach counted: only the driver knows. */
 CUresult td_hook_cuCtxDetach(CUcontext a0)
 {
-	unsigned version;
-	CUresult r;
+	const struct leaving leaving = begin_leaving(a0);
+	CUresult r = td_real.cuCtxDetach(a0);
 
-	td_context_gone(a0);
-	r = td_real.cuCtxDetach(a0);
-	if (!r && td_real.cuCtxGetApiVersion && td_real.cuCtxGetApiVersion(a0, &version))
-		td_outside_context_ends(a0);
-	return r;
+	return end_leaving(&leaving, r, !is_alive(a0));
 }
 
 /* A green context ends with the context that was made of it, if one was. */
@@ -170,58 +204,80 @@ static struct {
 	_Atomic(void *) context;
 } greens[GREEN_MAX];
 
+static void remember_green(void *green, void *context)
+{
+	for (unsigned i = 0; i < GREEN_MAX; i++) {
+		void *free = NULL;
+
+		if (!atomic_compare_exchange_strong(&greens[i].green, &free, green) &&
+			free != green)
+			continue;
+		atomic_store(&greens[i].context, context);
+		break;
+	}
+}
+
+/* The context that was made of it, or NULL. */
+static void *forget_green(void *green)
+{
+	void *context = NULL;
+
+	for (unsigned i = 0; green && i < GREEN_MAX; i++) {
+		if (atomic_load(&greens[i].green) != green)
+			continue;
+		context = atomic_exchange(&greens[i].context, NULL);
+		atomic_store(&greens[i].green, NULL);
+	}
+	return context;
+}
+
 CUresult td_hook_cuCtxFromGreenCtx(CUcontext *a0, void *a1)
 {
 	CUresult r = td_real.cuCtxFromGreenCtx(a0, a1);
-	void *free;
 
-	for (unsigned i = 0; !r && a0 && i < GREEN_MAX; i++) {
-		free = NULL;
-		if (!atomic_compare_exchange_strong(&greens[i].green, &free, a1) && free != a1)
-			continue;
-		atomic_store(&greens[i].context, *a0);
-		break;
-	}
+	if (!r && a0)
+		remember_green(a1, *a0);
 	return r;
 }
 
 CUresult td_hook_cuGreenCtxDestroy(void *a0)
 {
-	for (unsigned i = 0; a0 && i < GREEN_MAX; i++) {
-		void *context;
+	const struct leaving leaving = begin_leaving(forget_green(a0));
+	CUresult r = td_real.cuGreenCtxDestroy(a0);
+	bool gone = !r || !is_alive(leaving.context);
 
-		if (atomic_load(&greens[i].green) != a0)
-			continue;
-		context = atomic_exchange(&greens[i].context, NULL);
-		td_outside_context_ends(context);
-		td_context_gone(context);
-		atomic_store(&greens[i].green, NULL);
-	}
-	return td_real.cuGreenCtxDestroy(a0);
+	if (!gone)
+		remember_green(a0, leaving.context);
+	return end_leaving(&leaving, r, gone);
 }
 
-/* The context may live on by other references: only the driver knows. */
-static bool primary_is_gone(CUdevice device)
+/* 0: not known. No two contexts of a process ever have the same. */
+static unsigned long long id_of(CUcontext context)
+{
+	unsigned long long id = 0;
+
+	return context && td_real.cuCtxGetId && !td_real.cuCtxGetId(context, &id) ? id : 0;
+}
+
+/* The context may live on by other references, or there may be another one already: only the driver knows. */
+static bool primary_is_gone(CUdevice device, CUcontext primary, unsigned long long id)
 {
 	unsigned flags;
 	int active = 0;
 
 	return !td_real.cuDevicePrimaryCtxGetState ||
-	       td_real.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active;
+	       td_real.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active ||
+	       id_of(primary) != id;
 }
 
 #define LEAVE_PRIMARY(symbol, for_all)                                                             \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		CUcontext primary = td_context_leaving(a0);                                        \
-		CUresult r;                                                                        \
-		if (for_all)                                                                       \
-			td_outside_context_ends(primary);                                          \
-		r = td_real.symbol TD_ARGS_##symbol;                                               \
-		if (primary_is_gone(a0))                                                           \
-			td_outside_context_ends(primary);                                          \
-		td_context_left(primary, primary_is_gone(a0));                                     \
-		return r;                                                                          \
+		const struct leaving leaving = begin_leaving(td_context_primary(a0));              \
+		unsigned long long id = id_of(leaving.context);                                    \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		bool gone = (for_all && !r) || primary_is_gone(a0, leaving.context, id);           \
+		return end_leaving(&leaving, r, gone);                                             \
 	}
 
 LEAVE_PRIMARY(cuDevicePrimaryCtxRelease, false)

@@ -361,26 +361,18 @@ static bool is_in_context(const struct td_key *key, uint64_t context, uint64_t u
 	return context && (uint64_t)key->object->context == context;
 }
 
-void td_outside_context_ends(void *context)
+void td_outside_context_ended(void *context)
 {
 	struct td_key *list;
-	CUcontext popped;
-	bool pushed;
 
 	td_ipc_context_ends(context);
 	td_peers_context_ends(context);
 	td_lock_take(&td_table.lock);
 	list = take_all(is_in_context, (uint64_t)context, 0);
 	td_lock_drop(&td_table.lock);
-	if (!list)
-		return;
-	/* The driver frees its own with the context; memory that the backend made of chunks is nobody's. */
-	pushed = td_real.cuCtxPushCurrent_v2 && !td_real.cuCtxPushCurrent_v2(context);
 	for (const struct td_key *key = list; key; key = key->next)
 		if (key->what == TD_KEY_BACKEND)
-			(void)inner->free(key->value);
-	if (pushed)
-		(void)td_real.cuCtxPopCurrent_v2(&popped);
+			inner->lost(key->value, context);
 	td_outside_gone(list);
 }
 

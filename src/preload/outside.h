@@ -95,8 +95,8 @@ int td_outside_end(struct td_key *keys, int r);
 /* The context that the key's object lives in; NULL: none. And by key. */
 void *td_outside_context_of(const struct td_key *key);
 void *td_outside_context_at(enum td_outside_key what, uint64_t value);
-/* Around the end of a context: the backend's memory in it is freed now, the rest is forgotten. The context need not be current. */
-void td_outside_context_ends(void *context);
+/* The context has ended, and nothing has its handle yet: the driver has freed its own with it, the backend gives back what it made itself. */
+void td_outside_context_ended(void *context);
 
 /* -- pools: the driver says how much they hold (pools.c) -- */
 

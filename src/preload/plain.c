@@ -39,12 +39,36 @@ static void count(unsigned slot, uint64_t bytes, bool resident)
 	td_steps_memory(slot, t->demanded_bytes);
 }
 
+/* Of managed memory it is not known which of it is where: it counts as one whole, off the host share first. */
+static void uncount(unsigned slot, uint64_t bytes)
+{
+	struct td_memory_stats *t = &totals[slot];
+	uint64_t resident = t->host_bytes < bytes ? bytes - t->host_bytes : 0;
+
+	t->demanded_bytes -= bytes;
+	td_steps_memory(slot, t->demanded_bytes);
+	t->host_bytes -= bytes - resident;
+	t->resident_bytes -= resident;
+}
+
+static void *current_context(void)
+{
+	CUcontext context = NULL;
+
+	return td_real.cuCtxGetCurrent && !td_real.cuCtxGetCurrent(&context) ? context : NULL;
+}
+
 static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool resident)
 {
+	void *context = current_context();
+	struct td_allocation gone;
 	int r;
 
 	pthread_mutex_lock(&lock);
-	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot, NULL});
+	/* The driver gives it out anew: what was there has gone with its context, of whose end another thread is about to tell. */
+	if (td_ranges_remove(&ranges, address, &gone))
+		uncount(gone.slot, rounded(gone.bytes));
+	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot, context});
 	if (!r) {
 		count(slot, rounded(bytes), resident);
 		td_client_settled(slot, rounded(bytes), need, false);
@@ -71,18 +95,6 @@ static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 	return r;
 }
 
-/* Of managed memory it is not known which of it is where: it counts as one whole, off the host share first. */
-static void uncount(unsigned slot, uint64_t bytes)
-{
-	struct td_memory_stats *t = &totals[slot];
-	uint64_t resident = t->host_bytes < bytes ? bytes - t->host_bytes : 0;
-
-	t->demanded_bytes -= bytes;
-	td_steps_memory(slot, t->demanded_bytes);
-	t->host_bytes -= bytes - resident;
-	t->resident_bytes -= resident;
-}
-
 /* The row goes first, as the address may be another's at once; the bytes last, as they are not to be others' before the driver has them. */
 static int any_free(uint64_t address)
 {
@@ -100,6 +112,18 @@ static int any_free(uint64_t address)
 	uncount(row.slot, rounded(row.bytes));
 	pthread_mutex_unlock(&lock);
 	return r;
+}
+
+static void any_lost(uint64_t address, const void *context)
+{
+	const struct td_allocation *row;
+	struct td_allocation gone;
+
+	pthread_mutex_lock(&lock);
+	row = td_ranges_find(&ranges, address);
+	if (row && row->of == context && td_ranges_remove(&ranges, address, &gone))
+		uncount(gone.slot, rounded(gone.bytes));
+	pthread_mutex_unlock(&lock);
 }
 
 static int any_range(uint64_t address, uint64_t *ret_base, size_t *ret_bytes)
@@ -144,6 +168,7 @@ const struct td_backend td_backend_plain = {
 	.alloc = plain_alloc,
 	.free = any_free,
 	.range = any_range,
+	.lost = any_lost,
 	.shrink = plain_move,
 	.fill = plain_move,
 	.stats = any_stats,
@@ -252,6 +277,7 @@ const struct td_backend td_backend_managed = {
 	.alloc = managed_alloc,
 	.free = any_free,
 	.range = any_range,
+	.lost = any_lost,
 	.shrink = managed_shrink,
 	.fill = managed_fill,
 	.stats = any_stats,

@@ -382,6 +382,7 @@ const struct td_backend td_backend_swap = {
 	.alloc = swap_alloc,
 	.free = td_swap_free,
 	.range = swap_range,
+	.lost = td_swap_lost,
 	.shrink = td_swap_shrink,
 	.fill = td_swap_fill,
 	.reach = td_swap_reach,

@@ -80,6 +80,7 @@ void td_swap_count(const struct td_range *range, int sign);
 /* Everything behind a range that is not in the table (any more). */
 void td_swap_free_range(struct td_range *range);
 int td_swap_free(uint64_t address);
+void td_swap_lost(uint64_t address, const void *context);
 /* The allocation's memory is not the program's any more, and nothing uses it. CUresult. */
 int td_swap_release(uint64_t address);
 /* What was freed late is free now, if nothing captures. */

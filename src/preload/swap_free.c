@@ -205,3 +205,10 @@ int td_swap_free(uint64_t address)
 	td_swap_free_late();
 	return end(address);
 }
+
+/* Chunks are the process's, not the context's. */
+void td_swap_lost(uint64_t address, const void *context)
+{
+	(void)context;
+	(void)end(address);
+}
