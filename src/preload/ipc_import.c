@@ -270,27 +270,50 @@ int td_ipc_open(const CUipcMemHandle *opaque, uint64_t *ret_address)
 
 /* -- closing -- */
 
-int td_ipc_close(uint64_t address, bool *ret_last)
+/* With the lock. */
+static struct import **find_address(uint64_t address, const void *context)
 {
 	struct import **p = &imports;
+
+	while (*p && ((*p)->address != address || (*p)->context != context))
+		p = &(*p)->next;
+	return p;
+}
+
+static bool is_open(uint64_t address, const void *context)
+{
+	bool open;
+
+	pthread_mutex_lock(&lock);
+	open = *find_address(address, context) != NULL;
+	pthread_mutex_unlock(&lock);
+	return open;
+}
+
+int td_ipc_close(uint64_t address, bool *ret_last)
+{
 	CUcontext context = NULL;
-	int r = TD_BACKEND_NOT_MINE;
+	struct import **at, *i;
+	int r;
 
 	*ret_last = false;
 	(void)td_real.cuCtxGetCurrent(&context);
+	if (!is_open(address, context))
+		return TD_BACKEND_NOT_MINE;
+	/* As the driver does it: what uses it ends first. No lock is held meanwhile: what is waited for may need another thread to open or to close. */
+	r = td_real.cuCtxSynchronize();
+	if (r)
+		return r;
 	pthread_mutex_lock(&lock);
-	while (*p && ((*p)->address != address || (*p)->context != context))
-		p = &(*p)->next;
-	if (*p) {
-		struct import *i = *p;
-
-		/* As the driver does it: what uses it ends first. */
-		r = td_real.cuCtxSynchronize();
+	at = find_address(address, context);
+	i = *at;
+	if (!i)
+		r = TD_BACKEND_NOT_MINE; /* another thread has closed it */
+	else
 		*ret_last = !--i->references;
-		if (*ret_last) {
-			*p = i->next;
-			end(i);
-		}
+	if (*ret_last) {
+		*at = i->next;
+		end(i);
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
