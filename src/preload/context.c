@@ -233,6 +233,34 @@ bool td_context_is_alive(uint64_t serial)
 	return alive;
 }
 
+/* Under the lock: no context that lives ends meanwhile, as who ends it says so first. Neither call waits. */
+bool td_context_event_is_over(uint64_t serial, void *event)
+{
+	const struct td_context *known;
+	bool over = true;
+
+	td_lock_take(&table_lock);
+	known = find_serial(serial);
+	if (known)
+		over = !known->leaving &&
+		       td_driver()->event_query(event) != TD_CUDA_ERROR_NOT_READY;
+	td_lock_drop(&table_lock);
+	return over;
+}
+
+void td_context_event_destroy(uint64_t serial, void *event)
+{
+	const struct td_context *known;
+
+	if (!event)
+		return;
+	td_lock_take(&table_lock);
+	known = find_serial(serial);
+	if (known && !known->leaving)
+		(void)td_driver()->event_destroy(event);
+	td_lock_drop(&table_lock);
+}
+
 void td_context_note(void *context, bool created)
 {
 	const struct td_driver *driver = td_driver();
@@ -548,6 +576,20 @@ void td_context_release_captures(void)
 	td_lock_drop(&capture_lock);
 }
 
+int td_context_relax(void)
+{
+	const struct td_driver *driver = td_driver();
+	int mode = TD_CUDA_CAPTURE_RELAXED;
+
+	return driver && !driver->thread_exchange_capture_mode(&mode) ? mode : -1;
+}
+
+void td_context_unrelax(int before)
+{
+	if (before >= 0)
+		(void)td_driver()->thread_exchange_capture_mode(&before);
+}
+
 void td_context_waiting(bool begins)
 {
 	if (begins)
@@ -570,8 +612,7 @@ void td_context_mark_own_stream(struct td_slot *slot)
 	if (!context)
 		return;
 	if (slot->own_mark.context != context) {
-		if (slot->own_mark.event && td_context_is_alive(slot->own_mark.context))
-			(void)driver->event_destroy(slot->own_mark.event);
+		td_context_event_destroy(slot->own_mark.context, slot->own_mark.event);
 		slot->own_mark.event = NULL;
 		slot->own_mark.context = context;
 	}

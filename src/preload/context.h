@@ -79,6 +79,13 @@ void td_context_join_end(void);
 bool td_context_is_capturing(void *stream);
 bool td_context_any_capture(void);
 
+/*
+ * For calls of ours in the program's threads that a driver refuses while another thread captures in the global mode, and breaks that capture for: the calling thread
+ * is in the relaxed mode in between, as no call of the program's asked for them. Returns what the other takes.
+ */
+int td_context_relax(void);
+void td_context_unrelax(int before);
+
 /* At a closed gate: leaves an event behind the thread's own default stream, if the drain will need one. */
 void td_context_mark_own_stream(struct td_slot *slot);
 
@@ -88,6 +95,13 @@ void td_context_mark_own_stream(struct td_slot *slot);
 unsigned td_context_list(struct td_context *ret, unsigned max);
 /* False: the context has streams that are not listed. */
 bool td_context_streams(const void *context, void **ret, unsigned max, unsigned *ret_count);
+
+/*
+ * Has the event been reached that was recorded in the context with this serial? Of one that has ended everything has; of one that may be ending it is not known. And
+ * the event's end: with its context, if that has ended. The driver does not say so of either: such a handle is not to be used any more.
+ */
+bool td_context_event_is_over(uint64_t serial, void *event);
+void td_context_event_destroy(uint64_t serial, void *event);
 
 /* While claimed, the context is not destroyed (its end waits, boundedly). False: it is gone. One claim at a time. */
 bool td_context_claim(const struct td_context *context);

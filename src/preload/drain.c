@@ -67,23 +67,18 @@ static bool record_streams(
 	return covered;
 }
 
-struct own_streams {
-	const struct td_driver *driver;
-	bool all; /* done */
-};
-
 /* The events that threads left at the gate. Events of a thread that has ended stay valid: its slot keeps them. */
 static bool check_own_stream(struct td_slot *slot, void *arg)
 {
-	struct own_streams *own = arg;
+	bool *all = arg;
 	uint64_t marked = atomic_load(&slot->own_mark.launches);
 
-	if (marked && own->driver->event_query(slot->own_mark.event) != TD_CUDA_ERROR_NOT_READY) {
+	if (marked && td_context_event_is_over(slot->own_mark.context, slot->own_mark.event)) {
 		atomic_store(&slot->own_stream_done, marked);
 		atomic_store(&slot->own_mark.launches, 0);
 	}
 	if (atomic_load(&slot->own_stream_done) != atomic_load(&slot->own_stream_launches))
-		own->all = false;
+		*all = false;
 	return true;
 }
 
@@ -91,9 +86,8 @@ static bool check_own_stream(struct td_slot *slot, void *arg)
 static bool drain_beside_capture(const struct td_driver *driver, const void *context)
 {
 	static void *events[STREAMS_MAX]; /* one drain thread */
-	struct own_streams own = {driver, true};
 	uint64_t pause_ns = PAUSE_MIN_NS;
-	bool covered;
+	bool covered, all_own = true;
 	unsigned count;
 
 	/* A stream that does not capture yet, nor has joined a capture, may do so before its event is recorded: the event would be a part of the capture, and looking at it break it. */
@@ -108,8 +102,8 @@ static bool drain_beside_capture(const struct td_driver *driver, const void *con
 			pause_longer(&pause_ns);
 		(void)driver->event_destroy(events[i]);
 	}
-	td_slot_each(check_own_stream, &own);
-	return covered && own.all;
+	td_slot_each(check_own_stream, &all_own);
+	return covered && all_own;
 }
 
 static bool own_stream_snapshot(struct td_slot *slot, void *arg)

@@ -19,18 +19,14 @@ bool td_outside_trim(unsigned slot)
 	int device = td_table_device(slot);
 	uint64_t before, after;
 
-	if (!atomic_load(&td_table.pool_count) || device < 0 || !td_real.cuMemPoolTrimTo ||
-		td_context_any_capture())
+	if (!atomic_load(&td_table.pool_count) || device < 0)
 		return false;
 	td_lock_take(&td_table.lock);
 	before = td_table.device_bytes[device];
 	for (struct td_object *pool = td_table.pools; pool; pool = pool->next_pool) {
 		if (pool->device != device)
 			continue;
-		if (pool->kind == TD_OUTSIDE_GRAPH && td_real.cuDeviceGraphMemTrim)
-			(void)td_real.cuDeviceGraphMemTrim(device);
-		else if (pool->pool)
-			(void)td_real.cuMemPoolTrimTo((void *)pool->pool, 0);
+		td_table_trim_pool(pool, 0);
 		td_table_ask_pool(pool);
 	}
 	after = td_table.device_bytes[device];

@@ -144,12 +144,27 @@ bool td_table_ask_reserved(const struct td_object *object, uint64_t *ret_bytes)
 		       (void *)object->pool, TD_POOL_ATTR_RESERVED, ret_bytes);
 }
 
+/* No capture of another thread's is broken by it, whenever that began; where one is known of, it waits. */
+void td_table_trim_pool(const struct td_object *object, uint64_t keep_bytes)
+{
+	int before;
+
+	if (td_context_any_capture())
+		return;
+	before = td_context_relax();
+	if (object->kind == TD_OUTSIDE_GRAPH && td_real.cuDeviceGraphMemTrim)
+		(void)td_real.cuDeviceGraphMemTrim(object->device);
+	else if (object->pool && td_real.cuMemPoolTrimTo)
+		(void)td_real.cuMemPoolTrimTo((void *)object->pool, keep_bytes);
+	td_context_unrelax(before);
+}
+
 void td_table_ask_pool(struct td_object *object)
 {
 	uint64_t reserved = 0;
 
-	if (object->most && object->pool && td_real.cuMemPoolTrimTo && !td_context_any_capture())
-		(void)td_real.cuMemPoolTrimTo((void *)object->pool, object->most);
+	if (object->most && object->pool)
+		td_table_trim_pool(object, object->most);
 	if (td_table_ask_reserved(object, &reserved))
 		td_table_count(object, reserved);
 	if (object->bytes <= object->most)

@@ -67,6 +67,8 @@ void td_table_put_object(struct td_object *object);
 void td_table_put_key(struct td_key *key);
 /* What the driver says that a pool holds. False: it does not say. */
 bool td_table_ask_reserved(const struct td_object *object, uint64_t *ret_bytes);
+/* What it keeps for later beyond that goes back to the driver. */
+void td_table_trim_pool(const struct td_object *object, uint64_t keep_bytes);
 void td_table_ask_pool(struct td_object *object);
 
 /* -- without -- */

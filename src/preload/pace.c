@@ -109,22 +109,14 @@ static void marked(struct td_window *window, struct td_window_mark *mark)
 	expect(window, mark, ns);
 }
 
-static void destroy(const struct td_driver *driver, void *event)
-{
-	if (event)
-		(void)driver->event_destroy(event);
-}
-
 /* Events belong to a context. After a change of context what was in flight in the other is no longer followed. */
-static void start_over(struct td_window *window, const struct td_driver *driver, uint64_t context)
+static void start_over(struct td_window *window, uint64_t context)
 {
-	if (td_context_is_alive(window->context)) {
-		for (unsigned i = 0; i < TD_WINDOW_MARKS; i++) {
-			destroy(driver, window->marks[i].event);
-			destroy(driver, window->marks[i].start);
-		}
-		destroy(driver, window->done_event);
+	for (unsigned i = 0; i < TD_WINDOW_MARKS; i++) {
+		td_context_event_destroy(window->context, window->marks[i].event);
+		td_context_event_destroy(window->context, window->marks[i].start);
 	}
+	td_context_event_destroy(window->context, window->done_event);
 	atomic_fetch_sub_explicit(&process_ns, window->counted_ns, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&expected_ns, window->expected_ns, memory_order_relaxed);
 	td_window_reset(window);
@@ -304,12 +296,10 @@ static void take_out(struct td_window *window, const struct td_driver *driver)
 /* To look at an event is refused, and breaks the capture, while any thread captures in the usual mode; but not to a thread in the relaxed one. */
 static void reap(struct td_window *window, const struct td_driver *driver)
 {
-	int mode = TD_CUDA_CAPTURE_RELAXED;
-	bool relaxed = td_window_oldest(window) && !driver->thread_exchange_capture_mode(&mode);
+	int before = td_window_oldest(window) ? td_context_relax() : -1;
 
 	take_out(window, driver);
-	if (relaxed)
-		(void)driver->thread_exchange_capture_mode(&mode);
+	td_context_unrelax(before);
 	recount(window);
 }
 
@@ -503,7 +493,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	if (!driver || !context)
 		return true;
 	if (context != window->context)
-		start_over(window, driver, context);
+		start_over(window, context);
 	pace->window_ns = window_ns(word);
 	reap(window, driver);
 	if (leaves_overlap(duty))

@@ -94,16 +94,25 @@ static bool is_backends(CUdeviceptr address, CUstream named)
 	       base == address && !td_context_is_capturing(named);
 }
 
+/* The program's own call waits for nothing, and is refused by no other thread's capture. */
+static CUresult free_backends(CUdeviceptr address, CUstream named)
+{
+	int before = td_context_relax();
+	CUresult r = td_real.cuStreamSynchronize(named);
+
+	r = r ? r : td_hook_cuMemFree_v2(address);
+	td_context_unrelax(before);
+	return r;
+}
+
 #define FREE_ASYNC(symbol, own_stream, null_stream)                                                \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
 		struct td_slot *slot;                                                              \
 		struct td_key *key;                                                                \
 		CUresult r;                                                                        \
-		if (is_backends(a0, stream ? stream : null_stream)) {                              \
-			r = td_real.cuStreamSynchronize(stream ? stream : null_stream);            \
-			return r ? r : td_hook_cuMemFree_v2(a0);                                   \
-		}                                                                                  \
+		if (is_backends(a0, stream ? stream : null_stream))                                \
+			return free_backends(a0, stream ? stream : null_stream);                   \
 		key = td_outside_take(TD_KEY_ADDRESS, a0);                                         \
 		slot = td_gate_enter(stream, own_stream);                                          \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \

@@ -221,8 +221,11 @@ static int place(struct td_range *range, int need, struct patience *patience)
 	if (!r && !adopt(range, need))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&td_swap.lock);
-	if (r)
-		td_client_settled(range->slot, range->bytes, need, true);
+	if (!r)
+		return CUDA_SUCCESS;
+	/* In this order: what counts no more may be another process's at once. */
+	unmap_range(range);
+	td_client_settled(range->slot, range->bytes, need, true);
 	return r;
 }
 

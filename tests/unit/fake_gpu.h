@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/time.h"
@@ -13,6 +14,9 @@ static struct {
 	_Atomic bool busy;         /* work is in flight and does not end */
 	_Atomic bool capturing;    /* the stream at 0x10 */
 	_Atomic bool lost_context; /* nothing is current */
+	void *_Atomic context;     /* what is; NULL: the usual one */
+	void *_Atomic ended_event; /* of a context that has ended: nobody is to name it */
+	_Atomic unsigned ended_named;
 	_Atomic unsigned context_syncs, syncs_in_capture, records, records_on_capture, pushes;
 	_Atomic unsigned queries,
 		queries_not_relaxed; /* of events; by threads in another capture mode */
@@ -31,8 +35,16 @@ static struct {
 
 static int fake_ctx_get_current(void **ret)
 {
-	*ret = atomic_load(&fake.lost_context) ? NULL : FAKE_CONTEXT;
+	void *other = atomic_load(&fake.context);
+
+	*ret = atomic_load(&fake.lost_context) ? NULL : other ? other : FAKE_CONTEXT;
 	return 0;
+}
+
+static void fake_name_event(const void *event)
+{
+	if (event && event == atomic_load(&fake.ended_event))
+		atomic_fetch_add(&fake.ended_named, 1);
 }
 
 static int fake_push(void *context)
@@ -131,7 +143,7 @@ static int fake_mode(int *mode)
 static int fake_event_create(void **ret, unsigned flags)
 {
 	(void)flags;
-	*ret = (void *)0xe0;
+	*ret = (char *)0xe0 + ((uintptr_t)atomic_load(&fake.context) << 8);
 	return 0;
 }
 
@@ -146,7 +158,7 @@ static int fake_event_record(void *event, void *stream)
 
 static int fake_event_query(void *event)
 {
-	(void)event;
+	fake_name_event(event);
 	atomic_fetch_add(&fake.queries, 1);
 	if (fake_mode_now != TD_CUDA_CAPTURE_RELAXED)
 		atomic_fetch_add(&fake.queries_not_relaxed, 1);
@@ -163,7 +175,7 @@ static int fake_elapsed(float *ret_ms, void *start, void *end)
 
 static int fake_event_destroy(void *event)
 {
-	(void)event;
+	fake_name_event(event);
 	return 0;
 }
 

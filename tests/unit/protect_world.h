@@ -128,6 +128,22 @@ bool td_context_is_alive(uint64_t serial)
 	return serial == 1;
 }
 
+int td_context_relax(void)
+{
+	return -1;
+}
+
+void td_context_unrelax(int before)
+{
+	(void)before;
+}
+
+void td_context_event_destroy(uint64_t serial, void *event)
+{
+	if (event && td_context_is_alive(serial))
+		(void)td_driver()->event_destroy(event);
+}
+
 bool td_context_is_capturing(void *stream)
 {
 	(void)stream;

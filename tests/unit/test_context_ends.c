@@ -164,6 +164,7 @@ static void begin_world(const struct td_backend *backend)
 	td_context_forked();
 	td_agent_set_backend(td_outside_over(backend));
 	td_agent_backend()->forked();
+	td_settings.socket[0] = 0; /* no daemon, and no agent */
 	memset(ended, 0, sizeof(ended));
 	current = FIRST;
 	given = ADDRESS;

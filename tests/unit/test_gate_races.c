@@ -229,3 +229,37 @@ CASE(a_daemon_that_is_slow_to_answer_is_waited_for_for_as_long_as_the_agent_does
 	daemon_open(50 * MIB);
 	until_launched(1);
 }
+
+/* The thread left its event at the gate; another one ended the context before the drain came by. A driver may do anything with such an event. */
+CASE(no_event_is_asked_about_after_its_context_has_ended)
+{
+	uint64_t end = td_time_now_ns() + BOUND, ticket, serial;
+	struct td_slot *slot;
+
+	begin();
+	launch_on(TD_STREAM_PER_THREAD);
+	slot = td_slot_claim();
+	td_context_capture_begin();
+	td_context_capture_begun(true);
+	td_context_mark_own_stream(slot);
+	EXPECT(atomic_load(&slot->own_mark.launches) == 1);
+	atomic_store(&fake.ended_event, slot->own_mark.event);
+	serial = td_context_serial();
+	/* It may be ending, and be gone before an answer: it is not asked, and nothing is known. */
+	EXPECT(td_context_leaving(FAKE_CONTEXT) == serial);
+	EXPECT(!td_context_event_is_over(serial, slot->own_mark.event));
+	EXPECT(td_context_ends(serial));
+	td_context_left(FAKE_CONTEXT, serial, true);
+	atomic_store(&fake.context, (void *)0xc8);
+	EXPECT(td_context_use() >= 0);
+	ticket = td_drain_begin();
+	while (!td_drain_is_done(ticket)) {
+		EXPECT(td_time_now_ns() < end);
+		td_time_sleep_until_ns(td_time_now_ns() + MS / 10);
+	}
+	/* Nor when the thread needs another one. */
+	launch_on(TD_STREAM_PER_THREAD);
+	td_context_mark_own_stream(slot);
+	EXPECT(slot->own_mark.event != atomic_load(&fake.ended_event));
+	EXPECT(atomic_load(&fake.ended_named) == 0);
+}

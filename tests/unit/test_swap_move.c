@@ -6,6 +6,7 @@
 
 #include "base/time.h"
 #include "fake_vmm.h"
+#include "preload/client_internal.h"
 #include "preload/gate.h"
 #include "preload/host.h"
 #include "preload/plans.h"
@@ -403,6 +404,59 @@ TEST(what_is_mapped_stays_where_it_is_unless_all_work_has_ended)
 	CHECK_EQ(reach(0), 1);
 	CHECK_EQ(vmm.device_bytes, SOME);
 	close_gate();
+	recovers();
+	end_world();
+}
+
+/* Another thread opens it to a second device while it is being mapped. */
+static CUresult map_and_open_to_another(CUdeviceptr address, size_t bytes, size_t offset,
+	CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	CUresult r = vmm_map(address, bytes, offset, handle, flags);
+
+	td_chunk_peer(0, 1, true);
+	return r;
+}
+
+static CUresult refuse_to_open(
+	CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count)
+{
+	return access[0].location.id ? CUDA_ERROR_INVALID_VALUE
+				     : vmm_open(address, bytes, access, count);
+}
+
+static uint64_t least_counted;
+
+static CUresult count_and_unmap(CUdeviceptr address, size_t bytes)
+{
+	struct td_memory_stats stats;
+
+	td_client_totals(SLOT, &stats);
+	if (stats.demanded_bytes < least_counted)
+		least_counted = stats.demanded_bytes;
+	return vmm_unmap(address, bytes);
+}
+
+TEST(what_could_not_be_allocated_after_all_counts_until_the_driver_has_it)
+{
+	uint64_t address;
+	unsigned before;
+
+	begin_world();
+	open_gate();
+	before = vmm_memories();
+	vmm.device_most = 2 * BYTES;
+	td_real.cuMemMap = map_and_open_to_another;
+	td_real.cuMemSetAccess = refuse_to_open;
+	td_real.cuMemUnmap = count_and_unmap;
+	least_counted = UINT64_MAX;
+	CHECK_EQ(td_backend_swap.alloc(SLOT, 4 * VMM_GRANULE, &address), CUDA_ERROR_INVALID_VALUE);
+	CHECK_EQ(least_counted, 4 * VMM_GRANULE);
+	CHECK_EQ(vmm_memories(), before);
+	CHECK_EQ(vmm.broken, 0);
+	td_chunk_peer(0, 1, false);
+	close_gate();
+	vmm.device_most = BYTES;
 	recovers();
 	end_world();
 }

@@ -1,0 +1,196 @@
+/*
+ * Calls of libtandem's own in the program's threads. A driver refuses what waits or gives memory back, and breaks the capture, while any thread captures in the usual
+ * mode; but not to a thread in the relaxed one. Here every such call is looked at, as a capture may begin at any moment.
+ */
+#include "test.h"
+
+#include "fake_vmm.h"
+#include "preload/agent.h"
+#include "preload/context.h"
+#include "preload/driver.h"
+#include "preload/gate.h"
+#include "preload/outside.h"
+#include "preload/slot.h"
+
+#define BYTES   (4ull << 20)
+#define ADDRESS 0x10000u
+#define POOL    ((void *)0x70)
+#define STREAM  ((CUstream)0x10)
+
+static int mode; /* of this thread: the usual one is 0 */
+static unsigned calls_seen, strict;
+static uint64_t pool_bytes;
+static bool full;
+
+static void look(void)
+{
+	calls_seen++;
+	strict += mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+
+static CUresult exchange(int *now)
+{
+	int before = mode;
+
+	mode = *now;
+	*now = before;
+	return CUDA_SUCCESS;
+}
+
+static CUresult context_of(CUcontext *ret)
+{
+	*ret = (CUcontext)0xc0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult await_stream(CUstream stream)
+{
+	(void)stream;
+	look();
+	return CUDA_SUCCESS;
+}
+
+static CUresult await_context(void)
+{
+	look();
+	return CUDA_SUCCESS;
+}
+
+static CUresult give(CUdeviceptr *ret, size_t bytes)
+{
+	(void)bytes;
+	if (full) {
+		full = false;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ret = ADDRESS;
+	return CUDA_SUCCESS;
+}
+
+static CUresult take_back(CUdeviceptr address)
+{
+	(void)address;
+	look();
+	return CUDA_SUCCESS;
+}
+
+static CUresult trim(void *pool, size_t keep)
+{
+	(void)pool;
+	look();
+	pool_bytes = pool_bytes < keep ? pool_bytes : keep;
+	return CUDA_SUCCESS;
+}
+
+static CUresult attribute_of(void *pool, int attribute, void *ret)
+{
+	(void)pool, (void)attribute;
+	*(uint64_t *)ret = pool_bytes;
+	return CUDA_SUCCESS;
+}
+
+static CUresult trim_graphs(CUdevice device)
+{
+	return trim((void *)(uintptr_t)device, 0);
+}
+
+static CUresult graph_attribute_of(CUdevice device, int attribute, void *ret)
+{
+	return attribute_of((void *)(uintptr_t)device, attribute, ret);
+}
+
+static CUresult uuid_of(CUuuid *ret, CUdevice device)
+{
+	memset(ret, 1 + device, 16);
+	return CUDA_SUCCESS;
+}
+
+static CUresult bytes_of(size_t *ret, CUdevice device)
+{
+	(void)device;
+	*ret = 1 << 30;
+	return CUDA_SUCCESS;
+}
+
+static void begin(const struct td_backend *backend)
+{
+	static bool once;
+
+	vmm_begin(64 * BYTES, 64 * BYTES);
+	vmm.fail_first = 1;
+	td_real.cuThreadExchangeStreamCaptureMode = exchange;
+	td_real.cuCtxGetCurrent = context_of;
+	td_real.cuCtxSynchronize = await_context;
+	td_real.cuStreamSynchronize = await_stream;
+	td_real.cuDeviceGetUuid = uuid_of;
+	td_real.cuDeviceTotalMem_v2 = bytes_of;
+	td_real.cuMemAlloc_v2 = give;
+	td_real.cuMemFree_v2 = take_back;
+	td_real.cuMemPoolTrimTo = trim;
+	td_real.cuMemPoolGetAttribute = attribute_of;
+	td_real.cuDeviceGraphMemTrim = trim_graphs;
+	td_real.cuDeviceGetGraphMemAttribute = graph_attribute_of;
+	if (!once) {
+		td_slot_init();
+		td_gate_init();
+		td_driver_publish_real();
+	}
+	once = true;
+	td_settings.socket[0] = 0; /* no daemon, and no agent */
+	td_context_forked();
+	td_agent_set_backend(td_outside_over(backend));
+	td_agent_backend()->forked();
+	calls_seen = strict = 0;
+	full = false;
+}
+
+static CUdeviceptr allocate(void)
+{
+	CUdeviceptr address = 0;
+
+	CHECK_EQ(td_hook_cuMemAlloc_v2(&address, BYTES), CUDA_SUCCESS);
+	return address;
+}
+
+/* The program's call is one that waits for nothing. */
+TEST(memory_that_is_freed_in_stream_order_breaks_no_capture)
+{
+	static const struct td_backend *const backends[] = {&td_backend_plain, &td_backend_swap};
+
+	for (unsigned i = 0; i < 4; i++) {
+		CUdeviceptr at;
+
+		begin(backends[i % 2]);
+		at = allocate();
+		CHECK_EQ(i < 2 ? td_hook_cuMemFreeAsync(at, STREAM)
+			       : td_hook_cuMemFreeAsync_ptsz(at, NULL),
+			CUDA_SUCCESS);
+		CHECK(calls_seen != 0);
+		CHECK_EQ(strict, 0);
+		CHECK_EQ(mode, 0); /* the program's own is what it was */
+		CHECK_EQ(vmm_memories() + vmm_count(vmm.mapped), 0);
+	}
+}
+
+static void make_room_by(enum td_outside_kind kind)
+{
+	struct td_outside_claim claim = {.growth = true, .slot = -1};
+
+	begin(&td_backend_plain);
+	(void)allocate();
+	pool_bytes = BYTES;
+	claim.object = td_outside_pool((uint64_t)POOL, 0, kind);
+	CHECK_EQ(td_outside_settle(&claim, CUDA_SUCCESS, TD_KEY_ADDRESS, 0), CUDA_SUCCESS);
+	full = true;
+	(void)allocate();
+	CHECK(calls_seen != 0);
+	CHECK_EQ(pool_bytes, 0);
+	CHECK_EQ(strict, 0);
+	CHECK_EQ(mode, 0);
+}
+
+TEST(what_pools_keep_for_later_is_given_back_and_breaks_no_capture)
+{
+	make_room_by(TD_OUTSIDE_POOL);
+	make_room_by(TD_OUTSIDE_GRAPH);
+}
