@@ -58,6 +58,7 @@ static void begin_gather(struct td_lock_group *g, uint32_t client)
 	g->opened_ns = 0;
 	memset(g->demand_bytes, 0, sizeof(g->demand_bytes));
 	memset(g->left_bytes, 0, sizeof(g->left_bytes));
+	memset(g->least_bytes, 0, sizeof(g->least_bytes));
 }
 
 static void gather_client(struct td_lock_group *g, const struct td_client_view *c)
@@ -71,6 +72,7 @@ static void gather_client(struct td_lock_group *g, const struct td_client_view *
 	g->gpus |= 1u << c->gpu;
 	g->demand_bytes[c->gpu] += c->demanded_bytes;
 	g->left_bytes[c->gpu] += td_view_left_bytes(c);
+	g->least_bytes[c->gpu] += td_view_least_bytes(c);
 	if (c->wants && c->wants_since_ns < g->wants_since_ns)
 		g->wants_since_ns = c->wants_since_ns;
 	if (c->phase == TD_PHASE_CLOSED)
@@ -232,6 +234,28 @@ static uint64_t counted_bytes(
 	return !rules->enforce && g->pages_itself ? 0 : g->demand_bytes[gpu];
 }
 
+/* Does everybody who holds the GPU have all of it there whether he is open or not? Where that is more than there is, closing them helps nobody. */
+static bool are_there_anyway(
+	const struct td_lock *lock, const struct td_lock_rules *rules, uint32_t gpu)
+{
+	for (uint32_t i = 0; i < lock->count; i++) {
+		const struct td_lock_group *g = &lock->groups[i];
+
+		if ((g->holding || g->open) && g->gpus >> gpu & 1 &&
+			counted_bytes(g, rules, gpu) > g->least_bytes[gpu])
+			return false;
+	}
+	return true;
+}
+
+/* Nor does waiting help one more of that kind. */
+static bool takes_nothing(const struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_lock_group *g, uint32_t gpu)
+{
+	return counted_bytes(g, rules, gpu) <= g->least_bytes[gpu] &&
+	       are_there_anyway(lock, rules, gpu);
+}
+
 /* How much room its closing makes. */
 static uint64_t leaves_bytes(
 	const struct td_lock_group *g, const struct td_lock_rules *rules, uint32_t gpu)
@@ -292,7 +316,8 @@ static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
 		used = lock->used_bytes[gpu] - gone_bytes[gpu] -
 		       (g->holding ? 0 : g->left_bytes[gpu]);
 		/* With a GPU to itself a group is always let in: it cannot be helped by waiting. */
-		if (used && used + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
+		if (used && !takes_nothing(lock, rules, g, gpu) &&
+			used + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
 			return false;
 	}
 	return true;
@@ -311,7 +336,8 @@ static bool is_stuck(const struct td_lock *lock, const struct td_lock_rules *rul
 		for (uint32_t i = 0; i < lock->count && g->gpus >> gpu & 1; i++)
 			if (&lock->groups[i] != g)
 				bytes += lock->groups[i].left_bytes[gpu];
-		if (bytes && bytes + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
+		if (bytes && !takes_nothing(lock, rules, g, gpu) &&
+			bytes + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
 			return true;
 	}
 	return false;
@@ -397,7 +423,8 @@ static void repair(
 			}
 		}
 		while (holders > 1 && ((rules->exclusive && rules->enforce) ||
-					      used > view->gpus[gpu].capacity_bytes)) {
+					      (used > view->gpus[gpu].capacity_bytes &&
+						      !are_there_anyway(lock, rules, gpu)))) {
 			struct td_lock_group *newest = NULL;
 
 			for (uint32_t i = 0; i < lock->count; i++) {

@@ -12,9 +12,10 @@
  * Invariants
  *  - strictly first come first served per GPU (by class: within a class, and classes in their order): nobody overtakes a waiting
  *    group that needs a GPU in common, unless that one does not fit beside memory that cannot leave the device, whoever is closed;
+ *  - nobody waits for room, or is closed for it, where all have all of their memory there and cannot give it up;
  *  - no hand-over while nobody waits;
  *  - exclusive: at most one group per GPU is not CLOSED and not being closed; by memory: the demand of the admitted never
- *    exceeds the capacity, but for a single group that exceeds it alone (the executor refuses its allocations);
+ *    exceeds the capacity, but for a single group that exceeds it alone (the executor refuses its allocations), and what is there whoever is closed;
  *  - a holder is closed only for the group at the head of the queue, and only once its turn has passed (turns.h: it may depend on who waits) or
  *    it has been idle for its patience, or the head is more protected; only when closing makes the head fit;
  *  - a group whose memory is coming is closed only once none has come for a quantum: its turn begins when all of it is there;
@@ -51,7 +52,8 @@ struct td_lock_group {
 	uint64_t wants_since_ns;
 	uint64_t opened_ns; /* when its last client opened; while filling: when that began */
 	uint64_t demand_bytes[TD_GPU_MAX];
-	uint64_t left_bytes[TD_GPU_MAX]; /* of it, what is there although the group is closed */
+	uint64_t left_bytes[TD_GPU_MAX];  /* of it, what is there although the group is closed */
+	uint64_t least_bytes[TD_GPU_MAX]; /* of that, what nobody can make leave */
 
 	/* decided */
 	bool open;      /* the plan opens it or keeps it open */

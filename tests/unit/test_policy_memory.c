@@ -139,3 +139,29 @@ TEST(who_has_nothing_that_can_leave_does_not_give_it_up_for_another)
 	CHECK_EQ(node.grants[1].limit_bytes, 2 * GIB);
 	CHECK_EQ(node.grants[2].limit_bytes, 8 * GIB);
 }
+
+/* A context that came later, say, has left less of the GPU than they have there already. */
+TEST(who_has_all_of_its_memory_there_and_cannot_give_it_up_is_let_in_beside_others)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, 9 * GIB), *b = add(2, 0, 8 * GIB);
+
+	a->movable = b->movable = false;
+	a->resident_bytes = 9 * GIB;
+	b->resident_bytes = 8 * GIB;
+	want(a);
+	want(b);
+	settle();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(b), TD_GATE_OPEN);
+	settle();
+	CHECK_EQ(gate_of(b), TD_GATE_OPEN);
+	/* With what it asks for it waits. */
+	b->demanded_bytes = 9 * GIB;
+	settle();
+	CHECK_EQ(gate_of(a), TD_GATE_OPEN);
+	CHECK_EQ(gate_of(b), TD_GATE_CLOSED);
+	a->demanded_bytes = a->resident_bytes = 7 * GIB;
+	settle();
+	CHECK_EQ(gate_of(b), TD_GATE_OPEN);
+}
