@@ -6,7 +6,8 @@
  *    +------ back-off ----------+------- lost -------------+
  *
  * Losing the daemon: a private page goes over the gate. Who held goes on holding; who waited waits out a grace time, brings back what memory
- * has room for, and goes on. A daemon that is back is told which of the two we are.
+ * has room for, and goes on. A daemon that is back is told which of the two we are. One that is there and does not answer HELLO is not lost, it is not let run: its answer
+ * is waited for for as long as the connection is there, but by then we go on by ourselves, as without one; client.c says what is waited for then.
  */
 #include "preload/agent.h"
 #include "preload/choose.h"
@@ -43,6 +44,7 @@
 /* Longer than the agent waits for a daemon, which then says so; this is for one that is not let run. */
 #define INTRODUCE_MAX_NS (2 * HANDSHAKE_NS)
 #define JITTER_NS        (250 * TD_NS_PER_MS)
+#define RECHECK_NS       (200 * TD_NS_PER_MS)
 #define METER_EVERY_NS   TD_NS_PER_S
 /* Messages handled before the rest gets its turn. */
 #define BURST 64
@@ -65,6 +67,7 @@ static struct {
 	enum state state;
 	struct td_conn conn;
 	uint64_t retry_ns, backoff_ns, handshake_ns;
+	bool silent;       /* a daemon is there, and has not answered in time */
 	uint64_t grace_ns; /* a waiting program goes on then; 0: it does not wait for that */
 	uint64_t grace_backoff_ns; /* between attempts to bring all memory back */
 	bool chooses;              /* the daemon answers PLACE */
@@ -123,7 +126,13 @@ static void alone(void)
 	td_place_alone();
 }
 
-static void lost(uint64_t now_ns)
+static void set_silent(bool silent)
+{
+	self.silent = silent;
+	td_client_set_silent(silent);
+}
+
+static void lose(uint64_t now_ns, bool silent)
 {
 	uint32_t word = td_gate_word();
 	bool was_up = self.state == STATE_UP, waits = td_plans_was_waiting(word);
@@ -143,9 +152,15 @@ static void lost(uint64_t now_ns)
 		for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 			td_client_set_defer(i, waits);
 	}
+	set_silent(silent);
 	td_place_disconnected();
 	alone();
 	retry_later(now_ns);
+}
+
+static void lost(uint64_t now_ns)
+{
+	lose(now_ns, false);
 }
 
 /* Does this process have anything on a device, or running? */
@@ -170,9 +185,10 @@ static void greet(uint64_t now_ns)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_hello};
 	struct td_choice choice;
+	int r = td_conn_connect(&self.conn, td_settings.socket);
 
-	if (td_conn_connect(&self.conn, td_settings.socket)) {
-		lost(now_ns);
+	if (r) {
+		lose(now_ns, r == -EAGAIN);
 		return;
 	}
 	msg.hello.pid = (uint32_t)getpid();
@@ -211,6 +227,7 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	self.backoff_ns = BACKOFF_MIN_NS;
 	td_plans_reset();
 	td_client_connected(true);
+	set_silent(false); /* who waited for it finds it there */
 	td_host_anew();
 	td_steps_again();
 	td_shares_again();
@@ -440,8 +457,8 @@ static uint64_t step(uint64_t now_ns)
 	if (self.state == STATE_NONE && now_ns >= self.retry_ns)
 		greet(now_ns);
 	receive(now_ns);
-	if (self.state == STATE_GREETED && now_ns >= self.handshake_ns)
-		lost(now_ns);
+	if (self.state == STATE_GREETED && now_ns >= self.handshake_ns && !self.silent)
+		set_silent(true);
 	if (meter)
 		td_choose_look();
 	/* First: the backend is chosen before a GPU is known, so the choice is told before any of these is. */
@@ -454,11 +471,14 @@ static uint64_t step(uint64_t now_ns)
 		td_shares_step(send_msg);
 		next_ns = min_ns(next_ns, td_plans_step(now_ns));
 	}
-	if (self.state == STATE_NONE) {
+	if (self.state == STATE_NONE || self.silent) {
 		alone();
 		next_ns = min_ns(next_ns, step_alone(now_ns));
-		next_ns = min_ns(next_ns, self.retry_ns);
 	}
+	if (self.state == STATE_NONE)
+		next_ns = min_ns(next_ns, self.retry_ns);
+	if (self.state == STATE_GREETED && !self.silent)
+		next_ns = min_ns(next_ns, self.handshake_ns);
 	if (meter) {
 		self.metered_ns = now_ns;
 		atomic_store_explicit(
@@ -517,15 +537,17 @@ void td_agent_expect(unsigned slot)
 
 void td_agent_await(unsigned slot)
 {
-	uint64_t deadline_ns, now_ns;
+	uint64_t deadline_ns;
 	uint32_t seen = atomic_load(&introduced);
 
 	if (seen & 1u << slot)
 		return;
 	deadline_ns = td_time_now_ns() + INTRODUCE_MAX_NS;
-	while (!((seen = atomic_load(&introduced)) & 1u << slot) &&
-		(now_ns = td_time_now_ns()) < deadline_ns)
-		td_futex_wait(&introduced, seen, deadline_ns - now_ns, false);
+	while (!((seen = atomic_load(&introduced)) & 1u << slot) && td_time_now_ns() < deadline_ns)
+		td_futex_wait(&introduced, seen, RECHECK_NS, false);
+	/* Once: an agent that is not let run would cost each call as much. */
+	if (!(seen & 1u << slot))
+		introduce_all(1u << slot);
 }
 
 void td_agent_introduce(unsigned slot)

@@ -17,6 +17,8 @@
 #include "preload/lock.h"
 
 #define RECHECK_NS (200 * TD_NS_PER_MS)
+/* So long a daemon that is there and does not answer is taken for one that will. */
+#define SILENT_MAX_NS (60 * TD_NS_PER_S)
 
 /* Beside what the daemon may grant: it has gone. */
 #define ALONE UINT32_MAX
@@ -58,6 +60,8 @@ struct ledger {
 static struct ledger ledgers[TD_SLOT_MAX] = {LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER,
 	LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER};
 static _Atomic bool connected;
+static _Atomic uint64_t silent_since_ns; /* 0: not silent */
+static _Atomic uint32_t links;           /* changes of the two; futex */
 /* The word that a thread asked for last, plus one (0: none): asked once per word. And the one that the agent has to send. */
 static _Atomic uint64_t want_asked, want_open;
 static _Atomic uint32_t waiters;
@@ -283,6 +287,24 @@ static int granted(uint32_t answer)
 	return answer == TD_NEED_LATER || answer == TD_NEED_HOST ? (int)answer : TD_NEED_DEVICE;
 }
 
+/*
+ * In a job with a limit others may have by a silent daemon what we would take by that limit alone: it is waited for. Not for ever, nor is anything refused instead: most jobs
+ * are one process, which takes nothing from anybody. One that has gone is not waited for.
+ */
+static void await_answers(struct ledger *ledger, unsigned slot)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&links);
+		uint64_t since_ns = atomic_load(&silent_since_ns);
+
+		if (!since_ns || atomic_load(&connected) ||
+			td_time_now_ns() >= since_ns + SILENT_MAX_NS ||
+			quota_of(ledger, slot) == UINT64_MAX)
+			return;
+		td_futex_wait(&links, seen, RECHECK_NS, false);
+	}
+}
+
 int td_client_need(unsigned slot, uint64_t bytes, bool movable)
 {
 	struct ledger *ledger = ledger_of(slot);
@@ -292,6 +314,7 @@ int td_client_need(unsigned slot, uint64_t bytes, bool movable)
 	if (!ledger)
 		return TD_NEED_DEVICE;
 	td_lock_take(&ledger->need_lock);
+	await_answers(ledger, slot);
 	/* A daemon that knows of the limit refuses by itself, and notes it. */
 	if (!(atomic_load(&connected) && atomic_load(&ledger->quota_told)) &&
 		!quota_covers(ledger, slot, bytes))
@@ -426,9 +449,27 @@ static void answered(struct ledger *ledger, uint32_t answer)
 	td_futex_wake_all(&ledger->need, false);
 }
 
+static void link_changed(void)
+{
+	atomic_fetch_add(&links, 1);
+	td_futex_wake_all(&links, false);
+}
+
+void td_client_set_silent(bool silent)
+{
+	uint64_t never = 0;
+
+	if (!silent)
+		atomic_store(&silent_since_ns, 0);
+	else
+		(void)atomic_compare_exchange_strong(&silent_since_ns, &never, td_time_now_ns());
+	link_changed();
+}
+
 void td_client_connected(bool now)
 {
 	atomic_store(&connected, now);
+	link_changed();
 	atomic_store(&want_asked, 0);
 	atomic_store(&want_open, 0);
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
@@ -545,6 +586,7 @@ void td_client_forked(void)
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 		ledgers[i] = (struct ledger)LEDGER;
 	atomic_store(&connected, false);
+	atomic_store(&silent_since_ns, 0);
 	atomic_store(&want_asked, 0);
 	atomic_store(&want_open, 0);
 	atomic_store(&waiters, 0);

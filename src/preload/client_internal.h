@@ -6,6 +6,8 @@
 
 /* The daemon answers (or does not, any more: then nobody waits for an answer). */
 void td_client_connected(bool connected);
+/* One is there, and does not answer yet: is not let run, as it seems. */
+void td_client_set_silent(bool silent);
 
 /* The word to send WANT for; false: none. Taken. */
 bool td_client_take_want(uint32_t *ret_word);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "preload/choose.h"
@@ -14,6 +15,8 @@
 
 /* Above what programs use for themselves, below the usual limit of 1024. */
 #define FD_FROM 700
+/* For a daemon that has much to accept; one that is not let run may never. */
+#define CONNECT_S 2
 
 /* Not through libc, whose fstat got its symbol only lately. */
 static int file_status(int fd, struct stat *ret)
@@ -43,6 +46,7 @@ int td_conn_adopt(struct td_conn *conn, int fd)
 
 int td_conn_connect(struct td_conn *conn, const char *path)
 {
+	const struct timeval patience = {CONNECT_S, 0};
 	int fd, r;
 
 	/* A child that held it open would keep the daemon from noticing the parent's end. */
@@ -54,6 +58,7 @@ int td_conn_connect(struct td_conn *conn, const char *path)
 		return r;
 	fd = atomic_load(&conn->fd);
 	(void)fcntl(fd, F_SETFL, 0);
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	r = td_socket_connect_by(fd, path);
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
 	if (r)

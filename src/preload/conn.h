@@ -20,7 +20,7 @@ struct td_conn {
 /* Takes fd over. 0 or -errno (fd is closed then). */
 int td_conn_adopt(struct td_conn *conn, int fd);
 
-/* Connected to the daemon there, and known at each moment: the child of a fork in another thread closes it. 0 or -errno. May wait for a daemon that has much to accept. */
+/* Connected to the daemon there, and known at each moment: the child of a fork in another thread closes it. 0 or -errno. Waits a while for a daemon that has much to accept; -EAGAIN: it still has. */
 int td_conn_connect(struct td_conn *conn, const char *path);
 
 /* Still the descriptor that was adopted? */

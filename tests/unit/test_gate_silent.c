@@ -1,0 +1,181 @@
+/* A daemon that is there and does not answer: stopped, or not let run. The clock is the test's to put forward. */
+#include "agent_world.h"
+
+#include <time.h>
+
+static _Atomic uint64_t ahead_ns;
+
+uint64_t td_time_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * TD_NS_PER_S + (uint64_t)ts.tv_nsec + atomic_load(&ahead_ns);
+}
+
+void td_time_sleep_until_ns(uint64_t deadline_ns)
+{
+	uint64_t ahead = atomic_load(&ahead_ns),
+		 real = deadline_ns > ahead ? deadline_ns - ahead : 0;
+	struct timespec ts = {(time_t)(real / TD_NS_PER_S), (long)(real % TD_NS_PER_S)};
+
+	(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+}
+
+static void pass(uint64_t seconds)
+{
+	atomic_fetch_add(&ahead_ns, seconds * TD_NS_PER_S);
+	td_agent_wake();
+}
+
+static _Atomic int need_result = -1;
+
+static void *allocate(void *arg)
+{
+	(void)arg;
+	atomic_store(&need_result, td_client_need(0, 8 * MIB, true));
+	return NULL;
+}
+
+static void start_allocating(void)
+{
+	pthread_t thread;
+
+	EXPECT(!pthread_create(&thread, NULL, allocate, NULL));
+	pthread_detach(thread);
+}
+
+/* The program goes on by itself; then it allocates. */
+static void begin_silent(const char *limit)
+{
+	const struct timeval patience = {10, 0};
+
+	setenv("TANDEM_MEM", limit, 1);
+	daemon_listen();
+	begin();
+	program(1);
+	d.fd = accept(d.listener, NULL, NULL);
+	EXPECT(d.fd >= 0);
+	setsockopt(d.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	d.hello = next(TD_MSG_TYPE_hello).hello;
+	EXPECT(atomic_load(&launched) == 0);
+	pass(6);
+	until_launched(1);
+	start_allocating();
+}
+
+/* In which it would be answered, if it were. */
+static void waits(void)
+{
+	td_time_sleep_until_ns(td_time_now_ns() + 100 * MS);
+	EXPECT(atomic_load(&need_result) == -1);
+}
+
+static int until_answered(void)
+{
+	uint64_t end = td_time_now_ns() + BOUND;
+
+	while (atomic_load(&need_result) == -1) {
+		EXPECT(td_time_now_ns() < end);
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	}
+	return atomic_load(&need_result);
+}
+
+/* Others of the job may have by it what this one would take by the job's limit alone. */
+CASE(in_a_job_with_a_limit_memory_waits_for_a_daemon_that_is_silent)
+{
+	struct td_msg welcome = {.type = TD_MSG_TYPE_welcome},
+		      attached = {.type = TD_MSG_TYPE_attached},
+		      answer = {.type = TD_MSG_TYPE_answer};
+	void *gate, *meter;
+	int fds[2];
+
+	begin_silent("50m");
+	waits();
+	pass(50);
+	waits();
+	/* It comes to run again, and the connection is the same. */
+	fds[0] = new_page(&gate);
+	fds[1] = new_page(&meter);
+	EXPECT(!td_socket_send(d.fd, &welcome, fds, 2));
+	(void)next(TD_MSG_TYPE_attach);
+	attached.attached.capacity_bytes = 100 * MIB;
+	attached.attached.quota_bytes = 50 * MIB;
+	EXPECT(!td_socket_send(d.fd, &attached, NULL, 0));
+	answer.answer.ticket = next(TD_MSG_TYPE_need).need.ticket;
+	EXPECT(!td_socket_send(d.fd, &answer, NULL, 0));
+	EXPECT(until_answered() == TD_NEED_REFUSED); /* by the daemon: others have it */
+}
+
+CASE(a_daemon_that_is_silent_for_a_minute_is_waited_for_no_longer)
+{
+	begin_silent("50m");
+	waits();
+	pass(61);
+	EXPECT(until_answered() == TD_NEED_DEVICE);
+}
+
+CASE(a_daemon_that_ends_while_it_is_silent_is_gone)
+{
+	begin_silent("50m");
+	waits();
+	daemon_die();
+	EXPECT(until_answered() == TD_NEED_DEVICE);
+}
+
+CASE(without_a_limit_nothing_waits_for_a_daemon_that_is_silent)
+{
+	begin_silent("");
+	EXPECT(until_answered() == TD_NEED_DEVICE);
+}
+
+static _Atomic bool agent_is_held;
+
+/* The agent comes no further. */
+int connect(int fd, const struct sockaddr *address, socklen_t len)
+{
+	while (atomic_load(&agent_is_held))
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	return (int)syscall(SYS_connect, fd, address, len);
+}
+
+/* By its own bound each call would wait again. */
+CASE(an_agent_that_is_not_let_run_is_waited_for_once)
+{
+	atomic_store(&agent_is_held, true);
+	daemon_listen();
+	begin();
+	program(1);
+	program(1);
+	while (atomic_load(&launched) < 2) {
+		pass(11);
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	}
+	program(1);
+	until_launched(3);
+}
+
+/* Its queue is full, as it takes nobody: the agent gets on all the same, and knows it for one that is silent. */
+CASE(a_daemon_that_accepts_nobody_is_silent_and_not_gone)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int r, fd;
+
+	setenv("TANDEM_MEM", "50m", 1);
+	daemon_listen();
+	EXPECT(!listen(d.listener, 0));
+	strcpy(address.sun_path, d.path);
+	do {
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		r = connect(fd, (struct sockaddr *)&address, sizeof(address));
+	} while (!r);
+	EXPECT(errno == EAGAIN);
+	begin();
+	program(1);
+	until_launched(1);
+	start_allocating();
+	waits();
+	daemon_die();
+	EXPECT(until_answered() == TD_NEED_DEVICE);
+}
