@@ -10,7 +10,6 @@
 #define CANDIDATES 64u  /* else: the least loaded, and as many as the job needs */
 #define FAILURES                                                                                   \
 	16u /* jobs that find no place until the rest of the queue has to wait for the next step */
-#define MOVES_NS   30000000000ull
 #define MOVES_MAX  32u  /* per step */
 #define SLOW       0.25 /* who is slower moves first */
 #define UNPAID_MAX 8u   /* doublings: from 10 min to 43 h */
@@ -26,6 +25,16 @@ const struct td_tandem_cluster_params td_tandem_cluster_default = {
 	.move_ns = 60000000000ull,
 	.window_ns = 600000000000ull,
 };
+
+struct td_tandem_cluster_params td_tandem_cluster_params_of(uint64_t move_ns)
+{
+	struct td_tandem_cluster_params params = td_tandem_cluster_default;
+
+	params.move_ns = move_ns;
+	params.settle_ns = 5 * move_ns;
+	params.window_ns = 10 * move_ns;
+	return params;
+}
 
 static size_t aligned(size_t bytes)
 {
@@ -101,12 +110,20 @@ int td_tandem_cluster_init(struct td_tandem_cluster *c, void *memory, size_t byt
 
 /* --- prediction --- */
 
-/* Of a kind beside one other that is no holder. */
-static double pair_speed(const struct td_tandem_cluster *c, uint32_t kind, uint32_t other)
+/* Of a guest among others: what those cost that were seen beside it, and what it and the others ask for, of 1 = a GPU. */
+struct crowd {
+	double cost, asked;
+};
+
+static void count_in(
+	const struct td_tandem_cluster *c, uint32_t kind, uint32_t other, struct crowd *crowd)
 {
 	float seen = c->beside[(size_t)kind * c->kinds + other];
 
-	return seen > 0 ? (double)seen : fmin(1, 1 / (c->demands[kind] + c->demands[other]));
+	if (seen > 0)
+		crowd->cost += 1 / (double)seen - 1;
+	else
+		crowd->asked += c->demands[other];
 }
 
 /* Of a kind as the only guest of a holder: it has what the holder leaves. */
@@ -180,16 +197,16 @@ static double speed_among(const struct td_tandem_cluster *c, const struct compan
 	uint32_t kind, uint32_t self, uint32_t more)
 {
 	uint32_t guests = here->count + (self == NONE) + (more != NONE);
-	double slowness = 1;
+	struct crowd crowd = {0, c->demands[kind]};
 
 	if (here->holder != NONE)
 		return fmin(1, here->room * held_speed(c, kind, here->holder)) / guests;
 	for (uint32_t k = 0; k < here->count; k++)
 		if (k != self)
-			slowness += 1 / pair_speed(c, kind, here->kinds[k]) - 1;
+			count_in(c, kind, here->kinds[k], &crowd);
 	if (more != NONE)
-		slowness += 1 / pair_speed(c, kind, more) - 1;
-	return 1 / slowness;
+		count_in(c, kind, more, &crowd);
+	return 1 / (fmax(1, crowd.asked) + crowd.cost);
 }
 
 /* Speed of a guest that joins, and what all gain by it. False: it may not, or there is no room. */
@@ -571,7 +588,7 @@ static uint32_t move_guests(struct td_tandem_cluster *c, uint64_t now_ns,
 {
 	uint32_t n = 0;
 
-	if (now_ns - c->moved_ns < MOVES_NS)
+	if (now_ns - c->moved_ns < c->params.move_ns / 2)
 		return 0;
 	c->moved_ns = now_ns;
 	if (room > MOVES_MAX)

@@ -9,14 +9,14 @@
  *  - moves: as DCUDA, a guest goes where it gains, with hysteresis; it is looked for at most once per settle_ns. A guaranteed job that comes drives its guests to other places; it takes GPUs
  *    without guests where there are any.
  *
- * Prediction. Nothing is known of a pair that has never run but what each uses of a GPU alone: two that use more than a whole one share it in proportion. From the first time on the pair's
- * observed speeds count (td_tandem_cluster_observe). More than two add up: 1/s = 1 + sum (1/s_pair - 1).
+ * Prediction. Nothing is known of a pair that has never run but what each uses of a GPU alone: who use more than a whole one share it in proportion, however many they are. From the first time on the pair's
+ * observed speeds count (td_tandem_cluster_observe), and those of several add up: 1/s = max(1, what it and those never seen beside it use) + sum (1/s_pair - 1).
  *
  * Room. All rooms beside services are told and speeds there observed as for a company never seen, whoever is there: were a room told smaller once somebody is in it, the places where nobody is would always
  * look better. What a service leaves changes with its load, and a place that looks best in this minute is not in the next. So who starts, and has nothing to lose, goes by the room of now; who moves, by its mean over
  * window_ns, weighted by age: a load curve with a period of at most half of that, however much it swings, moves nobody by itself.
  *
- * Price. A move costs a guest move_ns of work. It has to gain that within window_ns, which is as long as the mean may be expected to last. A guest that has moved does not move again until that
+ * Price. A move costs a guest move_ns of work, and that is the measure of all times here: it stays for five such at least, and places are compared over ten. It has to gain that within window_ns, which is as long as the mean may be expected to last. A guest that has moved does not move again until that
  * move has paid for itself - time since x (gain that was promised, less what the room here fell short of its mean, less what the room that was left has been above its own) >= move_ns - or window_ns are over, and twice as long for each move that has
  * not, of which one that has makes up for one. So moves that have not paid are no more than those that have and a few per guest and day, whatever rooms and
  * speeds do (docs/decisions/0021).
@@ -49,6 +49,8 @@ struct td_tandem_cluster_params {
 
 /* AntMan's; 0, 10 %, 15 %, 3 guests, 5 min, 30 min; 1 min, 10 min. */
 extern const struct td_tandem_cluster_params td_tandem_cluster_default;
+/* The same where a move costs another time, above 0: settle_ns and window_ns are 5 and 10 of it. */
+struct td_tandem_cluster_params td_tandem_cluster_params_of(uint64_t move_ns);
 
 struct td_tandem_job {
 	uint32_t kind, gpus, place, next, index; /* index: among those that run as guests */

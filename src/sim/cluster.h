@@ -84,6 +84,7 @@ struct td_costs {
 enum td_sim_world {
 	TD_WORLD_TRUE,
 	TD_WORLD_GUARD_ALONE, /* guests beside a holder are as fast as the duty lets them be in that company; nobody else is slowed */
+	TD_WORLD_GUESTS_ALONE, /* guests where no holder is slow each other down; nobody else is slowed */
 	TD_WORLD_LEAST_DUTY, /* guests beside a holder never have more than the floor of the duty */
 };
 

@@ -144,6 +144,12 @@ static void guarded_alone(struct td_cluster *cluster, struct td_sim_gpu *gpu, bo
 			gpu->speeds[i] = 1;
 }
 
+static void unslowed(struct td_sim_gpu *gpu)
+{
+	for (uint32_t i = 0; i < gpu->count; i++)
+		gpu->speeds[i] = 1;
+}
+
 /* Equal parts; a hand-over of memory at each turn where not all of it fits (nvshare's table 2: 2.08 s of 30). */
 static double turn_speed(const struct td_cluster *cluster, const struct td_sim_gpu *gpu)
 {
@@ -176,6 +182,8 @@ void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu)
 	guarded = cluster->sched->guards && holders == 1 && gpu->count > 1;
 	if (cluster->options.world == TD_WORLD_GUARD_ALONE) {
 		guarded_alone(cluster, gpu, guarded);
+	} else if (cluster->options.world == TD_WORLD_GUESTS_ALONE && holders) {
+		unslowed(gpu);
 	} else if (guarded) {
 		guarded_speeds(cluster, gpu, gpu->speeds);
 	} else {

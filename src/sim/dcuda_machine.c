@@ -58,8 +58,43 @@ static double memory_on(const struct machine *m, uint32_t gpu)
 /* Factor by which all become slower who have so much of a GPU's memory together. */
 static double thrash_of(const struct machine *m, double memory)
 {
-	return td_thrash_slowdown(
-		(uint64_t)(memory * 1e9), m->gpu_gib > 0 ? 1000000000 : UINT64_MAX, THRASH);
+	return td_thrash_slowdown((uint64_t)(memory * 1e9),
+		m->gpu_gib > 0 ? 1000000000 : UINT64_MAX,
+		m->how.worst_thrash > 0 ? m->how.worst_thrash : THRASH);
+}
+
+/* Of those that run, with so much of the GPU's memory, where all on it have so much. */
+static double thrash_among(const struct machine *m, double running, double all)
+{
+	if (m->how.in_place)
+		return thrash_of(m, running);
+	if (m->how.own_pages && all > 0)
+		return 1 + (thrash_of(m, all) - 1) * running / all;
+	return thrash_of(m, all);
+}
+
+static struct td_dcuda_params params_of(const struct machine *m)
+{
+	struct td_dcuda_params params = td_dcuda_default;
+
+	params.balance.memory_aware = m->how.memory;
+	params.compact = m->how.compact;
+	if (m->how.group_slack > 0)
+		params.group_slack = m->how.group_slack;
+	return params;
+}
+
+/* Of those that run on one GPU at once. */
+static void speeds_together(const struct machine *m, const struct td_contender *contenders,
+	uint32_t count, double *ret_speeds)
+{
+	double core = 0;
+
+	td_contention_speeds(&m->contention, contenders, count, ret_speeds);
+	for (uint32_t i = 0; i < count; i++)
+		core += contenders[i].demand;
+	for (uint32_t i = 0; m->how.fit_is_free && core <= 1 && i < count; i++)
+		ret_speeds[i] = 1;
 }
 
 /* What the applications of a group do together, of 1 = one alone. */
@@ -75,7 +110,7 @@ static double done_by_group(const struct machine *m, const struct td_contender *
 			together[n++] = contenders[i];
 	if (!n)
 		return 0;
-	td_contention_speeds(&m->contention, together, n, speeds);
+	speeds_together(m, together, n, speeds);
 	for (uint32_t i = 0; i < n; i++)
 		sum += speeds[i];
 	return sum;
@@ -99,7 +134,7 @@ static double done_on(const struct machine *m, uint32_t gpu)
 		contenders[n++] = app->contender;
 	}
 	if (m->how.slices && n)
-		groups = td_fair_groups(members, n, td_dcuda_default.group_slack, order);
+		groups = td_fair_groups(members, n, params_of(m).group_slack, order);
 	for (uint32_t group = 0; group < groups; group++)
 		sum += done_by_group(m, contenders, members, n, group) / groups;
 	return sum / thrash_of(m, memory_on(m, gpu));
@@ -204,15 +239,6 @@ static void place_by_truth(struct machine *m)
 		for (uint32_t i = 0; i < m->live_count; i++)
 			moved |= improve(m, &m->apps[m->live[i]]);
 	}
-}
-
-static struct td_dcuda_params params_of(const struct machine *m)
-{
-	struct td_dcuda_params params = td_dcuda_default;
-
-	params.balance.memory_aware = m->how.memory;
-	params.compact = m->how.compact;
-	return params;
 }
 
 static void view(const struct machine *m, struct td_balance_app *apps)
@@ -362,11 +388,11 @@ static void progress_gpu(struct machine *m, uint32_t gpu, const bool *runs)
 	}
 	if (!n)
 		return;
-	td_contention_speeds(&m->contention, contenders, n, speeds);
+	speeds_together(m, contenders, n, speeds);
 	if (m->how.tandem && n == 2)
 		for (int k = 0; k < 2; k++)
 			td_tandem_cluster_observe(m->cluster, who[k], who[!k], false, speeds[k]);
-	thrash = thrash_of(m, m->how.in_place ? running : memory_on(m, gpu));
+	thrash = thrash_among(m, running, memory_on(m, gpu));
 	for (uint32_t k = 0; k < n; k++) {
 		struct td_dcuda_machine_app *app = &m->apps[who[k]];
 		double speed = speeds[k] / thrash;
@@ -420,13 +446,14 @@ static void begin_tandem(struct machine *m)
 	static struct td_tandem_cluster cluster;
 	static const uint32_t nodes[] = {TD_DCUDA_MACHINE_GPUS}, quotas[] = {TD_DCUDA_MACHINE_GPUS};
 	double demands[TD_DCUDA_MACHINE_APPS];
+	const struct td_tandem_cluster_params params =
+		td_tandem_cluster_params_of((uint64_t)(MIGRATION_S * 1e9));
 
 	for (uint32_t i = 0; i < m->count; i++)
 		demands[i] = m->apps[i].core;
 	m->cluster = &cluster;
-	if (td_tandem_cluster_init(&cluster, memory, sizeof(memory), &td_tandem_cluster_default,
-		    nodes, 1, (uint64_t)(m->gpu_gib * 0x1p30), quotas, 1, m->count, demands,
-		    m->count))
+	if (td_tandem_cluster_init(&cluster, memory, sizeof(memory), &params, nodes, 1,
+		    (uint64_t)(m->gpu_gib * 0x1p30), quotas, 1, m->count, demands, m->count))
 		abort(); /* the memory is too small: a bug of ours */
 }
 

@@ -23,7 +23,11 @@ struct td_dcuda_machine_app {
 struct td_dcuda_how {
 	bool dcuda, memory, compact, slices, by_count;
 	bool in_place; /* a bound: who runs in a slice finds its memory on the GPU at no cost, and only their own is too much or not */
-	bool tandem;   /* tandem_cluster.h places, and an application may wait */
+	bool own_pages; /* a world: who waits for its slice brings nothing in, so that a slice pages for its own part of the memory alone */
+	bool fit_is_free; /* a world, the paper's premise (III-D2): who ask for no more than the GPU's cores together do not slow each other down */
+	double worst_thrash; /* 0: as calibrated */
+	double group_slack;  /* 0: DCUDA's as it is */
+	bool tandem;         /* tandem_cluster.h places, and an application may wait */
 	bool truth; /* a bound: at every moment placed, and moved at no cost, where the truth finds all of them fastest together, under DCUDA's slices if these are set */
 };
 

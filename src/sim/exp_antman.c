@@ -50,6 +50,8 @@ struct outcome {
 	double free[TD_METRIC_N]; /* AntMan's, if jobs side by side did not slow each other down */
 	double kindest
 		[TD_METRIC_N]; /* AntMan's, if its guard alone slowed guests, and nobody else were slowed */
+	double crowded
+		[TD_METRIC_N]; /* AntMan's, if guests where no guaranteed job is slowed each other, and nobody else were slowed */
 	double least_slow; /* guaranteed JCT, AntMan's over preemption's, if no guest had more than the least duty */
 	struct td_antman_bound most; /* of everybody who keeps the guard, with all known */
 	double guard; /* guaranteed jobs, first come first served: JCT if each took as much longer as the guard permits, over JCT */
@@ -199,6 +201,9 @@ static int run_seed(const struct td_trace *trace, const struct td_profiles *prof
 	      : run_sched(profiles, &td_sched_antman, setting, TD_WORLD_GUARD_ALONE, jobs,
 			ret->kindest, err);
 	r = r ? r
+	      : run_sched(profiles, &td_sched_antman, setting, TD_WORLD_GUESTS_ALONE, jobs,
+			ret->crowded, err);
+	r = r ? r
 	      : run_sched(
 			profiles, &td_sched_antman, setting, TD_WORLD_LEAST_DUTY, jobs, least, err);
 	ret->least_slow = least[TD_METRIC_GUARANTEED_JCT_MEAN_S] /
@@ -218,8 +223,9 @@ struct ratios {
 
 /* What a baseline's figure is to AntMan's, and to those of the bounds. */
 struct gains {
-	double ours[SEEDS_MAX], free[SEEDS_MAX], kindest[SEEDS_MAX], most[SEEDS_MAX],
-		pair_sum[SEEDS_MAX];
+	double ours[SEEDS_MAX], free[SEEDS_MAX], kindest[SEEDS_MAX], crowded[SEEDS_MAX],
+		most[SEEDS_MAX], pair_sum[SEEDS_MAX];
+	double unguarded[SEEDS_MAX], moved[SEEDS_MAX]; /* AntMan's parts, see ratios */
 };
 
 static double ratio(const struct outcome *outcome, int over, int under, int metric)
@@ -239,6 +245,9 @@ static void collect_gains(
 		ret->ours[s] = of / o->metrics[ANTMAN][metric];
 		ret->free[s] = of / o->free[metric];
 		ret->kindest[s] = of / o->kindest[metric];
+		ret->crowded[s] = of / o->crowded[metric];
+		ret->unguarded[s] = of / o->unguarded[metric];
+		ret->moved[s] = of / o->metrics[TANDEM][metric];
 		ret->most[s] = of / (is_span ? o->most.span_s : o->most.jct_s);
 		ret->pair_sum[s] = of / o->least_span_s;
 	}
@@ -311,17 +320,21 @@ static void put_gain(struct td_experiment_run *run, const struct setting *settin
 {
 	uint32_t n = run->seeds;
 	bool bounded = least(gains->free, n) <= 1 || least(gains->kindest, n) <= 1 ||
-		       least(gains->most, n) <= 1 + 1e-6 ||
+		       least(gains->crowded, n) <= 1 || least(gains->most, n) <= 1 + 1e-6 ||
 		       (is_span && least(gains->pair_sum, n) <= 1 + 1e-6);
-	char metric[96], spread[64], note[256] = "";
+	char metric[96], spread[64], note[480] = "";
 
 	name_metric(setting, what, metric);
 	td_spread(gains->ours, n, spread);
 	put_median(note, sizeof(note), "without contention", gains->free, n);
 	put_median(note, sizeof(note), "; if the guard alone slowed anybody", gains->kindest, n);
+	put_median(note, sizeof(note), "; if guests on their own alone did", gains->crowded, n);
 	put_median(note, sizeof(note), "; whoever keeps the guard, at most", gains->most, n);
-	if (is_span)
+	if (is_span) {
 		put_median(note, sizeof(note), "; by the pair sum", gains->pair_sum, n);
+		put_median(note, sizeof(note), "; without its guard", gains->unguarded, n);
+		put_median(note, sizeof(note), ", with guests that move (tandem)", gains->moved, n);
+	}
 	td_row_put(run,
 		!counts                     ? TD_SHOWN
 		: least(gains->ours, n) > 1 ? TD_REPRODUCED

@@ -8,9 +8,10 @@
 #include "sim/experiment.h"
 #include "sim/random.h"
 
-#define HOWS   8
-#define LESS   0.5 /* percents of the time by which overload has to be shorter */
-#define WORK_S 30. /* of the recipe; others are swept and shown */
+#define LESS 0.5 /* percents of the time by which overload has to be shorter */
+/* Fig. 3 read against its serial run: seven of alexnet, 80 % of the cores each, take 5.6 times as long as one side by side, and 1.5 x 7 with 112 % of the memory. */
+#define SERIAL_THRASH (1 + (1.5 * 7 / 5.6 - 1) / 0.12)
+#define WORK_S        30. /* of the recipe; others are swept and shown */
 
 static double mean4(const double *values)
 {
@@ -80,7 +81,21 @@ static void put_packing(struct td_experiment_run *run, double work_s, uint32_t o
 		td_median(values, orders));
 }
 
-static void run_memory(struct td_experiment_run *run, double core, double work_s, uint32_t orders)
+enum {
+	LEAST_LOADED,
+	DCUDA,
+	WITHOUT, /* its memory scheduling */
+	BALANCING,
+	TANDEM,
+	TRUTH,
+	IN_PLACE,
+	IN_PLACE_WITHOUT,
+	OWN_PAGES,
+	HOWS
+};
+
+static void run_memory(
+	struct td_experiment_run *run, double core, double work_s, double thrash, uint32_t orders)
 {
 	struct td_contention fluid = {.proportional = true, .capped_pressure = 1};
 	static const struct td_dcuda_how hows[HOWS] = {{.by_count = true},
@@ -88,36 +103,47 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 		{.dcuda = true, .compact = true, .slices = true}, {.dcuda = true, .memory = true},
 		{.tandem = true}, {.truth = true, .memory = true, .slices = true},
 		{.dcuda = true, .memory = true, .compact = true, .slices = true, .in_place = true},
-		{.dcuda = true, .compact = true, .slices = true, .in_place = true}};
-	double changes[20], truth[20], in_place[20], alone = 0, over[HOWS] = {0}, least = INFINITY,
-						     most = -INFINITY;
+		{.dcuda = true, .compact = true, .slices = true, .in_place = true},
+		{.dcuda = true,
+			.memory = true,
+			.compact = true,
+			.slices = true,
+			.own_pages = true}};
+	double changes[20], truth[20], in_place[20], own_pages[20],
+		alone = 0, over[HOWS] = {0}, least = INFINITY, most = -INFINITY;
 	double gains[20], jain[2] = {0};
 	double least_in_place = INFINITY;
-	bool counts = work_s >= WORK_S;
-	char metric[96], spread[64], note[192], sweep[32] = "", of_in_place[64];
+	bool counts = work_s >= WORK_S && !(thrash > 0);
+	char metric[96], spread[64], note[400], sweep[32] = "", of_in_place[64], of_own[64];
 
-	if (!counts)
+	if (thrash > 0)
+		snprintf(sweep, sizeof(sweep), ", thrashing %.1fx at 112 %%",
+			1 + (thrash - 1) * 0.12);
+	else if (!counts)
 		snprintf(sweep, sizeof(sweep), ", %g s each", work_s);
 	for (uint32_t o = 0; o < orders; o++) {
 		double slowdown[HOWS] = {0};
 
 		for (int how = 0; how < HOWS; how++) {
 			struct td_dcuda_machine_app apps[TD_DCUDA_MACHINE_APPS];
+			struct td_dcuda_how of = hows[how];
 			struct td_dcuda_outcome out;
 
+			of.worst_thrash = thrash;
 			make_memory_apps(o, core, work_s, apps);
-			out = td_dcuda_simulate(hows[how], &fluid, 12, apps, 35);
+			out = td_dcuda_simulate(of, &fluid, 12, apps, 35);
 			slowdown[how] = out.slowdown;
 			over[how] += 100 * mean4(out.memory_overloaded) / orders;
-			jain[0] += how == 1 ? out.jain / orders : 0;
-			jain[1] += how == 4 ? out.jain / orders : 0;
+			jain[0] += how == DCUDA ? out.jain / orders : 0;
+			jain[1] += how == TANDEM ? out.jain / orders : 0;
 		}
-		gains[o] = slowdown[1] / slowdown[4];
-		changes[o] = (slowdown[1] / slowdown[0] - 1) * 100;
-		truth[o] = (slowdown[5] / slowdown[0] - 1) * 100;
-		in_place[o] = (slowdown[6] / slowdown[0] - 1) * 100;
+		gains[o] = slowdown[DCUDA] / slowdown[TANDEM];
+		changes[o] = (slowdown[DCUDA] / slowdown[LEAST_LOADED] - 1) * 100;
+		truth[o] = (slowdown[TRUTH] / slowdown[LEAST_LOADED] - 1) * 100;
+		in_place[o] = (slowdown[IN_PLACE] / slowdown[LEAST_LOADED] - 1) * 100;
+		own_pages[o] = (slowdown[OWN_PAGES] / slowdown[LEAST_LOADED] - 1) * 100;
 		least_in_place = fmin(least_in_place, in_place[o]);
-		alone += (slowdown[3] / slowdown[0] - 1) * 100 / orders;
+		alone += (slowdown[BALANCING] / slowdown[LEAST_LOADED] - 1) * 100 / orders;
 		least = fmin(least, changes[o]);
 		most = fmax(most, changes[o]);
 	}
@@ -128,22 +154,25 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 		"mean of the GPUs; if a slice's group found its memory in place %.0f -> %.0f %%; "
 		"placed "
 		"by the truth, with slices %.0f %%",
-		over[7], over[6], over[5]);
+		over[IN_PLACE_WITHOUT], over[IN_PLACE], over[TRUTH]);
 	td_row_put(run,
-		!counts                     ? TD_SHOWN
-		: over[1] < over[2] - LESS  ? TD_REPRODUCED
-		: over[6] >= over[7] - LESS ? TD_BOUNDED
-					    : TD_NOT_REPRODUCED,
-		metric, "> 40 % -> < 20 %", "", note, "%.0f %% -> %.0f %%", over[2], over[1]);
+		!counts                                           ? TD_SHOWN
+		: over[DCUDA] < over[WITHOUT] - LESS              ? TD_REPRODUCED
+		: over[IN_PLACE] >= over[IN_PLACE_WITHOUT] - LESS ? TD_BOUNDED
+								  : TD_NOT_REPRODUCED,
+		metric, "> 40 % -> < 20 %", "", note, "%.0f %% -> %.0f %%", over[WITHOUT],
+		over[DCUDA]);
 	snprintf(metric, sizeof(metric), "execution against Least-Loaded (Fig. 19), cores %g%s",
 		core, sweep);
 	td_spread(changes, orders, spread);
 	td_spread(in_place, orders, of_in_place);
+	td_spread(own_pages, orders, of_own);
 	snprintf(note, sizeof(note),
-		"thrashing from Fig. 3; if a slice's group found its memory in place %+.0f %% "
-		"(%s); "
-		"placed by the truth, with slices %+.0f %%",
-		td_median(in_place, orders), of_in_place, td_median(truth, orders));
+		"thrashing from Fig. 3; it hangs on what slices of 100 ms do to paging: if who "
+		"waits for its slice brought nothing in %+.0f %% (%s), if a slice's group found "
+		"its memory in place %+.0f %% (%s); placed by the truth, with slices %+.0f %%",
+		td_median(own_pages, orders), of_own, td_median(in_place, orders), of_in_place,
+		td_median(truth, orders));
 	td_row_put(run,
 		!counts                                   ? TD_SHOWN
 		: least <= -30 && most >= -67 && most < 0 ? TD_REPRODUCED
@@ -154,12 +183,13 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 	snprintf(metric, sizeof(metric),
 		"balancing alone, without slices and compaction, cores %g%s", core, sweep);
 	td_row_put(run, TD_SHOWN, metric, "", "", "memory overloaded, execution",
-		"%.0f -> %.0f %%, %+.0f %%", over[0], over[3], alone);
+		"%.0f -> %.0f %%, %+.0f %%", over[LEAST_LOADED], over[BALANCING], alone);
 	snprintf(metric, sizeof(metric), "tandem: execution, DCUDA / tandem, cores %g%s", core,
 		sweep);
 	td_spread(gains, orders, spread);
-	snprintf(note, sizeof(note), "memory overloaded %.0f %%; Jain %.2f, DCUDA %.2f%s", over[4],
-		jain[1], jain[0], jain[1] >= jain[0] ? "" : ": the guard does not hold");
+	snprintf(note, sizeof(note), "memory overloaded %.0f %%; Jain %.2f, DCUDA %.2f%s",
+		over[TANDEM], jain[1], jain[0],
+		jain[1] >= jain[0] ? "" : ": the guard does not hold");
 	td_row_put(run, td_median(gains, orders) >= 1 && jain[1] >= jain[0] ? TD_AT_LEAST : TD_LOSS,
 		metric, "", spread, note, "%.2fx", td_median(gains, orders));
 }
@@ -171,10 +201,11 @@ int td_exp_dcuda_memory(struct td_experiment_run *run, struct td_err *err)
 	(void)err;
 	put_packing(run, WORK_S, run->quick ? 5 : 20);
 	for (int c = 0; c < 3; c++)
-		run_memory(run, cores[c], WORK_S, run->quick ? 5 : 20);
+		run_memory(run, cores[c], WORK_S, 0, run->quick ? 5 : 20);
+	run_memory(run, 0.8, WORK_S, SERIAL_THRASH, run->quick ? 5 : 20);
 	for (int k = 0; k < 2; k++) {
 		put_packing(run, works_s[k], run->quick ? 5 : 20);
-		run_memory(run, 0.4, works_s[k], run->quick ? 5 : 20);
+		run_memory(run, 0.4, works_s[k], 0, run->quick ? 5 : 20);
 	}
 	fputs("217 GB that arrive within 140 s on 48 GB leave no GPU within its memory to "
 	      "which DCUDA's memory scheduling could move anything (it wants one below 90 %), "
@@ -187,11 +218,17 @@ int td_exp_dcuda_memory(struct td_experiment_run *run, struct td_err *err)
 	      "thrashes, sliced or not: a slice of 100 ms is shorter than it takes to bring in "
 	      "1.2 GB over PCIe. No bound of all policies forbids the paper's figures: the "
 	      "truth, under DCUDA's slices, puts all that does not fit on one GPU, so that the "
-	      "others are within their memory. tandem lets applications wait until there is "
+	      "others are within their memory. A world between the two: a slice pages for its own "
+	      "part of the memory alone, since who waits brings nothing in; then Fig. 19 has the "
+	      "paper's range for 0.4 and 0.8. The paper does not say what a slice finds, and no "
+	      "table measures it. tandem lets applications wait until there is "
 	      "memory.\n\n",
 		run->report);
 	fputs("Thrashing is calibrated on Fig. 3 (1.5 x serial time at 112 % of the memory). "
-	      "What the applications demand of the cores is not in the paper: swept.\n",
+	      "What the applications demand of the cores is not in the paper: swept; its alexnet "
+	      "uses 80 % in Fig. 3. That figure is against a serial run, beside which seven such "
+	      "would take 0.8 of the time if nothing thrashed: read so, it is 1.9 x, which is "
+	      "shown for 0.8.\n",
 		run->report);
 	return 0;
 }

@@ -25,7 +25,7 @@ enum td_verdict {
 
 struct td_row {
 	const char *experiment;
-	char metric[96], paper[64], ours[64], spread[64], note[256];
+	char metric[96], paper[64], ours[64], spread[64], note[512];
 	enum td_verdict verdict;
 };
 

@@ -25,6 +25,8 @@ struct tandem {
 		[TD_PROFILES_MAX]; /* of a service beside a kind of job, the largest yet: it differs with the rate, and less than it needs is a miss; 0: not seen yet */
 };
 
+#define SHOWN_S                                                                                    \
+	10. /* until a monitor shows speeds: no move is cheap enough to be followed by another one before */
 #define FACTOR 1.2 /* beside a company never seen */
 
 static int start_policy(struct td_cluster *cluster, struct tandem *state)
@@ -35,6 +37,8 @@ static int start_policy(struct td_cluster *cluster, struct tandem *state)
 	size_t bytes = td_tandem_cluster_bytes(
 		cluster->node_count, cluster->gpu_count, cluster->job_count, kinds);
 	double demands[TD_PROFILES_MAX + TD_SERVICE_KINDS_MAX];
+	const struct td_tandem_cluster_params params = td_tandem_cluster_params_of(
+		(uint64_t)(fmax(cluster->options.costs.restart_s, SHOWN_S) * TD_NS_PER_S));
 	int r;
 
 	for (uint32_t t = 0; t < TD_TENANTS_MAX; t++)
@@ -46,10 +50,9 @@ static int start_policy(struct td_cluster *cluster, struct tandem *state)
 	state->memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
 	if (!state->memory)
 		return -ENOMEM;
-	r = td_tandem_cluster_init(&state->cluster, state->memory, bytes,
-		&td_tandem_cluster_default, cluster->node_gpus, cluster->node_count,
-		cluster->gpus[0].memory_bytes, quotas, TD_TENANTS_MAX, cluster->job_count, demands,
-		kinds);
+	r = td_tandem_cluster_init(&state->cluster, state->memory, bytes, &params,
+		cluster->node_gpus, cluster->node_count, cluster->gpus[0].memory_bytes, quotas,
+		TD_TENANTS_MAX, cluster->job_count, demands, kinds);
 	for (uint32_t s = 0; !r && services && s < services->count; s++) {
 		const struct td_service *service = &services->list[s];
 

@@ -9,15 +9,17 @@
 #define JOBS    256u
 #define ACTIONS 64u
 
-enum { HEAVY, LIGHT, KINDS };
+enum { HEAVY, LIGHT, HALF, MORE, KINDS };
 
-static const double demands[KINDS] = {0.9, 0.2};
+static const double demands[KINDS] = {0.9, 0.2, 0.5, 0.6};
 static struct td_tandem_cluster cluster;
 static void *memory;
 static struct td_tandem_action actions[ACTIONS];
 static uint32_t count, gpus[TD_GANG_MAX];
 
-static void start_cluster(const uint32_t *nodes, uint32_t n, uint64_t gpu_bytes, uint32_t quota)
+static struct td_tandem_cluster_params params;
+
+static void start_with(const uint32_t *nodes, uint32_t n, uint64_t gpu_bytes, uint32_t quota)
 {
 	const uint32_t quotas[] = {quota, quota};
 	uint32_t total = 0;
@@ -28,9 +30,15 @@ static void start_cluster(const uint32_t *nodes, uint32_t n, uint64_t gpu_bytes,
 	bytes = td_tandem_cluster_bytes(n, total, JOBS, KINDS);
 	free(memory);
 	memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
-	CHECK_EQ(td_tandem_cluster_init(&cluster, memory, bytes, &td_tandem_cluster_default, nodes,
-			 n, gpu_bytes, quotas, 2, JOBS, demands, KINDS),
+	CHECK_EQ(td_tandem_cluster_init(&cluster, memory, bytes, &params, nodes, n, gpu_bytes,
+			 quotas, 2, JOBS, demands, KINDS),
 		0);
+}
+
+static void start_cluster(const uint32_t *nodes, uint32_t n, uint64_t gpu_bytes, uint32_t quota)
+{
+	params = td_tandem_cluster_default;
+	start_with(nodes, n, gpu_bytes, quota);
 }
 
 static int submit(uint32_t job, uint32_t n, uint32_t kind, bool guaranteed, uint64_t now)
@@ -63,6 +71,22 @@ TEST(a_guest_goes_to_an_idle_gpu_and_beside_the_one_with_room_when_there_is_none
 	CHECK_EQ(count, 3);
 	CHECK(gpu_of(0) != gpu_of(1) && gpu_of(1) != gpu_of(2) && gpu_of(0) != gpu_of(2));
 	submit(3, 1, LIGHT, false, S);
+	step(S);
+	CHECK_EQ(gpu_of(3), gpu_of(1));
+}
+
+/* Two of 0.5 and one more ask for 1.5 GPUs, though no two of them ask for more than one; beside one of 0.6 it is 1.1. */
+TEST(three_are_counted_together)
+{
+	const uint32_t nodes[] = {2};
+
+	start_cluster(nodes, 1, 0, 2);
+	submit(0, 1, HALF, false, 0);
+	submit(1, 1, MORE, false, 0);
+	submit(2, 1, HALF, false, 0);
+	step(0);
+	CHECK_EQ(gpu_of(2), gpu_of(0));
+	submit(3, 1, HALF, false, S);
 	step(S);
 	CHECK_EQ(gpu_of(3), gpu_of(1));
 }
@@ -148,6 +172,26 @@ TEST(a_guest_moves_when_it_gains_and_not_at_once_again)
 	CHECK(gpu_of(1) != gpu_of(2));
 	step(1000 * S);
 	CHECK_EQ(count, 0);
+}
+
+/* Where a move costs a tenth of a second a guest moves in a second, not in five minutes. */
+TEST(times_follow_what_a_move_costs)
+{
+	const uint32_t nodes[] = {2};
+
+	for (int cheap = 0; cheap < 2; cheap++) {
+		params = cheap ? td_tandem_cluster_params_of(S / 10) : td_tandem_cluster_default;
+		start_with(nodes, 1, 0, 2);
+		for (uint32_t job = 0; job < 3; job++)
+			submit(job, 1, HEAVY, false, 0);
+		step(0);
+		CHECK_EQ(count, 3);
+		CHECK_EQ(gpu_of(2), gpu_of(0));
+		td_tandem_cluster_finish(&cluster, 1, S);
+		step(S);
+		CHECK_EQ(count, cheap);
+		CHECK_EQ(gpu_of(2) != gpu_of(0), cheap);
+	}
 }
 
 TEST(who_has_waited_for_long_is_not_overtaken_on_idle_gpus)

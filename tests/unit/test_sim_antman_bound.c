@@ -189,6 +189,33 @@ TEST(where_the_guard_alone_slows_guests_nobody_else_is_slowed)
 	CHECK(near((double)jobs[0].end_ns * 1e-9, 300 + (300 - 100 - settled[0] * 200)));
 }
 
+/* A guest beside a guaranteed job, which slow each other in the measured world; then two guests on their own, who do here as there. */
+TEST(where_guests_alone_slow_each_other_nobody_else_is_slowed)
+{
+	struct td_cluster_options options = {
+		.contention = {.capped_pressure = 1}, .world = TD_WORLD_GUESTS_ALONE};
+	struct td_contender pair[2];
+	double metrics[TD_METRIC_N], speeds[2];
+
+	td_profiles_generic(&profiles);
+	profiles.profiles[0].contender.demand = 0.3;
+	pair[0] = pair[1] = profiles.profiles[0].contender;
+	td_contention_speeds(&options.contention, pair, 2, speeds);
+	CHECK(speeds[0] < 0.95);
+	jobs[0] = make_job(0, 300, 8, TD_CLASS_BESTEFFORT);
+	jobs[1] = make_job(100, 200, 8, TD_CLASS_GUARANTEED);
+	run(&td_sched_antman, &options, 2, metrics);
+	CHECK(near((double)jobs[0].end_ns * 1e-9, 300));
+	CHECK(near((double)jobs[1].end_ns * 1e-9, 300));
+	jobs[1].class = TD_CLASS_BESTEFFORT;
+	run(&td_sched_antman, &options, 2, metrics);
+	CHECK(near((double)jobs[0].end_ns * 1e-9, 100 + 200 / speeds[0]));
+	jobs[1].class = TD_CLASS_GUARANTEED;
+	options.world = TD_WORLD_TRUE;
+	run(&td_sched_antman, &options, 2, metrics);
+	CHECK(jobs[0].end_ns > 310000000000ull);
+}
+
 /* The least that a guest costs: what it does in a fiftieth of the time. */
 TEST(at_the_least_duty_a_guaranteed_job_is_slowed_by_that)
 {

@@ -117,3 +117,65 @@ TEST(who_waits_for_its_slice_uses_nothing)
 	CHECK(out.slowdown > 1.1);
 	CHECK(near(out.busy_s / (5 * 10 * 0.6), 1));
 }
+
+/* The same with slices that page for their own part alone: 1.7 times as slow for the 10 of 15 GiB, 1.35 times for the 5, by turns; that one ends at 27 s, and the others have the last 2.06 s of their work to themselves. */
+TEST(a_slice_that_pages_for_itself_is_between_the_two)
+{
+	begin(12, 0.4, 0, 0);
+	for (uint32_t i = 0; i < 12; i++)
+		apps[i].memory_gib = 5;
+	CHECK(near(
+		slowdown(
+			(struct td_dcuda_how){
+				.dcuda = true, .memory = true, .slices = true, .own_pages = true},
+			12, 12),
+		(2.7 + 2 * 2.906) / 3));
+}
+
+TEST(thrashing_is_as_bad_as_it_is_told_to_be)
+{
+	for (int k = 0; k < 2; k++) {
+		double worst = k ? 9 : 3;
+
+		begin(12, 0.05, 0, 0);
+		for (uint32_t i = 0; i < 12; i++)
+			apps[i].memory_gib = 5;
+		CHECK(near(slowdown((struct td_dcuda_how){.by_count = true, .worst_thrash = worst},
+				   12, 12),
+			1 + (worst - 1) / 4));
+	}
+}
+
+/* Two on each GPU: where 1.0 is free they are as fast as alone, 1.2 is not. */
+TEST(who_fits_slows_nobody_where_that_is_the_premise)
+{
+	for (int k = 0; k < 4; k++) {
+		bool premise = k & 1, fits = k & 2;
+
+		begin(8, fits ? 0.5 : 0.6, 1, 1);
+		CHECK(near(slowdown((struct td_dcuda_how){.by_count = true, .fit_is_free = premise},
+				   0, 8),
+			premise && fits ? 1 : 2));
+	}
+}
+
+/* Two of 0.6 are one group where it may exceed the GPU by a quarter, and nobody waits. */
+TEST(a_larger_group_waits_less)
+{
+	const struct td_dcuda_how how = {.truth = true, .slices = true, .group_slack = 0.25};
+
+	begin(5, 0.6, 0, 0);
+	CHECK(near(slowdown(how, 0, 5), 1));
+}
+
+/* Five of whom one is done after 2 s: one of the two that share moves to its GPU then, for a tenth of a second. They have done half of 2 s. */
+TEST(tandem_moves_as_cheaply_as_everybody)
+{
+	struct td_dcuda_outcome out;
+
+	begin(5, 0.9, 1, 1);
+	apps[3].work_s = 2;
+	out = td_dcuda_simulate((struct td_dcuda_how){.tandem = true}, &side_by_side, 0, apps, 5);
+	CHECK_EQ(out.migrations, 1);
+	CHECK(near(out.slowdown, (1 + 1 + 1 + 1.1 + 1.11) / 5));
+}
