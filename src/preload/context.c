@@ -1,5 +1,5 @@
 /*
- * The process's GPUs, contexts, streams and captures; see context.h. All tables are fixed in size: what does not fit is flagged, and the
+ * The process's GPUs, contexts and streams; see context.h. Captures: captures.c. All tables are fixed in size: what does not fit is flagged, and the
  * drain then takes the slower of its two ways. None of this is on the way of a submission through an open gate.
  */
 #include "preload/context.h"
@@ -15,10 +15,8 @@
 #include "preload/slot.h"
 
 #define STREAM_MAX 1024
-/* How long a beginning capture, or a context's end, waits for the drain's call to get out of the way. */
-#define WAIT_SLICE_NS (200 * TD_NS_PER_US)
-/* Within that the waiting thread has to have got into the driver: it may not run at once where the machine is busy. */
-#define CAPTURE_WAIT_MAX_NS (200 * TD_NS_PER_MS)
+/* How long a context's end waits for the drain's call to get out of the way. */
+#define WAIT_SLICE_NS       (200 * TD_NS_PER_US)
 #define CONTEXT_WAIT_MAX_NS (1 * TD_NS_PER_S)
 
 struct stream {
@@ -35,13 +33,7 @@ static unsigned stream_top;   /* entries from here on were never used */
 static bool streams_overflow; /* some stream is not in the table */
 static uint64_t next_serial = 1;
 
-/* Held by a capture that begins, and by the drain around calls that no capture may come between. */
-static struct td_lock capture_lock = TD_LOCK_INIT(TD_RANK_CAPTURE);
-static _Atomic uint32_t captures;
-/* Calls that begin one, or by which a stream may join one, and that the driver has not answered yet; under capture_lock. */
-static uint32_t beginning;
-/* The drain thread is inside a context-wide wait, or about to enter one; the context it works on. */
-static _Atomic uint32_t waiting; /* threads that wait for a whole context */
+/* The context that the drain thread works on. */
 static void *_Atomic in_use;
 
 static bool still(uint64_t start_ns, uint64_t most_ns)
@@ -315,6 +307,7 @@ void td_context_gone(void *context)
 	known = find(context);
 	last = known && remove_context(known);
 	td_lock_drop(&table_lock);
+	td_captures_context_ended(context);
 	wait_unused(context);
 	if (last)
 		td_agent_wake();
@@ -439,10 +432,8 @@ unsigned td_context_gpu_count(void)
 
 /* -- streams -- */
 
-void td_context_stream_created(void *stream)
+static void add_stream(void *stream, void *context)
 {
-	const struct td_driver *driver = td_driver();
-	void *context = current(driver);
 	unsigned i = 0;
 
 	if (!stream || !context)
@@ -460,16 +451,44 @@ void td_context_stream_created(void *stream)
 	td_lock_drop(&table_lock);
 }
 
-void td_context_stream_destroyed(void *stream)
+void td_context_stream_created(void *stream)
 {
+	add_stream(stream, current(td_driver()));
+}
+
+void td_context_stream_stays(void *stream, void *context)
+{
+	add_stream(stream, context);
+}
+
+void *td_context_stream_ends(void *stream)
+{
+	void *context = NULL;
+
 	/* The drain holds captures off while it uses the table's handles, and so the handles' end too. */
-	td_lock_take(&capture_lock);
+	(void)td_context_hold_captures();
+	td_lock_take(&table_lock);
+	for (unsigned i = 0; i < stream_top; i++) {
+		if (streams[i].handle != stream)
+			continue;
+		context = streams[i].context;
+		streams[i] = (struct stream){0};
+	}
+	td_lock_drop(&table_lock);
+	td_context_release_captures();
+	return context;
+}
+
+void *td_context_of_stream(const void *stream)
+{
+	void *context = current(td_driver());
+
 	td_lock_take(&table_lock);
 	for (unsigned i = 0; i < stream_top; i++)
-		if (streams[i].handle == stream)
-			streams[i] = (struct stream){0};
+		if (streams[i].handle && streams[i].handle == stream)
+			context = streams[i].context;
 	td_lock_drop(&table_lock);
-	td_lock_drop(&capture_lock);
+	return context;
 }
 
 bool td_context_streams(const void *context, void **ret, unsigned max, unsigned *ret_count)
@@ -492,150 +511,14 @@ bool td_context_streams(const void *context, void **ret, unsigned max, unsigned 
 	return complete;
 }
 
-/* -- captures -- */
-
-void td_context_capture_begin(void)
-{
-	uint64_t start_ns = td_time_now_ns();
-
-	td_lock_take(&capture_lock);
-	atomic_fetch_add(&captures, 1);
-	beginning++;
-	td_lock_drop(&capture_lock);
-	/* A context-wide wait checks for captures when it is entered; once it sleeps, one may begin. */
-	while (atomic_load(&waiting) && still(start_ns, CAPTURE_WAIT_MAX_NS))
-		;
-}
-
-void td_context_capture_begun(bool opened)
-{
-	td_lock_take(&capture_lock);
-	beginning--;
-	if (!opened)
-		atomic_fetch_sub(&captures, 1);
-	td_lock_drop(&capture_lock);
-}
-
-/* Of an event that was recorded in a capture nobody knows before the capture has begun. */
-bool td_context_join_begin(void)
-{
-	if (!td_context_any_capture())
-		return false;
-	td_lock_take(&capture_lock);
-	beginning++;
-	td_lock_drop(&capture_lock);
-	return true;
-}
-
-void td_context_join_end(void)
-{
-	td_lock_take(&capture_lock);
-	beginning--;
-	td_lock_drop(&capture_lock);
-}
-
-void td_context_capture_ended(void)
-{
-	uint32_t n = atomic_load(&captures);
-
-	/* A capture that was begun unseen ends too. */
-	while (n && !atomic_compare_exchange_weak(&captures, &n, n - 1))
-		;
-}
-
-bool td_context_any_capture(void)
-{
-	return atomic_load_explicit(&captures, memory_order_relaxed) != 0;
-}
-
-bool td_context_is_capturing(void *stream)
-{
-	const struct td_driver *driver;
-	int status = 0;
-
-	if (!td_context_any_capture())
-		return false;
-	driver = td_driver();
-	/* An error means that the stream may not be used now (the legacy stream beside a capture): let the program's own call meet it. */
-	return driver && (driver->stream_is_capturing(stream, &status) || status);
-}
-
-bool td_context_hold_captures(void)
-{
-	td_lock_take(&capture_lock);
-	return !td_context_any_capture();
-}
-
-bool td_context_capture_is_beginning(void)
-{
-	return beginning;
-}
-
-void td_context_release_captures(void)
-{
-	td_lock_drop(&capture_lock);
-}
-
-int td_context_relax(void)
-{
-	const struct td_driver *driver = td_driver();
-	int mode = TD_CUDA_CAPTURE_RELAXED;
-
-	return driver && !driver->thread_exchange_capture_mode(&mode) ? mode : -1;
-}
-
-void td_context_unrelax(int before)
-{
-	if (before >= 0)
-		(void)td_driver()->thread_exchange_capture_mode(&before);
-}
-
-void td_context_waiting(bool begins)
-{
-	if (begins)
-		atomic_fetch_add(&waiting, 1);
-	else
-		atomic_fetch_sub(&waiting, 1);
-}
-
-void td_context_mark_own_stream(struct td_slot *slot)
-{
-	uint64_t made = atomic_load(&slot->own_stream_launches), context;
-	const struct td_driver *driver = td_driver();
-
-	if (!driver || !td_context_any_capture() || slot == &td_slot_shared ||
-		atomic_load(&slot->own_mark.launches) ||
-		atomic_load(&slot->own_stream_done) == made ||
-		td_context_is_capturing(TD_STREAM_PER_THREAD))
-		return;
-	context = td_context_serial();
-	if (!context)
-		return;
-	if (slot->own_mark.context != context) {
-		td_context_event_destroy(slot->own_mark.context, slot->own_mark.event);
-		slot->own_mark.event = NULL;
-		slot->own_mark.context = context;
-	}
-	if (!slot->own_mark.event &&
-		driver->event_create(&slot->own_mark.event, TD_CUDA_EVENT_DISABLE_TIMING)) {
-		slot->own_mark.event = NULL;
-		return;
-	}
-	if (!driver->event_record(slot->own_mark.event, TD_STREAM_PER_THREAD))
-		atomic_store(&slot->own_mark.launches, made);
-}
-
 void td_context_forked(void)
 {
 	td_lock_reset(&table_lock);
-	td_lock_reset(&capture_lock);
 	memset(contexts, 0, sizeof(contexts));
 	memset(gpus, 0, sizeof(gpus));
 	memset(streams, 0, sizeof(streams));
 	gpu_count = stream_top = 0;
 	streams_overflow = false;
-	atomic_store(&captures, 0);
-	beginning = 0;
-	atomic_store(&waiting, 0);
 	atomic_store(&in_use, NULL);
+	td_captures_forked();
 }

@@ -62,14 +62,18 @@ void td_context_left(void *context, uint64_t serial, bool gone);
 /* The device's primary context, or NULL if it is not known. */
 void *td_context_primary(int device);
 
-/* Hooks: created streams. */
+/* Hooks: created streams. Before one ends nobody may name it; returns its context, or NULL. If the driver did not end it after all it stays. */
 void td_context_stream_created(void *stream);
-void td_context_stream_destroyed(void *stream);
+void *td_context_stream_ends(void *stream);
+void td_context_stream_stays(void *stream, void *context);
 
-/* Hooks: around the real begin call (opened = whether it succeeded) and after an end call that ended a capture. */
+/* The one that it was created in, or for others the current one; NULL: there is none. */
+void *td_context_of_stream(const void *stream);
+
+/* Hooks: around the real begin call (opened = whether it succeeded) and after an end call that ended a capture. One that is open when its context ends ends with it. */
 void td_context_capture_begin(void);
-void td_context_capture_begun(bool opened);
-void td_context_capture_ended(void);
+void td_context_capture_begun(bool opened, const void *stream);
+void td_context_capture_ended(const void *stream);
 
 /* Hooks: around a call that may make a stream join an open capture. False: none is open, and no end follows. */
 bool td_context_join_begin(void);
@@ -119,3 +123,7 @@ bool td_context_capture_is_beginning(void);
 void td_context_waiting(bool begins);
 
 void td_context_forked(void);
+
+/* context.c's */
+void td_captures_context_ended(const void *context);
+void td_captures_forked(void);

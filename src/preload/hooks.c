@@ -51,7 +51,7 @@ WAITING_COPY(
 		CUresult r;                                                                        \
 		td_context_capture_begin();                                                        \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
-		td_context_capture_begun(!r);                                                      \
+		td_context_capture_begun(!r, stream);                                              \
 		return r;                                                                          \
 	}
 #define END_CAPTURE(symbol, null_stream)                                                            \
@@ -65,7 +65,7 @@ WAITING_COPY(
 		/* A failed end can end a capture too (it was invalid), or not (there was none). */ \
 		if (!r || (known && before && !td_real.cuStreamIsCapturing(named, &after) &&        \
 				  !after))                                                          \
-			td_context_capture_ended();                                                 \
+			td_context_capture_ended(stream);                                           \
 		return r;                                                                           \
 	}
 
@@ -101,11 +101,15 @@ END_CAPTURE(cuStreamEndCapture_ptsz, CU_STREAM_PER_THREAD)
 			td_context_stream_created(*a0);                                            \
 		return r;                                                                          \
 	}
+/* While it captures a driver does not end it. */
 #define DESTROY_STREAM(symbol)                                                                     \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		td_context_stream_destroyed(stream);                                               \
-		return td_real.symbol TD_ARGS_##symbol;                                            \
+		void *context = td_context_stream_ends(stream);                                    \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		if (td_is_capture_error(r))                                                        \
+			td_context_stream_stays(stream, context);                                  \
+		return r;                                                                          \
 	}
 
 CREATE_STREAM(cuStreamCreate)

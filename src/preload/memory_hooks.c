@@ -16,6 +16,11 @@
 /* More than any device has, or can address. */
 #define ABSURD_BYTES ((size_t)1 << 62)
 
+bool td_is_capture_error(CUresult r)
+{
+	return r >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && r <= CAPTURE_ERROR_LAST;
+}
+
 /* By which rules, the driver knows best: so it is asked, for more than there can be. */
 CUresult td_refused_by_capture(void)
 {
@@ -25,8 +30,7 @@ CUresult td_refused_by_capture(void)
 	if (!td_context_any_capture())
 		return CUDA_SUCCESS;
 	r = td_real.cuMemAlloc_v2(&none, ABSURD_BYTES);
-	return r >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && r <= CAPTURE_ERROR_LAST ? r
-										     : CUDA_SUCCESS;
+	return td_is_capture_error(r) ? r : CUDA_SUCCESS;
 }
 
 /* Our chunks take other calls than what they stand for, or none. */

@@ -33,6 +33,8 @@ int td_real_load(void);
 
 /* memory_hooks.c: while a stream captures the driver may refuse calls such as cuMemAlloc, and then ends the capture. CUDA_SUCCESS: it does not. */
 CUresult td_refused_by_capture(void);
+/* Has a call conflicted with a capture? */
+bool td_is_capture_error(CUresult r);
 
 /* libc's own, found without asking libc (elf.c). Set before anything of ours runs. */
 extern void *(*td_libc_dlsym)(void *handle, const char *name);

@@ -91,7 +91,7 @@ static void copies_and_waits(int symbol)
 	EXPECT(symbol, inside[forms[i].async] && !inside[forms[i].sync]);
 	td_context_capture_begin();
 	OK(call_with_zeros(got(symbol)));
-	td_context_capture_ended();
+	td_context_capture_ended(NULL);
 	EXPECT(symbol, calls[symbol] == 1 && inside[symbol]);
 }
 

@@ -131,6 +131,18 @@ static CUresult free_of(size_t *ret_free, size_t *ret_total)
 	return CUDA_SUCCESS;
 }
 
+static CUresult begin_capture(CUstream stream, int mode)
+{
+	(void)stream, (void)mode;
+	return CUDA_SUCCESS;
+}
+
+static CUresult end_stream(CUstream stream)
+{
+	(void)stream;
+	return destroying;
+}
+
 static void begin_world(const struct td_backend *backend)
 {
 	static bool once;
@@ -153,6 +165,8 @@ static void begin_world(const struct td_backend *backend)
 	td_real.cuDeviceGetUuid = uuid_of;
 	td_real.cuDeviceTotalMem_v2 = bytes_of;
 	td_real.cuMemGetInfo_v2 = free_of;
+	td_real.cuStreamBeginCapture_v2 = begin_capture;
+	td_real.cuStreamDestroy_v2 = end_stream;
 	td_real.cuMemAlloc_v2 = give;
 	td_real.cuMemFree_v2 = take_back;
 	if (!once) {
@@ -431,4 +445,63 @@ TEST(a_context_with_the_handle_of_one_that_ends_is_another_one)
 	CHECK_EQ(pthread_join(user, NULL), 0);
 	CHECK(td_context_is_alive(used_serial));
 	CHECK_EQ(demanded(), 0);
+}
+
+/* Nobody ends it any more: what waits for all captures to end would wait for ever. */
+TEST(a_capture_that_is_open_when_its_context_ends_is_over)
+{
+	for (unsigned way = 0; way < sizeof(ends) / sizeof(ends[0]); way++) {
+		CUstream stream;
+
+		begin_in_context(&td_backend_plain);
+		(void)allocate();
+		CHECK_EQ(td_hook_cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+		current = SECOND; /* it is the stream's that counts */
+		CHECK_EQ(td_hook_cuStreamBeginCapture_v2(stream, 0), CUDA_SUCCESS);
+		current = FIRST;
+		destroying = CUDA_ERROR_INVALID_CONTEXT;
+		CHECK_EQ(ends[way](), CUDA_ERROR_INVALID_CONTEXT);
+		CHECK(td_context_any_capture());
+		destroying = CUDA_SUCCESS;
+		asked = 0;
+		CHECK_EQ(ends[way](), CUDA_SUCCESS);
+		CHECK(!td_context_any_capture());
+	}
+}
+
+TEST(and_one_of_another_context_is_not)
+{
+	CUstream stream;
+
+	begin_world(&td_backend_plain);
+	(void)allocate();
+	current = SECOND;
+	CHECK_EQ(td_hook_cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+	CHECK_EQ(td_hook_cuStreamBeginCapture_v2(stream, 0), CUDA_SUCCESS);
+	CHECK_EQ(destroy(), CUDA_SUCCESS);
+	CHECK(td_context_any_capture());
+	td_context_capture_ended(stream);
+	CHECK(!td_context_any_capture());
+}
+
+/* Its work would not be waited for, beside another one's capture. */
+TEST(a_stream_that_the_driver_does_not_end_is_one_still)
+{
+	void *list[4];
+	CUstream stream;
+	unsigned n;
+
+	begin_world(&td_backend_plain);
+	(void)allocate();
+	CHECK_EQ(td_hook_cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+	destroying = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	current = SECOND;
+	CHECK_EQ(td_hook_cuStreamDestroy_v2(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	CHECK(td_context_streams(FIRST, list, 4, &n));
+	CHECK_EQ(n, 1);
+	CHECK(list[0] == stream);
+	destroying = CUDA_SUCCESS;
+	CHECK_EQ(td_hook_cuStreamDestroy_v2(stream), CUDA_SUCCESS);
+	CHECK(td_context_streams(FIRST, list, 4, &n));
+	CHECK_EQ(n, 0);
 }

@@ -331,7 +331,7 @@ CASE(beside_a_capture_nothing_is_synchronised_context_wide_or_recorded_on_it)
 	td_context_stream_created(FAKE_STREAM);
 	td_context_capture_begin();
 	atomic_store(&fake.capturing, true);
-	td_context_capture_begun(true);
+	td_context_capture_begun(true, FAKE_STREAM);
 	atomic_store(&fake.busy, true);
 	daemon_close(0);
 	while (!atomic_load(&fake.records))
@@ -361,7 +361,7 @@ CASE(nor_on_a_stream_of_which_it_is_not_known_yet_whether_it_captures)
 		td_time_now_ns() + 10 * MS); /* in which the drain comes by again and again */
 	EXPECT(atomic_load(&fake.records) == 0);
 	atomic_store(&fake.capturing, true);
-	td_context_capture_begun(true);
+	td_context_capture_begun(true, FAKE_STREAM);
 	(void)next(TD_MSG_TYPE_drained);
 	EXPECT(atomic_load(&fake.records) != 0);
 	EXPECT(atomic_load(&fake.records_on_capture) == 0);
@@ -386,7 +386,7 @@ CASE(a_captured_set_waits_where_a_captured_launch_passes)
 	td_context_stream_created(FAKE_STREAM);
 	td_context_capture_begin();
 	atomic_store(&fake.capturing, true);
-	td_context_capture_begun(true);
+	td_context_capture_begun(true, FAKE_STREAM);
 	daemon_close(0);
 	(void)next(TD_MSG_TYPE_drained);
 	waits = atomic_load(&td_meter.page.gate_waits);
@@ -411,14 +411,14 @@ CASE(beside_a_capture_own_streams_are_covered_by_their_threads)
 	td_gate_leave(slot);
 	td_context_capture_begin();
 	atomic_store(&fake.capturing, true);
-	td_context_capture_begun(true);
+	td_context_capture_begun(true, FAKE_STREAM);
 	daemon_close(0);
 	(void)next(
 		TD_MSG_TYPE_stuck); /* only this thread can name its stream, and it did not come by */
 	word(0);
 	launch_on(NULL);
 	atomic_store(&fake.capturing, false);
-	td_context_capture_ended();
+	td_context_capture_ended(FAKE_STREAM);
 	daemon_close(0);
 	(void)next(TD_MSG_TYPE_drained);
 }

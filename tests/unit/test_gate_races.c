@@ -29,7 +29,7 @@ CASE(nothing_is_recorded_while_a_stream_may_join_a_capture)
 	td_context_stream_created(FAKE_STREAM);
 	EXPECT(!td_context_join_begin()); /* there is none */
 	td_context_capture_begin();
-	td_context_capture_begun(true);
+	td_context_capture_begun(true, FAKE_STREAM);
 	EXPECT(td_context_join_begin());
 	pushes = atomic_load(&fake.pushes);
 	daemon_close(0);
@@ -239,8 +239,11 @@ CASE(no_event_is_asked_about_after_its_context_has_ended)
 	begin();
 	launch_on(TD_STREAM_PER_THREAD);
 	slot = td_slot_claim();
+	atomic_store(&fake.context, (void *)0xc8);
+	EXPECT(td_context_use() >= 0);
 	td_context_capture_begin();
-	td_context_capture_begun(true);
+	td_context_capture_begun(true, FAKE_STREAM); /* in that one */
+	atomic_store(&fake.context, NULL);
 	td_context_mark_own_stream(slot);
 	EXPECT(atomic_load(&slot->own_mark.launches) == 1);
 	atomic_store(&fake.ended_event, slot->own_mark.event);
@@ -251,7 +254,6 @@ CASE(no_event_is_asked_about_after_its_context_has_ended)
 	EXPECT(td_context_ends(serial));
 	td_context_left(FAKE_CONTEXT, serial, true);
 	atomic_store(&fake.context, (void *)0xc8);
-	EXPECT(td_context_use() >= 0);
 	ticket = td_drain_begin();
 	while (!td_drain_is_done(ticket)) {
 		EXPECT(td_time_now_ns() < end);
