@@ -1,7 +1,7 @@
 /*
  * How much of a GPU there is to give: gpu.capacity, or less where something that is not ours takes more.
  *
- * What contexts, modules and foreign programs take (the reserve) is not seen directly. It is learnt in three ways:
+ * What contexts, modules and foreign programs take (the reserve) is not seen directly. It is learnt in several ways:
  *   attach    a newcomer tells what is in use on the device before its first allocation; what the known clients do not account for is
  *             the reserve. The memory of processes that are just dying is in that figure too, so it is not believed beyond what contexts
  *             usually take. One that comes back after a restart tells the reserve as the lost daemon knew it.
@@ -9,6 +9,8 @@
  *             refused for memory that is free by now.
  *   leave     a client takes its share of the reserve along.
  *   overhead  what NVML tells of each process (overhead.h): the reserve is not less than the sum. It is late, and not everywhere to be had.
+ *   places    a program makes its context before it can ask for room. So while fewer than gpu.contexts have one, each of the others has as much left to it as is
+ *             known of those that are there (docs/decisions/0030): what others may have does not change when it comes.
  *   shortage  a client finds the device full although its limit would do. While nobody else has memory to give back, what is missing is not
  *             there: of what all may have by their limits, that much less. That can also be the memory of a process that is just dying, so
  *             such a finding expires; it lasts twice as long each time that it is made again after that.
@@ -27,6 +29,8 @@
 #define DOUBT_NS (2 * SHORTAGE_MIN_NS)
 /* The most that the first client is believed to find in use: a sixteenth of the device (a context takes 0.3 to 0.5 GB of 16 to 192). */
 #define FIRST_SHARE 16
+/* For a context that is yet to come there is no more than this part of the device. */
+#define CONTEXT_PART 32
 
 static struct td_client *client_at(struct td_list *it)
 {
@@ -55,16 +59,36 @@ static void tell_all(struct td_node *node, uint32_t index)
 			td_capacity_tell(node, client_at(it));
 }
 
-/* The reserve, and no less than what is known of each. */
+/* What a context takes there, of what is known to be taken beside allocations: the least of what NVML says, else the reserve's average. */
+static uint64_t context_bytes(const struct td_gpu *gpu, uint32_t clients, uint64_t least_overhead)
+{
+	uint64_t bytes = least_overhead ? least_overhead : gpu->reserve_bytes / clients;
+
+	return bytes < gpu->total_bytes / CONTEXT_PART ? bytes : gpu->total_bytes / CONTEXT_PART;
+}
+
+/* The reserve, and no less than what is known of each; with the contexts of those that are yet to come. */
 static uint64_t reserved_bytes(const struct td_node *node, uint32_t index)
 {
-	uint64_t bytes = 0;
+	const struct td_gpu *gpu = &node->gpus[index];
+	uint32_t clients = 0, places = node->options.contexts;
+	uint64_t bytes = 0, least = 0;
 	struct td_list *it;
 
-	td_list_for_each (it, &node->clients)
-		if (client_at(it)->gpu == index)
-			bytes += client_at(it)->overhead_bytes;
-	return bytes > node->gpus[index].reserve_bytes ? bytes : node->gpus[index].reserve_bytes;
+	td_list_for_each (it, &node->clients) {
+		uint64_t overhead = client_at(it)->overhead_bytes;
+
+		if (client_at(it)->gpu != index)
+			continue;
+		clients++;
+		bytes += overhead;
+		if (overhead && (!least || overhead < least))
+			least = overhead;
+	}
+	bytes = bytes > gpu->reserve_bytes ? bytes : gpu->reserve_bytes;
+	if (clients && clients < places)
+		bytes += (places - clients) * context_bytes(gpu, clients, least);
+	return bytes;
 }
 
 void td_capacity_update(struct td_node *node, uint32_t index)
@@ -134,7 +158,6 @@ void td_capacity_attach(
 	else if (reserve_bytes > gpu->reserve_bytes)
 		gpu->reserve_bytes = reserve_bytes;
 	gpu->shortage_lasts_ns = 0;
-	td_capacity_update(node, index);
 }
 
 void td_capacity_leave(struct td_node *node, uint32_t index)

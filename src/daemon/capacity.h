@@ -14,7 +14,7 @@ void td_capacity_update(struct td_node *node, uint32_t index);
 /* Tells a client what its program shall see of its GPU, and its job's limit. */
 void td_capacity_tell(struct td_node *node, const struct td_client *client);
 
-/* A client is about to be listed. reserve_bytes: as a lost daemon knew it, 0: unknown; then used_bytes on the device counts. */
+/* A client is about to be listed; once it is, the capacity is to be updated. reserve_bytes: as a lost daemon knew it, 0: unknown; then used_bytes on the device counts. */
 void td_capacity_attach(
 	struct td_node *node, uint32_t index, uint64_t used_bytes, uint64_t reserve_bytes);
 

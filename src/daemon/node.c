@@ -266,6 +266,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	td_list_append(&node->clients, &client->of_node);
 	td_list_append(&process->clients, &client->of_process);
 	node->client_count++;
+	td_capacity_update(node, gpu);
 	td_capacity_tell(node, client);
 	td_node_event(node, TD_EVENT_ATTACHED, process, gpu, now_ns, 0, 0, node->gpus[gpu].name);
 	return 0;

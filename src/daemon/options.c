@@ -18,6 +18,7 @@ enum kind {
 	KIND_size,
 	KIND_limit,
 	KIND_path,
+	KIND_count,
 	KIND_jobs,
 	KIND_gpus,
 };
@@ -142,6 +143,20 @@ static int set_ratio(uint32_t *ret, const struct option *o, const char *value, s
 	return 0;
 }
 
+static int set_count(uint32_t *ret, const struct option *o, const char *value, struct td_err *err)
+{
+	uint64_t count = 0, least = 0, most = UINT32_MAX;
+	int r;
+
+	(void)td_parse_u64(o->least, 0, UINT32_MAX, &least, NULL);
+	(void)td_parse_u64(o->most, 0, UINT32_MAX, &most, NULL);
+	r = td_parse_u64(value, least, most, &count, NULL);
+	if (r)
+		return fail_bounds(o, r, "a whole number", value, "0", err);
+	*ret = (uint32_t)count;
+	return 0;
+}
+
 static int set_jobs(uint32_t *ret, const char *value, struct td_err *err)
 {
 	uint64_t jobs = UINT32_MAX;
@@ -183,6 +198,7 @@ static int set_option(
 	case KIND_size: return set_size(field, value, err);
 	case KIND_limit: return set_limit(field, value, err);
 	case KIND_path: return set_path(field, value, err);
+	case KIND_count: return set_count(field, o, value, err);
 	case KIND_jobs: return set_jobs(field, value, err);
 	case KIND_gpus: return set_gpus(field, value, err);
 	}
@@ -306,6 +322,9 @@ bool td_options_row(const struct td_options *options, size_t i, struct td_option
 		break;
 	case KIND_ratio:
 		snprintf(ret->value, sizeof(ret->value), "%g%%", *(const uint32_t *)field / 1e4);
+		break;
+	case KIND_count:
+		snprintf(ret->value, sizeof(ret->value), "%u", *(const uint32_t *)field);
 		break;
 	case KIND_jobs: {
 		uint32_t jobs = *(const uint32_t *)field;

@@ -20,6 +20,7 @@ struct td_options {
 		window_ns;
 	uint32_t swap_share_ppm, swap_share_long_ppm, quota_jobs; /* UINT32_MAX: any number */
 	uint64_t quota_gpus_ppm;                                  /* UINT64_MAX: any number */
+	uint32_t contexts;                                        /* per GPU */
 	char locks[108];                                          /* absolute, or "auto" */
 	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */
 	char host_limit

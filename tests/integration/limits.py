@@ -76,6 +76,28 @@ def a_program_sees_its_limit_and_gets_exactly_that():
         process.communicate(timeout=DEADLINE_S)
 
 
+def who_comes_where_others_take_all_memory_finds_room_for_its_context():
+    for backend, policy in (("plain", "tandem"), ("auto", "tandem"), ("swap", "nvshare"), ("swap", "timeshare"), ("swap", "antman")):
+        with World("--memory", "63m") as world:  # a context and 31 chunks
+            first = start(world, "fill", 2 * MIB, backend=backend)
+            assert again(first)["bytes"] == 60 * MIB, backend
+            assert world.call(TANDEM, "set", f"policy={policy}").returncode == 0
+            second = start(world, "fill", 2 * MIB, backend=backend, mem="8m")
+            second.stdin.write("\n")
+            second.stdin.flush()
+            until(lambda: len(world.events("attached")) == 2 or second.poll() is not None, "it has a context")
+            if backend == "plain":  # what the first has cannot leave
+                first.communicate(timeout=DEADLINE_S)
+            said = line(second)
+            assert said["bytes"] >= 6 * MIB, (backend, policy, said)
+            second.communicate(timeout=DEADLINE_S)
+            if backend != "plain":
+                assert again(first)["bytes"] == 60 * MIB, (backend, policy)
+                first.communicate(timeout=DEADLINE_S)
+            assert first.returncode == 0 and second.returncode == 0, (backend, policy)
+            nothing_is_left(world)
+
+
 def a_limit_is_changed_while_it_runs_and_lowering_takes_nothing_away():
     with World() as world:
         process = start(world, "fill", 2 * MIB, mem="11m")
@@ -246,6 +268,7 @@ run_cases([
     nor_do_they_with_memory_that_can_move,
     threads_that_come_while_the_daemon_is_only_just_told_get_no_more,
     a_program_sees_its_limit_and_gets_exactly_that,
+    who_comes_where_others_take_all_memory_finds_room_for_its_context,
     a_limit_is_changed_while_it_runs_and_lowering_takes_nothing_away,
     a_limit_outlives_the_daemon_with_what_was_set_by_hand,
     without_any_daemon_the_limit_holds_for_each_process,

@@ -16,9 +16,16 @@ static void attach_using(struct fake *f, uint64_t used, uint64_t reserve)
 	f->slots = 1;
 }
 
+static void contexts(const char *count)
+{
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.contexts", count, NULL), 0);
+	td_node_options_changed(&w.node, w.now, "gpu.contexts");
+}
+
 TEST(what_contexts_take_is_not_given_away)
 {
 	begin();
+	contexts("1");
 	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
 
 	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
@@ -28,6 +35,46 @@ TEST(what_contexts_take_is_not_given_away)
 	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
 	attach_using(b, 50 * MIB, 0);
 	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
+}
+
+/* It is made before its program can ask for room; and what others have is as it was when it is there. */
+TEST(a_context_that_is_yet_to_come_has_its_place)
+{
+	begin();
+	struct fake *a = &w.fakes[0], *b = &w.fakes[1], *c = &w.fakes[2];
+
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
+	attach_using(a, MIB, 0);
+	CHECK_EQ(a->slot[0].capacity, 62 * MIB);
+	need(a, 63 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	fake_hello(&w, b, "b", TD_BACKEND_SWAP, false);
+	attach_using(b, 2 * MIB, 0);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
+	fake_hello(&w, c, "c", TD_BACKEND_SWAP, false);
+	attach_using(c, 3 * MIB, 0);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 61 * MIB);
+	contexts("4");
+	CHECK_EQ(a->slot[0].capacity, 60 * MIB);
+	fake_dies(&w, c);
+	fake_dies(&w, b);
+	CHECK_EQ(a->slot[0].capacity, 60 * MIB);
+	/* Within a smaller GPU than there is they have it anyway. */
+	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", "32Mi", NULL), 0);
+	td_node_options_changed(&w.node, w.now, "gpu.capacity=32Mi");
+	CHECK_EQ(a->slot[0].capacity, 32 * MIB);
+}
+
+/* Memory of others that is taken for a context, or of a process that is just dying. */
+TEST(no_more_than_a_32nd_of_the_gpu_is_kept_for_a_context)
+{
+	begin();
+	struct fake *a = &w.fakes[0];
+
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
+	attach_using(a, 4 * MIB, 0);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 58 * MIB);
 }
 
 TEST(what_contexts_take_is_known_again_after_a_restart)
@@ -45,6 +92,7 @@ TEST(what_contexts_take_is_known_again_after_a_restart)
 TEST(what_a_context_takes_goes_with_it_and_all_are_told)
 {
 	begin();
+	contexts("1");
 	struct fake *a = &w.fakes[0], *b = &w.fakes[1];
 
 	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);

@@ -38,7 +38,8 @@ TEST(what_a_context_takes_comes_off_the_limit_and_not_off_what_is_shown_as_the_t
 	CHECK_EQ(a->slot[0].limit, 17 * MIB);
 	CHECK_EQ(a->slot[0].quota, 20 * MIB);
 	CHECK_EQ(a->slot[0].others, 3 * MIB);
-	CHECK_EQ(w.node.gpus[0].capacity_bytes, 61 * MIB); /* nor can others have it */
+	/* Nor can others have it, or what another context may take: a 32nd of the GPU, as far as that is believed. */
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 59 * MIB);
 	need(a, 10 * MIB);
 	settle(&w);
 	CHECK_EQ(a->slot[0].answer, 0);

@@ -82,6 +82,7 @@ TEST(every_number_that_is_refused_is_quoted_with_its_bounds)
 		{"swap.share", "from 0.1% to 90% such as 10%"}, {"quantum.long", "from 1ms to 24h"},
 		{"swap.share.long", "from 0.1% to 90%"}, {"drain.deadline", "from 10ms to 1h"},
 		{"window", "from 0s to 10s"}, {"gpu.sample", "from 10ms to 1h"},
+		{"gpu.contexts", "from 1 to 16 such as 2"},
 		{"quota.jobs", "from 0 to 1024, or none"},
 		{"quota.gpus", "from 0 to 16 such as 1.5, or none"},
 		{"gpu.capacity", "from 1 byte"}, {"host.limit", "or none"}};
