@@ -9,6 +9,7 @@ from world import *
 
 PROGRAM = f"{BUILD}/tests/integration/place_test"
 MIB = 1 << 20
+CONTEXT_BYTES = MIB  # the software GPU's, unless told otherwise
 IN_BYTES = ["--backend", "plain"]  # what it has is what it asked for; memory that moves is counted in granules
 
 
@@ -238,7 +239,9 @@ def nvml_shows_a_job_its_own_limit_use_and_processes():
         end(process)
         for seen, used, pids in ((first, 3, [first["pid"]]), (second, 5, [first["pid"], second["pid"]])):
             handle = seen["nvml"][0]
-            assert (handle["total"], handle["used"], handle["free"]) == (16 * MIB, used * MIB, (16 - used) * MIB), seen
+            # By how much contexts and code are more NVML tells the daemon, before or after this look.
+            assert used * MIB <= handle["used"] <= used * MIB + len(pids) * CONTEXT_BYTES, seen
+            assert (handle["total"], handle["free"]) == (16 * MIB, 16 * MIB - handle["used"]), seen
             assert (seen["total"], seen["free"]) == (handle["total"], handle["free"]), seen  # cuMemGetInfo says the same
             assert [d["total"] for d in seen["devices"]] == [16 * MIB] * 2, seen  # and cuDeviceTotalMem, before there is a context
             assert sorted(handle["pids"]) == sorted(pids) and seen["nvml"][1]["total"] == 16 * MIB and seen["nvml"][1]["pids"] == [], seen

@@ -139,7 +139,7 @@ def killing_programs_in_any_state_leaves_nothing_behind():
     kills = int(os.environ.get("TANDEM_TEST_KILLS", "60"))
     seed = int(os.environ.get("TANDEM_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
     chance = random.Random(seed)
-    print(f"# TANDEM_TEST_KILLS={kills} TANDEM_TEST_SEED={seed}", flush=True)
+    say(f"# TANDEM_TEST_KILLS={kills} TANDEM_TEST_SEED={seed}")
     with World() as world:
         def begin():
             steps = str(chance.randrange(1, 30))

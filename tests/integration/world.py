@@ -56,9 +56,9 @@ class World:
         for command in ([TANDEM, "ps", "--json"], [TANDEM, "gpu", "--json"], [TANDEM, "events"], [SOFTGPU, "status", "--json"],
                         ["tail", "-20", self.environment["TANDEM_SOCKET"] + ".log"]):
             done = self.call(*command)
-            print("# " + (" ".join(command) + "\n" + (done.stdout + done.stderr)[-30000:]).replace("\n", "\n# "), flush=True)
+            say("# " + (" ".join(command) + "\n" + (done.stdout + done.stderr)[-30000:]).replace("\n", "\n# "))
         for job in {job["job"] for job in self.jobs()}:
-            print(f"# explain {job}\n# " + self.call(TANDEM, "explain", job).stdout.strip().replace("\n", "\n# "), flush=True)
+            say(f"# explain {job}\n# " + self.call(TANDEM, "explain", job).stdout.strip().replace("\n", "\n# "))
         if "TANDEM_TEST_ON_FAILURE" in os.environ:
             subprocess.run(os.environ["TANDEM_TEST_ON_FAILURE"], shell=True, env=self.environment, timeout=DEADLINE_S)
 
@@ -107,6 +107,12 @@ def result_of(number, case):
         return f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# ")
 
 
+def say(text):
+    """A line, whole: cases of several worlds say something at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 def run_cases(cases, at_once=1):
     """TAP on stdout. Arguments behind the build choose cases by name. at_once: of cases with worlds of their own that wait more than they work."""
     print(f"1..{len(cases)}")
@@ -119,4 +125,4 @@ def run_cases(cases, at_once=1):
 
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         for result in pool.map(run, range(1, len(cases) + 1), cases):
-            print(result, flush=True)
+            say(result)
