@@ -79,6 +79,9 @@ struct td_backend {
 	int (*free)(uint64_t address);
 	int (*range)(uint64_t address, uint64_t *ret_base, size_t *ret_bytes);
 
+	/* As free, of an address that the program has freed before (late.h): the work that used it is over, and its context current. CUresult. */
+	int (*release)(uint64_t address);
+
 	/* The context that the address was allocated in has ended: nothing uses the memory, and the driver has what was its own; by now it may have given it out
 	 * anew. */
 	void (*lost)(uint64_t address, const void *context);

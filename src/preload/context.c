@@ -215,6 +215,13 @@ uint64_t td_context_serial(void)
 	return find_current(&context) ? context.serial : 0;
 }
 
+uint64_t td_context_serial_of(const void *context)
+{
+	struct td_context known;
+
+	return find_now(context, &known) ? known.serial : 0;
+}
+
 bool td_context_is_alive(uint64_t serial)
 {
 	bool alive;

@@ -45,6 +45,7 @@ int td_context_slot(void);
 
 /* The serial of the current context, 0 if none is or it is not known; and whether that context still lives. */
 uint64_t td_context_serial(void);
+uint64_t td_context_serial_of(const void *context);
 bool td_context_is_alive(uint64_t serial);
 
 /* Hooks: a context was made or made current; has ended. */

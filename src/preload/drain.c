@@ -27,7 +27,8 @@
 
 static _Atomic uint64_t asked, done; /* tickets */
 static _Atomic uint32_t bell;        /* futex: changes with `asked` */
-static bool running;                 /* the agent's */
+static _Atomic bool running;
+static void (*_Atomic after)(void);
 
 static void pause_longer(uint64_t *pause_ns)
 {
@@ -175,7 +176,10 @@ static void *drain_main(void *arg)
 	for (;;) {
 		uint32_t rung = atomic_load(&bell);
 		uint64_t ticket = atomic_load(&asked);
+		void (*then)(void) = atomic_load(&after);
 
+		if (then)
+			then();
 		if (ticket == atomic_load(&done)) {
 			td_futex_wait(&bell, rung, TD_NS_PER_S, false);
 			continue;
@@ -193,13 +197,19 @@ uint64_t td_drain_begin(void)
 
 	if (!td_driver())
 		return 0;
-	if (!running && td_thread_start(drain_main))
+	if (!atomic_exchange(&running, true) && td_thread_start(drain_main)) {
+		atomic_store(&running, false);
 		return 0;
-	running = true;
+	}
 	ticket = atomic_fetch_add(&asked, 1) + 1;
 	atomic_fetch_add(&bell, 1);
 	td_futex_wake_all(&bell, false);
 	return ticket;
+}
+
+void td_drain_set_after(void (*then)(void))
+{
+	atomic_store(&after, then);
 }
 
 bool td_drain_is_done(uint64_t ticket)
@@ -216,5 +226,5 @@ void td_drain_forked(void)
 {
 	atomic_store(&asked, 0);
 	atomic_store(&done, 0);
-	running = false;
+	atomic_store(&running, false);
 }

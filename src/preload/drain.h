@@ -10,10 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Asks for a pass; returns its ticket, or 0 if there can be no thread. The agent is woken at its end. */
+/* Any thread. Asks for a pass; returns its ticket, or 0 if there can be no thread. The agent is woken at its end. */
 uint64_t td_drain_begin(void);
 
 bool td_drain_is_done(uint64_t ticket);
+
+/* Called by the drain thread behind each pass, and now and then. */
+void td_drain_set_after(void (*after)(void));
 
 /* Is the latest pass still under way? */
 bool td_drain_is_busy(void);

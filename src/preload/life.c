@@ -17,6 +17,7 @@
 #include "preload/host.h"
 #include "preload/graphs.h"
 #include "preload/ipc.h"
+#include "preload/late.h"
 #include "preload/outside.h"
 #include "preload/pace.h"
 #include "preload/peers.h"
@@ -33,6 +34,7 @@ static void in_child(void)
 	td_host_forked();
 	td_context_forked();
 	td_drain_forked();
+	td_late_forked();
 	td_pace_forked();
 	td_slot_forked();
 	td_steps_forked();
@@ -104,5 +106,6 @@ __attribute__((constructor)) static void begin(void)
 __attribute__((destructor)) static void end(void)
 {
 	td_ipc_exiting();
+	td_late_exiting();
 	td_agent_exiting();
 }

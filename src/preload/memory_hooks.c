@@ -5,6 +5,7 @@
 #include "preload/driver.h"
 #include "preload/ipc.h"
 #include "preload/job_view.h"
+#include "preload/late.h"
 #include "preload/outside.h"
 #include "preload/real.h"
 #include "preload/swap.h"
@@ -56,6 +57,8 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	/* As the driver does it: what pools keep for later is used before there is none. */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_outside_trim((unsigned)slot))
 		r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
+	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_late_await())
+		r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
 	/* Another thread has ended the context meanwhile: the driver says so. */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_context_use() < 0)
 		return td_real.cuMemAlloc_v2(address, bytes);
@@ -106,6 +109,8 @@ CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 	r = refused_by_capture();
 	if (r)
 		return r;
+	if (td_late_has(address))
+		return CUDA_ERROR_INVALID_VALUE;
 	key = td_outside_take(TD_KEY_BACKEND, address);
 	r = free_in(td_outside_context_of(key), address);
 	if (r != TD_BACKEND_NOT_MINE)

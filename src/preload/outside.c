@@ -12,6 +12,7 @@
 #include "preload/context.h"
 #include "preload/gate.h"
 #include "preload/ipc.h"
+#include "preload/late.h"
 #include "preload/outside_table.h"
 #include "preload/peers.h"
 #include "preload/real.h"
@@ -367,6 +368,7 @@ void td_outside_context_ended(void *context)
 
 	td_ipc_context_ends(context);
 	td_peers_context_ends(context);
+	td_late_context_ended(context);
 	td_lock_take(&td_table.lock);
 	list = take_all(is_in_context, (uint64_t)context, 0);
 	td_lock_drop(&td_table.lock);

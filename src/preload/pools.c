@@ -9,7 +9,10 @@
 #include "preload/agent.h"
 #include "cuda/symbols.h"
 #include "preload/context.h"
+#include "preload/driver.h"
 #include "preload/gate.h"
+#include "preload/ipc.h"
+#include "preload/late.h"
 #include "preload/outside.h"
 #include "preload/real.h"
 
@@ -84,23 +87,51 @@ ALLOC_ASYNC(cuMemAllocFromPoolAsync, cuMemFreeAsync, a2, 0, CU_STREAM_LEGACY)
 ALLOC_ASYNC(cuMemAllocFromPoolAsync_ptsz, cuMemFreeAsync_ptsz, a2, TD_SUBMIT_OWN_NULL,
 	CU_STREAM_PER_THREAD)
 
-/* Memory of cuMemAlloc may be freed in stream order, too. Ours is freed once the stream is there. */
+/* Memory of cuMemAlloc may be freed in stream order, too. A stream that cannot be used now is the driver's to refuse. */
 static bool is_backends(CUdeviceptr address, CUstream named)
 {
 	uint64_t base;
 	size_t bytes;
+	int capturing = 0;
 
 	return td_agent_backend()->range(address, &base, &bytes) == CUDA_SUCCESS &&
-	       base == address && !td_context_is_capturing(named);
+	       base == address && !td_context_is_capturing(named) &&
+	       (!td_real.cuStreamIsCapturing ||
+		       (!td_real.cuStreamIsCapturing(named, &capturing) && !capturing));
 }
 
-/* The program's own call waits for nothing, and is refused by no other thread's capture. */
+/* Late, if the stream has work: that may be waiting for what this thread does next. False: it has none, or late cannot be had. */
+static bool free_late(CUdeviceptr address, CUstream named)
+{
+	struct td_key *key;
+	void *context;
+	bool late;
+
+	if (!td_real.cuStreamQuery || td_real.cuStreamQuery(named) != TD_CUDA_ERROR_NOT_READY)
+		return false;
+	key = td_outside_take(TD_KEY_BACKEND, address);
+	context = td_outside_context_of(key);
+	late = context && td_late_free(address, context);
+	if (late)
+		td_outside_gone(key);
+	else
+		td_outside_back(key);
+	return late;
+}
+
+/* The program's own call is refused by no other thread's capture. */
 static CUresult free_backends(CUdeviceptr address, CUstream named)
 {
-	int before = td_context_relax();
-	CUresult r = td_real.cuStreamSynchronize(named);
+	CUresult r = CUDA_SUCCESS;
+	int before;
 
-	r = r ? r : td_hook_cuMemFree_v2(address);
+	if (td_late_has(address) || td_ipc_is_kept(address))
+		return CUDA_ERROR_INVALID_VALUE;
+	before = td_context_relax();
+	if (!free_late(address, named)) {
+		r = td_real.cuStreamSynchronize(named);
+		r = r ? r : td_hook_cuMemFree_v2(address);
+	}
 	td_context_unrelax(before);
 	return r;
 }

@@ -328,7 +328,6 @@ static int swap_alloc(unsigned slot, size_t asked, uint64_t *ret_address)
 	uint64_t least = granularity(slot), bytes;
 	int r;
 
-	td_swap_free_late();
 	if (!least || asked > UINT64_MAX - least)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (asked >= least)
@@ -385,6 +384,7 @@ const struct td_backend td_backend_swap = {
 	.alloc = swap_alloc,
 	.free = td_swap_free,
 	.range = swap_range,
+	.release = td_swap_end,
 	.lost = td_swap_lost,
 	.shrink = td_swap_shrink,
 	.fill = td_swap_fill,

@@ -31,13 +31,6 @@ struct td_range {
 	struct td_chunk chunks[];
 };
 
-/* Freed while a stream captured, when nothing may be waited for: it stays as it is until that can be made up for. */
-struct td_late_free {
-	struct td_late_free *next;
-	uint64_t address;
-	CUcontext context;
-};
-
 struct td_swap {
 	/* Guards all of it. Free while copies are under way: a range with any is not freed. */
 	pthread_mutex_t lock;
@@ -46,8 +39,7 @@ struct td_swap {
 	/* Changed with both locks, read with either: copies look up what they name, and wait for no more than that. No driver is called with it. */
 	pthread_mutex_t index_lock; /* after lock */
 	struct td_ranges index;     /* of ranges, by address; with it, the pieces of all blocks */
-	struct td_late_free *late;
-	uint64_t claimed_bytes; /* of allocations under way that have to be able to leave */
+	uint64_t claimed_bytes;     /* of allocations under way that have to be able to leave */
 	pthread_mutex_t asking; /* held while the daemon is asked whether they are; before lock */
 	uint64_t ids;
 	struct td_memory_stats totals[TD_SLOT_MAX];
@@ -80,11 +72,11 @@ void td_swap_count(const struct td_range *range, int sign);
 /* Everything behind a range that is not in the table (any more). */
 void td_swap_free_range(struct td_range *range);
 int td_swap_free(uint64_t address);
+/* The same once nothing uses it any more. What others have open is theirs until they close it. */
+int td_swap_end(uint64_t address);
 void td_swap_lost(uint64_t address, const void *context);
 /* The allocation's memory is not the program's any more, and nothing uses it. CUresult. */
 int td_swap_release(uint64_t address);
-/* What was freed late is free now, if nothing captures. */
-void td_swap_free_late(void);
 
 /*
  * The range around the address stays on the device, in this very memory, until as many unpins, or until it is freed. Waits for it to be there.

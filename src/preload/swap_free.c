@@ -1,7 +1,6 @@
 /*
  * Backend swap: the end of allocations. As cuMemFree: work that was submitted before may still use the memory, so it ends first; a piece is handed
- * out again, and a range unmapped, only then. While a stream captures nothing may be waited for: what is freed then is kept, and is free at the next
- * call that may wait.
+ * out again, and a range unmapped, only then. While a stream captures nothing may be waited for: what is freed then is freed late (late.h).
  */
 #include <stdlib.h>
 
@@ -9,6 +8,7 @@
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/ipc.h"
+#include "preload/late.h"
 #include "preload/pieces.h"
 #include "preload/real.h"
 #include "preload/swap.h"
@@ -100,36 +100,9 @@ int td_swap_release(uint64_t address)
 	return r;
 }
 
-/* What others have open is theirs until they close it. */
-static int end(uint64_t address)
+int td_swap_end(uint64_t address)
 {
 	return td_ipc_keeps(address) ? CUDA_SUCCESS : td_swap_release(address);
-}
-
-static bool is_late(uint64_t address)
-{
-	bool found = false;
-
-	pthread_mutex_lock(&td_swap.lock);
-	for (const struct td_late_free *l = td_swap.late; l && !found; l = l->next)
-		found = l->address == address;
-	pthread_mutex_unlock(&td_swap.lock);
-	return found;
-}
-
-static int free_later(uint64_t address)
-{
-	struct td_late_free *late = calloc(1, sizeof(*late));
-
-	if (!late)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	late->address = address;
-	(void)td_real.cuCtxGetCurrent(&late->context);
-	pthread_mutex_lock(&td_swap.lock);
-	late->next = td_swap.late;
-	td_swap.late = late;
-	pthread_mutex_unlock(&td_swap.lock);
-	return CUDA_SUCCESS;
 }
 
 /*
@@ -150,65 +123,30 @@ static bool wait_outside_captures(int *ret)
 	return none;
 }
 
-/* False: not yet. Of a context that has ended, or failed, nothing runs any more. */
-static bool is_over(CUcontext context)
-{
-	CUcontext popped;
-	bool over;
-	int r;
-
-	if (td_real.cuCtxPushCurrent_v2(context))
-		return true;
-	over = wait_outside_captures(&r);
-	(void)td_real.cuCtxPopCurrent_v2(&popped);
-	return over;
-}
-
-void td_swap_free_late(void)
-{
-	struct td_late_free *list, **tail;
-
-	pthread_mutex_lock(&td_swap.lock);
-	list = td_swap.late;
-	td_swap.late = NULL;
-	pthread_mutex_unlock(&td_swap.lock);
-	while (list && is_over(list->context)) {
-		struct td_late_free *late = list;
-
-		list = late->next;
-		(void)end(late->address);
-		free(late);
-	}
-	if (!list)
-		return;
-	pthread_mutex_lock(&td_swap.lock);
-	for (tail = &td_swap.late; *tail;)
-		tail = &(*tail)->next;
-	*tail = list;
-	pthread_mutex_unlock(&td_swap.lock);
-}
-
 int td_swap_free(uint64_t address)
 {
 	struct td_swap_info info;
+	CUcontext context = NULL;
 	int r = td_swap_describe(address, &info);
 
 	if (r == TD_BACKEND_NOT_MINE)
 		return r;
-	if (r || info.base != address || is_late(address) || td_ipc_is_kept(address))
+	if (r || info.base != address || td_late_has(address) || td_ipc_is_kept(address))
 		return CUDA_ERROR_INVALID_VALUE;
+	(void)td_real.cuCtxGetCurrent(&context);
 	if (!wait_outside_captures(&r))
-		return free_later(address);
+		return td_late_free(address, context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	/* Of a context that has ended nothing runs any more. */
 	if (r && r != CUDA_ERROR_INVALID_CONTEXT && r != CUDA_ERROR_CONTEXT_IS_DESTROYED)
 		return r;
-	td_swap_free_late();
-	return end(address);
+	if (!r)
+		td_late_is_over(context);
+	return td_swap_end(address);
 }
 
 /* Chunks are the process's, not the context's. */
 void td_swap_lost(uint64_t address, const void *context)
 {
 	(void)context;
-	(void)end(address);
+	(void)td_swap_end(address);
 }

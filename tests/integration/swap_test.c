@@ -250,6 +250,92 @@ TEST(a_free_that_waits_keeps_no_other_thread_waiting)
 	end();
 }
 
+static void until_free(void)
+{
+	for (unsigned i = 0; i < 10000 && used(); i++)
+		usleep(1000);
+	CHECK_EQ(used(), 0);
+}
+
+/* What the stream waits for is what this thread does next. */
+TEST(memory_that_is_freed_in_stream_order_is_not_waited_for)
+{
+	static const size_t bytes[] = {1000, 4 * MIB};
+	CUdeviceptr at;
+	CUstream a;
+
+	begin();
+	a = new_stream();
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&released, false);
+		OK(cuMemAlloc_v2(&at, bytes[i]));
+		OK(cuLaunchHostFunc(a, await_release, NULL));
+		OK(cuMemFreeAsync(at, a));
+		CHECK_EQ(cuMemFreeAsync(at, a), CUDA_ERROR_INVALID_VALUE);
+		CHECK_EQ(cuMemFree_v2(at), CUDA_ERROR_INVALID_VALUE);
+		CHECK(used() >= bytes[i]);
+		atomic_store(&released, true);
+		until_free();
+	}
+	end();
+}
+
+/* Nor is what was freed beside a capture, together with all that was submitted since. */
+TEST(an_allocation_waits_for_no_work)
+{
+	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUdeviceptr at, next;
+	CUstream a, b;
+	void *graph;
+
+	begin();
+	a = new_stream();
+	b = new_stream();
+	OK(cuMemAlloc_v2(&at, 4 * MIB));
+	OK(cuStreamBeginCapture_v2(b, mode));
+	OK(cuThreadExchangeStreamCaptureMode(&mode));
+	OK(cuMemFree_v2(at));
+	OK(cuThreadExchangeStreamCaptureMode(&mode));
+	atomic_store(&released, false);
+	OK(cuLaunchHostFunc(a, await_release, NULL));
+	OK(cuStreamEndCapture(b, &graph));
+	OK(cuMemAlloc_v2(&next, 4 * MIB));
+	atomic_store(&released, true);
+	OK(cuGraphDestroy(graph));
+	OK(cuMemFree_v2(next));
+	until_free();
+	end();
+}
+
+/* It comes back in the end, without another call of the program's. */
+TEST(what_was_freed_is_there_for_who_needs_it)
+{
+	CUdeviceptr at, next;
+	CUcontext other;
+	CUstream a;
+
+	begin();
+	a = new_stream();
+	OK(cuMemAlloc_v2(&at, 4 * MIB));
+	OK(cuMemFreeAsync(at, a));
+	until_free();
+	/* and goes with its context, whoever has its address then */
+	OK(cuCtxCreate_v2(&other, 0, 0));
+	a = new_stream();
+	atomic_store(&released, true);
+	OK(cuMemAlloc_v2(&at, 4 * MIB));
+	OK(cuLaunchHostFunc(a, await_release, NULL));
+	OK(cuMemFreeAsync(at, a));
+	OK(cuCtxDestroy_v2(other));
+	OK(cuCtxSetCurrent(context));
+	OK(cuMemAlloc_v2(&next, 4 * MIB));
+	OK(cuMemsetD32_v2(next, 5, 1));
+	CHECK_EQ(word_at(next), 5);
+	OK(cuMemFree_v2(next));
+	until_free();
+	end();
+}
+
 TEST(pieces_go_with_their_context_and_leave_those_of_another)
 {
 	CUdeviceptr first, second;

@@ -4,6 +4,9 @@
  */
 #include "test.h"
 
+#include <stdatomic.h>
+
+#include "base/time.h"
 #include "fake_vmm.h"
 #include "preload/agent.h"
 #include "preload/context.h"
@@ -17,8 +20,10 @@
 #define POOL    ((void *)0x70)
 #define STREAM  ((CUstream)0x10)
 
-static int mode; /* of this thread: the usual one is 0 */
-static unsigned calls_seen, strict;
+static __thread int mode;      /* of this thread: the usual one is 0 */
+static _Atomic bool busy;      /* the stream is */
+static _Atomic unsigned waits; /* for the stream */
+static _Atomic unsigned calls_seen, strict;
 static uint64_t pool_bytes;
 static bool full;
 
@@ -43,17 +48,33 @@ static CUresult context_of(CUcontext *ret)
 	return CUDA_SUCCESS;
 }
 
+static CUresult push(CUcontext context)
+{
+	(void)context;
+	return CUDA_SUCCESS;
+}
+
 static CUresult await_stream(CUstream stream)
 {
 	(void)stream;
+	waits++;
 	look();
 	return CUDA_SUCCESS;
 }
 
 static CUresult await_context(void)
 {
+	while (atomic_load(&busy))
+		td_time_sleep_until_ns(td_time_now_ns() + TD_NS_PER_MS);
 	look();
 	return CUDA_SUCCESS;
+}
+
+static CUresult ask_stream(CUstream stream)
+{
+	(void)stream;
+	look();
+	return atomic_load(&busy) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 static CUresult give(CUdeviceptr *ret, size_t bytes)
@@ -122,6 +143,9 @@ static void begin(const struct td_backend *backend)
 	td_real.cuCtxGetCurrent = context_of;
 	td_real.cuCtxSynchronize = await_context;
 	td_real.cuStreamSynchronize = await_stream;
+	td_real.cuStreamQuery = ask_stream;
+	td_real.cuCtxPushCurrent_v2 = push;
+	td_real.cuCtxPopCurrent_v2 = context_of;
 	td_real.cuDeviceGetUuid = uuid_of;
 	td_real.cuDeviceTotalMem_v2 = bytes_of;
 	td_real.cuMemAlloc_v2 = give;
@@ -168,6 +192,41 @@ TEST(memory_that_is_freed_in_stream_order_breaks_no_capture)
 		CHECK(calls_seen != 0);
 		CHECK_EQ(strict, 0);
 		CHECK_EQ(mode, 0); /* the program's own is what it was */
+		CHECK_EQ(vmm_memories() + vmm_count(vmm.mapped), 0);
+	}
+}
+
+static uint64_t demanded(void)
+{
+	struct td_memory_stats stats;
+
+	td_agent_stats(0, &stats);
+	return stats.demanded_bytes;
+}
+
+/* The stream may be waiting for what this thread does next. It is freed when that is over, and counts until then. */
+TEST(nor_is_a_stream_with_work_waited_for)
+{
+	static const struct td_backend *const backends[] = {&td_backend_plain, &td_backend_swap};
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t end = td_time_now_ns() + 10 * TD_NS_PER_S; /* only a hang reaches it */
+		CUdeviceptr at;
+
+		begin(backends[i]);
+		at = allocate();
+		atomic_store(&busy, true);
+		atomic_store(&waits, 0);
+		CHECK_EQ(td_hook_cuMemFreeAsync(at, STREAM), CUDA_SUCCESS);
+		CHECK_EQ(atomic_load(&waits), 0);
+		CHECK_EQ(td_hook_cuMemFreeAsync(at, STREAM), CUDA_ERROR_INVALID_VALUE);
+		CHECK_EQ(td_hook_cuMemFree_v2(at), CUDA_ERROR_INVALID_VALUE);
+		CHECK_EQ(demanded(), BYTES);
+		atomic_store(&busy, false);
+		while (demanded() && td_time_now_ns() < end)
+			td_time_sleep_until_ns(td_time_now_ns() + TD_NS_PER_MS);
+		CHECK_EQ(demanded(), 0);
+		CHECK_EQ(strict, 0);
 		CHECK_EQ(vmm_memories() + vmm_count(vmm.mapped), 0);
 	}
 }
