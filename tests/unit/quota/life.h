@@ -215,7 +215,8 @@ static void make_noise(void)
 					 "besteffort"},
 				 *const policies[] = {"tandem", "nvshare", "timeshare", "antman",
 					 "tandem"},
-				 *const hosts[] = {"none", "none", "20m", "100m"};
+				 *const hosts[] = {"none", "none", "20m", "100m"},
+				 *const contexts[] = {"1", "2", "5"};
 	struct program *p;
 
 	if (!w.up) {
@@ -261,6 +262,7 @@ static void make_noise(void)
 		if (below(12) == 0 && w.delay_ns == DELAY_NS)
 			daemon_dies();
 		break;
+	case 20: set_option("gpu.contexts", contexts[below(3)]); break;
 	default: break;
 	}
 }
