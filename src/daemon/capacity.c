@@ -173,18 +173,29 @@ void td_capacity_leave(struct td_node *node, uint32_t index)
 	td_capacity_update(node, index);
 }
 
-static bool gives_back(const struct td_client *client)
+static uint64_t max_bytes(uint64_t a, uint64_t b)
 {
-	uint64_t fixed = td_fixed_bytes(client),
-		 keeps = client->limit_bytes > fixed ? client->limit_bytes : fixed;
-
-	return client->process->phase == TD_PHASE_DRAINING ||
-	       client->grant.limit_bytes < client->limit_bytes || keeps < client->believed_bytes ||
-	       keeps < client->resident_bytes;
+	return a > b ? a : b;
 }
 
-/* Nobody on the GPU has anything to give back. */
-static bool is_settled(const struct td_node *node, uint32_t index)
+/* What it keeps whatever its limit says: behind an open gate all that it has. */
+static uint64_t kept_bytes(const struct td_client *client)
+{
+	return client->process->phase == TD_PHASE_OPEN && !td_soft_spills(client)
+		       ? client->demanded_bytes
+		       : td_fixed_bytes(client);
+}
+
+static bool gives_back(const struct td_client *client)
+{
+	uint64_t kept = kept_bytes(client), limit = max_bytes(client->limit_bytes, kept);
+
+	return client->process->phase == TD_PHASE_DRAINING ||
+	       max_bytes(client->grant.limit_bytes, kept) < client->limit_bytes ||
+	       limit < client->believed_bytes || limit < client->resident_bytes;
+}
+
+bool td_capacity_is_settled(const struct td_node *node, uint32_t index)
 {
 	struct td_list *it;
 
@@ -229,7 +240,7 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	if (gpu->shortage_heard || msg->seq != client->seq ||
 		msg->missing_bytes <= msg->free_bytes || msg->missing_bytes > gpu->capacity_bytes ||
 		msg->missing_bytes > client->limit_bytes || /* of what it may have */
-		!is_settled(node, client->gpu))
+		!td_capacity_is_settled(node, client->gpu))
 		return;
 	/* Where limits cannot fall with the capacity the same is found again, and is no more than it was. */
 	charged = charged_bytes(node, client->gpu);

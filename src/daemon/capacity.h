@@ -1,6 +1,7 @@
 /* How much of a GPU there is to give; see capacity.c. All sizes in bytes; index is the GPU's in td_node.gpus. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct td_client;
@@ -27,6 +28,9 @@ void td_capacity_leave(struct td_node *node, uint32_t index);
 /* A client found the device full although its limit would do. */
 void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	const struct td_msg_shortage *msg, uint64_t now_ns);
+
+/* Nobody on the GPU has anything to give back. */
+bool td_capacity_is_settled(const struct td_node *node, uint32_t index);
 
 /* Lets findings expire. Returns when to be called again, or TD_NEVER. */
 uint64_t td_capacity_step(struct td_node *node, uint64_t now_ns);

@@ -66,6 +66,9 @@ static bool answer_need(struct td_node *node, struct td_client *client, uint64_t
 	else if (td_soft_spills(client) && !client->need_fixed &&
 		 has + client->need_bytes > client->grant.limit_bytes)
 		msg.answer.granted = TD_NEED_HOST;
+	else if (process->backend == TD_BACKEND_MANAGED &&
+		 td_capacity_is_settled(node, client->gpu))
+		msg.answer.granted = 1; /* nobody is to make room for it: the driver does */
 	else if (process->backend == TD_BACKEND_PLAIN && client->grant.limit_bytes < wanted &&
 		 !doubt)
 		msg.answer.granted = 0;

@@ -77,10 +77,11 @@ def a_program_sees_its_limit_and_gets_exactly_that():
 
 
 def who_comes_where_others_take_all_memory_finds_room_for_its_context():
-    for backend, policy in (("plain", "tandem"), ("auto", "tandem"), ("swap", "nvshare"), ("swap", "timeshare"), ("swap", "antman")):
+    for backend, policy in (("plain", "tandem"), ("auto", "tandem"), ("swap", "nvshare"), ("swap", "timeshare"), ("swap", "antman"), ("managed", "timeshare"), ("managed", "antman")):
         with World("--memory", "63m") as world:  # a context and 31 chunks
             first = start(world, "fill", 2 * MIB, backend=backend)
-            assert again(first)["bytes"] == 60 * MIB, backend
+            had = again(first)["bytes"]
+            assert had == 60 * MIB or backend == "managed" and had >= 60 * MIB, (backend, had)  # that is in nobody's way
             assert world.call(TANDEM, "set", f"policy={policy}").returncode == 0
             second = start(world, "fill", 2 * MIB, backend=backend, mem="8m")
             second.stdin.write("\n")
@@ -92,7 +93,7 @@ def who_comes_where_others_take_all_memory_finds_room_for_its_context():
             assert said["bytes"] >= 6 * MIB, (backend, policy, said)
             second.communicate(timeout=DEADLINE_S)
             if backend != "plain":
-                assert again(first)["bytes"] == 60 * MIB, (backend, policy)
+                assert again(first)["bytes"] == had, (backend, policy)
                 first.communicate(timeout=DEADLINE_S)
             assert first.returncode == 0 and second.returncode == 0, (backend, policy)
             nothing_is_left(world)

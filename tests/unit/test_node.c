@@ -289,6 +289,37 @@ TEST(the_next_step_follows_a_refusal_at_once)
 	CHECK(td_node_step(&w.node, w.now) > w.now);
 }
 
+/* Everybody runs at once, or by a plan that gives it less than it asks for: nobody makes room, and the driver moves pages. */
+TEST(who_pages_itself_beside_others_waits_for_no_room_that_nobody_makes)
+{
+	static const char *const policies[] = {"timeshare", "antman"};
+
+	for (unsigned p = 0; p < 2; p++) {
+		struct fake *a = &w.fakes[0], *b = &w.fakes[1];
+
+		begin();
+		CHECK_EQ(td_options_set(&w.node.options, "policy", policies[p], NULL), 0);
+		td_node_options_changed(&w.node, w.now, "policy");
+		for (unsigned i = 0; i < 2; i++) {
+			fake_hello(&w, &w.fakes[i], i ? "b" : "a", TD_BACKEND_MANAGED, false);
+			fake_attach(&w, &w.fakes[i], 0, 0, i ? 0 : 62 * MIB);
+			fake_want(&w, &w.fakes[i]);
+		}
+		settle(&w);
+		CHECK(is_open(a) && is_open(b));
+		for (unsigned i = 0; i < 2; i++) {
+			need(b, 4 * MIB);
+			settle(&w);
+			CHECK_EQ(b->slot[0].answer, 1);
+			b->slot[0].resident = b->slot[0].demanded;
+			fake_memory(&w, b, 0);
+		}
+		need(b, 60 * MIB);
+		settle(&w);
+		CHECK_EQ(b->slot[0].answer, 0);
+	}
+}
+
 TEST(a_job_on_two_gpus_opens_on_both_or_none)
 {
 	begin();
