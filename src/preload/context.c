@@ -18,6 +18,8 @@
 /* How long a context's end waits for the drain's call to get out of the way. */
 #define WAIT_SLICE_NS       (200 * TD_NS_PER_US)
 #define CONTEXT_WAIT_MAX_NS (1 * TD_NS_PER_S)
+/* For the agent, which moves memory there: that waits for no work of the program's. */
+#define MOVE_WAIT_MAX_NS (10 * TD_NS_PER_S)
 
 struct stream {
 	void *handle, *context; /* handle NULL: free */
@@ -33,8 +35,8 @@ static unsigned stream_top;   /* entries from here on were never used */
 static bool streams_overflow; /* some stream is not in the table */
 static uint64_t next_serial = 1;
 
-/* The context that the drain thread works on. */
-static void *_Atomic in_use;
+/* The contexts that our threads work on. */
+static void *_Atomic in_use[TD_CLAIM_N];
 
 static bool still(uint64_t start_ns, uint64_t most_ns)
 {
@@ -299,10 +301,15 @@ static bool remove_context(struct td_context *known)
 
 static void wait_unused(const void *handle)
 {
-	uint64_t start_ns = td_time_now_ns();
+	static const uint64_t most_ns[TD_CLAIM_N] = {
+		[TD_CLAIM_DRAIN] = CONTEXT_WAIT_MAX_NS, [TD_CLAIM_AGENT] = MOVE_WAIT_MAX_NS};
 
-	while (handle && atomic_load(&in_use) == handle && still(start_ns, CONTEXT_WAIT_MAX_NS))
-		;
+	for (unsigned who = 0; who < TD_CLAIM_N && handle; who++) {
+		uint64_t start_ns = td_time_now_ns();
+
+		while (atomic_load(&in_use[who]) == handle && still(start_ns, most_ns[who]))
+			;
+	}
 }
 
 void td_context_gone(void *context)
@@ -389,13 +396,13 @@ unsigned td_context_list(struct td_context *ret, unsigned max)
 	return count;
 }
 
-bool td_context_claim(const struct td_context *context)
+bool td_context_claim(enum td_claim who, const struct td_context *context, bool by_try)
 {
 	for (;;) {
 		const struct td_context *known;
 		bool alive, leaving;
 
-		atomic_store(&in_use, context->handle);
+		atomic_store(&in_use[who], context->handle);
 		td_lock_take(&table_lock);
 		known = find(context->handle);
 		alive = known && known->serial == context->serial;
@@ -403,16 +410,16 @@ bool td_context_claim(const struct td_context *context)
 		td_lock_drop(&table_lock);
 		if (alive && !leaving)
 			return true;
-		atomic_store(&in_use, NULL);
-		if (!alive)
+		atomic_store(&in_use[who], NULL);
+		if (!alive || by_try)
 			return false;
 		td_time_sleep_until_ns(td_time_now_ns() + WAIT_SLICE_NS);
 	}
 }
 
-void td_context_unclaim(void)
+void td_context_unclaim(enum td_claim who)
 {
-	atomic_store(&in_use, NULL);
+	atomic_store(&in_use[who], NULL);
 }
 
 bool td_context_gpu(unsigned slot, struct td_gpu_info *ret)
@@ -526,6 +533,7 @@ void td_context_forked(void)
 	memset(streams, 0, sizeof(streams));
 	gpu_count = stream_top = 0;
 	streams_overflow = false;
-	atomic_store(&in_use, NULL);
+	for (unsigned who = 0; who < TD_CLAIM_N; who++)
+		atomic_store(&in_use[who], NULL);
 	td_captures_forked();
 }

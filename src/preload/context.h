@@ -108,9 +108,17 @@ bool td_context_streams(const void *context, void **ret, unsigned max, unsigned 
 bool td_context_event_is_over(uint64_t serial, void *event);
 void td_context_event_destroy(uint64_t serial, void *event);
 
-/* While claimed, the context is not destroyed (its end waits, boundedly). False: it is gone. One claim at a time. */
-bool td_context_claim(const struct td_context *context);
-void td_context_unclaim(void);
+/*
+ * While claimed, the context is not destroyed: its end waits, boundedly. False: it is gone; or, by_try, it may be ending. One claim at a time for each of our threads that
+ * make one.
+ */
+enum td_claim {
+	TD_CLAIM_DRAIN,
+	TD_CLAIM_AGENT,
+	TD_CLAIM_N,
+};
+bool td_context_claim(enum td_claim who, const struct td_context *context, bool by_try);
+void td_context_unclaim(enum td_claim who);
 bool td_context_gpu(unsigned slot, struct td_gpu_info *ret);
 unsigned td_context_gpu_count(void);
 

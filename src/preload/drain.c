@@ -152,13 +152,13 @@ static void pass(const struct td_driver *driver)
 	for (unsigned i = 0; i < count; i++) {
 		void *popped;
 
-		if (!td_context_claim(&contexts[i]))
+		if (!td_context_claim(TD_CLAIM_DRAIN, &contexts[i], false))
 			continue;
 		if (!driver->ctx_push_current(contexts[i].handle)) {
 			drain_context(driver, contexts[i].handle);
 			(void)driver->ctx_pop_current(&popped);
 		}
-		td_context_unclaim();
+		td_context_unclaim(TD_CLAIM_DRAIN);
 		beside_capture = beside_capture || td_context_any_capture();
 	}
 	if (!beside_capture)

@@ -89,7 +89,7 @@ static void give_back_in_context(const struct late *late)
 	const struct td_driver *driver = td_driver();
 	void *popped;
 
-	if (!td_context_claim(&late->context)) {
+	if (!td_context_claim(TD_CLAIM_DRAIN, &late->context, false)) {
 		lose(late);
 		return;
 	}
@@ -99,7 +99,7 @@ static void give_back_in_context(const struct late *late)
 	} else {
 		lose(late);
 	}
-	td_context_unclaim();
+	td_context_unclaim(TD_CLAIM_DRAIN);
 }
 
 /* It may wait for a context, so no capture begins until it is in the driver; while one is open it is for later. */

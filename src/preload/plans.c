@@ -154,27 +154,13 @@ void td_plans_progress(unsigned slot)
 	td_plans_send_memory(slot, plans[slot].seq);
 }
 
-/* False: there is no context to ask with. */
-static bool ask_device(unsigned slot, uint64_t *ret_free, uint64_t *ret_total)
-{
-	const struct td_driver *driver = td_driver();
-	struct td_gpu_info gpu;
-	void *popped;
-	int r;
-
-	if (!driver || !td_context_gpu(slot, &gpu) || !gpu.context ||
-		driver->ctx_push_current(gpu.context))
-		return false;
-	r = driver->mem_get_info(ret_free, ret_total);
-	(void)driver->ctx_pop_current(&popped);
-	return !r;
-}
-
 static uint64_t used_on_device(unsigned slot)
 {
 	uint64_t free_bytes, total;
 
-	return ask_device(slot, &free_bytes, &total) && total > free_bytes ? total - free_bytes : 0;
+	return td_plans_ask_device(slot, &free_bytes, &total) && total > free_bytes
+		       ? total - free_bytes
+		       : 0;
 }
 
 static void send_needs(unsigned slot)
@@ -382,26 +368,6 @@ bool td_plans_was_waiting(uint32_t word)
 
 /* -- memory -- */
 
-/* Runs a backend's move with the slot's context current. -ENODEV style failures are left to the backend: without a context it is not
- * called. */
-int td_plans_move(unsigned slot, uint64_t limit_bytes,
-	int (*how)(unsigned, uint64_t, void (*)(unsigned)), void (*note)(unsigned))
-{
-	const struct td_driver *driver = td_driver();
-	struct td_gpu_info gpu;
-	void *popped;
-	int r;
-
-	if (!how || !driver || !td_context_gpu(slot, &gpu) || !gpu.context)
-		return 0;
-	if (driver->ctx_push_current(gpu.context))
-		return 0;
-	r = how(slot, limit_bytes, note);
-	(void)driver->ctx_pop_current(&popped);
-	/* The program has ended that context meanwhile: what is there of others can be moved in one of them, and of none there is nothing to move. */
-	return r == -ENOTRECOVERABLE && !td_context_is_alive(gpu.serial) ? -EAGAIN : r;
-}
-
 static int shrink(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 {
 	return backend ? td_plans_move(slot, limit_bytes, backend->shrink, note) : 0;
@@ -463,7 +429,7 @@ static void send_shortage(unsigned slot, uint64_t missing_bytes)
 	msg.shortage.slot = slot;
 	msg.shortage.seq = plans[slot].seq;
 	msg.shortage.missing_bytes = missing_bytes;
-	if (missing_bytes && ask_device(slot, &msg.shortage.free_bytes, &total))
+	if (missing_bytes && td_plans_ask_device(slot, &msg.shortage.free_bytes, &total))
 		send_msg(&msg);
 }
 

@@ -25,7 +25,9 @@ void td_plans_send(const struct td_msg *msg);
 /* MEMORY; the second also acknowledges what was planned last. */
 void td_plans_send_memory(unsigned slot, uint32_t seq);
 void td_plans_progress(unsigned slot);
-/* Runs a backend's move with the slot's context current. Without a context it is not called. */
+/* False: there is no context to ask with. */
+bool td_plans_ask_device(unsigned slot, uint64_t *ret_free, uint64_t *ret_total);
+/* Runs a backend's move with the slot's context current, which does not end meanwhile. Without a context it is not called. */
 int td_plans_move(unsigned slot, uint64_t limit_bytes,
 	int (*how)(unsigned, uint64_t, void (*)(unsigned)), void (*note)(unsigned));
 

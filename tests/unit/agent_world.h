@@ -167,6 +167,28 @@ __attribute__((unused)) static void daemon_close(uint64_t limit_bytes)
 	plan(TD_GATE_CLOSED, true, limit_bytes);
 }
 
+/* The drain has begun, and comes by again and again. */
+__attribute__((unused)) static void daemon_close_and_let_drain(void)
+{
+	unsigned pushes = atomic_load(&fake.pushes);
+
+	daemon_close(0);
+	while (atomic_load(&fake.pushes) == pushes)
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	td_time_sleep_until_ns(td_time_now_ns() + 10 * MS);
+}
+
+/* All of its memory has left the device. */
+__attribute__((unused)) static void daemon_close_and_shrink(uint64_t bytes)
+{
+	atomic_store(&fake.demanded, bytes);
+	atomic_store(&fake.resident, bytes);
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+	while (atomic_load(&fake.resident))
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+}
+
 __attribute__((unused)) static void daemon_die(void)
 {
 	close(d.fd);

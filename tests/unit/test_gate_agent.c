@@ -190,12 +190,7 @@ CASE(a_holder_goes_on_without_its_daemon_and_tells_the_next)
 CASE(who_waited_goes_on_after_a_grace_time_with_its_memory_back)
 {
 	start_open(1);
-	atomic_store(&fake.demanded, 20 * MIB);
-	atomic_store(&fake.resident, 20 * MIB);
-	daemon_close(0);
-	(void)next(TD_MSG_TYPE_drained);
-	while (atomic_load(&fake.resident))
-		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	daemon_close_and_shrink(20 * MIB);
 	program(1);
 	(void)next(TD_MSG_TYPE_want);
 	atomic_store(&fake.full, true);
@@ -348,17 +343,10 @@ CASE(beside_a_capture_nothing_is_synchronised_context_wide_or_recorded_on_it)
 /* The driver is just beginning it: an event that is put on the stream now may become a part of it, and would break it when it is looked at. */
 CASE(nor_on_a_stream_of_which_it_is_not_known_yet_whether_it_captures)
 {
-	unsigned pushes;
-
 	start_open(1);
 	td_context_stream_created(FAKE_STREAM);
 	td_context_capture_begin();
-	pushes = atomic_load(&fake.pushes);
-	daemon_close(0);
-	while (atomic_load(&fake.pushes) == pushes)
-		td_time_sleep_until_ns(td_time_now_ns() + MS);
-	td_time_sleep_until_ns(
-		td_time_now_ns() + 10 * MS); /* in which the drain comes by again and again */
+	daemon_close_and_let_drain();
 	EXPECT(atomic_load(&fake.records) == 0);
 	atomic_store(&fake.capturing, true);
 	td_context_capture_begun(true, FAKE_STREAM);

@@ -27,6 +27,16 @@ static void *ask(void *bytes)
 	return NULL;
 }
 
+/* A thread that asks for so much, and has not been answered. */
+static void begin_to_ask(void)
+{
+	static uint64_t bytes = 8 * MIB;
+	pthread_t thread;
+
+	EXPECT(!pthread_create(&thread, NULL, ask, &bytes));
+	EXPECT(next(TD_MSG_TYPE_need).need.bytes == bytes);
+}
+
 CASE(memory_that_comes_leaves_room_for_what_was_granted)
 {
 	start_open(1);
@@ -39,13 +49,9 @@ CASE(memory_that_comes_leaves_room_for_what_was_granted)
 /* The limit may have been raised for it, and the answer be on its way. */
 CASE(memory_on_the_host_leaves_room_for_what_was_asked_for)
 {
-	static uint64_t bytes = 8 * MIB;
-	pthread_t thread;
-
 	start_open(1);
 	atomic_store(&fake.demanded, 50 * MIB);
-	EXPECT(!pthread_create(&thread, NULL, ask, &bytes));
-	EXPECT(next(TD_MSG_TYPE_need).need.bytes == bytes);
+	begin_to_ask();
 	plan_spilling(20 * MIB);
 	until_reported();
 	EXPECT(atomic_load(&fake.filled_to) == 12 * MIB);
@@ -53,15 +59,11 @@ CASE(memory_on_the_host_leaves_room_for_what_was_asked_for)
 
 CASE(nothing_is_granted_by_a_limit_that_is_just_being_used_up)
 {
-	static uint64_t bytes = 8 * MIB;
-	pthread_t thread;
-
 	start_open(1);
 	plan_spilling(20 * MIB);
 	until_reported();
 	td_client_fills(0, true);
-	EXPECT(!pthread_create(&thread, NULL, ask, &bytes));
-	EXPECT(next(TD_MSG_TYPE_need).need.bytes == bytes);
+	begin_to_ask();
 }
 
 /* Then no higher limit comes. */
@@ -83,12 +85,7 @@ CASE(what_is_freed_may_make_a_limit_do)
 CASE(who_has_memory_away_waits_for_it_though_its_daemon_ends_amid_a_drain)
 {
 	start_open(1);
-	atomic_store(&fake.demanded, 20 * MIB);
-	atomic_store(&fake.resident, 20 * MIB);
-	daemon_close(0);
-	(void)next(TD_MSG_TYPE_drained);
-	while (atomic_load(&fake.resident))
-		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	daemon_close_and_shrink(20 * MIB);
 	atomic_store(&fake.full, true); /* and cannot come back */
 	atomic_store(&fake.busy, true);
 	word(TD_WORD_CLOSED | ++closings * TD_WORD_STEP);

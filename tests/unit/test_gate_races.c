@@ -23,20 +23,13 @@ CASE(pacing_looks_at_its_events_as_no_capture_forbids)
 /* A stream that waits for an event of a capture joins it: while the driver has not answered, an event that is put on it may become a part of the capture. */
 CASE(nothing_is_recorded_while_a_stream_may_join_a_capture)
 {
-	unsigned pushes;
-
 	start_open(1);
 	td_context_stream_created(FAKE_STREAM);
 	EXPECT(!td_context_join_begin()); /* there is none */
 	td_context_capture_begin();
 	td_context_capture_begun(true, FAKE_STREAM);
 	EXPECT(td_context_join_begin());
-	pushes = atomic_load(&fake.pushes);
-	daemon_close(0);
-	while (atomic_load(&fake.pushes) == pushes)
-		td_time_sleep_until_ns(td_time_now_ns() + MS);
-	td_time_sleep_until_ns(
-		td_time_now_ns() + 10 * MS); /* in which the drain comes by again and again */
+	daemon_close_and_let_drain();
 	EXPECT(atomic_load(&fake.records) == 0);
 	atomic_store(&fake.capturing, true);
 	td_context_join_end();
@@ -192,9 +185,28 @@ CASE(a_child_does_not_hold_the_connection_that_its_parent_was_just_making)
 	until_launched(1);
 }
 
-static void end_context(void)
+static _Atomic bool left;
+
+static void *leave_context(void *arg)
 {
 	td_context_gone(FAKE_CONTEXT);
+	atomic_store(&left, true);
+	return arg;
+}
+
+/* The call that ends it comes back only when nothing of ours is under way in it: a driver may do anything with what was. */
+static void end_context(void)
+{
+	uint64_t serial = td_context_serial();
+	pthread_t thread;
+
+	EXPECT(!pthread_create(&thread, NULL, leave_context, NULL));
+	pthread_detach(thread);
+	while (td_context_is_alive(serial))
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
+	td_time_sleep_until_ns(
+		td_time_now_ns() + 20 * MS); /* in which it would, if it did not wait */
+	EXPECT(!atomic_load(&left));
 }
 
 /* The agent fills in one context; a thread of the program ends it. The copies fail, which says nothing of the process's other contexts. */
@@ -214,6 +226,8 @@ CASE(a_context_that_ends_amid_a_move_is_not_taken_for_one_that_failed)
 		EXPECT(!td_socket_recv(d.fd, &msg, NULL, 0));
 		EXPECT(msg.type != TD_MSG_TYPE_failed);
 	} while (msg.type != TD_MSG_TYPE_detach);
+	while (!atomic_load(&left))
+		td_time_sleep_until_ns(td_time_now_ns() + MS);
 }
 
 /* Not known to it, the process would take what its job's limit leaves to itself alone, beside what the job's other processes have. */
