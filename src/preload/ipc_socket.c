@@ -17,6 +17,7 @@
 #include "preload/ipc.h"
 #include "preload/lock.h"
 #include "proto/shared_dir.h"
+#include "proto/socket.h"
 
 #define BACKLOG    64
 #define CONNS_MAX  512
@@ -239,43 +240,13 @@ int td_ipc_send(int fd, const void *bytes, size_t n, const int *fds, unsigned co
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t sent;
 
-	if (count) {
-		struct cmsghdr *c;
-
-		header.msg_control = control.bytes;
-		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		c = CMSG_FIRSTHDR(&header);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
-	}
+	if (count)
+		td_socket_put_fds(&header, control.bytes, fds, count);
 	do
 		sent = sendmsg(fd, &header, MSG_NOSIGNAL);
 	while ((sent < 0 && errno == EINTR) ||
 		(sent < 0 && errno == EAGAIN && !await(fd, POLLOUT, PATIENCE * 1000)));
 	return sent < 0 ? -errno : 0;
-}
-
-static void take_fds(struct msghdr *header, int *ret_fds, unsigned most, unsigned *ret_count)
-{
-	*ret_count = 0;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
-		size_t count =
-			c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < count; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (*ret_count < most)
-				ret_fds[(*ret_count)++] = fd;
-			else
-				close(fd);
-		}
-	}
 }
 
 int td_ipc_receive(int fd, void *ret, size_t n, int *ret_fds, unsigned *ret_count)
@@ -297,7 +268,7 @@ int td_ipc_receive(int fd, void *ret, size_t n, int *ret_fds, unsigned *ret_coun
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
-	take_fds(&header, ret_fds, ret_count ? *ret_count : 0, &count);
+	count = td_socket_take_fds(&header, ret_fds, ret_count ? *ret_count : 0);
 	if (ret_count)
 		*ret_count = count;
 	if (!got)

@@ -63,6 +63,42 @@ int td_socket_connect(const char *path)
 	return r;
 }
 
+void td_socket_put_fds(struct msghdr *header, void *control, const int *fds, unsigned count)
+{
+	struct cmsghdr *c;
+
+	header->msg_control = control;
+	header->msg_controllen = CMSG_SPACE(count * sizeof(int));
+	c = CMSG_FIRSTHDR(header);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+}
+
+unsigned td_socket_take_fds(struct msghdr *header, int *ret_fds, unsigned most)
+{
+	unsigned taken = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+		size_t count =
+			c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (taken < most)
+				ret_fds[taken++] = fd;
+			else
+				close(fd);
+		}
+	}
+	return taken;
+}
+
 int td_socket_send(int fd, const struct td_msg *msg, const int *fds, size_t fd_count)
 {
 	char packet[TD_PROTO_MAX];
@@ -75,44 +111,12 @@ int td_socket_send(int fd, const struct td_msg *msg, const int *fds, size_t fd_c
 	if (n < 0)
 		return n;
 	iov.iov_len = (size_t)n;
-	if (fds && fd_count) {
-		struct cmsghdr *c;
-
-		header.msg_control = control.bytes;
-		header.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
-		c = CMSG_FIRSTHDR(&header);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, fd_count * sizeof(int));
-	}
+	if (fds && fd_count)
+		td_socket_put_fds(&header, control.bytes, fds, (unsigned)fd_count);
 	do
 		sent = sendmsg(fd, &header, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : 0;
-}
-
-/* Takes what fits into ret_fds and closes the rest: a peer cannot leave descriptors behind. */
-static void take_descriptors(struct msghdr *header, int *ret_fds)
-{
-	size_t taken = 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
-		size_t count =
-			c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < count; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (ret_fds && taken < TD_SOCKET_FDS)
-				ret_fds[taken++] = fd;
-			else
-				close(fd);
-		}
-	}
 }
 
 int td_socket_recv(int fd, struct td_msg *ret, int *ret_fds, int flags)
@@ -133,7 +137,7 @@ int td_socket_recv(int fd, struct td_msg *ret, int *ret_fds, int flags)
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	take_descriptors(&header, ret_fds);
+	(void)td_socket_take_fds(&header, ret_fds, ret_fds ? TD_SOCKET_FDS : 0);
 	if (n == 0)
 		return -ECONNRESET;
 	if (header.msg_flags & MSG_TRUNC)

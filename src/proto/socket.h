@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+struct msghdr;
 struct td_msg;
 
 #define TD_SOCKET_FDS 2
@@ -19,6 +20,11 @@ int td_socket_connect(const char *path);
 /* The same in two steps: a socket, or -errno; 0, or -errno with the socket still the caller's. */
 int td_socket_new(void);
 int td_socket_connect_by(int fd, const char *path);
+
+/* Descriptors beside a packet: into the header, with a control buffer of CMSG_SPACE(count * sizeof(int)) zeros; and out of one that was received: what is beyond `most` is
+ * closed, as a peer is to leave none behind. Returns how many there are. */
+void td_socket_put_fds(struct msghdr *header, void *control, const int *fds, unsigned count);
+unsigned td_socket_take_fds(struct msghdr *header, int *ret_fds, unsigned most);
 
 /* 0 or -errno; fds may be NULL. */
 int td_socket_send(int fd, const struct td_msg *msg, const int *fds, size_t fd_count);
