@@ -180,6 +180,15 @@ int td_exp_antman_table2(struct td_experiment_run *run, struct td_err *err)
 		"fitted to this cell", "%.1f min",
 		B_S / 60 /
 			td_spilled_speed((uint64_t)(30 * GIB), (uint64_t)(28.5 * GIB), host_cost));
+	fputs("Differences: the paper's Job-A is a GCN and its Job-B a ResNet with a batch of 360, "
+	      "on "
+	      "a V100; no measured table has these two together. Here they are Gavel's A3C and "
+	      "ResNet-50 with a batch of 128, P100 fit, with the paper's times alone and sizes; "
+	      "all "
+	      "other measured jobs are tried in Job-A's place, too. Who is preempted failed there "
+	      "and "
+	      "is queued again here.\n",
+		run->report);
 	free(profiles);
 	return r == -ENOMEM ? td_err_set(err, r, "out of memory") : r;
 }
