@@ -218,6 +218,7 @@ static double median_of(const struct td_mudi_outcome *out, uint32_t seeds,
 
 GET(more_ct, out->ct_s[TD_MUDI_MORE] / out->ct_s[TD_MUDI_ITSELF])
 GET(even_ct, out->ct_s[TD_MUDI_EVEN] / out->ct_s[TD_MUDI_MORE])
+GET(even_exact_ct, out->ct_s[TD_MUDI_EVEN] / out->ct_s[TD_MUDI_MORE_EXACT])
 GET(more_makespan, out->makespan_s[TD_MUDI_MORE] / out->makespan_s[TD_MUDI_ITSELF])
 GET(more_swapped, out->swapped[TD_MUDI_MORE])
 GET(mudi_swapped, out->swapped[TD_MUDI_ITSELF])
@@ -245,33 +246,75 @@ static void put_swaps(struct td_experiment_run *run, const struct td_mudi_outcom
 		spread, note, "%.1f ms", median_of(out, run->seeds, transfer_ms, spread));
 }
 
+/* Of all the services' time until the last task is done; and of the time with tasks, since that lasts longer with three of them on a GPU. */
+static void put_more_late(struct td_experiment_run *run, const struct td_mudi_outcome *out)
+{
+	static const int of[2] = {TD_MUDI_ITSELF, TD_MUDI_MORE};
+	double late[2] = {0}, late_s[2] = {0}, late_beside[2] = {0};
+	char note[240];
+	uint32_t more = 0;
+
+	for (uint32_t s = 0; s < run->seeds; s++) {
+		for (int k = 0; k < 2; k++) {
+			late[k] += out[s].late[of[k]] / run->seeds;
+			late_s[k] += out[s].late_s[of[k]] / run->seeds;
+			late_beside[k] += out[s].late_beside[of[k]] / run->seeds;
+		}
+		more += out[s].late_beside[of[1]] > out[s].late_beside[of[0]];
+	}
+	snprintf(note, sizeof(note),
+		"direction counts; means over seeds. The run lasts longer with three, and services "
+		"without tasks are never late: in time %.0f and %.0f service-seconds; of the time "
+		"with tasks %.4f and %.4f %%, more with three in %u of %u seeds",
+		late_s[0], late_s[1], late_beside[0], late_beside[1], more, run->seeds);
+	td_row_put(run, late[1] >= late[0] ? TD_REPRODUCED : TD_NOT_REPRODUCED,
+		"SLO violations (Fig. 17), one task, up to three", "1.03x (0.52 %)", "", note,
+		"%.4f, %.4f %%", late[0], late[1]);
+}
+
+/* Mudi better in completion times and violations. Bounded: in a seed it is no faster than Random with lines through exact samples of every company either. */
+static void put_random(struct td_experiment_run *run, const struct td_mudi_outcome *out)
+{
+	char spread[64], of_exact[64], note[240];
+	double exact = median_of(out, run->seeds, even_exact_ct, of_exact), late = 0;
+	double ct = median_of(out, run->seeds, even_ct, spread);
+	bool better = true, bounded = false;
+	double together[2] = {0};
+
+	for (uint32_t s = 0; s < run->seeds; s++) {
+		late += out[s].late[TD_MUDI_EVEN] / run->seeds;
+		better &= even_ct(&out[s]) > 1 &&
+			  out[s].late[TD_MUDI_EVEN] > out[s].late[TD_MUDI_MORE];
+		bounded |= even_exact_ct(&out[s]) <= 1;
+		together[0] += out[s].together[TD_MUDI_EVEN] / run->seeds;
+		together[1] += out[s].together[TD_MUDI_MORE] / run->seeds;
+	}
+	snprintf(note, sizeof(note),
+		"violations of Random: %.1f %%; over Mudi with lines through exact samples %.2fx "
+		"(%s); tasks on a GPU that has any: %.1f under Random, %.1f under Mudi",
+		late, exact, of_exact, together[0], together[1]);
+	td_row_put(run,
+		better    ? TD_REPRODUCED
+		: bounded ? TD_BOUNDED
+			  : TD_NOT_REPRODUCED,
+		"CT (Fig. 17), Random / Mudi with up to three tasks", "Mudi better in all metrics",
+		spread, note, "%.2fx", ct);
+}
+
 /* Direction counts: more tasks on a GPU make each slower, and Random is the worst. */
 static void put_more(struct td_experiment_run *run, const struct td_mudi_outcome *out)
 {
-	char spread[64], note[160];
-	double ct = median_of(out, run->seeds, more_ct, spread), late[3] = {0};
-	bool worse = true;
+	char spread[64];
+	double ct = median_of(out, run->seeds, more_ct, spread);
 
-	for (uint32_t s = 0; s < run->seeds; s++) {
-		late[0] += out[s].late[TD_MUDI_ITSELF] / run->seeds;
-		late[1] += out[s].late[TD_MUDI_MORE] / run->seeds;
-		late[2] += out[s].late[TD_MUDI_EVEN] / run->seeds;
-		worse &= even_ct(&out[s]) > 1 &&
-			 out[s].late[TD_MUDI_EVEN] > out[s].late[TD_MUDI_MORE];
-	}
 	td_row_put(run, ct > 1 ? TD_REPRODUCED : TD_NOT_REPRODUCED,
 		"CT (Fig. 17), Mudi with up to three tasks / with one", "1.07x", spread,
 		"direction counts; 1.6x the tasks, memory of 40 GiB", "%.2fx", ct);
+	ct = median_of(out, run->seeds, more_makespan, spread);
 	td_row_put(run, TD_SHOWN, "makespan (Fig. 17), Mudi with up to three tasks / with one",
-		"1.09x", spread, "", "%.2fx", median_of(out, run->seeds, more_makespan, spread));
-	td_row_put(run, late[1] >= late[0] ? TD_REPRODUCED : TD_NOT_REPRODUCED,
-		"SLO violations (Fig. 17), one task, up to three", "1.03x (0.52 %)", "",
-		"direction counts; means over seeds", "%.4f, %.4f %%", late[0], late[1]);
-	snprintf(note, sizeof(note), "violations of Random: %.1f %%", late[2]);
-	ct = median_of(out, run->seeds, even_ct, spread);
-	td_row_put(run, worse ? TD_REPRODUCED : TD_NOT_REPRODUCED,
-		"CT (Fig. 17), Random / Mudi with up to three tasks", "Mudi better in all metrics",
-		spread, note, "%.2fx", ct);
+		"1.09x", spread, "", "%.2fx", ct);
+	put_more_late(run, out);
+	put_random(run, out);
 	put_swaps(run, out);
 }
 
@@ -404,8 +447,11 @@ int td_exp_mudi_sim(struct td_experiment_run *run, struct td_err *err)
 	      "tasks and services that is declared, not measured: 4 to 32 GiB a task, 2.5 to 3 GiB "
 	      "and 50 to 120 MiB a request of a batch for a service. Mudi with up to three tasks "
 	      "puts them beside the services with the least slopes, in seconds over share, which "
-	      "are those with the shortest batches, although other GPUs have no task at all; the "
-	      "paper's 12 GPUs were full.\n",
+	      "are those with the shortest batches, although other GPUs have no task at all: how "
+	      "many are on a GPU is in the row. Bounded: with lines "
+	      "through exact samples of every company of three it does the same, so that it is "
+	      "the rule and not what it has learnt. In the paper's 12 GPUs there were always "
+	      "tasks beside every service.\n",
 		run->report);
 	for (int c = 0; w && c < TD_MUDI_CLASSES; c++)
 		free(w->pools[c]);

@@ -20,7 +20,7 @@ const struct td_mudi_variant td_mudi_variants[TD_MUDI_VARIANTS] = {{"fitted", {f
 
 static const struct td_sched *const scheds[TD_MUDI_ALL] = {&td_sched_gslice, &td_sched_gpulets,
 	&td_sched_muxflow, &td_sched_mudi, &td_sched_bound, &td_sched_tandem, &td_sched_mudi_truth,
-	&td_sched_mudi_exact, &td_sched_mudi_more, &td_sched_even};
+	&td_sched_mudi_exact, &td_sched_mudi_more, &td_sched_even, &td_sched_mudi_more_exact};
 
 static int class_of(double gpu_s)
 {
@@ -120,6 +120,28 @@ static void need_memory(struct td_mudi_world *w, bool memory)
 	}
 }
 
+static void note_beside(const struct td_mudi_world *w, int policy, struct td_mudi_outcome *ret)
+{
+	double late = 0, with = 0, tasks = 0;
+
+	for (uint32_t g = 0; g < TD_MUDI_GPUS; g++) {
+		late += w->services[g].late_s;
+		with += w->services[g].guest_s;
+	}
+	for (uint32_t i = 0; i < w->task_count; i++) {
+		const struct td_sim_job *task = &w->tasks[i];
+
+		if (task->start_ns == TD_NEVER)
+			continue;
+		tasks += (double)((task->end_ns == TD_NEVER ? w->cluster.now_ns : task->end_ns) -
+				  task->start_ns) *
+			 1e-9;
+	}
+	ret->late_s[policy] = late;
+	ret->late_beside[policy] = 100 * late / fmax(1, with);
+	ret->together[policy] = tasks / fmax(1, with);
+}
+
 static void note_swaps(const struct td_mudi_world *w, int policy, struct td_mudi_outcome *ret)
 {
 	double with[TD_ZOO_SERVICES] = {0}, swapped[TD_ZOO_SERVICES] = {0}, all = 0, sum = 0;
@@ -183,6 +205,7 @@ static int simulate(struct td_mudi_world *w, const struct td_mudi_setting *setti
 	}
 	ret->makespan_s[policy] = (double)(w->cluster.now_ns - w->cluster.first_ns) * 1e-9;
 	note_swaps(w, policy, ret);
+	note_beside(w, policy, ret);
 	ret->ct_s[policy] = sum / w->task_count;
 	ret->late[policy] = 100 * td_cluster_late(&w->cluster, TD_SERVICE_NONE);
 	if (policy == TD_MUDI_ITSELF && w->cluster.counts.tunings)
@@ -221,6 +244,9 @@ static void take(struct td_mudi_outcome *of, const struct td_mudi_outcome *part,
 {
 	of->ct_s[policy] = part->ct_s[policy];
 	of->late[policy] = part->late[policy];
+	of->late_beside[policy] = part->late_beside[policy];
+	of->late_s[policy] = part->late_s[policy];
+	of->together[policy] = part->together[policy];
 	of->swapped[policy] = part->swapped[policy];
 	of->swaps_per_h[policy] = part->swaps_per_h[policy];
 	of->transfer_ms[policy] = part->transfer_ms[policy];
@@ -262,9 +288,10 @@ int td_mudi_run(struct td_experiment_run *run, struct td_mudi_world *w,
 int td_mudi_run_more(struct td_experiment_run *run, struct td_mudi_world *w,
 	struct td_mudi_outcome *ret, struct td_err *err)
 {
-	static const int policies[] = {TD_MUDI_ITSELF, TD_MUDI_MORE, TD_MUDI_EVEN};
+	static const int policies[] = {
+		TD_MUDI_ITSELF, TD_MUDI_MORE, TD_MUDI_EVEN, TD_MUDI_MORE_EXACT};
 	const struct td_mudi_setting setting = {0, 1, 1.6, true};
-	struct batch batch = {w, &setting, policies, 3};
+	struct batch batch = {w, &setting, policies, 4};
 
 	return run_batch(run, &batch, ret, err);
 }

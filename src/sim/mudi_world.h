@@ -35,6 +35,7 @@ enum {
 	TD_MUDI_POLICIES,
 	TD_MUDI_MORE = TD_MUDI_POLICIES,
 	TD_MUDI_EVEN,
+	TD_MUDI_MORE_EXACT,
 	TD_MUDI_ALL
 };
 
@@ -68,6 +69,9 @@ struct td_mudi_setting {
 struct td_mudi_outcome {
 	double ct_s[TD_MUDI_ALL]; /* mean completion time */
 	double late[TD_MUDI_ALL]; /* part of the services' time, in % */
+	double late_s[TD_MUDI_ALL],
+		late_beside[TD_MUDI_ALL]; /* in s of a service; of the time with tasks, in % */
+	double together[TD_MUDI_ALL];     /* tasks on a GPU that has any, mean over its time */
 	double makespan_s[TD_MUDI_ALL];
 	/* Training memory on the host: part of the time with tasks, in %; the same beside each kind of service; times per task and hour; a transfer's mean */
 	double swapped[TD_MUDI_ALL], by_kind[TD_MUDI_ALL][TD_ZOO_SERVICES];

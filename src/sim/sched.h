@@ -46,7 +46,8 @@ extern const struct td_sched td_sched_fifo, td_sched_preempt, td_sched_gandiva, 
 	td_sched_tandem, td_sched_round_robin, td_sched_nvshare, td_sched_dcuda, td_sched_optimum;
 /* With services and what is known of them: not of tandem-sim run. -ENODATA from init without. */
 extern const struct td_sched td_sched_gslice, td_sched_gpulets, td_sched_muxflow, td_sched_mudi,
-	td_sched_mudi_more, td_sched_even, td_sched_bound, td_sched_mudi_truth, td_sched_mudi_exact;
+	td_sched_mudi_more, td_sched_even, td_sched_bound, td_sched_mudi_truth, td_sched_mudi_exact,
+	td_sched_mudi_more_exact;
 
 /* NULL-terminated. */
 extern const struct td_sched *const td_scheds[];

@@ -12,6 +12,7 @@
  *   even       anywhere, up to three on a GPU                 equal parts ("Random" of 7.4)
  *   bound      the most speed within the objective, by truth  likewise, all batches and shares tried: no system
  *   mudi_exact as mudi                                        as mudi; the lines through exact samples of every pair are there: a bound of its learners, no system
+ *   mudi_more_exact  as mudi_more                             likewise: a bound, no system
  *   mudi_truth the most speed by Mudi's rules, by truth       likewise, all batches tried: a bound of Mudi, no system
  *
  * Here: the queue, places, and the table of the schedulers; what each does is in beside_baselines.c, beside_muxflow.c and beside_mudi.c.
@@ -338,3 +339,5 @@ SCHED(mudi_truth, TD_BESIDE_MUDI_TRUTH, 1, false, 0, 1,
 	"mudi's rules for batch and share with the truth for its predictions: a bound");
 SCHED(mudi_exact, TD_BESIDE_MUDI, 1, true, 0, 0.08,
 	"mudi with exact samples of every pair: a bound of its learners");
+SCHED(mudi_more_exact, TD_BESIDE_MUDI, TD_SELECTOR_TASKS_MAX, true, 0, 0.08,
+	"mudi_more with exact samples of every company: a bound of its learners");

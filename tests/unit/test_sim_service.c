@@ -191,9 +191,10 @@ TEST(mudi_has_one_task_beside_a_service_or_three_when_it_may)
 	static const struct {
 		const struct td_sched *sched;
 		uint32_t most;
-	} cases[] = {{&td_sched_mudi, 1}, {&td_sched_mudi_more, 3}, {&td_sched_even, 3}};
+	} cases[] = {{&td_sched_mudi, 1}, {&td_sched_mudi_more, 3}, {&td_sched_mudi_more_exact, 3},
+		{&td_sched_even, 3}};
 
-	for (int c = 0; c < 3; c++) {
+	for (int c = 0; c < 4; c++) {
 		struct td_sched sched = *cases[c].sched;
 
 		begin_mudi(200);
