@@ -12,6 +12,7 @@
 #include "preload/context.h"
 #include "preload/driver.h"
 #include "preload/gate.h"
+#include "preload/late.h"
 #include "preload/outside.h"
 #include "preload/slot.h"
 
@@ -226,6 +227,7 @@ TEST(nor_is_a_stream_with_work_waited_for)
 		while (demanded() && td_time_now_ns() < end)
 			td_time_sleep_until_ns(td_time_now_ns() + TD_NS_PER_MS);
 		CHECK_EQ(demanded(), 0);
+		(void)td_late_await(); /* the drain thread has left the driver */
 		CHECK_EQ(strict, 0);
 		CHECK_EQ(vmm_memories() + vmm_count(vmm.mapped), 0);
 	}
