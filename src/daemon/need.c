@@ -35,6 +35,22 @@ static enum td_soft_place place_of(
 	return place == TD_SOFT_STRANDED && is_given_up ? TD_SOFT_NO_PLACE : place;
 }
 
+/*
+ * What it has, of what its limit is about. Where a part of it lies on the host that is what is on the device; but plans that it has not reported for may have let it bring the rest
+ * there.
+ */
+static uint64_t has_bytes(const struct td_client *client)
+{
+	uint64_t demanded = client->demanded_bytes;
+
+	if (client->spill_told != TD_SPILL_LIES)
+		return demanded;
+	if (client->acknowledged_seq == client->seq ||
+		client->believed_bytes <= client->resident_bytes)
+		return client->resident_bytes;
+	return client->believed_bytes < demanded ? client->believed_bytes : demanded;
+}
+
 /* True: it is refused. An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
 static bool answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
 {
@@ -43,8 +59,7 @@ static bool answer_need(struct td_node *node, struct td_client *client, uint64_t
 	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
 	uint64_t wanted = client->demanded_bytes + client->need_bytes; /* each is bounded */
 	enum td_quota_verdict quota = td_quota_need(node, client, now_ns);
-	uint64_t has = client->spill_told == TD_SPILL_LIES ? client->resident_bytes
-							   : client->demanded_bytes;
+	uint64_t has = has_bytes(client);
 	const struct td_gpu *gpu = &node->gpus[client->gpu];
 	uint64_t before = td_quota_charge(client), doubt = td_capacity_doubt(gpu);
 	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;

@@ -435,8 +435,10 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 		return -EPROTO;
 	client->needs = true;
 	/* Who asks again has its last answer, and has reported with it. */
-	if (client->promised_bytes)
+	if (client->promised_bytes) {
 		client->demanded_bytes = client->reported_bytes;
+		client->host_bytes -= least(client->promised_bytes, client->host_bytes);
+	}
 	client->promised_bytes = 0;
 	client->need_ticket = msg->ticket;
 	client->need_bytes = bounded(msg->bytes);

@@ -309,3 +309,58 @@ TEST(room_that_is_enough_for_one_of_two_is_not_halved)
 	CHECK((a->slot[0].answer == 1) != (b->slot[0].answer == 1));
 	CHECK(within_capacity(&w));
 }
+
+/* Both wait to be let in with what they ask for, and neither gives anything back before. */
+TEST(of_two_that_wait_for_each_others_memory_the_later_is_refused)
+{
+	begin();
+	struct fake *a = plain_program(0, "a", 40 * MIB), *b = plain_program(1, "b", 16 * MIB);
+
+	settle(&w);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_EQ(td_node_set_job(&w.node, 1000, i ? "b" : "a", "paused", "on", w.now, NULL),
+			0);
+	settle(&w);
+	need(a, 12 * MIB);
+	need(b, 12 * MIB);
+	settle(&w);
+	CHECK(a->slot[0].answer == -1 && b->slot[0].answer == -1);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_EQ(
+			td_node_set_job(&w.node, 1000, i ? "b" : "a", "paused", "off", w.now, NULL),
+			0);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 0);
+	CHECK(is_open(b));
+	CHECK_EQ(a->slot[0].answer, -1);
+	fake_dies(&w, b);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+	CHECK(is_open(a));
+}
+
+/* It has reported with the answer, and asks for something else: nothing of the first is on its way any more. */
+TEST(what_was_granted_and_given_up_is_not_on_the_host_either)
+{
+	begin();
+	struct fake *a = program(0, "a", 8 * MIB);
+	const struct td_client *client =
+		td_container_of(a->process->clients.next, struct td_client, of_process);
+	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+
+	limit("a", "30m");
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, NULL), 0);
+	settle(&w);
+	a->slow = true;
+	msg.memory.seq = client->seq;
+	msg.memory.demanded_bytes = msg.memory.host_bytes = 8 * MIB;
+	need(a, 10 * MIB);
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(a->slot[0].answer, 2);
+	CHECK_EQ(say(&w, a, &msg), 0);
+	CHECK_EQ(client->demanded_bytes, 18 * MIB);
+	CHECK_EQ(client->host_bytes, 18 * MIB);
+	need(a, 4 * MIB);
+	CHECK_EQ(client->demanded_bytes, 8 * MIB);
+	CHECK_EQ(client->host_bytes, 8 * MIB);
+}

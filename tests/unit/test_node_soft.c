@@ -655,31 +655,23 @@ TEST(what_is_to_stay_once_it_is_there_need_not_all_come)
 	CHECK_EQ(a->slot[0].resident, 50 * MIB);
 }
 
-/* Both wait to be let in with what they ask for, and neither gives anything back before. */
-TEST(of_two_that_wait_for_each_others_memory_the_later_is_refused)
+/* It has freed memory, and was told that what lies on the host may come; then it asks for more than there is for both. */
+TEST(what_may_have_come_back_meanwhile_counts_as_being_there)
 {
 	begin();
-	struct fake *a = plain_program(0, "a", 40 * MIB), *b = plain_program(1, "b", 16 * MIB);
+	struct fake *a = spilling_program(0, "a", 12 * MIB);
 
+	soft("a", "8m");
 	settle(&w);
-	for (unsigned i = 0; i < 2; i++)
-		CHECK_EQ(td_node_set_job(&w.node, 1000, i ? "b" : "a", "paused", "on", w.now, NULL),
-			0);
-	settle(&w);
-	need(a, 12 * MIB);
-	need(b, 12 * MIB);
-	settle(&w);
-	CHECK(a->slot[0].answer == -1 && b->slot[0].answer == -1);
-	for (unsigned i = 0; i < 2; i++)
-		CHECK_EQ(
-			td_node_set_job(&w.node, 1000, i ? "b" : "a", "paused", "off", w.now, NULL),
-			0);
-	settle(&w);
-	CHECK_EQ(b->slot[0].answer, 0);
-	CHECK(is_open(b));
-	CHECK_EQ(a->slot[0].answer, -1);
-	fake_dies(&w, b);
-	settle(&w);
-	CHECK_EQ(a->slot[0].answer, 1);
-	CHECK(is_open(a));
+	CHECK(a->slot[0].resident == 8 * MIB && a->slot[0].spill == TD_SPILL_LIES);
+	a->slow = true;
+	a->slot[0].demanded = 6 * MIB;
+	a->slot[0].resident = 2 * MIB;
+	fake_memory(&w, a, 0);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(a->slot[0].spill == TD_SPILL_NO && a->slot[0].limit >= 6 * MIB);
+	need(a, 4 * MIB);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(a->slot[0].answer != 1);
+	CHECK(within_capacity(&w));
 }
