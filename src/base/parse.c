@@ -303,3 +303,11 @@ char *td_format_duration(char *buf, unsigned long len, uint64_t ns)
 		snprintf(buf, len, "%.0f us", (double)ns / 1e3);
 	return buf;
 }
+
+char *td_printable(char *text)
+{
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	return text;
+}

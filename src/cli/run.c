@@ -72,6 +72,10 @@ int td_cli_ensure_daemon(void)
 
 	if (!td_socket_path(path, sizeof(path)))
 		return td_cli_fail("the daemon's socket path is too long: set TANDEM_SOCKET");
+	if (*path != '/')
+		return td_cli_fail("TANDEM_SOCKET: \"%s\" is not valid: expected a path that "
+				   "begins with /, as programs change their folder",
+			path);
 	for (int attempt = 0; attempt < 50; attempt++) {
 		struct timespec pause = {0, 20 * 1000 * 1000};
 
@@ -117,27 +121,49 @@ static int one_of(const char *option, const char *value, const char *const *word
 	return td_cli_fail("--%s: \"%.64s\" is not valid: expected %s", option, value, expected);
 }
 
-static int check_limit(const char *option, const char *value)
+/* where: the option or the variable. */
+static int check_limit(const char *where, const char *value)
 {
 	struct td_err err = {0};
 
-	return td_parse_limit(value, &err) ? td_cli_fail("--%s: %s", option, err.msg) : 0;
+	return td_parse_limit(value, &err) ? td_cli_fail("%s: %s", where, err.msg) : 0;
 }
 
-static int check_duty(const char *value)
+static int check_duty(const char *where, const char *value)
 {
 	struct td_err err = {0};
 	uint32_t ppm;
 
-	return td_parse_duty(value, &ppm, &err) ? td_cli_fail("--duty: %s", err.msg) : 0;
+	return td_parse_duty(value, &ppm, &err) ? td_cli_fail("%s: %s", where, err.msg) : 0;
 }
 
-static int check_slack(const char *value)
+static int check_slack(const char *where, const char *value)
 {
 	struct td_err err = {0};
 	uint32_t ppm;
 
-	return td_parse_slack(value, &ppm, &err) ? td_cli_fail("--slack: %s", err.msg) : 0;
+	return td_parse_slack(value, &ppm, &err) ? td_cli_fail("%s: %s", where, err.msg) : 0;
+}
+
+/* What the command would inherit and pass over in silence: a limit that cannot be read is none. */
+static int check_environment(const struct job *job)
+{
+	const struct {
+		const char *name, *instead;
+		int (*check)(const char *where, const char *value);
+	} variables[] = {{"TANDEM_MEM", job->mem, check_limit},
+		{"NVIDIA_GPU_MEMORY_LIMIT", job->mem, check_limit},
+		{"TANDEM_MEM_SOFT", job->mem_soft, check_limit},
+		{"TANDEM_DUTY", job->duty, check_duty}, {"TANDEM_SLACK", job->slack, check_slack}};
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		const char *value = getenv(variables[i].name);
+
+		if (!variables[i].instead && value && *value &&
+			variables[i].check(variables[i].name, value))
+			return -1;
+	}
+	return 0;
 }
 
 static void help(void)
@@ -262,22 +288,22 @@ static int parse(int argc, char **argv, struct job *job)
 			job->weight = optarg;
 			break;
 		case 'm':
-			if (check_limit("mem", optarg))
+			if (check_limit("--mem", optarg))
 				return -1;
 			job->mem = optarg;
 			break;
 		case 'o':
-			if (check_limit("mem-soft", optarg))
+			if (check_limit("--mem-soft", optarg))
 				return -1;
 			job->mem_soft = optarg;
 			break;
 		case 'd':
-			if (check_duty(optarg))
+			if (check_duty("--duty", optarg))
 				return -1;
 			job->duty = optarg;
 			break;
 		case 's':
-			if (check_slack(optarg))
+			if (check_slack("--slack", optarg))
 				return -1;
 			job->slack = optarg;
 			break;
@@ -299,7 +325,7 @@ static int parse(int argc, char **argv, struct job *job)
 			return -1;
 		}
 	}
-	if (check_together(job))
+	if (check_together(job) || check_environment(job))
 		return -1;
 	if (!job->backend)
 		job->backend = job->mem_soft ? "swap" : "auto";

@@ -248,6 +248,7 @@ struct td_job *td_job_join(
 	struct td_job *job;
 
 	snprintf(name, sizeof(name), "%.63s", hello->job);
+	(void)td_printable(name);
 	job = find(node, uid, name);
 	if (job) {
 		job->processes++;

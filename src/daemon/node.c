@@ -178,6 +178,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 	process->uid = uid;
 	process->abi = hello->abi;
 	snprintf(process->name, sizeof(process->name), "%.63s", hello->name);
+	(void)td_printable(process->name); /* others' terminals show it */
 	process->backend = hello->backend < TD_BACKEND_N ? hello->backend : TD_BACKEND_PLAIN;
 	process->started_ns = process->phase_since_ns = process->wants_since_ns =
 		process->idle_since_ns = now_ns;

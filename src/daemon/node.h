@@ -128,8 +128,8 @@ struct td_client {
 	uint64_t
 		asked_ns; /* since when it is to give back by itself what is too much; 0: it is not */
 	struct {
-		uint64_t limit_bytes, resident_bytes, spilled_bytes, at_ns;
-	} settled;
+		uint64_t limit_bytes, resident_bytes, spilled_bytes, too_much_bytes, at_ns;
+	} settled; /* when it was let in last */
 	/* the last plan */
 	struct td_grant grant;
 };

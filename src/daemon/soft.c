@@ -262,12 +262,21 @@ void td_soft_plan(const struct td_node *node, struct td_client *client)
 					min_bytes(grant->limit_bytes, fixed_need(client))));
 }
 
-/* There is more on the device than there may be, with what is to be there and nowhere else. */
-static bool must_leave(const struct td_client *client)
+/* So much more is on the device than may be, with what is to be there and nowhere else; 0: or it cannot leave. */
+static uint64_t too_much(const struct td_client *client)
 {
-	return td_soft_spills(client) &&
-	       client->resident_bytes + fixed_need(client) > client->soft_bytes &&
-	       client->resident_bytes > td_fixed_bytes(client);
+	uint64_t wanted = client->resident_bytes + fixed_need(client);
+
+	return td_soft_spills(client) && client->resident_bytes > td_fixed_bytes(client)
+		       ? wanted - min_bytes(wanted, client->soft_bytes)
+		       : 0;
+}
+
+/* As when it was let in last: to drain it for that was of no use, as something keeps its memory there. */
+static bool was_in_vain(const struct td_client *client)
+{
+	return too_much(client) == client->settled.too_much_bytes &&
+	       client->resident_bytes == client->settled.resident_bytes;
 }
 
 /* How long it may take to drop by itself what is too much: two steps, if it tells them. 0: it keeps nothing. */
@@ -324,14 +333,16 @@ uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
 		if (!client->spills || process->failed || client->grant.gate == TD_GATE_CLOSED ||
 			(process->phase != TD_PHASE_OPEN && process->phase != TD_PHASE_DRAINING))
 			continue;
-		if (!must_leave(client))
+		if (!too_much(client))
 			client->asked_ns = 0;
-		if (must_leave(client))
+		if (too_much(client) && !(was_in_vain(client) && at > now_ns))
 			process->job->exchanges |= must_be_moved(client, now_ns, &wakeup);
-		else if (may_come(node, client) && at <= now_ns)
+		else if (!too_much(client) && !may_come(node, client))
+			continue;
+		else if (at <= now_ns)
 			process->job->exchanges = true;
-		else if (may_come(node, client) && at < wakeup)
-			wakeup = at;
+		else
+			wakeup = min_bytes(wakeup, at);
 	}
 	/* All of a job, or none: one whose drain was given up is not asked again yet. */
 	td_list_for_each (it, &node->processes) {
@@ -348,5 +359,6 @@ void td_soft_settled(struct td_client *client, uint64_t now_ns)
 	client->settled.limit_bytes = client->limit_bytes;
 	client->settled.resident_bytes = client->resident_bytes;
 	client->settled.spilled_bytes = client->spilled_bytes;
+	client->settled.too_much_bytes = too_much(client);
 	client->settled.at_ns = now_ns;
 }

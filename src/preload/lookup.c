@@ -131,6 +131,16 @@ CUresult td_hook_cuGetProcAddress_v2(
 }
 
 /* Ours for this look-up, or NULL: then the real function goes on as if we were not there. */
+/* Who looks up the look-up gets ours, which goes on to the real one: else what it looks up then would pass us by. */
+static void *lookup_of(const char *name)
+{
+	if (td_is_same(name, "dlsym"))
+		return (void *)dlsym;
+	if (td_is_same(name, "dlvsym"))
+		return (void *)dlvsym;
+	return td_is_same(name, "dlopen") ? (void *)dlopen : NULL;
+}
+
 __attribute__((used)) void *td_dlsym_ours(void *handle, const char *name);
 
 __attribute__((used)) void *td_dlsym_ours(void *handle, const char *name)
@@ -144,29 +154,23 @@ __attribute__((used)) void *td_dlsym_ours(void *handle, const char *name)
 		ours = wrapper_of(td_symbol_by_export(name));
 	else if (name[0] == 'n' && name[1] == 'v')
 		ours = td_nvml_wrapper(name);
+	else
+		ours = lookup_of(name);
 	/* Only where the object that is asked has the symbol at all. */
 	return ours && !td_gate_disabled() && td_libc_dlsym(handle, name) ? ours : NULL;
 }
 
 /*
- * Other interposers ask for the real dlsym by dlvsym, since a versioned question passes over definitions without a version such as ours. They get
- * ours, which goes on to the real one: else what they look up for the program would pass us by.
+ * Other interposers ask for the real dlsym by dlvsym, since a versioned question passes over definitions without a version such as ours.
  */
 __attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name);
 
 __attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name)
 {
-	void *ours = NULL;
+	void *ours;
 
 	td_libc_find();
-	if (name && handle == RTLD_NEXT) {
-		if (td_is_same(name, "dlsym"))
-			ours = (void *)dlsym;
-		else if (td_is_same(name, "dlvsym"))
-			ours = (void *)dlvsym;
-		else if (td_is_same(name, "dlopen"))
-			ours = (void *)dlopen;
-	}
+	ours = name && handle == RTLD_NEXT ? lookup_of(name) : NULL;
 	if (ours && !td_gate_disabled())
 		return ours;
 	return td_dlsym_ours(handle, name);

@@ -8,7 +8,7 @@ import tempfile
 
 FOLDER, LIBRARY, SOURCES, CC = sys.argv[1:5]
 FOLDER, LIBRARY = os.path.abspath(FOLDER), os.path.abspath(LIBRARY)
-CAUGHT = ["linked", "linked_threads", "dlsym", "dlsym_of_dlsym", "default", "dlvsym", "deepbind", "plugin", "plugin_deepbind", "proc_address",
+CAUGHT = ["linked", "linked_threads", "dlsym", "dlsym_of_dlsym", "dlsym_of_libc", "dlsym_of_dlvsym", "default", "dlvsym", "deepbind", "plugin", "plugin_deepbind", "proc_address",
           "proc_address_threads"]
 
 

@@ -40,6 +40,24 @@ static void *by_dlsym_of_dlsym(void)
 	return look ? look(driver(0), "cuLaunchKernel") : NULL;
 }
 
+/* The library's own, not that which comes first. */
+static void *by_dlsym_of_libc(void)
+{
+	void *(*look)(void *, const char *), *libc = dlopen("libc.so.6", RTLD_LAZY);
+
+	*(void **)&look = libc ? dlsym(libc, "dlsym") : NULL;
+	return look ? look(driver(0), "cuLaunchKernel") : NULL;
+}
+
+/* With a version, as ours has none. glibc's, from 2.2.5 or, of other processors, later. */
+static void *by_dlsym_of_dlvsym(void)
+{
+	void *(*look)(void *, const char *);
+
+	*(void **)&look = dlvsym(RTLD_DEFAULT, "dlsym", "GLIBC_2.2.5");
+	return look ? look(driver(0), "cuLaunchKernel") : NULL;
+}
+
 static void *by_default(void)
 {
 	return dlsym(RTLD_DEFAULT, "cuLaunchKernel");
@@ -114,6 +132,8 @@ static const struct {
 	{"linked_threads", linked_threads},
 	{"dlsym", by_dlsym},
 	{"dlsym_of_dlsym", by_dlsym_of_dlsym},
+	{"dlsym_of_libc", by_dlsym_of_libc},
+	{"dlsym_of_dlvsym", by_dlsym_of_dlvsym},
 	{"default", by_default},
 	{"dlvsym", by_dlvsym},
 	{"deepbind", deepbind},

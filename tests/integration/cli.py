@@ -30,6 +30,18 @@ def options_of_run_quote_what_they_refuse_and_say_what_they_take():
             assert done.returncode == 125 and f'"{quoted}"' in done.stderr, done
 
 
+def variables_that_a_command_would_inherit_are_quoted_too():
+    with World() as world:
+        for name in ("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", "TANDEM_MEM_SOFT", "TANDEM_DUTY", "TANDEM_SLACK"):
+            for value in NONSENSE:
+                done = world.call(TANDEM, "run", "--", "true", **{name: value})
+                assert (done.returncode == 0) == (not value) and (not value or f'{name}: "{value}"' in done.stderr and "expected" in done.stderr), (name, value, done)
+        done = world.call(TANDEM, "run", "--mem", "8Gi", "--", "true", NVIDIA_GPU_MEMORY_LIMIT="50%%")
+        assert done.returncode == 0 and not done.stderr, done
+        done = world.call(TANDEM, "run", "--", "true", TANDEM_SOCKET="relative/socket")
+        assert done.returncode == 125 and 'TANDEM_SOCKET: "relative/socket"' in done.stderr and not os.path.exists("/relative"), done
+
+
 def options_that_would_have_no_effect_are_refused():
     with World() as world:
         for words, quoted, expected in (
@@ -126,6 +138,7 @@ def an_explanation_is_as_long_as_it_has_to_be():
 
 run_cases([
     options_of_run_quote_what_they_refuse_and_say_what_they_take,
+    variables_that_a_command_would_inherit_are_quoted_too,
     options_that_would_have_no_effect_are_refused,
     settings_quote_what_they_refuse_and_say_what_they_take,
     what_is_wrong_with_a_daemons_arguments_is_quoted,

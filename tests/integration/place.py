@@ -308,10 +308,10 @@ def what_makes_no_sense_is_quoted_and_what_there_is_is_said():
         refused(world, "any:0", '"0"')
         refused(world, "GPU-", '"GPU-"')
         # what comes by the environment is an event that quotes it, and counts as not given
-        process = begin(world, None, "--hold", MIB, TANDEM_GPUS="gpu 1", NVIDIA_GPU_MEMORY_LIMIT="garbage")
+        process = begin(world, None, "--hold", MIB, TANDEM_GPUS="gpu 1", TANDEM_GRACE="garbage")
         assert len(line(process)["devices"]) == 2
         until(lambda: world.events("rejected"), "it is told")
-        assert "NVIDIA_GPU_MEMORY_LIMIT=garbage" in world.events("rejected")[0]["detail"], world.events("rejected")
+        assert "TANDEM_GRACE=garbage" in world.events("rejected")[0]["detail"], world.events("rejected")
         end(process)
 
 

@@ -25,6 +25,7 @@ struct fake {
 	struct td_pacing pacing;
 	bool others_wait;            /* as PLAN said last */
 	bool slow, draining, spills; /* spills: can keep a part on the host */
+	bool stays;                  /* but for that what is on the device stays there */
 	uint32_t seq, slots;
 	struct {
 		uint32_t seq;
@@ -226,7 +227,7 @@ static void fake_act(struct world *w, struct fake *f)
 		/* Nothing changes its place under running work. */
 		if (f->spills && !(f->word & TD_WORD_CLOSED)) {
 			target = f->slot[s].resident;
-		} else if (f->slot[s].resident > f->slot[s].limit) {
+		} else if (f->slot[s].resident > f->slot[s].limit && !f->stays) {
 			f->slot[s].out += f->slot[s].resident - f->slot[s].limit;
 			f->slot[s].resident = f->slot[s].limit;
 		} else if (f->slot[s].opening && f->slot[s].resident < target) {

@@ -17,6 +17,15 @@ TEST(a_first_job_gets_the_gpu_at_once)
 	CHECK_EQ(a->slot[0].resident, 48 * MIB);
 }
 
+TEST(names_are_fit_for_others_terminals)
+{
+	begin();
+	struct fake *a = program(0, "a\n\033[31m", 24 * MIB);
+
+	CHECK_STR(a->process->name, "a??[31m");
+	CHECK_STR(a->process->job->name, "a??[31m");
+}
+
 TEST(two_jobs_that_fit_run_side_by_side)
 {
 	begin();

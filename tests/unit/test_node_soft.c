@@ -278,6 +278,34 @@ TEST(one_of_a_job_that_cannot_be_drained_keeps_nobody_closed)
 	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 10 * MIB);
 }
 
+TEST(one_whose_memory_does_not_leave_though_it_could_is_not_drained_for_it_without_end)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 40 * MIB);
+
+	a->stays = true;
+	settle(&w);
+	a->closings = 0;
+	soft("a", "20m");
+	settle(&w);
+	CHECK(is_open(a));
+	CHECK_EQ(a->closings, 1);
+	CHECK_EQ(settle(&w), w.now + TD_SOFT_EVERY_NS);
+	w.now += TD_SOFT_EVERY_NS;
+	settle(&w);
+	CHECK_EQ(a->closings, 2);
+	/* More of it is something else. */
+	soft("a", "10m");
+	settle(&w);
+	CHECK_EQ(a->closings, 3);
+	a->stays = false;
+	w.now += TD_SOFT_EVERY_NS;
+	settle(&w);
+	CHECK_EQ(a->closings, 4);
+	CHECK_EQ(a->slot[0].resident, 10 * MIB);
+	CHECK(is_open(a));
+}
+
 TEST(one_that_keeps_memory_for_later_is_asked_to_drop_it_before_it_is_moved)
 {
 	begin();

@@ -171,3 +171,10 @@ TEST(people_read_three_digits)
 	CHECK_STR(td_format_size(buf, sizeof(buf), 640ull << 20), "640 MiB");
 	CHECK_STR(td_format_duration(buf, sizeof(buf), 1250000000), "1.25 s");
 }
+
+TEST(what_would_move_a_terminals_cursor_is_not_printed)
+{
+	char text[] = "a\nb\033[31m\177\303\266";
+
+	CHECK_STR(td_printable(text), "a?b?[31m?\303\266");
+}
