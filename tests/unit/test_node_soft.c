@@ -242,20 +242,6 @@ TEST(a_job_whose_gpu_has_become_too_small_runs_with_the_rest_on_the_host)
 	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 64 * MIB);
 }
 
-TEST(who_has_more_than_its_gpu_and_nowhere_else_to_put_it_is_told)
-{
-	begin();
-	struct fake *a = program(0, "j", 64 * MIB);
-	char told[512];
-
-	fake_want(&w, a);
-	settle(&w);
-	capacity("48m");
-	settle(&w);
-	td_node_explain_bounds(&w.node, a->process, told, sizeof(told));
-	CHECK(strstr(told, "cannot go on until some is freed") != NULL);
-}
-
 TEST(one_of_a_job_that_cannot_be_drained_keeps_nobody_closed)
 {
 	begin();
