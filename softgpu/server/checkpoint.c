@@ -4,13 +4,15 @@
  *
  *	running --lock--> locking --its work has ended--> locked --checkpoint--> checkpointed --restore--> locked --unlock--> running
  *
+ * Memory that other processes hold, too, keeps its process from being checkpointed.
+ *
  * The driver holds up calls while it is locked (softgpu/driver/device/checkpoint.c). A process that dies takes its state along.
  */
 #include <string.h>
 
 #include "softgpu/server/internal.h"
 
-/* By its process; only one that has a context can be meant. */
+/* By its process; only one that has something on a GPU can be meant. */
 static struct sg_peer_state *find_process(struct sg_server *server, uint64_t pid)
 {
 	struct td_list *it;
@@ -18,7 +20,7 @@ static struct sg_peer_state *find_process(struct sg_server *server, uint64_t pid
 	td_list_for_each (it, &server->clients) {
 		struct sg_peer_state *client = td_container_of(it, struct sg_peer_state, link);
 
-		if ((uint64_t)client->pid == pid && client->context_count)
+		if ((uint64_t)client->pid == pid && (client->context_count || client->hold_count))
 			return client;
 	}
 	return NULL;
@@ -58,7 +60,7 @@ static uint64_t suspend(struct sg_peer_state *client)
 			&context->gpu->memory, &context->memory, context->suspended_bytes);
 		bytes += context->suspended_bytes;
 	}
-	return bytes + moves.out_bytes;
+	return bytes + moves.out_bytes + sg_shared_suspend(client);
 }
 
 uint32_t sg_remap(uint64_t map, uint32_t gpu)
@@ -88,6 +90,7 @@ static bool fits(struct sg_server *server, const struct sg_peer_state *client, u
 
 	td_list_for_each (it, &client->contexts)
 		need[sg_remap(map, context_at(it)->gpu->index)] += context_at(it)->suspended_bytes;
+	sg_shared_need(client, map, need);
 	for (uint32_t i = 0; i < server->gpu_count; i++)
 		if (need[i] > td_memory_available_bytes(&server->gpus[i].memory))
 			return false;
@@ -142,7 +145,7 @@ static uint64_t resume(struct sg_server *server, struct sg_peer_state *client, u
 		bytes += context->suspended_bytes;
 		context->suspended_bytes = 0;
 	}
-	return bytes;
+	return bytes + sg_shared_resume(server, client, map);
 }
 
 /* The state that each command needs and leaves. */
@@ -170,6 +173,8 @@ int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_
 			tell(server, client, SG_NOTICE_LOCK, 0);
 		return r;
 	case SG_CHECKPOINT_SAVE:
+		if (client->state == SG_PROCESS_LOCKED && sg_shared_with_others(client))
+			return SG_ERR_SHARED;
 		r = change(client, SG_PROCESS_LOCKED, SG_PROCESS_CHECKPOINTED);
 		if (!r)
 			reply->value = suspend(client);

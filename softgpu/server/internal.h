@@ -10,10 +10,10 @@
 #define SG_MANAGED_MAX   (1ull << 40)
 
 struct sg_peer_state {
-	struct td_list link, contexts, ranges, ops;
+	struct td_list link, contexts, ranges, ops, holds;
 	void *peer;
 	pid_t pid;
-	uint32_t context_count, op_count;
+	uint32_t context_count, op_count, hold_count;
 	enum sg_process_state state;
 	bool failed; /* operations of its ended by a fault: messages about them may still come */
 };
@@ -58,6 +58,23 @@ int sg_fault_inject(struct sg_server *server, const struct sg_msg *msg);
 /* What holds already, to a client that has come. */
 void sg_fault_tell(struct sg_server *server, struct sg_peer_state *client);
 void sg_fault_xid(struct sg_server *server, uint32_t gpu, uint64_t number);
+
+/* -- shared.c -- */
+/* enum sg_err; SG_MEMORY_HOLD and SG_MEMORY_DROP. */
+int sg_shared_hold(
+	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg);
+int sg_shared_drop(
+	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg);
+/* The client is gone. */
+void sg_shared_gone(struct sg_peer_state *client);
+/* What the client is charged with on that GPU. */
+uint64_t sg_shared_bytes(const struct sg_peer_state *client, uint32_t gpu);
+/* Does anybody else hold some of what the client does? Then none of it can leave. */
+bool sg_shared_with_others(const struct sg_peer_state *client);
+/* Bytes that left; what each GPU needs for them to come back, by such a map, added to need[SG_GPU_MAX]; bytes that came. */
+uint64_t sg_shared_suspend(struct sg_peer_state *client);
+void sg_shared_need(const struct sg_peer_state *client, uint64_t map, uint64_t *need);
+uint64_t sg_shared_resume(struct sg_server *server, struct sg_peer_state *client, uint64_t map);
 
 /* -- checkpoint.c -- */
 /* enum sg_err. */

@@ -88,6 +88,7 @@ uint32_t sg_server_processes(const struct sg_server *server, uint32_t gpu, struc
 			row.memory_bytes +=
 				context->memory.plain_bytes + context->memory.resident_bytes;
 		}
+		row.memory_bytes += sg_shared_bytes(client, gpu);
 		if (uses && n < SG_PROCESSES_MAX)
 			rows[n++] = row;
 	}

@@ -13,6 +13,8 @@ void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, ui
 {
 	memset(server, 0, sizeof(*server));
 	td_list_init(&server->clients);
+	for (uint32_t i = 0; i < SG_SHARED_BUCKETS; i++)
+		td_list_init(&server->shared[i]);
 	server->gpu_count = gpu_count;
 	for (uint32_t i = 0; i < gpu_count; i++) {
 		struct sg_gpu *gpu = &server->gpus[i];
@@ -137,6 +139,7 @@ struct sg_peer_state *sg_server_connect(struct sg_server *server, void *peer, pi
 	td_list_init(&client->contexts);
 	td_list_init(&client->ranges);
 	td_list_init(&client->ops);
+	td_list_init(&client->holds);
 	td_list_append(&server->clients, &client->link);
 	server->client_count++;
 	return client;
@@ -178,6 +181,7 @@ void sg_server_disconnect(struct sg_server *server, struct sg_peer_state *client
 	(void)sg_server_advance(server, now_ns);
 	td_list_for_each_safe (it, tmp, &client->contexts)
 		free_context(client, td_container_of(it, struct sg_server_context, link));
+	sg_shared_gone(client);
 	td_list_remove(&client->link);
 	server->client_count--;
 	free(client);
@@ -555,6 +559,8 @@ static int request(struct sg_server *server, struct sg_peer_state *client, const
 	case SG_CONTEXT_FREE: return context_free(client, msg);
 	case SG_MEMORY_RESERVE: return memory_reserve(server, client, msg);
 	case SG_MEMORY_RELEASE: return memory_release(client, msg);
+	case SG_MEMORY_HOLD: return sg_shared_hold(server, client, msg);
+	case SG_MEMORY_DROP: return sg_shared_drop(server, client, msg);
 	case SG_MEMORY_INFO:
 		reply->value = td_memory_available_bytes(&server->gpus[msg->gpu].memory);
 		reply->value2 = server->gpus[msg->gpu].spec.memory_bytes;

@@ -37,12 +37,15 @@ struct sg_gpu {
 	uint64_t sm_busy_ns;
 };
 
+#define SG_SHARED_BUCKETS 1024
+
 struct sg_server {
 	struct sg_gpu gpus[SG_GPU_MAX];
 	uint32_t gpu_count;
 	struct td_list clients;
 	uint32_t client_count, next_context, next_range;
-	struct sg_msg faults[SG_FAULTS_MAX]; /* that hold, as NOTICEs */
+	struct td_list shared[SG_SHARED_BUCKETS]; /* shared.c */
+	struct sg_msg faults[SG_FAULTS_MAX];      /* that hold, as NOTICEs */
 	uint32_t fault_count;
 	bool stop;
 	/* Sends a packet to a client; one that cannot take it is marked broken. */

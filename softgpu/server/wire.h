@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define SG_WIRE_VERSION 7
+#define SG_WIRE_VERSION 8
 /* A kernel may begin so long before the server hears of it; with messages that are slower the GPU is idle meanwhile. */
 #define SG_LATE_MAX_NS 200000u
 #define SG_NAME_MAX    64
@@ -39,10 +39,14 @@ enum sg_msg_type {
 	SG_MEMORY_RESERVE, /* (r) gpu, context (0: owned by the process, as cuMemCreate does),
 			      bytes; all or nothing */
 	SG_MEMORY_RELEASE, /* (r) gpu, context, bytes */
-	SG_MEMORY_INFO,    /* (r) gpu -> value = free bytes, value2 = total bytes */
-	SG_MANAGED_NEW,    /* (r) gpu, bytes -> value = range id; takes no device memory yet */
-	SG_MANAGED_FREE,   /* (r) range */
-	SG_OP_BEGIN,       /* op, context, engine; value = bytes for copies (length follows from the
+	SG_MEMORY_HOLD,    /* (r) gpu, bytes; value, value2: of a file, inode and device; what no
+			   process holds yet is reserved, all or nothing; the rest is held by one
+			   more, and by the first of them charged */
+	SG_MEMORY_DROP,  /* (r) value, value2: one HOLD of it less; with the last one it is freed */
+	SG_MEMORY_INFO,  /* (r) gpu -> value = free bytes, value2 = total bytes */
+	SG_MANAGED_NEW,  /* (r) gpu, bytes -> value = range id; takes no device memory yet */
+	SG_MANAGED_FREE, /* (r) range */
+	SG_OP_BEGIN,     /* op, context, engine; value = bytes for copies (length follows from the
 			link); value2 = since when a kernel was the next one, 0: since now */
 	SG_OP_TOUCH,    /* op; page runs of managed ranges, in the order of access; before LENGTH */
 	SG_OP_LENGTH,   /* op, value = modelled solo length in ns */
@@ -107,8 +111,9 @@ enum sg_err {
 	SG_ERR_HANDLE, /* no such context, range or operation of this client */
 	SG_ERR_VALUE,  /* malformed */
 	SG_ERR_VERSION,
-	SG_ERR_STATE, /* not in this state */
-	SG_ERR_LOST,  /* the GPU is not there any more */
+	SG_ERR_STATE,  /* not in this state */
+	SG_ERR_SHARED, /* other processes hold it, too */
+	SG_ERR_LOST,   /* the GPU is not there any more */
 };
 
 enum sg_engine {

@@ -42,6 +42,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		packet.msg.value =
 			packet.msg.type == SG_OP_TOUCH ? 1 : (uint64_t)p[5] << (p[7] & 63);
 		packet.msg.value2 = (uint64_t)p[6] << 12;
+		/* Few files, and pieces that fit, so that clients meet. */
+		if (packet.msg.type == SG_MEMORY_HOLD || packet.msg.type == SG_MEMORY_DROP) {
+			packet.msg.value = p[4] & 3;
+			packet.msg.value2 = 0;
+			packet.msg.bytes = (uint64_t)(p[5] & 3) << 22;
+		}
+		/* All are process 1; two GPUs can change places. */
+		if (packet.msg.type == SG_CHECKPOINT) {
+			packet.msg.value = 1;
+			packet.msg.value2 = p[6];
+		}
 		packet.run = (struct sg_touch){p[3] >> 3 & 7, p[7] & 1, p[5], p[6]};
 		now += (uint64_t)p[7] * 100000;
 		/* Managed memory is bounded by the server's own limit; here by less, to be quick. */

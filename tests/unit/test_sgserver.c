@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "softgpu/server/server.h"
+#include "softgpu/server/internal.h"
 
 #define MS  1000000ull
 #define MIB (1ull << 20)
@@ -187,6 +187,153 @@ TEST(nonsense_drops_the_connection)
 	CHECK_EQ(tell(&a, (struct sg_msg){.type = SG_OP_BEGIN, .context = context, .engine = 77}),
 		-EPROTO);
 	end();
+}
+
+/* -- memory that processes share -- */
+
+static uint32_t hold_on(struct peer *peer, uint32_t gpu, uint64_t file, uint64_t bytes)
+{
+	ask(peer,
+		(struct sg_msg){.type = SG_MEMORY_HOLD, .gpu = gpu, .value = file, .bytes = bytes});
+	return peer->last.error;
+}
+
+static uint32_t hold(struct peer *peer, uint64_t file, uint64_t bytes)
+{
+	return hold_on(peer, 0, file, bytes);
+}
+
+static uint32_t drop(struct peer *peer, uint64_t file)
+{
+	ask(peer, (struct sg_msg){.type = SG_MEMORY_DROP, .value = file});
+	return peer->last.error;
+}
+
+/* As NVML shows it: 0 without a context. */
+static uint64_t memory_of(pid_t pid, uint32_t gpu)
+{
+	struct sg_process rows[SG_PROCESSES_MAX];
+	uint32_t n = sg_server_processes(&server, gpu, rows);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (rows[i].pid == (uint32_t)pid)
+			return rows[i].memory_bytes;
+	return 0;
+}
+
+static uint64_t plain_bytes(uint32_t gpu)
+{
+	return server.gpus[gpu].memory.plain_bytes;
+}
+
+TEST(shared_memory_counts_once_and_for_who_still_has_it)
+{
+	begin();
+	ask(&b, (struct sg_msg){.type = SG_CONTEXT_NEW});
+	CHECK_EQ(hold(&a, 7, 40 * MIB), SG_OK);
+	CHECK_EQ(hold(&b, 7, 40 * MIB), SG_OK);
+	CHECK_EQ(plain_bytes(0), 42 * MIB);
+	CHECK_EQ(memory_of(1, 0), 41 * MIB);
+	CHECK_EQ(memory_of(2, 0), MIB);
+	CHECK_EQ(drop(&a, 7), SG_OK);
+	CHECK_EQ(plain_bytes(0), 42 * MIB);
+	CHECK_EQ(memory_of(1, 0), MIB);
+	CHECK_EQ(memory_of(2, 0), 41 * MIB);
+	CHECK_EQ(hold(&a, 8, 40 * MIB), SG_ERR_MEMORY);
+	CHECK_EQ(drop(&b, 7), SG_OK);
+	CHECK_EQ(plain_bytes(0), 2 * MIB);
+	CHECK_EQ(hold(&a, 8, 40 * MIB), SG_OK);
+	end();
+}
+
+TEST(shared_memory_outlives_its_maker_and_ends_with_its_last_holder)
+{
+	begin();
+	hold(&a, 7, 40 * MIB);
+	hold(&b, 7, 40 * MIB);
+	sg_server_disconnect(&server, a.state, now);
+	a.state = sg_server_connect(&server, &a, 1);
+	CHECK_EQ(plain_bytes(0), 40 * MIB);
+	sg_server_disconnect(&server, b.state, now);
+	b.state = sg_server_connect(&server, &b, 2);
+	CHECK_EQ(plain_bytes(0), 0);
+	CHECK_EQ(hold(&b, 7, 60 * MIB), SG_OK); /* another file by now */
+	end();
+}
+
+TEST(each_hold_is_dropped_once)
+{
+	begin();
+	hold(&a, 7, 40 * MIB);
+	hold(&a, 7, 40 * MIB);
+	CHECK_EQ(plain_bytes(0), 41 * MIB);
+	CHECK_EQ(drop(&b, 7), SG_ERR_HANDLE);
+	CHECK_EQ(drop(&a, 7), SG_OK);
+	CHECK_EQ(plain_bytes(0), 41 * MIB);
+	CHECK_EQ(drop(&a, 7), SG_OK);
+	CHECK_EQ(drop(&a, 7), SG_ERR_HANDLE);
+	CHECK_EQ(plain_bytes(0), MIB);
+	end();
+}
+
+TEST(a_hold_of_something_else_is_refused)
+{
+	struct td_gpu_spec spec = *td_gpu_spec_find("tiny");
+
+	begin();
+	sg_server_disconnect(&server, a.state, now);
+	sg_server_disconnect(&server, b.state, now);
+	sg_server_init(&server, &spec, 2, now);
+	server.send = keep;
+	a.state = sg_server_connect(&server, &a, 1);
+	b.state = sg_server_connect(&server, &b, 2);
+	hold(&a, 7, 40 * MIB);
+	CHECK_EQ(hold_on(&b, 1, 7, 40 * MIB), SG_ERR_VALUE);
+	CHECK_EQ(hold(&b, 7, 20 * MIB), SG_ERR_VALUE);
+	CHECK_EQ(hold(&b, 8, 0), SG_ERR_VALUE);
+	CHECK_EQ(hold(&b, 8, 1ull << 60), SG_ERR_MEMORY);
+	ask(&b, (struct sg_msg){.type = SG_MEMORY_HOLD, .value = 7, .value2 = 1, .bytes = MIB});
+	CHECK_EQ(b.last.error, SG_OK); /* a file of that number elsewhere */
+	CHECK_EQ(plain_bytes(0), 41 * MIB);
+	server.gpus[0].lost = true;
+	CHECK_EQ(hold(&b, 7, 40 * MIB), SG_ERR_LOST);
+	end();
+}
+
+static uint32_t checkpoint(uint32_t what, uint64_t map)
+{
+	ask(&b, (struct sg_msg){.type = SG_CHECKPOINT, .engine = what, .value = 1, .value2 = map});
+	return b.last.error;
+}
+
+TEST(what_a_checkpointed_process_alone_has_leaves_with_it)
+{
+	struct td_gpu_spec spec = *td_gpu_spec_find("tiny");
+
+	begin();
+	sg_server_disconnect(&server, a.state, now);
+	sg_server_disconnect(&server, b.state, now);
+	sg_server_init(&server, &spec, 2, now);
+	server.send = keep;
+	a.state = sg_server_connect(&server, &a, 1);
+	b.state = sg_server_connect(&server, &b, 2);
+	hold(&a, 7, 40 * MIB);
+	hold(&b, 7, 40 * MIB);
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_LOCK, 0), SG_OK);
+	tell(&a, (struct sg_msg){.type = SG_LOCKED});
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_SAVE, 0), SG_ERR_SHARED);
+	drop(&b, 7);
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_SAVE, 0), SG_OK);
+	CHECK_EQ(b.last.value, 40 * MIB);
+	CHECK_EQ(plain_bytes(0), 0);
+	CHECK_EQ(hold(&b, 7, 40 * MIB), SG_ERR_STATE);
+	hold(&b, 8, 60 * MIB);
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_RESTORE, SG_REMAP_NOTHING), SG_ERR_MEMORY);
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_RESTORE, SG_REMAP_NOTHING ^ 0x11), SG_OK);
+	CHECK_EQ(plain_bytes(1), 40 * MIB);
+	CHECK_EQ(hold_on(&b, 1, 7, 40 * MIB), SG_OK);
+	end();
+	CHECK_EQ(plain_bytes(1), 0);
 }
 
 static struct sg_gpu_state state;

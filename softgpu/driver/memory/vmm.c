@@ -160,27 +160,96 @@ static int new_host_pages(struct sg_physical *physical, const char *name)
 	return CUDA_SUCCESS;
 }
 
+/* What can be exported is the server's to count: it knows it by its file, whichever process holds it. */
+static bool is_file_of_device(const struct sg_physical *physical)
+{
+	return !sg_is_remote(physical) && physical->fd >= 0;
+}
+
+static int hold_what_is_free(const struct sg_physical *physical, const struct stat *file)
+{
+	struct sg_msg msg = {.type = SG_MEMORY_HOLD,
+		.gpu = (uint32_t)physical->prop.location.id,
+		.bytes = physical->bytes,
+		.value = file->st_ino,
+		.value2 = file->st_dev};
+
+	if (sg_client_request(sg.client, &msg, NULL, 0, NULL))
+		return SG_LOST;
+	switch (msg.error) {
+	case SG_OK: return CUDA_SUCCESS;
+	case SG_ERR_VALUE: return CUDA_ERROR_INVALID_VALUE;
+	case SG_ERR_STATE: return CUDA_ERROR_NOT_SUPPORTED; /* its process is checkpointed */
+	default: return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+}
+
+static int hold(const struct sg_physical *physical)
+{
+	struct stat file;
+	int r;
+
+	if (fstat(physical->fd, &file))
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	r = hold_what_is_free(physical, &file);
+	if (r != CUDA_ERROR_OUT_OF_MEMORY)
+		return r;
+	sg_pools_trim((uint32_t)physical->prop.location.id);
+	return hold_what_is_free(physical, &file);
+}
+
+static void drop(const struct sg_physical *physical)
+{
+	struct sg_msg msg = {.type = SG_MEMORY_DROP};
+	struct stat file;
+
+	if (fstat(physical->fd, &file))
+		return;
+	msg.value = file.st_ino;
+	msg.value2 = file.st_dev;
+	(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
+}
+
+static void free_pages(struct sg_physical *physical)
+{
+	sg_pages_free(physical->host, physical->bytes);
+	if (physical->fd >= 0)
+		close(physical->fd);
+}
+
+/* Whoever imports it learns from the file's name which device it is memory of. */
+static int new_exportable_pages(struct sg_physical *physical)
+{
+	char name[32];
+	int r;
+
+	snprintf(name, sizeof(name), SHARED_NAME "%u", sg.devices[physical->prop.location.id].gpu);
+	r = new_host_pages(physical, name);
+	if (r)
+		return r;
+	r = hold(physical);
+	if (r)
+		free_pages(physical);
+	return r;
+}
+
 static int new_device_pages(struct sg_physical *physical)
 {
 	uint32_t device = (uint32_t)physical->prop.location.id;
-	int r = sg_reserve(device, 0, physical->bytes);
+	int r;
 
+	if (physical->prop.requestedHandleTypes & POSIX_FD)
+		return new_exportable_pages(physical);
+	r = sg_reserve(device, 0, physical->bytes);
 	if (r)
 		return r;
-	if (physical->prop.requestedHandleTypes & POSIX_FD) {
-		/* Whoever imports it learns from the file's name which device it is memory of. */
-		char name[32];
-
-		snprintf(name, sizeof(name), SHARED_NAME "%u", sg.devices[device].gpu);
-		r = new_host_pages(physical, name);
-	} else {
-		physical->fd = -1;
-		physical->host = sg_pages_new(physical->bytes);
-		r = physical->host ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	if (r)
+	physical->fd = -1;
+	physical->host = sg_pages_new(physical->bytes);
+	if (!physical->host) {
 		sg_release(device, 0, physical->bytes);
-	return r;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return CUDA_SUCCESS;
 }
 
 API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
@@ -237,11 +306,11 @@ static void put_physical(struct sg_physical *physical)
 			break;
 		}
 	}
-	sg_pages_free(physical->host, physical->bytes);
-	if (physical->fd >= 0)
-		close(physical->fd);
-	if (!sg_is_remote(physical) && !physical->imported)
+	if (is_file_of_device(physical))
+		drop(physical);
+	else if (!sg_is_remote(physical))
 		sg_release((uint32_t)physical->prop.location.id, 0, physical->bytes);
+	free_pages(physical);
 	free(physical);
 }
 
@@ -439,6 +508,7 @@ static int import(int fd, struct sg_physical *physical)
 {
 	struct stat st;
 	void *pages;
+	int r;
 
 	if (!device_of(fd, &physical->prop.location.id) || fstat(fd, &st) || st.st_size <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -452,7 +522,10 @@ static int import(int fd, struct sg_physical *physical)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	physical->host = pages;
-	return CUDA_SUCCESS;
+	r = hold(physical);
+	if (r)
+		free_pages(physical);
+	return r;
 }
 
 /* The descriptor stays the caller's. */
@@ -472,7 +545,6 @@ API CUresult cuMemImportFromShareableHandle(
 	if (!physical)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	physical->references = 1;
-	physical->imported = true;
 	physical->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
 	physical->prop.requestedHandleTypes = POSIX_FD;
 	physical->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;

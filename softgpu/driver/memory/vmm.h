@@ -6,9 +6,9 @@
 struct sg_physical {
 	uint64_t bytes;
 	uint8_t *host;
-	int fd;                  /* of host pages, and of what can be exported; -1: none */
-	unsigned references;     /* the handle and each mapping; sg_vmm_lock */
-	bool released, imported; /* imported: charged to the process that made it */
+	int fd;              /* of host pages, and of what can be exported; -1: none */
+	unsigned references; /* the handle and each mapping; sg_vmm_lock */
+	bool released;       /* the handle; a mapping may be left */
 	CUmemAllocationProp prop;
 	struct sg_physical *next;
 };
