@@ -171,7 +171,11 @@ char *td_node_explain_bounds(
 		td_format_size(has, sizeof(has), client->overhead_bytes);
 		if (quota != UINT64_MAX && client->overhead_known)
 			n = add(buf, len, n,
-				"Its contexts and code take %s there, which counts in that.", has);
+				"Its contexts and code%s take %s there, which counts in that.",
+				client->imported_bytes
+					? ", and imported memory that nobody else has any more,"
+					: "",
+				has);
 		else if (quota != UINT64_MAX)
 			n = add(buf, len, n,
 				"What its contexts and code take there is not known, and not in "

@@ -291,6 +291,13 @@ static void note_shrunk(struct td_node *node, struct td_client *client, uint64_t
 			client->out_bytes - told, NULL);
 }
 
+static void note_imported(struct td_client *client, uint64_t bytes, uint64_t now_ns)
+{
+	if (bytes > client->imported_bytes)
+		client->imported_ns = now_ns;
+	client->imported_bytes = bytes;
+}
+
 static int memory(struct td_node *node, struct td_process *process, const struct td_msg_memory *msg,
 	uint64_t now_ns)
 {
@@ -312,6 +319,7 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	client->step_peak_bytes = least(msg->step_peak_bytes, client->peak_bytes);
 	client->step_least_bytes = least(msg->step_least_bytes, client->step_peak_bytes);
 	client->by_allocator = msg->by_allocator;
+	note_imported(client, bounded(msg->imported_bytes), now_ns);
 	client->reported_bytes = client->demanded_bytes;
 	client->acknowledged_seq = msg->seq;
 	if (client->promised_bytes && (int32_t)(msg->seq - client->promised_seq) >= 0)

@@ -99,9 +99,11 @@ struct td_client {
 	/* overhead.h: on the device, beside what it allocates; 0: not known, or nothing */
 	uint64_t overhead_bytes, attached_ns;
 	bool overhead_known;
+	/* what it says that it has of others' memory; since when so much; of it, what overhead_bytes may be about */
+	uint64_t imported_bytes, imported_ns, overhead_imported_bytes;
 	struct {
 		bool valid;
-		uint64_t resident_bytes, overhead_bytes;
+		uint64_t resident_bytes, overhead_bytes, imported_bytes;
 	} seen;                  /* in the last sample */
 	uint64_t limit_bytes;    /* told last */
 	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */

@@ -12,7 +12,10 @@
 /* A newcomer is looked at this often, and for so long: where NVML does not tell, it will not. */
 #define SOON_NS     (50 * TD_NS_PER_MS)
 #define PATIENCE_NS (2 * TD_NS_PER_S)
-/* More than this part of a device no process is believed to take beside its allocations: a context takes 0.3 to 0.5 GB of 8 to 192, its code as much again. */
+/*
+ * More than this part of a device no process is believed to take beside its allocations: a context takes 0.3 to 0.5 GB of 8 to 192, its code as much again. What it
+ * has imported may come on top of that, if its maker has let go of it.
+ */
 #define MOST_PART 8
 
 static const struct td_nvml_use *find(const struct td_node *node, const struct td_client *client,
@@ -50,21 +53,27 @@ static bool all_still(const struct td_process *process)
 	return true;
 }
 
+static uint64_t min_bytes(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most_bytes)
 {
 	uint64_t resident = client->resident_bytes,
 		 bytes = used_bytes > resident ? used_bytes - resident : 0;
 
-	if (bytes > most_bytes)
-		bytes = most_bytes;
+	bytes = min_bytes(bytes, most_bytes);
 	if (client->seen.valid && client->seen.resident_bytes == resident) {
-		client->overhead_bytes =
-			bytes < client->seen.overhead_bytes ? bytes : client->seen.overhead_bytes;
+		client->overhead_bytes = min_bytes(bytes, client->seen.overhead_bytes);
 		client->overhead_known = true;
+		client->overhead_imported_bytes =
+			min_bytes(client->imported_bytes, client->seen.imported_bytes);
 	}
 	client->seen.valid = true;
 	client->seen.resident_bytes = resident;
 	client->seen.overhead_bytes = bytes;
+	client->seen.imported_bytes = client->imported_bytes;
 }
 
 void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
@@ -78,12 +87,21 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 
 		if (use && all_still(client->process))
 			observe(client, use->bytes,
-				node->gpus[client->gpu].total_bytes / MOST_PART);
+				node->gpus[client->gpu].total_bytes / MOST_PART +
+					client->imported_bytes);
 		else
 			client->seen.valid = false;
 	}
 	for (uint32_t i = 0; i < node->gpu_count; i++)
 		td_capacity_update(node, i);
+}
+
+/* Something that no two samples have been about; NVML may not tell it, so not for ever. */
+static bool has_news(const struct td_client *client, uint64_t now_ns)
+{
+	return (!client->overhead_known && now_ns < client->attached_ns + PATIENCE_NS) ||
+	       (client->imported_bytes > client->overhead_imported_bytes &&
+		       now_ns < client->imported_ns + PATIENCE_NS);
 }
 
 uint64_t td_overhead_wants_ns(const struct td_node *node, uint64_t sampled_ns, uint64_t now_ns)
@@ -94,8 +112,7 @@ uint64_t td_overhead_wants_ns(const struct td_node *node, uint64_t sampled_ns, u
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 		const struct td_job_settings *settings = &client->process->job->settings;
 
-		if (!client->overhead_known && (*settings->mem || *settings->mem_soft) &&
-			now_ns < client->attached_ns + PATIENCE_NS)
+		if ((*settings->mem || *settings->mem_soft) && has_news(client, now_ns))
 			return sampled_ns + SOON_NS;
 	}
 	return TD_NEVER;

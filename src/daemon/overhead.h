@@ -1,9 +1,10 @@
 /*
- * What a process takes on a GPU beside what it allocates: contexts, loaded code, stacks, what allocations are rounded up to. No call tells it; NVML
- * tells what each process has there in all, and the client what it knows of. It counts in the job's limits (docs/decisions/0022).
+ * What a process takes on a GPU beside what it allocates: contexts, loaded code, stacks, what allocations are rounded up to, and what it has imported that nobody
+ * else counts any more (docs/decisions/0032). No call tells it; NVML tells what each process has there in all, and the client what it knows of. It counts in the
+ * job's limits (docs/decisions/0022).
  *
  * The two are of different moments, so a figure is believed only if the client's own was the same in two samples, and of the two the lesser is. None is taken
- * while a process has yet to do what it was told, as its agent says nothing meanwhile. More than an eighth of the GPU nobody takes.
+ * while a process has yet to do what it was told, as its agent says nothing meanwhile. More than an eighth of the GPU nobody takes, and what it has imported.
  */
 #pragma once
 
@@ -19,6 +20,6 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 
 /*
  * When the next sample is wanted earlier than usual, given when the last was taken: a job with a limit has a process on a GPU of which nothing is known
- * yet. now_ns or earlier: at once. TD_NEVER: it is not.
+ * yet, or one that has imported more than is known of. now_ns or earlier: at once. TD_NEVER: it is not.
  */
 uint64_t td_overhead_wants_ns(const struct td_node *node, uint64_t sampled_ns, uint64_t now_ns);

@@ -84,6 +84,7 @@ static bool ends_with_context(enum td_outside_kind kind)
 	case TD_OUTSIDE_POOL:
 	case TD_OUTSIDE_GRAPH:
 	case TD_OUTSIDE_EXTERNAL:
+	case TD_OUTSIDE_IMPORTED:
 	case TD_OUTSIDE_N: break;
 	}
 	return false;
@@ -197,27 +198,36 @@ int td_outside_settle(
 
 /* -- keys -- */
 
-static void alias(const struct td_key *known, struct td_key *key)
+/* The device of which there is something to tell; below 0: none. */
+static int alias(const struct td_key *known, struct td_key *key)
 {
-	if (known) {
-		key->object = known->object;
-		key->object->references++;
-		td_table_link(key);
-	} else {
+	struct td_object *object = known ? known->object : NULL;
+
+	if (!object) {
 		free(key);
+		return -1;
 	}
+	key->object = object;
+	object->references++;
+	td_table_link(key);
+	if (object->kind != TD_OUTSIDE_IMPORTED || key->bytes <= object->bytes)
+		return -1;
+	td_table_count(object, key->bytes);
+	return object->device;
 }
 
 void td_outside_alias(enum td_outside_key of, uint64_t known, enum td_outside_key what,
 	uint64_t value, uint64_t bytes)
 {
 	struct td_key *key = td_table_key(what, value, bytes);
+	int device;
 
 	if (!key)
 		return;
 	td_lock_take(&td_table.lock);
-	alias(td_table_find(of, known), key);
+	device = alias(td_table_find(of, known), key);
 	td_lock_drop(&td_table.lock);
+	td_table_tell(device);
 }
 
 static struct td_key *mapping_around(uint64_t address)
@@ -236,18 +246,35 @@ void td_outside_alias_mapping(uint64_t address, enum td_outside_key what, uint64
 	if (!key)
 		return;
 	td_lock_take(&td_table.lock);
-	alias(mapping_around(address), key);
+	(void)alias(mapping_around(address), key);
 	td_lock_drop(&td_table.lock);
+}
+
+static void note(int device, enum td_outside_kind kind, enum td_outside_key what, uint64_t value,
+	uint64_t bytes)
+{
+	struct td_outside_claim claim = {.slot = -1, .bytes = bytes};
+
+	if (device >= 0 && device < TD_OUTSIDE_DEVICES && make(&claim, device, kind))
+		(void)td_outside_settle(&claim, CUDA_SUCCESS, what, value);
+}
+
+static int current_device(void)
+{
+	int slot = td_context_slot();
+
+	return slot < 0 ? -1 : td_table_device((unsigned)slot);
 }
 
 void td_outside_note(
 	enum td_outside_kind kind, enum td_outside_key what, uint64_t value, uint64_t bytes)
 {
-	int slot = td_context_slot(), device = slot < 0 ? -1 : td_table_device((unsigned)slot);
-	struct td_outside_claim claim = {.slot = -1, .bytes = bytes};
+	note(current_device(), kind, what, value, bytes);
+}
 
-	if (device >= 0 && make(&claim, device, kind))
-		(void)td_outside_settle(&claim, CUDA_SUCCESS, what, value);
+void td_outside_note_import(int device, uint64_t handle)
+{
+	note(device < 0 ? current_device() : device, TD_OUTSIDE_IMPORTED, TD_KEY_HANDLE, handle, 0);
 }
 
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value)
@@ -402,6 +429,8 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 		ret->resident_bytes += td_table.device_bytes[device];
 		ret->fixed_bytes += td_table.device_bytes[device];
 		ret->host_bytes += td_table.host_bytes[device];
+		ret->imported_bytes = td_table.kind_bytes[device][TD_OUTSIDE_SHARED] +
+				      td_table.kind_bytes[device][TD_OUTSIDE_IMPORTED];
 	}
 	if (slot < TD_SLOT_MAX) {
 		if (td_table.peak_bytes[slot] < ret->demanded_bytes)

@@ -24,7 +24,8 @@ enum td_outside_kind {
 	TD_OUTSIDE_GRAPH,
 	TD_OUTSIDE_EXTERNAL, /* another API's, which nobody else counts */
 	TD_OUTSIDE_SHARED,   /* another CUDA process's, which counts it: not charged here */
-	TD_OUTSIDE_BACKEND,  /* the backend's, which counts it: its context's end is its own */
+	TD_OUTSIDE_IMPORTED, /* the same, by a handle that lasts beyond any context: as much as the largest mapping of it */
+	TD_OUTSIDE_BACKEND, /* the backend's, which counts it: its context's end is its own */
 	TD_OUTSIDE_N,
 };
 
@@ -82,6 +83,9 @@ void td_outside_alias_mapping(uint64_t address, enum td_outside_key what, uint64
 /* Something that is told, not charged, or charged elsewhere. */
 void td_outside_note(
 	enum td_outside_kind kind, enum td_outside_key what, uint64_t value, uint64_t bytes);
+
+/* A handle to what another process made, on that device; below 0: on the current context's. How much it is, a mapping tells. */
+void td_outside_note_import(int device, uint64_t handle);
 
 /* NULL: not known. Exactly one of gone and back follows. */
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value);

@@ -73,13 +73,25 @@ CUresult td_hook_cuMulticastCreate(CUmemGenericAllocationHandle *a0, const void 
 	return r;
 }
 
-/* Whose memory it is counts it. How much it is, is not told. */
+/* Below 0: the driver does not say. */
+static int device_of(CUmemGenericAllocationHandle handle)
+{
+	CUmemAllocationProp prop;
+
+	return td_real.cuMemGetAllocationPropertiesFromHandle &&
+			       !td_real.cuMemGetAllocationPropertiesFromHandle(&prop, handle) &&
+			       prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE
+		       ? prop.location.id
+		       : -1;
+}
+
+/* Whose memory it is counts it, while it has it; after that NVML tells whose it is (docs/decisions/0032). */
 CUresult td_hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *a0, void *a1, int a2)
 {
 	CUresult r = td_real.cuMemImportFromShareableHandle(a0, a1, a2);
 
 	if (!r && a0)
-		td_outside_note(TD_OUTSIDE_SHARED, TD_KEY_HANDLE, *a0, 0);
+		td_outside_note_import(device_of(*a0), *a0);
 	return r;
 }
 

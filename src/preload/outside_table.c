@@ -13,7 +13,8 @@ struct td_table td_table = {.lock = TD_LOCK_INIT(TD_RANK_BACKEND)};
 
 static bool is_charged(const struct td_object *object)
 {
-	return object->kind != TD_OUTSIDE_SHARED && object->kind != TD_OUTSIDE_BACKEND;
+	return object->kind != TD_OUTSIDE_SHARED && object->kind != TD_OUTSIDE_IMPORTED &&
+	       object->kind != TD_OUTSIDE_BACKEND;
 }
 
 /* What a pool keeps for later is not in use; a graph does not say what is. */

@@ -49,7 +49,6 @@ MEMORY(legacy_pitch, 512 * 4, cuMemAllocPitch, (&address32, &pitch32, 100, 4, 4)
 MEMORY(vmm, 4 * MIB, cuMemCreate, (&handle, 4 * MIB, &on_device, 0), cuMemRelease, (handle))
 MEMORY(host_vmm, 0, cuMemCreate, (&handle, 4 * MIB, &on_host, 0), cuMemRelease, (handle))
 MEMORY(multicast, 0, cuMulticastCreate, (&handle, NULL), cuMemRelease, (handle))
-MEMORY(imported, 0, cuMemImportFromShareableHandle, (&handle, NULL, 1), cuMemRelease, (handle))
 MEMORY(array, 2 * MIB, cuArrayCreate_v2, (&object, &flat), cuArrayDestroy, (object))
 MEMORY(array_v1, 2 * MIB, cuArrayCreate, (&object, &flat_v1), cuArrayDestroy, (object))
 MEMORY(array3d, 2 * MIB, cuArray3DCreate_v2, (&object, &box), cuArrayDestroy, (object))
@@ -90,6 +89,32 @@ static void mapped(int symbol)
 	refused = -1;
 	OK(VIA(cuMemUnmap)(0x40000000, 4 * MIB));
 	EXPECT(symbol, counted() == 0);
+}
+
+/* Counted by none, known once: as much as its largest mapping, until handle and mappings are gone. */
+static void imported(int symbol)
+{
+	struct td_memory_stats stats;
+
+	handle = 0x8000;
+	refused = symbol;
+	EXPECT(symbol, VIA(cuMemImportFromShareableHandle)(&handle, NULL, 1) == CUDA_ERROR_UNKNOWN);
+	refused = -1;
+	OK(VIA(cuMemImportFromShareableHandle)(&handle, NULL, 1));
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
+	OK(VIA(cuMemMap)(0x40000000, 4 * MIB, 0, handle, 0));
+	OK(VIA(cuMemMap)(0x50000000, 4 * MIB, 0, handle, 0));
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 4 * MIB);
+	td_agent_stats(0, &stats);
+	EXPECT(symbol, counted() == 0 && stats.imported_bytes == 4 * MIB);
+	refused = TD_SYMBOL_cuMemRelease;
+	EXPECT(symbol, VIA(cuMemRelease)(handle) == CUDA_ERROR_UNKNOWN);
+	refused = -1;
+	OK(VIA(cuMemRelease)(handle));
+	OK(VIA(cuMemUnmap)(0x40000000, 4 * MIB));
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 4 * MIB);
+	OK(VIA(cuMemUnmap)(0x50000000, 4 * MIB));
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
 }
 
 /* Of all forms: inside the gate, and what the pool has grown by. */

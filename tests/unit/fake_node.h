@@ -29,7 +29,8 @@ struct fake {
 	uint32_t seq, slots;
 	struct {
 		uint32_t seq;
-		uint64_t limit, demanded, resident, fixed, stranded, cached, in, out, asked;
+		uint64_t limit, demanded, resident, fixed, stranded, cached, in, out, asked,
+			imported;
 		bool opening;
 		uint8_t spill; /* enum td_spill */
 		int answer;    /* last ANSWER's granted; -1 none */
@@ -180,6 +181,7 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 	msg.memory.fixed_bytes = f->slot[slot].fixed;
 	msg.memory.stranded_bytes = f->slot[slot].stranded;
 	msg.memory.cached_bytes = f->slot[slot].cached;
+	msg.memory.imported_bytes = f->slot[slot].imported;
 	msg.memory.in_bytes = f->slot[slot].in;
 	msg.memory.out_bytes = f->slot[slot].out;
 	(void)say(w, f, &msg);

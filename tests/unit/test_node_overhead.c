@@ -194,3 +194,81 @@ TEST(nobody_is_believed_to_take_more_than_an_eighth_of_the_gpu)
 	CHECK_EQ(a->slot[0].limit, 12 * MIB);
 	CHECK_EQ(a->slot[0].others, 8 * MIB);
 }
+
+/* -- what others made -- */
+
+static void imports(struct fake *f, uint64_t bytes)
+{
+	f->slot[0].imported = bytes;
+	fake_memory(&w, f, 0);
+}
+
+TEST(what_was_imported_and_its_maker_has_let_go_of_is_in_the_limit)
+{
+	begin();
+	struct fake *a = limited("20m", 2 * MIB);
+
+	imports(a, 16 * MIB);
+	sees(a, 3 * MIB); /* somebody else is charged with it */
+	sees(a, 3 * MIB);
+	CHECK_EQ(a->slot[0].limit, 19 * MIB);
+	sees(a, 19 * MIB);
+	CHECK_EQ(a->slot[0].limit, 19 * MIB);
+	sees(a, 19 * MIB);
+	CHECK_EQ(a->slot[0].limit, 3 * MIB);
+	CHECK_EQ(a->slot[0].others, 17 * MIB);
+	need(a, 2 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	imports(a, 0);
+	sees(a, 3 * MIB);
+	CHECK_EQ(a->slot[0].limit, 19 * MIB);
+}
+
+TEST(beside_an_eighth_of_the_gpu_nobody_is_believed_to_have_more_than_was_imported)
+{
+	begin();
+	struct fake *a = limited("40m", 8 * MIB);
+
+	imports(a, 4 * MIB);
+	sees(a, 60 * MIB);
+	sees(a, 60 * MIB);
+	CHECK_EQ(a->slot[0].others, 12 * MIB);
+}
+
+TEST(who_imports_more_is_looked_at_soon_until_two_samples_have_seen_it)
+{
+	begin();
+	struct fake *a = limited("40m", 2 * MIB);
+
+	sees(a, 3 * MIB);
+	sees(a, 3 * MIB);
+	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), TD_NEVER);
+	w.now += 10 * TD_NS_PER_S;
+	imports(a, 8 * MIB);
+	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), w.now + 50 * TD_NS_PER_MS);
+	sees(a, 11 * MIB);
+	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), w.now + 50 * TD_NS_PER_MS);
+	sees(a, 11 * MIB);
+	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), TD_NEVER);
+	/* It has imported without a pause: each sample counts with the one before. */
+	imports(a, 16 * MIB);
+	sees(a, 19 * MIB);
+	imports(a, 24 * MIB);
+	sees(a, 27 * MIB);
+	CHECK_EQ(a->slot[0].others, 17 * MIB);
+	CHECK(td_overhead_wants_ns(&w.node, w.now, w.now) != TD_NEVER);
+}
+
+TEST(who_imports_where_nvml_does_not_tell_is_not_looked_at_for_ever)
+{
+	begin();
+	struct fake *a = limited("40m", 2 * MIB);
+
+	w.now += 10 * TD_NS_PER_S;
+	imports(a, 8 * MIB);
+	CHECK(td_overhead_wants_ns(&w.node, w.now, w.now) != TD_NEVER);
+	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now + 3 * TD_NS_PER_S), TD_NEVER);
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "none", w.now, NULL), 0);
+	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), TD_NEVER);
+}

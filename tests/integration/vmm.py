@@ -1,0 +1,89 @@
+"""A job's hard limit on memory that its maker has exported and released, and that an importer has mapped: programs on the software GPU. TAP on stdout; argument: the build."""
+import json
+import subprocess
+
+from world import *
+
+PROGRAM = f"{BUILD}/tests/integration/vmm_test"
+MIB = 1 << 20
+CONTEXT = MIB  # what one takes on the software GPU of the tests
+BLOCK = 8 * MIB
+LIMIT = 40 * MIB
+
+
+def start(world, mode, block=BLOCK, backend="plain"):
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT), "--", PROGRAM, mode, str(block)]
+    return subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def again(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+    line = process.stdout.readline()
+    assert line, process.stderr.read()
+    return json.loads(line)
+
+
+def ends(world, process):
+    _, err = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 0, err
+    nothing_is_left(world)
+
+
+def beside(world):
+    """What its processes have beside what they allocate, as the daemon knows it."""
+    return sum(job["overhead_bytes"] for job in world.jobs())
+
+
+def rounds_until_refused(world, process, contexts):
+    """Each once the daemon knows of the one before. How much was had."""
+    had = 0
+    while had <= LIMIT:
+        until(lambda: beside(world) >= contexts * CONTEXT + had or process.poll() is not None, f"{had} bytes are counted")
+        said = again(process)
+        if said["result"]:
+            assert said == {"result": 2, "bytes": had}, said
+            return had
+        had += BLOCK
+    return had
+
+
+def what_a_program_imports_from_itself_is_in_its_limit():
+    with World("--memory", "64m") as world:  # an eighth is believed without a reason
+        for backend in ("plain", "swap"):
+            process = start(world, "alone", backend=backend)
+            had = rounds_until_refused(world, process, 1)
+            assert had == 32 * MIB, (backend, had)
+            assert world.status()["plain_bytes"] == CONTEXT + had, world.status()
+            said = world.call(TANDEM, "explain", world.jobs()[0]["job"]).stdout
+            assert "imported memory" in said and "33.0 MiB" in said, said
+            assert [e["detail"] for e in world.events("refused")][-1:] == ["beyond the job's limit"]
+            ends(world, process)
+
+
+def what_one_process_makes_and_another_keeps_is_in_the_limit_of_their_job():
+    with World("--memory", "64m") as world:  # an eighth is believed without a reason
+        process = start(world, "pair")
+        had = rounds_until_refused(world, process, 2)
+        assert had == 32 * MIB, had
+        assert world.status()["plain_bytes"] == 2 * CONTEXT + had, world.status()
+        ends(world, process)
+
+
+def without_a_pause_it_is_refused_after_a_few_looks():
+    """How much it has by then is a matter of how fast it is."""
+    with World("--memory", "128g") as world:
+        process = start(world, "spin", 16 * MIB)
+        until(lambda: beside(world) == CONTEXT or process.poll() is not None, "its context is counted")
+        said = again(process)
+        assert said["result"] == 2, said
+        assert [e["detail"] for e in world.events("refused")] == ["beyond the job's limit"], (said, world.events("refused"))
+        print(f"# it had {said['bytes'] // MIB} MiB of {LIMIT // MIB}", flush=True)
+        ends(world, process)
+
+
+run_cases([
+    what_a_program_imports_from_itself_is_in_its_limit,
+    what_one_process_makes_and_another_keeps_is_in_the_limit_of_their_job,
+    without_a_pause_it_is_refused_after_a_few_looks,
+])

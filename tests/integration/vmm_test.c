@@ -1,0 +1,178 @@
+/*
+ * Programs for vmm.py, run under `softgpu run -- tandem run --mem`: memory by cuMemCreate that is exported, released by its maker and mapped by an importer. Each
+ * prints a line of JSON for each line on stdin, until end of file.
+ *
+ *   alone BLOCK    a block is made, exported, imported, released and mapped
+ *   spin BLOCK     the same again and again, without a pause, until a block is refused
+ *   pair BLOCK     this process makes and exports, another one imports and maps, this one releases
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cuda/types.h"
+#include "tests/integration/descriptors.h"
+
+CUresult cuInit(unsigned flags);
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
+	const CUmemAllocationProp *prop, unsigned long long flags);
+CUresult cuMemExportToShareableHandle(
+	void *file, CUmemGenericAllocationHandle handle, int type, unsigned long long flags);
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *file, int type);
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
+CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t align, CUdeviceptr wanted,
+	unsigned long long flags);
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
+	CUmemGenericAllocationHandle handle, unsigned long long flags);
+CUresult cuMemSetAccess(
+	CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count);
+CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count);
+
+#define POSIX_FD 1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+
+static void must(CUresult r, const char *what)
+{
+	if (!r)
+		return;
+	fprintf(stderr, "vmm_test: %s: %d\n", what, (int)r);
+	exit(1);
+}
+
+static void use_gpu(void)
+{
+	CUcontext context;
+
+	must(cuInit(0), "cuInit");
+	must(cuCtxCreate_v2(&context, 0, 0), "cuCtxCreate");
+}
+
+/* What the driver answers to cuMemCreate. */
+static CUresult make(size_t bytes, CUmemGenericAllocationHandle *ret, int *ret_file)
+{
+	const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = POSIX_FD,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUresult r = cuMemCreate(ret, bytes, &prop, 0);
+
+	if (!r)
+		must(cuMemExportToShareableHandle(ret_file, *ret, POSIX_FD, 0), "export");
+	return r;
+}
+
+/* The descriptor is closed. */
+static void map(int file, size_t bytes)
+{
+	const CUmemAccessDesc access = {
+		{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr at;
+
+	must(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)file, POSIX_FD), "import");
+	close(file);
+	must(cuMemAddressReserve(&at, bytes, 0, 0, 0), "reserve");
+	must(cuMemMap(at, bytes, 0, handle, 0), "map");
+	must(cuMemSetAccess(at, bytes, &access, 1), "access");
+	must(cuMemsetD32_v2(at, 7, 1), "set");
+}
+
+static CUresult round_alone(size_t bytes)
+{
+	CUmemGenericAllocationHandle handle;
+	int file;
+	CUresult r = make(bytes, &handle, &file);
+
+	if (r)
+		return r;
+	must(cuMemRelease(handle), "release");
+	map(file, bytes);
+	return r;
+}
+
+static void say(CUresult r, unsigned long long had)
+{
+	printf("{\"result\": %d, \"bytes\": %llu}\n", (int)r, had);
+	fflush(stdout);
+}
+
+static int alone(size_t bytes, bool spins)
+{
+	unsigned long long had = 0;
+	char line[16];
+
+	use_gpu();
+	while (fgets(line, sizeof(line), stdin)) {
+		CUresult r;
+
+		do {
+			r = round_alone(bytes);
+			had += r ? 0 : bytes;
+		} while (spins && !r);
+		say(r, had);
+	}
+	return 0;
+}
+
+static void importer(int socket, size_t bytes)
+{
+	int file;
+
+	use_gpu();
+	while ((file = receive_file(socket)) >= 0) {
+		map(file, bytes);
+		if (write(socket, "m", 1) != 1)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static int pair(size_t bytes)
+{
+	unsigned long long had = 0;
+	int sockets[2], status;
+	char line[16], done;
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) || (child = fork()) < 0)
+		return 1;
+	if (!child) {
+		close(sockets[0]);
+		importer(sockets[1], bytes);
+	}
+	close(sockets[1]);
+	use_gpu();
+	while (fgets(line, sizeof(line), stdin)) {
+		CUmemGenericAllocationHandle handle;
+		int file;
+		CUresult r = make(bytes, &handle, &file);
+
+		if (!r) {
+			if (send_file(sockets[0], file) || read(sockets[0], &done, 1) != 1)
+				return 1;
+			close(file);
+			must(cuMemRelease(handle), "release");
+			had += bytes;
+		}
+		say(r, had);
+	}
+	close(sockets[0]);
+	return waitpid(child, &status, 0) != child || status;
+}
+
+int main(int argc, char **argv)
+{
+	size_t bytes = argc == 3 ? (size_t)atoll(argv[2]) : 0;
+
+	if (bytes && !strcmp(argv[1], "alone"))
+		return alone(bytes, false);
+	if (bytes && !strcmp(argv[1], "spin"))
+		return alone(bytes, true);
+	if (bytes && !strcmp(argv[1], "pair"))
+		return pair(bytes);
+	fprintf(stderr, "usage: vmm_test alone|spin|pair BLOCK\n");
+	return 2;
+}
