@@ -73,12 +73,46 @@ static void job_json(struct td_json *j, const struct td_msg_job *job)
 	td_json_end_row(j);
 }
 
+/* With the keys that every row has, empty. */
+static void others_json(struct td_json *j, const struct td_msg_others *others)
+{
+	td_json_row(j);
+	td_json_str(j, "job", "");
+	td_json_str(j, "name", "");
+	td_json_u64(j, "pid", 0);
+	td_json_u64(j, "processes", others->processes);
+	if (others->gpu != UINT32_MAX)
+		td_json_u64(j, "gpu", others->gpu);
+	td_json_u64(j, "demanded_bytes", others->demanded_bytes);
+	td_json_u64(j, "resident_bytes", others->resident_bytes);
+	td_json_u64(j, "host_bytes", others->host_bytes);
+	td_json_end_row(j);
+}
+
+static void others_row(const struct td_msg_others *others, struct sink *sink)
+{
+	struct td_cells cells = {0};
+
+	if (sink->json) {
+		others_json(&sink->out, others);
+		return;
+	}
+	TEXT(&cells, ps_name, "(%u of others)", others->processes);
+	if (others->gpu != UINT32_MAX)
+		TEXT(&cells, ps_gpu, "%u", others->gpu);
+	SIZE(&cells, ps_memory, others->demanded_bytes);
+	SIZE(&cells, ps_on_gpu, others->resident_bytes);
+	print_row(sink, "ps", &cells);
+}
+
 static void job_row(const struct td_msg *msg, void *arg)
 {
 	const struct td_msg_job *job = &msg->job;
 	struct sink *sink = arg;
 	struct td_cells cells = {0};
 
+	if (msg->type == TD_MSG_TYPE_others)
+		others_row(&msg->others, sink);
 	if (msg->type != TD_MSG_TYPE_job)
 		return;
 	if (sink->json) {

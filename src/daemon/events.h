@@ -1,6 +1,7 @@
 /* What happened, the last few thousand records: who waited for whom, and why. Kept in memory, numbered without gaps. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,9 @@ struct td_event {
 	uint64_t number, time_ns, wall_ns;
 	enum td_event_kind kind;
 	char job[64], name[64], detail[256];
-	uint32_t uid, pid, gpu; /* gpu: its number, or UINT32_MAX: none */
+	bool of_process; /* it is about a process: uid's, and root's to read. Else everybody's */
+	uint32_t uid, pid,
+		gpu; /* pid: 0 in a namespace beside ours; gpu: its number, or UINT32_MAX: none */
 	uint64_t value_ns, value_bytes;
 };
 

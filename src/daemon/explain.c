@@ -165,7 +165,12 @@ char *td_node_explain_bounds(
 				td_gpu_number(node, client->gpu), limit);
 		td_format_size(has, sizeof(has), client->others_bytes + client->demanded_bytes);
 		td_format_size(limit, sizeof(limit), quota);
-		if (quota != UINT64_MAX)
+		if (quota != UINT64_MAX && client->others_bytes + client->demanded_bytes > quota)
+			n = add(buf, len, n,
+				"Its job has %s on GPU %u, more than its limit of %s: it gets no "
+				"more until it has freed enough.",
+				has, td_gpu_number(node, client->gpu), limit);
+		else if (quota != UINT64_MAX)
 			n = add(buf, len, n, "Its job has %s of its %s on GPU %u.", has, limit,
 				td_gpu_number(node, client->gpu));
 		td_format_size(has, sizeof(has), client->overhead_bytes);
@@ -273,8 +278,21 @@ static const struct td_grant *find_turn(const struct td_process *process)
 	return first;
 }
 
-char *td_node_explain_turn(
-	const struct td_node *node, const struct td_process *process, char *buf, size_t len)
+static bool may_name(uid_t reader, const struct td_process *process)
+{
+	return !reader || reader == process->uid;
+}
+
+/* Ends without a full stop. Returns buf. */
+static char *name_process(const struct td_process *process, char *buf, size_t len)
+{
+	snprintf(buf, len, "%s (pid %d)", *process->name ? process->name : process->job->name,
+		(int)process->pid);
+	return buf;
+}
+
+char *td_node_explain_turn(const struct td_node *node, const struct td_process *process,
+	uid_t reader, char *buf, size_t len)
 {
 	static const char *const reasons[TD_TURN_N] = {
 		[TD_TURN_FIXED] = "as the policy has it",
@@ -286,7 +304,7 @@ char *td_node_explain_turn(
 	};
 	const struct td_process *holder = process;
 	const struct td_grant *turn;
-	char length[32];
+	char length[32], name[96];
 	unsigned before;
 
 	*buf = 0;
@@ -300,10 +318,12 @@ char *td_node_explain_turn(
 	td_format_duration(length, sizeof(length), turn->turn_ns);
 	if (holder == process)
 		snprintf(buf, len, "Its turn lasts %s: %s.", length, reasons[turn->turn_reason]);
-	else
-		snprintf(buf, len, "The turn of %s (pid %d) lasts %s: %s.",
-			*holder->name ? holder->name : holder->job->name, (int)holder->pid, length,
+	else if (may_name(reader, holder))
+		snprintf(buf, len, "The turn of %s lasts %s: %s.",
+			name_process(holder, name, sizeof(name)), length,
 			reasons[turn->turn_reason]);
+	else
+		snprintf(buf, len, "The turn that it waits for lasts %s.", length);
 	return buf;
 }
 
@@ -325,14 +345,42 @@ static void explain_unused(
 		snprintf(buf + n, len - n, ".");
 }
 
-char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
-	char *buf, size_t len)
+/* It waits. */
+static void explain_wait(const struct td_node *node, const struct td_process *process, uid_t reader,
+	uint64_t now_ns, char *buf, size_t len)
 {
-	char since[32], holding[32];
+	char since[32], holding[32], name[96], queue[32] = "nobody";
 	const struct td_process *holder;
 	unsigned before;
-	int n = snprintf(buf, len, "%s (pid %d) ",
-		*process->name ? process->name : process->job->name, (int)process->pid);
+
+	td_format_duration(since, sizeof(since), now_ns - td_process_waits_since_ns(process));
+	holder = find_holder(node, process, &before);
+	if (!holder) {
+		snprintf(buf, len, "has been waiting for %s and is next; nobody holds its GPU.",
+			since);
+		return;
+	}
+	if (before)
+		snprintf(queue, sizeof(queue), "%u", before);
+	td_format_duration(holding, sizeof(holding), now_ns - holder->phase_since_ns);
+	if (may_name(reader, holder))
+		snprintf(buf, len,
+			"has been waiting for %s: %s is %s on that GPU since %s; %s before it in "
+			"the queue.",
+			since, name_process(holder, name, sizeof(name)), td_process_state(holder),
+			holding, queue);
+	else
+		snprintf(buf, len,
+			"has been waiting for %s: another user's job has that GPU; %s before it "
+			"in the queue.",
+			since, queue);
+}
+
+char *td_node_explain(const struct td_node *node, const struct td_process *process, uid_t reader,
+	uint64_t now_ns, char *buf, size_t len)
+{
+	char since[32], name[96];
+	int n = snprintf(buf, len, "%s ", name_process(process, name, sizeof(name)));
 
 	td_format_duration(since, sizeof(since), now_ns - process->phase_since_ns);
 	if (n < 0 || (size_t)n >= len)
@@ -364,22 +412,7 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 	} else if (!process->wants) {
 		snprintf(buf, len, "is idle: it has not asked for the GPU for %s.", since);
 	} else {
-		td_format_duration(
-			since, sizeof(since), now_ns - td_process_waits_since_ns(process));
-		holder = find_holder(node, process, &before);
-		if (holder) {
-			td_format_duration(
-				holding, sizeof(holding), now_ns - holder->phase_since_ns);
-			snprintf(buf, len,
-				"has been waiting for %s: %s (pid %d) is %s on that GPU since %s; "
-				"%u before it in the queue.",
-				since, *holder->name ? holder->name : holder->job->name,
-				(int)holder->pid, td_process_state(holder), holding, before);
-		} else {
-			snprintf(buf, len,
-				"has been waiting for %s and is next; nobody holds its GPU.",
-				since);
-		}
+		explain_wait(node, process, reader, now_ns, buf, len);
 	}
 	return buf - n;
 }

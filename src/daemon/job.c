@@ -379,18 +379,15 @@ static bool may_change(uid_t uid, const struct td_process *process)
 	return !uid || uid == process->uid;
 }
 
-/* None that it may change is named so. */
-static int refuse_name(const char *name, bool others, struct td_err *err)
+int td_job_unknown(const char *name, struct td_err *err)
 {
-	if (others)
-		return td_err_set(err, -EPERM, "job \"%.64s\" belongs to another user", name);
 	return td_err_set(err, -ENOENT, "there is no job \"%.64s\": see tandem ps", name);
 }
 
 int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, const char *key,
 	const char *value, struct td_err *err)
 {
-	bool found = false, others = false;
+	bool found = false;
 	struct td_list *it;
 
 	td_list_for_each (it, &node->processes) {
@@ -398,12 +395,8 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 		struct td_job_settings copy = process->job->settings;
 		int r;
 
-		if (!td_process_is_named(process, name))
+		if (!td_process_is_named(process, name) || !may_change(uid, process))
 			continue;
-		if (!may_change(uid, process)) {
-			others = true;
-			continue;
-		}
 		r = td_job_set(&copy, key, value, err);
 		if (r)
 			return r;
@@ -416,7 +409,7 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *name, c
 		found = true;
 	}
 	if (!found)
-		return refuse_name(name, others, err);
+		return td_job_unknown(name, err);
 	return td_tenant_check(node, &(struct td_tenant_change){uid, name, key, value}, err);
 }
 

@@ -67,6 +67,9 @@ const char *td_class_name(enum td_class class);
 /* Does the text name one of its processes, or it? */
 bool td_job_is_named(const struct td_node *node, const struct td_job *job, const char *text);
 
+/* What everybody is told who names a job that he may not see, whether it is there or not: -ENOENT with a sentence. */
+int td_job_unknown(const char *name, struct td_err *err);
+
 /* Besteffort for now only. */
 bool td_job_is_to_be_upgraded(const struct td_job *job);
 

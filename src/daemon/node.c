@@ -45,6 +45,7 @@ static void name_process(struct td_event *event, const struct td_process *proces
 {
 	snprintf(event->job, sizeof(event->job), "%s", process->job->name);
 	snprintf(event->name, sizeof(event->name), "%s", process->name);
+	event->of_process = true;
 	event->pid = (uint32_t)process->pid;
 	event->uid = process->uid;
 }

@@ -252,7 +252,7 @@ int td_node_check_job(const struct td_node *node, uid_t uid, const char *job, co
 
 /*
  * Options of a job (job.h), for all of the user's processes that the name means (root: of everybody's); others of that name are left alone.
- * 0, -ENOENT, -EPERM (only others are named so), -EINVAL, -ERANGE or -EDQUOT with a sentence. job.c
+ * 0, -ENOENT (no job is named so, or only others' are), -EINVAL, -ERANGE or -EDQUOT with a sentence. job.c
  */
 int td_node_set_job(struct td_node *node, uid_t uid, const char *job, const char *key,
 	const char *value, uint64_t now_ns, struct td_err *err);
@@ -260,13 +260,16 @@ int td_node_set_job(struct td_node *node, uid_t uid, const char *job, const char
 /* An option of the node was changed by hand: capacities and policy follow. */
 void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *what);
 
-/* Why is this process where it is? One sentence. Returns buf. */
-char *td_node_explain(const struct td_node *node, const struct td_process *process, uint64_t now_ns,
-	char *buf, size_t len);
+/*
+ * Why is this process where it is? One sentence. Of another user's process that is in its way the reader learns nothing but that there is one, unless he is root. Returns
+ * buf.
+ */
+char *td_node_explain(const struct td_node *node, const struct td_process *process, uid_t reader,
+	uint64_t now_ns, char *buf, size_t len);
 
 /* How long is its turn, or that of the one it waits for, and why? Empty: nobody waits. Returns buf. */
-char *td_node_explain_turn(
-	const struct td_node *node, const struct td_process *process, char *buf, size_t len);
+char *td_node_explain_turn(const struct td_node *node, const struct td_process *process,
+	uid_t reader, char *buf, size_t len);
 
 /* What is it held to: its duty, and its job's limits on memory? Empty: nothing. Returns buf. */
 char *td_node_explain_bounds(

@@ -41,7 +41,7 @@ static void fail(struct td_peer *peer, int code, const char *text)
 	td_peer_send(peer, &msg);
 }
 
-/* Others see that something is there and what it takes, not what it is. */
+/* Of what is another user's one sees sums: send_others(). */
 static bool may_see(const struct td_peer *peer, uid_t uid)
 {
 	return !peer->uid || peer->uid == uid;
@@ -65,17 +65,15 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	snprintf(job->backend, sizeof(job->backend), "%s", backend_names[process->backend]);
 	snprintf(job->state, sizeof(job->state), "%s", td_process_state(process));
 	job->uid = process->uid;
-	if (may_see(peer, process->uid)) {
-		snprintf(job->job, sizeof(job->job), "%s", process->job->name);
-		snprintf(job->name, sizeof(job->name), "%s", process->name);
-		job->pid = (uint32_t)process->pid;
-		job->launches = launches(process);
-		job->started_ns = process->started_ns;
-		job->steps = process->steps.count;
-		job->step_ns = process->steps.median_ns;
-		job->step_sure_ppm = process->steps.sure_ppm;
-		job->step_found = process->steps.unit != 0;
-	}
+	snprintf(job->job, sizeof(job->job), "%s", process->job->name);
+	snprintf(job->name, sizeof(job->name), "%s", process->name);
+	job->pid = (uint32_t)process->pid;
+	job->launches = launches(process);
+	job->started_ns = process->started_ns;
+	job->steps = process->steps.count;
+	job->step_ns = process->steps.median_ns;
+	job->step_sure_ppm = process->steps.sure_ppm;
+	job->step_found = process->steps.unit != 0;
 	job->held_ns = td_process_held_ns(process, now_ns);
 	job->waited_ns = td_process_waited_ns(process, now_ns);
 	job->handovers = process->handovers;
@@ -105,6 +103,30 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	td_peer_send(peer, &msg);
 }
 
+/* What other users' processes have on a GPU, all of them together. Returns how many rows that takes: none where they have none. */
+static uint32_t send_others(struct td_peer *peer, uint32_t gpu)
+{
+	const struct td_node *node = &peer->server->node;
+	struct td_msg msg = {.type = TD_MSG_TYPE_others};
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->gpu != gpu || may_see(peer, client->process->uid))
+			continue;
+		msg.others.processes++;
+		msg.others.demanded_bytes += client->demanded_bytes;
+		msg.others.resident_bytes += client->resident_bytes;
+		msg.others.host_bytes += client->host_bytes;
+	}
+	if (!msg.others.processes)
+		return 0;
+	msg.others.gpu = td_gpu_number(node, gpu);
+	td_peer_send(peer, &msg);
+	return 1;
+}
+
 static void list_jobs(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_list *it, *c;
@@ -113,6 +135,8 @@ static void list_jobs(struct td_peer *peer, uint64_t now_ns)
 	td_list_for_each (it, &peer->server->node.processes) {
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
 
+		if (!may_see(peer, process->uid))
+			continue;
 		if (td_list_empty(&process->clients)) {
 			send_job(peer, process, NULL, now_ns);
 			rows++;
@@ -123,6 +147,8 @@ static void list_jobs(struct td_peer *peer, uint64_t now_ns)
 			rows++;
 		}
 	}
+	for (uint32_t i = 0; i < peer->server->node.gpu_count; i++)
+		rows += send_others(peer, i);
 	finish(peer, rows);
 }
 
@@ -314,10 +340,9 @@ static void get(struct td_peer *peer, const char *key)
 
 static void fail_no_job(struct td_peer *peer, const char *job)
 {
-	char text[128];
+	struct td_err err = {0};
 
-	snprintf(text, sizeof(text), "there is no job \"%.64s\": see tandem ps", job);
-	fail(peer, -ENOENT, text);
+	fail(peer, td_job_unknown(job, &err), err.msg);
 }
 
 /* Its id and settings, once for each job of that name. */
@@ -356,7 +381,7 @@ void td_peer_send_event(struct td_peer *peer, const struct td_event *event)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_event};
 
-	if (event->pid && !may_see(peer, event->uid))
+	if (event->of_process && !may_see(peer, event->uid))
 		return;
 	msg.event.number = event->number;
 	msg.event.time_ns = event->time_ns;
@@ -419,8 +444,10 @@ static uint32_t explain_process(
 	char text[EXPLAIN_BYTES];
 	uint32_t rows = 0;
 
-	rows += send_sentences(peer, td_node_explain(node, process, now_ns, text, sizeof(text)));
-	rows += send_sentences(peer, td_node_explain_turn(node, process, text, sizeof(text)));
+	rows += send_sentences(
+		peer, td_node_explain(node, process, peer->uid, now_ns, text, sizeof(text)));
+	rows += send_sentences(
+		peer, td_node_explain_turn(node, process, peer->uid, text, sizeof(text)));
 	rows += send_sentences(peer, td_node_explain_steps(node, process, text, sizeof(text)));
 	rows += send_sentences(peer, td_node_explain_bounds(node, process, text, sizeof(text)));
 	rows += send_sentences(peer, td_shares_explain(process, text, sizeof(text)));

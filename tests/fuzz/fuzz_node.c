@@ -265,7 +265,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (int k = 0; k < 6; k++)
 			if (w.fakes[k].process)
 				td_node_explain(
-					&w.node, w.fakes[k].process, w.now, text, sizeof(text));
+					&w.node, w.fakes[k].process, 0, w.now, text, sizeof(text));
 	}
 	td_node_deinit(&w.node);
 	return 0;

@@ -443,7 +443,7 @@ TEST(a_paused_job_closes_and_others_may_not_pause_it)
 	fake_want(&w, a);
 	settle(&w);
 	CHECK(td_node_set_job(&w.node, 1001, "a", "paused", "on", w.now, &err) < 0);
-	CHECK(strstr(err.msg, "another user"));
+	CHECK_STR(err.msg, "there is no job \"a\": see tandem ps");
 	CHECK(td_node_set_job(&w.node, 1000, "a", "paused", "perhaps", w.now, &err) < 0);
 	CHECK(strstr(err.msg, "\"perhaps\""));
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, &err), 0);
@@ -467,10 +467,10 @@ TEST(explanations_name_who_is_in_the_way)
 	fake_want(&w, b);
 	settle(&w);
 	w.now += 40 * MS;
-	CHECK(strstr(td_node_explain(&w.node, b->process, w.now, text, sizeof(text)),
+	CHECK(strstr(td_node_explain(&w.node, b->process, 0, w.now, text, sizeof(text)),
 		"train-a (pid 100)"));
 	CHECK(strstr(text, "waiting for 40.0 ms"));
-	CHECK(strstr(td_node_explain(&w.node, a->process, w.now, text, sizeof(text)),
+	CHECK(strstr(td_node_explain(&w.node, a->process, 0, w.now, text, sizeof(text)),
 		"may use its GPU"));
 }
 
@@ -484,18 +484,18 @@ TEST(explanations_say_how_long_a_turn_is_and_why)
 	CHECK_EQ(td_options_set(&w.node.options, "quantum.min", "200ms", NULL), 0);
 	fake_want(&w, a);
 	settle(&w);
-	CHECK_STR(td_node_explain_turn(&w.node, a->process, text, sizeof(text)), "");
+	CHECK_STR(td_node_explain_turn(&w.node, a->process, 0, text, sizeof(text)), "");
 	fake_want(&w, b);
 	settle(&w);
-	CHECK_STR(td_node_explain_turn(&w.node, a->process, text, sizeof(text)),
+	CHECK_STR(td_node_explain_turn(&w.node, a->process, 0, text, sizeof(text)),
 		"Its turn lasts 200.0 ms: one that waits has used the GPU little lately.");
-	CHECK_STR(td_node_explain_turn(&w.node, b->process, text, sizeof(text)),
+	CHECK_STR(td_node_explain_turn(&w.node, b->process, 0, text, sizeof(text)),
 		"The turn of train-a (pid 100) lasts 200.0 ms: one that waits has used the GPU "
 		"little lately.");
 	CHECK_EQ(td_options_set(&w.node.options, "policy", "nvshare", NULL), 0);
 	td_node_options_changed(&w.node, w.now, "policy=nvshare");
 	settle(&w);
-	CHECK(strstr(td_node_explain_turn(&w.node, a->process, text, sizeof(text)),
+	CHECK(strstr(td_node_explain_turn(&w.node, a->process, 0, text, sizeof(text)),
 		"as the policy has it"));
 }
 
@@ -515,15 +515,15 @@ TEST(the_queue_is_counted_by_class_where_the_policy_goes_by_it)
 	fake_want(&w, d);
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "c", "class", "online", w.now, NULL), 0);
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "d", "paused", "on", w.now, NULL), 0);
-	CHECK(strstr(td_node_explain(&w.node, b->process, w.now, text, sizeof(text)),
+	CHECK(strstr(td_node_explain(&w.node, b->process, 0, w.now, text, sizeof(text)),
 		"1 before it in the queue"));
-	CHECK(strstr(td_node_explain(&w.node, c->process, w.now, text, sizeof(text)),
-		"0 before it in the queue"));
+	CHECK(strstr(td_node_explain(&w.node, c->process, 0, w.now, text, sizeof(text)),
+		"nobody before it in the queue"));
 	CHECK_EQ(td_options_set(&w.node.options, "policy", "nvshare", NULL), 0);
 	td_node_options_changed(&w.node, w.now, "policy=nvshare");
-	CHECK(strstr(td_node_explain(&w.node, b->process, w.now, text, sizeof(text)),
-		"0 before it in the queue"));
-	CHECK(strstr(td_node_explain(&w.node, c->process, w.now, text, sizeof(text)),
+	CHECK(strstr(td_node_explain(&w.node, b->process, 0, w.now, text, sizeof(text)),
+		"nobody before it in the queue"));
+	CHECK(strstr(td_node_explain(&w.node, c->process, 0, w.now, text, sizeof(text)),
 		"1 before it in the queue"));
 	CHECK(d->process != NULL);
 }

@@ -91,7 +91,7 @@ static const char *explained(const struct fake *f, char (*text)[512])
 {
 	size_t n;
 
-	td_node_explain(&w.node, f->process, w.now, *text, sizeof(*text));
+	td_node_explain(&w.node, f->process, 0, w.now, *text, sizeof(*text));
 	n = strlen(*text);
 	td_node_explain_bounds(&w.node, f->process, *text + n, sizeof(*text) - n);
 	return *text;
@@ -186,8 +186,8 @@ TEST(what_is_another_users_is_not_changed)
 	begin();
 	struct fake *a = job(0, "a", TD_CLASS_BESTEFFORT, MIB);
 
-	CHECK_EQ(set(1001, "a", "class", "guaranteed"), -EPERM);
-	CHECK(strstr(err.msg, "another user"));
+	CHECK_EQ(set(1001, "a", "class", "guaranteed"), -ENOENT);
+	CHECK_STR(err.msg, "there is no job \"a\": see tandem ps");
 	CHECK_EQ(class_of(a), TD_CLASS_BESTEFFORT);
 	CHECK_EQ(set(0, "a", "class", "guaranteed"), 0);
 	CHECK_EQ(class_of(a), TD_CLASS_GUARANTEED);
@@ -224,7 +224,7 @@ TEST(ones_own_job_is_changed_beside_another_users_of_that_name)
 	CHECK_EQ(class_of(mine), TD_CLASS_GUARANTEED);
 	CHECK_EQ(class_of(theirs), TD_CLASS_BESTEFFORT);
 	CHECK(!theirs->settings_told);
-	CHECK_EQ(set(1002, "train", "class", "besteffort"), -EPERM);
+	CHECK_EQ(set(1002, "train", "class", "besteffort"), -ENOENT);
 	CHECK_EQ(set(1002, "nobody's", "class", "besteffort"), -ENOENT);
 	CHECK_EQ(set(0, "train", "weight", "7"), 0); /* root: all of them */
 	CHECK_EQ(mine->process->job->settings.weight, 7);

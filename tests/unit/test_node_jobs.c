@@ -436,6 +436,13 @@ TEST(explain_tells_what_a_job_is_held_to)
 	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
 	CHECK(strstr(text, "It may take 30% of the GPU's time.") != NULL);
 	CHECK(strstr(text, "Its job has 12.0 MiB of its 20.0 MiB on GPU 0.") != NULL);
+	limit("a", "2m");
+	settle(&w);
+	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
+	CHECK(strstr(text,
+		      "Its job has 12.0 MiB on GPU 0, more than its limit of 2.0 MiB: it gets no "
+		      "more until it has freed enough.") != NULL);
+	limit("a", "20m");
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "weight", "3", w.now, NULL), 0);
 	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
 	CHECK(strstr(text, "Its weight is 3. It may take 30%") != NULL);

@@ -269,10 +269,10 @@ TEST(explain_tells_what_a_job_was_given)
 	td_gpus_seen(&w.node, gpus, 2, w.now);
 	fake_hello(&w, &w.fakes[0], "a", TD_BACKEND_PLAIN, false);
 	CHECK_EQ(ask(0, 2, "015"), 0);
-	CHECK(strstr(td_node_explain(&w.node, w.fakes[0].process, w.now, text, sizeof(text)),
+	CHECK(strstr(td_node_explain(&w.node, w.fakes[0].process, 0, w.now, text, sizeof(text)),
 		"its job was given GPU 0, 1."));
 	fake_hello(&w, &w.fakes[1], "b", TD_BACKEND_PLAIN, false);
 	CHECK_EQ(ask(1, 1, "5"), 0);
-	CHECK(strstr(td_node_explain(&w.node, w.fakes[1].process, w.now, text, sizeof(text)),
+	CHECK(strstr(td_node_explain(&w.node, w.fakes[1].process, 0, w.now, text, sizeof(text)),
 		"given GPU GPU-06060606-"));
 }
