@@ -18,12 +18,29 @@
 #include "policy/policy.h"
 #include "proto/socket.h"
 
-/* Forks tandemd in its own session; returns once it accepts connections or has failed. Many of us may do so at once: the daemon's lock
- * lets one live, and the others' failure is no failure if somebody answers in the end. */
-static int start_daemon(const char *socket_path)
+/* What a daemon that we started has to say (tandemd --ready-fd), until it serves or is gone: why it does not serve, or nothing. */
+static void hear(int fd, char *ret_why, size_t len)
+{
+	size_t used = 0;
+	ssize_t n = 0;
+
+	while (used + 1 < len &&
+		((n = read(fd, ret_why + used, len - 1 - used)) > 0 || (n < 0 && errno == EINTR)))
+		used += n > 0 ? (size_t)n : 0;
+	ret_why[used] = 0;
+	if (!strcmp(ret_why, "1"))
+		*ret_why = 0;
+	(void)td_printable(ret_why);
+}
+
+/*
+ * Forks tandemd in its own session; returns once it accepts connections or has failed, with the reason. Many of us may do so at once: the daemon's lock lets one live, and the others' failure
+ * is no failure if somebody answers in the end.
+ */
+static int start_daemon(const char *socket_path, char *ret_why, size_t len)
 {
 	static const char *const candidates[] = {"tandemd", "../daemon/tandemd", NULL};
-	char program[PATH_MAX], fd_text[16], byte;
+	char program[PATH_MAX], fd_text[16];
 	int ready[2], status;
 	pid_t pid;
 
@@ -54,20 +71,19 @@ static int start_daemon(const char *socket_path)
 		unsetenv("LD_PRELOAD");
 		execl(program, "tandemd", "--socket", socket_path, "--ready-fd", fd_text,
 			(char *)NULL);
+		dprintf(ready[1], "%s: %s", program, strerror(errno));
 		_exit(127);
 	}
 	close(ready[1]);
 	waitpid(pid, &status, 0);
-	/* A byte: it serves. End of file: it is gone, perhaps because another one serves. */
-	while (read(ready[0], &byte, 1) < 0 && errno == EINTR)
-		;
+	hear(ready[0], ret_why, len);
 	close(ready[0]);
 	return 0;
 }
 
 int td_cli_ensure_daemon(void)
 {
-	char path[256], log[sizeof(path) + 8];
+	char path[256], log[sizeof(path) + 8], why[256] = "";
 	int fd;
 
 	if (!td_socket_path(path, sizeof(path)))
@@ -86,12 +102,14 @@ int td_cli_ensure_daemon(void)
 		}
 		if (fd == -EACCES)
 			break;
-		if (attempt % 10 == 0 && start_daemon(path))
+		if (attempt % 10 == 0 && start_daemon(path, why, sizeof(why)))
 			return TD_EXIT_USAGE;
 		/* Another starter's daemon holds the lock and will listen in a moment. */
 		if (attempt)
 			nanosleep(&pause, NULL);
 	}
+	if (*why)
+		return td_cli_fail("no daemon could be started at \"%s\": %s", path, why);
 	if (snprintf(log, sizeof(log), "%s.log", path) < (int)sizeof(log) && !access(log, R_OK))
 		return td_cli_fail(
 			"no daemon could be started at %s (%s): see %s", path, strerror(-fd), log);

@@ -145,7 +145,7 @@ static void usage(FILE *out)
 
 struct arguments {
 	char socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	int ready_fd; /* gets a byte once connections are accepted; -1: none */
+	int ready_fd; /* gets "1" once connections are accepted, or the reason why they cannot be; -1: none */
 };
 
 static int set_pair(char *pair, struct td_err *err)
@@ -231,6 +231,13 @@ static int watch_signals(void)
 	return signals.fd < 0 ? -errno : td_loop_add(&loop, &signals);
 }
 
+/* To who has started us, and closes it. */
+static void tell(const struct arguments *arguments, const char *text)
+{
+	if (arguments->ready_fd >= 0 && write(arguments->ready_fd, text, strlen(text)) > 0)
+		close(arguments->ready_fd);
+}
+
 static int serve(const struct arguments *arguments)
 {
 	int owner = 0, lock_fd, listen_fd, r;
@@ -242,11 +249,13 @@ static int serve(const struct arguments *arguments)
 	if (lock_fd == -EWOULDBLOCK) {
 		td_log(TD_LOG_ERROR, "socket=%s pid=%d another tandemd is running",
 			arguments->socket, owner);
+		tell(arguments, "another tandemd is running");
 		return 1;
 	}
 	listen_fd = lock_fd < 0 ? lock_fd : listen_at(arguments->socket, &stale);
 	if (listen_fd < 0) {
 		td_log(TD_LOG_ERROR, "socket=%s %s", arguments->socket, strerror(-listen_fd));
+		tell(arguments, strerror(-listen_fd));
 		return 1;
 	}
 	r = td_loop_init(&loop, td_server_turn, &server);
@@ -254,12 +263,13 @@ static int serve(const struct arguments *arguments)
 		r = td_server_init(&server, &loop, listen_fd, arguments->socket);
 	if (!r)
 		r = watch_signals();
+	if (r)
+		tell(arguments, strerror(-r));
 	if (!r) {
 		server.node.options = options;
 		td_node_options_changed(&server.node, td_time_now_ns(), "started");
 		server.node.settle_ns = stale ? td_time_now_ns() + SETTLE_NS : 0;
-		if (arguments->ready_fd >= 0 && write(arguments->ready_fd, "1", 1) == 1)
-			close(arguments->ready_fd);
+		tell(arguments, "1");
 		notify_ready();
 		td_log(TD_LOG_INFO, "socket=%s policy=%s ready", arguments->socket,
 			server.node.policy->name);

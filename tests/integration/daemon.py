@@ -7,6 +7,7 @@ import struct
 import subprocess
 import time
 
+from shell import MIB, Shell
 from world import *
 
 VERSION = 1
@@ -180,6 +181,62 @@ def a_full_disk_for_its_log_hurts_nobody():
         assert daemon.wait(DEADLINE_S) == 0
 
 
+def where_its_socket_cannot_be_made_the_reason_is_said():
+    """No file may have a byte, as on a full disk."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    with World() as world:
+        path = world.environment["TANDEM_SOCKET"]
+        done = subprocess.run([TANDEM, "run", "--", "true"], env=world.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=DEADLINE_S,
+                              preexec_fn=limit, restore_signals=False)  # SIGXFSZ stays ignored: a write fails
+        assert done.returncode == 125 and done.stderr == f'tandem: no daemon could be started at "{path}": File too large\n', done
+        done = world.call(TANDEM, "run", "--", "true", TANDEMD="/nowhere/tandemd")
+        assert done.returncode == 125 and done.stderr == f'tandem: no daemon could be started at "{path}": /nowhere/tandemd: No such file or directory\n', done
+        done = world.call(TANDEM, "run", "--", "true", TANDEM_SOCKET="/dev/null/t/socket")
+        assert done.returncode == 125 and done.stderr == 'tandem: no daemon could be started at "/dev/null/t/socket": Not a directory\n', done
+        serves(world)
+
+
+def another_user_sees_sums_and_cannot_tell_what_is_there():
+    if os.getuid():
+        raise Skip("only root has another user")
+    with World() as world:
+        os.chmod(world.directory, 0o711)
+
+        def as_other(*words):
+            return subprocess.run([TANDEM, *words], env=world.environment, capture_output=True, text=True, timeout=DEADLINE_S, user=65534, group=65534, extra_groups=[])
+
+        shells = [Shell(world, TANDEM, "run", "--name", f"secret{i}", "--") for i in range(2)]
+        for shell in shells:
+            shell.do("alloc", 8 * MIB)
+        until(lambda: sum(job["demanded_bytes"] for job in world.jobs()) == 16 * MIB, "they are known")
+        try:
+            done = as_other("ps", "--json")
+        except PermissionError as why:
+            raise Skip(f"the other user may not read the build: {why}") from why
+        rows = json.loads(done.stdout)
+        assert len(rows) == 1, rows
+        row = rows[0]
+        assert row == {"job": "", "name": "", "pid": 0, "processes": 2, "gpu": 0, "demanded_bytes": 16 * MIB, "resident_bytes": row["resident_bytes"],
+                       "host_bytes": row["host_bytes"]}, done
+        title, line = as_other("ps").stdout.splitlines()
+        assert line.split() == ["-", "(2", "of", "others)", "-", "0", "-", "-", "-", "-", "16.0", "MiB", *line.split()[12:14], "-", "-", "-"], (title, line)
+        job = world.jobs()[0]
+        for words in (["set", "{}"], ["set", "{}", "weight=3"], ["explain", "{}"], ["pause", "{}"], ["resume", "{}"]):
+            nobody = as_other(*(word.format("nobody") for word in words))
+            assert nobody.returncode == 125 and "nobody" in nobody.stderr, nobody
+            for name in (job["job"], job["name"], str(job["pid"])):
+                done = as_other(*(word.format(name) for word in words))
+                assert (done.returncode, done.stdout, done.stderr) == (125, "", nobody.stderr.replace("nobody", name)), done
+        for words in (["events"], ["events", "--json"], ["gpu"], ["gpu", "--json"], ["doctor"], ["set"]):
+            done = as_other(*words)
+            assert done.stdout and "secret" not in done.stdout + done.stderr, done
+        for shell in shells:
+            shell.end()
+
+
 def one_that_ends_while_it_is_asked_is_replaced():
     with World() as world:
         path = world.environment["TANDEM_SOCKET"]
@@ -210,6 +267,8 @@ def the_first_answer_of_nvml_is_waited_for_longer_than_any_other():
 
 
 run_cases([
+    where_its_socket_cannot_be_made_the_reason_is_said,
+    another_user_sees_sums_and_cannot_tell_what_is_there,
     one_that_ends_while_it_is_asked_is_replaced,
     nonsense_costs_its_sender_the_connection_only,
     what_comes_from_later_and_earlier_versions_is_understood,
