@@ -14,5 +14,7 @@ int sg_cli_fail(const char *format, const char *text);
 int sg_cli_library(char *buf, size_t len, const char *name, const char *folder);
 /* Bytes per second that the model can keep. 0, or -EINVAL or -ERANGE with *err. */
 int sg_cli_parse_rate(const char *text, uint64_t *ret_bytes_per_s, struct td_err *err);
+/* Is there a value behind the option argv[i], one that does not end the options? 0, or EXIT_OURS after complaining. */
+int sg_cli_check_value(int argc, char **argv, int i);
 int sg_verb_smi(int argc, char **argv);
 int sg_verb_fault(int argc, char **argv);

@@ -139,11 +139,13 @@ int sg_verb_fault(int argc, char **argv)
 	int i = 1;
 
 	dir = sg_dir(buf, sizeof(buf));
-	for (; i + 1 < argc && !strncmp(argv[i], "--", 2); i += 2) {
+	for (; i < argc && !strncmp(argv[i], "--", 2); i += 2) {
+		if (strcmp(argv[i], "--dir") && strcmp(argv[i], "--gpu"))
+			return sg_cli_fail("\"%s\" is not expected: see softgpu --help", argv[i]);
+		if (sg_cli_check_value(argc, argv, i))
+			return EXIT_OURS;
 		if (!strcmp(argv[i], "--dir"))
 			dir = argv[i + 1];
-		else if (strcmp(argv[i], "--gpu"))
-			return sg_cli_fail("\"%s\" is not expected: see softgpu --help", argv[i]);
 		else if (td_parse_u64(argv[i + 1], 0, SG_GPU_MAX - 1, &gpu, &err))
 			return sg_cli_fail("--gpu: %s", err.msg);
 	}

@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/program.h"
 #include "model/gpu_spec.h"
 #include "softgpu/cli/cli.h"
 #include "softgpu/server/client.h"
@@ -187,6 +188,9 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 	int c, r = 0;
 
 	while (!r && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		r = td_check_optarg(argv, err);
+		if (r)
+			return r;
 		switch (c) {
 		case 'g':
 			r = name_option("--gpus",
@@ -361,18 +365,24 @@ static int library_path(char *buf, size_t len)
 	return 0;
 }
 
-/* Takes --dir off the front; returns the index of the first other argument. */
+int sg_cli_check_value(int argc, char **argv, int i)
+{
+	if (i + 1 < argc && strcmp(argv[i + 1], "--"))
+		return 0;
+	return fail("\"%s\" needs a value: \"--\" is none, see softgpu --help", argv[i]);
+}
+
+/* Takes --dir off the front; returns the index of the first other argument, or -1 after complaining. */
 static int take_dir(int argc, char **argv, char *dir, size_t len)
 {
-	int i = 1;
-
 	if (!sg_dir(dir, len))
 		*dir = 0;
-	if (i + 1 < argc && !strcmp(argv[i], "--dir")) {
-		snprintf(dir, len, "%s", argv[i + 1]);
-		i += 2;
-	}
-	return i;
+	if (argc < 2 || strcmp(argv[1], "--dir"))
+		return 1;
+	if (sg_cli_check_value(argc, argv, 1))
+		return -1;
+	snprintf(dir, len, "%s", argv[2]);
+	return 3;
 }
 
 /* One that is there, or one with defaults. Of several programs that begin at once one starts it, and the others wait for it. */
@@ -404,6 +414,8 @@ static int verb_run(int argc, char **argv)
 	char path[16 * PATH_MAX], dir[PATH_MAX];
 	int at = take_dir(argc, argv, dir, sizeof(dir)), status;
 
+	if (at < 0)
+		return EXIT_OURS;
 	if (at < argc && !strcmp(argv[at], "--"))
 		at++;
 	if (at >= argc)
@@ -491,12 +503,15 @@ static int verb_ask(int argc, char **argv)
 	if (!sg_dir(dir, sizeof(dir)))
 		dir[0] = 0;
 	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--json") && !strcmp(argv[0], "status"))
+		if (!strcmp(argv[i], "--json") && !strcmp(argv[0], "status")) {
 			json = true;
-		else if (!strcmp(argv[i], "--dir") && i + 1 < argc)
-			snprintf(dir, sizeof(dir), "%s", argv[++i]);
-		else
+			continue;
+		}
+		if (strcmp(argv[i], "--dir"))
 			return fail("\"%s\" is not expected: see softgpu --help", argv[i]);
+		if (sg_cli_check_value(argc, argv, i))
+			return EXIT_OURS;
+		snprintf(dir, sizeof(dir), "%s", argv[++i]);
 	}
 	if (!strcmp(argv[0], "stop"))
 		return ask(dir, SG_STOP, NULL, 0);
@@ -512,7 +527,7 @@ static int verb_ask(int argc, char **argv)
 	return 0;
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
@@ -521,15 +536,30 @@ int main(int argc, char **argv)
 		{"fault", sg_verb_fault}, {"smi", sg_verb_smi}, {"reset-counters", verb_ask},
 		{"stop", verb_ask}};
 
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))) {
+	if (argc > 1 && (td_asks_help(argv[1]) || !strcmp(argv[1], "help"))) {
 		usage(stdout);
 		return 0;
 	}
-	for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		if (!strcmp(verbs[i].name, argv[1]))
-			return verbs[i].run(argc - 1, argv + 1);
+	if (argc > 1 && (td_asks_version(argv[1]) || !strcmp(argv[1], "version"))) {
+		puts("softgpu " TANDEM_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (strcmp(verbs[i].name, argv[1]))
+			continue;
+		if (argc > 2 && td_asks_help(argv[2])) {
+			usage(stdout);
+			return 0;
+		}
+		return verbs[i].run(argc - 1, argv + 1);
+	}
 	if (argc > 1)
 		return fail("\"%s\" is not a verb: see softgpu --help", argv[1]);
 	usage(stderr);
 	return EXIT_OURS;
+}
+
+int main(int argc, char **argv)
+{
+	return td_output_end("softgpu", dispatch(argc, argv), EXIT_OURS);
 }

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/program.h"
 #include "softgpu/cli/cli.h"
 #include "softgpu/cli/smi.h"
 
@@ -381,10 +382,10 @@ int sg_verb_smi(int argc, char **argv)
 	do {
 		if (!r)
 			r = print_once(&request);
-		fflush(stdout);
+		td_output_flush();
 		if (request.loop_s)
 			sleep((unsigned)request.loop_s);
 		request.csv.no_header = true;
-	} while (!r && request.loop_s);
+	} while (!r && request.loop_s && !ferror(stdout));
 	return r;
 }

@@ -3,19 +3,33 @@
 
 #include "cli/cli.h"
 
+/* The rows of this key, or with NULL all of them, and how many that were. */
+struct shown {
+	const char *key;
+	unsigned count;
+};
+
 static void option_row(const struct td_msg *msg, void *arg)
 {
-	(void)arg;
-	if (msg->type == TD_MSG_TYPE_option)
-		printf("%-16s %-12s %s\n", msg->option.key, msg->option.value, msg->option.help);
+	struct shown *shown = arg;
+
+	if (msg->type != TD_MSG_TYPE_option || (shown->key && strcmp(shown->key, msg->option.key)))
+		return;
+	printf("%-16s %-12s %s\n", msg->option.key, msg->option.value, msg->option.help);
+	shown->count++;
 }
 
-static int show_job(const char *job)
+/* The daemon's options, or the one of that name, or else what is set for the job of that name. */
+static int show_options(const char *name)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_get};
+	struct shown shown = {.key = name}, all = {.key = NULL};
+	int status = td_cli_ask(&msg, option_row, &shown);
 
-	snprintf(msg.get.job, sizeof(msg.get.job), "%s", job);
-	return td_cli_ask(&msg, option_row, NULL);
+	if (status || !name || shown.count)
+		return status;
+	snprintf(msg.get.job, sizeof(msg.get.job), "%s", name);
+	return td_cli_ask(&msg, option_row, &all);
 }
 
 static int set_one(const char *job, const char *key, const char *value, bool check)
@@ -52,16 +66,13 @@ int td_verb_set(int argc, char **argv)
 	const char *job = "";
 	int i = 1, status;
 
-	if (argc == 1) {
-		struct td_msg msg = {.type = TD_MSG_TYPE_get};
-
-		return td_cli_ask(&msg, option_row, NULL);
-	}
+	if (argc == 1)
+		return show_options(NULL);
 	if (!strchr(argv[1], '=')) {
 		job = argv[1];
 		i = 2;
 		if (argc == 2)
-			return show_job(job);
+			return show_options(job);
 	}
 	/* Everything or nothing. */
 	status = set_all(job, argc - i, argv + i, true);

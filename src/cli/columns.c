@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/program.h"
+
 static const struct {
 	const char *list, *title;
 	int width;
@@ -51,7 +53,7 @@ static void print(const char *list, const struct td_cells *cells)
 		between = " ";
 	}
 	putchar('\n');
-	fflush(stdout);
+	td_output_flush();
 }
 
 void td_columns_print_titles(const char *list)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "cli/cli.h"
 #include "proto/socket.h"
 
@@ -45,6 +46,9 @@ static int exchange(int fd, const struct td_msg *request,
 			return td_cli_fail("%s%s", msg.error.text, msg.error.rest);
 		if (row)
 			row(&msg, arg);
+		/* Nobody gets what is printed; main says so. */
+		if (ferror(stdout))
+			return 0;
 	}
 	return r;
 }
@@ -140,7 +144,7 @@ void td_json_u64(struct td_json *json, const char *name, uint64_t value)
 void td_json_end_row(struct td_json *json)
 {
 	fputc('}', json->out);
-	fflush(json->out);
+	td_output_flush();
 }
 
 void td_json_end(struct td_json *json)

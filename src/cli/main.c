@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "cli/cli.h"
 
 const struct td_verb td_verbs[] = {
@@ -42,24 +43,24 @@ static void usage(FILE *out)
 	fputs("\nA JOB is named by its id, name or pid as `tandem ps` shows them.\n", out);
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	if (argc < 2) {
 		usage(stderr);
 		return TD_EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
+	if (td_asks_version(argv[1]) || !strcmp(argv[1], "version")) {
 		puts("tandem " TANDEM_VERSION);
 		return 0;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+	if (td_asks_help(argv[1]) || !strcmp(argv[1], "help")) {
 		usage(stdout);
 		return 0;
 	}
 	for (const struct td_verb *verb = td_verbs; verb->name; verb++) {
 		if (strcmp(verb->name, argv[1]))
 			continue;
-		if (argc > 2 && !strcmp(argv[2], "--help") && strcmp(verb->name, "run")) {
+		if (argc > 2 && td_asks_help(argv[2]) && strcmp(verb->name, "run")) {
 			printf("usage: tandem %s %s\n\n%s\n", verb->name, verb->arguments,
 				verb->help);
 			return 0;
@@ -67,4 +68,9 @@ int main(int argc, char **argv)
 		return verb->run(argc - 1, argv + 1);
 	}
 	return td_cli_fail("\"%.64s\" is not a verb: see tandem --help", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	return td_output_end("tandem", dispatch(argc, argv), TD_EXIT_USAGE);
 }

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/program.h"
 #include "cli/cli.h"
 #include "policy/policy.h"
 #include "proto/socket.h"
@@ -274,7 +275,11 @@ static int parse(int argc, char **argv, struct job *job)
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
+		if (td_check_optarg(argv, &err)) {
+			td_cli_fail("%s, see tandem run --help", err.msg);
+			return -1;
+		}
 		switch (c) {
 		case 'n':
 			if (!*optarg) {

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "base/program.h"
 #include "base/time.h"
 #include "daemon/peer.h"
 #include "proto/socket.h"
@@ -184,7 +185,10 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 		{NULL, 0, NULL, 0}};
 	int c, r = 0;
 
-	while (!r && (c = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
+	while (!r && (c = getopt_long(argc, argv, "hV", longopts, NULL)) != -1) {
+		r = td_check_optarg(argv, err);
+		if (r)
+			return r;
 		switch (c) {
 		case 's':
 			if (strlen(optarg) >= sizeof(ret->socket))
@@ -295,7 +299,7 @@ int main(int argc, char **argv)
 	td_options_init(&server.node.options);
 	r = parse_arguments(argc, argv, &arguments, &err);
 	if (r > 0)
-		return 0;
+		return td_output_end("tandemd", 0, 1);
 	if (r < 0 || !arguments.socket[0]) {
 		fprintf(stderr, "tandemd: %s\n",
 			r < 0 ? err.msg : "no usable socket path: give --socket");

@@ -36,6 +36,8 @@ static const struct option {
 };
 
 #define COUNT (sizeof(table) / sizeof(table[0]))
+/* Of a GPU's size. */
+#define SHARE_LEAST_PPM 1000
 /* Of an error's text, behind where it is. */
 #define KEPT (TD_ERR_MSG_MAX - 112)
 
@@ -71,13 +73,29 @@ static int set_policy(const struct td_policy **ret, const char *value, struct td
 	return 0;
 }
 
-static int set_size(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_err *err)
+/* A GPU of less is none to any program: a size below the option's own bound, or a share below that of every one. */
+static int set_size(
+	char (*ret)[TD_LIMIT_TEXT], const struct option *o, const char *value, struct td_err *err)
 {
-	int r = td_parse_limit(value, err);
+	bool is_share = strchr(value, '%') != NULL;
+	uint64_t given = 0, least = SHARE_LEAST_PPM;
+	int r = td_parse_limit(value, NULL);
+	char expected[160];
 
+	if (!is_share)
+		(void)td_parse_size(o->least, 0, &least, NULL);
 	if (!r)
-		strcpy(*ret, value);
-	return r;
+		r = td_parse_size(value, is_share ? TD_PPM : 0, &given, NULL);
+	if (!r && given < least)
+		r = -ERANGE;
+	snprintf(expected, sizeof(expected),
+		"a size from %s to below 16777216Ti such as 8Gi, or a share from %g%% to 100%% "
+		"such as 40%%",
+		o->least, SHARE_LEAST_PPM / 1e4);
+	if (r)
+		return td_err_expected(err, r, value, expected);
+	strcpy(*ret, value);
+	return 0;
 }
 
 static int set_limit(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_err *err)
@@ -195,7 +213,7 @@ static int set_option(
 	case KIND_bool: return td_parse_bool(value, field, err);
 	case KIND_duration: return set_duration(field, o, value, err);
 	case KIND_ratio: return set_ratio(field, o, value, err);
-	case KIND_size: return set_size(field, value, err);
+	case KIND_size: return set_size(field, o, value, err);
 	case KIND_limit: return set_limit(field, value, err);
 	case KIND_path: return set_path(field, value, err);
 	case KIND_count: return set_count(field, o, value, err);

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/program.h"
 #include "base/time.h"
 #include "sim/plot.h"
 #include "sim/sim.h"
@@ -257,6 +258,8 @@ int td_sim_experiment(int argc, char **argv)
 
 	opterr = 0;
 	while (!r && (c = getopt_long(argc, argv, ":j:", options, NULL)) != -1) {
+		if (td_check_optarg(argv, &err))
+			return td_sim_fail("%s", err.msg);
 		switch (c) {
 		case 'd': run.data = optarg; break;
 		case 'o': dir = optarg; break;

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/program.h"
 #include "sim/sched.h"
 #include "sim/sim.h"
 
@@ -36,15 +37,15 @@ static void usage(FILE *out)
 		fprintf(out, "  %-10s %s\n", td_scheds[i]->name, td_scheds[i]->summary);
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help")) {
+		if (td_asks_help(argv[i])) {
 			usage(stdout);
 			return 0;
 		}
 	}
-	if (argc == 2 && !strcmp(argv[1], "--version")) {
+	if (argc == 2 && td_asks_version(argv[1])) {
 		puts("tandem-sim " TANDEM_VERSION);
 		return 0;
 	}
@@ -57,4 +58,9 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "experiment"))
 		return td_sim_experiment(argc - 1, argv + 1);
 	return td_sim_fail("\"%.64s\" is not a verb: expected run or experiment", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	return td_output_end("tandem-sim", dispatch(argc, argv), TD_SIM_EXIT_USAGE);
 }

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/program.h"
 #include "base/time.h"
 #include "sim/random.h"
 #include "sim/run.h"
@@ -84,6 +85,9 @@ static int parse(int argc, char **argv, struct td_run *run, struct td_err *err)
 
 	opterr = 0;
 	while (!r && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		r = td_check_optarg(argv, err);
+		if (r)
+			return r;
 		switch (c) {
 		case 't': run->trace_path = optarg; break;
 		case 'c': run->cluster_path = optarg; break;

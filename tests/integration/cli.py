@@ -70,6 +70,7 @@ def settings_quote_what_they_refuse_and_say_what_they_take():
                 refused(world, TANDEM, "set", job["job"], f"{key}={value}", quoted=value, expected=(f"{key}: ", bound))
         keys = [line.split()[0] for line in world.call(TANDEM, "set").stdout.splitlines()]
         refused(world, TANDEM, "set", "quantom=3s", quoted="quantom", expected=keys)
+        refused(world, TANDEM, "set", "gpu.capacity=1", quoted="1", expected=("gpu.capacity: ", "from 1Mi to"))
         # Of a long name only the beginning is kept; the whole of it still names the job.
         assert job["name"] == "n" * 63, job
         assert world.call(TANDEM, "explain", "n" * 70).returncode == 0 and world.call(TANDEM, "explain", "n" * 62).returncode == 125
@@ -136,6 +137,76 @@ def an_explanation_is_as_long_as_it_has_to_be():
         shell.end()
 
 
+def into(world, path, *command):
+    with open(path, "w") as out:
+        return subprocess.run(command, env=world.environment, stdout=out, stderr=subprocess.PIPE, text=True, timeout=DEADLINE_S)
+
+
+def what_cannot_be_written_is_said_and_ends_with_an_error():
+    with World() as world:
+        finish(world.start(TRAIN, *SMALL, wrap="plain"))
+        shell = Shell(world, TANDEM, "run", "--name", "held", "--")
+        shell.do("alloc", 4 * MIB)
+        until(lambda: world.jobs() and world.jobs()[0]["demanded_bytes"], "it is known")
+        for program, status, verbs in ((TANDEM, 125, (["--help"], ["--version"], ["ps"], ["ps", "--json"], ["gpu"], ["gpu", "--json"], ["events"], ["events", "--json"], ["events", "-f"], ["set"],
+                                                      ["set", "held"], ["explain", "held"], ["run", "--help"], ["ps", "--help"])),
+                                       (TANDEMD, 1, (["--help"], ["--version"])),
+                                       (SOFTGPU, 125, (["--help"], ["--version"], ["status"], ["status", "--json"], ["smi", "-L"], ["smi", "--help-query-gpu"]))):
+            for words in verbs:
+                done = into(world, "/dev/full", program, *words)
+                name = os.path.basename(program)
+                assert done.returncode == status and done.stderr == f"{name}: what it printed could not all be written: No space left on device\n", (program, words, done)
+        # A check that has failed stays one.
+        done = into(world, "/dev/full", TANDEM, "doctor", "/nowhere")
+        assert done.returncode == 1 and "No space left" in done.stderr, done
+        assert into(world, "/dev/null", TANDEM, "ps").returncode == 0
+        shell.end()
+
+
+def help_and_version_have_letters_too():
+    with World() as world:
+        for program in (TANDEM, TANDEMD, SOFTGPU):
+            for word, letter in (("--help", "-h"), ("--version", "-V")):
+                done = world.call(program, word)
+                assert done.returncode == 0 and done.stdout and not done.stderr, (program, word, done)
+                assert world.call(program, letter).stdout == done.stdout, (program, letter)
+            assert re.fullmatch(os.path.basename(program) + r" \d+\.\d+\.\d+\n", done.stdout), done
+        for words in ([TANDEM, "ps"], [TANDEM, "run"], [TANDEM, "set"], [SOFTGPU, "start"], [SOFTGPU, "run"], [SOFTGPU, "smi"]):
+            done = world.call(*words, "--help")
+            assert done.returncode == 0 and done.stdout and world.call(*words, "-h").stdout == done.stdout, (words, done)
+
+
+def an_option_does_not_take_the_end_of_options_for_its_value():
+    with World() as world:
+        for program, status, verb, options in ((TANDEM, 125, ["run"], ("--name", "--class", "--upgrade", "--weight", "--backend", "--mem", "--mem-soft", "--duty", "--slack", "--gpu")),
+                                               (TANDEMD, 2, [], ("--socket", "--config", "--set", "--ready-fd")),
+                                               (SOFTGPU, 125, ["start"], ("--gpus", "--model", "--memory", "--set", "--dir")), (SOFTGPU, 125, ["run"], ("--dir",)),
+                                               (SOFTGPU, 125, ["status"], ("--dir",)), (SOFTGPU, 125, ["fault"], ("--dir", "--gpu"))):
+            for option in options:
+                done = world.call(program, *verb, option, "--", "true")
+                assert done.returncode == status and not done.stdout and len(done.stderr.splitlines()) == 1, (program, option, done)
+                assert f'"{option}" needs a value: "--" ' in done.stderr, (program, option, done)
+        done = world.call(TANDEM, "run", "--name=--", "--", "true")
+        assert done.returncode == 125 and '"--name=--" needs a value' in done.stderr, done
+        assert world.call(TANDEM, "run", "--name", "-", "--", "true").returncode == 0
+
+
+def an_options_name_alone_shows_it():
+    with World() as world:
+        shell = Shell(world, TANDEM, "run", "--name", "quantum", "--weight", "3", "--")
+        until(lambda: world.jobs(), "it is known")
+        rows = world.call(TANDEM, "set").stdout.splitlines()
+        assert len(rows) > 10
+        for row in rows:
+            done = world.call(TANDEM, "set", row.split()[0])
+            assert done.returncode == 0 and done.stdout.splitlines() == [row], (row, done)
+        assert world.call(TANDEM, "set", "quantum", "weight=4").returncode == 0
+        assert re.search(r"^weight +4 ", world.call(TANDEM, "set", world.jobs()[0]["job"]).stdout, re.M)
+        done = world.call(TANDEM, "set", "quantom")
+        assert done.returncode == 125 and 'there is no job "quantom"' in done.stderr and not done.stdout, done
+        shell.end()
+
+
 run_cases([
     options_of_run_quote_what_they_refuse_and_say_what_they_take,
     variables_that_a_command_would_inherit_are_quoted_too,
@@ -143,6 +214,10 @@ run_cases([
     settings_quote_what_they_refuse_and_say_what_they_take,
     what_is_wrong_with_a_daemons_arguments_is_quoted,
     what_softgpu_refuses_is_quoted_with_what_it_takes,
+    what_cannot_be_written_is_said_and_ends_with_an_error,
+    help_and_version_have_letters_too,
+    an_option_does_not_take_the_end_of_options_for_its_value,
+    an_options_name_alone_shows_it,
     titles_stand_above_their_columns,
     an_explanation_is_as_long_as_it_has_to_be,
 ])

@@ -30,7 +30,8 @@ TEST(bad_values_are_quoted_and_change_nothing)
 	static const char *const bad[][2] = {{"policy", "nvshere"}, {"enabled", "maybe"},
 		{"quantum", "30 s"}, {"swap.share", "110%"}, {"swap.share", "0%"},
 		{"quantum", "0s"}, {"quantum", "2h"}, {"window", "11s"}, {"gpu.capacity", "9e99Gi"},
-		{"gpu.capacity", "0"}, {"quantom", "3s"}};
+		{"gpu.capacity", "0"}, {"gpu.capacity", "1"}, {"gpu.capacity", "1048575"},
+		{"gpu.capacity", "0.09%"}, {"quantom", "3s"}};
 	struct td_options options, before;
 	struct td_err err;
 
@@ -85,7 +86,9 @@ TEST(every_number_that_is_refused_is_quoted_with_its_bounds)
 		{"gpu.contexts", "from 1 to 16 such as 2"},
 		{"quota.jobs", "from 0 to 1024, or none"},
 		{"quota.gpus", "from 0 to 16 such as 1.5, or none"},
-		{"gpu.capacity", "from 1 byte"}, {"host.limit", "or none"}};
+		{"gpu.capacity",
+			"a size from 1Mi to below 16777216Ti such as 8Gi, or a share from 0.1% to"},
+		{"host.limit", "or none"}};
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {

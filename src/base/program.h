@@ -1,0 +1,22 @@
+/* What every program of ours does alike on its command line and at its end. */
+#pragma once
+
+#include <stdbool.h>
+
+struct td_err;
+
+/* --help, -h; --version, -V. */
+bool td_asks_help(const char *argument);
+bool td_asks_version(const char *argument);
+
+/* After getopt_long: has it taken "--", which ends the options, for an option's value? 0, or -EINVAL with a sentence that quotes both. */
+int td_check_optarg(char *const *argv, struct td_err *err);
+
+/* fflush(stdout), which remembers why it failed. */
+void td_output_flush(void);
+
+/*
+ * At the end of main: closes stdout. Returns `status`; where not all that was printed could be written, that is said on stderr, and a status of 0
+ * becomes `failed`.
+ */
+int td_output_end(const char *program, int status, int failed);
