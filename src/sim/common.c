@@ -94,24 +94,49 @@ int td_sim_make_dir(const char *path, struct td_err *err)
 	}
 }
 
+static int file_error(const char *dir, const char *name, int number, struct td_err *err)
+{
+	return td_err_set(err, -number, "%.120s/%.80s: %s", dir, name, strerror(number));
+}
+
+/* Where a file is until it is whole. -ENAMETOOLONG: nowhere. */
+static int name_part(char (*ret)[PATH_MAX], const char *dir, const char *name)
+{
+	int n = snprintf(*ret, sizeof(*ret), "%s/.%s.part", dir, name);
+
+	return n < (int)sizeof(*ret) ? 0 : -ENAMETOOLONG;
+}
+
 FILE *td_sim_create(const char *dir, const char *name, struct td_err *err)
 {
-	char path[PATH_MAX];
+	char part[PATH_MAX];
 	FILE *file = NULL;
 
 	errno = ENAMETOOLONG;
-	if (snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path))
-		file = fopen(path, "w");
+	if (!name_part(&part, dir, name))
+		file = fopen(part, "w");
 	if (!file)
-		td_err_set(err, -errno, "%.120s/%.80s: %s", dir, name, strerror(errno));
+		file_error(dir, name, errno, err);
 	return file;
 }
 
-int td_sim_close(FILE *file, const char *name, struct td_err *err)
+int td_sim_close(FILE *file, const char *dir, const char *name, struct td_err *err)
 {
-	bool failed = ferror(file);
+	char part[PATH_MAX], path[PATH_MAX];
+	/* Of an error that has been before, the reason is lost unless it comes again. */
+	int number = ferror(file) ? EIO : 0;
 
-	if (fclose(file) || failed)
-		return td_err_set(err, -EIO, "%.160s could not be written", name);
-	return 0;
+	if (fflush(file))
+		number = errno;
+	if (fclose(file) && !number)
+		number = errno;
+	if (name_part(&part, dir, name))
+		return file_error(dir, name, ENAMETOOLONG, err);
+	snprintf(path, sizeof(path), "%s/%s", dir, name); /* shorter than the other */
+	if (!number && rename(part, path))
+		number = errno;
+	if (!number)
+		return 0;
+	(void)unlink(part);
+	return file_error(dir, name, number, err);
 }

@@ -123,7 +123,7 @@ static int write_json(const struct td_experiment_run *run, const char *dir, stru
 		put_text_field(out, "note", row->note, "}");
 	}
 	fputs("\n]\n", out);
-	return td_sim_close(out, "result.json", err);
+	return td_sim_close(out, dir, "result.json", err);
 }
 
 static int write_html(const struct td_experiment_run *run, const char *dir, struct td_err *err)
@@ -156,7 +156,7 @@ static int write_html(const struct td_experiment_run *run, const char *dir, stru
 	}
 	fputs("</table>\n", out);
 	td_html_end(out);
-	return td_sim_close(out, "report.html", err);
+	return td_sim_close(out, dir, "report.html", err);
 }
 
 static int run_one(
@@ -208,7 +208,7 @@ static int write_report(
 		run->quick ? " `--quick`" : "", run->seeds, run->seeds > 1 ? "s" : "");
 	put_rows(run, out);
 	fputs(text, out);
-	return td_sim_close(out, "report.md", err);
+	return td_sim_close(out, dir, "report.md", err);
 }
 
 static int execute(

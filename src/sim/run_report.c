@@ -37,7 +37,7 @@ int td_run_write_jobs(
 		fprintf(out, ",%u,%d,%s,%u\n", job->gpus, job->class == TD_CLASS_GUARANTEED,
 			states[job->status], job->evictions);
 	}
-	return td_sim_close(out, name, err);
+	return td_sim_close(out, run->out, name, err);
 }
 
 void td_run_put_table(const struct td_run *run, FILE *out)
@@ -65,7 +65,7 @@ static int write_csv(const struct td_run *run, struct td_err *err)
 		for (int m = 0; m < TD_METRIC_N; m++)
 			fprintf(out, "%s,%s,%s,%.10g\n", run->results[p].sched->name,
 				td_metrics[m].name, td_metrics[m].unit, run->results[p].metrics[m]);
-	return td_sim_close(out, "summary.csv", err);
+	return td_sim_close(out, run->out, "summary.csv", err);
 }
 
 static int write_json(const struct td_run *run, struct td_err *err)
@@ -89,7 +89,7 @@ static int write_json(const struct td_run *run, struct td_err *err)
 		fputc('}', out);
 	}
 	fputs("\n]}\n", out);
-	return td_sim_close(out, "summary.json", err);
+	return td_sim_close(out, run->out, "summary.json", err);
 }
 
 static void put_html_table(const struct td_run *run, FILE *out)
@@ -160,6 +160,7 @@ static int write_html(const struct td_run *run, struct td_err *err)
 	FILE *out = td_sim_create(run->out, "report.html", err);
 	double gain = run->results[run->result_count - 1].metrics[TD_METRIC_JCT_MEAN_S] /
 		      run->results[0].metrics[TD_METRIC_JCT_MEAN_S];
+	int r, w;
 
 	if (!out)
 		return err->code;
@@ -178,8 +179,7 @@ static int write_html(const struct td_run *run, struct td_err *err)
 			run->results[0].sched->name, gain < 1 ? "only " : "", gain,
 			run->results[run->result_count - 1].sched->name);
 	put_html_table(run, out);
-	if (put_plots(run, out))
-		td_err_set(err, -ENOMEM, "out of memory");
+	r = put_plots(run, out);
 	fprintf(out,
 		"<h2>What this rests on</h2><ul><li>This is a simulation, not a measurement. How "
 		"much jobs slow each other down follows a contention model %s.</li>"
@@ -196,7 +196,8 @@ static int write_html(const struct td_run *run, struct td_err *err)
 		run->unknown_models, run->trace.undated, run->trace.gpuless, run->trace.skipped,
 		(double)run->restart_ns * 1e-9, (double)run->checkpoint_ns * 1e-9);
 	td_html_end(out);
-	return td_sim_close(out, "report.html", err);
+	w = td_sim_close(out, run->out, "report.html", err);
+	return r ? td_err_set(err, r, "report.html has no plots: %s", strerror(-r)) : w;
 }
 
 int td_run_write_all(const struct td_run *run, struct td_err *err)

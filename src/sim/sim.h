@@ -34,7 +34,7 @@ void td_progress_end(struct td_progress *progress);
 
 /* DIR and its parents. 0 or -errno with err. */
 int td_sim_make_dir(const char *path, struct td_err *err);
-/* A file in DIR for writing; NULL with err. */
+/* A file for writing, which will have that name in DIR once td_sim_close() has found it whole; NULL with err. */
 FILE *td_sim_create(const char *dir, const char *name, struct td_err *err);
-/* 0, or -EIO with err: what was written is not whole. Closes it. */
-int td_sim_close(FILE *file, const char *name, struct td_err *err);
+/* 0, or -errno with err: nothing of it is left, and what had that name before still has it. Closes it. */
+int td_sim_close(FILE *file, const char *dir, const char *name, struct td_err *err);

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import resource
 import select
 import signal
 import subprocess
@@ -138,6 +139,37 @@ def a_gzipped_trace_is_the_same_trace(folder):
     assert done.returncode == 0 and done.stdout == call("run", "--trace", f"{DATA}/jobs.csv", "--cluster", f"{DATA}/cluster.csv").stdout, done
 
 
+def a_full_disk_is_said_and_leaves_no_half_file(folder):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    assert call(*RUN, "--seed", "1", "--out", folder).returncode == 0
+    before = files_of(folder)
+    assert len(before["report.html"]) > 4096 > max(len(text) for name, text in before.items() if name != "report.html")
+    # SIGXFSZ stays ignored, so that a write beyond the limit fails as on a full disk.
+    done = subprocess.run([SIM, *RUN, "--seed", "2", "--out", folder], capture_output=True, text=True, timeout=60, preexec_fn=limit, restore_signals=False)
+    assert done.returncode == 2 and done.stderr == f"tandem-sim: {folder}/report.html: File too large\n", done
+    after = files_of(folder)
+    assert set(after) == set(before) and after["report.html"] == before["report.html"] and after["summary.json"] != before["summary.json"]
+
+
+def what_cannot_be_printed_is_said(_):
+    for arguments in (RUN, ["--help"], ["--version"], ["experiment", "--list"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([SIM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 2 and done.stderr == "tandem-sim: what it printed could not all be written: No space left on device\n", (arguments, done)
+
+
+def letters_and_the_end_of_options(_):
+    for word, letter in (("--help", "-h"), ("--version", "-V")):
+        done = call(word)
+        assert done.returncode == 0 and done.stdout and call(letter).stdout == done.stdout, word
+    assert call("run", "-h").stdout == call("--help").stdout
+    for words in (["run", "--trace"], ["run", "--cluster"], [*RUN, "--out"], ["experiment", "--data"], ["experiment", "-j"]):
+        done = call(*words, "--", "x")
+        assert done.returncode == 2 and f'"{words[-1]}" needs a value: "--" ' in done.stderr and not done.stdout, (words, done)
+
+
 def wrong_usage_is_told(_):
     for arguments, text in (([], "usage:"), (["fly"], '"fly" is not a verb'), (["run"], "are needed"), ([*RUN, "--policy", "best"], '"best" is not a policy'),
                             ([*RUN, "--seed", "x"], '--seed: "x" is not valid'), ([*RUN, "--restart", "soon"], '--restart: "soon" is not valid'),
@@ -150,7 +182,8 @@ def wrong_usage_is_told(_):
 
 def main():
     cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, a_signal_leaves_what_is_done, options_in_help_are_on_the_page,
-             experiments_write_rows, a_gzipped_trace_is_the_same_trace, wrong_usage_is_told]
+             experiments_write_rows, a_gzipped_trace_is_the_same_trace, a_full_disk_is_said_and_leaves_no_half_file,
+             what_cannot_be_printed_is_said, letters_and_the_end_of_options, wrong_usage_is_told]
     print(f"1..{len(cases)}")
     for number, case in enumerate(cases, 1):
         with tempfile.TemporaryDirectory(prefix="tandem-sim-") as folder:
