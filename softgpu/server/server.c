@@ -289,7 +289,8 @@ static int memory_release(struct sg_peer_state *client, const struct sg_msg *msg
 	if (!context)
 		return SG_ERR_HANDLE;
 	own = context->id ? context->gpu->spec.context_bytes : 0;
-	if (msg->bytes > context->memory.plain_bytes - own)
+	/* Of a process that is checkpointed nothing is there, not even its own. */
+	if (context->memory.plain_bytes < own || msg->bytes > context->memory.plain_bytes - own)
 		return SG_ERR_VALUE;
 	td_memory_release(&context->gpu->memory, &context->memory, msg->bytes);
 	return SG_OK;

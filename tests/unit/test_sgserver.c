@@ -336,6 +336,18 @@ TEST(what_a_checkpointed_process_alone_has_leaves_with_it)
 	CHECK_EQ(plain_bytes(1), 0);
 }
 
+TEST(nothing_is_released_of_a_process_that_is_checkpointed)
+{
+	uint32_t context = begin();
+
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_LOCK, 0), SG_OK);
+	tell(&a, (struct sg_msg){.type = SG_LOCKED});
+	CHECK_EQ(checkpoint(SG_CHECKPOINT_SAVE, 0), SG_OK);
+	ask(&a, (struct sg_msg){.type = SG_MEMORY_RELEASE, .context = context, .bytes = MIB});
+	CHECK_EQ(a.last.error, SG_ERR_VALUE);
+	end();
+}
+
 static struct sg_gpu_state state;
 
 static void keep_state(void *arg, const struct sg_msg *msg, const void *extra, size_t len)
