@@ -31,20 +31,32 @@ static void print_row(struct sink *sink, const char *list, const struct td_cells
 	td_columns_print(list, cells);
 }
 
+/* Whose row it is; empty, and 0: nobody's in particular. */
+static void who_json(struct td_json *j, const char *job, const char *name, uint32_t pid)
+{
+	td_json_str(j, "job", job);
+	td_json_str(j, "name", name);
+	td_json_u64(j, "pid", pid);
+}
+
+/* Left away where there is none. */
+static void number_json(struct td_json *j, const char *key, uint32_t number)
+{
+	if (number != UINT32_MAX)
+		td_json_u64(j, key, number);
+}
+
 static void job_json(struct td_json *j, const struct td_msg_job *job)
 {
 	td_json_row(j);
-	td_json_str(j, "job", job->job);
-	td_json_str(j, "name", job->name);
-	td_json_u64(j, "pid", job->pid);
+	who_json(j, job->job, job->name, job->pid);
 	td_json_u64(j, "uid", job->uid);
 	td_json_str(j, "class", job->class);
 	td_json_str(j, "upgrade", *job->upgrade ? job->upgrade : "none");
 	td_json_u64(j, "weight", job->weight);
 	td_json_str(j, "backend", job->backend);
 	td_json_str(j, "state", job->state);
-	if (job->gpu != UINT32_MAX)
-		td_json_u64(j, "gpu", job->gpu);
+	number_json(j, "gpu", job->gpu);
 	td_json_u64(j, "demanded_bytes", job->demanded_bytes);
 	td_json_u64(j, "resident_bytes", job->resident_bytes);
 	td_json_u64(j, "host_bytes", job->host_bytes);
@@ -73,16 +85,12 @@ static void job_json(struct td_json *j, const struct td_msg_job *job)
 	td_json_end_row(j);
 }
 
-/* With the keys that every row has, empty. */
 static void others_json(struct td_json *j, const struct td_msg_others *others)
 {
 	td_json_row(j);
-	td_json_str(j, "job", "");
-	td_json_str(j, "name", "");
-	td_json_u64(j, "pid", 0);
+	who_json(j, "", "", 0);
 	td_json_u64(j, "processes", others->processes);
-	if (others->gpu != UINT32_MAX)
-		td_json_u64(j, "gpu", others->gpu);
+	number_json(j, "gpu", others->gpu);
 	td_json_u64(j, "demanded_bytes", others->demanded_bytes);
 	td_json_u64(j, "resident_bytes", others->resident_bytes);
 	td_json_u64(j, "host_bytes", others->host_bytes);
@@ -151,8 +159,7 @@ static void gpu_json(struct td_json *j, const struct td_msg_gpu *gpu)
 	char uuid[TD_UUID_TEXT];
 
 	td_json_row(j);
-	if (gpu->index != UINT32_MAX)
-		td_json_u64(j, "index", gpu->index);
+	number_json(j, "index", gpu->index);
 	td_json_str(j, "uuid", td_cli_uuid(uuid, gpu));
 	td_json_str(j, "name", gpu->name);
 	td_json_u64(j, "total_bytes", gpu->total_bytes);
@@ -257,11 +264,8 @@ static void event_json(struct td_json *j, const struct td_msg_event *event)
 	td_json_u64(j, "time_ns", event->time_ns);
 	td_json_u64(j, "wall_ns", event->wall_ns);
 	td_json_str(j, "kind", event->kind);
-	td_json_str(j, "job", event->job);
-	td_json_str(j, "name", event->name);
-	td_json_u64(j, "pid", event->pid);
-	if (event->gpu != UINT32_MAX)
-		td_json_u64(j, "gpu", event->gpu);
+	who_json(j, event->job, event->name, event->pid);
+	number_json(j, "gpu", event->gpu);
 	td_json_u64(j, "value_ns", event->value_ns);
 	td_json_u64(j, "value_bytes", event->value_bytes);
 	td_json_str(j, "detail", event->detail);

@@ -5,19 +5,11 @@
 #include <stdatomic.h>
 
 #include "base/time.h"
-#include "fake_vmm.h"
-#include "preload/agent.h"
-#include "preload/context.h"
-#include "preload/driver.h"
-#include "preload/gate.h"
-#include "preload/outside.h"
-#include "preload/slot.h"
+#include "hooks_world.h"
 
-#define BYTES   (4ull << 20)
-#define FIRST   ((CUcontext)0xc1)
-#define SECOND  ((CUcontext)0xc2)
-#define GREEN   ((void *)0x97)
-#define ADDRESS 0x10000u
+#define FIRST  ((CUcontext)0xc1)
+#define SECOND ((CUcontext)0xc2)
+#define GREEN  ((void *)0x97)
 
 static CUcontext current;
 static bool ended[8]; /* by the last digit of the handle */
@@ -112,25 +104,6 @@ static CUresult state_of(CUdevice device, unsigned *flags, int *ret)
 	return CUDA_SUCCESS;
 }
 
-static CUresult uuid_of(CUuuid *ret, CUdevice device)
-{
-	memset(ret, 1 + device, 16);
-	return CUDA_SUCCESS;
-}
-
-static CUresult bytes_of(size_t *ret, CUdevice device)
-{
-	(void)device;
-	*ret = 1 << 30;
-	return CUDA_SUCCESS;
-}
-
-static CUresult free_of(size_t *ret_free, size_t *ret_total)
-{
-	*ret_total = *ret_free = 1 << 30;
-	return CUDA_SUCCESS;
-}
-
 static CUresult begin_capture(CUstream stream, int mode)
 {
 	(void)stream, (void)mode;
@@ -145,8 +118,6 @@ static CUresult end_stream(CUstream stream)
 
 static void begin_world(const struct td_backend *backend)
 {
-	static bool once;
-
 	vmm_begin(64 * BYTES, 64 * BYTES);
 	vmm.fail_first = 1;
 	vmm.fail_last = 0;
@@ -162,23 +133,11 @@ static void begin_world(const struct td_backend *backend)
 	td_real.cuDevicePrimaryCtxRelease_v2 = leave_primary;
 	td_real.cuDevicePrimaryCtxReset_v2 = leave_primary;
 	td_real.cuDevicePrimaryCtxGetState = state_of;
-	td_real.cuDeviceGetUuid = uuid_of;
-	td_real.cuDeviceTotalMem_v2 = bytes_of;
-	td_real.cuMemGetInfo_v2 = free_of;
 	td_real.cuStreamBeginCapture_v2 = begin_capture;
 	td_real.cuStreamDestroy_v2 = end_stream;
 	td_real.cuMemAlloc_v2 = give;
 	td_real.cuMemFree_v2 = take_back;
-	if (!once) {
-		td_slot_init();
-		td_gate_init();
-		td_driver_publish_real();
-	}
-	once = true;
-	td_context_forked();
-	td_agent_set_backend(td_outside_over(backend));
-	td_agent_backend()->forked();
-	td_settings.socket[0] = 0; /* no daemon, and no agent */
+	hooks_begin(backend);
 	memset(ended, 0, sizeof(ended));
 	current = FIRST;
 	given = ADDRESS;
@@ -191,14 +150,6 @@ static void begin_world(const struct td_backend *backend)
 	amid = NULL;
 }
 
-static uint64_t demanded(void)
-{
-	struct td_memory_stats stats;
-
-	td_agent_stats(0, &stats);
-	return stats.demanded_bytes;
-}
-
 static bool is_known(CUcontext context)
 {
 	struct td_context list[TD_CONTEXT_MAX];
@@ -208,14 +159,6 @@ static bool is_known(CUcontext context)
 		if (list[i].handle == context)
 			return true;
 	return false;
-}
-
-static CUdeviceptr allocate(void)
-{
-	CUdeviceptr address = 0;
-
-	CHECK_EQ(td_hook_cuMemAlloc_v2(&address, BYTES), CUDA_SUCCESS);
-	return address;
 }
 
 typedef CUresult (*end_fn)(void);

@@ -111,6 +111,15 @@ static bool is_there(uint64_t at)
 	return td_ipc_describe(at, &info) == CUDA_SUCCESS;
 }
 
+/* It was open once. */
+static void check_closes(uint64_t at)
+{
+	bool last;
+
+	CHECK_EQ(td_ipc_close(at, &last), CUDA_SUCCESS);
+	CHECK(last && !is_there(at));
+}
+
 static void *open_another(void *arg)
 {
 	CUipcMemHandle handle = handle_of(2);
@@ -137,13 +146,11 @@ static void open_beside(void)
 TEST(who_waits_for_the_gpu_to_close_a_handle_keeps_nobody_from_opening_one)
 {
 	uint64_t at;
-	bool last;
 
 	begin();
 	at = open_one(1);
 	in_sync = open_beside;
-	CHECK_EQ(td_ipc_close(at, &last), CUDA_SUCCESS);
-	CHECK(last && !is_there(at));
+	check_closes(at);
 	td_ipc_context_ends(here);
 	CHECK_EQ(vmm_memories() + vmm_count(vmm.mapped) + vmm_count(vmm.reserved), 0);
 	CHECK_EQ(vmm.broken, 0);
@@ -153,10 +160,7 @@ static uint64_t closed_beside;
 
 static void close_beside(void)
 {
-	bool last;
-
-	CHECK_EQ(td_ipc_close(closed_beside, &last), CUDA_SUCCESS);
-	CHECK(last);
+	check_closes(closed_beside);
 }
 
 TEST(of_two_who_close_it_one_does)
@@ -183,6 +187,5 @@ TEST(what_the_driver_does_not_wait_for_stays_open)
 	CHECK_EQ(td_ipc_close(at, &last), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	CHECK(!last && is_there(at));
 	sync_result = CUDA_SUCCESS;
-	CHECK_EQ(td_ipc_close(at, &last), CUDA_SUCCESS);
-	CHECK(last && !is_there(at));
+	check_closes(at);
 }

@@ -59,6 +59,18 @@ static uint32_t gpu_of(uint32_t job)
 	return td_tandem_cluster_gpus(&cluster, job, gpus) ? gpus[0] : 999;
 }
 
+/* A node of two GPUs, and three jobs at once that ask for one each; guaranteed: the first is. */
+static void start_three(uint32_t first, uint32_t second, uint32_t third, bool guaranteed)
+{
+	const uint32_t nodes[] = {2};
+
+	start_cluster(nodes, 1, 0, 2);
+	submit(0, 1, first, guaranteed, 0);
+	submit(1, 1, second, false, 0);
+	submit(2, 1, third, false, 0);
+	step(0);
+}
+
 TEST(a_guest_goes_to_an_idle_gpu_and_beside_the_one_with_room_when_there_is_none)
 {
 	const uint32_t nodes[] = {3};
@@ -78,13 +90,7 @@ TEST(a_guest_goes_to_an_idle_gpu_and_beside_the_one_with_room_when_there_is_none
 /* Two of 0.5 and one more ask for 1.5 GPUs, though no two of them ask for more than one; beside one of 0.6 it is 1.1. */
 TEST(three_are_counted_together)
 {
-	const uint32_t nodes[] = {2};
-
-	start_cluster(nodes, 1, 0, 2);
-	submit(0, 1, HALF, false, 0);
-	submit(1, 1, MORE, false, 0);
-	submit(2, 1, HALF, false, 0);
-	step(0);
+	start_three(HALF, MORE, HALF, false);
 	CHECK_EQ(gpu_of(2), gpu_of(0));
 	submit(3, 1, HALF, false, S);
 	step(S);
@@ -155,13 +161,7 @@ TEST(a_service_holds_its_gpu)
 
 TEST(a_guest_moves_when_it_gains_and_not_at_once_again)
 {
-	const uint32_t nodes[] = {2};
-
-	start_cluster(nodes, 1, 0, 2);
-	submit(0, 1, HEAVY, true, 0);
-	submit(1, 1, HEAVY, false, 0);
-	submit(2, 1, HEAVY, false, 0);
-	step(0);
+	start_three(HEAVY, HEAVY, HEAVY, true);
 	CHECK_EQ(gpu_of(1), gpu_of(2));
 	td_tandem_cluster_finish(&cluster, 0, 100 * S);
 	step(100 * S);

@@ -7,19 +7,11 @@
 #include <stdatomic.h>
 
 #include "base/time.h"
-#include "fake_vmm.h"
-#include "preload/agent.h"
-#include "preload/context.h"
-#include "preload/driver.h"
-#include "preload/gate.h"
+#include "hooks_world.h"
 #include "preload/late.h"
-#include "preload/outside.h"
-#include "preload/slot.h"
 
-#define BYTES   (4ull << 20)
-#define ADDRESS 0x10000u
-#define POOL    ((void *)0x70)
-#define STREAM  ((CUstream)0x10)
+#define POOL   ((void *)0x70)
+#define STREAM ((CUstream)0x10)
 
 static __thread int mode;      /* of this thread: the usual one is 0 */
 static _Atomic bool busy;      /* the stream is */
@@ -46,12 +38,6 @@ static CUresult exchange(int *now)
 static CUresult context_of(CUcontext *ret)
 {
 	*ret = (CUcontext)0xc0;
-	return CUDA_SUCCESS;
-}
-
-static CUresult push(CUcontext context)
-{
-	(void)context;
 	return CUDA_SUCCESS;
 }
 
@@ -121,23 +107,8 @@ static CUresult graph_attribute_of(CUdevice device, int attribute, void *ret)
 	return attribute_of((void *)(uintptr_t)device, attribute, ret);
 }
 
-static CUresult uuid_of(CUuuid *ret, CUdevice device)
-{
-	memset(ret, 1 + device, 16);
-	return CUDA_SUCCESS;
-}
-
-static CUresult bytes_of(size_t *ret, CUdevice device)
-{
-	(void)device;
-	*ret = 1 << 30;
-	return CUDA_SUCCESS;
-}
-
 static void begin(const struct td_backend *backend)
 {
-	static bool once;
-
 	vmm_begin(64 * BYTES, 64 * BYTES);
 	vmm.fail_first = 1;
 	td_real.cuThreadExchangeStreamCaptureMode = exchange;
@@ -145,36 +116,17 @@ static void begin(const struct td_backend *backend)
 	td_real.cuCtxSynchronize = await_context;
 	td_real.cuStreamSynchronize = await_stream;
 	td_real.cuStreamQuery = ask_stream;
-	td_real.cuCtxPushCurrent_v2 = push;
+	td_real.cuCtxPushCurrent_v2 = stub_push;
 	td_real.cuCtxPopCurrent_v2 = context_of;
-	td_real.cuDeviceGetUuid = uuid_of;
-	td_real.cuDeviceTotalMem_v2 = bytes_of;
 	td_real.cuMemAlloc_v2 = give;
 	td_real.cuMemFree_v2 = take_back;
 	td_real.cuMemPoolTrimTo = trim;
 	td_real.cuMemPoolGetAttribute = attribute_of;
 	td_real.cuDeviceGraphMemTrim = trim_graphs;
 	td_real.cuDeviceGetGraphMemAttribute = graph_attribute_of;
-	if (!once) {
-		td_slot_init();
-		td_gate_init();
-		td_driver_publish_real();
-	}
-	once = true;
-	td_settings.socket[0] = 0; /* no daemon, and no agent */
-	td_context_forked();
-	td_agent_set_backend(td_outside_over(backend));
-	td_agent_backend()->forked();
+	hooks_begin(backend);
 	calls_seen = strict = 0;
 	full = false;
-}
-
-static CUdeviceptr allocate(void)
-{
-	CUdeviceptr address = 0;
-
-	CHECK_EQ(td_hook_cuMemAlloc_v2(&address, BYTES), CUDA_SUCCESS);
-	return address;
 }
 
 /* The program's call is one that waits for nothing. */
@@ -195,14 +147,6 @@ TEST(memory_that_is_freed_in_stream_order_breaks_no_capture)
 		CHECK_EQ(mode, 0); /* the program's own is what it was */
 		CHECK_EQ(vmm_memories() + vmm_count(vmm.mapped), 0);
 	}
-}
-
-static uint64_t demanded(void)
-{
-	struct td_memory_stats stats;
-
-	td_agent_stats(0, &stats);
-	return stats.demanded_bytes;
 }
 
 /* The stream may be waiting for what this thread does next. It is freed when that is over, and counts until then. */
