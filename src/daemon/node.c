@@ -23,6 +23,8 @@
 #define UNKNOWN_ERROR 999
 /* No device has that much, and sums over all clients of it do not overflow: who says more is taken to have this. */
 #define BYTES_MAX (1ull << 50)
+/* Settings of its environment that a process can call nonsense: more are noise. */
+#define COMPLAINTS_MAX 16
 /* A process may have run before it came to this daemon. */
 #define STEP_BEFORE_MAX_NS (24 * 3600 * TD_NS_PER_S)
 
@@ -561,9 +563,9 @@ static void rejected(
 {
 	char detail[160];
 
-	if (process->complained)
+	if (process->complaints == COMPLAINTS_MAX)
 		return;
-	process->complained = true;
+	process->complaints++;
 	snprintf(detail, sizeof(detail), "%.120s makes no sense", setting);
 	for (char *p = detail; *p; p++)
 		if (*p < ' ' || *p > '~')

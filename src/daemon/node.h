@@ -166,7 +166,7 @@ struct td_process {
 	char stays_for[64]; /* the library that is the reason, as the program says */
 	enum td_phase phase;
 	uint64_t phase_since_ns;
-	bool complained;     /* REJECTED: once */
+	unsigned complaints; /* REJECTED: so many */
 	bool wants, foreign; /* foreign: let go, see foreign.c */
 	bool exchanges;      /* closed for an exchange of memory, not for somebody else */
 	uint32_t

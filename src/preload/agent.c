@@ -342,11 +342,12 @@ static void complain(void)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_rejected};
 
-	if (!*td_settings.rejected || self.complained)
-		return;
+	for (unsigned i = 0; i < td_settings.rejected_count && !self.complained; i++) {
+		snprintf(msg.rejected.setting, sizeof(msg.rejected.setting), "%s",
+			td_settings.rejected[i]);
+		send_msg(&msg);
+	}
 	self.complained = true;
-	snprintf(msg.rejected.setting, sizeof(msg.rejected.setting), "%s", td_settings.rejected);
-	send_msg(&msg);
 }
 
 /* Chosen before a GPU is known, so that it is told before the first ATTACH. False: the daemon is too old to be told, and is greeted anew. */

@@ -11,9 +11,10 @@
 #include "preload/backend.h"
 
 /*
- * What the environment asks for; read once, at load; class, weight and mem then follow what is set for the job (the agent's own). A value that makes no sense counts as not given, and the first such variable is kept
- * in `rejected` with its value, for the daemon's events.
+ * What the environment asks for; read once, at load; class, weight and mem then follow what is set for the job (the agent's own). A value that makes no sense counts as not given, and such variables are kept
+ * in `rejected` with their values, for the daemon's events.
  */
+#define TD_REJECTED_MAX 16 /* as many as there are to be read */
 struct td_settings {
 	bool disabled;          /* TANDEM_DISABLE */
 	char job[64], name[64]; /* TANDEM_JOB, TANDEM_NAME (the program's name) */
@@ -34,7 +35,8 @@ struct td_settings {
 		idle_ns; /* TANDEM_IDLE: no submission for this long, and the device drained, is idle */
 	uint64_t grace_ns; /* TANDEM_GRACE: how long a waiting program waits for a lost daemon */
 	char socket[108];  /* TANDEM_SOCKET and so on; empty: none that fits */
-	char rejected[96]; /* "NAME=value"; empty: none */
+	char rejected[TD_REJECTED_MAX][96]; /* "NAME=value"; of a long value the beginning */
+	unsigned rejected_count;
 };
 extern struct td_settings td_settings;
 void td_settings_read(void);

@@ -19,9 +19,9 @@ void td_settings_reject(const char *name)
 {
 	const char *value = getenv(name);
 
-	if (!*td_settings.rejected)
-		snprintf(td_settings.rejected, sizeof(td_settings.rejected), "%s=%s", name,
-			value ? value : "");
+	if (td_settings.rejected_count < TD_REJECTED_MAX)
+		snprintf(td_settings.rejected[td_settings.rejected_count++],
+			sizeof(td_settings.rejected[0]), "%s=%s", name, value ? value : "");
 }
 
 static uint8_t word_index(const char *name, const char *const *words, uint8_t fallback)

@@ -538,7 +538,7 @@ CASE(where_there_is_no_choice_nobody_is_asked)
 	begin_placed(THIRD "," FIRST, "2");
 	until_placed();
 	EXPECT(placed.count == 2 && !strcmp(placed.text[0], THIRD));
-	EXPECT(!*td_settings.rejected);
+	EXPECT(!td_settings.rejected_count);
 }
 
 CASE(lists_of_gpus_that_make_no_sense_count_as_not_given_and_are_told_once)
@@ -550,13 +550,17 @@ CASE(lists_of_gpus_that_make_no_sense_count_as_not_given_and_are_told_once)
 		td_settings_read();
 		td_place_read();
 		EXPECT(!td_place_is_wanted());
-		EXPECT(strstr(td_settings.rejected, bad[i]));
+		EXPECT(td_settings.rejected_count == 1 && strstr(td_settings.rejected[0], bad[i]));
 	}
 	setenv("TANDEM_GPUS", "0", 1);
+	setenv("TANDEM_WEIGHT", "none", 1);
+	setenv("TANDEM_IDLE", "soon", 1);
 	daemon_listen();
 	begin();
 	program(1);
 	daemon_greet();
+	EXPECT(!strcmp(next(TD_MSG_TYPE_rejected).rejected.setting, "TANDEM_WEIGHT=none"));
+	EXPECT(!strcmp(next(TD_MSG_TYPE_rejected).rejected.setting, "TANDEM_IDLE=soon"));
 	EXPECT(!strcmp(next(TD_MSG_TYPE_rejected).rejected.setting, "TANDEM_GPUS=0"));
 	daemon_die();
 	daemon_listen();

@@ -245,7 +245,7 @@ TEST(questions_that_make_no_sense_cost_the_connection)
 	}
 }
 
-TEST(a_setting_that_makes_no_sense_is_an_event_once_and_quoted)
+TEST(settings_that_make_no_sense_are_events_and_quoted_and_not_without_end)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_rejected};
 
@@ -253,11 +253,15 @@ TEST(a_setting_that_makes_no_sense_is_an_event_once_and_quoted)
 	fake_hello(&w, &w.fakes[0], "a", TD_BACKEND_PLAIN, false);
 	strcpy(msg.rejected.setting, "NVIDIA_GPU_MEMORY_LIMIT=gar\033bage");
 	CHECK_EQ(say(&w, &w.fakes[0], &msg), 0);
-	CHECK_EQ(say(&w, &w.fakes[0], &msg), 0);
 	CHECK_EQ(w.events[TD_EVENT_REJECTED], 1);
 	CHECK(strstr(
 		td_events_get(&w.node.events, 1)->detail, "NVIDIA_GPU_MEMORY_LIMIT=gar?bage "));
 	CHECK_EQ(td_events_get(&w.node.events, 1)->pid, 100);
+	strcpy(msg.rejected.setting, "TANDEM_IDLE=soon");
+	for (unsigned i = 0; i < 100; i++)
+		CHECK_EQ(say(&w, &w.fakes[0], &msg), 0);
+	CHECK_EQ(w.events[TD_EVENT_REJECTED], 16);
+	CHECK(strstr(td_events_get(&w.node.events, 2)->detail, "TANDEM_IDLE=soon "));
 }
 
 TEST(explain_tells_what_a_job_was_given)
