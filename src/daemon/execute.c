@@ -9,6 +9,7 @@
 #include "daemon/job.h"
 #include "daemon/need.h"
 #include "daemon/node.h"
+#include "daemon/overhead.h"
 #include "daemon/quota.h"
 #include "daemon/soft.h"
 #include "daemon/tenant.h"
@@ -634,7 +635,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;
-	uint64_t wakeup, shortages, exchanges, needs, host, alone;
+	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
@@ -643,6 +644,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	wakeup = shortages < wakeup ? shortages : wakeup;
 	host = td_host_step(node, now_ns);
 	wakeup = host < wakeup ? host : wakeup;
+	imports = td_overhead_step(node, now_ns);
+	wakeup = imports < wakeup ? imports : wakeup;
 	td_quota_gather(node);
 	td_tenant_step(node, now_ns);
 	td_soft_gather(node);

@@ -101,9 +101,11 @@ struct td_client {
 	bool overhead_known;
 	/* what it says that it has of others' memory; since when so much; of it, what overhead_bytes may be about */
 	uint64_t imported_bytes, imported_ns, overhead_imported_bytes;
+	uint64_t
+		unseen_bytes; /* of it, at this step: counts in its job's hard limit until it is known whose it is */
 	struct {
 		bool valid;
-		uint64_t resident_bytes, overhead_bytes, imported_bytes;
+		uint64_t resident_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
 	} seen;                  /* in the last sample */
 	uint64_t limit_bytes;    /* told last */
 	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */

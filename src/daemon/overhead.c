@@ -8,6 +8,7 @@
 #include "daemon/fixed.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/quota.h"
 
 /* A newcomer is looked at this often, and for so long: where NVML does not tell, it will not. */
 #define SOON_NS     (50 * TD_NS_PER_MS)
@@ -62,18 +63,20 @@ static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most
 {
 	uint64_t resident = client->resident_bytes,
 		 bytes = used_bytes > resident ? used_bytes - resident : 0;
+	/* What was known of when the sample before was looked at: this one was taken after that. */
+	uint64_t imported = min_bytes(client->seen.next_imported_bytes, client->imported_bytes);
 
 	bytes = min_bytes(bytes, most_bytes);
 	if (client->seen.valid && client->seen.resident_bytes == resident) {
 		client->overhead_bytes = min_bytes(bytes, client->seen.overhead_bytes);
 		client->overhead_known = true;
-		client->overhead_imported_bytes =
-			min_bytes(client->imported_bytes, client->seen.imported_bytes);
+		client->overhead_imported_bytes = min_bytes(imported, client->seen.imported_bytes);
 	}
 	client->seen.valid = true;
 	client->seen.resident_bytes = resident;
 	client->seen.overhead_bytes = bytes;
-	client->seen.imported_bytes = client->imported_bytes;
+	client->seen.imported_bytes = imported;
+	client->seen.next_imported_bytes = client->imported_bytes;
 }
 
 void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
@@ -96,12 +99,53 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 		td_capacity_update(node, i);
 }
 
-/* Something that no two samples have been about; NVML may not tell it, so not for ever. */
+/* Imports that no two samples have been about; NVML may not tell it, so not for ever. */
+static uint64_t unseen_bytes(const struct td_client *client, uint64_t now_ns)
+{
+	return client->imported_bytes > client->overhead_imported_bytes &&
+			       now_ns < client->imported_ns + PATIENCE_NS
+		       ? client->imported_bytes - client->overhead_imported_bytes
+		       : 0;
+}
+
 static bool has_news(const struct td_client *client, uint64_t now_ns)
 {
 	return (!client->overhead_known && now_ns < client->attached_ns + PATIENCE_NS) ||
-	       (client->imported_bytes > client->overhead_imported_bytes &&
-		       now_ns < client->imported_ns + PATIENCE_NS);
+	       unseen_bytes(client, now_ns);
+}
+
+/* Somebody of its job has waited for as long as anybody does. */
+static bool is_overdue(const struct td_node *node, const struct td_client *client, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *other = td_container_of(it, struct td_client, of_node);
+
+		if (other->needs && other->process->job == client->process->job &&
+			other->gpu == client->gpu && now_ns >= td_quota_deadline_ns(other))
+			return true;
+	}
+	return false;
+}
+
+uint64_t td_overhead_step(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER, until;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		client->unseen_bytes = unseen_bytes(client, now_ns);
+		if (!client->unseen_bytes)
+			continue;
+		if (is_overdue(node, client, now_ns))
+			client->unseen_bytes = 0;
+		until = client->imported_ns + PATIENCE_NS;
+		wakeup = min_bytes(until, wakeup);
+	}
+	return wakeup;
 }
 
 uint64_t td_overhead_wants_ns(const struct td_node *node, uint64_t sampled_ns, uint64_t now_ns)

@@ -19,6 +19,12 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 	const struct td_nvml_use *uses, uint32_t count);
 
 /*
+ * At the beginning of a step: what clients have imported that no two samples have been about counts in their jobs' hard limits, so that nobody has more of it
+ * than that before NVML tells; who lacks room because of it waits for that, a second at most. Returns when this changes by itself, TD_NEVER: it does not.
+ */
+uint64_t td_overhead_step(struct td_node *node, uint64_t now_ns);
+
+/*
  * When the next sample is wanted earlier than usual, given when the last was taken: a job with a limit has a process on a GPU of which nothing is known
  * yet, or one that has imported more than is known of. now_ns or earlier: at once. TD_NEVER: it is not.
  */

@@ -57,7 +57,9 @@ static uint64_t limit_of(const struct td_node *node, const struct td_client *cli
 	const struct td_job *job = client->process->job;
 	uint64_t limit = td_quota_bytes(node, job, &node->gpus[client->gpu]);
 
-	return limit == UINT64_MAX ? limit : sub(limit, job->on[client->gpu].overhead_bytes);
+	return limit == UINT64_MAX ? limit
+				   : sub(limit, job->on[client->gpu].overhead_bytes +
+							job->on[client->gpu].unseen_bytes);
 }
 
 /* What it has, or will have with its next plan, beside what its limit is about. */
@@ -120,6 +122,7 @@ void td_quota_gather(struct td_node *node)
 		job->on[client->gpu].demanded_bytes += client->demanded_bytes;
 		job->on[client->gpu].charged_bytes += td_quota_charge(client);
 		job->on[client->gpu].overhead_bytes += client->overhead_bytes;
+		job->on[client->gpu].unseen_bytes += client->unseen_bytes;
 		job->on[client->gpu].clients++;
 		job->on[client->gpu].needs += client->needs;
 		job->on[client->gpu].needed_bytes += client->needs ? client->need_bytes : 0;
@@ -228,10 +231,14 @@ enum td_quota_verdict td_quota_need(
 	const struct td_node *node, const struct td_client *client, uint64_t now_ns)
 {
 	uint64_t wanted = client->demanded_bytes + client->need_bytes,
-		 limit = limit_of(node, client);
+		 limit = limit_of(node, client),
+		 unseen = client->process->job->on[client->gpu].unseen_bytes;
 
 	if (wanted <= td_quota_room(node, client) && !td_quota_exceeds_gpu(node, client))
 		return TD_QUOTA_FITS;
+	/* It may be somebody else's: that is known soon, and not waited for beyond the deadline (overhead.h). */
+	if (unseen && wanted <= limit + unseen)
+		return TD_QUOTA_WAIT;
 	if (wanted > limit || !somebody_is_asked(node, client) ||
 		now_ns >= td_quota_deadline_ns(client))
 		return TD_QUOTA_REFUSED;

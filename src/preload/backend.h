@@ -57,6 +57,7 @@ struct td_memory_stats {
 	uint64_t fixed_bytes;    /* of what is on the device: cannot leave it */
 	uint64_t stranded_bytes; /* of that: for want of a place on the host, until there is one */
 	uint64_t peak_bytes;     /* highest demanded */
+	uint64_t crossed_bytes;  /* so far: came from other processes, or may have gone to them */
 	uint64_t
 		imported_bytes; /* of what other processes made, which counts there: had here, too */
 	uint64_t in_bytes, out_bytes; /* moved so far, by direction */

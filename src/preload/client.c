@@ -36,6 +36,7 @@ struct ledger {
 	_Atomic uint32_t need;    /* enum need_state; futex */
 	uint32_t ticket; /* this and the next: the asker's in NONE and ANSWERED, else the agent's */
 	uint64_t need_bytes;
+	uint64_t need_crossed_bytes; /* the agent's: as it was told with it */
 	bool need_movable;
 	uint32_t granted; /* valid in ANSWERED */
 	_Atomic uint32_t may_defer;
@@ -50,6 +51,7 @@ struct ledger {
 	bool open;  /* the plan with that limit opens the gate */
 	bool fills; /* the agent brings memory to the device */
 	_Atomic uint64_t cached_bytes;
+	_Atomic uint64_t heeded_bytes; /* of what has crossed: when the daemon answered last */
 };
 
 #define LEDGER                                                                                     \
@@ -159,6 +161,14 @@ static uint64_t *promised(struct ledger *ledger, int need, bool movable)
 	return need == TD_NEED_DEVICE ? device_part(ledger, movable) : &ledger->deferred_bytes;
 }
 
+/* What came from another process, or may have gone to one, since the daemon answered last: the limit may fall because of it (docs/decisions/0032). */
+static uint64_t unheeded_bytes(struct ledger *ledger, const struct td_memory_stats *stats)
+{
+	uint64_t heeded = atomic_load(&ledger->heeded_bytes);
+
+	return stats->crossed_bytes > heeded ? stats->crossed_bytes - heeded : 0;
+}
+
 /*
  * With need_lock: promises are only made by its holder or, in its name, by the agent, so what is had can only become less; but for what a fill brings to the
  * device.
@@ -177,6 +187,7 @@ static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes, b
 		td_lock_drop(&ledger->lock);
 	}
 	has = ledger->spills ? stats.resident_bytes : stats.demanded_bytes;
+	has += unheeded_bytes(ledger, &stats);
 	covers = has <= ledger->limit_bytes && bytes <= ledger->limit_bytes - has &&
 		 !(ledger->spills && ledger->fills);
 	if (covers) {
@@ -408,7 +419,16 @@ void td_client_memory_changed(unsigned slot)
 {
 	struct ledger *ledger = ledger_of(slot);
 
-	if (ledger && !atomic_exchange(&ledger->memory_changed, 1))
+	if (ledger && !atomic_fetch_or(&ledger->memory_changed, TD_MEMORY_CHANGED))
+		td_agent_wake();
+}
+
+void td_client_memory_crossed(unsigned slot)
+{
+	const unsigned both = TD_MEMORY_CHANGED | TD_MEMORY_AT_ONCE;
+	struct ledger *ledger = ledger_of(slot);
+
+	if (ledger && atomic_fetch_or(&ledger->memory_changed, both) != both)
 		td_agent_wake();
 }
 
@@ -474,6 +494,7 @@ void td_client_connected(bool now)
 	atomic_store(&want_open, 0);
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
 		td_client_set_limit(i, 0, false, false);
+		atomic_store(&ledgers[i].heeded_bytes, 0);
 		if (now)
 			continue;
 		if (atomic_load(&ledgers[i].need) == NEED_SENT)
@@ -494,6 +515,11 @@ bool td_client_take_need(
 	*ret_bytes = ledger->need_bytes;
 	*ret_movable = ledger->need_movable;
 	return true;
+}
+
+void td_client_told_with_need(unsigned slot, uint64_t crossed_bytes)
+{
+	ledgers[slot].need_crossed_bytes = crossed_bytes;
 }
 
 void td_client_refuse(unsigned slot)
@@ -519,6 +545,7 @@ void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t 
 	td_lock_take(&ledger->lock);
 	ledger->limit_bytes = limit_bytes;
 	td_lock_drop(&ledger->lock);
+	atomic_store(&ledger->heeded_bytes, ledger->need_crossed_bytes);
 	if (answer)
 		promise(ledger, ledger->need_bytes, granted(answer), ledger->need_movable);
 	answered(ledger, answer);
@@ -576,7 +603,7 @@ uint64_t td_client_staying(unsigned slot)
 	return promises_of(&ledgers[slot]).staying_bytes;
 }
 
-bool td_client_take_memory(unsigned slot)
+unsigned td_client_take_memory(unsigned slot)
 {
 	return atomic_exchange(&ledgers[slot].memory_changed, 0);
 }

@@ -48,6 +48,8 @@ bool td_client_is_alone(void);
 
 /* The totals have changed (alloc, free): the daemon is told soon. */
 void td_client_memory_changed(unsigned slot);
+/* The same by what another process made, which others of its job may be about to allocate beside: it is told at once. */
+void td_client_memory_crossed(unsigned slot);
 
 /* What the program shall see as its GPU's memory: the daemon's capacity (the last one's), or the device's total; 0 for a slot that is not known. */
 uint64_t td_client_capacity(unsigned slot);

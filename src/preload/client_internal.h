@@ -19,6 +19,8 @@ bool td_client_has_waiters(void);
 /* An allocation to send NEED for; false: none. Taken. */
 bool td_client_take_need(
 	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, bool *ret_movable);
+/* What had crossed by then (stats) the daemon knows when it answers. */
+void td_client_told_with_need(unsigned slot, uint64_t crossed_bytes);
 /* The slot has no context any more, so the daemon is not asked: who waits for its answer is refused. */
 void td_client_refuse(unsigned slot);
 /* The bytes of one that was sent and is not answered yet; 0: none. */
@@ -44,7 +46,9 @@ uint64_t td_client_staying(unsigned slot);
 /* What td_client_short left, 0: nothing. Taken. */
 uint64_t td_client_take_short(unsigned slot);
 
-/* Have the slot's totals changed since the last call? */
-bool td_client_take_memory(unsigned slot);
+/* Have the slot's totals changed since the last call? 0: no. */
+#define TD_MEMORY_CHANGED 1u
+#define TD_MEMORY_AT_ONCE 2u
+unsigned td_client_take_memory(unsigned slot);
 
 void td_client_forked(void);

@@ -81,6 +81,7 @@ static bool ends_with_context(enum td_outside_kind kind)
 	case TD_OUTSIDE_SHARED:
 	case TD_OUTSIDE_BACKEND: return true;
 	case TD_OUTSIDE_VMM:
+	case TD_OUTSIDE_EXPORTABLE:
 	case TD_OUTSIDE_POOL:
 	case TD_OUTSIDE_GRAPH:
 	case TD_OUTSIDE_EXTERNAL:
@@ -198,7 +199,7 @@ int td_outside_settle(
 
 /* -- keys -- */
 
-/* The device of which there is something to tell; below 0: none. */
+/* The device of which there is something to tell at once; below 0: none. */
 static int alias(const struct td_key *known, struct td_key *key)
 {
 	struct td_object *object = known ? known->object : NULL;
@@ -227,7 +228,7 @@ void td_outside_alias(enum td_outside_key of, uint64_t known, enum td_outside_ke
 	td_lock_take(&td_table.lock);
 	device = alias(td_table_find(of, known), key);
 	td_lock_drop(&td_table.lock);
-	td_table_tell(device);
+	td_table_tell_at_once(device);
 }
 
 static struct td_key *mapping_around(uint64_t address)
@@ -429,6 +430,7 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 		ret->resident_bytes += td_table.device_bytes[device];
 		ret->fixed_bytes += td_table.device_bytes[device];
 		ret->host_bytes += td_table.host_bytes[device];
+		ret->crossed_bytes = td_table.crossed_bytes[device];
 		ret->imported_bytes = td_table.kind_bytes[device][TD_OUTSIDE_SHARED] +
 				      td_table.kind_bytes[device][TD_OUTSIDE_IMPORTED];
 	}
@@ -478,6 +480,7 @@ static void over_forked(void)
 	memset(td_table.buckets, 0, sizeof(td_table.buckets));
 	memset(td_table.device_bytes, 0, sizeof(td_table.device_bytes));
 	memset(td_table.host_bytes, 0, sizeof(td_table.host_bytes));
+	memset(td_table.crossed_bytes, 0, sizeof(td_table.crossed_bytes));
 	memset(td_table.kind_bytes, 0, sizeof(td_table.kind_bytes));
 	memset(td_table.peak_bytes, 0, sizeof(td_table.peak_bytes));
 	memset(td_table.in_use_bytes, 0, sizeof(td_table.in_use_bytes));

@@ -19,6 +19,7 @@ enum td_outside_kind {
 	TD_OUTSIDE_MANAGED,
 	TD_OUTSIDE_LEGACY, /* by the 32-bit calls */
 	TD_OUTSIDE_VMM,
+	TD_OUTSIDE_EXPORTABLE, /* the same, that others may have, too: it may live on when it is given up here */
 	TD_OUTSIDE_ARRAY,
 	TD_OUTSIDE_POOL,
 	TD_OUTSIDE_GRAPH,

@@ -60,7 +60,9 @@ CUresult td_hook_cuMemCreate(CUmemGenericAllocationHandle *a0, size_t a1,
 {
 	if (!a0 || !a2 || a2->location.type != CU_MEM_LOCATION_TYPE_DEVICE || a2->location.id < 0)
 		return td_real.cuMemCreate(a0, a1, a2, a3);
-	TAKING(cuMemCreate, a2->location.id, TD_OUTSIDE_VMM, a1, TD_KEY_HANDLE);
+	TAKING(cuMemCreate, a2->location.id,
+		a2->requestedHandleTypes ? TD_OUTSIDE_EXPORTABLE : TD_OUTSIDE_VMM, a1,
+		TD_KEY_HANDLE);
 }
 
 /* The object itself takes none: what is bound to it is memory by cuMemCreate. It is known, so that mappings of it are. */

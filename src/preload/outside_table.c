@@ -45,10 +45,20 @@ static void count_in_use(const struct td_object *object, uint64_t change)
 	tell_steps(object->device);
 }
 
+/* It grows by an import, or ends as what somebody else may have. */
+static bool has_crossed(const struct td_object *object, uint64_t bytes)
+{
+	return object->kind == TD_OUTSIDE_IMPORTED
+		       ? bytes > object->bytes
+		       : object->kind == TD_OUTSIDE_EXPORTABLE && !bytes;
+}
+
 void td_table_count(struct td_object *object, uint64_t bytes)
 {
 	uint64_t change = bytes - object->bytes; /* modulo 2^64 */
 
+	if (object->device >= 0 && has_crossed(object, bytes))
+		td_table.crossed_bytes[object->device] += bytes ? change : object->bytes;
 	object->bytes = bytes;
 	if (object->device < 0)
 		return;
@@ -195,6 +205,14 @@ void td_table_tell(int device)
 
 	if (slot >= 0)
 		td_client_memory_changed((unsigned)slot);
+}
+
+void td_table_tell_at_once(int device)
+{
+	int slot = device < 0 ? -1 : td_table_slot(device);
+
+	if (slot >= 0)
+		td_client_memory_crossed((unsigned)slot);
 }
 
 struct td_key *td_table_key(enum td_outside_key what, uint64_t value, uint64_t bytes)

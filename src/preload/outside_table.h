@@ -41,6 +41,8 @@ struct td_table {
 	uint64_t mappings; /* keys of that kind */
 	uint64_t device_bytes[TD_OUTSIDE_DEVICES], host_bytes[TD_OUTSIDE_DEVICES],
 		kind_bytes[TD_OUTSIDE_DEVICES][TD_OUTSIDE_N];
+	/* so far, by device: imported, or exportable and given up here */
+	uint64_t crossed_bytes[TD_OUTSIDE_DEVICES];
 	uint64_t peak_bytes[TD_SLOT_MAX];
 	uint64_t in_use_bytes
 		[TD_OUTSIDE_DEVICES];       /* of it, of pools only what the program has of them */
@@ -78,6 +80,8 @@ int td_table_device(unsigned slot);
 int td_table_slot(int device);
 /* The daemon is to hear of the device's totals. */
 void td_table_tell(int device);
+/* Before others act on what it was. */
+void td_table_tell_at_once(int device);
 /* Not linked, without an object; or NULL. */
 struct td_key *td_table_key(enum td_outside_key what, uint64_t value, uint64_t bytes);
 

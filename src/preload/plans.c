@@ -19,7 +19,7 @@
 #define NEVER              UINT64_MAX
 #define EMPTY_PAUSE_NS     (20 * TD_NS_PER_US)
 #define EMPTY_PAUSE_MAX_NS TD_NS_PER_MS
-/* MEMORY of one slot goes out at most this often, but for acknowledgements. */
+/* MEMORY of one slot goes out at most this often, but for acknowledgements, needs, and what has come from other processes. */
 #define REPORT_EVERY_NS (5 * TD_NS_PER_MS)
 /* After a move that failed; and while the limit would do but another process has not yet given up what the device lacks. */
 #define RETRY_NS          (100 * TD_NS_PER_MS)
@@ -142,7 +142,8 @@ void td_plans_send_memory(unsigned slot, uint32_t seq)
 	msg.memory.step_least_bytes = step.least_bytes;
 	msg.memory.by_allocator = step.by_allocator;
 	plan->acknowledged_seq = seq;
-	plan->dirty = false;
+	plan->dirty = plan->urgent = false;
+	plan->crossed_bytes = stats.crossed_bytes;
 	plan->reported_ns = td_time_now_ns();
 	plan->reported_bytes = stats.demanded_bytes;
 	send_msg(&msg);
@@ -175,6 +176,7 @@ static void send_needs(unsigned slot)
 		return;
 	/* What the daemon adds `bytes` to has to be right. */
 	td_plans_send_memory(slot, plans[slot].acknowledged_seq);
+	td_client_told_with_need(slot, plans[slot].crossed_bytes);
 	msg.need.slot = slot;
 	msg.need.ticket = ticket;
 	msg.need.bytes = bytes;
@@ -541,10 +543,13 @@ static uint64_t step_memory(uint64_t now_ns)
 
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
 		struct td_plan_slot *plan = &plans[i];
+		unsigned changed;
 
 		if (!plan->attached)
 			continue;
-		plan->dirty |= td_client_take_memory(i);
+		changed = td_client_take_memory(i);
+		plan->dirty |= changed != 0;
+		plan->urgent |= (changed & TD_MEMORY_AT_ONCE) != 0;
 		look_again(i, plan);
 		if (plan->known && !plan->acknowledged && now_ns >= plan->retry_ns) {
 			if (plan->gate == TD_GATE_CLOSED)
@@ -557,7 +562,7 @@ static uint64_t step_memory(uint64_t now_ns)
 		next_ns = min_ns(next_ns, td_plans_host_again(i, now_ns));
 		send_needs(i);
 		send_shortage(i, td_client_take_short(i));
-		if (plan->dirty && now_ns >= plan->reported_ns + REPORT_EVERY_NS)
+		if (plan->urgent || (plan->dirty && now_ns >= plan->reported_ns + REPORT_EVERY_NS))
 			td_plans_send_memory(i, plan->acknowledged_seq);
 		if (plan->dirty)
 			next_ns = min_ns(next_ns, plan->reported_ns + REPORT_EVERY_NS);

@@ -16,8 +16,9 @@ struct td_plan_slot {
 	uint64_t limit_bytes;
 	uint64_t retry_ns, pause_ns; /* pause: between attempts to fill */
 	uint64_t again_ns;           /* what could not leave may have a place then; 0: nothing */
-	bool dirty;                  /* the totals have changed since the last MEMORY */
-	uint64_t reported_ns, reported_bytes; /* when it was sent, and what was demanded then */
+	bool dirty, urgent; /* the totals have changed since the last MEMORY; it cannot wait */
+	uint64_t reported_ns, reported_bytes,
+		crossed_bytes; /* when it was sent, and what was demanded and had crossed then */
 };
 
 struct td_plan_slot *td_plans_at(unsigned slot);

@@ -381,7 +381,7 @@ static const check_fn by_name[TD_SYMBOL_N] = {
 	AT(cuMemAlloc, legacy),
 	AT(cuMemAllocPitch, legacy_pitch),
 	AT(cuMemFree, legacy),
-	AT(cuMemCreate, vmm),
+	AT(cuMemCreate, created),
 	AT(cuMemRelease, host_vmm),
 	AT(cuMemUnmap, mapped),
 	AT(cuMulticastCreate, multicast),

@@ -76,6 +76,22 @@ static void plain_memory(int symbol)
 	EXPECT(symbol, counted() == 0);
 }
 
+/* What can be exported may live on elsewhere. */
+static void created(int symbol)
+{
+	const CUmemAllocationProp prop = {.type = 1, .requestedHandleTypes = 1, .location = {1, 0}};
+	struct td_memory_stats before, after;
+
+	vmm(symbol);
+	handle = 0x8000;
+	td_agent_stats(0, &before);
+	OK(VIA(cuMemCreate)(&handle, 4 * MIB, &prop, 0));
+	EXPECT(symbol, counted() == 4 * MIB);
+	OK(VIA(cuMemRelease)(handle));
+	td_agent_stats(0, &after);
+	EXPECT(symbol, counted() == 0 && after.crossed_bytes == before.crossed_bytes + 4 * MIB);
+}
+
 static void mapped(int symbol)
 {
 	handle = 0x8000;
@@ -95,7 +111,10 @@ static void mapped(int symbol)
 static void imported(int symbol)
 {
 	struct td_memory_stats stats;
+	uint64_t crossed;
 
+	td_agent_stats(0, &stats);
+	crossed = stats.crossed_bytes;
 	handle = 0x8000;
 	refused = symbol;
 	EXPECT(symbol, VIA(cuMemImportFromShareableHandle)(&handle, NULL, 1) == CUDA_ERROR_UNKNOWN);
@@ -107,6 +126,7 @@ static void imported(int symbol)
 	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 4 * MIB);
 	td_agent_stats(0, &stats);
 	EXPECT(symbol, counted() == 0 && stats.imported_bytes == 4 * MIB);
+	EXPECT(symbol, stats.crossed_bytes == crossed + 4 * MIB);
 	refused = TD_SYMBOL_cuMemRelease;
 	EXPECT(symbol, VIA(cuMemRelease)(handle) == CUDA_ERROR_UNKNOWN);
 	refused = -1;

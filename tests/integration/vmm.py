@@ -70,20 +70,48 @@ def what_one_process_makes_and_another_keeps_is_in_the_limit_of_their_job():
         ends(world, process)
 
 
-def without_a_pause_it_is_refused_after_a_few_looks():
-    """How much it has by then is a matter of how fast it is."""
+def without_a_pause(mode, contexts, block):
+    """How much it had when it was refused, on a GPU with room for thousands of its limits."""
     with World("--memory", "128g") as world:
-        process = start(world, "spin", 16 * MIB)
-        until(lambda: beside(world) == CONTEXT or process.poll() is not None, "its context is counted")
+        process = start(world, mode, block)
+        until(lambda: beside(world) == contexts * CONTEXT or process.poll() is not None, "its contexts are counted")
         said = again(process)
         assert said["result"] == 2, said
         assert [e["detail"] for e in world.events("refused")] == ["beyond the job's limit"], (said, world.events("refused"))
-        print(f"# it had {said['bytes'] // MIB} MiB of {LIMIT // MIB}", flush=True)
+        ends(world, process)
+        return said["bytes"]
+
+
+def without_a_pause_a_program_has_no_more():
+    for block in (16 * MIB, 2 * MIB):
+        had = without_a_pause("spin", 1, block)
+        # To the byte, but that nobody waits for NVML for more than a second.
+        assert LIMIT - CONTEXT - block < had <= 2 * LIMIT, (block, had)
+        print(f"# it had {had // MIB} MiB of {LIMIT // MIB}", flush=True)
+
+
+def nor_do_two_of_them_but_for_what_one_has_not_said_yet():
+    """How much that is is a matter of how soon the other is let run."""
+    for block in (16 * MIB, 2 * MIB):
+        had = without_a_pause("chase", 2, block)
+        assert had > LIMIT - 2 * CONTEXT - block, (block, had)
+        print(f"# they had {had // MIB} MiB of {LIMIT // MIB}", flush=True)
+
+
+def what_its_maker_keeps_is_waited_for_and_not_refused():
+    """An import that would fill the limit is the maker's: what is asked for beside it is had."""
+    with World("--memory", "256m") as world:
+        process = start(world, "keep", 24 * MIB)
+        until(lambda: beside(world) == 2 * CONTEXT or process.poll() is not None, "its contexts are counted")
+        assert again(process) == {"result": 0, "bytes": 24 * MIB + 8 * MIB}
+        assert beside(world) == 2 * CONTEXT, world.jobs()
         ends(world, process)
 
 
 run_cases([
     what_a_program_imports_from_itself_is_in_its_limit,
     what_one_process_makes_and_another_keeps_is_in_the_limit_of_their_job,
-    without_a_pause_it_is_refused_after_a_few_looks,
+    without_a_pause_a_program_has_no_more,
+    nor_do_two_of_them_but_for_what_one_has_not_said_yet,
+    what_its_maker_keeps_is_waited_for_and_not_refused,
 ])

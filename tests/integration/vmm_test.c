@@ -5,6 +5,8 @@
  *   alone BLOCK    a block is made, exported, imported, released and mapped
  *   spin BLOCK     the same again and again, without a pause, until a block is refused
  *   pair BLOCK     this process makes and exports, another one imports and maps, this one releases
+ *   chase BLOCK    the same again and again, without a pause, until a block is refused
+ *   keep BLOCK     as pair, but this one keeps it, and makes a block of 8 MiB beside it
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +35,7 @@ CUresult cuMemSetAccess(
 	CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count);
 CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count);
 
+#define BESIDE   ((size_t)8 << 20)
 #define POSIX_FD 1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
 static void must(CUresult r, const char *what)
@@ -130,11 +133,31 @@ static void importer(int socket, size_t bytes)
 	_exit(0);
 }
 
-static int pair(size_t bytes)
+/* Has the other process map a block. */
+static CUresult round_with(int socket, size_t bytes, bool keeps)
+{
+	CUmemGenericAllocationHandle handle;
+	char done;
+	int file;
+	CUresult r = make(bytes, &handle, &file);
+
+	if (r)
+		return r;
+	if (send_file(socket, file) || read(socket, &done, 1) != 1)
+		exit(1);
+	close(file);
+	if (!keeps)
+		must(cuMemRelease(handle), "release");
+	return r;
+}
+
+enum { ONCE, SPINS, KEEPS };
+
+static int pair(size_t bytes, int how)
 {
 	unsigned long long had = 0;
 	int sockets[2], status;
-	char line[16], done;
+	char line[16];
 	pid_t child;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) || (child = fork()) < 0)
@@ -146,16 +169,18 @@ static int pair(size_t bytes)
 	close(sockets[1]);
 	use_gpu();
 	while (fgets(line, sizeof(line), stdin)) {
-		CUmemGenericAllocationHandle handle;
-		int file;
-		CUresult r = make(bytes, &handle, &file);
+		CUresult r;
 
-		if (!r) {
-			if (send_file(sockets[0], file) || read(sockets[0], &done, 1) != 1)
-				return 1;
-			close(file);
-			must(cuMemRelease(handle), "release");
-			had += bytes;
+		do {
+			r = round_with(sockets[0], bytes, how == KEEPS);
+			had += r ? 0 : bytes;
+		} while (how == SPINS && !r);
+		if (how == KEEPS) {
+			CUmemGenericAllocationHandle beside;
+			int file;
+
+			r = make(BESIDE, &beside, &file);
+			had += r ? 0 : BESIDE;
 		}
 		say(r, had);
 	}
@@ -172,7 +197,11 @@ int main(int argc, char **argv)
 	if (bytes && !strcmp(argv[1], "spin"))
 		return alone(bytes, true);
 	if (bytes && !strcmp(argv[1], "pair"))
-		return pair(bytes);
-	fprintf(stderr, "usage: vmm_test alone|spin|pair BLOCK\n");
+		return pair(bytes, ONCE);
+	if (bytes && !strcmp(argv[1], "chase"))
+		return pair(bytes, SPINS);
+	if (bytes && !strcmp(argv[1], "keep"))
+		return pair(bytes, KEEPS);
+	fprintf(stderr, "usage: vmm_test alone|spin|pair|chase|keep BLOCK\n");
 	return 2;
 }

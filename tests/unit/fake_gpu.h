@@ -20,7 +20,7 @@ static struct {
 	_Atomic unsigned context_syncs, syncs_in_capture, records, records_on_capture, pushes;
 	_Atomic unsigned queries,
 		queries_not_relaxed; /* of events; by threads in another capture mode */
-	_Atomic uint64_t demanded, resident;
+	_Atomic uint64_t demanded, resident, crossed;
 	_Atomic unsigned fills, shrinks, reaches;
 	_Atomic bool full;             /* no room on the device, nor on the host */
 	_Atomic bool failing;          /* the context is beyond help */
@@ -235,6 +235,7 @@ static void fake_stats(unsigned slot, struct td_memory_stats *ret)
 	(void)slot;
 	memset(ret, 0, sizeof(*ret));
 	ret->demanded_bytes = atomic_load(&fake.demanded);
+	ret->crossed_bytes = atomic_load(&fake.crossed);
 	ret->resident_bytes = atomic_load(&fake.resident);
 	ret->host_bytes = ret->demanded_bytes - ret->resident_bytes;
 	ret->again_ns = atomic_load(&fake.again_ns);

@@ -100,3 +100,21 @@ CASE(who_has_memory_away_waits_for_it_though_its_daemon_ends_amid_a_drain)
 	until_launched(2);
 	EXPECT(atomic_load(&fake.resident) == 20 * MIB);
 }
+
+/* The limit may fall for it, and no plan has said so yet. */
+CASE(beside_what_came_from_other_processes_since_the_last_answer_more_is_asked_for)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
+
+	start_open(1);
+	atomic_store(&fake.crossed, 45 * MIB);
+	EXPECT(td_client_need(0, 5 * MIB, true) == TD_NEED_DEVICE);
+	begin_to_ask();
+	msg.answer.ticket = 1;
+	msg.answer.granted = 1;
+	msg.answer.limit_bytes = 50 * MIB;
+	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+	EXPECT(td_client_need(0, 37 * MIB, true) == TD_NEED_DEVICE); /* the daemon knows */
+	atomic_store(&fake.crossed, 46 * MIB);
+	begin_to_ask();
+}

@@ -209,8 +209,8 @@ TEST(what_was_imported_and_its_maker_has_let_go_of_is_in_the_limit)
 	struct fake *a = limited("20m", 2 * MIB);
 
 	imports(a, 16 * MIB);
-	sees(a, 3 * MIB); /* somebody else is charged with it */
-	sees(a, 3 * MIB);
+	for (unsigned i = 0; i < 3; i++)
+		sees(a, 3 * MIB); /* somebody else is charged with it */
 	CHECK_EQ(a->slot[0].limit, 19 * MIB);
 	sees(a, 19 * MIB);
 	CHECK_EQ(a->slot[0].limit, 19 * MIB);
@@ -236,7 +236,7 @@ TEST(beside_an_eighth_of_the_gpu_nobody_is_believed_to_have_more_than_was_import
 	CHECK_EQ(a->slot[0].others, 12 * MIB);
 }
 
-TEST(who_imports_more_is_looked_at_soon_until_two_samples_have_seen_it)
+TEST(who_imports_more_is_looked_at_soon_until_two_samples_after_that_have_seen_it)
 {
 	begin();
 	struct fake *a = limited("40m", 2 * MIB);
@@ -247,6 +247,7 @@ TEST(who_imports_more_is_looked_at_soon_until_two_samples_have_seen_it)
 	w.now += 10 * TD_NS_PER_S;
 	imports(a, 8 * MIB);
 	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), w.now + 50 * TD_NS_PER_MS);
+	sees(a, 3 * MIB); /* it was taken before that */
 	sees(a, 11 * MIB);
 	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), w.now + 50 * TD_NS_PER_MS);
 	sees(a, 11 * MIB);
@@ -271,4 +272,98 @@ TEST(who_imports_where_nvml_does_not_tell_is_not_looked_at_for_ever)
 	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now + 3 * TD_NS_PER_S), TD_NEVER);
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem", "none", w.now, NULL), 0);
 	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), TD_NEVER);
+}
+
+/* A program that has imported so much, which nobody has looked at, and asks for 12 MiB of its 40. */
+static struct fake *asks_beside(uint64_t imported)
+{
+	begin();
+	struct fake *a = limited("40m", 2 * MIB);
+
+	sees(a, 3 * MIB);
+	sees(a, 3 * MIB);
+	imports(a, imported);
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, 39 * MIB - imported);
+	need(a, 12 * MIB);
+	settle(&w);
+	return a;
+}
+
+TEST(imports_count_until_it_is_known_whose_they_are_and_who_asks_meanwhile_waits)
+{
+	struct fake *a = asks_beside(30 * MIB);
+
+	CHECK_EQ(a->slot[0].answer, -1);
+	sees(a, 3 * MIB);
+	sees(a, 3 * MIB);
+	CHECK_EQ(a->slot[0].answer, -1);
+	sees(a, 3 * MIB);
+	CHECK_EQ(a->slot[0].answer, 1); /* their maker has them */
+	CHECK_EQ(a->slot[0].limit, 39 * MIB);
+	a = asks_beside(30 * MIB);
+	sees(a, 33 * MIB);
+	sees(a, 33 * MIB);
+	sees(a, 33 * MIB);
+	CHECK_EQ(a->slot[0].answer, 0);
+}
+
+TEST(who_asks_for_what_fits_beside_imports_does_not_wait)
+{
+	CHECK_EQ(asks_beside(20 * MIB)->slot[0].answer, 1);
+}
+
+TEST(nor_does_who_asks_for_what_is_beyond_the_limit_anyway)
+{
+	begin();
+	struct fake *a = limited("40m", 2 * MIB);
+
+	imports(a, 30 * MIB);
+	need(a, 39 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+}
+
+TEST(nobody_waits_for_more_than_a_second_for_what_nvml_does_not_tell)
+{
+	struct fake *a = asks_beside(30 * MIB);
+	uint64_t wakeup = td_node_step(&w.node, w.now);
+
+	CHECK(wakeup > w.now && wakeup <= w.now + TD_NS_PER_S);
+	w.now += TD_NS_PER_S;
+	imports(a, 31 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
+}
+
+TEST(imports_of_one_process_count_for_all_of_its_job)
+{
+	begin();
+	struct fake *a = limited("40m", 2 * MIB), *b = &w.fakes[1];
+
+	fake_hello(&w, b, "a", TD_BACKEND_PLAIN, false);
+	fake_attach(&w, b, 0, 0, 2 * MIB);
+	fake_want(&w, b);
+	imports(a, 30 * MIB);
+	settle(&w);
+	need(b, 12 * MIB);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, -1);
+	fake_dies(&w, a);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, 1);
+}
+
+TEST(without_a_hard_limit_imports_count_nowhere)
+{
+	begin();
+	struct fake *a = limited("none", 2 * MIB);
+	uint64_t before = a->slot[0].limit;
+
+	imports(a, 30 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].limit, before);
+	need(a, 40 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 1);
 }
