@@ -330,7 +330,7 @@ static void raise_limits(struct td_node *node)
 		if (target <= client->limit_bytes)
 			continue;
 		/* A part of what it asks for is no use to it, and may be all that another of its job asks for. */
-		if (client->needs && quota < client->demanded_bytes + client->need_bytes)
+		if (client->needs && quota < td_client_has(client) + client->need_bytes)
 			continue;
 		if (has_a_part(client, target) && client->limit_bytes >= client->demanded_bytes)
 			continue;
@@ -556,7 +556,8 @@ static void show_others(struct td_node *node)
 		uint64_t bytes = 0;
 
 		if (*job->settings.mem)
-			bytes = job->on[client->gpu].demanded_bytes - client->demanded_bytes +
+			bytes = job->on[client->gpu].demanded_bytes +
+				job->on[client->gpu].paged_bytes - td_client_has(client) +
 				td_quota_overhead(node, job, &node->gpus[client->gpu]);
 		if (bytes == client->others_bytes || !node->io.others)
 			continue;

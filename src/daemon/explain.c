@@ -163,7 +163,7 @@ char *td_node_explain_bounds(
 			n = add(buf, len, n,
 				"It waits for %s more on GPU %u, where it may have %s now.", has,
 				td_gpu_number(node, client->gpu), limit);
-		td_format_size(has, sizeof(has), client->others_bytes + client->demanded_bytes);
+		td_format_size(has, sizeof(has), client->others_bytes + td_client_has(client));
 		td_format_size(limit, sizeof(limit), quota);
 		if (quota != UINT64_MAX && client->others_bytes + client->demanded_bytes > quota)
 			n = add(buf, len, n,

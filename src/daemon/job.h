@@ -46,7 +46,7 @@ struct td_job {
 		charged_ppm; /* of GPUs, to its user's quota; 0: it is not protected, or not admitted yet (tenant.h) */
 	/* quota.c: of its clients on each GPU, gathered at each step */
 	struct {
-		uint64_t demanded_bytes, charged_bytes, overhead_bytes, unseen_bytes;
+		uint64_t demanded_bytes, paged_bytes, charged_bytes, overhead_bytes, unseen_bytes;
 		uint64_t needed_bytes;    /* asked for, beside what is demanded */
 		uint64_t stays_bytes;     /* of what is demanded: it cannot leave the device */
 		uint64_t stranded_bytes;  /* of that: only for want of a place on the host */

@@ -30,7 +30,8 @@ static enum td_soft_place place_of(
 	const struct td_node *node, const struct td_client *client, uint64_t now_ns)
 {
 	enum td_soft_place place = td_soft_place(node, client);
-	bool is_given_up = client->need_refuses || now_ns >= stranded_deadline_ns(client);
+	bool is_given_up = client->need_refuses || client->need_paged ||
+			   now_ns >= stranded_deadline_ns(client);
 
 	return place == TD_SOFT_STRANDED && is_given_up ? TD_SOFT_NO_PLACE : place;
 }
@@ -51,11 +52,44 @@ static uint64_t has_bytes(const struct td_client *client)
 	return client->believed_bytes < demanded ? client->believed_bytes : demanded;
 }
 
+/* What the driver pages may be larger than the GPU, or come where there is no room; not than the job's limit. */
+static uint8_t no_room(const struct td_node *node, const struct td_client *client)
+{
+	bool is_within = td_client_has(client) + client->need_bytes <= td_quota_room(node, client);
+
+	return client->need_paged && is_within ? TD_NEED_HOST : 0;
+}
+
+/* What its job has on the device leaves for it while it asks. Told to ask again when the gate is open, it would find that come back. */
+static bool makes_room(const struct td_client *client)
+{
+	return client->need_fixed && client->soft_bytes != UINT64_MAX;
+}
+
+/* Until its next MEMORY says so itself. */
+static void count_granted(
+	const struct td_node *node, struct td_client *client, uint8_t granted, bool pages)
+{
+	struct td_job *job = client->process->job;
+
+	if (pages) {
+		client->paged_bytes += client->need_bytes;
+		job->on[client->gpu].paged_bytes += client->need_bytes;
+		return;
+	}
+	client->demanded_bytes += client->need_bytes;
+	job->on[client->gpu].demanded_bytes += client->need_bytes;
+	if (granted == TD_NEED_HOST) {
+		client->host_bytes += client->need_bytes;
+		client->limit_bytes = td_quota_plan(node, client, client->limit_bytes);
+	}
+}
+
 /* True: it is refused. An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
 static bool answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
 {
 	const struct td_process *process = client->process;
-	bool failed = client->failed;
+	bool failed = client->failed, pages;
 	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
 	uint64_t wanted = client->demanded_bytes + client->need_bytes; /* each is bounded */
 	enum td_quota_verdict quota = td_quota_need(node, client, now_ns);
@@ -67,16 +101,17 @@ static bool answer_need(struct td_node *node, struct td_client *client, uint64_t
 
 	if (failed)
 		msg.answer.granted = 1; /* the driver has its own answer */
+	else if (client->need_paged && quota == TD_QUOTA_WAIT)
+		return false; /* the limit alone decides, and it is not known yet */
 	else if (quota == TD_QUOTA_REFUSED || place == TD_SOFT_NO_PLACE)
-		msg.answer.granted = 0;
+		msg.answer.granted = no_room(node, client);
 	else if (place == TD_SOFT_STRANDED || quota == TD_QUOTA_WAIT ||
 		 td_soft_demand(client) > gpu->capacity_bytes)
 		return false;
 	else if (client->limit_bytes >= has + client->need_bytes &&
 		 !(closed && process->backend != TD_BACKEND_PLAIN))
 		msg.answer.granted = 1;
-	else if (closed && process->backend != TD_BACKEND_PLAIN &&
-		 !(td_soft_spills(client) && client->need_fixed))
+	else if (closed && process->backend != TD_BACKEND_PLAIN && !makes_room(client))
 		msg.answer.granted = TD_NEED_LATER;
 	else if (td_soft_spills(client) && !client->need_fixed &&
 		 has + client->need_bytes > client->grant.limit_bytes)
@@ -86,32 +121,28 @@ static bool answer_need(struct td_node *node, struct td_client *client, uint64_t
 		msg.answer.granted = 1; /* nobody is to make room for it: the driver does */
 	else if (process->backend == TD_BACKEND_PLAIN && client->grant.limit_bytes < wanted &&
 		 !doubt)
-		msg.answer.granted = 0;
+		msg.answer.granted = no_room(node, client);
 	else
 		return false;
+	pages = client->need_paged && msg.answer.granted == TD_NEED_HOST;
 	if (!msg.answer.granted)
 		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
 			client->need_bytes,
 			quota == TD_QUOTA_REFUSED && *process->job->settings.mem
 				? "beyond the job's limit"
 				: "out of memory");
-	if (msg.answer.granted && !failed) {
-		client->demanded_bytes = wanted; /* until its next MEMORY says so itself */
-		process->job->on[client->gpu].demanded_bytes += client->need_bytes;
-	}
 	client->needs = false;
-	if (msg.answer.granted == TD_NEED_HOST) {
-		client->host_bytes += client->need_bytes;
-		client->limit_bytes = td_quota_plan(node, client, client->limit_bytes);
-	}
+	if (msg.answer.granted && !failed)
+		count_granted(node, client, msg.answer.granted, pages);
 	msg.answer.slot = client->slot;
 	msg.answer.ticket = client->need_ticket;
 	msg.answer.limit_bytes = client->limit_bytes;
 	node->io.send(process->peer, &msg);
 	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
 	/* A report that was on its way before the answer says less, and no limit covers it. Its job may get a limit meanwhile. */
-	if (msg.answer.granted && !failed && client->limit_bytes < wanted) {
+	if (msg.answer.granted && !failed && (pages || client->limit_bytes < wanted)) {
 		client->promised_bytes = client->need_bytes;
+		client->promised_paged = pages;
 		td_node_tell_bounded(node, client, client->limit_bytes);
 		client->promised_seq = client->seq;
 	}

@@ -323,12 +323,18 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	client->step_least_bytes = least(msg->step_least_bytes, client->step_peak_bytes);
 	client->by_allocator = msg->by_allocator;
 	note_imported(client, bounded(msg->imported_bytes), now_ns);
+	client->paged_bytes = bounded(msg->paged_bytes);
 	client->reported_bytes = client->demanded_bytes;
+	client->reported_paged_bytes = client->paged_bytes;
 	client->acknowledged_seq = msg->seq;
 	if (client->promised_bytes && (int32_t)(msg->seq - client->promised_seq) >= 0)
 		client->promised_bytes = 0;
-	client->demanded_bytes += client->promised_bytes;
-	client->host_bytes += client->promised_bytes;
+	if (client->promised_paged) {
+		client->paged_bytes += client->promised_bytes;
+	} else {
+		client->demanded_bytes += client->promised_bytes;
+		client->host_bytes += client->promised_bytes;
+	}
 	if (msg->seq == client->seq)
 		client->believed_bytes = client->limit_bytes;
 	if (msg->seq == client->seq)
@@ -447,7 +453,9 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 		return -EPROTO;
 	client->needs = true;
 	/* Who asks again has its last answer, and has reported with it. */
-	if (client->promised_bytes) {
+	if (client->promised_bytes && client->promised_paged) {
+		client->paged_bytes = client->reported_paged_bytes;
+	} else if (client->promised_bytes) {
 		client->demanded_bytes = client->reported_bytes;
 		client->host_bytes -= least(client->promised_bytes, client->host_bytes);
 	}
@@ -455,6 +463,7 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 	client->need_ticket = msg->ticket;
 	client->need_bytes = bounded(msg->bytes);
 	client->need_fixed = msg->fixed;
+	client->need_paged = msg->paged;
 	client->need_refuses = msg->refuses;
 	client->need_seq = node->next_seq;
 	client->need_since_ns = now_ns;

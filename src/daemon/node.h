@@ -96,6 +96,8 @@ struct td_client {
 	uint64_t
 		shrunk_bytes; /* of out_bytes: told by events; UINT64_MAX: not reported to us yet */
 	uint64_t spilled_bytes; /* of what is on the host: within the device's reach */
+	uint64_t
+		paged_bytes; /* beside what is demanded: the driver's to page, in nobody's way, and in the job's limit */
 	/* overhead.h: on the device, beside what it allocates; 0: not known, or nothing */
 	uint64_t overhead_bytes, attached_ns;
 	bool overhead_known;
@@ -116,12 +118,13 @@ struct td_client {
 	uint32_t
 		failed; /* CUresult of its context that is beyond help: no plan is about it until it has another. 0: none */
 	/* an allocation waits; it has to be on the device; it is not to wait for others' memory to find a place on the host */
-	bool needs, need_fixed, need_refuses;
+	bool needs, need_fixed, need_paged, need_refuses;
 	uint32_t need_ticket, need_seq; /* need_seq: plans told before it are older */
 	uint64_t need_bytes, need_since_ns;
 	uint64_t stranded_since_ns; /* need.c; 0: it is not */
-	/* what it said itself; and what was granted beyond its limit, counted until it has reported for the PLAN after that */
-	uint64_t reported_bytes, promised_bytes;
+	/* what it said itself; and what was granted beyond its limit, to be paged or not, counted until it has reported for the PLAN after that */
+	uint64_t reported_bytes, reported_paged_bytes, promised_bytes;
+	bool promised_paged;
 	uint32_t promised_seq;
 	uint64_t others_bytes; /* of its job, as shown to it last */
 	/* soft.c: it can keep a part of what it demands on the host; told so in the last PLAN; the most that it is to have on the device; how
@@ -137,6 +140,12 @@ struct td_client {
 	/* the last plan */
 	struct td_grant grant;
 };
+
+/* What counts in its job's limit. */
+static inline uint64_t td_client_has(const struct td_client *client)
+{
+	return client->demanded_bytes + client->paged_bytes;
+}
 
 /* What the client may still put on the device, by the highest limit that it may believe in. */
 static inline uint64_t td_client_charge(const struct td_client *client)

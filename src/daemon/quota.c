@@ -65,9 +65,11 @@ static uint64_t limit_of(const struct td_node *node, const struct td_client *cli
 /* What it has, or will have with its next plan, beside what its limit is about. */
 static uint64_t beside(const struct td_client *client)
 {
-	return client->process->phase == TD_PHASE_OPEN && td_soft_spills(client)
-		       ? client->host_bytes
-		       : 0;
+	uint64_t lies = client->process->phase == TD_PHASE_OPEN && td_soft_spills(client)
+				? client->host_bytes
+				: 0;
+
+	return lies + client->paged_bytes;
 }
 
 uint64_t td_quota_total(const struct td_client *client)
@@ -77,7 +79,8 @@ uint64_t td_quota_total(const struct td_client *client)
 
 uint64_t td_quota_charge(const struct td_client *client)
 {
-	return max_bytes(client->demanded_bytes, client->believed_total_bytes);
+	return max_bytes(client->demanded_bytes, client->believed_total_bytes) +
+	       client->paged_bytes;
 }
 
 uint64_t td_quota_stays(const struct td_client *client)
@@ -120,6 +123,7 @@ void td_quota_gather(struct td_node *node)
 		struct td_job *job = client->process->job;
 
 		job->on[client->gpu].demanded_bytes += client->demanded_bytes;
+		job->on[client->gpu].paged_bytes += client->paged_bytes;
 		job->on[client->gpu].charged_bytes += td_quota_charge(client);
 		job->on[client->gpu].overhead_bytes += client->overhead_bytes;
 		job->on[client->gpu].unseen_bytes += client->unseen_bytes;
@@ -137,7 +141,7 @@ void td_quota_gather(struct td_node *node)
 /* What was promised may be in its last report already: for a while that counts twice, and it is not to have as much again. */
 static uint64_t has_surely(const struct td_client *client)
 {
-	return sub(client->demanded_bytes, client->promised_bytes);
+	return sub(td_client_has(client), client->promised_bytes);
 }
 
 uint64_t td_quota_room(const struct td_node *node, const struct td_client *client)
@@ -154,7 +158,7 @@ uint64_t td_quota_room(const struct td_node *node, const struct td_client *clien
 static uint64_t part_of(const struct td_node *node, const struct td_client *client)
 {
 	const struct td_job *job = client->process->job;
-	uint64_t limit = limit_of(node, client), demanded = client->demanded_bytes, advance,
+	uint64_t limit = limit_of(node, client), demanded = td_client_has(client), advance,
 		 has = client->limit_bytes + beside(client);
 
 	if (limit == UINT64_MAX)
@@ -165,8 +169,9 @@ static uint64_t part_of(const struct td_node *node, const struct td_client *clie
 		demanded += client->need_bytes;
 	if (job->on[client->gpu].needs)
 		return demanded;
-	advance = sub(limit, job->on[client->gpu].demanded_bytes) /
-		  (ADVANCE_PART * job->on[client->gpu].clients);
+	advance =
+		sub(limit, job->on[client->gpu].demanded_bytes + job->on[client->gpu].paged_bytes) /
+		(ADVANCE_PART * job->on[client->gpu].clients);
 	/* What it has already is not changed for little. */
 	if (has >= demanded + advance / 2 && has <= demanded + 2 * advance)
 		return has;
@@ -230,7 +235,7 @@ uint64_t td_quota_deadline_ns(const struct td_client *needing)
 enum td_quota_verdict td_quota_need(
 	const struct td_node *node, const struct td_client *client, uint64_t now_ns)
 {
-	uint64_t wanted = client->demanded_bytes + client->need_bytes,
+	uint64_t wanted = td_client_has(client) + client->need_bytes,
 		 limit = limit_of(node, client),
 		 unseen = client->process->job->on[client->gpu].unseen_bytes;
 

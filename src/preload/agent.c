@@ -226,6 +226,7 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	self.grace_ns = 0;
 	self.backoff_ns = BACKOFF_MIN_NS;
 	td_plans_reset();
+	td_client_set_pages(msg->features & TD_FEATURE_PAGED);
 	td_client_connected(true);
 	set_silent(false); /* who waited for it finds it there */
 	td_host_anew();

@@ -37,7 +37,7 @@ struct ledger {
 	uint32_t ticket; /* this and the next: the asker's in NONE and ANSWERED, else the agent's */
 	uint64_t need_bytes;
 	uint64_t need_crossed_bytes; /* the agent's: as it was told with it */
-	bool need_movable;
+	enum td_mobility need_mobility;
 	uint32_t granted; /* valid in ANSWERED */
 	_Atomic uint32_t may_defer;
 	_Atomic uint32_t memory_changed;
@@ -45,8 +45,8 @@ struct ledger {
 	_Atomic uint64_t capacity_bytes, short_bytes;
 	_Atomic uint64_t quota_bytes, soft_bytes; /* 0 unknown, UINT64_MAX none */
 	struct td_lock lock;
-	/* guarded by lock: the limit; bytes granted that are not in the backend's stats yet: on the device, there for good, off it; changes of those */
-	uint64_t limit_bytes, landing_bytes, staying_bytes, deferred_bytes, changes;
+	/* guarded by lock: the limit; bytes granted that are not in the backend's stats yet: on the device, there for good, off it, paged; changes of those */
+	uint64_t limit_bytes, landing_bytes, staying_bytes, deferred_bytes, paged_bytes, changes;
 	bool spills; /* what is beyond the limit lies on the host: it counts only what is on the device */
 	bool open;  /* the plan with that limit opens the gate */
 	bool fills; /* the agent brings memory to the device */
@@ -61,7 +61,7 @@ struct ledger {
 
 static struct ledger ledgers[TD_SLOT_MAX] = {LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER,
 	LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER};
-static _Atomic bool connected;
+static _Atomic bool connected, pages;
 static _Atomic uint64_t silent_since_ns; /* 0: not silent */
 static _Atomic uint32_t links;           /* changes of the two; futex */
 /* The word that a thread asked for last, plus one (0: none): asked once per word. And the one that the agent has to send. */
@@ -115,7 +115,7 @@ static struct ledger *ledger_of(unsigned slot)
 
 /* What has been promised and is not in the backend's stats yet, at one moment. */
 struct promises {
-	uint64_t landing_bytes, staying_bytes, deferred_bytes, changes;
+	uint64_t landing_bytes, staying_bytes, deferred_bytes, paged_bytes, changes;
 };
 
 static struct promises promises_of(struct ledger *ledger)
@@ -124,7 +124,7 @@ static struct promises promises_of(struct ledger *ledger)
 
 	td_lock_take(&ledger->lock);
 	p = (struct promises){ledger->landing_bytes, ledger->staying_bytes, ledger->deferred_bytes,
-		ledger->changes};
+		ledger->paged_bytes, ledger->changes};
 	td_lock_drop(&ledger->lock);
 	return p;
 }
@@ -143,6 +143,7 @@ static struct promises totals(unsigned slot, struct td_memory_stats *ret)
 	ret->resident_bytes += after.landing_bytes + after.staying_bytes;
 	ret->fixed_bytes += after.staying_bytes;
 	ret->host_bytes += after.deferred_bytes;
+	ret->paged_bytes += after.paged_bytes;
 	ret->cached_bytes = atomic_load(&ledgers[slot].cached_bytes);
 	if (ret->cached_bytes > ret->demanded_bytes)
 		ret->cached_bytes = ret->demanded_bytes;
@@ -151,14 +152,17 @@ static struct promises totals(unsigned slot, struct td_memory_stats *ret)
 	return after;
 }
 
-static uint64_t *device_part(struct ledger *ledger, bool movable)
+static uint64_t *device_part(struct ledger *ledger, enum td_mobility mobility)
 {
-	return movable ? &ledger->landing_bytes : &ledger->staying_bytes;
+	return mobility == TD_MOVABLE ? &ledger->landing_bytes : &ledger->staying_bytes;
 }
 
-static uint64_t *promised(struct ledger *ledger, int need, bool movable)
+static uint64_t *promised(struct ledger *ledger, int need, enum td_mobility mobility)
 {
-	return need == TD_NEED_DEVICE ? device_part(ledger, movable) : &ledger->deferred_bytes;
+	if (need == TD_NEED_DEVICE)
+		return device_part(ledger, mobility);
+	return need == TD_NEED_HOST && mobility == TD_PAGED ? &ledger->paged_bytes
+							    : &ledger->deferred_bytes;
 }
 
 /* What came from another process, or may have gone to one, since the daemon answered last: the limit may fall because of it (docs/decisions/0032). */
@@ -173,7 +177,8 @@ static uint64_t unheeded_bytes(struct ledger *ledger, const struct td_memory_sta
  * With need_lock: promises are only made by its holder or, in its name, by the agent, so what is had can only become less; but for what a fill brings to the
  * device.
  */
-static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes, bool movable)
+static bool limit_covers(
+	struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
 	struct td_memory_stats stats;
 	uint64_t has, changes;
@@ -191,7 +196,7 @@ static bool limit_covers(struct ledger *ledger, unsigned slot, uint64_t bytes, b
 	covers = has <= ledger->limit_bytes && bytes <= ledger->limit_bytes - has &&
 		 !(ledger->spills && ledger->fills);
 	if (covers) {
-		*device_part(ledger, movable) += bytes;
+		*device_part(ledger, mobility) += bytes;
 		ledger->changes++;
 	}
 	td_lock_drop(&ledger->lock);
@@ -224,20 +229,21 @@ static uint64_t quota_of(struct ledger *ledger, unsigned slot)
 /* With need_lock. A process may not have what its whole job may not. */
 static bool quota_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 {
-	uint64_t quota = quota_of(ledger, slot);
+	uint64_t quota = quota_of(ledger, slot), has;
 	struct td_memory_stats stats;
 
 	if (quota == UINT64_MAX)
 		return true;
 	(void)totals(slot, &stats);
-	return stats.demanded_bytes <= quota && bytes <= quota - stats.demanded_bytes;
+	has = stats.demanded_bytes + stats.paged_bytes;
+	return has <= quota && bytes <= quota - has;
 }
 
 /* The bytes are on their way: from here on they are in what the daemon is told. */
-static void promise(struct ledger *ledger, uint64_t bytes, int need, bool movable)
+static void promise(struct ledger *ledger, uint64_t bytes, int need, enum td_mobility mobility)
 {
 	td_lock_take(&ledger->lock);
-	*promised(ledger, need, movable) += bytes;
+	*promised(ledger, need, mobility) += bytes;
 	ledger->changes++;
 	td_lock_drop(&ledger->lock);
 }
@@ -246,13 +252,13 @@ static void promise(struct ledger *ledger, uint64_t bytes, int need, bool movabl
  * Blocks until the agent has an answer, or there is no daemon to give one. The agent makes the promise together with the answer: a report
  * between the two would tell the daemon that the bytes are not wanted any more.
  */
-static uint32_t ask(struct ledger *ledger, uint64_t bytes, bool movable)
+static uint32_t ask(struct ledger *ledger, uint64_t bytes, enum td_mobility mobility)
 {
 	uint32_t state;
 
 	ledger->ticket++;
 	ledger->need_bytes = bytes;
-	ledger->need_movable = movable;
+	ledger->need_mobility = mobility;
 	atomic_store(&ledger->need, NEED_ASKED);
 	td_agent_wake();
 	while ((state = atomic_load(&ledger->need)) != NEED_ANSWERED) {
@@ -267,25 +273,25 @@ static uint32_t ask(struct ledger *ledger, uint64_t bytes, bool movable)
 }
 
 /* Behind a closed gate the bytes stay off the device until we go on by ourselves: others may run on it. */
-static int alone(struct ledger *ledger, unsigned slot, uint64_t bytes, bool movable)
+static int alone(struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
 	uint64_t soft = limit_of(&ledger->soft_bytes, td_settings.mem_soft, slot);
 	struct td_memory_stats stats;
 
 	if (td_gate_word() & TD_WORD_CLOSED)
 		return TD_NEED_LATER;
-	if (!movable || soft == UINT64_MAX)
+	if (mobility != TD_MOVABLE || soft == UINT64_MAX)
 		return TD_NEED_DEVICE;
 	(void)totals(slot, &stats);
 	return stats.resident_bytes <= soft && bytes <= soft - stats.resident_bytes ? TD_NEED_DEVICE
 										    : TD_NEED_HOST;
 }
 
-static int go_alone(struct ledger *ledger, unsigned slot, uint64_t bytes, bool movable)
+static int go_alone(struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
-	int r = alone(ledger, slot, bytes, movable);
+	int r = alone(ledger, slot, bytes, mobility);
 
-	promise(ledger, bytes, r, movable);
+	promise(ledger, bytes, r, mobility);
 	/* A daemon that has come meanwhile has not heard of them. */
 	td_client_memory_changed(slot);
 	return r;
@@ -316,7 +322,7 @@ static void await_answers(struct ledger *ledger, unsigned slot)
 	}
 }
 
-int td_client_need(unsigned slot, uint64_t bytes, bool movable)
+int td_client_need(unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
 	struct ledger *ledger = ledger_of(slot);
 	uint32_t answer;
@@ -331,15 +337,21 @@ int td_client_need(unsigned slot, uint64_t bytes, bool movable)
 		!quota_covers(ledger, slot, bytes))
 		r = TD_NEED_REFUSED;
 	else if (!atomic_load(&connected))
-		r = go_alone(ledger, slot, bytes, movable);
-	else if (!limit_covers(ledger, slot, bytes, movable)) {
-		answer = ask(ledger, bytes, movable);
+		r = go_alone(ledger, slot, bytes, mobility);
+	else if (!limit_covers(ledger, slot, bytes, mobility)) {
+		answer = ask(ledger, bytes, mobility);
 		if (answer == ALONE)
 			r = quota_covers(ledger, slot, bytes)
-				    ? go_alone(ledger, slot, bytes, movable)
+				    ? go_alone(ledger, slot, bytes, mobility)
 				    : TD_NEED_REFUSED;
 		else
 			r = granted(answer);
+	}
+	/* A daemon that does not tell: where there is no limit, the device has no room. */
+	if (r == TD_NEED_REFUSED && mobility == TD_PAGED && !atomic_load(&pages) &&
+		quota_of(ledger, slot) == UINT64_MAX) {
+		r = TD_NEED_HOST;
+		promise(ledger, bytes, r, mobility);
 	}
 	td_lock_drop(&ledger->need_lock);
 	return r;
@@ -350,14 +362,14 @@ static void take_off(uint64_t *bytes, uint64_t n)
 	*bytes -= n < *bytes ? n : *bytes;
 }
 
-void td_client_settled(unsigned slot, uint64_t bytes, int need, bool movable)
+void td_client_settled(unsigned slot, uint64_t bytes, int need, enum td_mobility mobility)
 {
 	struct ledger *ledger = ledger_of(slot);
 
 	if (!ledger)
 		return;
 	td_lock_take(&ledger->lock);
-	take_off(promised(ledger, need, movable), bytes);
+	take_off(promised(ledger, need, mobility), bytes);
 	ledger->changes++;
 	td_lock_drop(&ledger->lock);
 	td_client_memory_changed(slot);
@@ -486,6 +498,11 @@ void td_client_set_silent(bool silent)
 	link_changed();
 }
 
+void td_client_set_pages(bool now)
+{
+	atomic_store(&pages, now);
+}
+
 void td_client_connected(bool now)
 {
 	atomic_store(&connected, now);
@@ -504,7 +521,7 @@ void td_client_connected(bool now)
 }
 
 bool td_client_take_need(
-	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, bool *ret_movable)
+	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, enum td_mobility *ret_mobility)
 {
 	struct ledger *ledger = &ledgers[slot];
 	uint32_t state = NEED_ASKED;
@@ -513,7 +530,7 @@ bool td_client_take_need(
 		return false;
 	*ret_ticket = ledger->ticket;
 	*ret_bytes = ledger->need_bytes;
-	*ret_movable = ledger->need_movable;
+	*ret_mobility = ledger->need_mobility;
 	return true;
 }
 
@@ -547,7 +564,7 @@ void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t 
 	td_lock_drop(&ledger->lock);
 	atomic_store(&ledger->heeded_bytes, ledger->need_crossed_bytes);
 	if (answer)
-		promise(ledger, ledger->need_bytes, granted(answer), ledger->need_movable);
+		promise(ledger, ledger->need_bytes, granted(answer), ledger->need_mobility);
 	answered(ledger, answer);
 }
 

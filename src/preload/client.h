@@ -17,17 +17,23 @@ enum td_need {
 	TD_NEED_DEVICE,  /* they may */
 	TD_NEED_REFUSED, /* out of memory for this program */
 	TD_NEED_LATER, /* leave the bytes off the device, fill will bring them (only with a closed gate) */
-	TD_NEED_HOST, /* in host memory that the device reaches: the job has its share of the device */
+	TD_NEED_HOST, /* in host memory that the device reaches: the job has its share of the device, or that has no room */
+};
+
+enum td_mobility {
+	TD_FIXED,   /* on the device, or nowhere */
+	TD_MOVABLE, /* the backend can put it elsewhere, and lets nothing wait before it has it */
+	TD_PAGED,   /* the driver moves it: it may be larger than the device */
 };
 
 /*
- * May `bytes` more become resident on this slot (GPU) now? May block while the daemon makes room; call it without the backend's lock.
- * movable: the backend can put them elsewhere, and lets nothing wait before it has them; HOST is only ever said of such. Without a daemon the job's limits go for this process alone.
+ * May `bytes` more become resident on this slot (GPU) now? May block while the daemon makes room; call it without the backend's lock. HOST is never said of what is fixed.
+ * Without a daemon the job's limits go for this process alone.
  * Every call that was not refused is followed by one td_client_settled with its result, once the bytes are in the backend's stats (then under
  * the lock that stats takes, so that they are never counted twice or not at all) or were given up.
  */
-int td_client_need(unsigned slot, uint64_t bytes, bool movable);
-void td_client_settled(unsigned slot, uint64_t bytes, int need, bool movable);
+int td_client_need(unsigned slot, uint64_t bytes, enum td_mobility mobility);
+void td_client_settled(unsigned slot, uint64_t bytes, int need, enum td_mobility mobility);
 
 /*
  * Under the backend's lock, before it records an allocation as being off the device: is the gate still closed, with no fill begun? A fill

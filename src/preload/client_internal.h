@@ -6,6 +6,8 @@
 
 /* The daemon answers (or does not, any more: then nobody waits for an answer). */
 void td_client_connected(bool connected);
+/* It tells what has no room on the device from what exceeds the job's limit, of memory that the driver pages. */
+void td_client_set_pages(bool pages);
 /* One is there, and does not answer yet: is not let run, as it seems. */
 void td_client_set_silent(bool silent);
 
@@ -18,7 +20,7 @@ bool td_client_has_waiters(void);
 
 /* An allocation to send NEED for; false: none. Taken. */
 bool td_client_take_need(
-	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, bool *ret_movable);
+	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, enum td_mobility *ret_mobility);
 /* What had crossed by then (stats) the daemon knows when it answers. */
 void td_client_told_with_need(unsigned slot, uint64_t crossed_bytes);
 /* The slot has no context any more, so the daemon is not asked: who waits for its answer is refused. */

@@ -74,7 +74,7 @@ static uint64_t own_bytes(const uint8_t *gpu_uuid)
 	for (unsigned i = 0; i < count; i++)
 		if (td_context_gpu(i, &gpu) && !memcmp(gpu.uuid, gpu_uuid, 16))
 			td_agent_stats(i, &stats);
-	return stats.demanded_bytes;
+	return stats.demanded_bytes + stats.paged_bytes;
 }
 
 void td_job_view(const uint8_t *gpu_uuid, uint64_t total_bytes, struct td_job_view *ret)

@@ -135,6 +135,8 @@ CUresult td_hook_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 		return r;
 	td_agent_backend()->stats((unsigned)slot, &stats);
 	used = stats.demanded_bytes + td_client_others((unsigned)slot);
+	if (capacity < td_client_capacity((unsigned)slot))
+		used += stats.paged_bytes; /* it counts in a limit */
 	if (free_bytes)
 		*free_bytes = used < capacity ? capacity - used : 0;
 	if (total_bytes)

@@ -18,40 +18,21 @@
 #include "preload/real.h"
 #include "preload/steps.h"
 
-/* Waits for the driver to have what was granted: half a second. */
-#define WAIT_NS     2000000
-#define WAIT_TIMES  250
 #define SHORT_EVERY 16
 
 static const struct td_backend *inner;
 static struct td_backend overs[2]; /* in turn: another thread may be looking at the one before */
 
-int td_outside_ask(unsigned slot, uint64_t bytes)
+int td_outside_ask(unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
 	int need;
 
 	/* It has to be on the device, where others run while our gate is closed. */
-	while ((need = td_client_need(slot, bytes, false)) == TD_NEED_LATER) {
-		td_client_settled(slot, bytes, need, false);
+	while ((need = td_client_need(slot, bytes, mobility)) == TD_NEED_LATER) {
+		td_client_settled(slot, bytes, need, mobility);
 		td_gate_await();
 	}
 	return need;
-}
-
-/*
- * Unified memory larger than what is free is no error: it lives on the host. It is one where the program was given less than the
- * GPU, and this would exceed it.
- */
-static bool may_live_on_host(unsigned slot, uint64_t bytes)
-{
-	uint64_t capacity = td_client_visible(slot);
-	struct td_memory_stats stats;
-	struct td_gpu_info gpu;
-
-	if (!td_context_gpu(slot, &gpu) || capacity >= gpu.total_bytes)
-		return true;
-	td_agent_stats(slot, &stats);
-	return stats.demanded_bytes <= capacity && bytes <= capacity - stats.demanded_bytes;
 }
 
 int td_outside_grant(struct td_outside_claim *claim, uint64_t bytes)
@@ -59,9 +40,9 @@ int td_outside_grant(struct td_outside_claim *claim, uint64_t bytes)
 	unsigned slot = (unsigned)claim->slot;
 
 	claim->bytes = bytes;
-	claim->need = td_outside_ask(slot, bytes);
+	claim->need = td_outside_ask(slot, bytes, claim->mobility);
 	if (claim->need == TD_NEED_REFUSED && td_outside_trim(slot))
-		claim->need = td_outside_ask(slot, bytes);
+		claim->need = td_outside_ask(slot, bytes, claim->mobility);
 	return claim->need == TD_NEED_REFUSED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
@@ -136,31 +117,56 @@ int td_outside_claim(
 	if (ret->slot < 0 || !bytes)
 		return CUDA_SUCCESS;
 	td_outside_refresh();
+	ret->mobility = kind == TD_OUTSIDE_MANAGED ? TD_PAGED : TD_FIXED;
 	r = td_outside_grant(ret, bytes);
-	if (r && kind == TD_OUTSIDE_MANAGED && may_live_on_host((unsigned)ret->slot, bytes)) {
-		ret->object->on_host = true;
-		return CUDA_SUCCESS;
-	}
 	if (r)
 		td_outside_drop(ret);
+	else
+		ret->object->on_host = ret->need == TD_NEED_HOST;
 	return r;
 }
 
 bool td_outside_again(struct td_outside_claim *claim, int r)
 {
 	if (r != CUDA_ERROR_OUT_OF_MEMORY || !claim->object || claim->slot < 0 || claim->need ||
-		claim->waits++ == WAIT_TIMES || td_client_is_alone() ||
+		claim->waits++ == TD_OUTSIDE_WAITS || td_client_is_alone() ||
 		td_gate_word() & TD_WORD_CLOSED)
 		return false;
 	if (claim->waits % SHORT_EVERY == 0)
 		td_client_short((unsigned)claim->slot, claim->bytes);
-	td_time_sleep_until_ns(td_time_now_ns() + WAIT_NS);
+	td_time_sleep_until_ns(td_time_now_ns() + TD_OUTSIDE_WAIT_NS);
 	return true;
 }
 
 static bool was_granted(const struct td_outside_claim *claim)
 {
-	return claim->slot >= 0 && claim->bytes && claim->need == TD_NEED_DEVICE;
+	return claim->slot >= 0 && claim->bytes && claim->need != TD_NEED_REFUSED;
+}
+
+void td_outside_delist(struct td_outside_claim *claim)
+{
+	struct td_object *pool = claim->object;
+
+	if (!claim->is_listed)
+		return;
+	claim->is_listed = false;
+	pool->claims--;
+	pool->ended++;
+	pool->wanted_bytes -= claim->wanted_bytes;
+	pool->asked_bytes -= claim->bytes;
+	pool->granted_bytes -= claim->granted_bytes;
+}
+
+/* With the lock: of what the pool has grown by as much as this claim was granted, whosever it is: the others have as much left; or all if there is no other. */
+static void settle_growth(struct td_outside_claim *claim)
+{
+	struct td_object *pool = claim->object;
+
+	td_outside_delist(claim);
+	if (pool->most)
+		pool->most += claim->granted_bytes;
+	td_table_ask_pool_within(
+		pool, pool->claims ? pool->bytes + claim->granted_bytes : UINT64_MAX);
 }
 
 int td_outside_settle(
@@ -171,7 +177,7 @@ int td_outside_settle(
 	td_lock_take(&td_table.lock);
 	td_table_note_slot(claim->object->device, claim->slot);
 	if (claim->growth) {
-		td_table_ask_pool(claim->object);
+		settle_growth(claim);
 	} else if (!r) {
 		*claim->key =
 			(struct td_key){NULL, value, claim->bytes, (uint8_t)what, claim->object};
@@ -179,7 +185,8 @@ int td_outside_settle(
 		td_table_count(claim->object, claim->bytes);
 	}
 	if (was_granted(claim))
-		td_client_settled((unsigned)claim->slot, claim->bytes, claim->need, false);
+		td_client_settled(
+			(unsigned)claim->slot, claim->bytes, claim->need, claim->mobility);
 	if (claim->growth && !r && claim->key && value) {
 		*claim->key = (struct td_key){
 			NULL, value, claim->key->bytes, (uint8_t)what, claim->object};
@@ -426,13 +433,13 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 	inner->stats(slot, ret);
 	td_lock_take(&td_table.lock);
 	if (device >= 0) {
-		ret->demanded_bytes += td_table.device_bytes[device] + td_table.host_bytes[device];
+		ret->demanded_bytes += td_table.device_bytes[device];
 		ret->resident_bytes += td_table.device_bytes[device];
 		ret->fixed_bytes += td_table.device_bytes[device];
-		ret->host_bytes += td_table.host_bytes[device];
 		ret->crossed_bytes = td_table.crossed_bytes[device];
 		ret->imported_bytes = td_table.kind_bytes[device][TD_OUTSIDE_SHARED] +
 				      td_table.kind_bytes[device][TD_OUTSIDE_IMPORTED];
+		ret->paged_bytes += td_table.host_bytes[device];
 	}
 	if (slot < TD_SLOT_MAX) {
 		if (td_table.peak_bytes[slot] < ret->demanded_bytes)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "preload/backend.h"
+#include "preload/client.h"
 
 enum td_outside_kind {
 	TD_OUTSIDE_MANAGED,
@@ -49,10 +50,13 @@ struct td_key;
 struct td_outside_claim {
 	struct td_object *object; /* NULL: nothing is counted; the driver is asked all the same */
 	struct td_key *key;
-	uint64_t bytes, before; /* before: what a pool held */
+	uint64_t bytes, wanted_bytes; /* asked for; of a pool, which may have some in store */
+	uint64_t granted_bytes;       /* of a pool */
 	int slot, need;
+	enum td_mobility mobility;
 	unsigned waits;
-	bool growth; /* of an object that is there already */
+	bool growth;    /* of an object that is there already */
+	bool is_listed; /* among the pool's claims */
 };
 
 /*
@@ -107,7 +111,7 @@ void td_outside_context_ended(void *context);
 
 /* The object of that pool, made if it is not known. device: if it has to be made; below 0: on the host, not counted. NULL: memory is short. */
 struct td_object *td_outside_pool(uint64_t pool, int device, enum td_outside_kind kind);
-/* As td_outside_claim, for what the pool may grow by to hand out `bytes`. */
+/* As td_outside_claim, for what the pool may grow by to hand out `bytes`: what it has in store serves one claim, not each of those under way. */
 int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes);
 /* From now on it is asked nothing, and holds what is in use of it. One of td_outside_gone and td_outside_pool_stays follows. */
 struct td_key *td_outside_pool_ends(uint64_t pool);

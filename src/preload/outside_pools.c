@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/objects.h"
+#include "base/time.h"
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/outside_table.h"
 #include "preload/real.h"
 
+/* So often others' claims are waited for, 2 ms each time, before a refusal is the program's. */
+#define SHARE_WAITS 5
 #define ROUND_BYTES (2ull << 20) /* a pool grows by no less */
 
 /* What td_table.pools keep for later goes back to the driver before the program is told that there is no memory, as the driver does it. */
@@ -26,7 +28,7 @@ bool td_outside_trim(unsigned slot)
 	for (struct td_object *pool = td_table.pools; pool; pool = pool->next_pool) {
 		if (pool->device != device)
 			continue;
-		td_table_trim_pool(pool, 0);
+		td_table_trim_pool(pool);
 		td_table_ask_pool(pool);
 	}
 	after = td_table.device_bytes[device];
@@ -66,80 +68,135 @@ struct td_object *td_outside_pool(uint64_t pool, int device, enum td_outside_kin
 	return object;
 }
 
-/* What the pool has in store, if it is not too scattered to serve. */
-static uint64_t in_store(const struct td_object *pool)
+/* With the lock: what the pool lacks for all claims under way together, beyond its store and what was asked for already. */
+static uint64_t lacks(const struct td_object *pool)
 {
-	uint64_t reserved = 0, used = 0;
-	bool known;
+	uint64_t reserved = 0, used = 0, has = pool->asked_bytes;
 
-	if (pool->kind == TD_OUTSIDE_GRAPH)
-		known = td_real.cuDeviceGetGraphMemAttribute &&
-			!td_real.cuDeviceGetGraphMemAttribute(
-				pool->device, TD_GRAPH_ATTR_RESERVED, &reserved) &&
-			!td_real.cuDeviceGetGraphMemAttribute(
-				pool->device, TD_GRAPH_ATTR_USED, &used);
-	else
-		known = td_real.cuMemPoolGetAttribute &&
-			!td_real.cuMemPoolGetAttribute(
-				(void *)pool->pool, TD_POOL_ATTR_RESERVED, &reserved) &&
-			!td_real.cuMemPoolGetAttribute(
-				(void *)pool->pool, TD_POOL_ATTR_USED, &used);
-	return known && reserved > used ? reserved - used : 0;
+	/* What it has to give back is no store. */
+	if (!pool->most && td_table_ask(pool, &reserved, &used) && reserved > used)
+		has += reserved - used;
+	return pool->wanted_bytes > has ? pool->wanted_bytes - has : 0;
+}
+
+static void enlist(struct td_outside_claim *claim)
+{
+	struct td_object *pool = claim->object;
+
+	td_lock_take(&td_table.lock);
+	pool->claims++;
+	pool->wanted_bytes += claim->wanted_bytes;
+	claim->bytes = claim->slot < 0 ? 0 : lacks(pool);
+	pool->asked_bytes += claim->bytes;
+	claim->is_listed = true;
+	td_lock_drop(&td_table.lock);
+}
+
+static void note_granted(struct td_outside_claim *claim, uint64_t bytes)
+{
+	td_lock_take(&td_table.lock);
+	claim->granted_bytes += bytes;
+	claim->object->granted_bytes += bytes;
+	td_lock_drop(&td_table.lock);
+}
+
+/* Returns how many have ended by now. */
+static uint32_t give_up(struct td_outside_claim *claim)
+{
+	uint32_t ended;
+
+	td_lock_take(&td_table.lock);
+	td_outside_delist(claim);
+	ended = claim->object->ended;
+	td_lock_drop(&td_table.lock);
+	return ended;
+}
+
+/* Others' claims, which this one was added to, may have left some of the store. False: none of them ends. */
+static bool await_others(const struct td_object *pool, uint32_t ended, unsigned *waits)
+{
+	bool none = false, changed = false;
+
+	while (!none && !changed && *waits < SHARE_WAITS) {
+		++*waits;
+		td_lock_take(&td_table.lock);
+		none = !pool->claims;
+		changed = pool->ended != ended;
+		td_lock_drop(&td_table.lock);
+		if (!none && !changed)
+			td_time_sleep_until_ns(td_time_now_ns() + TD_OUTSIDE_WAIT_NS);
+	}
+	return changed;
 }
 
 int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes)
 {
-	uint64_t rounded = (bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES, store;
-	int r = CUDA_SUCCESS;
+	unsigned waits = 0;
+	uint32_t ended;
+	int r;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->growth = true;
 	ret->object = pool; /* with the caller's reference */
 	ret->key = td_table_key(TD_KEY_ADDRESS, 0, bytes);
 	ret->slot = pool->device < 0 ? -1 : td_table_slot(pool->device);
-	store = in_store(pool);
+	ret->wanted_bytes = (bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
 	td_outside_refresh();
-	td_lock_take(&td_table.lock);
-	ret->before = pool->bytes;
-	td_lock_drop(&td_table.lock);
-	if (ret->slot >= 0 && rounded > store)
-		r = td_outside_grant(ret, rounded - store);
-	if (r) {
-		td_lock_take(&td_table.lock);
-		td_table_put_object(pool);
-		td_lock_drop(&td_table.lock);
-		td_outside_drop(ret);
+	for (;;) {
+		enlist(ret);
+		if (!ret->bytes)
+			return CUDA_SUCCESS;
+		r = td_outside_grant(ret, ret->bytes);
+		if (!r) {
+			note_granted(ret, ret->bytes);
+			return CUDA_SUCCESS;
+		}
+		ended = give_up(ret);
+		if (!await_others(pool, ended, &waits))
+			break;
 	}
+	td_lock_take(&td_table.lock);
+	td_table_put_object(pool);
+	td_lock_drop(&td_table.lock);
+	td_outside_drop(ret);
 	return r;
 }
 
-static uint64_t growth_of(const struct td_outside_claim *claim)
+/* What the pool holds beyond what is counted of it, and what claims under way were granted. */
+static uint64_t excess(const struct td_object *pool)
 {
-	uint64_t now = claim->before;
+	uint64_t reserved = 0, used, granted;
 
 	td_lock_take(&td_table.lock);
-	(void)td_table_ask_reserved(claim->object, &now);
+	(void)td_table_ask(pool, &reserved, &used);
+	granted = pool->bytes + pool->granted_bytes;
 	td_lock_drop(&td_table.lock);
-	return now > claim->before ? now - claim->before : 0;
+	return reserved > granted ? reserved - granted : 0;
 }
 
 bool td_outside_fits(struct td_outside_claim *claim)
 {
-	uint64_t grown;
+	struct td_object *pool = claim->object;
+	uint64_t more;
 
-	if (!claim->growth || !claim->object || claim->slot < 0)
+	if (!claim->growth || !pool || claim->slot < 0)
 		return true;
-	grown = growth_of(claim);
-	if (grown <= claim->bytes)
+	more = excess(pool);
+	if (!more)
 		return true;
-	if (td_outside_ask((unsigned)claim->slot, grown - claim->bytes) == 0) {
-		claim->bytes = grown;
+	if (td_outside_ask((unsigned)claim->slot, more, TD_FIXED) == TD_NEED_DEVICE) {
+		td_lock_take(&td_table.lock);
+		claim->bytes += more;
+		pool->asked_bytes += more;
+		td_lock_drop(&td_table.lock);
+		note_granted(claim, more);
 		return true;
 	}
-	if (td_outside_trim((unsigned)claim->slot) && growth_of(claim) <= claim->bytes)
+	if (td_outside_trim((unsigned)claim->slot) && !excess(pool))
 		return true;
 	td_lock_take(&td_table.lock);
-	claim->object->most = claim->before ? claim->before : 1;
+	if (!pool->most || pool->bytes < pool->most)
+		pool->most = pool->bytes ? pool->bytes : 1;
 	td_lock_drop(&td_table.lock);
 	return false;
 }

@@ -143,20 +143,22 @@ void td_table_put_key(struct td_key *key)
 	free(key);
 }
 
-/* False: the driver does not say. */
-bool td_table_ask_reserved(const struct td_object *object, uint64_t *ret_bytes)
+bool td_table_ask(const struct td_object *object, uint64_t *ret_reserved, uint64_t *ret_used)
 {
 	if (object->kind == TD_OUTSIDE_GRAPH)
 		return td_real.cuDeviceGetGraphMemAttribute &&
 		       !td_real.cuDeviceGetGraphMemAttribute(
-			       object->device, TD_GRAPH_ATTR_RESERVED, ret_bytes);
+			       object->device, TD_GRAPH_ATTR_RESERVED, ret_reserved) &&
+		       !td_real.cuDeviceGetGraphMemAttribute(
+			       object->device, TD_GRAPH_ATTR_USED, ret_used);
 	return object->pool && td_real.cuMemPoolGetAttribute &&
 	       !td_real.cuMemPoolGetAttribute(
-		       (void *)object->pool, TD_POOL_ATTR_RESERVED, ret_bytes);
+		       (void *)object->pool, TD_POOL_ATTR_RESERVED, ret_reserved) &&
+	       !td_real.cuMemPoolGetAttribute((void *)object->pool, TD_POOL_ATTR_USED, ret_used);
 }
 
-/* No capture of another thread's is broken by it, whenever that began; where one is known of, it waits. */
-void td_table_trim_pool(const struct td_object *object, uint64_t keep_bytes)
+/* Down to keep_bytes. No capture of another thread's is broken by it, whenever that began; where one is known of, it waits. */
+static void trim(const struct td_object *object, uint64_t keep_bytes)
 {
 	int before;
 
@@ -170,16 +172,34 @@ void td_table_trim_pool(const struct td_object *object, uint64_t keep_bytes)
 	td_context_unrelax(before);
 }
 
-void td_table_ask_pool(struct td_object *object)
+void td_table_trim_pool(const struct td_object *object)
 {
-	uint64_t reserved = 0;
+	uint64_t reserved, used = 0, counted_on = 0;
+
+	if (object->wanted_bytes > object->asked_bytes)
+		counted_on = object->wanted_bytes - object->asked_bytes;
+	/* Of a graph's memory all goes, or nothing. */
+	if (!counted_on)
+		trim(object, 0);
+	else if (object->kind != TD_OUTSIDE_GRAPH && td_table_ask(object, &reserved, &used))
+		trim(object, used + counted_on);
+}
+
+void td_table_ask_pool_within(struct td_object *object, uint64_t most_bytes)
+{
+	uint64_t reserved = 0, used;
 
 	if (object->most && object->pool)
-		td_table_trim_pool(object, object->most);
-	if (td_table_ask_reserved(object, &reserved))
-		td_table_count(object, reserved);
-	if (object->bytes <= object->most)
+		trim(object, object->most);
+	if (td_table_ask(object, &reserved, &used))
+		td_table_count(object, reserved < most_bytes ? reserved : most_bytes);
+	if (reserved <= object->most)
 		object->most = 0;
+}
+
+void td_table_ask_pool(struct td_object *object)
+{
+	td_table_ask_pool_within(object, object->claims ? object->bytes : UINT64_MAX);
 }
 
 int td_table_device(unsigned slot)

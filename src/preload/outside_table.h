@@ -13,12 +13,22 @@
 #define TD_OUTSIDE_DEVICES 64
 #define TD_OUTSIDE_BUCKETS 4096
 
+/* Waits for the driver to have what was granted, or for other claims to end: half a second. */
+#define TD_OUTSIDE_WAIT_NS 2000000
+#define TD_OUTSIDE_WAITS   250
+
 struct td_object {
 	struct td_object *next_pool; /* in pools */
 	uint64_t bytes;
 	uint64_t
-		most; /* a pool that grew by what was not granted: it is to shrink to this. 0: none */
+		most; /* a pool that grew by what was not granted: what was, to which it is to shrink before its store counts. 0: it did not */
 	uint64_t pool; /* handle, while the program has it; 0: it has not, or there is none */
+	/*
+	 * Of claims under way on a pool, which share its store: how many, what they want of it together, what of that is asked for, what was granted, and
+	 * how many have ended.
+	 */
+	uint64_t wanted_bytes, asked_bytes, granted_bytes;
+	uint32_t claims, ended;
 	uint32_t references;
 	int device;
 	uint8_t kind;
@@ -67,11 +77,14 @@ struct td_key *td_table_unlink(struct td_key **at);
 void td_table_put_object(struct td_object *object);
 /* An unlinked key, with its reference. */
 void td_table_put_key(struct td_key *key);
-/* What the driver says that a pool holds. False: it does not say. */
-bool td_table_ask_reserved(const struct td_object *object, uint64_t *ret_bytes);
-/* What it keeps for later beyond that goes back to the driver. */
-void td_table_trim_pool(const struct td_object *object, uint64_t keep_bytes);
+/* What the driver says that a pool holds, and what of that is in use. False: it does not say. */
+bool td_table_ask(const struct td_object *object, uint64_t *ret_reserved, uint64_t *ret_used);
+/* What it keeps for later goes back to the driver, but for what claims under way count on. */
+void td_table_trim_pool(const struct td_object *object);
+/* Counts what the driver says. While claims are under way what a pool has grown by is theirs to count. */
 void td_table_ask_pool(struct td_object *object);
+/* The same, and at most so much. */
+void td_table_ask_pool_within(struct td_object *object, uint64_t most_bytes);
 
 /* -- without -- */
 
@@ -88,6 +101,8 @@ struct td_key *td_table_key(enum td_outside_key what, uint64_t value, uint64_t b
 /* -- outside.c's, for pools -- */
 
 /* need of client.h; waits at the closed gate instead of leaving the bytes off the device. */
-int td_outside_ask(unsigned slot, uint64_t bytes);
+int td_outside_ask(unsigned slot, uint64_t bytes, enum td_mobility mobility);
 int td_outside_grant(struct td_outside_claim *claim, uint64_t bytes);
 void td_outside_drop(struct td_outside_claim *claim);
+/* Of a pool's, with the lock: it is no longer under way. */
+void td_outside_delist(struct td_outside_claim *claim);

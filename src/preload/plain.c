@@ -71,7 +71,7 @@ static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool re
 	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot, context});
 	if (!r) {
 		count(slot, rounded(bytes), resident);
-		td_client_settled(slot, rounded(bytes), need, false);
+		td_client_settled(slot, rounded(bytes), need, TD_FIXED);
 	}
 	pthread_mutex_unlock(&lock);
 	if (r)
@@ -82,14 +82,14 @@ static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool re
 static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 {
 	CUdeviceptr address;
-	int need = td_client_need(slot, rounded(bytes), false);
+	int need = td_client_need(slot, rounded(bytes), TD_FIXED);
 	int r = need == TD_NEED_REFUSED ? CUDA_ERROR_OUT_OF_MEMORY
 					: td_real.cuMemAlloc_v2(&address, bytes);
 
 	if (!r)
 		r = note(slot, address, bytes, need, true);
 	if (r && need != TD_NEED_REFUSED)
-		td_client_settled(slot, rounded(bytes), need, false);
+		td_client_settled(slot, rounded(bytes), need, TD_FIXED);
 	if (!r)
 		*ret_address = address;
 	return r;
@@ -180,7 +180,7 @@ const struct td_backend td_backend_plain = {
 static int managed_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 {
 	CUdeviceptr address;
-	int need = td_client_need(slot, rounded(bytes), false);
+	int need = td_client_need(slot, rounded(bytes), TD_FIXED);
 	int r = need == TD_NEED_REFUSED
 			? CUDA_ERROR_OUT_OF_MEMORY
 			: td_real.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL);
@@ -188,7 +188,7 @@ static int managed_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 	if (!r)
 		r = note(slot, address, bytes, need, need == TD_NEED_DEVICE);
 	if (r && need != TD_NEED_REFUSED)
-		td_client_settled(slot, rounded(bytes), need, false);
+		td_client_settled(slot, rounded(bytes), need, TD_FIXED);
 	if (!r)
 		*ret_address = address;
 	return r;

@@ -137,6 +137,7 @@ void td_plans_send_memory(unsigned slot, uint32_t seq)
 	msg.memory.imported_bytes = stats.imported_bytes;
 	msg.memory.spilled_bytes = stats.spilled_bytes;
 	msg.memory.cached_bytes = stats.cached_bytes;
+	msg.memory.paged_bytes = stats.paged_bytes;
 	td_steps_get_memory(slot, &step);
 	msg.memory.step_peak_bytes = step.peak_bytes;
 	msg.memory.step_least_bytes = step.least_bytes;
@@ -170,9 +171,9 @@ static void send_needs(unsigned slot)
 	struct td_msg msg = {.type = TD_MSG_TYPE_need};
 	uint32_t ticket;
 	uint64_t bytes;
-	bool movable;
+	enum td_mobility mobility;
 
-	if (!td_client_take_need(slot, &ticket, &bytes, &movable))
+	if (!td_client_take_need(slot, &ticket, &bytes, &mobility))
 		return;
 	/* What the daemon adds `bytes` to has to be right. */
 	td_plans_send_memory(slot, plans[slot].acknowledged_seq);
@@ -181,7 +182,8 @@ static void send_needs(unsigned slot)
 	msg.need.ticket = ticket;
 	msg.need.bytes = bytes;
 	msg.need.used_bytes = used_on_device(slot);
-	msg.need.fixed = !movable;
+	msg.need.fixed = mobility != TD_MOVABLE;
+	msg.need.paged = mobility == TD_PAGED;
 	msg.need.refuses = td_settings.host_refuses;
 	send_msg(&msg);
 }

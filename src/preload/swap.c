@@ -162,7 +162,7 @@ static bool adopt(struct td_range *range, int need)
 	td_swap_count(range, 1);
 	td_swap_unclaim(range);
 	td_swap_pin_new(range);
-	td_client_settled(range->slot, range->bytes, need, true);
+	td_client_settled(range->slot, range->bytes, need, TD_MOVABLE);
 	return true;
 }
 
@@ -225,7 +225,7 @@ static int place(struct td_range *range, int need, struct patience *patience)
 		return CUDA_SUCCESS;
 	/* In this order: what counts no more may be another process's at once. */
 	unmap_range(range);
-	td_client_settled(range->slot, range->bytes, need, true);
+	td_client_settled(range->slot, range->bytes, need, TD_MOVABLE);
 	return r;
 }
 
@@ -233,7 +233,7 @@ static int place_if_reserved(struct td_range *range, int need, struct patience *
 {
 	if (td_swap_reserve(range) && (need != TD_NEED_HOST || td_swap_charge(range)))
 		return place(range, need, patience);
-	td_client_settled(range->slot, range->bytes, need, true);
+	td_client_settled(range->slot, range->bytes, need, TD_MOVABLE);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -292,7 +292,7 @@ static int alloc_range(
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	base = range->base;
-	while ((need = td_client_need(slot, range->bytes, true)) != TD_NEED_REFUSED) {
+	while ((need = td_client_need(slot, range->bytes, TD_MOVABLE)) != TD_NEED_REFUSED) {
 		r = place_if_reserved(range, need, &patience);
 		if (!r) {
 			*ret_address = base;

@@ -1,8 +1,10 @@
 /*
  * Programs for limits.py, one per mode; run under `softgpu run -- tandem run --mem`. Each prints one line of JSON.
  *
- *   race N ROUNDS LARGEST   N processes allocate and free blocks of random sizes up to LARGEST bytes, and keep a common account of what they
- *                           have together: it counts a block after it was had and until before it is freed, so it never says too much
+ *   race KIND N THREADS ROUNDS LARGEST
+ *                           N processes of so many threads allocate and free blocks of random sizes up to LARGEST bytes, and keep a common account
+ *                           of what they have together: it counts a block after it was had and until before it is freed, so it never says too
+ *                           much. KIND: alloc, managed, or async (each thread has a stream, each process one pool)
  *   threads N BLOCK         another process takes all that there is; then N threads use the GPU for the first time, and each wants a block at once
  *   fill BLOCK              for each line on stdin: allocates blocks until one is refused; until end of file
  */
@@ -25,9 +27,14 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
 CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags);
+CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
+CUresult cuStreamCreate(CUstream *stream, unsigned flags);
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
 
-#define BLOCKS 8
+#define BLOCKS      8
+#define THREADS_MAX 64
 
 static struct account {
 	_Atomic uint64_t bytes, peak_bytes, granted, refused, failed;
@@ -54,54 +61,122 @@ static void count(uint64_t bytes)
 		;
 }
 
-static void racer(unsigned seed, unsigned rounds, size_t largest)
-{
+/* What a racing process does, and what each of its threads does it with. */
+static struct race {
+	enum { ALLOC, MANAGED, ASYNC, KINDS } kind;
+	unsigned processes, threads, rounds;
+	size_t largest;
+} race;
+
+static const char *const kinds[KINDS] = {"alloc", "managed", "async"};
+
+struct racer {
+	pthread_t thread;
+	CUcontext context;
+	CUstream stream;
+	unsigned seed;
 	struct {
 		CUdeviceptr address;
 		size_t bytes;
-	} blocks[BLOCKS] = {{0}};
+	} blocks[BLOCKS];
+};
+
+static CUresult take(struct racer *r, unsigned b)
+{
+	CUdeviceptr *address = &r->blocks[b].address;
+	size_t bytes = r->blocks[b].bytes;
+
+	switch (race.kind) {
+	case MANAGED: return cuMemAllocManaged(address, bytes, CU_MEM_ATTACH_GLOBAL);
+	case ASYNC: return cuMemAllocAsync(address, bytes, r->stream);
+	default: return cuMemAlloc_v2(address, bytes);
+	}
+}
+
+static CUresult give_back(const struct racer *r, unsigned b)
+{
+	return race.kind == ASYNC ? cuMemFreeAsync(r->blocks[b].address, r->stream)
+				  : cuMemFree_v2(r->blocks[b].address);
+}
+
+static void step(struct racer *racer)
+{
+	unsigned b = (unsigned)rand_r(&racer->seed) % BLOCKS;
+	CUresult r;
+
+	if (racer->blocks[b].bytes) {
+		atomic_fetch_sub(&account->bytes, racer->blocks[b].bytes);
+		if (give_back(racer, b))
+			atomic_fetch_add(&account->failed, 1);
+		racer->blocks[b].bytes = 0;
+		return;
+	}
+	/* A pool grows by 2 MiB at least: smaller blocks would leave it some that nobody sees here. */
+	racer->blocks[b].bytes = race.largest;
+	if (race.kind != ASYNC)
+		racer->blocks[b].bytes =
+			((size_t)rand_r(&racer->seed) % (race.largest / 4096) + 1) * 4096;
+	r = take(racer, b);
+	if (!r) {
+		count(racer->blocks[b].bytes);
+		atomic_fetch_add(&account->granted, 1);
+		return;
+	}
+	racer->blocks[b].bytes = 0;
+	atomic_fetch_add(r == CUDA_ERROR_OUT_OF_MEMORY ? &account->refused : &account->failed, 1);
+}
+
+static void *race_thread(void *arg)
+{
+	struct racer *racer = arg;
+
+	if (cuCtxSetCurrent(racer->context) || cuStreamCreate(&racer->stream, 1))
+		atomic_fetch_add(&account->failed, 1);
+	for (unsigned i = 0; i < race.rounds; i++)
+		step(racer);
+	return NULL;
+}
+
+static void race_process(unsigned number)
+{
+	static struct racer racers[THREADS_MAX];
+	unsigned i;
 
 	use_gpu();
-	for (unsigned i = 0; i < rounds; i++) {
-		unsigned b = (unsigned)rand_r(&seed) % BLOCKS;
-		CUresult r;
-
-		if (blocks[b].bytes) {
-			atomic_fetch_sub(&account->bytes, blocks[b].bytes);
-			if (cuMemFree_v2(blocks[b].address))
-				atomic_fetch_add(&account->failed, 1);
-			blocks[b].bytes = 0;
-			continue;
-		}
-		blocks[b].bytes = ((size_t)rand_r(&seed) % (largest / 4096) + 1) * 4096;
-		r = cuMemAlloc_v2(&blocks[b].address, blocks[b].bytes);
-		if (!r) {
-			count(blocks[b].bytes);
-			atomic_fetch_add(&account->granted, 1);
-			continue;
-		}
-		blocks[b].bytes = 0;
-		atomic_fetch_add(
-			r == CUDA_ERROR_OUT_OF_MEMORY ? &account->refused : &account->failed, 1);
+	for (i = 0; i < race.threads; i++) {
+		racers[i].seed = number * race.threads + i + 1;
+		if (cuDevicePrimaryCtxRetain(&racers[i].context, 0) ||
+			pthread_create(&racers[i].thread, NULL, race_thread, &racers[i]))
+			_exit(1);
 	}
+	for (i = 0; i < race.threads; i++)
+		pthread_join(racers[i].thread, NULL);
 	/* What is left goes with the process. */
-	for (unsigned b = 0; b < BLOCKS; b++)
-		atomic_fetch_sub(&account->bytes, blocks[b].bytes);
+	for (i = 0; i < race.threads; i++)
+		for (unsigned b = 0; b < BLOCKS; b++)
+			atomic_fetch_sub(&account->bytes, racers[i].blocks[b].bytes);
 	_exit(0);
 }
 
-static int race(unsigned processes, unsigned rounds, size_t largest)
+static int run_race(char **argv)
 {
-	unsigned bad = 0;
+	unsigned bad = 0, kind = 0;
 	int status;
 
+	while (kind < KINDS && strcmp(argv[0], kinds[kind]))
+		kind++;
+	race.kind = kind;
+	race.processes = (unsigned)atoi(argv[1]);
+	race.threads = (unsigned)atoi(argv[2]);
+	race.rounds = (unsigned)atoi(argv[3]);
+	race.largest = (size_t)atoll(argv[4]);
 	account = mmap(
 		NULL, sizeof(*account), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (account == MAP_FAILED)
+	if (kind == KINDS || race.threads > THREADS_MAX || account == MAP_FAILED)
 		return 1;
-	for (unsigned i = 0; i < processes; i++)
+	for (unsigned i = 0; i < race.processes; i++)
 		if (fork() == 0)
-			racer(i + 1, rounds, largest);
+			race_process(i);
 	while (wait(&status) > 0)
 		bad += status != 0;
 	printf("{\"peak_bytes\": %llu, \"granted\": %llu, \"refused\": %llu, \"failed\": %llu}\n",
@@ -140,13 +215,13 @@ static void take_all(int ready, size_t block)
 
 static int threads(unsigned count, size_t block)
 {
-	pthread_t ids[64];
+	pthread_t ids[THREADS_MAX];
 	unsigned granted = 0;
 	int ready[2];
 	pid_t other;
 	char byte;
 
-	if (count > 64 || pipe(ready) || (other = fork()) < 0)
+	if (count > THREADS_MAX || pipe(ready) || (other = fork()) < 0)
 		return 1;
 	if (!other)
 		take_all(ready[1], block);
@@ -192,13 +267,13 @@ static int fill(size_t block)
 
 int main(int argc, char **argv)
 {
-	if (argc == 5 && !strcmp(argv[1], "race"))
-		return race(
-			(unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), (size_t)atoll(argv[4]));
+	if (argc == 7 && !strcmp(argv[1], "race"))
+		return run_race(argv + 2);
 	if (argc == 4 && !strcmp(argv[1], "threads"))
 		return threads((unsigned)atoi(argv[2]), (size_t)atoll(argv[3]));
 	if (argc == 3 && !strcmp(argv[1], "fill"))
 		return fill((size_t)atoll(argv[2]));
-	fprintf(stderr, "usage: limit_test race N ROUNDS LARGEST | threads N BLOCK | fill BLOCK\n");
+	fprintf(stderr, "usage: limit_test race alloc|managed|async N THREADS ROUNDS LARGEST | "
+			"threads N BLOCK | fill BLOCK\n");
 	return 2;
 }

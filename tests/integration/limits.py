@@ -32,23 +32,33 @@ def first(world, process):
     return again(process)
 
 
-def race(backend):
+def race(kind, processes, threads, rounds, backend="plain", mem=100, largest=4 * MIB):
     with World("--memory", "512m") as world:
-        process = start(world, "race", 64, 60, 4 * MIB, backend=backend, mem="100m")
+        process = start(world, "race", kind, processes, threads, rounds, largest, backend=backend, mem=f"{mem}m")
         out, err = process.communicate(timeout=DEADLINE_S)
         assert process.returncode == 0, err
         result = json.loads(out)
-        assert result["failed"] == 0 and result["granted"] > 64 and result["refused"] > 0, result
-        assert 50 * MIB < result["peak_bytes"] <= 100 * MIB, result
+        assert result["failed"] == 0 and result["granted"] > processes and result["refused"] > 0, result
+        assert mem / 2 * MIB < result["peak_bytes"] <= mem * MIB, result
         nothing_is_left(world)
 
 
 def sixty_four_processes_never_exceed_the_limit_of_their_job():
-    race("plain")
+    race("alloc", 64, 1, 60)
 
 
 def nor_do_they_with_memory_that_can_move():
-    race("swap")
+    race("alloc", 64, 1, 60, backend="swap")
+
+
+def nor_with_unified_memory_which_may_lie_on_the_host():
+    race("managed", 16, 2, 100, mem=30)
+    race("managed", 8, 1, 200, mem=30, backend="swap")
+
+
+def nor_with_pools_that_many_threads_make_grow_at_once():
+    for _ in range(2):
+        race("async", 8, 8, 60, mem=60, largest=2 * MIB)
 
 
 def threads_that_come_while_the_daemon_is_only_just_told_get_no_more():
@@ -268,7 +278,8 @@ def what_makes_no_sense_is_refused_with_a_quotation():
 
 run_cases([
     sixty_four_processes_never_exceed_the_limit_of_their_job,
-    nor_do_they_with_memory_that_can_move,
+    nor_do_they_with_memory_that_can_move, nor_with_unified_memory_which_may_lie_on_the_host,
+    nor_with_pools_that_many_threads_make_grow_at_once,
     threads_that_come_while_the_daemon_is_only_just_told_get_no_more,
     a_program_sees_its_limit_and_gets_exactly_that,
     who_comes_where_others_take_all_memory_finds_room_for_its_context,

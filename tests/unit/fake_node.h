@@ -34,6 +34,8 @@ struct fake {
 		bool opening;
 		uint8_t spill; /* enum td_spill */
 		int answer;    /* last ANSWER's granted; -1 none */
+		bool asks_paged;
+		uint64_t paged;
 		uint64_t capacity, quota, others;
 	} slot[2];
 	unsigned closings;
@@ -80,7 +82,9 @@ static void fake_send(void *peer, const struct td_msg *msg)
 		f->host_told++;
 	} else if (msg->type == TD_MSG_TYPE_answer) {
 		f->slot[msg->answer.slot].answer = msg->answer.granted;
-		if (msg->answer.granted)
+		if (msg->answer.granted == 3 && f->slot[msg->answer.slot].asks_paged)
+			f->slot[msg->answer.slot].paged += f->slot[msg->answer.slot].asked;
+		else if (msg->answer.granted)
 			f->slot[msg->answer.slot].demanded += f->slot[msg->answer.slot].asked;
 		if (msg->answer.granted == 1 && f->spills)
 			f->slot[msg->answer.slot].resident += f->slot[msg->answer.slot].asked;
@@ -182,6 +186,7 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 	msg.memory.stranded_bytes = f->slot[slot].stranded;
 	msg.memory.cached_bytes = f->slot[slot].cached;
 	msg.memory.imported_bytes = f->slot[slot].imported;
+	msg.memory.paged_bytes = f->slot[slot].paged;
 	msg.memory.in_bytes = f->slot[slot].in;
 	msg.memory.out_bytes = f->slot[slot].out;
 	(void)say(w, f, &msg);

@@ -68,6 +68,23 @@ __attribute__((unused)) static void limit(const char *job, const char *mem)
 	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem", mem, w.now, NULL), 0);
 }
 
+__attribute__((unused)) static struct fake *spilling_program(
+	unsigned i, const char *job, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, job, TD_BACKEND_SWAP, false);
+	f->spills = true;
+	fake_attach(&w, f, 0, 0, demanded);
+	fake_want(&w, f);
+	return f;
+}
+
+__attribute__((unused)) static void soft(const char *job, const char *mem)
+{
+	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem-soft", mem, w.now, NULL), 0);
+}
+
 /* Its context on the slot's GPU is beyond help. */
 __attribute__((unused)) static void fails(struct fake *f, uint32_t slot)
 {

@@ -20,7 +20,7 @@ CASE(without_a_daemon_nothing_waits)
 {
 	begin();
 	launch_on(NULL);
-	EXPECT(td_client_need(0, MIB, true) == 0);
+	EXPECT(td_client_need(0, MIB, TD_MOVABLE) == 0);
 	EXPECT(td_gate_word() == 0);
 }
 
@@ -74,7 +74,7 @@ static _Atomic int need_result = -1;
 static void *ask_for_memory(void *arg)
 {
 	(void)arg;
-	atomic_store(&need_result, td_client_need(0, 8 * MIB, true));
+	atomic_store(&need_result, td_client_need(0, 8 * MIB, TD_MOVABLE));
 	return NULL;
 }
 
@@ -107,7 +107,7 @@ CASE(what_was_granted_and_has_not_landed_is_in_every_report)
 	struct td_msg msg;
 
 	start_open(1);
-	EXPECT(td_client_need(0, 30 * MIB, true) == 0); /* the limit covers it */
+	EXPECT(td_client_need(0, 30 * MIB, TD_MOVABLE) == 0); /* the limit covers it */
 	daemon_close(5 * MIB);
 	(void)next(TD_MSG_TYPE_drained);
 	td_client_memory_changed(0);
@@ -116,7 +116,7 @@ CASE(what_was_granted_and_has_not_landed_is_in_every_report)
 	EXPECT(atomic_load(&fake.shrinks) == 0);
 	atomic_store(&fake.demanded, 30 * MIB);
 	atomic_store(&fake.resident, 30 * MIB);
-	td_client_settled(0, 30 * MIB, 0, true);
+	td_client_settled(0, 30 * MIB, 0, TD_MOVABLE);
 	do
 		msg = next(TD_MSG_TYPE_memory);
 	while (msg.memory.seq != d.seq || msg.memory.resident_bytes != 5 * MIB);
@@ -128,7 +128,7 @@ CASE(what_was_granted_for_good_keeps_no_limit_from_falling)
 	struct td_msg msg;
 
 	start_open(1);
-	EXPECT(td_client_need(0, 30 * MIB, false) == 0);
+	EXPECT(td_client_need(0, 30 * MIB, TD_FIXED) == 0);
 	/* Its thread may wait at the gate with it: it is there already, and stays. */
 	daemon_close(5 * MIB);
 	(void)next(TD_MSG_TYPE_drained);
@@ -136,7 +136,7 @@ CASE(what_was_granted_for_good_keeps_no_limit_from_falling)
 		msg = next(TD_MSG_TYPE_memory);
 	while (msg.memory.seq != d.seq);
 	EXPECT(msg.memory.resident_bytes == 30 * MIB && msg.memory.fixed_bytes == 30 * MIB);
-	td_client_settled(0, 30 * MIB, 0, false);
+	td_client_settled(0, 30 * MIB, 0, TD_FIXED);
 	do
 		msg = next(TD_MSG_TYPE_memory);
 	while (msg.memory.resident_bytes);

@@ -52,7 +52,7 @@ CASE(the_daemon_hears_of_an_allocation_before_a_place_for_it_on_the_host_is_aske
 	host.host.seq = 1;
 	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
 	EXPECT(next(TD_MSG_TYPE_host_need).host_need.seq == 1);
-	EXPECT(td_client_need(0, bytes, true) == 0); /* the limit covers it */
+	EXPECT(td_client_need(0, bytes, TD_MOVABLE) == 0); /* the limit covers it */
 	EXPECT(!pthread_create(&thread, NULL, reserve, &bytes));
 	do {
 		EXPECT(!td_socket_recv(d.fd, &msg, NULL, 0));

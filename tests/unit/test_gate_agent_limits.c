@@ -23,7 +23,7 @@ static void until_reported(void)
 
 static void *ask(void *bytes)
 {
-	(void)td_client_need(0, *(uint64_t *)bytes, true);
+	(void)td_client_need(0, *(uint64_t *)bytes, TD_MOVABLE);
 	return NULL;
 }
 
@@ -40,7 +40,7 @@ static void begin_to_ask(void)
 CASE(memory_that_comes_leaves_room_for_what_was_granted)
 {
 	start_open(1);
-	EXPECT(td_client_need(0, 30 * MIB, true) == 0); /* the limit covers it */
+	EXPECT(td_client_need(0, 30 * MIB, TD_MOVABLE) == 0); /* the limit covers it */
 	plan(TD_GATE_OPEN, false, 45 * MIB);
 	until_reported();
 	EXPECT(atomic_load(&fake.filled_to) == 15 * MIB);

@@ -43,7 +43,7 @@ static _Atomic int need_result = -1;
 static void *ask_for_much(void *arg)
 {
 	(void)arg;
-	atomic_store(&need_result, td_client_need(0, 80 * MIB, true));
+	atomic_store(&need_result, td_client_need(0, 80 * MIB, TD_MOVABLE));
 	return NULL;
 }
 

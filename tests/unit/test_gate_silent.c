@@ -33,7 +33,7 @@ static _Atomic int need_result = -1;
 static void *allocate(void *arg)
 {
 	(void)arg;
-	atomic_store(&need_result, td_client_need(0, 8 * MIB, true));
+	atomic_store(&need_result, td_client_need(0, 8 * MIB, TD_MOVABLE));
 	return NULL;
 }
 

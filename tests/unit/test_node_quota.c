@@ -90,7 +90,8 @@ static void reap(void)
 {
 	for (unsigned i = 0; i < w.born; i++) {
 		struct program *p = &w.programs[i];
-		bool has = p->has[0] || p->has[1] || p->contexts[0] || p->contexts[1];
+		bool has = p->has[0] || p->has[1] || p->contexts[0] || p->contexts[1] ||
+			   p->paged[0] || p->paged[1];
 
 		if (p->alive && is_done(p))
 			end_program(p);

@@ -4,22 +4,6 @@
 
 #define MS 1000000ull
 
-static struct fake *spilling_program(unsigned i, const char *job, uint64_t demanded)
-{
-	struct fake *f = &w.fakes[i];
-
-	fake_hello(&w, f, job, TD_BACKEND_SWAP, false);
-	f->spills = true;
-	fake_attach(&w, f, 0, 0, demanded);
-	fake_want(&w, f);
-	return f;
-}
-
-static void soft(const char *job, const char *mem)
-{
-	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "mem-soft", mem, w.now, NULL), 0);
-}
-
 TEST(beyond_its_soft_limit_memory_is_granted_on_the_host)
 {
 	begin();
@@ -449,6 +433,24 @@ TEST(what_cannot_lie_on_the_host_is_had_beside_memory_of_its_own_that_does)
 	CHECK_EQ(a->slot[0].answer, 1);
 	CHECK_EQ(b->slot[0].answer, 1);
 	CHECK(within_capacity(&w));
+}
+
+/* Told to ask again once the gate is open, it would find what is there filled by then, time after time. */
+TEST(what_cannot_lie_on_the_host_waits_for_the_rest_of_its_job_to_leave)
+{
+	begin();
+	struct fake *a = spilling_program(0, "a", 16 * MIB), *b = spilling_program(1, "a", 0);
+
+	soft("a", "16m");
+	fake_want(&w, a);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK_EQ(a->slot[0].resident, 16 * MIB);
+	CHECK(is_open(a) && is_open(b));
+	need_fixed(b, 2 * MIB);
+	CHECK_EQ(b->slot[0].answer, 1);
+	CHECK(a->slot[0].resident <= 14 * MIB);
+	CHECK(is_open(a) && is_open(b));
 }
 
 TEST(what_has_no_room_without_others_that_stay_is_refused)

@@ -541,6 +541,14 @@ static void allocate_block(struct block *block, uint64_t bytes)
 		*block = (struct block){address, false, *quota_world->current(), bytes};
 }
 
+static void manage_block(struct block *block, uint64_t bytes)
+{
+	CUdeviceptr address;
+
+	if (!td_hook_cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL))
+		*block = (struct block){address, false, *quota_world->current(), bytes};
+}
+
 static void free_block(struct block *block)
 {
 	int before = *quota_world->current();
@@ -569,10 +577,13 @@ static void run(unsigned thread)
 		case QUOTA_USE: use(op.gpu); break;
 		case QUOTA_ALLOCATE:
 		case QUOTA_CREATE:
+		case QUOTA_MANAGE:
 			if (!ready || count == BLOCKS)
 				break;
 			if (op.what == QUOTA_ALLOCATE)
 				allocate_block(&blocks[count], op.bytes);
+			else if (op.what == QUOTA_MANAGE)
+				manage_block(&blocks[count], op.bytes);
 			else
 				create_own(&blocks[count],
 					(op.bytes + GRANULE - 1) / GRANULE * GRANULE);

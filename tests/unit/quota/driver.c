@@ -18,6 +18,7 @@ struct td_real td_real;
 static struct {
 	uint64_t bytes;
 	int gpu; /* -1: the host's */
+	enum quota_memory memory;
 	bool released;
 	unsigned maps;
 } memories[MEMORIES];
@@ -32,28 +33,37 @@ static void put(unsigned i)
 	if (memories[i].maps || !memories[i].released)
 		return;
 	if (memories[i].gpu >= 0)
-		quota_world->give(quota_self, memories[i].gpu, memories[i].bytes);
+		quota_world->give(
+			quota_self, memories[i].gpu, memories[i].bytes, memories[i].memory);
 	memories[i].bytes = 0;
+}
+
+static CUresult make(
+	CUmemGenericAllocationHandle *ret, size_t bytes, int gpu, enum quota_memory memory)
+{
+	unsigned i = 0;
+
+	quota_preempt();
+	while (i < MEMORIES && memories[i].bytes)
+		i++;
+	if (i == MEMORIES || (gpu >= 0 && quota_world->take(quota_self, gpu, bytes, memory)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memories[i].bytes = bytes;
+	memories[i].gpu = gpu;
+	memories[i].memory = memory;
+	memories[i].released = false;
+	memories[i].maps = 0;
+	*ret = i + 1;
+	return CUDA_SUCCESS;
 }
 
 static CUresult create(CUmemGenericAllocationHandle *ret, size_t bytes,
 	const CUmemAllocationProp *prop, unsigned long long flags)
 {
-	int gpu = prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? prop->location.id : -1;
-	unsigned i = 0;
-
 	(void)flags;
-	quota_preempt();
-	while (i < MEMORIES && memories[i].bytes)
-		i++;
-	if (i == MEMORIES || (gpu >= 0 && quota_world->take(quota_self, gpu, bytes, false)))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	memories[i].bytes = bytes;
-	memories[i].gpu = gpu;
-	memories[i].released = false;
-	memories[i].maps = 0;
-	*ret = i + 1;
-	return CUDA_SUCCESS;
+	return make(ret, bytes,
+		prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? prop->location.id : -1,
+		QUOTA_ON_DEVICE);
 }
 
 static CUresult release(CUmemGenericAllocationHandle handle)
@@ -242,13 +252,11 @@ static CUresult attribute(int *ret, int which, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-/* cuMemAlloc: of the model's devices it takes what was asked for. */
-static CUresult allocate(CUdeviceptr *ret, size_t bytes)
+/* Of the model's devices an allocation takes what was asked for. */
+static CUresult make_mapped(CUdeviceptr *ret, size_t bytes, enum quota_memory memory)
 {
-	CUmemAllocationProp prop = {
-		.location = {CU_MEM_LOCATION_TYPE_DEVICE, *quota_world->current()}};
 	CUmemGenericAllocationHandle handle;
-	CUresult r = create(&handle, bytes, &prop, 0);
+	CUresult r = make(&handle, bytes, *quota_world->current(), memory);
 
 	if (r)
 		return r;
@@ -256,6 +264,17 @@ static CUresult allocate(CUdeviceptr *ret, size_t bytes)
 	r = map(*ret, bytes, 0, handle, 0);
 	(void)release(handle);
 	return r;
+}
+
+static CUresult allocate(CUdeviceptr *ret, size_t bytes)
+{
+	return make_mapped(ret, bytes, QUOTA_ON_DEVICE);
+}
+
+static CUresult allocate_managed(CUdeviceptr *ret, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	return make_mapped(ret, bytes, QUOTA_PAGED);
 }
 
 static CUresult deallocate(CUdeviceptr address)
@@ -370,13 +389,15 @@ void quota_fill_driver(void)
 	td_real.cuMemGetAllocationGranularity = granularity;
 	td_real.cuDeviceGetAttribute = attribute;
 	td_real.cuMemAlloc_v2 = allocate;
+	td_real.cuMemAllocManaged = allocate_managed;
 	td_real.cuMemFree_v2 = deallocate;
 	td_driver_set(&driver_table);
 }
 
 bool quota_make_context(int gpu)
 {
-	if (!has_context[gpu] && quota_world->take(quota_self, gpu, CONTEXT_BYTES, true))
+	if (!has_context[gpu] &&
+		quota_world->take(quota_self, gpu, CONTEXT_BYTES, QUOTA_OF_CONTEXT))
 		return false;
 	has_context[gpu] = true;
 	return true;

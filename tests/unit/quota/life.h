@@ -50,7 +50,7 @@ static void check(void)
 	}
 	for (unsigned i = 0; i < PROGRAMS; i++)
 		for (unsigned g = 0; g < QUOTA_GPUS && w.programs[i].alive; g++) {
-			has[w.programs[i].job][g] += w.programs[i].has[g];
+			has[w.programs[i].job][g] += w.programs[i].has[g] + w.programs[i].paged[g];
 			nobody[w.programs[i].job] = false;
 		}
 	td_list_for_each (it, &w.node.clients) {
@@ -69,10 +69,10 @@ static void check(void)
 		summed[g] += td_client_charge(c);
 		if (line->hung_up || !p->alive || p->line != line || w.jobs[j].loose)
 			continue;
-		if (p->has[g] > td_quota_charge(c))
+		if (p->has[g] + p->paged[g] > td_quota_charge(c))
 			violated("program %d has %llu KiB on GPU %u and is charged %llu",
-				line->program, (unsigned long long)p->has[g] >> 10, g,
-				(unsigned long long)td_quota_charge(c) >> 10);
+				line->program, (unsigned long long)(p->has[g] + p->paged[g]) >> 10,
+				g, (unsigned long long)td_quota_charge(c) >> 10);
 		if (p->has[g] > td_client_charge(c))
 			violated("program %d has %llu KiB on GPU %u and may have %llu",
 				line->program, (unsigned long long)p->has[g] >> 10, g,
@@ -157,7 +157,7 @@ static void free_memory(struct program *p)
 {
 	for (unsigned g = 0; g < QUOTA_GPUS; g++) {
 		w.used[g] -= p->has[g] + p->contexts[g];
-		p->has[g] = p->contexts[g] = 0;
+		p->has[g] = p->contexts[g] = p->paged[g] = 0;
 	}
 }
 

@@ -15,12 +15,20 @@ struct td_msg;
 
 #define QUOTA_GPUS 2
 
+/* Whose memory, and where. */
+enum quota_memory {
+	QUOTA_ON_DEVICE,
+	QUOTA_OF_CONTEXT, /* on the device, and no limit is about it */
+	QUOTA_PAGED,      /* wherever the driver has put it: takes nothing that others could have */
+};
+
 /* What a thread is to do next. */
 enum quota_what {
 	QUOTA_USE,      /* the GPU, from now on: a context is made if there is none */
 	QUOTA_ALLOCATE, /* by the backend */
 	QUOTA_CREATE,   /* memory of the program's own, which cannot leave the GPU */
-	QUOTA_FREE,     /* one of the two, the index-th that it has */
+	QUOTA_MANAGE,   /* memory that the driver pages */
+	QUOTA_FREE,     /* one of them, the index-th that it has */
 	QUOTA_LAUNCH,   /* work that takes so long */
 	QUOTA_SLEEP,
 	QUOTA_END, /* of the thread */
@@ -44,9 +52,9 @@ struct quota_world {
 	void (*preempt)(void);
 	/* The GPU whose context is current for the running thread, -1: none. */
 	int *(*current)(void);
-	/* 0; or out of memory. context: what no limit is about. */
-	int (*take)(int program, int gpu, uint64_t bytes, bool context);
-	void (*give)(int program, int gpu, uint64_t bytes);
+	/* 0; or out of memory. */
+	int (*take)(int program, int gpu, uint64_t bytes, enum quota_memory memory);
+	void (*give)(int program, int gpu, uint64_t bytes, enum quota_memory memory);
 	uint64_t (*used)(int gpu);
 	uint64_t gpu_bytes;
 	/* The connection. 0 or -errno. */

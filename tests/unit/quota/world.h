@@ -44,6 +44,8 @@
 #define UNREAD_MOST 2000
 /* By then everybody has ended: some turns of each, and the longest drain. */
 #define END_NS (900 * TD_NS_PER_S)
+/* Programs of seeds from here on have unified memory, too: those before are what they were without. */
+#define FIRST_WITH_PAGED 900000
 
 struct packet {
 	struct packet *next;
@@ -90,7 +92,7 @@ struct program {
 	bool alive, rung, leaving;
 	unsigned job, threads, said;
 	uint8_t backend;
-	uint64_t has[QUOTA_GPUS], contexts[QUOTA_GPUS];
+	uint64_t has[QUOTA_GPUS], contexts[QUOTA_GPUS], paged[QUOTA_GPUS];
 	struct line *line;
 	struct fiber fibers[THREADS];
 };
@@ -364,21 +366,33 @@ static int *world_current(void)
 	return &w.running->gpu;
 }
 
-static int world_take(int program, int gpu, uint64_t bytes, bool context)
+static uint64_t *account(int program, int gpu, enum quota_memory memory)
 {
 	struct program *p = &w.programs[program];
 
-	if (w.used[gpu] + bytes > GPU_BYTES)
-		return -1;
-	w.used[gpu] += bytes;
-	*(context ? &p->contexts[gpu] : &p->has[gpu]) += bytes;
+	switch (memory) {
+	case QUOTA_OF_CONTEXT: return &p->contexts[gpu];
+	case QUOTA_PAGED: return &p->paged[gpu];
+	default: return &p->has[gpu];
+	}
+}
+
+static int world_take(int program, int gpu, uint64_t bytes, enum quota_memory memory)
+{
+	if (memory != QUOTA_PAGED) {
+		if (w.used[gpu] + bytes > GPU_BYTES)
+			return -1;
+		w.used[gpu] += bytes;
+	}
+	*account(program, gpu, memory) += bytes;
 	return 0;
 }
 
-static void world_give(int program, int gpu, uint64_t bytes)
+static void world_give(int program, int gpu, uint64_t bytes, enum quota_memory memory)
 {
-	w.used[gpu] -= bytes;
-	w.programs[program].has[gpu] -= bytes;
+	if (memory != QUOTA_PAGED)
+		w.used[gpu] -= bytes;
+	*account(program, gpu, memory) -= bytes;
 }
 
 static uint64_t world_used(int gpu)
@@ -512,7 +526,11 @@ static struct quota_op world_next(int program, unsigned thread, unsigned has)
 	switch (below(10)) {
 	case 0:
 	case 1: op.what = QUOTA_ALLOCATE; break;
-	case 2: op.what = below(2) ? QUOTA_ALLOCATE : QUOTA_CREATE; break;
+	case 2:
+		op.what = below(2) ? QUOTA_ALLOCATE : QUOTA_CREATE;
+		if (w.seed >= FIRST_WITH_PAGED && below(2))
+			op.what = QUOTA_MANAGE;
+		break;
 	case 3: op.what = QUOTA_FREE; break;
 	case 4:
 	case 5:
@@ -623,7 +641,7 @@ static void welcome(struct line *line, const struct td_msg_hello *hello)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_welcome};
 
-	msg.welcome.features = TD_FEATURE_PLACE | TD_FEATURE_BACKEND;
+	msg.welcome.features = TD_FEATURE_PLACE | TD_FEATURE_BACKEND | TD_FEATURE_PAGED;
 	put(&line->down, &msg);
 	line->process = td_node_hello(&w.node, line, 1000 + line->program, 1000, hello, w.now_ns);
 	line->down.first->msg.welcome.arrived_ns = line->process->job->arrived_ns;
