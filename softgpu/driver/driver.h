@@ -216,6 +216,7 @@ struct sg_allocation {
 	uint32_t device, range;   /* range: the server's, of managed memory */
 	bool registered;          /* pinned memory that the program owns */
 	bool owned;               /* by a variable or an array: not to be freed or exported */
+	bool freeing;             /* by work in a stream, once it gets there */
 	unsigned host_flags;      /* of pinned memory: as cuMemHostGetFlags tells them */
 };
 /* The allocation that holds [address, address + bytes); false: none. */
@@ -253,6 +254,8 @@ void sg_granules_set(uint64_t base, uint64_t bytes, const struct sg_granule *gra
 #define SG_DEVICE_BIT(device) (1u << (device))
 void sg_allocation_add(const struct sg_allocation *allocation);
 bool sg_allocation_remove(uint64_t base, struct sg_allocation *ret);
+/* Memory of cuMemAlloc is, or is not any more, to be freed by work in a stream. False: it is none, or that already. */
+bool sg_allocation_set_freeing(uint64_t base, bool freeing);
 /* The device window. */
 bool sg_is_device_address(uint64_t address);
 /* File and offset of what is at an address from cuMemAlloc. */

@@ -163,6 +163,14 @@ CUresult td_hook_cuMemGetInfo(unsigned *free_bytes, unsigned *total_bytes)
 	return r;
 }
 
+static bool has_context(void)
+{
+	CUcontext context;
+
+	return td_real.cuCtxGetCurrent && !td_real.cuCtxGetCurrent(&context) && context;
+}
+
+/* Without a context the driver answers for ours as for its own. */
 CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
 	struct td_swap_info opened = {0};
@@ -175,7 +183,7 @@ CUresult td_hook_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdev
 		found_base = opened.base;
 		found_bytes = opened.bytes;
 	}
-	if (r == TD_BACKEND_NOT_MINE)
+	if (r == TD_BACKEND_NOT_MINE || !has_context())
 		return td_real.cuMemGetAddressRange_v2(base, bytes, address);
 	if (r)
 		return r;

@@ -328,6 +328,23 @@ void sg_allocation_add(const struct sg_allocation *allocation)
 	pthread_rwlock_unlock(&sg.memory_lock);
 }
 
+bool sg_allocation_set_freeing(uint64_t base, bool freeing)
+{
+	struct sg_allocation *found;
+	bool changes;
+	size_t i;
+
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	i = upper_bound(base);
+	found = i ? &allocations[i - 1] : NULL;
+	changes = found && found->base == base && found->context && !found->owned &&
+		  found->kind == SG_MEMORY_DEVICE && found->freeing != freeing;
+	if (changes)
+		found->freeing = freeing;
+	pthread_rwlock_unlock(&sg.memory_lock);
+	return changes;
+}
+
 bool sg_allocation_remove(uint64_t base, struct sg_allocation *ret)
 {
 	bool found;

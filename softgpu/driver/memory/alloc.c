@@ -52,7 +52,7 @@ API CUresult cuMemFree_v2(CUdeviceptr address)
 
 	if (r || !address)
 		return r;
-	if (sg_memory_find(address, 1, &allocation) && allocation.owned)
+	if (sg_memory_find(address, 1, &allocation) && (allocation.owned || allocation.freeing))
 		return CUDA_ERROR_INVALID_VALUE;
 	r = sg_context_synchronize(context);
 	if (!r && sg_memory_find(address, 1, &allocation) && allocation.context &&

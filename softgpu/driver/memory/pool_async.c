@@ -129,6 +129,40 @@ static struct sg_block *begin_free(uint64_t address)
 	return block;
 }
 
+struct free_work {
+	struct sg_work work;
+	uint64_t address;
+};
+
+static int run_free(struct CUstream_st *stream, struct sg_work *work)
+{
+	(void)sg_memory_release(stream->context, ((struct free_work *)work)->address);
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Of cuMemAlloc: the programming guide's section on the stream-ordered allocator lets cudaFreeAsync free what cudaMalloc gave, in the stream's order. In a context that dies
+ * before that it ends with the context.
+ */
+static int free_plain_async(struct CUstream_st *stream, uint64_t address)
+{
+	struct free_work *work;
+	int r;
+
+	if (!sg_allocation_set_freeing(address, true))
+		return CUDA_ERROR_INVALID_VALUE;
+	work = calloc(1, sizeof(*work));
+	if (work) {
+		work->work.bytes = sizeof(*work);
+		work->work.run = run_free;
+		work->address = address;
+	}
+	r = work ? sg_stream_submit(stream, &work->work, NULL) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (r)
+		(void)sg_allocation_set_freeing(address, false);
+	return r;
+}
+
 static int free_async(CUdeviceptr address, CUstream handle, bool ptsz)
 {
 	struct CUstream_st *stream;
@@ -143,7 +177,7 @@ static int free_async(CUdeviceptr address, CUstream handle, bool ptsz)
 	block = begin_free(address);
 	if (!block) {
 		r = sg_graph_memory_free_async(stream, address);
-		return r == CUDA_ERROR_NOT_FOUND ? CUDA_ERROR_INVALID_VALUE : r;
+		return r == CUDA_ERROR_NOT_FOUND ? free_plain_async(stream, address) : r;
 	}
 	r = submit_access(stream, block, false, NULL, &ticket);
 	pthread_mutex_lock(&sg_pool_lock);

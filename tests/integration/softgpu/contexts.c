@@ -259,6 +259,32 @@ TEST(pools_are_opened_device_by_device)
 	end();
 }
 
+static CUdeviceptr memory;
+
+static void *ask_range(void *ret)
+{
+	CUdeviceptr base;
+	size_t bytes;
+
+	*(CUresult *)ret = cuMemGetAddressRange_v2(&base, &bytes, memory + 8);
+	return NULL;
+}
+
+TEST(where_memory_begins_is_asked_in_a_context)
+{
+	CUresult here, there;
+	pthread_t thread;
+
+	begin();
+	OK(cuMemAlloc_v2(&memory, 4 * MIB));
+	ask_range(&here);
+	CHECK_EQ(here, CUDA_SUCCESS);
+	CHECK_EQ(pthread_create(&thread, NULL, ask_range, &there), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(there, CUDA_ERROR_INVALID_CONTEXT); /* it has none */
+	end();
+}
+
 TEST(events_of_a_whole_context)
 {
 	CUdeviceptr word;

@@ -102,6 +102,38 @@ TEST(memory_comes_and_goes_in_stream_order)
 	end();
 }
 
+/* It is there until the stream gets to its free. */
+TEST(memory_of_cuMemAlloc_is_freed_in_the_streams_order)
+{
+	const size_t sizes[] = {100, 4 * MIB};
+
+	for (unsigned i = 0; i < 2; i++) {
+		CUdeviceptr at, keep;
+		void *params[] = {&at, &value};
+		size_t before, during;
+
+		start();
+		OK(cuMemAlloc_v2(&keep, 100)); /* what small ones share is there */
+		before = free_bytes();
+		OK(cuMemAlloc_v2(&at, sizes[i]));
+		during = free_bytes();
+		hold_stream(first);
+		OK(launch(store, first, params));
+		OK(cuMemFreeAsync(at, first));
+		CHECK_EQ(cuMemFreeAsync(at, first), CUDA_ERROR_INVALID_VALUE);
+		CHECK_EQ(cuMemFreeAsync(keep + 8, first), CUDA_ERROR_INVALID_VALUE);
+		CHECK_EQ(free_bytes(), during);
+		sem_post(&go);
+		OK(cuCtxSynchronize());
+		while (free_bytes() != before) /* under tandem another thread gives it back */
+			;
+		CHECK_EQ(cuMemFreeAsync(at, first), CUDA_ERROR_INVALID_VALUE);
+		OK(cuMemAlloc_v2(&at, sizes[i]));
+		OK(cuMemFreeAsync(at, first));
+		end();
+	}
+}
+
 TEST(use_before_the_allocation_is_reached_kills_the_context)
 {
 	CUdeviceptr at;
