@@ -125,7 +125,7 @@ static bool within_limits(const struct world *w, bool allowed)
 
 		if (!obeys(client))
 			continue;
-		if (f->slot[0].demanded > td_quota_charge(client))
+		if (f->slot[0].demanded + f->slot[0].paged > td_quota_charge(client))
 			return false;
 		now[job][w->node.gpus[client->gpu].uuid[0] - 1] += td_quota_charge(client);
 		limits[job] = limit_of(client);
@@ -155,8 +155,9 @@ static void allocate(struct world *w, struct fake *f, uint64_t bytes)
 	}
 	fake_memory(w, f, 0);
 	f->slot[0].asked = need.need.bytes = bytes;
-	need.need.fixed = bytes == 7 * MIB;
-	if (need.need.fixed)
+	need.need.fixed = bytes == 7 * MIB || bytes == 5 * MIB;
+	need.need.paged = f->slot[0].asks_paged = bytes == 5 * MIB;
+	if (need.need.fixed && !need.need.paged)
 		f->slot[0].fixed += bytes;
 	if (say(w, f, &need))
 		abort();
@@ -165,6 +166,7 @@ static void allocate(struct world *w, struct fake *f, uint64_t bytes)
 static void release(struct fake *f, uint64_t bytes)
 {
 	f->slot[0].demanded -= bytes < f->slot[0].demanded ? bytes : f->slot[0].demanded;
+	f->slot[0].paged -= bytes < f->slot[0].paged ? bytes : f->slot[0].paged;
 	if (f->slot[0].resident > f->slot[0].demanded)
 		f->slot[0].resident = f->slot[0].demanded;
 }

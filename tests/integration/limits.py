@@ -94,12 +94,10 @@ def who_comes_where_others_take_all_memory_finds_room_for_its_context():
             assert had == 60 * MIB or backend == "managed" and had >= 60 * MIB, (backend, had)  # that is in nobody's way
             assert world.call(TANDEM, "set", f"policy={policy}").returncode == 0
             second = start(world, "fill", 2 * MIB, backend=backend, mem="8m")
-            second.stdin.write("\n")
-            second.stdin.flush()
-            until(lambda: len(world.events("attached")) == 2 or second.poll() is not None, "it has a context")
+            until(lambda: world.status()["contexts"] == 2 or second.poll() is not None, "it has a context")
             if backend == "plain":  # what the first has cannot leave
                 first.communicate(timeout=DEADLINE_S)
-            said = line(second)
+            said = again(second)
             assert said["bytes"] >= 6 * MIB, (backend, policy, said)
             second.communicate(timeout=DEADLINE_S)
             if backend != "plain":

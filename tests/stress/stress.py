@@ -70,7 +70,8 @@ class Program:
         self.limit = chance.choice([8, 16, 30, 48, 60]) * MIB  # alone on a GPU each fits, with its contexts
         self.signal, self.alone = None, False
         backend, kinds = chance.choice(BACKENDS), chance.choice(KINDS)
-        self.slack = 0 if backend == "swap" and set(kinds) <= set("ptv") else LOOSE_BYTES
+        # By cuMemAlloc what is a little more than 1 MiB takes 2.
+        self.slack = 0 if backend == "swap" and set(kinds) <= set("ptv") else LOOSE_BYTES + (0 if backend == "swap" else self.limit)
         options = ["--name", self.name, "--backend", backend,
                    "--class", chance.choice(["online", "guaranteed", "besteffort", "besteffort"]), "--weight", str(chance.randrange(1, 6))]
         options += ["--mem", str(self.limit)]
