@@ -204,6 +204,20 @@ static void arrive(struct td_duty *duty, const struct td_duty_params *params,
 	};
 }
 
+/* A step was longer than besteffort work can make it. One or a few are a validation; beyond that it is the job's work that is another now, of which nothing is known. */
+static void note_other(struct td_duty *duty, const struct td_duty_params *params, uint64_t now_ns)
+{
+	const struct td_duty_unit fresh = {.unit = duty->unit, .duty_ppm = floor_ppm(params)};
+
+	if (++duty->other_steps < params->rebase_rounds * params->steps)
+		return;
+	go_on_from(duty, &fresh);
+	duty->phase = TD_DUTY_FLOOR;
+	duty->length = duty->first_steps = duty->other_steps = 0;
+	duty->unit_since_ns = now_ns;
+	duty->undo.baseline_ns = 0;
+}
+
 /* Adds a time to the round, which is kept sorted. */
 static void add_time(struct td_duty *duty, uint64_t ns)
 {
@@ -480,7 +494,7 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 
 /* A step has ended. */
 static void observe(struct td_duty *duty, const struct td_duty_params *params,
-	const struct td_duty_input *input)
+	const struct td_duty_input *input, uint64_t now_ns)
 {
 	duty->steps_seen = input->steps;
 	duty->first_steps += duty->first_steps < UINT32_MAX;
@@ -490,12 +504,15 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 		return;
 	}
 	if (duty->phase != TD_DUTY_FLOOR && input->step_ns > allowed_ns(duty, params)) {
-		if (!is_besteffort_to_blame(duty, duty->duty_ppm, input->step_ns))
+		if (!is_besteffort_to_blame(duty, duty->duty_ppm, input->step_ns)) {
+			note_other(duty, params, now_ns);
 			return;
+		}
 		cut(duty, params,
 			input->step_ns); /* between two steps: the next one is under way with it */
 		return;
 	}
+	duty->other_steps = 0;
 	add_time(duty, input->step_ns);
 	if (duty->times < round_length(duty, params))
 		return;
@@ -520,7 +537,8 @@ static uint64_t overdue_at_ns(const struct td_duty *duty, const struct td_duty_p
 }
 
 /* The step under way is over, or what was taken for one is: was it besteffort work that had made it too long? */
-static void begin_step(struct td_duty *duty, const struct td_duty_input *input)
+static void begin_step(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input, uint64_t now_ns)
 {
 	uint64_t took_ns = input->step_began_ns > duty->began_ns && duty->began_ns
 				   ? input->step_began_ns - duty->began_ns
@@ -531,8 +549,10 @@ static void begin_step(struct td_duty *duty, const struct td_duty_input *input)
 	duty->undo.baseline_ns = 0;
 	if (input->steps == duty->steps_seen)
 		duty->skip = false; /* it was none */
-	if (undo.baseline_ns && !is_besteffort_to_blame(duty, undo.duty_ppm, took_ns))
+	if (undo.baseline_ns && !is_besteffort_to_blame(duty, undo.duty_ppm, took_ns)) {
 		go_on_from(duty, &undo);
+		note_other(duty, params, now_ns);
+	}
 }
 
 uint64_t td_duty_wakeup_ns(const struct td_duty *duty, const struct td_duty_params *params,
@@ -565,9 +585,9 @@ struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_pa
 	if (input->unit != duty->unit)
 		change_unit(duty, params, input->unit, now_ns);
 	if (input->step_began_ns != duty->began_ns)
-		begin_step(duty, input);
+		begin_step(duty, params, input, now_ns);
 	if (input->steps != duty->steps_seen && input->step_ns)
-		observe(duty, params, input);
+		observe(duty, params, input, now_ns);
 	if (input->host_bytes && duty->memory_ppm) {
 		cut(duty, params, 0);
 		duty->memory_ppm = 0;

@@ -33,7 +33,8 @@
  *    uncertain when it was measured;
  *  - an unfinished step that already takes longer than it may is a step too long: nobody waits for its end;
  *  - what is twice as long as a step could become by all of the duty given (it took the GPU for 1 / (1 - duty) of its time) was not
- *    besteffort's doing: a validation, a checkpoint. The cut that it brought is undone when it is over;
+ *    besteffort's doing: a validation, a checkpoint. The cut that it brought is undone when it is over. As many of them in a row as make
+ *    `rebase_rounds` rounds are the job's work from now on: it is protected like a newcomer;
  *  - noise: steps that vary by themselves are judged in longer rounds, up to TD_DUTY_STEPS_MAX, until the median of a round is twice as
  *    certain as the slack is wide. A single step is too long beyond the slack or four times the noise, whichever is more. 99 of 100 steps are to be within
  *    the slack, so the mean of all rounds at a duty may take what their spread and a fifth for the floor's own cost leave of it, at most three quarters and at least a third;
@@ -151,6 +152,7 @@ struct td_duty {
 	uint32_t foretold_rounds,
 		foretold_hold; /* in which a rise was foretold to fail; so many until the floor is looked at */
 	uint32_t above_rounds; /* at the floor, too long there already */
+	uint32_t other_steps;  /* one after the other, longer than besteffort work can make them */
 	bool skip; /* the step under way began before a cut: it tells nothing of what is in force */
 };
 

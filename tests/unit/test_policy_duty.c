@@ -206,11 +206,14 @@ struct job {
 };
 
 struct seen {
-	double mean_ms, duty, worst_ms; /* over the steps that were judged */
-	uint32_t cuts, late;            /* late: steps beyond the slack */
+	double mean_ms, duty,
+		worst_ms; /* over the steps that were judged; the duty is that at their beginnings */
+	double given;     /* the duty over the time */
+	uint32_t cuts, late; /* late: steps beyond the slack */
 };
 
 static struct td_duty_params params;
+static double given_ms;
 
 /* One step; while it is under way the policy is woken when it asks for that, and what it takes back speeds the rest up. */
 static uint64_t live_through(struct job *job)
@@ -227,9 +230,11 @@ static uint64_t live_through(struct job *job)
 
 		if (until * speed >= left) {
 			now += (uint64_t)(left / speed * 1e6) + 1;
+			given_ms += out.duty_ppm / 1e6 * left / speed;
 			break;
 		}
 		left -= until * speed;
+		given_ms += out.duty_ppm / 1e6 * until;
 		now = wakeup;
 		out = td_duty_step(&duty, &params, &input, now);
 	}
@@ -250,8 +255,10 @@ static struct seen live(struct job *job, int settle, int steps, uint32_t slack_p
 		uint32_t before = out.duty_ppm;
 		double took = (double)live_through(job) / 1e6;
 
-		if (i < settle)
+		if (i < settle) {
+			given_ms = 0;
 			continue;
+		}
 		seen.mean_ms += took / steps;
 		all += took;
 		seen.duty += before / 1e6 * took;
@@ -260,6 +267,7 @@ static struct seen live(struct job *job, int settle, int steps, uint32_t slack_p
 		seen.late += took > job->alone_ms * (1 + params.slack_ppm / 1e6);
 	}
 	seen.duty /= all;
+	seen.given = given_ms / all;
 	return seen;
 }
 
@@ -270,6 +278,40 @@ static void begin(uint32_t slack_ppm)
 	memset(&duty, 0, sizeof(duty));
 	input.step_began_ns = now;
 	out = td_duty_step(&duty, &params, &input, now);
+}
+
+/* A larger batch, other data: no besteffort work makes steps ten times as long, so none of them is its doing, but they are what there is from now on. */
+TEST(steps_that_are_many_times_as_long_for_good_become_the_baseline_too)
+{
+	static const double factors[] = {0.1, 3, 10, 100};
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct job job = {100, 0.5, 0.2, 0, 7};
+
+		begin(10000);
+		(void)live(&job, 600, 1, 10000);
+		CHECK(out.duty_ppm > 400000);
+		job.alone_ms *= factors[i];
+		struct seen seen = live(&job, 600, 1000, 10000);
+
+		printf("# %g times as long: duty %.3f, %u late\n", factors[i], seen.given,
+			seen.late);
+		CHECK(seen.given > 0.4);
+		CHECK(seen.late <= 10);
+	}
+}
+
+/* Each validation of a few steps is none. */
+TEST(a_few_long_steps_in_a_row_change_nothing)
+{
+	reach_compute();
+	finish_steps(10 * 5, 100 * MS);
+	for (unsigned k = 0; k < 20; k++) {
+		finish_steps(39, 5000 * MS);
+		CHECK(out.duty_ppm >= 520000);
+		CHECK(duty.baseline_ns == 100 * MS);
+		finish_step(100 * MS);
+	}
 }
 
 /* Slack 1 %: it can bear 0.3 + 0.01 / 0.2 = 0.35. */
