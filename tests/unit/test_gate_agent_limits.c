@@ -34,6 +34,7 @@ static void begin_to_ask(void)
 	pthread_t thread;
 
 	EXPECT(!pthread_create(&thread, NULL, ask, &bytes));
+	EXPECT(!pthread_detach(thread));
 	EXPECT(next(TD_MSG_TYPE_need).need.bytes == bytes);
 }
 
@@ -108,13 +109,13 @@ CASE(beside_what_came_from_other_processes_since_the_last_answer_more_is_asked_f
 
 	start_open(1);
 	atomic_store(&fake.crossed, 45 * MIB);
-	EXPECT(td_client_need(0, 5 * MIB, true) == TD_NEED_DEVICE);
+	EXPECT(td_client_need(0, 5 * MIB, TD_MOVABLE) == TD_NEED_DEVICE);
 	begin_to_ask();
 	msg.answer.ticket = 1;
 	msg.answer.granted = 1;
 	msg.answer.limit_bytes = 50 * MIB;
 	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
-	EXPECT(td_client_need(0, 37 * MIB, true) == TD_NEED_DEVICE); /* the daemon knows */
+	EXPECT(td_client_need(0, 37 * MIB, TD_MOVABLE) == TD_NEED_DEVICE); /* the daemon knows */
 	atomic_store(&fake.crossed, 46 * MIB);
 	begin_to_ask();
 }
