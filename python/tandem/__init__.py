@@ -12,7 +12,9 @@
 
     torch.cuda.memory.change_current_allocator(tandem.torch_allocator())    # before PyTorch uses a GPU
 
-With that allocator, memory that PyTorch only keeps for later is dropped at a step's end when tandem has less for it, instead of being moved.
+With that allocator, memory that PyTorch only keeps for later is dropped at a step's end when tandem has less for it, instead of being moved. It has no pools: no
+torch.cuda.CUDAGraph with it, nor what makes them (torch.compile(mode="reduce-overhead")). PyTorch keeps no statistics of such an allocator
+(torch.cuda.memory_stats fails), and where there is no memory at all, it is handed a null pointer instead of an exception.
 
 Without tandem around the program all of this changes nothing.
 """
@@ -59,6 +61,10 @@ def _candidates():
     yield name
 
 
+def _address(library, name):
+    return ctypes.cast(getattr(ctypes.CDLL(library), name), ctypes.c_void_p).value
+
+
 def torch_allocator(path=None):
     """tandem's caching allocator as PyTorch takes it. path: of libtandem_alloc.so, if that is at an unusual place."""
     global _allocator_step
@@ -71,8 +77,15 @@ def torch_allocator(path=None):
         raise OSError("libtandem_alloc.so was not found: tried " + ", ".join(tried))
     from torch.cuda.memory import CUDAPluggableAllocator
 
+    allocator = CUDAPluggableAllocator(library, "tandem_malloc", "tandem_free")
+    inner = allocator.allocator()
+    if not hasattr(inner, "set_record_stream_fn"):
+        raise RuntimeError("this PyTorch cannot tell an allocator of Tensor.record_stream")
+    # What is kept is handed out again, so without this a tensor that a second stream still uses (Tensor.record_stream) would be overwritten.
+    inner.set_record_stream_fn(_address(library, "tandem_record_stream"))
+    inner.set_reset_fn(_address(library, "tandem_alloc_empty"))
     _allocator_step = found
-    return CUDAPluggableAllocator(library, "tandem_malloc", "tandem_free")
+    return allocator
 
 
 def steps(iterable):

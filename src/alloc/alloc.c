@@ -4,6 +4,11 @@
  *     void *tandem_malloc(ssize_t bytes, int device, CUstream stream);
  *     void tandem_free(void *address, ssize_t bytes, int device, CUstream stream);
  *
+ * those that it calls where a tensor is used by another stream than its own (Tensor.record_stream), and for torch.cuda.empty_cache(),
+ *
+ *     void tandem_record_stream(void *address, CUstream stream);
+ *     void tandem_alloc_empty(void);
+ *
  * and one for the end of a step: python/tandem calls it in tandem.step(). At a step's end what this process has beyond its limit is given back, as far
  * as it holds nothing; within the limit it is kept. A program that tells no steps is asked at every 256th call instead.
  *
@@ -32,6 +37,8 @@
 
 EXPORT void *tandem_malloc(ssize_t bytes, int device, CUstream stream);
 EXPORT void tandem_free(void *address, ssize_t bytes, int device, CUstream stream);
+EXPORT void tandem_record_stream(void *address, CUstream stream);
+EXPORT void tandem_alloc_empty(void);
 EXPORT void tandem_alloc_step(void);
 EXPORT int tandem_alloc_stats(int device, struct td_cache_stats *ret);
 
@@ -43,6 +50,11 @@ static struct {
 	int (*pop)(CUcontext *context);
 	int (*alloc)(CUdeviceptr *address, size_t bytes);
 	int (*free)(CUdeviceptr address);
+	int (*event_create)(CUevent *event, unsigned flags);
+	int (*event_record)(CUevent event, CUstream stream);
+	int (*event_destroy)(CUevent event);
+	int (*stream_wait)(CUstream stream, CUevent event, unsigned flags);
+	int (*synchronize)(void);
 } cuda;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -75,7 +87,12 @@ static void find_driver(void)
 		look_up(library, "cuCtxPushCurrent_v2", (void **)&cuda.push) &&
 		look_up(library, "cuCtxPopCurrent_v2", (void **)&cuda.pop) &&
 		look_up(library, "cuMemAlloc_v2", (void **)&cuda.alloc) &&
-		look_up(library, "cuMemFree_v2", (void **)&cuda.free) && !cuda.init(0);
+		look_up(library, "cuMemFree_v2", (void **)&cuda.free) &&
+		look_up(library, "cuEventCreate", (void **)&cuda.event_create) &&
+		look_up(library, "cuEventRecord", (void **)&cuda.event_record) &&
+		look_up(library, "cuEventDestroy_v2", (void **)&cuda.event_destroy) &&
+		look_up(library, "cuStreamWaitEvent", (void **)&cuda.stream_wait) &&
+		look_up(library, "cuCtxSynchronize", (void **)&cuda.synchronize) && !cuda.init(0);
 	for (unsigned i = 0; i < DEVICES; i++)
 		pthread_mutex_init(&devices[i].lock, NULL);
 }
@@ -106,6 +123,30 @@ static void put(void *arg, uint64_t address)
 	(void)cuda.pop(&popped);
 }
 
+static bool join_by_event(CUstream stream, CUstream other)
+{
+	CUevent event;
+	bool joined;
+
+	if (cuda.event_create(&event, CU_EVENT_DISABLE_TIMING))
+		return false;
+	joined = !cuda.event_record(event, other) && !cuda.stream_wait(stream, event, 0);
+	(void)cuda.event_destroy(event);
+	return joined;
+}
+
+static void join(void *arg, const void *stream, const void *other)
+{
+	const struct device *device = arg;
+	CUcontext popped;
+
+	if (cuda.push(device->context))
+		return;
+	if (other == TD_CACHE_ALL_STREAMS || !join_by_event((CUstream)stream, (CUstream)other))
+		(void)cuda.synchronize();
+	(void)cuda.pop(&popped);
+}
+
 /* 0: as the cache likes it. What makes no sense counts as not given. */
 static size_t segment_bytes(void)
 {
@@ -132,8 +173,8 @@ static struct device *enter(int ordinal)
 	if (device->cache)
 		return device;
 	if (!cuda.get_device(&handle, ordinal) && !cuda.retain(&device->context, handle))
-		device->cache =
-			td_cache_new(&(struct td_cache_driver){get, put, device, segment_bytes()});
+		device->cache = td_cache_new(
+			&(struct td_cache_driver){get, put, join, device, segment_bytes()});
 	if (device->cache)
 		return device;
 	pthread_mutex_unlock(&device->lock);
@@ -182,6 +223,31 @@ void tandem_free(void *address, ssize_t bytes, int device, CUstream stream)
 		return;
 	(void)td_cache_free(d->cache, (uintptr_t)address);
 	leave(d);
+}
+
+/* Whose it is, the address tells nobody but its cache. */
+void tandem_record_stream(void *address, CUstream stream)
+{
+	pthread_once(&once, find_driver);
+	for (unsigned i = 0; found && i < DEVICES; i++) {
+		pthread_mutex_lock(&devices[i].lock);
+		if (devices[i].cache)
+			(void)td_cache_record(devices[i].cache, (uintptr_t)address, stream);
+		pthread_mutex_unlock(&devices[i].lock);
+	}
+}
+
+void tandem_alloc_empty(void)
+{
+	pthread_once(&once, find_driver);
+	for (unsigned i = 0; found && i < DEVICES; i++) {
+		pthread_mutex_lock(&devices[i].lock);
+		if (devices[i].cache) {
+			(void)td_cache_trim(devices[i].cache, SIZE_MAX);
+			tidy(&devices[i]);
+		}
+		pthread_mutex_unlock(&devices[i].lock);
+	}
 }
 
 /* The first one's beginning is not known. */

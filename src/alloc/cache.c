@@ -13,6 +13,8 @@
 #define LARGE_ROUND   ((size_t)2 << 20)
 #define BINS          64
 #define BUCKETS       4096
+/* Other streams that are told apart; a block that more of them use waits for all. */
+#define USERS 4
 
 struct segment {
 	const void *stream;
@@ -26,6 +28,8 @@ struct block {
 	uint64_t address;
 	size_t bytes;
 	bool in_use;
+	uint8_t user_count; /* more than USERS: too many to be told apart */
+	const void *users[USERS];
 };
 
 struct td_cache {
@@ -225,16 +229,51 @@ static void merge(struct block *block, struct block *next)
 	free(next);
 }
 
-int td_cache_free(struct td_cache *cache, uint64_t address)
+static struct block *find_in_use(struct td_cache *cache, uint64_t address)
 {
-	struct block *block = NULL;
 	struct td_list *it;
 
 	td_list_for_each (it, bucket_of(cache, address))
 		if (td_container_of(it, struct block, link)->address == address)
-			block = td_container_of(it, struct block, link);
+			return td_container_of(it, struct block, link);
+	return NULL;
+}
+
+int td_cache_record(struct td_cache *cache, uint64_t address, const void *stream)
+{
+	struct block *block = find_in_use(cache, address);
+
 	if (!block)
 		return -EINVAL;
+	if (stream == block->segment->stream || block->user_count > USERS)
+		return 0;
+	for (unsigned i = 0; i < block->user_count; i++)
+		if (block->users[i] == stream)
+			return 0;
+	if (block->user_count < USERS)
+		block->users[block->user_count] = stream;
+	block->user_count++;
+	return 0;
+}
+
+static void join_users(struct td_cache *cache, struct block *block)
+{
+	const struct td_cache_driver *driver = &cache->driver;
+
+	if (block->user_count > USERS)
+		driver->join(driver->arg, block->segment->stream, TD_CACHE_ALL_STREAMS);
+	for (unsigned i = 0; block->user_count <= USERS && i < block->user_count; i++)
+		driver->join(driver->arg, block->segment->stream, block->users[i]);
+	block->user_count = 0;
+}
+
+int td_cache_free(struct td_cache *cache, uint64_t address)
+{
+	struct block *block = find_in_use(cache, address);
+
+	if (!block)
+		return -EINVAL;
+	join_users(cache, block);
 	cache->stats.in_use_bytes -= block->bytes;
 	if (cache->stats.in_use_bytes < cache->stats.step_least_bytes)
 		cache->stats.step_least_bytes = cache->stats.in_use_bytes;

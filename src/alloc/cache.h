@@ -9,7 +9,8 @@
  * Who calls. Any thread, one at a time: the caller locks. get and put are called within.
  *
  * Invariants. Blocks of a segment lie end to end and cover it. No two free neighbours. in_use + cached = the bytes of all segments. A block is only given
- * to the stream that its segment was got for: work of that stream that was submitted before the free comes before work submitted after.
+ * to the stream that its segment was got for: work of that stream that was submitted before the free comes before work submitted after. Of a block that other
+ * streams use too (td_cache_record), that stream waits for what they have been given until the free.
  */
 #pragma once
 
@@ -24,9 +25,13 @@ struct td_cache_driver {
 	int (*get)(void *arg, size_t bytes, uint64_t *ret_address);
 	/* Waits for work that may still use it. */
 	void (*put)(void *arg, uint64_t address);
+	/* What is submitted to `stream` from now on comes after what `other` has been given. TD_CACHE_ALL_STREAMS: after all that was submitted anywhere. */
+	void (*join)(void *arg, const void *stream, const void *other);
 	void *arg;
 	size_t segment_bytes; /* for requests below half of it, whole 2 MiB; 0: 20 MiB */
 };
+
+#define TD_CACHE_ALL_STREAMS ((const void *)UINTPTR_MAX)
 
 struct td_cache_stats {
 	uint64_t in_use_bytes, cached_bytes; /* in blocks, their rounding included */
@@ -43,6 +48,8 @@ void td_cache_delete(struct td_cache *cache);
 
 /* 0 or -ENOMEM; before that everything that is kept has been given back. */
 int td_cache_alloc(struct td_cache *cache, size_t bytes, const void *stream, uint64_t *ret_address);
+/* Another stream than the block's own uses it, too. 0, or -EINVAL: not the address of a block in use. */
+int td_cache_record(struct td_cache *cache, uint64_t address, const void *stream);
 /* 0, or -EINVAL: not the address of a block in use. */
 int td_cache_free(struct td_cache *cache, uint64_t address);
 

@@ -91,7 +91,7 @@ def one_that_does_not_drop_it_in_time_is_moved():
         nothing_is_left(world)
 
 
-# PyTorch as far as it matters here: it takes a library and the names of two functions, and calls those.
+# PyTorch as far as it matters here: it takes a library and the names of two functions, and the addresses of two more, and calls those.
 TORCH = """
 import ctypes
 class CUDAPluggableAllocator:
@@ -100,6 +100,12 @@ class CUDAPluggableAllocator:
         self.alloc, self.free = getattr(library, alloc), getattr(library, free)
         self.alloc.restype, self.alloc.argtypes = ctypes.c_void_p, [ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
         self.free.restype, self.free.argtypes = None, [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+    def allocator(self):
+        return self
+    def set_record_stream_fn(self, address):
+        self.record_stream = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)
+    def set_reset_fn(self, address):
+        self.empty_cache = ctypes.CFUNCTYPE(None)(address)
 """
 
 PYTHON_PROGRAM = """
@@ -117,15 +123,20 @@ while not sys.stdin.closed and sys.stdin.readline():
 """
 
 
+def with_pytorch(world):
+    """Its likeness, in the world's folder; the environment that finds it and our package."""
+    folder = f"{world.directory}/torch/cuda"
+    os.makedirs(folder)
+    for path, text in ((f"{world.directory}/torch/__init__.py", ""), (f"{folder}/__init__.py", ""), (f"{folder}/memory.py", TORCH)):
+        with open(path, "w") as f:
+            f.write(text)
+    python = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+    return dict(world.environment, PYTHONPATH=f"{python}:{world.directory}")
+
+
 def pytorch_gets_it_from_python():
     with World("--memory", "64m") as world:
-        folder = f"{world.directory}/torch/cuda"
-        os.makedirs(folder)
-        for path, text in ((f"{world.directory}/torch/__init__.py", ""), (f"{folder}/__init__.py", ""), (f"{folder}/memory.py", TORCH)):
-            with open(path, "w") as f:
-                f.write(text)
-        python = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
-        environment = dict(world.environment, PYTHONPATH=f"{python}:{world.directory}")
+        environment = with_pytorch(world)
         command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem-soft", "100%", "--", sys.executable, "-c", PYTHON_PROGRAM]
         process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout.readline() == "ready\n", process.stderr.read()
@@ -146,8 +157,53 @@ def pytorch_gets_it_from_python():
         assert bare.returncode and "/nowhere/x.so" in bare.stderr, bare
 
 
+# A block that a second stream, which is held up, has yet to write when it is freed.
+STREAMS_PROGRAM = """
+import ctypes, tandem, threading
+cuda = ctypes.CDLL("libcuda.so.1")
+def call(name, *arguments):
+    assert not getattr(cuda, name)(*arguments), name
+def fill(block, value, stream):
+    call("cuMemsetD8Async", ctypes.c_uint64(block), value, ctypes.c_size_t(MIB), stream)
+def free_memory():
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+    return free.value
+NOT_READY, MIB = 600, 1 << 20
+allocator, go = tandem.torch_allocator(), threading.Event()
+hold_up = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: go.wait(20) and None)
+context, own, other, first = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint8()
+call("cuInit", 0), call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0), call("cuCtxSetCurrent", context)
+call("cuStreamCreate", ctypes.byref(own), 1), call("cuStreamCreate", ctypes.byref(other), 1)
+block = allocator.alloc(MIB, 0, own)
+allocator.record_stream(block, other)
+call("cuLaunchHostFunc", other, hold_up, None)
+fill(block, 1, other)
+allocator.free(block, MIB, 0, own)
+assert allocator.alloc(MIB, 0, own) == block
+fill(block, 2, own)
+assert cuda.cuStreamQuery(own) == NOT_READY
+go.set()
+call("cuStreamSynchronize", own), call("cuStreamSynchronize", other)
+call("cuMemcpyDtoH_v2", ctypes.byref(first), ctypes.c_uint64(block), ctypes.c_size_t(1))
+assert first.value == 2, first
+allocator.free(block, MIB, 0, own)
+before = free_memory()
+allocator.empty_cache()
+assert free_memory() > before, before
+"""
+
+
+def memory_that_another_stream_still_uses_is_not_overwritten():
+    with World("--memory", "64m") as world:
+        done = subprocess.run([SOFTGPU, "run", "--", TANDEM, "run", "--", sys.executable, "-c", STREAMS_PROGRAM], env=with_pytorch(world), capture_output=True, text=True,
+                              timeout=DEADLINE_S)
+        assert done.returncode == 0, done
+
+
 run_cases([
     pytorch_gets_it_from_python,
+    memory_that_another_stream_still_uses_is_not_overwritten,
     it_works_without_tandem,
     what_is_only_kept_is_dropped_at_a_steps_end_and_nothing_moves,
     what_is_needed_beyond_the_limit_lies_on_the_host,

@@ -50,9 +50,21 @@ static void put(void *arg, uint64_t address)
 	abort(); /* never given */
 }
 
+static struct {
+	const void *stream, *other;
+} joined[16];
+static unsigned joined_count;
+
+static void join(void *arg, const void *stream, const void *other)
+{
+	(void)arg;
+	joined[joined_count].stream = stream;
+	joined[joined_count++].other = other;
+}
+
 static struct td_cache *begin(uint64_t most)
 {
-	const struct td_cache_driver d = {get, put, NULL, 0};
+	const struct td_cache_driver d = {get, put, join, NULL, 0};
 
 	memset(&driver, 0, sizeof(driver));
 	driver.next = 1 << 30;
@@ -102,12 +114,45 @@ TEST(only_to_the_stream_that_it_was_freed_on)
 	td_cache_delete(cache);
 }
 
+/* Tensor.record_stream: what another stream was given before the free comes before what the block's own stream is given after it. */
+TEST(a_stream_waits_for_the_others_that_used_what_it_gets_back)
+{
+	struct td_cache *cache = begin(UINT64_MAX);
+	int own, others[5];
+	uint64_t a, b;
+
+	joined_count = 0;
+	CHECK_EQ(td_cache_alloc(cache, MIB, &own, &a), 0);
+	CHECK_EQ(td_cache_record(cache, a, &own), 0);
+	CHECK_EQ(td_cache_record(cache, a, &others[0]), 0);
+	CHECK_EQ(td_cache_record(cache, a, &others[1]), 0);
+	CHECK_EQ(td_cache_record(cache, a, &others[0]), 0);
+	CHECK_EQ(joined_count, 0);
+	CHECK_EQ(td_cache_free(cache, a), 0);
+	CHECK_EQ(joined_count, 2);
+	CHECK(joined[0].stream == &own && joined[0].other == &others[0]);
+	CHECK(joined[1].stream == &own && joined[1].other == &others[1]);
+	CHECK_EQ(td_cache_alloc(cache, MIB, &own, &b), 0);
+	CHECK_EQ(a, b);
+	CHECK_EQ(td_cache_free(cache, b), 0); /* nobody else used it this time */
+	CHECK_EQ(joined_count, 2);
+	CHECK_EQ(td_cache_alloc(cache, MIB, &own, &a), 0);
+	for (unsigned i = 0; i < 5; i++)
+		CHECK_EQ(td_cache_record(cache, a, &others[i]), 0);
+	CHECK_EQ(td_cache_free(cache, a), 0);
+	CHECK_EQ(joined_count, 3);
+	CHECK(joined[2].stream == &own && joined[2].other == TD_CACHE_ALL_STREAMS);
+	td_cache_delete(cache);
+}
+
 TEST(nonsense_is_refused)
 {
 	struct td_cache *cache = begin(UINT64_MAX);
 	uint64_t a = take(cache, MIB), b;
 
 	CHECK_EQ(td_cache_free(cache, a + 512), -EINVAL);
+	CHECK_EQ(td_cache_record(cache, a + 512, NULL), -EINVAL);
+	CHECK_EQ(td_cache_record(cache, 0, NULL), -EINVAL);
 	CHECK_EQ(td_cache_free(cache, 0), -EINVAL);
 	CHECK_EQ(td_cache_free(cache, a), 0);
 	CHECK_EQ(td_cache_free(cache, a), -EINVAL);
@@ -117,7 +162,7 @@ TEST(nonsense_is_refused)
 
 TEST(segments_are_as_large_as_it_was_asked_for)
 {
-	const struct td_cache_driver d = {get, put, NULL, 4 * MIB};
+	const struct td_cache_driver d = {get, put, join, NULL, 4 * MIB};
 	struct td_cache *cache;
 
 	td_cache_delete(begin(64 * MIB));
