@@ -23,6 +23,15 @@ static struct td_client *client_at(struct td_list *it)
 	return td_container_of(it, struct td_client, of_node);
 }
 
+/* Not what its own soft limit keeps there: no policy can do anything about that. */
+static uint64_t host_bytes_shown(const struct td_client *client)
+{
+	uint64_t demanded = td_soft_demand(client), lacks;
+
+	lacks = demanded > client->resident_bytes ? demanded - client->resident_bytes : 0;
+	return lacks < client->host_bytes ? lacks : client->host_bytes;
+}
+
 static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
 {
 	uint64_t fixed[TD_GPU_MAX];
@@ -68,7 +77,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.fixed_bytes = td_fixed_bytes(client),
 			.limit_bytes = client->limit_bytes,
 			.held_ns = td_process_held_ns(process, now_ns),
-			.host_bytes = client->host_bytes,
+			.host_bytes = host_bytes_shown(client),
 			.peak_bytes = client->peak_bytes,
 			.minimal_bytes = client->cached_bytes
 						 ? client->demanded_bytes - client->cached_bytes

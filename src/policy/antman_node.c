@@ -6,14 +6,14 @@
  *     of the duty, each that has work gets its part by weight; of the memory, what the coordinator says
  *
  * The guaranteed job may have several processes on the GPU: its steps are those of the slowest (slowest.h). AntMan guarantees one job per GPU. Where two or more are, there is no single step time to protect: besteffort work stays at the
- * floor. Trial and error needs speeds: a window ends when each job has finished WINDOW_STEPS steps under the present limits; a job's
+ * least of their floors. Trial and error needs speeds: a window ends when each job has finished WINDOW_STEPS steps under the present limits; a job's
  * speed is its best step time (profiled or seen) over its mean of that window. A job without steps has no speed, and its window
  * is lost after WINDOW_NS.
  *
  * A besteffort job that cannot run with a part of its memory on the host, and does not fit in what those before it leave, is closed,
  * and its memory goes.
  *
- * Invariants: guaranteed jobs are never bounded nor closed; the duties of the besteffort jobs that have work sum up to at most the
+ * Invariants: guaranteed jobs are never bounded nor closed, but those that their user has paused, which count as gone; the duties of the besteffort jobs that have work sum up to at most the
  * coordinator's; limits never exceed the capacity; at most TD_MEMORY_TRIAL_JOBS_MAX besteffort jobs per GPU run at once, who
  * comes later waits.
  */
@@ -56,6 +56,7 @@ struct present {
 	uint32_t clients[TD_MEMORY_TRIAL_JOBS_MAX]; /* besteffort and open */
 	struct td_memory_trial_job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
 	uint32_t guaranteed_count; /* jobs */
+	uint32_t floor_ppm;        /* beside several: the least of theirs */
 	struct td_antman_gpu_input input;
 };
 
@@ -95,10 +96,17 @@ static double speed_of(const struct job *job)
 	return (double)job->best_ns * job->seen / (double)job->sum_ns;
 }
 
+static uint32_t least_ppm(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 static void note_guaranteed(struct present *present, const struct td_client_view *client)
 {
 	struct td_duty_input *job = &present->input.guaranteed;
 
+	present->floor_ppm =
+		least_ppm(present->floor_ppm, td_duty_params_of(client->slack_ppm).floor_ppm);
 	present->input.guaranteed_bytes += client->demanded_bytes;
 	if (!present->guaranteed_count) {
 		present->guaranteed_count = 1;
@@ -154,13 +162,14 @@ static void look(struct gpu *gpu, const struct td_view *view, const struct td_pl
 	uint32_t index, uint64_t now_ns, struct present *present)
 {
 	*present = (struct present){.params = td_antman_gpu_default,
+		.floor_ppm = TD_PPM,
 		.input.capacity_bytes = view->gpus[index].capacity_bytes};
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];
 
 		if (client->gpu != index)
 			continue;
-		if (client->class != TD_CLASS_BESTEFFORT)
+		if (client->class != TD_CLASS_BESTEFFORT && plan->grants[c].gate != TD_GATE_CLOSED)
 			note_guaranteed(present, client);
 		else if (runs_besteffort(view, plan, c))
 			note_besteffort(present, gpu, view, c, now_ns);
@@ -188,13 +197,8 @@ static void begin_window(struct gpu *gpu, uint64_t now_ns)
 	}
 }
 
-static uint32_t least_ppm(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t index, uint64_t now_ns,
-	struct td_plan *plan)
+static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t index,
+	uint32_t besteffort_jobs, uint64_t now_ns, struct td_plan *plan)
 {
 	const struct td_antman_gpu_params *params;
 	struct td_antman_gpu_output output;
@@ -202,13 +206,15 @@ static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t ind
 	uint64_t wakeup;
 
 	look(gpu, view, plan, index, now_ns, &present);
+	/* Beside two nothing shows what more than the floor would cost. */
+	present.input.guaranteed.company = present.guaranteed_count > 1 ? 0 : besteffort_jobs;
 	params = &present.params;
 	present.input.window_over = is_window_over(gpu, &present, now_ns);
 	(void)td_antman_gpu_step(&gpu->coordinator, params, &present.input, now_ns, &output);
 	if (present.input.window_over)
 		begin_window(gpu, now_ns);
 	if (present.guaranteed_count > 1)
-		output.duty_ppm = least_ppm(params->duty.floor_ppm, td_duty_default.floor_ppm);
+		output.duty_ppm = present.floor_ppm;
 	for (uint32_t i = 0; i < present.input.besteffort_count; i++) {
 		struct td_grant *grant = &plan->grants[present.clients[i]];
 
@@ -274,7 +280,7 @@ static void close_what_does_not_fit(const struct td_view *view, struct td_plan *
 static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
 	uint64_t now_ns, struct td_plan *plan)
 {
-	uint32_t places[TD_GPU_MAX];
+	uint32_t places[TD_GPU_MAX], besteffort_jobs[TD_GPU_MAX];
 	struct antman *antman = state;
 
 	(void)options;
@@ -282,13 +288,14 @@ static void step(void *state, const struct td_policy_options *options, const str
 		places[gpu] = TD_MEMORY_TRIAL_JOBS_MAX;
 	td_plan_begin(view, plan);
 	td_admit(view, places, plan);
+	td_view_count_besteffort(view, besteffort_jobs);
 	close_what_does_not_fit(view, plan);
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		plan->grants[c].limit_bytes = UINT64_MAX;
 		plan->grants[c].steps = true;
 	}
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
-		coordinate(&antman->gpus[gpu], view, gpu, now_ns, plan);
+		coordinate(&antman->gpus[gpu], view, gpu, besteffort_jobs[gpu], now_ns, plan);
 	td_share_memory_by_class(view, plan);
 	td_plan_make_room(view, plan);
 }

@@ -200,8 +200,32 @@ static void arrive(struct td_duty *duty, const struct td_duty_params *params,
 		.began_ns = input->step_began_ns,
 		.unit = input->unit,
 		.unit_since_ns = now_ns,
+		.company = input->company,
 		.skip = true,
 	};
+}
+
+static void come_back_in_steps(uint32_t *duty_ppm, uint32_t *caution_ppm, uint32_t floor)
+{
+	if (*duty_ppm <= floor)
+		return;
+	if (*caution_ppm < *duty_ppm)
+		*caution_ppm = *duty_ppm;
+	*duty_ppm = floor;
+}
+
+/* Another besteffort job: what was reached with less of it, or with nothing to be seen, is no measure of what is borne now. */
+static void begin_company(struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint32_t floor = floor_ppm(params);
+
+	if (duty->look_ppm)
+		duty->duty_ppm = duty->look_ppm;
+	duty->look_ppm = duty->times = 0;
+	come_back_in_steps(&duty->duty_ppm, &duty->caution_ppm, floor);
+	come_back_in_steps(&duty->undo.duty_ppm, &duty->undo.caution_ppm, floor);
+	for (uint32_t i = 0; i < TD_DUTY_UNITS; i++)
+		come_back_in_steps(&duty->units[i].duty_ppm, &duty->units[i].caution_ppm, floor);
 }
 
 /* A step was longer than besteffort work can make it. One or a few are a validation; beyond that it is the job's work that is another now, of which nothing is known. */
@@ -334,6 +358,8 @@ static void raise_duty(struct td_duty *duty, const struct td_duty_params *params
 {
 	uint32_t next = step_above(duty->duty_ppm, params);
 
+	if (!duty->company)
+		return;
 	if (duty->duty_ppm < duty->caution_ppm) {
 		next = duty->duty_ppm * 2 > next ? duty->duty_ppm * 2 : next;
 		next = next < duty->caution_ppm ? next : duty->caution_ppm;
@@ -582,6 +608,9 @@ struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_pa
 	}
 	if (duty->phase == TD_DUTY_FREE || duty->job != input->job)
 		arrive(duty, params, input, now_ns);
+	if (input->company > duty->company)
+		begin_company(duty, params);
+	duty->company = input->company;
 	if (input->unit != duty->unit)
 		change_unit(duty, params, input->unit, now_ns);
 	if (input->step_began_ns != duty->began_ns)

@@ -41,6 +41,8 @@
  *    it is ever more certain. A single round is too long beyond three quarters and its own uncertainty. Noise beyond that is "unstable
  *    performance": the floor;
  *  - work of another kind (input.unit: a validation with steps of its own) has a baseline, a noise and a duty of its own.
+ *  - while there is no besteffort work the duty does not rise: nothing shows what it would cost. With each besteffort job that arrives it goes to the floor, and from
+ *    there doubles to what was reached with the others;
  *  - while the guaranteed job has nothing for the GPU (evaluation on the CPU, Fig. 12's decoding) besteffort work has all of it,
  *    and what was reached before is in force again with its next launch. But the pauses of the steps that make the baseline are left
  *    empty, for two rounds at most (and not for each of many units), or it would hold what besteffort work costs at their ends.
@@ -48,7 +50,7 @@
  * Invariants
  *  - duty never starves: floor <= duty <= 1, whatever the input;
  *  - no guaranteed job, no limit;
- *  - in the step of an arrival, and of a step too long, the duty is the floor;
+ *  - in the step of an arrival, of either class, and of a step too long, the duty is the floor;
  *  - the duty rises by at most one step, or doubles below what failed, for `steps` good steps.
  */
 #pragma once
@@ -101,6 +103,7 @@ struct td_duty_input {
 	uint64_t alone_step_ns; /* profiled without company; 0 unknown */
 	uint64_t host_bytes;    /* of its memory that did not fit on the device */
 	uint32_t unit;          /* times of steps of one unit are compared */
+	uint32_t company;       /* besteffort jobs on the GPU, at work or not */
 };
 
 #define TD_DUTY_UNITS 4
@@ -142,6 +145,7 @@ struct td_duty {
 	struct td_duty_average average;
 	uint64_t began_ns;    /* of the step under way, as it was said last */
 	uint32_t long_rounds; /* stable but too long, at the floor */
+	uint32_t company;
 	uint32_t unit;
 	uint64_t unit_since_ns;
 	struct td_duty_unit units[TD_DUTY_UNITS]; /* others, seen before; the oldest is replaced */

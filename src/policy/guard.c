@@ -29,12 +29,16 @@ static const struct td_pid_params by_latency = {
 struct present {
 	uint32_t guaranteed, online;
 	uint32_t guaranteed_count; /* jobs with steps */
+	uint32_t floor_ppm;        /* the least of theirs */
 	bool besteffort, at_work;
 	double strain; /* the worst P99 over its objective; 0: not known of any */
 };
 
 static void note_guaranteed(struct present *here, const struct td_view *view, uint32_t c)
 {
+	uint32_t floor_ppm = td_duty_params_of(view->clients[c].slack_ppm).floor_ppm;
+
+	here->floor_ppm = floor_ppm < here->floor_ppm ? floor_ppm : here->floor_ppm;
 	if (!here->guaranteed_count) {
 		here->guaranteed_count = 1;
 		here->guaranteed = c;
@@ -55,7 +59,8 @@ static bool is_busy(const struct td_view *view, uint32_t gpu, uint32_t group)
 
 static struct present look(const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
 {
-	struct present here = {.guaranteed = UINT32_MAX, .online = UINT32_MAX};
+	struct present here = {
+		.guaranteed = UINT32_MAX, .online = UINT32_MAX, .floor_ppm = FLOOR_PPM};
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];
@@ -79,7 +84,7 @@ static struct present look(const struct td_view *view, const struct td_plan *pla
 }
 
 static uint32_t by_steps(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
-	const struct present *here, uint64_t now_ns, struct td_plan *plan)
+	const struct present *here, uint32_t besteffort_jobs, uint64_t now_ns, struct td_plan *plan)
 {
 	struct td_duty_params params = td_duty_default;
 	struct td_duty_input input = {0};
@@ -102,21 +107,24 @@ static uint32_t by_steps(struct td_guard *guard, const struct td_view *view, uin
 			.step_began_ns = job->step_began_ns,
 			.alone_step_ns = job->profile ? job->profile->alone_step_ns : 0,
 			.unit = td_slowest_unit(job),
+			/* Beside two nothing shows what more than the floor would cost. */
+			.company = here->guaranteed_count > 1 ? 0 : besteffort_jobs,
 		};
 	}
 	duty_ppm = td_duty_step(&guard->duty, &params, &input, now_ns).duty_ppm;
 	wakeup = td_duty_wakeup_ns(&guard->duty, &params, &input, now_ns);
 	if (here->besteffort && wakeup < plan->next_wakeup_ns)
 		plan->next_wakeup_ns = wakeup;
-	return here->guaranteed_count > 1 && here->at_work ? FLOOR_PPM : duty_ppm;
+	return here->guaranteed_count > 1 && here->at_work ? here->floor_ppm : duty_ppm;
 }
 
 uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
-	uint64_t now_ns, struct td_plan *plan)
+	uint32_t besteffort_jobs, uint64_t now_ns, struct td_plan *plan)
 {
 	const struct present here = look(view, plan, gpu);
 	const struct td_gpu_view *figures = &view->gpus[gpu];
-	uint32_t duty_ppm = by_steps(guard, view, gpu, &here, now_ns, plan), other_ppm = TD_PPM;
+	uint32_t duty_ppm = by_steps(guard, view, gpu, &here, besteffort_jobs, now_ns, plan),
+		 other_ppm = TD_PPM;
 
 	if (here.online != UINT32_MAX && here.strain > 0)
 		other_ppm = td_pid_step(&guard->latency, &by_latency, here.strain, now_ns);

@@ -9,11 +9,11 @@
  *   else, the activity of the SMs is known:          PID on U_GPU        (load_factor.h, MuxFlow)
  *   nothing of it:                                   no bound: the lock alone protects, and the driver's slices
  *
- * A guaranteed job's steps are those of its slowest process on the GPU (slowest.h). Two guaranteed jobs with steps have no single step time: besteffort work stays at the floor, as in antman_node.c. The clock is left
+ * A guaranteed job's steps are those of its slowest process on the GPU (slowest.h). Two guaranteed jobs with steps have no single step time: besteffort work stays at the least of their floors, as in antman_node.c. The clock is left
  * out of U_GPU: its threshold would have to be known for each model.
  *
  * Invariants
- *  - floor (2 %) <= duty <= 1: besteffort work never starves by it;
+ *  - floor (2 %, of a job that says its slack a fifth of that where it is less) <= duty <= 1: besteffort work never starves by it;
  *  - nobody protected on the GPU, or nobody of them at work: 1;
  *  - same views, same duties.
  */
@@ -31,6 +31,6 @@ struct td_guard {
 	struct td_pid latency, load;
 };
 
-/* ppm of the GPU's time for its besteffort work together; brings the plan's wakeup forward where a step would become too long or a PID is due. */
+/* ppm of the GPU's time for its besteffort work together, of so many jobs on that GPU (td_view_count_besteffort); brings the plan's wakeup forward where a step would become too long or a PID is due. */
 uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
-	uint64_t now_ns, struct td_plan *plan);
+	uint32_t besteffort_jobs, uint64_t now_ns, struct td_plan *plan);

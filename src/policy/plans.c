@@ -96,6 +96,24 @@ void td_view_unite_classes(struct td_client_view *clients, uint32_t count)
 		clients[c].class = clients[first[c]].class;
 }
 
+void td_view_count_besteffort(const struct td_view *view, uint32_t *ret_jobs)
+{
+	uint16_t first[TD_CLIENT_MAX], seen[TD_CLIENT_MAX]; /* GPUs, by a group's first client */
+
+	memset(ret_jobs, 0, TD_GPU_MAX * sizeof(*ret_jobs));
+	td_group_firsts(view, first);
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+
+		if (first[c] == c)
+			seen[c] = 0;
+		if (client->class != TD_CLASS_BESTEFFORT || seen[first[c]] >> client->gpu & 1)
+			continue;
+		seen[first[c]] |= (uint16_t)(1u << client->gpu);
+		ret_jobs[client->gpu]++;
+	}
+}
+
 static bool takes_part(
 	const struct td_view *view, const struct td_plan *plan, uint32_t c, uint32_t gpu)
 {

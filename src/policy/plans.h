@@ -29,6 +29,9 @@ void td_plan_act(struct td_plan *plan, const struct td_action *action);
 /* ret_first[c]: index of the first client of c's group; c itself where it is. client_count entries. */
 void td_group_firsts(const struct td_view *view, uint16_t *ret_first);
 
+/* ret_jobs[g]: the groups of class besteffort that are on GPU g, let in or not. TD_GPU_MAX entries. */
+void td_view_count_besteffort(const struct td_view *view, uint32_t *ret_jobs);
+
 /*
  * Divides a duty among the open besteffort clients of a GPU that have work, by weight; one that has none starts with as much as if
  * it had. TD_PPM: no bound for anybody.

@@ -156,16 +156,20 @@ static void step(void *state, const struct td_policy_options *options, const str
 	};
 
 	struct tandem *tandem = state;
+	uint32_t besteffort_jobs[TD_GPU_MAX];
 
 	td_plan_from_lock(&tandem->lock, &rules, options, view, now_ns, plan);
 	if (view->has & TD_HAS(PRIORITY))
 		set_priorities(view, plan);
 	if (!(view->has & TD_HAS(DUTY)) || !options->enabled)
 		return;
+	td_view_count_besteffort(view, besteffort_jobs);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
 		watch_steps(view, options, gpu, plan);
 		td_plan_divide_duty(view, gpu,
-			td_guard_step(&tandem->guards[gpu], view, gpu, now_ns, plan), plan);
+			td_guard_step(&tandem->guards[gpu], view, gpu, besteffort_jobs[gpu], now_ns,
+				plan),
+			plan);
 	}
 }
 

@@ -69,7 +69,7 @@ void td_duty_settle(const struct td_contention *contention, const struct td_cont
 	double *ret_speeds)
 {
 	struct td_duty duty = {0};
-	struct td_duty_input input = {.guaranteed = true, .busy = true, .job = 1};
+	struct td_duty_input input = {.guaranteed = true, .busy = true, .job = 1, .company = 1};
 	double sums[TD_SIM_OCCUPANTS] = {0}, speeds[TD_SIM_OCCUPANTS], time = 0, now_ns = 1;
 	uint32_t holder = 0;
 

@@ -160,7 +160,8 @@ static void drive_antman_gpu(const uint8_t *data, size_t size)
 			.step_ns = (uint64_t)data[i + 2] << (data[i + 3] & 31),
 			.step_began_ns = data[i] & 32 ? now : 0,
 			.host_bytes = data[i + 4] == 7,
-			.unit = data[i + 4] >> 6};
+			.unit = data[i + 4] >> 6,
+			.company = data[i + 4] & 3};
 		for (uint32_t k = 0; k < input.besteffort_count; k++)
 			jobs[k] = (struct td_memory_trial_job){k, (uint64_t)data[i + 3] << 29,
 				(uint64_t)(data[i + 4] & 15) << 28, data[i + k] / 256.};

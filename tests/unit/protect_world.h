@@ -50,6 +50,7 @@ struct pm_settings {
 	struct pm_phase phases[4];
 	uint32_t phase_count;
 	uint64_t seed;
+	uint32_t join_step; /* of the guaranteed program, with which the besteffort one comes */
 	/* What it says of a step instead of the truth; NULL: the truth. */
 	void (*lie)(struct td_msg_step *step, uint64_t now_ns);
 };
@@ -76,7 +77,7 @@ static struct {
 	uint64_t next_ns, began_ns, launched_ns, seen_ns, seed;
 	uint32_t phase, phase_steps, kernel, told_steps;
 	uint64_t last_told_ns;
-	bool idle, told_any;
+	bool idle, told_any, joined;
 	/* messages on their way, all equally long */
 	struct {
 		uint64_t at_ns;
@@ -427,6 +428,17 @@ static void pm_join(struct fake *f, const char *name, enum td_class class)
 	fake_want(&pm.world, f);
 }
 
+static void pm_join_besteffort(void)
+{
+	pm.joined = true;
+	pm.world.now = pm.now_ns;
+	pm_join(pm_besteffort(), "besteffort", TD_CLASS_BESTEFFORT);
+	settle(&pm.world);
+	pm_ask_policy();
+	pm.result->closed = false;
+	pm.fill_next_ns = pm.now_ns;
+}
+
 static void pm_begin(const struct pm_settings *settings, struct pm_result *result)
 {
 	if (pm.world.node.policy)
@@ -450,11 +462,8 @@ static void pm_begin(const struct pm_settings *settings, struct pm_result *resul
 		if (td_job_set(&pm_guaranteed()->process->job->settings, "slack", settings->slack,
 			    NULL))
 			abort();
-		pm_join(pm_besteffort(), "besteffort", TD_CLASS_BESTEFFORT);
 		settle(&pm.world);
 		pm_ask_policy();
-		pm.result->closed = false;
-		pm.fill_next_ns = pm.now_ns;
 	}
 	pm.seen_ns = pm.now_ns;
 	pm_begin_step();
@@ -475,6 +484,9 @@ static void pm_run(const struct pm_settings *settings, uint32_t steps, struct pm
 	while (result->steps < steps) {
 		uint64_t at = UINT64_MAX;
 		int what = 0;
+
+		if (settings->policy && !pm.joined && result->steps >= settings->join_step)
+			pm_join_besteffort();
 
 		pm_least(pm.next_ns, 0, &at, &what);
 		pm_least(pm.fill_next_ns, 1, &at, &what);

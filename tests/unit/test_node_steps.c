@@ -217,6 +217,25 @@ TEST(antman_takes_the_memory_of_a_besteffort_job_that_runs_only_as_a_whole_and_g
 	CHECK_EQ(b->slot[0].resident, 40 * MIB);
 }
 
+/* What lies on the host by the guaranteed job's own soft limit is no reason to take anything from others. */
+TEST(antman_does_not_hold_others_for_what_a_soft_limit_keeps_on_the_host)
+{
+	begin_antman();
+	struct fake *b = program(0, "b", TD_CLASS_BESTEFFORT, 8 * MIB), *a = &w.fakes[1];
+
+	fake_hello(&w, a, "a", TD_BACKEND_SWAP, false);
+	a->process->job->settings.class = TD_CLASS_GUARANTEED;
+	a->spills = true;
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "mem-soft", "24m", w.now, NULL), 0);
+	fake_attach(&w, a, 0, 0, 40 * MIB);
+	fake_want(&w, a);
+	settle(&w);
+	CHECK(is_open(a) && is_open(b));
+	CHECK(a->slot[0].resident <= 24 * MIB);
+	run_steps(a, 100, 100 * MS);
+	CHECK(b->pacing.duty_ppm > 200000);
+}
+
 TEST(antman_leaves_a_job_that_can_run_with_less_running_with_less)
 {
 	begin_antman();

@@ -16,7 +16,7 @@ static void start(void)
 {
 	memset(&duty, 0, sizeof(duty));
 	now = 1000 * MS;
-	input = (struct td_duty_input){.guaranteed = true, .busy = true, .job = 1};
+	input = (struct td_duty_input){.guaranteed = true, .busy = true, .job = 1, .company = 1};
 	out = td_duty_step(&duty, &td_duty_default, &input, now);
 }
 
@@ -65,6 +65,53 @@ TEST(an_arrival_cuts_besteffort_to_the_floor_at_once)
 	out = td_duty_step(&duty, &td_duty_default, &input, now);
 	CHECK_EQ(out.duty_ppm, 20000);
 	CHECK_EQ(out.memory_ppm, 0);
+}
+
+/* AntMan 3.3: "when an opportunistic job arrives on a shared GPU, the local coordinator raises its GPU resource usage in a step-like fashion". */
+TEST(with_no_besteffort_work_nothing_rises_and_the_first_that_arrives_starts_at_the_floor)
+{
+	start();
+	input.company = 0;
+	finish_steps(500, 100 * MS);
+	CHECK(duty.baseline_ns == 100 * MS); /* from its time alone */
+	CHECK_EQ(out.duty_ppm, 20000);
+	input.company = 1;
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, 20000);
+	finish_steps(5, 100 * MS);
+	CHECK_EQ(out.duty_ppm, 70000);
+}
+
+TEST(a_further_besteffort_job_starts_at_the_floor_and_doubles_to_what_was_reached)
+{
+	static const uint32_t want[] = {70000, 140000, 280000, 520000, 570000};
+
+	reach_compute();
+	finish_steps(10 * 5, 100 * MS);
+	CHECK_EQ(out.duty_ppm, 520000);
+	input.company = 2;
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, 20000);
+	CHECK_EQ(out.memory_ppm, PPM);
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		finish_steps(5, 100 * MS);
+		CHECK_EQ(out.duty_ppm, want[i]);
+	}
+	input.company = 1; /* who leaves takes nothing along */
+	out = td_duty_step(&duty, &td_duty_default, &input, now);
+	CHECK_EQ(out.duty_ppm, 570000);
+}
+
+TEST(nor_is_what_another_unit_had_reached_given_to_who_arrives)
+{
+	reach_compute();
+	finish_steps(10 * 5, 100 * MS);
+	input.unit = 7;
+	finish_steps(100, 30 * MS);
+	input.company = 2;
+	input.unit = 0;
+	finish_step(100 * MS);
+	CHECK_EQ(out.duty_ppm, 20000);
 }
 
 TEST(memory_is_given_back_before_compute_and_both_in_steps)
@@ -597,6 +644,7 @@ TEST(duty_never_starves_and_never_exceeds_all)
 		input.guaranteed = random_below(&seed, 16);
 		input.busy = random_below(&seed, 4);
 		input.job = random_below(&seed, 64) ? input.job : random_below(&seed, 3);
+		input.company = random_below(&seed, 64) ? input.company : random_below(&seed, 4);
 		input.host_bytes = random_below(&seed, 16) ? 0 : random_next(&seed);
 		input.step_ns = random_below(&seed, 64) ? 100 * MS + random_below(&seed, 7) * MS
 							: random_next(&seed);

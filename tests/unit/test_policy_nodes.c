@@ -162,9 +162,83 @@ TEST(antman_divides_the_duty_by_weight_and_protects_two_by_the_floor)
 	CHECK_EQ(grant_of(a)->duty_ppm, together);
 	CHECK_EQ(grant_of(b)->gate, TD_GATE_ARMED);
 	b->wants = true;
-	add(4, 0, TD_CLASS_GUARANTEED, GIB);
+	struct td_client_view *other = add(4, 0, TD_CLASS_GUARANTEED, GIB);
+
 	step();
 	CHECK(grant_of(a)->duty_ppm + grant_of(b)->duty_ppm <= 20000);
+	other->slack_ppm = 10000;
+	step();
+	CHECK(grant_of(a)->duty_ppm + grant_of(b)->duty_ppm <= 2000);
+}
+
+TEST(a_guaranteed_job_that_is_paused_holds_nobody)
+{
+	static const char *const policies[] = {"antman", "tandem"};
+
+	for (unsigned p = 0; p < 2; p++) {
+		start(policies[p], 1);
+		struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+				      *job = add(2, 0, TD_CLASS_GUARANTEED, GIB);
+
+		for (int i = 0; i < 10; i++) {
+			finish_step(job, 100 * MS);
+			step();
+		}
+		CHECK(grant_of(a)->duty_ppm);
+		job->paused = true; /* it wants to go on */
+		step();
+		CHECK(!is_open(job));
+		CHECK_EQ(grant_of(a)->duty_ppm, 0);
+		CHECK(grant_of(a)->limit_bytes >= GIB);
+		job->paused = false;
+		step();
+		CHECK(is_open(job) && grant_of(a)->duty_ppm);
+	}
+}
+
+TEST(beside_two_guaranteed_jobs_besteffort_work_has_the_least_of_their_floors)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *job = add(2, 0, TD_CLASS_GUARANTEED, GIB),
+			      *other = add(3, 0, TD_CLASS_GUARANTEED, GIB);
+
+	for (int i = 0; i < 10; i++) {
+		finish_step(job, 100 * MS);
+		finish_step(other, 50 * MS);
+		step();
+	}
+	CHECK_EQ(grant_of(a)->duty_ppm, 20000);
+	other->slack_ppm = 10000;
+	step();
+	CHECK_EQ(grant_of(a)->duty_ppm, 2000);
+}
+
+TEST(when_one_of_two_guaranteed_jobs_goes_besteffort_work_rises_from_the_floor)
+{
+	static const char *const policies[] = {"antman", "tandem"};
+
+	for (unsigned p = 0; p < 2; p++) {
+		start(policies[p], 1);
+		struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+				      *job = add(2, 0, TD_CLASS_GUARANTEED, GIB),
+				      *other = add(3, 0, TD_CLASS_GUARANTEED, GIB);
+
+		for (int i = 0; i < 300; i++) {
+			finish_step(job, 100 * MS);
+			finish_step(other, 100 * MS);
+			step();
+		}
+		other->class = TD_CLASS_BESTEFFORT;
+		other->paused = true;
+		step();
+		CHECK(grant_of(a)->duty_ppm && grant_of(a)->duty_ppm <= 35000);
+		for (int i = 0; i < 300; i++) {
+			finish_step(job, 100 * MS);
+			step();
+		}
+		CHECK(!grant_of(a)->duty_ppm || grant_of(a)->duty_ppm > 500000);
+	}
 }
 
 TEST(antman_finds_who_gains_from_memory)

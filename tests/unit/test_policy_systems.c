@@ -41,7 +41,8 @@ TEST(antman_cuts_at_an_arrival_and_gives_back_in_steps)
 
 	CHECK_EQ(td_antman_gpu_step(&gpu, &td_antman_gpu_default, &input, now, &out), 0);
 	CHECK(out.duty_ppm == 1000000 && out.limit_bytes[0] == 20 * GIB);
-	input.guaranteed = (struct td_duty_input){.guaranteed = true, .busy = true, .job = 1};
+	input.guaranteed =
+		(struct td_duty_input){.guaranteed = true, .busy = true, .job = 1, .company = 1};
 	input.guaranteed_bytes = 24 * GIB;
 	CHECK_EQ(td_antman_gpu_step(&gpu, &td_antman_gpu_default, &input, now += MS, &out), 0);
 	CHECK(out.duty_ppm == 20000 && out.limit_bytes[0] == 0);

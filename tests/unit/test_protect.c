@@ -189,6 +189,23 @@ TEST(a_surge_is_served_at_once)
 	}
 }
 
+/* By its time alone the guaranteed job's steps are known; what besteffort work costs is not. */
+TEST(besteffort_work_that_arrives_later_starts_at_the_floor)
+{
+	for (unsigned v = 0; v < 8; v++) {
+		struct pm_settings s = training(v & 4 ? "tandem" : "antman", v & 1, v & 2, 3);
+		struct pm_judgement j;
+
+		s.join_step = 300;
+		j = judge(s, 300, 200);
+		printf("# %s, %s, %s: from the arrival on %.1f%% within 1%%, worst %.1f%% longer\n",
+			s.policy, s.told ? "told" : "found",
+			s.waits ? "kernel by kernel" : "queued", 100 * j.within_1, 100 * j.most);
+		CHECK(j.within_1 >= 0.9); /* where the duty ends is still tried out */
+		CHECK(j.most < 0.03);
+	}
+}
+
 static void says_ever_more(struct td_msg_step *step, uint64_t now_ns)
 {
 	(void)now_ns;
