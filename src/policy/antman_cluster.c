@@ -151,6 +151,33 @@ static uint32_t find_for(
 	return td_inventory_find_free(&c->gpus, id, count, c->jobs[id].same_node, c->found);
 }
 
+static bool came_before(const struct td_antman_cluster *c, uint32_t a, uint32_t b)
+{
+	return c->jobs[a].submit_ns != c->jobs[b].submit_ns
+		       ? c->jobs[a].submit_ns < c->jobs[b].submit_ns
+		       : a < b;
+}
+
+/*
+ * Gives up what later jobs have reserved: where quotas are more than the cluster together, two that each hold a part of what is left would wait for each other.
+ * True: there was some.
+ */
+static bool take_over(struct td_antman_cluster *c, uint32_t id)
+{
+	bool some = false;
+
+	for (uint32_t t = 0; t < c->tenant_count; t++) {
+		struct td_antman_tenant *other = &c->tenants[t];
+
+		if (!other->reserved_count || other->reserving == id ||
+			!came_before(c, id, other->reserving))
+			continue;
+		unreserve(c, other);
+		some = true;
+	}
+	return some;
+}
+
 /* Takes quota for a job; a reservation that waits behind it keeps what is left. */
 static void use_quota(struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t gpus)
 {
@@ -255,6 +282,8 @@ static bool try_guaranteed(struct td_antman_cluster *c, struct td_antman_tenant 
 		return true;
 	}
 	found = find_for(c, tenant, id, wanted);
+	if (found < wanted && take_over(c, id))
+		found = find_for(c, tenant, id, wanted);
 	if (found == job->gpus) {
 		start(c, tenant, id);
 		*action = (struct td_antman_action){TD_ANTMAN_START, id};

@@ -16,7 +16,8 @@
  *  - tenants own quotas in GPUs; a guaranteed job consumes its tenant's. Jobs of a tenant start in the order of their arrival; none
  *    overtakes one that waits for guaranteed resources. Across tenants the earliest arrival goes first;
  *  - one job per tenant, the first that waits, has a reservation: of as many GPUs as its tenant's quota leaves, "three GPUs left
- *    while there is a request for four". Only opportunistic jobs may use them;
+ *    while there is a request for four". Only opportunistic jobs may use them, and a job that came earlier: where quotas are more than the
+ *    cluster together (the paper has none such) two gangs would else wait for each other;
  *  - by default (TD_JOB_AUTO) "the global scheduler will estimate the queuing time for jobs without GPU quota granted. Those jobs that suffer
  *    long queuing delay will be automatically executed as opportunistic jobs". The paper leaves the estimate open. Here: GPUs
  *    that must come free before the job's turn, over the rate at which the tenant's jobs have freed GPUs (exponentially

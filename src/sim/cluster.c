@@ -35,6 +35,9 @@ static int add_event(struct td_cluster *cluster, uint64_t at_ns, uint32_t kind, 
 {
 	uint32_t room = cluster->heap.room;
 
+	/* Who waits for what never comes waits no longer than clocks go. */
+	if (at_ns < cluster->now_ns)
+		at_ns = TD_NEVER;
 	/* Reserved from the start for what there can be; stale ends may need more. */
 	if (cluster->heap.count + 1 >= room && td_heap_reserve(&cluster->heap, 2 * room))
 		return -1;
@@ -245,7 +248,8 @@ static void sample(struct td_cluster *cluster)
 		for (uint32_t i = 0; i < TD_SIM_SAMPLES / 2; i++)
 			cluster->samples[i] = cluster->samples[2 * i];
 		cluster->sample_count /= 2;
-		cluster->sample_every_ns *= 2;
+		if (cluster->sample_every_ns < TD_NEVER / 2)
+			cluster->sample_every_ns *= 2;
 	}
 	cluster->samples[cluster->sample_count++] =
 		(struct td_sim_sample){.at_s = (double)(cluster->now_ns - cluster->first_ns) * 1e-9,

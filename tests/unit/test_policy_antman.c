@@ -241,6 +241,43 @@ TEST(a_partial_upgrade_is_none)
 	CHECK_EQ(actions[0].verb, TD_ANTMAN_UPGRADE);
 }
 
+/* One of them at random, if any runs. */
+static bool finish_somebody(uint32_t count, uint64_t *seed)
+{
+	uint32_t running = 0, chosen = TD_NO_JOB;
+
+	for (uint32_t id = 0; id < count; id++)
+		if (cluster.jobs[id].state == TD_JOB_RUNNING && random_below(seed, ++running) == 0)
+			chosen = id;
+	if (chosen != TD_NO_JOB)
+		td_antman_finish(&cluster, chosen, now);
+	return running;
+}
+
+/* Each holds a part of what the other lacks. */
+TEST(gangs_of_tenants_whose_quotas_overlap_all_run)
+{
+	for (uint64_t seed = 1; seed <= 300; seed++) {
+		uint64_t random = seed;
+		uint32_t left = 0;
+
+		start_cluster((const uint32_t[]){4, 4}, 2, (const uint32_t[]){8, 8, 8}, 3);
+		for (uint32_t id = 0; id < 12; id++) {
+			submit(id, random_below(&random, 3), 1 + random_below(&random, 8),
+				TD_JOB_GUARANTEED, false);
+			if (random_below(&random, 2))
+				(void)step();
+		}
+		do
+			while (step())
+				;
+		while (finish_somebody(12, &random));
+		for (uint32_t id = 0; id < 12; id++)
+			left += cluster.jobs[id].state != TD_JOB_ABSENT;
+		CHECK_EQ(left, 0);
+	}
+}
+
 TEST(what_can_never_run_is_refused)
 {
 	const struct td_antman_request over = {1, 1, TD_JOB_GUARANTEED, false},
