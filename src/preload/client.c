@@ -173,15 +173,17 @@ static uint64_t unheeded_bytes(struct ledger *ledger, const struct td_memory_sta
 	return stats->crossed_bytes > heeded ? stats->crossed_bytes - heeded : 0;
 }
 
+static uint64_t quota_of(struct ledger *ledger, unsigned slot);
+
 /*
  * With need_lock: promises are only made by its holder or, in its name, by the agent, so what is had can only become less; but for what a fill brings to the
- * device.
+ * device. A limit that is beyond the job's was made for what was had, which may be less by now: by that nothing is granted.
  */
 static bool limit_covers(
 	struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
 	struct td_memory_stats stats;
-	uint64_t has, changes;
+	uint64_t quota = quota_of(ledger, slot), has, all, changes;
 	bool covers;
 
 	for (;;) {
@@ -193,8 +195,9 @@ static bool limit_covers(
 	}
 	has = ledger->spills ? stats.resident_bytes : stats.demanded_bytes;
 	has += unheeded_bytes(ledger, &stats);
-	covers = has <= ledger->limit_bytes && bytes <= ledger->limit_bytes - has &&
-		 !(ledger->spills && ledger->fills);
+	all = stats.demanded_bytes + stats.paged_bytes;
+	covers = all <= quota && bytes <= quota - all && has <= ledger->limit_bytes &&
+		 bytes <= ledger->limit_bytes - has && !(ledger->spills && ledger->fills);
 	if (covers) {
 		*device_part(ledger, mobility) += bytes;
 		ledger->changes++;

@@ -102,6 +102,15 @@ CASE(who_has_memory_away_waits_for_it_though_its_daemon_ends_amid_a_drain)
 	EXPECT(atomic_load(&fake.resident) == 20 * MIB);
 }
 
+/* It was made for what a pool had taken and gave back. */
+CASE(a_limit_beyond_the_jobs_own_grants_nothing_beyond_that)
+{
+	start_open(1);
+	td_client_set_capacity(0, 100 * MIB, 40 * MIB, UINT64_MAX);
+	EXPECT(td_client_need(0, 35 * MIB, TD_MOVABLE) == TD_NEED_DEVICE);
+	begin_to_ask();
+}
+
 /* The limit may fall for it, and no plan has said so yet. */
 CASE(beside_what_came_from_other_processes_since_the_last_answer_more_is_asked_for)
 {
