@@ -13,7 +13,7 @@
 #define TD_OUTSIDE_DEVICES 64
 #define TD_OUTSIDE_BUCKETS 4096
 
-/* Waits for the driver to have what was granted, or for other claims to end: half a second. */
+/* Waits for the driver to have what was granted: half a second. */
 #define TD_OUTSIDE_WAIT_NS 2000000
 #define TD_OUTSIDE_WAITS   250
 
