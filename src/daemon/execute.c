@@ -88,7 +88,8 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.step_began_ns = process->steps.began_ns,
 			.step_unit = process->steps.unit,
 			.slack_ppm = process->job->settings.slack_ppm,
-			.gpu_time_ns = process->meter ? atomic_load(&process->meter->gpu_ns) : 0,
+			.gpu_time_ns =
+				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
 		};
 	}
 	node->shown_count = n;

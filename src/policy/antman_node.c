@@ -57,6 +57,7 @@ struct present {
 	struct td_memory_trial_job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
 	uint32_t guaranteed_count; /* jobs */
 	uint32_t floor_ppm;        /* beside several: the least of theirs */
+	uint64_t besteffort_ns;    /* of the GPU's time, under a duty, in all */
 	struct td_antman_gpu_input input;
 };
 
@@ -150,6 +151,7 @@ static void note_besteffort(struct present *present, struct gpu *gpu, const stru
 	const struct td_client_view *client = &view->clients[c];
 	uint32_t i = present->input.besteffort_count++;
 
+	present->besteffort_ns += client->gpu_time_ns;
 	if (gpu->jobs[i].id != client->id) /* somebody came or went: all limits change */
 		gpu->window_began_ns = now_ns;
 	note_steps(&gpu->jobs[i], client);
@@ -208,6 +210,7 @@ static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t ind
 	look(gpu, view, plan, index, now_ns, &present);
 	/* Beside two nothing shows what more than the floor would cost. */
 	present.input.guaranteed.company = present.guaranteed_count > 1 ? 0 : besteffort_jobs;
+	present.input.guaranteed.company_ns = present.besteffort_ns;
 	params = &present.params;
 	present.input.window_over = is_window_over(gpu, &present, now_ns);
 	(void)td_antman_gpu_step(&gpu->coordinator, params, &present.input, now_ns, &output);

@@ -488,8 +488,15 @@ static bool judge_floor(struct td_duty *duty, const struct td_duty_params *param
 	return true;
 }
 
+/* A round in which besteffort work did nothing shows nothing of what it costs. */
+static bool has_company_worked(const struct td_duty *duty, const struct td_duty_input *input)
+{
+	return !input->company_ns || input->company_ns != duty->company_ns;
+}
+
 /* A whole round of which no step was too long. */
-static void judge_good(struct td_duty *duty, const struct td_duty_params *params)
+static void judge_good(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input)
 {
 	uint64_t median = duty->times_ns[duty->times / 2];
 	uint32_t memory = duty->memory_ppm + params->memory_step_ppm;
@@ -498,6 +505,8 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 		cut(duty, params, median);
 		return;
 	}
+	if (duty->phase == TD_DUTY_COMPUTE && !has_company_worked(duty, input))
+		return;
 	average_round(duty, median);
 	if (is_too_long_on_average(duty, params)) {
 		hold_for(duty, params, HOLD_FOR_ROUNDS * duty->average.rounds);
@@ -543,10 +552,11 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 	if (duty->times < round_length(duty, params))
 		return;
 	if (duty->phase != TD_DUTY_FLOOR)
-		judge_good(duty, params);
+		judge_good(duty, params, input);
 	else if (!judge_floor(duty, params, input))
 		return;
 	duty->times = 0;
+	duty->company_ns = input->company_ns;
 }
 
 /* The present step takes longer than it may from then on; UINT64_MAX: it has not begun, or is not judged. */

@@ -41,8 +41,8 @@
  *    it is ever more certain. A single round is too long beyond three quarters and its own uncertainty. Noise beyond that is "unstable
  *    performance": the floor;
  *  - work of another kind (input.unit: a validation with steps of its own) has a baseline, a noise and a duty of its own.
- *  - while there is no besteffort work the duty does not rise: nothing shows what it would cost. With each besteffort job that arrives it goes to the floor, and from
- *    there doubles to what was reached with the others;
+ *  - while there is no besteffort work the duty does not rise: nothing shows what it would cost; nor by a round in which none of the jobs that are there has done any, where that
+ *    is known. With each besteffort job that arrives it goes to the floor, and from there doubles to what was reached with the others;
  *  - while the guaranteed job has nothing for the GPU (evaluation on the CPU, Fig. 12's decoding) besteffort work has all of it,
  *    and what was reached before is in force again with its next launch. But the pauses of the steps that make the baseline are left
  *    empty, for two rounds at most (and not for each of many units), or it would hold what besteffort work costs at their ends.
@@ -104,6 +104,7 @@ struct td_duty_input {
 	uint64_t host_bytes;    /* of its memory that did not fit on the device */
 	uint32_t unit;          /* times of steps of one unit are compared */
 	uint32_t company;       /* besteffort jobs on the GPU, at work or not */
+	uint64_t company_ns;    /* GPU time that they have used under a duty, in all; 0 unknown */
 };
 
 #define TD_DUTY_UNITS 4
@@ -146,6 +147,7 @@ struct td_duty {
 	uint64_t began_ns;    /* of the step under way, as it was said last */
 	uint32_t long_rounds; /* stable but too long, at the floor */
 	uint32_t company;
+	uint64_t company_ns; /* when the round began */
 	uint32_t unit;
 	uint64_t unit_since_ns;
 	struct td_duty_unit units[TD_DUTY_UNITS]; /* others, seen before; the oldest is replaced */

@@ -29,21 +29,52 @@ static const struct td_pid_params by_latency = {
 struct present {
 	uint32_t guaranteed, online;
 	uint32_t guaranteed_count; /* jobs with steps */
-	uint32_t floor_ppm;        /* the least of theirs */
+	uint32_t floor_ppm;        /* the least of all guaranteed ones' */
 	bool besteffort, at_work;
-	double strain; /* the worst P99 over its objective; 0: not known of any */
+	bool unseen;            /* a guaranteed job without steps has work */
+	uint64_t besteffort_ns; /* of the GPU's time, under a duty, in all */
+	double strain;          /* the worst P99 over its objective; 0: not known of any */
 };
+
+static void note_floor(struct present *here, const struct td_client_view *client)
+{
+	uint32_t floor_ppm = td_duty_params_of(client->slack_ppm).floor_ppm;
+
+	here->floor_ppm = floor_ppm < here->floor_ppm ? floor_ppm : here->floor_ppm;
+}
 
 static void note_guaranteed(struct present *here, const struct td_view *view, uint32_t c)
 {
-	uint32_t floor_ppm = td_duty_params_of(view->clients[c].slack_ppm).floor_ppm;
-
-	here->floor_ppm = floor_ppm < here->floor_ppm ? floor_ppm : here->floor_ppm;
+	note_floor(here, &view->clients[c]);
 	if (!here->guaranteed_count) {
 		here->guaranteed_count = 1;
 		here->guaranteed = c;
 	} else if (view->clients[c].group != view->clients[here->guaranteed].group) {
 		here->guaranteed_count = 2;
+	}
+}
+
+static bool is_guaranteed(
+	const struct td_view *view, const struct td_plan *plan, uint32_t gpu, uint32_t c)
+{
+	return view->clients[c].gpu == gpu && view->clients[c].class == TD_CLASS_GUARANTEED &&
+	       plan->grants[c].gate != TD_GATE_CLOSED;
+}
+
+/* Of a job of which no process has told of a step nothing says what it bears. */
+static void note_unseen(
+	struct present *here, const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
+{
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+
+		if (!is_guaranteed(view, plan, gpu, c) || client->steps || !client->wants)
+			continue;
+		if (here->guaranteed_count &&
+			client->group == view->clients[here->guaranteed].group)
+			continue;
+		here->unseen = true;
+		note_floor(here, client);
 	}
 }
 
@@ -68,7 +99,10 @@ static struct present look(const struct td_view *view, const struct td_plan *pla
 
 		if (client->gpu != gpu || plan->grants[c].gate == TD_GATE_CLOSED)
 			continue;
-		here.besteffort |= client->class == TD_CLASS_BESTEFFORT;
+		if (client->class == TD_CLASS_BESTEFFORT) {
+			here.besteffort = true;
+			here.besteffort_ns += client->gpu_time_ns;
+		}
 		here.at_work |= client->class != TD_CLASS_BESTEFFORT && client->wants;
 		if (client->class == TD_CLASS_GUARANTEED && client->steps)
 			note_guaranteed(&here, view, c);
@@ -80,7 +114,14 @@ static struct present look(const struct td_view *view, const struct td_plan *pla
 		strain = (double)client->p99_ns / (double)client->objective_ns;
 		here.strain = strain > here.strain ? strain : here.strain;
 	}
+	note_unseen(&here, view, plan, gpu);
 	return here;
+}
+
+/* There is no one step time that says what the guaranteed jobs bear. */
+static bool is_floor_all(const struct present *here)
+{
+	return here->guaranteed_count > 1 || here->unseen;
 }
 
 static uint32_t by_steps(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
@@ -108,14 +149,15 @@ static uint32_t by_steps(struct td_guard *guard, const struct td_view *view, uin
 			.alone_step_ns = job->profile ? job->profile->alone_step_ns : 0,
 			.unit = td_slowest_unit(job),
 			/* Beside two nothing shows what more than the floor would cost. */
-			.company = here->guaranteed_count > 1 ? 0 : besteffort_jobs,
+			.company = is_floor_all(here) ? 0 : besteffort_jobs,
+			.company_ns = here->besteffort_ns,
 		};
 	}
 	duty_ppm = td_duty_step(&guard->duty, &params, &input, now_ns).duty_ppm;
 	wakeup = td_duty_wakeup_ns(&guard->duty, &params, &input, now_ns);
 	if (here->besteffort && wakeup < plan->next_wakeup_ns)
 		plan->next_wakeup_ns = wakeup;
-	return here->guaranteed_count > 1 && here->at_work ? here->floor_ppm : duty_ppm;
+	return is_floor_all(here) && here->at_work ? here->floor_ppm : duty_ppm;
 }
 
 uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
@@ -137,4 +179,55 @@ uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint3
 		plan->next_wakeup_ns = now_ns + PERIOD_NS;
 	duty_ppm = other_ppm < duty_ppm ? other_ppm : duty_ppm;
 	return here.at_work ? duty_ppm : TD_PPM;
+}
+
+/* How often does guaranteed work find besteffort work in its place? */
+static void note_wakeup(struct td_guard *guard, bool at_work, uint64_t now_ns)
+{
+	uint64_t cycle_ns = now_ns - guard->woke_ns, most_ns = 4 * guard->cycle_ns;
+
+	if (at_work && !guard->at_work) {
+		if (guard->cycle_ns) {
+			cycle_ns = cycle_ns < most_ns ? cycle_ns : most_ns;
+			guard->cycle_ns += cycle_ns / 4 - guard->cycle_ns / 4;
+		} else if (guard->woke_ns) {
+			guard->cycle_ns = cycle_ns;
+		}
+		guard->woke_ns = now_ns;
+	}
+	guard->at_work = at_work;
+}
+
+/* Of a stretch of the job's time. */
+static uint64_t bearable_ns(const struct td_client_view *client, uint64_t of_ns)
+{
+	uint32_t slack_ppm = client->slack_ppm ? client->slack_ppm : td_duty_default.slack_ppm;
+
+	return of_ns / TD_PPM * slack_ppm / 4 + 1;
+}
+
+static uint64_t least_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t td_guard_window_ns(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
+	uint64_t most_ns, uint64_t now_ns, const struct td_plan *plan)
+{
+	bool at_work = false;
+
+	for (uint32_t c = 0; c < view->client_count; c++)
+		at_work |= is_guaranteed(view, plan, gpu, c) && view->clients[c].wants;
+	note_wakeup(guard, at_work, now_ns);
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+
+		if (!is_guaranteed(view, plan, gpu, c))
+			continue;
+		if (client->step_ns)
+			most_ns = least_ns(most_ns, bearable_ns(client, client->step_ns));
+		if (guard->cycle_ns)
+			most_ns = least_ns(most_ns, bearable_ns(client, guard->cycle_ns));
+	}
+	return most_ns;
 }

@@ -157,7 +157,8 @@ struct td_client_view {
 	uint64_t held_ns;     /* total time with the gate open, up to now */
 
 	/* From here on 0 is unknown. */
-	uint64_t gpu_time_ns;   /* used so far, by the meter */
+	uint64_t
+		gpu_time_ns; /* used so far, by the meter, which counts under a duty; 1: none yet */
 	uint64_t in_flight_ns;  /* submitted and not done */
 	uint64_t host_bytes;    /* of what it demands, not on the device */
 	uint64_t peak_bytes;    /* most that it ever demanded */

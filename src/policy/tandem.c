@@ -105,27 +105,13 @@ static bool runs_besteffort(const struct td_view *view, const struct td_plan *pl
 }
 
 /*
- * What besteffort work may have in flight at the end of a pause: a quarter of what a step may lose. Half of it was measured too, and gave that work
- * next to nothing more (docs/results/protect.md).
- */
-static uint64_t bearable_ns(const struct td_client_view *client)
-{
-	uint32_t slack_ppm = client->slack_ppm ? client->slack_ppm : td_duty_default.slack_ppm;
-
-	if (!client->step_ns)
-		return UINT64_MAX;
-	return client->step_ns / TD_PPM * slack_ppm / 4 + 1;
-}
-
-/*
  * Beside a guaranteed job: its steps are looked at; that it has a pause in its step (its host part) is told at once, as besteffort work has all of the
  * GPU then; and that has no more in flight than the window, so that the next launch finds the GPU soon.
  */
-static void watch_steps(const struct td_view *view, const struct td_policy_options *options,
-	uint32_t gpu, struct td_plan *plan)
+static void watch_steps(
+	const struct td_view *view, uint32_t gpu, uint64_t window_ns, struct td_plan *plan)
 {
 	bool besteffort = runs_besteffort(view, plan, gpu), guaranteed = false;
-	uint64_t window_ns = options->window_ns;
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		if (view->clients[c].gpu != gpu || view->clients[c].class != TD_CLASS_GUARANTEED ||
@@ -134,8 +120,6 @@ static void watch_steps(const struct td_view *view, const struct td_policy_optio
 		guaranteed = true;
 		plan->grants[c].steps = true;
 		plan->grants[c].others_wait |= besteffort;
-		if (bearable_ns(&view->clients[c]) < window_ns)
-			window_ns = bearable_ns(&view->clients[c]);
 	}
 	for (uint32_t c = 0; guaranteed && c < view->client_count; c++)
 		if (view->clients[c].gpu == gpu && view->clients[c].class == TD_CLASS_BESTEFFORT &&
@@ -165,7 +149,10 @@ static void step(void *state, const struct td_policy_options *options, const str
 		return;
 	td_view_count_besteffort(view, besteffort_jobs);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
-		watch_steps(view, options, gpu, plan);
+		watch_steps(view, gpu,
+			td_guard_window_ns(
+				&tandem->guards[gpu], view, gpu, options->window_ns, now_ns, plan),
+			plan);
 		td_plan_divide_duty(view, gpu,
 			td_guard_step(&tandem->guards[gpu], view, gpu, besteffort_jobs[gpu], now_ns,
 				plan),

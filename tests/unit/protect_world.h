@@ -5,9 +5,9 @@
  *
  *   the GPU      first in, first out; a kernel that has begun ends (no time slices, nothing side by side)
  *   the host     a launch takes LAUNCH_NS, a message to the daemon and its answer WAY_NS, a sleep OVERSLEEP_NS more than was asked
- *   guaranteed   steps: work on the host, then kernels, all submitted at once or each after the one before; it synchronises; it tells its steps or not;
- *                after IDLE_NS without submission its agent says that it is idle, where the plan asks for that
- *   besteffort   always has another kernel to submit
+ *   guaranteed   steps: work on the host, then kernels, all submitted at once or each after the one before, once or in several parts; it synchronises; it tells its
+ *                steps or not; after IDLE_NS without submission its agent says that it is idle, where the plan asks for that
+ *   besteffort   always has another kernel to submit, from some step on
  *
  * Header only: one user a program, as pace.c's state is the besteffort program's.
  */
@@ -35,7 +35,9 @@
 struct pm_phase {
 	uint32_t steps; /* of it; then the next phase comes, after the last one the first */
 	uint64_t host_ns, kernel_ns;
-	uint32_t kernels;  /* a step's */
+	uint32_t kernels; /* a step's */
+	uint32_t
+		parts; /* of a step, each with its part of the host's work and of the kernels; 0: one */
 	uint32_t function; /* of its kernels: other work launches others */
 	double noise;      /* of the host's part, in the manner of a standard deviation */
 	bool silent;       /* where steps are told, these are not: a validation */
@@ -51,6 +53,9 @@ struct pm_settings {
 	uint32_t phase_count;
 	uint64_t seed;
 	uint32_t join_step; /* of the guaranteed program, with which the besteffort one comes */
+	uint32_t fill_step; /* and that with which it has work */
+	/* Steps are known from one on, and up to another; 0: always. */
+	uint32_t known_from, known_to;
 	/* What it says of a step instead of the truth; NULL: the truth. */
 	void (*lie)(struct td_msg_step *step, uint64_t now_ns);
 };
@@ -77,7 +82,8 @@ static struct {
 	uint64_t next_ns, began_ns, launched_ns, seen_ns, seed;
 	uint32_t phase, phase_steps, kernel, told_steps;
 	uint64_t last_told_ns;
-	bool idle, told_any, joined;
+	bool idle, told_any, joined, filling;
+	bool pausing; /* its host works; nothing is submitted */
 	/* messages on their way, all equally long */
 	struct {
 		uint64_t at_ns;
@@ -291,12 +297,19 @@ static void pm_tell_step(uint64_t step_ns, uint64_t began_ns, uint32_t unit, uin
 		pm_send(&msg);
 }
 
+static bool pm_is_unknown(void)
+{
+	const struct pm_settings *s = &pm.settings;
+
+	return pm.result->steps < s->known_from || (s->known_to && pm.result->steps >= s->known_to);
+}
+
 /* The gate's hook, where steps are to be found. */
 static void pm_call(uint32_t signature)
 {
 	struct td_period_step step;
 
-	if (pm.settings.told || !(pm_guaranteed()->word & TD_WORD_STEPS))
+	if (pm.settings.told || pm_is_unknown() || !(pm_guaranteed()->word & TD_WORD_STEPS))
 		return;
 	switch (td_period_event(&pm.period, signature, pm.now_ns, &step)) {
 	case TD_PERIOD_STEP: pm_tell_step(step.step_ns, pm.now_ns, step.unit, step.sure_ppm); break;
@@ -314,6 +327,7 @@ static void pm_launch(const struct pm_phase *phase)
 		pm_send(&want);
 		pm.idle = false;
 	}
+	pm.pausing = false;
 	pm_call(0x80000000u | (phase->function + pm.kernel % 7));
 	if (!pm.kernel && pm.result->steps < STEPS_MAX)
 		pm.result->residual_ns[pm.result->steps] =
@@ -323,14 +337,25 @@ static void pm_launch(const struct pm_phase *phase)
 	pm.next_ns = pm.settings.waits ? pm.launched_ns + LAUNCH_NS : pm.now_ns + LAUNCH_NS;
 }
 
-static void pm_begin_step(void)
+static uint32_t pm_parts(const struct pm_phase *phase)
 {
-	const struct pm_phase *phase = &pm.settings.phases[pm.phase];
+	return phase->parts ? phase->parts : 1;
+}
+
+static void pm_begin_part(const struct pm_phase *phase)
+{
 	double noise = 1 + phase->noise * random_normal(&pm.seed);
 
+	pm.pausing = true;
+	pm.next_ns = pm.now_ns + (uint64_t)((double)(phase->host_ns / pm_parts(phase)) *
+					    (noise > 0.1 ? noise : 0.1));
+}
+
+static void pm_begin_step(void)
+{
 	pm.began_ns = pm.now_ns;
 	pm.kernel = 0;
-	pm.next_ns = pm.now_ns + (uint64_t)((double)phase->host_ns * (noise > 0.1 ? noise : 0.1));
+	pm_begin_part(&pm.settings.phases[pm.phase]);
 }
 
 static void pm_end_step(void)
@@ -347,7 +372,7 @@ static void pm_end_step(void)
 						  : TD_PPM;
 	result->steps++;
 	pm_call(1); /* cuCtxSynchronize */
-	if (pm.settings.told && !phase->silent) {
+	if (pm.settings.told && !phase->silent && !pm_is_unknown()) {
 		pm_tell_step(pm.told_any ? pm.now_ns - pm.last_told_ns : 0, pm.now_ns, 0, TD_PPM);
 		pm.last_told_ns = pm.now_ns;
 		pm.told_any = true;
@@ -362,11 +387,14 @@ static void pm_end_step(void)
 static void pm_guaranteed_goes_on(void)
 {
 	const struct pm_phase *phase = &pm.settings.phases[pm.phase];
+	bool whole = pm.kernel % (phase->kernels / pm_parts(phase)) == 0;
 
-	if (pm.kernel < phase->kernels)
+	if (pm.kernel < phase->kernels && (pm.pausing || !whole))
 		pm_launch(phase);
 	else if (pm.launched_ns > pm.now_ns)
 		pm.next_ns = pm.launched_ns; /* it synchronises */
+	else if (pm.kernel < phase->kernels)
+		pm_begin_part(phase);
 	else
 		pm_end_step();
 }
@@ -374,7 +402,7 @@ static void pm_guaranteed_goes_on(void)
 /* Its agent looks: nothing submitted for a while, and nothing in flight. */
 static uint64_t pm_idle_at_ns(void)
 {
-	if (!pm.settings.policy || pm.idle || pm.kernel || !pm_guaranteed()->others_wait)
+	if (!pm.settings.policy || pm.idle || !pm.pausing || !pm_guaranteed()->others_wait)
 		return UINT64_MAX;
 	return (pm.launched_ns > pm.seen_ns ? pm.launched_ns : pm.seen_ns) + IDLE_NS;
 }
@@ -399,7 +427,7 @@ static void pm_fill(void)
 	static char stream;
 
 	pm.fill_next_ns = UINT64_MAX;
-	if (word & TD_WORD_CLOSED)
+	if (word & TD_WORD_CLOSED || !pm.filling)
 		return;
 	if (oldest > pm.now_ns) { /* the driver's queue is full */
 		pm.fill_next_ns = oldest;
@@ -433,10 +461,10 @@ static void pm_join_besteffort(void)
 	pm.joined = true;
 	pm.world.now = pm.now_ns;
 	pm_join(pm_besteffort(), "besteffort", TD_CLASS_BESTEFFORT);
+	pm_besteffort()->process->meter = &td_meter.page;
 	settle(&pm.world);
 	pm_ask_policy();
 	pm.result->closed = false;
-	pm.fill_next_ns = pm.now_ns;
 }
 
 static void pm_begin(const struct pm_settings *settings, struct pm_result *result)
@@ -487,7 +515,10 @@ static void pm_run(const struct pm_settings *settings, uint32_t steps, struct pm
 
 		if (settings->policy && !pm.joined && result->steps >= settings->join_step)
 			pm_join_besteffort();
-
+		if (pm.joined && !pm.filling && result->steps >= settings->fill_step) {
+			pm.filling = true;
+			pm.fill_next_ns = pm.now_ns;
+		}
 		pm_least(pm.next_ns, 0, &at, &what);
 		pm_least(pm.fill_next_ns, 1, &at, &what);
 		pm_least(pm.node_ns, 2, &at, &what);

@@ -67,7 +67,7 @@ TEST(a_class_that_is_changed_counts_at_once_in_words_duties_and_windows_and_back
 		CHECK(is_open(a) && is_open(b) && !is_held(a) && !is_held(b));
 		CHECK_EQ(set(1000, "b", "class", "guaranteed"), 0);
 		settle(&w);
-		/* under tandem the duty begins with the steps */
+		CHECK(is_held(a) && !is_held(b));
 		for (unsigned step = 1; step < 4; step++) {
 			struct td_msg msg = {.type = TD_MSG_TYPE_step};
 

@@ -141,6 +141,85 @@ TEST(antman_wakes_when_a_step_becomes_too_long_and_cuts_then)
 	CHECK_EQ(grant_of(a)->duty_ppm, 35000);
 }
 
+/* Before any step is known, and where none ever is: while it has work. */
+TEST(tandem_protects_a_job_without_steps_by_the_floor_while_it_has_work)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *job = add(2, 0, TD_CLASS_GUARANTEED, GIB);
+
+	step();
+	CHECK(is_open(a) && is_open(job));
+	CHECK_EQ(grant_of(a)->duty_ppm, 20000);
+	CHECK(!grant_of(job)->duty_ppm);
+	job->slack_ppm = 10000;
+	step();
+	CHECK_EQ(grant_of(a)->duty_ppm, 2000);
+	job->wants = false;
+	step();
+	CHECK(is_open(a) && !grant_of(a)->duty_ppm);
+	job->wants = true;
+	job->paused = true;
+	step();
+	CHECK(is_open(a) && !grant_of(a)->duty_ppm);
+	job->paused = false;
+	step();
+	CHECK_EQ(grant_of(a)->duty_ppm, 2000);
+	/* what comes late begins there, too */
+	finish_step(job, 100 * MS);
+	step();
+	CHECK_EQ(grant_of(a)->duty_ppm, 2000);
+}
+
+/* A notebook that sits on the GPU of a training. */
+TEST(tandem_lets_a_job_without_steps_that_is_idle_hold_up_nobody)
+{
+	start("tandem", 1);
+	struct td_client_view *notebook = add(1, 0, TD_CLASS_GUARANTEED, GIB),
+			      *a = add(2, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *job = add(3, 0, TD_CLASS_GUARANTEED, GIB);
+	uint32_t reached;
+
+	notebook->wants = false;
+	for (int i = 0; i < 100; i++) {
+		finish_step(job, 100 * MS);
+		step();
+	}
+	reached = grant_of(a)->duty_ppm;
+	CHECK(reached > 300000);
+	notebook->wants = true;
+	for (int i = 0; i < 100; i++) {
+		finish_step(job, 100 * MS);
+		step();
+		CHECK_EQ(grant_of(a)->duty_ppm, 20000);
+	}
+	notebook->wants = false;
+	for (int i = 0; i < 40; i++) {
+		finish_step(job, 100 * MS);
+		step();
+	}
+	CHECK(grant_of(a)->duty_ppm >= reached);
+	job->wants = false;
+	step();
+	CHECK(!grant_of(a)->duty_ppm);
+}
+
+/* One process of it trains, another loads data. */
+TEST(tandem_goes_by_a_jobs_steps_where_not_all_of_its_processes_tell_of_any)
+{
+	start("tandem", 1);
+	struct td_client_view *loader = add(1, 0, TD_CLASS_GUARANTEED, GIB),
+			      *a = add(2, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *job = add(1, 0, TD_CLASS_GUARANTEED, GIB);
+
+	CHECK(loader->wants && job->wants);
+	for (int i = 0; i < 100; i++) {
+		finish_step(job, 100 * MS);
+		step();
+	}
+	CHECK(grant_of(a)->duty_ppm > 300000);
+}
+
 TEST(antman_divides_the_duty_by_weight_and_protects_two_by_the_floor)
 {
 	start("antman", 1);

@@ -276,3 +276,85 @@ TEST(what_a_rise_might_cost_is_not_tried_out_on_a_job_that_has_just_settled)
 		CHECK(within >= 0.97);
 	}
 }
+
+/* Neither told nor found, at a time: before they are found, after the program's last, or ever. 1000 steps. */
+static struct pm_judgement judge_unknown(
+	const char *policy, unsigned variant, uint32_t from, uint32_t to, double noise)
+{
+	struct pm_settings s = training(policy, variant & 1, variant & 2, 7);
+	struct pm_judgement j;
+
+	s.known_from = from;
+	s.known_to = to;
+	s.phases[0].noise = noise;
+	j = judge(s, 10, 1000);
+	printf("# %s, known from %u to %u, noise %g, %s: %.2f%% within 1%%, %.2f%% within 5%%, "
+	       "median "
+	       "%.2f%%, worst %.1f%%, %.1f%% of what is left\n",
+		policy, from, to, noise, variant & 2 ? "kernel by kernel" : "queued",
+		100 * j.within_1, 100 * j.within_slack, 100 * j.median, 100 * j.most,
+		100 * j.of_what_is_left);
+	CHECK(!run.closed);
+	return j;
+}
+
+TEST(a_job_whose_steps_nobody_knows_is_protected_by_the_floor_and_its_pauses_are_filled)
+{
+	static const uint32_t from[] = {UINT32_MAX, 300, 0};
+
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned v = 0; v < 4; v++) {
+			struct pm_judgement j =
+				judge_unknown("tandem", v, from[i], i < 2 ? 0 : 300, 0.005);
+
+			CHECK(j.within_1 >= 0.99);
+			CHECK(j.most < 0.03);
+			CHECK(j.of_what_is_left >= 0.9);
+			/* Its own noise moves nothing, as nothing goes by its times. */
+			j = judge_unknown("tandem", v, from[i], i < 2 ? 0 : 300, 0.1);
+			CHECK(j.median < 0.01);
+			CHECK(j.of_what_is_left >= 0.9);
+		}
+	for (unsigned v = 0; v < 4; v++)
+		CHECK(judge_unknown("antman", v, UINT32_MAX, 0, 0.005).within_1 >= 0.99);
+}
+
+/* Each pause ends with what besteffort work has in flight: twenty in a step cost no more than one may. */
+TEST(many_pauses_in_a_step_cost_no_more_than_one)
+{
+	for (unsigned v = 0; v < 3; v++) {
+		struct pm_settings s = training("tandem", v & 1, false, 5);
+		struct pm_judgement j;
+
+		s.fill_ns = MS / 20;
+		s.phases[0].parts = 20;
+		s.known_from = v == 2 ? UINT32_MAX : 0;
+		j = judge(s, 300, 1000);
+		printf("# 20 pauses in a step, %s: %.2f%% within 1%%, median %.2f%%, %.1f%% of "
+		       "what is "
+		       "left\n",
+			v & 4   ? "unknown"
+			: v & 1 ? "told"
+				: "found",
+			100 * j.within_1, 100 * j.median, 100 * j.of_what_is_left);
+		CHECK(j.within_1 >= 0.99);
+		CHECK(j.of_what_is_left >= 0.25);
+		CHECK(!run.closed);
+	}
+}
+
+/* It is there from the first step on; nothing shows what its work would cost. */
+TEST(besteffort_work_that_begins_after_long_idleness_finds_no_duty_that_nothing_had_tested)
+{
+	for (unsigned v = 0; v < 4; v++) {
+		struct pm_settings s = training(v & 2 ? "tandem" : "antman", v & 1, false, 3);
+		struct pm_judgement j;
+
+		s.fill_step = 600;
+		j = judge(s, 600, 200);
+		printf("# %s, %s: from the first work on %.1f%% within 1%%, worst %.1f%% longer\n",
+			s.policy, s.told ? "told" : "found", 100 * j.within_1, 100 * j.most);
+		CHECK(j.within_1 >= 0.9);
+		CHECK(j.most < 0.05);
+	}
+}
