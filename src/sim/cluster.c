@@ -379,14 +379,26 @@ double td_cluster_late(const struct td_cluster *cluster, uint32_t kind)
 	return total > 0 ? late / total : 0;
 }
 
-static int prepare_jobs(struct td_cluster *cluster)
+const char *td_cluster_misfit(
+	const struct td_sim_job *job, uint32_t gpus, uint64_t gpu_memory_bytes)
+{
+	if (!job->gpus)
+		return "no GPU";
+	if (job->gpus > gpus)
+		return "more GPUs than the cluster has";
+	if (gpu_memory_bytes && job->memory_bytes > gpu_memory_bytes)
+		return "more memory than a GPU of the cluster has";
+	return NULL;
+}
+
+static int prepare_jobs(struct td_cluster *cluster, uint64_t gpu_memory_bytes)
 {
 	uint64_t places = 0;
 
 	for (uint32_t i = 0; i < cluster->job_count; i++) {
 		struct td_sim_job *job = &cluster->jobs[i];
 
-		if (!job->gpus || job->gpus > cluster->gpu_count ||
+		if (td_cluster_misfit(job, cluster->gpu_count, gpu_memory_bytes) ||
 			job->profile >= cluster->profiles->count || !(job->work_s >= 0))
 			return -EINVAL;
 		job->place = (uint32_t)places;
@@ -460,7 +472,7 @@ int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options 
 	for (uint32_t n = 0; n < nodes; n++)
 		cluster->gpu_count += node_gpus[n];
 	if (count && count < JOBS_MAX && cluster->gpu_count)
-		r = prepare_jobs(cluster);
+		r = prepare_jobs(cluster, gpu_memory_bytes);
 	r = r ? r : allocate(cluster, node_gpus, gpu_memory_bytes);
 	r = r ? r : sched->init(cluster);
 	if (r) {

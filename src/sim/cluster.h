@@ -153,9 +153,13 @@ struct td_cluster {
 	uint64_t sample_every_ns;
 };
 
+/* Why a job can never be placed on so many GPUs of such memory (0: unknown), whoever schedules; NULL: it can. */
+const char *td_cluster_misfit(
+	const struct td_sim_job *job, uint32_t gpus, uint64_t gpu_memory_bytes);
+
 /*
  * Prepares a run of a scheduler on nodes, for jobs that the caller has made (kept; run fields are reset). Jobs are by time of arrival. Returns 0; -EINVAL: a job
- * of no or more GPUs than there are, or of a profile that is not there; -ENOMEM; or what the scheduler says.
+ * that td_cluster_misfit() names, or of a profile that is not there; -ENOMEM; or what the scheduler says.
  */
 int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options *options,
 	const struct td_profiles *profiles, const uint32_t *node_gpus, uint32_t nodes,
@@ -176,7 +180,7 @@ void td_cluster_upgrade(struct td_cluster *cluster, uint32_t job);
 void td_cluster_move(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, double cost_s);
 /* It waits again, with its progress up to its last checkpoint. */
 void td_cluster_evict(struct td_cluster *cluster, uint32_t job);
-/* It can never run, or has run out of memory: it stays in every mean. */
+/* This scheduler can never run it: it counts as not done; see metrics.h. */
 void td_cluster_fail(struct td_cluster *cluster, uint32_t job);
 
 /* Utilisation of a GPU as a monitor shows it. */

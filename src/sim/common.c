@@ -28,17 +28,33 @@ int td_sim_fail(const char *format, ...)
 	return TD_SIM_EXIT_USAGE;
 }
 
+bool td_sim_signalled(uint64_t now_ns)
+{
+	static volatile uint64_t first_ns;
+
+	if (td_sim_stop)
+		return now_ns - first_ns >= TD_SIM_SAME_SIGNAL_NS;
+	first_ns = now_ns;
+	td_sim_stop = 1;
+	return false;
+}
+
 static void on_signal(int number)
 {
-	if (td_sim_stop)
+	int kept = errno;
+
+	if (td_sim_signalled(td_time_now_ns()))
 		_exit(128 + number);
-	td_sim_stop = 1;
+	errno = kept;
 }
 
 void td_sim_catch(void)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 
+	/* One handler at a time: each would set the other's time. */
+	sigaddset(&action.sa_mask, SIGINT);
+	sigaddset(&action.sa_mask, SIGTERM);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 }
@@ -74,7 +90,7 @@ void td_progress_end(struct td_progress *progress)
 		fputs("\r\033[K", stderr);
 }
 
-int td_sim_make_dir(const char *path, struct td_err *err)
+static int make_dir(const char *path, struct td_err *err)
 {
 	char copy[PATH_MAX];
 
@@ -97,6 +113,23 @@ int td_sim_make_dir(const char *path, struct td_err *err)
 static int file_error(const char *dir, const char *name, int number, struct td_err *err)
 {
 	return td_err_set(err, -number, "%.120s/%.80s: %s", dir, name, strerror(number));
+}
+
+int td_sim_try_dir(const char *path, struct td_err *err)
+{
+	char probe[PATH_MAX];
+	int r = make_dir(path, err), fd;
+
+	if (r)
+		return r;
+	if (snprintf(probe, sizeof(probe), "%s/.tandem-sim.XXXXXX", path) >= (int)sizeof(probe))
+		return td_err_set(err, -ENAMETOOLONG, "\"%.64s\" is not a folder's name", path);
+	fd = mkstemp(probe);
+	if (fd < 0)
+		return td_err_set(err, -errno, "%.160s: %s", path, strerror(errno));
+	close(fd);
+	(void)unlink(probe);
+	return 0;
 }
 
 /* Where a file is until it is whole. -ENAMETOOLONG: nowhere. */

@@ -86,6 +86,9 @@ static void skip_empty(struct td_csv *csv)
 
 static int read_header(struct td_csv *csv, struct td_err *err)
 {
+	/* What spreadsheets put before UTF-8 would be part of the first column's name. */
+	if (csv->end - csv->at >= 3 && !memcmp(csv->at, "\xef\xbb\xbf", 3))
+		csv->at += 3;
 	skip_empty(csv);
 	if (csv->at >= csv->end)
 		return td_err_set(err, -EINVAL, "%.100s: empty: expected a header line", csv->name);

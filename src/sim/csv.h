@@ -1,7 +1,7 @@
 /*
  * CSV with a header line, plain or gzipped: what traces and measured tables come as.
  *
- * Fields may be quoted ("a, b", quotes doubled); lines end with LF or CRLF; empty lines are skipped. The whole file is read at once, at most
+ * Fields may be quoted ("a, b", quotes doubled); lines end with LF or CRLF; empty lines are skipped, and so is a byte order mark of UTF-8. The whole file is read at once, at most
  * TD_CSV_BYTES_MAX of it, and cut up in place: a field's text stays valid until the next row.
  *
  * An error names the file and the line: "jobs.csv:17: ...". Errors of one row leave the reader on the next one, so that a caller

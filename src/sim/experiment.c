@@ -216,8 +216,12 @@ static int execute(
 {
 	char *text = NULL;
 	size_t size = 0;
-	int r;
+	int r = 0;
 
+	if (dir)
+		r = td_sim_try_dir(dir, err);
+	if (r)
+		return r;
 	run->report = open_memstream(&text, &size);
 	if (!run->report)
 		return td_err_set(err, -ENOMEM, "out of memory");
@@ -226,9 +230,8 @@ static int execute(
 	if (run->row_count)
 		put_rows(run, stdout);
 	if (dir && run->row_count) {
-		int w = td_sim_make_dir(dir, err);
+		int w = write_json(run, dir, err);
 
-		w = w ? w : write_json(run, dir, err);
 		w = w ? w : write_html(run, dir, err);
 		w = w ? w : write_report(run, text, dir, err);
 		r = r ? r : w;

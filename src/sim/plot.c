@@ -20,29 +20,65 @@ struct axes {
 	bool log_x;
 };
 
+/* Bytes of the character that begins here, if it is UTF-8 as RFC 3629 has it; else 0. */
+static uint32_t character(const unsigned char *p)
+{
+	uint32_t length = *p < 0x80   ? 1
+			  : *p < 0xc2 ? 0
+			  : *p < 0xe0 ? 2
+			  : *p < 0xf0 ? 3
+			  : *p < 0xf5 ? 4
+				      : 0;
+
+	for (uint32_t i = 1; i < length; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	/* No shorter form of it, no surrogate, nothing beyond U+10FFFF. */
+	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
+		(*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+/* A path may be any bytes; the files that name it are UTF-8. Returns behind what it has put. */
+static const unsigned char *put_character(FILE *out, const unsigned char *p)
+{
+	uint32_t length = character(p);
+
+	if (length)
+		fwrite(p, 1, length, out);
+	else
+		fputs("\xef\xbf\xbd", out); /* U+FFFD */
+	return p + (length ? length : 1);
+}
+
 void td_html_text(FILE *out, const char *text)
 {
-	for (; *text; text++) {
-		switch (*text) {
-		case '<': fputs("&lt;", out); break;
-		case '>': fputs("&gt;", out); break;
-		case '&': fputs("&amp;", out); break;
-		case '"': fputs("&quot;", out); break;
-		default: fputc(*text, out); break;
+	const unsigned char *p = (const unsigned char *)text;
+
+	while (*p) {
+		switch (*p) {
+		case '<': fputs("&lt;", out), p++; break;
+		case '>': fputs("&gt;", out), p++; break;
+		case '&': fputs("&amp;", out), p++; break;
+		case '"': fputs("&quot;", out), p++; break;
+		default: p = put_character(out, p);
 		}
 	}
 }
 
 void td_json_text(FILE *out, const char *text)
 {
+	const unsigned char *p = (const unsigned char *)text;
+
 	fputc('"', out);
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+	while (*p) {
 		if (*p == '"' || *p == '\\')
-			fprintf(out, "\\%c", *p);
+			fprintf(out, "\\%c", *p++);
 		else if (*p < 0x20)
-			fprintf(out, "\\u%04x", *p);
+			fprintf(out, "\\u%04x", *p++);
 		else
-			fputc(*p, out);
+			p = put_character(out, p);
 	}
 	fputc('"', out);
 }
@@ -62,9 +98,11 @@ static struct axes find_axes(const struct td_plot *plot)
 			axes.high_y = fmax(axes.high_y, plot->series[s].y[i]);
 		}
 	}
-	if (!(axes.low_x < axes.high_x)) {
-		axes.low_x = plot->log_x ? 1 : 0;
-		axes.high_x = axes.low_x + 1;
+	if (!(axes.low_x <= axes.high_x)) /* nothing to show */
+		axes.low_x = axes.high_x = 1;
+	if (!(axes.low_x < axes.high_x)) { /* one place: in the middle */
+		axes.low_x = plot->log_x ? axes.low_x / 2 : axes.low_x - 1;
+		axes.high_x = plot->log_x ? axes.high_x * 2 : axes.high_x + 1;
 	}
 	if (!(axes.high_y > 0))
 		axes.high_y = 1;
@@ -114,7 +152,11 @@ static void put_axes(FILE *out, const struct td_plot *plot, const struct axes *a
 			"<text x='%.1f' y='%.1f' text-anchor='end'>%.6g</text>\n",
 			LEFT, at, WIDTH - RIGHT, at, LEFT - 6, at + 4, y);
 	}
-	if (axes->log_x) {
+	if (axes->log_x && axes->high_x < 20 * axes->low_x) { /* maybe no power of ten is in it */
+		put_x_tick(out, axes, axes->low_x);
+		put_x_tick(out, axes, sqrt(axes->low_x * axes->high_x));
+		put_x_tick(out, axes, axes->high_x);
+	} else if (axes->log_x) {
 		for (double x = pow(10, ceil(log10(axes->low_x))); x <= axes->high_x; x *= 10)
 			put_x_tick(out, axes, x);
 	} else {

@@ -145,6 +145,22 @@ static uint32_t kind_of(struct td_run *run, const struct td_trace_job *from, uin
 	return td_random_below(&state, run->profiles->count);
 }
 
+/* No policy could ever place it: that is the trace's fault, or the cluster's, and no policy's. */
+static bool misfits(const struct td_run *run, const struct td_trace_job *from,
+	const struct td_sim_job *job, struct td_err *err)
+{
+	const char *why = td_cluster_misfit(job, run->nodes.gpus, run->memory_bytes);
+
+	if (why)
+		td_err_set(err, -EINVAL,
+			"%.100s:%u: job \"%.40s\" asks for %s: %u of %u GPUs, %.6g of %.6g GiB on "
+			"each",
+			run->trace_path, from->line, td_names_text(&run->trace.names, from->id),
+			why, job->gpus, run->nodes.gpus, (double)job->memory_bytes / 0x1p30,
+			(double)run->memory_bytes / 0x1p30);
+	return why;
+}
+
 static int make_jobs(struct td_run *run, struct td_err *err)
 {
 	bool classes = false;
@@ -164,11 +180,6 @@ static int make_jobs(struct td_run *run, struct td_err *err)
 
 		if (from->duration_s < 0)
 			continue;
-		if (from->gpus > run->nodes.gpus)
-			return td_err_set(err, -EINVAL,
-				"job %.40s asks for %u GPUs, the cluster has %u",
-				td_names_text(&run->trace.names, from->id), from->gpus,
-				run->nodes.gpus);
 		*job = (struct td_sim_job){.submit_ns = (uint64_t)(from->submit_s * 1e9),
 			.work_s = from->duration_s,
 			.gpus = from->gpus,
@@ -180,7 +191,12 @@ static int make_jobs(struct td_run *run, struct td_err *err)
 			.trace_index = i};
 		if (from->class == TD_CLASS_ONLINE || (!classes && is_drawn(run, from->tenant, i)))
 			job->class = TD_CLASS_GUARANTEED;
-		run->job_count++;
+		if (!misfits(run, from, job, err))
+			run->job_count++;
+		else if (run->skip_bad)
+			run->misfits++;
+		else
+			return -EINVAL;
 	}
 	if (!run->job_count)
 		return td_err_set(
@@ -212,6 +228,7 @@ static int read_cluster(struct td_run *run, struct td_err *err)
 		if (node->gpu_memory_bytes &&
 			(!run->memory_bytes || node->gpu_memory_bytes < run->memory_bytes))
 			run->memory_bytes = node->gpu_memory_bytes;
+		run->nodes.nodes[count] = *node;
 		run->node_gpus[count++] = node->gpus;
 	}
 	run->nodes.count = count;
@@ -233,10 +250,13 @@ static int read_all(struct td_run *run, struct td_err *err)
 	else if (!r)
 		td_profiles_generic(run->profiles);
 	r = r ? r : make_jobs(run, err);
-	if (!r && run->skip_bad && run->trace.skipped + run->nodes.skipped)
+	if (!r && run->skip_bad && run->trace.skipped + run->misfits + run->nodes.skipped)
 		fprintf(stderr, "tandem-sim: left out %u line%s of %s and %u of %s\n",
-			run->trace.skipped, run->trace.skipped == 1 ? "" : "s", run->trace_path,
+			run->trace.skipped + run->misfits,
+			run->trace.skipped + run->misfits == 1 ? "" : "s", run->trace_path,
 			run->nodes.skipped, run->cluster_path);
+	if (!r)
+		td_run_take_notes(run);
 	return r;
 }
 
@@ -262,13 +282,62 @@ static int simulate(struct td_run *run, struct td_run_result *result, struct td_
 	td_cluster_run(&cluster);
 	td_progress_end(&progress);
 	result->jct_s = calloc(run->job_count, sizeof(double));
-	if (!result->jct_s || td_metrics_of(&cluster, result->metrics, result->jct_s))
+	result->jobs = calloc(run->job_count, sizeof(*result->jobs));
+	result->first_ns = cluster.first_ns;
+	result->end_ns = cluster.now_ns;
+	if (!result->jct_s || !result->jobs ||
+		td_metrics_of(&cluster, result->metrics, result->jct_s))
 		r = td_err_set(err, -ENOMEM, "out of memory");
+	else
+		memcpy(result->jobs, run->jobs, run->job_count * sizeof(*result->jobs));
 	memcpy(result->samples, cluster.samples, sizeof(result->samples));
 	result->sample_count = cluster.sample_count;
 	result->stopped = cluster.counts.stopped;
 	td_cluster_deinit(&cluster);
 	return r;
+}
+
+uint32_t td_run_undone(const struct td_run_result *result)
+{
+	return (uint32_t)(result->metrics[TD_METRIC_FAILED] +
+			  result->metrics[TD_METRIC_UNFINISHED]);
+}
+
+bool td_run_is_whole(const struct td_run *run, uint32_t result)
+{
+	for (uint32_t p = 0; p < run->result_count; p++)
+		if (td_run_undone(&run->results[p]) < td_run_undone(&run->results[result]))
+			return false;
+	return true;
+}
+
+const struct td_run_result *td_run_baseline(const struct td_run *run)
+{
+	for (uint32_t p = 1; p < run->result_count; p++)
+		if (run->results[p].sched == &td_sched_fifo)
+			return &run->results[p];
+	return run->result_count > 1 ? &run->results[1] : NULL;
+}
+
+/* Times are of the jobs that are done under every policy: nobody's mean gains by a job that it lost. */
+static int compare_results(struct td_run *run, struct td_err *err)
+{
+	td_auto_free bool *counted = calloc(run->job_count, sizeof(bool));
+	int r = counted ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !r && i < run->job_count; i++) {
+		counted[i] = true;
+		for (uint32_t p = 0; p < run->result_count; p++)
+			counted[i] &= run->results[p].jobs[i].status == TD_SIM_DONE;
+		run->counted += counted[i];
+	}
+	for (uint32_t p = 0; !r && p < run->result_count; p++) {
+		struct td_run_result *result = &run->results[p];
+
+		r = td_metrics_of_jobs(result->jobs, run->job_count, counted, result->first_ns,
+			result->end_ns, result->metrics, result->jct_s);
+	}
+	return r ? td_err_set(err, r, "out of memory") : 0;
 }
 
 static int execute(struct td_run *run, struct td_err *err)
@@ -277,7 +346,7 @@ static int execute(struct td_run *run, struct td_err *err)
 	uint32_t wanted = run->result_count;
 
 	if (!r && run->out)
-		r = td_sim_make_dir(run->out, err);
+		r = td_sim_try_dir(run->out, err);
 	run->result_count = 0;
 	while (!r && run->result_count < wanted && !td_sim_stop) {
 		struct td_run_result *result = &run->results[run->result_count];
@@ -289,6 +358,11 @@ static int execute(struct td_run *run, struct td_err *err)
 			r = td_run_write_jobs(run, result, err);
 	}
 	if (r || !run->result_count)
+		return r;
+	for (uint32_t p = run->result_count; p < wanted; p++)
+		run->left[run->left_count++] = run->results[p].sched;
+	r = compare_results(run, err);
+	if (r)
 		return r;
 	if (run->out)
 		r = td_run_write_all(run, err);
@@ -318,8 +392,10 @@ int td_sim_run(int argc, char **argv)
 		status = TD_SIM_EXIT_STOPPED;
 	if (td_sim_stop)
 		fputs("tandem-sim: stopped: what there is covers the time until then\n", stderr);
-	for (uint32_t p = 0; p < TD_RUN_POLICIES_MAX; p++)
+	for (uint32_t p = 0; p < TD_RUN_POLICIES_MAX; p++) {
 		free(run->results[p].jct_s);
+		free(run->results[p].jobs);
+	}
 	td_trace_deinit(&run->trace);
 	td_nodes_deinit(&run->nodes);
 	free(run->profiles);

@@ -1,4 +1,4 @@
-/* What tandem-sim run has read, made and found; run.c runs it, run_report.c writes it. */
+/* What tandem-sim run has read, made and found; run.c runs it, run_notes.c says what has no effect, run_report.c writes it. */
 #pragma once
 
 #include <stdio.h>
@@ -9,6 +9,7 @@
 struct td_err;
 
 #define TD_RUN_POLICIES_MAX 8u
+#define TD_RUN_NOTES_MAX    16u
 
 struct td_run {
 	const char *trace_path, *cluster_path, *policy, *compare, *out, *profiles_path, *gpu;
@@ -20,18 +21,36 @@ struct td_run {
 	struct td_profiles *profiles;
 	struct td_sim_job *jobs;
 	uint32_t job_count, unknown_models;
+	uint32_t misfits; /* jobs left out that no policy could place on this cluster */
 	uint32_t *node_gpus;
 	uint64_t memory_bytes;
 	struct td_run_result {
 		const struct td_sched *sched;
 		double metrics[TD_METRIC_N];
-		double *jct_s;
+		double *jct_s;           /* counted of them, ascending */
+		struct td_sim_job *jobs; /* as they were at its end */
+		uint64_t first_ns, end_ns;
 		struct td_sim_sample samples[TD_SIM_SAMPLES];
 		uint32_t sample_count;
 		bool stopped;
 	} results[TD_RUN_POLICIES_MAX];
 	uint32_t result_count;
+	const struct td_sched *left[TD_RUN_POLICIES_MAX]; /* not run: stopped before */
+	uint32_t left_count;
+	uint32_t counted; /* jobs done under every policy that was run: what the times are of */
+	char notes[TD_RUN_NOTES_MAX][256]; /* what of the input has no effect */
+	uint32_t note_count;
 };
+
+/* Fills the notes, and puts each on stderr. */
+void td_run_take_notes(struct td_run *run);
+
+/* Jobs that a policy failed or did not finish. */
+uint32_t td_run_undone(const struct td_run_result *result);
+/* None that was run left fewer jobs undone: only such a policy may be called the best at anything. */
+bool td_run_is_whole(const struct td_run *run, uint32_t result);
+/* With which result the first one is compared: fifo's, or that of the first other policy; NULL: there is none. */
+const struct td_run_result *td_run_baseline(const struct td_run *run);
 
 /* jobs-POLICY.csv, of the run that has just been; the table; all other files. */
 int td_run_write_jobs(

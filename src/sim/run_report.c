@@ -1,6 +1,7 @@
 /* tandem-sim run: table, CSV, JSON and one HTML page with plots. */
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,18 @@
 #include "sim/plot.h"
 #include "sim/run.h"
 #include "sim/sim.h"
+
+/* Quotes within are doubled. */
+static void put_quoted(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
 
 int td_run_write_jobs(
 	const struct td_run *run, const struct td_run_result *result, struct td_err *err)
@@ -25,10 +38,10 @@ int td_run_write_jobs(
 	fputs("job_id,submit_time_s,start_s,end_s,num_gpus,guaranteed,state,evictions\n", out);
 	for (uint32_t i = 0; i < run->job_count; i++) {
 		const struct td_sim_job *job = &run->jobs[i];
-		const char *id =
-			td_names_text(&run->trace.names, run->trace.jobs[job->trace_index].id);
 
-		fprintf(out, "\"%s\",%.3f,", id, (double)job->submit_ns * 1e-9);
+		put_quoted(out,
+			td_names_text(&run->trace.names, run->trace.jobs[job->trace_index].id));
+		fprintf(out, ",%.3f,", (double)job->submit_ns * 1e-9);
 		if (job->start_ns != TD_NEVER)
 			fprintf(out, "%.3f", (double)job->start_ns * 1e-9);
 		fputc(',', out);
@@ -40,18 +53,116 @@ int td_run_write_jobs(
 	return td_sim_close(out, run->out, name, err);
 }
 
+/* --- what is said in words, in every form of the report --- */
+
+#define SENTENCES_MAX 12u
+
+struct sentences {
+	char text[SENTENCES_MAX][256];
+	uint32_t count;
+};
+
+static void say(struct sentences *to, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(struct sentences *to, const char *format, ...)
+{
+	va_list args;
+
+	if (to->count == SENTENCES_MAX)
+		return;
+	va_start(args, format);
+	vsnprintf(to->text[to->count++], sizeof(to->text[0]), format, args);
+	va_end(args);
+}
+
+/* The policy against its baseline, by the jobs that both have done; who loses jobs is never called faster. */
+static void say_gain(const struct td_run *run, struct sentences *to)
+{
+	const struct td_run_result *first = &run->results[0], *base = td_run_baseline(run);
+	double gain;
+
+	if (!base)
+		return;
+	gain = base->metrics[TD_METRIC_JCT_MEAN_S] / first->metrics[TD_METRIC_JCT_MEAN_S];
+	if (td_run_undone(first) > td_run_undone(base))
+		say(to, "%s is not better than %s: it leaves more jobs undone.", first->sched->name,
+			base->sched->name);
+	else if (isfinite(gain))
+		say(to,
+			"Compared with %s: under %s a job is complete %s%.2f times as fast on "
+			"average.",
+			base->sched->name, first->sched->name, gain < 1 ? "only " : "", gain);
+}
+
+static void say_undone(const struct td_run *run, struct sentences *to)
+{
+	if (run->counted == run->job_count)
+		return;
+	for (uint32_t p = 0; p < run->result_count; p++) {
+		const double *metrics = run->results[p].metrics;
+
+		if (td_run_undone(&run->results[p]))
+			say(to, "%s left jobs undone: %.0f FAILED, %.0f not finished.",
+				run->results[p].sched->name, metrics[TD_METRIC_FAILED],
+				metrics[TD_METRIC_UNFINISHED]);
+	}
+	say(to,
+		"Completion times, waits and makespans are of the %u of %u jobs that every policy "
+		"has done.",
+		run->counted, run->job_count);
+}
+
+static void say_stopped(const struct td_run *run, struct sentences *to)
+{
+	char names[128] = "";
+	size_t length = 0;
+
+	for (uint32_t p = 0; p < run->result_count; p++)
+		if (run->results[p].stopped)
+			say(to,
+				"STOPPED: %s was stopped at %.0f s of simulated time, before its "
+				"last job ended.",
+				run->results[p].sched->name,
+				run->results[p].metrics[TD_METRIC_SIMULATED_S]);
+	for (uint32_t p = 0; p < run->left_count; p++)
+		length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
+			p ? ", " : "", run->left[p]->name);
+	if (run->left_count)
+		say(to, "STOPPED: not run at all: %s.", names);
+}
+
+static void say_all(const struct td_run *run, struct sentences *to)
+{
+	to->count = 0;
+	say_stopped(run, to);
+	say_undone(run, to);
+	say_gain(run, to);
+}
+
+/* --- figures --- */
+
 void td_run_put_table(const struct td_run *run, FILE *out)
 {
+	struct sentences sentences;
+
 	fprintf(out, "%-44s", "");
 	for (uint32_t p = 0; p < run->result_count; p++)
 		fprintf(out, " %12s", run->results[p].sched->name);
 	fputc('\n', out);
 	for (int m = 0; m < TD_METRIC_N; m++) {
 		fprintf(out, "%-38s %-5s", td_metrics[m].text, td_metrics[m].unit);
-		for (uint32_t p = 0; p < run->result_count; p++)
-			fprintf(out, " %12.6g", run->results[p].metrics[m]);
+		for (uint32_t p = 0; p < run->result_count; p++) {
+			if (isfinite(run->results[p].metrics[m]))
+				fprintf(out, " %12.6g", run->results[p].metrics[m]);
+			else
+				fprintf(out, " %12s", "-");
+		}
 		fputc('\n', out);
 	}
+	say_all(run, &sentences);
+	for (uint32_t s = 0; s < sentences.count; s++)
+		fprintf(out, "%s%s\n", s ? "" : "\n", sentences.text[s]);
 }
 
 static int write_csv(const struct td_run *run, struct td_err *err)
@@ -61,16 +172,40 @@ static int write_csv(const struct td_run *run, struct td_err *err)
 	if (!out)
 		return err->code;
 	fputs("policy,metric,unit,value\n", out);
-	for (uint32_t p = 0; p < run->result_count; p++)
-		for (int m = 0; m < TD_METRIC_N; m++)
-			fprintf(out, "%s,%s,%s,%.10g\n", run->results[p].sched->name,
-				td_metrics[m].name, td_metrics[m].unit, run->results[p].metrics[m]);
+	for (uint32_t p = 0; p < run->result_count; p++) {
+		const struct td_run_result *result = &run->results[p];
+
+		fprintf(out, "%s,stopped,,%d\n", result->sched->name, result->stopped);
+		for (int m = 0; m < TD_METRIC_N; m++) {
+			fprintf(out, "%s,%s,%s,", result->sched->name, td_metrics[m].name,
+				td_metrics[m].unit);
+			if (isfinite(result->metrics[m]))
+				fprintf(out, "%.10g", result->metrics[m]);
+			fputc('\n', out);
+		}
+	}
 	return td_sim_close(out, run->out, "summary.csv", err);
+}
+
+static void put_json_policy(const struct td_run_result *result, FILE *out)
+{
+	fprintf(out, "{\"policy\": \"%s\", \"stopped\": %s", result->sched->name,
+		result->stopped ? "true" : "false");
+	for (int m = 0; m < TD_METRIC_N; m++) {
+		fprintf(out, ", \"%s\": ", td_metrics[m].name);
+		if (isfinite(result->metrics[m]))
+			fprintf(out, "%.10g", result->metrics[m]);
+		else
+			fputs("null", out);
+	}
+	fputc('}', out);
 }
 
 static int write_json(const struct td_run *run, struct td_err *err)
 {
 	FILE *out = td_sim_create(run->out, "summary.json", err);
+	const struct td_run_result *base = td_run_baseline(run);
+	struct sentences sentences;
 
 	if (!out)
 		return err->code;
@@ -78,40 +213,70 @@ static int write_json(const struct td_run *run, struct td_err *err)
 	td_json_text(out, run->trace_path);
 	fputs(", \"cluster\": ", out);
 	td_json_text(out, run->cluster_path);
-	fprintf(out, ", \"seed\": %llu, \"contention\": \"%s\", \"policies\": [",
+	fprintf(out, ", \"seed\": %llu, \"contention\": \"%s\",\n \"baseline\": ",
 		(unsigned long long)run->seed, run->proportional ? "proportional" : "fitted");
+	if (base)
+		td_json_text(out, base->sched->name);
+	else
+		fputs("null", out);
+	say_all(run, &sentences);
+	fputs(", \"summary\": [", out);
+	for (uint32_t s = 0; s < sentences.count; s++) {
+		fputs(s ? ", " : "", out);
+		td_json_text(out, sentences.text[s]);
+	}
+	fputs("],\n \"not_used\": [", out);
+	for (uint32_t n = 0; n < run->note_count; n++) {
+		fputs(n ? ", " : "", out);
+		td_json_text(out, run->notes[n]);
+	}
+	fputs("], \"policies\": [", out);
 	for (uint32_t p = 0; p < run->result_count; p++) {
-		fprintf(out, "%s\n {\"policy\": \"%s\", \"stopped\": %s", p ? "," : "",
-			run->results[p].sched->name, run->results[p].stopped ? "true" : "false");
-		for (int m = 0; m < TD_METRIC_N; m++)
-			fprintf(out, ", \"%s\": %.10g", td_metrics[m].name,
-				run->results[p].metrics[m]);
-		fputc('}', out);
+		fputs(p ? ",\n " : "\n ", out);
+		put_json_policy(&run->results[p], out);
 	}
 	fputs("\n]}\n", out);
 	return td_sim_close(out, run->out, "summary.json", err);
+}
+
+/* Whether a policy's figure is the best of those that leave no more jobs undone than they must. */
+static bool is_best(const struct td_run *run, uint32_t policy, int metric)
+{
+	double value = run->results[policy].metrics[metric];
+
+	if (!td_metrics[metric].better || run->result_count < 2 || !isfinite(value) ||
+		!td_run_is_whole(run, policy))
+		return false;
+	for (uint32_t p = 0; p < run->result_count; p++)
+		if (td_run_is_whole(run, p) &&
+			(run->results[p].metrics[metric] - value) * td_metrics[metric].better > 0)
+			return false;
+	return true;
 }
 
 static void put_html_table(const struct td_run *run, FILE *out)
 {
 	fputs("<table><tr><th></th>", out);
 	for (uint32_t p = 0; p < run->result_count; p++)
-		fprintf(out, "<th>%s</th>", run->results[p].sched->name);
+		fprintf(out, "<th>%s%s</th>", run->results[p].sched->name,
+			run->results[p].stopped ? " (stopped)" : "");
 	fputs("</tr>\n", out);
 	for (int m = 0; m < TD_METRIC_N; m++) {
-		double best = run->results[0].metrics[m];
+		bool undone = m == TD_METRIC_FAILED || m == TD_METRIC_UNFINISHED;
 
-		for (uint32_t p = 1; p < run->result_count; p++)
-			best = td_metrics[m].better > 0 ? fmax(best, run->results[p].metrics[m])
-							: fmin(best, run->results[p].metrics[m]);
 		fprintf(out, "<tr><td>%s%s%s</td>", td_metrics[m].text,
 			*td_metrics[m].unit ? ", " : "", td_metrics[m].unit);
 		for (uint32_t p = 0; p < run->result_count; p++) {
 			double value = run->results[p].metrics[m];
-			bool is_best = td_metrics[m].better && run->result_count > 1 &&
-				       !(value < best || value > best);
 
-			fprintf(out, "<td%s>%.5g</td>", is_best ? " class='best'" : "", value);
+			fprintf(out, "<td%s>",
+				undone && value > 0  ? " class='loss'"
+				: is_best(run, p, m) ? " class='best'"
+						     : "");
+			if (isfinite(value))
+				fprintf(out, "%.5g</td>", value);
+			else
+				fputs("-</td>", out);
 		}
 		fputs("</tr>\n", out);
 	}
@@ -129,8 +294,8 @@ static int put_plots(const struct td_run *run, FILE *out)
 
 	if (!parts || !columns)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < run->job_count; i++)
-		parts[i] = 100. * (i + 1) / run->job_count;
+	for (uint32_t i = 0; i < run->counted; i++)
+		parts[i] = 100. * (i + 1) / run->counted;
 	for (uint32_t p = 0; p < run->result_count; p++) {
 		const struct td_run_result *result = &run->results[p];
 		double *x = at, *b = at + TD_SIM_SAMPLES, *q = at + 2 * TD_SIM_SAMPLES;
@@ -141,8 +306,8 @@ static int put_plots(const struct td_run *run, FILE *out)
 			b[i] = result->samples[i].busy_gpus;
 			q[i] = result->samples[i].queued;
 		}
-		cdf[p] = (struct td_series){
-			result->sched->name, result->jct_s, parts, run->job_count};
+		cdf[p] =
+			(struct td_series){result->sched->name, result->jct_s, parts, run->counted};
 		busy[p] = (struct td_series){result->sched->name, x, b, result->sample_count};
 		queued[p] = (struct td_series){result->sched->name, x, q, result->sample_count};
 	}
@@ -155,11 +320,37 @@ static int put_plots(const struct td_run *run, FILE *out)
 	return 0;
 }
 
+static void put_premises(const struct td_run *run, FILE *out)
+{
+	fprintf(out,
+		"<h2>What this rests on</h2><ul><li>This is a simulation, not a measurement. How "
+		"much jobs slow each other down follows a contention model %s.</li>"
+		"<li>%u of the jobs name no model that is among the kinds known: theirs was "
+		"drawn.</li>"
+		"<li>%u jobs had no duration and were left out, %u asked for no GPU, %u asked for "
+		"more than the cluster has, %u lines could not be read.</li>"
+		"<li>Times are of jobs that are done under every policy here. What each left "
+		"undone is in the table's first lines; who leaves more undone than another one is "
+		"the best at nothing.</li>"
+		"<li>Starting again after an eviction costs %.0f s and the work since the last "
+		"checkpoint, which are %.0f s apart.</li>",
+		run->profiles_path ? "fitted to measured pairs of jobs"
+				   : "with one generic kind of job",
+		run->unknown_models, run->trace.undated, run->trace.gpuless, run->misfits,
+		run->trace.skipped, (double)run->restart_ns * 1e-9,
+		(double)run->checkpoint_ns * 1e-9);
+	for (uint32_t n = 0; n < run->note_count; n++) {
+		fputs("<li>Not used: ", out);
+		td_html_text(out, run->notes[n]);
+		fputs("</li>", out);
+	}
+	fputs("</ul>\n", out);
+}
+
 static int write_html(const struct td_run *run, struct td_err *err)
 {
 	FILE *out = td_sim_create(run->out, "report.html", err);
-	double gain = run->results[run->result_count - 1].metrics[TD_METRIC_JCT_MEAN_S] /
-		      run->results[0].metrics[TD_METRIC_JCT_MEAN_S];
+	struct sentences sentences;
 	int r, w;
 
 	if (!out)
@@ -172,29 +363,12 @@ static int write_html(const struct td_run *run, struct td_err *err)
 	td_html_text(out, run->cluster_path);
 	fprintf(out, "</code>; seed %llu, contention %s.</p>\n", (unsigned long long)run->seed,
 		run->proportional ? "proportional" : "fitted");
-	if (run->result_count > 1)
-		fprintf(out,
-			"<p>Under <b>%s</b> a job is complete %s<b>%.2f times</b> as fast on "
-			"average as under %s.</p>\n",
-			run->results[0].sched->name, gain < 1 ? "only " : "", gain,
-			run->results[run->result_count - 1].sched->name);
+	say_all(run, &sentences);
+	for (uint32_t s = 0; s < sentences.count; s++)
+		fprintf(out, "<p><b>%s</b></p>\n", sentences.text[s]);
 	put_html_table(run, out);
 	r = put_plots(run, out);
-	fprintf(out,
-		"<h2>What this rests on</h2><ul><li>This is a simulation, not a measurement. How "
-		"much jobs slow each other down follows a contention model %s.</li>"
-		"<li>%u of the jobs name no model that is among the kinds known: theirs was "
-		"drawn.</li>"
-		"<li>%u jobs had no duration and were left out, %u asked for no GPU, %u lines "
-		"could not be read.</li>"
-		"<li>Jobs that failed or did not finish are in every mean with the time that they "
-		"took.</li>"
-		"<li>Starting again after an eviction costs %.0f s and the work since the last "
-		"checkpoint, which are %.0f s apart.</li></ul>\n",
-		run->profiles_path ? "fitted to measured pairs of jobs"
-				   : "with one generic kind of job",
-		run->unknown_models, run->trace.undated, run->trace.gpuless, run->trace.skipped,
-		(double)run->restart_ns * 1e-9, (double)run->checkpoint_ns * 1e-9);
+	put_premises(run, out);
 	td_html_end(out);
 	w = td_sim_close(out, run->out, "report.html", err);
 	return r ? td_err_set(err, r, "report.html has no plots: %s", strerror(-r)) : w;

@@ -17,9 +17,15 @@ int td_sim_experiment(int argc, char **argv);
 /* "tandem-sim: ..." on stderr; returns the exit status for wrong usage. */
 int td_sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Set by SIGINT and SIGTERM once td_sim_catch() has been called; a second one ends the program. */
+/*
+ * Set by SIGINT and SIGTERM once td_sim_catch() has been called; a second one ends the program, with nothing written. One that comes within TD_SIM_SAME_SIGNAL_NS counts as the first: timeout(1) sends one to the process
+ * and one to its group.
+ */
+#define TD_SIM_SAME_SIGNAL_NS 1000000000ull
 extern volatile sig_atomic_t td_sim_stop;
 void td_sim_catch(void);
+/* A signal at now_ns: true, it is a second one. For signal handlers. */
+bool td_sim_signalled(uint64_t now_ns);
 
 /* How far something is, on a terminal: one line, rewritten at most ten times a second, with the time left. Nothing where stderr is none. */
 struct td_progress {
@@ -32,8 +38,8 @@ void td_progress_begin(struct td_progress *progress, const char *what);
 void td_progress_put(double done, void *progress);
 void td_progress_end(struct td_progress *progress);
 
-/* DIR and its parents. 0 or -errno with err. */
-int td_sim_make_dir(const char *path, struct td_err *err);
+/* DIR and its parents, and that files can be made there: before hours of computing. 0 or -errno with err. */
+int td_sim_try_dir(const char *path, struct td_err *err);
 /* A file for writing, which will have that name in DIR once td_sim_close() has found it whole; NULL with err. */
 FILE *td_sim_create(const char *dir, const char *name, struct td_err *err);
 /* 0, or -errno with err: nothing of it is left, and what had that name before still has it. Closes it. */

@@ -2,6 +2,7 @@
 #include "sim/trace.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -113,6 +114,24 @@ static int need(const struct td_csv *csv, int column, const char *what, struct t
 	return td_err_set(err, -EINVAL, "%.100s:1: there is no column %s", csv->name, what);
 }
 
+/* See TD_TRACE_UNKNOWN_MAX. at: the columns that are known. */
+static void name_unknown(const struct td_csv *csv, const int *at, uint32_t known, char *ret)
+{
+	size_t length = 0;
+
+	ret[0] = 0;
+	for (uint32_t c = 0; c < csv->column_count; c++) {
+		bool is_known = !*csv->columns[c];
+
+		for (uint32_t k = 0; k < known; k++)
+			is_known |= at[k] == (int)c;
+		if (is_known || length + strlen(csv->columns[c]) + 3 > TD_TRACE_UNKNOWN_MAX)
+			continue;
+		length +=
+			(size_t)sprintf(ret + length, "%s%s", length ? ", " : "", csv->columns[c]);
+	}
+}
+
 /* A whole number or, in a column that is not there or empty, `otherwise`. */
 static int whole(const struct td_csv *csv, int column, double min, double max, uint32_t otherwise,
 	uint32_t *ret, struct td_err *err)
@@ -209,6 +228,7 @@ static int take_job(struct td_csv *csv, const int *at, void *into, struct td_err
 		return 0;
 	}
 	job.memory_bytes = (uint64_t)(gib * 0x1p30);
+	job.line = csv->line;
 	job.id = td_names_add(&trace->names, td_csv_text(csv, at[ID]));
 	job.tenant = td_names_add(&trace->names, td_csv_text(csv, at[TENANT]));
 	job.model = td_names_add(&trace->names, td_csv_text(csv, at[MODEL]));
@@ -278,6 +298,7 @@ int td_trace_take(struct td_csv *csv, bool skip_bad, struct td_trace *ret, struc
 	r = r ? r : each_row(csv, skip_bad, &trace.skipped, take_job, at, &trace, err);
 	if (!r && sort_jobs(&trace))
 		r = no_memory(err);
+	name_unknown(csv, at, JOB_COLUMNS, trace.unknown);
 	if (r)
 		td_trace_deinit(&trace);
 	else
@@ -384,6 +405,7 @@ int td_nodes_take(struct td_csv *csv, bool skip_bad, struct td_nodes *ret, struc
 
 	r = r ? r : need(csv, at[NODE_GPUS], "num_gpus", err);
 	r = r ? r : each_row(csv, skip_bad, &nodes.skipped, take_node, at, &nodes, err);
+	name_unknown(csv, at, NODE_COLUMNS, nodes.unknown);
 	if (r)
 		td_nodes_deinit(&nodes);
 	else

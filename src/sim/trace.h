@@ -24,6 +24,9 @@ struct td_csv;
 
 #define TD_TRACE_NONE UINT32_MAX
 
+/* Columns that nothing here reads, "a, b"; "" when there are none. As many as have room. */
+#define TD_TRACE_UNKNOWN_MAX 128
+
 /* Texts, each once. */
 struct td_names {
 	char **text;
@@ -40,6 +43,7 @@ struct td_trace_job {
 	uint64_t memory_bytes; /* of one GPU's; 0 unknown */
 	uint32_t cpu_milli, memory_mib;
 	uint32_t batch;
+	uint32_t line; /* of its file */
 };
 
 struct td_trace {
@@ -50,6 +54,7 @@ struct td_trace {
 	uint32_t gpuless;   /* jobs without a GPU, left out */
 	uint32_t undated;   /* jobs without a duration */
 	bool has_durations; /* there is the column */
+	char unknown[TD_TRACE_UNKNOWN_MAX];
 };
 
 struct td_request {
@@ -77,6 +82,7 @@ struct td_nodes {
 	uint32_t gpus; /* of all */
 	struct td_names names;
 	uint32_t skipped;
+	char unknown[TD_TRACE_UNKNOWN_MAX];
 };
 
 /*

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tandem-sim's command line: same seed, same bytes; bad lines are named; what is not there says so. TAP. usage: sim.py TANDEM-SIM (the program's path)"""
+import csv
 import gzip
 import json
 import os
@@ -69,13 +70,103 @@ def a_bad_line_is_named_and_skipped_only_when_told(folder):
     assert done.returncode == 0 and "left out 1 line of" in done.stderr, done
 
 
-def a_signal_leaves_what_is_done(folder):
-    # A trace that takes far longer than the signal is away: progress of the first policy is stopped, its files are whole.
+def write(path, text, mode="w"):
+    with open(path, mode) as f:
+        f.write(text)
+    return path
+
+
+def who_loses_jobs_is_the_best_at_nothing(folder):
+    # 640 GPUs; AntMan and tandem have gangs of at most 512, and fail the job that asks for 600.
+    cluster = write(f"{folder}/cluster.csv", "node,num_gpus\n" + "".join(f"n{i},16\n" for i in range(40)))
+    trace = write(f"{folder}/jobs.csv", "job_id,submit_time_s,duration_s,num_gpus\nhuge,0,9000,600\n" + "".join(f"j{i},{i},100,1\n" for i in range(1, 61)))
+    done = call("run", "--trace", trace, "--cluster", cluster, "--policy", "tandem", "--compare", "gandiva,fifo", "--out", f"{folder}/out")
+    assert done.returncode == 0, done.stderr
+    with open(f"{folder}/out/summary.json") as f:
+        summary = json.load(f)
+    tandem, gandiva, fifo = summary["policies"]
+    assert (tandem["failed"], gandiva["failed"], fifo["failed"]) == (1, 0, 0) and summary.get("baseline") == "fifo", summary
+    assert {p["counted"] for p in summary["policies"]} == {60} and fifo["makespan_s"] < 300 and fifo["simulated_s"] >= 9000, summary
+    for text in ("tandem left jobs undone: 1 FAILED, 0 not finished.", "are of the 60 of 61 jobs that every policy has done.", "tandem is not better than fifo: it leaves more jobs undone."):
+        assert text in done.stdout and any(text in said for said in summary["summary"]), (text, done.stdout)
+    with open(f"{folder}/out/report.html") as f:
+        page = f.read()
+    assert "tandem is not better than fifo" in page and "times as fast" not in page
+    rows = [re.findall(r"<td([^>]*)>", row) for row in page.split("<tr>")[2:]]
+    assert rows and not any("best" in cells[1] for cells in rows) and any("best" in cells[3] for cells in rows), rows
+    assert any("loss" in cells[1] for cells in rows)
+    with open(f"{folder}/out/summary.csv") as f:
+        assert "tandem,failed,,1\n" in f.readlines()
+
+
+def the_headline_is_against_fifo(folder):
+    done = call(*RUN)
+    assert "Compared with fifo: under tandem a job is complete " in done.stdout, done.stdout
+    done = call(*RUN, "--compare", "gandiva,antman")
+    assert "Compared with gandiva: under tandem a job is complete " in done.stdout, done.stdout
+
+
+def what_no_policy_could_place_is_named_by_file_and_line(folder):
+    trace = write(f"{folder}/jobs.csv", "job_id,submit_time_s,duration_s,num_gpus,memory_gib\na,5,10,1,1\nfat,0,10,1,17\nb,1,10,1,16\nwide,2,10,7,1\n")
+    for policy in POLICIES:
+        done = call("run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--policy", policy)
+        assert done.returncode == 2 and not done.stdout, done
+        assert f'{trace}:3: job "fat" asks for more memory than a GPU of the cluster has: 1 of 6 GPUs, 17 of 16 GiB on each' in done.stderr, done
+    done = call("run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--skip-bad", "--out", folder)
+    assert done.returncode == 0 and "left out 2 lines of" in done.stderr and re.search(r"^jobs +2 ", done.stdout, re.M), done
+    with open(f"{folder}/report.html") as f:
+        assert "2 asked for more than the cluster has" in f.read()
+
+
+def what_has_no_effect_is_said(folder):
+    trace = write(f"{folder}/jobs.csv", "submit_time_s,duration_s,num_gpus,gpu_milli,class,gpu_model,cpu_milli,memory_mib,batch_size\n0,10,1,500,online,a100,4000,1,8\n1,10,1,1000,,,,,\n")
+    cluster = write(f"{folder}/cluster.csv", "node,num_gpus,gpu_model,cpu_milli,gpu_memory_gib,rack\nc,0,,1,,x\na,1,v100,1,16,x\nb,1,a100,1,40,x\n")
+    done = call("run", "--trace", trace, "--cluster", cluster, "--out", folder)
+    notes = ["columns of the trace that are not used: gpu_model", "gpu_milli is not used: who asks for part of a GPU counts as a job of a whole one (1 of 2 jobs)", "cpu_milli is not used: every node has",
+             "memory_mib is not used: every node has", "batch_size is not used (1 of 2 jobs)", "class online counts as guaranteed, and nobody's latency is looked at (1 of 2 jobs)", "columns of the cluster that are not used: rack",
+             "gpu_model is not used: all GPUs are as fast", "gpu_memory_gib: every GPU counts as one of 16 GiB, the least (1 of 2 nodes have more)", "cpu_milli and memory_mib of nodes are not used"]
+    with open(f"{folder}/report.html") as f:
+        page = f.read()
+    with open(f"{folder}/summary.json") as f:
+        summary = json.load(f)
+    assert done.returncode == 0 and len(done.stderr.splitlines()) == len(notes) == len(summary["not_used"]), done.stderr
+    for note in notes:
+        assert done.stderr.count(note) == 1 and f"<li>Not used: {note}" in page and any(n.startswith(note) for n in summary["not_used"]), (note, done.stderr)
+
+
+def any_bytes_in_a_path_and_in_a_name(folder):
+    trace = write(os.fsencode(folder) + b"/h\xfcgel.csv", b'\xef\xbb\xbfjob_id,submit_time_s,duration_s,num_gpus\n"say ""a, b""",0,0,1\n', "wb")
+    done = subprocess.run([SIM, "run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--out", folder], capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done
+    with open(f"{folder}/summary.json", encoding="utf-8") as f:
+        summary = json.load(f)  # no NaN, no bytes that are no UTF-8
+    assert summary["trace"] == f"{folder}/h\ufffdgel.csv" and b"nan" not in done.stdout, (summary, done.stdout)
+    with open(f"{folder}/jobs-fifo.csv", newline="") as f:
+        assert list(csv.reader(f))[1][0] == 'say "a, b"'
+    with open(f"{folder}/report.html", encoding="utf-8") as f:
+        assert "nan" not in f.read()
+    for name in ("summary.csv", "summary.json"):
+        with open(f"{folder}/{name}", encoding="utf-8") as f:
+            assert not re.search(r"\bnan\b", f.read(), re.I)
+
+
+def an_experiments_folder_is_tried_before(_):
+    done = call("experiment", "nvshare-table2", "--out", "/dev/null/x")
+    assert done.returncode == 2 and "/dev/null/x: Not a directory" in done.stderr and not done.stdout and "nvshare-table2" not in done.stderr, done
+
+
+def long_trace(folder):
     trace = f"{folder}/long.csv"
     with open(trace, "w") as f:
         f.write("submit_time_s,duration_s,num_gpus\n")
         for i in range(400000):
             f.write(f"{i * 20},{600 + i % 977},{1 + i % 2}\n")
+    return trace
+
+
+def a_signal_leaves_what_is_done(folder):
+    # A trace that takes far longer than the signal is away: progress of the first policy is stopped, its files are whole.
+    trace = long_trace(folder)
     master, slave = pty.openpty()
     sim = subprocess.Popen([SIM, "run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--policy", "gandiva", "--compare", "fifo,antman,tandem", "--out", f"{folder}/out"],
                            stdout=subprocess.PIPE, stderr=slave, text=True)
@@ -85,6 +176,8 @@ def a_signal_leaves_what_is_done(folder):
     while b"gandiva" not in shown:  # the bar is there: it runs
         assert time.monotonic() < deadline and select.select([master], [], [], 60)[0], shown
         shown += os.read(master, 4096)
+    sim.send_signal(signal.SIGTERM)  # as timeout does: one to the process, and one to its group
+    sim.send_signal(signal.SIGTERM)
     sim.send_signal(signal.SIGINT)
     stdout, _ = sim.communicate(timeout=60)
     while True:
@@ -103,6 +196,13 @@ def a_signal_leaves_what_is_done(folder):
         summary = json.load(f)
     first = summary["policies"][0]
     assert [p["policy"] for p in summary["policies"]] == ["gandiva"] and first["stopped"] and first["unfinished"] > 0, summary
+    stopped = re.search(r"^STOPPED: gandiva was stopped at (\d+) s of simulated time", stdout, re.M)
+    assert stopped and abs(int(stopped[1]) - first["simulated_s"]) <= 1 and "STOPPED: not run at all: fifo, antman, tandem." in stdout, stdout
+    with open(f"{folder}/out/report.html") as f:
+        page = f.read()
+    assert "<b>STOPPED: gandiva was stopped at" in page and "gandiva (stopped)" in page and any("STOPPED" in said for said in summary["summary"])
+    with open(f"{folder}/out/summary.csv") as f:
+        assert "gandiva,stopped,,1\n" in f.readlines()
     assert "jobs not finished" in stdout and os.path.getsize(f"{folder}/out/report.html") > 1000
     with open(f"{folder}/out/jobs-gandiva.csv") as f:
         assert len(f.readlines()) == 400001
@@ -181,7 +281,8 @@ def wrong_usage_is_told(_):
 
 
 def main():
-    cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, a_signal_leaves_what_is_done, options_in_help_are_on_the_page,
+    cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, who_loses_jobs_is_the_best_at_nothing, the_headline_is_against_fifo,
+             what_no_policy_could_place_is_named_by_file_and_line, what_has_no_effect_is_said, any_bytes_in_a_path_and_in_a_name, an_experiments_folder_is_tried_before, a_signal_leaves_what_is_done, options_in_help_are_on_the_page,
              experiments_write_rows, a_gzipped_trace_is_the_same_trace, a_full_disk_is_said_and_leaves_no_half_file,
              what_cannot_be_printed_is_said, letters_and_the_end_of_options, wrong_usage_is_told]
     print(f"1..{len(cases)}")
@@ -190,7 +291,7 @@ def main():
             try:
                 case(folder)
                 print(f"ok {number} - {case.__name__}", flush=True)
-            except (AssertionError, subprocess.TimeoutExpired) as problem:
+            except (AssertionError, KeyError, ValueError, subprocess.TimeoutExpired) as problem:
                 print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "), flush=True)
 
 

@@ -256,6 +256,16 @@ TEST(what_cannot_run_is_refused)
 	jobs[0] = make_job(0, 1, 17, TD_CLASS_BESTEFFORT);
 	CHECK(td_cluster_init(&cluster, &options, &profiles, nodes, 3, 0, jobs, 1, &td_sched_fifo) <
 		0);
+	/* The same for every scheduler: FIFO has no memory of its own to look at. */
+	jobs[0] = make_job(0, 1, 1, TD_CLASS_BESTEFFORT);
+	jobs[0].memory_bytes = 17ull << 30;
+	for (int s = 0; td_scheds[s]; s++)
+		CHECK_EQ(td_cluster_init(&cluster, &options, &profiles, nodes, 3, 16ull << 30, jobs,
+				 1, td_scheds[s]),
+			-EINVAL);
+	CHECK_STR(td_cluster_misfit(&jobs[0], 16, 16ull << 30),
+		"more memory than a GPU of the cluster has");
+	CHECK(!td_cluster_misfit(&jobs[0], 16, 0));
 	jobs[0] = make_job(0, 1, 1, TD_CLASS_BESTEFFORT);
 	jobs[0].profile = 1;
 	CHECK(td_cluster_init(&cluster, &options, &profiles, nodes, 3, 0, jobs, 1, &td_sched_fifo) <

@@ -131,3 +131,12 @@ TEST(a_packed_file_that_ends_too_early_is_not_taken_for_a_short_one)
 		CHECK(strstr(err.msg, "ends in the middle") || strstr(err.msg, "cannot be read"));
 	}
 }
+
+TEST(a_byte_order_mark_is_no_part_of_the_first_column)
+{
+	CHECK_EQ(open_text("\xef\xbb\xbfname,x\nfirst,1\n"), 0);
+	CHECK_EQ(td_csv_column(&csv, "name"), 0);
+	CHECK_EQ(td_csv_next(&csv, &err), 0);
+	td_csv_close(&csv);
+	CHECK_EQ(open_text("\xef\xbb\xbf"), -EINVAL);
+}

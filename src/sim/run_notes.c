@@ -1,0 +1,99 @@
+/*
+ * What a trace or a cluster says that tandem-sim run does not go by: said once each on stderr and in every report, so that nobody takes a figure for more than it is. What it would take to honour them is
+ * in the policies' own interfaces: they place jobs by GPUs, tenants, classes and GPU memory alone.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "sim/run.h"
+
+static void note(struct td_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void note(struct td_run *run, const char *format, ...)
+{
+	char *text = run->notes[run->note_count];
+	va_list args;
+
+	if (run->note_count == TD_RUN_NOTES_MAX)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(run->notes[0]), format, args);
+	va_end(args);
+	fprintf(stderr, "tandem-sim: %s\n", text);
+	run->note_count++;
+}
+
+static void note_jobs(struct td_run *run)
+{
+	uint32_t all = run->trace.count, parts = 0, cpus = 0, memory = 0, batch = 0, online = 0;
+
+	for (uint32_t i = 0; i < run->trace.count; i++) {
+		const struct td_trace_job *job = &run->trace.jobs[i];
+
+		parts += job->gpu_milli < 1000;
+		cpus += job->cpu_milli > 0;
+		memory += job->memory_mib > 0;
+		batch += job->batch > 0;
+		online += job->class == TD_CLASS_ONLINE;
+	}
+	if (*run->trace.unknown)
+		note(run, "columns of the trace that are not used: %s", run->trace.unknown);
+	if (parts)
+		note(run,
+			"gpu_milli is not used: who asks for part of a GPU counts as a job of a "
+			"whole one (%u of %u jobs)",
+			parts, all);
+	if (cpus)
+		note(run,
+			"cpu_milli is not used: every node has the CPUs that a job asks for (%u of "
+			"%u jobs)",
+			cpus, all);
+	if (memory)
+		note(run,
+			"memory_mib is not used: every node has the host memory that a job asks "
+			"for (%u of %u jobs)",
+			memory, all);
+	if (batch)
+		note(run, "batch_size is not used (%u of %u jobs)", batch, all);
+	if (online)
+		note(run,
+			"class online counts as guaranteed, and nobody's latency is looked at (%u "
+			"of %u jobs)",
+			online, all);
+}
+
+static void note_nodes(struct td_run *run)
+{
+	uint32_t first = TD_TRACE_NONE, others = 0, cpus = 0, memory = 0, smaller = 0;
+
+	for (uint32_t n = 0; n < run->nodes.count; n++) {
+		const struct td_node *node = &run->nodes.nodes[n];
+
+		cpus += node->cpu_milli > 0;
+		memory += node->memory_mib > 0;
+		if (!node->gpus)
+			continue;
+		if (first == TD_TRACE_NONE)
+			first = node->model;
+		others += node->model != first;
+		smaller += node->gpu_memory_bytes > run->memory_bytes;
+	}
+	if (*run->nodes.unknown)
+		note(run, "columns of the cluster that are not used: %s", run->nodes.unknown);
+	if (others)
+		note(run, "gpu_model is not used: all GPUs are as fast as each other, of whatever "
+			  "model");
+	if (smaller)
+		note(run,
+			"gpu_memory_gib: every GPU counts as one of %.6g GiB, the least (%u of %u "
+			"nodes have more)",
+			(double)run->memory_bytes / 0x1p30, smaller, run->nodes.count);
+	if (cpus || memory)
+		note(run, "cpu_milli and memory_mib of nodes are not used");
+}
+
+void td_run_take_notes(struct td_run *run)
+{
+	note_jobs(run);
+	note_nodes(run);
+}
