@@ -3,6 +3,12 @@
  *
  * The table of executable graphs is read by every launch, so it is fixed in size and read without a lock: a graph stands at one of PROBES places
  * from where its handle hashes to. One that finds no place counts as one kernel, and its memory once it is there.
+ *
+ * A launch cannot be taken back, so what it may take is asked for before: all that its allocation nodes have addresses for, which is what they share as
+ * far as their lives do not overlap; once it was launched only what was trimmed since then (outside.h). What it did not take is given back.
+ *
+ *	unlaunched --launch: all--> has it --launch: nothing--> has it --trim--> has a part --launch: as much as was trimmed--> has it
+ *	has it --changed to another graph--> unlaunched
  */
 #include "preload/graphs.h"
 
@@ -18,22 +24,44 @@
 #include "preload/outside.h"
 #include "preload/real.h"
 
-#define PLACES    4096
-#define PROBES    32
-#define DEPTH_MAX 8 /* of graphs in graphs */
+#define PLACES      4096
+#define PROBES      32
+#define DEPTH_MAX   8  /* of graphs in graphs */
+#define DEVICES_MAX 16 /* that one graph allocates on; more are not counted */
+#define BUCKETS     256
+#define TRIES       3
+#define GRANULE     (2ull << 20) /* of a driver's memory */
+#define UPLOADS     2ull         /* CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD */
+
+#define LOST ((CUresult)-1) /* no driver's: what the launch relied on has been trimmed */
 
 struct exec {
 	_Atomic uintptr_t handle; /* 0: free. Written last, and cleared first */
 	_Atomic uint32_t kernels;
-	_Atomic uint64_t memory_bytes;
+	_Atomic bool allocates;
 };
 
-static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND); /* of writers */
+/* Of an executable graph on one device. */
+struct memory {
+	struct memory *next;
+	const void *exec;
+	uint64_t bytes;
+	uint64_t launched_at; /* the mark of outside.h, or TD_NEVER_LAUNCHED */
+	CUdevice device;
+};
+
+static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND); /* of writers, and of memories */
 static struct exec execs[PLACES];
+static struct memory *memories[BUCKETS];
 
 static struct exec *place(uintptr_t handle, unsigned probe)
 {
 	return &execs[((handle * 0x9e3779b97f4a7c15ull >> 40) + probe) % PLACES];
+}
+
+static struct memory **bucket(const void *exec)
+{
+	return &memories[((uintptr_t)exec * 0x9e3779b97f4a7c15ull >> 40) % BUCKETS];
 }
 
 static struct exec *find(uintptr_t handle)
@@ -44,47 +72,40 @@ static struct exec *find(uintptr_t handle)
 	return NULL;
 }
 
-struct td_graph_weight td_graph_weight(const void *exec)
+/* -- what a graph holds -- */
+
+struct range {
+	CUdevice device;
+	uint64_t from, to;
+};
+
+struct content {
+	uint32_t kernels;
+	struct range *ranges; /* of allocation nodes, in granules */
+	size_t count, room;
+};
+
+static void add_range(struct content *c, const struct td_alloc_node *node)
 {
-	const struct exec *known = exec ? find((uintptr_t)exec) : NULL;
+	if (node->pool.location.type != CU_MEM_LOCATION_TYPE_DEVICE || !node->bytes)
+		return;
+	if (c->count == c->room) {
+		size_t room = c->room ? 2 * c->room : 16;
+		struct range *more = realloc(c->ranges, room * sizeof(*more));
 
-	if (!known)
-		return (struct td_graph_weight){0};
-	return (struct td_graph_weight){atomic_load_explicit(&known->kernels, memory_order_relaxed),
-		atomic_load_explicit(&known->memory_bytes, memory_order_relaxed)};
-}
-
-static void remember(void *handle, struct td_graph_weight weight)
-{
-	struct exec *at;
-
-	td_lock_take(&lock);
-	at = find((uintptr_t)handle);
-	for (unsigned i = 0; !at && i < PROBES; i++)
-		if (!place((uintptr_t)handle, i)->handle)
-			at = place((uintptr_t)handle, i);
-	if (at) {
-		atomic_store(&at->kernels, weight.kernels);
-		atomic_store(&at->memory_bytes, weight.memory_bytes);
-		atomic_store_explicit(&at->handle, (uintptr_t)handle, memory_order_release);
+		if (!more)
+			return;
+		c->ranges = more;
+		c->room = room;
 	}
-	td_lock_drop(&lock);
+	c->ranges[c->count++] =
+		(struct range){node->pool.location.id, node->address / GRANULE * GRANULE,
+			(node->address + node->bytes + GRANULE - 1) / GRANULE * GRANULE};
 }
 
-static void forget(const void *handle)
-{
-	struct exec *at;
+static void add_graph(struct content *c, void *graph, unsigned depth);
 
-	td_lock_take(&lock);
-	at = find((uintptr_t)handle);
-	if (at)
-		atomic_store(&at->handle, 0);
-	td_lock_drop(&lock);
-}
-
-static void add_graph(struct td_graph_weight *sum, void *graph, unsigned depth);
-
-static void add_node(struct td_graph_weight *sum, void *node, unsigned depth)
+static void add_node(struct content *c, void *node, unsigned depth)
 {
 	struct td_alloc_node alloc;
 	void *inside;
@@ -93,16 +114,16 @@ static void add_node(struct td_graph_weight *sum, void *node, unsigned depth)
 	if (td_real.cuGraphNodeGetType(node, &type))
 		return;
 	if (type == TD_NODE_KERNEL)
-		sum->kernels++;
+		c->kernels++;
 	else if (type == TD_NODE_GRAPH && td_real.cuGraphChildGraphNodeGetGraph &&
 		 !td_real.cuGraphChildGraphNodeGetGraph(node, &inside))
-		add_graph(sum, inside, depth + 1);
+		add_graph(c, inside, depth + 1);
 	else if (type == TD_NODE_ALLOC && td_real.cuGraphMemAllocNodeGetParams &&
 		 !td_real.cuGraphMemAllocNodeGetParams(node, &alloc))
-		sum->memory_bytes += alloc.bytes;
+		add_range(c, &alloc);
 }
 
-static void add_graph(struct td_graph_weight *sum, void *graph, unsigned depth)
+static void add_graph(struct content *c, void *graph, unsigned depth)
 {
 	size_t count = 0;
 	void **nodes;
@@ -113,36 +134,292 @@ static void add_graph(struct td_graph_weight *sum, void *graph, unsigned depth)
 	nodes = calloc(count, sizeof(*nodes));
 	if (nodes && !td_real.cuGraphGetNodes(graph, nodes, &count))
 		for (size_t i = 0; i < count; i++)
-			add_node(sum, nodes[i], depth);
+			add_node(c, nodes[i], depth);
 	free(nodes);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+/* What the ranges from *at on cover together on one device; *at: the next one's first. */
+static uint64_t covered(const struct content *c, size_t *at)
+{
+	CUdevice device = c->ranges[*at].device;
+	uint64_t bytes = 0, until = 0;
+
+	for (; *at < c->count && c->ranges[*at].device == device; ++*at) {
+		const struct range *r = &c->ranges[*at];
+		uint64_t from = r->from > until ? r->from : until;
+
+		if (r->to > from)
+			bytes += r->to - from;
+		until = r->to > until ? r->to : until;
+	}
+	return bytes;
+}
+
+/* As a list, by device. */
+static struct memory *memory_of(struct content *c, const void *exec)
+{
+	struct memory *list = NULL;
+
+	if (c->count)
+		qsort(c->ranges, c->count, sizeof(*c->ranges), by_place);
+	for (size_t i = 0; i < c->count;) {
+		struct memory *m = calloc(1, sizeof(*m));
+		CUdevice device = c->ranges[i].device;
+		uint64_t bytes = covered(c, &i);
+
+		if (!m)
+			break;
+		*m = (struct memory){list, exec, bytes, TD_NEVER_LAUNCHED, device};
+		list = m;
+	}
+	return list;
+}
+
+/* -- what is known of executable graphs -- */
+
+/* With the lock. Returns those of the graph, unlinked. */
+static struct memory *take_memories(const void *exec)
+{
+	struct memory **at = bucket(exec), *list = NULL;
+
+	while (*at) {
+		struct memory *m = *at;
+
+		if (m->exec != exec) {
+			at = &m->next;
+			continue;
+		}
+		*at = m->next;
+		m->next = list;
+		list = m;
+	}
+	return list;
+}
+
+static void free_memories(struct memory *list)
+{
+	while (list) {
+		struct memory *next = list->next;
+
+		free(list);
+		list = next;
+	}
+}
+
+/* With the lock. NULL: there is no place. */
+static struct exec *place_for(const void *handle)
+{
+	struct exec *at = find((uintptr_t)handle);
+
+	for (unsigned i = 0; !at && i < PROBES; i++)
+		if (!place((uintptr_t)handle, i)->handle)
+			at = place((uintptr_t)handle, i);
+	return at;
+}
+
+/* From now on the handle is a graph that holds all this. */
+static void remember(void *handle, struct content *c)
+{
+	struct memory *now = memory_of(c, handle), *before, **end = &now;
+	struct exec *at;
+
+	td_lock_take(&lock);
+	before = take_memories(handle);
+	at = place_for(handle);
+	if (at) {
+		atomic_store(&at->kernels, c->kernels);
+		atomic_store(&at->allocates, now != NULL);
+		atomic_store_explicit(&at->handle, (uintptr_t)handle, memory_order_release);
+		while (*end)
+			end = &(*end)->next;
+		*end = *bucket(handle);
+		*bucket(handle) = now;
+		now = NULL;
+	}
+	td_lock_drop(&lock);
+	free_memories(before);
+	free_memories(now);
+}
+
+static void forget(const void *handle)
+{
+	struct memory *before;
+	struct exec *at;
+
+	td_lock_take(&lock);
+	at = find((uintptr_t)handle);
+	if (at)
+		atomic_store(&at->handle, 0);
+	before = take_memories(handle);
+	td_lock_drop(&lock);
+	free_memories(before);
+}
+
+static unsigned copy_memories(const void *exec, struct memory *ret, unsigned max)
+{
+	unsigned n = 0;
+
+	td_lock_take(&lock);
+	for (const struct memory *m = *bucket(exec); m && n < max; m = m->next)
+		if (m->exec == exec)
+			ret[n++] = *m;
+	td_lock_drop(&lock);
+	return n;
+}
+
+static void note_launched(const void *exec, CUdevice device, uint64_t at)
+{
+	td_lock_take(&lock);
+	for (struct memory *m = *bucket(exec); m; m = m->next)
+		if (m->exec == exec && m->device == device)
+			m->launched_at = at;
+	td_lock_drop(&lock);
+}
+
+/* -- asking for it -- */
+
+struct claims {
+	struct memory of[DEVICES_MAX];
+	struct td_outside_claim claims[DEVICES_MAX];
+	unsigned count;
+};
+
+static bool again(struct claims *c, CUresult r)
+{
+	for (unsigned i = 0; i < c->count; i++)
+		if (td_outside_again(&c->claims[i], r))
+			return true;
+	return false;
+}
+
+static bool all_hold(const struct claims *c)
+{
+	for (unsigned i = 0; i < c->count; i++)
+		if (!td_outside_graph_holds(&c->claims[i]))
+			return false;
+	return true;
+}
+
+/* exec NULL: it was not launched. */
+static CUresult settle(struct claims *c, CUresult r, const void *exec)
+{
+	for (unsigned i = 0; i < c->count; i++) {
+		uint64_t at = c->claims[i].trimmed_bytes;
+
+		/* More than was granted is counted, and had by nobody else: it cannot be taken back. */
+		if (!r && c->claims[i].object)
+			(void)td_outside_fits(&c->claims[i]);
+		(void)td_outside_settle(&c->claims[i], r, TD_KEY_ADDRESS, 0);
+		if (!r && exec)
+			note_launched(exec, c->of[i].device, at);
+	}
+	return r;
+}
+
+static CUresult claim_one(struct td_outside_claim *ret, const struct memory *memory)
+{
+	/* One pool for each device, which is asked what it holds. No handle of a pool is so small. */
+	struct td_object *pool =
+		td_outside_pool((uint64_t)memory->device + 1, memory->device, TD_OUTSIDE_GRAPH);
+
+	return pool ? td_outside_claim_graph(ret, pool, memory->bytes, memory->launched_at)
+		    : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult claim_all(struct claims *ret)
+{
+	unsigned count = ret->count;
+	CUresult r;
+
+	(void)td_context_use();
+	for (ret->count = 0; ret->count < count; ret->count++) {
+		r = claim_one(&ret->claims[ret->count], &ret->of[ret->count]);
+		if (r)
+			return settle(ret, r, NULL);
+	}
+	return CUDA_SUCCESS;
+}
+
+/* -- hooks -- */
+
+static void weigh(void *exec, void *graph)
+{
+	struct content content = {0};
+
+	(void)td_context_use();
+	add_graph(&content, graph, 0);
+	remember(exec, &content);
+	free(content.ranges);
+}
+
+/* Of a graph that is uploaded as it is instantiated. False: there is nothing to ask for. */
+static bool uploads(const void *params, void *graph, struct claims *ret)
+{
+	struct content content = {0};
+	struct memory *list;
+
+	ret->count = 0;
+	if (!params || !(*(const uint64_t *)params & UPLOADS))
+		return false;
+	add_graph(&content, graph, 0);
+	list = memory_of(&content, NULL);
+	for (const struct memory *m = list; m && ret->count < DEVICES_MAX; m = m->next)
+		ret->of[ret->count++] = *m;
+	free_memories(list);
+	free(content.ranges);
+	return ret->count;
 }
 
 static CUresult instantiated(CUresult r, void **exec, void *graph)
 {
-	struct td_graph_weight sum = {0};
-
-	if (r || !exec || !*exec)
-		return r;
-	(void)td_context_use();
-	add_graph(&sum, graph, 0);
-	remember(*exec, sum);
+	if (!r && exec && *exec)
+		weigh(*exec, graph);
 	return r;
 }
 
-#define INSTANTIATE(symbol)                                                                        \
+#define INSTANTIATE(symbol, params)                                                                \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		struct claims claims;                                                              \
+		struct td_slot *slot;                                                              \
+		CUresult r = uploads(params, a1, &claims) ? claim_all(&claims) : CUDA_SUCCESS;     \
+		if (r)                                                                             \
+			return r;                                                                  \
+		slot = td_gate_enter_naming();                                                     \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		td_gate_leave(slot);                                                               \
+		return instantiated(settle(&claims, r, NULL), a0, a1);                             \
+	}
+
+INSTANTIATE(cuGraphInstantiate, NULL)
+INSTANTIATE(cuGraphInstantiate_v2, NULL)
+INSTANTIATE(cuGraphInstantiateWithFlags, NULL)
+INSTANTIATE(cuGraphInstantiateWithParams, a2)
+INSTANTIATE(cuGraphInstantiateWithParams_ptsz, a2)
+
+/* Its allocation nodes are the other graph's from now on, with memory of their own. */
+#define UPDATE(symbol)                                                                             \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
 		struct td_slot *slot = td_gate_enter_naming();                                     \
 		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
 		td_gate_leave(slot);                                                               \
-		return instantiated(r, a0, a1);                                                    \
+		if (!r)                                                                            \
+			weigh(a0, a1);                                                             \
+		return r;                                                                          \
 	}
 
-INSTANTIATE(cuGraphInstantiate)
-INSTANTIATE(cuGraphInstantiate_v2)
-INSTANTIATE(cuGraphInstantiateWithFlags)
-INSTANTIATE(cuGraphInstantiateWithParams)
-INSTANTIATE(cuGraphInstantiateWithParams_ptsz)
+UPDATE(cuGraphExecUpdate)
+UPDATE(cuGraphExecUpdate_v2)
 
 CUresult td_hook_cuGraphExecDestroy(void *a0)
 {
@@ -155,41 +432,65 @@ CUresult td_hook_cuGraphExecDestroy(void *a0)
 	return r;
 }
 
-/* Of a graph with allocation nodes. One pool for each device, which is asked what it holds. */
-static CUresult claim(struct td_outside_claim *ret, uint64_t bytes, CUstream stream)
-{
-	struct td_object *pool;
-	CUdevice device;
+/* A call that puts a graph on a stream. */
+struct submission {
+	CUresult (*call)(void *exec, CUstream stream);
+	void *exec;
+	CUstream stream, named; /* named: never NULL */
+	uint32_t flags;
+	bool launches;
+};
 
-	memset(ret, 0, sizeof(*ret));
-	if (!bytes || td_context_use() < 0 || td_real.cuCtxGetDevice(&device) ||
-		td_context_is_capturing(stream))
-		return CUDA_SUCCESS;
-	/* No handle of a pool is so small. */
-	pool = td_outside_pool((uint64_t)device + 1, device, TD_OUTSIDE_GRAPH);
-	return pool ? td_outside_claim_growth(ret, pool, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
+static CUresult submit(const struct submission *s, uint32_t kernels, const struct claims *claims)
+{
+	struct td_slot *slot =
+		td_gate_enter(s->stream, s->flags | td_submit_work(s->exec, 0, 0, 0));
+	CUresult r;
+
+	if (claims && !all_hold(claims)) {
+		td_gate_leave(slot);
+		return LOST;
+	}
+	if (s->launches && kernels > 1 && !td_context_is_capturing(s->named))
+		td_gate_count(slot, kernels - 1);
+	r = s->call(s->exec, s->stream);
+	td_gate_leave(slot);
+	return r;
+}
+
+/* An upload may take the memory, or not: the launch after it asks once more. */
+static __attribute__((noinline)) CUresult submit_with_memory(
+	const struct submission *s, uint32_t kernels)
+{
+	struct claims claims;
+	unsigned tries = 0;
+	CUresult r;
+
+	do {
+		claims.count = copy_memories(s->exec, claims.of, DEVICES_MAX);
+		r = claim_all(&claims);
+		if (r)
+			return r;
+		do
+			r = submit(s, kernels, tries + 1 < TRIES ? &claims : NULL);
+		while (again(&claims, r));
+		r = settle(&claims, r, s->launches ? s->exec : NULL);
+	} while (r == LOST && ++tries < TRIES);
+	return r;
 }
 
 #define WITH_GRAPH(symbol, own_stream, null_stream, is_launch)                                     \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		struct td_graph_weight weight = td_graph_weight(a0);                               \
-		struct td_outside_claim growth = {0};                                              \
-		CUresult r = weight.memory_bytes ? claim(&growth, weight.memory_bytes,             \
-							   stream ? stream : null_stream)          \
-						 : CUDA_SUCCESS;                                   \
-		if (r)                                                                             \
-			return r;                                                                  \
-		do {                                                                               \
-			struct td_slot *slot =                                                     \
-				td_gate_enter(stream, (own_stream) | td_submit_work(a0, 0, 0, 0)); \
-			if (is_launch && weight.kernels > 1 &&                                     \
-				!td_context_is_capturing(stream ? stream : null_stream))           \
-				td_gate_count(slot, weight.kernels - 1);                           \
-			r = td_real.symbol TD_ARGS_##symbol;                                       \
-			td_gate_leave(slot);                                                       \
-		} while (td_outside_again(&growth, r));                                            \
-		return td_outside_settle(&growth, r, TD_KEY_ADDRESS, 0);                           \
+		const struct exec *known = a0 ? find((uintptr_t)a0) : NULL;                        \
+		const struct submission s = {td_real.symbol, a0, stream,                           \
+			stream ? stream : null_stream, own_stream, is_launch};                     \
+		uint32_t kernels =                                                                 \
+			known ? atomic_load_explicit(&known->kernels, memory_order_relaxed) : 0;   \
+		if (known && atomic_load_explicit(&known->allocates, memory_order_relaxed) &&      \
+			!td_context_is_capturing(s.named))                                         \
+			return submit_with_memory(&s, kernels);                                    \
+		return submit(&s, kernels, NULL);                                                  \
 	}
 
 WITH_GRAPH(cuGraphLaunch, 0, CU_STREAM_LEGACY, true)
@@ -202,4 +503,5 @@ void td_graphs_forked(void)
 {
 	td_lock_reset(&lock);
 	memset(execs, 0, sizeof(execs));
+	memset(memories, 0, sizeof(memories));
 }

@@ -151,6 +151,7 @@ void td_outside_delist(struct td_outside_claim *claim)
 		return;
 	claim->is_listed = false;
 	pool->claims--;
+	pool->relying -= claim->relies;
 	pool->ended++;
 	pool->wanted_bytes -= claim->wanted_bytes;
 	pool->asked_bytes -= claim->bytes;

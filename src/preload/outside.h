@@ -55,8 +55,10 @@ struct td_outside_claim {
 	int slot, need;
 	enum td_mobility mobility;
 	unsigned waits;
-	bool growth;    /* of an object that is there already */
-	bool is_listed; /* among the pool's claims */
+	bool growth;            /* of an object that is there already */
+	bool is_listed;         /* among the pool's claims */
+	bool relies;            /* of a graph's memory: on some that it has already */
+	uint64_t trimmed_bytes; /* of a graph's: the mark that it was made at */
 };
 
 /*
@@ -113,6 +115,17 @@ void td_outside_context_ended(void *context);
 struct td_object *td_outside_pool(uint64_t pool, int device, enum td_outside_kind kind);
 /* As td_outside_claim, for what the pool may grow by to hand out `bytes`: what it has in store serves one claim, not each of those under way. */
 int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes);
+/*
+ * The same for a graph's memory, of which `bytes` are for the graph that is to be launched. What the driver keeps for later of other graphs' memory is no store: whether it can serve
+ * this one it does not say. What the graph has itself, since it was launched at the mark `since` (TD_NEVER_LAUNCHED: it was not), it has still, but for what was trimmed after that.
+ */
+#define TD_NEVER_LAUNCHED UINT64_MAX
+int td_outside_claim_graph(
+	struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes, uint64_t since);
+/* Has the graph still what the claim relies on? Somebody may have trimmed, while it waited at the gate. */
+bool td_outside_graph_holds(const struct td_outside_claim *claim);
+/* The program's own trim. Waits, boundedly, for launches that rely on what it would give back. */
+int td_outside_trim_graphs(int device);
 /* From now on it is asked nothing, and holds what is in use of it. One of td_outside_gone and td_outside_pool_stays follows. */
 struct td_key *td_outside_pool_ends(uint64_t pool);
 void td_outside_pool_stays(struct td_key *key, uint64_t pool);

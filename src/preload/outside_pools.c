@@ -73,17 +73,39 @@ static uint64_t lacks(const struct td_object *pool)
 {
 	uint64_t reserved = 0, used = 0, has = pool->asked_bytes;
 
-	/* What it has to give back is no store. */
-	if (!pool->most && td_table_ask(pool, &reserved, &used) && reserved > used)
+	/* What it has to give back is no store, nor is what other graphs have. */
+	if (!pool->most && pool->kind != TD_OUTSIDE_GRAPH && td_table_ask(pool, &reserved, &used) &&
+		reserved > used)
 		has += reserved - used;
 	return pool->wanted_bytes > has ? pool->wanted_bytes - has : 0;
 }
 
-static void enlist(struct td_outside_claim *claim)
+static uint64_t rounded(uint64_t bytes)
+{
+	return (bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
+}
+
+/* What a graph wants beside what it has. */
+static void want_for_graph(struct td_outside_claim *claim, uint64_t bytes, uint64_t since)
+{
+	const struct td_object *pool = claim->object;
+	uint64_t lost = since == TD_NEVER_LAUNCHED ? bytes : pool->trimmed_bytes - since;
+
+	claim->wanted_bytes = lost < bytes ? rounded(lost) : bytes;
+	claim->relies = claim->wanted_bytes < bytes;
+	claim->trimmed_bytes = pool->trimmed_bytes;
+}
+
+static void enlist(struct td_outside_claim *claim, uint64_t bytes, uint64_t since)
 {
 	struct td_object *pool = claim->object;
 
 	td_lock_take(&td_table.lock);
+	claim->wanted_bytes = bytes;
+	claim->relies = false;
+	if (pool->kind == TD_OUTSIDE_GRAPH)
+		want_for_graph(claim, bytes, since);
+	pool->relying += claim->relies;
 	pool->claims++;
 	pool->wanted_bytes += claim->wanted_bytes;
 	claim->bytes = claim->slot < 0 ? 0 : lacks(pool);
@@ -129,36 +151,102 @@ static bool await_others(const struct td_object *pool, uint32_t ended, unsigned 
 	return changed;
 }
 
-int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes)
+/* CUDA_SUCCESS: it is under way. Else it is not. */
+static int grow(struct td_outside_claim *claim, uint64_t bytes, uint64_t since)
 {
 	unsigned waits = 0;
 	uint32_t ended;
 	int r;
 
+	for (;;) {
+		enlist(claim, bytes, since);
+		if (!claim->bytes)
+			return CUDA_SUCCESS;
+		r = td_outside_grant(claim, claim->bytes);
+		if (!r) {
+			note_granted(claim, claim->bytes);
+			return CUDA_SUCCESS;
+		}
+		ended = give_up(claim);
+		if (!await_others(claim->object, ended, &waits))
+			return r;
+	}
+}
+
+static void begin(struct td_outside_claim *ret, struct td_object *pool, uint64_t key_bytes)
+{
 	memset(ret, 0, sizeof(*ret));
 	ret->growth = true;
 	ret->object = pool; /* with the caller's reference */
-	ret->key = td_table_key(TD_KEY_ADDRESS, 0, bytes);
+	ret->key = key_bytes ? td_table_key(TD_KEY_ADDRESS, 0, key_bytes) : NULL;
 	ret->slot = pool->device < 0 ? -1 : td_table_slot(pool->device);
-	ret->wanted_bytes = (bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
 	td_outside_refresh();
-	for (;;) {
-		enlist(ret);
-		if (!ret->bytes)
-			return CUDA_SUCCESS;
-		r = td_outside_grant(ret, ret->bytes);
-		if (!r) {
-			note_granted(ret, ret->bytes);
-			return CUDA_SUCCESS;
-		}
-		ended = give_up(ret);
-		if (!await_others(pool, ended, &waits))
-			break;
+}
+
+static int begun(struct td_outside_claim *claim, int r)
+{
+	if (!r)
+		return r;
+	td_lock_take(&td_table.lock);
+	td_table_put_object(claim->object);
+	td_lock_drop(&td_table.lock);
+	td_outside_drop(claim);
+	return r;
+}
+
+int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes)
+{
+	begin(ret, pool, bytes);
+	return begun(ret, grow(ret, rounded(bytes), TD_NEVER_LAUNCHED));
+}
+
+int td_outside_claim_graph(
+	struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes, uint64_t since)
+{
+	int r;
+
+	begin(ret, pool, 0);
+	r = grow(ret, bytes, since);
+	/* What it has itself is given up, too, if it is not in use; and if it is, what others kept has gone by now. */
+	if (r && since != TD_NEVER_LAUNCHED)
+		r = grow(ret, bytes, TD_NEVER_LAUNCHED);
+	if (r && since != TD_NEVER_LAUNCHED)
+		r = grow(ret, bytes, since);
+	return begun(ret, r);
+}
+
+bool td_outside_graph_holds(const struct td_outside_claim *claim)
+{
+	bool holds;
+
+	if (!claim->object || !claim->relies)
+		return true;
+	td_lock_take(&td_table.lock);
+	holds = claim->object->trimmed_bytes == claim->trimmed_bytes;
+	td_lock_drop(&td_table.lock);
+	return holds;
+}
+
+int td_outside_trim_graphs(int device)
+{
+	unsigned waits = 0;
+	struct td_key *key;
+	bool relied = true;
+	int r;
+
+	while (relied && waits++ < SHARE_WAITS) {
+		td_lock_take(&td_table.lock);
+		key = td_table_find(TD_KEY_POOL, (uint64_t)device + 1);
+		relied = key && key->object->relying;
+		td_lock_drop(&td_table.lock);
+		if (relied)
+			td_time_sleep_until_ns(td_time_now_ns() + TD_OUTSIDE_WAIT_NS);
 	}
 	td_lock_take(&td_table.lock);
-	td_table_put_object(pool);
+	key = td_table_find(TD_KEY_POOL, (uint64_t)device + 1);
+	r = key ? td_table_trim_graphs(key->object) : td_real.cuDeviceGraphMemTrim(device);
 	td_lock_drop(&td_table.lock);
-	td_outside_drop(ret);
+	td_outside_refresh();
 	return r;
 }
 

@@ -157,22 +157,39 @@ bool td_table_ask(const struct td_object *object, uint64_t *ret_reserved, uint64
 	       !td_real.cuMemPoolGetAttribute((void *)object->pool, TD_POOL_ATTR_USED, ret_used);
 }
 
+int td_table_trim_graphs(struct td_object *object)
+{
+	uint64_t before = 0, after = 0, used, freed;
+	bool known = td_table_ask(object, &before, &used);
+	int r = td_real.cuDeviceGraphMemTrim(object->device);
+
+	if (!known || !td_table_ask(object, &after, &used))
+		after = 0;
+	/* Other threads' launches may have taken what was granted to them meanwhile. */
+	freed = before + object->granted_bytes;
+	freed -= after < freed ? after : freed;
+	object->trimmed_bytes += freed < before ? freed : before;
+	return r;
+}
+
 /* Down to keep_bytes. No capture of another thread's is broken by it, whenever that began; where one is known of, it waits. */
-static void trim(const struct td_object *object, uint64_t keep_bytes)
+static void trim(struct td_object *object, uint64_t keep_bytes)
 {
 	int before;
 
 	if (td_context_any_capture())
 		return;
 	before = td_context_relax();
-	if (object->kind == TD_OUTSIDE_GRAPH && td_real.cuDeviceGraphMemTrim)
-		(void)td_real.cuDeviceGraphMemTrim(object->device);
-	else if (object->pool && td_real.cuMemPoolTrimTo)
+	if (object->kind == TD_OUTSIDE_GRAPH) {
+		if (td_real.cuDeviceGraphMemTrim && !object->relying)
+			(void)td_table_trim_graphs(object);
+	} else if (object->pool && td_real.cuMemPoolTrimTo) {
 		(void)td_real.cuMemPoolTrimTo((void *)object->pool, keep_bytes);
+	}
 	td_context_unrelax(before);
 }
 
-void td_table_trim_pool(const struct td_object *object)
+void td_table_trim_pool(struct td_object *object)
 {
 	uint64_t reserved, used = 0, counted_on = 0;
 

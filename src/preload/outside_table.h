@@ -29,6 +29,8 @@ struct td_object {
 	 */
 	uint64_t wanted_bytes, asked_bytes, granted_bytes;
 	uint32_t claims, ended;
+	uint32_t relying; /* of them: on what their graphs have, so that it is not trimmed now */
+	uint64_t trimmed_bytes; /* of graphs' memory, so far */
 	uint32_t references;
 	int device;
 	uint8_t kind;
@@ -80,7 +82,9 @@ void td_table_put_key(struct td_key *key);
 /* What the driver says that a pool holds, and what of that is in use. False: it does not say. */
 bool td_table_ask(const struct td_object *object, uint64_t *ret_reserved, uint64_t *ret_used);
 /* What it keeps for later goes back to the driver, but for what claims under way count on. */
-void td_table_trim_pool(const struct td_object *object);
+void td_table_trim_pool(struct td_object *object);
+/* All that graphs keep, for whoever asks: no claim relies on it, or that cannot be helped. Returns what the driver says. */
+int td_table_trim_graphs(struct td_object *object);
 /* Counts what the driver says. While claims are under way what a pool has grown by is theirs to count. */
 void td_table_ask_pool(struct td_object *object);
 /* The same, and at most so much. */

@@ -206,7 +206,13 @@ CUresult td_hook_cuMemPoolDestroy(void *a0)
 	}
 
 AND_REFRESH(cuMemPoolTrimTo)
-AND_REFRESH(cuDeviceGraphMemTrim)
+
+/* What graphs keep is told apart from what they have: see graphs.c. */
+CUresult td_hook_cuDeviceGraphMemTrim(CUdevice a0)
+{
+	return td_outside_trim_graphs(a0);
+}
+
 SYNCHRONISE(cuStreamSynchronize)
 SYNCHRONISE(cuStreamSynchronize_ptsz)
 SYNCHRONISE(cuEventSynchronize)

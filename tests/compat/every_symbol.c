@@ -162,6 +162,10 @@ static void graph_instantiated(int symbol)
 		break;
 	default: OK(VIA(cuGraphInstantiateWithFlags)(&exec, graph, 0));
 	}
+	if (symbol == TD_SYMBOL_cuGraphExecUpdate)
+		OK(VIA(cuGraphExecUpdate)(exec, graph, NULL, NULL));
+	if (symbol == TD_SYMBOL_cuGraphExecUpdate_v2)
+		OK(VIA(cuGraphExecUpdate_v2)(exec, graph, NULL));
 	EXPECT(symbol, counted() == 0);
 	if (td_symbols[symbol].class == TD_CLASS_OF_NAMES_GRAPH)
 		names_memory(symbol);
@@ -411,6 +415,8 @@ static const check_fn by_name[TD_SYMBOL_N] = {
 	AT(cuGraphInstantiateWithFlags, graph_instantiated),
 	AT(cuGraphInstantiateWithParams, graph_instantiated),
 	AT(cuGraphInstantiateWithParams_ptsz, graph_instantiated),
+	AT(cuGraphExecUpdate, graph_instantiated),
+	AT(cuGraphExecUpdate_v2, graph_instantiated),
 	AT(cuGraphExecDestroy, graph_instantiated),
 	AT(cuDeviceGraphMemTrim, graph_instantiated),
 	AT(cuMemGetInfo, tells_the_programs_share),

@@ -93,7 +93,10 @@ static bool capturing, active = true;
 	X(cuGraphGetNodes, *a2 = 3;                                                                \
 		if (a1) for (size_t i = 0; i < 3; i++) a1[i] = (void *)(0x6000 + i);)              \
 	X(cuGraphNodeGetType, *a1 = a0 == (void *)0x6002 ? TD_NODE_ALLOC : TD_NODE_KERNEL;)        \
-	X(cuGraphMemAllocNodeGetParams, ((struct td_alloc_node *)a1)->bytes = 4 * MIB;)            \
+	X(cuGraphMemAllocNodeGetParams,                                                            \
+		*(struct td_alloc_node *)a1 = (struct td_alloc_node){                              \
+			.pool = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},                    \
+			.bytes = 4 * MIB};)                                                        \
 	X(cuGraphLaunch, graph_bytes = 4 * MIB;)                                                   \
 	X(cuGraphLaunch_ptsz, graph_bytes = 4 * MIB;)                                              \
 	X(cuGraphUpload, graph_bytes = 4 * MIB;)                                                   \
