@@ -60,7 +60,7 @@ struct td_memory_stats {
 	uint64_t crossed_bytes;  /* so far: came from other processes, or may have gone to them */
 	uint64_t
 		imported_bytes; /* of what other processes made, which counts there: had here, too */
-	/* beside all of those: the driver pages it, and had no room for it on the device when it was allocated */
+	/* beside all of those: the driver pages it, and had no room for it on the device when it was allocated; or a pool took it unasked, and is to give it back */
 	uint64_t paged_bytes;
 	uint64_t in_bytes, out_bytes; /* moved so far, by direction */
 	uint64_t move_ns;             /* time spent moving */

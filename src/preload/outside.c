@@ -164,8 +164,9 @@ static void settle_growth(struct td_outside_claim *claim)
 	struct td_object *pool = claim->object;
 
 	td_outside_delist(claim);
-	if (pool->most)
+	if (pool->is_over)
 		pool->most += claim->granted_bytes;
+	td_table_note_beyond(pool);
 	td_table_ask_pool_within(
 		pool, pool->claims ? pool->bytes + claim->granted_bytes : UINT64_MAX);
 }
@@ -434,13 +435,15 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 	inner->stats(slot, ret);
 	td_lock_take(&td_table.lock);
 	if (device >= 0) {
-		ret->demanded_bytes += td_table.device_bytes[device];
-		ret->resident_bytes += td_table.device_bytes[device];
-		ret->fixed_bytes += td_table.device_bytes[device];
+		uint64_t counted = td_table.device_bytes[device] - td_table.beyond_bytes[device];
+
+		ret->demanded_bytes += counted;
+		ret->resident_bytes += counted;
+		ret->fixed_bytes += counted;
 		ret->crossed_bytes = td_table.crossed_bytes[device];
 		ret->imported_bytes = td_table.kind_bytes[device][TD_OUTSIDE_SHARED] +
 				      td_table.kind_bytes[device][TD_OUTSIDE_IMPORTED];
-		ret->paged_bytes += td_table.host_bytes[device];
+		ret->paged_bytes += td_table.host_bytes[device] + td_table.beyond_bytes[device];
 	}
 	if (slot < TD_SLOT_MAX) {
 		if (td_table.peak_bytes[slot] < ret->demanded_bytes)
@@ -488,6 +491,7 @@ static void over_forked(void)
 	memset(td_table.buckets, 0, sizeof(td_table.buckets));
 	memset(td_table.device_bytes, 0, sizeof(td_table.device_bytes));
 	memset(td_table.host_bytes, 0, sizeof(td_table.host_bytes));
+	memset(td_table.beyond_bytes, 0, sizeof(td_table.beyond_bytes));
 	memset(td_table.crossed_bytes, 0, sizeof(td_table.crossed_bytes));
 	memset(td_table.kind_bytes, 0, sizeof(td_table.kind_bytes));
 	memset(td_table.peak_bytes, 0, sizeof(td_table.peak_bytes));

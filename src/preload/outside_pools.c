@@ -74,8 +74,8 @@ static uint64_t lacks(const struct td_object *pool)
 	uint64_t reserved = 0, used = 0, has = pool->asked_bytes;
 
 	/* What it has to give back is no store, nor is what other graphs have. */
-	if (!pool->most && pool->kind != TD_OUTSIDE_GRAPH && td_table_ask(pool, &reserved, &used) &&
-		reserved > used)
+	if (!pool->is_over && pool->kind != TD_OUTSIDE_GRAPH &&
+		td_table_ask(pool, &reserved, &used) && reserved > used)
 		has += reserved - used;
 	return pool->wanted_bytes > has ? pool->wanted_bytes - has : 0;
 }
@@ -283,8 +283,10 @@ bool td_outside_fits(struct td_outside_claim *claim)
 	if (td_outside_trim((unsigned)claim->slot) && !excess(pool))
 		return true;
 	td_lock_take(&td_table.lock);
-	if (!pool->most || pool->bytes < pool->most)
-		pool->most = pool->bytes ? pool->bytes : 1;
+	if (!pool->is_over || pool->bytes < pool->most)
+		pool->most = pool->bytes;
+	pool->is_over = true;
+	td_table_note_beyond(pool);
 	td_lock_drop(&td_table.lock);
 	return false;
 }

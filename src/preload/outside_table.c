@@ -53,6 +53,16 @@ static bool has_crossed(const struct td_object *object, uint64_t bytes)
 		       : object->kind == TD_OUTSIDE_EXPORTABLE && !bytes;
 }
 
+void td_table_note_beyond(struct td_object *object)
+{
+	uint64_t beyond =
+		object->is_over && object->bytes > object->most ? object->bytes - object->most : 0;
+
+	if (object->device >= 0)
+		td_table.beyond_bytes[object->device] += beyond - object->beyond_bytes;
+	object->beyond_bytes = beyond;
+}
+
 void td_table_count(struct td_object *object, uint64_t bytes)
 {
 	uint64_t change = bytes - object->bytes; /* modulo 2^64 */
@@ -71,6 +81,7 @@ void td_table_count(struct td_object *object, uint64_t bytes)
 		td_table.host_bytes[object->device] += change;
 	else
 		td_table.device_bytes[object->device] += change;
+	td_table_note_beyond(object);
 }
 
 struct td_key **td_table_bucket(enum td_outside_key what, uint64_t value)
@@ -206,12 +217,13 @@ void td_table_ask_pool_within(struct td_object *object, uint64_t most_bytes)
 {
 	uint64_t reserved = 0, used;
 
-	if (object->most && object->pool)
+	if (object->is_over && object->pool)
 		trim(object, object->most);
 	if (td_table_ask(object, &reserved, &used))
 		td_table_count(object, reserved < most_bytes ? reserved : most_bytes);
 	if (reserved <= object->most)
-		object->most = 0;
+		object->is_over = false;
+	td_table_note_beyond(object);
 }
 
 void td_table_ask_pool(struct td_object *object)

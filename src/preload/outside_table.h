@@ -21,7 +21,8 @@ struct td_object {
 	struct td_object *next_pool; /* in pools */
 	uint64_t bytes;
 	uint64_t
-		most; /* a pool that grew by what was not granted: what was, to which it is to shrink before its store counts. 0: it did not */
+		most; /* is_over: what was granted, to which it is to shrink before its store counts */
+	uint64_t beyond_bytes; /* what it holds beyond that: nobody granted it, and it is to go */
 	uint64_t pool; /* handle, while the program has it; 0: it has not, or there is none */
 	/*
 	 * Of claims under way on a pool, which share its store: how many, what they want of it together, what of that is asked for, what was granted, and
@@ -34,8 +35,8 @@ struct td_object {
 	uint32_t references;
 	int device;
 	uint8_t kind;
-	bool on_host, is_pool;
-	void *context; /* it ends with it; NULL: with the process */
+	bool on_host, is_pool, is_over; /* is_over: a pool grew by what was not granted */
+	void *context;                  /* it ends with it; NULL: with the process */
 };
 
 struct td_key {
@@ -53,6 +54,8 @@ struct td_table {
 	uint64_t mappings; /* keys of that kind */
 	uint64_t device_bytes[TD_OUTSIDE_DEVICES], host_bytes[TD_OUTSIDE_DEVICES],
 		kind_bytes[TD_OUTSIDE_DEVICES][TD_OUTSIDE_N];
+	/* of device_bytes, what pools took that was not granted. It is told apart: counted with the rest it would raise what the process may have */
+	uint64_t beyond_bytes[TD_OUTSIDE_DEVICES];
 	/* so far, by device: imported, or exportable and given up here */
 	uint64_t crossed_bytes[TD_OUTSIDE_DEVICES];
 	uint64_t peak_bytes[TD_SLOT_MAX];
@@ -71,6 +74,8 @@ extern struct td_table td_table;
 void td_table_note_slot(int device, int slot);
 /* From now on the object is so large. */
 void td_table_count(struct td_object *object, uint64_t bytes);
+/* `most` or is_over has changed. */
+void td_table_note_beyond(struct td_object *object);
 struct td_key **td_table_bucket(enum td_outside_key what, uint64_t value);
 struct td_key *td_table_find(enum td_outside_key what, uint64_t value);
 void td_table_link(struct td_key *key);

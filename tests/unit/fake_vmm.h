@@ -80,7 +80,7 @@ static char *vmm_at(uint64_t address, uint64_t bytes)
 	return vmm.memory[span->memory].data + (address - span->address);
 }
 
-static unsigned vmm_count(const struct vmm_span *spans)
+__attribute__((unused)) static unsigned vmm_count(const struct vmm_span *spans)
 {
 	unsigned n = 0;
 
@@ -89,7 +89,7 @@ static unsigned vmm_count(const struct vmm_span *spans)
 	return n;
 }
 
-static unsigned vmm_memories(void)
+__attribute__((unused)) static unsigned vmm_memories(void)
 {
 	unsigned n = 0;
 

@@ -42,7 +42,7 @@ static uint64_t demanded(void)
 	return stats.demanded_bytes;
 }
 
-static CUdeviceptr allocate(void)
+__attribute__((unused)) static CUdeviceptr allocate(void)
 {
 	CUdeviceptr address = 0;
 

@@ -26,7 +26,8 @@ static struct graph {
 	uint64_t has;
 } graphs[GRAPHS];
 static _Atomic unsigned launches;
-static bool shares;
+static bool shares, keeps; /* keeps: all of it is in use */
+static uint64_t too_much;  /* that the next launch takes */
 
 static void *graph_of(unsigned i)
 {
@@ -104,7 +105,8 @@ static CUresult launch(void *exec, CUstream stream)
 		if (g->nodes[i].address + g->nodes[i].bytes > end)
 			end = g->nodes[i].address + g->nodes[i].bytes;
 	}
-	g->has = end - from;
+	g->has = end - from + too_much;
+	too_much = 0;
 	return CUDA_SUCCESS;
 }
 
@@ -118,7 +120,7 @@ static CUresult attribute_of(CUdevice device, int attribute, void *ret)
 static CUresult trim(CUdevice device)
 {
 	(void)device;
-	for (unsigned i = 0; i < GRAPHS; i++)
+	for (unsigned i = 0; !keeps && i < GRAPHS; i++)
 		graphs[i].has = 0;
 	return CUDA_SUCCESS;
 }
@@ -171,7 +173,8 @@ static void begin(const char *limit)
 	strcpy(td_settings.mem, limit);
 	memset(graphs, 0, sizeof(graphs));
 	atomic_store(&launches, 0);
-	shares = false;
+	shares = keeps = false;
+	too_much = 0;
 }
 
 static void *make(unsigned i)
@@ -283,4 +286,31 @@ TEST(a_launch_that_waited_at_the_gate_relies_on_nothing_that_is_gone)
 	CHECK_EQ(r, CUDA_ERROR_OUT_OF_MEMORY);
 	CHECK_EQ(launches, 1);
 	CHECK_EQ(demanded(), 4 * MIB);
+}
+
+/* What it may have goes by what it says that it has. */
+TEST(what_a_launch_takes_beyond_what_was_granted_is_told_apart)
+{
+	struct td_memory_stats stats;
+	CUdeviceptr at;
+
+	begin("6m");
+	too_much = 3 * MIB;
+	CHECK_EQ(td_hook_cuGraphLaunch(graph_with(0, 4 * MIB), STREAM), CUDA_SUCCESS);
+	td_agent_stats(0, &stats);
+	/* It has gone by the time that it was counted, as nothing is in use here. */
+	CHECK_EQ(stats.demanded_bytes + stats.paged_bytes, reserved());
+	begin("6m");
+	keeps = true;
+	too_much = 3 * MIB;
+	CHECK_EQ(td_hook_cuGraphLaunch(graph_with(0, 4 * MIB), STREAM), CUDA_SUCCESS);
+	td_agent_stats(0, &stats);
+	CHECK_EQ(stats.demanded_bytes, 4 * MIB);
+	CHECK_EQ(stats.fixed_bytes, 4 * MIB);
+	CHECK_EQ(stats.paged_bytes, 3 * MIB);
+	CHECK_EQ(td_hook_cuMemAlloc_v2(&at, MIB), CUDA_ERROR_OUT_OF_MEMORY);
+	keeps = false;
+	CHECK_EQ(td_hook_cuMemAlloc_v2(&at, MIB), CUDA_SUCCESS);
+	td_agent_stats(0, &stats);
+	CHECK_EQ(stats.paged_bytes, 0);
 }
