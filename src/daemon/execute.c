@@ -646,7 +646,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;
-	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports;
+	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
@@ -659,6 +659,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	wakeup = imports < wakeup ? imports : wakeup;
 	td_quota_gather(node);
 	td_tenant_step(node, now_ns);
+	kept_out = td_soft_wait(node, now_ns);
+	wakeup = kept_out < wakeup ? kept_out : wakeup;
 	td_soft_gather(node);
 	alone = td_node_step_alone(node, now_ns);
 	wakeup = alone < wakeup ? alone : wakeup;

@@ -12,6 +12,21 @@
 #include "daemon/tenant.h"
 #include "preload/backend.h"
 
+/* Since when one of its allocations waits; 0: none does. */
+static uint64_t needs_since_ns(const struct td_process *process)
+{
+	uint64_t since = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (client->needs && (!since || client->need_since_ns < since))
+			since = client->need_since_ns;
+	}
+	return since;
+}
+
 const char *td_process_state(const struct td_process *process)
 {
 	if (process->foreign)
@@ -27,7 +42,7 @@ const char *td_process_state(const struct td_process *process)
 	case TD_PHASE_CLOSED:
 	case TD_PHASE_N: break;
 	}
-	return process->wants ? "waiting" : "idle";
+	return process->wants || needs_since_ns(process) ? "waiting" : "idle";
 }
 
 static bool shares_gpu(const struct td_process *a, const struct td_process *b)
@@ -112,10 +127,12 @@ __attribute__((format(printf, 4, 5))) static size_t add(
 char *td_node_explain_bounds(
 	const struct td_node *node, const struct td_process *process, char *buf, size_t len)
 {
+	char patience[32];
 	size_t n = 0;
 	struct td_list *it;
 
 	*buf = 0;
+	td_format_duration(patience, sizeof(patience), node->options.memory_patience_ns);
 	if (process->job->settings.weight > 1)
 		n = add(buf, len, n, "Its weight is %u.", process->job->settings.weight);
 	if (td_job_is_to_be_upgraded(process->job))
@@ -163,6 +180,13 @@ char *td_node_explain_bounds(
 			n = add(buf, len, n,
 				"It waits for %s more on GPU %u, where it may have %s now.", has,
 				td_gpu_number(node, client->gpu), limit);
+		td_format_size(has, sizeof(has),
+			gpu->stays_bytes - process->job->on[client->gpu].stays_bytes);
+		if (process->job->kept_out_since_ns)
+			n = add(buf, len, n,
+				"Others have %s there that cannot leave, which its job waits for, "
+				"up to %s (memory.patience).",
+				has, patience);
 		td_format_size(has, sizeof(has), client->others_bytes + td_client_has(client));
 		td_format_size(limit, sizeof(limit), quota);
 		if (quota != UINT64_MAX && client->others_bytes + client->demanded_bytes > quota)
@@ -353,10 +377,15 @@ static void explain_wait(const struct td_node *node, const struct td_process *pr
 	const struct td_process *holder;
 	unsigned before;
 
-	td_format_duration(since, sizeof(since), now_ns - td_process_waits_since_ns(process));
+	td_format_duration(since, sizeof(since),
+		now_ns - (process->wants ? td_process_waits_since_ns(process)
+					 : needs_since_ns(process)));
 	holder = find_holder(node, process, &before);
 	if (!holder) {
-		snprintf(buf, len, "has been waiting for %s and is next; nobody holds its GPU.",
+		snprintf(buf, len,
+			process->job->kept_out_since_ns
+				? "has been waiting for %s; nobody holds its GPU."
+				: "has been waiting for %s and is next; nobody holds its GPU.",
 			since);
 		return;
 	}
@@ -409,7 +438,7 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 	} else if (process->phase == TD_PHASE_FILLING) {
 		snprintf(buf, len, "is next: its memory has been coming back to the GPU for %s.",
 			since);
-	} else if (!process->wants) {
+	} else if (!process->wants && !needs_since_ns(process)) {
 		snprintf(buf, len, "is idle: it has not asked for the GPU for %s.", since);
 	} else {
 		explain_wait(node, process, reader, now_ns, buf, len);

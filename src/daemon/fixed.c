@@ -53,6 +53,6 @@ bool td_fixed_is_movable(
 bool td_fixed_is_last_resort(
 	const struct td_node *node, const struct td_client *client, const uint64_t *sums)
 {
-	return client->process->backend == TD_BACKEND_SWAP &&
+	return client->process->backend != TD_BACKEND_PLAIN &&
 	       !td_fixed_is_movable(node, client, sums);
 }

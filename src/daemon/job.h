@@ -52,9 +52,11 @@ struct td_job {
 		uint64_t stranded_bytes;  /* of that: only for want of a place on the host */
 		uint64_t soft_left_bytes; /* soft.c */
 		uint32_t clients, needs;
-		bool is_in; /* it is let in, or is spread already: what is too much may lie on the host */
+		bool is_in; /* it is let in, or is spread already, or has waited for long enough: what is too much may lie on the host */
 	} on[TD_GPU_MAX];
 	bool exchanges; /* soft.c: drained to be opened again */
+	/* soft.c: since when it is kept out by others' memory that cannot leave; stays when it is refused for that; 0: it is not */
+	uint64_t kept_out_since_ns;
 };
 
 /* The job that a new process belongs to, made if there is none. node->jobs is in order of arrival. NULL: memory is short. */

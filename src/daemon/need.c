@@ -10,20 +10,18 @@
 #include "preload/backend.h"
 #include "preload/client.h"
 
-/*
- * So long others' memory may take to find a place on the host; who holds that may be waiting for the one that asks. In all: a program that asks again, having
- * emptied its caches, is not to wait again.
- */
-#define STRANDED_PATIENCE_NS (10 * TD_NS_PER_S)
-
 static struct td_client *client_at(struct td_list *it)
 {
 	return td_container_of(it, struct td_client, of_node);
 }
 
-static uint64_t stranded_deadline_ns(const struct td_client *needing)
+/*
+ * So long others' memory may take to find a place on the host; who holds that may be waiting for the one that asks. In all: a program that asks again, having
+ * emptied its caches, is not to wait again.
+ */
+static uint64_t stranded_deadline_ns(const struct td_node *node, const struct td_client *needing)
 {
-	return needing->stranded_since_ns + STRANDED_PATIENCE_NS;
+	return needing->stranded_since_ns + node->options.memory_patience_ns;
 }
 
 static enum td_soft_place place_of(
@@ -31,7 +29,7 @@ static enum td_soft_place place_of(
 {
 	enum td_soft_place place = td_soft_place(node, client);
 	bool is_given_up = client->need_refuses || client->need_paged ||
-			   now_ns >= stranded_deadline_ns(client);
+			   now_ns >= stranded_deadline_ns(node, client);
 
 	return place == TD_SOFT_STRANDED && is_given_up ? TD_SOFT_NO_PLACE : place;
 }
@@ -200,7 +198,7 @@ uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns)
 		if (td_quota_need(node, client, now_ns) == TD_QUOTA_WAIT)
 			until = td_quota_deadline_ns(client);
 		else if (place_of(node, client, now_ns) == TD_SOFT_STRANDED)
-			until = stranded_deadline_ns(client);
+			until = stranded_deadline_ns(node, client);
 		else
 			continue;
 		at = until < at ? until : at;

@@ -17,7 +17,7 @@ struct td_options {
 	const struct td_policy *policy;
 	bool enabled;
 	uint64_t quantum_ns, quantum_min_ns, quantum_long_ns, drain_deadline_ns, sample_ns,
-		window_ns;
+		memory_patience_ns, window_ns;
 	uint32_t swap_share_ppm, swap_share_long_ppm, quota_jobs; /* UINT32_MAX: any number */
 	uint64_t quota_gpus_ppm;                                  /* UINT64_MAX: any number */
 	uint32_t contexts;                                        /* per GPU */

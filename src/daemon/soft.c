@@ -110,6 +110,75 @@ static void take_up_to(struct td_client *client, uint64_t bytes)
 	take(client, bytes - min_bytes(bytes, client->soft_bytes));
 }
 
+/* It waits to be let in, or for memory. */
+static bool is_asking(const struct td_node *node, const struct td_job *job)
+{
+	struct td_list *it;
+
+	if (job->settings.paused)
+		return false;
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = client_at(it);
+		const struct td_process *process = client->process;
+
+		if (process->job == job && !client->failed &&
+			(client->needs || process->wants || process->phase == TD_PHASE_FILLING))
+			return true;
+	}
+	return false;
+}
+
+/* Has it no room on one of its GPUs for all that it has and asks for, for what others have there that cannot leave? */
+static bool is_kept_out(const struct td_node *node, const struct td_job *job)
+{
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		const struct td_gpu *gpu = &node->gpus[i];
+		uint64_t there = gpu->capacity_bytes + td_capacity_doubt(gpu),
+			 others = gpu->stays_bytes - job->on[i].stays_bytes,
+			 wanted = min_bytes(job->on[i].demanded_bytes + job->on[i].needed_bytes,
+				 td_soft_bytes(node, job, gpu));
+
+		if (job->on[i].clients && others && others + min_bytes(wanted, there) > there)
+			return true;
+	}
+	return false;
+}
+
+static bool is_let_in(const struct td_job *job)
+{
+	for (uint32_t i = 0; i < TD_GPU_MAX; i++)
+		if (job->on[i].is_in)
+			return true;
+	return false;
+}
+
+uint64_t td_soft_wait(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER, until;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		if (is_let_in(job))
+			job->kept_out_since_ns = 0;
+		if (is_let_in(job) || !is_asking(node, job))
+			continue;
+		if (!is_kept_out(node, job))
+			job->kept_out_since_ns = 0;
+		else if (!job->kept_out_since_ns)
+			job->kept_out_since_ns = now_ns;
+		if (!job->kept_out_since_ns)
+			continue;
+		until = job->kept_out_since_ns + node->options.memory_patience_ns;
+		for (uint32_t i = 0; i < node->gpu_count && until <= now_ns; i++)
+			job->on[i].is_in = true;
+		if (until > now_ns)
+			wakeup = min_bytes(wakeup, until);
+	}
+	return wakeup;
+}
+
 void td_soft_gather(struct td_node *node)
 {
 	struct td_list *it;
@@ -239,6 +308,9 @@ enum td_soft_place td_soft_place(const struct td_node *node, const struct td_cli
 				    : 0;
 
 	if (is_deadlocked(node, client))
+		return TD_SOFT_NO_PLACE;
+	/* What the driver pages need not wait for anybody. */
+	if (client->need_paged && !job->on[client->gpu].is_in && is_kept_out(node, job))
 		return TD_SOFT_NO_PLACE;
 	if (has_room(client, there))
 		return TD_SOFT_HAS_PLACE;

@@ -9,6 +9,9 @@
  * A job that has more than its GPU is held to the GPU's size in the same way, whatever its limits: it would fill for ever. So is one that
  * is let in and comes to have more than others' memory that cannot leave lets it have: those others may wait behind it, and would never be done.
  *
+ * One that waits to be let in waits for room for all of its memory, but for no longer than memory.patience if what is in its way cannot leave: whoever has that
+ * may be idle for days.
+ *
  * A chunk changes its place only while nothing runs. At a hand-over that costs nothing more; when the limit changes, or room is there for
  * what lies on the host, the job is drained for the exchange and goes on. For room it is drained at most once in TD_SOFT_EVERY_NS, and not again
  * before anything has changed: what is left may be less than a chunk.
@@ -39,6 +42,13 @@ uint64_t td_soft_bytes(
 /* The most that the job can have on that GPU: once it was let in, less what others have that cannot leave it. */
 uint64_t td_soft_there(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
+
+/*
+ * At the beginning of a step, before td_soft_gather: a job that has waited for memory.patience to be let in, for others' memory that cannot leave, waits for
+ * it no more. What it asks for is refused then where it has to be on the device; other memory of it lies on the host, as that of a job that is let in.
+ * Returns when to look again, or TD_NEVER.
+ */
+uint64_t td_soft_wait(struct td_node *node, uint64_t now_ns);
 
 /* At the beginning of a step: each client's part of its job's limit. */
 void td_soft_gather(struct td_node *node);

@@ -22,6 +22,8 @@ static struct td_curve hyperbolas[1][TD_SELECTOR_BATCHES], pieces[1][TD_SELECTOR
 static struct td_services services;
 static struct td_sim_knowledge knowledge;
 static const uint32_t nodes[] = {4, 4};
+/* A figure of a queue is the same for all, and costs milliseconds. */
+static struct td_batch_table table;
 
 static void begin(double rate)
 {
@@ -69,6 +71,7 @@ static int start_some(const struct td_sched *sched, const uint32_t *on, uint32_t
 	const struct td_cluster_options options = {.contention = {.capped_pressure = 1},
 		.costs = {.restart_s = 30, .repartition_s = 5},
 		.services = &services,
+		.table = &table,
 		.knowledge = &knowledge};
 
 	return td_cluster_init(
@@ -394,7 +397,6 @@ TEST(what_a_service_would_suffer_changes_no_first_decision)
 
 TEST(a_batch_takes_longer_beside_others_and_under_a_smaller_share)
 {
-	static struct td_batch_table table;
 	const struct td_contention contention = {.capped_pressure = 1};
 	struct td_split split = {32, 1, 1, 1, false};
 	struct td_service_seen alone, beside, capped;

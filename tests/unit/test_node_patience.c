@@ -1,0 +1,213 @@
+/* A job that is not let in waits for others' memory that cannot leave, but not for ever. */
+#include "base/err.h"
+#include "node_world.h"
+
+#define MS 1000000ull
+
+enum { UNANSWERED = -1, REFUSED, ON_DEVICE, ON_HOST = 3 };
+
+static void has_now(struct fake *f, uint64_t demanded)
+{
+	f->slot[0].demanded = demanded;
+	f->slot[0].resident = demanded;
+	f->slot[0].fixed = demanded; /* as it tells */
+	fake_memory(&w, f, 0);
+	settle(&w);
+}
+
+/* Has memory that stays, and has never launched anything. */
+static struct fake *idle_plain_program(unsigned i, const char *job, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, job, TD_BACKEND_PLAIN, false);
+	fake_attach(&w, f, 0, 0, 0);
+	settle(&w);
+	has_now(f, demanded);
+	return f;
+}
+
+static void asks(struct fake *f, uint64_t bytes)
+{
+	need(f, bytes);
+	settle(&w);
+}
+
+static void pause(const char *job, const char *on)
+{
+	CHECK_EQ(td_node_set_job(&w.node, 1000, job, "paused", on, w.now, NULL), 0);
+	settle(&w);
+}
+
+static void passes(uint64_t ms)
+{
+	w.now += ms * MS;
+	settle(&w);
+}
+
+static void option(const char *key, const char *value)
+{
+	CHECK_EQ(td_options_set(&w.node.options, key, value, NULL), 0);
+	td_node_options_changed(&w.node, w.now, key);
+}
+
+TEST(who_asks_beside_a_full_gpu_is_refused_after_its_patience)
+{
+	begin();
+	idle_plain_program(0, "a", 40 * MIB);
+	struct fake *b = idle_plain_program(1, "b", 0);
+
+	settle(&w);
+	asks(b, 40 * MIB);
+	passes(9999);
+	CHECK_EQ(b->slot[0].answer, UNANSWERED);
+	CHECK_STR(td_process_state(b->process), "waiting");
+	passes(1);
+	CHECK_EQ(b->slot[0].answer, REFUSED);
+	CHECK_EQ(w.events[TD_EVENT_REFUSED], 1);
+	/* Having emptied its caches it is not to wait again. */
+	asks(b, 30 * MIB);
+	CHECK_EQ(b->slot[0].answer, REFUSED);
+	CHECK(within_capacity(&w));
+}
+
+TEST(memory_that_is_freed_meanwhile_is_granted)
+{
+	begin();
+	struct fake *a = idle_plain_program(0, "a", 40 * MIB), *b = idle_plain_program(1, "b", 0);
+
+	settle(&w);
+	asks(b, 40 * MIB);
+	passes(9000);
+	has_now(a, 10 * MIB);
+	CHECK_EQ(b->slot[0].answer, ON_DEVICE);
+	has_now(b, 0);
+	/* It waits anew for what is taken anew while it is not let in. */
+	pause("b", "on");
+	pause("b", "off");
+	CHECK(!is_open(b));
+	has_now(a, 40 * MIB);
+	asks(b, 40 * MIB);
+	passes(9000);
+	CHECK_EQ(b->slot[0].answer, UNANSWERED);
+	passes(1000);
+	CHECK_EQ(b->slot[0].answer, REFUSED);
+}
+
+TEST(with_no_patience_it_is_refused_at_once)
+{
+	begin();
+	idle_plain_program(0, "a", 40 * MIB);
+	struct fake *b = idle_plain_program(1, "b", 0);
+
+	option("memory.patience", "0s");
+	settle(&w);
+	asks(b, 40 * MIB);
+	CHECK_EQ(b->slot[0].answer, REFUSED);
+	asks(b, 16 * MIB);
+	CHECK_EQ(b->slot[0].answer, ON_DEVICE);
+}
+
+TEST(who_can_lie_on_the_host_is_let_in_after_its_patience)
+{
+	begin();
+	struct fake *a = idle_plain_program(0, "a", 40 * MIB),
+		    *b = spilling_program(1, "b", 40 * MIB);
+
+	settle(&w);
+	passes(9999);
+	CHECK(!is_open(b));
+	passes(1);
+	CHECK(is_open(b));
+	CHECK_EQ(a->slot[0].resident, 40 * MIB);
+	CHECK_EQ(b->slot[0].resident, 24 * MIB);
+	CHECK_EQ(b->slot[0].demanded, 40 * MIB);
+	CHECK(within_capacity(&w));
+	/* The rest comes once there is room. */
+	has_now(a, 10 * MIB);
+	passes(1000);
+	CHECK_EQ(b->slot[0].resident, 40 * MIB);
+	CHECK(is_open(b));
+}
+
+TEST(what_the_driver_pages_waits_for_nobody)
+{
+	begin();
+	idle_plain_program(0, "a", 40 * MIB);
+	struct fake *b = idle_plain_program(1, "b", 0);
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+
+	settle(&w);
+	msg.need.bytes = 40 * MIB;
+	msg.need.fixed = msg.need.paged = 1;
+	b->slot[0].answer = UNANSWERED;
+	b->slot[0].asks_paged = true;
+	CHECK_EQ(say(&w, b, &msg), 0);
+	settle(&w);
+	CHECK_EQ(b->slot[0].answer, ON_HOST);
+}
+
+/* It would not be filled again beside what a has, so it is not moved for turns. */
+TEST(who_pages_itself_gives_up_what_can_leave_for_one_that_is_let_in)
+{
+	begin();
+	struct fake *b = &w.fakes[1], *a;
+
+	fake_hello(&w, b, "b", TD_BACKEND_MANAGED, false);
+	fake_attach(&w, b, 0, 0, 30 * MIB);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK_EQ(b->slot[0].resident, 30 * MIB);
+	b->slot[0].fixed = 20 * MIB;
+	fake_memory(&w, b, 0);
+	pause("b", "on");
+	a = plain_program(0, "a", 0);
+	settle(&w);
+	CHECK(is_open(a));
+	asks(a, 30 * MIB);
+	CHECK_EQ(a->slot[0].answer, ON_DEVICE);
+	has_now(a, 30 * MIB);
+	b->slot[0].demanded = 40 * MIB;
+	fake_memory(&w, b, 0);
+	pause("b", "off");
+	fake_want(&w, b);
+	asks(a, 12 * MIB);
+	CHECK_EQ(a->slot[0].answer, ON_DEVICE);
+	CHECK(b->slot[0].resident >= 20 * MIB);
+	CHECK(within_capacity(&w));
+}
+
+TEST(a_turn_is_waited_for_however_long_it_lasts)
+{
+	begin();
+	struct fake *a = program(0, "a", 40 * MIB), *b = program(1, "b", 40 * MIB);
+
+	option("quantum", "1h");
+	option("policy", "nvshare");
+	fake_want(&w, a);
+	settle(&w);
+	fake_want(&w, b);
+	passes(60000);
+	CHECK(is_open(a) && !is_open(b));
+	asks(b, 8 * MIB);
+	passes(60000);
+	CHECK(is_open(a) && !is_open(b));
+	CHECK_EQ(w.events[TD_EVENT_REFUSED], 0);
+}
+
+TEST(a_paused_job_uses_none_of_its_patience_up)
+{
+	begin();
+	idle_plain_program(0, "a", 40 * MIB);
+	struct fake *b = idle_plain_program(1, "b", 0);
+
+	pause("b", "on");
+	asks(b, 40 * MIB);
+	passes(60000);
+	CHECK_EQ(b->slot[0].answer, UNANSWERED);
+	pause("b", "off");
+	passes(9999);
+	CHECK_EQ(b->slot[0].answer, UNANSWERED);
+	passes(1);
+	CHECK_EQ(b->slot[0].answer, REFUSED);
+}
