@@ -85,8 +85,8 @@ uint32_t sg_server_processes(const struct sg_server *server, uint32_t gpu, struc
 			if (context->gpu->index != gpu)
 				continue;
 			uses |= context->id != 0;
-			row.memory_bytes +=
-				context->memory.plain_bytes + context->memory.resident_bytes;
+			/* NVIDIA's driver charges no process with managed pages, wherever they are. */
+			row.memory_bytes += context->memory.plain_bytes;
 		}
 		row.memory_bytes += sg_shared_bytes(client, gpu);
 		if (uses && n < SG_PROCESSES_MAX)

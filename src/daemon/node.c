@@ -324,6 +324,7 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	client->by_allocator = msg->by_allocator;
 	note_imported(client, bounded(msg->imported_bytes), now_ns);
 	client->paged_bytes = bounded(msg->paged_bytes);
+	client->managed_bytes = least(msg->managed_bytes, client->resident_bytes);
 	client->reported_bytes = client->demanded_bytes;
 	client->reported_paged_bytes = client->paged_bytes;
 	client->acknowledged_seq = msg->seq;

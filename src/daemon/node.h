@@ -98,6 +98,7 @@ struct td_client {
 	uint64_t spilled_bytes; /* of what is on the host: within the device's reach */
 	uint64_t
 		paged_bytes; /* beside what is demanded: the driver's to page, in nobody's way, and in the job's limit */
+	uint64_t managed_bytes; /* of what is resident: NVML does not tell of it */
 	/* overhead.h: on the device, beside what it allocates; 0: not known, or nothing */
 	uint64_t overhead_bytes, attached_ns;
 	bool overhead_known;
@@ -107,7 +108,7 @@ struct td_client {
 		unseen_bytes; /* of it, at this step: counts in its job's hard limit until it is known whose it is */
 	struct {
 		bool valid;
-		uint64_t resident_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
+		uint64_t charged_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
 	} seen;                  /* in the last sample */
 	uint64_t limit_bytes;    /* told last */
 	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */

@@ -61,19 +61,20 @@ static uint64_t min_bytes(uint64_t a, uint64_t b)
 
 static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most_bytes)
 {
-	uint64_t resident = client->resident_bytes,
-		 bytes = used_bytes > resident ? used_bytes - resident : 0;
+	/* What NVML charges it with: not with unified memory, wherever that is (docs/decisions/0033). */
+	uint64_t charged = client->resident_bytes - client->managed_bytes,
+		 bytes = used_bytes > charged ? used_bytes - charged : 0;
 	/* What was known of when the sample before was looked at: this one was taken after that. */
 	uint64_t imported = min_bytes(client->seen.next_imported_bytes, client->imported_bytes);
 
 	bytes = min_bytes(bytes, most_bytes);
-	if (client->seen.valid && client->seen.resident_bytes == resident) {
+	if (client->seen.valid && client->seen.charged_bytes == charged) {
 		client->overhead_bytes = min_bytes(bytes, client->seen.overhead_bytes);
 		client->overhead_known = true;
 		client->overhead_imported_bytes = min_bytes(imported, client->seen.imported_bytes);
 	}
 	client->seen.valid = true;
-	client->seen.resident_bytes = resident;
+	client->seen.charged_bytes = charged;
 	client->seen.overhead_bytes = bytes;
 	client->seen.imported_bytes = imported;
 	client->seen.next_imported_bytes = client->imported_bytes;

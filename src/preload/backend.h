@@ -62,6 +62,8 @@ struct td_memory_stats {
 		imported_bytes; /* of what other processes made, which counts there: had here, too */
 	/* beside all of those: the driver pages it, and had no room for it on the device when it was allocated; or a pool took it unasked, and is to give it back */
 	uint64_t paged_bytes;
+	uint64_t
+		managed_bytes; /* of what is resident: unified memory, whose pages may be elsewhere */
 	uint64_t in_bytes, out_bytes; /* moved so far, by direction */
 	uint64_t move_ns;             /* time spent moving */
 	uint64_t

@@ -440,6 +440,8 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 		ret->demanded_bytes += counted;
 		ret->resident_bytes += counted;
 		ret->fixed_bytes += counted;
+		ret->managed_bytes += td_table.kind_bytes[device][TD_OUTSIDE_MANAGED] -
+				      td_table.host_bytes[device];
 		ret->crossed_bytes = td_table.crossed_bytes[device];
 		ret->imported_bytes = td_table.kind_bytes[device][TD_OUTSIDE_SHARED] +
 				      td_table.kind_bytes[device][TD_OUTSIDE_IMPORTED];

@@ -273,6 +273,12 @@ static int managed_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(un
 	return 0;
 }
 
+static void managed_stats(unsigned slot, struct td_memory_stats *ret)
+{
+	any_stats(slot, ret);
+	ret->managed_bytes = ret->resident_bytes;
+}
+
 const struct td_backend td_backend_managed = {
 	.name = "managed",
 	.alloc = managed_alloc,
@@ -282,6 +288,6 @@ const struct td_backend td_backend_managed = {
 	.lost = any_lost,
 	.shrink = managed_shrink,
 	.fill = managed_fill,
-	.stats = any_stats,
+	.stats = managed_stats,
 	.forked = any_forked,
 };

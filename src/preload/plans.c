@@ -138,6 +138,7 @@ void td_plans_send_memory(unsigned slot, uint32_t seq)
 	msg.memory.spilled_bytes = stats.spilled_bytes;
 	msg.memory.cached_bytes = stats.cached_bytes;
 	msg.memory.paged_bytes = stats.paged_bytes;
+	msg.memory.managed_bytes = stats.managed_bytes;
 	td_steps_get_memory(slot, &step);
 	msg.memory.step_peak_bytes = step.peak_bytes;
 	msg.memory.step_least_bytes = step.least_bytes;

@@ -70,6 +70,15 @@ def what_one_process_makes_and_another_keeps_is_in_the_limit_of_their_job():
         ends(world, process)
 
 
+def unified_memory_that_is_not_touched_hides_nothing():
+    with World("--memory", "64m") as world:
+        process = start(world, "hidden")
+        had = rounds_until_refused(world, process, 1)
+        # 20 MiB of unified memory, a context, and what is left of 40 MiB in blocks.
+        assert had == 16 * MIB, had
+        ends(world, process)
+
+
 def without_a_pause(mode, contexts, block):
     """How much it had when it was refused, on a GPU with room for thousands of its limits."""
     with World("--memory", "128g") as world:
@@ -111,6 +120,7 @@ def what_its_maker_keeps_is_waited_for_and_not_refused():
 run_cases([
     what_a_program_imports_from_itself_is_in_its_limit,
     what_one_process_makes_and_another_keeps_is_in_the_limit_of_their_job,
+    unified_memory_that_is_not_touched_hides_nothing,
     without_a_pause_a_program_has_no_more,
     nor_do_two_of_them_but_for_what_one_has_not_said_yet,
     what_its_maker_keeps_is_waited_for_and_not_refused,

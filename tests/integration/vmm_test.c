@@ -3,6 +3,7 @@
  * prints a line of JSON for each line on stdin, until end of file.
  *
  *   alone BLOCK    a block is made, exported, imported, released and mapped
+ *   hidden BLOCK   the same, of a program with 20 MiB of unified memory that it does not touch
  *   spin BLOCK     the same again and again, without a pause, until a block is refused
  *   pair BLOCK     this process makes and exports, another one imports and maps, this one releases
  *   chase BLOCK    the same again and again, without a pause, until a block is refused
@@ -33,10 +34,12 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 	CUmemGenericAllocationHandle handle, unsigned long long flags);
 CUresult cuMemSetAccess(
 	CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count);
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags);
 CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count);
 
-#define BESIDE   ((size_t)8 << 20)
-#define POSIX_FD 1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+#define UNTOUCHED ((size_t)20 << 20)
+#define BESIDE    ((size_t)8 << 20)
+#define POSIX_FD  1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
 static void must(CUresult r, const char *what)
 {
@@ -102,12 +105,15 @@ static void say(CUresult r, unsigned long long had)
 	fflush(stdout);
 }
 
-static int alone(size_t bytes, bool spins)
+static int alone(size_t bytes, bool spins, bool hides)
 {
 	unsigned long long had = 0;
+	CUdeviceptr untouched;
 	char line[16];
 
 	use_gpu();
+	if (hides)
+		must(cuMemAllocManaged(&untouched, UNTOUCHED, CU_MEM_ATTACH_GLOBAL), "managed");
 	while (fgets(line, sizeof(line), stdin)) {
 		CUresult r;
 
@@ -193,15 +199,17 @@ int main(int argc, char **argv)
 	size_t bytes = argc == 3 ? (size_t)atoll(argv[2]) : 0;
 
 	if (bytes && !strcmp(argv[1], "alone"))
-		return alone(bytes, false);
+		return alone(bytes, false, false);
+	if (bytes && !strcmp(argv[1], "hidden"))
+		return alone(bytes, false, true);
 	if (bytes && !strcmp(argv[1], "spin"))
-		return alone(bytes, true);
+		return alone(bytes, true, false);
 	if (bytes && !strcmp(argv[1], "pair"))
 		return pair(bytes, ONCE);
 	if (bytes && !strcmp(argv[1], "chase"))
 		return pair(bytes, SPINS);
 	if (bytes && !strcmp(argv[1], "keep"))
 		return pair(bytes, KEEPS);
-	fprintf(stderr, "usage: vmm_test alone|spin|pair|chase|keep BLOCK\n");
+	fprintf(stderr, "usage: vmm_test alone|hidden|spin|pair|chase|keep BLOCK\n");
 	return 2;
 }

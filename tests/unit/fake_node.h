@@ -30,7 +30,7 @@ struct fake {
 	struct {
 		uint32_t seq;
 		uint64_t limit, demanded, resident, fixed, stranded, cached, in, out, asked,
-			imported;
+			imported, managed;
 		bool opening;
 		uint8_t spill; /* enum td_spill */
 		int answer;    /* last ANSWER's granted; -1 none */
@@ -187,6 +187,7 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 	msg.memory.cached_bytes = f->slot[slot].cached;
 	msg.memory.imported_bytes = f->slot[slot].imported;
 	msg.memory.paged_bytes = f->slot[slot].paged;
+	msg.memory.managed_bytes = f->slot[slot].managed;
 	msg.memory.in_bytes = f->slot[slot].in;
 	msg.memory.out_bytes = f->slot[slot].out;
 	(void)say(w, f, &msg);

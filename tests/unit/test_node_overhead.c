@@ -225,6 +225,28 @@ TEST(what_was_imported_and_its_maker_has_let_go_of_is_in_the_limit)
 	CHECK_EQ(a->slot[0].limit, 19 * MIB);
 }
 
+/* NVML charges no process with its pages: neither do those that have room and were never touched hide anything, nor are those without a part of it. */
+TEST(unified_memory_is_not_held_against_what_nvml_says)
+{
+	begin();
+	struct fake *a = limited("40m", 20 * MIB);
+
+	a->slot[0].managed = 18 * MIB;
+	a->slot[0].paged = 4 * MIB;
+	imports(a, 8 * MIB);
+	for (unsigned i = 0; i < 3; i++)
+		sees(a, 2 * MIB + MIB + 8 * MIB);
+	CHECK_EQ(a->slot[0].others, 9 * MIB);
+	need(a, 8 * MIB);
+	settle(&w);
+	CHECK_EQ(a->slot[0].answer, 0);
+	a->slot[0].managed = 1000 * MIB; /* of 20 */
+	fake_memory(&w, a, 0);
+	sees(a, 3 * MIB);
+	sees(a, 3 * MIB);
+	CHECK_EQ(a->slot[0].others, 3 * MIB);
+}
+
 TEST(beside_an_eighth_of_the_gpu_nobody_is_believed_to_have_more_than_was_imported)
 {
 	begin();

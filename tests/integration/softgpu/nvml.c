@@ -7,6 +7,9 @@
 
 #include "gpu/nvml_abi.h"
 
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags);
+CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream);
+
 static void *library;
 
 #define CALL(name, ...) ((name##_fn)find(#name))(__VA_ARGS__)
@@ -144,6 +147,12 @@ TEST(memory_and_processes_are_what_the_driver_shows)
 	CHECK_EQ(count, 1);
 	OK(CALL(nvmlDeviceGetComputeRunningProcesses_v3, device, &count, rows));
 	CHECK_EQ(rows[0].pid, getpid());
+	CHECK_EQ(rows[0].usedGpuMemory, 11 * MIB);
+	/* Managed pages are on the device, and no process's. */
+	OK(cuMemAllocManaged(&address, 4 * MIB, CU_MEM_ATTACH_GLOBAL));
+	OK(cuMemPrefetchAsync(address, 4 * MIB, 0, NULL));
+	OK(cuCtxSynchronize());
+	OK(CALL(nvmlDeviceGetComputeRunningProcesses_v3, device, &count, rows));
 	CHECK_EQ(rows[0].usedGpuMemory, 11 * MIB);
 	OK(CALL(nvmlDeviceGetComputeRunningProcesses_v2, device, &count, rows));
 	CHECK_EQ(rows[0].gpuInstanceId, NVML_NO_INSTANCE);
