@@ -44,6 +44,8 @@ struct settings {
 	bool times;            /* are printed: each step's */
 	const char *allocator; /* library to have memory from; NULL: the driver */
 	uint64_t step_bytes;   /* of the memory, taken and given back in each step */
+	uint64_t surge_bytes, surge_at,
+		surge_steps; /* so much more in so many steps, from one on */
 };
 
 static void must(CUresult r, const char *what)
@@ -60,12 +62,14 @@ static void must(CUresult r, const char *what)
 static void usage(void)
 {
 	fputs("usage: train [--size BYTES] [--steps N] [--gpu TIME] [--cpu TIME] [--kernel TIME] "
-	      "[--memory plain|managed] [--allocator LIBRARY] [--tell on|off] [--times on|off]\n"
+	      "[--memory plain|managed] [--allocator LIBRARY] [--tell on|off] [--times on|off] "
+	      "[--surge BYTES] [--surge-at STEP] [--surge-steps N]\n"
 	      "  --gpu, --cpu: work of each step on the GPU and on the host; --kernel: length of "
 	      "one kernel\n"
 	      "  --allocator: libtandem_alloc.so: a quarter of the memory is kept, the rest is "
 	      "taken and given back in each step\n"
-	      "  --tell: tandem where its steps end; --times: print each step's\n",
+	      "  --tell: tandem where its steps end; --times: print each step's\n"
+	      "  --surge: so much more memory is taken and given back in each of some steps\n",
 		stderr);
 	exit(2);
 }
@@ -99,6 +103,12 @@ static void parse(int argc, char **argv, struct settings *s)
 			r = td_parse_bool(value, &s->tell, &err);
 		else if (!strcmp(argv[i], "--times"))
 			r = td_parse_bool(value, &s->times, &err);
+		else if (!strcmp(argv[i], "--surge"))
+			r = td_parse_size(value, 0, &s->surge_bytes, &err);
+		else if (!strcmp(argv[i], "--surge-at"))
+			r = td_parse_u64(value, 0, 1000000, &s->surge_at, &err);
+		else if (!strcmp(argv[i], "--surge-steps"))
+			r = td_parse_u64(value, 1, 1000000, &s->surge_steps, &err);
 		if (r) {
 			fprintf(stderr, "train: %s: %s\n", argv[i], err.msg);
 			exit(2);
@@ -147,10 +157,25 @@ static void load_allocator(const char *path)
 
 static CUdeviceptr take(size_t bytes)
 {
-	void *address = allocator.take((ssize_t)bytes, 0, NULL);
+	CUdeviceptr memory = 0;
 
-	must(address ? 0 : 2 /* CUDA_ERROR_OUT_OF_MEMORY */, "allocate");
-	return (CUdeviceptr)(uintptr_t)address;
+	if (!bytes)
+		return 0;
+	if (allocator.take) {
+		memory = (CUdeviceptr)(uintptr_t)allocator.take((ssize_t)bytes, 0, NULL);
+		must(memory ? 0 : 2 /* CUDA_ERROR_OUT_OF_MEMORY */, "allocate");
+	} else {
+		must(cuMemAlloc_v2(&memory, bytes), "allocate");
+	}
+	return memory;
+}
+
+static void give(CUdeviceptr memory, size_t bytes)
+{
+	if (memory && allocator.give)
+		allocator.give((void *)(uintptr_t)memory, (ssize_t)bytes, 0, NULL);
+	else if (memory)
+		must(cuMemFree_v2(memory), "free");
 }
 
 static void use(CUfunction touch, CUdeviceptr data, uint64_t bytes)
@@ -172,21 +197,21 @@ static void train(const struct settings *s, CUdeviceptr data, CUfunction touch, 
 	void *compute_params[] = {&kernel_ns};
 
 	for (uint64_t step = 0; step < s->steps; step++) {
-		CUdeviceptr of_step = 0;
+		bool surges = step >= s->surge_at && step - s->surge_at < s->surge_steps;
+		uint64_t more = s->step_bytes + (surges ? s->surge_bytes : 0);
+		CUdeviceptr of_step;
 
 		work_on_host(s->cpu_ns);
 		use(touch, data, s->bytes);
-		if (s->step_bytes) {
-			of_step = take(s->step_bytes);
-			use(touch, of_step, s->step_bytes);
-		}
+		of_step = take(more);
+		if (of_step)
+			use(touch, of_step, more);
 		for (uint64_t done = 0; done < s->gpu_ns; done += s->kernel_ns)
 			must(cuLaunchKernel(
 				     compute, 1, 1, 1, 1, 1, 1, 0, NULL, compute_params, NULL),
 				"launch");
 		must(cuCtxSynchronize(), "synchronize");
-		if (of_step)
-			allocator.give((void *)(uintptr_t)of_step, (ssize_t)s->step_bytes, 0, NULL);
+		give(of_step, more);
 		if (s->tell)
 			tandem_step();
 		if (s->allocator)
@@ -230,7 +255,8 @@ int main(int argc, char **argv)
 		.steps = 20,
 		.gpu_ns = 100000000,
 		.cpu_ns = 100000000,
-		.kernel_ns = 5000000};
+		.kernel_ns = 5000000,
+		.surge_steps = UINT64_MAX};
 	CUfunction touch, compute;
 	CUdeviceptr data;
 	CUcontext context;
@@ -250,21 +276,16 @@ int main(int argc, char **argv)
 	must(cuModuleLoadData(&module, train_ptx), "module");
 	must(cuModuleGetFunction(&touch, module, "touch"), "touch");
 	must(cuModuleGetFunction(&compute, module, "compute"), "compute");
-	if (s.allocator) {
+	if (s.allocator)
 		load_allocator(s.allocator);
+	if (s.managed)
+		must(cuMemAllocManaged(&data, s.bytes, CU_MEM_ATTACH_GLOBAL), "allocate");
+	else
 		data = take(s.bytes);
-	} else {
-		must(s.managed ? cuMemAllocManaged(&data, s.bytes, CU_MEM_ATTACH_GLOBAL)
-			       : cuMemAlloc_v2(&data, s.bytes),
-			"allocate");
-	}
 	must(cuMemsetD32_v2(data, PATTERN, s.bytes / 4), "set");
 	train(&s, data, touch, compute, ends_ns);
 	wrong = check(&s, data, &sum);
-	if (s.allocator)
-		allocator.give((void *)(uintptr_t)data, (ssize_t)s.bytes, 0, NULL);
-	else
-		must(cuMemFree_v2(data), "free");
+	give(data, s.bytes);
 	printf("{");
 	if (s.times)
 		print_times(ends_ns, s.steps);

@@ -446,6 +446,13 @@ static void raise_baseline(struct td_duty *duty, uint64_t median)
 		duty->baseline_ns = raised;
 }
 
+static void give_memory(struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint32_t memory = duty->memory_ppm + params->memory_step_ppm;
+
+	duty->memory_ppm = memory < PPM && params->memory_step_ppm ? memory : PPM;
+}
+
 /* A whole round of steps at the floor: has the job settled? False: it goes on, as it is not certain enough. */
 static bool judge_floor(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input)
@@ -454,7 +461,10 @@ static bool judge_floor(struct td_duty *duty, const struct td_duty_params *param
 
 	if (!is_certain(duty, params)) {
 		duty->long_rounds = 0;
-		return duty->times == TD_DUTY_STEPS_MAX;
+		if (duty->times < TD_DUTY_STEPS_MAX)
+			return false;
+		give_memory(duty, params); /* which is none of its times' matter */
+		return true;
 	}
 	if (!duty->baseline_ns) {
 		set_baseline(duty, median);
@@ -499,7 +509,6 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 	const struct td_duty_input *input)
 {
 	uint64_t median = duty->times_ns[duty->times / 2];
-	uint32_t memory = duty->memory_ppm + params->memory_step_ppm;
 
 	if (median > round_limit_ns(duty, params)) {
 		cut(duty, params, median);
@@ -516,7 +525,7 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 	learn_noise(duty, noise_ns(duty));
 	lower_baseline(duty, median);
 	if (duty->phase == TD_DUTY_MEMORY) {
-		duty->memory_ppm = memory < PPM && params->memory_step_ppm ? memory : PPM;
+		give_memory(duty, params);
 		if (duty->memory_ppm == PPM)
 			duty->phase = TD_DUTY_COMPUTE;
 	} else if (median <= add(with_slack(duty->baseline_ns, params->raise_ppm),

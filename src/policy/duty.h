@@ -39,7 +39,7 @@
  *    certain as the slack is wide. A single step is too long beyond the slack or four times the noise, whichever is more. 99 of 100 steps are to be within
  *    the slack, so the mean of all rounds at a duty may take what their spread and a fifth for the floor's own cost leave of it, at most three quarters and at least a third;
  *    it is ever more certain. A single round is too long beyond three quarters and its own uncertainty. Noise beyond that is "unstable
- *    performance": the floor;
+ *    performance": the floor, and memory in steps, as the longest rounds go by;
  *  - work of another kind (input.unit: a validation with steps of its own) has a baseline, a noise and a duty of its own.
  *  - while there is no besteffort work the duty does not rise: nothing shows what it would cost; nor by a round in which none of the jobs that are there has done any, where that
  *    is known. With each besteffort job that arrives it goes to the floor, and from there doubles to what was reached with the others;

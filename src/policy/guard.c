@@ -181,23 +181,6 @@ uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint3
 	return here.at_work ? duty_ppm : TD_PPM;
 }
 
-/* How often does guaranteed work find besteffort work in its place? */
-static void note_wakeup(struct td_guard *guard, bool at_work, uint64_t now_ns)
-{
-	uint64_t cycle_ns = now_ns - guard->woke_ns, most_ns = 4 * guard->cycle_ns;
-
-	if (at_work && !guard->at_work) {
-		if (guard->cycle_ns) {
-			cycle_ns = cycle_ns < most_ns ? cycle_ns : most_ns;
-			guard->cycle_ns += cycle_ns / 4 - guard->cycle_ns / 4;
-		} else if (guard->woke_ns) {
-			guard->cycle_ns = cycle_ns;
-		}
-		guard->woke_ns = now_ns;
-	}
-	guard->at_work = at_work;
-}
-
 /* Of a stretch of the job's time. */
 static uint64_t bearable_ns(const struct td_client_view *client, uint64_t of_ns)
 {
@@ -218,7 +201,9 @@ uint64_t td_guard_window_ns(struct td_guard *guard, const struct td_view *view, 
 
 	for (uint32_t c = 0; c < view->client_count; c++)
 		at_work |= is_guaranteed(view, plan, gpu, c) && view->clients[c].wants;
-	note_wakeup(guard, at_work, now_ns);
+	if (at_work && !guard->at_work)
+		td_cycle_wake(&guard->cycle, now_ns);
+	guard->at_work = at_work;
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];
 
@@ -226,8 +211,8 @@ uint64_t td_guard_window_ns(struct td_guard *guard, const struct td_view *view, 
 			continue;
 		if (client->step_ns)
 			most_ns = least_ns(most_ns, bearable_ns(client, client->step_ns));
-		if (guard->cycle_ns)
-			most_ns = least_ns(most_ns, bearable_ns(client, guard->cycle_ns));
+		if (guard->cycle.mean_ns)
+			most_ns = least_ns(most_ns, bearable_ns(client, guard->cycle.mean_ns));
 	}
 	return most_ns;
 }

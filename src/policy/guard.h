@@ -25,6 +25,7 @@
  */
 #pragma once
 
+#include "policy/cycle.h"
 #include "policy/duty.h"
 #include "policy/pid.h"
 #include "policy/policy.h"
@@ -35,9 +36,8 @@ struct td_guard {
 	struct td_duty duty;
 	struct td_slowest slowest;
 	struct td_pid latency, load;
-	/* guaranteed work: has some; began after a pause; mean time between two such; 0: not known */
-	bool at_work;
-	uint64_t woke_ns, cycle_ns;
+	bool at_work; /* some guaranteed job */
+	struct td_cycle cycle;
 };
 
 /* ppm of the GPU's time for its besteffort work together, of so many jobs on that GPU (td_view_count_besteffort); brings the plan's wakeup forward where a step would become too long or a PID is due. */

@@ -104,8 +104,10 @@ static void note_idleness(struct td_lock_group *g, const struct td_view *view)
 	uint64_t from = 0;
 
 	if (g->wants) {
-		if (g->idle_from_ns && g->wants_since_ns > g->idle_from_ns)
+		if (g->idle_from_ns && g->wants_since_ns > g->idle_from_ns) {
 			g->last_idle_ns = g->wants_since_ns - g->idle_from_ns;
+			td_cycle_wake(&g->cycle, g->wants_since_ns);
+		}
 		g->idle_from_ns = 0;
 		return;
 	}
@@ -369,7 +371,7 @@ static uint64_t closable_at_ns(const struct td_lock *lock, struct td_lock_group 
 	}
 	if (g->wants)
 		return at;
-	idle_at = g->idle_from_ns + rules->patience_ns(g, view, options);
+	idle_at = g->idle_from_ns + rules->patience_ns(g, head, view, options);
 	return idle_at < at ? idle_at : at;
 }
 

@@ -27,6 +27,7 @@
 #pragma once
 
 #include "policy/policy.h"
+#include "policy/cycle.h"
 #include "policy/turns.h"
 
 struct td_lock_group {
@@ -36,6 +37,7 @@ struct td_lock_group {
 	uint64_t ticket;       /* place in the queue; 0: not waiting */
 	uint64_t idle_from_ns; /* start of its present idle period; 0: busy */
 	uint64_t last_idle_ns; /* length of its last finished idle period; 0: none seen */
+	struct td_cycle cycle;
 	uint64_t resident_bytes, filled_ns; /* on its GPUs; when that changed last */
 	struct td_use use;
 
@@ -91,11 +93,11 @@ struct td_lock_rules {
 	bool by_class;  /* the more protected go first */
 	uint64_t
 		window_ns; /* work that a holder may have in flight while an online group waits for it; 0: no bound */
-	/* Between what the turns of a contended holder are, by use (turns.h) unless both are the same; and how long an idle one is waited for, ns. */
+	/* Between what the turns of a contended holder are, by use (turns.h) unless both are the same; and how long an idle one is waited for, for the head of the queue, ns. */
 	struct td_turn_bounds (*turns)(const struct td_lock_group *group,
 		const struct td_view *view, const struct td_policy_options *options);
-	uint64_t (*patience_ns)(const struct td_lock_group *group, const struct td_view *view,
-		const struct td_policy_options *options);
+	uint64_t (*patience_ns)(const struct td_lock_group *group, const struct td_lock_group *head,
+		const struct td_view *view, const struct td_policy_options *options);
 };
 
 /* Decides open/closing/contended of every group in the view; returns the time at which to decide again, or TD_NEVER. */

@@ -9,7 +9,8 @@
  * among those that are always busy, by swap.share.long, up to quantum.long. They are in proportion to the weights: that of the least weight on the GPUs has q, others as
  * many times more.
  * Idle holders: handing over costs h and so does coming back, waiting costs the idle time. Without knowledge, waiting h before
- * giving up costs at most twice the optimum (the ski-rental rule); a group whose last pause outlasted h is not waited for.
+ * giving up costs at most twice the optimum (the ski-rental rule); a group whose last pause outlasted h is not waited for. A guaranteed job of slack s is left for besteffort work only where h is at most s of the mean time from
+ * the end of one of its pauses to that of the next (cycle.h), or once it has been idle for h / s: so all hand-overs together cost it at most s of its time.
  * Work in flight is bounded only while a job with a latency objective waits. Among others a turn had better last until the holder's step
  * is submitted and done, so that its host part falls into the next one's turn: bounding it makes all host parts coincide (measured:
  * docs/results/demo.md).
@@ -73,12 +74,34 @@ static struct td_turn_bounds turns(const struct td_lock_group *group, const stru
 	return bounds;
 }
 
-static uint64_t patience_ns(const struct td_lock_group *group, const struct td_view *view,
-	const struct td_policy_options *options)
+/* The least of its clients', of which one that says nothing has what is taken for all such. */
+static uint32_t slack_ppm(const struct td_lock_group *group, const struct td_view *view)
+{
+	uint32_t least = TD_PPM;
+
+	for (uint32_t c = group->first_client; c < view->client_count; c++) {
+		uint32_t slack = view->clients[c].slack_ppm;
+
+		slack = slack ? slack : td_duty_default.slack_ppm;
+		if (view->clients[c].group == group->id && slack < least)
+			least = slack;
+	}
+	return least;
+}
+
+/* A guaranteed job pays for what besteffort work does in its pauses with its slack: in each, if its pauses are as rare as that, or else in those that last. */
+static uint64_t patience_ns(const struct td_lock_group *group, const struct td_lock_group *head,
+	const struct td_view *view, const struct td_policy_options *options)
 {
 	uint64_t cost = handover_ns(group, view);
 
 	(void)options;
+	if (group->class == TD_CLASS_GUARANTEED && head->class == TD_CLASS_BESTEFFORT) {
+		uint32_t slack = slack_ppm(group, view);
+
+		if (cost > group->cycle.mean_ns / TD_PPM * slack)
+			return cost / slack * TD_PPM;
+	}
 	return group->last_idle_ns > cost ? 0 : cost;
 }
 

@@ -25,9 +25,10 @@ static struct td_turn_bounds endless_turns(const struct td_lock_group *group,
 	return (struct td_turn_bounds){.fixed = true, .short_ns = TD_NEVER / 2};
 }
 
-static uint64_t no_patience_ns(const struct td_lock_group *group, const struct td_view *view,
-	const struct td_policy_options *options)
+static uint64_t no_patience_ns(const struct td_lock_group *group, const struct td_lock_group *head,
+	const struct td_view *view, const struct td_policy_options *options)
 {
+	(void)head;
 	(void)group;
 	(void)view;
 	(void)options;

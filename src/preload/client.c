@@ -152,6 +152,18 @@ static struct promises totals(unsigned slot, struct td_memory_stats *ret)
 	return after;
 }
 
+bool td_client_is_allocating(void)
+{
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		struct promises p = promises_of(&ledgers[i]);
+
+		if (atomic_load(&ledgers[i].need) != NEED_NONE || p.landing_bytes ||
+			p.staying_bytes)
+			return true;
+	}
+	return false;
+}
+
 static uint64_t *device_part(struct ledger *ledger, enum td_mobility mobility)
 {
 	return mobility == TD_MOVABLE ? &ledger->landing_bytes : &ledger->staying_bytes;

@@ -23,6 +23,9 @@ bool td_client_take_need(
 	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, enum td_mobility *ret_mobility);
 /* What had crossed by then (stats) the daemon knows when it answers. */
 void td_client_told_with_need(unsigned slot, uint64_t crossed_bytes);
+/* Does a thread wait for the daemon's answer to an allocation, or for what was granted to land? */
+bool td_client_is_allocating(void);
+
 /* The slot has no context any more, so the daemon is not asked: who waits for its answer is refused. */
 void td_client_refuse(unsigned slot);
 /* The bytes of one that was sent and is not answered yet; 0: none. */

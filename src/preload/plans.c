@@ -643,9 +643,12 @@ static uint64_t step_idle(uint32_t word, uint64_t now_ns)
 		idle.check_ns = 0;
 		return NEVER;
 	}
+	launches = td_slot_launches();
+	/* Who waits for memory is about to use it: a turn that ended meanwhile would take that memory away again. */
+	if (td_client_is_allocating())
+		busy(launches, now_ns);
 	if (now_ns < idle.check_ns && !idle.ticket)
 		return idle.check_ns;
-	launches = td_slot_launches();
 	if (launches != idle.launches || td_slot_any_active()) {
 		busy(launches, now_ns);
 	} else if (!idle.reported && now_ns - idle.since_ns >= td_settings.idle_ns) {

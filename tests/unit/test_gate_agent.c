@@ -164,6 +164,38 @@ CASE(a_process_with_work_in_flight_is_not_idle)
 	(void)next(TD_MSG_TYPE_idle);
 }
 
+static void *needs_all(void *unused)
+{
+	(void)unused;
+	(void)td_client_need(0, 60 * MIB, TD_MOVABLE);
+	return NULL;
+}
+
+/* It is about to use it: a turn that ended meanwhile would take it away. */
+CASE(who_waits_for_memory_or_for_it_to_land_is_not_idle)
+{
+	struct td_msg msg, answer = {.type = TD_MSG_TYPE_answer};
+	pthread_t thread;
+
+	start_open(1);
+	plan(TD_GATE_OPEN, true, 50 * MIB);
+	(void)next(TD_MSG_TYPE_idle);
+	EXPECT(!pthread_create(&thread, NULL, needs_all, NULL));
+	msg = next(TD_MSG_TYPE_need);
+	(void)next(TD_MSG_TYPE_want);
+	td_time_sleep_until_ns(td_time_now_ns() + 30 * MS);
+	EXPECT(!came(TD_MSG_TYPE_idle));
+	answer.answer.ticket = msg.need.ticket;
+	answer.answer.granted = 1;
+	answer.answer.limit_bytes = 100 * MIB;
+	EXPECT(!td_socket_send(d.fd, &answer, NULL, 0));
+	EXPECT(!pthread_join(thread, NULL));
+	td_time_sleep_until_ns(td_time_now_ns() + 30 * MS);
+	EXPECT(!came(TD_MSG_TYPE_idle));
+	td_client_settled(0, 60 * MIB, TD_NEED_DEVICE, TD_MOVABLE);
+	(void)next(TD_MSG_TYPE_idle);
+}
+
 CASE(an_armed_gate_lets_through_and_tells)
 {
 	start_open(1);

@@ -592,6 +592,19 @@ TEST(nor_are_they_for_ever_where_no_baseline_is_found)
 	CHECK_EQ(out.duty_ppm, PPM);
 }
 
+/* Its times vary by themselves; what it has of the memory does not. */
+TEST(besteffort_work_gets_the_memory_although_no_baseline_is_found)
+{
+	start();
+	for (int i = 0; i < 1 + 4 * TD_DUTY_STEPS_MAX; i++) {
+		CHECK_EQ(out.memory_ppm, (uint32_t)(i ? (i - 1) / TD_DUTY_STEPS_MAX : 0) * 250000);
+		finish_step((100 + 100 * (uint64_t)(i % 3)) * MS);
+		CHECK_EQ(out.duty_ppm, 20000);
+	}
+	CHECK_EQ(duty.baseline_ns, 0);
+	CHECK_EQ(out.memory_ppm, PPM);
+}
+
 /* What is taken for a step may be an epoch. */
 TEST(nor_for_many_minutes)
 {

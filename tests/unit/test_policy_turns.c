@@ -240,9 +240,10 @@ static struct td_turn_bounds of_nine_seconds(const struct td_lock_group *group,
 	return (struct td_turn_bounds){.short_ns = 9 * S, .long_ns = 9 * S, .most_ns = 30 * S};
 }
 
-static uint64_t no_patience_ns(const struct td_lock_group *group, const struct td_view *view,
-	const struct td_policy_options *options)
+static uint64_t no_patience_ns(const struct td_lock_group *group, const struct td_lock_group *head,
+	const struct td_view *view, const struct td_policy_options *options)
 {
+	(void)head;
 	(void)group, (void)view, (void)options;
 	return 0;
 }

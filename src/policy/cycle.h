@@ -1,0 +1,29 @@
+/*
+ * How often somebody has work again after a pause.
+ *
+ * Purpose. What besteffort work costs a protected job it costs at the end of a pause: what is in flight then, memory that has to come back. By the mean time from one such end to
+ * the next that cost is a share of the job's time, whatever its steps are and whether they are known.
+ *
+ * Invariants: one pause that lasts for minutes counts as four at most; same times, same mean.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* Zeroed: nothing seen. */
+struct td_cycle {
+	uint64_t woke_ns; /* the last end of a pause; 0: none */
+	uint64_t mean_ns; /* 0: not known */
+};
+
+static inline void td_cycle_wake(struct td_cycle *cycle, uint64_t now_ns)
+{
+	uint64_t ns = now_ns > cycle->woke_ns ? now_ns - cycle->woke_ns : 0,
+		 most_ns = 4 * cycle->mean_ns;
+
+	if (cycle->mean_ns)
+		cycle->mean_ns += (ns < most_ns ? ns : most_ns) / 4 - cycle->mean_ns / 4;
+	else if (cycle->woke_ns)
+		cycle->mean_ns = ns;
+	cycle->woke_ns = now_ns;
+}
