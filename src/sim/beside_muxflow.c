@@ -50,8 +50,7 @@ static uint32_t list_rows(const struct td_cluster *cluster, struct td_muxflow_pr
 			ret[rows++] =
 				service == TD_SERVICE_NONE
 					? profile_of(0, 0, 0)
-					: profile_of(td_beside_kind(cluster, service)
-							     ->contender.demand,
+					: profile_of(td_beside_kind(cluster, service)->told_demand,
 						  busy, td_beside_kind(cluster, service)->each_s);
 		}
 		ret_counts[ret_index[id]]++;
@@ -107,7 +106,7 @@ static void match(struct td_cluster *cluster)
 	for (uint32_t k = 0; k < cluster->profiles->count; k++) {
 		if (!wanted[k])
 			continue;
-		offline[cols] = profile_of(cluster->profiles->profiles[k].contender.demand, 1, 0.1);
+		offline[cols] = profile_of(cluster->profiles->profiles[k].told_demand, 1, 0.1);
 		offline_counts[cols] =
 			wanted[k] < cluster->gpu_count ? wanted[k] : cluster->gpu_count;
 		columns[cols++] = k;

@@ -20,8 +20,8 @@ static void put_late(struct td_experiment_run *run, const char *how,
 	const struct td_mudi_outcome *out, bool counts)
 {
 	double values[TD_MUDI_POLICIES][TD_MUDI_SEEDS_MAX], median[TD_MUDI_POLICIES];
-	char metric[96], spread[64], note[160];
-	bool holds = true, none = false; /* none: missed by one of the others in a seed */
+	char metric[96], spread[64], note[240];
+	struct td_seeds seeds = {0};
 
 	for (int p = 0; p < TD_MUDI_POLICIES; p++) {
 		for (uint32_t s = 0; s < run->seeds; s++)
@@ -29,10 +29,13 @@ static void put_late(struct td_experiment_run *run, const char *how,
 		median[p] = td_median(values[p], run->seeds);
 	}
 	for (uint32_t s = 0; s < run->seeds; s++) {
-		for (int p = 0; p < TD_MUDI_ITSELF; p++)
-			holds &= out[s].late[TD_MUDI_ITSELF] < out[s].late[p],
-				none |= !(out[s].late[p] > 0);
-		holds &= out[s].late[TD_MUDI_ITSELF] <= 2;
+		bool holds = out[s].late[TD_MUDI_ITSELF] <= 2, none = false;
+
+		for (int p = 0; p < TD_MUDI_ITSELF; p++) {
+			holds &= out[s].late[TD_MUDI_ITSELF] < out[s].late[p];
+			none |= !(out[s].late[p] > 0); /* nobody's can be lower */
+		}
+		td_seed_add(&seeds, holds, none);
 	}
 	td_spread(values[TD_MUDI_ITSELF], run->seeds, spread);
 	snprintf(metric, sizeof(metric), "SLO violations (Fig. 8), %s", how);
@@ -40,30 +43,33 @@ static void put_late(struct td_experiment_run *run, const char *how,
 		"GSLICE %.5f, gpulets %.5f, MuxFlow %.5f, bound %.5f, tandem %.5f %%",
 		median[TD_MUDI_GSLICE], median[TD_MUDI_GPULETS], median[TD_MUDI_MUXFLOW],
 		median[TD_MUDI_BOUND], median[TD_MUDI_TANDEM]);
-	td_row_put(run,
-		!counts ? TD_SHOWN
-		: holds ? TD_REPRODUCED
-		: none  ? TD_BOUNDED
-			: TD_NOT_REPRODUCED,
-		metric, "1.2 %, MuxFlow worst", spread, note, "%.5f %%", median[TD_MUDI_ITSELF]);
+	td_seeds_put(&seeds, note, sizeof(note));
+	td_row_put(run, counts ? td_seeds_verdict(&seeds) : TD_SHOWN, metric,
+		"1.2 %, MuxFlow worst", spread, note, "%.5f %%", median[TD_MUDI_ITSELF]);
 }
 
-/* Of a baseline's completion time, or Mudi's, over another's, per seed, rising; the median. */
+/* Of a baseline's completion time, or Mudi's, over another's in one seed. */
+static double over_in(const struct td_mudi_outcome *out, int above, int below)
+{
+	return out->ct_s[above] / out->ct_s[below];
+}
+
+/* Likewise per seed, rising; the median. */
 static double over(struct td_experiment_run *run, const struct td_mudi_outcome *out, int above,
 	int below, double *values, char *spread)
 {
 	double median;
 
 	for (uint32_t s = 0; s < run->seeds; s++)
-		values[s] = out[s].ct_s[above] / out[s].ct_s[below];
+		values[s] = over_in(&out[s], above, below);
 	median = td_median(values, run->seeds);
 	td_spread(values, run->seeds, spread);
 	return median;
 }
 
 /*
- * Two bounds of Mudi: its rules with the truth in the place of its predictions, and all of it with lines through exact samples of every pair. Bounded: in a seed one of them is not faster than the baseline
- * either, or not within 1.1 of the bound.
+ * Two bounds of Mudi: its rules with the truth in the place of its predictions, and all of it with lines through exact samples of every pair. A seed is
+ * forbidden if one of them is not faster than the baseline there either, or not within 1.1 of the bound.
  */
 static void put_ct(struct td_experiment_run *run, const char *how,
 	const struct td_mudi_outcome *out, bool counts)
@@ -71,10 +77,16 @@ static void put_ct(struct td_experiment_run *run, const char *how,
 	static const char *const papers[] = {"up to 2.27x", "up to 1.49x", "up to 1.48x"};
 	double values[TD_MUDI_SEEDS_MAX], rules[TD_MUDI_SEEDS_MAX], lines[TD_MUDI_SEEDS_MAX],
 		median, most, truth, exact;
-	char metric[96], spread[64], other[64], note[240];
-	uint32_t last = run->seeds - 1;
+	struct td_seeds near = {0};
+	char metric[96], spread[64], other[64], note[300];
 
 	for (int p = 0; p < TD_MUDI_ITSELF; p++) {
+		struct td_seeds seeds = {0};
+
+		for (uint32_t s = 0; s < run->seeds; s++)
+			td_seed_add(&seeds, over_in(&out[s], p, TD_MUDI_ITSELF) > 1,
+				over_in(&out[s], p, TD_MUDI_TRUTH) <= 1 ||
+					over_in(&out[s], p, TD_MUDI_EXACT) <= 1);
 		most = over(run, out, p, TD_MUDI_BOUND, values, other);
 		truth = over(run, out, p, TD_MUDI_TRUTH, rules, other);
 		exact = over(run, out, p, TD_MUDI_EXACT, lines, other);
@@ -84,12 +96,9 @@ static void put_ct(struct td_experiment_run *run, const char *how,
 			"over the bound %.2fx, so no more can be gained; over Mudi's rules by the "
 			"truth %.2fx, over Mudi with lines through exact samples %.2fx (%s)",
 			most, truth, exact, other);
-		td_row_put(run,
-			!counts                          ? TD_SHOWN
-			: values[0] > 1                  ? TD_REPRODUCED
-			: rules[0] <= 1 || lines[0] <= 1 ? TD_BOUNDED
-							 : TD_NOT_REPRODUCED,
-			metric, papers[p], spread, note, "%.2fx", median);
+		td_seeds_put(&seeds, note, sizeof(note));
+		td_row_put(run, counts ? td_seeds_verdict(&seeds) : TD_SHOWN, metric, papers[p],
+			spread, note, "%.2fx", median);
 	}
 	truth = over(run, out, TD_MUDI_TRUTH, TD_MUDI_BOUND, rules, other);
 	exact = over(run, out, TD_MUDI_EXACT, TD_MUDI_BOUND, lines, other);
@@ -98,12 +107,13 @@ static void put_ct(struct td_experiment_run *run, const char *how,
 	snprintf(note, sizeof(note),
 		"Mudi's rules by the truth %.2fx, with lines through exact samples %.2fx (%s)",
 		truth, exact, other);
-	td_row_put(run,
-		!counts                                  ? TD_SHOWN
-		: values[last] <= 1.1                    ? TD_REPRODUCED
-		: rules[last] > 1.1 || lines[last] > 1.1 ? TD_BOUNDED
-							 : TD_NOT_REPRODUCED,
-		metric, "<= 1.05x", spread, note, "%.2fx", median);
+	for (uint32_t s = 0; s < run->seeds; s++)
+		td_seed_add(&near, over_in(&out[s], TD_MUDI_ITSELF, TD_MUDI_BOUND) <= 1.1,
+			over_in(&out[s], TD_MUDI_TRUTH, TD_MUDI_BOUND) > 1.1 ||
+				over_in(&out[s], TD_MUDI_EXACT, TD_MUDI_BOUND) > 1.1);
+	td_seeds_put(&near, note, sizeof(note));
+	td_row_put(run, counts ? td_seeds_verdict(&near) : TD_SHOWN, metric, "<= 1.05x", spread,
+		note, "%.2fx", median);
 }
 
 /* The main measure, CT, while its guard holds: violations no more than Mudi's. */
@@ -272,20 +282,21 @@ static void put_more_late(struct td_experiment_run *run, const struct td_mudi_ou
 		"%.4f, %.4f %%", late[0], late[1]);
 }
 
-/* Mudi better in completion times and violations. Bounded: in a seed it is no faster than Random with lines through exact samples of every company either. */
+/* Mudi better in completion times and violations. A seed is forbidden if it is no faster than Random there with lines through exact samples of every company either. */
 static void put_random(struct td_experiment_run *run, const struct td_mudi_outcome *out)
 {
-	char spread[64], of_exact[64], note[240];
+	char spread[64], of_exact[64], note[300];
 	double exact = median_of(out, run->seeds, even_exact_ct, of_exact), late = 0;
 	double ct = median_of(out, run->seeds, even_ct, spread);
-	bool better = true, bounded = false;
+	struct td_seeds seeds = {0};
 	double together[2] = {0};
 
 	for (uint32_t s = 0; s < run->seeds; s++) {
 		late += out[s].late[TD_MUDI_EVEN] / run->seeds;
-		better &= even_ct(&out[s]) > 1 &&
-			  out[s].late[TD_MUDI_EVEN] > out[s].late[TD_MUDI_MORE];
-		bounded |= even_exact_ct(&out[s]) <= 1;
+		td_seed_add(&seeds,
+			even_ct(&out[s]) > 1 &&
+				out[s].late[TD_MUDI_EVEN] > out[s].late[TD_MUDI_MORE],
+			even_exact_ct(&out[s]) <= 1);
 		together[0] += out[s].together[TD_MUDI_EVEN] / run->seeds;
 		together[1] += out[s].together[TD_MUDI_MORE] / run->seeds;
 	}
@@ -293,10 +304,8 @@ static void put_random(struct td_experiment_run *run, const struct td_mudi_outco
 		"violations of Random: %.1f %%; over Mudi with lines through exact samples %.2fx "
 		"(%s); tasks on a GPU that has any: %.1f under Random, %.1f under Mudi",
 		late, exact, of_exact, together[0], together[1]);
-	td_row_put(run,
-		better    ? TD_REPRODUCED
-		: bounded ? TD_BOUNDED
-			  : TD_NOT_REPRODUCED,
+	td_seeds_put(&seeds, note, sizeof(note));
+	td_row_put(run, td_seeds_verdict(&seeds),
 		"CT (Fig. 17), Random / Mudi with up to three tasks", "Mudi better in all metrics",
 		spread, note, "%.2fx", ct);
 }

@@ -63,27 +63,30 @@ struct gains {
 };
 
 /*
- * Bounded: in a seed no share and duty that hold the guard, or not even jobs with the whole GPU at all times, do better than the baseline.
+ * A seed is forbidden if no share and duty that hold the guard there, or not even jobs with the whole GPU at all times, do better than the baseline.
  */
 static void put_gain(
 	struct td_experiment_run *run, const char *metric, const char *paper, struct gains *gains)
 {
 	uint32_t n = run->seeds;
-	double median = td_median(gains->ours, n), whole = td_median(gains->whole, n);
-	double all_active = td_median(gains->all_active, n);
-	double guarded = td_median(gains->guarded, n);
-	char spread[64], note[240];
+	double median, whole, all_active, guarded;
+	struct td_seeds seeds = {0};
+	char spread[64], note[300];
 
+	for (uint32_t k = 0; k < n; k++) /* before medians sort them */
+		td_seed_add(
+			&seeds, gains->ours[k] > 1, gains->whole[k] <= 1 || gains->guarded[k] <= 1);
+	median = td_median(gains->ours, n);
+	whole = td_median(gains->whole, n);
+	all_active = td_median(gains->all_active, n);
+	guarded = td_median(gains->guarded, n);
 	td_spread(gains->ours, n, spread);
 	snprintf(note, sizeof(note),
 		"most within +20 %% of latency, by the truth: %.2fx; with the whole GPU at all "
 		"times: %.2fx; MuxFlow, if all SMs were active whenever a GPU is used: %.2fx",
 		guarded, whole, all_active);
-	td_row_put(run,
-		gains->ours[0] > 1                               ? TD_REPRODUCED
-		: gains->whole[0] <= 1 || gains->guarded[0] <= 1 ? TD_BOUNDED
-								 : TD_NOT_REPRODUCED,
-		metric, paper, spread, note, "%.2fx", median);
+	td_seeds_put(&seeds, note, sizeof(note));
+	td_row_put(run, td_seeds_verdict(&seeds), metric, paper, spread, note, "%.2fx", median);
 }
 
 static void put_baseline(struct td_experiment_run *run, int trace, int variant, int baseline,
@@ -120,14 +123,22 @@ static double least_latency(const struct td_mux_outcome *out)
 		       : 0;
 }
 
-/* The guard. Bounded: in a seed MuxFlow's shares do not hold it wherever the jobs are. */
+/* The guard. A seed is forbidden if MuxFlow's shares do not hold it there wherever the jobs are. */
 static void put_latency(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])
 {
 	double most = 0, sharing = 0, priority = 0, least = 0, truth = 0, all_active = 0;
-	char metric[96], note[240], anywhere[32];
+	char metric[96], note[300], anywhere[32];
+	struct td_seeds seeds = {0};
 
 	for (uint32_t s = 0; s < run->seeds; s++) {
+		const struct td_mux_outcome *of = out[s];
+
+		td_seed_add(&seeds,
+			of[TD_MUX_MUXFLOW].latency < TD_MUX_GUARD &&
+				of[TD_MUX_TIME_SHARING].latency > of[TD_MUX_MUXFLOW].latency &&
+				of[TD_MUX_TIME_SHARING].latency > of[TD_MUX_PRIORITY].latency,
+			least_latency(&of[TD_MUX_MUXFLOW]) > 0);
 		most = fmax(most, out[s][TD_MUX_MUXFLOW].latency);
 		sharing = fmax(sharing, out[s][TD_MUX_TIME_SHARING].latency);
 		priority = fmax(priority, out[s][TD_MUX_PRIORITY].latency);
@@ -144,11 +155,9 @@ static void put_latency(struct td_experiment_run *run, int trace, int variant,
 		"its shares wherever the jobs are %s; if all SMs were active %+.0f %%",
 		(sharing - 1) * 100, (priority - 1) * 100, (truth - 1) * 100, anywhere,
 		(all_active - 1) * 100);
-	td_row_put(run,
-		most < TD_MUX_GUARD && sharing > most && sharing > priority ? TD_REPRODUCED
-		: least > 0                                                 ? TD_BOUNDED
-									    : TD_NOT_REPRODUCED,
-		metric, "< +20 %; time-sharing to +50 %", "", note, "%+.0f %%", (most - 1) * 100);
+	td_seeds_put(&seeds, note, sizeof(note));
+	td_row_put(run, td_seeds_verdict(&seeds), metric, "< +20 %; time-sharing to +50 %", "",
+		note, "%+.0f %%", (most - 1) * 100);
 }
 
 static void put_trace(struct td_experiment_run *run, int trace, int variant,

@@ -96,6 +96,30 @@ static void put_rows(const struct td_experiment_run *run, FILE *out)
 	}
 }
 
+/* How many rows of each verdict an experiment has: the table of what came out, which nobody counts by hand. */
+static void put_verdicts(const struct td_experiment_run *run, FILE *out)
+{
+	fputs("| experiment |", out);
+	for (int v = 0; v < TD_VERDICT_N; v++)
+		fprintf(out, " %s |", verdicts[v]);
+	fputs("\n|---|", out);
+	for (int v = 0; v < TD_VERDICT_N; v++)
+		fputs("---|", out);
+	fputc('\n', out);
+	for (uint32_t i = 0; i < run->row_count;) {
+		const char *name = run->rows[i].experiment;
+		uint32_t counts[TD_VERDICT_N] = {0};
+
+		for (; i < run->row_count && !strcmp(run->rows[i].experiment, name); i++)
+			counts[run->rows[i].verdict]++;
+		fprintf(out, "| %s |", name);
+		for (int v = 0; v < TD_VERDICT_N; v++)
+			fprintf(out, counts[v] ? " %u |" : " |", counts[v]);
+		fputc('\n', out);
+	}
+	fputc('\n', out);
+}
+
 static void put_text_field(FILE *out, const char *key, const char *text, const char *end)
 {
 	fprintf(out, "\"%s\": ", key);
@@ -206,6 +230,7 @@ static int write_report(
 		"# The papers' experiments in simulation\n\nMade by `tandem-sim experiment`%s, %u "
 		"seed%s each. A simulation, not a measurement.\n\n",
 		run->quick ? " `--quick`" : "", run->seeds, run->seeds > 1 ? "s" : "");
+	put_verdicts(run, out);
 	put_rows(run, out);
 	fputs(text, out);
 	return td_sim_close(out, dir, "report.md", err);

@@ -15,7 +15,7 @@ struct td_err;
 enum td_verdict {
 	TD_REPRODUCED,
 	TD_NOT_REPRODUCED,
-	TD_BOUNDED,    /* a measured bound forbids it */
+	TD_BOUNDED,    /* a measured bound forbids it, see td_seeds */
 	TD_CALIBRATED, /* fitted to this very figure: counts for nothing */
 	TD_SHOWN,      /* no rule says what would count */
 	TD_AT_LEAST, /* tandem, in the main measure, while its guard holds: as good as the paper's system or better */
@@ -53,6 +53,19 @@ struct td_row *td_row_add(struct td_experiment_run *run, enum td_verdict verdict
 void td_row_put(struct td_experiment_run *run, enum td_verdict verdict, const char *metric,
 	const char *paper, const char *spread, const char *note, const char *format, ...)
 	__attribute__((format(printf, 7, 8)));
+
+/*
+ * What is claimed of every seed: in how many it does not hold, and in how many of those a bound measured in that very seed forbids it. Reproduced: it holds in all. Bounded: every seed in which it does not is forbidden; a
+ * bound that leaves nothing to gain in one seed excuses no other.
+ */
+struct td_seeds {
+	uint32_t lost, forbidden;
+};
+
+void td_seed_add(struct td_seeds *seeds, bool holds, bool forbidden);
+enum td_verdict td_seeds_verdict(const struct td_seeds *seeds);
+/* Appends "; a bound forbids 2 of the 3 seeds that lose", unless none does. */
+void td_seeds_put(const struct td_seeds *seeds, char *note, size_t size);
 
 /* Median of n; sorts. "least to most" of n goes to ret (64 bytes). */
 double td_median(double *values, uint32_t n);

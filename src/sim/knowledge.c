@@ -149,9 +149,10 @@ static int learn_muxflow(const struct td_zoo *zoo, const struct td_contention *c
 		double busy = 0.02 + 0.93 * td_random_unit(random), speeds[2];
 		uint32_t ppm = td_dynamic_sm_ppm(
 			&td_dynamic_sm_default, (uint32_t)(TD_MUXFLOW_ACTIVITY * busy * 1e6));
-		struct td_muxflow_profile online =
-			profile_of(pair[0].demand, busy, zoo->services[kind].each_s);
-		struct td_muxflow_profile offline = profile_of(pair[1].demand, 1, 0.1);
+		struct td_muxflow_profile online = profile_of(
+			zoo->services[kind].told_demand, busy, zoo->services[kind].each_s);
+		struct td_muxflow_profile offline =
+			profile_of(zoo->tasks.profiles[task].told_demand, 1, 0.1);
 
 		pair[0].share = 1;
 		pair[0].duty = busy;

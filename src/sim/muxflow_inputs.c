@@ -61,6 +61,9 @@ int td_mux_read_kinds(struct td_mux_world *w, const char *data, struct td_err *e
 			return td_err_set(err, -ENOENT, "there is no profile of %s", name);
 		*kind = profiles->profiles[at].contender;
 		kind->serial = SERIAL;
+		*(i < TD_MUX_SERVICES ? &w->told_services[i]
+				      : &w->told_offline[i - TD_MUX_SERVICES]) =
+			profiles->profiles[at].told_demand;
 	}
 	return r;
 }

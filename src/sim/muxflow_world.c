@@ -323,10 +323,9 @@ static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 
 /* --- the predictor: features of a dry run, never the numbers of the truth --- */
 
-static struct td_muxflow_profile profile_of(
-	const struct td_contender *job, double busy, double alone_s)
+static struct td_muxflow_profile profile_of(double demand, double busy, double alone_s)
 {
-	double used = job->demand * busy;
+	double used = demand * busy;
 
 	return (struct td_muxflow_profile){used, TD_MUXFLOW_ACTIVITY * used, 0.5 * used, alone_s};
 }
@@ -339,8 +338,8 @@ double td_mux_draw_sample(const struct td_mux_world *w, uint64_t *state, double 
 	double busy = 0.02 + 0.83 * td_random_unit(state), speeds[2];
 	uint32_t ppm = share_ppm(TD_MUX_MUXFLOW, busy);
 	struct td_muxflow_profile online =
-		profile_of(&w->services[service], busy, w->service_s[service]);
-	struct td_muxflow_profile offline = profile_of(&w->offline[kind], 1, 0.1 * (kind + 1));
+		profile_of(w->told_services[service], busy, w->service_s[service]);
+	struct td_muxflow_profile offline = profile_of(w->told_offline[kind], 1, 0.1 * (kind + 1));
 
 	speeds_of(w, service, kind, busy, 1, ppm / 1e6, 1, speeds);
 	td_muxflow_inputs(&online, &offline, ppm, ret_x);
@@ -451,8 +450,8 @@ static int place_matched(struct td_mux_world *w, struct td_mux_matching *m, uint
 
 		if (*row == NONE) {
 			*row = rows;
-			online[rows++] =
-				profile_of(&w->services[s], (bin + 0.5) / BINS, w->service_s[s]);
+			online[rows++] = profile_of(
+				w->told_services[s], (bin + 0.5) / BINS, w->service_s[s]);
 		}
 		row_of[g] = *row;
 		online_counts[*row]++;
@@ -465,7 +464,7 @@ static int place_matched(struct td_mux_world *w, struct td_mux_matching *m, uint
 		for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++) {
 			if (!counts[k])
 				continue;
-			offline[cols] = profile_of(&w->offline[k], 1, 0.1 * (k + 1));
+			offline[cols] = profile_of(w->told_offline[k], 1, 0.1 * (k + 1));
 			offline_counts[cols] = counts[k] < TD_MUX_GPUS ? counts[k] : TD_MUX_GPUS;
 			columns[cols++] = k;
 		}

@@ -51,7 +51,9 @@ struct td_mux_job {
 
 struct td_mux_world {
 	struct td_contender services[TD_MUX_SERVICES], offline[TD_MUX_OFFLINE];
-	double service_s[TD_MUX_SERVICES]; /* time of one request alone */
+	double told_services[TD_MUX_SERVICES],
+		told_offline[TD_MUX_OFFLINE]; /* see td_sim_profile */
+	double service_s[TD_MUX_SERVICES];    /* time of one request alone */
 	struct td_contention contention;
 	double phases[TD_MUX_GPUS];
 	struct td_mux_job jobs[TD_MUX_JOBS_MAX];

@@ -31,6 +31,7 @@ static void put(struct td_profiles *profiles, const char *name, double g, double
 	profile->contender.pressure = p;
 	profile->contender.host = h;
 	profile->contender.demand = td_profile_demand(&profile->contender);
+	profile->told_demand = profile->contender.demand;
 }
 
 void td_profiles_generic(struct td_profiles *ret)

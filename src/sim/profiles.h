@@ -15,6 +15,11 @@ struct td_err;
 struct td_sim_profile {
 	char name[64];
 	struct td_contender contender; /* share 1, duty 1; demand: see td_profile_demand() */
+	/*
+	 * All that schedulers are told of it: what its user declares, or a dry run alone shows, that it uses of a GPU's time. Here without error, contender.demand; a test gives them different ones, and
+	 * experiments/antman-trace has a row in which it is wrong.
+	 */
+	double told_demand;
 };
 
 struct td_profiles {
@@ -37,5 +42,6 @@ int td_profiles_find(const struct td_profiles *profiles, const char *name);
 
 /*
  * The part of the GPU's time that a job uses alone, so that taking turns with its like gives the speed that the fit gives: the models agree about a job beside itself.
+ * There is no measurement of it for these jobs; who is told this number knows what two of the kind lose together.
  */
 double td_profile_demand(const struct td_contender *contender);

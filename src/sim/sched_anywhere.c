@@ -150,7 +150,7 @@ static uint32_t view(const struct td_cluster *cluster, const struct anywhere *st
 
 			state->who[n] = gpu->jobs[i];
 			state->apps[n++] = (struct td_balance_app){g,
-				cluster->profiles->profiles[job->profile].contender.demand,
+				cluster->profiles->profiles[job->profile].told_demand,
 				part_of(gpu, job->memory_bytes),
 				job->gpus == 1 && state->taken[g] < TD_SIM_OCCUPANTS};
 		}

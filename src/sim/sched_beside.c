@@ -166,7 +166,7 @@ static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 	case TD_BESIDE_GPULETS: td_beside_tune_gpulets(cluster, service); return false;
 	case TD_BESIDE_MUXFLOW:
 		td_beside_tune_muxflow(
-			cluster, own, index, cluster->profiles->profiles[profile].contender.demand);
+			cluster, own, index, cluster->profiles->profiles[profile].told_demand);
 		return false;
 	case TD_BESIDE_MUDI: return td_beside_tune_mudi(cluster, own, index, round);
 	case TD_BESIDE_EVEN:

@@ -63,7 +63,7 @@ static void look(const struct td_cluster *cluster, struct gandiva *state)
 			const struct td_sim_job *job = &cluster->jobs[gpu->jobs[i]];
 
 			used += job->memory_bytes;
-			utilisation += cluster->profiles->profiles[job->profile].contender.demand;
+			utilisation += cluster->profiles->profiles[job->profile].told_demand;
 		}
 		state->gpus[g].utilisation = utilisation;
 		state->gpus[g].free_bytes = used < gpu->memory_bytes ? gpu->memory_bytes - used : 0;

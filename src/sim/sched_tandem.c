@@ -44,7 +44,7 @@ static int start_policy(struct td_cluster *cluster, struct tandem *state)
 	for (uint32_t t = 0; t < TD_TENANTS_MAX; t++)
 		quotas[t] = cluster->gpu_count;
 	for (uint32_t k = 0; k < profiles; k++)
-		demands[k] = cluster->profiles->profiles[k].contender.demand;
+		demands[k] = cluster->profiles->profiles[k].told_demand;
 	for (uint32_t k = profiles; k < kinds; k++)
 		demands[k] = 0; /* what a service takes is in the room that it leaves */
 	state->memory = aligned_alloc(64, (bytes + 63) & ~(size_t)63);

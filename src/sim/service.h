@@ -27,7 +27,8 @@ struct td_cluster;
 struct td_service_kind {
 	char name[32];
 	struct td_contender
-		contender; /* g, p, h, serial and demand; share and duty are of the moment */
+		contender;  /* g, p, h, serial and demand; share and duty are of the moment */
+	double told_demand; /* see td_sim_profile */
 	double least_s, fixed_s, each_s, objective_s;
 	uint64_t memory_bytes, batch_bytes; /* batch_bytes: more for each request of a batch */
 };

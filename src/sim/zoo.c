@@ -165,6 +165,7 @@ static int make_tasks(const struct td_profiles *gavel, struct td_zoo *zoo, struc
 
 		if (r)
 			return r;
+		task->told_demand = task->contender.demand;
 		snprintf(task->name, sizeof(task->name), "%s", tasks[t].name);
 		memcpy(zoo->layers[t], tasks[t].layers, sizeof(zoo->layers[t]));
 		zoo->classes[t] = tasks[t].class;
@@ -172,14 +173,15 @@ static int make_tasks(const struct td_profiles *gavel, struct td_zoo *zoo, struc
 	}
 	for (uint32_t t = 0; t < TD_ZOO_TASKS; t++)
 		zoo->fractions[t] = tasks[t].percent / sum;
-	zoo->tasks.profiles[TD_ZOO_NOTEBOOK] =
-		(struct td_sim_profile){"notebook", {.sensitivity = 0.3,
-							    .pressure = 0.1,
-							    .host = 0.05,
-							    .serial = 0.9,
-							    .share = 1,
-							    .duty = 1,
-							    .demand = 0.08}};
+	zoo->tasks.profiles[TD_ZOO_NOTEBOOK] = (struct td_sim_profile){"notebook",
+		{.sensitivity = 0.3,
+			.pressure = 0.1,
+			.host = 0.05,
+			.serial = 0.9,
+			.share = 1,
+			.duty = 1,
+			.demand = 0.08},
+		.told_demand = 0.08};
 	zoo->layers[TD_ZOO_NOTEBOOK][1] = 3;
 	zoo->layers[TD_ZOO_NOTEBOOK][2] = 3;
 	zoo->tasks.count = TD_ZOO_KINDS;
@@ -203,6 +205,7 @@ static int make_service(const struct td_profiles *gavel, const struct table *tab
 	for (uint32_t t = 0; t < TD_ZOO_TASKS; t++)
 		pressure += zoo->tasks.profiles[t].contender.pressure / TD_ZOO_TASKS;
 	kind->contender.sensitivity = (services[s].interference - 1) / pressure;
+	kind->told_demand = kind->contender.demand;
 	kind->contender.host = 0;
 	kind->contender.serial = fit_serial(table);
 	zoo->most_per_s[s] = table->most_per_s;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tandem-sim's command line: same seed, same bytes; bad lines are named; what is not there says so. TAP. usage: sim.py TANDEM-SIM (the program's path)"""
+"""tandem-sim's command line: same seed, same bytes; bad lines are named; what is not there says so. TAP. usage: sim.py TANDEM-SIM FIT-MODEL (the programs' paths)"""
 import csv
 import gzip
 import json
@@ -17,6 +17,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = f"{ROOT}/tests/data/sim"
 SIM = os.path.abspath(sys.argv[1])
+FIT_MODEL = os.path.abspath(sys.argv[2])
 POLICIES = ["tandem", "antman", "fifo", "gandiva", "preempt"]
 RUN = ["run", "--trace", f"{DATA}/jobs.csv", "--cluster", f"{DATA}/cluster.csv", "--policy", "tandem", "--compare", "antman,fifo,gandiva,preempt"]
 
@@ -260,6 +261,12 @@ def what_cannot_be_printed_is_said(_):
         assert done.returncode == 2 and done.stderr == "tandem-sim: what it printed could not all be written: No space left on device\n", (arguments, done)
 
 
+def a_report_that_fit_model_cannot_print_is_said(_):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([FIT_MODEL, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 2 and done.stderr == "fit-model: what it printed could not all be written: No space left on device\n", done
+
+
 def letters_and_the_end_of_options(_):
     for word, letter in (("--help", "-h"), ("--version", "-V")):
         done = call(word)
@@ -284,7 +291,7 @@ def main():
     cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, who_loses_jobs_is_the_best_at_nothing, the_headline_is_against_fifo,
              what_no_policy_could_place_is_named_by_file_and_line, what_has_no_effect_is_said, any_bytes_in_a_path_and_in_a_name, an_experiments_folder_is_tried_before, a_signal_leaves_what_is_done, options_in_help_are_on_the_page,
              experiments_write_rows, a_gzipped_trace_is_the_same_trace, a_full_disk_is_said_and_leaves_no_half_file,
-             what_cannot_be_printed_is_said, letters_and_the_end_of_options, wrong_usage_is_told]
+             what_cannot_be_printed_is_said, a_report_that_fit_model_cannot_print_is_said, letters_and_the_end_of_options, wrong_usage_is_told]
     print(f"1..{len(cases)}")
     for number, case in enumerate(cases, 1):
         with tempfile.TemporaryDirectory(prefix="tandem-sim-") as folder:

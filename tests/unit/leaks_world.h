@@ -32,7 +32,13 @@ static inline struct td_predictor leaks_predictor(
 	return predictor;
 }
 
-/* The numbers of company `which` of 0 to last, in one order or the other; how much of a GPU somebody uses is the same in both. */
+/* What `which` uses of a GPU. */
+static inline double leaks_demand(double which)
+{
+	return 0.2 + 0.1 * which;
+}
+
+/* The numbers of company `which` of 0 to last, in one order or the other: all of the truth, of which how much of a GPU it uses is a part. */
 static inline struct td_contender leaks_contender(uint32_t which, uint32_t last, bool other)
 {
 	struct td_contender contender = td_contender_neutral;
@@ -42,6 +48,6 @@ static inline struct td_contender leaks_contender(uint32_t which, uint32_t last,
 	contender.pressure = 1.5 - 1.2 * at / last;
 	contender.host = 0.02 + 0.05 * at;
 	contender.serial = 0.2 + 0.1 * at;
-	contender.demand = 0.2 + 0.1 * which;
+	contender.demand = leaks_demand(at);
 	return contender;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sim/experiment.h"
 #include "sim/plot.h"
 #include "sim/sim.h"
 
@@ -105,4 +106,23 @@ TEST(a_folder_where_nothing_can_be_made_is_said_before)
 	CHECK(td_sim_try_dir("/dev/null/x", &err) < 0);
 	CHECK(td_sim_try_dir("/proc", &err) < 0);
 	CHECK(!strncmp(err.msg, "/proc: ", 7));
+}
+
+/* A bound that leaves nothing to gain where the claim holds anyway, or in another seed, excuses nobody. */
+TEST(a_claim_is_bounded_when_each_seed_that_loses_is)
+{
+	struct td_seeds seeds = {0};
+	char note[64] = "x";
+
+	td_seed_add(&seeds, true, false);
+	td_seed_add(&seeds, true, true);
+	CHECK_EQ(td_seeds_verdict(&seeds), TD_REPRODUCED);
+	td_seeds_put(&seeds, note, sizeof(note));
+	CHECK_STR(note, "x");
+	td_seed_add(&seeds, false, true);
+	CHECK_EQ(td_seeds_verdict(&seeds), TD_BOUNDED);
+	td_seed_add(&seeds, false, false);
+	CHECK_EQ(td_seeds_verdict(&seeds), TD_NOT_REPRODUCED);
+	td_seeds_put(&seeds, note, sizeof(note));
+	CHECK_STR(note, "x; a bound forbids 1 of the 2 seeds that lose");
 }

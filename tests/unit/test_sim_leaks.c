@@ -44,9 +44,11 @@ struct decisions {
 	uint32_t running;
 };
 
+/* All that are not in td_scheds. */
 static const struct td_sched *const beside[] = {&td_sched_gslice, &td_sched_gpulets,
-	&td_sched_muxflow, &td_sched_mudi, &td_sched_bound, &td_sched_mudi_truth,
-	&td_sched_optimum};
+	&td_sched_muxflow, &td_sched_mudi, &td_sched_mudi_more, &td_sched_even,
+	&td_sched_round_robin, &td_sched_nvshare, &td_sched_dcuda, &td_sched_bound,
+	&td_sched_mudi_truth, &td_sched_mudi_exact, &td_sched_mudi_more_exact, &td_sched_optimum};
 
 #define BESIDE (sizeof(beside) / sizeof(beside[0]))
 
@@ -66,6 +68,7 @@ static const struct td_sched *sched_at(uint32_t at)
 static bool knows_companies(const struct td_sched *sched)
 {
 	return sched == &td_sched_bound || sched == &td_sched_mudi_truth ||
+	       sched == &td_sched_mudi_exact || sched == &td_sched_mudi_more_exact ||
 	       sched == &td_sched_optimum;
 }
 
@@ -123,11 +126,14 @@ static void begin(bool other_companies)
 	uint64_t seed = 5;
 
 	profiles.count = TASKS;
-	for (uint32_t t = 0; t < TASKS; t++)
+	for (uint32_t t = 0; t < TASKS; t++) {
 		profiles.profiles[t].contender = leaks_contender(t, TASKS + KINDS, other_companies);
+		profiles.profiles[t].told_demand = leaks_demand(t); /* whatever the truth is */
+	}
 	for (uint32_t k = 0; k < KINDS; k++)
 		kinds[k] = (struct td_service_kind){.name = "kind",
 			.contender = leaks_contender(TASKS + k, TASKS + KINDS, other_companies),
+			.told_demand = leaks_demand(TASKS + k),
 			.least_s = 0.004,
 			.fixed_s = 0.002,
 			.each_s = 0.0003 * (1 + k),

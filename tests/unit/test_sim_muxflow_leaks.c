@@ -32,9 +32,12 @@ static void begin(bool other_companies)
 	for (uint32_t s = 0; s < TD_MUX_SERVICES; s++) {
 		world.services[s] = leaks_contender(s, LAST, other_companies);
 		world.service_s[s] = 0.002 + 0.001 * s;
+		world.told_services[s] = leaks_demand(s);
 	}
-	for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++)
+	for (uint32_t k = 0; k < TD_MUX_OFFLINE; k++) {
 		world.offline[k] = leaks_contender(TD_MUX_SERVICES + k, LAST, other_companies);
+		world.told_offline[k] = leaks_demand(TD_MUX_SERVICES + k);
+	}
 	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
 		world.phases[g] = td_random_unit(&seed);
 	for (world.count = 0; world.count < JOBS; world.count++)

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/program.h"
 #include "fit_model.h"
 #include "sim/pairs.h"
 
@@ -129,7 +130,7 @@ static FILE *open_out(const char *path)
 	return out;
 }
 
-int main(int argc, char **argv)
+static int fit(int argc, char **argv)
 {
 	static const struct option options[] = {{"data", required_argument, NULL, 'd'},
 		{"out", required_argument, NULL, 'o'}, {"report", required_argument, NULL, 'r'},
@@ -166,4 +167,10 @@ int main(int argc, char **argv)
 	if (report_file && fclose(report_file))
 		r = td_err_set(&err, -EIO, "%.160s cannot be written", report);
 	return r ? fail(err.msg) : 0;
+}
+
+/* The report goes to stdout without --report. */
+int main(int argc, char **argv)
+{
+	return td_output_end("fit-model", fit(argc, argv), 2);
 }
