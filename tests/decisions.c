@@ -1,17 +1,17 @@
 /*
  * What everything that decides decides, as one hash a line: tools/check-decisions builds this with several compilers and optimisations
- * and compares. Random numbers are drawn one a statement: within an expression their order is the compiler's. Every policy of a node runs on the same random views; the cluster's modules and the learners on random inputs.
+ * and compares. Random numbers are drawn one a statement: within an expression their order is the compiler's. Every policy of a node runs on the same random views; the cluster's modules and the learners on random inputs; decisions_sim.c has the models and the simulator.
  * Only what leaves a module is hashed, field by field, doubles by their bits.
  *
  * usage: decisions
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #ifdef WITH_LEARN
 #include "learn/learn.h"
 #endif
+#include "decisions.h"
 #include "match/match.h"
 #include "policy/antman_cluster.h"
 #include "policy/balance.h"
@@ -31,31 +31,12 @@
 #define MS      1000000ull
 #define GIB     (1ull << 30)
 
-static uint64_t hash, state;
-
-static void put(const void *bytes, size_t n)
-{
-	const unsigned char *at = bytes;
-
-	for (size_t k = 0; k < n; k++)
-		hash = (hash ^ at[k]) * 1099511628211u;
-}
-
-#define PUT(x)                                                                                     \
-	do {                                                                                       \
-		__typeof__(x) put_ = (x);                                                          \
-		put(&put_, sizeof(put_));                                                          \
-	} while (0)
+static uint64_t state;
 
 static void begin(void)
 {
-	hash = 14695981039346656037u;
+	hash_begin();
 	state = 88172645463325252ull;
-}
-
-static void end(const char *name)
-{
-	printf("%s %016llx\n", name, (unsigned long long)hash);
 }
 
 static void *allocate(size_t bytes)
@@ -473,6 +454,7 @@ int main(void)
 	run_balance();
 	run_tuning();
 	run_curves();
+	decide_simulations();
 #ifdef WITH_LEARN
 	run_learners();
 #endif
