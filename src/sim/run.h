@@ -1,4 +1,4 @@
-/* What tandem-sim run has read, made and found; run.c runs it, run_notes.c says what has no effect, run_report.c writes it. */
+/* What tandem-sim run has read, made and found; run.c reads and runs it, run_world.c makes jobs and nodes of it, run_notes.c says what has no effect, run_report.c writes it. */
 #pragma once
 
 #include <stdio.h>
@@ -41,6 +41,16 @@ struct td_run {
 	char notes[TD_RUN_NOTES_MAX][256]; /* what of the input has no effect */
 	uint32_t note_count;
 };
+
+/* --- run_world.c --- */
+
+/* Nodes with GPUs: run->node_gpus, run->memory_bytes. Before jobs are made. -EINVAL with err, -ENOMEM. */
+int td_run_take_nodes(struct td_run *run, struct td_err *err);
+/* run->jobs of the trace, with run->profiles. -EINVAL with err: nothing to run, or a job that td_cluster_misfit() names unless bad lines are skipped. -ENOMEM. */
+int td_run_make_jobs(struct td_run *run, struct td_err *err);
+struct td_cluster_options td_run_options(const struct td_run *run);
+
+/* --- */
 
 /* Fills the notes, and puts each on stderr. */
 void td_run_take_notes(struct td_run *run);
