@@ -72,7 +72,7 @@ static struct graph make(size_t bytes, bool frees)
 	OK(cuGraphAddMemAllocNode(&alloc, g.graph, NULL, 0, &memory));
 	g.address = memory.address;
 	if (frees)
-		OK(cuGraphAddMemFreeNode(&end, g.graph, &alloc, 1, memory.address));
+		OK(cuGraphAddMemFreeNode(&end, g.graph, (const void **)&alloc, 1, memory.address));
 	OK(cuGraphInstantiateWithFlags(&g.exec, g.graph, 0));
 	return g;
 }
