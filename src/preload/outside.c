@@ -59,6 +59,7 @@ static bool ends_with_context(enum td_outside_kind kind)
 	case TD_OUTSIDE_MANAGED:
 	case TD_OUTSIDE_LEGACY:
 	case TD_OUTSIDE_ARRAY:
+	case TD_OUTSIDE_DATA:
 	case TD_OUTSIDE_SHARED:
 	case TD_OUTSIDE_BACKEND: return true;
 	case TD_OUTSIDE_VMM:

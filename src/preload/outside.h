@@ -22,6 +22,7 @@ enum td_outside_kind {
 	TD_OUTSIDE_VMM,
 	TD_OUTSIDE_EXPORTABLE, /* the same, that others may have, too: it may live on when it is given up here */
 	TD_OUTSIDE_ARRAY,
+	TD_OUTSIDE_DATA, /* of modules and libraries */
 	TD_OUTSIDE_POOL,
 	TD_OUTSIDE_GRAPH,
 	TD_OUTSIDE_EXTERNAL, /* another API's, which nobody else counts */
@@ -40,6 +41,8 @@ enum td_outside_key {
 	TD_KEY_SHARED,
 	TD_KEY_POOL,
 	TD_KEY_BACKEND,
+	TD_KEY_MODULE,
+	TD_KEY_LIBRARY, /* on one device */
 };
 
 #define TD_DEVICE_CURRENT (-1)

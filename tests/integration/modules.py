@@ -1,0 +1,54 @@
+"""A job's hard limit on what the variables of modules and libraries take: a program on the software GPU. TAP on stdout; argument: the build."""
+import json
+import subprocess
+
+from world import *
+
+PROGRAM = f"{BUILD}/tests/integration/module_test"
+MIB = 1 << 20
+CONTEXT = MIB  # what one takes on the software GPU of the tests
+LIMIT = 40 * MIB
+
+
+def start(world, kind, mib, backend):
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT), "--", PROGRAM, kind, str(mib * MIB)]
+    process = subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until(lambda: world.jobs() and world.jobs()[0]["overhead_bytes"] == CONTEXT or process.poll() is not None, "its context is counted")
+    return process
+
+
+def again(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+    line = process.stdout.readline()
+    assert line, process.stderr.read()
+    return json.loads(line)
+
+
+def what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again():
+    for backend in ("plain", "swap"):
+        for kind in ("data", "file", "library"):
+            with World("--memory", "256m") as world:
+                process = start(world, kind, 12, backend)
+                for _ in range(2):
+                    said = again(process)
+                    assert said == {"loaded": 3, "result": 2}, (backend, kind, said)
+                assert [e["detail"] for e in world.events("refused")] == ["beyond the job's limit"] * 2
+                process.communicate(timeout=DEADLINE_S)
+                assert process.returncode == 0
+                nothing_is_left(world)
+
+
+def a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used():
+    with World("--memory", "256m") as world:
+        process = start(world, "later", 16, "plain")
+        assert again(process) == {"loaded": 2, "result": 2}
+        process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0
+        nothing_is_left(world)
+
+
+run_cases([
+    what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again,
+    a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used,
+])

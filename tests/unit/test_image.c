@@ -1,0 +1,129 @@
+/* What the variables of kernel images take, as their text or their sections say it. */
+#include "test.h"
+
+#include <elf.h>
+#include <stdint.h>
+
+#include "preload/image.h"
+
+#define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
+
+static uint64_t bytes_of(const char *ptx)
+{
+	uint64_t bytes = td_image_data_bytes(ptx, SIZE_MAX);
+
+	CHECK_EQ(td_image_data_bytes(ptx, strlen(ptx)), bytes); /* a file has no end mark */
+	return bytes;
+}
+
+TEST(declarations_at_any_place_count_and_words_that_look_like_them_do_not)
+{
+	CHECK_EQ(bytes_of(HEAD ".global .align 1 .b8 a[20971520];\n"), 20971520);
+	CHECK_EQ(
+		bytes_of("// a comment\n" HEAD ".visible .global .u64 one;.weak .global .f32 two;"),
+		12);
+	CHECK_EQ(bytes_of(HEAD ".global .align 8 .v4 .f32 a[3][0x10], b, c[2] ;"),
+		16 * (48 + 1 + 2));
+	CHECK_EQ(bytes_of(HEAD ".global .s32 a[] = {1, 2}, b = 7, c[4] = {3, d[9]};"),
+		4 * (1 + 1 + 4));
+	CHECK_EQ(bytes_of(HEAD ".extern .global .b8 there[100];\n.global .texref t;"), 8);
+	CHECK_EQ(bytes_of(HEAD ".global .attribute(.managed) .b32 m[100];"), 0);
+	CHECK_EQ(bytes_of(HEAD "/* .global .b8 a[9]; */ .file 1 \".global .b8 a[9];\"\n"), 0);
+	CHECK_EQ(bytes_of(HEAD ".entry f(.param .u64 .ptr .global .align 4 p) { ld.global.u32 %r1, "
+			       "[%rd1]; }"),
+		0);
+	CHECK_EQ(bytes_of(HEAD ".const .b8 c[100]; .shared .b8 s[100];"), 0);
+}
+
+TEST(what_is_no_image_has_nothing)
+{
+	CHECK_EQ(td_image_data_bytes(NULL, SIZE_MAX), 0);
+	CHECK_EQ(bytes_of(".global .b8 a[100];"), 0);
+	CHECK_EQ(td_image_data_bytes("\x7f"
+				     "EL",
+			 3),
+		0);
+	CHECK(td_image_data_bytes(HEAD ".global .b8 a[", sizeof(HEAD) + 13) <= 1);
+	CHECK_EQ(bytes_of(HEAD ".global .b64 a[9223372036854775807];"), UINT64_MAX);
+}
+
+struct cubin {
+	Elf64_Ehdr head;
+	char names[64];
+	Elf64_Shdr sections[4];
+};
+
+static struct cubin cubin(uint64_t zeros, uint64_t values)
+{
+	struct cubin c = {.names = "\0.nv.global\0.nv.global.init\0.names"};
+
+	memcpy(c.head.e_ident, ELFMAG, SELFMAG);
+	c.head.e_ident[EI_CLASS] = ELFCLASS64;
+	c.head.e_machine = 190;
+	c.head.e_shoff = offsetof(struct cubin, sections);
+	c.head.e_shentsize = sizeof(Elf64_Shdr);
+	c.head.e_shnum = 4;
+	c.head.e_shstrndx = 3;
+	c.sections[1] = (Elf64_Shdr){
+		.sh_name = 1, .sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC, .sh_size = zeros};
+	c.sections[2] = (Elf64_Shdr){
+		.sh_name = 12, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC, .sh_size = values};
+	c.sections[3] = (Elf64_Shdr){.sh_name = 28,
+		.sh_type = SHT_STRTAB,
+		.sh_offset = offsetof(struct cubin, names),
+		.sh_size = sizeof(c.names)};
+	return c;
+}
+
+TEST(sections_of_variables_count)
+{
+	struct cubin c = cubin(20 << 20, 4096);
+
+	CHECK_EQ(td_image_data_bytes(&c, sizeof(c)), (20 << 20) + 4096);
+	CHECK_EQ(td_image_data_bytes(&c, SIZE_MAX), (20 << 20) + 4096);
+	CHECK_EQ(td_image_data_bytes(&c, sizeof(c) - 1), 0);
+	c.sections[1].sh_flags = 0;
+	CHECK_EQ(td_image_data_bytes(&c, sizeof(c)), 4096);
+	c.head.e_machine = EM_X86_64;
+	CHECK_EQ(td_image_data_bytes(&c, sizeof(c)), 0);
+}
+
+struct fat_entry {
+	uint16_t kind, version;
+	uint32_t header;
+	uint64_t bytes;
+	uint32_t zeros[6];
+	uint64_t flags, more[2];
+};
+
+/* Two cubins, and one that is compressed: nobody sees what is in it. */
+TEST(of_a_fatbin_the_largest_counts)
+{
+	struct {
+		uint32_t magic;
+		uint16_t version, header;
+		uint64_t bytes;
+		struct {
+			struct fat_entry e;
+			struct cubin c;
+		} entries[3];
+	} f = {0xba55ed50, 1, 16, sizeof(f.entries),
+		{{.c = cubin(100, 1)}, {.c = cubin(5000, 2)}, {.c = cubin(9000, 3)}}};
+	struct {
+		uint32_t magic, version;
+		const void *data, *more;
+	} wrapper = {0x466243b1, 1, &f, NULL};
+
+	for (unsigned i = 0; i < 3; i++) {
+		f.entries[i].e = (struct fat_entry){.kind = 2,
+			.header = sizeof(struct fat_entry),
+			.bytes = sizeof(struct cubin)};
+		f.entries[i].e.flags = i == 2 ? 0x8000 : 0;
+	}
+	CHECK_EQ(td_image_data_bytes(&f, sizeof(f)), 5002);
+	CHECK_EQ(td_image_data_bytes(&wrapper, SIZE_MAX), 5002);
+	CHECK_EQ(td_image_data_bytes(&wrapper, sizeof(wrapper)), 0); /* a file has no pointers */
+	f.entries[1].e.bytes = 1ull << 60;
+	CHECK_EQ(td_image_data_bytes(&f, sizeof(f)), 101);
+	CHECK_EQ(td_image_data_bytes(&f, 60), 0);
+}
