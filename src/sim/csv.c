@@ -28,6 +28,17 @@ int td_csv_error(const struct td_csv *csv, struct td_err *err, const char *forma
 	return td_err_set(err, -EINVAL, "%.100s:%u: %.140s", csv->name, csv->line, what);
 }
 
+void td_csv_put_quoted(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
 /* Takes one row apart, in place. The next row begins at csv->at afterwards, whatever this returns. */
 static int cut(struct td_csv *csv, char **fields, uint32_t *ret_count, struct td_err *err)
 {

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define TD_CSV_COLUMNS_MAX 64
 #define TD_CSV_BYTES_MAX   (1ull << 31)
@@ -54,6 +55,9 @@ int td_csv_number_or(const struct td_csv *csv, int column, double min, double ma
 
 /* "" without such a column. */
 const char *td_csv_text(const struct td_csv *csv, int column);
+
+/* A field in quotes, those within doubled. */
+void td_csv_put_quoted(FILE *out, const char *text);
 
 /* "file:line: what", -EINVAL. */
 int td_csv_error(const struct td_csv *csv, struct td_err *err, const char *format, ...)

@@ -1,5 +1,5 @@
 /*
- * tandem-sim: the same policies on a virtual clock. run: one's own trace on one's own cluster; experiment: what the papers claim.
+ * tandem-sim: the same policies on a virtual clock. run: one's own trace on one's own cluster; requests: what a file of requests asks of a GPU; experiment: what the papers claim.
  */
 #include <string.h>
 
@@ -11,6 +11,7 @@ static void usage(FILE *out)
 {
 	fputs("usage: tandem-sim run --trace FILE --cluster FILE [--policy P] [--compare P,P] "
 	      "[OPTION]...\n"
+	      "       tandem-sim requests --requests FILE [OPTION]...\n"
 	      "       tandem-sim experiment NAME|all --data DIR [--quick] [--seeds N] [--jobs N] "
 	      "[--out DIR]\n"
 	      "       tandem-sim experiment --list\n\n"
@@ -31,7 +32,17 @@ static void usage(FILE *out)
 	      "  --restart TIME       cost of starting again (default: 60s)\n"
 	      "  --checkpoint TIME    between a job's checkpoints (default: 30m)\n"
 	      "  --skip-bad           leave out lines that cannot be read, and say how "
-	      "many\n\nPolicies:\n",
+	      "many\n\n"
+	      "Options of requests (what they ask of a GPU each service has for itself):\n"
+	      "  --requests FILE      CSV or CSV.gz: arrival_s or inter_arrival_s, service and "
+	      "more\n"
+	      "  --request-time TIME  of one alone; n at once take (1 + n) / 2 of it (default: "
+	      "20ms)\n"
+	      "  --batch N            served at once, at most (default: 16)\n"
+	      "  --objective TIME     of P99 (default: 300ms)\n"
+	      "  --window TIME        of the peak and of load.csv (default: 60s)\n"
+	      "  --out DIR            requests.csv, load.csv\n"
+	      "  --skip-bad           as above\n\nPolicies:\n",
 		out);
 	for (int i = 0; td_scheds[i]; i++)
 		fprintf(out, "  %-10s %s\n", td_scheds[i]->name, td_scheds[i]->summary);
@@ -57,7 +68,10 @@ static int dispatch(int argc, char **argv)
 		return td_sim_run(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "experiment"))
 		return td_sim_experiment(argc - 1, argv + 1);
-	return td_sim_fail("\"%.64s\" is not a verb: expected run or experiment", argv[1]);
+	if (!strcmp(argv[1], "requests"))
+		return td_sim_requests(argc - 1, argv + 1);
+	return td_sim_fail(
+		"\"%.64s\" is not a verb: expected run, requests or experiment", argv[1]);
 }
 
 int main(int argc, char **argv)

@@ -8,21 +8,10 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/time.h"
+#include "sim/csv.h"
 #include "sim/plot.h"
 #include "sim/run.h"
 #include "sim/sim.h"
-
-/* Quotes within are doubled. */
-static void put_quoted(FILE *out, const char *text)
-{
-	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', out);
-		fputc(*text, out);
-	}
-	fputc('"', out);
-}
 
 int td_run_write_jobs(
 	const struct td_run *run, const struct td_run_result *result, struct td_err *err)
@@ -39,7 +28,7 @@ int td_run_write_jobs(
 	for (uint32_t i = 0; i < run->job_count; i++) {
 		const struct td_sim_job *job = &run->jobs[i];
 
-		put_quoted(out,
+		td_csv_put_quoted(out,
 			td_names_text(&run->trace.names, run->trace.jobs[job->trace_index].id));
 		fprintf(out, ",%.3f,", (double)job->submit_ns * 1e-9);
 		if (job->start_ns != TD_NEVER)

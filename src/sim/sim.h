@@ -13,6 +13,7 @@ struct td_err;
 
 int td_sim_run(int argc, char **argv);
 int td_sim_experiment(int argc, char **argv);
+int td_sim_requests(int argc, char **argv);
 
 /* "tandem-sim: ..." on stderr; returns the exit status for wrong usage. */
 int td_sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

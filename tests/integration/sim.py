@@ -151,6 +151,30 @@ def any_bytes_in_a_path_and_in_a_name(folder):
             assert not re.search(r"\bnan\b", f.read(), re.I)
 
 
+def requests_are_read_and_what_they_ask_is_said(folder):
+    done = call("requests", "--requests", f"{DATA}/requests.csv", "--out", folder)
+    assert done.returncode == 0 and not done.stderr, done
+    with open(f"{DATA}/requests.csv") as f:
+        expected = {}
+        for row in csv.DictReader(f):
+            expected.setdefault(row["service"], []).append(row)
+    with open(f"{folder}/requests.csv") as f:
+        rows = {row["service"]: row for row in csv.DictReader(f)}
+    assert {name: len(of) for name, of in expected.items()} == {name: int(row["requests"]) for name, row in rows.items()}, rows
+    for name, of in expected.items():
+        assert abs(float(rows[name]["input_tokens"]) - sum(int(r["input_tokens"]) for r in of) / len(of)) < 1e-6 and float(rows[name]["p99_s"]) >= 0.02 and name in done.stdout
+    with open(f"{folder}/load.csv") as f:
+        assert sum(int(row["requests"]) for row in csv.DictReader(f)) == sum(map(len, expected.values()))
+    gaps = write(f"{folder}/gaps.csv", "inter_arrival_s\n0\n0.001\nx\n0.001\n")
+    done = call("requests", "--requests", gaps)
+    assert done.returncode == 2 and f'{gaps}:4: inter_arrival_s is "x": expected a number' in done.stderr, done
+    done = call("requests", "--requests", gaps, "--skip-bad", "--objective", "25ms")
+    assert done.returncode == 0 and "left out 1 line of" in done.stderr and re.search(r"^\(unnamed\) +3 .*objective missed alone$", done.stdout, re.M), done
+    for arguments, text in (([], "--requests FILE is needed"), (["--requests", gaps, "--batch", "0"], '--batch: "0"'), (["--requests", gaps, "--window", "1ms"], "--window 1s or more"), (["--requests", f"{DATA}/cluster.csv"], "there is no column arrival_s or inter_arrival_s")):
+        done = call("requests", *arguments)
+        assert done.returncode == 2 and text in done.stderr and not done.stdout, done
+
+
 def an_experiments_folder_is_tried_before(_):
     done = call("experiment", "nvshare-table2", "--out", "/dev/null/x")
     assert done.returncode == 2 and "/dev/null/x: Not a directory" in done.stderr and not done.stdout and "nvshare-table2" not in done.stderr, done
@@ -289,7 +313,7 @@ def wrong_usage_is_told(_):
 
 def main():
     cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, who_loses_jobs_is_the_best_at_nothing, the_headline_is_against_fifo,
-             what_no_policy_could_place_is_named_by_file_and_line, what_has_no_effect_is_said, any_bytes_in_a_path_and_in_a_name, an_experiments_folder_is_tried_before, a_signal_leaves_what_is_done, options_in_help_are_on_the_page,
+             what_no_policy_could_place_is_named_by_file_and_line, what_has_no_effect_is_said, any_bytes_in_a_path_and_in_a_name, requests_are_read_and_what_they_ask_is_said, an_experiments_folder_is_tried_before, a_signal_leaves_what_is_done, options_in_help_are_on_the_page,
              experiments_write_rows, a_gzipped_trace_is_the_same_trace, a_full_disk_is_said_and_leaves_no_half_file,
              what_cannot_be_printed_is_said, a_report_that_fit_model_cannot_print_is_said, letters_and_the_end_of_options, wrong_usage_is_told]
     print(f"1..{len(cases)}")
