@@ -1,8 +1,8 @@
 /*
  * A program whose memory is to shrink: takes BYTES in blocks of 8 MiB with the caching allocator, frees them or not, and makes steps of 1 ms. Prints "ready" with its
- * cached bytes, and, once it has been asked to give back and nothing is too much any more, when that was, in monotonic ns.
+ * cached bytes, and, once it has been asked to give back and nothing is too much any more, when it saw that it was asked and when that was so, in monotonic ns.
  *
- * usage: shrink BYTES cached|live
+ * usage: shrink BYTES cached|unwritten|live; unwritten: as cached, but that no page of it was ever there
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,13 +32,13 @@ void tandem_alloc_step(void);
 
 static void *blocks[BLOCKS];
 
-static unsigned take(size_t bytes)
+static unsigned take(size_t bytes, bool write)
 {
 	unsigned n = 0;
 
 	for (; n < BLOCKS && (n + 1) * BLOCK <= bytes; n++) {
 		blocks[n] = tandem_malloc((ssize_t)BLOCK, 0, NULL);
-		if (!blocks[n] || cuMemsetD32_v2((CUdeviceptr)blocks[n], n, BLOCK / 4))
+		if (!blocks[n] || (write && cuMemsetD32_v2((CUdeviceptr)blocks[n], n, BLOCK / 4)))
 			exit(1);
 	}
 	return n;
@@ -46,7 +46,8 @@ static unsigned take(size_t bytes)
 
 int main(int argc, char **argv)
 {
-	bool live = argc == 3 && !strcmp(argv[2], "live"), asked = false;
+	bool live = argc == 3 && !strcmp(argv[2], "live");
+	uint64_t asked_ns = 0;
 	CUcontext context;
 	CUdevice device;
 	unsigned n;
@@ -54,7 +55,7 @@ int main(int argc, char **argv)
 	if (argc != 3 || cuInit(0) || cuDeviceGet(&device, 0) ||
 		cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context))
 		return 1;
-	n = take((size_t)atoll(argv[1]));
+	n = take((size_t)atoll(argv[1]), strcmp(argv[2], "unwritten"));
 	/* What is measured is not to wait for the sets. */
 	if (cuCtxSynchronize())
 		return 1;
@@ -63,13 +64,15 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
-		asked |= tandem_excess(0) != 0;
+		if (!asked_ns && tandem_excess(0))
+			asked_ns = td_time_now_ns();
 		tandem_step();
 		tandem_alloc_step();
-		if (asked && !tandem_excess(0)) {
-			printf("%llu\n", (unsigned long long)td_time_now_ns());
+		if (asked_ns && !tandem_excess(0)) {
+			printf("%llu %llu\n", (unsigned long long)asked_ns,
+				(unsigned long long)td_time_now_ns());
 			fflush(stdout);
-			asked = false;
+			asked_ns = 0;
 		}
 		td_time_sleep_until_ns(td_time_now_ns() + STEP_NS);
 	}

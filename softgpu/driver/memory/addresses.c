@@ -70,67 +70,6 @@ bool sg_is_device_address(uint64_t address)
 	return window && address - window < window_bytes;
 }
 
-void *sg_pages_new(uint64_t bytes)
-{
-	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return pages == MAP_FAILED ? NULL : pages;
-}
-
-/* Pages that were given up while something ran. What runs has looked up its pointers once, and a GPU would only read nonsense behind them. */
-struct retired {
-	struct retired *next;
-	void *pages;
-	uint64_t bytes;
-};
-static pthread_mutex_t retired_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct retired *retired;
-static unsigned running;
-
-void sg_pages_free(void *pages, uint64_t bytes)
-{
-	struct retired *entry = NULL;
-
-	pthread_mutex_lock(&retired_lock);
-	if (running)
-		entry = malloc(sizeof(*entry));
-	if (entry) {
-		*entry = (struct retired){retired, pages, bytes};
-		retired = entry;
-		(void)madvise(pages, bytes, MADV_DONTNEED);
-	} else if (!running) {
-		munmap(pages, bytes);
-	} /* else: without memory to remember them they stay */
-	pthread_mutex_unlock(&retired_lock);
-}
-
-void sg_pages_enter(void)
-{
-	pthread_mutex_lock(&retired_lock);
-	running++;
-	pthread_mutex_unlock(&retired_lock);
-}
-
-void sg_pages_leave(void)
-{
-	struct retired *gone = NULL;
-
-	pthread_mutex_lock(&retired_lock);
-	if (!--running) {
-		gone = retired;
-		retired = NULL;
-	}
-	pthread_mutex_unlock(&retired_lock);
-	while (gone) {
-		struct retired *next = gone->next;
-
-		munmap(gone->pages, gone->bytes);
-		free(gone);
-		gone = next;
-	}
-}
-
 /* -- addresses -- */
 
 static bool grow(void **array, size_t count, size_t *room, size_t each)

@@ -1,0 +1,76 @@
+/* The software GPU's pages: who gives them back does not wait for it, what runs can still read them, and a child of fork is not served by its parent's thread. */
+#include "test.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "softgpu/driver/driver.h"
+
+#define MIB         ((uint64_t)1 << 20)
+#define DEADLINE_NS (20 * TD_NS_PER_S)
+
+static bool is_there(void *pages)
+{
+	return !msync(pages, (size_t)sysconf(_SC_PAGESIZE), MS_ASYNC) || errno != ENOMEM;
+}
+
+static bool goes(void *pages)
+{
+	uint64_t end = td_time_now_ns() + DEADLINE_NS;
+
+	while (is_there(pages)) {
+		if (td_time_now_ns() > end)
+			return false;
+		td_time_sleep_until_ns(td_time_now_ns() + TD_NS_PER_MS);
+	}
+	return true;
+}
+
+TEST(pages_that_were_given_back_go)
+{
+	for (int i = 0; i < 3; i++) {
+		char *large = sg_pages_new(64 * MIB), *small = sg_pages_new(MIB / 2);
+
+		CHECK(large && small);
+		memset(large, 1, 64 * MIB);
+		memset(small, 1, MIB / 2);
+		sg_pages_free(large, 64 * MIB);
+		sg_pages_free(small, MIB / 2);
+		CHECK(!is_there(small));
+		CHECK(goes(large));
+	}
+}
+
+TEST(what_runs_can_read_them_until_it_ends)
+{
+	char *pages = sg_pages_new(4 * MIB);
+
+	sg_pages_enter();
+	sg_pages_free(pages, 4 * MIB);
+	CHECK(is_there(pages));
+	CHECK_EQ(pages[3 * MIB], 0);
+	sg_pages_leave();
+	CHECK(goes(pages));
+}
+
+TEST(in_a_child_of_fork_they_go_at_once)
+{
+	char *pages = sg_pages_new(4 * MIB);
+	int status = -1;
+	pid_t child;
+
+	sg_pages_free(sg_pages_new(4 * MIB), 4 * MIB); /* the thread is there */
+	child = fork();
+	if (!child) {
+		sg_pages_free(pages, 4 * MIB);
+		_exit(is_there(pages));
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+	CHECK(is_there(pages));
+	sg_pages_free(pages, 4 * MIB);
+	CHECK(goes(pages));
+}
