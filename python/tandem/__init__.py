@@ -12,9 +12,9 @@
 
     torch.cuda.memory.change_current_allocator(tandem.torch_allocator())    # before PyTorch uses a GPU
 
-With that allocator, memory that PyTorch only keeps for later is dropped at a step's end when tandem has less for it, instead of being moved. It has no pools: no
-torch.cuda.CUDAGraph with it, nor what makes them (torch.compile(mode="reduce-overhead")). PyTorch keeps no statistics of such an allocator
-(torch.cuda.memory_stats fails), and where there is no memory at all, it is handed a null pointer instead of an exception.
+With that allocator, memory that PyTorch only keeps for later is dropped at a step's end when tandem has less for it, instead of being moved. Where there is no memory at all an allocation
+raises RuntimeError("CUDA out of memory. ..."), which is what torch.OutOfMemoryError is a kind of. It has no pools: an allocation within torch.cuda.graph, and what uses that
+(torch.compile(mode="reduce-overhead")), raises RuntimeError, too. PyTorch keeps no statistics of such an allocator (torch.cuda.memory_stats fails).
 
 Without tandem around the program all of this changes nothing.
 """
@@ -77,7 +77,7 @@ def torch_allocator(path=None):
         raise OSError("libtandem_alloc.so was not found: tried " + ", ".join(tried))
     from torch.cuda.memory import CUDAPluggableAllocator
 
-    allocator = CUDAPluggableAllocator(library, "tandem_malloc", "tandem_free")
+    allocator = CUDAPluggableAllocator(library, "tandem_torch_malloc", "tandem_free")
     inner = allocator.allocator()
     if not hasattr(inner, "set_record_stream_fn"):
         raise RuntimeError("this PyTorch cannot tell an allocator of Tensor.record_stream")

@@ -4,6 +4,11 @@
  *     void *tandem_malloc(ssize_t bytes, int device, CUstream stream);
  *     void tandem_free(void *address, ssize_t bytes, int device, CUstream stream);
  *
+ * or, as that takes whatever it is given for memory, the first one in a form that throws (std::runtime_error, by the C++ library that PyTorch has loaded) where there is none, and where a stream
+ * captures: a captured graph needs pools, which this has none of, and would find its memory in the hands of others,
+ *
+ *     void *tandem_torch_malloc(ssize_t bytes, int device, CUstream stream);
+ *
  * those that it calls where a tensor is used by another stream than its own (Tensor.record_stream), and for torch.cuda.empty_cache(),
  *
  *     void tandem_record_stream(void *address, CUstream stream);
@@ -21,6 +26,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
 
@@ -36,6 +42,7 @@
 #define EXPORT      __attribute__((visibility("default")))
 
 EXPORT void *tandem_malloc(ssize_t bytes, int device, CUstream stream);
+EXPORT void *tandem_torch_malloc(ssize_t bytes, int device, CUstream stream);
 EXPORT void tandem_free(void *address, ssize_t bytes, int device, CUstream stream);
 EXPORT void tandem_record_stream(void *address, CUstream stream);
 EXPORT void tandem_alloc_empty(void);
@@ -55,6 +62,7 @@ static struct {
 	int (*event_destroy)(CUevent event);
 	int (*stream_wait)(CUstream stream, CUevent event, unsigned flags);
 	int (*synchronize)(void);
+	int (*is_capturing)(CUstream stream, int *ret_status);
 } cuda;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -92,7 +100,9 @@ static void find_driver(void)
 		look_up(library, "cuEventRecord", (void **)&cuda.event_record) &&
 		look_up(library, "cuEventDestroy_v2", (void **)&cuda.event_destroy) &&
 		look_up(library, "cuStreamWaitEvent", (void **)&cuda.stream_wait) &&
-		look_up(library, "cuCtxSynchronize", (void **)&cuda.synchronize) && !cuda.init(0);
+		look_up(library, "cuCtxSynchronize", (void **)&cuda.synchronize) &&
+		look_up(library, "cuStreamIsCapturing", (void **)&cuda.is_capturing) &&
+		!cuda.init(0);
 	for (unsigned i = 0; i < DEVICES; i++)
 		pthread_mutex_init(&devices[i].lock, NULL);
 }
@@ -212,6 +222,56 @@ void *tandem_malloc(ssize_t bytes, int device, CUstream stream)
 		address = 0;
 	leave(d);
 	return (void *)(uintptr_t)address;
+}
+
+/* Returns only where there is no C++ library. No lock is held. */
+static void throw(const char *what)
+{
+	static const char name[] =
+		"_ZSt21__throw_runtime_errorPKc"; /* std::__throw_runtime_error(char const *) */
+	void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_NOLOAD);
+	void (*function)(const char *what) = NULL;
+
+	*(void **)&function = dlsym(library ? library : RTLD_DEFAULT, name);
+	if (function)
+		function(what);
+}
+
+/* Of the stream and the device's primary context, which is PyTorch's. */
+static bool is_captured(int ordinal, CUstream stream)
+{
+	struct device *device = enter(ordinal);
+	CUcontext popped;
+	int status = 0;
+
+	if (!device)
+		return false;
+	pthread_mutex_unlock(&device->lock);
+	if (cuda.push(device->context))
+		return false;
+	if (cuda.is_capturing(stream, &status))
+		status = 0;
+	(void)cuda.pop(&popped);
+	return status != 0;
+}
+
+void *tandem_torch_malloc(ssize_t bytes, int device, CUstream stream)
+{
+	char text[160];
+	void *address = NULL;
+
+	if (bytes > 0 && is_captured(device, stream))
+		throw("libtandem_alloc.so has no pools, so that graphs cannot be captured with it: "
+		      "capture them with PyTorch's own allocator");
+	else
+		address = tandem_malloc(bytes, device, stream);
+	if (address || bytes <= 0)
+		return address;
+	snprintf(text, sizeof(text),
+		"CUDA out of memory. Tried to allocate %.2f MiB on GPU %d (libtandem_alloc.so).",
+		(double)bytes / 1048576, device);
+	throw(text);
+	return NULL;
 }
 
 void tandem_free(void *address, ssize_t bytes, int device, CUstream stream)

@@ -201,7 +201,43 @@ def memory_that_another_stream_still_uses_is_not_overwritten():
         assert done.returncode == 0, done
 
 
+# As PyTorch calls it, which takes what it is given for memory. Nobody catches an exception here, so that the C++ library says what it was.
+THROWS_PROGRAM = """
+import ctypes, sys, tandem
+allocator, cuda = tandem.torch_allocator(), ctypes.CDLL("libcuda.so.1")
+stream, captured = ctypes.c_void_p(), sys.argv[1] == "captured"
+block = allocator.alloc(1 << 20, 0, None)
+assert block
+if sys.argv[2] == "C++":
+    ctypes.CDLL("libstdc++.so.6")
+context = ctypes.c_void_p()
+assert not cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) and not cuda.cuCtxSetCurrent(context) and not cuda.cuStreamCreate(ctypes.byref(stream), 1)
+if captured:
+    assert not cuda.cuStreamBeginCapture_v2(stream, 1)
+print("asks", flush=True)
+print(allocator.alloc(1 << 20 if captured else 40 << 20, 0, stream), flush=True)
+"""
+
+
+def throws(world, *arguments):
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem", "24m", "--", sys.executable, "-c", THROWS_PROGRAM, *arguments]
+    return subprocess.run(command, env=with_pytorch(world), capture_output=True, text=True, timeout=DEADLINE_S)
+
+
+def pytorch_is_given_an_exception_and_never_a_null_pointer():
+    for asked, what in (("too much", "CUDA out of memory. Tried to allocate 40.00 MiB on GPU 0"), ("captured", "graphs cannot be captured with it")):
+        with World("--memory", "64m") as world:
+            without = throws(world, asked, "C")
+            assert (without.returncode, without.stdout) == (0, "asks\nNone\n"), without
+        with World("--memory", "64m") as world:
+            done = throws(world, asked, "C++")
+            if "libstdc++.so.6: cannot open" in done.stderr:
+                raise Skip("there is no libstdc++.so.6")
+            assert done.returncode == -signal.SIGABRT and done.stdout == "asks\n" and "std::runtime_error" in done.stderr and what in done.stderr, done
+
+
 run_cases([
+    pytorch_is_given_an_exception_and_never_a_null_pointer,
     pytorch_gets_it_from_python,
     memory_that_another_stream_still_uses_is_not_overwritten,
     it_works_without_tandem,
