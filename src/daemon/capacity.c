@@ -105,9 +105,9 @@ void td_capacity_update(struct td_node *node, uint32_t index)
 	tell_all(node, index);
 }
 
-/* What is in use and not accounted for; *ret_clients: of the GPU. */
-static uint64_t unknown_bytes(
-	const struct td_node *node, uint32_t index, uint64_t used_bytes, uint64_t *ret_clients)
+/* What is in use and not accounted for; *ret_clients: of the GPU. Unified memory may be there, or not. */
+static uint64_t unknown_bytes(const struct td_node *node, uint32_t index, uint64_t used_bytes,
+	bool managed_is_there, uint64_t *ret_clients)
 {
 	uint64_t resident = 0;
 	struct td_list *it;
@@ -119,6 +119,7 @@ static uint64_t unknown_bytes(
 		if (client->gpu != index)
 			continue;
 		resident += client->resident_bytes;
+		resident -= managed_is_there ? 0 : client->managed_bytes;
 		++*ret_clients;
 	}
 	return used_bytes > resident ? used_bytes - resident : 0;
@@ -131,7 +132,7 @@ static uint64_t unknown_bytes(
 static uint64_t measure(const struct td_node *node, uint32_t index, uint64_t used_bytes)
 {
 	const struct td_gpu *gpu = &node->gpus[index];
-	uint64_t others, measured = unknown_bytes(node, index, used_bytes, &others), expected;
+	uint64_t others, measured = unknown_bytes(node, index, used_bytes, true, &others), expected;
 
 	expected = others ? gpu->reserve_bytes / others * (others + 1)
 			  : gpu->total_bytes / FIRST_SHARE;
@@ -140,7 +141,8 @@ static uint64_t measure(const struct td_node *node, uint32_t index, uint64_t use
 
 void td_capacity_need(struct td_node *node, uint32_t index, uint64_t used_bytes)
 {
-	uint64_t clients, unknown = unknown_bytes(node, index, used_bytes, &clients);
+	/* What is not there would make the reserve too little. */
+	uint64_t clients, unknown = unknown_bytes(node, index, used_bytes, false, &clients);
 
 	if (!used_bytes || unknown >= node->gpus[index].reserve_bytes)
 		return;

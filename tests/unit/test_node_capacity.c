@@ -37,6 +37,24 @@ TEST(what_contexts_take_is_not_given_away)
 	CHECK_EQ(w.node.gpus[0].capacity_bytes, 62 * MIB);
 }
 
+TEST(unified_memory_that_is_not_there_makes_no_context_free)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+
+	begin();
+	contexts("1");
+	struct fake *a = &w.fakes[0];
+
+	fake_hello(&w, a, "a", TD_BACKEND_MANAGED, false);
+	attach_using(a, MIB, 0);
+	a->slot[0].demanded = a->slot[0].resident = a->slot[0].managed = 30 * MIB;
+	fake_memory(&w, a, 0);
+	msg.need.bytes = MIB;
+	msg.need.used_bytes = MIB; /* the context alone */
+	CHECK_EQ(say(&w, a, &msg), 0);
+	CHECK_EQ(w.node.gpus[0].capacity_bytes, 63 * MIB);
+}
+
 /* It is made before its program can ask for room; and what others have is as it was when it is there. */
 TEST(a_context_that_is_yet_to_come_has_its_place)
 {
