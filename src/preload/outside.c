@@ -19,6 +19,8 @@
 #include "preload/steps.h"
 
 #define SHORT_EVERY 16
+/* An import that was not mapped yet may be as large as any GPU. What of that is there NVML tells. */
+#define GUESSED_BYTES (1ull << 38)
 
 static const struct td_backend *inner;
 static struct td_backend overs[2]; /* in turn: another thread may be looking at the one before */
@@ -221,8 +223,12 @@ static int alias(const struct td_key *known, struct td_key *key)
 	key->object = object;
 	object->references++;
 	td_table_link(key);
-	if (object->kind != TD_OUTSIDE_IMPORTED || key->bytes <= object->bytes)
+	if (object->kind != TD_OUTSIDE_IMPORTED ||
+		(key->bytes <= object->bytes && !object->is_guessed))
 		return -1;
+	if (object->is_guessed)
+		td_table_count(object, 0);
+	object->is_guessed = false;
 	td_table_count(object, key->bytes);
 	return object->device;
 }
@@ -266,8 +272,10 @@ static void note(int device, enum td_outside_kind kind, enum td_outside_key what
 {
 	struct td_outside_claim claim = {.slot = -1, .bytes = bytes};
 
-	if (device >= 0 && device < TD_OUTSIDE_DEVICES && make(&claim, device, kind))
-		(void)td_outside_settle(&claim, CUDA_SUCCESS, what, value);
+	if (device < 0 || device >= TD_OUTSIDE_DEVICES || !make(&claim, device, kind))
+		return;
+	claim.object->is_guessed = kind == TD_OUTSIDE_IMPORTED;
+	(void)td_outside_settle(&claim, CUDA_SUCCESS, what, value);
 }
 
 static int current_device(void)
@@ -285,7 +293,10 @@ void td_outside_note(
 
 void td_outside_note_import(int device, uint64_t handle)
 {
-	note(device < 0 ? current_device() : device, TD_OUTSIDE_IMPORTED, TD_KEY_HANDLE, handle, 0);
+	if (device < 0)
+		device = current_device();
+	note(device, TD_OUTSIDE_IMPORTED, TD_KEY_HANDLE, handle, GUESSED_BYTES);
+	td_table_tell(device);
 }
 
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value)

@@ -49,7 +49,7 @@ static void count_in_use(const struct td_object *object, uint64_t change)
 static bool has_crossed(const struct td_object *object, uint64_t bytes)
 {
 	return object->kind == TD_OUTSIDE_IMPORTED
-		       ? bytes > object->bytes
+		       ? bytes > object->bytes && !object->is_guessed
 		       : object->kind == TD_OUTSIDE_EXPORTABLE && !bytes;
 }
 

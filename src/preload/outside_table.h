@@ -35,6 +35,7 @@ struct td_object {
 	uint32_t references;
 	int device;
 	uint8_t kind;
+	bool is_guessed; /* an import that was not mapped yet: how much it is is not known */
 	bool on_host, is_pool, is_over; /* is_over: a pool grew by what was not granted */
 	void *context;                  /* it ends with it; NULL: with the process */
 };

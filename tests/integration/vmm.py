@@ -99,6 +99,13 @@ def without_a_pause_a_program_has_no_more():
         print(f"# it had {had // MIB} MiB of {LIMIT // MIB}", flush=True)
 
 
+def nor_what_it_holds_and_never_maps():
+    for block in (16 * MIB, 2 * MIB):
+        had = without_a_pause("held", 1, block)
+        assert LIMIT - CONTEXT - block < had <= 2 * LIMIT, (block, had)
+        print(f"# it had {had // MIB} MiB of {LIMIT // MIB}", flush=True)
+
+
 def nor_do_two_of_them_but_for_what_one_has_not_said_yet():
     """How much that is is a matter of how soon the other is let run."""
     for block in (16 * MIB, 2 * MIB):
@@ -122,6 +129,7 @@ run_cases([
     what_one_process_makes_and_another_keeps_is_in_the_limit_of_their_job,
     unified_memory_that_is_not_touched_hides_nothing,
     without_a_pause_a_program_has_no_more,
+    nor_what_it_holds_and_never_maps,
     nor_do_two_of_them_but_for_what_one_has_not_said_yet,
     what_its_maker_keeps_is_waited_for_and_not_refused,
 ])

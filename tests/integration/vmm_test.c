@@ -4,6 +4,7 @@
  *
  *   alone BLOCK    a block is made, exported, imported, released and mapped
  *   hidden BLOCK   the same, of a program with 20 MiB of unified memory that it does not touch
+ *   held BLOCK     the same again and again, without a pause, but never mapped
  *   spin BLOCK     the same again and again, without a pause, until a block is refused
  *   pair BLOCK     this process makes and exports, another one imports and maps, this one releases
  *   chase BLOCK    the same again and again, without a pause, until a block is refused
@@ -70,6 +71,15 @@ static CUresult make(size_t bytes, CUmemGenericAllocationHandle *ret, int *ret_f
 	return r;
 }
 
+/* The handle stays, and nothing is mapped. The descriptor is closed. */
+static void hold(int file)
+{
+	CUmemGenericAllocationHandle handle;
+
+	must(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)file, POSIX_FD), "import");
+	close(file);
+}
+
 /* The descriptor is closed. */
 static void map(int file, size_t bytes)
 {
@@ -86,7 +96,7 @@ static void map(int file, size_t bytes)
 	must(cuMemsetD32_v2(at, 7, 1), "set");
 }
 
-static CUresult round_alone(size_t bytes)
+static CUresult round_alone(size_t bytes, bool maps)
 {
 	CUmemGenericAllocationHandle handle;
 	int file;
@@ -95,7 +105,10 @@ static CUresult round_alone(size_t bytes)
 	if (r)
 		return r;
 	must(cuMemRelease(handle), "release");
-	map(file, bytes);
+	if (maps)
+		map(file, bytes);
+	else
+		hold(file);
 	return r;
 }
 
@@ -105,7 +118,7 @@ static void say(CUresult r, unsigned long long had)
 	fflush(stdout);
 }
 
-static int alone(size_t bytes, bool spins, bool hides)
+static int alone(size_t bytes, bool spins, bool hides, bool maps)
 {
 	unsigned long long had = 0;
 	CUdeviceptr untouched;
@@ -118,7 +131,7 @@ static int alone(size_t bytes, bool spins, bool hides)
 		CUresult r;
 
 		do {
-			r = round_alone(bytes);
+			r = round_alone(bytes, maps);
 			had += r ? 0 : bytes;
 		} while (spins && !r);
 		say(r, had);
@@ -199,17 +212,19 @@ int main(int argc, char **argv)
 	size_t bytes = argc == 3 ? (size_t)atoll(argv[2]) : 0;
 
 	if (bytes && !strcmp(argv[1], "alone"))
-		return alone(bytes, false, false);
+		return alone(bytes, false, false, true);
 	if (bytes && !strcmp(argv[1], "hidden"))
-		return alone(bytes, false, true);
+		return alone(bytes, false, true, true);
+	if (bytes && !strcmp(argv[1], "held"))
+		return alone(bytes, true, false, false);
 	if (bytes && !strcmp(argv[1], "spin"))
-		return alone(bytes, true, false);
+		return alone(bytes, true, false, true);
 	if (bytes && !strcmp(argv[1], "pair"))
 		return pair(bytes, ONCE);
 	if (bytes && !strcmp(argv[1], "chase"))
 		return pair(bytes, SPINS);
 	if (bytes && !strcmp(argv[1], "keep"))
 		return pair(bytes, KEEPS);
-	fprintf(stderr, "usage: vmm_test alone|hidden|spin|pair|chase|keep BLOCK\n");
+	fprintf(stderr, "usage: vmm_test alone|hidden|held|spin|pair|chase|keep BLOCK\n");
 	return 2;
 }
