@@ -157,6 +157,11 @@ static int write_html(const struct td_experiment_run *run, const char *dir, stru
 	if (!out)
 		return err->code;
 	td_html_begin(out, "The papers' figures beside ours");
+	if (*run->cut) {
+		fputs("<p><b>INCOMPLETE: ", out);
+		td_html_text(out, run->cut);
+		fputs(". These are the rows that were done.</b></p>", out);
+	}
 	fputs("<p>Grey: calibrated on this very figure, counts for nothing. Red: not "
 	      "reproduced.</p><table><tr><th>experiment</th>"
 	      "<th>metric</th><th>paper</th><th>ours</th><th>spread</th><th>verdict</th><th></th></"
@@ -230,6 +235,9 @@ static int write_report(
 		"# The papers' experiments in simulation\n\nMade by `tandem-sim experiment`%s, %u "
 		"seed%s each. A simulation, not a measurement.\n\n",
 		run->quick ? " `--quick`" : "", run->seeds, run->seeds > 1 ? "s" : "");
+	if (*run->cut)
+		fprintf(out, "**INCOMPLETE: %s. These are the rows that were done.**\n\n",
+			run->cut);
 	put_verdicts(run, out);
 	put_rows(run, out);
 	fputs(text, out);
@@ -251,6 +259,9 @@ static int execute(
 	if (!run->report)
 		return td_err_set(err, -ENOMEM, "out of memory");
 	r = run_named(run, name, err);
+	if (r || td_sim_stop)
+		snprintf(run->cut, sizeof(run->cut), "%s",
+			td_sim_stop ? "stopped by a signal" : err->msg);
 	fclose(run->report);
 	if (run->row_count)
 		put_rows(run, stdout);

@@ -38,6 +38,7 @@ struct td_experiment_run {
 	struct td_row *rows;
 	uint32_t row_count, row_room;
 	const char *name;
+	char cut[512]; /* why it ended before all was done; "": it did not */
 };
 
 struct td_experiment {

@@ -250,6 +250,14 @@ def experiments_write_rows(folder):
     assert all(set(row) == {"experiment", "metric", "paper", "ours", "spread", "verdict", "note"} for row in rows)
     verdicts = [row["verdict"] for row in rows if row["metric"].count(", ") == 1 and "speed-up" not in row["metric"] and "(Fig. 3)" not in row["metric"]]
     assert verdicts.count("calibrated") == 4 and verdicts.count("reproduced") == 20, verdicts
+    with open(f"{folder}/report.md") as f:
+        page = f.read()
+    assert "| nvshare-table2 | 22 | | | 4 |" in page and "INCOMPLETE" not in page, page[:600]
+    done = call("experiment", "all", "--quick", "--out", folder)
+    assert done.returncode == 2 and "antman-table2 needs --data DIR" in done.stderr, done
+    for name in ("report.md", "report.html"):
+        with open(f"{folder}/{name}") as f:
+            assert "INCOMPLETE: antman-table2 needs --data DIR. These are the rows that were done." in f.read(), name
     done = call("experiment", "antman-trace")
     assert done.returncode == 2 and "antman-trace needs --data DIR" in done.stderr, done
 

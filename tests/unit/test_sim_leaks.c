@@ -155,7 +155,8 @@ static void begin(bool other_companies)
 							   : TD_CLASS_GUARANTEED,
 			.tenant = td_random_below(&seed, 2),
 			.memory_bytes = (uint64_t)(1 + td_random_below(&seed, 9)) << 30,
-			.host_cost = 2};
+			.host_cost =
+				other_companies ? 8 : 2}; /* what its memory on the host costs it */
 }
 
 static struct td_batch_table table; /* of all runs: it is costly, and says the same always */
