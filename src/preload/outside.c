@@ -291,12 +291,20 @@ void td_outside_note(
 	note(current_device(), kind, what, value, bytes);
 }
 
+static void note_import(int device, enum td_outside_key what, uint64_t value)
+{
+	note(device, TD_OUTSIDE_IMPORTED, what, value, GUESSED_BYTES);
+	td_table_tell(device);
+}
+
 void td_outside_note_import(int device, uint64_t handle)
 {
-	if (device < 0)
-		device = current_device();
-	note(device, TD_OUTSIDE_IMPORTED, TD_KEY_HANDLE, handle, GUESSED_BYTES);
-	td_table_tell(device);
+	note_import(device < 0 ? current_device() : device, TD_KEY_HANDLE, handle);
+}
+
+void td_outside_note_import_at(uint64_t address)
+{
+	note_import(current_device(), TD_KEY_ADDRESS, address);
 }
 
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value)

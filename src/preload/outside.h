@@ -96,6 +96,8 @@ void td_outside_note(
 
 /* A handle to what another process made, on that device; below 0: on the current context's. How much it is, a mapping tells. */
 void td_outside_note_import(int device, uint64_t handle);
+/* The same, of a pool's memory by its address. */
+void td_outside_note_import_at(uint64_t address);
 
 /* NULL: not known. Exactly one of gone and back follows. */
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value);

@@ -172,6 +172,16 @@ CUresult td_hook_cuMemPoolCreate(void **a0, const void *a1)
 	return td_outside_settle(&claim, r, TD_KEY_ADDRESS, 0);
 }
 
+/* Memory of another process's pool, which counts it while it has it; how much it is no call tells. */
+CUresult td_hook_cuMemPoolImportPointer(CUdeviceptr *a0, void *a1, void *a2)
+{
+	CUresult r = td_real.cuMemPoolImportPointer(a0, a1, a2);
+
+	if (!r && a0)
+		td_outside_note_import_at(*a0);
+	return r;
+}
+
 CUresult td_hook_cuMemPoolDestroy(void *a0)
 {
 	/* First: nobody may ask it anything afterwards. */

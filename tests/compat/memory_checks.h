@@ -140,6 +140,21 @@ static void imported(int symbol)
 	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
 }
 
+/* Of another process's pool: what it is NVML tells, until it is freed. */
+static void imported_at(int symbol)
+{
+	CUdeviceptr at = 0x77000000;
+
+	refused = symbol;
+	EXPECT(symbol, VIA(cuMemPoolImportPointer)(&at, NULL, NULL) == CUDA_ERROR_UNKNOWN);
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
+	refused = -1;
+	OK(VIA(cuMemPoolImportPointer)(&at, NULL, NULL));
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) > 1ull << 37 && counted() == 0);
+	OK(VIA(cuMemFreeAsync)(at, NULL));
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
+}
+
 /* Of all forms: inside the gate, and what the pool has grown by. */
 #define POOLED(name, symbol_, args, free_symbol)                                                   \
 	static void name(int symbol)                                                               \
