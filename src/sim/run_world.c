@@ -37,7 +37,7 @@ static bool misfits(const struct td_run *run, const struct td_trace_job *from,
 	if (why)
 		td_err_set(err, -EINVAL,
 			"%.100s:%u: job \"%.40s\" asks for %s: %u of %u GPUs, %.6g of %.6g GiB on "
-			"each",
+			"each; --skip-bad leaves such jobs out",
 			run->trace_path, from->line, td_names_text(&run->trace.names, from->id),
 			why, job->gpus, run->nodes.gpus, (double)job->memory_bytes / 0x1p30,
 			(double)run->memory_bytes / 0x1p30);
