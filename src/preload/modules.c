@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cuda/objects.h"
@@ -46,24 +46,32 @@ static uint64_t image_bytes(const void *image)
 	return counted(td_image_data_bytes(image, SIZE_MAX));
 }
 
+/* Not through libc, whose stat got its symbol only lately. Looked at before it is opened: a pipe is read by whoever opens it. */
+static bool is_file(const char *path, struct stat *ret)
+{
+	return path && !syscall(SYS_stat, path, ret) && S_ISREG(ret->st_mode) && ret->st_size > 0;
+}
+
 /* 0 for what cannot be read: the driver says so. */
 static uint64_t file_bytes(const char *path)
 {
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	uint64_t bytes = 0;
 	struct stat st;
-	void *image;
+	int fd = is_file(path, &st) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	/* Not mapped: who cuts the file short meanwhile would end the program. */
+	char *image = fd < 0 ? NULL : malloc((size_t)st.st_size);
+	uint64_t bytes = 0;
+	size_t has = 0;
+	ssize_t n = image ? 1 : 0;
 
-	if (fd < 0)
-		return 0;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
-		image = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (image != MAP_FAILED) {
-			bytes = counted(td_image_data_bytes(image, (size_t)st.st_size));
-			munmap(image, (size_t)st.st_size);
-		}
+	while (n > 0 && has < (size_t)st.st_size) {
+		n = read(fd, image + has, (size_t)st.st_size - has);
+		has += n > 0 ? (size_t)n : 0;
 	}
-	close(fd);
+	if (has)
+		bytes = counted(td_image_data_bytes(image, has));
+	free(image);
+	if (fd >= 0)
+		close(fd);
 	return bytes;
 }
 
