@@ -2,13 +2,13 @@
  * Graphs: a launch counts as the kernels that it holds, and takes the memory of its allocation nodes.
  *
  * The table of executable graphs is read by every launch, so it is fixed in size and read without a lock: a graph stands at one of PROBES places
- * from where its handle hashes to. One that finds no place counts as one kernel, and its memory once it is there.
+ * from where its handle hashes to. One that finds no place counts as one kernel; since there was one, graphs that are not in the table have their memory looked up under the lock.
  *
  * A launch cannot be taken back, so what it may take is asked for before: all that its allocation nodes have addresses for, which is what they share as
  * far as their lives do not overlap; once it was launched only what was trimmed since then (outside.h). What it did not take is given back.
  *
  *	unlaunched --launch: all--> has it --launch: nothing--> has it --trim--> has a part --launch: as much as was trimmed--> has it
- *	has it --changed to another graph--> unlaunched
+ *	has it --changed to a graph with other addresses--> unlaunched
  */
 #include "preload/graphs.h"
 
@@ -41,6 +41,11 @@ struct exec {
 	_Atomic bool allocates;
 };
 
+struct range {
+	CUdevice device;
+	uint64_t from, to;
+};
+
 /* Of an executable graph on one device. */
 struct memory {
 	struct memory *next;
@@ -48,11 +53,14 @@ struct memory {
 	uint64_t bytes;
 	uint64_t launched_at; /* the mark of outside.h, or TD_NEVER_LAUNCHED */
 	CUdevice device;
+	size_t count;
+	const struct range *ranges; /* behind it, merged; a copy has none */
 };
 
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND); /* of writers, and of memories */
 static struct exec execs[PLACES];
 static struct memory *memories[BUCKETS];
+static _Atomic bool crowded; /* some graph found no place, ever */
 
 static struct exec *place(uintptr_t handle, unsigned probe)
 {
@@ -73,11 +81,6 @@ static struct exec *find(uintptr_t handle)
 }
 
 /* -- what a graph holds -- */
-
-struct range {
-	CUdevice device;
-	uint64_t from, to;
-};
 
 struct content {
 	uint32_t kernels;
@@ -147,41 +150,76 @@ static int by_place(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* What the ranges from *at on cover together on one device; *at: the next one's first. */
-static uint64_t covered(const struct content *c, size_t *at)
+/* By device and address; those that overlap or touch become one. */
+static void merge(struct content *c)
 {
-	CUdevice device = c->ranges[*at].device;
-	uint64_t bytes = 0, until = 0;
+	size_t n = 0;
 
-	for (; *at < c->count && c->ranges[*at].device == device; ++*at) {
-		const struct range *r = &c->ranges[*at];
-		uint64_t from = r->from > until ? r->from : until;
+	if (c->count)
+		qsort(c->ranges, c->count, sizeof(*c->ranges), by_place);
+	for (size_t i = 0; i < c->count; i++) {
+		struct range r = c->ranges[i], *last = n ? &c->ranges[n - 1] : NULL;
 
-		if (r->to > from)
-			bytes += r->to - from;
-		until = r->to > until ? r->to : until;
+		if (!last || last->device != r.device || r.from > last->to)
+			c->ranges[n++] = r;
+		else if (r.to > last->to)
+			last->to = r.to;
 	}
-	return bytes;
+	c->count = n;
+}
+
+/* Ranges of one device. NULL: memory is short. */
+static struct memory *memory_new(const void *exec, const struct range *ranges, size_t count)
+{
+	struct memory *m = calloc(1, sizeof(*m) + count * sizeof(*ranges));
+
+	if (!m)
+		return NULL;
+	*m = (struct memory){.exec = exec,
+		.launched_at = TD_NEVER_LAUNCHED,
+		.device = ranges->device,
+		.count = count,
+		.ranges = memcpy(m + 1, ranges, count * sizeof(*ranges))};
+	for (size_t i = 0; i < count; i++)
+		m->bytes += ranges[i].to - ranges[i].from;
+	return m;
 }
 
 /* As a list, by device. */
 static struct memory *memory_of(struct content *c, const void *exec)
 {
-	struct memory *list = NULL;
+	struct memory *list = NULL, *m;
 
-	if (c->count)
-		qsort(c->ranges, c->count, sizeof(*c->ranges), by_place);
-	for (size_t i = 0; i < c->count;) {
-		struct memory *m = calloc(1, sizeof(*m));
-		CUdevice device = c->ranges[i].device;
-		uint64_t bytes = covered(c, &i);
-
+	merge(c);
+	for (size_t i = 0, end; i < c->count; i = end) {
+		for (end = i + 1; end < c->count && c->ranges[end].device == c->ranges[i].device;)
+			end++;
+		m = memory_new(exec, &c->ranges[i], end - i);
 		if (!m)
 			break;
-		*m = (struct memory){list, exec, bytes, TD_NEVER_LAUNCHED, device};
+		m->next = list;
 		list = m;
 	}
 	return list;
+}
+
+static bool has_same_ranges(const struct memory *a, const struct memory *b)
+{
+	if (a->device != b->device || a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (a->ranges[i].from != b->ranges[i].from || a->ranges[i].to != b->ranges[i].to)
+			return false;
+	return true;
+}
+
+/* What was there before is there still, where it has the same addresses. */
+static void keep_marks(struct memory *now, const struct memory *before)
+{
+	for (; now; now = now->next)
+		for (const struct memory *m = before; m; m = m->next)
+			if (has_same_ranges(now, m))
+				now->launched_at = m->launched_at;
 }
 
 /* -- what is known of executable graphs -- */
@@ -226,28 +264,31 @@ static struct exec *place_for(const void *handle)
 	return at;
 }
 
-/* From now on the handle is a graph that holds all this. */
-static void remember(void *handle, struct content *c)
+/* From now on the handle is a graph that holds all this. was_another: it was a graph before. */
+static void remember(void *handle, struct content *c, bool was_another)
 {
 	struct memory *now = memory_of(c, handle), *before, **end = &now;
+	bool allocates = now;
 	struct exec *at;
 
 	td_lock_take(&lock);
 	before = take_memories(handle);
+	if (was_another)
+		keep_marks(now, before);
+	while (*end)
+		end = &(*end)->next;
+	*end = *bucket(handle);
+	*bucket(handle) = now;
 	at = place_for(handle);
 	if (at) {
 		atomic_store(&at->kernels, c->kernels);
-		atomic_store(&at->allocates, now != NULL);
+		atomic_store(&at->allocates, allocates);
 		atomic_store_explicit(&at->handle, (uintptr_t)handle, memory_order_release);
-		while (*end)
-			end = &(*end)->next;
-		*end = *bucket(handle);
-		*bucket(handle) = now;
-		now = NULL;
+	} else {
+		atomic_store(&crowded, true);
 	}
 	td_lock_drop(&lock);
 	free_memories(before);
-	free_memories(now);
 }
 
 static void forget(const void *handle)
@@ -351,13 +392,13 @@ static CUresult claim_all(struct claims *ret)
 
 /* -- hooks -- */
 
-static void weigh(void *exec, void *graph)
+static void weigh(void *exec, void *graph, bool was_another)
 {
 	struct content content = {0};
 
 	(void)td_context_use();
 	add_graph(&content, graph, 0);
-	remember(exec, &content);
+	remember(exec, &content, was_another);
 	free(content.ranges);
 }
 
@@ -382,7 +423,7 @@ static bool uploads(const void *params, void *graph, struct claims *ret)
 static CUresult instantiated(CUresult r, void **exec, void *graph)
 {
 	if (!r && exec && *exec)
-		weigh(*exec, graph);
+		weigh(*exec, graph, false);
 	return r;
 }
 
@@ -406,7 +447,7 @@ INSTANTIATE(cuGraphInstantiateWithFlags, NULL)
 INSTANTIATE(cuGraphInstantiateWithParams, a2)
 INSTANTIATE(cuGraphInstantiateWithParams_ptsz, a2)
 
-/* Its allocation nodes are the other graph's from now on, with memory of their own. */
+/* Its allocation nodes are the other graph's from now on, with memory of their own, unless they have the same addresses. */
 #define UPDATE(symbol)                                                                             \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
@@ -414,7 +455,7 @@ INSTANTIATE(cuGraphInstantiateWithParams_ptsz, a2)
 		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
 		td_gate_leave(slot);                                                               \
 		if (!r)                                                                            \
-			weigh(a0, a1);                                                             \
+			weigh(a0, a1, true);                                                       \
 		return r;                                                                          \
 	}
 
@@ -479,6 +520,12 @@ static __attribute__((noinline)) CUresult submit_with_memory(
 	return r;
 }
 
+/* NULL: of one that is not in the table nothing is known here. */
+static bool may_allocate(const struct exec *known)
+{
+	return atomic_load_explicit(known ? &known->allocates : &crowded, memory_order_relaxed);
+}
+
 #define WITH_GRAPH(symbol, own_stream, null_stream, is_launch)                                     \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
@@ -487,8 +534,7 @@ static __attribute__((noinline)) CUresult submit_with_memory(
 			stream ? stream : null_stream, own_stream, is_launch};                     \
 		uint32_t kernels =                                                                 \
 			known ? atomic_load_explicit(&known->kernels, memory_order_relaxed) : 0;   \
-		if (known && atomic_load_explicit(&known->allocates, memory_order_relaxed) &&      \
-			!td_context_is_capturing(s.named))                                         \
+		if (may_allocate(known) && !td_context_is_capturing(s.named))                      \
 			return submit_with_memory(&s, kernels);                                    \
 		return submit(&s, kernels, NULL);                                                  \
 	}
@@ -504,4 +550,5 @@ void td_graphs_forked(void)
 	td_lock_reset(&lock);
 	memset(execs, 0, sizeof(execs));
 	memset(memories, 0, sizeof(memories));
+	atomic_store(&crowded, false);
 }

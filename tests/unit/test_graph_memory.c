@@ -26,8 +26,9 @@ static struct graph {
 	uint64_t has;
 } graphs[GRAPHS];
 static _Atomic unsigned launches;
-static bool shares, keeps; /* keeps: all of it is in use */
-static uint64_t too_much;  /* that the next launch takes */
+static bool shares, keeps;  /* keeps: all of it is in use */
+static uint64_t too_much;   /* that the next launch takes */
+static uintptr_t next_exec; /* 0: of the graph's number */
 
 static void *graph_of(unsigned i)
 {
@@ -75,6 +76,8 @@ static CUresult instantiate(void **ret, void *graph, unsigned long long flags)
 {
 	(void)flags;
 	*ret = exec_of(number(graph));
+	if (next_exec)
+		*ret = (void *)(next_exec += 0x1000);
 	return CUDA_SUCCESS;
 }
 
@@ -128,8 +131,9 @@ static CUresult trim(CUdevice device)
 static CUresult update(void *exec, void *graph, void *result)
 {
 	(void)result;
-	graphs[number(exec)] = graphs[number(graph)];
-	graphs[number(exec)].has = 0;
+	if (memcmp(graphs[number(exec)].nodes, graphs[number(graph)].nodes, sizeof(graphs->nodes)))
+		graphs[number(exec)].has = 0;
+	memcpy(graphs[number(exec)].nodes, graphs[number(graph)].nodes, sizeof(graphs->nodes));
 	return CUDA_SUCCESS;
 }
 
@@ -174,7 +178,7 @@ static void begin(const char *limit)
 	memset(graphs, 0, sizeof(graphs));
 	atomic_store(&launches, 0);
 	shares = keeps = false;
-	too_much = 0;
+	too_much = next_exec = 0;
 }
 
 static void *make(unsigned i)
@@ -259,6 +263,42 @@ TEST(a_graph_that_is_changed_into_another_has_none_of_its_memory)
 	CHECK_EQ(td_hook_cuGraphExecUpdate_v2(exec_of(0), graph_of(1), result), CUDA_SUCCESS);
 	CHECK_EQ(td_hook_cuGraphLaunch(exec_of(0), STREAM), CUDA_ERROR_OUT_OF_MEMORY);
 	CHECK_EQ(launches, 1);
+}
+
+TEST(a_graph_that_is_changed_into_one_with_the_same_addresses_has_its_memory_still)
+{
+	char result[64];
+	CUdeviceptr at;
+
+	begin("8m");
+	CHECK_EQ(td_hook_cuGraphLaunch(graph_with(0, 6 * MIB), STREAM), CUDA_SUCCESS);
+	keeps = true; /* it runs */
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK_EQ(td_hook_cuGraphExecUpdate_v2(exec_of(0), graph_of(0), result),
+			CUDA_SUCCESS);
+		CHECK_EQ(td_hook_cuGraphLaunch(exec_of(0), STREAM), CUDA_SUCCESS);
+	}
+	keeps = false;
+	/* Not what was trimmed meanwhile. */
+	CHECK_EQ(td_hook_cuDeviceGraphMemTrim(0), CUDA_SUCCESS);
+	CHECK_EQ(td_hook_cuGraphExecUpdate_v2(exec_of(0), graph_of(0), result), CUDA_SUCCESS);
+	CHECK_EQ(td_hook_cuMemAlloc_v2(&at, 4 * MIB), CUDA_SUCCESS);
+	CHECK_EQ(td_hook_cuGraphLaunch(exec_of(0), STREAM), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+/* Far more than the table of launches holds. */
+TEST(of_any_number_of_graphs_each_one_asks_for_its_memory)
+{
+	begin("8m");
+	next_exec = 0x1000000;
+	for (unsigned i = 0; i < 3 * 4096; i++)
+		CHECK(make(1) != NULL);
+	CHECK_EQ(td_hook_cuGraphLaunch((void *)next_exec, STREAM), CUDA_SUCCESS);
+	next_exec = 0;
+	CHECK_EQ(td_hook_cuGraphLaunch(graph_with(0, 10 * MIB), STREAM), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(td_hook_cuGraphLaunch(graph_with(2, 6 * MIB), STREAM), CUDA_SUCCESS);
+	CHECK_EQ(demanded(), 6 * MIB);
+	CHECK_EQ(launches, 2);
 }
 
 static void *launch_first(void *arg)
