@@ -6,7 +6,6 @@
 
 #include <elf.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define WRAPPER_MAGIC 0x466243b1u
@@ -132,17 +131,33 @@ static bool is(struct text token, const char *word)
 	       !memcmp(token.at, word, strlen(word));
 }
 
-/* Of decimal, octal and hexadecimal digits, as in C; UINT64_MAX: too many. */
+/* 36: none, in any base. */
+static unsigned digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return (unsigned)(c - '0');
+	if (c >= 'a' && c <= 'z')
+		return (unsigned)(c - 'a') + 10;
+	return c >= 'A' && c <= 'Z' ? (unsigned)(c - 'A') + 10 : 36;
+}
+
+/* Of decimal, octal, hexadecimal and binary digits, up to the U ("PTX ISA", 4.5.1 integer constants); UINT64_MAX: too many. */
 static uint64_t number(struct text token)
 {
-	char digits[32];
-	size_t n = (size_t)(token.end - token.at);
+	unsigned base = 10;
+	uint64_t n = 0;
 
-	if (n >= sizeof(digits))
-		return UINT64_MAX;
-	memcpy(digits, token.at, n);
-	digits[n] = 0;
-	return strtoull(digits, NULL, 0);
+	if (token.end - token.at > 1 && *token.at == '0') {
+		char mark = token.at[1] | 0x20;
+
+		base = mark == 'x' ? 16 : mark == 'b' ? 2 : 8;
+		token.at += base == 8 ? 1 : 2;
+	}
+	for (; token.at < token.end && digit(*token.at) < base; token.at++)
+		if (__builtin_mul_overflow(n, base, &n) ||
+			__builtin_add_overflow(n, digit(*token.at), &n))
+			return UINT64_MAX;
+	return n;
 }
 
 /* 0: it is no type. */
@@ -234,11 +249,14 @@ static uint64_t ptx_bytes(const char *image, size_t len)
 	return sum;
 }
 
+/* Of what does not begin as a text does nobody looks for the end. */
 static bool may_be_ptx(const char *image, size_t len)
 {
-	struct text t = {
-		image, image + (len == SIZE_MAX ? strnlen(image, 1 << 20) : strnlen(image, len))};
+	struct text t = {image, image};
 
+	if (!strchr("./ \t\r\n\f\v", *image))
+		return false;
+	t.end += len == SIZE_MAX ? strlen(image) : strnlen(image, len);
 	skip(&t);
 	return t.end - t.at > 8 && !memcmp(t.at, ".version", 8);
 }

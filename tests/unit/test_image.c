@@ -35,6 +35,31 @@ TEST(declarations_at_any_place_count_and_words_that_look_like_them_do_not)
 	CHECK_EQ(bytes_of(HEAD ".const .b8 c[100]; .shared .b8 s[100];"), 0);
 }
 
+TEST(sizes_are_written_in_any_base)
+{
+	CHECK_EQ(bytes_of(HEAD ".global .b8 a[0b1111000000000000000000000]; .global .b8 b[0B11U];"),
+		31457280 + 3);
+	CHECK_EQ(bytes_of(HEAD ".global .b8 a[0x1fU], b[017], c[0], d[20U], e[0XA];"),
+		31 + 15 + 20 + 10);
+	CHECK_EQ(bytes_of(HEAD ".global .b8 a[0b" /* 60 digits, and 68 */
+			       "100000000000000000000000000000000000000000000000000000000001];"),
+		(1ull << 59) + 1);
+	CHECK_EQ(bytes_of(HEAD ".global .b8 a[0b1000000000000000000000000000000000000000000000000"
+			       "0000000000000000000];"),
+		UINT64_MAX);
+}
+
+TEST(a_comment_of_any_length_hides_nothing)
+{
+	static char text[3 << 20];
+
+	memset(text, 'x', sizeof(text) - 1);
+	memcpy(text, "/*", 2);
+	memcpy(text + (2 << 20), "*/", 2);
+	strcpy(text + (2 << 20) + 2, HEAD ".global .b8 a[20971520];\n");
+	CHECK_EQ(bytes_of(text), 20971520);
+}
+
 TEST(what_is_no_image_has_nothing)
 {
 	CHECK_EQ(td_image_data_bytes(NULL, SIZE_MAX), 0);
