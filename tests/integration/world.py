@@ -66,7 +66,9 @@ class World:
         return json.loads(self.call(SOFTGPU, "status", "--json").stdout)["gpus"][0]
 
     def jobs(self):
-        return json.loads(self.call(TANDEM, "ps", "--json").stdout)
+        done = self.call(TANDEM, "ps", "--json")
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
 
     def events(self, kind=None):
         return [e for e in json.loads(self.call(TANDEM, "events", "--json").stdout) if kind in (None, e["kind"])]
