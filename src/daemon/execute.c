@@ -375,7 +375,16 @@ static void measure_handover(
 	}
 }
 
-static bool all_ready(const struct td_process *process)
+/* What it lacks nobody gives back, and it can do without: the driver pages. */
+static bool goes_without(const struct td_node *node, const struct td_client *client)
+{
+	return client->process->backend == TD_BACKEND_MANAGED &&
+	       client->acknowledged_seq == client->seq &&
+	       client->limit_bytes < client->demanded_bytes &&
+	       td_capacity_is_settled(node, client->gpu);
+}
+
+static bool all_ready(const struct td_node *node, const struct td_process *process)
 {
 	struct td_list *it;
 
@@ -384,7 +393,8 @@ static bool all_ready(const struct td_process *process)
 
 		if (client->failed)
 			continue;
-		if (process->backend != TD_BACKEND_PLAIN && !client->ready)
+		if (process->backend != TD_BACKEND_PLAIN && !client->ready &&
+			!goes_without(node, client))
 			return false;
 		if (process->backend == TD_BACKEND_SWAP &&
 			client->limit_bytes < client->demanded_bytes &&
@@ -405,7 +415,7 @@ static bool group_ready(const struct td_node *node, uint32_t group)
 		if (process->job->group != group || td_list_empty(&process->clients) ||
 			process->failed || process->phase == TD_PHASE_OPEN)
 			continue;
-		if (process->phase == TD_PHASE_DRAINING || !all_ready(process))
+		if (process->phase == TD_PHASE_DRAINING || !all_ready(node, process))
 			return false;
 	}
 	return true;

@@ -31,6 +31,8 @@ static enum td_soft_place place_of(
 	bool is_given_up = client->need_refuses || client->need_paged ||
 			   now_ns >= stranded_deadline_ns(node, client);
 
+	if (place == TD_SOFT_KEPT_OUT && (client->need_refuses || client->need_paged))
+		return TD_SOFT_NO_PLACE;
 	return place == TD_SOFT_STRANDED && is_given_up ? TD_SOFT_NO_PLACE : place;
 }
 
@@ -103,7 +105,7 @@ static bool answer_need(struct td_node *node, struct td_client *client, uint64_t
 		return false; /* the limit alone decides, and it is not known yet */
 	else if (quota == TD_QUOTA_REFUSED || place == TD_SOFT_NO_PLACE)
 		msg.answer.granted = no_room(node, client);
-	else if (place == TD_SOFT_STRANDED || quota == TD_QUOTA_WAIT ||
+	else if (place == TD_SOFT_STRANDED || place == TD_SOFT_KEPT_OUT || quota == TD_QUOTA_WAIT ||
 		 td_soft_demand(client) > gpu->capacity_bytes)
 		return false;
 	else if (client->limit_bytes >= has + client->need_bytes &&

@@ -137,7 +137,8 @@ struct td_client {
 		asked_ns; /* since when it is to give back by itself what is too much; 0: it is not */
 	struct {
 		uint64_t limit_bytes, resident_bytes, spilled_bytes, too_much_bytes, at_ns;
-	} settled; /* when it was let in last */
+		uint32_t vain; /* times in a row that it was let in and nothing had changed */
+	} settled;             /* when it was let in last */
 	/* the last plan */
 	struct td_grant grant;
 };

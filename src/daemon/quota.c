@@ -102,7 +102,9 @@ static uint64_t stranded_bytes(const struct td_client *client)
 /* Who is still waiting to be let in waits for all of its memory; who is in already can only be spread. */
 static bool is_in(const struct td_client *client)
 {
-	return client->process->phase == TD_PHASE_OPEN ||
+	bool has_begun = client->demanded_bytes || client->process->wants;
+
+	return (client->process->phase == TD_PHASE_OPEN && has_begun) ||
 	       client->process->phase == TD_PHASE_DRAINING || client->process->exchanges ||
 	       client->spilled_bytes;
 }

@@ -7,9 +7,12 @@
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
+#include "preload/backend.h"
 
 /* For less than this part of a GPU nobody is drained. */
 #define WORTH_PART 64
+/* A drain for room that was in vain is tried again after two seconds, then after twice as long each time, up to this power of two. */
+#define VAIN_MAX 5
 /* The shortest that a program is waited for. */
 #define ASK_LEAST_NS 100000000ull
 
@@ -74,6 +77,12 @@ static uint64_t device_bytes(
 		limit -= min_bytes(limit, job->on[gpu - node->gpus].overhead_bytes);
 	return is_too_much(node, job, gpu) ? min_bytes(limit, td_soft_there(node, job, gpu))
 					   : limit;
+}
+
+/* What has no room is the driver's concern; no soft limit can be held. */
+static bool pages_itself(const struct td_client *client)
+{
+	return client->process->backend == TD_BACKEND_MANAGED;
 }
 
 static uint64_t demanded(const struct td_client *client)
@@ -208,7 +217,11 @@ void td_soft_gather(struct td_node *node)
 		const struct td_job *job = client->process->job;
 		uint64_t limit = device_bytes(node, job, &node->gpus[client->gpu]);
 
-		if (limit == UINT64_MAX || !client->spills) {
+		if (pages_itself(client) && is_too_much(node, job, &node->gpus[client->gpu]))
+			limit = td_soft_there(node, job, &node->gpus[client->gpu]);
+		else if (!client->spills)
+			limit = UINT64_MAX;
+		if (limit == UINT64_MAX) {
 			client->soft_bytes = UINT64_MAX;
 			continue;
 		}
@@ -303,15 +316,23 @@ enum td_soft_place td_soft_place(const struct td_node *node, const struct td_cli
 	const struct td_job *job = client->process->job;
 	const struct td_gpu *gpu = &node->gpus[client->gpu];
 	uint64_t there = td_soft_there(node, job, gpu),
+		 others = gpu->stays_bytes - job->on[client->gpu].stays_bytes,
 		 stranded = job->on[client->gpu].is_in
 				    ? gpu->stranded_bytes - job->on[client->gpu].stranded_bytes
 				    : 0;
 
+	/* The driver makes room, or says that it cannot. */
+	if (pages_itself(client))
+		return TD_SOFT_HAS_PLACE;
 	if (is_deadlocked(node, client))
 		return TD_SOFT_NO_PLACE;
 	/* What the driver pages need not wait for anybody. */
 	if (client->need_paged && !job->on[client->gpu].is_in && is_kept_out(node, job))
 		return TD_SOFT_NO_PLACE;
+	/* Not granted for when it is let in: it would not be. td_soft_wait ends that. */
+	if (!job->on[client->gpu].is_in && needs_device(client) &&
+		!need_fits(client, there - min_bytes(there, others)))
+		return TD_SOFT_KEPT_OUT;
 	if (has_room(client, there))
 		return TD_SOFT_HAS_PLACE;
 	return has_room(client, there + stranded) ? TD_SOFT_STRANDED : TD_SOFT_NO_PLACE;
@@ -376,18 +397,29 @@ static bool must_be_moved(struct td_client *client, uint64_t now_ns, uint64_t *w
 	return false;
 }
 
-/* There is room for what is on the host, which was not there when it was opened. */
+/* There is room for what is on the host. */
 static bool may_come(const struct td_node *node, const struct td_client *client)
 {
 	uint64_t room =
 		min_bytes(client->limit_bytes, client->resident_bytes + client->spilled_bytes);
 
 	return room > client->resident_bytes &&
-	       room - client->resident_bytes >=
-		       node->gpus[client->gpu].capacity_bytes / WORTH_PART &&
-	       (client->limit_bytes != client->settled.limit_bytes ||
-		       client->resident_bytes != client->settled.resident_bytes ||
-		       client->spilled_bytes != client->settled.spilled_bytes);
+	       room - client->resident_bytes >= node->gpus[client->gpu].capacity_bytes / WORTH_PART;
+}
+
+static bool is_as_settled(const struct td_client *client)
+{
+	return client->limit_bytes == client->settled.limit_bytes &&
+	       client->resident_bytes == client->settled.resident_bytes &&
+	       client->spilled_bytes == client->settled.spilled_bytes;
+}
+
+/* When it is drained for room: as there was room when it was opened, too, the device had less than is known here, as of one that is just ending. */
+static uint64_t comes_at_ns(const struct td_client *client)
+{
+	return client->settled.at_ns +
+	       (is_as_settled(client) ? TD_SOFT_EVERY_NS << (1 + client->settled.vain)
+				      : TD_SOFT_EVERY_NS);
 }
 
 uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
@@ -400,7 +432,8 @@ uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
 		const struct td_process *process = client->process;
-		uint64_t at = client->settled.at_ns + TD_SOFT_EVERY_NS;
+		uint64_t at = too_much(client) ? client->settled.at_ns + TD_SOFT_EVERY_NS
+					       : comes_at_ns(client);
 
 		if (!client->spills || process->failed || client->grant.gate == TD_GATE_CLOSED ||
 			(process->phase != TD_PHASE_OPEN && process->phase != TD_PHASE_DRAINING))
@@ -428,6 +461,10 @@ uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
 
 void td_soft_settled(struct td_client *client, uint64_t now_ns)
 {
+	if (!is_as_settled(client))
+		client->settled.vain = 0;
+	else if (client->settled.vain < VAIN_MAX)
+		client->settled.vain++;
 	client->settled.limit_bytes = client->limit_bytes;
 	client->settled.resident_bytes = client->resident_bytes;
 	client->settled.spilled_bytes = client->spilled_bytes;

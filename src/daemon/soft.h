@@ -61,6 +61,7 @@ bool td_soft_spills(const struct td_client *client);
 
 enum td_soft_place {
 	TD_SOFT_HAS_PLACE,
+	TD_SOFT_KEPT_OUT, /* not while others' memory that cannot leave is there: td_soft_wait */
 	TD_SOFT_STRANDED, /* not while others' memory has no place on the host */
 	TD_SOFT_NO_PLACE, /* it is more than can come to be free for its job */
 };

@@ -211,3 +211,110 @@ TEST(a_paused_job_uses_none_of_its_patience_up)
 	passes(1);
 	CHECK_EQ(b->slot[0].answer, REFUSED);
 }
+
+TEST(who_pages_itself_is_let_in_after_its_patience)
+{
+	begin();
+	struct fake *b = &w.fakes[1];
+
+	idle_plain_program(0, "a", 40 * MIB);
+	fake_hello(&w, b, "b", TD_BACKEND_MANAGED, false);
+	fake_attach(&w, b, 0, 0, 30 * MIB);
+	fake_want(&w, b);
+	settle(&w);
+	passes(9999);
+	CHECK(!is_open(b));
+	passes(1);
+	CHECK(is_open(b));
+	CHECK_EQ(b->slot[0].limit, 24 * MIB);
+	CHECK(within_capacity(&w));
+}
+
+TEST(who_pages_itself_is_granted_what_the_driver_may_find_room_for)
+{
+	begin();
+	struct fake *b = &w.fakes[1];
+
+	idle_plain_program(0, "a", 40 * MIB);
+	fake_hello(&w, b, "b", TD_BACKEND_MANAGED, false);
+	fake_attach(&w, b, 0, 0, 0);
+	settle(&w);
+	asks(b, 30 * MIB);
+	passes(20000);
+	CHECK(b->slot[0].answer > REFUSED);
+	CHECK_EQ(w.events[TD_EVENT_REFUSED], 0);
+}
+
+TEST(who_pages_itself_runs_at_once_while_there_are_no_turns)
+{
+	begin();
+	struct fake *b = &w.fakes[1];
+
+	option("enabled", "off");
+	idle_plain_program(0, "a", 40 * MIB);
+	fake_hello(&w, b, "b", TD_BACKEND_MANAGED, false);
+	fake_attach(&w, b, 0, 0, 30 * MIB);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(b));
+	CHECK(within_capacity(&w));
+}
+
+/* A context that has just been made, under any backend; a pool's memory cannot lie on the host. */
+TEST(a_first_allocation_that_stays_waits_as_long)
+{
+	begin();
+	idle_plain_program(0, "a", 40 * MIB);
+	struct fake *b = program(1, "b", 0);
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+
+	settle(&w);
+	msg.need.bytes = 30 * MIB;
+	msg.need.fixed = 1;
+	b->slot[0].answer = UNANSWERED;
+	CHECK_EQ(say(&w, b, &msg), 0);
+	settle(&w);
+	passes(9999);
+	CHECK_EQ(b->slot[0].answer, UNANSWERED);
+	passes(1);
+	CHECK_EQ(b->slot[0].answer, REFUSED);
+}
+
+/* Its memory cannot lie on the host: once it was granted nothing could be done about it. */
+TEST(who_cannot_be_spread_is_granted_nothing_for_a_turn_that_does_not_come)
+{
+	begin();
+	idle_plain_program(0, "a", 40 * MIB);
+	struct fake *b = program(1, "b", 0);
+
+	settle(&w);
+	asks(b, 30 * MIB);
+	passes(9999);
+	CHECK_EQ(b->slot[0].answer, UNANSWERED);
+	passes(1);
+	CHECK_EQ(b->slot[0].answer, REFUSED);
+}
+
+/* Whoever had the room has ended for the daemon, and not for the driver yet: an exchange changed nothing. */
+TEST(what_could_not_come_back_is_tried_again)
+{
+	begin();
+	struct fake *a = idle_plain_program(0, "a", 40 * MIB),
+		    *b = spilling_program(1, "b", 40 * MIB);
+	struct td_client *client;
+
+	settle(&w);
+	passes(10000);
+	CHECK_EQ(b->slot[0].resident, 24 * MIB);
+	fake_dies(&w, a);
+	settle(&w);
+	client = td_container_of(b->process->clients.next, struct td_client, of_process);
+	client->settled.limit_bytes = client->limit_bytes;
+	client->settled.resident_bytes = client->resident_bytes;
+	client->settled.spilled_bytes = client->spilled_bytes;
+	passes(1000);
+	CHECK_EQ(b->slot[0].resident, 24 * MIB);
+	passes(1000);
+	CHECK_EQ(b->slot[0].resident, 40 * MIB);
+	CHECK(is_open(b));
+}
