@@ -97,7 +97,10 @@ static void put(struct td_cluster *cluster, uint32_t index, const uint32_t *gpus
 void td_cluster_start(struct td_cluster *cluster, uint32_t index, const uint32_t *gpus, bool guest)
 {
 	struct td_sim_job *job = &cluster->jobs[index];
+	bool beside = false;
 
+	for (uint32_t k = 0; k < job->gpus; k++)
+		beside |= cluster->gpus[gpus[k]].count > 0;
 	put(cluster, index, gpus);
 	if (job->start_ns == TD_NEVER)
 		job->start_ns = cluster->now_ns;
@@ -109,7 +112,7 @@ void td_cluster_start(struct td_cluster *cluster, uint32_t index, const uint32_t
 	job->status = TD_SIM_RUNNING;
 	cluster->queued--;
 	cluster->counts.starts++;
-	cluster->counts.guest_starts += guest;
+	cluster->counts.beside_starts += beside;
 }
 
 void td_cluster_upgrade(struct td_cluster *cluster, uint32_t index)

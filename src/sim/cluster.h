@@ -109,7 +109,8 @@ struct td_sim_sample {
 };
 
 struct td_cluster_counts {
-	uint64_t events, starts, guest_starts, evictions, upgrades, moves;
+	/* beside_starts: on a GPU with another job */
+	uint64_t events, starts, beside_starts, evictions, upgrades, moves;
 	/* GPU-seconds: work done again, the costs of starting again, and of moving */
 	double lost_s, restart_s, move_s, repartition_s;
 	uint64_t repartitions, rounds; /* rounds: of tune */

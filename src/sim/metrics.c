@@ -152,7 +152,7 @@ int td_metrics_of(const struct td_cluster *cluster, double *ret, double *ret_jct
 	ret[TD_METRIC_RESTART_GPU_H] = cluster->counts.restart_s / 3600;
 	ret[TD_METRIC_MOVES] = (double)cluster->counts.moves;
 	ret[TD_METRIC_MOVE_GPU_H] = cluster->counts.move_s / 3600;
-	ret[TD_METRIC_GUEST_STARTS] = (double)cluster->counts.guest_starts;
+	ret[TD_METRIC_GUEST_STARTS] = (double)cluster->counts.beside_starts;
 	ret[TD_METRIC_UPGRADES] = (double)cluster->counts.upgrades;
 	ret[TD_METRIC_EVENTS] = (double)cluster->counts.events;
 	return td_metrics_of_jobs(

@@ -69,8 +69,10 @@ static double find_room(const double *arrivals, uint32_t count, const struct td_
 	return holds;
 }
 
+/* Never below the mean: windows that end after the last arrival are filled in part. */
 static double peak_of(const double *arrivals, uint32_t count, double window_s)
 {
+	double span_s = arrivals[count - 1] - arrivals[0];
 	uint32_t most = 0;
 
 	for (uint32_t i = 0; i < count;) {
@@ -81,7 +83,7 @@ static double peak_of(const double *arrivals, uint32_t count, double window_s)
 			i++;
 		most = i - first > most ? i - first : most;
 	}
-	return most / window_s;
+	return fmax(most / window_s, span_s > 0 ? count / span_s : 0);
 }
 
 static double variation_of(const double *arrivals, uint32_t count)

@@ -183,28 +183,6 @@ static int simulate(struct td_run *run, struct td_run_result *result, struct td_
 	return r;
 }
 
-uint32_t td_run_undone(const struct td_run_result *result)
-{
-	return (uint32_t)(result->metrics[TD_METRIC_FAILED] +
-			  result->metrics[TD_METRIC_UNFINISHED]);
-}
-
-bool td_run_is_whole(const struct td_run *run, uint32_t result)
-{
-	for (uint32_t p = 0; p < run->result_count; p++)
-		if (td_run_undone(&run->results[p]) < td_run_undone(&run->results[result]))
-			return false;
-	return true;
-}
-
-const struct td_run_result *td_run_baseline(const struct td_run *run)
-{
-	for (uint32_t p = 1; p < run->result_count; p++)
-		if (run->results[p].sched == &td_sched_fifo)
-			return &run->results[p];
-	return run->result_count > 1 ? &run->results[1] : NULL;
-}
-
 /* Times are of the jobs that are done under every policy: nobody's mean gains by a job that it lost. */
 static int compare_results(struct td_run *run, struct td_err *err)
 {

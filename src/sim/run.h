@@ -1,4 +1,4 @@
-/* What tandem-sim run has read, made and found; run.c reads and runs it, run_world.c makes jobs and nodes of it, run_notes.c says what has no effect, run_report.c writes it. */
+/* What tandem-sim run has read, made and found; run.c reads and runs it, run_world.c makes jobs and nodes of it, run_notes.c says what has no effect, run_said.c what it comes to in words, run_report.c writes it. */
 #pragma once
 
 #include <stdio.h>
@@ -50,17 +50,28 @@ int td_run_take_nodes(struct td_run *run, struct td_err *err);
 int td_run_make_jobs(struct td_run *run, struct td_err *err);
 struct td_cluster_options td_run_options(const struct td_run *run);
 
-/* --- */
+/* --- run_said.c --- */
 
-/* Fills the notes, and puts each on stderr. */
-void td_run_take_notes(struct td_run *run);
+#define TD_RUN_SAID_MAX 16u
 
+struct td_run_said {
+	char text[TD_RUN_SAID_MAX][256];
+	uint32_t count;
+};
+
+/* In words, for every form of the report: what was stopped, what is undone, and the first policy against its baseline and against the best of the others, by the jobs that both have done. */
+void td_run_say(const struct td_run *run, struct td_run_said *ret);
 /* Jobs that a policy failed or did not finish. */
 uint32_t td_run_undone(const struct td_run_result *result);
 /* None that was run left fewer jobs undone: only such a policy may be called the best at anything. */
 bool td_run_is_whole(const struct td_run *run, uint32_t result);
 /* With which result the first one is compared: fifo's, or that of the first other policy; NULL: there is none. */
 const struct td_run_result *td_run_baseline(const struct td_run *run);
+
+/* --- */
+
+/* Fills the notes, and puts each on stderr. */
+void td_run_take_notes(struct td_run *run);
 
 /* jobs-POLICY.csv, of the run that has just been; the table; all other files. */
 int td_run_write_jobs(

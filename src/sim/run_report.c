@@ -1,7 +1,6 @@
 /* tandem-sim run: table, CSV, JSON and one HTML page with plots. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,98 +41,11 @@ int td_run_write_jobs(
 	return td_sim_close(out, run->out, name, err);
 }
 
-/* --- what is said in words, in every form of the report --- */
-
-#define SENTENCES_MAX 12u
-
-struct sentences {
-	char text[SENTENCES_MAX][256];
-	uint32_t count;
-};
-
-static void say(struct sentences *to, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void say(struct sentences *to, const char *format, ...)
-{
-	va_list args;
-
-	if (to->count == SENTENCES_MAX)
-		return;
-	va_start(args, format);
-	vsnprintf(to->text[to->count++], sizeof(to->text[0]), format, args);
-	va_end(args);
-}
-
-/* The policy against its baseline, by the jobs that both have done; who loses jobs is never called faster. */
-static void say_gain(const struct td_run *run, struct sentences *to)
-{
-	const struct td_run_result *first = &run->results[0], *base = td_run_baseline(run);
-	double gain;
-
-	if (!base)
-		return;
-	gain = base->metrics[TD_METRIC_JCT_MEAN_S] / first->metrics[TD_METRIC_JCT_MEAN_S];
-	if (td_run_undone(first) > td_run_undone(base))
-		say(to, "%s is not better than %s: it leaves more jobs undone.", first->sched->name,
-			base->sched->name);
-	else if (isfinite(gain))
-		say(to,
-			"Compared with %s: under %s a job is complete %s%.2f times as fast on "
-			"average.",
-			base->sched->name, first->sched->name, gain < 1 ? "only " : "", gain);
-}
-
-static void say_undone(const struct td_run *run, struct sentences *to)
-{
-	if (run->counted == run->job_count)
-		return;
-	for (uint32_t p = 0; p < run->result_count; p++) {
-		const double *metrics = run->results[p].metrics;
-
-		if (td_run_undone(&run->results[p]))
-			say(to, "%s left jobs undone: %.0f FAILED, %.0f not finished.",
-				run->results[p].sched->name, metrics[TD_METRIC_FAILED],
-				metrics[TD_METRIC_UNFINISHED]);
-	}
-	say(to,
-		"Completion times, waits and makespans are of the %u of %u jobs that every policy "
-		"has done.",
-		run->counted, run->job_count);
-}
-
-static void say_stopped(const struct td_run *run, struct sentences *to)
-{
-	char names[128] = "";
-	size_t length = 0;
-
-	for (uint32_t p = 0; p < run->result_count; p++)
-		if (run->results[p].stopped)
-			say(to,
-				"STOPPED: %s was stopped at %.0f s of simulated time, before its "
-				"last job ended.",
-				run->results[p].sched->name,
-				run->results[p].metrics[TD_METRIC_SIMULATED_S]);
-	for (uint32_t p = 0; p < run->left_count; p++)
-		length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
-			p ? ", " : "", run->left[p]->name);
-	if (run->left_count)
-		say(to, "STOPPED: not run at all: %s.", names);
-}
-
-static void say_all(const struct td_run *run, struct sentences *to)
-{
-	to->count = 0;
-	say_stopped(run, to);
-	say_undone(run, to);
-	say_gain(run, to);
-}
-
 /* --- figures --- */
 
 void td_run_put_table(const struct td_run *run, FILE *out)
 {
-	struct sentences sentences;
+	struct td_run_said said;
 
 	fprintf(out, "%-44s", "");
 	for (uint32_t p = 0; p < run->result_count; p++)
@@ -149,9 +61,9 @@ void td_run_put_table(const struct td_run *run, FILE *out)
 		}
 		fputc('\n', out);
 	}
-	say_all(run, &sentences);
-	for (uint32_t s = 0; s < sentences.count; s++)
-		fprintf(out, "%s%s\n", s ? "" : "\n", sentences.text[s]);
+	td_run_say(run, &said);
+	for (uint32_t s = 0; s < said.count; s++)
+		fprintf(out, "%s%s\n", s ? "" : "\n", said.text[s]);
 }
 
 static int write_csv(const struct td_run *run, struct td_err *err)
@@ -194,7 +106,7 @@ static int write_json(const struct td_run *run, struct td_err *err)
 {
 	FILE *out = td_sim_create(run->out, "summary.json", err);
 	const struct td_run_result *base = td_run_baseline(run);
-	struct sentences sentences;
+	struct td_run_said said;
 
 	if (!out)
 		return err->code;
@@ -208,11 +120,11 @@ static int write_json(const struct td_run *run, struct td_err *err)
 		td_json_text(out, base->sched->name);
 	else
 		fputs("null", out);
-	say_all(run, &sentences);
+	td_run_say(run, &said);
 	fputs(", \"summary\": [", out);
-	for (uint32_t s = 0; s < sentences.count; s++) {
+	for (uint32_t s = 0; s < said.count; s++) {
 		fputs(s ? ", " : "", out);
-		td_json_text(out, sentences.text[s]);
+		td_json_text(out, said.text[s]);
 	}
 	fputs("],\n \"not_used\": [", out);
 	for (uint32_t n = 0; n < run->note_count; n++) {
@@ -228,7 +140,7 @@ static int write_json(const struct td_run *run, struct td_err *err)
 	return td_sim_close(out, run->out, "summary.json", err);
 }
 
-/* Whether a policy's figure is the best of those that leave no more jobs undone than they must. */
+/* Whether a policy's figure is the best of those that leave no more jobs undone than they must. Nothing is the best where a policy was stopped: the times are of what it had done by then. */
 static bool is_best(const struct td_run *run, uint32_t policy, int metric)
 {
 	double value = run->results[policy].metrics[metric];
@@ -236,6 +148,9 @@ static bool is_best(const struct td_run *run, uint32_t policy, int metric)
 	if (!td_metrics[metric].better || run->result_count < 2 || !isfinite(value) ||
 		!td_run_is_whole(run, policy))
 		return false;
+	for (uint32_t p = 0; p < run->result_count; p++)
+		if (run->results[p].stopped)
+			return false;
 	for (uint32_t p = 0; p < run->result_count; p++)
 		if (td_run_is_whole(run, p) &&
 			(run->results[p].metrics[metric] - value) * td_metrics[metric].better > 0)
@@ -339,7 +254,7 @@ static void put_premises(const struct td_run *run, FILE *out)
 static int write_html(const struct td_run *run, struct td_err *err)
 {
 	FILE *out = td_sim_create(run->out, "report.html", err);
-	struct sentences sentences;
+	struct td_run_said said;
 	int r, w;
 
 	if (!out)
@@ -352,9 +267,9 @@ static int write_html(const struct td_run *run, struct td_err *err)
 	td_html_text(out, run->cluster_path);
 	fprintf(out, "</code>; seed %llu, contention %s.</p>\n", (unsigned long long)run->seed,
 		run->proportional ? "proportional" : "fitted");
-	say_all(run, &sentences);
-	for (uint32_t s = 0; s < sentences.count; s++)
-		fprintf(out, "<p><b>%s</b></p>\n", sentences.text[s]);
+	td_run_say(run, &said);
+	for (uint32_t s = 0; s < said.count; s++)
+		fprintf(out, "<p><b>%s</b></p>\n", said.text[s]);
 	put_html_table(run, out);
 	r = put_plots(run, out);
 	put_premises(run, out);

@@ -118,9 +118,25 @@ TEST(a_guest_leaves_the_guaranteed_job_its_speed)
 	for (uint32_t p = 0; p < profiles.count; p++)
 		profiles.profiles[p].contender.demand = 0.5;
 	run(&td_sched_antman, jobs, 2);
-	CHECK_EQ(cluster.counts.guest_starts, 1);
+	CHECK_EQ(cluster.counts.beside_starts, 1);
 	CHECK(end_s(0) < 1000 * 1.05);
 	CHECK(jobs[1].status == TD_SIM_DONE);
+	td_cluster_deinit(&cluster);
+}
+
+/* FIFO has no guests, and every besteffort job of tandem's may be one: what counts is who is there. */
+TEST(a_start_beside_another_job_is_one_on_its_gpu)
+{
+	begin();
+	for (uint32_t i = 0; i < 3; i++)
+		jobs[i] = make_job(0, 60, 1, TD_CLASS_BESTEFFORT);
+	run(&td_sched_antman, jobs, 3);
+	CHECK_EQ(cluster.counts.beside_starts, 0);
+	td_cluster_deinit(&cluster);
+	jobs[0] = make_job(0, 60, 16, TD_CLASS_BESTEFFORT);
+	jobs[1] = make_job(0, 60, 16, TD_CLASS_BESTEFFORT);
+	run(&td_sched_gandiva, jobs, 2);
+	CHECK_EQ(cluster.counts.beside_starts, 1);
 	td_cluster_deinit(&cluster);
 }
 

@@ -58,14 +58,28 @@ TEST(figures_of_a_load_by_hand)
 
 	CHECK_EQ(load.requests, 5);
 	CHECK(near(load.span_s, 63) && near(load.mean_per_s, 5 / 63.));
-	CHECK(near(load.peak_per_s, 4 / 60.));
+	CHECK(near(load.peak_per_s, 5 / 63.)); /* 4 in 60 s are fewer than 5 in 63 */
 	CHECK(near(load.p50_s, 0.1) && near(load.p99_s, 0.1) && near(load.busy, 0.5 / 63.1));
 	CHECK(load.variation > 1.62 && load.variation < 1.63);
 	CHECK(load.room <= 3.5 && load.room > 3.46); /* 0.1 s times 3.5 */
-	load = td_request_load_of(come, 5, &server, 0.09, 60, scratch);
+	load = td_request_load_of(come, 5, &server, 0.09, 30, scratch);
+	CHECK(near(load.peak_per_s, 4 / 30.));
 	CHECK(near(load.room, 0));
 	load = td_request_load_of(come, 5, &server, 1e6, 60, scratch);
 	CHECK(near(load.room, TD_ROOM_MOST));
 	load = td_request_load_of(come, 1, &server, 1, 60, scratch);
+	CHECK(near(load.peak_per_s, 1 / 60.)); /* no span: the window as it is */
 	CHECK(near(load.mean_per_s, 0) && near(load.variation, 0) && near(load.p99_s, 0.1));
+}
+
+TEST(the_peak_of_a_short_file_is_its_mean)
+{
+	static const double come[] = {0, 1, 2, 3, 4};
+	const struct td_server server = {0.1, 4, 1};
+	double scratch[5];
+	struct td_request_load load = td_request_load_of(come, 5, &server, 1, 60, scratch);
+
+	CHECK(near(load.mean_per_s, 5 / 4.) && near(load.peak_per_s, load.mean_per_s));
+	load = td_request_load_of(come, 5, &server, 1, 3, scratch);
+	CHECK(near(load.peak_per_s, load.mean_per_s)); /* 3 of 3 s, 2 of the next 3 */
 }

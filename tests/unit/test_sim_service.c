@@ -325,7 +325,7 @@ TEST(tandem_holds_the_objective_and_is_nearly_as_fast_as_the_bound)
 	td_cluster_run(&cluster);
 	tandem = sum_ct();
 	CHECK(td_cluster_late(&cluster, TD_SERVICE_NONE) < 0.01);
-	CHECK(cluster.counts.guest_starts > 0);
+	CHECK(cluster.counts.beside_starts > 0);
 	td_cluster_deinit(&cluster);
 	begin(300);
 	CHECK_EQ(start(&td_sched_bound), 0);
