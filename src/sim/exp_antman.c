@@ -408,8 +408,8 @@ static void put_tandem(
 	snprintf(note, sizeof(note), "guaranteed JCT, tandem / preemption: %.2fx%s; %.0f moves",
 		guard, guard <= 1.05 ? "" : ": the guard does not hold",
 		td_median(ratios->moves, run->seeds));
-	td_row_put(run, gain >= 1 && guard <= 1.05 ? TD_AT_LEAST : TD_LOSS, metric, "", spread,
-		note, "%.2fx", gain);
+	td_row_put(run, gain >= 1 && guard <= 1.05 ? TD_AT_LEAST_MEDIAN : TD_LOSS, metric, "",
+		spread, note, "%.2fx", gain);
 }
 
 /* What schedulers are told of a kind alone is without error here, and from the fit of what pairs lose: what tandem would lose without it. */

@@ -190,7 +190,8 @@ static void run_memory(
 	snprintf(note, sizeof(note), "memory overloaded %.0f %%; Jain %.2f, DCUDA %.2f%s",
 		over[TANDEM], jain[1], jain[0],
 		jain[1] >= jain[0] ? "" : ": the guard does not hold");
-	td_row_put(run, td_median(gains, orders) >= 1 && jain[1] >= jain[0] ? TD_AT_LEAST : TD_LOSS,
+	td_row_put(run,
+		td_median(gains, orders) >= 1 && jain[1] >= jain[0] ? TD_AT_LEAST_MEDIAN : TD_LOSS,
 		metric, "", spread, note, "%.2fx", td_median(gains, orders));
 }
 

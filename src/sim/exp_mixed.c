@@ -308,8 +308,8 @@ static void put_best(
 		"best of the others: ", who, faster ? "; faster at the cost of others: " : "");
 	if (faster)
 		snprintf(note + strlen(note), sizeof(note) - strlen(note), "%s", faster);
-	td_row_put(run, own <= best && is_guarded(out, n, TANDEM) ? TD_AT_LEAST : TD_LOSS, metric,
-		"", "", note, "%.2fx", best / own);
+	td_row_put(run, own <= best && is_guarded(out, n, TANDEM) ? TD_AT_LEAST_MEDIAN : TD_LOSS,
+		metric, "", "", note, "%.2fx", best / own);
 }
 
 /* One variant's simulations, a task for each seed and policy. */
@@ -391,7 +391,10 @@ int td_exp_mixed(struct td_experiment_run *run, struct td_err *err)
 	      "turns of 30 s; DCUDA puts them on the least loaded and moves them; both treat "
 	      "services as "
 	      "any job. MuxFlow and Mudi run one job on a GPU, guaranteed or not. AntMan's guests "
-	      "beside a service run under the duty that keeps its batches within 5 %.\n",
+	      "beside a service run under the duty that keeps its batches within 5 %.\n\n"
+	      "Contention variants: FIFO, nvshare, AntMan and DCUDA cap no SMs, so that doubled "
+	      "and halved pressure under caps are the same run as fitted for them, and FIFO and "
+	      "nvshare, who run one job on a GPU at a time, have one for all four.\n",
 		run->report);
 	if (w)
 		free(w->durations);

@@ -140,8 +140,8 @@ static void put_tandem(
 		"violations %.4f %%, Mudi %.4f %%%s; %.0f moves, %.0f changes of a share",
 		of_tandem, of_mudi, holds ? "" : ": the guard does not hold", out[0].moves,
 		out[0].repartitions);
-	td_row_put(run, median >= 1 && holds ? TD_AT_LEAST : TD_LOSS, metric, "", spread, note,
-		"%.2fx", median);
+	td_row_put(run, median >= 1 && holds ? TD_AT_LEAST_MEDIAN : TD_LOSS, metric, "", spread,
+		note, "%.2fx", median);
 }
 
 static void put_errors(struct td_experiment_run *run, const struct td_mudi_world *w,

@@ -19,7 +19,7 @@
 #include "sim/workers.h"
 
 static const char *const verdicts[TD_VERDICT_N] = {"reproduced", "not reproduced", "bounded",
-	"calibrated", "shown", "at least as good", "loss"};
+	"calibrated", "shown", "at least as good", "at least as good in the median", "loss"};
 
 struct td_row *td_row_add(struct td_experiment_run *run, enum td_verdict verdict)
 {

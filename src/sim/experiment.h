@@ -19,7 +19,8 @@ enum td_verdict {
 	TD_CALIBRATED, /* fitted to this very figure: counts for nothing */
 	TD_SHOWN,      /* no rule says what would count */
 	TD_AT_LEAST, /* tandem, in the main measure, while its guard holds: as good as the paper's system or better */
-	TD_LOSS, /* tandem is not */
+	TD_AT_LEAST_MEDIAN, /* the same, by the median of the seeds: in single ones it may not be. What papers' orders claim goes by every seed, see td_seeds */
+	TD_LOSS,            /* tandem is neither */
 	TD_VERDICT_N,
 };
 
