@@ -3,7 +3,7 @@
  * does, with what NVML tells (docs/decisions/0022): a program that has used its limit up can still load kernels.
  *
  * A library's variables exist in each context that one of its kernels or variables was asked for in. They count with the library where a context is current as it
- * is loaded, and else at the first of these calls; once for each device.
+ * is loaded, and else at the first of these calls, or where a kernel that was asked for before becomes a function; once for each device, until the context ends.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -149,6 +149,12 @@ static void end_use(const void *handle, CUdevice device)
 	td_lock_drop(&lock);
 }
 
+void td_modules_library_gone(uint64_t key)
+{
+	end_use((const void *)(key & ((1ull << DEVICE_SHIFT) - 1)),
+		(CUdevice)(key >> DEVICE_SHIFT));
+}
+
 static bool current_device(CUdevice *ret)
 {
 	return td_context_use() >= 0 && td_real.cuCtxGetDevice && !td_real.cuCtxGetDevice(ret) &&
@@ -240,7 +246,20 @@ LOAD_LIBRARY(cuLibraryLoadFromFile, file_bytes(a1))
 		return r ? r : td_real.symbol TD_ARGS_##symbol;                                    \
 	}
 
+/* NULL: the driver does not say. */
+static const void *library_of(void *kernel)
+{
+	void *library;
+
+	if (!atomic_load_explicit(&library_count, memory_order_relaxed) ||
+		!td_real.cuKernelGetLibrary || td_real.cuKernelGetLibrary(&library, kernel))
+		return NULL;
+	return library;
+}
+
 USE_LIBRARY(cuLibraryGetKernel, a1)
+USE_LIBRARY(cuLibraryEnumerateKernels, a2)
+USE_LIBRARY(cuKernelGetFunction, library_of(a1))
 USE_LIBRARY(cuLibraryGetModule, a1)
 USE_LIBRARY(cuLibraryGetGlobal, a2)
 USE_LIBRARY(cuLibraryGetUnifiedFunction, a1)

@@ -6,6 +6,9 @@
  *   file       cuModuleLoad
  *   library    cuLibraryLoadData, and its variable in the current context
  *   later      the same, loaded before there is a context
+ *   listed     the same, by its kernels
+ *   asked      the same; its kernel is asked for before there is a context, and becomes a function in it
+ *   reset      once: a library, and the primary context reset; then its variable once more, and as much memory as one more
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -91,44 +94,89 @@ static void say(unsigned count, CUresult r)
 	fflush(stdout);
 }
 
-static void later(void **libraries)
+static CUresult use(const char *kind, void *library, void *kernel)
 {
-	unsigned n = 0;
+	CUfunction function;
 	CUdeviceptr at;
 	size_t size;
+
+	if (!strcmp(kind, "listed"))
+		return cuLibraryEnumerateKernels(&kernel, 1, library);
+	return !strcmp(kind, "asked") ? cuKernelGetFunction(&function, kernel)
+				      : cuLibraryGetGlobal(&at, &size, library, "words");
+}
+
+static void later(const char *kind, void **libraries, void **kernels)
+{
+	unsigned n = 0;
 	CUresult r = CUDA_SUCCESS;
 
-	while (n < LATER && !(r = cuLibraryGetGlobal(&at, &size, libraries[n], "words")))
+	while (n < LATER && !(r = use(kind, libraries[n], kernels[n])))
 		n++;
 	say(n, r);
 	for (n = 0; n < LATER; n++)
 		must(cuLibraryUnload(libraries[n]), "unload");
 }
 
+static void reset(size_t bytes)
+{
+	CUcontext context;
+	CUdeviceptr at;
+	size_t size;
+	void *library;
+
+	for (unsigned i = 0; i < 2; i++) {
+		must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
+		must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+		if (!i)
+			must(load_library(&library, bytes), "load");
+		else
+			must(cuLibraryGetGlobal(&at, &size, library, "words"), "once more");
+		if (!i)
+			must(cuDevicePrimaryCtxReset_v2(0), "reset");
+	}
+	say(1, cuMemAlloc_v2(&at, bytes));
+	must(cuLibraryUnload(library), "unload");
+	must(cuMemAlloc_v2(&at, bytes), "what it had");
+}
+
+static bool is_one_of_later(const char *kind)
+{
+	return !strcmp(kind, "later") || !strcmp(kind, "listed") || !strcmp(kind, "asked");
+}
+
 int main(int argc, char **argv)
 {
 	size_t bytes = argc == 3 ? (size_t)atoll(argv[2]) : 0;
-	bool is_later = bytes && !strcmp(argv[1], "later");
-	void *handles[MOST], *little;
+	bool is_later = bytes && is_one_of_later(argv[1]);
+	void *handles[MOST], *kernels[LATER], *little;
 	CUcontext context;
 	char line[16];
 
 	if (!bytes) {
-		fprintf(stderr, "usage: module_test data|file|library|later BYTES\n");
+		fprintf(stderr,
+			"usage: module_test data|file|library|later|listed|asked|reset BYTES\n");
 		return 2;
 	}
 	must(cuInit(0), "cuInit");
-	for (unsigned i = 0; is_later && i < LATER; i++)
+	for (unsigned i = 0; is_later && i < LATER; i++) {
 		must(cuLibraryLoadData(&handles[i], image(bytes), NULL, NULL, 0, NULL, NULL, 0),
 			"load");
+		if (!strcmp(argv[1], "asked"))
+			must(cuLibraryGetKernel(&kernels[i], handles[i], "f"), "its kernel");
+	}
 	must(cuCtxCreate_v2(&context, 0, 0), "cuCtxCreate");
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned n = 0;
 		CUresult r = CUDA_SUCCESS;
 
 		if (is_later) {
-			later(handles);
+			later(argv[1], handles, kernels);
 			continue;
+		}
+		if (!strcmp(argv[1], "reset")) {
+			reset(bytes);
+			break;
 		}
 		while (n < MOST && !(r = load(argv[1], &handles[n], bytes)))
 			n++;

@@ -40,15 +40,27 @@ def what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again():
 
 
 def a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used():
+    for kind in ("later", "listed", "asked"):
+        with World("--memory", "256m") as world:
+            process = start(world, kind, 16, "plain")
+            said = again(process)
+            assert said == {"loaded": 2, "result": 2}, (kind, said)
+            process.communicate(timeout=DEADLINE_S)
+            assert process.returncode == 0
+            nothing_is_left(world)
+
+
+def a_library_counts_again_after_its_context_has_ended():
     with World("--memory", "256m") as world:
-        process = start(world, "later", 16, "plain")
-        assert again(process) == {"loaded": 2, "result": 2}
-        process.communicate(timeout=DEADLINE_S)
-        assert process.returncode == 0
+        process = start(world, "reset", 24, "plain")
+        assert again(process) == {"loaded": 1, "result": 2}
+        _, err = process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0, err
         nothing_is_left(world)
 
 
 run_cases([
     what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again,
     a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used,
+    a_library_counts_again_after_its_context_has_ended,
 ])

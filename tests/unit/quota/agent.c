@@ -22,6 +22,7 @@
 #include "preload/ipc.h"
 #include "preload/job_view.h"
 #include "preload/outside.h"
+#include "preload/modules.h"
 #include "preload/peers.h"
 #include "preload/place.h"
 #include "preload/real.h"
@@ -472,6 +473,11 @@ int td_ipc_describe(uint64_t address, struct td_swap_info *ret)
 void td_peers_context_ends(const void *context)
 {
 	(void)context;
+}
+
+void td_modules_library_gone(uint64_t key)
+{
+	(void)key;
 }
 
 void td_job_view(const uint8_t *gpu_uuid, uint64_t total_bytes, struct td_job_view *ret)
