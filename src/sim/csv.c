@@ -95,8 +95,21 @@ static void skip_empty(struct td_csv *csv)
 	}
 }
 
+/* Of two columns of one name only the first would be read. */
+static int refuse_twins(const struct td_csv *csv, struct td_err *err)
+{
+	for (uint32_t i = 0; i < csv->column_count; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (*csv->columns[i] && !strcmp(csv->columns[i], csv->columns[j]))
+				return td_csv_error(csv, err, "two columns are called \"%.32s\"",
+					csv->columns[i]);
+	return 0;
+}
+
 static int read_header(struct td_csv *csv, struct td_err *err)
 {
+	int r;
+
 	/* What spreadsheets put before UTF-8 would be part of the first column's name. */
 	if (csv->end - csv->at >= 3 && !memcmp(csv->at, "\xef\xbb\xbf", 3))
 		csv->at += 3;
@@ -106,7 +119,8 @@ static int read_header(struct td_csv *csv, struct td_err *err)
 	if (memchr(csv->at, 0, (size_t)(csv->end - csv->at)))
 		return td_err_set(
 			err, -EINVAL, "%.100s: not text: expected CSV, or gzipped CSV", csv->name);
-	return cut(csv, csv->columns, &csv->column_count, err);
+	r = cut(csv, csv->columns, &csv->column_count, err);
+	return r ? r : refuse_twins(csv, err);
 }
 
 static int begin(

@@ -23,6 +23,28 @@ static void note(struct td_run *run, const char *format, ...)
 	run->note_count++;
 }
 
+/* Who is guaranteed where the trace does not say: tenants are drawn, and they differ in size. */
+static void note_classes(struct td_run *run)
+{
+	uint32_t guaranteed = 0;
+	bool classes = false;
+
+	for (uint32_t i = 0; i < run->trace.count; i++)
+		classes |= run->trace.jobs[i].class != TD_CLASS_BESTEFFORT;
+	for (uint32_t i = 0; i < run->job_count; i++)
+		guaranteed += run->jobs[i].class == TD_CLASS_GUARANTEED;
+	if (classes && run->guaranteed_ppm)
+		note(run, "--guaranteed is not used: the trace says who is (%u of %u jobs)",
+			guaranteed, run->job_count);
+	else if (run->guaranteed_ppm)
+		note(run,
+			"no job has a class: by --guaranteed %g %% of all tenants drawn are "
+			"guaranteed, which "
+			"are %u of %u jobs (%.1f %%)",
+			run->guaranteed_ppm / 1e4, guaranteed, run->job_count,
+			100. * guaranteed / run->job_count);
+}
+
 static void note_jobs(struct td_run *run)
 {
 	uint32_t all = run->trace.count, parts = 0, cpus = 0, memory = 0, batch = 0, online = 0;
@@ -36,6 +58,16 @@ static void note_jobs(struct td_run *run)
 		batch += job->batch > 0;
 		online += job->class == TD_CLASS_ONLINE;
 	}
+	if (run->trace.sets.count > 1)
+		note(run,
+			"column trace is not used: the %u traces that it names are run at once, "
+			"one on "
+			"top of the other; each needs a file of its own",
+			run->trace.sets.count);
+	if (run->trace.undated)
+		note(run, "jobs without a duration are left out (%u of %u jobs)",
+			run->trace.undated, all);
+	note_classes(run);
 	if (*run->trace.unknown)
 		note(run, "columns of the trace that are not used: %s", run->trace.unknown);
 	if (parts)

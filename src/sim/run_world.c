@@ -99,9 +99,9 @@ int td_run_take_nodes(struct td_run *run, struct td_err *err)
 
 		if (node->gpus > 16)
 			return td_err_set(err, -EINVAL,
-				"%.120s: node %.40s has %u GPUs: expected 16 at most",
-				run->cluster_path, td_names_text(&run->nodes.names, node->name),
-				node->gpus);
+				"%.120s:%u: node \"%.40s\" has %u GPUs: expected 16 at most",
+				run->cluster_path, node->line,
+				td_names_text(&run->nodes.names, node->name), node->gpus);
 		if (!node->gpus)
 			continue;
 		/* The engine knows one size: the smallest is what every job can count on. */

@@ -180,6 +180,7 @@ enum {
 	CPU,
 	HOST_MEMORY,
 	BATCH,
+	SET,
 	JOB_COLUMNS
 };
 
@@ -232,6 +233,7 @@ static int take_job(struct td_csv *csv, const int *at, void *into, struct td_err
 	job.id = td_names_add(&trace->names, td_csv_text(csv, at[ID]));
 	job.tenant = td_names_add(&trace->names, td_csv_text(csv, at[TENANT]));
 	job.model = td_names_add(&trace->names, td_csv_text(csv, at[MODEL]));
+	(void)td_names_add(&trace->sets, td_csv_text(csv, at[SET]));
 	trace->undated += job.duration_s < 0;
 	if (grow(&trace->jobs, trace->count, &trace->room, sizeof(job)))
 		return no_memory(err);
@@ -290,6 +292,7 @@ int td_trace_take(struct td_csv *csv, bool skip_bad, struct td_trace *ret, struc
 		[CPU] = COLUMN(csv, "cpu_milli"),
 		[HOST_MEMORY] = COLUMN(csv, "memory_mib"),
 		[BATCH] = COLUMN(csv, "batch_size"),
+		[SET] = COLUMN(csv, "trace"),
 	};
 	struct td_trace trace = {.has_durations = at[DURATION] >= 0};
 	int r = need(csv, at[SUBMIT], "submit_time_s", err);
@@ -310,6 +313,7 @@ void td_trace_deinit(struct td_trace *trace)
 {
 	free(trace->jobs);
 	td_names_deinit(&trace->names);
+	td_names_deinit(&trace->sets);
 	*trace = (struct td_trace){0};
 }
 
@@ -381,6 +385,7 @@ static int take_node(struct td_csv *csv, const int *at, void *into, struct td_er
 	if (r)
 		return r;
 	node.gpu_memory_bytes = (uint64_t)(gib * 0x1p30);
+	node.line = csv->line;
 	node.name = td_names_add(&all->names, td_csv_text(csv, at[NODE]));
 	node.model = td_names_add(&all->names, td_csv_text(csv, at[GPU_MODEL]));
 	if (grow(&all->nodes, all->count, &all->room, sizeof(node)))

@@ -4,7 +4,7 @@
  * Columns are known by their names, so that one reader takes every file; in parentheses what else a column may be called.
  *
  *   jobs      submit_time_s, num_gpus, and duration_s (without one the jobs have no duration). Optional: job_id, tenant (virtual_cluster),
- *             class (qos), model (application), memory_gib, gpu_milli, cpu_milli, memory_mib, batch_size
+ *             class (qos), model (application), memory_gib, gpu_milli, cpu_milli, memory_mib, batch_size, trace (of several in one file)
  *             class: online, guaranteed, besteffort; or Alibaba's LS, Guaranteed, Burstable, BE. Empty: besteffort
  *             gpu_milli: thousandths of one GPU, where num_gpus is 1
  *   requests  arrival_s, or inter_arrival_s. Optional: service (trace), input_tokens (context_tokens), output_tokens (generated_tokens)
@@ -50,10 +50,11 @@ struct td_trace {
 	struct td_trace_job *jobs;
 	uint32_t count, room;
 	struct td_names names;
-	uint32_t skipped;   /* bad lines */
-	uint32_t gpuless;   /* jobs without a GPU, left out */
-	uint32_t undated;   /* jobs without a duration */
-	bool has_durations; /* there is the column */
+	uint32_t skipped;     /* bad lines */
+	uint32_t gpuless;     /* jobs without a GPU, left out */
+	uint32_t undated;     /* jobs without a duration */
+	bool has_durations;   /* there is the column */
+	struct td_names sets; /* what the column trace names: several traces in one file */
 	char unknown[TD_TRACE_UNKNOWN_MAX];
 };
 
@@ -74,6 +75,7 @@ struct td_node {
 	uint32_t name, model; /* names */
 	uint32_t gpus, cpu_milli, memory_mib;
 	uint64_t gpu_memory_bytes; /* 0 unknown */
+	uint32_t line;             /* of its file */
 };
 
 struct td_nodes {

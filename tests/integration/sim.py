@@ -135,6 +135,22 @@ def what_has_no_effect_is_said(folder):
         assert done.stderr.count(note) == 1 and f"<li>Not used: {note}" in page and any(n.startswith(note) for n in summary["not_used"]), (note, done.stderr)
 
 
+def what_was_drawn_and_laid_on_top_of_each_other_is_said(folder):
+    trace = write(f"{folder}/jobs.csv", "trace,submit_time_s,duration_s,num_gpus,tenant\n" + "".join(f"t{i % 2},{i},10,1,u{i % 10}\n" for i in range(40)) + "t0,5,,1,u0\n")
+    done = call("run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--guaranteed", "50%", "--out", folder)
+    with open(f"{folder}/jobs-fifo.csv") as f:
+        guaranteed = sum(int(row["guaranteed"]) for row in csv.DictReader(f))
+    notes = ["column trace is not used: the 2 traces that it names are run at once", "jobs without a duration are left out (1 of 41 jobs)", f"by --guaranteed 50 % of all tenants drawn are guaranteed, which are {guaranteed} of 40 jobs ({guaranteed / 0.4:.1f} %)"]
+    with open(f"{folder}/summary.json") as f:
+        summary = json.load(f)
+    assert done.returncode == 0 and 0 < guaranteed < 40, done
+    for note in notes:
+        assert note in done.stderr and any(note in n for n in summary["not_used"]), (note, done.stderr)
+    cluster = write(f"{folder}/cluster.csv", "node,num_gpus\na,4\nb,17\n")
+    done = call("run", "--trace", trace, "--cluster", cluster)
+    assert done.returncode == 2 and f'{cluster}:3: node "b" has 17 GPUs: expected 16 at most' in done.stderr, done
+
+
 def any_bytes_in_a_path_and_in_a_name(folder):
     trace = write(os.fsencode(folder) + b"/h\xfcgel.csv", b'\xef\xbb\xbfjob_id,submit_time_s,duration_s,num_gpus\n"say ""a, b""",0,0,1\n', "wb")
     done = subprocess.run([SIM, "run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--out", folder], capture_output=True, check=False, timeout=60)
@@ -326,7 +342,7 @@ def wrong_usage_is_told(_):
 
 def main():
     cases = [same_seed_same_bytes, files_are_what_they_say, a_bad_line_is_named_and_skipped_only_when_told, who_loses_jobs_is_the_best_at_nothing, the_headline_is_against_fifo,
-             what_no_policy_could_place_is_named_by_file_and_line, what_has_no_effect_is_said, any_bytes_in_a_path_and_in_a_name, requests_are_read_and_what_they_ask_is_said, an_experiments_folder_is_tried_before, a_signal_leaves_what_is_done, options_in_help_are_on_the_page,
+             what_no_policy_could_place_is_named_by_file_and_line, what_has_no_effect_is_said, what_was_drawn_and_laid_on_top_of_each_other_is_said, any_bytes_in_a_path_and_in_a_name, requests_are_read_and_what_they_ask_is_said, an_experiments_folder_is_tried_before, a_signal_leaves_what_is_done, options_in_help_are_on_the_page,
              experiments_write_rows, a_gzipped_trace_is_the_same_trace, a_full_disk_is_said_and_leaves_no_half_file,
              what_cannot_be_printed_is_said, a_report_that_fit_model_cannot_print_is_said, letters_and_the_end_of_options, wrong_usage_is_told]
     print(f"1..{len(cases)}")

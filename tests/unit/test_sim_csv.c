@@ -89,6 +89,10 @@ TEST(what_is_no_csv_is_refused)
 	CHECK(strstr(err.msg, "b.csv: not text"));
 	CHECK_EQ(td_csv_open(&csv, "/nonexistent/x.csv", &err), -ENOENT);
 	CHECK(strstr(err.msg, "/nonexistent/x.csv: No such file"));
+	CHECK_EQ(open_text("a,b,,,a\n1,2,,,3\n"), -EINVAL);
+	CHECK_STR(err.msg, "a.csv:1: two columns are called \"a\"");
+	CHECK_EQ(open_text("a,,\n1,,\n"), 0); /* without a name nobody asks for them */
+	td_csv_close(&csv);
 	CHECK_EQ(open_text("a,b\n1,2\n"), 0);
 	CHECK_EQ(td_csv_need(&csv, names, 2, at, &err), -EINVAL);
 	CHECK_STR(err.msg, "a.csv:1: there is no column \"c\"");
