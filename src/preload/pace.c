@@ -33,6 +33,8 @@
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
 #define WAIT_WINDOWS 8 /* the longest wait, in windows */
+#define WAIT_USUAL   4 /* and in what is in flight, as long as that usually takes */
+#define WAIT_MAX_NS  (10 * TD_NS_PER_S)
 /* While there is a duty: known work between two marks; what new work is expected to take; the window. */
 #define MARK_NS        (1 * TD_NS_PER_MS)
 #define NEW_NS         (2 * TD_NS_PER_MS)
@@ -523,7 +525,8 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 
 void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t word)
 {
-	uint64_t now_ns = td_time_now_ns(), most = WAIT_WINDOWS * pace->window_ns;
+	uint64_t now_ns = td_time_now_ns(), most = WAIT_WINDOWS * pace->window_ns,
+		 usual = WAIT_USUAL * td_window_in_flight_ns(&slot->window);
 
 	if (pace->wait_ns) {
 		/* Another word, such as another duty, ends it. */
@@ -531,6 +534,9 @@ void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t wo
 			pace->wait_ns < WAIT_MIN_NS ? pace->wait_ns : WAIT_MIN_NS, true);
 		return;
 	}
+	/* What is in flight may be long, and end: then it is not what it waits for. */
+	if (most < usual)
+		most = usual < WAIT_MAX_NS ? usual : WAIT_MAX_NS;
 	if (!pace->deadline_ns)
 		pace->deadline_ns = now_ns + (most > WAIT_MIN_NS ? most : WAIT_MIN_NS);
 	pace->past = now_ns >= pace->deadline_ns;

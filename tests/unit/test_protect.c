@@ -99,6 +99,21 @@ TEST(a_long_besteffort_kernel_costs_a_step_at_most_itself_and_those_beside_it)
 	CHECK(!run.closed);
 }
 
+/* What is in flight is waited for however long it takes, as far as that is usual. */
+TEST(of_the_longest_kernels_no_more_than_two_are_let_in)
+{
+	struct pm_settings s = training("tandem", true, true, 1);
+
+	s.fill_ns = 100 * MS;
+	struct pm_judgement j = judge(s, SETTLE, 500);
+
+	printf("# kernels of 100 ms: a step waits %.1f ms, at most %.1f\n", j.residual_ms,
+		j.residual_most_ms);
+	CHECK(j.residual_most_ms <= 2 * 100 + 0.1);
+	CHECK(j.residual_ms < 150);
+	CHECK(j.median < 0.3);
+}
+
 /* The job's own noise is not besteffort's doing. */
 TEST(a_noisy_job_keeps_its_speed_within_a_wider_slack)
 {
