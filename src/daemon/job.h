@@ -54,6 +54,7 @@ struct td_job {
 		uint32_t clients, needs;
 		bool is_in; /* it is let in, or is spread already, or has waited for long enough: what is too much may lie on the host */
 	} on[TD_GPU_MAX];
+	bool asks;      /* quota.c: it waits to be let in, or for memory; gathered at each step */
 	bool exchanges; /* soft.c: drained to be opened again */
 	/* soft.c: since when it is kept out by others' memory that cannot leave; stays when it is refused for that; 0: it is not */
 	uint64_t kept_out_since_ns;

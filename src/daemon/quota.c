@@ -109,6 +109,12 @@ static bool is_in(const struct td_client *client)
 	       client->spilled_bytes;
 }
 
+static bool asks(const struct td_client *client)
+{
+	return !client->failed && (client->needs || client->process->wants ||
+					  client->process->phase == TD_PHASE_FILLING);
+}
+
 void td_quota_gather(struct td_node *node)
 {
 	struct td_list *it;
@@ -119,6 +125,7 @@ void td_quota_gather(struct td_node *node)
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
 		memset(job->on, 0, sizeof(job->on));
+		job->asks = false;
 	}
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
@@ -134,6 +141,7 @@ void td_quota_gather(struct td_node *node)
 		job->on[client->gpu].needed_bytes += client->needs ? client->need_bytes : 0;
 		job->on[client->gpu].stays_bytes += td_quota_stays(client);
 		job->on[client->gpu].is_in |= is_in(client);
+		job->asks |= asks(client);
 		node->gpus[client->gpu].stays_bytes += td_quota_stays(client);
 		job->on[client->gpu].stranded_bytes += stranded_bytes(client);
 		node->gpus[client->gpu].stranded_bytes += stranded_bytes(client);

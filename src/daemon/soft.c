@@ -119,24 +119,6 @@ static void take_up_to(struct td_client *client, uint64_t bytes)
 	take(client, bytes - min_bytes(bytes, client->soft_bytes));
 }
 
-/* It waits to be let in, or for memory. */
-static bool is_asking(const struct td_node *node, const struct td_job *job)
-{
-	struct td_list *it;
-
-	if (job->settings.paused)
-		return false;
-	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = client_at(it);
-		const struct td_process *process = client->process;
-
-		if (process->job == job && !client->failed &&
-			(client->needs || process->wants || process->phase == TD_PHASE_FILLING))
-			return true;
-	}
-	return false;
-}
-
 /* Has it no room on one of its GPUs for all that it has and asks for, for what others have there that cannot leave? */
 static bool is_kept_out(const struct td_node *node, const struct td_job *job)
 {
@@ -171,7 +153,7 @@ uint64_t td_soft_wait(struct td_node *node, uint64_t now_ns)
 
 		if (is_let_in(job))
 			job->kept_out_since_ns = 0;
-		if (is_let_in(job) || !is_asking(node, job))
+		if (is_let_in(job) || !job->asks || job->settings.paused)
 			continue;
 		if (!is_kept_out(node, job))
 			job->kept_out_since_ns = 0;
