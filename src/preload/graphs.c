@@ -9,6 +9,10 @@
  *
  *	unlaunched --launch: all--> has it --launch: nothing--> has it --trim--> has a part --launch: as much as was trimmed--> has it
  *	has it --changed to a graph with other addresses--> unlaunched
+ *	has it --destroyed--> left with the graph that it was made of --instantiated anew--> has it
+ *	                                                              --that graph destroyed--> forgotten
+ *
+ * The addresses are the graph's, which has one executable graph at a time: what that one had stands behind them for the next.
  */
 #include "preload/graphs.h"
 
@@ -49,7 +53,8 @@ struct range {
 /* Of an executable graph on one device. */
 struct memory {
 	struct memory *next;
-	const void *exec;
+	const void *exec;  /* NULL: it is destroyed */
+	const void *graph; /* that it was made of; NULL: that is destroyed */
 	uint64_t bytes;
 	uint64_t launched_at; /* the mark of outside.h, or TD_NEVER_LAUNCHED */
 	CUdevice device;
@@ -59,17 +64,23 @@ struct memory {
 
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND); /* of writers, and of memories */
 static struct exec execs[PLACES];
-static struct memory *memories[BUCKETS];
-static _Atomic bool crowded; /* some graph found no place, ever */
+static struct memory *memories[BUCKETS]; /* by executable graph */
+static struct memory *left[BUCKETS];     /* of destroyed ones, by graph */
+static _Atomic bool crowded;             /* some graph found no place, ever */
 
 static struct exec *place(uintptr_t handle, unsigned probe)
 {
 	return &execs[((handle * 0x9e3779b97f4a7c15ull >> 40) + probe) % PLACES];
 }
 
+static struct memory **bucket_of(struct memory **table, const void *handle)
+{
+	return &table[((uintptr_t)handle * 0x9e3779b97f4a7c15ull >> 40) % BUCKETS];
+}
+
 static struct memory **bucket(const void *exec)
 {
-	return &memories[((uintptr_t)exec * 0x9e3779b97f4a7c15ull >> 40) % BUCKETS];
+	return bucket_of(memories, exec);
 }
 
 static struct exec *find(uintptr_t handle)
@@ -169,13 +180,15 @@ static void merge(struct content *c)
 }
 
 /* Ranges of one device. NULL: memory is short. */
-static struct memory *memory_new(const void *exec, const struct range *ranges, size_t count)
+static struct memory *memory_new(
+	const void *exec, const void *graph, const struct range *ranges, size_t count)
 {
 	struct memory *m = calloc(1, sizeof(*m) + count * sizeof(*ranges));
 
 	if (!m)
 		return NULL;
 	*m = (struct memory){.exec = exec,
+		.graph = graph,
 		.launched_at = TD_NEVER_LAUNCHED,
 		.device = ranges->device,
 		.count = count,
@@ -186,7 +199,7 @@ static struct memory *memory_new(const void *exec, const struct range *ranges, s
 }
 
 /* As a list, by device. */
-static struct memory *memory_of(struct content *c, const void *exec)
+static struct memory *memory_of(struct content *c, const void *exec, const void *graph)
 {
 	struct memory *list = NULL, *m;
 
@@ -194,7 +207,7 @@ static struct memory *memory_of(struct content *c, const void *exec)
 	for (size_t i = 0, end; i < c->count; i = end) {
 		for (end = i + 1; end < c->count && c->ranges[end].device == c->ranges[i].device;)
 			end++;
-		m = memory_new(exec, &c->ranges[i], end - i);
+		m = memory_new(exec, graph, &c->ranges[i], end - i);
 		if (!m)
 			break;
 		m->next = list;
@@ -214,25 +227,30 @@ static bool has_same_ranges(const struct memory *a, const struct memory *b)
 }
 
 /* What was there before is there still, where it has the same addresses. */
-static void keep_marks(struct memory *now, const struct memory *before)
+static void keep_mark(struct memory *now, const struct memory *before)
 {
 	for (; now; now = now->next)
-		for (const struct memory *m = before; m; m = m->next)
-			if (has_same_ranges(now, m))
-				now->launched_at = m->launched_at;
+		if (has_same_ranges(now, before))
+			now->launched_at = before->launched_at;
+}
+
+static void keep_marks(struct memory *now, const struct memory *before)
+{
+	for (; before; before = before->next)
+		keep_mark(now, before);
 }
 
 /* -- what is known of executable graphs -- */
 
-/* With the lock. Returns those of the graph, unlinked. */
-static struct memory *take_memories(const void *exec)
+/* With the lock. Returns those of an executable graph, or those that are left of a graph's, unlinked. */
+static struct memory *take_from(struct memory **at, const void *exec, const void *graph)
 {
-	struct memory **at = bucket(exec), *list = NULL;
+	struct memory *list = NULL;
 
 	while (*at) {
 		struct memory *m = *at;
 
-		if (m->exec != exec) {
+		if (m->exec != exec || (!exec && m->graph != graph)) {
 			at = &m->next;
 			continue;
 		}
@@ -241,6 +259,16 @@ static struct memory *take_memories(const void *exec)
 		list = m;
 	}
 	return list;
+}
+
+static struct memory *take_memories(const void *exec)
+{
+	return take_from(bucket(exec), exec, NULL);
+}
+
+static struct memory *take_left(const void *graph)
+{
+	return take_from(bucket_of(left, graph), NULL, graph);
 }
 
 static void free_memories(struct memory *list)
@@ -264,17 +292,18 @@ static struct exec *place_for(const void *handle)
 	return at;
 }
 
-/* From now on the handle is a graph that holds all this. was_another: it was a graph before. */
-static void remember(void *handle, struct content *c, bool was_another)
+/* From now on the handle is one of this graph, which holds all this. was_another: it was one before. */
+static void remember(void *handle, const void *graph, struct content *c, bool was_another)
 {
-	struct memory *now = memory_of(c, handle), *before, **end = &now;
+	struct memory *now = memory_of(c, handle, graph), *before, *was_left = NULL, **end = &now;
 	bool allocates = now;
 	struct exec *at;
 
 	td_lock_take(&lock);
 	before = take_memories(handle);
-	if (was_another)
-		keep_marks(now, before);
+	if (!was_another)
+		was_left = take_left(graph);
+	keep_marks(now, was_another ? before : was_left);
 	while (*end)
 		end = &(*end)->next;
 	*end = *bucket(handle);
@@ -288,7 +317,26 @@ static void remember(void *handle, struct content *c, bool was_another)
 		atomic_store(&crowded, true);
 	}
 	td_lock_drop(&lock);
+	free_memories(was_left);
 	free_memories(before);
+}
+
+/* With the lock: what one that is destroyed had is there for the next one of its graph. Returns the rest. */
+static struct memory *leave(struct memory *list)
+{
+	struct memory *rest = NULL;
+
+	while (list) {
+		struct memory *m = list, **to = m->graph && m->launched_at != TD_NEVER_LAUNCHED
+							? bucket_of(left, m->graph)
+							: &rest;
+
+		list = m->next;
+		m->exec = NULL;
+		m->next = *to;
+		*to = m;
+	}
+	return rest;
 }
 
 static void forget(const void *handle)
@@ -300,7 +348,22 @@ static void forget(const void *handle)
 	at = find((uintptr_t)handle);
 	if (at)
 		atomic_store(&at->handle, 0);
-	before = take_memories(handle);
+	before = leave(take_memories(handle));
+	td_lock_drop(&lock);
+	free_memories(before);
+}
+
+/* Its handle, and the addresses of its nodes, may be another's from now on. */
+static void forget_graph(const void *graph)
+{
+	struct memory *before;
+
+	td_lock_take(&lock);
+	before = take_left(graph);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct memory *m = memories[i]; m; m = m->next)
+			if (m->graph == graph)
+				m->graph = NULL;
 	td_lock_drop(&lock);
 	free_memories(before);
 }
@@ -398,7 +461,7 @@ static void weigh(void *exec, void *graph, bool was_another)
 
 	(void)td_context_use();
 	add_graph(&content, graph, 0);
-	remember(exec, &content, was_another);
+	remember(exec, graph, &content, was_another);
 	free(content.ranges);
 }
 
@@ -412,7 +475,12 @@ static bool uploads(const void *params, void *graph, struct claims *ret)
 	if (!params || !(*(const uint64_t *)params & UPLOADS))
 		return false;
 	add_graph(&content, graph, 0);
-	list = memory_of(&content, NULL);
+	list = memory_of(&content, NULL, graph);
+	td_lock_take(&lock);
+	for (const struct memory *m = *bucket_of(left, graph); m; m = m->next)
+		if (m->graph == graph)
+			keep_mark(list, m);
+	td_lock_drop(&lock);
 	for (const struct memory *m = list; m && ret->count < DEVICES_MAX; m = m->next)
 		ret->of[ret->count++] = *m;
 	free_memories(list);
@@ -469,6 +537,16 @@ CUresult td_hook_cuGraphExecDestroy(void *a0)
 	/* First: the handle may be another's as soon as the driver has it back. */
 	forget(a0);
 	r = td_real.cuGraphExecDestroy(a0);
+	td_outside_refresh();
+	return r;
+}
+
+CUresult td_hook_cuGraphDestroy(void *a0)
+{
+	CUresult r;
+
+	forget_graph(a0);
+	r = td_real.cuGraphDestroy(a0);
 	td_outside_refresh();
 	return r;
 }
@@ -550,5 +628,6 @@ void td_graphs_forked(void)
 	td_lock_reset(&lock);
 	memset(execs, 0, sizeof(execs));
 	memset(memories, 0, sizeof(memories));
+	memset(left, 0, sizeof(left));
 	atomic_store(&crowded, false);
 }

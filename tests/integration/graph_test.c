@@ -5,6 +5,7 @@
  *   anew BLOCK N            graphs of one block each are launched until one is refused; every other one's is freed; the others are launched until one is refused
  *   again BLOCK BESIDE      a graph that frees its block itself is launched many times without a pause; then one of BESIDE bytes, and the first again
  *   changed BLOCK           the same; then it is changed to be another graph's, and launched until that is refused, or for eight times
+ *   replaced BLOCK          the same while the stream waits; each time it is destroyed and instantiated anew
  *   race THREADS ROUNDS     threads launch graphs of blocks of 2 to 8 MiB, free what those gave, and have what is kept for later given back
  */
 #include <pthread.h>
@@ -167,6 +168,26 @@ static void changed(size_t block)
 	OK(cuStreamSynchronize(stream));
 }
 
+static void replaced(size_t block)
+{
+	struct graph own = make(block, true);
+	CUstream stream, other;
+	CUdeviceptr word;
+
+	OK(cuMemAlloc_v2(&word, sizeof(unsigned)));
+	OK(cuMemsetD32_v2(word, 0, 1));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamWaitValue32_v2(stream, word, 1, 0));
+	for (unsigned i = 0; i < AGAIN; i++) {
+		(void)launch(&own, stream);
+		OK(cuGraphExecDestroy(own.exec));
+		OK(cuGraphInstantiateWithFlags(&own.exec, own.graph, 0));
+	}
+	OK(cuStreamWriteValue32_v2(other, word, 1, 0));
+	OK(cuStreamSynchronize(stream));
+}
+
 struct racer {
 	pthread_t thread;
 	unsigned seed, rounds;
@@ -217,6 +238,8 @@ static void run(const char *mode, size_t a, size_t b)
 		again(a, b);
 	else if (!strcmp(mode, "changed"))
 		changed(a);
+	else if (!strcmp(mode, "replaced"))
+		replaced(a);
 	else if (!strcmp(mode, "race"))
 		race(a < BLOCKS ? (unsigned)a : BLOCKS, (unsigned)b);
 }
@@ -227,7 +250,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: graph_test anew BLOCK N | again BLOCK BESIDE | changed "
-				"BLOCK | race THREADS ROUNDS\n");
+				"BLOCK | replaced BLOCK | race THREADS ROUNDS\n");
 		return 2;
 	}
 	OK(cuInit(0));

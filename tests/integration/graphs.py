@@ -46,6 +46,11 @@ def a_graph_that_is_changed_has_the_memory_of_another_one():
     assert said["granted"] >= 3, said
 
 
+def one_that_is_destroyed_and_made_anew_while_it_runs_has_what_it_had():
+    said = run("replaced", 24 * MIB)
+    assert said["granted"] == 40 and said["refused"] == 0, said
+
+
 def threads_that_launch_free_and_trim_never_have_more():
     said = run("race", 8, 300)
     assert said["refused"] > 0 and LIMIT / 2 < said["high_bytes"], said
@@ -56,5 +61,6 @@ run_cases([
     what_a_graph_has_serves_it_again,
     what_is_larger_than_the_limit_is_refused_and_nothing_is_launched,
     a_graph_that_is_changed_has_the_memory_of_another_one,
+    one_that_is_destroyed_and_made_anew_while_it_runs_has_what_it_had,
     threads_that_launch_free_and_trim_never_have_more,
 ])

@@ -137,6 +137,12 @@ static CUresult update(void *exec, void *graph, void *result)
 	return CUDA_SUCCESS;
 }
 
+static CUresult destroy(void *handle)
+{
+	(void)handle;
+	return CUDA_SUCCESS;
+}
+
 static CUresult context_of(CUcontext *ret)
 {
 	*ret = (CUcontext)0xc0;
@@ -168,6 +174,7 @@ static void begin(const char *limit)
 	td_real.cuGraphMemAllocNodeGetParams = params_of;
 	td_real.cuGraphInstantiateWithFlags = instantiate;
 	td_real.cuGraphExecUpdate_v2 = update;
+	td_real.cuGraphExecDestroy = td_real.cuGraphDestroy = destroy;
 	td_real.cuGraphLaunch = launch;
 	td_real.cuDeviceGetGraphMemAttribute = attribute_of;
 	td_real.cuDeviceGraphMemTrim = trim;
@@ -284,6 +291,44 @@ TEST(a_graph_that_is_changed_into_one_with_the_same_addresses_has_its_memory_sti
 	CHECK_EQ(td_hook_cuGraphExecUpdate_v2(exec_of(0), graph_of(0), result), CUDA_SUCCESS);
 	CHECK_EQ(td_hook_cuMemAlloc_v2(&at, 4 * MIB), CUDA_SUCCESS);
 	CHECK_EQ(td_hook_cuGraphLaunch(exec_of(0), STREAM), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+TEST(what_a_destroyed_one_had_is_there_for_the_next_one_of_its_graph)
+{
+	CUdeviceptr at;
+
+	begin("8m");
+	CHECK_EQ(td_hook_cuGraphLaunch(graph_with(0, 6 * MIB), STREAM), CUDA_SUCCESS);
+	keeps = true; /* it runs */
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK_EQ(td_hook_cuGraphExecDestroy(exec_of(0)), CUDA_SUCCESS);
+		CHECK_EQ(td_hook_cuGraphLaunch(make(0), STREAM), CUDA_SUCCESS);
+	}
+	CHECK_EQ(demanded(), 6 * MIB);
+	keeps = false;
+	/* Not what was trimmed meanwhile. */
+	CHECK_EQ(td_hook_cuGraphExecDestroy(exec_of(0)), CUDA_SUCCESS);
+	CHECK_EQ(td_hook_cuDeviceGraphMemTrim(0), CUDA_SUCCESS);
+	CHECK_EQ(td_hook_cuMemAlloc_v2(&at, 4 * MIB), CUDA_SUCCESS);
+	CHECK_EQ(td_hook_cuGraphLaunch(make(0), STREAM), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK_EQ(launches, 4);
+}
+
+TEST(what_one_had_whose_graph_is_destroyed_is_nobodys)
+{
+	for (unsigned graph_first = 0; graph_first < 2; graph_first++) {
+		begin("8m");
+		CHECK_EQ(td_hook_cuGraphLaunch(graph_with(0, 6 * MIB), STREAM), CUDA_SUCCESS);
+		keeps = true;
+		if (graph_first)
+			CHECK_EQ(td_hook_cuGraphDestroy(graph_of(0)), CUDA_SUCCESS);
+		CHECK_EQ(td_hook_cuGraphExecDestroy(exec_of(0)), CUDA_SUCCESS);
+		if (!graph_first)
+			CHECK_EQ(td_hook_cuGraphDestroy(graph_of(0)), CUDA_SUCCESS);
+		/* Another one with all that it had. */
+		CHECK_EQ(td_hook_cuGraphLaunch(make(0), STREAM), CUDA_ERROR_OUT_OF_MEMORY);
+		CHECK_EQ(launches, 1);
+	}
 }
 
 /* Far more than the table of launches holds. */
