@@ -241,6 +241,13 @@ static uint64_t quota_of(struct ledger *ledger, unsigned slot)
 	return limit_of(&ledger->quota_bytes, td_settings.mem, slot);
 }
 
+bool td_client_has_limit(unsigned slot)
+{
+	struct ledger *ledger = ledger_of(slot);
+
+	return ledger && quota_of(ledger, slot) != UINT64_MAX;
+}
+
 /* With need_lock. A process may not have what its whole job may not. */
 static bool quota_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 {

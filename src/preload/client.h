@@ -49,6 +49,9 @@ uint64_t td_client_excess(unsigned slot);
 /* The program says that so much of its memory is only kept for later. */
 void td_client_set_cached(unsigned slot, uint64_t bytes);
 
+/* Does the job have a hard limit there, as far as is known? */
+bool td_client_has_limit(unsigned slot);
+
 /* There is no daemon at present. */
 bool td_client_is_alone(void);
 

@@ -14,6 +14,7 @@
 #define ENTRY_ELF     2
 #define COMPRESSED    (0x2000u | 0x8000u) /* LZ4, ZSTD */
 #define EM_CUBIN      190
+#define OTHER_MANAGED 4 /* of a symbol's st_other, as nvcc 13 writes it */
 
 struct fatbin {
 	uint32_t magic;
@@ -39,36 +40,94 @@ static bool lies_within(uint64_t at, uint64_t bytes, size_t len)
 	return at <= len && bytes <= len - at;
 }
 
-/* -- cubins -- */
-
-static uint64_t elf_bytes(const char *image, size_t len)
+static uint64_t plus(uint64_t a, uint64_t b)
 {
-	Elf64_Ehdr e;
-	Elf64_Shdr s, names;
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* -- cubins: what is managed lies in the same sections, and its symbols say so -- */
+
+struct cubin {
+	const char *image;
+	size_t len;
+	Elf64_Ehdr head;
+	Elf64_Shdr names; /* of sections */
+};
+
+static bool read_head(struct cubin *c)
+{
+	Elf64_Ehdr *e = &c->head;
+
+	if (!lies_within(0, sizeof(*e), c->len))
+		return false;
+	memcpy(e, c->image, sizeof(*e));
+	if (e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_machine != EM_CUBIN ||
+		e->e_shentsize != sizeof(c->names) || e->e_shstrndx >= e->e_shnum ||
+		!lies_within(e->e_shoff, (uint64_t)e->e_shnum * sizeof(c->names), c->len))
+		return false;
+	memcpy(&c->names, c->image + e->e_shoff + e->e_shstrndx * sizeof(c->names),
+		sizeof(c->names));
+	return lies_within(c->names.sh_offset, c->names.sh_size, c->len);
+}
+
+static Elf64_Shdr section(const struct cubin *c, unsigned i)
+{
+	Elf64_Shdr s = {0};
+
+	if (i < c->head.e_shnum)
+		memcpy(&s, c->image + c->head.e_shoff + i * sizeof(s), sizeof(s));
+	return s;
+}
+
+/* .nv.global, and .nv.global.init */
+static bool holds_variables(const struct cubin *c, const Elf64_Shdr *s)
+{
+	static const char global[] = ".nv.global";
+
+	return s->sh_flags & SHF_ALLOC &&
+	       lies_within(s->sh_name, sizeof(global), c->names.sh_size) &&
+	       !strncmp(c->image + c->names.sh_offset + s->sh_name, global, sizeof(global) - 1);
+}
+
+/* Of the symbols in one table. */
+static uint64_t managed_of(const struct cubin *c, const Elf64_Shdr *table)
+{
 	uint64_t sum = 0;
 
-	if (!lies_within(0, sizeof(e), len))
+	if (!lies_within(table->sh_offset, table->sh_size, c->len))
 		return 0;
-	memcpy(&e, image, sizeof(e));
-	if (e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_machine != EM_CUBIN ||
-		e.e_shentsize != sizeof(s) || e.e_shstrndx >= e.e_shnum ||
-		!lies_within(e.e_shoff, (uint64_t)e.e_shnum * sizeof(s), len))
-		return 0;
-	memcpy(&names, image + e.e_shoff + e.e_shstrndx * sizeof(s), sizeof(names));
-	if (!lies_within(names.sh_offset, names.sh_size, len))
-		return 0;
-	for (unsigned i = 0; i < e.e_shnum; i++) {
-		static const char global[] = ".nv.global";
+	for (uint64_t at = 0; table->sh_size - at >= sizeof(Elf64_Sym); at += sizeof(Elf64_Sym)) {
+		Elf64_Sym symbol;
+		Elf64_Shdr in;
 
-		memcpy(&s, image + e.e_shoff + i * sizeof(s), sizeof(s));
-		/* .nv.global, and .nv.global.init */
-		if (s.sh_flags & SHF_ALLOC &&
-			lies_within(s.sh_name, sizeof(global), names.sh_size) &&
-			!strncmp(image + names.sh_offset + s.sh_name, global, sizeof(global) - 1) &&
-			__builtin_add_overflow(sum, s.sh_size, &sum))
-			return 0;
+		memcpy(&symbol, c->image + table->sh_offset + at, sizeof(symbol));
+		in = section(c, symbol.st_shndx);
+		if (symbol.st_other & OTHER_MANAGED && holds_variables(c, &in))
+			sum = plus(sum, symbol.st_size);
 	}
 	return sum;
+}
+
+static struct td_image_data elf_data(const char *image, size_t len)
+{
+	struct cubin c = {.image = image, .len = len};
+	struct td_image_data data = {0};
+	uint64_t managed = 0;
+
+	if (!read_head(&c))
+		return data;
+	for (unsigned i = 0; i < c.head.e_shnum; i++) {
+		Elf64_Shdr s = section(&c, i);
+
+		if (holds_variables(&c, &s) &&
+			__builtin_add_overflow(data.device_bytes, s.sh_size, &data.device_bytes))
+			return (struct td_image_data){0};
+		if (s.sh_type == SHT_SYMTAB)
+			managed = plus(managed, managed_of(&c, &s));
+	}
+	data.managed_bytes = managed < data.device_bytes ? managed : data.device_bytes;
+	data.device_bytes -= data.managed_bytes;
+	return data;
 }
 
 /* -- PTX -- */
@@ -197,13 +256,8 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 /* Behind `.global`: what is declared up to the `;`. */
-static uint64_t declared(struct text *t)
+static void declared(struct text *t, struct td_image_data *data)
 {
 	uint64_t element = 0, vector = 1, bytes = 0, sum = 0;
 	struct text token = next(t);
@@ -233,20 +287,24 @@ static uint64_t declared(struct text *t)
 			bytes = is(token, ",") ? 0 : times(element, vector);
 		}
 	}
-	return managed ? 0 : plus(sum, bytes);
+	sum = plus(sum, bytes);
+	if (managed)
+		data->managed_bytes = plus(data->managed_bytes, sum);
+	else
+		data->device_bytes = plus(data->device_bytes, sum);
 }
 
-static uint64_t ptx_bytes(const char *image, size_t len)
+static struct td_image_data ptx_data(const char *image, size_t len)
 {
 	struct text t = {image, image + (len == SIZE_MAX ? strlen(image) : strnlen(image, len))};
 	struct text token, before = {NULL, NULL};
-	uint64_t sum = 0;
+	struct td_image_data data = {0};
 
 	for (token = next(&t); token.at < token.end; before = token, token = next(&t))
 		if (is(token, ".global") &&
 			!(before.at && (is(before, ".extern") || is(before, ".ptr"))))
-			sum = plus(sum, declared(&t));
-	return sum;
+			declared(&t, &data);
+	return data;
 }
 
 /* Of what does not begin as a text does nobody looks for the end. */
@@ -263,56 +321,71 @@ static bool may_be_ptx(const char *image, size_t len)
 
 /* -- fatbins -- */
 
-static uint64_t entry_bytes(const char *payload, const struct entry *entry)
+static bool is_code(const struct entry *entry)
 {
-	if (entry->flags & COMPRESSED)
-		return 0;
-	return entry->kind == ENTRY_ELF   ? elf_bytes(payload, entry->bytes)
-	       : entry->kind == ENTRY_PTX ? ptx_bytes(payload, entry->bytes)
-					  : 0;
+	return entry->kind == ENTRY_ELF || entry->kind == ENTRY_PTX;
 }
 
-static uint64_t fatbin_bytes(const char *image, size_t len)
+static void add_entry(const char *payload, const struct entry *entry, struct td_image_data *data)
 {
+	struct td_image_data of = entry->kind == ENTRY_ELF ? elf_data(payload, entry->bytes)
+							   : ptx_data(payload, entry->bytes);
+
+	if (of.device_bytes > data->device_bytes)
+		data->device_bytes = of.device_bytes;
+	if (of.managed_bytes > data->managed_bytes)
+		data->managed_bytes = of.managed_bytes;
+}
+
+static struct td_image_data fatbin_data(const char *image, size_t len)
+{
+	struct td_image_data data = {0};
+	bool seen = false, hidden = false;
 	struct fatbin f;
 	struct entry e;
-	uint64_t most = 0, at;
 
 	if (!lies_within(0, sizeof(f), len))
-		return 0;
+		return data;
 	memcpy(&f, image, sizeof(f));
 	if (!lies_within(f.header_bytes, f.bytes, len))
-		return 0;
+		return data;
 	len = f.header_bytes + f.bytes;
-	for (at = f.header_bytes; lies_within(at, sizeof(e), len);) {
-		uint64_t bytes;
-
+	for (uint64_t at = f.header_bytes; lies_within(at, sizeof(e), len);
+		at += e.header_bytes + e.bytes) {
 		memcpy(&e, image + at, sizeof(e));
 		if (e.header_bytes < sizeof(e) || !lies_within(at, e.header_bytes, len) ||
 			!lies_within(at + e.header_bytes, e.bytes, len))
 			break;
-		bytes = entry_bytes(image + at + e.header_bytes, &e);
-		most = bytes > most ? bytes : most;
-		at += e.header_bytes + e.bytes;
+		if (!is_code(&e))
+			continue;
+		if (e.flags & COMPRESSED) {
+			hidden = true;
+			continue;
+		}
+		seen = true;
+		add_entry(image + at + e.header_bytes, &e, &data);
 	}
-	return most;
+	/* What can be read was made of the same source. */
+	data.unknown = hidden && !seen;
+	return data;
 }
 
-uint64_t td_image_data_bytes(const void *image, size_t len)
+struct td_image_data td_image_data(const void *image, size_t len)
 {
+	const struct td_image_data none = {0};
 	struct wrapper w;
 	uint32_t magic;
 
 	if (!image || len < sizeof(magic))
-		return 0;
+		return none;
 	memcpy(&magic, image, sizeof(magic));
 	if (magic == WRAPPER_MAGIC && len == SIZE_MAX) {
 		memcpy(&w, image, sizeof(w));
-		return w.data ? fatbin_bytes(w.data, len) : 0;
+		return w.data ? fatbin_data(w.data, len) : none;
 	}
 	if (magic == FATBIN_MAGIC)
-		return fatbin_bytes(image, len);
+		return fatbin_data(image, len);
 	if (!memcmp(image, ELFMAG, SELFMAG))
-		return elf_bytes(image, len);
-	return may_be_ptx(image, len) ? ptx_bytes(image, len) : 0;
+		return elf_data(image, len);
+	return may_be_ptx(image, len) ? ptx_data(image, len) : none;
 }

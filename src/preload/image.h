@@ -1,11 +1,18 @@
-/* What the variables of a kernel image take of a device: known before it is loaded. */
+/* What the variables of a kernel image take of memory: known before it is loaded. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct td_image_data {
+	uint64_t device_bytes;
+	uint64_t managed_bytes; /* unified: of __managed__ variables */
+	bool unknown;           /* it has some that are compressed, and nothing that can be read */
+};
+
 /*
- * Bytes of an image as cuModuleLoadData takes it: a cubin, PTX, or a fatbin of them, of which the largest counts. It is `len` bytes long; SIZE_MAX: as long as
- * it says itself. Unified variables are not in it, nor what a fatbin has compressed; 0 for what is none of these.
+ * Of an image as cuModuleLoadData takes it: a cubin, PTX, or a fatbin of them, of which the largest of each counts. It is `len` bytes long; SIZE_MAX: as long as
+ * it says itself. Nothing for what is none of these.
  */
-uint64_t td_image_data_bytes(const void *image, size_t len);
+struct td_image_data td_image_data(const void *image, size_t len);

@@ -16,7 +16,7 @@
 #include "preload/gate.h"
 #include "preload/host.h"
 #include "preload/graphs.h"
-#include "preload/modules.h"
+#include "preload/libraries.h"
 #include "preload/ipc.h"
 #include "preload/late.h"
 #include "preload/outside.h"
@@ -41,7 +41,7 @@ static void in_child(void)
 	td_steps_forked();
 	td_gate_forked();
 	td_graphs_forked();
-	td_modules_forked();
+	td_libraries_forked();
 	td_ipc_forked();
 	td_peers_forked();
 	td_init_forked();

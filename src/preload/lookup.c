@@ -11,6 +11,7 @@
 #include "cuda/symbols.h"
 #include "preload/driver.h"
 #include "preload/gate.h"
+#include "preload/libraries.h"
 #include "preload/nvml.h"
 #include "preload/reach.h"
 #include "preload/real.h"
@@ -221,7 +222,13 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 	return 0;
 }
 
-#define UNPACK(...)        __VA_ARGS__
+#define UNPACK(...) __VA_ARGS__
+/* The function or kernel of a launch; NULL in all other calls. */
+#define FIRST(function, ...) ((const void *)(function))
+#define FUNCTION(work)       FIRST work
+/* Of one that may be a library's kernel by its own handle. */
+#define LAUNCHES(symbol, work)                                                                     \
+	(FUNCTION(work) && atomic_load_explicit(&td_library_kernels, memory_order_relaxed))
 #define WORK(symbol, work) td_submit_kind(TD_SYMBOL_##symbol, UNPACK work)
 
 /* waits: the call does, for what it has submitted. */
@@ -234,6 +241,11 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 			return CUDA_ERROR_NOT_FOUND;                                               \
 		if (TD_REACHES(symbol)) {                                                          \
 			r = td_reach_refuse((void *)(stream), kind, waits);                        \
+			if (r)                                                                     \
+				return r;                                                          \
+		}                                                                                  \
+		if (LAUNCHES(symbol, TD_WORK_##symbol)) {                                          \
+			r = td_library_launches(FUNCTION(TD_WORK_##symbol));                       \
 			if (r)                                                                     \
 				return r;                                                          \
 		}                                                                                  \

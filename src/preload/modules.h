@@ -1,8 +1,20 @@
-/* Modules and libraries, by what their variables take. */
+/* What the variables of a module or library take: asking for it, and how it counts. */
 #pragma once
 
-#include <stdint.h>
+#include "cuda/signatures.h"
+#include "preload/image.h"
+#include "preload/outside.h"
 
-/* What counted under this key of TD_KEY_LIBRARY has ended with its context. */
-void td_modules_library_gone(uint64_t key);
-void td_modules_forked(void);
+struct td_data_claim {
+	struct td_outside_claim device, managed;
+};
+
+/* As it counts: from 1 MiB on. */
+struct td_image_data td_data_of_image(const void *image);
+struct td_image_data td_data_of_file(const char *path);
+
+/* For the current context's device. CUDA_SUCCESS, then td_data_settle has to follow; or CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult td_data_claim(struct td_data_claim *ret, const struct td_image_data *data);
+/* Returns r. */
+CUresult td_data_settle(struct td_data_claim *claim, CUresult r, enum td_outside_key device,
+	enum td_outside_key managed, uint64_t value);

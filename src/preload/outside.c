@@ -13,7 +13,7 @@
 #include "preload/gate.h"
 #include "preload/ipc.h"
 #include "preload/late.h"
-#include "preload/modules.h"
+#include "preload/libraries.h"
 #include "preload/outside_table.h"
 #include "preload/peers.h"
 #include "preload/real.h"
@@ -433,8 +433,8 @@ void td_outside_context_ended(void *context)
 	for (const struct td_key *key = list; key; key = key->next)
 		if (key->what == TD_KEY_BACKEND)
 			inner->lost(key->value, context);
-		else if (key->what == TD_KEY_LIBRARY)
-			td_modules_library_gone(key->value);
+		else if (key->what == TD_KEY_LIBRARY || key->what == TD_KEY_LIBRARY_MANAGED)
+			td_library_gone(key->value);
 	td_outside_gone(list);
 }
 

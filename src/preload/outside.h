@@ -42,7 +42,9 @@ enum td_outside_key {
 	TD_KEY_POOL,
 	TD_KEY_BACKEND,
 	TD_KEY_MODULE,
-	TD_KEY_LIBRARY, /* on one device */
+	TD_KEY_MODULE_MANAGED,
+	TD_KEY_LIBRARY, /* in one context */
+	TD_KEY_LIBRARY_MANAGED,
 };
 
 #define TD_DEVICE_CURRENT (-1)

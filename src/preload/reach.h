@@ -51,6 +51,7 @@ CUresult td_reach_refuse(void *stream, uint32_t kind, bool waits);
 #define TD_BATCH(to, from, bytes, count, fail) td_reach_batch(to, from, bytes, count, fail)
 #define TD_BATCH_3D(count, ops, fail)          td_reach_batch_3d(count, ops, fail)
 
-/* Of a call, with its parameters in scope. */
+/* Of a call, with its parameters in scope. One that names no memory loads nothing for it. */
 #define TD_REACHES(symbol)                                                                         \
-	(atomic_load_explicit(&td_reach_begun, memory_order_relaxed) && TD_SPANS_##symbol)
+	(!(__builtin_constant_p(TD_SPANS_##symbol) && !(TD_SPANS_##symbol)) &&                     \
+		atomic_load_explicit(&td_reach_begun, memory_order_relaxed) && TD_SPANS_##symbol)

@@ -5,9 +5,13 @@
  *   data       cuModuleLoadData
  *   file       cuModuleLoad
  *   library    cuLibraryLoadData, and its variable in the current context
+ *   managed    cuModuleLoadData, of a variable in unified memory; and "shared" cuLibraryLoadData of one
+ *   packed     cuModuleLoadData, of a fatbin with nothing but a compressed image
  *   later      the same, loaded before there is a context
  *   listed     the same, by its kernels
  *   asked      the same; its kernel is asked for before there is a context, and becomes a function in it
+ *   launched   the same; its kernel is launched by its own handle
+ *   contexts   a library's variable in each of three contexts
  *   reset      once: a library, and the primary context reset; then its variable once more, and as much memory as one more
  */
 #include <stdbool.h>
@@ -36,16 +40,59 @@ static void must(CUresult r, const char *what)
 	exit(1);
 }
 
-static const char *image(size_t bytes)
+static const char *image_of(const char *attribute, size_t bytes)
 {
 	static char text[512];
 
 	snprintf(text, sizeof(text),
 		".version 7.0\n.target sm_70\n.address_size 64\n// .global .b8 no[1000000000];\n"
-		".visible .global .align 4 .b32 words[%zu];\n.visible .entry f(.param .u64 .ptr "
+		".visible .global %s .align 4 .b32 words[%zu];\n.visible .entry f(.param .u64 .ptr "
 		".global .align 4 p)\n{\nret;\n}\n",
-		bytes / 4);
+		attribute, bytes / 4);
 	return text;
+}
+
+static const char *image(size_t bytes)
+{
+	return image_of("", bytes);
+}
+
+static void put(unsigned char **at, uint64_t value, unsigned bytes)
+{
+	for (; bytes; bytes--, value >>= 8)
+		*(*at)++ = (unsigned char)value;
+}
+
+/* A fatbin of one entry, PTX in a frame of Zstandard (RFC 8878) with one block that is as it is. */
+static const void *packed_image(size_t bytes)
+{
+	static unsigned char fatbin[1024];
+	const char *text = image(bytes);
+	size_t len = strlen(text), frame = 4 + 1 + 4 + 3 + len, padded = (frame + 7) / 8 * 8;
+	unsigned char *at = fatbin;
+
+	memset(fatbin, 0, sizeof(fatbin));
+	put(&at, 0xba55ed50, 4);
+	put(&at, 1, 2);
+	put(&at, 16, 2);
+	put(&at, 64 + padded, 8);
+	put(&at, 1, 2); /* PTX */
+	put(&at, 1, 2);
+	put(&at, 64, 4); /* of this header */
+	put(&at, padded, 8);
+	put(&at, frame, 8);
+	put(&at, 0, 4);
+	put(&at, 70, 4);
+	put(&at, 0, 8);
+	put(&at, 0x8000, 8); /* Zstandard */
+	put(&at, 0, 8);
+	put(&at, len, 8);
+	put(&at, 0xfd2fb528, 4);
+	put(&at, 0xa0, 1); /* one segment, its length in 4 bytes */
+	put(&at, len, 4);
+	put(&at, len << 3 | 1, 3); /* the last block */
+	memcpy(at, text, len);
+	return fatbin;
 }
 
 static CUresult load_file(CUmodule *ret, size_t bytes)
@@ -60,6 +107,18 @@ static CUresult load_file(CUmodule *ret, size_t bytes)
 	close(fd);
 	r = cuModuleLoad(ret, path);
 	unlink(path);
+	return r;
+}
+
+static CUresult load_shared(void **ret, size_t bytes)
+{
+	CUresult r = cuLibraryLoadData(
+		ret, image_of(".attribute(.managed)", bytes), NULL, NULL, 0, NULL, NULL, 0);
+	CUdeviceptr at;
+	size_t size;
+
+	if (!r)
+		must(cuLibraryGetManaged(&at, &size, *ret, "words"), "its variable");
 	return r;
 }
 
@@ -78,13 +137,20 @@ static CUresult load(const char *kind, void **ret, size_t bytes)
 {
 	if (!strcmp(kind, "library"))
 		return load_library(ret, bytes);
+	if (!strcmp(kind, "shared"))
+		return load_shared(ret, bytes);
+	if (!strcmp(kind, "managed"))
+		return cuModuleLoadData((CUmodule *)ret, image_of(".attribute(.managed)", bytes));
+	if (!strcmp(kind, "packed"))
+		return cuModuleLoadData((CUmodule *)ret, packed_image(bytes));
 	return !strcmp(kind, "file") ? load_file((CUmodule *)ret, bytes)
 				     : cuModuleLoadData((CUmodule *)ret, image(bytes));
 }
 
 static void unload(const char *kind, void *handle)
 {
-	must(!strcmp(kind, "library") ? cuLibraryUnload(handle) : cuModuleUnload((CUmodule)handle),
+	must(!strcmp(kind, "library") || !strcmp(kind, "shared") ? cuLibraryUnload(handle)
+								 : cuModuleUnload((CUmodule)handle),
 		"unload");
 }
 
@@ -102,6 +168,13 @@ static CUresult use(const char *kind, void *library, void *kernel)
 
 	if (!strcmp(kind, "listed"))
 		return cuLibraryEnumerateKernels(&kernel, 1, library);
+	if (!strcmp(kind, "launched")) {
+		CUdeviceptr p = 0;
+		void *params[] = {&p};
+		CUresult r = cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+
+		return r ? r : cuCtxSynchronize();
+	}
 	return !strcmp(kind, "asked") ? cuKernelGetFunction(&function, kernel)
 				      : cuLibraryGetGlobal(&at, &size, library, "words");
 }
@@ -116,6 +189,25 @@ static void later(const char *kind, void **libraries, void **kernels)
 	say(n, r);
 	for (n = 0; n < LATER; n++)
 		must(cuLibraryUnload(libraries[n]), "unload");
+}
+
+static void contexts(CUcontext *all, size_t bytes)
+{
+	CUresult r = CUDA_SUCCESS;
+	unsigned n = 0;
+	CUdeviceptr at;
+	size_t size;
+	void *library;
+
+	must(cuCtxSetCurrent(all[0]), "cuCtxSetCurrent");
+	must(load_library(&library, bytes), "load");
+	while (n < LATER && !r) {
+		must(cuCtxSetCurrent(all[n]), "cuCtxSetCurrent");
+		r = cuLibraryGetGlobal(&at, &size, library, "words");
+		n += !r;
+	}
+	say(n, r);
+	must(cuLibraryUnload(library), "unload");
 }
 
 static void reset(size_t bytes)
@@ -142,7 +234,8 @@ static void reset(size_t bytes)
 
 static bool is_one_of_later(const char *kind)
 {
-	return !strcmp(kind, "later") || !strcmp(kind, "listed") || !strcmp(kind, "asked");
+	return !strcmp(kind, "later") || !strcmp(kind, "listed") || !strcmp(kind, "asked") ||
+	       !strcmp(kind, "launched");
 }
 
 int main(int argc, char **argv)
@@ -150,28 +243,34 @@ int main(int argc, char **argv)
 	size_t bytes = argc == 3 ? (size_t)atoll(argv[2]) : 0;
 	bool is_later = bytes && is_one_of_later(argv[1]);
 	void *handles[MOST], *kernels[LATER], *little;
-	CUcontext context;
+	CUcontext context[LATER];
 	char line[16];
 
 	if (!bytes) {
-		fprintf(stderr,
-			"usage: module_test data|file|library|later|listed|asked|reset BYTES\n");
+		fprintf(stderr, "usage: module_test "
+				"data|file|library|managed|shared|packed|later|listed|asked|"
+				"launched|contexts|reset BYTES\n");
 		return 2;
 	}
 	must(cuInit(0), "cuInit");
 	for (unsigned i = 0; is_later && i < LATER; i++) {
 		must(cuLibraryLoadData(&handles[i], image(bytes), NULL, NULL, 0, NULL, NULL, 0),
 			"load");
-		if (!strcmp(argv[1], "asked"))
+		if (!strcmp(argv[1], "asked") || !strcmp(argv[1], "launched"))
 			must(cuLibraryGetKernel(&kernels[i], handles[i], "f"), "its kernel");
 	}
-	must(cuCtxCreate_v2(&context, 0, 0), "cuCtxCreate");
+	for (unsigned i = 0; i < (strcmp(argv[1], "contexts") ? 1 : LATER); i++)
+		must(cuCtxCreate_v2(&context[i], 0, 0), "cuCtxCreate");
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned n = 0;
 		CUresult r = CUDA_SUCCESS;
 
 		if (is_later) {
 			later(argv[1], handles, kernels);
+			continue;
+		}
+		if (!strcmp(argv[1], "contexts")) {
+			contexts(context, bytes);
 			continue;
 		}
 		if (!strcmp(argv[1], "reset")) {

@@ -10,10 +10,10 @@ CONTEXT = MIB  # what one takes on the software GPU of the tests
 LIMIT = 40 * MIB
 
 
-def start(world, kind, mib, backend):
+def start(world, kind, mib, backend, contexts=1):
     command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT), "--", PROGRAM, kind, str(mib * MIB)]
     process = subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until(lambda: world.jobs() and world.jobs()[0]["overhead_bytes"] == CONTEXT or process.poll() is not None, "its context is counted")
+    until(lambda: world.jobs() and world.jobs()[0]["overhead_bytes"] == contexts * CONTEXT or process.poll() is not None, "its contexts are counted")
     return process
 
 
@@ -27,7 +27,7 @@ def again(process):
 
 def what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again():
     for backend in ("plain", "swap"):
-        for kind in ("data", "file", "library"):
+        for kind in ("data", "file", "library", "managed", "shared", "packed"):
             with World("--memory", "256m") as world:
                 process = start(world, kind, 12, backend)
                 for _ in range(2):
@@ -40,7 +40,7 @@ def what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again():
 
 
 def a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used():
-    for kind in ("later", "listed", "asked"):
+    for kind in ("later", "listed", "asked", "launched"):
         with World("--memory", "256m") as world:
             process = start(world, kind, 16, "plain")
             said = again(process)
@@ -48,6 +48,16 @@ def a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used
             process.communicate(timeout=DEADLINE_S)
             assert process.returncode == 0
             nothing_is_left(world)
+
+
+def a_library_counts_in_each_context_that_it_is_used_in():
+    with World("--memory", "256m") as world:
+        process = start(world, "contexts", 16, "plain", contexts=3)
+        for _ in range(2):
+            assert again(process) == {"loaded": 2, "result": 2}
+        process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0
+        nothing_is_left(world)
 
 
 def a_library_counts_again_after_its_context_has_ended():
@@ -62,5 +72,6 @@ def a_library_counts_again_after_its_context_has_ended():
 run_cases([
     what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again,
     a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used,
+    a_library_counts_in_each_context_that_it_is_used_in,
     a_library_counts_again_after_its_context_has_ended,
 ])

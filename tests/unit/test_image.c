@@ -8,11 +8,16 @@
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 
+static uint64_t device_bytes(const void *image, size_t len)
+{
+	return td_image_data(image, len).device_bytes;
+}
+
 static uint64_t bytes_of(const char *ptx)
 {
-	uint64_t bytes = td_image_data_bytes(ptx, SIZE_MAX);
+	uint64_t bytes = device_bytes(ptx, SIZE_MAX);
 
-	CHECK_EQ(td_image_data_bytes(ptx, strlen(ptx)), bytes); /* a file has no end mark */
+	CHECK_EQ(device_bytes(ptx, strlen(ptx)), bytes); /* a file has no end mark */
 	return bytes;
 }
 
@@ -28,6 +33,10 @@ TEST(declarations_at_any_place_count_and_words_that_look_like_them_do_not)
 		4 * (1 + 1 + 4));
 	CHECK_EQ(bytes_of(HEAD ".extern .global .b8 there[100];\n.global .texref t;"), 8);
 	CHECK_EQ(bytes_of(HEAD ".global .attribute(.managed) .b32 m[100];"), 0);
+	CHECK_EQ(td_image_data(HEAD ".global .attribute(.managed) .b32 m[100], n; .global .b8 a;",
+			 SIZE_MAX)
+			 .managed_bytes,
+		404);
 	CHECK_EQ(bytes_of(HEAD "/* .global .b8 a[9]; */ .file 1 \".global .b8 a[9];\"\n"), 0);
 	CHECK_EQ(bytes_of(HEAD ".entry f(.param .u64 .ptr .global .align 4 p) { ld.global.u32 %r1, "
 			       "[%rd1]; }"),
@@ -62,13 +71,13 @@ TEST(a_comment_of_any_length_hides_nothing)
 
 TEST(what_is_no_image_has_nothing)
 {
-	CHECK_EQ(td_image_data_bytes(NULL, SIZE_MAX), 0);
+	CHECK_EQ(device_bytes(NULL, SIZE_MAX), 0);
 	CHECK_EQ(bytes_of(".global .b8 a[100];"), 0);
-	CHECK_EQ(td_image_data_bytes("\x7f"
-				     "EL",
+	CHECK_EQ(device_bytes("\x7f"
+			      "EL",
 			 3),
 		0);
-	CHECK(td_image_data_bytes(HEAD ".global .b8 a[", sizeof(HEAD) + 13) <= 1);
+	CHECK(device_bytes(HEAD ".global .b8 a[", sizeof(HEAD) + 13) <= 1);
 	CHECK_EQ(bytes_of(HEAD ".global .b64 a[9223372036854775807];"), UINT64_MAX);
 }
 
@@ -104,13 +113,42 @@ TEST(sections_of_variables_count)
 {
 	struct cubin c = cubin(20 << 20, 4096);
 
-	CHECK_EQ(td_image_data_bytes(&c, sizeof(c)), (20 << 20) + 4096);
-	CHECK_EQ(td_image_data_bytes(&c, SIZE_MAX), (20 << 20) + 4096);
-	CHECK_EQ(td_image_data_bytes(&c, sizeof(c) - 1), 0);
+	CHECK_EQ(device_bytes(&c, sizeof(c)), (20 << 20) + 4096);
+	CHECK_EQ(device_bytes(&c, SIZE_MAX), (20 << 20) + 4096);
+	CHECK_EQ(device_bytes(&c, sizeof(c) - 1), 0);
 	c.sections[1].sh_flags = 0;
-	CHECK_EQ(td_image_data_bytes(&c, sizeof(c)), 4096);
+	CHECK_EQ(device_bytes(&c, sizeof(c)), 4096);
 	c.head.e_machine = EM_X86_64;
-	CHECK_EQ(td_image_data_bytes(&c, sizeof(c)), 0);
+	CHECK_EQ(device_bytes(&c, sizeof(c)), 0);
+}
+
+/* As nvcc 13 writes it: in the same section, with 4 in the symbol's other bits. */
+TEST(variables_that_are_managed_are_told_apart)
+{
+	struct {
+		struct cubin c;
+		Elf64_Sym symbols[5];
+	} managed = {.c = cubin(20 << 20, 4096)};
+	struct td_image_data data;
+
+	managed.c.sections[0] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
+		.sh_offset = sizeof(managed.c),
+		.sh_size = sizeof(managed.symbols)};
+	managed.symbols[0] = (Elf64_Sym){.st_shndx = 1, .st_size = 4 << 20, .st_other = 4};
+	managed.symbols[1] = (Elf64_Sym){.st_shndx = 2, .st_size = 16, .st_other = 0x24};
+	managed.symbols[2] = (Elf64_Sym){.st_shndx = 1, .st_size = 16 << 20};
+	managed.symbols[3] = (Elf64_Sym){.st_shndx = 3, .st_size = 1 << 20, .st_other = 4};
+	managed.symbols[4] = (Elf64_Sym){.st_shndx = 0xfff2, .st_size = 1 << 20, .st_other = 4};
+	data = td_image_data(&managed, sizeof(managed));
+	CHECK_EQ(data.device_bytes, (16 << 20) + 4096 - 16);
+	CHECK_EQ(data.managed_bytes, (4 << 20) + 16);
+	/* Symbols that say more than there is, and tables that lie elsewhere. */
+	managed.symbols[0].st_size = UINT64_MAX;
+	data = td_image_data(&managed, sizeof(managed));
+	CHECK_EQ(data.device_bytes, 0);
+	CHECK_EQ(data.managed_bytes, (20 << 20) + 4096);
+	managed.c.sections[0].sh_size = UINT64_MAX;
+	CHECK_EQ(td_image_data(&managed, sizeof(managed)).managed_bytes, 0);
 }
 
 struct fat_entry {
@@ -145,10 +183,15 @@ TEST(of_a_fatbin_the_largest_counts)
 			.bytes = sizeof(struct cubin)};
 		f.entries[i].e.flags = i == 2 ? 0x8000 : 0;
 	}
-	CHECK_EQ(td_image_data_bytes(&f, sizeof(f)), 5002);
-	CHECK_EQ(td_image_data_bytes(&wrapper, SIZE_MAX), 5002);
-	CHECK_EQ(td_image_data_bytes(&wrapper, sizeof(wrapper)), 0); /* a file has no pointers */
+	CHECK_EQ(device_bytes(&f, sizeof(f)), 5002);
+	CHECK_EQ(device_bytes(&wrapper, SIZE_MAX), 5002);
+	CHECK_EQ(device_bytes(&wrapper, sizeof(wrapper)), 0); /* a file has no pointers */
 	f.entries[1].e.bytes = 1ull << 60;
-	CHECK_EQ(td_image_data_bytes(&f, sizeof(f)), 101);
-	CHECK_EQ(td_image_data_bytes(&f, 60), 0);
+	CHECK_EQ(device_bytes(&f, sizeof(f)), 101);
+	CHECK_EQ(device_bytes(&f, 60), 0);
+	CHECK(!td_image_data(&f, sizeof(f)).unknown);
+	f.entries[0].e.flags = 0x2000;
+	f.entries[1].e.bytes = sizeof(struct cubin);
+	f.entries[1].e.kind = 9; /* neither code nor PTX */
+	CHECK(td_image_data(&f, sizeof(f)).unknown);
 }

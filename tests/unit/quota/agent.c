@@ -475,7 +475,7 @@ void td_peers_context_ends(const void *context)
 	(void)context;
 }
 
-void td_modules_library_gone(uint64_t key)
+void td_library_gone(uint64_t key)
 {
 	(void)key;
 }

@@ -1,0 +1,359 @@
+/*
+ * What the variables of libraries take. A library becomes a module of each context that one of its kernels or variables is used in, with variables of its own there; its
+ * managed ones exist once. They are asked for before the first call that may bring them there: where a context is current as the library is loaded, there; else at a call that asks for
+ * one of its kernels or variables, or makes a function of a kernel; or at the first launch of a kernel by its own handle, in whatever context that is. They count until the library is
+ * unloaded, or the context ends.
+ */
+#include "preload/libraries.h"
+
+#include <stdlib.h>
+
+#include "cuda/objects.h"
+#include "preload/context.h"
+#include "preload/lock.h"
+#include "preload/modules.h"
+#include "preload/real.h"
+
+#define BUCKETS 256
+
+struct use {
+	struct use *next;
+	const void *context;
+	uint64_t key;
+};
+
+struct library {
+	struct library *next;
+	void *handle;
+	struct td_image_data data;
+	struct use *uses;     /* where its variables on the device count */
+	uint64_t managed_key; /* 0: its managed ones do not count yet */
+};
+
+struct kernel {
+	struct kernel *next;
+	const void *handle, *library;
+};
+
+static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND);
+/* guarded by lock */
+static struct library *libraries; /* those with variables */
+static struct kernel *kernels[BUCKETS];
+static uint64_t last_key;
+
+static _Atomic uint32_t library_count;
+_Atomic uint32_t td_library_kernels;
+
+static struct library *find(const void *handle)
+{
+	struct library *l = libraries;
+
+	while (l && l->handle != handle)
+		l = l->next;
+	return l;
+}
+
+/* -- kernels that were given out -- */
+
+static struct kernel **bucket(const void *kernel)
+{
+	return &kernels[((uintptr_t)kernel * 0x9e3779b97f4a7c15ull >> 40) % BUCKETS];
+}
+
+static const void *library_of(const void *kernel)
+{
+	const struct kernel *k = *bucket(kernel);
+
+	while (k && k->handle != kernel)
+		k = k->next;
+	return k ? k->library : NULL;
+}
+
+static void note_kernels(void *const *handles, unsigned count, const void *library)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct kernel *fresh = handles[i] ? malloc(sizeof(*fresh)) : NULL;
+
+		if (!fresh)
+			continue;
+		*fresh = (struct kernel){NULL, handles[i], library};
+		td_lock_take(&lock);
+		if (find(library) && !library_of(fresh->handle)) {
+			fresh->next = *bucket(fresh->handle);
+			*bucket(fresh->handle) = fresh;
+			atomic_fetch_add(&td_library_kernels, 1);
+			fresh = NULL;
+		}
+		td_lock_drop(&lock);
+		free(fresh);
+	}
+}
+
+/* With the lock. */
+static void forget_kernels(const void *library)
+{
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		struct kernel **at = &kernels[i];
+
+		while (*at) {
+			struct kernel *k = *at;
+
+			if (k->library != library) {
+				at = &k->next;
+				continue;
+			}
+			*at = k->next;
+			free(k);
+			atomic_fetch_sub(&td_library_kernels, 1);
+		}
+	}
+}
+
+/* -- uses -- */
+
+static struct use **find_use(struct library *l, const void *context)
+{
+	struct use **at = &l->uses;
+
+	while (*at && (*at)->context != context)
+		at = &(*at)->next;
+	return at;
+}
+
+/* What is to be asked for before the library is used in that context, which it is from now on; 0 if there is nothing, else the key of it. */
+static uint64_t begin_use(const void *handle, const void *context, struct td_image_data *ret)
+{
+	struct use *fresh = malloc(sizeof(*fresh));
+	struct library *l;
+	uint64_t key = 0;
+
+	*ret = (struct td_image_data){0};
+	td_lock_take(&lock);
+	l = find(handle);
+	if (l && fresh && l->data.device_bytes && !*find_use(l, context)) {
+		key = ++last_key;
+		*fresh = (struct use){l->uses, context, key};
+		l->uses = fresh;
+		fresh = NULL;
+		ret->device_bytes = l->data.device_bytes;
+	}
+	if (l && l->data.managed_bytes && !l->managed_key) {
+		key = key ? key : ++last_key;
+		l->managed_key = key;
+		ret->managed_bytes = l->data.managed_bytes;
+	}
+	td_lock_drop(&lock);
+	free(fresh);
+	return key;
+}
+
+void td_library_gone(uint64_t key)
+{
+	struct use *gone = NULL;
+
+	td_lock_take(&lock);
+	for (struct library *l = libraries; l; l = l->next) {
+		struct use **at = &l->uses;
+
+		while (*at && (*at)->key != key)
+			at = &(*at)->next;
+		if (*at) {
+			gone = *at;
+			*at = gone->next;
+		}
+		if (l->managed_key == key)
+			l->managed_key = 0;
+		if (gone)
+			break;
+	}
+	td_lock_drop(&lock);
+	free(gone);
+}
+
+static const void *current_context(void)
+{
+	CUcontext context = NULL;
+
+	return td_context_use() >= 0 && !td_real.cuCtxGetCurrent(&context) ? context : NULL;
+}
+
+/* Before a call that may bring the library's variables into the current context. */
+static CUresult use(const void *library)
+{
+	const void *context = atomic_load_explicit(&library_count, memory_order_relaxed) && library
+				      ? current_context()
+				      : NULL;
+	struct td_data_claim claim;
+	struct td_image_data data;
+	uint64_t key;
+	CUresult r;
+
+	key = context ? begin_use(library, context, &data) : 0;
+	if (!key)
+		return CUDA_SUCCESS;
+	r = td_data_claim(&claim, &data);
+	if (r)
+		td_library_gone(key);
+	else
+		(void)td_data_settle(&claim, r, TD_KEY_LIBRARY, TD_KEY_LIBRARY_MANAGED, key);
+	return r;
+}
+
+static const void *known_library(const void *kernel)
+{
+	const void *library;
+
+	td_lock_take(&lock);
+	library = library_of(kernel);
+	td_lock_drop(&lock);
+	return library;
+}
+
+CUresult td_library_launches(const void *function)
+{
+	return use(known_library(function));
+}
+
+/* -- loading and unloading -- */
+
+static void remember(void *handle, const struct td_image_data *data)
+{
+	struct library *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return;
+	td_lock_take(&lock);
+	*l = (struct library){libraries, handle, *data, NULL, 0};
+	libraries = l;
+	atomic_fetch_add(&library_count, 1);
+	td_lock_drop(&lock);
+}
+
+/* Unlinked; NULL: it has no variables. */
+static struct library *forget(const void *handle)
+{
+	struct library **at = &libraries, *l;
+
+	td_lock_take(&lock);
+	while (*at && (*at)->handle != handle)
+		at = &(*at)->next;
+	l = *at;
+	if (l) {
+		*at = l->next;
+		atomic_fetch_sub(&library_count, 1);
+		forget_kernels(handle);
+	}
+	td_lock_drop(&lock);
+	return l;
+}
+
+/* It has been unloaded. */
+static void free_library(struct library *l)
+{
+	if (!l)
+		return;
+	td_outside_gone(td_outside_take(TD_KEY_LIBRARY_MANAGED, l->managed_key));
+	while (l->uses) {
+		struct use *u = l->uses;
+
+		l->uses = u->next;
+		td_outside_gone(td_outside_take(TD_KEY_LIBRARY, u->key));
+		free(u);
+	}
+	free(l);
+}
+
+/* The handle is known by now: a load that is refused is taken back. */
+static CUresult loaded(CUresult r, void **library, const struct td_image_data *data)
+{
+	if (r || !(data->device_bytes || data->managed_bytes))
+		return r;
+	remember(*library, data);
+	r = use(*library);
+	if (r) {
+		free_library(forget(*library));
+		(void)td_real.cuLibraryUnload(*library);
+	}
+	return r;
+}
+
+#define LOAD_LIBRARY(symbol, data_of)                                                              \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		struct td_image_data data = a0 ? data_of(a1) : (struct td_image_data){0};          \
+		return loaded(td_real.symbol TD_ARGS_##symbol, a0, &data);                         \
+	}
+
+LOAD_LIBRARY(cuLibraryLoadData, td_data_of_image)
+LOAD_LIBRARY(cuLibraryLoadFromFile, td_data_of_file)
+
+CUresult td_hook_cuLibraryUnload(void *a0)
+{
+	struct library *l =
+		atomic_load_explicit(&library_count, memory_order_relaxed) ? forget(a0) : NULL;
+	CUresult r = td_real.cuLibraryUnload(a0);
+
+	free_library(l);
+	return r;
+}
+
+/* -- using -- */
+
+/* NULL: the driver does not say. */
+static const void *ask_library(void *kernel)
+{
+	void *library;
+
+	if (!atomic_load_explicit(&library_count, memory_order_relaxed) ||
+		!td_real.cuKernelGetLibrary || td_real.cuKernelGetLibrary(&library, kernel))
+		return NULL;
+	return library;
+}
+
+#define USE_LIBRARY(symbol, library)                                                               \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		CUresult r = use(library);                                                         \
+		return r ? r : td_real.symbol TD_ARGS_##symbol;                                    \
+	}
+
+USE_LIBRARY(cuKernelGetFunction, ask_library(a1))
+USE_LIBRARY(cuLibraryGetModule, a1)
+USE_LIBRARY(cuLibraryGetGlobal, a2)
+USE_LIBRARY(cuLibraryGetManaged, a2)
+USE_LIBRARY(cuLibraryGetUnifiedFunction, a1)
+
+CUresult td_hook_cuLibraryGetKernel(void **a0, void *a1, const char *a2)
+{
+	CUresult r = use(a1);
+
+	r = r ? r : td_real.cuLibraryGetKernel(a0, a1, a2);
+	if (!r && a0 && atomic_load_explicit(&library_count, memory_order_relaxed))
+		note_kernels(a0, 1, a1);
+	return r;
+}
+
+CUresult td_hook_cuLibraryEnumerateKernels(void **a0, unsigned a1, void *a2)
+{
+	unsigned count = 0;
+	CUresult r = use(a2);
+
+	r = r ? r : td_real.cuLibraryEnumerateKernels(a0, a1, a2);
+	if (r || !a0 || !atomic_load_explicit(&library_count, memory_order_relaxed))
+		return r;
+	/* Never more than there are. */
+	if (!td_real.cuLibraryGetKernelCount || td_real.cuLibraryGetKernelCount(&count, a2))
+		count = 0;
+	note_kernels(a0, a1 < count ? a1 : count, a2);
+	return r;
+}
+
+void td_libraries_forked(void)
+{
+	td_lock_reset(&lock);
+	libraries = NULL;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		kernels[i] = NULL;
+	atomic_store(&library_count, 0);
+	atomic_store(&td_library_kernels, 0);
+}
