@@ -67,7 +67,14 @@ static bool goes_before(
 	return a->wants_since_ns < b->wants_since_ns;
 }
 
-/* The first process in the way, and how many wait before this one. */
+/* Has the GPU, and uses it: who only has memory there keeps nobody from a turn. */
+static bool is_busy(const struct td_process *process)
+{
+	return process->phase == TD_PHASE_DRAINING || process->phase == TD_PHASE_FILLING ||
+	       (process->phase == TD_PHASE_OPEN && process->wants);
+}
+
+/* The process in the way: the first that is busy, or else the first that may be; and how many wait before this one. */
 static const struct td_process *find_holder(
 	const struct td_node *node, const struct td_process *process, unsigned *ret_before)
 {
@@ -80,7 +87,8 @@ static const struct td_process *find_holder(
 
 		if (other->job == process->job || !shares_gpu(other, process))
 			continue;
-		if (other->phase != TD_PHASE_CLOSED && !holder)
+		if (other->phase != TD_PHASE_CLOSED &&
+			(!holder || (is_busy(other) && !is_busy(holder))))
 			holder = other;
 		else if (other->phase == TD_PHASE_CLOSED && other->wants &&
 			 !other->job->settings.paused && goes_before(node, other, process))

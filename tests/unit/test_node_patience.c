@@ -260,6 +260,28 @@ TEST(who_pages_itself_runs_at_once_while_there_are_no_turns)
 	CHECK(within_capacity(&w));
 }
 
+/* As an idle one with memory that stays is let in beside anybody. */
+TEST(who_runs_is_named_and_not_an_idle_owner_of_memory)
+{
+	begin();
+	struct td_msg idle = {.type = TD_MSG_TYPE_idle};
+	struct fake *a = idle_plain_program(0, "a", 8 * MIB);
+	struct fake *b = program(1, "b", 40 * MIB), *c = program(2, "c", 40 * MIB);
+	char text[256];
+
+	fake_want(&w, a);
+	settle(&w);
+	idle.idle.since_ns = w.now;
+	CHECK_EQ(say(&w, a, &idle), 0);
+	fake_want(&w, b);
+	settle(&w);
+	fake_want(&w, c);
+	settle(&w);
+	CHECK(is_open(a) && is_open(b) && !is_open(c));
+	CHECK(strstr(td_node_explain(&w.node, c->process, 0, w.now, text, sizeof(text)),
+		"b (pid 101) is running on that GPU"));
+}
+
 /* A context that has just been made, under any backend; a pool's memory cannot lie on the host. */
 TEST(a_first_allocation_that_stays_waits_as_long)
 {
