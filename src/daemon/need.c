@@ -28,10 +28,10 @@ static enum td_soft_place place_of(
 	const struct td_node *node, const struct td_client *client, uint64_t now_ns)
 {
 	enum td_soft_place place = td_soft_place(node, client);
-	bool is_given_up = client->need_refuses || client->need_paged ||
-			   now_ns >= stranded_deadline_ns(node, client);
+	bool waits_not = client->need_refuses || client->asked == TD_ASKED_UNIFIED,
+	     is_given_up = waits_not || now_ns >= stranded_deadline_ns(node, client);
 
-	if (place == TD_SOFT_KEPT_OUT && (client->need_refuses || client->need_paged))
+	if (place == TD_SOFT_KEPT_OUT && waits_not)
 		return TD_SOFT_NO_PLACE;
 	return place == TD_SOFT_STRANDED && is_given_up ? TD_SOFT_NO_PLACE : place;
 }
@@ -57,13 +57,121 @@ static uint8_t no_room(const struct td_node *node, const struct td_client *clien
 {
 	bool is_within = td_client_has(client) + client->need_bytes <= td_quota_room(node, client);
 
-	return client->need_paged && is_within ? TD_NEED_HOST : 0;
+	return client->asked == TD_ASKED_UNIFIED && is_within ? TD_NEED_HOST : 0;
 }
 
-/* What its job has on the device leaves for it while it asks. Told to ask again when the gate is open, it would find that come back. */
-static bool makes_room(const struct td_client *client)
+/* All that an answer goes by. */
+struct question {
+	const struct td_node *node;
+	const struct td_client *client;
+	enum td_quota_verdict quota;
+	enum td_soft_place place;
+	uint64_t has_bytes;
+};
+
+static bool has_failed(const struct question *q)
 {
-	return client->need_fixed && client->soft_bytes != UINT64_MAX;
+	return q->client->failed;
+}
+
+static bool waits_for_its_limit_alone(const struct question *q)
+{
+	return q->client->asked == TD_ASKED_UNIFIED && q->quota == TD_QUOTA_WAIT;
+}
+
+static bool has_no_place(const struct question *q)
+{
+	return q->quota == TD_QUOTA_REFUSED || q->place == TD_SOFT_NO_PLACE;
+}
+
+static bool waits_for_a_place(const struct question *q)
+{
+	return q->place == TD_SOFT_STRANDED || q->place == TD_SOFT_KEPT_OUT ||
+	       q->quota == TD_QUOTA_WAIT ||
+	       td_soft_demand(q->client) > q->node->gpus[q->client->gpu].capacity_bytes;
+}
+
+/* Its memory leaves the device, or is about to. */
+static bool is_away(const struct question *q)
+{
+	const struct td_process *process = q->client->process;
+
+	return process->backend != TD_BACKEND_PLAIN &&
+	       (process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING);
+}
+
+static bool is_covered(const struct question *q)
+{
+	return q->client->limit_bytes >= q->has_bytes + q->client->need_bytes && !is_away(q);
+}
+
+/* But for what its job has on the device and leaves for it while it asks: told to ask again when the gate is open, it would find that come back. */
+static bool can_come_later(const struct question *q)
+{
+	return is_away(q) &&
+	       !(q->client->asked != TD_ASKED_MOVES && q->client->soft_bytes != UINT64_MAX);
+}
+
+static bool has_a_part_on_the_host(const struct question *q)
+{
+	return td_soft_spills(q->client) && q->client->asked == TD_ASKED_MOVES &&
+	       q->has_bytes + q->client->need_bytes > q->client->grant.limit_bytes;
+}
+
+/* Nobody is to make room for it. */
+static bool has_room_made(const struct question *q)
+{
+	return q->client->process->backend == TD_BACKEND_MANAGED &&
+	       td_capacity_is_settled(q->node, q->client->gpu);
+}
+
+/* No turn of its own makes room. */
+static bool is_beyond_its_plan(const struct question *q)
+{
+	const struct td_client *client = q->client;
+
+	return client->process->backend == TD_BACKEND_PLAIN &&
+	       client->grant.limit_bytes < client->demanded_bytes + client->need_bytes &&
+	       !td_capacity_doubt(&q->node->gpus[client->gpu]);
+}
+
+enum verdict { WAITS, GRANTED, LATER, ON_HOST, NO_ROOM };
+
+/* The first that holds decides; where none does it waits. */
+static const struct {
+	bool (*holds)(const struct question *q);
+	enum verdict verdict;
+} rules[] = {
+	{has_failed, GRANTED}, /* the driver has its own answer */
+	{waits_for_its_limit_alone, WAITS},
+	{has_no_place, NO_ROOM},
+	{waits_for_a_place, WAITS},
+	{is_covered, GRANTED},
+	{can_come_later, LATER},
+	{has_a_part_on_the_host, ON_HOST},
+	{has_room_made, GRANTED},
+	{is_beyond_its_plan, NO_ROOM},
+};
+
+/* 0: it is refused. */
+static uint8_t granted_by(enum verdict verdict, const struct question *q)
+{
+	switch (verdict) {
+	case GRANTED: return 1;
+	case LATER: return TD_NEED_LATER;
+	case ON_HOST: return TD_NEED_HOST;
+	case NO_ROOM: return no_room(q->node, q->client);
+	case WAITS: break;
+	}
+	return 0;
+}
+
+static enum verdict judge(const struct question *q)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].holds(q))
+			return rules[i].verdict;
+	return WAITS;
 }
 
 /* Until its next MEMORY says so itself. */
@@ -89,50 +197,27 @@ static void count_granted(
 static bool answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
 {
 	const struct td_process *process = client->process;
-	bool failed = client->failed, pages;
+	const struct question q = {node, client, td_quota_need(node, client, now_ns),
+		place_of(node, client, now_ns), has_bytes(client)};
+	enum verdict verdict = judge(&q);
 	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
 	uint64_t wanted = client->demanded_bytes + client->need_bytes; /* each is bounded */
-	enum td_quota_verdict quota = td_quota_need(node, client, now_ns);
-	uint64_t has = has_bytes(client);
-	const struct td_gpu *gpu = &node->gpus[client->gpu];
-	uint64_t before = td_quota_charge(client), doubt = td_capacity_doubt(gpu);
-	bool closed = process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING;
-	enum td_soft_place place = place_of(node, client, now_ns);
+	uint64_t before = td_quota_charge(client);
+	bool counts, pages;
 
-	if (failed)
-		msg.answer.granted = 1; /* the driver has its own answer */
-	else if (client->need_paged && quota == TD_QUOTA_WAIT)
-		return false; /* the limit alone decides, and it is not known yet */
-	else if (quota == TD_QUOTA_REFUSED || place == TD_SOFT_NO_PLACE)
-		msg.answer.granted = no_room(node, client);
-	else if (place == TD_SOFT_STRANDED || place == TD_SOFT_KEPT_OUT || quota == TD_QUOTA_WAIT ||
-		 td_soft_demand(client) > gpu->capacity_bytes)
+	if (verdict == WAITS)
 		return false;
-	else if (client->limit_bytes >= has + client->need_bytes &&
-		 !(closed && process->backend != TD_BACKEND_PLAIN))
-		msg.answer.granted = 1;
-	else if (closed && process->backend != TD_BACKEND_PLAIN && !makes_room(client))
-		msg.answer.granted = TD_NEED_LATER;
-	else if (td_soft_spills(client) && !client->need_fixed &&
-		 has + client->need_bytes > client->grant.limit_bytes)
-		msg.answer.granted = TD_NEED_HOST;
-	else if (process->backend == TD_BACKEND_MANAGED &&
-		 td_capacity_is_settled(node, client->gpu))
-		msg.answer.granted = 1; /* nobody is to make room for it: the driver does */
-	else if (process->backend == TD_BACKEND_PLAIN && client->grant.limit_bytes < wanted &&
-		 !doubt)
-		msg.answer.granted = no_room(node, client);
-	else
-		return false;
-	pages = client->need_paged && msg.answer.granted == TD_NEED_HOST;
+	msg.answer.granted = granted_by(verdict, &q);
+	counts = msg.answer.granted && !client->failed;
+	pages = client->asked == TD_ASKED_UNIFIED && msg.answer.granted == TD_NEED_HOST;
 	if (!msg.answer.granted)
 		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
 			client->need_bytes,
-			quota == TD_QUOTA_REFUSED && *process->job->settings.mem
+			q.quota == TD_QUOTA_REFUSED && *process->job->settings.mem
 				? "beyond the job's limit"
 				: "out of memory");
 	client->needs = false;
-	if (msg.answer.granted && !failed)
+	if (counts)
 		count_granted(node, client, msg.answer.granted, pages);
 	msg.answer.slot = client->slot;
 	msg.answer.ticket = client->need_ticket;
@@ -140,7 +225,7 @@ static bool answer_need(struct td_node *node, struct td_client *client, uint64_t
 	node->io.send(process->peer, &msg);
 	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
 	/* A report that was on its way before the answer says less, and no limit covers it. Its job may get a limit meanwhile. */
-	if (msg.answer.granted && !failed && (pages || client->limit_bytes < wanted)) {
+	if (counts && (pages || client->limit_bytes < wanted)) {
 		client->promised_bytes = client->need_bytes;
 		client->promised_paged = pages;
 		td_node_tell_bounded(node, client, client->limit_bytes);

@@ -445,6 +445,17 @@ static int ready(struct td_process *process, const struct td_msg_ready *msg)
 	return 0;
 }
 
+/* A library from before `stays` does not say what of a program's under managed does. */
+static enum td_asked asked_by(const struct td_process *process, const struct td_msg_need *msg)
+{
+	if (msg->paged)
+		return TD_ASKED_UNIFIED;
+	if (!msg->fixed)
+		return TD_ASKED_MOVES;
+	return process->backend == TD_BACKEND_MANAGED && !msg->stays ? TD_ASKED_PAGES
+								     : TD_ASKED_STAYS;
+}
+
 static int need(struct td_node *node, struct td_process *process, const struct td_msg_need *msg,
 	uint64_t now_ns)
 {
@@ -463,8 +474,7 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 	client->promised_bytes = 0;
 	client->need_ticket = msg->ticket;
 	client->need_bytes = bounded(msg->bytes);
-	client->need_fixed = msg->fixed;
-	client->need_paged = msg->paged;
+	client->asked = asked_by(process, msg);
 	client->need_refuses = msg->refuses;
 	client->need_seq = node->next_seq;
 	client->need_since_ns = now_ns;

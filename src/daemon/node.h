@@ -81,6 +81,14 @@ struct td_gpu {
 	struct td_alone alone;
 };
 
+/* What an allocation is of: where can it be, if not on the device? */
+enum td_asked {
+	TD_ASKED_MOVES,   /* on the host, by the backend */
+	TD_ASKED_STAYS,   /* nowhere: pools, arrays, all of a program's under plain */
+	TD_ASKED_PAGES,   /* anywhere, by the driver, which the backend has move it for turns */
+	TD_ASKED_UNIFIED, /* anywhere, by the driver: it may be larger than the device */
+};
+
 struct td_client {
 	struct td_list of_node, of_process;
 	struct td_process *process;
@@ -118,8 +126,9 @@ struct td_client {
 	bool ready;                     /* everything resident, for this PLAN */
 	uint32_t
 		failed; /* CUresult of its context that is beyond help: no plan is about it until it has another. 0: none */
-	/* an allocation waits; it has to be on the device; it is not to wait for others' memory to find a place on the host */
-	bool needs, need_fixed, need_paged, need_refuses;
+	bool needs; /* an allocation waits */
+	enum td_asked asked;
+	bool need_refuses; /* it is not to wait for others' memory to find a place on the host */
 	uint32_t need_ticket, need_seq; /* need_seq: plans told before it are older */
 	uint64_t need_bytes, need_since_ns;
 	uint64_t stranded_since_ns; /* need.c; 0: it is not */

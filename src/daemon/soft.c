@@ -93,7 +93,7 @@ static uint64_t demanded(const struct td_client *client)
 /* Asked for, and it has to be on the device. */
 static uint64_t fixed_need(const struct td_client *client)
 {
-	return client->needs && client->need_fixed ? client->need_bytes : 0;
+	return client->needs && client->asked != TD_ASKED_MOVES ? client->need_bytes : 0;
 }
 
 /* What cannot be anywhere else. */
@@ -229,15 +229,15 @@ bool td_soft_spills(const struct td_client *client)
 /* It has to be on the device, where only what others have that can leave makes room. */
 static bool needs_device(const struct td_client *client)
 {
-	return client->need_fixed || !client->spills;
+	return client->asked != TD_ASKED_MOVES || !client->spills;
 }
 
 /* Beside what its job has there that cannot leave. */
 static bool need_fits(const struct td_client *client, uint64_t there)
 {
 	const struct td_job *job = client->process->job;
-	uint64_t has = client->spills ? job->on[client->gpu].stays_bytes
-				      : job->on[client->gpu].demanded_bytes;
+	uint64_t has = client->spills || pages_itself(client) ? job->on[client->gpu].stays_bytes
+							      : job->on[client->gpu].demanded_bytes;
 
 	return has + client->need_bytes <= there;
 }
@@ -245,7 +245,8 @@ static bool need_fits(const struct td_client *client, uint64_t there)
 /* Does it fit into what there is? A job that waits to be let in waits for all of its memory. */
 static bool has_room(const struct td_client *client, uint64_t there)
 {
-	if (td_soft_demand(client) > there)
+	/* What the driver pages of it need not be there. */
+	if (td_soft_demand(client) > there && !pages_itself(client))
 		return false;
 	return !client->process->job->on[client->gpu].is_in || !needs_device(client) ||
 	       need_fits(client, there);
@@ -304,12 +305,13 @@ enum td_soft_place td_soft_place(const struct td_node *node, const struct td_cli
 				    : 0;
 
 	/* The driver makes room, or says that it cannot. */
-	if (pages_itself(client))
+	if (pages_itself(client) && client->asked != TD_ASKED_STAYS)
 		return TD_SOFT_HAS_PLACE;
 	if (is_deadlocked(node, client))
 		return TD_SOFT_NO_PLACE;
 	/* What the driver pages need not wait for anybody. */
-	if (client->need_paged && !job->on[client->gpu].is_in && is_kept_out(node, job))
+	if (client->asked == TD_ASKED_UNIFIED && !job->on[client->gpu].is_in &&
+		is_kept_out(node, job))
 		return TD_SOFT_NO_PLACE;
 	/* Not granted for when it is let in: it would not be. td_soft_wait ends that. */
 	if (!job->on[client->gpu].is_in && needs_device(client) &&

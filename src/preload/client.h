@@ -24,6 +24,7 @@ enum td_mobility {
 	TD_FIXED,   /* on the device, or nowhere */
 	TD_MOVABLE, /* the backend can put it elsewhere, and lets nothing wait before it has it */
 	TD_PAGED,   /* the driver moves it: it may be larger than the device */
+	TD_PAGING,  /* the driver moves it, and the backend has it brought in and sent home */
 };
 
 /*

@@ -58,7 +58,7 @@ static void *current_context(void)
 	return td_real.cuCtxGetCurrent && !td_real.cuCtxGetCurrent(&context) ? context : NULL;
 }
 
-static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool resident)
+static int note(unsigned slot, uint64_t address, size_t bytes, int need, enum td_mobility mobility)
 {
 	void *context = current_context();
 	struct td_allocation gone;
@@ -70,8 +70,8 @@ static int note(unsigned slot, uint64_t address, size_t bytes, int need, bool re
 		uncount(gone.slot, rounded(gone.bytes));
 	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot, context});
 	if (!r) {
-		count(slot, rounded(bytes), resident);
-		td_client_settled(slot, rounded(bytes), need, TD_FIXED);
+		count(slot, rounded(bytes), mobility == TD_FIXED || need == TD_NEED_DEVICE);
+		td_client_settled(slot, rounded(bytes), need, mobility);
 	}
 	pthread_mutex_unlock(&lock);
 	if (r)
@@ -87,7 +87,7 @@ static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 					: td_real.cuMemAlloc_v2(&address, bytes);
 
 	if (!r)
-		r = note(slot, address, bytes, need, true);
+		r = note(slot, address, bytes, need, TD_FIXED);
 	if (r && need != TD_NEED_REFUSED)
 		td_client_settled(slot, rounded(bytes), need, TD_FIXED);
 	if (!r)
@@ -180,15 +180,15 @@ const struct td_backend td_backend_plain = {
 static int managed_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 {
 	CUdeviceptr address;
-	int need = td_client_need(slot, rounded(bytes), TD_FIXED);
+	int need = td_client_need(slot, rounded(bytes), TD_PAGING);
 	int r = need == TD_NEED_REFUSED
 			? CUDA_ERROR_OUT_OF_MEMORY
 			: td_real.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL);
 
 	if (!r)
-		r = note(slot, address, bytes, need, need == TD_NEED_DEVICE);
+		r = note(slot, address, bytes, need, TD_PAGING);
 	if (r && need != TD_NEED_REFUSED)
-		td_client_settled(slot, rounded(bytes), need, TD_FIXED);
+		td_client_settled(slot, rounded(bytes), need, TD_PAGING);
 	if (!r)
 		*ret_address = address;
 	return r;

@@ -185,6 +185,7 @@ static void send_needs(unsigned slot)
 	msg.need.used_bytes = used_on_device(slot);
 	msg.need.fixed = mobility != TD_MOVABLE;
 	msg.need.paged = mobility == TD_PAGED;
+	msg.need.stays = mobility == TD_FIXED;
 	msg.need.refuses = td_settings.host_refuses;
 	send_msg(&msg);
 }

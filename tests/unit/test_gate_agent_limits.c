@@ -38,6 +38,39 @@ static void begin_to_ask(void)
 	EXPECT(next(TD_MSG_TYPE_need).need.bytes == bytes);
 }
 
+static void *ask_as(void *mobility)
+{
+	(void)td_client_need(0, 8 * MIB, *(enum td_mobility *)mobility);
+	return NULL;
+}
+
+static void says(enum td_mobility mobility, bool fixed, bool paged, bool stays)
+{
+	static enum td_mobility of;
+	struct td_msg answer = {.type = TD_MSG_TYPE_answer}, need;
+	pthread_t thread;
+
+	of = mobility;
+	EXPECT(!pthread_create(&thread, NULL, ask_as, &of));
+	need = next(TD_MSG_TYPE_need);
+	EXPECT(need.need.fixed == fixed);
+	EXPECT(need.need.paged == paged);
+	EXPECT(need.need.stays == stays);
+	answer.answer.ticket = need.need.ticket;
+	EXPECT(!td_socket_send(d.fd, &answer, NULL, 0));
+	EXPECT(!pthread_join(thread, NULL));
+}
+
+CASE(what_is_asked_for_says_where_else_it_can_be)
+{
+	start_open(1);
+	atomic_store(&fake.demanded, 100 * MIB);
+	says(TD_MOVABLE, false, false, false);
+	says(TD_FIXED, true, false, true);
+	says(TD_PAGED, true, true, false);
+	says(TD_PAGING, true, false, false);
+}
+
 CASE(memory_that_comes_leaves_room_for_what_was_granted)
 {
 	start_open(1);

@@ -4,7 +4,7 @@
 
 #define MS 1000000ull
 
-enum { UNANSWERED = -1, REFUSED, ON_DEVICE, ON_HOST = 3 };
+enum { UNANSWERED = -1, REFUSED, ON_DEVICE, LATER, ON_HOST };
 
 static void has_now(struct fake *f, uint64_t demanded)
 {
@@ -299,6 +299,62 @@ TEST(a_first_allocation_that_stays_waits_as_long)
 	passes(9999);
 	CHECK_EQ(b->slot[0].answer, UNANSWERED);
 	passes(1);
+	CHECK_EQ(b->slot[0].answer, REFUSED);
+}
+
+static struct fake *managed_program(unsigned i, const char *job, uint64_t demanded)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, job, TD_BACKEND_MANAGED, false);
+	fake_attach(&w, f, 0, 0, demanded);
+	settle(&w);
+	return f;
+}
+
+/* Of a pool, or, as a library says it that does not tell them apart, of anything. */
+static void asks_fixed(struct fake *f, uint64_t bytes, bool stays)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+
+	msg.need.bytes = f->slot[0].asked = f->slot[0].fixed = bytes;
+	msg.need.fixed = 1;
+	msg.need.stays = stays;
+	f->slot[0].answer = UNANSWERED;
+	CHECK_EQ(say(&w, f, &msg), 0);
+	settle(&w);
+}
+
+TEST(a_pools_first_allocation_under_managed_waits_as_long)
+{
+	begin();
+	idle_plain_program(0, "a", 40 * MIB);
+	struct fake *b = managed_program(1, "b", 0);
+
+	asks_fixed(b, 30 * MIB, true);
+	passes(9999);
+	CHECK_EQ(b->slot[0].answer, UNANSWERED);
+	passes(1);
+	CHECK_EQ(b->slot[0].answer, REFUSED);
+	/* What fits beside the others' is granted. */
+	asks_fixed(b, 20 * MIB, true);
+	CHECK(b->slot[0].answer == ON_DEVICE || b->slot[0].answer == LATER);
+}
+
+/* The driver has it elsewhere. */
+TEST(what_a_program_under_managed_has_itself_keeps_no_pool_of_its_out)
+{
+	begin();
+	struct fake *b = managed_program(1, "b", 50 * MIB);
+
+	idle_plain_program(0, "a", 10 * MIB);
+	fake_want(&w, b);
+	settle(&w);
+	CHECK(is_open(b));
+	asks_fixed(b, 10 * MIB, true);
+	CHECK_EQ(b->slot[0].answer, ON_DEVICE);
+	/* Beyond what others' memory leaves of the GPU it is refused at once. */
+	asks_fixed(b, 60 * MIB, true);
 	CHECK_EQ(b->slot[0].answer, REFUSED);
 }
 

@@ -167,7 +167,8 @@ static void describe(void)
 
 		printf("#   %s soft %s%s need %llu%s, soft %llu;", c->process->job->settings.mem,
 			c->process->job->settings.mem_soft, c->spills ? " spills" : "",
-			(unsigned long long)c->need_bytes >> 10, c->need_fixed ? " fixed" : "",
+			(unsigned long long)c->need_bytes >> 10,
+			c->asked != TD_ASKED_MOVES ? " fixed" : "",
 			(unsigned long long)c->soft_bytes >> 10);
 		printf("program %d job %s gpu %u backend %u phase %d%s%s: has %llu, says %llu "
 		       "resident %llu host %llu fixed %llu, limit %llu believed %llu/%llu spill %d "
