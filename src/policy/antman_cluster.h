@@ -23,6 +23,8 @@
  *    that must come free before the job's turn, over the rate at which the tenant's jobs have freed GPUs (exponentially
  *    weighted). A job of more GPUs than the quota has no turn, and none waits for it. Until a job has ended, nothing is known and
  *    the wait counts as long;
+ *  - a job that was placed since the monitor's last word counts as a load of assumed_ppm, whether it is a guest or holds the GPU: the utilisation of the past ten seconds
+ *    says nothing of it, and the freest candidates are those that nobody has;
  *  - upgrade: an opportunistic job of the tenant's queue becomes a guaranteed one where it runs, when its turn and the quota
  *    permit and all of its GPUs are free of guaranteed jobs and of others' reservations; rather than a new one is launched.
  *
@@ -80,7 +82,7 @@ struct td_antman_tenant {
 struct td_antman_params {
 	uint32_t load_limit_ppm; /* M */
 	uint64_t patience_ns;    /* a longer estimated wait starts a job opportunistically */
-	uint32_t assumed_ppm;    /* load of a guest not yet measured */
+	uint32_t assumed_ppm;    /* load of a job not yet measured */
 };
 
 /*

@@ -165,6 +165,11 @@ void td_inventory_hold(struct td_inventory *v, uint32_t gpu, uint32_t job)
 	bool was_free = is_free(v, gpu);
 
 	v->holder[gpu] = job;
+	if (job != TD_NO_JOB)
+		v->pending[gpu]++;
+	else
+		v->pending[gpu] -= v->pending[gpu] > 0;
+	set_leaf(v, gpu, key_of(v, gpu));
 	recount(v, gpu, was_free);
 }
 

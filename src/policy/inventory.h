@@ -7,7 +7,7 @@
  *
  * A GPU has at most one holder (a job with guaranteed resources) and up to TD_GUESTS guests (opportunistic jobs). It may be reserved for a job that waits
  * for more; "the reserved resources will never be occupied by other resource guarantee jobs, however, they can be utilized by
- * opportunistic" ones (AntMan 3.3). Load is what the monitor says of the last ten seconds; a guest placed since then counts
+ * opportunistic" ones (AntMan 3.3). Load is what the monitor says of the last ten seconds; a job placed since then, holder or guest, counts
  * as `assumed_ppm` until the next word of the monitor, so that arrivals in a burst spread out.
  *
  * Invariants
@@ -30,8 +30,9 @@ struct td_inventory {
 	uint32_t node_gpus_max; /* of the largest node */
 	uint32_t assumed_ppm;
 	/* per GPU */
-	uint32_t *node, *holder, *reserved, *load_ppm, *pending, *guest_count;
-	uint32_t *guest; /* TD_GUESTS each */
+	uint32_t *node, *holder, *reserved, *load_ppm, *guest_count;
+	uint32_t *pending; /* jobs that the monitor has not seen yet */
+	uint32_t *guest;   /* TD_GUESTS each */
 	/* per node */
 	uint32_t *first_gpu; /* node_count + 1 */
 	uint32_t *free_count, *next, *previous;
@@ -50,7 +51,7 @@ int td_inventory_init(struct td_inventory *inventory, void *memory, const uint32
 /* The monitor's word on a GPU: its utilisation over the last ten seconds. */
 void td_inventory_set_load(struct td_inventory *inventory, uint32_t gpu, uint32_t load_ppm);
 
-/* TD_NO_JOB gives it up. */
+/* TD_NO_JOB gives it up. A holder counts as a load at once, as a guest does. */
 void td_inventory_hold(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 void td_inventory_reserve(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 

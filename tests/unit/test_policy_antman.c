@@ -53,6 +53,13 @@ static uint32_t step(void)
 	return td_antman_step(&cluster, now += S, actions, ACTIONS);
 }
 
+/* The monitor's word on all GPUs, none of which is used much. */
+static void monitor(void)
+{
+	for (uint32_t g = 0; g < cluster.gpus.gpu_count; g++)
+		td_antman_set_load(&cluster, g, 0);
+}
+
 static uint32_t gpu_of(uint32_t job)
 {
 	uint32_t gpus[TD_GANG_MAX];
@@ -124,6 +131,7 @@ TEST(reserved_gpus_are_used_by_opportunistic_jobs)
 	for (uint32_t g = 0; g < 4; g++)
 		reserved += cluster.gpus.reserved[g] == 1;
 	CHECK_EQ(reserved, 2);
+	monitor();
 	submit(2, 1, 4, TD_JOB_OPPORTUNISTIC, false);
 	CHECK_EQ(step(), 1);
 	CHECK_EQ(actions[0].verb, TD_ANTMAN_START_OPPORTUNISTIC);
@@ -159,6 +167,34 @@ TEST(a_burst_spreads_out_before_the_monitor_has_seen_it)
 	CHECK_EQ(seen, 0xff);
 }
 
+/* The monitor shows nothing of what has just been placed; "the freest candidates" are those that nobody has. */
+TEST(a_guest_of_a_burst_goes_to_an_idle_gpu_and_not_beside_a_job_of_the_same_moment)
+{
+	start();
+	submit(0, 0, 3, TD_JOB_GUARANTEED, true);
+	for (uint32_t j = 1; j < 6; j++)
+		submit(j, 1, 1, TD_JOB_OPPORTUNISTIC, false);
+	CHECK_EQ(step(), 6);
+	for (uint32_t j = 1; j < 6; j++)
+		CHECK(cluster.gpus.holder[gpu_of(j)] == TD_NO_JOB);
+}
+
+/* Until the monitor shows that there is room; and who has left is no load any more. */
+TEST(a_guest_waits_for_the_monitors_word_on_who_has_just_come)
+{
+	start();
+	submit(0, 0, 8, TD_JOB_GUARANTEED, false);
+	submit(1, 1, 1, TD_JOB_OPPORTUNISTIC, false);
+	CHECK_EQ(step(), 1);
+	td_antman_set_load(&cluster, 5, 300000);
+	CHECK_EQ(step(), 1);
+	CHECK_EQ(gpu_of(1), 5);
+	td_antman_finish(&cluster, 0, now);
+	submit(2, 1, 1, TD_JOB_OPPORTUNISTIC, false);
+	CHECK_EQ(step(), 1);
+	CHECK_EQ(gpu_of(2), 0);
+}
+
 TEST(without_quota_a_job_starts_opportunistically_at_once)
 {
 	start();
@@ -180,6 +216,7 @@ TEST(a_short_estimated_wait_is_waited_for)
 	td_antman_finish(&cluster, 0, now);
 	submit(2, 0, 8, TD_JOB_GUARANTEED, false);
 	CHECK_EQ(step(), 1);
+	monitor();
 	submit(1, 0, 4, TD_JOB_AUTO, true);
 	CHECK(td_antman_estimate_ns(&cluster, 1) / S == 49 ||
 		td_antman_estimate_ns(&cluster, 1) / S == 50);
@@ -212,6 +249,7 @@ TEST(an_opportunistic_job_is_upgraded_when_quota_frees)
 	start();
 	submit(0, 0, 8, TD_JOB_GUARANTEED, false);
 	CHECK_EQ(step(), 1);
+	monitor();
 	submit(1, 0, 2, TD_JOB_AUTO, false); /* nothing is known of waits */
 	CHECK_EQ(step(), 1);
 	submit(2, 0, 6, TD_JOB_GUARANTEED, false);
@@ -230,6 +268,7 @@ TEST(a_partial_upgrade_is_none)
 	start();
 	submit(0, 0, 8, TD_JOB_GUARANTEED, false);
 	CHECK_EQ(step(), 1);
+	monitor();
 	submit(1, 0, 2, TD_JOB_AUTO, false);
 	CHECK_EQ(step(), 1);
 	CHECK_EQ(td_antman_gpus(&cluster, 1, gpus), 2);
