@@ -56,9 +56,15 @@ int td_antman_init(struct td_antman_cluster *c, void *memory, size_t bytes,
 	memset(c->jobs, 0, c->jobs_max * sizeof(*c->jobs));
 	for (size_t k = places_of((uint32_t)gpus); k--;)
 		c->places[k].next = k + 1 < places_of((uint32_t)gpus) ? (uint32_t)k + 1 : NONE;
-	for (uint32_t t = 0; t < tenants; t++)
-		c->tenants[t] = (struct td_antman_tenant){
-			.quota = quotas[t], .head = NONE, .tail = NONE, .reserving = TD_NO_JOB};
+	for (uint32_t t = 0; t < tenants; t++) {
+		c->tenants[t] = (struct td_antman_tenant){.quota = quotas[t],
+			.head = NONE,
+			.tail = NONE,
+			.first_claim = NONE,
+			.reserving = TD_NO_JOB};
+		memset(c->tenants[t].first_small, 0xff, sizeof(c->tenants[t].first_small));
+	}
+	td_inventory_watch(&c->gpus, params->load_limit_ppm);
 	return 0;
 }
 
@@ -95,31 +101,35 @@ static void settle(struct td_antman_cluster *c, uint32_t id)
 
 static void enqueue(struct td_antman_cluster *c, uint32_t id)
 {
-	struct td_antman_tenant *tenant = &c->tenants[c->jobs[id].tenant];
+	struct td_antman_job *job = &c->jobs[id];
+	struct td_antman_tenant *tenant = &c->tenants[job->tenant];
 
-	c->jobs[id].next = NONE;
-	c->jobs[id].queued = true;
-	if (tenant->tail == NONE)
-		tenant->head = id;
-	else
-		c->jobs[tenant->tail].next = id;
+	job->next = NONE;
+	job->previous = tenant->tail;
+	job->queued = true;
+	*(tenant->tail == NONE ? &tenant->head : &c->jobs[tenant->tail].next) = id;
 	tenant->tail = id;
+	job->order = c->joined++;
+	for (uint32_t k = 0; k < TD_ANTMAN_SMALL; k++)
+		if (tenant->first_small[k] == NONE)
+			tenant->first_small[k] = id;
+	if (tenant->first_claim == NONE)
+		tenant->first_claim = id;
 }
 
 static void dequeue(struct td_antman_cluster *c, uint32_t id)
 {
-	struct td_antman_tenant *tenant = &c->tenants[c->jobs[id].tenant];
-	uint32_t before = NONE;
+	struct td_antman_job *job = &c->jobs[id];
+	struct td_antman_tenant *tenant = &c->tenants[job->tenant];
 
-	for (uint32_t j = tenant->head; j != id; j = c->jobs[j].next)
-		before = j;
-	if (before == NONE)
-		tenant->head = c->jobs[id].next;
-	else
-		c->jobs[before].next = c->jobs[id].next;
-	if (tenant->tail == id)
-		tenant->tail = before;
-	c->jobs[id].queued = false;
+	*(job->previous == NONE ? &tenant->head : &c->jobs[job->previous].next) = job->next;
+	*(job->next == NONE ? &tenant->tail : &c->jobs[job->next].previous) = job->previous;
+	for (uint32_t k = 0; k < TD_ANTMAN_SMALL; k++)
+		if (tenant->first_small[k] == id)
+			tenant->first_small[k] = job->next;
+	if (tenant->first_claim == id)
+		tenant->first_claim = job->next;
+	job->queued = false;
 }
 
 static void unreserve(struct td_antman_cluster *c, struct td_antman_tenant *tenant)
@@ -294,6 +304,62 @@ static bool try_guaranteed(struct td_antman_cluster *c, struct td_antman_tenant 
 	return true;
 }
 
+static bool wants_place(const struct td_antman_job *job)
+{
+	return job->state == TD_JOB_QUEUED && job->kind != TD_JOB_GUARANTEED;
+}
+
+/* There are places enough, and it does not wait for better ones. */
+static bool may_start_opportunistically(const struct td_antman_cluster *c, uint32_t id)
+{
+	return wants_place(&c->jobs[id]) && c->gpus.below >= c->jobs[id].gpus &&
+	       (c->jobs[id].kind == TD_JOB_OPPORTUNISTIC ||
+		       td_antman_estimate_ns(c, id) > c->params.patience_ns);
+}
+
+/* The first job of the queue that wants guaranteed resources. */
+static uint32_t first_claim(const struct td_antman_cluster *c, struct td_antman_tenant *tenant)
+{
+	uint32_t *first = &tenant->first_claim;
+
+	while (*first != NONE && c->jobs[*first].kind == TD_JOB_OPPORTUNISTIC)
+		*first = c->jobs[*first].next;
+	return *first;
+}
+
+/* The first that waits to start beside others, of no more GPUs than these; TD_ANTMAN_SMALL at most. */
+static uint32_t first_small(
+	const struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t gpus)
+{
+	uint32_t *first = &tenant->first_small[gpus - 1];
+
+	while (*first != NONE && !(wants_place(&c->jobs[*first]) && c->jobs[*first].gpus <= gpus))
+		*first = c->jobs[*first].next;
+	return *first;
+}
+
+/*
+ * The first from a job on that may get anything: a turn, unless one that wants one waits, or places, of as few GPUs as there are below M. Starts make those only fewer; upgrades, which may make them
+ * more, are turns. What is known of the queue is who is first in all of it: from behind that one on every job is looked at.
+ */
+static uint32_t skip(
+	struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t id, bool waits)
+{
+	uint32_t gpus = c->gpus.below;
+	uint32_t claim = waits ? NONE : first_claim(c, tenant), small = NONE;
+
+	if (gpus > TD_ANTMAN_SMALL)
+		return id;
+	if (gpus)
+		small = first_small(c, tenant, gpus);
+	if ((claim != NONE && c->jobs[claim].order < c->jobs[id].order) ||
+		(small != NONE && c->jobs[small].order < c->jobs[id].order))
+		return id;
+	if (claim == NONE || small == NONE)
+		return claim == NONE ? small : claim;
+	return c->jobs[claim].order < c->jobs[small].order ? claim : small;
+}
+
 static uint32_t step_tenant(struct td_antman_cluster *c, struct td_antman_tenant *tenant,
 	struct td_antman_action *actions, uint32_t room)
 {
@@ -301,16 +367,17 @@ static uint32_t step_tenant(struct td_antman_cluster *c, struct td_antman_tenant
 	uint32_t done_count = 0, next;
 
 	for (uint32_t id = tenant->head; id != NONE && done_count < room; id = next) {
-		struct td_antman_job *job = &c->jobs[id];
+		struct td_antman_job *job;
 		bool done = false;
 
+		id = skip(c, tenant, id, waits);
+		if (id == NONE)
+			break;
+		job = &c->jobs[id];
 		next = job->next;
 		if (job->kind != TD_JOB_OPPORTUNISTIC && !waits)
 			waits = try_guaranteed(c, tenant, id, &actions[done_count], &done);
-		if (!done && job->state == TD_JOB_QUEUED && job->kind != TD_JOB_GUARANTEED &&
-			(job->kind == TD_JOB_OPPORTUNISTIC ||
-				td_antman_estimate_ns(c, id) > c->params.patience_ns) &&
-			start_opportunistically(c, id)) {
+		if (!done && may_start_opportunistically(c, id) && start_opportunistically(c, id)) {
 			if (tenant->reserving == id) {
 				unreserve(c, tenant);
 				waits = false;

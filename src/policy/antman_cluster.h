@@ -64,15 +64,22 @@ struct td_antman_job {
 	uint32_t tenant, gpus;
 	bool same_node;
 	uint64_t submit_ns;
-	uint32_t next;  /* in its tenant's queue */
-	bool queued;    /* waits for guaranteed resources, or to start at all */
-	uint32_t place; /* first cell of its GPUs, while it runs */
+	uint32_t next, previous; /* in its tenant's queue */
+	uint64_t order;          /* who has joined that queue later has a larger one */
+	bool queued;             /* waits for guaranteed resources, or to start at all */
+	uint32_t place;          /* first cell of its GPUs, while it runs */
 };
+
+#define TD_ANTMAN_SMALL                                                                            \
+	8u /* GPUs: where so few are below M, a queue is not looked through for who wants them */
 
 struct td_antman_tenant {
 	uint32_t quota, used;
-	uint32_t head, tail; /* queue */
-	uint32_t reserving;  /* job, or TD_NO_JOB */
+	uint32_t head, tail;  /* queue */
+	uint32_t first_claim; /* nobody before it wants guaranteed resources */
+	uint32_t first_small
+		[TD_ANTMAN_SMALL]; /* of 1, 2, ... GPUs: nobody before it who waits to start opportunistically wants so few */
+	uint32_t reserving; /* job, or TD_NO_JOB */
 	uint32_t reserved[TD_GANG_MAX], reserved_count;
 	double freed_per_s; /* 0: nothing freed yet */
 	uint64_t freed_ns;  /* the last time; before that: its first arrival */
@@ -101,6 +108,7 @@ struct td_antman_cluster {
 		uint32_t gpu, next;
 	} * places; /* a job's GPUs are a chain of these */
 	uint32_t free_place;
+	uint64_t joined;             /* jobs, ever */
 	uint32_t found[TD_GANG_MAX]; /* scratch */
 };
 

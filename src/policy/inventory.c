@@ -35,7 +35,7 @@ static uint64_t key_of(const struct td_inventory *v, uint32_t gpu)
 	return v->guest_count[gpu] == TD_GUESTS ? ABSENT : load << 8 | v->guest_count[gpu];
 }
 
-static void set_leaf(struct td_inventory *v, uint32_t gpu, uint64_t key)
+static void put_leaf(struct td_inventory *v, uint32_t gpu, uint64_t key)
 {
 	uint32_t at = v->leaves + gpu;
 
@@ -46,6 +46,24 @@ static void set_leaf(struct td_inventory *v, uint32_t gpu, uint64_t key)
 		at /= 2;
 		v->tree[at] = left < right ? left : right;
 	}
+}
+
+static uint64_t limit_of(uint32_t limit_ppm)
+{
+	return (uint64_t)limit_ppm << 8;
+}
+
+/* What is known of the GPU has changed. */
+static void update(struct td_inventory *v, uint32_t gpu)
+{
+	uint64_t before = v->tree[v->leaves + gpu], now = key_of(v, gpu);
+
+	if (now == before)
+		return;
+	v->changes++;
+	v->below += now < limit_of(v->limit_ppm);
+	v->below -= before < limit_of(v->limit_ppm);
+	put_leaf(v, gpu, now);
 }
 
 static uint32_t least(const struct td_inventory *v)
@@ -144,7 +162,7 @@ int td_inventory_init(struct td_inventory *v, void *memory, const uint32_t *node
 		v->free_count[n] = node_gpus[n];
 		for (uint32_t k = 0; k < node_gpus[n]; k++, gpu++) {
 			v->node[gpu] = n;
-			set_leaf(v, gpu, key_of(v, gpu));
+			update(v, gpu);
 		}
 	}
 	v->first_gpu[nodes] = gpu;
@@ -153,11 +171,19 @@ int td_inventory_init(struct td_inventory *v, void *memory, const uint32_t *node
 	return 0;
 }
 
+void td_inventory_watch(struct td_inventory *v, uint32_t limit_ppm)
+{
+	v->limit_ppm = limit_ppm;
+	v->below = 0;
+	for (uint32_t g = 0; g < v->gpu_count; g++)
+		v->below += v->tree[v->leaves + g] < limit_of(limit_ppm);
+}
+
 void td_inventory_set_load(struct td_inventory *v, uint32_t gpu, uint32_t load_ppm)
 {
 	v->load_ppm[gpu] = load_ppm;
 	v->pending[gpu] = 0;
-	set_leaf(v, gpu, key_of(v, gpu));
+	update(v, gpu);
 }
 
 void td_inventory_hold(struct td_inventory *v, uint32_t gpu, uint32_t job)
@@ -169,7 +195,7 @@ void td_inventory_hold(struct td_inventory *v, uint32_t gpu, uint32_t job)
 		v->pending[gpu]++;
 	else
 		v->pending[gpu] -= v->pending[gpu] > 0;
-	set_leaf(v, gpu, key_of(v, gpu));
+	update(v, gpu);
 	recount(v, gpu, was_free);
 }
 
@@ -185,7 +211,7 @@ void td_inventory_add_guest(struct td_inventory *v, uint32_t gpu, uint32_t job)
 {
 	v->guest[gpu * TD_GUESTS + v->guest_count[gpu]++] = job;
 	v->pending[gpu]++;
-	set_leaf(v, gpu, key_of(v, gpu));
+	update(v, gpu);
 }
 
 void td_inventory_remove_guest(struct td_inventory *v, uint32_t gpu, uint32_t job)
@@ -197,7 +223,7 @@ void td_inventory_remove_guest(struct td_inventory *v, uint32_t gpu, uint32_t jo
 			continue;
 		guests[k] = guests[--v->guest_count[gpu]];
 		v->pending[gpu] -= v->pending[gpu] > 0;
-		set_leaf(v, gpu, key_of(v, gpu));
+		update(v, gpu);
 		return;
 	}
 }
@@ -209,7 +235,7 @@ void td_inventory_promote(struct td_inventory *v, uint32_t gpu, uint32_t job)
 	td_inventory_remove_guest(v, gpu, job);
 	td_inventory_hold(v, gpu, job);
 	v->pending[gpu] = pending;
-	set_leaf(v, gpu, key_of(v, gpu));
+	update(v, gpu);
 }
 
 /* Of a node's GPUs with guests or without, those free or reserved for the job. */
@@ -288,11 +314,11 @@ uint32_t td_inventory_find_least_loaded(
 {
 	uint32_t found = 0;
 
-	while (found < count && v->tree[1] < (uint64_t)limit_ppm << 8) {
+	while (found < count && v->tree[1] < limit_of(limit_ppm)) {
 		ret_gpus[found] = least(v);
-		set_leaf(v, ret_gpus[found++], ABSENT);
+		put_leaf(v, ret_gpus[found++], ABSENT);
 	}
 	for (uint32_t k = 0; k < found; k++)
-		set_leaf(v, ret_gpus[k], key_of(v, ret_gpus[k]));
+		put_leaf(v, ret_gpus[k], key_of(v, ret_gpus[k]));
 	return found;
 }

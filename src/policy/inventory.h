@@ -40,6 +40,9 @@ struct td_inventory {
 	/* tournament of the loads */
 	uint64_t *tree;
 	uint32_t leaves;
+	uint64_t
+		changes; /* of the tree: who has looked need not look again while they are the same */
+	uint32_t limit_ppm, below; /* GPUs with a load below the limit: td_inventory_watch() */
 };
 
 size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus);
@@ -47,6 +50,9 @@ size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus);
 /* All free and idle. node_gpus[n] of node n, 1 to TD_NODE_GPUS_MAX. Returns 0, or -EINVAL. */
 int td_inventory_init(struct td_inventory *inventory, void *memory, const uint32_t *node_gpus,
 	uint32_t nodes, uint32_t assumed_ppm);
+
+/* Counts in `below`, from now on, the GPUs that td_inventory_find_least_loaded() finds with this limit. */
+void td_inventory_watch(struct td_inventory *inventory, uint32_t limit_ppm);
 
 /* The monitor's word on a GPU: its utilisation over the last ten seconds. */
 void td_inventory_set_load(struct td_inventory *inventory, uint32_t gpu, uint32_t load_ppm);

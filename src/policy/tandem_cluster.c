@@ -7,9 +7,10 @@
 
 #define NONE       UINT32_MAX
 #define LOOK_ALL   256u /* a cluster of no more GPUs is looked at as a whole */
-#define CANDIDATES 64u  /* else: the least loaded, and as many as the job needs */
+#define GANG_USUAL 16u  /* GPUs of a job, for which candidates are looked for at once */
 #define FAILURES                                                                                   \
 	16u /* jobs that find no place until the rest of the queue has to wait for the next step */
+#define ACTIONS    64u  /* of antman_cluster.h, per step */
 #define MOVES_MAX  32u  /* per step */
 #define SLOW       0.25 /* who is slower moves first */
 #define UNPAID_MAX 8u   /* doublings: from 10 min to 43 h */
@@ -255,19 +256,32 @@ static void note_load(struct td_tandem_cluster *c, uint32_t gpu)
 	td_inventory_set_load(&c->antman.gpus, gpu, (uint32_t)(fmin(load, 10) * 1e6));
 }
 
+/* The least loaded, as many as there are of TD_TANDEM_CANDIDATES and `wanted` more: looked for only when some load has changed. */
+static uint32_t find_candidates(struct td_tandem_cluster *c, uint32_t wanted)
+{
+	struct td_inventory *v = &c->antman.gpus;
+	uint32_t count = TD_TANDEM_CANDIDATES + wanted;
+
+	if (c->found.changes != v->changes || c->found.asked < count) {
+		c->found.asked = wanted < GANG_USUAL ? TD_TANDEM_CANDIDATES + GANG_USUAL : count;
+		c->found.count =
+			td_inventory_find_least_loaded(v, c->found.asked, 10000000u, c->found.gpus);
+		c->found.changes = v->changes;
+	}
+	return count < c->found.count ? count : c->found.count;
+}
+
 /* The best `wanted` of the candidates stand first in c->choices, by falling score; returns how many there are. */
 static uint32_t choose(
 	struct td_tandem_cluster *c, uint32_t id, bool idle_too, enum judge judge, double floor)
 {
-	struct td_inventory *v = &c->antman.gpus;
-	uint32_t wanted = c->jobs[id].gpus, found[CANDIDATES + TD_GANG_MAX], n = 0;
-	uint32_t count = v->gpu_count;
-	bool all = count <= LOOK_ALL;
+	const struct td_inventory *v = &c->antman.gpus;
+	uint32_t wanted = c->jobs[id].gpus, n = 0;
+	bool all = v->gpu_count <= LOOK_ALL;
+	uint32_t count = all ? v->gpu_count : find_candidates(c, wanted);
 
-	if (!all)
-		count = td_inventory_find_least_loaded(v, CANDIDATES + wanted, 10000000u, found);
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t gpu = all ? i : found[i], at;
+		uint32_t gpu = all ? i : c->found.gpus[i], at;
 		struct td_tandem_choice choice;
 
 		if ((!idle_too && is_idle(v, gpu)) || !weigh(c, gpu, id, judge, &choice) ||
@@ -447,10 +461,9 @@ void td_tandem_cluster_observe(
 static uint32_t start_holders(struct td_tandem_cluster *c, uint64_t now_ns,
 	struct td_tandem_action *actions, uint32_t room)
 {
-	struct td_antman_action inner[CANDIDATES];
+	struct td_antman_action inner[ACTIONS];
 	uint32_t gpus[TD_GANG_MAX];
-	uint32_t n =
-		td_antman_step(&c->antman, now_ns, inner, room < CANDIDATES ? room : CANDIDATES);
+	uint32_t n = td_antman_step(&c->antman, now_ns, inner, room < ACTIONS ? room : ACTIONS);
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t count = td_antman_gpus(&c->antman, inner[i].job, gpus);
@@ -473,20 +486,31 @@ static bool start_guest(struct td_tandem_cluster *c, uint32_t id, bool idle_too,
 	return true;
 }
 
+/* Wherever this one would start the other one would, too. */
+static bool asks_as_much(const struct td_tandem_job *job, const struct td_tandem_job *other)
+{
+	return job->kind == other->kind && job->gpus >= other->gpus && job->bytes >= other->bytes;
+}
+
 static uint32_t start_guests(struct td_tandem_cluster *c, uint64_t now_ns,
 	struct td_tandem_action *actions, uint32_t room)
 {
-	uint32_t n = 0, failures = 0;
+	uint32_t n = 0, failures = 0, failed = NONE; /* since the last start */
 	bool idle_too = true;
 
 	for (uint32_t id = c->head, next; id != NONE && n < room && failures < FAILURES;
 		id = next) {
+		bool in_vain = failed != NONE && asks_as_much(&c->jobs[id], &c->jobs[failed]);
+
 		next = c->jobs[id].next;
-		if (start_guest(c, id, idle_too, now_ns)) {
+		if (!in_vain && start_guest(c, id, idle_too, now_ns)) {
 			actions[n++] = (struct td_tandem_action){TD_TANDEM_START_GUEST, id};
+			failed = NONE;
 			continue;
 		}
 		failures++;
+		if (!in_vain)
+			failed = id;
 		idle_too &= now_ns - c->jobs[id].submit_ns < c->params.patience_ns;
 	}
 	return n;

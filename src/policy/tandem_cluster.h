@@ -34,6 +34,8 @@
 
 #include "policy/antman_cluster.h"
 
+#define TD_TANDEM_CANDIDATES                                                                       \
+	64u /* of a cluster that is not looked at as a whole: so many of the least loaded, and as many as the job needs */
 #define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
 
 struct td_tandem_cluster_params {
@@ -92,7 +94,11 @@ struct td_tandem_cluster {
 	struct td_tandem_choice {
 		double score, own;
 		uint32_t gpu;
-	} * choices;               /* scratch, one per GPU */
+	} * choices; /* scratch, one per GPU */
+	struct {
+		uint32_t gpus[TD_TANDEM_CANDIDATES + TD_GANG_MAX], count, asked;
+		uint64_t changes;  /* of the inventory, when they were looked for */
+	} found;                   /* the least loaded, least first */
 	uint64_t moved_ns, now_ns; /* now_ns: of the last call that had a time */
 };
 

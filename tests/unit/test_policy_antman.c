@@ -221,6 +221,10 @@ TEST(a_short_estimated_wait_is_waited_for)
 	CHECK(td_antman_estimate_ns(&cluster, 1) / S == 49 ||
 		td_antman_estimate_ns(&cluster, 1) / S == 50);
 	CHECK_EQ(step(), 0);
+	submit(3, 0, 1, TD_JOB_OPPORTUNISTIC, false); /* who wants no turn has its place at once */
+	CHECK_EQ(step(), 1);
+	CHECK_EQ(actions[0].job, 3);
+	td_antman_finish(&cluster, 3, now);
 	cluster.params.patience_ns = 10 * S;
 	CHECK_EQ(step(), 1);
 	CHECK_EQ(actions[0].verb, TD_ANTMAN_START_OPPORTUNISTIC);
@@ -353,6 +357,48 @@ static void check_job(uint32_t id, uint32_t *held)
 	}
 }
 
+/* By which a step leaves queues: the GPUs below M. */
+static void check_below(void)
+{
+	uint32_t found[64];
+
+	CHECK_EQ(cluster.gpus.below, td_inventory_find_least_loaded(&cluster.gpus, 64,
+					     cluster.params.load_limit_ppm, found));
+}
+
+/* Nobody is left who could start beside others; an upgrade makes room that the next step sees. */
+static void check_nobody_is_missed(uint32_t count)
+{
+	for (uint32_t a = 0; a < count; a++)
+		if (actions[a].verb == TD_ANTMAN_UPGRADE)
+			return;
+	for (uint32_t id = 0; id < JOBS; id++) {
+		const struct td_antman_job *job = &cluster.jobs[id];
+
+		CHECK(job->state != TD_JOB_QUEUED || job->kind != TD_JOB_OPPORTUNISTIC ||
+			job->gpus > cluster.gpus.below);
+	}
+}
+
+/* Of two of one queue that wait for places the first has them before one that asks for as much; beside upgrades, as above, not. */
+static void check_turns(uint32_t count)
+{
+	for (uint32_t a = 0; a < count; a++)
+		if (actions[a].verb == TD_ANTMAN_UPGRADE)
+			return;
+	for (uint32_t a = 0; a < count; a++) {
+		const struct td_antman_job *job = &cluster.jobs[actions[a].job];
+
+		for (uint32_t id = 0; id < JOBS && job->kind == TD_JOB_OPPORTUNISTIC; id++) {
+			const struct td_antman_job *other = &cluster.jobs[id];
+
+			CHECK(!(other->state == TD_JOB_QUEUED && other->tenant == job->tenant &&
+				other->kind == TD_JOB_OPPORTUNISTIC && other->gpus <= job->gpus &&
+				other->order < job->order));
+		}
+	}
+}
+
 static void check_invariants(void)
 {
 	uint32_t held[TD_TENANTS_MAX] = {0}, reserved[TD_TENANTS_MAX] = {0}, holders = 0;
@@ -373,6 +419,7 @@ static void check_invariants(void)
 		holders -= held[t];
 	}
 	CHECK_EQ(holders, 0);
+	check_below();
 	for (uint32_t n = 0; n < v->node_count; n++) {
 		uint32_t count = 0;
 
@@ -428,10 +475,13 @@ TEST(random_events_never_break_an_invariant)
 			/* With room for one action the queue is not looked through to its end. */
 			count = td_antman_step(&cluster, now += S, actions, 1);
 			check_order(count);
+			check_turns(count);
 			check_invariants();
 			count = step();
 			CHECK(count < ACTIONS);
 			check_order(count);
+			check_turns(count);
+			check_nobody_is_missed(count);
 			check_invariants();
 			/* A reservation that a later tenant gives up lets an earlier one's guest be upgraded: no more than that, and then nothing. */
 			count = td_antman_step(&cluster, now, actions, ACTIONS);

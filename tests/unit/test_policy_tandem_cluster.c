@@ -112,6 +112,27 @@ TEST(memory_that_is_not_there_keeps_a_guest_away)
 	CHECK_EQ(actions[0].job, 1);
 }
 
+/* One of two GPUs is full of memory: who asks for both fails, and whoever asks as much after it; one that asks for one, or is of another kind, does not. */
+TEST(one_that_fails_keeps_back_only_who_asks_as_much)
+{
+	const uint32_t nodes[] = {2};
+
+	start_cluster(nodes, 1, 7, 2);
+	submit(0, 1, LIGHT, false, 0);
+	step(0);
+	submit(1, 2, LIGHT, false, S);
+	submit(2, 2, LIGHT, false, S);
+	submit(3, 1, LIGHT, false, S);
+	step(S);
+	CHECK_EQ(count, 1);
+	CHECK_EQ(actions[0].job, 3);
+	td_tandem_cluster_finish(&cluster, 0, 2 * S);
+	td_tandem_cluster_finish(&cluster, 3, 2 * S);
+	step(2 * S);
+	CHECK_EQ(count, 1);
+	CHECK_EQ(actions[0].job, 1);
+}
+
 TEST(what_was_seen_of_a_pair_decides_from_then_on)
 {
 	const uint32_t nodes[] = {2};
