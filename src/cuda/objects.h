@@ -55,6 +55,15 @@ struct td_alloc_node {
 	CUdeviceptr address;
 };
 
+/* CUDA_KERNEL_NODE_PARAMS_v2; v1 ends with `extra` */
+struct td_kernel_node {
+	const void *function;
+	unsigned grid[3], block[3], shared_bytes;
+	void **params, **extra;
+	const void *kernel;
+	CUcontext context;
+};
+
 /* CUgraphNodeType */
 #define TD_NODE_KERNEL 0
 #define TD_NODE_COPY   1
@@ -168,6 +177,7 @@ _Static_assert(sizeof(struct td_node_params) == 256, "CUgraphNodeParams of cuda.
 _Static_assert(sizeof(struct td_array2d) == 24, "CUDA_ARRAY_DESCRIPTOR of cuda.h");
 _Static_assert(sizeof(struct td_array3d) == 40, "CUDA_ARRAY3D_DESCRIPTOR of cuda.h");
 _Static_assert(sizeof(struct td_pool_props) == 88, "CUmemPoolProps of cuda.h");
+_Static_assert(sizeof(struct td_kernel_node) == 72, "CUDA_KERNEL_NODE_PARAMS_v2 of cuda.h");
 _Static_assert(sizeof(struct td_alloc_node) == 120, "CUDA_MEM_ALLOC_NODE_PARAMS of cuda.h");
 _Static_assert(
 	sizeof(struct td_external_memory) == 104, "CUDA_EXTERNAL_MEMORY_HANDLE_DESC of cuda.h");

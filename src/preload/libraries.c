@@ -1,7 +1,7 @@
 /*
  * What the variables of libraries take. A library becomes a module of each context that one of its kernels or variables is used in, with variables of its own there; its
  * managed ones exist once. They are asked for before the first call that may bring them there: where a context is current as the library is loaded, there; else at a call that asks for
- * one of its kernels or variables, or makes a function of a kernel; or at the first launch of a kernel by its own handle, in whatever context that is. They count until the library is
+ * one of its kernels or variables, or makes a function of a kernel; or at the first launch of a kernel by its own handle, or its first node, in whatever context that is. They count until the library is
  * unloaded, or the context ends.
  */
 #include "preload/libraries.h"
@@ -347,6 +347,23 @@ CUresult td_hook_cuLibraryEnumerateKernels(void **a0, unsigned a1, void *a2)
 	note_kernels(a0, a1 < count ? a1 : count, a2);
 	return r;
 }
+
+/* A driver may bring a kernel's variables as its node is made, as it does for a launch that is captured. */
+#define ADD_KERNEL(symbol, kernel_of)                                                              \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		const struct td_kernel_node *params = a4;                                          \
+		bool some = atomic_load_explicit(&td_library_kernels, memory_order_relaxed);       \
+		CUresult r =                                                                       \
+			some && params ? td_library_launches(kernel_of(params)) : CUDA_SUCCESS;    \
+		return r ? r : td_real.symbol TD_ARGS_##symbol;                                    \
+	}
+
+#define FUNCTION(params)           ((params)->function)
+#define FUNCTION_OR_KERNEL(params) ((params)->function ? (params)->function : (params)->kernel)
+
+ADD_KERNEL(cuGraphAddKernelNode, FUNCTION)
+ADD_KERNEL(cuGraphAddKernelNode_v2, FUNCTION_OR_KERNEL)
 
 void td_libraries_forked(void)
 {

@@ -308,6 +308,11 @@ void td_outside_note_import_at(uint64_t address)
 	note_import(current_device(), TD_KEY_ADDRESS, address);
 }
 
+void td_outside_note_import_pool(uint64_t pool)
+{
+	note_import(current_device(), TD_KEY_IMPORTED_POOL, pool);
+}
+
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value)
 {
 	struct td_key **at = td_table_bucket(what, value), *key = NULL;

@@ -40,6 +40,7 @@ enum td_outside_key {
 	TD_KEY_EXTERNAL,
 	TD_KEY_SHARED,
 	TD_KEY_POOL,
+	TD_KEY_IMPORTED_POOL,
 	TD_KEY_BACKEND,
 	TD_KEY_MODULE,
 	TD_KEY_MODULE_MANAGED,
@@ -98,8 +99,9 @@ void td_outside_note(
 
 /* A handle to what another process made, on that device; below 0: on the current context's. How much it is, a mapping tells. */
 void td_outside_note_import(int device, uint64_t handle);
-/* The same, of a pool's memory by its address. */
+/* The same, of a pool's memory by its address, and of a pool: who has it keeps its memory, whatever becomes of its maker. */
 void td_outside_note_import_at(uint64_t address);
+void td_outside_note_import_pool(uint64_t pool);
 
 /* NULL: not known. Exactly one of gone and back follows. */
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value);

@@ -182,17 +182,28 @@ CUresult td_hook_cuMemPoolImportPointer(CUdeviceptr *a0, void *a1, void *a2)
 	return r;
 }
 
+CUresult td_hook_cuMemPoolImportFromShareableHandle(
+	void **a0, void *a1, int a2, unsigned long long a3)
+{
+	CUresult r = td_real.cuMemPoolImportFromShareableHandle(a0, a1, a2, a3);
+
+	if (!r && a0)
+		td_outside_note_import_pool((uint64_t)*a0);
+	return r;
+}
+
 CUresult td_hook_cuMemPoolDestroy(void *a0)
 {
 	/* First: nobody may ask it anything afterwards. */
 	struct td_key *key = td_outside_pool_ends((uint64_t)a0);
+	struct td_key *imported = td_outside_take(TD_KEY_IMPORTED_POOL, (uint64_t)a0);
 	CUresult r = td_real.cuMemPoolDestroy(a0);
 
 	if (r)
 		td_outside_pool_stays(key, (uint64_t)a0);
 	else
 		td_outside_gone(key);
-	return r;
+	return td_outside_end(imported, r);
 }
 
 /* Calls after which a pool may hold less. */

@@ -411,6 +411,7 @@ static const check_fn by_name[TD_SYMBOL_N] = {
 	AT(cuMemPoolDestroy, pool_destroyed),
 	AT(cuMemPoolTrimTo, pooled),
 	AT(cuMemPoolImportPointer, imported_at),
+	AT(cuMemPoolImportFromShareableHandle, imported_pool),
 	AT(cuGraphInstantiate, graph_instantiated),
 	AT(cuGraphInstantiate_v2, graph_instantiated),
 	AT(cuGraphInstantiateWithFlags, graph_instantiated),

@@ -155,6 +155,27 @@ static void imported_at(int symbol)
 	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
 }
 
+/* Nothing of it yet: what its maker lets go of is whose pool that is. */
+static void imported_pool(int symbol)
+{
+	void *pool = NULL;
+
+	refused = symbol;
+	EXPECT(symbol,
+		VIA(cuMemPoolImportFromShareableHandle)(&pool, NULL, 1, 0) == CUDA_ERROR_UNKNOWN);
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
+	refused = -1;
+	pool = (void *)0x9990;
+	OK(VIA(cuMemPoolImportFromShareableHandle)(&pool, NULL, 1, 0));
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) > 1ull << 37 && counted() == 0);
+	refused = TD_SYMBOL_cuMemPoolDestroy;
+	EXPECT(symbol, VIA(cuMemPoolDestroy)(pool) == CUDA_ERROR_UNKNOWN);
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) > 1ull << 37);
+	refused = -1;
+	OK(VIA(cuMemPoolDestroy)(pool));
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
+}
+
 /* Of all forms: inside the gate, and what the pool has grown by. */
 #define POOLED(name, symbol_, args, free_symbol)                                                   \
 	static void name(int symbol)                                                               \

@@ -11,6 +11,8 @@
  *   listed     the same, by its kernels
  *   asked      the same; its kernel is asked for before there is a context, and becomes a function in it
  *   launched   the same; its kernel is launched by its own handle
+ *   captured   the same, into a graph
+ *   node       the same; its kernel is a graph's node by its own handle
  *   contexts   a library's variable in each of three contexts
  *   reset      once: a library, and the primary context reset; then its variable once more, and as much memory as one more
  */
@@ -21,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda/objects.h"
 #include "cuda/signatures.h"
 
 /* Every symbol, in the types of the generated signatures. */
@@ -160,6 +163,44 @@ static void say(unsigned count, CUresult r)
 	fflush(stdout);
 }
 
+static CUresult launch(CUfunction kernel, CUstream stream)
+{
+	CUdeviceptr p = 0;
+	void *params[] = {&p};
+	CUresult r = cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL);
+
+	return r || stream ? r : cuCtxSynchronize();
+}
+
+static CUresult capture(CUfunction kernel)
+{
+	CUstream stream;
+	void *graph;
+	CUresult r;
+
+	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	must(cuStreamBeginCapture_v2(stream, 2), "cuStreamBeginCapture"); /* relaxed */
+	r = launch(kernel, stream);
+	must(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+	must(cuGraphDestroy(graph), "cuGraphDestroy");
+	must(cuStreamDestroy_v2(stream), "cuStreamDestroy");
+	return r;
+}
+
+static CUresult add_node(const void *kernel)
+{
+	CUdeviceptr p = 0;
+	void *args[] = {&p}, *graph, *node;
+	struct td_kernel_node params = {
+		.grid = {1, 1, 1}, .block = {1, 1, 1}, .params = args, .kernel = kernel};
+	CUresult r;
+
+	must(cuGraphCreate(&graph, 0), "cuGraphCreate");
+	r = cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &params);
+	must(cuGraphDestroy(graph), "cuGraphDestroy");
+	return r;
+}
+
 static CUresult use(const char *kind, void *library, void *kernel)
 {
 	CUfunction function;
@@ -168,13 +209,12 @@ static CUresult use(const char *kind, void *library, void *kernel)
 
 	if (!strcmp(kind, "listed"))
 		return cuLibraryEnumerateKernels(&kernel, 1, library);
-	if (!strcmp(kind, "launched")) {
-		CUdeviceptr p = 0;
-		void *params[] = {&p};
-		CUresult r = cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
-
-		return r ? r : cuCtxSynchronize();
-	}
+	if (!strcmp(kind, "launched"))
+		return launch(kernel, NULL);
+	if (!strcmp(kind, "captured"))
+		return capture(kernel);
+	if (!strcmp(kind, "node"))
+		return add_node(kernel);
 	return !strcmp(kind, "asked") ? cuKernelGetFunction(&function, kernel)
 				      : cuLibraryGetGlobal(&at, &size, library, "words");
 }
@@ -232,10 +272,15 @@ static void reset(size_t bytes)
 	must(cuMemAlloc_v2(&at, bytes), "what it had");
 }
 
+static bool takes_kernels(const char *kind)
+{
+	return !strcmp(kind, "asked") || !strcmp(kind, "launched") || !strcmp(kind, "captured") ||
+	       !strcmp(kind, "node");
+}
+
 static bool is_one_of_later(const char *kind)
 {
-	return !strcmp(kind, "later") || !strcmp(kind, "listed") || !strcmp(kind, "asked") ||
-	       !strcmp(kind, "launched");
+	return !strcmp(kind, "later") || !strcmp(kind, "listed") || takes_kernels(kind);
 }
 
 int main(int argc, char **argv)
@@ -249,14 +294,14 @@ int main(int argc, char **argv)
 	if (!bytes) {
 		fprintf(stderr, "usage: module_test "
 				"data|file|library|managed|shared|packed|later|listed|asked|"
-				"launched|contexts|reset BYTES\n");
+				"launched|captured|node|contexts|reset BYTES\n");
 		return 2;
 	}
 	must(cuInit(0), "cuInit");
 	for (unsigned i = 0; is_later && i < LATER; i++) {
 		must(cuLibraryLoadData(&handles[i], image(bytes), NULL, NULL, 0, NULL, NULL, 0),
 			"load");
-		if (!strcmp(argv[1], "asked") || !strcmp(argv[1], "launched"))
+		if (takes_kernels(argv[1]))
 			must(cuLibraryGetKernel(&kernels[i], handles[i], "f"), "its kernel");
 	}
 	for (unsigned i = 0; i < (strcmp(argv[1], "contexts") ? 1 : LATER); i++)

@@ -40,7 +40,7 @@ def what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again():
 
 
 def a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used():
-    for kind in ("later", "listed", "asked", "launched"):
+    for kind in ("later", "listed", "asked", "launched", "captured", "node"):
         with World("--memory", "256m") as world:
             process = start(world, kind, 16, "plain")
             said = again(process)
