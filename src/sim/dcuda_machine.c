@@ -251,9 +251,28 @@ static void view(const struct machine *m, struct td_balance_app *apps)
 	}
 }
 
+/* The GPU with the most in its memory; ret_room: some GPU has as much as this left, as DCUDA asks for it. */
+static uint32_t fullest(const struct machine *m, double memory, bool *ret_room)
+{
+	double limit = params_of(m).balance.memory;
+	uint32_t best = 0;
+
+	*ret_room = false;
+	for (uint32_t g = 0; g < TD_DCUDA_MACHINE_GPUS; g++) {
+		if (memory_on(m, g) > memory_on(m, best))
+			best = g;
+		*ret_room |= memory_on(m, g) + memory <= limit;
+	}
+	return best;
+}
+
 static void start(struct machine *m)
 {
 	struct td_dcuda_machine_app *app = &m->apps[m->arrived];
+	bool room;
+	uint32_t stack = fullest(m, m->gpu_gib > 0 ? app->memory_gib / m->gpu_gib : 0, &room);
+
+	m->out->without_room += !room;
 
 	if (m->how.tandem) {
 		const struct td_tandem_request request = {.gpus = 1,
@@ -281,6 +300,8 @@ static void start(struct machine *m)
 		app->gpu = td_balance_start(&params.balance, apps, m->live_count,
 			TD_DCUDA_MACHINE_GPUS,
 			m->how.memory && m->gpu_gib > 0 ? app->memory_gib / m->gpu_gib : 0);
+		if (m->how.stack && !room)
+			app->gpu = stack;
 	}
 	app->left_s = app->work_s;
 	app->paused_until_s = 0;

@@ -25,6 +25,7 @@ struct td_dcuda_how {
 	bool in_place; /* a bound: who runs in a slice finds its memory on the GPU at no cost, and only their own is too much or not */
 	bool own_pages; /* a world: who waits for its slice brings nothing in, so that a slice pages for its own part of the memory alone */
 	bool fit_is_free; /* a world, the paper's premise (III-D2): who ask for no more than the GPU's cores together do not slow each other down */
+	bool stack; /* not DCUDA's: who comes where no GPU has the memory goes to the one with the most in it, and not by load */
 	double worst_thrash; /* 0: as calibrated */
 	double group_slack;  /* 0: DCUDA's as it is */
 	bool tandem;         /* tandem_cluster.h places, and an application may wait */
@@ -38,6 +39,8 @@ struct td_dcuda_outcome {
 	double active_s, busy_s,
 		idle_s; /* GPU-seconds: with an application, of utilisation, without */
 	uint32_t migrations;
+	uint32_t
+		without_room; /* applications that came when no GPU had the memory for them, 90 % of its own at most */
 };
 
 /* gpu_gib: 0: memory does not matter. Applications by time of arrival. */

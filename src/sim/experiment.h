@@ -26,7 +26,7 @@ enum td_verdict {
 
 struct td_row {
 	const char *experiment;
-	char metric[96], paper[64], ours[64], spread[64], note[512];
+	char metric[96], paper[64], ours[64], spread[64], note[768];
 	enum td_verdict verdict;
 };
 
@@ -68,6 +68,10 @@ void td_seed_add(struct td_seeds *seeds, bool holds, bool forbidden);
 enum td_verdict td_seeds_verdict(const struct td_seeds *seeds);
 /* Appends "; a bound forbids 2 of the 3 seeds that lose", unless none does. */
 void td_seeds_put(const struct td_seeds *seeds, char *note, size_t size);
+
+/* Of some of the seeds: appends "LABEL 1.06 to 1.27x (2)", the least and the most, and in how many it is more than 1. */
+void td_some_put(const double *values, const uint32_t *some, uint32_t count, const char *label,
+	char *note, size_t size);
 
 /* Median of n; sorts. "least to most" of n goes to ret (64 bytes). */
 double td_median(double *values, uint32_t n);

@@ -126,3 +126,15 @@ TEST(a_claim_is_bounded_when_each_seed_that_loses_is)
 	td_seeds_put(&seeds, note, sizeof(note));
 	CHECK_STR(note, "x; a bound forbids 1 of the 2 seeds that lose");
 }
+
+TEST(what_would_turn_some_seeds_is_said_with_the_number_that_it_turns)
+{
+	static const double values[] = {9, 0.9, 1.2, 1};
+	static const uint32_t some[] = {1, 3, 2};
+	char note[64] = "x:";
+
+	td_some_put(values, some, 3, " so", note, sizeof(note));
+	CHECK_STR(note, "x: so 0.9 to 1.2x (1)");
+	td_some_put(values, some, 1, ", so", note, sizeof(note));
+	CHECK_STR(note, "x: so 0.9 to 1.2x (1), so 0.9x (0)");
+}

@@ -87,6 +87,27 @@ TEST(the_truth_gives_up_one_gpu_where_memory_is_short)
 	}
 }
 
+/* Six of 10 GiB and no room for the last two of them by 90 %: by load they go to two GPUs, stacked to one. */
+TEST(who_finds_no_room_is_counted_and_may_be_stacked)
+{
+	struct td_dcuda_how how = {.dcuda = true, .memory = true};
+
+	for (int k = 0; k < 2; k++) {
+		struct td_dcuda_outcome out;
+		uint32_t over = 0;
+
+		begin(6, 0.05, 0, 0);
+		for (uint32_t i = 0; i < 6; i++)
+			apps[i].memory_gib = 10;
+		how.stack = k;
+		out = td_dcuda_simulate(how, &side_by_side, 12, apps, 6);
+		CHECK_EQ(out.without_room, 2);
+		for (uint32_t g = 0; g < TD_DCUDA_MACHINE_GPUS; g++)
+			over += out.memory_overloaded[g] > 0;
+		CHECK_EQ(over, k ? 1 : 2);
+	}
+}
+
 /*
  * On each GPU three of 5 GiB, of which two fit in its 12, and whose demands are 1.2 together: groups of two and of one. 3 GiB too many make everybody 1 + 4.2 / 4 times as slow; if who runs finds its memory in place, nobody is.
  */
