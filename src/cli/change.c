@@ -53,6 +53,11 @@ static int set_all(const char *job, int count, char **pairs, bool check)
 
 		if (!equals || equals == pairs[i] || (size_t)(equals - pairs[i]) >= sizeof(key))
 			return td_cli_fail("\"%.64s\" is not valid: expected KEY=VALUE", pairs[i]);
+		/* Cut off it might be valid, and something else. */
+		if (strlen(equals + 1) > TD_STR_MAX)
+			return td_cli_fail("%.*s: \"%.64s...\" is not valid: it is longer than %d "
+					   "characters",
+				(int)(equals - pairs[i]), pairs[i], equals + 1, TD_STR_MAX);
 		snprintf(key, sizeof(key), "%.*s", (int)(equals - pairs[i]), pairs[i]);
 		status = set_one(job, key, equals + 1, check);
 		if (status)
@@ -68,6 +73,9 @@ int td_verb_set(int argc, char **argv)
 
 	if (argc == 1)
 		return show_options(NULL);
+	if (!strncmp(argv[1], "--", 2))
+		return td_cli_fail(
+			"\"%.64s\" is not an option of set: see tandem set --help", argv[1]);
 	if (!strchr(argv[1], '=')) {
 		job = argv[1];
 		i = 2;

@@ -241,10 +241,16 @@ static int find_word(
 static int choose_words(
 	const char *words, const struct rows *rows, const struct list *candidates, struct list *ret)
 {
+	const char *all = words;
+
 	while (words) {
 		size_t len = strcspn(words, ",");
 		int found = find_word(words, len, rows, candidates);
 
+		if (!len && *all)
+			return td_cli_fail("--gpu: \"%.64s\" is not valid: expected a GPU before "
+					   "and behind each comma, of %s",
+				all, describe(rows, candidates));
 		if (found < 0)
 			return fail_word(words, len, rows, candidates);
 		if (find_uuid(ret, candidates->uuid[found]) >= 0)

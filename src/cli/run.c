@@ -164,6 +164,22 @@ static int check_slack(const char *where, const char *value)
 	return td_parse_slack(value, &ppm, &err) ? td_cli_fail("%s: %s", where, err.msg) : 0;
 }
 
+static int check_duration(const char *where, const char *value)
+{
+	struct td_err err = {0};
+	uint64_t ns;
+
+	return td_parse_duration(value, &ns, &err) ? td_cli_fail("%s: %s", where, err.msg) : 0;
+}
+
+static int check_host_full(const char *where, const char *value)
+{
+	return strcmp(value, "stay") && strcmp(value, "refuse")
+		       ? td_cli_fail("%s: \"%.64s\" is not valid: expected stay or refuse", where,
+				 value)
+		       : 0;
+}
+
 /* What the command would inherit and pass over in silence: a limit that cannot be read is none. */
 static int check_environment(const struct job *job)
 {
@@ -173,7 +189,11 @@ static int check_environment(const struct job *job)
 	} variables[] = {{"TANDEM_MEM", job->mem, check_limit},
 		{"NVIDIA_GPU_MEMORY_LIMIT", job->mem, check_limit},
 		{"TANDEM_MEM_SOFT", job->mem_soft, check_limit},
-		{"TANDEM_DUTY", job->duty, check_duty}, {"TANDEM_SLACK", job->slack, check_slack}};
+		{"TANDEM_DUTY", job->duty, check_duty}, {"TANDEM_SLACK", job->slack, check_slack},
+		{"TANDEM_HOST_LIMIT", NULL, check_limit},
+		{"TANDEM_HOST_FULL", NULL, check_host_full},
+		{"TANDEM_DRAIN_DEADLINE", NULL, check_duration},
+		{"TANDEM_IDLE", NULL, check_duration}, {"TANDEM_GRACE", NULL, check_duration}};
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
 		const char *value = getenv(variables[i].name);
@@ -367,6 +387,13 @@ static int set_environment(const struct job *job, const char *command)
 
 	if (!td_cli_find(library, sizeof(library), "TANDEM_LIB", candidates))
 		return td_cli_fail("libtandem.so was not found beside tandem: set TANDEM_LIB");
+	/* The dynamic linker would say so, and run the command without tandem. */
+	if (access(library, R_OK))
+		return td_cli_fail("TANDEM_LIB: \"%s\": %s", library, strerror(errno));
+	if (strpbrk(library, ": "))
+		return td_cli_fail("\"%s\" cannot be preloaded: its path has a blank or a colon, "
+				   "which end it in LD_PRELOAD: set TANDEM_LIB to a link to it",
+			library);
 	if (snprintf(preload, sizeof(preload), "%s%s%s", library, others && *others ? ":" : "",
 		    others ? others : "") >= (int)sizeof(preload))
 		return td_cli_fail("LD_PRELOAD is too long");

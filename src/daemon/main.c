@@ -194,6 +194,11 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 			if (strlen(optarg) >= sizeof(ret->socket))
 				return td_err_set(err, -ENAMETOOLONG,
 					"\"%.64s...\" is too long for a socket", optarg);
+			if (*optarg != '/')
+				return td_err_set(err, -EINVAL,
+					"--socket: \"%s\" is not valid: expected a path that "
+					"begins with /",
+					optarg);
 			strcpy(ret->socket, optarg);
 			break;
 		case 'c': r = td_options_load(&server.node.options, optarg, err); break;

@@ -1,6 +1,7 @@
 """What is typed and cannot be meant: every option says so, quotes it and says what is expected. And that what is printed for people is whole. TAP on stdout; argument: the
 build."""
 import re
+import tempfile
 
 from shell import MIB, Shell
 from world import *
@@ -25,6 +26,7 @@ def options_of_run_quote_what_they_refuse_and_say_what_they_take():
                 refused(world, SOFTGPU, "run", "--", TANDEM, "run", option, value, "--", "true", quoted=value, expected=(f"{option}: ", bound))
         refused(world, TANDEM, "run", "--name", "", "--", "true", quoted="", expected=("--name: ",))
         refused(world, SOFTGPU, "run", "--", TANDEM, "run", "--gpu", "any:7", "--", "true", quoted="7", expected=("from 1 to 1",))
+        refused(world, SOFTGPU, "run", "--", TANDEM, "run", "--gpu", "0,,1", "--", "true", quoted="0,,1", expected=("comma",))
         for words, quoted in ((["-xy"], "-x"), (["--frob"], "--frob"), (["--mem"], "--mem")):
             done = world.call(TANDEM, "run", *words)
             assert done.returncode == 125 and f'"{quoted}"' in done.stderr, done
@@ -32,7 +34,8 @@ def options_of_run_quote_what_they_refuse_and_say_what_they_take():
 
 def variables_that_a_command_would_inherit_are_quoted_too():
     with World() as world:
-        for name in ("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", "TANDEM_MEM_SOFT", "TANDEM_DUTY", "TANDEM_SLACK"):
+        for name in ("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", "TANDEM_MEM_SOFT", "TANDEM_DUTY", "TANDEM_SLACK", "TANDEM_HOST_LIMIT", "TANDEM_HOST_FULL",
+                     "TANDEM_DRAIN_DEADLINE", "TANDEM_IDLE", "TANDEM_GRACE"):
             for value in NONSENSE:
                 done = world.call(TANDEM, "run", "--", "true", **{name: value})
                 assert (done.returncode == 0) == (not value) and (not value or f'{name}: "{value}"' in done.stderr and "expected" in done.stderr), (name, value, done)
@@ -40,6 +43,25 @@ def variables_that_a_command_would_inherit_are_quoted_too():
         assert done.returncode == 0 and not done.stderr, done
         done = world.call(TANDEM, "run", "--", "true", TANDEM_SOCKET="relative/socket")
         assert done.returncode == 125 and 'TANDEM_SOCKET: "relative/socket"' in done.stderr and not os.path.exists("/relative"), done
+
+
+def a_library_that_cannot_be_preloaded_is_named_and_nothing_runs_without_it():
+    with World() as world:
+        with tempfile.TemporaryDirectory() as folder:
+            blank = f"{folder}/a b.so"
+            os.symlink(LIBRARY, blank)
+            for path in ("/nonexistent/lib.so", blank):
+                done = world.call(TANDEM, "run", "--", "echo", "ran", TANDEM_LIB=path)
+                assert done.returncode == 125 and f'"{path}"' in done.stderr and not done.stdout, done
+
+
+def what_is_set_is_not_cut_off_and_options_are_told_from_jobs():
+    with World() as world:
+        for words, quoted in ((["quantum=" + "0" * 254 + "15s"], "0" * 64), (["--job", "a", "mem=1Gi"], "--job")):
+            done = world.call(TANDEM, "set", *words)
+            assert done.returncode == 125 and f'"{quoted}' in done.stderr, done
+        done = world.call(TANDEMD, "--socket", "relative/socket")
+        assert done.returncode == 2 and '"relative/socket"' in done.stderr and not os.path.exists("relative"), done
 
 
 def options_that_would_have_no_effect_are_refused():
@@ -210,6 +232,8 @@ def an_options_name_alone_shows_it():
 run_cases([
     options_of_run_quote_what_they_refuse_and_say_what_they_take,
     variables_that_a_command_would_inherit_are_quoted_too,
+    a_library_that_cannot_be_preloaded_is_named_and_nothing_runs_without_it,
+    what_is_set_is_not_cut_off_and_options_are_told_from_jobs,
     options_that_would_have_no_effect_are_refused,
     settings_quote_what_they_refuse_and_say_what_they_take,
     what_is_wrong_with_a_daemons_arguments_is_quoted,

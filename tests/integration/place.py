@@ -303,7 +303,7 @@ def what_makes_no_sense_is_quoted_and_what_there_is_is_said():
         for bad in ("banana", "2", "-1", "", "0x1", "GPU-00000000-0000-0000-0000-000000000000", "anything"):
             refused(world, bad, f'"{bad}"', "0 (softgpu tiny, " + gpus[0], "1 (softgpu tiny, " + gpus[1])
         refused(world, "0,0", '"0" is named twice')
-        refused(world, "0,", '""', gpus[1])
+        refused(world, "0,", '"0,"', gpus[1])
         refused(world, "any:3", '"3"', gpus[1])
         refused(world, "any:0", '"0"')
         refused(world, "GPU-", '"GPU-"')
