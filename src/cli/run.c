@@ -180,6 +180,15 @@ static int check_host_full(const char *where, const char *value)
 		       : 0;
 }
 
+static int check_upgrade(const char *where, const char *value)
+{
+	return strcmp(value, "none") && strcmp(value, "guaranteed") && strcmp(value, "online")
+		       ? td_cli_fail(
+				 "%s: \"%.64s\" is not valid: expected guaranteed, online or none",
+				 where, value)
+		       : 0;
+}
+
 /* What the command would inherit and pass over in silence: a limit that cannot be read is none. */
 static int check_environment(const struct job *job)
 {
@@ -190,6 +199,7 @@ static int check_environment(const struct job *job)
 		{"NVIDIA_GPU_MEMORY_LIMIT", job->mem, check_limit},
 		{"TANDEM_MEM_SOFT", job->mem_soft, check_limit},
 		{"TANDEM_DUTY", job->duty, check_duty}, {"TANDEM_SLACK", job->slack, check_slack},
+		{"TANDEM_UPGRADE", job->upgrade, check_upgrade},
 		{"TANDEM_HOST_LIMIT", NULL, check_limit},
 		{"TANDEM_HOST_FULL", NULL, check_host_full},
 		{"TANDEM_DRAIN_DEADLINE", NULL, check_duration},

@@ -34,7 +34,7 @@ def options_of_run_quote_what_they_refuse_and_say_what_they_take():
 
 def variables_that_a_command_would_inherit_are_quoted_too():
     with World() as world:
-        for name in ("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", "TANDEM_MEM_SOFT", "TANDEM_DUTY", "TANDEM_SLACK", "TANDEM_HOST_LIMIT", "TANDEM_HOST_FULL",
+        for name in ("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", "TANDEM_MEM_SOFT", "TANDEM_DUTY", "TANDEM_SLACK", "TANDEM_UPGRADE", "TANDEM_HOST_LIMIT", "TANDEM_HOST_FULL",
                      "TANDEM_DRAIN_DEADLINE", "TANDEM_IDLE", "TANDEM_GRACE"):
             for value in NONSENSE:
                 done = world.call(TANDEM, "run", "--", "true", **{name: value})

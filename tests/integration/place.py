@@ -308,7 +308,7 @@ def what_makes_no_sense_is_quoted_and_what_there_is_is_said():
         refused(world, "any:0", '"0"')
         refused(world, "GPU-", '"GPU-"')
         # what comes by the environment is an event that quotes it, and counts as not given
-        process = begin(world, None, "--hold", MIB, TANDEM_GPUS="gpu 1", TANDEM_GRACE="garbage")
+        process = begin(world, None, "TANDEM_GRACE=garbage", PROGRAM, "--hold", MIB, program="env", TANDEM_GPUS="gpu 1")
         assert len(line(process)["devices"]) == 2
         until(lambda: len(world.events("rejected")) == 2, "both are told")
         assert ["TANDEM_GRACE=garbage makes no sense", "TANDEM_GPUS=gpu 1 makes no sense"] == [e["detail"] for e in world.events("rejected")], world.events("rejected")
