@@ -177,6 +177,21 @@ static const void *current_context(void)
 	return td_context_use() >= 0 && !td_real.cuCtxGetCurrent(&context) ? context : NULL;
 }
 
+/* The variables come now, while what was granted for them may still be on its way back from others. Only OUT_OF_MEMORY is an answer to that. */
+static CUresult bring(const void *library)
+{
+	CUmodule module;
+	CUresult r;
+	int before;
+
+	if (!td_real.cuLibraryGetModule)
+		return CUDA_SUCCESS;
+	before = td_context_relax();
+	r = td_real.cuLibraryGetModule(&module, (void *)library);
+	td_context_unrelax(before);
+	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
+}
+
 /* Before a call that may bring the library's variables into the current context. */
 static CUresult use(const void *library)
 {
@@ -192,11 +207,16 @@ static CUresult use(const void *library)
 	if (!key)
 		return CUDA_SUCCESS;
 	r = td_data_claim(&claim, &data);
+	if (r) {
+		td_library_gone(key);
+		return r;
+	}
+	do
+		r = bring(library);
+	while (td_data_again(&claim, r));
 	if (r)
 		td_library_gone(key);
-	else
-		(void)td_data_settle(&claim, r, TD_KEY_LIBRARY, TD_KEY_LIBRARY_MANAGED, key);
-	return r;
+	return td_data_settle(&claim, r, TD_KEY_LIBRARY, TD_KEY_LIBRARY_MANAGED, key);
 }
 
 static const void *known_library(const void *kernel)
@@ -209,9 +229,22 @@ static const void *known_library(const void *kernel)
 	return library;
 }
 
-CUresult td_library_launches(const void *function)
+/* "The context to launch on" is the stream's (cuLaunchKernel). */
+CUresult td_library_launches(const void *function, void *stream)
 {
-	return use(known_library(function));
+	const void *library = known_library(function);
+	CUcontext now, context, popped;
+	CUresult r;
+
+	if (!library)
+		return CUDA_SUCCESS;
+	context = td_context_of_stream(stream);
+	if (!context || td_real.cuCtxGetCurrent(&now) || now == context ||
+		td_real.cuCtxPushCurrent_v2(context))
+		return use(library);
+	r = use(library);
+	(void)td_real.cuCtxPopCurrent_v2(&popped);
+	return r;
 }
 
 /* -- loading and unloading -- */
@@ -354,8 +387,8 @@ CUresult td_hook_cuLibraryEnumerateKernels(void **a0, unsigned a1, void *a2)
 	{                                                                                          \
 		const struct td_kernel_node *params = a4;                                          \
 		bool some = atomic_load_explicit(&td_library_kernels, memory_order_relaxed);       \
-		CUresult r =                                                                       \
-			some && params ? td_library_launches(kernel_of(params)) : CUDA_SUCCESS;    \
+		CUresult r = some && params ? td_library_launches(kernel_of(params), NULL)         \
+					    : CUDA_SUCCESS;                                        \
 		return r ? r : td_real.symbol TD_ARGS_##symbol;                                    \
 	}
 

@@ -9,8 +9,8 @@
 /* Kernels that were given out of libraries whose variables count. They may be launched as they are, in any context. */
 extern _Atomic uint32_t td_library_kernels;
 
-/* Before a launch, if there are such kernels: CUDA_ERROR_OUT_OF_MEMORY if this is one, and the variables of its library do not fit. */
-CUresult td_library_launches(const void *function);
+/* Before a launch in that stream (NULL: of the current context), if there are such kernels: CUDA_ERROR_OUT_OF_MEMORY if this is one, and the variables of its library do not fit. */
+CUresult td_library_launches(const void *function, void *stream);
 
 /* What counted under this key of TD_KEY_LIBRARY or TD_KEY_LIBRARY_MANAGED has ended with its context. */
 void td_library_gone(uint64_t key);

@@ -245,7 +245,7 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 				return r;                                                          \
 		}                                                                                  \
 		if (LAUNCHES(symbol, TD_WORK_##symbol)) {                                          \
-			r = td_library_launches(FUNCTION(TD_WORK_##symbol));                       \
+			r = td_library_launches(FUNCTION(TD_WORK_##symbol), (void *)(stream));     \
 			if (r)                                                                     \
 				return r;                                                          \
 		}                                                                                  \

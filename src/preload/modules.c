@@ -86,7 +86,7 @@ CUresult td_data_claim(struct td_data_claim *ret, const struct td_image_data *da
 	return r ? td_outside_settle(&ret->device, r, TD_KEY_MODULE, 0) : r;
 }
 
-static bool again(struct td_data_claim *claim, CUresult r)
+bool td_data_again(struct td_data_claim *claim, CUresult r)
 {
 	return td_outside_again(&claim->device, r) || td_outside_again(&claim->managed, r);
 }
@@ -171,7 +171,7 @@ static CUresult count_measured(const struct measure *m, CUmodule module)
 			return r;                                                                  \
 		do                                                                                 \
 			r = td_real.symbol TD_ARGS_##symbol;                                       \
-		while (r ? again(&claim, r) : a0 && is_in_doubt(&measure, *a0));                   \
+		while (r ? td_data_again(&claim, r) : a0 && is_in_doubt(&measure, *a0));           \
 		if (!r && measure.wanted)                                                          \
 			r = count_measured(&measure, *a0);                                         \
 		return td_data_settle(&claim, r, TD_KEY_MODULE, TD_KEY_MODULE_MANAGED,             \

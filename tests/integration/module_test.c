@@ -14,6 +14,7 @@
  *   captured   the same, into a graph
  *   node       the same; its kernel is a graph's node by its own handle
  *   contexts   a library's variable in each of three contexts
+ *   streams    a library's kernel is launched by its own handle in a stream of each
  *   reset      once: a library, and the primary context reset; then its variable once more, and as much memory as one more
  */
 #include <stdbool.h>
@@ -250,6 +251,28 @@ static void contexts(CUcontext *all, size_t bytes)
 	must(cuLibraryUnload(library), "unload");
 }
 
+static void streams(CUcontext *all, size_t bytes)
+{
+	CUstream made[LATER];
+	CUresult r = CUDA_SUCCESS;
+	void *library, *kernel;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < LATER; i++) {
+		must(cuCtxSetCurrent(all[i]), "cuCtxSetCurrent");
+		must(cuStreamCreate(&made[i], CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	}
+	must(cuCtxSetCurrent(all[0]), "cuCtxSetCurrent");
+	must(cuLibraryLoadData(&library, image(bytes), NULL, NULL, 0, NULL, NULL, 0), "load");
+	must(cuLibraryGetKernel(&kernel, library, "f"), "its kernel");
+	while (n < LATER && !r) {
+		r = launch(kernel, made[n]);
+		n += !r;
+	}
+	say(n, r);
+	must(cuLibraryUnload(library), "unload");
+}
+
 static void reset(size_t bytes)
 {
 	CUcontext context;
@@ -294,7 +317,7 @@ int main(int argc, char **argv)
 	if (!bytes) {
 		fprintf(stderr, "usage: module_test "
 				"data|file|library|managed|shared|packed|later|listed|asked|"
-				"launched|captured|node|contexts|reset BYTES\n");
+				"launched|captured|node|contexts|streams|reset BYTES\n");
 		return 2;
 	}
 	must(cuInit(0), "cuInit");
@@ -304,7 +327,8 @@ int main(int argc, char **argv)
 		if (takes_kernels(argv[1]))
 			must(cuLibraryGetKernel(&kernels[i], handles[i], "f"), "its kernel");
 	}
-	for (unsigned i = 0; i < (strcmp(argv[1], "contexts") ? 1 : LATER); i++)
+	for (unsigned i = 0;
+		i < (strcmp(argv[1], "contexts") && strcmp(argv[1], "streams") ? 1 : LATER); i++)
 		must(cuCtxCreate_v2(&context[i], 0, 0), "cuCtxCreate");
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned n = 0;
@@ -316,6 +340,10 @@ int main(int argc, char **argv)
 		}
 		if (!strcmp(argv[1], "contexts")) {
 			contexts(context, bytes);
+			continue;
+		}
+		if (!strcmp(argv[1], "streams")) {
+			streams(context, bytes);
 			continue;
 		}
 		if (!strcmp(argv[1], "reset")) {

@@ -51,13 +51,15 @@ def a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used
 
 
 def a_library_counts_in_each_context_that_it_is_used_in():
-    with World("--memory", "256m") as world:
-        process = start(world, "contexts", 16, "plain", contexts=3)
-        for _ in range(2):
-            assert again(process) == {"loaded": 2, "result": 2}
-        process.communicate(timeout=DEADLINE_S)
-        assert process.returncode == 0
-        nothing_is_left(world)
+    for kind in ("contexts", "streams"):
+        with World("--memory", "256m") as world:
+            process = start(world, kind, 16, "plain", contexts=3)
+            for _ in range(2):
+                said = again(process)
+                assert said == {"loaded": 2, "result": 2}, (kind, said)
+            process.communicate(timeout=DEADLINE_S)
+            assert process.returncode == 0
+            nothing_is_left(world)
 
 
 def a_library_counts_again_after_its_context_has_ended():

@@ -254,6 +254,8 @@ static void allocate(struct lane *lane, struct block *b)
 		r = map_own(lane, bytes, &b->address);
 		break;
 	case BLOCK_MANAGED: r = cuMemAllocManaged(&b->address, bytes, CU_MEM_ATTACH_GLOBAL); break;
+	case BLOCK_GRAPH: r = block_of_graph(lane, bytes, &b->address); break;
+	case BLOCK_LIBRARY: r = block_of_library(lane, bytes, b); break;
 	case BLOCK_KIND_N: break;
 	}
 	if (r) {
@@ -270,12 +272,15 @@ static void allocate(struct lane *lane, struct block *b)
 
 static void release(struct lane *lane, struct block *b)
 {
-	if (b->kind == BLOCK_ASYNC) {
+	if (b->kind == BLOCK_ASYNC || (b->kind == BLOCK_GRAPH && lane_below(lane, 2))) {
 		MUST(cuMemFreeAsync(b->address, lane->stream));
 	} else if (b->kind == BLOCK_OWN_VMM) {
 		MUST(cuStreamSynchronize(lane->stream));
 		MUST(cuMemUnmap(b->address, b->bytes));
 		MUST(cuMemAddressFree(b->address, b->bytes));
+	} else if (b->kind == BLOCK_LIBRARY) {
+		MUST(cuStreamSynchronize(lane->stream));
+		MUST(cuLibraryUnload(b->library));
 	} else {
 		MUST(cuMemFree_v2(b->address)); /* what is in flight on it ends before */
 	}

@@ -15,13 +15,15 @@
 #define BLOCKS_MAX   12u
 #define BLOCK_STRIDE 1024u /* words from one that kernels change to the next */
 
-/* How it is allocated: cuMemAlloc, with pitch, in stream order, the program's own VMM, unified memory. A letter each, in BLOCK_KINDS. */
+/* How it is allocated: cuMemAlloc, with pitch, in stream order, the program's own VMM, unified memory, by a graph, as a library's variable. A letter each, in BLOCK_KINDS. */
 enum block_kind {
 	BLOCK_PLAIN,
 	BLOCK_PITCH,
 	BLOCK_ASYNC,
 	BLOCK_OWN_VMM,
 	BLOCK_MANAGED,
+	BLOCK_GRAPH,
+	BLOCK_LIBRARY,
 	BLOCK_KIND_N
 };
 
@@ -29,12 +31,13 @@ struct block {
 	enum block_kind kind;
 	CUdeviceptr address; /* 0: none */
 	size_t bytes;        /* as mapped or allocated */
+	void *library;       /* of BLOCK_LIBRARY */
 	uint32_t words;      /* that are used */
 	bool hashed;
 	uint32_t value, factor, term;
 };
 
-#define BLOCK_KINDS "ptavm"
+#define BLOCK_KINDS "ptavmgl"
 
 /* One thread's. */
 struct lane {
@@ -58,6 +61,10 @@ void lane_turn(struct lane *lane);
 
 /* A graph made node by node, not captured: a fill of the block, or a copy of `from`, kernels, and memory operations; launched several times. */
 void lane_build_graph(struct lane *lane, struct block *b, const struct block *from);
+
+/* Memory for a block; or CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult block_of_graph(struct lane *lane, size_t bytes, CUdeviceptr *ret);
+CUresult block_of_library(struct lane *lane, size_t bytes, struct block *b);
 
 /* What a block's words are from now on: as a fill makes them, as another's, as kernels with these factors and terms make them. */
 void block_fill(struct block *b, uint32_t value, bool hashed);

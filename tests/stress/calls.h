@@ -34,6 +34,11 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CU
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream);
+CUresult cuLibraryLoadData(void **library, const void *image, int *jit_options, void **jit_values,
+	unsigned jit_count, int *options, void **values, unsigned count);
+CUresult cuLibraryGetKernel(void **kernel, void *library, const char *name);
+CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, void *library, const char *name);
+CUresult cuLibraryUnload(void *library);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,

@@ -30,8 +30,9 @@ GPUS, CONTEXT_BYTES = 2, MIB
 AT_ONCE, EPOCH_S = 5, 10
 # Several of a word: the likelier. worker.c says what the letters are.
 BACKENDS = os.environ.get("TANDEM_STRESS_BACKENDS", "plain swap swap swap managed auto").split()
-KINDS = os.environ.get("TANDEM_STRESS_KINDS", "p pt pt ptv pta ptm").split()
-# Where what an allocation takes of the device is not known before: cuMemAlloc's rounding and packing, pages of unified memory, a pool's growth.
+KINDS = os.environ.get("TANDEM_STRESS_KINDS", "p pt pt ptv pta ptm ptg ptl pgl").split()
+# Where what an allocation takes of the device is not known before: cuMemAlloc's rounding and packing, pages of unified memory, a pool's growth, what a graph's memory and
+# variables are rounded up to.
 LOOSE_BYTES = 12 * MIB
 # That caches may still take after the first round; a sanitizer keeps what is freed.
 GROWTH_BYTES = (24 if TANDEMD.startswith(BUILD) else 1024) * MIB

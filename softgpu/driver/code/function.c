@@ -24,7 +24,7 @@ enum {
 #define LEGACY_PARAMS_MAX 4096u
 #define LOADED            1 /* CU_FUNCTION_LOADING_STATE_LOADED */
 
-struct CUfunc_st *sg_function_find(struct CUctx_st *context, CUfunction handle)
+int sg_function_find(struct CUctx_st *context, CUfunction handle, struct CUfunc_st **ret)
 {
 	struct CUfunc_st *found = NULL;
 	struct td_list *it;
@@ -36,7 +36,10 @@ struct CUfunc_st *sg_function_find(struct CUctx_st *context, CUfunction handle)
 			if (f == handle)
 				found = f;
 	pthread_mutex_unlock(&context->lock);
-	return found ? found : sg_kernel_function(context, handle);
+	if (!found)
+		return sg_kernel_function(context, handle, ret);
+	*ret = found;
+	return CUDA_SUCCESS;
 }
 
 static int named(CUfunction handle, struct CUctx_st **ret_context, struct CUfunc_st **ret)
@@ -45,8 +48,7 @@ static int named(CUfunction handle, struct CUctx_st **ret_context, struct CUfunc
 
 	if (r)
 		return r;
-	*ret = sg_function_find(*ret_context, handle);
-	return *ret ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return sg_function_find(*ret_context, handle, ret);
 }
 
 API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)

@@ -287,13 +287,13 @@ static void release_launch(struct sg_work *work)
 static int make_launch(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction handle,
 	void **params, void **extra, bool cooperative, struct sg_work **ret)
 {
-	struct CUfunc_st *function = sg_function_find(context, handle);
+	struct CUfunc_st *function;
 	struct launch_work *work;
 	size_t bytes;
-	int r;
+	int r = sg_function_find(context, handle, &function);
 
-	if (!function)
-		return CUDA_ERROR_INVALID_HANDLE;
+	if (r)
+		return r;
 	if (function->ptx->refusal) {
 		if (getenv("SOFTGPU_DEBUG"))
 			fprintf(stderr, "softgpu: kernel %s: %s\n", function->ptx->name,
@@ -369,12 +369,12 @@ bool *sg_work_cooperative(struct sg_work *work)
 bool sg_work_is_valid(struct CUctx_st *context, const struct sg_work *work)
 {
 	const struct launch_work *launch = (const struct launch_work *)work;
-	const struct CUfunc_st *function;
+	struct CUfunc_st *function;
 
 	if (work->run != run_kernel)
 		return true;
-	function = sg_function_find(context, launch->function);
-	return function && function->id == launch->function_id;
+	return !sg_function_find(context, launch->function, &function) &&
+	       function->id == launch->function_id;
 }
 
 static int launch(const CUlaunchConfig *config, CUfunction handle, void **params, void **extra,
@@ -386,7 +386,7 @@ static int launch(const CUlaunchConfig *config, CUfunction handle, void **params
 
 	/* A function is of its context; "the context to launch [a CUkernel] on will ... be taken from the specified stream" (cuLaunchKernel). */
 	if (!r && stream->context != sg_current_or_null())
-		handle = sg_kernel_function(stream->context, handle);
+		r = sg_kernel_function(stream->context, handle, &handle);
 	if (!r)
 		r = make_launch(stream->context, config, handle, params, extra, cooperative, &work);
 	/* "invalidates the persistent function state set through ... deprecated APIs": cuLaunch has to be given it anew. */

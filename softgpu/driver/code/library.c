@@ -108,17 +108,17 @@ static int function_of(struct CUkern_st *kernel, struct CUctx_st *context, CUfun
 	return CUDA_SUCCESS;
 }
 
-CUfunction sg_kernel_function(struct CUctx_st *context, const void *handle)
+int sg_kernel_function(struct CUctx_st *context, const void *handle, CUfunction *ret)
 {
 	struct CUkern_st *kernel;
-	CUfunction function = NULL;
+	int r = CUDA_ERROR_INVALID_HANDLE;
 
 	pthread_mutex_lock(&lock);
 	kernel = find_kernel(handle);
-	if (kernel && function_of(kernel, context, &function))
-		function = NULL;
+	if (kernel)
+		r = function_of(kernel, context, ret);
 	pthread_mutex_unlock(&lock);
-	return function;
+	return r;
 }
 
 void sg_library_context_gone(struct CUctx_st *context)

@@ -51,9 +51,9 @@ int sg_module_variable(const struct CUmod_st *module, const char *name, bool man
 	CUdeviceptr *address, size_t *bytes);
 
 /* -- function.c: a function of a module of this context, also by the handle of a library's kernel; NULL: none -- */
-struct CUfunc_st *sg_function_find(struct CUctx_st *context, CUfunction handle);
+int sg_function_find(struct CUctx_st *context, CUfunction handle, struct CUfunc_st **ret);
 
 /* -- library.c -- */
 /* The kernel's function in this context, loaded if need be; NULL: not a kernel, or not to be loaded. */
-CUfunction sg_kernel_function(struct CUctx_st *context, const void *handle);
+int sg_kernel_function(struct CUctx_st *context, const void *handle, CUfunction *ret);
 void sg_library_context_gone(struct CUctx_st *context);

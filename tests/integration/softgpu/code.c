@@ -117,6 +117,22 @@ TEST(functions_tell_their_needs_and_occupancy_follows)
 	end();
 }
 
+TEST(a_kernel_whose_variables_have_no_room_is_refused_for_that)
+{
+	static const char huge[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				   ".visible .global .b8 huge[1073741824];\n"
+				   ".visible .entry f()\n{\nret;\n}\n";
+	void *library, *kernel;
+
+	begin();
+	OK(cuLibraryLoadData(&library, huge, NULL, NULL, 0, NULL, NULL, 0));
+	OK(cuLibraryGetKernel(&kernel, library, "f"));
+	CHECK_EQ(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+		CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuLibraryUnload(library));
+	end();
+}
+
 TEST(libraries_belong_to_no_context)
 {
 	void *library, *kernel_handle, *listed[4] = {0}, *owner;
