@@ -486,6 +486,13 @@ static struct td_pacing pacing_of(
 		.detect = grant->steps && !(process->steps.count && !process->steps.unit)};
 	uint32_t cap = process->job->settings.duty_ppm;
 
+	/* Of pauses a library that does not know of them has all, as has one with a cap of its own, up to that. */
+	if (grant->pause_until_ns && (cap || process->abi < TD_PAGES_ABI_PAUSES)) {
+		pacing.duty_ppm = 0;
+	} else {
+		pacing.pause_until_ns = grant->pause_until_ns;
+		pacing.sharers = grant->sharers;
+	}
 	if (cap && (!pacing.duty_ppm || cap < pacing.duty_ppm))
 		pacing.duty_ppm = cap;
 	if (pacing.duty_ppm >= TD_PPM)

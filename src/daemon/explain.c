@@ -160,7 +160,13 @@ char *td_node_explain_bounds(
 			"Its memory stays on the GPU (backend auto): %s, which it has loaded, may "
 			"tell other hardware where that is.",
 			process->stays_for);
-	if (process->pacing.duty_ppm)
+	if (process->pacing.pause_until_ns)
+		n = add(buf, len, n,
+			"A guaranteed job pauses: what will be over before it goes on is free, of "
+			"the rest "
+			"it may take %g%% of the GPU's time.",
+			process->pacing.duty_ppm / 1e4);
+	else if (process->pacing.duty_ppm)
 		n = add(buf, len, n, "It may take %g%% of the GPU's time.",
 			process->pacing.duty_ppm / 1e4);
 	if (process->word & TD_WORD_WINDOW) {

@@ -160,25 +160,24 @@ static uint32_t by_steps(struct td_guard *guard, const struct td_view *view, uin
 	return is_floor_all(here) && here->at_work ? here->floor_ppm : duty_ppm;
 }
 
-uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
-	uint32_t besteffort_jobs, uint64_t now_ns, struct td_plan *plan)
+static uint32_t duty_ppm(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
+	const struct present *here, uint32_t besteffort_jobs, uint64_t now_ns, struct td_plan *plan)
 {
-	const struct present here = look(view, plan, gpu);
 	const struct td_gpu_view *figures = &view->gpus[gpu];
-	uint32_t duty_ppm = by_steps(guard, view, gpu, &here, besteffort_jobs, now_ns, plan),
+	uint32_t steps_ppm = by_steps(guard, view, gpu, here, besteffort_jobs, now_ns, plan),
 		 other_ppm = TD_PPM;
 
-	if (here.online != UINT32_MAX && here.strain > 0)
-		other_ppm = td_pid_step(&guard->latency, &by_latency, here.strain, now_ns);
-	else if (here.online != UINT32_MAX && figures->known & TD_HAS(SM_ACTIVITY))
+	if (here->online != UINT32_MAX && here->strain > 0)
+		other_ppm = td_pid_step(&guard->latency, &by_latency, here->strain, now_ns);
+	else if (here->online != UINT32_MAX && figures->known & TD_HAS(SM_ACTIVITY))
 		other_ppm = td_pid_step(
 			&guard->load, &by_load, figures->sm_activity_ppm / (double)TD_PPM, now_ns);
 	else
-		return here.at_work || here.guaranteed_count == 1 ? duty_ppm : TD_PPM;
-	if (here.besteffort && here.at_work && now_ns + PERIOD_NS < plan->next_wakeup_ns)
+		return here->at_work || here->guaranteed_count == 1 ? steps_ppm : TD_PPM;
+	if (here->besteffort && here->at_work && now_ns + PERIOD_NS < plan->next_wakeup_ns)
 		plan->next_wakeup_ns = now_ns + PERIOD_NS;
-	duty_ppm = other_ppm < duty_ppm ? other_ppm : duty_ppm;
-	return here.at_work ? duty_ppm : TD_PPM;
+	steps_ppm = other_ppm < steps_ppm ? other_ppm : steps_ppm;
+	return here->at_work ? steps_ppm : TD_PPM;
 }
 
 /* Of a stretch of the job's time. */
@@ -194,25 +193,61 @@ static uint64_t least_ns(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-uint64_t td_guard_window_ns(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
-	uint64_t most_ns, uint64_t now_ns, const struct td_plan *plan)
+/* A guaranteed job's pauses: of all of them together, as besteffort work has the GPU to itself in those only. */
+static void note_pauses(struct td_guard *guard, bool at_work, uint64_t now_ns)
 {
-	bool at_work = false;
+	if (at_work && !guard->at_work) {
+		td_cycle_wake(&guard->cycle, now_ns);
+		td_pauses_end(&guard->pauses, now_ns);
+	} else if (!at_work && guard->at_work) {
+		td_pauses_begin(&guard->pauses, now_ns);
+	}
+	guard->at_work = at_work;
+}
+
+/* Where besteffort work is not bound otherwise: by the pause's end, as far as one is in sight. */
+static void bound_by_pause(struct td_guard *guard, const struct present *here, uint64_t now_ns,
+	struct td_guard_room *room, struct td_plan *plan)
+{
+	uint64_t again, until;
+
+	if (!guard->pauses.since_ns || !here->besteffort || room->duty_ppm < TD_PPM)
+		return;
+	until = td_pauses_until_ns(&guard->pauses, room->window_ns, now_ns, &again);
+	if (again < plan->next_wakeup_ns)
+		plan->next_wakeup_ns = again;
+	if (until == UINT64_MAX)
+		return;
+	room->duty_ppm = here->floor_ppm;
+	room->pause_until_ns = until;
+}
+
+struct td_guard_room td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
+	uint32_t besteffort_jobs, uint64_t most_window_ns, uint64_t now_ns, struct td_plan *plan)
+{
+	struct present here = look(view, plan, gpu);
+	struct td_guard_room room = {.window_ns = most_window_ns};
+	bool guaranteed = false, at_work = false;
 
 	for (uint32_t c = 0; c < view->client_count; c++)
 		at_work |= is_guaranteed(view, plan, gpu, c) && view->clients[c].wants;
-	if (at_work && !guard->at_work)
-		td_cycle_wake(&guard->cycle, now_ns);
-	guard->at_work = at_work;
+	note_pauses(guard, at_work, now_ns);
+	room.duty_ppm = duty_ppm(guard, view, gpu, &here, besteffort_jobs, now_ns, plan);
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];
 
 		if (!is_guaranteed(view, plan, gpu, c))
 			continue;
+		guaranteed = true;
+		note_floor(&here, client);
 		if (client->step_ns)
-			most_ns = least_ns(most_ns, bearable_ns(client, client->step_ns));
+			room.window_ns =
+				least_ns(room.window_ns, bearable_ns(client, client->step_ns));
 		if (guard->cycle.mean_ns)
-			most_ns = least_ns(most_ns, bearable_ns(client, guard->cycle.mean_ns));
+			room.window_ns =
+				least_ns(room.window_ns, bearable_ns(client, guard->cycle.mean_ns));
 	}
-	return most_ns;
+	if (guaranteed)
+		bound_by_pause(guard, &here, now_ns, &room, plan);
+	return room;
 }

@@ -16,7 +16,9 @@
  * out of U_GPU: its threshold would have to be known for each model.
  *
  * Pauses. At the end of each the job finds what besteffort work has in flight. Of a step, or of the mean time from the end of one pause to the end of the next where that is shorter or no steps are seen, that
- * may be a quarter of the slack: many pauses in a step cost together no more than one.
+ * may be a quarter of the slack: many pauses in a step cost together no more than one. Half of it was measured too, and gave besteffort work next to nothing more
+ * (docs/results/protect.md). What is longer than that is let in as long as it will be over when the pause ends, as far as pauses.h can tell; of what is longer still besteffort
+ * work has the floor, so that it does not starve. docs/decisions/0037-long-kernels-in-pauses.md.
  *
  * Invariants
  *  - floor (2 %, of a job that says its slack a fifth of that where it is less) <= duty <= 1: besteffort work never starves by it;
@@ -27,6 +29,7 @@
 
 #include "policy/cycle.h"
 #include "policy/duty.h"
+#include "policy/pauses.h"
 #include "policy/pid.h"
 #include "policy/policy.h"
 #include "policy/slowest.h"
@@ -38,15 +41,17 @@ struct td_guard {
 	struct td_pid latency, load;
 	bool at_work; /* some guaranteed job */
 	struct td_cycle cycle;
+	struct td_pauses pauses;
 };
 
-/* ppm of the GPU's time for its besteffort work together, of so many jobs on that GPU (td_view_count_besteffort); brings the plan's wakeup forward where a step would become too long or a PID is due. */
-uint32_t td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
-	uint32_t besteffort_jobs, uint64_t now_ns, struct td_plan *plan);
+/* For the besteffort work of a GPU together. */
+struct td_guard_room {
+	uint32_t duty_ppm;  /* of the GPU's time; TD_PPM: no bound */
+	uint64_t window_ns; /* in flight at once beside a guaranteed job; 0: no bound */
+	/* A guaranteed job pauses: the duty does not count what is over by then, or fits the window. 0: it counts all. */
+	uint64_t pause_until_ns;
+};
 
-/*
- * What besteffort work may have in flight at the end of a guaranteed job's pause, at most most_ns: a quarter of what that may lose. Half of it was measured too, and gave
- * besteffort work next to nothing more (docs/results/protect.md). To be asked with every plan.
- */
-uint64_t td_guard_window_ns(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
-	uint64_t most_ns, uint64_t now_ns, const struct td_plan *plan);
+/* besteffort_jobs: on that GPU (td_view_count_besteffort). Brings the plan's wakeup forward where a step would become too long, a pause may end or a PID is due. To be asked with every plan. */
+struct td_guard_room td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
+	uint32_t besteffort_jobs, uint64_t most_window_ns, uint64_t now_ns, struct td_plan *plan);

@@ -211,6 +211,9 @@ struct td_grant {
 				 executor */
 	bool others_wait;     /* report idleness at once: somebody wants this GPU */
 	uint32_t duty_ppm;    /* of the GPU's time; 0: no bound. No time at all is a closed gate. */
+	/* The duty does not count what is over by then, nor what fits window_ns; 0: it counts all. So many programs do that at once. */
+	uint64_t pause_until_ns;
+	uint32_t sharers;
 	/* Of the SMs; 0: no bound. A process keeps what it was started with: see START_SHADOW. */
 	uint32_t sm_share_ppm;
 	/* Among those on its GPU: 1 goes before 2, 2 before 3, all of them before 0. */

@@ -118,36 +118,47 @@ static void set_priorities(const struct td_view *view, struct td_plan *plan)
 				view->clients[c].class == TD_CLASS_ONLINE ? 1 : 2;
 }
 
-static bool runs_besteffort(const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
+static bool is_open(const struct td_view *view, const struct td_plan *plan, uint32_t gpu,
+	uint32_t c, enum td_class class)
 {
-	for (uint32_t c = 0; c < view->client_count; c++)
-		if (view->clients[c].gpu == gpu && view->clients[c].class == TD_CLASS_BESTEFFORT &&
-			plan->grants[c].gate != TD_GATE_CLOSED)
-			return true;
-	return false;
+	return view->clients[c].gpu == gpu && view->clients[c].class == class &&
+	       plan->grants[c].gate != TD_GATE_CLOSED;
 }
 
 /*
  * Beside a guaranteed job: its steps are looked at; that it has a pause in its step (its host part) is told at once, as besteffort work has all of the
- * GPU then; and that has no more in flight than the window, so that the next launch finds the GPU soon.
+ * GPU then; and that has no more in flight, all of it together, than the window, so that the next launch finds the GPU soon.
  */
-static void watch_steps(
-	const struct td_view *view, uint32_t gpu, uint64_t window_ns, struct td_plan *plan)
+static void watch_steps(const struct td_view *view, uint32_t gpu, const struct td_guard_room *room,
+	struct td_plan *plan)
 {
-	bool besteffort = runs_besteffort(view, plan, gpu), guaranteed = false;
+	bool besteffort = false, guaranteed = false;
+	uint32_t sharers = 0;
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
-		if (view->clients[c].gpu != gpu || view->clients[c].class != TD_CLASS_GUARANTEED ||
-			plan->grants[c].gate == TD_GATE_CLOSED)
+		if (!is_open(view, plan, gpu, c, TD_CLASS_BESTEFFORT))
+			continue;
+		besteffort = true;
+		sharers += view->clients[c].wants;
+	}
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		if (!is_open(view, plan, gpu, c, TD_CLASS_GUARANTEED))
 			continue;
 		guaranteed = true;
 		plan->grants[c].steps = true;
 		plan->grants[c].others_wait |= besteffort;
 	}
-	for (uint32_t c = 0; guaranteed && c < view->client_count; c++)
-		if (view->clients[c].gpu == gpu && view->clients[c].class == TD_CLASS_BESTEFFORT &&
-			plan->grants[c].gate != TD_GATE_CLOSED)
-			plan->grants[c].window_ns = window_ns;
+	for (uint32_t c = 0; guaranteed && c < view->client_count; c++) {
+		struct td_grant *grant = &plan->grants[c];
+		uint32_t all = sharers + !view->clients[c].wants;
+
+		if (!is_open(view, plan, gpu, c, TD_CLASS_BESTEFFORT))
+			continue;
+		/* Less than a nanosecond is none; no window at all is 0. */
+		grant->window_ns = room->window_ns > all ? room->window_ns / all : room->window_ns;
+		grant->pause_until_ns = room->pause_until_ns;
+		grant->sharers = room->pause_until_ns ? all : 0;
+	}
 }
 
 static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
@@ -172,14 +183,11 @@ static void step(void *state, const struct td_policy_options *options, const str
 		return;
 	td_view_count_besteffort(view, besteffort_jobs);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
-		watch_steps(view, gpu,
-			td_guard_window_ns(
-				&tandem->guards[gpu], view, gpu, options->window_ns, now_ns, plan),
-			plan);
-		td_plan_divide_duty(view, gpu,
-			td_guard_step(&tandem->guards[gpu], view, gpu, besteffort_jobs[gpu], now_ns,
-				plan),
-			plan);
+		struct td_guard_room room = td_guard_step(&tandem->guards[gpu], view, gpu,
+			besteffort_jobs[gpu], options->window_ns, now_ns, plan);
+
+		watch_steps(view, gpu, &room, plan);
+		td_plan_divide_duty(view, gpu, room.duty_ppm, plan);
 	}
 }
 

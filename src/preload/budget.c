@@ -18,6 +18,11 @@
 #define TIMES_MAX   7ull
 #define TAG_SHIFT   43
 
+/* A length: tag, ns; of shorter ones each counts for so much. */
+#define LENGTH_MASK   ((1ull << TAG_SHIFT) - 1)
+#define SHORTER_SHARE 64
+#define UNSURE_SHARE  4
+
 /* The very first time holds what is done once, such as loading code: it costs no more than this. */
 #define FIRST_MAX_NS (5 * TD_NS_PER_MS)
 
@@ -47,6 +52,15 @@ void td_budget_reset(struct td_budget *budget, uint64_t now_ns)
 {
 	atomic_store_explicit(&budget->paid_until_ns, now_ns, memory_order_relaxed);
 	atomic_store_explicit(&budget->forgotten_ns, 0, memory_order_relaxed);
+}
+
+void td_budget_change(
+	struct td_budget *budget, uint32_t before_ppm, uint32_t after_ppm, uint64_t now_ns)
+{
+	uint64_t paid = atomic_load_explicit(&budget->paid_until_ns, memory_order_relaxed);
+	double owed = paid > now_ns ? (double)(paid - now_ns) * before_ppm / after_ppm : 0;
+
+	td_budget_reset(budget, now_ns + (uint64_t)owed);
 }
 
 /* Threads that meet here may lose one piece. */
@@ -93,6 +107,18 @@ void td_budget_charge(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_p
 	atomic_fetch_add_explicit(&budget->paid_until_ns, price, memory_order_relaxed);
 }
 
+void td_budget_spend(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_ppm, uint64_t now_ns)
+{
+	uint64_t until = now_ns + stretch(gpu_ns, duty_ppm),
+		 paid = atomic_load_explicit(&budget->paid_until_ns, memory_order_relaxed);
+
+	note_length(budget, gpu_ns);
+	atomic_store_explicit(&budget->forgotten_ns, 0, memory_order_relaxed);
+	while (paid < until && !atomic_compare_exchange_weak_explicit(&budget->paid_until_ns, &paid,
+				       until, memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
 uint64_t td_budget_wait_ns(
 	struct td_budget *budget, uint64_t in_flight_ns, uint32_t duty_ppm, uint64_t now_ns)
 {
@@ -132,6 +158,27 @@ uint64_t td_solo_expect(const struct td_solo *solo, uint32_t hash)
 bool td_solo_is_sure(const struct td_solo *solo, uint32_t hash)
 {
 	return place_of(solo, hash) & SURE;
+}
+
+uint64_t td_lengths_expect(const struct td_lengths *lengths, uint32_t hash)
+{
+	uint64_t seen =
+		atomic_load_explicit(&lengths->places[hash % TD_SOLO_PLACES], memory_order_relaxed);
+
+	return seen >> TAG_SHIFT == tag_of(hash) ? seen & LENGTH_MASK : 0;
+}
+
+void td_lengths_note(struct td_lengths *lengths, uint32_t hash, uint64_t interval_ns, bool sure)
+{
+	uint64_t before = td_lengths_expect(lengths, hash), ns = interval_ns;
+
+	if (before && ns < before)
+		ns = before - (before - ns) / SHORTER_SHARE;
+	else if (before && !sure && ns - before > before / UNSURE_SHARE)
+		ns = before + before / UNSURE_SHARE;
+	if (ns <= LENGTH_MASK)
+		atomic_store_explicit(&lengths->places[hash % TD_SOLO_PLACES],
+			tag_of(hash) << TAG_SHIFT | ns, memory_order_relaxed);
 }
 
 static uint64_t min_ns(uint64_t a, uint64_t b)

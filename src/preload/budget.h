@@ -23,8 +23,15 @@ struct td_budget {
 	_Atomic uint64_t forgotten_ns; /* of idle time, since the last piece was charged */
 };
 
-/* A process whose gate opens with a duty for the first time, or with another one, owes nothing. */
+/* A process whose gate opens with a duty for the first time owes nothing. */
 void td_budget_reset(struct td_budget *budget, uint64_t now_ns);
+
+/* The duty changes: what is owed is the same GPU time as before, and no idle time is worth anything. Both 1 to 999999. */
+void td_budget_change(
+	struct td_budget *budget, uint32_t before_ppm, uint32_t after_ppm, uint64_t now_ns);
+
+/* gpu_ns of GPU time were used that the duty does not count: only what has been saved up is spent, as if this piece were the first under the duty. */
+void td_budget_spend(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_ppm, uint64_t now_ns);
 
 /* gpu_ns of GPU time were used. duty_ppm: 1 to 999999. */
 void td_budget_charge(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_ppm);
@@ -57,3 +64,14 @@ uint64_t td_solo_expect(const struct td_solo *solo, uint32_t hash);
 
 /* Is that by what it took exactly, or only by the shortest interval that there was? */
 bool td_solo_is_sure(const struct td_solo *solo, uint32_t hash);
+
+/* About the longest that pieces of work took lately, by their hash: what is to be over by a time is not to be taken for shorter. The same work may take longer with other data. */
+struct td_lengths {
+	_Atomic uint64_t places[TD_SOLO_PLACES]; /* budget.c's; 0: none */
+};
+
+/* It took interval_ns. sure: nobody else was served in between; else it may hold others' time, and counts for at most a quarter more than was known. */
+void td_lengths_note(struct td_lengths *lengths, uint32_t hash, uint64_t interval_ns, bool sure);
+
+/* 0: not known. */
+uint64_t td_lengths_expect(const struct td_lengths *lengths, uint32_t hash);

@@ -14,6 +14,8 @@
  * before it. Work of several streams or threads that overlapped is counted once: the spans in which the GPU has worked are kept on one scale of time
  * for each GPU, the distance from an event that is exchanged for a younger one now and then, as such distances are told in floats.
  *
+ * In a pause of somebody protected the duty does not count what will be over when the pause ends, as far as that is known, nor what the window has room for: the rest waits for the duty, or the next pause.
+ *
  * A wait is bounded: work that itself waits for this thread must not stop the program.
  */
 #include "preload/pace.h"
@@ -29,6 +31,7 @@
 #include "preload/futex.h"
 #include "preload/gate.h"
 #include "preload/hold.h"
+#include "preload/pause.h"
 #include "preload/spans.h"
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
@@ -36,9 +39,12 @@
 #define WAIT_USUAL   4 /* and in what is in flight, as long as that usually takes */
 #define WAIT_MAX_NS  (10 * TD_NS_PER_S)
 /* While there is a duty: known work between two marks; what new work is expected to take; the window. */
-#define MARK_NS        (1 * TD_NS_PER_MS)
-#define NEW_NS         (2 * TD_NS_PER_MS)
-#define DUTY_WINDOW_NS (20 * TD_NS_PER_MS)
+#define MARK_NS          (1 * TD_NS_PER_MS)
+#define UNNAMED_SHARE    8
+#define MARKS_PER_WINDOW 4
+#define MARK_MIN_NS      (100 * TD_NS_PER_US) /* where the window is less */
+#define NEW_NS           (2 * TD_NS_PER_MS)
+#define DUTY_WINDOW_NS   (20 * TD_NS_PER_MS)
 /* While held for another's moment alone: so often it is looked whether the GPU has run dry. */
 #define HOLD_LOOK_NS (500 * TD_NS_PER_US)
 /* Several programs share the GPU. */
@@ -59,10 +65,14 @@ static _Atomic bool dependent_seen;
 
 static struct td_budget budgets[TD_SLOT_MAX];
 static struct td_solo solo;
+static struct td_lengths lengths;
 /* Of the duty in force; 0: none. */
 static _Atomic uint32_t duty_ppm;
 /* The last one that was. */
 static _Atomic uint32_t last_duty_ppm;
+
+/* A copy, or another piece of which nothing is known, took so long; 0: not known. */
+static _Atomic uint64_t unnamed_ns;
 
 /* Moments alone: the one that holds us up; the number of the last one that let a piece of work through before its time, and when one was measured. */
 static td_hold held;
@@ -95,15 +105,34 @@ static void expect(struct td_window *window, struct td_window_mark *mark, uint64
 	mark->expected_ns = ns;
 }
 
+/* What pieces of work will take; 0: not known. */
+static uint64_t likely_ns(uint32_t hash)
+{
+	return hash ? td_solo_expect(&solo, hash)
+		    : atomic_load_explicit(&unnamed_ns, memory_order_relaxed);
+}
+
+/* Longer at once, shorter slowly. */
+static void note_unnamed(uint64_t ns)
+{
+	uint64_t before = atomic_load_explicit(&unnamed_ns, memory_order_relaxed);
+
+	if (ns < before)
+		ns = before - (before - ns) / UNNAMED_SHARE;
+	atomic_store_explicit(&unnamed_ns, ns, memory_order_relaxed);
+}
+
 static void marked(struct td_window *window, struct td_window_mark *mark)
 {
 	uint64_t ns;
 
 	td_window_marked(window);
 	mark->alone = window->alone;
+	mark->free = window->free;
+	mark->word = window->word;
 	if (mark->alone)
 		atomic_store_explicit(&let_through, mark->alone, memory_order_relaxed);
-	ns = td_solo_expect(&solo, mark->hash);
+	ns = likely_ns(mark->hash);
 	/* What is new may be long: not much of it at once. */
 	if (!ns)
 		ns = window->unmarked_ns > NEW_NS ? window->unmarked_ns : NEW_NS;
@@ -261,9 +290,18 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 	/* Of copies nothing is known: they cost what they took. */
 	if (ns && mark->hash)
 		ns = solo_ns(mark, ns, rivals);
+	else if (ns)
+		note_unnamed(ns / mark->submissions);
 	/* Measured or not: there is no more to wait for. */
 	if (was_alone(mark))
 		atomic_store_explicit(&td_meter.page.measured, mark->alone, memory_order_relaxed);
+	if (elapsed_ns && (mark->free || !rivals))
+		td_lengths_note(
+			&lengths, mark->hash, elapsed_ns, !rivals && mark->word == td_gate_word());
+	if (mark->free) {
+		td_budget_spend(&budgets[window->gpu], ns ? ns : NEW_NS, duty, td_time_now_ns());
+		return ns;
+	}
 	price = ns ? ns : mark->submissions * window->estimate_ns;
 	beyond = between_ns(driver, window->done_event, mark->event);
 	/* Beside other programs a span holds their time, too. */
@@ -303,6 +341,8 @@ static void reap(struct td_window *window, const struct td_driver *driver)
 	take_out(window, driver);
 	td_context_unrelax(before);
 	recount(window);
+	if (!window->in_flight && atomic_load_explicit(&duty_ppm, memory_order_relaxed))
+		td_pause_dry(window, td_time_now_ns());
 }
 
 /* What is not followed any more is paid for by the estimate. */
@@ -311,7 +351,7 @@ static void forget(struct td_window *window)
 	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
 	struct td_window_mark *mark = td_window_next_mark(window);
 
-	if (duty && window->gpu >= 0)
+	if (duty && window->gpu >= 0 && !window->free)
 		pay(window, window->unmarked_ns, duty);
 	window->unmarked_ns = 0;
 	/* What it was recorded in front of is what is forgotten. */
@@ -350,11 +390,16 @@ static void record_start(struct td_window *window, const struct td_driver *drive
 	mark->started = mark->start && !driver->event_record(mark->start, stream);
 }
 
-static void begin_piece(struct td_window *window, const struct td_driver *driver, void *stream)
+static void begin_piece(struct td_window *window, const struct td_driver *driver, void *stream,
+	uint32_t word, bool is_free)
 {
 	uint32_t alone = atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
 
 	record_start(window, driver, stream);
+	if (!window->unmarked) {
+		window->free = is_free;
+		window->word = word;
+	}
 	if (!window->unmarked || window->alone != alone)
 		window->alone = window->unmarked ? 0 : alone;
 }
@@ -376,7 +421,7 @@ static void record_late(struct td_window *window, const struct td_driver *driver
 		record(window, driver);
 }
 
-/* The duty in the page is in force from here on; one that changed begins without debts. */
+/* The duty in the page is in force from here on. */
 static uint32_t note_duty(uint32_t word)
 {
 	uint32_t now = word & TD_WORD_DUTY
@@ -388,9 +433,9 @@ static uint32_t note_duty(uint32_t word)
 		now = 0;
 	if (now == before || !atomic_compare_exchange_strong(&duty_ppm, &before, now) || !now)
 		return now;
-	if (atomic_exchange(&last_duty_ppm, now) != now)
-		for (unsigned i = 0; i < TD_SLOT_MAX; i++)
-			td_budget_reset(&budgets[i], td_time_now_ns());
+	before = atomic_exchange(&last_duty_ppm, now);
+	for (unsigned i = 0; before != now && i < TD_SLOT_MAX; i++)
+		td_budget_change(&budgets[i], before, now, td_time_now_ns());
 	return now;
 }
 
@@ -430,15 +475,24 @@ static bool are_others_dry(uint64_t now_ns)
 	       atomic_load_explicit(&submitted_ns, memory_order_relaxed) + DRY_TIMES * expected;
 }
 
+static uint64_t mark_ns(uint64_t window_ns)
+{
+	uint64_t ns = window_ns / MARKS_PER_WINDOW;
+
+	if (ns >= MARK_NS)
+		return MARK_NS;
+	return ns > MARK_MIN_NS ? ns : MARK_MIN_NS;
+}
+
 /*
- * What belongs to one mark goes together, as it is no more than MARK_NS: a pause of ours within it would be measured as work, or what is in front of it be guessed. One of the program's own
+ * What belongs to one mark goes together, as it is no more than mark_ns: a pause of ours within it would be measured as work, or what is in front of it be guessed. One of the program's own
  * ends it.
  */
-static bool is_within_mark(struct td_window *window, const void *stream)
+static bool is_within_mark(struct td_window *window, const void *stream, uint64_t window_ns)
 {
-	return window->unmarked && window->unmarked_ns && window->unmarked_ns < MARK_NS &&
-	       td_window_next_mark(window) && stream == window->last_stream &&
-	       td_time_now_ns() <= window->submitted_ns + GAP_NS;
+	return window->unmarked && window->unmarked_ns &&
+	       window->unmarked_ns < mark_ns(window_ns) && td_window_next_mark(window) &&
+	       stream == window->last_stream && td_time_now_ns() <= window->submitted_ns + GAP_NS;
 }
 
 /* Another's moment alone: nothing is submitted, and the daemon hears when nothing of ours is under way. */
@@ -464,16 +518,35 @@ static bool may_be_measured(struct td_window *window)
 	       td_window_next_mark(window);
 }
 
-/* How long a duty makes it wait; 0: not at all. In a moment alone a piece is let through before its time, and paid for after it. */
-static uint64_t duty_wait_ns(
-	struct td_window *window, const struct td_driver *driver, void *stream, uint32_t duty)
+/* A piece that a pause has room for, or had, once what is in flight has ended. */
+static bool is_free(struct td_pace *pace, struct td_window *window, const struct td_driver *driver,
+	void *stream, uint32_t word, uint32_t work)
 {
+	uint32_t hash = td_window_hash(work);
+	uint64_t ns = likely_ns(hash), longest = td_lengths_expect(&lengths, hash);
+
+	ns = longest > ns ? longest : ns;
+	pace->free = td_pause_is_free(window, word, ns ? ns : NEW_NS, td_time_now_ns());
+	if (!pace->free)
+		end_unmarked(window, driver, stream);
+	return pace->free;
+}
+
+/* How long a duty makes it wait; 0: not at all. In a moment alone a piece is let through before its time, and paid for after it. */
+static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
+	const struct td_driver *driver, void *stream, uint32_t word, uint32_t work)
+{
+	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
 	uint64_t wait = wait_for_budget_ns(window, duty);
 
 	if (is_held(window, driver, stream))
 		return HOLD_LOOK_NS;
 	if (may_be_measured(window))
 		return 0;
+	if (atomic_load_explicit(&td_gate.page.pause_until_ns, memory_order_relaxed))
+		return is_free(pace, window, driver, stream, word, work)
+			       ? 0
+			       : td_pause_wait_ns(window, wait, td_time_now_ns());
 	/* The others are held until we have seen it end. */
 	return wait > HOLD_LOOK_NS &&
 			       atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed)
@@ -486,6 +559,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	const struct td_driver *driver = td_driver();
 	struct td_window *window = &slot->window;
 	uint32_t word = td_gate_word(), duty = note_duty(word);
+	uint32_t work = kind & TD_SUBMIT_CALL ? 0 : kind >> TD_SUBMIT_WORK_SHIFT;
 	uint64_t context;
 	bool within;
 
@@ -500,11 +574,13 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	reap(window, driver);
 	if (leaves_overlap(duty))
 		record_late(window, driver, stream, kind, pace->window_ns);
-	within = duty && is_within_mark(window, stream);
-	pace->wait_ns = duty && !within ? duty_wait_ns(window, driver, stream, duty) : 0;
+	within = duty && is_within_mark(window, stream, pace->window_ns);
+	pace->free = false;
+	pace->wait_ns =
+		duty && !within ? duty_wait_ns(pace, window, driver, stream, word, work) : 0;
 	if (pace->wait_ns)
 		return false;
-	if (!pace->past && !within && (duty || !(kind & TD_SUBMIT_DEPENDENT)) &&
+	if (!pace->past && !within && !pace->free && (duty || !(kind & TD_SUBMIT_DEPENDENT)) &&
 		!td_window_may_submit(window,
 			atomic_load_explicit(&process_ns, memory_order_relaxed), pace->window_ns)) {
 		if (duty)
@@ -514,9 +590,9 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	if (duty && window->unmarked && !within)
 		forget(window);
 	if (duty)
-		begin_piece(window, driver, stream);
+		begin_piece(window, driver, stream, word, pace->free);
 	window->last_stream = stream;
-	window->work = kind & TD_SUBMIT_CALL ? 0 : kind >> TD_SUBMIT_WORK_SHIFT;
+	window->work = work;
 	window->submitted_ns = duty ? td_time_now_ns() : 0;
 	if (duty)
 		atomic_store_explicit(&submitted_ns, window->submitted_ns, memory_order_relaxed);
@@ -546,14 +622,15 @@ void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t wo
 
 /*
  * While there is a duty: what is new gets a mark of its own, so that its length is known before there is much of it; the rest one for each
- * MARK_NS of what it will take.
+ * mark_ns of what it will take.
  */
-static bool duty_mark_due(struct td_window *window)
+static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 {
 	uint64_t ns = td_solo_expect(&solo, td_window_hash(window->work));
 
 	window->unmarked_ns += ns;
-	return !ns || window->unmarked_ns >= MARK_NS;
+	td_pause_submitted(window, ns ? ns : NEW_NS, window->submitted_ns);
+	return !ns || window->unmarked_ns >= mark_ns(window_ns);
 }
 
 void td_pace_submitted(struct td_slot *slot)
@@ -566,7 +643,7 @@ void td_pace_submitted(struct td_slot *slot)
 		return;
 	td_window_submitted(window, window->last_stream, window->work);
 	if (atomic_load_explicit(&duty_ppm, memory_order_relaxed))
-		due = duty_mark_due(window);
+		due = duty_mark_due(window, window_ns(td_gate_word()));
 	else
 		due = td_window_mark_due(window, window_ns(td_gate_word()));
 	if (due && !leaves_overlap(atomic_load_explicit(&duty_ppm, memory_order_relaxed)))
@@ -592,6 +669,7 @@ void td_pace_forked(void)
 	atomic_store(&last_duty_ppm, 0);
 	atomic_store(&held, 0);
 	atomic_store(&let_through, 0);
+	td_pause_forked();
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 		clocks[i] = (struct clock){.lock = PTHREAD_MUTEX_INITIALIZER};
 }

@@ -13,6 +13,7 @@ struct td_pace {
 	uint64_t window_ns;
 	uint64_t wait_ns; /* for the budget of the duty; 0: it is the window that is waited for */
 	bool past;        /* the deadline */
+	bool free;        /* the duty does not count it */
 };
 
 /* With the slot marked. False: sleep (unmarked) and ask again. word: of the gate, as it was asked under. */

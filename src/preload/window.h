@@ -23,6 +23,8 @@ struct td_window_mark {
 	uint64_t
 		expected_ns; /* pace.c's, while there is a duty: what these will take, as far as is known */
 	uint32_t alone; /* pace.c's: number of the moment alone that all of it began in; 0: none */
+	uint32_t word;  /* pace.c's: the gate's when the first of them was let through */
+	bool free;      /* pace.c's: no duty counts it */
 	bool started;   /* it was recorded: the interval begins there */
 	bool backlogged; /* the device was busy with this thread's work all the time since that mark */
 };
@@ -39,7 +41,9 @@ struct td_window {
 	uint64_t expected_ns; /* of all its marks, and to that sum of the process */
 	uint64_t unmarked_ns; /* pace.c's: what the submissions since the last mark will take */
 	uint32_t alone;       /* the mark to come's */
-	void *last_stream;    /* of the last submission, and its work */
+	bool free;
+	uint32_t word;
+	void *last_stream; /* of the last submission, and its work */
 	uint32_t work;
 	uint64_t
 		submitted_ns; /* when the last submission was let through: pace.c's, while there is a duty */

@@ -17,8 +17,9 @@
 #define TD_PAGE_BYTES 4096
 
 /* What the library knows of the pages, as its HELLO says; a later version knows all that an earlier one does. */
-#define TD_PAGES_ABI         2u
+#define TD_PAGES_ABI         3u
 #define TD_PAGES_ABI_MOMENTS 2u /* hold, alone; guesses, dry, measured */
+#define TD_PAGES_ABI_PAUSES  3u /* pause_until_ns, sharers */
 
 /*
  * The gate word; launching threads load it once per call, and go on at once only if it is 0. Also
@@ -49,6 +50,12 @@ struct td_gate_page {
 	/* Numbers of moments in which one has a GPU for itself (policy/alone.h), the others in one that is; 0: none. */
 	_Atomic uint32_t hold;  /* submit nothing: it is another's */
 	_Atomic uint32_t alone; /* it is ours, until one piece of work is measured */
+	/*
+	 * A protected job pauses, until then as far as can be told (policy/pauses.h); past: it may end at any moment; 0: there is no pause. The duty does not count what will be over by then,
+	 * nor what window_ns has room for.
+	 */
+	_Atomic uint64_t pause_until_ns;
+	_Atomic uint32_t sharers; /* so many programs share the pause; 0: it is ours */
 };
 
 struct td_meter_page {

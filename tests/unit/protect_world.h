@@ -49,6 +49,9 @@ struct pm_settings {
 	bool told;        /* it tells its steps */
 	bool waits;       /* for each kernel before it launches the next */
 	uint64_t fill_ns; /* a kernel of the besteffort program */
+	/* The same kernel takes so long each time that this many have been launched; 0: never. */
+	uint64_t fill_long_ns;
+	uint32_t fill_long_every;
 	struct pm_phase phases[4];
 	uint32_t phase_count;
 	uint64_t seed;
@@ -252,6 +255,8 @@ static void pm_ask_policy(void)
 	atomic_store(&td_gate.page.window_ns, f->pacing.window_ns);
 	atomic_store(&td_gate.page.duty_ppm, f->pacing.duty_ppm);
 	atomic_store(&td_gate.page.rivals, f->pacing.rivals);
+	atomic_store(&td_gate.page.pause_until_ns, f->pacing.pause_until_ns);
+	atomic_store(&td_gate.page.sharers, (uint32_t)f->pacing.sharers);
 	atomic_store(&td_gate.page.word, f->word);
 	pm.result->closed |= (f->word & TD_WORD_CLOSED) != 0;
 	if (f->word != before && pm.fill_next_ns > pm.now_ns)
@@ -421,7 +426,10 @@ static void pm_say_idle(void)
 static void pm_fill(void)
 {
 	uint32_t word = atomic_load(&td_gate.page.word);
+	uint32_t work =
+		8 + (uint32_t)(pm.settings.fill_ns / 1000); /* other lengths, other kernels */
 	bool paced = word & (TD_WORD_WINDOW | TD_WORD_DUTY);
+	uint64_t ns = pm.settings.fill_ns;
 	uint64_t oldest =
 		pm.fill_count < QUEUE_MAX ? 0 : pm.fill_ends_ns[pm.fill_count % QUEUE_MAX];
 	static char stream;
@@ -433,13 +441,16 @@ static void pm_fill(void)
 		pm.fill_next_ns = oldest;
 		return;
 	}
-	if (paced && !td_pace_may_submit(&pm.pace, &pm.slot, &stream, 8u << TD_SUBMIT_WORK_SHIFT)) {
+	if (paced &&
+		!td_pace_may_submit(&pm.pace, &pm.slot, &stream, work << TD_SUBMIT_WORK_SHIFT)) {
 		td_pace_sleep(&pm.pace, &pm.slot, word);
 		pm.fill_next_ns = pm.slept_until_ns;
 		return;
 	}
-	pm.fill_ends_ns[pm.fill_count++ % QUEUE_MAX] = pm_run_kernel(pm.settings.fill_ns);
-	pm.filled_ns += pm.settings.fill_ns;
+	if (pm.settings.fill_long_every && !((pm.fill_count + 1) % pm.settings.fill_long_every))
+		ns = pm.settings.fill_long_ns;
+	pm.fill_ends_ns[pm.fill_count++ % QUEUE_MAX] = pm_run_kernel(ns);
+	pm.filled_ns += ns;
 	if (paced)
 		td_pace_submitted(&pm.slot);
 	pm.pace = (struct td_pace){0};

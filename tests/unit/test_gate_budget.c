@@ -5,9 +5,11 @@
 
 #include "base/time.h"
 #include "preload/budget.h"
+#include "preload/window.h"
 
 #define MS      TD_NS_PER_MS
 #define SECONDS (1000 * MS)
+#define AHEAD   (10 * MS) /* so much sooner work may be submitted */
 
 /*
  * A device that does one thing after the other, and a program that always has work of c ns to submit and does so whenever it may, with at
@@ -190,4 +192,54 @@ TEST(alone_it_costs_what_it_takes_and_longer_work_is_noticed)
 	CHECK_EQ(td_solo_correct(&solo, 1, 1ull << 50, TD_INTERVAL_EXACT), 1ull << 50);
 	/* a gap in the middle of one piece of work costs a few times the work, not the gap */
 	CHECK(td_solo_correct(&solo, 1, 900 * MS, TD_INTERVAL_EXACT) < 30 * MS);
+}
+
+TEST(what_is_owed_is_the_same_gpu_time_under_another_duty)
+{
+	struct td_budget budget = {0};
+	uint64_t now = 1000 * MS;
+
+	td_budget_reset(&budget, now);
+	td_budget_charge(&budget, 20 * MS, 10000);
+	CHECK_EQ(td_budget_wait_ns(&budget, 0, 10000, now), 2000 * MS - AHEAD);
+	td_budget_change(&budget, 10000, 100000, now);
+	CHECK_EQ(td_budget_wait_ns(&budget, 0, 100000, now), 200 * MS - AHEAD);
+	/* Who owes nothing has saved nothing either. */
+	td_budget_reset(&budget, now - 900 * MS);
+	td_budget_change(&budget, 100000, 10000, now);
+	td_budget_charge(&budget, MS, 10000);
+	CHECK_EQ(td_budget_wait_ns(&budget, 0, 10000, now), 100 * MS - AHEAD);
+}
+
+TEST(after_a_free_piece_the_next_is_as_far_away_as_behind_a_paid_one_and_many_cost_no_more_than_one)
+{
+	struct td_budget budget = {0};
+	uint64_t now = 1000 * MS;
+
+	td_budget_reset(&budget, now);
+	for (unsigned i = 0; i < 5; i++, now += 50 * MS)
+		td_budget_spend(&budget, 50 * MS, 10000, now);
+	CHECK_EQ(td_budget_wait_ns(&budget, 0, 10000, now), 5000 * MS - 50 * MS - AHEAD);
+}
+
+TEST(the_longest_that_work_took_lately_is_what_it_may_take)
+{
+	static struct td_lengths lengths;
+	uint32_t hash = td_window_hash(5);
+
+	CHECK_EQ(td_lengths_expect(&lengths, hash), 0);
+	td_lengths_note(&lengths, hash, 10 * MS, true);
+	td_lengths_note(&lengths, hash, 74 * MS, true);
+	CHECK_EQ(td_lengths_expect(&lengths, hash), 74 * MS);
+	td_lengths_note(&lengths, hash, 10 * MS, true);
+	CHECK_EQ(td_lengths_expect(&lengths, hash), 73 * MS);
+	/* Where others may have been served in between, at most a quarter more. */
+	td_lengths_note(&lengths, hash, 80 * MS, false);
+	CHECK_EQ(td_lengths_expect(&lengths, hash), 80 * MS);
+	td_lengths_note(&lengths, hash, 1000 * MS, false);
+	CHECK_EQ(td_lengths_expect(&lengths, hash), 100 * MS);
+	for (unsigned i = 0; i < 400; i++)
+		td_lengths_note(&lengths, hash, 10 * MS, true);
+	CHECK(td_lengths_expect(&lengths, hash) < 11 * MS);
+	CHECK_EQ(td_lengths_expect(&lengths, td_window_hash(6)), 0);
 }

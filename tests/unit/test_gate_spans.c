@@ -251,6 +251,7 @@ TEST(in_a_moment_alone_one_piece_is_measured_before_its_time_and_paid_for_after_
 	uint64_t now = 60000 * MS, before;
 	uint32_t guesses = atomic_load(&td_meter.page.guesses);
 
+	td_pace_forked(); /* nothing is owed */
 	atomic_store(&td_gate.page.duty_ppm, 100000);
 	atomic_store(&td_gate.page.rivals, TD_RIVALS_YIELD);
 	td_gate_write(TD_WORD_DUTY);
@@ -342,7 +343,8 @@ TEST(work_beside_others_is_guessed_also_while_nobody_is_alone_for_it)
 	uint64_t now = 90000 * MS;
 	uint32_t guesses = atomic_load(&td_meter.page.guesses);
 
-	atomic_store(&td_gate.page.duty_ppm, 200000); /* another one: nothing is owed */
+	td_pace_forked(); /* nothing is owed */
+	atomic_store(&td_gate.page.duty_ppm, 200000);
 	atomic_store(&td_gate.page.rivals, TD_RIVALS);
 	td_gate_write(TD_WORD_DUTY);
 	CHECK(try(&slot, now, now + MS));

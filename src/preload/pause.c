@@ -1,0 +1,87 @@
+/* What a pause leaves; see pause.h. */
+#include "preload/pause.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/time.h"
+#include "preload/gate.h"
+
+/* So much may be in flight when more is let in that is longer than the window, so that the GPU need not wait for us. */
+#define AHEAD_NS (1 * TD_NS_PER_MS)
+#define LOOK_MIN (20 * TD_NS_PER_US)
+#define LOOK_MAX (1 * TD_NS_PER_MS)
+
+/* By estimate, all of the process's work is done then; and who has submitted last. */
+static _Atomic uint64_t busy_until_ns;
+static _Atomic(const struct td_window *) last;
+
+void td_pause_submitted(const struct td_window *window, uint64_t ns, uint64_t now_ns)
+{
+	uint64_t until = atomic_load_explicit(&busy_until_ns, memory_order_relaxed);
+
+	/* Threads that meet here lose one piece. */
+	atomic_store_explicit(
+		&busy_until_ns, (until > now_ns ? until : now_ns) + ns, memory_order_relaxed);
+	atomic_store_explicit(&last, window, memory_order_relaxed);
+}
+
+static bool is_last(const struct td_window *window)
+{
+	return atomic_load_explicit(&last, memory_order_relaxed) == window;
+}
+
+void td_pause_dry(const struct td_window *window, uint64_t now_ns)
+{
+	if (is_last(window))
+		atomic_store_explicit(&busy_until_ns, now_ns, memory_order_relaxed);
+}
+
+static uint64_t left_ns(uint64_t now_ns)
+{
+	uint64_t until = atomic_load_explicit(&busy_until_ns, memory_order_relaxed);
+
+	return until > now_ns ? until - now_ns : 0;
+}
+
+static uint64_t in_flight_ns(const struct td_window *window, uint64_t now_ns)
+{
+	uint64_t own = window->expected_ns + window->unmarked_ns, all = left_ns(now_ns);
+
+	return is_last(window) || own > all ? own : all;
+}
+
+bool td_pause_is_free(const struct td_window *window, uint32_t word, uint64_t ns, uint64_t now_ns)
+{
+	uint64_t until = atomic_load_explicit(&td_gate.page.pause_until_ns, memory_order_relaxed),
+		 bound = atomic_load_explicit(&td_gate.page.window_ns, memory_order_relaxed);
+	uint32_t sharers = atomic_load_explicit(&td_gate.page.sharers, memory_order_relaxed);
+	uint64_t before, after;
+
+	if (!until)
+		return false;
+	if (!(word & TD_WORD_WINDOW))
+		return true;
+	before = in_flight_ns(window, now_ns);
+	after = before + ns;
+	if (after <= bound)
+		return true;
+	return until > now_ns && before <= (bound > AHEAD_NS ? bound : AHEAD_NS) &&
+	       after <= (until - now_ns) / (sharers ? sharers : 1);
+}
+
+uint64_t td_pause_wait_ns(const struct td_window *window, uint64_t wait_ns, uint64_t now_ns)
+{
+	uint64_t look = left_ns(now_ns) / 2;
+
+	if (!in_flight_ns(window, now_ns))
+		return wait_ns;
+	look = look < LOOK_MIN ? LOOK_MIN : look > LOOK_MAX ? LOOK_MAX : look;
+	return look < wait_ns ? look : wait_ns;
+}
+
+void td_pause_forked(void)
+{
+	atomic_store(&busy_until_ns, 0);
+	atomic_store(&last, NULL);
+}
