@@ -78,9 +78,10 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	job->waited_ns = td_process_waited_ns(process, now_ns);
 	job->handovers = process->handovers;
 	job->gpu_time_ns = process->meter ? atomic_load(&process->meter->gpu_ns) : 0;
-	/* What is in force or, behind the gate, what was given by hand. */
-	job->duty_ppm = process->pacing.duty_ppm ? process->pacing.duty_ppm
-						 : process->job->settings.duty_ppm;
+	/* What is in force or, behind the gate, what was given by hand. A pause leaves all of the GPU to what is over when it is. */
+	job->duty_ppm = process->pacing.duty_ppm && !process->pacing.pause_until_ns
+				? process->pacing.duty_ppm
+				: process->job->settings.duty_ppm;
 	job->weight = process->job->settings.weight;
 	if (td_job_is_to_be_upgraded(process->job))
 		snprintf(job->upgrade, sizeof(job->upgrade), "%s",
