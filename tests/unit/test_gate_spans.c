@@ -353,3 +353,22 @@ TEST(work_beside_others_is_guessed_also_while_nobody_is_alone_for_it)
 	atomic_store(&td_gate.page.rivals, 0);
 	td_gate_write(0);
 }
+
+TEST(another_duty_forgives_no_debt)
+{
+	static struct td_slot slot;
+	struct td_pace pace = {0};
+	uint64_t now = 100000 * MS;
+
+	td_pace_forked();
+	atomic_store(&td_gate.page.duty_ppm, 100000);
+	td_gate_write(TD_WORD_DUTY);
+	submit(&slot, (void *)0x100, now, now + 60000 * MS);
+	CHECK(!td_pace_may_submit(&pace, &slot, (void *)0x100, TD_SUBMIT_CALL | 8));
+	atomic_store(&td_gate.page.duty_ppm, 200000);
+	td_gate_write(TD_WORD_DUTY);
+	CHECK(!td_pace_may_submit(&pace, &slot, (void *)0x100, TD_SUBMIT_CALL | 8));
+	CHECK(pace.wait_ns > 100000 * MS && pace.wait_ns <= 300000 * MS);
+	td_pace_forked();
+	td_gate_write(0);
+}
