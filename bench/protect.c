@@ -2,7 +2,7 @@
  * How well a guaranteed program keeps its speed beside a besteffort one that always has work, in a model on a clock of its own (tests/unit/protect_world.h), with
  * the daemon's and the library's own code: neither a GPU nor softgpu. Steps of 200 ms on the host and 200 ms on the GPU, in kernels of 5 ms that are
  * all queued at once or each launched after the one before; besteffort kernels of 0.5 ms; a slack of 1 %; 1000 steps to settle in, 4000 that count, five
- * seeds. Rows: by how much each step was longer than the same step alone; for each seed the rest. usage: protect
+ * seeds. Then, under policy tandem with steps told and kernel by kernel, besteffort kernels of other lengths, and shorter steps beside kernels of 0.05 ms. Rows: by how much each step was longer than the same step alone; for each seed the rest. usage: protect
  */
 #include <stdio.h>
 
@@ -17,29 +17,34 @@
 static struct pm_result alone, run;
 static double longer[SEEDS * JUDGED], rest[4][SEEDS];
 
-static void measure(const char *policy, bool told, bool waits)
+static struct pm_settings training(const char *policy, bool told, bool waits)
+{
+	return (struct pm_settings){.policy = policy,
+		.slack = "1%",
+		.told = told,
+		.waits = waits,
+		.fill_ns = MS / 2,
+		.phase_count = 1,
+		.phases = {{.steps = 1,
+			.host_ns = 200 * MS,
+			.kernel_ns = 5 * MS,
+			.kernels = 40,
+			.noise = 0.005}}};
+}
+
+static void measure(const char *name, struct pm_settings s)
 {
 	static const char *const figures[] = {"steps within 1%", "besteffort, of what is left",
 		"first kernel waits, mean", "first kernel waits, most"};
 	static const char *const units[] = {"%", "%", "ms", "ms"};
-	char name[96], figure[160];
+	const char *policy = s.policy;
+	char figure[160];
 
-	snprintf(name, sizeof(name), "%s, %s, %s", policy, told ? "steps told" : "steps found",
-		waits ? "kernel by kernel" : "all queued");
 	for (uint32_t seed = 0; seed < SEEDS; seed++) {
-		struct pm_settings s = {.slack = "1%",
-			.told = told,
-			.waits = waits,
-			.fill_ns = MS / 2,
-			.seed = seed + 11,
-			.phase_count = 1,
-			.phases = {{.steps = 1,
-				.host_ns = 200 * MS,
-				.kernel_ns = 5 * MS,
-				.kernels = 40,
-				.noise = 0.005}}};
 		struct pm_judgement j;
 
+		s.seed = seed + 11;
+		s.policy = NULL;
 		pm_run(&s, SETTLE + JUDGED, &alone);
 		s.policy = policy;
 		pm_run(&s, SETTLE + JUDGED, &run);
@@ -62,9 +67,56 @@ static void measure(const char *policy, bool told, bool waits)
 	}
 }
 
+static void measure_policies(void)
+{
+	char name[96];
+
+	for (unsigned v = 0; v < 8; v++) {
+		struct pm_settings s = training(v & 4 ? "tandem" : "antman", v & 1, v & 2);
+
+		snprintf(name, sizeof(name), "%s, %s, %s", s.policy,
+			s.told ? "steps told" : "steps found",
+			s.waits ? "kernel by kernel" : "all queued");
+		measure(name, s);
+	}
+}
+
+static void measure_kernels(void)
+{
+	static const unsigned lengths_ms[] = {1, 2, 4, 10, 20, 50, 100, 500};
+	char name[96];
+
+	for (unsigned i = 0; i < sizeof(lengths_ms) / sizeof(*lengths_ms); i++) {
+		struct pm_settings s = training("tandem", true, true);
+
+		s.fill_ns = lengths_ms[i] * MS;
+		snprintf(name, sizeof(name), "besteffort kernels of %u ms", lengths_ms[i]);
+		measure(name, s);
+	}
+}
+
+/* Half on the host. */
+static void measure_steps(void)
+{
+	static const unsigned lengths_ms[] = {8, 16, 32, 64, 128};
+	char name[96];
+
+	for (unsigned i = 0; i < sizeof(lengths_ms) / sizeof(*lengths_ms); i++) {
+		struct pm_settings s = training("tandem", true, true);
+
+		s.fill_ns = MS / 20;
+		s.phases[0].host_ns = lengths_ms[i] * MS / 2;
+		s.phases[0].kernels = 10;
+		s.phases[0].kernel_ns = lengths_ms[i] * MS / 20;
+		snprintf(name, sizeof(name), "steps of %u ms", lengths_ms[i]);
+		measure(name, s);
+	}
+}
+
 int main(void)
 {
-	for (unsigned v = 0; v < 8; v++)
-		measure(v & 4 ? "tandem" : "antman", v & 1, v & 2);
+	measure_policies();
+	measure_kernels();
+	measure_steps();
 	return 0;
 }
