@@ -2,7 +2,7 @@
  * How well a guaranteed program keeps its speed beside a besteffort one that always has work, in a model on a clock of its own (tests/unit/protect_world.h), with
  * the daemon's and the library's own code: neither a GPU nor softgpu. Steps of 200 ms on the host and 200 ms on the GPU, in kernels of 5 ms that are
  * all queued at once or each launched after the one before; besteffort kernels of 0.5 ms; a slack of 1 %; 1000 steps to settle in, 4000 that count, five
- * seeds. Then, under policy tandem with steps told and kernel by kernel, besteffort kernels of other lengths, and shorter steps beside kernels of 0.05 ms. Rows: by how much each step was longer than the same step alone; for each seed the rest. usage: protect
+ * seeds. Then, under policy tandem with steps told and kernel by kernel, besteffort kernels of other lengths, also beside a job that never pauses (2 and 400 ms), and shorter steps beside kernels of 0.05 ms. Rows: by how much each step was longer than the same step alone; for each seed the rest. usage: protect
  */
 #include <stdio.h>
 
@@ -113,10 +113,29 @@ static void measure_steps(void)
 	}
 }
 
+/* A job that never pauses. */
+static void measure_full(void)
+{
+	static const unsigned lengths_ms[] = {1, 4, 10, 50, 100};
+	char name[96];
+
+	for (unsigned i = 0; i < sizeof(lengths_ms) / sizeof(*lengths_ms); i++) {
+		struct pm_settings s = training("tandem", true, true);
+
+		s.fill_ns = lengths_ms[i] * MS;
+		s.phases[0].host_ns = 2 * MS;
+		s.phases[0].kernels = 80;
+		snprintf(name, sizeof(name), "no pauses, besteffort kernels of %u ms",
+			lengths_ms[i]);
+		measure(name, s);
+	}
+}
+
 int main(void)
 {
 	measure_policies();
 	measure_kernels();
+	measure_full();
 	measure_steps();
 	return 0;
 }

@@ -483,6 +483,8 @@ static struct td_pacing pacing_of(
 	struct td_pacing pacing = {.window_ns = grant->window_ns,
 		.duty_ppm = grant->duty_ppm,
 		.steps = grant->steps,
+		.long_ns = grant->long_ns,
+		.long_every_ns = grant->long_every_ns,
 		.detect = grant->steps && !(process->steps.count && !process->steps.unit)};
 	uint32_t cap = process->job->settings.duty_ppm;
 

@@ -39,8 +39,8 @@ struct td_pacing {
 	uint32_t steps;     /* the end of a step is to be told at once; 0: it need not be */
 	uint32_t detect;    /* its steps are to be found in what it launches; 0: they need not be */
 	uint32_t hold, alone; /* as in the page */
-	uint64_t pause_until_ns,
-		sharers; /* as in the page; no padding, as they are compared as bytes */
+	/* As in the page; no padding, as they are compared as bytes. */
+	uint64_t pause_until_ns, sharers, long_ns, long_every_ns;
 };
 
 /* What a process says of its steps, within bounds; see preload/steps.h. Zeros: nothing yet. */

@@ -5,6 +5,10 @@
 
 #define FLOOR_PPM 20000u
 #define PERIOD_NS 10000000ull
+/* 99 of 100 steps are to be within their slack. */
+#define LONG_STEPS 128
+/* The slack, in what a pause's end may cost. */
+#define LONG_SHARES 4
 
 static const struct td_pid_params by_load = {
 	.set_point = 0.9,
@@ -180,17 +184,28 @@ static uint32_t duty_ppm(struct td_guard *guard, const struct td_view *view, uin
 	return here->at_work ? steps_ppm : TD_PPM;
 }
 
-/* Of a stretch of the job's time. */
+/* Of a stretch of the job's time: a quarter of the slack. */
 static uint64_t bearable_ns(const struct td_client_view *client, uint64_t of_ns)
 {
 	uint32_t slack_ppm = client->slack_ppm ? client->slack_ppm : td_duty_default.slack_ppm;
 
-	return of_ns / TD_PPM * slack_ppm / 4 + 1;
+	return of_ns / TD_PPM * slack_ppm / LONG_SHARES + 1;
 }
 
 static uint64_t least_ns(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+static void bound_by_step(const struct td_client_view *client, struct td_guard_room *room)
+{
+	uint64_t bearable = bearable_ns(client, client->step_ns), long_ns = LONG_SHARES * bearable,
+		 every = client->step_ns < UINT64_MAX / LONG_STEPS ? LONG_STEPS * client->step_ns
+								   : UINT64_MAX;
+
+	room->window_ns = least_ns(room->window_ns, bearable);
+	room->long_ns = room->long_ns ? least_ns(room->long_ns, long_ns) : long_ns;
+	room->long_every_ns = every > room->long_every_ns ? every : room->long_every_ns;
 }
 
 /* A guaranteed job's pauses: of all of them together, as besteffort work has the GPU to itself in those only. */
@@ -241,8 +256,7 @@ struct td_guard_room td_guard_step(struct td_guard *guard, const struct td_view 
 		guaranteed = true;
 		note_floor(&here, client);
 		if (client->step_ns)
-			room.window_ns =
-				least_ns(room.window_ns, bearable_ns(client, client->step_ns));
+			bound_by_step(client, &room);
 		if (guard->cycle.mean_ns)
 			room.window_ns =
 				least_ns(room.window_ns, bearable_ns(client, guard->cycle.mean_ns));

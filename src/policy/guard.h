@@ -20,6 +20,8 @@
  * (docs/results/protect.md). What is longer than that is let in as long as it will be over when the pause ends, as far as pauses.h can tell; of what is longer still besteffort
  * work has the floor, so that it does not starve. docs/decisions/0037-long-kernels-in-pauses.md.
  *
+ * Beside the pauses the duty lets in what makes a step too long by itself once in LONG_STEPS steps, so that 99 of 100 are within their slack.
+ *
  * Invariants
  *  - floor (2 %, of a job that says its slack a fifth of that where it is less) <= duty <= 1: besteffort work never starves by it;
  *  - nobody protected on the GPU, or nobody of them at work: 1;
@@ -50,6 +52,8 @@ struct td_guard_room {
 	uint64_t window_ns; /* in flight at once beside a guaranteed job; 0: no bound */
 	/* A guaranteed job pauses: the duty does not count what is over by then, or fits the window. 0: it counts all. */
 	uint64_t pause_until_ns;
+	/* One piece of work that takes longer than long_ns makes a step longer than its slack: the duty may let in one in long_every_ns. 0: steps are not known. */
+	uint64_t long_ns, long_every_ns;
 };
 
 /* besteffort_jobs: on that GPU (td_view_count_besteffort). Brings the plan's wakeup forward where a step would become too long, a pause may end or a PID is due. To be asked with every plan. */

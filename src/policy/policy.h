@@ -214,6 +214,8 @@ struct td_grant {
 	/* The duty does not count what is over by then, nor what fits window_ns; 0: it counts all. So many programs do that at once. */
 	uint64_t pause_until_ns;
 	uint32_t sharers;
+	/* What takes longer than long_ns the duty lets in once in long_every_ns at most; 0: as often as it has time for. */
+	uint64_t long_ns, long_every_ns;
 	/* Of the SMs; 0: no bound. A process keeps what it was started with: see START_SHADOW. */
 	uint32_t sm_share_ppm;
 	/* Among those on its GPU: 1 goes before 2, 2 before 3, all of them before 0. */

@@ -158,6 +158,10 @@ static void watch_steps(const struct td_view *view, uint32_t gpu, const struct t
 		grant->window_ns = room->window_ns > all ? room->window_ns / all : room->window_ns;
 		grant->pause_until_ns = room->pause_until_ns;
 		grant->sharers = room->pause_until_ns ? all : 0;
+		grant->long_ns = room->long_ns;
+		grant->long_every_ns = room->long_every_ns < UINT64_MAX / all
+					       ? room->long_every_ns * all
+					       : UINT64_MAX;
 	}
 }
 

@@ -518,18 +518,14 @@ static bool may_be_measured(struct td_window *window)
 	       td_window_next_mark(window);
 }
 
-/* A piece that a pause has room for, or had, once what is in flight has ended. */
-static bool is_free(struct td_pace *pace, struct td_window *window, const struct td_driver *driver,
-	void *stream, uint32_t word, uint32_t work)
+/* It is not to be taken for shorter than it may be. */
+static uint64_t longest_ns(uint32_t work)
 {
 	uint32_t hash = td_window_hash(work);
 	uint64_t ns = likely_ns(hash), longest = td_lengths_expect(&lengths, hash);
 
 	ns = longest > ns ? longest : ns;
-	pace->free = td_pause_is_free(window, word, ns ? ns : NEW_NS, td_time_now_ns());
-	if (!pace->free)
-		end_unmarked(window, driver, stream);
-	return pace->free;
+	return ns ? ns : NEW_NS;
 }
 
 /* How long a duty makes it wait; 0: not at all. In a moment alone a piece is let through before its time, and paid for after it. */
@@ -537,16 +533,24 @@ static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 	const struct td_driver *driver, void *stream, uint32_t word, uint32_t work)
 {
 	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
-	uint64_t wait = wait_for_budget_ns(window, duty);
+	uint64_t wait = wait_for_budget_ns(window, duty), now = td_time_now_ns(),
+		 ns = longest_ns(work);
 
 	if (is_held(window, driver, stream))
 		return HOLD_LOOK_NS;
 	if (may_be_measured(window))
 		return 0;
-	if (atomic_load_explicit(&td_gate.page.pause_until_ns, memory_order_relaxed))
-		return is_free(pace, window, driver, stream, word, work)
-			       ? 0
-			       : td_pause_wait_ns(window, wait, td_time_now_ns());
+	pace->free = td_pause_is_free(window, word, ns, now);
+	if (pace->free)
+		return 0;
+	wait = td_pause_wait_long_ns(ns, wait, now);
+	if (atomic_load_explicit(&td_gate.page.pause_until_ns, memory_order_relaxed)) {
+		/* It may be once what is in flight has ended. */
+		end_unmarked(window, driver, stream);
+		wait = td_pause_wait_ns(window, wait, now);
+	}
+	if (!wait)
+		td_pause_note_long(ns, now);
 	/* The others are held until we have seen it end. */
 	return wait > HOLD_LOOK_NS &&
 			       atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed)

@@ -15,6 +15,8 @@
 /* By estimate, all of the process's work is done then; and who has submitted last. */
 static _Atomic uint64_t busy_until_ns;
 static _Atomic(const struct td_window *) last;
+/* When the duty let in the last of those that come rarely; 0: none yet. */
+static _Atomic uint64_t long_since_ns;
 
 void td_pause_submitted(const struct td_window *window, uint64_t ns, uint64_t now_ns)
 {
@@ -80,8 +82,33 @@ uint64_t td_pause_wait_ns(const struct td_window *window, uint64_t wait_ns, uint
 	return look < wait_ns ? look : wait_ns;
 }
 
+static bool is_long(uint64_t ns)
+{
+	uint64_t bound = atomic_load_explicit(&td_gate.page.long_ns, memory_order_relaxed);
+
+	return bound && ns > bound;
+}
+
+uint64_t td_pause_wait_long_ns(uint64_t ns, uint64_t wait_ns, uint64_t now_ns)
+{
+	uint64_t every = atomic_load_explicit(&td_gate.page.long_every_ns, memory_order_relaxed),
+		 last_ns = atomic_load_explicit(&long_since_ns, memory_order_relaxed), left;
+
+	if (!is_long(ns) || !last_ns || now_ns - last_ns >= every)
+		return wait_ns;
+	left = every - (now_ns - last_ns);
+	return left > wait_ns ? left : wait_ns;
+}
+
+void td_pause_note_long(uint64_t ns, uint64_t now_ns)
+{
+	if (is_long(ns))
+		atomic_store_explicit(&long_since_ns, now_ns, memory_order_relaxed);
+}
+
 void td_pause_forked(void)
 {
+	atomic_store(&long_since_ns, 0);
 	atomic_store(&busy_until_ns, 0);
 	atomic_store(&last, NULL);
 }

@@ -24,4 +24,10 @@ bool td_pause_is_free(const struct td_window *window, uint32_t word, uint64_t ns
 /* How long to wait before asking again: at most wait_ns, and less where something in flight will end sooner. */
 uint64_t td_pause_wait_ns(const struct td_window *window, uint64_t wait_ns, uint64_t now_ns);
 
+/* Under the duty: how long a piece that is expected to take ns has to wait as one of those that come rarely, at least wait_ns. */
+uint64_t td_pause_wait_long_ns(uint64_t ns, uint64_t wait_ns, uint64_t now_ns);
+
+/* It is let in, under the duty. */
+void td_pause_note_long(uint64_t ns, uint64_t now_ns);
+
 void td_pause_forked(void);

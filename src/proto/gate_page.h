@@ -19,7 +19,7 @@
 /* What the library knows of the pages, as its HELLO says; a later version knows all that an earlier one does. */
 #define TD_PAGES_ABI         3u
 #define TD_PAGES_ABI_MOMENTS 2u /* hold, alone; guesses, dry, measured */
-#define TD_PAGES_ABI_PAUSES  3u /* pause_until_ns, sharers */
+#define TD_PAGES_ABI_PAUSES  3u /* pause_until_ns, sharers, long_ns, long_every_ns */
 
 /*
  * The gate word; launching threads load it once per call, and go on at once only if it is 0. Also
@@ -56,6 +56,8 @@ struct td_gate_page {
 	 */
 	_Atomic uint64_t pause_until_ns;
 	_Atomic uint32_t sharers; /* so many programs share the pause; 0: it is ours */
+	/* Under the duty: of pieces of work that take longer than long_ns one in long_every_ns at most. 0: as the duty allows. */
+	_Atomic uint64_t long_ns, long_every_ns;
 };
 
 struct td_meter_page {

@@ -256,6 +256,8 @@ static void pm_ask_policy(void)
 	atomic_store(&td_gate.page.duty_ppm, f->pacing.duty_ppm);
 	atomic_store(&td_gate.page.rivals, f->pacing.rivals);
 	atomic_store(&td_gate.page.pause_until_ns, f->pacing.pause_until_ns);
+	atomic_store(&td_gate.page.long_ns, f->pacing.long_ns);
+	atomic_store(&td_gate.page.long_every_ns, f->pacing.long_every_ns);
 	atomic_store(&td_gate.page.sharers, (uint32_t)f->pacing.sharers);
 	atomic_store(&td_gate.page.word, f->word);
 	pm.result->closed |= (f->word & TD_WORD_CLOSED) != 0;

@@ -89,3 +89,21 @@ TEST(no_pause_leaves_all_to_the_duty_and_no_window_leaves_it_nothing)
 	atomic_store(&td_gate.page.pause_until_ns, 0);
 	CHECK(!is_free(&a, 1, 1000 * MS));
 }
+
+TEST(what_makes_a_step_too_long_by_itself_comes_rarely)
+{
+	begin();
+	atomic_store(&td_gate.page.long_ns, 4 * MS);
+	atomic_store(&td_gate.page.long_every_ns, 50000 * MS);
+	/* The first may come when the duty lets it. */
+	CHECK_EQ(td_pause_wait_long_ns(5 * MS, 7 * MS, 1000 * MS), 7 * MS);
+	td_pause_note_long(4 * MS, 1000 * MS); /* is none */
+	CHECK_EQ(td_pause_wait_long_ns(5 * MS, 0, 1000 * MS), 0);
+	td_pause_note_long(5 * MS, 1000 * MS);
+	CHECK_EQ(td_pause_wait_long_ns(5 * MS, 0, 1500 * MS), 49500 * MS);
+	CHECK_EQ(td_pause_wait_long_ns(5 * MS, 60000 * MS, 1500 * MS), 60000 * MS);
+	CHECK_EQ(td_pause_wait_long_ns(4 * MS, 0, 1500 * MS), 0);
+	CHECK_EQ(td_pause_wait_long_ns(5 * MS, 0, 51000 * MS), 0);
+	atomic_store(&td_gate.page.long_ns, 0);
+	CHECK_EQ(td_pause_wait_long_ns(5 * MS, 0, 1500 * MS), 0);
+}

@@ -116,3 +116,20 @@ TEST(an_older_library_and_one_with_a_cap_of_its_own_have_all_of_a_pause)
 		"it "
 		"may take 0.1% of the GPU's time."));
 }
+
+TEST(of_a_job_whose_steps_are_known_they_are_told_what_is_too_long_for_one_and_how_rare_that_is)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_step};
+	struct fake *b, *c, *a = begin(&b, &c);
+
+	CHECK_EQ(b->pacing.long_ns, 0);
+	msg.step.steps = 1;
+	msg.step.step_ns = msg.step.median_ns = 400 * MS;
+	msg.step.began_ns = w.now;
+	msg.step.sure_ppm = 1000000;
+	CHECK_EQ(say(&w, a, &msg), 0);
+	settle(&w);
+	CHECK(b->pacing.long_ns >= 4 * MS && b->pacing.long_ns < 4 * MS + 10); /* 1 % */
+	CHECK_EQ(b->pacing.long_every_ns, 2 * 128 * 400 * MS);                 /* for each of two */
+	CHECK_EQ(c->pacing.long_every_ns, 2 * 128 * 400 * MS);
+}

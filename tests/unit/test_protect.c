@@ -126,6 +126,31 @@ TEST(what_no_pause_has_room_for_is_let_in_now_and_then)
 	}
 }
 
+/* Then the duty is all there is; a kernel that is too long by itself it lets in once in 128 steps, so that 99 of 100 stay within the slack. */
+TEST(a_job_that_never_pauses_bears_long_kernels_rarely)
+{
+	static const uint64_t kernels_ms[] = {4, 10, 50, 100};
+
+	for (unsigned k = 0; k < 4; k++)
+		for (unsigned v = 0; v < 4; v++) {
+			bool wide = v & 1;
+			struct pm_settings s = training("tandem", true, v & 2, 1);
+
+			s.slack = wide ? "5%" : "1%";
+			s.fill_ns = kernels_ms[k] * MS;
+			s.phases[0].host_ns = 2 * MS;
+			s.phases[0].kernels = 80;
+			struct pm_judgement j = judge(s, SETTLE, 2000);
+
+			printf("# never a pause, slack %s, kernels of %u ms: ", s.slack,
+				(unsigned)kernels_ms[k]);
+			show(&s, &j);
+			CHECK((wide ? j.within_slack : j.within_1) >= 0.99);
+			CHECK(j.share >= 0.0001);
+			CHECK(!run.closed);
+		}
+}
+
 /* By its function and grid it is always the same. */
 TEST(a_kernel_that_takes_longer_now_and_then_is_taken_for_a_long_one)
 {
