@@ -274,9 +274,10 @@ def a_monitor_sees_the_limit_that_is_in_force():
         assert next(shown) == ["16, 0"]  # before anything of the job is there
         until(lambda: any(job["demanded_bytes"] == 3 * MIB for job in world.jobs()), "its memory is known")
         job = next(job for job in world.jobs() if job["demanded_bytes"] == 3 * MIB)
-        assert next(shown) == ["16, 3", str(job["pid"])]
+        told = (3, 5)  # before and after NVML has said what its context takes beside it, and that the GPU gave it 4
+        assert next(shown) in [[f"16, {used}", str(job["pid"])] for used in told]
         assert world.call(TANDEM, "set", job["job"], "mem=8m").returncode == 0
-        assert next(shown) == ["8, 3", str(job["pid"])]
+        assert next(shown) in [[f"8, {used}", str(job["pid"])] for used in told]
     end(process, other)
 
 
