@@ -63,6 +63,12 @@ static bool is_gap(uint64_t from_ns, uint64_t to_ns, uint64_t grain_ns)
 	return ns && ns >= grain_ns && ns >= to_ns / GAP_SHARE;
 }
 
+/* The next of its kind may be a little longer than any so far. */
+static uint64_t with_margin(uint64_t ns)
+{
+	return ns + ns / GAP_SHARE;
+}
+
 static uint64_t from_now(const struct td_pauses *pauses, uint64_t ns)
 {
 	return ns < UINT64_MAX - pauses->since_ns ? pauses->since_ns + ns : UINT64_MAX;
@@ -80,6 +86,11 @@ uint64_t td_pauses_until_ns(
 	*ret_again_ns = UINT64_MAX;
 	if (next == pauses->count && age >= beyond)
 		return UINT64_MAX;
+	if (next && next < pauses->count && age < with_margin(sorted[next - 1]) &&
+		sorted[next] > with_margin(sorted[next - 1])) {
+		*ret_again_ns = from_now(pauses, with_margin(sorted[next - 1]));
+		return pauses->since_ns;
+	}
 	if (next < pauses->count && is_gap(age, sorted[next], grain_ns)) {
 		*ret_again_ns = from_now(pauses, sorted[next]);
 		return *ret_again_ns - LATE_NS;
@@ -87,5 +98,5 @@ uint64_t td_pauses_until_ns(
 	while (next + 1 < pauses->count && !is_gap(sorted[next], sorted[next + 1], grain_ns))
 		next++;
 	*ret_again_ns = from_now(pauses, next + 1 < pauses->count ? sorted[next] : beyond);
-	return now_ns;
+	return pauses->since_ns;
 }

@@ -10,7 +10,8 @@
  *   the present one  |----+------------|      |---------------------------|    |---------|------------------->
  *                     relied on until here      until here                       a quarter   without an end
  *
- * A gap between two lengths that is less than a sixteenth of the longer one, or than the grain, is none: there the pause may end at any moment. Past the longest, and
+ * A gap between two lengths that is less than a sixteenth of the longer one, or than the grain, is none: there the pause may end at any moment, and so it may a sixteenth beyond the last before a gap, as pauses
+ * come in kinds, of which few have been seen each. Past the longest, and
  * a quarter of it more (lengths may grow from pause to pause), it is taken to last: as it is where none has been seen yet.
  *
  * Invariants: the same pauses, the same answers; to ask changes nothing.
@@ -34,7 +35,7 @@ void td_pauses_begin(struct td_pauses *pauses, uint64_t now_ns);
 void td_pauses_end(struct td_pauses *pauses, uint64_t now_ns);
 
 /*
- * The present one is relied on until then; now_ns or before: it may end at any moment; UINT64_MAX: it has no end. grain_ns: the least that is worth telling.
+ * The present one is relied on until then; its beginning: it may end at any moment; UINT64_MAX: it has no end. grain_ns: the least that is worth telling.
  * *ret_again_ns: when the answer changes by itself; UINT64_MAX: it does not.
  */
 uint64_t td_pauses_until_ns(

@@ -20,7 +20,7 @@
 
 /* A length: tag, ns; of shorter ones each counts for so much. */
 #define LENGTH_MASK   ((1ull << TAG_SHIFT) - 1)
-#define SHORTER_SHARE 64
+#define SHORTER_SHARE 256
 #define UNSURE_SHARE  4
 
 /* The very first time holds what is done once, such as loading code: it costs no more than this. */

@@ -150,6 +150,7 @@ static void start_over(struct td_window *window, uint64_t context)
 	td_context_event_destroy(window->context, window->done_event);
 	atomic_fetch_sub_explicit(&process_ns, window->counted_ns, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&expected_ns, window->expected_ns, memory_order_relaxed);
+	td_pause_abandoned(window);
 	td_window_reset(window);
 	window->context = context;
 	window->gpu = td_context_slot();
@@ -295,7 +296,8 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 	/* Measured or not: there is no more to wait for. */
 	if (was_alone(mark))
 		atomic_store_explicit(&td_meter.page.measured, mark->alone, memory_order_relaxed);
-	if (elapsed_ns && (mark->free || !rivals))
+	/* One number stands for all copies: nothing is learnt of those. */
+	if (elapsed_ns && mark->hash && (mark->free || !rivals))
 		td_lengths_note(
 			&lengths, mark->hash, elapsed_ns, !rivals && mark->word == td_gate_word());
 	if (mark->free) {
@@ -593,6 +595,8 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	}
 	if (duty && window->unmarked && !within)
 		forget(window);
+	if (!duty && !window->unmarked)
+		window->free = true;
 	if (duty)
 		begin_piece(window, driver, stream, word, pace->free);
 	window->last_stream = stream;
@@ -663,6 +667,7 @@ void td_pace_thread_ends(struct td_slot *slot)
 		expect(window, &window->marks[i], 0);
 	atomic_fetch_sub_explicit(&process_ns, window->counted_ns, memory_order_relaxed);
 	window->counted_ns = 0;
+	td_pause_abandoned(window);
 }
 
 void td_pace_forked(void)

@@ -39,6 +39,12 @@ void td_pause_dry(const struct td_window *window, uint64_t now_ns)
 		atomic_store_explicit(&busy_until_ns, now_ns, memory_order_relaxed);
 }
 
+void td_pause_abandoned(const struct td_window *window)
+{
+	if (is_last(window))
+		atomic_store_explicit(&last, NULL, memory_order_relaxed);
+}
+
 static uint64_t left_ns(uint64_t now_ns)
 {
 	uint64_t until = atomic_load_explicit(&busy_until_ns, memory_order_relaxed);

@@ -18,6 +18,9 @@ void td_pause_submitted(const struct td_window *window, uint64_t ns, uint64_t no
 /* The thread has seen all that it had in flight end. */
 void td_pause_dry(const struct td_window *window, uint64_t now_ns);
 
+/* The window is another thread's from now on, or its work is not followed any more: what it had is in flight for as long as was estimated. */
+void td_pause_abandoned(const struct td_window *window);
+
 /* Is a piece that is expected to take ns free of the duty? word: of the gate. False where there is no pause. */
 bool td_pause_is_free(const struct td_window *window, uint32_t word, uint64_t ns, uint64_t now_ns);
 

@@ -38,9 +38,10 @@ struct pm_phase {
 	uint32_t kernels; /* a step's */
 	uint32_t
 		parts; /* of a step, each with its part of the host's work and of the kernels; 0: one */
-	uint32_t function; /* of its kernels: other work launches others */
-	double noise;      /* of the host's part, in the manner of a standard deviation */
-	bool silent;       /* where steps are told, these are not: a validation */
+	uint64_t part_host_ns[4]; /* of each part, where they differ; 0: host_ns divided */
+	uint32_t function;        /* of its kernels: other work launches others */
+	double noise;             /* of the host's part, in the manner of a standard deviation */
+	bool silent;              /* where steps are told, these are not: a validation */
 };
 
 struct pm_settings {
@@ -52,6 +53,7 @@ struct pm_settings {
 	/* The same kernel takes so long each time that this many have been launched; 0: never. */
 	uint64_t fill_long_ns;
 	uint32_t fill_long_every;
+	bool fill_threads; /* a thread of its own for each launch */
 	struct pm_phase phases[4];
 	uint32_t phase_count;
 	uint64_t seed;
@@ -352,10 +354,13 @@ static uint32_t pm_parts(const struct pm_phase *phase)
 static void pm_begin_part(const struct pm_phase *phase)
 {
 	double noise = 1 + phase->noise * random_normal(&pm.seed);
+	uint32_t part = pm.kernel / (phase->kernels / pm_parts(phase));
+	uint64_t host_ns = phase->part_host_ns[part % 4];
 
+	if (!host_ns)
+		host_ns = phase->host_ns / pm_parts(phase);
 	pm.pausing = true;
-	pm.next_ns = pm.now_ns + (uint64_t)((double)(phase->host_ns / pm_parts(phase)) *
-					    (noise > 0.1 ? noise : 0.1));
+	pm.next_ns = pm.now_ns + (uint64_t)((double)host_ns * (noise > 0.1 ? noise : 0.1));
 }
 
 static void pm_begin_step(void)
@@ -455,6 +460,8 @@ static void pm_fill(void)
 	pm.filled_ns += ns;
 	if (paced)
 		td_pace_submitted(&pm.slot);
+	if (paced && pm.settings.fill_threads)
+		td_pace_thread_ends(&pm.slot);
 	pm.pace = (struct td_pace){0};
 	pm.fill_next_ns = pm.now_ns + LAUNCH_NS;
 }

@@ -229,16 +229,16 @@ TEST(the_longest_that_work_took_lately_is_what_it_may_take)
 
 	CHECK_EQ(td_lengths_expect(&lengths, hash), 0);
 	td_lengths_note(&lengths, hash, 10 * MS, true);
-	td_lengths_note(&lengths, hash, 74 * MS, true);
-	CHECK_EQ(td_lengths_expect(&lengths, hash), 74 * MS);
+	td_lengths_note(&lengths, hash, 266 * MS, true);
+	CHECK_EQ(td_lengths_expect(&lengths, hash), 266 * MS);
 	td_lengths_note(&lengths, hash, 10 * MS, true);
-	CHECK_EQ(td_lengths_expect(&lengths, hash), 73 * MS);
+	CHECK_EQ(td_lengths_expect(&lengths, hash), 265 * MS);
 	/* Where others may have been served in between, at most a quarter more. */
-	td_lengths_note(&lengths, hash, 80 * MS, false);
-	CHECK_EQ(td_lengths_expect(&lengths, hash), 80 * MS);
+	td_lengths_note(&lengths, hash, 280 * MS, false);
+	CHECK_EQ(td_lengths_expect(&lengths, hash), 280 * MS);
 	td_lengths_note(&lengths, hash, 1000 * MS, false);
-	CHECK_EQ(td_lengths_expect(&lengths, hash), 100 * MS);
-	for (unsigned i = 0; i < 400; i++)
+	CHECK_EQ(td_lengths_expect(&lengths, hash), 350 * MS);
+	for (unsigned i = 0; i < 2000; i++)
 		td_lengths_note(&lengths, hash, 10 * MS, true);
 	CHECK(td_lengths_expect(&lengths, hash) < 11 * MS);
 	CHECK_EQ(td_lengths_expect(&lengths, td_window_hash(6)), 0);

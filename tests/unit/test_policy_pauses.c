@@ -49,29 +49,35 @@ TEST(it_is_relied_on_up_to_the_shortest_that_lasted_as_long)
 	begin_with(lengths, 5);
 	CHECK_EQ(until(0, &again), 10 * MS - LATE);
 	CHECK_EQ(again, 10 * MS);
-	CHECK_EQ(until(10 * MS, &again), 200 * MS - LATE);
+	/* The next of that kind may be a little longer. */
+	CHECK_EQ(until(10 * MS, &again), 0);
+	CHECK_EQ(again, 10 * MS + 10 * MS / 16);
+	CHECK_EQ(until(11 * MS, &again), 200 * MS - LATE);
 	CHECK_EQ(again, 200 * MS);
 	/* Between 200 and 203 it may end at any moment, and until a quarter more than the longest. */
-	CHECK_EQ(until(200 * MS, &again), 200 * MS);
+	CHECK_EQ(until(200 * MS, &again), 0);
 	CHECK_EQ(again, 203 * MS + 203 * MS / 4);
-	CHECK_EQ(until(230 * MS, &again), 230 * MS);
+	CHECK_EQ(until(230 * MS, &again), 0);
 	CHECK(until(254 * MS, &again) == UINT64_MAX);
 	CHECK(again == UINT64_MAX);
 }
 
 TEST(what_is_less_than_the_grain_or_a_sixteenth_is_no_gap)
 {
-	static const uint64_t lengths[] = {20, 22, 1000, 1040, 1200};
+	static const uint64_t lengths[] = {20, 24, 1000, 1040, 1200};
 	uint64_t again;
 
 	begin_with(lengths, 5);
-	CHECK_EQ(
-		until(19 * MS + MS / 2, &again), 19 * MS + MS / 2); /* half a millisecond is left */
+	CHECK_EQ(until(19 * MS + MS / 2, &again), 0); /* half a millisecond is left */
 	CHECK_EQ(again, 20 * MS);
-	CHECK_EQ(until(20 * MS, &again), 22 * MS - LATE);
-	CHECK_EQ(until(1000 * MS, &again), 1000 * MS); /* 40 of 1040 */
+	CHECK_EQ(until(21 * MS, &again), 0); /* of the kind of 20 */
+	CHECK_EQ(again, 21 * MS + MS / 4);
+	CHECK_EQ(until(21 * MS + MS / 4, &again), 24 * MS - LATE);
+	CHECK_EQ(until(1000 * MS, &again), 0); /* 40 of 1040 */
 	CHECK_EQ(again, 1040 * MS);
-	CHECK_EQ(until(1040 * MS, &again), 1200 * MS - LATE);
+	CHECK_EQ(until(1040 * MS, &again), 0);
+	CHECK_EQ(again, 1105 * MS);
+	CHECK_EQ(until(1105 * MS, &again), 1200 * MS - LATE);
 }
 
 TEST(only_the_last_ones_count)
