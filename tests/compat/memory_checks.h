@@ -158,21 +158,21 @@ static void imported_at(int symbol)
 /* Nothing of it yet: what its maker lets go of is whose pool that is. */
 static void imported_pool(int symbol)
 {
-	void *pool = NULL;
+	void *made = NULL;
 
 	refused = symbol;
 	EXPECT(symbol,
-		VIA(cuMemPoolImportFromShareableHandle)(&pool, NULL, 1, 0) == CUDA_ERROR_UNKNOWN);
+		VIA(cuMemPoolImportFromShareableHandle)(&made, NULL, 1, 0) == CUDA_ERROR_UNKNOWN);
 	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
 	refused = -1;
-	pool = (void *)0x9990;
-	OK(VIA(cuMemPoolImportFromShareableHandle)(&pool, NULL, 1, 0));
+	made = (void *)0x9990;
+	OK(VIA(cuMemPoolImportFromShareableHandle)(&made, NULL, 1, 0));
 	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) > 1ull << 37 && counted() == 0);
 	refused = TD_SYMBOL_cuMemPoolDestroy;
-	EXPECT(symbol, VIA(cuMemPoolDestroy)(pool) == CUDA_ERROR_UNKNOWN);
+	EXPECT(symbol, VIA(cuMemPoolDestroy)(made) == CUDA_ERROR_UNKNOWN);
 	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) > 1ull << 37);
 	refused = -1;
-	OK(VIA(cuMemPoolDestroy)(pool));
+	OK(VIA(cuMemPoolDestroy)(made));
 	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
 }
 

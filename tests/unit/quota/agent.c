@@ -21,6 +21,7 @@
 #include "preload/gate.h"
 #include "preload/ipc.h"
 #include "preload/job_view.h"
+#include "preload/libraries.h"
 #include "preload/outside.h"
 #include "preload/modules.h"
 #include "preload/peers.h"
