@@ -124,7 +124,7 @@ TEST(pauses_of_several_kinds_in_a_step_are_told_apart)
 			s.phases[0].kernel_ns = 3 * MS;
 			for (unsigned p = 0; p < 4; p++)
 				s.phases[0].part_host_ns[p] = kinds_ms[i][p] * MS;
-			struct pm_judgement j = judge(s, SETTLE, 2000);
+			struct pm_judgement j = judge(s, SETTLE, 1000);
 
 			printf("# pauses of %u, %u, %u and %u ms, kernels of %u: ",
 				(unsigned)kinds_ms[i][0], (unsigned)kinds_ms[i][1],
@@ -187,8 +187,9 @@ TEST(a_job_that_never_pauses_bears_long_kernels_rarely)
 			s.slack = wide ? "5%" : "1%";
 			s.fill_ns = kernels_ms[k] * MS;
 			s.phases[0].host_ns = 2 * MS;
-			s.phases[0].kernels = 80;
-			struct pm_judgement j = judge(s, SETTLE, 2000);
+			s.phases[0].kernel_ns = 20 * MS;
+			s.phases[0].kernels = 20;
+			struct pm_judgement j = judge(s, SETTLE, 1000);
 
 			printf("# never a pause, slack %s, kernels of %u ms: ", s.slack,
 				(unsigned)kernels_ms[k]);
