@@ -551,8 +551,6 @@ static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 		end_unmarked(window, driver, stream);
 		wait = td_pause_wait_ns(window, wait, now);
 	}
-	if (!wait)
-		td_pause_note_long(ns, now);
 	/* The others are held until we have seen it end. */
 	return wait > HOLD_LOOK_NS &&
 			       atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed)
@@ -597,6 +595,8 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 		forget(window);
 	if (!duty && !window->unmarked)
 		window->free = true;
+	if (duty && !within && !pace->free)
+		td_pause_note_long(longest_ns(work), td_time_now_ns());
 	if (duty)
 		begin_piece(window, driver, stream, word, pace->free);
 	window->last_stream = stream;

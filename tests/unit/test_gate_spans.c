@@ -372,3 +372,27 @@ TEST(another_duty_forgives_no_debt)
 	td_pace_forked();
 	td_gate_write(0);
 }
+
+/* It would wait as long once more for nothing. */
+TEST(a_rare_piece_that_the_window_keeps_back_has_not_been_let_in)
+{
+	static struct td_slot slot;
+	uint64_t now = 200000 * MS;
+
+	td_pace_forked();
+	atomic_store(&td_gate.page.duty_ppm, 900000);
+	atomic_store(&td_gate.page.window_ns, MS);
+	td_gate_write(TD_WORD_DUTY | TD_WORD_WINDOW);
+	busy = true;
+	CHECK(try(&slot, now, now + 3 * MS));
+	CHECK(try(&slot, now, now + 3 * MS));
+	atomic_store(&td_gate.page.long_ns, MS);
+	atomic_store(&td_gate.page.long_every_ns, 3600 * 1000 * MS);
+	CHECK(!try(&slot, now, now + 3 * MS));
+	busy = false;
+	CHECK(try(&slot, now, now + 3 * MS));
+	CHECK(!try(&slot, now, now + 3 * MS));
+	atomic_store(&td_gate.page.long_ns, 0);
+	td_pace_forked();
+	td_gate_write(0);
+}
