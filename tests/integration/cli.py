@@ -151,8 +151,13 @@ def an_explanation_is_as_long_as_it_has_to_be():
         world.call(TANDEM, "set", "quota.jobs=0")
         shell = Shell(world, TANDEM, "run", "--mem", "30m", "--mem-soft", "8m", "--duty", "30%", "--weight", "3", "--upgrade", "guaranteed", "--")
         shell.do("alloc", 16 * MIB)
-        until(lambda: world.jobs()[0]["demanded_bytes"], "it is known")
-        lines = world.call(TANDEM, "explain", world.jobs()[0]["job"]).stdout.splitlines()
+        lines = []
+
+        def is_explained():
+            lines[:] = [line for job in world.jobs() for line in world.call(TANDEM, "explain", job["job"]).stdout.splitlines()]
+            return "It may take 30%" in " ".join(lines)
+
+        until(is_explained, "it is let in, and so far as its limits go")
         said = " ".join(lines)
         assert len(said) > 300 and all(line.endswith(".") for line in lines), lines
         assert "Its weight is 3." in said and "more than all of its user's quota" in said and "It may take 30%" in said and re.search(r"Beyond 8.0 MiB on GPU 0 its job's memory lies on the host: .* of it do\.", said), lines
