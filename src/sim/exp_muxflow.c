@@ -58,16 +58,41 @@ static void put_tandem(struct td_experiment_run *run, int trace, int variant,
 		metric, "", spread, note, "%.2fx", median);
 }
 
-/* What a baseline's figure is to MuxFlow's, to that of the two bounds, and to MuxFlow's if all SMs were active whenever a GPU is used. */
+/* Percents above alone that MuxFlow's shares cost the services at the least, wherever the jobs are; not above the guard: it forbids nothing. */
+static double least_latency(const struct td_mux_outcome *out)
+{
+	return out->least_excess > 0
+		       ? 100 * (TD_MUX_GUARD - 1 + out->least_excess / out->most_requests)
+		       : 0;
+}
+
+/* The same in words. */
+static void anywhere(double percents, char *ret, size_t size)
+{
+	if (percents > 0)
+		snprintf(ret, size, "at least +%.0f %%", percents);
+	else
+		snprintf(ret, size, "not forbidden");
+}
+
+static bool is_guarded(const struct td_mux_outcome *out)
+{
+	return out->latency < TD_MUX_GUARD;
+}
+
+/* What a baseline's figure is to MuxFlow's, to what jobs come to with the whole GPU or within the guard at every service and at all times, and to MuxFlow's if all SMs were active whenever a GPU is used. */
 struct gains {
 	double ours[SEEDS_MAX], whole[SEEDS_MAX], guarded[SEEDS_MAX], all_active[SEEDS_MAX];
+	/* of MuxFlow: whether its latency is within the guard; and whether its shares cannot have it so wherever the jobs are */
+	bool in_guard[SEEDS_MAX], out_of_guard[SEEDS_MAX];
 };
 
 /*
- * A seed is forbidden if no share and duty that hold the guard there, or not even jobs with the whole GPU at all times, do better than the baseline.
+ * MuxFlow's figures count only while its guard holds. A seed is forbidden if not even jobs with the whole GPU at all times do better than the baseline, or if no placement holds the guard there under MuxFlow's
+ * shares. What jobs have if each service stays within the guard at all times is shown and forbids nothing: the guard is of the mean.
  */
-static void put_gain(
-	struct td_experiment_run *run, const char *metric, const char *paper, struct gains *gains)
+static void put_gain(struct td_experiment_run *run, int variant, const char *metric,
+	const char *paper, struct gains *gains)
 {
 	uint32_t n = run->seeds;
 	double median, whole, all_active, guarded;
@@ -75,23 +100,60 @@ static void put_gain(
 	char spread[64], note[300];
 
 	for (uint32_t k = 0; k < n; k++) /* before medians sort them */
-		td_seed_add(
-			&seeds, gains->ours[k] > 1, gains->whole[k] <= 1 || gains->guarded[k] <= 1);
+		td_seed_add_guarded(&seeds, gains->ours[k] > 1, gains->in_guard[k],
+			gains->whole[k] <= 1 || gains->out_of_guard[k]);
 	median = td_median(gains->ours, n);
 	whole = td_median(gains->whole, n);
 	all_active = td_median(gains->all_active, n);
 	guarded = td_median(gains->guarded, n);
 	td_spread(gains->ours, n, spread);
 	snprintf(note, sizeof(note),
-		"most within +20 %% of latency, by the truth: %.2fx; with the whole GPU at all "
-		"times: %.2fx; MuxFlow, if all SMs were active whenever a GPU is used: %.2fx",
+		"if every service is within +20 %% of latency at all times, by the truth: %.2fx; "
+		"with the whole GPU at all times: %.2fx; MuxFlow, if all SMs were active whenever "
+		"a GPU is used: %.2fx",
 		guarded, whole, all_active);
 	td_seeds_put(&seeds, note, sizeof(note));
-	td_row_put(run, td_seeds_verdict(&seeds), metric, paper, spread, note, "%.2fx", median);
+	td_row_put(run, TD_SHOWN, metric, paper, spread, note, "%.2fx", median);
+	td_row_claim(run, TD_CLAIM_MUXFLOW_GAINS, (enum td_variant)variant, &seeds);
 }
 
+/* The figures of all baselines, traces and seeds of a variant: whether their range and the paper's have something in common. The guard has to hold in all; out of guard: where it does not, it cannot. */
+struct range {
+	double least, most;
+	bool in_guard, out_of_guard;
+};
+
+static const struct range no_range = {INFINITY, -INFINITY, true, true};
+
+static void add_to_range(struct range *range, const struct gains *gains, uint32_t seeds)
+{
+	for (uint32_t k = 0; k < seeds; k++) {
+		range->least = fmin(range->least, gains->ours[k]);
+		range->most = fmax(range->most, gains->ours[k]);
+		range->in_guard &= gains->in_guard[k];
+		range->out_of_guard &= gains->in_guard[k] || gains->out_of_guard[k];
+	}
+}
+
+static void put_range(struct td_experiment_run *run, int variant, const char *what,
+	const char *paper, const struct range *range, double least, double most)
+{
+	struct td_seeds seeds = {0};
+	char metric[96];
+
+	td_seed_add_guarded(&seeds, range->least <= most && range->most >= least, range->in_guard,
+		!range->in_guard && range->out_of_guard);
+	snprintf(metric, sizeof(metric), "%s, range over all traces, seeds and baselines, %s", what,
+		variants[variant].name);
+	td_row_put(run, TD_SHOWN, metric, paper, "",
+		range->in_guard ? "" : "latency is not within +20 % in all of them", "%.2f-%.2fx",
+		range->least, range->most);
+	td_row_claim(run, TD_CLAIM_MUXFLOW_GAINS, (enum td_variant)variant, &seeds);
+}
+
+/* ranges: JCT, oversold */
 static void put_baseline(struct td_experiment_run *run, int trace, int variant, int baseline,
-	struct td_mux_outcome out[][TD_MUX_HOWS])
+	struct td_mux_outcome out[][TD_MUX_HOWS], struct range ranges[2])
 {
 	struct gains jct, sold;
 	char metric[96];
@@ -107,21 +169,17 @@ static void put_baseline(struct td_experiment_run *run, int trace, int variant, 
 		sold.ours[s] = of[TD_MUX_MUXFLOW].oversold / of[baseline].oversold;
 		sold.whole[s] = of[TD_MUX_WHOLE].oversold / of[baseline].oversold;
 		sold.guarded[s] = of[TD_MUX_GUARDED].oversold / of[baseline].oversold;
+		jct.in_guard[s] = sold.in_guard[s] = is_guarded(&of[TD_MUX_MUXFLOW]);
+		jct.out_of_guard[s] = sold.out_of_guard[s] = least_latency(&of[TD_MUX_MUXFLOW]) > 0;
 	}
+	add_to_range(&ranges[0], &jct, run->seeds);
+	add_to_range(&ranges[1], &sold, run->seeds);
 	snprintf(metric, sizeof(metric), "trace %s: JCT, %s / MuxFlow, %s", traces[trace].name,
 		how_names[baseline], variants[variant].name);
-	put_gain(run, metric, "1.10-2.24x", &jct);
+	put_gain(run, variant, metric, "1.10-2.24x", &jct);
 	snprintf(metric, sizeof(metric), "trace %s: oversold, MuxFlow / %s, %s", traces[trace].name,
 		how_names[baseline], variants[variant].name);
-	put_gain(run, metric, "1.08-1.97x", &sold);
-}
-
-/* Percents above alone that MuxFlow's shares cost the services at the least, wherever the jobs are; not above the guard: it forbids nothing. */
-static double least_latency(const struct td_mux_outcome *out)
-{
-	return out->least_excess > 0
-		       ? 100 * (TD_MUX_GUARD - 1 + out->least_excess / out->most_requests)
-		       : 0;
+	put_gain(run, variant, metric, "1.08-1.97x", &sold);
 }
 
 /* The guard. A seed is forbidden if MuxFlow's shares do not hold it there wherever the jobs are. */
@@ -129,14 +187,14 @@ static void put_latency(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])
 {
 	double most = 0, sharing = 0, priority = 0, least = 0, truth = 0, all_active = 0;
-	char metric[96], note[300], anywhere[32];
+	char metric[96], note[400], at_least[32];
 	struct td_seeds seeds = {0};
 
 	for (uint32_t s = 0; s < run->seeds; s++) {
 		const struct td_mux_outcome *of = out[s];
 
 		td_seed_add(&seeds,
-			of[TD_MUX_MUXFLOW].latency < TD_MUX_GUARD &&
+			is_guarded(&of[TD_MUX_MUXFLOW]) &&
 				of[TD_MUX_TIME_SHARING].latency > of[TD_MUX_MUXFLOW].latency &&
 				of[TD_MUX_TIME_SHARING].latency > of[TD_MUX_PRIORITY].latency,
 			least_latency(&of[TD_MUX_MUXFLOW]) > 0);
@@ -149,25 +207,25 @@ static void put_latency(struct td_experiment_run *run, int trace, int variant,
 	}
 	snprintf(metric, sizeof(metric), "trace %s: online latency, %s", traces[trace].name,
 		variants[variant].name);
-	snprintf(anywhere, sizeof(anywhere), least > 0 ? "at least +%.0f %%" : "not forbidden",
-		least);
+	anywhere(least, at_least, sizeof(at_least));
 	snprintf(note, sizeof(note),
 		"time-sharing %+.0f %%, priority %+.0f %%; MuxFlow's rules by the truth %+.0f %%, "
 		"its shares wherever the jobs are %s; if all SMs were active %+.0f %%",
-		(sharing - 1) * 100, (priority - 1) * 100, (truth - 1) * 100, anywhere,
+		(sharing - 1) * 100, (priority - 1) * 100, (truth - 1) * 100, at_least,
 		(all_active - 1) * 100);
 	td_seeds_put(&seeds, note, sizeof(note));
-	td_row_put(run, td_seeds_verdict(&seeds), metric, "< +20 %; time-sharing to +50 %", "",
-		note, "%+.0f %%", (most - 1) * 100);
+	td_row_put(run, TD_SHOWN, metric, "< +20 %; time-sharing to +50 %", "", note, "%+.0f %%",
+		(most - 1) * 100);
+	td_row_claim(run, TD_CLAIM_MUXFLOW_LATENCY, (enum td_variant)variant, &seeds);
 }
 
 static void put_trace(struct td_experiment_run *run, int trace, int variant,
-	struct td_mux_outcome out[][TD_MUX_HOWS])
+	struct td_mux_outcome out[][TD_MUX_HOWS], struct range ranges[2])
 {
 	char metric[96], note[96];
 
 	for (int b = 0; b < 2; b++)
-		put_baseline(run, trace, variant, b, out);
+		put_baseline(run, trace, variant, b, out, ranges);
 	put_latency(run, trace, variant, out);
 	snprintf(metric, sizeof(metric), "trace %s: online service time without its queue, %s",
 		traces[trace].name, variants[variant].name);
@@ -179,38 +237,47 @@ static void put_trace(struct td_experiment_run *run, int trace, int variant,
 }
 
 /*
- * Bounded: the order fails at -S alone, and no placement under -S's fixed share, whoever makes it, oversells more than -S-M does. Where a service makes no difference to a job (by turns, while 40 % is
+ * An order of means, while the latency of full is within the guard in every seed. Bounded: the guard cannot hold under full's shares, in any seed; or the order fails at -S alone, and no placement under -S's fixed share, whoever makes it, oversells more than -S-M does. Where a service makes no difference to a job (by turns, while 40 % is
  * within what max-min fairness leaves), a job takes as long beside all of them: matching has nothing to win, and each of its moves costs.
  */
 static void put_ablation(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])
 {
-	double sold[TD_MUX_HOWS] = {0}, most = 0;
-	char metric[96], note[200];
-	bool others, sharing;
+	double sold[TD_MUX_HOWS] = {0}, most = 0, latency = 0, least = 0;
+	bool others, sharing, holds, in_guard = true, out_of_guard = true, forbidden;
+	struct td_seeds seeds = {0};
+	char metric[96], note[400], at_least[32];
 
 	for (uint32_t s = 0; s < run->seeds; s++) {
 		for (int how = TD_MUX_MUXFLOW; how < TD_MUX_TANDEM; how++)
 			sold[how] += out[s][how].oversold / run->seeds;
 		most += out[s][TD_MUX_NO_SHARE].most_fixed / run->seeds;
+		latency = fmax(latency, out[s][TD_MUX_MUXFLOW].latency);
+		least = fmax(least, least_latency(&out[s][TD_MUX_MUXFLOW]));
+		in_guard &= is_guarded(&out[s][TD_MUX_MUXFLOW]);
+		out_of_guard &= is_guarded(&out[s][TD_MUX_MUXFLOW]) ||
+				least_latency(&out[s][TD_MUX_MUXFLOW]) > 0;
 	}
 	sharing = sold[TD_MUX_NO_SHARE] >= sold[TD_MUX_NO_BOTH];
 	others = sold[TD_MUX_MUXFLOW] >= sold[TD_MUX_NO_SHARE] &&
 		 sold[TD_MUX_MUXFLOW] >= sold[TD_MUX_NO_MATCH] &&
 		 sold[TD_MUX_NO_MATCH] >= sold[TD_MUX_NO_BOTH];
+	holds = others && sharing;
+	forbidden = (others && !sharing && most <= sold[TD_MUX_NO_BOTH] * (1 + 1e-6)) ||
+		    (!in_guard && out_of_guard);
+	td_seed_add_guarded(&seeds, holds, in_guard, forbidden);
 	snprintf(metric, sizeof(metric), "trace %s: oversold of full, -S, -M, -S-M, %s",
 		traces[trace].name, variants[variant].name);
+	anywhere(least, at_least, sizeof(at_least));
 	snprintf(note, sizeof(note),
 		"means over seeds; the most of any placement under -S's share, moves at no cost: "
-		"%.4f, -S-M %.4f",
-		most, sold[TD_MUX_NO_BOTH]);
-	td_row_put(run,
-		others && sharing                                     ? TD_REPRODUCED
-		: others && most <= sold[TD_MUX_NO_BOTH] * (1 + 1e-6) ? TD_BOUNDED
-								      : TD_NOT_REPRODUCED,
-		metric, "full >= -S, -M >= -S-M", "", note, "%.3f, %.3f, %.3f, %.3f",
-		sold[TD_MUX_MUXFLOW], sold[TD_MUX_NO_SHARE], sold[TD_MUX_NO_MATCH],
-		sold[TD_MUX_NO_BOTH]);
+		"%.4f, -S-M %.4f; latency of full %+.0f %%%s, its shares wherever the jobs are %s",
+		most, sold[TD_MUX_NO_BOTH], (latency - 1) * 100,
+		in_guard ? "" : ": the guard does not hold", at_least);
+	td_row_put(run, TD_SHOWN, metric, "full >= -S, -M >= -S-M", "", note,
+		"%.3f, %.3f, %.3f, %.3f", sold[TD_MUX_MUXFLOW], sold[TD_MUX_NO_SHARE],
+		sold[TD_MUX_NO_MATCH], sold[TD_MUX_NO_BOTH]);
+	td_row_claim(run, TD_CLAIM_MUXFLOW_ABLATION, (enum td_variant)variant, &seeds);
 }
 
 #define TRACES 4
@@ -256,6 +323,7 @@ static void put_batch(
 	struct td_experiment_run *run, int variant, bool ablation, const struct result *results)
 {
 	struct td_mux_outcome out[SEEDS_MAX][TD_MUX_HOWS];
+	struct range ranges[2] = {no_range, no_range};
 
 	for (int t = 0; t < TRACES; t++, results += run->seeds) {
 		const struct td_mux_outcome *first = &results[0].out[TD_MUX_MUXFLOW];
@@ -265,7 +333,7 @@ static void put_batch(
 		if (ablation) {
 			put_ablation(run, t, variant, out);
 		} else {
-			put_trace(run, t, variant, out);
+			put_trace(run, t, variant, out, ranges);
 			put_tandem(run, t, variant, out);
 		}
 		fprintf(run->report,
@@ -274,6 +342,10 @@ static void put_batch(
 			traces[t].name, variants[variant].name, results[run->seeds - 1].jobs,
 			(unsigned long long)first->moves, first->moved_h, first->unfinished);
 	}
+	if (ablation)
+		return;
+	put_range(run, variant, "JCT", "overlaps 1.10-2.24x", &ranges[0], 1.10, 2.24);
+	put_range(run, variant, "oversold", "overlaps 1.08-1.97x", &ranges[1], 1.08, 1.97);
 }
 
 static int run_all(struct td_experiment_run *run, bool ablation, struct td_err *err)
@@ -312,10 +384,16 @@ static int run_all(struct td_experiment_run *run, bool ablation, struct td_err *
 	      "its baselines, all of muxflow-ablation) is the same in fitted, doubled and halved: "
 	      "three copies of one world, and with proportional sharing there are two. Only "
 	      "latencies, and what tandem makes of them, are of four.\n\n"
-	      "Bounds: with MuxFlow's matching, the most that any share and duty give the jobs "
-	      "while the service stays within +20 % of its latency, found by the truth; and "
-	      "what jobs have with the whole GPU at all times, whatever becomes of the "
-	      "service. Of the latency: in every interval as many jobs of each kind as MuxFlow "
+	      "Guard: MuxFlow's completion times and oversold GPUs, its ablation's, too, count "
+	      "only "
+	      "where its latency is within +20 %; where it is not, an order that holds is lost all "
+	      "the same. Such a seed is forbidden if MuxFlow's own shares cannot keep the mean "
+	      "latency within it wherever the jobs are. Shown, and forbidding nothing: with "
+	      "MuxFlow's matching, the most that any share and duty give the jobs if every service "
+	      "stays within +20 % of its latency at all times, found by the truth (a mean may be "
+	      "had for less). Bounds: what jobs have with the whole GPU at all times, whatever "
+	      "becomes of the service. Of the latency: in every interval as many jobs of each kind "
+	      "as MuxFlow "
 	      "has, under its own shares, but on the GPUs where the services' mean latency is "
 	      "least above the guard, as their controllers settle. Of -S: a job takes no less "
 	      "than its work over the highest speed that any service leaves its kind under 40 "

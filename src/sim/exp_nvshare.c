@@ -95,6 +95,7 @@ static void put_cell(struct td_experiment_run *run, int row, size_t program, uin
 			*held += !(paper > 0);
 			td_row_put(run, paper > 0 ? TD_NOT_REPRODUCED : TD_REPRODUCED, metric,
 				"OOM", "", "", "OOM");
+			td_row_claim(run, TD_CLAIM_NVSHARE_CELLS, TD_FITTED, NULL);
 			return;
 		}
 	}
@@ -107,6 +108,8 @@ static void put_cell(struct td_experiment_run *run, int row, size_t program, uin
 		: fabs(error) <= 10 ? TD_REPRODUCED
 				    : TD_NOT_REPRODUCED,
 		metric, said, "", "", "%.0f s (%+.1f %%)", ours, error);
+	if (!calibrated)
+		td_row_claim(run, TD_CLAIM_NVSHARE_CELLS, TD_FITTED, NULL);
 }
 
 /* Fig. 3: a sharp rise below 10 s, flat above 60. */
@@ -131,6 +134,7 @@ static void sweep(struct td_experiment_run *run)
 		at_1 > 1.3 * at_10 && at_60 < 1.05 * at_1000 ? TD_REPRODUCED : TD_NOT_REPRODUCED,
 		"quantum (Fig. 3), heavy_balanced", "sharp rise below 10 s", "", "",
 		"%.0f at 1 s, %.0f at 10, %.0f at 60, %.0f at 1000", at_1, at_10, at_60, at_1000);
+	td_row_claim(run, TD_CLAIM_NVSHARE_QUANTUM, TD_FITTED, NULL);
 }
 
 /* The same programs under the default policy, memory moved in bulk at the link's rate, both ways at once. */

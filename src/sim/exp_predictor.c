@@ -132,11 +132,13 @@ static void put_predictor(struct td_experiment_run *run, const struct dry_runs *
 		"error with 1, 2, 6 hidden layers (Fig. 12)", "4 layers (2 hidden) best", "",
 		"mean over the widths that did not diverge; best within the spread of the seeds",
 		"%.2f, %.2f, %.2f %%", by_depth[0], by_depth[1], by_depth[2]);
+	td_row_claim(run, TD_CLAIM_MUXFLOW_PREDICTOR, TD_FITTED, NULL);
 	snprintf(metric + strlen(metric), sizeof(metric) - strlen(metric), " (Fig. 12)");
 	td_row_put(run, most - least <= spread ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric,
 		"width immaterial", "",
 		"mean over the depths that did not diverge; one seed for 512 and 1024", "%s %%",
 		text);
+	td_row_claim(run, TD_CLAIM_MUXFLOW_PREDICTOR, TD_FITTED, NULL);
 	td_row_put(run, TD_SHOWN, "spread of the seeds, largest", "", "", "", "%.2f %%", spread);
 	for (uint32_t l = 0; l < DEPTHS; l++) {
 		text[0] = 0;

@@ -1,5 +1,5 @@
 /*
- * tandem-sim experiment: runs what experiment.h names, prints the rows, writes result.json and report.md, and, for `all`, one table over everything.
+ * tandem-sim experiment: runs what experiment.h names, prints the papers' claims with a verdict each and the rows, writes both as verdicts.json and result.json, and a report as Markdown and HTML.
  */
 #include "sim/experiment.h"
 
@@ -23,20 +23,21 @@ static const char *const verdicts[TD_VERDICT_N] = {"reproduced", "not reproduced
 
 struct td_row *td_row_add(struct td_experiment_run *run, enum td_verdict verdict)
 {
-	struct td_row *row;
-
+	run->last = NULL;
 	if (run->row_count == run->row_room) {
 		uint32_t room = run->row_room ? 2 * run->row_room : 64;
 		struct td_row *larger = reallocarray(run->rows, room, sizeof(*larger));
 
-		if (!larger)
+		if (!larger) {
+			run->short_of_memory = true;
 			return NULL;
+		}
 		run->rows = larger;
 		run->row_room = room;
 	}
-	row = &run->rows[run->row_count++];
-	*row = (struct td_row){.experiment = run->name, .verdict = verdict};
-	return row;
+	run->last = &run->rows[run->row_count++];
+	*run->last = (struct td_row){.experiment = run->name, .verdict = verdict};
+	return run->last;
 }
 
 void td_row_put(struct td_experiment_run *run, enum td_verdict verdict, const char *metric,
@@ -80,6 +81,11 @@ void td_spread(const double *values, uint32_t n, char *ret)
 	snprintf(ret, 64, "%.3g to %.3g", least, most);
 }
 
+static bool is_loss(enum td_verdict verdict)
+{
+	return verdict == TD_NOT_REPRODUCED || verdict == TD_LOSS;
+}
+
 static void put_rows(const struct td_experiment_run *run, FILE *out)
 {
 	fputs("| experiment | metric | paper | ours | spread | verdict | "
@@ -87,13 +93,58 @@ static void put_rows(const struct td_experiment_run *run, FILE *out)
 		out);
 	for (uint32_t i = 0; i < run->row_count; i++) {
 		const struct td_row *row = &run->rows[i];
-		bool loss = row->verdict == TD_NOT_REPRODUCED || row->verdict == TD_LOSS;
-		const char *mark = loss ? "**" : "";
+		const char *mark = is_loss(row->verdict) ? "**" : "";
 
 		fprintf(out, "| %s | %s | %s | %s | %s | %s%s%s | %s |\n", row->experiment,
 			row->metric, row->paper, row->ours, row->spread, mark,
 			verdicts[row->verdict], mark, row->note);
 	}
+}
+
+/* A claim's line in the table of what papers claim. */
+struct line {
+	const struct td_claim_text *text;
+	enum td_verdict verdict;
+	char ours[256], why[640];
+};
+
+/* False: no row of this run takes part. */
+static bool judge(const struct td_experiment_run *run, enum td_claim claim, struct line *ret)
+{
+	struct td_claim_found found;
+
+	if (!td_claim_fold(run->rows, run->row_count, claim, &found))
+		return false;
+	ret->text = &td_claims[claim];
+	ret->verdict = found.verdict;
+	td_claim_ours(run->rows, run->row_count, claim, ret->ours, sizeof(ret->ours));
+	td_claim_why(&found, claim, ret->why, sizeof(ret->why));
+	return true;
+}
+
+/* The papers' claims, one line each: those of which there are rows. */
+static void put_claims(const struct td_experiment_run *run, FILE *out)
+{
+	struct line line;
+	bool any = false;
+
+	for (int c = TD_CLAIM_NONE + 1; c < TD_CLAIM_N; c++) {
+		const char *mark;
+
+		if (!judge(run, (enum td_claim)c, &line))
+			continue;
+		if (!any)
+			fputs("| experiment | metric | paper | ours | reproduced when | verdict | "
+			      "why |\n|---|---|---|---|---|---|---|\n",
+				out);
+		any = true;
+		mark = is_loss(line.verdict) ? "**" : "";
+		fprintf(out, "| %s | %s | %s | %s | %s | %s%s%s | %s |\n", line.text->experiment,
+			line.text->metric, line.text->paper, line.ours, line.text->rule, mark,
+			verdicts[line.verdict], mark, line.why);
+	}
+	if (any)
+		fputc('\n', out);
 }
 
 /* How many rows of each verdict an experiment has: the table of what came out, which nobody counts by hand. */
@@ -144,10 +195,71 @@ static int write_json(const struct td_experiment_run *run, const char *dir, stru
 		put_text_field(out, "ours", row->ours, ", ");
 		put_text_field(out, "spread", row->spread, ", ");
 		put_text_field(out, "verdict", verdicts[row->verdict], ", ");
+		put_text_field(
+			out, "counts_for", row->claim ? td_claims[row->claim].metric : "", ", ");
 		put_text_field(out, "note", row->note, "}");
 	}
 	fputs("\n]\n", out);
 	return td_sim_close(out, dir, "result.json", err);
+}
+
+static int write_verdicts(const struct td_experiment_run *run, const char *dir, struct td_err *err)
+{
+	FILE *out = td_sim_create(dir, "verdicts.json", err);
+	struct line line;
+	bool any = false;
+
+	if (!out)
+		return err->code;
+	fputc('[', out);
+	for (int c = TD_CLAIM_NONE + 1; c < TD_CLAIM_N; c++) {
+		if (!judge(run, (enum td_claim)c, &line))
+			continue;
+		fputs(any ? ",\n {" : "\n {", out);
+		any = true;
+		put_text_field(out, "experiment", line.text->experiment, ", ");
+		put_text_field(out, "metric", line.text->metric, ", ");
+		put_text_field(out, "paper", line.text->paper, ", ");
+		put_text_field(out, "ours", line.ours, ", ");
+		put_text_field(out, "reproduced_when", line.text->rule, ", ");
+		put_text_field(out, "verdict", verdicts[line.verdict], ", ");
+		put_text_field(out, "why", line.why, "}");
+	}
+	fputs("\n]\n", out);
+	return td_sim_close(out, dir, "verdicts.json", err);
+}
+
+/* Seven cells, coloured by the verdict. */
+static void put_html_line(FILE *out, enum td_verdict verdict, const char *const cells[7])
+{
+	fprintf(out, "<tr class='%s'>",
+		verdict == TD_CALIBRATED ? "grey"
+		: is_loss(verdict)       ? "loss"
+					 : "");
+	for (int c = 0; c < 7; c++) {
+		fputs("<td>", out);
+		td_html_text(out, cells[c]);
+		fputs("</td>", out);
+	}
+	fputs("</tr>\n", out);
+}
+
+static void put_html_claims(const struct td_experiment_run *run, FILE *out)
+{
+	struct line line;
+
+	fputs("<table><tr><th>experiment</th><th>metric</th><th>paper</th><th>ours</th>"
+	      "<th>reproduced when</th><th>verdict</th><th>why</th></tr>\n",
+		out);
+	for (int c = TD_CLAIM_NONE + 1; c < TD_CLAIM_N; c++) {
+		if (!judge(run, (enum td_claim)c, &line))
+			continue;
+		put_html_line(out, line.verdict,
+			(const char *const[7]){line.text->experiment, line.text->metric,
+				line.text->paper, line.ours, line.text->rule,
+				verdicts[line.verdict], line.why});
+	}
+	fputs("</table>\n", out);
 }
 
 static int write_html(const struct td_experiment_run *run, const char *dir, struct td_err *err)
@@ -163,7 +275,10 @@ static int write_html(const struct td_experiment_run *run, const char *dir, stru
 		fputs(". These are the rows that were done.</b></p>", out);
 	}
 	fputs("<p>Grey: calibrated on this very figure, counts for nothing. Red: not "
-	      "reproduced.</p><table><tr><th>experiment</th>"
+	      "reproduced.</p>\n",
+		out);
+	put_html_claims(run, out);
+	fputs("<h2>Rows</h2><table><tr><th>experiment</th>"
 	      "<th>metric</th><th>paper</th><th>ours</th><th>spread</th><th>verdict</th><th></th></"
 	      "tr>\n",
 		out);
@@ -172,16 +287,7 @@ static int write_html(const struct td_experiment_run *run, const char *dir, stru
 		const char *cells[] = {row->experiment, row->metric, row->paper, row->ours,
 			row->spread, verdicts[row->verdict], row->note};
 
-		fprintf(out, "<tr class='%s'>",
-			row->verdict == TD_CALIBRATED                                  ? "grey"
-			: row->verdict == TD_NOT_REPRODUCED || row->verdict == TD_LOSS ? "loss"
-										       : "");
-		for (int c = 0; c < 7; c++) {
-			fputs("<td>", out);
-			td_html_text(out, cells[c]);
-			fputs("</td>", out);
-		}
-		fputs("</tr>\n", out);
+		put_html_line(out, row->verdict, cells);
 	}
 	fputs("</table>\n", out);
 	td_html_end(out);
@@ -199,6 +305,8 @@ static int run_one(
 	if (experiment->needs_data && !run->data)
 		return td_err_set(err, -EINVAL, "%s needs --data DIR", experiment->name);
 	r = experiment->run(run, err);
+	if (!r && run->short_of_memory)
+		r = td_err_set(err, -ENOMEM, "out of memory");
 	fprintf(stderr, "%-18s %.1f s\n", experiment->name,
 		(double)(td_time_now_ns() - began_ns) * 1e-9);
 	return r;
@@ -238,6 +346,8 @@ static int write_report(
 	if (*run->cut)
 		fprintf(out, "**INCOMPLETE: %s. These are the rows that were done.**\n\n",
 			run->cut);
+	put_claims(run, out);
+	fputs("## Rows\n\n", out);
 	put_verdicts(run, out);
 	put_rows(run, out);
 	fputs(text, out);
@@ -263,11 +373,13 @@ static int execute(
 		snprintf(run->cut, sizeof(run->cut), "%s",
 			td_sim_stop ? "stopped by a signal" : err->msg);
 	fclose(run->report);
+	put_claims(run, stdout);
 	if (run->row_count)
 		put_rows(run, stdout);
 	if (dir && run->row_count) {
 		int w = write_json(run, dir, err);
 
+		w = w ? w : write_verdicts(run, dir, err);
 		w = w ? w : write_html(run, dir, err);
 		w = w ? w : write_report(run, text, dir, err);
 		r = r ? r : w;

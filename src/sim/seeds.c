@@ -4,10 +4,19 @@
 
 #include "sim/experiment.h"
 
+void td_seed_add_guarded(struct td_seeds *seeds, bool holds, bool guard, bool forbidden)
+{
+	bool lost = !holds || !guard;
+
+	seeds->count++;
+	seeds->lost += lost;
+	seeds->unguarded += holds && !guard;
+	seeds->forbidden += lost && forbidden;
+}
+
 void td_seed_add(struct td_seeds *seeds, bool holds, bool forbidden)
 {
-	seeds->lost += !holds;
-	seeds->forbidden += !holds && forbidden;
+	td_seed_add_guarded(seeds, holds, true, forbidden);
 }
 
 enum td_verdict td_seeds_verdict(const struct td_seeds *seeds)
@@ -41,7 +50,10 @@ void td_seeds_put(const struct td_seeds *seeds, char *note, size_t size)
 {
 	size_t at = strlen(note);
 
-	if (seeds->lost)
+	if (seeds->unguarded)
+		at += snprintf(note + at, size - at, "; in %u the order holds, but not the guard",
+			seeds->unguarded);
+	if (seeds->lost && at < size)
 		snprintf(note + at, size - at, "; a bound forbids %u of the %u seeds that lose",
 			seeds->forbidden, seeds->lost);
 }

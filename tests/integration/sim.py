@@ -263,7 +263,7 @@ def experiments_write_rows(folder):
     assert done.returncode == 0, done.stderr
     with open(f"{folder}/result.json") as f:
         rows = json.load(f)
-    assert all(set(row) == {"experiment", "metric", "paper", "ours", "spread", "verdict", "note"} for row in rows)
+    assert all(set(row) == {"experiment", "metric", "paper", "ours", "spread", "verdict", "note", "counts_for"} for row in rows)
     verdicts = [row["verdict"] for row in rows if row["metric"].count(", ") == 1 and "speed-up" not in row["metric"] and "(Fig. 3)" not in row["metric"]]
     assert verdicts.count("calibrated") == 4 and verdicts.count("reproduced") == 20, verdicts
     with open(f"{folder}/report.md") as f:
