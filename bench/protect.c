@@ -81,16 +81,15 @@ static void measure_policies(void)
 	}
 }
 
-static void measure_kernels(void)
+/* Beside besteffort kernels of several lengths. */
+static void measure_kernels(const char *label, struct pm_settings s)
 {
 	static const unsigned lengths_ms[] = {1, 2, 4, 10, 20, 50, 100, 500};
 	char name[96];
 
 	for (unsigned i = 0; i < sizeof(lengths_ms) / sizeof(*lengths_ms); i++) {
-		struct pm_settings s = training("tandem", true, true);
-
 		s.fill_ns = lengths_ms[i] * MS;
-		snprintf(name, sizeof(name), "besteffort kernels of %u ms", lengths_ms[i]);
+		snprintf(name, sizeof(name), "%sbesteffort kernels of %u ms", label, lengths_ms[i]);
 		measure(name, s);
 	}
 }
@@ -113,29 +112,15 @@ static void measure_steps(void)
 	}
 }
 
-/* A job that never pauses. */
-static void measure_full(void)
-{
-	static const unsigned lengths_ms[] = {1, 4, 10, 50, 100};
-	char name[96];
-
-	for (unsigned i = 0; i < sizeof(lengths_ms) / sizeof(*lengths_ms); i++) {
-		struct pm_settings s = training("tandem", true, true);
-
-		s.fill_ns = lengths_ms[i] * MS;
-		s.phases[0].host_ns = 2 * MS;
-		s.phases[0].kernels = 80;
-		snprintf(name, sizeof(name), "no pauses, besteffort kernels of %u ms",
-			lengths_ms[i]);
-		measure(name, s);
-	}
-}
-
 int main(void)
 {
+	struct pm_settings pauses = training("tandem", true, true), none = pauses;
+
+	none.phases[0].host_ns = 2 * MS;
+	none.phases[0].kernels = 80;
 	measure_policies();
-	measure_kernels();
-	measure_full();
+	measure_kernels("", pauses);
+	measure_kernels("no pauses, ", none);
 	measure_steps();
 	return 0;
 }

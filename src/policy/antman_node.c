@@ -30,7 +30,7 @@
  * Beside a job that says nothing of its slack: of its 5 % besteffort work may always have this. Who takes no more of the GPU anyway, a few per cent now and
  * then as the paper's job A, is not held by the duty at all.
  */
-#define FLOOR_PPM 35000
+#define FLOOR_PPM 40000
 
 struct job {
 	uint32_t id;

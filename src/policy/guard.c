@@ -7,6 +7,8 @@
 #define PERIOD_NS 10000000ull
 /* 99 of 100 steps are to be within their slack. */
 #define LONG_STEPS 128
+/* So long the first pause of a job may be over at any moment for a second piece of work. */
+#define FIRST_NS 1000000000ull
 /* The slack, in what a pause's end may cost. */
 #define LONG_SHARES 4
 
@@ -229,9 +231,12 @@ static void bound_by_pause(struct td_guard *guard, const struct present *here, u
 	if (!guard->pauses.since_ns || !here->besteffort || room->duty_ppm < TD_PPM)
 		return;
 	until = td_pauses_until_ns(&guard->pauses, room->window_ns, now_ns, &again);
-	if (again < plan->next_wakeup_ns)
+	/* As yet neither pauses nor the lengths of kernels are known: one of those at a time. */
+	if (!guard->pauses.count)
+		again = guard->pauses.since_ns + FIRST_NS;
+	if (again > now_ns && again < plan->next_wakeup_ns)
 		plan->next_wakeup_ns = again;
-	if (until == UINT64_MAX)
+	if (until == UINT64_MAX && (guard->pauses.count || again <= now_ns))
 		return;
 	room->duty_ppm = here->floor_ppm;
 	room->pause_until_ns = until;

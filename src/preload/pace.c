@@ -11,8 +11,7 @@
  * millisecond of those who have a duty.
  *
  * While the duty bounds us, the time that work takes is measured: from an event in front of it where the stream had run dry, else from the mark
- * before it. Work of several streams or threads that overlapped is counted once: the spans in which the GPU has worked are kept on one scale of time
- * for each GPU, the distance from an event that is exchanged for a younger one now and then, as such distances are told in floats.
+ * before it. Work of several streams or threads that overlapped is counted once: clock.h.
  *
  * In a pause of somebody protected the duty does not count what will be over when the pause ends, as far as that is known, nor what the window has room for: the rest waits for the duty, or the next pause.
  *
@@ -20,19 +19,18 @@
  */
 #include "preload/pace.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
 #include "base/time.h"
 #include "policy/policy.h"
 #include "preload/budget.h"
+#include "preload/clock.h"
 #include "preload/context.h"
 #include "preload/driver.h"
 #include "preload/futex.h"
 #include "preload/gate.h"
 #include "preload/hold.h"
 #include "preload/pause.h"
-#include "preload/spans.h"
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
 #define WAIT_WINDOWS 8 /* the longest wait, in windows */
@@ -44,6 +42,7 @@
 #define MARKS_PER_WINDOW 4
 #define MARK_MIN_NS      (100 * TD_NS_PER_US) /* where the window is less */
 #define NEW_NS           (2 * TD_NS_PER_MS)
+#define NEW_MAX_NS       (20 * TD_NS_PER_MS) /* while it is in flight */
 #define DUTY_WINDOW_NS   (20 * TD_NS_PER_MS)
 /* While held for another's moment alone: so often it is looked whether the GPU has run dry. */
 #define HOLD_LOOK_NS (500 * TD_NS_PER_US)
@@ -53,9 +52,6 @@
 #define RECHECK_NS (5 * TD_NS_PER_S)
 /* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
 #define GAP_NS (200 * TD_NS_PER_US)
-/* The clock of a GPU begins here, and has a younger event after so long: distances in floats are exact to 60 ns until then. */
-#define EPOCH_NS  (3600 * TD_NS_PER_S)
-#define REBASE_NS (1.0 * TD_NS_PER_S)
 
 /* Sum of counted_ns over all threads: estimated time of the process's work in flight. */
 static _Atomic uint64_t process_ns;
@@ -80,15 +76,6 @@ static _Atomic uint32_t let_through;
 static _Atomic uint64_t measured_ns;
 /* When the process submitted last, under a duty. */
 static _Atomic uint64_t submitted_ns;
-
-/* A clock of the GPU by its own events, of one context, and what of its time is paid for. */
-static struct clock {
-	pthread_mutex_t lock; /* of the rest; no other is taken under it */
-	uint64_t context;
-	void *base; /* complete; NULL: none yet */
-	uint64_t base_ns;
-	struct td_spans spans;
-} clocks[TD_SLOT_MAX] = {[0 ... TD_SLOT_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 static void recount(struct td_window *window)
 {
@@ -130,6 +117,7 @@ static void marked(struct td_window *window, struct td_window_mark *mark)
 	mark->alone = window->alone;
 	mark->free = window->free;
 	mark->word = window->word;
+	mark->submitted_ns = window->submitted_ns;
 	if (mark->alone)
 		atomic_store_explicit(&let_through, mark->alone, memory_order_relaxed);
 	ns = likely_ns(mark->hash);
@@ -156,16 +144,6 @@ static void start_over(struct td_window *window, uint64_t context)
 	window->gpu = td_context_slot();
 }
 
-/* Negative: not known. */
-static double between_ns(const struct td_driver *driver, void *from, void *to)
-{
-	float ms = 0;
-
-	if (!from || driver->event_elapsed_ms(&ms, from, to))
-		return -1;
-	return ms > 0 ? (double)ms * 1e6 : 0;
-}
-
 /* What the work in front of the oldest mark took; 0: not known. */
 static uint64_t elapsed_ns(const struct td_driver *driver, const struct td_window *window,
 	const struct td_window_mark *mark)
@@ -173,64 +151,10 @@ static uint64_t elapsed_ns(const struct td_driver *driver, const struct td_windo
 	double ns = -1;
 
 	if (mark->started)
-		ns = between_ns(driver, mark->start, mark->event);
+		ns = td_clock_between_ns(driver, mark->start, mark->event);
 	else if (window->done_stream == mark->stream)
-		ns = between_ns(driver, window->done_event, mark->event);
+		ns = td_clock_between_ns(driver, window->done_event, mark->event);
 	return ns > 0 ? (uint64_t)ns : 0;
-}
-
-/* Of work that took raw_ns and ended with the event, the part that nobody has paid for. False: there is no clock for it. */
-static bool find_fresh(const struct td_window *window, const struct td_driver *driver, void *event,
-	uint64_t raw_ns, uint64_t *ret_ns)
-{
-	struct clock *clock = &clocks[window->gpu];
-	double since = -1;
-	uint64_t end;
-
-	pthread_mutex_lock(&clock->lock);
-	if (clock->context == window->context)
-		since = between_ns(driver, clock->base, event);
-	if (since >= 0) {
-		end = clock->base_ns + (uint64_t)since;
-		*ret_ns = td_spans_add(&clock->spans, end > raw_ns ? end - raw_ns : 0, end);
-	}
-	pthread_mutex_unlock(&clock->lock);
-	return since >= 0;
-}
-
-/* A complete event that the window needs no more: it, or another to use again, or none, where it is the clock's from now on. */
-static void *set_clock(const struct td_window *window, const struct td_driver *driver, void *event)
-{
-	struct clock *clock = window->gpu < 0 ? NULL : &clocks[window->gpu];
-	void *spare = event;
-	uint64_t before;
-	bool alive;
-
-	if (!clock || !event || !atomic_load_explicit(&duty_ppm, memory_order_relaxed))
-		return event;
-	pthread_mutex_lock(&clock->lock);
-	before = clock->context;
-	pthread_mutex_unlock(&clock->lock);
-	alive = td_context_is_alive(before);
-	pthread_mutex_lock(&clock->lock);
-	/* Not one that another thread has set meanwhile. */
-	if (!clock->base || (clock->context == before && before != window->context && !alive)) {
-		clock->context = window->context;
-		clock->base = event;
-		clock->base_ns = EPOCH_NS;
-		clock->spans = (struct td_spans){.count = 0};
-		spare = NULL;
-	} else if (clock->context == window->context) {
-		double since = between_ns(driver, clock->base, event);
-
-		if (since > REBASE_NS) {
-			spare = clock->base;
-			clock->base = event;
-			clock->base_ns += (uint64_t)since;
-		}
-	}
-	pthread_mutex_unlock(&clock->lock);
-	return spare;
 }
 
 /* The moment alone that it was submitted in is not over: nothing of others was served since. */
@@ -305,10 +229,10 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 		return ns;
 	}
 	price = ns ? ns : mark->submissions * window->estimate_ns;
-	beyond = between_ns(driver, window->done_event, mark->event);
+	beyond = td_clock_between_ns(driver, window->done_event, mark->event);
 	/* Beside other programs a span holds their time, too. */
-	if (!rivals &&
-		find_fresh(window, driver, mark->event, elapsed_ns ? elapsed_ns : price, &fresh))
+	if (!rivals && td_clock_find_fresh(window->gpu, window->context, driver, mark->event,
+			       elapsed_ns ? elapsed_ns : price, &fresh))
 		price = fresh < price ? fresh : price;
 	else if (beyond >= 0 && beyond < (double)price)
 		price = (uint64_t)beyond;
@@ -328,11 +252,27 @@ static void take_out(struct td_window *window, const struct td_driver *driver)
 		expect(window, mark, 0);
 		td_window_completed(
 			window, charge(window, driver, mark, elapsed_ns(driver, window, mark)));
-		reuse = set_clock(window, driver, window->done_event);
+		reuse = window->done_event;
+		if (window->gpu >= 0 && atomic_load_explicit(&duty_ppm, memory_order_relaxed))
+			reuse = td_clock_set(window->gpu, window->context, driver, reuse);
 		window->done_event = mark->event;
 		window->done_stream = mark->stream;
 		mark->event = reuse;
 	}
+}
+
+/* What is new is at least as long as it has been in flight; but not so long that nothing else could come in, as it may wait for that. */
+static void expect_longer(struct td_window *window, uint64_t now_ns)
+{
+	struct td_window_mark *mark = td_window_oldest(window);
+	uint64_t age;
+
+	if (!mark || likely_ns(mark->hash) || !mark->submitted_ns)
+		return;
+	age = now_ns > mark->submitted_ns ? now_ns - mark->submitted_ns : 0;
+	age = age < NEW_MAX_NS ? age : NEW_MAX_NS;
+	if (age > mark->expected_ns)
+		expect(window, mark, age);
 }
 
 /* To look at an event is refused, and breaks the capture, while any thread captures in the usual mode; but not to a thread in the relaxed one. */
@@ -343,7 +283,11 @@ static void reap(struct td_window *window, const struct td_driver *driver)
 	take_out(window, driver);
 	td_context_unrelax(before);
 	recount(window);
-	if (!window->in_flight && atomic_load_explicit(&duty_ppm, memory_order_relaxed))
+	if (!atomic_load_explicit(&duty_ppm, memory_order_relaxed))
+		return;
+	if (window->in_flight)
+		expect_longer(window, td_time_now_ns());
+	else
 		td_pause_dry(window, td_time_now_ns());
 }
 
@@ -679,6 +623,5 @@ void td_pace_forked(void)
 	atomic_store(&held, 0);
 	atomic_store(&let_through, 0);
 	td_pause_forked();
-	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
-		clocks[i] = (struct clock){.lock = PTHREAD_MUTEX_INITIALIZER};
+	td_clock_forked();
 }

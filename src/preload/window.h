@@ -24,8 +24,10 @@ struct td_window_mark {
 		expected_ns; /* pace.c's, while there is a duty: what these will take, as far as is known */
 	uint32_t alone; /* pace.c's: number of the moment alone that all of it began in; 0: none */
 	uint32_t word;  /* pace.c's: the gate's when the first of them was let through */
-	bool free;      /* pace.c's: no duty counts it */
-	bool started;   /* it was recorded: the interval begins there */
+	uint64_t
+		submitted_ns; /* pace.c's: when the last of them was let through, while there is a duty; 0: there was none */
+	bool free;       /* pace.c's: no duty counts it */
+	bool started;    /* it was recorded: the interval begins there */
 	bool backlogged; /* the device was busy with this thread's work all the time since that mark */
 };
 

@@ -396,3 +396,43 @@ TEST(a_rare_piece_that_the_window_keeps_back_has_not_been_let_in)
 	td_pace_forked();
 	td_gate_write(0);
 }
+
+/* As long as nothing is known of it but that it has not ended. It may wait for what comes next, and has that within a bounded time. */
+TEST(what_is_new_and_in_flight_counts_for_as_long_as_it_has_been)
+{
+	static struct td_slot slot;
+	struct td_pace pace = {0};
+	uint64_t now = 300000 * MS;
+	struct td_window_mark *mark;
+
+	td_pace_forked();
+	atomic_store(&td_gate.page.duty_ppm, 10000);
+	td_gate_write(TD_WORD_DUTY);
+	busy = true;
+	CHECK(try(&slot, now, now + 3 * MS));
+	mark = td_window_oldest(&slot.window);
+	CHECK_EQ(mark->expected_ns, 2 * MS);
+	mark->submitted_ns -= 10 * MS;
+	CHECK(!td_pace_may_submit(&pace, &slot, (void *)0x300, td_submit_work(&slot, 1, 1, 1)));
+	CHECK(mark->expected_ns >= 10 * MS && mark->expected_ns <= 20 * MS);
+	mark->submitted_ns -= 3600 * 1000 * MS;
+	CHECK(!td_pace_may_submit(&pace, &slot, (void *)0x300, td_submit_work(&slot, 1, 1, 1)));
+	CHECK_EQ(mark->expected_ns, 20 * MS);
+	CHECK(pace.wait_ns > 1000 * MS && pace.wait_ns < 2000 * MS);
+	busy = false;
+	CHECK(!td_pace_may_submit(&pace, &slot, (void *)0x300, td_submit_work(&slot, 1, 1, 1)));
+	CHECK_EQ(slot.window.expected_ns, 0);
+	/* Of what is known that is what it takes. */
+	atomic_store(&td_gate.page.duty_ppm, 900000);
+	td_gate_write(TD_WORD_DUTY);
+	busy = true;
+	td_pace_forked();
+	CHECK(try(&slot, now, now + 3 * MS));
+	mark = td_window_oldest(&slot.window);
+	mark->submitted_ns -= 3600 * 1000 * MS;
+	(void)td_pace_may_submit(&pace, &slot, (void *)0x300, td_submit_work(&slot, 1, 1, 1));
+	CHECK_EQ(mark->expected_ns, 3 * MS);
+	busy = false;
+	td_pace_forked();
+	td_gate_write(0);
+}

@@ -46,7 +46,7 @@ static void check_roles(const struct fake *protected, const struct fake *other, 
 {
 	CHECK(is_open(protected) && is_open(other));
 	CHECK(!is_held(protected) && is_held(other));
-	CHECK_EQ(other->pacing.duty_ppm, strcmp(policy, "tandem") ? 35000 : 20000);
+	CHECK_EQ(other->pacing.duty_ppm, strcmp(policy, "tandem") ? 40000 : 20000);
 	CHECK(protected->pacing.steps && protected->word & TD_WORD_STEPS);
 	CHECK_EQ(protected->window_ns, 0);
 	CHECK_EQ(other->window_ns != 0, !strcmp(policy, "tandem"));

@@ -165,7 +165,7 @@ TEST(antman_holds_besteffort_work_to_a_duty_that_grows_and_is_cut)
 	settle(&w);
 	CHECK(is_open(a) && is_open(b));
 	CHECK_EQ(a->pacing.duty_ppm, 0);
-	CHECK_EQ(b->pacing.duty_ppm, 35000);
+	CHECK_EQ(b->pacing.duty_ppm, 40000);
 	CHECK(b->word & TD_WORD_DUTY);
 	run_steps(a, 60, 100 * MS);
 	CHECK(b->pacing.duty_ppm > 200000);
@@ -173,7 +173,7 @@ TEST(antman_holds_besteffort_work_to_a_duty_that_grows_and_is_cut)
 	CHECK_EQ(td_node_step(&w.node, w.now), w.now + 105 * MS + 1);
 	w.now += 105 * MS + 1;
 	settle(&w);
-	CHECK_EQ(b->pacing.duty_ppm, 35000);
+	CHECK_EQ(b->pacing.duty_ppm, 40000);
 	fake_dies(&w, a);
 	settle(&w);
 	CHECK_EQ(b->pacing.duty_ppm, 0);

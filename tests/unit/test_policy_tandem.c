@@ -17,7 +17,7 @@ TEST(tandem_protects_a_job_without_steps_by_the_floor_while_it_has_work)
 	CHECK_EQ(grant_of(a)->duty_ppm, 2000);
 	job->wants = false;
 	step();
-	CHECK(is_open(a) && !grant_of(a)->duty_ppm);
+	CHECK(is_open(a) && grant_of(a)->pause_until_ns == UINT64_MAX);
 	job->wants = true;
 	job->paused = true;
 	step();
@@ -61,7 +61,33 @@ TEST(tandem_lets_a_job_without_steps_that_is_idle_hold_up_nobody)
 	CHECK(grant_of(a)->duty_ppm >= reached);
 	job->wants = false;
 	step();
-	CHECK(!grant_of(a)->duty_ppm);
+	CHECK_EQ(grant_of(a)->pause_until_ns, UINT64_MAX);
+}
+
+/* Nothing is known of when it ends, nor perhaps of the kernels: what the duty does not count is one at a time (pause.h). */
+TEST(tandem_relies_on_a_first_pause_for_one_piece_of_work_at_a_time_and_after_a_second_for_all)
+{
+	start("tandem", 1);
+	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
+			      *job = add(2, 0, TD_CLASS_GUARANTEED, GIB);
+
+	step();
+	job->wants = false;
+	step();
+	CHECK_EQ(grant_of(a)->duty_ppm, 20000);
+	CHECK_EQ(grant_of(a)->pause_until_ns, UINT64_MAX);
+	CHECK(node.plan.next_wakeup_ns <= node.now + 1000 * MS);
+	node.now += 1000 * MS;
+	step();
+	CHECK(!grant_of(a)->duty_ppm && !grant_of(a)->pause_until_ns);
+	job->wants = true;
+	step();
+	node.now += 10 * MS;
+	job->wants = false;
+	step();
+	/* It may be over at any moment up to what the first one lasted. */
+	CHECK_EQ(grant_of(a)->duty_ppm, 20000);
+	CHECK(grant_of(a)->pause_until_ns < UINT64_MAX);
 }
 
 /* One process of it trains, another loads data. */

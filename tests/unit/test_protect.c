@@ -504,3 +504,27 @@ TEST(besteffort_work_that_begins_after_long_idleness_finds_no_duty_that_nothing_
 		CHECK(j.most < 0.05);
 	}
 }
+
+/* Neither its pauses nor how long the kernels are is known: what begins in the first pause is one, and no more while it runs. */
+TEST(a_first_pause_has_one_kernel_of_a_second_and_no_more)
+{
+	for (unsigned v = 0; v < 4; v++) {
+		struct pm_settings s = training("tandem", v & 1, v & 2, 7), without = s;
+		uint64_t most = 0;
+
+		s.fill_ns = 1000 * MS;
+		without.policy = NULL;
+		pm_run(&without, 20, &alone);
+		pm_run(&s, 20, &run);
+		for (uint32_t i = 0; i < 20; i++) {
+			uint64_t more = run.step_ns[i] > alone.step_ns[i]
+						? run.step_ns[i] - alone.step_ns[i]
+						: 0;
+
+			most = more > most ? more : most;
+		}
+		printf("# %s: the longest of the first 20 steps %.0f ms longer\n",
+			s.told ? "told" : "found", (double)most / MS);
+		CHECK(most <= 1000 * MS);
+	}
+}
