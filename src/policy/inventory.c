@@ -30,7 +30,8 @@ size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus)
 /* Load first, then guests, so that of idle GPUs those without a guest come first. */
 static uint64_t key_of(const struct td_inventory *v, uint32_t gpu)
 {
-	uint64_t load = v->load_ppm[gpu] + (uint64_t)v->pending[gpu] * v->assumed_ppm;
+	uint64_t unseen = (uint64_t)__builtin_popcount(v->unseen[gpu]);
+	uint64_t load = v->load_ppm[gpu] + unseen * v->assumed_ppm;
 
 	return v->guest_count[gpu] == TD_GUESTS ? ABSENT : load << 8 | v->guest_count[gpu];
 }
@@ -116,7 +117,7 @@ static void carve(struct td_inventory *v, void *memory)
 {
 	uint32_t *words = (uint32_t *)((uint64_t *)memory + (size_t)2 * v->leaves);
 	uint32_t **per_gpu[] = {
-		&v->node, &v->holder, &v->reserved, &v->load_ppm, &v->pending, &v->guest_count};
+		&v->node, &v->holder, &v->reserved, &v->load_ppm, &v->unseen, &v->guest_count};
 	uint32_t **per_node[] = {&v->free_count, &v->next, &v->previous};
 
 	v->tree = memory;
@@ -154,7 +155,7 @@ int td_inventory_init(struct td_inventory *v, void *memory, const uint32_t *node
 	memset(v->holder, 0xff, v->gpu_count * sizeof(uint32_t));
 	memset(v->reserved, 0xff, v->gpu_count * sizeof(uint32_t));
 	memset(v->load_ppm, 0, v->gpu_count * sizeof(uint32_t));
-	memset(v->pending, 0, v->gpu_count * sizeof(uint32_t));
+	memset(v->unseen, 0, v->gpu_count * sizeof(uint32_t));
 	memset(v->guest_count, 0, v->gpu_count * sizeof(uint32_t));
 	memset(v->tree, 0xff, (size_t)2 * v->leaves * sizeof(uint64_t));
 	for (uint32_t n = 0; n < nodes; n++) {
@@ -182,8 +183,18 @@ void td_inventory_watch(struct td_inventory *v, uint32_t limit_ppm)
 void td_inventory_set_load(struct td_inventory *v, uint32_t gpu, uint32_t load_ppm)
 {
 	v->load_ppm[gpu] = load_ppm;
-	v->pending[gpu] = 0;
+	v->unseen[gpu] = 0;
 	update(v, gpu);
+}
+
+static bool is_unseen(const struct td_inventory *v, uint32_t gpu, uint32_t who)
+{
+	return v->unseen[gpu] >> who & 1;
+}
+
+static void set_unseen(struct td_inventory *v, uint32_t gpu, uint32_t who, bool unseen)
+{
+	v->unseen[gpu] = (v->unseen[gpu] & ~(1u << who)) | (uint32_t)unseen << who;
 }
 
 void td_inventory_hold(struct td_inventory *v, uint32_t gpu, uint32_t job)
@@ -191,10 +202,7 @@ void td_inventory_hold(struct td_inventory *v, uint32_t gpu, uint32_t job)
 	bool was_free = is_free(v, gpu);
 
 	v->holder[gpu] = job;
-	if (job != TD_NO_JOB)
-		v->pending[gpu]++;
-	else
-		v->pending[gpu] -= v->pending[gpu] > 0;
+	set_unseen(v, gpu, TD_GUESTS, job != TD_NO_JOB);
 	update(v, gpu);
 	recount(v, gpu, was_free);
 }
@@ -209,32 +217,43 @@ void td_inventory_reserve(struct td_inventory *v, uint32_t gpu, uint32_t job)
 
 void td_inventory_add_guest(struct td_inventory *v, uint32_t gpu, uint32_t job)
 {
+	set_unseen(v, gpu, v->guest_count[gpu], true);
 	v->guest[gpu * TD_GUESTS + v->guest_count[gpu]++] = job;
-	v->pending[gpu]++;
 	update(v, gpu);
 }
 
-void td_inventory_remove_guest(struct td_inventory *v, uint32_t gpu, uint32_t job)
+/* True: it was there and the monitor had not seen it. The last guest comes in its place. */
+static bool take_out(struct td_inventory *v, uint32_t gpu, uint32_t job)
 {
 	uint32_t *guests = v->guest + (size_t)gpu * TD_GUESTS;
 
 	for (uint32_t k = 0; k < v->guest_count[gpu]; k++) {
+		uint32_t last = v->guest_count[gpu] - 1;
+		bool unseen = is_unseen(v, gpu, k);
+
 		if (guests[k] != job)
 			continue;
-		guests[k] = guests[--v->guest_count[gpu]];
-		v->pending[gpu] -= v->pending[gpu] > 0;
+		guests[k] = guests[last];
+		set_unseen(v, gpu, k, is_unseen(v, gpu, last));
+		set_unseen(v, gpu, last, false);
+		v->guest_count[gpu] = last;
 		update(v, gpu);
-		return;
+		return unseen;
 	}
+	return false;
+}
+
+void td_inventory_remove_guest(struct td_inventory *v, uint32_t gpu, uint32_t job)
+{
+	(void)take_out(v, gpu, job);
 }
 
 void td_inventory_promote(struct td_inventory *v, uint32_t gpu, uint32_t job)
 {
-	uint32_t pending = v->pending[gpu];
+	bool unseen = take_out(v, gpu, job);
 
-	td_inventory_remove_guest(v, gpu, job);
 	td_inventory_hold(v, gpu, job);
-	v->pending[gpu] = pending;
+	set_unseen(v, gpu, TD_GUESTS, unseen);
 	update(v, gpu);
 }
 

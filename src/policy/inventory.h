@@ -13,6 +13,7 @@
  * Invariants
  *  - a node's free count is the number of its GPUs with neither holder nor reservation, and it is in that count's list;
  *  - a fit is best fit: the node with the fewest free GPUs that suffice; of those the one that became so last;
+ *  - what is assumed of a job goes with that job: who leaves takes nobody else's;
  *  - the tree's minimum is the least loaded GPU, the first among equals; a GPU with all guests' places taken is not in it.
  */
 #pragma once
@@ -31,8 +32,9 @@ struct td_inventory {
 	uint32_t assumed_ppm;
 	/* per GPU */
 	uint32_t *node, *holder, *reserved, *load_ppm, *guest_count;
-	uint32_t *pending; /* jobs that the monitor has not seen yet */
-	uint32_t *guest;   /* TD_GUESTS each */
+	uint32_t *
+		unseen; /* whom the monitor has not seen yet: bit k: guest k; bit TD_GUESTS: the holder */
+	uint32_t *guest; /* TD_GUESTS each */
 	/* per node */
 	uint32_t *first_gpu; /* node_count + 1 */
 	uint32_t *free_count, *next, *previous;
@@ -57,14 +59,14 @@ void td_inventory_watch(struct td_inventory *inventory, uint32_t limit_ppm);
 /* The monitor's word on a GPU: its utilisation over the last ten seconds. */
 void td_inventory_set_load(struct td_inventory *inventory, uint32_t gpu, uint32_t load_ppm);
 
-/* TD_NO_JOB gives it up. A holder counts as a load at once, as a guest does. */
+/* TD_NO_JOB gives it up. A holder counts as a load at once, as a guest does, until the monitor has seen it. */
 void td_inventory_hold(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 void td_inventory_reserve(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
 void td_inventory_add_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 void td_inventory_remove_guest(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
-/* A guest becomes the holder; what is assumed of its load stays assumed. */
+/* A guest becomes the holder: seen by the monitor or not, as it was. */
 void td_inventory_promote(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
 /*

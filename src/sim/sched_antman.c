@@ -77,16 +77,15 @@ static void finish(struct td_cluster *cluster, uint32_t job)
 	state->changed = true;
 }
 
-/* What was too busy for guests and no longer is may be news for those who wait; all else waits for the next tick. */
+/* A place for guests where there was none is news for those who wait, be it that the GPU was too busy or that somebody on it had not been seen yet; all else waits for the next tick. */
 static void load(struct td_cluster *cluster, uint32_t gpu)
 {
 	struct antman *state = cluster->sched_state;
-	uint32_t limit = td_antman_default.load_limit_ppm;
-	uint32_t before = state->cluster.gpus.load_ppm[gpu];
-	uint32_t now = (uint32_t)(td_cluster_load(cluster, gpu) * TD_PPM);
+	uint32_t before = state->cluster.gpus.below;
 
-	td_antman_set_load(&state->cluster, gpu, now);
-	state->changed |= before >= limit && now < limit;
+	td_antman_set_load(
+		&state->cluster, gpu, (uint32_t)(td_cluster_load(cluster, gpu) * TD_PPM));
+	state->changed |= state->cluster.gpus.below > before;
 }
 
 static void carry_out(struct td_cluster *cluster, const struct td_antman_action *action)

@@ -195,6 +195,29 @@ TEST(a_guest_waits_for_the_monitors_word_on_who_has_just_come)
 	CHECK_EQ(gpu_of(2), 0);
 }
 
+/* GPU 0 has a job that the monitor has seen and a guest that it has not: when the job leaves, the guest counts as before. */
+TEST(who_leaves_takes_nobody_elses_assumed_load)
+{
+	start();
+	submit(0, 0, 1, TD_JOB_GUARANTEED, false);
+	CHECK_EQ(step(), 1);
+	CHECK_EQ(gpu_of(0), 0);
+	for (uint32_t g = 0; g < 8; g++)
+		td_antman_set_load(&cluster, g, g ? 500000 : 200000);
+	submit(1, 1, 1, TD_JOB_OPPORTUNISTIC, false);
+	CHECK_EQ(step(), 1);
+	CHECK_EQ(gpu_of(1), 0);
+	td_antman_finish(&cluster, 0, now);
+	submit(2, 1, 1, TD_JOB_OPPORTUNISTIC, false);
+	CHECK_EQ(step(), 1);
+	CHECK_EQ(gpu_of(2), 1);
+	/* And when the guest leaves instead, nothing is assumed any more. */
+	td_antman_finish(&cluster, 1, now);
+	submit(3, 1, 1, TD_JOB_OPPORTUNISTIC, false);
+	CHECK_EQ(step(), 1);
+	CHECK_EQ(gpu_of(3), 0);
+}
+
 TEST(without_quota_a_job_starts_opportunistically_at_once)
 {
 	start();
@@ -366,12 +389,19 @@ static void check_below(void)
 					     cluster.params.load_limit_ppm, found));
 }
 
-/* Nobody is left who could start beside others; an upgrade makes room that the next step sees. */
-static void check_nobody_is_missed(uint32_t count)
+static bool has_upgrade(uint32_t count)
 {
 	for (uint32_t a = 0; a < count; a++)
 		if (actions[a].verb == TD_ANTMAN_UPGRADE)
-			return;
+			return true;
+	return false;
+}
+
+/* Nobody is left who could start beside others; an upgrade makes room that the next step sees. */
+static void check_nobody_is_missed(uint32_t count)
+{
+	if (has_upgrade(count))
+		return;
 	for (uint32_t id = 0; id < JOBS; id++) {
 		const struct td_antman_job *job = &cluster.jobs[id];
 
@@ -383,9 +413,8 @@ static void check_nobody_is_missed(uint32_t count)
 /* Of two of one queue that wait for places the first has them before one that asks for as much; beside upgrades, as above, not. */
 static void check_turns(uint32_t count)
 {
-	for (uint32_t a = 0; a < count; a++)
-		if (actions[a].verb == TD_ANTMAN_UPGRADE)
-			return;
+	if (has_upgrade(count))
+		return;
 	for (uint32_t a = 0; a < count; a++) {
 		const struct td_antman_job *job = &cluster.jobs[actions[a].job];
 
@@ -408,6 +437,8 @@ static void check_invariants(void)
 		check_job(id, held);
 	for (uint32_t g = 0; g < v->gpu_count; g++) {
 		holders += v->holder[g] != TD_NO_JOB;
+		CHECK(!(v->unseen[g] >> TD_GUESTS) || v->holder[g] != TD_NO_JOB);
+		CHECK(!((v->unseen[g] & ((1u << TD_GUESTS) - 1)) >> v->guest_count[g]));
 		if (v->reserved[g] == TD_NO_JOB)
 			continue;
 		CHECK(v->holder[g] == TD_NO_JOB);
@@ -457,6 +488,7 @@ TEST(random_events_never_break_an_invariant)
 		start_cluster(nodes, 7, quotas, 4);
 		for (int event = 0; event < 1500; event++) {
 			uint32_t job = random_below(&seed, JOBS), count;
+			bool upgraded;
 			struct td_antman_request request = {
 				.tenant = random_below(&seed, 4),
 				.gpus = random_below(&seed, 4) ? 1 + random_below(&seed, 4)
@@ -483,9 +515,10 @@ TEST(random_events_never_break_an_invariant)
 			check_turns(count);
 			check_nobody_is_missed(count);
 			check_invariants();
-			/* A reservation that a later tenant gives up lets an earlier one's guest be upgraded: no more than that, and then nothing. */
+			/* A reservation that a later tenant gives up lets an earlier one's guest be upgraded, and an upgrade makes a place for a guest: no more than that, and then nothing. */
+			upgraded = has_upgrade(count);
 			count = td_antman_step(&cluster, now, actions, ACTIONS);
-			CHECK(count == 0 || actions[0].verb == TD_ANTMAN_UPGRADE);
+			CHECK(count == 0 || upgraded || actions[0].verb == TD_ANTMAN_UPGRADE);
 			check_invariants();
 			if (count)
 				CHECK_EQ(td_antman_step(&cluster, now, actions, ACTIONS), 0);

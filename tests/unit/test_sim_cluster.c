@@ -124,6 +124,21 @@ TEST(a_guest_leaves_the_guaranteed_job_its_speed)
 	td_cluster_deinit(&cluster);
 }
 
+/* The job that holds all GPUs has come 3 s after a tick: the monitor shows it at 13 s, and the guest does not wait for the tick at 20. */
+TEST(antmans_guest_starts_as_soon_as_the_monitor_shows_room)
+{
+	begin();
+	for (uint32_t p = 0; p < profiles.count; p++)
+		profiles.profiles[p].contender.demand = 0.5;
+	jobs[0] = make_job(0, 1, 1, TD_CLASS_GUARANTEED);
+	jobs[1] = make_job(3, 1000, 16, TD_CLASS_GUARANTEED);
+	jobs[2] = make_job(4, 100, 4, TD_CLASS_BESTEFFORT);
+	run(&td_sched_antman, jobs, 3);
+	CHECK(near((double)jobs[1].start_ns * 1e-9, 3));
+	CHECK(near((double)jobs[2].start_ns * 1e-9, 13));
+	td_cluster_deinit(&cluster);
+}
+
 /* FIFO has no guests, and every besteffort job of tandem's may be one: what counts is who is there. */
 TEST(a_start_beside_another_job_is_one_on_its_gpu)
 {
