@@ -318,6 +318,9 @@ static bool advance(struct td_cluster *cluster)
 	if (cluster->options.until_s > 0 && is_over(cluster))
 		return false;
 	if (arrival) {
+		count(cluster);
+		cluster->counts.arriving_busy_gpu_s = cluster->counts.busy_gpu_s;
+		cluster->counts.arriving_s = (double)(cluster->now_ns - cluster->first_ns) * 1e-9;
 		cluster->counts.events++;
 		cluster->queued++;
 		cluster->sched->arrive(cluster, cluster->arrived++);

@@ -119,7 +119,9 @@ struct td_cluster_counts {
 	uint64_t tunings, iterations,
 		samplings;               /* Mudi's searches for a batch, and their samples */
 	double busy_gpu_s, shared_gpu_s; /* with a job; with several */
-	double work_gpu_s;               /* of progress */
+	double arriving_busy_gpu_s,
+		arriving_s; /* the first of these, and the time, until the last job has come */
+	double work_gpu_s;  /* of progress */
 	bool stopped;
 };
 

@@ -44,6 +44,8 @@ struct td_sim_knowledge {
 
 extern const struct td_sched td_sched_fifo, td_sched_preempt, td_sched_gandiva, td_sched_antman,
 	td_sched_tandem, td_sched_round_robin, td_sched_nvshare, td_sched_dcuda, td_sched_optimum;
+/* No system's: AntMan, but that its guests move, which its paper does not do. To see what staying costs it; not of tandem-sim run. */
+extern const struct td_sched td_sched_antman_moving;
 /* With services and what is known of them: not of tandem-sim run. -ENODATA from init without. */
 extern const struct td_sched td_sched_gslice, td_sched_gpulets, td_sched_muxflow, td_sched_mudi,
 	td_sched_mudi_more, td_sched_even, td_sched_bound, td_sched_mudi_truth, td_sched_mudi_exact,

@@ -139,6 +139,39 @@ TEST(antmans_guest_starts_as_soon_as_the_monitor_shows_room)
 	td_cluster_deinit(&cluster);
 }
 
+/* Two of all GPUs one after the other and a last one that comes at 100 s: 16 GPUs are busy until 80 s, none from then to 100 s, and what is after that is not in it. */
+TEST(how_busy_gpus_are_while_jobs_come_is_counted)
+{
+	begin();
+	jobs[0] = make_job(0, 50, 16, TD_CLASS_BESTEFFORT);
+	jobs[1] = make_job(1, 30, 16, TD_CLASS_BESTEFFORT);
+	jobs[2] = make_job(100, 1000, 16, TD_CLASS_BESTEFFORT);
+	run(&td_sched_fifo, jobs, 3);
+	CHECK(near(cluster.counts.arriving_s, 100));
+	CHECK(near(cluster.counts.arriving_busy_gpu_s, 16 * 80));
+	CHECK(near(cluster.counts.busy_gpu_s, 16 * 1080));
+	td_cluster_deinit(&cluster);
+}
+
+/* A guest beside a holder, and half of the GPUs come free after 500 s: within a minute it has moved to two of them for 30 s of work, once; AntMan's own stays beside the holder. */
+TEST(antmans_guests_move_where_that_is_asked_for_and_stay_where_they_are_else)
+{
+	begin();
+	for (uint32_t p = 0; p < profiles.count; p++)
+		profiles.profiles[p].contender.demand = 0.5;
+	for (int moves = 0; moves < 2; moves++) {
+		jobs[0] = make_job(0, 5000, 8, TD_CLASS_GUARANTEED);
+		jobs[1] = make_job(0, 500, 8, TD_CLASS_GUARANTEED);
+		jobs[2] = make_job(1, 1000, 2, TD_CLASS_BESTEFFORT);
+		run(moves ? &td_sched_antman_moving : &td_sched_antman, jobs, 3);
+		CHECK(near((double)jobs[2].start_ns * 1e-9, 10));
+		CHECK_EQ(jobs[2].moves, moves);
+		CHECK_EQ(end_s(2) > 2000, !moves);
+		CHECK(!moves || (end_s(2) > 500 + 1000 && end_s(2) < 570 + 1000 + 30));
+		td_cluster_deinit(&cluster);
+	}
+}
+
 /* FIFO has no guests, and every besteffort job of tandem's may be one: what counts is who is there. */
 TEST(a_start_beside_another_job_is_one_on_its_gpu)
 {
