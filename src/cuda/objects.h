@@ -164,6 +164,7 @@ struct td_node_params {
 			CUcontext context;
 			struct td_copy3d copy;
 		} copy;
+		struct td_kernel_node kernel;
 	};
 	long long reserved2;
 };

@@ -24,6 +24,7 @@ enum td_symbol_flavour {
 	X(FREE_ASYNC)                                                                              \
 	X(NAMES)                                                                                   \
 	X(NAMES_GRAPH)                                                                             \
+	X(NAMES_NODE)                                                                              \
 	X(ORDER)                                                                                   \
 	X(WAIT)                                                                                    \
 	X(ALLOC)                                                                                   \

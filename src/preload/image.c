@@ -6,13 +6,21 @@
 
 #include <elf.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "preload/unpack.h"
 
 #define WRAPPER_MAGIC 0x466243b1u
 #define FATBIN_MAGIC  0xba55ed50u
 #define ENTRY_PTX     1
 #define ENTRY_ELF     2
-#define COMPRESSED    (0x2000u | 0x8000u) /* LZ4, ZSTD */
+#define LZ4           0x2000u
+#define ZSTD          0x8000u
+#define COMPRESSED    (LZ4 | ZSTD)
+#define UNPACKED_MAX  (4ull << 30)
+#define LINKED        2 /* of a wrapper: images that a linker joins, in a list that NULL ends */
+#define LINKED_MAX    65536
 #define EM_CUBIN      190
 #define OTHER_MANAGED 4 /* of a symbol's st_other, as nvcc 13 writes it */
 
@@ -326,28 +334,48 @@ static bool is_code(const struct entry *entry)
 	return entry->kind == ENTRY_ELF || entry->kind == ENTRY_PTX;
 }
 
-static void add_entry(const char *payload, const struct entry *entry, struct td_image_data *data)
+static struct td_image_data code_data(const struct entry *entry, const char *code, size_t len)
 {
-	struct td_image_data of = entry->kind == ENTRY_ELF ? elf_data(payload, entry->bytes)
-							   : ptx_data(payload, entry->bytes);
-
-	if (of.device_bytes > data->device_bytes)
-		data->device_bytes = of.device_bytes;
-	if (of.managed_bytes > data->managed_bytes)
-		data->managed_bytes = of.managed_bytes;
+	return entry->kind == ENTRY_ELF ? elf_data(code, len) : ptx_data(code, len);
 }
 
-static struct td_image_data fatbin_data(const char *image, size_t len)
+static struct td_image_data packed_data(const struct entry *e, const char *payload)
 {
-	struct td_image_data data = {0};
-	bool seen = false, hidden = false;
+	const struct td_image_data unknown = {.unknown = true};
+	bool is_sound = e->header_bytes >= sizeof(*e) && e->compressed_bytes <= e->bytes &&
+			e->uncompressed_bytes && e->uncompressed_bytes <= UNPACKED_MAX;
+	size_t len = is_sound ? e->uncompressed_bytes : 0;
+	char *code = len ? malloc(len) : NULL;
+	struct td_image_data data;
+
+	if (code && (e->flags & ZSTD ? td_unpack_zstd : td_unpack_lz4)(
+			    payload, e->compressed_bytes, code, len))
+		data = code_data(e, code, len);
+	else
+		data = unknown;
+	free(code);
+	return data;
+}
+
+static void add(struct td_image_data *data, const struct td_image_data *of)
+{
+	if (of->device_bytes > data->device_bytes)
+		data->device_bytes = of->device_bytes;
+	if (of->managed_bytes > data->managed_bytes)
+		data->managed_bytes = of->managed_bytes;
+	data->unknown |= of->unknown;
+}
+
+static struct td_image_data fatbin_data(const char *image, size_t len, bool unpack)
+{
+	struct td_image_data data = {0}, of;
 	struct fatbin f;
 	struct entry e;
 
 	if (!lies_within(0, sizeof(f), len))
 		return data;
 	memcpy(&f, image, sizeof(f));
-	if (!lies_within(f.header_bytes, f.bytes, len))
+	if (f.magic != FATBIN_MAGIC || !lies_within(f.header_bytes, f.bytes, len))
 		return data;
 	len = f.header_bytes + f.bytes;
 	for (uint64_t at = f.header_bytes; lies_within(at, sizeof(e), len);
@@ -356,21 +384,35 @@ static struct td_image_data fatbin_data(const char *image, size_t len)
 		if (e.header_bytes < sizeof(e) || !lies_within(at, e.header_bytes, len) ||
 			!lies_within(at + e.header_bytes, e.bytes, len))
 			break;
-		if (!is_code(&e))
+		if (!is_code(&e) || (e.flags & COMPRESSED && !unpack))
 			continue;
-		if (e.flags & COMPRESSED) {
-			hidden = true;
-			continue;
-		}
-		seen = true;
-		add_entry(image + at + e.header_bytes, &e, &data);
+		of = e.flags & COMPRESSED ? packed_data(&e, image + at + e.header_bytes)
+					  : code_data(&e, image + at + e.header_bytes, e.bytes);
+		add(&data, &of);
 	}
-	/* What can be read was made of the same source. */
-	data.unknown = hidden && !seen;
 	return data;
 }
 
-struct td_image_data td_image_data(const void *image, size_t len)
+static struct td_image_data wrapped_data(const struct wrapper *w, bool unpack)
+{
+	const void *const *list = w->version == LINKED ? w->more : NULL;
+	struct td_image_data data = {0}, sum = {0}, of;
+
+	if (w->data) {
+		of = fatbin_data(w->data, SIZE_MAX, unpack);
+		add(&data, &of);
+	}
+	for (unsigned i = 0; list && i < LINKED_MAX && list[i]; i++) {
+		of = fatbin_data(list[i], SIZE_MAX, unpack);
+		sum.device_bytes = plus(sum.device_bytes, of.device_bytes);
+		sum.managed_bytes = plus(sum.managed_bytes, of.managed_bytes);
+		sum.unknown |= of.unknown;
+	}
+	add(&data, &sum);
+	return data;
+}
+
+struct td_image_data td_image_data(const void *image, size_t len, bool unpack)
 {
 	const struct td_image_data none = {0};
 	struct wrapper w;
@@ -381,10 +423,10 @@ struct td_image_data td_image_data(const void *image, size_t len)
 	memcpy(&magic, image, sizeof(magic));
 	if (magic == WRAPPER_MAGIC && len == SIZE_MAX) {
 		memcpy(&w, image, sizeof(w));
-		return w.data ? fatbin_data(w.data, len) : none;
+		return wrapped_data(&w, unpack);
 	}
 	if (magic == FATBIN_MAGIC)
-		return fatbin_data(image, len);
+		return fatbin_data(image, len, unpack);
 	if (!memcmp(image, ELFMAG, SELFMAG))
 		return elf_data(image, len);
 	return may_be_ptx(image, len) ? ptx_data(image, len) : none;

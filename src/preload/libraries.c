@@ -10,8 +10,10 @@
 
 #include "cuda/objects.h"
 #include "preload/context.h"
+#include "preload/gate.h"
 #include "preload/lock.h"
 #include "preload/modules.h"
+#include "preload/reach.h"
 #include "preload/real.h"
 
 #define BUCKETS 256
@@ -219,6 +221,20 @@ static CUresult use(const void *library)
 	return td_data_settle(&claim, r, TD_KEY_LIBRARY, TD_KEY_LIBRARY_MANAGED, key);
 }
 
+/* NULL: in the current one. */
+static CUresult use_in(const void *library, CUcontext context)
+{
+	CUcontext now, popped;
+	CUresult r;
+
+	if (!context || td_real.cuCtxGetCurrent(&now) || now == context ||
+		td_real.cuCtxPushCurrent_v2(context))
+		return use(library);
+	r = use(library);
+	(void)td_real.cuCtxPopCurrent_v2(&popped);
+	return r;
+}
+
 static const void *known_library(const void *kernel)
 {
 	const void *library;
@@ -233,18 +249,8 @@ static const void *known_library(const void *kernel)
 CUresult td_library_launches(const void *function, void *stream)
 {
 	const void *library = known_library(function);
-	CUcontext now, context, popped;
-	CUresult r;
 
-	if (!library)
-		return CUDA_SUCCESS;
-	context = td_context_of_stream(stream);
-	if (!context || td_real.cuCtxGetCurrent(&now) || now == context ||
-		td_real.cuCtxPushCurrent_v2(context))
-		return use(library);
-	r = use(library);
-	(void)td_real.cuCtxPopCurrent_v2(&popped);
-	return r;
+	return library ? use_in(library, td_context_of_stream(stream)) : CUDA_SUCCESS;
 }
 
 /* -- loading and unloading -- */
@@ -381,22 +387,100 @@ CUresult td_hook_cuLibraryEnumerateKernels(void **a0, unsigned a1, void *a2)
 	return r;
 }
 
-/* A driver may bring a kernel's variables as its node is made, as it does for a launch that is captured. */
-#define ADD_KERNEL(symbol, kernel_of)                                                              \
+/* A driver may bring a kernel's variables as it is asked about by its own handle. */
+#define ASK_FUNCTION(symbol, function)                                                             \
 	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
 	{                                                                                          \
-		const struct td_kernel_node *params = a4;                                          \
-		bool some = atomic_load_explicit(&td_library_kernels, memory_order_relaxed);       \
-		CUresult r = some && params ? td_library_launches(kernel_of(params), NULL)         \
-					    : CUDA_SUCCESS;                                        \
+		CUresult r = td_library_has_kernels() ? td_library_launches(function, NULL)        \
+						      : CUDA_SUCCESS;                              \
 		return r ? r : td_real.symbol TD_ARGS_##symbol;                                    \
 	}
 
-#define FUNCTION(params)           ((params)->function)
-#define FUNCTION_OR_KERNEL(params) ((params)->function ? (params)->function : (params)->kernel)
+ASK_FUNCTION(cuFuncGetAttribute, a2)
+ASK_FUNCTION(cuFuncGetModule, a1)
+ASK_FUNCTION(cuFuncGetName, a1)
+ASK_FUNCTION(cuFuncGetParamInfo, a0)
+ASK_FUNCTION(cuFuncIsLoaded, a1)
+ASK_FUNCTION(cuFuncLoad, a0)
+ASK_FUNCTION(cuFuncSetAttribute, a0)
+ASK_FUNCTION(cuFuncSetBlockShape, a0)
+ASK_FUNCTION(cuFuncSetCacheConfig, a0)
+ASK_FUNCTION(cuFuncSetSharedMemConfig, a0)
+ASK_FUNCTION(cuFuncSetSharedSize, a0)
+ASK_FUNCTION(cuParamSetf, a0)
+ASK_FUNCTION(cuParamSeti, a0)
+ASK_FUNCTION(cuParamSetSize, a0)
+ASK_FUNCTION(cuParamSetTexRef, a0)
+ASK_FUNCTION(cuParamSetv, a0)
+ASK_FUNCTION(cuOccupancyAvailableDynamicSMemPerBlock, a1)
+ASK_FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, a1)
+ASK_FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, a1)
+ASK_FUNCTION(cuOccupancyMaxActiveClusters, a1)
+ASK_FUNCTION(cuOccupancyMaxPotentialBlockSize, a2)
+ASK_FUNCTION(cuOccupancyMaxPotentialBlockSizeWithFlags, a2)
+ASK_FUNCTION(cuOccupancyMaxPotentialClusterSize, a1)
 
-ADD_KERNEL(cuGraphAddKernelNode, FUNCTION)
-ADD_KERNEL(cuGraphAddKernelNode_v2, FUNCTION_OR_KERNEL)
+/* -- nodes: a driver may bring a kernel's variables as its node is made or becomes one, as it does for a launch that is captured -- */
+
+/* Of version 1: a function, which may be a kernel. */
+static CUresult node_uses_function(const struct td_kernel_node *params)
+{
+	return params ? td_library_launches(params->function, NULL) : CUDA_SUCCESS;
+}
+
+/* "Context for the kernel task to run in. ... ignored if func is set." Who reads it nevertheless brings the variables there. */
+static CUresult node_uses(const struct td_kernel_node *params)
+{
+	const void *library =
+		params ? known_library(params->function ? params->function : params->kernel) : NULL;
+	CUresult r;
+
+	if (!library)
+		return CUDA_SUCCESS;
+	r = params->function ? use(library) : CUDA_SUCCESS;
+	return r ? r : use_in(library, params->context);
+}
+
+static CUresult any_node_uses(const struct td_node_params *params)
+{
+	return params && params->type == TD_NODE_KERNEL ? node_uses(&params->kernel) : CUDA_SUCCESS;
+}
+
+#define KERNEL_NODE(symbol, uses, params)                                                          \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		CUresult r = td_library_has_kernels() ? uses(params) : CUDA_SUCCESS;               \
+		return r ? r : td_real.symbol TD_ARGS_##symbol;                                    \
+	}
+
+KERNEL_NODE(cuGraphAddKernelNode, node_uses_function, a4)
+KERNEL_NODE(cuGraphAddKernelNode_v2, node_uses, a4)
+KERNEL_NODE(cuGraphKernelNodeSetParams, node_uses_function, a1)
+KERNEL_NODE(cuGraphKernelNodeSetParams_v2, node_uses, a1)
+KERNEL_NODE(cuGraphExecKernelNodeSetParams, node_uses_function, a2)
+KERNEL_NODE(cuGraphExecKernelNodeSetParams_v2, node_uses, a2)
+
+/* What other kinds of nodes name has to be there. */
+#define ANY_NODE(symbol, params)                                                                   \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		struct td_slot *slot;                                                              \
+		CUresult r;                                                                        \
+		if (TD_REACHES(symbol))                                                            \
+			return CUDA_ERROR_INVALID_VALUE;                                           \
+		r = td_library_has_kernels() ? any_node_uses(params) : CUDA_SUCCESS;               \
+		if (r)                                                                             \
+			return r;                                                                  \
+		slot = td_gate_enter_naming();                                                     \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		td_gate_leave(slot);                                                               \
+		return r;                                                                          \
+	}
+
+ANY_NODE(cuGraphAddNode, a4)
+ANY_NODE(cuGraphAddNode_v2, a5)
+ANY_NODE(cuGraphNodeSetParams, a1)
+ANY_NODE(cuGraphExecNodeSetParams, a2)
 
 void td_libraries_forked(void)
 {

@@ -30,6 +30,7 @@ _Static_assert(
 /* All other classes: only what hooks.def lists. */
 #define WRAPPED_SUBMIT_GRAPH(...)
 #define WRAPPED_NAMES_GRAPH(...)
+#define WRAPPED_NAMES_NODE(...)
 #define WRAPPED_ALLOC_ASYNC(...)
 #define WRAPPED_FREE_ASYNC(...)
 #define WRAPPED_COPY_WAIT(...)
@@ -227,9 +228,8 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 #define FIRST(function, ...) ((const void *)(function))
 #define FUNCTION(work)       FIRST work
 /* Of one that may be a library's kernel by its own handle. */
-#define LAUNCHES(symbol, work)                                                                     \
-	(FUNCTION(work) && atomic_load_explicit(&td_library_kernels, memory_order_relaxed))
-#define WORK(symbol, work) td_submit_kind(TD_SYMBOL_##symbol, UNPACK work)
+#define LAUNCHES(symbol, work) (FUNCTION(work) && td_library_has_kernels())
+#define WORK(symbol, work)     td_submit_kind(TD_SYMBOL_##symbol, UNPACK work)
 
 /* waits: the call does, for what it has submitted. */
 #define SUBMITTING(symbol, stream, kind, waits)                                                    \

@@ -2,8 +2,9 @@
  * Modules: what their variables take of a device is asked for before they are loaded, as far as the image says it (image.h). Little of it counts as code
  * does, with what NVML tells (docs/decisions/0022): a program that has used its limit up can still load kernels.
  *
- * Of an image that is compressed throughout nothing is known before. In a job with a limit the module is loaded, and what is free on the device by then, compared
- * with before, is what it takes, if it is so twice, or three times at least that: others allocate, too. What does not fit is unloaded.
+ * What is compressed is looked into in a job with a limit, or where no context says whether it has one. Of an image that cannot be read nothing is known before. In a job with
+ * a limit its module is loaded, and what is free on the device by then, compared with before, is what it takes, if it is so twice, or three times at least that: others allocate, too. What
+ * does not fit is unloaded.
  */
 #include "preload/modules.h"
 
@@ -35,9 +36,17 @@ static struct td_image_data counted(struct td_image_data data)
 	return data;
 }
 
+/* Reading it costs as much as the driver's reading does. */
+static bool is_worth_unpacking(void)
+{
+	int slot = td_context_use();
+
+	return slot < 0 || td_client_has_limit((unsigned)slot);
+}
+
 struct td_image_data td_data_of_image(const void *image)
 {
-	return counted(td_image_data(image, SIZE_MAX));
+	return counted(td_image_data(image, SIZE_MAX, is_worth_unpacking()));
 }
 
 /* Not through libc, whose stat got its symbol only lately. Looked at before it is opened: a pipe is read by whoever opens it. */
@@ -62,7 +71,7 @@ struct td_image_data td_data_of_file(const char *path)
 		has += n > 0 ? (size_t)n : 0;
 	}
 	if (has)
-		data = counted(td_image_data(image, has));
+		data = counted(td_image_data(image, has, is_worth_unpacking()));
 	free(image);
 	if (fd >= 0)
 		close(fd);

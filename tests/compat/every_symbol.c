@@ -366,6 +366,7 @@ static const check_fn of_class[] = {
 	[TD_CLASS_OF_SUBMIT_GRAPH] = graph_launched,
 	[TD_CLASS_OF_COPY_WAIT] = copies_and_waits,
 	[TD_CLASS_OF_NAMES] = names_memory,
+	[TD_CLASS_OF_NAMES_NODE] = names_memory,
 	[TD_CLASS_OF_ORDER] = is_not_held_up,
 	[TD_CLASS_OF_WAIT] = waits,
 	[TD_CLASS_OF_HOST] = is_not_held_up,

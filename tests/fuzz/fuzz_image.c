@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!image)
 		return 0;
 	memcpy(image, data, size);
-	(void)td_image_data(image, size);
+	(void)td_image_data(image, size, true);
 	free(image);
 	return 0;
 }

@@ -6,15 +6,20 @@
  *   file       cuModuleLoad
  *   library    cuLibraryLoadData, and its variable in the current context
  *   managed    cuModuleLoadData, of a variable in unified memory; and "shared" cuLibraryLoadData of one
- *   packed     cuModuleLoadData, of a fatbin with nothing but a compressed image
+ *   packed     cuModuleLoadData, of a fatbin with nothing but a compressed image; "packedshared" of one whose variable is managed; "packedlibrary" cuLibraryLoadData of one
+ *   decoy      the same, beside an image without variables that is not compressed
  *   later      the same, loaded before there is a context
  *   listed     the same, by its kernels
  *   asked      the same; its kernel is asked for before there is a context, and becomes a function in it
  *   launched   the same; its kernel is launched by its own handle
  *   captured   the same, into a graph
- *   node       the same; its kernel is a graph's node by its own handle
+ *   packedlater  the same as `later`, of a compressed image
+ *   node       the same; its kernel is a graph's node by its own handle; node1, anynode, anynode2 by other calls
+ *   setnode    the same; a node becomes one of its kernel; setnode1, setany, setexec, setexec1, setexecany by other calls
+ *   occupancy  the same; it is asked how its kernel may run
  *   contexts   a library's variable in each of three contexts
  *   streams    a library's kernel is launched by its own handle in a stream of each
+ *   nodes      a library's kernel is a node that says that it is for each of them
  *   reset      once: a library, and the primary context reset; then its variable once more, and as much memory as one more
  */
 #include <stdbool.h>
@@ -33,8 +38,9 @@
 #include "cuda/symbols.def"
 #undef SYMBOL
 
-#define MOST  16
-#define LATER 3
+#define MOST    16
+#define LATER   3
+#define MANAGED ".attribute(.managed)"
 
 static void must(CUresult r, const char *what)
 {
@@ -67,11 +73,28 @@ static void put(unsigned char **at, uint64_t value, unsigned bytes)
 		*(*at)++ = (unsigned char)value;
 }
 
-/* A fatbin of one entry, PTX in a frame of Zstandard (RFC 8878) with one block that is as it is. */
-static const void *packed_image(size_t bytes)
+/* One of a fatbin: PTX for so old a GPU. packed: its payload is that long, and `unpacked` where it is no more. */
+static void put_head(unsigned char **at, size_t bytes, unsigned sm, size_t packed, size_t unpacked)
 {
+	put(at, 1, 2); /* PTX */
+	put(at, 1, 2);
+	put(at, 64, 4); /* of this header */
+	put(at, bytes, 8);
+	put(at, packed, 8);
+	put(at, 0, 4);
+	put(at, sm, 4);
+	put(at, 0, 8);
+	put(at, packed ? 0x8000 : 0, 8); /* Zstandard */
+	put(at, 0, 8);
+	put(at, unpacked, 8);
+}
+
+/* A fatbin of PTX in a frame of Zstandard (RFC 8878) with one block that is as it is; decoy: and of PTX for an older GPU, as it is. */
+static const void *packed_image(const char *attribute, size_t bytes, bool decoy)
+{
+	static const char other[] = ".version 7.0\n.target sm_50\n.address_size 64\n     ";
 	static unsigned char fatbin[1024];
-	const char *text = image(bytes);
+	const char *text = image_of(attribute, bytes);
 	size_t len = strlen(text), frame = 4 + 1 + 4 + 3 + len, padded = (frame + 7) / 8 * 8;
 	unsigned char *at = fatbin;
 
@@ -79,18 +102,13 @@ static const void *packed_image(size_t bytes)
 	put(&at, 0xba55ed50, 4);
 	put(&at, 1, 2);
 	put(&at, 16, 2);
-	put(&at, 64 + padded, 8);
-	put(&at, 1, 2); /* PTX */
-	put(&at, 1, 2);
-	put(&at, 64, 4); /* of this header */
-	put(&at, padded, 8);
-	put(&at, frame, 8);
-	put(&at, 0, 4);
-	put(&at, 70, 4);
-	put(&at, 0, 8);
-	put(&at, 0x8000, 8); /* Zstandard */
-	put(&at, 0, 8);
-	put(&at, len, 8);
+	put(&at, 64 + padded + (decoy ? 64 + sizeof(other) : 0), 8);
+	if (decoy) {
+		put_head(&at, sizeof(other), 50, 0, 0);
+		memcpy(at, other, sizeof(other));
+		at += sizeof(other);
+	}
+	put_head(&at, padded, 70, frame, len);
 	put(&at, 0xfd2fb528, 4);
 	put(&at, 0xa0, 1); /* one segment, its length in 4 bytes */
 	put(&at, len, 4);
@@ -116,8 +134,7 @@ static CUresult load_file(CUmodule *ret, size_t bytes)
 
 static CUresult load_shared(void **ret, size_t bytes)
 {
-	CUresult r = cuLibraryLoadData(
-		ret, image_of(".attribute(.managed)", bytes), NULL, NULL, 0, NULL, NULL, 0);
+	CUresult r = cuLibraryLoadData(ret, image_of(MANAGED, bytes), NULL, NULL, 0, NULL, NULL, 0);
 	CUdeviceptr at;
 	size_t size;
 
@@ -126,9 +143,9 @@ static CUresult load_shared(void **ret, size_t bytes)
 	return r;
 }
 
-static CUresult load_library(void **ret, size_t bytes)
+static CUresult load_library(void **ret, const void *from)
 {
-	CUresult r = cuLibraryLoadData(ret, image(bytes), NULL, NULL, 0, NULL, NULL, 0);
+	CUresult r = cuLibraryLoadData(ret, from, NULL, NULL, 0, NULL, NULL, 0);
 	CUdeviceptr at;
 	size_t size;
 
@@ -140,22 +157,28 @@ static CUresult load_library(void **ret, size_t bytes)
 static CUresult load(const char *kind, void **ret, size_t bytes)
 {
 	if (!strcmp(kind, "library"))
-		return load_library(ret, bytes);
+		return load_library(ret, image(bytes));
+	if (!strcmp(kind, "packedlibrary"))
+		return load_library(ret, packed_image("", bytes, false));
 	if (!strcmp(kind, "shared"))
 		return load_shared(ret, bytes);
 	if (!strcmp(kind, "managed"))
-		return cuModuleLoadData((CUmodule *)ret, image_of(".attribute(.managed)", bytes));
-	if (!strcmp(kind, "packed"))
-		return cuModuleLoadData((CUmodule *)ret, packed_image(bytes));
+		return cuModuleLoadData((CUmodule *)ret, image_of(MANAGED, bytes));
+	if (!strcmp(kind, "packed") || !strcmp(kind, "decoy"))
+		return cuModuleLoadData(
+			(CUmodule *)ret, packed_image("", bytes, !strcmp(kind, "decoy")));
+	if (!strcmp(kind, "packedshared"))
+		return cuModuleLoadData((CUmodule *)ret, packed_image(MANAGED, bytes, false));
 	return !strcmp(kind, "file") ? load_file((CUmodule *)ret, bytes)
 				     : cuModuleLoadData((CUmodule *)ret, image(bytes));
 }
 
 static void unload(const char *kind, void *handle)
 {
-	must(!strcmp(kind, "library") || !strcmp(kind, "shared") ? cuLibraryUnload(handle)
-								 : cuModuleUnload((CUmodule)handle),
-		"unload");
+	bool is_library = !strcmp(kind, "library") || !strcmp(kind, "shared") ||
+			  !strcmp(kind, "packedlibrary");
+
+	must(is_library ? cuLibraryUnload(handle) : cuModuleUnload((CUmodule)handle), "unload");
 }
 
 static void say(unsigned count, CUresult r)
@@ -188,18 +211,84 @@ static CUresult capture(CUfunction kernel)
 	return r;
 }
 
-static CUresult add_node(const void *kernel)
+/* The generic calls' struct around the same. */
+static struct td_node_params any_node(const struct td_kernel_node *params)
 {
-	CUdeviceptr p = 0;
-	void *args[] = {&p}, *graph, *node;
-	struct td_kernel_node params = {
-		.grid = {1, 1, 1}, .block = {1, 1, 1}, .params = args, .kernel = kernel};
+	struct td_node_params any = {.type = TD_NODE_KERNEL};
+
+	memcpy(&any.kernel, params, sizeof(*params));
+	return any;
+}
+
+static struct td_kernel_node kernel_node(const void *function, const void *kernel)
+{
+	static CUdeviceptr p;
+	static void *args[] = {&p};
+
+	return (struct td_kernel_node){.function = function,
+		.grid = {1, 1, 1},
+		.block = {1, 1, 1},
+		.params = args,
+		.kernel = kernel};
+}
+
+static CUresult add_node(const char *kind, const void *kernel)
+{
+	struct td_kernel_node params = kernel_node(NULL, kernel), old = kernel_node(kernel, NULL);
+	struct td_node_params any = any_node(&params);
+	void *graph, *node;
 	CUresult r;
 
 	must(cuGraphCreate(&graph, 0), "cuGraphCreate");
-	r = cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &params);
+	if (!strcmp(kind, "node1"))
+		r = cuGraphAddKernelNode(&node, graph, NULL, 0, &old);
+	else if (!strcmp(kind, "anynode"))
+		r = cuGraphAddNode(&node, graph, NULL, 0, &any);
+	else if (!strcmp(kind, "anynode2"))
+		r = cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &any);
+	else
+		r = cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &params);
 	must(cuGraphDestroy(graph), "cuGraphDestroy");
 	return r;
+}
+
+static CUresult set_node(const char *kind, const void *kernel)
+{
+	struct td_kernel_node params = kernel_node(NULL, kernel), old = kernel_node(kernel, NULL);
+	struct td_node_params any = any_node(&params);
+	struct td_kernel_node before;
+	void *graph, *node, *exec;
+	CUfunction function;
+	CUmodule module;
+	CUresult r;
+
+	must(cuModuleLoadData(&module, image(64)), "another");
+	must(cuModuleGetFunction(&function, module, "f"), "its function");
+	before = kernel_node(function, NULL);
+	must(cuGraphCreate(&graph, 0), "cuGraphCreate");
+	must(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &before), "a node");
+	must(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
+	if (!strcmp(kind, "setnode1"))
+		r = cuGraphKernelNodeSetParams(node, &old);
+	else if (!strcmp(kind, "setany"))
+		r = cuGraphNodeSetParams(node, &any);
+	else if (!strcmp(kind, "setexec"))
+		r = cuGraphExecKernelNodeSetParams_v2(exec, node, &params);
+	else if (!strcmp(kind, "setexec1"))
+		r = cuGraphExecKernelNodeSetParams(exec, node, &old);
+	else if (!strcmp(kind, "setexecany"))
+		r = cuGraphExecNodeSetParams(exec, node, &any);
+	else
+		r = cuGraphKernelNodeSetParams_v2(node, &params);
+	must(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
+	must(cuGraphDestroy(graph), "cuGraphDestroy");
+	must(cuModuleUnload(module), "unload");
+	return r;
+}
+
+static bool is_node(const char *kind)
+{
+	return !strncmp(kind, "node", 4) || !strncmp(kind, "anynode", 7);
 }
 
 static CUresult use(const char *kind, void *library, void *kernel)
@@ -207,6 +296,7 @@ static CUresult use(const char *kind, void *library, void *kernel)
 	CUfunction function;
 	CUdeviceptr at;
 	size_t size;
+	int blocks;
 
 	if (!strcmp(kind, "listed"))
 		return cuLibraryEnumerateKernels(&kernel, 1, library);
@@ -214,8 +304,12 @@ static CUresult use(const char *kind, void *library, void *kernel)
 		return launch(kernel, NULL);
 	if (!strcmp(kind, "captured"))
 		return capture(kernel);
-	if (!strcmp(kind, "node"))
-		return add_node(kernel);
+	if (!strncmp(kind, "set", 3))
+		return set_node(kind, kernel);
+	if (is_node(kind))
+		return add_node(kind, kernel);
+	if (!strcmp(kind, "occupancy"))
+		return cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 1, 0);
 	return !strcmp(kind, "asked") ? cuKernelGetFunction(&function, kernel)
 				      : cuLibraryGetGlobal(&at, &size, library, "words");
 }
@@ -241,7 +335,7 @@ static void contexts(CUcontext *all, size_t bytes)
 	void *library;
 
 	must(cuCtxSetCurrent(all[0]), "cuCtxSetCurrent");
-	must(load_library(&library, bytes), "load");
+	must(load_library(&library, image(bytes)), "load");
 	while (n < LATER && !r) {
 		must(cuCtxSetCurrent(all[n]), "cuCtxSetCurrent");
 		r = cuLibraryGetGlobal(&at, &size, library, "words");
@@ -273,6 +367,31 @@ static void streams(CUcontext *all, size_t bytes)
 	must(cuLibraryUnload(library), "unload");
 }
 
+static void nodes(CUcontext *all, size_t bytes)
+{
+	CUresult r = CUDA_SUCCESS;
+	void *library, *kernel;
+	unsigned n = 0;
+
+	must(cuCtxSetCurrent(all[0]), "cuCtxSetCurrent");
+	must(cuLibraryLoadData(&library, image(bytes), NULL, NULL, 0, NULL, NULL, 0), "load");
+	must(cuLibraryGetKernel(&kernel, library, "f"), "its kernel");
+	while (n < LATER && !r) {
+		struct td_kernel_node params = kernel_node(NULL, kernel);
+		struct td_node_params any;
+		void *graph, *node;
+
+		params.context = all[n];
+		any = any_node(&params);
+		must(cuGraphCreate(&graph, 0), "cuGraphCreate");
+		r = cuGraphAddNode(&node, graph, NULL, 0, &any);
+		must(cuGraphDestroy(graph), "cuGraphDestroy");
+		n += !r;
+	}
+	say(n, r);
+	must(cuLibraryUnload(library), "unload");
+}
+
 static void reset(size_t bytes)
 {
 	CUcontext context;
@@ -284,7 +403,7 @@ static void reset(size_t bytes)
 		must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
 		must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
 		if (!i)
-			must(load_library(&library, bytes), "load");
+			must(load_library(&library, image(bytes)), "load");
 		else
 			must(cuLibraryGetGlobal(&at, &size, library, "words"), "once more");
 		if (!i)
@@ -298,12 +417,28 @@ static void reset(size_t bytes)
 static bool takes_kernels(const char *kind)
 {
 	return !strcmp(kind, "asked") || !strcmp(kind, "launched") || !strcmp(kind, "captured") ||
-	       !strcmp(kind, "node");
+	       !strcmp(kind, "occupancy") || !strncmp(kind, "set", 3) ||
+	       (is_node(kind) && strcmp(kind, "nodes"));
 }
 
 static bool is_one_of_later(const char *kind)
 {
-	return !strcmp(kind, "later") || !strcmp(kind, "listed") || takes_kernels(kind);
+	return !strcmp(kind, "later") || !strcmp(kind, "packedlater") || !strcmp(kind, "listed") ||
+	       takes_kernels(kind);
+}
+
+/* In several contexts. */
+static const struct {
+	const char *name;
+	void (*run)(CUcontext *all, size_t bytes);
+} wide[] = {{"contexts", contexts}, {"streams", streams}, {"nodes", nodes}};
+
+static int find_wide(const char *kind)
+{
+	for (unsigned i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
+		if (!strcmp(kind, wide[i].name))
+			return (int)i;
+	return -1;
 }
 
 int main(int argc, char **argv)
@@ -311,24 +446,25 @@ int main(int argc, char **argv)
 	size_t bytes = argc == 3 ? (size_t)atoll(argv[2]) : 0;
 	bool is_later = bytes && is_one_of_later(argv[1]);
 	void *handles[MOST], *kernels[LATER], *little;
+	int in_each = bytes ? find_wide(argv[1]) : -1;
 	CUcontext context[LATER];
 	char line[16];
 
 	if (!bytes) {
-		fprintf(stderr, "usage: module_test "
-				"data|file|library|managed|shared|packed|later|listed|asked|"
-				"launched|captured|node|contexts|streams|reset BYTES\n");
+		fprintf(stderr, "usage: module_test KIND BYTES\n");
 		return 2;
 	}
 	must(cuInit(0), "cuInit");
 	for (unsigned i = 0; is_later && i < LATER; i++) {
-		must(cuLibraryLoadData(&handles[i], image(bytes), NULL, NULL, 0, NULL, NULL, 0),
+		must(cuLibraryLoadData(&handles[i],
+			     strcmp(argv[1], "packedlater") ? image(bytes)
+							    : packed_image("", bytes, false),
+			     NULL, NULL, 0, NULL, NULL, 0),
 			"load");
 		if (takes_kernels(argv[1]))
 			must(cuLibraryGetKernel(&kernels[i], handles[i], "f"), "its kernel");
 	}
-	for (unsigned i = 0;
-		i < (strcmp(argv[1], "contexts") && strcmp(argv[1], "streams") ? 1 : LATER); i++)
+	for (unsigned i = 0; i < (in_each < 0 ? 1 : LATER); i++)
 		must(cuCtxCreate_v2(&context[i], 0, 0), "cuCtxCreate");
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned n = 0;
@@ -338,12 +474,8 @@ int main(int argc, char **argv)
 			later(argv[1], handles, kernels);
 			continue;
 		}
-		if (!strcmp(argv[1], "contexts")) {
-			contexts(context, bytes);
-			continue;
-		}
-		if (!strcmp(argv[1], "streams")) {
-			streams(context, bytes);
+		if (in_each >= 0) {
+			wide[in_each].run(context, bytes);
 			continue;
 		}
 		if (!strcmp(argv[1], "reset")) {

@@ -27,7 +27,7 @@ def again(process):
 
 def what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again():
     for backend in ("plain", "swap"):
-        for kind in ("data", "file", "library", "managed", "shared", "packed"):
+        for kind in ("data", "file", "library", "managed", "shared", "packed", "packedshared", "packedlibrary", "decoy"):
             with World("--memory", "256m") as world:
                 process = start(world, kind, 12, backend)
                 for _ in range(2):
@@ -40,7 +40,8 @@ def what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again():
 
 
 def a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used():
-    for kind in ("later", "listed", "asked", "launched", "captured", "node"):
+    for kind in ("later", "packedlater", "listed", "asked", "launched", "captured", "node", "node1", "anynode", "anynode2", "setnode", "setnode1", "setany", "setexec", "setexec1", "setexecany",
+                 "occupancy"):
         with World("--memory", "256m") as world:
             process = start(world, kind, 16, "plain")
             said = again(process)
@@ -51,7 +52,7 @@ def a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used
 
 
 def a_library_counts_in_each_context_that_it_is_used_in():
-    for kind in ("contexts", "streams"):
+    for kind in ("contexts", "streams", "nodes"):
         with World("--memory", "256m") as world:
             process = start(world, kind, 16, "plain", contexts=3)
             for _ in range(2):

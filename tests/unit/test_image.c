@@ -10,7 +10,7 @@
 
 static uint64_t device_bytes(const void *image, size_t len)
 {
-	return td_image_data(image, len).device_bytes;
+	return td_image_data(image, len, true).device_bytes;
 }
 
 static uint64_t bytes_of(const char *ptx)
@@ -34,7 +34,7 @@ TEST(declarations_at_any_place_count_and_words_that_look_like_them_do_not)
 	CHECK_EQ(bytes_of(HEAD ".extern .global .b8 there[100];\n.global .texref t;"), 8);
 	CHECK_EQ(bytes_of(HEAD ".global .attribute(.managed) .b32 m[100];"), 0);
 	CHECK_EQ(td_image_data(HEAD ".global .attribute(.managed) .b32 m[100], n; .global .b8 a;",
-			 SIZE_MAX)
+			 SIZE_MAX, true)
 			 .managed_bytes,
 		404);
 	CHECK_EQ(bytes_of(HEAD "/* .global .b8 a[9]; */ .file 1 \".global .b8 a[9];\"\n"), 0);
@@ -139,16 +139,16 @@ TEST(variables_that_are_managed_are_told_apart)
 	managed.symbols[2] = (Elf64_Sym){.st_shndx = 1, .st_size = 16 << 20};
 	managed.symbols[3] = (Elf64_Sym){.st_shndx = 3, .st_size = 1 << 20, .st_other = 4};
 	managed.symbols[4] = (Elf64_Sym){.st_shndx = 0xfff2, .st_size = 1 << 20, .st_other = 4};
-	data = td_image_data(&managed, sizeof(managed));
+	data = td_image_data(&managed, sizeof(managed), true);
 	CHECK_EQ(data.device_bytes, (16 << 20) + 4096 - 16);
 	CHECK_EQ(data.managed_bytes, (4 << 20) + 16);
 	/* Symbols that say more than there is, and tables that lie elsewhere. */
 	managed.symbols[0].st_size = UINT64_MAX;
-	data = td_image_data(&managed, sizeof(managed));
+	data = td_image_data(&managed, sizeof(managed), true);
 	CHECK_EQ(data.device_bytes, 0);
 	CHECK_EQ(data.managed_bytes, (20 << 20) + 4096);
 	managed.c.sections[0].sh_size = UINT64_MAX;
-	CHECK_EQ(td_image_data(&managed, sizeof(managed)).managed_bytes, 0);
+	CHECK_EQ(td_image_data(&managed, sizeof(managed), true).managed_bytes, 0);
 }
 
 struct fat_entry {
@@ -159,7 +159,7 @@ struct fat_entry {
 	uint64_t flags, more[2];
 };
 
-/* Two cubins, and one that is compressed: nobody sees what is in it. */
+/* Two cubins, and one that is said to be compressed, and is not. */
 TEST(of_a_fatbin_the_largest_counts)
 {
 	struct {
@@ -184,14 +184,70 @@ TEST(of_a_fatbin_the_largest_counts)
 		f.entries[i].e.flags = i == 2 ? 0x8000 : 0;
 	}
 	CHECK_EQ(device_bytes(&f, sizeof(f)), 5002);
+	CHECK(td_image_data(&f, sizeof(f), true).unknown);
+	CHECK(!td_image_data(&f, sizeof(f), false).unknown);
 	CHECK_EQ(device_bytes(&wrapper, SIZE_MAX), 5002);
 	CHECK_EQ(device_bytes(&wrapper, sizeof(wrapper)), 0); /* a file has no pointers */
 	f.entries[1].e.bytes = 1ull << 60;
 	CHECK_EQ(device_bytes(&f, sizeof(f)), 101);
 	CHECK_EQ(device_bytes(&f, 60), 0);
-	CHECK(!td_image_data(&f, sizeof(f)).unknown);
+	CHECK(!td_image_data(&f, sizeof(f), true).unknown);
 	f.entries[0].e.flags = 0x2000;
 	f.entries[1].e.bytes = sizeof(struct cubin);
 	f.entries[1].e.kind = 9; /* neither code nor PTX */
-	CHECK(td_image_data(&f, sizeof(f)).unknown);
+	CHECK(td_image_data(&f, sizeof(f), true).unknown);
+}
+
+/* A cubin in a frame of Zstandard, as it is, beside one with less that is not compressed. */
+TEST(what_is_compressed_counts_where_it_is_looked_into)
+{
+	struct {
+		uint32_t magic;
+		uint16_t version, header;
+		uint64_t bytes;
+		struct fat_entry plain;
+		struct cubin little;
+		struct fat_entry packed;
+		struct __attribute__((packed)) {
+			uint32_t magic;
+			uint8_t one_segment;
+			uint32_t bytes;
+			uint8_t block[3];
+			struct cubin c;
+		} frame;
+	} f = {0xba55ed50, 1, 16, sizeof(f) - 16, .little = cubin(10, 1)};
+	const void *list[] = {&f, &f, NULL};
+	struct {
+		uint32_t magic, version;
+		const void *data, *more;
+	} wrapper = {0x466243b1, 2, NULL, list};
+	const uint32_t block = sizeof(struct cubin) << 3 | 1;
+
+	f.plain = (struct fat_entry){
+		.kind = 2, .header = sizeof(struct fat_entry), .bytes = sizeof(struct cubin)};
+	f.packed = (struct fat_entry){.kind = 2,
+		.header = sizeof(struct fat_entry),
+		.bytes = sizeof(f) - offsetof(typeof(f), frame),
+		.flags = 0x8000,
+		.zeros = {sizeof(f.frame)}};
+	f.packed.more[1] = sizeof(struct cubin);
+	f.frame.magic = 0xfd2fb528;
+	f.frame.one_segment = 0xa0;
+	f.frame.bytes = sizeof(struct cubin);
+	memcpy(f.frame.block, &block, 3);
+	f.frame.c = cubin(20 << 20, 4096);
+	CHECK_EQ(td_image_data(&f, sizeof(f), true).device_bytes, (20 << 20) + 4096);
+	CHECK(!td_image_data(&f, sizeof(f), true).unknown);
+	CHECK_EQ(td_image_data(&f, sizeof(f), false).device_bytes, 11);
+	/* Those that a linker joins. */
+	CHECK_EQ(device_bytes(&wrapper, SIZE_MAX), 2 * ((20 << 20) + 4096));
+	wrapper.version = 1;
+	CHECK_EQ(device_bytes(&wrapper, SIZE_MAX), 0);
+	f.packed.more[1]++;
+	CHECK(td_image_data(&f, sizeof(f), true).unknown);
+	f.packed.more[1] = UINT64_MAX;
+	CHECK(td_image_data(&f, sizeof(f), true).unknown);
+	f.packed.more[1] = sizeof(struct cubin);
+	f.packed.zeros[0] = UINT32_MAX;
+	CHECK(td_image_data(&f, sizeof(f), true).unknown);
 }
