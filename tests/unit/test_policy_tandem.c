@@ -88,6 +88,15 @@ TEST(tandem_relies_on_a_first_pause_for_one_piece_of_work_at_a_time_and_after_a_
 	/* It may be over at any moment up to what the first one lasted. */
 	CHECK_EQ(grant_of(a)->duty_ppm, 20000);
 	CHECK(grant_of(a)->pause_until_ns < UINT64_MAX);
+	/* Another's is its first again. */
+	job->class = TD_CLASS_BESTEFFORT;
+	step();
+	job->class = TD_CLASS_GUARANTEED;
+	job->wants = true;
+	step();
+	job->wants = false;
+	step();
+	CHECK_EQ(grant_of(a)->pause_until_ns, UINT64_MAX);
 }
 
 /* One process of it trains, another loads data. */
