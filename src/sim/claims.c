@@ -83,7 +83,7 @@ static const char *plural(uint32_t count)
 	return count == 1 ? "" : "s";
 }
 
-/* "fitted: 3 of 20 checks fail, in 2 of them not the order but the guard, a bound forbids 1" */
+/* "3 of 20 checks fail, 2 by the guard alone, bounds forbid 1" */
 static void put_failures(FILE *out, const struct td_seeds *seeds)
 {
 	fprintf(out, "%u of %u check%s fail%s", seeds->lost, seeds->count, plural(seeds->count),
@@ -120,9 +120,20 @@ static void put_names(FILE *out, const char *before, uint32_t bits, bool *any)
 	}
 }
 
+/* Bits of the variants in which as many checks fail as in v, for the same reasons. */
+static uint32_t same_as(const struct td_claim_found *found, int v)
+{
+	uint32_t bits = 0;
+
+	for (int other = 0; other < TD_VARIANT_N; other++)
+		if (!memcmp(&found->in[other], &found->in[v], sizeof(found->in[v])))
+			bits |= 1u << other;
+	return bits;
+}
+
 void td_claim_why(const struct td_claim_found *found, enum td_claim claim, char *ret, size_t size)
 {
-	uint32_t variants = td_claims[claim].variants, whole = 0;
+	uint32_t variants = td_claims[claim].variants, whole = 0, done = 0;
 	FILE *out = open_text(ret, size);
 	bool any = false;
 
@@ -131,12 +142,15 @@ void td_claim_why(const struct td_claim_found *found, enum td_claim claim, char 
 	for (int v = 0; v < TD_VARIANT_N; v++) {
 		const struct td_seeds *in = &found->in[v];
 
-		if (in->lost) {
-			fputs(separator(&any), out);
+		if (in->lost && !(done >> v & 1)) {
+			uint32_t same = same_as(found, v);
+
 			if (variants)
-				fprintf(out, "%s: ", td_variant_names[v]);
+				put_names(out, "in", same, &any);
+			fputs(variants ? " " : separator(&any), out);
 			put_failures(out, in);
-		} else if (in->count) {
+			done |= same;
+		} else if (in->count && !in->lost) {
 			whole |= 1u << v;
 		}
 	}
@@ -178,6 +192,14 @@ static bool read_only_number(const char *text, double *ret)
 	return !*end;
 }
 
+static bool is_among(const struct td_row *const *rows, uint32_t count, const char *ours)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!strcmp(rows[i]->ours, ours))
+			return true;
+	return false;
+}
+
 /* The rows of one figure of the paper's: least to most; or one after the other if that cannot be said and they are few. */
 static void put_group(FILE *out, const struct td_row *rows, uint32_t count, enum td_claim claim,
 	const char *paper)
@@ -214,7 +236,8 @@ static void put_group(FILE *out, const struct td_row *rows, uint32_t count, enum
 		return;
 	}
 	for (uint32_t k = 0; k < n && n <= GROUPS_MAX; k++)
-		fprintf(out, "%s%s", k ? " and " : "", of[k]->ours);
+		if (!is_among(of, k, of[k]->ours))
+			fprintf(out, "%s%s", k ? " and " : "", of[k]->ours);
 	if (n > GROUPS_MAX)
 		fprintf(out, "see the %u rows", n);
 }

@@ -47,6 +47,7 @@ enum { LIGHT, MEDIUM, HEAVY, LOADS };
 /* DCUDA, its parts and the truth's placements under its slices, all against Least-Loaded; at the medium load the truth's without slices, and tandem against DCUDA. */
 struct world {
 	const char *name;
+	enum td_variant variant;
 	struct study dcuda[LOADS], sliced[LOADS], part[PARTS][LOADS], truth, tandem;
 };
 
@@ -210,6 +211,7 @@ static void put_overloaded(
 	put_reason(note, sizeof(note), w, premise, overloaded_of);
 	td_row_put(run, overloaded_of(s) <= -50 ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric,
 		"-78.3 %", "", note, "%+.1f %%", overloaded_of(s));
+	td_row_claim(run, TD_CLAIM_DCUDA_OVERLOADED, w->variant, NULL);
 }
 
 /* Bounded: the truth does not do it either under DCUDA's slices. */
@@ -231,6 +233,7 @@ static void put_execution(struct td_experiment_run *run, const struct world *w, 
 		: sliced->better * 50 < 45 * orders ? TD_BOUNDED
 						    : TD_NOT_REPRODUCED,
 		metric, "to -42.1 %", "", note, "mean %+.1f %%", change(s->slowdown));
+	td_row_claim(run, TD_CLAIM_DCUDA_EXECUTION, w->variant, NULL);
 }
 
 static void put_fairness(
@@ -248,9 +251,11 @@ static void put_fairness(
 		: jain_of(sliced) <= 0 ? TD_BOUNDED
 				       : TD_NOT_REPRODUCED,
 		metric, "+12.1 %", "", note, "%+.1f %%", jain_of(s));
+	td_row_claim(run, TD_CLAIM_DCUDA_JAIN, w->variant, NULL);
 	snprintf(metric, sizeof(metric), "utilisation (Fig. 14a), %s", w->name);
 	td_row_put(run, change(s->utilisation) > 0 ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric,
 		"+14.6 %", "", "", "%+.1f %%", change(s->utilisation));
+	td_row_claim(run, TD_CLAIM_DCUDA_JAIN, w->variant, NULL);
 }
 
 /* The main measure, execution time, while its guard, Jain's index, is no worse than DCUDA's. */
@@ -359,6 +364,7 @@ static void put_best_load(struct td_experiment_run *run, const struct world *w)
 		metric, "medium", "", note, "%+.1f / %+.1f / %+.1f %%",
 		change(w->dcuda[LIGHT].slowdown), change(w->dcuda[MEDIUM].slowdown),
 		change(w->dcuda[HEAVY].slowdown));
+	td_row_claim(run, TD_CLAIM_DCUDA_BEST, w->variant, NULL);
 }
 
 static void put_energy(struct td_experiment_run *run, const struct world *w,
@@ -389,6 +395,7 @@ static void put_energy(struct td_experiment_run *run, const struct world *w,
 	td_row_put(run,
 		light < medium && medium < heavy && heavy < 0 ? TD_REPRODUCED : TD_NOT_REPRODUCED,
 		metric, "-13.3 / -5.4 / -2.6 %", "", note, "%s", energy);
+	td_row_claim(run, TD_CLAIM_DCUDA_BEST, w->variant, NULL);
 }
 
 /* Not one of the contention variants: what DCUDA comes to where its premise holds. */
@@ -476,6 +483,7 @@ int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err)
 	if (r)
 		return r;
 	turns.name = "proportional";
+	turns.variant = TD_PROPORTIONAL;
 	fitted.name = "fitted";
 	premise.name = "fitted where demands exceed a GPU";
 	demands = calibrate(profiles, &least_loaded);

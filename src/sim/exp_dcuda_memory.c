@@ -193,6 +193,8 @@ static void run_memory(
 								  : TD_NOT_REPRODUCED,
 		metric, "> 40 % -> < 20 %", "", note, "%.0f %% -> %.0f %%", over[WITHOUT],
 		over[DCUDA]);
+	if (counts)
+		td_row_claim(run, TD_CLAIM_DCUDA_MEMORY, TD_PROPORTIONAL, NULL);
 	snprintf(metric, sizeof(metric), "execution against Least-Loaded (Fig. 19), cores %g%s",
 		core, sweep);
 	td_spread(changes, orders, spread);
@@ -212,6 +214,8 @@ static void run_memory(
 							  : TD_NOT_REPRODUCED,
 		metric, "-30 to -67 %", spread, note, "median %+.0f %%",
 		td_median(changes, orders));
+	if (counts)
+		td_row_claim(run, TD_CLAIM_DCUDA_MEMORY, TD_PROPORTIONAL, NULL);
 	snprintf(metric, sizeof(metric),
 		"balancing alone, without slices and compaction, cores %g%s", core, sweep);
 	td_row_put(run, TD_SHOWN, metric, "", "", "memory overloaded, execution",

@@ -16,7 +16,7 @@
 static const char *const names[TD_MUDI_POLICIES] = {"GSLICE", "gpulets", "MuxFlow", "Mudi",
 	"the bound", "tandem", "Mudi by the truth", "Mudi with exact lines"};
 
-static void put_late(struct td_experiment_run *run, const char *how,
+static void put_late(struct td_experiment_run *run, const char *how, enum td_variant variant,
 	const struct td_mudi_outcome *out, bool counts)
 {
 	double values[TD_MUDI_POLICIES][TD_MUDI_SEEDS_MAX], median[TD_MUDI_POLICIES];
@@ -44,8 +44,10 @@ static void put_late(struct td_experiment_run *run, const char *how,
 		median[TD_MUDI_GSLICE], median[TD_MUDI_GPULETS], median[TD_MUDI_MUXFLOW],
 		median[TD_MUDI_BOUND], median[TD_MUDI_TANDEM]);
 	td_seeds_put(&seeds, note, sizeof(note));
-	td_row_put(run, counts ? td_seeds_verdict(&seeds) : TD_SHOWN, metric,
-		"1.2 %, MuxFlow worst", spread, note, "%.5f %%", median[TD_MUDI_ITSELF]);
+	td_row_put(run, TD_SHOWN, metric, "1.2 %, MuxFlow worst", spread, note, "%.5f %%",
+		median[TD_MUDI_ITSELF]);
+	if (counts)
+		td_row_claim(run, TD_CLAIM_MUDI_SLO, variant, &seeds);
 }
 
 /* Of a baseline's completion time, or Mudi's, over another's in one seed. */
@@ -71,7 +73,7 @@ static double over(struct td_experiment_run *run, const struct td_mudi_outcome *
  * Two bounds of Mudi: its rules with the truth in the place of its predictions, and all of it with lines through exact samples of every pair. A seed is
  * forbidden if one of them is not faster than the baseline there either, or not within 1.1 of the bound.
  */
-static void put_ct(struct td_experiment_run *run, const char *how,
+static void put_ct(struct td_experiment_run *run, const char *how, enum td_variant variant,
 	const struct td_mudi_outcome *out, bool counts)
 {
 	static const char *const papers[] = {"up to 2.27x", "up to 1.49x", "up to 1.48x"};
@@ -110,8 +112,9 @@ static void put_ct(struct td_experiment_run *run, const char *how,
 				"samples, have "
 				"wrong; with exact ones",
 				note, sizeof(note));
-		td_row_put(run, counts ? td_seeds_verdict(&seeds) : TD_SHOWN, metric, papers[p],
-			spread, note, "%.2fx", median);
+		td_row_put(run, TD_SHOWN, metric, papers[p], spread, note, "%.2fx", median);
+		if (counts)
+			td_row_claim(run, TD_CLAIM_MUDI_CT, variant, &seeds);
 	}
 	truth = over(run, out, TD_MUDI_TRUTH, TD_MUDI_BOUND, rules, other);
 	exact = over(run, out, TD_MUDI_EXACT, TD_MUDI_BOUND, lines, other);
@@ -125,8 +128,9 @@ static void put_ct(struct td_experiment_run *run, const char *how,
 			over_in(&out[s], TD_MUDI_TRUTH, TD_MUDI_BOUND) > 1.1 ||
 				over_in(&out[s], TD_MUDI_EXACT, TD_MUDI_BOUND) > 1.1);
 	td_seeds_put(&near, note, sizeof(note));
-	td_row_put(run, counts ? td_seeds_verdict(&near) : TD_SHOWN, metric, "<= 1.05x", spread,
-		note, "%.2fx", median);
+	td_row_put(run, TD_SHOWN, metric, "<= 1.05x", spread, note, "%.2fx", median);
+	if (counts)
+		td_row_claim(run, TD_CLAIM_MUDI_GAP, variant, &near);
 }
 
 /* The main measure, CT, while its guard holds: violations no more than Mudi's. */
@@ -172,6 +176,8 @@ static void put_errors(struct td_experiment_run *run, const struct td_mudi_world
 		use == TD_LAYERS_TRUE && !profiled ? "0.23, 0.16, 0.05, 0.06" : "", "",
 		profiled ? "the five tasks that were profiled" : "the four tasks that were not",
 		"%.2f, %.2f, %.2f, %.2f", errors[0], errors[1], errors[2], errors[3]);
+	if (use == TD_LAYERS_TRUE && !profiled)
+		td_row_claim(run, TD_CLAIM_MUDI_PREDICTION, TD_FITTED, NULL);
 }
 
 static int compare_layers(
@@ -215,6 +221,7 @@ static void put_loads(
 		"slowest rise", "", "means over seeds, percentage points; tandem last",
 		"%.4f, %.4f, %.4f, %.4f; %.4f", rise[TD_MUDI_GSLICE], rise[TD_MUDI_GPULETS],
 		rise[TD_MUDI_MUXFLOW], rise[TD_MUDI_ITSELF], rise[TD_MUDI_TANDEM]);
+	td_row_claim(run, TD_CLAIM_MUDI_LOADS, TD_FITTED, NULL);
 	td_row_put(run, TD_SHOWN, "CT at load 4 / load 1: GSLICE, gpulets, MuxFlow, Mudi; tandem",
 		"", "", "", "%.2f, %.2f, %.2f, %.2f; %.2f", slow[TD_MUDI_GSLICE],
 		slow[TD_MUDI_GPULETS], slow[TD_MUDI_MUXFLOW], slow[TD_MUDI_ITSELF],
@@ -293,6 +300,7 @@ static void put_more_late(struct td_experiment_run *run, const struct td_mudi_ou
 	td_row_put(run, late[1] >= late[0] ? TD_REPRODUCED : TD_NOT_REPRODUCED,
 		"SLO violations (Fig. 17), one task, up to three", "1.03x (0.52 %)", "", note,
 		"%.4f, %.4f %%", late[0], late[1]);
+	td_row_claim(run, TD_CLAIM_MUDI_LOADS, TD_FITTED, NULL);
 }
 
 /* Mudi better in completion times and violations. A seed is forbidden if it is no faster than Random there with lines through exact samples of every company either. */
@@ -318,9 +326,9 @@ static void put_random(struct td_experiment_run *run, const struct td_mudi_outco
 		"(%s); tasks on a GPU that has any: %.1f under Random, %.1f under Mudi",
 		late, exact, of_exact, together[0], together[1]);
 	td_seeds_put(&seeds, note, sizeof(note));
-	td_row_put(run, td_seeds_verdict(&seeds),
-		"CT (Fig. 17), Random / Mudi with up to three tasks", "Mudi better in all metrics",
-		spread, note, "%.2fx", ct);
+	td_row_put(run, TD_SHOWN, "CT (Fig. 17), Random / Mudi with up to three tasks",
+		"Mudi better in all metrics", spread, note, "%.2fx", ct);
+	td_row_claim(run, TD_CLAIM_MUDI_LOADS, TD_FITTED, &seeds);
 }
 
 /* Direction counts: more tasks on a GPU make each slower, and Random is the worst. */
@@ -332,6 +340,7 @@ static void put_more(struct td_experiment_run *run, const struct td_mudi_outcome
 	td_row_put(run, ct > 1 ? TD_REPRODUCED : TD_NOT_REPRODUCED,
 		"CT (Fig. 17), Mudi with up to three tasks / with one", "1.07x", spread,
 		"direction counts; 1.6x the tasks, memory of 40 GiB", "%.2fx", ct);
+	td_row_claim(run, TD_CLAIM_MUDI_LOADS, TD_FITTED, NULL);
 	ct = median_of(out, run->seeds, more_makespan, spread);
 	td_row_put(run, TD_SHOWN, "makespan (Fig. 17), Mudi with up to three tasks / with one",
 		"1.09x", spread, "", "%.2fx", ct);
@@ -349,11 +358,11 @@ static int learn(
 		99, run->quick, &w->knowledge, err);
 }
 
-static void put_setting(struct td_experiment_run *run, const char *how,
+static void put_setting(struct td_experiment_run *run, const char *how, enum td_variant variant,
 	const struct td_mudi_outcome *out, bool counts)
 {
-	put_late(run, how, out, counts);
-	put_ct(run, how, out, counts);
+	put_late(run, how, variant, out, counts);
+	put_ct(run, how, variant, out, counts);
 	put_tandem(run, how, out);
 }
 
@@ -372,7 +381,7 @@ static int run_fitted(struct td_experiment_run *run, struct td_mudi_world *w, st
 		snprintf(how, sizeof(how), "fitted, load %d", load);
 		r = td_mudi_run(run, w, &setting, out[load - 1], err);
 		if (!r)
-			put_setting(run, how, out[load - 1], load == 1);
+			put_setting(run, how, TD_FITTED, out[load - 1], load == 1);
 		for (uint32_t s = 0; !r && s < run->seeds; s++)
 			iterations = fmax(iterations, out[load - 1][s].iterations);
 	}
@@ -382,6 +391,7 @@ static int run_fitted(struct td_experiment_run *run, struct td_mudi_world *w, st
 	td_row_put(run, iterations <= 25 ? TD_REPRODUCED : TD_NOT_REPRODUCED,
 		"iterations of a tuning (Fig. 18), mean of the worst seed and load",
 		"< 25, mean 16", "", "at most 25 by construction", "%.1f", iterations);
+	td_row_claim(run, TD_CLAIM_MUDI_TUNING, TD_FITTED, NULL);
 	r = td_mudi_run_more(run, w, out[1], err);
 	if (!r)
 		put_more(run, out[1]);
@@ -392,7 +402,7 @@ static int run_fitted(struct td_experiment_run *run, struct td_mudi_world *w, st
 		snprintf(how, sizeof(how), "fitted, %gx the tasks", setting.crowd);
 		r = td_mudi_run(run, w, &setting, out[0], err);
 		if (!r)
-			put_setting(run, how, out[0], false);
+			put_setting(run, how, TD_FITTED, out[0], false);
 	}
 	return r;
 }
@@ -415,7 +425,7 @@ static int run_all(struct td_experiment_run *run, struct td_mudi_world *w, struc
 		}
 		r = r ? r : td_mudi_run(run, w, &setting, out, err);
 		if (!r)
-			put_setting(run, td_mudi_variants[v].name, out, true);
+			put_setting(run, td_mudi_variants[v].name, (enum td_variant)v, out, true);
 	}
 	return r;
 }

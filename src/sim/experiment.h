@@ -119,7 +119,7 @@ extern const char *const td_variant_names[TD_VARIANT_N];
 /* False: no row takes part. */
 bool td_claim_fold(
 	const struct td_row *rows, uint32_t count, enum td_claim claim, struct td_claim_found *ret);
-/* "fitted: 3 of 20 checks fail, ...; holds in proportional": why the verdict is what it is. */
+/* "in fitted 3 of 20 checks fail, ...; holds in proportional": why the verdict is what it is. */
 void td_claim_why(const struct td_claim_found *found, enum td_claim claim, char *ret, size_t size);
 /* What came out, the rows with one figure of the paper together: "1.09x to 1.27x; 1.17x to 1.29x". */
 void td_claim_ours(

@@ -61,8 +61,22 @@ TEST(an_order_that_holds_in_three_of_four_variants_is_not_reproduced)
 	for (int v = 0; v < TD_VARIANT_N; v++)
 		put(FOUR, (enum td_variant)v, v == TD_DOUBLED ? 5 : 0, 0, 0);
 	CHECK_EQ(fold(FOUR), TD_NOT_REPRODUCED);
-	CHECK_STR(text, "doubled: 5 of 5 checks fail, bounds forbid 0; holds in fitted, "
+	CHECK_STR(text, "in doubled 5 of 5 checks fail, bounds forbid 0; holds in fitted, "
 			"proportional, halved; not forbidden: 1 row, the first: row 3: 3.5x");
+}
+
+TEST(variants_that_fail_alike_are_named_together)
+{
+	begin();
+	for (int v = 0; v < TD_VARIANT_N; v++)
+		put(FOUR, (enum td_variant)v, v == TD_PROPORTIONAL ? 1 : 3, 0, 1);
+	fold(FOUR);
+	CHECK(!strncmp(text,
+		"in fitted, doubled, halved 3 of 5 checks fail, bounds forbid 1; in proportional 1 "
+		"of 5 checks fails, forbidden by bounds; not forbidden: 3 rows",
+		strlen("in fitted, doubled, halved 3 of 5 checks fail, bounds forbid 1; in "
+		       "proportional 1 of 5 checks fails, forbidden by bounds; not forbidden: 3 "
+		       "rows")));
 }
 
 TEST(one_seed_of_one_row_is_enough_to_lose_a_claim)
@@ -72,8 +86,9 @@ TEST(one_seed_of_one_row_is_enough_to_lose_a_claim)
 	put(TWO, TD_FITTED, 1, 0, 0);
 	put(TWO, TD_PROPORTIONAL, 0, 0, 0);
 	CHECK_EQ(fold(TWO), TD_NOT_REPRODUCED);
-	CHECK_STR(text, "fitted: 1 of 10 checks fails, bounds forbid 0; holds in proportional; not "
-			"forbidden: 1 row, the first: row 2: 2.5x");
+	CHECK_STR(text,
+		"in fitted 1 of 10 checks fails, bounds forbid 0; holds in proportional; not "
+		"forbidden: 1 row, the first: row 2: 2.5x");
 }
 
 TEST(an_order_whose_guard_fails_does_not_count)
@@ -92,8 +107,9 @@ TEST(an_order_whose_guard_fails_does_not_count)
 	put(TWO, TD_PROPORTIONAL, 0, 0, 0);
 	CHECK_EQ(rows[0].verdict, TD_NOT_REPRODUCED);
 	CHECK_EQ(fold(TWO), TD_NOT_REPRODUCED);
-	CHECK_STR(text, "fitted: 4 of 5 checks fail, 4 by the guard alone, bounds forbid 0; holds "
-			"in proportional; not forbidden: 1 row, the first: row 1: 1.5x");
+	CHECK_STR(text,
+		"in fitted 4 of 5 checks fail, 4 by the guard alone, bounds forbid 0; holds "
+		"in proportional; not forbidden: 1 row, the first: row 1: 1.5x");
 }
 
 /* A bound of one row excuses nothing in another. */
@@ -104,7 +120,7 @@ TEST(a_claim_is_bounded_when_every_check_that_fails_is_forbidden)
 	put(TWO, TD_PROPORTIONAL, 2, 1, 2);
 	CHECK_EQ(rows[0].verdict, TD_BOUNDED);
 	CHECK_EQ(fold(TWO), TD_BOUNDED);
-	CHECK_STR(text, "fitted: 3 of 5 checks fail, forbidden by bounds; proportional: 2 of 5 "
+	CHECK_STR(text, "in fitted 3 of 5 checks fail, forbidden by bounds; in proportional 2 of 5 "
 			"checks fail, 1 by the guard alone, forbidden by bounds");
 	put(TWO, TD_FITTED, 1, 0, 0);
 	CHECK_EQ(fold(TWO), TD_NOT_REPRODUCED);
@@ -221,11 +237,12 @@ TEST(what_came_out_stands_by_the_papers_figures)
 	put_plain(ONE, TD_SHOWN, "OOM", "OOM");
 	put_plain(ONE, TD_SHOWN, "-6 / -3 %", "-6.1 / -3.3 %");
 	put_plain(ONE, TD_SHOWN, "-6 / -3 %", "-9.1 / +3.3 %");
+	put_plain(ONE, TD_SHOWN, "-6 / -3 %", "-6.1 / -3.3 %");
 	CHECK_STR(ours(ONE), "1.09x to 1.27x; mean -4.3 % to mean +20.1 %; OOM; -6.1 / -3.3 % and "
 			     "-9.1 / +3.3 %");
 	for (int k = 0; k < 3; k++)
 		put_plain(ONE, TD_SHOWN, "-6 / -3 %", "-9.1 / +3.3 %");
-	CHECK_STR(ours(ONE), "1.09x to 1.27x; mean -4.3 % to mean +20.1 %; OOM; see the 5 rows");
+	CHECK_STR(ours(ONE), "1.09x to 1.27x; mean -4.3 % to mean +20.1 %; OOM; see the 6 rows");
 	put_plain(ONE, TD_SHOWN, "5x", "1x");
 	CHECK_STR(ours(ONE), "see the rows");
 	td_claim_ours(rows, 5, ONE, text, 8);
