@@ -47,7 +47,7 @@ int sg_cli_fail(const char *format, const char *text)
 static void usage(FILE *out)
 {
 	fputs("usage: softgpu start [--gpus N] [--model M] [--memory SIZE] [--set KEY=VALUE]... "
-	      "[--dir D] [--no-host-vmm] [--mig] [--foreground]\n"
+	      "[--dir D] [--no-host-vmm] [--ipc-frees] [--mig] [--foreground]\n"
 	      "       softgpu run [--dir D] [--] COMMAND [ARG]...\n"
 	      "       softgpu status [--json] [--dir D]\n"
 	      "       softgpu reset-counters [--dir D]\n"
@@ -62,6 +62,8 @@ static void usage(FILE *out)
 	for (unsigned i = 0; td_gpu_spec_at(i); i++)
 		fprintf(out, " %s", td_gpu_spec_at(i)->name);
 	fputs("\n\n--no-host-vmm: cuMemCreate refuses host memory, as some drivers may\n"
+	      "--ipc-frees: memory by IPC handle is off its GPU once its owner has freed it,\n"
+	      "  whoever has it open\n"
 	      "--mig: each GPU is divided by MIG into one part, which is all of it",
 		out);
 	fputs("\nFaults: xid N, ecc, lost, hang, link RATE, host-memory SIZE, call NAME[:N]=ERROR, "
@@ -183,7 +185,8 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 		{"model", required_argument, NULL, 'm'}, {"memory", required_argument, NULL, 'b'},
 		{"set", required_argument, NULL, 's'}, {"dir", required_argument, NULL, 'd'},
 		{"foreground", no_argument, NULL, 'f'}, {"no-host-vmm", no_argument, NULL, 'v'},
-		{"mig", no_argument, NULL, 'i'}, {NULL, 0, NULL, 0}};
+		{"ipc-frees", no_argument, NULL, 'p'}, {"mig", no_argument, NULL, 'i'},
+		{NULL, 0, NULL, 0}};
 	const struct td_gpu_spec *spec;
 	int c, r = 0;
 
@@ -210,6 +213,7 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 		case 's': r = set_field(&start->spec, optarg, err); break;
 		case 'd': snprintf(start->dir, sizeof(start->dir), "%s", optarg); break;
 		case 'v': start->features &= ~SG_FEATURE_HOST_VMM; break;
+		case 'p': start->features &= ~SG_FEATURE_IPC_KEEPS; break;
 		case 'i': start->features |= SG_FEATURE_MIG; break;
 		case 'f': start->foreground = true; break;
 		default: return td_err_set(err, -EINVAL, "see softgpu --help");
@@ -280,7 +284,7 @@ static void default_start(struct start *start)
 	memset(start, 0, sizeof(*start));
 	start->spec = *td_gpu_spec_find("tiny");
 	start->gpus = 1;
-	start->features = SG_FEATURE_HOST_VMM;
+	start->features = SG_FEATURE_HOST_VMM | SG_FEATURE_IPC_KEEPS;
 	if (!sg_dir(start->dir, sizeof(start->dir)))
 		start->dir[0] = 0;
 }

@@ -260,6 +260,11 @@ bool sg_allocation_set_freeing(uint64_t base, bool freeing);
 bool sg_is_device_address(uint64_t address);
 /* File and offset of what is at an address from cuMemAlloc. */
 int sg_arena_place(uint64_t address, uint64_t *ret_offset);
+/*
+ * The granules that an allocation lies in, as ones that other processes may hold by value and value2 of SG_MEMORY_HOLD: its owner, when it frees them, lets go of them alone. 0: not,
+ * or where that is not modelled (SG_FEATURE_IPC_KEEPS), else value2.
+ */
+uint64_t sg_granules_share(const struct sg_allocation *allocation);
 void *sg_pages_new(uint64_t bytes);
 /* At once, or when nothing is between enter and leave any more: what runs may still hold pointers into them. */
 void sg_pages_free(void *pages, uint64_t bytes);

@@ -60,7 +60,7 @@ void sg_fault_tell(struct sg_server *server, struct sg_peer_state *client);
 void sg_fault_xid(struct sg_server *server, uint32_t gpu, uint64_t number);
 
 /* -- shared.c -- */
-/* enum sg_err; SG_MEMORY_HOLD and SG_MEMORY_DROP. */
+/* enum sg_err; SG_MEMORY_HOLD and SG_MEMORY_DROP. What is made of what the sender has already, as SG_MEMORY_SHARE does, has been given back before. */
 int sg_shared_hold(
 	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg);
 int sg_shared_drop(

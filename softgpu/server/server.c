@@ -28,7 +28,7 @@ void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, ui
 		td_load_init(&gpu->link_load, &gpu->spec, SG_LOAD_WINDOW_NS, 0, now_ns);
 	}
 	sg_server_identify(server, 0);
-	sg_server_set_features(server, SG_FEATURE_HOST_VMM);
+	sg_server_set_features(server, SG_FEATURE_HOST_VMM | SG_FEATURE_IPC_KEEPS);
 }
 
 void sg_server_set_features(struct sg_server *server, uint32_t features)
@@ -294,6 +294,23 @@ static int memory_release(struct sg_peer_state *client, const struct sg_msg *msg
 		return SG_ERR_VALUE;
 	td_memory_release(&context->gpu->memory, &context->memory, msg->bytes);
 	return SG_OK;
+}
+
+/* All or nothing: what is given back for a moment nobody else can have meanwhile. */
+static int memory_share(
+	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg)
+{
+	struct sg_server_context *context = find_context(client, msg->gpu, msg->context);
+	struct td_moves moves = {0};
+	int error = memory_release(client, msg);
+
+	if (error)
+		return error;
+	error = sg_shared_hold(server, client, msg);
+	if (error)
+		(void)td_memory_reserve(
+			&context->gpu->memory, &context->memory, msg->bytes, &moves);
+	return error;
 }
 
 static int managed_new(struct sg_server *server, struct sg_peer_state *client,
@@ -562,6 +579,7 @@ static int request(struct sg_server *server, struct sg_peer_state *client, const
 	case SG_MEMORY_RELEASE: return memory_release(client, msg);
 	case SG_MEMORY_HOLD: return sg_shared_hold(server, client, msg);
 	case SG_MEMORY_DROP: return sg_shared_drop(server, client, msg);
+	case SG_MEMORY_SHARE: return memory_share(server, client, msg);
 	case SG_MEMORY_INFO:
 		reply->value = td_memory_available_bytes(&server->gpus[msg->gpu].memory);
 		reply->value2 = server->gpus[msg->gpu].spec.memory_bytes;

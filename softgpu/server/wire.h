@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define SG_WIRE_VERSION 8
+#define SG_WIRE_VERSION 9
 /* A kernel may begin so long before the server hears of it; with messages that are slower the GPU is idle meanwhile. */
 #define SG_LATE_MAX_NS 200000u
 #define SG_NAME_MAX    64
@@ -63,6 +63,8 @@ enum sg_msg_type {
 	SG_CHECKPOINT,     /* (r) engine = enum sg_checkpoint, value = pid */
 	SG_LOCKED,         /* this process holds up its calls, and its work has ended */
 	SG_XID,            /* gpu, value = number: a context ended by it; told to all as a NOTICE */
+	SG_MEMORY_SHARE,   /* (r) gpu, context, bytes; value, value2 as for HOLD: so much of what
+			      the context has becomes what HOLD would have made */
 	/* server -> driver */
 	SG_REPLY,  /* ticket, error (0, or SG_ERR_*), value, value2 */
 	SG_DONE,   /* op, error, value = start ns, value2 = end ns (CLOCK_MONOTONIC, modelled
@@ -151,6 +153,10 @@ struct sg_touch {
 #define SG_FEATURE_HOST_VMM 1u /* cuMemCreate on the host */
 #define SG_FEATURE_MIG                                                                             \
 	2u /* divided: programs find a part, which is all of it, under a UUID of its own */
+
+#define SG_FEATURE_IPC_KEEPS                                                                       \
+	4u /* memory by IPC handle stays while others have it open, though its owner has freed it \
+	    */
 
 struct sg_gpu_info {
 	char name[SG_NAME_MAX]; /* "softgpu a100" */

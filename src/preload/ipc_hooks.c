@@ -9,13 +9,31 @@
 
 #define LAZY_PEER 1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS: the only flag, and not optional */
 
+/* Of memory by the driver: false, it says not where it is. */
+static bool range_of(CUdeviceptr address, CUdeviceptr *ret_base, size_t *ret_bytes)
+{
+	return td_context_use() >= 0 && td_real.cuMemGetAddressRange_v2 &&
+	       !td_real.cuMemGetAddressRange_v2(ret_base, ret_bytes, address);
+}
+
+/* Who has opened it may keep it when it is freed here. */
+static CUresult note_handed(CUresult r, CUdeviceptr address)
+{
+	CUdeviceptr base;
+	size_t bytes;
+
+	if (!r && range_of(address, &base, &bytes))
+		td_outside_note_handed(base, bytes);
+	return r;
+}
+
 CUresult td_hook_cuIpcGetMemHandle(CUipcMemHandle *a0, CUdeviceptr a1)
 {
 	struct td_swap_info info;
 	int r = td_swap_describe(a1, &info), cancel;
 
 	if (r == TD_BACKEND_NOT_MINE)
-		return td_real.cuIpcGetMemHandle(a0, a1);
+		return note_handed(td_real.cuIpcGetMemHandle(a0, a1), a1);
 	if (r || !a0 || info.base != a1 || td_ipc_is_kept(a1))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!td_chunk_has_handles())
@@ -26,15 +44,14 @@ CUresult td_hook_cuIpcGetMemHandle(CUipcMemHandle *a0, CUdeviceptr a1)
 	return r;
 }
 
-/* Counted by the process whose it is: here it is only known. */
+/* Counted by the process whose it is, as long as that has it (docs/decisions/0032). */
 static CUresult note_opened(CUresult r, const CUdeviceptr *address)
 {
 	CUdeviceptr base;
 	size_t bytes;
 
-	if (!r && address && td_context_use() >= 0 && td_real.cuMemGetAddressRange_v2 &&
-		!td_real.cuMemGetAddressRange_v2(&base, &bytes, *address))
-		td_outside_note(TD_OUTSIDE_SHARED, TD_KEY_SHARED, *address, bytes);
+	if (!r && address && range_of(*address, &base, &bytes))
+		td_outside_note_opened(*address, bytes);
 	return r;
 }
 

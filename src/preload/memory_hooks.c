@@ -101,7 +101,7 @@ static int free_in(void *context, CUdeviceptr address)
 
 CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 {
-	struct td_key *key;
+	struct td_key *key, *handed;
 	CUresult r;
 
 	if (!address || td_context_use() < 0)
@@ -117,7 +117,9 @@ CUresult td_hook_cuMemFree_v2(CUdeviceptr address)
 		return td_outside_end(key, r);
 	td_outside_gone(key);
 	key = td_outside_take(TD_KEY_ADDRESS, address);
+	handed = td_outside_take(TD_KEY_HANDED, address);
 	r = td_outside_end(key, td_real.cuMemFree_v2(address));
+	(void)td_outside_end(handed, r);
 	td_outside_refresh();
 	return r;
 }

@@ -20,6 +20,9 @@
 #include "preload/steps.h"
 
 #define SHORT_EVERY 16
+/* A handle of the driver's to memory of this process was given out, ever. */
+static _Atomic bool has_handed;
+
 /* An import that was not mapped yet may be as large as any GPU. What of that is there NVML tells. */
 #define GUESSED_BYTES (1ull << 38)
 
@@ -64,6 +67,8 @@ static bool ends_with_context(enum td_outside_kind kind)
 	case TD_OUTSIDE_ARRAY:
 	case TD_OUTSIDE_DATA:
 	case TD_OUTSIDE_SHARED:
+	case TD_OUTSIDE_OPENED:
+	case TD_OUTSIDE_HANDED:
 	case TD_OUTSIDE_BACKEND: return true;
 	case TD_OUTSIDE_VMM:
 	case TD_OUTSIDE_EXPORTABLE:
@@ -313,6 +318,27 @@ void td_outside_note_import_pool(uint64_t pool)
 	note_import(current_device(), TD_KEY_IMPORTED_POOL, pool);
 }
 
+void td_outside_note_opened(uint64_t address, uint64_t bytes)
+{
+	int device = current_device();
+
+	note(device, TD_OUTSIDE_OPENED, TD_KEY_SHARED, address, bytes);
+	td_table_tell_at_once(device);
+}
+
+void td_outside_note_handed(uint64_t address, uint64_t bytes)
+{
+	bool known;
+
+	td_lock_take(&td_table.lock);
+	known = td_table_find(TD_KEY_HANDED, address);
+	td_lock_drop(&td_table.lock);
+	if (known)
+		return;
+	atomic_store(&has_handed, true);
+	note(current_device(), TD_OUTSIDE_HANDED, TD_KEY_HANDED, address, bytes);
+}
+
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value)
 {
 	struct td_key **at = td_table_bucket(what, value), *key = NULL;
@@ -472,6 +498,7 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 				      td_table.host_bytes[device];
 		ret->crossed_bytes = td_table.crossed_bytes[device];
 		ret->imported_bytes = td_table.kind_bytes[device][TD_OUTSIDE_SHARED] +
+				      td_table.kind_bytes[device][TD_OUTSIDE_OPENED] +
 				      td_table.kind_bytes[device][TD_OUTSIDE_IMPORTED];
 		ret->paged_bytes += td_table.host_bytes[device] + td_table.beyond_bytes[device];
 	}
@@ -514,6 +541,26 @@ static int over_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsi
 	return inner->reach(slot, left(slot, limit_bytes), progress);
 }
 
+/* Of memory that others may keep by a handle. */
+static int end_handed(uint64_t address, int (*end)(uint64_t address))
+{
+	struct td_key *key = atomic_load_explicit(&has_handed, memory_order_relaxed)
+				     ? td_outside_take(TD_KEY_HANDED, address)
+				     : NULL;
+
+	return td_outside_end(key, end(address));
+}
+
+static int over_free(uint64_t address)
+{
+	return end_handed(address, inner->free);
+}
+
+static int over_release(uint64_t address)
+{
+	return end_handed(address, inner->release);
+}
+
 /* What the parent's records hold is left as it is: it may have been amid a change, and the child has nothing on the device. */
 static void over_forked(void)
 {
@@ -530,6 +577,7 @@ static void over_forked(void)
 	td_table.mappings = 0;
 	td_table.pools = NULL;
 	atomic_store(&td_table.pool_count, 0);
+	atomic_store(&has_handed, false);
 	inner->forked();
 }
 
@@ -540,6 +588,8 @@ const struct td_backend *td_outside_over(const struct td_backend *backend)
 
 	inner = backend;
 	*over = *backend;
+	over->free = over_free;
+	over->release = over_release;
 	over->shrink = over_shrink;
 	over->fill = over_fill;
 	over->reach = inner->reach ? over_reach : NULL;

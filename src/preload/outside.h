@@ -27,7 +27,9 @@ enum td_outside_kind {
 	TD_OUTSIDE_GRAPH,
 	TD_OUTSIDE_EXTERNAL, /* another API's, which nobody else counts */
 	TD_OUTSIDE_SHARED,   /* another CUDA process's, which counts it: not charged here */
-	TD_OUTSIDE_IMPORTED, /* the same, by a handle that lasts beyond any context: as much as the largest mapping of it */
+	TD_OUTSIDE_OPENED, /* the same, by a handle of the driver's: its owner may free it, and it be here alone */
+	TD_OUTSIDE_HANDED, /* ours by such a handle: no bytes of its own, but others may keep them when it is freed */
+	TD_OUTSIDE_IMPORTED, /* as OPENED, by a handle that lasts beyond any context: as much as the largest mapping of it */
 	TD_OUTSIDE_BACKEND, /* the backend's, which counts it: its context's end is its own */
 	TD_OUTSIDE_N,
 };
@@ -39,6 +41,7 @@ enum td_outside_key {
 	TD_KEY_ARRAY,
 	TD_KEY_EXTERNAL,
 	TD_KEY_SHARED,
+	TD_KEY_HANDED,
 	TD_KEY_POOL,
 	TD_KEY_IMPORTED_POOL,
 	TD_KEY_BACKEND,
@@ -102,6 +105,10 @@ void td_outside_note_import(int device, uint64_t handle);
 /* The same, of a pool's memory by its address, and of a pool: who has it keeps its memory, whatever becomes of its maker. */
 void td_outside_note_import_at(uint64_t address);
 void td_outside_note_import_pool(uint64_t pool);
+
+/* What was opened by a handle of the driver's (TD_KEY_SHARED); and that such a handle to memory of this process has been given out (TD_KEY_HANDED), until that is freed: the backend's free takes it. */
+void td_outside_note_opened(uint64_t address, uint64_t bytes);
+void td_outside_note_handed(uint64_t address, uint64_t bytes);
 
 /* NULL: not known. Exactly one of gone and back follows. */
 struct td_key *td_outside_take(enum td_outside_key what, uint64_t value);

@@ -13,8 +13,14 @@ struct td_table td_table = {.lock = TD_LOCK_INIT(TD_RANK_BACKEND)};
 
 static bool is_charged(const struct td_object *object)
 {
-	return object->kind != TD_OUTSIDE_SHARED && object->kind != TD_OUTSIDE_IMPORTED &&
-	       object->kind != TD_OUTSIDE_BACKEND;
+	switch (object->kind) {
+	case TD_OUTSIDE_SHARED:
+	case TD_OUTSIDE_OPENED:
+	case TD_OUTSIDE_HANDED:
+	case TD_OUTSIDE_IMPORTED:
+	case TD_OUTSIDE_BACKEND: return false;
+	default: return true;
+	}
 }
 
 /* What a pool keeps for later is not in use; a graph does not say what is. */
@@ -48,9 +54,13 @@ static void count_in_use(const struct td_object *object, uint64_t change)
 /* It grows by an import, or ends as what somebody else may have. */
 static bool has_crossed(const struct td_object *object, uint64_t bytes)
 {
-	return object->kind == TD_OUTSIDE_IMPORTED
-		       ? bytes > object->bytes && !object->is_guessed
-		       : object->kind == TD_OUTSIDE_EXPORTABLE && !bytes;
+	switch (object->kind) {
+	case TD_OUTSIDE_IMPORTED:
+	case TD_OUTSIDE_OPENED: return bytes > object->bytes && !object->is_guessed;
+	case TD_OUTSIDE_EXPORTABLE:
+	case TD_OUTSIDE_HANDED: return !bytes;
+	default: return false;
+	}
 }
 
 void td_table_note_beyond(struct td_object *object)

@@ -400,6 +400,7 @@ static const check_fn by_name[TD_SYMBOL_N] = {
 	AT(cuMipmappedArrayDestroy, mipmap),
 	AT(cuImportExternalMemory, external),
 	AT(cuDestroyExternalMemory, external),
+	AT(cuIpcGetMemHandle, handed_out),
 	AT(cuIpcOpenMemHandle, shared_by_ipc),
 	AT(cuIpcOpenMemHandle_v2, shared_by_ipc),
 	AT(cuIpcCloseMemHandle, shared_by_ipc),

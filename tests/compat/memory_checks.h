@@ -231,9 +231,26 @@ static void shared_by_ipc(int symbol)
 			? VIA(cuIpcOpenMemHandle)(&address, (CUipcMemHandle){{0}}, 1)
 			: VIA(cuIpcOpenMemHandle_v2)(&address, (CUipcMemHandle){{0}}, 1));
 	EXPECT(symbol, counted() == 0);
-	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_SHARED) == 4 * MIB);
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_OPENED) == 4 * MIB);
 	OK(VIA(cuIpcCloseMemHandle)(address));
-	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_SHARED) == 0);
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_OPENED) == 0);
+}
+
+static void handed_out(int symbol)
+{
+	CUipcMemHandle given;
+
+	address = 0xb000;
+	for (unsigned i = 0; i < 2; i++)
+		OK(VIA(cuIpcGetMemHandle)(&given, address));
+	EXPECT(symbol, counted() == 0);
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_HANDED) == 4 * MIB);
+	refused = TD_SYMBOL_cuMemFree_v2;
+	EXPECT(symbol, VIA(cuMemFree_v2)(address) == CUDA_ERROR_UNKNOWN);
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_HANDED) == 4 * MIB);
+	refused = -1;
+	OK(VIA(cuMemFree_v2)(address));
+	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_HANDED) == 0);
 }
 
 /* -- what is told -- */

@@ -43,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			packet.msg.type == SG_OP_TOUCH ? 1 : (uint64_t)p[5] << (p[7] & 63);
 		packet.msg.value2 = (uint64_t)p[6] << 12;
 		/* Few files, and pieces that fit, so that clients meet. */
-		if (packet.msg.type == SG_MEMORY_HOLD || packet.msg.type == SG_MEMORY_DROP) {
+		if (packet.msg.type == SG_MEMORY_HOLD || packet.msg.type == SG_MEMORY_DROP ||
+			packet.msg.type == SG_MEMORY_SHARE) {
 			packet.msg.value = p[4] & 3;
 			packet.msg.value2 = 0;
 			packet.msg.bytes = (uint64_t)(p[5] & 3) << 22;

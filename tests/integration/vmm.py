@@ -124,6 +124,50 @@ def what_its_maker_keeps_is_waited_for_and_not_refused():
         ends(world, process)
 
 
+def what_its_owner_frees_and_another_has_open_is_in_the_limit_of_their_job():
+    """By cuIpcGetMemHandle. Where tandem makes the handles its owner has it until it is closed."""
+    for backend in ("plain", "swap"):
+        with World("--memory", "256m") as world:
+            process = start(world, "handle", backend=backend)
+            had = 0
+            while had <= LIMIT:
+                until(lambda: beside(world) == 2 * CONTEXT + (had if backend == "plain" else 0), f"{had} bytes are counted")
+                said = again(process)
+                if said["result"]:
+                    break
+                had += BLOCK
+            assert had == 32 * MIB, (backend, had)
+            assert world.status()["plain_bytes"] == 2 * CONTEXT + had, world.status()
+            ends(world, process)
+
+
+def and_so_it_is_without_a_pause():
+    for block in (16 * MIB, 2 * MIB):
+        had = without_a_pause("handles", 2, block)
+        assert LIMIT - 2 * CONTEXT - block < had <= 2 * LIMIT, (block, had)
+        print(f"# they had {had // MIB} MiB of {LIMIT // MIB}", flush=True)
+
+
+def where_a_driver_frees_it_all_the_same_nothing_is_counted():
+    with World("--memory", "256m", "--ipc-frees") as world:
+        process = start(world, "handle")
+        until(lambda: beside(world) == 2 * CONTEXT, "its contexts are counted")
+        for i in range(8):
+            said = again(process)
+            assert said == {"result": 0, "bytes": (i + 1) * BLOCK}, said
+        until(lambda: beside(world) == 2 * CONTEXT, "nothing is counted")
+        ends(world, process)
+
+
+def what_its_owner_keeps_and_another_has_open_counts_once():
+    with World("--memory", "256m") as world:
+        process = start(world, "keephandle", 24 * MIB)
+        until(lambda: beside(world) == 2 * CONTEXT or process.poll() is not None, "its contexts are counted")
+        assert again(process) == {"result": 0, "bytes": 24 * MIB + 8 * MIB}
+        assert beside(world) == 2 * CONTEXT, world.jobs()
+        ends(world, process)
+
+
 run_cases([
     what_a_program_imports_from_itself_is_in_its_limit,
     what_one_process_makes_and_another_keeps_is_in_the_limit_of_their_job,
@@ -132,4 +176,8 @@ run_cases([
     nor_what_it_holds_and_never_maps,
     nor_do_two_of_them_but_for_what_one_has_not_said_yet,
     what_its_maker_keeps_is_waited_for_and_not_refused,
+    what_its_owner_frees_and_another_has_open_is_in_the_limit_of_their_job,
+    and_so_it_is_without_a_pause,
+    where_a_driver_frees_it_all_the_same_nothing_is_counted,
+    what_its_owner_keeps_and_another_has_open_counts_once,
 ])

@@ -8,7 +8,8 @@
  *   spin BLOCK     the same again and again, without a pause, until a block is refused
  *   pair BLOCK     this process makes and exports, another one imports and maps, this one releases
  *   chase BLOCK    the same again and again, without a pause, until a block is refused
- *   keep BLOCK     as pair, but this one keeps it, and makes a block of 8 MiB beside it
+ *   handle BLOCK   as pair, by cuIpcGetMemHandle of memory by cuMemAlloc, which this one frees; handles as chase
+ *   keep BLOCK     as pair, but this one keeps it, and makes a block of 8 MiB beside it; keephandle as handle
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,10 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 CUresult cuMemSetAccess(
 	CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count);
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags);
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+CUresult cuMemFree_v2(CUdeviceptr address);
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address);
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags);
 CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count);
 
 #define UNTOUCHED ((size_t)20 << 20)
@@ -152,6 +157,39 @@ static void importer(int socket, size_t bytes)
 	_exit(0);
 }
 
+static void opener(int socket)
+{
+	CUipcMemHandle handle;
+	CUdeviceptr at;
+
+	use_gpu();
+	while (read(socket, &handle, sizeof(handle)) == sizeof(handle)) {
+		must(cuIpcOpenMemHandle_v2(&at, handle, 1), "open");
+		must(cuMemsetD32_v2(at, 7, 1), "set");
+		if (write(socket, "m", 1) != 1)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+/* Has the other process open a block that is then freed. */
+static CUresult round_by_handle(int socket, size_t bytes, bool keeps)
+{
+	CUipcMemHandle handle;
+	CUdeviceptr at;
+	char done;
+	CUresult r = cuMemAlloc_v2(&at, bytes);
+
+	if (r)
+		return r;
+	must(cuIpcGetMemHandle(&handle, at), "handle");
+	if (write(socket, &handle, sizeof(handle)) != sizeof(handle) || read(socket, &done, 1) != 1)
+		exit(1);
+	if (!keeps)
+		must(cuMemFree_v2(at), "free");
+	return r;
+}
+
 /* Has the other process map a block. */
 static CUresult round_with(int socket, size_t bytes, bool keeps)
 {
@@ -172,7 +210,7 @@ static CUresult round_with(int socket, size_t bytes, bool keeps)
 
 enum { ONCE, SPINS, KEEPS };
 
-static int pair(size_t bytes, int how)
+static int pair(size_t bytes, int how, bool by_handle)
 {
 	unsigned long long had = 0;
 	int sockets[2], status;
@@ -183,6 +221,8 @@ static int pair(size_t bytes, int how)
 		return 1;
 	if (!child) {
 		close(sockets[0]);
+		if (by_handle)
+			opener(sockets[1]);
 		importer(sockets[1], bytes);
 	}
 	close(sockets[1]);
@@ -191,7 +231,8 @@ static int pair(size_t bytes, int how)
 		CUresult r;
 
 		do {
-			r = round_with(sockets[0], bytes, how == KEEPS);
+			r = by_handle ? round_by_handle(sockets[0], bytes, how == KEEPS)
+				      : round_with(sockets[0], bytes, how == KEEPS);
 			had += r ? 0 : bytes;
 		} while (how == SPINS && !r);
 		if (how == KEEPS) {
@@ -220,11 +261,18 @@ int main(int argc, char **argv)
 	if (bytes && !strcmp(argv[1], "spin"))
 		return alone(bytes, true, false, true);
 	if (bytes && !strcmp(argv[1], "pair"))
-		return pair(bytes, ONCE);
+		return pair(bytes, ONCE, false);
+	if (bytes && !strcmp(argv[1], "handle"))
+		return pair(bytes, ONCE, true);
+	if (bytes && !strcmp(argv[1], "handles"))
+		return pair(bytes, SPINS, true);
 	if (bytes && !strcmp(argv[1], "chase"))
-		return pair(bytes, SPINS);
+		return pair(bytes, SPINS, false);
 	if (bytes && !strcmp(argv[1], "keep"))
-		return pair(bytes, KEEPS);
-	fprintf(stderr, "usage: vmm_test alone|hidden|held|spin|pair|chase|keep BLOCK\n");
+		return pair(bytes, KEEPS, false);
+	if (bytes && !strcmp(argv[1], "keephandle"))
+		return pair(bytes, KEEPS, true);
+	fprintf(stderr, "usage: vmm_test "
+			"alone|hidden|held|spin|pair|handle|handles|chase|keep|keephandle BLOCK\n");
 	return 2;
 }

@@ -261,6 +261,38 @@ TEST(shared_memory_outlives_its_maker_and_ends_with_its_last_holder)
 	end();
 }
 
+TEST(what_a_context_has_becomes_what_others_may_hold)
+{
+	uint32_t context = begin();
+	struct sg_msg share = {
+		.type = SG_MEMORY_SHARE, .context = context, .value = 7, .bytes = 40 * MIB};
+
+	ask(&a, (struct sg_msg){.type = SG_MEMORY_RESERVE, .context = context, .bytes = 40 * MIB});
+	share.bytes = 41 * MIB;
+	ask(&a, share);
+	CHECK_EQ(a.last.error, SG_ERR_VALUE); /* more than it has */
+	share.bytes = 40 * MIB;
+	ask(&b, share);
+	CHECK_EQ(b.last.error, SG_ERR_HANDLE); /* another's context */
+	hold(&b, 8, 20 * MIB);
+	share.value = 8;
+	ask(&a, share);
+	CHECK_EQ(a.last.error, SG_ERR_VALUE); /* that is something else */
+	drop(&b, 8);
+	CHECK_EQ(plain_bytes(0), 41 * MIB);
+	share.value = 7;
+	ask(&a, share);
+	CHECK_EQ(a.last.error, SG_OK);
+	CHECK_EQ(hold(&b, 7, 40 * MIB), SG_OK);
+	CHECK_EQ(plain_bytes(0), 41 * MIB);
+	ask(&a, (struct sg_msg){.type = SG_CONTEXT_FREE, .context = context});
+	CHECK_EQ(drop(&a, 7), SG_OK);
+	CHECK_EQ(plain_bytes(0), 40 * MIB);
+	CHECK_EQ(drop(&b, 7), SG_OK);
+	CHECK_EQ(plain_bytes(0), 0);
+	end();
+}
+
 TEST(each_hold_is_dropped_once)
 {
 	begin();

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "softgpu/driver/memory/ipc.h"
@@ -448,16 +449,111 @@ int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, bool owned, uint64
 	return CUDA_SUCCESS;
 }
 
+/* -- granules that other processes may hold -- */
+
+struct run {
+	struct run *next;
+	uint64_t base, number;
+};
+/* Unlike a file's device number. */
+#define RUN_MARK (1ull << 63)
+
+static struct run *runs;  /* memory_lock */
+static uint64_t last_run; /* of who shares */
+
+static struct run **find_run(uint64_t base)
+{
+	struct run **at = &runs;
+
+	while (*at && (*at)->base != base)
+		at = &(*at)->next;
+	return at;
+}
+
+static uint64_t arena_file(void)
+{
+	struct stat st;
+
+	return fstat(arena, &st) ? 0 : (uint64_t)st.st_ino;
+}
+
+/* They are the context's alone so far. */
+static bool share_run(const struct CUctx_st *context, const struct run *run, uint64_t bytes)
+{
+	struct sg_msg msg = {.type = SG_MEMORY_SHARE,
+		.gpu = context->device,
+		.context = context->id,
+		.bytes = bytes,
+		.value = arena_file(),
+		.value2 = run->number};
+
+	return !sg_client_request(sg.client, &msg, NULL, 0, NULL) && !msg.error;
+}
+
+/* One at a time (ipc.c): nobody waits for the server with memory_lock. */
+uint64_t sg_granules_share(const struct sg_allocation *allocation)
+{
+	bool small = allocation->bytes < SMALL_BYTES;
+	uint64_t base = allocation->base & ~(GRANULE - 1);
+	uint64_t bytes = small ? GRANULE : (allocation->bytes + GRANULE - 1) & ~(GRANULE - 1);
+	const struct run *known;
+	struct run *run;
+
+	if (!(sg.devices[allocation->device].info.features & SG_FEATURE_IPC_KEEPS))
+		return 0;
+	pthread_rwlock_rdlock(&sg.memory_lock);
+	known = *find_run(base);
+	pthread_rwlock_unlock(&sg.memory_lock);
+	if (known)
+		return known->number;
+	run = malloc(sizeof(*run));
+	if (!run)
+		return 0;
+	*run = (struct run){NULL, base, RUN_MARK | ++last_run};
+	if (!share_run(allocation->context, run, bytes)) {
+		free(run);
+		return 0;
+	}
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	run->next = runs;
+	runs = run;
+	pthread_rwlock_unlock(&sg.memory_lock);
+	return run->number;
+}
+
+/* Of what was shared, the holder's part. False: it was not. */
+static bool drop_run(uint64_t base)
+{
+	struct sg_msg msg = {.type = SG_MEMORY_DROP};
+	struct run **at, *run;
+
+	pthread_rwlock_wrlock(&sg.memory_lock);
+	at = find_run(base);
+	run = *at;
+	if (run)
+		*at = run->next;
+	pthread_rwlock_unlock(&sg.memory_lock);
+	if (!run)
+		return false;
+	msg.value = arena_file();
+	msg.value2 = run->number;
+	free(run);
+	(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
+	return true;
+}
+
 static void free_granules(struct CUctx_st *context, uint64_t base, uint64_t bytes)
 {
 	static const struct sg_granule none;
+	bool shared = drop_run(base);
 
 	pthread_rwlock_wrlock(&sg.memory_lock);
 	arena_unmap(base, granules[(base - window) / GRANULE].host, bytes);
 	set_granules_locked(base, bytes, &none);
 	unreserve_locked(base);
 	pthread_rwlock_unlock(&sg.memory_lock);
-	sg_release(context->device, context->id, bytes);
+	if (!shared)
+		sg_release(context->device, context->id, bytes);
 }
 
 static void free_small(uint64_t base, uint64_t bytes)

@@ -3,8 +3,12 @@
  * to be) which the importer opens through /proc: so it works between processes of one user, and a handle whose process is gone, or has closed
  * the file, opens nothing.
  *
- * Memory: cuMemAlloc's only. What cuMemCreate or a pool gave out has handles of its own (cuda.h), and is refused. It is charged once, to the
- * exporter. A handle is good while its memory is: a second file has a word for each export, which is cleared when the memory is freed.
+ * Memory: cuMemAlloc's only. What cuMemCreate or a pool gave out has handles of its own (cuda.h), and is refused. A handle is good while its memory is: a second file has a word for each
+ * export, which is cleared when the memory is freed.
+ *
+ * It is charged once, to its owner. What that frees, or leaves behind, while others have it open cuda.h leaves undefined; programs on real drivers report that it stays on the GPU until they
+ * have closed it (open-mpi/ompi issue 12971, rapidsai/ucx-py 315, ai-dynamo/nixl 1066: what is free falls with each block that is allocated, opened elsewhere and freed). So it is then theirs, as memory of
+ * cuMemCreate is (server/shared.c), unless SG_FEATURE_IPC_KEEPS is off: then it is nobody's. What is read there is not defined in either case: the owner's next memory may lie in the same place.
  *
  * Events: a page with two counters, records asked for and records reached. Whoever waits polls.
  */
@@ -45,6 +49,8 @@ struct opened {
 	struct handle handle;
 	uint64_t address, base, bytes; /* base and bytes: whole granules */
 	uint8_t *host;
+	uint64_t run; /* 0: it is its owner's alone */
+	uint32_t device;
 	unsigned references;
 };
 
@@ -53,8 +59,11 @@ static struct td_list all_opened = {&all_opened, &all_opened};
 
 struct exported {
 	struct td_list link;
-	uint64_t base, id;
+	uint64_t base, id, run; /* run: of sg_granules_share */
 	uint32_t word;
+};
+struct word {
+	uint64_t id, run; /* id 0: freed */
 };
 static struct td_list all_exported = {&all_exported, &all_exported};
 static int words_fd = -1;
@@ -84,9 +93,10 @@ static int open_file(int32_t pid, int32_t number, uint64_t inode)
 
 /* -- memory -- */
 
-static bool write_word(uint32_t word, uint64_t id)
+static bool write_word(uint32_t number, struct word word)
 {
-	return pwrite(words_fd, &id, sizeof(id), (off_t)(word * sizeof(id))) == sizeof(id);
+	return pwrite(words_fd, &word, sizeof(word), (off_t)(number * sizeof(word))) ==
+	       sizeof(word);
 }
 
 /* lock is held. The word of that allocation, a new one if need be; NULL: no memory. */
@@ -103,8 +113,11 @@ static struct exported *export(const struct sg_allocation *allocation)
 	e = words_fd < 0 ? NULL : calloc(1, sizeof(*e));
 	if (!e)
 		return NULL;
-	*e = (struct exported){.base = allocation->base, .id = allocation->id, .word = word_count};
-	if (!write_word(e->word, e->id)) {
+	*e = (struct exported){.base = allocation->base,
+		.id = allocation->id,
+		.run = sg_granules_share(allocation),
+		.word = word_count};
+	if (!write_word(e->word, (struct word){e->id, e->run})) {
 		free(e);
 		return NULL;
 	}
@@ -123,7 +136,7 @@ void sg_ipc_memory_gone(uint64_t address)
 
 		if (e->base != address)
 			continue;
-		(void)write_word(e->word, 0);
+		(void)write_word(e->word, (struct word){0});
 		td_list_remove(&e->link);
 		free(e);
 	}
@@ -131,17 +144,19 @@ void sg_ipc_memory_gone(uint64_t address)
 }
 
 /* Is what was exported still there? */
-static int check_word(const struct handle *handle)
+static int check_word(const struct handle *handle, uint64_t *ret_run)
 {
 	int fd = open_file(handle->pid, handle->words_fd, handle->words_inode);
-	uint64_t id = 0;
+	struct word word = {0};
 	ssize_t n;
 
 	if (fd < 0)
 		return CUDA_ERROR_MAP_FAILED;
-	n = pread(fd, &id, sizeof(id), (off_t)(handle->word * sizeof(id)));
+	n = pread(fd, &word, sizeof(word), (off_t)(handle->word * sizeof(word)));
 	close(fd);
-	return n == sizeof(id) && id == handle->id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	*ret_run = word.run;
+	return n == sizeof(word) && word.id == handle->id ? CUDA_SUCCESS
+							  : CUDA_ERROR_INVALID_HANDLE;
 }
 
 API CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
@@ -192,43 +207,84 @@ static struct opened *find_opened(const struct CUctx_st *context, const struct h
 	return NULL;
 }
 
-static int map(struct opened *o)
+static void drop(const struct opened *o)
 {
-	uint64_t first = o->handle.offset & ~(GRANULE - 1);
-	uint32_t device;
-	int fd, r = check_word(&o->handle);
+	struct sg_msg msg = {.type = SG_MEMORY_DROP, .value = o->handle.inode, .value2 = o->run};
+
+	if (o->run)
+		(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
+}
+
+/* Who frees it meanwhile clears the word first: then what was held here was nobody's any more. */
+static int hold(struct opened *o)
+{
+	struct sg_msg msg = {.type = SG_MEMORY_HOLD,
+		.gpu = o->device,
+		.bytes = o->bytes,
+		.value = o->handle.inode};
+	int r = check_word(&o->handle, &o->run);
+
+	if (r || !o->run)
+		return r;
+	msg.value2 = o->run;
+	if (sg_client_request(sg.client, &msg, NULL, 0, NULL))
+		return SG_LOST;
+	if (msg.error)
+		return msg.error == SG_ERR_MEMORY ? CUDA_ERROR_INVALID_HANDLE
+						  : CUDA_ERROR_MAP_FAILED;
+	r = check_word(&o->handle, &o->run);
+	if (r) {
+		o->run = msg.value2;
+		drop(o);
+	}
+	return r;
+}
+
+static int map_pages(struct opened *o, uint64_t first)
+{
+	int fd = open_file(o->handle.pid, o->handle.fd, o->handle.inode);
 	void *pages;
 
-	if (r)
-		return r;
-	fd = open_file(o->handle.pid, o->handle.fd, o->handle.inode);
 	if (fd < 0)
 		return CUDA_ERROR_MAP_FAILED;
-	if (!sg_device_of_gpu(o->handle.gpu, &device)) {
-		close(fd);
-		return CUDA_ERROR_MAP_FAILED; /* memory of a GPU that this process does not see */
-	}
-	o->bytes = (o->handle.offset + o->handle.bytes - first + GRANULE - 1) & ~(GRANULE - 1);
 	pages = mmap(NULL, o->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)first);
 	close(fd);
 	if (pages == MAP_FAILED)
 		return CUDA_ERROR_MAP_FAILED;
 	o->host = pages;
 	o->base = sg_address_reserve(o->bytes, GRANULE);
-	if (!o->base) {
-		munmap(pages, o->bytes);
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (o->base)
+		return CUDA_SUCCESS;
+	munmap(pages, o->bytes);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static int map(struct opened *o)
+{
+	uint64_t first = o->handle.offset & ~(GRANULE - 1);
+	int r;
+
+	if (!sg_device_of_gpu(o->handle.gpu, &o->device))
+		return CUDA_ERROR_MAP_FAILED; /* memory of a GPU that this process does not see */
+	o->bytes = (o->handle.offset + o->handle.bytes - first + GRANULE - 1) & ~(GRANULE - 1);
+	r = hold(o);
+	if (r)
+		return r;
+	r = map_pages(o, first);
+	if (r) {
+		drop(o);
+		return r;
 	}
 	o->address = o->base + (o->handle.offset - first);
 	sg_granules_set(o->base, o->bytes,
 		&(struct sg_granule){.host = o->host,
-			.home = (uint8_t)device,
+			.home = (uint8_t)o->device,
 			.peers = true,
-			.devices = SG_DEVICE_BIT(device) | SG_DEVICE_BIT(o->context->device)});
+			.devices = SG_DEVICE_BIT(o->device) | SG_DEVICE_BIT(o->context->device)});
 	sg_allocation_add(&(struct sg_allocation){.base = o->address,
 		.bytes = o->handle.bytes,
 		.kind = SG_MEMORY_DEVICE,
-		.device = device});
+		.device = o->device});
 	return CUDA_SUCCESS;
 }
 
@@ -287,6 +343,7 @@ static void unmap(struct opened *o)
 	sg_granules_set(o->base, o->bytes, &(struct sg_granule){0});
 	sg_address_release(o->base, o->bytes);
 	sg_pages_free(o->host, o->bytes);
+	drop(o);
 	free(o);
 }
 

@@ -119,6 +119,29 @@ static void frees(int fd)
 	_exit(0);
 }
 
+#define LEFT (8 * MIB)
+
+/* Gives out a handle of memory that it then frees, or dies with. */
+static void leaves(int fd)
+{
+	struct handles h;
+	CUdeviceptr at;
+	char go;
+
+	begin();
+	OK(cuMemAlloc_v2(&at, LEFT));
+	OK(cuIpcGetMemHandle(&h.memory, at));
+	give(fd, &h, sizeof(h));
+	receive(fd, &go, 1);
+	if (go == 'k')
+		raise(SIGKILL);
+	OK(cuMemFree_v2(at));
+	give(fd, "f", 1);
+	receive(fd, &go, 1);
+	end();
+	_exit(0);
+}
+
 /* Before main(): a role runs no tests. */
 __attribute__((constructor)) static void play_role(void)
 {
@@ -131,6 +154,8 @@ __attribute__((constructor)) static void play_role(void)
 			user(atoi(getenv("IPC_FD")));
 		else if (!strcmp(role, "frees"))
 			frees(atoi(getenv("IPC_FD")));
+		else if (!strcmp(role, "leaves"))
+			leaves(atoi(getenv("IPC_FD")));
 		else
 			dies(atoi(getenv("IPC_FD")));
 	}
@@ -176,6 +201,78 @@ TEST(a_handle_is_good_while_its_memory_is)
 	OK(cuIpcCloseMemHandle(at));
 	give(fd, "g", 1);
 	end_child(pid, fd, 0);
+	end();
+}
+
+static size_t free_now(void)
+{
+	size_t bytes;
+
+	OK(cuMemGetInfo_v2(&bytes, NULL));
+	return bytes;
+}
+
+/* How much becomes free as the owner frees it, and as it is closed then. */
+static void check_left(size_t by_free, size_t by_close)
+{
+	struct handles h;
+	CUdeviceptr at;
+	size_t before;
+	char freed;
+	pid_t pid;
+	int fd;
+
+	pid = start_child("leaves", &fd);
+	begin();
+	receive(fd, &h, sizeof(h));
+	before = free_now();
+	OK(cuIpcOpenMemHandle_v2(&at, h.memory, 1));
+	CHECK_EQ(free_now(), before); /* charged once */
+	give(fd, "g", 1);
+	receive(fd, &freed, 1);
+	CHECK_EQ(free_now(), before + by_free);
+	OK(cuMemsetD32_v2(at, 1, 1)); /* it is mapped */
+	OK(cuCtxSynchronize());
+	OK(cuIpcCloseMemHandle(at));
+	CHECK_EQ(free_now(), before + by_free + by_close);
+	CHECK_EQ(cuIpcOpenMemHandle_v2(&at, h.memory, 1), CUDA_ERROR_INVALID_HANDLE);
+	CHECK_EQ(free_now(), before + LEFT);
+	give(fd, "g", 1);
+	end_child(pid, fd, 0);
+	end();
+}
+
+TEST(what_its_owner_frees_stays_until_the_last_one_has_closed_it)
+{
+	check_left(0, LEFT);
+}
+
+TEST(what_its_owner_frees_is_gone_where_that_is_modelled)
+{
+	check_left(LEFT, 0);
+}
+
+TEST(what_its_owner_dies_with_stays_until_the_last_one_has_closed_it)
+{
+	struct handles h;
+	CUdeviceptr at;
+	size_t before;
+	pid_t pid;
+	int fd, status;
+
+	pid = start_child("leaves", &fd);
+	begin();
+	receive(fd, &h, sizeof(h));
+	OK(cuIpcOpenMemHandle_v2(&at, h.memory, 1));
+	before = free_now();
+	give(fd, "k", 1);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	close(fd);
+	while (free_now() == before) /* its context goes */
+		;
+	before = free_now();
+	OK(cuIpcCloseMemHandle(at));
+	CHECK_EQ(free_now(), before + LEFT);
 	end();
 }
 
