@@ -8,19 +8,11 @@
 #include "policy/policy.h"
 #include "preload/context.h"
 #include "preload/driver.h"
-#include "preload/spans.h"
+#include "preload/pacer.h"
 
 /* It begins here, and has a younger event after so long: distances in floats are exact to 60 ns until then. */
 #define EPOCH_NS  (3600 * TD_NS_PER_S)
 #define REBASE_NS (1.0 * TD_NS_PER_S)
-
-static struct clock {
-	pthread_mutex_t lock; /* of the rest; no other is taken under it */
-	uint64_t context;     /* whose events tick */
-	void *base;           /* complete; NULL: none yet */
-	uint64_t base_ns;
-	struct td_spans spans;
-} clocks[TD_SLOT_MAX] = {[0 ... TD_SLOT_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 double td_clock_between_ns(const struct td_driver *driver, void *from, void *to)
 {
@@ -34,7 +26,7 @@ double td_clock_between_ns(const struct td_driver *driver, void *from, void *to)
 bool td_clock_find_fresh(int gpu, uint64_t context, const struct td_driver *driver, void *event,
 	uint64_t raw_ns, uint64_t *ret_ns)
 {
-	struct clock *clock = &clocks[gpu];
+	struct td_clock *clock = &td_pacer.clocks[gpu];
 	double since = -1;
 	uint64_t end;
 
@@ -51,7 +43,7 @@ bool td_clock_find_fresh(int gpu, uint64_t context, const struct td_driver *driv
 
 void *td_clock_set(int gpu, uint64_t context, const struct td_driver *driver, void *event)
 {
-	struct clock *clock = &clocks[gpu];
+	struct td_clock *clock = &td_pacer.clocks[gpu];
 	void *spare = event;
 	uint64_t before;
 	bool alive;
@@ -86,5 +78,5 @@ void *td_clock_set(int gpu, uint64_t context, const struct td_driver *driver, vo
 void td_clock_forked(void)
 {
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
-		clocks[i] = (struct clock){.lock = PTHREAD_MUTEX_INITIALIZER};
+		td_pacer.clocks[i] = (struct td_clock){.lock = PTHREAD_MUTEX_INITIALIZER};
 }

@@ -23,13 +23,12 @@
 
 #include "base/time.h"
 #include "policy/policy.h"
-#include "preload/budget.h"
 #include "preload/clock.h"
 #include "preload/context.h"
 #include "preload/driver.h"
 #include "preload/futex.h"
 #include "preload/gate.h"
-#include "preload/hold.h"
+#include "preload/pacer.h"
 #include "preload/pause.h"
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
@@ -53,41 +52,22 @@
 /* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
 #define GAP_NS (200 * TD_NS_PER_US)
 
-/* Sum of counted_ns over all threads: estimated time of the process's work in flight. */
-static _Atomic uint64_t process_ns;
-/* The same, of what has a mark, by what such work took before: what the budget counts. */
-static _Atomic uint64_t expected_ns;
-static _Atomic bool dependent_seen;
-
-static struct td_budget budgets[TD_SLOT_MAX];
-static struct td_solo solo;
-static struct td_lengths lengths;
-/* Of the duty in force; 0: none. */
-static _Atomic uint32_t duty_ppm;
-/* The last one that was. */
-static _Atomic uint32_t last_duty_ppm;
-
-/* A copy, or another piece of which nothing is known, took so long; 0: not known. */
-static _Atomic uint64_t unnamed_ns;
-
-/* Moments alone: the one that holds us up; the number of the last one that let a piece of work through before its time, and when one was measured. */
-static td_hold held;
-static _Atomic uint32_t let_through;
-static _Atomic uint64_t measured_ns;
-/* When the process submitted last, under a duty. */
-static _Atomic uint64_t submitted_ns;
+struct td_pacer td_pacer = {
+	.clocks = {[0 ... TD_SLOT_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}}};
 
 static void recount(struct td_window *window)
 {
 	uint64_t now = td_window_in_flight_ns(window);
 
-	atomic_fetch_add_explicit(&process_ns, now - window->counted_ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(
+		&td_pacer.process_ns, now - window->counted_ns, memory_order_relaxed);
 	window->counted_ns = now;
 }
 
 static void expect(struct td_window *window, struct td_window_mark *mark, uint64_t ns)
 {
-	atomic_fetch_add_explicit(&expected_ns, ns - mark->expected_ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(
+		&td_pacer.expected_ns, ns - mark->expected_ns, memory_order_relaxed);
 	window->expected_ns += ns - mark->expected_ns;
 	mark->expected_ns = ns;
 }
@@ -95,18 +75,18 @@ static void expect(struct td_window *window, struct td_window_mark *mark, uint64
 /* What pieces of work will take; 0: not known. */
 static uint64_t likely_ns(uint32_t hash)
 {
-	return hash ? td_solo_expect(&solo, hash)
-		    : atomic_load_explicit(&unnamed_ns, memory_order_relaxed);
+	return hash ? td_solo_expect(&td_pacer.solo, hash)
+		    : atomic_load_explicit(&td_pacer.unnamed_ns, memory_order_relaxed);
 }
 
 /* Longer at once, shorter slowly. */
 static void note_unnamed(uint64_t ns)
 {
-	uint64_t before = atomic_load_explicit(&unnamed_ns, memory_order_relaxed);
+	uint64_t before = atomic_load_explicit(&td_pacer.unnamed_ns, memory_order_relaxed);
 
 	if (ns < before)
 		ns = before - (before - ns) / UNNAMED_SHARE;
-	atomic_store_explicit(&unnamed_ns, ns, memory_order_relaxed);
+	atomic_store_explicit(&td_pacer.unnamed_ns, ns, memory_order_relaxed);
 }
 
 static void marked(struct td_window *window, struct td_window_mark *mark)
@@ -119,7 +99,7 @@ static void marked(struct td_window *window, struct td_window_mark *mark)
 	mark->word = window->word;
 	mark->submitted_ns = window->submitted_ns;
 	if (mark->alone)
-		atomic_store_explicit(&let_through, mark->alone, memory_order_relaxed);
+		atomic_store_explicit(&td_pacer.let_through, mark->alone, memory_order_relaxed);
 	ns = likely_ns(mark->hash);
 	/* What is new may be long: not much of it at once. */
 	if (!ns)
@@ -136,8 +116,8 @@ static void start_over(struct td_window *window, uint64_t context)
 		td_context_event_destroy(window->context, window->marks[i].start);
 	}
 	td_context_event_destroy(window->context, window->done_event);
-	atomic_fetch_sub_explicit(&process_ns, window->counted_ns, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&expected_ns, window->expected_ns, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&td_pacer.process_ns, window->counted_ns, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&td_pacer.expected_ns, window->expected_ns, memory_order_relaxed);
 	td_pause_abandoned(window);
 	td_window_reset(window);
 	window->context = context;
@@ -169,8 +149,9 @@ static void note_guess(uint32_t hash)
 {
 	uint64_t now = td_time_now_ns();
 
-	if (td_solo_is_sure(&solo, hash) &&
-		now - atomic_load_explicit(&measured_ns, memory_order_relaxed) < RECHECK_NS)
+	if (td_solo_is_sure(&td_pacer.solo, hash) &&
+		now - atomic_load_explicit(&td_pacer.measured_ns, memory_order_relaxed) <
+			RECHECK_NS)
 		return;
 	atomic_fetch_add_explicit(&td_meter.page.guesses, 1, memory_order_relaxed);
 }
@@ -184,9 +165,10 @@ static uint64_t solo_ns(const struct td_window_mark *mark, uint64_t elapsed_ns, 
 		kind = TD_INTERVAL_ALONE;
 	else if (!rivals && !mark->started)
 		kind = TD_INTERVAL_EXACT;
-	ns = td_solo_correct(&solo, mark->hash, elapsed_ns, kind);
+	ns = td_solo_correct(&td_pacer.solo, mark->hash, elapsed_ns, kind);
 	if (kind == TD_INTERVAL_ALONE)
-		atomic_store_explicit(&measured_ns, td_time_now_ns(), memory_order_relaxed);
+		atomic_store_explicit(
+			&td_pacer.measured_ns, td_time_now_ns(), memory_order_relaxed);
 	else if (rivals)
 		note_guess(mark->hash);
 	return ns;
@@ -194,7 +176,7 @@ static uint64_t solo_ns(const struct td_window_mark *mark, uint64_t elapsed_ns, 
 
 static void pay(const struct td_window *window, uint64_t gpu_ns, uint32_t duty)
 {
-	td_budget_charge(&budgets[window->gpu], gpu_ns, duty);
+	td_budget_charge(&td_pacer.budgets[window->gpu], gpu_ns, duty);
 	atomic_fetch_add_explicit(&td_meter.page.gpu_ns, gpu_ns, memory_order_relaxed);
 }
 
@@ -205,7 +187,7 @@ static void pay(const struct td_window *window, uint64_t gpu_ns, uint32_t duty)
 static uint64_t charge(const struct td_window *window, const struct td_driver *driver,
 	const struct td_window_mark *mark, uint64_t elapsed_ns)
 {
-	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
+	uint32_t duty = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
 	uint32_t rivals = atomic_load_explicit(&td_gate.page.rivals, memory_order_relaxed);
 	uint64_t ns = elapsed_ns, price, fresh = 0;
 	double beyond;
@@ -220,12 +202,14 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 	/* Measured or not: there is no more to wait for. */
 	if (was_alone(mark))
 		atomic_store_explicit(&td_meter.page.measured, mark->alone, memory_order_relaxed);
-	/* One number stands for all copies: nothing is learnt of those. */
-	if (elapsed_ns && mark->hash && (mark->free || !rivals))
-		td_lengths_note(
-			&lengths, mark->hash, elapsed_ns, !rivals && mark->word == td_gate_word());
+	/* One number stands for all copies: nothing is learnt of those; nor of an interval that began before the work could. */
+	if (elapsed_ns && mark->hash && (mark->started || mark->backlogged) &&
+		(mark->free || !rivals))
+		td_lengths_note(&td_pacer.lengths, mark->hash, elapsed_ns,
+			!rivals && mark->word == td_gate_word());
 	if (mark->free) {
-		td_budget_spend(&budgets[window->gpu], ns ? ns : NEW_NS, duty, td_time_now_ns());
+		td_budget_spend(
+			&td_pacer.budgets[window->gpu], ns ? ns : NEW_NS, duty, td_time_now_ns());
 		return ns;
 	}
 	price = ns ? ns : mark->submissions * window->estimate_ns;
@@ -253,7 +237,8 @@ static void take_out(struct td_window *window, const struct td_driver *driver)
 		td_window_completed(
 			window, charge(window, driver, mark, elapsed_ns(driver, window, mark)));
 		reuse = window->done_event;
-		if (window->gpu >= 0 && atomic_load_explicit(&duty_ppm, memory_order_relaxed))
+		if (window->gpu >= 0 &&
+			atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed))
 			reuse = td_clock_set(window->gpu, window->context, driver, reuse);
 		window->done_event = mark->event;
 		window->done_stream = mark->stream;
@@ -283,7 +268,7 @@ static void reap(struct td_window *window, const struct td_driver *driver)
 	take_out(window, driver);
 	td_context_unrelax(before);
 	recount(window);
-	if (!atomic_load_explicit(&duty_ppm, memory_order_relaxed))
+	if (!atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed))
 		return;
 	if (window->in_flight)
 		expect_longer(window, td_time_now_ns());
@@ -294,7 +279,7 @@ static void reap(struct td_window *window, const struct td_driver *driver)
 /* What is not followed any more is paid for by the estimate. */
 static void forget(struct td_window *window)
 {
-	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
+	uint32_t duty = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
 	struct td_window_mark *mark = td_window_next_mark(window);
 
 	if (duty && window->gpu >= 0 && !window->free)
@@ -373,31 +358,33 @@ static uint32_t note_duty(uint32_t word)
 	uint32_t now = word & TD_WORD_DUTY
 			       ? atomic_load_explicit(&td_gate.page.duty_ppm, memory_order_relaxed)
 			       : 0;
-	uint32_t before = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
+	uint32_t before = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
 
 	if (now >= TD_PPM)
 		now = 0;
-	if (now == before || !atomic_compare_exchange_strong(&duty_ppm, &before, now) || !now)
+	if (now == before || !atomic_compare_exchange_strong(&td_pacer.duty_ppm, &before, now) ||
+		!now)
 		return now;
-	before = atomic_exchange(&last_duty_ppm, now);
+	before = atomic_exchange(&td_pacer.last_duty_ppm, now);
 	for (unsigned i = 0; before != now && i < TD_SLOT_MAX; i++)
-		td_budget_change(&budgets[i], before, now, td_time_now_ns());
+		td_budget_change(&td_pacer.budgets[i], before, now, td_time_now_ns());
 	return now;
 }
 
 /* 0: now. */
 static uint64_t wait_for_budget_ns(const struct td_window *window, uint32_t duty)
 {
-	return window->gpu < 0 ? 0
-			       : td_budget_wait_ns(&budgets[window->gpu],
-					 atomic_load_explicit(&expected_ns, memory_order_relaxed),
-					 duty, td_time_now_ns());
+	return window->gpu < 0
+		       ? 0
+		       : td_budget_wait_ns(&td_pacer.budgets[window->gpu],
+				 atomic_load_explicit(&td_pacer.expected_ns, memory_order_relaxed),
+				 duty, td_time_now_ns());
 }
 
 /* No event of ours comes between launches that depend on each other. A duty has to know what they take: then there is one now and then. */
 static bool leaves_overlap(uint32_t duty)
 {
-	return !duty && atomic_load_explicit(&dependent_seen, memory_order_relaxed);
+	return !duty && atomic_load_explicit(&td_pacer.dependent_seen, memory_order_relaxed);
 }
 
 /* What has no mark is never seen to end: with a duty short work has few, and a length that was once taken for long would have all of it waited for. */
@@ -415,10 +402,10 @@ static void end_unmarked(struct td_window *window, const struct td_driver *drive
 /* Other threads look at what they have in flight when they come back: until then what they had has ended when there was several times the time for it. */
 static bool are_others_dry(uint64_t now_ns)
 {
-	uint64_t expected = atomic_load_explicit(&expected_ns, memory_order_relaxed);
+	uint64_t expected = atomic_load_explicit(&td_pacer.expected_ns, memory_order_relaxed);
 
-	return now_ns >=
-	       atomic_load_explicit(&submitted_ns, memory_order_relaxed) + DRY_TIMES * expected;
+	return now_ns >= atomic_load_explicit(&td_pacer.submitted_ns, memory_order_relaxed) +
+				 DRY_TIMES * expected;
 }
 
 static uint64_t mark_ns(uint64_t window_ns)
@@ -447,7 +434,7 @@ static bool is_held(struct td_window *window, const struct td_driver *driver, vo
 	uint32_t hold = atomic_load_explicit(&td_gate.page.hold, memory_order_relaxed);
 	uint64_t now = td_time_now_ns();
 
-	if (!hold || !td_hold_lasts(&held, hold, now))
+	if (!hold || !td_hold_lasts(&td_pacer.held, hold, now))
 		return false;
 	end_unmarked(window, driver, stream);
 	if (!window->in_flight && are_others_dry(now))
@@ -460,7 +447,8 @@ static bool may_be_measured(struct td_window *window)
 {
 	uint32_t alone = atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
 
-	return alone && alone != atomic_load_explicit(&let_through, memory_order_relaxed) &&
+	return alone &&
+	       alone != atomic_load_explicit(&td_pacer.let_through, memory_order_relaxed) &&
 	       td_window_next_mark(window);
 }
 
@@ -468,7 +456,7 @@ static bool may_be_measured(struct td_window *window)
 static uint64_t longest_ns(uint32_t work)
 {
 	uint32_t hash = td_window_hash(work);
-	uint64_t ns = likely_ns(hash), longest = td_lengths_expect(&lengths, hash);
+	uint64_t ns = likely_ns(hash), longest = td_lengths_expect(&td_pacer.lengths, hash);
 
 	ns = longest > ns ? longest : ns;
 	return ns ? ns : NEW_NS;
@@ -478,7 +466,7 @@ static uint64_t longest_ns(uint32_t work)
 static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 	const struct td_driver *driver, void *stream, uint32_t word, uint32_t work)
 {
-	uint32_t duty = atomic_load_explicit(&duty_ppm, memory_order_relaxed);
+	uint32_t duty = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
 	uint64_t wait = wait_for_budget_ns(window, duty), now = td_time_now_ns(),
 		 ns = longest_ns(work);
 
@@ -512,7 +500,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	bool within;
 
 	if (kind & TD_SUBMIT_DEPENDENT)
-		atomic_store_explicit(&dependent_seen, true, memory_order_relaxed);
+		atomic_store_explicit(&td_pacer.dependent_seen, true, memory_order_relaxed);
 	context = td_context_serial();
 	if (!driver || !context)
 		return true;
@@ -530,7 +518,8 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 		return false;
 	if (!pace->past && !within && !pace->free && (duty || !(kind & TD_SUBMIT_DEPENDENT)) &&
 		!td_window_may_submit(window,
-			atomic_load_explicit(&process_ns, memory_order_relaxed), pace->window_ns)) {
+			atomic_load_explicit(&td_pacer.process_ns, memory_order_relaxed),
+			pace->window_ns)) {
 		if (duty)
 			end_unmarked(window, driver, stream);
 		return false;
@@ -547,7 +536,8 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	window->work = work;
 	window->submitted_ns = duty ? td_time_now_ns() : 0;
 	if (duty)
-		atomic_store_explicit(&submitted_ns, window->submitted_ns, memory_order_relaxed);
+		atomic_store_explicit(
+			&td_pacer.submitted_ns, window->submitted_ns, memory_order_relaxed);
 	return true;
 }
 
@@ -578,7 +568,7 @@ void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t wo
  */
 static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 {
-	uint64_t ns = td_solo_expect(&solo, td_window_hash(window->work));
+	uint64_t ns = td_solo_expect(&td_pacer.solo, td_window_hash(window->work));
 
 	window->unmarked_ns += ns;
 	td_pause_submitted(window, ns ? ns : NEW_NS, window->submitted_ns);
@@ -594,11 +584,11 @@ void td_pace_submitted(struct td_slot *slot)
 	if (!window->context)
 		return;
 	td_window_submitted(window, window->last_stream, window->work);
-	if (atomic_load_explicit(&duty_ppm, memory_order_relaxed))
+	if (atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed))
 		due = duty_mark_due(window, window_ns(td_gate_word()));
 	else
 		due = td_window_mark_due(window, window_ns(td_gate_word()));
-	if (due && !leaves_overlap(atomic_load_explicit(&duty_ppm, memory_order_relaxed)))
+	if (due && !leaves_overlap(atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed)))
 		record(window, driver);
 	recount(window);
 }
@@ -609,19 +599,19 @@ void td_pace_thread_ends(struct td_slot *slot)
 
 	for (unsigned i = 0; i < TD_WINDOW_MARKS; i++)
 		expect(window, &window->marks[i], 0);
-	atomic_fetch_sub_explicit(&process_ns, window->counted_ns, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&td_pacer.process_ns, window->counted_ns, memory_order_relaxed);
 	window->counted_ns = 0;
 	td_pause_abandoned(window);
 }
 
 void td_pace_forked(void)
 {
-	atomic_store(&process_ns, 0);
-	atomic_store(&expected_ns, 0);
-	atomic_store(&duty_ppm, 0);
-	atomic_store(&last_duty_ppm, 0);
-	atomic_store(&held, 0);
-	atomic_store(&let_through, 0);
+	atomic_store(&td_pacer.process_ns, 0);
+	atomic_store(&td_pacer.expected_ns, 0);
+	atomic_store(&td_pacer.duty_ppm, 0);
+	atomic_store(&td_pacer.last_duty_ppm, 0);
+	atomic_store(&td_pacer.held, 0);
+	atomic_store(&td_pacer.let_through, 0);
 	td_pause_forked();
 	td_clock_forked();
 }

@@ -6,48 +6,43 @@
 
 #include "base/time.h"
 #include "preload/gate.h"
+#include "preload/pacer.h"
 
 /* So much may be in flight when more is let in that is longer than the window, so that the GPU need not wait for us. */
 #define AHEAD_NS (1 * TD_NS_PER_MS)
 #define LOOK_MIN (20 * TD_NS_PER_US)
 #define LOOK_MAX (1 * TD_NS_PER_MS)
 
-/* By estimate, all of the process's work is done then; and who has submitted last. */
-static _Atomic uint64_t busy_until_ns;
-static _Atomic(const struct td_window *) last;
-/* When the duty let in the last of those that come rarely; 0: none yet. */
-static _Atomic uint64_t long_since_ns;
-
 void td_pause_submitted(const struct td_window *window, uint64_t ns, uint64_t now_ns)
 {
-	uint64_t until = atomic_load_explicit(&busy_until_ns, memory_order_relaxed);
+	uint64_t until = atomic_load_explicit(&td_pacer.busy_until_ns, memory_order_relaxed);
 
 	/* Threads that meet here lose one piece. */
-	atomic_store_explicit(
-		&busy_until_ns, (until > now_ns ? until : now_ns) + ns, memory_order_relaxed);
-	atomic_store_explicit(&last, window, memory_order_relaxed);
+	atomic_store_explicit(&td_pacer.busy_until_ns, (until > now_ns ? until : now_ns) + ns,
+		memory_order_relaxed);
+	atomic_store_explicit(&td_pacer.last, window, memory_order_relaxed);
 }
 
 static bool is_last(const struct td_window *window)
 {
-	return atomic_load_explicit(&last, memory_order_relaxed) == window;
+	return atomic_load_explicit(&td_pacer.last, memory_order_relaxed) == window;
 }
 
 void td_pause_dry(const struct td_window *window, uint64_t now_ns)
 {
 	if (is_last(window))
-		atomic_store_explicit(&busy_until_ns, now_ns, memory_order_relaxed);
+		atomic_store_explicit(&td_pacer.busy_until_ns, now_ns, memory_order_relaxed);
 }
 
 void td_pause_abandoned(const struct td_window *window)
 {
 	if (is_last(window))
-		atomic_store_explicit(&last, NULL, memory_order_relaxed);
+		atomic_store_explicit(&td_pacer.last, NULL, memory_order_relaxed);
 }
 
 static uint64_t left_ns(uint64_t now_ns)
 {
-	uint64_t until = atomic_load_explicit(&busy_until_ns, memory_order_relaxed);
+	uint64_t until = atomic_load_explicit(&td_pacer.busy_until_ns, memory_order_relaxed);
 
 	return until > now_ns ? until - now_ns : 0;
 }
@@ -98,7 +93,8 @@ static bool is_long(uint64_t ns)
 uint64_t td_pause_wait_long_ns(uint64_t ns, uint64_t wait_ns, uint64_t now_ns)
 {
 	uint64_t every = atomic_load_explicit(&td_gate.page.long_every_ns, memory_order_relaxed),
-		 last_ns = atomic_load_explicit(&long_since_ns, memory_order_relaxed), left;
+		 last_ns = atomic_load_explicit(&td_pacer.long_since_ns, memory_order_relaxed),
+		 left;
 
 	if (!is_long(ns) || !last_ns || now_ns - last_ns >= every)
 		return wait_ns;
@@ -109,12 +105,12 @@ uint64_t td_pause_wait_long_ns(uint64_t ns, uint64_t wait_ns, uint64_t now_ns)
 void td_pause_note_long(uint64_t ns, uint64_t now_ns)
 {
 	if (is_long(ns))
-		atomic_store_explicit(&long_since_ns, now_ns, memory_order_relaxed);
+		atomic_store_explicit(&td_pacer.long_since_ns, now_ns, memory_order_relaxed);
 }
 
 void td_pause_forked(void)
 {
-	atomic_store(&long_since_ns, 0);
-	atomic_store(&busy_until_ns, 0);
-	atomic_store(&last, NULL);
+	atomic_store(&td_pacer.long_since_ns, 0);
+	atomic_store(&td_pacer.busy_until_ns, 0);
+	atomic_store(&td_pacer.last, NULL);
 }

@@ -1,15 +1,15 @@
 /*
- * A guaranteed program and a besteffort one on one GPU, on a clock of its own: a model, in which nothing else happens, so that what the policies do can be
- * told from a machine's noise. Of tandem's own code it runs the daemon's node with its policies, the besteffort program's window and duty (pace.c), and the
+ * A guaranteed program and besteffort ones on one GPU, on a clock of its own: a model, in which nothing else happens, so that what the policies do can be
+ * told from a machine's noise. Of tandem's own code it runs the daemon's node with its policies, each besteffort program's window and duty (pace.c), and the
  * guaranteed one's period detection (period.c). Modelled are
  *
  *   the GPU      first in, first out; a kernel that has begun ends (no time slices, nothing side by side)
  *   the host     a launch takes LAUNCH_NS, a message to the daemon and its answer WAY_NS, a sleep OVERSLEEP_NS more than was asked
  *   guaranteed   steps: work on the host, then kernels, all submitted at once or each after the one before, once or in several parts; it synchronises; it tells its
  *                steps or not; after IDLE_NS without submission its agent says that it is idle, where the plan asks for that
- *   besteffort   always has another kernel to submit, from some step on
+ *   besteffort   one program or several, of which each always has another kernel to submit, from some step on
  *
- * Header only: one user a program, as pace.c's state is the besteffort program's.
+ * Header only: one user a program.
  */
 #pragma once
 
@@ -21,6 +21,7 @@
 #include "preload/driver.h"
 #include "preload/gate.h"
 #include "preload/pace.h"
+#include "preload/pacer.h"
 #include "preload/period.h"
 
 #define LAUNCH_NS    5000u
@@ -30,6 +31,7 @@
 #define STEPS_MAX    8192u
 #define EVENTS_MAX   64u
 #define QUEUE_MAX    1024u /* kernels that a program may have submitted and not done */
+#define FILLS_MAX    4u    /* besteffort programs */
 
 /* One kind of work of the guaranteed program. */
 struct pm_phase {
@@ -49,7 +51,8 @@ struct pm_settings {
 	const char *slack;
 	bool told;        /* it tells its steps */
 	bool waits;       /* for each kernel before it launches the next */
-	uint64_t fill_ns; /* a kernel of the besteffort program */
+	uint32_t fills;   /* besteffort programs; 0: one */
+	uint64_t fill_ns; /* a kernel of theirs */
 	/* The same kernel takes so long each time that this many have been launched; 0: never. */
 	uint64_t fill_long_ns;
 	uint32_t fill_long_every;
@@ -68,14 +71,31 @@ struct pm_settings {
 /* Of a run: of each step its time, and how long its first kernel waited. */
 struct pm_result {
 	uint64_t step_ns[STEPS_MAX], residual_ns[STEPS_MAX], ended_ns[STEPS_MAX];
-	uint64_t filled_ns[STEPS_MAX]; /* GPU time of the besteffort program up to its end */
-	uint32_t duty_ppm[STEPS_MAX];  /* the besteffort program's, at its end */
+	uint64_t filled_ns[STEPS_MAX]; /* GPU time of the besteffort programs up to its end */
+	uint32_t duty_ppm[STEPS_MAX];  /* the first besteffort program's, at its end */
+	uint64_t each_ns[FILLS_MAX];   /* GPU time of each besteffort program in all */
 	uint32_t steps;
-	bool closed; /* the besteffort program was, at some time */
+	bool closed; /* a besteffort program was, at some time */
 };
 
 union td_gate_static td_gate;
 union td_meter_static td_meter;
+
+/* A besteffort program. Its own code's state is where that looks for it while it is its turn, and here otherwise. */
+struct pm_fill {
+	struct td_pacer pacer;
+	union td_gate_static gate;
+	union td_meter_static meter; /* as the daemon sees it */
+	uint64_t next_ns;
+	uint64_t ends_ns[QUEUE_MAX];
+	uint64_t count;
+	struct td_slot slot;
+	struct td_pace pace;
+	struct {
+		uint64_t done_ns;
+		bool taken;
+	} events[EVENTS_MAX];
+};
 
 static struct {
 	struct pm_settings settings;
@@ -96,16 +116,36 @@ static struct {
 	} way[16];
 	uint32_t way_first, way_count;
 	/* besteffort */
-	uint64_t fill_next_ns, slept_until_ns, filled_ns;
-	uint64_t fill_ends_ns[QUEUE_MAX];
-	uint64_t fill_count;
-	struct td_slot slot;
-	struct td_pace pace;
-	struct {
-		uint64_t done_ns;
-		bool taken;
-	} events[EVENTS_MAX];
+	struct pm_fill fills[FILLS_MAX];
+	uint32_t current; /* whose code's state is in its place */
+	uint64_t slept_until_ns, filled_ns;
 } pm;
+
+static struct pm_fill *pm_current(void)
+{
+	return &pm.fills[pm.current];
+}
+
+static uint32_t pm_fills(void)
+{
+	return pm.settings.fills ? pm.settings.fills : 1;
+}
+
+/* It is that program's turn. */
+static void pm_be(uint32_t i)
+{
+	struct pm_fill *before = pm_current(), *next = &pm.fills[i];
+
+	if (i == pm.current)
+		return;
+	memcpy(&before->pacer, &td_pacer, sizeof(td_pacer));
+	memcpy(&before->gate, &td_gate, sizeof(td_gate));
+	memcpy(&before->meter, &td_meter, sizeof(td_meter));
+	memcpy(&td_pacer, &next->pacer, sizeof(td_pacer));
+	memcpy(&td_gate, &next->gate, sizeof(td_gate));
+	memcpy(&td_meter, &next->meter, sizeof(td_meter));
+	pm.current = i;
+}
 
 /* -- what pace.c finds around it -- */
 
@@ -166,10 +206,10 @@ static int pm_event_create(void **ret_event, unsigned flags)
 {
 	(void)flags;
 	for (uint32_t i = 0; i < EVENTS_MAX; i++) {
-		if (pm.events[i].taken)
+		if (pm_current()->events[i].taken)
 			continue;
-		pm.events[i].taken = true;
-		*ret_event = &pm.events[i].done_ns;
+		pm_current()->events[i].taken = true;
+		*ret_event = &pm_current()->events[i].done_ns;
 		return 0;
 	}
 	return 1;
@@ -203,8 +243,8 @@ static int pm_event_elapsed_ms(float *ret_ms, void *start, void *end)
 static int pm_event_destroy(void *event)
 {
 	for (uint32_t i = 0; i < EVENTS_MAX; i++)
-		if (event == &pm.events[i].done_ns)
-			pm.events[i].taken = false;
+		if (event == &pm_current()->events[i].done_ns)
+			pm_current()->events[i].taken = false;
 	return 0;
 }
 
@@ -237,23 +277,21 @@ static struct fake *pm_guaranteed(void)
 	return &pm.world.fakes[0];
 }
 
-static struct fake *pm_besteffort(void)
+static struct fake *pm_besteffort(uint32_t i)
 {
-	return &pm.world.fakes[1];
+	return &pm.world.fakes[1 + i];
 }
 
-static void pm_ask_policy(void)
+/* The page of a besteffort program. */
+static void pm_apply(uint32_t i)
 {
-	const struct fake *f = pm_besteffort();
-	uint32_t before = atomic_load(&td_gate.page.word);
+	const struct fake *f = pm_besteffort(i);
+	uint32_t before;
 
-	pm.world.now = pm.now_ns;
-	pm.node_ns = td_node_step(&pm.world.node, pm.now_ns);
-	for (int i = 0; i < 2; i++)
-		if (pm.world.fakes[i].process)
-			fake_act(&pm.world, &pm.world.fakes[i]);
 	if (!f->process)
 		return;
+	pm_be(i);
+	before = atomic_load(&td_gate.page.word);
 	atomic_store(&td_gate.page.window_ns, f->pacing.window_ns);
 	atomic_store(&td_gate.page.duty_ppm, f->pacing.duty_ppm);
 	atomic_store(&td_gate.page.rivals, f->pacing.rivals);
@@ -263,8 +301,20 @@ static void pm_ask_policy(void)
 	atomic_store(&td_gate.page.sharers, (uint32_t)f->pacing.sharers);
 	atomic_store(&td_gate.page.word, f->word);
 	pm.result->closed |= (f->word & TD_WORD_CLOSED) != 0;
-	if (f->word != before && pm.fill_next_ns > pm.now_ns)
-		pm.fill_next_ns = pm.now_ns; /* woken */
+	if (f->word != before && pm.fills[i].next_ns > pm.now_ns)
+		pm.fills[i].next_ns = pm.now_ns; /* woken */
+}
+
+static void pm_ask_policy(void)
+{
+	memcpy(&pm_current()->meter, &td_meter, sizeof(td_meter));
+	pm.world.now = pm.now_ns;
+	pm.node_ns = td_node_step(&pm.world.node, pm.now_ns);
+	for (uint32_t i = 0; i < 1 + FILLS_MAX; i++)
+		if (pm.world.fakes[i].process)
+			fake_act(&pm.world, &pm.world.fakes[i]);
+	for (uint32_t i = 0; i < pm_fills(); i++)
+		pm_apply(i);
 }
 
 static void pm_send(const struct td_msg *msg)
@@ -379,6 +429,7 @@ static void pm_end_step(void)
 	result->step_ns[result->steps] = ns;
 	result->ended_ns[result->steps] = pm.now_ns;
 	result->filled_ns[result->steps] = pm.filled_ns;
+	pm_be(0);
 	result->duty_ppm[result->steps] = atomic_load(&td_gate.page.word) & TD_WORD_DUTY
 						  ? atomic_load(&td_gate.page.duty_ppm)
 						  : TD_PPM;
@@ -428,42 +479,46 @@ static void pm_say_idle(void)
 	pm_send(&msg);
 }
 
-/* -- the besteffort program -- */
+/* -- the besteffort programs -- */
 
-static void pm_fill(void)
+static void pm_fill(uint32_t i)
 {
-	uint32_t word = atomic_load(&td_gate.page.word);
-	uint32_t work =
-		8 + (uint32_t)(pm.settings.fill_ns / 1000); /* other lengths, other kernels */
-	bool paced = word & (TD_WORD_WINDOW | TD_WORD_DUTY);
+	struct pm_fill *fill = &pm.fills[i];
+	/* other lengths, other kernels */
+	uint32_t work = 8 + (uint32_t)(pm.settings.fill_ns / 1000);
 	uint64_t ns = pm.settings.fill_ns;
-	uint64_t oldest =
-		pm.fill_count < QUEUE_MAX ? 0 : pm.fill_ends_ns[pm.fill_count % QUEUE_MAX];
+	uint64_t oldest = fill->count < QUEUE_MAX ? 0 : fill->ends_ns[fill->count % QUEUE_MAX];
+	uint32_t word;
+	bool paced;
 	static char stream;
 
-	pm.fill_next_ns = UINT64_MAX;
+	pm_be(i);
+	word = atomic_load(&td_gate.page.word);
+	paced = word & (TD_WORD_WINDOW | TD_WORD_DUTY);
+	fill->next_ns = UINT64_MAX;
 	if (word & TD_WORD_CLOSED || !pm.filling)
 		return;
 	if (oldest > pm.now_ns) { /* the driver's queue is full */
-		pm.fill_next_ns = oldest;
+		fill->next_ns = oldest;
 		return;
 	}
-	if (paced &&
-		!td_pace_may_submit(&pm.pace, &pm.slot, &stream, work << TD_SUBMIT_WORK_SHIFT)) {
-		td_pace_sleep(&pm.pace, &pm.slot, word);
-		pm.fill_next_ns = pm.slept_until_ns;
+	if (paced && !td_pace_may_submit(
+			     &fill->pace, &fill->slot, &stream, work << TD_SUBMIT_WORK_SHIFT)) {
+		td_pace_sleep(&fill->pace, &fill->slot, word);
+		fill->next_ns = pm.slept_until_ns;
 		return;
 	}
-	if (pm.settings.fill_long_every && !((pm.fill_count + 1) % pm.settings.fill_long_every))
+	if (pm.settings.fill_long_every && !((fill->count + 1) % pm.settings.fill_long_every))
 		ns = pm.settings.fill_long_ns;
-	pm.fill_ends_ns[pm.fill_count++ % QUEUE_MAX] = pm_run_kernel(ns);
+	fill->ends_ns[fill->count++ % QUEUE_MAX] = pm_run_kernel(ns);
 	pm.filled_ns += ns;
+	pm.result->each_ns[i] += ns;
 	if (paced)
-		td_pace_submitted(&pm.slot);
+		td_pace_submitted(&fill->slot);
 	if (paced && pm.settings.fill_threads)
-		td_pace_thread_ends(&pm.slot);
-	pm.pace = (struct td_pace){0};
-	pm.fill_next_ns = pm.now_ns + LAUNCH_NS;
+		td_pace_thread_ends(&fill->slot);
+	fill->pace = (struct td_pace){0};
+	fill->next_ns = pm.now_ns + LAUNCH_NS;
 }
 
 /* -- the world -- */
@@ -480,8 +535,12 @@ static void pm_join_besteffort(void)
 {
 	pm.joined = true;
 	pm.world.now = pm.now_ns;
-	pm_join(pm_besteffort(), "besteffort", TD_CLASS_BESTEFFORT);
-	pm_besteffort()->process->meter = &td_meter.page;
+	for (uint32_t i = 0; i < pm_fills(); i++) {
+		char name[] = {'b', 'e', (char)('0' + i), '\0'};
+
+		pm_join(pm_besteffort(i), name, TD_CLASS_BESTEFFORT);
+		pm_besteffort(i)->process->meter = &pm.fills[i].meter.page;
+	}
 	settle(&pm.world);
 	pm_ask_policy();
 	pm.result->closed = false;
@@ -493,13 +552,16 @@ static void pm_begin(const struct pm_settings *settings, struct pm_result *resul
 		td_node_deinit(&pm.world.node);
 	memset(&pm, 0, sizeof(pm));
 	memset(&td_gate, 0, sizeof(td_gate));
+	memset(&td_meter, 0, sizeof(td_meter));
+	memset(&td_pacer, 0, sizeof(td_pacer));
 	memset(result, 0, sizeof(*result));
-	td_pace_forked(); /* nothing of the last run is known */
 	pm.settings = *settings;
 	pm.result = result;
 	pm.now_ns = 1000 * TD_NS_PER_MS;
 	pm.seed = settings->seed;
-	pm.fill_next_ns = pm.node_ns = UINT64_MAX;
+	pm.node_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < FILLS_MAX; i++)
+		pm.fills[i].next_ns = UINT64_MAX;
 	if (settings->policy) {
 		world_init(&pm.world);
 		pm.world.now = pm.now_ns;
@@ -525,6 +587,8 @@ static void pm_least(uint64_t at_ns, int what, uint64_t *ns, int *which)
 	*which = what;
 }
 
+#define FILL 5 /* and the number of the besteffort program */
+
 /* Until the guaranteed program has made so many steps. */
 static void pm_run(const struct pm_settings *settings, uint32_t steps, struct pm_result *result)
 {
@@ -537,20 +601,22 @@ static void pm_run(const struct pm_settings *settings, uint32_t steps, struct pm
 			pm_join_besteffort();
 		if (pm.joined && !pm.filling && result->steps >= settings->fill_step) {
 			pm.filling = true;
-			pm.fill_next_ns = pm.now_ns;
+			for (uint32_t i = 0; i < pm_fills(); i++)
+				pm.fills[i].next_ns = pm.now_ns;
 		}
 		pm_least(pm.next_ns, 0, &at, &what);
-		pm_least(pm.fill_next_ns, 1, &at, &what);
 		pm_least(pm.node_ns, 2, &at, &what);
 		pm_least(pm.way_count ? pm.way[pm.way_first].at_ns : UINT64_MAX, 3, &at, &what);
 		pm_least(pm_idle_at_ns(), 4, &at, &what);
+		for (uint32_t i = 0; i < pm_fills(); i++)
+			pm_least(pm.fills[i].next_ns, FILL + (int)i, &at, &what);
 		pm.now_ns = at > pm.now_ns ? at : pm.now_ns;
 		switch (what) {
 		case 0: pm_guaranteed_goes_on(); break;
-		case 1: pm_fill(); break;
 		case 2: pm_ask_policy(); break;
 		case 3: pm_arrive(); break;
-		default: pm_say_idle(); break;
+		case 4: pm_say_idle(); break;
+		default: pm_fill((uint32_t)(what - FILL)); break;
 		}
 	}
 }
@@ -562,7 +628,7 @@ struct pm_judgement {
 	double within_1, within_slack; /* parts of the steps, against the same step alone */
 	double within_1_of_median; /* against the median alone, as where nothing else is known */
 	double median, p99, most;  /* by which part they were longer */
-	double share, of_what_is_left; /* of the GPU's time, the besteffort program's */
+	double share, of_what_is_left; /* of the GPU's time, the besteffort programs' */
 	double residual_ms, residual_most_ms;
 };
 

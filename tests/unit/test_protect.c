@@ -528,3 +528,30 @@ TEST(a_first_pause_has_one_kernel_of_a_second_and_no_more)
 		CHECK(most <= 1000 * MS);
 	}
 }
+
+/* They divide the window, and what a pause has room for. */
+TEST(several_besteffort_programs_together_cost_no_more_than_one)
+{
+	static const uint64_t kernels_us[] = {500, 5000, 20000};
+
+	for (uint32_t fills = 2; fills <= FILLS_MAX; fills++)
+		for (unsigned k = 0; k < 3; k++) {
+			struct pm_settings s = training("tandem", k & 1, !(fills & 1), fills);
+			uint64_t least = UINT64_MAX, most = 0;
+
+			s.fills = fills;
+			s.fill_ns = kernels_us[k] * 1000;
+			struct pm_judgement j = judge(s, SETTLE, 1000);
+
+			for (uint32_t i = 0; i < fills; i++) {
+				least = run.each_ns[i] < least ? run.each_ns[i] : least;
+				most = run.each_ns[i] > most ? run.each_ns[i] : most;
+			}
+			printf("# %u programs, kernels of %g ms, the least has %.2f of the most: ",
+				fills, (double)kernels_us[k] / 1000, (double)least / (double)most);
+			show(&s, &j);
+			CHECK(j.within_1 >= 0.99);
+			CHECK(j.of_what_is_left >= 0.5);
+			CHECK(least >= most / 2);
+		}
+}
