@@ -135,6 +135,7 @@ struct fluid {
 	struct change *changes; /* of what guests find, two for each guaranteed job */
 	uint32_t change_count;
 	double *left; /* of each job, in size */
+	bool all;     /* are a fluid; else only those that are not guaranteed */
 };
 
 static double arrival(const struct fluid *f, uint32_t job)
@@ -161,8 +162,8 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* First come first served. frees: when each GPU is free, kept in order; a job takes the first ones, so that those left are free no sooner than it starts, and nobody overtakes it. */
-static void run_guaranteed(struct fluid *f, double *frees, struct td_antman_bound *ret)
+/* First come first served. frees: when each GPU is free, kept in order; a job takes the first ones, so that those left are free no sooner than it starts, and nobody overtakes it. The sum of their completion times. */
+static double run_guaranteed(struct fluid *f, double *frees, struct td_antman_bound *ret)
 {
 	double sum = 0;
 	uint32_t n = 0;
@@ -189,7 +190,7 @@ static void run_guaranteed(struct fluid *f, double *frees, struct td_antman_boun
 	}
 	qsort(f->changes, f->change_count, sizeof(*f->changes), by_time);
 	ret->guaranteed_jct_s = n ? sum / n : 0;
-	ret->jct_s += sum / f->count;
+	return sum;
 }
 
 /* --- the fluid --- */
@@ -204,8 +205,8 @@ static uint32_t smallest(const struct fluid *f, uint32_t arrived)
 	return best;
 }
 
-/* Sum of the completion times of the fluid, the smallest rest first. */
-static double run_fluid(struct fluid *f, struct td_antman_bound *ret)
+/* Sum of the completion times of the fluid, the smallest rest first, in what the changes leave; the last of them. */
+static double run_fluid(struct fluid *f, double *ret_last_s)
 {
 	double now_s = 0, capacity = f->gpus, sum = 0;
 	uint32_t arrived = 0, change = 0;
@@ -218,7 +219,7 @@ static double run_fluid(struct fluid *f, struct td_antman_bound *ret)
 			const struct td_sim_job *of = &f->jobs[arrived];
 
 			f->left[arrived] =
-				is_guaranteed(f, arrived)
+				is_guaranteed(f, arrived) && !f->all
 					? 0
 					: of->work_s * of->gpus * f->room->weight[of->profile];
 			arrived++;
@@ -245,7 +246,7 @@ static double run_fluid(struct fluid *f, struct td_antman_bound *ret)
 		now_s += f->left[job] / fmax(1e-12, capacity);
 		f->left[job] = 0;
 		sum += now_s - arrival(f, job);
-		ret->span_s = fmax(ret->span_s, now_s);
+		*ret_last_s = fmax(*ret_last_s, now_s);
 	}
 }
 
@@ -255,17 +256,21 @@ int td_antman_bound(const struct td_sim_job *jobs, uint32_t count, uint32_t gpus
 	td_auto_free struct change *changes = calloc(2 * (size_t)count + 1, sizeof(*changes));
 	td_auto_free double *left = calloc((size_t)count + 1, sizeof(double));
 	td_auto_free double *frees = calloc((size_t)gpus + 1, sizeof(double));
-	struct fluid f = {jobs, count, gpus, room, changes, 0, left};
-	double alone = 0;
+	struct fluid f = {jobs, count, gpus, room, changes, 0, left, false};
+	double alone = 0, guaranteed, others, last_s = 0;
 
 	*ret = (struct td_antman_bound){0};
 	if (!changes || !left || !frees)
 		return -ENOMEM;
-	run_guaranteed(&f, frees, ret);
+	guaranteed = run_guaranteed(&f, frees, ret);
 	for (uint32_t i = 0; i < count; i++) {
 		alone += is_guaranteed(&f, i) ? 0 : jobs[i].work_s;
 		ret->span_s = fmax(ret->span_s, arrival(&f, i) + jobs[i].work_s);
 	}
-	ret->jct_s += fmax(alone, run_fluid(&f, ret)) / count;
+	(void)run_fluid(&f, &ret->span_s);
+	f.change_count = 0;
+	others = fmax(alone, run_fluid(&f, &last_s));
+	f.all = true;
+	ret->jct_s = fmax(guaranteed + others, run_fluid(&f, &last_s)) / count;
 	return 0;
 }

@@ -1,18 +1,21 @@
 /*
- * What no policy can do better on AntMan's trace, while guaranteed jobs have what AntMan promises them.
+ * What no policy can do better on AntMan's trace that serves guaranteed jobs in order of arrival: AntMan's own rule (3.3), and everybody's here.
  *
  * Purpose. AntMan's figures in exp_antman.c depend on how it treats its guests. These bounds do not: they hold for every way of treating them, with all durations known, moves at no cost,
- * parts of jobs on any GPU and no limits of memory.
+ * parts of jobs on any GPU and no limits of memory. They are the only ones that may call a row "bounded".
  *
- *   guaranteed jobs  start in order of arrival, as their gangs find GPUs that no other guaranteed job has (AntMan 3.3), and run as if they were alone: no run that serves them in
- *                    this order ends any of them sooner, since who ends sooner lets the next one start sooner
- *   the others       are a fluid. A job of kind k has size = work x GPUs x weight_k; where no guaranteed job is, a GPU does at most 1 of size in a second, whoever is together there:
- *                    weights are such that sum(weight x speed) <= 1 in every company. Beside a guaranteed job of kind l it does at most beside_l, which costs that job the slack
- *   completion       of a fluid the mean is least when the smallest rest is served first (SRPT), and no job is faster than alone
- *   makespan         the last of: the guaranteed jobs, each job alone from its arrival, and the fluid
+ *   alone            no job is faster than alone: it ends no sooner than its arrival and its work
+ *   a fluid          a job of kind k has size = work x GPUs x weight_k, weights such that sum(weight x speed) <= 1 on a GPU in every company, so that a GPU does at most 1 of size in a second. Under a duty it is no more:
+ *                    who is there a part of the time makes companies in turns, of each of which that holds, and speeds under a duty are at most the mean over these turns (1 / (1 + x) is convex). Of such a fluid the
+ *                    sum of the completion times is least when the smallest rest is served first (SRPT), and a gang that needs its GPUs at once is no faster
+ *   guaranteed jobs  as their gangs find GPUs that no other guaranteed job has, each as if it were alone: by induction over the order of arrival none starts or ends sooner in any run that keeps the order, since GPUs that come free
+ *                    later are free no sooner, one by one
+ *   completion       the sum over all jobs is at least each of two: the fluid of all jobs; the guaranteed jobs' above, and the larger of the others' alone and their fluid on GPUs that nobody else has
+ *   makespan         at least the last of: the guaranteed jobs, each job alone from its arrival, and the fluid of the others in what the guaranteed jobs leave. A guaranteed job of kind l leaves beside_l of size in a second of each of
+ *                    its GPUs, which costs it the slack. In every run it is there no sooner and no shorter than above. That makes no room for the others: of what comes until s and can be done from s to the end T the most is
+ *                    what is left between them, for each s, and a job that is there later, but before T, leaves no more there
  *
- * What is not exact: a guaranteed job that is slowed by its 5 % leaves its GPUs that much later than here, and one that waits for it comes later, so that guests find the same GPUs at
- * slightly other times.
+ * The last one is of those who keep the guard, the others of everybody who keeps the order.
  */
 #pragma once
 

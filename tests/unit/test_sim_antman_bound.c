@@ -79,8 +79,24 @@ TEST(beside_a_guaranteed_job_guests_have_what_it_leaves)
 	jobs[1] = make_job(0, 4, 1, TD_CLASS_BESTEFFORT);
 	find(2, 1);
 	CHECK(near(bound.guaranteed_jct_s, 10));
-	CHECK(near(bound.jct_s, (10 + 13) / 2.));
 	CHECK(near(bound.span_s, 13));
+}
+
+/* One GPU: 10 s guaranteed and 4 s of a guest. Whoever slows the first one, or lets it wait, has the guest done after 4 s at best and both after 14; on two GPUs each is alone. */
+TEST(no_mean_is_below_that_of_all_as_one_fluid)
+{
+	begin(0);
+	jobs[0] = make_job(0, 10, 1, TD_CLASS_GUARANTEED);
+	jobs[1] = make_job(0, 4, 1, TD_CLASS_BESTEFFORT);
+	find(2, 1);
+	CHECK(near(bound.jct_s, (4 + 14) / 2.));
+	find(2, 2);
+	CHECK(near(bound.jct_s, (4 + 10) / 2.));
+	/* Two guaranteed ones in order, 10 s before 1 s: as one fluid the short one would be first, and the order says otherwise. */
+	jobs[0] = make_job(0, 10, 1, TD_CLASS_GUARANTEED);
+	jobs[1] = make_job(0, 1, 1, TD_CLASS_GUARANTEED);
+	find(2, 1);
+	CHECK(near(bound.jct_s, (10 + 11) / 2.));
 }
 
 /* g p = 1: two have 1/2 each, n have 1/n, so a second of work takes a second of a GPU; 5 % more of a job's step are a duty of 0.05, in which a guest has half its speed. */
