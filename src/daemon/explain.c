@@ -132,6 +132,17 @@ __attribute__((format(printf, 4, 5))) static size_t add(
 	return added < 0 ? n : n + (size_t)added;
 }
 
+static bool lacks_host(const struct td_process *process)
+{
+	return process->host.wanted_bytes > process->host.told_bytes;
+}
+
+/* It was let in with a part on the host, as others' memory stays, and the host has no place for that part. */
+static bool has_no_place(const struct td_process *process)
+{
+	return lacks_host(process) && process->phase == TD_PHASE_FILLING;
+}
+
 char *td_node_explain_bounds(
 	const struct td_node *node, const struct td_process *process, char *buf, size_t len)
 {
@@ -178,7 +189,14 @@ char *td_node_explain_bounds(
 				? "an online job waits for its GPU"
 				: "a guaranteed job beside it is to find the GPU soon");
 	}
-	if (process->host.wanted_bytes > process->host.told_bytes)
+	if (has_no_place(process))
+		n = add(buf, len, n,
+			"A part of its memory has no place: not on its GPU, for what others have "
+			"there "
+			"that cannot leave, and not on the host, as host.limit is used up. It "
+			"waits "
+			"until they free some, or the limit is raised; the others go on.");
+	else if (lacks_host(process))
 		n = add(buf, len, n,
 			"What it should move off its GPU has no place: host.limit is used up.");
 	td_list_for_each (it, &process->clients) {
@@ -196,7 +214,7 @@ char *td_node_explain_bounds(
 				td_gpu_number(node, client->gpu), limit);
 		td_format_size(has, sizeof(has),
 			gpu->stays_bytes - process->job->on[client->gpu].stays_bytes);
-		if (process->job->kept_out_since_ns)
+		if (process->job->kept_out_since_ns && !has_no_place(process))
 			n = add(buf, len, n,
 				"Others have %s there that cannot leave, which its job waits for, "
 				"up to %s (memory.patience).",

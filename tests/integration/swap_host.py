@@ -70,6 +70,33 @@ def what_had_no_place_for_a_while_leaves_when_there_is_one():
         nothing_is_left(world)
 
 
+def who_has_a_place_neither_there_nor_on_the_host_waits_and_nobody_for_it():
+    """Let in after its patience, with a part for which host.limit leaves nothing: it waits for that. Who has the rest of the GPU goes on after its own patience, however often."""
+    for ends in ("limit", "other"):
+        with World() as world:
+            a, b = under_swap(world), under_swap(world)
+            memory = a.do("alloc", 40 * MIB)
+            a.do("set", memory, 0, 7)
+            for setting in ("memory.patience=500ms", "host.limit=4m"):
+                assert world.call(TANDEM, "set", setting).returncode == 0
+            b.do("alloc", 16 * MIB)
+            large = b.do("alloc", 24 * MIB)
+            b.send("add", large)
+            explained = lambda: world.call(TANDEM, "explain", str(b.process.pid)).stdout
+            for n in range(8, 10):
+                until(lambda: "A part of its memory has no place" in explained(), "it has what there is of the GPU and of the host")
+                a.do("add", memory)
+                assert a.do("get", memory, 0) == n
+                assert not select.select([b.process.stdout], [], [], 0)[0], "it has a part nowhere"
+            if ends == "limit":
+                assert world.call(TANDEM, "set", "host.limit=none").returncode == 0
+            else:
+                a.do("free", memory)
+            assert b.answer()[0] == 0
+            a.end(), b.end()
+            nothing_is_left(world)
+
+
 def or_it_is_refused():
     with World() as world:
         a = Shell(world, "env", "TANDEM_HOST_LIMIT=10m", "TANDEM_HOST_FULL=refuse", TANDEM, "run", "--backend", "swap", "--")
@@ -236,6 +263,7 @@ run_cases([
     bytes_on_the_host_outlive_the_context_that_put_them_there,
     what_has_no_place_on_the_host_stays_and_others_wait_for_it,
     what_had_no_place_for_a_while_leaves_when_there_is_one,
+    who_has_a_place_neither_there_nor_on_the_host_waits_and_nobody_for_it,
     or_it_is_refused,
     all_gpus_of_a_program_count_together,
     what_lies_on_the_host_beyond_a_soft_limit_counts_too,
