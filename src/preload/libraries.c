@@ -3,6 +3,8 @@
  * managed ones exist once. They are asked for before the first call that may bring them there: where a context is current as the library is loaded, there; else at a call that asks for
  * one of its kernels or variables, or makes a function of a kernel; or at the first launch of a kernel by its own handle, or its first node, in whatever context that is. They count until the library is
  * unloaded, or the context ends.
+ *
+ * One thread at a time asks for a library, or unloads it; the others wait for what that comes to: what is asked for but not granted yet nobody may bring, and what is being unloaded nobody.
  */
 #include "preload/libraries.h"
 
@@ -10,13 +12,16 @@
 
 #include "cuda/objects.h"
 #include "preload/context.h"
+#include "preload/futex.h"
 #include "preload/gate.h"
 #include "preload/lock.h"
 #include "preload/modules.h"
 #include "preload/reach.h"
 #include "preload/real.h"
+#include "preload/thread.h"
 
-#define BUCKETS 256
+#define BUCKETS       256
+#define LOOK_AGAIN_NS 10000000 /* should a wake be missed */
 
 struct use {
 	struct use *next;
@@ -27,21 +32,25 @@ struct use {
 struct library {
 	struct library *next;
 	void *handle;
+	uint64_t serial; /* the driver gives handles out again */
 	struct td_image_data data;
 	struct use *uses;     /* where its variables on the device count */
 	uint64_t managed_key; /* 0: its managed ones do not count yet */
+	bool busy;            /* some thread asks for it, or unloads it */
 };
 
 struct kernel {
 	struct kernel *next;
 	const void *handle, *library;
+	uint64_t serial; /* of the library */
 };
 
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND);
 /* guarded by lock */
 static struct library *libraries; /* those with variables */
 static struct kernel *kernels[BUCKETS];
-static uint64_t last_key;
+static uint64_t last_key, last_serial;
+static _Atomic uint32_t changes; /* a futex: some library is not busy any more, or gone */
 
 static _Atomic uint32_t library_count;
 _Atomic uint32_t td_library_kernels;
@@ -73,14 +82,18 @@ static const void *library_of(const void *kernel)
 
 static void note_kernels(void *const *handles, unsigned count, const void *library)
 {
+	const struct library *l;
+
 	for (unsigned i = 0; i < count; i++) {
 		struct kernel *fresh = handles[i] ? malloc(sizeof(*fresh)) : NULL;
 
 		if (!fresh)
 			continue;
-		*fresh = (struct kernel){NULL, handles[i], library};
+		*fresh = (struct kernel){.handle = handles[i], .library = library};
 		td_lock_take(&lock);
-		if (find(library) && !library_of(fresh->handle)) {
+		l = find(library);
+		if (l && !library_of(fresh->handle)) {
+			fresh->serial = l->serial;
 			fresh->next = *bucket(fresh->handle);
 			*bucket(fresh->handle) = fresh;
 			atomic_fetch_add(&td_library_kernels, 1);
@@ -92,7 +105,7 @@ static void note_kernels(void *const *handles, unsigned count, const void *libra
 }
 
 /* With the lock. */
-static void forget_kernels(const void *library)
+static void forget_kernels(uint64_t serial)
 {
 	for (unsigned i = 0; i < BUCKETS; i++) {
 		struct kernel **at = &kernels[i];
@@ -100,7 +113,7 @@ static void forget_kernels(const void *library)
 		while (*at) {
 			struct kernel *k = *at;
 
-			if (k->library != library) {
+			if (k->serial != serial) {
 				at = &k->next;
 				continue;
 			}
@@ -122,8 +135,39 @@ static struct use **find_use(struct library *l, const void *context)
 	return at;
 }
 
-/* What is to be asked for before the library is used in that context, which it is from now on; 0 if there is nothing, else the key of it. */
-static uint64_t begin_use(const void *handle, const void *context, struct td_image_data *ret)
+/* With the lock: once no other thread has to do with it. NULL: it is not known, or not any more. */
+static struct library *find_free(const void *handle)
+{
+	struct library *l;
+
+	while ((l = find(handle)) && l->busy) {
+		uint32_t seen = atomic_load(&changes);
+
+		td_lock_drop(&lock);
+		td_futex_wait(&changes, seen, LOOK_AGAIN_NS, false);
+		td_lock_take(&lock);
+	}
+	return l;
+}
+
+/* Without the lock. */
+static void tell_waiters(void)
+{
+	atomic_fetch_add(&changes, 1);
+	td_futex_wake_all(&changes, false);
+}
+
+static void end_busy(struct library *l)
+{
+	td_lock_take(&lock);
+	l->busy = false;
+	td_lock_drop(&lock);
+	tell_waiters();
+}
+
+/* What is to be asked for before the library is used in that context, which it is from now on; 0 if there is nothing, else the key of it, and the library is busy. */
+static uint64_t begin_use(const void *handle, const void *context, struct td_image_data *ret,
+	struct library **ret_busy)
 {
 	struct use *fresh = malloc(sizeof(*fresh));
 	struct library *l;
@@ -131,7 +175,7 @@ static uint64_t begin_use(const void *handle, const void *context, struct td_ima
 
 	*ret = (struct td_image_data){0};
 	td_lock_take(&lock);
-	l = find(handle);
+	l = find_free(handle);
 	if (l && fresh && l->data.device_bytes && !*find_use(l, context)) {
 		key = ++last_key;
 		*fresh = (struct use){l->uses, context, key};
@@ -143,6 +187,10 @@ static uint64_t begin_use(const void *handle, const void *context, struct td_ima
 		key = key ? key : ++last_key;
 		l->managed_key = key;
 		ret->managed_bytes = l->data.managed_bytes;
+	}
+	if (key) {
+		l->busy = true;
+		*ret_busy = l;
 	}
 	td_lock_drop(&lock);
 	free(fresh);
@@ -194,21 +242,11 @@ static CUresult bring(const void *library)
 	return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
 }
 
-/* Before a call that may bring the library's variables into the current context. */
-static CUresult use(const void *library)
+static CUresult ask_for(const void *library, uint64_t key, const struct td_image_data *data)
 {
-	const void *context = atomic_load_explicit(&library_count, memory_order_relaxed) && library
-				      ? current_context()
-				      : NULL;
 	struct td_data_claim claim;
-	struct td_image_data data;
-	uint64_t key;
-	CUresult r;
+	CUresult r = td_data_claim(&claim, data);
 
-	key = context ? begin_use(library, context, &data) : 0;
-	if (!key)
-		return CUDA_SUCCESS;
-	r = td_data_claim(&claim, &data);
 	if (r) {
 		td_library_gone(key);
 		return r;
@@ -219,6 +257,29 @@ static CUresult use(const void *library)
 	if (r)
 		td_library_gone(key);
 	return td_data_settle(&claim, r, TD_KEY_LIBRARY, TD_KEY_LIBRARY_MANAGED, key);
+}
+
+/* Before a call that may bring the library's variables into the current context. */
+static CUresult use(const void *library)
+{
+	const void *context = atomic_load_explicit(&library_count, memory_order_relaxed) && library
+				      ? current_context()
+				      : NULL;
+	int cancel = context ? td_thread_no_cancel() : 0;
+	struct td_image_data data;
+	CUresult r = CUDA_SUCCESS;
+	struct library *l;
+	uint64_t key;
+
+	if (!context)
+		return r;
+	key = begin_use(library, context, &data, &l);
+	if (key) {
+		r = ask_for(library, key, &data);
+		end_busy(l);
+	}
+	td_thread_may_cancel(cancel);
+	return r;
 }
 
 /* NULL: in the current one. */
@@ -262,28 +323,25 @@ static void remember(void *handle, const struct td_image_data *data)
 	if (!l)
 		return;
 	td_lock_take(&lock);
-	*l = (struct library){libraries, handle, *data, NULL, 0};
+	*l = (struct library){
+		.next = libraries, .handle = handle, .serial = ++last_serial, .data = *data};
 	libraries = l;
 	atomic_fetch_add(&library_count, 1);
 	td_lock_drop(&lock);
 }
 
-/* Unlinked; NULL: it has no variables. */
-static struct library *forget(const void *handle)
+/* Of one that is busy, or that nobody else knows of yet. */
+static void forget(struct library *l)
 {
-	struct library **at = &libraries, *l;
+	struct library **at = &libraries;
 
 	td_lock_take(&lock);
-	while (*at && (*at)->handle != handle)
+	while (*at != l)
 		at = &(*at)->next;
-	l = *at;
-	if (l) {
-		*at = l->next;
-		atomic_fetch_sub(&library_count, 1);
-		forget_kernels(handle);
-	}
+	*at = l->next;
+	atomic_fetch_sub(&library_count, 1);
+	forget_kernels(l->serial);
 	td_lock_drop(&lock);
-	return l;
 }
 
 /* It has been unloaded. */
@@ -309,10 +367,8 @@ static CUresult loaded(CUresult r, void **library, const struct td_image_data *d
 		return r;
 	remember(*library, data);
 	r = use(*library);
-	if (r) {
-		free_library(forget(*library));
-		(void)td_real.cuLibraryUnload(*library);
-	}
+	if (r)
+		(void)td_hook_cuLibraryUnload(*library);
 	return r;
 }
 
@@ -326,13 +382,36 @@ static CUresult loaded(CUresult r, void **library, const struct td_image_data *d
 LOAD_LIBRARY(cuLibraryLoadData, td_data_of_image)
 LOAD_LIBRARY(cuLibraryLoadFromFile, td_data_of_file)
 
+/* Nobody else has to do with it from now on. NULL: it is not known. */
+static struct library *begin_unload(const void *handle)
+{
+	struct library *l;
+
+	td_lock_take(&lock);
+	l = find_free(handle);
+	if (l)
+		l->busy = true;
+	td_lock_drop(&lock);
+	return l;
+}
+
+/* A driver may refuse it, amid a capture: then it is all there still. */
 CUresult td_hook_cuLibraryUnload(void *a0)
 {
-	struct library *l =
-		atomic_load_explicit(&library_count, memory_order_relaxed) ? forget(a0) : NULL;
+	int cancel = td_thread_no_cancel();
+	struct library *l = atomic_load_explicit(&library_count, memory_order_relaxed)
+				    ? begin_unload(a0)
+				    : NULL;
 	CUresult r = td_real.cuLibraryUnload(a0);
 
-	free_library(l);
+	if (l && !r) {
+		forget(l);
+		free_library(l);
+		tell_waiters();
+	} else if (l) {
+		end_busy(l);
+	}
+	td_thread_may_cancel(cancel);
 	return r;
 }
 

@@ -20,8 +20,11 @@
  *   contexts   a library's variable in each of three contexts
  *   streams    a library's kernel is launched by its own handle in a stream of each
  *   nodes      a library's kernel is a node that says that it is for each of them
+ *   threads    a library that does not fit beside 20 MiB is used by threads at once, again and again: how many of them got it
+ *   kept       a library, and what the driver says to its unloading amid a capture; then as much memory as one more
  *   reset      once: a library, and the primary context reset; then its variable once more, and as much memory as one more
  */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -392,6 +395,85 @@ static void nodes(CUcontext *all, size_t bytes)
 	must(cuLibraryUnload(library), "unload");
 }
 
+#define THREADS 8
+#define ROUNDS  50
+#define BESIDE  ((size_t)20 << 20)
+
+struct crowd {
+	pthread_barrier_t barrier;
+	CUcontext context;
+	void *library;
+	unsigned got[THREADS];
+};
+
+struct one {
+	struct crowd *crowd;
+	unsigned number;
+};
+
+static void *use_in_crowd(void *arg)
+{
+	const struct one *one = arg;
+	struct crowd *c = one->crowd;
+	CUdeviceptr at;
+	size_t size;
+
+	must(cuCtxSetCurrent(c->context), "cuCtxSetCurrent");
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&c->barrier);
+		c->got[one->number] += !cuLibraryGetGlobal(&at, &size, c->library, "words");
+	}
+	return NULL;
+}
+
+/* Loaded while no context is current: it is asked for as it is used. */
+static void crowd(CUcontext *all, size_t bytes)
+{
+	struct crowd c = {.context = all[0]};
+	struct one each[THREADS];
+	pthread_t threads[THREADS];
+	CUdeviceptr beside;
+	unsigned got = 0;
+
+	must(pthread_barrier_init(&c.barrier, NULL, THREADS), "barrier");
+	must(cuMemAlloc_v2(&beside, BESIDE), "beside");
+	must(cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
+	must(cuLibraryLoadData(&c.library, image(bytes), NULL, NULL, 0, NULL, NULL, 0), "load");
+	for (unsigned i = 0; i < THREADS; i++) {
+		each[i] = (struct one){&c, i};
+		must(pthread_create(&threads[i], NULL, use_in_crowd, &each[i]), "thread");
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		must(pthread_join(threads[i], NULL), "join");
+		got += c.got[i];
+	}
+	must(cuCtxSetCurrent(c.context), "cuCtxSetCurrent");
+	must(cuLibraryUnload(c.library), "unload");
+	must(cuMemFree_v2(beside), "free");
+	say(got, CUDA_SUCCESS);
+}
+
+static void kept(CUcontext *all, size_t bytes)
+{
+	CUdeviceptr at;
+	CUstream stream;
+	CUresult refused, r;
+	void *library, *graph;
+
+	must(cuCtxSetCurrent(all[0]), "cuCtxSetCurrent");
+	must(load_library(&library, image(bytes)), "load");
+	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	must(cuStreamBeginCapture_v2(stream, 0), "cuStreamBeginCapture"); /* global */
+	refused = cuLibraryUnload(library);
+	(void)cuStreamEndCapture(stream, &graph);
+	r = cuMemAlloc_v2(&at, bytes);
+	say(refused != CUDA_SUCCESS, r);
+	must(cuStreamDestroy_v2(stream), "cuStreamDestroy");
+	must(cuLibraryUnload(library), "unload");
+	must(cuMemAlloc_v2(&at, bytes), "what it had");
+	must(cuMemFree_v2(at), "free");
+}
+
 static void reset(size_t bytes)
 {
 	CUcontext context;
@@ -427,11 +509,13 @@ static bool is_one_of_later(const char *kind)
 	       takes_kernels(kind);
 }
 
-/* In several contexts. */
+/* In several contexts, or more than once in one. */
 static const struct {
 	const char *name;
 	void (*run)(CUcontext *all, size_t bytes);
-} wide[] = {{"contexts", contexts}, {"streams", streams}, {"nodes", nodes}};
+	bool in_one;
+} wide[] = {{"contexts", contexts, false}, {"streams", streams, false}, {"nodes", nodes, false},
+	{"threads", crowd, true}, {"kept", kept, true}};
 
 static int find_wide(const char *kind)
 {
@@ -464,7 +548,7 @@ int main(int argc, char **argv)
 		if (takes_kernels(argv[1]))
 			must(cuLibraryGetKernel(&kernels[i], handles[i], "f"), "its kernel");
 	}
-	for (unsigned i = 0; i < (in_each < 0 ? 1 : LATER); i++)
+	for (unsigned i = 0; i < (in_each < 0 || wide[in_each].in_one ? 1 : LATER); i++)
 		must(cuCtxCreate_v2(&context[i], 0, 0), "cuCtxCreate");
 	while (fgets(line, sizeof(line), stdin)) {
 		unsigned n = 0;

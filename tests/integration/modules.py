@@ -63,6 +63,24 @@ def a_library_counts_in_each_context_that_it_is_used_in():
             nothing_is_left(world)
 
 
+def no_thread_has_what_another_one_asks_for_and_is_refused():
+    with World("--memory", "256m") as world:
+        process = start(world, "threads", 24, "plain")
+        assert again(process) == {"loaded": 0, "result": 0}
+        process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0
+        nothing_is_left(world)
+
+
+def what_a_driver_does_not_unload_counts_still():
+    with World("--memory", "256m") as world:
+        process = start(world, "kept", 24, "plain")
+        assert again(process) == {"loaded": 1, "result": 2}
+        process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0
+        nothing_is_left(world)
+
+
 def a_library_counts_again_after_its_context_has_ended():
     with World("--memory", "256m") as world:
         process = start(world, "reset", 24, "plain")
@@ -76,5 +94,7 @@ run_cases([
     what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again,
     a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used,
     a_library_counts_in_each_context_that_it_is_used_in,
+    no_thread_has_what_another_one_asks_for_and_is_refused,
+    what_a_driver_does_not_unload_counts_still,
     a_library_counts_again_after_its_context_has_ended,
 ])
