@@ -425,7 +425,7 @@ void td_antman_put(struct td_experiment_run *run, const struct td_antman_outcome
 			within = setting.load;
 	}
 	td_row_put(run, within > 0 ? TD_REPRODUCED : TD_NOT_REPRODUCED,
-		"a load at which FIFO / AntMan is 1.6 to 2.5", "2.05x", "",
+		"a load at which FIFO / AntMan is 1.6 to 2.5", "one shown", "",
 		"of the median; not of every seed", "load %g", within);
 	td_row_claim(run, TD_CLAIM_ANTMAN_JCT, TD_FITTED, NULL);
 	td_row_put(run, TD_SHOWN, "pair sum of the mix", "1.76x", "",
