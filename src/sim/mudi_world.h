@@ -91,3 +91,7 @@ int td_mudi_run(struct td_experiment_run *run, struct td_mudi_world *w,
 /* Fig. 17: its three systems, with memory. */
 int td_mudi_run_more(struct td_experiment_run *run, struct td_mudi_world *w,
 	struct td_mudi_outcome *ret, struct td_err *err);
+
+/* Fig. 15, of two loads and all seeds: Mudi's violations rise slowest in every seed, or not. */
+void td_mudi_put_loads(struct td_experiment_run *run, const struct td_mudi_outcome *low,
+	const struct td_mudi_outcome *high);
