@@ -27,11 +27,19 @@ size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus)
 	return 2 * sizeof(uint64_t) * leaves_for(gpus) + words * sizeof(uint32_t);
 }
 
+static uint64_t bits_in(uint64_t set)
+{
+	uint64_t count = 0;
+
+	for (; set; set &= set - 1)
+		count++;
+	return count;
+}
+
 /* Load first, then guests, so that of idle GPUs those without a guest come first. */
 static uint64_t key_of(const struct td_inventory *v, uint32_t gpu)
 {
-	uint64_t unseen = (uint64_t)__builtin_popcount(v->unseen[gpu]);
-	uint64_t load = v->load_ppm[gpu] + unseen * v->assumed_ppm;
+	uint64_t load = v->load_ppm[gpu] + bits_in(v->unseen[gpu]) * v->assumed_ppm;
 
 	return v->guest_count[gpu] == TD_GUESTS ? ABSENT : load << 8 | v->guest_count[gpu];
 }

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 BUILD = os.path.abspath(sys.argv[1])
 SOFTGPU, TANDEM = f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/src/cli/tandem"
@@ -106,7 +107,9 @@ def result_of(number, case):
     except Skip as why:
         return f"ok {number} - {case.__name__} # SKIP {why}"
     except (AssertionError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
-        return f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# ")
+        where = "".join(traceback.format_tb(problem.__traceback__)[1:])
+        what = f"{problem}: {problem.doc!r}" if isinstance(problem, json.JSONDecodeError) else str(problem)
+        return f"not ok {number} - {case.__name__}\n# " + f"{what}\n{where}".rstrip().replace("\n", "\n# ")
 
 
 def say(text):
