@@ -1,9 +1,13 @@
 /*
- * dcuda-memory: 35 applications of 217 GB on the four GPUs of dcuda_machine.h, 12 GB each. Thrashing is calibrated on Fig. 3; what they demand of the cores is not in the paper and is swept.
+ * dcuda-memory: 35 applications of 217 GB on the four GPUs of dcuda_machine.h, 12 GB each. Thrashing is calibrated on Fig. 3; what they demand of the cores is not in the paper and is swept. By proportional sharing and, with the data, by the fitted model, where all are like the P100 job whose use of a GPU is nearest to that.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/cleanup.h"
+#include "base/err.h"
 #include "sim/dcuda_machine.h"
 #include "sim/experiment.h"
 #include "sim/random.h"
@@ -151,10 +155,12 @@ static bool overlaps_the_papers(const double *changes, uint32_t orders)
 	return least <= -30 && most >= -67 && most < 0;
 }
 
+/* fitted: what all applications are like in the fitted model; NULL: proportional sharing. */
 static void run_memory(struct td_experiment_run *run, double core, double work_s, double thrash,
-	uint32_t orders, struct said *said)
+	const struct td_contender *fitted, uint32_t orders, struct said *said)
 {
-	struct td_contention fluid = {.proportional = true, .capped_pressure = 1};
+	struct td_contention contention = {.proportional = !fitted, .capped_pressure = 1};
+	enum td_variant variant = fitted ? TD_FITTED : TD_PROPORTIONAL;
 	static const struct td_dcuda_how hows[HOWS] = {{.by_count = true},
 		{.dcuda = true, .memory = true, .compact = true, .slices = true},
 		{.dcuda = true, .compact = true, .slices = true}, {.dcuda = true, .memory = true},
@@ -176,6 +182,8 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 			1 + (thrash - 1) * 0.12);
 	else if (!counts)
 		snprintf(sweep, sizeof(sweep), ", %g s each", work_s);
+	else if (fitted)
+		snprintf(sweep, sizeof(sweep), ", fitted");
 	for (uint32_t o = 0; o < orders; o++) {
 		double slowdown[HOWS] = {0};
 
@@ -186,7 +194,9 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 
 			of.worst_thrash = thrash;
 			make_memory_apps(o, core, work_s, apps);
-			out = td_dcuda_simulate(of, &fluid, 12, apps, 35);
+			for (int i = 0; fitted && i < 35; i++)
+				apps[i].contender = *fitted;
+			out = td_dcuda_simulate(of, &contention, 12, apps, 35);
 			slowdown[how] = out.slowdown;
 			over[how] += 100 * mean4(out.memory_overloaded) / orders;
 			jain[0] += how == DCUDA ? out.jain / orders : 0;
@@ -218,7 +228,7 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 		metric, "> 40 % -> < 20 %", "", note, "%.0f %% -> %.0f %%", over[WITHOUT],
 		over[DCUDA]);
 	if (counts)
-		td_row_claim(run, TD_CLAIM_DCUDA_MEMORY, TD_PROPORTIONAL, NULL);
+		td_row_claim(run, TD_CLAIM_DCUDA_MEMORY, variant, NULL);
 	snprintf(metric, sizeof(metric), "execution against Least-Loaded (Fig. 19), cores %g%s",
 		core, sweep);
 	td_spread(changes, orders, spread);
@@ -238,7 +248,7 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 		metric, "-30 to -67 %", spread, note, "median %+.0f %%",
 		td_median(changes, orders));
 	if (counts)
-		td_row_claim(run, TD_CLAIM_DCUDA_MEMORY, TD_PROPORTIONAL, NULL);
+		td_row_claim(run, TD_CLAIM_DCUDA_MEMORY, variant, NULL);
 	snprintf(metric, sizeof(metric),
 		"balancing alone, without slices and compaction, cores %g%s", core, sweep);
 	td_row_put(run, TD_SHOWN, metric, "", "", "memory overloaded, execution",
@@ -315,19 +325,41 @@ static void put_text(FILE *out, const struct said *s)
 		s->settings);
 }
 
+/* The P100 job whose own use of a GPU is nearest to core: all applications are alike in that. The balancer sees core. */
+static struct td_contender nearest(const struct td_profiles *profiles, double core)
+{
+	struct td_contender kind = profiles->profiles[0].contender;
+
+	for (uint32_t i = 1; i < profiles->count; i++)
+		if (fabs(profiles->profiles[i].contender.demand - core) < fabs(kind.demand - core))
+			kind = profiles->profiles[i].contender;
+	kind.demand = core;
+	return kind;
+}
+
 int td_exp_dcuda_memory(struct td_experiment_run *run, struct td_err *err)
 {
 	static const double cores[] = {0.2, 0.4, 0.8}, works_s[] = {25, 20, 15};
-	struct said said = {.settings = 0};
+	td_auto_free struct td_profiles *profiles = calloc(1, sizeof(*profiles));
+	struct said said = {.settings = 0}, of_fitted = {.settings = 0};
+	int r = profiles ? 0 : td_err_set(err, -ENOMEM, "out of memory");
 
-	(void)err;
+	if (!r && run->data)
+		r = td_profiles_fit(run->data, "p100", profiles, err);
+	if (r)
+		return r;
 	put_packing(run, WORK_S, run->quick ? 5 : 20);
 	for (int c = 0; c < 3; c++)
-		run_memory(run, cores[c], WORK_S, 0, run->quick ? 5 : 20, &said);
-	run_memory(run, 0.8, WORK_S, SERIAL_THRASH, run->quick ? 5 : 20, &said);
+		run_memory(run, cores[c], WORK_S, 0, NULL, run->quick ? 5 : 20, &said);
+	for (int c = 0; c < 3 && profiles->count; c++) {
+		struct td_contender kind = nearest(profiles, cores[c]);
+
+		run_memory(run, cores[c], WORK_S, 0, &kind, run->quick ? 5 : 20, &of_fitted);
+	}
+	run_memory(run, 0.8, WORK_S, SERIAL_THRASH, NULL, run->quick ? 5 : 20, &said);
 	for (int k = 0; k < 3; k++) {
 		put_packing(run, works_s[k], run->quick ? 5 : 20);
-		run_memory(run, 0.4, works_s[k], 0, run->quick ? 5 : 20, &said);
+		run_memory(run, 0.4, works_s[k], 0, NULL, run->quick ? 5 : 20, &said);
 	}
 	put_text(run->report, &said);
 	fputs("Thrashing is calibrated on Fig. 3 (1.5 x serial time at 112 % of the memory). "

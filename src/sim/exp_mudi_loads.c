@@ -14,14 +14,15 @@ static bool is_slowest(const struct td_mudi_outcome *low, const struct td_mudi_o
 	return true;
 }
 
-void td_mudi_put_loads(struct td_experiment_run *run, const struct td_mudi_outcome *low,
-	const struct td_mudi_outcome *high)
+void td_mudi_put_loads(struct td_experiment_run *run, enum td_variant variant,
+	const struct td_mudi_outcome *low, const struct td_mudi_outcome *high)
 {
 	double rise[TD_MUDI_POLICIES] = {0}, slow[TD_MUDI_POLICIES] = {0},
 	       of_mudi[TD_MUDI_SEEDS_MAX];
 	struct td_seeds seeds = {0};
-	char spread[64], note[160] = "order in every seed; means over seeds, percentage points; "
-				     "tandem last; spread: Mudi's";
+	char metric[96], spread[64],
+		note[160] = "order in every seed; means over seeds, percentage points; "
+			    "tandem last; spread: Mudi's";
 
 	for (uint32_t s = 0; s < run->seeds; s++) {
 		for (int p = 0; p < TD_MUDI_POLICIES; p++) {
@@ -33,14 +34,17 @@ void td_mudi_put_loads(struct td_experiment_run *run, const struct td_mudi_outco
 	}
 	td_spread(of_mudi, run->seeds, spread);
 	td_seeds_put(&seeds, note, sizeof(note));
-	td_row_put(run, TD_SHOWN,
-		"rise of violations from load 1 to 4 (Fig. 15): GSLICE, gpulets, MuxFlow, Mudi",
-		"slowest rise", spread, note, "%.4f, %.4f, %.4f, %.4f; %.4f", rise[TD_MUDI_GSLICE],
-		rise[TD_MUDI_GPULETS], rise[TD_MUDI_MUXFLOW], rise[TD_MUDI_ITSELF],
-		rise[TD_MUDI_TANDEM]);
-	td_row_claim(run, TD_CLAIM_MUDI_LOADS, TD_FITTED, &seeds);
-	td_row_put(run, TD_SHOWN, "CT at load 4 / load 1: GSLICE, gpulets, MuxFlow, Mudi; tandem",
-		"", "", "", "%.2f, %.2f, %.2f, %.2f; %.2f", slow[TD_MUDI_GSLICE],
-		slow[TD_MUDI_GPULETS], slow[TD_MUDI_MUXFLOW], slow[TD_MUDI_ITSELF],
-		slow[TD_MUDI_TANDEM]);
+	snprintf(metric, sizeof(metric),
+		"rise of violations, load 1 to 4 (Fig. 15), %s: GSLICE, gpulets, MuxFlow, Mudi",
+		td_variant_names[variant]);
+	td_row_put(run, TD_SHOWN, metric, "slowest rise", spread, note,
+		"%.4f, %.4f, %.4f, %.4f; %.4f", rise[TD_MUDI_GSLICE], rise[TD_MUDI_GPULETS],
+		rise[TD_MUDI_MUXFLOW], rise[TD_MUDI_ITSELF], rise[TD_MUDI_TANDEM]);
+	td_row_claim(run, TD_CLAIM_MUDI_LOADS, variant, &seeds);
+	snprintf(metric, sizeof(metric),
+		"CT at load 4 / load 1, %s: GSLICE, gpulets, MuxFlow, Mudi; tandem",
+		td_variant_names[variant]);
+	td_row_put(run, TD_SHOWN, metric, "", "", "", "%.2f, %.2f, %.2f, %.2f; %.2f",
+		slow[TD_MUDI_GSLICE], slow[TD_MUDI_GPULETS], slow[TD_MUDI_MUXFLOW],
+		slow[TD_MUDI_ITSELF], slow[TD_MUDI_TANDEM]);
 }

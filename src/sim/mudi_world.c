@@ -277,20 +277,21 @@ static int run_batch(struct td_experiment_run *run, struct batch *batch,
 int td_mudi_run(struct td_experiment_run *run, struct td_mudi_world *w,
 	const struct td_mudi_setting *setting, struct td_mudi_outcome *ret, struct td_err *err)
 {
+	/* The systems first. */
 	static const int policies[TD_MUDI_POLICIES] = {TD_MUDI_GSLICE, TD_MUDI_GPULETS,
-		TD_MUDI_MUXFLOW, TD_MUDI_ITSELF, TD_MUDI_BOUND, TD_MUDI_TANDEM, TD_MUDI_TRUTH,
+		TD_MUDI_MUXFLOW, TD_MUDI_ITSELF, TD_MUDI_TANDEM, TD_MUDI_BOUND, TD_MUDI_TRUTH,
 		TD_MUDI_EXACT};
-	struct batch batch = {w, setting, policies, TD_MUDI_POLICIES};
+	struct batch batch = {w, setting, policies, setting->unbounded ? 5 : TD_MUDI_POLICIES};
 
 	return run_batch(run, &batch, ret, err);
 }
 
-int td_mudi_run_more(struct td_experiment_run *run, struct td_mudi_world *w,
+int td_mudi_run_more(struct td_experiment_run *run, struct td_mudi_world *w, int variant,
 	struct td_mudi_outcome *ret, struct td_err *err)
 {
 	static const int policies[] = {
 		TD_MUDI_ITSELF, TD_MUDI_MORE, TD_MUDI_EVEN, TD_MUDI_MORE_EXACT};
-	const struct td_mudi_setting setting = {0, 1, 1.6, true};
+	const struct td_mudi_setting setting = {variant, 1, 1.6, true, false};
 	struct batch batch = {w, &setting, policies, 4};
 
 	return run_batch(run, &batch, ret, err);

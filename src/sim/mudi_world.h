@@ -63,6 +63,7 @@ struct td_mudi_setting {
 	int variant;
 	double load, crowd; /* of the services' rates; of the arrivals */
 	bool memory;        /* GPUs have 40 GiB, and everybody needs some of it */
+	bool unbounded;     /* without the bounds */
 };
 
 /* Of a run, for each policy. */
@@ -84,14 +85,14 @@ struct td_mudi_outcome {
 /* The trace's jobs of one GPU by class. -ENOENT: a class has none. */
 int td_mudi_pools(struct td_mudi_world *w, struct td_err *err);
 
-/* One setting under all of TD_MUDI_POLICIES; ret: of each seed. */
+/* One setting under all of TD_MUDI_POLICIES, or under the systems alone; ret: of each seed. */
 int td_mudi_run(struct td_experiment_run *run, struct td_mudi_world *w,
 	const struct td_mudi_setting *setting, struct td_mudi_outcome *ret, struct td_err *err);
 
 /* Fig. 17: its three systems, with memory. */
-int td_mudi_run_more(struct td_experiment_run *run, struct td_mudi_world *w,
+int td_mudi_run_more(struct td_experiment_run *run, struct td_mudi_world *w, int variant,
 	struct td_mudi_outcome *ret, struct td_err *err);
 
 /* Fig. 15, of two loads and all seeds: Mudi's violations rise slowest in every seed, or not. */
-void td_mudi_put_loads(struct td_experiment_run *run, const struct td_mudi_outcome *low,
-	const struct td_mudi_outcome *high);
+void td_mudi_put_loads(struct td_experiment_run *run, enum td_variant variant,
+	const struct td_mudi_outcome *low, const struct td_mudi_outcome *high);

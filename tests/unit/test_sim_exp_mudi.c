@@ -22,7 +22,7 @@ static struct td_row put(void)
 	struct td_experiment_run run = {.seeds = 2, .name = "mudi-sim"};
 	struct td_row row;
 
-	td_mudi_put_loads(&run, low, high);
+	td_mudi_put_loads(&run, TD_FITTED, low, high);
 	CHECK_EQ(run.row_count, 2);
 	row = run.rows[0];
 	free(run.rows);
