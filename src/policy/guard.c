@@ -7,8 +7,8 @@
 #define PERIOD_NS 10000000ull
 /* 99 of 100 steps are to be within their slack. */
 #define LONG_STEPS 128
-/* So long the first pause of a job may be over at any moment for a second piece of work. */
-#define FIRST_NS 1000000000ull
+/* So long the first pause on a GPU may be over at any moment for a second piece of work: a program may load its data before it does anything. */
+#define FIRST_NS 60000000000ull
 /* The slack, in what a pause's end may cost. */
 #define LONG_SHARES 4
 
@@ -210,16 +210,6 @@ static void bound_by_step(const struct td_client_view *client, struct td_guard_r
 	room->long_every_ns = every > room->long_every_ns ? every : room->long_every_ns;
 }
 
-/* Those of whoever comes next are others. */
-static void forget_gone(struct td_guard *guard, const struct td_view *view, uint32_t gpu)
-{
-	for (uint32_t c = 0; c < view->client_count; c++)
-		if (view->clients[c].gpu == gpu && view->clients[c].class == TD_CLASS_GUARANTEED)
-			return;
-	guard->pauses = (struct td_pauses){0};
-	guard->at_work = false;
-}
-
 /* A guaranteed job's pauses: of all of them together, as besteffort work has the GPU to itself in those only. */
 static void note_pauses(struct td_guard *guard, bool at_work, uint64_t now_ns)
 {
@@ -262,7 +252,6 @@ struct td_guard_room td_guard_step(struct td_guard *guard, const struct td_view 
 	for (uint32_t c = 0; c < view->client_count; c++)
 		at_work |= is_guaranteed(view, plan, gpu, c) && view->clients[c].wants;
 	note_pauses(guard, at_work, now_ns);
-	forget_gone(guard, view, gpu);
 	room.duty_ppm = duty_ppm(guard, view, gpu, &here, besteffort_jobs, now_ns, plan);
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];

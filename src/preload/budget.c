@@ -139,15 +139,38 @@ uint64_t td_budget_wait_ns(
 
 static uint64_t tag_of(uint32_t hash)
 {
-	return hash / TD_SOLO_PLACES & (UINT64_MAX >> TAG_SHIFT);
+	return hash / TD_SOLO_SETS & (UINT64_MAX >> TAG_SHIFT);
+}
+
+/* Its own, else one that is free, else the one that it may replace. Threads that meet here may put it into two: then either is as good. */
+static _Atomic uint64_t *find_place(_Atomic uint64_t *places, uint32_t hash)
+{
+	_Atomic uint64_t *set = &places[hash % TD_SOLO_SETS * TD_SOLO_WAYS], *free = NULL;
+	uint64_t tag = tag_of(hash);
+
+	for (unsigned i = 0; i < TD_SOLO_WAYS; i++) {
+		uint64_t seen = atomic_load_explicit(&set[i], memory_order_relaxed);
+
+		if (!seen)
+			free = free ? free : &set[i];
+		else if (seen >> TAG_SHIFT == tag)
+			return &set[i];
+	}
+	return free ? free : &set[tag % TD_SOLO_WAYS];
+}
+
+/* 0: it has none. */
+static uint64_t entry_of(const _Atomic uint64_t *places, uint32_t hash)
+{
+	uint64_t seen = atomic_load_explicit(
+		find_place((_Atomic uint64_t *)places, hash), memory_order_relaxed);
+
+	return seen >> TAG_SHIFT == tag_of(hash) ? seen : 0;
 }
 
 static uint64_t place_of(const struct td_solo *solo, uint32_t hash)
 {
-	uint64_t seen =
-		atomic_load_explicit(&solo->places[hash % TD_SOLO_PLACES], memory_order_relaxed);
-
-	return seen >> TAG_SHIFT == tag_of(hash) ? seen : 0;
+	return entry_of(solo->places, hash);
 }
 
 uint64_t td_solo_expect(const struct td_solo *solo, uint32_t hash)
@@ -162,10 +185,7 @@ bool td_solo_is_sure(const struct td_solo *solo, uint32_t hash)
 
 uint64_t td_lengths_expect(const struct td_lengths *lengths, uint32_t hash)
 {
-	uint64_t seen =
-		atomic_load_explicit(&lengths->places[hash % TD_SOLO_PLACES], memory_order_relaxed);
-
-	return seen >> TAG_SHIFT == tag_of(hash) ? seen & LENGTH_MASK : 0;
+	return entry_of(lengths->places, hash) & LENGTH_MASK;
 }
 
 void td_lengths_note(struct td_lengths *lengths, uint32_t hash, uint64_t interval_ns, bool sure)
@@ -177,7 +197,7 @@ void td_lengths_note(struct td_lengths *lengths, uint32_t hash, uint64_t interva
 	else if (before && !sure && ns - before > before / UNSURE_SHARE)
 		ns = before + before / UNSURE_SHARE;
 	if (ns <= LENGTH_MASK)
-		atomic_store_explicit(&lengths->places[hash % TD_SOLO_PLACES],
+		atomic_store_explicit(find_place(lengths->places, hash),
 			tag_of(hash) << TAG_SHIFT | ns, memory_order_relaxed);
 }
 
@@ -225,7 +245,7 @@ uint64_t td_solo_correct(
 	else if (times < TIMES_MAX && !sure)
 		interval_ns /= 2;
 	times += times < TIMES_MAX;
-	atomic_store_explicit(&solo->places[hash % TD_SOLO_PLACES],
+	atomic_store_explicit(find_place(solo->places, hash),
 		tag_of(hash) << TAG_SHIFT | times << TIMES_SHIFT | (sure ? SURE : 0) | ns,
 		memory_order_relaxed);
 	return min_ns(interval_ns, exact ? OUTLIER * ns : ns);

@@ -40,8 +40,10 @@ void td_budget_charge(struct td_budget *budget, uint64_t gpu_ns, uint32_t duty_p
 uint64_t td_budget_wait_ns(
 	struct td_budget *budget, uint64_t in_flight_ns, uint32_t duty_ppm, uint64_t now_ns);
 
-/* Solo times by a hash of the work. Entries that meet in one place replace each other. */
-#define TD_SOLO_PLACES 256
+/* Solo times by a hash of the work: sets of so many places, of which a new entry takes one that is free, or another's. */
+#define TD_SOLO_SETS   128
+#define TD_SOLO_WAYS   8
+#define TD_SOLO_PLACES (TD_SOLO_SETS * TD_SOLO_WAYS)
 
 struct td_solo {
 	_Atomic uint64_t places[TD_SOLO_PLACES]; /* budget.c's; 0: none */

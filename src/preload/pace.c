@@ -42,7 +42,11 @@
 #define MARK_MIN_NS      (100 * TD_NS_PER_US) /* where the window is less */
 #define NEW_NS           (2 * TD_NS_PER_MS)
 #define NEW_MAX_NS       (20 * TD_NS_PER_MS) /* while it is in flight */
-#define DUTY_WINDOW_NS   (20 * TD_NS_PER_MS)
+/* While none of what is new is seen to end, the next comes after so much of the time that the first has been in flight; not before, and not long after. */
+#define NEW_TIMES       4
+#define NEW_WAIT_MIN_NS (50 * TD_NS_PER_MS)
+#define NEW_WAIT_MAX_NS (1 * TD_NS_PER_S)
+#define DUTY_WINDOW_NS  (20 * TD_NS_PER_MS)
 /* While held for another's moment alone: so often it is looked whether the GPU has run dry. */
 #define HOLD_LOOK_NS (500 * TD_NS_PER_US)
 /* Several programs share the GPU. */
@@ -79,14 +83,47 @@ static uint64_t likely_ns(uint32_t hash)
 		    : atomic_load_explicit(&td_pacer.unnamed_ns, memory_order_relaxed);
 }
 
-/* Longer at once, shorter slowly. */
+/* Longer or shorter, slowly. */
 static void note_unnamed(uint64_t ns)
 {
 	uint64_t before = atomic_load_explicit(&td_pacer.unnamed_ns, memory_order_relaxed);
 
 	if (ns < before)
 		ns = before - (before - ns) / UNNAMED_SHARE;
+	else if (before)
+		ns = before + (ns - before) / UNNAMED_SHARE;
 	atomic_store_explicit(&td_pacer.unnamed_ns, ns, memory_order_relaxed);
+}
+
+/* Any thread's. Several that meet here count as one. */
+static void note_new(uint64_t now_ns)
+{
+	uint64_t first = atomic_load_explicit(&td_pacer.new_since_ns, memory_order_relaxed),
+		 wait = first && now_ns > first ? NEW_TIMES * (now_ns - first) : 0;
+
+	if (!first)
+		atomic_store_explicit(&td_pacer.new_since_ns, now_ns, memory_order_relaxed);
+	if (wait < NEW_WAIT_MIN_NS)
+		wait = NEW_WAIT_MIN_NS;
+	if (wait > NEW_WAIT_MAX_NS)
+		wait = NEW_WAIT_MAX_NS;
+	atomic_store_explicit(&td_pacer.new_next_ns, now_ns + wait, memory_order_relaxed);
+}
+
+/* Something that came later has ended: what is in flight does not keep the GPU. */
+static void forget_new(const struct td_window_mark *mark)
+{
+	uint64_t first = atomic_load_explicit(&td_pacer.new_since_ns, memory_order_relaxed);
+
+	if (first && mark->submitted_ns >= first)
+		atomic_store_explicit(&td_pacer.new_since_ns, 0, memory_order_relaxed);
+}
+
+static bool must_wait_for_new(uint32_t hash, uint64_t now_ns)
+{
+	return !likely_ns(hash) &&
+	       atomic_load_explicit(&td_pacer.new_since_ns, memory_order_relaxed) &&
+	       now_ns < atomic_load_explicit(&td_pacer.new_next_ns, memory_order_relaxed);
 }
 
 static void marked(struct td_window *window, struct td_window_mark *mark)
@@ -180,6 +217,16 @@ static void pay(const struct td_window *window, uint64_t gpu_ns, uint32_t duty)
 	atomic_fetch_add_explicit(&td_meter.page.gpu_ns, gpu_ns, memory_order_relaxed);
 }
 
+/* How long such work may take. Of copies one number stands for all. */
+static void note_length(const struct td_window_mark *mark, uint64_t elapsed_ns, uint32_t rivals)
+{
+	if (!mark->hash)
+		note_unnamed(elapsed_ns / mark->submissions);
+	if (mark->free || !rivals)
+		td_lengths_note(&td_pacer.lengths, mark->hash, elapsed_ns,
+			!rivals && mark->word == td_gate_word());
+}
+
 /*
  * While there is a duty: what it took without the time of others, 0: not known. Charged is, of the span that it took, what no thread has paid for, and no
  * more than that; where it is not known, what lies behind the latest end that the thread has seen.
@@ -197,16 +244,12 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 	/* Of copies nothing is known: they cost what they took. */
 	if (ns && mark->hash)
 		ns = solo_ns(mark, ns, rivals);
-	else if (ns)
-		note_unnamed(ns / mark->submissions);
 	/* Measured or not: there is no more to wait for. */
 	if (was_alone(mark))
 		atomic_store_explicit(&td_meter.page.measured, mark->alone, memory_order_relaxed);
-	/* One number stands for all copies: nothing is learnt of those; nor of an interval that began before the work could. */
-	if (elapsed_ns && mark->hash && (mark->started || mark->backlogged) &&
-		(mark->free || !rivals))
-		td_lengths_note(&td_pacer.lengths, mark->hash, elapsed_ns,
-			!rivals && mark->word == td_gate_word());
+	/* An interval that began before the work could says nothing of how long that may be. */
+	if (elapsed_ns && (mark->started || mark->backlogged))
+		note_length(mark, elapsed_ns, rivals);
 	if (mark->free) {
 		td_budget_spend(
 			&td_pacer.budgets[window->gpu], ns ? ns : NEW_NS, duty, td_time_now_ns());
@@ -234,6 +277,7 @@ static void take_out(struct td_window *window, const struct td_driver *driver)
 		if (driver->event_query(mark->event) == TD_CUDA_ERROR_NOT_READY)
 			break;
 		expect(window, mark, 0);
+		forget_new(mark);
 		td_window_completed(
 			window, charge(window, driver, mark, elapsed_ns(driver, window, mark)));
 		reuse = window->done_event;
@@ -417,15 +461,31 @@ static uint64_t mark_ns(uint64_t window_ns)
 	return ns > MARK_MIN_NS ? ns : MARK_MIN_NS;
 }
 
+/* It is not to be taken for shorter than it may be. */
+static uint64_t longest_ns(uint32_t work)
+{
+	uint32_t hash = td_window_hash(work);
+	uint64_t ns = likely_ns(hash), longest = td_lengths_expect(&td_pacer.lengths, hash);
+
+	ns = longest > ns ? longest : ns;
+	return ns ? ns : NEW_NS;
+}
+
 /*
  * What belongs to one mark goes together, as it is no more than mark_ns: a pause of ours within it would be measured as work, or what is in front of it be guessed. One of the program's own
- * ends it.
+ * ends it, and so does longer work: that has a mark of its own, and is asked for by itself.
  */
-static bool is_within_mark(struct td_window *window, const void *stream, uint64_t window_ns)
+static bool is_within_mark(struct td_window *window, const struct td_driver *driver,
+	const void *stream, uint32_t work, uint64_t window_ns)
 {
-	return window->unmarked && window->unmarked_ns &&
-	       window->unmarked_ns < mark_ns(window_ns) && td_window_next_mark(window) &&
-	       stream == window->last_stream && td_time_now_ns() <= window->submitted_ns + GAP_NS;
+	if (!window->unmarked || !window->unmarked_ns || !td_window_next_mark(window) ||
+		stream != window->last_stream || td_time_now_ns() > window->submitted_ns + GAP_NS)
+		return false;
+	if (window->unmarked_ns + longest_ns(work) <= mark_ns(window_ns))
+		return true;
+	record(window, driver);
+	recount(window);
+	return false;
 }
 
 /* Another's moment alone: nothing is submitted, and the daemon hears when nothing of ours is under way. */
@@ -452,16 +512,6 @@ static bool may_be_measured(struct td_window *window)
 	       td_window_next_mark(window);
 }
 
-/* It is not to be taken for shorter than it may be. */
-static uint64_t longest_ns(uint32_t work)
-{
-	uint32_t hash = td_window_hash(work);
-	uint64_t ns = likely_ns(hash), longest = td_lengths_expect(&td_pacer.lengths, hash);
-
-	ns = longest > ns ? longest : ns;
-	return ns ? ns : NEW_NS;
-}
-
 /* How long a duty makes it wait; 0: not at all. In a moment alone a piece is let through before its time, and paid for after it. */
 static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 	const struct td_driver *driver, void *stream, uint32_t word, uint32_t work)
@@ -474,6 +524,10 @@ static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 		return HOLD_LOOK_NS;
 	if (may_be_measured(window))
 		return 0;
+	if (must_wait_for_new(td_window_hash(work), now)) {
+		end_unmarked(window, driver, stream);
+		return HOLD_LOOK_NS;
+	}
 	pace->free = td_pause_is_free(window, word, ns, now);
 	if (pace->free)
 		return 0;
@@ -510,7 +564,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	reap(window, driver);
 	if (leaves_overlap(duty))
 		record_late(window, driver, stream, kind, pace->window_ns);
-	within = duty && is_within_mark(window, stream, pace->window_ns);
+	within = duty && is_within_mark(window, driver, stream, work, pace->window_ns);
 	pace->free = false;
 	pace->wait_ns =
 		duty && !within ? duty_wait_ns(pace, window, driver, stream, word, work) : 0;
@@ -572,6 +626,8 @@ static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 
 	window->unmarked_ns += ns;
 	td_pause_submitted(window, ns ? ns : NEW_NS, window->submitted_ns);
+	if (!likely_ns(td_window_hash(window->work)))
+		note_new(window->submitted_ns);
 	return !ns || window->unmarked_ns >= mark_ns(window_ns);
 }
 
@@ -610,6 +666,7 @@ void td_pace_forked(void)
 	atomic_store(&td_pacer.expected_ns, 0);
 	atomic_store(&td_pacer.duty_ppm, 0);
 	atomic_store(&td_pacer.last_duty_ppm, 0);
+	atomic_store(&td_pacer.new_since_ns, 0);
 	atomic_store(&td_pacer.held, 0);
 	atomic_store(&td_pacer.let_through, 0);
 	td_pause_forked();

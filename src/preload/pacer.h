@@ -37,6 +37,9 @@ struct td_pacer {
 	_Atomic uint64_t
 		unnamed_ns; /* a copy, or another piece of which nothing is known, took so long; 0: not known */
 	_Atomic uint64_t submitted_ns; /* when the process submitted last, under a duty */
+	_Atomic uint64_t
+		new_since_ns; /* the first of what is new and not seen to end was let in then; 0: there is none; and the next one may be then */
+	_Atomic uint64_t new_next_ns;
 	/* Moments alone: the one that holds us up; the number of the last one that let a piece of work through before its time, and when one was measured. */
 	td_hold held;
 	_Atomic uint32_t let_through;

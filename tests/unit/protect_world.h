@@ -56,7 +56,9 @@ struct pm_settings {
 	/* The same kernel takes so long each time that this many have been launched; 0: never. */
 	uint64_t fill_long_ns;
 	uint32_t fill_long_every;
-	bool fill_threads; /* a thread of its own for each launch */
+	bool fill_long_other; /* that is another kernel */
+	bool fill_copies;     /* no kernels but copies */
+	bool fill_threads;    /* a thread of its own for each launch */
 	struct pm_phase phases[4];
 	uint32_t phase_count;
 	uint64_t seed;
@@ -488,10 +490,16 @@ static void pm_fill(uint32_t i)
 	uint32_t work = 8 + (uint32_t)(pm.settings.fill_ns / 1000);
 	uint64_t ns = pm.settings.fill_ns;
 	uint64_t oldest = fill->count < QUEUE_MAX ? 0 : fill->ends_ns[fill->count % QUEUE_MAX];
+	bool is_long =
+		pm.settings.fill_long_every && !((fill->count + 1) % pm.settings.fill_long_every);
 	uint32_t word;
 	bool paced;
 	static char stream;
 
+	if (is_long) {
+		ns = pm.settings.fill_long_ns;
+		work += pm.settings.fill_long_other << 10;
+	}
 	pm_be(i);
 	word = atomic_load(&td_gate.page.word);
 	paced = word & (TD_WORD_WINDOW | TD_WORD_DUTY);
@@ -502,14 +510,13 @@ static void pm_fill(uint32_t i)
 		fill->next_ns = oldest;
 		return;
 	}
-	if (paced && !td_pace_may_submit(
-			     &fill->pace, &fill->slot, &stream, work << TD_SUBMIT_WORK_SHIFT)) {
+	if (paced &&
+		!td_pace_may_submit(&fill->pace, &fill->slot, &stream,
+			pm.settings.fill_copies ? TD_SUBMIT_CALL : work << TD_SUBMIT_WORK_SHIFT)) {
 		td_pace_sleep(&fill->pace, &fill->slot, word);
 		fill->next_ns = pm.slept_until_ns;
 		return;
 	}
-	if (pm.settings.fill_long_every && !((fill->count + 1) % pm.settings.fill_long_every))
-		ns = pm.settings.fill_long_ns;
 	fill->ends_ns[fill->count++ % QUEUE_MAX] = pm_run_kernel(ns);
 	pm.filled_ns += ns;
 	pm.result->each_ns[i] += ns;

@@ -165,6 +165,25 @@ TEST(beside_others_work_costs_its_solo_time)
 	CHECK_EQ(td_solo_correct(&solo, 78, 900 * MS, TD_INTERVAL_UPPER), 450 * MS);
 }
 
+/* A program with as many kinds of work as a set has places, all in one. */
+TEST(work_that_meets_in_one_set_is_known_side_by_side)
+{
+	static struct td_solo solo;
+	static struct td_lengths lengths;
+
+	for (uint32_t i = 0; i < TD_SOLO_WAYS; i++) {
+		(void)td_solo_correct(&solo, 5 + i * TD_SOLO_SETS, (i + 1) * MS, TD_INTERVAL_EXACT);
+		td_lengths_note(&lengths, 5 + i * TD_SOLO_SETS, (i + 1) * MS, true);
+	}
+	for (uint32_t i = 0; i < TD_SOLO_WAYS; i++) {
+		CHECK_EQ(td_solo_expect(&solo, 5 + i * TD_SOLO_SETS), (i + 1) * MS);
+		CHECK_EQ(td_lengths_expect(&lengths, 5 + i * TD_SOLO_SETS), (i + 1) * MS);
+	}
+	/* One more is known, and takes another's place. */
+	(void)td_solo_correct(&solo, 5 + TD_SOLO_PLACES, 9 * MS, TD_INTERVAL_EXACT);
+	CHECK_EQ(td_solo_expect(&solo, 5 + TD_SOLO_PLACES), 9 * MS);
+}
+
 TEST(work_that_was_never_alone_costs_about_the_least_that_was_seen)
 {
 	static struct td_solo solo;

@@ -8,6 +8,7 @@
 #include "preload/context.h"
 #include "preload/gate.h"
 #include "preload/pace.h"
+#include "preload/pacer.h"
 #include "preload/place.h"
 #include "preload/spans.h"
 
@@ -383,8 +384,9 @@ TEST(a_rare_piece_that_the_window_keeps_back_has_not_been_let_in)
 	atomic_store(&td_gate.page.duty_ppm, 900000);
 	atomic_store(&td_gate.page.window_ns, MS);
 	td_gate_write(TD_WORD_DUTY | TD_WORD_WINDOW);
-	busy = true;
+	CHECK(try(&slot, now, now + 3 * MS)); /* its length is known then */
 	CHECK(try(&slot, now, now + 3 * MS));
+	busy = true;
 	CHECK(try(&slot, now, now + 3 * MS));
 	atomic_store(&td_gate.page.long_ns, MS);
 	atomic_store(&td_gate.page.long_every_ns, 3600 * 1000 * MS);
@@ -416,6 +418,7 @@ TEST(what_is_new_and_in_flight_counts_for_as_long_as_it_has_been)
 	CHECK(!td_pace_may_submit(&pace, &slot, (void *)0x300, td_submit_work(&slot, 1, 1, 1)));
 	CHECK(mark->expected_ns >= 10 * MS && mark->expected_ns <= 20 * MS);
 	mark->submitted_ns -= 3600 * 1000 * MS;
+	atomic_store(&td_pacer.new_next_ns, 0);
 	CHECK(!td_pace_may_submit(&pace, &slot, (void *)0x300, td_submit_work(&slot, 1, 1, 1)));
 	CHECK_EQ(mark->expected_ns, 20 * MS);
 	CHECK(pace.wait_ns > 1000 * MS && pace.wait_ns < 2000 * MS);
@@ -433,6 +436,71 @@ TEST(what_is_new_and_in_flight_counts_for_as_long_as_it_has_been)
 	(void)td_pace_may_submit(&pace, &slot, (void *)0x300, td_submit_work(&slot, 1, 1, 1));
 	CHECK_EQ(mark->expected_ns, 3 * MS);
 	busy = false;
+	td_pace_forked();
+	td_gate_write(0);
+}
+
+/* Of any thread; a little longer each time while nothing ends. */
+TEST(what_is_new_comes_one_at_a_time)
+{
+	static struct td_slot a, b, c;
+	uint64_t now = 400000 * MS, before;
+
+	td_pace_forked();
+	atomic_store(&td_gate.page.duty_ppm, 900000);
+	td_gate_write(TD_WORD_DUTY);
+	busy = true;
+	CHECK(try(&a, now, now + 3 * MS));
+	CHECK(!try(&b, now, now + 3 * MS));
+	before = td_pacer.new_next_ns;
+	CHECK(before >= td_pacer.new_since_ns + 50 * MS);
+	/* Its time has come. */
+	td_pacer.new_since_ns -= 100 * MS;
+	td_pacer.new_next_ns = 0;
+	CHECK(try(&b, now, now + 3 * MS));
+	CHECK(td_pacer.new_next_ns >= td_pacer.new_since_ns + 500 * MS);
+	CHECK(!try(&c, now, now + 3 * MS));
+	/* One that came since has ended. */
+	busy = false;
+	CHECK(try(&a, now, now + 3 * MS));
+	CHECK_EQ(td_pacer.new_since_ns, 0);
+	td_pace_forked();
+	td_gate_write(0);
+}
+
+/* Else it would come in as what it is not, and its length be never known. */
+TEST(long_work_behind_short_is_asked_for_by_itself)
+{
+	static struct td_slot slot;
+	uint32_t little = td_submit_work(&slot, 1, 1, 1), much = td_submit_work(&slot, 2, 2, 2);
+	uint64_t at = 500000 * MS;
+
+	td_pace_forked();
+	atomic_store(&td_gate.page.duty_ppm, 900000);
+	atomic_store(&td_gate.page.window_ns, 4 * MS);
+	td_gate_write(TD_WORD_DUTY | TD_WORD_WINDOW);
+	for (unsigned i = 0; i < 6; i++) { /* both are known then */
+		struct td_pace pace = {0};
+
+		reached_ns = at;
+		while (!td_pace_may_submit(&pace, &slot, (void *)0x300, i & 1 ? much : little))
+			pace.past = true;
+		at += i & 1 ? 20 * MS : MS / 50;
+		reached_ns = at;
+		td_pace_submitted(&slot);
+	}
+	td_pace_forked(); /* nothing is owed */
+	td_gate_write(TD_WORD_DUTY | TD_WORD_WINDOW);
+	atomic_store(&td_gate.page.pause_until_ns, td_time_now_ns() + 5 * MS);
+	for (unsigned i = 0; i < 2; i++) {
+		struct td_pace pace = {0};
+
+		CHECK_EQ(td_pace_may_submit(&pace, &slot, (void *)0x300, i ? much : little), !i);
+		if (!i)
+			td_pace_submitted(&slot);
+	}
+	atomic_store(&td_gate.page.pause_until_ns, 0);
+	atomic_store(&td_gate.page.window_ns, 0);
 	td_pace_forked();
 	td_gate_write(0);
 }

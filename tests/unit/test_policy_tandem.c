@@ -65,7 +65,7 @@ TEST(tandem_lets_a_job_without_steps_that_is_idle_hold_up_nobody)
 }
 
 /* Nothing is known of when it ends, nor perhaps of the kernels: what the duty does not count is one at a time (pause.h). */
-TEST(tandem_relies_on_a_first_pause_for_one_piece_of_work_at_a_time_and_after_a_second_for_all)
+TEST(tandem_relies_on_a_first_pause_for_one_piece_of_work_at_a_time_and_after_a_minute_for_all)
 {
 	start("tandem", 1);
 	struct td_client_view *a = add(1, 0, TD_CLASS_BESTEFFORT, GIB),
@@ -76,8 +76,8 @@ TEST(tandem_relies_on_a_first_pause_for_one_piece_of_work_at_a_time_and_after_a_
 	step();
 	CHECK_EQ(grant_of(a)->duty_ppm, 20000);
 	CHECK_EQ(grant_of(a)->pause_until_ns, UINT64_MAX);
-	CHECK(node.plan.next_wakeup_ns <= node.now + 1000 * MS);
-	node.now += 1000 * MS;
+	CHECK(node.plan.next_wakeup_ns <= node.now + 60000 * MS);
+	node.now += 60000 * MS;
 	step();
 	CHECK(!grant_of(a)->duty_ppm && !grant_of(a)->pause_until_ns);
 	job->wants = true;
@@ -88,15 +88,6 @@ TEST(tandem_relies_on_a_first_pause_for_one_piece_of_work_at_a_time_and_after_a_
 	/* It may be over at any moment up to what the first one lasted. */
 	CHECK_EQ(grant_of(a)->duty_ppm, 20000);
 	CHECK(grant_of(a)->pause_until_ns < UINT64_MAX);
-	/* Another's is its first again. */
-	job->class = TD_CLASS_BESTEFFORT;
-	step();
-	job->class = TD_CLASS_GUARANTEED;
-	job->wants = true;
-	step();
-	job->wants = false;
-	step();
-	CHECK_EQ(grant_of(a)->pause_until_ns, UINT64_MAX);
 }
 
 /* One process of it trains, another loads data. */

@@ -555,3 +555,47 @@ TEST(several_besteffort_programs_together_cost_no_more_than_one)
 			CHECK(least >= most / 2);
 		}
 }
+
+/* As a framework launches them. */
+TEST(a_long_kernel_behind_short_ones_is_over_when_the_pause_is)
+{
+	static const struct {
+		uint64_t short_us, long_ms;
+		uint32_t every;
+	} mixes[] = {{20, 5, 2}, {20, 50, 2}, {100, 20, 64}, {100, 100, 64}};
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct pm_settings s = training("tandem", i & 1, i & 2, i);
+
+		s.fill_ns = mixes[i].short_us * 1000;
+		s.fill_long_ns = mixes[i].long_ms * MS;
+		s.fill_long_every = mixes[i].every;
+		s.fill_long_other = true;
+		struct pm_judgement j = judge(s, SETTLE, 700);
+
+		printf("# %u kernels of %u us, then one of %u ms: ", mixes[i].every - 1,
+			(unsigned)mixes[i].short_us, (unsigned)mixes[i].long_ms);
+		show(&s, &j);
+		CHECK(j.within_1 >= 0.99);
+		CHECK(j.of_what_is_left >= 0.5);
+	}
+}
+
+/* One number stands for all copies: for long ones, where some are. */
+TEST(a_long_copy_among_short_ones_is_over_when_the_pause_is)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct pm_settings s = training("tandem", i, !i, i);
+
+		s.fill_ns = MS / 10;
+		s.fill_copies = true;
+		s.fill_long_ns = i ? 20 * MS : 5 * MS;
+		s.fill_long_every = 40;
+		struct pm_judgement j = judge(s, SETTLE, 700);
+
+		printf("# 39 copies of 0.1 ms, then one of %u ms: ", i ? 20 : 5);
+		show(&s, &j);
+		CHECK(j.within_1 >= 0.99);
+		CHECK(j.of_what_is_left >= 0.5);
+	}
+}
