@@ -86,8 +86,8 @@ union td_meter_static td_meter;
 /* A besteffort program. Its own code's state is where that looks for it while it is its turn, and here otherwise. */
 struct pm_fill {
 	struct td_pacer pacer;
-	union td_gate_static gate;
-	union td_meter_static meter; /* as the daemon sees it */
+	struct td_gate_page gate;
+	struct td_meter_page meter; /* as the daemon sees it */
 	uint64_t next_ns;
 	uint64_t ends_ns[QUEUE_MAX];
 	uint64_t count;
@@ -141,11 +141,11 @@ static void pm_be(uint32_t i)
 	if (i == pm.current)
 		return;
 	memcpy(&before->pacer, &td_pacer, sizeof(td_pacer));
-	memcpy(&before->gate, &td_gate, sizeof(td_gate));
-	memcpy(&before->meter, &td_meter, sizeof(td_meter));
+	memcpy(&before->gate, &td_gate.page, sizeof(td_gate.page));
+	memcpy(&before->meter, &td_meter.page, sizeof(td_meter.page));
 	memcpy(&td_pacer, &next->pacer, sizeof(td_pacer));
-	memcpy(&td_gate, &next->gate, sizeof(td_gate));
-	memcpy(&td_meter, &next->meter, sizeof(td_meter));
+	memcpy(&td_gate.page, &next->gate, sizeof(td_gate.page));
+	memcpy(&td_meter.page, &next->meter, sizeof(td_meter.page));
 	pm.current = i;
 }
 
@@ -284,24 +284,29 @@ static struct fake *pm_besteffort(uint32_t i)
 	return &pm.world.fakes[1 + i];
 }
 
-/* The page of a besteffort program. */
+/* A besteffort program's page. */
+static struct td_gate_page *pm_page(uint32_t i)
+{
+	return i == pm.current ? &td_gate.page : &pm.fills[i].gate;
+}
+
 static void pm_apply(uint32_t i)
 {
 	const struct fake *f = pm_besteffort(i);
+	struct td_gate_page *page = pm_page(i);
 	uint32_t before;
 
 	if (!f->process)
 		return;
-	pm_be(i);
-	before = atomic_load(&td_gate.page.word);
-	atomic_store(&td_gate.page.window_ns, f->pacing.window_ns);
-	atomic_store(&td_gate.page.duty_ppm, f->pacing.duty_ppm);
-	atomic_store(&td_gate.page.rivals, f->pacing.rivals);
-	atomic_store(&td_gate.page.pause_until_ns, f->pacing.pause_until_ns);
-	atomic_store(&td_gate.page.long_ns, f->pacing.long_ns);
-	atomic_store(&td_gate.page.long_every_ns, f->pacing.long_every_ns);
-	atomic_store(&td_gate.page.sharers, (uint32_t)f->pacing.sharers);
-	atomic_store(&td_gate.page.word, f->word);
+	before = atomic_load(&page->word);
+	atomic_store(&page->window_ns, f->pacing.window_ns);
+	atomic_store(&page->duty_ppm, f->pacing.duty_ppm);
+	atomic_store(&page->rivals, f->pacing.rivals);
+	atomic_store(&page->pause_until_ns, f->pacing.pause_until_ns);
+	atomic_store(&page->long_ns, f->pacing.long_ns);
+	atomic_store(&page->long_every_ns, f->pacing.long_every_ns);
+	atomic_store(&page->sharers, (uint32_t)f->pacing.sharers);
+	atomic_store(&page->word, f->word);
 	pm.result->closed |= (f->word & TD_WORD_CLOSED) != 0;
 	if (f->word != before && pm.fills[i].next_ns > pm.now_ns)
 		pm.fills[i].next_ns = pm.now_ns; /* woken */
@@ -309,7 +314,7 @@ static void pm_apply(uint32_t i)
 
 static void pm_ask_policy(void)
 {
-	memcpy(&pm_current()->meter, &td_meter, sizeof(td_meter));
+	memcpy(&pm_current()->meter, &td_meter.page, sizeof(td_meter.page));
 	pm.world.now = pm.now_ns;
 	pm.node_ns = td_node_step(&pm.world.node, pm.now_ns);
 	for (uint32_t i = 0; i < 1 + FILLS_MAX; i++)
@@ -431,9 +436,8 @@ static void pm_end_step(void)
 	result->step_ns[result->steps] = ns;
 	result->ended_ns[result->steps] = pm.now_ns;
 	result->filled_ns[result->steps] = pm.filled_ns;
-	pm_be(0);
-	result->duty_ppm[result->steps] = atomic_load(&td_gate.page.word) & TD_WORD_DUTY
-						  ? atomic_load(&td_gate.page.duty_ppm)
+	result->duty_ppm[result->steps] = atomic_load(&pm_page(0)->word) & TD_WORD_DUTY
+						  ? atomic_load(&pm_page(0)->duty_ppm)
 						  : TD_PPM;
 	result->steps++;
 	pm_call(1); /* cuCtxSynchronize */
@@ -546,7 +550,7 @@ static void pm_join_besteffort(void)
 		char name[] = {'b', 'e', (char)('0' + i), '\0'};
 
 		pm_join(pm_besteffort(i), name, TD_CLASS_BESTEFFORT);
-		pm_besteffort(i)->process->meter = &pm.fills[i].meter.page;
+		pm_besteffort(i)->process->meter = &pm.fills[i].meter;
 	}
 	settle(&pm.world);
 	pm_ask_policy();

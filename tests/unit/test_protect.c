@@ -7,7 +7,7 @@
 #include "protect_world.h"
 
 #define MS     TD_NS_PER_MS
-#define SETTLE 1000u
+#define SETTLE 700u
 #define JUDGED 3000u
 
 static struct pm_result alone, run;
@@ -98,7 +98,7 @@ TEST(however_long_a_besteffort_kernel_is_it_is_over_when_the_pause_is)
 			struct pm_settings s = training("tandem", v & 1, v & 2, 1);
 
 			s.fill_ns = (uint64_t)(kernels[k].ms * MS);
-			struct pm_judgement j = judge(s, SETTLE, 1000);
+			struct pm_judgement j = judge(s, SETTLE, 500);
 
 			printf("# kernels of %g ms: ", kernels[k].ms);
 			show(&s, &j);
@@ -124,7 +124,7 @@ TEST(pauses_of_several_kinds_in_a_step_are_told_apart)
 			s.phases[0].kernel_ns = 3 * MS;
 			for (unsigned p = 0; p < 4; p++)
 				s.phases[0].part_host_ns[p] = kinds_ms[i][p] * MS;
-			struct pm_judgement j = judge(s, SETTLE, 1000);
+			struct pm_judgement j = judge(s, SETTLE, 500);
 
 			printf("# pauses of %u, %u, %u and %u ms, kernels of %u: ",
 				(unsigned)kinds_ms[i][0], (unsigned)kinds_ms[i][1],
@@ -146,7 +146,7 @@ TEST(a_thread_for_each_launch_gets_no_more_in_flight)
 
 		s.fill_ns = (uint64_t)(kernels_ms[k] * MS);
 		s.fill_threads = true;
-		struct pm_judgement j = judge(s, SETTLE, 1000);
+		struct pm_judgement j = judge(s, SETTLE, 500);
 
 		printf("# threads, kernels of %g ms: ", kernels_ms[k]);
 		show(&s, &j);
@@ -189,7 +189,7 @@ TEST(a_job_that_never_pauses_bears_long_kernels_rarely)
 			s.phases[0].host_ns = 2 * MS;
 			s.phases[0].kernel_ns = 20 * MS;
 			s.phases[0].kernels = 20;
-			struct pm_judgement j = judge(s, SETTLE, 1000);
+			struct pm_judgement j = judge(s, SETTLE, 500);
 
 			printf("# never a pause, slack %s, kernels of %u ms: ", s.slack,
 				(unsigned)kernels_ms[k]);
@@ -211,7 +211,7 @@ TEST(a_kernel_that_takes_longer_now_and_then_is_taken_for_a_long_one)
 		s.fill_ns = 5 * MS;
 		s.fill_long_ns = 40 * MS;
 		s.fill_long_every = every[e];
-		struct pm_judgement j = judge(s, SETTLE, 1000);
+		struct pm_judgement j = judge(s, SETTLE, 500);
 
 		printf("# each %u. kernel takes 40 ms instead of 5: ", every[e]);
 		show(&s, &j);
@@ -236,7 +236,7 @@ TEST(short_steps_keep_their_time_too)
 			s.phases[0].host_ns = steps[i].ms * MS / 2;
 			s.phases[0].kernels = 10;
 			s.phases[0].kernel_ns = steps[i].ms * MS / 20;
-			struct pm_judgement j = judge(s, SETTLE, 1000);
+			struct pm_judgement j = judge(s, SETTLE, 500);
 
 			printf("# steps of %u ms: ", (unsigned)steps[i].ms);
 			show(&s, &j);
@@ -532,16 +532,16 @@ TEST(a_first_pause_has_one_kernel_of_a_second_and_no_more)
 /* They divide the window, and what a pause has room for. */
 TEST(several_besteffort_programs_together_cost_no_more_than_one)
 {
-	static const uint64_t kernels_us[] = {500, 5000, 20000};
+	static const uint64_t kernels_us[] = {500, 20000};
 
-	for (uint32_t fills = 2; fills <= FILLS_MAX; fills++)
-		for (unsigned k = 0; k < 3; k++) {
-			struct pm_settings s = training("tandem", k & 1, !(fills & 1), fills);
+	for (uint32_t fills = 2; fills <= FILLS_MAX; fills += 2)
+		for (unsigned k = 0; k < 2; k++) {
+			struct pm_settings s = training("tandem", k & 1, k & 1, fills);
 			uint64_t least = UINT64_MAX, most = 0;
 
 			s.fills = fills;
 			s.fill_ns = kernels_us[k] * 1000;
-			struct pm_judgement j = judge(s, SETTLE, 1000);
+			struct pm_judgement j = judge(s, 150, 200);
 
 			for (uint32_t i = 0; i < fills; i++) {
 				least = run.each_ns[i] < least ? run.each_ns[i] : least;
@@ -571,7 +571,7 @@ TEST(a_long_kernel_behind_short_ones_is_over_when_the_pause_is)
 		s.fill_long_ns = mixes[i].long_ms * MS;
 		s.fill_long_every = mixes[i].every;
 		s.fill_long_other = true;
-		struct pm_judgement j = judge(s, SETTLE, 700);
+		struct pm_judgement j = judge(s, 300, 400);
 
 		printf("# %u kernels of %u us, then one of %u ms: ", mixes[i].every - 1,
 			(unsigned)mixes[i].short_us, (unsigned)mixes[i].long_ms);
@@ -591,7 +591,7 @@ TEST(a_long_copy_among_short_ones_is_over_when_the_pause_is)
 		s.fill_copies = true;
 		s.fill_long_ns = i ? 20 * MS : 5 * MS;
 		s.fill_long_every = 40;
-		struct pm_judgement j = judge(s, SETTLE, 700);
+		struct pm_judgement j = judge(s, 300, 400);
 
 		printf("# 39 copies of 0.1 ms, then one of %u ms: ", i ? 20 : 5);
 		show(&s, &j);
