@@ -16,8 +16,8 @@ def start(world, mode, block=BLOCK, backend="plain"):
     return subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def again(process):
-    process.stdin.write("\n")
+def again(process, line=""):
+    process.stdin.write(f"{line}\n")
     process.stdin.flush()
     line = process.stdout.readline()
     assert line, process.stderr.read()
@@ -141,6 +141,20 @@ def what_its_owner_frees_and_another_has_open_is_in_the_limit_of_their_job():
             ends(world, process)
 
 
+def and_when_that_one_has_closed_it_is_in_nobodys():
+    for options in ([], ["--ipc-frees"]):
+        with World("--memory", "256m", *options) as world:
+            process = start(world, "handle")
+            until(lambda: beside(world) == 2 * CONTEXT, "its contexts are counted")
+            for _ in range(2):
+                for i in range(3):
+                    assert again(process) == {"result": 0, "bytes": (i + 1) * BLOCK}
+                until(lambda: beside(world) == 2 * CONTEXT + (0 if options else 3 * BLOCK), "what it has open is counted")
+                assert again(process, "close") == {"result": 0, "bytes": 0}
+                until(lambda: beside(world) == 2 * CONTEXT, "what it has closed is not")
+            ends(world, process)
+
+
 def and_so_it_is_without_a_pause():
     for block in (16 * MIB, 2 * MIB):
         had = without_a_pause("handles", 2, block)
@@ -177,6 +191,7 @@ run_cases([
     nor_do_two_of_them_but_for_what_one_has_not_said_yet,
     what_its_maker_keeps_is_waited_for_and_not_refused,
     what_its_owner_frees_and_another_has_open_is_in_the_limit_of_their_job,
+    and_when_that_one_has_closed_it_is_in_nobodys,
     and_so_it_is_without_a_pause,
     where_a_driver_frees_it_all_the_same_nothing_is_counted,
     what_its_owner_keeps_and_another_has_open_counts_once,

@@ -8,7 +8,7 @@
  *   spin BLOCK     the same again and again, without a pause, until a block is refused
  *   pair BLOCK     this process makes and exports, another one imports and maps, this one releases
  *   chase BLOCK    the same again and again, without a pause, until a block is refused
- *   handle BLOCK   as pair, by cuIpcGetMemHandle of memory by cuMemAlloc, which this one frees; handles as chase
+ *   handle BLOCK   as pair, by cuIpcGetMemHandle of memory by cuMemAlloc, which this one frees; at a line "close" the other one closes all; handles as chase
  *   keep BLOCK     as pair, but this one keeps it, and makes a block of 8 MiB beside it; keephandle as handle
  */
 #include <stdbool.h>
@@ -41,11 +41,13 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
 CUresult cuMemFree_v2(CUdeviceptr address);
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address);
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, CUipcMemHandle handle, unsigned flags);
+CUresult cuIpcCloseMemHandle(CUdeviceptr address);
 CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count);
 
-#define UNTOUCHED ((size_t)20 << 20)
-#define BESIDE    ((size_t)8 << 20)
-#define POSIX_FD  1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+#define UNTOUCHED  ((size_t)20 << 20)
+#define BESIDE     ((size_t)8 << 20)
+#define BLOCKS_MAX 4096
+#define POSIX_FD   1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
 static void must(CUresult r, const char *what)
 {
@@ -157,19 +159,38 @@ static void importer(int socket, size_t bytes)
 	_exit(0);
 }
 
+/* Zeros for a handle: all that it has open is closed. */
 static void opener(int socket)
 {
+	static const CUipcMemHandle none;
+	CUdeviceptr open[BLOCKS_MAX];
 	CUipcMemHandle handle;
-	CUdeviceptr at;
+	unsigned n = 0;
 
 	use_gpu();
 	while (read(socket, &handle, sizeof(handle)) == sizeof(handle)) {
-		must(cuIpcOpenMemHandle_v2(&at, handle, 1), "open");
-		must(cuMemsetD32_v2(at, 7, 1), "set");
+		if (!memcmp(&handle, &none, sizeof(none))) {
+			while (n)
+				must(cuIpcCloseMemHandle(open[--n]), "close");
+		} else {
+			must(n == BLOCKS_MAX, "too many");
+			must(cuIpcOpenMemHandle_v2(&open[n], handle, 1), "open");
+			must(cuMemsetD32_v2(open[n++], 7, 1), "set");
+		}
 		if (write(socket, "m", 1) != 1)
 			_exit(1);
 	}
 	_exit(0);
+}
+
+static CUresult close_all(int socket)
+{
+	CUipcMemHandle none = {0};
+	char done;
+
+	if (write(socket, &none, sizeof(none)) != sizeof(none) || read(socket, &done, 1) != 1)
+		exit(1);
+	return 0;
 }
 
 /* Has the other process open a block that is then freed. */
@@ -230,6 +251,11 @@ static int pair(size_t bytes, int how, bool by_handle)
 	while (fgets(line, sizeof(line), stdin)) {
 		CUresult r;
 
+		if (by_handle && !strcmp(line, "close\n")) {
+			had = 0;
+			say(close_all(sockets[0]), had);
+			continue;
+		}
 		do {
 			r = by_handle ? round_by_handle(sockets[0], bytes, how == KEEPS)
 				      : round_with(sockets[0], bytes, how == KEEPS);
