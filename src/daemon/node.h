@@ -146,6 +146,8 @@ struct td_client {
 	uint64_t soft_bytes;
 	uint64_t
 		asked_ns; /* since when it is to give back by itself what is too much; 0: it is not */
+	uint64_t asked_steps; /* what it had told of its steps at that stage */
+	enum { TD_ASKED, TD_ASKED_HEARD, TD_ASKED_COUNTED } asked_stage;
 	struct {
 		uint64_t limit_bytes, resident_bytes, spilled_bytes, too_much_bytes, at_ns;
 		uint32_t vain; /* times in a row that it was let in and nothing had changed */

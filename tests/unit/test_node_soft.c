@@ -276,68 +276,6 @@ TEST(one_whose_memory_does_not_leave_though_it_could_is_not_drained_for_it_witho
 	CHECK(is_open(a));
 }
 
-TEST(one_that_keeps_memory_for_later_is_asked_to_drop_it_before_it_is_moved)
-{
-	begin();
-	struct fake *a = spilling_program(0, "a", 40 * MIB);
-	struct td_msg step = {.type = TD_MSG_TYPE_step};
-
-	a->slot[0].cached = 30 * MIB;
-	fake_memory(&w, a, 0);
-	settle(&w);
-	a->closings = 0;
-	soft("a", "20m");
-	settle(&w);
-	/* It is told, and nothing happens to it. */
-	CHECK(is_open(a));
-	CHECK_EQ(a->slot[0].limit, 20 * MIB);
-	CHECK_EQ(a->slot[0].resident, 40 * MIB);
-	a->slot[0].demanded = a->slot[0].resident = 15 * MIB;
-	a->slot[0].cached = 5 * MIB;
-	fake_memory(&w, a, 0);
-	w.now += 2 * TD_SOFT_ASK_NS;
-	settle(&w);
-	CHECK_EQ(a->closings, 0);
-	/* One that does not has two of its steps for it. */
-	a->slot[0].demanded = a->slot[0].resident = 18 * MIB;
-	fake_memory(&w, a, 0);
-	w.now += 1000 * MS;
-	step.step.steps = 10;
-	step.step.step_ns = step.step.median_ns = 130 * MS;
-	CHECK_EQ(say(&w, a, &step), 0);
-	soft("a", "10m");
-	CHECK_EQ(settle(&w), w.now + 260 * MS);
-	w.now += 259 * MS;
-	settle(&w);
-	CHECK_EQ(a->closings, 0);
-	w.now += MS;
-	settle(&w);
-	CHECK_EQ(a->closings, 1);
-	CHECK(is_open(a));
-	CHECK_EQ(a->slot[0].resident, 10 * MIB);
-}
-
-TEST(who_was_asked_to_drop_memory_moves_none_while_its_drain_may_be_given_up)
-{
-	begin();
-	struct fake *a = spilling_program(0, "a", 40 * MIB);
-
-	a->slot[0].cached = 30 * MIB;
-	fake_memory(&w, a, 0);
-	settle(&w);
-	soft("a", "20m");
-	settle(&w);
-	CHECK_EQ(a->slot[0].limit, 20 * MIB);
-	a->slow = true;
-	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, NULL), 0);
-	settle(&w);
-	CHECK_EQ(a->process->phase, TD_PHASE_DRAINING);
-	CHECK_EQ(a->slot[0].limit, 40 * MIB);
-	a->slow = false;
-	settle(&w);
-	CHECK_EQ(a->process->phase, TD_PHASE_CLOSED);
-}
-
 static struct fake *online_beside_plain(uint64_t demanded)
 {
 	struct fake *a, *b = plain_program(1, "b", 24 * MIB);
