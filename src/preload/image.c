@@ -18,7 +18,8 @@
 #define LZ4           0x2000u
 #define ZSTD          0x8000u
 #define COMPRESSED    (LZ4 | ZSTD)
-#define UNPACKED_MAX  (4ull << 30)
+#define UNPACKED_MAX                                                                               \
+	(512ull << 20) /* of one image, all of its entries: some seconds of its program's time, and so much of its memory */
 #define LINKED        2 /* of a wrapper: images that a linker joins, in a list that NULL ends */
 #define LINKED_MAX    65536
 #define EM_CUBIN      190
@@ -171,6 +172,15 @@ static bool is_word(char c)
 	       c == '_' || c == '$' || c == '.' || c == '%';
 }
 
+/* Directives need no blank between them, nor behind a number. Instructions' parts stay together: what ld.global reads is no variable of its own. */
+static bool begins_directive(const struct text *word, const struct text *t)
+{
+	char first = *word->at, after = t->at + 1 < t->end ? t->at[1] : 0;
+
+	return *t->at == '.' && (first == '.' || (first >= '0' && first <= '9')) &&
+	       ((after >= 'a' && after <= 'z') || (after >= 'A' && after <= 'Z'));
+}
+
 /* A word, or one other character; empty at the end. */
 static struct text next(struct text *t)
 {
@@ -180,12 +190,12 @@ static struct text next(struct text *t)
 	token.at = t->at;
 	if (t->at < t->end && *t->at == '"') {
 		for (t->at++; t->at < t->end && *t->at != '"'; t->at++)
-			;
+			t->at += *t->at == '\\' && t->at + 1 < t->end;
 		t->at += t->at < t->end;
 	} else if (t->at < t->end && !is_word(*t->at)) {
 		t->at++;
-	} else {
-		while (t->at < t->end && is_word(*t->at))
+	} else if (t->at < t->end) {
+		for (t->at++; t->at < t->end && is_word(*t->at) && !begins_directive(&token, t);)
 			t->at++;
 	}
 	token.end = t->at;
@@ -339,15 +349,17 @@ static struct td_image_data code_data(const struct entry *entry, const char *cod
 	return entry->kind == ENTRY_ELF ? elf_data(code, len) : ptx_data(code, len);
 }
 
-static struct td_image_data packed_data(const struct entry *e, const char *payload)
+/* room: what may still be unpacked of the image. */
+static struct td_image_data packed_data(const struct entry *e, const char *payload, uint64_t *room)
 {
 	const struct td_image_data unknown = {.unknown = true};
 	bool is_sound = e->header_bytes >= sizeof(*e) && e->compressed_bytes <= e->bytes &&
-			e->uncompressed_bytes && e->uncompressed_bytes <= UNPACKED_MAX;
+			e->uncompressed_bytes && e->uncompressed_bytes <= *room;
 	size_t len = is_sound ? e->uncompressed_bytes : 0;
 	char *code = len ? malloc(len) : NULL;
 	struct td_image_data data;
 
+	*room -= len;
 	if (code && (e->flags & ZSTD ? td_unpack_zstd : td_unpack_lz4)(
 			    payload, e->compressed_bytes, code, len))
 		data = code_data(e, code, len);
@@ -366,7 +378,8 @@ static void add(struct td_image_data *data, const struct td_image_data *of)
 	data->unknown |= of->unknown;
 }
 
-static struct td_image_data fatbin_data(const char *image, size_t len, bool unpack)
+/* room: NULL: what is compressed is not looked into. */
+static struct td_image_data fatbin_data(const char *image, size_t len, uint64_t *room)
 {
 	struct td_image_data data = {0}, of;
 	struct fatbin f;
@@ -384,26 +397,26 @@ static struct td_image_data fatbin_data(const char *image, size_t len, bool unpa
 		if (e.header_bytes < sizeof(e) || !lies_within(at, e.header_bytes, len) ||
 			!lies_within(at + e.header_bytes, e.bytes, len))
 			break;
-		if (!is_code(&e) || (e.flags & COMPRESSED && !unpack))
+		if (!is_code(&e) || (e.flags & COMPRESSED && !room))
 			continue;
-		of = e.flags & COMPRESSED ? packed_data(&e, image + at + e.header_bytes)
+		of = e.flags & COMPRESSED ? packed_data(&e, image + at + e.header_bytes, room)
 					  : code_data(&e, image + at + e.header_bytes, e.bytes);
 		add(&data, &of);
 	}
 	return data;
 }
 
-static struct td_image_data wrapped_data(const struct wrapper *w, bool unpack)
+static struct td_image_data wrapped_data(const struct wrapper *w, uint64_t *room)
 {
 	const void *const *list = w->version == LINKED ? w->more : NULL;
 	struct td_image_data data = {0}, sum = {0}, of;
 
 	if (w->data) {
-		of = fatbin_data(w->data, SIZE_MAX, unpack);
+		of = fatbin_data(w->data, SIZE_MAX, room);
 		add(&data, &of);
 	}
 	for (unsigned i = 0; list && i < LINKED_MAX && list[i]; i++) {
-		of = fatbin_data(list[i], SIZE_MAX, unpack);
+		of = fatbin_data(list[i], SIZE_MAX, room);
 		sum.device_bytes = plus(sum.device_bytes, of.device_bytes);
 		sum.managed_bytes = plus(sum.managed_bytes, of.managed_bytes);
 		sum.unknown |= of.unknown;
@@ -415,6 +428,7 @@ static struct td_image_data wrapped_data(const struct wrapper *w, bool unpack)
 struct td_image_data td_image_data(const void *image, size_t len, bool unpack)
 {
 	const struct td_image_data none = {0};
+	uint64_t room = UNPACKED_MAX;
 	struct wrapper w;
 	uint32_t magic;
 
@@ -423,10 +437,10 @@ struct td_image_data td_image_data(const void *image, size_t len, bool unpack)
 	memcpy(&magic, image, sizeof(magic));
 	if (magic == WRAPPER_MAGIC && len == SIZE_MAX) {
 		memcpy(&w, image, sizeof(w));
-		return wrapped_data(&w, unpack);
+		return wrapped_data(&w, unpack ? &room : NULL);
 	}
 	if (magic == FATBIN_MAGIC)
-		return fatbin_data(image, len, unpack);
+		return fatbin_data(image, len, unpack ? &room : NULL);
 	if (!memcmp(image, ELFMAG, SELFMAG))
 		return elf_data(image, len);
 	return may_be_ptx(image, len) ? ptx_data(image, len) : none;

@@ -42,6 +42,9 @@ TEST(declarations_at_any_place_count_and_words_that_look_like_them_do_not)
 			       "[%rd1]; }"),
 		0);
 	CHECK_EQ(bytes_of(HEAD ".const .b8 c[100]; .shared .b8 s[100];"), 0);
+	/* No blanks between directives; a quote in a string. */
+	CHECK_EQ(bytes_of(HEAD ".visible.global.align 4.b32 w[100];.global.f32 x = 1.5;"), 404);
+	CHECK_EQ(bytes_of(HEAD ".file 1 \"a\\\"b\"\n.global .b32 w[100];//\"\n"), 400);
 }
 
 TEST(sizes_are_written_in_any_base)

@@ -47,7 +47,7 @@ static const struct td_row *row_of(const char *metric)
 	for (uint32_t i = 0; i < run.row_count; i++)
 		if (!strcmp(run.rows[i].metric, metric))
 			return &run.rows[i];
-	CHECK(!"the row is there");
+	CHECK(false); /* the row is there */
 	return run.rows;
 }
 
