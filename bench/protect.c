@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "bench/row.h"
-#include "protect_world.h"
+#include "protect_judge.h"
 
 #define MS     TD_NS_PER_MS
 #define SEEDS  5u

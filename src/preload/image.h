@@ -13,7 +13,7 @@ struct td_image_data {
 
 /*
  * Of an image as cuModuleLoadData takes it: a cubin, PTX, or a fatbin of them, of which the largest of each counts. It is `len` bytes long; SIZE_MAX: as long as
- * it says itself. Nothing for what is none of these. unpack: what is compressed is looked into, which takes 2 to 5 ms for each MB of it (a Xeon of 2023); else it has
+ * it says itself. Nothing for what is none of these. unpack: what is compressed is looked into, which takes 2 to 5 ms for each MB of it (a Xeon of 2023), up to 512 MiB of an image, beyond which nothing is known; else it has
  * nothing.
  */
 struct td_image_data td_image_data(const void *image, size_t len, bool unpack);

@@ -4,7 +4,7 @@
  */
 #include "test.h"
 
-#include "protect_world.h"
+#include "protect_judge.h"
 
 #define MS     TD_NS_PER_MS
 #define SETTLE 700u
