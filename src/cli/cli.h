@@ -60,6 +60,15 @@ char *td_cli_find(char *buf, size_t len, const char *env, const char *const *can
 /* 0 when a daemon answers, starting one for this user if there is none; an exit status otherwise. */
 int td_cli_ensure_daemon(void);
 
+/* The header of an ELF file. False: it is none. */
+bool td_cli_read_elf(int fd, Elf64_Ehdr *ret);
+/* Of the kind that this program is of itself. */
+bool td_cli_is_for_this_machine(const Elf64_Ehdr *header);
+/* Is it linked dynamically? */
+bool td_cli_has_interpreter(int fd, const Elf64_Ehdr *header);
+/* Can LD_PRELOAD load it, and is it libtandem.so? False: *ret_why has a sentence that quotes the path and says what was expected. */
+bool td_cli_is_library(const char *path, char *ret_why, size_t len);
+
 /* Was the program built with the CUDA runtime in it? */
 bool td_cli_has_static_cudart(int fd, const Elf64_Ehdr *header);
 

@@ -100,12 +100,16 @@ static void check_library(struct report *report)
 {
 	static const char *const candidates[] = {"../lib/libtandem.so", "../preload/libtandem.so",
 		"../" TD_LIBDIR "/libtandem.so", NULL};
-	char path[PATH_MAX];
+	char path[PATH_MAX], why[PATH_MAX + 256];
 	void *handle;
 
 	if (!td_cli_find(path, sizeof(path), "TANDEM_LIB", candidates)) {
 		say(report, "library", false,
 			"libtandem.so is not found beside tandem: set TANDEM_LIB");
+		return;
+	}
+	if (!td_cli_is_library(path, why, sizeof(why))) {
+		say(report, "library", false, why);
 		return;
 	}
 	setenv("TANDEM_DISABLE", "1", 1);
@@ -164,24 +168,6 @@ static void check_environment(struct report *report)
 	say(report, "libc", true, text);
 }
 
-#if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
-#endif
-
-static bool has_interpreter(int fd, const Elf64_Ehdr *header)
-{
-	Elf64_Phdr program;
-
-	for (unsigned i = 0; i < header->e_phnum; i++)
-		if (pread(fd, &program, sizeof(program),
-			    (off_t)(header->e_phoff + i * sizeof(program))) == sizeof(program) &&
-			program.p_type == PT_INTERP)
-			return true;
-	return false;
-}
-
 /* With more rights than who starts it: by its mode, or by capabilities. */
 static bool raises_rights(int fd)
 {
@@ -194,10 +180,10 @@ static bool raises_rights(int fd)
 /* Why libtandem.so is not loaded into it, or it does not run on this driver at all; or NULL. */
 static const char *why_not(const struct report *report, int fd, const Elf64_Ehdr *header)
 {
-	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != MACHINE)
+	if (!td_cli_is_for_this_machine(header))
 		return "of another kind of processor than libtandem.so, which cannot be loaded "
 		       "into it";
-	if (!has_interpreter(fd, header))
+	if (!td_cli_has_interpreter(fd, header))
 		return "static, tandem cannot reach it";
 	if (raises_rights(fd))
 		return "setuid or with capabilities: the system loads no LD_PRELOAD into it";
@@ -233,8 +219,7 @@ static void check_interpreter(struct report *report, const char *path)
 
 	if (fd < 0)
 		why = strerror(errno);
-	else if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
-		 !memcmp(header.e_ident, ELFMAG, SELFMAG))
+	else if (td_cli_read_elf(fd, &header))
 		why = why_not(report, fd, &header);
 	snprintf(text, sizeof(text), "%.200s: %s", path, why ? why : "dynamically linked");
 	say(report, "program", !why, text);
@@ -254,8 +239,7 @@ static void check_program(struct report *report, const char *path)
 		say(report, "program", false, text);
 		return;
 	}
-	if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
-		!memcmp(header.e_ident, ELFMAG, SELFMAG)) {
+	if (td_cli_read_elf(fd, &header)) {
 		why = why_not(report, fd, &header);
 		snprintf(text, sizeof(text), "%.200s: %s", path, why ? why : "dynamically linked");
 		say(report, "program", !why, text);

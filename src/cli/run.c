@@ -393,13 +393,17 @@ static int set_environment(const struct job *job, const char *command)
 	static const char *const candidates[] = {"../lib/libtandem.so", "../preload/libtandem.so",
 		"../" TD_LIBDIR "/libtandem.so", NULL};
 	const char *base = strrchr(command, '/'), *others = getenv("LD_PRELOAD");
-	char library[PATH_MAX], preload[2 * PATH_MAX], id[64];
+	char library[PATH_MAX], preload[2 * PATH_MAX], id[64], why[PATH_MAX + 256];
 
 	if (!td_cli_find(library, sizeof(library), "TANDEM_LIB", candidates))
 		return td_cli_fail("libtandem.so was not found beside tandem: set TANDEM_LIB");
 	/* The dynamic linker would say so, and run the command without tandem. */
-	if (access(library, R_OK))
-		return td_cli_fail("TANDEM_LIB: \"%s\": %s", library, strerror(errno));
+	if (*library != '/')
+		return td_cli_fail("TANDEM_LIB: \"%s\" is not valid: expected a path that begins "
+				   "with /, as programs change their folder",
+			library);
+	if (!td_cli_is_library(library, why, sizeof(why)))
+		return td_cli_fail("TANDEM_LIB: %s", why);
 	if (strpbrk(library, ": "))
 		return td_cli_fail("\"%s\" cannot be preloaded: its path has a blank or a colon, "
 				   "which end it in LD_PRELOAD: set TANDEM_LIB to a link to it",

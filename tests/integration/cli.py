@@ -1,6 +1,8 @@
 """What is typed and cannot be meant: every option says so, quotes it and says what is expected. And that what is printed for people is whole. TAP on stdout; argument: the
 build."""
 import re
+import struct
+import sys
 import tempfile
 
 from shell import MIB, Shell
@@ -45,14 +47,44 @@ def variables_that_a_command_would_inherit_are_quoted_too():
         assert done.returncode == 125 and 'TANDEM_SOCKET: "relative/socket"' in done.stderr and not os.path.exists("/relative"), done
 
 
+def library_without(change):
+    """libtandem.so's bytes, changed: of the ELF header and the whole."""
+    with open(LIBRARY, "rb") as f:
+        content = bytearray(f.read())
+    return bytes(change(content))
+
+
+def with_u16(offset, value):
+    def change(content):
+        struct.pack_into("<H", content, offset, value)
+        return content
+    return change
+
+
 def a_library_that_cannot_be_preloaded_is_named_and_nothing_runs_without_it():
+    expected = "expected tandem's libtandem.so, a shared library for "
     with World() as world:
         with tempfile.TemporaryDirectory() as folder:
-            blank = f"{folder}/a b.so"
-            os.symlink(LIBRARY, blank)
-            for path in ("/nonexistent/lib.so", blank):
+            made = {"a b.so": None, "pipe": None, "empty": b"", "cut": library_without(lambda content: content[:65536]), "head": library_without(lambda content: content[:64]),
+                    "machine": library_without(with_u16(18, 243)), "old": library_without(with_u16(4, 1)), "kind": library_without(with_u16(16, 2))}  # RISC-V; 32 bits; a program at a fixed place
+            for name, content in made.items():
+                if content is not None:
+                    with open(f"{folder}/{name}", "wb") as f:
+                        f.write(content)
+            os.symlink(LIBRARY, f"{folder}/a b.so")
+            os.mkfifo(f"{folder}/pipe")
+            pie = os.path.realpath(sys.executable)
+            for path, text in ((f"{folder}/a b.so", "a blank"), ("/nonexistent/lib.so", "cannot be read: No such file or directory: " + expected), (folder, "is a directory: " + expected),
+                               (f"{folder}/pipe", "is no regular file: " + expected), ("/etc/passwd", "is no ELF file: " + expected), (f"{folder}/empty", "is no ELF file: " + expected),
+                               (f"{folder}/cut", "is not all there: " + expected), (f"{folder}/head", "is not all there: " + expected), (f"{folder}/kind", "is a program: " + expected),
+                               (f"{folder}/machine", "is for another kind of processor: " + expected), (f"{folder}/old", "is for another kind of processor: " + expected),
+                               (TANDEM, "is a program: " + expected), (pie, "is a program: " + expected), (f"{BUILD}/softgpu/driver/libcuda.so.1", "is another library: " + expected),
+                               ("preload/libtandem.so", "begins with /")):
                 done = world.call(TANDEM, "run", "--", "echo", "ran", TANDEM_LIB=path)
-                assert done.returncode == 125 and f'"{path}"' in done.stderr and not done.stdout, done
+                assert done.returncode == 125 and f'"{path}" ' in done.stderr and text in done.stderr and not done.stdout and len(done.stderr.splitlines()) == 1, (path, done)
+                done = world.call(TANDEM, "doctor", TANDEM_LIB=path)
+                assert "blank" in text or "begins" in text or f'"{path}" {text}' in done.stdout and done.returncode == 1, (path, done)
+            assert world.call(TANDEM, "run", "--", "echo", "ran").stdout == "ran\n"
 
 
 def what_is_set_is_not_cut_off_and_options_are_told_from_jobs():
