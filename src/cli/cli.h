@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/err.h"
 #include "proto/proto.h"
 
 /* tandem's own failures; 126, 127 and 128+signal are the child's (facts of every wrapper: env, timeout, nice). */
@@ -56,6 +57,23 @@ char *td_cli_uuid(char *buf, const struct td_msg_gpu *gpu);
  * NULL if it is nowhere.
  */
 char *td_cli_find(char *buf, size_t len, const char *env, const char *const *candidates);
+
+/* Values of a job's settings: 0, or -errno with *err. */
+typedef int (*td_check_fn)(const char *value, struct td_err *err);
+int td_cli_check_class(const char *value, struct td_err *err);
+int td_cli_check_upgrade(const char *value, struct td_err *err);
+int td_cli_check_backend(const char *value, struct td_err *err);
+int td_cli_check_weight(const char *value, struct td_err *err);
+int td_cli_check_limit(const char *value, struct td_err *err);
+int td_cli_check_duty(const char *value, struct td_err *err);
+int td_cli_check_slack(const char *value, struct td_err *err);
+/* 0, or TD_EXIT_USAGE after saying what is wrong where. */
+int td_cli_check(const char *where, const char *value, td_check_fn check);
+/* Of the variables that libtandem.so reads, those that make no sense: true, or false once each() returned that. */
+bool td_cli_check_variables(
+	bool (*each)(void *arg, const char *name, const struct td_err *err), void *arg);
+/* The daemon's socket. 0, or TD_EXIT_USAGE after complaining. */
+int td_cli_socket(char *ret, size_t len);
 
 /* 0 when a daemon answers, starting one for this user if there is none; an exit status otherwise. */
 int td_cli_ensure_daemon(void);

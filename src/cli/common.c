@@ -12,15 +12,20 @@
 /* A daemon that ends is not asked for ever. */
 #define ASK_TIMES 5
 
+int td_cli_socket(char *ret, size_t len)
+{
+	struct td_err err = {0};
+
+	return td_socket_path_typed(ret, len, &err) ? td_cli_fail("%s", err.msg) : 0;
+}
+
 int td_cli_connect(void)
 {
 	char path[256];
 	int fd;
 
-	if (!td_socket_path(path, sizeof(path))) {
-		td_cli_fail("the daemon's socket path is too long: set TANDEM_SOCKET");
+	if (td_cli_socket(path, sizeof(path)))
 		return -1;
-	}
 	fd = td_socket_connect(path);
 	if (fd < 0)
 		td_cli_fail("no daemon at %s (%s): `tandem run` starts one", path, strerror(-fd));
@@ -71,8 +76,8 @@ int td_cli_ask_or_start(
 	char path[256];
 	int r = 0;
 
-	if (!td_socket_path(path, sizeof(path)))
-		return td_cli_fail("the daemon's socket path is too long: set TANDEM_SOCKET");
+	if (td_cli_socket(path, sizeof(path)))
+		return TD_EXIT_USAGE;
 	for (int attempt = 0; attempt < ASK_TIMES; attempt++) {
 		int fd = td_socket_connect(path);
 

@@ -120,8 +120,14 @@ static void check_library(struct report *report)
 static void check_daemon(struct report *report)
 {
 	char path[256], text[320];
-	int fd = td_socket_path(path, sizeof(path)) ? td_socket_connect(path) : -1;
+	struct td_err err = {0};
+	int fd;
 
+	if (td_socket_path_typed(path, sizeof(path), &err)) {
+		say(report, "daemon", false, err.msg);
+		return;
+	}
+	fd = td_socket_connect(path);
 	if (fd >= 0) {
 		snprintf(text, sizeof(text), "answers at %s", path);
 		close(fd);
@@ -150,6 +156,16 @@ static void check_locks(struct report *report)
 	}
 }
 
+/* tandem run refuses it; a program that has libtandem.so without tandem run goes on as if it were not set. */
+static bool say_variable(void *arg, const char *name, const struct td_err *err)
+{
+	char text[TD_ERR_MSG_MAX + 64];
+
+	snprintf(text, sizeof(text), "%s: %s; it counts as not set", name, err->msg);
+	say(arg, "setting", false, text);
+	return true;
+}
+
 static void check_environment(struct report *report)
 {
 	static const char *const watched[] = {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_PIPE_DIRECTORY",
@@ -164,6 +180,7 @@ static void check_environment(struct report *report)
 		snprintf(text, sizeof(text), "%s=%.200s is set and left as it is", *name, value);
 		say(report, "setting", true, text);
 	}
+	(void)td_cli_check_variables(say_variable, report);
 	snprintf(text, sizeof(text), "glibc %s", gnu_get_libc_version());
 	say(report, "libc", true, text);
 }

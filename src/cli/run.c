@@ -87,12 +87,8 @@ int td_cli_ensure_daemon(void)
 	char path[256], log[sizeof(path) + 8], why[256] = "";
 	int fd;
 
-	if (!td_socket_path(path, sizeof(path)))
-		return td_cli_fail("the daemon's socket path is too long: set TANDEM_SOCKET");
-	if (*path != '/')
-		return td_cli_fail("TANDEM_SOCKET: \"%s\" is not valid: expected a path that "
-				   "begins with /, as programs change their folder",
-			path);
+	if (td_cli_socket(path, sizeof(path)))
+		return TD_EXIT_USAGE;
 	for (int attempt = 0; attempt < 50; attempt++) {
 		struct timespec pause = {0, 20 * 1000 * 1000};
 
@@ -123,96 +119,23 @@ struct job {
 	const char *name, *class, *upgrade, *weight, *backend, *mem, *mem_soft, *duty, *slack, *gpu;
 };
 
-static int one_of(const char *option, const char *value, const char *const *words)
+/* What the command would inherit and pass over in silence: a limit that cannot be read is none. What an option says takes a variable's place. */
+static bool refuse(void *arg, const char *name, const struct td_err *err)
 {
-	char expected[128] = "";
-	size_t used = 0;
-
-	for (const char *const *w = words; *w; w++)
-		if (!strcmp(*w, value))
-			return 0;
-	for (const char *const *w = words; *w; w++)
-		used += (size_t)snprintf(expected + used, sizeof(expected) - used, "%s%s",
-			w == words ? ""
-			: w[1]     ? ", "
-				   : " or ",
-			*w);
-	return td_cli_fail("--%s: \"%.64s\" is not valid: expected %s", option, value, expected);
-}
-
-/* where: the option or the variable. */
-static int check_limit(const char *where, const char *value)
-{
-	struct td_err err = {0};
-
-	return td_parse_limit(value, &err) ? td_cli_fail("%s: %s", where, err.msg) : 0;
-}
-
-static int check_duty(const char *where, const char *value)
-{
-	struct td_err err = {0};
-	uint32_t ppm;
-
-	return td_parse_duty(value, &ppm, &err) ? td_cli_fail("%s: %s", where, err.msg) : 0;
-}
-
-static int check_slack(const char *where, const char *value)
-{
-	struct td_err err = {0};
-	uint32_t ppm;
-
-	return td_parse_slack(value, &ppm, &err) ? td_cli_fail("%s: %s", where, err.msg) : 0;
-}
-
-static int check_duration(const char *where, const char *value)
-{
-	struct td_err err = {0};
-	uint64_t ns;
-
-	return td_parse_duration(value, &ns, &err) ? td_cli_fail("%s: %s", where, err.msg) : 0;
-}
-
-static int check_host_full(const char *where, const char *value)
-{
-	return strcmp(value, "stay") && strcmp(value, "refuse")
-		       ? td_cli_fail("%s: \"%.64s\" is not valid: expected stay or refuse", where,
-				 value)
-		       : 0;
-}
-
-static int check_upgrade(const char *where, const char *value)
-{
-	return strcmp(value, "none") && strcmp(value, "guaranteed") && strcmp(value, "online")
-		       ? td_cli_fail(
-				 "%s: \"%.64s\" is not valid: expected guaranteed, online or none",
-				 where, value)
-		       : 0;
-}
-
-/* What the command would inherit and pass over in silence: a limit that cannot be read is none. */
-static int check_environment(const struct job *job)
-{
+	const struct job *job = arg;
 	const struct {
 		const char *name, *instead;
-		int (*check)(const char *where, const char *value);
-	} variables[] = {{"TANDEM_MEM", job->mem, check_limit},
-		{"NVIDIA_GPU_MEMORY_LIMIT", job->mem, check_limit},
-		{"TANDEM_MEM_SOFT", job->mem_soft, check_limit},
-		{"TANDEM_DUTY", job->duty, check_duty}, {"TANDEM_SLACK", job->slack, check_slack},
-		{"TANDEM_UPGRADE", job->upgrade, check_upgrade},
-		{"TANDEM_HOST_LIMIT", NULL, check_limit},
-		{"TANDEM_HOST_FULL", NULL, check_host_full},
-		{"TANDEM_DRAIN_DEADLINE", NULL, check_duration},
-		{"TANDEM_IDLE", NULL, check_duration}, {"TANDEM_GRACE", NULL, check_duration}};
+	} replaced[] = {{"TANDEM_MEM", job->mem}, {"NVIDIA_GPU_MEMORY_LIMIT", job->mem},
+		{"TANDEM_MEM_SOFT", job->mem_soft}, {"TANDEM_DUTY", job->duty},
+		{"TANDEM_SLACK", job->slack}, {"TANDEM_CLASS", job->class},
+		{"TANDEM_UPGRADE", job->upgrade}, {"TANDEM_WEIGHT", job->weight},
+		{"TANDEM_BACKEND", job->backend}};
 
-	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-		const char *value = getenv(variables[i].name);
-
-		if (!variables[i].instead && value && *value &&
-			variables[i].check(variables[i].name, value))
-			return -1;
-	}
-	return 0;
+	for (size_t i = 0; i < sizeof(replaced) / sizeof(*replaced); i++)
+		if (replaced[i].instead && !strcmp(replaced[i].name, name))
+			return true;
+	td_cli_fail("%s: %s", name, err->msg);
+	return false;
 }
 
 static void help(void)
@@ -297,11 +220,7 @@ static int parse(int argc, char **argv, struct job *job)
 		{"mem-soft", required_argument, NULL, 'o'}, {"duty", required_argument, NULL, 'd'},
 		{"slack", required_argument, NULL, 's'}, {"gpu", required_argument, NULL, 'g'},
 		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	static const char *const classes[] = {"online", "guaranteed", "besteffort", NULL};
-	static const char *const upgrades[] = {"guaranteed", "online", "none", NULL};
-	static const char *const backends[] = {"auto", "plain", "swap", "managed", NULL};
 	struct td_err err = {0};
-	uint64_t weight;
 	int c;
 
 	opterr = 0;
@@ -319,44 +238,42 @@ static int parse(int argc, char **argv, struct job *job)
 			job->name = optarg;
 			break;
 		case 'c':
-			if (one_of("class", optarg, classes))
+			if (td_cli_check("--class", optarg, td_cli_check_class))
 				return -1;
 			job->class = optarg;
 			break;
 		case 'u':
-			if (one_of("upgrade", optarg, upgrades))
+			if (td_cli_check("--upgrade", optarg, td_cli_check_upgrade))
 				return -1;
 			job->upgrade = optarg;
 			break;
 		case 'b':
-			if (one_of("backend", optarg, backends))
+			if (td_cli_check("--backend", optarg, td_cli_check_backend))
 				return -1;
 			job->backend = optarg;
 			break;
 		case 'w':
-			if (td_parse_u64(optarg, 1, 1000, &weight, &err)) {
-				td_cli_fail("--weight: %s", err.msg);
+			if (td_cli_check("--weight", optarg, td_cli_check_weight))
 				return -1;
-			}
 			job->weight = optarg;
 			break;
 		case 'm':
-			if (check_limit("--mem", optarg))
+			if (td_cli_check("--mem", optarg, td_cli_check_limit))
 				return -1;
 			job->mem = optarg;
 			break;
 		case 'o':
-			if (check_limit("--mem-soft", optarg))
+			if (td_cli_check("--mem-soft", optarg, td_cli_check_limit))
 				return -1;
 			job->mem_soft = optarg;
 			break;
 		case 'd':
-			if (check_duty("--duty", optarg))
+			if (td_cli_check("--duty", optarg, td_cli_check_duty))
 				return -1;
 			job->duty = optarg;
 			break;
 		case 's':
-			if (check_slack("--slack", optarg))
+			if (td_cli_check("--slack", optarg, td_cli_check_slack))
 				return -1;
 			job->slack = optarg;
 			break;
@@ -378,7 +295,11 @@ static int parse(int argc, char **argv, struct job *job)
 			return -1;
 		}
 	}
-	if (check_together(job) || check_environment(job))
+	if (!td_cli_check_variables(refuse, job))
+		return -1;
+	job->class = job->class ? job->class : "besteffort";
+	job->weight = job->weight ? job->weight : "1";
+	if (check_together(job))
 		return -1;
 	if (!job->backend)
 		job->backend = job->mem_soft ? "swap" : "auto";
@@ -464,7 +385,7 @@ static int check_quota(const struct job *job)
 
 int td_verb_run(int argc, char **argv)
 {
-	struct job job = {.class = "besteffort", .weight = "1"};
+	struct job job = {0};
 	int at = parse(argc, argv, &job);
 
 	if (at <= 0)

@@ -44,19 +44,26 @@ static void signal_ready(struct td_source *source, uint32_t events)
 		loop.stop = true;
 }
 
-/* Creates the directories above path, private to this user. */
-static int make_directories(const char *path)
+/*
+ * The directory of the socket, private to this user; not those above it, as RuntimeDirectory= of systemd makes none outside /run: a path that is mistyped leaves no trace. 0, or -errno with
+ * the reason.
+ */
+static int make_directory(const char *path, struct td_err *err)
 {
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	const char *slash = strrchr(path, '/');
+	char *above;
 
-	snprintf(dir, sizeof(dir), "%s", path);
-	for (char *p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
-		*p = 0;
-		if (mkdir(dir, geteuid() ? 0700 : 0755) < 0 && errno != EEXIST)
-			return -errno;
-		*p = '/';
-	}
-	return 0;
+	snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path), path);
+	if (!*dir || !mkdir(dir, geteuid() ? 0700 : 0755) || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT)
+		return td_err_set(err, -errno, "%s", strerror(errno));
+	above = strrchr(dir, '/');
+	*above = 0;
+	return td_err_set(err, -ENOENT,
+		"\"%s\" is not there: expected at most the last directory of the path to be new",
+		dir);
 }
 
 /* The lock's descriptor, or -errno; -EWOULDBLOCK with the owner's pid in *ret_owner. */
@@ -191,14 +198,9 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 			return r;
 		switch (c) {
 		case 's':
-			if (strlen(optarg) >= sizeof(ret->socket))
-				return td_err_set(err, -ENAMETOOLONG,
-					"\"%.64s...\" is too long for a socket", optarg);
-			if (*optarg != '/')
-				return td_err_set(err, -EINVAL,
-					"--socket: \"%s\" is not valid: expected a path that "
-					"begins with /",
-					optarg);
+			r = td_socket_check("--socket", optarg, 0, err);
+			if (r)
+				return r;
 			strcpy(ret->socket, optarg);
 			break;
 		case 'c': r = td_options_load(&server.node.options, optarg, err); break;
@@ -251,10 +253,15 @@ static int serve(const struct arguments *arguments)
 {
 	int owner = 0, lock_fd, listen_fd, r;
 	struct td_options options = server.node.options;
+	struct td_err err = {0};
 	bool stale;
 
-	r = make_directories(arguments->socket);
-	lock_fd = r ? r : take_lock(arguments->socket, &owner);
+	if (make_directory(arguments->socket, &err)) {
+		td_log(TD_LOG_ERROR, "socket=%s %s", arguments->socket, err.msg);
+		tell(arguments, err.msg);
+		return 1;
+	}
+	lock_fd = take_lock(arguments->socket, &owner);
 	if (lock_fd == -EWOULDBLOCK) {
 		td_log(TD_LOG_ERROR, "socket=%s pid=%d another tandemd is running",
 			arguments->socket, owner);
@@ -296,18 +303,17 @@ static int serve(const struct arguments *arguments)
 int main(int argc, char **argv)
 {
 	struct arguments arguments = {.ready_fd = -1};
-	struct td_err err = {0};
+	struct td_err err = {0}, no_socket = {0};
 	int r;
 
-	if (!td_socket_path(arguments.socket, sizeof(arguments.socket)))
+	if (td_socket_path_typed(arguments.socket, sizeof(arguments.socket), &no_socket))
 		arguments.socket[0] = 0;
 	td_options_init(&server.node.options);
 	r = parse_arguments(argc, argv, &arguments, &err);
 	if (r > 0)
 		return td_output_end("tandemd", 0, 1);
 	if (r < 0 || !arguments.socket[0]) {
-		fprintf(stderr, "tandemd: %s\n",
-			r < 0 ? err.msg : "no usable socket path: give --socket");
+		fprintf(stderr, "tandemd: %s\n", r < 0 ? err.msg : no_socket.msg);
 		return 2;
 	}
 	allow_descriptors();

@@ -34,7 +34,7 @@ struct td_settings {
 	uint64_t
 		idle_ns; /* TANDEM_IDLE: no submission for this long, and the device drained, is idle */
 	uint64_t grace_ns; /* TANDEM_GRACE: how long a waiting program waits for a lost daemon */
-	char socket[108];  /* TANDEM_SOCKET and so on; empty: none that fits */
+	char socket[108];  /* TANDEM_SOCKET and so on; empty: none that fits and begins with / */
 	char rejected[TD_REJECTED_MAX][96]; /* "NAME=value"; of a long value the beginning */
 	unsigned rejected_count;
 };

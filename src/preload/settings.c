@@ -146,7 +146,8 @@ void td_settings_read(void)
 	s->drain_deadline_ns = duration("TANDEM_DRAIN_DEADLINE", 10 * TD_NS_PER_S);
 	s->idle_ns = duration("TANDEM_IDLE", 3 * TD_NS_PER_MS);
 	s->grace_ns = duration("TANDEM_GRACE", 2 * TD_NS_PER_S);
-	if (!td_socket_path(s->socket, sizeof(s->socket)))
+	/* Without a daemon, then: `tandem doctor` says why. */
+	if (!td_socket_path(s->socket, sizeof(s->socket)) || s->socket[0] != '/')
 		s->socket[0] = '\0';
 	errno = saved;
 }

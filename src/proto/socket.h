@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 struct msghdr;
+struct td_err;
 struct td_msg;
 
 #define TD_SOCKET_FDS 2
@@ -14,6 +15,10 @@ struct td_msg;
 /* The daemon's socket: $TANDEM_SOCKET, $XDG_RUNTIME_DIR/tandem/socket, or /run/tandem/socket. Returns buf, or NULL if it does
  * not fit a unix address. */
 char *td_socket_path(char *buf, size_t len);
+/* The same for who can say what is wrong with it: 0, or -errno with *err, which quotes the variable; a path that is not from the root counts as wrong. And of a value, behind which `more` bytes
+ * will come. */
+int td_socket_path_typed(char *ret, size_t len, struct td_err *err);
+int td_socket_check(const char *where, const char *value, unsigned more, struct td_err *err);
 
 /* A connected socket (close-on-exec), or -errno. */
 int td_socket_connect(const char *path);

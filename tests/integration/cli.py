@@ -36,15 +36,48 @@ def options_of_run_quote_what_they_refuse_and_say_what_they_take():
 
 def variables_that_a_command_would_inherit_are_quoted_too():
     with World() as world:
-        for name in ("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", "TANDEM_MEM_SOFT", "TANDEM_DUTY", "TANDEM_SLACK", "TANDEM_UPGRADE", "TANDEM_HOST_LIMIT", "TANDEM_HOST_FULL",
-                     "TANDEM_DRAIN_DEADLINE", "TANDEM_IDLE", "TANDEM_GRACE"):
+        for name in ("TANDEM_MEM", "NVIDIA_GPU_MEMORY_LIMIT", "TANDEM_MEM_SOFT", "TANDEM_DUTY", "TANDEM_SLACK", "TANDEM_CLASS", "TANDEM_UPGRADE", "TANDEM_WEIGHT", "TANDEM_BACKEND",
+                     "TANDEM_HOST_LIMIT", "TANDEM_HOST_FULL", "TANDEM_DRAIN_DEADLINE", "TANDEM_IDLE", "TANDEM_GRACE"):
             for value in NONSENSE:
+                shown = world.call(SOFTGPU, "run", "--", TANDEM, "doctor", **{name: value})
+                assert not value or shown.returncode == 1 and f'{name}: "{value}"' in shown.stdout and "counts as not set" in shown.stdout, (name, value, shown)
                 done = world.call(TANDEM, "run", "--", "true", **{name: value})
                 assert (done.returncode == 0) == (not value) and (not value or f'{name}: "{value}"' in done.stderr and "expected" in done.stderr), (name, value, done)
         done = world.call(TANDEM, "run", "--mem", "8Gi", "--", "true", NVIDIA_GPU_MEMORY_LIMIT="50%%")
         assert done.returncode == 0 and not done.stderr, done
-        done = world.call(TANDEM, "run", "--", "true", TANDEM_SOCKET="relative/socket")
-        assert done.returncode == 125 and 'TANDEM_SOCKET: "relative/socket"' in done.stderr and not os.path.exists("/relative"), done
+        for option, name in (("--class", "TANDEM_CLASS"), ("--weight", "TANDEM_WEIGHT"), ("--backend", "TANDEM_BACKEND")):
+            value = {"--class": "online", "--weight": "2", "--backend": "plain"}[option]
+            done = world.call(TANDEM, "run", option, value, "--", "sh", "-c", f"echo ${name}", **{name: "zz"})
+            assert done.returncode == 0 and done.stdout.strip() == value, done
+
+
+def where_the_daemon_is_looked_for_is_quoted_if_nobody_can_be_there():
+    with World() as world:
+        long = "/" + "x" * 107
+        for name, value, expected in (("TANDEM_SOCKET", "relative/socket", "begins with /"), ("TANDEM_SOCKET", long, "108 bytes long: expected a path of at most 107"),
+                                      ("XDG_RUNTIME_DIR", "run", "begins with /"), ("XDG_RUNTIME_DIR", long[:94], "94 bytes long: expected a path of at most 93")):
+            variables = {"TANDEM_SOCKET": "", name: value}
+            for words in (["run", "--", "true"], ["ps"], ["set"]):
+                done = world.call(TANDEM, *words, **variables)
+                assert done.returncode == 125 and f'{name}: "{value}" is ' in done.stderr and expected in done.stderr, (words, done)
+            done = world.call(TANDEM, "doctor", **variables)
+            assert done.returncode == 1 and f'{name}: "{value}" is ' in done.stdout, done
+            done = world.call(TANDEMD, **variables)
+            assert done.returncode == 2 and f'{name}: "{value}" is ' in done.stderr, done
+            # A program that has the library anyhow goes on, and says nothing.
+            done = world.call(SOFTGPU, "run", "--", TRAIN, *SMALL[:-1], "1", LD_PRELOAD=LIBRARY, **variables)
+            assert done.returncode == 0 and not done.stderr, done
+        assert world.call(TANDEMD, "--socket", long).stderr.count(f'--socket: "{long}" is 108 bytes long') == 1
+
+
+def of_a_sockets_path_the_last_directory_may_be_new():
+    with World() as world:
+        new = f"{world.directory}/new"
+        done = world.call(TANDEM, "run", "--", "true", TANDEM_SOCKET=f"{new}/deep/socket")
+        assert done.returncode == 125 and f'"{new}/deep/socket": "{new}" is not there: expected at most the last directory' in done.stderr and not os.path.exists(new), done
+        assert world.call(TANDEM, "run", "--", "true", TANDEM_SOCKET=f"{new}/socket").returncode == 0
+        assert os.stat(new).st_mode & 0o777 == (0o700 if os.getuid() else 0o755)
+        world.call(TANDEM, "stop", "--force", TANDEM_SOCKET=f"{new}/socket")
 
 
 def library_without(change):
@@ -269,6 +302,8 @@ def an_options_name_alone_shows_it():
 run_cases([
     options_of_run_quote_what_they_refuse_and_say_what_they_take,
     variables_that_a_command_would_inherit_are_quoted_too,
+    where_the_daemon_is_looked_for_is_quoted_if_nobody_can_be_there,
+    of_a_sockets_path_the_last_directory_may_be_new,
     a_library_that_cannot_be_preloaded_is_named_and_nothing_runs_without_it,
     what_is_set_is_not_cut_off_and_options_are_told_from_jobs,
     options_that_would_have_no_effect_are_refused,
