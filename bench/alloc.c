@@ -1,6 +1,6 @@
 /*
- * What allocating, setting and freeing cost with a driver that does none of them: {"alloc": ns, "set": ns, "free": ns}, the mean of a round of CALLS, for each of
- * ROUNDS rounds; from N processes at once, of which the first speaks. Run alone and under `tandem run` in turn, the difference is tandem's.
+ * What allocating, setting and freeing, and loading and unloading modules with a variable, cost with a driver that does none of it: {"alloc": ns, "set": ns, "free": ns,
+ * "load": ns, "unload": ns}, the mean of a round of CALLS, for each of ROUNDS rounds; from N processes at once, of which the first speaks. Run alone and under `tandem run` in turn, the difference is tandem's.
  *
  * usage: alloc PROCESSES
  */
@@ -23,21 +23,32 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
 CUresult cuMemFree_v2(CUdeviceptr address);
 CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, CUstream stream);
 
+CUresult cuModuleLoadData(CUmodule *module, const void *image);
+CUresult cuModuleUnload(CUmodule module);
+
+static const char image[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			    ".global .align 4 .b8 words[65536];\n";
+
 struct times {
-	uint64_t alloc_ns, set_ns, free_ns;
+	uint64_t alloc_ns, set_ns, free_ns, load_ns, unload_ns;
 };
+
+static void must(CUresult r)
+{
+	if (!r)
+		return;
+	fputs("alloc: out of memory\n", stderr);
+	exit(1);
+}
 
 static struct times round_of(void)
 {
 	CUdeviceptr blocks[CALLS];
-	uint64_t began = td_time_now_ns(), allocated, set;
+	CUmodule modules[CALLS];
+	uint64_t began = td_time_now_ns(), allocated, set, freed, loaded;
 
-	for (unsigned i = 0; i < CALLS; i++) {
-		if (cuMemAlloc_v2(&blocks[i], BLOCK)) {
-			fputs("alloc: out of memory\n", stderr);
-			exit(1);
-		}
-	}
+	for (unsigned i = 0; i < CALLS; i++)
+		must(cuMemAlloc_v2(&blocks[i], BLOCK));
 	allocated = td_time_now_ns();
 	/* Each at another place: what was looked up last helps the next one no more than it would a program. */
 	for (unsigned i = 0; i < CALLS; i++)
@@ -45,8 +56,15 @@ static struct times round_of(void)
 	set = td_time_now_ns();
 	for (unsigned i = 0; i < CALLS; i++)
 		(void)cuMemFree_v2(blocks[i]);
+	freed = td_time_now_ns();
+	for (unsigned i = 0; i < CALLS; i++)
+		must(cuModuleLoadData(&modules[i], image));
+	loaded = td_time_now_ns();
+	for (unsigned i = 0; i < CALLS; i++)
+		(void)cuModuleUnload(modules[i]);
 	return (struct times){(allocated - began) / CALLS, (set - allocated) / CALLS,
-		(td_time_now_ns() - set) / CALLS};
+		(freed - set) / CALLS, (loaded - freed) / CALLS,
+		(td_time_now_ns() - loaded) / CALLS};
 }
 
 /* Nobody goes on before all have come. */
@@ -77,9 +95,11 @@ int main(int argc, char **argv)
 		if (!i)
 			meet(together, processes);
 		else if (speaks)
-			printf("{\"alloc\": %llu, \"set\": %llu, \"free\": %llu}\n",
+			printf("{\"alloc\": %llu, \"set\": %llu, \"free\": %llu, \"load\": %llu, "
+			       "\"unload\": %llu}\n",
 				(unsigned long long)took.alloc_ns, (unsigned long long)took.set_ns,
-				(unsigned long long)took.free_ns);
+				(unsigned long long)took.free_ns, (unsigned long long)took.load_ns,
+				(unsigned long long)took.unload_ns);
 	}
 	while (speaks && wait(NULL) > 0)
 		;

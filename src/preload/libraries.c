@@ -2,7 +2,7 @@
  * What the variables of libraries take. A library becomes a module of each context that one of its kernels or variables is used in, with variables of its own there; its
  * managed ones exist once. They are asked for before the first call that may bring them there: where a context is current as the library is loaded, there; else at a call that asks for
  * one of its kernels or variables, or makes a function of a kernel; or at the first launch of a kernel by its own handle, or its first node, in whatever context that is. They count until the library is
- * unloaded, or the context ends.
+ * unloaded, or the context ends. Of the first that come, up to TD_LITTLE_BYTES of all that are loaded, no more is known than how much they have: they count as code does, and no launch looks for them.
  *
  * One thread at a time asks for a library, or unloads it; the others wait for what that comes to: what is asked for but not granted yet nobody may bring, and what is being unloaded nobody.
  */
@@ -39,6 +39,13 @@ struct library {
 	bool busy;            /* some thread asks for it, or unloads it */
 };
 
+/* One that counts as code does. */
+struct little {
+	struct little *next;
+	const void *handle;
+	uint64_t bytes;
+};
+
 struct kernel {
 	struct kernel *next;
 	const void *handle, *library;
@@ -48,11 +55,13 @@ struct kernel {
 static struct td_lock lock = TD_LOCK_INIT(TD_RANK_BACKEND);
 /* guarded by lock */
 static struct library *libraries; /* those with variables */
+static struct little *littles;
+static uint64_t little_bytes; /* of all of these */
 static struct kernel *kernels[BUCKETS];
 static uint64_t last_key, last_serial;
 static _Atomic uint32_t changes; /* a futex: some library is not busy any more, or gone */
 
-static _Atomic uint32_t library_count;
+static _Atomic uint32_t library_count, little_count;
 _Atomic uint32_t td_library_kernels;
 
 static struct library *find(const void *handle)
@@ -314,6 +323,73 @@ CUresult td_library_launches(const void *function, void *stream)
 	return library ? use_in(library, td_context_of_stream(stream)) : CUDA_SUCCESS;
 }
 
+/* -- little -- */
+
+/* With the lock. */
+static void link_little(struct little *l)
+{
+	l->next = littles;
+	littles = l;
+	little_bytes += l->bytes;
+	atomic_fetch_add(&little_count, 1);
+}
+
+/* False: it does not count as code does. */
+static bool note_little(const void *handle, const struct td_image_data *data)
+{
+	uint64_t bytes = data->device_bytes;
+	struct little *fresh;
+	bool fits;
+
+	if (__builtin_add_overflow(bytes, data->managed_bytes, &bytes) || bytes > TD_LITTLE_BYTES)
+		return false;
+	fresh = malloc(sizeof(*fresh));
+	if (!fresh)
+		return false;
+	*fresh = (struct little){NULL, handle, bytes};
+	td_lock_take(&lock);
+	fits = bytes <= TD_LITTLE_BYTES - little_bytes;
+	if (fits)
+		link_little(fresh);
+	td_lock_drop(&lock);
+	if (!fits)
+		free(fresh);
+	return fits;
+}
+
+/* NULL: it is none of them. */
+static struct little *take_little(const void *handle)
+{
+	struct little **at = &littles, *l;
+
+	if (!atomic_load_explicit(&little_count, memory_order_relaxed))
+		return NULL;
+	td_lock_take(&lock);
+	while (*at && (*at)->handle != handle)
+		at = &(*at)->next;
+	l = *at;
+	if (l) {
+		*at = l->next;
+		little_bytes -= l->bytes;
+		atomic_fetch_sub(&little_count, 1);
+	}
+	td_lock_drop(&lock);
+	return l;
+}
+
+static void end_little(struct little *l, CUresult r)
+{
+	if (!l)
+		return;
+	if (!r) {
+		free(l);
+		return;
+	}
+	td_lock_take(&lock);
+	link_little(l);
+	td_lock_drop(&lock);
+}
+
 /* -- loading and unloading -- */
 
 static void remember(void *handle, const struct td_image_data *data)
@@ -363,7 +439,7 @@ static void free_library(struct library *l)
 /* The handle is known by now: a load that is refused is taken back. */
 static CUresult loaded(CUresult r, void **library, const struct td_image_data *data)
 {
-	if (r || !(data->device_bytes || data->managed_bytes))
+	if (r || !(data->device_bytes || data->managed_bytes) || note_little(*library, data))
 		return r;
 	remember(*library, data);
 	r = use(*library);
@@ -402,8 +478,10 @@ CUresult td_hook_cuLibraryUnload(void *a0)
 	struct library *l = atomic_load_explicit(&library_count, memory_order_relaxed)
 				    ? begin_unload(a0)
 				    : NULL;
+	struct little *little = take_little(a0);
 	CUresult r = td_real.cuLibraryUnload(a0);
 
+	end_little(little, r);
 	if (l && !r) {
 		forget(l);
 		free_library(l);
@@ -565,8 +643,11 @@ void td_libraries_forked(void)
 {
 	td_lock_reset(&lock);
 	libraries = NULL;
+	littles = NULL;
+	little_bytes = 0;
 	for (unsigned i = 0; i < BUCKETS; i++)
 		kernels[i] = NULL;
 	atomic_store(&library_count, 0);
+	atomic_store(&little_count, 0);
 	atomic_store(&td_library_kernels, 0);
 }

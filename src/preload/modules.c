@@ -1,6 +1,6 @@
 /*
- * Modules: what their variables take of a device is asked for before they are loaded, as far as the image says it (image.h). Little of it counts as code
- * does, with what NVML tells (docs/decisions/0022): a program that has used its limit up can still load kernels.
+ * Modules: what their variables take of a device is asked for before they are loaded, as far as the image says it (image.h). The first that come, up to TD_LITTLE_BYTES of all that are
+ * loaded, count as code does, with what NVML tells (docs/decisions/0022): a program that has used its limit up can still load kernels.
  *
  * What is compressed is looked into in a job with a limit, or where no context says whether it has one. Of an image that cannot be read nothing is known before. In a job with
  * a limit its module is loaded, and what is free on the device by then, compared with before, is what it takes, if it is so twice, or three times at least that: others allocate, too. What
@@ -19,22 +19,10 @@
 #include "cuda/objects.h"
 #include "preload/client.h"
 #include "preload/context.h"
+#include "preload/outside_table.h"
 #include "preload/real.h"
 
-#define LEAST_BYTES (1ull << 20)
-#define LOADS_MOST  3
-
-static uint64_t enough(uint64_t bytes)
-{
-	return bytes >= LEAST_BYTES ? bytes : 0;
-}
-
-static struct td_image_data counted(struct td_image_data data)
-{
-	data.device_bytes = enough(data.device_bytes);
-	data.managed_bytes = enough(data.managed_bytes);
-	return data;
-}
+#define LOADS_MOST 3
 
 /* Reading it costs as much as the driver's reading does. */
 static bool is_worth_unpacking(void)
@@ -46,7 +34,7 @@ static bool is_worth_unpacking(void)
 
 struct td_image_data td_data_of_image(const void *image)
 {
-	return counted(td_image_data(image, SIZE_MAX, is_worth_unpacking()));
+	return td_image_data(image, SIZE_MAX, is_worth_unpacking());
 }
 
 /* Not through libc, whose stat got its symbol only lately. Looked at before it is opened: a pipe is read by whoever opens it. */
@@ -71,11 +59,41 @@ struct td_image_data td_data_of_file(const char *path)
 		has += n > 0 ? (size_t)n : 0;
 	}
 	if (has)
-		data = counted(td_image_data(image, has, is_worth_unpacking()));
+		data = td_image_data(image, has, is_worth_unpacking());
 	free(image);
 	if (fd >= 0)
 		close(fd);
 	return data;
+}
+
+/* -- little -- */
+
+/* Of modules that are being loaded, and are not noted yet: no two threads take the same room. */
+static _Atomic uint64_t little_bytes;
+
+/* What of this counts as code does: all of it, which *data then says no more, or nothing. end_little follows. */
+static uint64_t begin_little(struct td_image_data *data)
+{
+	uint64_t bytes = data->device_bytes;
+
+	if (__builtin_add_overflow(bytes, data->managed_bytes, &bytes) || bytes > TD_LITTLE_BYTES ||
+		!bytes)
+		return 0;
+	if (td_outside_bytes(TD_DEVICE_CURRENT, TD_OUTSIDE_LITTLE) +
+			atomic_fetch_add(&little_bytes, bytes) + bytes >
+		TD_LITTLE_BYTES) {
+		atomic_fetch_sub(&little_bytes, bytes);
+		return 0;
+	}
+	data->device_bytes = data->managed_bytes = 0;
+	return bytes;
+}
+
+static void end_little(uint64_t bytes, CUresult r, uint64_t module)
+{
+	if (bytes && !r)
+		td_outside_note(TD_OUTSIDE_LITTLE, TD_KEY_MODULE, module, bytes);
+	atomic_fetch_sub(&little_bytes, bytes);
 }
 
 /* -- asking for it -- */
@@ -112,7 +130,8 @@ CUresult td_data_settle(struct td_data_claim *claim, CUresult r, enum td_outside
 struct measure {
 	bool wanted;
 	unsigned loads;
-	uint64_t free_bytes, least_bytes;
+	uint64_t free_bytes, least_bytes,
+		known_bytes; /* known: what the image said, and counts already */
 };
 
 static void begin(struct measure *m)
@@ -127,7 +146,7 @@ static void begin(struct measure *m)
 
 static struct measure measure_of(const struct td_image_data *data)
 {
-	struct measure m = {.least_bytes = UINT64_MAX};
+	struct measure m = {.least_bytes = UINT64_MAX, .known_bytes = data->device_bytes};
 	int slot = data->unknown ? td_context_use() : -1;
 
 	m.wanted = slot >= 0 && td_client_has_limit((unsigned)slot);
@@ -147,8 +166,8 @@ static bool is_in_doubt(struct measure *m, CUmodule module)
 		took = m->free_bytes - now;
 	if (took < m->least_bytes)
 		m->least_bytes = took;
-	if (took < LEAST_BYTES || took == before || ++m->loads == LOADS_MOST ||
-		td_real.cuModuleUnload(module))
+	if (took <= m->known_bytes + TD_LITTLE_BYTES || took == before ||
+		++m->loads == LOADS_MOST || td_real.cuModuleUnload(module))
 		return false;
 	begin(m);
 	return true;
@@ -156,10 +175,14 @@ static bool is_in_doubt(struct measure *m, CUmodule module)
 
 static CUresult count_measured(const struct measure *m, CUmodule module)
 {
-	struct td_image_data data = {.device_bytes = m->wanted ? enough(m->least_bytes) : 0};
+	struct td_image_data data = {.device_bytes = m->least_bytes > m->known_bytes
+							     ? m->least_bytes - m->known_bytes
+							     : 0};
+	uint64_t little = begin_little(&data);
 	struct td_data_claim claim;
 	CUresult r = td_data_claim(&claim, &data);
 
+	end_little(little, r, (uint64_t)module);
 	if (r)
 		(void)td_real.cuModuleUnload(module);
 	return r ? r
@@ -174,6 +197,7 @@ static CUresult count_measured(const struct measure *m, CUmodule module)
 	{                                                                                          \
 		struct td_image_data data = a0 ? data_of(a1) : (struct td_image_data){0};          \
 		struct measure measure = measure_of(&data);                                        \
+		uint64_t little = begin_little(&data);                                             \
 		struct td_data_claim claim;                                                        \
 		CUresult r = td_data_claim(&claim, &data);                                         \
 		if (r)                                                                             \
@@ -183,6 +207,7 @@ static CUresult count_measured(const struct measure *m, CUmodule module)
 		while (r ? td_data_again(&claim, r) : a0 && is_in_doubt(&measure, *a0));           \
 		if (!r && measure.wanted)                                                          \
 			r = count_measured(&measure, *a0);                                         \
+		end_little(little, r, r || !a0 ? 0 : (uint64_t)*a0);                               \
 		return td_data_settle(&claim, r, TD_KEY_MODULE, TD_KEY_MODULE_MANAGED,             \
 			r || !a0 ? 0 : (uint64_t)*a0);                                             \
 	}
@@ -192,10 +217,22 @@ LOAD_MODULE(cuModuleLoadData, td_data_of_image)
 LOAD_MODULE(cuModuleLoadDataEx, td_data_of_image)
 LOAD_MODULE(cuModuleLoadFatBinary, td_data_of_image)
 
+/* What the image said, and what was measured beside that. */
+static struct td_key *take_all(enum td_outside_key what, CUmodule module)
+{
+	struct td_key *all = NULL, *key;
+
+	while ((key = td_outside_take(what, (uint64_t)module))) {
+		key->next = all;
+		all = key;
+	}
+	return all;
+}
+
 CUresult td_hook_cuModuleUnload(CUmodule a0)
 {
-	struct td_key *device = td_outside_take(TD_KEY_MODULE, (uint64_t)a0),
-		      *managed = td_outside_take(TD_KEY_MODULE_MANAGED, (uint64_t)a0);
+	struct td_key *device = take_all(TD_KEY_MODULE, a0),
+		      *managed = take_all(TD_KEY_MODULE_MANAGED, a0);
 	CUresult r = td_real.cuModuleUnload(a0);
 
 	(void)td_outside_end(device, r);

@@ -9,7 +9,9 @@ struct td_data_claim {
 	struct td_outside_claim device, managed;
 };
 
-/* As it counts: from 1 MiB on. */
+/* So much of a process's variables, in modules on a device or in libraries, counts as code does: what comes on top of that is asked for, however little it is. */
+#define TD_LITTLE_BYTES (1ull << 20)
+
 struct td_image_data td_data_of_image(const void *image);
 struct td_image_data td_data_of_file(const char *path);
 

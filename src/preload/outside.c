@@ -66,6 +66,7 @@ static bool ends_with_context(enum td_outside_kind kind)
 	case TD_OUTSIDE_LEGACY:
 	case TD_OUTSIDE_ARRAY:
 	case TD_OUTSIDE_DATA:
+	case TD_OUTSIDE_LITTLE:
 	case TD_OUTSIDE_SHARED:
 	case TD_OUTSIDE_OPENED:
 	case TD_OUTSIDE_HANDED:
@@ -475,6 +476,7 @@ uint64_t td_outside_bytes(int device, enum td_outside_kind kind)
 {
 	uint64_t bytes = 0;
 
+	device = device < 0 ? current_device() : device;
 	td_lock_take(&td_table.lock);
 	if (device >= 0 && device < TD_OUTSIDE_DEVICES && kind < TD_OUTSIDE_N)
 		bytes = td_table.kind_bytes[device][kind];

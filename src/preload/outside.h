@@ -22,7 +22,8 @@ enum td_outside_kind {
 	TD_OUTSIDE_VMM,
 	TD_OUTSIDE_EXPORTABLE, /* the same, that others may have, too: it may live on when it is given up here */
 	TD_OUTSIDE_ARRAY,
-	TD_OUTSIDE_DATA, /* of modules and libraries */
+	TD_OUTSIDE_DATA,   /* of modules and libraries */
+	TD_OUTSIDE_LITTLE, /* the same, of modules, where there is so little of it that it counts as code does: not charged here */
 	TD_OUTSIDE_POOL,
 	TD_OUTSIDE_GRAPH,
 	TD_OUTSIDE_EXTERNAL, /* another API's, which nobody else counts */
@@ -155,5 +156,5 @@ void td_outside_refresh(void);
 /* A backend whose totals hold all of this, too, and whose limits leave room for it. At load, and, where it is chosen later, before a GPU is known. */
 const struct td_backend *td_outside_over(const struct td_backend *backend);
 
-/* Of a device and kind, shared memory included. */
+/* Of a device (below 0: the current context's) and kind, shared memory included. */
 uint64_t td_outside_bytes(int device, enum td_outside_kind kind);

@@ -14,6 +14,7 @@ struct td_table td_table = {.lock = TD_LOCK_INIT(TD_RANK_BACKEND)};
 static bool is_charged(const struct td_object *object)
 {
 	switch (object->kind) {
+	case TD_OUTSIDE_LITTLE:
 	case TD_OUTSIDE_SHARED:
 	case TD_OUTSIDE_OPENED:
 	case TD_OUTSIDE_HANDED:

@@ -2,7 +2,7 @@
  * A program for modules.py, run under `softgpu run -- tandem run --mem`: module_test KIND BYTES. For each line on stdin it loads images with a variable of that size until
  * one is refused, then one with little data, and says in a line of JSON how many there are; then it unloads all of them.
  *
- *   data       cuModuleLoadData
+ *   data       cuModuleLoadData; "little" before this, or one of the next five: the one with little data has 0.8 of that size
  *   file       cuModuleLoad
  *   library    cuLibraryLoadData, and its variable in the current context
  *   managed    cuModuleLoadData, of a variable in unified memory; and "shared" cuLibraryLoadData of one
@@ -41,7 +41,7 @@
 #include "cuda/symbols.def"
 #undef SYMBOL
 
-#define MOST    16
+#define MOST    256
 #define LATER   3
 #define MANAGED ".attribute(.managed)"
 
@@ -157,8 +157,14 @@ static CUresult load_library(void **ret, const void *from)
 	return r;
 }
 
+static const char *plain_kind(const char *kind)
+{
+	return strncmp(kind, "little", 6) ? kind : kind + 6;
+}
+
 static CUresult load(const char *kind, void **ret, size_t bytes)
 {
+	kind = plain_kind(kind);
 	if (!strcmp(kind, "library"))
 		return load_library(ret, image(bytes));
 	if (!strcmp(kind, "packedlibrary"))
@@ -178,8 +184,9 @@ static CUresult load(const char *kind, void **ret, size_t bytes)
 
 static void unload(const char *kind, void *handle)
 {
-	bool is_library = !strcmp(kind, "library") || !strcmp(kind, "shared") ||
-			  !strcmp(kind, "packedlibrary");
+	const char *plain = plain_kind(kind);
+	bool is_library = !strcmp(plain, "library") || !strcmp(plain, "shared") ||
+			  !strcmp(plain, "packedlibrary");
 
 	must(is_library ? cuLibraryUnload(handle) : cuModuleUnload((CUmodule)handle), "unload");
 }
@@ -568,7 +575,8 @@ int main(int argc, char **argv)
 		}
 		while (n < MOST && !(r = load(argv[1], &handles[n], bytes)))
 			n++;
-		must(load(argv[1], &little, 64), "a little");
+		must(load(argv[1], &little, strncmp(argv[1], "little", 6) ? 64 : bytes / 20 * 16),
+			"a little");
 		say(n, r);
 		unload(argv[1], little);
 		while (n)

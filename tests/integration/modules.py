@@ -11,7 +11,7 @@ LIMIT = 40 * MIB
 
 
 def start(world, kind, mib, backend, contexts=1):
-    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT), "--", PROGRAM, kind, str(mib * MIB)]
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT), "--", PROGRAM, kind, str(int(mib * MIB))]
     process = subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: world.jobs() and world.jobs()[0]["overhead_bytes"] == contexts * CONTEXT or process.poll() is not None, "its contexts are counted")
     return process
@@ -37,6 +37,21 @@ def what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again():
                 process.communicate(timeout=DEADLINE_S)
                 assert process.returncode == 0
                 nothing_is_left(world)
+
+
+def many_small_ones_count_like_one_that_is_large():
+    """But for the first MiB of each sort, which is what code may be that is loaded at the limit: NVML tells of it, and takes it off the rest, sooner or later."""
+    for kind in ("littledata", "littlefile", "littlemanaged", "littlepacked", "littlepackedshared", "littlelibrary", "littleshared", "littlepackedlibrary"):
+        # One of these is in that MiB, with room for 0.4 MiB more, which the rest of the limit has none for.
+        mib = 1 / 2 + 1 / 256
+        with World("--memory", "256m") as world:
+            process = start(world, kind, mib, "plain")
+            for _ in range(2):
+                said = again(process)
+                assert said["result"] == 2 and 37.5 <= (said["loaded"] - 1) * mib <= 39, (kind, said)
+            process.communicate(timeout=DEADLINE_S)
+            assert process.returncode == 0
+            nothing_is_left(world)
 
 
 def a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used():
@@ -91,6 +106,7 @@ def a_library_counts_again_after_its_context_has_ended():
 
 
 run_cases([
+    many_small_ones_count_like_one_that_is_large,
     what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again,
     a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used,
     a_library_counts_in_each_context_that_it_is_used_in,
