@@ -121,6 +121,7 @@ static struct td_image_data elf_data(const char *image, size_t len)
 {
 	struct cubin c = {.image = image, .len = len};
 	struct td_image_data data = {0};
+	bool has_symbols = false;
 	uint64_t managed = 0;
 
 	if (!read_head(&c))
@@ -131,8 +132,10 @@ static struct td_image_data elf_data(const char *image, size_t len)
 		if (holds_variables(&c, &s) &&
 			__builtin_add_overflow(data.device_bytes, s.sh_size, &data.device_bytes))
 			return (struct td_image_data){0};
-		if (s.sh_type == SHT_SYMTAB)
-			managed = plus(managed, managed_of(&c, &s));
+		/* "Currently, an object file may have only one section of each type" (System V ABI, sections): of what has thousands the first is read. */
+		if (s.sh_type == SHT_SYMTAB && !has_symbols)
+			managed = managed_of(&c, &s);
+		has_symbols |= s.sh_type == SHT_SYMTAB;
 	}
 	data.managed_bytes = managed < data.device_bytes ? managed : data.device_bytes;
 	data.device_bytes -= data.managed_bytes;

@@ -131,7 +131,7 @@ TEST(variables_that_are_managed_are_told_apart)
 	struct {
 		struct cubin c;
 		Elf64_Sym symbols[5];
-	} managed = {.c = cubin(20 << 20, 4096)};
+	} managed = {.c = cubin(20 << 20, 4096)}, another;
 	struct td_image_data data;
 
 	managed.c.sections[0] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
@@ -145,6 +145,12 @@ TEST(variables_that_are_managed_are_told_apart)
 	data = td_image_data(&managed, sizeof(managed), true);
 	CHECK_EQ(data.device_bytes, (16 << 20) + 4096 - 16);
 	CHECK_EQ(data.managed_bytes, (4 << 20) + 16);
+	/* Of tables there is one: the first. */
+	another = managed;
+	another.c.sections[2].sh_type = SHT_SYMTAB;
+	another.c.sections[2].sh_offset = sizeof(managed.c);
+	another.c.sections[2].sh_size = sizeof(managed.symbols);
+	CHECK_EQ(td_image_data(&another, sizeof(another), true).managed_bytes, (4 << 20) + 16);
 	/* Symbols that say more than there is, and tables that lie elsewhere. */
 	managed.symbols[0].st_size = UINT64_MAX;
 	data = td_image_data(&managed, sizeof(managed), true);
