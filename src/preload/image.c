@@ -1,5 +1,5 @@
 /*
- * Kernel images: the sections of a cubin, and the declarations of PTX ("PTX ISA", 5.1 state spaces and 5.4 variables). Fatbins and cubins as nvcc 13 makes them
+ * Kernel images: the sections of a cubin, and what image_ptx.c reads. Fatbins and cubins as nvcc 13 makes them
  * (fatBinaryCtl.h and what its files look like). Nothing is believed that does not lie within the image.
  */
 #include "preload/image.h"
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "preload/image_ptx.h"
 #include "preload/unpack.h"
 
 #define WRAPPER_MAGIC 0x466243b1u
@@ -47,11 +48,6 @@ struct wrapper {
 static bool lies_within(uint64_t at, uint64_t bytes, size_t len)
 {
 	return at <= len && bytes <= len - at;
-}
-
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 /* -- cubins: what is managed lies in the same sections, and its symbols say so -- */
@@ -112,7 +108,7 @@ static uint64_t managed_of(const struct cubin *c, const Elf64_Shdr *table)
 		memcpy(&symbol, c->image + table->sh_offset + at, sizeof(symbol));
 		in = section(c, symbol.st_shndx);
 		if (symbol.st_other & OTHER_MANAGED && holds_variables(c, &in))
-			sum = plus(sum, symbol.st_size);
+			sum = td_image_plus(sum, symbol.st_size);
 	}
 	return sum;
 }
@@ -132,7 +128,7 @@ static struct td_image_data elf_data(const char *image, size_t len)
 		if (holds_variables(&c, &s) &&
 			__builtin_add_overflow(data.device_bytes, s.sh_size, &data.device_bytes))
 			return (struct td_image_data){0};
-		/* "Currently, an object file may have only one section of each type" (System V ABI, sections): of what has thousands the first is read. */
+		/* A file has one of them (System V ABI, sections): of what has thousands the first is read. */
 		if (s.sh_type == SHT_SYMTAB && !has_symbols)
 			managed = managed_of(&c, &s);
 		has_symbols |= s.sh_type == SHT_SYMTAB;
@@ -140,204 +136,6 @@ static struct td_image_data elf_data(const char *image, size_t len)
 	data.managed_bytes = managed < data.device_bytes ? managed : data.device_bytes;
 	data.device_bytes -= data.managed_bytes;
 	return data;
-}
-
-/* -- PTX -- */
-
-struct text {
-	const char *at, *end;
-};
-
-/* Blanks and comments. */
-static void skip(struct text *t)
-{
-	while (t->at < t->end) {
-		size_t left = (size_t)(t->end - t->at);
-
-		if (strchr(" \t\r\n\f\v", *t->at)) {
-			t->at++;
-		} else if (left > 1 && t->at[0] == '/' && t->at[1] == '/') {
-			while (t->at < t->end && *t->at != '\n')
-				t->at++;
-		} else if (left > 1 && t->at[0] == '/' && t->at[1] == '*') {
-			const char *end = memmem(t->at + 2, left - 2, "*/", 2);
-
-			t->at = end ? end + 2 : t->end;
-		} else {
-			return;
-		}
-	}
-}
-
-static bool is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '$' || c == '.' || c == '%';
-}
-
-/* Directives need no blank between them, nor behind a number. Instructions' parts stay together: what ld.global reads is no variable of its own. */
-static bool begins_directive(const struct text *word, const struct text *t)
-{
-	char first = *word->at, after = t->at + 1 < t->end ? t->at[1] : 0;
-
-	return *t->at == '.' && (first == '.' || (first >= '0' && first <= '9')) &&
-	       ((after >= 'a' && after <= 'z') || (after >= 'A' && after <= 'Z'));
-}
-
-/* A word, or one other character; empty at the end. */
-static struct text next(struct text *t)
-{
-	struct text token;
-
-	skip(t);
-	token.at = t->at;
-	if (t->at < t->end && *t->at == '"') {
-		for (t->at++; t->at < t->end && *t->at != '"'; t->at++)
-			t->at += *t->at == '\\' && t->at + 1 < t->end;
-		t->at += t->at < t->end;
-	} else if (t->at < t->end && !is_word(*t->at)) {
-		t->at++;
-	} else if (t->at < t->end) {
-		for (t->at++; t->at < t->end && is_word(*t->at) && !begins_directive(&token, t);)
-			t->at++;
-	}
-	token.end = t->at;
-	return token;
-}
-
-static bool is(struct text token, const char *word)
-{
-	return (size_t)(token.end - token.at) == strlen(word) &&
-	       !memcmp(token.at, word, strlen(word));
-}
-
-/* 36: none, in any base. */
-static unsigned digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return (unsigned)(c - '0');
-	if (c >= 'a' && c <= 'z')
-		return (unsigned)(c - 'a') + 10;
-	return c >= 'A' && c <= 'Z' ? (unsigned)(c - 'A') + 10 : 36;
-}
-
-/* Of decimal, octal, hexadecimal and binary digits, up to the U ("PTX ISA", 4.5.1 integer constants); UINT64_MAX: too many. */
-static uint64_t number(struct text token)
-{
-	unsigned base = 10;
-	uint64_t n = 0;
-
-	if (token.end - token.at > 1 && *token.at == '0') {
-		char mark = token.at[1] | 0x20;
-
-		base = mark == 'x' ? 16 : mark == 'b' ? 2 : 8;
-		token.at += base == 8 ? 1 : 2;
-	}
-	for (; token.at < token.end && digit(*token.at) < base; token.at++)
-		if (__builtin_mul_overflow(n, base, &n) ||
-			__builtin_add_overflow(n, digit(*token.at), &n))
-			return UINT64_MAX;
-	return n;
-}
-
-/* 0: it is no type. */
-static uint64_t type_bytes(struct text token)
-{
-	static const struct {
-		const char *name;
-		unsigned bytes;
-	} types[] = {{".b8", 1}, {".u8", 1}, {".s8", 1}, {".e4m3x2", 2}, {".e5m2x2", 2},
-		{".b16", 2}, {".u16", 2}, {".s16", 2}, {".f16", 2}, {".bf16", 2}, {".b32", 4},
-		{".u32", 4}, {".s32", 4}, {".f32", 4}, {".f16x2", 4}, {".bf16x2", 4}, {".tf32", 4},
-		{".b64", 8}, {".u64", 8}, {".s64", 8}, {".f64", 8}, {".b128", 16}, {".texref", 8},
-		{".samplerref", 8}, {".surfref", 8}};
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (is(token, types[i].name))
-			return types[i].bytes;
-	return 0;
-}
-
-/* Behind `[`: past the `]`. Of what is no plain number nothing is known: 1. */
-static uint64_t dimension(struct text *t)
-{
-	struct text token = next(t);
-	uint64_t n =
-		token.at < token.end && *token.at >= '0' && *token.at <= '9' ? number(token) : 1;
-
-	while (token.at < token.end && !is(token, "]"))
-		token = next(t);
-	return n;
-}
-
-static uint64_t times(uint64_t a, uint64_t b)
-{
-	uint64_t product;
-
-	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-/* Behind `.global`: what is declared up to the `;`. */
-static void declared(struct text *t, struct td_image_data *data)
-{
-	uint64_t element = 0, vector = 1, bytes = 0, sum = 0;
-	struct text token = next(t);
-	bool managed = false, value = false;
-	unsigned depth = 0;
-
-	for (; token.at < token.end && !is(token, ";"); token = next(t)) {
-		if (is(token, "{") || is(token, "("))
-			depth++;
-		else if ((is(token, "}") || is(token, ")")) && depth)
-			depth--;
-		else if (depth)
-			managed |= is(token, ".managed");
-		else if (is(token, ".align"))
-			(void)next(t);
-		else if (is(token, ".v2") || is(token, ".v4"))
-			vector = (uint64_t)(token.at[2] - '0');
-		else if (*token.at == '.')
-			element = type_bytes(token) ? type_bytes(token) : element;
-		else if (is(token, "[") && !value)
-			bytes = times(bytes, dimension(t));
-		else if (is(token, "="))
-			value = true;
-		else if (is(token, ",") || (is_word(*token.at) && !value)) {
-			sum = plus(sum, bytes);
-			value = false;
-			bytes = is(token, ",") ? 0 : times(element, vector);
-		}
-	}
-	sum = plus(sum, bytes);
-	if (managed)
-		data->managed_bytes = plus(data->managed_bytes, sum);
-	else
-		data->device_bytes = plus(data->device_bytes, sum);
-}
-
-static struct td_image_data ptx_data(const char *image, size_t len)
-{
-	struct text t = {image, image + (len == SIZE_MAX ? strlen(image) : strnlen(image, len))};
-	struct text token, before = {NULL, NULL};
-	struct td_image_data data = {0};
-
-	for (token = next(&t); token.at < token.end; before = token, token = next(&t))
-		if (is(token, ".global") &&
-			!(before.at && (is(before, ".extern") || is(before, ".ptr"))))
-			declared(&t, &data);
-	return data;
-}
-
-/* Of what does not begin as a text does nobody looks for the end. */
-static bool may_be_ptx(const char *image, size_t len)
-{
-	struct text t = {image, image};
-
-	if (!strchr("./ \t\r\n\f\v", *image))
-		return false;
-	t.end += len == SIZE_MAX ? strlen(image) : strnlen(image, len);
-	skip(&t);
-	return t.end - t.at > 8 && !memcmp(t.at, ".version", 8);
 }
 
 /* -- fatbins -- */
@@ -349,7 +147,7 @@ static bool is_code(const struct entry *entry)
 
 static struct td_image_data code_data(const struct entry *entry, const char *code, size_t len)
 {
-	return entry->kind == ENTRY_ELF ? elf_data(code, len) : ptx_data(code, len);
+	return entry->kind == ENTRY_ELF ? elf_data(code, len) : td_image_ptx(code, len);
 }
 
 /* room: what may still be unpacked of the image. */
@@ -420,8 +218,8 @@ static struct td_image_data wrapped_data(const struct wrapper *w, uint64_t *room
 	}
 	for (unsigned i = 0; list && i < LINKED_MAX && list[i]; i++) {
 		of = fatbin_data(list[i], SIZE_MAX, room);
-		sum.device_bytes = plus(sum.device_bytes, of.device_bytes);
-		sum.managed_bytes = plus(sum.managed_bytes, of.managed_bytes);
+		sum.device_bytes = td_image_plus(sum.device_bytes, of.device_bytes);
+		sum.managed_bytes = td_image_plus(sum.managed_bytes, of.managed_bytes);
 		sum.unknown |= of.unknown;
 	}
 	add(&data, &sum);
@@ -446,5 +244,5 @@ struct td_image_data td_image_data(const void *image, size_t len, bool unpack)
 		return fatbin_data(image, len, unpack ? &room : NULL);
 	if (!memcmp(image, ELFMAG, SELFMAG))
 		return elf_data(image, len);
-	return may_be_ptx(image, len) ? ptx_data(image, len) : none;
+	return td_image_is_ptx(image, len) ? td_image_ptx(image, len) : none;
 }

@@ -8,7 +8,7 @@
 struct td_image_data {
 	uint64_t device_bytes;
 	uint64_t managed_bytes; /* unified: of __managed__ variables */
-	bool unknown;           /* some of it is compressed, and cannot be read */
+	bool unknown; /* some of it is compressed, or declared, in a way that is not read here */
 };
 
 /*

@@ -30,7 +30,7 @@ TEST(declarations_at_any_place_count_and_words_that_look_like_them_do_not)
 	CHECK_EQ(bytes_of(HEAD ".global .align 8 .v4 .f32 a[3][0x10], b, c[2] ;"),
 		16 * (48 + 1 + 2));
 	CHECK_EQ(bytes_of(HEAD ".global .s32 a[] = {1, 2}, b = 7, c[4] = {3, d[9]};"),
-		4 * (1 + 1 + 4));
+		4 * (2 + 1 + 4));
 	CHECK_EQ(bytes_of(HEAD ".extern .global .b8 there[100];\n.global .texref t;"), 8);
 	CHECK_EQ(bytes_of(HEAD ".global .attribute(.managed) .b32 m[100];"), 0);
 	CHECK_EQ(td_image_data(HEAD ".global .attribute(.managed) .b32 m[100], n; .global .b8 a;",
@@ -59,6 +59,60 @@ TEST(sizes_are_written_in_any_base)
 	CHECK_EQ(bytes_of(HEAD ".global .b8 a[0b1000000000000000000000000000000000000000000000000"
 			       "0000000000000000000];"),
 		UINT64_MAX);
+}
+
+TEST(sizes_may_be_constant_expressions)
+{
+	static const struct {
+		const char *size;
+		uint64_t bytes;
+	} sizes[] = {{"1024*1024 * 20", 20 << 20}, {"(2+3)*4", 20}, {"2+3*4", 14}, {"100-10-1", 89},
+		{"7 / 2 % 2 + 5 % 3", 3}, {"1<<20", 1 << 20}, {"1 << 4 + 1", 32}, {"256>>2>>1", 32},
+		{"6 & 3 | 8 ^ 1", 11}, {"~0 & 0xff", 255}, {"-8 / 2 + 100", 96},
+		{"(-1 > 0U) + 1", 2}, {"(-1 > 0) + 1", 1}, {"3 > 2 && 0 || !0", 1},
+		{"1 ? 2 ? 30 : 40 : 50", 30}, {"0 ? 20 : 1 <= 1 == 1", 1}, {"WARP_SZ * 2", 64},
+		{"(.u64)5 * (.s64) 2", 10}, {"/* a */ 5 // b\n + 5", 10}, {"+5 != 5 >= 1", 1},
+		{"(0 - 1 >= 0) + (.u64)(0 - 1 >= (.u64)0) + 3", 4}};
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		snprintf(text, sizeof(text), HEAD ".global .b8 a[%s], b[3];", sizes[i].size);
+		if (bytes_of(text) != sizes[i].bytes + 3)
+			test_fail(__FILE__, __LINE__, "%s: %llu", sizes[i].size,
+				(unsigned long long)bytes_of(text) - 3);
+		CHECK(!td_image_data(text, SIZE_MAX, true).unknown);
+	}
+	CHECK_EQ(bytes_of(HEAD ".global .v2 .f64 name<1000>, other<10>[2 + 1], last;"),
+		16 * (1000 + 30 + 1));
+}
+
+/* They are measured as they are loaded. */
+TEST(of_sizes_that_cannot_be_told_it_is_known_that_they_cannot)
+{
+	static const char *const sizes[] = {"n", "4 / 0", "4 % (2 - 2)", "-1", "3 - 4", "12abc",
+		"1.5", "09", "1 +", "(1", "1 2", "\"1\"", "1 ? 2", "((((((((((1))))))))))", "4, 5",
+		"(.f64)3", "(-9223372036854775807 - 1) / -1"};
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		snprintf(text, sizeof(text), HEAD ".global .b8 a[%s]; .global .b8 b[100];",
+			sizes[i]);
+		CHECK(td_image_data(text, SIZE_MAX, true).unknown);
+		CHECK(bytes_of(text) >= 100); /* what follows is read */
+	}
+	CHECK(td_image_data(HEAD ".global .b8 a<n>;", SIZE_MAX, true).unknown);
+	CHECK(!td_image_data(HEAD ".global .b8 a = 1 / 0;", SIZE_MAX, true).unknown);
+}
+
+TEST(without_a_size_there_are_as_many_as_there_are_values)
+{
+	CHECK_EQ(bytes_of(HEAD ".global .b64 a[] = {1, 2, (3, 4), 5}, b;"), 8 * (4 + 1));
+	CHECK_EQ(bytes_of(HEAD ".global .b32 a[][2] = {{1, 2}, {3, 4}, {5}};"), 4 * 6);
+	CHECK_EQ(bytes_of(HEAD ".global .b32 a[][2] = {1, 2, 3, 4};"), 4 * 4);
+	CHECK_EQ(bytes_of(HEAD ".global .v4 .f32 a[] = {{1, 2, 3, 4}, {5, 6, 7, 8}};"), 32);
+	CHECK_EQ(bytes_of(HEAD
+			 ".global .attribute(.managed, .unified(1, 2)) .b8 a[]; .global .b8 b;"),
+		1);
 }
 
 TEST(a_comment_of_any_length_hides_nothing)
@@ -149,7 +203,7 @@ TEST(variables_that_are_managed_are_told_apart)
 	another = managed;
 	another.c.sections[2].sh_type = SHT_SYMTAB;
 	another.c.sections[2].sh_offset = sizeof(managed.c);
-	another.c.sections[2].sh_size = sizeof(managed.symbols);
+	another.c.sections[2].sh_size = sizeof(managed.symbols[0]);
 	CHECK_EQ(td_image_data(&another, sizeof(another), true).managed_bytes, (4 << 20) + 16);
 	/* Symbols that say more than there is, and tables that lie elsewhere. */
 	managed.symbols[0].st_size = UINT64_MAX;
