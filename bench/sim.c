@@ -44,24 +44,24 @@ static void bench_events(uint32_t pending)
 	for (uint32_t i = 0; i < sizeof(delays) / sizeof(delays[0]); i++)
 		delays[i] = (uint32_t)td_random_exponential(&seed, 1e8);
 	for (int s = 0; s < SAMPLES; s++) {
-		struct td_heap heap = {0};
+		struct td_future future = {0};
 		struct td_event event;
 		uint64_t start_ns;
 
-		if (td_heap_reserve(&heap, pending + 1))
+		if (td_future_reserve(&future, pending + 1))
 			exit(1);
 		for (uint32_t i = 0; i < pending; i++)
-			td_heap_push(&heap, delays[i & 0xffff] + i, i);
+			td_future_push(&future, delays[i & 0xffff] + i, i);
 		start_ns = cpu_ns();
 		for (uint32_t i = 0; i < HOLDS; i++) {
-			if (!td_heap_pop(&heap, &event) || event.at_ns < last)
+			if (!td_future_pop(&future, &event) || event.at_ns < last)
 				exit(1);
 			last = event.at_ns;
-			td_heap_push(&heap, last + delays[i & 0xffff], event.what);
+			td_future_push(&future, last + delays[i & 0xffff], event.what);
 		}
 		samples[s] = HOLDS / seconds_since(start_ns) * 1e-6;
 		last = 0;
-		td_heap_deinit(&heap);
+		td_future_deinit(&future);
 	}
 	snprintf(figure, sizeof(figure), "events taken and put, %u pending", pending);
 	bench_row(figure, "M/s", samples, SAMPLES);

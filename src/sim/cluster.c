@@ -1,6 +1,6 @@
 /*
- * The engine; see cluster.h. Arrivals are merged from the sorted jobs; the heap holds the ends of jobs that run, ticks and samples. An end that has been moved stays in
- * the heap and is known as stale by its order.
+ * The engine; see cluster.h. Arrivals are merged from the sorted jobs; the future holds the ends of jobs that run, ticks and samples. An end that has been moved stays in
+ * it and is known as stale by its order.
  */
 #include "sim/cluster.h"
 
@@ -33,15 +33,16 @@ static uint32_t *places_of(struct td_cluster *cluster, const struct td_sim_job *
 
 static int add_event(struct td_cluster *cluster, uint64_t at_ns, uint32_t kind, uint32_t index)
 {
-	uint32_t room = cluster->heap.room;
+	uint32_t room = cluster->future.room;
 
 	/* Who waits for what never comes waits no longer than clocks go. */
 	if (at_ns < cluster->now_ns)
 		at_ns = TD_NEVER;
 	/* Reserved from the start for what there can be; stale ends may need more. */
-	if (cluster->heap.count + 1 >= room && td_heap_reserve(&cluster->heap, 2 * room))
+	if (cluster->future.count + 1 >= room && td_future_reserve(&cluster->future, 2 * room))
 		return -1;
-	return (int)(td_heap_push(&cluster->heap, at_ns, kind << KIND_SHIFT | index) & INT32_MAX);
+	return (int)(td_future_push(&cluster->future, at_ns, kind << KIND_SHIFT | index) &
+		     INT32_MAX);
 }
 
 /* Integrates what is counted over time up to now. */
@@ -306,7 +307,7 @@ static bool is_over(const struct td_cluster *cluster)
 static bool advance(struct td_cluster *cluster)
 {
 	const struct td_sim_job *next = &cluster->jobs[cluster->arrived];
-	const struct td_event *head = td_heap_peek(&cluster->heap);
+	const struct td_event *head = td_future_peek(&cluster->future);
 	bool arrival =
 		cluster->arrived < cluster->job_count && (!head || next->submit_ns <= head->at_ns);
 	struct td_event event;
@@ -325,7 +326,7 @@ static bool advance(struct td_cluster *cluster)
 		cluster->queued++;
 		cluster->sched->arrive(cluster, cluster->arrived++);
 	} else {
-		if (!td_heap_pop(&cluster->heap, &event))
+		if (!td_future_pop(&cluster->future, &event))
 			return false;
 		if (!take(cluster, &event))
 			return true;
@@ -450,7 +451,7 @@ static int allocate(struct td_cluster *cluster, const uint32_t *node_gpus, uint6
 	cluster->dirty_gpus = calloc(cluster->gpu_count, sizeof(*cluster->dirty_gpus));
 	cluster->settled = calloc((size_t)1 << TD_SETTLED_BITS, sizeof(*cluster->settled));
 	if (!cluster->node_gpus || !cluster->gpus || !cluster->dirty_gpus || !cluster->settled ||
-		td_heap_reserve(&cluster->heap, 4 * cluster->gpu_count + 64))
+		td_future_reserve(&cluster->future, 4 * cluster->gpu_count + 64))
 		return -ENOMEM;
 	memcpy(cluster->node_gpus, node_gpus, cluster->node_count * sizeof(*node_gpus));
 	for (uint32_t g = 0; g < cluster->gpu_count; g++) {
@@ -511,6 +512,6 @@ void td_cluster_deinit(struct td_cluster *cluster)
 	free(cluster->dirty_gpus);
 	free(cluster->settled);
 	free(cluster->own_table);
-	td_heap_deinit(&cluster->heap);
+	td_future_deinit(&cluster->future);
 	*cluster = (struct td_cluster){0};
 }

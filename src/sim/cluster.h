@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "policy/duty.h"
-#include "sim/heap.h"
+#include "sim/future.h"
 #include "sim/profiles.h"
 #include "sim/service.h"
 #include "sim/trace.h"
@@ -147,7 +147,7 @@ struct td_cluster {
 	uint32_t *node_gpus;
 	uint32_t *places;
 	uint32_t *dirty_gpus, dirty_count;
-	struct td_heap heap;
+	struct td_future future;
 	uint64_t now_ns, counted_ns, first_ns;
 	struct td_settled *settled; /* 1 << TD_SETTLED_BITS */
 	struct td_cluster_counts counts;

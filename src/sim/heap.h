@@ -1,10 +1,8 @@
 /*
- * The future: events by time, and by the order in which they were put where times are equal.
+ * The near future: events by time, and by their order where times are equal. future.h has what comes later, too.
  *
  * A heap of four children per node. An event is 16 bytes, compared as one number, and the four children of a node share a cache line. After a pop
  * the root is left open: the next push usually falls there and saves a walk (an event that causes the next one is the common case).
- *
- * `what` is the caller's. Order wraps after 2^32 pushes, which only matters among events of the same nanosecond.
  */
 #pragma once
 
@@ -23,7 +21,7 @@ struct td_event {
 struct td_heap {
 	struct td_event *events; /* events[1] is at the start of a cache line */
 	void *memory;
-	uint32_t count, room, next_order;
+	uint32_t count, room;
 	bool open; /* the root has been popped */
 };
 
@@ -117,18 +115,15 @@ static inline void td_heap_down(struct td_heap *heap, struct td_event event)
 	e[at] = event;
 }
 
-/* Returns the event's order, by which the caller knows it again; the room is there. */
-static inline uint32_t td_heap_push(struct td_heap *heap, uint64_t at_ns, uint32_t what)
+/* The room is there. */
+static inline void td_heap_push(struct td_heap *heap, struct td_event event)
 {
-	struct td_event event = {.what = what, .order = heap->next_order++, .at_ns = at_ns};
-
 	if (heap->open) {
 		heap->open = false;
 		td_heap_down(heap, event);
 	} else {
 		td_heap_up(heap, heap->count++, event);
 	}
-	return event.order;
 }
 
 /* The next event, where it lies; NULL: there is nothing to come. Until the next push or pop. */
