@@ -175,6 +175,7 @@ void td_claim_why(const struct td_claim_found *found, enum td_claim claim, char 
 /* --- what came out --- */
 
 #define GROUPS_MAX 4u
+#define READABLE   80u /* characters of one group, beyond which its rows are better read one by one */
 
 /* The only number of a text; false: it has none, or several. */
 static bool read_only_number(const char *text, double *ret)
@@ -206,6 +207,7 @@ static void put_group(FILE *out, const struct td_row *rows, uint32_t count, enum
 {
 	const struct td_row *of[GROUPS_MAX], *least = NULL, *most = NULL;
 	double low = 0, high = 0;
+	size_t length = 0;
 	uint32_t n = 0;
 	bool single = true;
 
@@ -235,11 +237,15 @@ static void put_group(FILE *out, const struct td_row *rows, uint32_t count, enum
 		fputs(of[0]->ours, out);
 		return;
 	}
-	for (uint32_t k = 0; k < n && n <= GROUPS_MAX; k++)
+	for (uint32_t k = 0; k < n && k < GROUPS_MAX; k++)
+		length += strlen(of[k]->ours);
+	if (n > GROUPS_MAX || length > READABLE) {
+		fprintf(out, "see the %u rows", n);
+		return;
+	}
+	for (uint32_t k = 0; k < n; k++)
 		if (!is_among(of, k, of[k]->ours))
 			fprintf(out, "%s%s", k ? " and " : "", of[k]->ours);
-	if (n > GROUPS_MAX)
-		fprintf(out, "see the %u rows", n);
 }
 
 void td_claim_ours(

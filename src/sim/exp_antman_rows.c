@@ -392,8 +392,9 @@ static void put_why(FILE *out, const struct tally *tally, double pair_sum, doubl
 		"little to give; a guest beside a guaranteed job of this mix has a speed of %.2f "
 		"until that job is 4 %% slower, and stays there when GPUs come free elsewhere. If "
 		"it moved to GPUs that nobody has, for the price of a restart and by the same "
-		"rules else, AntMan would be %.2f to %.2f times as fast in the median at loads "
-		"of 1.2 and more; tandem is %.2f to %.2f times. Without the guard guests are as "
+		"rules else, AntMan would be %.2f to %.2f times as fast as it is, in the median "
+		"at loads of 1.2 and more, with limits of memory and without; tandem is %.2f to "
+		"%.2f times. Without the guard guests are as "
 		"fast as the pair lets them, and guaranteed jobs pay for it.\n\n",
 		pair_sum, guest_speed, tally->least_moving, tally->most_moving, tally->least_tandem,
 		tally->most_tandem);

@@ -287,6 +287,7 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 static void put_text(FILE *out, const struct said *s)
 {
 	fprintf(out,
+		"What follows is of the rows with proportional sharing. "
 		"217 GB that arrive within 140 s on 48 GB: %.0f to %.0f of the 35 applications "
 		"come when no GPU has room for them, and then DCUDA goes by load, so that all GPUs "
 		"are beyond their memory, and its Algorithm 2 wants one below 90 %% to move "

@@ -387,11 +387,16 @@ int td_exp_mixed(struct td_experiment_run *run, struct td_err *err)
 		w->zoo.services[s].memory_bytes = (uint64_t)(8 * GIB);
 	for (int v = 0; !r && v < (run->quick ? 1 : 4); v++)
 		r = run_variant(run, w, v, err);
+	fprintf(run->report,
+		"The guard, of medians over the seeds: services are late for at most %.0f %% of "
+		"the time, and guaranteed jobs take at most %.2f times as long on GPUs as alone. "
+		"Who does not hold it is not compared with tandem.\n\n",
+		LATE_MOST, SLOWER_MOST);
 	fputs("FIFO leaves the services' GPUs to them. nvshare puts jobs on all GPUs in turn, "
 	      "turns of 30 s; DCUDA puts them on the least loaded and moves them; both treat "
 	      "services as "
 	      "any job. MuxFlow and Mudi run one job on a GPU, guaranteed or not. AntMan's guests "
-	      "beside a service run under the duty that keeps its batches within 5 %.\n\n"
+	      "beside a service run under the duty that keeps its batches within 4 %.\n\n"
 	      "Contention variants: FIFO, nvshare, AntMan and DCUDA cap no SMs, so that doubled "
 	      "and halved pressure under caps are the same run as fitted for them, and FIFO and "
 	      "nvshare, who run one job on a GPU at a time, have one for all four.\n",

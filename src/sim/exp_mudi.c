@@ -102,7 +102,8 @@ static void put_ct(struct td_experiment_run *run, const char *how, enum td_varia
 		median = over(run, out, p, TD_MUDI_ITSELF, values, spread);
 		snprintf(metric, sizeof(metric), "CT (Fig. 9), %s / Mudi, %s", names[p], how);
 		snprintf(note, sizeof(note),
-			"over the bound %.2fx, so no more can be gained; over Mudi's rules by the "
+			"over the bound %.2fx, which takes shares in steps of 5 %%; over Mudi's "
+			"rules by the "
 			"truth %.2fx, over Mudi with lines through exact samples %.2fx (%s)",
 			most, truth, exact, other);
 		td_seeds_put(&seeds, note, sizeof(note));
@@ -148,8 +149,8 @@ static void put_gap_late(struct td_experiment_run *run, const char *how, enum td
 		for (int k = 0; k < 4; k++)
 			values[k][s] = out[s].late[of[k]];
 		most = 1.1 * values[1][s];
-		td_seed_add(
-			&near, values[0][s] <= most, values[2][s] > most || values[3][s] > most);
+		/* Its rules by the truth are no bound here: they miss more objectives than by what it has learnt, since they leave nothing beyond them. */
+		td_seed_add(&near, values[0][s] <= most, values[3][s] > most);
 	}
 	for (int k = 0; k < 4; k++)
 		median[k] = td_median(values[k], run->seeds);

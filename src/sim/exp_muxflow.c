@@ -210,7 +210,8 @@ static void put_latency(struct td_experiment_run *run, int trace, int variant,
 	anywhere(least, at_least, sizeof(at_least));
 	snprintf(note, sizeof(note),
 		"time-sharing %+.0f %%, priority %+.0f %%; MuxFlow's rules by the truth %+.0f %%, "
-		"its shares wherever the jobs are %s; if all SMs were active %+.0f %%",
+		"its shares wherever the jobs are %s (each of the seed where it is the most); if "
+		"all SMs were active %+.0f %%",
 		(sharing - 1) * 100, (priority - 1) * 100, (truth - 1) * 100, at_least,
 		(all_active - 1) * 100);
 	td_seeds_put(&seeds, note, sizeof(note));
@@ -337,15 +338,62 @@ static void put_batch(
 			put_tandem(run, t, variant, out);
 		}
 		fprintf(run->report,
-			"Trace %s, %s: %u jobs; MuxFlow made %llu moves (%.0f GPU h), left %.0f "
-			"unfinished.\n\n",
-			traces[t].name, variants[variant].name, results[run->seeds - 1].jobs,
+			"Trace %s, %s, first seed: %u jobs; MuxFlow made %llu moves (%.0f GPU h), "
+			"left %.0f unfinished.\n\n",
+			traces[t].name, variants[variant].name, results[0].jobs,
 			(unsigned long long)first->moves, first->moved_h, first->unfinished);
 	}
 	if (ablation)
 		return;
 	put_range(run, variant, "JCT", "overlaps 1.10-2.24x", &ranges[0], 1.10, 2.24);
 	put_range(run, variant, "oversold", "overlaps 1.08-1.97x", &ranges[1], 1.08, 1.97);
+}
+
+static void put_notes(FILE *out, bool ablation)
+{
+	fputs("Contention variants: what is doubled and halved is the pressure of those who have a "
+	      "cap of SMs on others, and of one job beside a service only the service feels that. "
+	      "So whatever the jobs themselves get (completion times, oversold GPUs of MuxFlow and "
+	      "its baselines, all of muxflow-ablation) is the same in fitted, doubled and halved: "
+	      "three copies of one world, and with proportional sharing there are two. Only "
+	      "latencies, and what tandem makes of them, are of four.\n\n"
+	      "Guard: MuxFlow's completion times and oversold GPUs, its ablation's, too, count "
+	      "only where its latency is within +20 %; where it is not, an order that holds is "
+	      "lost all the same. Such a seed is forbidden if MuxFlow's own shares cannot keep the "
+	      "mean latency within it wherever the jobs are: in every interval as many jobs of "
+	      "each kind as MuxFlow has, under its own shares, but on the GPUs where the services' "
+	      "mean latency is least above the guard, as their controllers settle.\n\n",
+		out);
+	if (ablation) {
+		fputs("Bound of -S: a job takes no less than its work over the highest speed that "
+		      "any service leaves its kind under 40 %, wherever it is put; by turns that "
+		      "is the same speed beside all of them, so that -S-M, which moves nobody, "
+		      "comes to the bound, and a matching that moves anybody is below it. What "
+		      "services, SM activity and time-sharing are, muxflow-sim says.\n",
+			out);
+		return;
+	}
+	fputs("Shown, and forbidding nothing: with MuxFlow's matching, the most that any share and "
+	      "duty give the jobs if every service stays within +20 % of its latency at all times, "
+	      "found by the truth (a mean may be had for less). Bound of completion times and "
+	      "oversold GPUs: what jobs have with the whole GPU at all times, whatever becomes of "
+	      "the service. Which part loses: MuxFlow's shares and matching with what pairs really "
+	      "do in place of the predictor are shown beside it.\n\n"
+	      "SM activity is 0.62 of the use of a GPU's time, as measured on three clusters: "
+	      "16 of 26 % before sharing on MuxFlow's own (its 7.5), 41.5 of 66.1 and 38.5 of "
+	      "62.0 % on Acme's two. It is what MuxFlow's shares (\"according to the SM "
+	      "activity\", 4.3), its duty and its predictor are shown. If all SMs were active "
+	      "whenever a GPU is used, the most that a monitor could show, the duty that holds "
+	      "the activity at 0.9 would take much of the GPU from jobs: that column is shown.\n\n"
+	      "Where MuxFlow's guard fails: its share is what the service's activity leaves, "
+	      "whatever the job beside does to it; the services here are Gavel's "
+	      "Recommendation jobs, which suffer much. tandem: MuxFlow's matching and "
+	      "predictor, its own split, which holds the guard; by it jobs have less. "
+	      "Time-sharing is ideal here: no cost of switching, no lost overlap. That favours "
+	      "the baselines. A T4's clock is not modelled, so a_C is 1. Services are busy up "
+	      "to 85 % of the time at their peak, where a queue makes much of a little "
+	      "slowdown: latency with the queue, and service time without, are both shown.\n",
+		out);
 }
 
 static int run_all(struct td_experiment_run *run, bool ablation, struct td_err *err)
@@ -378,45 +426,7 @@ static int run_all(struct td_experiment_run *run, bool ablation, struct td_err *
 	free(m);
 	free(w);
 	td_trace_deinit(&trace);
-	fputs("Contention variants: what is doubled and halved is the pressure of those who have a "
-	      "cap of SMs on others, and of one job beside a service only the service feels that. "
-	      "So whatever the jobs themselves get (completion times, oversold GPUs of MuxFlow and "
-	      "its baselines, all of muxflow-ablation) is the same in fitted, doubled and halved: "
-	      "three copies of one world, and with proportional sharing there are two. Only "
-	      "latencies, and what tandem makes of them, are of four.\n\n"
-	      "Guard: MuxFlow's completion times and oversold GPUs, its ablation's, too, count "
-	      "only "
-	      "where its latency is within +20 %; where it is not, an order that holds is lost all "
-	      "the same. Such a seed is forbidden if MuxFlow's own shares cannot keep the mean "
-	      "latency within it wherever the jobs are. Shown, and forbidding nothing: with "
-	      "MuxFlow's matching, the most that any share and duty give the jobs if every service "
-	      "stays within +20 % of its latency at all times, found by the truth (a mean may be "
-	      "had for less). Bounds: what jobs have with the whole GPU at all times, whatever "
-	      "becomes of the service. Of the latency: in every interval as many jobs of each kind "
-	      "as MuxFlow "
-	      "has, under its own shares, but on the GPUs where the services' mean latency is "
-	      "least above the guard, as their controllers settle. Of -S: a job takes no less "
-	      "than its work over the highest speed that any service leaves its kind under 40 "
-	      "%, wherever it is put; by turns that is the same speed beside all of them, so "
-	      "that -S-M, which moves nobody, comes to the bound, and a matching that moves "
-	      "anybody is below it. Which part loses there: MuxFlow's shares and matching "
-	      "with what pairs really do in place of the predictor are shown beside it.\n\n"
-	      "SM activity is 0.62 of the use of a GPU's time, as measured on three clusters: "
-	      "16 of 26 % before sharing on MuxFlow's own (its 7.5), 41.5 of 66.1 and 38.5 of "
-	      "62.0 % on Acme's two. It is what MuxFlow's shares (\"according to the SM "
-	      "activity\", 4.3), its duty and its predictor are shown. If all SMs were active "
-	      "whenever a GPU is used, the most that a monitor could show, the duty that holds "
-	      "the activity at 0.9 would cost jobs so much that MuxFlow would be slower than "
-	      "ideal time-sharing: that column is shown.\n\n"
-	      "Where MuxFlow's guard fails: its share is what the service's activity leaves, "
-	      "whatever the job beside does to it; the services here are Gavel's "
-	      "Recommendation jobs, which suffer much. tandem: MuxFlow's matching and "
-	      "predictor, its own split, which holds the guard; by it jobs have less. "
-	      "Time-sharing is ideal here: no cost of switching, no lost overlap. That favours "
-	      "the baselines. A T4's clock is not modelled, so a_C is 1. Services are busy up "
-	      "to 85 % of the time at their peak, where a queue makes much of a little "
-	      "slowdown: latency with the queue, and service time without, are both shown.\n",
-		run->report);
+	put_notes(run->report, ablation);
 	return r;
 }
 

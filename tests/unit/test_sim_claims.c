@@ -249,6 +249,17 @@ TEST(what_came_out_stands_by_the_papers_figures)
 	CHECK(!strncmp(text, "1.09x ", 6) && strlen(text) < 8); /* cut where it does not fit */
 }
 
+TEST(a_few_rows_of_many_figures_are_not_read_in_one_cell)
+{
+	begin();
+	for (int k = 0; k < 2; k++)
+		put_plain(ONE, TD_SHOWN, "rise",
+			k ? "0.0052, 2.4, 6.4931, 0.0030 points" : "1, 2, 3");
+	CHECK_STR(ours(ONE), "1, 2, 3 and 0.0052, 2.4, 6.4931, 0.0030 points");
+	put_plain(ONE, TD_SHOWN, "rise", "0.0034, 0.0000, 15.8138, 0.0055 points more");
+	CHECK_STR(ours(ONE), "see the 3 rows");
+}
+
 TEST(every_claim_has_its_experiment_and_rule)
 {
 	for (int c = TD_CLAIM_NONE + 1; c < TD_CLAIM_N; c++) {
