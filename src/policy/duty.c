@@ -1,11 +1,11 @@
 /* Step-time feedback; see duty.h. */
 #include "policy/duty.h"
 
-#define PPM 1000000u
+#include "policy/duty_units.h"
+
+#define PPM TD_DUTY_PPM
 /* The longest that a duty which fails at the next step is kept, in steps of the job. */
 #define HOLD_STEPS_MAX 1280
-/* A single step that is off by so many times the noise is no noise. */
-#define OUTLIER 5
 /* Steps that a pause of the first ones may last. */
 #define FIRST_PAUSE 4
 /* Steps of a unit whose pauses are left empty: a baseline of the longest round, and those that are not judged. */
@@ -24,11 +24,6 @@
 #define HOLD_FOR_ROUNDS 2
 
 const struct td_duty_params td_duty_default = TD_DUTY_DEFAULT;
-
-static uint32_t floor_ppm(const struct td_duty_params *params)
-{
-	return params->floor_ppm && params->floor_ppm <= PPM ? params->floor_ppm : 1;
-}
 
 static uint32_t round_length(const struct td_duty *duty, const struct td_duty_params *params)
 {
@@ -52,16 +47,6 @@ struct td_duty_params td_duty_params_of(uint32_t slack_ppm)
 	return params;
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
-{
-	return b > UINT64_MAX - a ? UINT64_MAX : a + b;
-}
-
-static uint64_t with_slack(uint64_t ns, uint32_t slack_ppm)
-{
-	return add(ns, ns / PPM * slack_ppm + ns % PPM * slack_ppm / PPM);
-}
-
 static uint64_t root(uint64_t n)
 {
 	uint64_t r = 0;
@@ -74,8 +59,8 @@ static uint64_t root(uint64_t n)
 /* The longest that one step may take. */
 static uint64_t allowed_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
-	uint64_t slack = with_slack(duty->baseline_ns, params->slack_ppm);
-	uint64_t noise = add(duty->baseline_ns, OUTLIER * duty->noise_ns);
+	uint64_t slack = td_duty_with_slack(duty->baseline_ns, params->slack_ppm);
+	uint64_t noise = td_duty_add(duty->baseline_ns, TD_DUTY_OUTLIER * duty->noise_ns);
 
 	return slack > noise ? slack : noise;
 }
@@ -83,7 +68,7 @@ static uint64_t allowed_ns(const struct td_duty *duty, const struct td_duty_para
 /* Below `failed` the duty from which it was raised. */
 static uint32_t step_below(uint32_t failed, const struct td_duty_params *params)
 {
-	uint32_t least = floor_ppm(params) / 2 * 5, step = failed / 2;
+	uint32_t least = td_duty_floor_ppm(params) / 2 * 5, step = failed / 2;
 
 	step = step > least ? step : least;
 	step = step < params->step_ppm ? step : params->step_ppm;
@@ -92,7 +77,8 @@ static uint32_t step_below(uint32_t failed, const struct td_duty_params *params)
 
 static uint32_t step_above(uint32_t duty_ppm, const struct td_duty_params *params)
 {
-	uint32_t least = floor_ppm(params) / 2 * 5, step = duty_ppm > least ? duty_ppm : least;
+	uint32_t least = td_duty_floor_ppm(params) / 2 * 5,
+		 step = duty_ppm > least ? duty_ppm : least;
 
 	return duty_ppm + (step < params->step_ppm ? step : params->step_ppm);
 }
@@ -102,14 +88,16 @@ static void cut(struct td_duty *duty, const struct td_duty_params *params, uint6
 {
 	uint32_t failed = duty->duty_ppm;
 
+	if (!duty->before_cut.baseline_ns)
+		duty->before_cut = td_duty_present(duty);
 	if (duty->hold_rounds * round_length(duty, params) < HOLD_STEPS_MAX)
 		duty->hold_rounds = duty->hold_rounds ? duty->hold_rounds * 2 : 1;
 	duty->held_rounds = 0;
-	if (failed > floor_ppm(params)) {
+	if (failed > td_duty_floor_ppm(params)) {
 		duty->failed_ppm = failed;
 		duty->failed_ns = seen_ns;
 	}
-	duty->duty_ppm = floor_ppm(params);
+	duty->duty_ppm = td_duty_floor_ppm(params);
 	duty->caution_ppm = step_below(failed, params);
 	duty->times = duty->look_ppm = 0;
 	duty->long_rounds = 0;
@@ -131,62 +119,8 @@ static bool is_besteffort_to_blame(const struct td_duty *duty, uint32_t duty_ppm
 {
 	uint64_t left = duty_ppm < 9 * PPM / 10 ? PPM - duty_ppm : PPM / 10;
 
-	return ns / 2 / PPM * left <= add(duty->baseline_ns, OUTLIER * duty->noise_ns);
-}
-
-static struct td_duty_unit present(const struct td_duty *duty)
-{
-	uint32_t duty_ppm = duty->look_ppm ? duty->look_ppm : duty->duty_ppm;
-
-	return (struct td_duty_unit){duty->unit, duty_ppm, duty->caution_ppm, duty->hold_rounds,
-		duty->failed_ppm, duty->baseline_ns, duty->noise_ns, duty->baseline_most_ns,
-		duty->floor_ns, duty->failed_ns};
-}
-
-static void go_on_from(struct td_duty *duty, const struct td_duty_unit *unit)
-{
-	duty->unit = unit->unit;
-	duty->duty_ppm = unit->duty_ppm;
-	duty->caution_ppm = unit->caution_ppm;
-	duty->hold_rounds = unit->hold_rounds;
-	duty->baseline_ns = unit->baseline_ns;
-	duty->noise_ns = unit->noise_ns;
-	duty->baseline_most_ns = unit->baseline_most_ns;
-	duty->floor_ns = unit->floor_ns;
-	duty->failed_ppm = unit->failed_ppm;
-	duty->failed_ns = unit->failed_ns;
-	duty->held_rounds = duty->times = duty->long_rounds = duty->above_rounds = 0;
-	duty->look_ppm = duty->foretold_rounds = duty->foretold_hold = 0;
-	duty->average = (struct td_duty_average){0};
-	duty->phase = duty->memory_ppm == PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
-}
-
-/* Other work: its steps are compared with their own kind, and where it is new it is protected like a newcomer. */
-static void change_unit(
-	struct td_duty *duty, const struct td_duty_params *params, uint32_t unit, uint64_t now_ns)
-{
-	struct td_duty_unit before = present(duty),
-			    fresh = {.unit = unit, .duty_ppm = floor_ppm(params)};
-
-	if (duty->undo.baseline_ns) {
-		before.duty_ppm = duty->undo.duty_ppm;
-		before.caution_ppm = duty->undo.caution_ppm;
-		before.hold_rounds = duty->undo.hold_rounds;
-	}
-	for (uint32_t i = 0; i < TD_DUTY_UNITS; i++)
-		if (duty->units[i].baseline_ns && duty->units[i].unit == unit) {
-			fresh = duty->units[i];
-			duty->units[i] = (struct td_duty_unit){0};
-		}
-	if (before.baseline_ns)
-		duty->units[duty->next_unit++ % TD_DUTY_UNITS] = before;
-	go_on_from(duty, &fresh);
-	if (!fresh.baseline_ns)
-		duty->phase = TD_DUTY_FLOOR;
-	duty->length = duty->first_steps = 0;
-	duty->unit_since_ns = now_ns;
-	duty->undo.baseline_ns = 0;
-	duty->skip = true;
+	return ns / 2 / PPM * left <=
+	       td_duty_add(duty->baseline_ns, TD_DUTY_OUTLIER * duty->noise_ns);
 }
 
 static void arrive(struct td_duty *duty, const struct td_duty_params *params,
@@ -195,7 +129,7 @@ static void arrive(struct td_duty *duty, const struct td_duty_params *params,
 	*duty = (struct td_duty){
 		.phase = TD_DUTY_FLOOR,
 		.job = input->job,
-		.duty_ppm = floor_ppm(params),
+		.duty_ppm = td_duty_floor_ppm(params),
 		.steps_seen = input->steps,
 		.began_ns = input->step_began_ns,
 		.unit = input->unit,
@@ -205,37 +139,16 @@ static void arrive(struct td_duty *duty, const struct td_duty_params *params,
 	};
 }
 
-static void come_back_in_steps(uint32_t *duty_ppm, uint32_t *caution_ppm, uint32_t floor)
-{
-	if (*duty_ppm <= floor)
-		return;
-	if (*caution_ppm < *duty_ppm)
-		*caution_ppm = *duty_ppm;
-	*duty_ppm = floor;
-}
-
-/* Another besteffort job: what was reached with less of it, or with nothing to be seen, is no measure of what is borne now. */
-static void begin_company(struct td_duty *duty, const struct td_duty_params *params)
-{
-	uint32_t floor = floor_ppm(params);
-
-	if (duty->look_ppm)
-		duty->duty_ppm = duty->look_ppm;
-	duty->look_ppm = duty->times = 0;
-	come_back_in_steps(&duty->duty_ppm, &duty->caution_ppm, floor);
-	come_back_in_steps(&duty->undo.duty_ppm, &duty->undo.caution_ppm, floor);
-	for (uint32_t i = 0; i < TD_DUTY_UNITS; i++)
-		come_back_in_steps(&duty->units[i].duty_ppm, &duty->units[i].caution_ppm, floor);
-}
-
 /* A step was longer than besteffort work can make it. One or a few are a validation; beyond that it is the job's work that is another now, of which nothing is known. */
 static void note_other(struct td_duty *duty, const struct td_duty_params *params, uint64_t now_ns)
 {
-	const struct td_duty_unit fresh = {.unit = duty->unit, .duty_ppm = floor_ppm(params)};
+	const struct td_duty_unit fresh = {
+		.unit = duty->unit, .duty_ppm = td_duty_floor_ppm(params)};
 
 	if (++duty->other_steps < params->rebase_rounds * params->steps)
 		return;
-	go_on_from(duty, &fresh);
+	td_duty_begin_level(duty, params, 0);
+	td_duty_go_on_from(duty, &fresh);
 	duty->phase = TD_DUTY_FLOOR;
 	duty->length = duty->first_steps = duty->other_steps = 0;
 	duty->unit_since_ns = now_ns;
@@ -264,17 +177,18 @@ static uint64_t uncertainty_ns(const struct td_duty *duty)
  */
 static uint64_t median_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
-	uint64_t slack = with_slack(duty->baseline_ns, params->slack_ppm) - duty->baseline_ns,
+	uint64_t slack = td_duty_with_slack(duty->baseline_ns, params->slack_ppm) -
+			 duty->baseline_ns,
 		 off = slack / 5 + duty->noise_ns / 3 * 7, room = slack > off ? slack - off : 0;
 
 	room = room < slack / 4 * 3 ? room : slack / 4 * 3;
-	return add(duty->baseline_ns, room > slack / 3 ? room : slack / 3);
+	return td_duty_add(duty->baseline_ns, room > slack / 3 ? room : slack / 3);
 }
 
 /* And that of one round, whose median is not certain. */
 static uint64_t round_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
-	return add(with_slack(duty->baseline_ns, params->slack_ppm / 4 * 3),
+	return td_duty_add(td_duty_with_slack(duty->baseline_ns, params->slack_ppm / 4 * 3),
 		uncertainty_ns(duty) / 2 * 3);
 }
 
@@ -282,7 +196,7 @@ static uint64_t round_limit_ns(const struct td_duty *duty, const struct td_duty_
 static uint64_t raise_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
 	uint64_t median = median_limit_ns(duty, params),
-		 raise = with_slack(duty->baseline_ns, params->raise_ppm);
+		 raise = td_duty_with_slack(duty->baseline_ns, params->raise_ppm);
 
 	return median < raise ? median : raise;
 }
@@ -293,7 +207,7 @@ static void average_round(struct td_duty *duty, uint64_t median)
 	if (duty->average.duty_ppm != duty->duty_ppm || duty->average.rounds == AVERAGED_MAX)
 		duty->average = (struct td_duty_average){.duty_ppm = duty->duty_ppm};
 	duty->average.rounds++;
-	duty->average.sum_ns = add(duty->average.sum_ns, median);
+	duty->average.sum_ns = td_duty_add(duty->average.sum_ns, median);
 }
 
 static uint64_t average_uncertainty_ns(const struct td_duty *duty)
@@ -303,9 +217,10 @@ static uint64_t average_uncertainty_ns(const struct td_duty *duty)
 
 static bool is_too_long_on_average(const struct td_duty *duty, const struct td_duty_params *params)
 {
-	return duty->duty_ppm > floor_ppm(params) &&
+	return duty->duty_ppm > td_duty_floor_ppm(params) &&
 	       duty->average.sum_ns / duty->average.rounds >
-		       add(median_limit_ns(duty, params), average_uncertainty_ns(duty) / 2 * 3);
+		       td_duty_add(
+			       median_limit_ns(duty, params), average_uncertainty_ns(duty) / 2 * 3);
 }
 
 /* It failed there before, and what the present duty costs is in proportion to what that did cost. */
@@ -324,7 +239,7 @@ static bool would_fail_again(
 static bool is_foretold_to_fail(
 	const struct td_duty *duty, const struct td_duty_params *params, uint32_t next)
 {
-	uint32_t floor = floor_ppm(params);
+	uint32_t floor = td_duty_floor_ppm(params);
 	uint64_t mean = duty->average.sum_ns / duty->average.rounds;
 	double cost;
 
@@ -335,8 +250,23 @@ static bool is_foretold_to_fail(
 	if (cost < 0)
 		return false;
 	return (mean > duty->floor_ns && would_fail_again(duty, floor, mean, next)) ||
-	       (double)mean + cost >
-		       (double)add(median_limit_ns(duty, params), uncertainty_ns(duty) / 2 * 3);
+	       (double)mean + cost > (double)td_duty_add(median_limit_ns(duty, params),
+					     uncertainty_ns(duty) / 2 * 3);
+}
+
+static void go_to_floor(struct td_duty *duty, const struct td_duty_params *params)
+{
+	duty->look_ppm = duty->duty_ppm;
+	duty->strayed = false;
+	duty->duty_ppm = td_duty_floor_ppm(params);
+	duty->phase = TD_DUTY_FLOOR;
+}
+
+static void come_from_floor(struct td_duty *duty)
+{
+	duty->duty_ppm = duty->look_ppm;
+	duty->look_ppm = 0;
+	duty->phase = duty->memory_ppm == PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
 }
 
 /* A round at the floor, and back: is it the duty that costs so much, or have the job's steps grown? */
@@ -344,14 +274,13 @@ static void look_at_floor(struct td_duty *duty, const struct td_duty_params *par
 {
 	if (!duty->foretold_hold)
 		duty->foretold_hold = FORETOLD_ROUNDS;
-	if (++duty->foretold_rounds < duty->foretold_hold || duty->duty_ppm <= floor_ppm(params))
+	if (++duty->foretold_rounds < duty->foretold_hold ||
+		duty->duty_ppm <= td_duty_floor_ppm(params))
 		return;
 	duty->foretold_rounds = 0;
 	if (duty->foretold_hold * round_length(duty, params) < HOLD_STEPS_MAX)
 		duty->foretold_hold *= 2;
-	duty->look_ppm = duty->duty_ppm;
-	duty->duty_ppm = floor_ppm(params);
-	duty->phase = TD_DUTY_FLOOR;
+	go_to_floor(duty, params);
 }
 
 static void raise_duty(struct td_duty *duty, const struct td_duty_params *params)
@@ -372,7 +301,10 @@ static void raise_duty(struct td_duty *duty, const struct td_duty_params *params
 		duty->hold_rounds /= 2; /* what failed has held for a round */
 	}
 	duty->foretold_rounds = duty->foretold_hold = 0;
-	duty->duty_ppm = next < PPM ? next : PPM;
+	if (next > td_duty_most_ppm(duty))
+		next = td_duty_most_ppm(duty);
+	if (next > duty->duty_ppm)
+		duty->duty_ppm = next;
 }
 
 /* The median distance from the median, as the standard deviation that it stands for. Single steps that are far off do not count. */
@@ -406,10 +338,10 @@ static void learn_noise(struct td_duty *duty, uint64_t noise)
 static bool is_certain(struct td_duty *duty, const struct td_duty_params *params)
 {
 	uint64_t median = duty->times_ns[duty->times / 2], noise = noise_ns(duty);
-	uint64_t slack = with_slack(median, params->slack_ppm) - median;
+	uint64_t slack = td_duty_with_slack(median, params->slack_ppm) - median;
 	bool first = !duty->baseline_ns && duty->times < TD_DUTY_STEPS_MAX;
-	bool covered =
-		duty->times_ns[duty->times - 1] <= with_slack(duty->times_ns[0], params->slack_ppm);
+	bool covered = duty->times_ns[duty->times - 1] <=
+		       td_duty_with_slack(duty->times_ns[0], params->slack_ppm);
 
 	if ((!covered || first) && noise / root(duty->times) > slack / (first ? 16 : 2)) {
 		duty->length = 2 * round_length(duty, params);
@@ -424,7 +356,7 @@ static bool is_certain(struct td_duty *duty, const struct td_duty_params *params
 /* By no more than is certain: the least of many medians is less than their mean. */
 static void lower_baseline(struct td_duty *duty, uint64_t median)
 {
-	uint64_t most = add(median, 2 * duty->noise_ns / root(duty->times));
+	uint64_t most = td_duty_add(median, 2 * duty->noise_ns / root(duty->times));
 
 	if (most < duty->baseline_ns)
 		duty->baseline_ns = most;
@@ -433,7 +365,7 @@ static void lower_baseline(struct td_duty *duty, uint64_t median)
 static void set_baseline(struct td_duty *duty, uint64_t median)
 {
 	duty->baseline_ns = median;
-	duty->baseline_most_ns = add(median, uncertainty_ns(duty));
+	duty->baseline_most_ns = td_duty_add(median, uncertainty_ns(duty));
 }
 
 static void raise_baseline(struct td_duty *duty, uint64_t median)
@@ -473,7 +405,10 @@ static bool judge_floor(struct td_duty *duty, const struct td_duty_params *param
 	}
 	if (median > round_limit_ns(duty, params) && ++duty->long_rounds < params->rebase_rounds)
 		return true;
-	if (duty->long_rounds >= params->rebase_rounds) {
+	if (duty->long_rounds >= params->rebase_rounds ||
+		(median < duty->baseline_ns && td_duty_is_another_level(duty, params, median))) {
+		if (td_duty_is_another_level(duty, params, median))
+			td_duty_begin_level(duty, params, median);
 		set_baseline(duty, median);
 		duty->floor_ns = 0;
 	} else if (median > duty->baseline_ns && !input->alone_step_ns) {
@@ -490,11 +425,8 @@ static bool judge_floor(struct td_duty *duty, const struct td_duty_params *param
 	lower_baseline(duty, median);
 	duty->long_rounds = 0;
 	duty->phase = TD_DUTY_MEMORY;
-	if (duty->look_ppm) {
-		duty->duty_ppm = duty->look_ppm;
-		duty->look_ppm = 0;
-		duty->phase = duty->memory_ppm == PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
-	}
+	if (duty->look_ppm)
+		come_from_floor(duty);
 	return true;
 }
 
@@ -514,6 +446,10 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 		cut(duty, params, median);
 		return;
 	}
+	if (median < duty->baseline_ns && td_duty_is_another_level(duty, params, median)) {
+		td_duty_begin_level(duty, params, median);
+		return;
+	}
 	if (duty->phase == TD_DUTY_COMPUTE && !has_company_worked(duty, input))
 		return;
 	average_round(duty, median);
@@ -528,12 +464,34 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 		give_memory(duty, params);
 		if (duty->memory_ppm == PPM)
 			duty->phase = TD_DUTY_COMPUTE;
-	} else if (median <= add(with_slack(duty->baseline_ns, params->raise_ppm),
+	} else if (median <= td_duty_add(td_duty_with_slack(duty->baseline_ns, params->raise_ppm),
 				     duty->noise_ns / root(duty->times))) {
 		raise_duty(duty, params);
 	} else {
 		look_at_floor(duty, params);
 	}
+}
+
+/*
+ * Shorter than the job's steps are, and like none that it has had: those of another length may have begun, which the duty, tried out with longer ones, makes longer than they would be, by anything.
+ * At the floor it is seen what they are.
+ */
+static bool has_strayed(struct td_duty *duty, const struct td_duty_params *params, uint64_t step_ns)
+{
+	bool off = td_duty_is_off(duty, params, step_ns);
+
+	if (duty->phase == TD_DUTY_FLOOR && duty->look_ppm && duty->strayed && !off) {
+		come_from_floor(duty);
+		duty->times = 0;
+		return true;
+	}
+	if (!off || duty->phase == TD_DUTY_FLOOR || step_ns > duty->baseline_ns ||
+		duty->duty_ppm <= td_duty_floor_ppm(params))
+		return false;
+	go_to_floor(duty, params);
+	duty->strayed = true;
+	duty->times = 0;
+	return true;
 }
 
 /* A step has ended. */
@@ -557,6 +515,10 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 		return;
 	}
 	duty->other_steps = 0;
+	if (input->step_ns <= allowed_ns(duty, params))
+		duty->before_cut.baseline_ns = 0; /* it was the duty's doing */
+	if (has_strayed(duty, params, input->step_ns))
+		return;
 	add_time(duty, input->step_ns);
 	if (duty->times < round_length(duty, params))
 		return;
@@ -565,6 +527,26 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 	else if (!judge_floor(duty, params, input))
 		return;
 	duty->times = 0;
+	duty->company_ns = input->company_ns;
+}
+
+/* A step of another level has ended: the next one is taken for one of that level, too. Longer ones are believed as duty_units.h says. */
+static void change_level(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input)
+{
+	const struct td_duty_unit *level = td_duty_find_level(duty, params, input->step_ns);
+	uint32_t duty_ppm =
+		duty->undo.baseline_ns ? duty->undo.duty_ppm : td_duty_present(duty).duty_ppm;
+
+	if (!level)
+		return;
+	if (level->baseline_ns > duty->baseline_ns && !td_duty_is_trusted(level) &&
+		(duty->phase != TD_DUTY_FLOOR || duty->skip) &&
+		is_besteffort_to_blame(duty, duty_ppm, input->step_ns))
+		return;
+	td_duty_change_level(duty, level);
+	duty->steps_seen = input->steps;
+	duty->began_ns = input->step_began_ns;
 	duty->company_ns = input->company_ns;
 }
 
@@ -595,7 +577,7 @@ static void begin_step(struct td_duty *duty, const struct td_duty_params *params
 	if (input->steps == duty->steps_seen)
 		duty->skip = false; /* it was none */
 	if (undo.baseline_ns && !is_besteffort_to_blame(duty, undo.duty_ppm, took_ns)) {
-		go_on_from(duty, &undo);
+		td_duty_go_on_from(duty, &undo);
 		note_other(duty, params, now_ns);
 	}
 }
@@ -628,10 +610,12 @@ struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_pa
 	if (duty->phase == TD_DUTY_FREE || duty->job != input->job)
 		arrive(duty, params, input, now_ns);
 	if (input->company > duty->company)
-		begin_company(duty, params);
+		td_duty_begin_company(duty, params);
 	duty->company = input->company;
 	if (input->unit != duty->unit)
-		change_unit(duty, params, input->unit, now_ns);
+		td_duty_change_unit(duty, params, input->unit, now_ns);
+	if (input->steps != duty->steps_seen && input->step_ns)
+		change_level(duty, params, input);
 	if (input->step_began_ns != duty->began_ns)
 		begin_step(duty, params, input, now_ns);
 	if (input->steps != duty->steps_seen && input->step_ns)
@@ -642,7 +626,7 @@ struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_pa
 		duty->skip = true;
 	}
 	if (overdue_at_ns(duty, params, input) <= now_ns) {
-		struct td_duty_unit undo = present(duty);
+		struct td_duty_unit undo = td_duty_present(duty);
 
 		cut(duty, params, 0);
 		duty->undo = undo;

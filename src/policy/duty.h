@@ -40,7 +40,8 @@
  *    the slack, so the mean of all rounds at a duty may take what their spread and a fifth for the floor's own cost leave of it, at most three quarters and at least a third;
  *    it is ever more certain. A single round is too long beyond three quarters and its own uncertainty. Noise beyond that is "unstable
  *    performance": the floor, and memory in steps, as the longest rounds go by;
- *  - work of another kind (input.unit: a validation with steps of its own) has a baseline, a noise and a duty of its own.
+ *  - work of another kind (input.unit: a validation with steps of its own) has a baseline, a noise and a duty of its own; so have steps of another length, once such were
+ *    there (duty_units.h), so that a job whose steps are longer now and shorter then loses at neither what was found out at it;
  *  - while there is no besteffort work the duty does not rise: nothing shows what it would cost; nor by a round in which none of the jobs that are there has done any, where that
  *    is known. With each besteffort job that arrives it goes to the floor, and from there doubles to what was reached with the others;
  *  - while the guaranteed job has nothing for the GPU (evaluation on the CPU, Fig. 12's decoding) besteffort work has all of it,
@@ -107,12 +108,15 @@ struct td_duty_input {
 	uint64_t company_ns;    /* GPU time that they have used under a duty, in all; 0 unknown */
 };
 
-#define TD_DUTY_UNITS 4
+#define TD_DUTY_UNITS 8
 
-/* What is known of steps of one unit. */
+/* What is known of steps of one kind: of a unit and a length (duty_units.h). */
 struct td_duty_unit {
 	uint32_t unit;
 	uint32_t duty_ppm, caution_ppm, hold_rounds, failed_ppm;
+	uint32_t met; /* so often steps have become like these again */
+	uint32_t held_rounds, foretold_rounds, foretold_hold;
+	uint64_t left_steps;            /* the job had made so many when they ended */
 	uint64_t baseline_ns, noise_ns; /* baseline 0: this is none */
 	uint64_t baseline_most_ns, floor_ns, failed_ns;
 };
@@ -143,6 +147,7 @@ struct td_duty {
 	uint32_t first_steps; /* since it arrived, or its work changed */
 	uint32_t empty_steps; /* without a baseline since it arrived */
 	uint64_t noise_ns;    /* of a step, in the manner of a standard deviation */
+	uint32_t met;         /* as the present kind's */
 	struct td_duty_average average;
 	uint64_t began_ns;    /* of the step under way, as it was said last */
 	uint32_t long_rounds; /* stable but too long, at the floor */
@@ -153,8 +158,11 @@ struct td_duty {
 	struct td_duty_unit units[TD_DUTY_UNITS]; /* others, seen before; the oldest is replaced */
 	uint32_t next_unit;
 	struct td_duty_unit
-		undo;      /* before the step under way was cut short; baseline 0: it was not */
-	uint32_t look_ppm; /* the duty to go back to after a round at the floor; 0: none */
+		undo; /* before the step under way was cut short; baseline 0: it was not */
+	struct td_duty_unit
+		before_cut; /* by a step that was too long, until one at the floor is not: those of another kind may have caused it. Baseline 0: none was */
+	uint32_t look_ppm;  /* the duty to go back to after a round at the floor; 0: none */
+	bool strayed; /* that is for a step that was too short: one at the floor that is not is enough */
 	uint32_t foretold_rounds,
 		foretold_hold; /* in which a rise was foretold to fail; so many until the floor is looked at */
 	uint32_t above_rounds; /* at the floor, too long there already */
