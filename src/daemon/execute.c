@@ -90,6 +90,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.slack_ppm = process->job->settings.slack_ppm,
 			.gpu_time_ns =
 				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
+			.fresh = td_process_fresh(process),
 		};
 	}
 	node->shown_count = n;
@@ -449,66 +450,6 @@ static uint32_t open_flags(const struct td_grant *grant, const struct td_pacing 
 	return flags | (pacing->window_ns ? TD_WORD_WINDOW : 0);
 }
 
-static bool uses_gpu_of(const struct td_process *a, const struct td_process *b)
-{
-	struct td_list *i, *j;
-
-	td_list_for_each (i, &a->clients)
-		td_list_for_each (j, &b->clients)
-			if (td_container_of(i, struct td_client, of_process)->gpu ==
-				td_container_of(j, struct td_client, of_process)->gpu)
-				return true;
-	return false;
-}
-
-/* Only who has a duty wants to know, and that there are any is enough. */
-static bool has_rivals(const struct td_node *node, const struct td_process *process)
-{
-	struct td_list *it;
-
-	td_list_for_each (it, &node->processes) {
-		const struct td_process *other = td_container_of(it, struct td_process, of_node);
-
-		if (other != process && other->phase != TD_PHASE_CLOSED && other->wants &&
-			uses_gpu_of(process, other))
-			return true;
-	}
-	return false;
-}
-
-/* The plan's, and no more than what the job was given by hand. */
-static struct td_pacing pacing_of(
-	const struct td_node *node, const struct td_process *process, const struct td_grant *grant)
-{
-	struct td_pacing pacing = {.window_ns = grant->window_ns,
-		.duty_ppm = grant->duty_ppm,
-		.steps = grant->steps,
-		.long_ns = grant->long_ns,
-		.long_every_ns = grant->long_every_ns,
-		.detect = grant->steps && !(process->steps.count && !process->steps.unit)};
-	uint32_t cap = process->job->settings.duty_ppm;
-
-	/* Of pauses a library that does not know of them has all, as has one with a cap of its own, up to that. */
-	if (grant->pause_until_ns && (cap || process->abi < TD_PAGES_ABI_PAUSES)) {
-		pacing.duty_ppm = 0;
-	} else {
-		pacing.pause_until_ns = grant->pause_until_ns;
-		pacing.sharers = grant->sharers;
-	}
-	if (cap && (!pacing.duty_ppm || cap < pacing.duty_ppm))
-		pacing.duty_ppm = cap;
-	if (pacing.duty_ppm >= TD_PPM)
-		pacing.duty_ppm = 0;
-	if (pacing.duty_ppm) {
-		pacing.rivals = process->shares_moments     ? TD_RIVALS_YIELD
-				: has_rivals(node, process) ? TD_RIVALS
-							    : 0;
-		pacing.hold = process->hold;
-		pacing.alone = process->alone;
-	}
-	return pacing;
-}
-
 /* GPUs that a process began to use while it was let in. One whose limit is to stay 0 hears of nothing else, and would never be ready. */
 static void tell_newcomers(struct td_node *node, const struct td_process *process)
 {
@@ -558,7 +499,7 @@ static bool finish_gate(struct td_node *node, struct td_process *process, uint64
 	opens = process->phase == TD_PHASE_FILLING && group_ready(node, process->job->group);
 	if (opens)
 		open_gate(node, process, now_ns);
-	pacing = pacing_of(node, process, grant);
+	pacing = td_node_pacing(node, process, grant);
 	if (process->phase == TD_PHASE_OPEN && grant->gate != TD_GATE_CLOSED)
 		write_word(node, process, open_flags(grant, &pacing), &pacing);
 	return opens;

@@ -40,7 +40,7 @@ struct td_pacing {
 	uint32_t detect;    /* its steps are to be found in what it launches; 0: they need not be */
 	uint32_t hold, alone; /* as in the page */
 	/* As in the page; no padding, as they are compared as bytes. */
-	uint64_t pause_until_ns, sharers, long_ns, long_every_ns;
+	uint64_t pause_until_ns, sharers, long_ns, long_every_ns, hold_new;
 };
 
 /* What a process says of its steps, within bounds; see preload/steps.h. Zeros: nothing yet. */
@@ -265,6 +265,13 @@ void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t g
 bool td_node_may_have(struct td_node *node, const uint8_t *uuid);
 int td_node_foreign_message(
 	struct td_node *node, struct td_process *process, const struct td_msg *msg);
+
+/* What the process is told beside its gate word, by the plan and what its job was given by hand. pacing.c */
+struct td_pacing td_node_pacing(const struct td_node *node, const struct td_process *process,
+	const struct td_grant *grant);
+
+/* What it says of work that it has never done before: TD_FRESH_*. pacing.c */
+uint32_t td_process_fresh(const struct td_process *process);
 
 /* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns);

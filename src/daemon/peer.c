@@ -69,6 +69,7 @@ static void node_gate(void *arg, uint32_t word, const struct td_pacing *pacing)
 	atomic_store(&peer->gate->long_ns, pacing->long_ns);
 	atomic_store(&peer->gate->long_every_ns, pacing->long_every_ns);
 	atomic_store(&peer->gate->sharers, (uint32_t)pacing->sharers);
+	atomic_store(&peer->gate->hold_new, (uint32_t)pacing->hold_new);
 	atomic_store(&peer->gate->word, word);
 	wake(&peer->gate->word);
 }

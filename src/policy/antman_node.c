@@ -23,6 +23,7 @@
 #include "policy/profile.h"
 #include "policy/share.h"
 #include "policy/slowest.h"
+#include "policy/trials.h"
 
 #define WINDOW_STEPS 3
 #define WINDOW_NS    60000000000ull
@@ -42,6 +43,7 @@ struct job {
 struct gpu {
 	struct td_antman_gpu coordinator;
 	struct td_slowest slowest;
+	struct td_trials trials;
 	uint64_t window_began_ns;
 	struct job jobs[TD_MEMORY_TRIAL_JOBS_MAX];
 };
@@ -297,8 +299,11 @@ static void step(void *state, const struct td_policy_options *options, const str
 		plan->grants[c].limit_bytes = UINT64_MAX;
 		plan->grants[c].steps = true;
 	}
-	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
 		coordinate(&antman->gpus[gpu], view, gpu, besteffort_jobs[gpu], now_ns, plan);
+		if (view->has & TD_HAS(DUTY))
+			td_trials_step(&antman->gpus[gpu].trials, view, gpu, now_ns, plan);
+	}
 	td_share_memory_by_class(view, plan);
 	td_plan_make_room(view, plan);
 }

@@ -106,6 +106,11 @@ enum td_ability_bit {
 #define TD_HAS(id) (1u << TD_ABILITY_BIT_##id)
 #define TD_HAS_ALL ((1u << TD_ABILITY_N) - 1)
 
+/* What a client says of work that it has never done before (preload/fresh.c), a bit each. */
+#define TD_FRESH_TOLD      1u /* it says so, and can be kept from it */
+#define TD_FRESH_WAITS     2u /* there is some to submit */
+#define TD_FRESH_IN_FLIGHT 4u /* some was submitted and not seen to end */
+
 enum td_mps {
 	TD_MPS_UNKNOWN,
 	TD_MPS_OFF,
@@ -160,6 +165,7 @@ struct td_client_view {
 	uint64_t
 		gpu_time_ns; /* used so far, by the meter, which counts under a duty; 1: none yet */
 	uint64_t in_flight_ns;  /* submitted and not done */
+	uint32_t fresh;         /* TD_FRESH_* */
 	uint64_t host_bytes;    /* of what it demands, not on the device */
 	uint64_t peak_bytes;    /* most that it ever demanded */
 	uint64_t minimal_bytes; /* with less on the device it does not run */
@@ -214,6 +220,7 @@ struct td_grant {
 	/* The duty does not count what is over by then, nor what fits window_ns; 0: it counts all. So many programs do that at once. */
 	uint64_t pause_until_ns;
 	uint32_t sharers;
+	bool hold_new; /* nothing is submitted that it has never done before: another one's is tried */
 	/* What takes longer than long_ns the duty lets in once in long_every_ns at most; 0: as often as it has time for. */
 	uint64_t long_ns, long_every_ns;
 	/* Of the SMs; 0: no bound. A process keeps what it was started with: see START_SHADOW. */

@@ -21,6 +21,7 @@
 #include "policy/guard.h"
 #include "policy/lock.h"
 #include "policy/plans.h"
+#include "policy/trials.h"
 
 /* Until a hand-over has been measured: the demand over a link of this rate, each way (PCIe Gen3 x16, pinned, rounded down). */
 #define GUESSED_BYTES_PER_US 10000u
@@ -108,6 +109,7 @@ static uint64_t patience_ns(const struct td_lock_group *group, const struct td_l
 struct tandem {
 	struct td_lock_plan lock;
 	struct td_guard guards[TD_GPU_MAX];
+	struct td_trials trials[TD_GPU_MAX];
 };
 
 static void set_priorities(const struct td_view *view, struct td_plan *plan)
@@ -192,6 +194,7 @@ static void step(void *state, const struct td_policy_options *options, const str
 
 		watch_steps(view, gpu, &room, plan);
 		td_plan_divide_duty(view, gpu, room.duty_ppm, plan);
+		td_trials_step(&tandem->trials[gpu], view, gpu, now_ns, plan);
 	}
 }
 

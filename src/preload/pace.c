@@ -26,6 +26,7 @@
 #include "preload/clock.h"
 #include "preload/context.h"
 #include "preload/driver.h"
+#include "preload/fresh.h"
 #include "preload/futex.h"
 #include "preload/gate.h"
 #include "preload/pacer.h"
@@ -37,16 +38,11 @@
 #define WAIT_MAX_NS  (10 * TD_NS_PER_S)
 /* While there is a duty: known work between two marks; what new work is expected to take; the window. */
 #define MARK_NS          (1 * TD_NS_PER_MS)
-#define UNNAMED_SHARE    8
 #define MARKS_PER_WINDOW 4
 #define MARK_MIN_NS      (100 * TD_NS_PER_US) /* where the window is less */
 #define NEW_NS           (2 * TD_NS_PER_MS)
 #define NEW_MAX_NS       (20 * TD_NS_PER_MS) /* while it is in flight */
-/* While none of what is new is seen to end, the next comes after so much of the time that the first has been in flight; not before, and not long after. */
-#define NEW_TIMES       4
-#define NEW_WAIT_MIN_NS (50 * TD_NS_PER_MS)
-#define NEW_WAIT_MAX_NS (1 * TD_NS_PER_S)
-#define DUTY_WINDOW_NS  (20 * TD_NS_PER_MS)
+#define DUTY_WINDOW_NS   (20 * TD_NS_PER_MS)
 /* While held for another's moment alone: so often it is looked whether the GPU has run dry. */
 #define HOLD_LOOK_NS (500 * TD_NS_PER_US)
 /* Several programs share the GPU. */
@@ -76,56 +72,6 @@ static void expect(struct td_window *window, struct td_window_mark *mark, uint64
 	mark->expected_ns = ns;
 }
 
-/* What pieces of work will take; 0: not known. */
-static uint64_t likely_ns(uint32_t hash)
-{
-	return hash ? td_solo_expect(&td_pacer.solo, hash)
-		    : atomic_load_explicit(&td_pacer.unnamed_ns, memory_order_relaxed);
-}
-
-/* Longer or shorter, slowly. */
-static void note_unnamed(uint64_t ns)
-{
-	uint64_t before = atomic_load_explicit(&td_pacer.unnamed_ns, memory_order_relaxed);
-
-	if (ns < before)
-		ns = before - (before - ns) / UNNAMED_SHARE;
-	else if (before)
-		ns = before + (ns - before) / UNNAMED_SHARE;
-	atomic_store_explicit(&td_pacer.unnamed_ns, ns, memory_order_relaxed);
-}
-
-/* Any thread's. Several that meet here count as one. */
-static void note_new(uint64_t now_ns)
-{
-	uint64_t first = atomic_load_explicit(&td_pacer.new_since_ns, memory_order_relaxed),
-		 wait = first && now_ns > first ? NEW_TIMES * (now_ns - first) : 0;
-
-	if (!first)
-		atomic_store_explicit(&td_pacer.new_since_ns, now_ns, memory_order_relaxed);
-	if (wait < NEW_WAIT_MIN_NS)
-		wait = NEW_WAIT_MIN_NS;
-	if (wait > NEW_WAIT_MAX_NS)
-		wait = NEW_WAIT_MAX_NS;
-	atomic_store_explicit(&td_pacer.new_next_ns, now_ns + wait, memory_order_relaxed);
-}
-
-/* Something that came later has ended: what is in flight does not keep the GPU. */
-static void forget_new(const struct td_window_mark *mark)
-{
-	uint64_t first = atomic_load_explicit(&td_pacer.new_since_ns, memory_order_relaxed);
-
-	if (first && mark->submitted_ns >= first)
-		atomic_store_explicit(&td_pacer.new_since_ns, 0, memory_order_relaxed);
-}
-
-static bool must_wait_for_new(uint32_t hash, uint64_t now_ns)
-{
-	return !likely_ns(hash) &&
-	       atomic_load_explicit(&td_pacer.new_since_ns, memory_order_relaxed) &&
-	       now_ns < atomic_load_explicit(&td_pacer.new_next_ns, memory_order_relaxed);
-}
-
 static void marked(struct td_window *window, struct td_window_mark *mark)
 {
 	uint64_t ns;
@@ -137,7 +83,7 @@ static void marked(struct td_window *window, struct td_window_mark *mark)
 	mark->submitted_ns = window->submitted_ns;
 	if (mark->alone)
 		atomic_store_explicit(&td_pacer.let_through, mark->alone, memory_order_relaxed);
-	ns = likely_ns(mark->hash);
+	ns = td_fresh_likely_ns(mark->hash);
 	/* What is new may be long: not much of it at once. */
 	if (!ns)
 		ns = window->unmarked_ns > NEW_NS ? window->unmarked_ns : NEW_NS;
@@ -221,7 +167,7 @@ static void pay(const struct td_window *window, uint64_t gpu_ns, uint32_t duty)
 static void note_length(const struct td_window_mark *mark, uint64_t elapsed_ns, uint32_t rivals)
 {
 	if (!mark->hash)
-		note_unnamed(elapsed_ns / mark->submissions);
+		td_fresh_note_unnamed(elapsed_ns / mark->submissions);
 	if (mark->free || !rivals)
 		td_lengths_note(&td_pacer.lengths, mark->hash, elapsed_ns,
 			!rivals && mark->word == td_gate_word());
@@ -236,7 +182,8 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 {
 	uint32_t duty = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
 	uint32_t rivals = atomic_load_explicit(&td_gate.page.rivals, memory_order_relaxed);
-	uint64_t ns = elapsed_ns, price, fresh = 0;
+	uint64_t ns = elapsed_ns, longest = 0, price, spent, fresh = 0;
+	bool is_new = !td_fresh_likely_ns(mark->hash);
 	double beyond;
 
 	if (!duty || window->gpu < 0)
@@ -250,9 +197,14 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 	/* An interval that began before the work could says nothing of how long that may be. */
 	if (elapsed_ns && (mark->started || mark->backlogged))
 		note_length(mark, elapsed_ns, rivals);
+	if (is_new)
+		longest = td_lengths_expect(&td_pacer.lengths, mark->hash);
+	/* That it was one of those that come rarely is seen now; the next comes as long after it. */
+	td_pause_note_long(is_new ? elapsed_ns : 0, td_time_now_ns());
 	if (mark->free) {
-		td_budget_spend(
-			&td_pacer.budgets[window->gpu], ns ? ns : NEW_NS, duty, td_time_now_ns());
+		/* In a pause there is room for the next that is as short; one that is not is to be paid for like any. */
+		spent = longest > ns ? longest : ns ? ns : NEW_NS;
+		td_budget_spend(&td_pacer.budgets[window->gpu], spent, duty, td_time_now_ns());
 		return ns;
 	}
 	price = ns ? ns : mark->submissions * window->estimate_ns;
@@ -277,7 +229,7 @@ static void take_out(struct td_window *window, const struct td_driver *driver)
 		if (driver->event_query(mark->event) == TD_CUDA_ERROR_NOT_READY)
 			break;
 		expect(window, mark, 0);
-		forget_new(mark);
+		td_fresh_ended(mark);
 		td_window_completed(
 			window, charge(window, driver, mark, elapsed_ns(driver, window, mark)));
 		reuse = window->done_event;
@@ -296,7 +248,7 @@ static void expect_longer(struct td_window *window, uint64_t now_ns)
 	struct td_window_mark *mark = td_window_oldest(window);
 	uint64_t age;
 
-	if (!mark || likely_ns(mark->hash) || !mark->submitted_ns)
+	if (!mark || td_fresh_likely_ns(mark->hash) || !mark->submitted_ns)
 		return;
 	age = now_ns > mark->submitted_ns ? now_ns - mark->submitted_ns : 0;
 	age = age < NEW_MAX_NS ? age : NEW_MAX_NS;
@@ -465,7 +417,8 @@ static uint64_t mark_ns(uint64_t window_ns)
 static uint64_t longest_ns(uint32_t work)
 {
 	uint32_t hash = td_window_hash(work);
-	uint64_t ns = likely_ns(hash), longest = td_lengths_expect(&td_pacer.lengths, hash);
+	uint64_t ns = td_fresh_likely_ns(hash),
+		 longest = td_lengths_expect(&td_pacer.lengths, hash);
 
 	ns = longest > ns ? longest : ns;
 	return ns ? ns : NEW_NS;
@@ -518,15 +471,16 @@ static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
 {
 	uint32_t duty = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
 	uint64_t wait = wait_for_budget_ns(window, duty), now = td_time_now_ns(),
-		 ns = longest_ns(work);
+		 ns = longest_ns(work), fresh;
 
 	if (is_held(window, driver, stream))
 		return HOLD_LOOK_NS;
 	if (may_be_measured(window))
 		return 0;
-	if (must_wait_for_new(td_window_hash(work), now)) {
+	fresh = td_fresh_wait_ns(td_window_hash(work), now);
+	if (fresh) {
 		end_unmarked(window, driver, stream);
-		return HOLD_LOOK_NS;
+		return fresh;
 	}
 	pace->free = td_pause_is_free(window, word, ns, now);
 	if (pace->free)
@@ -626,8 +580,7 @@ static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 
 	window->unmarked_ns += ns;
 	td_pause_submitted(window, ns ? ns : NEW_NS, window->submitted_ns);
-	if (!likely_ns(td_window_hash(window->work)))
-		note_new(window->submitted_ns);
+	td_fresh_submitted(td_window_hash(window->work), window->submitted_ns);
 	return !ns || window->unmarked_ns >= mark_ns(window_ns);
 }
 
@@ -666,9 +619,9 @@ void td_pace_forked(void)
 	atomic_store(&td_pacer.expected_ns, 0);
 	atomic_store(&td_pacer.duty_ppm, 0);
 	atomic_store(&td_pacer.last_duty_ppm, 0);
-	atomic_store(&td_pacer.new_since_ns, 0);
 	atomic_store(&td_pacer.held, 0);
 	atomic_store(&td_pacer.let_through, 0);
+	td_fresh_forked();
 	td_pause_forked();
 	td_clock_forked();
 }

@@ -30,7 +30,7 @@ uint64_t td_pause_wait_ns(const struct td_window *window, uint64_t wait_ns, uint
 /* Under the duty: how long a piece that is expected to take ns has to wait as one of those that come rarely, at least wait_ns. */
 uint64_t td_pause_wait_long_ns(uint64_t ns, uint64_t wait_ns, uint64_t now_ns);
 
-/* It is let in, under the duty. */
+/* It is let in, under the duty; or it was new, and turned out to take so long. */
 void td_pause_note_long(uint64_t ns, uint64_t now_ns);
 
 void td_pause_forked(void);

@@ -17,9 +17,10 @@
 #define TD_PAGE_BYTES 4096
 
 /* What the library knows of the pages, as its HELLO says; a later version knows all that an earlier one does. */
-#define TD_PAGES_ABI         3u
+#define TD_PAGES_ABI         4u
 #define TD_PAGES_ABI_MOMENTS 2u /* hold, alone; guesses, dry, measured */
 #define TD_PAGES_ABI_PAUSES  3u /* pause_until_ns, sharers, long_ns, long_every_ns */
+#define TD_PAGES_ABI_TRIALS  4u /* hold_new; fresh */
 
 /*
  * The gate word; launching threads load it once per call, and go on at once only if it is 0. Also
@@ -58,7 +59,13 @@ struct td_gate_page {
 	_Atomic uint32_t sharers; /* so many programs share the pause; 0: it is ours */
 	/* Under the duty: of pieces of work that take longer than long_ns one in long_every_ns at most. 0: as the duty allows. */
 	_Atomic uint64_t long_ns, long_every_ns;
+	_Atomic uint32_t
+		hold_new; /* not 0: nothing is submitted that was never done before, as another program's is tried (policy/trials.h) */
 };
+
+/* Of work that was never done before: some waits; some was submitted and not seen to end. */
+#define TD_FRESH_BIT_WAITS     2u
+#define TD_FRESH_BIT_IN_FLIGHT 4u
 
 struct td_meter_page {
 	_Atomic uint64_t launches;   /* submissions of all threads, refreshed by the agent */
@@ -69,4 +76,5 @@ struct td_meter_page {
 	_Atomic uint32_t guesses;  /* pieces of work whose GPU time had to be guessed */
 	_Atomic uint32_t dry;      /* the last `hold` under which nothing of ours was in flight */
 	_Atomic uint32_t measured; /* the last `alone` in which a piece of work was measured */
+	_Atomic uint32_t fresh;    /* TD_FRESH_BIT_*, while there is a duty */
 };

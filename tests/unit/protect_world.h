@@ -306,6 +306,7 @@ static void pm_apply(uint32_t i)
 	atomic_store(&page->long_ns, f->pacing.long_ns);
 	atomic_store(&page->long_every_ns, f->pacing.long_every_ns);
 	atomic_store(&page->sharers, (uint32_t)f->pacing.sharers);
+	atomic_store(&page->hold_new, (uint32_t)f->pacing.hold_new);
 	atomic_store(&page->word, f->word);
 	pm.result->closed |= (f->word & TD_WORD_CLOSED) != 0;
 	if (f->word != before && pm.fills[i].next_ns > pm.now_ns)

@@ -251,6 +251,39 @@ TEST(a_first_pause_has_one_kernel_of_a_second_and_no_more)
 	}
 }
 
+/* Four programs of each of which nothing is known: one of them at a time tries what it has, and no step has two. The second ones are known and come by the duty, rarely once the steps are known: of those two may meet. Antman has no rule for long kernels that are known. */
+TEST(of_several_programs_one_at_a_time_tries_what_is_new)
+{
+	static const uint64_t kernels_ms[] = {1000, 5000};
+
+	for (unsigned v = 0; v < 8; v++) {
+		uint64_t kernel_ms = kernels_ms[v & 1], most = 0, all = 0;
+		struct pm_settings s = training("tandem", v & 2, v & 4, 7), without = s;
+
+		s.fills = 4;
+		s.fill_ns = kernel_ms * MS;
+		without.policy = NULL;
+		pm_run(&without, 60, &alone);
+		pm_run(&s, 60, &run);
+		for (uint32_t i = 0; i < 60; i++) {
+			uint64_t more = run.step_ns[i] > alone.step_ns[i]
+						? run.step_ns[i] - alone.step_ns[i]
+						: 0;
+
+			most = more > most ? more : most;
+			all += more;
+		}
+		printf("# %s, %s, %s, 4 programs with kernels of %u ms: the longest of the first "
+		       "60 steps "
+		       "%.0f ms longer, all together %.0f\n",
+			s.policy, s.told ? "told" : "found",
+			s.waits ? "kernel by kernel" : "queued", (unsigned)kernel_ms,
+			(double)most / MS, (double)all / MS);
+		CHECK(most <= 2 * kernel_ms * MS);
+		CHECK(all <= 6 * kernel_ms * MS);
+	}
+}
+
 /* They divide the window, and what a pause has room for. */
 TEST(several_besteffort_programs_together_cost_no_more_than_one)
 {
