@@ -61,6 +61,8 @@ struct pm_settings {
 	bool fill_threads;    /* a thread of its own for each launch */
 	struct pm_phase phases[4];
 	uint32_t phase_count;
+	struct pm_phase second; /* of another guaranteed program, if it has any kernels */
+	struct pm_result *second_result;
 	uint64_t seed;
 	uint32_t join_step; /* of the guaranteed program, with which the besteffort one comes */
 	uint32_t fill_step; /* and that with which it has work */
@@ -99,21 +101,31 @@ struct pm_fill {
 	} events[EVENTS_MAX];
 };
 
+/* A guaranteed program. */
+struct pm_job {
+	const struct pm_phase *phases;
+	uint32_t phase_count;
+	struct pm_result *result;
+	struct fake *fake;
+	struct td_period period;
+	uint64_t next_ns, began_ns, launched_ns, seen_ns, seed;
+	uint32_t phase, phase_steps, kernel, told_steps;
+	uint64_t last_told_ns;
+	bool idle, told_any;
+	bool pausing; /* its host works; nothing is submitted */
+};
+
 static struct {
 	struct pm_settings settings;
 	struct pm_result *result;
 	struct world world;
 	uint64_t now_ns, gpu_free_ns, node_ns;
-	/* guaranteed */
-	struct td_period period;
-	uint64_t next_ns, began_ns, launched_ns, seen_ns, seed;
-	uint32_t phase, phase_steps, kernel, told_steps;
-	uint64_t last_told_ns;
-	bool idle, told_any, joined, filling;
-	bool pausing; /* its host works; nothing is submitted */
+	struct pm_job jobs[2], *job; /* the one whose turn it is */
+	bool joined, filling;
 	/* messages on their way, all equally long */
 	struct {
 		uint64_t at_ns;
+		struct fake *from;
 		struct td_msg msg;
 	} way[16];
 	uint32_t way_first, way_count;
@@ -274,14 +286,14 @@ static uint64_t pm_run_kernel(uint64_t ns)
 
 /* -- the daemon -- */
 
-static struct fake *pm_guaranteed(void)
+static uint32_t pm_jobs(void)
 {
-	return &pm.world.fakes[0];
+	return pm.settings.second.kernels ? 2 : 1;
 }
 
 static struct fake *pm_besteffort(uint32_t i)
 {
-	return &pm.world.fakes[1 + i];
+	return &pm.world.fakes[2 + i];
 }
 
 /* A besteffort program's page. */
@@ -318,7 +330,7 @@ static void pm_ask_policy(void)
 	memcpy(&pm_current()->meter, &td_meter.page, sizeof(td_meter.page));
 	pm.world.now = pm.now_ns;
 	pm.node_ns = td_node_step(&pm.world.node, pm.now_ns);
-	for (uint32_t i = 0; i < 1 + FILLS_MAX; i++)
+	for (uint32_t i = 0; i < 2 + FILLS_MAX; i++)
 		if (pm.world.fakes[i].process)
 			fake_act(&pm.world, &pm.world.fakes[i]);
 	for (uint32_t i = 0; i < pm_fills(); i++)
@@ -332,17 +344,19 @@ static void pm_send(const struct td_msg *msg)
 	if (pm.way_count > 16)
 		abort();
 	pm.way[i].at_ns = pm.now_ns + WAY_NS;
+	pm.way[i].from = pm.job->fake;
 	pm.way[i].msg = *msg;
 }
 
 static void pm_arrive(void)
 {
 	struct td_msg msg = pm.way[pm.way_first].msg;
+	struct fake *from = pm.way[pm.way_first].from;
 
 	pm.way_first = (pm.way_first + 1) % 16;
 	pm.way_count--;
 	pm.world.now = pm.now_ns;
-	if (say(&pm.world, pm_guaranteed(), &msg))
+	if (say(&pm.world, from, &msg))
 		abort();
 	pm_ask_policy();
 }
@@ -353,14 +367,14 @@ static void pm_tell_step(uint64_t step_ns, uint64_t began_ns, uint32_t unit, uin
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_step};
 
-	msg.step.steps = ++pm.told_steps;
+	msg.step.steps = ++pm.job->told_steps;
 	msg.step.step_ns = msg.step.median_ns = step_ns;
 	msg.step.began_ns = began_ns;
 	msg.step.unit = unit;
 	msg.step.sure_ppm = sure_ppm;
 	if (pm.settings.lie)
 		pm.settings.lie(&msg.step, pm.now_ns);
-	if (pm_guaranteed()->pacing.steps)
+	if (pm.job->fake->pacing.steps)
 		pm_send(&msg);
 }
 
@@ -368,7 +382,8 @@ static bool pm_is_unknown(void)
 {
 	const struct pm_settings *s = &pm.settings;
 
-	return pm.result->steps < s->known_from || (s->known_to && pm.result->steps >= s->known_to);
+	return pm.job->result->steps < s->known_from ||
+	       (s->known_to && pm.job->result->steps >= s->known_to);
 }
 
 /* The gate's hook, where steps are to be found. */
@@ -376,9 +391,9 @@ static void pm_call(uint32_t signature)
 {
 	struct td_period_step step;
 
-	if (pm.settings.told || pm_is_unknown() || !(pm_guaranteed()->word & TD_WORD_STEPS))
+	if (pm.settings.told || pm_is_unknown() || !(pm.job->fake->word & TD_WORD_STEPS))
 		return;
-	switch (td_period_event(&pm.period, signature, pm.now_ns, &step)) {
+	switch (td_period_event(&pm.job->period, signature, pm.now_ns, &step)) {
 	case TD_PERIOD_STEP: pm_tell_step(step.step_ns, pm.now_ns, step.unit, step.sure_ppm); break;
 	case TD_PERIOD_BREAK:
 	case TD_PERIOD_NOTHING: break;
@@ -389,19 +404,20 @@ static void pm_launch(const struct pm_phase *phase)
 {
 	struct td_msg want = {.type = TD_MSG_TYPE_want};
 
-	if (pm.idle) {
-		want.want.word = pm_guaranteed()->word;
+	if (pm.job->idle) {
+		want.want.word = pm.job->fake->word;
 		pm_send(&want);
-		pm.idle = false;
+		pm.job->idle = false;
 	}
-	pm.pausing = false;
-	pm_call(0x80000000u | (phase->function + pm.kernel % 7));
-	if (!pm.kernel && pm.result->steps < STEPS_MAX)
-		pm.result->residual_ns[pm.result->steps] =
+	pm.job->pausing = false;
+	pm_call(0x80000000u | (phase->function + pm.job->kernel % 7));
+	if (!pm.job->kernel && pm.job->result->steps < STEPS_MAX)
+		pm.job->result->residual_ns[pm.job->result->steps] =
 			pm.gpu_free_ns > pm.now_ns ? pm.gpu_free_ns - pm.now_ns : 0;
-	pm.launched_ns = pm_run_kernel(phase->kernel_ns);
-	pm.kernel++;
-	pm.next_ns = pm.settings.waits ? pm.launched_ns + LAUNCH_NS : pm.now_ns + LAUNCH_NS;
+	pm.job->launched_ns = pm_run_kernel(phase->kernel_ns);
+	pm.job->kernel++;
+	pm.job->next_ns =
+		pm.settings.waits ? pm.job->launched_ns + LAUNCH_NS : pm.now_ns + LAUNCH_NS;
 }
 
 static uint32_t pm_parts(const struct pm_phase *phase)
@@ -411,28 +427,28 @@ static uint32_t pm_parts(const struct pm_phase *phase)
 
 static void pm_begin_part(const struct pm_phase *phase)
 {
-	double noise = 1 + phase->noise * random_normal(&pm.seed);
-	uint32_t part = pm.kernel / (phase->kernels / pm_parts(phase));
+	double noise = 1 + phase->noise * random_normal(&pm.job->seed);
+	uint32_t part = pm.job->kernel / (phase->kernels / pm_parts(phase));
 	uint64_t host_ns = phase->part_host_ns[part % 4];
 
 	if (!host_ns)
 		host_ns = phase->host_ns / pm_parts(phase);
-	pm.pausing = true;
-	pm.next_ns = pm.now_ns + (uint64_t)((double)host_ns * (noise > 0.1 ? noise : 0.1));
+	pm.job->pausing = true;
+	pm.job->next_ns = pm.now_ns + (uint64_t)((double)host_ns * (noise > 0.1 ? noise : 0.1));
 }
 
 static void pm_begin_step(void)
 {
-	pm.began_ns = pm.now_ns;
-	pm.kernel = 0;
-	pm_begin_part(&pm.settings.phases[pm.phase]);
+	pm.job->began_ns = pm.now_ns;
+	pm.job->kernel = 0;
+	pm_begin_part(&pm.job->phases[pm.job->phase]);
 }
 
 static void pm_end_step(void)
 {
-	struct pm_result *result = pm.result;
-	const struct pm_phase *phase = &pm.settings.phases[pm.phase];
-	uint64_t ns = pm.now_ns - pm.began_ns;
+	struct pm_result *result = pm.job->result;
+	const struct pm_phase *phase = &pm.job->phases[pm.job->phase];
+	uint64_t ns = pm.now_ns - pm.job->began_ns;
 
 	result->step_ns[result->steps] = ns;
 	result->ended_ns[result->steps] = pm.now_ns;
@@ -443,27 +459,28 @@ static void pm_end_step(void)
 	result->steps++;
 	pm_call(1); /* cuCtxSynchronize */
 	if (pm.settings.told && !phase->silent && !pm_is_unknown()) {
-		pm_tell_step(pm.told_any ? pm.now_ns - pm.last_told_ns : 0, pm.now_ns, 0, TD_PPM);
-		pm.last_told_ns = pm.now_ns;
-		pm.told_any = true;
+		pm_tell_step(pm.job->told_any ? pm.now_ns - pm.job->last_told_ns : 0, pm.now_ns, 0,
+			TD_PPM);
+		pm.job->last_told_ns = pm.now_ns;
+		pm.job->told_any = true;
 	}
-	if (++pm.phase_steps >= phase->steps) {
-		pm.phase_steps = 0;
-		pm.phase = (pm.phase + 1) % pm.settings.phase_count;
+	if (++pm.job->phase_steps >= phase->steps) {
+		pm.job->phase_steps = 0;
+		pm.job->phase = (pm.job->phase + 1) % pm.job->phase_count;
 	}
 	pm_begin_step();
 }
 
 static void pm_guaranteed_goes_on(void)
 {
-	const struct pm_phase *phase = &pm.settings.phases[pm.phase];
-	bool whole = pm.kernel % (phase->kernels / pm_parts(phase)) == 0;
+	const struct pm_phase *phase = &pm.job->phases[pm.job->phase];
+	bool whole = pm.job->kernel % (phase->kernels / pm_parts(phase)) == 0;
 
-	if (pm.kernel < phase->kernels && (pm.pausing || !whole))
+	if (pm.job->kernel < phase->kernels && (pm.job->pausing || !whole))
 		pm_launch(phase);
-	else if (pm.launched_ns > pm.now_ns)
-		pm.next_ns = pm.launched_ns; /* it synchronises */
-	else if (pm.kernel < phase->kernels)
+	else if (pm.job->launched_ns > pm.now_ns)
+		pm.job->next_ns = pm.job->launched_ns; /* it synchronises */
+	else if (pm.job->kernel < phase->kernels)
 		pm_begin_part(phase);
 	else
 		pm_end_step();
@@ -472,9 +489,10 @@ static void pm_guaranteed_goes_on(void)
 /* Its agent looks: nothing submitted for a while, and nothing in flight. */
 static uint64_t pm_idle_at_ns(void)
 {
-	if (!pm.settings.policy || pm.idle || !pm.pausing || !pm_guaranteed()->others_wait)
+	if (!pm.settings.policy || pm.job->idle || !pm.job->pausing || !pm.job->fake->others_wait)
 		return UINT64_MAX;
-	return (pm.launched_ns > pm.seen_ns ? pm.launched_ns : pm.seen_ns) + IDLE_NS;
+	return (pm.job->launched_ns > pm.job->seen_ns ? pm.job->launched_ns : pm.job->seen_ns) +
+	       IDLE_NS;
 }
 
 static void pm_say_idle(void)
@@ -482,7 +500,7 @@ static void pm_say_idle(void)
 	struct td_msg msg = {.type = TD_MSG_TYPE_idle};
 
 	msg.idle.since_ns = pm.now_ns;
-	pm.idle = true;
+	pm.job->idle = true;
 	pm_send(&msg);
 }
 
@@ -543,6 +561,13 @@ static void pm_join(struct fake *f, const char *name, enum td_class class)
 	fake_want(&pm.world, f);
 }
 
+static void pm_join_guaranteed(uint32_t i)
+{
+	pm_join(&pm.world.fakes[i], i ? "second" : "guaranteed", TD_CLASS_GUARANTEED);
+	if (td_job_set(&pm.world.fakes[i].process->job->settings, "slack", pm.settings.slack, NULL))
+		abort();
+}
+
 static void pm_join_besteffort(void)
 {
 	pm.joined = true;
@@ -570,8 +595,14 @@ static void pm_begin(const struct pm_settings *settings, struct pm_result *resul
 	pm.settings = *settings;
 	pm.result = result;
 	pm.now_ns = 1000 * TD_NS_PER_MS;
-	pm.seed = settings->seed;
 	pm.node_ns = UINT64_MAX;
+	pm.jobs[0] = (struct pm_job){.phases = pm.settings.phases,
+		.phase_count = settings->phase_count,
+		.result = result};
+	pm.jobs[1] = (struct pm_job){
+		.phases = &pm.settings.second, .phase_count = 1, .result = settings->second_result};
+	if (settings->second_result)
+		memset(settings->second_result, 0, sizeof(*settings->second_result));
 	for (uint32_t i = 0; i < FILLS_MAX; i++)
 		pm.fills[i].next_ns = UINT64_MAX;
 	if (settings->policy) {
@@ -580,15 +611,18 @@ static void pm_begin(const struct pm_settings *settings, struct pm_result *resul
 		if (td_options_set(&pm.world.node.options, "policy", settings->policy, NULL))
 			abort();
 		td_node_options_changed(&pm.world.node, pm.now_ns, "policy");
-		pm_join(pm_guaranteed(), "guaranteed", TD_CLASS_GUARANTEED);
-		if (td_job_set(&pm_guaranteed()->process->job->settings, "slack", settings->slack,
-			    NULL))
-			abort();
+		for (uint32_t i = 0; i < pm_jobs(); i++)
+			pm_join_guaranteed(i);
 		settle(&pm.world);
 		pm_ask_policy();
 	}
-	pm.seen_ns = pm.now_ns;
-	pm_begin_step();
+	for (uint32_t i = 0; i < pm_jobs(); i++) {
+		pm.job = &pm.jobs[i];
+		pm.job->fake = &pm.world.fakes[i];
+		pm.job->seed = settings->seed + 1000 * i;
+		pm.job->seen_ns = pm.now_ns;
+		pm_begin_step();
+	}
 }
 
 static void pm_least(uint64_t at_ns, int what, uint64_t *ns, int *which)
@@ -599,7 +633,8 @@ static void pm_least(uint64_t at_ns, int what, uint64_t *ns, int *which)
 	*which = what;
 }
 
-#define FILL 5 /* and the number of the besteffort program */
+#define JOB  2             /* for each of the guaranteed ones: it goes on, it is idle */
+#define FILL (4 + 2 * JOB) /* and the number of the besteffort program */
 
 /* Until the guaranteed program has made so many steps. */
 static void pm_run(const struct pm_settings *settings, uint32_t steps, struct pm_result *result)
@@ -616,18 +651,26 @@ static void pm_run(const struct pm_settings *settings, uint32_t steps, struct pm
 			for (uint32_t i = 0; i < pm_fills(); i++)
 				pm.fills[i].next_ns = pm.now_ns;
 		}
-		pm_least(pm.next_ns, 0, &at, &what);
-		pm_least(pm.node_ns, 2, &at, &what);
-		pm_least(pm.way_count ? pm.way[pm.way_first].at_ns : UINT64_MAX, 3, &at, &what);
-		pm_least(pm_idle_at_ns(), 4, &at, &what);
+		pm_least(pm.jobs[0].next_ns, JOB, &at, &what);
+		if (pm_jobs() > 1)
+			pm_least(pm.jobs[1].next_ns, JOB + 1, &at, &what);
+		pm_least(pm.node_ns, 0, &at, &what);
+		pm_least(pm.way_count ? pm.way[pm.way_first].at_ns : UINT64_MAX, 1, &at, &what);
+		for (uint32_t i = 0; i < pm_jobs(); i++) {
+			pm.job = &pm.jobs[i];
+			pm_least(pm_idle_at_ns(), 2 * JOB + (int)i, &at, &what);
+		}
 		for (uint32_t i = 0; i < pm_fills(); i++)
 			pm_least(pm.fills[i].next_ns, FILL + (int)i, &at, &what);
 		pm.now_ns = at > pm.now_ns ? at : pm.now_ns;
+		pm.job = &pm.jobs[what % JOB];
 		switch (what) {
-		case 0: pm_guaranteed_goes_on(); break;
-		case 2: pm_ask_policy(); break;
-		case 3: pm_arrive(); break;
-		case 4: pm_say_idle(); break;
+		case 0: pm_ask_policy(); break;
+		case 1: pm_arrive(); break;
+		case JOB:
+		case JOB + 1: pm_guaranteed_goes_on(); break;
+		case 2 * JOB:
+		case 2 * JOB + 1: pm_say_idle(); break;
 		default: pm_fill((uint32_t)(what - FILL)); break;
 		}
 	}

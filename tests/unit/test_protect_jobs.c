@@ -263,3 +263,53 @@ TEST(besteffort_work_that_begins_after_long_idleness_finds_no_duty_that_nothing_
 		CHECK(j.most < 0.05);
 	}
 }
+
+static double mean_ms(const struct pm_result *result, uint32_t from)
+{
+	return (double)(result->ended_ns[result->steps - 1] - result->ended_ns[from - 1]) /
+	       (result->steps - from) / MS;
+}
+
+/*
+ * There is no one step time that says what both bear: besteffort work has the least of their floors while one of them works, and under tandem all of the GPU where both pause. Compared
+ * are means with those of both without it: which of the two is in the other's way at a time is chance, and other by the least difference.
+ */
+TEST(two_guaranteed_jobs_keep_their_speed_beside_besteffort_work)
+{
+	static struct pm_result second, second_alone;
+
+	for (unsigned v = 0; v < 8; v++) {
+		bool pauses = v & 4;
+		struct pm_settings s = training(pauses ? "tandem" : "antman", v & 1, v & 2, 8);
+		double first_longer, second_longer, share;
+		uint32_t above = 0;
+
+		s.second = (struct pm_phase){.steps = 1,
+			.host_ns = 260 * MS,
+			.kernel_ns = 5 * MS,
+			.kernels = 10,
+			.function = 500,
+			.noise = 0.005};
+		s.second_result = &second;
+		(void)judge(s, 100, 1500);
+		s.second_result = &second_alone;
+		s.policy = NULL;
+		pm_run(&s, 1600, &alone);
+		for (uint32_t i = 100; i < 1600; i++)
+			above += run.duty_ppm[i] != 2000;
+		first_longer = mean_ms(&run, 100) / mean_ms(&alone, 100) - 1;
+		second_longer = mean_ms(&second, 100) / mean_ms(&second_alone, 100) - 1;
+		share = (double)(run.filled_ns[1599] - run.filled_ns[99]) /
+			(double)(run.ended_ns[1599] - run.ended_ns[99]);
+		printf("# %s, %s, %s: %.2f%% and %.2f%% longer, besteffort has %.1f%% of the time, "
+		       "%u steps end with another duty than the floor\n",
+			pauses ? "tandem" : "antman", v & 1 ? "told" : "found",
+			v & 2 ? "kernel by kernel" : "queued", 100 * first_longer,
+			100 * second_longer, 100 * share, above);
+		CHECK(first_longer < 0.01);
+		CHECK(second_longer < 0.01);
+		CHECK_EQ(above, 0);
+		CHECK(share >= (pauses ? 0.2 : 0.001));
+		CHECK(!run.closed);
+	}
+}
