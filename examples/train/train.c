@@ -240,12 +240,15 @@ static uint64_t check(const struct settings *s, CUdeviceptr data, uint64_t *ret_
 	return wrong;
 }
 
-/* Between the ends of two steps: the first one has no such time. */
+/* When each step ended, and what is between the ends of two: the first one has no such time. */
 static void print_times(const uint64_t *ends_ns, uint64_t steps)
 {
 	printf("\"step_ms\": [");
 	for (uint64_t i = 1; i < steps; i++)
 		printf("%s%.3f", i > 1 ? ", " : "", (double)(ends_ns[i] - ends_ns[i - 1]) / 1e6);
+	printf("], \"ends_ns\": [");
+	for (uint64_t i = 0; i < steps; i++)
+		printf("%s%llu", i ? ", " : "", (unsigned long long)ends_ns[i]);
 	printf("], ");
 }
 

@@ -36,12 +36,16 @@ def surge(policy, kind):
             return surging.poll() is not None
 
         until(has_ended, "the guaranteed one ends")
-        times = finish(surging)["step_ms"]
+        result = finish(surging)
+        times, ends = result["step_ms"], result["ends_ns"]
         # Nothing of it left the GPU, but in its pauses where both take turns; and so long as it had all of it, the other one had no more than the rest.
         if policy == "antman":
             assert not any(look["surging"]["host_bytes"] or look["surging"]["out_bytes"] for look in looks), [look["surging"] for look in looks][-1]
         surged = [i for i, look in enumerate(looks) if look["surging"]["resident_bytes"] >= (OWN + MORE) * MIB]
         assert surged and all(looks[i]["other"]["resident_bytes"] <= (64 - OWN - MORE) * MIB for i in surged), (len(looks), surged)
+        # What was missing the other one gave between the two ends of the step that the surge came with, by what events tell. How much that is depends on how much of the rest it had been given by then.
+        given = sum(e["value_bytes"] for e in world.events("shrunk") if e["name"] == "other" and ends[AT - 1] < e["time_ns"] < ends[AT])
+        assert given > 0, (ends[AT - 1], ends[AT], world.events("shrunk"))
         until(lambda: named(world, "other").get("resident_bytes", 0) >= OTHERS * MIB, "what it had to give comes back")
         finish(other)
         assert not [e for e in world.events() if e["kind"] in ("refused", "killed", "error")], world.events()
