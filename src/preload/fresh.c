@@ -27,22 +27,32 @@ static void say(uint32_t set, uint32_t clear)
 		;
 }
 
+bool td_fresh_has_name(uint32_t hash)
+{
+	return hash && !td_window_is_sized(hash);
+}
+
+static _Atomic uint64_t *unnamed(uint32_t hash)
+{
+	return &td_pacer.unnamed_ns[hash ? hash - TD_WINDOW_SIZED : 0];
+}
+
 uint64_t td_fresh_likely_ns(uint32_t hash)
 {
-	return hash ? td_solo_expect(&td_pacer.solo, hash)
-		    : atomic_load_explicit(&td_pacer.unnamed_ns, memory_order_relaxed);
+	return td_fresh_has_name(hash) ? td_solo_expect(&td_pacer.solo, hash)
+				       : atomic_load_explicit(unnamed(hash), memory_order_relaxed);
 }
 
 /* Longer or shorter, slowly. */
-void td_fresh_note_unnamed(uint64_t ns)
+void td_fresh_note_unnamed(uint32_t hash, uint64_t ns)
 {
-	uint64_t before = atomic_load_explicit(&td_pacer.unnamed_ns, memory_order_relaxed);
+	uint64_t before = atomic_load_explicit(unnamed(hash), memory_order_relaxed);
 
 	if (ns < before)
 		ns = before - (before - ns) / UNNAMED_SHARE;
 	else if (before)
 		ns = before + (ns - before) / UNNAMED_SHARE;
-	atomic_store_explicit(&td_pacer.unnamed_ns, ns, memory_order_relaxed);
+	atomic_store_explicit(unnamed(hash), ns, memory_order_relaxed);
 }
 
 /* One of ours is tried. */

@@ -12,8 +12,11 @@ struct td_window_mark;
 /* What a piece of work with this hash will take; 0: not known. */
 uint64_t td_fresh_likely_ns(uint32_t hash);
 
-/* A piece without a name, such as a copy, took so long. */
-void td_fresh_note_unnamed(uint64_t ns);
+/* Is it known what it is, so that its own time can be told from that of others? Of copies and sets it is not: by the same number of bytes they take longer or shorter. */
+bool td_fresh_has_name(uint32_t hash);
+
+/* A piece without a name took so long. Those of about the same size, by powers of two, share a number; those of which no size is told share one. */
+void td_fresh_note_unnamed(uint32_t hash, uint64_t ns);
 
 /* How long it has to wait before it may be asked again whether it may go, as it is new and another one is tried; 0: not at all. */
 uint64_t td_fresh_wait_ns(uint32_t hash, uint64_t now_ns);

@@ -111,7 +111,7 @@ void td_gate_note_step(uint32_t kind)
 
 	if (!atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed) || td_gate_disabled())
 		return;
-	td_steps_call(kind & TD_SUBMIT_CALL ? kind >> TD_SUBMIT_WORK_SHIFT
+	td_steps_call(kind & TD_SUBMIT_CALL ? td_submit_call(kind)
 					    : kind >> TD_SUBMIT_FUNCTION_SHIFT | TD_STEPS_FUNCTION);
 	errno = saved;
 }

@@ -45,10 +45,34 @@ extern bool td_gate_fenced;
 #define TD_SUBMIT_OWN_NULL 1u /* a per-thread flavour: NULL is the thread's own default stream */
 #define TD_SUBMIT_DEPENDENT                                                                        \
 	2u /* a programmatic dependent launch: nothing may come between it and the launch before */
-#define TD_SUBMIT_CALL 4u /* what follows is the number of the call: nothing is known of the work */
+#define TD_SUBMIT_CALL                                                                             \
+	4u /* what follows is the number of the call: nothing is known of the work but, at most, its size */
 /* From here on a hash of what is launched: its solo time is known by that. 0: not told. The upper bits are of the function alone. */
 #define TD_SUBMIT_WORK_SHIFT     3
 #define TD_SUBMIT_FUNCTION_SHIFT 18
+/* Behind a call's number: of a copy or a set, by how much it is about, the number of bits of that; 0: not told. */
+#define TD_SUBMIT_SIZE_SHIFT 26
+static inline uint32_t td_submit_size(uint64_t bytes)
+{
+	return bytes ? (64 - (uint32_t)__builtin_clzll(bytes)) % TD_WINDOW_SIZES
+			       << TD_SUBMIT_SIZE_SHIFT
+		     : 0;
+}
+
+/* The number of the call. */
+static inline uint32_t td_submit_call(uint32_t kind)
+{
+	return (kind & ((1u << TD_SUBMIT_SIZE_SHIFT) - 1)) >> TD_SUBMIT_WORK_SHIFT;
+}
+
+/* What td_window_submitted() is told of it. */
+static inline uint32_t td_submit_as_work(uint32_t kind)
+{
+	if (!(kind & TD_SUBMIT_CALL))
+		return kind >> TD_SUBMIT_WORK_SHIFT;
+	return kind >> TD_SUBMIT_SIZE_SHIFT ? TD_WINDOW_SIZED | kind >> TD_SUBMIT_SIZE_SHIFT : 0;
+}
+
 static inline uint32_t td_submit_work(const void *what, unsigned x, unsigned y, unsigned z)
 {
 	uint64_t function = ((uintptr_t)what >> 4) * 0x9e3779b97f4a7c15;

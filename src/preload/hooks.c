@@ -5,6 +5,7 @@
 #include "preload/outside.h"
 #include "preload/reach.h"
 #include "preload/real.h"
+#include "preload/sizes.h"
 #include "preload/thread.h"
 
 /*
@@ -23,7 +24,8 @@
 			if (r)                                                                     \
 				return r;                                                          \
 		}                                                                                  \
-		slot = td_gate_enter(null_stream, (own_stream) | WAITING(symbol));                 \
+		slot = td_gate_enter(null_stream,                                                  \
+			(own_stream) | WAITING(symbol) | td_submit_size(TD_SIZE(symbol)));         \
 		if (td_context_any_capture() || !td_real.async) {                                  \
 			r = td_real.symbol TD_ARGS_##symbol;                                       \
 			td_gate_leave(slot);                                                       \

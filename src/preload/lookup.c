@@ -15,6 +15,7 @@
 #include "preload/nvml.h"
 #include "preload/reach.h"
 #include "preload/real.h"
+#include "preload/sizes.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -229,7 +230,8 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 #define FUNCTION(work)       FIRST work
 /* Of one that may be a library's kernel by its own handle. */
 #define LAUNCHES(symbol, work) (FUNCTION(work) && td_library_has_kernels())
-#define WORK(symbol, work)     td_submit_kind(TD_SYMBOL_##symbol, UNPACK work)
+#define WORK(symbol, work)                                                                         \
+	(td_submit_kind(TD_SYMBOL_##symbol, UNPACK work) | td_submit_size(TD_SIZE(symbol)))
 
 /* waits: the call does, for what it has submitted. */
 #define SUBMITTING(symbol, stream, kind, waits)                                                    \

@@ -163,11 +163,11 @@ static void pay(const struct td_window *window, uint64_t gpu_ns, uint32_t duty)
 	atomic_fetch_add_explicit(&td_meter.page.gpu_ns, gpu_ns, memory_order_relaxed);
 }
 
-/* How long such work may take. Of copies one number stands for all. */
+/* How long such work may take. Of copies of about the same size one number stands for all. */
 static void note_length(const struct td_window_mark *mark, uint64_t elapsed_ns, uint32_t rivals)
 {
-	if (!mark->hash)
-		td_fresh_note_unnamed(elapsed_ns / mark->submissions);
+	if (!td_fresh_has_name(mark->hash))
+		td_fresh_note_unnamed(mark->hash, elapsed_ns / mark->submissions);
 	if (mark->free || !rivals)
 		td_lengths_note(&td_pacer.lengths, mark->hash, elapsed_ns,
 			!rivals && mark->word == td_gate_word());
@@ -189,7 +189,7 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 	if (!duty || window->gpu < 0)
 		return elapsed_ns;
 	/* Of copies nothing is known: they cost what they took. */
-	if (ns && mark->hash)
+	if (ns && td_fresh_has_name(mark->hash))
 		ns = solo_ns(mark, ns, rivals);
 	/* Measured or not: there is no more to wait for. */
 	if (was_alone(mark))
@@ -503,7 +503,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 	const struct td_driver *driver = td_driver();
 	struct td_window *window = &slot->window;
 	uint32_t word = td_gate_word(), duty = note_duty(word);
-	uint32_t work = kind & TD_SUBMIT_CALL ? 0 : kind >> TD_SUBMIT_WORK_SHIFT;
+	uint32_t work = td_submit_as_work(kind);
 	uint64_t context;
 	bool within;
 

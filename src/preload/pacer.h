@@ -10,8 +10,7 @@
 #include "preload/budget.h"
 #include "preload/hold.h"
 #include "preload/spans.h"
-
-struct td_window;
+#include "preload/window.h"
 
 /* Zeroed: none yet. */
 struct td_clock {
@@ -34,8 +33,8 @@ struct td_pacer {
 	struct td_lengths lengths;
 	_Atomic uint32_t duty_ppm;      /* of the duty in force; 0: none */
 	_Atomic uint32_t last_duty_ppm; /* the last one that was */
-	_Atomic uint64_t
-		unnamed_ns; /* a copy, or another piece of which nothing is known, took so long; 0: not known */
+	/* By size: a copy, or another piece of which nothing else is known, took so long; 0: not known. */
+	_Atomic uint64_t unnamed_ns[TD_WINDOW_SIZES];
 	_Atomic uint64_t submitted_ns; /* when the process submitted last, under a duty */
 	_Atomic uint64_t
 		new_since_ns; /* the first of what is new and not seen to end was let in then; 0: there is none; and the next one may be then */

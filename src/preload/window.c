@@ -22,6 +22,8 @@ void td_window_reset(struct td_window *window)
 
 uint32_t td_window_hash(uint32_t work)
 {
+	if (td_window_is_sized(work))
+		return work;
 	return work * HASH_FACTOR; /* odd: nothing but 0 becomes 0 */
 }
 

@@ -60,7 +60,15 @@ void td_window_reset(struct td_window *window);
 /* A submission was made onto stream. work: what it is, as far as that is known; 0: it is not. */
 void td_window_submitted(struct td_window *window, void *stream, uint32_t work);
 
-/* The hash of a mark behind nothing but this work; 0 only for 0. */
+/* Of work, or of a mark: it is known by its size alone, or not even by that. */
+#define TD_WINDOW_SIZED 0x80000000u
+#define TD_WINDOW_SIZES 64u
+static inline bool td_window_is_sized(uint32_t work)
+{
+	return work - TD_WINDOW_SIZED < TD_WINDOW_SIZES;
+}
+
+/* The hash of a mark behind nothing but this work; 0 only for 0. Of what has a size and nothing else (TD_WINDOW_SIZED) it is that. */
 uint32_t td_window_hash(uint32_t work);
 
 /* Is it time for an event behind the last submission, if at most window_ns may be in flight? */

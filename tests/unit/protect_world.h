@@ -58,6 +58,7 @@ struct pm_settings {
 	uint32_t fill_long_every;
 	bool fill_long_other; /* that is another kernel */
 	bool fill_copies;     /* no kernels but copies */
+	bool fill_sized;      /* of which it is told how large they are: as they take */
 	bool fill_threads;    /* a thread of its own for each launch */
 	struct pm_phase phases[4];
 	uint32_t phase_count;
@@ -535,7 +536,9 @@ static void pm_fill(uint32_t i)
 	}
 	if (paced &&
 		!td_pace_may_submit(&fill->pace, &fill->slot, &stream,
-			pm.settings.fill_copies ? TD_SUBMIT_CALL : work << TD_SUBMIT_WORK_SHIFT)) {
+			pm.settings.fill_copies
+				? TD_SUBMIT_CALL | (pm.settings.fill_sized ? td_submit_size(ns) : 0)
+				: work << TD_SUBMIT_WORK_SHIFT)) {
 		td_pace_sleep(&fill->pace, &fill->slot, word);
 		fill->next_ns = pm.slept_until_ns;
 		return;

@@ -2,6 +2,8 @@
 #include "test.h"
 
 #include "base/time.h"
+#include "preload/gate.h"
+#include "preload/sizes.h"
 #include "preload/window.h"
 
 #define MS TD_NS_PER_MS
@@ -147,4 +149,30 @@ TEST(pauses_are_short_and_bounded)
 	CHECK(td_window_pause_ns(&w, 10 * MS) <= 1 * MS);
 	w.estimate_ns = 1;
 	CHECK(td_window_pause_ns(&w, 10 * MS) >= 10000);
+}
+
+/* By its size alone a copy is known, and by nothing else of its call; what is launched is never taken for one. */
+TEST(copies_are_told_apart_by_the_power_of_two_of_their_size)
+{
+	struct td_window w = {0};
+	uint32_t call = TD_SUBMIT_CALL | 600u << TD_SUBMIT_WORK_SHIFT,
+		 small = td_submit_as_work(call | td_submit_size(4096)),
+		 large = td_submit_as_work(call | td_submit_size(8192));
+	size_t a2 = 4095;
+
+	CHECK_EQ(td_submit_as_work(call), 0);
+	CHECK_EQ(td_submit_as_work(call | td_submit_size(0)), 0);
+	CHECK_EQ(td_submit_as_work(call | td_submit_size(8191)), small);
+	CHECK(small != large && td_window_is_sized(small) && td_window_is_sized(large));
+	CHECK_EQ(td_submit_call(call | td_submit_size(UINT64_MAX)), 600);
+	CHECK_EQ(td_submit_as_work(call | td_submit_size(UINT64_MAX)), 0);
+	CHECK(!td_window_is_sized(0));
+	CHECK(!td_window_is_sized(td_submit_as_work(td_submit_work(&w, 1, 1, 1))));
+	td_window_submitted(&w, &stream_a, small);
+	CHECK_EQ(w.hash, small);
+	td_window_submitted(&w, &stream_a, large);
+	CHECK(!td_window_is_sized(w.hash)); /* a mark of several is none of them */
+	CHECK_EQ(TD_SIZE(cuMemcpyHtoDAsync_v2), a2);
+	CHECK_EQ(TD_SIZE(cuLaunchKernel), 0);
+	CHECK_EQ(TD_SIZE(cuMemcpy3DAsync_v2), 0);
 }

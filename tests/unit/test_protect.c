@@ -338,7 +338,7 @@ TEST(a_long_kernel_behind_short_ones_is_over_when_the_pause_is)
 	}
 }
 
-/* One number stands for all copies: for long ones, where some are. */
+/* Where it is not told how large they are, as in copies of rectangles, one number stands for all: for long ones, where some are. */
 TEST(a_long_copy_among_short_ones_is_over_when_the_pause_is)
 {
 	for (unsigned v = 0; v < 4; v++) {
@@ -355,5 +355,58 @@ TEST(a_long_copy_among_short_ones_is_over_when_the_pause_is)
 		show(&s, &j);
 		CHECK(j.within_1 >= 0.99);
 		CHECK(j.of_what_is_left >= 0.5);
+	}
+}
+
+/* Else they are told apart by their sizes. */
+TEST(copies_of_other_sizes_are_other_work)
+{
+	static const struct {
+		uint64_t ms;
+		double left;
+	} longs[] = {{5, 0.8}, {20, 0.8}, {50, 0.6}, {100, 0.4}};
+
+	for (unsigned v = 0; v < 8; v++) {
+		unsigned i = v / 2;
+		struct pm_settings s = training("tandem", v & 1, i & 1, i);
+
+		s.fill_ns = MS / 10;
+		s.fill_copies = s.fill_sized = true;
+		s.fill_long_ns = longs[i].ms * MS;
+		s.fill_long_every = 40;
+		struct pm_judgement j = judge(s, 300, 400);
+
+		printf("# 39 copies of 0.1 ms, then a larger one of %u ms: ",
+			(unsigned)longs[i].ms);
+		show(&s, &j);
+		CHECK(j.within_1 >= 0.99);
+		CHECK(j.of_what_is_left >= longs[i].left);
+	}
+}
+
+/* By the duty alone a long one makes the step that it comes in as much longer: one, and none behind it. */
+TEST(under_antman_a_step_has_one_long_copy)
+{
+	static const struct {
+		uint64_t ms;
+		bool waits;
+	} longs[] = {{20, true}, {100, true}, {100, false}};
+
+	for (unsigned v = 0; v < 6; v++) {
+		uint64_t long_ms = longs[v / 2].ms;
+		struct pm_settings s = training("antman", v & 1, longs[v / 2].waits, 1);
+
+		s.fill_ns = MS / 10;
+		s.fill_copies = s.fill_sized = true;
+		s.fill_long_ns = long_ms * MS;
+		s.fill_long_every = 40;
+		struct pm_judgement j = judge(s, 300, 400);
+
+		printf("# 39 copies of 0.1 ms, then a larger one of %u ms, worst step %.0f%% "
+		       "longer: ",
+			(unsigned)long_ms, 100 * j.most);
+		show(&s, &j);
+		CHECK(j.most * 400 <= (double)long_ms + 10);
+		CHECK(j.share >= 0.001);
 	}
 }
