@@ -151,6 +151,7 @@ static void event(struct world *w, uint8_t kind, uint8_t arg)
 		c->minimal_bytes = (uint64_t)arg * MIB / 6;
 		c->host_bytes = arg & 8 ? MIB : 0;
 		c->weight = 1 + (arg & 7);
+		c->fresh = arg >> 4 & 7;
 		break;
 	case 12: c->profile = arg & 0x80 ? NULL : &profile; break;
 	default: c->resident_bytes = arg & 0x40 ? c->demanded_bytes : c->demanded_bytes / 2; break;
@@ -202,6 +203,8 @@ static void check_shares(const struct world *w)
 
 			require(grant->duty_ppm <= TD_PPM && grant->sm_share_ppm <= TD_PPM);
 			require(!grant->duty_ppm || c->class == TD_CLASS_BESTEFFORT);
+			require(!grant->hold_new ||
+				(c->class == TD_CLASS_BESTEFFORT && c->fresh & TD_FRESH_TOLD));
 			if (c->gpu != g || grant->gate == TD_GATE_CLOSED)
 				continue;
 			shares += grant->sm_share_ppm;
@@ -225,7 +228,7 @@ static void check_abilities(const struct world *w, const struct td_plan *plan, u
 	for (uint32_t i = 0; i < w->count; i++) {
 		const struct td_grant *grant = &w->grants[i];
 
-		require(has & TD_HAS(DUTY) || !grant->duty_ppm);
+		require(has & TD_HAS(DUTY) || (!grant->duty_ppm && !grant->hold_new));
 		require(has & TD_HAS(SM_SHARE) || !grant->sm_share_ppm);
 		require(has & TD_HAS(PRIORITY) || !grant->priority);
 		require(has & TD_HAS(BATCH) || !grant->batch);
