@@ -576,12 +576,14 @@ void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t wo
  */
 static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 {
-	uint64_t ns = td_solo_expect(&td_pacer.solo, td_window_hash(window->work));
+	uint32_t hash = td_window_hash(window->work);
+	uint64_t ns = td_fresh_likely_ns(hash);
 
-	window->unmarked_ns += ns;
+	/* Also where there is no mark left for it, and it is paid for by this. */
+	window->unmarked_ns += ns ? ns : NEW_NS;
 	td_pause_submitted(window, ns ? ns : NEW_NS, window->submitted_ns);
-	td_fresh_submitted(td_window_hash(window->work), window->submitted_ns);
-	return !ns || window->unmarked_ns >= mark_ns(window_ns);
+	td_fresh_submitted(hash, window->submitted_ns);
+	return !td_solo_expect(&td_pacer.solo, hash) || window->unmarked_ns >= mark_ns(window_ns);
 }
 
 void td_pace_submitted(struct td_slot *slot)

@@ -355,6 +355,35 @@ TEST(work_beside_others_is_guessed_also_while_nobody_is_alone_for_it)
 	td_gate_write(0);
 }
 
+/* While what is in front of it does not end, a thread has no more than TD_WINDOW_MARKS events in flight. */
+TEST(a_copy_that_finds_no_mark_left_is_paid_for)
+{
+	static struct td_slot slot;
+	unsigned let_in = 0;
+
+	td_pace_forked();
+	atomic_store(&td_gate.page.duty_ppm, 100000);
+	td_gate_write(TD_WORD_DUTY);
+	atomic_store(&td_pacer.unnamed_ns[0], 10 * TD_NS_PER_US);
+	busy = true;
+	for (; let_in < 2000; let_in++) {
+		struct td_pace pace = {0};
+
+		if (!td_pace_may_submit(&pace, &slot, (void *)0x100, TD_SUBMIT_CALL | 8))
+			break;
+		td_pace_submitted(&slot);
+		slot.window.estimate_ns =
+			10 * TD_NS_PER_US; /* nor is it the window that keeps it */
+	}
+	/* 10 ms ahead, and at most 20 that were saved: a tenth of that in pieces of 10 us, and as long as that loop took. */
+	printf("# %u\n", let_in);
+	CHECK(let_in > TD_WINDOW_MARKS && let_in < 1500);
+	busy = false;
+	atomic_store(&td_pacer.unnamed_ns[0], 0);
+	td_pace_forked();
+	td_gate_write(0);
+}
+
 TEST(another_duty_forgives_no_debt)
 {
 	static struct td_slot slot;

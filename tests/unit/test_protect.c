@@ -390,9 +390,9 @@ TEST(under_antman_a_step_has_one_long_copy)
 	static const struct {
 		uint64_t ms;
 		bool waits;
-	} longs[] = {{20, true}, {100, true}, {100, false}};
+	} longs[] = {{20, true}, {20, false}, {100, true}, {100, false}};
 
-	for (unsigned v = 0; v < 6; v++) {
+	for (unsigned v = 0; v < 8; v++) {
 		uint64_t long_ms = longs[v / 2].ms;
 		struct pm_settings s = training("antman", v & 1, longs[v / 2].waits, 1);
 
