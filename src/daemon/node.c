@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "daemon/capacity.h"
 #include "daemon/job.h"
+#include "daemon/overhead.h"
 #include "daemon/place.h"
 #include "daemon/quota.h"
 #include "preload/backend.h"
@@ -131,6 +132,7 @@ static void drop_client(struct td_node *node, struct td_client *client)
 {
 	uint32_t gpu = client->gpu;
 
+	td_overhead_given_up(node, client, client->demanded_bytes);
 	free_client(node, client);
 	td_capacity_leave(node, gpu);
 }
@@ -298,6 +300,9 @@ static void note_imported(struct td_client *client, uint64_t bytes, uint64_t now
 {
 	if (bytes > client->imported_bytes)
 		client->imported_ns = now_ns;
+	/* Which of them has been closed is not known. */
+	if (bytes < client->imported_bytes)
+		td_overhead_doubt(client, client->imported_bytes - bytes);
 	client->imported_bytes = bytes;
 }
 
@@ -323,6 +328,10 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	client->step_least_bytes = least(msg->step_least_bytes, client->step_peak_bytes);
 	client->by_allocator = msg->by_allocator;
 	note_imported(client, bounded(msg->imported_bytes), now_ns);
+	if (msg->given_up_bytes > client->given_up_bytes)
+		td_overhead_given_up(
+			node, client, bounded(msg->given_up_bytes - client->given_up_bytes));
+	client->given_up_bytes = msg->given_up_bytes;
 	client->paged_bytes = bounded(msg->paged_bytes);
 	client->managed_bytes = least(msg->managed_bytes, client->resident_bytes);
 	client->reported_bytes = client->demanded_bytes;

@@ -114,6 +114,8 @@ struct td_client {
 	bool overhead_known;
 	/* what it says that it has of others' memory; since when so much; of it, what overhead_bytes may be about */
 	uint64_t imported_bytes, imported_ns, overhead_imported_bytes;
+	uint64_t given_up_bytes; /* so far, what others may have: as it says */
+	bool has_news; /* of what it has imported some may be its own by now, as of the next step */
 	uint64_t
 		unseen_bytes; /* of it, at this step: counts in its job's hard limit until it is known whose it is */
 	struct {
@@ -267,8 +269,8 @@ int td_node_foreign_message(
 	struct td_node *node, struct td_process *process, const struct td_msg *msg);
 
 /* What the process is told beside its gate word, by the plan and what its job was given by hand. pacing.c */
-struct td_pacing td_node_pacing(const struct td_node *node, const struct td_process *process,
-	const struct td_grant *grant);
+struct td_pacing td_node_pacing(
+	const struct td_node *node, const struct td_process *process, const struct td_grant *grant);
 
 /* What it says of work that it has never done before: TD_FRESH_*. pacing.c */
 uint32_t td_process_fresh(const struct td_process *process);

@@ -100,6 +100,31 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 		td_capacity_update(node, i);
 }
 
+void td_overhead_doubt(struct td_client *client, uint64_t bytes)
+{
+	uint64_t known = client->overhead_imported_bytes;
+
+	known -= min_bytes(bytes, known);
+	client->overhead_imported_bytes = known;
+	client->seen.imported_bytes = min_bytes(client->seen.imported_bytes, known);
+	client->seen.next_imported_bytes = min_bytes(client->seen.next_imported_bytes, known);
+}
+
+void td_overhead_given_up(struct td_node *node, const struct td_client *by, uint64_t bytes)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client == by || client->gpu != by->gpu || !client->imported_bytes ||
+			client->process->uid != by->process->uid || !bytes)
+			continue;
+		td_overhead_doubt(client, bytes);
+		client->has_news = true;
+	}
+}
+
 /* Imports that no two samples have been about; NVML may not tell it, so not for ever. */
 static uint64_t unseen_bytes(const struct td_client *client, uint64_t now_ns)
 {
@@ -138,6 +163,8 @@ uint64_t td_overhead_step(struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_node);
 
+		client->imported_ns = client->has_news ? now_ns : client->imported_ns;
+		client->has_news = false;
 		client->unseen_bytes = unseen_bytes(client, now_ns);
 		if (!client->unseen_bytes)
 			continue;

@@ -12,6 +12,7 @@
 
 #include "gpu/nvml.h"
 
+struct td_client;
 struct td_node;
 
 /* A new sample. uses[].gpu counts in gpus. */
@@ -23,6 +24,14 @@ void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
  * than that before NVML tells; who lacks room because of it waits for that, a second at most. Returns when this changes by itself, TD_NEVER: it does not.
  */
 uint64_t td_overhead_step(struct td_node *node, uint64_t now_ns);
+
+/*
+ * The client has given up so much that others of its user may have open, and which may be theirs now: of what they have imported as much counts as if it had just come.
+ */
+void td_overhead_given_up(struct td_node *node, const struct td_client *by, uint64_t bytes);
+
+/* Of what the client has imported so much is not what samples have been about: it has been closed, or is another's no more. */
+void td_overhead_doubt(struct td_client *client, uint64_t bytes);
 
 /*
  * When the next sample is wanted earlier than usual, given when the last was taken: a job with a limit has a process on a GPU of which nothing is known

@@ -58,6 +58,7 @@ struct td_memory_stats {
 	uint64_t stranded_bytes; /* of that: for want of a place on the host, until there is one */
 	uint64_t peak_bytes;     /* highest demanded */
 	uint64_t crossed_bytes;  /* so far: came from other processes, or may have gone to them */
+	uint64_t given_up_bytes; /* of it: may have gone to them */
 	uint64_t
 		imported_bytes; /* of what other processes made, which counts there: had here, too */
 	/* beside all of those: the driver pages it, and had no room for it on the device when it was allocated; or a pool took it unasked, and is to give it back */

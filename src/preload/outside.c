@@ -319,10 +319,27 @@ void td_outside_note_import_pool(uint64_t pool)
 	note_import(current_device(), TD_KEY_IMPORTED_POOL, pool);
 }
 
+/* False: it is not open yet. */
+static bool open_again(uint64_t address, uint64_t bytes)
+{
+	struct td_key *key = td_table_key(TD_KEY_SHARED, address, bytes);
+	bool known;
+
+	if (!key)
+		return false;
+	td_lock_take(&td_table.lock);
+	known = td_table_find(TD_KEY_SHARED, address);
+	(void)alias(td_table_find(TD_KEY_SHARED, address), key);
+	td_lock_drop(&td_table.lock);
+	return known;
+}
+
 void td_outside_note_opened(uint64_t address, uint64_t bytes)
 {
 	int device = current_device();
 
+	if (open_again(address, bytes))
+		return;
 	note(device, TD_OUTSIDE_OPENED, TD_KEY_SHARED, address, bytes);
 	td_table_tell_at_once(device);
 }
@@ -399,11 +416,16 @@ void td_outside_gone(struct td_key *keys)
 	while (keys) {
 		struct td_key *next = keys->next;
 		int device = keys->object->device;
+		bool may_live_on = keys->object->kind == TD_OUTSIDE_HANDED ||
+				   keys->object->kind == TD_OUTSIDE_EXPORTABLE;
 
 		td_lock_take(&td_table.lock);
 		td_table_put_key(keys);
 		td_lock_drop(&td_table.lock);
-		td_table_tell(device);
+		if (may_live_on)
+			td_table_tell_at_once(device);
+		else
+			td_table_tell(device);
 		keys = next;
 	}
 }
@@ -499,6 +521,7 @@ static void over_stats(unsigned slot, struct td_memory_stats *ret)
 		ret->managed_bytes += td_table.kind_bytes[device][TD_OUTSIDE_MANAGED] -
 				      td_table.host_bytes[device];
 		ret->crossed_bytes = td_table.crossed_bytes[device];
+		ret->given_up_bytes = td_table.given_up_bytes[device];
 		ret->imported_bytes = td_table.kind_bytes[device][TD_OUTSIDE_SHARED] +
 				      td_table.kind_bytes[device][TD_OUTSIDE_OPENED] +
 				      td_table.kind_bytes[device][TD_OUTSIDE_IMPORTED];
@@ -572,6 +595,7 @@ static void over_forked(void)
 	memset(td_table.host_bytes, 0, sizeof(td_table.host_bytes));
 	memset(td_table.beyond_bytes, 0, sizeof(td_table.beyond_bytes));
 	memset(td_table.crossed_bytes, 0, sizeof(td_table.crossed_bytes));
+	memset(td_table.given_up_bytes, 0, sizeof(td_table.given_up_bytes));
 	memset(td_table.kind_bytes, 0, sizeof(td_table.kind_bytes));
 	memset(td_table.peak_bytes, 0, sizeof(td_table.peak_bytes));
 	memset(td_table.in_use_bytes, 0, sizeof(td_table.in_use_bytes));

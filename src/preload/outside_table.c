@@ -78,8 +78,10 @@ void td_table_count(struct td_object *object, uint64_t bytes)
 {
 	uint64_t change = bytes - object->bytes; /* modulo 2^64 */
 
-	if (object->device >= 0 && has_crossed(object, bytes))
+	if (object->device >= 0 && has_crossed(object, bytes)) {
 		td_table.crossed_bytes[object->device] += bytes ? change : object->bytes;
+		td_table.given_up_bytes[object->device] += bytes ? 0 : object->bytes;
+	}
 	object->bytes = bytes;
 	if (object->device < 0)
 		return;

@@ -58,7 +58,8 @@ struct td_table {
 	/* of device_bytes, what pools took that was not granted. It is told apart: counted with the rest it would raise what the process may have */
 	uint64_t beyond_bytes[TD_OUTSIDE_DEVICES];
 	/* so far, by device: imported, or exportable and given up here */
-	uint64_t crossed_bytes[TD_OUTSIDE_DEVICES];
+	uint64_t crossed_bytes[TD_OUTSIDE_DEVICES],
+		given_up_bytes[TD_OUTSIDE_DEVICES]; /* given up: the latter */
 	uint64_t peak_bytes[TD_SLOT_MAX];
 	uint64_t in_use_bytes
 		[TD_OUTSIDE_DEVICES];       /* of it, of pools only what the program has of them */

@@ -135,6 +135,7 @@ void td_plans_send_memory(unsigned slot, uint32_t seq)
 	msg.memory.fixed_bytes = stats.fixed_bytes;
 	msg.memory.stranded_bytes = stats.stranded_bytes;
 	msg.memory.imported_bytes = stats.imported_bytes;
+	msg.memory.given_up_bytes = stats.given_up_bytes;
 	msg.memory.spilled_bytes = stats.spilled_bytes;
 	msg.memory.cached_bytes = stats.cached_bytes;
 	msg.memory.paged_bytes = stats.paged_bytes;

@@ -36,7 +36,7 @@ def counted(world, job):
 
 
 def is_told(world, owner, backend, bytes=0):
-    """What is left of it, where tandem does not make the handles: there a free ends what its owner has. Until NVML has told, there is room for that (docs/results/stress.md, what is open)."""
+    """What is left of it, where tandem does not make the handles: there a free ends what its owner has."""
     until(lambda: backend == "swap" or demanded(world, owner) == bytes, "the free is told")
 
 
@@ -70,6 +70,7 @@ def what_is_opened_twice_counts_once_until_it_is_closed_twice():
             a.do("free", mine)
             # What is read then cuda.h leaves undefined, but for handles of ours.
             assert backend == "plain" or b.do("get", second, 0) == 42, "it has been closed once"
+            fill(world, b)  # at once: it is his, though nobody has told yet
             is_told(world, a, backend)
             fills(world, b, LIMIT - 2 * CONTEXT - 16 * MIB)
             b.do("close", second)
@@ -103,6 +104,7 @@ def who_has_it_open_as_its_owner_is_killed_has_it_in_its_own_limit():
                 mine, handle, theirs = shared(world, a, b)
                 a.kill()
                 until(lambda: len(world.jobs()) == 1, "it is gone")
+                fill(world, b)
                 stays = b.ask("get", theirs, 0) == (0, "41")
                 assert stays or backend == "plain"
                 fills(world, b, LIMIT - CONTEXT - (16 * MIB if stays else 0), jobs[1])
@@ -135,6 +137,7 @@ def an_importer_that_is_killed_after_its_owner_has_freed_it_leaves_nothing():
             a, b = (of_job(world, "one", backend) for _ in range(2))
             mine, _, _ = shared(world, a, b)
             a.do("free", mine)
+            fill(world, a)
             is_told(world, a, backend)
             fills(world, a, LIMIT - 2 * CONTEXT - 16 * MIB)
             b.kill()

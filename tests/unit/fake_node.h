@@ -30,7 +30,7 @@ struct fake {
 	struct {
 		uint32_t seq;
 		uint64_t limit, demanded, resident, fixed, stranded, cached, in, out, asked,
-			imported, managed;
+			imported, given_up, managed;
 		bool opening;
 		uint8_t spill; /* enum td_spill */
 		int answer;    /* last ANSWER's granted; -1 none */
@@ -186,6 +186,7 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 	msg.memory.stranded_bytes = f->slot[slot].stranded;
 	msg.memory.cached_bytes = f->slot[slot].cached;
 	msg.memory.imported_bytes = f->slot[slot].imported;
+	msg.memory.given_up_bytes = f->slot[slot].given_up;
 	msg.memory.paged_bytes = f->slot[slot].paged;
 	msg.memory.managed_bytes = f->slot[slot].managed;
 	msg.memory.in_bytes = f->slot[slot].in;

@@ -389,3 +389,101 @@ TEST(without_a_hard_limit_imports_count_nowhere)
 	settle(&w);
 	CHECK_EQ(a->slot[0].answer, 1);
 }
+
+/* a has 16 MiB open of b's 18, in a job with 40, and NVML has said that they are b's. */
+static struct fake *has_open(void)
+{
+	begin();
+	struct fake *a = limited("40m", 2 * MIB), *b = &w.fakes[1];
+
+	fake_hello(&w, b, "a", TD_BACKEND_PLAIN, false);
+	fake_attach(&w, b, 0, 0, 18 * MIB);
+	fake_want(&w, b);
+	imports(a, 16 * MIB);
+	for (unsigned i = 0; i < 3; i++)
+		sees(a, 3 * MIB);
+	CHECK_EQ(a->slot[0].others, 19 * MIB); /* b's, and its own context */
+	return b;
+}
+
+static int asks_for_24(struct fake *f)
+{
+	need(f, 24 * MIB);
+	settle(&w);
+	return f->slot[0].answer;
+}
+
+static void frees(struct fake *f, uint64_t bytes, uint64_t given_up)
+{
+	f->slot[0].demanded -= bytes;
+	f->slot[0].resident = f->slot[0].demanded;
+	f->slot[0].given_up += given_up;
+	fake_memory(&w, f, 0);
+	settle(&w);
+}
+
+TEST(what_its_maker_gives_up_counts_where_it_is_open_until_two_samples_have_been_about_it)
+{
+	struct fake *b = has_open(), *a = &w.fakes[0];
+
+	w.now += 10 * TD_NS_PER_S;
+	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), TD_NEVER);
+	frees(b, 16 * MIB, 16 * MIB);
+	CHECK_EQ(td_overhead_wants_ns(&w.node, w.now, w.now), w.now + 50 * TD_NS_PER_MS);
+	CHECK_EQ(asks_for_24(a), -1);
+	sees(a, 3 * MIB); /* taken before that */
+	sees(a, 19 * MIB);
+	CHECK_EQ(a->slot[0].answer, -1);
+	sees(a, 19 * MIB);
+	CHECK_EQ(a->slot[0].answer, 0);
+	CHECK_EQ(a->slot[0].others, 19 * MIB); /* b's 2, and 17 */
+	/* It was closed meanwhile, or is somebody else's. */
+	b = has_open();
+	frees(b, 16 * MIB, 16 * MIB);
+	CHECK_EQ(asks_for_24(a), -1);
+	for (unsigned i = 0; i < 3; i++)
+		sees(a, 3 * MIB);
+	CHECK_EQ(a->slot[0].answer, 1);
+}
+
+/* What was closed before that, and not told of yet, is not what its maker gave up. */
+TEST(and_so_it_does_where_something_else_has_been_closed_meanwhile)
+{
+	struct fake *b = has_open(), *a = &w.fakes[0];
+
+	imports(a, 32 * MIB);
+	for (unsigned i = 0; i < 3; i++)
+		sees(a, 3 * MIB);
+	frees(b, 16 * MIB, 16 * MIB);
+	imports(a, 16 * MIB);
+	CHECK_EQ(asks_for_24(a), -1);
+	/* Where all of it was known it is so still. */
+	b = has_open();
+	imports(a, 8 * MIB);
+	CHECK_EQ(asks_for_24(a), 0); /* b has 18 */
+	frees(b, 16 * MIB, 0);
+	CHECK_EQ(asks_for_24(a), 1);
+}
+
+TEST(and_so_does_what_its_maker_leaves_behind)
+{
+	struct fake *b = has_open(), *a = &w.fakes[0];
+
+	fake_dies(&w, b);
+	settle(&w);
+	CHECK_EQ(asks_for_24(a), -1);
+	for (unsigned i = 0; i < 3; i++)
+		sees(a, 19 * MIB);
+	CHECK_EQ(a->slot[0].answer, 0);
+}
+
+TEST(what_nobody_was_given_is_free_at_once)
+{
+	struct fake *b = has_open();
+
+	frees(b, 16 * MIB, 0);
+	CHECK_EQ(asks_for_24(&w.fakes[0]), 1);
+	b = has_open();
+	frees(b, 16 * MIB, 2 * MIB);
+	CHECK_EQ(asks_for_24(&w.fakes[0]), 1);
+}
