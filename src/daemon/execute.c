@@ -55,7 +55,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			continue;
 		}
 		node->shown[n] = client;
-		node->views[n++] = (struct td_client_view){
+		node->views[n] = (struct td_client_view){
 			.id = client->id,
 			.gpu = client->gpu,
 			.group = process->job->group,
@@ -90,8 +90,9 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.slack_ppm = process->job->settings.slack_ppm,
 			.gpu_time_ns =
 				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
-			.fresh = td_process_fresh(process),
 		};
+		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);
+		n++;
 	}
 	node->shown_count = n;
 	td_view_unite_classes(node->views, n);

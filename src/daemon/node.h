@@ -272,8 +272,8 @@ int td_node_foreign_message(
 struct td_pacing td_node_pacing(
 	const struct td_node *node, const struct td_process *process, const struct td_grant *grant);
 
-/* What it says of work that it has never done before: TD_FRESH_*. pacing.c */
-uint32_t td_process_fresh(const struct td_process *process);
+/* What it says of work that it has never done before: TD_FRESH_*, and how much of it was tried so far. pacing.c */
+uint32_t td_process_fresh(const struct td_process *process, uint32_t *ret_tries);
 
 /* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns);

@@ -64,13 +64,15 @@ struct td_pacing td_node_pacing(
 	return pacing;
 }
 
-uint32_t td_process_fresh(const struct td_process *process)
+uint32_t td_process_fresh(const struct td_process *process, uint32_t *ret_tries)
 {
 	uint32_t fresh;
 
+	*ret_tries = 0;
 	if (process->abi < TD_PAGES_ABI_TRIALS || !process->meter)
 		return 0;
 	fresh = atomic_load(&process->meter->fresh);
+	*ret_tries = fresh >> TD_FRESH_TRIES_SHIFT;
 	return TD_FRESH_TOLD | (fresh & TD_FRESH_BIT_WAITS ? TD_FRESH_WAITS : 0) |
 	       (fresh & TD_FRESH_BIT_IN_FLIGHT ? TD_FRESH_IN_FLIGHT : 0);
 }

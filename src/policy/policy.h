@@ -110,6 +110,7 @@ enum td_ability_bit {
 #define TD_FRESH_TOLD      1u /* it says so, and can be kept from it */
 #define TD_FRESH_WAITS     2u /* there is some to submit */
 #define TD_FRESH_IN_FLIGHT 4u /* some was submitted and not seen to end */
+#define TD_FRESH_FLAGS     7u
 
 enum td_mps {
 	TD_MPS_UNKNOWN,
@@ -164,8 +165,9 @@ struct td_client_view {
 	/* From here on 0 is unknown. */
 	uint64_t
 		gpu_time_ns; /* used so far, by the meter, which counts under a duty; 1: none yet */
-	uint64_t in_flight_ns;  /* submitted and not done */
-	uint32_t fresh;         /* TD_FRESH_* */
+	uint64_t in_flight_ns; /* submitted and not done */
+	uint32_t fresh;        /* TD_FRESH_* */
+	uint32_t tries; /* pieces of such work submitted so far; a later one is another number */
 	uint64_t host_bytes;    /* of what it demands, not on the device */
 	uint64_t peak_bytes;    /* most that it ever demanded */
 	uint64_t minimal_bytes; /* with less on the device it does not run */

@@ -17,23 +17,28 @@ static bool may_be_held(
 	       plan->grants[c].gate != TD_GATE_CLOSED && view->clients[c].fresh & TD_FRESH_TOLD;
 }
 
-/* What the clients of a group say together; 0: there are none. */
-static uint32_t fresh_of(
+/* What the clients of a group say together. */
+struct said {
+	uint32_t fresh; /* 0: there are none */
+	uint32_t tries;
+};
+
+static struct said said_by(
 	const struct td_view *view, const struct td_plan *plan, uint32_t gpu, uint32_t group)
 {
-	uint32_t fresh = 0;
+	struct said said = {0};
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];
+		/* It has looked, and nothing of it is under way. */
+		uint32_t gone = client->wants ? 0 : TD_FRESH_IN_FLIGHT;
 
 		if (client->group != group || !may_be_held(view, plan, gpu, c))
 			continue;
-		fresh |= client->fresh;
-		/* It has looked, and nothing of it is under way. */
-		if (!client->wants)
-			fresh &= ~TD_FRESH_IN_FLIGHT;
+		said.fresh |= client->fresh & TD_FRESH_FLAGS & ~gone;
+		said.tries += client->tries;
 	}
-	return fresh;
+	return said;
 }
 
 struct around {
@@ -85,35 +90,35 @@ static uint32_t choose(const struct td_trials *trials, const struct td_view *vie
 	return trials->group;
 }
 
-/* Whether what is new of the present group has come or gone. */
-static void note_flight(
-	struct td_trials *trials, uint32_t fresh, const struct around *here, uint64_t now_ns)
+/* Whether what is new of the present group has come or gone. True: one was in flight, and now another one is. */
+static bool note_flight(struct td_trials *trials, const struct said *said,
+	const struct around *here, uint64_t now_ns)
 {
-	uint64_t took_ns = trials->flight_ns ? now_ns - trials->flight_ns : 0;
+	bool in_flight = said->fresh & TD_FRESH_IN_FLIGHT, was = trials->flight_ns,
+	     same = was && in_flight && said->tries == trials->tries;
+	uint64_t took_ns = was ? now_ns - trials->flight_ns : 0;
 
-	if (fresh & TD_FRESH_IN_FLIGHT) {
-		if (!trials->flight_ns)
-			trials->flight_ns = now_ns;
-		return;
-	}
+	trials->tries = said->tries;
+	if (same)
+		return false;
 	if (took_ns >= LONG_NS && here->at_work) {
 		trials->progress = here->progress;
 		trials->rest_ns =
 			now_ns + (took_ns < TD_TRIALS_MOST_NS / REST_TIMES ? REST_TIMES * took_ns
 									   : TD_TRIALS_MOST_NS);
 	}
-	trials->flight_ns = 0;
+	trials->flight_ns = in_flight ? now_ns : 0;
+	return was && in_flight;
 }
 
-static bool is_over(const struct td_trials *trials, uint32_t fresh, uint64_t now_ns)
+static bool is_over(
+	const struct td_trials *trials, const struct said *said, bool is_other, uint64_t now_ns)
 {
-	uint64_t lasts = now_ns - trials->since_ns;
+	bool had_all = now_ns - trials->since_ns >= TURN_NS;
 
-	if (!fresh || lasts >= TD_TRIALS_MOST_NS)
-		return true;
-	if (fresh & TD_FRESH_IN_FLIGHT)
-		return false;
-	return !(fresh & TD_FRESH_WAITS) || lasts >= TURN_NS;
+	if (said->fresh & TD_FRESH_IN_FLIGHT)
+		return (is_other && had_all) || now_ns - trials->flight_ns >= TD_TRIALS_MOST_NS;
+	return !(said->fresh & TD_FRESH_WAITS) || had_all;
 }
 
 static void pass_on(struct td_trials *trials, const struct td_view *view,
@@ -126,6 +131,7 @@ static void pass_on(struct td_trials *trials, const struct td_view *view,
 	trials->group = next;
 	trials->since_ns = now_ns;
 	trials->flight_ns = 0;
+	trials->tries = 0;
 }
 
 /* Who is held, and who is to say at once that it has nothing under way. */
@@ -152,8 +158,9 @@ void td_trials_step(struct td_trials *trials, const struct td_view *view, uint32
 	uint64_t now_ns, struct td_plan *plan)
 {
 	struct around here = look(view, plan, gpu);
+	struct said said;
 	uint64_t again;
-	uint32_t fresh;
+	bool is_other;
 
 	trials->pauses += trials->at_work && !here.at_work;
 	trials->at_work = here.at_work;
@@ -163,11 +170,14 @@ void td_trials_step(struct td_trials *trials, const struct td_view *view, uint32
 		return;
 	}
 	here.progress += trials->pauses;
-	fresh = fresh_of(view, plan, gpu, trials->group);
-	note_flight(trials, fresh, &here, now_ns);
+	said = said_by(view, plan, gpu, trials->group);
+	is_other = note_flight(trials, &said, &here, now_ns);
+	/* A turn is what it has of it while it has something to try. */
+	if (!(said.fresh & (TD_FRESH_WAITS | TD_FRESH_IN_FLIGHT)))
+		trials->since_ns = now_ns;
 	if (trials->rest_ns && (here.progress != trials->progress || now_ns >= trials->rest_ns))
 		trials->rest_ns = 0;
-	if (is_over(trials, fresh, now_ns))
+	if (is_over(trials, &said, is_other, now_ns))
 		pass_on(trials, view, plan, gpu, now_ns);
 	again = now_ns + (tell(trials, view, gpu, plan) ? LOOK_NS : SEEK_NS);
 	if (again < plan->next_wakeup_ns)

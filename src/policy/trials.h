@@ -5,7 +5,8 @@
  * a guaranteed job let in one each, and its step became longer by all of them together: four programs with kernels of 5 s made one step 20 s longer, or 40. So of the besteffort programs on a GPU
  * one group at a time may try what is new. What is known already is nobody's matter here.
  *
- *   the turn is over     nothing new of its group is in flight, and nothing waits, or the group has had TURN_NS; at the latest after MOST_NS
+ *   the turn is over     nothing new of its group is in flight, and nothing waits; or the group has had TURN_NS, and it is one piece after the other that is in flight; or the same one has been for
+ *                        MOST_NS
  *   it goes to           the next group, in order of arrival, of which something new waits; it stays where none does
  *   after a long trial   that ended while the guaranteed job had work nobody tries anything until that has made a step, or begun a pause, or four times as long is over (at most MOST_NS): one step has
  *                        one of them
@@ -28,6 +29,7 @@
 struct td_trials {
 	uint32_t group;    /* whose turn it is, or was; 0: nobody's yet */
 	uint64_t since_ns; /* that it began */
+	uint32_t tries;    /* of its clients, when it was looked last */
 	uint64_t
 		flight_ns; /* when something new of it was seen in flight first, of what is; 0: nothing is */
 	uint64_t

@@ -88,6 +88,8 @@ void td_fresh_submitted(uint32_t hash, uint64_t now_ns)
 	if (wait > NEW_WAIT_MAX_NS)
 		wait = NEW_WAIT_MAX_NS;
 	atomic_store_explicit(&td_pacer.new_next_ns, now_ns + wait, memory_order_relaxed);
+	atomic_fetch_add_explicit(
+		&td_meter.page.fresh, 1u << TD_FRESH_TRIES_SHIFT, memory_order_relaxed);
 	say(TD_FRESH_BIT_IN_FLIGHT, TD_FRESH_BIT_WAITS);
 }
 

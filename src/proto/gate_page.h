@@ -66,6 +66,8 @@ struct td_gate_page {
 /* Of work that was never done before: some waits; some was submitted and not seen to end. */
 #define TD_FRESH_BIT_WAITS     2u
 #define TD_FRESH_BIT_IN_FLIGHT 4u
+/* From here on: how many pieces of it were submitted so far, modulo what there is room for. */
+#define TD_FRESH_TRIES_SHIFT 8
 
 struct td_meter_page {
 	_Atomic uint64_t launches;   /* submissions of all threads, refreshed by the agent */

@@ -152,6 +152,7 @@ static void event(struct world *w, uint8_t kind, uint8_t arg)
 		c->host_bytes = arg & 8 ? MIB : 0;
 		c->weight = 1 + (arg & 7);
 		c->fresh = arg >> 4 & 7;
+		c->tries += arg >> 7;
 		break;
 	case 12: c->profile = arg & 0x80 ? NULL : &profile; break;
 	default: c->resident_bytes = arg & 0x40 ? c->demanded_bytes : c->demanded_bytes / 2; break;

@@ -91,6 +91,7 @@ TEST(what_lasts_is_not_waited_for_for_ever_nor_is_a_step)
 	say(b, TD_FRESH_WAITS);
 	later(5);
 	say(a, TD_FRESH_IN_FLIGHT);
+	later(5);
 	for (unsigned i = 0; i < 10; i++) {
 		later(995);
 		CHECK(!is_held(a) && is_held(b));
@@ -107,6 +108,45 @@ TEST(what_lasts_is_not_waited_for_for_ever_nor_is_a_step)
 	later(410); /* no step; but it took 105 ms */
 	later(10);
 	CHECK(!is_held(a) && is_held(b));
+}
+
+/* However long it was its turn already, as nobody else had anything. */
+TEST(who_begins_to_try_has_its_turn_before_it)
+{
+	begin("tandem");
+	say(a, TD_FRESH_WAITS);
+	later(5);
+	say(a, 0);
+	for (unsigned i = 0; i < 100; i++)
+		later(1000);
+	CHECK(!is_held(a) && is_held(b));
+	say(a, TD_FRESH_IN_FLIGHT);
+	a->tries++;
+	say(b, TD_FRESH_WAITS);
+	for (unsigned i = 0; i < 1000; i++) {
+		later(5);
+		CHECK(!is_held(a) && is_held(b));
+	}
+}
+
+/* A program that starts has one new kernel after the other: that is no reason to wait for all of them. */
+TEST(many_short_trials_take_turns)
+{
+	uint32_t turns = 0;
+	bool before = false;
+
+	begin("tandem");
+	for (unsigned i = 0; i < 400; i++) {
+		say(a, TD_FRESH_WAITS | (is_held(a) ? 0 : TD_FRESH_IN_FLIGHT));
+		say(b, TD_FRESH_WAITS | (is_held(b) ? 0 : TD_FRESH_IN_FLIGHT));
+		a->tries += !is_held(a);
+		b->tries += !is_held(b);
+		later(5);
+		CHECK(is_held(a) || is_held(b));
+		turns += is_held(a) != before;
+		before = is_held(a);
+	}
+	CHECK(turns >= 15 && turns <= 25); /* of 2 s in turns of 0.1 */
 }
 
 /* What is in flight then costs nobody anything. */
