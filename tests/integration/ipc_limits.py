@@ -14,18 +14,20 @@ def of_job(world, job, backend):
     return shell
 
 
-def fill(world, shell, jobs=1):
-    """Takes all that it gets, and gives it back: how many blocks. All jobs together have no more than their limits then."""
-    blocks = []
+def fill(world, shell, jobs=1, is_new=False):
+    """Takes all that it gets, and gives it back: how many blocks. All jobs together have no more than their limits then. is_new: what is open counts before NVML has told whose it is, but nobody waits for that
+    for more than a second (docs/decisions/0032)."""
+    blocks, began = [], time.monotonic()
     while True:
         result, block = shell.ask("alloc", BLOCK)
         if result:
             break
         blocks.append(block)
+    waited = is_new and time.monotonic() - began >= 1
     status = world.status()
     assert result == OUT_OF_MEMORY, result
     # While a process allocates without a pause it may have its context for nothing (docs/decisions/0022).
-    assert status["plain_bytes"] <= jobs * LIMIT + status["contexts"] * CONTEXT, f"{status['plain_bytes'] / MIB} MiB of {jobs * LIMIT / MIB}"
+    assert waited or status["plain_bytes"] <= jobs * LIMIT + status["contexts"] * CONTEXT, f"{status['plain_bytes'] / MIB} MiB of {jobs * LIMIT / MIB}"
     for block in blocks:
         shell.do("free", block)
     return len(blocks)
@@ -70,7 +72,7 @@ def what_is_opened_twice_counts_once_until_it_is_closed_twice():
             a.do("free", mine)
             # What is read then cuda.h leaves undefined, but for handles of ours.
             assert backend == "plain" or b.do("get", second, 0) == 42, "it has been closed once"
-            fill(world, b)  # at once: it is his, though nobody has told yet
+            fill(world, b, is_new=True)
             is_told(world, a, backend)
             fills(world, b, LIMIT - 2 * CONTEXT - 16 * MIB)
             b.do("close", second)
@@ -104,7 +106,7 @@ def who_has_it_open_as_its_owner_is_killed_has_it_in_its_own_limit():
                 mine, handle, theirs = shared(world, a, b)
                 a.kill()
                 until(lambda: len(world.jobs()) == 1, "it is gone")
-                fill(world, b)
+                fill(world, b, is_new=True)
                 stays = b.ask("get", theirs, 0) == (0, "41")
                 assert stays or backend == "plain"
                 fills(world, b, LIMIT - CONTEXT - (16 * MIB if stays else 0), jobs[1])
@@ -137,7 +139,7 @@ def an_importer_that_is_killed_after_its_owner_has_freed_it_leaves_nothing():
             a, b = (of_job(world, "one", backend) for _ in range(2))
             mine, _, _ = shared(world, a, b)
             a.do("free", mine)
-            fill(world, a)
+            fill(world, a, is_new=True)
             is_told(world, a, backend)
             fills(world, a, LIMIT - 2 * CONTEXT - 16 * MIB)
             b.kill()
