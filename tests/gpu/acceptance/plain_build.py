@@ -48,7 +48,7 @@ def build_part(compiler, name, folders, out):
         objects += compile_all(compiler, sources(folder), f"{out}/objects/{name}", extra)
     link = [compiler, *objects, "-o", f"{out}/bin/{name}", "-lpthread", "-ldl", "-lm"]
     if name.endswith(".so"):
-        link += ["-shared", "-Wl,-Bsymbolic", f"-Wl,--version-script={ROOT}/src/preload/exports.map"]
+        link += ["-shared", f"-Wl,-soname,{name}", "-Wl,-Bsymbolic", f"-Wl,--version-script={ROOT}/src/preload/exports.map"]
     run(link)
 
 
