@@ -405,7 +405,7 @@ static bool again(struct claims *c, CUresult r)
 	return false;
 }
 
-static bool all_hold(const struct claims *c)
+static bool all_hold(struct claims *c)
 {
 	for (unsigned i = 0; i < c->count; i++)
 		if (!td_outside_graph_holds(&c->claims[i]))
@@ -560,7 +560,7 @@ struct submission {
 	bool launches;
 };
 
-static CUresult submit(const struct submission *s, uint32_t kernels, const struct claims *claims)
+static CUresult submit(const struct submission *s, uint32_t kernels, struct claims *claims)
 {
 	struct td_slot *slot =
 		td_gate_enter(s->stream, s->flags | td_submit_work(s->exec, 0, 0, 0));

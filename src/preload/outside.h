@@ -140,7 +140,7 @@ int td_outside_claim_growth(struct td_outside_claim *ret, struct td_object *pool
 int td_outside_claim_graph(
 	struct td_outside_claim *ret, struct td_object *pool, uint64_t bytes, uint64_t since);
 /* Has the graph still what the claim relies on? Somebody may have trimmed, while it waited at the gate. */
-bool td_outside_graph_holds(const struct td_outside_claim *claim);
+bool td_outside_graph_holds(struct td_outside_claim *claim);
 /* The program's own trim. Waits, boundedly, for launches that rely on what it would give back. */
 int td_outside_trim_graphs(int device);
 /* From now on it is asked nothing, and holds what is in use of it. One of td_outside_gone and td_outside_pool_stays follows. */

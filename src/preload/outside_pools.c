@@ -215,14 +215,18 @@ int td_outside_claim_graph(
 	return begun(ret, r);
 }
 
-bool td_outside_graph_holds(const struct td_outside_claim *claim)
+bool td_outside_graph_holds(struct td_outside_claim *claim)
 {
-	bool holds;
+	bool holds = true;
 
-	if (!claim->object || !claim->relies)
+	if (!claim->object)
 		return true;
 	td_lock_take(&td_table.lock);
-	holds = claim->object->trimmed_bytes == claim->trimmed_bytes;
+	/* Who asked for all of it has lost nothing by what was trimmed until here. */
+	if (claim->relies)
+		holds = claim->object->trimmed_bytes == claim->trimmed_bytes;
+	else
+		claim->trimmed_bytes = claim->object->trimmed_bytes;
 	td_lock_drop(&td_table.lock);
 	return holds;
 }
