@@ -120,8 +120,11 @@ static CUresult attribute_of(CUdevice device, int attribute, void *ret)
 	return CUDA_SUCCESS;
 }
 
+static _Atomic unsigned trims;
+
 static CUresult trim(CUdevice device)
 {
+	trims++;
 	(void)device;
 	for (unsigned i = 0; !keeps && i < GRAPHS; i++)
 		graphs[i].has = 0;
@@ -374,6 +377,32 @@ TEST(a_launch_that_waited_at_the_gate_relies_on_nothing_that_is_gone)
 }
 
 /* What it may have goes by what it says that it has. */
+/* What is trimmed of others' before it takes its own is nothing that it has lost: it asks for nothing the next time, and needs no trim to have it. */
+TEST(a_launch_that_waited_at_the_gate_has_lost_nothing_of_others)
+{
+	pthread_t thread;
+	CUdeviceptr at;
+	CUresult r = -1;
+	unsigned before;
+
+	begin("12m");
+	CHECK_EQ(td_hook_cuGraphLaunch(graph_with(1, 4 * MIB), STREAM), CUDA_SUCCESS);
+	graph_with(0, 4 * MIB);
+	td_gate_write(TD_WORD_CLOSED);
+	CHECK(!pthread_create(&thread, NULL, launch_first, &r));
+	while (!td_client_has_waiters())
+		sched_yield();
+	CHECK_EQ(td_hook_cuDeviceGraphMemTrim(0), CUDA_SUCCESS);
+	td_gate_write(0);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK_EQ(r, CUDA_SUCCESS);
+	CHECK_EQ(td_hook_cuMemAlloc_v2(&at, 8 * MIB), CUDA_SUCCESS);
+	before = trims;
+	CHECK_EQ(td_hook_cuGraphLaunch(exec_of(0), STREAM), CUDA_SUCCESS);
+	CHECK_EQ(trims, before);
+	CHECK_EQ(demanded(), 12 * MIB);
+}
+
 TEST(what_a_launch_takes_beyond_what_was_granted_is_told_apart)
 {
 	struct td_memory_stats stats;
