@@ -378,7 +378,7 @@ static void start_reader(struct reader *r, CUdeviceptr from, unsigned expected)
 }
 
 /* What a kernel reads and writes meanwhile, which is no race of this program's threads. */
-__attribute__((no_sanitize("thread"))) static void put_beside_a_kernel(
+__attribute__((noinline, no_sanitize("thread"))) static void put_beside_a_kernel(
 	volatile unsigned *out, unsigned value)
 {
 	*out = value;
@@ -408,7 +408,7 @@ TEST(memory_that_is_unmapped_under_a_kernel_ends_no_process)
 	put_beside_a_kernel(r.out, 5);
 	for (unsigned i = 0; i < 1000000 && *r.out == 5; i++)
 		;
-	*r.flag = 1;
+	put_beside_a_kernel(r.flag, 1);
 	end_of_kernel = cuCtxSynchronize();
 	CHECK(end_of_kernel == CUDA_SUCCESS || end_of_kernel == CUDA_ERROR_ILLEGAL_ADDRESS);
 	(void)cuCtxDestroy(context);
