@@ -40,7 +40,9 @@ static void usage(FILE *out)
 		out);
 	for (const struct td_verb *verb = td_verbs; verb->name; verb++)
 		fprintf(out, "  %-8s %-34s %s\n", verb->name, verb->arguments, verb->help);
-	fputs("\nA JOB is named by its id, name or pid as `tandem ps` shows them.\n", out);
+	fputs("\nA JOB is named by its id, name or pid as `tandem ps` shows them.\n"
+	      "Options of run: see tandem run --help.\n",
+		out);
 }
 
 static int dispatch(int argc, char **argv)
