@@ -438,7 +438,7 @@ static int verb_run(int argc, char **argv)
 	return status;
 }
 
-/* One request; 0 with the text, if any. */
+/* One request; 0 with the text, if any. After SG_STOP the server has ended: another may be started at once. */
 static int ask(const char *dir, uint32_t type, char *text, size_t len)
 {
 	struct sg_msg msg = {.type = type};
@@ -452,6 +452,8 @@ static int ask(const char *dir, uint32_t type, char *text, size_t len)
 		return 1;
 	}
 	r = sg_client_request(client, &msg, text, len, &got);
+	if (!r && !msg.error && type == SG_STOP)
+		sg_client_await_end(client);
 	sg_client_free(client);
 	return r < 0 || msg.error ? fail("%s", "the server did not answer") : 0;
 }

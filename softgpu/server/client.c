@@ -229,6 +229,14 @@ void sg_client_free(struct sg_client *client)
 	free(client);
 }
 
+void sg_client_await_end(struct sg_client *client)
+{
+	pthread_mutex_lock(&client->lock);
+	while (!client->lost)
+		pthread_cond_wait(&client->changed, &client->lock);
+	pthread_mutex_unlock(&client->lock);
+}
+
 bool sg_client_is_ours(const struct sg_client *client)
 {
 	return client->pid == getpid();

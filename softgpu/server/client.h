@@ -23,6 +23,8 @@ int sg_client_new(const char *dir, struct sg_client **ret, uint32_t *ret_gpu_cou
 int sg_client_new_with_notices(const char *dir, void (*notice)(const struct sg_msg *msg),
 	struct sg_client **ret, uint32_t *ret_gpu_count);
 void sg_client_free(struct sg_client *client);
+/* Until the server has ended, or has dropped this connection. */
+void sg_client_await_end(struct sg_client *client);
 bool sg_client_is_ours(const struct sg_client *client);
 
 /*

@@ -102,5 +102,5 @@ int td_verb_stop(int argc, char **argv)
 		return td_cli_fail(
 			"\"%.64s\" is not an option of stop: expected --force", argv[argc - 1]);
 	msg.stop.force = argc == 2;
-	return td_cli_ask(&msg, NULL, NULL);
+	return td_cli_ask_to_end(&msg);
 }

@@ -30,7 +30,9 @@ int td_cli_connect(void);
  */
 int td_cli_ask(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
-/* The same where `tandem run` needs an answer: a daemon that is lost meanwhile is started again. `row` may have seen some rows twice. */
+/* A request that ends the daemon: returns when it has ended, with its locks and its socket given back, so that another may be started at once. */
+int td_cli_ask_to_end(const struct td_msg *request);
+/* td_cli_ask() where `tandem run` needs an answer: a daemon that is lost meanwhile is started again. `row` may have seen some rows twice. */
 int td_cli_ask_or_start(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
 

@@ -70,6 +70,21 @@ int td_cli_ask(
 	return r < 0 ? td_cli_fail("the daemon did not answer: %s", strerror(-r)) : r;
 }
 
+int td_cli_ask_to_end(const struct td_msg *request)
+{
+	int fd = td_cli_connect(), r;
+
+	if (fd < 0)
+		return TD_EXIT_USAGE;
+	r = exchange(fd, request, NULL, NULL);
+	/* What else it has to say is of no interest. */
+	for (struct td_msg msg; !r;)
+		if (td_socket_recv(fd, &msg, NULL, 0) < 0)
+			break;
+	close(fd);
+	return r < 0 ? td_cli_fail("the daemon did not answer: %s", strerror(-r)) : r;
+}
+
 int td_cli_ask_or_start(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg)
 {

@@ -18,7 +18,7 @@ const struct td_verb td_verbs[] = {
 	{"explain", "JOB", "why is this job waiting, or running?", td_verb_explain},
 	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",
 		td_verb_doctor},
-	{"stop", "[--force]", "stop the daemon", td_verb_stop},
+	{"stop", "[--force]", "stop the daemon, and wait until it has ended", td_verb_stop},
 	{NULL, NULL, NULL, NULL},
 };
 

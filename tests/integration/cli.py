@@ -1,5 +1,6 @@
 """What is typed and cannot be meant: every option says so, quotes it and says what is expected. And that what is printed for people is whole. TAP on stdout; argument: the
 build."""
+import fcntl
 import re
 import struct
 import sys
@@ -299,6 +300,41 @@ def an_options_name_alone_shows_it():
         shell.end()
 
 
+def is_locked(path):
+    with open(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def stop_a_late_one(world, lock, *stop):
+    """Whoever is stopped is on this thread's processor, and runs only while nobody else does."""
+    cpus = os.sched_getaffinity(0)
+    with open(lock) as file:
+        pid = file.read().strip()
+    assert is_locked(lock)
+    os.sched_setaffinity(0, {min(cpus)})
+    for thread in map(int, os.listdir(f"/proc/{pid}/task")):
+        os.sched_setaffinity(thread, {min(cpus)})
+        os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+    done = world.call(*stop)
+    locked = is_locked(lock)
+    os.sched_setaffinity(0, cpus)
+    assert done.returncode == 0 and not locked, done
+
+
+def who_has_stopped_one_may_start_another_at_once():
+    with World() as world:
+        for _ in range(8):  # it is not late each time
+            assert world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true").returncode == 0
+            stop_a_late_one(world, world.environment["TANDEM_SOCKET"] + ".lock", TANDEM, "stop")
+        for _ in range(8):
+            stop_a_late_one(world, f"{world.directory}/gpu/lock", SOFTGPU, "stop")
+            assert world.call(SOFTGPU, "start").returncode == 0
+
+
 run_cases([
     options_of_run_quote_what_they_refuse_and_say_what_they_take,
     variables_that_a_command_would_inherit_are_quoted_too,
@@ -316,4 +352,5 @@ run_cases([
     an_options_name_alone_shows_it,
     titles_stand_above_their_columns,
     an_explanation_is_as_long_as_it_has_to_be,
+    who_has_stopped_one_may_start_another_at_once,
 ])
