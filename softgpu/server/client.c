@@ -29,7 +29,9 @@ struct sg_client {
 	pthread_t receiver;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool lost; /* lock */
+	bool lost;    /* lock */
+	bool greeted; /* lock: the server has answered HELLO */
+	bool leaving; /* lock: it is we who end the connection */
 	uint32_t next_ticket;
 	uint64_t next_op;
 	struct request *requests; /* lock */
@@ -117,6 +119,15 @@ static void lose(struct sg_client *client)
 	client->op_count = 0;
 }
 
+/* Without the server there are no GPUs, as if all of them were lost. */
+static void tell_of_loss(struct sg_client *client)
+{
+	struct sg_msg msg = {.type = SG_NOTICE, .engine = SG_FAULT_LOST};
+
+	for (msg.gpu = 0; client->notice && msg.gpu < SG_GPU_MAX; msg.gpu++)
+		client->notice(&msg);
+}
+
 /* What this process calls the server's GPU. */
 static uint32_t ours(const struct sg_client *client, uint32_t gpu)
 {
@@ -140,10 +151,14 @@ static void *receive(void *arg)
 			continue;
 		pthread_mutex_lock(&client->lock);
 		if (n < (ssize_t)sizeof(msg)) {
+			bool unexpected = client->greeted && !client->leaving;
+
 			lose(client);
 			pthread_cond_broadcast(&client->changed);
 			pthread_mutex_unlock(&client->lock);
 			free(packet);
+			if (unexpected)
+				tell_of_loss(client);
 			return NULL;
 		}
 		memcpy(&msg, packet, sizeof(msg));
@@ -212,6 +227,9 @@ int sg_client_new_with_notices(const char *dir, void (*notice)(const struct sg_m
 		sg_client_free(client);
 		return r < 0 ? r : -EPROTO;
 	}
+	pthread_mutex_lock(&client->lock);
+	client->greeted = true;
+	pthread_mutex_unlock(&client->lock);
 	*ret_gpu_count = (uint32_t)hello.value;
 	*ret = client;
 	return 0;
@@ -222,6 +240,9 @@ void sg_client_free(struct sg_client *client)
 	if (!client)
 		return;
 	if (sg_client_is_ours(client)) {
+		pthread_mutex_lock(&client->lock);
+		client->leaving = true;
+		pthread_mutex_unlock(&client->lock);
 		shutdown(client->fd, SHUT_RDWR);
 		pthread_join(client->receiver, NULL);
 	}

@@ -206,8 +206,9 @@ static int start_one(unsigned slot, struct td_range *range, struct td_chunk *chu
 /* Who still wants to come, and what keeps them. */
 enum coming {
 	COMING_MORE,
-	COMING_LIMIT, /* no more fit the limit */
-	COMING_FULL,  /* no more fit the device, or can be mapped */
+	COMING_LIMIT,   /* no more fit the limit */
+	COMING_FULL,    /* no more fit the device, or can be mapped */
+	COMING_REFUSED, /* not for want of memory */
 };
 
 /* Others have it open where it is. One that is only to stay, once it is on the device, may still come there. */
@@ -227,6 +228,8 @@ static bool wants_to_come(const struct td_chunk *chunk, bool within_reach)
 static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach, CUstream stream,
 	struct td_batch *batch, enum coming *ret_coming)
 {
+	int r;
+
 	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
 		for (size_t i = 0;
 			i < range->count && range->slot == slot && !td_batch_is_full(batch); i++) {
@@ -238,8 +241,10 @@ static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach,
 				*ret_coming = COMING_LIMIT;
 				return;
 			}
-			if (start_one(slot, range, chunk, stream, batch)) {
-				*ret_coming = COMING_FULL;
+			r = start_one(slot, range, chunk, stream, batch);
+			if (r) {
+				*ret_coming = r == CUDA_ERROR_OUT_OF_MEMORY ? COMING_FULL
+									    : COMING_REFUSED;
 				return;
 			}
 		}
@@ -274,7 +279,8 @@ static void end_coming(unsigned slot, struct td_batch *batch, bool copied, enum 
 			continue;
 		}
 		td_swap_count_back(slot, move->chunk, move->from);
-		*ret_coming = COMING_FULL;
+		if (*ret_coming != COMING_REFUSED)
+			*ret_coming = COMING_FULL;
 	}
 	td_batch_clear(batch);
 }
@@ -311,6 +317,20 @@ static int have_come(
 	return r ? -ENOTRECOVERABLE : 0;
 }
 
+/* A device that gives no memory, and does not tell either how much it has, is gone: that is not waited for. 0 or -ENOTRECOVERABLE. */
+static int ask_device(unsigned slot)
+{
+	size_t left, all;
+	int r = td_real.cuMemGetInfo_v2(&left, &all);
+
+	if (!r)
+		return 0;
+	pthread_mutex_lock(&td_swap.lock);
+	td_swap_failed(slot, r);
+	pthread_mutex_unlock(&td_swap.lock);
+	return -ENOTRECOVERABLE;
+}
+
 /* 0, 1 or 2, see backend.h. */
 static int whether_reachable(unsigned slot, enum coming coming)
 {
@@ -319,7 +339,9 @@ static int whether_reachable(unsigned slot, enum coming coming)
 	pthread_mutex_lock(&td_swap.lock);
 	reachable = td_swap_is_reachable(slot);
 	pthread_mutex_unlock(&td_swap.lock);
-	return reachable ? 0 : coming == COMING_FULL ? 2 : 1;
+	if (reachable)
+		return 0;
+	return coming == COMING_FULL || coming == COMING_REFUSED ? 2 : 1;
 }
 
 int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
@@ -350,5 +372,7 @@ int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned 
 	if (n)
 		progress(slot);
 	td_batches_deinit(batches);
+	if (!r && coming == COMING_REFUSED)
+		r = ask_device(slot);
 	return r ? r : whether_reachable(slot, coming);
 }

@@ -186,6 +186,20 @@ def a_waiting_program_whose_context_dies_sees_the_error():
         nothing_is_left(world)
 
 
+def who_waits_ends_with_the_gpu_and_the_next_one_is_for_all():
+    with World() as world:
+        for backend in ("swap", "managed"):
+            programs = [world.start(TRAIN, *LARGE[:-1], "400", wrap=backend) for _ in range(2)]
+            until(lambda: sorted(j["state"] for j in world.jobs()) == ["running", "waiting"], "one waits for the other")
+            world.call(SOFTGPU, "stop")
+            for program in programs:
+                _, err = program.communicate(timeout=DEADLINE_S)
+                assert program.returncode == 1 and "CUDA_ERROR" in err, (backend, program.returncode, err)
+            until(lambda: not world.jobs(), "no job is left")
+            assert world.call(SOFTGPU, "start").returncode == 0
+            finish(world.start(TRAIN, *LARGE, wrap=backend))
+
+
 def exit_codes_are_the_childs_or_those_of_a_wrapper():
     with World() as world:
         assert world.call(TANDEM, "run", "--", "sh", "-c", "exit 7").returncode == 7
@@ -232,6 +246,7 @@ CASES = [
     killing_programs_in_any_state_leaves_nothing_behind,
     a_gpu_that_dies_gives_errors_not_hangs,
     a_waiting_program_whose_context_dies_sees_the_error,
+    who_waits_ends_with_the_gpu_and_the_next_one_is_for_all,
     exit_codes_are_the_childs_or_those_of_a_wrapper,
     fifty_simultaneous_starts_make_one_daemon,
     programs_that_begin_at_once_share_one_software_gpu,

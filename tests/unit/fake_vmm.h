@@ -343,6 +343,15 @@ static CUresult vmm_context(CUcontext *ret)
 	return CUDA_SUCCESS;
 }
 
+static CUresult vmm_info(size_t *left, size_t *all)
+{
+	if (vmm_refuses())
+		return CUDA_ERROR_UNKNOWN;
+	*left = vmm.device_most - vmm.device_bytes;
+	*all = vmm.device_most;
+	return CUDA_SUCCESS;
+}
+
 static CUresult vmm_nothing(void)
 {
 	return CUDA_SUCCESS;
@@ -375,6 +384,7 @@ static void vmm_begin(uint64_t device_most, uint64_t host_most)
 	td_real.cuCtxGetDevice = vmm_device;
 	td_real.cuCtxGetCurrent = vmm_context;
 	td_real.cuCtxSynchronize = vmm_nothing;
+	td_real.cuMemGetInfo_v2 = vmm_info;
 	td_real.cuMemGetAllocationGranularity = vmm_granularity;
 	td_real.cuMemHostRegister_v2 = vmm_register;
 	td_real.cuMemHostUnregister = vmm_unregister;

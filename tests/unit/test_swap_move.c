@@ -4,6 +4,8 @@
  */
 #include "test.h"
 
+#include <errno.h>
+
 #include "base/time.h"
 #include "fake_vmm.h"
 #include "preload/client_internal.h"
@@ -236,6 +238,44 @@ TEST(no_byte_is_lost_when_what_is_out_of_reach_is_mapped)
 TEST(no_byte_is_lost_when_some_is_mapped_and_some_exchanged)
 {
 	fail_each(&ways[5]);
+}
+
+static CUresult refuse_memory(CUmemGenericAllocationHandle *handle, size_t bytes,
+	const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	(void)handle;
+	(void)bytes;
+	(void)prop;
+	(void)flags;
+	return CUDA_ERROR_DEVICE_UNAVAILABLE;
+}
+
+static CUresult tell_nothing(size_t *left, size_t *all)
+{
+	(void)left;
+	(void)all;
+	return CUDA_ERROR_DEVICE_UNAVAILABLE;
+}
+
+/* Else it would be filled for ever, and everybody behind it wait. */
+TEST(a_device_that_is_gone_is_not_waited_for)
+{
+	struct td_memory_stats stats;
+
+	begin_world();
+	CHECK_EQ(shrink(SOME), 0);
+	td_real.cuMemCreate = refuse_memory;
+	CHECK_EQ(fill(BYTES), 2); /* it answers */
+	td_real.cuMemGetInfo_v2 = tell_nothing;
+	CHECK_EQ(fill(BYTES), -ENOTRECOVERABLE);
+	td_backend_swap.stats(SLOT, &stats);
+	CHECK_EQ(stats.failed, CUDA_ERROR_DEVICE_UNAVAILABLE);
+	td_real.cuMemCreate = vmm_create;
+	is_all_right();
+	recovers();
+	td_backend_swap.stats(SLOT, &stats);
+	CHECK_EQ(stats.failed, 0);
+	end_world();
 }
 
 TEST(a_limit_is_kept_exactly_both_ways)
