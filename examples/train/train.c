@@ -74,12 +74,36 @@ static void usage(void)
 	exit(2);
 }
 
+static void refuse(const char *word)
+{
+	fprintf(stderr,
+		"train: \"%.64s\" is not an option: expected one of those that train --help "
+		"shows\n",
+		word);
+	exit(2);
+}
+
+static int parse_memory(const char *text, bool *ret_managed, struct td_err *err)
+{
+	if (strcmp(text, "plain") && strcmp(text, "managed"))
+		return td_err_expected(err, -EINVAL, text, "plain or managed");
+	*ret_managed = !strcmp(text, "managed");
+	return 0;
+}
+
+static int parse_path(const char *text, const char **ret, struct td_err *err)
+{
+	if (!*text)
+		return td_err_expected(err, -EINVAL, text, "a library's path");
+	*ret = text;
+	return 0;
+}
+
 static void parse(int argc, char **argv, struct settings *s)
 {
-	struct td_err err = {.msg = "see train --help"};
-
 	for (int i = 1; i < argc; i += 2) {
 		const char *value = i + 1 < argc ? argv[i + 1] : "";
+		struct td_err err = {0};
 		int r = -EINVAL;
 
 		if (!strcmp(argv[i], "--help"))
@@ -94,11 +118,10 @@ static void parse(int argc, char **argv, struct settings *s)
 			r = td_parse_duration(value, &s->cpu_ns, &err);
 		else if (!strcmp(argv[i], "--kernel"))
 			r = td_parse_duration(value, &s->kernel_ns, &err);
-		else if (!strcmp(argv[i], "--memory") &&
-			 (!strcmp(value, "plain") || !strcmp(value, "managed")))
-			s->managed = !strcmp(value, "managed"), r = 0;
-		else if (!strcmp(argv[i], "--allocator") && *value)
-			s->allocator = value, r = 0;
+		else if (!strcmp(argv[i], "--memory"))
+			r = parse_memory(value, &s->managed, &err);
+		else if (!strcmp(argv[i], "--allocator"))
+			r = parse_path(value, &s->allocator, &err);
 		else if (!strcmp(argv[i], "--tell"))
 			r = td_parse_bool(value, &s->tell, &err);
 		else if (!strcmp(argv[i], "--times"))
@@ -109,6 +132,8 @@ static void parse(int argc, char **argv, struct settings *s)
 			r = td_parse_u64(value, 0, 1000000, &s->surge_at, &err);
 		else if (!strcmp(argv[i], "--surge-steps"))
 			r = td_parse_u64(value, 1, 1000000, &s->surge_steps, &err);
+		else
+			refuse(argv[i]);
 		if (r) {
 			fprintf(stderr, "train: %s: %s\n", argv[i], err.msg);
 			exit(2);

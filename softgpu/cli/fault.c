@@ -121,17 +121,28 @@ static int with_call(struct sg_msg *fault, const char *text)
 	return found ? 0 : sg_cli_fail("\"%s\" is not a call of the driver", name);
 }
 
+static int fail_missing(const char *name, const char *needs)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "fault: \"%s\" needs a value: expected %s", name, needs);
+	return sg_cli_fail("%s", text);
+}
+
 int sg_verb_fault(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		enum sg_fault fault;
 		int (*with)(struct sg_msg *fault, const char *text);
-	} kinds[] = {{"clear", SG_FAULT_CLEAR, NULL}, {"xid", SG_FAULT_XID, with_number},
-		{"ecc", SG_FAULT_ECC, NULL}, {"lost", SG_FAULT_LOST, NULL},
-		{"hang", SG_FAULT_HANG, NULL}, {"link", SG_FAULT_LINK, with_rate},
-		{"host-memory", SG_FAULT_HOST_MEMORY, with_size},
-		{"call", SG_FAULT_CALL, with_call}};
+		const char *needs;
+	} kinds[] = {{"clear", SG_FAULT_CLEAR, NULL, NULL},
+		{"xid", SG_FAULT_XID, with_number, "a number from 1 to 999 such as 79"},
+		{"ecc", SG_FAULT_ECC, NULL, NULL}, {"lost", SG_FAULT_LOST, NULL, NULL},
+		{"hang", SG_FAULT_HANG, NULL, NULL},
+		{"link", SG_FAULT_LINK, with_rate, "a rate such as 100m"},
+		{"host-memory", SG_FAULT_HOST_MEMORY, with_size, "a size such as 1g"},
+		{"call", SG_FAULT_CALL, with_call, "NAME[:N]=ERROR"}};
 	char buf[PATH_MAX];
 	struct sg_msg fault = {0};
 	struct td_err err = {0};
@@ -153,8 +164,11 @@ int sg_verb_fault(int argc, char **argv)
 	for (size_t k = 0; i < argc && k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		if (strcmp(argv[i], kinds[k].name))
 			continue;
-		if (argc - i != (kinds[k].with ? 2 : 1))
-			return sg_cli_fail("fault %s: see softgpu --help", argv[i]);
+		if (kinds[k].with && i + 1 == argc)
+			return fail_missing(argv[i], kinds[k].needs);
+		if (argc - i > (kinds[k].with ? 2 : 1))
+			return sg_cli_fail("\"%s\" is not expected: see softgpu --help",
+				argv[i + (kinds[k].with ? 2 : 1)]);
 		fault.engine = kinds[k].fault;
 		return kinds[k].with ? kinds[k].with(&fault, argv[i + 1]) : send_fault(&fault);
 	}

@@ -190,7 +190,8 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 	const struct td_gpu_spec *spec;
 	int c, r = 0;
 
-	while (!r && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	opterr = 0;
+	while (!r && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		r = td_check_optarg(argv, err);
 		if (r)
 			return r;
@@ -216,7 +217,7 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 		case 'p': start->features &= ~SG_FEATURE_IPC_KEEPS; break;
 		case 'i': start->features |= SG_FEATURE_MIG; break;
 		case 'f': start->foreground = true; break;
-		default: return td_err_set(err, -EINVAL, "see softgpu --help");
+		default: return td_refuse_option(c, argv, options, "softgpu --help", err);
 		}
 	}
 	if (!r && optind < argc)
@@ -227,23 +228,24 @@ static int parse_start(int argc, char **argv, struct start *start, struct td_err
 	return r ? r : check_memory(&start->spec, err);
 }
 
-/* Starts it in the background. 0 when it accepts connections; 1 with the reason in text. */
-static int launch_server(const struct start *start, char *text, size_t len)
+/* Starts it in the background. SG_STARTED: it accepts connections; else the reason is in text. */
+static enum sg_start launch_server(const struct start *start, char *text, size_t len)
 {
+	char said[PATH_MAX + 128];
 	int ready[2], null;
 	ssize_t n;
 	pid_t pid;
 
 	if (pipe2(ready, O_CLOEXEC) < 0) {
 		snprintf(text, len, "pipe: %s", strerror(errno));
-		return 1;
+		return SG_FAILED;
 	}
 	pid = fork();
 	if (pid < 0) {
 		snprintf(text, len, "fork: %s", strerror(errno));
 		close(ready[0]);
 		close(ready[1]);
-		return 1;
+		return SG_FAILED;
 	}
 	if (pid == 0) {
 		close(ready[0]);
@@ -258,14 +260,15 @@ static int launch_server(const struct start *start, char *text, size_t len)
 	}
 	close(ready[1]);
 	waitpid(pid, NULL, 0);
-	n = read(ready[0], text, len - 1);
+	n = read(ready[0], said, sizeof(said) - 1);
 	close(ready[0]);
-	if (n == 1 && !text[0])
-		return 0;
-	text[n > 0 ? n : 0] = 0;
-	if (n <= 0)
+	if (n <= 0) {
 		snprintf(text, len, "the server did not start");
-	return 1;
+		return SG_FAILED;
+	}
+	said[n] = 0;
+	snprintf(text, len, "%s", said + 1);
+	return (enum sg_start)said[0];
 }
 
 /* Returns when the server accepts connections, or after printing why it does not. */
@@ -276,7 +279,7 @@ static int start_server(const struct start *start)
 	if (start->foreground)
 		return sg_serve(
 			start->dir, &start->spec, (uint32_t)start->gpus, start->features, -1);
-	return launch_server(start, text, sizeof(text)) ? fail("%s", text), 1 : 0;
+	return launch_server(start, text, sizeof(text)) != SG_STARTED ? fail("%s", text), 1 : 0;
 }
 
 static void default_start(struct start *start)
@@ -395,19 +398,22 @@ static int ensure_server(const char *dir)
 	const struct timespec pause = {0, 20000000};
 	char text[PATH_MAX + 128] = "";
 	struct sg_client *client;
+	enum sg_start outcome = SG_BUSY;
 	struct start start;
 	uint32_t gpus;
 
 	default_start(&start);
 	snprintf(start.dir, sizeof(start.dir), "%s", dir);
-	for (int i = 0; i < START_TRIES; i++) {
+	for (int i = 0; outcome == SG_BUSY && i < START_TRIES; i++) {
 		if (sg_client_new(dir, &client, &gpus) == 0) {
 			sg_client_free(client);
 			return 0;
 		}
-		if (!launch_server(&start, text, sizeof(text)))
+		outcome = launch_server(&start, text, sizeof(text));
+		if (outcome == SG_STARTED)
 			return 0;
-		nanosleep(&pause, NULL);
+		if (outcome == SG_BUSY)
+			nanosleep(&pause, NULL);
 	}
 	fail("%s", text);
 	return 1;
@@ -416,7 +422,7 @@ static int ensure_server(const char *dir)
 static int verb_run(int argc, char **argv)
 {
 	char path[16 * PATH_MAX], dir[PATH_MAX];
-	int at = take_dir(argc, argv, dir, sizeof(dir)), status;
+	int at = take_dir(argc, argv, dir, sizeof(dir)), error;
 
 	if (at < 0)
 		return EXIT_OURS;
@@ -433,9 +439,10 @@ static int verb_run(int argc, char **argv)
 	setenv("LD_LIBRARY_PATH", path, 1);
 	setenv("SOFTGPU_DIR", dir, 1);
 	execvp(argv[at], argv + at);
-	status = errno == ENOENT ? 127 : 126;
-	fail("%s: cannot be executed", argv[at]);
-	return status;
+	error = errno;
+	snprintf(path, sizeof(path), "%s: %s", argv[at], td_exec_reason(argv[at], error));
+	fail("%s", path);
+	return error == ENOENT ? 127 : 126;
 }
 
 /* One request; 0 with the text, if any. After SG_STOP the server has ended: another may be started at once. */

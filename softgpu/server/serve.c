@@ -324,11 +324,13 @@ static int set_up(
 	return 0;
 }
 
-static int report(int ready_fd, const char *text)
+/* The sentence has room before it for what is told first. */
+static int report(int ready_fd, enum sg_start outcome, char *text)
 {
+	text[0] = (char)outcome;
 	if (ready_fd < 0)
-		fprintf(stderr, "softgpu: %s\n", text);
-	else if (write(ready_fd, text, strlen(text)) < 0)
+		fprintf(stderr, "softgpu: %s\n", text + 1);
+	else if (write(ready_fd, text, 1 + strlen(text + 1)) < 0)
 		return 1;
 	return 1;
 }
@@ -341,18 +343,19 @@ int sg_serve(const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_count
 
 	lock_fd = r ? r : take_lock(dir, owner, sizeof(owner));
 	if (lock_fd == -EBUSY) {
-		snprintf(
-			text, sizeof(text), "%s: a server is running already (pid %s)", dir, owner);
-		return report(ready_fd, text);
+		snprintf(text + 1, sizeof(text) - 1, "%s: a server is running already (pid %s)",
+			dir, owner);
+		return report(ready_fd, SG_BUSY, text);
 	}
 	listen_fd = lock_fd < 0 ? lock_fd : listen_in(dir);
 	r = listen_fd < 0 ? listen_fd : set_up(dir, spec, gpu_count, features);
 	if (r < 0) {
-		snprintf(text, sizeof(text), "%s: %s", dir, strerror(-r));
-		return report(ready_fd, text);
+		snprintf(text + 1, sizeof(text) - 1, "%s: %s", dir, strerror(-r));
+		return report(ready_fd, SG_FAILED, text);
 	}
 	if (ready_fd >= 0) {
-		if (write(ready_fd, "", 1) != 1)
+		text[0] = SG_STARTED;
+		if (write(ready_fd, text, 1) != 1)
 			return 1;
 		close(ready_fd);
 	}

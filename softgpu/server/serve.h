@@ -3,11 +3,17 @@
 
 #include <stdint.h>
 
-struct td_err;
 struct td_gpu_spec;
 
+/* The first byte that ready_fd gets; behind it, but for SG_STARTED, a sentence of what is wrong. */
+enum sg_start {
+	SG_STARTED, /* it accepts connections */
+	SG_BUSY, /* another server has the directory, and accepts connections or is about to begin or end */
+	SG_FAILED,
+};
+
 /*
- * Serves until stopped. features: SG_FEATURE_* of its GPUs. ready_fd (-1: none) gets a byte once connections are accepted, or a sentence of what is wrong. Returns an exit
+ * Serves until stopped. features: SG_FEATURE_* of its GPUs. ready_fd (-1: none) gets an enum sg_start and what belongs to it. Returns an exit
  * status.
  */
 int sg_serve(const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_count, uint32_t features,

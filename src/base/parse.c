@@ -186,7 +186,8 @@ int td_parse_duration(const char *text, uint64_t *ret_ns, struct td_err *err)
 		{"h", 3600 * TD_NS_PER_S},
 		{NULL, 0},
 	};
-	const char *expected = "a time from 0s to 5124095h such as 30s, 250ms or 2m";
+	const char *expected = "a time (a number alone is seconds) from 0s to 5124095h such "
+			       "as 30s, 250ms or 2m";
 	const struct unit *unit;
 	struct number n;
 	uint64_t ns;

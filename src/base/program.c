@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 
@@ -40,6 +41,44 @@ int td_check_optarg(char *const *argv, struct td_err *err)
 		return 0;
 	option = argv[optind - 1] == optarg ? argv[optind - 2] : argv[optind - 1];
 	return td_err_set(err, -EINVAL, "\"%.64s\" needs a value: \"--\" ends the options", option);
+}
+
+/* "--mig=1", where --mig takes no value: `value` is what getopt_long says of it. */
+static bool has_value(const char *word, const struct option *options, int value)
+{
+	size_t len = strcspn(word, "=");
+
+	if (strncmp(word, "--", 2) || !word[len])
+		return false;
+	for (; options->name; options++)
+		if (options->val == value && options->has_arg == no_argument &&
+			!strncmp(options->name, word + 2, len - 2))
+			return true;
+	return false;
+}
+
+int td_refuse_option(int c, char *const *argv, const struct option *options, const char *help,
+	struct td_err *err)
+{
+	const char *word = argv[optind - 1];
+
+	if (c == ':')
+		return td_err_set(err, -EINVAL, "\"%.64s\" needs a value: see %s", word, help);
+	if (optopt && has_value(word, options, optopt))
+		return td_err_set(err, -EINVAL, "\"%.64s\" takes no value: see %s", word, help);
+	/* Of letters that were typed together it is one. */
+	if (optopt)
+		return td_err_set(err, -EINVAL, "\"-%c\" is not an option: see %s", optopt, help);
+	return td_err_set(err, -EINVAL, "\"%.64s\" is not an option: see %s", word, help);
+}
+
+const char *td_exec_reason(const char *path, int error)
+{
+	struct stat st;
+
+	return error == EACCES && strchr(path, '/') && !stat(path, &st) && S_ISDIR(st.st_mode)
+		       ? "it is a directory"
+		       : strerror(error);
 }
 
 void td_output_flush(void)

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+struct option;
 struct td_err;
 
 /* --help, -h; --version, -V. */
@@ -11,6 +12,16 @@ bool td_asks_version(const char *argument);
 
 /* After getopt_long: has it taken "--", which ends the options, for an option's value? 0, or -EINVAL with a sentence that quotes both. */
 int td_check_optarg(char *const *argv, struct td_err *err);
+
+/*
+ * After getopt_long (opterr = 0, short options that begin with ':') returned `c`, ':' or '?': what is wrong with which word. `options` are the ones it had; `help` tells where
+ * they are explained, as "tandemd --help". -EINVAL.
+ */
+int td_refuse_option(int c, char *const *argv, const struct option *options, const char *help,
+	struct td_err *err);
+
+/* Why execvp(path) failed with `error`: its text, or that a folder is no program. */
+const char *td_exec_reason(const char *path, int error);
 
 /* fflush(stdout), which remembers why it failed. */
 void td_output_flush(void);

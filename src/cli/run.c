@@ -279,19 +279,9 @@ static int parse(int argc, char **argv, struct job *job)
 			break;
 		case 'g': job->gpu = optarg; break;
 		case 'h': help(); return 0;
-		case ':':
-			td_cli_fail(
-				"\"%.64s\" needs a value: see tandem run --help", argv[optind - 1]);
-			return -1;
 		default:
-			if (optopt)
-				td_cli_fail("\"-%c\" is not an option of run: see tandem run "
-					    "--help",
-					optopt);
-			else
-				td_cli_fail("\"%.64s\" is not an option of run: see tandem run "
-					    "--help",
-					argv[optind - 1]);
+			td_refuse_option(c, argv, options, "tandem run --help", &err);
+			td_cli_fail("%s", err.msg);
 			return -1;
 		}
 	}
@@ -386,7 +376,7 @@ static int check_quota(const struct job *job)
 int td_verb_run(int argc, char **argv)
 {
 	struct job job = {0};
-	int at = parse(argc, argv, &job);
+	int at = parse(argc, argv, &job), error;
 
 	if (at <= 0)
 		return at ? TD_EXIT_USAGE : 0;
@@ -395,7 +385,8 @@ int td_verb_run(int argc, char **argv)
 		return TD_EXIT_USAGE;
 	(void)td_cli_foreign_gpus(warn, NULL);
 	execvp(argv[at], argv + at);
-	at = errno == ENOENT ? 127 : 126;
-	td_cli_fail("%s: %s", argv[optind], strerror(errno));
+	error = errno;
+	at = error == ENOENT ? 127 : 126;
+	td_cli_fail("%s: %s", argv[optind], td_exec_reason(argv[optind], error));
 	return at;
 }

@@ -192,7 +192,8 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 		{NULL, 0, NULL, 0}};
 	int c, r = 0;
 
-	while (!r && (c = getopt_long(argc, argv, "hV", longopts, NULL)) != -1) {
+	opterr = 0;
+	while (!r && (c = getopt_long(argc, argv, ":hV", longopts, NULL)) != -1) {
 		r = td_check_optarg(argv, err);
 		if (r)
 			return r;
@@ -209,7 +210,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *ret, struct 
 		case 'v': td_log_set_level(TD_LOG_DEBUG); break;
 		case 'h': usage(stdout); return 1;
 		case 'V': puts("tandemd " TANDEM_VERSION); return 1;
-		default: return td_err_set(err, -EINVAL, "see tandemd --help");
+		default: return td_refuse_option(c, argv, longopts, "tandemd --help", err);
 		}
 	}
 	if (!r && optind < argc)

@@ -140,7 +140,7 @@ static int set_duration(
 	if (!r && (ns < least || ns > most))
 		r = -ERANGE;
 	if (r)
-		return fail_bounds(o, r, "a time", value, "0s", err);
+		return fail_bounds(o, r, "a time (a number alone is seconds)", value, "0s", err);
 	*ret = ns;
 	return 0;
 }

@@ -1,5 +1,6 @@
 """What is typed and cannot be meant: every option says so, quotes it and says what is expected. And that what is printed for people is whole. TAP on stdout; argument: the
 build."""
+import ctypes
 import fcntl
 import re
 import struct
@@ -152,7 +153,7 @@ def settings_quote_what_they_refuse_and_say_what_they_take():
         until(lambda: world.jobs(), "it is known")
         job = world.jobs()[0]
         for value in NONSENSE:
-            refused(world, TANDEM, "set", f"quantum={value}", quoted=value, expected=("quantum: ", "from 1ms to 1h such as 30s"))
+            refused(world, TANDEM, "set", f"quantum={value}", quoted=value, expected=("quantum: ", "(a number alone is seconds) from 1ms to 1h such as 30s"))
             for key, bound in (("mem", "from 1 byte to"), ("mem-soft", "or none"), ("duty", "from 1% to 100% such as 30% or 0.3, or none"), ("weight", "from 1 to 1000"),
                                ("slack", "from 0.1% to 100%"), ("paused", "on or off"), ("class", "besteffort")):
                 refused(world, TANDEM, "set", job["job"], f"{key}={value}", quoted=value, expected=(f"{key}: ", bound))
@@ -188,6 +189,57 @@ def what_softgpu_refuses_is_quoted_with_what_it_takes():
         refused(world, SOFTGPU, "smi", "--format=csv", quoted="csv", expected=("--query-gpu",))
         done = world.call(SOFTGPU, "smi", "-L", "-q")
         assert done.returncode == 125 and "expected one of -L, -q" in done.stderr, done
+
+
+def softgpu_says_what_a_fault_lacks_and_why_a_program_does_not_run():
+    with World() as world:
+        for fault, expected in (("xid", "a number from 1 to 999"), ("link", "a rate such as"), ("host-memory", "a size such as"), ("call", "NAME[:N]=ERROR")):
+            refused(world, SOFTGPU, "fault", fault, quoted=fault, expected=("needs a value", expected))
+        for words in (["ecc", "now"], ["xid", "79", "now"]):
+            done = world.call(SOFTGPU, "fault", *words)
+            assert done.returncode == 125 and '"now" is not expected' in done.stderr, done
+        for wrap in ([SOFTGPU, "run", "--"], [TANDEM, "run", "--"]):
+            for program, status, reason in (("no-such-program", 127, "No such file or directory"), (world.directory, 126, "it is a directory"), ("/etc/passwd", 126, "Permission denied")):
+                done = world.call(*wrap, program)
+                name = os.path.basename(wrap[0])
+                assert done.returncode == status and done.stderr == f"{name}: {program}: {reason}\n", done
+
+
+def options_that_there_are_not_are_quoted_by_every_program():
+    with World() as world:
+        for program, verb, status, flag in ((TANDEMD, [], 2, "--verbose"), (SOFTGPU, ["start"], 125, "--mig"), (TANDEM, ["run"], 125, "--help")):
+            name = " ".join([os.path.basename(program), *(verb if program == TANDEM else [])])
+            for words, quoted, text in ((["--sokcet", "x"], "--sokcet", "is not an option"), (["-xy"], "-x", "is not an option"), ([f"{flag}=1"], f"{flag}=1", "takes no value"),
+                                        (["--set" if program != TANDEM else "--mem"], "--set" if program != TANDEM else "--mem", "needs a value")):
+                done = world.call(program, *verb, *words)
+                assert done.returncode == status and done.stderr == f'{os.path.basename(program)}: "{quoted}" {text}: see {name} --help\n', (program, words, done)
+        for words, quoted, expected in ((["--foo"], "--foo", "train --help"), (["--memory", "x"], "x", "plain or managed"), (["--gpu", "x"], "x", "a number alone is seconds")):
+            refused(world, SOFTGPU, "run", "--", TRAIN, *words, quoted=quoted, expected=(expected,))
+
+
+def how_many_are_left_by(world, *command):
+    """Processes that outlive their parents come to us meanwhile, and all have ended."""
+    libc, subreaper, count = ctypes.CDLL(None), 36, 0
+    libc.prctl(subreaper, 1, 0, 0, 0)
+    done = world.call(*command)
+    try:
+        while True:
+            os.wait()
+            count += 1
+    except ChildProcessError:
+        pass
+    libc.prctl(subreaper, 0, 0, 0, 0)
+    return done, count
+
+
+def a_server_that_cannot_start_is_tried_once():
+    with World() as world:
+        taken = f"{world.directory}/taken"
+        with open(taken, "w"):
+            pass
+        for words in (["start", "--dir", f"{taken}/gpu"], ["run", "--dir", f"{taken}/gpu", "--", "true"]):
+            done, count = how_many_are_left_by(world, SOFTGPU, *words)
+            assert done.returncode and done.stderr == f"softgpu: {taken}/gpu: Not a directory\n" and count == 1, (words, done, count)
 
 
 def titles_stand_above_their_columns():
@@ -346,6 +398,9 @@ run_cases([
     settings_quote_what_they_refuse_and_say_what_they_take,
     what_is_wrong_with_a_daemons_arguments_is_quoted,
     what_softgpu_refuses_is_quoted_with_what_it_takes,
+    softgpu_says_what_a_fault_lacks_and_why_a_program_does_not_run,
+    options_that_there_are_not_are_quoted_by_every_program,
+    a_server_that_cannot_start_is_tried_once,
     what_cannot_be_written_is_said_and_ends_with_an_error,
     help_and_version_have_letters_too,
     an_option_does_not_take_the_end_of_options_for_its_value,
