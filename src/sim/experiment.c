@@ -258,18 +258,31 @@ static int unknown(const char *name, struct td_err *err)
 		"\"%.64s\" is not an experiment: see tandem-sim experiment --list", name);
 }
 
+/* Of all, those that need data are left out where there is none, and named at the end: -EINVAL. */
 static int run_named(struct td_experiment_run *run, const char *name, struct td_err *err)
 {
 	bool all = !strcmp(name, "all"), found = false;
+	char skipped[256] = "";
 	int r = 0;
 
 	for (int i = 0; !r && td_experiments[i].name && !td_sim_stop; i++) {
 		if (!all && strcmp(name, td_experiments[i].name))
 			continue;
 		found = true;
+		if (all && td_experiments[i].needs_data && !run->data) {
+			size_t used = strlen(skipped);
+
+			snprintf(skipped + used, sizeof(skipped) - used, "%s%s", used ? ", " : "",
+				td_experiments[i].name);
+			continue;
+		}
 		r = run_one(run, &td_experiments[i], err);
 	}
-	return found ? r : unknown(name, err);
+	if (!found)
+		return unknown(name, err);
+	if (!r && *skipped)
+		return td_err_set(err, -EINVAL, "not run, as they need --data DIR: %s", skipped);
+	return r;
 }
 
 static int write_report(
@@ -366,12 +379,9 @@ int td_sim_experiment(int argc, char **argv)
 			break;
 		case 'q': run.quick = true; break;
 		case 'l': return list();
-		case ':':
-			return td_sim_fail(
-				"%.64s needs a value: see tandem-sim --help", argv[optind - 1]);
 		default:
-			return td_sim_fail("\"%.64s\" is not an option: see tandem-sim --help",
-				argv[optind - 1]);
+			td_refuse_option(c, argv, options, "tandem-sim --help", &err);
+			return td_sim_fail("%s", err.msg);
 		}
 	}
 	run.seeds = seeds ? (uint32_t)seeds : run.quick ? 1 : 5;

@@ -12,7 +12,7 @@ static void usage(FILE *out)
 	fputs("usage: tandem-sim run --trace FILE --cluster FILE [--policy P] [--compare P,P] "
 	      "[OPTION]...\n"
 	      "       tandem-sim requests --requests FILE [OPTION]...\n"
-	      "       tandem-sim experiment NAME|all --data DIR [--quick] [--seeds N] [--jobs N] "
+	      "       tandem-sim experiment NAME|all [--data DIR] [--quick] [--seeds N] [--jobs N] "
 	      "[--out DIR]\n"
 	      "       tandem-sim experiment --list\n\n"
 	      "What would sharing gain? Jobs of a trace on a cluster, in virtual time, by the "

@@ -58,13 +58,7 @@ static int parse(int argc, char **argv, struct requests *r, struct td_err *err)
 		case 'w': status = td_parse_duration(optarg, &r->window_ns, &inner); break;
 		case 'o': r->out = optarg; break;
 		case 's': r->skip_bad = true; break;
-		case ':':
-			return td_err_set(err, -EINVAL,
-				"%.64s needs a value: see tandem-sim --help", argv[optind - 1]);
-		default:
-			return td_err_set(err, -EINVAL,
-				"\"%.64s\" is not an option: see tandem-sim --help",
-				argv[optind - 1]);
+		default: return td_refuse_option(c, argv, options, "tandem-sim --help", err);
 		}
 		if (status)
 			td_err_set(err, inner.code, "--%s: %s", options[index].name, inner.msg);

@@ -18,6 +18,20 @@
 #include "sim/run.h"
 #include "sim/sim.h"
 
+static int refuse_policy(const char *name, struct td_err *err)
+{
+	char names[128] = "";
+
+	for (int i = 0; td_scheds[i]; i++) {
+		size_t used = strlen(names);
+
+		snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+			td_scheds[i]->name);
+	}
+	return td_err_set(err, -EINVAL,
+		"\"%.32s\" is not a policy of the cluster: expected one of %s", name, names);
+}
+
 static int add_policy(struct td_run *run, const char *name, size_t len, struct td_err *err)
 {
 	char copy[32];
@@ -26,8 +40,7 @@ static int add_policy(struct td_run *run, const char *name, size_t len, struct t
 	snprintf(copy, sizeof(copy), "%.*s", (int)len, name);
 	sched = td_sched_find(copy);
 	if (!sched)
-		return td_err_set(err, -EINVAL,
-			"\"%.32s\" is not a policy of the cluster: see tandem-sim --help", copy);
+		return refuse_policy(copy, err);
 	for (uint32_t i = 0; i < run->result_count; i++)
 		if (run->results[i].sched == sched)
 			return 0;
@@ -101,13 +114,7 @@ static int parse(int argc, char **argv, struct td_run *run, struct td_err *err)
 		case 'r': r = td_parse_duration(optarg, &run->restart_ns, err); break;
 		case 'k': r = td_parse_duration(optarg, &run->checkpoint_ns, err); break;
 		case 'b': run->skip_bad = true; break;
-		case ':':
-			return td_err_set(err, -EINVAL,
-				"%.64s needs a value: see tandem-sim --help", argv[optind - 1]);
-		default:
-			return td_err_set(err, -EINVAL,
-				"\"%.64s\" is not an option: see tandem-sim --help",
-				argv[optind - 1]);
+		default: return td_refuse_option(c, argv, options, "tandem-sim --help", err);
 		}
 		if (r) /* which option it was, before what was wrong with its value */
 			name_option(options, c, err);
