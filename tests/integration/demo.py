@@ -1,6 +1,9 @@
 """The demo's script, both its ways: the model `tiny`, and the way of a real GPU with the software GPU as the driver. TAP; argument: the build."""
+import fcntl
+import glob
 import json
 import re
+import signal
 from xml.etree import ElementTree
 
 from world import *
@@ -96,5 +99,22 @@ def bad_options_are_quoted():
             assert done.returncode == 1 and quoted in done.stderr, done
 
 
+def who_ends_a_script_by_a_signal_finds_nothing_left():
+    scripts = (("run-demo", "--software"), ("run-table2", "--way", "pack"), ("run-protect", "--mode", "tandem, told"))
+    with World() as world:
+        for script, *options in scripts:
+            folder = f"{world.directory}/{script}"
+            os.mkdir(folder)
+            process = subprocess.Popen([sys.executable, f"{ROOT}/tools/{script}", "--out", f"{world.directory}/out", *options], env=dict(layout(world), TMPDIR=folder), stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, cwd=world.directory)
+            until(lambda: glob.glob(f"{folder}/*/gpu/socket"), "its software GPU is there")
+            with open(glob.glob(f"{folder}/*/gpu/lock")[0]) as f:
+                process.terminate()
+                status = process.wait(timeout=DEADLINE_S)
+                assert status == 128 + signal.SIGTERM, (script, status)
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a server that goes on has it
+            assert not os.listdir(folder), (script, os.listdir(folder))
+
+
 run_cases([the_software_gpu_shows_all_four_modes, a_driver_that_shows_a_gpu_is_used_and_its_managed_memory_left_alone, protect_shows_a_guaranteed_job_alone_and_in_company,
-           table2_fails_without_tandem_and_finishes_both_jobs_with_it, bad_options_are_quoted], at_once=4)
+           table2_fails_without_tandem_and_finishes_both_jobs_with_it, bad_options_are_quoted, who_ends_a_script_by_a_signal_finds_nothing_left], at_once=4)
