@@ -180,6 +180,10 @@ char *td_node_explain_bounds(
 	else if (process->pacing.duty_ppm)
 		n = add(buf, len, n, "It may take %g%% of the GPU's time.",
 			process->pacing.duty_ppm / 1e4);
+	else if (process->job->settings.duty_ppm && process->job->settings.duty_ppm < TD_PPM)
+		/* It has no gate to be paced at before it is let in. */
+		n = add(buf, len, n, "Once let in it may take %g%% of the GPU's time.",
+			process->job->settings.duty_ppm / 1e4);
 	if (process->word & TD_WORD_WINDOW) {
 		char window[32];
 

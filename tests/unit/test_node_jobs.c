@@ -420,6 +420,24 @@ TEST(a_gpu_that_was_exchanged_while_nobody_used_it_has_its_new_size)
 	CHECK_EQ(w.node.gpu_count, 1);
 }
 
+TEST(explain_tells_who_waits_its_duty)
+{
+	char text[512];
+
+	begin();
+	for (unsigned i = 0; i < 2; i++) {
+		fake_hello(&w, &w.fakes[i], i ? "b" : "a", TD_BACKEND_SWAP, false);
+		fake_attach(&w, &w.fakes[i], 0, 0, 40 * MIB);
+		fake_want(&w, &w.fakes[i]);
+		if (!i)
+			settle(&w);
+	}
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "duty", "30%", w.now, NULL), 0);
+	CHECK_STR(td_process_state(w.fakes[1].process), "waiting");
+	td_node_explain_bounds(&w.node, w.fakes[1].process, text, sizeof(text));
+	CHECK(strstr(text, "it may take 30% of the GPU's time.") != NULL);
+}
+
 TEST(explain_tells_what_a_job_is_held_to)
 {
 	char text[512];
