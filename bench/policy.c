@@ -17,9 +17,9 @@
 
 #include "base/time.h"
 #include "learn/learn.h"
-#include "policy/antman_cluster.h"
-#include "policy/batch_tuner.h"
-#include "policy/mudi.h"
+#include "policy/algo/batch_tuner.h"
+#include "policy/cluster/antman_cluster.h"
+#include "policy/system/mudi.h"
 #include "row.h"
 
 #define JOBS    60000u

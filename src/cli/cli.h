@@ -21,18 +21,35 @@ extern const struct td_verb td_verbs[];
 /* Prints "tandem: ..." and returns TD_EXIT_USAGE. */
 int td_cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A connection to the daemon, or -1 after saying why there is none. */
-int td_cli_connect(void);
+/* `tandem run` was told that the daemon does not answer; said already. */
+#define TD_CLI_ALONE 1
+/* Room for td_cli_why_mute(). */
+#define TD_CLI_WHY 1024
+
+/* A connection to the daemon at path, or -errno. No call on it waits for more than 2 s: -EAGAIN. */
+int td_cli_connect(const char *path);
+/* 0: who is connected there is a daemon, and answers; TD_EXIT_USAGE after printing its error;
+ * -errno. */
+int td_cli_probe(int fd);
+/* Is the daemon there (or another program at its socket), and says nothing that is an answer? */
+bool td_cli_is_mute(int r);
+/* A sentence that says why r was no answer on the connection fd (-errno: there was none), and
+ * what can be done. Returns buf. */
+const char *td_cli_why_mute(char *buf, size_t len, const char *path, int fd, int r);
+/* `tandem run` goes on without it: says so, closes fd, returns TD_CLI_ALONE. */
+int td_cli_say_alone(const char *path, int fd, int r);
 
 /*
  * Sends a request and calls row() for each message until END. Returns an exit status: 0, or TD_EXIT_USAGE after printing the daemon's
- * error.
+ * error, or that it does not answer.
  */
 int td_cli_ask(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
 /* A request that ends the daemon: returns when it has ended, with its locks and its socket given back, so that another may be started at once. */
 int td_cli_ask_to_end(const struct td_msg *request);
-/* td_cli_ask() where `tandem run` needs an answer: a daemon that is lost meanwhile is started again. `row` may have seen some rows twice. */
+/* td_cli_ask() where `tandem run` needs an answer: a daemon that is lost meanwhile is started
+ * again. `row` may have seen some rows twice. TD_CLI_ALONE: it is
+ * there and does not answer. */
 int td_cli_ask_or_start(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg);
 
@@ -77,7 +94,8 @@ bool td_cli_check_variables(
 /* The daemon's socket. 0, or TD_EXIT_USAGE after complaining. */
 int td_cli_socket(char *ret, size_t len);
 
-/* 0 when a daemon answers, starting one for this user if there is none; an exit status otherwise. */
+/* 0 when a daemon answers, starting one for this user if there is none; TD_CLI_ALONE when it is
+ * there and does not answer; an exit status otherwise. */
 int td_cli_ensure_daemon(void);
 
 /* The header of an ELF file. False: it is none. */
@@ -92,8 +110,10 @@ bool td_cli_is_library(const char *path, char *ret_why, size_t len);
 /* Was the program built with the CUDA runtime in it? */
 bool td_cli_has_static_cudart(int fd, const Elf64_Ehdr *header);
 
-/* Makes the environment say which GPUs the job may see (--gpu's value). 0, or an exit status after complaining. There has to be a daemon. */
-int td_cli_place(const char *value);
+/* Makes the environment say which GPUs the job may see (--gpu's value). 0, or an exit status after
+ * complaining, or TD_CLI_ALONE. The daemon lists the GPUs; where it is
+ * known not to answer (alone) NVML does. */
+int td_cli_place(const char *value, bool alone);
 
 /* Calls each() with a sentence for every GPU that a daemon other than ours shares. 0 or -errno: it cannot be known. */
 int td_cli_foreign_gpus(void (*each)(void *arg, const char *text), void *arg);

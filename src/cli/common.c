@@ -3,14 +3,23 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/program.h"
+#include "base/time.h"
 #include "cli/cli.h"
 #include "proto/socket.h"
 
 /* A daemon that ends is not asked for ever. */
 #define ASK_TIMES 5
+/* The daemon is one loop that waits for nothing: one that takes so long for an answer is
+ * stopped, or not let run. */
+#define ANSWER_NS (2 * TD_NS_PER_S)
+/* It waits for the driver itself before it lists GPUs, 12 s the first time (daemon/tools.c), and
+ * when it ends. */
+#define DRIVER_NS (15 * TD_NS_PER_S)
+#define FOR_EVER  0
 
 int td_cli_socket(char *ret, size_t len)
 {
@@ -19,34 +28,76 @@ int td_cli_socket(char *ret, size_t len)
 	return td_socket_path_typed(ret, len, &err) ? td_cli_fail("%s", err.msg) : 0;
 }
 
-int td_cli_connect(void)
+int td_cli_connect(const char *path)
 {
-	char path[256];
-	int fd;
-
-	if (td_cli_socket(path, sizeof(path)))
-		return -1;
-	fd = td_socket_connect(path);
-	if (fd < 0)
-		td_cli_fail("no daemon at %s (%s): `tandem run` starts one", path, strerror(-fd));
-	return fd;
+	return td_socket_connect(path, ANSWER_NS);
 }
 
-/* 0 after END; TD_EXIT_USAGE after an ERROR, which was printed; -errno: the daemon was lost. */
-static int exchange(int fd, const struct td_msg *request,
+/* Who listens there; 0: not known. */
+static pid_t listener_of(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return fd >= 0 && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ? peer.pid : 0;
+}
+
+bool td_cli_is_mute(int r)
+{
+	return r == -EAGAIN || r == -EPROTO || r == -EBADMSG;
+}
+
+const char *td_cli_why_mute(char *buf, size_t len, const char *path, int fd, int r)
+{
+	int pid = (int)listener_of(fd), seconds = (int)(ANSWER_NS / TD_NS_PER_S);
+	char who[32] = "";
+
+	if (pid)
+		snprintf(who, sizeof(who), " (pid %d)", pid);
+	if (r == -EAGAIN && pid)
+		snprintf(buf, len,
+			"no answer in %d s from the daemon at %s%s, which is stopped or "
+			"overloaded: `kill -CONT %d` continues it, `kill -KILL %d` ends it and "
+			"leaves programs running",
+			seconds, path, who, pid, pid);
+	else if (r == -EAGAIN)
+		snprintf(buf, len,
+			"no answer in %d s from the daemon at %s, which is stopped or overloaded: "
+			"continue it (kill -CONT), or end it (kill -KILL), which leaves programs "
+			"running; its pid is in %s.lock",
+			seconds, path, path);
+	else if (td_cli_is_mute(r))
+		snprintf(buf, len,
+			"what answers at %s%s is no tandemd (%s): end it, or set TANDEM_SOCKET to "
+			"the socket of one",
+			path, who, strerror(-r));
+	else
+		snprintf(buf, len, "the daemon at %s ends every connection (%s): see %s.log", path,
+			strerror(-r), path);
+	return buf;
+}
+
+/*
+ * 0 after END; TD_EXIT_USAGE after an ERROR, which was printed; -EAGAIN: nothing that is known came
+ * in that time; -errno: the daemon was lost, or is none.
+ */
+static int exchange(int fd, const struct td_msg *request, uint64_t patience_ns,
 	void (*row)(const struct td_msg *msg, void *arg), void *arg)
 {
+	int r = td_socket_set_patience(fd, patience_ns);
+	uint64_t heard_ns = td_time_now_ns();
 	struct td_msg msg;
-	int r = td_socket_send(fd, request, NULL, 0);
 
+	r = r ? r : td_socket_send(fd, request, NULL, 0);
 	while (!r) {
 		r = td_socket_recv(fd, &msg, NULL, 0);
 		if (r == TD_PROTO_UNKNOWN) {
-			r = 0;
+			r = patience_ns && td_time_now_ns() >= heard_ns + patience_ns ? -EAGAIN : 0;
 			continue;
 		}
 		if (r || msg.type == TD_MSG_TYPE_end)
 			break;
+		heard_ns = td_time_now_ns();
 		if (msg.type == TD_MSG_TYPE_error)
 			return td_cli_fail("%s%s", msg.error.text, msg.error.rest);
 		if (row)
@@ -58,51 +109,124 @@ static int exchange(int fd, const struct td_msg *request,
 	return r;
 }
 
+int td_cli_probe(int fd)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_get};
+
+	strcpy(msg.get.key, "policy");
+	return exchange(fd, &msg, ANSWER_NS, NULL, NULL);
+}
+
+static uint64_t patience_for(const struct td_msg *request)
+{
+	if (request->type == TD_MSG_TYPE_events && request->events.follow)
+		return FOR_EVER;
+	return request->type == TD_MSG_TYPE_list_gpus ? DRIVER_NS : ANSWER_NS;
+}
+
+/*
+ * Asks a question first that changes nothing and is answered at once; then does what exchange()
+ * does. A slow answer to the request is then not taken for silence. And a stopped daemon does not
+ * find, when it continues, a change whose user was told that it has failed.
+ */
+static int ask(int fd, const struct td_msg *request,
+	void (*row)(const struct td_msg *msg, void *arg), void *arg)
+{
+	int r = td_cli_probe(fd);
+
+	return r ? r : exchange(fd, request, patience_for(request), row, arg);
+}
+
+/* Says why there was no answer; fd as td_cli_connect() gave it, which is closed. */
+static int fail(const char *path, int fd, int r)
+{
+	char text[TD_CLI_WHY];
+
+	if (td_cli_is_mute(r))
+		td_cli_fail("%s", td_cli_why_mute(text, sizeof(text), path, fd, r));
+	else if (fd < 0)
+		td_cli_fail("no daemon at %s (%s): `tandem run` starts one", path, strerror(-r));
+	else
+		td_cli_fail("the daemon did not answer: %s", strerror(-r));
+	if (fd >= 0)
+		close(fd);
+	return TD_EXIT_USAGE;
+}
+
 int td_cli_ask(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg)
 {
-	int fd = td_cli_connect(), r;
+	char path[256];
+	int fd, r;
 
-	if (fd < 0)
+	if (td_cli_socket(path, sizeof(path)))
 		return TD_EXIT_USAGE;
-	r = exchange(fd, request, row, arg);
+	fd = td_cli_connect(path);
+	r = fd < 0 ? fd : ask(fd, request, row, arg);
+	if (r < 0)
+		return fail(path, fd, r);
 	close(fd);
-	return r < 0 ? td_cli_fail("the daemon did not answer: %s", strerror(-r)) : r;
+	return r;
 }
 
 int td_cli_ask_to_end(const struct td_msg *request)
 {
-	int fd = td_cli_connect(), r;
+	char path[256];
+	int fd, r;
 
-	if (fd < 0)
+	if (td_cli_socket(path, sizeof(path)))
 		return TD_EXIT_USAGE;
-	r = exchange(fd, request, NULL, NULL);
-	/* What else it has to say is of no interest. */
-	for (struct td_msg msg; !r;)
-		if (td_socket_recv(fd, &msg, NULL, 0) < 0)
-			break;
+	fd = td_cli_connect(path);
+	r = fd < 0 ? fd : ask(fd, request, NULL, NULL);
+	if (r < 0)
+		return fail(path, fd, r);
+	/* Its other words are of no interest. */
+	if (!r)
+		(void)td_socket_set_patience(fd, DRIVER_NS);
+	for (struct td_msg msg; !r;) {
+		r = td_socket_recv(fd, &msg, NULL, 0);
+		r = r == TD_PROTO_UNKNOWN ? 0 : r;
+	}
 	close(fd);
-	return r < 0 ? td_cli_fail("the daemon did not answer: %s", strerror(-r)) : r;
+	if (r == -EAGAIN)
+		return td_cli_fail("the daemon at %s was told to stop and has not ended in %d s: "
+				   "see %s.log",
+			path, (int)(DRIVER_NS / TD_NS_PER_S), path);
+	return r < 0 ? 0 : r;
+}
+
+int td_cli_say_alone(const char *path, int fd, int r)
+{
+	char text[TD_CLI_WHY];
+
+	td_cli_fail("%s; until then the program runs without it",
+		td_cli_why_mute(text, sizeof(text), path, fd, r));
+	if (fd >= 0)
+		close(fd);
+	return TD_CLI_ALONE;
 }
 
 int td_cli_ask_or_start(
 	const struct td_msg *request, void (*row)(const struct td_msg *msg, void *arg), void *arg)
 {
 	char path[256];
-	int r = 0;
+	int r = 0, status;
 
 	if (td_cli_socket(path, sizeof(path)))
 		return TD_EXIT_USAGE;
 	for (int attempt = 0; attempt < ASK_TIMES; attempt++) {
-		int fd = td_socket_connect(path);
+		int fd = td_cli_connect(path);
 
-		r = fd < 0 ? fd : exchange(fd, request, row, arg);
+		r = fd < 0 ? fd : ask(fd, request, row, arg);
+		if (td_cli_is_mute(r))
+			return td_cli_say_alone(path, fd, r);
 		if (fd >= 0)
 			close(fd);
 		if (r >= 0)
 			return r;
-		if (td_cli_ensure_daemon())
-			return TD_EXIT_USAGE;
+		status = td_cli_ensure_daemon();
+		if (status)
+			return status;
 	}
 	return td_cli_fail("the daemon did not answer: %s", strerror(-r));
 }

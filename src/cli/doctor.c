@@ -119,22 +119,25 @@ static void check_library(struct report *report)
 
 static void check_daemon(struct report *report)
 {
-	char path[256], text[320];
+	char path[256], text[TD_CLI_WHY];
 	struct td_err err = {0};
-	int fd;
+	int fd, r;
 
 	if (td_socket_path_typed(path, sizeof(path), &err)) {
 		say(report, "daemon", false, err.msg);
 		return;
 	}
-	fd = td_socket_connect(path);
-	if (fd >= 0) {
-		snprintf(text, sizeof(text), "answers at %s", path);
-		close(fd);
-	} else {
+	fd = td_cli_connect(path);
+	r = fd < 0 ? fd : td_cli_probe(fd);
+	if (td_cli_is_mute(r))
+		(void)td_cli_why_mute(text, sizeof(text), path, fd, r);
+	else if (r < 0)
 		snprintf(text, sizeof(text), "none at %s: tandem run starts one", path);
-	}
-	say(report, "daemon", true, text);
+	else
+		snprintf(text, sizeof(text), "answers at %s", path);
+	say(report, "daemon", !td_cli_is_mute(r), text);
+	if (fd >= 0)
+		close(fd);
 }
 
 static void say_foreign(void *arg, const char *text)

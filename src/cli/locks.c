@@ -13,7 +13,7 @@
 static void find_path(const char *socket, char *ret, size_t len)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_get};
-	int fd = td_socket_connect(socket);
+	int fd = td_cli_connect(socket);
 
 	snprintf(ret, len, "auto");
 	if (fd < 0)

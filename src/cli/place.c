@@ -292,19 +292,48 @@ static int set_environment(const struct list *list, uint32_t count)
 	return 0;
 }
 
-int td_cli_place(const char *value)
+/*
+ * Lists the GPUs in the order in which the daemon numbers them, which is NVML's. Without NVML there
+ * are no numbers, and the driver lists the candidates.
+ */
+static void list_by_nvml(struct rows *rows)
+{
+	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];
+	struct td_nvml *nvml;
+	int count;
+
+	memset(rows, 0, sizeof(*rows));
+	if (td_nvml_open(NULL, &nvml))
+		return;
+	count = td_nvml_sample(nvml, gpus);
+	for (int i = 0; i < count; i++) {
+		struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
+
+		msg.gpu.index = gpus[i].index;
+		msg.gpu.known = gpus[i].known | (gpus[i].mig ? TD_GPU_IS_DIVIDED : 0);
+		memcpy(msg.gpu.gpu, gpus[i].uuid, sizeof(msg.gpu.gpu));
+		snprintf(msg.gpu.name, sizeof(msg.gpu.name), "%s", gpus[i].name);
+		keep_row(&msg, rows);
+	}
+	td_nvml_close(nvml);
+}
+
+int td_cli_place(const char *value, bool alone)
 {
 	static struct rows rows;
 	const struct td_msg request = {.type = TD_MSG_TYPE_list_gpus};
 	struct list candidates = {0}, chosen = {0};
-	int any;
+	int any, asked = alone ? TD_CLI_ALONE : td_cli_ask_or_start(&request, keep_row, &rows);
 
-	if (td_cli_ask_or_start(&request, keep_row, &rows) || list_candidates(&rows, &candidates))
+	if (asked == TD_CLI_ALONE)
+		list_by_nvml(&rows);
+	else if (asked)
+		return TD_EXIT_USAGE;
+	if (list_candidates(&rows, &candidates))
 		return TD_EXIT_USAGE;
 	any = count_of_any(value, &rows, &candidates);
-	if (any > 0)
-		return set_environment(&candidates, (uint32_t)any);
-	if (any < 0 || choose_words(value, &rows, &candidates, &chosen))
+	if (any < 0 || (!any && choose_words(value, &rows, &candidates, &chosen)))
 		return TD_EXIT_USAGE;
-	return set_environment(&chosen, chosen.count);
+	(void)set_environment(any ? &candidates : &chosen, any ? (uint32_t)any : chosen.count);
+	return asked;
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,34 +16,62 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/program.h"
+#include "base/time.h"
 #include "cli/cli.h"
 #include "policy/policy.h"
-#include "proto/socket.h"
 
-/* What a daemon that we started has to say (tandemd --ready-fd), until it serves or is gone: why it does not serve, or nothing. */
-static void hear(int fd, char *ret_why, size_t len)
+/* A daemon serves milliseconds after it was started, but for a slow disk or a busy machine. */
+#define START_NS (10 * TD_NS_PER_S)
+
+/* Until something can be read, or the other end is closed. False: neither was so by then. */
+static bool is_readable_by(int fd, uint64_t deadline_ns)
 {
-	size_t used = 0;
-	ssize_t n = 0;
+	struct pollfd poll_fd = {fd, POLLIN, 0};
+	int r;
 
-	while (used + 1 < len &&
-		((n = read(fd, ret_why + used, len - 1 - used)) > 0 || (n < 0 && errno == EINTR)))
+	do {
+		uint64_t now_ns = td_time_now_ns();
+
+		r = poll(&poll_fd, 1,
+			now_ns < deadline_ns ? (int)((deadline_ns - now_ns) / TD_NS_PER_MS) + 1
+					     : 0);
+	} while (r < 0 && errno == EINTR);
+	return r != 0;
+}
+
+/* Reads the words of a daemon that we started (tandemd --ready-fd): why it does not serve, or
+ * nothing. False: it neither served nor ended in time. */
+static bool hear(int fd, char *ret_why, size_t len)
+{
+	uint64_t deadline_ns = td_time_now_ns() + START_NS;
+	bool in_time = true;
+	size_t used = 0;
+	ssize_t n = 1;
+
+	while (used + 1 < len && n && (in_time = is_readable_by(fd, deadline_ns))) {
+		n = read(fd, ret_why + used, len - 1 - used);
+		if (n < 0 && errno != EINTR)
+			break;
 		used += n > 0 ? (size_t)n : 0;
+	}
 	ret_why[used] = 0;
 	if (!strcmp(ret_why, "1"))
 		*ret_why = 0;
 	(void)td_printable(ret_why);
+	return in_time;
 }
 
 /*
  * Forks tandemd in its own session; returns once it accepts connections or has failed, with the reason. Many of us may do so at once: the daemon's lock lets one live, and the others' failure
- * is no failure if somebody answers in the end.
+ * is no failure if somebody answers in the end. 0, or an exit status after complaining, or
+ * TD_CLI_ALONE after saying that it does neither.
  */
 static int start_daemon(const char *socket_path, char *ret_why, size_t len)
 {
 	static const char *const candidates[] = {"tandemd", "../daemon/tandemd", NULL};
 	char program[PATH_MAX], fd_text[16];
 	int ready[2], status;
+	bool in_time;
 	pid_t pid;
 
 	if (!td_cli_find(program, sizeof(program), "TANDEMD", candidates))
@@ -77,42 +106,61 @@ static int start_daemon(const char *socket_path, char *ret_why, size_t len)
 	}
 	close(ready[1]);
 	waitpid(pid, &status, 0);
-	hear(ready[0], ret_why, len);
+	in_time = hear(ready[0], ret_why, len);
 	close(ready[0]);
-	return 0;
+	if (in_time)
+		return 0;
+	td_cli_fail("the daemon that was started at %s has not come up in %d s: see %s.log; until "
+		    "then the program runs without it",
+		socket_path, (int)(START_NS / TD_NS_PER_S), socket_path);
+	return TD_CLI_ALONE;
+}
+
+/* 0: a daemon answers at path; TD_CLI_ALONE or an exit status, after saying why; -errno: there
+ * is none, or it has just ended. */
+static int look_for_daemon(const char *path)
+{
+	int fd = td_cli_connect(path), r = fd < 0 ? fd : td_cli_probe(fd);
+
+	if (td_cli_is_mute(r))
+		return td_cli_say_alone(path, fd, r);
+	if (fd >= 0)
+		close(fd);
+	return r;
 }
 
 int td_cli_ensure_daemon(void)
 {
 	char path[256], log[sizeof(path) + 8], why[256] = "";
-	int fd;
+	int r = 0, status;
 
 	if (td_cli_socket(path, sizeof(path)))
 		return TD_EXIT_USAGE;
 	for (int attempt = 0; attempt < 50; attempt++) {
 		struct timespec pause = {0, 20 * 1000 * 1000};
 
-		fd = td_socket_connect(path);
-		if (fd >= 0) {
-			close(fd);
-			return 0;
-		}
-		if (fd == -EACCES)
+		r = look_for_daemon(path);
+		if (r >= 0)
+			return r;
+		if (r == -EACCES)
 			break;
-		if (attempt % 10 == 0 && start_daemon(path, why, sizeof(why)))
-			return TD_EXIT_USAGE;
+		if (attempt % 10 == 0 && (status = start_daemon(path, why, sizeof(why))))
+			return status;
 		/* Another starter's daemon holds the lock and will listen in a moment. */
 		if (attempt)
 			nanosleep(&pause, NULL);
 	}
+	/* One is there; it has too many peers, as it seems. */
+	if (r == -ECONNRESET || r == -EPIPE)
+		return td_cli_say_alone(path, -1, r);
 	if (*why)
 		return td_cli_fail("no daemon could be started at \"%s\": %s", path, why);
 	if (snprintf(log, sizeof(log), "%s.log", path) < (int)sizeof(log) && !access(log, R_OK))
 		return td_cli_fail(
-			"no daemon could be started at %s (%s): see %s", path, strerror(-fd), log);
+			"no daemon could be started at %s (%s): see %s", path, strerror(-r), log);
 	return td_cli_fail("no daemon could be started at %s (%s): the folder cannot be made or "
 			   "written by this user: set XDG_RUNTIME_DIR or TANDEM_SOCKET",
-		path, strerror(-fd));
+		path, strerror(-r));
 }
 
 struct job {
@@ -373,17 +421,34 @@ static int check_quota(const struct job *job)
 	return td_cli_ask_or_start(&msg, NULL, NULL);
 }
 
+/* Asks the daemon about what is to run, starting it if there is none. 0, or an exit status;
+ * TD_CLI_ALONE: there is no answer, which was said, and the program runs all the same. */
+static int consult(const struct job *job)
+{
+	int r = td_cli_ensure_daemon();
+
+	if (!r)
+		r = check_quota(job);
+	if ((!r || r == TD_CLI_ALONE) && job->gpu) {
+		int placed = td_cli_place(job->gpu, r == TD_CLI_ALONE);
+
+		r = placed ? placed : r;
+	}
+	return r;
+}
+
 int td_verb_run(int argc, char **argv)
 {
 	struct job job = {0};
-	int at = parse(argc, argv, &job), error;
+	int at = parse(argc, argv, &job), error, r;
 
 	if (at <= 0)
 		return at ? TD_EXIT_USAGE : 0;
-	if (td_cli_ensure_daemon() || check_quota(&job) || (job.gpu && td_cli_place(job.gpu)) ||
-		set_environment(&job, argv[at]))
+	r = consult(&job);
+	if ((r && r != TD_CLI_ALONE) || set_environment(&job, argv[at]))
 		return TD_EXIT_USAGE;
-	(void)td_cli_foreign_gpus(warn, NULL);
+	if (!r)
+		(void)td_cli_foreign_gpus(warn, NULL);
 	execvp(argv[at], argv + at);
 	error = errno;
 	at = error == ENOENT ? 127 : 126;

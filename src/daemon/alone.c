@@ -1,5 +1,5 @@
 /*
- * Moments alone, on the node: see policy/alone.h. They are for programs that all have a duty, so that each may be held up a little, and for besteffort and guaranteed ones: who
+ * Moments alone, on the node: see policy/node/alone.h. They are for programs that all have a duty, so that each may be held up a little, and for besteffort and guaranteed ones: who
  * has a latency to keep is not.
  */
 #include "base/time.h"

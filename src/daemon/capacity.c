@@ -10,7 +10,7 @@
  *   leave     a client takes its share of the reserve along.
  *   overhead  what NVML tells of each process (overhead.h): the reserve is not less than the sum. It is late, and not everywhere to be had.
  *   places    a program makes its context before it can ask for room. So while fewer than gpu.contexts have one, each of the others has as much left to it as is
- *             known of those that are there (docs/decisions/0031): what others may have does not change when it comes.
+ *             known of those that are there (docs/decisions/0007): what others may have does not change when it comes.
  *   shortage  a client finds the device full although its limit would do. While nobody else has memory to give back, what is missing is not
  *             there: of what all may have by their limits, that much less. That can also be the memory of a process that is just dying, so
  *             such a finding expires; it lasts twice as long each time that it is made again after that.

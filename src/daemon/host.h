@@ -6,7 +6,7 @@
  * were granted and do not use is called back first, and only then is it told what there is. A lowered limit takes nothing away.
  *
  * What a process has is what it says, but no more than its allocations are. Until it has heard of its bound it had none, so nobody is granted
- * anything beside one that has yet to say what it took (docs/decisions/0025).
+ * anything beside one that has yet to say what it took (docs/decisions/0008).
  */
 #pragma once
 

@@ -23,7 +23,7 @@
 #include "daemon/gpus.h"
 #include "daemon/host.h"
 #include "daemon/options.h"
-#include "policy/alone.h"
+#include "policy/node/alone.h"
 #include "policy/policy.h"
 #include "preload/shares.h"
 #include "proto/gate_page.h"
@@ -278,7 +278,7 @@ uint32_t td_process_fresh(const struct td_process *process, uint32_t *ret_tries)
 /* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns);
 
-/* Programs with duties that share a GPU have it for themselves in turn, for moments (policy/alone.h). Returns when to step again, or TD_NEVER. alone.c */
+/* Programs with duties that share a GPU have it for themselves in turn, for moments (policy/node/alone.h). Returns when to step again, or TD_NEVER. alone.c */
 uint64_t td_node_step_alone(struct td_node *node, uint64_t now_ns);
 
 /* Would td_node_set_job do it? Changes nothing. */

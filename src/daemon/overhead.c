@@ -61,7 +61,7 @@ static uint64_t min_bytes(uint64_t a, uint64_t b)
 
 static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most_bytes)
 {
-	/* What NVML charges it with: not with unified memory, wherever that is (docs/decisions/0033). */
+	/* What NVML charges it with: not with unified memory, wherever that is (docs/decisions/0007). */
 	uint64_t charged = client->resident_bytes - client->managed_bytes,
 		 bytes = used_bytes > charged ? used_bytes - charged : 0;
 	/* What was known of when the sample before was looked at: this one was taken after that. */

@@ -1,7 +1,7 @@
 /*
  * What a process takes on a GPU beside what it allocates: contexts, loaded code, stacks, what allocations are rounded up to, and what it has imported that nobody
- * else counts any more (docs/decisions/0032). No call tells it; NVML tells what each process has there in all, and the client what it knows of. It counts in the
- * job's limits (docs/decisions/0022).
+ * else counts any more (docs/decisions/0009). No call tells it; NVML tells what each process has there in all, and the client what it knows of. It counts in the
+ * job's limits (docs/decisions/0007).
  *
  * The two are of different moments, so a figure is believed only if the client's own was the same in two samples, and of the two the lesser is. None is taken
  * while a process has yet to do what it was told, as its agent says nothing meanwhile. More than an eighth of the GPU nobody takes, and what it has imported.

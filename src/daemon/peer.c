@@ -173,7 +173,8 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 	peer->process->meter = peer->meter;
 	msg.welcome.process = peer->process->id;
 	strcpy(msg.welcome.version, TANDEM_VERSION);
-	msg.welcome.features = TD_FEATURE_PLACE | TD_FEATURE_BACKEND | TD_FEATURE_PAGED;
+	msg.welcome.features =
+		TD_FEATURE_PLACE | TD_FEATURE_BACKEND | TD_FEATURE_PAGED | TD_FEATURE_PING;
 	msg.welcome.arrived_ns = peer->process->job->arrived_ns;
 	fds[0] = gate_fd;
 	fds[1] = meter_fd;
@@ -203,6 +204,10 @@ static void handle(struct td_peer *peer, const struct td_msg *msg, uint64_t now_
 	peer->silent_since_ns = 0;
 	if (msg->type == TD_MSG_TYPE_hello && !peer->process && !peer->follows) {
 		welcome(peer, &msg->hello, now_ns);
+		return;
+	}
+	if (msg->type == TD_MSG_TYPE_ping) {
+		td_peer_send(peer, &(const struct td_msg){.type = TD_MSG_TYPE_pong});
 		return;
 	}
 	if (peer->process)

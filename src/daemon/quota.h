@@ -11,7 +11,7 @@
  * Without a limit the same goes for the GPU itself: the processes of a job hold it together, so no turn helps one that has more than there is.
  *
  * Lowering a limit below what a job has takes nothing away: it gets nothing more until it has freed enough. What its contexts and code take (overhead.h)
- * counts in the same way: it cannot be refused, so there is less to allocate from when it is known. What was imported counts until it is known whose it is (docs/decisions/0032).
+ * counts in the same way: it cannot be refused, so there is less to allocate from when it is known. What was imported counts until it is known whose it is (docs/decisions/0009).
  */
 #pragma once
 

@@ -23,7 +23,6 @@ const struct td_learn_options td_learn_default = {
 	.leaf_min = 2,
 	.cost = 10,
 	.tube = 0.05,
-	.folds = 5,
 };
 
 void td_rng_init(struct td_rng *rng, uint64_t seed)
@@ -221,76 +220,112 @@ int td_learn(enum td_predictor_form form, const struct td_dataset *data,
 	return -EINVAL;
 }
 
-/* Copies the samples of which (order index % folds == fold) is `inside`. */
-static uint32_t split(const struct td_dataset *data, const uint32_t *order, uint32_t folds,
-	uint32_t fold, bool inside, double *x, double *y)
+/* Copies the samples that are of the group, or those that are not. */
+static uint32_t split(const struct td_dataset *data, const uint32_t *groups, uint32_t group,
+	bool inside, double *x, double *y)
 {
 	uint32_t n = 0;
 
-	for (uint32_t k = 0; k < data->count; k++) {
-		if ((k % folds == fold) != inside)
+	for (uint32_t i = 0; i < data->count; i++) {
+		if ((groups[i] == group) != inside)
 			continue;
-		memcpy(x + (size_t)n * data->inputs, data->x + (size_t)order[k] * data->inputs,
+		memcpy(x + (size_t)n * data->inputs, data->x + (size_t)i * data->inputs,
 			data->inputs * sizeof(*x));
-		y[n++] = data->y[order[k]];
+		y[n++] = data->y[i];
 	}
 	return n;
 }
 
-/* Sum of squared errors on one fold of a model trained on the others. */
-static int fold_error(enum td_predictor_form form, const struct td_dataset *data,
-	const struct td_learn_options *options, const uint32_t *order, uint32_t fold, double *x,
+/* Adds the squared errors on one group of a model that was trained on the others. */
+static int group_error(enum td_predictor_form form, const struct td_dataset *data,
+	const uint32_t *groups, uint32_t group, const struct td_learn_options *options, double *x,
 	double *y, double *error)
 {
 	struct td_dataset part = {x, y, 0, data->inputs};
 	struct td_model model;
 	int r;
 
-	part.count = split(data, order, options->folds, fold, false, x, y);
+	part.count = split(data, groups, group, false, x, y);
 	r = td_learn(form, &part, options, &model);
 	if (r < 0)
 		return r;
-	part.count = split(data, order, options->folds, fold, true, x, y);
+	part.count = split(data, groups, group, true, x, y);
 	for (uint32_t i = 0; i < part.count; i++)
 		*error += pow(td_predict(&model.predictor, x + (size_t)i * data->inputs) - y[i], 2);
 	td_model_deinit(&model);
 	return 0;
 }
 
-int td_learn_best(const struct td_dataset *data, const struct td_learn_options *options,
-	struct td_model *ret_model, struct td_learn_report *ret_report)
+/* True for the first sample of its group, so that each group is left out once. */
+static bool leads(const uint32_t *groups, uint32_t sample)
 {
-	struct td_learn_report report = {.chosen = TD_PREDICTOR_N};
-	td_auto_free uint32_t *order = NULL;
+	for (uint32_t i = 0; i < sample; i++)
+		if (groups[i] == groups[sample])
+			return false;
+	return true;
+}
+
+/* Fewer than two samples would be left of some training. */
+static bool is_too_few(const struct td_dataset *data, const uint32_t *groups)
+{
+	for (uint32_t i = 0; i < data->count; i++) {
+		uint32_t others = 0;
+
+		for (uint32_t k = 0; k < data->count && others < 2; k++)
+			others += groups[k] != groups[i];
+		if (others < 2)
+			return true;
+	}
+	return false;
+}
+
+/* The error of one form. INFINITY: it is not available, or a training came to nothing. */
+static int cross_validate(enum td_predictor_form form, const struct td_dataset *data,
+	const uint32_t *groups, const struct td_learn_options *options, double *x, double *y,
+	double *ret_error)
+{
+	double error = 0;
+
+	for (uint32_t i = 0; i < data->count; i++) {
+		int r;
+
+		if (!leads(groups, i))
+			continue;
+		r = group_error(form, data, groups, groups[i], options, x, y, &error);
+		if (r == -ENOSYS || r == -ERANGE) {
+			error = INFINITY;
+			break;
+		}
+		if (r < 0)
+			return r;
+	}
+	*ret_error = sqrt(error / data->count);
+	return 0;
+}
+
+int td_learn_best(const struct td_dataset *data, const uint32_t *groups,
+	const struct td_learn_options *options, struct td_model *ret_model,
+	struct td_learn_report *ret_report)
+{
+	struct td_learn_report report = {.chosen = TD_PREDICTOR_LINEAR};
 	td_auto_free double *x = NULL;
 	td_auto_free double *y = NULL;
-	struct td_rng rng;
 	int r = td_dataset_check(data);
 
 	if (r < 0)
 		return r;
-	if (options->folds < 2 || data->count < 2 * options->folds)
+	if (is_too_few(data, groups))
 		return -EINVAL;
-	order = malloc(data->count * sizeof(*order));
 	x = malloc((size_t)data->count * data->inputs * sizeof(*x));
 	y = malloc(data->count * sizeof(*y));
-	if (!order || !x || !y)
+	if (!x || !y)
 		return -ENOMEM;
-	td_rng_init(&rng, options->seed);
-	td_rng_shuffle(&rng, order, data->count);
 	for (int form = 0; form < TD_PREDICTOR_N; form++) {
-		double *error = &report.error[form];
-
-		for (uint32_t fold = 0; fold < options->folds && *error < INFINITY; fold++) {
-			r = fold_error((enum td_predictor_form)form, data, options, order, fold, x,
-				y, error);
-			if (r == -ENOSYS || r == -ERANGE)
-				*error = INFINITY;
-			else if (r < 0)
-				return r;
-		}
-		*error = sqrt(*error / data->count);
-		if (report.chosen == TD_PREDICTOR_N || *error < report.error[report.chosen])
+		r = cross_validate((enum td_predictor_form)form, data, groups, options, x, y,
+			&report.error[form]);
+		if (r < 0)
+			return r;
+		if (report.error[form] < report.error[report.chosen])
 			report.chosen = (enum td_predictor_form)form;
 	}
 	r = td_learn(report.chosen, data, options, ret_model);

@@ -1,13 +1,13 @@
 /*
- * Training: from samples to a model that policy/predict.h evaluates.
+ * Training: from samples to a model that policy/algo/predict.h evaluates.
  *
  * Purpose. MuxFlow trains a multi-layer perceptron per GPU type with momentum SGD (6); Mudi trains small models per target and
  * "determines the optimal model as the learner for each metric individually", updated as new co-locations are seen (4.1.2).
  * Four learners: ridge regression, MLP (mini-batch momentum SGD on BLAS), random forest, support vector regression (libsvm);
- * td_learn_best() chooses by cross-validation.
+ * td_learn_best() chooses by cross-validation that leaves out one group at a time.
  *
- * Training is deterministic for a seed: shuffles, bootstraps and initial weights come from one generator that is handed around,
- * and folds depend on the seed alone.
+ * Training is deterministic for a seed: shuffles, bootstraps and initial weights come from one
+ * generator that is handed around.
  *
  * Invariants: same samples, options and seed, same model to the last bit (one BLAS thread); what is returned passes
  * td_predictor_check() and owns its numbers; an error leaves *ret_model and a model to be updated as they were; a form whose training
@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "policy/predict.h"
+#include "policy/algo/predict.h"
 
 struct td_dataset {
 	const double *x; /* count x inputs */
@@ -51,7 +51,6 @@ struct td_learn_options {
 	uint32_t trees, depth_max, leaf_min;
 	/* SVR */
 	double cost, tube;
-	uint32_t folds; /* of the cross-validation, 2 and more */
 	/* Nonzero: an MLP's training ends at once, with -EINTR. NULL: nothing stops it. */
 	const volatile sig_atomic_t *stop;
 };
@@ -79,11 +78,18 @@ int td_learn_update(struct td_model *model, const struct td_dataset *data,
 	const struct td_learn_options *options);
 
 struct td_learn_report {
-	/* Root mean square over all folds; INFINITY: not available, or no model came of it. */
+	/* Root mean square over all samples, each predicted without its group; INFINITY: not available, or no model came of it. */
 	double error[TD_PREDICTOR_N];
 	enum td_predictor_form chosen;
 };
 
-/* Cross-validates each form, then trains the best one on everything. */
-int td_learn_best(const struct td_dataset *data, const struct td_learn_options *options,
-	struct td_model *ret_model, struct td_learn_report *ret_report);
+/*
+ * Cross-validates each form, then trains the best one on everything. groups: an id for each sample,
+ * any numbers. One group at a time is left out, so that a form is judged by groups that it has not
+ * seen. Where tasks are predicted that were never profiled, a group is a task: a sample that is left
+ * out alone is given away by the other samples of its task. -EINVAL: fewer than 2 samples would be
+ * left without some group.
+ */
+int td_learn_best(const struct td_dataset *data, const uint32_t *groups,
+	const struct td_learn_options *options, struct td_model *ret_model,
+	struct td_learn_report *ret_report);

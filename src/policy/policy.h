@@ -1,5 +1,5 @@
 /*
- * The one contract: view (what is so) -> policy step(now) -> plan (what may be). docs/decisions/0001-structure.md.
+ * The one contract: view (what is so) -> policy step(now) -> plan (what may be). docs/decisions/0001.
  *
  * Purpose. Five published systems (nvshare, AntMan, MuxFlow, Mudi, DCUDA) and their baselines decide by the same words, so that each can run in the daemon
  * and in the simulator, be compared with the others, and be replaced while jobs run.

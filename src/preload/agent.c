@@ -7,7 +7,9 @@
  *
  * Losing the daemon: a private page goes over the gate. Who held goes on holding; who waited waits out a grace time, brings back what memory
  * has room for, and goes on. A daemon that is back is told which of the two we are. One that is there and does not answer HELLO is not lost, it is not let run: its answer
- * is waited for for as long as the connection is there, but by then we go on by ourselves, as without one; client.c says what is waited for then.
+ * is waited for for as long as the connection is there, but by then we go on by ourselves, as
+ * without one; client.c says what is waited for then. One that falls
+ * silent later, while a thread waits for it, is left (heartbeat.h), and greeted anew.
  */
 #include "preload/agent.h"
 #include "preload/choose.h"
@@ -25,6 +27,7 @@
 #include "preload/driver.h"
 #include "preload/futex.h"
 #include "preload/gate.h"
+#include "preload/heartbeat.h"
 #include "preload/host.h"
 #include "preload/conn.h"
 #include "preload/lock.h"
@@ -72,7 +75,10 @@ static struct {
 	uint64_t grace_backoff_ns; /* between attempts to bring all memory back */
 	bool chooses;              /* the daemon answers PLACE */
 	bool takes_backends;       /* the daemon takes BACKEND */
-	uint8_t kind, reason;      /* of the backend, as the daemon knows it */
+	bool answers_pings;        /* the daemon answers PING */
+	bool is_full;              /* it has taken no more messages */
+	struct td_heartbeat beat;
+	uint8_t kind, reason; /* of the backend, as the daemon knows it */
 	bool relaxed;    /* the capture mode is set: a driver that is not initialised refuses it */
 	bool complained; /* REJECTED was sent */
 	bool must_unmap; /* the lost daemon's page is still mapped: memory was short */
@@ -100,6 +106,7 @@ static void send_msg(const struct td_msg *msg)
 	int r = td_conn_send(&self.conn, msg);
 
 	/* A daemon that takes no more messages is as good as gone; the next receive notices. */
+	self.is_full |= r == -EAGAIN;
 	if (r < 0)
 		td_conn_close(&self.conn);
 }
@@ -208,6 +215,7 @@ static void greet(uint64_t now_ns)
 	memcpy(msg.hello.mem_soft, td_settings.mem_soft, sizeof(td_settings.mem_soft));
 	msg.hello.arrived_ns = self.arrived_ns;
 	self.state = STATE_GREETED;
+	self.is_full = false;
 	self.handshake_ns = now_ns + HANDSHAKE_NS;
 	send_msg(&msg);
 }
@@ -221,6 +229,7 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	self.state = STATE_UP;
 	self.chooses = msg->features & TD_FEATURE_PLACE;
 	self.takes_backends = msg->features & TD_FEATURE_BACKEND;
+	self.answers_pings = msg->features & TD_FEATURE_PING;
 	self.arrived_ns = msg->arrived_ns;
 	self.must_unmap = false;
 	self.grace_ns = 0;
@@ -286,14 +295,28 @@ static void receive(uint64_t now_ns)
 
 		if (r == -EAGAIN)
 			return;
+		td_heartbeat_heard(&self.beat);
 		if (r < 0)
-			lost(now_ns);
+			lose(now_ns, self.is_full);
 		else if (r == 0)
 			handle(&msg, fds, now_ns);
 		/* TD_PROTO_UNKNOWN: a newer daemon; what it says is not for us. */
 		for (int f = 0; f < TD_SOCKET_FDS; f++)
 			if (fds[f] >= 0)
 				close(fds[f]);
+	}
+}
+
+/* A daemon that is stopped keeps its connections open, and would be waited for without end. */
+static void check_daemon(uint64_t now_ns)
+{
+	static const struct td_msg ping = {.type = TD_MSG_TYPE_ping};
+	bool waits = self.answers_pings && (td_client_is_waiting() || td_host_is_asking());
+
+	switch (td_heartbeat_look(&self.beat, waits, now_ns)) {
+	case TD_HEARTBEAT_FINE: break;
+	case TD_HEARTBEAT_ASK: send_msg(&ping); break;
+	case TD_HEARTBEAT_SILENT: lose(now_ns, true); break;
 	}
 }
 
@@ -459,6 +482,8 @@ static uint64_t step(uint64_t now_ns)
 	if (self.state == STATE_NONE && now_ns >= self.retry_ns)
 		greet(now_ns);
 	receive(now_ns);
+	if (self.state == STATE_UP)
+		check_daemon(now_ns);
 	if (self.state == STATE_GREETED && now_ns >= self.handshake_ns && !self.silent)
 		set_silent(true);
 	if (meter)

@@ -52,7 +52,7 @@ struct td_solo {
 /* What is known of an interval. */
 enum td_interval {
 	TD_INTERVAL_EXACT, /* the work took that long, no less */
-	TD_INTERVAL_ALONE, /* the same, in one of the moments that we have a GPU for ourselves (policy/alone.h): there are few */
+	TD_INTERVAL_ALONE, /* the same, in one of the moments that we have a GPU for ourselves (policy/node/alone.h): there are few */
 	TD_INTERVAL_CHECKED, /* it holds time of others, and there are such moments */
 	TD_INTERVAL_UPPER,   /* it holds time of others, or of the launch's way to the GPU */
 };

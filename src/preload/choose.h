@@ -1,5 +1,5 @@
 /*
- * TANDEM_BACKEND=auto (ADR 0023): swap where every GPU that the program sees maps memory as swap needs it and nothing that the program has
+ * TANDEM_BACKEND=auto (ADR 0006): swap where every GPU that the program sees maps memory as swap needs it and nothing that the program has
  * loaded may tell other hardware where memory is, behind CUDA's back; else plain. Chosen once, before the first GPU is known to anybody: memory
  * cannot change its backend.
  *

@@ -164,6 +164,14 @@ bool td_client_is_allocating(void)
 	return false;
 }
 
+bool td_client_is_waiting(void)
+{
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		if (td_client_asked(i))
+			return true;
+	return td_client_has_waiters();
+}
+
 static uint64_t *device_part(struct ledger *ledger, enum td_mobility mobility)
 {
 	return mobility == TD_MOVABLE ? &ledger->landing_bytes : &ledger->staying_bytes;
@@ -177,7 +185,7 @@ static uint64_t *promised(struct ledger *ledger, int need, enum td_mobility mobi
 							    : &ledger->deferred_bytes;
 }
 
-/* What came from another process, or may have gone to one, since the daemon answered last: the limit may fall because of it (docs/decisions/0032). */
+/* What came from another process, or may have gone to one, since the daemon answered last: the limit may fall because of it (docs/decisions/0009). */
 static uint64_t unheeded_bytes(struct ledger *ledger, const struct td_memory_stats *stats)
 {
 	uint64_t heeded = atomic_load(&ledger->heeded_bytes);

@@ -18,6 +18,10 @@ void td_client_forget_want(void);
 /* Is any thread waiting at the closed gate? */
 bool td_client_has_waiters(void);
 
+/* Does any thread wait for the daemon without a bound of its own: at the gate, or for an answer
+ * to an allocation? */
+bool td_client_is_waiting(void);
+
 /* An allocation to send NEED for; false: none. Taken. */
 bool td_client_take_need(
 	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, enum td_mobility *ret_mobility);

@@ -1,6 +1,6 @@
 /*
  * Work that the process has never done before: nobody knows how long it takes, so one piece of it is tried at a time, whatever the thread; and of the programs that share a GPU beside a
- * guaranteed job one at a time (policy/trials.h), for which the meter page says what there is (gate_page.h: fresh). Only while there is a duty.
+ * guaranteed job one at a time (policy/node/trials.h), for which the meter page says what there is (gate_page.h: fresh). Only while there is a duty.
  */
 #pragma once
 

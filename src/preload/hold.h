@@ -1,5 +1,5 @@
 /*
- * How long the process has been held for a moment alone of another (policy/alone.h). Its threads ask at any time, and about moments that follow each other at once: number and
+ * How long the process has been held for a moment alone of another (policy/node/alone.h). Its threads ask at any time, and about moments that follow each other at once: number and
  * time are one word, so that no thread takes the time of the last moment for that of this one.
  *
  * Atomics only, no clock.

@@ -121,6 +121,11 @@ bool td_host_ready(uint64_t bytes)
 	return is_answered(self.asked_ticket);
 }
 
+bool td_host_is_asking(void)
+{
+	return !is_answered(atomic_load(&tickets));
+}
+
 bool td_host_is_bounded(void)
 {
 	return self.limited;

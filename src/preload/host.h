@@ -33,6 +33,8 @@ bool td_host_reserve(uint64_t bytes);
 bool td_host_ready(uint64_t bytes);
 /* What there would be in all if threads got what they ask for; 0: none asks. */
 uint64_t td_host_expected(void);
+/* Has the daemon been asked for more, and not answered yet? Any thread. */
+bool td_host_is_asking(void);
 /* Has a daemon set a bound? */
 bool td_host_is_bounded(void);
 /* Others lack it: what is pinned and not in use is to be given back. */

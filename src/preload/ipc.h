@@ -1,7 +1,7 @@
 /*
  * Memory for other processes, of a backend whose memory has no handles that the driver would give. cuIpcGetMemHandle gives a handle of ours: where the
  * exporter listens (a unix socket in the directory of proto/shared_dir.h, and one in the abstract namespace), and an id that cannot be guessed. Who opens it connects, is asked by the kernel whose process it
- * is, and gets the descriptors of the chunks; the connection is its hold on the memory, so that it ends with the process. (ADR 0014)
+ * is, and gets the descriptors of the chunks; the connection is its hold on the memory, so that it ends with the process. (ADR 0009)
  *
  *   exporter   the memory is pinned from the first handle on until it is freed and nobody has it open; it is charged to the exporter all the time
  *   importer   maps the chunks anew; charges nothing

@@ -44,7 +44,7 @@ CUresult td_hook_cuIpcGetMemHandle(CUipcMemHandle *a0, CUdeviceptr a1)
 	return r;
 }
 
-/* Counted by the process whose it is, as long as that has it (docs/decisions/0032). */
+/* Counted by the process whose it is, as long as that has it (docs/decisions/0009). */
 static CUresult note_opened(CUresult r, const CUdeviceptr *address)
 {
 	CUdeviceptr base;

@@ -3,16 +3,20 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "base/time.h"
 #include "preload/agent.h"
 #include "preload/context.h"
 #include "preload/thread.h"
 #include "proto/proto.h"
 #include "proto/socket.h"
+
+/* For a program that only looks at GPUs: longer than any answer takes, short enough for who
+ * waits for nvidia-smi. */
+#define PATIENCE_NS TD_NS_PER_S
 
 static void add_pid(struct td_job_view *view, uint32_t pid)
 {
@@ -42,19 +46,19 @@ static void add_row(
 /* False: nobody answered, or nothing is known of the job. */
 static bool ask(const uint8_t *gpu_uuid, struct td_job_view *ret)
 {
-	const struct timeval patience = {1, 0};
+	uint64_t deadline_ns = td_time_now_ns() + PATIENCE_NS;
 	struct td_msg msg = {.type = TD_MSG_TYPE_view};
 	td_auto_close int fd = *td_settings.job && *td_settings.socket
-				       ? td_socket_connect(td_settings.socket)
+				       ? td_socket_connect(td_settings.socket, PATIENCE_NS)
 				       : -1;
 	bool known = false;
 
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0)
+	if (fd < 0)
 		return false;
 	memcpy(msg.view.job, td_settings.job, sizeof(td_settings.job));
 	if (td_socket_send(fd, &msg, NULL, 0))
 		return false;
-	while (!td_socket_recv(fd, &msg, NULL, 0)) {
+	while (td_time_now_ns() < deadline_ns && !td_socket_recv(fd, &msg, NULL, 0)) {
 		if (msg.type == TD_MSG_TYPE_end)
 			return known;
 		if (msg.type != TD_MSG_TYPE_view_row)

@@ -1,6 +1,6 @@
 /*
  * Every way to a driver symbol ends in our wrapper: the exported names themselves, dlsym, dlvsym, cuGetProcAddress; and dlopen loses the
- * flag that would hide us (docs/decisions/0006-interception.md).
+ * flag that would hide us (docs/decisions/0004).
  *
  * dlsym, dlvsym and dlopen are assembly, so that the real ones see their true caller: RTLD_NEXT and a caller's RUNPATH mean what they
  * should. The C parts below only say whether a name is ours.

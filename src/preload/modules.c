@@ -1,6 +1,6 @@
 /*
  * Modules: what their variables take of a device is asked for before they are loaded, as far as the image says it (image.h). The first that come, up to TD_LITTLE_BYTES of all that are
- * loaded, count as code does, with what NVML tells (docs/decisions/0022): a program that has used its limit up can still load kernels.
+ * loaded, count as code does, with what NVML tells (docs/decisions/0007): a program that has used its limit up can still load kernels.
  *
  * What is compressed is looked into in a job with a limit, or where no context says whether it has one. Of an image that cannot be read nothing is known before. In a job with
  * a limit its module is loaded, and what is free on the device by then, compared with before, is what it takes, if it is so twice, or three times at least that: others allocate, too. What

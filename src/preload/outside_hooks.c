@@ -87,7 +87,7 @@ static int device_of(CUmemGenericAllocationHandle handle)
 		       : -1;
 }
 
-/* Whose memory it is counts it, while it has it; after that NVML tells whose it is (docs/decisions/0032). */
+/* Whose memory it is counts it, while it has it; after that NVML tells whose it is (docs/decisions/0009). */
 CUresult td_hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *a0, void *a1, int a2)
 {
 	CUresult r = td_real.cuMemImportFromShareableHandle(a0, a1, a2);

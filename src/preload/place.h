@@ -1,5 +1,5 @@
 /*
- * The GPUs that the process's job may see (`tandem run --gpu`; docs/decisions/0015-placement.md).
+ * The GPUs that the process's job may see (`tandem run --gpu`; docs/decisions/0013).
  *
  *	TANDEM_GPUS       their UUIDs with commas between, in the order in which the program is to see them
  *	TANDEM_GPU_COUNT  how many of them; fewer than there are: the daemon chooses, when the first process of the job wants to know

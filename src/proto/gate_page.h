@@ -48,11 +48,11 @@ struct td_gate_page {
 	/* Others may use a GPU of this one now, and want to: 0, or TD_RIVALS_*. */
 	_Atomic uint32_t rivals;
 	_Atomic uint32_t steps; /* not 0: the end of a step is to be told at once */
-	/* Numbers of moments in which one has a GPU for itself (policy/alone.h), the others in one that is; 0: none. */
+	/* Numbers of moments in which one has a GPU for itself (policy/node/alone.h), the others in one that is; 0: none. */
 	_Atomic uint32_t hold;  /* submit nothing: it is another's */
 	_Atomic uint32_t alone; /* it is ours, until one piece of work is measured */
 	/*
-	 * A protected job pauses, until then as far as can be told (policy/pauses.h); past: it may end at any moment; 0: there is no pause. The duty does not count what will be over by then,
+	 * A protected job pauses, until then as far as can be told (policy/node/pauses.h); past: it may end at any moment; 0: there is no pause. The duty does not count what will be over by then,
 	 * nor what window_ns has room for.
 	 */
 	_Atomic uint64_t pause_until_ns;
@@ -60,7 +60,7 @@ struct td_gate_page {
 	/* Under the duty: of pieces of work that take longer than long_ns one in long_every_ns at most. 0: as the duty allows. */
 	_Atomic uint64_t long_ns, long_every_ns;
 	_Atomic uint32_t
-		hold_new; /* not 0: nothing is submitted that was never done before, as another program's is tried (policy/trials.h) */
+		hold_new; /* not 0: nothing is submitted that was never done before, as another program's is tried (policy/node/trials.h) */
 };
 
 /* Of work that was never done before: some waits; some was submitted and not seen to end. */

@@ -46,6 +46,7 @@ struct td_msg {
 #define TD_FEATURE_PLACE   1u /* it answers PLACE */
 #define TD_FEATURE_BACKEND 2u /* it takes BACKEND */
 #define TD_FEATURE_PAGED   4u /* it knows what NEED's paged means */
+#define TD_FEATURE_PING    8u /* it answers PING */
 
 /* Bytes written to buf (TD_PROTO_MAX always suffices), or -EMSGSIZE, or -EINVAL for a type that does not exist. */
 int td_proto_encode(const struct td_msg *msg, void *buf, size_t len);

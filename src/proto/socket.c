@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "proto/proto.h"
 
 union control {
@@ -50,13 +52,30 @@ int td_socket_connect_by(int fd, const char *path)
 	return connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 }
 
-int td_socket_connect(const char *path)
+static struct timeval to_timeval(uint64_t ns)
 {
+	return (struct timeval){(time_t)(ns / TD_NS_PER_S), (suseconds_t)(ns % TD_NS_PER_S / 1000)};
+}
+
+int td_socket_set_patience(int fd, uint64_t patience_ns)
+{
+	const struct timeval patience = to_timeval(patience_ns);
+
+	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ? -errno
+											: 0;
+}
+
+int td_socket_connect(const char *path, uint64_t patience_ns)
+{
+	const struct timeval patience = to_timeval(patience_ns);
 	int fd = td_socket_new(), r;
 
 	if (fd < 0)
 		return fd;
-	r = td_socket_connect_by(fd, path);
+	/* The time to send bounds connect(), too. */
+	r = setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ? -errno : 0;
+	r = r ? r : td_socket_set_patience(fd, patience_ns);
+	r = r ? r : td_socket_connect_by(fd, path);
 	if (!r)
 		return fd;
 	close(fd);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct msghdr;
 struct td_err;
@@ -20,11 +21,17 @@ char *td_socket_path(char *buf, size_t len);
 int td_socket_path_typed(char *ret, size_t len, struct td_err *err);
 int td_socket_check(const char *where, const char *value, unsigned more, struct td_err *err);
 
-/* A connected socket (close-on-exec), or -errno. */
-int td_socket_connect(const char *path);
+/*
+ * A connected socket (close-on-exec), or -errno. The connecting and each send and receive on it
+ * wait for so long at most, and then
+ * give -EAGAIN: a daemon that is stopped accepts nobody, and its backlog fills.
+ */
+int td_socket_connect(const char *path, uint64_t patience_ns);
 /* The same in two steps: a socket, or -errno; 0, or -errno with the socket still the caller's. */
 int td_socket_new(void);
 int td_socket_connect_by(int fd, const char *path);
+/* How long each receive on a blocking socket waits from now on; 0: without end. */
+int td_socket_set_patience(int fd, uint64_t patience_ns);
 
 /* Descriptors beside a packet: into the header, with a control buffer of CMSG_SPACE(count * sizeof(int)) zeros; and out of one that was received: what is beyond `most` is
  * closed, as a peer is to leave none behind. Returns how many there are. */
@@ -35,7 +42,8 @@ unsigned td_socket_take_fds(struct msghdr *header, int *ret_fds, unsigned most);
 int td_socket_send(int fd, const struct td_msg *msg, const int *fds, size_t fd_count);
 
 /*
- * 0, or TD_PROTO_UNKNOWN, or -errno: -ECONNRESET when the peer is gone, -EAGAIN when there is nothing (flags MSG_DONTWAIT),
+ * 0, or TD_PROTO_UNKNOWN, or -errno: -ECONNRESET when the peer is gone, -EAGAIN when there is
+ * nothing (flags MSG_DONTWAIT) or nothing has come for the socket's patience,
  * -EBADMSG or -EPROTO for a malformed packet. ret_fds has TD_SOCKET_FDS entries, -1 where none came; with NULL, descriptors that
  * come are closed.
  */

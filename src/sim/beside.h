@@ -3,9 +3,10 @@
  */
 #pragma once
 
-#include "policy/baselines.h"
-#include "policy/mudi.h"
-#include "policy/muxflow.h"
+#include "policy/cluster/baselines.h"
+#include "policy/cluster/muxflow_cluster.h"
+#include "policy/system/mudi.h"
+#include "policy/system/muxflow.h"
 #include "sim/sched.h"
 
 #define TD_BESIDE_MATCH_NS   900000000000ull

@@ -30,7 +30,7 @@ void td_row_claim(struct td_experiment_run *run, enum td_claim claim, enum td_va
 	if (seeds) {
 		row->seeds = *seeds;
 		row->verdict = td_seeds_verdict(seeds);
-	} else if (row->verdict != TD_SHOWN) {
+	} else if (row->verdict != TD_SHOWN && row->verdict != TD_BY_CONSTRUCTION) {
 		td_seed_add(&row->seeds, row->verdict == TD_REPRODUCED, row->verdict == TD_BOUNDED);
 	}
 }
@@ -56,17 +56,20 @@ bool td_claim_fold(
 		found.rows++;
 		add(&found.seeds, &row->seeds);
 		add(&found.in[row->variant], &row->seeds);
-		if (row->seeds.count)
+		found.constructed += row->verdict == TD_BY_CONSTRUCTION;
+		if (row->seeds.count || row->verdict == TD_BY_CONSTRUCTION)
 			found.missing &= ~(1u << row->variant);
 		if (row->seeds.lost == row->seeds.forbidden)
 			continue;
 		found.first_open = found.first_open ? found.first_open : row;
 		found.open++;
 	}
-	if (!found.seeds.count && !found.missing)
-		found.verdict = TD_SHOWN;
+	if (found.missing)
+		found.verdict = TD_NOT_REPRODUCED;
+	else if (found.seeds.count)
+		found.verdict = td_seeds_verdict(&found.seeds);
 	else
-		found.verdict = found.missing ? TD_NOT_REPRODUCED : td_seeds_verdict(&found.seeds);
+		found.verdict = found.constructed ? TD_BY_CONSTRUCTION : TD_SHOWN;
 	*ret = found;
 	return found.rows > 0;
 }
@@ -166,6 +169,9 @@ void td_claim_why(const struct td_claim_found *found, enum td_claim claim, char 
 		fprintf(out, "%snot forbidden: %u row%s, the first: %s: %s", separator(&any),
 			found->open, plural(found->open), found->first_open->metric,
 			found->first_open->ours);
+	if (found->constructed)
+		fprintf(out, "%s%u row%s by construction", separator(&any), found->constructed,
+			found->constructed == 1 ? " holds" : "s hold");
 	if (!any)
 		fprintf(out, "no rule to hold: printed in %u row%s", found->rows,
 			plural(found->rows));

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "policy/duty.h"
+#include "policy/algo/duty.h"
 #include "sim/future.h"
 #include "sim/profiles.h"
 #include "sim/service.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "policy/duty.h"
+#include "policy/algo/duty.h"
 #include "sim/cluster.h"
 #include "sim/sched.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/baselines.h"
-#include "policy/dcuda.h"
-#include "policy/tandem_cluster.h"
+#include "policy/cluster/baselines.h"
+#include "policy/cluster/tandem_cluster.h"
+#include "policy/system/dcuda.h"
 
 #define STEP_S      0.1
 #define MIGRATION_S 0.1        /* "less than 100 ms" */

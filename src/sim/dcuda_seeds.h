@@ -6,7 +6,7 @@
 #include "sim/experiment.h"
 
 #define TD_DCUDA_SEED_ORDERS 10u
-#define TD_DCUDA_SEEDS_MAX   5u
+#define TD_DCUDA_SEEDS_MAX   50u
 
 enum { TD_DCUDA_LIGHT, TD_DCUDA_MEDIUM, TD_DCUDA_HEAVY, TD_DCUDA_LOADS };
 

@@ -14,12 +14,14 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "sim/bootstrap.h"
 #include "sim/dcuda_machine.h"
 #include "sim/dcuda_seeds.h"
 #include "sim/random.h"
 
-#define ORDERS (TD_DCUDA_SEEDS_MAX * TD_DCUDA_SEED_ORDERS)
-#define IDLE_W 15.
+#define ORDERS_MAX (TD_DCUDA_SEEDS_MAX * TD_DCUDA_SEED_ORDERS)
+#define ORDERS     50u /* of the calibration, every fifth of them */
+#define IDLE_W     15.
 
 static const struct td_dcuda_how dcuda_whole = {
 	.dcuda = true, .memory = true, .compact = true, .slices = true};
@@ -34,14 +36,14 @@ static const struct td_dcuda_how parts[PARTS] = {{.dcuda = true, .memory = true}
 	{.dcuda = true, .memory = true, .compact = true, .slices = true, .group_slack = 0.25},
 	{.dcuda = true, .memory = true, .compact = true, .slices = true, .group_slack = 0.5}};
 
-/* Of ten orders, the sums. */
+/* The figures of one order of arrivals, or the sums over ten orders. */
 struct part {
-	double slowdown[2], active[2], busy[2], idle[2];
+	double slowdown[2], overloaded[2], jain[2], utilisation[2], active[2], busy[2], idle[2];
 };
 
 /* Two ways of scheduling the same orders. */
 struct study {
-	struct part seeds[TD_DCUDA_SEEDS_MAX];
+	struct part orders[ORDERS_MAX];
 	double overloaded[2], slowdown[2], jain[2], utilisation[2], active[2], busy[2], idle[2];
 	double least_overloaded, most_overloaded, imbalance, migrations;
 	double best;     /* largest reduction of the execution time over the orders */
@@ -55,11 +57,14 @@ struct study {
 #define HEAVY  TD_DCUDA_HEAVY
 #define LOADS  TD_DCUDA_LOADS
 
-/* DCUDA, its parts and the truth's placements under its slices, all against Least-Loaded; at the medium load the truth's without slices, and tandem against DCUDA. */
+/*
+ * DCUDA, its parts, tandem and the truth's placements under DCUDA's slices, all against Least-Loaded; at
+ * the medium load the truth's without slices.
+ */
 struct world {
 	const char *name;
 	enum td_variant variant;
-	struct study dcuda[LOADS], sliced[LOADS], part[PARTS][LOADS], truth, tandem;
+	struct study dcuda[LOADS], sliced[LOADS], part[PARTS][LOADS], tandem[LOADS], truth;
 };
 
 /* The fitted numbers of the P100 job that is as far up in the order of demands as this application. */
@@ -143,12 +148,15 @@ static double mean4(const double *values)
 	return (values[0] + values[1] + values[2] + values[3]) / 4;
 }
 
-static void add_to_seed(struct part *seed, const struct td_dcuda_outcome *out, int k)
+static void note_order(struct part *order, const struct td_dcuda_outcome *out, int k)
 {
-	seed->slowdown[k] += out->slowdown;
-	seed->active[k] += out->active_s;
-	seed->busy[k] += out->busy_s;
-	seed->idle[k] += out->idle_s;
+	order->slowdown[k] = out->slowdown;
+	order->overloaded[k] = mean4(out->overloaded);
+	order->jain[k] = out->jain;
+	order->utilisation[k] = out->utilisation;
+	order->active[k] = out->active_s;
+	order->busy[k] = out->busy_s;
+	order->idle[k] = out->idle_s;
 }
 
 static void run_orders(const struct td_profiles *profiles, const struct td_contention *contention,
@@ -172,7 +180,7 @@ static void run_orders(const struct td_profiles *profiles, const struct td_conte
 			s->active[k] += out[k].active_s / orders;
 			s->busy[k] += out[k].busy_s / orders;
 			s->idle[k] += out[k].idle_s / orders;
-			add_to_seed(&s->seeds[o / TD_DCUDA_SEED_ORDERS], &out[k], k);
+			note_order(&s->orders[o], &out[k], k);
 		}
 		for (uint32_t g = 0; g < TD_DCUDA_MACHINE_GPUS; g++) {
 			s->least_overloaded = fmin(s->least_overloaded, out[0].overloaded[g]);
@@ -190,6 +198,55 @@ static void run_orders(const struct td_profiles *profiles, const struct td_conte
 static double change(const double values[2])
 {
 	return (values[1] / values[0] - 1) * 100;
+}
+
+static double slowdown_in(const struct part *order, int k)
+{
+	return order->slowdown[k];
+}
+
+static double overloaded_in(const struct part *order, int k)
+{
+	return order->overloaded[k];
+}
+
+static double jain_in(const struct part *order, int k)
+{
+	return order->jain[k];
+}
+
+static double utilisation_in(const struct part *order, int k)
+{
+	return order->utilisation[k];
+}
+
+/* By how much the second way differs from the first in each order, in %. */
+static void find_changes(const struct study *s, uint32_t orders,
+	double (*get)(const struct part *, int), double *ret)
+{
+	for (uint32_t o = 0; o < orders; o++) {
+		double first = get(&s->orders[o], 0), second = get(&s->orders[o], 1);
+
+		ret[o] = first > 0 ? (second / first - 1) * 100 : 0;
+	}
+}
+
+static void put_changes(struct td_experiment_run *run, const struct study *s, uint32_t orders,
+	double (*get)(const struct part *, int))
+{
+	double changes[ORDERS_MAX];
+
+	find_changes(s, orders, get, changes);
+	td_row_interval(run, changes, orders);
+}
+
+/* More, and not by chance. */
+static bool is_more(const struct study *s, uint32_t orders, double (*get)(const struct part *, int))
+{
+	double changes[ORDERS_MAX];
+
+	find_changes(s, orders, get, changes);
+	return td_interval_shows(td_bootstrap_median(changes, orders), 0) == TD_MORE;
 }
 
 /* Which part loses, and whether the premise is why: of overloaded time or Jain's index, at the medium load. premise: NULL where it holds. */
@@ -218,8 +275,8 @@ static double jain_of(const struct study *s)
 	return change(s->jain);
 }
 
-static void put_overloaded(
-	struct td_experiment_run *run, const struct world *w, const struct world *premise)
+static void put_overloaded(struct td_experiment_run *run, const struct world *w,
+	const struct world *premise, uint32_t orders)
 {
 	const struct study *s = &w->dcuda[MEDIUM];
 	char metric[96], note[400];
@@ -232,6 +289,7 @@ static void put_overloaded(
 	put_reason(note, sizeof(note), w, premise, overloaded_of);
 	td_row_put(run, overloaded_of(s) <= -50 ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric,
 		"-78.3 %", "", note, "%+.1f %%", overloaded_of(s));
+	put_changes(run, s, orders, overloaded_in);
 	td_row_claim(run, TD_CLAIM_DCUDA_OVERLOADED, w->variant, NULL);
 }
 
@@ -254,11 +312,12 @@ static void put_execution(struct td_experiment_run *run, const struct world *w, 
 		: (orders - s->alone) * 50 < 45 * orders ? TD_BOUNDED
 							 : TD_NOT_REPRODUCED,
 		metric, "to -42.1 %", "", note, "mean %+.1f %%", change(s->slowdown));
+	put_changes(run, s, orders, slowdown_in);
 	td_row_claim(run, TD_CLAIM_DCUDA_EXECUTION, w->variant, NULL);
 }
 
-static void put_fairness(
-	struct td_experiment_run *run, const struct world *w, const struct world *premise)
+static void put_fairness(struct td_experiment_run *run, const struct world *w,
+	const struct world *premise, uint32_t orders)
 {
 	const struct study *s = &w->dcuda[MEDIUM], *sliced = &w->sliced[MEDIUM];
 	char metric[96], note[400];
@@ -267,29 +326,15 @@ static void put_fairness(
 	snprintf(note, sizeof(note), "placed by the truth %+.1f %%, with slices %+.1f %%",
 		jain_of(&w->truth), jain_of(sliced));
 	put_reason(note, sizeof(note), w, premise, jain_of);
-	td_row_put(run, jain_of(s) > 0 ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric, "+12.1 %", "",
-		note, "%+.1f %%", jain_of(s));
+	td_row_put(run, is_more(s, orders, jain_in) ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric,
+		"+12.1 %", "", note, "%+.1f %%", jain_of(s));
+	put_changes(run, s, orders, jain_in);
 	td_row_claim(run, TD_CLAIM_DCUDA_JAIN, w->variant, NULL);
 	snprintf(metric, sizeof(metric), "utilisation (Fig. 14a), %s", w->name);
-	td_row_put(run, change(s->utilisation) > 0 ? TD_REPRODUCED : TD_NOT_REPRODUCED, metric,
-		"+14.6 %", "", "", "%+.1f %%", change(s->utilisation));
+	td_row_put(run, is_more(s, orders, utilisation_in) ? TD_REPRODUCED : TD_NOT_REPRODUCED,
+		metric, "+14.6 %", "", "", "%+.1f %%", change(s->utilisation));
+	put_changes(run, s, orders, utilisation_in);
 	td_row_claim(run, TD_CLAIM_DCUDA_JAIN, w->variant, NULL);
-}
-
-/* The main measure, execution time, while its guard, Jain's index, is no worse than DCUDA's. */
-static void put_tandem(
-	struct td_experiment_run *run, const char *how, const struct study *s, uint32_t orders)
-{
-	char metric[96], note[128];
-
-	snprintf(metric, sizeof(metric), "tandem: execution time, DCUDA / tandem, %s", how);
-	snprintf(note, sizeof(note), "Jain %+.1f %%%s; shorter in %u of %u orders, %.0f migrations",
-		change(s->jain), s->jain[1] >= s->jain[0] ? "" : ": the guard does not hold",
-		s->better, orders, s->migrations);
-	td_row_put(run,
-		s->slowdown[1] <= s->slowdown[0] && s->jain[1] >= s->jain[0] ? TD_AT_LEAST
-									     : TD_LOSS,
-		metric, "", "", note, "%.2fx", s->slowdown[0] / s->slowdown[1]);
 }
 
 struct power {
@@ -316,19 +361,80 @@ static struct power fit_power(const struct study s[LOADS])
 		fmax(0, (by * aa - ay * ab) / determinant)};
 }
 
+/* The main measure, execution time, while its guard, Jain's index, is no worse than DCUDA's. */
+static void put_tandem(struct td_experiment_run *run, const struct world *w, uint32_t orders)
+{
+	const struct study *own = &w->tandem[MEDIUM], *dcuda = &w->dcuda[MEDIUM];
+	bool guard = own->jain[1] >= dcuda->jain[1];
+	double ratios[ORDERS_MAX];
+	char metric[96], note[128];
+	uint32_t shorter = 0;
+
+	for (uint32_t o = 0; o < orders; o++) {
+		ratios[o] = dcuda->orders[o].slowdown[1] / own->orders[o].slowdown[1];
+		shorter += ratios[o] > 1;
+	}
+	snprintf(metric, sizeof(metric), "tandem: execution time, DCUDA / tandem, %s", w->name);
+	snprintf(note, sizeof(note), "Jain %+.1f %%%s; shorter in %u of %u orders, %.0f migrations",
+		(own->jain[1] / dcuda->jain[1] - 1) * 100, guard ? "" : ": the guard does not hold",
+		shorter, orders, own->migrations);
+	td_row_put(run, TD_SHOWN, metric, "", "", note, "%.2fx",
+		dcuda->slowdown[1] / own->slowdown[1]);
+	td_row_beside(run, ratios, orders, 1, guard);
+}
+
+/* No main measure of tandem's, but what DCUDA is for. */
+static void put_tandem_overloaded(
+	struct td_experiment_run *run, const struct world *w, uint32_t orders)
+{
+	const struct study *own = &w->tandem[MEDIUM], *dcuda = &w->dcuda[MEDIUM];
+	double points[ORDERS_MAX];
+	char metric[96];
+
+	for (uint32_t o = 0; o < orders; o++)
+		points[o] = 100 * (dcuda->orders[o].overloaded[1] - own->orders[o].overloaded[1]);
+	snprintf(metric, sizeof(metric), "tandem: overloaded time against Least-Loaded, %s",
+		w->name);
+	td_row_put(run, TD_SHOWN, metric, "", "",
+		"interval: DCUDA's overloaded time less tandem's, in points of the time",
+		"%+.1f %% (DCUDA %+.1f %%)", overloaded_of(own), overloaded_of(dcuda));
+	td_row_beside(run, points, orders, 0, true);
+}
+
+static double joules(const struct power *power, double active_s, double busy_s, double idle_s)
+{
+	return power->base_w * active_s + power->slope_w * busy_s + IDLE_W * idle_s;
+}
+
 static double energy_of_all(const struct power *power, const double active[2], const double busy[2],
 	const double idle[2])
 {
-	double joules[2];
+	double of[2];
 
 	for (int k = 0; k < 2; k++)
-		joules[k] = power->base_w * active[k] + power->slope_w * busy[k] + IDLE_W * idle[k];
-	return change(joules);
+		of[k] = joules(power, active[k], busy[k], idle[k]);
+	return change(of);
 }
 
 static double energy_of(const struct power *power, const struct study *s)
 {
 	return energy_of_all(power, s->active, s->busy, s->idle);
+}
+
+/* The sums of the ten orders of a seed. */
+static struct part add_orders(const struct part *orders)
+{
+	struct part sum = {.slowdown = {0}};
+
+	for (uint32_t o = 0; o < TD_DCUDA_SEED_ORDERS; o++) {
+		for (int k = 0; k < 2; k++) {
+			sum.slowdown[k] += orders[o].slowdown[k];
+			sum.active[k] += orders[o].active[k];
+			sum.busy[k] += orders[o].busy[k];
+			sum.idle[k] += orders[o].idle[k];
+		}
+	}
+	return sum;
 }
 
 /* Of all loads, by seed; how many there are. */
@@ -339,15 +445,39 @@ static uint32_t by_seed(const struct study s[LOADS], const struct power *power, 
 
 	for (uint32_t n = 0; n < count; n++) {
 		for (int l = 0; l < LOADS; l++) {
-			const struct part *part = &s[l].seeds[n];
+			const struct part part = add_orders(&s[l].orders[n * TD_DCUDA_SEED_ORDERS]);
 
 			for (int k = 0; k < 2; k++)
-				ret[n].slowdown[l][k] = part->slowdown[k] / TD_DCUDA_SEED_ORDERS;
-			ret[n].energy[l] =
-				energy_of_all(power, part->active, part->busy, part->idle);
+				ret[n].slowdown[l][k] = part.slowdown[k] / TD_DCUDA_SEED_ORDERS;
+			ret[n].energy[l] = energy_of_all(power, part.active, part.busy, part.idle);
 		}
 	}
 	return count;
+}
+
+static void put_tandem_energy(struct td_experiment_run *run, const struct world *w,
+	const struct power *power, uint32_t orders)
+{
+	static const char *const loads[LOADS] = {"light", "medium", "heavy"};
+	double ratios[ORDERS_MAX];
+	char metric[96];
+
+	for (int l = 0; l < LOADS; l++) {
+		for (uint32_t o = 0; o < orders; o++) {
+			const struct part *dcuda = &w->dcuda[l].orders[o],
+					  *own = &w->tandem[l].orders[o];
+
+			ratios[o] =
+				joules(power, dcuda->active[1], dcuda->busy[1], dcuda->idle[1]) /
+				joules(power, own->active[1], own->busy[1], own->idle[1]);
+		}
+		snprintf(metric, sizeof(metric), "tandem: energy against Least-Loaded, %s load, %s",
+			loads[l], w->name);
+		td_row_put(run, TD_SHOWN, metric, "", "", "interval: DCUDA's energy over tandem's",
+			"%+.1f %% (DCUDA %+.1f %%)", energy_of(power, &w->tandem[l]),
+			energy_of(power, &w->dcuda[l]));
+		td_row_beside(run, ratios, orders, 1, true);
+	}
 }
 
 /* "-6.1 / -3.3 / +0.9 %" at the light, the medium and the heavy load */
@@ -446,7 +576,8 @@ static void put_premise(struct td_experiment_run *run, const struct world *w, ui
 		"at gaps of 7, 5, 3 s; at 5 s shorter in %u of %u orders, best %.1f %%; overloaded "
 		"%+.1f %%, Jain %+.1f %%; energy %s; DCUDA / tandem %.2fx, Jain %+.1f %%",
 		s->better, orders, 100 * s->best, overloaded_of(s), jain_of(s), energy,
-		w->tandem.slowdown[0] / w->tandem.slowdown[1], jain_of(&w->tandem));
+		s->slowdown[1] / w->tandem[MEDIUM].slowdown[1],
+		(w->tandem[MEDIUM].jain[1] / s->jain[1] - 1) * 100);
 	td_row_put(run, TD_SHOWN, metric, "", "", note, "%+.1f / %+.1f / %+.1f %%",
 		change(w->dcuda[LIGHT].slowdown), change(s->slowdown),
 		change(w->dcuda[HEAVY].slowdown));
@@ -470,6 +601,8 @@ static void run_world(const struct td_profiles *profiles, const struct demands *
 	for (int l = 0; l < LOADS; l++) {
 		hows[1] = in_premise(dcuda_whole, premise);
 		run_orders(profiles, &contention, hows, demands, gaps[l], orders, &ret->dcuda[l]);
+		hows[1] = in_premise(tandem, premise);
+		run_orders(profiles, &contention, hows, demands, gaps[l], orders, &ret->tandem[l]);
 		if (premise)
 			continue;
 		hows[1] = by_truth_sliced;
@@ -484,9 +617,6 @@ static void run_world(const struct td_profiles *profiles, const struct demands *
 		hows[1] = by_truth;
 		run_orders(profiles, &contention, hows, demands, gaps[MEDIUM], orders, &ret->truth);
 	}
-	hows[0] = in_premise(dcuda_whole, premise);
-	hows[1] = in_premise(tandem, premise);
-	run_orders(profiles, &contention, hows, demands, gaps[MEDIUM], orders, &ret->tandem);
 }
 
 static void put_world(struct td_experiment_run *run, const struct world *w,
@@ -494,13 +624,15 @@ static void put_world(struct td_experiment_run *run, const struct world *w,
 {
 	const struct power power = fit_power(w->dcuda);
 
-	put_overloaded(run, w, premise);
+	put_overloaded(run, w, premise, orders);
 	put_execution(run, w, orders);
-	put_fairness(run, w, premise);
+	put_fairness(run, w, premise, orders);
 	put_best_load(run, w, &power, orders);
 	put_energy(run, w, premise, &power, orders);
 	put_parts(run, w, &power);
-	put_tandem(run, w->name, &w->tandem, orders);
+	put_tandem(run, w, orders);
+	put_tandem_overloaded(run, w, orders);
+	put_tandem_energy(run, w, &power, orders);
 }
 
 /* Execution at the three loads of all of DCUDA, and of its parts. */
@@ -523,7 +655,7 @@ int td_exp_dcuda(struct td_experiment_run *run, struct td_err *err)
 {
 	td_auto_free struct td_profiles *profiles = calloc(1, sizeof(*profiles));
 	static struct world turns, fitted, premise;
-	uint32_t orders = run->quick ? 10 : ORDERS;
+	uint32_t orders = run->seeds * TD_DCUDA_SEED_ORDERS;
 	struct td_dcuda_how least_loaded = {0};
 	struct demands demands;
 	int r;

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "sim/bootstrap.h"
 #include "sim/dcuda_machine.h"
 #include "sim/experiment.h"
 #include "sim/random.h"
@@ -173,7 +174,7 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 		{.dcuda = true, .memory = true, .compact = true, .stack = true}};
 	double changes[20], truth[20], in_place[20], own_pages[20], alone = 0, over[HOWS] = {0};
 	struct why why = {0};
-	double gains[20], jain[2] = {0};
+	double gains[20], less[20], jain[2] = {0};
 	bool counts = work_s >= WORK_S && !(thrash > 0);
 	char metric[96], spread[64], note[500], sweep[32] = "", of_in_place[64], of_own[64];
 
@@ -185,7 +186,7 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 	else if (fitted)
 		snprintf(sweep, sizeof(sweep), ", fitted");
 	for (uint32_t o = 0; o < orders; o++) {
-		double slowdown[HOWS] = {0};
+		double slowdown[HOWS] = {0}, of_memory[HOWS] = {0};
 
 		for (int how = 0; how < HOWS; how++) {
 			struct td_dcuda_machine_app apps[TD_DCUDA_MACHINE_APPS];
@@ -198,11 +199,13 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 				apps[i].contender = *fitted;
 			out = td_dcuda_simulate(of, &contention, 12, apps, 35);
 			slowdown[how] = out.slowdown;
-			over[how] += 100 * mean4(out.memory_overloaded) / orders;
+			of_memory[how] = 100 * mean4(out.memory_overloaded);
+			over[how] += of_memory[how] / orders;
 			jain[0] += how == DCUDA ? out.jain / orders : 0;
 			jain[1] += how == TANDEM ? out.jain / orders : 0;
 			why.without_room += how == DCUDA ? (double)out.without_room / orders : 0;
 		}
+		less[o] = of_memory[DCUDA] - of_memory[WITHOUT];
 		gains[o] = slowdown[DCUDA] / slowdown[TANDEM];
 		changes[o] = (slowdown[DCUDA] / slowdown[LEAST_LOADED] - 1) * 100;
 		truth[o] = (slowdown[TRUTH] / slowdown[LEAST_LOADED] - 1) * 100;
@@ -217,16 +220,19 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 		"memory overloaded, without / with memory scheduling (Fig. 18), cores %g%s", core,
 		sweep);
 	snprintf(note, sizeof(note),
-		"mean of the GPUs; if a slice's group found its memory in place %.0f -> %.0f %%; "
+		"mean of the GPUs; interval: of the difference, in points; if a slice's group "
+		"found its memory in place %.0f -> %.0f %%; "
 		"placed "
 		"by the truth, with slices %.0f %%",
 		over[IN_PLACE_WITHOUT], over[IN_PLACE], over[TRUTH]);
 	td_row_put(run,
-		!counts                              ? TD_SHOWN
-		: over[DCUDA] < over[WITHOUT] - LESS ? TD_REPRODUCED
-						     : TD_NOT_REPRODUCED,
+		!counts ? TD_SHOWN
+		: td_interval_shows(td_bootstrap_median(less, orders), -LESS) == TD_LESS
+			? TD_REPRODUCED
+			: TD_NOT_REPRODUCED,
 		metric, "> 40 % -> < 20 %", "", note, "%.0f %% -> %.0f %%", over[WITHOUT],
 		over[DCUDA]);
+	td_row_interval(run, less, orders);
 	if (counts)
 		td_row_claim(run, TD_CLAIM_DCUDA_MEMORY, variant, NULL);
 	snprintf(metric, sizeof(metric), "execution against Least-Loaded (Fig. 19), cores %g%s",
@@ -247,6 +253,7 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 						       : TD_NOT_REPRODUCED,
 		metric, "-30 to -67 %", spread, note, "median %+.0f %%",
 		td_median(changes, orders));
+	td_row_interval(run, changes, orders);
 	if (counts)
 		td_row_claim(run, TD_CLAIM_DCUDA_MEMORY, variant, NULL);
 	snprintf(metric, sizeof(metric),
@@ -279,9 +286,8 @@ static void run_memory(struct td_experiment_run *run, double core, double work_s
 	snprintf(note, sizeof(note), "memory overloaded %.0f %%; Jain %.2f, DCUDA %.2f%s",
 		over[TANDEM], jain[1], jain[0],
 		jain[1] >= jain[0] ? "" : ": the guard does not hold");
-	td_row_put(run,
-		td_median(gains, orders) >= 1 && jain[1] >= jain[0] ? TD_AT_LEAST_MEDIAN : TD_LOSS,
-		metric, "", spread, note, "%.2fx", td_median(gains, orders));
+	td_row_put(run, TD_SHOWN, metric, "", spread, note, "%.2fx", td_median(gains, orders));
+	td_row_beside(run, gains, orders, 1, jain[1] >= jain[0]);
 }
 
 static void put_text(FILE *out, const struct said *s)

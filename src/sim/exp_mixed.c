@@ -289,27 +289,33 @@ static void put_best(
 {
 	uint32_t n = run->seeds;
 	double own = median_of(out, n, TANDEM, get_jct, NULL), best = INFINITY;
-	const char *who = "nobody", *faster = NULL;
-	char metric[96], note[200];
+	const char *faster = NULL;
+	double ratios[SEEDS_MAX];
+	char metric[96], note[200], spread[64];
+	int who = FIFO;
 
 	for (int p = 0; p < TANDEM; p++) {
 		double jct = median_of(out, n, p, get_jct, NULL);
 
 		if (is_guarded(out, n, p) && jct < best) {
 			best = jct;
-			who = policies[p].name;
+			who = p;
 		}
 		if (!is_guarded(out, n, p) && jct < own)
 			faster = policies[p].name;
 	}
+	for (uint32_t s = 0; s < n; s++)
+		ratios[s] = out[s][who].jct_s / out[s][TANDEM].jct_s;
+	td_spread(ratios, n, spread);
 	snprintf(metric, sizeof(metric), "tandem against the best with its guard, %s", variant);
 	snprintf(note, sizeof(note), "%s%s%s%s",
 		is_guarded(out, n, TANDEM) ? "" : "tandem's guard does not hold; ",
-		"best of the others: ", who, faster ? "; faster at the cost of others: " : "");
+		"best of the others: ", policies[who].name,
+		faster ? "; faster at the cost of others: " : "");
 	if (faster)
 		snprintf(note + strlen(note), sizeof(note) - strlen(note), "%s", faster);
-	td_row_put(run, own <= best && is_guarded(out, n, TANDEM) ? TD_AT_LEAST_MEDIAN : TD_LOSS,
-		metric, "", "", note, "%.2fx", best / own);
+	td_row_put(run, TD_SHOWN, metric, "", spread, note, "%.2fx", td_median(ratios, n));
+	td_row_beside(run, ratios, n, 1, is_guarded(out, n, TANDEM));
 }
 
 /* One variant's simulations, a task for each seed and policy. */

@@ -49,13 +49,13 @@ static void put_tandem(struct td_experiment_run *run, int trace, int variant,
 		traces[trace].name, variants[variant].name);
 	snprintf(note, sizeof(note), "latency %+.0f %%, MuxFlow %+.0f %%%s", (ours - 1) * 100,
 		(mux - 1) * 100,
-		mux < TD_MUX_GUARD
-			? ""
-			: ": MuxFlow's guard does not hold, so its figure does not count");
-	td_row_put(run,
-		ours < TD_MUX_GUARD && (median >= 1 || mux >= TD_MUX_GUARD) ? TD_AT_LEAST_MEDIAN
-									    : TD_LOSS,
-		metric, "", spread, note, "%.2fx", median);
+		mux < TD_MUX_GUARD ? ""
+				   : ": MuxFlow's guard does not hold, so its figure does not "
+				     "count and there is nothing to compare");
+	td_row_put(run, TD_SHOWN, metric, "", spread, note, "%.2fx", median);
+	td_row_interval(run, sold, run->seeds);
+	if (mux < TD_MUX_GUARD || ours >= TD_MUX_GUARD)
+		td_row_beside(run, sold, run->seeds, 1, ours < TD_MUX_GUARD);
 }
 
 /* Percents above alone that MuxFlow's shares cost the services at the least, wherever the jobs are; not above the guard: it forbids nothing. */
@@ -114,6 +114,7 @@ static void put_gain(struct td_experiment_run *run, int variant, const char *met
 		guarded, whole, all_active);
 	td_seeds_put(&seeds, note, sizeof(note));
 	td_row_put(run, TD_SHOWN, metric, paper, spread, note, "%.2fx", median);
+	td_row_interval(run, gains->ours, n);
 	td_row_claim(run, TD_CLAIM_MUXFLOW_GAINS, (enum td_variant)variant, &seeds);
 }
 

@@ -14,12 +14,13 @@
 #include "base/parse.h"
 #include "base/program.h"
 #include "base/time.h"
+#include "sim/bootstrap.h"
 #include "sim/plot.h"
 #include "sim/sim.h"
 #include "sim/workers.h"
 
 static const char *const verdicts[TD_VERDICT_N] = {"reproduced", "not reproduced", "bounded",
-	"calibrated", "shown", "at least as good", "at least as good in the median", "loss"};
+	"by construction", "calibrated", "shown", "better", "no difference shown", "loss"};
 
 static bool is_loss(enum td_verdict verdict)
 {
@@ -28,15 +29,15 @@ static bool is_loss(enum td_verdict verdict)
 
 static void put_rows(const struct td_experiment_run *run, FILE *out)
 {
-	fputs("| experiment | metric | paper | ours | spread | verdict | "
-	      "|\n|---|---|---|---|---|---|---|\n",
+	fputs("| experiment | metric | paper | ours | spread | 95 % interval | verdict | "
+	      "|\n|---|---|---|---|---|---|---|---|\n",
 		out);
 	for (uint32_t i = 0; i < run->row_count; i++) {
 		const struct td_row *row = &run->rows[i];
 		const char *mark = is_loss(row->verdict) ? "**" : "";
 
-		fprintf(out, "| %s | %s | %s | %s | %s | %s%s%s | %s |\n", row->experiment,
-			row->metric, row->paper, row->ours, row->spread, mark,
+		fprintf(out, "| %s | %s | %s | %s | %s | %s | %s%s%s | %s |\n", row->experiment,
+			row->metric, row->paper, row->ours, row->spread, row->interval, mark,
 			verdicts[row->verdict], mark, row->note);
 	}
 }
@@ -134,6 +135,7 @@ static int write_json(const struct td_experiment_run *run, const char *dir, stru
 		put_text_field(out, "paper", row->paper, ", ");
 		put_text_field(out, "ours", row->ours, ", ");
 		put_text_field(out, "spread", row->spread, ", ");
+		put_text_field(out, "interval", row->interval, ", ");
 		put_text_field(out, "verdict", verdicts[row->verdict], ", ");
 		put_text_field(
 			out, "counts_for", row->claim ? td_claims[row->claim].metric : "", ", ");
@@ -169,14 +171,14 @@ static int write_verdicts(const struct td_experiment_run *run, const char *dir, 
 	return td_sim_close(out, dir, "verdicts.json", err);
 }
 
-/* Seven cells, coloured by the verdict. */
-static void put_html_line(FILE *out, enum td_verdict verdict, const char *const cells[7])
+/* Cells, coloured by the verdict. */
+static void put_html_line(FILE *out, enum td_verdict verdict, const char *const *cells, int count)
 {
 	fprintf(out, "<tr class='%s'>",
 		verdict == TD_CALIBRATED ? "grey"
 		: is_loss(verdict)       ? "loss"
 					 : "");
-	for (int c = 0; c < 7; c++) {
+	for (int c = 0; c < count; c++) {
 		fputs("<td>", out);
 		td_html_text(out, cells[c]);
 		fputs("</td>", out);
@@ -197,7 +199,8 @@ static void put_html_claims(const struct td_experiment_run *run, FILE *out)
 		put_html_line(out, line.verdict,
 			(const char *const[7]){line.text->experiment, line.text->metric,
 				line.text->paper, line.ours, line.text->rule,
-				verdicts[line.verdict], line.why});
+				verdicts[line.verdict], line.why},
+			7);
 	}
 	fputs("</table>\n", out);
 }
@@ -215,19 +218,19 @@ static int write_html(const struct td_experiment_run *run, const char *dir, stru
 		fputs(". These are the rows that were done.</b></p>", out);
 	}
 	fputs("<p>Grey: calibrated on this very figure, counts for nothing. Red: not "
-	      "reproduced.</p>\n",
+	      "reproduced, or a loss of tandem.</p>\n",
 		out);
 	put_html_claims(run, out);
 	fputs("<h2>Rows</h2><table><tr><th>experiment</th>"
-	      "<th>metric</th><th>paper</th><th>ours</th><th>spread</th><th>verdict</th><th></th></"
-	      "tr>\n",
+	      "<th>metric</th><th>paper</th><th>ours</th><th>spread</th><th>95 % interval</th>"
+	      "<th>verdict</th><th></th></tr>\n",
 		out);
 	for (uint32_t i = 0; i < run->row_count; i++) {
 		const struct td_row *row = &run->rows[i];
 		const char *cells[] = {row->experiment, row->metric, row->paper, row->ours,
-			row->spread, verdicts[row->verdict], row->note};
+			row->spread, row->interval, verdicts[row->verdict], row->note};
 
-		put_html_line(out, row->verdict, cells);
+		put_html_line(out, row->verdict, cells, 8);
 	}
 	fputs("</table>\n", out);
 	td_html_end(out);
@@ -296,6 +299,14 @@ static int write_report(
 		"# The papers' experiments in simulation\n\nMade by `tandem-sim experiment`%s, %u "
 		"seed%s each. A simulation, not a measurement.\n\n",
 		run->quick ? " `--quick`" : "", run->seeds, run->seeds > 1 ? "s" : "");
+	fprintf(out,
+		"95 %% interval: of the median of ratios or differences that are paired by seed, "
+		"by bootstrap (%u resamples, percentiles). \"Better\" and \"loss\" are said of "
+		"tandem only where it excludes no difference.%s\n\n",
+		TD_BOOTSTRAP_RESAMPLES,
+		run->seeds < TD_BOOTSTRAP_LEAST
+			? " These are too few seeds for any: nothing is called better here."
+			: "");
 	if (*run->cut)
 		fprintf(out, "**INCOMPLETE: %s. These are the rows that were done.**\n\n",
 			run->cut);
@@ -384,7 +395,7 @@ int td_sim_experiment(int argc, char **argv)
 			return td_sim_fail("%s", err.msg);
 		}
 	}
-	run.seeds = seeds ? (uint32_t)seeds : run.quick ? 1 : 5;
+	run.seeds = seeds ? (uint32_t)seeds : run.quick ? 1 : 15;
 	run.jobs = jobs ? (uint32_t)jobs : td_workers_default();
 	if (!r && optind + 1 != argc)
 		return td_sim_fail("which experiment? see tandem-sim experiment --list");

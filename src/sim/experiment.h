@@ -15,12 +15,14 @@ struct td_err;
 enum td_verdict {
 	TD_REPRODUCED,
 	TD_NOT_REPRODUCED,
-	TD_BOUNDED,    /* a measured bound forbids it, see td_seeds */
-	TD_CALIBRATED, /* fitted to this very figure: counts for nothing */
-	TD_SHOWN,      /* no rule says what would count */
-	TD_AT_LEAST, /* tandem, in the main measure, while its guard holds: as good as the paper's system or better */
-	TD_AT_LEAST_MEDIAN, /* the same, by the median of the seeds: in single ones it may not be. What papers' orders claim goes by every seed, see td_seeds */
-	TD_LOSS,            /* tandem is neither */
+	TD_BOUNDED,         /* a measured bound forbids it, see td_seeds */
+	TD_BY_CONSTRUCTION, /* the model or the policy cannot come out otherwise: shows nothing */
+	TD_CALIBRATED,      /* fitted to this very figure: counts for nothing */
+	TD_SHOWN,           /* no rule says what would count */
+	/* tandem in its main measure, over paired seeds, see bootstrap.h */
+	TD_BETTER,        /* the interval excludes no difference, and the guard holds */
+	TD_NO_DIFFERENCE, /* the interval does not exclude it */
+	TD_LOSS,          /* worse by the interval, or the guard does not hold */
 	TD_VERDICT_N,
 };
 
@@ -52,7 +54,7 @@ struct td_seeds {
 
 struct td_row {
 	const char *experiment;
-	char metric[96], paper[64], ours[64], spread[64], note[768];
+	char metric[96], paper[64], ours[64], spread[64], interval[64], note[768];
 	enum td_verdict verdict;
 	enum td_claim claim; /* TD_CLAIM_NONE: it takes part in none */
 	enum td_variant variant;
@@ -62,7 +64,7 @@ struct td_row {
 struct td_experiment_run {
 	const char *data; /* folder, or NULL */
 	bool quick;
-	uint32_t seeds; /* 5; 1 when quick */
+	uint32_t seeds; /* 15; 1 when quick */
 	uint32_t jobs;  /* processes, see workers.h */
 	FILE *report;   /* prose and tables beyond the rows, Markdown */
 	struct td_row *rows;
@@ -87,6 +89,18 @@ void td_row_put(struct td_experiment_run *run, enum td_verdict verdict, const ch
 	const char *paper, const char *spread, const char *note, const char *format, ...)
 	__attribute__((format(printf, 7, 8)));
 
+/*
+ * The row put last: the interval of the median of paired ratios or differences, one for each seed, in the
+ * row's unit. The verdict is not changed.
+ */
+void td_row_interval(struct td_experiment_run *run, const double *values, uint32_t count);
+/*
+ * Likewise, and its verdict: tandem beside another system. Values above `none` (1 of ratios, 0 of
+ * differences) are in tandem's favour. guard: tandem's holds.
+ */
+void td_row_beside(struct td_experiment_run *run, const double *values, uint32_t count, double none,
+	bool guard);
+
 void td_seed_add(struct td_seeds *seeds, bool holds, bool forbidden);
 /* Of a claim that counts only while its guard holds. forbidden: order and guard cannot both hold. */
 void td_seed_add_guarded(struct td_seeds *seeds, bool holds, bool guard, bool forbidden);
@@ -94,17 +108,18 @@ enum td_verdict td_seeds_verdict(const struct td_seeds *seeds);
 /* Appends "; in 1 the order holds, but not the guard", unless there is none, and "; a bound forbids 2 of the 3 seeds that lose", unless none loses. */
 void td_seeds_put(const struct td_seeds *seeds, char *note, size_t size);
 
-/* The row put last takes part in a claim. Its verdict is what the seeds say; NULL: it goes by a mean or is one run, and its verdict is the only check. TD_SHOWN: it is printed, as the claim asks, and judged by nothing. */
+/* The row put last takes part in a claim. Its verdict is what the seeds say; NULL: it goes by a mean or is one run, and its verdict is the only check. TD_SHOWN and TD_BY_CONSTRUCTION: no check. */
 void td_row_claim(struct td_experiment_run *run, enum td_claim claim, enum td_variant variant,
 	const struct td_seeds *seeds);
 
 /* A claim over all rows that take part. */
 struct td_claim_found {
-	/* Shown: no row is judged. Not reproduced: a check fails that no bound forbids, or a variant is missing. Bounded: each check that fails is forbidden. Reproduced: none fails, in any variant. */
+	/* Shown: no row is judged. By construction: nor is any but those that hold by construction. Not reproduced: a check fails that no bound forbids, or a variant is missing. Bounded: each check that fails is forbidden. Reproduced: none fails, in any variant. */
 	enum td_verdict verdict;
 	struct td_seeds seeds, in[TD_VARIANT_N]; /* of all variants; of each */
-	uint32_t rows, open; /* open: rows with a check that fails and is not forbidden */
-	uint32_t missing;    /* bits of variants that it has no judged row of */
+	uint32_t rows, open;  /* open: rows with a check that fails and is not forbidden */
+	uint32_t constructed; /* rows that hold by construction: no checks */
+	uint32_t missing;     /* bits of variants that it has no judged row of */
 	const struct td_row *first_open; /* or NULL */
 };
 

@@ -1,4 +1,5 @@
 /* Profiling and training before a run; see knowledge.h. */
+#include "policy/cluster/muxflow_cluster.h"
 #include "sim/knowledge.h"
 
 #include <errno.h>
@@ -96,7 +97,7 @@ static int learn_service(const struct td_zoo *zoo, const struct td_contention *c
 {
 	enum { ROWS = REPEATS * TD_ZOO_PROFILED * TD_SELECTOR_BATCHES };
 	double x[ROWS][TD_MUDI_INPUTS], y[4][ROWS], numbers[4];
-	uint32_t row = 0;
+	uint32_t row = 0, tasks[ROWS]; /* of each row: what is left out together */
 	int r = 0;
 
 	for (uint32_t look_at = 0; look_at < REPEATS * TD_ZOO_PROFILED; look_at++) {
@@ -106,6 +107,7 @@ static int learn_service(const struct td_zoo *zoo, const struct td_contention *c
 				look(zoo, contention, kind, t, td_selector_batches[b],
 					TD_CURVE_PIECEWISE, NOISE, random, &k->profiling_gpu_s);
 
+			tasks[row] = t;
 			memcpy(x[row], k->layers[t], sizeof(k->layers[t]));
 			x[row][TD_MUDI_LAYERS] = log2(td_selector_batches[b]);
 			numbers_of(&curve, numbers);
@@ -117,7 +119,7 @@ static int learn_service(const struct td_zoo *zoo, const struct td_contention *c
 		const struct td_dataset data = {x[0], y[n], ROWS, TD_MUDI_INPUTS};
 		struct td_learn_report report;
 
-		r = td_learn_best(&data, options, &k->models[kind][n], &report);
+		r = td_learn_best(&data, tasks, options, &k->models[kind][n], &report);
 	}
 	k->mudi[kind] = (struct td_mudi_service){&k->models[kind][0].predictor,
 		&k->models[kind][1].predictor, &k->models[kind][2].predictor,

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "policy/muxflow.h"
+#include "policy/system/muxflow.h"
 
 /*
  * SM activity of the use of a GPU's time, what a monitor shows of both. Measured on three clusters: 16 of 26 % before sharing on MuxFlow's own (7.5), 41.5 of 66.1 % and 38.5 of 62.0 % on Acme's

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "policy/baselines.h"
+#include "policy/cluster/baselines.h"
 #include "sim/random.h"
 
 #define BINS         TD_MUX_BINS

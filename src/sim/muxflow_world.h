@@ -13,8 +13,9 @@
 #pragma once
 
 #include "learn/learn.h"
-#include "policy/muxflow.h"
-#include "policy/slo_split.h"
+#include "policy/algo/slo_split.h"
+#include "policy/cluster/muxflow_cluster.h"
+#include "policy/system/muxflow.h"
 #include "sim/experiment.h"
 #include "sim/muxflow_settle.h"
 #include "sim/trace.h"

@@ -1,8 +1,10 @@
 /* Rows of experiments and figures of seeds; see experiment.h. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/bootstrap.h"
 #include "sim/experiment.h"
 
 struct td_row *td_row_add(struct td_experiment_run *run, enum td_verdict verdict)
@@ -39,6 +41,37 @@ void td_row_put(struct td_experiment_run *run, enum td_verdict verdict, const ch
 	va_start(args, format);
 	vsnprintf(row->ours, sizeof(row->ours), format, args);
 	va_end(args);
+}
+
+static void print_interval(struct td_interval interval, char *ret, size_t size)
+{
+	if (isinf(interval.low))
+		snprintf(ret, size, "too few seeds");
+	else
+		snprintf(ret, size, "%.4g to %.4g", interval.low, interval.high);
+}
+
+void td_row_interval(struct td_experiment_run *run, const double *values, uint32_t count)
+{
+	if (run->last)
+		print_interval(td_bootstrap_median(values, count), run->last->interval,
+			sizeof(run->last->interval));
+}
+
+void td_row_beside(struct td_experiment_run *run, const double *values, uint32_t count, double none,
+	bool guard)
+{
+	if (!run->last)
+		return;
+	td_row_interval(run, values, count);
+	run->last->verdict = TD_LOSS;
+	if (!guard)
+		return;
+	switch (td_interval_shows(td_bootstrap_median(values, count), none)) {
+	case TD_MORE: run->last->verdict = TD_BETTER; break;
+	case TD_NOT_SHOWN: run->last->verdict = TD_NO_DIFFERENCE; break;
+	case TD_LESS: break;
+	}
 }
 
 static int compare(const void *a, const void *b)

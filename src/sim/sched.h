@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "policy/mudi.h"
+#include "policy/system/mudi.h"
 #include "sim/cluster.h"
 
 struct td_sched {

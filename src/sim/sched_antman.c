@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "policy/antman_cluster.h"
+#include "policy/cluster/antman_cluster.h"
 #include "sim/sched.h"
 
 #define ACTIONS 64u

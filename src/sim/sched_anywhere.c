@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "policy/balance.h"
-#include "policy/baselines.h"
+#include "policy/algo/balance.h"
+#include "policy/cluster/baselines.h"
 #include "sim/sched.h"
 
 #define MIGRATION_S 0.1 /* "less than 100 ms" */

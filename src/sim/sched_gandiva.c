@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "policy/baselines.h"
+#include "policy/cluster/baselines.h"
 #include "sim/sched.h"
 
 #define TOGETHER 2u

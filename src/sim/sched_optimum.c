@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "policy/baselines.h"
+#include "policy/cluster/baselines.h"
 #include "sim/sched.h"
 
 #define GPUS_MAX 8u

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "policy/slo_split.h"
-#include "policy/tandem_cluster.h"
+#include "policy/algo/slo_split.h"
+#include "policy/cluster/tandem_cluster.h"
 #include "sim/sched.h"
 
 #define ACTIONS 64u

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "policy/curve.h"
+#include "policy/algo/curve.h"
 #include "sim/csv.h"
 #include "sim/random.h"
 

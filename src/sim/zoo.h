@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "policy/mudi.h"
+#include "policy/system/mudi.h"
 #include "sim/profiles.h"
 #include "sim/service.h"
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/plans.h"
-#include "policy/profile.h"
+#include "policy/node/plans.h"
+#include "policy/node/profile.h"
 
 #define CLIENTS 12
 #define GPUS    2

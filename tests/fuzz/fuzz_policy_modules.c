@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "match/match.h"
-#include "policy/antman.h"
-#include "policy/antman_cluster.h"
-#include "policy/dcuda.h"
-#include "policy/muxflow.h"
+#include "policy/cluster/antman_cluster.h"
+#include "policy/system/antman.h"
+#include "policy/system/dcuda.h"
+#include "policy/system/muxflow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@ from shell import MIB, Shell
 from world import *
 
 VERSION = 1
-HELLO, ATTACH, WANT, NEED, LIST_JOBS, EVENTS, JOB, ERROR = 1, 3, 6, 13, 32, 39, 33, 63
+HELLO, ATTACH, WANT, NEED, LIST_JOBS, EVENTS, JOB, END, ERROR = 1, 3, 6, 13, 32, 39, 33, 62, 63
 
 
 def connect(world):
@@ -245,7 +245,10 @@ def one_that_ends_while_it_is_asked_is_replaced():
         listener.bind(path)
         listener.listen()
         run = world.start(TANDEM, "run", "--class", "guaranteed", "--", "true")
-        listener.accept()[0].close()  # is there a daemon?
+        probe = listener.accept()[0]  # is there a daemon that answers?
+        assert probe.recv(4096)
+        probe.send(packet(END, b"\0\0\0\0"))
+        probe.close()
         question = listener.accept()[0]
         assert question.recv(4096)
         listener.close()

@@ -25,7 +25,7 @@ def layout(world):
 def run(world, *options):
     out = f"{world.directory}/out"
     command = [sys.executable, f"{ROOT}/tools/run-demo", "--steps", "1", "--out", out, "--json", f"{world.directory}/demo.json", *options]
-    done = subprocess.run(command, env=layout(world), capture_output=True, text=True, timeout=120, cwd=world.directory)
+    done = subprocess.run(command, env=layout(world), capture_output=True, text=True, timeout=360, cwd=world.directory)
     assert done.returncode == 0, done.stdout + done.stderr
     with open(f"{world.directory}/demo.json") as f:
         runs = json.load(f)["runs"]
@@ -52,7 +52,7 @@ def a_driver_that_shows_a_gpu_is_used_and_its_managed_memory_left_alone():
 def figures(world, script, *options):
     command = [sys.executable, f"{ROOT}/tools/{script}", "--json", f"{world.directory}/figures.json", *options]
     environment = layout(world)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, cwd=world.directory)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=540, cwd=world.directory)
     assert done.returncode == 0 and "a model in software, not a GPU" in done.stdout, done
     with open(f"{world.directory}/figures.json") as f:
         return json.load(f)
@@ -94,7 +94,7 @@ def bad_options_are_quoted():
         if not os.path.exists("/dev/nvidiactl"):
             cases.append((["--gpu"], "no GPU"))
         for options, quoted in cases:
-            done = subprocess.run([sys.executable, f"{ROOT}/tools/run-demo", *options], env=environment, capture_output=True, text=True, timeout=60,
+            done = subprocess.run([sys.executable, f"{ROOT}/tools/run-demo", *options], env=environment, capture_output=True, text=True, timeout=180,
                                   cwd=world.directory)
             assert done.returncode == 1 and quoted in done.stderr, done
 

@@ -16,7 +16,7 @@ def of_job(world, job, backend):
 
 def fill(world, shell, jobs=1, is_new=False):
     """Takes all that it gets, and gives it back: how many blocks. All jobs together have no more than their limits then. is_new: what is open counts before NVML has told whose it is, but nobody waits for that
-    for more than a second (docs/decisions/0032)."""
+    for more than a second (docs/decisions/0009)."""
     blocks, began = [], time.monotonic()
     while True:
         result, block = shell.ask("alloc", BLOCK)
@@ -26,7 +26,7 @@ def fill(world, shell, jobs=1, is_new=False):
     waited = is_new and time.monotonic() - began >= 1
     status = world.status()
     assert result == OUT_OF_MEMORY, result
-    # While a process allocates without a pause it may have its context for nothing (docs/decisions/0022).
+    # While a process allocates without a pause it may have its context for nothing (docs/decisions/0007).
     assert waited or status["plain_bytes"] <= jobs * LIMIT + status["contexts"] * CONTEXT, f"{status['plain_bytes'] / MIB} MiB of {jobs * LIMIT / MIB}"
     for block in blocks:
         shell.do("free", block)

@@ -22,7 +22,7 @@ POLICIES = ["tandem", "antman", "fifo", "gandiva", "preempt"]
 RUN = ["run", "--trace", f"{DATA}/jobs.csv", "--cluster", f"{DATA}/cluster.csv", "--policy", "tandem", "--compare", "antman,fifo,gandiva,preempt"]
 
 
-def call(*arguments, timeout=60):
+def call(*arguments, timeout=180):
     return subprocess.run([SIM, *arguments], capture_output=True, text=True, check=False, timeout=timeout)
 
 
@@ -153,7 +153,7 @@ def what_was_drawn_and_laid_on_top_of_each_other_is_said(folder):
 
 def any_bytes_in_a_path_and_in_a_name(folder):
     trace = write(os.fsencode(folder) + b"/h\xfcgel.csv", b'\xef\xbb\xbfjob_id,submit_time_s,duration_s,num_gpus\n"say ""a, b""",0,0,1\n', "wb")
-    done = subprocess.run([SIM, "run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--out", folder], capture_output=True, check=False, timeout=60)
+    done = subprocess.run([SIM, "run", "--trace", trace, "--cluster", f"{DATA}/cluster.csv", "--out", folder], capture_output=True, check=False, timeout=180)
     assert done.returncode == 0, done
     with open(f"{folder}/summary.json", encoding="utf-8") as f:
         summary = json.load(f)  # no NaN, no bytes that are no UTF-8
@@ -220,7 +220,7 @@ def a_signal_leaves_what_is_done(folder):
     sim.send_signal(signal.SIGTERM)  # as timeout does: one to the process, and one to its group
     sim.send_signal(signal.SIGTERM)
     sim.send_signal(signal.SIGINT)
-    stdout, _ = sim.communicate(timeout=60)
+    stdout, _ = sim.communicate(timeout=180)
     while True:
         try:
             more = os.read(master, 4096)
@@ -263,13 +263,13 @@ def experiments_write_rows(folder):
     assert done.returncode == 0, done.stderr
     with open(f"{folder}/result.json") as f:
         rows = json.load(f)
-    assert all(set(row) == {"experiment", "metric", "paper", "ours", "spread", "verdict", "note", "counts_for"} for row in rows)
+    assert all(set(row) == {"experiment", "metric", "paper", "ours", "spread", "interval", "verdict", "note", "counts_for"} for row in rows)
     verdicts = [row["verdict"] for row in rows if row["metric"].count(", ") == 1 and "speed-up" not in row["metric"] and "(Fig. 3)" not in row["metric"]]
-    assert verdicts.count("calibrated") == 4 and verdicts.count("reproduced") == 20, verdicts
+    assert verdicts.count("calibrated") == 4 and verdicts.count("reproduced") == 18 and verdicts.count("by construction") == 2, verdicts
     with open(f"{folder}/report.md") as f:
         page = f.read()
-    assert "| nvshare-table2 | 22 | | | 4 |" in page and "INCOMPLETE" not in page, page[:600]
-    done = call("experiment", "all", "--quick", "--out", folder, timeout=240)
+    assert "| nvshare-table2 | 19 | | | 3 | 4 |" in page and "INCOMPLETE" not in page, page[:600]
+    done = call("experiment", "all", "--quick", "--out", folder, timeout=720)
     needing = "not run, as they need --data DIR: antman-table2, antman-trace, dcuda, muxflow-sim, muxflow-ablation, muxflow-predictor, mudi-sim, mixed, scale, alibaba"
     assert done.returncode == 2 and done.stderr.splitlines()[-1] == f"tandem-sim: {needing}", done
     with open(f"{folder}/result.json") as f:
@@ -277,11 +277,11 @@ def experiments_write_rows(folder):
     for name in ("report.md", "report.html"):
         with open(f"{folder}/{name}") as f:
             assert f"INCOMPLETE: {needing}. These are the rows that were done." in f.read(), name
-    # By the median of seeds, which is a milder rule than papers' orders have: said.
-    done = call("experiment", "dcuda-memory", "--quick", "--out", folder, timeout=240)  # ThreadSanitizer takes sixteen times as long
+    # Nothing is better by chance: said of paired orders.
+    done = call("experiment", "dcuda-memory", "--quick", "--out", folder, timeout=720)  # ThreadSanitizer takes sixteen times as long
     with open(f"{folder}/result.json") as f:
         own = [row["verdict"] for row in json.load(f) if row["metric"].startswith("tandem:")]
-    assert done.returncode == 0 and own and set(own) <= {"at least as good in the median", "loss"}, own
+    assert done.returncode == 0 and own and set(own) <= {"better", "no difference shown", "loss"}, own
     # DCUDA in a kinder world is no bound of DCUDA, and the sentences repeat what the rows say.
     with open(f"{folder}/result.json") as f:
         rows = json.load(f)
@@ -312,7 +312,7 @@ def a_full_disk_is_said_and_leaves_no_half_file(folder):
     before = files_of(folder)
     assert len(before["report.html"]) > 4096 > max(len(text) for name, text in before.items() if name != "report.html")
     # SIGXFSZ stays ignored, so that a write beyond the limit fails as on a full disk.
-    done = subprocess.run([SIM, *RUN, "--seed", "2", "--out", folder], capture_output=True, text=True, timeout=60, preexec_fn=limit, restore_signals=False)
+    done = subprocess.run([SIM, *RUN, "--seed", "2", "--out", folder], capture_output=True, text=True, timeout=180, preexec_fn=limit, restore_signals=False)
     assert done.returncode == 2 and done.stderr == f"tandem-sim: {folder}/report.html: File too large\n", done
     after = files_of(folder)
     assert set(after) == set(before) and after["report.html"] == before["report.html"] and after["summary.json"] != before["summary.json"]
@@ -321,13 +321,13 @@ def a_full_disk_is_said_and_leaves_no_half_file(folder):
 def what_cannot_be_printed_is_said(_):
     for arguments in (RUN, ["--help"], ["--version"], ["experiment", "--list"]):
         with open("/dev/full", "w") as full:
-            done = subprocess.run([SIM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            done = subprocess.run([SIM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=180)
         assert done.returncode == 2 and done.stderr == "tandem-sim: what it printed could not all be written: No space left on device\n", (arguments, done)
 
 
 def a_report_that_fit_model_cannot_print_is_said(_):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([FIT_MODEL, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run([FIT_MODEL, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=180)
     assert done.returncode == 2 and done.stderr == "fit-model: what it printed could not all be written: No space left on device\n", done
 
 

@@ -16,7 +16,7 @@ TANDEMD = os.path.abspath(os.environ.get("TANDEM_TEST_DAEMON", f"{BUILD}/src/dae
 LIBRARY, TRAIN = f"{BUILD}/src/preload/libtandem.so", f"{BUILD}/examples/train"
 SMALL = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "6"]
 LARGE = ["--size", "46m", "--gpu", "20ms", "--cpu", "5ms", "--steps", "3"]
-DEADLINE_S = 60  # after this a program counts as hung
+DEADLINE_S = 180  # after this a program counts as hung
 
 
 class Skip(Exception):

@@ -132,7 +132,7 @@ static CUresult update(struct plan *p, CUgraphExec exec, CUgraphNode first,
 
 /*
  * A launchable graph's first node, or all of it, becomes what it is: each of these looks at the memory again. Under swap it may lie on the host by now,
- * and a copy does not become one of another place (docs/decisions/0018): then, as after any update that is refused, the graph is made launchable anew.
+ * and a copy does not become one of another place (docs/decisions/0008): then, as after any update that is refused, the graph is made launchable anew.
  */
 static void renew(struct plan *p, CUgraphExec *exec, CUgraphNode first, const struct block *from,
 	uint32_t value)

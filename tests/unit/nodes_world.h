@@ -3,9 +3,9 @@
 
 #include "test.h"
 
-#include "policy/admit.h"
-#include "policy/plans.h"
-#include "policy/profile.h"
+#include "policy/node/admit.h"
+#include "policy/node/plans.h"
+#include "policy/node/profile.h"
 #include "policy_random.h"
 
 #define MS  1000000ull

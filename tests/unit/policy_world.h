@@ -3,7 +3,7 @@
 
 #include "test.h"
 
-#include "policy/plans.h"
+#include "policy/node/plans.h"
 
 #define MS  1000000ull
 #define GIB (1ull << 30)

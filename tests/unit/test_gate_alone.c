@@ -1,5 +1,5 @@
 /*
- * Programs with duties that share a GPU, on a made-up clock: the arithmetic of the duty (preload/budget.h) and moments alone (policy/alone.h) together. The GPU serves them in
+ * Programs with duties that share a GPU, on a made-up clock: the arithmetic of the duty (preload/budget.h) and moments alone (policy/node/alone.h) together. The GPU serves them in
  * slices, or side by side: neither knows which.
  */
 #include "test.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "policy/alone.h"
+#include "policy/node/alone.h"
 #include "preload/budget.h"
 #include "preload/hold.h"
 

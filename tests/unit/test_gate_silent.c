@@ -3,23 +3,41 @@
 
 #include <time.h>
 
-static _Atomic uint64_t ahead_ns;
+static _Atomic uint64_t ahead_ns,
+	stands_ns; /* stands: the clock goes by pass() alone; 0: it does not */
 
-uint64_t td_time_now_ns(void)
+static uint64_t real_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * TD_NS_PER_S + (uint64_t)ts.tv_nsec + atomic_load(&ahead_ns);
+	return (uint64_t)ts.tv_sec * TD_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t td_time_now_ns(void)
+{
+	uint64_t stands = atomic_load(&stands_ns);
+
+	return (stands ? stands : real_ns()) + atomic_load(&ahead_ns);
 }
 
 void td_time_sleep_until_ns(uint64_t deadline_ns)
 {
-	uint64_t ahead = atomic_load(&ahead_ns),
-		 real = deadline_ns > ahead ? deadline_ns - ahead : 0;
-	struct timespec ts = {(time_t)(real / TD_NS_PER_S), (long)(real % TD_NS_PER_S)};
+	uint64_t now = td_time_now_ns(), ns = deadline_ns > now ? deadline_ns - now : 0;
+	struct timespec ts = {(time_t)(ns / TD_NS_PER_S), (long)(ns % TD_NS_PER_S)};
 
-	(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+	(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ts, NULL);
+}
+
+/* However slow this machine is. */
+static void stop_clock(void)
+{
+	atomic_store(&stands_ns, real_ns());
+}
+
+static void start_clock(void)
+{
+	atomic_store(&stands_ns, 0);
 }
 
 static void pass(uint64_t seconds)
@@ -128,6 +146,155 @@ CASE(without_a_limit_nothing_waits_for_a_daemon_that_is_silent)
 {
 	begin_silent("");
 	EXPECT(until_answered() == TD_NEED_DEVICE);
+}
+
+/* -- one that falls silent later -- */
+
+#define ROUNDS 500 /* only a hang reaches it */
+
+/* A second goes by, and the agent has had the time to look. */
+static void tick(void)
+{
+	pass(1);
+	td_time_sleep_until_ns(td_time_now_ns() + 5 * MS);
+}
+
+static bool has_hung_up(void)
+{
+	struct td_msg msg;
+	int r;
+
+	while (!(r = td_socket_recv(d.fd, &msg, NULL, MSG_DONTWAIT)))
+		;
+	return r != -EAGAIN;
+}
+
+static unsigned until_hung_up(void)
+{
+	unsigned seconds = 0;
+
+	while (!has_hung_up()) {
+		EXPECT(++seconds < ROUNDS);
+		tick();
+	}
+	return seconds;
+}
+
+/* Its gate is closed, and a thread comes to it. */
+static void begin_waiting(uint32_t known)
+{
+	features = known;
+	start_open(1);
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+	program(1);
+	(void)next(TD_MSG_TYPE_want);
+	stop_clock();
+}
+
+CASE(who_waits_at_the_gate_leaves_a_daemon_that_fell_silent_and_goes_on)
+{
+	begin_waiting(TD_FEATURE_PLACE | TD_FEATURE_PING);
+	EXPECT(until_hung_up() >= 5); /* not before it was asked, and had its time */
+	start_clock();
+	until_launched(2);
+	/* It goes on after all, and finds who was there. */
+	daemon_welcome();
+	EXPECT(d.hello.pid == (uint32_t)getpid());
+	program(1);
+	daemon_open(50 * MIB);
+	until_launched(3);
+}
+
+CASE(a_daemon_that_is_slow_and_answers_is_not_left)
+{
+	const struct td_msg pong = {.type = TD_MSG_TYPE_pong};
+
+	begin_waiting(TD_FEATURE_PLACE | TD_FEATURE_PING);
+	for (unsigned answered = 0, seconds = 0; answered < 10; seconds++) {
+		EXPECT(seconds < ROUNDS);
+		tick();
+		if (!came(TD_MSG_TYPE_ping))
+			continue;
+		for (unsigned i = 0; i < 3; i++)
+			tick();
+		EXPECT(!td_socket_send(d.fd, &pong, NULL, 0));
+		answered++;
+	}
+	EXPECT(!has_hung_up() && atomic_load(&launched) == 1);
+}
+
+/* A process that was stopped itself, or whose agent had long to move memory. */
+CASE(time_in_which_nobody_looked_is_not_the_daemons)
+{
+	const struct td_msg pong = {.type = TD_MSG_TYPE_pong};
+
+	begin_waiting(TD_FEATURE_PLACE | TD_FEATURE_PING);
+	for (unsigned i = 0; i < 3; i++) {
+		for (unsigned seconds = 0; !came(TD_MSG_TYPE_ping); seconds++) {
+			EXPECT(seconds < ROUNDS);
+			tick();
+		}
+		pass(3600);
+		td_time_sleep_until_ns(td_time_now_ns() + 20 * MS);
+		EXPECT(!td_socket_send(d.fd, &pong, NULL, 0));
+	}
+	EXPECT(!has_hung_up() && atomic_load(&launched) == 1);
+}
+
+CASE(where_nobody_waits_nothing_is_asked)
+{
+	features |= TD_FEATURE_PING;
+	start_open(1);
+	for (unsigned i = 0; i < 20; i++) {
+		tick();
+		EXPECT(!came(TD_MSG_TYPE_ping));
+	}
+	daemon_close(0);
+	(void)next(TD_MSG_TYPE_drained);
+	for (unsigned i = 0; i < 20; i++) {
+		tick();
+		EXPECT(!came(TD_MSG_TYPE_ping));
+	}
+	EXPECT(!has_hung_up());
+}
+
+/* It would take the question for nonsense, or pass it over. */
+CASE(a_daemon_that_does_not_know_the_question_is_not_asked)
+{
+	begin_waiting(TD_FEATURE_PLACE);
+	for (unsigned i = 0; i < 20; i++) {
+		tick();
+		EXPECT(!came(TD_MSG_TYPE_ping));
+	}
+	EXPECT(!has_hung_up() && atomic_load(&launched) == 1);
+}
+
+CASE(an_allocation_leaves_a_daemon_that_fell_silent_and_has_its_memory)
+{
+	features |= TD_FEATURE_PING;
+	start_open(1);
+	atomic_store(&fake.demanded, 50 * MIB);
+	atomic_store(&fake.resident, 50 * MIB);
+	start_allocating();
+	(void)next(TD_MSG_TYPE_need);
+	waits();
+	(void)until_hung_up();
+	EXPECT(until_answered() == TD_NEED_DEVICE);
+}
+
+/* Its work has not left the GPU: it is the holder, and keeps holding. */
+CASE(who_is_in_the_midst_of_its_drain_goes_on_at_once)
+{
+	grace = drain_deadline = "1000s";
+	features |= TD_FEATURE_PING;
+	start_open(1);
+	atomic_store(&fake.busy, true);
+	daemon_close_and_let_drain();
+	program(1);
+	(void)next(TD_MSG_TYPE_want);
+	(void)until_hung_up();
+	until_launched(2);
 }
 
 static _Atomic bool agent_is_held;

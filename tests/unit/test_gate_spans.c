@@ -235,7 +235,7 @@ TEST(one_piece_that_seemed_long_does_not_have_the_short_ones_wait_for_what_has_n
 	td_gate_write(0);
 }
 
-/* -- moments alone (policy/alone.h), as the page tells of them -- */
+/* -- moments alone (policy/node/alone.h), as the page tells of them -- */
 
 /* Once: may it be submitted now? If so, it is. */
 static bool try(struct td_slot *slot, uint64_t from_ns, uint64_t to_ns)

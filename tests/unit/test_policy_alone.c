@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/alone.h"
+#include "policy/node/alone.h"
 
 #define MS      1000000ull
 #define SECONDS (1000 * MS)

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "policy/antman_cluster.h"
+#include "policy/cluster/antman_cluster.h"
 #include "policy_random.h"
 
 #define S       1000000000ull

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "policy/baselines.h"
+#include "policy/cluster/baselines.h"
 #include "policy_random.h"
 
 static char memory[4096] __attribute__((aligned(64)));

@@ -4,7 +4,7 @@
  */
 #include "test.h"
 
-#include "policy/plans.h"
+#include "policy/node/plans.h"
 #include "policy_random.h"
 
 #define MS       1000000ull

@@ -1,7 +1,7 @@
 /* What policies do about memory that stays on the device although its owner is closed: pools, arrays, the program's own mappings. */
 #include "policy_world.h"
 
-#include "policy/share.h"
+#include "policy/node/share.h"
 
 TEST(what_a_closed_program_leaves_behind_is_room_for_nobody)
 {

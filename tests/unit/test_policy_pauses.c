@@ -3,7 +3,7 @@
 
 #include "policy_random.h"
 
-#include "policy/pauses.h"
+#include "policy/node/pauses.h"
 
 #define MS   1000000ull
 #define LATE 100000ull /* what is told of a pause is so old */

@@ -1,8 +1,8 @@
 /* A guaranteed job of several processes: whose steps are its steps, and that it keeps its speed by them. */
 #include "test.h"
 
-#include "policy/antman.h"
-#include "policy/slowest.h"
+#include "policy/node/slowest.h"
+#include "policy/system/antman.h"
 #include "policy_random.h"
 
 #define MS  1000000ull

@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <math.h>
 
-#include "policy/antman.h"
-#include "policy/dcuda.h"
-#include "policy/mudi.h"
-#include "policy/muxflow.h"
+#include "policy/cluster/muxflow_cluster.h"
+#include "policy/system/antman.h"
+#include "policy/system/dcuda.h"
+#include "policy/system/mudi.h"
+#include "policy/system/muxflow.h"
 #include "policy_random.h"
 
 #define GIB (1ull << 30)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "policy/tandem_cluster.h"
+#include "policy/cluster/tandem_cluster.h"
 
 #define S       1000000000ull
 #define JOBS    256u

@@ -1,4 +1,4 @@
-/* Work that was never seen before, one program at a time: policy/trials.h. */
+/* Work that was never seen before, one program at a time: policy/node/trials.h. */
 #include "nodes_world.h"
 
 static struct td_client_view *a, *b, *d, *job;

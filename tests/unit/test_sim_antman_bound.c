@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "policy/duty.h"
+#include "policy/algo/duty.h"
 #include "sim/antman_bound.h"
 #include "sim/metrics.h"
 #include "sim/random.h"

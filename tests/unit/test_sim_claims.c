@@ -270,3 +270,54 @@ TEST(every_claim_has_its_experiment_and_rule)
 	CHECK_EQ(td_claims[TWO].variants, 3);
 	CHECK_EQ(td_claims[ONE].variants, 0);
 }
+
+/* It cannot come out otherwise, so that it is no evidence. */
+TEST(what_holds_by_construction_is_not_called_reproduced)
+{
+	begin();
+	put_plain(ONE, TD_BY_CONSTRUCTION, "OOM", "OOM");
+	CHECK_EQ(fold(ONE), TD_BY_CONSTRUCTION);
+	CHECK_STR(text, "1 row holds by construction");
+	put_plain(ONE, TD_REPRODUCED, "2x", "2x");
+	CHECK_EQ(fold(ONE), TD_REPRODUCED);
+	CHECK_EQ(found.seeds.count, 1);
+	CHECK_STR(text, "the one check holds; 1 row holds by construction");
+	put_plain(ONE, TD_NOT_REPRODUCED, "2x", "3x");
+	CHECK_EQ(fold(ONE), TD_NOT_REPRODUCED);
+}
+
+TEST(by_construction_is_a_run_of_its_variant)
+{
+	begin();
+	put_plain(TWO, TD_BY_CONSTRUCTION, "none", "0");
+	CHECK_EQ(fold(TWO), TD_NOT_REPRODUCED);
+	put_plain(TWO, TD_BY_CONSTRUCTION, "none", "0");
+	rows[1].variant = TD_PROPORTIONAL;
+	CHECK_EQ(fold(TWO), TD_BY_CONSTRUCTION);
+	CHECK_STR(text, "2 rows hold by construction");
+}
+
+static enum td_verdict beside(const double *values, uint32_t count, bool guard)
+{
+	begin();
+	CHECK(td_row_add(&run, TD_SHOWN));
+	td_row_beside(&run, values, count, 1, guard);
+	return rows[0].verdict;
+}
+
+TEST(better_is_said_only_when_the_interval_excludes_no_difference)
+{
+	static const double more[7] = {1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7},
+			    less[7] = {0.9, 0.8, 0.9, 0.7, 0.9, 0.8, 0.9},
+			    most[7] = {1.3, 0.9, 1.2, 0.8, 1.1, 0.9, 1.4};
+
+	CHECK_EQ(beside(more, 7, true), TD_BETTER);
+	CHECK_STR(rows[0].interval, "1.2 to 1.6");
+	CHECK_EQ(beside(less, 7, true), TD_LOSS);
+	/* Four of seven are better, and the median is: that may be chance. */
+	CHECK_EQ(beside(most, 7, true), TD_NO_DIFFERENCE);
+	/* Without its guard no gain counts. */
+	CHECK_EQ(beside(more, 7, false), TD_LOSS);
+	CHECK_EQ(beside(more, 5, true), TD_NO_DIFFERENCE);
+	CHECK_STR(rows[0].interval, "too few seeds");
+}

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/time.h"
-#include "policy/duty.h"
+#include "policy/algo/duty.h"
 #include "sim/random.h"
 #include "sim/sched.h"
 

@@ -5,7 +5,8 @@
 #include "leaks_world.h"
 
 #include "base/time.h"
-#include "policy/muxflow.h"
+#include "policy/cluster/muxflow_cluster.h"
+#include "policy/system/muxflow.h"
 #include "sim/random.h"
 #include "sim/sched.h"
 

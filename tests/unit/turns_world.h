@@ -6,7 +6,7 @@
 
 #include "test.h"
 
-#include "policy/plans.h"
+#include "policy/node/plans.h"
 
 #define MS       1000000ull
 #define S        (1000 * MS)

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "fit_model.h"
-#include "policy/curve.h"
+#include "policy/algo/curve.h"
 #include "sim/csv.h"
 
 #define CURVES_MAX 512

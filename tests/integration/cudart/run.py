@@ -18,7 +18,7 @@ SOFTGPU, CUDART = f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/softgpu/cudart/libcu
 NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 # PTX for any model, as it is: the build compiles none of it for a GPU.
 FLAGS = ["-cudart", "shared", "-std=c++17"]
-DEADLINE_S = 120
+DEADLINE_S = 360
 COMPILE_S = 1200  # a program of Thrust or CUB, beside other work
 SKIPPED = 77
 # What the software GPU's driver may still refuse; any other program must not be skipped.

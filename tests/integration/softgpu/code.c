@@ -126,7 +126,7 @@ TEST(a_kernel_whose_variables_have_no_room_is_refused_for_that)
 	void *library, *kernel;
 
 	begin();
-	/* tandem asks for what a library takes when it is loaded (docs/decisions/0035). */
+	/* tandem asks for what a library takes when it is loaded (docs/decisions/0007). */
 	if (preload && strstr(preload, "libtandem")) {
 		CHECK_EQ(cuLibraryLoadData(&library, huge, NULL, NULL, 0, NULL, NULL, 0),
 			CUDA_ERROR_OUT_OF_MEMORY);

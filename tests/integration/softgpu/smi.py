@@ -20,7 +20,7 @@ class Server:
         self.temporary.cleanup()
 
     def softgpu(self, *arguments):
-        return subprocess.run([SOFTGPU, *arguments], env=self.environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run([SOFTGPU, *arguments], env=self.environment, capture_output=True, text=True, timeout=180)
 
     def smi(self, *arguments):
         done = self.softgpu("smi", *arguments)
@@ -84,25 +84,25 @@ def a_lost_gpu_says_so_and_the_other_goes_on():
 def too_little_memory_says_how_much_is_needed():
     with tempfile.TemporaryDirectory(prefix="softgpu-smi-") as directory:
         done = subprocess.run([SOFTGPU, "start", "--model", "h100", "--memory", "1g"], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"),
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=180)
         assert done.returncode == 125 and "h100" in done.stderr and "at least" in done.stderr, done
         least = done.stderr.split("at least ")[1].split(",")[0].replace("iB", "").replace(" ", "").lower()
         again = subprocess.run([SOFTGPU, "start", "--model", "h100", "--memory", least], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"),
-                               capture_output=True, text=True, timeout=60)
+                               capture_output=True, text=True, timeout=180)
         assert again.returncode == 0, (least, again)
-        subprocess.run([SOFTGPU, "stop"], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"), check=True, timeout=60)
+        subprocess.run([SOFTGPU, "stop"], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"), check=True, timeout=180)
 
 
 def no_memory_at_all_is_refused():
     with tempfile.TemporaryDirectory(prefix="softgpu-smi-") as directory:
-        done = subprocess.run([SOFTGPU, "start", "--memory", "0"], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"), capture_output=True, text=True, timeout=60)
+        done = subprocess.run([SOFTGPU, "start", "--memory", "0"], env=dict(os.environ, SOFTGPU_DIR=f"{directory}/gpu"), capture_output=True, text=True, timeout=180)
         assert done.returncode == 125 and "0 B" in done.stderr and "at least" in done.stderr, done
 
 
 def without_a_server_it_says_so():
     with tempfile.TemporaryDirectory(prefix="softgpu-smi-") as directory:
         done = subprocess.run([SOFTGPU, "smi"], env=dict(os.environ, SOFTGPU_DIR=directory, SOFTGPU_LIB=f"{BUILD}/softgpu/driver"),
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=180)
         assert done.returncode != 0 and "softgpu start" in done.stderr, done
 
 

@@ -10,7 +10,7 @@ import time
 
 BUILD = os.path.abspath(sys.argv[1])
 SOFTGPU, TANDEM, TANDEMD, TRAIN = f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/src/cli/tandem", f"{BUILD}/src/daemon/tandemd", f"{BUILD}/examples/train"
-DEADLINE_S = 60  # after this a program counts as hung
+DEADLINE_S = 180  # after this a program counts as hung
 
 
 class World:

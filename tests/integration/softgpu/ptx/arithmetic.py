@@ -13,7 +13,7 @@ import tempfile
 BUILD = os.path.abspath(sys.argv[1])
 SEED, FUNCTIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 20, int(sys.argv[3]) if len(sys.argv) > 3 else 40
 NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
-SOFTGPU, DEADLINE_S = f"{BUILD}/softgpu/cli/softgpu", 120
+SOFTGPU, DEADLINE_S = f"{BUILD}/softgpu/cli/softgpu", 360
 # One rounding for each operation, on both sides; signed numbers wrap.
 FLAGS = ["-w", "-cudart", "shared", "-std=c++17", "-fmad=false", "-Xcompiler", "-ffp-contract=off,-fwrapv,-O1"]
 # An optimised build, and one in which every value goes through memory.

@@ -1,0 +1,84 @@
+/*
+ * What the papers compare themselves with, as small placement rules on the inventory, and the exhaustive optimum.
+ *
+ * Purpose. A gain is one only against the same baseline on the same trace. The papers describe theirs in a sentence or two, quoted here:
+ *
+ *  - FIFO gang: Apache YARN's capacity scheduler as Philly uses it (AntMan 5.2): whole GPUs, strictly first come first served, a
+ *    gang at a time; the head of the queue waits until all of its GPUs are free. With preemption a job of a tenant with quota may
+ *    take GPUs from jobs without, the latest started first.
+ *  - Gandiva packing: "greedily schedules jobs to the GPUs with lowest GPU utilization and sufficient GPU memory", by profiles.
+ *  - least-loaded, round-robin, random: DCUDA's related work and its baseline.
+ *  - GSLICE (as Mudi describes it): "allocating GPU partitions based on feedback regarding inference latency and throughput": a
+ *    partition grows by a step when the objective is missed, shrinks by one when there is slack, else stays.
+ *  - gpulets (as Mudi describes it): virtual GPUs of a few fixed sizes; the most cost-effective one, which is the smallest whose
+ *    profiled latency holds the objective at the present rate.
+ *  - optimum: all assignments of a few tasks to a few devices with places, least sum of costs first. Exponential; for tests and small cases.
+ *
+ * Invariants: a rule answers with distinct GPUs that satisfy its condition, or with none; same input, same answer (random's
+ * state is the caller's).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "policy/algo/slo_share.h"
+#include "policy/cluster/inventory.h"
+
+/* Takes the GPUs for the head of the queue; false: it waits, and so does everybody behind it. */
+bool td_fifo_gang(
+	const struct td_inventory *inventory, uint32_t gpus, bool same_node, uint32_t *ret_gpus);
+
+struct td_fifo_running {
+	uint32_t gpus;
+	bool preemptible; /* runs without quota */
+	uint64_t started_ns;
+};
+
+/*
+ * Which jobs to preempt so that `lacking` more GPUs come free: the latest started preemptible ones. Returns how many, indices in ret_victims; 0: even all
+ * of them would not do, so none.
+ */
+uint32_t td_fifo_preempt(const struct td_fifo_running *running, uint32_t count, uint32_t lacking,
+	uint32_t *ret_victims);
+
+struct td_pack_gpu {
+	double utilisation; /* of what runs there, by profiles; 1 = all */
+	uint64_t free_bytes;
+};
+
+/* Gandiva: `wanted` GPUs of the lowest utilisation among those with the memory; false: there are not as many. */
+bool td_gandiva_pack(const struct td_pack_gpu *gpus, uint32_t count, uint32_t wanted,
+	uint64_t bytes, uint32_t *ret_gpus);
+
+/* The GPU of the lowest utilisation, the first among equals. count > 0. */
+uint32_t td_least_loaded(const struct td_pack_gpu *gpus, uint32_t count);
+
+/* *cursor: 0 at first. */
+uint32_t td_round_robin(uint32_t *cursor, uint32_t count);
+
+/* *state: a seed other than 0. */
+uint32_t td_random_gpu(uint64_t *state, uint32_t count);
+
+struct td_gslice {
+	double share, step, share_min; /* 0.05, 0.1 are usual */
+	double slack;                  /* below this part of the objective there is some: 0.8 */
+};
+
+/* The next share, from the P99 latency under the present one. */
+double td_gslice_step(struct td_gslice *gslice, double latency_s, double objective_s);
+
+#define TD_GPULET_SIZES 6
+extern const double td_gpulet_sizes[TD_GPULET_SIZES]; /* 0.2, 0.4, 0.5, 0.6, 0.8, 1 */
+
+/* Returns the size, or 0: not even the whole GPU holds the objective. */
+double td_gpulet_size(const struct td_slo *slo, const struct td_curve *curve);
+
+#define TD_OPTIMUM_TASKS_MAX 10
+
+/*
+ * costs[t * devices + d], INFINITY where infeasible; at most `places` tasks per device. Returns the least sum and the device of each task, or INFINITY:
+ * there is no assignment.
+ */
+double td_optimum(const double *costs, uint32_t tasks, uint32_t devices, uint32_t places,
+	uint32_t *ret_device);

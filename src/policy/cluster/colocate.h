@@ -1,0 +1,66 @@
+/*
+ * A service and its training tasks on one GPU, as Mudi and its baselines GSLICE and gpulets see it: the service gets a share of the SMs,
+ * up to three training tasks divide the rest.
+ *
+ * Purpose. The three policies differ only in how they find share and batch: Mudi by learnt curves and a search (mudi_node.c), GSLICE by
+ * feedback, gpulets by a table of sizes (partitions.c). Everything around that is the same, and is here, so that a comparison
+ * of them compares what their papers are about:
+ *
+ *   td_colocate_look    who is on each GPU; which tasks may run (admit.h): "up to three training tasks" per device (Mudi 5.5)
+ *   the policy          share, batch and paused of each GPU that has a service
+ *   td_colocate_grant   gates, shares of the SMs, batch, memory, actions
+ *
+ * Memory. The service's comes first; as it grows, training's goes to the host (Mudi 5.6 swaps training to the host
+ * when memory runs out): share.h by class, and MAKE_ROOM for what is on the device already.
+ *
+ * Shares. MPS fixes a process's share when it starts. So a changed share is a request for a shadow instance (Mudi 5.3.2): START_SHADOW is
+ * named until the view shows a service that runs with the granted share. Shares are whole percents at least.
+ *
+ * Pauses. Where the objective cannot be held even with the whole GPU, training is paused, its gate closed and its memory free to go, until
+ * the policy says otherwise.
+ *
+ *              policy sets paused
+ *   RUNNING ------------------------> PAUSED, PAUSE in every plan
+ *      ^                                 |
+ *      +--- RESUME in one plan ----------+   policy sets paused no longer, or the service is gone
+ *
+ * None of the papers says how two services divide a GPU: both are open, without a share, and all three policies pause training there.
+ *
+ * Invariants
+ *  - service and training shares sum up to at most 1; every task of a GPU has the same share;
+ *  - at most TD_SELECTOR_TASKS_MAX tasks are open on a GPU, first come first served;
+ *  - a pause closes all training of the GPU, and is followed by exactly one RESUME for each task that is still there;
+ *  - without a service training has the GPU, with no bound;
+ *  - a service is never closed for training.
+ */
+#pragma once
+
+#include "policy/algo/selector.h"
+#include "policy/algo/slo_share.h"
+#include "policy/policy.h"
+
+#define TD_COLOCATE_SHARE_MIN_PPM 10000u /* MPS gives whole percents */
+
+/* Zeroed: nothing was decided yet. Persistent, one per GPU. */
+struct td_colocation {
+	bool was_paused;
+	/* gathered at each step */
+	uint32_t services; /* how many; the first one's index is `service` */
+	uint32_t service;
+	uint32_t tasks, task[TD_SELECTOR_TASKS_MAX]; /* admitted */
+	/* decided by the policy after td_colocate_look(), where there is a service */
+	uint32_t share_ppm; /* of the service */
+	uint32_t batch;
+	bool paused;
+};
+
+/* Empties the plan, admits training tasks and says who is on each GPU. */
+void td_colocate_look(
+	struct td_colocation *colocations, const struct td_view *view, struct td_plan *plan);
+
+/* Grants, actions and memory by what was decided. */
+void td_colocate_grant(
+	struct td_colocation *colocations, const struct td_view *view, struct td_plan *plan);
+
+/* The service's objective and rate; objective_s 0: it has none. */
+struct td_slo td_colocate_slo(const struct td_client_view *service);

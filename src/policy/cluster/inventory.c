@@ -1,0 +1,351 @@
+/* Lists of nodes by free GPUs and a tournament of loads; see inventory.h. */
+#include "policy/cluster/inventory.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NONE   UINT32_MAX
+#define ABSENT UINT64_MAX
+
+static uint32_t leaves_for(uint32_t gpus)
+{
+	uint32_t leaves = 1;
+
+	while (leaves < gpus)
+		leaves *= 2;
+	return leaves;
+}
+
+/* Arrays of 32 bits per GPU and per node, then the tree. */
+#define GPU_WORDS  (6 + TD_GUESTS)
+#define NODE_WORDS 4
+
+size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus)
+{
+	size_t words = (size_t)gpus * GPU_WORDS + (size_t)nodes * NODE_WORDS + 2;
+
+	return 2 * sizeof(uint64_t) * leaves_for(gpus) + words * sizeof(uint32_t);
+}
+
+static uint64_t bits_in(uint64_t set)
+{
+	uint64_t count = 0;
+
+	for (; set; set &= set - 1)
+		count++;
+	return count;
+}
+
+/* Load first, then guests, so that of idle GPUs those without a guest come first. */
+static uint64_t key_of(const struct td_inventory *v, uint32_t gpu)
+{
+	uint64_t load = v->load_ppm[gpu] + bits_in(v->unseen[gpu]) * v->assumed_ppm;
+
+	return v->guest_count[gpu] == TD_GUESTS ? ABSENT : load << 8 | v->guest_count[gpu];
+}
+
+static void put_leaf(struct td_inventory *v, uint32_t gpu, uint64_t key)
+{
+	uint32_t at = v->leaves + gpu;
+
+	v->tree[at] = key;
+	while (at > 1) {
+		uint64_t left = v->tree[at & ~1u], right = v->tree[at | 1u];
+
+		at /= 2;
+		v->tree[at] = left < right ? left : right;
+	}
+}
+
+static uint64_t limit_of(uint32_t limit_ppm)
+{
+	return (uint64_t)limit_ppm << 8;
+}
+
+/* What is known of the GPU has changed. */
+static void update(struct td_inventory *v, uint32_t gpu)
+{
+	uint64_t before = v->tree[v->leaves + gpu], now = key_of(v, gpu);
+
+	if (now == before)
+		return;
+	v->changes++;
+	v->below += now < limit_of(v->limit_ppm);
+	v->below -= before < limit_of(v->limit_ppm);
+	put_leaf(v, gpu, now);
+}
+
+static uint32_t least(const struct td_inventory *v)
+{
+	uint32_t at = 1;
+
+	while (at < v->leaves)
+		at = 2 * at + (v->tree[2 * at] > v->tree[2 * at + 1]);
+	return at - v->leaves;
+}
+
+static void unlink_node(struct td_inventory *v, uint32_t node)
+{
+	if (v->previous[node] != NONE)
+		v->next[v->previous[node]] = v->next[node];
+	else
+		v->bucket[v->free_count[node]] = v->next[node];
+	if (v->next[node] != NONE)
+		v->previous[v->next[node]] = v->previous[node];
+}
+
+static void link_node(struct td_inventory *v, uint32_t node)
+{
+	uint32_t *first = &v->bucket[v->free_count[node]];
+
+	v->previous[node] = NONE;
+	v->next[node] = *first;
+	if (*first != NONE)
+		v->previous[*first] = node;
+	*first = node;
+}
+
+static bool is_free(const struct td_inventory *v, uint32_t gpu)
+{
+	return v->holder[gpu] == TD_NO_JOB && v->reserved[gpu] == TD_NO_JOB;
+}
+
+static void recount(struct td_inventory *v, uint32_t gpu, bool was_free)
+{
+	uint32_t node = v->node[gpu];
+
+	if (was_free == is_free(v, gpu))
+		return;
+	unlink_node(v, node);
+	v->free_count[node] += was_free ? -1u : 1u;
+	link_node(v, node);
+}
+
+static void carve(struct td_inventory *v, void *memory)
+{
+	uint32_t *words = (uint32_t *)((uint64_t *)memory + (size_t)2 * v->leaves);
+	uint32_t **per_gpu[] = {
+		&v->node, &v->holder, &v->reserved, &v->load_ppm, &v->unseen, &v->guest_count};
+	uint32_t **per_node[] = {&v->free_count, &v->next, &v->previous};
+
+	v->tree = memory;
+	for (size_t i = 0; i < sizeof(per_gpu) / sizeof(per_gpu[0]); i++) {
+		*per_gpu[i] = words;
+		words += v->gpu_count;
+	}
+	v->guest = words;
+	words += (size_t)v->gpu_count * TD_GUESTS;
+	for (size_t i = 0; i < sizeof(per_node) / sizeof(per_node[0]); i++) {
+		*per_node[i] = words;
+		words += v->node_count;
+	}
+	v->first_gpu = words;
+}
+
+int td_inventory_init(struct td_inventory *v, void *memory, const uint32_t *node_gpus,
+	uint32_t nodes, uint32_t assumed_ppm)
+{
+	uint32_t gpu = 0;
+
+	*v = (struct td_inventory){.node_count = nodes, .assumed_ppm = assumed_ppm};
+	if (!nodes)
+		return -EINVAL;
+	for (uint32_t n = 0; n < nodes; n++) {
+		if (!node_gpus[n] || node_gpus[n] > TD_NODE_GPUS_MAX)
+			return -EINVAL;
+		v->gpu_count += node_gpus[n];
+		if (node_gpus[n] > v->node_gpus_max)
+			v->node_gpus_max = node_gpus[n];
+	}
+	v->leaves = leaves_for(v->gpu_count);
+	carve(v, memory);
+	memset(v->bucket, 0xff, sizeof(v->bucket));
+	memset(v->holder, 0xff, v->gpu_count * sizeof(uint32_t));
+	memset(v->reserved, 0xff, v->gpu_count * sizeof(uint32_t));
+	memset(v->load_ppm, 0, v->gpu_count * sizeof(uint32_t));
+	memset(v->unseen, 0, v->gpu_count * sizeof(uint32_t));
+	memset(v->guest_count, 0, v->gpu_count * sizeof(uint32_t));
+	memset(v->tree, 0xff, (size_t)2 * v->leaves * sizeof(uint64_t));
+	for (uint32_t n = 0; n < nodes; n++) {
+		v->first_gpu[n] = gpu;
+		v->free_count[n] = node_gpus[n];
+		for (uint32_t k = 0; k < node_gpus[n]; k++, gpu++) {
+			v->node[gpu] = n;
+			update(v, gpu);
+		}
+	}
+	v->first_gpu[nodes] = gpu;
+	for (uint32_t n = nodes; n--;)
+		link_node(v, n);
+	return 0;
+}
+
+void td_inventory_watch(struct td_inventory *v, uint32_t limit_ppm)
+{
+	v->limit_ppm = limit_ppm;
+	v->below = 0;
+	for (uint32_t g = 0; g < v->gpu_count; g++)
+		v->below += v->tree[v->leaves + g] < limit_of(limit_ppm);
+}
+
+void td_inventory_set_load(struct td_inventory *v, uint32_t gpu, uint32_t load_ppm)
+{
+	v->load_ppm[gpu] = load_ppm;
+	v->unseen[gpu] = 0;
+	update(v, gpu);
+}
+
+static bool is_unseen(const struct td_inventory *v, uint32_t gpu, uint32_t who)
+{
+	return v->unseen[gpu] >> who & 1;
+}
+
+static void set_unseen(struct td_inventory *v, uint32_t gpu, uint32_t who, bool unseen)
+{
+	v->unseen[gpu] = (v->unseen[gpu] & ~(1u << who)) | (uint32_t)unseen << who;
+}
+
+void td_inventory_hold(struct td_inventory *v, uint32_t gpu, uint32_t job)
+{
+	bool was_free = is_free(v, gpu);
+
+	v->holder[gpu] = job;
+	set_unseen(v, gpu, TD_GUESTS, job != TD_NO_JOB);
+	update(v, gpu);
+	recount(v, gpu, was_free);
+}
+
+void td_inventory_reserve(struct td_inventory *v, uint32_t gpu, uint32_t job)
+{
+	bool was_free = is_free(v, gpu);
+
+	v->reserved[gpu] = job;
+	recount(v, gpu, was_free);
+}
+
+void td_inventory_add_guest(struct td_inventory *v, uint32_t gpu, uint32_t job)
+{
+	set_unseen(v, gpu, v->guest_count[gpu], true);
+	v->guest[gpu * TD_GUESTS + v->guest_count[gpu]++] = job;
+	update(v, gpu);
+}
+
+/* True: it was there and the monitor had not seen it. The last guest comes in its place. */
+static bool take_out(struct td_inventory *v, uint32_t gpu, uint32_t job)
+{
+	uint32_t *guests = v->guest + (size_t)gpu * TD_GUESTS;
+
+	for (uint32_t k = 0; k < v->guest_count[gpu]; k++) {
+		uint32_t last = v->guest_count[gpu] - 1;
+		bool unseen = is_unseen(v, gpu, k);
+
+		if (guests[k] != job)
+			continue;
+		guests[k] = guests[last];
+		set_unseen(v, gpu, k, is_unseen(v, gpu, last));
+		set_unseen(v, gpu, last, false);
+		v->guest_count[gpu] = last;
+		update(v, gpu);
+		return unseen;
+	}
+	return false;
+}
+
+void td_inventory_remove_guest(struct td_inventory *v, uint32_t gpu, uint32_t job)
+{
+	(void)take_out(v, gpu, job);
+}
+
+void td_inventory_promote(struct td_inventory *v, uint32_t gpu, uint32_t job)
+{
+	bool unseen = take_out(v, gpu, job);
+
+	td_inventory_hold(v, gpu, job);
+	set_unseen(v, gpu, TD_GUESTS, unseen);
+	update(v, gpu);
+}
+
+/* Of a node's GPUs with guests or without, those free or reserved for the job. */
+static uint32_t take_some(const struct td_inventory *v, uint32_t node, uint32_t job, bool guests,
+	uint32_t count, uint32_t *ret_gpus)
+{
+	uint32_t found = 0;
+
+	for (uint32_t g = v->first_gpu[node]; g < v->first_gpu[node + 1] && found < count; g++)
+		if (v->holder[g] == TD_NO_JOB && guests == (v->guest_count[g] > 0) &&
+			(v->reserved[g] == TD_NO_JOB || v->reserved[g] == job))
+			ret_gpus[found++] = g;
+	return found;
+}
+
+static uint32_t take_from_node(const struct td_inventory *v, uint32_t node, uint32_t job,
+	uint32_t count, uint32_t *ret_gpus)
+{
+	uint32_t found = take_some(v, node, job, false, count, ret_gpus);
+
+	return found + take_some(v, node, job, true, count - found, ret_gpus + found);
+}
+
+/* The node with the fewest free GPUs that suffice, or with the most there are. */
+static uint32_t best_fit(const struct td_inventory *v, uint32_t count)
+{
+	for (uint32_t k = count; k <= TD_NODE_GPUS_MAX; k++)
+		if (v->bucket[k] != NONE)
+			return v->bucket[k];
+	for (uint32_t k = count; k-- > 1;)
+		if (v->bucket[k] != NONE)
+			return v->bucket[k];
+	return NONE;
+}
+
+/* Nodes with all of their GPUs free, as many as it takes; the last one may be more than is left. */
+static uint32_t take_whole_nodes(const struct td_inventory *v, uint32_t count, uint32_t *ret_gpus)
+{
+	uint32_t found = 0;
+
+	for (uint32_t k = TD_NODE_GPUS_MAX; k && found < count; k--)
+		for (uint32_t n = v->bucket[k]; n != NONE && found < count; n = v->next[n])
+			if (v->first_gpu[n + 1] - v->first_gpu[n] == k || k >= count - found)
+				found += take_from_node(
+					v, n, TD_NO_JOB, count - found, ret_gpus + found);
+	return found;
+}
+
+static uint32_t take_anywhere(const struct td_inventory *v, uint32_t count, uint32_t *ret_gpus)
+{
+	uint32_t found = 0;
+
+	for (int guests = 0; guests < 2; guests++)
+		for (uint32_t k = 1; k <= TD_NODE_GPUS_MAX; k++)
+			for (uint32_t n = v->bucket[k]; n != NONE && found < count; n = v->next[n])
+				found += take_some(
+					v, n, TD_NO_JOB, guests, count - found, ret_gpus + found);
+	return found;
+}
+
+uint32_t td_inventory_find_free(const struct td_inventory *v, uint32_t job, uint32_t count,
+	bool same_node, uint32_t *ret_gpus)
+{
+	uint32_t node;
+
+	if (!same_node)
+		return take_anywhere(v, count, ret_gpus);
+	if (count > v->node_gpus_max)
+		return take_whole_nodes(v, count, ret_gpus);
+	node = best_fit(v, count);
+	return node == NONE ? 0 : take_from_node(v, node, job, count, ret_gpus);
+}
+
+uint32_t td_inventory_find_least_loaded(
+	struct td_inventory *v, uint32_t count, uint32_t limit_ppm, uint32_t *ret_gpus)
+{
+	uint32_t found = 0;
+
+	while (found < count && v->tree[1] < limit_of(limit_ppm)) {
+		ret_gpus[found] = least(v);
+		put_leaf(v, ret_gpus[found++], ABSENT);
+	}
+	for (uint32_t k = 0; k < found; k++)
+		put_leaf(v, ret_gpus[k], key_of(v, ret_gpus[k]));
+	return found;
+}

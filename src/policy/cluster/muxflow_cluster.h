@@ -1,0 +1,49 @@
+/*
+ * MuxFlow's Algorithm 1 (5.2): which offline workload shares a GPU with which online service.
+ *
+ * The predictor gives each pair a weight, the offline workload's speed beside the service with the
+ * share of the SMs that the service leaves. The matching with the largest sum of weights is chosen
+ * (match/match.h). GPUs that do not accept work have weight 0 and are matched with nobody.
+ */
+#pragma once
+
+#include "match/match.h"
+#include "policy/algo/predict.h"
+#include "policy/algo/slo_share.h"
+
+/* A dry run's figures, each of 1 but the time. */
+struct td_muxflow_profile {
+	double utilisation, sm_activity, sm_occupancy;
+	double alone_s; /* per step or request, without company */
+};
+
+/*
+ * The predictor's inputs: utilisation, SM activity and occupancy of the online and of the offline
+ * workload, the offline one's time alone, its SM share.
+ */
+#define TD_MUXFLOW_INPUTS 8
+void td_muxflow_inputs(const struct td_muxflow_profile *online,
+	const struct td_muxflow_profile *offline, uint32_t sm_ppm,
+	double inputs[TD_MUXFLOW_INPUTS]);
+
+struct td_muxflow_cluster {
+	const struct td_muxflow_profile *online; /* kinds, or one per GPU */
+	const bool *accepts;                     /* of each: NULL: all */
+	const uint32_t *online_counts;           /* GPUs of each kind; NULL: one each */
+	uint32_t online_count;
+	const struct td_muxflow_profile *offline;
+	const uint32_t *offline_counts;
+	uint32_t offline_count;
+	const struct td_predictor *predictor; /* of TD_MUXFLOW_INPUTS inputs */
+	const struct td_dynamic_sm *sm;
+};
+
+/* weights: online_count x offline_count floats. */
+void td_muxflow_weigh(const struct td_muxflow_cluster *cluster, float *weights);
+
+/*
+ * Weighs all pairs and matches them. memory, bytes, outcomes and ret_offline (the offline kind of each GPU) as in
+ * td_match_solve().
+ */
+int td_muxflow_schedule(const struct td_muxflow_cluster *cluster, float *weights, void *memory,
+	size_t bytes, uint32_t *ret_offline, struct td_match_result *ret_result);

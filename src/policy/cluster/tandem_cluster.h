@@ -1,0 +1,158 @@
+/*
+ * tandem's scheduler of a cluster: what the papers' schedulers do well, in one configuration.
+ *
+ *  - guaranteed jobs: AntMan's Algorithm 1 with tenants, quotas, gangs and reservations (antman_cluster.h);
+ *  - services hold their GPUs; guests run beside them and beside guaranteed jobs under the node's guard (guard.h), as in MuxFlow and Mudi;
+ *  - besteffort jobs start at once wherever that gains: on an idle GPU, beside others, or beside a holder. What a place gains is the newcomer's
+ *    predicted speed less what the others there lose by it, which is MuxFlow's weight with the losses taken off; memory has to suffice (nvshare's turns are
+ *    for the node, a cluster has other GPUs);
+ *  - moves: as DCUDA, a guest goes where it gains, with hysteresis; it is looked for at most once per settle_ns. A guaranteed job that comes drives its guests to other places; it takes GPUs
+ *    without guests where there are any.
+ *
+ * Prediction. Nothing is known of a pair that has never run but what each uses of a GPU alone: who use more than a whole one share it in proportion, however many they are. From the first time on the pair's
+ * observed speeds count (td_tandem_cluster_observe), and those of several add up: 1/s = max(1, what it and those never seen beside it use) + sum (1/s_pair - 1).
+ *
+ * Room. All rooms beside services are told and speeds there observed as for a company never seen, whoever is there: were a room told smaller once somebody is in it, the places where nobody is would always
+ * look better. What a service leaves changes with its load, and a place that looks best in this minute is not in the next. So who starts, and has nothing to lose, goes by the room of now; who moves, by its mean over
+ * window_ns, weighted by age: a load curve with a period of at most half of that, however much it swings, moves nobody by itself.
+ *
+ * Price. A move costs a guest move_ns of work, and that is the measure of all times here: it stays for five such at least, and places are compared over ten. It has to gain that within window_ns, which is as long as the mean may be expected to last. A guest that has moved does not move again until that
+ * move has paid for itself - time since x (gain that was promised, less what the room here fell short of its mean, less what the room that was left has been above its own) >= move_ns - or window_ns are over, and twice as long for each move that has
+ * not, of which one that has makes up for one. So moves that have not paid are no more than those that have and a few per guest and day, whatever rooms and
+ * speeds do (docs/decisions/0014).
+ *
+ * Order. Besteffort jobs come first, start first; who does not fit is overtaken, but for no longer than patience_ns: from then on those behind it get
+ * no idle GPU any more.
+ *
+ * Invariants
+ *  - those of antman_cluster.h for guaranteed jobs and services; besteffort jobs hold no GPU, they are guests everywhere;
+ *  - a gang starts and moves whole, onto distinct GPUs; memory known to be needed is there;
+ *  - a move gains by prediction, and has paid before the next; who has just started or moved stays;
+ *  - same calls, same decisions. The caller provides all memory.
+ */
+#pragma once
+
+#include "policy/cluster/antman_cluster.h"
+
+#define TD_TANDEM_CANDIDATES                                                                       \
+	64u /* of a cluster that is not looked at as a whole: so many of the least loaded, and as many as the job needs */
+#define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
+
+struct td_tandem_cluster_params {
+	struct td_antman_params antman;
+	double gain_min;      /* speed of all together that a start has to gain */
+	double held_min;      /* of a guest beside a holder, at least */
+	double move_gain_min; /* of a move */
+	uint32_t together;    /* guests on a GPU, at most TD_GUESTS */
+	uint64_t settle_ns, patience_ns;
+	uint64_t move_ns;   /* of a guest's work: what a move costs */
+	uint64_t window_ns; /* see Room, Price */
+};
+
+/* AntMan's; 0, 10 %, 15 %, 3 guests, 5 min, 30 min; 1 min, 10 min. */
+extern const struct td_tandem_cluster_params td_tandem_cluster_default;
+/* The same where a move costs another time, above 0: settle_ns and window_ns are 5 and 10 of it. */
+struct td_tandem_cluster_params td_tandem_cluster_params_of(uint64_t move_ns);
+
+struct td_tandem_job {
+	uint32_t kind, gpus, place, next, index; /* index: among those that run as guests */
+	bool guest, queued;
+	uint64_t bytes, submit_ns, since_ns, looked_ns; /* looked_ns: for a place that is better */
+	/* of the last move */
+	bool moved;
+	uint32_t unpaid; /* moves, less those that have paid */
+	double promised;
+	struct td_tandem_stay {
+		uint32_t gpu;
+		double room, ratio,
+			sum; /* room that was expected, speed over it, td_tandem_room.sum then */
+	} here, left;
+};
+
+/* What a service leaves since since_ns, and the mean until then. */
+struct td_tandem_room {
+	double now, mean, sum; /* sum: integral until then, in ns */
+	uint64_t since_ns;     /* TD_TANDEM_NEVER: never told */
+};
+#define TD_TANDEM_NEVER UINT64_MAX
+
+struct td_tandem_cluster {
+	struct td_tandem_cluster_params params;
+	struct td_antman_cluster antman; /* its inventory has everybody */
+	uint32_t kinds, jobs_max;
+	uint64_t gpu_bytes; /* 0: memory does not matter */
+	struct td_tandem_job *jobs;
+	struct td_antman_place *places;
+	uint32_t free_place, head, tail;
+	uint32_t *running, running_count; /* guests */
+	uint32_t *service_kind;           /* of each GPU that has one */
+	uint64_t *service_bytes;
+	double *demands;              /* of each kind */
+	struct td_tandem_room *rooms; /* of each GPU: part of it that its service leaves */
+	float *beside,
+		*guarded; /* kinds x kinds: speed of the row's kind beside the column's, a guest or a holder; 0: never seen */
+	struct td_tandem_choice {
+		double score, own;
+		uint32_t gpu;
+	} * choices; /* scratch, one per GPU */
+	struct {
+		uint32_t gpus[TD_TANDEM_CANDIDATES + TD_GANG_MAX], count, asked;
+		uint64_t changes;  /* of the inventory, when they were looked for */
+	} found;                   /* the least loaded, least first */
+	uint64_t moved_ns, now_ns; /* now_ns: of the last call that had a time */
+};
+
+size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max, uint32_t kinds);
+
+/* demands[k]: what kind k uses of a GPU alone, of 1. Everything else, and errors, as td_antman_init(). */
+int td_tandem_cluster_init(struct td_tandem_cluster *cluster, void *memory, size_t bytes,
+	const struct td_tandem_cluster_params *params, const uint32_t *node_gpus, uint32_t nodes,
+	uint64_t gpu_bytes, const uint32_t *quotas, uint32_t tenants, uint32_t jobs_max,
+	const double *demands, uint32_t kinds);
+
+/* A service has the GPU from now on. */
+void td_tandem_cluster_serve(
+	struct td_tandem_cluster *cluster, uint32_t gpu, uint32_t kind, uint64_t bytes);
+
+/* A service leaves such a part of its GPU now, by its load, beside a company never seen; 1 at first. */
+void td_tandem_cluster_room(
+	struct td_tandem_cluster *cluster, uint32_t gpu, double room, uint64_t now_ns);
+
+struct td_tandem_request {
+	uint32_t tenant, gpus, kind;
+	bool guaranteed;
+	uint64_t bytes; /* on each GPU; 0: unknown */
+};
+
+/* Errors as td_antman_submit(); -EINVAL: no such kind. */
+int td_tandem_cluster_submit(struct td_tandem_cluster *cluster, uint32_t job,
+	const struct td_tandem_request *request, uint64_t now_ns);
+void td_tandem_cluster_finish(struct td_tandem_cluster *cluster, uint32_t job, uint64_t now_ns);
+
+/*
+ * A guest of a kind was seen at this speed, of 1 = alone, with one other on its GPU: a guest, or (held) the holder. Beside a service: over the room that was told, which may be more than 1, up to
+ * TD_TANDEM_OVER.
+ */
+#define TD_TANDEM_OVER 4.
+void td_tandem_cluster_observe(
+	struct td_tandem_cluster *cluster, uint32_t kind, uint32_t other, bool held, double speed);
+
+enum td_tandem_verb {
+	TD_TANDEM_START,
+	TD_TANDEM_START_GUEST,
+	TD_TANDEM_MOVE, /* a guest, to the GPUs that it has now */
+	TD_TANDEM_VERB_N,
+};
+
+struct td_tandem_action {
+	enum td_tandem_verb verb;
+	uint32_t job;
+};
+
+/* As td_antman_step(): at most `room` actions, in force on return; again while it fills the room. */
+uint32_t td_tandem_cluster_step(struct td_tandem_cluster *cluster, uint64_t now_ns,
+	struct td_tandem_action *ret_actions, uint32_t room);
+
+/* The job's GPUs; returns how many, 0 unless it runs. ret_gpus: TD_GANG_MAX. */
+uint32_t td_tandem_cluster_gpus(
+	const struct td_tandem_cluster *cluster, uint32_t job, uint32_t *ret_gpus);

@@ -1,0 +1,263 @@
+/* A GPU for one alone, for a moment; see alone.h. */
+#include "policy/node/alone.h"
+
+#include <stddef.h>
+
+/* While others run dry and one is measured, it is looked so often. */
+#define LOOK_NS 1000000ull
+/* And for who has guessed. */
+#define SEEK_NS 20000000ull
+/* A pause is at least so many times as long as the moment before it. */
+#define PAUSE_SHARE 4
+/* Who has not done its part so often in a row is waited for less and less. */
+#define TRIALS 4
+
+static uint64_t max_ns(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint32_t sum_of(const struct td_alone_tenant *tenants, uint32_t count)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		sum += tenants[i].id * 2654435761u;
+	return sum;
+}
+
+/* What is known of it; its place, or a new one. NULL never: there are as many places as tenants. */
+static struct td_alone_known *known(
+	struct td_alone *alone, uint32_t id, const struct td_alone_tenant *tenants, uint32_t count)
+{
+	struct td_alone_known *spare = NULL;
+
+	for (uint32_t i = 0; i < TD_ALONE_TENANTS_MAX; i++) {
+		struct td_alone_known *place = &alone->known[i];
+		bool there = false;
+
+		if (place->id == id)
+			return place;
+		for (uint32_t j = 0; j < count; j++)
+			there |= tenants[j].id == place->id;
+		/* The oldest of those that are not: a free one first. */
+		if (!there && (!spare || place->id < spare->id))
+			spare = place;
+	}
+	*spare = (struct td_alone_known){.id = id};
+	return spare;
+}
+
+static bool is_in_vain(const struct td_alone_trials *trials)
+{
+	return trials->failed >= TRIALS;
+}
+
+static bool is_measurable(struct td_alone *alone, const struct td_alone_tenant *who,
+	const struct td_alone_tenant *tenants, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct td_alone_known *k = known(alone, tenants[i].id, tenants, count);
+
+		if (is_in_vain(&tenants[i] == who ? &k->measure : &k->dry))
+			return false;
+	}
+	return true;
+}
+
+/* The others may not run dry, or it may not be measured: when is it worth trying again? 0: at any time. */
+static uint64_t worth_at_ns(struct td_alone *alone, const struct td_alone_tenant *who,
+	const struct td_alone_tenant *tenants, uint32_t count)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct td_alone_known *k = known(alone, tenants[i].id, tenants, count);
+
+		at = max_ns(at, &tenants[i] == who ? k->measure.again_ns : k->dry.again_ns);
+	}
+	return at;
+}
+
+/* The first behind the one who was served last that has guessed since it was. */
+static struct td_alone_tenant *choose(
+	struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count, uint64_t now_ns)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (tenants[i].id == alone->who)
+			first = i + 1;
+	for (uint32_t i = 0; i < count; i++) {
+		struct td_alone_tenant *tenant = &tenants[(first + i) % count];
+
+		if (known(alone, tenant->id, tenants, count)->guesses != tenant->guesses &&
+			now_ns >= worth_at_ns(alone, tenant, tenants, count))
+			return tenant;
+	}
+	return NULL;
+}
+
+static struct td_alone_tenant *find(struct td_alone_tenant *tenants, uint32_t count, uint32_t id)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (tenants[i].id == id)
+			return &tenants[i];
+	return NULL;
+}
+
+static void end(struct td_alone *alone, uint64_t now_ns)
+{
+	alone->phase = TD_ALONE_QUIET;
+	alone->rest_ns = now_ns + PAUSE_SHARE * (now_ns - alone->since_ns);
+	alone->next_ns = max_ns(now_ns + alone->pause_ns, alone->rest_ns);
+	alone->pause_ns = min_ns(2 * alone->pause_ns, TD_ALONE_PAUSE_MAX_NS);
+}
+
+static bool all_dry(
+	const struct td_alone *alone, const struct td_alone_tenant *tenants, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (tenants[i].id != alone->who && tenants[i].dry != alone->number)
+			return false;
+	return true;
+}
+
+static void begin(
+	struct td_alone *alone, struct td_alone_tenant *who, uint32_t *last_number, uint64_t now_ns)
+{
+	*last_number = *last_number == UINT32_MAX ? 1 : *last_number + 1;
+	alone->phase = TD_ALONE_HOLDING;
+	alone->who = who->id;
+	alone->since_ns = now_ns;
+	alone->number = *last_number;
+}
+
+static void note_trial(struct td_alone_trials *trials, bool success, uint64_t now_ns)
+{
+	if (success) {
+		*trials = (struct td_alone_trials){0};
+		return;
+	}
+	trials->failed += !is_in_vain(trials);
+	if (!is_in_vain(trials))
+		return;
+	trials->pause_ns = min_ns(
+		2 * max_ns(trials->pause_ns, TD_ALONE_PAUSE_MAX_NS), TD_ALONE_IN_VAIN_MAX_NS);
+	trials->again_ns = now_ns + trials->pause_ns;
+}
+
+/* Who has done its part, and who of those that it was up to has not? */
+static void note_trials(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
+	bool too_long, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct td_alone_tenant *t = &tenants[i];
+		struct td_alone_known *k = known(alone, t->id, tenants, count);
+
+		if (t->id == alone->who) {
+			if (t->measured == alone->number)
+				note_trial(&k->measure, true, now_ns);
+			else if (too_long && alone->phase == TD_ALONE_ALONE)
+				note_trial(&k->measure, false, now_ns);
+		} else if (t->dry == alone->number) {
+			note_trial(&k->dry, true, now_ns);
+		} else if (too_long) {
+			note_trial(&k->dry, false, now_ns);
+		}
+	}
+}
+
+/* Who was to be measured is; or is gone, or it takes too long. */
+static bool is_over(
+	struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count, uint64_t now_ns)
+{
+	struct td_alone_tenant *who = find(tenants, count, alone->who);
+	bool too_long = now_ns - alone->since_ns >= TD_ALONE_MOST_NS, measured;
+
+	if (!who || count < 2)
+		return true;
+	measured = who->measured == alone->number;
+	if (!measured && !too_long)
+		return false;
+	note_trials(alone, tenants, count, too_long && !measured, now_ns);
+	if (measured)
+		known(alone, who->id, tenants, count)->guesses = who->guesses;
+	return true;
+}
+
+static void look(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
+	uint32_t *last_number, uint64_t now_ns)
+{
+	struct td_alone_tenant *who;
+
+	switch (alone->phase) {
+	case TD_ALONE_QUIET:
+		who = now_ns >= alone->next_ns ? choose(alone, tenants, count, now_ns) : NULL;
+		if (who)
+			begin(alone, who, last_number, now_ns);
+		return;
+	case TD_ALONE_HOLDING:
+		if (is_over(alone, tenants, count, now_ns))
+			end(alone, now_ns);
+		else if (all_dry(alone, tenants, count))
+			alone->phase = TD_ALONE_ALONE;
+		return;
+	case TD_ALONE_ALONE:
+		if (is_over(alone, tenants, count, now_ns))
+			end(alone, now_ns);
+		return;
+	case TD_ALONE_PHASE_N: return;
+	}
+}
+
+static void note_tenants(
+	struct td_alone *alone, const struct td_alone_tenant *tenants, uint32_t count)
+{
+	uint32_t sum = sum_of(tenants, count);
+
+	if (sum == alone->tenants)
+		return;
+	alone->tenants = sum;
+	alone->pause_ns = TD_ALONE_PAUSE_MIN_NS;
+	if (alone->phase == TD_ALONE_QUIET)
+		alone->next_ns = alone->rest_ns;
+}
+
+/* What each is told. */
+static void tell(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct td_alone_tenant *t = &tenants[i];
+
+		t->ret_measurable = is_measurable(alone, t, tenants, count);
+		if (alone->phase == TD_ALONE_QUIET)
+			continue;
+		if (t->id != alone->who)
+			t->ret_hold = alone->number;
+		else if (alone->phase == TD_ALONE_ALONE)
+			t->ret_alone = alone->number;
+	}
+}
+
+uint64_t td_alone_step(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
+	uint32_t *last_number, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		tenants[i].ret_alone = tenants[i].ret_hold = 0;
+		tenants[i].ret_measurable = false;
+	}
+	note_tenants(alone, tenants, count);
+	if (count >= 2 || alone->phase != TD_ALONE_QUIET)
+		look(alone, tenants, count, last_number, now_ns);
+	if (count < 2)
+		return UINT64_MAX;
+	tell(alone, tenants, count);
+	return alone->phase == TD_ALONE_QUIET ? max_ns(alone->next_ns, now_ns + SEEK_NS)
+					      : now_ns + LOOK_NS;
+}

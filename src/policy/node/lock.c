@@ -1,0 +1,598 @@
+/*
+ * The group lock. A step gathers groups from the view, keeps the queue, repairs what no longer fits, then serves the queue
+ * from its head: admit what fits, close for the head what may be closed, reserve the GPUs of whoever still waits.
+ */
+#include "policy/node/lock.h"
+
+#include <string.h>
+
+static uint32_t hash_slot(uint32_t id)
+{
+	return (id * 2654435761u) >> 21 & (2 * TD_CLIENT_MAX - 1);
+}
+
+_Static_assert(TD_CLIENT_MAX == 1024, "hash_slot yields 11 bits");
+
+/* Rebuilds the index over the persistent groups; group ids are small and few, so probing stays short. */
+static void index_groups(struct td_lock *lock)
+{
+	memset(lock->index, 0, sizeof(lock->index));
+	for (uint32_t i = 0; i < lock->count; i++) {
+		uint32_t slot = hash_slot(lock->groups[i].id);
+
+		while (lock->index[slot])
+			slot = (slot + 1) & (2 * TD_CLIENT_MAX - 1);
+		lock->index[slot] = (uint16_t)(i + 1);
+	}
+}
+
+static struct td_lock_group *find_group(struct td_lock *lock, uint32_t id)
+{
+	uint32_t slot = hash_slot(id);
+	struct td_lock_group *g;
+
+	for (; lock->index[slot]; slot = (slot + 1) & (2 * TD_CLIENT_MAX - 1)) {
+		g = &lock->groups[lock->index[slot] - 1];
+		if (g->id == id)
+			return g;
+	}
+	g = &lock->groups[lock->count++];
+	memset(g, 0, sizeof(*g));
+	g->id = id;
+	lock->index[slot] = (uint16_t)lock->count;
+	return g;
+}
+
+static void begin_gather(struct td_lock_group *g, uint32_t client)
+{
+	g->seen = true;
+	g->wants = g->paused = g->holding = g->draining = g->filling = false;
+	g->open = g->closing = g->contended = false;
+	g->turn = (struct td_turn){0};
+	g->movable = g->pages_itself = true;
+	g->gpus = 0;
+	g->class = TD_CLASS_BESTEFFORT;
+	g->weight = 1;
+	g->first_client = client;
+	g->wants_since_ns = TD_NEVER;
+	g->opened_ns = 0;
+	memset(g->demand_bytes, 0, sizeof(g->demand_bytes));
+	memset(g->left_bytes, 0, sizeof(g->left_bytes));
+	memset(g->least_bytes, 0, sizeof(g->least_bytes));
+}
+
+static void gather_client(struct td_lock_group *g, const struct td_client_view *c)
+{
+	g->wants |= c->wants;
+	g->paused |= c->paused;
+	g->movable &= c->movable;
+	g->pages_itself &= c->pages_itself;
+	g->class = c->class < g->class ? c->class : g->class;
+	g->weight = c->weight > g->weight ? c->weight : g->weight;
+	g->gpus |= 1u << c->gpu;
+	g->demand_bytes[c->gpu] += c->demanded_bytes;
+	g->left_bytes[c->gpu] += td_view_left_bytes(c);
+	g->least_bytes[c->gpu] += td_view_least_bytes(c);
+	if (c->wants && c->wants_since_ns < g->wants_since_ns)
+		g->wants_since_ns = c->wants_since_ns;
+	if (c->phase == TD_PHASE_CLOSED)
+		return;
+	g->holding = true;
+	g->draining |= c->phase == TD_PHASE_DRAINING;
+	g->filling |= c->phase == TD_PHASE_FILLING;
+	if (c->phase_since_ns > g->opened_ns)
+		g->opened_ns = c->phase_since_ns;
+}
+
+/* Groups that left are dropped by moving the last one into their place; queue order lives in the tickets. */
+static void drop_unseen(struct td_lock *lock, const struct td_view *view)
+{
+	for (uint32_t i = 0; i < lock->count;) {
+		if (lock->groups[i].seen)
+			i++;
+		else
+			lock->groups[i] = lock->groups[--lock->count];
+	}
+	index_groups(lock);
+	for (uint32_t c = 0; c < view->client_count; c++)
+		lock->group_of[c] =
+			(uint16_t)(find_group(lock, view->clients[c].group) - lock->groups);
+}
+
+static void note_idleness(struct td_lock_group *g, const struct td_view *view)
+{
+	uint64_t from = 0;
+
+	if (g->wants) {
+		if (g->idle_from_ns && g->wants_since_ns > g->idle_from_ns) {
+			g->last_idle_ns = g->wants_since_ns - g->idle_from_ns;
+			td_cycle_wake(&g->cycle, g->wants_since_ns);
+		}
+		g->idle_from_ns = 0;
+		return;
+	}
+	for (uint32_t c = g->first_client; c < view->client_count; c++)
+		if (view->clients[c].group == g->id && view->clients[c].idle_since_ns > from)
+			from = view->clients[c].idle_since_ns;
+	g->idle_from_ns = from;
+}
+
+static void note_filling(struct td_lock *lock, const struct td_view *view, uint64_t now_ns)
+{
+	uint64_t resident_bytes[TD_CLIENT_MAX] = {0};
+
+	for (uint32_t c = 0; c < view->client_count; c++)
+		resident_bytes[lock->group_of[c]] += view->clients[c].resident_bytes;
+	for (uint32_t i = 0; i < lock->count; i++) {
+		struct td_lock_group *g = &lock->groups[i];
+
+		if (g->resident_bytes == resident_bytes[i])
+			continue;
+		g->resident_bytes = resident_bytes[i];
+		g->filled_ns = now_ns;
+	}
+}
+
+static void compare_use(struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_policy_options *options, const struct td_view *view)
+{
+	td_use_weigh(lock, view);
+	for (uint32_t i = 0; i < lock->count; i++)
+		lock->groups[i].bounds = rules->turns(&lock->groups[i], view, options);
+	td_use_compare(lock);
+}
+
+static void gather(struct td_lock *lock, const struct td_view *view)
+{
+	for (uint32_t i = 0; i < lock->count; i++)
+		lock->groups[i].seen = false;
+	/* Leavers first, so that there is always a place for an arrival. */
+	index_groups(lock);
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		uint32_t slot = hash_slot(view->clients[c].group);
+
+		for (; lock->index[slot]; slot = (slot + 1) & (2 * TD_CLIENT_MAX - 1))
+			if (lock->groups[lock->index[slot] - 1].id == view->clients[c].group)
+				lock->groups[lock->index[slot] - 1].seen = true;
+	}
+	drop_unseen(lock, view);
+	for (uint32_t i = 0; i < lock->count; i++)
+		lock->groups[i].seen = false;
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		struct td_lock_group *g = &lock->groups[lock->group_of[c]];
+
+		if (!g->seen)
+			begin_gather(g, c);
+		gather_client(g, &view->clients[c]);
+	}
+	for (uint32_t i = 0; i < lock->count; i++)
+		note_idleness(&lock->groups[i], view);
+}
+
+static bool comes_before(const struct td_lock_group *a, const struct td_lock_group *b)
+{
+	if (a->wants_since_ns != b->wants_since_ns)
+		return a->wants_since_ns < b->wants_since_ns;
+	return a->first_client < b->first_client;
+}
+
+static bool waits(const struct td_lock_group *g)
+{
+	return g->wants && !g->paused && !g->holding;
+}
+
+/* New arrivals get tickets in the order in which they began to want; the rest keep theirs. */
+static void hand_out_tickets(struct td_lock *lock)
+{
+	for (;;) {
+		struct td_lock_group *first = NULL;
+
+		for (uint32_t i = 0; i < lock->count; i++) {
+			struct td_lock_group *g = &lock->groups[i];
+
+			if (!waits(g))
+				g->ticket = 0;
+			else if (!g->ticket && (!first || comes_before(g, first)))
+				first = g;
+		}
+		if (!first)
+			return;
+		first->ticket = ++lock->next_ticket;
+	}
+}
+
+static bool goes_first(const struct td_lock_rules *rules, const struct td_lock_group *a,
+	const struct td_lock_group *b)
+{
+	if (rules->by_class && a->class != b->class)
+		return a->class < b->class;
+	return a->ticket < b->ticket;
+}
+
+static void build_queue(struct td_lock *lock, const struct td_lock_rules *rules)
+{
+	uint32_t n = 0;
+
+	hand_out_tickets(lock);
+	for (uint32_t i = 0; i < lock->count; i++) {
+		uint32_t at = n;
+
+		if (!lock->groups[i].ticket)
+			continue;
+		for (; at &&
+			goes_first(rules, &lock->groups[i], &lock->groups[lock->queue[at - 1]]);
+			at--)
+			lock->queue[at] = lock->queue[at - 1];
+		lock->queue[at] = (uint16_t)i;
+		n++;
+	}
+	lock->queue_count = n;
+}
+
+/* What admission counts for a group on a GPU: nothing for one that pages itself while the lock is off. */
+static uint64_t counted_bytes(
+	const struct td_lock_group *g, const struct td_lock_rules *rules, uint32_t gpu)
+{
+	return !rules->enforce && g->pages_itself ? 0 : g->demand_bytes[gpu];
+}
+
+/* Does everybody who holds the GPU have all of it there whether he is open or not? Where that is more than there is, closing them helps nobody. */
+static bool are_there_anyway(
+	const struct td_lock *lock, const struct td_lock_rules *rules, uint32_t gpu)
+{
+	for (uint32_t i = 0; i < lock->count; i++) {
+		const struct td_lock_group *g = &lock->groups[i];
+
+		if ((g->holding || g->open) && g->gpus >> gpu & 1 &&
+			counted_bytes(g, rules, gpu) > g->least_bytes[gpu])
+			return false;
+	}
+	return true;
+}
+
+/* Nor does waiting help one more of that kind. */
+static bool takes_nothing(const struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_lock_group *g, uint32_t gpu)
+{
+	return counted_bytes(g, rules, gpu) <= g->least_bytes[gpu] &&
+	       are_there_anyway(lock, rules, gpu);
+}
+
+/* How much room its closing makes. */
+static uint64_t leaves_bytes(
+	const struct td_lock_group *g, const struct td_lock_rules *rules, uint32_t gpu)
+{
+	uint64_t counted = counted_bytes(g, rules, gpu);
+
+	if (!g->movable)
+		return 0;
+	return counted > g->left_bytes[gpu] ? counted - g->left_bytes[gpu] : 0;
+}
+
+static void account(struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_lock_group *g, bool add)
+{
+	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++) {
+		if (!(g->gpus >> gpu & 1))
+			continue;
+		lock->used_bytes[gpu] +=
+			add ? counted_bytes(g, rules, gpu) : -counted_bytes(g, rules, gpu);
+		lock->holders[gpu] += add ? 1u : -1u;
+	}
+}
+
+static void count_holders(
+	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
+{
+	memset(lock->used_bytes, 0, sizeof(lock->used_bytes));
+	memset(lock->holders, 0, sizeof(lock->holders));
+	lock->reserved_gpus = lock->urgent_gpus = 0;
+	for (uint32_t i = 0; i < lock->count; i++) {
+		struct td_lock_group *g = &lock->groups[i];
+
+		if (!g->holding)
+			continue;
+		account(lock, rules, g, true);
+		g->closing = g->draining || g->paused;
+		g->open = !g->closing;
+	}
+	/* What cannot leave the device is there whether its owner holds or not. */
+	for (uint32_t i = 0; i < lock->count; i++)
+		for (uint32_t gpu = 0; gpu < view->gpu_count && !lock->groups[i].holding; gpu++)
+			lock->used_bytes[gpu] += lock->groups[i].left_bytes[gpu];
+}
+
+/* Would g fit beside the present holders, with `gone` counted as closed (bit per GPU, bytes per GPU)? */
+static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_view *view, const struct td_lock_group *g, const uint64_t *gone_bytes,
+	const uint32_t *gone_holders)
+{
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		uint64_t used, holders;
+
+		if (!(g->gpus >> gpu & 1))
+			continue;
+		holders = lock->holders[gpu] - gone_holders[gpu];
+		if (holders && rules->exclusive && rules->enforce)
+			return false;
+		used = lock->used_bytes[gpu] - gone_bytes[gpu] -
+		       (g->holding ? 0 : g->left_bytes[gpu]);
+		/* With a GPU to itself a group is always let in: it cannot be helped by waiting. */
+		if (used && !takes_nothing(lock, rules, g, gpu) &&
+			used + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Is what is in the way of g memory that no closing takes off the device? Then it waits until the owners are done. They may wait behind g
+ * themselves: so it keeps nobody from a GPU meanwhile, or all would wait for ever.
+ */
+static bool is_stuck(const struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_view *view, const struct td_lock_group *g)
+{
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		uint64_t bytes = 0;
+
+		for (uint32_t i = 0; i < lock->count && g->gpus >> gpu & 1; i++)
+			if (&lock->groups[i] != g)
+				bytes += lock->groups[i].left_bytes[gpu];
+		if (bytes && !takes_nothing(lock, rules, g, gpu) &&
+			bytes + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
+			return true;
+	}
+	return false;
+}
+
+static const uint64_t no_bytes[TD_GPU_MAX];
+static const uint32_t no_holders[TD_GPU_MAX];
+
+/* When may a holder be closed for the head of the queue? */
+static uint64_t closable_at_ns(const struct td_lock *lock, struct td_lock_group *g,
+	const struct td_lock_group *head, const struct td_lock_rules *rules,
+	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns)
+{
+	uint64_t at = TD_NEVER, idle_at;
+
+	/* Memory that it waits for may be that of the head, and cannot leave: only the head can go on, and free it. Not one that has room beside it. */
+	if (g->filling && !head->movable && is_stuck(lock, rules, view, g))
+		return 0;
+	if (rules->by_class && head->class < g->class)
+		return 0;
+
+	/* Its turn begins when its memory is back: closing it before would move memory for nothing. But not if nothing comes any more. */
+	if (g->filling && !(rules->by_class && head->class > g->class))
+		return (g->filled_ns > g->opened_ns ? g->filled_ns : g->opened_ns) +
+		       options->quantum_ns;
+	if (!(rules->by_class && head->class > g->class)) {
+		g->turn = td_turn(lock, g, head, now_ns);
+		at = g->opened_ns + g->turn.ns;
+	}
+	if (g->wants)
+		return at;
+	idle_at = g->idle_from_ns + rules->patience_ns(g, head, view, options);
+	return idle_at < at ? idle_at : at;
+}
+
+static void close_group(struct td_lock_group *g)
+{
+	g->open = false;
+	g->closing = true;
+}
+
+/* Before the other: the less protected, then the newer, then the later arrival. */
+static bool gives_way(const struct td_lock_rules *rules, const struct td_lock_group *g,
+	const struct td_lock_group *other)
+{
+	if (rules->by_class && g->class != other->class)
+		return g->class > other->class;
+	if (g->opened_ns != other->opened_ns)
+		return g->opened_ns > other->opened_ns;
+	return g->first_client > other->first_client;
+}
+
+/* Is there more counted than the GPU has, on one of its GPUs? Who is let in as things are is not sent away as things are. */
+static bool is_crowded(
+	const struct td_lock *lock, const struct td_view *view, const struct td_lock_group *g)
+{
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		if (g->gpus >> gpu & 1 && lock->used_bytes[gpu] > view->gpus[gpu].capacity_bytes)
+			return true;
+	return false;
+}
+
+/* Demand has grown under the holders (or two came back after a restart): the newest give way until the rest fits. */
+static void repair(
+	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
+{
+	/* Whoever keeps the room may wait behind one that will never be filled. */
+	for (uint32_t i = 0; i < lock->count; i++)
+		if (lock->groups[i].open && lock->groups[i].filling &&
+			is_crowded(lock, view, &lock->groups[i]) &&
+			is_stuck(lock, rules, view, &lock->groups[i]))
+			close_group(&lock->groups[i]);
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		uint64_t used = lock->used_bytes[gpu];
+		uint32_t holders = lock->holders[gpu];
+
+		for (uint32_t i = 0; i < lock->count; i++) {
+			const struct td_lock_group *g = &lock->groups[i];
+
+			if (g->holding && g->closing && g->gpus >> gpu & 1) {
+				used -= counted_bytes(g, rules, gpu);
+				holders--;
+			}
+		}
+		while (holders > 1 && ((rules->exclusive && rules->enforce) ||
+					      (used > view->gpus[gpu].capacity_bytes &&
+						      !are_there_anyway(lock, rules, gpu)))) {
+			struct td_lock_group *newest = NULL;
+
+			for (uint32_t i = 0; i < lock->count; i++) {
+				struct td_lock_group *g = &lock->groups[i];
+
+				if (!g->open || !(g->gpus >> gpu & 1))
+					continue;
+				if (!newest || gives_way(rules, g, newest))
+					newest = g;
+			}
+			if (!newest)
+				break;
+			close_group(newest);
+			used -= counted_bytes(newest, rules, gpu);
+			holders--;
+		}
+	}
+}
+
+static void add_gone(uint64_t *bytes, uint32_t *holders, const struct td_lock_group *g,
+	const struct td_lock_rules *rules)
+{
+	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++) {
+		if (!(g->gpus >> gpu & 1))
+			continue;
+		bytes[gpu] += leaves_bytes(g, rules, gpu);
+		holders[gpu]++;
+	}
+}
+
+/* Before the other: the idle, then the less protected, then the one that opened first. */
+static bool closes_first(const struct td_lock_rules *rules, const struct td_lock_group *g,
+	const struct td_lock_group *other)
+{
+	if (g->wants != other->wants)
+		return other->wants;
+	if (rules->by_class && g->class != other->class)
+		return g->class > other->class;
+	return g->opened_ns < other->opened_ns;
+}
+
+/*
+ * Marks the holders that may be closed for `head`, and counts as gone those that are closing already. Returns when to look again:
+ * when the next one may be closed.
+ */
+static uint64_t mark_closable(struct td_lock *lock, const struct td_lock_group *head,
+	const struct td_lock_rules *rules, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns, uint64_t *gone_bytes, uint32_t *gone_holders)
+{
+	uint64_t wakeup = TD_NEVER;
+
+	for (uint32_t i = 0; i < lock->count; i++) {
+		struct td_lock_group *g = &lock->groups[i];
+		uint64_t at;
+
+		g->closable = g->chosen = false;
+		if (!(g->gpus & head->gpus) || !g->holding)
+			continue;
+		g->contended = true;
+		if (g->closing) {
+			add_gone(gone_bytes, gone_holders, g, rules);
+			continue;
+		}
+		at = closable_at_ns(lock, g, head, rules, options, view, now_ns);
+		g->closable = g->open && at <= now_ns;
+		if (at > now_ns && at < wakeup)
+			wakeup = at;
+	}
+	return wakeup;
+}
+
+/* Of those that may be closed, the one that is to go first. */
+static struct td_lock_group *choose_next(struct td_lock *lock, const struct td_lock_rules *rules)
+{
+	struct td_lock_group *best = NULL;
+
+	for (uint32_t i = 0; i < lock->count; i++) {
+		struct td_lock_group *g = &lock->groups[i];
+
+		if (g->closable && !g->chosen && (!best || closes_first(rules, g, best)))
+			best = g;
+	}
+	return best;
+}
+
+/*
+ * Closes for the head of the queue, but only if that lets it in: half of the room is no use to anyone.
+ * Returns when to look again.
+ */
+static uint64_t close_for(struct td_lock *lock, struct td_lock_group *head,
+	const struct td_lock_rules *rules, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns)
+{
+	uint64_t gone_bytes[TD_GPU_MAX] = {0}, wakeup;
+	uint32_t gone_holders[TD_GPU_MAX] = {0};
+	bool closes = true;
+
+	wakeup = mark_closable(lock, head, rules, options, view, now_ns, gone_bytes, gone_holders);
+	while (closes && !fits(lock, rules, view, head, gone_bytes, gone_holders)) {
+		struct td_lock_group *g = choose_next(lock, rules);
+
+		closes = g != NULL;
+		if (!g)
+			break;
+		g->chosen = true;
+		add_gone(gone_bytes, gone_holders, g, rules);
+	}
+	head->use.displaces = false;
+	for (uint32_t i = 0; i < lock->count; i++) {
+		struct td_lock_group *g = &lock->groups[i];
+		bool goes = closes && g->chosen;
+
+		if (goes)
+			close_group(g);
+		/* Not who was to be closed before and goes on, as its work does not end. */
+		head->use.displaces |= goes || (g->draining && g->gpus & head->gpus);
+	}
+	return wakeup;
+}
+
+static void admit(struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_view *view, struct td_lock_group *g)
+{
+	g->open = true;
+	td_use_begin(lock, g);
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		lock->used_bytes[gpu] -= g->left_bytes[gpu];
+	account(lock, rules, g, true);
+}
+
+uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+
+	td_use_pass(lock, now_ns);
+	gather(lock, view);
+	note_filling(lock, view, now_ns);
+	compare_use(lock, rules, options, view);
+	build_queue(lock, rules);
+	td_use_press(lock, rules->by_class);
+	count_holders(lock, rules, view);
+	repair(lock, rules, view);
+	for (uint32_t q = 0; q < lock->queue_count; q++) {
+		struct td_lock_group *g = &lock->groups[lock->queue[q]];
+
+		if (!(g->gpus & lock->reserved_gpus)) {
+			uint64_t at;
+
+			if (fits(lock, rules, view, g, no_bytes, no_holders)) {
+				admit(lock, rules, view, g);
+				continue;
+			}
+			if (is_stuck(lock, rules, view, g))
+				continue;
+			at = close_for(lock, g, rules, options, view, now_ns);
+			wakeup = at < wakeup ? at : wakeup;
+		}
+		lock->reserved_gpus |= g->gpus;
+		if (g->class == TD_CLASS_ONLINE)
+			lock->urgent_gpus |= g->gpus;
+	}
+	return wakeup;
+}
+
+const struct td_lock_group *td_lock_group_of(const struct td_lock *lock, uint32_t c)
+{
+	return &lock->groups[lock->group_of[c]];
+}

@@ -1,0 +1,108 @@
+/*
+ * The GPU lock of groups: who may hold which GPUs together, first come first served.
+ *
+ * Purpose. nvshare (section 3) gives one application the GPU for a time quantum. Here the lock is per node and per group: a
+ * group (processes of one job, a process on several GPUs) is admitted to all its GPUs or to none, so that collectives never
+ * meet a half-closed job. Two modes: exclusive (one holder per GPU: nvshare) and by memory (holders run side by side as long
+ * as what they demand fits; the lock is felt only when it does not: tandem).
+ *
+ * By class (tandem): online goes before guaranteed, guaranteed before besteffort, each first come first served. Who is more protected
+ * closes the less protected at once and is closed for them only when it is idle; quanta are among equals.
+ *
+ * Invariants
+ *  - strictly first come first served per GPU (by class: within a class, and classes in their order): nobody overtakes a waiting
+ *    group that needs a GPU in common, unless that one does not fit beside memory that cannot leave the device, whoever is closed;
+ *  - nobody waits for room, or is closed for it, where all have all of their memory there and cannot give it up;
+ *  - no hand-over while nobody waits;
+ *  - exclusive: at most one group per GPU is not CLOSED and not being closed; by memory: the demand of the admitted never
+ *    exceeds the capacity, but for a single group that exceeds it alone (the executor refuses its allocations), and what is there whoever is closed;
+ *  - a holder is closed only for the group at the head of the queue, and only once its turn has passed (turns.h: it may depend on who waits) or
+ *    it has been idle for its patience, or the head is more protected; only when closing makes the head fit;
+ *  - a group whose memory is coming is closed only once none has come for a quantum: its turn begins when all of it is there;
+ *  - a group in the queue waits at most (groups before it) x (turn + drain + hand-over); by class, while nobody more protected
+ *    works. Turns are the short ones as long as one waits that has used the GPU little lately.
+ *
+ * Pure: no clock, I/O, allocation or globals. The caller owns the zeroed struct td_lock.
+ */
+#pragma once
+
+#include "policy/algo/cycle.h"
+#include "policy/node/turns.h"
+#include "policy/policy.h"
+
+struct td_lock_group {
+	uint32_t id;
+
+	/* persistent */
+	uint64_t ticket;       /* place in the queue; 0: not waiting */
+	uint64_t idle_from_ns; /* start of its present idle period; 0: busy */
+	uint64_t last_idle_ns; /* length of its last finished idle period; 0: none seen */
+	struct td_cycle cycle;
+	uint64_t resident_bytes, filled_ns; /* on its GPUs; when that changed last */
+	struct td_use use;
+
+	/* gathered from the view at each step */
+	bool seen, wants, paused, movable, pages_itself;
+	enum td_class class;         /* of its clients the most protected */
+	uint32_t weight;             /* of its clients the greatest */
+	uint32_t lightest, heaviest; /* weights on its GPUs, its own among them */
+	bool holding;                /* some client is not CLOSED */
+	bool draining;               /* some client is DRAINING */
+	bool filling;                /* some client is FILLING */
+	uint32_t gpus;               /* bit per GPU */
+	uint32_t first_client;
+	uint64_t wants_since_ns;
+	uint64_t opened_ns; /* when its last client opened; while filling: when that began */
+	uint64_t demand_bytes[TD_GPU_MAX];
+	uint64_t left_bytes[TD_GPU_MAX];  /* of it, what is there although the group is closed */
+	uint64_t least_bytes[TD_GPU_MAX]; /* of that, what nobody can make leave */
+
+	/* decided */
+	bool open;      /* the plan opens it or keeps it open */
+	bool closing;   /* the plan closes it, or it is draining */
+	bool contended; /* somebody waits for one of its GPUs */
+	struct td_turn_bounds bounds;
+	struct td_turn turn; /* of a holder, while contended by one that may end it; else 0 */
+
+	/* scratch: for the group at the head of the queue */
+	bool closable, chosen;
+	uint64_t
+		pressing_ns; /* scratch: the least use of it and those of its class that wait behind it */
+};
+
+struct td_lock {
+	uint64_t next_ticket;
+	uint64_t stepped_ns;          /* the last time; 0: never */
+	uint64_t owed_ns[TD_GPU_MAX]; /* use that hand-overs have not been paid with yet */
+	uint32_t count;
+	struct td_lock_group groups[TD_CLIENT_MAX];
+	/* scratch of one step */
+	uint16_t group_of[TD_CLIENT_MAX];  /* client index -> group index */
+	uint16_t index[2 * TD_CLIENT_MAX]; /* hash of group id -> group index + 1 */
+	uint16_t queue[TD_CLIENT_MAX];     /* waiting groups, first come first */
+	uint32_t queue_count;
+	uint32_t reserved_gpus;          /* GPUs that an earlier waiting group needs */
+	uint32_t urgent_gpus;            /* GPUs that an online group waits for */
+	uint64_t used_bytes[TD_GPU_MAX]; /* by those admitted, and what cannot leave the device */
+	uint32_t holders[TD_GPU_MAX];
+};
+
+struct td_lock_rules {
+	bool exclusive; /* one group per GPU, whatever it demands */
+	bool enforce;   /* off: everyone who pages itself or fits is open */
+	bool by_class;  /* the more protected go first */
+	uint64_t
+		window_ns; /* work that a holder may have in flight while an online group waits for it; 0: no bound */
+	/* Between what the turns of a contended holder are, by use (turns.h) unless both are the same; and how long an idle one is waited for, for the head of the queue, ns. */
+	struct td_turn_bounds (*turns)(const struct td_lock_group *group,
+		const struct td_view *view, const struct td_policy_options *options);
+	uint64_t (*patience_ns)(const struct td_lock_group *group, const struct td_lock_group *head,
+		const struct td_view *view, const struct td_policy_options *options);
+};
+
+/* Decides open/closing/contended of every group in the view; returns the time at which to decide again, or TD_NEVER. */
+uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
+	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns);
+
+/* The group of the view's client c, after a step. */
+const struct td_lock_group *td_lock_group_of(const struct td_lock *lock, uint32_t c);

@@ -1,0 +1,157 @@
+/*
+ * The policy "mudi": a service and up to three training tasks on every GPU of a node (mudi.h).
+ *
+ *   the tasks have changed: a tuning begins for the sum of the tasks' layers (5.5)
+ *   the rate has moved by half: a tuning begins from the batch in force
+ *   P99 exceeds the objective ten seconds after a tuning: one begins for less of the objective
+ *   the first task has finished a step under the present batch: the tuner observes it
+ *   the service gets batch and share as tuned; no batch holds the objective: training is paused
+ *
+ * A service of which no curves are known, or without an objective, cannot be tuned for: it has its GPU to itself. So have two
+ * services on one GPU. The step during which the batch changed tells nothing and is not observed.
+ *
+ * Invariants: those of mudi.h and colocate.h; nothing is tuned while no training task is there.
+ */
+#include "policy/cluster/colocate.h"
+#include "policy/node/profile.h"
+#include "policy/system/mudi.h"
+
+#define P99_WINDOW_NS 10000000000ull
+
+struct gpu {
+	struct td_mudi_device device;
+	uint64_t key; /* of the service and the tasks that it was tuned for; 0: none */
+	uint64_t steps, tuned_ns;
+	bool skip;
+};
+
+struct mudi {
+	struct td_colocation colocations[TD_GPU_MAX];
+	struct gpu gpus[TD_GPU_MAX];
+};
+
+/* FNV-1a over the ids; never 0. */
+static uint64_t key_of(const struct td_colocation *here, const struct td_view *view)
+{
+	uint64_t key = 14695981039346656037u ^ view->clients[here->service].id;
+
+	for (uint32_t i = 0; i < here->tasks; i++)
+		key = key * 1099511628211u ^ view->clients[here->task[i]].id;
+	return key ? key : 1;
+}
+
+static void add_layers(
+	const struct td_colocation *here, const struct td_view *view, double layers[TD_MUDI_LAYERS])
+{
+	for (uint32_t k = 0; k < TD_MUDI_LAYERS; k++)
+		layers[k] = 0;
+	for (uint32_t i = 0; i < here->tasks; i++) {
+		const struct td_profile *profile = view->clients[here->task[i]].profile;
+
+		for (uint32_t k = 0; profile && k < TD_MUDI_LAYERS; k++)
+			layers[k] += profile->layers[k];
+	}
+}
+
+static uint32_t to_ppm(double share)
+{
+	double ppm = share * TD_PPM;
+
+	if (!(ppm > TD_COLOCATE_SHARE_MIN_PPM))
+		return TD_COLOCATE_SHARE_MIN_PPM;
+	return ppm < TD_PPM ? (uint32_t)ppm : TD_PPM;
+}
+
+static void restart(struct gpu *gpu, const struct td_client_view *task, uint64_t now_ns)
+{
+	gpu->steps = task->steps;
+	gpu->tuned_ns = now_ns;
+	gpu->skip = true;
+}
+
+/* P99 is of a window: it tells of what was tuned once that has been in force for so long. */
+static bool is_missed(const struct gpu *gpu, const struct td_client_view *client, uint64_t now_ns)
+{
+	return gpu->device.tuned && now_ns - gpu->tuned_ns >= P99_WINDOW_NS &&
+	       client->p99_ns > client->objective_ns;
+}
+
+static void tune(struct gpu *gpu, const struct td_colocation *here, const struct td_view *view,
+	const struct td_mudi_service *service, uint64_t now_ns)
+{
+	const struct td_client_view *task = &view->clients[here->task[0]];
+	const struct td_slo slo = td_colocate_slo(&view->clients[here->service]);
+	double layers[TD_MUDI_LAYERS];
+	uint64_t key = key_of(here, view);
+
+	add_layers(here, view, layers);
+	if (gpu->key != key || slo.objective_s < gpu->device.slo.objective_s ||
+		slo.objective_s > gpu->device.slo.objective_s) {
+		gpu->device.margin = 0;
+		td_mudi_begin(&gpu->device, service, layers, &slo);
+		gpu->key = key;
+		restart(gpu, task, now_ns);
+		return;
+	}
+	if (td_slo_must_retune(gpu->device.slo.rate_per_s, slo.rate_per_s)) {
+		td_mudi_rescale(&gpu->device, service, layers, &slo);
+		restart(gpu, task, now_ns);
+		return;
+	}
+	if (is_missed(gpu, &view->clients[here->service], now_ns)) {
+		td_mudi_miss(&gpu->device, service, layers);
+		restart(gpu, task, now_ns);
+		return;
+	}
+	if (task->steps == gpu->steps || !task->step_ns)
+		return;
+	gpu->steps = task->steps;
+	if (gpu->skip)
+		gpu->skip = false;
+	else
+		gpu->skip =
+			td_mudi_observe(&gpu->device, service, layers, (double)task->step_ns / 1e9);
+	if (gpu->skip)
+		gpu->tuned_ns = now_ns;
+}
+
+static void decide(
+	struct gpu *gpu, struct td_colocation *here, const struct td_view *view, uint64_t now_ns)
+{
+	const struct td_client_view *client = &view->clients[here->service];
+	const struct td_mudi_service *service = client->profile ? client->profile->service : NULL;
+
+	if (!here->services)
+		return;
+	here->paused = here->services > 1 || !service || !client->objective_ns;
+	if (here->paused || !here->tasks) {
+		gpu->key = 0;
+		return;
+	}
+	tune(gpu, here, view, service, now_ns);
+	here->paused = gpu->device.paused;
+	here->share_ppm = here->paused ? 0 : to_ppm(gpu->device.share);
+	here->batch = here->paused ? 0 : gpu->device.batch;
+}
+
+static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
+	uint64_t now_ns, struct td_plan *plan)
+{
+	struct mudi *mudi = state;
+
+	(void)options;
+	td_colocate_look(mudi->colocations, view, plan);
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
+		decide(&mudi->gpus[gpu], &mudi->colocations[gpu], view, now_ns);
+	td_colocate_grant(mudi->colocations, view, plan);
+}
+
+const struct td_policy td_policy_mudi = {
+	.name = "mudi",
+	.summary = "training beside a service: batch and SM share by learnt latency curves and by "
+		   "trial",
+	.needs = TD_HAS(STEPS) | TD_HAS(SERVICE) | TD_HAS(PROFILES) | TD_HAS(SM_SHARE) |
+		 TD_HAS(BATCH) | TD_HAS(HOST_MEMORY) | TD_HAS(SHADOW),
+	.state_bytes = sizeof(struct mudi),
+	.step = step,
+};

@@ -1,0 +1,35 @@
+/* MuxFlow's control of a GPU; see muxflow.h. Its Algorithm 1 is in muxflow_cluster.c, the policy of a node in muxflow_node.c. */
+#include "policy/system/muxflow.h"
+
+#define PPM 1e6
+#define S   1000000000ull
+
+const struct td_muxflow_params td_muxflow_t4 = {
+	.load = {.low_gain = 4, .high_gain = 0.2, .threshold_mhz = 1005, .max_mhz = 1590},
+	.pid = TD_PID_MUXFLOW,
+	.monitor = {.healthy = {900000, 850000, 850000, 900},
+		.unhealthy = {970000, 930000, 920000, 750},
+		.overlimit = {1000000, 980000, 970000, 585},
+		.period_base_ns = 10 * S,
+		.period_max_ns = 3600 * S,
+		.window_ns = 7200 * S},
+	.sm = TD_DYNAMIC_SM_DEFAULT,
+	.memory_quota_ppm = 400000,
+};
+
+struct td_muxflow_output td_muxflow_gpu_step(struct td_muxflow_gpu *gpu,
+	const struct td_muxflow_params *params, const struct td_sysmonitor_metrics *metrics,
+	uint64_t now_ns)
+{
+	double load = td_load_factor_gpu(
+		&params->load, metrics->sm_activity_ppm / PPM, metrics->clock_mhz);
+	uint32_t duty_ppm = td_pid_step(&gpu->pid, &params->pid, load, now_ns);
+	enum td_sysmonitor_state state =
+		td_sysmonitor_step(&gpu->monitor, &params->monitor, metrics, now_ns);
+
+	return (struct td_muxflow_output){
+		.duty_ppm = td_sysmonitor_evicts(state) ? 0 : duty_ppm,
+		.accepts = td_sysmonitor_accepts(state),
+		.evict = td_sysmonitor_evicts(state),
+	};
+}

@@ -1,0 +1,192 @@
+/*
+ * The policy "muxflow": an offline workload beside the online one on every GPU of a node (muxflow.h).
+ *
+ *   for each GPU: duty, accepts, evict <- td_muxflow_gpu_step(its figures)
+ *   offline work: none where it is to be evicted, one workload elsewhere; none comes in where it is not accepted
+ *     with that duty, at most the memory quota, and the SMs that the online workloads leave by their own activity
+ *   a GPU whose MPS server failed, or with an Xid error: offline work is evicted, what stays is restarted
+ *
+ * A GPU without an online job has nothing to protect: its offline work has no bound, as a GPU of its own. While the figures are not
+ * known offline work stands still, but is not evicted: what cannot be watched is not shared. Online work whose activity is not known leaves
+ * the floor of SMs. The T4's clock thresholds are scaled to the highest clock of the GPU; not known: no clock, no correction.
+ *
+ * Invariants: online and guaranteed jobs are open and unbounded; besides them at most one offline client per GPU, and it has a
+ * duty, a quota and an SM share; on an evicting GPU no offline client is open and each is named in an EVICT; nobody is evicted
+ * for want of figures.
+ */
+#include "policy/node/admit.h"
+#include "policy/node/plans.h"
+#include "policy/node/share.h"
+#include "policy/system/muxflow.h"
+
+#define PERIOD_NS 10000000ull /* "milliseconds" (4.1) */
+#define FIGURES   (TD_HAS(SM_ACTIVITY) | TD_HAS(UTILISATION))
+
+struct muxflow {
+	struct td_muxflow_gpu gpus[TD_GPU_MAX];
+};
+
+/* What is on one GPU. */
+struct present {
+	bool online, offline;
+	uint32_t activity_ppm; /* of what is not offline; the whole GPU where it is not known */
+	struct td_muxflow_output output;
+};
+
+static struct present look(const struct td_view *view, uint32_t gpu)
+{
+	struct present present = {0};
+	uint64_t activity = 0;
+
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+
+		if (client->gpu != gpu)
+			continue;
+		if (client->class == TD_CLASS_BESTEFFORT) {
+			present.offline = true;
+			continue;
+		}
+		present.online = true;
+		activity += client->sm_activity_ppm ? client->sm_activity_ppm : TD_PPM;
+	}
+	present.activity_ppm = activity < TD_PPM ? (uint32_t)activity : TD_PPM;
+	return present;
+}
+
+static uint32_t scale_mhz(uint32_t of_t4_mhz, uint32_t max_mhz)
+{
+	return (uint32_t)((uint64_t)of_t4_mhz * max_mhz / td_muxflow_t4.load.max_mhz);
+}
+
+static struct td_muxflow_params params_of(const struct td_gpu_view *gpu)
+{
+	struct td_muxflow_params params = td_muxflow_t4;
+	uint32_t max_mhz = gpu->sm_clock_max_mhz;
+
+	params.load.threshold_mhz = scale_mhz(params.load.threshold_mhz, max_mhz);
+	params.load.max_mhz = max_mhz;
+	params.monitor.healthy.clock_mhz = scale_mhz(params.monitor.healthy.clock_mhz, max_mhz);
+	params.monitor.unhealthy.clock_mhz = scale_mhz(params.monitor.unhealthy.clock_mhz, max_mhz);
+	params.monitor.overlimit.clock_mhz = scale_mhz(params.monitor.overlimit.clock_mhz, max_mhz);
+	return params;
+}
+
+static bool has_failed(const struct td_gpu_view *gpu)
+{
+	return gpu->mps == TD_MPS_FAILED || gpu->xid;
+}
+
+static struct td_sysmonitor_metrics metrics_of(const struct td_gpu_view *gpu)
+{
+	uint64_t bytes =
+		gpu->used_bytes < gpu->capacity_bytes ? gpu->used_bytes : gpu->capacity_bytes;
+
+	return (struct td_sysmonitor_metrics){
+		.initialised = true,
+		.available = !has_failed(gpu),
+		.utilisation_ppm = gpu->utilisation_ppm,
+		.sm_activity_ppm = gpu->sm_activity_ppm,
+		.memory_ppm = gpu->capacity_bytes ? (uint32_t)((double)bytes /
+							       (double)gpu->capacity_bytes * TD_PPM)
+						  : 0,
+		.clock_mhz = gpu->known & TD_HAS(CLOCK) ? gpu->sm_clock_mhz : 0,
+	};
+}
+
+static bool is_running(const struct td_view *view, uint32_t gpu)
+{
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (view->clients[c].gpu == gpu && view->clients[c].class == TD_CLASS_BESTEFFORT &&
+			view->clients[c].phase != TD_PHASE_CLOSED)
+			return true;
+	return false;
+}
+
+/* Without figures the controllers stand still and so does offline work. */
+static struct td_muxflow_output control(
+	struct td_muxflow_gpu *muxflow, const struct td_gpu_view *gpu, uint64_t now_ns)
+{
+	const struct td_muxflow_params params = params_of(gpu);
+	const struct td_sysmonitor_metrics metrics = metrics_of(gpu);
+
+	if ((gpu->known & FIGURES) != FIGURES && !has_failed(gpu))
+		return (struct td_muxflow_output){0};
+	return td_muxflow_gpu_step(muxflow, &params, &metrics, now_ns);
+}
+
+/* How many offline clients a GPU may have. */
+static uint32_t places_of(const struct td_view *view, uint32_t gpu, const struct present *present)
+{
+	if (!present->online)
+		return has_failed(&view->gpus[gpu]) ? 0 : 1;
+	if (present->output.evict || (view->gpus[gpu].known & FIGURES) != FIGURES)
+		return 0;
+	return present->output.accepts || is_running(view, gpu);
+}
+
+static void grant_offline(const struct td_gpu_view *gpu, const struct present *present,
+	const struct td_muxflow_params *params, struct td_grant *grant)
+{
+	uint32_t duty_ppm = present->output.duty_ppm;
+
+	if (!present->online)
+		return;
+	grant->duty_ppm = duty_ppm ? duty_ppm : 1;
+	grant->sm_share_ppm = td_dynamic_sm_ppm(&params->sm, present->activity_ppm);
+	grant->limit_bytes = gpu->capacity_bytes / TD_PPM * params->memory_quota_ppm;
+}
+
+static void act(
+	const struct td_view *view, const struct present *present, uint32_t c, struct td_plan *plan)
+{
+	const struct td_client_view *client = &view->clients[c];
+	const struct present *here = &present[client->gpu];
+	bool offline = client->class == TD_CLASS_BESTEFFORT;
+
+	if (offline && here->online && here->output.evict)
+		td_plan_act(plan, &(struct td_action){TD_ACTION_EVICT, client->id, 0, 0});
+	else if (has_failed(&view->gpus[client->gpu]))
+		td_plan_act(plan, &(struct td_action){TD_ACTION_RESTART, client->id, 0, 0});
+}
+
+static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
+	uint64_t now_ns, struct td_plan *plan)
+{
+	struct muxflow *muxflow = state;
+	struct present present[TD_GPU_MAX];
+	uint32_t places[TD_GPU_MAX] = {0};
+
+	(void)options;
+	td_plan_begin(view, plan);
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		present[gpu] = look(view, gpu);
+		present[gpu].output = control(&muxflow->gpus[gpu], &view->gpus[gpu], now_ns);
+		places[gpu] = places_of(view, gpu, &present[gpu]);
+		if (present[gpu].online && present[gpu].offline)
+			plan->next_wakeup_ns = now_ns + PERIOD_NS;
+	}
+	td_admit(view, places, plan);
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_gpu_view *gpu = &view->gpus[view->clients[c].gpu];
+		const struct td_muxflow_params params = params_of(gpu);
+
+		plan->grants[c].limit_bytes = UINT64_MAX;
+		if (view->clients[c].class == TD_CLASS_BESTEFFORT)
+			grant_offline(
+				gpu, &present[view->clients[c].gpu], &params, &plan->grants[c]);
+		act(view, present, c, plan);
+	}
+	td_share_memory_by_class(view, plan);
+	td_plan_make_room(view, plan);
+}
+
+const struct td_policy td_policy_muxflow = {
+	.name = "muxflow",
+	.summary = "one offline job beside the online ones, held back by the load and the health "
+		   "of the GPU",
+	.needs = TD_HAS(UTILISATION) | TD_HAS(SM_ACTIVITY) | TD_HAS(HEALTH) | TD_HAS(DUTY) |
+		 TD_HAS(SM_SHARE) | TD_HAS(EVICTION) | TD_HAS(RESTART),
+	.state_bytes = sizeof(struct muxflow),
+	.step = step,
+};

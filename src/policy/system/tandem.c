@@ -1,0 +1,208 @@
+/*
+ * tandem, the default: jobs run side by side as long as what they demand fits the GPU; beyond that they take turns, and a turn
+ * is long enough that moving memory costs at most a set share of the time.
+ *
+ * Classes: online before guaranteed before besteffort (lock.h); side by side, besteffort work is held to what guard.h finds that the
+ * others can bear, where the node can do that, and their kernels go first, where it can do that.
+ * Turns between classes are strict: docs/decisions/0010.
+ * Turns (turns.h): with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s. Short ones by swap.share, between quantum.min and quantum, or quantum.long if that is less; long ones,
+ * among those that are always busy, by swap.share.long, up to quantum.long. They are in proportion to the weights: that of the least weight on the GPUs has q, others as
+ * many times more.
+ * Idle holders: handing over costs h and so does coming back, waiting costs the idle time. Without knowledge, waiting h before
+ * giving up costs at most twice the optimum (the ski-rental rule); a group whose last pause outlasted h is not waited for. A guaranteed job of slack s is left for besteffort work only where h is at most s of the mean time from
+ * the end of one of its pauses to that of the next (cycle.h), or once it has been idle for h / s: so all hand-overs together cost it at most s of its time.
+ * Work in flight is bounded only while a job with a latency objective waits. Among others a turn had better last until the holder's step
+ * is submitted and done, so that its host part falls into the next one's turn: bounding it makes all host parts coincide (measured:
+ * docs/results/demo.md).
+ *
+ * What it takes from each: nvshare's turns and its use of all of the memory, AntMan's duty by step time, MuxFlow's PID, Mudi's latency
+ * objective as what to control; DCUDA's placement is the daemon's and the cluster's.
+ */
+#include "policy/node/guard.h"
+#include "policy/node/lock.h"
+#include "policy/node/plans.h"
+#include "policy/node/trials.h"
+
+/* Until a hand-over has been measured: the demand over a link of this rate, each way (PCIe Gen3 x16, pinned, rounded down). */
+#define GUESSED_BYTES_PER_US 10000u
+
+static uint64_t handover_ns(const struct td_lock_group *group, const struct td_view *view)
+{
+	uint64_t worst = 0;
+
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		uint64_t ns = view->gpus[gpu].handover_ns;
+
+		if (!(group->gpus >> gpu & 1))
+			continue;
+		if (!ns)
+			ns = group->demand_bytes[gpu] / GUESSED_BYTES_PER_US * 1000u;
+		worst = ns > worst ? ns : worst;
+	}
+	return worst;
+}
+
+/* Turns of which hand-overs take at most a share. */
+static uint64_t turn_for_share_ns(
+	const struct td_lock_group *group, const struct td_view *view, uint32_t share_ppm)
+{
+	uint64_t share = share_ppm ? share_ppm : 1;
+
+	return handover_ns(group, view) / share * (TD_PPM - share);
+}
+
+static struct td_turn_bounds turns(const struct td_lock_group *group, const struct td_view *view,
+	const struct td_policy_options *options)
+{
+	uint64_t short_most_ns =
+		options->quantum_long_ns && options->quantum_long_ns < options->quantum_ns
+			? options->quantum_long_ns
+			: options->quantum_ns;
+	struct td_turn_bounds bounds = {
+		.short_ns = turn_for_share_ns(group, view, options->swap_share_ppm),
+		.most_ns = short_most_ns};
+	/* So that the heaviest has its part of the longest turn. */
+	uint64_t long_most_ns = options->quantum_long_ns / group->heaviest * group->lightest;
+
+	if (bounds.short_ns < options->quantum_min_ns)
+		bounds.short_ns = options->quantum_min_ns;
+	if (bounds.short_ns > short_most_ns)
+		bounds.short_ns = short_most_ns;
+	if (options->swap_share_long_ppm)
+		bounds.long_ns = turn_for_share_ns(group, view, options->swap_share_long_ppm);
+	if (bounds.long_ns > long_most_ns)
+		bounds.long_ns = long_most_ns;
+	return bounds;
+}
+
+/* The least of its clients', of which one that says nothing has what is taken for all such. */
+static uint32_t slack_ppm(const struct td_lock_group *group, const struct td_view *view)
+{
+	uint32_t least = TD_PPM;
+
+	for (uint32_t c = group->first_client; c < view->client_count; c++) {
+		uint32_t slack = view->clients[c].slack_ppm;
+
+		slack = slack ? slack : td_duty_default.slack_ppm;
+		if (view->clients[c].group == group->id && slack < least)
+			least = slack;
+	}
+	return least;
+}
+
+/* A guaranteed job pays for what besteffort work does in its pauses with its slack: in each, if its pauses are as rare as that, or else in those that last. */
+static uint64_t patience_ns(const struct td_lock_group *group, const struct td_lock_group *head,
+	const struct td_view *view, const struct td_policy_options *options)
+{
+	uint64_t cost = handover_ns(group, view);
+
+	(void)options;
+	if (group->class == TD_CLASS_GUARANTEED && head->class == TD_CLASS_BESTEFFORT) {
+		uint32_t slack = slack_ppm(group, view);
+
+		if (cost > group->cycle.mean_ns / TD_PPM * slack)
+			return cost / slack * TD_PPM;
+	}
+	return group->last_idle_ns > cost ? 0 : cost;
+}
+
+struct tandem {
+	struct td_lock_plan lock;
+	struct td_guard guards[TD_GPU_MAX];
+	struct td_trials trials[TD_GPU_MAX];
+};
+
+static void set_priorities(const struct td_view *view, struct td_plan *plan)
+{
+	for (uint32_t c = 0; c < view->client_count; c++)
+		if (view->clients[c].class != TD_CLASS_BESTEFFORT)
+			plan->grants[c].priority =
+				view->clients[c].class == TD_CLASS_ONLINE ? 1 : 2;
+}
+
+static bool is_open(const struct td_view *view, const struct td_plan *plan, uint32_t gpu,
+	uint32_t c, enum td_class class)
+{
+	return view->clients[c].gpu == gpu && view->clients[c].class == class &&
+	       plan->grants[c].gate != TD_GATE_CLOSED;
+}
+
+/*
+ * Beside a guaranteed job: its steps are looked at; that it has a pause in its step (its host part) is told at once, as besteffort work has all of the
+ * GPU then; and that has no more in flight, all of it together, than the window, so that the next launch finds the GPU soon.
+ */
+static void watch_steps(const struct td_view *view, uint32_t gpu, const struct td_guard_room *room,
+	struct td_plan *plan)
+{
+	bool besteffort = false, guaranteed = false;
+	uint32_t sharers = 0;
+
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		if (!is_open(view, plan, gpu, c, TD_CLASS_BESTEFFORT))
+			continue;
+		besteffort = true;
+		sharers += view->clients[c].wants;
+	}
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		if (!is_open(view, plan, gpu, c, TD_CLASS_GUARANTEED))
+			continue;
+		guaranteed = true;
+		plan->grants[c].steps = true;
+		plan->grants[c].others_wait |= besteffort;
+	}
+	for (uint32_t c = 0; guaranteed && c < view->client_count; c++) {
+		struct td_grant *grant = &plan->grants[c];
+		uint32_t all = sharers + !view->clients[c].wants;
+
+		if (!is_open(view, plan, gpu, c, TD_CLASS_BESTEFFORT))
+			continue;
+		/* Less than a nanosecond is none; no window at all is 0. */
+		grant->window_ns = room->window_ns > all ? room->window_ns / all : room->window_ns;
+		grant->pause_until_ns = room->pause_until_ns;
+		grant->sharers = room->pause_until_ns ? all : 0;
+		grant->long_ns = room->long_ns;
+		grant->long_every_ns = room->long_every_ns < UINT64_MAX / all
+					       ? room->long_every_ns * all
+					       : UINT64_MAX;
+	}
+}
+
+static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
+	uint64_t now_ns, struct td_plan *plan)
+{
+	const struct td_lock_rules rules = {
+		.exclusive = false,
+		.enforce = options->enabled,
+		.by_class = true,
+		.window_ns = options->window_ns,
+		.turns = turns,
+		.patience_ns = patience_ns,
+	};
+
+	struct tandem *tandem = state;
+	uint32_t besteffort_jobs[TD_GPU_MAX];
+
+	td_plan_from_lock(&tandem->lock, &rules, options, view, now_ns, plan);
+	if (view->has & TD_HAS(PRIORITY))
+		set_priorities(view, plan);
+	if (!(view->has & TD_HAS(DUTY)) || !options->enabled)
+		return;
+	td_view_count_besteffort(view, besteffort_jobs);
+	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
+		struct td_guard_room room = td_guard_step(&tandem->guards[gpu], view, gpu,
+			besteffort_jobs[gpu], options->window_ns, now_ns, plan);
+
+		watch_steps(view, gpu, &room, plan);
+		td_plan_divide_duty(view, gpu, room.duty_ppm, plan);
+		td_trials_step(&tandem->trials[gpu], view, gpu, now_ns, plan);
+	}
+}
+
+const struct td_policy td_policy_tandem = {
+	.name = "tandem",
+	.summary = "side by side while memory fits; turns as long as swapping costs little; the "
+		   "default",
+	.by_class = true,
+	.state_bytes = sizeof(struct tandem),
+	.step = step,
+};

@@ -1,0 +1,78 @@
+/*
+ * The baselines that share a GPU's time without caring for the jobs (MuxFlow 7.1).
+ *
+ * timeshare: "shares workloads in time and assigns the time slices of GPUs to the shared workloads by the GPU driver strategy, which is
+ * adopted by Gandiva". Everybody is open, with no bound: the driver slices. priority: the same, but online jobs go first, then
+ * guaranteed ones ("sets online workloads with high priority and assigns more time slices of GPUs to high-priority workloads",
+ * as AntMan and PAI do); by how much the first go before the others is the executor's matter, as it is the driver's.
+ *
+ * Neither swaps: who neither fits beside those who are open nor pages itself waits until one of them is idle or gone, first
+ * come first served.
+ *
+ * Invariants: a job that is open and busy is never closed but when its own growth or its owner demands it; priorities only say
+ * who is online, guaranteed or besteffort; nothing else is bounded.
+ */
+#include "policy/node/lock.h"
+#include "policy/node/plans.h"
+
+/* For as long as it likes; half of the range, so that a time of day can be added. */
+static struct td_turn_bounds endless_turns(const struct td_lock_group *group,
+	const struct td_view *view, const struct td_policy_options *options)
+{
+	(void)group;
+	(void)view;
+	(void)options;
+	return (struct td_turn_bounds){.fixed = true, .short_ns = TD_NEVER / 2};
+}
+
+static uint64_t no_patience_ns(const struct td_lock_group *group, const struct td_lock_group *head,
+	const struct td_view *view, const struct td_policy_options *options)
+{
+	(void)head;
+	(void)group;
+	(void)view;
+	(void)options;
+	return 0;
+}
+
+static void share_time(void *state, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
+{
+	static const struct td_lock_rules rules = {
+		.exclusive = false,
+		.enforce = false,
+		.turns = endless_turns,
+		.patience_ns = no_patience_ns,
+	};
+
+	td_plan_from_lock(state, &rules, options, view, now_ns, plan);
+}
+
+static void share_time_by_class(void *state, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
+{
+	static const uint32_t priorities[TD_CLASS_N] = {
+		[TD_CLASS_ONLINE] = 1,
+		[TD_CLASS_GUARANTEED] = 2,
+		[TD_CLASS_BESTEFFORT] = 0,
+	};
+
+	share_time(state, options, view, now_ns, plan);
+	for (uint32_t c = 0; c < view->client_count; c++)
+		plan->grants[c].priority = priorities[view->clients[c].class];
+}
+
+const struct td_policy td_policy_timeshare = {
+	.name = "timeshare",
+	.summary = "everybody runs at once and the driver slices the time; a baseline",
+	.state_bytes = sizeof(struct td_lock_plan),
+	.step = share_time,
+};
+
+const struct td_policy td_policy_priority = {
+	.name = "priority",
+	.summary = "everybody runs at once, online jobs first, then guaranteed ones; a baseline",
+	.needs = TD_HAS(PRIORITY),
+	.state_bytes = sizeof(struct td_lock_plan),
+	.step = share_time_by_class,
+};
