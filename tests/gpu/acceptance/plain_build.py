@@ -1,4 +1,4 @@
-"""Builds tandem with the C compiler alone, for machines without Meson. All files of a folder belong to its part."""
+"""Builds tandem with the C compiler alone, for machines without Meson. All files of a folder and of its subfolders belong to its part."""
 import concurrent.futures
 import os
 import subprocess
@@ -7,7 +7,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "..")
 FLAGS = ["-std=gnu17", "-O2", "-g", "-D_GNU_SOURCE", '-DTANDEM_VERSION="0.1.0"', '-DTD_LIBDIR="lib"', "-fvisibility=hidden", "-ffp-contract=off", "-fPIC",
          "-I", ROOT, "-I", f"{ROOT}/src"]
 LIBRARIES = ["base", "proto"]
-PARTS = {  # program: folders of src, all files of each
+PARTS = {  # program: folders of src, all files in and below each
     "tandem": ["cli", "gpu", *LIBRARIES],
     "tandemd": ["daemon", "policy", "match", "gpu", *LIBRARIES],
     "libtandem.so": ["preload", "cuda", *LIBRARIES],
@@ -26,7 +26,8 @@ def run(command):
 
 
 def sources(folder):
-    return sorted(f"{ROOT}/src/{folder}/{name}" for name in os.listdir(f"{ROOT}/src/{folder}") if name.endswith(".c"))
+    return sorted(os.path.join(where, name) for where, _, names in os.walk(f"{ROOT}/src/{folder}")
+                  for name in names if name.endswith(".c"))
 
 
 def compile_all(compiler, files, out, extra=()):
