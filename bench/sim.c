@@ -12,8 +12,8 @@
 
 #include "base/time.h"
 #include "row.h"
-#include "sim/random.h"
-#include "sim/sched.h"
+#include "sim/base/random.h"
+#include "sim/scheduler/schedulers.h"
 
 #define HOLDS   4000000u
 #define SAMPLES 5

@@ -3,9 +3,9 @@
 #include "decisions.h"
 #include "model/batch_queue.h"
 #include "model/contention.h"
-#include "sim/metrics.h"
-#include "sim/random.h"
-#include "sim/sched.h"
+#include "sim/base/random.h"
+#include "sim/engine/metrics.h"
+#include "sim/scheduler/schedulers.h"
 
 #define KINDS    3u
 #define JOBS     80u

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "sim/csv.h"
+#include "sim/base/csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

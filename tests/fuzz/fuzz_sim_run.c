@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "sim/csv.h"
-#include "sim/run.h"
+#include "sim/base/csv.h"
+#include "sim/command/run.h"
 
 #define JOBS_MAX   48u
 #define GPUS_MAX   64u

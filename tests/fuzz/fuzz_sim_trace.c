@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "sim/csv.h"
-#include "sim/trace.h"
+#include "sim/base/csv.h"
+#include "sim/data/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

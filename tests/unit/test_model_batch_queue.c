@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "model/batch_queue.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 #define REQUESTS 400000u
 

@@ -4,10 +4,10 @@
 #include <math.h>
 
 #include "policy/algo/duty.h"
-#include "sim/antman_bound.h"
-#include "sim/metrics.h"
-#include "sim/random.h"
-#include "sim/sched.h"
+#include "sim/base/random.h"
+#include "sim/engine/metrics.h"
+#include "sim/scheduler/schedulers.h"
+#include "sim/worlds/antman_bound.h"
 
 #define JOBS 120u
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "sim/bootstrap.h"
+#include "sim/base/bootstrap.h"
 
 /*
  * Seven values. The median of a resample is at most the j-th smallest when four or more of its seven

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sim/experiment.h"
+#include "sim/report/experiment.h"
 
 /* MUXFLOW_GAINS wants all four variants, ANTMAN_JCT two, NVSHARE_CELLS none. */
 #define FOUR TD_CLAIM_MUXFLOW_GAINS

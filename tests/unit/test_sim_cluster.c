@@ -6,8 +6,8 @@
 
 #include "base/time.h"
 #include "policy/algo/duty.h"
-#include "sim/random.h"
-#include "sim/sched.h"
+#include "sim/base/random.h"
+#include "sim/scheduler/schedulers.h"
 
 #define JOBS 600u
 

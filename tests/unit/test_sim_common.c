@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "sim/experiment.h"
-#include "sim/plot.h"
-#include "sim/sim.h"
+#include "sim/base/plot.h"
+#include "sim/base/sim.h"
+#include "sim/report/experiment.h"
 
 static char *text;
 static size_t size;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "sim/csv.h"
+#include "sim/base/csv.h"
 
 static struct td_csv csv;
 static struct td_err err;

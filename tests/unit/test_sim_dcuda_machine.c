@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "sim/dcuda_machine.h"
+#include "sim/worlds/dcuda_machine.h"
 
 static struct td_dcuda_machine_app apps[TD_DCUDA_MACHINE_APPS];
 static const struct td_contention side_by_side = {.capped_pressure = 1};

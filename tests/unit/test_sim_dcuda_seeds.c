@@ -1,7 +1,7 @@
 /* What dcuda claims of three loads goes by every seed. */
 #include "test.h"
 
-#include "sim/dcuda_seeds.h"
+#include "sim/worlds/dcuda_seeds.h"
 
 TEST(the_best_load_is_the_medium_in_every_seed_or_that_is_lost)
 {

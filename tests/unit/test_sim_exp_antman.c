@@ -1,7 +1,7 @@
 /* Verdicts of antman-trace, by outcomes that are made up. */
 #include "test.h"
 
-#include "sim/exp_antman.h"
+#include "sim/research/exp_antman.h"
 
 static struct td_experiment_run run;
 static struct td_antman_outcome outcomes[4 * TD_ANTMAN_LOADS];

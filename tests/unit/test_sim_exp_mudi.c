@@ -1,7 +1,7 @@
 /* Verdicts of mudi-sim, by outcomes that are made up. */
 #include "test.h"
 
-#include "sim/mudi_world.h"
+#include "sim/worlds/mudi_world.h"
 
 static struct td_mudi_outcome low[2], high[2];
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <math.h>
 
-#include "sim/fit.h"
-#include "sim/random.h"
+#include "sim/base/fit.h"
+#include "sim/base/random.h"
 
 #define JOBS 8u
 

@@ -1,8 +1,8 @@
 /* Events come out by time, and in the order in which they were put where times are equal. */
 #include "test.h"
 
-#include "sim/future.h"
-#include "sim/random.h"
+#include "sim/base/future.h"
+#include "sim/base/random.h"
 
 static struct td_future future;
 

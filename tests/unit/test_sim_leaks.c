@@ -7,8 +7,8 @@
 #include "base/time.h"
 #include "policy/cluster/muxflow_cluster.h"
 #include "policy/system/muxflow.h"
-#include "sim/random.h"
-#include "sim/sched.h"
+#include "sim/base/random.h"
+#include "sim/scheduler/schedulers.h"
 
 #define JOBS      40u
 #define GPUS      8u

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "sim/metrics.h"
-#include "sim/sched.h"
+#include "sim/engine/metrics.h"
+#include "sim/scheduler/schedulers.h"
 
 #define JOBS 3u
 

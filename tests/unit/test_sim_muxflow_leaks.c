@@ -6,8 +6,8 @@
 #include <math.h>
 
 #include "match/match.h"
-#include "sim/muxflow_world.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
+#include "sim/worlds/muxflow_world.h"
 
 #define JOBS    1500u
 #define UNTIL_S 7200.

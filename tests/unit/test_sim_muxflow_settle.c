@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "sim/muxflow_settle.h"
+#include "sim/scheduler/muxflow_settle.h"
 
 #define THROUGHOUT 60000u
 

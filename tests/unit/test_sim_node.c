@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/time.h"
-#include "sim/node.h"
+#include "sim/engine/node.h"
 
 static struct td_node_sim sim;
 static struct td_node_job jobs[2];

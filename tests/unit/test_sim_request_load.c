@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "sim/random.h"
-#include "sim/request_load.h"
+#include "sim/base/random.h"
+#include "sim/data/request_load.h"
 
 #define MANY 200000u
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sim/run.h"
+#include "sim/command/run.h"
 
 #define JOBS 4u
 

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "base/time.h"
-#include "sim/random.h"
-#include "sim/sched.h"
+#include "sim/base/random.h"
+#include "sim/scheduler/schedulers.h"
 
 #define JOBS      60u
 #define SERVICES  4u

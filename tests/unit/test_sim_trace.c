@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "base/err.h"
-#include "sim/csv.h"
-#include "sim/trace.h"
+#include "sim/base/csv.h"
+#include "sim/data/trace.h"
 
 static struct td_csv csv;
 static struct td_err err;

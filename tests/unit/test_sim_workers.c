@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "sim/random.h"
-#include "sim/sim.h"
-#include "sim/workers.h"
+#include "sim/base/random.h"
+#include "sim/base/sim.h"
+#include "sim/base/workers.h"
 
 #define COUNT 100u
 

@@ -14,7 +14,7 @@
 #include "base/parse.h"
 #include "base/program.h"
 #include "fit_model.h"
-#include "sim/pairs.h"
+#include "sim/data/pairs.h"
 
 uint64_t report_seed = 1;
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "fit_model.h"
-#include "sim/pairs.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
+#include "sim/data/pairs.h"
 
 #define HALVES 10
 #define DRAWS                                                                                      \

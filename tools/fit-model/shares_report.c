@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "fit_model.h"
 #include "policy/algo/curve.h"
-#include "sim/csv.h"
+#include "sim/base/csv.h"
 
 #define CURVES_MAX 512
 #define POINTS_MAX 7

@@ -1,0 +1,161 @@
+/*
+ * The future: events by time, and by the order in which they were put where times are equal.
+ *
+ * What is next lies in a small heap, which stays in the processor's first cache; what comes later lies unsorted in buckets of time, each 64 times as
+ * wide as those a level below (a radix heap: Ahuja, Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path problem", 1990). Where the heap
+ * is empty the first bucket goes there, or is divided among those of the level below if it has too many. So an event is appended two or three times and
+ * sorted among few, however many are pending; with most events in one nanosecond it is the heap alone.
+ *
+ * An event's level is that of the first digit to the base of 64 in which its time differs from `base_ns`, which is the start of the bucket that was
+ * taken last: no event outside of the heap is before its end, `last_ns`.
+ *
+ * `what` is the caller's. Order wraps after 2^32 pushes, which only matters among events of the same nanosecond.
+ */
+#pragma once
+
+#include "sim/base/heap.h"
+
+#define TD_FUTURE_BITS   6u
+#define TD_FUTURE_DIGITS (1u << TD_FUTURE_BITS)
+#define TD_FUTURE_LEVELS ((64 + TD_FUTURE_BITS - 1) / TD_FUTURE_BITS)
+#define TD_FUTURE_NEAR   16u /* a bucket of more is divided */
+#define TD_FUTURE_CHUNK  31u /* with its head half a KiB */
+
+/* Some events of one bucket, or of none: a free one. */
+struct td_future_chunk {
+	uint32_t next, count; /* next: 0, none; else an index plus 1 */
+	struct td_event events[TD_FUTURE_CHUNK];
+};
+
+struct td_future {
+	struct td_heap near;
+	uint64_t base_ns, last_ns;
+	uint64_t occupied[TD_FUTURE_LEVELS]; /* of each level a bit for each digit */
+	struct {
+		uint32_t chunks, count; /* chunks: as a chunk's next */
+	} buckets[TD_FUTURE_LEVELS][TD_FUTURE_DIGITS];
+	struct td_future_chunk *chunks;
+	uint32_t free, chunk_count;
+	uint32_t count, room, next_order; /* count: of all, near and far */
+};
+
+static inline void td_future_deinit(struct td_future *future)
+{
+	td_heap_deinit(&future->near);
+	free(future->chunks);
+	*future = (struct td_future){0};
+}
+
+/* Makes room for so many events. 0, or -1: out of memory, and all is as it was. */
+static inline int td_future_reserve(struct td_future *future, uint32_t room)
+{
+	/* Full ones, for each bucket one that is not, and the one that is read while its bucket is divided. */
+	uint64_t most = (uint64_t)room / TD_FUTURE_CHUNK + TD_FUTURE_LEVELS * TD_FUTURE_DIGITS + 2;
+	struct td_future_chunk *chunks;
+
+	if (room <= future->room)
+		return 0;
+	if (most > UINT32_MAX || td_heap_reserve(&future->near, room))
+		return -1;
+	chunks = realloc(future->chunks, most * sizeof(*chunks));
+	if (!chunks)
+		return -1;
+	future->chunks = chunks;
+	while (future->chunk_count < most) {
+		chunks[future->chunk_count].next = future->free;
+		future->free = ++future->chunk_count;
+	}
+	future->room = room;
+	return 0;
+}
+
+static inline void td_future_put_far(struct td_future *future, struct td_event event)
+{
+	uint64_t differs = event.at_ns ^ future->base_ns;
+	uint32_t level = differs ? (63u - (uint32_t)__builtin_clzll(differs)) / TD_FUTURE_BITS : 0;
+	uint32_t digit = event.at_ns >> level * TD_FUTURE_BITS & (TD_FUTURE_DIGITS - 1);
+	uint32_t at = future->buckets[level][digit].chunks;
+	struct td_future_chunk *chunk = at ? &future->chunks[at - 1] : NULL;
+
+	if (!chunk || chunk->count == TD_FUTURE_CHUNK) {
+		chunk = &future->chunks[future->free - 1];
+		future->buckets[level][digit].chunks = future->free;
+		future->free = chunk->next;
+		chunk->next = at;
+		chunk->count = 0;
+		future->occupied[level] |= 1ull << digit;
+	}
+	chunk->events[chunk->count++] = event;
+	future->buckets[level][digit].count++;
+}
+
+/* Takes the first bucket into the heap, divided as often as it takes. There is one, and the heap is empty. */
+static inline void td_future_take(struct td_future *future)
+{
+	bool near;
+
+	do {
+		uint32_t level = 0, digit, shift, at, count;
+
+		while (!future->occupied[level])
+			level++;
+		shift = level * TD_FUTURE_BITS;
+		digit = (uint32_t)__builtin_ctzll(future->occupied[level]);
+		at = future->buckets[level][digit].chunks;
+		count = future->buckets[level][digit].count;
+		future->buckets[level][digit].chunks = future->buckets[level][digit].count = 0;
+		future->occupied[level] &= ~(1ull << digit);
+		future->base_ns =
+			(future->base_ns >> shift >> TD_FUTURE_BITS << TD_FUTURE_BITS | digit)
+			<< shift;
+		future->last_ns = future->base_ns | ((1ull << shift) - 1);
+		near = !level || count <= TD_FUTURE_NEAR;
+		while (at) {
+			struct td_future_chunk *chunk = &future->chunks[at - 1];
+			uint32_t next = chunk->next;
+
+			for (uint32_t i = 0; i < chunk->count; i++) {
+				if (near)
+					td_heap_push(&future->near, chunk->events[i]);
+				else
+					td_future_put_far(future, chunk->events[i]);
+			}
+			chunk->next = future->free;
+			future->free = at;
+			at = next;
+		}
+	} while (!near);
+}
+
+/* Returns the event's order, by which the caller knows it again; the room is there. */
+static inline uint32_t td_future_push(struct td_future *future, uint64_t at_ns, uint32_t what)
+{
+	struct td_event event = {.what = what, .order = future->next_order++, .at_ns = at_ns};
+
+	future->count++;
+	if (at_ns <= future->last_ns)
+		td_heap_push(&future->near, event);
+	else
+		td_future_put_far(future, event);
+	return event.order;
+}
+
+/* The next event, where it lies; NULL: there is nothing to come. Until the next push or pop. */
+static inline const struct td_event *td_future_peek(struct td_future *future)
+{
+	const struct td_event *next = td_heap_peek(&future->near);
+
+	if (next || !future->count)
+		return next;
+	td_future_take(future);
+	return td_heap_peek(&future->near);
+}
+
+/* False: there is nothing to come. */
+static inline bool td_future_pop(struct td_future *future, struct td_event *ret)
+{
+	if (!td_future_peek(future))
+		return false;
+	future->count--;
+	return td_heap_pop(&future->near, ret);
+}

@@ -1,0 +1,46 @@
+/*
+ * Measured pairs of jobs on one GPU (colocation_gavel.csv), and how the contention model is fitted to them.
+ *
+ * This is the ground truth of the simulator: only the engine and tools/fit-model may include it; predictors and policies may not.
+ */
+#pragma once
+
+#include "sim/base/fit.h"
+
+#define TD_PAIR_JOBS_MAX 64u
+
+struct td_err;
+
+struct td_pair {
+	uint32_t a, b;
+	double speed_a, speed_b; /* together / alone */
+	bool feasible;
+};
+
+struct td_pairs {
+	char gpu[16];
+	uint32_t job_count, pair_count, family_count;
+	char jobs[TD_PAIR_JOBS_MAX][64];
+	uint32_t family[TD_PAIR_JOBS_MAX]; /* index of the first job of the same model */
+	double alone[TD_PAIR_JOBS_MAX];    /* steps/s */
+	struct td_pair pairs[TD_PAIR_JOBS_MAX * (TD_PAIR_JOBS_MAX + 1) / 2];
+};
+
+/* Of one type of GPU ("p100"). The caller frees *ret. A bad line is named. */
+int td_pairs_read(const char *path, const char *gpu, struct td_pairs **ret, struct td_err *err);
+
+/* Index of a job by its name, or -1. */
+int td_pairs_find(const struct td_pairs *pairs, const char *job);
+
+/* Both sides of the feasible pairs for which use[i] is true (NULL: all); returns how many. ret: 2 x pair_count. */
+uint32_t td_pairs_observe(
+	const struct td_pairs *pairs, const bool *use, struct td_observation *ret);
+
+/* Where a search begins: the level of the observations in g p, little in h h. */
+struct td_numbers td_pairs_level(const struct td_observation *observations, uint32_t count);
+
+/* Fits all jobs to the pairs in use. */
+int td_pairs_fit(const struct td_pairs *pairs, const bool *use, struct td_numbers *ret_numbers);
+
+/* The share of the sum that pairs of a table reach together: median of speed_a + speed_b over its feasible pairs. */
+double td_pairs_median_sum(const struct td_pairs *pairs);

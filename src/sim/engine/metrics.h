@@ -1,0 +1,60 @@
+/*
+ * What a run comes to, as figures with names.
+ *
+ * Leaving out the jobs that are not done would reward a scheduler for losing them, and so would the time that one took that failed at once. So either all jobs are in every mean, and who failed or has not ended took until the run's end (the
+ * experiments; a slowdown is of those that are done), or several runs are compared by the jobs that are done in each of them, and how many each has not done is said beside (tandem-sim run).
+ *
+ * A figure of nothing, the mean over no jobs, is NAN.
+ */
+#pragma once
+
+#include "sim/engine/cluster.h"
+
+enum td_metric {
+	TD_METRIC_JOBS,
+	TD_METRIC_DONE,
+	TD_METRIC_FAILED,
+	TD_METRIC_UNFINISHED,
+	TD_METRIC_COUNTED, /* that the times below are of */
+	TD_METRIC_JCT_MEAN_S,
+	TD_METRIC_JCT_MEDIAN_S,
+	TD_METRIC_JCT_P90_S,
+	TD_METRIC_JCT_P99_S,
+	TD_METRIC_GUARANTEED_JCT_MEAN_S,
+	TD_METRIC_OTHER_JCT_MEAN_S,
+	TD_METRIC_WAIT_MEAN_S,
+	TD_METRIC_WAIT_MEDIAN_S,
+	TD_METRIC_SLOWDOWN_MEAN, /* time since the first start over the time alone */
+	TD_METRIC_MAKESPAN_S,
+	TD_METRIC_SIMULATED_S,    /* first arrival to the end of the run */
+	TD_METRIC_BUSY_PERCENT,   /* of GPU time from first arrival to the end */
+	TD_METRIC_SHARED_PERCENT, /* with several jobs */
+	TD_METRIC_WORK_PERCENT,   /* progress of jobs that is kept, over GPU time */
+	TD_METRIC_EVICTIONS,
+	TD_METRIC_EVICTED_PERCENT, /* of jobs, at least once */
+	TD_METRIC_LOST_GPU_H,      /* work done again */
+	TD_METRIC_RESTART_GPU_H,
+	TD_METRIC_MOVES,
+	TD_METRIC_MOVE_GPU_H,
+	TD_METRIC_GUEST_STARTS,
+	TD_METRIC_UPGRADES,
+	TD_METRIC_EVENTS,
+	TD_METRIC_N,
+};
+
+struct td_metric_info {
+	const char *name, *text, *unit;
+	int better; /* 1: more, -1: less, 0: neither */
+};
+
+extern const struct td_metric_info td_metrics[TD_METRIC_N];
+
+/* After a run, of all jobs; completion times ascending go to ret_jct_s (job_count of them) unless it is NULL. 0 or -ENOMEM. */
+int td_metrics_of(const struct td_cluster *cluster, double *ret, double *ret_jct_s);
+
+/*
+ * The figures from TD_METRIC_JCT_MEAN_S to TD_METRIC_MAKESPAN_S, and TD_METRIC_COUNTED, of those jobs alone that counted says (NULL: all), from a run's jobs as they were at its end
+ * now_ns. Their completion times ascending go to ret_jct_s (as many) unless it is NULL. 0 or -ENOMEM.
+ */
+int td_metrics_of_jobs(const struct td_sim_job *jobs, uint32_t count, const bool *counted,
+	uint64_t first_ns, uint64_t now_ns, double *ret, double *ret_jct_s);

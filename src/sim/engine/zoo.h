@@ -1,0 +1,46 @@
+/*
+ * The services and training tasks of Mudi's evaluation, as far as there are measurements: the ground truth of mudi-sim and mixed.
+ *
+ * Services: latency over batch from ParvaGPU's table (A100, one process, the whole GPU), share curve alpha + beta / x fitted to its five shares; vgg19, densenet201 and resnet152 stand in for
+ * GPT2, RoBERTa and YOLOS, of which there is no table. Objective: three times what a batch of 16 needs to fill and to run at 15 % of the greatest throughput, which is within 10 % of the paper's for the
+ * two services that both have (137 and 119 ms, 150 and 120). How sensitive a service is: so that the mean over the nine tasks is the paper's 1.21 for ResNet50
+ * and 1.67 for the stand-in of GPT2, half-way for the others. How it presses: as Gavel's nearest job.
+ *
+ * Tasks: the nearest of Gavel's jobs (P100 fit), share curve with MISO's median alpha. Counts of layers are of the published architectures and share no parameter with any of
+ * this.
+ */
+#pragma once
+
+#include "policy/system/mudi.h"
+#include "sim/data/profiles.h"
+#include "sim/engine/service.h"
+
+struct td_err;
+
+#define TD_ZOO_SERVICES 6u
+#define TD_ZOO_TASKS    9u
+#define TD_ZOO_PROFILED                                                                            \
+	5u /* of the tasks: the first ones are profiled beforehand, the others are never seen */
+#define TD_ZOO_NOTEBOOK                                                                            \
+	9u /* a kind more: a notebook, hardly using its GPU; a declared kind, of no table */
+#define TD_ZOO_KINDS  10u
+#define TD_ZOO_SERIAL 0.63
+
+struct td_zoo {
+	struct td_service_kind services[TD_ZOO_SERVICES];
+	double most_per_s[TD_ZOO_SERVICES]; /* greatest throughput on the whole GPU */
+	struct td_profiles tasks;
+	double layers[TD_ZOO_KINDS][TD_MUDI_LAYERS];
+	double fractions[TD_ZOO_TASKS]; /* Table 3, normalised to 1 */
+	int classes[TD_ZOO_TASKS];      /* 0 S, 1 M, 2 L, 3 XL */
+};
+
+int td_zoo_read(const char *data, struct td_zoo *ret, struct td_err *err);
+
+/*
+ * A load curve of six levels from 0.67 to 1.33 of 15 % of the greatest throughput times load: a walk of a step up, down or none each interval.
+ */
+#define TD_ZOO_INTERVALS   96u
+#define TD_ZOO_INTERVAL_NS (1800 * 1000000000ull)
+void td_zoo_rates(
+	const struct td_zoo *zoo, uint32_t kind, double load, uint64_t *random, float *ret_rates);

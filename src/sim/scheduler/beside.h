@@ -1,0 +1,137 @@
+/*
+ * What the schedulers that know services have in common: GSLICE, gpulets, MuxFlow, Mudi, and a bound. See sched_beside.c.
+ */
+#pragma once
+
+#include "policy/cluster/baselines.h"
+#include "policy/cluster/muxflow_cluster.h"
+#include "policy/system/mudi.h"
+#include "policy/system/muxflow.h"
+#include "sim/scheduler/schedulers.h"
+
+#define TD_BESIDE_MATCH_NS   900000000000ull
+#define TD_BESIDE_BINS       8u /* of a service's activity, for the matching */
+#define TD_BESIDE_ROWS       (TD_SERVICE_KINDS_MAX * TD_BESIDE_BINS + 1)
+#define TD_BESIDE_CACHE_BITS 12
+
+enum td_beside_variant {
+	TD_BESIDE_GSLICE,
+	TD_BESIDE_GPULETS,
+	TD_BESIDE_MUXFLOW,
+	TD_BESIDE_MUDI,
+	TD_BESIDE_EVEN,
+	TD_BESIDE_OPTIMUM,
+	TD_BESIDE_MUDI_TRUTH,
+};
+
+/* What was found for a service of a kind at a rate beside a kind of job. */
+struct td_beside_found {
+	uint64_t key; /* 0: none */
+	uint32_t batch;
+	double share, speed, margin; /* margin: Mudi's, see mudi.h */
+	bool paused;
+};
+
+/*
+ * What Mudi has sampled of a service beside a task that it was not trained for (7.3: "Mudi samples the inference latency under this new co-location"): the four numbers of the curve over
+ * log2 of the batch, as trees of steps, so that they are read as the trained ones are.
+ */
+#define TD_BESIDE_STEPS 32u /* 16 to 512 */
+
+struct td_beside_sampled {
+	bool there;
+	struct td_mudi_service view;
+	struct td_predictor predictors[4];
+	struct td_tree_node nodes[4][2 * TD_BESIDE_STEPS - 1];
+	uint32_t root;
+	double shift[TD_MUDI_INPUTS], scale[TD_MUDI_INPUTS];
+};
+
+/* Kinds of tasks, rising, and what their networks have together. */
+struct td_beside_company {
+	uint32_t kinds[TD_SELECTOR_TASKS_MAX], count;
+	double layers[TD_MUDI_LAYERS];
+};
+
+#define TD_BESIDE_NOBODY UINT32_MAX
+
+struct td_beside {
+	enum td_beside_variant variant;
+	bool exact;         /* Mudi's curves of all pairs are there, without noise */
+	uint32_t tasks_max; /* beside a service; more than one is Mudi's */
+	struct td_beside_company *companies;
+	uint32_t company_count, companies_max;
+	struct td_beside_sampled *sampled; /* of each kind of service and company; Mudi's */
+	uint32_t *queue, head, tail;
+	uint8_t *taken; /* of each GPU: how many jobs it has */
+	uint64_t random, matched_ns;
+	bool changed;
+	struct td_beside_service {
+		struct td_gslice gslice;
+		struct td_muxflow_gpu monitor;
+		struct td_mudi_device *mudi;
+		uint32_t job; /* that it was tuned for, and the company */
+		uint64_t key;
+		bool grown, watches, paused;
+	} * services;
+	struct td_beside_found *cache;
+	struct td_beside_fit {
+		uint64_t key;
+		bool fits;
+	} * fits; /* Mudi's: whether a service can hold its objective beside a job, by the curves */
+	double (*margins)[TD_SERVICE_KINDS_MAX]; /* of each company, as last learnt */
+	bool stuck; /* a job has been paused since places were looked for */
+	double (*scores)[TD_SERVICE_KINDS_MAX]; /* of each company; NAN: not asked yet */
+	struct td_selector_device *devices;
+	double *gpu_scores;
+	uint32_t *place;
+	/* of the matching */
+	void *memory;
+	size_t bytes;
+	float *weights;
+	uint32_t *kinds;
+};
+
+const struct td_service_kind *td_beside_kind(const struct td_cluster *cluster, uint32_t service);
+/* Part of the time in which a service would be busy alone, with its usual batch. */
+double td_beside_activity(const struct td_cluster *cluster, uint32_t service);
+/* The place of what is found for a service's kind and rate beside a kind of job; its key is 0 unless it is there. */
+struct td_beside_found *td_beside_look_up(
+	struct td_cluster *cluster, uint32_t service, uint32_t profile);
+/* Of 1 << TD_BESIDE_CACHE_BITS places. */
+uint32_t td_beside_slot(uint64_t key);
+
+/* There is a place for one more job. */
+bool td_beside_is_open(const struct td_cluster *cluster, uint32_t gpu);
+/* Any of the open GPUs; UINT32_MAX: there is none. */
+uint32_t td_beside_choose_any(struct td_cluster *cluster);
+/* On the first `found` of state->place; false: those are too few, and are open again. */
+bool td_beside_start(struct td_cluster *cluster, uint32_t index, uint32_t found);
+
+/* Where the variant says; false: there is no such place. */
+bool td_beside_place(struct td_cluster *cluster, uint32_t index);
+
+/* beside_baselines.c; tune as td_sched's, of one service with a job */
+bool td_beside_tune_gslice(struct td_beside_service *own, const struct td_service_kind *kind,
+	struct td_service *service, uint32_t round);
+void td_beside_tune_gpulets(const struct td_cluster *cluster, struct td_service *service);
+uint32_t td_beside_choose_optimum(struct td_cluster *cluster, uint32_t profile);
+void td_beside_tune_optimum(struct td_cluster *cluster, uint32_t index, uint32_t profile);
+
+/* beside_muxflow.c */
+void td_beside_decide_muxflow(struct td_cluster *cluster);
+void td_beside_tune_muxflow(const struct td_cluster *cluster, struct td_beside_service *own,
+	uint32_t index, double demand);
+
+/* beside_company.c */
+/* Of the tasks on a GPU and, unless TD_BESIDE_NOBODY, one more of a kind. */
+uint32_t td_beside_company_of(struct td_cluster *cluster, uint32_t gpu, uint32_t newcomer);
+/* How many there can be of so many kinds, up to `tasks` on a GPU. */
+uint32_t td_beside_companies_max(uint32_t kinds, uint32_t tasks);
+void td_beside_companies_init(struct td_cluster *cluster);
+
+/* beside_mudi.c */
+void td_beside_decide_mudi(struct td_cluster *cluster);
+uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile);
+bool td_beside_tune_mudi(
+	struct td_cluster *cluster, struct td_beside_service *own, uint32_t index, uint32_t round);

@@ -1,0 +1,41 @@
+/*
+ * What schedulers learn before a run: dry runs and profiling campaigns in the ground truth, with noise, of the kinds that their papers profile. Nothing here is read by the engine.
+ *
+ *  - hyperbolas and pieces: each kind of service alone, each batch, at six shares;
+ *  - mudi: two-piece lines of each service, batch and profiled task, at six shares; four predictors per service from the counts of layers and the batch (learn.h);
+ *  - muxflow: 2,000 dry runs of services at some load beside profiled tasks, one multi-layer perceptron.
+ */
+#pragma once
+
+#include "learn/learn.h"
+#include "sim/engine/zoo.h"
+#include "sim/scheduler/schedulers.h"
+
+enum td_layers_use {
+	TD_LAYERS_TRUE,
+	TD_LAYERS_BLIND,    /* none is told: what the layers are worth */
+	TD_LAYERS_SHUFFLED, /* another task's */
+	TD_LAYERS_N,
+};
+
+struct td_knowledge {
+	struct td_sim_knowledge view; /* for the schedulers */
+	struct td_curve hyperbolas[TD_ZOO_SERVICES][TD_SELECTOR_BATCHES];
+	struct td_curve pieces[TD_ZOO_SERVICES][TD_SELECTOR_BATCHES];
+	double layers[TD_ZOO_KINDS][TD_MUDI_LAYERS];
+	struct td_model models[TD_ZOO_SERVICES]
+			      [4]; /* left slope, right slope, knee's share, its latency */
+	struct td_mudi_service mudi[TD_ZOO_SERVICES];
+	struct td_model muxflow;
+	double profiling_gpu_s; /* what it took, a hundred batches per sample */
+};
+
+/* Frees nothing of *ret before. */
+int td_knowledge_learn(const struct td_zoo *zoo, const struct td_contention *contention,
+	enum td_layers_use use, uint64_t seed, bool quick, struct td_knowledge *ret,
+	struct td_err *err);
+void td_knowledge_deinit(struct td_knowledge *knowledge);
+
+/* Mean |predicted - true| / true over services, batches and the tasks that were profiled, or were not: of the four numbers, as Fig. 11. */
+void td_knowledge_errors(const struct td_knowledge *knowledge, const struct td_zoo *zoo,
+	const struct td_contention *contention, bool profiled, double ret[4]);

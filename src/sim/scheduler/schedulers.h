@@ -1,0 +1,28 @@
+/* The schedulers that there are: thin adapters between the engine's events and src/policy. */
+#pragma once
+
+#include "policy/system/mudi.h"
+#include "sim/engine/sched.h"
+
+/* What is learnt or profiled before a run, for the schedulers that need it; NULL: not there. */
+struct td_sim_knowledge {
+	const struct td_mudi_service *mudi;     /* of each kind of service */
+	const double (*layers)[TD_MUDI_LAYERS]; /* of each profile */
+	uint32_t profiled;                      /* of the profiles: the first ones were dry-run */
+	const struct td_predictor *muxflow;
+	/* of each kind of service alone, each of the selector's batches, over the share */
+	const struct td_curve (*hyperbolas)[TD_SELECTOR_BATCHES], (*pieces)[TD_SELECTOR_BATCHES];
+};
+
+extern const struct td_sched td_sched_fifo, td_sched_preempt, td_sched_gandiva, td_sched_antman,
+	td_sched_tandem, td_sched_round_robin, td_sched_nvshare, td_sched_dcuda, td_sched_optimum;
+/* No system's: AntMan, but that its guests move, which its paper does not do. To see what staying costs it; not of tandem-sim run. */
+extern const struct td_sched td_sched_antman_moving;
+/* With services and what is known of them: not of tandem-sim run. -ENODATA from init without. */
+extern const struct td_sched td_sched_gslice, td_sched_gpulets, td_sched_muxflow, td_sched_mudi,
+	td_sched_mudi_more, td_sched_even, td_sched_bound, td_sched_mudi_truth, td_sched_mudi_exact,
+	td_sched_mudi_more_exact;
+
+/* NULL-terminated. */
+extern const struct td_sched *const td_scheds[];
+const struct td_sched *td_sched_find(const char *name);

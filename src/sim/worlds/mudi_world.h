@@ -1,0 +1,98 @@
+/*
+ * The world of the experiment mudi-sim: 1,000 services, 5,000 training tasks, and a simulation of them under each of the systems that are compared.
+ *
+ * Truth, services and tasks are zoo.h's; what the schedulers know is knowledge.h's: five of nine tasks are profiled, four are never seen. Arrivals: 5,000 consecutive ones of pooled Philly; a
+ * task's kind by Table 3, its duration that of a Philly job of one GPU in the same class, at most 200 h. Each service's rate walks between 0.67 and 1.33 of 15 % of its greatest throughput.
+ *
+ * Costs for all alike: a changed share costs the task beside it 5 s (a process with another share has to be started), a move 60 s. How much memory tasks and services need no table says: it is
+ * without limit but for Fig. 17 and Table 4, where sizes are declared and training memory is swapped. GSLICE and gpulets give training what is left of the GPU, as Mudi sets them up.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/base/sim.h"
+#include "sim/data/trace.h"
+#include "sim/report/experiment.h"
+#include "sim/scheduler/knowledge.h"
+
+#define TD_MUDI_GPUS      1000u
+#define TD_MUDI_TASKS     5000u
+#define TD_MUDI_SEEDS_MAX 50u
+#define TD_MUDI_CLASSES   4
+#define TD_MUDI_VARIANTS  4
+
+enum {
+	TD_MUDI_GSLICE,
+	TD_MUDI_GPULETS,
+	TD_MUDI_MUXFLOW,
+	TD_MUDI_ITSELF,
+	TD_MUDI_BOUND,
+	TD_MUDI_TANDEM,
+	TD_MUDI_TRUTH,
+	TD_MUDI_EXACT,
+	TD_MUDI_POLICIES,
+	TD_MUDI_MORE = TD_MUDI_POLICIES,
+	TD_MUDI_EVEN,
+	TD_MUDI_MORE_EXACT,
+	TD_MUDI_ALL
+};
+
+struct td_mudi_variant {
+	const char *name;
+	struct td_contention contention;
+};
+extern const struct td_mudi_variant td_mudi_variants[TD_MUDI_VARIANTS];
+
+struct td_mudi_world {
+	struct td_zoo zoo;
+	struct td_knowledge knowledge;
+	struct td_cluster cluster;
+	struct td_batch_table table;
+	struct td_service services[TD_MUDI_GPUS];
+	float rates[TD_MUDI_GPUS * TD_ZOO_INTERVALS];
+	struct td_sim_job tasks[TD_MUDI_TASKS];
+	uint32_t task_count;
+	const struct td_trace *trace;
+	/* jobs of the trace by class */
+	uint32_t *pools[TD_MUDI_CLASSES], pool_counts[TD_MUDI_CLASSES];
+};
+
+struct td_mudi_setting {
+	int variant;
+	double load, crowd; /* of the services' rates; of the arrivals */
+	bool memory;        /* GPUs have 40 GiB, and everybody needs some of it */
+	bool unbounded;     /* without the bounds */
+};
+
+/* Of a run, for each policy. */
+struct td_mudi_outcome {
+	double ct_s[TD_MUDI_ALL]; /* mean completion time */
+	double late[TD_MUDI_ALL]; /* part of the services' time, in % */
+	double late_s[TD_MUDI_ALL],
+		late_beside[TD_MUDI_ALL]; /* in s of a service; of the time with tasks, in % */
+	double together[TD_MUDI_ALL];     /* tasks on a GPU that has any, mean over its time */
+	double makespan_s[TD_MUDI_ALL];
+	/* Training memory on the host: part of the time with tasks, in %; the same beside each kind of service; times per task and hour; a transfer's mean */
+	double swapped[TD_MUDI_ALL], by_kind[TD_MUDI_ALL][TD_ZOO_SERVICES];
+	double swaps_per_h[TD_MUDI_ALL], transfer_ms[TD_MUDI_ALL];
+	double iterations;          /* Mudi's, of a tuning */
+	double moves, repartitions; /* tandem's */
+	double unfinished;
+};
+
+/* The trace's jobs of one GPU by class. -ENOENT: a class has none. */
+int td_mudi_pools(struct td_mudi_world *w, struct td_err *err);
+
+/* One setting under all of TD_MUDI_POLICIES, or under the systems alone; ret: of each seed. */
+int td_mudi_run(struct td_experiment_run *run, struct td_mudi_world *w,
+	const struct td_mudi_setting *setting, struct td_mudi_outcome *ret, struct td_err *err);
+
+/* Fig. 17: its three systems, with memory. */
+int td_mudi_run_more(struct td_experiment_run *run, struct td_mudi_world *w, int variant,
+	struct td_mudi_outcome *ret, struct td_err *err);
+
+/* Fig. 15, of two loads and all seeds: Mudi's violations rise slowest in every seed, or not. */
+void td_mudi_put_loads(struct td_experiment_run *run, enum td_variant variant,
+	const struct td_mudi_outcome *low, const struct td_mudi_outcome *high);

@@ -1,0 +1,132 @@
+/*
+ * The world of MuxFlow's experiments: 1,000 GPUs with a service each, offline jobs beside them.
+ *
+ * MuxFlow's online models, request curves and T4 pairs are not public. Services: three of Kairos' models on a T4, requests of a batch of 100, 20 to 190 a second as a cosine over the day with a phase for each service.
+ * Offline: jobs of a Philly VC, one GPU each, 10 min to 12 h, repeated to 7,200 GPU hours, arrivals folded into 12 h; ResNet-50, ResNet-18, CycleGAN, Transformer. The node is stepped every five minutes.
+ *
+ * Truth. Services press and suffer as Gavel's Recommendation jobs do (P100 fit), in the part of the time in which they are busy; offline jobs follow alpha + beta / x with alpha
+ * 0.63, the median of MISO's curves. Time-sharing: while both want the GPU each has half of it; by priority the service has three quarters. A service's latency is an M/D/1 queue's mean.
+ *
+ * The predictor is trained on 2,000 dry runs of this cluster's kinds with 5 % noise on what it is told (the features are a profile's, not the truth's numbers), for one contention variant each. It
+ * links nothing of the truth.
+ */
+#pragma once
+
+#include "learn/learn.h"
+#include "policy/algo/slo_split.h"
+#include "policy/cluster/muxflow_cluster.h"
+#include "policy/system/muxflow.h"
+#include "sim/data/trace.h"
+#include "sim/report/experiment.h"
+#include "sim/scheduler/muxflow_settle.h"
+
+#define TD_MUX_GPUS     1000u
+#define TD_MUX_SERVICES 3
+#define TD_MUX_OFFLINE  4
+#define TD_MUX_JOBS_MAX 20000u
+#define TD_MUX_SAMPLES  2000u
+#define TD_MUX_GUARD    1.2 /* of the latency alone, what a service may come to */
+#define TD_MUX_BINS     10  /* of a service's activity, for the matching */
+#define TD_MUX_FINE     200 /* steps of it, for what is found once */
+
+enum td_mux_how {
+	TD_MUX_TIME_SHARING,
+	TD_MUX_PRIORITY,
+	TD_MUX_MUXFLOW,
+	TD_MUX_NO_SHARE,
+	TD_MUX_NO_MATCH,
+	TD_MUX_NO_BOTH,
+	TD_MUX_TANDEM, /* MuxFlow's matching, the split by slo_split.h */
+	TD_MUX_ALL_ACTIVE, /* MuxFlow, if all SMs were active whenever a GPU is used: the most that a monitor could show */
+	/* bounds, with MuxFlow's matching: no share gives jobs more than the whole GPU at all times; and the most that a share and a duty give while the service stays within the guard, by the truth */
+	TD_MUX_WHOLE,
+	TD_MUX_GUARDED,
+	TD_MUX_TRUTH, /* MuxFlow's rules, what pairs really do in place of the predictor */
+	TD_MUX_HOWS,
+};
+
+struct td_mux_job {
+	double arrive_s, work_s, left_s, end_s;
+	uint32_t kind, gpu;
+};
+
+struct td_mux_world {
+	struct td_contender services[TD_MUX_SERVICES], offline[TD_MUX_OFFLINE];
+	double told_services[TD_MUX_SERVICES],
+		told_offline[TD_MUX_OFFLINE]; /* see td_sim_profile */
+	double service_s[TD_MUX_SERVICES];    /* time of one request alone */
+	struct td_contention contention;
+	double phases[TD_MUX_GPUS];
+	struct td_mux_job jobs[TD_MUX_JOBS_MAX];
+	uint32_t count;
+	struct td_model model;
+	/* of a run */
+	enum td_mux_how how;
+	uint32_t on[TD_MUX_GPUS]; /* job */
+	struct td_muxflow_gpu monitors[TD_MUX_GPUS];
+	double pause_s[TD_MUX_GPUS];
+	double factors[TD_MUX_SERVICES]
+		      [TD_MUX_OFFLINE]; /* tandem's, see slo_split.h; 0: not seen */
+	/* of a contention variant: what was found for TD_MUX_GUARDED, slowdown 0: not yet; whoever changes the variant zeroes it */
+	struct {
+		double speed, slowdown;
+	} guarded[TD_MUX_SERVICES][TD_MUX_OFFLINE][TD_MUX_FINE];
+	/* likewise: factor of a service's latency beside a kind of job under MuxFlow's share */
+	double hurt[TD_MUX_SERVICES][TD_MUX_OFFLINE][TD_MUX_FINE];
+	double prices[TD_MUX_OFFLINE]; /* see td_mux_least_cost() */
+	uint64_t random;
+	double until_s; /* 0: until all jobs have ended, or ten days */
+};
+
+struct td_mux_outcome {
+	double jct_s, oversold;
+	double latency,
+		service; /* mean factors over requests': with their queue, and of the service time alone */
+	/* MuxFlow's: of the mean latency what is above the guard at the least, with its shares, wherever the jobs are, times requests */
+	double least_excess,
+		most_requests; /* sums over the run; requests: of the busiest GPUs, as many as have a job */
+	double most_fixed; /* of -S: see td_mux_most_fixed() */
+	double moved_h, unfinished;
+	uint64_t moves;
+};
+
+struct td_mux_matching {
+	void *memory;
+	size_t bytes;
+	uint32_t kinds[TD_MUX_GPUS]; /* of each row copy */
+};
+
+/* Services and kinds, the trace, memory for the matching. */
+int td_mux_prepare(struct td_experiment_run *run, struct td_mux_world **ret,
+	struct td_mux_matching *m, struct td_trace *trace, struct td_err *err);
+int td_mux_read_services(struct td_mux_world *w, const char *data, struct td_err *err);
+int td_mux_read_kinds(struct td_mux_world *w, const char *data, struct td_err *err);
+int td_mux_make_jobs(struct td_mux_world *w, const struct td_trace *trace, const char *vc,
+	uint64_t seed, struct td_err *err);
+
+/* One dry run: a service at some load, a kind of job; what the predictor is told, and the job's speed as the truth has it. */
+double td_mux_draw_sample(const struct td_mux_world *w, uint64_t *state, double *ret_x);
+int td_mux_train(struct td_mux_world *w, const struct td_learn_options *options, uint64_t seed,
+	struct td_err *err);
+
+/* 0, or what the matching says. */
+int td_mux_simulate(struct td_mux_world *w, struct td_mux_matching *m, enum td_mux_how how,
+	struct td_mux_outcome *out);
+
+/*
+ * Of -S, a fixed share: no placement whatever oversells more than this. A job takes no less than its work over the highest speed that any of the services, however busy, leaves its kind under that
+ * share, and a move adds to it.
+ */
+double td_mux_most_fixed(struct td_mux_world *w);
+
+struct td_mux_choice {
+	double cost;
+	uint32_t gpu, kind;
+};
+
+/*
+ * A bound of the least cost at which counts[k] jobs of each kind are put on GPUs, one on each. For any prices of the kinds no assignment costs less than sum(counts x prices) plus the smallest of
+ * min_k(cost - price), one for each job (weak duality): some rounds look for prices under which this is large, from those given on, and leave the best. ret_choices: room for all GPUs.
+ */
+double td_mux_least_cost(const double (*costs)[TD_MUX_OFFLINE], uint32_t gpus,
+	const uint32_t *counts, double *prices, uint32_t rounds, struct td_mux_choice *ret_choices);
