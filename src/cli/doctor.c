@@ -91,8 +91,7 @@ static void check_memory(struct report *report)
 	if (!*text)
 		snprintf(text, sizeof(text),
 			"backend auto is swap: memory leaves the GPU between turns, unless a "
-			"program has "
-			"loaded what speaks against it");
+			"program has a device open that gives it to other hardware");
 	say(report, "memory", true, text);
 }
 

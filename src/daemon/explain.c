@@ -168,7 +168,7 @@ char *td_node_explain_bounds(
 			"memory as moving it takes.");
 	else if (process->stays == TD_BACKEND_REGISTERS)
 		n = add(buf, len, n,
-			"Its memory stays on the GPU (backend auto): %s, which it has loaded, may "
+			"Its memory stays on the GPU (backend auto): it has %s open, which may "
 			"tell other hardware where that is.",
 			process->stays_for);
 	if (process->pacing.pause_until_ns)

@@ -391,7 +391,7 @@ static bool tell_backend(uint64_t now_ns)
 	self.reason = choice.reason;
 	msg.backend.kind = choice.kind;
 	msg.backend.reason = choice.reason;
-	snprintf(msg.backend.library, sizeof(msg.backend.library), "%s", choice.library);
+	snprintf(msg.backend.library, sizeof(msg.backend.library), "%s", choice.device);
 	if (self.takes_backends)
 		send_msg(&msg);
 	return true;

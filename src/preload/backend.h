@@ -37,7 +37,7 @@ enum td_backend_kind {
 enum td_backend_reason {
 	TD_BACKEND_NO_REASON,
 	TD_BACKEND_CANNOT,    /* a GPU that the program sees cannot map memory as it takes */
-	TD_BACKEND_REGISTERS, /* a library is loaded that may tell other hardware where memory is */
+	TD_BACKEND_REGISTERS, /* a device is open that may tell other hardware where memory is */
 	TD_BACKEND_REASON_N,
 };
 

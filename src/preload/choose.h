@@ -1,9 +1,11 @@
 /*
- * TANDEM_BACKEND=auto (ADR 0006): swap where every GPU that the program sees maps memory as swap needs it and nothing that the program has
- * loaded may tell other hardware where memory is, behind CUDA's back; else plain. Chosen once, before the first GPU is known to anybody: memory
- * cannot change its backend.
+ * TANDEM_BACKEND=auto (ADR 0006): swap where every GPU that the program sees maps memory as swap
+ * needs it, and the program has no device open through which other hardware is told where memory
+ * is, behind CUDA's back; else plain. What is loaded does not count: PyTorch loads libcufile in
+ * every process, and few of them use it. The choice is made once, before the first GPU is known to
+ * anybody: memory cannot change its backend.
  *
- *   OPEN --nothing speaks against it--> MOVES --such a library is loaded--> STAYS
+ *   OPEN --nothing speaks against it--> MOVES --such a device is opened---> STAYS
  *     \--something does--> PLAIN
  *   GIVEN: the user has said which
  *
@@ -20,9 +22,9 @@
 #define TD_BACKEND_AUTO TD_BACKEND_N
 
 struct td_choice {
-	uint8_t kind;     /* enum td_backend_kind; while nothing is chosen: plain */
-	uint8_t reason;   /* enum td_backend_reason */
-	char library[64]; /* that speaks against moving; empty: none */
+	uint8_t kind;    /* enum td_backend_kind; while nothing is chosen: plain */
+	uint8_t reason;  /* enum td_backend_reason */
+	char device[64]; /* that speaks against moving: its path, cut; empty: none */
 };
 
 /* use: makes it the process's backend. stay: its memory is not moved any more; no lock is held. */
@@ -39,14 +41,17 @@ void td_choose(void);
 
 void td_choice_get(struct td_choice *ret);
 
-/* Agent only, with no lock, before memory moves and now and then: stays it from now on? Costs a look at a counter of the dynamic linker. */
+/*
+ * Agent only, with no lock, before memory moves and now and then: does it stay from now on? Costs
+ * one system call for each open file.
+ */
 void td_choose_look(void);
 
 /* For moments: no other thread forks in between. */
 void td_choose_hold_forks(void);
 void td_choose_release_forks(void);
 
-/* Around fork: no thread looks at the list of libraries meanwhile, or holds forks off. */
+/* Around fork: no thread lists open files meanwhile, or holds forks off. */
 void td_choose_before_fork(void);
 void td_choose_after_fork(void);
 void td_choose_forked(void);

@@ -25,7 +25,7 @@ enum td_lock_rank {
 	TD_RANK_DRAIN,   /* drain.c: the drain thread's job */
 	TD_RANK_STEPS,   /* steps.c: steps and their period */
 	TD_RANK_PLACE,   /* place.c: the job's GPUs, once */
-	TD_RANK_LIST, /* choose.c: the dynamic linker's list is looked at, or a connection made; no fork meanwhile */
+	TD_RANK_LIST, /* choose.c: open files are listed, or a connection is made; no fork meanwhile */
 	TD_RANK_N,
 };
 

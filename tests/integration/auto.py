@@ -2,14 +2,21 @@
 from shell import *
 
 
-def under_auto(world, *options, library=None):
-    """library: one that is there from the start."""
-    loaded = ["env", f"LD_PRELOAD={library}"] if library else []
-    return Shell(world, *loaded, TANDEM, "run", "--backend", "auto", *options, "--")
+def under_auto(world, *options, opened=None):
+    """opened: a file that is open from the start."""
+    opens = ["sh", "-c", 'exec 9<>"$0"; exec "$@"', opened] if opened else []
+    return Shell(world, *opens, TANDEM, "run", "--backend", "auto", *options, "--")
+
+
+def a_device(world, path):
+    """Any file will do: it is its path that counts."""
+    path = f"{world.directory}{path}"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, "w").close()
+    return path
 
 
 def a_library(world, name):
-    """Any will do: it is the file's name that counts."""
     path = f"{world.directory}/{name}"
     shutil.copy(f"{BUILD}/tests/integration/libwrapper.so", path)
     return path
@@ -89,18 +96,37 @@ def it_is_told_to_a_daemon_that_was_greeted_before_it_was_chosen():
         nothing_is_left(world)
 
 
-def it_is_plain_beside_a_library_that_registers_memory_and_says_so():
+def it_is_swap_beside_a_library_that_could_register_memory_and_has_not():
+    """As PyTorch, whose wheels load libcufile in every process."""
+    with World() as world:
+        a = under_auto(world)
+        a.do("load", a_library(world, "libcufile.so.0"))
+        memory = a.do("alloc", 30 * MIB)
+        a.do("set", memory, 0, 7)
+        a.do("load", a_library(world, "libibverbs.so.1"))
+        assert row_of(world, a)["backend"] == "swap", row_of(world, a)
+        rival = rival_takes_turns(world, a)
+        assert a.do("get", memory, 0) == 7
+        assert "backend auto" not in explained(world, a), explained(world, a)
+        end(rival), a.end()
+        nothing_is_left(world)
+
+
+def it_is_plain_beside_a_device_that_registers_memory_and_says_so():
     for options in ([], ["--gpu", "any"]):
         with World() as world:
-            a = under_auto(world, *options, library=a_library(world, "libibverbs.so.1"))
+            device = a_device(world, "/dev/gdrdrv")
+            said = f"it has {device} open"
+            assert len(device) < 64, device
+            a = under_auto(world, *options, opened=device)
             a.do("alloc", 30 * MIB)
             assert row_of(world, a)["backend"] == "plain", row_of(world, a)
-            until(lambda: "libibverbs.so.1, which it has loaded" in explained(world, a), "it is said why")
+            until(lambda: said in explained(world, a), "it is said why")
             # The next daemon hears it, too.
             os.kill(world.daemon_pid(), signal.SIGKILL)
             until(lambda: world.call(TANDEM, "ps").returncode, "the daemon is gone")
             world.call(TANDEM, "run", "--", "true")
-            until(lambda: "libibverbs.so.1, which it has loaded" in explained(world, a), "it is said again")
+            until(lambda: said in explained(world, a), "it is said again")
             assert row_of(world, a)["backend"] == "plain"
             a.end()
             nothing_is_left(world)
@@ -114,15 +140,16 @@ def rivals_take_turns_beside(world, size):
     assert len(world.events("shrunk")) > 1, world.events("shrunk")
 
 
-def once_such_a_library_has_come_nothing_moves_any_more():
+def once_such_a_device_is_open_nothing_moves_any_more():
     with World() as world:
         world.call(TANDEM, "run", "--", "true")
         assert world.call(TANDEM, "set", "quantum=100ms", "quantum.min=100ms").returncode == 0
         a = under_auto(world)
         early = a.do("alloc", 14 * MIB)
         a.do("set", early, 0, 7)
-        a.do("load", a_library(world, "libucp.so.0"))
-        until(lambda: "libucp.so.0, which it has loaded" in explained(world, a), "it is said")
+        device = a_device(world, "/dev/infiniband/uverbs0")
+        a.do("open_file", device)
+        until(lambda: f"it has {device} open" in explained(world, a), "it is said")
         late, small = a.do("alloc", 6 * MIB), a.do("alloc", 1000)
         a.do("set", late, 0, 8), a.do("set", small, 0, 9)
         rivals_take_turns_beside(world, "30m")
@@ -143,9 +170,10 @@ def what_has_left_before_that_comes_back_and_stays():
         memory = a.do("alloc", 30 * MIB)
         a.do("set", memory, 0, 7)
         rival = rival_takes_turns(world, a)
-        a.do("load", a_library(world, "libfabric.so.1"))
+        device = a_device(world, "/dev/nvidia-fs0")
+        a.do("open_file", device)
         assert a.do("get", memory, 0) == 7
-        until(lambda: "libfabric.so.1, which it has loaded" in explained(world, a), "it is said")
+        until(lambda: f"it has {device} open" in explained(world, a), "it is said")
         until(lambda: a.do("get", memory, 0) == 7 and row_of(world, a)["resident_bytes"] >= 30 * MIB, "it is back")
         moved = row_of(world, a)["out_bytes"]
         end(rival)
@@ -153,17 +181,6 @@ def what_has_left_before_that_comes_back_and_stays():
         row = row_of(world, a)
         assert row["out_bytes"] == moved and row["resident_bytes"] >= 30 * MIB, (row, moved)
         assert a.do("get", memory, 0) == 7
-        a.end()
-        nothing_is_left(world)
-
-
-def a_library_in_a_namespace_of_its_own_is_seen():
-    with World() as world:
-        a = under_auto(world)
-        a.do("alloc", 14 * MIB)
-        assert row_of(world, a)["backend"] == "swap", row_of(world, a)
-        a.do("load_apart", a_library(world, "libcufile.so.0"))
-        until(lambda: "libcufile.so.0, which it has loaded" in explained(world, a), "it is said")
         a.end()
         nothing_is_left(world)
 
@@ -201,10 +218,10 @@ run_cases([
     the_doctor_says_what_it_is_here,
     two_programs_of_three_quarters_of_the_memory_each_just_run,
     it_is_told_to_a_daemon_that_was_greeted_before_it_was_chosen,
-    it_is_plain_beside_a_library_that_registers_memory_and_says_so,
-    once_such_a_library_has_come_nothing_moves_any_more,
+    it_is_swap_beside_a_library_that_could_register_memory_and_has_not,
+    it_is_plain_beside_a_device_that_registers_memory_and_says_so,
+    once_such_a_device_is_open_nothing_moves_any_more,
     what_has_left_before_that_comes_back_and_stays,
-    a_library_in_a_namespace_of_its_own_is_seen,
     what_is_checkpointed_by_another_process_is_there_again_afterwards,
     a_word_that_is_none_is_refused_with_those_that_are,
 ])

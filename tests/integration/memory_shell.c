@@ -5,13 +5,14 @@
  *   alloc BYTES   free N   set N WORD VALUE   get N WORD   add N (by a kernel, at its first word)
  *   export N   open HANDLE   close N   range N   used   fork (a child that does nothing until it is killed)
  *   device D (uses that GPU from now on)   peer D (lets the GPU in use into memory of that one)   unpeer D   access N   sync_memops N
- *   load PATH (a shared library)
+ *   load PATH (a shared library)   open_file PATH
  *   context (a second one on the GPU in use; the first is what GPU 0 began with)   end_first
  */
 #define ALL_CALLS
 #include "softgpu/cuda.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "cuda/objects.h"
@@ -188,9 +189,8 @@ static CUresult obey(char words[4][160], unsigned long long *value)
 		r = cuCheckpointProcessRestore(atoi(words[1]), NULL);
 		return r ? r : cuCheckpointProcessUnlock(atoi(words[1]), NULL);
 	}
-	if (!strcmp(words[0], "load_apart"))
-		return dlmopen(LM_ID_NEWLM, words[1], RTLD_NOW) ? CUDA_SUCCESS
-								: CUDA_ERROR_NOT_FOUND;
+	if (!strcmp(words[0], "open_file"))
+		return open(words[1], O_RDWR) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 	if (!strcmp(words[0], "sync_memops"))
 		return cuPointerSetAttribute(&on, TD_POINTER_SYNC_MEMOPS, at(words[1]));
 	return -1;

@@ -1,9 +1,11 @@
-/* The backend `auto`: what it is decided by, once, and what it becomes when a library comes that speaks against it. Each case in a process of its own. */
-#include <dlfcn.h>
-#include <link.h>
+/* The backend `auto`: what it is decided by, once, and what it becomes when a device is opened that speaks against it. Each case in a process of its own. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +15,6 @@
 
 #define VMM        102
 #define POSIX_FD   103
-#define RDMA_VMM   110
 #define RDMA       116
 #define DEVICES    2
 #define ATTRIBUTES 128
@@ -21,6 +22,7 @@
 static int attributes[DEVICES][ATTRIBUTES], devices = DEVICES, count_error;
 static enum td_backend_kind used = TD_BACKEND_N;
 static unsigned uses, stays;
+static char opened[96];
 
 static int get_count(int *ret)
 {
@@ -64,11 +66,11 @@ static struct td_choice choice(void)
 	return c;
 }
 
-static bool chosen(uint8_t kind, uint8_t reason, const char *library)
+static bool chosen(uint8_t kind, uint8_t reason, const char *device)
 {
 	struct td_choice c = choice();
 
-	return c.kind == kind && c.reason == reason && !strcmp(c.library, library) && used == kind;
+	return c.kind == kind && c.reason == reason && !strcmp(c.device, device) && used == kind;
 }
 
 static bool takes_what_the_user_says(void)
@@ -114,17 +116,13 @@ static bool is_plain_where_memory_cannot_be_passed_on(void)
 	return is_plain_without(0, POSIX_FD);
 }
 
-static bool goes_by_what_the_device_can_do_for_network_cards(void)
+/* GPUs for data centres can be reached by network cards: that alone says nothing of a program. */
+static bool is_swap_where_network_cards_reach_other_memory_alone(void)
 {
 	begin(TD_BACKEND_AUTO);
 	attributes[1][RDMA] = 1;
 	td_choose();
-	if (!chosen(TD_BACKEND_PLAIN, TD_BACKEND_CANNOT, ""))
-		return false;
-	begin(TD_BACKEND_AUTO);
-	attributes[1][RDMA] = attributes[1][RDMA_VMM] = 1;
-	td_choose();
-	return choice().kind == TD_BACKEND_SWAP;
+	return chosen(TD_BACKEND_SWAP, 0, "");
 }
 
 static bool is_plain_where_the_driver_does_not_answer(void)
@@ -140,100 +138,100 @@ static bool is_plain_where_the_driver_does_not_answer(void)
 	return chosen(TD_BACKEND_PLAIN, TD_BACKEND_CANNOT, "");
 }
 
-/* Any library will do: it is the file's name that counts. */
-static bool copy_some_library(const char *path)
+/* Any file will do: it is the path that counts. The file is there for as long as it is open. */
+static bool open_device(const char *path)
 {
-	void *handle = dlopen("libm.so.6", RTLD_NOW);
-	struct link_map *map;
-	char buffer[1 << 16];
-	FILE *from, *to = NULL;
-	size_t n;
-	bool copied;
+	char root[] = "/tmp/tandem-choose-XXXXXX", directory[64], full[192];
+	int fd;
 
-	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map))
+	if (!mkdtemp(root))
 		return false;
-	from = fopen(map->l_name, "rb");
-	if (from)
-		to = fopen(path, "wb");
-	while (from && to && (n = fread(buffer, 1, sizeof(buffer), from)) > 0)
-		(void)fwrite(buffer, 1, n, to);
-	copied = from && to && !ferror(from) && !ferror(to);
-	if (from)
-		fclose(from);
-	return to && !fclose(to) && copied;
-}
-
-static bool load_into(Lmid_t space, const char *name)
-{
-	char directory[] = "/tmp/tandem-choose-XXXXXX", path[128];
-	bool loaded;
-
-	if (!mkdtemp(directory))
-		return false;
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	loaded = copy_some_library(path) && dlmopen(space, path, RTLD_NOW | RTLD_LOCAL);
-	unlink(path);
+	snprintf(directory, sizeof(directory), "%s/dev", root);
+	mkdir(directory, 0700);
+	snprintf(full, sizeof(full), "%s/dev/infiniband", root);
+	mkdir(full, 0700);
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	fd = open(full, O_RDWR | O_CREAT, 0600);
+	unlink(full);
+	snprintf(full, sizeof(full), "%s/dev/infiniband", root);
+	rmdir(full);
 	rmdir(directory);
-	return loaded;
+	rmdir(root);
+	snprintf(opened, sizeof(opened), "%.40s%s", root, path);
+	return fd >= 0;
 }
 
-static bool load(const char *name)
+static bool chosen_for_what_is_open(uint8_t kind)
 {
-	return load_into(LM_ID_BASE, name);
+	struct td_choice c = choice();
+
+	return c.kind == kind && c.reason == TD_BACKEND_REGISTERS && used == kind &&
+	       !strncmp(c.device, opened, strlen(opened));
 }
 
-static bool is_plain_beside_a_library_that_registers(void)
-{
-	begin(TD_BACKEND_AUTO);
-	if (!load("libibverbs-1a2b3c.so.1"))
-		return false;
-	td_choose();
-	return chosen(TD_BACKEND_PLAIN, TD_BACKEND_REGISTERS, "libibverbs-1a2b3c.so.1");
-}
-
-static bool stays_once_such_a_library_has_come(void)
+static bool is_plain_beside_a_device_that_registers(void)
 {
 	begin(TD_BACKEND_AUTO);
+	if (!open_device("/dev/infiniband/uverbs3"))
+		return false;
 	td_choose();
-	if (!load("libverbs.so.1") || !load("xlibucp.so.0"))
-		return false;
-	td_choose_look();
-	if (!chosen(TD_BACKEND_SWAP, 0, "") || stays)
-		return false;
-	if (!load("libucp.so.0"))
-		return false;
-	td_choose_look();
-	td_choose_look();
-	return chosen(TD_BACKEND_SWAP, TD_BACKEND_REGISTERS, "libucp.so.0") && stays == 1;
+	return chosen_for_what_is_open(TD_BACKEND_PLAIN);
 }
 
-static bool is_plain_beside_one_in_another_namespace(void)
+static bool is_swap_beside_other_devices(void)
 {
 	begin(TD_BACKEND_AUTO);
-	if (!load_into(LM_ID_NEWLM, "libfabric-77.so.1"))
+	if (!open_device("/dev/nvidia0") || !open_device("/dev/infiniband/rdma_cm") ||
+		!open_device("/dev/gdr"))
 		return false;
 	td_choose();
-	return chosen(TD_BACKEND_PLAIN, TD_BACKEND_REGISTERS, "libfabric-77.so.1");
+	return chosen(TD_BACKEND_SWAP, 0, "");
 }
 
-static bool stays_once_one_has_come_into_another_namespace(void)
+/* As PyTorch does, whose wheels load it in every process. */
+static bool is_swap_beside_a_library_that_could(void)
+{
+	void *at;
+	int fd;
+
+	begin(TD_BACKEND_AUTO);
+	fd = memfd_create("libcufile.so.0", 0);
+	if (fd < 0 || ftruncate(fd, 4096))
+		return false;
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	td_choose();
+	td_choose_look();
+	return at != MAP_FAILED && chosen(TD_BACKEND_SWAP, 0, "") && !stays;
+}
+
+static bool stays_once_such_a_device_is_open(void)
 {
 	begin(TD_BACKEND_AUTO);
 	td_choose();
-	if (!load_into(LM_ID_NEWLM, "libm-of-mine.so"))
+	td_choose_look();
+	if (!chosen(TD_BACKEND_SWAP, 0, "") || stays || !open_device("/dev/nvidia-fs15"))
 		return false;
 	td_choose_look();
-	if (!chosen(TD_BACKEND_SWAP, 0, "") || stays || !load_into(LM_ID_NEWLM, "libpsm2.so.2"))
-		return false;
 	td_choose_look();
-	return chosen(TD_BACKEND_SWAP, TD_BACKEND_REGISTERS, "libpsm2.so.2") && stays == 1;
+	return chosen_for_what_is_open(TD_BACKEND_SWAP) && stays == 1;
 }
 
-static bool is_the_users_word_whatever_is_loaded(void)
+static bool is_plain_where_open_files_are_not_listed(void)
+{
+	struct rlimit none = {0, 0};
+
+	begin(TD_BACKEND_AUTO);
+	if (setrlimit(RLIMIT_NOFILE, &none))
+		return false;
+	td_choose();
+	return chosen(TD_BACKEND_PLAIN, TD_BACKEND_REGISTERS, "/proc/thread-self/fd");
+}
+
+static bool is_the_users_word_whatever_is_open(void)
 {
 	begin(TD_BACKEND_SWAP);
 	td_choose();
-	if (!load("libucp.so.0"))
+	if (!open_device("/dev/gdrdrv"))
 		return false;
 	td_choose_look();
 	return chosen(TD_BACKEND_SWAP, 0, "") && !stays;
@@ -243,14 +241,14 @@ static bool is_chosen_anew_in_a_child(void)
 {
 	begin(TD_BACKEND_AUTO);
 	td_choose();
-	if (!load("libgdrapi.so.2"))
+	if (!open_device("/dev/gdrdrv"))
 		return false;
 	td_choose_look();
 	td_choose_forked();
 	if (!chosen(TD_BACKEND_PLAIN, 0, ""))
 		return false;
 	td_choose();
-	return chosen(TD_BACKEND_PLAIN, TD_BACKEND_REGISTERS, "libgdrapi.so.2") && stays == 1;
+	return chosen_for_what_is_open(TD_BACKEND_PLAIN) && stays == 1;
 }
 
 static void in_child(bool (*run)(void))
@@ -286,9 +284,9 @@ TEST(the_backend_is_plain_where_memory_cannot_be_passed_on)
 	in_child(is_plain_where_memory_cannot_be_passed_on);
 }
 
-TEST(the_backend_goes_by_what_the_device_can_do_for_network_cards)
+TEST(the_backend_is_swap_where_network_cards_reach_other_memory_alone)
 {
-	in_child(goes_by_what_the_device_can_do_for_network_cards);
+	in_child(is_swap_where_network_cards_reach_other_memory_alone);
 }
 
 TEST(the_backend_is_plain_where_the_driver_does_not_answer)
@@ -296,29 +294,34 @@ TEST(the_backend_is_plain_where_the_driver_does_not_answer)
 	in_child(is_plain_where_the_driver_does_not_answer);
 }
 
-TEST(the_backend_is_plain_beside_a_library_that_registers)
+TEST(the_backend_is_plain_beside_a_device_that_registers)
 {
-	in_child(is_plain_beside_a_library_that_registers);
+	in_child(is_plain_beside_a_device_that_registers);
 }
 
-TEST(the_backend_stays_once_such_a_library_has_come)
+TEST(the_backend_is_swap_beside_other_devices)
 {
-	in_child(stays_once_such_a_library_has_come);
+	in_child(is_swap_beside_other_devices);
 }
 
-TEST(the_backend_is_plain_beside_a_library_in_another_namespace_that_registers)
+TEST(the_backend_is_swap_beside_a_library_that_could)
 {
-	in_child(is_plain_beside_one_in_another_namespace);
+	in_child(is_swap_beside_a_library_that_could);
 }
 
-TEST(the_backend_stays_once_such_a_library_has_come_into_another_namespace)
+TEST(the_backend_stays_once_such_a_device_is_open)
 {
-	in_child(stays_once_one_has_come_into_another_namespace);
+	in_child(stays_once_such_a_device_is_open);
 }
 
-TEST(the_backend_is_the_users_word_whatever_is_loaded)
+TEST(the_backend_is_plain_where_open_files_are_not_listed)
 {
-	in_child(is_the_users_word_whatever_is_loaded);
+	in_child(is_plain_where_open_files_are_not_listed);
+}
+
+TEST(the_backend_is_the_users_word_whatever_is_open)
+{
+	in_child(is_the_users_word_whatever_is_open);
 }
 
 TEST(the_backend_is_chosen_anew_in_a_child)

@@ -527,5 +527,5 @@ TEST(a_backend_is_chosen_before_there_is_memory_and_why_it_stays_may_be_told_lat
 	CHECK_EQ(chooses(f, TD_BACKEND_PLAIN, TD_BACKEND_REGISTERS, "libucp.so"), -EPROTO);
 	CHECK_EQ(chooses(f, TD_BACKEND_SWAP, TD_BACKEND_REGISTERS, "lib\033ucp.so"), 0);
 	CHECK(strstr(td_node_explain_bounds(&w.node, f->process, text, sizeof(text)),
-		"lib?ucp.so, which it has loaded"));
+		"it has lib?ucp.so open"));
 }
