@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/stack.h"
 #define IN_FLIGHT_MAX  2048u
 #define RECEIVER_STACK (128 * 1024)
 
@@ -185,7 +186,7 @@ static int start_receiver(struct sg_client *client)
 	int r;
 
 	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, RECEIVER_STACK);
+	pthread_attr_setstacksize(&attributes, td_stack_bytes(RECEIVER_STACK));
 	/* The program's signals are for the program's threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

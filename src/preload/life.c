@@ -27,6 +27,7 @@
 #include "preload/slot.h"
 #include "preload/steps.h"
 #include "preload/swap.h"
+#include "preload/thread.h"
 
 static void in_child(void)
 {
@@ -96,6 +97,7 @@ void td_begin(void)
 		return;
 	(void)td_slot_init();
 	td_gate_init();
+	td_thread_init();
 	at_fork(td_choose_before_fork, td_choose_after_fork, in_child);
 }
 

@@ -6,7 +6,17 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#define STACK_BYTES (1024 * 1024)
+#include "base/stack.h"
+
+#define STACK_BYTES ((size_t)1024 * 1024)
+
+/* Written at load, before there are threads: what is in the stack beside it does not change. */
+static size_t stack_bytes = STACK_BYTES;
+
+void td_thread_init(void)
+{
+	stack_bytes = td_stack_bytes(STACK_BYTES);
+}
 
 static void *begin(void *arg)
 {
@@ -25,7 +35,7 @@ int td_thread_start(void *(*run)(void *arg))
 
 	if (pthread_attr_init(&attributes))
 		return -ENOMEM;
-	(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	(void)pthread_attr_setstacksize(&attributes, stack_bytes);
 	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);

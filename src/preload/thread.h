@@ -4,6 +4,9 @@
 #include <pthread.h>
 #include <stddef.h>
 
+/* Once, at load: looks how much of a stack the program's thread-local storage takes. */
+void td_thread_init(void);
+
 /* 0 or -errno. */
 int td_thread_start(void *(*run)(void *arg));
 

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/stack.h"
 #include "softgpu/driver/driver.h"
 
 #define LATER_BYTES ((uint64_t)1 << 20) /* less is given back at once */
@@ -81,7 +82,7 @@ static bool is_reaped(void)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	made = !pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) &&
-	       !pthread_attr_setstacksize(&attributes, STACK_BYTES) &&
+	       !pthread_attr_setstacksize(&attributes, td_stack_bytes(STACK_BYTES)) &&
 	       !pthread_create(&thread, &attributes, reap, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);

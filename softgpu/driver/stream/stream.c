@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/stack.h"
 #include "base/time.h"
 #include "softgpu/driver/device/handles.h"
 #include "softgpu/driver/graph/graph.h"
@@ -122,7 +123,7 @@ static int start_worker(struct CUstream_st *stream)
 	int r;
 
 	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, WORKER_STACK);
+	pthread_attr_setstacksize(&attributes, td_stack_bytes(WORKER_STACK));
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
