@@ -6,7 +6,7 @@
 
 #include "gpu/nvml_abi.h"
 
-#define GPUS_MAX      16u
+#define GPUS_MAX      64u
 #define PROCESSES_MAX 512u
 #define COLUMNS_MAX   32u
 

@@ -65,20 +65,20 @@ static uint64_t suspend(struct sg_peer_state *client)
 
 uint32_t sg_remap(uint64_t map, uint32_t gpu)
 {
-	return (uint32_t)(map >> (4 * gpu)) & 15;
+	return gpu < SG_REMAP_MAX ? (uint32_t)(map >> (4 * gpu)) & 15 : gpu;
 }
 
 /* Each GPU goes to one that is there, and no two to the same. */
 static bool is_valid(const struct sg_server *server, uint64_t map)
 {
-	uint32_t seen = 0;
+	uint64_t seen = 0;
 
 	for (uint32_t i = 0; i < server->gpu_count; i++) {
 		uint32_t to = sg_remap(map, i);
 
-		if (to >= server->gpu_count || seen & 1u << to)
+		if (to >= server->gpu_count || seen >> to & 1)
 			return false;
-		seen |= 1u << to;
+		seen |= 1ull << to;
 	}
 	return true;
 }

@@ -39,7 +39,7 @@ struct sg_client {
 	struct sg_op *ops;        /* lock */
 	uint32_t op_count;        /* of them */
 	void (*notice)(const struct sg_msg *msg);
-	uint64_t map; /* which of the server's GPUs each of ours is, four bits each */
+	uint8_t map[SG_GPU_MAX]; /* which of the server's GPUs each of ours is */
 };
 
 char *sg_dir(char *buf, size_t len)
@@ -129,11 +129,17 @@ static void tell_of_loss(struct sg_client *client)
 		client->notice(&msg);
 }
 
+/* What the server calls this process's GPU. */
+static uint32_t server_gpu(const struct sg_client *client, uint32_t gpu)
+{
+	return __atomic_load_n(&client->map[gpu % SG_GPU_MAX], __ATOMIC_RELAXED);
+}
+
 /* What this process calls the server's GPU. */
 static uint32_t ours(const struct sg_client *client, uint32_t gpu)
 {
 	for (uint32_t i = 0; i < SG_GPU_MAX; i++)
-		if ((client->map >> (4 * i) & 15) == gpu)
+		if (server_gpu(client, i) == gpu)
 			return i;
 	return gpu;
 }
@@ -212,7 +218,8 @@ int sg_client_new_with_notices(const char *dir, void (*notice)(const struct sg_m
 		return -ENOMEM;
 	client->pid = getpid();
 	client->notice = notice;
-	client->map = SG_REMAP_NOTHING;
+	for (uint32_t i = 0; i < SG_GPU_MAX; i++)
+		client->map[i] = (uint8_t)i;
 	pthread_mutex_init(&client->lock, NULL);
 	pthread_cond_init(&client->changed, NULL);
 	client->fd = connect_to(dir);
@@ -271,10 +278,7 @@ static int post(struct sg_client *client, const struct sg_msg *msg, const void *
 	struct msghdr header = {.msg_iov = parts, .msg_iovlen = len ? 2 : 1};
 	ssize_t n;
 
-	mapped.gpu = (uint32_t)(__atomic_load_n(&client->map, __ATOMIC_RELAXED) >>
-				(4 * (msg->gpu & 15))) &
-		     15;
-
+	mapped.gpu = server_gpu(client, msg->gpu);
 	do
 		n = sendmsg(client->fd, &header, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
@@ -424,11 +428,19 @@ int sg_client_tell(struct sg_client *client, const struct sg_msg *msg)
 	return post(client, msg, NULL, 0);
 }
 
-void sg_client_remap(struct sg_client *client, uint64_t map)
+void sg_client_choose(struct sg_client *client, const uint32_t *gpus)
 {
-	uint64_t fresh = 0;
-
 	for (uint32_t i = 0; i < SG_GPU_MAX; i++)
-		fresh |= (map >> (4 * (client->map >> (4 * i) & 15)) & 15) << (4 * i);
-	__atomic_store_n(&client->map, fresh, __ATOMIC_RELAXED);
+		__atomic_store_n(&client->map[i], (uint8_t)gpus[i], __ATOMIC_RELAXED);
+}
+
+void sg_client_moved(struct sg_client *client, uint64_t map)
+{
+	for (uint32_t i = 0; i < SG_GPU_MAX; i++) {
+		uint32_t from = server_gpu(client, i);
+
+		if (from < SG_REMAP_MAX)
+			__atomic_store_n(&client->map[i], (uint8_t)(map >> (4 * from) & 15),
+				__ATOMIC_RELAXED);
+	}
 }

@@ -61,8 +61,10 @@ int sg_client_op_wait(struct sg_client *client, struct sg_op *op);
 
 /* Sends a message that has no answer. */
 int sg_client_tell(struct sg_client *client, const struct sg_msg *msg);
-/* From now on what this process calls a GPU is another one of the server's: four bits for each of those that it had. */
-void sg_client_remap(struct sg_client *client, uint64_t map);
+/* From now on this process calls the server's GPU gpus[i] its i-th: SG_GPU_MAX entries. */
+void sg_client_choose(struct sg_client *client, const uint32_t *gpus);
+/* What was on a GPU is on another one: a map as of SG_CHECKPOINT_RESTORE. */
+void sg_client_moved(struct sg_client *client, uint64_t map);
 
 /* Tells the server why a context ended. */
 void sg_client_xid(struct sg_client *client, uint32_t gpu, uint32_t number);

@@ -25,7 +25,7 @@
 /* A kernel may begin so long before the server hears of it; with messages that are slower the GPU is idle meanwhile. */
 #define SG_LATE_MAX_NS 200000u
 #define SG_NAME_MAX    64
-#define SG_GPU_MAX     16
+#define SG_GPU_MAX     64
 /* Page runs carried by one TOUCH message. */
 #define SG_TOUCH_MAX 64
 
@@ -94,10 +94,11 @@ enum sg_checkpoint {
 	SG_CHECKPOINT_STATE, /* -> value = enum sg_process_state */
 	SG_CHECKPOINT_LOCK,
 	SG_CHECKPOINT_SAVE, /* -> value = bytes that left */
-	SG_CHECKPOINT_RESTORE, /* value2 = where each GPU goes: four bits each -> value = bytes that came */
+	SG_CHECKPOINT_RESTORE, /* value2 = where each of the first SG_REMAP_MAX GPUs goes: four bits each -> value = bytes that came */
 	SG_CHECKPOINT_UNLOCK,
 	SG_CHECKPOINT_N,
 };
+#define SG_REMAP_MAX     16 /* the others stay where they are */
 #define SG_REMAP_NOTHING 0xfedcba9876543210ull
 
 enum sg_process_state {

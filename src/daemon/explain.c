@@ -30,7 +30,7 @@ static uint64_t needs_since_ns(const struct td_process *process)
 const char *td_process_state(const struct td_process *process)
 {
 	if (process->foreign)
-		return "foreign";
+		return *process->ungoverned ? "ungoverned" : "foreign";
 	if (process->failed)
 		return "failed";
 	if (process->job->settings.paused)
@@ -452,7 +452,9 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 		return buf;
 	buf += n;
 	len -= (size_t)n;
-	if (process->foreign) {
+	if (*process->ungoverned) {
+		snprintf(buf, len, "runs as without tandem: %s.", process->ungoverned);
+	} else if (process->foreign) {
 		snprintf(buf, len,
 			"runs without tandem: another tandemd shares a GPU of it (tandem doctor "
 			"says which).");

@@ -1,6 +1,6 @@
 /*
- * Processes on a GPU that another daemon shares. They are told so and let go: no limit, no part in any plan, and the gate open as soon as
- * what may have left the device is back, until their connection ends: it is ended when they report something and the GPU is nobody's any more,
+ * Processes on a GPU that another daemon shares, or for which this one has no place (gpus.h). They are told so and let go: no limit, no part in any plan, and the gate open as soon as
+ * what may have left the device is back, until their connection ends: it is ended when they report something and the GPU is nobody's any more, or there is a place,
  * so that they come back as anybody does. Closing the connection instead would have them come back, and wait, for ever.
  */
 #include <errno.h>
@@ -76,21 +76,24 @@ static void answer(const struct td_node *node, const struct td_process *process,
 }
 
 /* A process is shared on all its GPUs or on none. */
-void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t gpu,
+void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,
 	const struct td_err *why, uint64_t now_ns)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_error};
 	struct td_list *it;
 
+	if (why->code == -ENOSPC)
+		snprintf(process->ungoverned, sizeof(process->ungoverned), "%.190s", why->msg);
 	msg.error.code = (uint32_t)-why->code;
 	snprintf(msg.error.text, sizeof(msg.error.text), "%.255s", why->msg);
 	node->io.send(process->peer, &msg);
-	td_node_event(node, TD_EVENT_FOREIGN, process, gpu, now_ns, 0, 0, why->msg);
+	td_node_gpu_event(node, *process->ungoverned ? TD_EVENT_UNGOVERNED : TD_EVENT_FOREIGN,
+		process, td_gpu_number_of(node, uuid), now_ns, why->msg);
 	td_list_for_each (it, &process->clients)
 		no_limit(node, process, td_container_of(it, struct td_client, of_process)->slot);
 	td_node_drop_clients(node, process);
 	process->foreign = true;
-	process->foreign_gpu = gpu;
+	memcpy(process->foreign_gpu, uuid, 16);
 	process->phase_since_ns = now_ns;
 }
 
@@ -110,6 +113,15 @@ bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
 	return true;
 }
 
+/* Could it be shared by now? Then it is to come anew. */
+static bool may_come_back(struct td_node *node, const struct td_process *process)
+{
+	if (!td_gpus_have_place(node, process->uid, process->foreign_gpu) ||
+		node->client_count == TD_CLIENT_MAX)
+		return false;
+	return td_node_may_have(node, process->foreign_gpu);
+}
+
 int td_node_foreign_message(
 	struct td_node *node, struct td_process *process, const struct td_msg *msg)
 {
@@ -118,9 +130,7 @@ int td_node_foreign_message(
 	case TD_MSG_TYPE_need: answer(node, process, &msg->need); return 0;
 	case TD_MSG_TYPE_ready: return filled(node, process, msg->ready.slot);
 	case TD_MSG_TYPE_failed: return filled(node, process, msg->failed.slot);
-	case TD_MSG_TYPE_memory:
-		return td_node_may_have(node, node->gpus[process->foreign_gpu].uuid) ? -ECONNRESET
-										     : 0;
+	case TD_MSG_TYPE_memory: return may_come_back(node, process) ? -ECONNRESET : 0;
 	default: return 0; /* what it reports concerns nobody */
 	}
 }

@@ -135,6 +135,7 @@ static void drop_client(struct td_node *node, struct td_client *client)
 	td_overhead_given_up(node, client, client->demanded_bytes);
 	free_client(node, client);
 	td_capacity_leave(node, gpu);
+	td_gpus_changed(node, gpu);
 }
 
 void td_node_drop_clients(struct td_node *node, struct td_process *process)
@@ -214,27 +215,33 @@ static struct td_client *client_of_slot(const struct td_process *process, uint32
 	return NULL;
 }
 
-/* The GPU of that UUID, new if it was never seen; TD_GPU_MAX when the node has too many. */
-static uint32_t find_gpu(struct td_node *node, const struct td_msg_attach *attach)
+/* A program that finds no place runs as without tandem: it would come again and again, and wait. */
+static int let_go_with(struct td_node *node, struct td_process *process,
+	const struct td_msg_attach *msg, const struct td_err *why, uint64_t now_ns)
 {
-	uint64_t total = bounded(attach->total_bytes);
-	struct td_gpu *gpu;
-	uint32_t i = 0;
+	td_node_let_go(node, process, msg->gpu, why, now_ns);
+	return td_node_foreign_message(
+		node, process, &(struct td_msg){TD_MSG_TYPE_attach, {.attach = *msg}});
+}
 
-	while (i < node->gpu_count && memcmp(node->gpus[i].uuid, attach->gpu, 16))
-		i++;
-	if (i == TD_GPU_MAX)
+/* The index of its GPU, which is ours by then; TD_GPU_MAX with a sentence: it cannot be shared. */
+static uint32_t take_gpu(struct td_node *node, const struct td_process *process,
+	const struct td_msg_attach *msg, struct td_err *err)
+{
+	uint32_t gpu;
+
+	if (node->client_count == TD_CLIENT_MAX) {
+		(void)td_err_set(err, -ENOSPC,
+			"there are %u users of GPUs already: more run as without tandem",
+			TD_CLIENT_MAX);
 		return TD_GPU_MAX;
-	gpu = &node->gpus[i];
-	/* While nobody uses it a GPU can change under its UUID: a MIG slice, a software GPU that was started anew. */
-	if (i == node->gpu_count || (gpu->total_bytes != total && !has_clients(node, i))) {
-		*gpu = (struct td_gpu){.total_bytes = total};
-		memcpy(gpu->uuid, attach->gpu, 16);
-		snprintf(gpu->name, sizeof(gpu->name), "%.63s", attach->gpu_name);
-		gpu->capacity_bytes = td_options_capacity(&node->options, total);
 	}
-	node->gpu_count += i == node->gpu_count;
-	return i;
+	gpu = td_gpus_come(node, process->uid, msg, err);
+	if (gpu == TD_GPU_MAX || !node->io.claim || has_clients(node, gpu) ||
+		!node->io.claim(node->io.arg, node->gpus[gpu].uuid, err))
+		return gpu;
+	td_gpus_changed(node, gpu);
+	return TD_GPU_MAX;
 }
 
 static int attach(struct td_node *node, struct td_process *process, const struct td_msg_attach *msg,
@@ -244,25 +251,21 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	struct td_err err = {0};
 	uint32_t gpu;
 
-	if (msg->slot >= TD_SLOT_MAX || client_of_slot(process, msg->slot) ||
-		node->client_count == TD_CLIENT_MAX)
+	if (msg->slot >= TD_SLOT_MAX || client_of_slot(process, msg->slot))
 		return -EPROTO;
-	gpu = find_gpu(node, msg);
-	if (gpu == TD_GPU_MAX)
-		return -EPROTO;
-	if (node->io.claim && !has_clients(node, gpu) &&
-		node->io.claim(node->io.arg, node->gpus[gpu].uuid, &err)) {
-		td_node_let_go(node, process, gpu, &err, now_ns);
-		return td_node_foreign_message(
-			node, process, &(struct td_msg){TD_MSG_TYPE_attach, {.attach = *msg}});
-	}
 	client = calloc(1, sizeof(*client));
 	if (!client)
 		return -ENOMEM;
+	gpu = take_gpu(node, process, msg, &err);
+	if (gpu == TD_GPU_MAX) {
+		free(client);
+		return let_go_with(node, process, msg, &err, now_ns);
+	}
 	client->process = process;
 	client->id = node->next_id++;
 	client->gpu = gpu;
 	client->slot = msg->slot;
+	client->total_bytes = msg->total_bytes;
 	client->spills = msg->spills && process->backend == TD_BACKEND_SWAP;
 	client->soft_bytes = client->shrunk_bytes = UINT64_MAX;
 	client->attached_ns = now_ns;
@@ -272,6 +275,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	td_list_append(&node->clients, &client->of_node);
 	td_list_append(&process->clients, &client->of_process);
 	node->client_count++;
+	td_gpus_changed(node, gpu);
 	td_capacity_update(node, gpu);
 	td_capacity_tell(node, client);
 	td_node_event(node, TD_EVENT_ATTACHED, process, gpu, now_ns, 0, 0, node->gpus[gpu].name);

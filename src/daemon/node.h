@@ -65,9 +65,11 @@ struct td_node_io {
 };
 
 struct td_gpu {
+	bool used; /* false: a free place in the table */
+	uid_t brought_by; /* who attached to it first */
 	uint8_t uuid[16];
 	char name[64];
-	uint64_t total_bytes;
+	uint64_t total_bytes; /* gpus.h */
 	uint64_t capacity_bytes; /* gpu.capacity, or less where what is not ours takes more */
 	uint64_t
 		reserve_bytes; /* contexts and others: taken on the device, but by no client's allocations */
@@ -95,6 +97,7 @@ struct td_client {
 	struct td_list of_node, of_process;
 	struct td_process *process;
 	uint32_t id, gpu, slot;
+	uint64_t total_bytes; /* the size of its GPU, as it says */
 	uint64_t demanded_bytes, resident_bytes, host_bytes, peak_bytes, in_bytes, out_bytes,
 		swap_ns;
 	uint64_t fixed_bytes;    /* of what is resident: cannot leave the device */
@@ -199,7 +202,8 @@ struct td_process {
 	bool exchanges;      /* closed for an exchange of memory, not for somebody else */
 	uint32_t
 		failed; /* CUresult of a context that is beyond help, and so are all of its others: let go until it has another. 0: none */
-	uint32_t foreign_gpu; /* the one that is another daemon's */
+	uint8_t foreign_gpu[16]; /* the UUID that it was let go for */
+	char ungoverned[192];    /* why it runs as without tandem, if not for another daemon; empty: it does not */
 	uint32_t filling;     /* foreign: slots whose memory is to come back first, a bit each */
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
 	uint32_t word;                                     /* as written last, with: */
@@ -261,7 +265,8 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit
 /* The same with a limit that td_quota_plan or td_quota_limit has bounded. */
 void td_node_tell_bounded(struct td_node *node, struct td_client *client, uint64_t limit_bytes);
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
-void td_node_let_go(struct td_node *node, struct td_process *process, uint32_t gpu,
+/* Why a process is let go (foreign.c): -EBUSY: another daemon has its GPU; -ENOSPC: there is no place for it here. */
+void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,
 	const struct td_err *why, uint64_t now_ns);
 /* Is the GPU ours, or nobody's? Where that cannot be known, it is. */
 bool td_node_may_have(struct td_node *node, const uint8_t *uuid);
@@ -328,7 +333,7 @@ char *td_shares_explain(const struct td_process *process, char *buf, size_t len)
 char *td_shares_explain_unreachable(const struct td_process *process, char *buf, size_t len);
 char *td_shares_explain_denied(const struct td_process *process, char *buf, size_t len);
 
-/* "running", "waiting", "idle", "draining", "filling", "paused", "failed" or "foreign". */
+/* "running", "waiting", "idle", "draining", "filling", "paused", "failed", "foreign" or "ungoverned". */
 const char *td_process_state(const struct td_process *process);
 
 /* Since when it has been waiting in its present wait, if it is: since it asked or, if it was closed after that, since then. */

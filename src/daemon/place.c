@@ -22,7 +22,7 @@ struct spot {
 static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++)
-		if (!memcmp(node->gpus[i].uuid, uuid, 16))
+		if (node->gpus[i].used && !memcmp(node->gpus[i].uuid, uuid, 16))
 			return i;
 	return TD_GPU_MAX;
 }
@@ -131,12 +131,13 @@ static uint32_t list_spots(struct td_node *node, const struct td_process *proces
 }
 
 /* A bit per candidate. */
-static uint32_t choose(struct td_node *node, const struct td_process *process, uint32_t wanted)
+static uint64_t choose(struct td_node *node, const struct td_process *process, uint32_t wanted)
 {
 	struct td_balance_app apps[TD_GPU_MAX];
 	struct spot spots[TD_GPU_MAX];
 	double need;
-	uint32_t count, chosen = 0;
+	uint64_t chosen = 0;
+	uint32_t count;
 
 	td_quota_gather(node);
 	count = list_spots(node, process, wanted, spots, &need);
@@ -147,7 +148,7 @@ static uint32_t choose(struct td_node *node, const struct td_process *process, u
 			apps[i] = (struct td_balance_app){
 				.gpu = i, .core = spots[i].core, .memory = spots[i].memory};
 		best = td_balance_start(&td_balance_default, apps, count, count, need);
-		chosen |= 1u << spots[best].candidate;
+		chosen |= 1ull << spots[best].candidate;
 		memmove(&spots[best], &spots[best + 1], (count - best - 1) * sizeof(spots[0]));
 		count--;
 	}
@@ -159,11 +160,11 @@ static void place(
 	struct td_node *node, struct td_process *process, uint32_t wanted, uint64_t now_ns)
 {
 	struct td_job *job = process->job;
-	uint32_t chosen = choose(node, process, wanted);
+	uint64_t chosen = choose(node, process, wanted);
 	char detail[64];
 
 	for (uint32_t i = 0; i < process->candidate_count; i++) {
-		if (!(chosen & 1u << i))
+		if (!(chosen >> i & 1))
 			continue;
 		memcpy(job->placed[job->placed_count++], process->candidates[i], 16);
 		if (wanted == process->candidate_count)

@@ -124,7 +124,7 @@ void td_quota_gather(struct td_node *node)
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
 
-		memset(job->on, 0, sizeof(job->on));
+		memset(job->on, 0, node->gpu_count * sizeof(job->on[0]));
 		job->asks = false;
 	}
 	td_list_for_each (it, &node->clients) {

@@ -53,7 +53,7 @@ static uint64_t smallest_bytes(const struct td_node *node)
 	uint64_t least = UINT64_MAX;
 
 	for (uint32_t i = 0; i < node->gpu_count; i++)
-		if (node->gpus[i].total_bytes < least)
+		if (node->gpus[i].used && node->gpus[i].total_bytes < least)
 			least = node->gpus[i].total_bytes;
 	for (uint32_t i = 0; i < node->listed_count; i++)
 		if (node->listed[i].total_bytes && node->listed[i].total_bytes < least)

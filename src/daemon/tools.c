@@ -233,7 +233,7 @@ static void list_gpus(struct td_peer *peer)
 	for (uint32_t i = 0; i < node->gpu_count; i++) {
 		struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
 
-		if (td_gpus_find(node, node->gpus[i].uuid))
+		if (!node->gpus[i].used || td_gpus_find(node, node->gpus[i].uuid))
 			continue;
 		add_known(&msg.gpu, peer, node, i);
 		msg.gpu.index = td_gpu_number(node, i);
@@ -495,9 +495,13 @@ static uint32_t send_view(struct td_peer *peer, const struct td_job *job)
 	uint32_t rows = 0;
 	struct td_list *it;
 
-	for (uint32_t i = 0; i < node->gpu_count; i++, rows++)
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		if (!node->gpus[i].used)
+			continue;
 		send_view_row(peer, 0, node->gpus[i].uuid,
 			td_quota_bytes(node, job, &node->gpus[i]), NULL);
+		rows++;
+	}
 	for (uint32_t i = 0; i < node->listed_count; i++) {
 		const struct td_gpu gpu = {.total_bytes = node->listed[i].total_bytes};
 

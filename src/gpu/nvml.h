@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TD_NVML_GPU_MAX 32
+#define TD_NVML_GPU_MAX 64
 #define TD_NVML_USE_MAX 512
 #define TD_NVML_ABSENT  1
 

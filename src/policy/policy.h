@@ -36,7 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TD_GPU_MAX    16   /* per node */
+#define TD_GPU_MAX    64   /* per node: eight GPUs make up to 56 MIG slices */
 #define TD_CLIENT_MAX 1024 /* per node; one client = one process on one GPU */
 
 #define TD_PPM   1000000u
@@ -289,6 +289,8 @@ struct td_policy {
 	size_t state_bytes;  /* the caller provides this much, zeroed, aligned to 16 */
 	void (*step)(void *state, const struct td_policy_options *options,
 		const struct td_view *view, uint64_t now_ns, struct td_plan *plan);
+	/* That index of td_view.gpus is another GPU's from now on. NULL: the policy keeps nothing of a GPU. */
+	void (*forget_gpu)(void *state, uint32_t gpu);
 };
 
 /* NULL-terminated table of every policy; the default is the first. */

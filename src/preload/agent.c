@@ -10,6 +10,9 @@
  * is waited for for as long as the connection is there, but by then we go on by ourselves, as
  * without one; client.c says what is waited for then. One that falls
  * silent later, while a thread waits for it, is left (heartbeat.h), and greeted anew.
+ *
+ * WELCOME alone is no proof that a daemon serves us: one that welcomes and then refuses us, again and again, would keep the grace time from ever
+ * ending. So the grace time and the back-off go on across such connections, until one of them has brought ATTACHED or has lasted PROVEN_NS.
  */
 #include "preload/agent.h"
 #include "preload/choose.h"
@@ -44,6 +47,7 @@
 #define BACKOFF_MIN_NS (100 * TD_NS_PER_MS)
 #define BACKOFF_MAX_NS (2 * TD_NS_PER_S)
 #define HANDSHAKE_NS   (5 * TD_NS_PER_S)
+#define PROVEN_NS      (5 * TD_NS_PER_S)
 /* Longer than the agent waits for a daemon, which then says so; this is for one that is not let run. */
 #define INTRODUCE_MAX_NS (2 * HANDSHAKE_NS)
 #define JITTER_NS        (250 * TD_NS_PER_MS)
@@ -70,6 +74,8 @@ static struct {
 	enum state state;
 	struct td_conn conn;
 	uint64_t retry_ns, backoff_ns, handshake_ns;
+	uint64_t up_ns;    /* since when the connection is up */
+	bool attached_once; /* ATTACHED has come by it */
 	bool silent;       /* a daemon is there, and has not answered in time */
 	uint64_t grace_ns; /* a waiting program goes on then; 0: it does not wait for that */
 	uint64_t grace_backoff_ns; /* between attempts to bring all memory back */
@@ -139,6 +145,21 @@ static void set_silent(bool silent)
 	td_client_set_silent(silent);
 }
 
+/* Back-off and grace time begin anew with the loss of a daemon that has served us, and with the first loss. */
+static void start_grace(uint64_t now_ns, bool waits)
+{
+	bool proven = self.attached_once || now_ns >= self.up_ns + PROVEN_NS;
+
+	if (proven)
+		self.backoff_ns = BACKOFF_MIN_NS;
+	if (!waits) {
+		self.grace_ns = 0;
+	} else if (proven || !self.grace_ns) {
+		self.grace_ns = now_ns + td_settings.grace_ns + jitter_ns();
+		self.grace_backoff_ns = BACKOFF_MIN_NS;
+	}
+}
+
 static void lose(uint64_t now_ns, bool silent)
 {
 	uint32_t word = td_gate_word();
@@ -149,9 +170,7 @@ static void lose(uint64_t now_ns, bool silent)
 	self.asked = self.attached = 0;
 	if (was_up) {
 		self.private_word = waits ? word : 0;
-		self.grace_ns = waits ? now_ns + td_settings.grace_ns + jitter_ns() : 0;
-		self.grace_backoff_ns = BACKOFF_MIN_NS;
-		self.backoff_ns = BACKOFF_MIN_NS;
+		start_grace(now_ns, waits);
 		go_private();
 		td_client_connected(false);
 		td_host_anew();
@@ -232,8 +251,8 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	self.answers_pings = msg->features & TD_FEATURE_PING;
 	self.arrived_ns = msg->arrived_ns;
 	self.must_unmap = false;
-	self.grace_ns = 0;
-	self.backoff_ns = BACKOFF_MIN_NS;
+	self.up_ns = now_ns;
+	self.attached_once = false;
 	td_plans_reset();
 	td_client_set_pages(msg->features & TD_FEATURE_PAGED);
 	td_client_connected(true);
@@ -256,6 +275,7 @@ static void attached(const struct td_msg_attached *msg)
 	if (self.attached & bit)
 		return; /* it has changed */
 	self.attached |= bit;
+	self.attached_once = true;
 	td_plans_attached(msg->slot, true);
 	introduce_all(bit);
 }

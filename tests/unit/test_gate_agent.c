@@ -265,6 +265,23 @@ CASE(who_waited_and_meets_a_new_daemon_in_time_still_waits)
 	until_launched(1);
 }
 
+CASE(who_waits_for_a_daemon_that_welcomes_and_refuses_it_goes_on_too)
+{
+	int connections = 0;
+
+	grace = "700ms";
+	daemon_listen();
+	begin();
+	program(1);
+	for (; !atomic_load(&launched) && connections < 30; connections++) {
+		daemon_greet();
+		close(d.fd);
+	}
+	EXPECT(atomic_load(&launched) == 1);
+	/* Each attempt waits twice as long as the one before: 0.1 s, 0.2 s, 0.4 s and so on. */
+	EXPECT(connections < 8);
+}
+
 CASE(a_program_that_closes_every_descriptor_loses_nothing_but_the_connection)
 {
 	int fd;

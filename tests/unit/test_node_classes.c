@@ -658,7 +658,7 @@ TEST(besteffort_work_uses_what_is_reserved_until_it_is_asked_for)
 TEST(quotas_are_read_as_they_are_typed)
 {
 	static const char *const bad[][2] = {{"quota.jobs", "1.5"}, {"quota.jobs", "-1"},
-		{"quota.jobs", "9999"}, {"quota.gpus", "17"}, {"quota.gpus", "1x"},
+		{"quota.jobs", "9999"}, {"quota.gpus", "65"}, {"quota.gpus", "1x"},
 		{"quota.gpus", ""}, {"quota.gpus", "99999999999999999999"}};
 	struct td_options options;
 

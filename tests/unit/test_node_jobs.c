@@ -412,8 +412,8 @@ TEST(a_gpu_that_was_exchanged_while_nobody_used_it_has_its_new_size)
 	w.gpu_bytes = 32 * MIB;
 	a = program(0, "a", 8 * MIB);
 	CHECK_EQ(a->slot[0].capacity, 32 * MIB);
-	/* Who says otherwise while it is used is not believed. */
-	w.gpu_bytes = 128 * MIB;
+	/* Who says less while it is used is not believed. */
+	w.gpu_bytes = 16 * MIB;
 	struct fake *b = program(1, "b", 8 * MIB);
 
 	CHECK_EQ(b->slot[0].capacity, 32 * MIB);

@@ -64,7 +64,7 @@ void sg_checkpoint_notice(const struct sg_msg *msg)
 		set_locked(true);
 		break;
 	case SG_NOTICE_UNLOCK: set_locked(false); break;
-	case SG_NOTICE_REMAP: sg_client_remap(sg.client, msg->value); break;
+	case SG_NOTICE_REMAP: sg_client_moved(sg.client, msg->value); break;
 	default: break;
 	}
 }
@@ -193,7 +193,7 @@ static int make_map(const struct restore_args *args, uint64_t *map)
 	for (unsigned i = 0; args && i < args->count; i++) {
 		int from = gpu_of(&args->pairs[i].from), to = gpu_of(&args->pairs[i].to);
 
-		if (from < 0 || to < 0)
+		if (from < 0 || to < 0 || from >= SG_REMAP_MAX || to >= SG_REMAP_MAX)
 			return CUDA_ERROR_INVALID_VALUE;
 		*map &= ~(15ull << (4 * from));
 		*map |= (uint64_t)to << (4 * from);

@@ -61,8 +61,8 @@ static void become_part(struct sg_gpu_info *info)
 static int choose_devices(void)
 {
 	struct sg_device all[SG_GPU_MAX] = {0};
-	uint32_t order[SG_GPU_MAX], seen = 0;
-	uint64_t map = 0;
+	uint32_t order[SG_GPU_MAX];
+	uint64_t seen = 0;
 	int r = CUDA_SUCCESS;
 
 	for (uint32_t i = 0; !r && i < sg.gpu_count; i++) {
@@ -79,15 +79,13 @@ static int choose_devices(void)
 		sg.device_count = 1;
 	for (uint32_t i = 0; i < sg.device_count; i++) {
 		sg.devices[i] = all[order[i]];
-		seen |= 1u << order[i];
+		seen |= 1ull << order[i];
 	}
 	/* The others keep numbers that no device has. */
 	for (uint32_t i = 0, n = sg.device_count; i < SG_GPU_MAX; i++)
-		if (!(seen & 1u << i))
+		if (!(seen >> i & 1))
 			order[n++] = i;
-	for (uint32_t i = 0; i < SG_GPU_MAX; i++)
-		map |= (uint64_t)order[i] << (4 * i);
-	sg_client_remap(sg.client, map);
+	sg_client_choose(sg.client, order);
 	return sg.device_count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 

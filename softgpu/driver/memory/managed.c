@@ -16,11 +16,11 @@
 #define DISCARDED 0xa5
 
 struct advice {
-	bool read_mostly;
+	bool read_mostly, accessed_by_host;
 	int8_t preferred, prefetched; /* device, CU_DEVICE_CPU, NOWHERE */
-	uint32_t accessed_by;         /* devices, and HOST_BIT */
+	uint64_t accessed_by;         /* devices, a bit each */
 };
-#define HOST_BIT (1u << 31)
+_Static_assert(SG_GPU_MAX <= 64, "one bit per device");
 
 struct advised {
 	struct td_list link;
@@ -171,15 +171,21 @@ enum { PREFETCHED = 0 };
 
 static void advise_page(struct advice *page, int advice, int place)
 {
-	uint32_t bit = place == CU_DEVICE_CPU ? HOST_BIT : 1u << (place & 31);
+	uint64_t bit = place == CU_DEVICE_CPU ? 0 : 1ull << (unsigned)place % SG_GPU_MAX;
 
 	switch (advice) {
 	case CU_MEM_ADVISE_SET_READ_MOSTLY: page->read_mostly = true; break;
 	case CU_MEM_ADVISE_UNSET_READ_MOSTLY: page->read_mostly = false; break;
 	case CU_MEM_ADVISE_SET_PREFERRED_LOCATION: page->preferred = (int8_t)place; break;
 	case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION: page->preferred = NOWHERE; break;
-	case CU_MEM_ADVISE_SET_ACCESSED_BY: page->accessed_by |= bit; break;
-	case CU_MEM_ADVISE_UNSET_ACCESSED_BY: page->accessed_by &= ~bit; break;
+	case CU_MEM_ADVISE_SET_ACCESSED_BY:
+		page->accessed_by |= bit;
+		page->accessed_by_host |= !bit;
+		break;
+	case CU_MEM_ADVISE_UNSET_ACCESSED_BY:
+		page->accessed_by &= ~bit;
+		page->accessed_by_host &= bit != 0;
+		break;
 	default: page->prefetched = (int8_t)place; break;
 	}
 }
@@ -230,7 +236,7 @@ API CUresult cuMemAdvise_v2(CUdeviceptr address, size_t bytes, int advice, CUmem
 /* What all pages of a range have in common. */
 static struct advice common(const struct sg_allocation *allocation, uint64_t address, size_t bytes)
 {
-	struct advice all = {false, NOWHERE, NOWHERE, 0};
+	struct advice all = {.preferred = NOWHERE, .prefetched = NOWHERE};
 	uint64_t first = (address - allocation->base) / page_bytes(),
 		 end = (address - allocation->base + bytes + page_bytes() - 1) / page_bytes();
 	const struct advised *a;
@@ -244,6 +250,7 @@ static struct advice common(const struct sg_allocation *allocation, uint64_t add
 
 		all.read_mostly &= page->read_mostly;
 		all.accessed_by &= page->accessed_by;
+		all.accessed_by_host &= page->accessed_by_host;
 		if (all.preferred != page->preferred)
 			all.preferred = NOWHERE;
 		if (all.prefetched != page->prefetched)
@@ -267,10 +274,10 @@ static int list_accessors(const struct advice *all, int *out, size_t bytes)
 
 	if (!bytes || bytes % 4)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (all->accessed_by & HOST_BIT)
+	if (all->accessed_by_host)
 		out[n++] = CU_DEVICE_CPU;
 	for (int i = 0; i < SG_GPU_MAX && n < room; i++)
-		if (all->accessed_by & 1u << i)
+		if (all->accessed_by >> i & 1)
 			out[n++] = i;
 	while (n < room)
 		out[n++] = NOWHERE;

@@ -115,6 +115,19 @@ static void step_gpulets(void *state, const struct td_policy_options *options,
 	td_colocate_grant(colocations, view, plan);
 }
 
+static void forget_gslice(void *state, uint32_t gpu)
+{
+	struct gslice *gslice = state;
+
+	gslice->colocations[gpu] = (struct td_colocation){0};
+	gslice->gpus[gpu] = (struct gslice_gpu){0};
+}
+
+static void forget_gpulets(void *state, uint32_t gpu)
+{
+	((struct td_colocation *)state)[gpu] = (struct td_colocation){0};
+}
+
 const struct td_policy td_policy_gslice = {
 	.name = "gslice",
 	.summary = "a partition for the service by feedback of its latency, the rest for training; "
@@ -122,6 +135,7 @@ const struct td_policy td_policy_gslice = {
 	.needs = TD_HAS(SERVICE) | TD_HAS(SM_SHARE) | TD_HAS(HOST_MEMORY) | TD_HAS(SHADOW),
 	.state_bytes = sizeof(struct gslice),
 	.step = step_gslice,
+	.forget_gpu = forget_gslice,
 };
 
 const struct td_policy td_policy_gpulets = {
@@ -132,4 +146,5 @@ const struct td_policy td_policy_gpulets = {
 		 TD_HAS(SHADOW),
 	.state_bytes = TD_GPU_MAX * sizeof(struct td_colocation),
 	.step = step_gpulets,
+	.forget_gpu = forget_gpulets,
 };

@@ -69,7 +69,7 @@ static void gather_client(struct td_lock_group *g, const struct td_client_view *
 	g->pages_itself &= c->pages_itself;
 	g->class = c->class < g->class ? c->class : g->class;
 	g->weight = c->weight > g->weight ? c->weight : g->weight;
-	g->gpus |= 1u << c->gpu;
+	g->gpus |= 1ull << c->gpu;
 	g->demand_bytes[c->gpu] += c->demanded_bytes;
 	g->left_bytes[c->gpu] += td_view_left_bytes(c);
 	g->least_bytes[c->gpu] += td_view_least_bytes(c);

@@ -49,7 +49,7 @@ struct td_lock_group {
 	bool holding;                /* some client is not CLOSED */
 	bool draining;               /* some client is DRAINING */
 	bool filling;                /* some client is FILLING */
-	uint32_t gpus;               /* bit per GPU */
+	uint64_t gpus;               /* bit per GPU */
 	uint32_t first_client;
 	uint64_t wants_since_ns;
 	uint64_t opened_ns; /* when its last client opened; while filling: when that began */
@@ -81,8 +81,8 @@ struct td_lock {
 	uint16_t index[2 * TD_CLIENT_MAX]; /* hash of group id -> group index + 1 */
 	uint16_t queue[TD_CLIENT_MAX];     /* waiting groups, first come first */
 	uint32_t queue_count;
-	uint32_t reserved_gpus;          /* GPUs that an earlier waiting group needs */
-	uint32_t urgent_gpus;            /* GPUs that an online group waits for */
+	uint64_t reserved_gpus;          /* GPUs that an earlier waiting group needs */
+	uint64_t urgent_gpus;            /* GPUs that an online group waits for */
 	uint64_t used_bytes[TD_GPU_MAX]; /* by those admitted, and what cannot leave the device */
 	uint32_t holders[TD_GPU_MAX];
 };

@@ -98,7 +98,8 @@ void td_view_unite_classes(struct td_client_view *clients, uint32_t count)
 
 void td_view_count_besteffort(const struct td_view *view, uint32_t *ret_jobs)
 {
-	uint16_t first[TD_CLIENT_MAX], seen[TD_CLIENT_MAX]; /* GPUs, by a group's first client */
+	uint64_t seen[TD_CLIENT_MAX]; /* GPUs, by a group's first client */
+	uint16_t first[TD_CLIENT_MAX];
 
 	memset(ret_jobs, 0, TD_GPU_MAX * sizeof(*ret_jobs));
 	td_group_firsts(view, first);
@@ -109,7 +110,7 @@ void td_view_count_besteffort(const struct td_view *view, uint32_t *ret_jobs)
 			seen[c] = 0;
 		if (client->class != TD_CLASS_BESTEFFORT || seen[first[c]] >> client->gpu & 1)
 			continue;
-		seen[first[c]] |= (uint16_t)(1u << client->gpu);
+		seen[first[c]] |= 1ull << client->gpu;
 		ret_jobs[client->gpu]++;
 	}
 }
@@ -175,4 +176,9 @@ void td_plan_from_lock(struct td_lock_plan *state, const struct td_lock_rules *r
 			grant->window_ns = rules->window_ns;
 	}
 	td_share_memory(view, plan, state->scratch);
+}
+
+void td_plan_forget_gpu(void *state, uint32_t gpu)
+{
+	((struct td_lock_plan *)state)->lock.owed_ns[gpu] = 0;
 }

@@ -39,6 +39,9 @@ void td_view_count_besteffort(const struct td_view *view, uint32_t *ret_jobs);
 void td_plan_divide_duty(
 	const struct td_view *view, uint32_t gpu, uint32_t duty_ppm, struct td_plan *plan);
 
+/* The forget_gpu of a policy whose state is a struct td_lock_plan. */
+void td_plan_forget_gpu(void *state, uint32_t gpu);
+
 /* A MAKE_ROOM for each open client that has more on the device than its limit. */
 void td_plan_make_room(const struct td_view *view, struct td_plan *plan);
 

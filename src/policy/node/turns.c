@@ -23,9 +23,9 @@ static uint64_t less(uint64_t a, uint64_t b)
 }
 
 /* Of those left: a group mostly has one GPU. */
-static uint32_t next_gpu(uint32_t gpus)
+static uint32_t next_gpu(uint64_t gpus)
 {
-	return (uint32_t)__builtin_ctz(gpus);
+	return (uint32_t)__builtin_ctzll(gpus);
 }
 
 /* The turn of a group, where that of the lightest is so long; and the other way round. */
@@ -40,7 +40,7 @@ static uint64_t without_weight(const struct td_lock_group *g, uint64_t ns)
 }
 
 /* The GPUs that it used. */
-static uint32_t pass(struct td_lock_group *group, uint64_t elapsed_ns)
+static uint64_t pass(struct td_lock_group *group, uint64_t elapsed_ns)
 {
 	struct td_use *use = &group->use;
 	bool uses = group->holding && !group->filling && (group->wants || group->contended);
@@ -60,7 +60,7 @@ static uint32_t pass(struct td_lock_group *group, uint64_t elapsed_ns)
 void td_use_pass(struct td_lock *lock, uint64_t now_ns)
 {
 	uint64_t elapsed_ns = lock->stepped_ns ? less(now_ns, lock->stepped_ns) : 0;
-	uint32_t used_gpus = 0;
+	uint64_t used_gpus = 0;
 
 	lock->stepped_ns = now_ns;
 	for (uint32_t i = 0; i < lock->count; i++)
@@ -88,7 +88,7 @@ void td_use_weigh(struct td_lock *lock, const struct td_view *view)
 
 		g->lightest = UINT32_MAX;
 		g->heaviest = 1;
-		for (uint32_t left = g->gpus; left; left &= left - 1) {
+		for (uint64_t left = g->gpus; left; left &= left - 1) {
 			uint32_t gpu = next_gpu(left);
 
 			g->lightest = (uint32_t)least(g->lightest, lightest[gpu]);
@@ -104,7 +104,7 @@ static void find_first(const struct td_lock *lock, uint64_t *ret_first_ns)
 	for (uint32_t i = 0; i < lock->count; i++) {
 		const struct td_lock_group *g = &lock->groups[i];
 
-		for (uint32_t left = g->wants ? g->gpus : 0; left; left &= left - 1)
+		for (uint64_t left = g->wants ? g->gpus : 0; left; left &= left - 1)
 			ret_first_ns[next_gpu(left)] =
 				most(ret_first_ns[next_gpu(left)], g->use.had_ns);
 	}
@@ -124,7 +124,7 @@ void td_use_compare(struct td_lock *lock)
 		bool comes = !g->use.wanted && !g->holding;
 		uint64_t behind_ns = comes ? 0 : g->bounds.long_ns / g->lightest;
 
-		for (uint32_t left = g->wants ? g->gpus : 0; left; left &= left - 1)
+		for (uint64_t left = g->wants ? g->gpus : 0; left; left &= left - 1)
 			g->use.had_ns =
 				most(g->use.had_ns, less(first_ns[next_gpu(left)], behind_ns));
 	}
@@ -144,9 +144,9 @@ void td_use_press(struct td_lock *lock, bool by_class)
 		if (!others_follow)
 			memset(used_ns, 0xff, sizeof(used_ns)); /* UINT64_MAX: nobody */
 		g->pressing_ns = without_weight(g, g->use.used_ns);
-		for (uint32_t left = g->gpus; left; left &= left - 1)
+		for (uint64_t left = g->gpus; left; left &= left - 1)
 			g->pressing_ns = least(g->pressing_ns, used_ns[next_gpu(left)]);
-		for (uint32_t left = g->gpus; left; left &= left - 1)
+		for (uint64_t left = g->gpus; left; left &= left - 1)
 			used_ns[next_gpu(left)] = g->pressing_ns;
 	}
 }
@@ -156,7 +156,7 @@ static bool is_hand_over(const struct td_lock_group *g)
 {
 	uint64_t demand_bytes = 0;
 
-	for (uint32_t left = g->gpus; left; left &= left - 1)
+	for (uint64_t left = g->gpus; left; left &= left - 1)
 		demand_bytes += g->demand_bytes[next_gpu(left)];
 	return g->use.displaces || g->resident_bytes < demand_bytes;
 }
@@ -165,7 +165,7 @@ void td_use_begin(struct td_lock *lock, struct td_lock_group *group)
 {
 	struct td_use *use = &group->use;
 
-	for (uint32_t left = is_hand_over(group) ? group->gpus : 0; left; left &= left - 1) {
+	for (uint64_t left = is_hand_over(group) ? group->gpus : 0; left; left &= left - 1) {
 		uint64_t *owed_ns = &lock->owed_ns[next_gpu(left)];
 
 		*owed_ns = least(*owed_ns + group->bounds.short_ns, group->bounds.most_ns);
@@ -180,7 +180,7 @@ static uint64_t paid_ns(const struct td_lock *lock, const struct td_lock_group *
 {
 	uint64_t owed_ns = 0;
 
-	for (uint32_t left = g->gpus; left; left &= left - 1)
+	for (uint64_t left = g->gpus; left; left &= left - 1)
 		owed_ns = most(owed_ns, lock->owed_ns[next_gpu(left)]);
 	return owed_ns ? less(now_ns, g->opened_ns) + owed_ns : 0;
 }

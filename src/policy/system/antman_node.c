@@ -308,6 +308,13 @@ static void step(void *state, const struct td_policy_options *options, const str
 	td_plan_make_room(view, plan);
 }
 
+static void forget_gpu(void *state, uint32_t gpu)
+{
+	struct antman *antman = state;
+
+	antman->gpus[gpu] = (struct gpu){0};
+}
+
 const struct td_policy td_policy_antman = {
 	.name = "antman",
 	.summary =
@@ -315,4 +322,5 @@ const struct td_policy td_policy_antman = {
 	.needs = TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY),
 	.state_bytes = sizeof(struct antman),
 	.step = step,
+	.forget_gpu = forget_gpu,
 };

@@ -55,7 +55,7 @@ static void list_apps(struct dcuda *dcuda, const struct td_view *view)
 /* A group that runs on one GPU is open on all; paused on one, closed on all. Returns whether somebody waits for a slice. */
 static bool set_gates(struct dcuda *dcuda, const struct td_view *view, struct td_plan *plan)
 {
-	uint32_t waited_for = 0; /* GPUs, a bit each */
+	uint64_t waited_for = 0; /* GPUs, a bit each */
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		struct group *group = &dcuda->groups[dcuda->first[c]];
@@ -70,7 +70,7 @@ static bool set_gates(struct dcuda *dcuda, const struct td_view *view, struct td
 		if (group->runs && !group->paused)
 			plan->grants[c].gate = TD_GATE_OPEN;
 		else if (!group->paused)
-			waited_for |= 1u << view->clients[c].gpu;
+			waited_for |= 1ull << view->clients[c].gpu;
 	}
 	for (uint32_t c = 0; c < view->client_count; c++)
 		plan->grants[c].others_wait = plan->grants[c].gate == TD_GATE_OPEN &&

@@ -146,6 +146,14 @@ static void step(void *state, const struct td_policy_options *options, const str
 	td_colocate_grant(mudi->colocations, view, plan);
 }
 
+static void forget_gpu(void *state, uint32_t gpu)
+{
+	struct mudi *mudi = state;
+
+	mudi->colocations[gpu] = (struct td_colocation){0};
+	mudi->gpus[gpu] = (struct gpu){0};
+}
+
 const struct td_policy td_policy_mudi = {
 	.name = "mudi",
 	.summary = "training beside a service: batch and SM share by learnt latency curves and by "
@@ -154,4 +162,5 @@ const struct td_policy td_policy_mudi = {
 		 TD_HAS(BATCH) | TD_HAS(HOST_MEMORY) | TD_HAS(SHADOW),
 	.state_bytes = sizeof(struct mudi),
 	.step = step,
+	.forget_gpu = forget_gpu,
 };

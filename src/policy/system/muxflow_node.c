@@ -181,6 +181,13 @@ static void step(void *state, const struct td_policy_options *options, const str
 	td_plan_make_room(view, plan);
 }
 
+static void forget_gpu(void *state, uint32_t gpu)
+{
+	struct muxflow *muxflow = state;
+
+	muxflow->gpus[gpu] = (struct td_muxflow_gpu){0};
+}
+
 const struct td_policy td_policy_muxflow = {
 	.name = "muxflow",
 	.summary = "one offline job beside the online ones, held back by the load and the health "
@@ -189,4 +196,5 @@ const struct td_policy td_policy_muxflow = {
 		 TD_HAS(SM_SHARE) | TD_HAS(EVICTION) | TD_HAS(RESTART),
 	.state_bytes = sizeof(struct muxflow),
 	.step = step,
+	.forget_gpu = forget_gpu,
 };

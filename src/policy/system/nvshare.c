@@ -41,5 +41,6 @@ const struct td_policy td_policy_nvshare = {
 	.name = "nvshare",
 	.summary = "one job per GPU at a time, for a fixed quantum, first come first served",
 	.state_bytes = sizeof(struct td_lock_plan),
+	.forget_gpu = td_plan_forget_gpu,
 	.step = step,
 };

@@ -198,6 +198,15 @@ static void step(void *state, const struct td_policy_options *options, const str
 	}
 }
 
+static void forget_gpu(void *state, uint32_t gpu)
+{
+	struct tandem *tandem = state;
+
+	td_plan_forget_gpu(&tandem->lock, gpu);
+	tandem->guards[gpu] = (struct td_guard){0};
+	tandem->trials[gpu] = (struct td_trials){0};
+}
+
 const struct td_policy td_policy_tandem = {
 	.name = "tandem",
 	.summary = "side by side while memory fits; turns as long as swapping costs little; the "
@@ -205,4 +214,5 @@ const struct td_policy td_policy_tandem = {
 	.by_class = true,
 	.state_bytes = sizeof(struct tandem),
 	.step = step,
+	.forget_gpu = forget_gpu,
 };

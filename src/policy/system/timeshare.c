@@ -66,6 +66,7 @@ const struct td_policy td_policy_timeshare = {
 	.name = "timeshare",
 	.summary = "everybody runs at once and the driver slices the time; a baseline",
 	.state_bytes = sizeof(struct td_lock_plan),
+	.forget_gpu = td_plan_forget_gpu,
 	.step = share_time,
 };
 
@@ -74,5 +75,6 @@ const struct td_policy td_policy_priority = {
 	.summary = "everybody runs at once, online jobs first, then guaranteed ones; a baseline",
 	.needs = TD_HAS(PRIORITY),
 	.state_bytes = sizeof(struct td_lock_plan),
+	.forget_gpu = td_plan_forget_gpu,
 	.step = share_time_by_class,
 };
