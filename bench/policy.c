@@ -17,7 +17,7 @@
 
 #include "base/time.h"
 #include "learn/learn.h"
-#include "policy/algo/batch_tuner.h"
+#include "policy/algo/fit/batch_tuner.h"
 #include "policy/cluster/antman_cluster.h"
 #include "policy/system/mudi.h"
 #include "row.h"

@@ -8,7 +8,7 @@
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
-#include "policy/algo/balance.h"
+#include "policy/algo/control/balance.h"
 
 /* A candidate as td_balance_start sees it. */
 struct spot {

@@ -1,5 +1,5 @@
 /*
- * Which GPUs a job is to have: DCUDA's start (III-C4, policy/algo/balance.h) for a process that may use any of several (`tandem run --gpu any`).
+ * Which GPUs a job is to have: DCUDA's start (III-C4, policy/algo/control/balance.h) for a process that may use any of several (`tandem run --gpu any`).
  *
  * Load is what jobs may ask for, since what they will ask for is not known: each counts on its GPUs for its processes there, at least one, times its
  * duty if it has one; a GPU that only others use, for its utilisation. Memory is what jobs have or, with a limit, may have; at least what NVML calls used.

@@ -2,7 +2,7 @@
  * A model as bytes, for the database and the wire.
  *
  * Purpose. A model is trained where the samples are and evaluated where jobs are placed: it has to move between processes and machines, and
- * to outlive both. What is stored is exactly what policy/algo/predict.h evaluates, nothing of how it was trained.
+ * to outlive both. What is stored is exactly what policy/algo/fit/predict.h evaluates, nothing of how it was trained.
  *
  * Layout. All are little-endian 64-bit words, a number as it is, a double by its bits; so a file moves between machines, and a
  * prediction is the same to the last bit on either side.

@@ -1,5 +1,5 @@
 /*
- * Training: from samples to a model that policy/algo/predict.h evaluates.
+ * Training: from samples to a model that policy/algo/fit/predict.h evaluates.
  *
  * Purpose. MuxFlow trains a multi-layer perceptron per GPU type with momentum SGD (6); Mudi trains small models per target and
  * "determines the optimal model as the learner for each metric individually", updated as new co-locations are seen (4.1.2).
@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "policy/algo/predict.h"
+#include "policy/algo/fit/predict.h"
 
 struct td_dataset {
 	const double *x; /* count x inputs */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "policy/algo/duty.h"
+#include "policy/algo/control/duty.h"
 #include "policy_random.h"
 
 #define MS  1000000ull

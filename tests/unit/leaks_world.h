@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "model/contention.h"
-#include "policy/algo/predict.h"
+#include "policy/algo/fit/predict.h"
 #include "test.h"
 
 #define LEAKS_INPUTS_MAX 16u

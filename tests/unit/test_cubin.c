@@ -1,7 +1,7 @@
 /* Cubins of nvcc are recognised and named; what only looks like one is not. */
 #include "test.h"
 
-#include "ptx/cubin.h"
+#include "ptx/image/cubin.h"
 
 static uint8_t *read_image(const char *name, size_t *ret_len)
 {

@@ -1,7 +1,7 @@
 /* Fat binaries, made by hand and by nvcc: which entry is chosen, that it is unpacked, and that sizes which lie are found out. */
 #include "ptx_bench.h"
 
-#include "ptx/fatbin.h"
+#include "ptx/image/fatbin.h"
 
 struct image {
 	uint8_t bytes[1024];

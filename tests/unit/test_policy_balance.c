@@ -1,8 +1,8 @@
 /* DCUDA's balancing, compaction and groups: by hand, then under random loads. */
 #include "test.h"
 
-#include "policy/algo/balance.h"
-#include "policy/algo/fair_groups.h"
+#include "policy/algo/control/balance.h"
+#include "policy/algo/control/fair_groups.h"
 #include "policy_random.h"
 
 #define APPS 40

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "policy/algo/curve.h"
+#include "policy/algo/fit/curve.h"
 #include "policy_random.h"
 
 static int near(double a, double b, double within)

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <math.h>
 
-#include "policy/algo/batch_tuner.h"
-#include "policy/algo/gp.h"
+#include "policy/algo/fit/batch_tuner.h"
+#include "policy/algo/fit/gp.h"
 #include "policy_random.h"
 
 static int near(double a, double b, double within)

@@ -1,7 +1,7 @@
 /* MuxFlow's Equations 1 and 2, by hand. */
 #include "test.h"
 
-#include "policy/algo/load_factor.h"
+#include "policy/algo/control/load_factor.h"
 
 static const struct td_load_factor t4 = {
 	.low_gain = 4, .high_gain = 0.25, .threshold_mhz = 1000, .max_mhz = 1600};

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "policy/algo/memory_trial.h"
+#include "policy/algo/fit/memory_trial.h"
 #include "policy_random.h"
 
 #define GIB (1ull << 30)

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "policy/algo/pid.h"
+#include "policy/algo/control/pid.h"
 #include "policy_random.h"
 
 #define MS 1000000ull

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "policy/algo/selector.h"
+#include "policy/algo/fit/selector.h"
 #include "policy_random.h"
 
 TEST(the_score_is_the_mean_magnitude_over_batches)

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "policy/algo/slo_share.h"
+#include "policy/algo/fit/slo_share.h"
 #include "policy_random.h"
 
 static const struct td_slo slo = {

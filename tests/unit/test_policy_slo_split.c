@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "policy/algo/slo_split.h"
+#include "policy/algo/fit/slo_split.h"
 
 static const uint32_t batches[] = {16, 64};
 /* A batch of 16 takes 10 ms, one of 64 30 ms, three quarters of it by the share. */

@@ -1,7 +1,7 @@
 /* SysMonitor's states, transition by transition, then under random metrics. */
 #include "test.h"
 
-#include "policy/algo/sysmonitor.h"
+#include "policy/algo/control/sysmonitor.h"
 #include "policy_random.h"
 
 #define S 1000000000ull

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "ptx/fatbin.h"
+#include "ptx/image/fatbin.h"
 
 #define POINTS 64
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "policy/algo/duty.h"
+#include "policy/algo/control/duty.h"
 #include "sim/base/random.h"
 #include "sim/engine/metrics.h"
 #include "sim/scheduler/schedulers.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/time.h"
-#include "policy/algo/duty.h"
+#include "policy/algo/control/duty.h"
 #include "sim/base/random.h"
 #include "sim/scheduler/schedulers.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "fit_model.h"
-#include "policy/algo/curve.h"
+#include "policy/algo/fit/curve.h"
 #include "sim/base/csv.h"
 
 #define CURVES_MAX 512

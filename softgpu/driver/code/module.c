@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "model/kernel.h"
 #include "softgpu/driver/code/module.h"
-#include "softgpu/ptx/cubin.h"
-#include "softgpu/ptx/fatbin.h"
+#include "softgpu/ptx/image/cubin.h"
+#include "softgpu/ptx/image/fatbin.h"
 #include "softgpu/ptx/ptx.h"
 
 #define MODULE_MAGIC 0x73676d6f64ull

@@ -3,7 +3,7 @@
 
 #include "softgpu/driver/code/jit_options.h"
 #include "softgpu/driver/graph/graph.h"
-#include "softgpu/ptx/fatbin.h"
+#include "softgpu/ptx/image/fatbin.h"
 #include "softgpu/ptx/ptx.h"
 
 struct CUfunc_st {

@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "policy/algo/slo_share.h"
+#include "policy/algo/fit/slo_share.h"
 #include "policy/cluster/inventory.h"
 
 /* Takes the GPUs for the head of the queue; false: it waits, and so does everybody behind it. */

@@ -35,8 +35,8 @@
  */
 #pragma once
 
-#include "policy/algo/selector.h"
-#include "policy/algo/slo_share.h"
+#include "policy/algo/fit/selector.h"
+#include "policy/algo/fit/slo_share.h"
 #include "policy/policy.h"
 
 #define TD_COLOCATE_SHARE_MIN_PPM 10000u /* MPS gives whole percents */

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "match/match.h"
-#include "policy/algo/predict.h"
-#include "policy/algo/slo_share.h"
+#include "policy/algo/fit/predict.h"
+#include "policy/algo/fit/slo_share.h"
 
 /* A dry run's figures, each of 1 but the time. */
 struct td_muxflow_profile {

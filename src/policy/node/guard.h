@@ -29,9 +29,9 @@
  */
 #pragma once
 
-#include "policy/algo/cycle.h"
-#include "policy/algo/duty.h"
-#include "policy/algo/pid.h"
+#include "policy/algo/control/cycle.h"
+#include "policy/algo/control/duty.h"
+#include "policy/algo/control/pid.h"
 #include "policy/node/pauses.h"
 #include "policy/node/slowest.h"
 #include "policy/policy.h"

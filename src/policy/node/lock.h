@@ -26,7 +26,7 @@
  */
 #pragma once
 
-#include "policy/algo/cycle.h"
+#include "policy/algo/control/cycle.h"
 #include "policy/node/turns.h"
 #include "policy/policy.h"
 

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "policy/algo/mudi_curve.h"
+#include "policy/algo/fit/mudi_curve.h"
 
 struct td_profile {
 	uint64_t alone_step_ns; /* without company and with all of its memory; 0 unknown */

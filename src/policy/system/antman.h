@@ -23,8 +23,8 @@
  */
 #pragma once
 
-#include "policy/algo/duty.h"
-#include "policy/algo/memory_trial.h"
+#include "policy/algo/control/duty.h"
+#include "policy/algo/fit/memory_trial.h"
 
 struct td_antman_gpu {
 	struct td_duty duty;

@@ -22,8 +22,8 @@
  */
 #pragma once
 
-#include "policy/algo/balance.h"
-#include "policy/algo/fair_groups.h"
+#include "policy/algo/control/balance.h"
+#include "policy/algo/control/fair_groups.h"
 
 #define TD_DCUDA_APPS_MAX 1024u
 

@@ -30,10 +30,10 @@
  */
 #pragma once
 
-#include "policy/algo/batch_tuner.h"
-#include "policy/algo/mudi_curve.h"
-#include "policy/algo/selector.h"
-#include "policy/algo/slo_share.h"
+#include "policy/algo/fit/batch_tuner.h"
+#include "policy/algo/fit/mudi_curve.h"
+#include "policy/algo/fit/selector.h"
+#include "policy/algo/fit/slo_share.h"
 
 /*
  * Device for a task, UINT32_MAX: none. scores: scratch, one per service; devices[].service indexes the services.

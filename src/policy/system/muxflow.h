@@ -25,11 +25,11 @@
  */
 #pragma once
 
-#include "policy/algo/load_factor.h"
-#include "policy/algo/pid.h"
-#include "policy/algo/predict.h"
-#include "policy/algo/slo_share.h"
-#include "policy/algo/sysmonitor.h"
+#include "policy/algo/control/load_factor.h"
+#include "policy/algo/control/pid.h"
+#include "policy/algo/control/sysmonitor.h"
+#include "policy/algo/fit/predict.h"
+#include "policy/algo/fit/slo_share.h"
 
 struct td_muxflow_params {
 	struct td_load_factor load;

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "policy/algo/duty.h"
+#include "policy/algo/control/duty.h"
 #include "sim/base/future.h"
 #include "sim/data/profiles.h"
 #include "sim/data/trace.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "policy/algo/duty.h"
+#include "policy/algo/control/duty.h"
 #include "sim/engine/cluster.h"
 #include "sim/engine/sched.h"
 

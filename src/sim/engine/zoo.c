@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "policy/algo/curve.h"
+#include "policy/algo/fit/curve.h"
 #include "sim/base/csv.h"
 #include "sim/base/random.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "policy/algo/duty.h"
+#include "policy/algo/control/duty.h"
 #include "sim/report/experiment.h"
 #include "sim/scheduler/schedulers.h"
 #include "sim/worlds/antman_bound.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "policy/algo/balance.h"
+#include "policy/algo/control/balance.h"
 #include "policy/cluster/baselines.h"
 #include "sim/scheduler/schedulers.h"
 

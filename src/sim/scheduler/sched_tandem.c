@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "policy/algo/slo_split.h"
+#include "policy/algo/fit/slo_split.h"
 #include "policy/cluster/tandem_cluster.h"
 #include "sim/scheduler/schedulers.h"
 

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "learn/learn.h"
-#include "policy/algo/slo_split.h"
+#include "policy/algo/fit/slo_split.h"
 #include "policy/cluster/muxflow_cluster.h"
 #include "policy/system/muxflow.h"
 #include "sim/data/trace.h"

@@ -106,7 +106,7 @@ def prototypes_in(text):
 def functions_take_what_the_header_says():
     header = subprocess.run([COMPILER, "-E", "-P", "-I", THEIRS, "-x", "c", "-"], input="#include <cuda_runtime_api.h>\n", capture_output=True, text=True, check=True)
     theirs, ours = prototypes_in(re.sub(r"__attribute__\(\([^)]*\)\)", "", header.stdout)), {}
-    for path in glob.glob(f"{OURS}/*.c"):
+    for path in glob.glob(f"{OURS}/**/*.c", recursive=True):
         out = subprocess.run([COMPILER, "-E", "-P", "-D_GNU_SOURCE", "-I", ROOT, "-I", f"{ROOT}/src", path], capture_output=True, text=True, check=True).stdout
         declared = re.findall(r'__attribute__\(\(visibility\("default"\)\)\)([^{;]*)\{', out)
         if not path.endswith("refused.c"):

@@ -1,0 +1,639 @@
+/* Step-time feedback; see duty.h. */
+#include "policy/algo/control/duty.h"
+
+#include "policy/algo/control/duty_units.h"
+
+#define PPM TD_DUTY_PPM
+/* The longest that a duty which fails at the next step is kept, in steps of the job. */
+#define HOLD_STEPS_MAX 1280
+/* Steps that a pause of the first ones may last. */
+#define FIRST_PAUSE 4
+/* Steps of a unit whose pauses are left empty: a baseline of the longest round, and those that are not judged. */
+#define FIRST_STEPS (TD_DUTY_STEPS_MAX + 8)
+/* The same of one job whose pauses are left empty, whatever its units. */
+#define EMPTY_STEPS_MAX 64
+/* And no longer than this, for a unit: what is taken for a step may be an epoch. */
+#define EMPTY_MAX_NS 60000000000ull
+/* Rounds whose medians are averaged. */
+#define AVERAGED_MAX 16
+/* Rounds in which a rise was foretold to fail, until what is known of the floor is looked at again; then twice as many. */
+#define FORETOLD_ROUNDS 8
+/* At the floor, with a mean that is too long for any duty to rise: the job's own steps have grown. */
+#define ABOVE_ROUNDS 2
+/* For each round that was too long without being seen to be, so many without. */
+#define HOLD_FOR_ROUNDS 2
+
+const struct td_duty_params td_duty_default = TD_DUTY_DEFAULT;
+
+static uint32_t round_length(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint32_t length = duty->length ? duty->length : params->steps;
+
+	if (!length)
+		return 1;
+	return length < TD_DUTY_STEPS_MAX ? length : TD_DUTY_STEPS_MAX;
+}
+
+struct td_duty_params td_duty_params_of(uint32_t slack_ppm)
+{
+	struct td_duty_params params = td_duty_default;
+
+	if (!slack_ppm)
+		return params;
+	params.slack_ppm = slack_ppm;
+	params.raise_ppm = slack_ppm / 2;
+	if (slack_ppm / 5 < params.floor_ppm)
+		params.floor_ppm = slack_ppm / 5;
+	return params;
+}
+
+static uint64_t root(uint64_t n)
+{
+	uint64_t r = 0;
+
+	while ((r + 1) * (r + 1) <= n)
+		r++;
+	return r ? r : 1;
+}
+
+/* The longest that one step may take. */
+static uint64_t allowed_ns(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint64_t slack = td_duty_with_slack(duty->baseline_ns, params->slack_ppm);
+	uint64_t noise = td_duty_add(duty->baseline_ns, TD_DUTY_OUTLIER * duty->noise_ns);
+
+	return slack > noise ? slack : noise;
+}
+
+/* Below `failed` the duty from which it was raised. */
+static uint32_t step_below(uint32_t failed, const struct td_duty_params *params)
+{
+	uint32_t least = td_duty_floor_ppm(params) / 2 * 5, step = failed / 2;
+
+	step = step > least ? step : least;
+	step = step < params->step_ppm ? step : params->step_ppm;
+	return failed > step ? failed - step : 0;
+}
+
+static uint32_t step_above(uint32_t duty_ppm, const struct td_duty_params *params)
+{
+	uint32_t least = td_duty_floor_ppm(params) / 2 * 5,
+		 step = duty_ppm > least ? duty_ppm : least;
+
+	return duty_ppm + (step < params->step_ppm ? step : params->step_ppm);
+}
+
+/* seen_ns: how long the round, or the step, was that shows it; 0: not known. */
+static void cut(struct td_duty *duty, const struct td_duty_params *params, uint64_t seen_ns)
+{
+	uint32_t failed = duty->duty_ppm;
+
+	if (!duty->before_cut.baseline_ns)
+		duty->before_cut = td_duty_present(duty);
+	if (duty->hold_rounds * round_length(duty, params) < HOLD_STEPS_MAX)
+		duty->hold_rounds = duty->hold_rounds ? duty->hold_rounds * 2 : 1;
+	duty->held_rounds = 0;
+	if (failed > td_duty_floor_ppm(params)) {
+		duty->failed_ppm = failed;
+		duty->failed_ns = seen_ns;
+	}
+	duty->duty_ppm = td_duty_floor_ppm(params);
+	duty->caution_ppm = step_below(failed, params);
+	duty->times = duty->look_ppm = 0;
+	duty->long_rounds = 0;
+	duty->phase = TD_DUTY_FLOOR;
+}
+
+/* The next try is to be at least so many rounds away. */
+static void hold_for(struct td_duty *duty, const struct td_duty_params *params, uint32_t rounds)
+{
+	uint32_t most = HOLD_STEPS_MAX / round_length(duty, params);
+
+	rounds = rounds < most ? rounds : most;
+	if (duty->hold_rounds < rounds)
+		duty->hold_rounds = rounds;
+}
+
+/* Could all of the duty have made a step so long? A validation, a checkpoint, a pause are longer. */
+static bool is_besteffort_to_blame(const struct td_duty *duty, uint32_t duty_ppm, uint64_t ns)
+{
+	uint64_t left = duty_ppm < 9 * PPM / 10 ? PPM - duty_ppm : PPM / 10;
+
+	return ns / 2 / PPM * left <=
+	       td_duty_add(duty->baseline_ns, TD_DUTY_OUTLIER * duty->noise_ns);
+}
+
+static void arrive(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input, uint64_t now_ns)
+{
+	*duty = (struct td_duty){
+		.phase = TD_DUTY_FLOOR,
+		.job = input->job,
+		.duty_ppm = td_duty_floor_ppm(params),
+		.steps_seen = input->steps,
+		.began_ns = input->step_began_ns,
+		.unit = input->unit,
+		.unit_since_ns = now_ns,
+		.company = input->company,
+		.skip = true,
+	};
+}
+
+/* A step was longer than besteffort work can make it. One or a few are a validation; beyond that it is the job's work that is another now, of which nothing is known. */
+static void note_other(struct td_duty *duty, const struct td_duty_params *params, uint64_t now_ns)
+{
+	const struct td_duty_unit fresh = {
+		.unit = duty->unit, .duty_ppm = td_duty_floor_ppm(params)};
+
+	if (++duty->other_steps < params->rebase_rounds * params->steps)
+		return;
+	td_duty_begin_level(duty, params, 0);
+	td_duty_go_on_from(duty, &fresh);
+	duty->phase = TD_DUTY_FLOOR;
+	duty->length = duty->first_steps = duty->other_steps = 0;
+	duty->unit_since_ns = now_ns;
+	duty->undo.baseline_ns = 0;
+}
+
+/* Adds a time to the round, which is kept sorted. */
+static void add_time(struct td_duty *duty, uint64_t ns)
+{
+	uint32_t at = duty->times++;
+
+	for (; at && duty->times_ns[at - 1] > ns; at--)
+		duty->times_ns[at] = duty->times_ns[at - 1];
+	duty->times_ns[at] = ns;
+}
+
+/* By how much the median of the round may be off. */
+static uint64_t uncertainty_ns(const struct td_duty *duty)
+{
+	return duty->noise_ns / root(duty->times);
+}
+
+/*
+ * The longest that the median of rounds may be in the long run: single steps are longer than it, and 99 of 100 are to be within the slack. Where they vary too
+ * much for that by themselves, a third of it; a fifth is left for what the floor costs, which the baseline holds.
+ */
+static uint64_t median_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint64_t slack = td_duty_with_slack(duty->baseline_ns, params->slack_ppm) -
+			 duty->baseline_ns,
+		 off = slack / 5 + duty->noise_ns / 3 * 7, room = slack > off ? slack - off : 0;
+
+	room = room < slack / 4 * 3 ? room : slack / 4 * 3;
+	return td_duty_add(duty->baseline_ns, room > slack / 3 ? room : slack / 3);
+}
+
+/* And that of one round, whose median is not certain. */
+static uint64_t round_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	return td_duty_add(td_duty_with_slack(duty->baseline_ns, params->slack_ppm / 4 * 3),
+		uncertainty_ns(duty) / 2 * 3);
+}
+
+/* What lets the duty rise: a round at most so long, not counting what is uncertain of it. */
+static uint64_t raise_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint64_t median = median_limit_ns(duty, params),
+		 raise = td_duty_with_slack(duty->baseline_ns, params->raise_ppm);
+
+	return median < raise ? median : raise;
+}
+
+/* By ever more steps the mean of the rounds since the duty has been what it is becomes ever more certain. */
+static void average_round(struct td_duty *duty, uint64_t median)
+{
+	if (duty->average.duty_ppm != duty->duty_ppm || duty->average.rounds == AVERAGED_MAX)
+		duty->average = (struct td_duty_average){.duty_ppm = duty->duty_ppm};
+	duty->average.rounds++;
+	duty->average.sum_ns = td_duty_add(duty->average.sum_ns, median);
+}
+
+static uint64_t average_uncertainty_ns(const struct td_duty *duty)
+{
+	return duty->noise_ns / root((uint64_t)duty->times * duty->average.rounds);
+}
+
+static bool is_too_long_on_average(const struct td_duty *duty, const struct td_duty_params *params)
+{
+	return duty->duty_ppm > td_duty_floor_ppm(params) &&
+	       duty->average.sum_ns / duty->average.rounds >
+		       td_duty_add(
+			       median_limit_ns(duty, params), average_uncertainty_ns(duty) / 2 * 3);
+}
+
+/* It failed there before, and what the present duty costs is in proportion to what that did cost. */
+static bool would_fail_again(
+	const struct td_duty *duty, uint32_t floor, uint64_t median, uint32_t next)
+{
+	double then, now = (double)(median - duty->floor_ns) / (duty->duty_ppm - floor);
+
+	if (!duty->failed_ns || duty->failed_ns <= duty->floor_ns || next < duty->failed_ppm)
+		return false;
+	then = (double)(duty->failed_ns - duty->floor_ns) / (duty->failed_ppm - floor);
+	return 2 * now >= then;
+}
+
+/* What the duty has cost beyond the floor, or may have cost as far as is certain, it will cost further on: it would be too long in the end. */
+static bool is_foretold_to_fail(
+	const struct td_duty *duty, const struct td_duty_params *params, uint32_t next)
+{
+	uint32_t floor = td_duty_floor_ppm(params);
+	uint64_t mean = duty->average.sum_ns / duty->average.rounds;
+	double cost;
+
+	if (!duty->floor_ns || duty->duty_ppm <= floor)
+		return false;
+	cost = ((double)mean + (double)average_uncertainty_ns(duty) - (double)duty->floor_ns) *
+	       (next - duty->duty_ppm) / (duty->duty_ppm - floor);
+	if (cost < 0)
+		return false;
+	return (mean > duty->floor_ns && would_fail_again(duty, floor, mean, next)) ||
+	       (double)mean + cost > (double)td_duty_add(median_limit_ns(duty, params),
+					     uncertainty_ns(duty) / 2 * 3);
+}
+
+static void go_to_floor(struct td_duty *duty, const struct td_duty_params *params)
+{
+	duty->look_ppm = duty->duty_ppm;
+	duty->strayed = false;
+	duty->duty_ppm = td_duty_floor_ppm(params);
+	duty->phase = TD_DUTY_FLOOR;
+}
+
+static void come_from_floor(struct td_duty *duty)
+{
+	duty->duty_ppm = duty->look_ppm;
+	duty->look_ppm = 0;
+	duty->phase = duty->memory_ppm == PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
+}
+
+/* A round at the floor, and back: is it the duty that costs so much, or have the job's steps grown? */
+static void look_at_floor(struct td_duty *duty, const struct td_duty_params *params)
+{
+	if (!duty->foretold_hold)
+		duty->foretold_hold = FORETOLD_ROUNDS;
+	if (++duty->foretold_rounds < duty->foretold_hold ||
+		duty->duty_ppm <= td_duty_floor_ppm(params))
+		return;
+	duty->foretold_rounds = 0;
+	if (duty->foretold_hold * round_length(duty, params) < HOLD_STEPS_MAX)
+		duty->foretold_hold *= 2;
+	go_to_floor(duty, params);
+}
+
+static void raise_duty(struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint32_t next = step_above(duty->duty_ppm, params);
+
+	if (!duty->company)
+		return;
+	if (duty->duty_ppm < duty->caution_ppm) {
+		next = duty->duty_ppm * 2 > next ? duty->duty_ppm * 2 : next;
+		next = next < duty->caution_ppm ? next : duty->caution_ppm;
+	} else if (is_foretold_to_fail(duty, params, next)) {
+		look_at_floor(duty, params);
+		return;
+	} else if (duty->duty_ppm == duty->caution_ppm && duty->held_rounds++ < duty->hold_rounds) {
+		return;
+	} else if (duty->duty_ppm > duty->caution_ppm) {
+		duty->hold_rounds /= 2; /* what failed has held for a round */
+	}
+	duty->foretold_rounds = duty->foretold_hold = 0;
+	if (next > td_duty_most_ppm(duty))
+		next = td_duty_most_ppm(duty);
+	if (next > duty->duty_ppm)
+		duty->duty_ppm = next;
+}
+
+/* The median distance from the median, as the standard deviation that it stands for. Single steps that are far off do not count. */
+static uint64_t noise_ns(const struct td_duty *duty)
+{
+	uint64_t median = duty->times_ns[duty->times / 2], off[TD_DUTY_STEPS_MAX], sample;
+
+	for (uint32_t i = 0; i < duty->times; i++) {
+		uint32_t at = i;
+
+		sample = duty->times_ns[i] > median ? duty->times_ns[i] - median
+						    : median - duty->times_ns[i];
+		for (; at && off[at - 1] > sample; at--)
+			off[at] = off[at - 1];
+		off[at] = sample;
+	}
+	return 2 * off[duty->times / 2];
+}
+
+/* Of few steps it is a rough figure: that of several rounds counts. */
+static void learn_noise(struct td_duty *duty, uint64_t noise)
+{
+	if (!duty->noise_ns)
+		duty->noise_ns = noise;
+	else
+		duty->noise_ns = duty->noise_ns - duty->noise_ns / 4 + noise / 4;
+}
+
+/* Is the median of the round certain enough, or has the round to be longer? By the first, the baseline, all else is measured: it is to be as certain as
+ * one round can make it, up to a sixteenth of the slack. */
+static bool is_certain(struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint64_t median = duty->times_ns[duty->times / 2], noise = noise_ns(duty);
+	uint64_t slack = td_duty_with_slack(median, params->slack_ppm) - median;
+	bool first = !duty->baseline_ns && duty->times < TD_DUTY_STEPS_MAX;
+	bool covered = duty->times_ns[duty->times - 1] <=
+		       td_duty_with_slack(duty->times_ns[0], params->slack_ppm);
+
+	if ((!covered || first) && noise / root(duty->times) > slack / (first ? 16 : 2)) {
+		duty->length = 2 * round_length(duty, params);
+		return false;
+	}
+	if (!duty->baseline_ns && noise / root(params->steps) <= slack / 2)
+		duty->length = 0; /* the others need not be so long */
+	learn_noise(duty, noise);
+	return true;
+}
+
+/* By no more than is certain: the least of many medians is less than their mean. */
+static void lower_baseline(struct td_duty *duty, uint64_t median)
+{
+	uint64_t most = td_duty_add(median, 2 * duty->noise_ns / root(duty->times));
+
+	if (most < duty->baseline_ns)
+		duty->baseline_ns = most;
+}
+
+static void set_baseline(struct td_duty *duty, uint64_t median)
+{
+	duty->baseline_ns = median;
+	duty->baseline_most_ns = td_duty_add(median, uncertainty_ns(duty));
+}
+
+static void raise_baseline(struct td_duty *duty, uint64_t median)
+{
+	uint64_t raised = duty->baseline_ns + (median - duty->baseline_ns) / 4;
+
+	if (raised > duty->baseline_most_ns)
+		raised = duty->baseline_most_ns;
+	if (raised > duty->baseline_ns)
+		duty->baseline_ns = raised;
+}
+
+static void give_memory(struct td_duty *duty, const struct td_duty_params *params)
+{
+	uint32_t memory = duty->memory_ppm + params->memory_step_ppm;
+
+	duty->memory_ppm = memory < PPM && params->memory_step_ppm ? memory : PPM;
+}
+
+/* A whole round of steps at the floor: has the job settled? False: it goes on, as it is not certain enough. */
+static bool judge_floor(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input)
+{
+	uint64_t median = duty->times_ns[duty->times / 2];
+
+	if (!is_certain(duty, params)) {
+		duty->long_rounds = 0;
+		if (duty->times < TD_DUTY_STEPS_MAX)
+			return false;
+		give_memory(duty, params); /* which is none of its times' matter */
+		return true;
+	}
+	if (!duty->baseline_ns) {
+		set_baseline(duty, median);
+		if (input->alone_step_ns && input->alone_step_ns < median)
+			duty->baseline_ns = input->alone_step_ns;
+	}
+	if (median > round_limit_ns(duty, params) && ++duty->long_rounds < params->rebase_rounds)
+		return true;
+	if (duty->long_rounds >= params->rebase_rounds ||
+		(median < duty->baseline_ns && td_duty_is_another_level(duty, params, median))) {
+		if (td_duty_is_another_level(duty, params, median))
+			td_duty_begin_level(duty, params, median);
+		set_baseline(duty, median);
+		duty->floor_ns = 0;
+	} else if (median > duty->baseline_ns && !input->alone_step_ns) {
+		raise_baseline(duty, median); /* the first was by chance */
+	}
+	duty->floor_ns = duty->floor_ns ? duty->floor_ns - duty->floor_ns / 4 + median / 4 : median;
+	/* So long in the mean that no duty would rise, without any that counts. */
+	duty->above_rounds =
+		duty->floor_ns > raise_limit_ns(duty, params) ? duty->above_rounds + 1 : 0;
+	if (duty->above_rounds == ABOVE_ROUNDS && !input->alone_step_ns) {
+		set_baseline(duty, duty->floor_ns);
+		duty->above_rounds = 0;
+	}
+	lower_baseline(duty, median);
+	duty->long_rounds = 0;
+	duty->phase = TD_DUTY_MEMORY;
+	if (duty->look_ppm)
+		come_from_floor(duty);
+	return true;
+}
+
+/* A round in which besteffort work did nothing shows nothing of what it costs. */
+static bool has_company_worked(const struct td_duty *duty, const struct td_duty_input *input)
+{
+	return !input->company_ns || input->company_ns != duty->company_ns;
+}
+
+/* A whole round of which no step was too long. */
+static void judge_good(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input)
+{
+	uint64_t median = duty->times_ns[duty->times / 2];
+
+	if (median > round_limit_ns(duty, params)) {
+		cut(duty, params, median);
+		return;
+	}
+	if (median < duty->baseline_ns && td_duty_is_another_level(duty, params, median)) {
+		td_duty_begin_level(duty, params, median);
+		return;
+	}
+	if (duty->phase == TD_DUTY_COMPUTE && !has_company_worked(duty, input))
+		return;
+	average_round(duty, median);
+	if (is_too_long_on_average(duty, params)) {
+		hold_for(duty, params, HOLD_FOR_ROUNDS * duty->average.rounds);
+		cut(duty, params, duty->average.sum_ns / duty->average.rounds);
+		return;
+	}
+	learn_noise(duty, noise_ns(duty));
+	lower_baseline(duty, median);
+	if (duty->phase == TD_DUTY_MEMORY) {
+		give_memory(duty, params);
+		if (duty->memory_ppm == PPM)
+			duty->phase = TD_DUTY_COMPUTE;
+	} else if (median <= td_duty_add(td_duty_with_slack(duty->baseline_ns, params->raise_ppm),
+				     duty->noise_ns / root(duty->times))) {
+		raise_duty(duty, params);
+	} else {
+		look_at_floor(duty, params);
+	}
+}
+
+/*
+ * Shorter than the job's steps are, and like none that it has had: those of another length may have begun, which the duty, tried out with longer ones, makes longer than they would be, by anything.
+ * At the floor it is seen what they are.
+ */
+static bool has_strayed(struct td_duty *duty, const struct td_duty_params *params, uint64_t step_ns)
+{
+	bool off = td_duty_is_off(duty, params, step_ns);
+
+	if (duty->phase == TD_DUTY_FLOOR && duty->look_ppm && duty->strayed && !off) {
+		come_from_floor(duty);
+		duty->times = 0;
+		return true;
+	}
+	if (!off || duty->phase == TD_DUTY_FLOOR || step_ns > duty->baseline_ns ||
+		duty->duty_ppm <= td_duty_floor_ppm(params))
+		return false;
+	go_to_floor(duty, params);
+	duty->strayed = true;
+	duty->times = 0;
+	return true;
+}
+
+/* A step has ended. */
+static void observe(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input, uint64_t now_ns)
+{
+	duty->steps_seen = input->steps;
+	duty->first_steps += duty->first_steps < UINT32_MAX;
+	duty->empty_steps += !duty->baseline_ns && duty->empty_steps < EMPTY_STEPS_MAX;
+	if (duty->skip) {
+		duty->skip = false;
+		return;
+	}
+	if (duty->phase != TD_DUTY_FLOOR && input->step_ns > allowed_ns(duty, params)) {
+		if (!is_besteffort_to_blame(duty, duty->duty_ppm, input->step_ns)) {
+			note_other(duty, params, now_ns);
+			return;
+		}
+		cut(duty, params,
+			input->step_ns); /* between two steps: the next one is under way with it */
+		return;
+	}
+	duty->other_steps = 0;
+	if (input->step_ns <= allowed_ns(duty, params))
+		duty->before_cut.baseline_ns = 0; /* it was the duty's doing */
+	if (has_strayed(duty, params, input->step_ns))
+		return;
+	add_time(duty, input->step_ns);
+	if (duty->times < round_length(duty, params))
+		return;
+	if (duty->phase != TD_DUTY_FLOOR)
+		judge_good(duty, params, input);
+	else if (!judge_floor(duty, params, input))
+		return;
+	duty->times = 0;
+	duty->company_ns = input->company_ns;
+}
+
+/* A step of another level has ended: the next one is taken for one of that level, too. Longer ones are believed as duty_units.h says. */
+static void change_level(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input)
+{
+	const struct td_duty_unit *level = td_duty_find_level(duty, params, input->step_ns);
+	uint32_t duty_ppm =
+		duty->undo.baseline_ns ? duty->undo.duty_ppm : td_duty_present(duty).duty_ppm;
+
+	if (!level)
+		return;
+	if (level->baseline_ns > duty->baseline_ns && !td_duty_is_trusted(level) &&
+		(duty->phase != TD_DUTY_FLOOR || duty->skip) &&
+		is_besteffort_to_blame(duty, duty_ppm, input->step_ns))
+		return;
+	td_duty_change_level(duty, level);
+	duty->steps_seen = input->steps;
+	duty->began_ns = input->step_began_ns;
+	duty->company_ns = input->company_ns;
+}
+
+/* The present step takes longer than it may from then on; UINT64_MAX: it has not begun, or is not judged. */
+static uint64_t overdue_at_ns(const struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input)
+{
+	uint64_t allowed = allowed_ns(duty, params);
+
+	if (!duty->baseline_ns || duty->phase == TD_DUTY_FLOOR || duty->phase == TD_DUTY_FREE ||
+		!input->busy || !input->step_began_ns ||
+		allowed >= UINT64_MAX - input->step_began_ns)
+		return UINT64_MAX;
+	return input->step_began_ns + allowed + 1;
+}
+
+/* The step under way is over, or what was taken for one is: was it besteffort work that had made it too long? */
+static void begin_step(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input, uint64_t now_ns)
+{
+	uint64_t took_ns = input->step_began_ns > duty->began_ns && duty->began_ns
+				   ? input->step_began_ns - duty->began_ns
+				   : 0;
+	struct td_duty_unit undo = duty->undo;
+
+	duty->began_ns = input->step_began_ns;
+	duty->undo.baseline_ns = 0;
+	if (input->steps == duty->steps_seen)
+		duty->skip = false; /* it was none */
+	if (undo.baseline_ns && !is_besteffort_to_blame(duty, undo.duty_ppm, took_ns)) {
+		td_duty_go_on_from(duty, &undo);
+		note_other(duty, params, now_ns);
+	}
+}
+
+uint64_t td_duty_wakeup_ns(const struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input, uint64_t now_ns)
+{
+	uint64_t at = overdue_at_ns(duty, params, input);
+
+	return at > now_ns ? at : UINT64_MAX;
+}
+
+/* A pause within one of the steps that make the baseline, and not for ever. */
+static bool is_first_pause(
+	const struct td_duty *duty, const struct td_duty_input *input, uint64_t now_ns)
+{
+	return duty->phase == TD_DUTY_FLOOR && !duty->baseline_ns && input->step_ns &&
+	       duty->first_steps < FIRST_STEPS && now_ns - duty->unit_since_ns < EMPTY_MAX_NS &&
+	       duty->empty_steps < EMPTY_STEPS_MAX && input->step_began_ns <= now_ns &&
+	       (now_ns - input->step_began_ns) / FIRST_PAUSE < input->step_ns;
+}
+
+struct td_duty_output td_duty_step(struct td_duty *duty, const struct td_duty_params *params,
+	const struct td_duty_input *input, uint64_t now_ns)
+{
+	if (!input->guaranteed) {
+		duty->phase = TD_DUTY_FREE;
+		return (struct td_duty_output){PPM, PPM};
+	}
+	if (duty->phase == TD_DUTY_FREE || duty->job != input->job)
+		arrive(duty, params, input, now_ns);
+	if (input->company > duty->company)
+		td_duty_begin_company(duty, params);
+	duty->company = input->company;
+	if (input->unit != duty->unit)
+		td_duty_change_unit(duty, params, input->unit, now_ns);
+	if (input->steps != duty->steps_seen && input->step_ns)
+		change_level(duty, params, input);
+	if (input->step_began_ns != duty->began_ns)
+		begin_step(duty, params, input, now_ns);
+	if (input->steps != duty->steps_seen && input->step_ns)
+		observe(duty, params, input, now_ns);
+	if (input->host_bytes && duty->memory_ppm) {
+		cut(duty, params, 0);
+		duty->memory_ppm = 0;
+		duty->skip = true;
+	}
+	if (overdue_at_ns(duty, params, input) <= now_ns) {
+		struct td_duty_unit undo = td_duty_present(duty);
+
+		cut(duty, params, 0);
+		duty->undo = undo;
+		duty->skip = true;
+	}
+	return (struct td_duty_output){
+		input->busy || is_first_pause(duty, input, now_ns) ? duty->duty_ppm : PPM,
+		duty->memory_ppm,
+	};
+}

@@ -1,0 +1,42 @@
+/* Mudi's learnt latency curves; see mudi_curve.h. */
+#include "policy/algo/fit/mudi_curve.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "policy/algo/fit/selector.h"
+
+struct td_curve td_mudi_curve(
+	const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS], double batch)
+{
+	double inputs[TD_MUDI_INPUTS];
+
+	memcpy(inputs, layers, TD_MUDI_LAYERS * sizeof(double));
+	inputs[TD_MUDI_LAYERS] = log2(batch);
+	return (struct td_curve){
+		.form = TD_CURVE_PIECEWISE,
+		.knee_x = fmin(fmax(td_predict(service->knee_share, inputs), 0.01), 1),
+		.knee_y = td_predict(service->knee_latency, inputs),
+		.left_slope = td_predict(service->left_slope, inputs),
+		.right_slope = td_predict(service->right_slope, inputs),
+	};
+}
+
+double td_mudi_score(const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS])
+{
+	double inputs[TD_SELECTOR_BATCHES][TD_MUDI_INPUTS];
+	double left[TD_SELECTOR_BATCHES], right[TD_SELECTOR_BATCHES];
+	struct td_curve curves[TD_SELECTOR_BATCHES];
+
+	for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++) {
+		memcpy(inputs[b], layers, TD_MUDI_LAYERS * sizeof(double));
+		inputs[b][TD_MUDI_LAYERS] = log2(td_selector_batches[b]);
+	}
+	/* Only the slopes count: the knees need not be predicted. */
+	td_predict_many(service->left_slope, inputs[0], TD_SELECTOR_BATCHES, left);
+	td_predict_many(service->right_slope, inputs[0], TD_SELECTOR_BATCHES, right);
+	for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++)
+		curves[b] = (struct td_curve){
+			.form = TD_CURVE_PIECEWISE, .left_slope = left[b], .right_slope = right[b]};
+	return td_selector_score(curves, TD_SELECTOR_BATCHES);
+}

@@ -1,0 +1,27 @@
+/*
+ * The latency curve of a service beside a training task, as Mudi learns it (Mudi 5.1): a two-piece
+ * line over the share of the SMs. Four predictors give its slopes and its knee from the layer
+ * counts of the task's network and from the batch.
+ */
+#pragma once
+
+#include "policy/algo/fit/curve.h"
+#include "policy/algo/fit/predict.h"
+
+/*
+ * Counts of layers: conv, linear, activations, embeddings, encoder, decoder, flatten, batch norm,
+ * fc, pooling, other.
+ */
+#define TD_MUDI_LAYERS 11
+#define TD_MUDI_INPUTS (TD_MUDI_LAYERS + 1) /* and log2 of the batch */
+
+struct td_mudi_service {
+	const struct td_predictor *left_slope, *right_slope, *knee_share, *knee_latency;
+};
+
+/* The latency curve of a service with a batch beside a task of such layers. */
+struct td_curve td_mudi_curve(
+	const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS], double batch);
+
+/* Mean magnitude of the slopes over the six batches. */
+double td_mudi_score(const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS]);
