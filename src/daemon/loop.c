@@ -62,9 +62,9 @@ int td_loop_add(struct td_loop *loop, struct td_source *source)
 	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0 ? -errno : 0;
 }
 
-void td_loop_want_write(struct td_loop *loop, struct td_source *source, bool want)
+void td_loop_want(struct td_loop *loop, struct td_source *source, uint32_t events)
 {
-	struct epoll_event event = {.events = EPOLLIN | (want ? EPOLLOUT : 0u), .data.ptr = source};
+	struct epoll_event event = {.events = events, .data.ptr = source};
 
 	(void)epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, source->fd, &event);
 }

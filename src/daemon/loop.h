@@ -22,8 +22,9 @@ struct td_loop {
 int td_loop_init(struct td_loop *loop, uint64_t (*turn)(void *arg, uint64_t now_ns), void *arg);
 void td_loop_deinit(struct td_loop *loop);
 int td_loop_add(struct td_loop *loop, struct td_source *source);
-/* Whether ready() is also to be called (with EPOLLOUT) when the descriptor takes writes. */
-void td_loop_want_write(struct td_loop *loop, struct td_source *source, bool want);
+/* When ready() is to be called: EPOLLIN and EPOLLOUT, or 0. It is called for EPOLLHUP and EPOLLERR
+ * in any case. */
+void td_loop_want(struct td_loop *loop, struct td_source *source, uint32_t events);
 /* Safe from a handler, for any source: its fd is the owner's to close afterwards. */
 void td_loop_remove(struct td_loop *loop, struct td_source *source);
 int td_loop_run(struct td_loop *loop);

@@ -26,6 +26,8 @@
 #define USER_PEERS_MAX (PEERS_MAX / 2)
 /* Who connects has something to say. */
 #define SILENCE_NS (5 * TD_NS_PER_S)
+/* While there are no descriptors, so often is looked whether there are. */
+#define DEAF_NS (10 * TD_NS_PER_MS)
 /* Packets handled of one peer before the others get their turn. */
 #define BURST 64
 /* What a peer may leave unread: every event that is kept, and then some. */
@@ -47,7 +49,7 @@ void td_peer_send(struct td_peer *peer, const struct td_msg *msg)
 	if (!peer->broken && td_outbox_send(&peer->out, peer->source.fd, msg) < 0)
 		peer->broken = true;
 	if (was_empty && !td_outbox_is_empty(&peer->out))
-		td_loop_want_write(peer->server->loop, &peer->source, true);
+		td_loop_want(peer->server->loop, &peer->source, EPOLLIN | EPOLLOUT);
 }
 
 static void node_send(void *arg, const struct td_msg *msg)
@@ -229,7 +231,7 @@ static void flush(struct td_peer *peer)
 	if (td_outbox_flush(&peer->out, peer->source.fd) < 0)
 		peer->broken = true;
 	else if (td_outbox_is_empty(&peer->out))
-		td_loop_want_write(peer->server->loop, &peer->source, false);
+		td_loop_want(peer->server->loop, &peer->source, EPOLLIN);
 }
 
 static void peer_ready(struct td_source *source, uint32_t events)
@@ -240,7 +242,7 @@ static void peer_ready(struct td_source *source, uint32_t events)
 	if (events & EPOLLOUT)
 		flush(peer);
 	for (int i = 0; i < BURST && !peer->broken; i++) {
-		int r = td_socket_recv(peer->source.fd, &msg, NULL, MSG_DONTWAIT);
+		int r = td_socket_recv_bare(peer->source.fd, &msg);
 
 		if (r == -EAGAIN)
 			return;
@@ -254,18 +256,36 @@ static void peer_ready(struct td_source *source, uint32_t events)
 	}
 }
 
-/* Descriptors have run out: one is kept for taking the newcomer and sending it away, who would else be announced again and again. */
+/* -1: not known. */
+static uid_t uid_of(int fd)
+{
+	struct ucred credentials;
+	socklen_t len = sizeof(credentials);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0 ? (uid_t)-1
+									       : credentials.uid;
+}
+
+static bool has_spare(struct td_server *server)
+{
+	if (server->spare_fd < 0)
+		server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return server->spare_fd >= 0;
+}
+
+/*
+ * Descriptors have run out. One is kept for taking the newcomer and sending it away, who would else
+ * be announced again and again.
+ */
 static void turn_away(struct td_server *server)
 {
 	int fd;
 
-	if (server->spare_fd < 0)
-		return;
 	close(server->spare_fd);
+	server->spare_fd = -1;
 	fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
-		close(fd);
-	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		td_closer_close(server->closer, uid_of(fd), fd);
 }
 
 /* Nobody can keep all others out. */
@@ -286,12 +306,19 @@ static bool has_room_for(const struct td_server *server, uid_t uid)
 static void listener_ready(struct td_source *source, uint32_t events)
 {
 	struct td_server *server = td_container_of(source, struct td_server, listener);
-	struct ucred credentials;
+	struct ucred credentials = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(credentials);
 	struct td_peer *peer;
-	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd;
 
 	(void)events;
+	/* The one that was sent away last is not closed yet. */
+	if (!has_spare(server)) {
+		server->deaf_until_ns = td_time_now_ns() + DEAF_NS;
+		td_loop_want(server->loop, source, 0);
+		return;
+	}
+	fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE)
 			turn_away(server);
@@ -315,10 +342,11 @@ static void listener_ready(struct td_source *source, uint32_t events)
 
 err_free:
 	free(peer);
-	close(fd);
+	td_closer_close(server->closer, credentials.uid, fd);
 }
 
-static void drop(struct td_peer *peer, uint64_t now_ns)
+/* All but its connection. */
+static void forget(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_server *server = peer->server;
 
@@ -333,9 +361,18 @@ static void drop(struct td_peer *peer, uint64_t now_ns)
 	td_loop_remove(server->loop, &peer->source);
 	td_list_remove(&peer->of_server);
 	server->peer_count--;
-	close(peer->source.fd);
 	td_outbox_deinit(&peer->out);
 	free(peer);
+}
+
+static void drop(struct td_peer *peer, uint64_t now_ns)
+{
+	struct td_closer *closer = peer->server->closer;
+	uid_t uid = peer->uid;
+	int fd = peer->source.fd;
+
+	forget(peer, now_ns);
+	td_closer_close(closer, uid, fd);
 }
 
 /* Dropping a peer can break another (a follower that does not read), so until none is broken. */
@@ -351,10 +388,20 @@ static void drop_broken(struct td_server *server, uint64_t now_ns)
 	}
 }
 
+/* Listens again, when there may be descriptors. When to be called again, or UINT64_MAX. */
+static uint64_t hear(struct td_server *server, uint64_t now_ns)
+{
+	if (!server->deaf_until_ns || now_ns < server->deaf_until_ns)
+		return server->deaf_until_ns ? server->deaf_until_ns : UINT64_MAX;
+	server->deaf_until_ns = 0;
+	td_loop_want(server->loop, &server->listener, EPOLLIN);
+	return UINT64_MAX;
+}
+
 uint64_t td_server_turn(void *arg, uint64_t now_ns)
 {
 	struct td_server *server = arg;
-	uint64_t wakeup, look_ns, sweep_ns;
+	uint64_t wakeup, look_ns, sweep_ns, deaf_ns;
 	struct td_list *it;
 
 	drop_broken(server, now_ns);
@@ -374,6 +421,8 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	else if (!server->asked)
 		td_watch_ask(&server->watch);
 	server->asked = look_ns <= now_ns;
+	deaf_ns = hear(server, now_ns);
+	wakeup = deaf_ns < wakeup ? deaf_ns : wakeup;
 	sweep_ns = td_sweep_turn(&server->sweep, now_ns);
 	wakeup = sweep_ns < wakeup ? sweep_ns : wakeup;
 	td_list_for_each (it, &server->peers) {
@@ -409,6 +458,9 @@ int td_server_init(
 	server->listener = (struct td_source){listen_fd, listener_ready};
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	td_list_init(&server->peers);
+	r = td_closer_new(&server->closer);
+	if (r)
+		return r;
 	r = td_node_init(&server->node, &io);
 	if (r)
 		return r;
@@ -427,13 +479,13 @@ void td_server_deinit(struct td_server *server)
 	struct td_list *it, *tmp;
 
 	td_list_for_each_safe (it, tmp, &server->peers)
-		drop(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
+		forget(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
 	td_watch_deinit(&server->watch);
 	td_sweep_deinit(&server->sweep);
 	td_node_deinit(&server->node);
 	td_claims_deinit(&server->claims);
 	td_loop_remove(server->loop, &server->listener);
-	close(server->listener.fd);
+	td_closer_free(server->closer);
 	if (server->spare_fd >= 0)
 		close(server->spare_fd);
 }

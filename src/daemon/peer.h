@@ -5,6 +5,7 @@
 #pragma once
 
 #include "daemon/claims.h"
+#include "daemon/closer.h"
 #include "daemon/loop.h"
 #include "daemon/node.h"
 #include "daemon/sweep.h"
@@ -16,8 +17,10 @@ struct td_server {
 	struct td_watch watch;
 	struct td_claims claims;
 	struct td_sweep sweep;
+	struct td_closer *closer;
 	struct td_source listener;
-	int spare_fd; /* given up for a moment when there are no others; below 0: none */
+	int spare_fd;           /* given up for a moment when there are no others; below 0: none */
+	uint64_t deaf_until_ns; /* there is none: nobody is accepted until then; 0: they are */
 	struct td_list peers;
 	uint32_t peer_count;
 	uint64_t started_ns;
@@ -30,6 +33,7 @@ struct td_server {
 /* Takes over the listening socket, which is at this path. 0 or -errno. */
 int td_server_init(
 	struct td_server *server, struct td_loop *loop, int listen_fd, const char *socket);
+/* Connections and the listening socket end with the process: to close them could take long (closer.h). */
 void td_server_deinit(struct td_server *server);
 
 /* One turn of the loop: the node steps, broken peers go. */

@@ -89,11 +89,15 @@ static bool is_name(const char *name)
 	return strlen(name) == NAME_LEN && strspn(name, "0123456789abcdef") == NAME_LEN;
 }
 
-/* Refused: by nobody. Whatever else it may be is left alone. */
+/*
+ * The kernel refuses a name that no socket has any more, and calls a socket of another type the
+ * wrong one. So a datagram socket asks: it never gets a connection, through which the other side
+ * could pass descriptors that it takes long to close (closer.h).
+ */
 static bool is_dead(int file)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool dead;
 
 	if (fd < 0)

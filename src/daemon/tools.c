@@ -1,6 +1,5 @@
 /* What tools ask: rows of jobs, GPUs, options and events, changes, explanations. Each request ends with END or ERROR. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -546,8 +545,7 @@ static void stop(struct td_peer *peer, const struct td_msg_stop *msg)
 			"jobs are running; they go on without tandem if it stops: use --force");
 	} else {
 		finish(peer, 0);
-		/* A copy of the connection ends with the process only, when all is given back: who asks waits for that. */
-		(void)fcntl(peer->source.fd, F_DUPFD_CLOEXEC, 0);
+		/* Connections end with the process, when all is given back: who asks waits for that. */
 		peer->server->loop->stop = true;
 	}
 }

@@ -163,3 +163,27 @@ int td_socket_recv(int fd, struct td_msg *ret, int *ret_fds, int flags)
 		return -EBADMSG;
 	return td_proto_decode(packet, (size_t)n, ret);
 }
+
+int td_socket_recv_bare(int fd, struct td_msg *ret)
+{
+	char packet[TD_PROTO_MAX];
+	struct iovec iov = {.iov_base = packet, .iov_len = sizeof(packet)};
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n;
+
+	/* A packet that is only looked at keeps its descriptors, and the kernel says that it has some. */
+	do
+		n = recvmsg(fd, &header, MSG_PEEK | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	if (header.msg_flags & MSG_CTRUNC)
+		return -EPERM;
+	if (n == 0)
+		return -ECONNRESET;
+	if (header.msg_flags & MSG_TRUNC)
+		return -EBADMSG;
+	if (recv(fd, packet, sizeof(packet), MSG_DONTWAIT) != n)
+		return -EBADMSG;
+	return td_proto_decode(packet, (size_t)n, ret);
+}

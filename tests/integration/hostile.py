@@ -1,0 +1,183 @@
+"""
+A hostile local user against a daemon that root runs for everybody. Whatever that user does, others'
+programs run on and the daemon stays small and ends when it is told to. TAP on stdout; argument: the build.
+
+Each case forks a process that becomes another user and plays one attack on the daemon's socket.
+"""
+import array
+import os
+import select
+import signal
+import socket
+import struct
+import time
+import traceback
+
+from world import *
+
+HOSTILE, NEWCOMER = 65534, 65533
+HELLO, ATTACH, LIST_JOBS, SET, EVENTS, END, ERROR = 1, 3, 32, 36, 39, 62, 63
+STEPS = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "3"]
+SLOWER_S, END_S, RSS_KIB = 2, 1, 64 * 1024
+
+
+def text(word):
+    word = word if isinstance(word, bytes) else word.encode()
+    return struct.pack("<H", len(word)) + word
+
+
+def packet(kind, body=b""):
+    return struct.pack("<HHI", 1, kind, len(body)) + body
+
+
+def hello(job):
+    return packet(HELLO, struct.pack("<I", os.getpid()) + text(job) + text(job) + struct.pack("<BIBBI", 2, 1, 0, 0, 1))
+
+
+def attach(slot, gpu=b"\x07" * 16, total=1 << 30, name="a GPU"):
+    return packet(ATTACH, struct.pack("<I", slot) + gpu + text(name) + struct.pack("<QQQB", total, 0, 0, 0))
+
+
+def connect(world):
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    peer.settimeout(DEADLINE_S)
+    peer.connect(world.environment["TANDEM_SOCKET"])
+    return peer
+
+
+def answer(peer):
+    """The packets of one answer: END or ERROR is the last."""
+    packets = []
+    while not packets or struct.unpack_from("<H", packets[-1], 2)[0] not in (END, ERROR):
+        packets.append(peer.recv(4096))
+        if not packets[-1]:
+            return []
+    return packets
+
+
+class User:
+    """A process of that user which runs play(), says by a byte that it has begun, and stays until it is ended."""
+
+    def __init__(self, uid, play, *arguments):
+        reader, writer = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.close(reader)
+                os.setgroups([])
+                os.setgid(uid)
+                os.setuid(uid)
+                play(lambda word=b"1": os.write(writer, word), *arguments)
+                signal.pause()
+            except BaseException:  # the parent sees that nothing is said
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        os.close(writer)
+        self.pipe = reader
+
+    def said(self):
+        """What it has written; empty: it has ended without a word."""
+        assert select.select([self.pipe], [], [], DEADLINE_S)[0], "the other user's process says nothing"
+        return os.read(self.pipe, 65536)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.pipe)
+
+
+class SharedWorld(World):
+    """With a daemon of root's, which every user can reach."""
+
+    def __enter__(self):
+        if os.getuid():
+            raise Skip("only root can be another user, and run a daemon for all users")
+        super().__enter__()
+        os.chmod(self.directory, 0o711)
+        assert self.call(TANDEM, "run", "--", "true").returncode == 0
+        self.usual_s = self.steps_s()
+        return self
+
+    def steps_s(self):
+        began = time.monotonic()
+        finish(self.start(TRAIN, *STEPS, wrap="plain"))
+        return time.monotonic() - began
+
+    def stays_usable(self):
+        """The bounds of every case: a program's delay, and the daemon's memory."""
+        took_s, rss = self.steps_s(), self.rss_kib()
+        say(f"# three steps: {took_s:.2f} s, alone {self.usual_s:.2f} s; RSS {rss / 1024:.1f} MiB")
+        assert took_s <= self.usual_s + SLOWER_S, f"three steps took {took_s} s instead of {self.usual_s} s"
+        assert rss < RSS_KIB, f"the daemon has {rss} KiB"
+        assert self.call(TANDEM, "ps").returncode == 0
+
+    def rss_kib(self):
+        with open(f"/proc/{self.daemon_pid()}/status") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+
+    def ends_when_told(self):
+        daemon = os.pidfd_open(self.daemon_pid())
+        began = time.monotonic()
+        signal.pidfd_send_signal(daemon, signal.SIGTERM)
+        assert select.select([daemon], [], [], DEADLINE_S)[0], "it never ends"
+        took_s = time.monotonic() - began
+        os.close(daemon)
+        say(f"# ended after {took_s:.3f} s")
+        assert took_s <= END_S, f"it ended after {took_s} s"
+
+
+def slow_to_close():
+    """A TCP socket whose last close() sleeps for an hour: what it has sent is not received."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(64)
+    sender = socket.socket()
+    sender.connect(listener.getsockname())
+    kept = listener, listener.accept()[0]
+    sender.setblocking(False)
+    try:
+        while True:
+            sender.send(bytes(1 << 16))
+    except BlockingIOError:
+        pass
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
+    return sender, kept
+
+
+def pass_slow(began, world):
+    """Beside a request, beside a later one that is not read any more, and before anything is."""
+    kept = []
+    for i in range(8):
+        peer = connect(world)
+        for _ in range(1 + i % 3):
+            sender, others = slow_to_close()
+            kept.append(others)
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [sender.fileno()]))]
+            try:
+                if i % 2:
+                    peer.send(b"nonsense")
+                peer.sendmsg([packet(LIST_JOBS, b"\1")], rights)
+            except (BrokenPipeError, ConnectionResetError):  # it is still ours alone
+                sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
+            sender.close()
+        peer.close()
+    began()
+    pass_slow.kept = kept
+    signal.pause()
+
+
+def a_descriptor_that_is_slow_to_close_delays_nobody():
+    with SharedWorld() as world, User(HOSTILE, pass_slow, world) as user:
+        assert user.said()
+        world.stays_usable()
+        world.ends_when_told()
+
+
+run_cases([
+    a_descriptor_that_is_slow_to_close_delays_nobody,
+])
