@@ -117,7 +117,7 @@ bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
 static bool may_come_back(struct td_node *node, const struct td_process *process)
 {
 	if (!td_gpus_have_place(node, process->uid, process->foreign_gpu) ||
-		node->client_count == TD_CLIENT_MAX)
+		!td_node_may_have_client(node, process->uid))
 		return false;
 	return td_node_may_have(node, process->foreign_gpu);
 }

@@ -230,10 +230,11 @@ static uint32_t take_gpu(struct td_node *node, const struct td_process *process,
 {
 	uint32_t gpu;
 
-	if (node->client_count == TD_CLIENT_MAX) {
+	if (!td_node_may_have_client(node, process->uid)) {
 		(void)td_err_set(err, -ENOSPC,
-			"there are %u users of GPUs already: more run as without tandem",
-			TD_CLIENT_MAX);
+			"uid %u has its part of the %u users of GPUs that there can be: more run "
+			"as without tandem",
+			(unsigned)process->uid, TD_CLIENT_MAX);
 		return TD_GPU_MAX;
 	}
 	gpu = td_gpus_come(node, process->uid, msg, err);

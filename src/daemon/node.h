@@ -227,6 +227,7 @@ struct td_process {
 struct td_node {
 	struct td_options options;
 	struct td_node_io io;
+	uid_t owner; /* who runs the daemon */
 	struct td_events events;
 	struct td_gpu gpus[TD_GPU_MAX];
 	uint32_t gpu_count, client_count, next_id, next_seq;
@@ -248,6 +249,11 @@ struct td_node {
 /* 0 or -ENOMEM. io is copied. */
 int td_node_init(struct td_node *node, const struct td_node_io *io);
 void td_node_deinit(struct td_node *node);
+
+/* Root and who runs the daemon are not bounded by what others may want. owner.c */
+bool td_node_is_owner(const struct td_node *node, uid_t uid);
+/* May the user attach to one more GPU? One user's clients leave room for others' (pool.h). */
+bool td_node_may_have_client(const struct td_node *node, uid_t uid);
 
 /* A process says HELLO. NULL if memory is short. pid and uid come from the kernel, not from the message. */
 struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, uid_t uid,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,12 +19,14 @@
 #include "daemon/overhead.h"
 #include "daemon/job.h"
 #include "daemon/peer_internal.h"
+#include "daemon/pool.h"
 #include "proto/socket.h"
 
-/* Each client costs a page and a descriptor; tools come and go. */
-#define PEERS_MAX (TD_CLIENT_MAX + 64)
-/* One user's, where the daemon serves several. */
-#define USER_PEERS_MAX (PEERS_MAX / 2)
+/* Each client costs a page and a descriptor; tools come and go. The last ones are root's. */
+#define PEERS_MAX      (TD_CLIENT_MAX + 64)
+#define PEERS_RESERVED 64
+/* Descriptors of the daemon's own: its socket, timers, logs, locks of GPUs. */
+#define OWN_DESCRIPTORS 48
 /* Who connects has something to say. */
 #define SILENCE_NS (5 * TD_NS_PER_S)
 /* While there are no descriptors, so often is looked whether there are. */
@@ -288,19 +291,29 @@ static void turn_away(struct td_server *server)
 		td_closer_close(server->closer, uid_of(fd), fd);
 }
 
-/* Nobody can keep all others out. */
-static bool has_room_for(const struct td_server *server, uid_t uid)
+/* So many connections as there can be descriptors for. */
+static struct td_pool all_connections(void)
 {
-	unsigned count = 0;
-	struct td_list *it;
+	struct td_pool pool = {.total = PEERS_MAX, .reserve = PEERS_RESERVED};
+	struct rlimit limit;
+	uint64_t most;
 
-	if (server->peer_count >= PEERS_MAX)
-		return false;
-	if (server->peer_count < USER_PEERS_MAX || !uid || uid == geteuid())
-		return true;
-	td_list_for_each (it, &server->peers)
-		count += td_container_of(it, struct td_peer, of_server)->uid == uid;
-	return count < USER_PEERS_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return pool;
+	most = limit.rlim_cur > 2 * OWN_DESCRIPTORS ? limit.rlim_cur - OWN_DESCRIPTORS
+						    : limit.rlim_cur / 2;
+	if (most < pool.total)
+		pool = (struct td_pool){most, most * PEERS_RESERVED / PEERS_MAX};
+	return pool;
+}
+
+/* What is not closed yet is somebody's connection, too. */
+static bool has_room_for(const struct td_server *server, const struct td_user *user)
+{
+	return td_pool_allows(&server->connections,
+		server->peer_count + td_closer_count(server->closer),
+		user->peers + td_closer_count_of(server->closer, user->uid),
+		td_node_is_owner(&server->node, user->uid));
 }
 
 static void listener_ready(struct td_source *source, uint32_t events)
@@ -309,6 +322,7 @@ static void listener_ready(struct td_source *source, uint32_t events)
 	struct ucred credentials = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(credentials);
 	struct td_peer *peer;
+	uint64_t now_ns;
 	int fd;
 
 	(void)events;
@@ -324,11 +338,14 @@ static void listener_ready(struct td_source *source, uint32_t events)
 			turn_away(server);
 		return;
 	}
+	now_ns = td_time_now_ns();
 	peer = calloc(1, sizeof(*peer));
-	if (!peer || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0 ||
-		!has_room_for(server, credentials.uid))
+	if (!peer || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0)
 		goto err_free;
-	peer->silent_since_ns = td_time_now_ns();
+	peer->user = td_users_get(&server->users, credentials.uid, now_ns);
+	if (!peer->user || !has_room_for(server, peer->user))
+		goto err_free;
+	peer->silent_since_ns = now_ns;
 	peer->source = (struct td_source){fd, peer_ready};
 	peer->server = server;
 	td_outbox_init(&peer->out, OUT_MAX);
@@ -338,6 +355,7 @@ static void listener_ready(struct td_source *source, uint32_t events)
 		goto err_free;
 	td_list_append(&server->peers, &peer->of_server);
 	server->peer_count++;
+	peer->user->peers++;
 	return;
 
 err_free:
@@ -361,6 +379,7 @@ static void forget(struct td_peer *peer, uint64_t now_ns)
 	td_loop_remove(server->loop, &peer->source);
 	td_list_remove(&peer->of_server);
 	server->peer_count--;
+	peer->user->peers--;
 	td_outbox_deinit(&peer->out);
 	free(peer);
 }
@@ -458,12 +477,15 @@ int td_server_init(
 	server->listener = (struct td_source){listen_fd, listener_ready};
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	td_list_init(&server->peers);
+	td_users_init(&server->users);
+	server->connections = all_connections();
 	r = td_closer_new(&server->closer);
 	if (r)
 		return r;
 	r = td_node_init(&server->node, &io);
 	if (r)
 		return r;
+	server->node.owner = geteuid();
 	td_claims_init(&server->claims, listen_fd);
 	r = td_sweep_init(&server->sweep, socket);
 	if (r)
@@ -486,6 +508,7 @@ void td_server_deinit(struct td_server *server)
 	td_claims_deinit(&server->claims);
 	td_loop_remove(server->loop, &server->listener);
 	td_closer_free(server->closer);
+	td_users_deinit(&server->users);
 	if (server->spare_fd >= 0)
 		close(server->spare_fd);
 }

@@ -8,7 +8,9 @@
 #include "daemon/closer.h"
 #include "daemon/loop.h"
 #include "daemon/node.h"
+#include "daemon/pool.h"
 #include "daemon/sweep.h"
+#include "daemon/users.h"
 #include "daemon/watch.h"
 
 struct td_server {
@@ -23,6 +25,8 @@ struct td_server {
 	uint64_t deaf_until_ns; /* there is none: nobody is accepted until then; 0: they are */
 	struct td_list peers;
 	uint32_t peer_count;
+	struct td_pool connections;
+	struct td_users users;
 	uint64_t started_ns;
 	uint64_t complained_ns; /* of a peer, in the log; and since then so often not */
 	uint32_t unsaid;

@@ -8,6 +8,7 @@ struct td_peer {
 	struct td_source source; /* first: the loop hands it back */
 	struct td_list of_server;
 	struct td_server *server;
+	struct td_user *user;
 	pid_t pid;
 	uid_t uid;
 	uint64_t silent_since_ns;          /* it has said nothing yet; 0: it has */

@@ -6,17 +6,19 @@ Each case forks a process that becomes another user and plays one attack on the 
 """
 import array
 import os
+import resource
 import select
 import signal
 import socket
 import struct
+import threading
 import time
 import traceback
 
 from world import *
 
 HOSTILE, NEWCOMER = 65534, 65533
-HELLO, ATTACH, LIST_JOBS, SET, EVENTS, END, ERROR = 1, 3, 32, 36, 39, 62, 63
+HELLO, ATTACH, ATTACHED, LIST_JOBS, SET, EVENTS, PING, END, ERROR = 1, 3, 4, 32, 36, 39, 55, 62, 63
 STEPS = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "3"]
 SLOWER_S, END_S, RSS_KIB = 2, 1, 64 * 1024
 
@@ -55,6 +57,14 @@ def answer(peer):
     return packets
 
 
+def is_attached(peer):
+    """False: it is to run as without tandem."""
+    while True:
+        kind = struct.unpack_from("<H", peer.recv(4096), 2)[0]
+        if kind in (ATTACHED, ERROR):
+            return kind == ATTACHED
+
+
 class User:
     """A process of that user which runs play(), says by a byte that it has begun, and stays until it is ended."""
 
@@ -64,6 +74,7 @@ class User:
         if self.pid == 0:
             try:
                 os.close(reader)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
                 os.setgroups([])
                 os.setgid(uid)
                 os.setuid(uid)
@@ -162,13 +173,69 @@ def pass_slow(began, world):
                 if i % 2:
                     peer.send(b"nonsense")
                 peer.sendmsg([packet(LIST_JOBS, b"\1")], rights)
-            except (BrokenPipeError, ConnectionResetError):  # it is still ours alone
-                sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
-            sender.close()
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            threading.Thread(target=sender.close).start()  # where it was not taken, or is closed already, this is the last close
         peer.close()
     began()
     pass_slow.kept = kept
     signal.pause()
+
+
+def take_everything(began, world):
+    """Clients by connections with 16 slots each, then as many connections as there are."""
+    peers, slots = [], 0
+    for _ in range(80):
+        peer = connect(world)
+        peers.append(peer)
+        try:
+            peer.send(hello(f"job{len(peers)}"))
+            peer.recv(4096)
+            for slot in range(16):
+                peer.send(attach(slot))
+                if not is_attached(peer):
+                    break
+                slots += 1
+        except (ConnectionError, struct.error):  # no more of them: the connection has ended
+            peers.pop().close()
+    for _ in range(1200):
+        peer = connect(world)
+        try:
+            peer.send(packet(PING, b"\0"))
+            if peer.recv(4096):
+                peers.append(peer)
+        except ConnectionError:
+            break
+    began(f"{slots} {len(peers)}".encode())
+    take_everything.kept = peers
+    signal.pause()
+
+
+def come_after(began, world):
+    """Does what a program and a tool do."""
+    peer = connect(world)
+    peer.send(hello("newcomer"))
+    assert peer.recv(4096)
+    peer.send(attach(0))
+    assert is_attached(peer)
+    tool = connect(world)
+    tool.send(packet(LIST_JOBS, b"\1"))
+    rows = answer(tool)
+    began(f"{len(rows)}".encode())
+
+
+def one_user_leaves_room_for_the_next_and_for_root():
+    with SharedWorld() as world, User(HOSTILE, take_everything, world) as user:
+        taken = user.said()
+        assert taken, "the other user's process has failed"
+        slots, peers = map(int, taken.split())
+        say(f"# {slots} clients, {peers} connections")
+        assert slots <= 512 and peers <= 512, (slots, peers)
+        for uid in (NEWCOMER, NEWCOMER - 1, 0):
+            with User(uid, come_after, world) as newcomer:
+                assert newcomer.said(), f"uid {uid} is kept out"
+        world.stays_usable()
+        world.ends_when_told()
 
 
 def a_descriptor_that_is_slow_to_close_delays_nobody():
@@ -180,4 +247,5 @@ def a_descriptor_that_is_slow_to_close_delays_nobody():
 
 run_cases([
     a_descriptor_that_is_slow_to_close_delays_nobody,
+    one_user_leaves_room_for_the_next_and_for_root,
 ])
