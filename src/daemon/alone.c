@@ -43,7 +43,7 @@ static uint32_t gather(const struct td_node *node, uint32_t gpu, struct td_alone
 		struct td_process *process = process_at(it);
 		unsigned gpus;
 
-		if (process->phase == TD_PHASE_CLOSED || !process->wants ||
+		if (process->phase == TD_PHASE_CLOSED || process->stop.is || !process->wants ||
 			!is_on(process, gpu, &gpus))
 			continue;
 		if (count == TD_ALONE_TENANTS_MAX || !may_be_held(process, gpus))

@@ -192,6 +192,8 @@ static bool gives_back(const struct td_client *client)
 {
 	uint64_t kept = kept_bytes(client), limit = max_bytes(client->limit_bytes, kept);
 
+	if (client->process->stop.is)
+		return false;
 	return client->process->phase == TD_PHASE_DRAINING ||
 	       max_bytes(client->grant.limit_bytes, kept) < client->limit_bytes ||
 	       limit < client->believed_bytes || limit < client->resident_bytes;

@@ -47,11 +47,12 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 		struct td_client *client = client_at(it);
 		const struct td_process *process = client->process;
 
-		if (client->failed) {
+		if (client->failed || process->stop.is) {
 			uint64_t *capacity = &node->gpu_views[client->gpu].capacity_bytes;
+			uint64_t bytes = client->failed ? client->resident_bytes
+							: td_client_charge(client);
 
-			*capacity -= client->resident_bytes < *capacity ? client->resident_bytes
-									: *capacity;
+			*capacity -= bytes < *capacity ? bytes : *capacity;
 			continue;
 		}
 		node->shown[n] = client;
@@ -137,6 +138,7 @@ static void tell(
 	msg.plan.window_ns = client->grant.window_ns;
 	msg.plan.drain_deadline_ns = node->options.drain_deadline_ns;
 	msg.plan.spill = client->spill_told;
+	td_stopped_told(node, client);
 	node->io.send(process->peer, &msg);
 }
 
@@ -415,7 +417,7 @@ static bool group_ready(const struct td_node *node, uint32_t group)
 		const struct td_process *process = td_container_of(it, struct td_process, of_node);
 
 		if (process->job->group != group || td_list_empty(&process->clients) ||
-			process->failed || process->phase == TD_PHASE_OPEN)
+			process->failed || process->stop.is || process->phase == TD_PHASE_OPEN)
 			continue;
 		if (process->phase == TD_PHASE_DRAINING || !all_ready(node, process))
 			return false;
@@ -557,6 +559,8 @@ static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->processes) {
 		struct td_process *process = td_container_of(it, struct td_process, of_node);
 
+		if (process->stop.is)
+			continue;
 		if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns <= now_ns)
 			overdue(node, process, now_ns);
 		if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns < wakeup)
@@ -565,6 +569,20 @@ static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
 			wakeup = process->retry_ns;
 	}
 	return wakeup;
+}
+
+/* The plan is not about it: its gate closes, and its limits stay what they are. */
+static void pass_by_stopped(struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+
+		if (client->process->stop.is && !client->failed)
+			client->grant = (struct td_grant){
+				.gate = TD_GATE_CLOSED, .limit_bytes = client->limit_bytes};
+	}
 }
 
 static uint64_t execute(struct td_node *node, uint64_t now_ns)
@@ -580,6 +598,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 		td_soft_plan(node, client);
 		client->grant.limit_bytes = td_quota_plan(node, client, client->grant.limit_bytes);
 	}
+	pass_by_stopped(node);
 	wakeup = td_soft_step(node, now_ns);
 	td_list_for_each (it, &node->processes)
 		step_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
@@ -607,11 +626,13 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;
-	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out;
+	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out, stopped;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
 	wakeup = expire_drains(node, now_ns);
+	stopped = td_stopped_step(node, now_ns);
+	wakeup = stopped < wakeup ? stopped : wakeup;
 	shortages = td_capacity_step(node, now_ns);
 	wakeup = shortages < wakeup ? shortages : wakeup;
 	host = td_host_step(node, now_ns);

@@ -33,6 +33,8 @@ const char *td_process_state(const struct td_process *process)
 		return *process->ungoverned ? "ungoverned" : "foreign";
 	if (process->failed)
 		return "failed";
+	if (process->stop.is)
+		return "stopped";
 	if (process->job->settings.paused)
 		return "paused";
 	switch (process->phase) {
@@ -43,6 +45,13 @@ const char *td_process_state(const struct td_process *process)
 	case TD_PHASE_N: break;
 	}
 	return process->wants || needs_since_ns(process) ? "waiting" : "idle";
+}
+
+const char *td_process_state_now(const struct td_node *node, const struct td_process *process)
+{
+	const char *state = td_process_state(process);
+
+	return strcmp(state, "failed") && td_stopped_now(node, process) ? "stopped" : state;
 }
 
 static bool shares_gpu(const struct td_process *a, const struct td_process *b)
@@ -74,6 +83,32 @@ static bool is_busy(const struct td_process *process)
 	       (process->phase == TD_PHASE_OPEN && process->wants);
 }
 
+static bool has_memory(const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients)
+		if (td_container_of(it, struct td_client, of_process)->resident_bytes)
+			return true;
+	return false;
+}
+
+/* The first that is stopped, and whose memory stays where this one could use the room. */
+static const struct td_process *find_stopped(
+	const struct td_node *node, const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *other = td_container_of(it, struct td_process, of_node);
+
+		if (other->stop.is && other->job != process->job && shares_gpu(other, process) &&
+			has_memory(other))
+			return other;
+	}
+	return NULL;
+}
+
 /* The process in the way: the first that is busy, or else the first that may be; and how many wait before this one. */
 static const struct td_process *find_holder(
 	const struct td_node *node, const struct td_process *process, unsigned *ret_before)
@@ -87,6 +122,9 @@ static const struct td_process *find_holder(
 
 		if (other->job == process->job || !shares_gpu(other, process))
 			continue;
+		/* Passed by, but what it has there may be what is missing. */
+		if (other->stop.is)
+			continue;
 		if (other->phase != TD_PHASE_CLOSED &&
 			(!holder || (is_busy(other) && !is_busy(holder))))
 			holder = other;
@@ -94,7 +132,7 @@ static const struct td_process *find_holder(
 			 !other->job->settings.paused && goes_before(node, other, process))
 			(*ret_before)++;
 	}
-	return holder;
+	return holder ? holder : find_stopped(node, process);
 }
 
 /* Another job's process of that class, or TD_CLASS_N: of any, may not use a GPU of this one, and wants to. */
@@ -107,7 +145,7 @@ static bool is_waited_for(
 		const struct td_process *other = td_container_of(it, struct td_process, of_node);
 
 		if (other->job != process->job && other->phase == TD_PHASE_CLOSED && other->wants &&
-			!other->job->settings.paused && !other->failed &&
+			!other->stop.is && !other->job->settings.paused && !other->failed &&
 			(class == TD_CLASS_N || other->job->settings.class == class) &&
 			shares_gpu(other, process))
 			return true;
@@ -441,9 +479,47 @@ static void explain_wait(const struct td_node *node, const struct td_process *pr
 			since, queue);
 }
 
+static void explain_filling(const struct td_node *node, const struct td_process *process,
+	uid_t reader, const char *since, char *buf, size_t len)
+{
+	const struct td_process *stopped = find_stopped(node, process);
+	char name[96];
+
+	if (stopped && may_name(reader, stopped))
+		snprintf(buf, len,
+			"is next: its memory has been coming back to the GPU for %s, beside that of "
+			"%s, which is stopped on that GPU and keeps it there.",
+			since, name_process(stopped, name, sizeof(name)));
+	else
+		snprintf(buf, len, "is next: its memory has been coming back to the GPU for %s.",
+			since);
+}
+
+static void explain_stopped(
+	const struct td_process *process, enum td_stop stop, char *buf, size_t len)
+{
+	const int pid = (int)process->pid;
+	char reason[96];
+
+	if (stop == TD_STOP_SIGNAL)
+		snprintf(reason, sizeof(reason),
+			"is stopped (SIGSTOP or Ctrl-Z; `kill -CONT %d` continues it)", pid);
+	else if (stop == TD_STOP_TRACED)
+		snprintf(reason, sizeof(reason),
+			"is stopped (by a debugger: see TracerPid in /proc/%d/status)", pid);
+	else
+		snprintf(reason, sizeof(reason),
+			"is stopped (its control group is frozen: see /proc/%d/cgroup)", pid);
+	snprintf(buf, len,
+		"%s: others that wait pass it by, and what it has on its GPU stays there; it takes "
+		"its turn when it goes on.",
+		reason);
+}
+
 char *td_node_explain(const struct td_node *node, const struct td_process *process, uid_t reader,
 	uint64_t now_ns, char *buf, size_t len)
 {
+	enum td_stop stop = td_stopped_now(node, process);
 	char since[32], name[96];
 	int n = snprintf(buf, len, "%s ", name_process(process, name, sizeof(name)));
 
@@ -463,6 +539,8 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 			"has lost its context to CUDA error %u: it runs on to see that, and what "
 			"it has on its GPU stays there until it ends.",
 			process->failed);
+	} else if (stop) {
+		explain_stopped(process, stop, buf, len);
 	} else if (process->job->settings.paused) {
 		snprintf(buf, len, "is paused: tandem resume lets it go on.");
 	} else if (td_list_empty(&process->clients)) {
@@ -474,8 +552,7 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 		snprintf(buf, len,
 			"is giving its GPU up: its work in flight has been ending for %s.", since);
 	} else if (process->phase == TD_PHASE_FILLING) {
-		snprintf(buf, len, "is next: its memory has been coming back to the GPU for %s.",
-			since);
+		explain_filling(node, process, reader, since, buf, len);
 	} else if (!process->wants && !needs_since_ns(process)) {
 		snprintf(buf, len, "is idle: it has not asked for the GPU for %s.", since);
 	} else {

@@ -155,7 +155,7 @@ static bool call_back(struct td_node *node, const struct td_process *lacking)
 		struct td_process *process = process_at(it);
 		struct td_host_part *part = &process->host;
 
-		if (process == lacking || !part->speaks || is_short(process))
+		if (process == lacking || !part->speaks || is_short(process) || process->stop.is)
 			continue;
 		if (part->told_bytes > keeps(process) || !part->lacks)
 			tell(node, process, keeps(process), true);

@@ -255,16 +255,22 @@ static void note_stranded(const struct td_node *node, struct td_client *client, 
 		client->stranded_since_ns = now_ns;
 }
 
+/* One that is stopped is answered when it goes on: until then others may have the memory. */
+static bool waits(const struct td_client *client)
+{
+	return client->needs && !client->process->stop.is;
+}
+
 bool td_need_step(struct td_node *node, uint64_t now_ns)
 {
 	bool refused = false;
 	struct td_list *it;
 
 	td_list_for_each (it, &node->clients)
-		if (client_at(it)->needs)
+		if (waits(client_at(it)))
 			ask_others(node, client_at(it), now_ns);
 	td_list_for_each (it, &node->clients) {
-		if (!client_at(it)->needs)
+		if (!waits(client_at(it)))
 			continue;
 		note_stranded(node, client_at(it), now_ns);
 		refused |= answer_need(node, client_at(it), now_ns);
@@ -280,7 +286,7 @@ uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns)
 	td_list_for_each (it, &node->clients) {
 		const struct td_client *client = client_at(it);
 
-		if (!client->needs)
+		if (!waits(client))
 			continue;
 		if (td_quota_need(node, client, now_ns) == TD_QUOTA_WAIT)
 			until = td_quota_deadline_ns(client);

@@ -610,6 +610,7 @@ static void rejected(
 int td_node_message(
 	struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns)
 {
+	process->stop.heard = true;
 	if (process->foreign)
 		return td_node_foreign_message(node, process, msg);
 	switch (msg->type) {

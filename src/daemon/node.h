@@ -23,6 +23,7 @@
 #include "daemon/gpus.h"
 #include "daemon/host.h"
 #include "daemon/options.h"
+#include "daemon/stopped.h"
 #include "policy/node/alone.h"
 #include "policy/policy.h"
 #include "preload/shares.h"
@@ -62,6 +63,10 @@ struct td_node_io {
 	/* The first client comes to a GPU; the last one has left it. claim: 0, or -EBUSY with a sentence: another daemon has it. NULL: ours. */
 	int (*claim)(void *arg, const uint8_t *uuid, struct td_err *err);
 	void (*release)(void *arg, const uint8_t *uuid);
+	/* Does the process run? With the CPU time that it has had, in clock ticks. NULL: nobody is looked at. stopped.h */
+	enum td_stop (*stop)(void *peer, uint64_t *ret_cpu_ticks);
+	/* Writes the ceiling of a slot, in bytes (UINT64_MAX: none), and returns what the process has claimed there. NULL: cannot. */
+	uint64_t (*ceiling)(void *peer, uint32_t slot, uint64_t bytes);
 };
 
 struct td_gpu {
@@ -131,6 +136,7 @@ struct td_client {
 		believed_total_bytes; /* the same of all that it could have unasked, on the host too */
 	uint32_t seq, acknowledged_seq; /* of the PLAN told last; of the one it has reported for */
 	bool ready;                     /* everything resident, for this PLAN */
+	bool has_ceiling; /* its page bounds it, until it has reported for this PLAN: stopped.h */
 	uint32_t
 		failed; /* CUresult of its context that is beyond help: no plan is about it until it has another. 0: none */
 	bool needs; /* an allocation waits */
@@ -198,6 +204,7 @@ struct td_process {
 	enum td_phase phase;
 	uint64_t phase_since_ns;
 	unsigned complaints; /* REJECTED: so many */
+	struct td_stop_watch stop;
 	bool wants, foreign; /* foreign: let go, see foreign.c */
 	bool exchanges;      /* closed for an exchange of memory, not for somebody else */
 	uint32_t
@@ -234,6 +241,7 @@ struct td_node {
 	struct td_nvml_gpu listed[TD_NVML_GPU_MAX]; /* gpus.h */
 	uint32_t listed_count;
 	struct td_list processes, clients, jobs; /* in order of arrival */
+	uint32_t last_looked;                    /* stopped.h: the id of who was looked at last */
 	uint32_t last_moment;                    /* number of the last moment alone, on any GPU */
 	uint64_t settle_ns; /* nothing opens before: holders of a lost daemon come back first */
 	/* the policy's side */
@@ -339,8 +347,10 @@ char *td_shares_explain(const struct td_process *process, char *buf, size_t len)
 char *td_shares_explain_unreachable(const struct td_process *process, char *buf, size_t len);
 char *td_shares_explain_denied(const struct td_process *process, char *buf, size_t len);
 
-/* "running", "waiting", "idle", "draining", "filling", "paused", "failed", "foreign" or "ungoverned". */
+/* "running", "waiting", "idle", "draining", "filling", "paused", "stopped", "failed", "foreign" or "ungoverned". */
 const char *td_process_state(const struct td_process *process);
+/* The same, with a look at whether it is stopped at this moment. */
+const char *td_process_state_now(const struct td_node *node, const struct td_process *process);
 
 /* Since when it has been waiting in its present wait, if it is: since it asked or, if it was closed after that, since then. */
 uint64_t td_process_waits_since_ns(const struct td_process *process);

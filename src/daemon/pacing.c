@@ -23,7 +23,7 @@ static bool has_rivals(const struct td_node *node, const struct td_process *proc
 	td_list_for_each (it, &node->processes) {
 		const struct td_process *other = td_container_of(it, struct td_process, of_node);
 
-		if (other != process && other->phase != TD_PHASE_CLOSED && other->wants &&
+		if (other != process && !other->stop.is && other->phase != TD_PHASE_CLOSED && other->wants &&
 			uses_gpu_of(process, other))
 			return true;
 	}

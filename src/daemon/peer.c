@@ -20,6 +20,7 @@
 #include "daemon/job.h"
 #include "daemon/peer_internal.h"
 #include "daemon/pool.h"
+#include "daemon/procfs.h"
 #include "proto/socket.h"
 
 /* Each client costs a page and a descriptor; tools come and go. The last ones are root's. */
@@ -84,6 +85,30 @@ static void node_others(void *arg, uint32_t slot, uint64_t bytes)
 	struct td_peer *peer = arg;
 
 	atomic_store(&peer->gate->others_bytes[slot], bytes);
+}
+
+/* A number that is another process's by now says nothing. */
+static enum td_stop node_stop(void *arg, uint64_t *ret_cpu_ticks)
+{
+	const struct td_peer *peer = arg;
+	struct td_procfs_stat stat;
+
+	*ret_cpu_ticks = 0;
+	if (!peer->start_ticks || td_procfs_stat(peer->pid, &stat) ||
+		stat.start_ticks != peer->start_ticks)
+		return TD_STOP_NONE;
+	*ret_cpu_ticks = stat.cpu_ticks;
+	return td_procfs_stop(peer->pid, &stat);
+}
+
+/* See gate_page.h. */
+static uint64_t node_ceiling(void *arg, uint32_t slot, uint64_t bytes)
+{
+	struct td_peer *peer = arg;
+
+	atomic_store(&peer->gate->ceiling_bytes[slot], bytes == UINT64_MAX ? 0 : bytes + 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load(&peer->meter->device_bytes[slot]);
 }
 
 static void node_event(void *arg, const struct td_event *event)
@@ -159,6 +184,38 @@ err_close:
 	return -errno;
 }
 
+/* Its end ends the connection, whoever else has that: the child of an `_Fork` has it too. */
+static void process_ended(struct td_source *source, uint32_t events)
+{
+	(void)events;
+	td_container_of(source, struct td_peer, end)->broken = true;
+}
+
+/* It takes a second descriptor for each of them: where there are few, connections go first. */
+static bool can_watch(void)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) &&
+	       limit.rlim_cur >= OWN_DESCRIPTORS + 2 * PEERS_MAX;
+}
+
+static void watch_process(struct td_peer *peer)
+{
+	struct td_procfs_stat stat;
+
+	if (!td_procfs_stat(peer->pid, &stat))
+		peer->start_ticks = stat.start_ticks;
+	if (!can_watch())
+		return;
+	peer->end = (struct td_source){
+		td_procfs_pidfd(peer->source.fd, peer->pid), process_ended};
+	if (peer->end.fd >= 0 && td_loop_add(peer->server->loop, &peer->end) < 0) {
+		close(peer->end.fd);
+		peer->end.fd = -1;
+	}
+}
+
 static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint64_t now_ns)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_welcome};
@@ -176,6 +233,7 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 		return;
 	}
 	peer->process->meter = peer->meter;
+	watch_process(peer);
 	msg.welcome.process = peer->process->id;
 	strcpy(msg.welcome.version, TANDEM_VERSION);
 	msg.welcome.features =
@@ -347,6 +405,7 @@ static void listener_ready(struct td_source *source, uint32_t events)
 		goto err_free;
 	peer->silent_since_ns = now_ns;
 	peer->source = (struct td_source){fd, peer_ready};
+	peer->end.fd = -1;
 	peer->server = server;
 	td_outbox_init(&peer->out, OUT_MAX);
 	peer->pid = credentials.pid;
@@ -377,6 +436,10 @@ static void forget(struct td_peer *peer, uint64_t now_ns)
 	if (peer->meter)
 		munmap((void *)peer->meter, TD_PAGE_BYTES);
 	td_loop_remove(server->loop, &peer->source);
+	if (peer->end.fd >= 0) {
+		td_loop_remove(server->loop, &peer->end);
+		close(peer->end.fd);
+	}
 	td_list_remove(&peer->of_server);
 	server->peer_count--;
 	peer->user->peers--;
@@ -468,7 +531,9 @@ int td_server_init(
 		.event = node_event,
 		.arg = server,
 		.claim = node_claim,
-		.release = node_release};
+		.release = node_release,
+		.stop = node_stop,
+		.ceiling = node_ceiling};
 	int r;
 
 	memset(server, 0, sizeof(*server));

@@ -6,6 +6,8 @@
 
 struct td_peer {
 	struct td_source source; /* first: the loop hands it back */
+	struct td_source end; /* readable once a client process has ended; below 0: nobody tells */
+	uint64_t start_ticks; /* of the process: td_procfs_stat; 0: not known */
 	struct td_list of_server;
 	struct td_server *server;
 	struct td_user *user;

@@ -87,6 +87,8 @@ uint64_t td_quota_stays(const struct td_client *client)
 {
 	if (client->failed)
 		return client->resident_bytes;
+	if (client->process->stop.is)
+		return td_client_charge(client);
 	return client->process->backend == TD_BACKEND_PLAIN ? client->demanded_bytes
 							    : td_fixed_bytes(client);
 }
@@ -94,7 +96,8 @@ uint64_t td_quota_stays(const struct td_client *client)
 /* Of that, what could leave if the host had a place for it. */
 static uint64_t stranded_bytes(const struct td_client *client)
 {
-	return client->failed || client->process->backend == TD_BACKEND_PLAIN
+	return client->failed || client->process->stop.is ||
+			       client->process->backend == TD_BACKEND_PLAIN
 		       ? 0
 		       : min_bytes(client->stranded_bytes, td_fixed_bytes(client));
 }
@@ -111,7 +114,7 @@ static bool is_in(const struct td_client *client)
 
 static bool asks(const struct td_client *client)
 {
-	return !client->failed && (client->needs || client->process->wants ||
+	return !client->failed && !client->process->stop.is && (client->needs || client->process->wants ||
 					  client->process->phase == TD_PHASE_FILLING);
 }
 
@@ -208,7 +211,7 @@ bool td_quota_is_stale(const struct td_client *client, const struct td_client *n
 {
 	return client != needing && client->process->job == needing->process->job &&
 	       client->gpu == needing->gpu && !client->process->failed &&
-	       client->seq <= needing->need_seq;
+	       !client->process->stop.is && client->seq <= needing->need_seq;
 }
 
 static bool somebody_is_asked(const struct td_node *node, const struct td_client *needing)
@@ -219,7 +222,8 @@ static bool somebody_is_asked(const struct td_node *node, const struct td_client
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 
 		if (client == needing || client->process->job != needing->process->job ||
-			client->gpu != needing->gpu || client->process->failed)
+			client->gpu != needing->gpu || client->process->failed ||
+			client->process->stop.is)
 			continue;
 		if (client->seq <= needing->need_seq || client->acknowledged_seq != client->seq)
 			return true;

@@ -63,7 +63,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 
 	snprintf(job->class, sizeof(job->class), "%s", td_class_name(process->job->settings.class));
 	snprintf(job->backend, sizeof(job->backend), "%s", backend_names[process->backend]);
-	snprintf(job->state, sizeof(job->state), "%s", td_process_state(process));
+	snprintf(job->state, sizeof(job->state), "%s", td_process_state_now(&peer->server->node, process));
 	job->uid = process->uid;
 	snprintf(job->job, sizeof(job->job), "%s", process->job->name);
 	snprintf(job->name, sizeof(job->name), "%s", process->name);

@@ -11,6 +11,7 @@
 #include "preload/agent.h"
 #include "preload/backend.h"
 #include "preload/client_internal.h"
+#include "preload/client_ledger.h"
 #include "preload/context.h"
 #include "preload/futex.h"
 #include "preload/gate.h"
@@ -23,43 +24,12 @@
 /* Beside what the daemon may grant: it has gone. */
 #define ALONE UINT32_MAX
 
-enum need_state {
-	NEED_NONE,
-	NEED_ASKED, /* left for the agent */
-	NEED_SENT,
-	NEED_ANSWERED,
-};
-
-/* One GPU's. */
-struct ledger {
-	struct td_lock need_lock; /* one NEED at a time: the protocol has one ticket per slot */
-	_Atomic uint32_t need;    /* enum need_state; futex */
-	uint32_t ticket; /* this and the next: the asker's in NONE and ANSWERED, else the agent's */
-	uint64_t need_bytes;
-	uint64_t need_crossed_bytes; /* the agent's: as it was told with it */
-	enum td_mobility need_mobility;
-	uint32_t granted; /* valid in ANSWERED */
-	_Atomic uint32_t may_defer;
-	_Atomic uint32_t memory_changed;
-	_Atomic uint32_t quota_told; /* the daemon said what quota_bytes is */
-	_Atomic uint64_t capacity_bytes, short_bytes;
-	_Atomic uint64_t quota_bytes, soft_bytes; /* 0 unknown, UINT64_MAX none */
-	struct td_lock lock;
-	/* guarded by lock: the limit; bytes granted that are not in the backend's stats yet: on the device, there for good, off it, paged; changes of those */
-	uint64_t limit_bytes, landing_bytes, staying_bytes, deferred_bytes, paged_bytes, changes;
-	bool spills; /* what is beyond the limit lies on the host: it counts only what is on the device */
-	bool open;  /* the plan with that limit opens the gate */
-	bool fills; /* the agent brings memory to the device */
-	_Atomic uint64_t cached_bytes;
-	_Atomic uint64_t heeded_bytes; /* of what has crossed: when the daemon answered last */
-};
-
 #define LEDGER                                                                                     \
 	{                                                                                          \
 		.need_lock = TD_LOCK_INIT(TD_RANK_NEED), .lock = TD_LOCK_INIT(TD_RANK_LEDGER)      \
 	}
 
-static struct ledger ledgers[TD_SLOT_MAX] = {LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER,
+struct ledger td_ledgers[TD_SLOT_MAX] = {LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER,
 	LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER};
 static _Atomic bool connected, pages;
 static _Atomic uint64_t silent_since_ns; /* 0: not silent */
@@ -110,13 +80,8 @@ bool td_client_has_waiters(void)
 
 static struct ledger *ledger_of(unsigned slot)
 {
-	return slot < TD_SLOT_MAX ? &ledgers[slot] : NULL;
+	return slot < TD_SLOT_MAX ? &td_ledgers[slot] : NULL;
 }
-
-/* What has been promised and is not in the backend's stats yet, at one moment. */
-struct promises {
-	uint64_t landing_bytes, staying_bytes, deferred_bytes, paged_bytes, changes;
-};
 
 static struct promises promises_of(struct ledger *ledger)
 {
@@ -130,21 +95,21 @@ static struct promises promises_of(struct ledger *ledger)
 }
 
 /* The backend's stats with the promises. What settles while the backend is asked would be counted twice, or not at all. */
-static struct promises totals(unsigned slot, struct td_memory_stats *ret)
+struct promises td_ledger_totals(unsigned slot, struct td_memory_stats *ret)
 {
 	struct promises before, after;
 
 	do {
-		before = promises_of(&ledgers[slot]);
+		before = promises_of(&td_ledgers[slot]);
 		td_agent_stats(slot, ret);
-		after = promises_of(&ledgers[slot]);
+		after = promises_of(&td_ledgers[slot]);
 	} while (before.changes != after.changes);
 	ret->demanded_bytes += after.landing_bytes + after.staying_bytes + after.deferred_bytes;
 	ret->resident_bytes += after.landing_bytes + after.staying_bytes;
 	ret->fixed_bytes += after.staying_bytes;
 	ret->host_bytes += after.deferred_bytes;
 	ret->paged_bytes += after.paged_bytes;
-	ret->cached_bytes = atomic_load(&ledgers[slot].cached_bytes);
+	ret->cached_bytes = atomic_load(&td_ledgers[slot].cached_bytes);
 	if (ret->cached_bytes > ret->demanded_bytes)
 		ret->cached_bytes = ret->demanded_bytes;
 	if (ret->peak_bytes < ret->demanded_bytes)
@@ -155,9 +120,9 @@ static struct promises totals(unsigned slot, struct td_memory_stats *ret)
 bool td_client_is_allocating(void)
 {
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
-		struct promises p = promises_of(&ledgers[i]);
+		struct promises p = promises_of(&td_ledgers[i]);
 
-		if (atomic_load(&ledgers[i].need) != NEED_NONE || p.landing_bytes ||
+		if (atomic_load(&td_ledgers[i].need) != NEED_NONE || p.landing_bytes ||
 			p.staying_bytes)
 			return true;
 	}
@@ -203,21 +168,16 @@ static bool limit_covers(
 	struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
 	struct td_memory_stats stats;
-	uint64_t quota = quota_of(ledger, slot), has, all, changes;
+	uint64_t quota = quota_of(ledger, slot), has, all;
 	bool covers;
 
-	for (;;) {
-		changes = totals(slot, &stats).changes;
-		td_lock_take(&ledger->lock);
-		if (changes == ledger->changes)
-			break;
-		td_lock_drop(&ledger->lock);
-	}
+	td_ledger_lock_totals(ledger, slot, &stats);
 	has = ledger->spills ? stats.resident_bytes : stats.demanded_bytes;
 	has += unheeded_bytes(ledger, &stats);
 	all = stats.demanded_bytes + stats.paged_bytes;
 	covers = all <= quota && bytes <= quota - all && has <= ledger->limit_bytes &&
-		 bytes <= ledger->limit_bytes - has && !(ledger->spills && ledger->fills);
+		 bytes <= ledger->limit_bytes - has && !(ledger->spills && ledger->fills) &&
+		 td_ledger_claim(slot, has + bytes);
 	if (covers) {
 		*device_part(ledger, mobility) += bytes;
 		ledger->changes++;
@@ -264,7 +224,7 @@ static bool quota_covers(struct ledger *ledger, unsigned slot, uint64_t bytes)
 
 	if (quota == UINT64_MAX)
 		return true;
-	(void)totals(slot, &stats);
+	(void)td_ledger_totals(slot, &stats);
 	has = stats.demanded_bytes + stats.paged_bytes;
 	return has <= quota && bytes <= quota - has;
 }
@@ -312,7 +272,7 @@ static int alone(struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_m
 		return TD_NEED_LATER;
 	if (mobility != TD_MOVABLE || soft == UINT64_MAX)
 		return TD_NEED_DEVICE;
-	(void)totals(slot, &stats);
+	(void)td_ledger_totals(slot, &stats);
 	return stats.resident_bytes <= soft && bytes <= soft - stats.resident_bytes ? TD_NEED_DEVICE
 										    : TD_NEED_HOST;
 }
@@ -417,7 +377,7 @@ void td_client_short(unsigned slot, uint64_t missing_bytes)
 
 uint64_t td_client_take_short(unsigned slot)
 {
-	return atomic_exchange(&ledgers[slot].short_bytes, 0);
+	return atomic_exchange(&td_ledgers[slot].short_bytes, 0);
 }
 
 uint64_t td_client_excess(unsigned slot)
@@ -433,7 +393,7 @@ uint64_t td_client_excess(unsigned slot)
 	td_lock_drop(&ledger->lock);
 	if (limit == UINT64_MAX)
 		return 0;
-	(void)totals(slot, &stats);
+	(void)td_ledger_totals(slot, &stats);
 	return stats.resident_bytes > limit ? stats.resident_bytes - limit : 0;
 }
 
@@ -541,19 +501,19 @@ void td_client_connected(bool now)
 	atomic_store(&want_open, 0);
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
 		td_client_set_limit(i, 0, false, false);
-		atomic_store(&ledgers[i].heeded_bytes, 0);
+		atomic_store(&td_ledgers[i].heeded_bytes, 0);
 		if (now)
 			continue;
-		if (atomic_load(&ledgers[i].need) == NEED_SENT)
-			answered(&ledgers[i], ALONE);
-		td_futex_wake_all(&ledgers[i].need, false);
+		if (atomic_load(&td_ledgers[i].need) == NEED_SENT)
+			answered(&td_ledgers[i], ALONE);
+		td_futex_wake_all(&td_ledgers[i].need, false);
 	}
 }
 
 bool td_client_take_need(
 	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, enum td_mobility *ret_mobility)
 {
-	struct ledger *ledger = &ledgers[slot];
+	struct ledger *ledger = &td_ledgers[slot];
 	uint32_t state = NEED_ASKED;
 
 	if (!atomic_compare_exchange_strong(&ledger->need, &state, NEED_SENT))
@@ -566,12 +526,12 @@ bool td_client_take_need(
 
 void td_client_told_with_need(unsigned slot, uint64_t crossed_bytes)
 {
-	ledgers[slot].need_crossed_bytes = crossed_bytes;
+	td_ledgers[slot].need_crossed_bytes = crossed_bytes;
 }
 
 void td_client_refuse(unsigned slot)
 {
-	struct ledger *ledger = &ledgers[slot];
+	struct ledger *ledger = &td_ledgers[slot];
 	uint32_t state = NEED_ASKED;
 
 	if (atomic_compare_exchange_strong(&ledger->need, &state, NEED_SENT) || state == NEED_SENT)
@@ -580,7 +540,7 @@ void td_client_refuse(unsigned slot)
 
 uint64_t td_client_asked(unsigned slot)
 {
-	return atomic_load(&ledgers[slot].need) == NEED_SENT ? ledgers[slot].need_bytes : 0;
+	return atomic_load(&td_ledgers[slot].need) == NEED_SENT ? td_ledgers[slot].need_bytes : 0;
 }
 
 void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t limit_bytes)
@@ -593,6 +553,11 @@ void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t 
 	ledger->limit_bytes = limit_bytes;
 	td_lock_drop(&ledger->lock);
 	atomic_store(&ledger->heeded_bytes, ledger->need_crossed_bytes);
+	if (answer && granted(answer) == TD_NEED_DEVICE && !td_ledger_claim_answer(ledger, slot)) {
+		ledger->ticket++;
+		atomic_store(&ledger->need, NEED_ASKED);
+		return;
+	}
 	if (answer)
 		promise(ledger, ledger->need_bytes, granted(answer), ledger->need_mobility);
 	answered(ledger, answer);
@@ -600,7 +565,7 @@ void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t 
 
 void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills, bool open)
 {
-	struct ledger *ledger = &ledgers[slot];
+	struct ledger *ledger = &td_ledgers[slot];
 
 	td_lock_take(&ledger->lock);
 	ledger->limit_bytes = limit_bytes;
@@ -614,30 +579,30 @@ void td_client_set_capacity(
 {
 	if (slot >= TD_SLOT_MAX)
 		return;
-	atomic_store(&ledgers[slot].capacity_bytes, capacity_bytes);
-	atomic_store(&ledgers[slot].quota_bytes, quota_bytes);
-	atomic_store(&ledgers[slot].soft_bytes, soft_bytes);
-	atomic_store(&ledgers[slot].quota_told, quota_bytes != 0);
+	atomic_store(&td_ledgers[slot].capacity_bytes, capacity_bytes);
+	atomic_store(&td_ledgers[slot].quota_bytes, quota_bytes);
+	atomic_store(&td_ledgers[slot].soft_bytes, soft_bytes);
+	atomic_store(&td_ledgers[slot].quota_told, quota_bytes != 0);
 }
 
 void td_client_set_defer(unsigned slot, bool may)
 {
-	atomic_store(&ledgers[slot].may_defer, may);
+	atomic_store(&td_ledgers[slot].may_defer, may);
 }
 
 void td_client_totals(unsigned slot, struct td_memory_stats *ret)
 {
-	(void)totals(slot, ret);
+	(void)td_ledger_totals(slot, ret);
 }
 
 uint64_t td_client_landing(unsigned slot)
 {
-	return promises_of(&ledgers[slot]).landing_bytes;
+	return promises_of(&td_ledgers[slot]).landing_bytes;
 }
 
 void td_client_fills(unsigned slot, bool begins)
 {
-	struct ledger *ledger = &ledgers[slot];
+	struct ledger *ledger = &td_ledgers[slot];
 
 	td_lock_take(&ledger->lock);
 	ledger->fills = begins;
@@ -647,18 +612,18 @@ void td_client_fills(unsigned slot, bool begins)
 
 uint64_t td_client_staying(unsigned slot)
 {
-	return promises_of(&ledgers[slot]).staying_bytes;
+	return promises_of(&td_ledgers[slot]).staying_bytes;
 }
 
 unsigned td_client_take_memory(unsigned slot)
 {
-	return atomic_exchange(&ledgers[slot].memory_changed, 0);
+	return atomic_exchange(&td_ledgers[slot].memory_changed, 0);
 }
 
 void td_client_forked(void)
 {
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
-		ledgers[i] = (struct ledger)LEDGER;
+		td_ledgers[i] = (struct ledger)LEDGER;
 	atomic_store(&connected, false);
 	atomic_store(&silent_since_ns, 0);
 	atomic_store(&want_asked, 0);

@@ -49,6 +49,10 @@ void td_client_totals(unsigned slot, struct td_memory_stats *ret);
 uint64_t td_client_landing(unsigned slot);
 /* Around a fill: where the limit is one of what is on the device, nothing is granted by it meanwhile, as it is being used up. */
 void td_client_fills(unsigned slot, bool begins);
+/* Within it: the fill may bring memory there up to this limit, or less where the daemon has taken some back. */
+uint64_t td_client_claim_fill(unsigned slot, uint64_t limit_bytes);
+/* With each report: of what was claimed, what was not used is free for others again. */
+void td_client_claim_only_what_is_there(unsigned slot);
 /* Granted to allocations of other memory, which may wait at the gate before they have it: counted as there already, as it cannot leave. In bytes. */
 uint64_t td_client_staying(unsigned slot);
 

@@ -122,6 +122,7 @@ void td_plans_send_memory(unsigned slot, uint32_t seq)
 	struct td_step_memory step;
 
 	(void)td_client_take_memory(slot);
+	td_client_claim_only_what_is_there(slot);
 	td_client_totals(slot, &stats);
 	msg.memory.slot = slot;
 	msg.memory.seq = seq;
@@ -468,13 +469,14 @@ static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 /* Allocations that were granted take what is theirs. And a limit may have been raised for what a thread has asked for: that is not filled with what lies on the host. */
 static uint64_t fill_to(unsigned slot, const struct td_plan_slot *plan)
 {
-	uint64_t taken = td_client_landing(slot);
+	uint64_t taken = td_client_landing(slot),
+		 limit = td_client_claim_fill(slot, plan->limit_bytes);
 	struct td_memory_stats stats;
 
 	td_agent_stats(slot, &stats);
 	if (plan->spill || stats.demanded_bytes > plan->limit_bytes)
 		taken += td_client_asked(slot);
-	return plan->limit_bytes > taken ? plan->limit_bytes - taken : 0;
+	return limit > taken ? limit - taken : 0;
 }
 
 static int fill_open(unsigned slot, const struct td_plan_slot *plan)

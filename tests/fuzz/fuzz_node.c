@@ -147,7 +147,7 @@ static void allocate(struct world *w, struct fake *f, uint64_t bytes)
 	if (f->slot[0].asked)
 		return;
 	has = f->slot[0].spill == TD_SPILL_LIES ? f->slot[0].resident : f->slot[0].demanded;
-	if (has + bytes <= f->slot[0].limit) {
+	if (has + bytes <= f->slot[0].limit && fake_may_use(f, 0, has + bytes)) {
 		f->slot[0].demanded += bytes;
 		if (f->spills && !(f->word & TD_WORD_CLOSED))
 			f->slot[0].resident += bytes;
@@ -171,6 +171,23 @@ static void release(struct fake *f, uint64_t bytes)
 		f->slot[0].resident = f->slot[0].demanded;
 }
 
+/* It goes on just now: what it does first it does by what it had read before it was stopped. */
+static void continues(struct world *w, struct fake *f, uint8_t arg)
+{
+	unsigned unread = f->unread_count;
+
+	if (arg & 8) {
+		f->stopped = TD_STOP_NONE;
+		f->unread_count = 0;
+		if (arg & 16 && !f->slot[0].asked)
+			allocate(w, f, (1 + arg % 8) * MIB);
+		else
+			fake_act(w, f);
+		f->unread_count = unread;
+	}
+	fake_continues(f);
+}
+
 static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 {
 	struct fake *f = &w->fakes[who % 6];
@@ -182,6 +199,19 @@ static void event(struct world *w, uint8_t who, uint8_t kind, uint8_t arg)
 			liar ? TD_BACKEND_SWAP : (enum td_backend_kind)(1 + arg % 2), false);
 		f->spills = arg & 4 && (liar || arg % 2 == 0);
 		fake_attach(w, f, 0, arg & 1, liar ? 0 : (uint64_t)(arg % 60) * MIB);
+		return;
+	}
+	if (f->stopped) {
+		if (kind % 12 == 1)
+			fake_dies(w, f);
+		else if (kind % 12 == 3)
+			w->now += (uint64_t)arg * 5000000u;
+		else if (kind & 1)
+			continues(w, f, arg);
+		return;
+	}
+	if (kind >= 216 && kind < 224 && !liar) {
+		f->stopped = (enum td_stop)(1 + arg % 3);
 		return;
 	}
 	if (kind >= 232 && kind < 240) {
@@ -252,6 +282,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char text[256];
 
 	world_init(&w);
+	w.node.io.stop = fake_stop;
 	memset(charged, 0, sizeof(charged));
 	for (size_t i = 0; i + 2 < size && i < 1500; i += 3) {
 		const struct fake *f = &w.fakes[data[i] % 6];
@@ -260,7 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		event(&w, data[i], data[i + 1], data[i + 2]);
 		(void)td_node_step(&w.node, w.now);
 		for (int k = 0; k < 5; k++)
-			if (w.fakes[k].process && !w.fakes[k].slow)
+			if (w.fakes[k].process && !w.fakes[k].slow && !w.fakes[k].stopped)
 				fake_act(&w, &w.fakes[k]);
 		if (!within_limits(&w, allowed) || !within_capacity(&w) || !are_classes_charged(&w))
 			abort();

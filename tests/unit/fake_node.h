@@ -1,6 +1,7 @@
 /*
  * Fake client processes for the node: no sockets, no clock. A fake does at once what libtandem does: drains when closed, shrinks
- * and fills to its limit, reports READY. With `slow` set it answers only when told to.
+ * and fills to its limit, reports READY. With `slow` set it answers only when told to. While it is stopped it reads nothing, and what it
+ * was told waits for it.
  */
 #pragma once
 
@@ -16,6 +17,7 @@
 #include "preload/backend.h"
 
 #define FAKES_MAX 16
+#define UNREAD_MAX 64
 #define MIB       (1ull << 20)
 
 struct fake {
@@ -37,7 +39,12 @@ struct fake {
 		bool asks_paged;
 		uint64_t paged;
 		uint64_t capacity, quota, others;
+		uint64_t ceiling, claimed; /* as in the pages; ceiling: UINT64_MAX: none */
 	} slot[2];
+	enum td_stop stopped;
+	uint64_t cpu_ticks;
+	struct td_msg unread[UNREAD_MAX];
+	unsigned unread_count, looks;
 	unsigned closings;
 	char mem[32]; /* as SETTINGS said last */
 	unsigned settings_told;
@@ -59,10 +66,8 @@ struct world {
 
 static struct world *fake_world;
 
-static void fake_send(void *peer, const struct td_msg *msg)
+static void fake_read(struct fake *f, const struct td_msg *msg)
 {
-	struct fake *f = peer;
-
 	if (msg->type == TD_MSG_TYPE_plan) {
 		f->slot[msg->plan.slot].seq = f->seq = msg->plan.seq;
 		f->slot[msg->plan.slot].limit = msg->plan.limit_bytes;
@@ -90,6 +95,59 @@ static void fake_send(void *peer, const struct td_msg *msg)
 			f->slot[msg->answer.slot].resident += f->slot[msg->answer.slot].asked;
 		f->slot[msg->answer.slot].asked = 0;
 	}
+}
+
+static void fake_send(void *peer, const struct td_msg *msg)
+{
+	struct fake *f = peer;
+
+	if (!f->stopped)
+		fake_read(f, msg);
+	else if (f->unread_count == UNREAD_MAX)
+		abort();
+	else
+		f->unread[f->unread_count++] = *msg;
+}
+
+__attribute__((unused)) static enum td_stop fake_stop(void *peer, uint64_t *ret_cpu_ticks)
+{
+	struct fake *f = peer;
+
+	f->looks++;
+	*ret_cpu_ticks = f->cpu_ticks;
+	return f->stopped;
+}
+
+static uint64_t fake_ceiling(void *peer, uint32_t slot, uint64_t bytes)
+{
+	struct fake *f = peer;
+
+	f->slot[slot].ceiling = bytes;
+	return f->slot[slot].claimed > f->slot[slot].resident ? f->slot[slot].claimed
+							     : f->slot[slot].resident;
+}
+
+/* May it have so many bytes on the device, whatever its limit says? */
+__attribute__((unused)) static bool fake_may_use(struct fake *f, uint32_t slot, uint64_t bytes)
+{
+	if (bytes > f->slot[slot].claimed && bytes > f->slot[slot].resident &&
+		bytes > f->slot[slot].ceiling)
+		return false;
+	if (bytes > f->slot[slot].claimed)
+		f->slot[slot].claimed = bytes;
+	return true;
+}
+
+/* It is about to read what it was told. */
+__attribute__((unused)) static void fake_continues(struct fake *f)
+{
+	unsigned n = f->unread_count;
+
+	f->stopped = TD_STOP_NONE;
+	f->cpu_ticks++;
+	f->unread_count = 0;
+	for (unsigned i = 0; i < n; i++)
+		fake_read(f, &f->unread[i]);
 }
 
 static void fake_gate(void *peer, uint32_t word, const struct td_pacing *pacing)
@@ -139,7 +197,8 @@ static void world_init(struct world *w)
 		.event = fake_event,
 		.arg = w,
 		.claim = fake_claim,
-		.release = fake_release};
+		.release = fake_release,
+		.ceiling = fake_ceiling};
 
 	memset(w, 0, sizeof(*w));
 	w->foreign = -1;
@@ -165,6 +224,7 @@ __attribute__((unused)) static void fake_hello(
 
 	memset(f, 0, sizeof(*f));
 	f->slot[0].answer = f->slot[1].answer = -1;
+	f->slot[0].ceiling = f->slot[1].ceiling = UINT64_MAX;
 	strcpy(hello.job, job);
 	strcpy(hello.name, job);
 	f->process = td_node_hello(&w->node, f, 100 + (pid_t)(f - w->fakes), 1000, &hello, w->now);
@@ -175,6 +235,7 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
 
+	f->slot[slot].claimed = f->slot[slot].resident;
 	msg.memory.slot = slot;
 	msg.memory.seq = f->slot[slot].seq;
 	msg.memory.demanded_bytes = f->slot[slot].demanded;
@@ -238,7 +299,8 @@ static void fake_act(struct world *w, struct fake *f)
 		} else if (f->slot[s].resident > f->slot[s].limit && !f->stays) {
 			f->slot[s].out += f->slot[s].resident - f->slot[s].limit;
 			f->slot[s].resident = f->slot[s].limit;
-		} else if (f->slot[s].opening && f->slot[s].resident < target) {
+		} else if (f->slot[s].opening && f->slot[s].resident < target &&
+			   fake_may_use(f, s, target)) {
 			f->slot[s].in += target - f->slot[s].resident;
 			f->slot[s].resident = target;
 		}
@@ -259,7 +321,8 @@ __attribute__((unused)) static uint64_t settle(struct world *w)
 	for (int i = 0; i < 12; i++) {
 		wakeup = td_node_step(&w->node, w->now);
 		for (int k = 0; k < FAKES_MAX; k++)
-			if (w->fakes[k].process && !w->fakes[k].slow)
+			if (w->fakes[k].process && !w->fakes[k].slow &&
+				!w->fakes[k].stopped)
 				fake_act(w, &w->fakes[k]);
 	}
 	return wakeup;

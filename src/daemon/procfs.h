@@ -1,0 +1,47 @@
+/*
+ * What /proc and the control groups say of a process: is it stopped, and by what? The parsers take text that others have a
+ * part in: a program chooses its name, and whoever makes a control group chooses the group's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Why a process does not run. */
+enum td_stop {
+	TD_STOP_NONE,   /* it runs, or nothing is known of it */
+	TD_STOP_SIGNAL, /* SIGSTOP, SIGTSTP (Ctrl-Z), `scontrol suspend` */
+	TD_STOP_TRACED, /* a debugger has stopped it */
+	TD_STOP_FROZEN, /* its control group is frozen: `docker pause` */
+	TD_STOP_N,
+};
+
+struct td_procfs_stat {
+	char state;           /* of its first thread */
+	uint64_t cpu_ticks;   /* CPU time of all its threads so far, in clock ticks */
+	uint64_t start_ticks; /* when it began, in clock ticks since boot: tells it from a later one with its number */
+};
+
+/* The text of /proc/PID/stat. False: it is not such a text. */
+bool td_procfs_parse_stat(const char *text, struct td_procfs_stat *ret);
+
+/*
+ * The text of /proc/PID/cgroup: the path of its group in the hierarchy of that controller, or "" for the unified one, without
+ * a slash at its end. False: there is none, it does not fit, or it leads out of what can be seen here.
+ */
+bool td_procfs_parse_cgroup(const char *text, const char *controller, char *ret, size_t len);
+
+/* The text of a group's cgroup.events (unified), or of its freezer.state (version 1): is it frozen? */
+bool td_procfs_parse_events(const char *text);
+bool td_procfs_parse_freezer(const char *text);
+
+/* 0 or -errno: it is gone, or cannot be seen from here. */
+int td_procfs_stat(pid_t pid, struct td_procfs_stat *ret);
+
+/* What the state in its stat, and its control groups, say. */
+enum td_stop td_procfs_stop(pid_t pid, const struct td_procfs_stat *stat);
+
+/* A descriptor that is readable once the process at the other end of the socket has ended, or -errno. pid: as SO_PEERCRED said. */
+int td_procfs_pidfd(int socket, pid_t pid);

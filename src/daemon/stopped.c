@@ -1,0 +1,242 @@
+/* See stopped.h. */
+#include "daemon/stopped.h"
+
+#include <stdio.h>
+
+#include "base/time.h"
+#include "daemon/job.h"
+#include "daemon/node.h"
+
+/* Nobody is looked at before somebody has waited for so long, nor more often. */
+#define LOOK_NS (150 * TD_NS_PER_MS)
+/* One that is stopped is looked at this often where nobody waits for it; it says something itself when it goes on. */
+#define REST_NS TD_NS_PER_S
+/* A look reads a few files: so many processes at most are looked at in one step. */
+#define LOOKS_MAX 32
+/* The rest of them a little later. */
+#define PAUSE_NS (20 * TD_NS_PER_MS)
+
+/* Those who wait for a GPU. */
+struct waiting {
+	unsigned count;
+	uint64_t since_ns; /* the first of them */
+};
+
+static struct td_process *process_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_process, of_node);
+}
+
+static struct td_client *client_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_client, of_process);
+}
+
+const char *td_stop_name(enum td_stop stop)
+{
+	static const char *const names[TD_STOP_N] = {
+		[TD_STOP_NONE] = "running",
+		[TD_STOP_SIGNAL] = "SIGSTOP",
+		[TD_STOP_TRACED] = "debugger",
+		[TD_STOP_FROZEN] = "frozen",
+	};
+
+	return names[stop];
+}
+
+/* Since when it has been waiting for that GPU; 0: it is not. */
+static uint64_t waits_since_ns(const struct td_process *process, const struct td_client *client)
+{
+	if (process->stop.is || process->foreign || process->failed ||
+		process->job->settings.paused)
+		return 0;
+	if (client->needs)
+		return client->need_since_ns;
+	if (!process->wants ||
+		(process->phase != TD_PHASE_CLOSED && process->phase != TD_PHASE_FILLING))
+		return 0;
+	return td_process_waits_since_ns(process);
+}
+
+static void gather(const struct td_node *node, struct waiting *waiting)
+{
+	struct td_list *it, *of;
+
+	td_list_for_each (it, &node->processes)
+		td_list_for_each (of, &process_at(it)->clients) {
+			struct waiting *w = &waiting[client_at(of)->gpu];
+			uint64_t since_ns = waits_since_ns(process_at(it), client_at(of));
+
+			if (!since_ns)
+				continue;
+			w->since_ns = w->count && w->since_ns < since_ns ? w->since_ns : since_ns;
+			w->count++;
+		}
+}
+
+/* Since when another one has been waiting for a GPU on which it has a turn or memory; 0: nobody has. */
+static uint64_t is_waited_for_ns(const struct td_process *process, const struct waiting *waiting)
+{
+	uint64_t since_ns = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = client_at(it);
+		const struct waiting *w = &waiting[client->gpu];
+		bool has = process->phase != TD_PHASE_CLOSED || td_client_charge(client);
+
+		if (!has || w->count <= (waits_since_ns(process, client) != 0))
+			continue;
+		if (!since_ns || w->since_ns < since_ns)
+			since_ns = w->since_ns;
+	}
+	return since_ns;
+}
+
+/* What it has not used of what it was promised. Whatever it finds when it goes on, it uses no more than what is left to it here. */
+static void take_back(struct td_node *node, struct td_client *client)
+{
+	uint64_t claimed, most = td_client_charge(client), left = client->resident_bytes;
+
+	if (!node->io.ceiling || client->process->abi < TD_PAGES_ABI_CEILINGS || client->failed)
+		return;
+	claimed = node->io.ceiling(client->process->peer, client->slot, left);
+	client->has_ceiling = true;
+	if (claimed > left)
+		left = claimed < most ? claimed : most;
+	client->believed_bytes = left;
+	client->believed_total_bytes = 0;
+	/* That it has heard of this is what ends it. */
+	td_node_tell_bounded(
+		node, client, client->limit_bytes < left ? client->limit_bytes : left);
+}
+
+/* It has reported for its last limit, and goes by that. */
+static void lift(struct td_node *node, struct td_client *client)
+{
+	if (!client->has_ceiling || client->acknowledged_seq != client->seq)
+		return;
+	client->has_ceiling = false;
+	(void)node->io.ceiling(client->process->peer, client->slot, UINT64_MAX);
+}
+
+void td_stopped_told(struct td_node *node, const struct td_client *client)
+{
+	if (client->has_ceiling)
+		(void)node->io.ceiling(client->process->peer, client->slot, client->limit_bytes);
+}
+
+static void stop(
+	struct td_node *node, struct td_process *process, enum td_stop why, uint64_t now_ns)
+{
+	struct td_list *it;
+	char detail[96];
+
+	process->stop.is = why;
+	process->stop.since_ns = now_ns;
+	snprintf(detail, sizeof(detail), "%s: others pass it by until it goes on",
+		td_stop_name(why));
+	td_node_event(node, TD_EVENT_STOPPED, process, TD_GPU_ANY, now_ns, 0, 0, detail);
+	td_list_for_each (it, &process->clients)
+		take_back(node, client_at(it));
+}
+
+static void go_on(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	process->stop.is = TD_STOP_NONE;
+	td_node_event(node, TD_EVENT_CONTINUED, process, TD_GPU_ANY, now_ns,
+		now_ns - process->stop.since_ns, 0, NULL);
+	/* It has its time to drain from here on. */
+	if (process->phase == TD_PHASE_DRAINING)
+		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
+}
+
+static void look(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	struct td_stop_watch *watch = &process->stop;
+	uint64_t cpu_ticks = 0;
+	enum td_stop found = node->io.stop(process->peer, &cpu_ticks);
+	bool ran = cpu_ticks != watch->cpu_ticks, heard = watch->heard;
+	enum td_stop before = watch->found;
+
+	watch->found = found;
+	watch->heard = false;
+	watch->cpu_ticks = cpu_ticks;
+	watch->looked_ns = now_ns;
+	if (watch->is && (!found || ran))
+		go_on(node, process, now_ns);
+	else if (!watch->is && found && before && !ran && !heard)
+		stop(node, process, found, now_ns);
+}
+
+/* TD_NEVER: it need not be looked at. */
+static uint64_t look_at_ns(const struct td_process *process, const struct waiting *waiting)
+{
+	const struct td_stop_watch *watch = &process->stop;
+	uint64_t since_ns = is_waited_for_ns(process, waiting);
+
+	/* What it has said may have been said before it was stopped. */
+	if (watch->is && watch->heard)
+		return watch->looked_ns;
+	if (watch->is)
+		return watch->looked_ns + (since_ns ? LOOK_NS : REST_NS);
+	if (!since_ns)
+		return TD_NEVER;
+	return (watch->looked_ns > since_ns ? watch->looked_ns : since_ns) + LOOK_NS;
+}
+
+/* Those whose id is above `last`, or the others. */
+static uint64_t look_around(struct td_node *node, const struct waiting *waiting, uint32_t last,
+	bool above, unsigned *looks, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = process_at(it);
+		uint64_t at = look_at_ns(process, waiting);
+
+		if (process->foreign || at == TD_NEVER || (process->id > last) != above)
+			continue;
+		if (at <= now_ns && *looks < LOOKS_MAX) {
+			look(node, process, now_ns);
+			node->last_looked = process->id;
+			++*looks;
+			at = look_at_ns(process, waiting);
+		} else if (at <= now_ns) {
+			at = now_ns + PAUSE_NS;
+		}
+		wakeup = at < wakeup ? at : wakeup;
+	}
+	return wakeup;
+}
+
+uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns)
+{
+	struct waiting waiting[TD_GPU_MAX] = {0};
+	uint32_t last = node->last_looked;
+	struct td_list *it, *of;
+	uint64_t wakeup, other;
+	unsigned looks = 0;
+
+	if (!node->io.stop)
+		return TD_NEVER;
+	gather(node, waiting);
+	/* In turn, beginning behind the one that was looked at last: everybody comes. */
+	wakeup = look_around(node, waiting, last, true, &looks, now_ns);
+	other = look_around(node, waiting, last, false, &looks, now_ns);
+	td_list_for_each (it, &node->processes)
+		td_list_for_each (of, &process_at(it)->clients)
+			if (!process_at(it)->stop.is)
+				lift(node, client_at(of));
+	return other < wakeup ? other : wakeup;
+}
+
+enum td_stop td_stopped_now(const struct td_node *node, const struct td_process *process)
+{
+	uint64_t cpu_ticks;
+
+	if (process->stop.is || process->foreign || !node->io.stop)
+		return process->stop.is;
+	return node->io.stop(process->peer, &cpu_ticks);
+}

@@ -1,0 +1,41 @@
+/*
+ * Programs that do not run: stopped by a signal or a debugger, or in a frozen control group. They answer nothing, so whoever
+ * waits for one would wait for ever. They are passed by instead (docs/decisions/0019).
+ *
+ * Who is looked at: only a process that has something on a GPU, or a turn there, while another one waits for that GPU. A
+ * process counts as stopped when two looks in a row find it so, without CPU time or a message in between.
+ *
+ * What it means: no plan is about a stopped process. Its gate is closed in its page, what it has on the device stays there
+ * and counts as taken, and what it was only promised is taken back, which is exact although it may go on at any moment
+ * (proto/gate_page.h). When it goes on it drains as anybody does, and takes its turn.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/procfs.h"
+
+struct td_client;
+struct td_node;
+struct td_process;
+
+/* Of one process. Zeros: it was never looked at. */
+struct td_stop_watch {
+	enum td_stop is;    /* it is passed by */
+	enum td_stop found; /* at the last look */
+	bool heard;         /* it has said something since */
+	uint64_t looked_ns, since_ns, cpu_ticks;
+};
+
+/* At the beginning of a step. Returns when to look again, or TD_NEVER. */
+uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns);
+
+/* At this moment, whether anybody waits or not: for those who ask. */
+enum td_stop td_stopped_now(const struct td_node *node, const struct td_process *process);
+
+/* "SIGSTOP", "debugger", "frozen". */
+const char *td_stop_name(enum td_stop stop);
+
+/* Beside a new limit that it is told: how much of it may be used unasked. */
+void td_stopped_told(struct td_node *node, const struct td_client *client);
