@@ -400,16 +400,12 @@ void td_peer_send_event(struct td_peer *peer, const struct td_event *event)
 
 static void events(struct td_peer *peer, const struct td_msg_events *msg)
 {
-	const struct td_event *event;
-	uint64_t number = msg->since + 1;
+	const struct td_events *all = &peer->server->node.events;
 	uint32_t rows = 0;
 
-	while ((event = td_events_get(&peer->server->node.events, number)) &&
-		event->number >= number) {
+	for (const struct td_event *event = td_events_get(all, msg->since + 1); event;
+		event = td_events_next(all, event), rows++)
 		td_peer_send_event(peer, event);
-		number = event->number + 1;
-		rows++;
-	}
 	peer->follows = msg->follow;
 	if (!msg->follow)
 		finish(peer, rows);
