@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "base/uuid.h"
 #include "gpu/lock.h"
 
@@ -32,10 +33,16 @@ void td_claims_deinit(struct td_claims *claims)
 	claims->directory = -1;
 }
 
-static int complain(const char *what, const char *path, int r)
+/* Whoever comes to a GPU again and again does not fill the disk. */
+static int complain(struct td_claims *claims, const char *what, const char *path, int r)
 {
-	td_log(TD_LOG_WARN, "%s=%s errno=%d shared without a lock against other daemons", what,
-		path, -r);
+	uint32_t suppressed;
+
+	if (td_complaints_allow(&claims->complaints, td_time_now_ns(), &suppressed))
+		td_log(TD_LOG_WARN,
+			"%s=%s errno=%d shared without a lock against other daemons; %u more "
+			"suppressed",
+			what, path, -r, suppressed);
 	return 0;
 }
 
@@ -53,14 +60,14 @@ int td_claims_take(
 	if (claims->directory < 0)
 		claims->directory = td_gpu_locks_open(path);
 	if (claims->directory < 0)
-		return complain("locks", path, claims->directory);
+		return complain(claims, "locks", path, claims->directory);
 	fd = td_gpu_lock_take(claims->directory, uuid, claims->socket, &owner);
 	if (fd == -EBUSY)
 		return td_err_set(err, -EBUSY,
 			"%s is shared by another tandemd: pid %d, uid %u, socket %s", name,
 			(int)owner.pid, (unsigned)owner.uid, owner.socket);
 	if (fd < 0)
-		return complain("gpu", name, fd);
+		return complain(claims, "gpu", name, fd);
 	memcpy(claims->held[claims->count].uuid, uuid, 16);
 	claims->held[claims->count++].fd = fd;
 	return 0;

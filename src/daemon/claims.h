@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "daemon/complaints.h"
 #include "policy/policy.h"
 
 struct td_err;
@@ -15,6 +16,7 @@ struct td_claims {
 		int fd;
 	} held[TD_GPU_MAX];
 	uint32_t count;
+	struct td_complaints complaints;
 };
 
 void td_claims_init(struct td_claims *claims, int listen_fd);

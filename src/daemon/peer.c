@@ -245,19 +245,15 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 		peer->broken = true;
 }
 
-/* Who sends nonsense again and again does not fill the disk. */
+/* Who sends nonsense again and again does not fill the disk, nor hide what others do. */
 static void complain(struct td_peer *peer, const char *what, int r, uint64_t now_ns)
 {
-	struct td_server *server = peer->server;
+	uint32_t suppressed;
 
-	if (server->complained_ns && now_ns < server->complained_ns + TD_NS_PER_S) {
-		server->unsaid++;
-		return;
-	}
-	td_log(TD_LOG_WARN, "pid=%d uid=%u message=%s errno=%d connection dropped; more=%u",
-		(int)peer->pid, (unsigned)peer->uid, what, -r, server->unsaid);
-	server->complained_ns = now_ns;
-	server->unsaid = 0;
+	if (td_complaints_allow(&peer->user->complaints, now_ns, &suppressed))
+		td_log(TD_LOG_WARN,
+			"pid=%d uid=%u message=%s errno=%d connection dropped; %u more suppressed",
+			(int)peer->pid, (unsigned)peer->uid, what, -r, suppressed);
 }
 
 static void handle(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)

@@ -28,8 +28,6 @@ struct td_server {
 	struct td_pool connections;
 	struct td_users users;
 	uint64_t started_ns;
-	uint64_t complained_ns; /* of a peer, in the log; and since then so often not */
-	uint32_t unsaid;
 	uint64_t seen_ns; /* the sample that the node was told last */
 	bool asked;       /* for the next one, before its time */
 };

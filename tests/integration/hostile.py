@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 import traceback
@@ -18,7 +19,7 @@ import traceback
 from world import *
 
 HOSTILE, NEWCOMER = 65534, 65533
-HELLO, ATTACH, ATTACHED, LIST_JOBS, SET, EVENTS, PING, END, ERROR = 1, 3, 4, 32, 36, 39, 55, 62, 63
+HELLO, ATTACH, ATTACHED, DETACH, LIST_JOBS, SET, EVENTS, PING, END, ERROR = 1, 3, 4, 5, 32, 36, 39, 55, 62, 63
 STEPS = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "3"]
 SLOWER_S, END_S, RSS_KIB = 2, 1, 64 * 1024
 
@@ -102,14 +103,22 @@ class User:
 
 
 class SharedWorld(World):
-    """With a daemon of root's, which every user can reach."""
+    """With a daemon of root's, which every user can reach, and its log."""
+
+    def __init__(self, *settings):
+        super().__init__()
+        self.settings = settings
 
     def __enter__(self):
         if os.getuid():
             raise Skip("only root can be another user, and run a daemon for all users")
         super().__enter__()
         os.chmod(self.directory, 0o711)
-        assert self.call(TANDEM, "run", "--", "true").returncode == 0
+        self.log = self.environment["TANDEM_SOCKET"] + ".log"
+        os.mkdir(os.path.dirname(self.log), 0o755)
+        with open(self.log, "w") as log:
+            self.daemon = subprocess.Popen([TANDEMD, *(word for setting in self.settings for word in ("--set", setting))], env=self.environment, stderr=log)
+        until(lambda: self.call(TANDEM, "ps").returncode == 0, "the daemon serves")
         self.usual_s = self.steps_s()
         return self
 
@@ -131,12 +140,10 @@ class SharedWorld(World):
             return next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
 
     def ends_when_told(self):
-        daemon = os.pidfd_open(self.daemon_pid())
         began = time.monotonic()
-        signal.pidfd_send_signal(daemon, signal.SIGTERM)
-        assert select.select([daemon], [], [], DEADLINE_S)[0], "it never ends"
+        self.daemon.send_signal(signal.SIGTERM)
+        assert self.daemon.wait(DEADLINE_S) == 0
         took_s = time.monotonic() - began
-        os.close(daemon)
         say(f"# ended after {took_s:.3f} s")
         assert took_s <= END_S, f"it ended after {took_s} s"
 
@@ -238,6 +245,39 @@ def one_user_leaves_room_for_the_next_and_for_root():
         world.ends_when_told()
 
 
+def come_and_go(began, world):
+    """4,200 times to a GPU, which are 4,200 events, and as many changes of a weight."""
+    peer, tool = connect(world), connect(world)
+    peer.send(hello("noise"))
+    peer.setblocking(False)  # each change is answered, so the daemon has read what came before
+    for i in range(4200):
+        peer.send(attach(0))
+        peer.send(packet(DETACH, struct.pack("<I", 0)))
+        tool.send(packet(SET, text("noise") + text("weight") + text(str(1 + i % 900)) + b"\0"))
+        assert answer(tool)
+        try:
+            while peer.recv(4096):
+                pass
+        except BlockingIOError:
+            pass
+    began()
+
+
+def many_events_of_one_user_erase_nobody_elses_and_fill_no_log():
+    with SharedWorld("gpu.locks=/proc/nowhere") as world:  # it complains of that whenever a GPU comes
+        before = world.events()
+        with User(HOSTILE, come_and_go, world) as user:
+            assert user.said()
+            world.stays_usable()
+            events = world.events()
+            assert sum(e["name"] == "noise" for e in events) > 3000, len(events)
+            assert [e for e in before if e not in events] == []
+            size = os.path.getsize(world.log)
+            say(f"# {len(events)} events, {size} bytes of log")
+            assert size < 10000, f"{size} bytes of log"
+            world.ends_when_told()
+
+
 def a_descriptor_that_is_slow_to_close_delays_nobody():
     with SharedWorld() as world, User(HOSTILE, pass_slow, world) as user:
         assert user.said()
@@ -248,4 +288,5 @@ def a_descriptor_that_is_slow_to_close_delays_nobody():
 run_cases([
     a_descriptor_that_is_slow_to_close_delays_nobody,
     one_user_leaves_room_for_the_next_and_for_root,
+    many_events_of_one_user_erase_nobody_elses_and_fill_no_log,
 ])
