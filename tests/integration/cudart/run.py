@@ -5,20 +5,26 @@ usage: run.py BUILD [NAME]...      A program's first lines may say how: `// flag
 """
 import concurrent.futures
 import glob
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 BUILD, CHOSEN = os.path.abspath(sys.argv[1]), sys.argv[2:]
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOFTGPU, CUDART = f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/softgpu/cudart/libcudart.so.13"
 NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 # PTX for any model, as it is: the build compiles none of it for a GPU.
+VERSION = subprocess.run([NVCC, "--version"], capture_output=True).stdout if NVCC else b""
 FLAGS = ["-cudart", "shared", "-std=c++17"]
 DEADLINE_S = 360
+# What nvcc made, by a hash of all that it was made of. Without it nvcc takes most of this test's time.
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tandem-nvcc")
+CACHE_DAYS = 30  # what nobody has used for so long goes
 COMPILE_S = 1200  # a program of Thrust or CUB, beside other work
 SKIPPED = 77
 # What the software GPU's driver may still refuse; any other program must not be skipped.
@@ -51,13 +57,57 @@ class Gpus:
             subprocess.run([SOFTGPU, "stop"], env=environment, timeout=DEADLINE_S)
 
 
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def cached_path(sources, flags):
+    """Where the program built of these is kept; every header beside them counts."""
+    parts = [VERSION, repr(FLAGS + flags).encode(), *(read(os.path.join(HERE, name)) for name in sources),
+             *map(read, sorted(glob.glob(f"{HERE}/*.cuh") + glob.glob(f"{HERE}/*.h")))]
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(len(part).to_bytes(8, "little") + part)
+    return os.path.join(CACHE, whole.hexdigest())
+
+
+def keep(program, path):
+    """A cache that cannot be written is none."""
+    try:
+        os.makedirs(CACHE, exist_ok=True)
+        shutil.copy2(program, f"{path}.{os.getpid()}")
+        os.replace(f"{path}.{os.getpid()}", path)
+    except OSError:
+        pass
+
+
+def forget_old():
+    for path in glob.glob(f"{CACHE}/*"):
+        try:
+            if os.stat(path).st_mtime < time.time() - CACHE_DAYS * 86400:
+                os.remove(path)
+        except OSError:
+            pass
+
+
 def compile_to(output, sources, flags, directory):
     """What nvcc says if it fails."""
+    kept = cached_path(sources, flags)
+    try:
+        shutil.copy2(kept, output)
+        os.utime(kept)
+        return ""
+    except OSError:
+        pass
     command = [NVCC, *FLAGS, *flags, "-o", output, *[os.path.join(HERE, name) for name in sources]]
     # nvcc's files beside the program are named after the source: each build needs a folder of its own.
     with tempfile.TemporaryDirectory(dir=directory) as work:
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=COMPILE_S)
-    return done.stdout + done.stderr if done.returncode else ""
+    if done.returncode:
+        return done.stdout + done.stderr
+    keep(output, kept)
+    return ""
 
 
 def build(source, more, program, directory):
@@ -106,6 +156,7 @@ def main():
     if not NVCC:
         print("1..0 # SKIP nvcc is not here")
         return
+    forget_old()
     programs = list(variants(sources))
     print(f"1..{len(programs)}")
     with tempfile.TemporaryDirectory(prefix="cudart-") as directory, concurrent.futures.ThreadPoolExecutor(2) as pool:
