@@ -180,7 +180,7 @@ def what_softgpu_refuses_is_quoted_with_what_it_takes():
         for value in NONSENSE:
             for words, expected in ((["start", "--gpus", value], ("--gpus: ", "from 1 to 64")), (["start", "--memory", value], ("--memory: ", "a size below")),
                                     (["start", "--set", f"link={value}"], ("--set link: ", "from 1m to 3900t")), (["start", "--model", value], ("--model: ", "tiny")),
-                                    (["start", "--set", f"slice={value}"], ("--set slice: ", "from 0s to")), (["fault", "--gpu", value, "ecc"], ("--gpu: ", "from 0 to 15")),
+                                    (["start", "--set", f"slice={value}"], ("--set slice: ", "from 0s to")), (["fault", "--gpu", value, "ecc"], ("--gpu: ", "from 0 to 63")),
                                     (["fault", "xid", value], ("xid: ", "from 1 to 999")), (["fault", "link", value], ("link: ", "from 1m to 3900t")),
                                     (["fault", value], ("is not a fault", "host-memory"))):
                 refused(world, SOFTGPU, *words, quoted=value, expected=expected)
