@@ -258,7 +258,13 @@ struct td_job *td_job_join(
 	job = calloc(1, sizeof(*job));
 	if (!job)
 		return NULL;
+	job->tenant = td_tenants_join(node, uid);
+	if (!job->tenant) {
+		free(job);
+		return NULL;
+	}
 	td_list_init(&job->of_node);
+	td_list_init(&job->members);
 	job->processes = 1;
 	job->group = node->next_id++;
 	job->uid = uid;
@@ -282,6 +288,8 @@ void td_job_leave(struct td_job *job)
 	if (--job->processes)
 		return;
 	td_list_remove(&job->of_node);
+	td_tenant_charge(job, 0);
+	td_tenants_leave(job->tenant);
 	free(job);
 }
 
@@ -300,16 +308,13 @@ bool td_process_is_named(const struct td_process *process, const char *job)
 	       !strcmp(pid, job);
 }
 
-bool td_job_is_named(const struct td_node *node, const struct td_job *job, const char *text)
+bool td_job_is_named(const struct td_job *job, const char *text)
 {
 	struct td_list *it;
 
-	td_list_for_each (it, &node->processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
-
-		if (process->job == job && td_process_is_named(process, text))
+	td_list_for_each (it, &job->members)
+		if (td_process_is_named(td_container_of(it, struct td_process, of_job), text))
 			return true;
-	}
 	return false;
 }
 
@@ -323,7 +328,7 @@ void td_job_tell(struct td_node *node, const struct td_job *job)
 {
 	const struct td_job_settings *settings = &job->settings;
 	struct td_msg msg = {.type = TD_MSG_TYPE_settings};
-	struct td_list *it;
+	struct td_list *it, *c;
 
 	msg.settings.class = (uint8_t)settings->class;
 	msg.settings.weight = settings->weight;
@@ -332,18 +337,13 @@ void td_job_tell(struct td_node *node, const struct td_job *job)
 	msg.settings.slack_ppm = settings->slack_ppm;
 	snprintf(msg.settings.mem, sizeof(msg.settings.mem), "%s", settings->mem);
 	snprintf(msg.settings.mem_soft, sizeof(msg.settings.mem_soft), "%s", settings->mem_soft);
-	td_list_for_each (it, &node->processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+	td_list_for_each (it, &job->members) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_job);
 
 		/* For its next daemon. */
-		if (process->job == job)
-			node->io.send(process->peer, &msg);
-	}
-	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = td_container_of(it, struct td_client, of_node);
-
-		if (client->process->job == job)
-			td_capacity_tell(node, client);
+		node->io.send(process->peer, &msg);
+		td_list_for_each (c, &process->clients)
+			td_capacity_tell(node, td_container_of(c, struct td_client, of_process));
 	}
 }
 

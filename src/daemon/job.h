@@ -16,6 +16,7 @@ struct td_err;
 struct td_msg_hello;
 struct td_node;
 struct td_process;
+struct td_tenant;
 
 /* What a user may say of a job. Sizes as typed ("8Gi", "40%"): a share is of each GPU's own capacity; empty: no limit. */
 struct td_job_settings {
@@ -30,7 +31,8 @@ struct td_job_settings {
 };
 
 struct td_job {
-	struct td_list of_node;
+	struct td_list of_node, members; /* members: its processes */
+	struct td_tenant *tenant;
 	uint32_t group, processes;
 	uid_t uid;
 	char name[64]; /* the job's id; empty: of one process */
@@ -68,7 +70,7 @@ void td_job_leave(struct td_job *job);
 const char *td_class_name(enum td_class class);
 
 /* Does the text name one of its processes, or it? */
-bool td_job_is_named(const struct td_node *node, const struct td_job *job, const char *text);
+bool td_job_is_named(const struct td_job *job, const char *text);
 
 /* What everybody is told who names a job that he may not see, whether it is there or not: -ENOENT with a sentence. */
 int td_job_unknown(const char *name, struct td_err *err);

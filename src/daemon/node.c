@@ -91,6 +91,7 @@ int td_node_init(struct td_node *node, const struct td_node_io *io)
 	td_list_init(&node->processes);
 	td_list_init(&node->clients);
 	td_list_init(&node->jobs);
+	td_list_init(&node->tenants);
 	td_options_init(&node->options);
 	td_events_init(&node->events);
 	node->policy = node->options.policy;
@@ -150,6 +151,7 @@ static void free_process(struct td_node *node, struct td_process *process)
 {
 	td_node_drop_clients(node, process);
 	td_list_remove(&process->of_node);
+	td_list_remove(&process->of_job);
 	td_job_leave(process->job);
 	free(process);
 }
@@ -160,6 +162,7 @@ void td_node_deinit(struct td_node *node)
 
 	td_list_for_each_safe (it, tmp, &node->processes)
 		free_process(node, td_container_of(it, struct td_process, of_node));
+	td_tenants_deinit(node);
 	free(node->policy_state);
 	node->policy_state = NULL;
 }
@@ -199,6 +202,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 	}
 	node->io.gate(peer, process->word, &(struct td_pacing){0});
 	td_list_append(&node->processes, &process->of_node);
+	td_list_append(&process->job->members, &process->of_job);
 	return process;
 }
 

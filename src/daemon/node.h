@@ -24,6 +24,7 @@
 #include "daemon/host.h"
 #include "daemon/options.h"
 #include "daemon/stopped.h"
+#include "daemon/tenants.h"
 #include "policy/node/alone.h"
 #include "policy/policy.h"
 #include "preload/shares.h"
@@ -191,7 +192,7 @@ struct td_shares {
 };
 
 struct td_process {
-	struct td_list of_node, clients;
+	struct td_list of_node, of_job, clients;
 	void *peer;
 	struct td_job *job;
 	uint32_t id;
@@ -242,6 +243,7 @@ struct td_node {
 	uint32_t listed_count;
 	struct td_list processes, clients, jobs; /* in order of arrival */
 	uint32_t last_looked;                    /* stopped.h: the id of who was looked at last */
+	struct td_list tenants;
 	uint32_t last_moment;                    /* number of the last moment alone, on any GPU */
 	uint64_t settle_ns; /* nothing opens before: holders of a lost daemon come back first */
 	/* the policy's side */

@@ -13,11 +13,6 @@
 #include "daemon/job.h"
 #include "daemon/node.h"
 
-struct usage {
-	uint64_t gpus_ppm;
-	uint32_t jobs;
-};
-
 static struct td_job *job_at(struct td_list *it)
 {
 	return td_container_of(it, struct td_job, of_node);
@@ -84,31 +79,37 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 	return ppm;
 }
 
-/* Of a user's admitted jobs but for one. */
-static struct usage used_beside(const struct td_node *node, uid_t uid, const struct td_job *beside)
+void td_tenant_charge(struct td_job *job, uint64_t ppm)
 {
-	struct usage usage = {0};
-	struct td_list *it;
+	struct td_usage *used = &job->tenant->used;
 
-	td_list_for_each (it, &node->jobs) {
-		const struct td_job *job = job_at(it);
+	used->gpus_ppm += ppm - job->charged_ppm;
+	used->jobs += (ppm != 0) - (uint32_t)(job->charged_ppm != 0);
+	job->charged_ppm = ppm;
+}
 
-		if (job == beside || job->uid != uid || !job->charged_ppm)
-			continue;
-		usage.gpus_ppm += job->charged_ppm;
-		usage.jobs++;
+/* Of a user's admitted jobs but for one (NULL: all of them). */
+static struct td_usage used_beside(
+	const struct td_node *node, uid_t uid, const struct td_job *beside)
+{
+	const struct td_tenant *user = beside ? beside->tenant : td_tenants_find(node, uid);
+	struct td_usage usage = user ? user->used : (struct td_usage){0};
+
+	if (beside && beside->charged_ppm) {
+		usage.gpus_ppm -= beside->charged_ppm;
+		usage.jobs--;
 	}
 	return usage;
 }
 
 static bool exceeds_jobs(
-	const struct td_node *node, const struct usage *before, const struct usage *after)
+	const struct td_node *node, const struct td_usage *before, const struct td_usage *after)
 {
 	return after->jobs > node->options.quota_jobs && after->jobs > before->jobs;
 }
 
 static bool exceeds(
-	const struct td_node *node, const struct usage *before, const struct usage *after)
+	const struct td_node *node, const struct td_usage *before, const struct td_usage *after)
 {
 	return exceeds_jobs(node, before, after) ||
 	       (after->gpus_ppm > node->options.quota_gpus_ppm &&
@@ -116,8 +117,8 @@ static bool exceeds(
 }
 
 /* Less memory helps nobody who has one job too many, and waiting nobody where none is allowed. */
-static int refuse(const struct td_node *node, uid_t uid, const struct usage *before,
-	const struct usage *after, struct td_err *err)
+static int refuse(const struct td_node *node, uid_t uid, const struct td_usage *before,
+	const struct td_usage *after, struct td_err *err)
 {
 	const struct td_options *options = &node->options;
 
@@ -145,27 +146,31 @@ static int refuse(const struct td_node *node, uid_t uid, const struct usage *bef
 			: ". Or upgrade=guaranteed: besteffort until there is room");
 }
 
-/* What the user would have with the change. */
-static struct usage used_after(
-	const struct td_node *node, uid_t uid, const struct td_tenant_change *change)
+/* Gathers, in one pass over the jobs, what each user would have with the change, and whom it is about. */
+static void gather_after(const struct td_node *node, const struct td_tenant_change *change)
 {
-	struct usage usage = {0};
 	struct td_list *it;
 
+	td_list_for_each (it, &node->tenants) {
+		struct td_tenant *user = td_container_of(it, struct td_tenant, of_node);
+
+		user->after = (struct td_usage){0};
+		user->is_meant = false;
+	}
 	td_list_for_each (it, &node->jobs) {
-		const struct td_job *job = job_at(it);
+		struct td_job *job = job_at(it);
 		struct td_job_settings settings = job->settings;
 		uint64_t ppm = job->charged_ppm;
 
-		if (job->uid != uid)
-			continue;
-		if (td_job_is_named(node, job, change->job) &&
-			!td_job_set(&settings, change->key, change->value, NULL))
-			ppm = charge_ppm(node, job, &settings);
-		usage.gpus_ppm += ppm;
-		usage.jobs += ppm != 0;
+		if ((!change->uid || job->uid == change->uid) &&
+			td_job_is_named(job, change->job)) {
+			job->tenant->is_meant = true;
+			if (!td_job_set(&settings, change->key, change->value, NULL))
+				ppm = charge_ppm(node, job, &settings);
+		}
+		job->tenant->after.gpus_ppm += ppm;
+		job->tenant->after.jobs += ppm != 0;
 	}
-	return usage;
 }
 
 int td_tenant_check(
@@ -173,17 +178,12 @@ int td_tenant_check(
 {
 	struct td_list *it;
 
-	td_list_for_each (it, &node->jobs) {
-		const struct td_job *job = job_at(it);
-		struct usage before, after;
+	gather_after(node, change);
+	td_list_for_each (it, &node->tenants) {
+		const struct td_tenant *user = td_container_of(it, struct td_tenant, of_node);
 
-		if ((change->uid && job->uid != change->uid) ||
-			!td_job_is_named(node, job, change->job))
-			continue;
-		before = used_beside(node, job->uid, NULL);
-		after = used_after(node, job->uid, change);
-		if (exceeds(node, &before, &after))
-			return refuse(node, job->uid, &before, &after, err);
+		if (user->is_meant && exceeds(node, &user->used, &user->after))
+			return refuse(node, user->uid, &user->used, &user->after, err);
 	}
 	return 0;
 }
@@ -191,7 +191,7 @@ int td_tenant_check(
 static bool fits(const struct td_node *node, uid_t uid, const struct td_job *job, uint64_t ppm,
 	struct td_err *err)
 {
-	struct usage before = used_beside(node, uid, job), after = before;
+	struct td_usage before = used_beside(node, uid, job), after = before;
 
 	after.gpus_ppm += ppm;
 	after.jobs++;
@@ -204,28 +204,27 @@ static bool fits(const struct td_node *node, uid_t uid, const struct td_job *job
 bool td_tenant_has_a_chance(const struct td_node *node, const struct td_job *job)
 {
 	struct td_job_settings settings = job->settings;
-	struct usage none = {0}, alone = {.jobs = 1};
+	struct td_usage none = {0}, alone = {.jobs = 1};
 
 	settings.class = (enum td_class)(settings.upgrade - 1);
 	alone.gpus_ppm = charge_ppm(node, job, &settings);
 	return !exceeds(node, &none, &alone);
 }
 
-/* The first of the user's that waits in front of it (NULL: of a newcomer); NULL: nobody does. */
-static const struct td_job *waits_before(
-	const struct td_node *node, uid_t uid, const struct td_job *job)
+/* It waits for an upgrade that its user's quota has room for, at least if he had nothing else. */
+static bool waits(const struct td_node *node, const struct td_job *job)
+{
+	return td_job_is_to_be_upgraded(job) && td_tenant_has_a_chance(node, job);
+}
+
+/* The first of the user's jobs that waits; NULL: none does. */
+static const struct td_job *first_waiting(const struct td_node *node, uid_t uid)
 {
 	struct td_list *it;
 
-	td_list_for_each (it, &node->jobs) {
-		const struct td_job *other = job_at(it);
-
-		if (other == job)
-			return NULL;
-		if (other->uid == uid && td_job_is_to_be_upgraded(other) &&
-			td_tenant_has_a_chance(node, other))
-			return other;
-	}
+	td_list_for_each (it, &node->jobs)
+		if (job_at(it)->uid == uid && waits(node, job_at(it)))
+			return job_at(it);
 	return NULL;
 }
 
@@ -242,7 +241,7 @@ int td_tenant_check_new(const struct td_node *node, uid_t uid, enum td_class cla
 	struct td_err *err)
 {
 	struct td_job_settings settings = {.class = class, .weight = 1};
-	const struct td_job *first = waits_before(node, uid, NULL);
+	const struct td_job *first = first_waiting(node, uid);
 	int r = *mem ? td_job_set(&settings, "mem", mem, err) : 0;
 
 	if (r || !is_protected(&settings))
@@ -258,8 +257,8 @@ void td_tenant_changed(struct td_node *node)
 
 	td_list_for_each (it, &node->jobs)
 		if (job_at(it)->changed)
-			job_at(it)->charged_ppm =
-				charge_ppm(node, job_at(it), &job_at(it)->settings);
+			td_tenant_charge(
+				job_at(it), charge_ppm(node, job_at(it), &job_at(it)->settings));
 }
 
 static void reclass(struct td_node *node, struct td_job *job, enum td_class class, uint8_t upgrade,
@@ -271,13 +270,10 @@ static void reclass(struct td_node *node, struct td_job *job, enum td_class clas
 	job->settings.class = class;
 	job->settings.upgrade = upgrade;
 	snprintf(detail, sizeof(detail), "class=%s: %s", td_class_name(class), why);
-	td_list_for_each (it, &node->processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
-
-		if (process->job == job)
-			td_node_event(
-				node, TD_EVENT_OPTION, process, TD_GPU_ANY, now_ns, 0, 0, detail);
-	}
+	td_list_for_each (it, &job->members)
+		td_node_event(node, TD_EVENT_OPTION,
+			td_container_of(it, struct td_process, of_job), TD_GPU_ANY, now_ns, 0, 0,
+			detail);
 	td_job_tell(node, job);
 }
 
@@ -286,11 +282,12 @@ static bool is_newcomer(const struct td_job *job)
 	return !job->charged_ppm && !job->came_back;
 }
 
+/* Whoever looks at the jobs in their order has seen all that came before this one. */
 static bool may_have(const struct td_node *node, const struct td_job *job, uint64_t ppm)
 {
 	if (ppm <= job->charged_ppm)
 		return true;
-	if (is_newcomer(job) && waits_before(node, job->uid, job))
+	if (is_newcomer(job) && job->tenant->waits)
 		return false;
 	return fits(node, job->uid, job, ppm, NULL);
 }
@@ -301,10 +298,10 @@ static void judge(struct td_node *node, struct td_job *job, uint64_t now_ns)
 	uint64_t ppm = charge_ppm(node, job, &job->settings);
 
 	if (may_have(node, job, ppm)) {
-		job->charged_ppm = ppm;
+		td_tenant_charge(job, ppm);
 		return;
 	}
-	job->charged_ppm = 0;
+	td_tenant_charge(job, 0);
 	reclass(node, job, TD_CLASS_BESTEFFORT, (uint8_t)(1 + job->settings.class),
 		"beyond its user's quota, until there is room", now_ns);
 }
@@ -316,19 +313,33 @@ static void upgrade(struct td_node *node, struct td_job *job, uint64_t now_ns)
 
 	settings.class = (enum td_class)(settings.upgrade - 1);
 	ppm = charge_ppm(node, job, &settings);
-	if (waits_before(node, job->uid, job) || !fits(node, job->uid, job, ppm, NULL))
+	if (job->tenant->waits || !fits(node, job->uid, job, ppm, NULL))
 		return;
-	job->charged_ppm = ppm;
+	td_tenant_charge(job, ppm);
 	reclass(node, job, settings.class, 0, "there is room in its user's quota", now_ns);
+}
+
+/* Each pass goes over the jobs in their order; users: whether a job of theirs that waits has been passed. */
+static void begin_pass(const struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->tenants)
+		td_container_of(it, struct td_tenant, of_node)->waits = false;
 }
 
 static void judge_all(struct td_node *node, bool newcomers, uint64_t now_ns)
 {
 	struct td_list *it;
 
-	td_list_for_each (it, &node->jobs)
-		if (is_protected(&job_at(it)->settings) && is_newcomer(job_at(it)) == newcomers)
-			judge(node, job_at(it), now_ns);
+	begin_pass(node);
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = job_at(it);
+
+		if (is_protected(&job->settings) && is_newcomer(job) == newcomers)
+			judge(node, job, now_ns);
+		job->tenant->waits |= waits(node, job);
+	}
 }
 
 /* Who was admitted, then who waits, then who comes. */
@@ -337,8 +348,13 @@ void td_tenant_step(struct td_node *node, uint64_t now_ns)
 	struct td_list *it;
 
 	judge_all(node, false, now_ns);
-	td_list_for_each (it, &node->jobs)
-		if (td_job_is_to_be_upgraded(job_at(it)))
-			upgrade(node, job_at(it), now_ns);
+	begin_pass(node);
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = job_at(it);
+
+		if (td_job_is_to_be_upgraded(job))
+			upgrade(node, job, now_ns);
+		job->tenant->waits |= waits(node, job);
+	}
 	judge_all(node, true, now_ns);
 }

@@ -369,7 +369,7 @@ static void get_job(struct td_peer *peer, const char *job)
 	td_list_for_each (it, &node->jobs) {
 		const struct td_job *candidate = td_container_of(it, struct td_job, of_node);
 
-		if (td_job_is_named(node, candidate, job) && may_see(peer, candidate->uid))
+		if (td_job_is_named(candidate, job) && may_see(peer, candidate->uid))
 			rows += send_settings(peer, candidate);
 	}
 	if (rows)

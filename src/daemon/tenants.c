@@ -1,0 +1,86 @@
+/* See tenants.h. */
+#include "daemon/tenants.h"
+
+#include <stdlib.h>
+
+#include "daemon/node.h"
+
+static struct td_tenant *user_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_tenant, of_node);
+}
+
+struct td_tenant *td_tenants_find(const struct td_node *node, uid_t uid)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->tenants)
+		if (user_at(it)->uid == uid)
+			return user_at(it);
+	return NULL;
+}
+
+struct td_tenant *td_tenants_join(struct td_node *node, uid_t uid)
+{
+	struct td_tenant *user = td_tenants_find(node, uid);
+
+	if (!user) {
+		user = calloc(1, sizeof(*user));
+		if (!user)
+			return NULL;
+		user->uid = uid;
+		td_list_append(&node->tenants, &user->of_node);
+	}
+	user->jobs++;
+	user->left_ns = 0;
+	return user;
+}
+
+void td_tenants_leave(struct td_tenant *user)
+{
+	user->jobs--;
+}
+
+static void forget(struct td_tenant *user)
+{
+	td_list_remove(&user->of_node);
+	free(user);
+}
+
+uint64_t td_tenants_step(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = UINT64_MAX;
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &node->tenants) {
+		struct td_tenant *user = user_at(it);
+
+		if (user->jobs)
+			continue;
+		if (!user->left_ns)
+			user->left_ns = now_ns;
+		if (now_ns >= user->left_ns + TD_TENANT_STAYS_NS)
+			forget(user);
+		else if (user->left_ns + TD_TENANT_STAYS_NS < wakeup)
+			wakeup = user->left_ns + TD_TENANT_STAYS_NS;
+	}
+	return wakeup;
+}
+
+uint32_t td_tenants_count(const struct td_node *node)
+{
+	uint32_t count = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->tenants)
+		count++;
+	return count;
+}
+
+void td_tenants_deinit(struct td_node *node)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &node->tenants)
+		forget(user_at(it));
+}

@@ -1,0 +1,43 @@
+/*
+ * The users whose jobs are here. One of whom the last job has left is still counted for TD_TENANT_STAYS_NS, so that short programs do not change what the others may have each
+ * time (tenant.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+
+#define TD_TENANT_STAYS_NS (60 * 1000000000ull)
+
+struct td_node;
+
+/* What protected jobs hold together. */
+struct td_usage {
+	uint64_t gpus_ppm;
+	uint32_t jobs;
+};
+
+struct td_tenant {
+	struct td_list of_node;
+	uid_t uid;
+	uint32_t jobs;    /* that are here */
+	uint64_t left_ns; /* since when there is none; 0: there is one, or it was not noticed yet */
+	struct td_usage used; /* by its admitted jobs */
+	/* tenant.c, within one pass over the jobs */
+	struct td_usage after;
+	bool is_meant, waits;
+};
+
+/* A job of that user comes. NULL: memory is short. */
+struct td_tenant *td_tenants_join(struct td_node *node, uid_t uid);
+/* NULL: no job of his is here, nor was lately. */
+struct td_tenant *td_tenants_find(const struct td_node *node, uid_t uid);
+void td_tenants_leave(struct td_tenant *user);
+
+/* Forgets who has been away for long enough. Returns when to be called again, or UINT64_MAX. */
+uint64_t td_tenants_step(struct td_node *node, uint64_t now_ns);
+uint32_t td_tenants_count(const struct td_node *node);
+void td_tenants_deinit(struct td_node *node);
