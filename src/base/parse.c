@@ -305,10 +305,45 @@ char *td_format_duration(char *buf, unsigned long len, uint64_t ns)
 	return buf;
 }
 
+/* The bytes of the character in UTF-8 with its code; 0: it is none. */
+static unsigned decode_utf8(const unsigned char *text, uint32_t *ret_code)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned bytes = text[0] < 0x80   ? 1
+			 : text[0] < 0xc0 ? 0
+			 : text[0] < 0xe0 ? 2
+			 : text[0] < 0xf0 ? 3
+			 : text[0] < 0xf8 ? 4
+					  : 0;
+	uint32_t code = bytes < 2 ? text[0] : text[0] & (0x7fu >> bytes);
+
+	for (unsigned i = 1; i < bytes; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (text[i] & 0x3f);
+	}
+	*ret_code = code;
+	return code < least[bytes] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0
+											   : bytes;
+}
+
+/* Controls (C0, DEL, C1), separators of lines, and what turns the direction of writing. */
+static bool is_command(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e ||
+	       code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2066 && code <= 0x2069);
+}
+
 char *td_printable(char *text)
 {
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
+	for (char *c = text; *c;) {
+		uint32_t code = 0;
+		unsigned bytes = decode_utf8((const unsigned char *)c, &code);
+
+		if (!bytes || is_command(code))
+			memset(c, '?', bytes ? bytes : 1);
+		c += bytes ? bytes : 1;
+	}
 	return text;
 }

@@ -52,5 +52,8 @@ char *td_format_size(char *buf, unsigned long len, uint64_t bytes);
 /* "1.25 s", "340 ms", "12 us": for people. Returns buf. */
 char *td_format_duration(char *buf, unsigned long len, uint64_t ns);
 
-/* For people's terminals: what would move the cursor, begin a line or do worse there becomes "?". Returns text. */
+/*
+ * For people's terminals: each byte of what would move the cursor, begin a line, turn the direction
+ * of writing or do worse there, and of what is no UTF-8, becomes "?". Returns text.
+ */
 char *td_printable(char *text);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/parse.h"
 #include "base/program.h"
 #include "base/time.h"
 #include "cli/cli.h"
@@ -97,6 +98,8 @@ static int exchange(int fd, const struct td_msg *request, uint64_t patience_ns,
 		}
 		if (r || msg.type == TD_MSG_TYPE_end)
 			break;
+		/* Others have named their jobs and devices. */
+		td_proto_each_str(&msg, td_printable);
 		heard_ns = td_time_now_ns();
 		if (msg.type == TD_MSG_TYPE_error)
 			return td_cli_fail("%s%s", msg.error.text, msg.error.rest);

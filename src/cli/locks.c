@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/parse.h"
 #include "cli/cli.h"
 #include "gpu/lock.h"
 #include "proto/socket.h"
@@ -64,7 +65,7 @@ int td_cli_foreign_gpus(void (*each)(void *arg, const char *text), void *arg)
 			!strcmp(owner.socket, socket))
 			continue;
 		format(text, sizeof(text), entry->d_name, &owner);
-		each(arg, text);
+		each(arg, td_printable(text)); /* others write those files */
 	}
 	closedir(dir);
 	return 0;

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "base/time.h"
 #include "daemon/overhead.h"
 #include "daemon/job.h"
@@ -208,8 +209,7 @@ static void watch_process(struct td_peer *peer)
 		peer->start_ticks = stat.start_ticks;
 	if (!can_watch())
 		return;
-	peer->end = (struct td_source){
-		td_procfs_pidfd(peer->source.fd, peer->pid), process_ended};
+	peer->end = (struct td_source){td_procfs_pidfd(peer->source.fd, peer->pid), process_ended};
 	if (peer->end.fd >= 0 && td_loop_add(peer->server->loop, &peer->end) < 0) {
 		close(peer->end.fd);
 		peer->end.fd = -1;
@@ -256,11 +256,13 @@ static void complain(struct td_peer *peer, const char *what, int r, uint64_t now
 			(int)peer->pid, (unsigned)peer->uid, what, -r, suppressed);
 }
 
-static void handle(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)
+static void handle(struct td_peer *peer, struct td_msg *msg, uint64_t now_ns)
 {
 	int r;
 
 	peer->silent_since_ns = 0;
+	/* Whoever names something names it as everybody's terminals show it. */
+	td_proto_each_str(msg, td_printable);
 	if (msg->type == TD_MSG_TYPE_hello && !peer->process && !peer->follows) {
 		welcome(peer, &msg->hello, now_ns);
 		return;

@@ -201,3 +201,19 @@ int td_proto_decode(const void *buf, size_t len, struct td_msg *ret)
 	}
 	return 0;
 }
+
+void td_proto_each_str(struct td_msg *msg, char *(*change)(char *text))
+{
+	const struct layout *layout = find_layout(msg->type);
+	char *body = (char *)&msg->hello;
+	size_t offset = 0;
+
+	if (!layout)
+		return;
+	for (const uint8_t *f = layout->fields; *f != FIELD_END; f++) {
+		offset = place_field(*f, offset);
+		if (*f == FIELD_str)
+			(void)change(body + offset);
+		offset += field_bytes(*f);
+	}
+}

@@ -60,3 +60,6 @@ int td_proto_decode(const void *buf, size_t len, struct td_msg *ret);
 
 /* "hello", or "unknown". */
 const char *td_proto_name(uint32_t type);
+
+/* Calls change() for each string of a message of a known type; it may not make it longer. */
+void td_proto_each_str(struct td_msg *msg, char *(*change)(char *text));

@@ -15,6 +15,7 @@ import subprocess
 import threading
 import time
 import traceback
+import unicodedata
 
 from world import *
 
@@ -278,6 +279,37 @@ def many_events_of_one_user_erase_nobody_elses_and_fill_no_log():
             world.ends_when_told()
 
 
+EVIL = "a\033]0;b\007\nc\u009b2Jd\u202ee"  # a title, a line, an erased screen, a changed direction
+
+
+def name_badly(began, world):
+    peer = connect(world)
+    peer.send(hello(EVIL))
+    peer.send(attach(0, name=EVIL))
+    tool = connect(world)
+    for body in (packet(SET, text(EVIL) + text("weight") + text("3") + b"\0"), packet(LIST_JOBS, b"\1")):
+        tool.send(body)
+        assert answer(tool)
+    began()
+    name_badly.kept = peer
+    signal.pause()
+
+
+def names_of_others_do_nothing_to_a_terminal():
+    with SharedWorld() as world, User(HOSTILE, name_badly, world) as user:
+        assert user.said()
+        name = world.jobs()[0]["job"]
+        assert name.startswith("a?]0;b??c"), repr(name)
+        for words in (["ps"], ["ps", "--json"], ["gpu"], ["gpu", "--json"], ["events"], ["events", "--json"], ["explain", name], ["explain", EVIL], ["set", name], ["doctor"]):
+            done = subprocess.run([TANDEM, *words], env=world.environment, capture_output=True, timeout=DEADLINE_S)
+            shown = done.stdout.decode().replace("\n", "")  # strictly UTF-8
+            assert words == ["doctor"] or done.returncode == 0, done
+            assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")], (words, shown)
+            assert words[0] in ("gpu", "doctor") or "]0;b" in shown or words[0] in ("explain", "set"), (words, shown)
+        world.stays_usable()
+        world.ends_when_told()
+
+
 def a_descriptor_that_is_slow_to_close_delays_nobody():
     with SharedWorld() as world, User(HOSTILE, pass_slow, world) as user:
         assert user.said()
@@ -289,4 +321,5 @@ run_cases([
     a_descriptor_that_is_slow_to_close_delays_nobody,
     one_user_leaves_room_for_the_next_and_for_root,
     many_events_of_one_user_erase_nobody_elses_and_fill_no_log,
+    names_of_others_do_nothing_to_a_terminal,
 ])

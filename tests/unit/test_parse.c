@@ -178,3 +178,31 @@ TEST(what_would_move_a_terminals_cursor_is_not_printed)
 
 	CHECK_STR(td_printable(text), "a?b?[31m?\303\266");
 }
+
+static const char *printable(const char *text)
+{
+	static char copy[64];
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	return td_printable(copy);
+}
+
+TEST(only_characters_that_are_shown_as_they_are_stay)
+{
+	/* Latin, Greek, Han, an emoji of four bytes with a joiner. */
+	const char *good = "na\303\257ve \316\261 \346\274\242 \360\237\221\251\342\200\215";
+
+	CHECK_STR(printable(good), good);
+	CHECK_STR(printable("a\302\233b"), "a??b");            /* CSI of C1 */
+	CHECK_STR(printable("a\302\205\302\237b"), "a????b");  /* next line */
+	CHECK_STR(printable("\342\200\256b"), "???b");         /* right to left */
+	CHECK_STR(printable("\342\201\247b"), "???b");         /* isolate */
+	CHECK_STR(printable("\342\200\250b"), "???b");         /* line separator */
+	CHECK_STR(printable("a\233b\377\200"), "a?b??");       /* no UTF-8 */
+	CHECK_STR(printable("\300\233\340\202\233"), "?????"); /* longer than need be */
+	CHECK_STR(printable("\355\240\200"), "???");           /* half of a pair */
+	CHECK_STR(printable("\364\220\200\200"), "????");      /* beyond the last */
+	CHECK_STR(printable("cut \346\274"), "cut ??");        /* cut off */
+	CHECK_STR(printable("\360\237\221"), "???");
+	CHECK_STR(printable(""), "");
+}

@@ -147,3 +147,36 @@ TEST(descriptors_travel_with_a_message_and_surplus_ones_are_closed)
 	CHECK_EQ(td_socket_recv(pair[1], &out, NULL, 0), -ECONNRESET);
 	close(pair[1]);
 }
+
+static char *mark(char *text)
+{
+	CHECK(*text);
+	*text = '!';
+	return text;
+}
+
+TEST(each_string_of_a_message_can_be_changed_and_nothing_else)
+{
+	struct td_msg was;
+
+	memset(&in, 0, sizeof(in));
+	in.type = TD_MSG_TYPE_hello;
+	in.hello.pid = 7;
+	in.hello.weight = 8;
+	strcpy(in.hello.job, "job");
+	strcpy(in.hello.name, "name");
+	strcpy(in.hello.mem, "mem");
+	strcpy(in.hello.mem_soft, "soft");
+	was = in;
+	td_proto_each_str(&in, mark);
+	CHECK_STR(in.hello.job, "!ob");
+	CHECK_STR(in.hello.name, "!ame");
+	CHECK_STR(in.hello.mem, "!em");
+	CHECK_STR(in.hello.mem_soft, "!oft");
+	*in.hello.job = 'j', *in.hello.name = 'n', *in.hello.mem = 'm', *in.hello.mem_soft = 's';
+	CHECK(!memcmp(&in, &was, sizeof(in)));
+	in.type = 999;
+	td_proto_each_str(&in, mark);
+	in.type = 999;
+	CHECK(!memcmp(&in.hello, &was.hello, sizeof(in.hello)));
+}
