@@ -33,8 +33,8 @@
 #define SILENCE_NS (5 * TD_NS_PER_S)
 /* While there are no descriptors, so often is looked whether there are. */
 #define DEAF_NS (10 * TD_NS_PER_MS)
-/* Packets handled of one peer before the others get their turn. */
-#define BURST 64
+/* Packets are handled for so long before the node steps and newcomers are looked for; one packet may take longer. */
+#define SERVE_NS (2 * TD_NS_PER_MS)
 /* What a peer may leave unread: every event that is kept, and then some. */
 #define OUT_MAX ((size_t)4 << 20)
 
@@ -296,22 +296,48 @@ static void flush(struct td_peer *peer)
 static void peer_ready(struct td_source *source, uint32_t events)
 {
 	struct td_peer *peer = (struct td_peer *)source;
-	struct td_msg msg;
 
 	if (events & EPOLLOUT)
 		flush(peer);
-	for (int i = 0; i < BURST && !peer->broken; i++) {
-		int r = td_socket_recv_bare(peer->source.fd, &msg);
+	if (events & ~(uint32_t)EPOLLOUT)
+		td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
+}
 
-		if (r == -EAGAIN)
-			return;
-		if (r < 0 && r != -ECONNRESET)
-			complain(peer, "malformed", r, td_time_now_ns());
-		if (r < 0)
-			peer->broken = true;
-		else if (r == 0)
-			handle(peer, &msg, td_time_now_ns());
-		/* TD_PROTO_UNKNOWN: a newer peer; what it says is not for us. */
+/* One packet. False: there is none. */
+static bool read_one(struct td_peer *peer, uint64_t now_ns)
+{
+	struct td_msg msg;
+	int r;
+
+	if (peer->broken)
+		return false;
+	r = td_socket_recv_bare(peer->source.fd, &msg);
+	if (r == -EAGAIN)
+		return false;
+	if (r < 0 && r != -ECONNRESET)
+		complain(peer, "malformed", r, now_ns);
+	if (r < 0)
+		peer->broken = true;
+	else if (r == 0)
+		handle(peer, &msg, now_ns);
+	/* TD_PROTO_UNKNOWN: a newer peer; what it says is not for us. */
+	return true;
+}
+
+/* By turns among users, for as long as it may take: who is not read from now is announced again. */
+static void serve(struct td_server *server)
+{
+	uint64_t started_ns = td_time_now_ns(), now_ns = started_ns, before_ns;
+	struct td_list *it;
+
+	while (now_ns < started_ns + SERVE_NS && (it = td_fair_next(&server->fair))) {
+		struct td_peer *peer = td_container_of(it, struct td_peer, waiting);
+
+		if (read_one(peer, now_ns))
+			td_fair_add(&server->fair, peer->uid, &peer->waiting);
+		before_ns = now_ns;
+		now_ns = td_time_now_ns();
+		td_fair_charge(&server->fair, now_ns - before_ns);
 	}
 }
 
@@ -410,6 +436,7 @@ static void listener_ready(struct td_source *source, uint32_t events)
 	peer->uid = credentials.uid;
 	if (td_loop_add(server->loop, &peer->source) < 0)
 		goto err_free;
+	td_list_init(&peer->waiting);
 	td_list_append(&server->peers, &peer->of_server);
 	server->peer_count++;
 	peer->user->peers++;
@@ -439,6 +466,7 @@ static void forget(struct td_peer *peer, uint64_t now_ns)
 		close(peer->end.fd);
 	}
 	td_list_remove(&peer->of_server);
+	td_list_remove(&peer->waiting);
 	server->peer_count--;
 	peer->user->peers--;
 	td_outbox_deinit(&peer->out);
@@ -484,6 +512,8 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	uint64_t wakeup, look_ns, sweep_ns, deaf_ns;
 	struct td_list *it;
 
+	serve(server);
+	now_ns = td_time_now_ns();
 	drop_broken(server, now_ns);
 	if (server->watch.sample.time_ns != server->seen_ns) {
 		server->seen_ns = server->watch.sample.time_ns;
@@ -540,6 +570,7 @@ int td_server_init(
 	server->listener = (struct td_source){listen_fd, listener_ready};
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	td_list_init(&server->peers);
+	td_fair_init(&server->fair);
 	td_users_init(&server->users);
 	server->connections = all_connections();
 	r = td_closer_new(&server->closer);

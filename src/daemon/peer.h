@@ -6,6 +6,7 @@
 
 #include "daemon/claims.h"
 #include "daemon/closer.h"
+#include "daemon/fair.h"
 #include "daemon/loop.h"
 #include "daemon/node.h"
 #include "daemon/pool.h"
@@ -24,6 +25,7 @@ struct td_server {
 	int spare_fd;           /* given up for a moment when there are no others; below 0: none */
 	uint64_t deaf_until_ns; /* there is none: nobody is accepted until then; 0: they are */
 	struct td_list peers;
+	struct td_fair fair; /* who of them is read from next */
 	uint32_t peer_count;
 	struct td_pool connections;
 	struct td_users users;

@@ -9,6 +9,7 @@ struct td_peer {
 	struct td_source end; /* readable once a client process has ended; below 0: nobody tells */
 	uint64_t start_ticks; /* of the process: td_procfs_stat; 0: not known */
 	struct td_list of_server;
+	struct td_list waiting; /* to be read from: in its user's line (fair.h) */
 	struct td_server *server;
 	struct td_user *user;
 	pid_t pid;
