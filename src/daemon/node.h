@@ -51,6 +51,11 @@ struct td_steps_told {
 	uint32_t unit, sure_ppm;
 };
 
+/* Of a slot, in bytes, as in gate_page.h: a ceiling, or a claim. */
+struct td_ceiling {
+	uint64_t device_bytes, all_bytes;
+};
+
 struct td_node_io {
 	/* Queues a message to the process's connection. A connection that cannot take it is closed by peer.c later. */
 	void (*send)(void *peer, const struct td_msg *msg);
@@ -66,8 +71,8 @@ struct td_node_io {
 	void (*release)(void *arg, const uint8_t *uuid);
 	/* Does the process run? With the CPU time that it has had, in clock ticks. NULL: nobody is looked at. stopped.h */
 	enum td_stop (*stop)(void *peer, uint64_t *ret_cpu_ticks);
-	/* Writes the ceiling of a slot, in bytes (UINT64_MAX: none), and returns what the process has claimed there. NULL: cannot. */
-	uint64_t (*ceiling)(void *peer, uint32_t slot, uint64_t bytes);
+	/* Writes the ceilings of a slot (UINT64_MAX: none), and returns what the process has claimed there. NULL: cannot. */
+	struct td_ceiling (*ceiling)(void *peer, uint32_t slot, const struct td_ceiling *ceiling);
 };
 
 struct td_gpu {

@@ -103,13 +103,17 @@ static enum td_stop node_stop(void *arg, uint64_t *ret_cpu_ticks)
 }
 
 /* See gate_page.h. */
-static uint64_t node_ceiling(void *arg, uint32_t slot, uint64_t bytes)
+static struct td_ceiling node_ceiling(
+	void *arg, uint32_t slot, const struct td_ceiling *ceiling)
 {
 	struct td_peer *peer = arg;
 
-	atomic_store(&peer->gate->ceiling_bytes[slot], bytes == UINT64_MAX ? 0 : bytes + 1);
+	/* UINT64_MAX + 1 is 0: none. */
+	atomic_store(&peer->gate->ceiling_device_bytes[slot], ceiling->device_bytes + 1);
+	atomic_store(&peer->gate->ceiling_all_bytes[slot], ceiling->all_bytes + 1);
 	atomic_thread_fence(memory_order_seq_cst);
-	return atomic_load(&peer->meter->device_bytes[slot]);
+	return (struct td_ceiling){atomic_load(&peer->meter->claimed_device_bytes[slot]),
+		atomic_load(&peer->meter->claimed_all_bytes[slot])};
 }
 
 static void node_event(void *arg, const struct td_event *event)

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
+#include "daemon/quota.h"
 
 /* Nobody is looked at before somebody has waited for so long, nor more often. */
 #define LOOK_NS (150 * TD_NS_PER_MS)
@@ -93,37 +94,52 @@ static uint64_t is_waited_for_ns(const struct td_process *process, const struct 
 	return since_ns;
 }
 
+static uint64_t within(uint64_t bytes, uint64_t least, uint64_t most)
+{
+	if (bytes > most)
+		bytes = most;
+	return bytes > least ? bytes : least;
+}
+
 /* What it has not used of what it was promised. Whatever it finds when it goes on, it uses no more than what is left to it here. */
 static void take_back(struct td_node *node, struct td_client *client)
 {
-	uint64_t claimed, most = td_client_charge(client), left = client->resident_bytes;
+	const struct td_ceiling has = {client->resident_bytes, client->demanded_bytes};
+	struct td_ceiling claim;
 
 	if (!node->io.ceiling || client->process->abi < TD_PAGES_ABI_CEILINGS || client->failed)
 		return;
-	claimed = node->io.ceiling(client->process->peer, client->slot, left);
+	claim = node->io.ceiling(client->process->peer, client->slot, &has);
 	client->has_ceiling = true;
-	if (claimed > left)
-		left = claimed < most ? claimed : most;
-	client->believed_bytes = left;
-	client->believed_total_bytes = 0;
+	/* It is not trusted to say more than it may have. */
+	client->believed_bytes =
+		within(claim.device_bytes, has.device_bytes, td_client_charge(client));
+	client->believed_total_bytes = within(claim.all_bytes, has.all_bytes,
+		td_quota_charge(client) - client->paged_bytes);
 	/* That it has heard of this is what ends it. */
-	td_node_tell_bounded(
-		node, client, client->limit_bytes < left ? client->limit_bytes : left);
+	td_node_tell_bounded(node, client,
+		client->limit_bytes < client->believed_bytes ? client->limit_bytes
+							     : client->believed_bytes);
 }
 
 /* It has reported for its last limit, and goes by that. */
 static void lift(struct td_node *node, struct td_client *client)
 {
+	static const struct td_ceiling none = {UINT64_MAX, UINT64_MAX};
+
 	if (!client->has_ceiling || client->acknowledged_seq != client->seq)
 		return;
 	client->has_ceiling = false;
-	(void)node->io.ceiling(client->process->peer, client->slot, UINT64_MAX);
+	(void)node->io.ceiling(client->process->peer, client->slot, &none);
 }
 
 void td_stopped_told(struct td_node *node, const struct td_client *client)
 {
+	const struct td_ceiling ceiling = {td_client_charge(client),
+		td_quota_charge(client) - client->paged_bytes};
+
 	if (client->has_ceiling)
-		(void)node->io.ceiling(client->process->peer, client->slot, client->limit_bytes);
+		(void)node->io.ceiling(client->process->peer, client->slot, &ceiling);
 }
 
 static void stop(

@@ -7,19 +7,36 @@
 #include "preload/client_ledger.h"
 #include "preload/gate.h"
 
-bool td_ledger_claim(unsigned slot, uint64_t bytes)
+static bool is_within(_Atomic uint64_t *ceiling, uint64_t bytes)
 {
-	_Atomic uint64_t *claimed = &td_meter.page.device_bytes[slot];
-	uint64_t before = atomic_load(claimed), ceiling;
+	uint64_t above = atomic_load(ceiling);
 
-	if (bytes <= before)
+	return !above || bytes < above;
+}
+
+static uint64_t max_bytes(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+bool td_ledger_claim(unsigned slot, uint64_t device_bytes, uint64_t all_bytes)
+{
+	_Atomic uint64_t *device = &td_meter.page.claimed_device_bytes[slot],
+			 *all = &td_meter.page.claimed_all_bytes[slot];
+	uint64_t had_device = atomic_load(device), had_all = atomic_load(all);
+
+	if (device_bytes <= had_device && all_bytes <= had_all)
 		return true;
-	atomic_store(claimed, bytes);
+	atomic_store(device, max_bytes(device_bytes, had_device));
+	atomic_store(all, max_bytes(all_bytes, had_all));
 	atomic_thread_fence(memory_order_seq_cst);
-	ceiling = atomic_load(&td_gate.page.ceiling_bytes[slot]);
-	if (!ceiling || bytes < ceiling)
+	if ((device_bytes <= had_device ||
+		    is_within(&td_gate.page.ceiling_device_bytes[slot], device_bytes)) &&
+		(all_bytes <= had_all ||
+			is_within(&td_gate.page.ceiling_all_bytes[slot], all_bytes)))
 		return true;
-	atomic_store(claimed, before);
+	atomic_store(device, had_device);
+	atomic_store(all, had_all);
 	return false;
 }
 
@@ -35,14 +52,19 @@ void td_ledger_lock_totals(struct ledger *ledger, unsigned slot, struct td_memor
 	}
 }
 
-bool td_ledger_claim_answer(struct ledger *ledger, unsigned slot)
+bool td_ledger_claim_answer(struct ledger *ledger, unsigned slot, int need)
 {
 	struct td_memory_stats stats;
+	uint64_t device = 0;
 	bool r;
 
+	if (need == TD_NEED_REFUSED || (need == TD_NEED_HOST && ledger->need_mobility == TD_PAGED))
+		return true;
 	td_ledger_lock_totals(ledger, slot, &stats);
-	r = td_ledger_claim(slot, (ledger->spills ? stats.resident_bytes : stats.demanded_bytes) +
-				ledger->need_bytes);
+	if (need == TD_NEED_DEVICE)
+		device = ledger->need_bytes +
+			 (ledger->spills ? stats.resident_bytes : stats.demanded_bytes);
+	r = td_ledger_claim(slot, device, stats.demanded_bytes + ledger->need_bytes);
 	td_lock_drop(&ledger->lock);
 	return r;
 }
@@ -55,10 +77,9 @@ uint64_t td_client_claim_fill(unsigned slot, uint64_t limit_bytes)
 
 	td_ledger_lock_totals(ledger, slot, &stats);
 	most = stats.demanded_bytes < limit_bytes ? stats.demanded_bytes : limit_bytes;
-	if (td_ledger_claim(slot, most))
-		most = limit_bytes;
-	else
-		most = atomic_load(&td_meter.page.device_bytes[slot]);
+	most = td_ledger_claim(slot, most, stats.demanded_bytes)
+		       ? limit_bytes
+		       : atomic_load(&td_meter.page.claimed_device_bytes[slot]);
 	td_lock_drop(&ledger->lock);
 	return most;
 }
@@ -67,10 +88,12 @@ void td_client_claim_only_what_is_there(unsigned slot)
 {
 	struct ledger *ledger = &td_ledgers[slot];
 	struct td_memory_stats stats;
+	_Atomic uint64_t *device = &td_meter.page.claimed_device_bytes[slot];
 
 	td_ledger_lock_totals(ledger, slot, &stats);
-	/* What it brings there is not in the stats yet. */
-	if (!ledger->fills || stats.resident_bytes > atomic_load(&td_meter.page.device_bytes[slot]))
-		atomic_store(&td_meter.page.device_bytes[slot], stats.resident_bytes);
+	/* What a fill brings there is not in the stats yet. */
+	if (!ledger->fills || stats.resident_bytes > atomic_load(device))
+		atomic_store(device, stats.resident_bytes);
+	atomic_store(&td_meter.page.claimed_all_bytes[slot], stats.demanded_bytes);
 	td_lock_drop(&ledger->lock);
 }

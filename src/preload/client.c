@@ -177,7 +177,7 @@ static bool limit_covers(
 	all = stats.demanded_bytes + stats.paged_bytes;
 	covers = all <= quota && bytes <= quota - all && has <= ledger->limit_bytes &&
 		 bytes <= ledger->limit_bytes - has && !(ledger->spills && ledger->fills) &&
-		 td_ledger_claim(slot, has + bytes);
+		 td_ledger_claim(slot, has + bytes, stats.demanded_bytes + bytes);
 	if (covers) {
 		*device_part(ledger, mobility) += bytes;
 		ledger->changes++;
@@ -553,7 +553,7 @@ void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t 
 	ledger->limit_bytes = limit_bytes;
 	td_lock_drop(&ledger->lock);
 	atomic_store(&ledger->heeded_bytes, ledger->need_crossed_bytes);
-	if (answer && granted(answer) == TD_NEED_DEVICE && !td_ledger_claim_answer(ledger, slot)) {
+	if (!td_ledger_claim_answer(ledger, slot, granted(answer))) {
 		ledger->ticket++;
 		atomic_store(&ledger->need, NEED_ASKED);
 		return;

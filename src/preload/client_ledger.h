@@ -49,9 +49,9 @@ struct promises td_ledger_totals(unsigned slot, struct td_memory_stats *ret);
 void td_ledger_lock_totals(struct ledger *ledger, unsigned slot, struct td_memory_stats *ret);
 
 /*
- * With the ledger's lock: the process is to have up to so many bytes on the device. False: that is more than the ceiling, as
+ * With the ledger's lock: the process is to have up to so many bytes on the device, and with what lies on the host. False: that is more than the ceiling, as
  * the daemon has taken back what was not used; it is to be asked.
  */
-bool td_ledger_claim(unsigned slot, uint64_t bytes);
+bool td_ledger_claim(unsigned slot, uint64_t device_bytes, uint64_t all_bytes);
 /* False: what was asked for was granted, and has been taken back since. */
-bool td_ledger_claim_answer(struct ledger *ledger, unsigned slot);
+bool td_ledger_claim_answer(struct ledger *ledger, unsigned slot, int need);

@@ -21,7 +21,7 @@
 #define TD_PAGES_ABI_MOMENTS 2u /* hold, alone; guesses, dry, measured */
 #define TD_PAGES_ABI_PAUSES  3u /* pause_until_ns, sharers, long_ns, long_every_ns */
 #define TD_PAGES_ABI_TRIALS  4u /* hold_new; fresh */
-#define TD_PAGES_ABI_CEILINGS 5u /* ceiling_bytes; device_bytes */
+#define TD_PAGES_ABI_CEILINGS 5u /* ceilings; claims */
 
 /*
  * The gate word; launching threads load it once per call, and go on at once only if it is 0. Also
@@ -63,15 +63,16 @@ struct td_gate_page {
 	_Atomic uint32_t
 		hold_new; /* not 0: nothing is submitted that was never done before, as another program's is tried (policy/node/trials.h) */
 	/*
-	 * By slot: 0, or 1 + the most that the process may use of the device there, whatever limit it was told before. So memory is
-	 * taken back that it was promised, but has not used: at once, although it does not run and may go on at any moment.
+	 * By slot: 0, or 1 + the most that the process may use of the device there, and have in all, whatever limit it was told
+	 * before. So memory is taken back that it was promised, but has not used: at once, although it does not run and may go on
+	 * at any moment.
 	 *
-	 *   process: writes device_bytes, fences, reads the ceiling; beyond that it writes what it had, and asks the daemon
-	 *   daemon:  writes the ceiling, fences, reads device_bytes
+	 *   process: writes its claim (meter page), fences, reads the ceiling; beyond that it undoes it, and asks the daemon
+	 *   daemon:  writes the ceiling, fences, reads the claim
 	 *
-	 * Either the process sees the ceiling, or the daemon sees what the process uses.
+	 * Either the process sees the ceiling, or the daemon sees the claim.
 	 */
-	_Atomic uint64_t ceiling_bytes[16];
+	_Atomic uint64_t ceiling_device_bytes[16], ceiling_all_bytes[16];
 };
 
 _Static_assert(sizeof(struct td_gate_page) <= TD_PAGE_BYTES, "both sides map one page");
@@ -92,8 +93,8 @@ struct td_meter_page {
 	_Atomic uint32_t dry;      /* the last `hold` under which nothing of ours was in flight */
 	_Atomic uint32_t measured; /* the last `alone` in which a piece of work was measured */
 	_Atomic uint32_t fresh;    /* TD_FRESH_BIT_*, while there is a duty */
-	/* By slot: the most that it has there, with what it is about to allocate or to bring there. */
-	_Atomic uint64_t device_bytes[16];
+	/* By slot, claims: the most that it has there, with what it is about to allocate or to bring there; the same with what lies on the host. */
+	_Atomic uint64_t claimed_device_bytes[16], claimed_all_bytes[16];
 };
 
 _Static_assert(sizeof(struct td_meter_page) <= TD_PAGE_BYTES, "both sides map one page");

@@ -147,7 +147,7 @@ static void allocate(struct world *w, struct fake *f, uint64_t bytes)
 	if (f->slot[0].asked)
 		return;
 	has = f->slot[0].spill == TD_SPILL_LIES ? f->slot[0].resident : f->slot[0].demanded;
-	if (has + bytes <= f->slot[0].limit && fake_may_use(f, 0, has + bytes)) {
+	if (has + bytes <= f->slot[0].limit && fake_may_use(f, 0, has + bytes, f->slot[0].demanded + bytes)) {
 		f->slot[0].demanded += bytes;
 		if (f->spills && !(f->word & TD_WORD_CLOSED))
 			f->slot[0].resident += bytes;

@@ -1,4 +1,4 @@
-"""Programs that check every word of their memory, beside kills, restarts of the daemon, and settings at random. TAP on stdout.
+"""Programs that check every word of their memory, beside kills and stops of them and of the daemon, GPUs that are lost, and settings at random. TAP on stdout.
 
 usage: stress.py BUILD [--seconds N] [--seed N]     (the seed is printed; it chooses what is done, not when the machine does it)
 
@@ -28,6 +28,7 @@ WORKER = f"{PROGRAMS}/tests/stress/stress_worker"
 MIB = 1 << 20
 GPUS, CONTEXT_BYTES = 2, MIB
 AT_ONCE, EPOCH_S = 5, 10
+LOSSES = float(os.environ.get("TANDEM_STRESS_LOSSES", "0"))  # of GPUs, a part of all that is done; children of who fails may stay behind
 # Several of a word: the likelier. worker.c says what the letters are.
 BACKENDS = os.environ.get("TANDEM_STRESS_BACKENDS", "plain swap swap swap managed auto").split()
 KINDS = os.environ.get("TANDEM_STRESS_KINDS", "p pt pt ptv pta ptm ptg ptl pgl").split()
@@ -69,7 +70,7 @@ class Program:
         self.seed, self.name = chance.randrange(1 << 32), f"s{number}"
         self.path, self.errors = f"{world.directory}/{self.name}", f"{world.directory}/{self.name}.err"
         self.limit = chance.choice([8, 16, 30, 48, 60]) * MIB  # alone on a GPU each fits, with its contexts
-        self.signal, self.alone = None, False
+        self.signal, self.alone, self.lost, self.stopped = None, False, False, False
         backend, kinds = chance.choice(BACKENDS), chance.choice(KINDS)
         # By cuMemAlloc what is a little more than 1 MiB takes 2.
         self.slack = 0 if backend == "swap" and set(kinds) <= set("ptv") else LOOSE_BYTES + (0 if backend == "swap" else self.limit)
@@ -98,11 +99,17 @@ class Program:
 
     def check_end(self):
         code = self.process.returncode
-        good = code == 0 or (self.signal and code in (-signal.SIGKILL, -signal.SIGTERM))
+        good = code == 0 or (self.signal and code in (-signal.SIGKILL, -signal.SIGTERM)) or (self.lost and code > 0)
         with open(self.errors, errors="replace") as f:
             said = f.read()
         assert good, f"exit {code} of: {self.command}\n{said[-3000:]}"
-        assert "words of" not in said, said[-3000:]
+        assert self.lost or "words of" not in said, said[-3000:]
+
+    def stop(self, stopped):
+        """With its children, or alone of them."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGSTOP if stopped else signal.SIGCONT)
+            self.stopped = stopped
 
 
 def stat_of(pid):
@@ -254,6 +261,38 @@ class Stress:
         if self.chance.random() < 0.7:
             self.restart_daemon()
 
+    def stop_or_continue(self):
+        """Seldom more than one of them at a time, or little would happen."""
+        stopped = [p for p in self.programs if p.stopped]
+        if stopped and self.chance.random() < 0.7:
+            self.chance.choice(stopped).stop(False)
+        else:
+            self.chance.choice(self.programs).stop(True)
+            self.note("programs stopped")
+
+    def stop_daemon(self):
+        if not self.daemon:
+            return
+        seconds = self.chance.choice([0.01, 0.1, 0.1, 0.5, 0.5, 8])
+        os.kill(self.daemon, signal.SIGSTOP)
+        time.sleep(seconds)
+        os.kill(self.daemon, signal.SIGCONT)
+        self.note("daemons stopped")
+        for program in self.programs if seconds > 4 else []:  # who waited has left it, and goes by its own limit
+            program.alone = True
+
+    def lose_gpu(self):
+        """Whoever is there may fail, as any program may whose GPU is gone; it comes back."""
+        gpu = str(self.chance.randrange(GPUS))
+        for program in self.programs:
+            program.lost = program.alone = True
+            program.stop(False)
+        self.world.call(SOFTGPU, "fault", "--gpu", gpu, "lost")
+        time.sleep(self.chance.random() * 0.1)
+        until(lambda: self.reap() or not [p for p in self.programs if not p.process.poll() is None], "those are gone that have noticed")
+        self.world.call(SOFTGPU, "fault", "--gpu", gpu, "clear")
+        self.note("GPUs lost")
+
     def act(self):
         chance, dice = self.chance, self.chance.random()
         if len(self.programs) < AT_ONCE:
@@ -270,6 +309,12 @@ class Stress:
             self.set_job()
         elif dice < 0.56:
             self.pause_or_resume()
+        elif dice < 0.66:
+            self.stop_or_continue()
+        elif dice < 0.68:
+            self.stop_daemon()
+        elif dice < 0.68 + LOSSES:
+            self.lose_gpu()
         time.sleep(chance.random() * 0.04)  # programs run meanwhile
 
     def resume_all(self):
@@ -280,6 +325,8 @@ class Stress:
 
     def settle(self):
         """Everybody may finish; then nothing is left."""
+        for program in self.programs:
+            program.stop(False)
         if not self.daemon:
             self.restart_daemon()
         self.tell("set", "policy=tandem", "enabled=on", "quantum=200ms", "drain.deadline=15s", "host.limit=none")

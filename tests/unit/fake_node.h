@@ -39,7 +39,9 @@ struct fake {
 		bool asks_paged;
 		uint64_t paged;
 		uint64_t capacity, quota, others;
-		uint64_t ceiling, claimed; /* as in the pages; ceiling: UINT64_MAX: none */
+		struct td_ceiling ceiling, claim; /* as in the pages; UINT64_MAX: none */
+		struct td_msg need;             /* as it has asked last */
+		bool asks_again;
 	} slot[2];
 	enum td_stop stopped;
 	uint64_t cpu_ticks;
@@ -66,6 +68,51 @@ struct world {
 
 static struct world *fake_world;
 
+__attribute__((unused)) static enum td_stop fake_stop(void *peer, uint64_t *ret_cpu_ticks)
+{
+	struct fake *f = peer;
+
+	f->looks++;
+	*ret_cpu_ticks = f->cpu_ticks;
+	return f->stopped;
+}
+
+static struct td_ceiling fake_ceiling(void *peer, uint32_t slot, const struct td_ceiling *ceiling)
+{
+	struct fake *f = peer;
+
+	f->slot[slot].ceiling = *ceiling;
+	return f->slot[slot].claim;
+}
+
+/* May it have so many bytes on the device, and in all, whatever its limit says? */
+__attribute__((unused)) static bool fake_may_use(
+	struct fake *f, uint32_t slot, uint64_t device, uint64_t all)
+{
+	struct td_ceiling *claim = &f->slot[slot].claim;
+
+	if ((device > claim->device_bytes && device > f->slot[slot].ceiling.device_bytes) ||
+		(all > claim->all_bytes && all > f->slot[slot].ceiling.all_bytes))
+		return false;
+	if (device > claim->device_bytes)
+		claim->device_bytes = device;
+	if (all > claim->all_bytes)
+		claim->all_bytes = all;
+	return true;
+}
+
+/* What was granted before it was stopped may have been taken back since: it asks again. */
+static bool fake_accepts(struct fake *f, const struct td_msg_answer *answer)
+{
+	uint64_t has = f->spills ? f->slot[answer->slot].resident : f->slot[answer->slot].demanded,
+		 asked = f->slot[answer->slot].asked;
+
+	if (!answer->granted || (answer->granted == 3 && f->slot[answer->slot].asks_paged))
+		return true;
+	return fake_may_use(f, answer->slot, answer->granted == 1 ? has + asked : 0,
+		f->slot[answer->slot].demanded + asked);
+}
+
 static void fake_read(struct fake *f, const struct td_msg *msg)
 {
 	if (msg->type == TD_MSG_TYPE_plan) {
@@ -85,6 +132,8 @@ static void fake_read(struct fake *f, const struct td_msg *msg)
 	} else if (msg->type == TD_MSG_TYPE_host) {
 		f->host = msg->host;
 		f->host_told++;
+	} else if (msg->type == TD_MSG_TYPE_answer && !fake_accepts(f, &msg->answer)) {
+		f->slot[msg->answer.slot].asks_again = true;
 	} else if (msg->type == TD_MSG_TYPE_answer) {
 		f->slot[msg->answer.slot].answer = msg->answer.granted;
 		if (msg->answer.granted == 3 && f->slot[msg->answer.slot].asks_paged)
@@ -107,35 +156,6 @@ static void fake_send(void *peer, const struct td_msg *msg)
 		abort();
 	else
 		f->unread[f->unread_count++] = *msg;
-}
-
-__attribute__((unused)) static enum td_stop fake_stop(void *peer, uint64_t *ret_cpu_ticks)
-{
-	struct fake *f = peer;
-
-	f->looks++;
-	*ret_cpu_ticks = f->cpu_ticks;
-	return f->stopped;
-}
-
-static uint64_t fake_ceiling(void *peer, uint32_t slot, uint64_t bytes)
-{
-	struct fake *f = peer;
-
-	f->slot[slot].ceiling = bytes;
-	return f->slot[slot].claimed > f->slot[slot].resident ? f->slot[slot].claimed
-							     : f->slot[slot].resident;
-}
-
-/* May it have so many bytes on the device, whatever its limit says? */
-__attribute__((unused)) static bool fake_may_use(struct fake *f, uint32_t slot, uint64_t bytes)
-{
-	if (bytes > f->slot[slot].claimed && bytes > f->slot[slot].resident &&
-		bytes > f->slot[slot].ceiling)
-		return false;
-	if (bytes > f->slot[slot].claimed)
-		f->slot[slot].claimed = bytes;
-	return true;
 }
 
 /* It is about to read what it was told. */
@@ -210,6 +230,8 @@ static void world_init(struct world *w)
 
 static int say(struct world *w, struct fake *f, struct td_msg *msg)
 {
+	if (msg->type == TD_MSG_TYPE_need && msg->need.slot < 2)
+		f->slot[msg->need.slot].need = *msg;
 	return td_node_message(&w->node, f->process, msg, w->now);
 }
 
@@ -224,7 +246,7 @@ __attribute__((unused)) static void fake_hello(
 
 	memset(f, 0, sizeof(*f));
 	f->slot[0].answer = f->slot[1].answer = -1;
-	f->slot[0].ceiling = f->slot[1].ceiling = UINT64_MAX;
+	f->slot[0].ceiling = f->slot[1].ceiling = (struct td_ceiling){UINT64_MAX, UINT64_MAX};
 	strcpy(hello.job, job);
 	strcpy(hello.name, job);
 	f->process = td_node_hello(&w->node, f, 100 + (pid_t)(f - w->fakes), 1000, &hello, w->now);
@@ -235,7 +257,8 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
 
-	f->slot[slot].claimed = f->slot[slot].resident;
+	f->slot[slot].claim =
+		(struct td_ceiling){f->slot[slot].resident, f->slot[slot].demanded};
 	msg.memory.slot = slot;
 	msg.memory.seq = f->slot[slot].seq;
 	msg.memory.demanded_bytes = f->slot[slot].demanded;
@@ -287,6 +310,12 @@ static void fake_act(struct world *w, struct fake *f)
 		(void)say(w, f, &msg);
 		return;
 	}
+	for (uint32_t s = 0; s < f->slots; s++)
+		if (f->slot[s].asks_again) {
+			f->slot[s].asks_again = false;
+			fake_memory(w, f, s);
+			(void)say(w, f, &f->slot[s].need);
+		}
 	for (uint32_t s = 0; s < f->slots; s++) {
 		uint64_t target = f->slot[s].opening && f->slot[s].demanded < f->slot[s].limit
 					  ? f->slot[s].demanded
@@ -300,7 +329,7 @@ static void fake_act(struct world *w, struct fake *f)
 			f->slot[s].out += f->slot[s].resident - f->slot[s].limit;
 			f->slot[s].resident = f->slot[s].limit;
 		} else if (f->slot[s].opening && f->slot[s].resident < target &&
-			   fake_may_use(f, s, target)) {
+			   fake_may_use(f, s, target, 0)) {
 			f->slot[s].in += target - f->slot[s].resident;
 			f->slot[s].resident = target;
 		}

@@ -66,7 +66,7 @@ TEST(a_stopped_holder_is_passed_by_and_takes_its_turn_when_it_goes_on)
 	for (int i = 0; i < 60 && !is_open(a); i++)
 		pass(500);
 	CHECK(is_open(a));
-	CHECK_EQ(a->slot[0].ceiling, UINT64_MAX);
+	CHECK_EQ(a->slot[0].ceiling.device_bytes, UINT64_MAX);
 }
 
 TEST(a_waiter_that_is_stopped_while_it_fills_loses_its_turn)
@@ -108,7 +108,7 @@ TEST(what_it_had_begun_to_bring_there_stays_its_own)
 	fake_want(&w, a);
 	settle(&w);
 	/* Its claim is written, and then it is stopped. */
-	CHECK(fake_may_use(a, 0, 40 * MIB));
+	CHECK(fake_may_use(a, 0, 40 * MIB, 40 * MIB));
 	stops(a);
 	fake_want(&w, b);
 	pass(1000);
@@ -139,7 +139,7 @@ TEST(an_old_library_keeps_what_it_was_promised)
 	pass(500);
 	CHECK(is_stopped(a));
 	CHECK(td_client_charge(client_of(a)) >= 40 * MIB);
-	CHECK_EQ(a->slot[0].ceiling, UINT64_MAX);
+	CHECK_EQ(a->slot[0].ceiling.device_bytes, UINT64_MAX);
 }
 
 TEST(nobody_is_looked_at_for_whom_nobody_waits)
@@ -284,7 +284,7 @@ TEST(others_of_its_job_have_what_it_had_only_in_advance)
 	CHECK_EQ(b->slot[0].answer, 1);
 	CHECK_EQ(td_quota_charge(client_of(a)), 10 * MIB);
 	/* What it does first when it goes on is by its limit of before. */
-	CHECK(!fake_may_use(a, 0, 11 * MIB));
+	CHECK(!fake_may_use(a, 0, 11 * MIB, 11 * MIB));
 	fake_continues(a);
 	pass(100);
 	CHECK(charged("a") <= 40 * MIB);
