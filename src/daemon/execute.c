@@ -626,7 +626,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;
-	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out, stopped;
+	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out, stopped, tenants;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
@@ -640,7 +640,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	imports = td_overhead_step(node, now_ns);
 	wakeup = imports < wakeup ? imports : wakeup;
 	td_quota_gather(node);
-	td_tenant_step(node, now_ns);
+	tenants = td_tenant_step(node, now_ns);
+	wakeup = tenants < wakeup ? tenants : wakeup;
 	kept_out = td_soft_wait(node, now_ns);
 	wakeup = kept_out < wakeup ? kept_out : wakeup;
 	td_soft_gather(node);

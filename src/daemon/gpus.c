@@ -205,6 +205,17 @@ bool td_gpus_have_place(const struct td_node *node, uid_t uid, const uint8_t *uu
 	return places > TD_GPU_PLACES_KEPT || (places && users < TD_GPU_PLACES_KEPT);
 }
 
+uint32_t td_gpus_count(const struct td_node *node)
+{
+	uint32_t listed = 0, used = 0;
+
+	for (uint32_t i = 0; i < node->listed_count; i++)
+		listed += find_usable(node, node->listed[i].uuid) && !node->listed[i].lost;
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		used += node->gpus[i].used;
+	return listed ? listed : used ? used : 1;
+}
+
 uint32_t td_gpus_come(
 	struct td_node *node, uid_t uid, const struct td_msg_attach *msg, struct td_err *err)
 {

@@ -40,6 +40,9 @@ uint32_t td_gpus_come(
 	struct td_node *node, uid_t uid, const struct td_msg_attach *msg, struct td_err *err);
 /* Would it find a place? */
 bool td_gpus_have_place(const struct td_node *node, uid_t uid, const uint8_t *uuid);
+/* Those that programs can use: as NVML lists them; where it lists none, those that programs use. At least one. */
+uint32_t td_gpus_count(const struct td_node *node);
+
 /* A client has come to it, or left it, or has not come after all. */
 void td_gpus_changed(struct td_node *node, uint32_t index);
 

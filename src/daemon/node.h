@@ -249,6 +249,7 @@ struct td_node {
 	struct td_list processes, clients, jobs; /* in order of arrival */
 	uint32_t last_looked;                    /* stopped.h: the id of who was looked at last */
 	struct td_list tenants;
+	uint32_t tenant_count;
 	uint32_t last_moment;                    /* number of the last moment alone, on any GPU */
 	uint64_t settle_ns; /* nothing opens before: holders of a lost daemon come back first */
 	/* the policy's side */

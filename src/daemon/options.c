@@ -192,10 +192,14 @@ static int set_jobs(uint32_t *ret, const char *value, struct td_err *err)
 static int set_gpus(uint64_t *ret, const char *value, struct td_err *err)
 {
 	uint64_t ppm = UINT64_MAX;
-	int r = strcmp(value, "none") ? td_parse_gpus(value, TD_GPU_MAX, &ppm, NULL) : 0;
 	char expected[64];
+	int r = 0;
 
-	snprintf(expected, sizeof(expected), "a number from 0 to %u such as 1.5, or none",
+	if (!strcmp(value, "auto"))
+		ppm = TD_QUOTA_AUTO;
+	else if (strcmp(value, "none"))
+		r = td_parse_gpus(value, TD_GPU_MAX, &ppm, NULL);
+	snprintf(expected, sizeof(expected), "a number from 0 to %u such as 1.5, auto or none",
 		(unsigned)TD_GPU_MAX);
 	if (r)
 		return td_err_expected(err, r, value, expected);
@@ -311,6 +315,8 @@ static void format_gpus(char *buf, size_t len, uint64_t ppm)
 {
 	if (ppm == UINT64_MAX)
 		snprintf(buf, len, "none");
+	else if (ppm == TD_QUOTA_AUTO)
+		snprintf(buf, len, "auto");
 	else
 		snprintf(buf, len, "%.10g", (double)ppm / TD_PPM);
 }

@@ -13,13 +13,16 @@ struct td_policy;
 /* TD_HAS bits of policy.h: what the daemon can show a policy and carry out. A policy that needs more is refused. */
 #define TD_NODE_HAS (TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY))
 
+/* quota.gpus=auto */
+#define TD_QUOTA_AUTO (UINT64_MAX - 1)
+
 struct td_options {
 	const struct td_policy *policy;
 	bool enabled;
 	uint64_t quantum_ns, quantum_min_ns, quantum_long_ns, drain_deadline_ns, sample_ns,
 		memory_patience_ns, window_ns;
 	uint32_t swap_share_ppm, swap_share_long_ppm, quota_jobs; /* UINT32_MAX: any number */
-	uint64_t quota_gpus_ppm;                                  /* UINT64_MAX: any number */
+	uint64_t quota_gpus_ppm;                                  /* UINT64_MAX: any number; or TD_QUOTA_AUTO */
 	uint32_t contexts;                                        /* per GPU */
 	char locks[108];                                          /* absolute, or "auto" */
 	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */

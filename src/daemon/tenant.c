@@ -102,18 +102,33 @@ static struct td_usage used_beside(
 	return usage;
 }
 
+/* How many users share the node; the one meant may be yet to come. */
+static uint32_t count_users(const struct td_node *node, uid_t uid)
+{
+	return node->tenant_count + !td_tenants_find(node, uid);
+}
+
+static uint64_t quota_gpus_ppm(const struct td_node *node, uid_t uid, uint32_t users)
+{
+	if (node->options.quota_gpus_ppm != TD_QUOTA_AUTO)
+		return node->options.quota_gpus_ppm;
+	if (users < 2 || td_node_is_owner(node, uid))
+		return UINT64_MAX;
+	return (uint64_t)td_gpus_count(node) * TD_PPM / users;
+}
+
 static bool exceeds_jobs(
 	const struct td_node *node, const struct td_usage *before, const struct td_usage *after)
 {
 	return after->jobs > node->options.quota_jobs && after->jobs > before->jobs;
 }
 
-static bool exceeds(
-	const struct td_node *node, const struct td_usage *before, const struct td_usage *after)
+static bool exceeds(const struct td_node *node, uid_t uid, const struct td_usage *before,
+	const struct td_usage *after)
 {
 	return exceeds_jobs(node, before, after) ||
-	       (after->gpus_ppm > node->options.quota_gpus_ppm &&
-		       after->gpus_ppm > before->gpus_ppm);
+	       (after->gpus_ppm > before->gpus_ppm &&
+		       after->gpus_ppm > quota_gpus_ppm(node, uid, count_users(node, uid)));
 }
 
 /* Less memory helps nobody who has one job too many, and waiting nobody where none is allowed. */
@@ -121,7 +136,13 @@ static int refuse(const struct td_node *node, uid_t uid, const struct td_usage *
 	const struct td_usage *after, struct td_err *err)
 {
 	const struct td_options *options = &node->options;
+	uint32_t users = count_users(node, uid);
+	uint64_t quota = quota_gpus_ppm(node, uid, users);
+	char why[96] = "quota.gpus";
 
+	if (options->quota_gpus_ppm == TD_QUOTA_AUTO)
+		snprintf(why, sizeof(why),
+			"quota.gpus=auto: an equal part for each of the %u users here", users);
 	if (!options->quota_jobs || !options->quota_gpus_ppm)
 		return td_err_set(err, -EDQUOT,
 			"beyond the quota of protected jobs: no user may have any here (%s=0): "
@@ -136,12 +157,12 @@ static int refuse(const struct td_node *node, uid_t uid, const struct td_usage *
 			(unsigned)uid, before->jobs, options->quota_jobs, after->jobs);
 	return td_err_set(err, -EDQUOT,
 		"beyond the quota of protected jobs: user %u has %g of %g GPUs with them "
-		"(quota.gpus), and this would make %g. Give it less memory (mem): it holds the "
+		"(%s), and this would make %g. Give it less memory (mem): it holds the "
 		"part "
 		"of a GPU that that is%s",
-		(unsigned)uid, (double)before->gpus_ppm / TD_PPM,
-		(double)options->quota_gpus_ppm / TD_PPM, (double)after->gpus_ppm / TD_PPM,
-		after->gpus_ppm - before->gpus_ppm > options->quota_gpus_ppm
+		(unsigned)uid, (double)before->gpus_ppm / TD_PPM, (double)quota / TD_PPM, why,
+		(double)after->gpus_ppm / TD_PPM,
+		after->gpus_ppm - before->gpus_ppm > quota
 			? ""
 			: ". Or upgrade=guaranteed: besteffort until there is room");
 }
@@ -182,7 +203,7 @@ int td_tenant_check(
 	td_list_for_each (it, &node->tenants) {
 		const struct td_tenant *user = td_container_of(it, struct td_tenant, of_node);
 
-		if (user->is_meant && exceeds(node, &user->used, &user->after))
+		if (user->is_meant && exceeds(node, user->uid, &user->used, &user->after))
 			return refuse(node, user->uid, &user->used, &user->after, err);
 	}
 	return 0;
@@ -195,7 +216,7 @@ static bool fits(const struct td_node *node, uid_t uid, const struct td_job *job
 
 	after.gpus_ppm += ppm;
 	after.jobs++;
-	if (!exceeds(node, &before, &after))
+	if (!exceeds(node, uid, &before, &after))
 		return true;
 	(void)refuse(node, uid, &before, &after, err);
 	return false;
@@ -208,7 +229,7 @@ bool td_tenant_has_a_chance(const struct td_node *node, const struct td_job *job
 
 	settings.class = (enum td_class)(settings.upgrade - 1);
 	alone.gpus_ppm = charge_ppm(node, job, &settings);
-	return !exceeds(node, &none, &alone);
+	return !exceeds(node, job->uid, &none, &alone);
 }
 
 /* It waits for an upgrade that its user's quota has room for, at least if he had nothing else. */
@@ -271,9 +292,8 @@ static void reclass(struct td_node *node, struct td_job *job, enum td_class clas
 	job->settings.upgrade = upgrade;
 	snprintf(detail, sizeof(detail), "class=%s: %s", td_class_name(class), why);
 	td_list_for_each (it, &job->members)
-		td_node_event(node, TD_EVENT_OPTION,
-			td_container_of(it, struct td_process, of_job), TD_GPU_ANY, now_ns, 0, 0,
-			detail);
+		td_node_event(node, TD_EVENT_OPTION, td_container_of(it, struct td_process, of_job),
+			TD_GPU_ANY, now_ns, 0, 0, detail);
 	td_job_tell(node, job);
 }
 
@@ -342,11 +362,41 @@ static void judge_all(struct td_node *node, bool newcomers, uint64_t now_ns)
 	}
 }
 
-/* Who was admitted, then who waits, then who comes. */
-void td_tenant_step(struct td_node *node, uint64_t now_ns)
+/*
+ * Somebody has come, so each user's part is smaller: those of his jobs that came last, and are beyond
+ * it, wait. A quota that was set by hand takes nothing from who was admitted.
+ */
+static void step_down(struct td_node *node, uint64_t now_ns)
 {
 	struct td_list *it;
 
+	td_list_for_each (it, &node->tenants)
+		td_container_of(it, struct td_tenant, of_node)->after = (struct td_usage){0};
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = job_at(it);
+		struct td_usage *kept = &job->tenant->after;
+		uint64_t quota = quota_gpus_ppm(node, job->uid, node->tenant_count);
+
+		if (kept->gpus_ppm + job->charged_ppm <= quota) {
+			kept->gpus_ppm += job->charged_ppm;
+			continue;
+		}
+		td_tenant_charge(job, 0);
+		reclass(node, job, TD_CLASS_BESTEFFORT, (uint8_t)(1 + job->settings.class),
+			"others are here, and it is beyond its user's part (quota.gpus=auto)",
+			now_ns);
+	}
+}
+
+/* Who was admitted, then who waits, then who comes. */
+uint64_t td_tenant_step(struct td_node *node, uint64_t now_ns)
+{
+	bool is_auto = node->options.quota_gpus_ppm == TD_QUOTA_AUTO;
+	uint64_t wakeup = td_tenants_step(node, now_ns);
+	struct td_list *it;
+
+	if (is_auto && node->tenant_count > 1)
+		step_down(node, now_ns);
 	judge_all(node, false, now_ns);
 	begin_pass(node);
 	td_list_for_each (it, &node->jobs) {
@@ -357,4 +407,5 @@ void td_tenant_step(struct td_node *node, uint64_t now_ns)
 		job->tenant->waits |= waits(node, job);
 	}
 	judge_all(node, true, now_ns);
+	return is_auto ? wakeup : UINT64_MAX;
 }

@@ -11,6 +11,9 @@
  *   but who asks for more than the quota is waits by itself, and keeps nobody behind it
  *   the order of arrival, and who was admitted, outlive the daemon
  *   a quota that is lowered takes nothing from who was admitted
+ *
+ * quota.gpus=auto, the default, is an equal part of the node's GPUs for each user who is there, or was within the last minute; one alone, root and the daemon's owner
+ * are not bounded. When another user comes the part is smaller, and who is beyond it by then waits for an upgrade, the last first: otherwise who came first would keep all of it.
  */
 #pragma once
 
@@ -47,5 +50,5 @@ void td_tenant_charge(struct td_job *job, uint64_t ppm);
 /* A change that was checked has been made: who is protected by it is admitted. */
 void td_tenant_changed(struct td_node *node);
 
-/* Judges who is new or has come to more GPUs, and upgrades whom there is room for. */
-void td_tenant_step(struct td_node *node, uint64_t now_ns);
+/* Judges who is new or has come to more GPUs, and upgrades whom there is room for. Returns when to be called again, or UINT64_MAX. */
+uint64_t td_tenant_step(struct td_node *node, uint64_t now_ns);

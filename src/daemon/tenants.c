@@ -30,6 +30,7 @@ struct td_tenant *td_tenants_join(struct td_node *node, uid_t uid)
 			return NULL;
 		user->uid = uid;
 		td_list_append(&node->tenants, &user->of_node);
+		node->tenant_count++;
 	}
 	user->jobs++;
 	user->left_ns = 0;
@@ -41,8 +42,9 @@ void td_tenants_leave(struct td_tenant *user)
 	user->jobs--;
 }
 
-static void forget(struct td_tenant *user)
+static void forget(struct td_node *node, struct td_tenant *user)
 {
+	node->tenant_count--;
 	td_list_remove(&user->of_node);
 	free(user);
 }
@@ -60,21 +62,11 @@ uint64_t td_tenants_step(struct td_node *node, uint64_t now_ns)
 		if (!user->left_ns)
 			user->left_ns = now_ns;
 		if (now_ns >= user->left_ns + TD_TENANT_STAYS_NS)
-			forget(user);
+			forget(node, user);
 		else if (user->left_ns + TD_TENANT_STAYS_NS < wakeup)
 			wakeup = user->left_ns + TD_TENANT_STAYS_NS;
 	}
 	return wakeup;
-}
-
-uint32_t td_tenants_count(const struct td_node *node)
-{
-	uint32_t count = 0;
-	struct td_list *it;
-
-	td_list_for_each (it, &node->tenants)
-		count++;
-	return count;
 }
 
 void td_tenants_deinit(struct td_node *node)
@@ -82,5 +74,5 @@ void td_tenants_deinit(struct td_node *node)
 	struct td_list *it, *tmp;
 
 	td_list_for_each_safe (it, tmp, &node->tenants)
-		forget(user_at(it));
+		forget(node, user_at(it));
 }

@@ -39,5 +39,4 @@ void td_tenants_leave(struct td_tenant *user);
 
 /* Forgets who has been away for long enough. Returns when to be called again, or UINT64_MAX. */
 uint64_t td_tenants_step(struct td_node *node, uint64_t now_ns);
-uint32_t td_tenants_count(const struct td_node *node);
 void td_tenants_deinit(struct td_node *node);

@@ -216,6 +216,7 @@ static struct fake *others_job(unsigned i, const char *name, enum td_class class
 TEST(ones_own_job_is_changed_beside_another_users_of_that_name)
 {
 	begin();
+	CHECK_EQ(td_options_set(&w.node.options, "quota.gpus", "none", NULL), 0);
 	struct fake *theirs = others_job(0, "train", TD_CLASS_BESTEFFORT),
 		    *mine = job(1, "train", TD_CLASS_BESTEFFORT, MIB);
 
@@ -235,6 +236,7 @@ TEST(ones_own_job_is_changed_beside_another_users_of_that_name)
 TEST(another_users_job_of_that_name_costs_one_no_quota)
 {
 	begin();
+	CHECK_EQ(td_options_set(&w.node.options, "quota.gpus", "none", NULL), 0);
 	struct fake *theirs = others_job(0, "train", TD_CLASS_GUARANTEED),
 		    *more = others_job(1, "more", TD_CLASS_BESTEFFORT),
 		    *mine = job(2, "train", TD_CLASS_BESTEFFORT, MIB);
@@ -255,6 +257,7 @@ TEST(another_users_job_of_that_name_costs_one_no_quota)
 TEST(a_job_beyond_the_number_is_refused_with_what_is_used_and_allowed)
 {
 	begin();
+	CHECK_EQ(td_options_set(&w.node.options, "quota.gpus", "none", NULL), 0);
 	struct fake *b = job(1, "b", TD_CLASS_BESTEFFORT, MIB);
 
 	job(0, "a", TD_CLASS_GUARANTEED, MIB);
@@ -664,6 +667,8 @@ TEST(quotas_are_read_as_they_are_typed)
 
 	td_options_init(&options);
 	CHECK_EQ(options.quota_jobs, UINT32_MAX);
+	CHECK_EQ(options.quota_gpus_ppm, TD_QUOTA_AUTO);
+	CHECK_EQ(td_options_set(&options, "quota.gpus", "none", NULL), 0);
 	CHECK_EQ(options.quota_gpus_ppm, UINT64_MAX);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		CHECK(td_options_set(&options, bad[i][0], bad[i][1], &err) < 0);

@@ -12,7 +12,8 @@ static void begin(void)
 
 static struct fake *newcomer(int i, uid_t uid)
 {
-	struct td_msg_hello hello = {.class = TD_CLASS_BESTEFFORT, .weight = 1, .abi = TD_PAGES_ABI};
+	struct td_msg_hello hello = {
+		.class = TD_CLASS_BESTEFFORT, .weight = 1, .abi = TD_PAGES_ABI};
 	struct fake *f = &w.fakes[i];
 
 	memset(f, 0, sizeof(*f));

@@ -69,7 +69,7 @@ static void begin(void)
 static void come(unsigned count, enum td_class class, enum td_class upgrade)
 {
 	for (unsigned i = 0; i < count; i++) {
-		struct td_msg_hello hello = {.class = (uint8_t)class,
+		struct td_msg_hello hello = {.class = (uint8_t) class,
 			.upgrade = upgrade == class ? 0 : (uint8_t)(1 + upgrade),
 			.weight = 1,
 			.abi = TD_PAGES_ABI};

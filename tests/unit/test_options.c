@@ -85,7 +85,7 @@ TEST(every_number_that_is_refused_is_quoted_with_its_bounds)
 		{"window", "from 0s to 10s"}, {"gpu.sample", "from 10ms to 1h"},
 		{"gpu.contexts", "from 1 to 16 such as 2"},
 		{"quota.jobs", "from 0 to 1024, or none"},
-		{"quota.gpus", "from 0 to 64 such as 1.5, or none"},
+		{"quota.gpus", "from 0 to 64 such as 1.5, auto or none"},
 		{"gpu.capacity",
 			"a size from 1Mi to below 16777216Ti such as 8Gi, or a share from 0.1% to"},
 		{"host.limit", "or none"}};
