@@ -24,10 +24,12 @@
 
 /* A sleeper looks again at least this often. */
 #define RECHECK_NS (200 * TD_NS_PER_MS)
+/* What was stored before this long is seen by all processors, without a fence. */
+#define MARKS_ARRIVE_NS (10 * TD_NS_PER_MS)
 
 union td_gate_static td_gate __attribute__((aligned(TD_GATE_SPAN)));
 union td_meter_static td_meter __attribute__((aligned(TD_GATE_SPAN)));
-bool td_gate_fenced;
+_Atomic bool td_gate_fenced;
 struct td_slot td_slot_inert;
 
 /* Of the daemon's gate page while it is mapped; NULL: the page is private. The agent's. */
@@ -45,7 +47,7 @@ static int membarrier(int command)
 
 void td_gate_init(void)
 {
-	td_gate_fenced = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0;
+	atomic_store(&td_gate_fenced, membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0);
 }
 
 bool td_gate_disabled(void)
@@ -387,11 +389,22 @@ void td_gate_write(uint32_t word)
 	td_futex_wake_all(&td_gate.page.word, true);
 }
 
+/*
+ * A thread that has not seen the flag has marked its slot before it looked, but without a fence:
+ * its mark may still be on its way out of its processor. That takes less than a microsecond.
+ */
+static void fence_from_now_on(void)
+{
+	atomic_store(&td_gate_fenced, true);
+	td_fence();
+	td_time_sleep_until_ns(td_time_now_ns() + MARKS_ARRIVE_NS);
+}
+
 void td_gate_barrier(void)
 {
 	td_fence();
-	if (!td_gate_fenced)
-		(void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	if (!atomic_load(&td_gate_fenced) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		fence_from_now_on();
 }
 
 void td_gate_forked(void)

@@ -6,6 +6,7 @@
  *
  * Closing is exact. A thread marks its slot before it loads the word; the agent makes a process-wide barrier (membarrier) after the word
  * has changed and before it reads the slots. So either the thread sees the new word, or the agent sees the mark and waits for it.
+ * Where membarrier is refused, each thread fences between its mark and its look instead.
  */
 #pragma once
 
@@ -38,8 +39,11 @@ union td_meter_static {
 extern union td_gate_static td_gate;
 extern union td_meter_static td_meter;
 
-/* membarrier is refused here: every thread fences for itself. Set at load, before there are threads. */
-extern bool td_gate_fenced;
+/*
+ * membarrier is refused here: every thread fences for itself. Set at load, or by the agent when a
+ * filter of system calls that came later refuses it; it is not cleared but in a child of fork.
+ */
+extern _Atomic bool td_gate_fenced;
 
 /* What the gate has to know about a submission. */
 #define TD_SUBMIT_OWN_NULL 1u /* a per-thread flavour: NULL is the thread's own default stream */
@@ -112,7 +116,7 @@ static inline struct td_slot *td_gate_enter(void *stream, uint32_t kind)
 	depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
 	atomic_store_explicit(&slot->depth, depth + 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(td_gate_fenced, 0))
+	if (__builtin_expect(atomic_load_explicit(&td_gate_fenced, memory_order_relaxed), 0))
 		td_fence();
 	if (__builtin_expect(
 		    atomic_load_explicit(&td_gate.page.word, memory_order_acquire) | depth, 0))

@@ -1,9 +1,15 @@
 /* The gate and its slots with real threads: no driver, no daemon; the test is the agent. */
 #include "test.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,10 +136,45 @@ TEST(nothing_is_launched_after_an_acknowledged_drain_with_fences_instead_of_memb
 	bool was;
 
 	init();
-	was = td_gate_fenced;
-	td_gate_fenced = true;
+	was = atomic_load(&td_gate_fenced);
+	atomic_store(&td_gate_fenced, true);
 	stress(300);
-	td_gate_fenced = was;
+	atomic_store(&td_gate_fenced, was);
+}
+
+/* As a program does that shuts itself in once it has begun. */
+static bool refuse_membarrier(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+TEST(nothing_is_launched_after_an_acknowledged_drain_once_membarrier_is_refused)
+{
+	int status = -1;
+	pid_t pid;
+
+	init();
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		td_gate_forked();
+		if (atomic_load(&td_gate_fenced) || !refuse_membarrier())
+			_exit(77);
+		stress(300);
+		_exit(atomic_load(&td_gate_fenced) ? 0 : 1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		SKIP("this kernel knows no membarrier, or no filter of system calls");
+	CHECK_EQ(status, 0);
 }
 
 TEST(a_call_from_inside_a_call_passes_a_closed_gate_uncounted)

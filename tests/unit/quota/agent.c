@@ -195,7 +195,7 @@ void td_bell_deinit(struct td_bell *bell)
 
 union td_gate_static td_gate;
 union td_meter_static td_meter;
-bool td_gate_fenced;
+_Atomic bool td_gate_fenced;
 struct td_slot td_slot_inert, td_slot_shared;
 __thread struct td_slot *td_slot_self;
 static unsigned inside;
