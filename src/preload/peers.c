@@ -155,36 +155,52 @@ void td_peers_forked(void)
 
 /* -- hardware beside the GPU: it goes by physical addresses, so the memory stays where it is until it is freed -- */
 
+/* *ret_pinned: is it the backend's, and pinned by this? CUDA_SUCCESS, or why it cannot be. */
+static CUresult pin_ours(CUdeviceptr address, bool *ret_pinned)
+{
+	struct td_swap_info info;
+	CUresult r = CUDA_SUCCESS;
+
+	*ret_pinned = !td_swap_describe(address, &info);
+	if (*ret_pinned)
+		r = td_swap_pin(address);
+	return r;
+}
+
+/* The driver's answer: what it has refused to do keeps nothing where it is. */
+static CUresult pinned_for(CUdeviceptr address, bool pinned, CUresult r)
+{
+	if (r && pinned)
+		td_swap_unpin(address);
+	return r;
+}
+
 /* That operations wait for each other is asked for by who is about to register the memory for RDMA. */
 CUresult td_hook_cuPointerSetAttribute(const void *a0, int a1, CUdeviceptr a2)
 {
-	struct td_swap_info info;
-	int r;
+	bool pinned = false;
+	CUresult r = a1 == TD_POINTER_SYNC_MEMOPS ? pin_ours(a2, &pinned) : CUDA_SUCCESS;
 
-	if (a1 != TD_POINTER_SYNC_MEMOPS || td_swap_describe(a2, &info))
-		return td_real.cuPointerSetAttribute(a0, a1, a2);
-	r = td_swap_pin(a2);
-	if (r)
-		return r;
-	r = td_real.cuPointerSetAttribute(a0, a1, a2);
-	if (r)
-		td_swap_unpin(a2);
-	return r;
+	return r ? r : pinned_for(a2, pinned, td_real.cuPointerSetAttribute(a0, a1, a2));
 }
 
 CUresult td_hook_cuMemGetHandleForAddressRange(
 	void *a0, CUdeviceptr a1, size_t a2, int a3, unsigned long long a4)
 {
-	struct td_swap_info info;
-	int r;
+	bool pinned;
+	CUresult r = pin_ours(a1, &pinned);
 
-	if (td_swap_describe(a1, &info))
-		return td_real.cuMemGetHandleForAddressRange(a0, a1, a2, a3, a4);
-	r = td_swap_pin(a1);
-	if (r)
-		return r;
-	r = td_real.cuMemGetHandleForAddressRange(a0, a1, a2, a3, a4);
-	if (r)
-		td_swap_unpin(a1);
-	return r;
+	return r ? r
+		 : pinned_for(
+			   a1, pinned, td_real.cuMemGetHandleForAddressRange(a0, a1, a2, a3, a4));
+}
+
+/* The other GPUs' writes go to the memory that is bound, whatever is mapped at the address later. */
+CUresult td_hook_cuMulticastBindAddr(CUmemGenericAllocationHandle a0, size_t a1, CUdeviceptr a2,
+	size_t a3, unsigned long long a4)
+{
+	bool pinned;
+	CUresult r = pin_ours(a2, &pinned);
+
+	return r ? r : pinned_for(a2, pinned, td_real.cuMulticastBindAddr(a0, a1, a2, a3, a4));
 }

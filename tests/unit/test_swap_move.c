@@ -548,3 +548,28 @@ TEST(what_is_on_its_way_when_the_gate_opens_stays_where_it_was)
 	recovers();
 	end_world();
 }
+
+static CUresult bound = CUDA_SUCCESS;
+
+static CUresult bind(CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr address,
+	size_t bytes, unsigned long long flags)
+{
+	(void)object, (void)offset, (void)address, (void)bytes, (void)flags;
+	return bound;
+}
+
+TEST(what_is_bound_for_multicast_stays_and_what_was_refused_does_not)
+{
+	begin_world();
+	td_real.cuMulticastBindAddr = bind;
+	bound = CUDA_ERROR_INVALID_VALUE;
+	CHECK_EQ(td_hook_cuMulticastBindAddr(1, 0, ranges[1], VMM_GRANULE, 0), bound);
+	CHECK_EQ(td_swap_find(ranges[1])->pins, 0);
+	bound = CUDA_SUCCESS;
+	CHECK_EQ(td_hook_cuMulticastBindAddr(1, 0, ranges[1] + VMM_GRANULE, VMM_GRANULE, 0), bound);
+	(void)reach(0);
+	CHECK_EQ(vmm.device_bytes, (uint64_t)(CHUNKS - LARGE) * VMM_GRANULE);
+	is_all_right();
+	CHECK_EQ(fill(BYTES), 0);
+	end_world();
+}
