@@ -35,8 +35,6 @@
 #define DEAF_NS (10 * TD_NS_PER_MS)
 /* Packets are handled for so long before the node steps and newcomers are looked for; one packet may take longer. */
 #define SERVE_NS (2 * TD_NS_PER_MS)
-/* What a peer may leave unread: every event that is kept, and then some. */
-#define OUT_MAX ((size_t)4 << 20)
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -45,16 +43,6 @@
 static void wake(_Atomic uint32_t *word)
 {
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
-
-void td_peer_send(struct td_peer *peer, const struct td_msg *msg)
-{
-	bool was_empty = td_outbox_is_empty(&peer->out);
-
-	if (!peer->broken && td_outbox_send(&peer->out, peer->source.fd, msg) < 0)
-		peer->broken = true;
-	if (was_empty && !td_outbox_is_empty(&peer->out))
-		td_loop_want(peer->server->loop, &peer->source, EPOLLIN | EPOLLOUT);
 }
 
 static void node_send(void *arg, const struct td_msg *msg)
@@ -103,8 +91,7 @@ static enum td_stop node_stop(void *arg, uint64_t *ret_cpu_ticks)
 }
 
 /* See gate_page.h. */
-static struct td_ceiling node_ceiling(
-	void *arg, uint32_t slot, const struct td_ceiling *ceiling)
+static struct td_ceiling node_ceiling(void *arg, uint32_t slot, const struct td_ceiling *ceiling)
 {
 	struct td_peer *peer = arg;
 
@@ -278,7 +265,7 @@ static void handle(struct td_peer *peer, struct td_msg *msg, uint64_t now_ns)
 	if (peer->process)
 		r = td_node_message(&peer->server->node, peer->process, msg, now_ns);
 	else
-		r = td_tool_request(peer, msg, now_ns);
+		r = td_peer_answer(peer, msg, now_ns);
 	if (r < 0) {
 		complain(peer, td_proto_name(msg->type), r, now_ns);
 		peer->broken = true;
@@ -289,20 +276,15 @@ static void handle(struct td_peer *peer, struct td_msg *msg, uint64_t now_ns)
 		td_sweep_soon(&peer->server->sweep, now_ns);
 }
 
-static void flush(struct td_peer *peer)
-{
-	if (td_outbox_flush(&peer->out, peer->source.fd) < 0)
-		peer->broken = true;
-	else if (td_outbox_is_empty(&peer->out))
-		td_loop_want(peer->server->loop, &peer->source, EPOLLIN);
-}
-
 static void peer_ready(struct td_source *source, uint32_t events)
 {
 	struct td_peer *peer = (struct td_peer *)source;
 
 	if (events & EPOLLOUT)
-		flush(peer);
+		td_peer_flush(peer);
+	/* It is gone, and nobody reads what it was sent. */
+	if (peer->waits && events & (EPOLLHUP | EPOLLERR))
+		peer->broken = true;
 	if (events & ~(uint32_t)EPOLLOUT)
 		td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
 }
@@ -313,7 +295,7 @@ static bool read_one(struct td_peer *peer, uint64_t now_ns)
 	struct td_msg msg;
 	int r;
 
-	if (peer->broken)
+	if (peer->broken || !td_peer_may_be_read(peer))
 		return false;
 	r = td_socket_recv_bare(peer->source.fd, &msg);
 	if (r == -EAGAIN)
@@ -377,7 +359,7 @@ static void turn_away(struct td_server *server)
 		td_closer_close(server->closer, uid_of(fd), fd);
 }
 
-/* So many connections as there can be descriptors for. */
+/* So many connections as there can be descriptors for: a program's needs one for its end, too. */
 static struct td_pool all_connections(void)
 {
 	struct td_pool pool = {.total = PEERS_MAX, .reserve = PEERS_RESERVED};
@@ -386,8 +368,9 @@ static struct td_pool all_connections(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return pool;
-	most = limit.rlim_cur > 2 * OWN_DESCRIPTORS ? limit.rlim_cur - OWN_DESCRIPTORS
-						    : limit.rlim_cur / 2;
+	most = (limit.rlim_cur > 2 * OWN_DESCRIPTORS ? limit.rlim_cur - OWN_DESCRIPTORS
+						     : limit.rlim_cur / 2) /
+	       2;
 	if (most < pool.total)
 		pool = (struct td_pool){most, most * PEERS_RESERVED / PEERS_MAX};
 	return pool;
@@ -435,7 +418,7 @@ static void listener_ready(struct td_source *source, uint32_t events)
 	peer->source = (struct td_source){fd, peer_ready};
 	peer->end.fd = -1;
 	peer->server = server;
-	td_outbox_init(&peer->out, OUT_MAX);
+	td_peer_init_unread(peer);
 	peer->pid = credentials.pid;
 	peer->uid = credentials.uid;
 	if (td_loop_add(server->loop, &peer->source) < 0)
@@ -473,7 +456,7 @@ static void forget(struct td_peer *peer, uint64_t now_ns)
 	td_list_remove(&peer->waiting);
 	server->peer_count--;
 	peer->user->peers--;
-	td_outbox_deinit(&peer->out);
+	td_peer_forget_unread(peer);
 	free(peer);
 }
 
@@ -541,8 +524,10 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	wakeup = sweep_ns < wakeup ? sweep_ns : wakeup;
 	td_list_for_each (it, &server->peers) {
 		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
-		uint64_t tool = td_tool_turn(peer, now_ns);
+		uint64_t tool = td_peer_answer_later(peer, now_ns),
+			 stuck = td_peer_look_at_outbox(peer, now_ns);
 
+		wakeup = stuck < wakeup ? stuck : wakeup;
 		if (peer->silent_since_ns && now_ns >= peer->silent_since_ns + SILENCE_NS)
 			peer->broken = true;
 		else if (peer->silent_since_ns && peer->silent_since_ns + SILENCE_NS < wakeup)

@@ -279,6 +279,36 @@ def many_events_of_one_user_erase_nobody_elses_and_fill_no_log():
             world.ends_when_told()
 
 
+def read_nothing(began, world):
+    """Asks for every event again and again, on as many connections as there are."""
+    peer, tool, kept = connect(world), connect(world), []
+    peer.send(hello("noise"))
+    for i in range(4200):
+        tool.send(packet(SET, text("noise") + text("mem") + text(f"{1000000000 + i}") + b"\0"))
+        assert answer(tool)
+    for i in range(400):
+        asks = connect(world)
+        asks.setblocking(False)
+        try:
+            for _ in range(1 + i % 40):
+                asks.send(packet(EVENTS, struct.pack("<BQ", 0, 0)))
+        except OSError:  # nothing more is read of it
+            pass
+        kept.append(asks)
+    began()
+    read_nothing.kept = kept, peer, tool
+    signal.pause()
+
+
+def answers_that_are_not_read_cost_little():
+    with SharedWorld() as world, User(HOSTILE, read_nothing, world) as user:
+        assert user.said()
+        with User(NEWCOMER, come_after, world) as newcomer:
+            assert newcomer.said(), "another user is kept out"
+        world.stays_usable()
+        world.ends_when_told()
+
+
 EVIL = "a\033]0;b\007\nc\u009b2Jd\u202ee"  # a title, a line, an erased screen, a changed direction
 
 
@@ -322,4 +352,5 @@ run_cases([
     one_user_leaves_room_for_the_next_and_for_root,
     many_events_of_one_user_erase_nobody_elses_and_fill_no_log,
     names_of_others_do_nothing_to_a_terminal,
+    answers_that_are_not_read_cost_little,
 ])

@@ -16,6 +16,8 @@
 
 enum { ME = 1000, THEY = 1001, STRANGER = 1002, ROOT = 0 };
 
+static struct td_loop loop;
+static struct td_user user;
 static struct td_server server;
 static struct td_peer tool;
 static int other_end;
@@ -62,6 +64,8 @@ static void begin(void)
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
 	tool.source.fd = fds[0];
 	tool.server = &server;
+	tool.user = &user;
+	server.loop = &loop;
 	td_outbox_init(&tool.out, 1 << 20);
 	other_end = fds[1];
 }
