@@ -529,7 +529,8 @@ char *td_node_explain(const struct td_node *node, const struct td_process *proce
 	buf += n;
 	len -= (size_t)n;
 	if (*process->ungoverned) {
-		snprintf(buf, len, "runs as without tandem: %s.", process->ungoverned);
+		snprintf(buf, len, "%s as without tandem: %s.",
+			process->foreign ? "runs" : "runs in part", process->ungoverned);
 	} else if (process->foreign) {
 		snprintf(buf, len,
 			"runs without tandem: another tandemd shares a GPU of it (tandem doctor "

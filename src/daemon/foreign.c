@@ -82,8 +82,8 @@ void td_node_let_go(struct td_node *node, struct td_process *process, const uint
 	struct td_msg msg = {.type = TD_MSG_TYPE_error};
 	struct td_list *it;
 
-	if (why->code == -ENOSPC)
-		snprintf(process->ungoverned, sizeof(process->ungoverned), "%.190s", why->msg);
+	snprintf(process->ungoverned, sizeof(process->ungoverned), "%.190s",
+		why->code == -ENOSPC ? why->msg : "");
 	msg.error.code = (uint32_t)-why->code;
 	snprintf(msg.error.text, sizeof(msg.error.text), "%.255s", why->msg);
 	node->io.send(process->peer, &msg);
@@ -95,6 +95,31 @@ void td_node_let_go(struct td_node *node, struct td_process *process, const uint
 	process->foreign = true;
 	memcpy(process->foreign_gpu, uuid, 16);
 	process->phase_since_ns = now_ns;
+}
+
+/* Its gate would never open: gates are of those who have a GPU here. With one it goes on taking part by that. */
+int td_node_ungoverned(struct td_node *node, struct td_process *process,
+	const struct td_msg_ungoverned *msg, uint64_t now_ns)
+{
+	static const char *const reasons[TD_UNGOVERNED_N] = {
+		[TD_UNGOVERNED_UNNAMED] = "the driver does not tell which GPU it uses",
+		[TD_UNGOVERNED_GPUS] = "it uses more GPUs than one process can share",
+		[TD_UNGOVERNED_CONTEXTS] = "it has more CUDA contexts than are followed",
+	};
+
+	if (msg->reason == TD_GOVERNED || msg->reason >= TD_UNGOVERNED_N)
+		return -EPROTO;
+	if (*process->ungoverned)
+		return 0;
+	strcpy(process->ungoverned, reasons[msg->reason]);
+	td_node_gpu_event(
+		node, TD_EVENT_UNGOVERNED, process, TD_GPU_ANY, now_ns, process->ungoverned);
+	if (!td_list_empty(&process->clients))
+		return 0;
+	process->foreign = process->stays_foreign = true;
+	process->phase_since_ns = now_ns;
+	open_if_ready(node, process);
+	return 0;
 }
 
 bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
@@ -116,7 +141,8 @@ bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
 /* Could it be shared by now? Then it is to come anew. */
 static bool may_come_back(struct td_node *node, const struct td_process *process)
 {
-	if (!td_gpus_have_place(node, process->uid, process->foreign_gpu) ||
+	if (process->stays_foreign ||
+		!td_gpus_have_place(node, process->uid, process->foreign_gpu) ||
 		!td_node_may_have_client(node, process->uid))
 		return false;
 	return td_node_may_have(node, process->foreign_gpu);

@@ -623,6 +623,8 @@ int td_node_message(
 	case TD_MSG_TYPE_backend: return td_process_backend(process, &msg->backend);
 	case TD_MSG_TYPE_shares:
 	case TD_MSG_TYPE_denied: return td_shares_message(node, process, msg, now_ns);
+	case TD_MSG_TYPE_ungoverned:
+		return td_node_ungoverned(node, process, &msg->ungoverned, now_ns);
 	case TD_MSG_TYPE_attach: return attach(node, process, &msg->attach, now_ns);
 	case TD_MSG_TYPE_detach: return detach(node, process, msg->detach.slot, now_ns);
 	case TD_MSG_TYPE_memory: return memory(node, process, &msg->memory, now_ns);

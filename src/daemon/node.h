@@ -216,6 +216,7 @@ struct td_process {
 	uint32_t
 		failed; /* CUresult of a context that is beyond help, and so are all of its others: let go until it has another. 0: none */
 	uint8_t foreign_gpu[16]; /* the UUID that it was let go for */
+	bool stays_foreign;      /* foreign: for good, as no plan can be about it */
 	char ungoverned[192];    /* why it runs as without tandem, if not for another daemon; empty: it does not */
 	uint32_t filling;     /* foreign: slots whose memory is to come back first, a bit each */
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
@@ -290,6 +291,9 @@ void td_node_drop_clients(struct td_node *node, struct td_process *process);
 /* Why a process is let go (foreign.c): -EBUSY: another daemon has its GPU; -ENOSPC: there is no place for it here. */
 void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,
 	const struct td_err *why, uint64_t now_ns);
+/* UNGOVERNED. 0 or -EPROTO. */
+int td_node_ungoverned(struct td_node *node, struct td_process *process,
+	const struct td_msg_ungoverned *msg, uint64_t now_ns);
 /* Is the GPU ours, or nobody's? Where that cannot be known, it is. */
 bool td_node_may_have(struct td_node *node, const uint8_t *uuid);
 int td_node_foreign_message(

@@ -74,14 +74,16 @@ static struct {
 	enum state state;
 	struct td_conn conn;
 	uint64_t retry_ns, backoff_ns, handshake_ns;
-	uint64_t up_ns;    /* since when the connection is up */
+	uint64_t up_ns;     /* since when the connection is up */
 	bool attached_once; /* ATTACHED has come by it */
-	bool silent;       /* a daemon is there, and has not answered in time */
-	uint64_t grace_ns; /* a waiting program goes on then; 0: it does not wait for that */
+	bool silent;        /* a daemon is there, and has not answered in time */
+	uint64_t grace_ns;  /* a waiting program goes on then; 0: it does not wait for that */
 	uint64_t grace_backoff_ns; /* between attempts to bring all memory back */
 	bool chooses;              /* the daemon answers PLACE */
 	bool takes_backends;       /* the daemon takes BACKEND */
 	bool answers_pings;        /* the daemon answers PING */
+	bool takes_ungoverned;     /* the daemon takes UNGOVERNED */
+	uint8_t ungoverned;        /* enum td_ungoverned: as the daemon knows it */
 	bool is_full;              /* it has taken no more messages */
 	struct td_heartbeat beat;
 	uint8_t kind, reason; /* of the backend, as the daemon knows it */
@@ -249,6 +251,8 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 	self.chooses = msg->features & TD_FEATURE_PLACE;
 	self.takes_backends = msg->features & TD_FEATURE_BACKEND;
 	self.answers_pings = msg->features & TD_FEATURE_PING;
+	self.takes_ungoverned = msg->features & TD_FEATURE_UNGOVERNED;
+	self.ungoverned = TD_GOVERNED;
 	self.arrived_ns = msg->arrived_ns;
 	self.must_unmap = false;
 	self.up_ns = now_ns;
@@ -417,6 +421,23 @@ static bool tell_backend(uint64_t now_ns)
 	return true;
 }
 
+/* False: the daemon is too old to be told, would never open the gate of a process that has no GPU as far as it knows, and is left. */
+static bool tell_ungoverned(unsigned gpus, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_ungoverned};
+
+	if (self.ungoverned == td_context_ungoverned())
+		return true;
+	if (!self.takes_ungoverned && !gpus) {
+		lost(now_ns);
+		return false;
+	}
+	self.ungoverned = msg.ungoverned.reason = td_context_ungoverned();
+	if (self.takes_ungoverned)
+		send_msg(&msg);
+	return true;
+}
+
 static void step_gpus(unsigned count)
 {
 	struct td_gpu_info gpu;
@@ -514,6 +535,9 @@ static uint64_t step(uint64_t now_ns)
 		complain();
 		td_place_step(send_msg, self.chooses);
 		step_gpus(gpus);
+	}
+	/* Behind its GPUs: one that has any goes on taking part by those. */
+	if (self.state == STATE_UP && tell_ungoverned(gpus, now_ns)) {
 		send_steps(meter);
 		td_shares_step(send_msg);
 		next_ns = min_ns(next_ns, td_plans_step(now_ns));

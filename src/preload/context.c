@@ -13,6 +13,7 @@
 #include "preload/driver.h"
 #include "preload/lock.h"
 #include "preload/slot.h"
+#include "proto/proto.h"
 
 #define STREAM_MAX 1024
 /* How long a context's end waits for the drain's call to get out of the way. */
@@ -66,6 +67,22 @@ static struct td_context *find_serial(uint64_t serial)
 	return NULL;
 }
 
+/* The first reason stays: one is enough to look into. */
+static _Atomic uint8_t ungoverned;
+
+static void note_ungoverned(enum td_ungoverned why)
+{
+	uint8_t none = TD_GOVERNED;
+
+	if (atomic_compare_exchange_strong(&ungoverned, &none, (uint8_t)why))
+		(void)td_agent_start();
+}
+
+uint8_t td_context_ungoverned(void)
+{
+	return atomic_load(&ungoverned);
+}
+
 static int find_gpu(const struct td_gpu_info *info)
 {
 	for (unsigned i = 0; i < gpu_count; i++)
@@ -82,10 +99,13 @@ static bool ask_gpu(const struct td_driver *driver, struct td_gpu_info *info)
 	uint64_t free_bytes = 0, seen_bytes = 0;
 
 	memset(info, 0, sizeof(*info));
-	if (driver->ctx_get_device(&info->device) ||
-		driver->device_get_uuid(info->uuid, info->device) ||
-		driver->device_total_mem(&info->total_bytes, info->device))
+	if (driver->ctx_get_device(&info->device))
 		return false;
+	if (driver->device_get_uuid(info->uuid, info->device) ||
+		driver->device_total_mem(&info->total_bytes, info->device)) {
+		note_ungoverned(TD_UNGOVERNED_UNNAMED);
+		return false;
+	}
 	if (!driver->mem_get_info(&free_bytes, &seen_bytes) && seen_bytes > free_bytes)
 		info->used_bytes = seen_bytes - free_bytes;
 	if (driver->device_get_name(info->name, sizeof(info->name), info->device))
@@ -155,6 +175,7 @@ static int note_current(const struct td_driver *driver, void *handle, bool creat
 {
 	struct td_context *known;
 	struct td_gpu_info info;
+	enum td_ungoverned why = TD_GOVERNED;
 	bool is_new = false;
 	int slot;
 
@@ -169,7 +190,11 @@ static int note_current(const struct td_driver *driver, void *handle, bool creat
 	td_lock_take(&table_lock);
 	known = find(handle);
 	slot = known ? (int)known->slot : add(handle, &info, created, &is_new);
+	if (slot < 0)
+		why = gpu_count == TD_SLOT_MAX ? TD_UNGOVERNED_GPUS : TD_UNGOVERNED_CONTEXTS;
 	td_lock_drop(&table_lock);
+	if (slot < 0)
+		note_ungoverned(why);
 	if (is_new)
 		td_agent_introduce((unsigned)slot);
 	else if (slot >= 0)
@@ -527,6 +552,7 @@ bool td_context_streams(const void *context, void **ret, unsigned max, unsigned 
 
 void td_context_forked(void)
 {
+	atomic_store(&ungoverned, TD_GOVERNED);
 	td_lock_reset(&table_lock);
 	memset(contexts, 0, sizeof(contexts));
 	memset(gpus, 0, sizeof(gpus));

@@ -121,6 +121,8 @@ bool td_context_claim(enum td_claim who, const struct td_context *context, bool 
 void td_context_unclaim(enum td_claim who);
 bool td_context_gpu(unsigned slot, struct td_gpu_info *ret);
 unsigned td_context_gpu_count(void);
+/* enum td_ungoverned: of the first context that could not be followed, if any. */
+uint8_t td_context_ungoverned(void);
 
 /* Between these no capture begins and no known stream ends: for a few driver calls that do not wait. False: a capture is open already. */
 bool td_context_hold_captures(void);

@@ -43,10 +43,20 @@ struct td_msg {
 };
 
 /* What a daemon says of itself in WELCOME. */
-#define TD_FEATURE_PLACE   1u /* it answers PLACE */
-#define TD_FEATURE_BACKEND 2u /* it takes BACKEND */
-#define TD_FEATURE_PAGED   4u /* it knows what NEED's paged means */
-#define TD_FEATURE_PING    8u /* it answers PING */
+#define TD_FEATURE_PLACE      1u  /* it answers PLACE */
+#define TD_FEATURE_BACKEND    2u  /* it takes BACKEND */
+#define TD_FEATURE_PAGED      4u  /* it knows what NEED's paged means */
+#define TD_FEATURE_PING       8u  /* it answers PING */
+#define TD_FEATURE_UNGOVERNED 16u /* it takes UNGOVERNED */
+
+/* UNGOVERNED: why no plan can be about some work of a process. */
+enum td_ungoverned {
+	TD_GOVERNED,
+	TD_UNGOVERNED_UNNAMED,  /* the driver does not tell which GPU it is on */
+	TD_UNGOVERNED_GPUS,     /* the process uses more GPUs than a client has slots */
+	TD_UNGOVERNED_CONTEXTS, /* it has more contexts than the library follows */
+	TD_UNGOVERNED_N,
+};
 
 /* Bytes written to buf (TD_PROTO_MAX always suffices), or -EMSGSIZE, or -EINVAL for a type that does not exist. */
 int td_proto_encode(const struct td_msg *msg, void *buf, size_t len);

@@ -373,6 +373,20 @@ def parts_beyond_those_that_one_user_may_have_run_without_tandem():
             program.communicate()
 
 
+def a_program_whose_gpu_the_driver_does_not_name_is_told_of():
+    with World() as world:
+        for call in ("cuDeviceGetUuid_v2", "cuDeviceGetUuid"):
+            assert world.call(SOFTGPU, "fault", "call", f"{call}=CUDA_ERROR_NOT_SUPPORTED").returncode == 0
+        program = world.start(TRAIN, "--size", "1m", "--gpu", "1ms", "--cpu", "20ms", "--steps", "100000", wrap="swap")
+        until(lambda: world.events("ungoverned"), "it is told")
+        until(lambda: [j["state"] for j in world.jobs()] == ["ungoverned"], "and shown")
+        assert "the driver does not tell which GPU it uses" in world.events("ungoverned")[0]["detail"]
+        until(lambda: world.status()["kernels"] > 10, "it goes on")
+        assert len(world.events("ungoverned")) == 1
+        program.kill()
+        program.communicate()
+
+
 run_cases([
     four_programs_on_two_gpus_end_two_and_two,
     programs_that_start_at_once_spread,
@@ -393,4 +407,5 @@ run_cases([
     twenty_parts_are_used_one_after_the_other,
     sixty_four_gpus_are_used_at_once,
     parts_beyond_those_that_one_user_may_have_run_without_tandem,
+    a_program_whose_gpu_the_driver_does_not_name_is_told_of,
 ])

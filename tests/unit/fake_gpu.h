@@ -12,6 +12,7 @@
 
 static struct {
 	_Atomic bool busy;         /* work is in flight and does not end */
+	_Atomic bool nameless;     /* nobody is told its UUID */
 	_Atomic bool capturing;    /* the stream at 0x10 */
 	_Atomic bool lost_context; /* nothing is current */
 	void *_Atomic context;     /* what is; NULL: the usual one */
@@ -79,7 +80,7 @@ static int fake_ctx_synchronize(void)
 static int fake_uuid(uint8_t uuid[16], int device)
 {
 	memset(uuid, 7 + device, 16);
-	return 0;
+	return atomic_load(&fake.nameless) ? 801 : 0; /* CUDA_ERROR_NOT_SUPPORTED */
 }
 
 static int fake_name(char *name, int len, int device)

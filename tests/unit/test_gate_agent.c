@@ -282,6 +282,33 @@ CASE(who_waits_for_a_daemon_that_welcomes_and_refuses_it_goes_on_too)
 	EXPECT(connections < 8);
 }
 
+CASE(a_program_whose_gpu_has_no_name_says_so_once)
+{
+	features = TD_FEATURE_PLACE | TD_FEATURE_UNGOVERNED;
+	atomic_store(&fake.nameless, true);
+	daemon_listen();
+	begin();
+	program(2);
+	daemon_greet();
+	EXPECT(next(TD_MSG_TYPE_ungoverned).ungoverned.reason == TD_UNGOVERNED_UNNAMED);
+	word(0); /* it is let go */
+	until_launched(2);
+	EXPECT(!came(TD_MSG_TYPE_ungoverned) && !came(TD_MSG_TYPE_attach));
+}
+
+CASE(an_older_daemon_does_not_keep_such_a_program_waiting)
+{
+	grace = "200ms";
+	atomic_store(&fake.nameless, true);
+	daemon_listen();
+	begin();
+	program(1);
+	for (int i = 0; !atomic_load(&launched); i++) {
+		daemon_greet(); /* it comes again by itself */
+		EXPECT(i < 10);
+	}
+}
+
 CASE(a_program_that_closes_every_descriptor_loses_nothing_but_the_connection)
 {
 	int fd;

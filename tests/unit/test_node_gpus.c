@@ -230,3 +230,31 @@ TEST(nvml_knows_better)
 	CHECK_EQ(attach(honest, 0, 0, 2), 0);
 	CHECK_EQ(gpu_of(honest)->total_bytes, 60 * MIB);
 }
+
+TEST(a_program_whose_gpu_has_no_name_says_so_and_does_not_wait)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_ungoverned, .ungoverned.reason = 1};
+	char text[512];
+
+	begin();
+	struct fake *f = newcomer(0, 1000), *other = newcomer(1, 1000);
+
+	CHECK(f->word & TD_WORD_CLOSED);
+	CHECK_EQ(say(&w, f, &msg), 0);
+	CHECK_EQ(say(&w, f, &msg), 0);
+	CHECK_EQ(w.events[TD_EVENT_UNGOVERNED], 1);
+	CHECK_EQ(f->word & TD_WORD_CLOSED, 0);
+	CHECK_STR(td_process_state(f->process), "ungoverned");
+	CHECK(strstr(td_node_explain(&w.node, f->process, 0, w.now, text, sizeof(text)),
+		"the driver does not tell which GPU it uses"));
+	msg = (struct td_msg){.type = TD_MSG_TYPE_memory};
+	CHECK_EQ(say(&w, f, &msg), 0); /* it is not asked back */
+	/* One that has a GPU besides goes on taking part. */
+	CHECK_EQ(attach(other, 0, 0, 64 * MIB), 0);
+	msg = (struct td_msg){.type = TD_MSG_TYPE_ungoverned, .ungoverned.reason = 2};
+	CHECK_EQ(say(&w, other, &msg), 0);
+	CHECK(other->word & TD_WORD_CLOSED);
+	CHECK_EQ(w.events[TD_EVENT_UNGOVERNED], 2);
+	msg.ungoverned.reason = TD_UNGOVERNED_N;
+	CHECK_EQ(say(&w, other, &msg), -EPROTO);
+}
