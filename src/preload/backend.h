@@ -123,6 +123,8 @@ struct td_backend {
 };
 
 #define TD_BACKEND_NOT_MINE (-1)
+/* Of alloc: the host has no memory for what is to be known of an allocation. The driver may have some of its own. */
+#define TD_BACKEND_NO_RECORD (-2)
 
 extern const struct td_backend td_backend_plain, td_backend_swap, td_backend_managed;
 

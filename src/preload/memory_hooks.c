@@ -40,6 +40,20 @@ static CUresult refused_by_capture(void)
 	return td_swap_is_used() ? td_refused_by_capture() : CUDA_SUCCESS;
 }
 
+/* The driver's own memory, which stays where it is. */
+static CUresult alloc_of_the_driver(CUdeviceptr *address, size_t bytes)
+{
+	struct td_outside_claim claim;
+	CUresult r = td_outside_claim(&claim, TD_DEVICE_CURRENT, TD_OUTSIDE_LEGACY, bytes);
+
+	if (r)
+		return r;
+	do
+		r = td_real.cuMemAlloc_v2(address, bytes);
+	while (td_outside_again(&claim, r));
+	return td_outside_settle(&claim, r, TD_KEY_ADDRESS, r ? 0 : *address);
+}
+
 CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
 	int slot = td_context_use();
@@ -59,6 +73,8 @@ CUresult td_hook_cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 		r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
 	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_late_await())
 		r = td_agent_backend()->alloc((unsigned)slot, bytes, &at);
+	if (r == TD_BACKEND_NO_RECORD)
+		return alloc_of_the_driver(address, bytes);
 	/* Another thread has ended the context meanwhile: the driver says so. */
 	if (r == CUDA_ERROR_OUT_OF_MEMORY && td_context_use() < 0)
 		return td_real.cuMemAlloc_v2(address, bytes);

@@ -121,8 +121,9 @@ int td_outside_claim(
 	/* No context, no such device: the driver says so. */
 	if (device < 0 || device >= TD_OUTSIDE_DEVICES)
 		return CUDA_SUCCESS;
+	/* The host has no memory to count it with: it is not counted, rather than refused. */
 	if (!make(ret, device, kind))
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return CUDA_SUCCESS;
 	ret->bytes = bytes;
 	if (ret->slot < 0 || !bytes)
 		return CUDA_SUCCESS;

@@ -58,7 +58,8 @@ static void *current_context(void)
 	return td_real.cuCtxGetCurrent && !td_real.cuCtxGetCurrent(&context) ? context : NULL;
 }
 
-static int note(unsigned slot, uint64_t address, size_t bytes, int need, enum td_mobility mobility)
+/* Where the host is out of memory the allocation is not known: it is the program's all the same. */
+static void note(unsigned slot, uint64_t address, size_t bytes, int need, enum td_mobility mobility)
 {
 	void *context = current_context();
 	struct td_allocation gone;
@@ -69,14 +70,10 @@ static int note(unsigned slot, uint64_t address, size_t bytes, int need, enum td
 	if (td_ranges_remove(&ranges, address, &gone))
 		uncount(gone.slot, rounded(gone.bytes));
 	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot, context});
-	if (!r) {
+	if (!r)
 		count(slot, rounded(bytes), mobility == TD_FIXED || need == TD_NEED_DEVICE);
-		td_client_settled(slot, rounded(bytes), need, mobility);
-	}
+	td_client_settled(slot, rounded(bytes), need, mobility);
 	pthread_mutex_unlock(&lock);
-	if (r)
-		(void)td_real.cuMemFree_v2(address);
-	return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
@@ -86,12 +83,12 @@ static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 	int r = need == TD_NEED_REFUSED ? CUDA_ERROR_OUT_OF_MEMORY
 					: td_real.cuMemAlloc_v2(&address, bytes);
 
-	if (!r)
-		r = note(slot, address, bytes, need, TD_FIXED);
-	if (r && need != TD_NEED_REFUSED)
-		td_client_settled(slot, rounded(bytes), need, TD_FIXED);
-	if (!r)
+	if (!r) {
+		note(slot, address, bytes, need, TD_FIXED);
 		*ret_address = address;
+	} else if (need != TD_NEED_REFUSED) {
+		td_client_settled(slot, rounded(bytes), need, TD_FIXED);
+	}
 	return r;
 }
 
@@ -185,12 +182,12 @@ static int managed_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 			? CUDA_ERROR_OUT_OF_MEMORY
 			: td_real.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL);
 
-	if (!r)
-		r = note(slot, address, bytes, need, TD_PAGING);
-	if (r && need != TD_NEED_REFUSED)
-		td_client_settled(slot, rounded(bytes), need, TD_PAGING);
-	if (!r)
+	if (!r) {
+		note(slot, address, bytes, need, TD_PAGING);
 		*ret_address = address;
+	} else if (need != TD_NEED_REFUSED) {
+		td_client_settled(slot, rounded(bytes), need, TD_PAGING);
+	}
 	return r;
 }
 

@@ -201,7 +201,7 @@ static int open_to_more(const struct td_range *range, uint64_t had)
 	return r;
 }
 
-/* As it was granted. 0, a CUresult, or -EAGAIN: that does not hold any more, ask again. */
+/* As it was granted. 0, a CUresult, TD_BACKEND_NO_RECORD, or -EAGAIN: that does not hold any more, ask again. */
 static int place(struct td_range *range, int need, struct patience *patience)
 {
 	bool was_alone = td_client_is_alone();
@@ -219,7 +219,7 @@ static int place(struct td_range *range, int need, struct patience *patience)
 	if (!r)
 		r = open_to_more(range, peers);
 	if (!r && !adopt(range, need))
-		r = CUDA_ERROR_OUT_OF_MEMORY;
+		r = TD_BACKEND_NO_RECORD;
 	pthread_mutex_unlock(&td_swap.lock);
 	if (!r)
 		return CUDA_SUCCESS;
@@ -286,7 +286,7 @@ static int alloc_range(
 	uint64_t base;
 
 	if (!range)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return TD_BACKEND_NO_RECORD;
 	if (!td_swap_claim(range)) {
 		td_swap_free_range(range);
 		return CUDA_ERROR_OUT_OF_MEMORY;
