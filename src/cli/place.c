@@ -17,7 +17,7 @@
 #include "base/uuid.h"
 #include "cli/cli.h"
 #include "gpu/nvml.h"
-#include "policy/policy.h"
+#include "proto/words.h"
 
 #define ROWS_MAX 64
 

@@ -18,7 +18,7 @@
 #include "base/program.h"
 #include "base/time.h"
 #include "cli/cli.h"
-#include "policy/policy.h"
+#include "proto/words.h"
 
 /* A daemon serves milliseconds after it was started, but for a slow disk or a busy machine. */
 #define START_NS (10 * TD_NS_PER_S)

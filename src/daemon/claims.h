@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "daemon/complaints.h"
-#include "policy/policy.h"
+#include "proto/words.h"
 
 struct td_err;
 

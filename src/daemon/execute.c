@@ -13,8 +13,7 @@
 #include "daemon/quota.h"
 #include "daemon/soft.h"
 #include "daemon/tenant.h"
-#include "preload/backend.h"
-#include "preload/client.h"
+#include "proto/words.h"
 
 #define HANDOVER_SMOOTHING 4
 

@@ -10,7 +10,7 @@
 #include "daemon/quota.h"
 #include "daemon/soft.h"
 #include "daemon/tenant.h"
-#include "preload/backend.h"
+#include "proto/words.h"
 
 /* Since when one of its allocations waits; 0: none does. */
 static uint64_t needs_since_ns(const struct td_process *process)

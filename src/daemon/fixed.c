@@ -12,7 +12,7 @@
 
 #include "daemon/node.h"
 #include "daemon/soft.h"
-#include "preload/backend.h"
+#include "proto/words.h"
 
 uint64_t td_fixed_bytes(const struct td_client *client)
 {

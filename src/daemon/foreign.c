@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "daemon/node.h"
-#include "preload/backend.h"
+#include "proto/words.h"
 
 _Static_assert(TD_SLOT_MAX <= 32, "one bit per slot");
 

@@ -3,7 +3,7 @@
 
 #include "base/time.h"
 #include "daemon/node.h"
-#include "preload/backend.h"
+#include "proto/words.h"
 
 /* How long a process that does not answer is waited for. */
 #define PATIENCE_NS TD_NS_PER_S

@@ -11,7 +11,7 @@
 #include "daemon/capacity.h"
 #include "daemon/node.h"
 #include "daemon/tenant.h"
-#include "preload/backend.h"
+#include "proto/words.h"
 
 #define WEIGHT_MAX 1000
 

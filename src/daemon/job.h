@@ -10,7 +10,7 @@
 
 #include "base/list.h"
 #include "base/parse.h"
-#include "policy/policy.h"
+#include "proto/words.h"
 
 struct td_err;
 struct td_msg_hello;

@@ -7,8 +7,7 @@
 #include "daemon/node.h"
 #include "daemon/quota.h"
 #include "daemon/soft.h"
-#include "preload/backend.h"
-#include "preload/client.h"
+#include "proto/words.h"
 
 static struct td_client *client_at(struct td_list *it)
 {

@@ -18,7 +18,7 @@
 #include "daemon/overhead.h"
 #include "daemon/place.h"
 #include "daemon/quota.h"
-#include "preload/backend.h"
+#include "proto/words.h"
 
 /* CUDA_ERROR_UNKNOWN */
 #define UNKNOWN_ERROR 999

@@ -27,9 +27,9 @@
 #include "daemon/tenants.h"
 #include "policy/node/alone.h"
 #include "policy/policy.h"
-#include "preload/shares.h"
 #include "proto/gate_page.h"
 #include "proto/proto.h"
+#include "proto/words.h"
 
 struct td_err;
 

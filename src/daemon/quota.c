@@ -10,7 +10,7 @@
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/soft.h"
-#include "preload/backend.h"
+#include "proto/words.h"
 
 #define PATIENCE_NS TD_NS_PER_S
 /* Of what a job has left, the part that its processes hold in advance together. */

@@ -7,7 +7,7 @@
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
-#include "preload/backend.h"
+#include "proto/words.h"
 
 /* For less than this part of a GPU nobody is drained. */
 #define WORTH_PART 64

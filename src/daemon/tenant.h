@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "policy/policy.h"
+#include "proto/words.h"
 
 struct td_err;
 struct td_job;

@@ -10,7 +10,7 @@
 #include "daemon/peer_internal.h"
 #include "daemon/quota.h"
 #include "daemon/tenant.h"
-#include "preload/backend.h"
+#include "proto/words.h"
 
 /* A driver that does not answer for so long is left out of the list. The first call may have to wake each GPU, which takes up to a second or two. */
 #define SAMPLE_PATIENCE_NS (3 * TD_NS_PER_S)

@@ -36,42 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TD_GPU_MAX    64   /* per node: eight GPUs make up to 56 MIG slices */
-#define TD_CLIENT_MAX 1024 /* per node; one client = one process on one GPU */
-
-#define TD_PPM   1000000u
-#define TD_NEVER UINT64_MAX
-
-enum td_class {
-	TD_CLASS_ONLINE,     /* has a latency objective */
-	TD_CLASS_GUARANTEED, /* its throughput is protected */
-	TD_CLASS_BESTEFFORT, /* shares what is left, fairly */
-	TD_CLASS_N,
-};
-
-/* What a client may do (plan). */
-enum td_gate {
-	TD_GATE_OPEN,
-	TD_GATE_ARMED, /* open, and the next launch reports that the client is busy again */
-	TD_GATE_CLOSED,
-	TD_GATE_N,
-};
-
-/*
- * Where a client's gate really is (view):
- *
- *   CLOSED --plan opens--> FILLING --all resident--> OPEN --plan closes--> DRAINING
- * --acknowledged--> CLOSED
- *                             \--plan closes--> CLOSED      \--past the deadline--> OPEN
- * (drain_overrun counts)
- */
-enum td_phase {
-	TD_PHASE_CLOSED,
-	TD_PHASE_FILLING,
-	TD_PHASE_OPEN,
-	TD_PHASE_DRAINING,
-	TD_PHASE_N,
-};
+#include "proto/words.h"
 
 /* What a node may have, a bit each: ABILITY(id, what a node without it cannot do) */
 #define TD_ABILITIES(ABILITY)                                                                      \
@@ -105,12 +70,6 @@ enum td_ability_bit {
 
 #define TD_HAS(id) (1u << TD_ABILITY_BIT_##id)
 #define TD_HAS_ALL ((1u << TD_ABILITY_N) - 1)
-
-/* What a client says of work that it has never done before (preload/fresh.c), a bit each. */
-#define TD_FRESH_TOLD      1u /* it says so, and can be kept from it */
-#define TD_FRESH_WAITS     2u /* there is some to submit */
-#define TD_FRESH_IN_FLIGHT 4u /* some was submitted and not seen to end */
-#define TD_FRESH_FLAGS     7u
 
 enum td_mps {
 	TD_MPS_UNKNOWN,

@@ -25,28 +25,7 @@
 #include <stdint.h>
 
 #include "proto/gate_page.h"
-
-enum td_backend_kind {
-	TD_BACKEND_PLAIN,
-	TD_BACKEND_SWAP,
-	TD_BACKEND_MANAGED,
-	TD_BACKEND_N,
-};
-
-/* Why memory stays where it is, under the backend `auto` (choose.h). */
-enum td_backend_reason {
-	TD_BACKEND_NO_REASON,
-	TD_BACKEND_CANNOT,    /* a GPU that the program sees cannot map memory as it takes */
-	TD_BACKEND_REGISTERS, /* a device is open that may tell other hardware where memory is */
-	TD_BACKEND_REASON_N,
-};
-
-/* What a PLAN says of memory beyond its limit. */
-enum td_spill {
-	TD_SPILL_NO,    /* there is none, or more room is to come */
-	TD_SPILL_MOVES, /* it lies on the host before the gate opens; nothing is allocated unasked if all together exceed the limit */
-	TD_SPILL_LIES,  /* it does; unasked is what is on the device within the limit */
-};
+#include "proto/words.h"
 
 struct td_memory_stats {
 	uint64_t demanded_bytes; /* allocated by the program, at the driver's granularity */
@@ -76,8 +55,6 @@ struct td_memory_stats {
  * slot: the process's own number of the GPU (order of first use), < TD_SLOT_MAX.
  * Return values are CUresult of the driver (0 = CUDA_SUCCESS) where the program sees them.
  */
-#define TD_SLOT_MAX 16
-
 struct td_backend {
 	const char *name;
 

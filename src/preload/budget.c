@@ -2,9 +2,10 @@
 #include "preload/budget.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "base/time.h"
-#include "policy/policy.h"
+#include "proto/words.h"
 
 /* The most that idle time is worth later; and how far ahead work may be submitted, so that the GPU need not wait for us. */
 #define BURST_NS (20 * TD_NS_PER_MS)

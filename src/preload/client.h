@@ -9,16 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/words.h"
+
 /* A thread waits at the gate, or passes it armed, when it showed `word`. Tells the daemon once per word. */
 void td_client_want(uint32_t word);
-
-/* Also what ANSWER grants, but for DEVICE and REFUSED, which are 1 and 0 there. */
-enum td_need {
-	TD_NEED_DEVICE,  /* they may */
-	TD_NEED_REFUSED, /* out of memory for this program */
-	TD_NEED_LATER, /* leave the bytes off the device, fill will bring them (only with a closed gate) */
-	TD_NEED_HOST, /* in host memory that the device reaches: the job has its share of the device, or that has no room */
-};
 
 enum td_mobility {
 	TD_FIXED,   /* on the device, or nowhere */

@@ -5,10 +5,10 @@
 #include <stddef.h>
 
 #include "base/time.h"
-#include "policy/policy.h"
 #include "preload/context.h"
 #include "preload/driver.h"
 #include "preload/pacer.h"
+#include "proto/words.h"
 
 /* It begins here, and has a younger event after so long: distances in floats are exact to 60 ns until then. */
 #define EPOCH_NS  (3600 * TD_NS_PER_S)

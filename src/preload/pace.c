@@ -22,7 +22,6 @@
 #include <stddef.h>
 
 #include "base/time.h"
-#include "policy/policy.h"
 #include "preload/clock.h"
 #include "preload/context.h"
 #include "preload/driver.h"
@@ -31,6 +30,7 @@
 #include "preload/gate.h"
 #include "preload/pacer.h"
 #include "preload/pause.h"
+#include "proto/words.h"
 
 #define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
 #define WAIT_WINDOWS 8 /* the longest wait, in windows */

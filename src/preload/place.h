@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/uuid.h"
-#include "policy/policy.h"
+#include "proto/words.h"
 
 struct td_msg;
 struct td_msg_placed;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "policy/policy.h"
 #include "preload/agent.h"
 #include "preload/client_internal.h"
 #include "preload/context.h"
@@ -15,6 +14,7 @@
 #include "preload/host.h"
 #include "preload/steps.h"
 #include "proto/proto.h"
+#include "proto/words.h"
 
 #define NEVER              UINT64_MAX
 #define EMPTY_PAUSE_NS     (20 * TD_NS_PER_US)

@@ -6,10 +6,10 @@
 
 #include "base/parse.h"
 #include "base/time.h"
-#include "policy/policy.h"
 #include "preload/agent.h"
 #include "preload/choose.h"
 #include "proto/socket.h"
+#include "proto/words.h"
 
 #define WEIGHT_MAX 1000
 

@@ -6,25 +6,9 @@
 
 #include <stdint.h>
 
+#include "proto/words.h"
+
 struct td_msg;
-
-/* Why a handle of another process's could not be opened. On the wire. */
-enum td_denied {
-	TD_DENIED_NOBODY, /* its owner has ended, or cannot be reached from here */
-	TD_DENIED_USER,   /* it is another user's */
-	TD_DENIED_FREED,  /* there is no such memory any more */
-	TD_DENIED_FAILED, /* it could not be mapped */
-	TD_DENIED_N,
-};
-
-/* Why programs in other network namespaces cannot open memory of this one: it does not listen at its path. On the wire. */
-enum td_unreachable {
-	TD_UNREACHABLE_NOT,     /* they can */
-	TD_UNREACHABLE_NOWHERE, /* there is no directory */
-	TD_UNREACHABLE_TAKEN,   /* something else is there that it cannot remove */
-	TD_UNREACHABLE_FAILED,  /* nothing can be made there */
-	TD_UNREACHABLE_N,
-};
 
 /* Handles that can be opened, and how often they are open. */
 void td_shares_set(uint32_t handles, uint32_t open);

@@ -13,7 +13,8 @@
 
 #define BOUND (10 * TD_NS_PER_S) /* only a hang reaches it */
 
-static const uint8_t name[TD_IPC_ID] = {3, 1, 4, 1, 5, 9};
+/* An abstract socket's name: with the process's number in it, so that two runs do not meet. */
+static uint8_t name[TD_IPC_ID] = {3, 1, 4, 1, 5, 9};
 static CUcontext here = (CUcontext)0xc1;
 static CUresult sync_result;
 static void (*in_sync)(void);
@@ -89,6 +90,7 @@ static void begin(void)
 	in_sync = NULL;
 	if (listener >= 0)
 		return;
+	memcpy(name + 8, &(pid_t){getpid()}, sizeof(pid_t));
 	listener = td_ipc_listen(name, TD_IPC_ABSTRACT, &file);
 	CHECK(listener >= 0);
 	CHECK_EQ(pthread_create(&exporter, NULL, export_all, &listener), 0);

@@ -1,0 +1,101 @@
+/*
+ * The words of the wire: what numbers in messages and in the shared pages mean. The daemon, the
+ * library, the policies and the command line use the same ones. New values are appended, before the
+ * count at the end.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define TD_GPU_MAX    64   /* per node: eight GPUs make up to 56 MIG slices */
+#define TD_SLOT_MAX   16   /* GPUs that one process uses; a slot is its own number of a GPU */
+#define TD_CLIENT_MAX 1024 /* per node; one client = one process on one GPU */
+
+#define TD_PPM   1000000u
+#define TD_NEVER UINT64_MAX
+
+enum td_class {
+	TD_CLASS_ONLINE,     /* has a latency objective */
+	TD_CLASS_GUARANTEED, /* its throughput is protected */
+	TD_CLASS_BESTEFFORT, /* shares what is left, fairly */
+	TD_CLASS_N,
+};
+
+/* What a client may do (plan). */
+enum td_gate {
+	TD_GATE_OPEN,
+	TD_GATE_ARMED, /* open, and the next launch reports that the client is busy again */
+	TD_GATE_CLOSED,
+	TD_GATE_N,
+};
+
+/*
+ * Where a client's gate really is (view):
+ *
+ *   CLOSED   --the plan opens-->  FILLING    --all is resident-->        OPEN
+ *   OPEN     --the plan closes--> DRAINING   --acknowledged-->           CLOSED
+ *   FILLING  --the plan closes--> CLOSED
+ *   DRAINING --past the deadline--> OPEN     (drain_overrun counts these)
+ */
+enum td_phase {
+	TD_PHASE_CLOSED,
+	TD_PHASE_FILLING,
+	TD_PHASE_OPEN,
+	TD_PHASE_DRAINING,
+	TD_PHASE_N,
+};
+
+/* What a client says of work that it has never done before (preload/fresh.c), a bit each. */
+#define TD_FRESH_TOLD      1u /* it says so, and can be kept from it */
+#define TD_FRESH_WAITS     2u /* there is some to submit */
+#define TD_FRESH_IN_FLIGHT 4u /* some was submitted and not seen to end */
+#define TD_FRESH_FLAGS     7u
+
+/* How the memory of a program is kept (preload/backend.h). */
+enum td_backend_kind {
+	TD_BACKEND_PLAIN,
+	TD_BACKEND_SWAP,
+	TD_BACKEND_MANAGED,
+	TD_BACKEND_N,
+};
+
+/* Why memory stays where it is, under the backend `auto` (choose.h). */
+enum td_backend_reason {
+	TD_BACKEND_NO_REASON,
+	TD_BACKEND_CANNOT,    /* a GPU that the program sees cannot map memory as it takes */
+	TD_BACKEND_REGISTERS, /* a device is open that may tell other hardware where memory is */
+	TD_BACKEND_REASON_N,
+};
+
+/* What a PLAN says of memory beyond its limit. */
+enum td_spill {
+	TD_SPILL_NO,    /* there is none, or more room is to come */
+	TD_SPILL_MOVES, /* it lies on the host before the gate opens; nothing is allocated unasked if all together exceed the limit */
+	TD_SPILL_LIES,  /* it does; unasked is what is on the device within the limit */
+};
+
+/* Where bytes may go that a program asks for. ANSWER grants these, with 1 for DEVICE and 0 for REFUSED. */
+enum td_need {
+	TD_NEED_DEVICE,  /* they may */
+	TD_NEED_REFUSED, /* out of memory for this program */
+	TD_NEED_LATER, /* leave the bytes off the device, fill will bring them (only with a closed gate) */
+	TD_NEED_HOST, /* in host memory that the device reaches: the job has its share of the device, or that has no room */
+};
+
+/* Why a handle of another process's could not be opened. On the wire. */
+enum td_denied {
+	TD_DENIED_NOBODY, /* its owner has ended, or cannot be reached from here */
+	TD_DENIED_USER,   /* it is another user's */
+	TD_DENIED_FREED,  /* there is no such memory any more */
+	TD_DENIED_FAILED, /* it could not be mapped */
+	TD_DENIED_N,
+};
+
+/* Why programs in other network namespaces cannot open memory of this one: it does not listen at its path. On the wire. */
+enum td_unreachable {
+	TD_UNREACHABLE_NOT,     /* they can */
+	TD_UNREACHABLE_NOWHERE, /* there is no directory */
+	TD_UNREACHABLE_TAKEN,   /* something else is there that it cannot remove */
+	TD_UNREACHABLE_FAILED,  /* nothing can be made there */
+	TD_UNREACHABLE_N,
+};
