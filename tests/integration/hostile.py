@@ -5,6 +5,7 @@ programs run on and the daemon stays small and ends when it is told to. TAP on s
 Each case forks a process that becomes another user and plays one attack on the daemon's socket.
 """
 import array
+import json
 import os
 import resource
 import select
@@ -20,7 +21,7 @@ import unicodedata
 from world import *
 
 HOSTILE, NEWCOMER = 65534, 65533
-HELLO, ATTACH, ATTACHED, DETACH, LIST_JOBS, SET, EVENTS, PING, END, ERROR = 1, 3, 4, 5, 32, 36, 39, 55, 62, 63
+HELLO, ATTACH, ATTACHED, DETACH, PLAN, MEMORY, LIST_JOBS, SET, EVENTS, PING, END, ERROR = 1, 3, 4, 5, 8, 9, 32, 36, 39, 55, 62, 63
 STEPS = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "3"]
 SLOWER_S, END_S, RSS_KIB = 2, 1, 64 * 1024
 
@@ -34,8 +35,8 @@ def packet(kind, body=b""):
     return struct.pack("<HHI", 1, kind, len(body)) + body
 
 
-def hello(job):
-    return packet(HELLO, struct.pack("<I", os.getpid()) + text(job) + text(job) + struct.pack("<BIBBI", 2, 1, 0, 0, 1))
+def hello(job, name=None):
+    return packet(HELLO, struct.pack("<I", os.getpid()) + text(job) + text(name or job) + struct.pack("<BIBBI", 2, 1, 0, 0, 1))
 
 
 def attach(slot, gpu=b"\x07" * 16, total=1 << 30, name="a GPU"):
@@ -118,8 +119,8 @@ class SharedWorld(World):
         self.log = self.environment["TANDEM_SOCKET"] + ".log"
         os.mkdir(os.path.dirname(self.log), 0o755)
         with open(self.log, "w") as log:
-            self.daemon = subprocess.Popen([TANDEMD, *(word for setting in self.settings for word in ("--set", setting))], env=self.environment, stderr=log)
-        until(lambda: self.call(TANDEM, "ps").returncode == 0, "the daemon serves")
+            self.daemon = subprocess.Popen([SOFTGPU, "run", "--", TANDEMD, *(word for setting in self.settings for word in ("--set", setting))], env=self.environment, stderr=log)
+        until(lambda: self.call(TANDEM, "gpu").returncode == 0 and self.gpu(), "the daemon serves, and has seen the GPU")
         self.usual_s = self.steps_s()
         return self
 
@@ -135,6 +136,17 @@ class SharedWorld(World):
         assert took_s <= self.usual_s + SLOWER_S, f"three steps took {took_s} s instead of {self.usual_s} s"
         assert rss < RSS_KIB, f"the daemon has {rss} KiB"
         assert self.call(TANDEM, "ps").returncode == 0
+
+    def gpu(self):
+        rows = json.loads(self.call(TANDEM, "gpu", "--json").stdout or "[]")
+        return rows and next((row for row in rows if row["index"] == 0), None)
+
+    def uuid(self):
+        return bytes.fromhex(self.gpu()["uuid"].removeprefix("GPU-").replace("-", ""))
+
+    def is_governed(self):
+        """Every program of root's was taken in."""
+        return not [e for e in self.events("ungoverned") if e["name"] == "train"]
 
     def rss_kib(self):
         with open(f"/proc/{self.daemon_pid()}/status") as f:
@@ -309,6 +321,86 @@ def answers_that_are_not_read_cost_little():
         world.ends_when_told()
 
 
+def make_up_gpus(began, world):
+    """17 and more that nobody has, some of them of no size or of more than there is."""
+    peers = []
+    for i in range(80):
+        peers.append(connect(world))
+        peers[-1].send(hello(f"gpu{i}"))
+        peers[-1].send(attach(0, bytes([0xee, i]) * 8, total=(0, 1, 1 << 30, 1 << 63)[i % 4]))
+        while struct.unpack_from("<H", peers[-1].recv(4096), 2)[0] != ATTACHED:
+            pass
+    began()
+    make_up_gpus.kept = peers
+    signal.pause()
+
+
+def gpus_that_nobody_has_leave_room_for_the_ones_that_are_there():
+    with SharedWorld() as world, User(HOSTILE, make_up_gpus, world) as user:
+        assert user.said()
+        world.stays_usable()
+        assert world.is_governed()
+        world.ends_when_told()
+
+
+def obey(peer):
+    """Acknowledges each plan, as a program that has nothing on the GPU."""
+    while True:
+        message = peer.recv(4096)
+        if struct.unpack_from("<H", message, 2)[0] == PLAN:
+            slot, seq = struct.unpack_from("<II", message, 8)
+            peer.send(packet(MEMORY, struct.pack("<II", slot, seq)))
+
+
+def lie_of_size(began, world, gpu, total):
+    peer = connect(world)
+    peer.send(hello("liar"))
+    peer.send(attach(0, gpu, total))
+    while struct.unpack_from("<H", peer.recv(4096), 2)[0] != ATTACHED:
+        pass
+    began()
+    obey(peer)
+
+
+def a_lie_about_a_gpus_size_changes_nobody_elses():
+    with SharedWorld() as world:
+        capacity = world.gpu()["capacity_bytes"]
+        for total in (1, 1 << 62):
+            with User(HOSTILE, lie_of_size, world, world.uuid(), total) as user:
+                assert user.said()
+                world.stays_usable()
+                assert world.is_governed()
+                now = world.gpu()["capacity_bytes"]  # what NVML lists, less what a driver may keep
+                assert capacity * 15 // 16 <= now <= capacity, (total, world.gpu())
+        world.ends_when_told()
+
+
+def check_often(began, world):
+    """64 times for 480 jobs whose processes have one name, by four connections at once."""
+    jobs, tools = [], [connect(world) for _ in range(4)]
+    for i in range(480):
+        jobs.append(connect(world))
+        jobs[-1].send(hello(f"job{i}", "same"))
+        assert jobs[-1].recv(4096)
+        jobs[-1].send(attach(0, b"\x0c" * 16))
+    began()
+    for _ in range(16):
+        for tool in tools:
+            tool.send(packet(SET, text("same") + text("class") + text("guaranteed") + b"\1"))
+        for tool in tools:
+            assert answer(tool)
+    began()
+    signal.pause()
+
+
+def questions_about_many_jobs_delay_nobody():
+    with SharedWorld("quota.jobs=1000") as world, User(HOSTILE, check_often, world) as user:
+        assert user.said()
+        world.stays_usable()
+        assert user.said()
+        world.ends_when_told()
+
+
 EVIL = "a\033]0;b\007\nc\u009b2Jd\u202ee"  # a title, a line, an erased screen, a changed direction
 
 
@@ -353,4 +445,7 @@ run_cases([
     many_events_of_one_user_erase_nobody_elses_and_fill_no_log,
     names_of_others_do_nothing_to_a_terminal,
     answers_that_are_not_read_cost_little,
+    gpus_that_nobody_has_leave_room_for_the_ones_that_are_there,
+    a_lie_about_a_gpus_size_changes_nobody_elses,
+    questions_about_many_jobs_delay_nobody,
 ])
