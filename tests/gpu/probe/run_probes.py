@@ -23,6 +23,7 @@ PROBES = [
     ("slices", 30, 8), ("context_cost", 40, 9), ("lookup", 10, 10), ("nvml", 30, 11), ("mps", 45, 12), ("green", 20, 13), ("checkpoint", 50, 14),
     ("ipc", 20, 15), ("managed", 30, 16), ("priorities", 20, 17), ("clocks", 40, 18), ("interference", 35, 19), ("xid", 15, 20), ("signals", 40, 21),
     ("membarrier", 5, 22), ("limits", 20, 23), ("visible", 10, 24), ("graph_places", 10, 25), ("beyond", 15, 26), ("runtime", 55, 10),
+    ("launch_memory", 15, 32), ("sync_memops", 5, 33), ("torch", 40, 34),
 ]
 
 
