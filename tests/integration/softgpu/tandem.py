@@ -122,10 +122,13 @@ def without_nvml_nothing_is_missing_but_its_figures():
     with World() as world:
         world.call(TANDEM, "run", "--", "true")  # not under softgpu: the daemon finds no library
         assert world.gpus() == [], world.gpus()
-        program = world.start(TRAIN, "--size", "1m", "--gpu", "1ms", "--cpu", "1ms", "--steps", "2")
-        assert program.wait(DEADLINE_S) == 0, program.communicate()
+        program = world.start(TRAIN, "--size", "1m", "--gpu", "1ms", "--cpu", "1ms", "--steps", "100000")
+        until(world.gpus, "the program told of its GPU")
         gpus = world.gpus()
         assert len(gpus) == 1 and gpus[0]["index"] == 0 and "nvml_used_bytes" not in gpus[0], gpus
+        program.kill()
+        program.communicate()
+        until(lambda: world.gpus() == [], "a GPU that only a program told of is forgotten with it")
 
 
 def a_gpu_belongs_to_one_daemon_at_a_time():
