@@ -1,5 +1,6 @@
 """What is typed and cannot be meant: every option says so, quotes it and says what is expected. And that what is printed for people is whole. TAP on stdout; argument: the
 build."""
+import contextlib
 import ctypes
 import fcntl
 import re
@@ -369,8 +370,9 @@ def stop_a_late_one(world, lock, *stop):
     assert is_locked(lock)
     os.sched_setaffinity(0, {min(cpus)})
     for thread in map(int, os.listdir(f"/proc/{pid}/task")):
-        os.sched_setaffinity(thread, {min(cpus)})
-        os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+        with contextlib.suppress(ProcessLookupError):  # a thread that closes files may have ended
+            os.sched_setaffinity(thread, {min(cpus)})
+            os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
     done = world.call(*stop)
     locked = is_locked(lock)
     os.sched_setaffinity(0, cpus)

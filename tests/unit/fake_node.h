@@ -42,7 +42,7 @@ struct fake {
 		struct td_ceiling ceiling, claim; /* as in the pages; UINT64_MAX: none */
 		struct td_msg need;             /* as it has asked last */
 		bool asks_again;
-	} slot[2];
+	} slot[TD_SLOT_MAX];
 	enum td_stop stopped;
 	uint64_t cpu_ticks;
 	struct td_msg unread[UNREAD_MAX];
@@ -209,6 +209,7 @@ static void fake_release(void *arg, const uint8_t *uuid)
 	((struct world *)arg)->claims--;
 }
 
+/* The world is zero, or of the test before. */
 static void world_init(struct world *w)
 {
 	const struct td_node_io io = {.send = fake_send,
@@ -220,6 +221,8 @@ static void world_init(struct world *w)
 		.release = fake_release,
 		.ceiling = fake_ceiling};
 
+	if (w->node.policy_state)
+		td_node_deinit(&w->node);
 	memset(w, 0, sizeof(*w));
 	w->foreign = -1;
 	fake_world = w;
@@ -230,7 +233,7 @@ static void world_init(struct world *w)
 
 static int say(struct world *w, struct fake *f, struct td_msg *msg)
 {
-	if (msg->type == TD_MSG_TYPE_need && msg->need.slot < 2)
+	if (msg->type == TD_MSG_TYPE_need && msg->need.slot < TD_SLOT_MAX)
 		f->slot[msg->need.slot].need = *msg;
 	return td_node_message(&w->node, f->process, msg, w->now);
 }

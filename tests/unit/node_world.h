@@ -17,8 +17,6 @@ __attribute__((unused)) static struct fake *program(unsigned i, const char *job,
 
 __attribute__((unused)) static void begin(void)
 {
-	if (w.node.policy)
-		td_node_deinit(&w.node);
 	world_init(&w);
 }
 

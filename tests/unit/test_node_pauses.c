@@ -39,8 +39,6 @@ static struct fake *begin(struct fake **ret_b, struct fake **ret_c)
 {
 	struct fake *a;
 
-	if (w.node.policy)
-		td_node_deinit(&w.node);
 	world_init(&w);
 	a = program(0, "a", TD_CLASS_GUARANTEED);
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "slack", "1%", w.now, NULL), 0);

@@ -7,8 +7,6 @@ static struct world w;
 
 static void begin(void)
 {
-	if (w.node.policy_state)
-		td_node_deinit(&w.node);
 	world_init(&w);
 }
 

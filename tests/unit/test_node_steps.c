@@ -9,7 +9,6 @@ static struct world w;
 
 static void begin(void)
 {
-	td_node_deinit(&w.node);
 	world_init(&w);
 }
 
