@@ -539,15 +539,15 @@ static void show_others(struct td_node *node)
 }
 
 /*
- * It does not answer at all: it is stopped, or the machine is busy. It is reported, and stays closed: it may have said that it is drained just now, and be moving its
- * memory, which its work must not find gone. Who is late goes on as soon as it says something.
+ * It does not answer at all. It is reported, and stays closed: it may have said that it is drained just now, and be moving its
+ * memory, which its work must not find gone. Others pass it by. Who is late goes on as soon as it says something.
  */
 static void overdue(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
 	process->drain_overruns++;
-	process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
 	td_node_event(node, TD_EVENT_STUCK, process, TD_GPU_ANY, now_ns,
 		now_ns - process->phase_since_ns, 0, "it does not answer");
+	td_stopped_is_silent(node, process, now_ns);
 }
 
 static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
@@ -562,7 +562,7 @@ static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
 			continue;
 		if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns <= now_ns)
 			overdue(node, process, now_ns);
-		if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns < wakeup)
+		else if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns < wakeup)
 			wakeup = process->drain_deadline_ns;
 		if (process->retry_ns > now_ns && process->retry_ns < wakeup)
 			wakeup = process->retry_ns;

@@ -34,7 +34,7 @@ const char *td_process_state(const struct td_process *process)
 	if (process->failed)
 		return "failed";
 	if (process->stop.is)
-		return "stopped";
+		return process->stop.is == TD_STOP_SILENT ? "unresponsive" : "stopped";
 	if (process->job->settings.paused)
 		return "paused";
 	switch (process->phase) {
@@ -51,7 +51,9 @@ const char *td_process_state_now(const struct td_node *node, const struct td_pro
 {
 	const char *state = td_process_state(process);
 
-	return strcmp(state, "failed") && td_stopped_now(node, process) ? "stopped" : state;
+	if (!strcmp(state, "failed") || process->stop.is == TD_STOP_SILENT)
+		return state;
+	return td_stopped_now(node, process) ? "stopped" : state;
 }
 
 static bool shares_gpu(const struct td_process *a, const struct td_process *b)
@@ -488,8 +490,8 @@ static void explain_filling(const struct td_node *node, const struct td_process 
 	if (stopped && may_name(reader, stopped))
 		snprintf(buf, len,
 			"is next: its memory has been coming back to the GPU for %s, beside that of "
-			"%s, which is stopped on that GPU and keeps it there.",
-			since, name_process(stopped, name, sizeof(name)));
+			"%s, which is %s on that GPU and keeps it there.",
+			since, name_process(stopped, name, sizeof(name)), td_process_state(stopped));
 	else
 		snprintf(buf, len, "is next: its memory has been coming back to the GPU for %s.",
 			since);
@@ -501,7 +503,9 @@ static void explain_stopped(
 	const int pid = (int)process->pid;
 	char reason[96];
 
-	if (stop == TD_STOP_SIGNAL)
+	if (stop == TD_STOP_SILENT)
+		snprintf(reason, sizeof(reason), "does not acknowledge what the daemon tells it");
+	else if (stop == TD_STOP_SIGNAL)
 		snprintf(reason, sizeof(reason),
 			"is stopped (SIGSTOP or Ctrl-Z; `kill -CONT %d` continues it)", pid);
 	else if (stop == TD_STOP_TRACED)
@@ -512,8 +516,8 @@ static void explain_stopped(
 			"is stopped (its control group is frozen: see /proc/%d/cgroup)", pid);
 	snprintf(buf, len,
 		"%s: others that wait pass it by, and what it has on its GPU stays there; it takes "
-		"its turn when it goes on.",
-		reason);
+		"its turn when it %s.",
+		reason, stop == TD_STOP_SILENT ? "does" : "goes on");
 }
 
 char *td_node_explain(const struct td_node *node, const struct td_process *process, uid_t reader,

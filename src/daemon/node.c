@@ -436,6 +436,8 @@ static void close_anew(struct td_node *node, struct td_process *process)
 /* Reopened for as long again as it was given; the policy will ask again. */
 static void stuck(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
+	struct td_list *it;
+
 	if (process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_FILLING)
 		close_anew(node, process);
 	if (process->phase != TD_PHASE_DRAINING)
@@ -450,6 +452,13 @@ static void stuck(struct td_node *node, struct td_process *process, uint64_t now
 	process->word = 0;
 	process->pacing = (struct td_pacing){0};
 	node->io.gate(process->peer, 0, &(struct td_pacing){0});
+	/* The PLAN of the closing could be acknowledged by who has drained alone. */
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (!client->failed)
+			td_node_tell(node, client, client->limit_bytes);
+	}
 }
 
 static int ready(struct td_process *process, const struct td_msg_ready *msg)

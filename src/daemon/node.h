@@ -142,6 +142,8 @@ struct td_client {
 		believed_total_bytes; /* the same of all that it could have unasked, on the host too */
 	uint32_t seq, acknowledged_seq; /* of the PLAN told last; of the one it has reported for */
 	bool ready;                     /* everything resident, for this PLAN */
+	uint64_t owes_ns; /* it has not acknowledged its PLAN for so long; 0: it has. stopped.c */
+	uint32_t owes_since_seq; /* what it had acknowledged when that began */
 	bool has_ceiling; /* its page bounds it, until it has reported for this PLAN: stopped.h */
 	uint32_t
 		failed; /* CUresult of its context that is beyond help: no plan is about it until it has another. 0: none */
@@ -249,6 +251,7 @@ struct td_node {
 	uint32_t listed_count;
 	struct td_list processes, clients, jobs; /* in order of arrival */
 	uint32_t last_looked;                    /* stopped.h: the id of who was looked at last */
+	uint64_t answers_looked_ns;              /* stopped.h: the last step */
 	struct td_list tenants;
 	uint32_t tenant_count;
 	uint32_t last_moment;                    /* number of the last moment alone, on any GPU */
@@ -288,7 +291,7 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit
 /* The same with a limit that td_quota_plan or td_quota_limit has bounded. */
 void td_node_tell_bounded(struct td_node *node, struct td_client *client, uint64_t limit_bytes);
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
-/* Why a process is let go (foreign.c): -EBUSY: another daemon has its GPU; -ENOSPC: there is no place for it here. */
+/* Why a process is let go (foreign.c): -EBUSY: another daemon has its GPU; -ENOSPC: there is no place for it here; -ETIMEDOUT: it does not answer. */
 void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,
 	const struct td_err *why, uint64_t now_ns);
 /* UNGOVERNED. 0 or -EPROTO. */
@@ -359,7 +362,7 @@ char *td_shares_explain(const struct td_process *process, char *buf, size_t len)
 char *td_shares_explain_unreachable(const struct td_process *process, char *buf, size_t len);
 char *td_shares_explain_denied(const struct td_process *process, char *buf, size_t len);
 
-/* "running", "waiting", "idle", "draining", "filling", "paused", "stopped", "failed", "foreign" or "ungoverned". */
+/* "running", "waiting", "idle", "draining", "filling", "paused", "stopped", "unresponsive", "failed", "foreign" or "ungoverned". */
 const char *td_process_state(const struct td_process *process);
 /* The same, with a look at whether it is stopped at this moment. */
 const char *td_process_state_now(const struct td_node *node, const struct td_process *process);

@@ -1,8 +1,10 @@
 /* See stopped.h. */
 #include "daemon/stopped.h"
 
+#include <errno.h>
 #include <stdio.h>
 
+#include "base/err.h"
 #include "base/time.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
@@ -16,6 +18,9 @@
 #define LOOKS_MAX 32
 /* The rest of them a little later. */
 #define PAUSE_NS (20 * TD_NS_PER_MS)
+
+/* Of the time between two steps no more than this counts as time in which a process could be heard: the daemon itself may have been stopped. */
+#define HEARD_NS TD_NS_PER_S
 
 /* Those who wait for a GPU. */
 struct waiting {
@@ -40,6 +45,7 @@ const char *td_stop_name(enum td_stop stop)
 		[TD_STOP_SIGNAL] = "SIGSTOP",
 		[TD_STOP_TRACED] = "debugger",
 		[TD_STOP_FROZEN] = "frozen",
+		[TD_STOP_SILENT] = "unresponsive",
 	};
 
 	return names[stop];
@@ -142,6 +148,26 @@ void td_stopped_told(struct td_node *node, const struct td_client *client)
 		(void)node->io.ceiling(client->process->peer, client->slot, &ceiling);
 }
 
+void td_stopped_is_silent(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	struct td_err why = {0};
+	struct td_list *it;
+
+	if (process->abi < TD_PAGES_ABI_CEILINGS) {
+		(void)td_err_set(&why, -ETIMEDOUT,
+			"it does not acknowledge what it is told: it runs as without tandem");
+		td_node_let_go(node, process,
+			node->gpus[client_at(process->clients.next)->gpu].uuid, &why, now_ns);
+		return;
+	}
+	process->stop.is = TD_STOP_SILENT;
+	process->stop.since_ns = now_ns;
+	td_node_event(node, TD_EVENT_UNRESPONSIVE, process, TD_GPU_ANY, now_ns, 0, 0,
+		"it does not acknowledge what it is told: others pass it by until it does");
+	td_list_for_each (it, &process->clients)
+		take_back(node, client_at(it));
+}
+
 static void stop(
 	struct td_node *node, struct td_process *process, enum td_stop why, uint64_t now_ns)
 {
@@ -191,6 +217,9 @@ static uint64_t look_at_ns(const struct td_process *process, const struct waitin
 	const struct td_stop_watch *watch = &process->stop;
 	uint64_t since_ns = is_waited_for_ns(process, waiting);
 
+	if (watch->is == TD_STOP_SILENT)
+		return TD_NEVER;
+
 	/* What it has said may have been said before it was stopped. */
 	if (watch->is && watch->heard)
 		return watch->looked_ns;
@@ -227,11 +256,64 @@ static uint64_t look_around(struct td_node *node, const struct waiting *waiting,
 	return wakeup;
 }
 
-uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns)
+/* For how long it has owed the acknowledgement of a PLAN; 0: it owes none. A drain has a deadline of its own. */
+static uint64_t note_debt(struct td_client *client, uint64_t elapsed_ns)
+{
+	if (client->failed || client->acknowledged_seq == client->seq) {
+		client->owes_ns = 0;
+		return 0;
+	}
+	/* What it has acknowledged since then was another PLAN. */
+	if (!client->owes_ns || client->acknowledged_seq != client->owes_since_seq)
+		client->owes_ns = 1;
+	else if (client->process->phase != TD_PHASE_DRAINING)
+		client->owes_ns += elapsed_ns;
+	client->owes_since_seq = client->acknowledged_seq;
+	return client->owes_ns;
+}
+
+static uint64_t debt_of(struct td_process *process, uint64_t elapsed_ns)
+{
+	uint64_t most_ns = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		uint64_t owes_ns = note_debt(client_at(it), elapsed_ns);
+
+		most_ns = owes_ns > most_ns ? owes_ns : most_ns;
+	}
+	return most_ns;
+}
+
+/* Who has not answered for too long, and who does again. Returns when to look again. */
+static uint64_t watch_answers(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t elapsed_ns = now_ns - node->answers_looked_ns, wakeup = TD_NEVER;
+	struct td_list *it;
+
+	if (elapsed_ns > HEARD_NS)
+		elapsed_ns = HEARD_NS;
+	node->answers_looked_ns = now_ns;
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = process_at(it);
+		bool runs = !process->stop.is;
+		uint64_t owes_ns = debt_of(process, runs ? elapsed_ns : 0);
+
+		if (process->stop.is == TD_STOP_SILENT && !owes_ns &&
+			process->phase != TD_PHASE_DRAINING)
+			go_on(node, process, now_ns);
+		else if (runs && owes_ns > TD_ANSWER_NS)
+			td_stopped_is_silent(node, process, now_ns);
+		else if (runs && owes_ns)
+			wakeup = now_ns + HEARD_NS;
+	}
+	return wakeup;
+}
+
+static uint64_t look_at_all(struct td_node *node, uint64_t now_ns)
 {
 	struct waiting waiting[TD_GPU_MAX] = {0};
 	uint32_t last = node->last_looked;
-	struct td_list *it, *of;
 	uint64_t wakeup, other;
 	unsigned looks = 0;
 
@@ -241,6 +323,14 @@ uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns)
 	/* In turn, beginning behind the one that was looked at last: everybody comes. */
 	wakeup = look_around(node, waiting, last, true, &looks, now_ns);
 	other = look_around(node, waiting, last, false, &looks, now_ns);
+	return other < wakeup ? other : wakeup;
+}
+
+uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = look_at_all(node, now_ns), other = watch_answers(node, now_ns);
+	struct td_list *it, *of;
+
 	td_list_for_each (it, &node->processes)
 		td_list_for_each (of, &process_at(it)->clients)
 			if (!process_at(it)->stop.is)

@@ -5,6 +5,10 @@
  * Who is looked at: only a process that has something on a GPU, or a turn there, while another one waits for that GPU. A
  * process counts as stopped when two looks in a row find it so, without CPU time or a message in between.
  *
+ * A process that runs may not answer either: its agent thread is broken, or it means harm. One that does not acknowledge a
+ * PLAN for TD_ANSWER_NS, nor drains by twice the deadline, is passed by in the same way until it does. Where what it was
+ * promised cannot be taken back, as its library knows of no ceilings, it is let go (foreign.c).
+ *
  * What it means: no plan is about a stopped process. Its gate is closed in its page, what it has on the device stays there
  * and counts as taken, and what it was only promised is taken back, which is exact although it may go on at any moment
  * (proto/gate_page.h). When it goes on it drains as anybody does, and takes its turn.
@@ -20,6 +24,9 @@ struct td_client;
 struct td_node;
 struct td_process;
 
+/* Moving much memory takes long, but each part of it acknowledges. */
+#define TD_ANSWER_NS 10000000000ull
+
 /* Of one process. Zeros: it was never looked at. */
 struct td_stop_watch {
 	enum td_stop is;    /* it is passed by */
@@ -34,7 +41,10 @@ uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns);
 /* At this moment, whether anybody waits or not: for those who ask. */
 enum td_stop td_stopped_now(const struct td_node *node, const struct td_process *process);
 
-/* "SIGSTOP", "debugger", "frozen". */
+/* It runs, and does not answer. */
+void td_stopped_is_silent(struct td_node *node, struct td_process *process, uint64_t now_ns);
+
+/* "SIGSTOP", "debugger", "frozen", "unresponsive". */
 const char *td_stop_name(enum td_stop stop);
 
 /* Beside a new limit that it is told: how much of it may be used unasked. */

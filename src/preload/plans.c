@@ -419,8 +419,10 @@ static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	if (!td_host_ready(td_plans_host_bytes()))
 		return;
 	r = shrink(slot, plan->limit_bytes, td_plans_progress);
+	/* The limit holds, though what is there is more: the daemon is to know that we have heard of it. */
 	if (r && r != -ENOTRECOVERABLE) {
 		plan->retry_ns = now_ns + RETRY_NS;
+		td_plans_send_memory(slot, seq);
 		return;
 	}
 	plan->acknowledged = true;

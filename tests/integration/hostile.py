@@ -21,7 +21,7 @@ import unicodedata
 from world import *
 
 HOSTILE, NEWCOMER = 65534, 65533
-HELLO, ATTACH, ATTACHED, DETACH, PLAN, MEMORY, LIST_JOBS, SET, EVENTS, PING, END, ERROR = 1, 3, 4, 5, 8, 9, 32, 36, 39, 55, 62, 63
+HELLO, ATTACH, ATTACHED, DETACH, WANT, PLAN, MEMORY, LIST_JOBS, SET, EVENTS, PING, END, ERROR = 1, 3, 4, 5, 6, 8, 9, 32, 36, 39, 55, 62, 63
 STEPS = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "3"]
 SLOWER_S, END_S, RSS_KIB = 2, 1, 64 * 1024
 
@@ -35,8 +35,8 @@ def packet(kind, body=b""):
     return struct.pack("<HHI", 1, kind, len(body)) + body
 
 
-def hello(job, name=None):
-    return packet(HELLO, struct.pack("<I", os.getpid()) + text(job) + text(name or job) + struct.pack("<BIBBI", 2, 1, 0, 0, 1))
+def hello(job, name=None, backend=0, abi=1):
+    return packet(HELLO, struct.pack("<I", os.getpid()) + text(job) + text(name or job) + struct.pack("<BIBBI", 2, 1, backend, 0, abi))
 
 
 def attach(slot, gpu=b"\x07" * 16, total=1 << 30, name="a GPU"):
@@ -375,6 +375,37 @@ def a_lie_about_a_gpus_size_changes_nobody_elses():
         world.ends_when_told()
 
 
+def be_promised_all(began, world, gpu, capacity, abi):
+    """Is let in with as much as there is, and never says that it has heard of it; but it reads, and is alive."""
+    peer = connect(world)
+    peer.send(hello("mute", backend=1, abi=abi))
+    peer.send(attach(0, gpu, capacity))
+    while struct.unpack_from("<H", peer.recv(4096), 2)[0] != ATTACHED:
+        pass
+    peer.send(packet(MEMORY, struct.pack("<IIQ", 0, 0, capacity)))
+    peer.send(packet(WANT, struct.pack("<I", 0)))
+    while struct.unpack_from("<H", peer.recv(4096), 2)[0] != PLAN:
+        pass
+    began()
+    peer.settimeout(None)
+    while peer.recv(4096):
+        peer.send(packet(PING, b"\0"))
+
+
+def who_never_acknowledges_is_passed_by_or_let_go():
+    for abi, event in ((5, "unresponsive"), (1, "ungoverned")):
+        with SharedWorld() as world:
+            gpu = world.gpu()
+            with User(HOSTILE, be_promised_all, world, world.uuid(), gpu["capacity_bytes"], abi) as user:
+                assert user.said()
+                program = world.start(TRAIN, *STEPS, wrap="plain")
+                until(lambda: world.events(event), f"the client is {event}")
+                finish(program)
+                assert [job["state"] for job in world.jobs()] == [event], world.jobs()
+                world.stays_usable()
+            world.ends_when_told()
+
+
 def check_often(began, world):
     """64 times for 480 jobs whose processes have one name, by four connections at once."""
     jobs, tools = [], [connect(world) for _ in range(4)]
@@ -448,4 +479,5 @@ run_cases([
     gpus_that_nobody_has_leave_room_for_the_ones_that_are_there,
     a_lie_about_a_gpus_size_changes_nobody_elses,
     questions_about_many_jobs_delay_nobody,
+    who_never_acknowledges_is_passed_by_or_let_go,
 ])
