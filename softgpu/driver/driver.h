@@ -1,14 +1,17 @@
 /*
- * Inside libcuda.so.1 of softgpu: the objects behind the handles and what the files ask of each other.
- *
- * Effects happen in this process: kernels are interpreted and bytes copied by the worker thread of the stream. Time and capacity are the
- * server's: each operation is announced, performed, and over when the server says so (softgpu/server/wire.h).
- *
- * Locks, in this order: sg.lock (contexts, handles) > sg_graph_lock (graphs, captures) > the libraries' (code/library.c) > pool_lock (memory pools) >
- * context->lock (streams, their queues, events) > sg_vmm_lock (mappings) > sg.memory_lock (address space, allocations). Arrays, IPC, advice and
- * references have locks of their own, under which no other of the driver's but sg.memory_lock is taken. None is held while interpreting, copying
- * or waiting for work, nor while the program's functions run; the server is asked under sg_graph_lock, the libraries', pool_lock or sg_vmm_lock,
- * never under sg.lock once there are contexts: the receiving thread takes that one (device/fault.c).
+ * The inside of softgpu's libcuda.so.1: the objects behind CUDA handles, and the functions that its
+ * files call from each other.
+ * Effects happen in this process: the worker thread of a stream interprets kernels and copies
+ * bytes. Time and capacity belong to the server: each operation is announced to it and performed
+ * here, and is complete when the server says so (softgpu/server/wire.h).
+ * Lock order: sg.lock (contexts, handles) > sg_graph_lock (graphs, captures) > the lock of
+ * libraries (code/library.c) > sg_pool_lock (memory pools) > context->lock (streams, their queues,
+ * events) > sg_vmm_lock (mappings) > sg.memory_lock (address space, allocations). Arrays, IPC,
+ * memory advice and references have locks of their own; under these only sg.memory_lock is taken.
+ * No lock is held while a kernel is interpreted, bytes are copied, work is waited for, or a
+ * function of the program runs. A request to the server may be made under sg_graph_lock, the lock
+ * of libraries, sg_pool_lock or sg_vmm_lock. It is never made under sg.lock once there are
+ * contexts, because the receiving thread takes that lock (device/fault.c).
  */
 #pragma once
 
@@ -26,10 +29,13 @@
 #define GRANULE (2ull << 20)
 
 struct sg_device {
-	uint32_t
-		gpu; /* the server's number of it: devices are those that CUDA_VISIBLE_DEVICES shows */
+	/*
+	 * The server's number of this GPU. The devices are the GPUs that CUDA_VISIBLE_DEVICES
+	 * selects.
+	 */
+	uint32_t gpu;
 	struct sg_gpu_info info;
-	struct td_gpu_spec spec; /* of the model, for the formulas of src/model */
+	struct td_gpu_spec spec; /* the GPU's specification, for the formulas of src/model */
 	struct CUctx_st *primary;
 	unsigned primary_refs, primary_flags;
 };
@@ -40,15 +46,15 @@ struct CUctx_st {
 	uint64_t magic;
 	struct td_list link; /* in sg.contexts */
 	unsigned device, flags, api_version;
-	uint32_t id; /* the server's */
+	uint32_t id; /* the server's number of the context */
 	bool primary;
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* an operation has ended, or was queued */
+	pthread_cond_t changed; /* signalled when an operation ends or is queued */
 	struct td_list streams, events, modules;
 	struct CUstream_st *legacy;
-	int error;           /* sticky: CUresult of what killed the context */
-	volatile int cancel; /* running kernels end soon */
-	uint32_t peers;      /* devices whose memory it reaches (cuCtxEnablePeerAccess); bits */
+	int error;           /* sticky: the CUresult that killed the context */
+	volatile int cancel; /* set: running kernels stop soon */
+	uint32_t peers;      /* devices enabled by cuCtxEnablePeerAccess, one bit each */
 	size_t limits[SG_LIMIT_N];
 	int cache_config, bank_config;
 };
@@ -60,15 +66,16 @@ struct CUstream_st {
 	struct CUctx_st *context;
 	unsigned flags;
 	int priority;
-	uint64_t submitted,
-		completed; /* operations; written under context->lock, completed is read without */
+	/* numbers of operations; written under context->lock, completed is read without it */
+	uint64_t submitted, completed;
 	struct sg_work *first, **last; /* queue; context->lock */
-	uint64_t last_end_ns;          /* modelled end of the last operation */
+	uint64_t last_end_ns;          /* modelled time at which the last operation ended */
 	bool has_worker, closing;
-	pthread_t worker, thread; /* thread: whose default stream it is */
+	pthread_t worker, thread; /* thread: the owner of a per-thread default stream */
 	bool per_thread;
-	struct sg_capture *capture;    /* sg_graph_lock */
-	struct CUgraphNode_st **front; /* what its next node comes after; sg_graph_lock */
+	struct sg_capture *capture; /* sg_graph_lock */
+	/* nodes that the next captured node depends on; sg_graph_lock */
+	struct CUgraphNode_st **front;
 	size_t front_count;
 	uint64_t id;
 	int sync_policy; /* CUsynchronizationPolicy */
@@ -79,16 +86,19 @@ struct CUevent_st {
 	struct td_list link;
 	struct CUctx_st *context;
 	unsigned flags;
-	struct CUstream_st *stream; /* recorded last; NULL: never */
-	uint64_t ticket;            /* position in it */
-	uint64_t time_ns;           /* when that was reached */
+	struct CUstream_st *stream; /* where it was last recorded; NULL: never */
+	uint64_t ticket;            /* the record's position in that stream */
+	uint64_t time_ns;           /* modelled time at which the position was reached */
 	bool reached;
-	uint64_t
-		capture_id; /* recorded last in that capture, perhaps over; 0: in none; sg_graph_lock */
-	struct CUgraphNode_st **front; /* what came before it there */
+	/*
+	 * The capture in which it was last recorded, which may have ended; 0 if none.
+	 * sg_graph_lock.
+	 */
+	uint64_t capture_id;
+	struct CUgraphNode_st **front; /* captured nodes before the record */
 	size_t front_count;
-	struct sg_shared_event *shared; /* NULL: this process's alone */
-	int shared_fd;                  /* -1: another process made it */
+	struct sg_shared_event *shared; /* NULL: not an interprocess event */
+	int shared_fd;                  /* -1: another process created it */
 };
 
 struct sg_dependency {
@@ -96,23 +106,30 @@ struct sg_dependency {
 	uint64_t ticket;
 };
 
-/* One operation in a stream. run() is called without locks by the stream's worker; it returns a CUresult that kills the context if not 0. */
+/*
+ * One operation in a stream. The stream's worker calls run() without any lock. A CUresult other
+ * than 0 from run() kills the context.
+ */
 struct sg_work {
 	struct sg_work *next;
-	size_t bytes; /* of the whole operation: a copy of them is one too */
+	size_t bytes; /* size of this struct with what follows it; copying it copies these bytes */
 	int node;     /* CU_GRAPH_NODE_TYPE_* + 1; 0: cannot be captured */
-	/* May be NULL. queued: it is at ticket now, context->lock is held. release: what it owns besides itself. */
+	/*
+	 * These three may be NULL. queued() is called under context->lock when the operation gets
+	 * its ticket. release() frees what the operation owns besides itself. copied() does for a
+	 * copy what copying the bytes does not, for example counts a reference.
+	 */
 	void (*queued)(struct CUstream_st *stream, struct sg_work *work, uint64_t ticket);
 	void (*release)(struct sg_work *work);
-	void (*copied)(struct sg_work *copy); /* what a copy of it needs besides the bytes */
+	void (*copied)(struct sg_work *copy);
 	int (*run)(struct CUstream_st *stream, struct sg_work *work);
 	struct sg_dependency *after;
 	size_t after_count;
 	uint64_t submit_ns;
-	bool when_dead; /* runs in a dead context too */
+	bool when_dead; /* also runs in a dead context */
 };
 
-/* The process's one state. */
+/* The state of the whole process. */
 struct sg_state {
 	pthread_mutex_t lock;
 	bool initialised;
@@ -120,38 +137,49 @@ struct sg_state {
 	struct sg_client *client;
 	uint32_t device_count;
 	struct sg_device devices[SG_GPU_MAX];
-	uint32_t gpu_count; /* all of the server */
+	uint32_t gpu_count; /* all GPUs of the server */
 	uint8_t gpu_uuids[SG_GPU_MAX][16];
 	struct td_list contexts;
 	pthread_rwlock_t memory_lock;
 };
 extern struct sg_state sg;
 
-/* -- device/device.c: the device that is that GPU of the server; false: not visible -- */
+/* -- device/device.c -- */
+/* Returns the device that is the server's GPU `gpu`. False if the process does not see that GPU. */
 bool sg_device_of_gpu(uint32_t gpu, uint32_t *ret);
 
 /* -- device/context.c -- */
-/* CUDA_SUCCESS with the calling thread's context, alive; or what a call must return. */
+/*
+ * Returns CUDA_SUCCESS and the calling thread's live context, or the error that the calling entry
+ * point must return.
+ */
 int sg_current(struct CUctx_st **ret);
-/* CUDA_SUCCESS, or what every call that uses this context must return. */
+/* Returns CUDA_SUCCESS, or the error that every call which uses this context must return. */
 int sg_context_check(struct CUctx_st *context);
 bool sg_context_is_live(const struct CUctx_st *context);
-/* Also lets a dead context through, with its error as the result. */
+/* Returns the calling thread's current context, dead or not, or NULL. */
 struct CUctx_st *sg_current_or_null(void);
-int sg_ready(void); /* NOT_INITIALIZED, or in a forked child; NOT_PERMITTED in a host function */
+/*
+ * Returns NOT_INITIALIZED before cuInit and in a forked child, NOT_PERMITTED inside a host
+ * function.
+ */
+int sg_ready(void);
 extern _Thread_local bool sg_in_host_function;
-/* Waits until everything queued in the context has ended. */
+/* Waits until all work queued in the context has ended. */
 int sg_context_synchronize(struct CUctx_st *context);
-/* The same of all contexts that there are, without sg.lock. */
+/* Waits for the work of every live context. It does not hold sg.lock while it waits. */
 void sg_contexts_synchronize(void);
 void sg_context_kill(struct CUctx_st *context, int error);
 
 /* -- device/context_settings.c -- */
 void sg_context_defaults(struct CUctx_st *context);
-/* Known ones, and one way of waiting. */
+/* True if all flags are known and at most one scheduling flag is set. */
 bool sg_context_flags_are_good(unsigned flags);
 
-/* Every call that takes a stream exists twice: in the second form NULL is the calling thread's own default stream. */
+/*
+ * Every call that takes a stream exists twice. In the _ptsz form, NULL means the calling thread's
+ * default stream.
+ */
 #define SG_BOTH(name, parameters, plain, ptsz)                                                     \
 	API CUresult name parameters                                                               \
 	{                                                                                          \
@@ -162,43 +190,63 @@ bool sg_context_flags_are_good(unsigned flags);
 		return ptsz;                                                                       \
 	}
 
-/* -- stream/stream.capture.c: what a call must return while streams capture, or CUDA_SUCCESS -- */
+/* -- stream/capture.c -- */
+/*
+ * The checks return CUDA_SUCCESS, or the error that a call must return because streams are
+ * capturing.
+ */
 #define SG_NOT_CAPTURING (-1)
 bool sg_stream_is_capturing(struct CUstream_st *stream);
-/* The capturing stream cannot take this: its capture is spoilt. */
+/*
+ * Invalidates the capture of a stream that was given a call it cannot capture. Returns the call's
+ * error.
+ */
 int sg_capture_refuse(struct CUstream_st *stream);
-/* A call that looks at a stream, at everything in a context, at an event; one that is potentially unsafe. */
+/*
+ * Four kinds of calls are checked: those that query or wait for a stream, those that concern all of
+ * a context, those that query or wait for an event, and those that cuda.h calls "potentially
+ * unsafe".
+ */
 int sg_capture_check_stream(struct CUstream_st *stream);
 int sg_capture_check_context(struct CUctx_st *context);
 int sg_capture_check_event(struct CUevent_st *event, bool waits);
 int sg_capture_check_unsafe(void);
-/* SG_NOT_CAPTURING, or the result: it has gone into a graph (work is taken over then). */
+/*
+ * These return SG_NOT_CAPTURING, or the call's result after the operation went into the graph. In
+ * the second case sg_capture_take() owns the work, even on failure.
+ */
 int sg_capture_take(struct CUstream_st *stream, struct sg_work *work);
 int sg_capture_record(struct CUstream_st *stream, struct CUevent_st *event, unsigned flags);
 int sg_capture_wait(struct CUstream_st *stream, struct CUevent_st *event, unsigned flags);
 void sg_capture_context_gone(struct CUctx_st *context);
-/* sg_current() of a potentially unsafe call. */
+/* sg_current() for a potentially unsafe call. */
 int sg_current_unsafe(struct CUctx_st **ret);
 
 /* -- stream/stream.c -- */
 struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int priority);
-/* No handle of them works any more; what is queued still runs. */
+/* Invalidates the handles of all streams of the context. Work that is queued still runs. */
 void sg_streams_context_gone(struct CUctx_st *context);
 /*
- * The stream that a handle means for this thread, which needs a current context: NULL is that one's legacy stream, or with ptsz the thread's own.
- * A stream may be another context's: cuda.h forbids that to few (kernels, recording events).
+ * Finds the stream that a handle means for this thread, which must have a current context. NULL is
+ * the legacy stream of that context, or with ptsz the thread's default stream. The stream may
+ * belong to another context; the few calls for which cuda.h forbids that (launches, event records)
+ * check it themselves.
  */
 int sg_stream_find(CUstream handle, bool ptsz, struct CUstream_st **ret);
-/* Queues work (malloc'ed, freed after it ran). *ret_ticket may be NULL. */
+/* Queues work, which must be malloc'ed and is freed after it ran. ret_ticket may be NULL. */
 int sg_stream_submit(struct CUstream_st *stream, struct sg_work *work, uint64_t *ret_ticket);
 int sg_stream_wait_ticket(struct CUstream_st *stream, uint64_t ticket);
-/* Its work has ended up to ticket. Without a lock. */
+/* True if the stream has completed all operations up to ticket. Takes no lock. */
 bool sg_stream_reached(const struct CUstream_st *stream, uint64_t ticket);
 
-/* -- stream/event.c: of any context; NULL: none -- */
+/* -- stream/event.c -- */
+/* Returns the event, of any context, or NULL if the handle is not live. */
 struct CUevent_st *sg_event_find(CUevent handle);
 void sg_events_context_gone(struct CUctx_st *context);
-/* What was recorded last. No stream: nothing was, or by another process. */
+/*
+ * Returns the position at which the event was last recorded. The stream is NULL if there was no
+ * record, or if another process made it.
+ */
 struct sg_dependency sg_event_last(struct CUevent_st *event);
 
 /* -- memory/addresses.c -- */
@@ -206,89 +254,119 @@ enum sg_memory_kind {
 	SG_MEMORY_DEVICE,
 	SG_MEMORY_MANAGED,
 	SG_MEMORY_PINNED,
-	SG_MEMORY_REMOTE /* host memory at device addresses (cuMemCreate) */
+	SG_MEMORY_REMOTE /* host memory of cuMemCreate, at device addresses */
 };
 struct sg_allocation {
-	uint64_t base, bytes; /* as the program sees it */
+	uint64_t base, bytes; /* address as the program sees it */
 	enum sg_memory_kind kind;
-	struct CUctx_st *context; /* NULL: mapped by the program itself (VMM) */
-	uint64_t id;              /* unique in the process; by sg_allocation_add() */
-	uint32_t device, range;   /* range: the server's, of managed memory */
-	bool registered;          /* pinned memory that the program owns */
-	bool owned;               /* by a variable or an array: not to be freed or exported */
-	bool freeing;             /* by work in a stream, once it gets there */
-	unsigned host_flags;      /* of pinned memory: as cuMemHostGetFlags tells them */
+	struct CUctx_st *context; /* NULL: mapped by the program (cuMemMap) */
+	uint64_t id;              /* unique in the process; set by sg_allocation_add() */
+	uint32_t device, range;   /* range: the server's number of a managed range */
+	bool registered;          /* pinned by cuMemHostRegister; the program owns the pages */
+	bool owned;               /* by a variable or an array: cannot be freed or exported */
+	bool freeing;             /* a cuMemFreeAsync of it is queued */
+	unsigned host_flags;      /* of pinned memory, as cuMemHostGetFlags returns them */
 };
-/* The allocation that holds [address, address + bytes); false: none. */
+/* Finds the allocation that contains [address, address + bytes). False if there is none. */
 bool sg_memory_find(uint64_t address, uint64_t bytes, struct sg_allocation *ret);
-/* Does an allocation begin or lie in it? */
+/* True if any allocation intersects [address, address + bytes). */
 bool sg_memory_overlaps(uint64_t address, uint64_t bytes);
-/* Host pointer behind a device address, the last address of its granule, and whether it lies across the link; NULL: nothing that the context
- * may access is mapped. Without a context: that any device may access, as copies reach. */
+/*
+ * Translates a device address for an access by the context. Returns the host pointer behind it, the
+ * last address of its granule, and whether the access crosses the link. Returns NULL if nothing is
+ * mapped there or the context may not access it. Without a context, memory that any device may
+ * access is found, which is what copies need.
+ */
 void *sg_memory_translate(
 	const struct CUctx_st *context, uint64_t address, uint64_t *ret_last, bool *ret_remote);
-/* Copies between addresses of any kind, page by page: 0 or ILLEGAL_ADDRESS. Plain host memory is any address that we do not know. */
+/*
+ * Copy or fill bytes at addresses of any kind, page by page. Return 0 or ILLEGAL_ADDRESS. Any
+ * address outside the window of device addresses is used as a host pointer.
+ */
 int sg_memory_copy(uint64_t target, uint64_t source, uint64_t bytes);
 int sg_memory_fill(uint64_t target, uint64_t pattern, unsigned pattern_bytes, uint64_t count);
 void sg_memory_context_gone(struct CUctx_st *context);
-void sg_pinned_context_gone(struct CUctx_st *context); /* alloc.c */
-/* The address of some allocation of that kind that the context has; 0: none. */
+void sg_pinned_context_gone(struct CUctx_st *context); /* memory/alloc.c */
+/* Returns the address of some allocation of that kind that belongs to the context, or 0. */
 uint64_t sg_allocation_of_context(const struct CUctx_st *context, enum sg_memory_kind kind);
-/* Managed memory of a device; context may be NULL: the process's own. */
+/*
+ * Allocates managed memory whose home is `device`. context is NULL if the process owns the memory.
+ */
 int sg_managed_new(uint32_t device, struct CUctx_st *context, uint64_t bytes, uint64_t *ret);
 void sg_managed_free(const struct sg_allocation *allocation);
-/* owned: a variable's or an array's, not the program's to free or to export. */
+/* owned: the memory belongs to a variable or an array, so the program cannot free or export it. */
 int sg_memory_alloc(struct CUctx_st *context, uint64_t bytes, bool owned, uint64_t *ret);
 int sg_memory_release(struct CUctx_st *context, uint64_t address);
-/* Reserves device addresses; 0: none left. */
+/* Reserves device addresses. Returns 0 if the window is full. */
 uint64_t sg_address_reserve(uint64_t bytes, uint64_t align);
 void sg_address_release(uint64_t base, uint64_t bytes);
 struct sg_granule {
 	uint8_t *host;
-	uint32_t devices;   /* may access it; bits */
-	uint8_t home;       /* the device that it is memory of */
-	bool peers, remote; /* contexts with peer access to home reach it; it is host memory */
+	uint32_t devices; /* devices that may access it, one bit each */
+	uint8_t home;     /* the device whose memory it is */
+	/* peers: contexts with peer access to home reach it; remote: it is host memory */
+	bool peers, remote;
 };
-/* Of what is at `granule->host` on from base; NULL there: nothing. */
+/*
+ * Sets the granules from base on. granule->host is the memory behind the first one; NULL there
+ * unmaps them.
+ */
 void sg_granules_set(uint64_t base, uint64_t bytes, const struct sg_granule *granule);
 #define SG_DEVICE_BIT(device) (1u << (device))
 void sg_allocation_add(const struct sg_allocation *allocation);
 bool sg_allocation_remove(uint64_t base, struct sg_allocation *ret);
-/* Memory of cuMemAlloc is, or is not any more, to be freed by work in a stream. False: it is none, or that already. */
+/*
+ * Marks memory of cuMemAlloc as being freed by queued work, or takes the mark back. Returns false
+ * if base is not such an allocation, or already has that state.
+ */
 bool sg_allocation_set_freeing(uint64_t base, bool freeing);
-/* The device window. */
+/* True if the address is in the window of device addresses. */
 bool sg_is_device_address(uint64_t address);
-/* File and offset of what is at an address from cuMemAlloc. */
+/* Returns the file that is behind an address from cuMemAlloc, and the offset in it. */
 int sg_arena_place(uint64_t address, uint64_t *ret_offset);
 /*
- * The granules that an allocation lies in, as ones that other processes may hold by value and value2 of SG_MEMORY_HOLD: its owner, when it frees them, lets go of them alone. 0: not,
- * or where that is not modelled (SG_FEATURE_IPC_KEEPS), else value2.
+ * Lets other processes hold the granules of an allocation (IPC), so that its owner's free releases
+ * only the owner's hold. Returns the number that an importer passes as value2 of SG_MEMORY_HOLD.
+ * Returns 0 on failure, and where SG_FEATURE_IPC_KEEPS is off.
  */
 uint64_t sg_granules_share(const struct sg_allocation *allocation);
 void *sg_pages_new(uint64_t bytes);
-/* At once, or when nothing is between enter and leave any more: what runs may still hold pointers into them. */
+/*
+ * Unmaps pages at once, or after the last sg_pages_leave() if any thread is between enter and
+ * leave, because a running kernel or copy may still hold pointers into them.
+ */
 void sg_pages_free(void *pages, uint64_t bytes);
 void sg_pages_enter(void);
 void sg_pages_leave(void);
-/* CUDA_SUCCESS or OUT_OF_MEMORY, or DEVICE_UNAVAILABLE without a server. What pools hold and do not use is given up for it; takes sg_pool_lock. */
+/*
+ * Reserves capacity on the device. Returns CUDA_SUCCESS, OUT_OF_MEMORY, or DEVICE_UNAVAILABLE
+ * without a server. When there is too little, unused memory of pools is given up first. Takes
+ * sg_pool_lock.
+ */
 int sg_reserve(uint32_t device, uint32_t context_id, uint64_t bytes);
-/* The same without a look at pools. */
+/* Like sg_reserve(), but leaves the pools alone. */
 int sg_reserve_what_is_free(uint32_t device, uint32_t context_id, uint64_t bytes);
 void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes);
 
 /* -- memory/pool*.c -- */
-/* Frees memory of a pool at once; false: it is none. */
+/* Frees memory of a pool at once. False if the address is not in a pool. */
 bool sg_pool_free(uint64_t address);
-/* A graph's allocation that is in use: gives it back at once, or in the order of a stream. NOT_FOUND: it is none. */
+/*
+ * Free a graph's allocation that is in use, at once or in stream order. Return NOT_FOUND if the
+ * address is not such an allocation.
+ */
 int sg_graph_memory_free(uint64_t address);
 int sg_graph_memory_free_async(struct CUstream_st *stream, uint64_t address);
-/* The pool that gave out this address; NULL: none. */
+/* Returns the pool that owns this address, or NULL. */
 void *sg_pool_of(uint64_t address);
-/* A stream, an event or a context was waited for: pools let go of what they need not keep. */
+/*
+ * Releases pool memory over the release thresholds. Called after a stream, an event or a context
+ * was synchronised.
+ */
 void sg_pools_synchronized(void);
-/* Gives back what the pools of that device hold and nobody uses. */
+/* Releases all unused memory of the device's pools. */
 void sg_pools_trim(uint32_t device);
 
 /* -- error.c -- */
-#define SG_LOST                                                                                    \
-	CUDA_ERROR_DEVICE_UNAVAILABLE /* the server is gone: what a lost device's users see */
+/* The server is gone. Programs see what they would see after the loss of a GPU. */
+#define SG_LOST CUDA_ERROR_DEVICE_UNAVAILABLE

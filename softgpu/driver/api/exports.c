@@ -1,6 +1,7 @@
 /*
- * What programs see: every symbol of the driver, each a look at injected faults and the call behind it. The files of this folder define the
- * calls under other names (tools/gen-driver-names); this one and table.c are compiled without that.
+ * The exported symbols of libcuda.so.1. Each first checks for an injected fault, then calls the
+ * implementation. The files of this folder define the implementations under other names
+ * (tools/gen-driver-names); this file and table.c are compiled without that renaming.
  */
 #include "cuda/signatures.h"
 #include "cuda/symbols.h"

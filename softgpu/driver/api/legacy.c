@@ -1,6 +1,6 @@
 /*
- * Exports of old versions that mean the same as their successors. Those whose device addresses have 32 bits cannot be had with addresses of
- * 64: they are not supported (unsupported.c).
+ * Exports of old API versions that do the same as their successors. Versions whose device addresses
+ * have 32 bits are not supported (unsupported.c), because addresses here have 64.
  */
 #include "cuda/signatures.h"
 #include "softgpu/driver/driver.h"
@@ -26,7 +26,7 @@ SAME(cuLinkCreate, cuLinkCreate_v2)
 SAME(cuLinkAddData, cuLinkAddData_v2)
 SAME(cuLinkAddFile, cuLinkAddFile_v2)
 
-/* A context has one user; attaching and detaching counts no more. */
+/* A context has a single user here, so attaching and detaching changes no count. */
 API CUresult cuCtxAttach(CUcontext *ret, unsigned flags)
 {
 	struct CUctx_st *context;

@@ -1,4 +1,4 @@
-/* Names of errors, and which symbol a (name, version, flags) means. */
+/* Names of errors, and the lookup of a symbol by name, version and flags (cuGetProcAddress). */
 #include <limits.h>
 
 #include "cuda/signatures.h"
@@ -39,7 +39,7 @@ API CUresult cuGetErrorString(CUresult error, const char **text)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-const void *const *sg_functions(void); /* table.c: by index in td_symbols */
+const void *const *sg_functions(void); /* in table.c; indexed like td_symbols */
 
 API CUresult cuGetProcAddress_v2(
 	const char *name, void **ret, int version, uint64_t flags, int *status)
@@ -47,7 +47,10 @@ API CUresult cuGetProcAddress_v2(
 	const struct td_symbol *symbol;
 	int why;
 
-	/* "If the specified CUDA version is greater than the driver version, the API will return CUDA_ERROR_INVALID_VALUE." */
+	/*
+	 * cuda.h: "If the specified CUDA version is greater than the driver version, the API will
+	 * return CUDA_ERROR_INVALID_VALUE."
+	 */
 	if (!name || !ret || flags > 2 || version > TD_SYMBOLS_CUDA_VERSION)
 		return CUDA_ERROR_INVALID_VALUE;
 	symbol = td_symbol_find(name, version, flags);

@@ -1,4 +1,7 @@
-/* The address of every symbol, for cuGetProcAddress. They are declared as data here: only their addresses matter. */
+/*
+ * The address of every exported symbol, for cuGetProcAddress. The symbols are declared as data
+ * because only their addresses are used.
+ */
 const void *const *sg_functions(void);
 
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds) extern const char symbol[];

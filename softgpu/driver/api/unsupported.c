@@ -1,4 +1,7 @@
-/* Every symbol of the driver exists; those that no other file defines say that they are not supported. None pretends. Why: refused.txt. */
+/*
+ * Every symbol of the driver API is exported. Those that no other file defines return
+ * NOT_SUPPORTED; none pretends success. refused.txt has the reasons.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

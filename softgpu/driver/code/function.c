@@ -1,5 +1,6 @@
 /*
- * Functions: what is asked and set about them, occupancy, and the launches of CUDA 3 whose shape and parameters are set beforehand.
+ * Functions: attributes, occupancy, and the CUDA 3 launch calls, which set block shape and
+ * parameters beforehand.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
 		*value = (int)sg_ptx_module_target(function->module->ptx);
 		break;
 	case FUNCTION_MAX_DYNAMIC_SHARED: *value = (int)function->dynamic_shared_max; break;
-	case FUNCTION_CARVEOUT: *value = -1; break; /* the driver's choice */
+	case FUNCTION_CARVEOUT: *value = -1; break; /* -1: the driver chooses */
 	default: *value = 0; break;
 	}
 	return CUDA_SUCCESS;
@@ -87,11 +88,12 @@ API CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
 		return r;
 	if (attribute == FUNCTION_CARVEOUT)
 		return value < -1 || value > 100 ? CUDA_ERROR_INVALID_VALUE
-						 : CUDA_SUCCESS; /* a hint */
+						 : CUDA_SUCCESS; /* only a hint */
 	if (attribute < 0 || attribute >= FUNCTION_N)
 		return CUDA_ERROR_INVALID_VALUE;
+	/* only the maximum dynamic shared memory can be set */
 	if (attribute < FUNCTION_CACHE_MODE_CA)
-		return CUDA_ERROR_INVALID_VALUE; /* of these only the largest dynamic size can be set */
+		return CUDA_ERROR_INVALID_VALUE;
 	if (attribute != FUNCTION_MAX_DYNAMIC_SHARED)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (value < 0 || (uint32_t)value + function->ptx->shared_bytes >
@@ -101,7 +103,7 @@ API CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
 	return CUDA_SUCCESS;
 }
 
-/* Preferences: see device/context_settings.c. */
+/* Preferences have no effect: see device/context_settings.c. */
 static int set_preference(CUfunction handle, int value, int last)
 {
 	struct CUctx_st *context;
@@ -184,7 +186,7 @@ API CUresult cuFuncLoad(CUfunction handle)
 	return named(handle, &context, &function);
 }
 
-/* -- occupancy: src/model/kernel.h says how many blocks fit a multiprocessor -- */
+/* -- occupancy: src/model/kernel.h computes how many blocks fit an SM -- */
 
 typedef size_t (*dynamic_bytes)(int threads);
 
@@ -228,7 +230,10 @@ API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 	return active_blocks(blocks, handle, threads, shared, flags);
 }
 
-/* The block, in whole warps, with which most threads are on a multiprocessor; of equals the largest. */
+/*
+ * Finds the block size, in whole warps, with the most resident threads per SM. Among equals the
+ * largest block wins.
+ */
 static int potential(int *grid, int *block, CUfunction handle, dynamic_bytes bytes_of,
 	size_t shared, int limit, unsigned flags)
 {
@@ -268,7 +273,7 @@ API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CU
 	return potential(grid, block, handle, bytes_of, shared, limit, flags);
 }
 
-/* The most dynamic shared memory with which so many blocks still fit. */
+/* Finds the largest dynamic shared memory with which that many blocks still fit. */
 API CUresult cuOccupancyAvailableDynamicSMemPerBlock(
 	size_t *ret, CUfunction handle, int blocks, int threads)
 {
@@ -298,7 +303,7 @@ API CUresult cuOccupancyAvailableDynamicSMemPerBlock(
 	return CUDA_SUCCESS;
 }
 
-/* Clusters are not there (CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH is 0). */
+/* Clusters are not supported (CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH is 0). */
 static int no_clusters(const int *ret, CUfunction handle, const CUlaunchConfig *config)
 {
 	struct CUctx_st *context;
@@ -420,7 +425,8 @@ static int launch_grid(CUfunction handle, int width, int height, CUstream stream
 			f->legacy.params ? f->legacy.params : none, CU_LAUNCH_PARAM_BUFFER_SIZE,
 			&bytes, CU_LAUNCH_PARAM_END});
 	memcpy(f->legacy.block, block,
-		sizeof(block)); /* it is not another launch that forgets them */
+		/* cuLaunchKernel reset them, but only a program's own call of it should */
+		sizeof(block));
 	return r;
 }
 

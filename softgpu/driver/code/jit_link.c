@@ -1,6 +1,7 @@
 /*
- * The linker, for PTX: what is added is put together, and the image that comes out is PTX too, as there is no machine code here. What needs a
- * compiler (NVVM) or machine code (cubins, objects) is refused.
+ * The linker (cuLink*), for PTX only. Its inputs are concatenated, and the image it returns is PTX
+ * too, as there is no machine code here. Inputs that need a compiler (NVVM) or are machine code
+ * (cubins, objects) are refused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct CUlinkState_st {
 	struct td_list link;
 	char *text;
 	size_t len;
-	bool complete; /* the program has text */
+	bool complete; /* cuLinkComplete has returned text */
 	struct sg_jit jit;
 };
 typedef struct CUlinkState_st *CUlinkState;
@@ -36,7 +37,7 @@ static bool is_live(CUlinkState state)
 	return false;
 }
 
-/* One text behind the other, each with its head: the parser links them (ptx.h). */
+/* Appends a PTX text with its header directives. The parser links several such texts (ptx.h). */
 static int append(CUlinkState state, const char *text, size_t len)
 {
 	size_t n = strnlen(text, len);
@@ -51,7 +52,10 @@ static int append(CUlinkState state, const char *text, size_t len)
 	return CUDA_SUCCESS;
 }
 
-/* Each input is looked at by itself, but names may be others': only what it is is checked. */
+/*
+ * Adds an input after checking its format. The code is parsed at the end, because it may refer to
+ * names in later inputs.
+ */
 static int add(CUlinkState state, int type, const void *data, size_t bytes)
 {
 	struct sg_fatbin_ptx ptx = {.text = data, .len = bytes};
@@ -99,10 +103,10 @@ API CUresult cuLinkCreate_v2(unsigned count, int *options, void **values, CUlink
 API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t bytes,
 	const char *name, unsigned count, int *options, void **values)
 {
-	struct sg_jit unused; /* what is wrong is found when all is there */
+	struct sg_jit unused; /* errors are found by cuLinkComplete, when all inputs are there */
 	int r = sg_ready();
 
-	(void)name; /* of log messages, which there are none of */
+	(void)name; /* only used in log messages, and none are written here */
 	if (!r)
 		r = sg_jit_read(count, options, values, &unused);
 	if (r)
@@ -128,7 +132,7 @@ API CUresult cuLinkAddFile_v2(
 	return r;
 }
 
-/* "The memory for cubinOut is owned by the linker and freed by cuLinkDestroy." */
+/* cuda.h: "The memory for cubinOut is owned by the linker and freed by cuLinkDestroy." */
 API CUresult cuLinkComplete(CUlinkState state, void **image, size_t *bytes)
 {
 	struct sg_ptx_module *ptx;
@@ -145,7 +149,7 @@ API CUresult cuLinkComplete(CUlinkState state, void **image, size_t *bytes)
 		r = sg_ptx_load(state->text, state->len, sg_device_sm(0), &state->jit, &ptx);
 	if (!r) {
 		sg_ptx_module_free(ptx);
-		state->complete = true; /* adding more could move it */
+		state->complete = true; /* adding more could move the text */
 		*image = state->text;
 		if (bytes)
 			*bytes = state->len + 1;

@@ -1,4 +1,4 @@
-/* See jit_options.h. */
+/* Implements jit_options.h. */
 #include "softgpu/driver/code/jit_options.h"
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ enum {
 	CU_JIT_NUM_OPTIONS = 35,
 };
 
-/* The value of an option; NULL: it was not given. */
+/* Returns where the option's value is, or NULL if the option was not given. */
 static void **value_of(unsigned count, const int *options, void **values, int option)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -25,7 +25,10 @@ static void **value_of(unsigned count, const int *options, void **values, int op
 	return NULL;
 }
 
-/* A buffer and its size, which come as two options; "on output ... the amount of the buffer used". */
+/*
+ * Reads a log buffer and its size, which are two separate options. cuda.h: "on output ... the
+ * amount of the buffer used".
+ */
 static void read_log(
 	unsigned count, const int *options, void **values, int buffer, struct sg_jit *ret)
 {
@@ -54,7 +57,7 @@ int sg_jit_read(unsigned count, const int *options, void **values, struct sg_jit
 	read_log(count, options, values, CU_JIT_ERROR_LOG_BUFFER, ret);
 	wall_time = value_of(count, options, values, CU_JIT_WALL_TIME);
 	if (wall_time)
-		memset(wall_time, 0, sizeof(float)); /* milliseconds */
+		memset(wall_time, 0, sizeof(float)); /* in milliseconds */
 	return CUDA_SUCCESS;
 }
 

@@ -1,4 +1,7 @@
-/* Launches. A kernel is interpreted by its stream's worker while the server already counts its time. */
+/*
+ * Kernel launches. The stream's worker interprets the kernel, while the server already counts its
+ * modelled time.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +19,16 @@ struct launch_work {
 	uint64_t function_id;
 	uint32_t grid[3], block[3], shared;
 	bool cooperative;
-	/* while running */
+	/* valid while it runs */
 	struct CUctx_st *context;
 	struct sg_touch *touches;
 	size_t touch_count, touch_room;
 	char params[];
 };
 
-/* Notes the managed page of an access; the last run grows when pages follow each other. */
+/*
+ * Records that a kernel accessed a managed page. Accesses to consecutive pages extend the last run.
+ */
 static void note_touch(struct launch_work *launch, uint32_t range, uint64_t page, bool write)
 {
 	struct sg_touch *last =
@@ -41,8 +46,11 @@ static void note_touch(struct launch_work *launch, uint32_t range, uint64_t page
 		size_t room = launch->touch_room ? 2 * launch->touch_room : 64;
 		struct sg_touch *bigger = realloc(launch->touches, room * sizeof(*bigger));
 
+		/*
+		 * without memory the paging model misses a page; the kernel's result is unaffected
+		 */
 		if (!bigger)
-			return; /* a page less in the model, none in the effect */
+			return;
 		launch->touches = bigger;
 		launch->touch_room = room;
 	}
@@ -69,7 +77,7 @@ static bool translate(void *arg, uint64_t address, uint32_t bytes, enum sg_ptx_a
 	ret->is_host = allocation.kind == SG_MEMORY_PINNED;
 	ret->first = allocation.base;
 	ret->last = allocation.base + allocation.bytes - 1;
-	/* Pages move to their home GPU only: others reach them across the link. */
+	/* A managed page migrates to its home GPU only. Other GPUs access it across the link. */
 	ret->is_remote = allocation.kind == SG_MEMORY_MANAGED &&
 			 allocation.device != launch->context->device;
 	if (allocation.kind == SG_MEMORY_MANAGED && !ret->is_remote) {
@@ -78,7 +86,10 @@ static bool translate(void *arg, uint64_t address, uint32_t bytes, enum sg_ptx_a
 		ret->first = allocation.base + first * page;
 		if (ret->last > ret->first + page - 1)
 			ret->last = ret->first + page - 1;
-		/* An access across a page's end is within the allocation: let it see both. */
+		/*
+		 * An aligned access across a page boundary is legal, so it gets a range that covers
+		 * both pages.
+		 */
 		if (address + bytes - 1 > ret->last)
 			ret->last = address + bytes - 1;
 	}
@@ -86,7 +97,10 @@ static bool translate(void *arg, uint64_t address, uint32_t bytes, enum sg_ptx_a
 	return true;
 }
 
-/* A kernel that looks at host memory runs on the wall clock: it waits when it is ahead and catches up when it is behind. */
+/*
+ * A kernel that accesses host memory is synchronised with wall time: it sleeps if its virtual time
+ * is ahead, and its virtual time jumps forward if it is behind.
+ */
 static uint64_t host_sync(void *arg, uint64_t virtual_ns)
 {
 	uint64_t now = td_time_now_ns();
@@ -98,7 +112,7 @@ static uint64_t host_sync(void *arg, uint64_t virtual_ns)
 	return virtual_ns;
 }
 
-/* printf() in a kernel comes out where CUDA's does. */
+/* Kernel printf() writes to stdout, as in CUDA. */
 static void print(void *arg, const char *text, size_t len)
 {
 	(void)arg;
@@ -131,7 +145,7 @@ static int report_touches(struct sg_op *op, const struct launch_work *launch)
 	return CUDA_SUCCESS;
 }
 
-/* Roofline over the link too: what a kernel reads and writes across it cannot go faster. */
+/* The roofline model, extended by the link: remote accesses cannot be faster than the link. */
 static uint64_t length_of(const struct td_gpu_spec *spec, const struct sg_ptx_result *result)
 {
 	const struct td_moves moves = {.remote_bytes = result->remote_bytes};
@@ -154,7 +168,7 @@ static uint32_t slots_of(const struct sg_device *device, const struct launch_wor
 	return device->spec.sm_count * (each ? each : 1);
 }
 
-/* The share of the SMs that get a block. */
+/* Returns the share of the SMs that get at least one block, in ppm. */
 static uint32_t sms_of(const struct sg_device *device, const struct launch_work *launch)
 {
 	uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2],
@@ -164,8 +178,9 @@ static uint32_t sms_of(const struct sg_device *device, const struct launch_work 
 }
 
 /*
- * Since when it could have begun, on a GPU that has its queue itself; 0: now, or too long ago. Nodes of a graph are not told apart from what their launch
- * waited for.
+ * Returns since when the kernel could have started on a GPU that fetches work from its queue
+ * itself. 0 means now, or that it was too long ago. Work with dependencies, such as a graph's
+ * launch, also returns 0, because their end is not known here.
  */
 static uint64_t next_since_ns(const struct CUstream_st *stream, const struct sg_work *work)
 {
@@ -245,7 +260,7 @@ static int check_dimensions(
 	return CUDA_SUCCESS;
 }
 
-/* Parameters come as an array of pointers, or as one buffer named in `extra`. */
+/* Kernel parameters come as an array of pointers, or as one buffer in `extra`. */
 static int gather_params(
 	const struct sg_ptx_function *function, void **params, void **extra, char *out)
 {
@@ -384,19 +399,29 @@ static int launch(const CUlaunchConfig *config, CUfunction handle, void **params
 	struct sg_work *work;
 	int r = sg_stream_find(config->hStream, ptsz, &stream);
 
-	/* A function is of its context; "the context to launch [a CUkernel] on will ... be taken from the specified stream" (cuLaunchKernel). */
+	/*
+	 * The context of a CUfunction must be the stream's. For a CUkernel cuda.h says: "the
+	 * context to launch [a CUkernel] on will ... be taken from the specified stream"
+	 * (cuLaunchKernel).
+	 */
 	if (!r && stream->context != sg_current_or_null())
 		r = sg_kernel_function(stream->context, handle, &handle);
 	if (!r)
 		r = make_launch(stream->context, config, handle, params, extra, cooperative, &work);
-	/* "invalidates the persistent function state set through ... deprecated APIs": cuLaunch has to be given it anew. */
+	/*
+	 * cuda.h: cuLaunchKernel "invalidates the persistent function state set through ...
+	 * deprecated APIs", so cuLaunch needs it set again.
+	 */
 	if (!r)
 		memset(((struct launch_work *)work)->function->legacy.block, 0,
 			sizeof(((struct launch_work *)work)->function->legacy.block));
 	return r ? r : sg_stream_submit(stream, work, NULL);
 }
 
-/* Attributes that only say how to be faster change nothing here; those that change what happens and are not there are refused. */
+/*
+ * Attributes that are only performance hints are ignored. Attributes that change behaviour and are
+ * not implemented are refused.
+ */
 static int read_attributes(const CUlaunchConfig *config, bool *ret_cooperative)
 {
 	*ret_cooperative = false;

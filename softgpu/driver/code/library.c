@@ -1,6 +1,7 @@
 /*
- * Libraries: code that belongs to no context. A library becomes a module of each context in which one of its kernels or variables is first
- * asked for. Managed variables exist once, for all of these modules.
+ * Libraries: code that belongs to no context (cuLibrary*). A library is loaded as a module into
+ * each context in which one of its kernels or variables is first used. Its managed variables exist
+ * once and are shared by these modules.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 
 struct CUkern_st {
 	struct CUlib_st *library;
-	const struct sg_ptx_function *ptx; /* of library->ptx */
-	int dynamic_shared[SG_GPU_MAX];    /* set for a device; -1: not */
+	const struct sg_ptx_function *ptx; /* points into library->ptx */
+	int dynamic_shared[SG_GPU_MAX];    /* set for that device; -1: not set */
 };
 
 struct loaded {
@@ -24,22 +25,22 @@ struct CUlib_st {
 	struct td_list link, loaded;
 	char *text;
 	size_t len;
-	struct sg_ptx_module *ptx; /* to ask: never run */
+	struct sg_ptx_module *ptx; /* for queries, never run */
 	struct CUkern_st *kernels;
 	unsigned kernel_count;
-	uint64_t *managed; /* by index of the variables; 0: not managed */
+	uint64_t *managed; /* addresses by variable index; 0: not managed */
 	size_t variable_count;
-	bool unloading; /* nobody finds it any more */
+	bool unloading; /* it can no longer be found by its handle */
 };
 
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 
-/* sg_graph_lock comes before it, a context's lock after it. Nobody waits for work with it. */
+/* Lock order: sg_graph_lock > lock > context->lock. It is never held while waiting for work. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct td_list libraries = {&libraries, &libraries};
 
-/* -- lock is held -- */
+/* -- called with lock held -- */
 
 static struct CUlib_st *find_library(CUlibrary handle)
 {
@@ -134,7 +135,7 @@ void sg_library_context_gone(struct CUctx_st *context)
 			if (loaded->context != context)
 				continue;
 			td_list_remove(&loaded->link);
-			free(loaded); /* the module goes as all modules of the context do */
+			free(loaded); /* the context frees the module with its other modules */
 		}
 	}
 	pthread_mutex_unlock(&lock);
@@ -202,7 +203,7 @@ static int list_kernels(struct CUlib_st *library)
 	return CUDA_SUCCESS;
 }
 
-/* All devices of a server are alike, so the first one's code is everybody's. */
+/* All devices of a server have the same architecture, so code for the first one serves all. */
 static int load(CUlibrary *ret, const void *image, const struct sg_jit *jit)
 {
 	struct CUlib_st *library;
@@ -246,7 +247,7 @@ static int load(CUlibrary *ret, const void *image, const struct sg_jit *jit)
 
 #define OPTION_N 2 /* CU_LIBRARY_NUM_OPTIONS */
 
-/* Options of loading are hints; only those of cuda.h. */
+/* The options of cuda.h are accepted; they are hints and have no effect. Others are refused. */
 static int check_options(const int *options, void *const *values, unsigned count)
 {
 	if (count && (!options || !values))
@@ -286,7 +287,10 @@ API CUresult cuLibraryLoadFromFile(CUlibrary *ret, const char *path, int *jit_op
 	return r;
 }
 
-/* One of the contexts that have it and were not waited for; NULL: none. lock is held. */
+/*
+ * Called with lock held. Returns a context that has the library loaded and was not waited for yet,
+ * or NULL.
+ */
 static struct CUctx_st *take_unwaited(struct CUlib_st *library)
 {
 	struct td_list *it;
@@ -303,8 +307,9 @@ static struct CUctx_st *take_unwaited(struct CUlib_st *library)
 }
 
 /*
- * Nobody finds it from now on; then its contexts are waited for, without the lock: host functions that they run may use libraries. A context
- * may go meanwhile and takes its module with it; its struct stays.
+ * The handle becomes invalid first. Then the work of each context that has the library is waited
+ * for, without the lock, because host functions in that work may use other libraries. A context
+ * that is destroyed meanwhile frees its module; its struct stays.
  */
 API CUresult cuLibraryUnload(CUlibrary handle)
 {
@@ -333,10 +338,13 @@ API CUresult cuLibraryUnload(CUlibrary handle)
 	return library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* -- what is asked about a library: ask() runs with lock held, and with the current context where it needs one -- */
+/*
+ * -- queries of a library: ask() runs with lock held, and gets the current context if it needs one
+ * --
+ */
 
 struct question {
-	struct CUctx_st *context; /* the current one, if it is needed */
+	struct CUctx_st *context; /* the current context, if needed */
 	const char *name;
 	void *out;
 	CUdeviceptr *address;
@@ -359,7 +367,7 @@ static int ask_library(CUlibrary handle, struct question *q,
 	return r;
 }
 
-/* sg.lock comes before lock, so the context is looked for first. */
+/* Finds the context first, because sg.lock must be taken before lock. */
 static int ask_in_context(CUlibrary handle, struct question *q,
 	int (*ask)(struct CUlib_st *library, struct question *q))
 {
@@ -546,7 +554,7 @@ API CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t *offset,
 		kernel_param);
 }
 
-/* Numbers as in function.c. */
+/* Attribute numbers as in function.c. */
 static int kernel_get(struct CUkern_st *kernel, struct kernel_question *q)
 {
 	const struct sg_ptx_function *ptx = kernel->ptx;

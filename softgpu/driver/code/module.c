@@ -1,4 +1,7 @@
-/* Modules: images, their functions and variables. Functions are in function.c, libraries in library.c, launching in launch.c. */
+/*
+ * Modules: images, their functions and variables. Functions are in function.c, libraries in
+ * library.c, launches in launch.c.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +15,10 @@
 #include "softgpu/ptx/ptx.h"
 
 #define MODULE_MAGIC 0x73676d6f64ull
-#define PTX_VERSION  90u /* 9.0: what CUDA 13.0 knows */
+#define PTX_VERSION  90u /* PTX 9.0 is the newest that CUDA 13.0 accepts */
 #define ELF_MAGIC    "\177ELF"
 
-/* Machine code is for GPUs. */
+/* Cubins contain machine code, which softgpu cannot run. */
 static int refuse_cubin(const void *image)
 {
 	struct sg_cubin cubin;
@@ -103,7 +106,7 @@ static int fill_variable(const struct CUmod_st *module, size_t i)
 	int r;
 
 	if (module->managed && module->managed[i])
-		return CUDA_SUCCESS; /* the library's: filled when it was loaded */
+		return CUDA_SUCCESS; /* a library fills its managed variables when it is loaded */
 	bytes = calloc(1, variable->size + 1);
 	if (!bytes)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -113,7 +116,7 @@ static int fill_variable(const struct CUmod_st *module, size_t i)
 	return r;
 }
 
-/* Gives each variable memory and its initial bytes. */
+/* Allocates each variable and copies its initial bytes. */
 static int place_variables(struct CUmod_st *module)
 {
 	int r = CUDA_SUCCESS;
@@ -315,7 +318,7 @@ API CUresult cuModuleUnload(CUmodule handle)
 	if (r)
 		return r;
 	module = find_module(context, handle);
-	/* A library's module goes with the library (cuLibraryGetModule). */
+	/* A library's module cannot be unloaded by itself (cuLibraryGetModule). */
 	if (!module || module->managed)
 		return CUDA_ERROR_INVALID_HANDLE;
 	r = sg_context_synchronize(context);
@@ -354,7 +357,7 @@ int sg_module_function(struct CUmod_st *module, const struct sg_ptx_function *pt
 	return function ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The module that a call names, in the current context. */
+/* Finds a module of the current context. */
 static int named(CUmodule handle, struct CUmod_st **ret)
 {
 	struct CUctx_st *context;
@@ -418,7 +421,7 @@ API CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned count, C
 	return r;
 }
 
-/* There are no textures and surfaces, so no module has a reference to one. */
+/* Textures and surfaces are not supported, so no module has references to them. */
 static int no_reference(void *ret, CUmodule handle, const char *name)
 {
 	struct CUmod_st *module;
@@ -472,6 +475,6 @@ API CUresult cuModuleGetLoadingMode(int *mode)
 {
 	if (!mode)
 		return CUDA_ERROR_INVALID_VALUE;
-	*mode = 1; /* eager */
+	*mode = 1; /* modules are loaded eagerly */
 	return CUDA_SUCCESS;
 }

@@ -1,10 +1,13 @@
-/* Batches of copies. All of a batch is checked before any of it is queued; it then runs in order, which the calls do not promise. */
+/*
+ * Batches of copies. The whole batch is checked before any copy is queued. The copies run in order,
+ * although the API does not promise an order.
+ */
 #include <stdlib.h>
 
 #include "softgpu/driver/copy/copy.h"
 #include "softgpu/driver/copy/copy_abi.h"
 
-/* "hStream ... must not be the legacy NULL stream": also not by its other name. */
+/* cuda.h: "hStream ... must not be the legacy NULL stream". CU_STREAM_LEGACY is refused too. */
 static int batch_stream(CUstream handle, bool ptsz, struct CUstream_st **ret)
 {
 	int r = sg_stream_find(handle, ptsz, ret);
@@ -16,7 +19,10 @@ static int batch_stream(CUstream handle, bool ptsz, struct CUstream_st **ret)
 	return sg_stream_is_capturing(*ret) ? sg_capture_refuse(*ret) : CUDA_SUCCESS;
 }
 
-/* Queues all of them, or frees them; waits for the last where a source or target is pageable. */
+/*
+ * Queues all operations, or frees them after an error r. With `wait`, which is set if memory is
+ * pageable, it waits for the last one.
+ */
 static int submit(
 	struct CUstream_st *stream, struct sg_work **works, size_t count, bool wait, int r)
 {
@@ -53,7 +59,7 @@ static int make(const CUDA_MEMCPY3D *copy, struct sg_work **ret, bool *wait)
 	return r;
 }
 
-/* Indices begin with 0 and grow; each set of attributes holds from its index on. */
+/* The indices must start with 0 and increase. Each set of attributes applies from its index on. */
 static int check_attributes(const CUmemcpyAttributes *attributes, const size_t *indices,
 	size_t attribute_count, size_t count, bool *wait)
 {
@@ -79,7 +85,7 @@ static int copy_batch(const CUdeviceptr *to, const CUdeviceptr *from, const size
 	int r = batch_stream(handle, ptsz, &stream);
 
 	if (fail)
-		*fail = SIZE_MAX; /* "if the error isn't specific to any operation" */
+		*fail = SIZE_MAX; /* cuda.h: "if the error isn't specific to any operation" */
 	if (!r && (!to || !from || !bytes || !count))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
@@ -121,7 +127,7 @@ SG_BOTH(cuMemcpyBatchAsync_v2,
 	copy_batch(
 		to, from, bytes, count, attributes, indices, attribute_count, NULL, stream, true))
 
-/* Row lengths and extents count elements: of the array if there is one, else bytes. */
+/* Row lengths and extents are in elements: those of the array if there is one, otherwise bytes. */
 static unsigned element_bytes(const CUDA_MEMCPY3D_BATCH_OP *op)
 {
 	CUarray array = op->src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY   ? op->src.op.array.array
@@ -141,11 +147,11 @@ static int check_operand(const CUmemcpy3DOperand *operand)
 							       : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* 0 as a row's length or a layer's height: as the extent. */
+/* A row length or layer height of 0 means that of the extent. */
 static int describe(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
 {
 	size_t each = element_bytes(op), row = op->extent.width, rows = op->extent.height;
-	static const size_t most = SIZE_MAX / 64; /* elements have 16 bytes at most */
+	static const size_t most = SIZE_MAX / 64; /* leaves room for elements of up to 16 bytes */
 
 	if (check_operand(&op->src) || check_operand(&op->dst) || check_order(op->srcAccessOrder) ||
 		op->flags > 1 || row > most)

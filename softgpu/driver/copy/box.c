@@ -1,7 +1,8 @@
 /*
- * Copies in rows and slices, between memory and arrays. All forms become cuda.h's 3D copy, which becomes two sides and an extent.
- *
- * A copy that waits is over when its call returns; an asynchronous one from or to pageable memory is too, which cuda.h allows.
+ * Rectangular copies, between memory and arrays. All forms are converted to cuda.h's CUDA_MEMCPY3D,
+ * which becomes two sides and an extent.
+ * A synchronous copy is complete when its call returns. So is an asynchronous copy from or to
+ * pageable memory, which cuda.h allows.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ struct box_work {
 	CUDA_MEMCPY3D params;
 };
 
-/* One side as cuda.h describes it. */
+/* One side of a copy, as cuda.h describes it. */
 struct described {
 	size_t x, y, z, lod;
 	int type;
@@ -25,7 +26,7 @@ struct described {
 	size_t pitch, height;
 };
 
-/* at + count <= limit, whatever they are */
+/* Computes at + count <= limit without overflow. */
 static bool is_within(size_t at, size_t count, size_t limit)
 {
 	return at <= limit && count <= limit - at;
@@ -41,7 +42,7 @@ static int array_side(
 		return CUDA_ERROR_INVALID_HANDLE;
 	rows = array->height ? array->height : 1;
 	slices = array->depth ? array->depth : 1;
-	/* "srcXInBytes must be evenly divisible by the array element size." */
+	/* cuda.h: "srcXInBytes must be evenly divisible by the array element size." */
 	if (d->x % array->element_bytes || width % array->element_bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!is_within(d->x, width, array->width * array->element_bytes) ||
@@ -55,7 +56,7 @@ static int array_side(
 	return CUDA_SUCCESS;
 }
 
-/* *ret += count * each; false: that is no number of bytes. */
+/* Computes *ret += count * each. Returns false on overflow. */
 static bool advance(uint64_t *ret, uint64_t count, uint64_t each)
 {
 	uint64_t bytes;
@@ -64,7 +65,10 @@ static bool advance(uint64_t *ret, uint64_t count, uint64_t each)
 	       !__builtin_add_overflow(*ret, bytes, ret);
 }
 
-/* "If specified, srcPitch must be greater than or equal to WidthInBytes + srcXInBytes, and ... srcHeight ... to Height + srcY" */
+/*
+ * cuda.h: "If specified, srcPitch must be greater than or equal to WidthInBytes + srcXInBytes, and
+ * ... srcHeight ... to Height + srcY".
+ */
 static bool has_good_rows(const struct described *d, size_t width, size_t height, size_t depth)
 {
 	bool rows = height > 1 || depth > 1 || d->y || d->z, slices = depth > 1 || d->z;
@@ -105,7 +109,7 @@ static int side_of(
 	const struct described *d, size_t width, size_t height, size_t depth, struct sg_side *ret)
 {
 	if (d->lod)
-		return CUDA_ERROR_INVALID_VALUE; /* "must be set to 0" */
+		return CUDA_ERROR_INVALID_VALUE; /* cuda.h: "must be set to 0" */
 	switch (d->type) {
 	case CU_MEMORYTYPE_ARRAY: return array_side(d, width, height, depth, ret);
 	case CU_MEMORYTYPE_HOST:
@@ -127,7 +131,7 @@ int sg_box_of(const CUDA_MEMCPY3D *c, struct sg_box *ret)
 	*ret = (struct sg_box){.width = c->WidthInBytes, .height = c->Height, .depth = c->Depth};
 	if (!ret->width || !ret->height || !ret->depth)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* bytes of all of it: what the server is told */
+	/* The server is told the total number of bytes, so it must not overflow. */
 	if (__builtin_mul_overflow(ret->width, ret->height, &bytes) ||
 		__builtin_mul_overflow(bytes, ret->depth, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -237,7 +241,7 @@ static int copy_3d(const CUDA_MEMCPY3D *copy, CUstream handle, bool ptsz, bool w
 	return r || !wait ? r : sg_stream_wait_ticket(stream, ticket);
 }
 
-/* The 2D copy is a 3D copy of one slice. */
+/* A 2D copy is a 3D copy of one slice. */
 static int copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool ptsz, bool wait)
 {
 	CUDA_MEMCPY3D copy;
@@ -290,7 +294,10 @@ API CUresult cuMemcpy3D_v2_ptds(const CUDA_MEMCPY3D *copy)
 	return copy_3d(copy, NULL, true, true);
 }
 
-/* Contexts say which device a pointer belongs to; with one address space the pointer says so by itself. */
+/*
+ * The contexts would tell the devices of the pointers. With unified addressing the pointers tell
+ * that themselves.
+ */
 static int copy_3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream, bool ptsz, bool wait)
 {
 	CUDA_MEMCPY3D copy;
@@ -299,7 +306,8 @@ static int copy_3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream, bool ptsz,
 		return copy_3d(NULL, stream, ptsz, wait);
 	if (!sg_context_is_live(c->srcContext) || !sg_context_is_live(c->dstContext))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	memcpy(&copy, c, sizeof(copy)); /* the contexts are where the other has reserved fields */
+	/* the contexts replace reserved fields of the other struct */
+	memcpy(&copy, c, sizeof(copy));
 	copy.reserved0 = copy.reserved1 = NULL;
 	return copy_3d(&copy, stream, ptsz, wait);
 }
@@ -323,10 +331,10 @@ API CUresult cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *copy)
 SG_BOTH(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER *copy, CUstream stream),
 	copy_3d_peer(copy, stream, false, false), copy_3d_peer(copy, stream, true, false))
 
-/* -- one-dimensional arrays: offsets in bytes -- */
+/* -- one-dimensional arrays; offsets are in bytes -- */
 
 struct end {
-	CUarray array; /* or */
+	CUarray array; /* the array, unless type says that it is memory */
 	int type;
 	const void *host;
 	CUdeviceptr device;

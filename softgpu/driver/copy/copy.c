@@ -1,8 +1,8 @@
 /*
- * Copies of one row, and sets. A copy is queued in its stream; the synchronous forms wait for it. Rectangles are in box.c.
- *
- * Pageable host memory: a copy to the device returns after the source was staged; a copy to the host returns when the bytes are there
- * (cuda.h, "API synchronization behavior").
+ * Copies of one row, and memsets. A copy is queued in its stream, and the synchronous calls wait
+ * for it. Rectangular copies are in box.c.
+ * Pageable host memory: a copy to the device returns after the source was staged; a copy to the
+ * host returns when the bytes have arrived (cuda.h, "API synchronization behavior").
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 
 struct copy_work {
 	struct sg_work work;
-	uint64_t target, source, bytes;
+	uint64_t target, source, bytes; /* bytes: of one row */
 	struct sg_where to, from;
 	enum sg_engine engine;
 	uint32_t flags;
 	void *staged;
-	/* sets */
+	/* for memsets: */
 	bool set;
-	uint64_t pattern, pitch, rows; /* bytes: of one row */
+	uint64_t pattern, pitch, rows;
 	unsigned pattern_bytes;
 };
 
@@ -87,7 +87,10 @@ int sg_locate(uint64_t address, uint64_t bytes, struct sg_where *ret)
 	*ret = (struct sg_where){SG_ON_HOST, 0, NULL};
 	if (!sg_is_device_address(address))
 		return CUDA_SUCCESS;
-	/* Several mappings side by side are one range to a copy; on the host only if all of it is. */
+	/*
+	 * Adjacent mappings are one range for a copy. It counts as host memory only if all of it
+	 * is.
+	 */
 	ret->place = SG_ON_HOST_PINNED;
 	while (bytes) {
 		uint64_t n;
@@ -150,7 +153,7 @@ static int make_copy(uint64_t target, uint64_t source, uint64_t bytes, struct co
 	return CUDA_SUCCESS;
 }
 
-/* In a graph, pageable memory is read and written when the graph runs. */
+/* A captured copy accesses pageable memory when the graph runs. */
 static int copy_in(
 	struct CUstream_st *stream, uint64_t target, uint64_t source, uint64_t bytes, bool wait)
 {
@@ -181,7 +184,7 @@ static int copy_in(
 
 enum direction { TO_DEVICE, TO_HOST, IN_DEVICE, ANY };
 
-/* The pointers that a call says are device pointers must be. */
+/* Checks that the pointers which the call declares as device pointers are such. */
 static int check_direction(enum direction direction, uint64_t target, uint64_t source)
 {
 	struct sg_allocation allocation;
@@ -253,7 +256,7 @@ API CUresult cuMemcpyAsync_ptsz(
 	return copy_call(ANY, target, source, bytes, stream, true, false);
 }
 
-/* With one address space the pointers say whose memory it is; the contexts have to be there all the same. */
+/* With unified addressing the pointers tell their devices, but the contexts must still be valid. */
 static int copy_peer(CUdeviceptr target, CUcontext to, CUdeviceptr source, CUcontext from,
 	size_t bytes, CUstream stream, bool ptsz, bool wait)
 {
@@ -283,7 +286,7 @@ SG_BOTH(cuMemcpyPeerAsync,
 struct set {
 	uint64_t target, pattern;
 	unsigned pattern_bytes;
-	size_t width, rows, pitch; /* width: patterns */
+	size_t width, rows, pitch; /* width: in patterns */
 };
 
 static int make_set(const struct set *set, struct copy_work **ret)
@@ -319,7 +322,9 @@ static int make_set(const struct set *set, struct copy_work **ret)
 	return CUDA_SUCCESS;
 }
 
-/* Sets return at once, the synchronous ones too: they are ordered, not awaited (cuda.h). */
+/*
+ * Memsets return at once, even the synchronous calls: they are ordered but not waited for (cuda.h).
+ */
 static int set_call(const struct set *set, CUstream handle, bool ptsz)
 {
 	struct CUstream_st *stream;
@@ -372,7 +377,9 @@ static bool is_same_place(struct sg_where a, struct sg_where b)
 	return a.place == b.place && a.device == b.device && a.context == b.context;
 }
 
-/* "For 2d memsets, all dimension changes are rejected. For 1d memsets, changes in height". */
+/*
+ * cuda.h: "For 2d memsets, all dimension changes are rejected. For 1d memsets, changes in height".
+ */
 static bool is_same_shape(const struct copy_work *a, const struct copy_work *b)
 {
 	return a->rows == b->rows &&
@@ -380,7 +387,7 @@ static bool is_same_shape(const struct copy_work *a, const struct copy_work *b)
 					a->pattern_bytes == b->pattern_bytes));
 }
 
-/* A copy of one row may be of either kind: captured, or described as a box. */
+/* A copy of one row exists in two forms: as a captured copy_work, or as a box. */
 static struct sg_box box_of(const struct sg_work *work)
 {
 	const struct copy_work *copy = (const struct copy_work *)work;

@@ -1,4 +1,7 @@
-/* Structs and numbers of cuda.h (13.0; 12.x has the same) for arrays, rectangular copies and batches of copies. */
+/*
+ * Structs and constants of cuda.h for arrays, rectangular copies and batches of copies. They are
+ * the same in CUDA 12.x and 13.0.
+ */
 #pragma once
 
 #include "cuda/types.h"

@@ -1,8 +1,9 @@
 /*
- * Checkpoints of processes, this one or others. The calls ask the server (softgpu/server/checkpoint.c); a process that is locked holds up its
- * calls here, lets its work end, and says so.
- *
- * cuCheckpointProcessGetRestoreThreadId is not there: nothing in the process has to be done by a thread of its own.
+ * Checkpoints of this process or another (cuCheckpointProcess*). The calls ask the server
+ * (softgpu/server/checkpoint.c). A process that is to be locked blocks its CUDA calls here, waits
+ * until its work has ended, and reports that.
+ * cuCheckpointProcessGetRestoreThreadId is not implemented, because no thread of the process takes
+ * part in a restore here.
  */
 #include <string.h>
 #include <time.h>
@@ -16,13 +17,13 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool locked; /* lock */
+static bool locked; /* guarded by lock */
 
-/* -- as the process that is meant -- */
+/* -- in the process that is checkpointed -- */
 
 void sg_checkpoint_pass(unsigned symbol)
 {
-	/* They are about processes: one may unlock itself. */
+	/* Calls of the checkpoint API pass, because a process may unlock itself. */
 	if (symbol >= TD_SYMBOL_cuCheckpointProcessCheckpoint &&
 		symbol <= TD_SYMBOL_cuCheckpointProcessUnlock)
 		return;
@@ -32,7 +33,10 @@ void sg_checkpoint_pass(unsigned symbol)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What has been submitted ends. sg.lock is not held for that long: who gives up waiting lets the calls go on. */
+/*
+ * Waits for all submitted work and reports to the server. sg.lock is not held meanwhile, so calls
+ * continue if the asker gives up and unlocks.
+ */
 static void *drain(void *arg)
 {
 	struct sg_msg msg = {.type = SG_LOCKED};
@@ -51,7 +55,7 @@ static void set_locked(bool on)
 	locked = on;
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
-	/* In the receiving thread nothing may wait. */
+	/* The receiving thread must not block, so another thread waits. */
 	if (on && pthread_create(&thread, NULL, drain, NULL) == 0)
 		pthread_detach(thread);
 }
@@ -69,7 +73,7 @@ void sg_checkpoint_notice(const struct sg_msg *msg)
 	}
 }
 
-/* -- as the one who asks -- */
+/* -- in the process that asks for a checkpoint -- */
 
 struct lock_args {
 	unsigned timeout_ms, reserved0;
@@ -125,7 +129,10 @@ API CUresult cuCheckpointProcessGetState(int pid, int *state)
 	return r;
 }
 
-/* "CUDA_ERROR_NOT_READY ... timed out": the process runs on then. 0: no limit. */
+/*
+ * cuda.h: "CUDA_ERROR_NOT_READY ... timed out". The process continues to run in that case. A
+ * timeout of 0 means no limit.
+ */
 static int wait_locked(int pid, unsigned timeout_ms)
 {
 	const struct timespec pause = {0, LOOK_EVERY_NS};
@@ -153,7 +160,7 @@ API CUresult cuCheckpointProcessLock(int pid, const struct lock_args *args)
 	return r ? r : wait_locked(pid, args ? args->timeout_ms : 0);
 }
 
-/* What moves takes its time on the link. */
+/* Waits for the time that copying the bytes over the link takes. */
 static void take_time(uint64_t bytes)
 {
 	uint64_t ns = (uint64_t)((double)bytes * 1e9 / (double)sg.devices[0].info.link_bytes_per_s);
@@ -175,7 +182,10 @@ API CUresult cuCheckpointProcessCheckpoint(int pid, const void *args)
 	return r;
 }
 
-/* The server's number of it: the process that is meant may see other GPUs than this one. */
+/*
+ * Returns the server's number of the GPU. It is not a device ordinal, because the checkpointed
+ * process may see other GPUs than this one.
+ */
 static int gpu_of(const CUuuid *uuid)
 {
 	for (uint32_t i = 0; i < sg.gpu_count; i++)
@@ -184,7 +194,10 @@ static int gpu_of(const CUuuid *uuid)
 	return -1;
 }
 
-/* "it must contain every checkpointed GPU": here every one of the server, but those that stay where they are may be left out. */
+/*
+ * cuda.h: "it must contain every checkpointed GPU". Here that means every GPU of the server, but
+ * GPUs that are not exchanged may be left out.
+ */
 static int make_map(const struct restore_args *args, uint64_t *map)
 {
 	*map = SG_REMAP_NOTHING;

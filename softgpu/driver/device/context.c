@@ -1,4 +1,7 @@
-/* Contexts: created and primary, the per-thread stack, death by a fault, destruction. */
+/*
+ * Contexts: created and primary ones, the per-thread stack, errors that kill a context,
+ * destruction.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +14,7 @@
 
 #define MAGIC     0x7367637478ull
 #define STACK_MAX 32
-#define DRAIN_S   10 /* what is queued in a context that is destroyed has so long */
+#define DRAIN_S   10 /* seconds that queued work has to end when its context is destroyed */
 
 static _Thread_local struct {
 	struct CUctx_st *entry[STACK_MAX];
@@ -69,7 +72,10 @@ int sg_current_unsafe(struct CUctx_st **ret)
 	return r ? r : sg_capture_check_unsafe();
 }
 
-/* What the kernel driver would log: 31 an MMU fault, 13 an exception of the engine; 0: nothing, or what injected it said so. */
+/*
+ * Returns the XID that the kernel driver would log: 31 for an MMU fault, 13 for an exception of the
+ * graphics engine. 0 means nothing is logged here; injected faults log their own.
+ */
 static uint32_t xid_of(int error)
 {
 	switch (error) {
@@ -86,7 +92,10 @@ void sg_context_kill(struct CUctx_st *context, int error)
 {
 	int none = CUDA_SUCCESS;
 
-	/* Nothing has an effect any more: what runs or polls in other streams is not to be waited for. */
+	/*
+	 * No work of this context has an effect any more, so kernels that run or poll in its other
+	 * streams are cancelled.
+	 */
 	__atomic_store_n(&context->cancel, 1, __ATOMIC_RELAXED);
 	if (__atomic_compare_exchange_n(
 		    &context->error, &none, error, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
@@ -118,7 +127,7 @@ int sg_context_synchronize(struct CUctx_st *context)
 	return __atomic_load_n(&context->error, __ATOMIC_ACQUIRE);
 }
 
-/* Lets work end by itself, but not for ever. */
+/* Waits for queued work, but at most DRAIN_S. */
 static void drain(struct CUctx_st *context)
 {
 	struct timespec until;
@@ -147,13 +156,13 @@ void sg_contexts_synchronize(void)
 		if (all)
 			all[n++] = td_container_of(it, struct CUctx_st, link);
 	pthread_mutex_unlock(&sg.lock);
+	/* a destroyed context has no work, and its struct is never freed */
 	for (size_t i = 0; i < n; i++)
-		(void)sg_context_synchronize(
-			all[i]); /* one that has gone has no work; its struct stays */
+		(void)sg_context_synchronize(all[i]);
 	free(all);
 }
 
-/* sg.lock is not held: the server is asked. */
+/* sg.lock must not be held, because this asks the server. */
 static int new_context(unsigned device, unsigned flags, bool primary, struct CUctx_st **ret)
 {
 	struct sg_msg msg = {.type = SG_CONTEXT_NEW, .gpu = device};
@@ -190,8 +199,9 @@ static int new_context(unsigned device, unsigned flags, bool primary, struct CUc
 }
 
 /*
- * Destruction waits for queued work, as the real driver does, but a kernel that does not end for long is cancelled: nothing may hang. The
- * objects stay allocated: a handle used later must be refused, not crash.
+ * Like the real driver, destruction waits for queued work. A kernel that runs longer than DRAIN_S
+ * is cancelled, so that nothing hangs. The struct is never freed, because a handle that is used
+ * later must be refused and not crash.
  */
 static void destroy(struct CUctx_st *context)
 {
@@ -381,10 +391,13 @@ API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 	return r;
 }
 
-/* One at a time makes a primary context: a second one beside it, however soon it went, would take memory that may not be there. */
+/*
+ * Serialises the creation of primary contexts. A second context that is created and dropped again
+ * would still need memory for a moment, which there may not be.
+ */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The caller has counted itself among those who retain it. */
+/* The caller has already counted its reference in primary_refs. */
 static int find_primary(struct sg_device *device, unsigned number, CUcontext *ret)
 {
 	struct CUctx_st *fresh = NULL;

@@ -1,8 +1,9 @@
 /*
- * What is set and asked about a context besides its life: limits, preferences, its id; peer access; events and waits of whole contexts.
- *
- * Preferences of caches and shared memory banks are kept and told again: they change nothing here, as they change nothing on GPUs that do not
- * have the choice. Limits are kept too; the stack of a kernel's thread is what its code needs.
+ * Settings and queries of contexts: limits, preferences, the context's id, peer access, and events
+ * and waits that cover a whole context.
+ * Preferences for caches and shared memory banks are stored and returned, and have no other effect,
+ * as on GPUs without the choice. Limits are stored too. The stack of a kernel's thread always has
+ * the size that its code needs.
  */
 #include "softgpu/driver/driver.h"
 
@@ -59,7 +60,10 @@ API CUresult cuCtxSetLimit(int limit, size_t value)
 			return CUDA_ERROR_INVALID_VALUE;
 		value = (value + 15) & ~(size_t)15;
 		break;
-	/* No persisting cache, no kernels launched by kernels: the range of what can be set is empty. */
+	/*
+	 * There is no persisting L2 cache and no dynamic parallelism, so the only value in range is
+	 * 0.
+	 */
 	case CU_LIMIT_PERSISTING_L2_CACHE_SIZE: value = 0; break;
 	case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH: return CUDA_ERROR_UNSUPPORTED_LIMIT;
 	case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
@@ -118,7 +122,7 @@ API CUresult cuCtxSetSharedMemConfig(int value)
 	return set_config(value, true);
 }
 
-/* The context that a call names; NULL is the current one. */
+/* Resolves the context that a call names. NULL names the current one. */
 static int named(CUcontext handle, struct CUctx_st **ret)
 {
 	int r = handle ? sg_ready() : sg_current(ret);
@@ -186,7 +190,7 @@ API CUresult cuCtxSetFlags(unsigned flags)
 	return CUDA_SUCCESS;
 }
 
-/* There is no persisting cache: nothing to reset. */
+/* There is no persisting L2 cache to reset. */
 API CUresult cuCtxResetPersistingL2Cache(void)
 {
 	struct CUctx_st *context;
@@ -199,7 +203,7 @@ API CUresult cuCtxGetExecAffinity(void *ret, int type)
 	struct CUctx_st *context;
 	int r = sg_current(&context);
 
-	(void)type; /* limits on SMs need MPS */
+	(void)type; /* SM limits need MPS */
 	if (!r && !ret)
 		r = CUDA_ERROR_INVALID_VALUE;
 	return r ? r : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
@@ -219,7 +223,7 @@ API CUresult cuDeviceGetExecAffinitySupport(int *ret, int type, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-/* -- peers: all devices of a server reach each other -- */
+/* -- peer access: all devices of a server can access each other -- */
 
 static int check_pair(CUdevice a, CUdevice b, const void *out)
 {
@@ -263,7 +267,7 @@ API CUresult cuDeviceGetP2PAttribute(int *ret, int attribute, CUdevice device, C
 	return CUDA_SUCCESS;
 }
 
-/* No atomics across the link. */
+/* Atomics across the link are not supported. */
 API CUresult cuDeviceGetP2PAtomicCapabilities(unsigned *capabilities, const int *operations,
 	unsigned count, CUdevice device, CUdevice peer)
 {
@@ -298,7 +302,10 @@ static int peer_of(CUcontext peer, struct CUctx_st **ret)
 								  : CUDA_SUCCESS;
 }
 
-/* Access is to all memory of the peer's device that belongs to contexts; between two contexts of one device there is nothing to enable. */
+/*
+ * Peer access covers all memory of contexts on the peer's device. Contexts of the same device need
+ * no peer access.
+ */
 API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 {
 	struct CUctx_st *context;

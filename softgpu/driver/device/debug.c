@@ -1,6 +1,7 @@
 /*
- * Profiler, core dumps and logs: there is nothing to profile, nothing that dumps, and nothing that logs. The calls answer as a driver's would
- * to a program that only switches them on and off; with SOFTGPU_DEBUG set, they say on stderr that they do nothing.
+ * Profiler control, core dumps and logs. softgpu implements none of them. The calls succeed as far
+ * as a program needs to switch them on and off; with SOFTGPU_DEBUG set, they say on stderr that
+ * they do nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,7 @@ static bool is_text(int attribute)
 	return attribute == CU_COREDUMP_FILE || attribute == CU_COREDUMP_PIPE;
 }
 
-/* As cuda.h describes the defaults. */
+/* Returns the defaults that cuda.h describes. */
 static void default_text(int attribute, char *out)
 {
 	char host[256] = "localhost";
@@ -138,7 +139,7 @@ static int set_coredump(const char *call, int attribute, const void *value, cons
 	return CUDA_SUCCESS;
 }
 
-/* The attributes of a context are those of the process here. */
+/* A context has the attributes of the process here. */
 API CUresult cuCoredumpGetAttribute(int attribute, void *value, size_t *size)
 {
 	struct CUctx_st *context;
@@ -165,7 +166,7 @@ API CUresult cuCoredumpSetAttributeGlobal(int attribute, void *value, size_t *si
 	return set_coredump("cuCoredumpSetAttributeGlobal", attribute, value, size);
 }
 
-/* -- logs: always empty -- */
+/* -- logs: they are always empty -- */
 
 typedef void (*log_callback)(void *data, int level, char *message, size_t length);
 

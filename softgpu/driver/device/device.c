@@ -1,4 +1,7 @@
-/* Initialisation and devices. No server: CUDA_ERROR_NO_DEVICE, as without a GPU. */
+/*
+ * Initialisation and device queries. Without a server, cuInit returns CUDA_ERROR_NO_DEVICE, as on a
+ * machine without a GPU.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +18,7 @@ int sg_ready(void)
 {
 	if (!__atomic_load_n(&sg.initialised, __ATOMIC_ACQUIRE) || sg.pid != getpid())
 		return CUDA_ERROR_NOT_INITIALIZED;
-	/* cuLaunchHostFunc, cuStreamAddCallback: "must not make any CUDA API calls". */
+	/* cuda.h, cuLaunchHostFunc and cuStreamAddCallback: "must not make any CUDA API calls". */
 	return sg_in_host_function ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
 }
 
@@ -43,7 +46,7 @@ static int read_device(uint32_t gpu, struct sg_device *device)
 	return CUDA_SUCCESS;
 }
 
-/* A part has a UUID of its own, from which its GPU's can be told. */
+/* Derives the UUID of a MIG partition from the UUID of its GPU. */
 static void name_of_part(uint8_t uuid[16])
 {
 	uuid[14] ^= 0x80;
@@ -57,7 +60,10 @@ static void become_part(struct sg_gpu_info *info)
 	strncat(info->name, " MIG 1g", sizeof(info->name) - strlen(info->name) - 1);
 }
 
-/* The visible ones become devices; from here on what the server is told of a device is of its GPU. */
+/*
+ * Makes a device of each visible GPU. From here on the client translates device numbers to the
+ * server's GPU numbers.
+ */
 static int choose_devices(void)
 {
 	struct sg_device all[SG_GPU_MAX] = {0};
@@ -74,14 +80,14 @@ static int choose_devices(void)
 		return r;
 	sg.device_count =
 		td_visible(getenv("CUDA_VISIBLE_DEVICES"), sg.gpu_uuids, sg.gpu_count, order);
-	/* A process can use one part of all that there are. */
+	/* A process can use only one MIG partition. */
 	if (sg.device_count > 1 && all[order[0]].info.features & SG_FEATURE_MIG)
 		sg.device_count = 1;
 	for (uint32_t i = 0; i < sg.device_count; i++) {
 		sg.devices[i] = all[order[i]];
 		seen |= 1ull << order[i];
 	}
-	/* The others keep numbers that no device has. */
+	/* GPUs that are not visible get numbers above those of the devices. */
 	for (uint32_t i = 0, n = sg.device_count; i < SG_GPU_MAX; i++)
 		if (!(seen >> i & 1))
 			order[n++] = i;
@@ -128,7 +134,10 @@ API CUresult cuInit(unsigned flags)
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* A child of fork() inherits a state that is of no use to it, as with the real driver, and perhaps locks that nobody gives back. */
+	/*
+	 * A child of fork() cannot use the state it inherits, which may include held locks. The
+	 * real driver refuses such a child too.
+	 */
 	if (__atomic_load_n(&sg.initialised, __ATOMIC_ACQUIRE) && sg.pid != getpid())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	pthread_mutex_lock(&sg.lock);
@@ -276,7 +285,7 @@ API CUresult cuDeviceGetProperties(struct CUdevprop *ret, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-/* Attributes that are not named here are 0: absent features. */
+/* Attributes that have no case here are 0, which means that the feature is absent. */
 static int attribute(const struct sg_gpu_info *info, int attribute)
 {
 	switch (attribute) {
@@ -311,8 +320,8 @@ static int attribute(const struct sg_gpu_info *info, int attribute)
 	case CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
 		return (info->features & SG_FEATURE_HOST_VMM) != 0;
 	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
-		return 0; /* one node */
-	/* Of arrays: the limits that memory/array.c keeps. */
+		return 0; /* a single NUMA node */
+	/* The limits of arrays; memory/array.c enforces them. */
 	case 21:                /* MAXIMUM_TEXTURE1D_WIDTH */
 	case 22: return 131072; /* MAXIMUM_TEXTURE2D_WIDTH */
 	case 23: return 65536;  /* MAXIMUM_TEXTURE2D_HEIGHT */
@@ -322,7 +331,7 @@ static int attribute(const struct sg_gpu_info *info, int attribute)
 	case 14:                 /* TEXTURE_ALIGNMENT */
 	case 30: return 512;     /* SURFACE_ALIGNMENT */
 	case 51: return 32;      /* TEXTURE_PITCH_ALIGNMENT */
-	case 38: return 4 << 20; /* L2_CACHE_SIZE: chosen, nothing models it */
+	case 38: return 4 << 20; /* L2_CACHE_SIZE: an arbitrary value, no cache is modelled */
 	case 111: return 1024;   /* RESERVED_SHARED_MEMORY_PER_BLOCK */
 	case 91:                 /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
 	case 92:                 /* stream memory operations */

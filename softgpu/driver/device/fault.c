@@ -1,6 +1,7 @@
 /*
- * What injected faults do in this process: contexts of a GPU end, calls fail, pinned memory runs out. The server tells (softgpu/server/fault.c);
- * each exported call asks first (api/exports.c).
+ * The effects of injected faults in this process: contexts of a GPU die, calls fail, pinned memory
+ * runs out. The server sends the faults (softgpu/server/fault.c), and every exported call checks
+ * for them (api/exports.c).
  */
 #include "softgpu/driver/device/fault.h"
 
@@ -9,10 +10,10 @@
 #include "cuda/symbols.h"
 #include "softgpu/driver/driver.h"
 
-/* Written by the receiving thread, read by all: each word by itself. */
+/* Written by the receiving thread and read by all threads, each field atomically by itself. */
 static struct {
 	int error;
-	uint32_t which, calls; /* which: of this process's calls; 0: each */
+	uint32_t which, calls; /* which: the number of the call that fails; 0: all of them */
 } calls[TD_SYMBOL_N];
 static int device_error[SG_GPU_MAX];
 static uint64_t pinned_limit = UINT64_MAX, pinned_bytes;
@@ -51,8 +52,11 @@ void sg_fault_give_pinned(uint64_t bytes)
 	__atomic_sub_fetch(&pinned_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* Kernels that run end soon. While cuInit has sg.lock it waits for what this thread receives; there are no contexts then, and later nobody who
- * has that lock waits for the server. */
+/*
+ * Kills this process's contexts of the device; running kernels stop soon. Taking sg.lock cannot
+ * deadlock the receiving thread: only cuInit holds that lock while it waits for the server, and
+ * there are no contexts then.
+ */
 static void end_contexts(uint32_t device, int error)
 {
 	struct td_list *it;
@@ -70,7 +74,7 @@ static void end_contexts(uint32_t device, int error)
 	pthread_mutex_unlock(&sg.lock);
 }
 
-/* What has ended stays so, as with a GPU that was reset: a program that is to go on has to start anew. */
+/* Contexts that died stay dead, as after a GPU reset. The program must be restarted. */
 static void clear(void)
 {
 	for (unsigned i = 0; i < TD_SYMBOL_N; i++)
@@ -95,7 +99,7 @@ void sg_fault_notice(const struct sg_msg *msg)
 		__atomic_store_n(&calls[msg->range].error, (int)msg->error, __ATOMIC_RELEASE);
 		__atomic_store_n(&sg_faults_armed, true, __ATOMIC_RELEASE);
 		break;
-	default: break; /* the server's */
+	default: break; /* handled by the server */
 	}
 	switch (msg->engine) {
 	case SG_NOTICE_LOCK:

@@ -1,4 +1,4 @@
-/* Injected faults, as the driver feels them. */
+/* Injected faults, inside the driver of each process. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,19 +6,25 @@
 
 struct sg_msg;
 
-/* Whether any call was ever to fail or to wait: the one look that each call takes. */
+/*
+ * True once a fault of calls was injected. Every exported call reads it and skips
+ * sg_fault_of_call() while it is false.
+ */
 extern bool sg_faults_armed;
-/* What this call, counted now, must return instead of its work; CUDA_SUCCESS: nothing. symbol: index in td_symbols. */
+/*
+ * Counts a call and returns the error that it must return instead of doing its work, or
+ * CUDA_SUCCESS. symbol is its index in td_symbols.
+ */
 int sg_fault_of_call(unsigned symbol);
-/* What ended all contexts of the device in this process; CUDA_SUCCESS: nothing. */
+/* Returns the error that killed this process's contexts of the device, or CUDA_SUCCESS. */
 int sg_fault_of_device(uint32_t device);
-/* Pinned host memory; false: there is no more. */
+/* Accounts pinned host memory. Returns false if an injected limit would be exceeded. */
 bool sg_fault_take_pinned(uint64_t bytes);
 void sg_fault_give_pinned(uint64_t bytes);
 /* -- checkpoint.c -- */
-/* Waits while this process is locked; not of calls about checkpoints. */
+/* Blocks while this process is locked by a checkpoint. Calls of the checkpoint API pass. */
 void sg_checkpoint_pass(unsigned symbol);
 void sg_checkpoint_notice(const struct sg_msg *msg);
 
-/* For sg_client_new_with_notices(). */
+/* Handles a NOTICE of the server: the callback for sg_client_new_with_notices(). */
 void sg_fault_notice(const struct sg_msg *msg);

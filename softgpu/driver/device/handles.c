@@ -1,6 +1,7 @@
 /*
- * Which handles are alive: a hash set of the addresses that programs were given, each with its kind. A handle is looked at before it is
- * followed, so one that has gone, or never was, is refused.
+ * The set of live handles: a hash set of the addresses that programs were given, each with its
+ * kind. A handle is looked up here before it is dereferenced, so a stale or invalid handle is
+ * refused.
  */
 #include "softgpu/driver/device/handles.h"
 
@@ -11,11 +12,11 @@
 #define FIRST_ROOM 256u
 
 struct entry {
-	const void *handle; /* NULL: free */
+	const void *handle; /* NULL: this entry is free */
 	enum sg_kind kind;
 };
 
-/* Open addressing, at most half full; room is a power of two. */
+/* Open addressing, at most half full. The capacity is a power of two. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries;
 static size_t count, room;
@@ -25,7 +26,7 @@ static size_t place_of(const void *handle)
 	return (size_t)(((uint64_t)handle >> 4) * 0x9e3779b97f4a7c15ull >> 20) & (room - 1);
 }
 
-/* Its entry, or the free one where it would be. */
+/* Returns the handle's entry, or the free entry where it would be inserted. */
 static struct entry *find(const void *handle)
 {
 	size_t i = place_of(handle);
@@ -69,7 +70,7 @@ bool sg_handle_add(const void *handle, enum sg_kind kind)
 	return done;
 }
 
-/* What stood behind it moves up, so that nothing is lost behind a gap. */
+/* Entries behind the removed one are moved up, so that a lookup does not stop at the gap. */
 void sg_handle_remove(const void *handle)
 {
 	size_t i, gap;

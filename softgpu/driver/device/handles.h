@@ -1,12 +1,15 @@
-/* Which handles are alive. Its lock is taken under any other and takes none. */
+/*
+ * The set of live handles. Its lock is a leaf: it may be taken under any other lock, and no lock is
+ * taken under it.
+ */
 #pragma once
 
 #include <stdbool.h>
 
 enum sg_kind { SG_STREAM, SG_EVENT, SG_GRAPH, SG_NODE, SG_EXEC };
 
-/* False: no memory. A handle is one kind of thing at a time. */
+/* Registers a handle, which has one kind at a time. Returns false if there is no memory. */
 bool sg_handle_add(const void *handle, enum sg_kind kind);
-/* Nothing, if it is none. */
+/* Does nothing if the handle is not registered. */
 void sg_handle_remove(const void *handle);
 bool sg_handle_is(const void *handle, enum sg_kind kind);

@@ -1,4 +1,7 @@
-/* Graphs that exist already: copies, what is taken away from them, what is asked about neighbours, and drawings. */
+/*
+ * Operations on existing graphs: clones, removal of nodes and edges, queries of neighbours,
+ * drawings.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +15,7 @@ static struct CUgraphNode_st *node_at(struct td_list *it)
 
 /* -- copies -- */
 
-/* copies: by the index of what they were made from */
+/* copies[] is indexed by the original node's index. */
 
 static bool copy_node(
 	struct CUgraph_st *copy, const struct CUgraphNode_st *node, struct CUgraphNode_st **copies)
@@ -92,7 +95,11 @@ API CUresult cuGraphClone(CUgraph *ret, CUgraph graph)
 	if (!ret || !sg_graph_is_live(graph) || graph->capturing) {
 		r = CUDA_ERROR_INVALID_VALUE;
 	} else if (graph->has_memory) {
-		r = CUDA_ERROR_NOT_SUPPORTED; /* "Cloning is not supported for graphs which contain memory allocation nodes" */
+		/*
+		 * cuda.h: "Cloning is not supported for graphs which contain memory allocation
+		 * nodes"
+		 */
+		r = CUDA_ERROR_NOT_SUPPORTED;
 	} else {
 		*ret = sg_graph_clone(graph);
 		r = *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -122,7 +129,7 @@ API CUresult cuGraphNodeFindInClone(CUgraphNode *ret, CUgraphNode original, CUgr
 	return CUDA_SUCCESS;
 }
 
-/* -- taking away -- */
+/* -- removal -- */
 
 static void cut(struct CUgraphNode_st *to, const struct CUgraphNode_st *from)
 {
@@ -147,7 +154,8 @@ API CUresult cuGraphDestroyNode(CUgraphNode node)
 	if (!sg_node_is_live(node) || node->graph->capturing) {
 		r = CUDA_ERROR_INVALID_VALUE;
 	} else if (node->graph->has_memory || node->graph->parent) {
-		r = CUDA_ERROR_NOT_SUPPORTED; /* "Nodes and edges of the graph cannot be deleted." */
+		/* cuda.h: "Nodes and edges of the graph cannot be deleted." */
+		r = CUDA_ERROR_NOT_SUPPORTED;
 	} else {
 		td_list_for_each (it, &node->graph->nodes)
 			cut(node_at(it), node);
@@ -201,7 +209,7 @@ API CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from
 	return remove_dependencies(graph, from, to, edges, count);
 }
 
-/* -- neighbours; *count as in cuGraphGetNodes -- */
+/* -- neighbours; *count works as in cuGraphGetNodes -- */
 
 static int list_neighbours(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
 	size_t *count, bool dependents)
@@ -292,7 +300,7 @@ static void draw(FILE *file, struct CUgraph_st *graph, unsigned *last_cluster)
 	fprintf(file, "}\n");
 }
 
-/* The flags ask for more to be written. */
+/* The flags only ask for more details, so they are ignored. */
 API CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned flags)
 {
 	unsigned clusters = 0;

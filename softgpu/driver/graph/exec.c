@@ -1,7 +1,9 @@
 /*
- * Executable graphs. Instantiation copies the operations in an order that keeps every edge; a launch copies them again into one operation of
- * the stream, so updates are for later launches. They run one after the other: an order that the edges allow, though a GPU would overlap
- * branches. A graph does not run beside itself (cuGraphLaunch): each launch comes after the one before it.
+ * Executable graphs. Instantiation copies the operations in a topological order. A launch copies
+ * them again into one operation of the stream, so updates only affect later launches. The steps run
+ * one after the other: the edges allow this order, although a GPU would overlap independent
+ * branches. A graph never runs concurrently with itself (cuGraphLaunch): each launch waits for the
+ * previous one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 
 struct graph_work {
 	struct sg_work work;
-	struct sg_user_ref *user; /* of a launch; NULL in one that is part of another */
+	struct sg_user_ref *user; /* references of a launch; NULL in a child graph's work */
 	size_t count;
 	struct step steps[];
 };
@@ -121,7 +123,7 @@ static int instantiate(CUgraphExec *ret, CUgraph graph, uint64_t flags)
 
 	if (r)
 		return r;
-	/* Priorities of nodes change nothing, and uploading costs nothing here. */
+	/* Node priorities have no effect here, and uploading costs nothing. */
 	if (!ret || flags & ~15ull)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
@@ -132,7 +134,10 @@ static int instantiate(CUgraphExec *ret, CUgraph graph, uint64_t flags)
 	if (!exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&sg_graph_lock);
-	/* "Only one instantiation of the graph may exist at any point in time" if it has memory of its own. */
+	/*
+	 * cuda.h, for a graph with memory nodes: "Only one instantiation of the graph may exist at
+	 * any point in time".
+	 */
 	if (!sg_graph_is_live(graph) || graph->capturing ||
 		(graph->has_memory && is_instantiated(graph)))
 		r = CUDA_ERROR_INVALID_VALUE;
@@ -151,7 +156,7 @@ static int instantiate(CUgraphExec *ret, CUgraph graph, uint64_t flags)
 	return r;
 }
 
-/* To upload, a stream is needed: "Only supported by cuGraphInstantiateWithParams". */
+/* The upload flag needs a stream. cuda.h: "Only supported by cuGraphInstantiateWithParams". */
 API CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsigned long long flags)
 {
 	return flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD ? CUDA_ERROR_INVALID_VALUE
@@ -207,7 +212,7 @@ API CUresult cuGraphExecDestroy(CUgraphExec exec)
 	if (sg_exec_is_live(exec)) {
 		sg_handle_remove(exec);
 		td_list_remove(&exec->link);
-		sg_exec_free(exec); /* launches that are queued have their own copies */
+		sg_exec_free(exec); /* queued launches have their own copies */
 	} else {
 		r = CUDA_ERROR_INVALID_VALUE;
 	}
@@ -222,7 +227,7 @@ static int run_graph(struct CUstream_st *stream, struct sg_work *work)
 	struct graph_work *graph = (struct graph_work *)work;
 	int r = CUDA_SUCCESS;
 
-	/* As in a stream: after an error only what has to be done in any case. */
+	/* As in a stream, only steps with when_dead run after an error. */
 	for (size_t i = 0; i < graph->count; i++) {
 		struct sg_work *step = graph->steps[i].work;
 		int error = r ? r : __atomic_load_n(&stream->context->error, __ATOMIC_ACQUIRE);
@@ -248,7 +253,10 @@ static void release_graph(struct sg_work *work)
 	sg_graph_unlock();
 }
 
-/* Events are recorded at the launch, as a stream's would be: from here on they wait for it. */
+/*
+ * The graph's events are recorded when the launch is queued, like those of a stream: waits from now
+ * on wait for this launch.
+ */
 static void queue_graph(struct CUstream_st *stream, struct sg_work *work, uint64_t ticket)
 {
 	struct graph_work *graph = (struct graph_work *)work;
@@ -284,7 +292,10 @@ static void add_waits(struct sg_work *work, const struct CUgraphExec_st *exec)
 	}
 }
 
-/* What the launch comes after: the one before, and the events of its wait nodes as they are recorded now. */
+/*
+ * A launch depends on the previous launch, and on the current records of the events that its nodes
+ * wait for.
+ */
 static int add_dependencies(struct graph_work *graph, const struct CUgraphExec_st *exec)
 {
 	struct sg_work *work = &graph->work;
@@ -298,7 +309,10 @@ static int add_dependencies(struct graph_work *graph, const struct CUgraphExec_s
 	return CUDA_SUCCESS;
 }
 
-/* In the order of the steps, so that what a graph frees it may allocate again. Memory that was found stays with the graph if a later step fails. */
+/*
+ * Checks memory in the order of the steps, so that a graph can allocate again what it freed. If a
+ * later step fails, the graph keeps the memory it has got.
+ */
 static int take_memory(const struct CUgraphExec_st *exec, struct graph_work *launch)
 {
 	bool auto_free = exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
@@ -342,7 +356,7 @@ static int copy_step(struct CUctx_st *context, const struct step *from, struct s
 	return to->work ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* sg_graph_lock is held. */
+/* Called with sg_graph_lock held. */
 static int make_launch(
 	struct CUctx_st *context, const struct CUgraphExec_st *exec, struct graph_work **ret)
 {
@@ -357,7 +371,7 @@ static int make_launch(
 	graph->work.queued = queue_graph;
 	graph->work.bytes = bytes;
 	graph->work.node = CU_GRAPH_NODE_TYPE_GRAPH + 1;
-	graph->work.when_dead = true; /* and then looks at its steps one by one */
+	graph->work.when_dead = true; /* run_graph() decides for each step */
 	r = add_dependencies(graph, exec);
 	for (size_t i = 0; !r && i < exec->count; i++) {
 		graph->count = i + 1;
@@ -370,7 +384,10 @@ static int make_launch(
 	return r;
 }
 
-/* "If the executable graph is in-flight, it will ... be freed asynchronously on completion": what it needs stays for as long. */
+/*
+ * cuda.h: "If the executable graph is in-flight, it will ... be freed asynchronously on
+ * completion". The launch therefore holds references to the user objects until it is complete.
+ */
 static void hold_objects(const struct CUgraphExec_st *exec, struct sg_user_ref **ret)
 {
 	sg_user_refs_copy(exec->user, ret);
@@ -388,14 +405,17 @@ static int launch(CUgraphExec exec, CUstream handle, bool ptsz)
 
 	if (r)
 		return r;
-	/* A capturing stream would get a child graph, but of an executable one nobody has the graph any more. */
+	/*
+	 * A captured launch would become a child graph node. The source graph is not kept with the
+	 * executable one, so this is not supported.
+	 */
 	if (sg_stream_is_capturing(stream))
 		return sg_capture_refuse(stream);
 	pthread_mutex_lock(&sg_graph_lock);
 	if (!sg_exec_is_live(exec))
 		r = CUDA_ERROR_INVALID_VALUE;
 	else if (exec->context && exec->context != stream->context)
-		r = CUDA_ERROR_NOT_SUPPORTED; /* kernels would run in a context of their own */
+		r = CUDA_ERROR_NOT_SUPPORTED; /* the kernels belong to another context */
 	else
 		r = make_launch(stream->context, exec, &graph);
 	if (!r) {

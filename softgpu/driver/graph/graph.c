@@ -106,7 +106,10 @@ bool sg_node_is_live(CUgraphNode node)
 	return sg_handle_is(node, SG_NODE);
 }
 
-/* Dependencies must be nodes of this graph, each once (cuGraphAdd*Node: "may not have any duplicate entries"). */
+/*
+ * Dependencies must be distinct nodes of this graph. cuda.h, cuGraphAdd*Node: "may not have any
+ * duplicate entries".
+ */
 static bool are_nodes_of(const struct CUgraph_st *graph, CUgraphNode const *nodes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -119,7 +122,7 @@ static bool are_nodes_of(const struct CUgraph_st *graph, CUgraphNode const *node
 	return true;
 }
 
-/* Allocation and free nodes bind a graph to its memory. */
+/* Records the blocks of allocation and free nodes with the graph. */
 static int note_memory(struct CUgraph_st *graph, int type, const struct sg_work *work)
 {
 	struct sg_graph_block *block = sg_work_block(work);
@@ -195,16 +198,20 @@ API CUresult cuGraphDestroy(CUgraph graph)
 	if (!sg_graph_is_live(graph))
 		r = CUDA_ERROR_INVALID_VALUE;
 	else if (graph->parent)
-		r = CUDA_ERROR_INVALID_VALUE; /* a child goes with its node */
+		r = CUDA_ERROR_INVALID_VALUE; /* a child graph is destroyed with its node */
+	/* cuda.h: "all operations other than destroy ... are permitted" */
 	else if (graph->capturing)
-		r = CUDA_ERROR_ILLEGAL_STATE; /* "all operations other than destroy ... are permitted" */
+		r = CUDA_ERROR_ILLEGAL_STATE;
 	else
 		sg_graph_free(graph);
 	sg_graph_unlock();
 	return r;
 }
 
-/* Adds what make() made; one context per graph. Takes over work. */
+/*
+ * Adds a node for an operation. All operations of a graph have the same context. Takes ownership of
+ * work.
+ */
 static int add(CUgraphNode *ret, CUgraph graph, CUgraphNode const *after, size_t after_count,
 	int type, struct sg_work *work, struct CUevent_st *event, struct CUctx_st *context)
 {
@@ -229,7 +236,7 @@ static int add(CUgraphNode *ret, CUgraph graph, CUgraphNode const *after, size_t
 	return r;
 }
 
-/* Of a node that says where it runs; NULL: anywhere. */
+/* Checks the context that a node names. NULL means any context. */
 static int check_context(const struct CUctx_st *context)
 {
 	return context && !sg_context_is_live(context) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -267,7 +274,7 @@ API CUresult cuGraphAddKernelNode(NODE, const CUDA_KERNEL_NODE_PARAMS_v1 *params
 	return add_kernel(ret, graph, after, after_count, params, NULL);
 }
 
-/* Either a function or a kernel of a library. */
+/* The parameters name either a function or a library's kernel. */
 API CUresult cuGraphAddKernelNode_v2(NODE, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
 {
 	CUDA_KERNEL_NODE_PARAMS_v1 v1;
@@ -341,7 +348,10 @@ API CUresult cuGraphAddBatchMemOpNode(NODE, const CUDA_BATCH_MEM_OP_NODE_PARAMS 
 			   params->ctx);
 }
 
-/* Levels of graphs in graphs, this one counted. What walks them calls itself, so they are bounded. */
+/*
+ * Returns the depth of nested child graphs, including this one. The depth is limited, because
+ * functions that walk them are recursive.
+ */
 static unsigned levels_of(const struct CUgraph_st *graph)
 {
 	unsigned most = 0;
@@ -367,7 +377,7 @@ static bool is_too_deep(const struct CUgraph_st *graph, const struct CUgraph_st 
 	return levels > LEVELS_MAX;
 }
 
-/* The node has a copy of its own: later changes of the graph do not reach it. */
+/* The node gets a copy of the child, so later changes of the original do not affect it. */
 API CUresult cuGraphAddChildGraphNode(NODE, CUgraph child)
 {
 	struct CUgraph_st *copy = NULL;
@@ -445,7 +455,10 @@ static int add_event(NODE, CUevent handle, int type)
 	if (r)
 		return r;
 	event = sg_event_find(handle);
-	/* One that is waited for "may be from a different context or device than the launch stream" (cuGraphAddEventWaitNode). */
+	/*
+	 * cuda.h, cuGraphAddEventWaitNode: the event "may be from a different context or device
+	 * than the launch stream".
+	 */
 	if (!event || (type == CU_GRAPH_NODE_TYPE_EVENT_RECORD && event->context != context))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return add(ret, graph, after, after_count, type, NULL, event, context);
@@ -476,7 +489,10 @@ API CUresult cuGraphNodeGetType(CUgraphNode node, int *type)
 	return r;
 }
 
-/* *count: room when there are arrays, and in the end how many there are (or how many were written, if the room is less). */
+/*
+ * In: *count is the capacity of the arrays, if given. Out: the number of nodes, or the number
+ * written if the capacity is smaller.
+ */
 static int list_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, bool roots)
 {
 	struct td_list *it;
@@ -496,7 +512,10 @@ static int list_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, bool roo
 				nodes[n] = node_at(it);
 			n++;
 		}
-		/* "If numNodes is higher than the actual number of nodes, the remaining entries will be set to NULL." */
+		/*
+		 * cuda.h: "If numNodes is higher than the actual number of nodes, the remaining
+		 * entries will be set to NULL."
+		 */
 		for (size_t i = n; nodes && i < *count; i++)
 			nodes[i] = NULL;
 		*count = nodes && n > *count ? *count : n;
@@ -543,7 +562,7 @@ API CUresult cuGraphGetEdges_v2(
 				data[n] = (CUgraphEdgeData){{0}};
 		}
 	}
-	/* "the remaining entries in from and to will be set to NULL" */
+	/* cuda.h: "the remaining entries in from and to will be set to NULL". */
 	for (size_t i = n; from && i < *count; i++)
 		from[i] = to[i] = NULL;
 	*count = from && n > *count ? *count : n;
@@ -556,7 +575,7 @@ API CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, 
 	return cuGraphGetEdges_v2(graph, from, to, NULL, count);
 }
 
-/* Any kind of node by one call. */
+/* Adds a node of any type (cuGraphAddNode). */
 static int add_any(NODE, CUgraphNodeParams *params)
 {
 	if (!params)
@@ -575,7 +594,7 @@ static int add_any(NODE, CUgraphNodeParams *params)
 	case CU_GRAPH_NODE_TYPE_HOST:
 		return cuGraphAddHostNode(ret, graph, after, after_count, &params->host);
 	case CU_GRAPH_NODE_TYPE_GRAPH:
-		/* 0: a copy; ownership cannot be moved here. */
+		/* 0 copies the child graph. Moving its ownership is not supported. */
 		return params->graph.ownership ? CUDA_ERROR_NOT_SUPPORTED
 					       : cuGraphAddChildGraphNode(ret, graph, after,
 							 after_count, params->graph.graph);
@@ -590,7 +609,7 @@ static int add_any(NODE, CUgraphNodeParams *params)
 		return cuGraphAddMemFreeNode(ret, graph, after, after_count, params->free);
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return cuGraphAddBatchMemOpNode(ret, graph, after, after_count, &params->memOp);
-	default: return CUDA_ERROR_NOT_SUPPORTED; /* semaphores, conditionals */
+	default: return CUDA_ERROR_NOT_SUPPORTED; /* external semaphores, conditional nodes */
 	}
 }
 

@@ -1,4 +1,7 @@
-/* Structs and numbers of cuda.h (13.0; 12.x has the same) for graphs and stream capture. */
+/*
+ * Structs and constants of cuda.h for graphs and stream capture. They are the same in CUDA 12.x and
+ * 13.0.
+ */
 #pragma once
 
 #include "cuda/types.h"
@@ -8,7 +11,7 @@ typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
 
-/* X(name, number, what it means) */
+/* X(name, number, description) */
 #define GRAPH_RESULTS(X)                                                                           \
 	X(CUDA_ERROR_LOSSY_QUERY, 402, "the answer would leave something out")                     \
 	X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, 901, "the capture was spoilt by an earlier call") \
@@ -85,7 +88,7 @@ typedef struct {
 	size_t width, height;
 } CUDA_MEMSET_NODE_PARAMS;
 
-/* The union of cuda.h, whose members agree in where these lie. */
+/* A union in cuda.h. All its members have these fields at the same offsets. */
 typedef struct {
 	int operation;
 	CUdeviceptr address;
@@ -119,7 +122,7 @@ typedef struct {
 	int result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
-/* Ports and type: all zeros is an ordinary edge. */
+/* Ports and type of an edge. All zeros is a plain edge. */
 typedef struct {
 	unsigned char bytes[8];
 } CUgraphEdgeData;

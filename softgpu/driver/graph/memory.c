@@ -1,12 +1,15 @@
 /*
- * Memory that graphs allocate. Its address is given out with the node and never changes; bytes are behind it from its first launch on, and can
- * be reached from the allocation node's place in a launch to the free's.
+ * Memory that graphs allocate. Its address is assigned with the allocation node and never changes.
+ * Memory is behind it from the first launch on. In each launch it is accessible from the allocation
+ * node's step to the free.
  *
- *	unbacked --launch--> in use --free node, cuMemFree, cuMemFreeAsync--> kept --launch--> in use
- *	                                                                      --cuDeviceGraphMemTrim--> unbacked
+ *	unbacked --launch--> in use --free node, cuMemFree, cuMemFreeAsync--> kept
+ *	kept --launch--> in use
+ *	kept --cuDeviceGraphMemTrim--> unbacked
  *
- * NVIDIA's driver shares the bytes of allocations whose lives do not overlap; here each has its own, so a graph needs more.
- * All under sg_graph_lock but what the workers do to granules.
+ * NVIDIA's driver shares memory between allocations whose lifetimes do not overlap. Here each has
+ * its own, so a graph needs more. All state is guarded by sg_graph_lock, except the granules, which
+ * the streams' workers set.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +18,12 @@
 
 struct sg_graph_block {
 	struct td_list link;
-	uint64_t base, bytes, size; /* size: as asked for */
+	uint64_t base, bytes, size; /* size: as requested */
 	uint32_t device, access;
 	uint8_t *host;                   /* NULL: unbacked */
-	bool in_use;                     /* in the order of launches */
-	unsigned references;             /* nodes, executable graphs, queued work */
-	unsigned launches;               /* of those references, launches that are not over */
+	bool in_use;                     /* as of the latest launch that was queued */
+	unsigned references;             /* nodes, executable graphs and queued work */
+	unsigned launches;               /* references from launches that are not complete */
 	uint64_t allocated_in, freed_in; /* ids of graphs; 0: none */
 	CUmemPoolProps props;
 };
@@ -33,7 +36,7 @@ struct block_work {
 
 static struct td_list blocks = {&blocks, &blocks};
 static uint64_t used_high[SG_GPU_MAX], reserved_high[SG_GPU_MAX];
-/* Copies of work are made and freed by workers too: references have a lock of their own. */
+/* Workers copy and free operations too, so reference counts have a lock of their own. */
 static pthread_mutex_t reference_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct sg_graph_block *find(uint64_t address)
@@ -97,7 +100,7 @@ static void refer(struct sg_work *copy)
 	pthread_mutex_unlock(&reference_lock);
 }
 
-/* Nothing needs it but perhaps the program, which has it in use: then it goes when it is freed, or at the next trim. */
+/* The block itself is freed later, by sweep(): the program may still have it in use. */
 static void unrefer(struct sg_work *work)
 {
 	struct block_work *b = (struct block_work *)work;
@@ -210,7 +213,7 @@ static int check_params(const CUDA_MEM_ALLOC_NODE_PARAMS *p, uint32_t *ret_acces
 	if (!p->bytesize || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
 		(p->accessDescCount && !p->accessDescs))
 		return CUDA_ERROR_INVALID_VALUE;
-	/* "handleTypes must be CU_MEM_HANDLE_TYPE_NONE" */
+	/* cuda.h: "handleTypes must be CU_MEM_HANDLE_TYPE_NONE". */
 	if (props->handleTypes)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
@@ -254,7 +257,10 @@ int sg_work_alloc(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct sg_work **ret)
 		free(block);
 		return r;
 	}
-	/* Later nodes may name it: it is an allocation from now on, if one that faults. */
+	/*
+	 * Later nodes may name the address, so it is an allocation from now on. Access faults until
+	 * it is mapped.
+	 */
 	sg_allocation_add(&(struct sg_allocation){.base = block->base,
 		.bytes = block->size,
 		.kind = SG_MEMORY_DEVICE,
@@ -284,7 +290,10 @@ void sg_graph_block_note_alloc(struct sg_graph_block *block, const struct CUgrap
 	block->allocated_in = graph->id;
 }
 
-/* "It is not possible to free an allocation in both the owning graph and another graph", nor twice in one. */
+/*
+ * cuda.h: "It is not possible to free an allocation in both the owning graph and another graph". It
+ * is not possible twice in one graph either.
+ */
 int sg_graph_block_note_free(struct sg_graph_block *block, const struct CUgraph_st *graph)
 {
 	if (block->freed_in == graph->id ||
@@ -325,7 +334,7 @@ int sg_graph_block_check(struct sg_graph_block *block, bool allocates, bool auto
 	if (!allocates)
 		return block->in_use || freed_here ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 	if (block->in_use && !auto_free)
-		return CUDA_ERROR_INVALID_VALUE; /* not freed since the last launch */
+		return CUDA_ERROR_INVALID_VALUE; /* it was not freed since the last launch */
 	return back(block);
 }
 
@@ -346,7 +355,10 @@ static int begin_free(uint64_t address, struct sg_graph_block **ret)
 
 	if (!block)
 		return CUDA_ERROR_NOT_FOUND;
-	/* "These allocations cannot be freed outside the owning graph" if they are freed in it. */
+	/*
+	 * cuda.h, if the owning graph frees them: "These allocations cannot be freed outside the
+	 * owning graph".
+	 */
 	if (!block->in_use || (block->freed_in && block->freed_in == block->allocated_in))
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret = block;
@@ -387,7 +399,7 @@ int sg_graph_memory_free_async(struct CUstream_st *stream, uint64_t address)
 	return r ? r : sg_stream_submit(stream, work, NULL);
 }
 
-/* -- capture: the current pool's device -- */
+/* -- capture; allocates on the device of the current pool -- */
 
 int sg_capture_alloc(struct CUstream_st *stream, uint64_t bytes, CUdeviceptr *ret)
 {
@@ -410,7 +422,7 @@ int sg_capture_free(struct CUstream_st *stream, CUdeviceptr address)
 	struct sg_work *work;
 	int r = sg_work_free_block(address, &work);
 
-	/* Memory that no graph allocated cannot be freed by one. */
+	/* Memory that was not allocated by a graph cannot be freed by one. */
 	return r ? sg_capture_refuse(stream) : sg_stream_submit(stream, work, NULL);
 }
 
@@ -449,7 +461,7 @@ API CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *
 	return r;
 }
 
-/* High watermarks, back to what is now: only 0 can be set. */
+/* Resets high watermarks to the current values. The only value that can be set is 0. */
 API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, int attribute, void *value)
 {
 	int r = check(device, value);
@@ -469,7 +481,10 @@ API CUresult cuDeviceSetGraphMemAttribute(CUdevice device, int attribute, void *
 	return r;
 }
 
-/* What a queued launch uses is no longer in use in the order of launches, but still by its work. */
+/*
+ * in_use is the state after all queued launches. Blocks that a queued launch still uses are skipped
+ * by is_scheduled().
+ */
 API CUresult cuDeviceGraphMemTrim(CUdevice device)
 {
 	struct td_list *it;

@@ -1,13 +1,16 @@
 /*
- * Edges. A graph keeps its nodes in an order in which each is behind all that it comes after: a number that grows along a list. An edge to a later
- * node changes nothing; one to an earlier node moves what that now comes after to before it, unless there is a way back: a circle.
+ * Edges. A graph keeps its nodes in a list in topological order, with numbers that increase along
+ * the list. An edge to a later node needs no change. An edge to an earlier node moves the nodes
+ * that it now depends on before it, unless they depend on it themselves, which would be a cycle.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "softgpu/driver/graph/graph.h"
 
-/* Between neighbours in a graph's order, at first: room for those that come between them. */
+/*
+ * The initial distance between neighbours' numbers, which leaves room for nodes moved between them.
+ */
 #define ORDER_STEP (1ull << 32)
 
 static struct CUgraphNode_st *ordered_at(struct td_list *it)
@@ -15,13 +18,13 @@ static struct CUgraphNode_st *ordered_at(struct td_list *it)
 	return td_container_of(it, struct CUgraphNode_st, in_order);
 }
 
-/* What is found by walking back, each once. */
+/* The nodes found by a walk, each once. */
 struct found {
 	CUgraphNode *nodes;
 	size_t count, room;
 };
 
-/* Whatever is before least in the graph's order is left out. */
+/* Nodes before `least` in the graph's order are skipped. */
 static bool note(struct found *found, CUgraphNode node, uint64_t least)
 {
 	CUgraphNode *bigger;
@@ -41,8 +44,8 @@ static bool note(struct found *found, CUgraphNode node, uint64_t least)
 }
 
 /*
- * These nodes and all that they come after, back to a place in the order. Without recursion: a graph may be a line of a hundred thousand nodes.
- * The caller frees found->nodes.
+ * Collects these nodes and all their transitive dependencies, back to `least` in the order. It is
+ * not recursive, because a graph may be a chain of 100,000 nodes. The caller frees found->nodes.
  */
 static int walk_back(CUgraphNode const *from, size_t count, uint64_t least, struct found *found)
 {
@@ -88,7 +91,10 @@ static int by_order(const void *a, const void *b)
 	return (*first)->order < (*second)->order ? -1 : (*first)->order > (*second)->order;
 }
 
-/* What `to` is to come after, and lies behind it, moves to right before it, in the order that it has. */
+/*
+ * Moves the found nodes, which `to` will depend on and which are behind it, right before it. Their
+ * order among each other is kept.
+ */
 static void move_before(CUgraphNode to, struct found *found)
 {
 	struct CUgraph_st *graph = to->graph;
@@ -109,7 +115,7 @@ static void move_before(CUgraphNode to, struct found *found)
 		ordered_at(it)->order = order += ORDER_STEP;
 }
 
-/* Edges that would close a circle, or exist already, are refused. */
+/* Adds an edge. Edges that exist already or would close a cycle are refused. */
 static int add_edge(CUgraph graph, CUgraphNode from, CUgraphNode to)
 {
 	struct found found = {0};
@@ -125,7 +131,7 @@ static int add_edge(CUgraph graph, CUgraphNode from, CUgraphNode to)
 	if (!after)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	to->after = after;
-	/* From an earlier to a later node there is never a circle. */
+	/* An edge from an earlier to a later node never closes a cycle. */
 	if (from->order >= to->order) {
 		r = walk_back(&from, 1, to->order, &found);
 		if (!r && to->seen == graph->walks)

@@ -1,12 +1,16 @@
 /*
- * What a node does: told, and changed for later instantiations. The same for a node of an executable graph is in update.c.
+ * Getting and setting the parameters of a node, for later instantiations. The same for nodes of
+ * executable graphs is in update.c.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "softgpu/driver/copy/copy.h"
 
-/* A live node of that type, with sg_graph_lock taken; NULL: not, and the lock is not taken. */
+/*
+ * Returns a live node of that type with sg_graph_lock held. Otherwise returns NULL, and the lock is
+ * not held.
+ */
 static struct CUgraphNode_st *lock_node(CUgraphNode node, int type)
 {
 	pthread_mutex_lock(&sg_graph_lock);
@@ -16,9 +20,9 @@ static struct CUgraphNode_st *lock_node(CUgraphNode node, int type)
 	return NULL;
 }
 
-/* -- what a node does, told: each of these runs with the lock taken, on a node of its type -- */
+/* -- getters: each is called with the lock held, for a node of its type -- */
 
-/* "The kernelParams ... array returned ... is owned by the node." */
+/* cuda.h: "The kernelParams ... array returned ... is owned by the node." */
 static int tell_kernel_v2(struct CUgraphNode_st *node, void *ret)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 *kernel = ret;
@@ -93,7 +97,7 @@ static int tell_event(struct CUgraphNode_st *node, void *ret)
 	return CUDA_SUCCESS;
 }
 
-/* "The graph ... is owned by the node": changes reach later instantiations. */
+/* cuda.h: "The graph ... is owned by the node", so later instantiations see changes to it. */
 static int tell_child(struct CUgraphNode_st *node, void *ret)
 {
 	*(CUgraph *)ret = node->child;
@@ -114,7 +118,7 @@ static int get(
 	return r;
 }
 
-/* GETTER(call, type of the node, what is returned, how it is told) */
+/* GETTER(call, node type, type of the result, getter) */
 #define GETTERS(GETTER)                                                                            \
 	GETTER(cuGraphKernelNodeGetParams, KERNEL, CUDA_KERNEL_NODE_PARAMS_v1, tell_kernel)        \
 	GETTER(cuGraphKernelNodeGetParams_v2, KERNEL, CUDA_KERNEL_NODE_PARAMS_v2, tell_kernel_v2)  \
@@ -137,9 +141,9 @@ static int get(
 GETTERS(GETTER)
 #undef GETTER
 
-/* -- and changed -- */
+/* -- setters -- */
 
-/* Takes over work. */
+/* Takes ownership of work. */
 static int replace(CUgraphNode node, int type, struct sg_work *work, const struct CUctx_st *context)
 {
 	if (!lock_node(node, type)) {
@@ -151,7 +155,7 @@ static int replace(CUgraphNode node, int type, struct sg_work *work, const struc
 		sg_work_free(work);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (type == CU_GRAPH_NODE_TYPE_KERNEL) /* an attribute, not a parameter */
+	if (type == CU_GRAPH_NODE_TYPE_KERNEL) /* an attribute, which setting parameters keeps */
 		*sg_work_cooperative(work) = *sg_work_cooperative(node->work);
 	sg_work_free(node->work);
 	node->work = work;
@@ -199,7 +203,7 @@ API CUresult cuGraphKernelNodeSetParams_v2(
 	return set_kernel_v2(node, params);
 }
 
-/* CUlaunchAttributeValue: 64 bytes, the number first. */
+/* CUlaunchAttributeValue: 64 bytes, with the value first. */
 union value {
 	char bytes[64];
 	int number;
@@ -340,7 +344,7 @@ API CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
 	return set_event(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
-/* Any kind of node by one call; its type stays. */
+/* Sets the parameters of a node of any type. The type cannot change. */
 API CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params)
 {
 	if (!params)

@@ -1,14 +1,17 @@
-/* Executable graphs changed: node by node, or by a graph of the same shape. What is queued already has its own copies. */
+/*
+ * Updates of executable graphs: single nodes, or from a graph of the same shape. Launches that are
+ * queued have their own copies.
+ */
 #include <stdlib.h>
 
 #include "softgpu/driver/graph/exec.h"
 
-/* Nodes of children are steps of their executable graphs. */
+/* Finds a node's step. The nodes of child graphs are steps of the child's executable graph. */
 static struct step *step_of(struct CUgraphExec_st *exec, CUgraphNode node)
 {
 	struct step *found = NULL;
 
-	/* Unless nodes were taken from the graph since, it is where its index says. */
+	/* The node's index leads to its step, unless nodes were removed from the graph since. */
 	if (sg_node_is_live(node) && node->index < exec->count &&
 		exec->steps[exec->where[node->index]].node == node)
 		return &exec->steps[exec->where[node->index]];
@@ -21,7 +24,10 @@ static struct step *step_of(struct CUgraphExec_st *exec, CUgraphNode node)
 	return found;
 }
 
-/* Does the operation of a node stay what cuda.h says it must: memory of the same kind and device, rows that stay rows, cooperation? */
+/*
+ * Checks the limits of cuda.h on changing a node: a copy keeps the kind and device of its memory,
+ * and a one-row copy stays one-row.
+ */
 static int check_change(const struct sg_work *from, const struct sg_work *to, bool one_row)
 {
 	if (!from || !to || from->run != to->run)
@@ -32,7 +38,10 @@ static int check_change(const struct sg_work *from, const struct sg_work *to, bo
 	return CUDA_SUCCESS;
 }
 
-/* The operation of one node, for later launches; context: of a kernel, which "cannot change". Takes over work. */
+/*
+ * Replaces the operation of one node for later launches. context is that of a kernel, which "cannot
+ * change" (cuda.h), or NULL. Takes ownership of work.
+ */
 static int replace(CUgraphExec exec, CUgraphNode node, int type, struct sg_work *work,
 	const struct CUctx_st *context)
 {
@@ -42,7 +51,8 @@ static int replace(CUgraphExec exec, CUgraphNode node, int type, struct sg_work 
 	step = sg_exec_is_live(exec) ? step_of(exec, node) : NULL;
 	if (step && step->type == type && (!context || context == exec->context) &&
 		!check_change(step->work, work, true)) {
-		if (type == CU_GRAPH_NODE_TYPE_KERNEL) /* an attribute, not a parameter */
+		/* an attribute, which setting parameters keeps */
+		if (type == CU_GRAPH_NODE_TYPE_KERNEL)
 			*sg_work_cooperative(work) = *sg_work_cooperative(step->work);
 		sg_work_free(step->work);
 		step->work = work;
@@ -210,7 +220,7 @@ API CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
 	return r;
 }
 
-/* "Currently only kernel, memset and memcpy nodes are supported." */
+/* cuda.h: "Currently only kernel, memset and memcpy nodes are supported." */
 static int enabled(CUgraphExec exec, CUgraphNode node, const bool *set, unsigned *ret)
 {
 	struct step *step;
@@ -248,7 +258,7 @@ API CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned 
 
 static int update_children(struct CUgraphExec_st *exec, struct CUgraph_st *graph);
 
-/* The graph is copied: it may be changed and destroyed. */
+/* The child graph is copied, so it may be changed or destroyed afterwards. */
 API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph graph)
 {
 	struct step *step;
@@ -286,7 +296,10 @@ static int compare_step(const struct step *step, struct CUgraphNode_st *node, CU
 	return compare(step->child, node->child, ret_node);
 }
 
-/* Same nodes in the same order with the same edges; what they do may differ. */
+/*
+ * Compares the graphs: they must have the same nodes in the same order, with the same edges.
+ * Parameters may differ.
+ */
 static int compare(
 	const struct CUgraphExec_st *exec, const struct CUgraph_st *graph, CUgraphNode *ret_node)
 {
@@ -314,7 +327,10 @@ static int compare(
 	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
-/* Nodes are named by those of the graph that was instantiated, in children too. */
+/*
+ * The program identifies steps by the nodes of the graph that was instantiated first, so they keep
+ * these nodes, in child graphs too.
+ */
 static void keep_names(const struct CUgraphExec_st *exec, struct CUgraphExec_st *fresh)
 {
 	for (size_t i = 0; i < exec->count; i++) {
@@ -328,7 +344,7 @@ static void keep_names(const struct CUgraphExec_st *exec, struct CUgraphExec_st 
 	}
 }
 
-/* All of them or none. */
+/* Replaces all steps, or none if an error occurs. */
 static int take_over(struct CUgraphExec_st *exec, struct CUgraph_st *graph)
 {
 	struct CUgraphExec_st *fresh = calloc(1, sizeof(*fresh)), swap;

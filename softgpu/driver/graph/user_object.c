@@ -1,7 +1,8 @@
 /*
- * User objects: something of the program's that lives as long as the graphs that need it. Each graph counts its references, and so does each
- * launch until it is over. The destructor runs when the last one anywhere is gone, after sg_graph_lock is: it may make no CUDA call, but it may
- * wait for a thread that is in one.
+ * User objects: resources of the program that live as long as the graphs which need them. Each
+ * graph holds references, and so does each launch until it is complete. The destructor runs after
+ * the last reference is dropped and after sg_graph_lock is released: it may not make CUDA calls,
+ * but it may wait for a thread that makes one.
  */
 #include <stdlib.h>
 
@@ -21,7 +22,7 @@ struct sg_user_ref {
 	struct sg_user_ref *next;
 };
 
-/* All under sg_graph_lock. */
+/* Guarded by sg_graph_lock. */
 static struct td_list objects = {&objects, &objects}, gone = {&gone, &gone};
 
 static bool is_live(CUuserObject object)
@@ -114,7 +115,7 @@ API CUresult cuUserObjectCreate(
 
 	if (r)
 		return r;
-	/* "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC ... must be set" */
+	/* cuda.h: "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC ... must be set". */
 	if (!ret || !destroy || !references || references > INT32_MAX ||
 		flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -163,7 +164,7 @@ API CUresult cuUserObjectRelease(CUuserObject object, unsigned count)
 	return r;
 }
 
-/* CU_GRAPH_USER_OBJECT_MOVE: the caller's references become the graph's. */
+/* With CU_GRAPH_USER_OBJECT_MOVE the caller's references become the graph's. */
 API CUresult cuGraphRetainUserObject(
 	CUgraph graph, CUuserObject object, unsigned count, unsigned flags)
 {

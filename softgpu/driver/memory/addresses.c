@@ -1,8 +1,10 @@
 /*
- * Memory of this process: the device address window, allocations of every kind, and which bytes are behind an address.
- *
- * Device addresses lie in a window that is reserved without access, so that a program which dereferences one faults, as it would with a
- * GPU. The bytes are elsewhere; a table of 2 MiB granules leads from one to the other. Managed and pinned memory have one address for both.
+ * The memory of this process: the window of device addresses, allocations of every kind, and the
+ * bytes behind each address.
+ * Device addresses lie in a window that is reserved without access rights, so a program that
+ * dereferences one faults, as it would with a GPU. The bytes are elsewhere, and a table of 2 MiB
+ * granules translates addresses to them. Managed and pinned memory has the same address on the
+ * device and the host.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #define WINDOW_BYTES  (1ull << 40)
 #define WINDOW_LEAST  (1ull << 34)
 #define GRANULE_COUNT (WINDOW_BYTES / GRANULE)
-/* Smaller allocations share granules, at this alignment. */
+/* Smaller allocations share a granule. They are aligned to UNIT. */
 #define SMALL_BYTES (GRANULE / 2)
 #define UNIT        512u
 #define UNIT_COUNT  (GRANULE / UNIT)
@@ -25,7 +27,7 @@ struct interval {
 	uint64_t base, bytes;
 };
 
-/* A granule that small allocations share. */
+/* A granule that several small allocations share. */
 struct slab {
 	struct slab *next;
 	struct CUctx_st *context;
@@ -34,12 +36,14 @@ struct slab {
 	uint8_t taken[UNIT_COUNT];
 };
 
-/* All under sg.memory_lock. */
-static uint64_t window,
-	window_bytes; /* window_bytes: as much of WINDOW_BYTES as the process can have */
+/*
+ * All of these are guarded by sg.memory_lock. window_bytes is WINDOW_BYTES, or less if the process
+ * cannot reserve that much.
+ */
+static uint64_t window, window_bytes;
 static struct sg_granule granules[GRANULE_COUNT];
-static int arena =
-	-1; /* a file: what cuMemAlloc gives out can be opened by other processes (ipc.c) */
+/* cuMemAlloc memory lies in a file, so that other processes can open it (ipc.c). */
+static int arena = -1;
 static struct interval *reserved; /* sorted by base */
 static size_t reserved_count, reserved_room;
 static struct sg_allocation *allocations; /* sorted by base */
@@ -182,14 +186,17 @@ void *sg_memory_translate(
 	return granule.host + (address & (GRANULE - 1));
 }
 
-/* Where the device memory at an address lies in the arena; the bytes of one granule follow it contiguously. */
+/*
+ * Returns the arena's file, and the offset in it of the memory behind a device address. The bytes
+ * of a granule are contiguous.
+ */
 int sg_arena_place(uint64_t address, uint64_t *ret_offset)
 {
 	*ret_offset = address - window;
 	return arena;
 }
 
-/* The bytes behind device addresses that cuMemAlloc gives out: a hole in the file until they are written. */
+/* Maps the bytes behind new cuMemAlloc addresses. They are a hole in the file until written. */
 static uint8_t *arena_map(uint64_t base, uint64_t bytes)
 {
 	void *pages;
@@ -217,7 +224,7 @@ static void arena_unmap(uint64_t base, void *pages, uint64_t bytes)
 
 /* -- allocations -- */
 
-/* Index of the first allocation with base > address. */
+/* Returns the index of the first allocation with base > address. */
 static size_t upper_bound(uint64_t address)
 {
 	size_t low = 0, high = allocation_count;
@@ -352,7 +359,10 @@ void sg_release(uint32_t device, uint32_t context_id, uint64_t bytes)
 	(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
 }
 
-/* Granules of its own, charged and backed. 0 with *ret, or an error. */
+/*
+ * Allocates granules for this allocation alone: reserves capacity and maps memory. Returns 0 and
+ * *ret, or an error.
+ */
 static int new_granules(struct CUctx_st *context, uint64_t bytes, uint64_t *ret)
 {
 	struct sg_granule granule = {.devices = SG_DEVICE_BIT(context->device),
@@ -380,7 +390,10 @@ static int new_granules(struct CUctx_st *context, uint64_t bytes, uint64_t *ret)
 	return CUDA_SUCCESS;
 }
 
-/* First run of free units in a slab of this context; 0: none. Write lock held. */
+/*
+ * Takes the first run of free units in a slab of this context. Returns 0 if there is none. Called
+ * with the write lock held.
+ */
 static uint64_t take_units(struct CUctx_st *context, unsigned count)
 {
 	for (struct slab *slab = slabs; slab; slab = slab->next) {
@@ -455,11 +468,11 @@ struct run {
 	struct run *next;
 	uint64_t base, number;
 };
-/* Unlike a file's device number. */
+/* The mark keeps the number different from any file's device number. */
 #define RUN_MARK (1ull << 63)
 
-static struct run *runs;  /* memory_lock */
-static uint64_t last_run; /* of who shares */
+static struct run *runs;  /* guarded by sg.memory_lock */
+static uint64_t last_run; /* only used by the thread that shares */
 
 static struct run **find_run(uint64_t base)
 {
@@ -477,7 +490,7 @@ static uint64_t arena_file(void)
 	return fstat(arena, &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-/* They are the context's alone so far. */
+/* Turns the context's own memory into memory that several processes can hold. */
 static bool share_run(const struct CUctx_st *context, const struct run *run, uint64_t bytes)
 {
 	struct sg_msg msg = {.type = SG_MEMORY_SHARE,
@@ -490,7 +503,7 @@ static bool share_run(const struct CUctx_st *context, const struct run *run, uin
 	return !sg_client_request(sg.client, &msg, NULL, 0, NULL) && !msg.error;
 }
 
-/* One at a time (ipc.c): nobody waits for the server with memory_lock. */
+/* ipc.c makes these calls one at a time. memory_lock is not held while the server is asked. */
 uint64_t sg_granules_share(const struct sg_allocation *allocation)
 {
 	bool small = allocation->bytes < SMALL_BYTES;
@@ -521,7 +534,7 @@ uint64_t sg_granules_share(const struct sg_allocation *allocation)
 	return run->number;
 }
 
-/* Of what was shared, the holder's part. False: it was not. */
+/* Drops the owner's hold on shared granules. Returns false if they were not shared. */
 static bool drop_run(uint64_t base)
 {
 	struct sg_msg msg = {.type = SG_MEMORY_DROP};
@@ -602,7 +615,10 @@ int sg_memory_release(struct CUctx_st *context, uint64_t address)
 	return CUDA_SUCCESS;
 }
 
-/* Its allocations go with it; the server forgets them by itself. */
+/*
+ * Frees all allocations of the context here. The server frees its own record of them when the
+ * context ends.
+ */
 void sg_memory_context_gone(struct CUctx_st *context)
 {
 	uint64_t base;
@@ -626,7 +642,10 @@ uint64_t sg_allocation_of_context(const struct CUctx_st *context, enum sg_memory
 
 /* -- bytes -- */
 
-/* Host pointer and how many bytes follow it contiguously; NULL: a device address with nothing behind it. */
+/*
+ * Returns the host pointer behind an address and the number of contiguous bytes from there. NULL: a
+ * device address with nothing mapped behind it.
+ */
 static uint8_t *resolve(uint64_t address, uint64_t *ret_bytes)
 {
 	uint64_t last;

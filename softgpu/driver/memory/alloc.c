@@ -1,4 +1,7 @@
-/* The allocation calls for device and pinned memory. Managed memory is in managed.c, what is behind a pointer in pointer.c. */
+/*
+ * Allocation calls for device and pinned memory. Managed memory is in managed.c, pointer queries
+ * are in pointer.c.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,7 +46,10 @@ API CUresult cuMemAllocPitch_v2(
 	return r;
 }
 
-/* Waits for the context's work, as the real call does, and for that of the context whose memory it is: nothing may still use what is freed. */
+/*
+ * Like the real call, this waits for the work of the current context and of the context that owns
+ * the memory, so nothing still uses what is freed.
+ */
 API CUresult cuMemFree_v2(CUdeviceptr address)
 {
 	struct sg_allocation allocation;
@@ -137,7 +143,7 @@ API CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 	return flags & ~7u ? CUDA_ERROR_INVALID_VALUE : alloc_host(ret, bytes, flags);
 }
 
-/* What is registered stays the program's own. */
+/* Registered memory is only unpinned; its pages belong to the program. */
 static void free_pinned(uint64_t address)
 {
 	struct sg_allocation allocation;
@@ -197,15 +203,21 @@ API CUresult cuMemHostGetFlags(unsigned *flags, void *pointer)
 
 	if (r)
 		return r;
-	/* "will fail if the pointer does not reside in an allocation performed by cuMemAllocHost() or cuMemHostAlloc()" */
+	/*
+	 * cuda.h: "will fail if the pointer does not reside in an allocation performed by
+	 * cuMemAllocHost() or cuMemHostAlloc()".
+	 */
 	if (!flags || !sg_memory_find((uint64_t)pointer, 1, &allocation) ||
 		allocation.kind != SG_MEMORY_PINNED || allocation.registered)
 		return CUDA_ERROR_INVALID_VALUE;
-	*flags = allocation.host_flags; /* with one address space all of it is mapped */
+	*flags = allocation.host_flags; /* unified addressing: all pinned memory is mapped */
 	return CUDA_SUCCESS;
 }
 
-/* Memory that the program has: the pages' residence is asked for only to see whether there are any. */
+/*
+ * True if the program has memory mapped in the whole range. mincore() fails on unmapped pages; the
+ * residency it returns is not used.
+ */
 static bool is_mapped(uint64_t address, uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = address + bytes;
@@ -233,7 +245,10 @@ API CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
 		return r;
 	if (!pointer || !bytes || flags & ~0xfu || bytes > UINTPTR_MAX - allocation.base)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Read-only registration is an attribute that the device does not have; of other devices' I/O memory there is none. */
+	/*
+	 * The device does not support read-only registration, and there is no I/O memory of other
+	 * devices.
+	 */
 	if (flags & (CU_MEMHOSTREGISTER_READ_ONLY | CU_MEMHOSTREGISTER_IOMEMORY))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (sg_is_device_address(allocation.base) || !is_mapped(allocation.base, bytes))

@@ -1,6 +1,7 @@
 /*
- * Arrays and mipmapped arrays: memory that copies reach. There are no textures and no surfaces here, so no kernel can see one. Each takes its
- * bytes from the device as cuMemAlloc does; formats that are packed, planar or compressed are refused.
+ * Arrays and mipmapped arrays. Only copies can access them, because textures and surfaces are not
+ * supported. Each takes its bytes from the device as cuMemAlloc does. Packed, planar and compressed
+ * formats are refused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,10 @@
 #include "softgpu/driver/copy/copy.h"
 #include "softgpu/driver/copy/copy_abi.h"
 
-#define ARRAY_MAGIC  0x7367617272ull
-#define ROW_ALIGN    512u
-#define MAX_1D       131072u /* the limits of cuDeviceGetAttribute, compute capability 7.0 on */
+#define ARRAY_MAGIC 0x7367617272ull
+#define ROW_ALIGN   512u
+/* limits as cuDeviceGetAttribute reports them, from compute capability 7.0 */
+#define MAX_1D       131072u
 #define MAX_2D_WIDTH 131072u
 #define MAX_2D_ROWS  65536u
 #define MAX_3D       16384u
@@ -42,7 +44,7 @@ CUarray sg_array_find(CUarray handle)
 	return found;
 }
 
-/* Bytes of one channel; 0: not there. */
+/* Returns the bytes of one channel, 0 for an unsupported format. */
 static unsigned channel_bytes(int format)
 {
 	switch (format) {
@@ -58,12 +60,12 @@ static unsigned channel_bytes(int format)
 	}
 }
 
-/* What cuda.h says at cuArray3DCreate about each kind. */
+/* Checks the shape of each kind of array as cuda.h specifies at cuArray3DCreate. */
 static int check_shape(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	bool layered = d->Flags & CUDA_ARRAY3D_LAYERED;
 
-	/* "Texture gather can only be performed on 2D CUDA arrays." */
+	/* cuda.h: "Texture gather can only be performed on 2D CUDA arrays." */
 	if (d->Flags & CUDA_ARRAY3D_TEXTURE_GATHER &&
 		(d->Depth || !d->Height || d->Width > MAX_GATHER || d->Height > MAX_GATHER))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -99,12 +101,13 @@ static int check(const CUDA_ARRAY3D_DESCRIPTOR *d)
 
 	if (d->NumChannels != 1 && d->NumChannels != 2 && d->NumChannels != 4)
 		return CUDA_ERROR_INVALID_VALUE;
+	/* sparse, deferred-mapping and interop arrays, packed formats */
 	if (d->Flags & ~known || !channel_bytes(d->Format))
-		return CUDA_ERROR_NOT_SUPPORTED; /* sparse, deferred, interop; packed formats */
+		return CUDA_ERROR_NOT_SUPPORTED;
 	return check_shape(d);
 }
 
-/* The array without its memory. */
+/* Computes the array's struct without allocating memory. */
 static struct CUarray_st measure(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	struct CUarray_st array = {.magic = ARRAY_MAGIC,
@@ -159,7 +162,7 @@ static void free_array(CUarray array)
 	free(array);
 }
 
-/* Their memory goes with the context. */
+/* Invalidates the arrays of a context. Their memory is freed with the context. */
 void sg_array_context_gone(struct CUctx_st *context)
 {
 	struct td_list *it, *tmp;
@@ -240,7 +243,7 @@ API CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *ret, CUarray array)
 	return CUDA_SUCCESS;
 }
 
-/* Waits for what may still use it, as cuMemFree does. */
+/* Waits for work that may use the array, as cuMemFree does. */
 API CUresult cuArrayDestroy(CUarray array)
 {
 	struct CUctx_st *context;
@@ -257,7 +260,11 @@ API CUresult cuArrayDestroy(CUarray array)
 	return r;
 }
 
-/* "If the array is not allocated with CUDA_ARRAY3D_DEFERRED_MAPPING, CUDA_ERROR_INVALID_VALUE will be returned": that flag is not there. */
+/*
+ * cuda.h: "If the array is not allocated with CUDA_ARRAY3D_DEFERRED_MAPPING,
+ * CUDA_ERROR_INVALID_VALUE will be returned". That flag is not supported, so this call never
+ * succeeds.
+ */
 API CUresult cuArrayGetMemoryRequirements(
 	CUDA_ARRAY_MEMORY_REQUIREMENTS *ret, CUarray array, CUdevice device)
 {
@@ -272,7 +279,7 @@ API CUresult cuArrayGetMemoryRequirements(
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Planes are those of planar formats, which are not there. */
+/* Only arrays of planar formats have planes, and those are not supported. */
 API CUresult cuArrayGetPlane(CUarray *ret, CUarray array, unsigned plane)
 {
 	int r = sg_ready();
@@ -286,7 +293,7 @@ API CUresult cuArrayGetPlane(CUarray *ret, CUarray array, unsigned plane)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* For sparse arrays, which are not there. */
+/* Sparse arrays are not supported. */
 API CUresult cuArrayGetSparseProperties(void *ret, CUarray array)
 {
 	int r = sg_ready();
@@ -326,7 +333,10 @@ static size_t half(size_t n)
 	return n > 1 ? n / 2 : n;
 }
 
-/* Each level is half as large as the one before, layers excepted; "clamped to the range [1, 1 + floor(log2(max(width, height, depth)))]". */
+/*
+ * Each level has half the size of the one before; the number of layers stays. cuda.h, number of
+ * levels: "clamped to the range [1, 1 + floor(log2(max(width, height, depth)))]".
+ */
 static int fill_mipmap(CUmipmappedArray mipmap, struct CUctx_st *context, CUDA_ARRAY3D_DESCRIPTOR d,
 	unsigned wanted)
 {

@@ -1,16 +1,20 @@
 /*
- * Memory and events of other processes. A handle names a file of the exporting process (its pid and file descriptor, and which inode that has
- * to be) which the importer opens through /proc: so it works between processes of one user, and a handle whose process is gone, or has closed
- * the file, opens nothing.
- *
- * Memory: cuMemAlloc's only. What cuMemCreate or a pool gave out has handles of its own (cuda.h), and is refused. A handle is good while its memory is: a second file has a word for each
- * export, which is cleared when the memory is freed.
- *
- * It is charged once, to its owner. What that frees, or leaves behind, while others have it open cuda.h leaves undefined; programs on real drivers report that it stays on the GPU until they
- * have closed it (open-mpi/ompi issue 12971, rapidsai/ucx-py 315, ai-dynamo/nixl 1066: what is free falls with each block that is allocated, opened elsewhere and freed). So it is then theirs, as memory of
- * cuMemCreate is (server/shared.c), unless SG_FEATURE_IPC_KEEPS is off: then it is nobody's. What is read there is not defined in either case: the owner's next memory may lie in the same place.
- *
- * Events: a page with two counters, records asked for and records reached. Whoever waits polls.
+ * Memory and events of other processes (cuIpc*). A handle names a file of the exporting process:
+ * its pid, its file descriptor, and the expected inode. The importer opens the file through /proc.
+ * This works between processes of the same user. Opening fails if the exporter has exited or closed
+ * the file.
+ * Memory: only memory of cuMemAlloc can be exported. Memory of cuMemCreate and of pools has handles
+ * of its own (cuda.h) and is refused. A handle is valid while its memory is allocated: a second
+ * file of the exporter has one word for each export, which is cleared when the memory is freed.
+ * The memory is charged once, to its owner. cuda.h does not define what happens if the owner frees
+ * it, or exits, while others have it open. Programs on real drivers report that it stays on the GPU
+ * until they have closed it: the free memory falls with each block that is allocated, opened
+ * elsewhere and freed (open-mpi/ompi issue 12971, rapidsai/ucx-py 315, ai-dynamo/nixl 1066).
+ * Therefore the memory then belongs to those who hold it, like memory of cuMemCreate
+ * (server/shared.c). With SG_FEATURE_IPC_KEEPS off, it belongs to nobody. In either case its
+ * contents are undefined, because the owner's next allocation may use the same place.
+ * Events: a page with two counters, for records requested and records reached. Waiting processes
+ * poll it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,14 +33,17 @@
 #define EVENT_MAGIC   0x53474556u
 #define LAZY_PEER     1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */
 #define LOOK_EVERY_NS 50000
-#define ALIVE_EVERY   2000 /* looks */
+#define ALIVE_EVERY   2000 /* polls between two checks that the other process lives */
 
 struct handle {
 	uint32_t magic;
 	int32_t pid, fd;
-	uint32_t gpu; /* the server's number */
+	uint32_t gpu; /* the server's number of the GPU */
 	uint64_t inode, offset, bytes;
-	/* of memory: where its word is, and what it is */
+	/*
+	 * of memory handles only: the export's word, and the id it has while the memory is
+	 * allocated
+	 */
 	int32_t words_fd;
 	uint32_t word;
 	uint64_t words_inode, id;
@@ -47,9 +54,9 @@ struct opened {
 	struct td_list link;
 	struct CUctx_st *context;
 	struct handle handle;
-	uint64_t address, base, bytes; /* base and bytes: whole granules */
+	uint64_t address, base, bytes; /* base and bytes cover whole granules */
 	uint8_t *host;
-	uint64_t run; /* 0: it is its owner's alone */
+	uint64_t run; /* number of the shared granules; 0: charged to the owner only */
 	uint32_t device;
 	unsigned references;
 };
@@ -59,11 +66,11 @@ static struct td_list all_opened = {&all_opened, &all_opened};
 
 struct exported {
 	struct td_list link;
-	uint64_t base, id, run; /* run: of sg_granules_share */
+	uint64_t base, id, run; /* run: returned by sg_granules_share() */
 	uint32_t word;
 };
 struct word {
-	uint64_t id, run; /* id 0: freed */
+	uint64_t id, run; /* id 0: the memory was freed */
 };
 static struct td_list all_exported = {&all_exported, &all_exported};
 static int words_fd = -1;
@@ -76,7 +83,7 @@ static uint64_t inode_of(int fd)
 	return fstat(fd, &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-/* The exporter's file; < 0: it is not there any more, or not ours to open. */
+/* Opens the exporter's file. Returns a negative number if it is gone or we may not open it. */
 static int open_file(int32_t pid, int32_t number, uint64_t inode)
 {
 	char path[64];
@@ -99,7 +106,10 @@ static bool write_word(uint32_t number, struct word word)
 	       sizeof(word);
 }
 
-/* lock is held. The word of that allocation, a new one if need be; NULL: no memory. */
+/*
+ * Finds or creates the export of an allocation. Called with lock held. Returns NULL if there is no
+ * memory.
+ */
 static struct exported *export(const struct sg_allocation *allocation)
 {
 	struct exported *e;
@@ -143,7 +153,7 @@ void sg_ipc_memory_gone(uint64_t address)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Is what was exported still there? */
+/* Checks that the exported memory is still allocated. */
 static int check_word(const struct handle *handle, uint64_t *ret_run)
 {
 	int fd = open_file(handle->pid, handle->words_fd, handle->words_inode);
@@ -169,7 +179,10 @@ API CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
 
 	if (r)
 		return r;
-	/* "a pointer to the base of an existing device memory allocation created with cuMemAlloc" */
+	/*
+	 * cuda.h: "a pointer to the base of an existing device memory allocation created with
+	 * cuMemAlloc".
+	 */
 	if (!ret || !sg_memory_find(address, 1, &allocation) || allocation.base != address ||
 		allocation.kind != SG_MEMORY_DEVICE || !allocation.context || allocation.owned)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -193,7 +206,7 @@ API CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
 	return CUDA_SUCCESS;
 }
 
-/* lock is held. */
+/* Called with lock held. */
 static struct opened *find_opened(const struct CUctx_st *context, const struct handle *handle)
 {
 	struct td_list *it;
@@ -215,7 +228,10 @@ static void drop(const struct opened *o)
 		(void)sg_client_request(sg.client, &msg, NULL, 0, NULL);
 }
 
-/* Who frees it meanwhile clears the word first: then what was held here was nobody's any more. */
+/*
+ * Holds the shared granules at the server. The owner clears the word before it frees the memory, so
+ * the word is checked again afterwards: if it was cleared meanwhile, the hold is dropped.
+ */
 static int hold(struct opened *o)
 {
 	struct sg_msg msg = {.type = SG_MEMORY_HOLD,
@@ -265,7 +281,7 @@ static int map(struct opened *o)
 	int r;
 
 	if (!sg_device_of_gpu(o->handle.gpu, &o->device))
-		return CUDA_ERROR_MAP_FAILED; /* memory of a GPU that this process does not see */
+		return CUDA_ERROR_MAP_FAILED; /* this process does not see that GPU */
 	o->bytes = (o->handle.offset + o->handle.bytes - first + GRANULE - 1) & ~(GRANULE - 1);
 	r = hold(o);
 	if (r)
@@ -288,7 +304,7 @@ static int map(struct opened *o)
 	return CUDA_SUCCESS;
 }
 
-/* lock is held. */
+/* Called with lock held. */
 static int open_new(struct CUctx_st *context, const struct handle *handle, struct opened **ret)
 {
 	struct opened *o = calloc(1, sizeof(*o));
@@ -320,8 +336,9 @@ API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle opaque, unsi
 	memcpy(&handle, &opaque, sizeof(handle));
 	if (!ret || flags != LAZY_PEER || handle.magic != MEMORY_MAGIC || handle.gpu >= SG_GPU_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
+	/* cuda.h: a process cannot open its own handle */
 	if (handle.pid == getpid())
-		return CUDA_ERROR_INVALID_CONTEXT; /* a handle is for other processes */
+		return CUDA_ERROR_INVALID_CONTEXT;
 	pthread_mutex_lock(&lock);
 	o = find_opened(context, &handle);
 	if (!o)
@@ -385,7 +402,8 @@ void sg_ipc_context_gone(struct CUctx_st *context)
 
 struct sg_shared_event {
 	uint64_t recorded, reached;
-	int32_t recorder; /* pid of the last one: what it asked for dies with it */
+	/* pid of the latest recorder; if it dies, its pending record is never reached */
+	int32_t recorder;
 };
 
 static struct sg_shared_event *map_event(int fd)
@@ -467,8 +485,9 @@ API CUresult cuIpcGetEventHandle(CUipcEventHandle *ret, CUevent event)
 		return r;
 	if (!sg_event_find(event) || event->context != context)
 		return CUDA_ERROR_INVALID_HANDLE;
+	/* CU_EVENT_INTERPROCESS has its own calls; this handle is this process's own event */
 	if (!ret || !event->shared || event->shared_fd < 0)
-		return CUDA_ERROR_INVALID_VALUE; /* CU_EVENT_INTERPROCESS, and one's own */
+		return CUDA_ERROR_INVALID_VALUE;
 	handle.fd = event->shared_fd;
 	handle.inode = inode_of(handle.fd);
 	memset(ret, 0, sizeof(*ret));

@@ -1,8 +1,9 @@
 /*
- * Managed memory: allocation, advice, prefetch, discard, attachment. Its pages have one home GPU here, the one that it was allocated on; others
- * reach it across the link. The server keeps where each page is (src/model/paging.h); the bytes are where host and kernels see them.
- *
- * Advice is kept for each page and told again; of it, the model of paging takes no account yet.
+ * Managed memory: allocation, advice, prefetch, discard, attachment. Here a managed page has one
+ * home GPU, the one it was allocated on; other GPUs access it across the link. The server keeps the
+ * location of each page (src/model/paging.h). The bytes are always at the address that the host
+ * uses.
+ * Advice is stored for each page and returned by queries. The paging model does not use it yet.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,13 @@
 #include "softgpu/driver/memory/managed_abi.h"
 
 #define NOWHERE (-2) /* CU_DEVICE_INVALID */
-/* What reads a discarded page must not count on finding what was there. */
+/* Discarded pages are filled with this, so that programs which rely on their old content fail. */
 #define DISCARDED 0xa5
 
 struct advice {
 	bool read_mostly, accessed_by_host;
-	int8_t preferred, prefetched; /* device, CU_DEVICE_CPU, NOWHERE */
-	uint64_t accessed_by;         /* devices, a bit each */
+	int8_t preferred, prefetched; /* a device, CU_DEVICE_CPU or NOWHERE */
+	uint64_t accessed_by;         /* devices, one bit each */
 };
 _Static_assert(SG_GPU_MAX <= 64, "one bit per device");
 
@@ -99,7 +100,10 @@ API CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned flags)
 
 /* -- places -- */
 
-/* A location's device, CU_DEVICE_CPU for any place on the host; INVALID_VALUE or INVALID_DEVICE. */
+/*
+ * Returns the device of a location, or CU_DEVICE_CPU for any place on the host. Errors are
+ * INVALID_VALUE and INVALID_DEVICE.
+ */
 static int place_of(CUmemLocation location, int *ret)
 {
 	switch (location.type) {
@@ -138,7 +142,10 @@ static uint64_t page_bytes(void)
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* lock is held. NULL: no memory, or none yet if make is not set. */
+/*
+ * Called with lock held. Returns the allocation's advice. NULL: no memory, or none was given yet
+ * and `make` is not set.
+ */
 static struct advised *advised_of(const struct sg_allocation *allocation, bool make)
 {
 	uint64_t count = (allocation->bytes + page_bytes() - 1) / page_bytes();
@@ -166,7 +173,7 @@ static struct advised *advised_of(const struct sg_allocation *allocation, bool m
 	return a;
 }
 
-/* PREFETCHED: not an advice of cuda.h, but what LAST_PREFETCH_LOCATION tells. */
+/* cuda.h has no advice 0. It stores what LAST_PREFETCH_LOCATION returns. */
 enum { PREFETCHED = 0 };
 
 static void advise_page(struct advice *page, int advice, int place)
@@ -233,7 +240,7 @@ API CUresult cuMemAdvise_v2(CUdeviceptr address, size_t bytes, int advice, CUmem
 	return advise(address, bytes, advice, location);
 }
 
-/* What all pages of a range have in common. */
+/* Returns what all pages of a range have in common. */
 static struct advice common(const struct sg_allocation *allocation, uint64_t address, size_t bytes)
 {
 	struct advice all = {.preferred = NOWHERE, .prefetched = NOWHERE};
@@ -267,7 +274,7 @@ static int type_of(int place)
 					: CU_MEM_LOCATION_TYPE_DEVICE;
 }
 
-/* "If there are fewer, the remaining space will be set to CU_DEVICE_INVALID." */
+/* cuda.h: "If there are fewer, the remaining space will be set to CU_DEVICE_INVALID." */
 static int list_accessors(const struct advice *all, int *out, size_t bytes)
 {
 	size_t room = bytes / 4, n = 0;
@@ -357,7 +364,7 @@ static int run_prefetch(struct CUstream_st *stream, struct sg_work *work)
 	const struct CUctx_st *context = stream->context;
 	struct sg_op op;
 
-	/* The copy engines of another GPU than the stream's are not asked. */
+	/* The prefetch costs no time if the pages' home is another GPU than the stream's. */
 	if (prefetch->device != context->device)
 		return CUDA_SUCCESS;
 	if (sg_client_op_prefetch(sg.client, &op, context->device, context->id, prefetch->range,
@@ -379,7 +386,7 @@ static int make_prefetch(
 		r = place_of(location, &place);
 	if (r)
 		return r;
-	/* Managed memory has one home GPU here. */
+	/* Pages cannot be prefetched to another GPU than their home. */
 	if (place != CU_DEVICE_CPU && (uint32_t)place != allocation.device)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	r = note(&allocation, address, bytes, PREFETCHED, place);
@@ -461,7 +468,7 @@ struct batch {
 	const CUdeviceptr *addresses;
 	const size_t *bytes;
 	size_t count;
-	const CUmemLocation *locations; /* NULL: no prefetch */
+	const CUmemLocation *locations; /* NULL: only discard */
 	const size_t *indices;
 	size_t location_count;
 	bool discards;
@@ -511,7 +518,7 @@ static int batch_call(const struct batch *b, unsigned long long flags, CUstream 
 	int r = sg_stream_find(handle, ptsz, &stream);
 
 	if (!r && stream == stream->context->legacy)
-		r = CUDA_ERROR_INVALID_VALUE; /* "Must not be legacy NULL stream." */
+		r = CUDA_ERROR_INVALID_VALUE; /* cuda.h: "Must not be legacy NULL stream." */
 	if (!r)
 		r = check_batch(b, flags);
 	if (r)
@@ -556,7 +563,10 @@ SG_BOTH(cuMemDiscardAndPrefetchBatchAsync,
 	locations ? batch_call(PREFETCH(true), flags, stream, false) : CUDA_ERROR_INVALID_VALUE,
 	locations ? batch_call(PREFETCH(true), flags, stream, true) : CUDA_ERROR_INVALID_VALUE)
 
-/* With concurrent managed access an attachment changes nothing that a program could see but its own promise. */
+/*
+ * With concurrent managed access, attaching memory to a stream has no effect that a program could
+ * observe.
+ */
 static int attach(CUstream handle, CUdeviceptr address, size_t bytes, unsigned flags, bool ptsz)
 {
 	struct sg_allocation allocation;
@@ -567,13 +577,16 @@ static int attach(CUstream handle, CUdeviceptr address, size_t bytes, unsigned f
 		return r;
 	if (!sg_memory_find(address, 1, &allocation) || allocation.kind != SG_MEMORY_MANAGED)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* "length must be zero or equal to the entire allocation's size": from its beginning. */
+	/*
+	 * cuda.h: "length must be zero or equal to the entire allocation's size". The range must
+	 * start at the allocation's base.
+	 */
 	if ((bytes && bytes != allocation.bytes) || (bytes && address != allocation.base))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
 		flags != CU_MEM_ATTACH_SINGLE)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* "it is illegal to specify the NULL stream" for one stream only. */
+	/* cuda.h, CU_MEM_ATTACH_SINGLE: "it is illegal to specify the NULL stream". */
 	if (flags == CU_MEM_ATTACH_SINGLE && stream == stream->context->legacy)
 		return CUDA_ERROR_INVALID_VALUE;
 	return sg_stream_is_capturing(stream) ? sg_capture_refuse(stream) : CUDA_SUCCESS;

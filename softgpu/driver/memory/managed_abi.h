@@ -1,4 +1,4 @@
-/* Numbers of cuda.h (13.0; 12.x has the same) for managed memory. */
+/* Constants of cuda.h for managed memory. They are the same in CUDA 12.x and 13.0. */
 #pragma once
 
 #include "cuda/types.h"

@@ -1,8 +1,8 @@
 /*
- * The host's pages that stand for memory of a GPU.
- *
- * Giving them back takes the system a tenth of a microsecond for each, or several where it is busy: 50 ms for a GiB, of which a GPU has none. So a thread of its own does it, and
- * whoever frees memory does not wait. In a child of fork there is no such thread, and pages are given back at once.
+ * Host pages that stand for GPU memory.
+ * Unmapping takes the kernel 0.1 us per page, and several us on a busy machine: 50 ms per GiB,
+ * which a GPU would not need. So a thread unmaps in the background, and whoever frees memory does
+ * not wait. A forked child does not have this thread and unmaps at once.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -14,22 +14,25 @@
 #include "base/stack.h"
 #include "softgpu/driver/driver.h"
 
-#define LATER_BYTES ((uint64_t)1 << 20) /* less is given back at once */
+#define LATER_BYTES ((uint64_t)1 << 20) /* smaller blocks are unmapped at once */
 #define STACK_BYTES ((size_t)64 << 10)
 
-/* Pages to be given back; or given up while something ran. What runs has looked up its pointers once, and a GPU would only read nonsense behind them. */
+/*
+ * Pages to be unmapped. `retired`: freed while a kernel or copy was running. It may still hold
+ * pointers into them, and on a GPU it would merely read garbage. `later`: handed to the thread.
+ */
 struct retired {
 	struct retired *next;
 	void *pages;
 	uint64_t bytes;
 };
 
-/* All but the process under the lock. */
+/* All of these but reaper_pid are guarded by the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t given = PTHREAD_COND_INITIALIZER;
 static struct retired *retired, *later;
 static unsigned running;
-static _Atomic pid_t reaper_pid; /* the process whose thread gives pages back; 0: none has */
+static _Atomic pid_t reaper_pid; /* the process that has the thread; 0: not started */
 
 void *sg_pages_new(uint64_t bytes)
 {
@@ -66,7 +69,10 @@ static void *reap(void *unused)
 	return unused;
 }
 
-/* With the lock. The program's signals are not for it. */
+/*
+ * Starts the thread if necessary. Called with the lock held. The thread blocks all signals, because
+ * they are meant for the program's threads. Returns false if this process has no such thread.
+ */
 static bool is_reaped(void)
 {
 	pid_t pid = getpid(), of = atomic_load(&reaper_pid);
@@ -108,7 +114,7 @@ void sg_pages_free(void *pages, uint64_t bytes)
 		pthread_cond_signal(&given);
 	} else if (!running) {
 		munmap(pages, bytes);
-	} /* else: without memory to remember them they stay */
+	} /* else: no memory for the list entry; the pages are leaked, as they may be in use */
 	pthread_mutex_unlock(&lock);
 }
 

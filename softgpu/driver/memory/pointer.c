@@ -1,4 +1,4 @@
-/* What is behind a pointer: cuPointerGetAttribute and its kin. */
+/* Pointer queries: cuPointerGetAttribute and related calls. */
 #include <string.h>
 
 #include "softgpu/driver/driver.h"
@@ -22,7 +22,7 @@ enum {
 	POINTER_MEMPOOL_HANDLE = 17,
 };
 
-/* The size of the attribute's value; 0: not there. */
+/* Returns the size of the attribute's value, 0 for an unsupported attribute. */
 static size_t attribute_bytes(int attribute)
 {
 	switch (attribute) {
@@ -46,7 +46,10 @@ static size_t attribute_bytes(int attribute)
 	}
 }
 
-/* "the access flags the device associated with the current context has on the corresponding memory" */
+/*
+ * cuda.h: "the access flags the device associated with the current context has on the corresponding
+ * memory".
+ */
 static int access_flags(uint64_t address, int *ret)
 {
 	struct CUctx_st *context;
@@ -94,7 +97,7 @@ API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr addres
 	case POINTER_RANGE_SIZE: *(size_t *)data = allocation.bytes; return CUDA_SUCCESS;
 	case POINTER_MAPPED: *(int *)data = 1; return CUDA_SUCCESS;
 	case POINTER_SYNC_MEMOPS:
-		/* Synchronous operations always are. */
+		/* Synchronous copies are always fully synchronous here. */
 		*(int *)data = 1;
 		return CUDA_SUCCESS;
 	case POINTER_BUFFER_ID: *(uint64_t *)data = allocation.id; return CUDA_SUCCESS;
@@ -111,7 +114,10 @@ API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr addres
 	}
 }
 
-/* "will not return an error when the ptr is not a valid CUDA pointer. Instead, the attributes are assigned default NULL values" */
+/*
+ * cuda.h: "will not return an error when the ptr is not a valid CUDA pointer. Instead, the
+ * attributes are assigned default NULL values".
+ */
 API CUresult cuPointerGetAttributes(
 	unsigned count, int *attributes, void **data, CUdeviceptr address)
 {
@@ -128,7 +134,7 @@ API CUresult cuPointerGetAttributes(
 		if (!bytes)
 			return CUDA_ERROR_NOT_SUPPORTED;
 		memset(data[i], 0, bytes);
-		/* The ordinal of no device is CU_DEVICE_INVALID. */
+		/* The default ordinal is CU_DEVICE_INVALID. */
 		if (attributes[i] == POINTER_DEVICE_ORDINAL)
 			*(int *)data[i] = -2;
 		if (sg_memory_find(address, 1, &allocation))
@@ -137,7 +143,10 @@ API CUresult cuPointerGetAttributes(
 	return CUDA_SUCCESS;
 }
 
-/* Synchronous operations are synchronous here in any case: setting that changes nothing, and it cannot be taken away. */
+/*
+ * Synchronous copies are always fully synchronous here. Setting SYNC_MEMOPS therefore has no
+ * effect, and it cannot be cleared.
+ */
 API CUresult cuPointerSetAttribute(const void *value, int attribute, CUdeviceptr address)
 {
 	struct sg_allocation allocation;

@@ -1,4 +1,4 @@
-/* Pools and their blocks: made, reused, given back. See pool.h. */
+/* Memory pools and their blocks: creation, reuse, release. See pool.h. */
 #include "softgpu/driver/memory/pool.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static struct sg_block *block_at(struct td_list *it)
 	return td_container_of(it, struct sg_block, link);
 }
 
-/* -- sg_pool_lock is held in all of these -- */
+/* -- called with sg_pool_lock held -- */
 
 static struct CUmemPoolHandle_st *new_pool(uint32_t device, uint64_t max_bytes)
 {
@@ -91,7 +91,7 @@ static void give_back(struct sg_block *block)
 	free(block);
 }
 
-/* Until no more than keep_bytes are held, or nothing is free. */
+/* Releases free blocks until at most keep_bytes are reserved, or no block is free. */
 static void trim(struct CUmemPoolHandle_st *pool, uint64_t keep_bytes)
 {
 	struct td_list *it, *tmp;
@@ -101,7 +101,7 @@ static void trim(struct CUmemPoolHandle_st *pool, uint64_t keep_bytes)
 			give_back(block_at(it));
 }
 
-/* A destroyed pool goes with its last block. */
+/* Frees a destroyed pool once its last block is gone. */
 static void bury(struct CUmemPoolHandle_st *pool)
 {
 	trim(pool, 0);
@@ -122,7 +122,10 @@ struct sg_block *sg_block_find(uint64_t address)
 	return NULL;
 }
 
-/* May a block be used again in this stream, and what must it come after? Same stream: its order is enough. */
+/*
+ * Tells whether a block may be reused in this stream. *ret_after says whether the new work must be
+ * ordered after the free. In the same stream it always is.
+ */
 static bool may_reuse(
 	const struct sg_block *block, const struct CUstream_st *stream, bool *ret_after)
 {
@@ -132,7 +135,7 @@ static bool may_reuse(
 	if (!block->stream || block->stream == stream)
 		return true;
 	if (is_free(block))
-		return block->pool->reuse[1]; /* opportunistic */
+		return block->pool->reuse[1]; /* REUSE_ALLOW_OPPORTUNISTIC */
 	*ret_after = true;
 	return block->pool->reuse[2] && block->stream->context == stream->context;
 }
@@ -251,7 +254,10 @@ void sg_pools_trim(uint32_t device)
 	pthread_mutex_unlock(&sg_pool_lock);
 }
 
-/* "the allocator will try to release memory back to the OS on the next call to stream, event or context synchronize" */
+/*
+ * cuda.h: "the allocator will try to release memory back to the OS on the next call to stream,
+ * event or context synchronize".
+ */
 void sg_pools_synchronized(void)
 {
 	struct td_list *it, *tmp;
@@ -311,7 +317,8 @@ API CUresult cuMemPoolDestroy(CUmemoryPool pool)
 		return r;
 	pthread_mutex_lock(&sg_pool_lock);
 	if (!sg_pool_is_live(pool) || pool->is_default) {
-		r = CUDA_ERROR_INVALID_VALUE; /* "A device's default memory pool cannot be destroyed." */
+		/* cuda.h: "A device's default memory pool cannot be destroyed." */
+		r = CUDA_ERROR_INVALID_VALUE;
 	} else {
 		if (currents[pool->device] == pool)
 			currents[pool->device] = defaults[pool->device];

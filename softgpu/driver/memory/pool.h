@@ -1,14 +1,13 @@
 /*
- * Memory pools and stream-ordered allocation. A block is some granules of its own: its addresses are known at once, but nothing is behind
- * them before the stream reaches the allocation nor after it has reached the free: work that is not ordered after the one and before the other
- * faults. (NVIDIA's driver packs small blocks together and lets such work pass; here each costs 2 MiB.)
- *
- *	used --cuMemFreeAsync--> free at a position of a stream --reused, in that order--> used
- *	                                                       --above the release threshold at a synchronisation--> gone
- *
- * pool.c: pools and their blocks. pool_async.c: allocation and free in a stream's order. pool_settings.c: attributes, the pools of devices, access.
- *
- * Memory is the process's, as pools belong to devices.
+ * Memory pools and stream-ordered allocation. Each block occupies granules (2 MiB) of its own. Its
+ * addresses are known when the call returns, but memory is mapped there only from the allocation to
+ * the free in stream order. Work that is not ordered after the one and before the other faults.
+ * (NVIDIA's driver packs small blocks together and does not detect such work.)
+ * used --cuMemFreeAsync--> free at a position of a stream --reused after that position--> used
+ *                          free --over the release threshold at a synchronisation--> released
+ * pool.c: pools and their blocks. pool_async.c: allocation and free in stream order.
+ * pool_settings.c: attributes, the pools of devices, access.
+ * Pool memory is charged to the process, not to a context, because pools belong to devices.
  */
 #pragma once
 
@@ -21,15 +20,15 @@ struct sg_block {
 	uint64_t base, bytes;
 	uint8_t *host;
 	bool used, freeing, accessible;
-	struct CUstream_st *stream; /* freed there; NULL: nothing to wait for */
+	struct CUstream_st *stream; /* where it was freed; NULL: reusable at once */
 	uint64_t ticket;
 };
 
 struct CUmemPoolHandle_st {
 	struct td_list link, blocks;
-	uint32_t device, access; /* access: devices that may use it; bits */
+	uint32_t device, access; /* access: devices that may use it, one bit each */
 	bool is_default, destroyed;
-	int reuse[3]; /* CU_MEMPOOL_ATTR_REUSE_*, in that order */
+	int reuse[3]; /* CU_MEMPOOL_ATTR_REUSE_* 1 to 3 */
 	uint64_t threshold, max_bytes;
 	uint64_t reserved, reserved_high, used, used_high;
 };
@@ -37,16 +36,19 @@ struct CUmemPoolHandle_st {
 extern pthread_mutex_t sg_pool_lock;
 
 /* -- all with sg_pool_lock held -- */
-/* The device's own pool, made when it is first asked for; NULL: no memory. */
+/* Returns the device's default pool, which is created at first use. NULL if there is no memory. */
 struct CUmemPoolHandle_st *sg_pool_default(uint32_t device);
-/* Where cuMemAllocAsync takes from; only after sg_pool_default() was not NULL. */
+/* The pool that cuMemAllocAsync allocates from. sg_pool_default() must have succeeded before. */
 struct CUmemPoolHandle_st **sg_pool_current(uint32_t device);
 bool sg_pool_is_live(CUmemoryPool pool);
-/* In use at that address; NULL: none. */
+/* Returns the block in use at that address, or NULL. */
 struct sg_block *sg_block_find(uint64_t address);
-/* A block in use, free before or new. Work on it comes after *ret_after, if that has a stream. */
+/*
+ * Takes a free block or a new one. If ret_after has a stream, work on the block must come after
+ * that position.
+ */
 int sg_block_take(struct CUmemPoolHandle_st *pool, uint64_t bytes, const struct CUstream_st *stream,
 	struct sg_block **ret, struct sg_dependency *ret_after);
-/* Free from that position of the stream on; NULL: from now on. */
+/* Frees a block from that position of the stream on; with stream NULL at once. */
 void sg_block_put(struct sg_block *block, struct CUstream_st *stream, uint64_t ticket);
 void sg_block_set_access(struct sg_block *block, bool accessible);

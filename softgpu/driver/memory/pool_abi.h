@@ -1,4 +1,4 @@
-/* Structs and numbers of cuda.h (13.0; 12.x has the same) for memory pools. */
+/* Structs and constants of cuda.h for memory pools. They are the same in CUDA 12.x and 13.0. */
 #pragma once
 
 #include "cuda/types.h"

@@ -1,7 +1,8 @@
 /*
- * Stream-ordered allocation: cuMemAllocAsync, cuMemFreeAsync, and memory of pools that is freed at once. See pool.h.
- *
- * sg_pool_lock is never held while work is queued: a block is taken, or marked as being freed, before.
+ * Stream-ordered allocation: cuMemAllocAsync, cuMemFreeAsync, and immediate frees of pool memory.
+ * See pool.h.
+ * sg_pool_lock is never held while work is queued: a block is taken, or marked as being freed,
+ * beforehand.
  */
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@ struct pool_work {
 	bool accessible;
 };
 
-/* In a dead context too: the block is the pool's, not the context's. */
+/* This also runs in a dead context, because the block belongs to the pool. */
 static int run_access(struct CUstream_st *stream, struct sg_work *work)
 {
 	const struct pool_work *pool = (struct pool_work *)work;
@@ -68,7 +69,10 @@ static int allocate(
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	else if (current)
 		pool = *sg_pool_current(stream->context->device);
-	/* "The specified memory pool may be from a device different than that of the specified hStream." */
+	/*
+	 * cuda.h: "The specified memory pool may be from a device different than that of the
+	 * specified hStream."
+	 */
 	if (!r && !sg_pool_is_live(pool))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
@@ -111,7 +115,7 @@ void *sg_pool_of(uint64_t address)
 	return pool;
 }
 
-/* From now on nobody finds it but work that is queued. */
+/* Marks the block as being freed. From now on only the queued work can find it. */
 static struct sg_block *begin_free(uint64_t address)
 {
 	struct sg_allocation allocation;
@@ -141,8 +145,9 @@ static int run_free(struct CUstream_st *stream, struct sg_work *work)
 }
 
 /*
- * Of cuMemAlloc: the programming guide's section on the stream-ordered allocator lets cudaFreeAsync free what cudaMalloc gave, in the stream's order. In a context that dies
- * before that it ends with the context.
+ * Frees memory of cuMemAlloc in stream order. The CUDA Programming Guide allows cudaFreeAsync of
+ * memory from cudaMalloc (section on the stream-ordered allocator). If the context dies first, the
+ * memory is freed with the context.
  */
 static int free_plain_async(struct CUstream_st *stream, uint64_t address)
 {

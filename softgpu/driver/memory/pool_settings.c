@@ -1,4 +1,4 @@
-/* What is set and asked about pools: attributes, the pool of a device or a place, and who may use its memory. */
+/* Pool settings and queries: attributes, the pools of a device or location, and access. */
 #include "softgpu/driver/memory/pool.h"
 
 static struct sg_block *block_at(struct td_list *it)
@@ -20,7 +20,7 @@ static int set_attribute(struct CUmemPoolHandle_st *pool, int attribute, const v
 		return CUDA_SUCCESS;
 	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
 	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-		/* "It is illegal to set this attribute to a non-zero value." */
+		/* cuda.h: "It is illegal to set this attribute to a non-zero value." */
 		if (*(const uint64_t *)value)
 			return CUDA_ERROR_INVALID_VALUE;
 		if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)
@@ -118,7 +118,7 @@ API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 	if (r)
 		return r;
 	pthread_mutex_lock(&sg_pool_lock);
-	/* "The memory pool must be local to the specified device." */
+	/* cuda.h: "The memory pool must be local to the specified device." */
 	if (sg_pool_is_live(pool) && pool->device == (uint32_t)device)
 		*sg_pool_current((uint32_t)device) = pool;
 	else
@@ -127,7 +127,7 @@ API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 	return r;
 }
 
-/* -- by location: device memory only -- */
+/* -- pools by location; only device memory is supported -- */
 
 static int located(CUmemoryPool *ret, const CUmemLocation *location, int type, bool current)
 {
@@ -156,7 +156,7 @@ API CUresult cuMemSetMemPool(const CUmemLocation *location, int type, CUmemoryPo
 	return r ? r : cuDeviceSetMemPool(location->id, pool);
 }
 
-/* -- access: the pool's own device always has it -- */
+/* -- access: a pool's own device always has it -- */
 
 static int check_access(const struct CUmemPoolHandle_st *pool, const CUmemAccessDesc *access)
 {
@@ -166,7 +166,7 @@ static int check_access(const struct CUmemPoolHandle_st *pool, const CUmemAccess
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
 		access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-		return CUDA_ERROR_INVALID_VALUE; /* "PROT_READ is not supported" */
+		return CUDA_ERROR_INVALID_VALUE; /* cuda.h: "PROT_READ is not supported" */
 	return !access->flags && (uint32_t)access->location.id == pool->device
 		       ? CUDA_ERROR_INVALID_VALUE
 		       : CUDA_SUCCESS;

@@ -1,7 +1,8 @@
 /*
- * Virtual memory management: reserve addresses, create physical memory, map, grant access, unmap, release.
- *
- * As strict as the driver: offsets into a handle, partial unmaps, double maps and access to memory without cuMemSetAccess are refused.
+ * Virtual memory management: reserve addresses, create physical memory, map, grant access, unmap,
+ * release.
+ * It is as strict as the driver: offsets into a handle, partial unmaps, double maps, and access to
+ * memory without cuMemSetAccess are refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +49,7 @@ API CUresult cuMemAddressReserve(
 	struct reservation *reservation;
 	int r = sg_ready();
 
-	(void)wanted; /* a hint */
+	(void)wanted; /* the wanted address is only a hint */
 	if (r)
 		return r;
 	if (!ret || !aligned(bytes) || flags || (align & (align - 1)))
@@ -78,7 +79,7 @@ static bool overlaps_mapping(uint64_t base, uint64_t bytes)
 	return false;
 }
 
-/* The whole reservation, with nothing mapped in it. */
+/* Frees a whole reservation, in which nothing may be mapped. */
 API CUresult cuMemAddressFree(CUdeviceptr base, size_t bytes)
 {
 	int r = sg_ready();
@@ -102,7 +103,10 @@ API CUresult cuMemAddressFree(CUdeviceptr base, size_t bytes)
 	return r;
 }
 
-/* What cuda.h says of cuMemCreate: HOST ignores the id and cannot be shared; HOST_NUMA names a node; HOST_NUMA_CURRENT is no place. */
+/*
+ * Checks a location by the rules of cuMemCreate: HOST ignores the id and cannot be shared,
+ * HOST_NUMA needs a valid node, HOST_NUMA_CURRENT is not allowed.
+ */
 static int check_location(const CUmemAllocationProp *prop)
 {
 	const CUmemLocation *location = &prop->location;
@@ -119,7 +123,7 @@ static int check_location(const CUmemAllocationProp *prop)
 		break;
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
 		if (location->id)
-			return CUDA_ERROR_INVALID_VALUE; /* there is one node here */
+			return CUDA_ERROR_INVALID_VALUE; /* node 0 is the only NUMA node here */
 		if (prop->requestedHandleTypes)
 			return CUDA_ERROR_NOT_SUPPORTED;
 		break;
@@ -129,7 +133,10 @@ static int check_location(const CUmemAllocationProp *prop)
 								 : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* A driver's memory takes no descriptors; ours does, so that there are to be as many as there may be. */
+/*
+ * Creates a file in memory. With a real driver, GPU memory needs no file descriptors, so a program
+ * may not expect the limit: if it is reached, the soft limit is raised to the hard one.
+ */
 static int new_file(const char *name)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC);
@@ -142,7 +149,7 @@ static int new_file(const char *name)
 	return setrlimit(RLIMIT_NOFILE, &limit) ? -1 : memfd_create(name, MFD_CLOEXEC);
 }
 
-/* Bytes on the host can be mapped at their device address too, so they are a file. */
+/* Host memory must be a file, because it may also be mapped at its device address. */
 static int new_host_pages(struct sg_physical *physical, const char *name)
 {
 	void *pages = MAP_FAILED;
@@ -160,7 +167,10 @@ static int new_host_pages(struct sg_physical *physical, const char *name)
 	return CUDA_SUCCESS;
 }
 
-/* What can be exported is the server's to count: it knows it by its file, whichever process holds it. */
+/*
+ * Exportable device memory may be held by several processes. The server counts it once, identified
+ * by its file.
+ */
 static bool is_file_of_device(const struct sg_physical *physical)
 {
 	return !sg_is_remote(physical) && physical->fd >= 0;
@@ -179,7 +189,7 @@ static int hold_what_is_free(const struct sg_physical *physical, const struct st
 	switch (msg.error) {
 	case SG_OK: return CUDA_SUCCESS;
 	case SG_ERR_VALUE: return CUDA_ERROR_INVALID_VALUE;
-	case SG_ERR_STATE: return CUDA_ERROR_NOT_SUPPORTED; /* its process is checkpointed */
+	case SG_ERR_STATE: return CUDA_ERROR_NOT_SUPPORTED; /* the process is checkpointed */
 	default: return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 }
@@ -217,7 +227,7 @@ static void free_pages(struct sg_physical *physical)
 		close(physical->fd);
 }
 
-/* Whoever imports it learns from the file's name which device it is memory of. */
+/* The file's name contains the GPU number, which tells an importing process whose memory it is. */
 static int new_exportable_pages(struct sg_physical *physical)
 {
 	char name[32];
@@ -286,7 +296,7 @@ API CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
 	return CUDA_SUCCESS;
 }
 
-/* sg_vmm_lock is held. NULL: not a handle that is still owned. */
+/* Called with sg_vmm_lock held. Returns NULL if the handle was released. */
 static struct sg_physical *find_physical(CUmemGenericAllocationHandle handle)
 {
 	for (struct sg_physical *p = physicals; p; p = p->next)
@@ -295,7 +305,7 @@ static struct sg_physical *find_physical(CUmemGenericAllocationHandle handle)
 	return NULL;
 }
 
-/* sg_vmm_lock is held. */
+/* Called with sg_vmm_lock held. */
 static void put_physical(struct sg_physical *physical)
 {
 	if (--physical->references)
@@ -324,7 +334,10 @@ API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 	pthread_mutex_lock(&sg_vmm_lock);
 	physical = find_physical(handle);
 	if (physical) {
-		/* Each retain is a release owed; the memory lives on while it is mapped. */
+		/*
+		 * Each cuMemRetainAllocationHandle needs a release of its own. The memory itself
+		 * lives on while it is mapped.
+		 */
 		unsigned mapped = 0;
 
 		for (const struct sg_mapping *m = sg_mappings; m; m = m->next)
@@ -374,7 +387,7 @@ API CUresult cuMemMap(CUdeviceptr base, size_t bytes, size_t offset,
 
 	if (r)
 		return r;
-	/* offset must be zero, says cuda.h of cuMemMap. */
+	/* cuda.h, cuMemMap: offset must be zero. */
 	if (offset || flags || !aligned(bytes) || base & (GRANULE - 1))
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&sg_vmm_lock);
@@ -383,7 +396,10 @@ API CUresult cuMemMap(CUdeviceptr base, size_t bytes, size_t offset,
 	return r;
 }
 
-/* Whole sg_mappings only; the range may hold several. Unlike cuMemFree it does not wait: work that still uses the range will fault. */
+/*
+ * The range may hold several mappings, but only whole ones. Unlike cuMemFree this does not wait, so
+ * work that still uses the range faults.
+ */
 API CUresult cuMemUnmap(CUdeviceptr base, size_t bytes)
 {
 	uint64_t covered = 0;
@@ -473,7 +489,7 @@ API CUresult cuMemExportToShareableHandle(
 	pthread_mutex_lock(&sg_vmm_lock);
 	physical = find_physical(handle);
 	if (!physical || !(physical->prop.requestedHandleTypes & POSIX_FD))
-		r = CUDA_ERROR_INVALID_VALUE; /* it has to be asked for when the memory is made */
+		r = CUDA_ERROR_INVALID_VALUE; /* must be requested when the memory is created */
 	else
 		fd = fcntl(physical->fd, F_DUPFD_CLOEXEC, 3);
 	pthread_mutex_unlock(&sg_vmm_lock);
@@ -484,7 +500,7 @@ API CUresult cuMemExportToShareableHandle(
 	return r;
 }
 
-/* The device that a file is memory of; false: it is none of ours. */
+/* Returns the device whose memory the file is. False if softgpu did not create the file. */
 static bool device_of(int fd, int *ret)
 {
 	char link[32], path[64], tail;
@@ -528,7 +544,7 @@ static int import(int fd, struct sg_physical *physical)
 	return r;
 }
 
-/* The descriptor stays the caller's. */
+/* The caller keeps its file descriptor. */
 API CUresult cuMemImportFromShareableHandle(
 	CUmemGenericAllocationHandle *ret, void *os_handle, int type)
 {

@@ -1,6 +1,7 @@
 /*
- * Who may access what is mapped. Device memory: the devices that were named. Host memory (cuMemCreate on HOST or HOST_NUMA): any device, across the link,
- * and the host, each only after cuMemSetAccess has said so. What is not named in a call keeps the access that it has.
+ * Access to mapped memory (cuMemSetAccess). Device memory: each device that was named. Host memory
+ * of cuMemCreate (HOST or HOST_NUMA): any device, across the link, and the host, each only after
+ * cuMemSetAccess. A location that a call does not name keeps its access.
  */
 #include <sys/mman.h>
 
@@ -26,7 +27,7 @@ static bool is_within(const struct sg_mapping *m, uint64_t base, uint64_t bytes)
 	return m->base >= base && m->base + m->bytes <= base + bytes;
 }
 
-/* May this memory be given to that location? */
+/* Checks that this memory can be made accessible at that location. */
 static int check(const struct sg_physical *physical, const CUmemAccessDesc *access)
 {
 	const CUmemLocation *location = &access->location;
@@ -38,11 +39,14 @@ static int check(const struct sg_physical *physical, const CUmemAccessDesc *acce
 	if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
 		if (location->id < 0 || location->id >= (int)sg.device_count)
 			return CUDA_ERROR_INVALID_DEVICE;
-		/* Read-only mappings are not there. */
+		/* Read-only mappings are not supported. */
 		return access->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ? CUDA_ERROR_NOT_SUPPORTED
 								      : CUDA_SUCCESS;
 	}
-	/* cuMemSetAccess: HOST_NUMA only for what was created there, and its id is ignored; the same is asked of HOST. */
+	/*
+	 * cuda.h, cuMemSetAccess: HOST_NUMA is only valid for memory created there, and its id is
+	 * ignored. HOST is treated the same.
+	 */
 	return sg_is_remote(physical) && location->type == physical->prop.location.type
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_INVALID_VALUE;

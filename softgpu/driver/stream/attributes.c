@@ -1,15 +1,18 @@
-/* What is set and asked about a stream besides its work: attributes, its id and its device. */
+/* Settings and queries of streams: attributes, the stream's id and its device. */
 #include <string.h>
 
 #include "softgpu/driver/driver.h"
 
-/* CUlaunchAttributeValue, 64 bytes. */
+/* CUlaunchAttributeValue of cuda.h: 64 bytes. */
 union value {
 	char bytes[64];
 	int number;
 };
 
-/* The access window and the synchronisation policy are preferences: kept, and told again. */
+/*
+ * The access policy window and the synchronisation policy are stored and returned; they have no
+ * effect.
+ */
 static int get_attribute(CUstream handle, int id, union value *out, bool ptsz)
 {
 	struct CUstream_st *stream;
@@ -61,8 +64,9 @@ static int copy_attributes(CUstream to_handle, CUstream from_handle, bool ptsz)
 
 	if (!r)
 		r = sg_stream_find(from_handle, ptsz, &from);
+	/* cuda.h: "Both streams must have the same context." */
 	if (!r && to->context != from->context)
-		r = CUDA_ERROR_INVALID_VALUE; /* "Both streams must have the same context." */
+		r = CUDA_ERROR_INVALID_VALUE;
 	if (r)
 		return r;
 	memcpy(to->access_window, from->access_window, sizeof(to->access_window));
@@ -107,7 +111,7 @@ static int get_device(CUstream handle, CUdevice *device, bool ptsz)
 SG_BOTH(cuStreamGetDevice, (CUstream stream, CUdevice *device), get_device(stream, device, false),
 	get_device(stream, device, true))
 
-/* The second context is a green one, if the stream belongs to such: there are none. */
+/* The second result is the stream's green context. There are none. */
 static int get_context(CUstream handle, CUcontext *context, void **green, bool ptsz)
 {
 	struct CUstream_st *stream;

@@ -1,13 +1,13 @@
 /*
- * Stream capture. A capturing stream's operations become nodes of a graph; what would look at the stream, or depend on what is not
- * captured, is refused and spoils the capture.
- *
- *	none --begin--> active --end--> none, with a graph
- *	                active --something that is not allowed--> invalidated --end--> none, without
- *
- * Streams join a capture by waiting for an event that was recorded in it, and must be joined by its first stream before the end. The rules
- * are those of cuda.h at cuStreamBeginCapture, cuThreadExchangeStreamCaptureMode and the error codes; where it does not say whether a call is
- * "potentially unsafe", it is taken to be so when it waits, allocates or loads.
+ * Stream capture. The operations of a capturing stream become nodes of a graph. A call that queries
+ * the stream, or would make it depend on work outside the capture, is refused and invalidates the
+ * capture.
+ * none --begin--> active --end--> none, returns a graph
+ *                 active --refused call--> invalidated --end--> none, returns no graph
+ * Another stream joins a capture by waiting for an event that was recorded in it, and must be
+ * joined back by the capture's first stream before the end. The rules are those of cuda.h at
+ * cuStreamBeginCapture, cuThreadExchangeStreamCaptureMode and the error codes. Where cuda.h does
+ * not say whether a call is "potentially unsafe", it is treated so if it waits, allocates or loads.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +22,10 @@ struct sg_capture {
 	struct CUstream_st *origin;
 	struct CUgraph_st *graph;
 	bool invalid,
-		borrowed; /* borrowed: a graph of the program's, which outlives a failed capture */
+		borrowed; /* The graph belongs to the program and outlives a failed capture. */
 };
 
-/* sg_graph_lock, but for the count, which may be read without. */
+/* Guarded by sg_graph_lock, except the count, which may be read without it. */
 static struct td_list captures = {&captures, &captures};
 static unsigned capture_count;
 static uint64_t last_id;
@@ -41,7 +41,7 @@ static struct sg_capture *capture_at(struct td_list *it)
 	return td_container_of(it, struct sg_capture, link);
 }
 
-/* NULL: it is over. */
+/* Returns NULL if that capture is over. */
 static struct sg_capture *find_capture(uint64_t id)
 {
 	struct td_list *it;
@@ -79,7 +79,7 @@ static bool add_to_front(struct CUstream_st *stream, struct CUgraphNode_st *node
 	return true;
 }
 
-/* Every stream of the capture. Lock order: sg_graph_lock, context->lock. */
+/* Calls a function for every stream of the capture. Takes context->lock under sg_graph_lock. */
 static void for_streams(struct sg_capture *capture,
 	void (*each)(struct sg_capture *capture, struct CUstream_st *stream))
 {
@@ -143,9 +143,12 @@ void sg_capture_context_gone(struct CUctx_st *context)
 	sg_graph_unlock();
 }
 
-/* -- what is not allowed meanwhile -- */
+/* -- checks of calls during a capture -- */
 
-/* The legacy stream would wait for streams that capture: STREAM_CAPTURE_IMPLICIT. spoils: it was used, not only asked about. */
+/*
+ * Returns STREAM_CAPTURE_IMPLICIT if the legacy stream would have to wait for a capturing stream.
+ * With `spoils` the call also invalidates that capture; calls that only query the stream do not.
+ */
 static int check_legacy(const struct CUstream_st *stream, bool spoils)
 {
 	struct CUctx_st *context = stream->context;
@@ -263,7 +266,7 @@ int sg_capture_check_event(struct CUevent_st *event, bool waits)
 
 /* -- operations of a capturing stream -- */
 
-/* sg_graph_lock is held. Takes over work. */
+/* Called with sg_graph_lock held. Takes ownership of work. */
 static int add_node(
 	struct CUstream_st *stream, int type, struct sg_work *work, struct CUevent_st *event)
 {
@@ -311,7 +314,7 @@ int sg_capture_record(struct CUstream_st *stream, struct CUevent_st *event, unsi
 	pthread_mutex_lock(&sg_graph_lock);
 	if (!stream->capture) {
 		r = check_legacy(stream, true);
-		/* CU_EVENT_RECORD_EXTERNAL: "invalid when used outside of capture". */
+		/* cuda.h, CU_EVENT_RECORD_EXTERNAL: "invalid when used outside of capture". */
 		if (!r)
 			r = flags ? CUDA_ERROR_INVALID_VALUE : SG_NOT_CAPTURING;
 		if (r == SG_NOT_CAPTURING)
@@ -329,7 +332,10 @@ int sg_capture_record(struct CUstream_st *stream, struct CUevent_st *event, unsi
 	return r;
 }
 
-/* sg_graph_lock is held. The stream's next operation comes after those before the event too; a stream that did not capture joins. */
+/*
+ * Called with sg_graph_lock held. The stream's next operation will also depend on the nodes before
+ * the event's record. A stream that is not capturing joins the capture.
+ */
 static int join(struct CUstream_st *stream, const struct CUevent_st *event)
 {
 	struct sg_capture *capture = find_capture(event->capture_id);
@@ -343,8 +349,7 @@ static int join(struct CUstream_st *stream, const struct CUevent_st *event)
 	if (capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (stream->context != capture->origin->context)
-		return spoil(
-			capture, CUDA_ERROR_NOT_SUPPORTED); /* a graph is of one context here */
+		return spoil(capture, CUDA_ERROR_NOT_SUPPORTED); /* a graph has one context here */
 	if (stream == stream->context->legacy)
 		return spoil(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
 	stream->capture = capture;
@@ -368,7 +373,7 @@ int sg_capture_wait(struct CUstream_st *stream, struct CUevent_st *event, unsign
 	else if (stream->capture && (event->shared || sg_event_last(event).stream))
 		r = spoil(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
 	else if (stream->capture)
-		r = CUDA_SUCCESS; /* never recorded: nothing to wait for */
+		r = CUDA_SUCCESS; /* never recorded, so nothing to wait for */
 	else if ((r = check_legacy(stream, true)) == CUDA_SUCCESS)
 		r = SG_NOT_CAPTURING;
 	sg_graph_unlock();
@@ -377,7 +382,7 @@ int sg_capture_wait(struct CUstream_st *stream, struct CUevent_st *event, unsign
 
 /* -- the calls -- */
 
-/* sg_graph_lock is held. */
+/* Called with sg_graph_lock held. */
 static int start(struct CUstream_st *stream, int mode, struct CUgraph_st *into)
 {
 	struct sg_capture *capture = calloc(1, sizeof(*capture));
@@ -410,7 +415,7 @@ static int begin(CUstream handle, int mode, bool ptsz)
 		return r;
 	if (mode < 0 || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* "Capture may not be initiated if stream is CU_STREAM_LEGACY." */
+	/* cuda.h: "Capture may not be initiated if stream is CU_STREAM_LEGACY." */
 	if (stream == stream->context->legacy)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	pthread_mutex_lock(&sg_graph_lock);
@@ -425,7 +430,7 @@ SG_BOTH(cuStreamBeginCapture, (CUstream stream),
 	begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL, false),
 	begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL, true))
 
-/* Into a graph that exists, behind some of its nodes. */
+/* Captures into an existing graph. The first nodes depend on those in `after`. */
 static int begin_to_graph(CUstream handle, CUgraph graph, const CUgraphNode *after,
 	const CUgraphEdgeData *edges, size_t count, int mode, bool ptsz)
 {
@@ -460,7 +465,7 @@ SG_BOTH(cuStreamBeginCaptureToGraph,
 	begin_to_graph(stream, graph, after, edges, count, mode, false),
 	begin_to_graph(stream, graph, after, edges, count, mode, true))
 
-/* What the stream's next operation comes after. */
+/* Changes the set of nodes that the stream's next operation depends on. */
 static int update_front(CUstream handle, CUgraphNode *nodes, const CUgraphEdgeData *edges,
 	size_t count, unsigned flags, bool ptsz)
 {
@@ -499,7 +504,7 @@ SG_BOTH(cuStreamUpdateCaptureDependencies_v2,
 	update_front(stream, nodes, edges, count, flags, false),
 	update_front(stream, nodes, edges, count, flags, true))
 
-/* Forked streams end in nodes that the first stream comes after. */
+/* Checks that the last nodes of all forked streams are dependencies of the first stream. */
 static int check_joined(struct sg_capture *capture)
 {
 	struct CUstream_st *origin = capture->origin;
@@ -526,7 +531,7 @@ static int check_joined(struct sg_capture *capture)
 	return r;
 }
 
-/* sg_graph_lock is held. */
+/* Called with sg_graph_lock held. */
 static int finish(struct CUstream_st *stream, CUgraph *ret)
 {
 	struct sg_capture *capture = stream->capture;
@@ -610,7 +615,7 @@ static int get_info(CUstream handle, bool ptsz, const struct info *info)
 			if (info->nodes)
 				*info->nodes = stream->front;
 			if (info->edges)
-				*info->edges = NULL; /* plain edges */
+				*info->edges = NULL; /* all edges are plain */
 			if (info->count)
 				*info->count = stream->front_count;
 		}

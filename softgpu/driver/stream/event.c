@@ -1,4 +1,7 @@
-/* Events: positions in streams, and when these were reached. */
+/*
+ * Events. An event records a position in a stream and the modelled time at which the stream reached
+ * it.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +24,10 @@ struct sg_dependency sg_event_last(struct CUevent_st *event)
 	return last;
 }
 
-/* The event that a call names. It may be of any context, but the calling thread needs a current one. */
+/*
+ * Finds the event that a call names. It may be of any context, but the calling thread must have a
+ * current one.
+ */
 static int named(CUevent handle, struct CUevent_st **ret)
 {
 	struct CUctx_st *context;
@@ -65,7 +71,7 @@ API CUresult cuEventCreate(CUevent *ret, unsigned flags)
 		return r;
 	if (!ret || flags > 7)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* "CU_EVENT_DISABLE_TIMING must be set" of one that several processes use. */
+	/* cuda.h, about interprocess events: "CU_EVENT_DISABLE_TIMING must be set". */
 	if (flags & CU_EVENT_INTERPROCESS && !(flags & CU_EVENT_DISABLE_TIMING))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CU_EVENT_INTERPROCESS)
@@ -73,7 +79,7 @@ API CUresult cuEventCreate(CUevent *ret, unsigned flags)
 	return r ? r : sg_event_new(context, flags, shared, fd, ret);
 }
 
-/* The struct stays: a record of it may still be queued. */
+/* The struct is not freed, because a queued record may still refer to it. */
 API CUresult cuEventDestroy_v2(CUevent handle)
 {
 	struct CUevent_st *event;
@@ -84,8 +90,9 @@ API CUresult cuEventDestroy_v2(CUevent handle)
 	sg_handle_remove(event);
 	pthread_mutex_lock(&event->context->lock);
 	td_list_remove(&event->link);
+	/* processes that opened it have their own mapping; no other can open it now */
 	if (event->shared_fd >= 0)
-		close(event->shared_fd); /* nobody can open it any more; whoever has, has it mapped */
+		close(event->shared_fd);
 	event->shared_fd = -1;
 	pthread_mutex_unlock(&event->context->lock);
 	return CUDA_SUCCESS;
@@ -112,7 +119,10 @@ static int run_record(struct CUstream_st *stream, struct sg_work *work)
 	struct record_work *r = (struct record_work *)work;
 	uint64_t at = stream->last_end_ns;
 
-	/* The modelled end of what came before; if that was long ago, the moment of the record. */
+	/*
+	 * The event's time is the modelled end of the work before it, or the submission of the
+	 * record if that is later.
+	 */
 	if (at < work->submit_ns)
 		at = work->submit_ns;
 	pthread_mutex_lock(&stream->context->lock);
@@ -146,7 +156,7 @@ int sg_work_record(struct CUevent_st *event, struct sg_work **ret)
 	work->work.bytes = sizeof(*work);
 	work->work.run = run_record;
 	work->work.queued = queue_record;
-	/* Others may wait for it whatever becomes of this context. */
+	/* Other processes may wait for it, so the record also runs in a dead context. */
 	work->work.when_dead = event->shared != NULL;
 	work->event = event;
 	*ret = &work->work;
@@ -165,7 +175,7 @@ static int record(CUevent handle, CUstream stream_handle, unsigned flags, bool p
 	if (flags > CU_EVENT_RECORD_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
 	r = sg_stream_find(stream_handle, ptsz, &stream);
-	/* "hEvent and hStream must be from the same context" */
+	/* cuda.h: "hEvent and hStream must be from the same context". */
 	if (!r && stream->context != event->context)
 		r = CUDA_ERROR_INVALID_HANDLE;
 	if (!r)
@@ -218,7 +228,10 @@ API CUresult cuEventSynchronize(CUevent handle)
 	return r;
 }
 
-/* When it was reached; INVALID_HANDLE: it keeps no time, or nothing was recorded. */
+/*
+ * Returns when the event was reached. INVALID_HANDLE: its timing is disabled, or it was never
+ * recorded.
+ */
 static int time_of(struct CUevent_st *event, uint64_t *ret_ns)
 {
 	int r = CUDA_SUCCESS;
@@ -250,7 +263,7 @@ static int elapsed(float *ms, CUevent start_handle, CUevent end_handle)
 		r = sg_capture_check_event(start, false);
 	if (!r)
 		r = sg_capture_check_event(end, false);
-	/* The clocks of two devices have nothing in common. */
+	/* The clocks of two devices cannot be compared. */
 	if (!r && start->context->device != end->context->device)
 		r = CUDA_ERROR_INVALID_HANDLE;
 	if (r)
@@ -308,7 +321,7 @@ int sg_work_shared_wait(const struct CUevent_st *event, struct sg_work **ret)
 	return CUDA_SUCCESS;
 }
 
-/* What this process, or another one, has recorded by now. */
+/* Makes the stream wait for the latest record of the event, by this process or another. */
 static int submit_wait(struct CUstream_st *stream, struct CUevent_st *event)
 {
 	struct sg_dependency last = sg_event_last(event);
@@ -341,7 +354,7 @@ static int wait_event(CUstream stream_handle, CUevent handle, unsigned flags, bo
 	struct CUevent_st *event = NULL;
 	int r = named(handle, &event);
 
-	/* "hEvent may be from a different context or device than hStream." */
+	/* cuda.h: "hEvent may be from a different context or device than hStream." */
 	if (!r)
 		r = sg_stream_find(stream_handle, ptsz, &stream);
 	if (!r)
@@ -349,7 +362,7 @@ static int wait_event(CUstream stream_handle, CUevent handle, unsigned flags, bo
 	return r == SG_NOT_CAPTURING ? submit_wait(stream, event) : r;
 }
 
-/* "All work submitted to the context before": its streams' positions now, one by one. */
+/* Makes the work depend on the current position of every stream of the context. */
 static int wait_context(struct CUctx_st *context, struct sg_work *work)
 {
 	struct td_list *it;
@@ -396,7 +409,9 @@ API CUresult cuCtxRecordEvent(CUcontext context, CUevent handle)
 	return sg_stream_submit(context->legacy, work, NULL);
 }
 
-/* Every stream that there is, in an array to be freed; NULL: no memory. */
+/*
+ * Lists all streams of a context. The caller frees the array. Returns NULL if there is no memory.
+ */
 static struct CUstream_st **list_streams(struct CUctx_st *context, size_t *ret_count)
 {
 	struct CUstream_st **streams;
@@ -416,7 +431,10 @@ static struct CUstream_st **list_streams(struct CUctx_st *context, size_t *ret_c
 	return streams;
 }
 
-/* Each of them waits; one that is made later has nothing to come before. The event "may be from a different context or device". */
+/*
+ * Makes all existing streams of the context wait; cuda.h does not include later ones. The event
+ * "may be from a different context or device".
+ */
 API CUresult cuCtxWaitEvent(CUcontext context, CUevent handle)
 {
 	struct CUstream_st **streams;

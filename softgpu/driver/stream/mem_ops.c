@@ -1,6 +1,7 @@
 /*
- * Waiting for, and writing, words of memory in stream order. A wait polls: its stream's worker sleeps between looks, so it costs no
- * processor, and nobody else's time on the GPU. It ends with its context if the word never comes.
+ * Waits for and writes of memory words in stream order (cuStreamWaitValue, cuStreamWriteValue). A
+ * wait polls, and the stream's worker sleeps between polls, so it uses neither the CPU nor the
+ * GPU's time. It also ends when its context dies.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ enum {
 	CU_STREAM_WAIT_VALUE_AND = 2,
 	CU_STREAM_WAIT_VALUE_NOR = 3,
 };
-#define OPS_MAX       255u /* "Must be less than 256." */
+#define OPS_MAX       255u /* cuda.h: "Must be less than 256." */
 #define LOOK_EVERY_NS 20000
 
 struct mem_op_work {
@@ -43,7 +44,7 @@ static bool is_wait(int operation)
 	       operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
 }
 
-/* Differences are cyclic: "(int32_t)(*addr - value) >= 0". */
+/* Compares cyclically, as cuda.h defines: "(int32_t)(*addr - value) >= 0". */
 static bool holds(uint64_t found, uint64_t value, unsigned condition, bool wide)
 {
 	switch (condition) {
@@ -57,7 +58,7 @@ static bool holds(uint64_t found, uint64_t value, unsigned condition, bool wide)
 	}
 }
 
-/* The word itself; NULL: it is not there any more. */
+/* Returns a host pointer to the word, or NULL if it is no longer mapped. */
 static void *word_at(const struct CUctx_st *context, uint64_t address)
 {
 	struct sg_allocation allocation;
@@ -120,7 +121,9 @@ static int run_mem_ops(struct CUstream_st *stream, struct sg_work *work)
 	return r;
 }
 
-/* Device or pinned memory, aligned; "cannot be used with managed memory". */
+/*
+ * The word must be aligned device or pinned memory; cuda.h: "cannot be used with managed memory".
+ */
 static int check_op(const CUstreamBatchMemOpParams *op)
 {
 	struct sg_allocation allocation;
@@ -129,7 +132,7 @@ static int check_op(const CUstreamBatchMemOpParams *op)
 	switch (op->operation) {
 	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
 	case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-		/* Flushing remote writes is for devices that say they can (CAN_FLUSH_REMOTE_WRITES). */
+		/* CU_STREAM_WAIT_VALUE_FLUSH needs a device with CAN_FLUSH_REMOTE_WRITES. */
 		if (op->flags & 1u << 30)
 			return CUDA_ERROR_NOT_SUPPORTED;
 		if (op->flags > CU_STREAM_WAIT_VALUE_NOR)
@@ -137,7 +140,7 @@ static int check_op(const CUstreamBatchMemOpParams *op)
 		break;
 	case CU_STREAM_MEM_OP_WRITE_VALUE_32:
 	case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-		if (op->flags > 1) /* 1: without a barrier before it */
+		if (op->flags > 1) /* 1 is NO_MEMORY_BARRIER */
 			return CUDA_ERROR_INVALID_VALUE;
 		break;
 	case CU_STREAM_MEM_OP_BARRIER: return CUDA_SUCCESS;
@@ -206,7 +209,10 @@ static int one(CUstream stream, int operation, CUdeviceptr address, uint64_t val
 	return submit(stream, &op, 1, 0, ptsz);
 }
 
-/* The first version of each needed a setting of the driver; here it is the same as the second. */
+/*
+ * In NVIDIA's driver, the first version of each call must be enabled by a module option. Here both
+ * versions are the same.
+ */
 #define BATCH(version)                                                                             \
 	SG_BOTH(cuStreamBatchMemOp##version,                                                       \
 		(CUstream stream, unsigned count, CUstreamBatchMemOpParams *ops, unsigned flags),  \

@@ -1,10 +1,9 @@
 /*
- * Streams are queues with a worker thread each. Events, positions in them, are in event.c.
- *
- * What a stream waits for may be in a stream of another context, whose end that one tells only its own: its worker then waits there.
- *
- * The legacy default stream waits for everything before it in every blocking stream of its context, and they wait for it: an operation
- * carries the positions that it comes after, taken when it is queued.
+ * Streams. Each is a queue with a worker thread. Events are in event.c.
+ * An operation may wait for a stream of another context. The end of work is signalled only on its
+ * own context's condition variable, so the worker then waits on that one.
+ * The legacy default stream waits for all earlier work in the blocking streams of its context, and
+ * they wait for it. An operation gets the list of positions it depends on when it is queued.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include "softgpu/driver/graph/graph.h"
 
 #define WORKER_STACK (1024 * 1024)
-/* While a worker waits in another context it looks so often whether its own is dead. */
+/* A worker that waits for another context checks this often whether its own context is dead. */
 #define LOOK_EVERY_NS 10000000
 
 static bool is_blocking(const struct CUstream_st *stream)
@@ -30,7 +29,10 @@ bool sg_stream_reached(const struct CUstream_st *stream, uint64_t ticket)
 	return __atomic_load_n(&stream->completed, __ATOMIC_ACQUIRE) >= ticket;
 }
 
-/* What the work still comes after; NULL: nothing. A dead context waits for no other. */
+/*
+ * Returns a dependency of the work that is not met yet, or NULL. In a dead context, dependencies on
+ * other contexts are ignored.
+ */
 static const struct sg_dependency *unmet(const struct CUctx_st *context, const struct sg_work *work)
 {
 	bool dead = __atomic_load_n(&context->cancel, __ATOMIC_RELAXED);
@@ -45,7 +47,10 @@ static const struct sg_dependency *unmet(const struct CUctx_st *context, const s
 	return NULL;
 }
 
-/* Until it may have changed. Both contexts' locks are not held together: there is no order among contexts. */
+/*
+ * Waits until the dependency may have changed. The locks of the two contexts are not held together,
+ * because contexts have no lock order.
+ */
 static void wait_elsewhere(struct CUctx_st *own, const struct sg_dependency *after)
 {
 	struct CUctx_st *other = after->stream->context;
@@ -65,12 +70,12 @@ static void wait_elsewhere(struct CUctx_st *own, const struct sg_dependency *aft
 	pthread_mutex_lock(&own->lock);
 }
 
-/* One operation, without locks. */
+/* Runs one operation. Called without locks. */
 static void perform(struct CUstream_st *stream, struct sg_work *work)
 {
 	int r = CUDA_SUCCESS;
 
-	/* In a dead context nothing has an effect any more, but the queue still empties. */
+	/* Operations in a dead context have no effect, but they still leave the queue. */
 	if (work->when_dead || !__atomic_load_n(&stream->context->error, __ATOMIC_ACQUIRE)) {
 		sg_pages_enter();
 		r = work->run(stream, work);
@@ -105,7 +110,7 @@ static void *serve(void *arg)
 		if (!stream->first)
 			stream->last = &stream->first;
 		pthread_mutex_unlock(&context->lock);
-		sg_work_free(work); /* a graph's may take sg_graph_lock, and run destructors */
+		sg_work_free(work); /* may take sg_graph_lock and run destructors of user objects */
 		pthread_mutex_lock(&context->lock);
 		__atomic_store_n(&stream->completed, stream->completed + 1, __ATOMIC_RELEASE);
 		pthread_cond_broadcast(&context->changed);
@@ -115,7 +120,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* context->lock is held. */
+/* Called with context->lock held. */
 static int start_worker(struct CUstream_st *stream)
 {
 	pthread_attr_t attributes;
@@ -153,7 +158,7 @@ struct CUstream_st *sg_stream_new(struct CUctx_st *context, unsigned flags, int 
 	return stream;
 }
 
-/* context->lock is held. */
+/* Called with context->lock held. */
 static void close_stream(struct CUstream_st *stream)
 {
 	if (stream->closing)
@@ -164,7 +169,10 @@ static void close_stream(struct CUstream_st *stream)
 		td_list_remove(&stream->link);
 }
 
-/* Its worker ends when its queue is empty, and then the context has it no more. The struct stays: others may still come after it. */
+/*
+ * The worker thread ends when its queue is empty, and then removes the stream from its context. The
+ * struct is not freed, because dependencies may still refer to it.
+ */
 static void free_stream(struct CUstream_st *stream)
 {
 	struct CUctx_st *context = stream->context;
@@ -232,7 +240,10 @@ int sg_stream_find(CUstream handle, bool ptsz, struct CUstream_st **ret)
 	return r;
 }
 
-/* context->lock is held. What this operation comes after besides its own stream's queue. */
+/*
+ * Adds what the operation depends on besides earlier work of its own stream. Called with
+ * context->lock held.
+ */
 static int add_dependencies(struct CUstream_st *stream, struct sg_work *work)
 {
 	struct CUctx_st *context = stream->context;
@@ -343,7 +354,10 @@ API CUresult cuStreamDestroy_v2(CUstream handle)
 	return r;
 }
 
-/* context->lock is held. The legacy stream stands for all blocking ones: asked, and waited for. */
+/*
+ * Called with context->lock held. A query or wait for the legacy stream covers all blocking
+ * streams.
+ */
 static bool is_blocking_busy(const struct CUctx_st *context)
 {
 	bool busy = false;
@@ -465,7 +479,10 @@ static int add_callback(
 	c->work.bytes = sizeof(*c);
 	c->work.node = function ? CU_GRAPH_NODE_TYPE_HOST + 1 : 0;
 	c->work.run = run_callback;
-	/* A callback is told of a device error, a host function is not called after one (cuStreamAddCallback, cuLaunchHostFunc). */
+	/*
+	 * A stream callback is called after a device error too and is given it. A host function is
+	 * then not called (cuStreamAddCallback, cuLaunchHostFunc).
+	 */
 	c->work.when_dead = callback != NULL;
 	c->function = function;
 	c->callback = callback;
