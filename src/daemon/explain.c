@@ -174,7 +174,7 @@ __attribute__((format(printf, 4, 5))) static size_t add(
 
 static bool lacks_host(const struct td_process *process)
 {
-	return process->host.wanted_bytes > process->host.told_bytes;
+	return process->host.wanted_bytes > process->host.holding.told;
 }
 
 /* It was let in with a part on the host, as others' memory stays, and the host has no place for that part. */

@@ -20,7 +20,7 @@ static struct td_process *process_at(struct td_list *it)
 
 void td_host_init(struct td_host_part *part)
 {
-	*part = (struct td_host_part){.told_bytes = UINT64_MAX};
+	*part = (struct td_host_part){.holding.told = TD_UNBOUNDED};
 }
 
 static uint64_t min_bytes(uint64_t a, uint64_t b)
@@ -62,29 +62,24 @@ static uint64_t wants(const struct td_process *process)
 		demanded(process, NULL));
 }
 
-static uint64_t charge(const struct td_process *process)
-{
-	return max_bytes(process->host.believed_bytes, uses(process));
-}
-
 /* What cannot be called back. */
 static uint64_t keeps(const struct td_process *process)
 {
-	return max_bytes(uses(process), min_bytes(wants(process), process->host.told_bytes));
+	return max_bytes(uses(process), min_bytes(wants(process), process->host.holding.told));
 }
 
 static bool is_short(const struct td_process *process)
 {
-	return wants(process) > process->host.told_bytes;
+	return wants(process) > process->host.holding.told;
 }
 
 /* It had no bound, and has not said yet what it took then; or what it says is more than what it has reported so far. */
 static bool is_in_doubt(const struct td_process *process)
 {
 	const struct td_host_part *part = &process->host;
-	bool heard = part->speaks && (int32_t)(part->acknowledged_seq - part->bound_seq) >= 0;
+	bool heard = part->speaks && (int32_t)(part->holding.acked - part->bound_seq) >= 0;
 
-	return part->told_bytes != UINT64_MAX &&
+	return part->holding.told != TD_UNBOUNDED &&
 	       (!heard || part->used_bytes > demanded(process, NULL));
 }
 
@@ -104,21 +99,25 @@ static uint64_t doubt_ns(const struct td_node *node, uint64_t now_ns)
 	return until > now_ns ? until : 0;
 }
 
-static void tell(struct td_node *node, struct td_process *process, uint64_t bytes, bool lacks)
+/* A step's. */
+struct step {
+	struct td_node *node;
+	struct td_account account;
+	uint64_t doubt_ns, now_ns, wakeup_ns;
+};
+
+static void tell(struct step *step, struct td_process *process, uint64_t bytes, bool lacks)
 {
 	struct td_host_part *part = &process->host;
 	struct td_msg msg = {.type = TD_MSG_TYPE_host};
 
-	part->told_bytes = bytes;
 	part->lacks = lacks;
-	part->seq++;
-	if (bytes != UINT64_MAX)
-		part->believed_bytes = max_bytes(part->believed_bytes, bytes);
-	msg.host.seq = part->seq;
+	td_account_tell(&step->account, &part->holding, bytes, part->holding.seq + 1);
+	msg.host.seq = part->holding.seq;
 	msg.host.bytes = bytes;
 	msg.host.others_lack = lacks;
 	msg.host.ticket = part->answered_ticket;
-	node->io.send(process->peer, &msg);
+	step->node->io.send(process->peer, &msg);
 }
 
 void td_host_need(struct td_process *process, const struct td_msg_host_need *msg, uint64_t now_ns)
@@ -128,146 +127,140 @@ void td_host_need(struct td_process *process, const struct td_msg_host_need *msg
 	part->speaks = true;
 	part->used_bytes = msg->used_bytes;
 	part->wanted_bytes = msg->wanted_bytes;
-	part->acknowledged_seq = msg->seq;
-	if (msg->seq == part->seq)
-		part->believed_bytes = part->told_bytes == UINT64_MAX ? 0 : part->told_bytes;
+	td_holding_used(&part->holding, uses(process), msg->seq);
 	if (msg->ticket != part->ticket)
 		part->asked_ns = now_ns;
 	part->ticket = msg->ticket;
 }
 
-static uint64_t left(const struct td_node *node, uint64_t limit)
-{
-	struct td_list *it;
-
-	td_list_for_each (it, &node->processes)
-		limit -= min_bytes(charge(process_at(it)), limit);
-	return limit;
-}
-
 /* Of the others' grants, what they do not need. True: some of them have yet to say what they have. */
-static bool call_back(struct td_node *node, const struct td_process *lacking)
+static bool call_back(struct step *step, const struct td_process *lacking)
 {
 	bool outstanding = false;
 	struct td_list *it;
 
-	td_list_for_each (it, &node->processes) {
+	td_list_for_each (it, &step->node->processes) {
 		struct td_process *process = process_at(it);
 		struct td_host_part *part = &process->host;
 
 		if (process == lacking || !part->speaks || is_short(process) || process->stop.is)
 			continue;
-		if (part->told_bytes > keeps(process) || !part->lacks)
-			tell(node, process, keeps(process), true);
-		outstanding |= part->acknowledged_seq != part->seq;
+		if (part->holding.told > keeps(process) || !part->lacks)
+			tell(step, process, keeps(process), true);
+		outstanding |= !td_holding_is_heard(&part->holding);
 	}
 	return outstanding;
 }
 
-static void answer(struct td_node *node, struct td_process *process, uint64_t bytes)
+static void answer(struct step *step, struct td_process *process, uint64_t bytes)
 {
 	process->host.answered_ticket = process->host.ticket;
 	process->host.asked_ns = 0;
-	tell(node, process, bytes, process->host.lacks);
+	tell(step, process, bytes, process->host.lacks);
 }
 
 /* Its question is put off, until then or for as long as anybody is waited for. */
-static bool put_off(
-	const struct td_host_part *part, uint64_t until_ns, uint64_t now_ns, uint64_t *wakeup)
+static bool put_off(struct step *step, const struct td_host_part *part, uint64_t until_ns)
 {
 	uint64_t at = part->asked_ns ? min_bytes(until_ns, part->asked_ns + PATIENCE_NS) : until_ns;
 
-	if (at <= now_ns)
+	if (at <= step->now_ns)
 		return false;
-	*wakeup = min_bytes(*wakeup, at);
+	step->wakeup_ns = min_bytes(step->wakeup_ns, at);
 	return true;
 }
 
-/* True: it lacks some. doubt: as doubt_ns says. */
-static bool serve(struct td_node *node, struct td_process *process, uint64_t limit, uint64_t doubt,
-	uint64_t now_ns, uint64_t *wakeup)
+/* True: it lacks some. */
+static bool serve(struct step *step, struct td_process *process)
 {
 	struct td_host_part *part = &process->host;
-	uint64_t room, own, most, bytes;
+	uint64_t left, own, most, bytes;
 
 	if (!is_short(process)) {
 		if (part->asked_ns)
-			answer(node, process, part->told_bytes);
+			answer(step, process, part->holding.told);
 		return false;
 	}
-	if (put_off(part, doubt, now_ns, wakeup))
+	if (put_off(step, part, step->doubt_ns))
 		return true;
-	room = left(node, limit);
-	own = charge(process);
-	most = max_bytes(part->told_bytes, own > UINT64_MAX - room ? own : own + room);
+	left = td_account_left(&step->account);
+	own = td_holding_charge(&part->holding);
+	most = max_bytes(part->holding.told, own > UINT64_MAX - left ? own : own + left);
 	bytes = min_bytes(wants(process), most);
 	if (bytes == wants(process)) {
-		answer(node, process, bytes);
+		answer(step, process, bytes);
 		return false;
 	}
-	if (call_back(node, process) && part->asked_ns && put_off(part, UINT64_MAX, now_ns, wakeup))
+	if (call_back(step, process) && part->asked_ns && put_off(step, part, UINT64_MAX))
 		return true;
-	if (part->asked_ns || bytes > part->told_bytes)
-		answer(node, process, bytes);
+	if (part->asked_ns || bytes > part->holding.told)
+		answer(step, process, bytes);
 	return true;
 }
 
-static void release(struct td_node *node)
+static void release(struct step *step)
 {
 	struct td_list *it;
 
-	td_list_for_each (it, &node->processes) {
+	td_list_for_each (it, &step->node->processes) {
 		struct td_process *process = process_at(it);
 
 		if (process->host.lacks)
-			tell(node, process, process->host.told_bytes, false);
+			tell(step, process, process->host.holding.told, false);
 	}
 }
 
-static void bound(struct td_node *node, struct td_process *process, uint64_t now_ns)
+static void bound(struct step *step, struct td_process *process)
 {
 	struct td_host_part *part = &process->host;
 
 	part->wanted_bytes = 0; /* of another time */
-	part->bound_ns = now_ns;
-	part->bound_seq = part->seq + 1;
-	tell(node, process, part->speaks ? uses(process) : 0, false);
+	part->bound_ns = step->now_ns;
+	part->bound_seq = part->holding.seq + 1;
+	tell(step, process, part->speaks ? uses(process) : 0, false);
 }
 
-static void begin(struct td_node *node, uint64_t limit, uint64_t now_ns)
+/* What each of them has by now; and who gets a bound, or has none any more. */
+static void begin(struct step *step)
 {
 	struct td_list *it;
 
-	td_list_for_each (it, &node->processes) {
+	td_list_for_each (it, &step->node->processes) {
 		struct td_process *process = process_at(it);
-		bool bounded = process->host.told_bytes != UINT64_MAX;
+		struct td_holding *holding = &process->host.holding;
+		bool bounded = holding->told != TD_UNBOUNDED;
 
+		holding->used = uses(process);
+		td_account_add(&step->account, holding);
 		/* What a foreign one says is not heard. */
 		if (process->backend != TD_BACKEND_SWAP ||
-			bounded == (limit != UINT64_MAX && !process->foreign))
+			bounded == (step->account.limit != TD_UNBOUNDED && !process->foreign))
 			continue;
 		process->host.answered_ticket = process->host.ticket;
 		if (bounded)
-			tell(node, process, UINT64_MAX, false);
+			tell(step, process, TD_UNBOUNDED, false);
 		else
-			bound(node, process, now_ns);
+			bound(step, process);
 	}
 }
 
 uint64_t td_host_step(struct td_node *node, uint64_t now_ns)
 {
-	uint64_t limit = td_options_host(&node->options), wakeup = TD_NEVER, doubt;
+	struct step step = {.node = node,
+		.account.limit = td_options_host(&node->options),
+		.now_ns = now_ns,
+		.wakeup_ns = TD_NEVER};
 	bool lacks = false;
 	struct td_list *it;
 
-	begin(node, limit, now_ns);
-	if (limit == UINT64_MAX)
+	begin(&step);
+	if (step.account.limit == TD_UNBOUNDED)
 		return TD_NEVER;
-	doubt = doubt_ns(node, now_ns);
+	step.doubt_ns = doubt_ns(node, now_ns);
 	td_list_for_each (it, &node->processes)
 		if (process_at(it)->backend == TD_BACKEND_SWAP)
-			lacks |= serve(node, process_at(it), limit, doubt, now_ns, &wakeup);
+			lacks |= serve(&step, process_at(it));
 	if (!lacks)
-		release(node);
-	return wakeup;
+		release(&step);
+	return step.wakeup_ns;
 }

@@ -1,8 +1,7 @@
 /*
  * host.limit: how much of the host's memory all processes together may pin for bytes that have left the GPUs.
  *
- * Each process has a grant, up to which it takes by itself. It is charged the most that it may have: the highest grant that it may still believe in, or what it has. Invariant:
- * the charges never exceed the limit by an action of ours. One that needs more than its grant asks; where too little is left, what the others
+ * Each process has a grant, up to which it takes by itself, and is charged for that as account.h says. One that needs more than its grant asks; where too little is left, what the others
  * were granted and do not use is called back first, and only then is it told what there is. A lowered limit takes nothing away.
  *
  * What a process has is what it says, but no more than its allocations are. Until it has heard of its bound it had none, so nobody is granted
@@ -12,18 +11,19 @@
 
 #include <stdint.h>
 
+#include "daemon/account.h"
+
 struct td_msg_host_need;
 struct td_node;
 struct td_process;
 
 /* Of one process. */
 struct td_host_part {
-	uint64_t told_bytes;               /* UINT64_MAX: no bound */
-	uint64_t believed_bytes;           /* highest that it has not acknowledged to be gone */
+	struct td_holding holding;         /* used: what it says, within what it can have */
 	uint64_t wanted_bytes, used_bytes; /* as it says */
 	uint64_t asked_ns;                 /* since when its question is open; 0: it is not */
 	uint64_t bound_ns; /* when it was told of a bound for the first time since it had none */
-	uint32_t seq, acknowledged_seq, ticket, answered_ticket, bound_seq;
+	uint32_t ticket, answered_ticket, bound_seq;
 	uint8_t speaks, lacks; /* it knows of this; the others were told that somebody lacks some */
 };
 

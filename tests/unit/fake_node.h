@@ -17,7 +17,7 @@
 #include "preload/backend.h"
 
 #define FAKES_MAX 16
-#define UNREAD_MAX 64
+#define UNREAD_MAX 512
 #define MIB       (1ull << 20)
 
 struct fake {

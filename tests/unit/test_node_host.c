@@ -45,7 +45,7 @@ static uint64_t host_charged(void)
 		const struct td_host_part *part =
 			&td_container_of(it, struct td_process, of_node)->host;
 
-		bytes += max(part->believed_bytes, part->used_bytes);
+		bytes += max(part->holding.believed, part->used_bytes);
 	}
 	return bytes;
 }

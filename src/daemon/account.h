@@ -1,0 +1,69 @@
+/*
+ * The account of memory that several share: who was told how much, and who may have how much by that. Pure.
+ *
+ * A holder may use up to the bytes that it was told without asking, and each telling has a number. A lower bound holds once the
+ * holder has acknowledged it: until then it may not have read it. So a holder is charged the most that it may have: the
+ * highest bound since the last one that it has acknowledged as the newest, or what it uses if that is more.
+ *
+ *   tell(b)      told = b; believed = max(believed, b); seq is new
+ *   used(u, a)   used = u; acked = a; believed = told if a is the newest seq
+ *   charge       max(believed, used)
+ *
+ * Invariants, asserted in debug builds:
+ *   1 The charges of an account rise above its limit by no telling, only by what is used beyond it or by a lower limit.
+ *   2 What a holder uses within its bound is within its charge.
+ *   3 Only an acknowledgement of the newest bound, or what the holder has claimed at a ceiling, lowers what it believes.
+ *   4 What is used never raises what is told.
+ *   5 Each telling has a newer number than all before.
+ *   6 The account's sum is the sum of its holders' charges (td_account_check).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Told: there is no bound. Nothing is charged for that. */
+#define TD_UNBOUNDED UINT64_MAX
+
+/* All in bytes. Zeros: it was told of nothing and uses nothing. */
+struct td_holding {
+	uint64_t told;     /* last; or TD_UNBOUNDED */
+	uint64_t believed; /* the most that it may still take for its bound */
+	uint64_t used;     /* as it has said last */
+	uint32_t seq, acked; /* of the last telling; of the one that it has acknowledged last */
+};
+
+struct td_account {
+	uint64_t limit;   /* TD_UNBOUNDED: none */
+	uint64_t charged; /* all holders together */
+};
+
+static inline uint64_t td_holding_charge(const struct td_holding *h)
+{
+	return h->believed > h->used ? h->believed : h->used;
+}
+
+/* Has it said what it has by its newest bound? */
+static inline bool td_holding_is_heard(const struct td_holding *h)
+{
+	return h->acked == h->seq;
+}
+
+/* seq: newer than all before. */
+void td_holding_tell(struct td_holding *h, uint64_t bytes, uint32_t seq);
+void td_holding_used(struct td_holding *h, uint64_t bytes, uint32_t acked);
+/* A ceiling holds from now on beyond which it uses nothing unasked: it has claimed so much below. */
+void td_holding_take_back(struct td_holding *h, uint64_t claimed_bytes);
+
+/* Counts one more holder. */
+void td_account_add(struct td_account *account, const struct td_holding *h);
+/* What nobody is charged; TD_UNBOUNDED where there is no limit. */
+uint64_t td_account_left(const struct td_account *account);
+/* The most that the holder can be told for the charges to be within the limit; less than its charge if they are beyond it. */
+uint64_t td_account_room(const struct td_account *account, const struct td_holding *h);
+
+/* td_holding_* of a holder that the account counts. */
+void td_account_tell(
+	struct td_account *account, struct td_holding *h, uint64_t bytes, uint32_t seq);
+void td_account_used(
+	struct td_account *account, struct td_holding *h, uint64_t bytes, uint32_t acked);
