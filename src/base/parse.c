@@ -305,8 +305,7 @@ char *td_format_duration(char *buf, unsigned long len, uint64_t ns)
 	return buf;
 }
 
-/* The bytes of the character in UTF-8 with its code; 0: it is none. */
-static unsigned decode_utf8(const unsigned char *text, uint32_t *ret_code)
+unsigned td_utf8_decode(const unsigned char *text, uint32_t *ret_code)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	unsigned bytes = text[0] < 0x80   ? 1
@@ -339,7 +338,7 @@ char *td_printable(char *text)
 {
 	for (char *c = text; *c;) {
 		uint32_t code = 0;
-		unsigned bytes = decode_utf8((const unsigned char *)c, &code);
+		unsigned bytes = td_utf8_decode((const unsigned char *)c, &code);
 
 		if (!bytes || is_command(code))
 			memset(c, '?', bytes ? bytes : 1);

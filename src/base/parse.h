@@ -57,3 +57,6 @@ char *td_format_duration(char *buf, unsigned long len, uint64_t ns);
  * of writing or do worse there, and of what is no UTF-8, becomes "?". Returns text.
  */
 char *td_printable(char *text);
+
+/* The bytes of the character in UTF-8 at text, with its code; 0: there is none. */
+unsigned td_utf8_decode(const unsigned char *text, uint32_t *ret_code);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "cli/json.h"
+#include "cli/rows.h"
 #include "proto/proto.h"
 
 /* tandem's own failures; 126, 127 and 128+signal are the child's (facts of every wrapper: env, timeout, nice). */
@@ -55,21 +57,6 @@ int td_cli_ask_or_start(
 
 /* The only option of most verbs. Returns the index of the first argument that is none, or -1 after complaining. */
 int td_cli_json_option(int argc, char **argv, bool *ret_json);
-
-/* Starts a JSON array, its rows and its end. Strings are escaped. */
-struct td_json {
-	FILE *out;
-	unsigned rows, fields;
-};
-void td_json_begin(struct td_json *json, FILE *out);
-void td_json_row(struct td_json *json);
-void td_json_str(struct td_json *json, const char *key, const char *value);
-void td_json_u64(struct td_json *json, const char *key, uint64_t value);
-void td_json_end_row(struct td_json *json);
-void td_json_end(struct td_json *json);
-
-/* "GPU-..." or "MIG-...": TD_UUID_TEXT bytes. Returns buf. */
-char *td_cli_uuid(char *buf, const struct td_msg_gpu *gpu);
 
 /*
  * A file of this installation: beside the program in the build tree (bin/../lib) or where meson installed it; $env overrides. Returns buf, or
@@ -120,6 +107,7 @@ int td_cli_foreign_gpus(void (*each)(void *arg, const char *text), void *arg);
 
 int td_verb_run(int argc, char **argv);
 int td_verb_ps(int argc, char **argv);
+int td_verb_top(int argc, char **argv);
 int td_verb_gpu(int argc, char **argv);
 int td_verb_set(int argc, char **argv);
 int td_verb_pause(int argc, char **argv);

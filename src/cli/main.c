@@ -9,6 +9,7 @@ const struct td_verb td_verbs[] = {
 	{"run", "[OPTION]... [--] COMMAND [ARG]...", "run a program that shares its GPU",
 		td_verb_run},
 	{"ps", "[--json]", "who uses the GPUs, and how", td_verb_ps},
+	{"top", "[OPTION]...", "GPUs and jobs, live: see tandem top --help", td_verb_top},
 	{"gpu", "[--json]", "the GPUs that are shared", td_verb_gpu},
 	{"set", "[JOB] [KEY=VALUE]...", "show or change options of the daemon or of a job",
 		td_verb_set},
@@ -62,7 +63,8 @@ static int dispatch(int argc, char **argv)
 	for (const struct td_verb *verb = td_verbs; verb->name; verb++) {
 		if (strcmp(verb->name, argv[1]))
 			continue;
-		if (argc > 2 && td_asks_help(argv[2]) && strcmp(verb->name, "run")) {
+		if (argc > 2 && td_asks_help(argv[2]) && strcmp(verb->name, "run") &&
+			strcmp(verb->name, "top")) {
 			printf("usage: tandem %s %s\n\n%s\n", verb->name, verb->arguments,
 				verb->help);
 			return 0;

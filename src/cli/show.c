@@ -1,10 +1,12 @@
 /* ps, gpu, events, explain: rows for people, or JSON. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "base/program.h"
 #include "base/uuid.h"
 #include "cli/cli.h"
 #include "cli/columns.h"
@@ -31,78 +33,12 @@ static void print_row(struct sink *sink, const char *list, const struct td_cells
 	td_columns_print(list, cells);
 }
 
-/* Whose row it is; empty, and 0: nobody's in particular. */
-static void who_json(struct td_json *j, const char *job, const char *name, uint32_t pid)
-{
-	td_json_str(j, "job", job);
-	td_json_str(j, "name", name);
-	td_json_u64(j, "pid", pid);
-}
-
-/* Left away where there is none. */
-static void number_json(struct td_json *j, const char *key, uint32_t number)
-{
-	if (number != UINT32_MAX)
-		td_json_u64(j, key, number);
-}
-
-static void job_json(struct td_json *j, const struct td_msg_job *job)
-{
-	td_json_row(j);
-	who_json(j, job->job, job->name, job->pid);
-	td_json_u64(j, "uid", job->uid);
-	td_json_str(j, "class", job->class);
-	td_json_str(j, "upgrade", *job->upgrade ? job->upgrade : "none");
-	td_json_u64(j, "weight", job->weight);
-	td_json_str(j, "backend", job->backend);
-	td_json_str(j, "state", job->state);
-	number_json(j, "gpu", job->gpu);
-	td_json_u64(j, "demanded_bytes", job->demanded_bytes);
-	td_json_u64(j, "resident_bytes", job->resident_bytes);
-	td_json_u64(j, "host_bytes", job->host_bytes);
-	td_json_u64(j, "peak_bytes", job->peak_bytes);
-	td_json_u64(j, "cached_bytes", job->cached_bytes);
-	td_json_u64(j, "overhead_bytes", job->overhead_bytes);
-	td_json_u64(j, "in_use_bytes", job->demanded_bytes - job->cached_bytes);
-	td_json_u64(j, "in_bytes", job->in_bytes);
-	td_json_u64(j, "out_bytes", job->out_bytes);
-	td_json_u64(j, "launches", job->launches);
-	td_json_u64(j, "held_ns", job->held_ns);
-	td_json_u64(j, "waited_ns", job->waited_ns);
-	td_json_u64(j, "gpu_time_ns", job->gpu_time_ns);
-	td_json_u64(j, "duty_ppm", job->duty_ppm);
-	td_json_u64(j, "handovers", job->handovers);
-	if (job->step_sure_ppm) {
-		td_json_u64(j, "steps", job->steps);
-		td_json_u64(j, "step_ns", job->step_ns);
-		td_json_str(j, "step_source", job->step_found ? "found" : "told");
-		td_json_u64(j, "step_sure_ppm", job->step_sure_ppm);
-		td_json_u64(j, "step_error_ppm", 1000000 - job->step_sure_ppm);
-		td_json_str(j, "step_memory_source", job->by_allocator ? "allocator" : "driver");
-		td_json_u64(j, "step_peak_bytes", job->step_peak_bytes);
-		td_json_u64(j, "step_minimal_bytes", job->step_least_bytes);
-	}
-	td_json_end_row(j);
-}
-
-static void others_json(struct td_json *j, const struct td_msg_others *others)
-{
-	td_json_row(j);
-	who_json(j, "", "", 0);
-	td_json_u64(j, "processes", others->processes);
-	number_json(j, "gpu", others->gpu);
-	td_json_u64(j, "demanded_bytes", others->demanded_bytes);
-	td_json_u64(j, "resident_bytes", others->resident_bytes);
-	td_json_u64(j, "host_bytes", others->host_bytes);
-	td_json_end_row(j);
-}
-
 static void others_row(const struct td_msg_others *others, struct sink *sink)
 {
 	struct td_cells cells = {0};
 
 	if (sink->json) {
-		others_json(&sink->out, others);
+		td_rows_others(&sink->out, others);
 		return;
 	}
 	TEXT(&cells, ps_name, "(%u of others)", others->processes);
@@ -124,7 +60,7 @@ static void job_row(const struct td_msg *msg, void *arg)
 	if (msg->type != TD_MSG_TYPE_job)
 		return;
 	if (sink->json) {
-		job_json(&sink->out, job);
+		td_rows_job(&sink->out, job);
 		return;
 	}
 	TEXT(&cells, ps_job, "%s", job->job);
@@ -145,48 +81,6 @@ static void job_row(const struct td_msg *msg, void *arg)
 	print_row(sink, "ps", &cells);
 }
 
-char *td_cli_uuid(char *buf, const struct td_msg_gpu *gpu)
-{
-	td_uuid_format(buf, gpu->gpu);
-	/* The driver's name of a part of a GPU says so. */
-	if (strstr(gpu->name, " MIG "))
-		memcpy(buf, "MIG-", 4);
-	return buf;
-}
-
-static void gpu_json(struct td_json *j, const struct td_msg_gpu *gpu)
-{
-	char uuid[TD_UUID_TEXT];
-
-	td_json_row(j);
-	number_json(j, "index", gpu->index);
-	td_json_str(j, "uuid", td_cli_uuid(uuid, gpu));
-	td_json_str(j, "name", gpu->name);
-	td_json_u64(j, "total_bytes", gpu->total_bytes);
-	td_json_u64(j, "capacity_bytes", gpu->capacity_bytes);
-	td_json_u64(j, "resident_bytes", gpu->resident_bytes);
-	td_json_u64(j, "demanded_bytes", gpu->demanded_bytes);
-	td_json_u64(j, "clients", gpu->clients);
-	td_json_str(j, "holder", gpu->holder);
-	td_json_u64(j, "handovers", gpu->handovers);
-	td_json_u64(j, "handover_ns", gpu->handover_ns);
-	td_json_u64(j, "lost", gpu->known & TD_GPU_IS_LOST ? 1 : 0);
-	td_json_u64(j, "divided", gpu->known & TD_GPU_IS_DIVIDED ? 1 : 0);
-	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
-		td_json_u64(j, "utilisation_ppm", gpu->util_ppm);
-	if (gpu->known & TD_GPU_KNOWS_MEMORY) {
-		td_json_u64(j, "nvml_used_bytes", gpu->used_bytes);
-		td_json_u64(j, "nvml_total_bytes", gpu->memory_bytes);
-	}
-	if (gpu->known & TD_GPU_KNOWS_CLOCK)
-		td_json_u64(j, "sm_mhz", gpu->sm_mhz);
-	if (gpu->known & TD_GPU_KNOWS_TEMPERATURE)
-		td_json_u64(j, "temperature_celsius", gpu->temperature_c);
-	if (gpu->known & TD_GPU_KNOWS_POWER)
-		td_json_u64(j, "power_mw", gpu->power_mw);
-	td_json_end_row(j);
-}
-
 static void gpu_row(const struct td_msg *msg, void *arg)
 {
 	const struct td_msg_gpu *gpu = &msg->gpu;
@@ -196,7 +90,7 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 	if (msg->type != TD_MSG_TYPE_gpu)
 		return;
 	if (sink->json) {
-		gpu_json(&sink->out, gpu);
+		td_rows_gpu(&sink->out, gpu);
 		return;
 	}
 	if (gpu->index != UINT32_MAX)
@@ -264,8 +158,8 @@ static void event_json(struct td_json *j, const struct td_msg_event *event)
 	td_json_u64(j, "time_ns", event->time_ns);
 	td_json_u64(j, "wall_ns", event->wall_ns);
 	td_json_str(j, "kind", event->kind);
-	who_json(j, event->job, event->name, event->pid);
-	number_json(j, "gpu", event->gpu);
+	td_rows_who(j, event->job, event->name, event->pid);
+	td_rows_number(j, "gpu", event->gpu);
 	td_json_u64(j, "value_ns", event->value_ns);
 	td_json_u64(j, "value_bytes", event->value_bytes);
 	td_json_str(j, "detail", event->detail);
@@ -342,4 +236,19 @@ int td_verb_explain(int argc, char **argv)
 		return td_cli_fail("explain: which job? See tandem ps");
 	snprintf(msg.explain.job, sizeof(msg.explain.job), "%s", argv[1]);
 	return td_cli_ask(&msg, text_row, NULL);
+}
+
+/* A program of its own, which needs ncurses. */
+int td_verb_top(int argc, char **argv)
+{
+	static const char *const candidates[] = {"tandem-top", NULL};
+	char path[4096];
+
+	(void)argc;
+	td_output_flush();
+	if (!td_cli_find(path, sizeof(path), "TANDEM_TOP", candidates))
+		return td_cli_fail("tandem-top is not beside this program: install it, or set "
+				   "TANDEM_TOP to its path");
+	execv(path, argv);
+	return td_cli_fail("%s: %s", path, strerror(errno));
 }

@@ -289,13 +289,19 @@ static void peer_ready(struct td_source *source, uint32_t events)
 		td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
 }
 
-/* One packet. False: there is none. */
-static bool read_one(struct td_peer *peer, uint64_t now_ns)
+/* One packet, or one round of what it watches. False: there is none. */
+static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_msg msg;
 	int r;
 
-	if (peer->broken || !td_peer_may_be_read(peer))
+	if (peer->broken)
+		return false;
+	if (td_tool_is_round_due(peer, now_ns)) {
+		td_tool_send_round(peer, now_ns);
+		return true;
+	}
+	if (!td_peer_may_be_read(peer))
 		return false;
 	r = td_socket_recv_bare(peer->source.fd, &msg);
 	if (r == -EAGAIN)
@@ -319,7 +325,7 @@ static void serve(struct td_server *server)
 	while (now_ns < started_ns + SERVE_NS && (it = td_fair_next(&server->fair))) {
 		struct td_peer *peer = td_container_of(it, struct td_peer, waiting);
 
-		if (read_one(peer, now_ns))
+		if (serve_one(peer, now_ns))
 			td_fair_add(&server->fair, peer->uid, &peer->waiting);
 		before_ns = now_ns;
 		now_ns = td_time_now_ns();

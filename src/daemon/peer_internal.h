@@ -25,7 +25,9 @@ struct td_peer {
 	bool is_answered;        /* at this moment */
 	bool follows;            /* a tool that wants every event */
 	uint64_t gpus_asked_ns;  /* a tool that waits for the GPUs' state since then; 0: none */
-	bool broken;             /* to be dropped at the end of the turn */
+	/* WATCH: a round each period; 0: none was asked for. The next one is due then. */
+	uint64_t watch_period_ns, watch_next_ns;
+	bool broken; /* to be dropped at the end of the turn */
 };
 
 /* -- unread.c -- */
@@ -48,6 +50,10 @@ void td_peer_send_event(struct td_peer *peer, const struct td_event *event);
 
 /* Answers a tool that waits for the GPUs' state, if that is there or too long in coming. When to be called again, or UINT64_MAX. */
 uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns);
+
+/* WATCH: is a round due that the peer has room for? Sends it. */
+bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns);
+void td_tool_send_round(struct td_peer *peer, uint64_t now_ns);
 
 /* A tool's request. 0, or -EPROTO for a message that is none. */
 int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns);

@@ -9,12 +9,17 @@
 #include "daemon/job.h"
 #include "daemon/peer_internal.h"
 #include "daemon/quota.h"
+#include "daemon/soft.h"
 #include "daemon/tenant.h"
 #include "proto/words.h"
 
 /* A driver that does not answer for so long is left out of the list. The first call may have to wake each GPU, which takes up to a second or two. */
 #define SAMPLE_PATIENCE_NS (3 * TD_NS_PER_S)
 #define FIRST_PATIENCE_NS  (12 * TD_NS_PER_S)
+
+/* Between the rounds of WATCH. */
+#define WATCH_PERIOD_MIN_NS (100 * TD_NS_PER_MS)
+#define WATCH_PERIOD_MAX_NS (3600 * TD_NS_PER_S)
 
 /* All that is said about one process at a time: its GPUs are at most TD_GPU_MAX, and few things are so of many. */
 #define EXPLAIN_BYTES 4096
@@ -26,6 +31,7 @@ static void finish(struct td_peer *peer, uint32_t rows)
 	struct td_msg msg = {.type = TD_MSG_TYPE_end};
 
 	msg.end.rows = rows;
+	msg.end.time_ns = td_time_now_ns();
 	td_peer_send(peer, &msg);
 }
 
@@ -55,6 +61,12 @@ static uint64_t launches(const struct td_process *process)
 	return metered > process->launches ? metered : process->launches;
 }
 
+/* A limit as it is shown: 0, where there is none. */
+static uint64_t bound(uint64_t bytes)
+{
+	return bytes == UINT64_MAX ? 0 : bytes;
+}
+
 static void send_job(struct td_peer *peer, const struct td_process *process,
 	const struct td_client *client, uint64_t now_ns)
 {
@@ -63,7 +75,8 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 
 	snprintf(job->class, sizeof(job->class), "%s", td_class_name(process->job->settings.class));
 	snprintf(job->backend, sizeof(job->backend), "%s", backend_names[process->backend]);
-	snprintf(job->state, sizeof(job->state), "%s", td_process_state_now(&peer->server->node, process));
+	snprintf(job->state, sizeof(job->state), "%s",
+		td_process_state_now(&peer->server->node, process));
 	job->uid = process->uid;
 	snprintf(job->job, sizeof(job->job), "%s", process->job->name);
 	snprintf(job->name, sizeof(job->name), "%s", process->name);
@@ -95,6 +108,10 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 		job->peak_bytes = client->peak_bytes;
 		job->cached_bytes = client->cached_bytes;
 		job->overhead_bytes = client->overhead_bytes;
+		job->limit_bytes = bound(td_quota_bytes(
+			&peer->server->node, process->job, &peer->server->node.gpus[client->gpu]));
+		job->soft_bytes = bound(td_soft_bytes(
+			&peer->server->node, process->job, &peer->server->node.gpus[client->gpu]));
 		job->step_peak_bytes = client->step_peak_bytes;
 		job->step_least_bytes = client->step_least_bytes;
 		job->by_allocator = client->by_allocator;
@@ -128,7 +145,7 @@ static uint32_t send_others(struct td_peer *peer, uint32_t gpu)
 	return 1;
 }
 
-static void list_jobs(struct td_peer *peer, uint64_t now_ns)
+static uint32_t send_jobs(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_list *it, *c;
 	uint32_t rows = 0;
@@ -150,7 +167,7 @@ static void list_jobs(struct td_peer *peer, uint64_t now_ns)
 	}
 	for (uint32_t i = 0; i < peer->server->node.gpu_count; i++)
 		rows += send_others(peer, i);
-	finish(peer, rows);
+	return rows;
 }
 
 /* What NVML knows of it. */
@@ -222,7 +239,7 @@ static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
 }
 
 /* By their numbers. */
-static void list_gpus(struct td_peer *peer)
+static uint32_t send_gpus(struct td_peer *peer)
 {
 	const struct td_node *node = &peer->server->node;
 	uint32_t rows = node->listed_count;
@@ -239,7 +256,12 @@ static void list_gpus(struct td_peer *peer)
 		td_peer_send(peer, &msg);
 		rows++;
 	}
-	finish(peer, rows);
+	return rows;
+}
+
+static void list_gpus(struct td_peer *peer)
+{
+	finish(peer, send_gpus(peer));
 	peer->gpus_asked_ns = 0;
 }
 
@@ -253,12 +275,52 @@ static void ask_gpus(struct td_peer *peer, uint64_t now_ns)
 		peer->gpus_asked_ns = now_ns;
 }
 
+static void watch(struct td_peer *peer, uint64_t period_ns, uint64_t now_ns)
+{
+	peer->watch_period_ns = period_ns < WATCH_PERIOD_MIN_NS   ? WATCH_PERIOD_MIN_NS
+				: period_ns > WATCH_PERIOD_MAX_NS ? WATCH_PERIOD_MAX_NS
+								  : period_ns;
+	td_tool_send_round(peer, now_ns);
+}
+
+bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns)
+{
+	return peer->watch_period_ns && now_ns >= peer->watch_next_ns &&
+	       td_outbox_is_empty(&peer->out);
+}
+
+/* The GPUs' figures are of the last sample: nobody waits for the driver. */
+void td_tool_send_round(struct td_peer *peer, uint64_t now_ns)
+{
+	bool was_answered = peer->is_answered;
+	uint32_t rows;
+
+	peer->watch_next_ns = now_ns + peer->watch_period_ns;
+	(void)td_watch_is_fresh(&peer->server->watch, now_ns);
+	peer->is_answered = true;
+	rows = send_gpus(peer);
+	rows += send_jobs(peer, now_ns);
+	finish(peer, rows);
+	peer->is_answered = was_answered;
+}
+
+/* Who watches stands in its user's line for its round, beside those who ask. */
+static uint64_t watch_turn(struct td_peer *peer, uint64_t now_ns)
+{
+	if (!peer->watch_period_ns || !td_outbox_is_empty(&peer->out))
+		return UINT64_MAX;
+	if (now_ns < peer->watch_next_ns)
+		return peer->watch_next_ns;
+	td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
+	return now_ns;
+}
+
 uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns)
 {
 	uint64_t sampled_ns = peer->server->watch.sample.time_ns, until_ns;
 
 	if (!peer->gpus_asked_ns)
-		return UINT64_MAX;
+		return watch_turn(peer, now_ns);
 	until_ns = peer->gpus_asked_ns + (sampled_ns ? SAMPLE_PATIENCE_NS : FIRST_PATIENCE_NS);
 	if (sampled_ns < peer->gpus_asked_ns && now_ns < until_ns)
 		return until_ns;
@@ -549,7 +611,8 @@ static void stop(struct td_peer *peer, const struct td_msg_stop *msg)
 int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)
 {
 	switch (msg->type) {
-	case TD_MSG_TYPE_list_jobs: list_jobs(peer, now_ns); return 0;
+	case TD_MSG_TYPE_list_jobs: finish(peer, send_jobs(peer, now_ns)); return 0;
+	case TD_MSG_TYPE_watch: watch(peer, msg->watch.period_ns, now_ns); return 0;
 	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, now_ns); return 0;
 	case TD_MSG_TYPE_set: set(peer, &msg->set, now_ns); return 0;
 	case TD_MSG_TYPE_admit: admit(peer, &msg->admit); return 0;

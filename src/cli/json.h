@@ -1,0 +1,17 @@
+/* A JSON array of objects, written as it comes. Strings are escaped. */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct td_json {
+	FILE *out;
+	unsigned rows, fields;
+};
+void td_json_begin(struct td_json *json, FILE *out);
+void td_json_row(struct td_json *json);
+void td_json_str(struct td_json *json, const char *key, const char *value);
+void td_json_u64(struct td_json *json, const char *key, uint64_t value);
+void td_json_double(struct td_json *json, const char *key, double value);
+void td_json_end_row(struct td_json *json);
+void td_json_end(struct td_json *json);

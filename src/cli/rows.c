@@ -1,0 +1,159 @@
+/* See rows.h. */
+#include "cli/rows.h"
+
+#include <string.h>
+
+#include "base/program.h"
+#include "base/uuid.h"
+#include "gpu/nvml.h"
+#include "proto/proto.h"
+#include "view/snapshot.h"
+
+void td_rows_who(struct td_json *j, const char *job, const char *name, uint32_t pid)
+{
+	td_json_str(j, "job", job);
+	td_json_str(j, "name", name);
+	td_json_u64(j, "pid", pid);
+}
+
+void td_rows_number(struct td_json *j, const char *key, uint32_t number)
+{
+	if (number != UINT32_MAX)
+		td_json_u64(j, key, number);
+}
+
+static void job_fields(struct td_json *j, const struct td_msg_job *job)
+{
+	td_rows_who(j, job->job, job->name, job->pid);
+	td_json_u64(j, "uid", job->uid);
+	td_json_str(j, "class", job->class);
+	td_json_str(j, "upgrade", *job->upgrade ? job->upgrade : "none");
+	td_json_u64(j, "weight", job->weight);
+	td_json_str(j, "backend", job->backend);
+	td_json_str(j, "state", job->state);
+	td_rows_number(j, "gpu", job->gpu);
+	td_json_u64(j, "demanded_bytes", job->demanded_bytes);
+	td_json_u64(j, "resident_bytes", job->resident_bytes);
+	td_json_u64(j, "host_bytes", job->host_bytes);
+	td_json_u64(j, "peak_bytes", job->peak_bytes);
+	td_json_u64(j, "cached_bytes", job->cached_bytes);
+	td_json_u64(j, "overhead_bytes", job->overhead_bytes);
+	if (job->limit_bytes)
+		td_json_u64(j, "limit_bytes", job->limit_bytes);
+	if (job->soft_bytes)
+		td_json_u64(j, "soft_limit_bytes", job->soft_bytes);
+	td_json_u64(j, "in_use_bytes", job->demanded_bytes - job->cached_bytes);
+	td_json_u64(j, "in_bytes", job->in_bytes);
+	td_json_u64(j, "out_bytes", job->out_bytes);
+	td_json_u64(j, "launches", job->launches);
+	td_json_u64(j, "held_ns", job->held_ns);
+	td_json_u64(j, "waited_ns", job->waited_ns);
+	td_json_u64(j, "gpu_time_ns", job->gpu_time_ns);
+	td_json_u64(j, "duty_ppm", job->duty_ppm);
+	td_json_u64(j, "handovers", job->handovers);
+	if (job->step_sure_ppm) {
+		td_json_u64(j, "steps", job->steps);
+		td_json_u64(j, "step_ns", job->step_ns);
+		td_json_str(j, "step_source", job->step_found ? "found" : "told");
+		td_json_u64(j, "step_sure_ppm", job->step_sure_ppm);
+		td_json_u64(j, "step_error_ppm", 1000000 - job->step_sure_ppm);
+		td_json_str(j, "step_memory_source", job->by_allocator ? "allocator" : "driver");
+		td_json_u64(j, "step_peak_bytes", job->step_peak_bytes);
+		td_json_u64(j, "step_minimal_bytes", job->step_least_bytes);
+	}
+}
+
+void td_rows_job(struct td_json *j, const struct td_msg_job *job)
+{
+	td_json_row(j);
+	job_fields(j, job);
+	td_json_end_row(j);
+}
+
+void td_rows_others(struct td_json *j, const struct td_msg_others *others)
+{
+	td_json_row(j);
+	td_rows_who(j, "", "", 0);
+	td_json_u64(j, "processes", others->processes);
+	td_rows_number(j, "gpu", others->gpu);
+	td_json_u64(j, "demanded_bytes", others->demanded_bytes);
+	td_json_u64(j, "resident_bytes", others->resident_bytes);
+	td_json_u64(j, "host_bytes", others->host_bytes);
+	td_json_end_row(j);
+}
+
+char *td_cli_uuid(char *buf, const struct td_msg_gpu *gpu)
+{
+	td_uuid_format(buf, gpu->gpu);
+	/* The driver's name of a part of a GPU says so. */
+	if (strstr(gpu->name, " MIG "))
+		memcpy(buf, "MIG-", 4);
+	return buf;
+}
+
+void td_rows_gpu(struct td_json *j, const struct td_msg_gpu *gpu)
+{
+	char uuid[TD_UUID_TEXT];
+
+	td_json_row(j);
+	td_rows_number(j, "index", gpu->index);
+	td_json_str(j, "uuid", td_cli_uuid(uuid, gpu));
+	td_json_str(j, "name", gpu->name);
+	td_json_u64(j, "total_bytes", gpu->total_bytes);
+	td_json_u64(j, "capacity_bytes", gpu->capacity_bytes);
+	td_json_u64(j, "resident_bytes", gpu->resident_bytes);
+	td_json_u64(j, "demanded_bytes", gpu->demanded_bytes);
+	td_json_u64(j, "clients", gpu->clients);
+	td_json_str(j, "holder", gpu->holder);
+	td_json_u64(j, "handovers", gpu->handovers);
+	td_json_u64(j, "handover_ns", gpu->handover_ns);
+	td_json_u64(j, "lost", gpu->known & TD_GPU_IS_LOST ? 1 : 0);
+	td_json_u64(j, "divided", gpu->known & TD_GPU_IS_DIVIDED ? 1 : 0);
+	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
+		td_json_u64(j, "utilisation_ppm", gpu->util_ppm);
+	if (gpu->known & TD_GPU_KNOWS_MEMORY) {
+		td_json_u64(j, "nvml_used_bytes", gpu->used_bytes);
+		td_json_u64(j, "nvml_total_bytes", gpu->memory_bytes);
+	}
+	if (gpu->known & TD_GPU_KNOWS_CLOCK)
+		td_json_u64(j, "sm_mhz", gpu->sm_mhz);
+	if (gpu->known & TD_GPU_KNOWS_TEMPERATURE)
+		td_json_u64(j, "temperature_celsius", gpu->temperature_c);
+	if (gpu->known & TD_GPU_KNOWS_POWER)
+		td_json_u64(j, "power_mw", gpu->power_mw);
+	td_json_end_row(j);
+}
+
+static void rated_job(struct td_json *j, const struct td_snapshot_job *job)
+{
+	td_json_row(j);
+	job_fields(j, &job->said);
+	if (job->has_rates) {
+		td_json_double(j, "time_ratio", job->held);
+		td_json_double(j, "busy_ratio", job->busy);
+		td_json_double(j, "in_bytes_per_second", job->in_bytes);
+		td_json_double(j, "out_bytes_per_second", job->out_bytes);
+		td_json_double(j, "launches_per_second", job->launches);
+	}
+	td_json_end_row(j);
+}
+
+void td_rows_print_json(const struct td_snapshot *s)
+{
+	struct td_json j;
+
+	printf("{\"time_ns\": %llu, \"gpus\": ", (unsigned long long)s->time_ns);
+	td_json_begin(&j, stdout);
+	for (size_t i = 0; i < s->gpu_count; i++)
+		td_rows_gpu(&j, &s->gpus[i]);
+	td_json_end(&j);
+	printf(", \"jobs\": ");
+	td_json_begin(&j, stdout);
+	for (size_t i = 0; i < s->job_count; i++)
+		rated_job(&j, &s->jobs[i]);
+	for (size_t i = 0; i < s->other_count; i++)
+		td_rows_others(&j, &s->others[i]);
+	td_json_end(&j);
+	puts("}");
+	td_output_flush();
+}

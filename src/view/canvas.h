@@ -1,0 +1,61 @@
+/*
+ * A screen of characters with styles, which a terminal or a test shows. Pure: it knows no terminal.
+ *
+ * A cell is one column wide. A character that is not (a control character, or one of two columns)
+ * is shown as '?', so that columns stay where they are.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Styles say what a text is; the terminal decides how that looks (cli/top.c). No style is the only
+ * carrier of what it says: each goes with a word or a sign. */
+enum td_style {
+	TD_STYLE_PLAIN,
+	TD_STYLE_DIM,
+	TD_STYLE_BOLD,
+	TD_STYLE_TITLE,    /* the titles of the table */
+	TD_STYLE_SELECTED, /* the row at the cursor */
+	TD_STYLE_RUNS,     /* a job that has the GPU; the filled part of a bar */
+	TD_STYLE_WAITS,    /* a job that wants it */
+	TD_STYLE_BAD,      /* failed, lost, nearly full */
+	TD_STYLE_KEY,      /* a key of the keyboard */
+	TD_STYLE_N,
+};
+
+struct td_canvas_cell {
+	char text[5]; /* one character in UTF-8 */
+	uint8_t style;
+};
+
+struct td_canvas {
+	unsigned rows, columns;
+	bool ascii; /* bars and curves of ASCII characters, for a terminal without UTF-8 */
+	struct td_canvas_cell *cells;
+};
+
+/* 0 or -ENOMEM; all cells are blanks. rows and columns: from 1 to TD_CANVAS_MAX, else cut. */
+#define TD_CANVAS_MAX 1000
+int td_canvas_init(struct td_canvas *canvas, unsigned rows, unsigned columns, bool ascii);
+void td_canvas_deinit(struct td_canvas *canvas);
+void td_canvas_clear(struct td_canvas *canvas);
+
+/* Writes text from (row, column) on, at most `width` columns; what does not fit is cut, with a
+ * trailing '+'. Outside of the canvas nothing is written. Returns the column behind it. */
+unsigned td_canvas_text(struct td_canvas *canvas, unsigned row, unsigned column, unsigned width,
+	enum td_style style, const char *text);
+/* The same, flush right in the width. */
+void td_canvas_right(struct td_canvas *canvas, unsigned row, unsigned column, unsigned width,
+	enum td_style style, const char *text);
+/* A bar of which a part (0 to 1) is filled, to an eighth of a column. */
+void td_canvas_bar(struct td_canvas *canvas, unsigned row, unsigned column, unsigned width,
+	enum td_style style, double part);
+/* The last `width` of count values (0 to 1), oldest first, one column each, flush right. */
+void td_canvas_curve(struct td_canvas *canvas, unsigned row, unsigned column, unsigned width,
+	enum td_style style, const double *values, unsigned count);
+/* Gives all cells of a row that style. */
+void td_canvas_style_row(struct td_canvas *canvas, unsigned row, enum td_style style);
+
+/* The row as text, without trailing blanks: up to 4 * columns + 1 bytes. Returns buf. */
+char *td_canvas_line(const struct td_canvas *canvas, unsigned row, char *buf);

@@ -1,0 +1,668 @@
+/* See screen.h. */
+#include "view/screen.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "base/time.h"
+#include "gpu/nvml.h"
+#include "proto/words.h"
+
+#define TEXT_MAX 128
+/* A GPU takes two lines where that leaves so many for jobs. */
+#define JOB_LINES_MIN 8
+/* More than this part of a memory or a time is shown as nearly full. */
+#define NEARLY_FULL 0.95
+
+enum column {
+#define COLUMN(id, title, width, rank, help) COLUMN_##id,
+#include "view/screen.def"
+#undef COLUMN
+	COLUMN_N,
+};
+
+static const struct {
+	const char *title;
+	int width;
+	unsigned rank;
+} columns[COLUMN_N] = {
+#define COLUMN(id, title, width, rank, help) {title, width, rank},
+#include "view/screen.def"
+#undef COLUMN
+};
+
+/* The key that a column sorts by: the one of the same name. */
+static enum td_snapshot_key key_of(enum column column)
+{
+	static const char *const ids[COLUMN_N] = {
+#define COLUMN(id, title, width, rank, help) #id,
+#include "view/screen.def"
+#undef COLUMN
+	};
+
+	return td_snapshot_key_of(ids[column]);
+}
+
+static unsigned width_of(enum column column)
+{
+	int width = columns[column].width;
+
+	return (unsigned)(width < 0 ? -width : width);
+}
+
+/* -- what is where -- */
+
+struct layout {
+	unsigned gpu_lines;  /* of each GPU: 1 or 2 */
+	unsigned gpus_shown; /* of them */
+	unsigned titles;     /* the row of the titles; the table is below it */
+	unsigned table_rows;
+	bool shows[COLUMN_N];
+	unsigned at[COLUMN_N];
+};
+
+static void choose_columns(struct layout *l, unsigned room)
+{
+	unsigned used = 0;
+
+	for (unsigned rank = 0; rank < COLUMN_N; rank++) {
+		unsigned more = 0;
+
+		for (unsigned i = 0; i < COLUMN_N; i++)
+			more += columns[i].rank == rank ? width_of(i) + 1 : 0;
+		if (rank && used + more > room + 1)
+			break;
+		used += more;
+		for (unsigned i = 0; i < COLUMN_N; i++)
+			l->shows[i] |= columns[i].rank == rank;
+	}
+	for (unsigned i = 0, at = 0; i < COLUMN_N; i++) {
+		l->at[i] = at;
+		at += l->shows[i] ? width_of(i) + 1 : 0;
+	}
+}
+
+static struct layout lay_out(const struct td_snapshot *s, const struct td_canvas *canvas)
+{
+	struct layout l = {.gpu_lines = 2};
+	unsigned gpus = (unsigned)s->gpu_count, free_rows = canvas->rows > 3 ? canvas->rows - 3 : 0;
+
+	if (2 * gpus + JOB_LINES_MIN > free_rows)
+		l.gpu_lines = 1;
+	l.gpus_shown = gpus;
+	if (l.gpu_lines == 1 && gpus > free_rows / 2)
+		l.gpus_shown = free_rows / 2;
+	l.titles = 1 + l.gpu_lines * l.gpus_shown + (l.gpus_shown < gpus ? 1 : 0);
+	l.table_rows = canvas->rows > l.titles + 2 ? canvas->rows - l.titles - 2 : 0;
+	choose_columns(&l, canvas->columns);
+	return l;
+}
+
+/* -- the node and its GPUs -- */
+
+static void draw_head(
+	const struct td_screen *screen, const struct td_snapshot *s, struct td_canvas *canvas)
+{
+	char text[TEXT_MAX];
+	unsigned running = 0, waiting = 0, at;
+
+	for (size_t i = 0; i < s->job_count; i++) {
+		running += !strcmp(s->jobs[i].said.state, "running");
+		waiting += !strcmp(s->jobs[i].said.state, "waiting");
+	}
+	at = td_canvas_text(canvas, 0, 0, 7, TD_STYLE_BOLD, "tandem ");
+	snprintf(text, sizeof(text),
+		"%.24s  policy %.20s  %zu GPU%s  %zu process%s: ", screen->host, screen->policy,
+		s->gpu_count, s->gpu_count == 1 ? "" : "s", s->job_count,
+		s->job_count == 1 ? "" : "es");
+	at = td_canvas_text(canvas, 0, at, canvas->columns - at, TD_STYLE_PLAIN, text);
+	snprintf(text, sizeof(text), "%u running", running);
+	at = td_canvas_text(canvas, 0, at, canvas->columns, TD_STYLE_RUNS, text);
+	snprintf(text, sizeof(text), " %u waiting", waiting);
+	at = td_canvas_text(canvas, 0, at, canvas->columns, TD_STYLE_WAITS, text);
+	if (at + strlen(screen->clock) < canvas->columns)
+		td_canvas_right(canvas, 0, at, canvas->columns - at, TD_STYLE_DIM, screen->clock);
+}
+
+static double part_of(uint64_t bytes, uint64_t of)
+{
+	return of ? (double)bytes / (double)of : 0;
+}
+
+/* The use of its time, 0 to 1; below 0: not known. */
+static double use_of(const struct td_msg_gpu *gpu, const struct td_snapshot *s)
+{
+	double held = -1;
+
+	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
+		return gpu->util_ppm / 1e6;
+	for (size_t i = 0; i < s->job_count; i++)
+		if (s->jobs[i].said.gpu == gpu->index && s->jobs[i].has_rates)
+			held = (held < 0 ? 0 : held) + s->jobs[i].held;
+	return held > 1 ? 1 : held;
+}
+
+static const struct td_curve *curve_of(const struct td_screen *screen, const uint8_t *gpu)
+{
+	for (size_t i = 0; i < screen->curve_count; i++)
+		if (!memcmp(screen->curves[i].gpu, gpu, 16))
+			return &screen->curves[i];
+	return NULL;
+}
+
+/* "61.2/79.6 GiB": of one unit. */
+static void format_of(char *buf, size_t len, uint64_t part, uint64_t whole)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double scale = 1;
+	unsigned unit = 0;
+
+	while ((double)whole / scale >= 1024 && unit < 4) {
+		scale *= 1024;
+		unit++;
+	}
+	snprintf(
+		buf, len, "%.1f/%.1f %s", (double)part / scale, (double)whole / scale, units[unit]);
+}
+
+static unsigned draw_share(struct td_canvas *canvas, unsigned row, unsigned at, unsigned width,
+	const char *title, double part)
+{
+	char text[TEXT_MAX];
+
+	at = td_canvas_text(canvas, row, at, canvas->columns, TD_STYLE_DIM, title);
+	if (part < 0)
+		return td_canvas_text(canvas, row, at, width + 5, TD_STYLE_DIM, "not known") + 1;
+	td_canvas_bar(
+		canvas, row, at, width, part > NEARLY_FULL ? TD_STYLE_BAD : TD_STYLE_RUNS, part);
+	snprintf(text, sizeof(text), "%.0f%%", part * 100);
+	td_canvas_right(canvas, row, at + width, 5, TD_STYLE_PLAIN, text);
+	return at + width + 5;
+}
+
+static void draw_gpu(const struct td_screen *screen, const struct td_snapshot *s,
+	const struct td_msg_gpu *gpu, const struct layout *l, unsigned row,
+	struct td_canvas *canvas)
+{
+	const struct td_curve *curve = curve_of(screen, gpu->gpu);
+	bool knows = gpu->known & TD_GPU_KNOWS_MEMORY;
+	uint64_t used = knows ? gpu->used_bytes : gpu->resident_bytes,
+		 total = knows ? gpu->memory_bytes : gpu->capacity_bytes;
+	unsigned bar = canvas->columns > 100 ? 20 : 10, name = canvas->columns > 100 ? 28 : 16, at;
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text), "%3u", gpu->index);
+	td_canvas_text(canvas, row, 0, 3, TD_STYLE_BOLD, gpu->index == UINT32_MAX ? "  -" : text);
+	td_canvas_text(canvas, row, 4, name, TD_STYLE_PLAIN, gpu->name);
+	at = 5 + name;
+	if (gpu->known & TD_GPU_IS_LOST)
+		at = td_canvas_text(canvas, row, at, bar + 10, TD_STYLE_BAD, "lost") + 1;
+	else
+		at = draw_share(canvas, row, at, bar, "busy ", use_of(gpu, s));
+	at = draw_share(canvas, row, at + 1, bar, "memory ", part_of(used, total));
+	format_of(text, sizeof(text), used, total);
+	td_canvas_text(canvas, row, at + 1, 18, TD_STYLE_PLAIN, text);
+	if (l->gpu_lines < 2)
+		return;
+	if (curve)
+		td_canvas_curve(canvas, row + 1, 4, name + bar + 10, TD_STYLE_RUNS, curve->values,
+			curve->count);
+	at = 5 + name + bar + 11;
+	if (*gpu->holder) {
+		snprintf(text, sizeof(text), "runs %.20s  ", gpu->holder);
+		at = td_canvas_text(canvas, row + 1, at, canvas->columns - at, TD_STYLE_RUNS, text);
+	}
+	if (gpu->handover_ns && at < canvas->columns) {
+		char took[32];
+
+		snprintf(text, sizeof(text), "hand-over %s  ",
+			td_format_duration(took, sizeof(took), gpu->handover_ns));
+		at = td_canvas_text(canvas, row + 1, at, canvas->columns - at, TD_STYLE_DIM, text);
+	}
+	if (gpu->known & TD_GPU_KNOWS_TEMPERATURE && at < canvas->columns) {
+		snprintf(text, sizeof(text), "%u C  ", gpu->temperature_c);
+		at = td_canvas_text(canvas, row + 1, at, canvas->columns - at, TD_STYLE_DIM, text);
+	}
+	if (gpu->known & TD_GPU_KNOWS_POWER && at < canvas->columns) {
+		snprintf(text, sizeof(text), "%u W", gpu->power_mw / 1000);
+		td_canvas_text(canvas, row + 1, at, canvas->columns - at, TD_STYLE_DIM, text);
+	}
+}
+
+/* -- the table -- */
+
+static void set(char *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void set(char *buf, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(buf, TEXT_MAX, format, args);
+	va_end(args);
+}
+
+static void set_share(char *buf, bool known, double part)
+{
+	if (known)
+		set(buf, "%.0f%%", part * 100);
+}
+
+static void set_limit(char *buf, const struct td_msg_job *job)
+{
+	if (job->soft_bytes && (!job->limit_bytes || job->soft_bytes < job->limit_bytes)) {
+		*buf = '~';
+		td_format_size(buf + 1, TEXT_MAX - 1, job->soft_bytes);
+	} else if (job->limit_bytes) {
+		td_format_size(buf, TEXT_MAX, job->limit_bytes);
+	}
+}
+
+/* "1.2G/0": short, as two of them share a column. */
+static void set_rate(char *buf, double bytes)
+{
+	static const char units[] = " KMGTP";
+	unsigned unit = 0;
+
+	while (bytes >= 1000 && units[unit + 1]) {
+		bytes /= 1024;
+		unit++;
+	}
+	set(buf, unit && bytes < 10 ? "%.1f%c" : "%.0f%c", bytes, unit ? units[unit] : '\0');
+}
+
+static void set_moved(char *buf, const struct td_snapshot_job *job)
+{
+	char in[TEXT_MAX], out[TEXT_MAX];
+
+	if (!job->has_rates || (job->in_bytes <= 0 && job->out_bytes <= 0))
+		return;
+	set_rate(in, job->in_bytes);
+	set_rate(out, job->out_bytes);
+	set(buf, "%.40s/%.40s", in, out);
+}
+
+/* The text of a cell; "-": there is nothing to say. */
+static char *cell(char *buf, const struct td_snapshot_job *job, enum column column)
+{
+	const struct td_msg_job *said = &job->said;
+
+	*buf = 0;
+	switch (column) {
+	case COLUMN_gpu:
+		if (said->gpu != UINT32_MAX)
+			set(buf, "%u", said->gpu);
+		break;
+	case COLUMN_job: set(buf, "%.100s", said->job); break;
+	case COLUMN_name: set(buf, "%.100s", *said->name ? said->name : said->job); break;
+	case COLUMN_pid: set(buf, "%u", said->pid); break;
+	case COLUMN_class: set(buf, "%.100s", said->class); break;
+	case COLUMN_state: set(buf, "%.100s", said->state); break;
+	case COLUMN_time: set_share(buf, job->has_rates, job->held); break;
+	case COLUMN_busy: set_share(buf, job->has_rates && said->gpu_time_ns, job->busy); break;
+	case COLUMN_duty: set_share(buf, said->duty_ppm != 0, said->duty_ppm / 1e6); break;
+	case COLUMN_device: td_format_size(buf, TEXT_MAX, said->resident_bytes); break;
+	case COLUMN_host:
+		if (said->host_bytes)
+			td_format_size(buf, TEXT_MAX, said->host_bytes);
+		break;
+	case COLUMN_limit: set_limit(buf, said); break;
+	case COLUMN_step:
+		if (said->step_ns)
+			td_format_duration(buf, TEXT_MAX, said->step_ns);
+		break;
+	case COLUMN_waited:
+		if (said->waited_ns)
+			td_format_duration(buf, TEXT_MAX, said->waited_ns);
+		break;
+	case COLUMN_moved: set_moved(buf, job); break;
+	case COLUMN_launches:
+		if (job->has_rates)
+			set(buf, "%.0f", job->launches);
+		break;
+	case COLUMN_N: break;
+	}
+	if (!*buf)
+		set(buf, "-");
+	return buf;
+}
+
+static enum td_style style_of(const char *state)
+{
+	static const struct {
+		const char *state;
+		enum td_style style;
+	} styles[] = {
+		{"running", TD_STYLE_RUNS},
+		{"draining", TD_STYLE_RUNS},
+		{"filling", TD_STYLE_WAITS},
+		{"waiting", TD_STYLE_WAITS},
+		{"failed", TD_STYLE_BAD},
+		{"idle", TD_STYLE_DIM},
+		{"paused", TD_STYLE_DIM},
+	};
+
+	for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++)
+		if (!strcmp(styles[i].state, state))
+			return styles[i].style;
+	return TD_STYLE_PLAIN;
+}
+
+static void put_cell(struct td_canvas *canvas, const struct layout *l, unsigned row,
+	enum column column, enum td_style style, const char *text)
+{
+	if (columns[column].width < 0)
+		td_canvas_text(canvas, row, l->at[column], width_of(column), style, text);
+	else
+		td_canvas_right(canvas, row, l->at[column], width_of(column), style, text);
+}
+
+static void draw_titles(
+	const struct td_screen *screen, const struct layout *l, struct td_canvas *canvas)
+{
+	td_canvas_style_row(canvas, l->titles, TD_STYLE_TITLE);
+	for (unsigned i = 0; i < COLUMN_N; i++) {
+		char text[TEXT_MAX];
+		bool sorted = key_of(i) == screen->key;
+		const char *sign = canvas->ascii        ? (screen->descending ? "v" : "^")
+				   : screen->descending ? "▼"
+							: "▲";
+
+		/* Where the title fills its column the sign stands on the blank behind it. */
+		snprintf(text, sizeof(text), "%s", columns[i].title);
+		if (!l->shows[i])
+			continue;
+		put_cell(canvas, l, l->titles, i, TD_STYLE_TITLE, text);
+		if (sorted)
+			td_canvas_text(canvas, l->titles,
+				columns[i].width < 0 ? l->at[i] + (unsigned)strlen(text)
+						     : l->at[i] + width_of(i),
+				1, TD_STYLE_TITLE, sign);
+	}
+}
+
+static bool is_at_cursor(const struct td_screen *screen, const struct td_snapshot_job *job)
+{
+	return screen->pid == job->said.pid && screen->gpu == job->said.gpu;
+}
+
+static void draw_job(const struct td_screen *screen, const struct td_snapshot_job *job,
+	const struct layout *l, unsigned row, struct td_canvas *canvas)
+{
+	enum td_style style = style_of(job->said.state);
+	bool selected = screen->has_cursor && is_at_cursor(screen, job);
+
+	if (selected)
+		td_canvas_style_row(canvas, row, TD_STYLE_SELECTED);
+	for (unsigned i = 0; i < COLUMN_N; i++) {
+		char text[TEXT_MAX];
+		bool coloured = i == COLUMN_state || i == COLUMN_time;
+		bool quiet = style == TD_STYLE_DIM;
+
+		if (l->shows[i])
+			put_cell(canvas, l, row, i,
+				selected            ? TD_STYLE_SELECTED
+				: coloured || quiet ? style
+						    : TD_STYLE_PLAIN,
+				cell(text, job, i));
+	}
+}
+
+/* Other users' processes, of which only sums are known: a line for each GPU, below the jobs. */
+static void draw_others(const struct td_msg_others *others, const struct layout *l, unsigned row,
+	struct td_canvas *canvas)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text), "%u", others->gpu);
+	put_cell(canvas, l, row, COLUMN_gpu, TD_STYLE_DIM, others->gpu == UINT32_MAX ? "-" : text);
+	snprintf(text, sizeof(text), "(%u of others)", others->processes);
+	put_cell(canvas, l, row, COLUMN_name, TD_STYLE_DIM, text);
+	put_cell(canvas, l, row, COLUMN_device, TD_STYLE_DIM,
+		td_format_size(text, sizeof(text), others->resident_bytes));
+	if (others->host_bytes)
+		put_cell(canvas, l, row, COLUMN_host, TD_STYLE_DIM,
+			td_format_size(text, sizeof(text), others->host_bytes));
+}
+
+/* The place of the cursor among the rows that are shown: the first one if it is on none. */
+static size_t place_of_cursor(const struct td_screen *screen, const struct td_snapshot *s,
+	const size_t *order, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_at_cursor(screen, &s->jobs[order[i]]))
+			return i;
+	return 0;
+}
+
+static void put_cursor(struct td_screen *screen, const struct td_snapshot_job *job)
+{
+	screen->pid = job->said.pid;
+	screen->gpu = job->said.gpu;
+}
+
+static size_t *order_of(
+	const struct td_screen *screen, const struct td_snapshot *s, size_t *ret_count)
+{
+	size_t *order = malloc((s->job_count + 1) * sizeof(*order));
+
+	*ret_count =
+		order ? td_snapshot_order(s, screen->key, screen->descending, screen->filter, order)
+		      : 0;
+	return order;
+}
+
+static void draw_table(struct td_screen *screen, const struct td_snapshot *s,
+	const struct layout *l, struct td_canvas *canvas)
+{
+	size_t count, cursor, shown = 0;
+	size_t *order = order_of(screen, s, &count);
+	unsigned row = l->titles + 1;
+
+	draw_titles(screen, l, canvas);
+	if (count && screen->has_cursor) {
+		cursor = place_of_cursor(screen, s, order, count);
+		put_cursor(screen, &s->jobs[order[cursor]]);
+		if (cursor < screen->top)
+			screen->top = cursor;
+		if (l->table_rows && cursor >= screen->top + l->table_rows)
+			screen->top = cursor - l->table_rows + 1;
+	}
+	if (screen->top + l->table_rows > count + s->other_count)
+		screen->top = count + s->other_count > l->table_rows
+				      ? count + s->other_count - l->table_rows
+				      : 0;
+	for (size_t i = screen->top; i < count && shown < l->table_rows; i++, shown++)
+		draw_job(screen, &s->jobs[order[i]], l, row++, canvas);
+	for (size_t i = 0; i < s->other_count && shown < l->table_rows; i++, shown++)
+		draw_others(&s->others[i], l, row++, canvas);
+	if (!count && !s->other_count && l->table_rows)
+		td_canvas_text(canvas, row, 1, canvas->columns - 1, TD_STYLE_DIM,
+			*screen->filter ? "no job matches the filter"
+					: "no job uses a GPU through tandem");
+	free(order);
+}
+
+/* -- what lies over and below the table -- */
+
+static void draw_keys(const struct td_screen *screen, struct td_canvas *canvas)
+{
+	static const struct {
+		const char *key, *what;
+	} keys[] = {
+		{"q", "quit"},
+		{"e", "explain"},
+		{"p", "pause or resume"},
+		{"s", "sort"},
+		{"r", "reverse"},
+		{"/", "filter"},
+		{"h", "help"},
+	};
+	unsigned row = canvas->rows - 1, at = 0;
+
+	if (screen->note) {
+		td_canvas_text(canvas, row, 0, canvas->columns, TD_STYLE_BOLD, screen->note);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		at = td_canvas_text(canvas, row, at, 1, TD_STYLE_KEY, keys[i].key);
+		at = td_canvas_text(
+			canvas, row, at + 1, canvas->columns, TD_STYLE_DIM, keys[i].what);
+		at += 2;
+	}
+	if (*screen->filter) {
+		char text[TEXT_MAX];
+
+		snprintf(text, sizeof(text), "filter: %s", screen->filter);
+		td_canvas_text(canvas, row, at, canvas->columns, TD_STYLE_WAITS, text);
+	}
+}
+
+/* Lines from the bottom up, as many as there are, at most the table. Long ones are wrapped. */
+static void draw_detail(const char *detail, const struct layout *l, struct td_canvas *canvas)
+{
+	unsigned first = l->titles + 1, row = first, width = canvas->columns - 2;
+
+	for (const char *line = detail; *line && row < canvas->rows - 1; row++) {
+		size_t len = strcspn(line, "\n"), taken = len;
+		char text[4 * TD_CANVAS_MAX];
+
+		if (taken > width)
+			taken = width;
+		/* At a blank, if there is one in the second half. */
+		if (taken < len)
+			for (size_t at = taken; at > taken / 2; at--)
+				if (line[at] == ' ') {
+					taken = at;
+					break;
+				}
+		for (unsigned i = 0; i < canvas->columns; i++)
+			td_canvas_text(canvas, row, i, 1, TD_STYLE_PLAIN, " ");
+		snprintf(text, sizeof(text), "%.*s", (int)taken, line);
+		td_canvas_text(canvas, row, 1, width, TD_STYLE_PLAIN, text);
+		line += taken;
+		line += *line == ' ' || *line == '\n';
+	}
+	if (row < canvas->rows - 1) {
+		td_canvas_style_row(canvas, row, TD_STYLE_PLAIN);
+		for (unsigned i = 0; i < canvas->columns; i++)
+			td_canvas_text(canvas, row, i, 1, TD_STYLE_DIM, canvas->ascii ? "-" : "─");
+	}
+}
+
+void td_screen_draw(struct td_screen *screen, const struct td_snapshot *s, struct td_canvas *canvas)
+{
+	struct layout l;
+
+	td_canvas_clear(canvas);
+	if (!s) {
+		td_canvas_text(canvas, 0, 0, 7, TD_STYLE_BOLD, "tandem");
+		td_canvas_text(canvas, canvas->rows / 2, 1, canvas->columns - 1, TD_STYLE_PLAIN,
+			screen->note ? screen->note : "");
+		return;
+	}
+	l = lay_out(s, canvas);
+	draw_head(screen, s, canvas);
+	for (unsigned i = 0; i < l.gpus_shown; i++)
+		draw_gpu(screen, s, &s->gpus[i], &l, 1 + i * l.gpu_lines, canvas);
+	if (l.gpus_shown < s->gpu_count) {
+		char text[TEXT_MAX];
+
+		snprintf(text, sizeof(text), "    and %zu more GPUs: see tandem gpu",
+			s->gpu_count - l.gpus_shown);
+		td_canvas_text(canvas, l.titles - 1, 0, canvas->columns, TD_STYLE_DIM, text);
+	}
+	draw_table(screen, s, &l, canvas);
+	if (screen->detail)
+		draw_detail(screen->detail, &l, canvas);
+	draw_keys(screen, canvas);
+}
+
+/* -- the cursor -- */
+
+void td_screen_move(struct td_screen *screen, const struct td_snapshot *s, long by)
+{
+	size_t count, *order = order_of(screen, s, &count);
+	long at;
+
+	if (count) {
+		at = (long)place_of_cursor(screen, s, order, count) + by;
+		at = at < 0 ? 0 : at >= (long)count ? (long)count - 1 : at;
+		put_cursor(screen, &s->jobs[order[at]]);
+	}
+	free(order);
+}
+
+const struct td_snapshot_job *td_screen_selected(
+	const struct td_screen *screen, const struct td_snapshot *s)
+{
+	for (size_t i = 0; i < s->job_count; i++)
+		if (is_at_cursor(screen, &s->jobs[i]))
+			return &s->jobs[i];
+	return NULL;
+}
+
+struct td_screen_spot td_screen_spot(const struct td_screen *screen, const struct td_snapshot *s,
+	const struct td_canvas *canvas, unsigned row, unsigned column)
+{
+	struct td_screen_spot spot = {.key = TD_KEY_N};
+	struct layout l = lay_out(s, canvas);
+	size_t count, *order;
+
+	if (row == l.titles) {
+		spot.is_title = true;
+		for (unsigned i = 0; i < COLUMN_N; i++)
+			if (l.shows[i] && column >= l.at[i] && column <= l.at[i] + width_of(i))
+				spot.key = key_of(i);
+		return spot;
+	}
+	if (row <= l.titles || row > l.titles + l.table_rows)
+		return spot;
+	order = order_of(screen, s, &count);
+	if (screen->top + row - l.titles - 1 < count)
+		spot.job = &s->jobs[order[screen->top + row - l.titles - 1]];
+	free(order);
+	return spot;
+}
+
+/* -- curves -- */
+
+static void add_value(struct td_curve *curve, double value)
+{
+	if (curve->count == TD_CURVE_MAX) {
+		memmove(curve->values, curve->values + 1, sizeof(double) * (TD_CURVE_MAX - 1));
+		curve->count--;
+	}
+	curve->values[curve->count++] = value;
+}
+
+int td_screen_note_gpus(struct td_screen *screen, const struct td_snapshot *s)
+{
+	struct td_curve *curves = calloc(s->gpu_count + 1, sizeof(*curves));
+
+	if (!curves)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->gpu_count; i++) {
+		const struct td_curve *old = curve_of(screen, s->gpus[i].gpu);
+		double use = use_of(&s->gpus[i], s);
+
+		if (old)
+			curves[i] = *old;
+		memcpy(curves[i].gpu, s->gpus[i].gpu, 16);
+		add_value(&curves[i], use < 0 ? 0 : use);
+	}
+	free(screen->curves);
+	screen->curves = curves;
+	screen->curve_count = s->gpu_count;
+	return 0;
+}
+
+void td_screen_deinit(struct td_screen *screen)
+{
+	free(screen->curves);
+	memset(screen, 0, sizeof(*screen));
+}

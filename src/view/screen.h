@@ -1,0 +1,57 @@
+/*
+ * What `tandem top` shows, drawn on a canvas: a line for the node, the GPUs with their curves, the
+ * jobs in a table, and keys. Pure, so that tests see what a person sees.
+ */
+#pragma once
+
+#include "view/canvas.h"
+#include "view/snapshot.h"
+
+#define TD_CURVE_MAX 256
+
+/* The recent past of one GPU, oldest first: the share of the time in which it was busy, 0 to 1. */
+struct td_curve {
+	uint8_t gpu[16]; /* its UUID */
+	double values[TD_CURVE_MAX];
+	unsigned count;
+};
+
+/* What the person has chosen, and what the program knows beside the rows. */
+struct td_screen {
+	enum td_snapshot_key key;
+	bool descending;
+	char filter[64];
+	char host[64], policy[32], clock[16];
+	uint64_t period_ns;
+	const char *note;   /* NULL, or one line instead of the keys: an answer, or a question */
+	bool has_cursor;    /* false: nothing is selected, as on paper (--batch) */
+	uint32_t pid, gpu;  /* the row at the cursor; pid 0: the first one */
+	size_t top;         /* the first row of the table that is shown */
+	const char *detail; /* NULL, or lines that lie over the table: an explanation, help */
+	struct td_curve *curves;
+	size_t curve_count;
+};
+
+/* Adds a value for each GPU of the snapshot. GPUs that are gone are forgotten. 0 or -ENOMEM. */
+int td_screen_note_gpus(struct td_screen *screen, const struct td_snapshot *snapshot);
+void td_screen_deinit(struct td_screen *screen);
+
+/* Moves the cursor by so many rows of the table, in the order that is shown. */
+void td_screen_move(struct td_screen *screen, const struct td_snapshot *snapshot, long by);
+/* The row at the cursor, or NULL: there is none. */
+const struct td_snapshot_job *td_screen_selected(
+	const struct td_screen *screen, const struct td_snapshot *snapshot);
+
+/* A place on the canvas: which row of the table, or which title. */
+struct td_screen_spot {
+	bool is_title;
+	enum td_snapshot_key key;          /* of a title that can be sorted by; else TD_KEY_N */
+	const struct td_snapshot_job *job; /* NULL: no row is there */
+};
+struct td_screen_spot td_screen_spot(const struct td_screen *screen,
+	const struct td_snapshot *snapshot, const struct td_canvas *canvas, unsigned row,
+	unsigned column);
+
+/* snapshot: NULL: no daemon answers; the note says why. Scrolls so that the cursor is seen. */
+void td_screen_draw(
+	struct td_screen *screen, const struct td_snapshot *snapshot, struct td_canvas *canvas);
