@@ -185,6 +185,15 @@ static void explain(struct td_top *top)
 	show_detail(top, top->detail);
 }
 
+/* The next round comes at once. */
+static void look_again(struct td_top *top)
+{
+	struct td_msg watch = {.type = TD_MSG_TYPE_watch, .watch.period_ns = top->period_ns};
+
+	if (top->fd >= 0 && td_socket_send(top->fd, &watch, NULL, 0))
+		td_top_hang_up(top);
+}
+
 static void pause_or_resume(struct td_top *top)
 {
 	const struct td_snapshot_job *job = td_screen_selected(&top->screen, &top->shown);
@@ -198,6 +207,7 @@ static void pause_or_resume(struct td_top *top)
 		!strcmp(verb, "pause") ? "paused" : "goes on",
 		*job->said.name ? job->said.name : job->said.job, pid);
 	run_verb(verb, pid, said, sizeof(said));
+	look_again(top);
 	td_top_say(top, 3 * TD_NS_PER_S, *said ? said : text);
 }
 
@@ -219,18 +229,15 @@ static void sort_by_other(struct td_top *top, unsigned by)
 
 static void set_period(struct td_top *top, uint64_t period_ns)
 {
-	struct td_msg watch = {.type = TD_MSG_TYPE_watch};
 	char took[32], text[64];
 
 	if (period_ns < 100 * TD_NS_PER_MS || period_ns > 60 * TD_NS_PER_S)
 		return;
-	top->period_ns = watch.watch.period_ns = period_ns;
+	top->period_ns = period_ns;
 	snprintf(text, sizeof(text), "a look every %s",
 		td_format_duration(took, sizeof(took), period_ns));
 	td_top_say(top, 2 * TD_NS_PER_S, text);
-	/* A new round begins at once; what has come of the last one belongs to it. */
-	if (top->fd >= 0 && td_socket_send(top->fd, &watch, NULL, 0))
-		td_top_hang_up(top);
+	look_again(top);
 }
 
 static void ask_filter(struct td_top *top)

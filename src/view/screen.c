@@ -508,17 +508,17 @@ static void draw_keys(const struct td_screen *screen, struct td_canvas *canvas)
 		td_canvas_text(canvas, row, 0, canvas->columns, TD_STYLE_BOLD, screen->note);
 		return;
 	}
+	if (*screen->filter) {
+		char text[TEXT_MAX];
+
+		snprintf(text, sizeof(text), "filter: %s (Escape: none)  ", screen->filter);
+		at = td_canvas_text(canvas, row, at, canvas->columns, TD_STYLE_WAITS, text);
+	}
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		at = td_canvas_text(canvas, row, at, 1, TD_STYLE_KEY, keys[i].key);
 		at = td_canvas_text(
 			canvas, row, at + 1, canvas->columns, TD_STYLE_DIM, keys[i].what);
 		at += 2;
-	}
-	if (*screen->filter) {
-		char text[TEXT_MAX];
-
-		snprintf(text, sizeof(text), "filter: %s", screen->filter);
-		td_canvas_text(canvas, row, at, canvas->columns, TD_STYLE_WAITS, text);
 	}
 }
 
