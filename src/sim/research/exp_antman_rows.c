@@ -423,6 +423,7 @@ void td_antman_put(struct td_experiment_run *run, const struct td_antman_outcome
 {
 	struct tally tally = {.least_moving = INFINITY, .least_tandem = INFINITY};
 	double within = NAN;
+	char shown[32] = "no load";
 
 	for (uint32_t k = 0; k < settings; k++) {
 		const struct td_antman_setting setting = td_antman_setting_of(k);
@@ -443,9 +444,11 @@ void td_antman_put(struct td_experiment_run *run, const struct td_antman_outcome
 		if (!setting.proportional && median >= 1.6 && median <= 2.5)
 			within = setting.load;
 	}
+	if (within > 0)
+		snprintf(shown, sizeof(shown), "load %g", within);
 	td_row_put(run, within > 0 ? TD_REPRODUCED : TD_NOT_REPRODUCED,
 		"a load at which FIFO / AntMan is 1.6 to 2.5", "one shown", "",
-		"of the median; not of every seed", "load %g", within);
+		"of the median; not of every seed", "%s", shown);
 	td_row_claim(run, TD_CLAIM_ANTMAN_JCT, TD_FITTED, NULL);
 	td_row_put(run, TD_SHOWN, "pair sum of the mix", "1.76x", "",
 		"what two jobs on a GPU do together, of one alone: the mean", "%.2f", pair_sum);
