@@ -5,6 +5,7 @@ programs run on and the daemon stays small and ends when it is told to. TAP on s
 Each case forks a process that becomes another user and plays one attack on the daemon's socket.
 """
 import array
+import contextlib
 import json
 import os
 import resource
@@ -18,6 +19,7 @@ import time
 import traceback
 import unicodedata
 
+from shell import MIB, SHELL, Shell
 from world import *
 
 HOSTILE, NEWCOMER = 65534, 65533
@@ -432,6 +434,54 @@ def questions_about_many_jobs_delay_nobody():
         world.ends_when_told()
 
 
+def run_shells(began, world, *classes):
+    """Programs of the real library: the first has its turn and is stopped in it, the others are stopped while they wait for theirs."""
+    os.setsid()  # all of them are in one group, and nobody else is
+    shells = [Shell(world, TANDEM, "run", "--backend", "swap", "--class", name, "--") for name in classes]
+    for shell in shells:
+        shell.do("alloc", 40 * MIB)  # of 64
+    shells[0].do("add", 0)
+    os.kill(shells[0].process.pid, signal.SIGSTOP)
+    for shell in shells[1:]:
+        shell.send("add", 0)
+        until(lambda: [job for job in world.jobs() if job["pid"] == shell.process.pid and job["state"] == "waiting"], "it waits")
+        os.kill(shell.process.pid, signal.SIGSTOP)
+    began()
+    run_shells.kept = shells
+    signal.pause()
+
+
+def open_gpu_to_all(world):
+    """The software GPU is its owner's, as made."""
+    gpu = world.environment["SOFTGPU_DIR"]
+    os.chmod(gpu, 0o755)
+    for name in os.listdir(gpu):
+        os.chmod(f"{gpu}/{name}", 0o666)
+    try:
+        subprocess.run([SHELL], user=HOSTILE, stdin=subprocess.DEVNULL, env=world.environment, capture_output=True, timeout=DEADLINE_S)
+    except PermissionError:
+        raise Skip("another user may not run what is in the build")
+
+
+def stopped_programs_of_another_user_delay_nobody():
+    for classes in (["besteffort"], ["guaranteed"], ["besteffort", "besteffort"], ["guaranteed", "besteffort"]):
+        with SharedWorld("quota.gpus=2") as world:
+            open_gpu_to_all(world)
+            with User(HOSTILE, run_shells, world, *classes) as user:
+                try:
+                    assert user.said(), classes
+                    world.stays_usable()
+                    assert world.is_governed()
+                    states = [job["state"] for job in world.jobs() if job["name"] != "train"]
+                    assert len(states) == len(classes), world.jobs()
+                finally:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(user.pid, signal.SIGKILL)
+            until(lambda: world.jobs() == [], "jobs of the dead are gone")
+            world.stays_usable()
+            world.ends_when_told()
+
+
 EVIL = "a\033]0;b\007\nc\u009b2Jd\u202ee"  # a title, a line, an erased screen, a changed direction
 
 
@@ -480,4 +530,5 @@ run_cases([
     a_lie_about_a_gpus_size_changes_nobody_elses,
     questions_about_many_jobs_delay_nobody,
     who_never_acknowledges_is_passed_by_or_let_go,
+    stopped_programs_of_another_user_delay_nobody,
 ])
