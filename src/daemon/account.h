@@ -15,7 +15,7 @@
  *   3 Only an acknowledgement of the newest bound, or what the holder has claimed at a ceiling, lowers what it believes.
  *   4 What is used never raises what is told.
  *   5 Each telling has a newer number than all before.
- *   6 The account's sum is the sum of its holders' charges (td_account_check).
+ *   6 The account's sum is the sum of its holders' charges (td_quota_check).
  */
 #pragma once
 

@@ -118,7 +118,7 @@ static uint64_t unknown_bytes(const struct td_node *node, uint32_t index, uint64
 
 		if (client->gpu != index)
 			continue;
-		resident += client->resident_bytes;
+		resident += client->device.used;
 		resident -= managed_is_there ? 0 : client->managed_bytes;
 		++*ret_clients;
 	}
@@ -184,19 +184,19 @@ static uint64_t max_bytes(uint64_t a, uint64_t b)
 static uint64_t kept_bytes(const struct td_client *client)
 {
 	return client->process->phase == TD_PHASE_OPEN && !td_soft_spills(client)
-		       ? client->demanded_bytes
+		       ? client->total.used
 		       : td_fixed_bytes(client);
 }
 
 static bool gives_back(const struct td_client *client)
 {
-	uint64_t kept = kept_bytes(client), limit = max_bytes(client->limit_bytes, kept);
+	uint64_t kept = kept_bytes(client), limit = max_bytes(client->device.told, kept);
 
 	if (client->process->stop.is)
 		return false;
 	return client->process->phase == TD_PHASE_DRAINING ||
-	       max_bytes(client->grant.limit_bytes, kept) < client->limit_bytes ||
-	       limit < client->believed_bytes || limit < client->resident_bytes;
+	       max_bytes(client->grant.limit_bytes, kept) < client->device.told ||
+	       limit < client->device.believed || limit < client->device.used;
 }
 
 bool td_capacity_is_settled(const struct td_node *node, uint32_t index)
@@ -210,18 +210,6 @@ bool td_capacity_is_settled(const struct td_node *node, uint32_t index)
 			return false;
 	}
 	return true;
-}
-
-/* What the GPU's clients may have by what they were told, or have. */
-static uint64_t charged_bytes(const struct td_node *node, uint32_t index)
-{
-	uint64_t bytes = 0;
-	struct td_list *it;
-
-	td_list_for_each (it, &node->clients)
-		if (client_at(it)->gpu == index)
-			bytes += td_client_charge(client_at(it));
-	return bytes;
 }
 
 /* While there is a finding, another that says more belongs to it. */
@@ -241,13 +229,14 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	uint64_t charged, missing, there, reserved = reserved_bytes(node, client->gpu);
 
 	/* Once between steps: it may be the same that is told again, and who has to give back because of it is told by the step. */
-	if (gpu->shortage_heard || msg->seq != client->seq ||
+	if (gpu->shortage_heard || msg->seq != client->device.seq ||
 		msg->missing_bytes <= msg->free_bytes || msg->missing_bytes > gpu->capacity_bytes ||
-		msg->missing_bytes > client->limit_bytes || /* of what it may have */
+		msg->missing_bytes > client->device.told || /* of what it may have */
 		!td_capacity_is_settled(node, client->gpu))
 		return;
 	/* Where limits cannot fall with the capacity the same is found again, and is no more than it was. */
-	charged = charged_bytes(node, client->gpu);
+	td_quota_gather(node);
+	charged = gpu->account.charged;
 	missing = msg->missing_bytes - msg->free_bytes;
 	there = charged > missing ? charged - missing : 0;
 	if (there + reserved + gpu->shortage_bytes >= gpu->total_bytes)

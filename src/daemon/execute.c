@@ -27,7 +27,7 @@ static uint64_t host_bytes_shown(const struct td_client *client)
 {
 	uint64_t demanded = td_soft_demand(client), lacks;
 
-	lacks = demanded > client->resident_bytes ? demanded - client->resident_bytes : 0;
+	lacks = demanded > client->device.used ? demanded - client->device.used : 0;
 	return lacks < client->host_bytes ? lacks : client->host_bytes;
 }
 
@@ -48,7 +48,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 
 		if (client->failed || process->stop.is) {
 			uint64_t *capacity = &node->gpu_views[client->gpu].capacity_bytes;
-			uint64_t bytes = client->failed ? client->resident_bytes
+			uint64_t bytes = client->failed ? client->device.used
 							: td_client_charge(client);
 
 			*capacity -= bytes < *capacity ? bytes : *capacity;
@@ -73,14 +73,14 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.idle_since_ns = process->idle_since_ns,
 			.phase_since_ns = process->phase_since_ns,
 			.demanded_bytes = td_soft_demand(client),
-			.resident_bytes = client->resident_bytes,
+			.resident_bytes = client->device.used,
 			.fixed_bytes = td_fixed_bytes(client),
-			.limit_bytes = client->limit_bytes,
+			.limit_bytes = client->device.told,
 			.held_ns = td_process_held_ns(process, now_ns),
 			.host_bytes = host_bytes_shown(client),
 			.peak_bytes = client->peak_bytes,
 			.minimal_bytes = client->cached_bytes
-						 ? client->demanded_bytes - client->cached_bytes
+						 ? client->total.used - client->cached_bytes
 						 : 0,
 			.launches = process->launches,
 			.steps = process->steps.count,
@@ -100,9 +100,9 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 }
 
 /* Whoever is not opening is not to put anything anywhere; a limit that still has to grow is waited for. */
-static uint8_t spill_of(const struct td_client *client)
+static uint8_t spill_of(const struct td_client *client, uint64_t limit_bytes)
 {
-	if (!td_soft_spills(client) || client->limit_bytes < client->grant.limit_bytes)
+	if (!td_soft_spills(client) || limit_bytes < client->grant.limit_bytes)
 		return TD_SPILL_NO;
 	switch (client->process->phase) {
 	case TD_PHASE_OPEN: return TD_SPILL_LIES;
@@ -117,20 +117,16 @@ static void tell(
 {
 	const struct td_process *process = client->process;
 	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
-	uint64_t before = td_quota_charge(client);
 	bool opening = process->phase == TD_PHASE_FILLING || process->phase == TD_PHASE_OPEN;
 
-	client->limit_bytes = limit_bytes;
-	client->seq = ++node->next_seq;
 	client->ready = false;
 	client->spill_told = spill;
-	if (limit_bytes > client->believed_bytes)
-		client->believed_bytes = limit_bytes;
-	if (td_quota_total(client) > client->believed_total_bytes)
-		client->believed_total_bytes = td_quota_total(client);
-	client->process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
+	td_account_tell(&node->gpus[client->gpu].account, &client->device, limit_bytes,
+		++node->next_seq);
+	td_account_tell(&process->job->on[client->gpu].account, &client->total,
+		td_quota_total(client), client->device.seq);
 	msg.plan.slot = client->slot;
-	msg.plan.seq = client->seq;
+	msg.plan.seq = client->device.seq;
 	msg.plan.gate = (uint8_t)(opening ? TD_GATE_OPEN : TD_GATE_CLOSED);
 	msg.plan.others_wait = client->grant.others_wait;
 	msg.plan.limit_bytes = limit_bytes;
@@ -144,18 +140,15 @@ static void tell(
 /* A limit that was not made for it does not come to be one of the device alone: the client could have as much again as lies on the host. */
 void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
 {
-	uint8_t spill, before = client->spill_told;
+	uint8_t spill = spill_of(client, limit_bytes), before = client->spill_told;
 
-	client->limit_bytes = limit_bytes;
-	spill = spill_of(client);
 	tell(node, client, limit_bytes,
 		spill == TD_SPILL_LIES && before != TD_SPILL_LIES ? TD_SPILL_NO : spill);
 }
 
 void td_node_tell_bounded(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
 {
-	client->limit_bytes = limit_bytes;
-	tell(node, client, limit_bytes, spill_of(client));
+	tell(node, client, limit_bytes, spill_of(client, limit_bytes));
 }
 
 /*
@@ -166,8 +159,8 @@ static uint64_t limit_to_tell(const struct td_client *client)
 {
 	bool asked = client->asked_ns && client->process->phase == TD_PHASE_DRAINING;
 
-	return asked && client->limit_bytes < td_client_charge(client) ? td_client_charge(client)
-								       : client->limit_bytes;
+	return asked && client->device.told < td_client_charge(client) ? td_client_charge(client)
+								       : client->device.told;
 }
 
 static void tell_all(struct td_node *node, struct td_process *process)
@@ -237,12 +230,12 @@ static void close_gate(struct td_node *node, struct td_process *process, uint64_
 static uint64_t keeps(const struct td_client *client)
 {
 	if (!td_soft_spills(client))
-		return client->demanded_bytes;
+		return client->total.used;
 	/* What goes to the host does so before the gate opens; what the program drops it drops when it likes. */
 	if (client->process->phase == TD_PHASE_FILLING ||
 		(client->process->phase == TD_PHASE_OPEN && client->asked_ns))
 		return 0;
-	return client->resident_bytes;
+	return client->device.used;
 }
 
 /* From now on it may allocate by itself up to its limit on the device, or may no longer. */
@@ -251,14 +244,14 @@ static bool spill_has_changed(const struct td_client *client)
 	enum td_phase phase = client->process->phase;
 
 	return (phase == TD_PHASE_OPEN || phase == TD_PHASE_FILLING) &&
-	       client->spill_told != spill_of(client);
+	       client->spill_told != spill_of(client, client->device.told);
 }
 
 /* It has come with memory that it got without a daemon, and is not let in: a limit that was never more than nothing is news to it. */
 static bool has_unasked(const struct td_client *client)
 {
-	return !client->seq && client->process->phase == TD_PHASE_CLOSED &&
-	       client->resident_bytes > client->limit_bytes;
+	return !client->device.seq && client->process->phase == TD_PHASE_CLOSED &&
+	       client->device.used > client->device.told;
 }
 
 static void lower_limits(struct td_node *node)
@@ -275,14 +268,14 @@ static void lower_limits(struct td_node *node)
 		kept = client->process->phase == TD_PHASE_CLOSED ? 0 : keeps(client);
 		if (target < kept)
 			target = kept;
-		if (target >= client->limit_bytes && !spill_has_changed(client) &&
+		if (target >= client->device.told && !spill_has_changed(client) &&
 			!has_unasked(client))
 			continue;
-		if (target > client->limit_bytes)
-			target = client->limit_bytes;
+		if (target > client->device.told)
+			target = client->device.told;
 		/* A limit of another meaning may be more in all; others of the job may have been told theirs since it was planned. */
-		if (spill_has_changed(client) && target > td_quota_limit(node, client))
-			target = td_quota_limit(node, client);
+		if (spill_has_changed(client) && target > td_quota_limit(client))
+			target = td_quota_limit(client);
 		td_node_tell_bounded(node, client, target);
 	}
 }
@@ -292,8 +285,8 @@ static bool has_a_part(const struct td_client *client, uint64_t limit_bytes)
 {
 	if (td_soft_spills(client) || client->spill_told != TD_SPILL_NO)
 		return false;
-	return client->needs && limit_bytes > client->demanded_bytes &&
-	       limit_bytes - client->demanded_bytes < client->need_bytes;
+	return client->needs && limit_bytes > client->total.used &&
+	       limit_bytes - client->total.used < client->need_bytes;
 }
 
 /* Several ask, and each has a part of what is left: they give it back, for one of them to have all that it asks for. */
@@ -304,51 +297,38 @@ static void pool_parts(struct td_node *node)
 	for (uint32_t i = 0; i < node->shown_count; i++)
 		asking[node->shown[i]->gpu] +=
 			node->shown[i]->needs &&
-			node->shown[i]->limit_bytes <
-				node->shown[i]->demanded_bytes + node->shown[i]->need_bytes;
+			node->shown[i]->device.told <
+				node->shown[i]->total.used + node->shown[i]->need_bytes;
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
 
-		if (asking[client->gpu] > 1 && has_a_part(client, client->limit_bytes) &&
+		if (asking[client->gpu] > 1 && has_a_part(client, client->device.told) &&
 			client->process->phase != TD_PHASE_DRAINING)
-			td_node_tell_bounded(node, client, client->demanded_bytes);
+			td_node_tell_bounded(node, client, client->total.used);
 	}
 }
 
 static void raise_limits(struct td_node *node)
 {
-	uint64_t free_bytes[TD_GPU_MAX];
-	struct td_list *it;
-
-	for (uint32_t i = 0; i < node->gpu_count; i++)
-		free_bytes[i] = node->gpus[i].capacity_bytes;
-	td_list_for_each (it, &node->clients) {
-		const struct td_client *client = client_at(it);
-		uint64_t bytes = td_client_charge(client);
-
-		free_bytes[client->gpu] -=
-			bytes < free_bytes[client->gpu] ? bytes : free_bytes[client->gpu];
-	}
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
-		uint64_t room = td_client_charge(client) + free_bytes[client->gpu],
-			 target = client->grant.limit_bytes;
-		uint64_t before = td_client_charge(client), quota = td_quota_room(node, client);
+		uint64_t room = td_client_charge(client) +
+				td_account_left(&node->gpus[client->gpu].account),
+			 target = client->grant.limit_bytes, quota = td_quota_room(client);
 
 		if (client->process->phase == TD_PHASE_DRAINING)
 			continue;
 		target = target < room ? target : room;
-		if (td_quota_limit(node, client) < target)
-			target = td_quota_limit(node, client);
-		if (target <= client->limit_bytes)
+		if (td_quota_limit(client) < target)
+			target = td_quota_limit(client);
+		if (target <= client->device.told)
 			continue;
 		/* A part of what it asks for is no use to it, and may be all that another of its job asks for. */
 		if (client->needs && quota < td_client_has(client) + client->need_bytes)
 			continue;
-		if (has_a_part(client, target) && client->limit_bytes >= client->demanded_bytes)
+		if (has_a_part(client, target) && client->device.told >= client->total.used)
 			continue;
 		td_node_tell_bounded(node, client, target);
-		free_bytes[client->gpu] -= td_client_charge(client) - before;
 	}
 }
 
@@ -382,8 +362,8 @@ static void measure_handover(
 static bool goes_without(const struct td_node *node, const struct td_client *client)
 {
 	return client->process->backend == TD_BACKEND_MANAGED &&
-	       client->acknowledged_seq == client->seq &&
-	       client->limit_bytes < client->demanded_bytes &&
+	       td_holding_is_heard(&client->device) &&
+	       client->device.told < client->total.used &&
 	       td_capacity_is_settled(node, client->gpu);
 }
 
@@ -400,7 +380,7 @@ static bool all_ready(const struct td_node *node, const struct td_process *proce
 			!goes_without(node, client))
 			return false;
 		if (process->backend == TD_BACKEND_SWAP &&
-			client->limit_bytes < client->demanded_bytes &&
+			client->device.told < client->total.used &&
 			client->spill_told == TD_SPILL_NO)
 			return false;
 	}
@@ -439,7 +419,7 @@ static void open_gate(struct td_node *node, struct td_process *process, uint64_t
 	td_list_for_each (it, &process->clients)
 		td_soft_settled(td_container_of(it, struct td_client, of_process), now_ns);
 	td_node_event(node, TD_EVENT_OPENED, process, first_client(process)->gpu, now_ns, waited,
-		first_client(process)->resident_bytes, NULL);
+		first_client(process)->device.used, NULL);
 }
 
 static uint32_t open_flags(const struct td_grant *grant, const struct td_pacing *pacing)
@@ -460,8 +440,8 @@ static void tell_newcomers(struct td_node *node, const struct td_process *proces
 	td_list_for_each (it, &process->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_process);
 
-		if (!client->seq)
-			td_node_tell(node, client, client->limit_bytes);
+		if (!client->device.seq)
+			td_node_tell(node, client, client->device.told);
 	}
 }
 
@@ -515,7 +495,7 @@ static void note_rivals(
 
 	client->grant = *grant;
 	if (changed && client->process->phase == TD_PHASE_OPEN)
-		td_node_tell(node, client, client->limit_bytes);
+		td_node_tell(node, client, client->device.told);
 }
 
 static void show_others(struct td_node *node)
@@ -580,7 +560,7 @@ static void pass_by_stopped(struct td_node *node)
 
 		if (client->process->stop.is && !client->failed)
 			client->grant = (struct td_grant){
-				.gate = TD_GATE_CLOSED, .limit_bytes = client->limit_bytes};
+				.gate = TD_GATE_CLOSED, .limit_bytes = client->device.told};
 	}
 }
 
@@ -595,7 +575,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 
 		note_rivals(node, client, &node->grants[i]);
 		td_soft_plan(node, client);
-		client->grant.limit_bytes = td_quota_plan(node, client, client->grant.limit_bytes);
+		client->grant.limit_bytes = td_quota_plan(client, client->grant.limit_bytes);
 	}
 	pass_by_stopped(node);
 	wakeup = td_soft_step(node, now_ns);
@@ -650,6 +630,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	fill_view(node, &view, now_ns);
 	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
 	exchanges = execute(node, now_ns);
+	td_quota_check(node);
 	wakeup = exchanges < wakeup ? exchanges : wakeup;
 	needs = td_need_deadline_ns(node, now_ns);
 	wakeup = needs < wakeup ? needs : wakeup;

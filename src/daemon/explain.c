@@ -90,7 +90,7 @@ static bool has_memory(const struct td_process *process)
 	struct td_list *it;
 
 	td_list_for_each (it, &process->clients)
-		if (td_container_of(it, struct td_client, of_process)->resident_bytes)
+		if (td_container_of(it, struct td_client, of_process)->device.used)
 			return true;
 	return false;
 }
@@ -251,7 +251,7 @@ char *td_node_explain_bounds(
 		char has[24], limit[24];
 
 		td_format_size(has, sizeof(has), client->need_bytes);
-		td_format_size(limit, sizeof(limit), client->limit_bytes);
+		td_format_size(limit, sizeof(limit), client->device.told);
 		if (client->needs)
 			n = add(buf, len, n,
 				"It waits for %s more on GPU %u, where it may have %s now.", has,
@@ -265,7 +265,7 @@ char *td_node_explain_bounds(
 				has, patience);
 		td_format_size(has, sizeof(has), client->others_bytes + td_client_has(client));
 		td_format_size(limit, sizeof(limit), quota);
-		if (quota != UINT64_MAX && client->others_bytes + client->demanded_bytes > quota)
+		if (quota != UINT64_MAX && client->others_bytes + client->total.used > quota)
 			n = add(buf, len, n,
 				"Its job has %s on GPU %u, more than its limit of %s: it gets no "
 				"more until it has freed enough.",

@@ -17,8 +17,8 @@
 uint64_t td_fixed_bytes(const struct td_client *client)
 {
 	/* One that says more than it has. */
-	return client->fixed_bytes < client->resident_bytes ? client->fixed_bytes
-							    : client->resident_bytes;
+	return client->fixed_bytes < client->device.used ? client->fixed_bytes
+							    : client->device.used;
 }
 
 void td_fixed_gather(const struct td_node *node, uint64_t *ret_sums)

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "daemon/account.h"
 #include "base/parse.h"
 #include "proto/words.h"
 
@@ -48,7 +49,8 @@ struct td_job {
 		charged_ppm; /* of GPUs, to its user's quota; 0: it is not protected, or not admitted yet (tenant.h) */
 	/* quota.c: of its clients on each GPU, gathered at each step */
 	struct {
-		uint64_t demanded_bytes, paged_bytes, charged_bytes, overhead_bytes, unseen_bytes;
+		struct td_account account; /* of its limit, less what its contexts take; with what the driver pages */
+		uint64_t demanded_bytes, paged_bytes, overhead_bytes, unseen_bytes;
 		uint64_t needed_bytes;    /* asked for, beside what is demanded */
 		uint64_t stays_bytes;     /* of what is demanded: it cannot leave the device */
 		uint64_t stranded_bytes;  /* of that: only for want of a place on the host */

@@ -41,20 +41,20 @@ static enum td_soft_place place_of(
  */
 static uint64_t has_bytes(const struct td_client *client)
 {
-	uint64_t demanded = client->demanded_bytes;
+	uint64_t demanded = client->total.used;
 
 	if (client->spill_told != TD_SPILL_LIES)
 		return demanded;
-	if (client->acknowledged_seq == client->seq ||
-		client->believed_bytes <= client->resident_bytes)
-		return client->resident_bytes;
-	return client->believed_bytes < demanded ? client->believed_bytes : demanded;
+	if (td_holding_is_heard(&client->device) ||
+		client->device.believed <= client->device.used)
+		return client->device.used;
+	return client->device.believed < demanded ? client->device.believed : demanded;
 }
 
 /* What the driver pages may be larger than the GPU, or come where there is no room; not than the job's limit. */
-static uint8_t no_room(const struct td_node *node, const struct td_client *client)
+static uint8_t no_room(const struct td_client *client)
 {
-	bool is_within = td_client_has(client) + client->need_bytes <= td_quota_room(node, client);
+	bool is_within = td_client_has(client) + client->need_bytes <= td_quota_room(client);
 
 	return client->asked == TD_ASKED_UNIFIED && is_within ? TD_NEED_HOST : 0;
 }
@@ -101,7 +101,7 @@ static bool is_away(const struct question *q)
 
 static bool is_covered(const struct question *q)
 {
-	return q->client->limit_bytes >= q->has_bytes + q->client->need_bytes && !is_away(q);
+	return q->client->device.told >= q->has_bytes + q->client->need_bytes && !is_away(q);
 }
 
 /* But for what its job has on the device and leaves for it while it asks: told to ask again when the gate is open, it would find that come back. */
@@ -130,7 +130,7 @@ static bool is_beyond_its_plan(const struct question *q)
 	const struct td_client *client = q->client;
 
 	return client->process->backend == TD_BACKEND_PLAIN &&
-	       client->grant.limit_bytes < client->demanded_bytes + client->need_bytes &&
+	       client->grant.limit_bytes < client->total.used + client->need_bytes &&
 	       !td_capacity_doubt(&q->node->gpus[client->gpu]);
 }
 
@@ -159,7 +159,7 @@ static uint8_t granted_by(enum verdict verdict, const struct question *q)
 	case GRANTED: return 1;
 	case LATER: return TD_NEED_LATER;
 	case ON_HOST: return TD_NEED_HOST;
-	case NO_ROOM: return no_room(q->node, q->client);
+	case NO_ROOM: return no_room(q->client);
 	case WAITS: break;
 	}
 	return 0;
@@ -174,22 +174,22 @@ static enum verdict judge(const struct question *q)
 }
 
 /* Until its next MEMORY says so itself. */
-static void count_granted(
-	const struct td_node *node, struct td_client *client, uint8_t granted, bool pages)
+static void count_granted(struct td_client *client, uint8_t granted, bool pages)
 {
 	struct td_job *job = client->process->job;
+	struct td_account *account = &job->on[client->gpu].account;
 
 	if (pages) {
 		client->paged_bytes += client->need_bytes;
 		job->on[client->gpu].paged_bytes += client->need_bytes;
+		account->charged += client->need_bytes;
 		return;
 	}
-	client->demanded_bytes += client->need_bytes;
+	td_account_used(account, &client->total, client->total.used + client->need_bytes,
+		client->total.acked);
 	job->on[client->gpu].demanded_bytes += client->need_bytes;
-	if (granted == TD_NEED_HOST) {
+	if (granted == TD_NEED_HOST)
 		client->host_bytes += client->need_bytes;
-		client->limit_bytes = td_quota_plan(node, client, client->limit_bytes);
-	}
 }
 
 /* True: it is refused. An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
@@ -200,8 +200,8 @@ static bool answer_need(struct td_node *node, struct td_client *client, uint64_t
 		place_of(node, client, now_ns), has_bytes(client)};
 	enum verdict verdict = judge(&q);
 	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
-	uint64_t wanted = client->demanded_bytes + client->need_bytes; /* each is bounded */
-	uint64_t before = td_quota_charge(client);
+	uint64_t wanted = client->total.used + client->need_bytes; /* each is bounded */
+	uint64_t limit = client->device.told;
 	bool counts, pages;
 
 	if (verdict == WAITS)
@@ -217,18 +217,19 @@ static bool answer_need(struct td_node *node, struct td_client *client, uint64_t
 				: "out of memory");
 	client->needs = false;
 	if (counts)
-		count_granted(node, client, msg.answer.granted, pages);
+		count_granted(client, msg.answer.granted, pages);
+	if (counts && !pages && msg.answer.granted == TD_NEED_HOST)
+		limit = td_quota_plan(client, limit);
 	msg.answer.slot = client->slot;
 	msg.answer.ticket = client->need_ticket;
-	msg.answer.limit_bytes = client->limit_bytes;
+	msg.answer.limit_bytes = limit;
 	node->io.send(process->peer, &msg);
-	process->job->on[client->gpu].charged_bytes += td_quota_charge(client) - before;
 	/* A report that was on its way before the answer says less, and no limit covers it. Its job may get a limit meanwhile. */
-	if (counts && (pages || client->limit_bytes < wanted)) {
+	if (counts && (pages || limit < wanted)) {
 		client->promised_bytes = client->need_bytes;
 		client->promised_paged = pages;
-		td_node_tell_bounded(node, client, client->limit_bytes);
-		client->promised_seq = client->seq;
+		td_node_tell_bounded(node, client, limit);
+		client->promised_seq = client->device.seq;
 	}
 	return !msg.answer.granted;
 }
@@ -242,7 +243,7 @@ static void ask_others(struct td_node *node, const struct td_client *needing, ui
 		return;
 	td_list_for_each (it, &node->clients)
 		if (td_quota_is_stale(client_at(it), needing))
-			td_node_tell(node, client_at(it), client_at(it)->limit_bytes);
+			td_node_tell(node, client_at(it), client_at(it)->device.told);
 }
 
 /* Since when it is others' stranded memory that it waits for: from its first allocation that did, until there is one that does not. */

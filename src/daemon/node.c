@@ -133,7 +133,7 @@ static void drop_client(struct td_node *node, struct td_client *client)
 {
 	uint32_t gpu = client->gpu;
 
-	td_overhead_given_up(node, client, client->demanded_bytes);
+	td_overhead_given_up(node, client, client->total.used);
 	free_client(node, client);
 	td_capacity_leave(node, gpu);
 	td_gpus_changed(node, gpu);
@@ -297,7 +297,7 @@ static void note_shrunk(struct td_node *node, struct td_client *client, uint64_t
 {
 	uint64_t told = client->shrunk_bytes;
 
-	if (told != UINT64_MAX && client->resident_bytes > client->limit_bytes)
+	if (told != UINT64_MAX && client->device.used > client->device.told)
 		return;
 	client->shrunk_bytes = client->out_bytes;
 	if (client->out_bytes > told)
@@ -322,9 +322,9 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 
 	if (!client)
 		return -EPROTO;
-	client->demanded_bytes = bounded(msg->demanded_bytes);
-	client->resident_bytes = bounded(msg->resident_bytes);
-	client->host_bytes = least(msg->host_bytes, client->demanded_bytes);
+	client->total.used = client->reported_bytes = bounded(msg->demanded_bytes);
+	td_holding_used(&client->device, bounded(msg->resident_bytes), msg->seq);
+	client->host_bytes = least(msg->host_bytes, client->total.used);
 	client->peak_bytes = bounded(msg->peak_bytes);
 	client->in_bytes = msg->in_bytes;
 	client->out_bytes = msg->out_bytes;
@@ -332,7 +332,7 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 	client->fixed_bytes = bounded(msg->fixed_bytes);
 	client->stranded_bytes = least(msg->stranded_bytes, client->fixed_bytes);
 	client->spilled_bytes = least(msg->spilled_bytes, client->host_bytes);
-	client->cached_bytes = least(msg->cached_bytes, client->demanded_bytes);
+	client->cached_bytes = least(msg->cached_bytes, client->total.used);
 	client->step_peak_bytes = least(msg->step_peak_bytes, client->peak_bytes);
 	client->step_least_bytes = least(msg->step_least_bytes, client->step_peak_bytes);
 	client->by_allocator = msg->by_allocator;
@@ -342,22 +342,20 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 			node, client, bounded(msg->given_up_bytes - client->given_up_bytes));
 	client->given_up_bytes = msg->given_up_bytes;
 	client->paged_bytes = bounded(msg->paged_bytes);
-	client->managed_bytes = least(msg->managed_bytes, client->resident_bytes);
-	client->reported_bytes = client->demanded_bytes;
+	client->managed_bytes = least(msg->managed_bytes, client->device.used);
 	client->reported_paged_bytes = client->paged_bytes;
-	client->acknowledged_seq = msg->seq;
 	if (client->promised_bytes && (int32_t)(msg->seq - client->promised_seq) >= 0)
 		client->promised_bytes = 0;
 	if (client->promised_paged) {
 		client->paged_bytes += client->promised_bytes;
 	} else {
-		client->demanded_bytes += client->promised_bytes;
+		client->total.used += client->promised_bytes;
 		client->host_bytes += client->promised_bytes;
 	}
-	if (msg->seq == client->seq)
-		client->believed_bytes = client->limit_bytes;
-	if (msg->seq == client->seq)
-		client->believed_total_bytes = td_quota_total(client);
+	/* Where its limit is of the device alone it may have, beside that, what lies on the host by now. */
+	if (td_holding_is_heard(&client->device))
+		client->total.told = td_quota_total(client);
+	td_holding_used(&client->total, client->total.used, msg->seq);
 	note_shrunk(node, client, now_ns);
 	return 0;
 }
@@ -452,12 +450,13 @@ static void stuck(struct td_node *node, struct td_process *process, uint64_t now
 	process->word = 0;
 	process->pacing = (struct td_pacing){0};
 	node->io.gate(process->peer, 0, &(struct td_pacing){0});
+	td_quota_gather(node);
 	/* The PLAN of the closing could be acknowledged by who has drained alone. */
 	td_list_for_each (it, &process->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_process);
 
 		if (!client->failed)
-			td_node_tell(node, client, client->limit_bytes);
+			td_node_tell(node, client, client->device.told);
 	}
 }
 
@@ -467,7 +466,7 @@ static int ready(struct td_process *process, const struct td_msg_ready *msg)
 
 	if (!client)
 		return -EPROTO;
-	if (msg->seq == client->seq)
+	if (msg->seq == client->device.seq)
 		client->ready = true;
 	return 0;
 }
@@ -495,7 +494,7 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 	if (client->promised_bytes && client->promised_paged) {
 		client->paged_bytes = client->reported_paged_bytes;
 	} else if (client->promised_bytes) {
-		client->demanded_bytes = client->reported_bytes;
+		client->total.used = client->reported_bytes;
 		client->host_bytes -= least(client->promised_bytes, client->host_bytes);
 	}
 	client->promised_bytes = 0;
@@ -565,9 +564,10 @@ static int failed(struct td_node *node, struct td_process *process, const struct
 	client->spills = false;
 	if (all_failed(process))
 		let_go(node, process, now_ns);
-	if (client->limit_bytes != client->resident_bytes)
-		td_node_tell(node, client, client->resident_bytes);
-	client->grant.limit_bytes = client->limit_bytes;
+	td_quota_gather(node);
+	if (client->device.told != client->device.used)
+		td_node_tell(node, client, client->device.used);
+	client->grant.limit_bytes = client->device.told;
 	return 0;
 }
 

@@ -5,9 +5,8 @@
  * Who calls. peer.c turns messages into td_node_* calls; after each batch it calls td_node_step, which lets the policy decide
  * and executes. td_node_step is idempotent: calling it once more changes nothing.
  *
- * Ledger invariant. For each GPU the sum of what clients are charged (the highest limit that a client may still believe in, or
- * what it has resident if that is more) never rises above the capacity by an action of ours. A lower limit frees its bytes only
- * when the client has acknowledged it and reported less.
+ * Ledger invariant. The charges of a GPU's clients never rise above its capacity by an action of ours, nor those of a job's clients
+ * above its limit (account.h).
  *
  * Gate invariant. A gate opens only when the plan says so and, for memory that moves, every client of the group is READY.
  */
@@ -19,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "daemon/account.h"
 #include "daemon/events.h"
 #include "daemon/gpus.h"
 #include "daemon/host.h"
@@ -82,6 +82,7 @@ struct td_gpu {
 	char name[64];
 	uint64_t total_bytes; /* gpus.h */
 	uint64_t capacity_bytes; /* gpu.capacity, or less where what is not ours takes more */
+	struct td_account account; /* of that, gathered at each step: what its clients may have on it */
 	uint64_t
 		reserve_bytes; /* contexts and others: taken on the device, but by no client's allocations */
 	uint64_t shortage_bytes, shortage_until_ns, shortage_lasts_ns; /* capacity.c */
@@ -109,8 +110,12 @@ struct td_client {
 	struct td_process *process;
 	uint32_t id, gpu, slot;
 	uint64_t total_bytes; /* the size of its GPU, as it says */
-	uint64_t demanded_bytes, resident_bytes, host_bytes, peak_bytes, in_bytes, out_bytes,
-		swap_ns;
+	/*
+	 * What its PLANs let it have, and what it has. On the device: told is the limit, used what is resident. In all, on the
+	 * host too: told is what it may have unasked by that limit, used what it demands.
+	 */
+	struct td_holding device, total;
+	uint64_t host_bytes, peak_bytes, in_bytes, out_bytes, swap_ns;
 	uint64_t fixed_bytes;    /* of what is resident: cannot leave the device */
 	uint64_t stranded_bytes; /* of what is fixed: only for want of a place on the host */
 	uint64_t cached_bytes;   /* of what is demanded: only kept for later, as the program says */
@@ -136,11 +141,6 @@ struct td_client {
 		bool valid;
 		uint64_t charged_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
 	} seen;                  /* in the last sample */
-	uint64_t limit_bytes;    /* told last */
-	uint64_t believed_bytes; /* highest limit told and not yet acknowledged to be gone */
-	uint64_t
-		believed_total_bytes; /* the same of all that it could have unasked, on the host too */
-	uint32_t seq, acknowledged_seq; /* of the PLAN told last; of the one it has reported for */
 	bool ready;                     /* everything resident, for this PLAN */
 	uint64_t owes_ns; /* it has not acknowledged its PLAN for so long; 0: it has. stopped.c */
 	uint32_t owes_since_seq; /* what it had acknowledged when that began */
@@ -178,14 +178,13 @@ struct td_client {
 /* What counts in its job's limit. */
 static inline uint64_t td_client_has(const struct td_client *client)
 {
-	return client->demanded_bytes + client->paged_bytes;
+	return client->total.used + client->paged_bytes;
 }
 
 /* What the client may still put on the device, by the highest limit that it may believe in. */
 static inline uint64_t td_client_charge(const struct td_client *client)
 {
-	return client->believed_bytes > client->resident_bytes ? client->believed_bytes
-							       : client->resident_bytes;
+	return td_holding_charge(&client->device);
 }
 
 /* Memory that other processes may open, and what it could not open of theirs (shares.c). */

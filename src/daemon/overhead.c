@@ -32,13 +32,13 @@ static const struct td_nvml_use *find(const struct td_node *node, const struct t
 /* Does what the client has said hold by now, and will it until it says something else? */
 static bool is_still(const struct td_client *client)
 {
-	uint64_t limit = client->limit_bytes, fixed = td_fixed_bytes(client);
+	uint64_t limit = client->device.told, fixed = td_fixed_bytes(client);
 
-	if (client->acknowledged_seq != client->seq)
+	if (!td_holding_is_heard(&client->device))
 		return false;
 	/* A part of a move acknowledges, too. */
 	return client->process->phase != TD_PHASE_CLOSED ||
-	       client->resident_bytes <= (limit > fixed ? limit : fixed);
+	       client->device.used <= (limit > fixed ? limit : fixed);
 }
 
 /* Whoever moves memory on one GPU does not report for the others meanwhile. */
@@ -62,7 +62,7 @@ static uint64_t min_bytes(uint64_t a, uint64_t b)
 static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most_bytes)
 {
 	/* What NVML charges it with: not with unified memory, wherever that is (docs/decisions/0007). */
-	uint64_t charged = client->resident_bytes - client->managed_bytes,
+	uint64_t charged = client->device.used - client->managed_bytes,
 		 bytes = used_bytes > charged ? used_bytes - charged : 0;
 	/* What was known of when the sample before was looked at: this one was taken after that. */
 	uint64_t imported = min_bytes(client->seen.next_imported_bytes, client->imported_bytes);

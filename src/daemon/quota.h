@@ -1,9 +1,8 @@
 /*
  * Hard memory limits of jobs (`tandem run --mem`): all processes of a job together never have more than that allocated on a GPU.
  *
- * Each client holds a reservation, the limit that it was told: up to there it allocates without asking. What a client is charged is the
- * most that it may have: the highest limit that it may still believe in, or what it has if that is more. Invariant: the charges of a job's
- * clients on a GPU never exceed the job's limit by an action of ours. A job of one process reserves all of its limit, and
+ * Each client holds a reservation, the limit that it was told: up to there it allocates without asking, and is charged for that as
+ * account.h says. A job of one process reserves all of its limit, and
  * asks never; in a job of several each has a little in advance, which is called back when one of them does not get what it asks for. An
  * allocation is refused only once every other process has said, after it was asked, what it has by now: so what one has freed
  * another can have at once.
@@ -31,8 +30,11 @@ uint64_t td_quota_bytes(
 uint64_t td_quota_overhead(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
 
-/* At the beginning of a step: what every job's clients have. */
+/* At the beginning of a step, and before anything is told outside of one: what every job's clients have, and what is charged to its limits and to GPUs. */
 void td_quota_gather(struct td_node *node);
+
+/* At the end of a step, in debug builds: are the accounts' sums those of their holders? */
+void td_quota_check(const struct td_node *node);
 
 /* What it has that cannot leave the GPU. */
 uint64_t td_quota_stays(const struct td_client *client);
@@ -44,14 +46,13 @@ uint64_t td_quota_charge(const struct td_client *client);
 uint64_t td_quota_total(const struct td_client *client);
 
 /* The most that the client may have now. */
-uint64_t td_quota_room(const struct td_node *node, const struct td_client *client);
+uint64_t td_quota_room(const struct td_client *client);
 
 /* And the most that its limit may be. */
-uint64_t td_quota_limit(const struct td_node *node, const struct td_client *client);
+uint64_t td_quota_limit(const struct td_client *client);
 
 /* The limit that the client should have, given that the plan would let it have `planned_bytes`. */
-uint64_t td_quota_plan(
-	const struct td_node *node, const struct td_client *client, uint64_t planned_bytes);
+uint64_t td_quota_plan(const struct td_client *client, uint64_t planned_bytes);
 
 enum td_quota_verdict {
 	TD_QUOTA_FITS,    /* as far as the job's limit and the GPU's size go */

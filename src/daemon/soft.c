@@ -89,7 +89,7 @@ static bool pages_itself(const struct td_client *client)
 
 static uint64_t demanded(const struct td_client *client)
 {
-	return client->demanded_bytes + (client->needs ? client->need_bytes : 0);
+	return client->total.used + (client->needs ? client->need_bytes : 0);
 }
 
 /* Asked for, and it has to be on the device. */
@@ -194,7 +194,7 @@ void td_soft_gather(struct td_node *node)
 		struct td_client *client = client_at(it);
 
 		if (client->spills)
-			take_up_to(client, max_bytes(client->resident_bytes, client->limit_bytes));
+			take_up_to(client, max_bytes(client->device.used, client->device.told));
 	}
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
@@ -344,9 +344,9 @@ void td_soft_plan(const struct td_node *node, struct td_client *client)
 /* So much more is on the device than may be, with what is to be there and nowhere else; 0: or it cannot leave. */
 static uint64_t too_much(const struct td_client *client)
 {
-	uint64_t wanted = client->resident_bytes + fixed_need(client);
+	uint64_t wanted = client->device.used + fixed_need(client);
 
-	return td_soft_spills(client) && client->resident_bytes > td_fixed_bytes(client)
+	return td_soft_spills(client) && client->device.used > td_fixed_bytes(client)
 		       ? wanted - min_bytes(wanted, client->soft_bytes)
 		       : 0;
 }
@@ -355,7 +355,7 @@ static uint64_t too_much(const struct td_client *client)
 static bool was_in_vain(const struct td_client *client)
 {
 	return too_much(client) == client->settled.too_much_bytes &&
-	       client->resident_bytes == client->settled.resident_bytes;
+	       client->device.used == client->settled.resident_bytes;
 }
 
 /*
@@ -368,8 +368,8 @@ static bool had_its_steps(struct td_client *client)
 
 	if (!told->count || told->unit)
 		return false; /* it tells none */
-	if (client->asked_stage == TD_ASKED && client->acknowledged_seq == client->seq &&
-		client->limit_bytes < client->resident_bytes) {
+	if (client->asked_stage == TD_ASKED && td_holding_is_heard(&client->device) &&
+		client->device.told < client->device.used) {
 		client->asked_stage = TD_ASKED_HEARD;
 		client->asked_steps = told->count;
 	} else if (client->asked_stage == TD_ASKED_HEARD && told->count != client->asked_steps) {
@@ -402,16 +402,16 @@ static bool must_be_moved(struct td_client *client, uint64_t now_ns, uint64_t *w
 static bool may_come(const struct td_node *node, const struct td_client *client)
 {
 	uint64_t room =
-		min_bytes(client->limit_bytes, client->resident_bytes + client->spilled_bytes);
+		min_bytes(client->device.told, client->device.used + client->spilled_bytes);
 
-	return room > client->resident_bytes &&
-	       room - client->resident_bytes >= node->gpus[client->gpu].capacity_bytes / WORTH_PART;
+	return room > client->device.used &&
+	       room - client->device.used >= node->gpus[client->gpu].capacity_bytes / WORTH_PART;
 }
 
 static bool is_as_settled(const struct td_client *client)
 {
-	return client->limit_bytes == client->settled.limit_bytes &&
-	       client->resident_bytes == client->settled.resident_bytes &&
+	return client->device.told == client->settled.limit_bytes &&
+	       client->device.used == client->settled.resident_bytes &&
 	       client->spilled_bytes == client->settled.spilled_bytes;
 }
 
@@ -466,8 +466,8 @@ void td_soft_settled(struct td_client *client, uint64_t now_ns)
 		client->settled.vain = 0;
 	else if (client->settled.vain < VAIN_MAX)
 		client->settled.vain++;
-	client->settled.limit_bytes = client->limit_bytes;
-	client->settled.resident_bytes = client->resident_bytes;
+	client->settled.limit_bytes = client->device.told;
+	client->settled.resident_bytes = client->device.used;
 	client->settled.spilled_bytes = client->spilled_bytes;
 	client->settled.too_much_bytes = too_much(client);
 	client->settled.at_ns = now_ns;

@@ -100,32 +100,21 @@ static uint64_t is_waited_for_ns(const struct td_process *process, const struct 
 	return since_ns;
 }
 
-static uint64_t within(uint64_t bytes, uint64_t least, uint64_t most)
-{
-	if (bytes > most)
-		bytes = most;
-	return bytes > least ? bytes : least;
-}
-
 /* What it has not used of what it was promised. Whatever it finds when it goes on, it uses no more than what is left to it here. */
 static void take_back(struct td_node *node, struct td_client *client)
 {
-	const struct td_ceiling has = {client->resident_bytes, client->demanded_bytes};
+	const struct td_ceiling has = {client->device.used, client->total.used};
 	struct td_ceiling claim;
 
 	if (!node->io.ceiling || client->process->abi < TD_PAGES_ABI_CEILINGS || client->failed)
 		return;
 	claim = node->io.ceiling(client->process->peer, client->slot, &has);
 	client->has_ceiling = true;
-	/* It is not trusted to say more than it may have. */
-	client->believed_bytes =
-		within(claim.device_bytes, has.device_bytes, td_client_charge(client));
-	client->believed_total_bytes = within(claim.all_bytes, has.all_bytes,
-		td_quota_charge(client) - client->paged_bytes);
+	td_holding_take_back(&client->device, claim.device_bytes);
+	td_holding_take_back(&client->total, claim.all_bytes);
+	td_quota_gather(node);
 	/* That it has heard of this is what ends it. */
-	td_node_tell_bounded(node, client,
-		client->limit_bytes < client->believed_bytes ? client->limit_bytes
-							     : client->believed_bytes);
+	td_node_tell_bounded(node, client, client->device.told);
 }
 
 /* It has reported for its last limit, and goes by that. */
@@ -133,7 +122,7 @@ static void lift(struct td_node *node, struct td_client *client)
 {
 	static const struct td_ceiling none = {UINT64_MAX, UINT64_MAX};
 
-	if (!client->has_ceiling || client->acknowledged_seq != client->seq)
+	if (!client->has_ceiling || !td_holding_is_heard(&client->device))
 		return;
 	client->has_ceiling = false;
 	(void)node->io.ceiling(client->process->peer, client->slot, &none);
@@ -142,7 +131,7 @@ static void lift(struct td_node *node, struct td_client *client)
 void td_stopped_told(struct td_node *node, const struct td_client *client)
 {
 	const struct td_ceiling ceiling = {td_client_charge(client),
-		td_quota_charge(client) - client->paged_bytes};
+		td_holding_charge(&client->total)};
 
 	if (client->has_ceiling)
 		(void)node->io.ceiling(client->process->peer, client->slot, &ceiling);
@@ -259,16 +248,16 @@ static uint64_t look_around(struct td_node *node, const struct waiting *waiting,
 /* For how long it has owed the acknowledgement of a PLAN; 0: it owes none. A drain has a deadline of its own. */
 static uint64_t note_debt(struct td_client *client, uint64_t elapsed_ns)
 {
-	if (client->failed || client->acknowledged_seq == client->seq) {
+	if (client->failed || td_holding_is_heard(&client->device)) {
 		client->owes_ns = 0;
 		return 0;
 	}
 	/* What it has acknowledged since then was another PLAN. */
-	if (!client->owes_ns || client->acknowledged_seq != client->owes_since_seq)
+	if (!client->owes_ns || client->device.acked != client->owes_since_seq)
 		client->owes_ns = 1;
 	else if (client->process->phase != TD_PHASE_DRAINING)
 		client->owes_ns += elapsed_ns;
-	client->owes_since_seq = client->acknowledged_seq;
+	client->owes_since_seq = client->device.acked;
 	return client->owes_ns;
 }
 

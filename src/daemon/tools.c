@@ -103,7 +103,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	if (client) {
 		job->gpu = td_gpu_number(&peer->server->node, client->gpu);
 		job->demanded_bytes = td_client_has(client);
-		job->resident_bytes = client->resident_bytes;
+		job->resident_bytes = client->device.used;
 		job->host_bytes = client->host_bytes + client->paged_bytes;
 		job->peak_bytes = client->peak_bytes;
 		job->cached_bytes = client->cached_bytes;
@@ -135,7 +135,7 @@ static uint32_t send_others(struct td_peer *peer, uint32_t gpu)
 			continue;
 		msg.others.processes++;
 		msg.others.demanded_bytes += td_client_has(client);
-		msg.others.resident_bytes += client->resident_bytes;
+		msg.others.resident_bytes += client->device.used;
 		msg.others.host_bytes += client->host_bytes + client->paged_bytes;
 	}
 	if (!msg.others.processes)
@@ -202,7 +202,7 @@ static void add_known(struct td_msg_gpu *gpu, const struct td_peer *peer,
 		if (client->gpu != index)
 			continue;
 		gpu->clients++;
-		gpu->resident_bytes += client->resident_bytes;
+		gpu->resident_bytes += client->device.used;
 		gpu->demanded_bytes += td_client_has(client);
 		if (client->process->phase == TD_PHASE_OPEN && may_see(peer, client->process->uid))
 			snprintf(gpu->holder, sizeof(gpu->holder), "%s",

@@ -370,16 +370,16 @@ TEST(what_was_granted_and_given_up_is_not_on_the_host_either)
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, NULL), 0);
 	settle(&w);
 	a->slow = true;
-	msg.memory.seq = client->seq;
+	msg.memory.seq = client->device.seq;
 	msg.memory.demanded_bytes = msg.memory.host_bytes = 8 * MIB;
 	need(a, 10 * MIB);
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(a->slot[0].answer, 2);
 	CHECK_EQ(say(&w, a, &msg), 0);
-	CHECK_EQ(client->demanded_bytes, 18 * MIB);
+	CHECK_EQ(client->total.used, 18 * MIB);
 	CHECK_EQ(client->host_bytes, 18 * MIB);
 	need(a, 4 * MIB);
-	CHECK_EQ(client->demanded_bytes, 8 * MIB);
+	CHECK_EQ(client->total.used, 8 * MIB);
 	CHECK_EQ(client->host_bytes, 8 * MIB);
 }
 

@@ -66,8 +66,8 @@ TEST(a_failed_process_gives_back_the_limit_that_it_did_not_use)
 	fake_attach(&w, a, 1, 1, 0);
 	(void)td_node_step(&w.node, w.now);
 	client = td_container_of(a->process->clients.next, struct td_client, of_process);
-	CHECK(client->believed_bytes >= a->slot[0].limit);
-	CHECK(client->limit_bytes == a->slot[0].limit);
+	CHECK(client->device.believed >= a->slot[0].limit);
+	CHECK(client->device.told == a->slot[0].limit);
 }
 
 static struct fake *on_two_gpus(unsigned i, const char *job, uint64_t first, uint64_t second)

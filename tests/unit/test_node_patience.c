@@ -387,8 +387,8 @@ TEST(what_could_not_come_back_is_tried_again)
 	fake_dies(&w, a);
 	settle(&w);
 	client = td_container_of(b->process->clients.next, struct td_client, of_process);
-	client->settled.limit_bytes = client->limit_bytes;
-	client->settled.resident_bytes = client->resident_bytes;
+	client->settled.limit_bytes = client->device.told;
+	client->settled.resident_bytes = client->device.used;
 	client->settled.spilled_bytes = client->spilled_bytes;
 	passes(1000);
 	CHECK_EQ(b->slot[0].resident, 24 * MIB);

@@ -344,9 +344,9 @@ static void free_while_work_is_in_flight(uint64_t seed)
 		live_for(MS);
 	live_for(100 * MS);
 	client = td_container_of(w.node.clients.next, struct td_client, of_node);
-	EXPECT(w.programs[0].has[0] == 8 * MIB && client->demanded_bytes == 8 * MIB);
+	EXPECT(w.programs[0].has[0] == 8 * MIB && client->total.used == 8 * MIB);
 	live_for(TD_NS_PER_S);
-	EXPECT(!w.programs[0].has[0] && !client->demanded_bytes);
+	EXPECT(!w.programs[0].has[0] && !client->total.used);
 }
 
 static void begin_while_the_daemon_is_busy(uint64_t seed)

@@ -183,7 +183,7 @@ TEST(a_drain_that_was_given_up_is_no_debt)
 	settle(&w);
 	CHECK_EQ(say(&w, a, &stuck), 0);
 	CHECK_EQ(a->slot[0].opening, true);
-	CHECK_EQ(a->slot[0].seq, client_of(a)->seq);
+	CHECK_EQ(a->slot[0].seq, client_of(a)->device.seq);
 }
 
 TEST(it_is_explained)

@@ -102,8 +102,8 @@ static void fills(struct td_process *process)
 		td_container_of(process->clients.next, struct td_client, of_process);
 	struct td_msg memory = {.type = TD_MSG_TYPE_memory}, ready = {.type = TD_MSG_TYPE_ready};
 
-	memory.memory.seq = ready.ready.seq = client->seq;
-	memory.memory.demanded_bytes = memory.memory.resident_bytes = client->demanded_bytes;
+	memory.memory.seq = ready.ready.seq = client->device.seq;
+	memory.memory.demanded_bytes = memory.memory.resident_bytes = client->total.used;
 	CHECK_EQ(td_node_message(&server.node, process, &memory, NOW), 0);
 	CHECK_EQ(td_node_message(&server.node, process, &ready, NOW), 0);
 	(void)td_node_step(&server.node, NOW);

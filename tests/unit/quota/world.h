@@ -177,14 +177,14 @@ static void describe(void)
 			c->process->backend, c->process->phase, c->process->wants ? " wants" : "",
 			c->process->job->settings.paused ? " paused" : "",
 			(unsigned long long)(p->has[w.node.gpus[c->gpu].uuid[0] - 1] >> 10),
-			(unsigned long long)(c->demanded_bytes >> 10),
-			(unsigned long long)(c->resident_bytes >> 10),
+			(unsigned long long)(c->total.used >> 10),
+			(unsigned long long)(c->device.used >> 10),
 			(unsigned long long)(c->host_bytes >> 10),
 			(unsigned long long)(c->fixed_bytes >> 10),
-			(unsigned long long)(c->limit_bytes >> 10),
-			(unsigned long long)(c->believed_bytes >> 10),
-			(unsigned long long)(c->believed_total_bytes >> 10), c->spill_told,
-			c->acknowledged_seq, c->seq, c->ready, c->needs ? " needs" : "",
+			(unsigned long long)(c->device.told >> 10),
+			(unsigned long long)(c->device.believed >> 10),
+			(unsigned long long)(c->total.believed >> 10), c->spill_told,
+			c->device.acked, c->device.seq, c->ready, c->needs ? " needs" : "",
 			c->grant.gate, (unsigned long long)(c->grant.limit_bytes >> 10));
 	}
 	for (unsigned i = 0; i < w.node.gpu_count; i++)
