@@ -54,6 +54,7 @@ struct fake {
 	struct td_msg_host host;    /* as told last; with how often */
 	unsigned host_told;
 	uint32_t placed_count;
+	unsigned refused; /* messages that made no sense to the node: its connection would be gone */
 };
 
 struct world {
@@ -233,13 +234,17 @@ static void world_init(struct world *w)
 
 static int say(struct world *w, struct fake *f, struct td_msg *msg)
 {
+	int r;
+
 	if (msg->type == TD_MSG_TYPE_need && msg->need.slot < TD_SLOT_MAX)
 		f->slot[msg->need.slot].need = *msg;
-	return td_node_message(&w->node, f->process, msg, w->now);
+	r = td_node_message(&w->node, f->process, msg, w->now);
+	f->refused += r < 0;
+	return r;
 }
 
-__attribute__((unused)) static void fake_hello(
-	struct world *w, struct fake *f, const char *job, enum td_backend_kind backend, bool holds)
+__attribute__((unused)) static void fake_hello_of(struct world *w, struct fake *f, uid_t uid,
+	const char *job, enum td_backend_kind backend, bool holds)
 {
 	struct td_msg_hello hello = {.class = TD_CLASS_BESTEFFORT,
 		.weight = 1,
@@ -252,8 +257,14 @@ __attribute__((unused)) static void fake_hello(
 	f->slot[0].ceiling = f->slot[1].ceiling = (struct td_ceiling){UINT64_MAX, UINT64_MAX};
 	strcpy(hello.job, job);
 	strcpy(hello.name, job);
-	f->process = td_node_hello(&w->node, f, 100 + (pid_t)(f - w->fakes), 1000, &hello, w->now);
+	f->process = td_node_hello(&w->node, f, 100 + (pid_t)(f - w->fakes), uid, &hello, w->now);
 	f->draining = false;
+}
+
+__attribute__((unused)) static void fake_hello(
+	struct world *w, struct fake *f, const char *job, enum td_backend_kind backend, bool holds)
+{
+	fake_hello_of(w, f, 1000, job, backend, holds);
 }
 
 static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
