@@ -111,14 +111,17 @@ static uint8_t spill_of(const struct td_client *client, uint64_t limit_bytes)
 	}
 }
 
-/* spill: enum td_spill. */
-static void tell(
-	struct td_node *node, struct td_client *client, uint64_t limit_bytes, uint8_t spill)
+void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
 {
 	const struct td_process *process = client->process;
+	uint8_t spill = spill_of(client, limit_bytes);
 	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
 	bool opening = process->phase == TD_PHASE_FILLING || process->phase == TD_PHASE_OPEN;
 
+	/* It does not come to be one of the device alone where the client could have too much then, with what lies on the host. */
+	if (spill == TD_SPILL_LIES && client->spill_told != spill &&
+		limit_bytes > td_quota_limit(client))
+		spill = TD_SPILL_NO;
 	client->ready = false;
 	client->spill_told = spill;
 	td_account_tell(&node->gpus[client->gpu].account, &client->device, limit_bytes,
@@ -135,20 +138,6 @@ static void tell(
 	msg.plan.spill = client->spill_told;
 	td_stopped_told(node, client);
 	node->io.send(process->peer, &msg);
-}
-
-/* A limit that was not made for it does not come to be one of the device alone: the client could have as much again as lies on the host. */
-void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
-{
-	uint8_t spill = spill_of(client, limit_bytes), before = client->spill_told;
-
-	tell(node, client, limit_bytes,
-		spill == TD_SPILL_LIES && before != TD_SPILL_LIES ? TD_SPILL_NO : spill);
-}
-
-void td_node_tell_bounded(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
-{
-	tell(node, client, limit_bytes, spill_of(client, limit_bytes));
 }
 
 /*
@@ -276,7 +265,7 @@ static void lower_limits(struct td_node *node)
 		/* A limit of another meaning may be more in all; others of the job may have been told theirs since it was planned. */
 		if (spill_has_changed(client) && target > td_quota_limit(client))
 			target = td_quota_limit(client);
-		td_node_tell_bounded(node, client, target);
+		td_node_tell(node, client, target);
 	}
 }
 
@@ -304,7 +293,7 @@ static void pool_parts(struct td_node *node)
 
 		if (asking[client->gpu] > 1 && has_a_part(client, client->device.told) &&
 			client->process->phase != TD_PHASE_DRAINING)
-			td_node_tell_bounded(node, client, client->total.used);
+			td_node_tell(node, client, client->total.used);
 	}
 }
 
@@ -328,7 +317,7 @@ static void raise_limits(struct td_node *node)
 			continue;
 		if (has_a_part(client, target) && client->device.told >= client->total.used)
 			continue;
-		td_node_tell_bounded(node, client, target);
+		td_node_tell(node, client, target);
 	}
 }
 

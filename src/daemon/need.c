@@ -228,7 +228,7 @@ static bool answer_need(struct td_node *node, struct td_client *client, uint64_t
 	if (counts && (pages || limit < wanted)) {
 		client->promised_bytes = client->need_bytes;
 		client->promised_paged = pages;
-		td_node_tell_bounded(node, client, limit);
+		td_node_tell(node, client, limit);
 		client->promised_seq = client->device.seq;
 	}
 	return !msg.answer.granted;

@@ -315,6 +315,17 @@ static void note_imported(struct td_client *client, uint64_t bytes, uint64_t now
 	client->imported_bytes = bytes;
 }
 
+/* What it has reported, and what it was promised and has not. */
+static void count(struct td_client *client)
+{
+	uint64_t paged = client->promised_paged ? client->promised_bytes : 0,
+		 others = client->promised_bytes - paged;
+
+	client->total.used = client->reported_bytes + others;
+	client->host_bytes = client->reported_host_bytes + others;
+	client->paged_bytes = client->reported_paged_bytes + paged;
+}
+
 static int memory(struct td_node *node, struct td_process *process, const struct td_msg_memory *msg,
 	uint64_t now_ns)
 {
@@ -322,17 +333,21 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 
 	if (!client)
 		return -EPROTO;
-	client->total.used = client->reported_bytes = bounded(msg->demanded_bytes);
+	client->reported_bytes = bounded(msg->demanded_bytes);
+	client->reported_host_bytes = least(msg->host_bytes, client->reported_bytes);
+	client->reported_paged_bytes = bounded(msg->paged_bytes);
+	if (client->promised_bytes && (int32_t)(msg->seq - client->promised_seq) >= 0)
+		client->promised_bytes = 0;
+	count(client);
 	td_holding_used(&client->device, bounded(msg->resident_bytes), msg->seq);
-	client->host_bytes = least(msg->host_bytes, client->total.used);
 	client->peak_bytes = bounded(msg->peak_bytes);
 	client->in_bytes = msg->in_bytes;
 	client->out_bytes = msg->out_bytes;
 	client->swap_ns = msg->swap_ns;
 	client->fixed_bytes = bounded(msg->fixed_bytes);
 	client->stranded_bytes = least(msg->stranded_bytes, client->fixed_bytes);
-	client->spilled_bytes = least(msg->spilled_bytes, client->host_bytes);
-	client->cached_bytes = least(msg->cached_bytes, client->total.used);
+	client->spilled_bytes = least(msg->spilled_bytes, client->reported_host_bytes);
+	client->cached_bytes = least(msg->cached_bytes, client->reported_bytes);
 	client->step_peak_bytes = least(msg->step_peak_bytes, client->peak_bytes);
 	client->step_least_bytes = least(msg->step_least_bytes, client->step_peak_bytes);
 	client->by_allocator = msg->by_allocator;
@@ -341,17 +356,7 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 		td_overhead_given_up(
 			node, client, bounded(msg->given_up_bytes - client->given_up_bytes));
 	client->given_up_bytes = msg->given_up_bytes;
-	client->paged_bytes = bounded(msg->paged_bytes);
 	client->managed_bytes = least(msg->managed_bytes, client->device.used);
-	client->reported_paged_bytes = client->paged_bytes;
-	if (client->promised_bytes && (int32_t)(msg->seq - client->promised_seq) >= 0)
-		client->promised_bytes = 0;
-	if (client->promised_paged) {
-		client->paged_bytes += client->promised_bytes;
-	} else {
-		client->total.used += client->promised_bytes;
-		client->host_bytes += client->promised_bytes;
-	}
 	/* Where its limit is of the device alone it may have, beside that, what lies on the host by now. */
 	if (td_holding_is_heard(&client->device))
 		client->total.told = td_quota_total(client);
@@ -491,13 +496,10 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 		return -EPROTO;
 	client->needs = true;
 	/* Who asks again has its last answer, and has reported with it. */
-	if (client->promised_bytes && client->promised_paged) {
-		client->paged_bytes = client->reported_paged_bytes;
-	} else if (client->promised_bytes) {
-		client->total.used = client->reported_bytes;
-		client->host_bytes -= least(client->promised_bytes, client->host_bytes);
+	if (client->promised_bytes) {
+		client->promised_bytes = 0;
+		count(client);
 	}
-	client->promised_bytes = 0;
 	client->need_ticket = msg->ticket;
 	client->need_bytes = bounded(msg->bytes);
 	client->asked = asked_by(process, msg);

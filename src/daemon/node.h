@@ -154,7 +154,7 @@ struct td_client {
 	uint64_t need_bytes, need_since_ns;
 	uint64_t stranded_since_ns; /* need.c; 0: it is not */
 	/* what it said itself; and what was granted beyond its limit, to be paged or not, counted until it has reported for the PLAN after that */
-	uint64_t reported_bytes, reported_paged_bytes, promised_bytes;
+	uint64_t reported_bytes, reported_paged_bytes, reported_host_bytes, promised_bytes;
 	bool promised_paged;
 	uint32_t promised_seq;
 	uint64_t others_bytes; /* of its job, as shown to it last */
@@ -287,8 +287,6 @@ void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now
 
 /* -- node.c, execute.c and foreign.c to each other -- */
 void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes);
-/* The same with a limit that td_quota_plan or td_quota_limit has bounded. */
-void td_node_tell_bounded(struct td_node *node, struct td_client *client, uint64_t limit_bytes);
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
 /* Why a process is let go (foreign.c): -EBUSY: another daemon has its GPU; -ENOSPC: there is no place for it here; -ETIMEDOUT: it does not answer. */
 void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,

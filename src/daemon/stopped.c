@@ -114,7 +114,7 @@ static void take_back(struct td_node *node, struct td_client *client)
 	td_holding_take_back(&client->total, claim.all_bytes);
 	td_quota_gather(node);
 	/* That it has heard of this is what ends it. */
-	td_node_tell_bounded(node, client, client->device.told);
+	td_node_tell(node, client, client->device.told);
 }
 
 /* It has reported for its last limit, and goes by that. */
