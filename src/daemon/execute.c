@@ -6,12 +6,14 @@
 
 #include "daemon/capacity.h"
 #include "daemon/fixed.h"
+#include "daemon/host.h"
 #include "daemon/job.h"
 #include "daemon/need.h"
 #include "daemon/node.h"
 #include "daemon/overhead.h"
 #include "daemon/quota.h"
 #include "daemon/soft.h"
+#include "daemon/stopped.h"
 #include "daemon/tenant.h"
 #include "proto/words.h"
 

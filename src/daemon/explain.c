@@ -5,10 +5,12 @@
 
 #include "base/parse.h"
 #include "base/uuid.h"
+#include "daemon/gpus.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"
 #include "daemon/soft.h"
+#include "daemon/stopped.h"
 #include "daemon/tenant.h"
 #include "proto/words.h"
 

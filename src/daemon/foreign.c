@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "daemon/gpus.h"
 #include "daemon/node.h"
 #include "proto/words.h"
 

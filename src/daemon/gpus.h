@@ -25,9 +25,6 @@ struct td_node;
 /* Of the places in the table, so many are for users who have fewer GPUs than that. */
 #define TD_GPU_PLACES_KEPT 8
 
-/* Wherever a GPU's index is asked for: the first that the process uses, if any. */
-#define TD_GPU_ANY UINT32_MAX
-
 /*
  * What NVML says now. A GPU that it said nothing of this time is lost, unless it says nothing at all: then everything is as it was, with no figures. One
  * that is lost is an event, once.

@@ -11,21 +11,10 @@
 
 #include <stdint.h>
 
-#include "daemon/account.h"
-
+struct td_host_part;
 struct td_msg_host_need;
 struct td_node;
 struct td_process;
-
-/* Of one process. */
-struct td_host_part {
-	struct td_holding holding;         /* used: what it says, within what it can have */
-	uint64_t wanted_bytes, used_bytes; /* as it says */
-	uint64_t asked_ns;                 /* since when its question is open; 0: it is not */
-	uint64_t bound_ns; /* when it was told of a bound for the first time since it had none */
-	uint32_t ticket, answered_ticket, bound_seq;
-	uint8_t speaks, lacks; /* it knows of this; the others were told that somebody lacks some */
-};
 
 void td_host_init(struct td_host_part *part);
 void td_host_need(struct td_process *process, const struct td_msg_host_need *msg, uint64_t now_ns);

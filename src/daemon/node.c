@@ -14,6 +14,8 @@
 #include "base/parse.h"
 #include "base/time.h"
 #include "daemon/capacity.h"
+#include "daemon/gpus.h"
+#include "daemon/host.h"
 #include "daemon/job.h"
 #include "daemon/overhead.h"
 #include "daemon/place.h"

@@ -19,17 +19,20 @@
 
 #include "base/list.h"
 #include "daemon/account.h"
+#include "daemon/account.h"
 #include "daemon/events.h"
-#include "daemon/gpus.h"
-#include "daemon/host.h"
 #include "daemon/options.h"
-#include "daemon/stopped.h"
+#include "daemon/procfs.h"
 #include "daemon/tenants.h"
+#include "gpu/nvml.h"
 #include "policy/node/alone.h"
 #include "policy/policy.h"
 #include "proto/gate_page.h"
 #include "proto/proto.h"
 #include "proto/words.h"
+
+/* Wherever a GPU's index is asked for: the first that the process uses, if any. */
+#define TD_GPU_ANY UINT32_MAX
 
 struct td_err;
 
@@ -195,6 +198,24 @@ struct td_shares {
 	uint8_t last;  /* enum td_denied, if any was */
 	bool was_told; /* that it has handles, ever */
 	bool was_unreachable;
+};
+
+/* host.c: of one process, what it may pin of the host's memory. */
+struct td_host_part {
+	struct td_holding holding;         /* used: what it says, within what it can have */
+	uint64_t wanted_bytes, used_bytes; /* as it says */
+	uint64_t asked_ns;                 /* since when its question is open; 0: it is not */
+	uint64_t bound_ns; /* when it was told of a bound for the first time since it had none */
+	uint32_t ticket, answered_ticket, bound_seq;
+	uint8_t speaks, lacks; /* it knows of this; the others were told that somebody lacks some */
+};
+
+/* stopped.c: of one process. Zeros: it was never looked at. */
+struct td_stop_watch {
+	enum td_stop is;    /* it is passed by */
+	enum td_stop found; /* at the last look */
+	bool heard;         /* it has said something since */
+	uint64_t looked_ns, since_ns, cpu_ticks;
 };
 
 struct td_process {

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/time.h"
+#include "daemon/gpus.h"
 #include "daemon/overhead.h"
 #include "daemon/job.h"
 #include "daemon/peer_internal.h"

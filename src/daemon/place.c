@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/gpus.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 #include "daemon/quota.h"

@@ -27,14 +27,6 @@ struct td_process;
 /* Moving much memory takes long, but each part of it acknowledges. */
 #define TD_ANSWER_NS 10000000000ull
 
-/* Of one process. Zeros: it was never looked at. */
-struct td_stop_watch {
-	enum td_stop is;    /* it is passed by */
-	enum td_stop found; /* at the last look */
-	bool heard;         /* it has said something since */
-	uint64_t looked_ns, since_ns, cpu_ticks;
-};
-
 /* At the beginning of a step. Returns when to look again, or TD_NEVER. */
 uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns);
 

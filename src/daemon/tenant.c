@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/parse.h"
+#include "daemon/gpus.h"
 #include "daemon/job.h"
 #include "daemon/node.h"
 

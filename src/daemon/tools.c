@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/time.h"
+#include "daemon/gpus.h"
 #include "daemon/job.h"
 #include "daemon/peer_internal.h"
 #include "daemon/quota.h"

@@ -1,4 +1,5 @@
 /* The node and its executor with fake peers on a fake clock: hand-overs, the ledger, deaths, restarts. */
+#include "daemon/gpus.h"
 #include "base/err.h"
 #include "node_world.h"
 

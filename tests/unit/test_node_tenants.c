@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "base/time.h"
+#include "daemon/gpus.h"
 #include "daemon/tenant.h"
 #include "fake_node.h"
 
