@@ -80,15 +80,6 @@ static uint64_t charge_ppm(const struct td_node *node, const struct td_job *job,
 	return ppm;
 }
 
-void td_tenant_charge(struct td_job *job, uint64_t ppm)
-{
-	struct td_usage *used = &job->tenant->used;
-
-	used->gpus_ppm += ppm - job->charged_ppm;
-	used->jobs += (ppm != 0) - (uint32_t)(job->charged_ppm != 0);
-	job->charged_ppm = ppm;
-}
-
 /* Of a user's admitted jobs but for one (NULL: all of them). */
 static struct td_usage used_beside(
 	const struct td_node *node, uid_t uid, const struct td_job *beside)

@@ -44,9 +44,6 @@ int td_tenant_check_new(const struct td_node *node, uid_t uid, enum td_class cla
 /* Would its class to come fit its user's quota if the user had nothing else? */
 bool td_tenant_has_a_chance(const struct td_node *node, const struct td_job *job);
 
-/* The job is charged so much from now on; 0: it is not admitted. */
-void td_tenant_charge(struct td_job *job, uint64_t ppm);
-
 /* A change that was checked has been made: who is protected by it is admitted. */
 void td_tenant_changed(struct td_node *node);
 

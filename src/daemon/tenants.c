@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/job.h"
 #include "daemon/node.h"
 
 static struct td_tenant *user_at(struct td_list *it)
@@ -75,4 +76,13 @@ void td_tenants_deinit(struct td_node *node)
 
 	td_list_for_each_safe (it, tmp, &node->tenants)
 		forget(node, user_at(it));
+}
+
+void td_tenant_charge(struct td_job *job, uint64_t ppm)
+{
+	struct td_usage *used = &job->tenant->used;
+
+	used->gpus_ppm += ppm - job->charged_ppm;
+	used->jobs += (ppm != 0) - (uint32_t)(job->charged_ppm != 0);
+	job->charged_ppm = ppm;
 }

@@ -12,6 +12,7 @@
 
 #define TD_TENANT_STAYS_NS (60 * 1000000000ull)
 
+struct td_job;
 struct td_node;
 
 /* What protected jobs hold together. */
@@ -36,6 +37,9 @@ struct td_tenant *td_tenants_join(struct td_node *node, uid_t uid);
 /* NULL: no job of his is here, nor was lately. */
 struct td_tenant *td_tenants_find(const struct td_node *node, uid_t uid);
 void td_tenants_leave(struct td_tenant *user);
+
+/* The job is charged so much from now on; 0: it is not admitted. */
+void td_tenant_charge(struct td_job *job, uint64_t ppm);
 
 /* Forgets who has been away for long enough. Returns when to be called again, or UINT64_MAX. */
 uint64_t td_tenants_step(struct td_node *node, uint64_t now_ns);
