@@ -17,7 +17,7 @@
 /* The daemon is one loop that waits for nothing: one that takes so long for an answer is
  * stopped, or not let run. */
 #define ANSWER_NS (2 * TD_NS_PER_S)
-/* It waits for the driver itself before it lists GPUs, 12 s the first time (daemon/tools.c), and
+/* It waits for the driver itself before it lists GPUs, 12 s the first time (daemon/server/tools.c), and
  * when it ends. */
 #define DRIVER_NS (15 * TD_NS_PER_S)
 #define FOR_EVER  0

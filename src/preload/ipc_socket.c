@@ -1,5 +1,5 @@
 /*
- * Sockets between exporters and importers of memory; see ipc.h. Files go with their process or, if it is killed, by the daemon (daemon/sweep.h); abstract
+ * Sockets between exporters and importers of memory; see ipc.h. Files go with their process or, if it is killed, by the daemon (daemon/server/sweep.h); abstract
  * names leave nothing behind. Either way both ends ask the kernel who the other is.
  */
 #include <errno.h>

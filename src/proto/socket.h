@@ -52,6 +52,6 @@ int td_socket_recv(int fd, struct td_msg *ret, int *ret_fds, int flags);
 /*
  * The same for who expects no descriptors, from somebody who is not trusted. It never waits, and
  * takes no descriptor: a packet that has some gives -EPERM and stays where it is. The one who
- * closes the socket closes them, which can take as long as the sender likes (daemon/closer.h).
+ * closes the socket closes them, which can take as long as the sender likes (daemon/server/closer.h).
  */
 int td_socket_recv_bare(int fd, struct td_msg *ret);

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/parse.h"
-#include "daemon/job.h"
-#include "daemon/tenants.h"
+#include "daemon/model/job.h"
+#include "daemon/model/tenants.h"
 #include "proto/proto.h"
 #include "proto/socket.h"
 #include "unit/fake_node.h"

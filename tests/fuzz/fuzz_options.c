@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "daemon/options.h"
+#include "daemon/model/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "daemon/job.h"
-#include "daemon/node.h"
-#include "daemon/quota.h"
-#include "daemon/soft.h"
+#include "daemon/memory/quota.h"
+#include "daemon/memory/soft.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
 #include "preload/backend.h"
 
 #define FAKES_MAX 16

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/closer.h"
+#include "daemon/server/closer.h"
 #include "proto/proto.h"
 #include "proto/socket.h"
 

@@ -1,6 +1,6 @@
 /* The node and its executor with fake peers on a fake clock: hand-overs, the ledger, deaths, restarts. */
-#include "daemon/gpus.h"
 #include "base/err.h"
+#include "daemon/node/gpus.h"
 #include "node_world.h"
 
 #define MS 1000000ull

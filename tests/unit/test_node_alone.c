@@ -1,4 +1,4 @@
-/* Moments alone on the node (daemon/alone.c): who is held, who is let through, and who is left out. */
+/* Moments alone on the node (daemon/execute/alone.c): who is held, who is let through, and who is left out. */
 #include "node_world.h"
 
 static struct td_meter_page meters[FAKES_MAX];

@@ -1,7 +1,7 @@
 /* Classes as they change while jobs run, and what users may hold of the node in protected ones. */
 #include <errno.h>
 
-#include "daemon/tenant.h"
+#include "daemon/node/tenant.h"
 #include "node_world.h"
 
 #define MS 1000000ull

@@ -1,5 +1,5 @@
 /* The table of the node's GPUs: who gets a place, who loses it, and how large a GPU is taken to be. */
-#include "daemon/gpus.h"
+#include "daemon/node/gpus.h"
 #include "test.h"
 
 #include "fake_node.h"

@@ -1,6 +1,6 @@
 /* host.limit: whoever pins host memory has reserved it before, and nobody is refused what another only keeps. */
 #include "base/time.h"
-#include "daemon/host.h"
+#include "daemon/memory/host.h"
 #include "node_world.h"
 
 static struct fake *swapper(unsigned i, const char *job)

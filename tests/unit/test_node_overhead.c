@@ -1,6 +1,6 @@
 /* What contexts and code take, as NVML tells it, is in a job's limit. */
 #include "base/time.h"
-#include "daemon/overhead.h"
+#include "daemon/memory/overhead.h"
 #include "node_world.h"
 
 static void sees(const struct fake *f, uint64_t bytes)

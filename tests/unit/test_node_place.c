@@ -1,5 +1,5 @@
 /* Which GPUs a job is given, by a node with fake processes. GPU n has the UUID of bytes n + 1, as in fake_node.h. */
-#include "daemon/gpus.h"
+#include "daemon/node/gpus.h"
 #include "test.h"
 
 #include "unit/fake_node.h"

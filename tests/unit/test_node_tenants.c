@@ -2,8 +2,8 @@
 #include "test.h"
 
 #include "base/time.h"
-#include "daemon/gpus.h"
-#include "daemon/tenant.h"
+#include "daemon/node/gpus.h"
+#include "daemon/node/tenant.h"
 #include "fake_node.h"
 
 static struct world w;

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "daemon/job.h"
-#include "daemon/node.h"
-#include "daemon/quota.h"
-#include "daemon/tenant.h"
+#include "daemon/memory/quota.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+#include "daemon/node/tenant.h"
 
 #define JOBS_MAX 512
 #define MIB      (1ull << 20)

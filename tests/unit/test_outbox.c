@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/outbox.h"
+#include "daemon/server/outbox.h"
 #include "proto/proto.h"
 #include "proto/socket.h"
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/procfs.h"
+#include "daemon/model/procfs.h"
 #include "test.h"
 
 #define REST                                                                                       \

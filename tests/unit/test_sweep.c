@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "daemon/sweep.h"
+#include "daemon/server/sweep.h"
 #include "test.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

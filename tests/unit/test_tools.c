@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/job.h"
-#include "daemon/peer_internal.h"
+#include "daemon/model/job.h"
+#include "daemon/server/peer_internal.h"
 #include "preload/backend.h"
 #include "proto/socket.h"
 

@@ -1,0 +1,629 @@
+/*
+ * Carrying a plan out. Order within a step: gates close, limits fall, limits rise as far as the ledger has room, parts of no use
+ * are given back, gates open that are ready, waiting allocations are answered (need.h). What cannot be done yet is done by a later step: each acknowledgement causes one.
+ */
+#include <string.h>
+
+#include "daemon/memory/capacity.h"
+#include "daemon/memory/fixed.h"
+#include "daemon/memory/host.h"
+#include "daemon/memory/need.h"
+#include "daemon/memory/overhead.h"
+#include "daemon/memory/quota.h"
+#include "daemon/memory/soft.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+#include "daemon/node/stopped.h"
+#include "daemon/node/tenant.h"
+#include "proto/words.h"
+
+#define HANDOVER_SMOOTHING 4
+
+static struct td_client *client_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_client, of_node);
+}
+
+/* Not what its own soft limit keeps there: no policy can do anything about that. */
+static uint64_t host_bytes_shown(const struct td_client *client)
+{
+	uint64_t demanded = td_soft_demand(client), lacks;
+
+	lacks = demanded > client->device.used ? demanded - client->device.used : 0;
+	return lacks < client->host_bytes ? lacks : client->host_bytes;
+}
+
+static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
+{
+	uint64_t fixed[TD_GPU_MAX];
+	uint32_t n = 0;
+	struct td_list *it;
+
+	td_fixed_gather(node, fixed);
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		node->gpu_views[i] =
+			(struct td_gpu_view){.capacity_bytes = node->gpus[i].capacity_bytes,
+				.handover_ns = node->gpus[i].handover_ns};
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		const struct td_process *process = client->process;
+
+		if (client->failed || process->stop.is) {
+			uint64_t *capacity = &node->gpu_views[client->gpu].capacity_bytes;
+			uint64_t bytes = client->failed ? client->device.used
+							: td_client_charge(client);
+
+			*capacity -= bytes < *capacity ? bytes : *capacity;
+			continue;
+		}
+		node->shown[n] = client;
+		node->views[n] = (struct td_client_view){
+			.id = client->id,
+			.gpu = client->gpu,
+			.group = process->job->group,
+			.class = process->job->settings.class,
+			.weight = process->job->settings.weight,
+			.phase = process->phase,
+			.wants = process->wants || client->needs,
+			.paused = process->job->settings.paused,
+			.movable = td_fixed_is_movable(node, client, fixed),
+			.last_resort = td_fixed_is_last_resort(node, client, fixed),
+			.pages_itself = process->backend == TD_BACKEND_MANAGED,
+			.whole = process->backend != TD_BACKEND_MANAGED && !client->spills,
+			.drain_overruns = process->drain_overruns,
+			.wants_since_ns = process->wants_since_ns,
+			.idle_since_ns = process->idle_since_ns,
+			.phase_since_ns = process->phase_since_ns,
+			.demanded_bytes = td_soft_demand(client),
+			.resident_bytes = client->device.used,
+			.fixed_bytes = td_fixed_bytes(client),
+			.limit_bytes = client->device.told,
+			.held_ns = td_process_held_ns(process, now_ns),
+			.host_bytes = host_bytes_shown(client),
+			.peak_bytes = client->peak_bytes,
+			.minimal_bytes = client->cached_bytes
+						 ? client->total.used - client->cached_bytes
+						 : 0,
+			.launches = process->launches,
+			.steps = process->steps.count,
+			.step_ns = process->steps.step_ns,
+			.step_began_ns = process->steps.began_ns,
+			.step_unit = process->steps.unit,
+			.slack_ppm = process->job->settings.slack_ppm,
+			.gpu_time_ns =
+				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
+		};
+		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);
+		n++;
+	}
+	node->shown_count = n;
+	td_view_unite_classes(node->views, n);
+	*view = (struct td_view){node->gpu_views, node->views, node->gpu_count, n, TD_NODE_HAS};
+}
+
+/* Whoever is not opening is not to put anything anywhere; a limit that still has to grow is waited for. */
+static uint8_t spill_of(const struct td_client *client, uint64_t limit_bytes)
+{
+	if (!td_soft_spills(client) || limit_bytes < client->grant.limit_bytes)
+		return TD_SPILL_NO;
+	switch (client->process->phase) {
+	case TD_PHASE_OPEN: return TD_SPILL_LIES;
+	case TD_PHASE_FILLING: return TD_SPILL_MOVES;
+	default: return TD_SPILL_NO;
+	}
+}
+
+void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
+{
+	const struct td_process *process = client->process;
+	uint8_t spill = spill_of(client, limit_bytes);
+	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+	bool opening = process->phase == TD_PHASE_FILLING || process->phase == TD_PHASE_OPEN;
+
+	/* It does not come to be one of the device alone where the client could have too much then, with what lies on the host. */
+	if (spill == TD_SPILL_LIES && client->spill_told != spill &&
+		limit_bytes > td_quota_limit(client))
+		spill = TD_SPILL_NO;
+	client->ready = false;
+	client->spill_told = spill;
+	td_account_tell(&node->gpus[client->gpu].account, &client->device, limit_bytes,
+		++node->next_seq);
+	td_account_tell(&process->job->on[client->gpu].account, &client->total,
+		td_quota_total(client), client->device.seq);
+	msg.plan.slot = client->slot;
+	msg.plan.seq = client->device.seq;
+	msg.plan.gate = (uint8_t)(opening ? TD_GATE_OPEN : TD_GATE_CLOSED);
+	msg.plan.others_wait = client->grant.others_wait;
+	msg.plan.limit_bytes = limit_bytes;
+	msg.plan.window_ns = client->grant.window_ns;
+	msg.plan.drain_deadline_ns = node->options.drain_deadline_ns;
+	msg.plan.spill = client->spill_told;
+	td_stopped_told(node, client);
+	node->io.send(process->peer, &msg);
+}
+
+/*
+ * One that was asked to drop memory by itself has a limit below what it has. While it drains that is taken back: it would move its memory as soon as it is
+ * drained, and the drain may have been given up by then.
+ */
+static uint64_t limit_to_tell(const struct td_client *client)
+{
+	bool asked = client->asked_ns && client->process->phase == TD_PHASE_DRAINING;
+
+	return asked && client->device.told < td_client_charge(client) ? td_client_charge(client)
+								       : client->device.told;
+}
+
+static void tell_all(struct td_node *node, struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (!client->failed)
+			td_node_tell(node, client, limit_to_tell(client));
+	}
+}
+
+/* Every change that leaves a flag set counts, so that a thread about to wait cannot miss one; an open gate is exactly 0. */
+static void write_word(struct td_node *node, struct td_process *process, uint32_t flags,
+	const struct td_pacing *pacing)
+{
+	bool same = (process->word & TD_WORD_FLAGS) == flags && (flags || !process->word);
+
+	if (same && !memcmp(&process->pacing, pacing, sizeof(*pacing)))
+		return;
+	/* What belongs to the word counts as a change only while a flag says that it is looked at. */
+	if (!same || flags & (TD_WORD_WINDOW | TD_WORD_DUTY))
+		process->word = flags ? ++process->word_count * TD_WORD_STEP | flags : 0;
+	process->pacing = *pacing;
+	node->io.gate(process->peer, process->word, pacing);
+}
+
+static void enter(struct td_process *process, enum td_phase phase, uint64_t now_ns)
+{
+	process->phase = phase;
+	process->phase_since_ns = now_ns;
+}
+
+/* One that plans are about, if it has any. */
+static const struct td_client *first_client(const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients)
+		if (!td_container_of(it, struct td_client, of_process)->failed)
+			return td_container_of(it, struct td_client, of_process);
+	return td_container_of(process->clients.next, struct td_client, of_process);
+}
+
+static void close_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	if (process->phase == TD_PHASE_OPEN) {
+		if (process->retry_ns > now_ns)
+			return;
+		process->held_ns += now_ns - process->phase_since_ns;
+		enter(process, TD_PHASE_DRAINING, now_ns);
+		/* Twice: the process itself gives up first and says STUCK. */
+		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
+		write_word(node, process, TD_WORD_CLOSED, &(struct td_pacing){0});
+		td_node_event(node, TD_EVENT_DRAINING, process, first_client(process)->gpu, now_ns,
+			0, 0, NULL);
+		tell_all(node, process);
+	} else if (process->phase == TD_PHASE_FILLING) {
+		enter(process, TD_PHASE_CLOSED, now_ns);
+		tell_all(node, process);
+	}
+}
+
+/* Behind an open gate, or one that is about to be. */
+static uint64_t keeps(const struct td_client *client)
+{
+	if (!td_soft_spills(client))
+		return client->total.used;
+	/* What goes to the host does so before the gate opens; what the program drops it drops when it likes. */
+	if (client->process->phase == TD_PHASE_FILLING ||
+		(client->process->phase == TD_PHASE_OPEN && client->asked_ns))
+		return 0;
+	return client->device.used;
+}
+
+/* From now on it may allocate by itself up to its limit on the device, or may no longer. */
+static bool spill_has_changed(const struct td_client *client)
+{
+	enum td_phase phase = client->process->phase;
+
+	return (phase == TD_PHASE_OPEN || phase == TD_PHASE_FILLING) &&
+	       client->spill_told != spill_of(client, client->device.told);
+}
+
+/* It has come with memory that it got without a daemon, and is not let in: a limit that was never more than nothing is news to it. */
+static bool has_unasked(const struct td_client *client)
+{
+	return !client->device.seq && client->process->phase == TD_PHASE_CLOSED &&
+	       client->device.used > client->device.told;
+}
+
+static void lower_limits(struct td_node *node)
+{
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		struct td_client *client = node->shown[i];
+		uint64_t target = client->grant.limit_bytes, kept;
+
+		/* Once it is drained; but what it holds in advance somebody of its job may need now. */
+		if (client->process->phase == TD_PHASE_DRAINING &&
+			!client->process->job->on[client->gpu].needs)
+			continue;
+		/* An open client keeps what it has: nothing of it may leave under running work. */
+		kept = client->process->phase == TD_PHASE_CLOSED ? 0 : keeps(client);
+		if (target < kept)
+			target = kept;
+		if (target >= client->device.told && !spill_has_changed(client) &&
+			!has_unasked(client))
+			continue;
+		if (target > client->device.told)
+			target = client->device.told;
+		/* A limit of another meaning may be more in all; others of the job may have been told theirs since it was planned. */
+		if (spill_has_changed(client) && target > td_quota_limit(client))
+			target = td_quota_limit(client);
+		td_node_tell(node, client, target);
+	}
+}
+
+/* Is the limit between what it has and what it asks for: of no use to it? Where a part of it is to lie on the host the limit is about the rest. */
+static bool has_a_part(const struct td_client *client, uint64_t limit_bytes)
+{
+	if (td_soft_spills(client) || client->spill_told != TD_SPILL_NO)
+		return false;
+	return client->needs && limit_bytes > client->total.used &&
+	       limit_bytes - client->total.used < client->need_bytes;
+}
+
+/* Several ask, and each has a part of what is left: they give it back, for one of them to have all that it asks for. */
+static void pool_parts(struct td_node *node)
+{
+	uint32_t asking[TD_GPU_MAX] = {0};
+
+	for (uint32_t i = 0; i < node->shown_count; i++)
+		asking[node->shown[i]->gpu] +=
+			node->shown[i]->needs &&
+			node->shown[i]->device.told <
+				node->shown[i]->total.used + node->shown[i]->need_bytes;
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		struct td_client *client = node->shown[i];
+
+		if (asking[client->gpu] > 1 && has_a_part(client, client->device.told) &&
+			client->process->phase != TD_PHASE_DRAINING)
+			td_node_tell(node, client, client->total.used);
+	}
+}
+
+static void raise_limits(struct td_node *node)
+{
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		struct td_client *client = node->shown[i];
+		uint64_t room = td_client_charge(client) +
+				td_account_left(&node->gpus[client->gpu].account),
+			 target = client->grant.limit_bytes, quota = td_quota_room(client);
+
+		if (client->process->phase == TD_PHASE_DRAINING)
+			continue;
+		target = target < room ? target : room;
+		if (td_quota_limit(client) < target)
+			target = td_quota_limit(client);
+		if (target <= client->device.told)
+			continue;
+		/* A part of what it asks for is no use to it, and may be all that another of its job asks for. */
+		if (client->needs && quota < td_client_has(client) + client->need_bytes)
+			continue;
+		if (has_a_part(client, target) && client->device.told >= client->total.used)
+			continue;
+		td_node_tell(node, client, target);
+	}
+}
+
+static void measure_handover(
+	struct td_node *node, const struct td_process *process, uint64_t now_ns)
+{
+	struct td_list *it, *other;
+
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+		struct td_gpu *gpu = &node->gpus[client->gpu];
+		uint64_t moved = 0, took;
+
+		if (!gpu->drained_ns)
+			continue;
+		td_list_for_each (other, &node->clients)
+			if (client_at(other)->gpu == client->gpu)
+				moved += client_at(other)->in_bytes + client_at(other)->out_bytes;
+		took = now_ns - gpu->drained_ns;
+		if (moved > gpu->drained_moved && gpu->handover_ns)
+			gpu->handover_ns +=
+				took / HANDOVER_SMOOTHING - gpu->handover_ns / HANDOVER_SMOOTHING;
+		else if (moved > gpu->drained_moved)
+			gpu->handover_ns = took;
+		gpu->handovers++;
+		gpu->drained_ns = 0;
+	}
+}
+
+/* What it lacks nobody gives back, and it can do without: the driver pages. */
+static bool goes_without(const struct td_node *node, const struct td_client *client)
+{
+	return client->process->backend == TD_BACKEND_MANAGED &&
+	       td_holding_is_heard(&client->device) &&
+	       client->device.told < client->total.used &&
+	       td_capacity_is_settled(node, client->gpu);
+}
+
+static bool all_ready(const struct td_node *node, const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (client->failed)
+			continue;
+		if (process->backend != TD_BACKEND_PLAIN && !client->ready &&
+			!goes_without(node, client))
+			return false;
+		if (process->backend == TD_BACKEND_SWAP &&
+			client->device.told < client->total.used &&
+			client->spill_told == TD_SPILL_NO)
+			return false;
+	}
+	return true;
+}
+
+/* A group opens together: every process of it that is to open must be ready. One whose drain was given up is open already. */
+static bool group_ready(const struct td_node *node, uint32_t group)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (process->job->group != group || td_list_empty(&process->clients) ||
+			process->failed || process->stop.is || process->phase == TD_PHASE_OPEN)
+			continue;
+		if (process->phase == TD_PHASE_DRAINING || !all_ready(node, process))
+			return false;
+	}
+	return true;
+}
+
+static void open_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	uint64_t waited = process->wants ? now_ns - td_process_waits_since_ns(process) : 0;
+	struct td_list *it;
+
+	process->waited_ns += waited;
+	if (!process->exchanges) {
+		process->handovers++;
+		measure_handover(node, process, now_ns);
+	}
+	process->exchanges = false;
+	enter(process, TD_PHASE_OPEN, now_ns);
+	td_list_for_each (it, &process->clients)
+		td_soft_settled(td_container_of(it, struct td_client, of_process), now_ns);
+	td_node_event(node, TD_EVENT_OPENED, process, first_client(process)->gpu, now_ns, waited,
+		first_client(process)->device.used, NULL);
+}
+
+static uint32_t open_flags(const struct td_grant *grant, const struct td_pacing *pacing)
+{
+	uint32_t flags =
+		(pacing->duty_ppm ? TD_WORD_DUTY : 0) | (pacing->detect ? TD_WORD_STEPS : 0);
+
+	if (grant->gate == TD_GATE_ARMED)
+		return flags | TD_WORD_ARMED;
+	return flags | (pacing->window_ns ? TD_WORD_WINDOW : 0);
+}
+
+/* GPUs that a process began to use while it was let in. One whose limit is to stay 0 hears of nothing else, and would never be ready. */
+static void tell_newcomers(struct td_node *node, const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (!client->device.seq)
+			td_node_tell(node, client, client->device.told);
+	}
+}
+
+static void step_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	const struct td_grant *grant;
+
+	if (td_list_empty(&process->clients) || process->failed)
+		return;
+	grant = &first_client(process)->grant;
+	if (grant->gate == TD_GATE_CLOSED ||
+		(process->job->exchanges && process->phase == TD_PHASE_OPEN)) {
+		process->exchanges = grant->gate != TD_GATE_CLOSED;
+		close_gate(node, process, now_ns);
+		return;
+	}
+	if (process->phase == TD_PHASE_CLOSED) {
+		enter(process, TD_PHASE_FILLING, now_ns);
+		td_node_event(node, TD_EVENT_FILLING, process, first_client(process)->gpu, now_ns,
+			0, 0, NULL);
+		tell_all(node, process);
+	} else if (process->phase == TD_PHASE_FILLING || process->phase == TD_PHASE_OPEN) {
+		tell_newcomers(node, process);
+	}
+}
+
+/* True: it is let in now. */
+static bool finish_gate(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	const struct td_grant *grant;
+	struct td_pacing pacing;
+	bool opens;
+
+	if (td_list_empty(&process->clients) || process->failed)
+		return false;
+	grant = &first_client(process)->grant;
+	opens = process->phase == TD_PHASE_FILLING && group_ready(node, process->job->group);
+	if (opens)
+		open_gate(node, process, now_ns);
+	pacing = td_node_pacing(node, process, grant);
+	if (process->phase == TD_PHASE_OPEN && grant->gate != TD_GATE_CLOSED)
+		write_word(node, process, open_flags(grant, &pacing), &pacing);
+	return opens;
+}
+
+/* others_wait changed: the agent must know, although neither gate nor limit did. */
+static void note_rivals(
+	struct td_node *node, struct td_client *client, const struct td_grant *grant)
+{
+	bool changed = client->grant.others_wait != grant->others_wait;
+
+	client->grant = *grant;
+	if (changed && client->process->phase == TD_PHASE_OPEN)
+		td_node_tell(node, client, client->device.told);
+}
+
+static void show_others(struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		const struct td_job *job = client->process->job;
+		uint64_t bytes = 0;
+
+		if (*job->settings.mem)
+			bytes = job->on[client->gpu].demanded_bytes +
+				job->on[client->gpu].paged_bytes - td_client_has(client) +
+				td_quota_overhead(node, job, &node->gpus[client->gpu]);
+		if (bytes == client->others_bytes || !node->io.others)
+			continue;
+		client->others_bytes = bytes;
+		node->io.others(client->process->peer, client->slot, bytes);
+	}
+}
+
+/*
+ * It does not answer at all. It is reported, and stays closed: it may have said that it is drained just now, and be moving its
+ * memory, which its work must not find gone. Others pass it by. Who is late goes on as soon as it says something.
+ */
+static void overdue(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	process->drain_overruns++;
+	td_node_event(node, TD_EVENT_STUCK, process, TD_GPU_ANY, now_ns,
+		now_ns - process->phase_since_ns, 0, "it does not answer");
+	td_stopped_is_silent(node, process, now_ns);
+}
+
+static uint64_t expire_drains(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (process->stop.is)
+			continue;
+		if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns <= now_ns)
+			overdue(node, process, now_ns);
+		else if (process->phase == TD_PHASE_DRAINING && process->drain_deadline_ns < wakeup)
+			wakeup = process->drain_deadline_ns;
+		if (process->retry_ns > now_ns && process->retry_ns < wakeup)
+			wakeup = process->retry_ns;
+	}
+	return wakeup;
+}
+
+/* The plan is not about it: its gate closes, and its limits stay what they are. */
+static void pass_by_stopped(struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+
+		if (client->process->stop.is && !client->failed)
+			client->grant = (struct td_grant){
+				.gate = TD_GATE_CLOSED, .limit_bytes = client->device.told};
+	}
+}
+
+static uint64_t execute(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup;
+	struct td_list *it;
+	bool opened = false, refused;
+
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		struct td_client *client = node->shown[i];
+
+		note_rivals(node, client, &node->grants[i]);
+		td_soft_plan(node, client);
+		client->grant.limit_bytes = td_quota_plan(client, client->grant.limit_bytes);
+	}
+	pass_by_stopped(node);
+	wakeup = td_soft_step(node, now_ns);
+	td_list_for_each (it, &node->processes)
+		step_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
+	lower_limits(node);
+	raise_limits(node);
+	pool_parts(node);
+	td_list_for_each (it, &node->processes)
+		opened |=
+			finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
+	refused = td_need_step(node, now_ns);
+	/* Who waits for memory behind its own gate, or was refused some there, may say nothing that would cause the next step. */
+	return opened || refused ? now_ns : wakeup;
+}
+
+uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
+{
+	const struct td_policy_options options = {
+		.enabled = node->options.enabled,
+		.quantum_ns = node->options.quantum_ns,
+		.quantum_min_ns = node->options.quantum_min_ns,
+		.swap_share_ppm = node->options.swap_share_ppm,
+		.window_ns = node->options.window_ns,
+		.swap_share_long_ppm = node->options.swap_share_long_ppm,
+		.quantum_long_ns = node->options.quantum_long_ns,
+	};
+	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
+	struct td_view view;
+	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out, stopped, tenants;
+
+	if (now_ns < node->settle_ns)
+		return node->settle_ns;
+	wakeup = expire_drains(node, now_ns);
+	stopped = td_stopped_step(node, now_ns);
+	wakeup = stopped < wakeup ? stopped : wakeup;
+	shortages = td_capacity_step(node, now_ns);
+	wakeup = shortages < wakeup ? shortages : wakeup;
+	host = td_host_step(node, now_ns);
+	wakeup = host < wakeup ? host : wakeup;
+	imports = td_overhead_step(node, now_ns);
+	wakeup = imports < wakeup ? imports : wakeup;
+	td_quota_gather(node);
+	tenants = td_tenant_step(node, now_ns);
+	wakeup = tenants < wakeup ? tenants : wakeup;
+	kept_out = td_soft_wait(node, now_ns);
+	wakeup = kept_out < wakeup ? kept_out : wakeup;
+	td_soft_gather(node);
+	alone = td_node_step_alone(node, now_ns);
+	wakeup = alone < wakeup ? alone : wakeup;
+	show_others(node);
+	fill_view(node, &view, now_ns);
+	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
+	exchanges = execute(node, now_ns);
+	td_quota_check(node);
+	wakeup = exchanges < wakeup ? exchanges : wakeup;
+	needs = td_need_deadline_ns(node, now_ns);
+	wakeup = needs < wakeup ? needs : wakeup;
+	return plan.next_wakeup_ns < wakeup ? plan.next_wakeup_ns : wakeup;
+}

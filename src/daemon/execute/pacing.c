@@ -1,0 +1,78 @@
+/* What a process is told beside its gate word, and what it says of its work: the pages' fields. */
+#include "base/time.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+
+static bool uses_gpu_of(const struct td_process *a, const struct td_process *b)
+{
+	struct td_list *i, *j;
+
+	td_list_for_each (i, &a->clients)
+		td_list_for_each (j, &b->clients)
+			if (td_container_of(i, struct td_client, of_process)->gpu ==
+				td_container_of(j, struct td_client, of_process)->gpu)
+				return true;
+	return false;
+}
+
+/* Only who has a duty wants to know, and that there are any is enough. */
+static bool has_rivals(const struct td_node *node, const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *other = td_container_of(it, struct td_process, of_node);
+
+		if (other != process && !other->stop.is && other->phase != TD_PHASE_CLOSED && other->wants &&
+			uses_gpu_of(process, other))
+			return true;
+	}
+	return false;
+}
+
+/* The plan's, and no more than what the job was given by hand. */
+struct td_pacing td_node_pacing(
+	const struct td_node *node, const struct td_process *process, const struct td_grant *grant)
+{
+	struct td_pacing pacing = {.window_ns = grant->window_ns,
+		.duty_ppm = grant->duty_ppm,
+		.steps = grant->steps,
+		.long_ns = grant->long_ns,
+		.long_every_ns = grant->long_every_ns,
+		.hold_new = grant->hold_new,
+		.detect = grant->steps && !(process->steps.count && !process->steps.unit)};
+	uint32_t cap = process->job->settings.duty_ppm;
+
+	/* Of pauses a library that does not know of them has all, as has one with a cap of its own, up to that. */
+	if (grant->pause_until_ns && (cap || process->abi < TD_PAGES_ABI_PAUSES)) {
+		pacing.duty_ppm = 0;
+	} else {
+		pacing.pause_until_ns = grant->pause_until_ns;
+		pacing.sharers = grant->sharers;
+	}
+	if (cap && (!pacing.duty_ppm || cap < pacing.duty_ppm))
+		pacing.duty_ppm = cap;
+	if (pacing.duty_ppm >= TD_PPM)
+		pacing.duty_ppm = 0;
+	if (pacing.duty_ppm) {
+		pacing.rivals = process->shares_moments     ? TD_RIVALS_YIELD
+				: has_rivals(node, process) ? TD_RIVALS
+							    : 0;
+		pacing.hold = process->hold;
+		pacing.alone = process->alone;
+	}
+	return pacing;
+}
+
+uint32_t td_process_fresh(const struct td_process *process, uint32_t *ret_tries)
+{
+	uint32_t fresh;
+
+	*ret_tries = 0;
+	if (process->abi < TD_PAGES_ABI_TRIALS || !process->meter)
+		return 0;
+	fresh = atomic_load(&process->meter->fresh);
+	*ret_tries = fresh >> TD_FRESH_TRIES_SHIFT;
+	return TD_FRESH_TOLD | (fresh & TD_FRESH_BIT_WAITS ? TD_FRESH_WAITS : 0) |
+	       (fresh & TD_FRESH_BIT_IN_FLIGHT ? TD_FRESH_IN_FLIGHT : 0);
+}

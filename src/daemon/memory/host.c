@@ -1,0 +1,266 @@
+/* See host.h. */
+#include "daemon/memory/host.h"
+
+#include "base/time.h"
+#include "daemon/model/node.h"
+#include "proto/words.h"
+
+/* How long a process that does not answer is waited for. */
+#define PATIENCE_NS TD_NS_PER_S
+
+static uint64_t max_bytes(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static struct td_process *process_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_process, of_node);
+}
+
+void td_host_init(struct td_host_part *part)
+{
+	*part = (struct td_host_part){.holding.told = TD_UNBOUNDED};
+}
+
+static uint64_t min_bytes(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Whatever a process says, no more than this can be on the host; of that, what it has reported there. */
+static uint64_t demanded(const struct td_process *process, uint64_t *ret_host_bytes)
+{
+	uint64_t bytes = 0, host_bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		bytes += client->total.used;
+		host_bytes += client->host_bytes;
+	}
+	if (ret_host_bytes)
+		*ret_host_bytes = host_bytes;
+	return bytes;
+}
+
+static uint64_t uses(const struct td_process *process)
+{
+	uint64_t host_bytes, most = demanded(process, &host_bytes);
+
+	/* What the driver pages is in no arena. */
+	if (process->backend != TD_BACKEND_SWAP)
+		return 0;
+	/* A library from before this does not say. */
+	return process->host.speaks ? min_bytes(process->host.used_bytes, most) : host_bytes;
+}
+
+static uint64_t wants(const struct td_process *process)
+{
+	return min_bytes(max_bytes(process->host.wanted_bytes, process->host.used_bytes),
+		demanded(process, NULL));
+}
+
+/* What cannot be called back. */
+static uint64_t keeps(const struct td_process *process)
+{
+	return max_bytes(uses(process), min_bytes(wants(process), process->host.holding.told));
+}
+
+static bool is_short(const struct td_process *process)
+{
+	return wants(process) > process->host.holding.told;
+}
+
+/* It had no bound, and has not said yet what it took then; or what it says is more than what it has reported so far. */
+static bool is_in_doubt(const struct td_process *process)
+{
+	const struct td_host_part *part = &process->host;
+	bool heard = part->speaks && (int32_t)(part->holding.acked - part->bound_seq) >= 0;
+
+	return part->holding.told != TD_UNBOUNDED &&
+	       (!heard || part->used_bytes > demanded(process, NULL));
+}
+
+/* Until when nothing is granted, since what others have is not known; 0: it is. */
+static uint64_t doubt_ns(const struct td_node *node, uint64_t now_ns)
+{
+	/* They come back from a daemon that is gone. */
+	uint64_t until = node->settle_ns ? node->settle_ns + PATIENCE_NS : 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = process_at(it);
+
+		if (is_in_doubt(process))
+			until = max_bytes(until, process->host.bound_ns + PATIENCE_NS);
+	}
+	return until > now_ns ? until : 0;
+}
+
+/* A step's. */
+struct step {
+	struct td_node *node;
+	struct td_account account;
+	uint64_t doubt_ns, now_ns, wakeup_ns;
+};
+
+static void tell(struct step *step, struct td_process *process, uint64_t bytes, bool lacks)
+{
+	struct td_host_part *part = &process->host;
+	struct td_msg msg = {.type = TD_MSG_TYPE_host};
+
+	part->lacks = lacks;
+	td_account_tell(&step->account, &part->holding, bytes, part->holding.seq + 1);
+	msg.host.seq = part->holding.seq;
+	msg.host.bytes = bytes;
+	msg.host.others_lack = lacks;
+	msg.host.ticket = part->answered_ticket;
+	step->node->io.send(process->peer, &msg);
+}
+
+void td_host_need(struct td_process *process, const struct td_msg_host_need *msg, uint64_t now_ns)
+{
+	struct td_host_part *part = &process->host;
+
+	part->speaks = true;
+	part->used_bytes = msg->used_bytes;
+	part->wanted_bytes = msg->wanted_bytes;
+	td_holding_used(&part->holding, uses(process), msg->seq);
+	if (msg->ticket != part->ticket)
+		part->asked_ns = now_ns;
+	part->ticket = msg->ticket;
+}
+
+/* Of the others' grants, what they do not need. True: some of them have yet to say what they have. */
+static bool call_back(struct step *step, const struct td_process *lacking)
+{
+	bool outstanding = false;
+	struct td_list *it;
+
+	td_list_for_each (it, &step->node->processes) {
+		struct td_process *process = process_at(it);
+		struct td_host_part *part = &process->host;
+
+		if (process == lacking || !part->speaks || is_short(process) || process->stop.is)
+			continue;
+		if (part->holding.told > keeps(process) || !part->lacks)
+			tell(step, process, keeps(process), true);
+		outstanding |= !td_holding_is_heard(&part->holding);
+	}
+	return outstanding;
+}
+
+static void answer(struct step *step, struct td_process *process, uint64_t bytes)
+{
+	process->host.answered_ticket = process->host.ticket;
+	process->host.asked_ns = 0;
+	tell(step, process, bytes, process->host.lacks);
+}
+
+/* Its question is put off, until then or for as long as anybody is waited for. */
+static bool put_off(struct step *step, const struct td_host_part *part, uint64_t until_ns)
+{
+	uint64_t at = part->asked_ns ? min_bytes(until_ns, part->asked_ns + PATIENCE_NS) : until_ns;
+
+	if (at <= step->now_ns)
+		return false;
+	step->wakeup_ns = min_bytes(step->wakeup_ns, at);
+	return true;
+}
+
+/* True: it lacks some. */
+static bool serve(struct step *step, struct td_process *process)
+{
+	struct td_host_part *part = &process->host;
+	uint64_t left, own, most, bytes;
+
+	if (!is_short(process)) {
+		if (part->asked_ns)
+			answer(step, process, part->holding.told);
+		return false;
+	}
+	if (put_off(step, part, step->doubt_ns))
+		return true;
+	left = td_account_left(&step->account);
+	own = td_holding_charge(&part->holding);
+	most = max_bytes(part->holding.told, own > UINT64_MAX - left ? own : own + left);
+	bytes = min_bytes(wants(process), most);
+	if (bytes == wants(process)) {
+		answer(step, process, bytes);
+		return false;
+	}
+	if (call_back(step, process) && part->asked_ns && put_off(step, part, UINT64_MAX))
+		return true;
+	if (part->asked_ns || bytes > part->holding.told)
+		answer(step, process, bytes);
+	return true;
+}
+
+static void release(struct step *step)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &step->node->processes) {
+		struct td_process *process = process_at(it);
+
+		if (process->host.lacks)
+			tell(step, process, process->host.holding.told, false);
+	}
+}
+
+static void bound(struct step *step, struct td_process *process)
+{
+	struct td_host_part *part = &process->host;
+
+	part->wanted_bytes = 0; /* of another time */
+	part->bound_ns = step->now_ns;
+	part->bound_seq = part->holding.seq + 1;
+	tell(step, process, part->speaks ? uses(process) : 0, false);
+}
+
+/* What each of them has by now; and who gets a bound, or has none any more. */
+static void begin(struct step *step)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &step->node->processes) {
+		struct td_process *process = process_at(it);
+		struct td_holding *holding = &process->host.holding;
+		bool bounded = holding->told != TD_UNBOUNDED;
+
+		holding->used = uses(process);
+		td_account_add(&step->account, holding);
+		/* What a foreign one says is not heard. */
+		if (process->backend != TD_BACKEND_SWAP ||
+			bounded == (step->account.limit != TD_UNBOUNDED && !process->foreign))
+			continue;
+		process->host.answered_ticket = process->host.ticket;
+		if (bounded)
+			tell(step, process, TD_UNBOUNDED, false);
+		else
+			bound(step, process);
+	}
+}
+
+uint64_t td_host_step(struct td_node *node, uint64_t now_ns)
+{
+	struct step step = {.node = node,
+		.account.limit = td_options_host(&node->options),
+		.now_ns = now_ns,
+		.wakeup_ns = TD_NEVER};
+	bool lacks = false;
+	struct td_list *it;
+
+	begin(&step);
+	if (step.account.limit == TD_UNBOUNDED)
+		return TD_NEVER;
+	step.doubt_ns = doubt_ns(node, now_ns);
+	td_list_for_each (it, &node->processes)
+		if (process_at(it)->backend == TD_BACKEND_SWAP)
+			lacks |= serve(&step, process_at(it));
+	if (!lacks)
+		release(&step);
+	return step.wakeup_ns;
+}

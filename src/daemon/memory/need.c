@@ -1,0 +1,300 @@
+/* See need.h. */
+#include "daemon/memory/need.h"
+
+#include "base/time.h"
+#include "daemon/memory/capacity.h"
+#include "daemon/memory/quota.h"
+#include "daemon/memory/soft.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+#include "proto/words.h"
+
+static struct td_client *client_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_client, of_node);
+}
+
+/*
+ * So long others' memory may take to find a place on the host; who holds that may be waiting for the one that asks. In all: a program that asks again, having
+ * emptied its caches, is not to wait again.
+ */
+static uint64_t stranded_deadline_ns(const struct td_node *node, const struct td_client *needing)
+{
+	return needing->stranded_since_ns + node->options.memory_patience_ns;
+}
+
+static enum td_soft_place place_of(
+	const struct td_node *node, const struct td_client *client, uint64_t now_ns)
+{
+	enum td_soft_place place = td_soft_place(node, client);
+	bool waits_not = client->need_refuses || client->asked == TD_ASKED_UNIFIED,
+	     is_given_up = waits_not || now_ns >= stranded_deadline_ns(node, client);
+
+	if (place == TD_SOFT_KEPT_OUT && waits_not)
+		return TD_SOFT_NO_PLACE;
+	return place == TD_SOFT_STRANDED && is_given_up ? TD_SOFT_NO_PLACE : place;
+}
+
+/*
+ * What it has, of what its limit is about. Where a part of it lies on the host that is what is on the device; but plans that it has not reported for may have let it bring the rest
+ * there.
+ */
+static uint64_t has_bytes(const struct td_client *client)
+{
+	uint64_t demanded = client->total.used;
+
+	if (client->spill_told != TD_SPILL_LIES)
+		return demanded;
+	if (td_holding_is_heard(&client->device) ||
+		client->device.believed <= client->device.used)
+		return client->device.used;
+	return client->device.believed < demanded ? client->device.believed : demanded;
+}
+
+/* What the driver pages may be larger than the GPU, or come where there is no room; not than the job's limit. */
+static uint8_t no_room(const struct td_client *client)
+{
+	bool is_within = td_client_has(client) + client->need_bytes <= td_quota_room(client);
+
+	return client->asked == TD_ASKED_UNIFIED && is_within ? TD_NEED_HOST : 0;
+}
+
+/* All that an answer goes by. */
+struct question {
+	const struct td_node *node;
+	const struct td_client *client;
+	enum td_quota_verdict quota;
+	enum td_soft_place place;
+	uint64_t has_bytes;
+};
+
+static bool has_failed(const struct question *q)
+{
+	return q->client->failed;
+}
+
+static bool waits_for_its_limit_alone(const struct question *q)
+{
+	return q->client->asked == TD_ASKED_UNIFIED && q->quota == TD_QUOTA_WAIT;
+}
+
+static bool has_no_place(const struct question *q)
+{
+	return q->quota == TD_QUOTA_REFUSED || q->place == TD_SOFT_NO_PLACE;
+}
+
+static bool waits_for_a_place(const struct question *q)
+{
+	return q->place == TD_SOFT_STRANDED || q->place == TD_SOFT_KEPT_OUT ||
+	       q->quota == TD_QUOTA_WAIT ||
+	       td_soft_demand(q->client) > q->node->gpus[q->client->gpu].capacity_bytes;
+}
+
+/* Its memory leaves the device, or is about to. */
+static bool is_away(const struct question *q)
+{
+	const struct td_process *process = q->client->process;
+
+	return process->backend != TD_BACKEND_PLAIN &&
+	       (process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_DRAINING);
+}
+
+static bool is_covered(const struct question *q)
+{
+	return q->client->device.told >= q->has_bytes + q->client->need_bytes && !is_away(q);
+}
+
+/* But for what its job has on the device and leaves for it while it asks: told to ask again when the gate is open, it would find that come back. */
+static bool can_come_later(const struct question *q)
+{
+	return is_away(q) &&
+	       !(q->client->asked != TD_ASKED_MOVES && q->client->soft_bytes != UINT64_MAX);
+}
+
+static bool has_a_part_on_the_host(const struct question *q)
+{
+	return td_soft_spills(q->client) && q->client->asked == TD_ASKED_MOVES &&
+	       q->has_bytes + q->client->need_bytes > q->client->grant.limit_bytes;
+}
+
+/* Nobody is to make room for it. */
+static bool has_room_made(const struct question *q)
+{
+	return q->client->process->backend == TD_BACKEND_MANAGED &&
+	       td_capacity_is_settled(q->node, q->client->gpu);
+}
+
+/* No turn of its own makes room. */
+static bool is_beyond_its_plan(const struct question *q)
+{
+	const struct td_client *client = q->client;
+
+	return client->process->backend == TD_BACKEND_PLAIN &&
+	       client->grant.limit_bytes < client->total.used + client->need_bytes &&
+	       !td_capacity_doubt(&q->node->gpus[client->gpu]);
+}
+
+enum verdict { WAITS, GRANTED, LATER, ON_HOST, NO_ROOM };
+
+/* The first that holds decides; where none does it waits. */
+static const struct {
+	bool (*holds)(const struct question *q);
+	enum verdict verdict;
+} rules[] = {
+	{has_failed, GRANTED}, /* the driver has its own answer */
+	{waits_for_its_limit_alone, WAITS},
+	{has_no_place, NO_ROOM},
+	{waits_for_a_place, WAITS},
+	{is_covered, GRANTED},
+	{can_come_later, LATER},
+	{has_a_part_on_the_host, ON_HOST},
+	{has_room_made, GRANTED},
+	{is_beyond_its_plan, NO_ROOM},
+};
+
+/* 0: it is refused. */
+static uint8_t granted_by(enum verdict verdict, const struct question *q)
+{
+	switch (verdict) {
+	case GRANTED: return 1;
+	case LATER: return TD_NEED_LATER;
+	case ON_HOST: return TD_NEED_HOST;
+	case NO_ROOM: return no_room(q->client);
+	case WAITS: break;
+	}
+	return 0;
+}
+
+static enum verdict judge(const struct question *q)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].holds(q))
+			return rules[i].verdict;
+	return WAITS;
+}
+
+/* Until its next MEMORY says so itself. */
+static void count_granted(struct td_client *client, uint8_t granted, bool pages)
+{
+	struct td_job *job = client->process->job;
+	struct td_account *account = &job->on[client->gpu].account;
+
+	if (pages) {
+		client->paged_bytes += client->need_bytes;
+		job->on[client->gpu].paged_bytes += client->need_bytes;
+		account->charged += client->need_bytes;
+		return;
+	}
+	td_account_used(account, &client->total, client->total.used + client->need_bytes,
+		client->total.acked);
+	job->on[client->gpu].demanded_bytes += client->need_bytes;
+	if (granted == TD_NEED_HOST)
+		client->host_bytes += client->need_bytes;
+}
+
+/* True: it is refused. An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
+static bool answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
+{
+	const struct td_process *process = client->process;
+	const struct question q = {node, client, td_quota_need(node, client, now_ns),
+		place_of(node, client, now_ns), has_bytes(client)};
+	enum verdict verdict = judge(&q);
+	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
+	uint64_t wanted = client->total.used + client->need_bytes; /* each is bounded */
+	uint64_t limit = client->device.told;
+	bool counts, pages;
+
+	if (verdict == WAITS)
+		return false;
+	msg.answer.granted = granted_by(verdict, &q);
+	counts = msg.answer.granted && !client->failed;
+	pages = client->asked == TD_ASKED_UNIFIED && msg.answer.granted == TD_NEED_HOST;
+	if (!msg.answer.granted)
+		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
+			client->need_bytes,
+			q.quota == TD_QUOTA_REFUSED && *process->job->settings.mem
+				? "beyond the job's limit"
+				: "out of memory");
+	client->needs = false;
+	if (counts)
+		count_granted(client, msg.answer.granted, pages);
+	if (counts && !pages && msg.answer.granted == TD_NEED_HOST)
+		limit = td_quota_plan(client, limit);
+	msg.answer.slot = client->slot;
+	msg.answer.ticket = client->need_ticket;
+	msg.answer.limit_bytes = limit;
+	node->io.send(process->peer, &msg);
+	/* A report that was on its way before the answer says less, and no limit covers it. Its job may get a limit meanwhile. */
+	if (counts && (pages || limit < wanted)) {
+		client->promised_bytes = client->need_bytes;
+		client->promised_paged = pages;
+		td_node_tell(node, client, limit);
+		client->promised_seq = client->device.seq;
+	}
+	return !msg.answer.granted;
+}
+
+/* Before one of a job is refused, the others say what they have by now. */
+static void ask_others(struct td_node *node, const struct td_client *needing, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	if (td_quota_need(node, needing, now_ns) == TD_QUOTA_FITS)
+		return;
+	td_list_for_each (it, &node->clients)
+		if (td_quota_is_stale(client_at(it), needing))
+			td_node_tell(node, client_at(it), client_at(it)->device.told);
+}
+
+/* Since when it is others' stranded memory that it waits for: from its first allocation that did, until there is one that does not. */
+static void note_stranded(const struct td_node *node, struct td_client *client, uint64_t now_ns)
+{
+	if (td_soft_place(node, client) != TD_SOFT_STRANDED)
+		client->stranded_since_ns = 0;
+	else if (!client->stranded_since_ns)
+		client->stranded_since_ns = now_ns;
+}
+
+/* One that is stopped is answered when it goes on: until then others may have the memory. */
+static bool waits(const struct td_client *client)
+{
+	return client->needs && !client->process->stop.is;
+}
+
+bool td_need_step(struct td_node *node, uint64_t now_ns)
+{
+	bool refused = false;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (waits(client_at(it)))
+			ask_others(node, client_at(it), now_ns);
+	td_list_for_each (it, &node->clients) {
+		if (!waits(client_at(it)))
+			continue;
+		note_stranded(node, client_at(it), now_ns);
+		refused |= answer_need(node, client_at(it), now_ns);
+	}
+	return refused;
+}
+
+uint64_t td_need_deadline_ns(const struct td_node *node, uint64_t now_ns)
+{
+	uint64_t at = TD_NEVER, until;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = client_at(it);
+
+		if (!waits(client))
+			continue;
+		if (td_quota_need(node, client, now_ns) == TD_QUOTA_WAIT)
+			until = td_quota_deadline_ns(client);
+		else if (place_of(node, client, now_ns) == TD_SOFT_STRANDED)
+			until = stranded_deadline_ns(node, client);
+		else
+			continue;
+		at = until < at ? until : at;
+	}
+	return at;
+}

@@ -1,0 +1,191 @@
+/* See overhead.h. */
+#include "daemon/memory/overhead.h"
+
+#include <string.h>
+
+#include "base/time.h"
+#include "daemon/memory/capacity.h"
+#include "daemon/memory/fixed.h"
+#include "daemon/memory/quota.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+
+/* A newcomer is looked at this often, and for so long: where NVML does not tell, it will not. */
+#define SOON_NS     (50 * TD_NS_PER_MS)
+#define PATIENCE_NS (2 * TD_NS_PER_S)
+/*
+ * More than this part of a device no process is believed to take beside its allocations: a context takes 0.3 to 0.5 GB of 8 to 192, its code as much again. What it
+ * has imported may come on top of that, if its maker has let go of it.
+ */
+#define MOST_PART 8
+
+static const struct td_nvml_use *find(const struct td_node *node, const struct td_client *client,
+	const struct td_nvml_gpu *gpus, const struct td_nvml_use *uses, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (uses[i].pid == (uint32_t)client->process->pid &&
+			!memcmp(gpus[uses[i].gpu].uuid, node->gpus[client->gpu].uuid, 16))
+			return &uses[i];
+	return NULL;
+}
+
+/* Does what the client has said hold by now, and will it until it says something else? */
+static bool is_still(const struct td_client *client)
+{
+	uint64_t limit = client->device.told, fixed = td_fixed_bytes(client);
+
+	if (!td_holding_is_heard(&client->device))
+		return false;
+	/* A part of a move acknowledges, too. */
+	return client->process->phase != TD_PHASE_CLOSED ||
+	       client->device.used <= (limit > fixed ? limit : fixed);
+}
+
+/* Whoever moves memory on one GPU does not report for the others meanwhile. */
+static bool all_still(const struct td_process *process)
+{
+	struct td_list *it;
+
+	if (process->phase != TD_PHASE_OPEN && process->phase != TD_PHASE_CLOSED)
+		return false;
+	td_list_for_each (it, &process->clients)
+		if (!is_still(td_container_of(it, struct td_client, of_process)))
+			return false;
+	return true;
+}
+
+static uint64_t min_bytes(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most_bytes)
+{
+	/* What NVML charges it with: not with unified memory, wherever that is (docs/decisions/0007). */
+	uint64_t charged = client->device.used - client->managed_bytes,
+		 bytes = used_bytes > charged ? used_bytes - charged : 0;
+	/* What was known of when the sample before was looked at: this one was taken after that. */
+	uint64_t imported = min_bytes(client->seen.next_imported_bytes, client->imported_bytes);
+
+	bytes = min_bytes(bytes, most_bytes);
+	if (client->seen.valid && client->seen.charged_bytes == charged) {
+		client->overhead_bytes = min_bytes(bytes, client->seen.overhead_bytes);
+		client->overhead_known = true;
+		client->overhead_imported_bytes = min_bytes(imported, client->seen.imported_bytes);
+	}
+	client->seen.valid = true;
+	client->seen.charged_bytes = charged;
+	client->seen.overhead_bytes = bytes;
+	client->seen.imported_bytes = imported;
+	client->seen.next_imported_bytes = client->imported_bytes;
+}
+
+void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
+	const struct td_nvml_use *uses, uint32_t count)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_nvml_use *use = find(node, client, gpus, uses, count);
+
+		if (use && all_still(client->process))
+			observe(client, use->bytes,
+				node->gpus[client->gpu].total_bytes / MOST_PART +
+					client->imported_bytes);
+		else
+			client->seen.valid = false;
+	}
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		td_capacity_update(node, i);
+}
+
+void td_overhead_doubt(struct td_client *client, uint64_t bytes)
+{
+	uint64_t known = client->overhead_imported_bytes;
+
+	known -= min_bytes(bytes, known);
+	client->overhead_imported_bytes = known;
+	client->seen.imported_bytes = min_bytes(client->seen.imported_bytes, known);
+	client->seen.next_imported_bytes = min_bytes(client->seen.next_imported_bytes, known);
+}
+
+void td_overhead_given_up(struct td_node *node, const struct td_client *by, uint64_t bytes)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client == by || client->gpu != by->gpu || !client->imported_bytes ||
+			client->process->uid != by->process->uid || !bytes)
+			continue;
+		td_overhead_doubt(client, bytes);
+		client->has_news = true;
+	}
+}
+
+/* Imports that no two samples have been about; NVML may not tell it, so not for ever. */
+static uint64_t unseen_bytes(const struct td_client *client, uint64_t now_ns)
+{
+	return client->imported_bytes > client->overhead_imported_bytes &&
+			       now_ns < client->imported_ns + PATIENCE_NS
+		       ? client->imported_bytes - client->overhead_imported_bytes
+		       : 0;
+}
+
+static bool has_news(const struct td_client *client, uint64_t now_ns)
+{
+	return (!client->overhead_known && now_ns < client->attached_ns + PATIENCE_NS) ||
+	       unseen_bytes(client, now_ns);
+}
+
+/* Somebody of its job has waited for as long as anybody does. */
+static bool is_overdue(const struct td_node *node, const struct td_client *client, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *other = td_container_of(it, struct td_client, of_node);
+
+		if (other->needs && other->process->job == client->process->job &&
+			other->gpu == client->gpu && now_ns >= td_quota_deadline_ns(other))
+			return true;
+	}
+	return false;
+}
+
+uint64_t td_overhead_step(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER, until;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		client->imported_ns = client->has_news ? now_ns : client->imported_ns;
+		client->has_news = false;
+		client->unseen_bytes = unseen_bytes(client, now_ns);
+		if (!client->unseen_bytes)
+			continue;
+		if (is_overdue(node, client, now_ns))
+			client->unseen_bytes = 0;
+		until = client->imported_ns + PATIENCE_NS;
+		wakeup = min_bytes(until, wakeup);
+	}
+	return wakeup;
+}
+
+uint64_t td_overhead_wants_ns(const struct td_node *node, uint64_t sampled_ns, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		const struct td_job_settings *settings = &client->process->job->settings;
+
+		if ((*settings->mem || *settings->mem_soft) && has_news(client, now_ns))
+			return sampled_ns + SOON_NS;
+	}
+	return TD_NEVER;
+}

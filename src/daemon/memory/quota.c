@@ -1,0 +1,309 @@
+/* Hard memory limits of jobs; see quota.h. */
+#include "daemon/memory/quota.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "base/time.h"
+#include "daemon/memory/capacity.h"
+#include "daemon/memory/fixed.h"
+#include "daemon/memory/soft.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+#include "proto/words.h"
+
+#define PATIENCE_NS TD_NS_PER_S
+/* Of what a job has left, the part that its processes hold in advance together. */
+#define ADVANCE_PART 2
+
+static uint64_t sub(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t max_bytes(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t min_bytes(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t td_quota_bytes(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	uint64_t bytes;
+
+	if (!*job->settings.mem ||
+		td_parse_size(job->settings.mem,
+			td_options_capacity(&node->options, gpu->total_bytes), &bytes, NULL))
+		return UINT64_MAX;
+	return bytes;
+}
+
+uint64_t td_quota_overhead(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	return td_quota_bytes(node, job, gpu) <= gpu->capacity_bytes
+		       ? job->on[gpu - node->gpus].overhead_bytes
+		       : 0;
+}
+
+/* For what they allocate: what else they take comes off it. */
+static uint64_t limit_of(const struct td_node *node, const struct td_job *job, uint32_t gpu)
+{
+	uint64_t limit = td_quota_bytes(node, job, &node->gpus[gpu]);
+
+	return limit == UINT64_MAX ? limit
+				   : sub(limit, job->on[gpu].overhead_bytes +
+							job->on[gpu].unseen_bytes);
+}
+
+/* What it has, or will have with its next plan, beside what its limit is about. */
+static uint64_t beside(const struct td_client *client)
+{
+	uint64_t lies = client->process->phase == TD_PHASE_OPEN && td_soft_spills(client)
+				? client->host_bytes
+				: 0;
+
+	return lies + client->paged_bytes;
+}
+
+uint64_t td_quota_total(const struct td_client *client)
+{
+	return client->device.told + (client->spill_told == TD_SPILL_LIES ? client->host_bytes : 0);
+}
+
+uint64_t td_quota_charge(const struct td_client *client)
+{
+	return td_holding_charge(&client->total) + client->paged_bytes;
+}
+
+uint64_t td_quota_stays(const struct td_client *client)
+{
+	if (client->failed)
+		return client->device.used;
+	if (client->process->stop.is)
+		return td_client_charge(client);
+	return client->process->backend == TD_BACKEND_PLAIN ? client->total.used
+							    : td_fixed_bytes(client);
+}
+
+/* Of that, what could leave if the host had a place for it. */
+static uint64_t stranded_bytes(const struct td_client *client)
+{
+	return client->failed || client->process->stop.is ||
+			       client->process->backend == TD_BACKEND_PLAIN
+		       ? 0
+		       : min_bytes(client->stranded_bytes, td_fixed_bytes(client));
+}
+
+/* Who is still waiting to be let in waits for all of its memory; who is in already can only be spread. */
+static bool is_in(const struct td_client *client)
+{
+	bool has_begun = client->total.used || client->process->wants;
+
+	return (client->process->phase == TD_PHASE_OPEN && has_begun) ||
+	       client->process->phase == TD_PHASE_DRAINING || client->process->exchanges ||
+	       client->spilled_bytes;
+}
+
+static bool asks(const struct td_client *client)
+{
+	return !client->failed && !client->process->stop.is && (client->needs || client->process->wants ||
+					  client->process->phase == TD_PHASE_FILLING);
+}
+
+void td_quota_gather(struct td_node *node)
+{
+	struct td_list *it;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		node->gpus[i].stays_bytes = node->gpus[i].stranded_bytes = 0;
+		node->gpus[i].account =
+			(struct td_account){.limit = node->gpus[i].capacity_bytes};
+	}
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		memset(job->on, 0, node->gpu_count * sizeof(job->on[0]));
+		job->asks = false;
+	}
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+		struct td_job *job = client->process->job;
+
+		job->on[client->gpu].demanded_bytes += client->total.used;
+		job->on[client->gpu].paged_bytes += client->paged_bytes;
+		td_account_add(&job->on[client->gpu].account, &client->total);
+		job->on[client->gpu].account.charged += client->paged_bytes;
+		td_account_add(&node->gpus[client->gpu].account, &client->device);
+		job->on[client->gpu].overhead_bytes += client->overhead_bytes;
+		job->on[client->gpu].unseen_bytes += client->unseen_bytes;
+		job->on[client->gpu].clients++;
+		job->on[client->gpu].needs += client->needs;
+		job->on[client->gpu].needed_bytes += client->needs ? client->need_bytes : 0;
+		job->on[client->gpu].stays_bytes += td_quota_stays(client);
+		job->on[client->gpu].is_in |= is_in(client);
+		job->asks |= asks(client);
+		node->gpus[client->gpu].stays_bytes += td_quota_stays(client);
+		job->on[client->gpu].stranded_bytes += stranded_bytes(client);
+		node->gpus[client->gpu].stranded_bytes += stranded_bytes(client);
+	}
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		for (uint32_t i = 0; i < node->gpu_count; i++)
+			job->on[i].account.limit =
+				job->on[i].clients ? limit_of(node, job, i) : TD_UNBOUNDED;
+	}
+}
+
+#ifndef NDEBUG
+static void check_job(const struct td_node *node, const struct td_job *job, uint64_t *charged)
+{
+	uint64_t in_job[TD_GPU_MAX] = {0};
+	struct td_list *it, *of;
+
+	td_list_for_each (it, &job->members)
+		td_list_for_each (of, &td_container_of(it, struct td_process, of_job)->clients) {
+			const struct td_client *client =
+				td_container_of(of, struct td_client, of_process);
+
+			in_job[client->gpu] += td_quota_charge(client);
+			charged[client->gpu] += td_client_charge(client);
+		}
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		assert(job->on[i].account.charged == in_job[i]);
+}
+
+#endif
+
+void td_quota_check(const struct td_node *node)
+{
+#ifdef NDEBUG
+	(void)node;
+#else
+	uint64_t charged[TD_GPU_MAX] = {0};
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs)
+		check_job(node, td_container_of(it, struct td_job, of_node), charged);
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		assert(node->gpus[i].account.charged == charged[i]);
+#endif
+}
+
+/* What was promised may be in its last report already: for a while that counts twice, and it is not to have as much again. */
+static uint64_t has_surely(const struct td_client *client)
+{
+	return sub(td_client_has(client), client->promised_bytes);
+}
+
+uint64_t td_quota_room(const struct td_client *client)
+{
+	const struct td_account *account = &client->process->job->on[client->gpu].account;
+	uint64_t room = td_account_room(account, &client->total);
+
+	/* What it has already is its own: a limit that was lowered takes nothing away. */
+	return room == TD_UNBOUNDED ? room : max_bytes(room + client->paged_bytes, has_surely(client));
+}
+
+/* All that it may have, wherever that is. */
+static uint64_t part_of(const struct td_client *client)
+{
+	const struct td_job *job = client->process->job;
+	uint64_t limit = job->on[client->gpu].account.limit, demanded = td_client_has(client), advance,
+		 has = client->device.told + beside(client);
+
+	if (limit == UINT64_MAX)
+		return limit;
+	if (job->on[client->gpu].clients == 1)
+		return max_bytes(limit, demanded);
+	if (client->needs)
+		demanded += client->need_bytes;
+	if (job->on[client->gpu].needs)
+		return demanded;
+	advance =
+		sub(limit, job->on[client->gpu].demanded_bytes + job->on[client->gpu].paged_bytes) /
+		(ADVANCE_PART * job->on[client->gpu].clients);
+	/* What it has already is not changed for little. */
+	if (has >= demanded + advance / 2 && has <= demanded + 2 * advance)
+		return has;
+	return demanded + advance;
+}
+
+uint64_t td_quota_limit(const struct td_client *client)
+{
+	return sub(td_quota_room(client), beside(client));
+}
+
+uint64_t td_quota_plan(const struct td_client *client, uint64_t planned_bytes)
+{
+	uint64_t bytes = sub(part_of(client), beside(client));
+
+	/* What it was told to be all is from now on only what is on the device: that can be more in all although it is less. */
+	if (beside(client))
+		bytes = min_bytes(bytes, td_quota_limit(client));
+	return min_bytes(planned_bytes, bytes);
+}
+
+bool td_quota_is_stale(const struct td_client *client, const struct td_client *needing)
+{
+	return client != needing && client->process->job == needing->process->job &&
+	       client->gpu == needing->gpu && !client->process->failed &&
+	       !client->process->stop.is && client->device.seq <= needing->need_seq;
+}
+
+static bool somebody_is_asked(const struct td_node *node, const struct td_client *needing)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client == needing || client->process->job != needing->process->job ||
+			client->gpu != needing->gpu || client->process->failed ||
+			client->process->stop.is)
+			continue;
+		if (client->device.seq <= needing->need_seq || !td_holding_is_heard(&client->device))
+			return true;
+	}
+	return false;
+}
+
+bool td_quota_exceeds_gpu(const struct td_node *node, const struct td_client *client)
+{
+	const struct td_gpu *gpu = &node->gpus[client->gpu];
+	const struct td_job *job = client->process->job;
+
+	return td_soft_bytes(node, job, gpu) == UINT64_MAX &&
+	       job->on[client->gpu].demanded_bytes + (client->needs ? client->need_bytes : 0) >
+		       gpu->capacity_bytes + td_capacity_doubt(gpu);
+}
+
+uint64_t td_quota_deadline_ns(const struct td_client *needing)
+{
+	return needing->need_since_ns + PATIENCE_NS;
+}
+
+enum td_quota_verdict td_quota_need(
+	const struct td_node *node, const struct td_client *client, uint64_t now_ns)
+{
+	uint64_t wanted = td_client_has(client) + client->need_bytes,
+		 limit = client->process->job->on[client->gpu].account.limit,
+		 unseen = client->process->job->on[client->gpu].unseen_bytes;
+
+	if (wanted <= td_quota_room(client) && !td_quota_exceeds_gpu(node, client))
+		return TD_QUOTA_FITS;
+	/* It may be somebody else's: that is known soon, and not waited for beyond the deadline (overhead.h). */
+	if (unseen && wanted <= limit + unseen)
+		return TD_QUOTA_WAIT;
+	if (wanted > limit || !somebody_is_asked(node, client) ||
+		now_ns >= td_quota_deadline_ns(client))
+		return TD_QUOTA_REFUSED;
+	return TD_QUOTA_WAIT;
+}

@@ -1,0 +1,474 @@
+/* See soft.h. */
+#include "daemon/memory/soft.h"
+
+#include "base/parse.h"
+#include "daemon/memory/capacity.h"
+#include "daemon/memory/fixed.h"
+#include "daemon/memory/quota.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+#include "proto/words.h"
+
+/* For less than this part of a GPU nobody is drained. */
+#define WORTH_PART 64
+/* A drain for room that was in vain is tried again after two seconds, then after twice as long each time, up to this power of two. */
+#define VAIN_MAX 5
+/* The shortest that a program is waited for. */
+#define ASK_LEAST_NS 100000000ull
+/* Steps that it is waited for, once it has said that it knows of it. */
+#define ASK_STEPS 2
+
+static struct td_client *client_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_client, of_node);
+}
+
+static uint64_t min_bytes(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t max_bytes(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+uint64_t td_soft_bytes(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	uint64_t bytes;
+
+	if (!*job->settings.mem_soft ||
+		td_parse_size(job->settings.mem_soft,
+			td_options_capacity(&node->options, gpu->total_bytes), &bytes, NULL))
+		return UINT64_MAX;
+	return bytes;
+}
+
+uint64_t td_soft_there(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	uint64_t there = gpu->capacity_bytes + td_capacity_doubt(gpu),
+		 others = gpu->stays_bytes - job->on[gpu - node->gpus].stays_bytes;
+
+	return job->on[gpu - node->gpus].is_in ? there - min_bytes(there, others) : there;
+}
+
+/* What is asked for beyond the GPU's size is refused. */
+static bool is_too_much(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	uint64_t demanded = job->on[gpu - node->gpus].demanded_bytes,
+		 wanted = demanded + job->on[gpu - node->gpus].needed_bytes,
+		 there = td_soft_there(node, job, gpu);
+
+	return demanded > there ||
+	       (wanted > there && wanted <= gpu->capacity_bytes + td_capacity_doubt(gpu));
+}
+
+/*
+ * A job that has more than there is for it runs with what is too much on the host: others have memory there that cannot leave, contexts came later, or
+ * somebody without tandem took the room. Nobody is moved for a shortage that may pass.
+ */
+static uint64_t device_bytes(
+	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
+{
+	uint64_t limit = td_soft_bytes(node, job, gpu);
+
+	if (limit != UINT64_MAX)
+		limit -= min_bytes(limit, job->on[gpu - node->gpus].overhead_bytes);
+	return is_too_much(node, job, gpu) ? min_bytes(limit, td_soft_there(node, job, gpu))
+					   : limit;
+}
+
+/* What has no room is the driver's concern; no soft limit can be held. */
+static bool pages_itself(const struct td_client *client)
+{
+	return client->process->backend == TD_BACKEND_MANAGED;
+}
+
+static uint64_t demanded(const struct td_client *client)
+{
+	return client->total.used + (client->needs ? client->need_bytes : 0);
+}
+
+/* Asked for, and it has to be on the device. */
+static uint64_t fixed_need(const struct td_client *client)
+{
+	return client->needs && client->asked != TD_ASKED_MOVES ? client->need_bytes : 0;
+}
+
+/* What cannot be anywhere else. */
+static uint64_t fixed(const struct td_client *client)
+{
+	return min_bytes(td_fixed_bytes(client) + fixed_need(client), demanded(client));
+}
+
+/* Takes up to `bytes` of what the job has left on that GPU; the client's own part grows by as much. */
+static void take(struct td_client *client, uint64_t bytes)
+{
+	uint64_t *left = &client->process->job->on[client->gpu].soft_left_bytes;
+
+	bytes = min_bytes(bytes, *left);
+	*left -= bytes;
+	client->soft_bytes += bytes;
+}
+
+/* The same until its part is so much, and not more than it demands. */
+static void take_up_to(struct td_client *client, uint64_t bytes)
+{
+	bytes = min_bytes(bytes, demanded(client));
+	take(client, bytes - min_bytes(bytes, client->soft_bytes));
+}
+
+/* Has it no room on one of its GPUs for all that it has and asks for, for what others have there that cannot leave? */
+static bool is_kept_out(const struct td_node *node, const struct td_job *job)
+{
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		const struct td_gpu *gpu = &node->gpus[i];
+		uint64_t there = gpu->capacity_bytes + td_capacity_doubt(gpu),
+			 others = gpu->stays_bytes - job->on[i].stays_bytes,
+			 wanted = min_bytes(job->on[i].demanded_bytes + job->on[i].needed_bytes,
+				 td_soft_bytes(node, job, gpu));
+
+		if (job->on[i].clients && others && others + min_bytes(wanted, there) > there)
+			return true;
+	}
+	return false;
+}
+
+static bool is_let_in(const struct td_job *job)
+{
+	for (uint32_t i = 0; i < TD_GPU_MAX; i++)
+		if (job->on[i].is_in)
+			return true;
+	return false;
+}
+
+uint64_t td_soft_wait(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER, until;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		if (is_let_in(job))
+			job->kept_out_since_ns = 0;
+		if (is_let_in(job) || !job->asks || job->settings.paused)
+			continue;
+		if (!is_kept_out(node, job))
+			job->kept_out_since_ns = 0;
+		else if (!job->kept_out_since_ns)
+			job->kept_out_since_ns = now_ns;
+		if (!job->kept_out_since_ns)
+			continue;
+		until = job->kept_out_since_ns + node->options.memory_patience_ns;
+		for (uint32_t i = 0; i < node->gpu_count && until <= now_ns; i++)
+			job->on[i].is_in = true;
+		if (until > now_ns)
+			wakeup = min_bytes(wakeup, until);
+	}
+	return wakeup;
+}
+
+void td_soft_gather(struct td_node *node)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		struct td_job *job = client->process->job;
+
+		client->soft_bytes = 0;
+		job->on[client->gpu].soft_left_bytes =
+			device_bytes(node, job, &node->gpus[client->gpu]);
+	}
+	/* What cannot be elsewhere comes off first, whoever has it: else the parts of the others would be as much too large together. */
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+
+		take(client, client->spills ? fixed(client) : demanded(client));
+	}
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+
+		if (client->spills)
+			take_up_to(client, max_bytes(client->device.used, client->device.told));
+	}
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		const struct td_job *job = client->process->job;
+		uint64_t limit = device_bytes(node, job, &node->gpus[client->gpu]);
+
+		if (pages_itself(client) && is_too_much(node, job, &node->gpus[client->gpu]))
+			limit = td_soft_there(node, job, &node->gpus[client->gpu]);
+		else if (!client->spills)
+			limit = UINT64_MAX;
+		if (limit == UINT64_MAX) {
+			client->soft_bytes = UINT64_MAX;
+			continue;
+		}
+		/* One that is alone need not ask for what there is. */
+		if (job->on[client->gpu].clients == 1)
+			client->soft_bytes = limit;
+		else
+			take_up_to(client, demanded(client));
+		client->soft_bytes = max_bytes(client->soft_bytes, fixed(client));
+	}
+}
+
+uint64_t td_soft_demand(const struct td_client *client)
+{
+	return min_bytes(demanded(client), client->soft_bytes);
+}
+
+bool td_soft_spills(const struct td_client *client)
+{
+	return client->spills && client->soft_bytes < demanded(client);
+}
+
+/* It has to be on the device, where only what others have that can leave makes room. */
+static bool needs_device(const struct td_client *client)
+{
+	return client->asked != TD_ASKED_MOVES || !client->spills;
+}
+
+/* Beside what its job has there that cannot leave. */
+static bool need_fits(const struct td_client *client, uint64_t there)
+{
+	const struct td_job *job = client->process->job;
+	uint64_t has = client->spills || pages_itself(client) ? job->on[client->gpu].stays_bytes
+							      : job->on[client->gpu].demanded_bytes;
+
+	return has + client->need_bytes <= there;
+}
+
+/* Does it fit into what there is? A job that waits to be let in waits for all of its memory. */
+static bool has_room(const struct td_client *client, uint64_t there)
+{
+	/* What the driver pages of it need not be there. */
+	if (td_soft_demand(client) > there && !pages_itself(client))
+		return false;
+	return !client->process->job->on[client->gpu].is_in || !needs_device(client) ||
+	       need_fits(client, there);
+}
+
+static bool goes_before(const struct td_client *a, const struct td_client *b)
+{
+	enum td_class class = a->process->job->settings.class,
+		      other = b->process->job->settings.class;
+
+	return class != other ? class < other : a->id < b->id;
+}
+
+/* Gives back nothing before it is let in, and is not refused for the one that asks. */
+static bool outwaits(const struct td_client *client, const struct td_client *asking)
+{
+	const struct td_process *process = client->process;
+
+	if (process->phase != TD_PHASE_CLOSED || process->job->settings.paused || client->failed)
+		return false;
+	return client->needs ? goes_before(client, asking) : process->wants;
+}
+
+/*
+ * Who has memory that cannot leave, and waits to be let in with what it asks for, may wait for another one that has such memory and waits for just that. One of them is
+ * refused: the less protected, then the later.
+ */
+static bool is_deadlocked(const struct td_node *node, const struct td_client *client)
+{
+	const struct td_job *job = client->process->job;
+	uint64_t there = node->gpus[client->gpu].capacity_bytes +
+			 td_capacity_doubt(&node->gpus[client->gpu]);
+	struct td_list *it;
+
+	if (job->on[client->gpu].is_in || !job->on[client->gpu].stays_bytes ||
+		!needs_device(client))
+		return false;
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *other = client_at(it);
+
+		if (other->gpu == client->gpu && other->process->job != job &&
+			outwaits(other, client))
+			there -= min_bytes(there, td_quota_stays(other));
+	}
+	return !need_fits(client, there);
+}
+
+enum td_soft_place td_soft_place(const struct td_node *node, const struct td_client *client)
+{
+	const struct td_job *job = client->process->job;
+	const struct td_gpu *gpu = &node->gpus[client->gpu];
+	uint64_t there = td_soft_there(node, job, gpu),
+		 others = gpu->stays_bytes - job->on[client->gpu].stays_bytes,
+		 stranded = job->on[client->gpu].is_in
+				    ? gpu->stranded_bytes - job->on[client->gpu].stranded_bytes
+				    : 0;
+
+	/* The driver makes room, or says that it cannot. */
+	if (pages_itself(client) && client->asked != TD_ASKED_STAYS)
+		return TD_SOFT_HAS_PLACE;
+	if (is_deadlocked(node, client))
+		return TD_SOFT_NO_PLACE;
+	/* What the driver pages need not wait for anybody. */
+	if (client->asked == TD_ASKED_UNIFIED && !job->on[client->gpu].is_in &&
+		is_kept_out(node, job))
+		return TD_SOFT_NO_PLACE;
+	/* Not granted for when it is let in: it would not be. td_soft_wait ends that. */
+	if (!job->on[client->gpu].is_in && needs_device(client) &&
+		!need_fits(client, there - min_bytes(there, others)))
+		return TD_SOFT_KEPT_OUT;
+	if (has_room(client, there))
+		return TD_SOFT_HAS_PLACE;
+	return has_room(client, there + stranded) ? TD_SOFT_STRANDED : TD_SOFT_NO_PLACE;
+}
+
+void td_soft_plan(const struct td_node *node, struct td_client *client)
+{
+	struct td_grant *grant = &client->grant;
+
+	if (client->spills && grant->gate != TD_GATE_CLOSED &&
+		node->policy->needs & TD_HAS(HOST_MEMORY))
+		client->soft_bytes =
+			min_bytes(client->soft_bytes, max_bytes(grant->limit_bytes, fixed(client)));
+	grant->limit_bytes = min_bytes(grant->limit_bytes, client->soft_bytes);
+	/* The room that it is drained for is not filled again. */
+	if (td_soft_spills(client) && client->process->phase != TD_PHASE_OPEN)
+		grant->limit_bytes = min_bytes(grant->limit_bytes,
+			max_bytes(td_fixed_bytes(client),
+				grant->limit_bytes -
+					min_bytes(grant->limit_bytes, fixed_need(client))));
+}
+
+/* So much more is on the device than may be, with what is to be there and nowhere else; 0: or it cannot leave. */
+static uint64_t too_much(const struct td_client *client)
+{
+	uint64_t wanted = client->device.used + fixed_need(client);
+
+	return td_soft_spills(client) && client->device.used > td_fixed_bytes(client)
+		       ? wanted - min_bytes(wanted, client->soft_bytes)
+		       : 0;
+}
+
+/* As when it was let in last: to drain it for that was of no use, as something keeps its memory there. */
+static bool was_in_vain(const struct td_client *client)
+{
+	return too_much(client) == client->settled.too_much_bytes &&
+	       client->device.used == client->settled.resident_bytes;
+}
+
+/*
+ * It has made two steps since it has heard of its limit. Counted, not taken from how long its steps are: on a busy machine one that makes a step each 50 ms makes
+ * none for a while. What it tells first after it has heard may have been before, as steps are not told one by one.
+ */
+static bool had_its_steps(struct td_client *client)
+{
+	const struct td_steps_told *told = &client->process->steps;
+
+	if (!told->count || told->unit)
+		return false; /* it tells none */
+	if (client->asked_stage == TD_ASKED && td_holding_is_heard(&client->device) &&
+		client->device.told < client->device.used) {
+		client->asked_stage = TD_ASKED_HEARD;
+		client->asked_steps = told->count;
+	} else if (client->asked_stage == TD_ASKED_HEARD && told->count != client->asked_steps) {
+		client->asked_stage = TD_ASKED_COUNTED;
+		client->asked_steps = told->count;
+	}
+	return client->asked_stage == TD_ASKED_COUNTED &&
+	       told->count - client->asked_steps >= ASK_STEPS;
+}
+
+/* False: it is given the time to drop by itself what is too much. */
+static bool must_be_moved(struct td_client *client, uint64_t now_ns, uint64_t *wakeup)
+{
+	uint64_t until_ns;
+
+	if (!client->cached_bytes)
+		return true;
+	if (!client->asked_ns) {
+		client->asked_ns = now_ns;
+		client->asked_stage = TD_ASKED;
+	}
+	until_ns = client->asked_ns + (had_its_steps(client) ? ASK_LEAST_NS : TD_SOFT_ASK_NS);
+	if (now_ns >= until_ns)
+		return true;
+	*wakeup = min_bytes(*wakeup, until_ns);
+	return false;
+}
+
+/* There is room for what is on the host. */
+static bool may_come(const struct td_node *node, const struct td_client *client)
+{
+	uint64_t room =
+		min_bytes(client->device.told, client->device.used + client->spilled_bytes);
+
+	return room > client->device.used &&
+	       room - client->device.used >= node->gpus[client->gpu].capacity_bytes / WORTH_PART;
+}
+
+static bool is_as_settled(const struct td_client *client)
+{
+	return client->device.told == client->settled.limit_bytes &&
+	       client->device.used == client->settled.resident_bytes &&
+	       client->spilled_bytes == client->settled.spilled_bytes;
+}
+
+/* When it is drained for room: as there was room when it was opened, too, the device had less than is known here, as of one that is just ending. */
+static uint64_t comes_at_ns(const struct td_client *client)
+{
+	return client->settled.at_ns +
+	       (is_as_settled(client) ? TD_SOFT_EVERY_NS << (1 + client->settled.vain)
+				      : TD_SOFT_EVERY_NS);
+}
+
+uint64_t td_soft_step(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		client_at(it)->process->job->exchanges = false;
+	td_list_for_each (it, &node->clients) {
+		struct td_client *client = client_at(it);
+		const struct td_process *process = client->process;
+		uint64_t at = too_much(client) ? client->settled.at_ns + TD_SOFT_EVERY_NS
+					       : comes_at_ns(client);
+
+		if (!client->spills || process->failed || client->grant.gate == TD_GATE_CLOSED ||
+			(process->phase != TD_PHASE_OPEN && process->phase != TD_PHASE_DRAINING))
+			continue;
+		if (!too_much(client))
+			client->asked_ns = 0;
+		if (too_much(client) && !(was_in_vain(client) && at > now_ns))
+			process->job->exchanges |= must_be_moved(client, now_ns, &wakeup);
+		else if (!too_much(client) && !may_come(node, client))
+			continue;
+		else if (at <= now_ns)
+			process->job->exchanges = true;
+		else
+			wakeup = min_bytes(wakeup, at);
+	}
+	/* All of a job, or none: one whose drain was given up is not asked again yet. */
+	td_list_for_each (it, &node->processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (process->retry_ns > now_ns)
+			process->job->exchanges = false;
+	}
+	return wakeup;
+}
+
+void td_soft_settled(struct td_client *client, uint64_t now_ns)
+{
+	if (!is_as_settled(client))
+		client->settled.vain = 0;
+	else if (client->settled.vain < VAIN_MAX)
+		client->settled.vain++;
+	client->settled.limit_bytes = client->device.told;
+	client->settled.resident_bytes = client->device.used;
+	client->settled.spilled_bytes = client->spilled_bytes;
+	client->settled.too_much_bytes = too_much(client);
+	client->settled.at_ns = now_ns;
+}

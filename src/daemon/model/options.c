@@ -1,0 +1,385 @@
+/* Options by table: one setter and one formatter per type, everything else follows from options.def. */
+#include "daemon/model/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "policy/policy.h"
+
+enum kind {
+	KIND_policy,
+	KIND_bool,
+	KIND_duration,
+	KIND_ratio,
+	KIND_size,
+	KIND_limit,
+	KIND_path,
+	KIND_count,
+	KIND_jobs,
+	KIND_gpus,
+};
+
+static const struct option {
+	const char *key;
+	enum kind kind;
+	size_t offset;
+	const char *initial, *least, *most, *unit, *help;
+} table[] = {
+#define OPTION(key, type, field, initial, least, most, unit, help)                                 \
+	{key, KIND_##type, offsetof(struct td_options, field), initial, least, most, unit, help},
+#include "daemon/model/options.def"
+#undef OPTION
+};
+
+#define COUNT (sizeof(table) / sizeof(table[0]))
+/* Of a GPU's size. */
+#define SHARE_LEAST_PPM 1000
+/* Of an error's text, behind where it is. */
+#define KEPT (TD_ERR_MSG_MAX - 112)
+
+/* Offered is what this node can run. What each of the others lacks is said when it is asked for. */
+static int fail_policy(const char *value, struct td_err *err)
+{
+	char can[80] = "", cannot[80] = "";
+
+	for (size_t i = 0; td_policies[i]; i++) {
+		char *names = td_policy_lacks(td_policies[i], TD_NODE_HAS) ? cannot : can;
+		size_t used = strlen(names);
+
+		snprintf(names + used, sizeof(can) - used, "%s%s", used ? ", " : "",
+			td_policies[i]->name);
+	}
+	return td_err_set(err, -EINVAL,
+		"\"%.64s\" is not a policy: expected one of %s; %s need what this daemon cannot do "
+		"yet",
+		value, can, cannot);
+}
+
+static int set_policy(const struct td_policy **ret, const char *value, struct td_err *err)
+{
+	const struct td_policy *policy = td_policy_find(value);
+
+	if (!policy)
+		return fail_policy(value, err);
+	if (td_policy_lacks(policy, TD_NODE_HAS))
+		return td_err_set(err, -ENOTSUP,
+			"policy \"%.64s\" needs what this daemon cannot do yet: %s", value,
+			td_ability_text(td_policy_lacks(policy, TD_NODE_HAS)));
+	*ret = policy;
+	return 0;
+}
+
+/* A GPU of less is none to any program: a size below the option's own bound, or a share below that of every one. */
+static int set_size(
+	char (*ret)[TD_LIMIT_TEXT], const struct option *o, const char *value, struct td_err *err)
+{
+	bool is_share = strchr(value, '%') != NULL;
+	uint64_t given = 0, least = SHARE_LEAST_PPM;
+	int r = td_parse_limit(value, NULL);
+	char expected[160];
+
+	if (!is_share)
+		(void)td_parse_size(o->least, 0, &least, NULL);
+	if (!r)
+		r = td_parse_size(value, is_share ? TD_PPM : 0, &given, NULL);
+	if (!r && given < least)
+		r = -ERANGE;
+	snprintf(expected, sizeof(expected),
+		"a size from %s to below 16777216Ti such as 8Gi, or a share from %g%% to 100%% "
+		"such as 40%%",
+		o->least, SHARE_LEAST_PPM / 1e4);
+	if (r)
+		return td_err_expected(err, r, value, expected);
+	strcpy(*ret, value);
+	return 0;
+}
+
+static int set_limit(char (*ret)[TD_LIMIT_TEXT], const char *value, struct td_err *err)
+{
+	int r = strcmp(value, "none") ? td_parse_limit(value, NULL) : 0;
+
+	if (r)
+		return td_err_expected(err, r, value, TD_EXPECTED_LIMIT ", or none");
+	strcpy(*ret, value);
+	return 0;
+}
+
+static int set_path(char (*ret)[108], const char *value, struct td_err *err)
+{
+	if ((*value != '/' && strcmp(value, "auto")) || strlen(value) >= sizeof(*ret))
+		return td_err_expected(
+			err, -EINVAL, value, "an absolute path of at most 107 bytes, or auto");
+	strcpy(*ret, value);
+	return 0;
+}
+
+/* Out of the option's own bounds, or nothing of its kind. */
+static int fail_bounds(const struct option *o, int code, const char *kind, const char *value,
+	const char *least, struct td_err *err)
+{
+	char expected[128];
+
+	snprintf(expected, sizeof(expected), "%s from %s to %s such as %s", kind,
+		o->least[0] ? o->least : least, o->most, o->initial);
+	return td_err_expected(err, code, value, expected);
+}
+
+static int set_duration(
+	uint64_t *ret, const struct option *o, const char *value, struct td_err *err)
+{
+	uint64_t ns = 0, least = 0, most = UINT64_MAX;
+	int r = td_parse_duration(value, &ns, NULL);
+
+	if (o->least[0])
+		(void)td_parse_duration(o->least, &least, NULL);
+	(void)td_parse_duration(o->most, &most, NULL);
+	if (!r && (ns < least || ns > most))
+		r = -ERANGE;
+	if (r)
+		return fail_bounds(o, r, "a time (a number alone is seconds)", value, "0s", err);
+	*ret = ns;
+	return 0;
+}
+
+static int set_ratio(uint32_t *ret, const struct option *o, const char *value, struct td_err *err)
+{
+	uint32_t ppm = 0, least = 0, most = TD_PPM;
+	int r = td_parse_ratio(value, &ppm, NULL);
+
+	if (o->least[0])
+		(void)td_parse_ratio(o->least, &least, NULL);
+	(void)td_parse_ratio(o->most, &most, NULL);
+	if (!r && (ppm < least || ppm > most))
+		r = -ERANGE;
+	if (r)
+		return fail_bounds(o, r, "a share", value, "0%", err);
+	*ret = ppm;
+	return 0;
+}
+
+static int set_count(uint32_t *ret, const struct option *o, const char *value, struct td_err *err)
+{
+	uint64_t count = 0, least = 0, most = UINT32_MAX;
+	int r;
+
+	(void)td_parse_u64(o->least, 0, UINT32_MAX, &least, NULL);
+	(void)td_parse_u64(o->most, 0, UINT32_MAX, &most, NULL);
+	r = td_parse_u64(value, least, most, &count, NULL);
+	if (r)
+		return fail_bounds(o, r, "a whole number", value, "0", err);
+	*ret = (uint32_t)count;
+	return 0;
+}
+
+static int set_jobs(uint32_t *ret, const char *value, struct td_err *err)
+{
+	uint64_t jobs = UINT32_MAX;
+	int r = strcmp(value, "none") ? td_parse_u64(value, 0, TD_CLIENT_MAX, &jobs, NULL) : 0;
+	char expected[64];
+
+	snprintf(expected, sizeof(expected), "a whole number from 0 to %u, or none",
+		(unsigned)TD_CLIENT_MAX);
+	if (r)
+		return td_err_expected(err, r, value, expected);
+	*ret = (uint32_t)jobs;
+	return 0;
+}
+
+static int set_gpus(uint64_t *ret, const char *value, struct td_err *err)
+{
+	uint64_t ppm = UINT64_MAX;
+	char expected[64];
+	int r = 0;
+
+	if (!strcmp(value, "auto"))
+		ppm = TD_QUOTA_AUTO;
+	else if (strcmp(value, "none"))
+		r = td_parse_gpus(value, TD_GPU_MAX, &ppm, NULL);
+	snprintf(expected, sizeof(expected), "a number from 0 to %u such as 1.5, auto or none",
+		(unsigned)TD_GPU_MAX);
+	if (r)
+		return td_err_expected(err, r, value, expected);
+	*ret = ppm;
+	return 0;
+}
+
+static int set_option(
+	struct td_options *options, const struct option *o, const char *value, struct td_err *err)
+{
+	void *field = (char *)options + o->offset;
+
+	switch (o->kind) {
+	case KIND_policy: return set_policy(field, value, err);
+	case KIND_bool: return td_parse_bool(value, field, err);
+	case KIND_duration: return set_duration(field, o, value, err);
+	case KIND_ratio: return set_ratio(field, o, value, err);
+	case KIND_size: return set_size(field, o, value, err);
+	case KIND_limit: return set_limit(field, value, err);
+	case KIND_path: return set_path(field, value, err);
+	case KIND_count: return set_count(field, o, value, err);
+	case KIND_jobs: return set_jobs(field, value, err);
+	case KIND_gpus: return set_gpus(field, value, err);
+	}
+	return -EINVAL;
+}
+
+void td_options_init(struct td_options *options)
+{
+	memset(options, 0, sizeof(*options));
+	for (size_t i = 0; i < COUNT; i++)
+		(void)set_option(options, &table[i], table[i].initial, NULL);
+}
+
+int td_options_set(
+	struct td_options *options, const char *key, const char *value, struct td_err *err)
+{
+	char keys[TD_ERR_MSG_MAX / 2] = "";
+
+	for (size_t i = 0; i < COUNT; i++) {
+		struct td_err why = {0};
+		int r;
+
+		if (strcmp(table[i].key, key))
+			continue;
+		r = set_option(options, &table[i], value, &why);
+		return r ? td_err_set(err, r, "%s: %.*s", key, KEPT, why.msg) : 0;
+	}
+	for (size_t i = 0; i < COUNT; i++) {
+		strncat(keys, i ? ", " : "", sizeof(keys) - strlen(keys) - 1);
+		strncat(keys, table[i].key, sizeof(keys) - strlen(keys) - 1);
+	}
+	return td_err_set(
+		err, -EINVAL, "\"%.64s\" is not an option: expected one of %s", key, keys);
+}
+
+/* Cuts blanks at both ends, in place. */
+static char *trim(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r\n", end[-1]))
+		*--end = 0;
+	return text;
+}
+
+static int load_line(struct td_options *options, char *line, struct td_err *err)
+{
+	char *text = trim(line), *equals;
+
+	if (!*text || *text == '#')
+		return 0;
+	equals = strchr(text, '=');
+	if (!equals)
+		return td_err_set(
+			err, -EINVAL, "\"%.64s\" is not valid: expected key = value", text);
+	*equals = 0;
+	return td_options_set(options, trim(text), trim(equals + 1), err);
+}
+
+int td_options_load(struct td_options *options, const char *path, struct td_err *err)
+{
+	char line[512];
+	FILE *file = fopen(path, "re");
+	int r = 0;
+
+	if (!file)
+		return td_err_set(err, -errno, "%.128s: %s", path, strerror(errno));
+	for (unsigned number = 1; !r && fgets(line, sizeof(line), file); number++) {
+		struct td_err why = {0};
+
+		r = load_line(options, line, &why);
+		if (r)
+			td_err_set(err, r, "%.80s:%u: %.*s", path, number, KEPT, why.msg);
+	}
+	fclose(file);
+	return r;
+}
+
+static void format_duration(char *buf, size_t len, uint64_t ns)
+{
+	if (ns % 1000000000 == 0)
+		snprintf(buf, len, "%llus", (unsigned long long)(ns / 1000000000));
+	else if (ns % 1000000 == 0)
+		snprintf(buf, len, "%llums", (unsigned long long)(ns / 1000000));
+	else
+		snprintf(buf, len, "%lluns", (unsigned long long)ns);
+}
+
+static void format_gpus(char *buf, size_t len, uint64_t ppm)
+{
+	if (ppm == UINT64_MAX)
+		snprintf(buf, len, "none");
+	else if (ppm == TD_QUOTA_AUTO)
+		snprintf(buf, len, "auto");
+	else
+		snprintf(buf, len, "%.10g", (double)ppm / TD_PPM);
+}
+
+bool td_options_row(const struct td_options *options, size_t i, struct td_option_row *ret)
+{
+	const void *field;
+
+	if (i >= COUNT)
+		return false;
+	field = (const char *)options + table[i].offset;
+	*ret = (struct td_option_row){
+		.key = table[i].key, .unit = table[i].unit, .help = table[i].help};
+	switch (table[i].kind) {
+	case KIND_policy: {
+		const struct td_policy *policy;
+
+		memcpy(&policy, field, sizeof(policy));
+		snprintf(ret->value, sizeof(ret->value), "%s", policy->name);
+		break;
+	}
+	case KIND_bool:
+		snprintf(ret->value, sizeof(ret->value), "%s", *(const bool *)field ? "on" : "off");
+		break;
+	case KIND_duration:
+		format_duration(ret->value, sizeof(ret->value), *(const uint64_t *)field);
+		break;
+	case KIND_ratio:
+		snprintf(ret->value, sizeof(ret->value), "%g%%", *(const uint32_t *)field / 1e4);
+		break;
+	case KIND_count:
+		snprintf(ret->value, sizeof(ret->value), "%u", *(const uint32_t *)field);
+		break;
+	case KIND_jobs: {
+		uint32_t jobs = *(const uint32_t *)field;
+
+		snprintf(ret->value, sizeof(ret->value), jobs == UINT32_MAX ? "none" : "%u", jobs);
+		break;
+	}
+	case KIND_gpus:
+		format_gpus(ret->value, sizeof(ret->value), *(const uint64_t *)field);
+		break;
+	case KIND_path:
+	case KIND_limit:
+	case KIND_size: snprintf(ret->value, sizeof(ret->value), "%s", (const char *)field); break;
+	}
+	return true;
+}
+
+uint64_t td_options_capacity(const struct td_options *options, uint64_t total_bytes)
+{
+	uint64_t bytes = total_bytes;
+
+	(void)td_parse_size(options->capacity, total_bytes, &bytes, NULL);
+	return bytes < total_bytes ? bytes : total_bytes;
+}
+
+uint64_t td_options_host(const struct td_options *options)
+{
+	uint64_t whole = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+		 bytes = UINT64_MAX;
+
+	if (strcmp(options->host_limit, "none"))
+		(void)td_parse_size(options->host_limit, whole, &bytes, NULL);
+	return bytes;
+}

@@ -1,0 +1,163 @@
+/*
+ * Processes on a GPU that another daemon shares, for which this one has no place (gpus.h), or which do not answer (stopped.h). They are told so and let go: no limit, no part in any plan, and the gate open as soon as
+ * what may have left the device is back, until their connection ends: it is ended when they report something and the GPU is nobody's any more, or there is a place,
+ * so that they come back as anybody does. Closing the connection instead would have them come back, and wait, for ever.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "daemon/model/node.h"
+#include "daemon/node/gpus.h"
+#include "proto/words.h"
+
+_Static_assert(TD_SLOT_MAX <= 32, "one bit per slot");
+
+static void open_if_ready(struct td_node *node, struct td_process *process)
+{
+	if (process->filling || process->phase == TD_PHASE_OPEN)
+		return;
+	process->phase = TD_PHASE_OPEN;
+	process->word = 0;
+	process->pacing = (struct td_pacing){0};
+	node->io.gate(process->peer, 0, &(struct td_pacing){0});
+}
+
+/* What it has there is back, or cannot come back. */
+static int filled(struct td_node *node, struct td_process *process, uint32_t slot)
+{
+	if (slot >= TD_SLOT_MAX)
+		return -EPROTO;
+	process->filling &= ~(1u << slot);
+	open_if_ready(node, process);
+	return 0;
+}
+
+/* Its READY is waited for: memory that can move may not be on the device. */
+static void no_limit(struct td_node *node, struct td_process *process, uint32_t slot)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+
+	if (process->backend != TD_BACKEND_PLAIN && process->phase != TD_PHASE_OPEN)
+		process->filling |= 1u << slot;
+
+	msg.plan.slot = slot;
+	msg.plan.seq = ++node->next_seq;
+	msg.plan.gate = TD_GATE_OPEN;
+	msg.plan.limit_bytes = UINT64_MAX;
+	node->io.send(process->peer, &msg);
+}
+
+static int accept(
+	struct td_node *node, struct td_process *process, const struct td_msg_attach *attach)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_attached};
+
+	if (attach->slot >= TD_SLOT_MAX)
+		return -EPROTO;
+	msg.attached.slot = attach->slot;
+	msg.attached.capacity_bytes = attach->total_bytes;
+	node->io.send(process->peer, &msg);
+	no_limit(node, process, attach->slot);
+	open_if_ready(node, process);
+	return 0;
+}
+
+static void answer(const struct td_node *node, const struct td_process *process,
+	const struct td_msg_need *need)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
+
+	msg.answer.slot = need->slot;
+	msg.answer.ticket = need->ticket;
+	msg.answer.granted = 1;
+	msg.answer.limit_bytes = UINT64_MAX;
+	node->io.send(process->peer, &msg);
+}
+
+/* A process is shared on all its GPUs or on none. */
+void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,
+	const struct td_err *why, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_error};
+	struct td_list *it;
+
+	snprintf(process->ungoverned, sizeof(process->ungoverned), "%.190s",
+		why->code == -EBUSY ? "" : why->msg);
+	msg.error.code = (uint32_t)-why->code;
+	snprintf(msg.error.text, sizeof(msg.error.text), "%.255s", why->msg);
+	node->io.send(process->peer, &msg);
+	td_node_gpu_event(node, *process->ungoverned ? TD_EVENT_UNGOVERNED : TD_EVENT_FOREIGN,
+		process, td_gpu_number_of(node, uuid), now_ns, why->msg);
+	td_list_for_each (it, &process->clients)
+		no_limit(node, process, td_container_of(it, struct td_client, of_process)->slot);
+	td_node_drop_clients(node, process);
+	process->foreign = true;
+	memcpy(process->foreign_gpu, uuid, 16);
+	process->phase_since_ns = now_ns;
+}
+
+/* Its gate would never open: gates are of those who have a GPU here. With one it goes on taking part by that. */
+int td_node_ungoverned(struct td_node *node, struct td_process *process,
+	const struct td_msg_ungoverned *msg, uint64_t now_ns)
+{
+	static const char *const reasons[TD_UNGOVERNED_N] = {
+		[TD_UNGOVERNED_UNNAMED] = "the driver does not tell which GPU it uses",
+		[TD_UNGOVERNED_GPUS] = "it uses more GPUs than one process can share",
+		[TD_UNGOVERNED_CONTEXTS] = "it has more CUDA contexts than are followed",
+	};
+
+	if (msg->reason == TD_GOVERNED || msg->reason >= TD_UNGOVERNED_N)
+		return -EPROTO;
+	if (*process->ungoverned)
+		return 0;
+	strcpy(process->ungoverned, reasons[msg->reason]);
+	td_node_gpu_event(
+		node, TD_EVENT_UNGOVERNED, process, TD_GPU_ANY, now_ns, process->ungoverned);
+	if (!td_list_empty(&process->clients))
+		return 0;
+	process->foreign = process->stays_foreign = true;
+	process->phase_since_ns = now_ns;
+	open_if_ready(node, process);
+	return 0;
+}
+
+bool td_node_may_have(struct td_node *node, const uint8_t *uuid)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (!memcmp(node->gpus[td_container_of(it, struct td_client, of_node)->gpu].uuid,
+			    uuid, 16))
+			return true; /* ours already */
+	if (!node->io.claim)
+		return true;
+	if (node->io.claim(node->io.arg, uuid, NULL))
+		return false;
+	node->io.release(node->io.arg, uuid);
+	return true;
+}
+
+/* Could it be shared by now? Then it is to come anew. */
+static bool may_come_back(struct td_node *node, const struct td_process *process)
+{
+	if (process->stays_foreign ||
+		!td_gpus_have_place(node, process->uid, process->foreign_gpu) ||
+		!td_node_may_have_client(node, process->uid))
+		return false;
+	return td_node_may_have(node, process->foreign_gpu);
+}
+
+int td_node_foreign_message(
+	struct td_node *node, struct td_process *process, const struct td_msg *msg)
+{
+	switch (msg->type) {
+	case TD_MSG_TYPE_attach: return accept(node, process, &msg->attach);
+	case TD_MSG_TYPE_need: answer(node, process, &msg->need); return 0;
+	case TD_MSG_TYPE_ready: return filled(node, process, msg->ready.slot);
+	case TD_MSG_TYPE_failed: return filled(node, process, msg->failed.slot);
+	case TD_MSG_TYPE_memory: return may_come_back(node, process) ? -ECONNRESET : 0;
+	default: return 0; /* what it reports concerns nobody */
+	}
+}

@@ -1,0 +1,275 @@
+/* See gpus.h. The list is in the order of NVML's indices. */
+#include "daemon/node/gpus.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/uuid.h"
+#include "daemon/memory/capacity.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+
+static struct td_nvml_gpu *find(struct td_node *node, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; i < node->listed_count; i++)
+		if (!memcmp(node->listed[i].uuid, uuid, 16))
+			return &node->listed[i];
+	return NULL;
+}
+
+const struct td_nvml_gpu *td_gpus_find(const struct td_node *node, const uint8_t *uuid)
+{
+	return find((struct td_node *)node, uuid);
+}
+
+static void insert(struct td_node *node, const struct td_nvml_gpu *gpu)
+{
+	uint32_t at = node->listed_count;
+
+	if (at == TD_NVML_GPU_MAX)
+		return;
+	for (; at && node->listed[at - 1].index > gpu->index; at--)
+		node->listed[at] = node->listed[at - 1];
+	node->listed[at] = *gpu;
+	node->listed[at].lost = false; /* yet */
+	node->listed_count++;
+}
+
+static void lose(struct td_node *node, struct td_nvml_gpu *gpu, uint64_t now_ns)
+{
+	char uuid[TD_UUID_TEXT], detail[128];
+
+	if (!gpu->lost) {
+		snprintf(detail, sizeof(detail), "%s %s", td_uuid_format(uuid, gpu->uuid),
+			gpu->name);
+		td_node_gpu_event(node, TD_EVENT_LOST, NULL, gpu->index, now_ns, detail);
+	}
+	gpu->lost = true;
+	gpu->known = 0;
+}
+
+/* Also where NVML has exchanged the indices of two. */
+static void update(struct td_node *node, const struct td_nvml_gpu *gpu)
+{
+	struct td_nvml_gpu *known = find(node, gpu->uuid);
+	bool was_lost = known && known->lost;
+
+	if (known && known->index != gpu->index) {
+		size_t behind = (size_t)(node->listed + node->listed_count - (known + 1));
+
+		memmove(known, known + 1, behind * sizeof(*known));
+		node->listed_count--;
+		known = NULL;
+	}
+	if (!known)
+		insert(node, gpu);
+	known = find(node, gpu->uuid);
+	if (!known)
+		return; /* more than there is room for */
+	*known = *gpu;
+	known->lost = was_lost;
+}
+
+void td_gpus_seen(
+	struct td_node *node, const struct td_nvml_gpu *gpus, uint32_t count, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < count; i++)
+		update(node, &gpus[i]);
+	for (uint32_t i = 0; i < node->listed_count; i++) {
+		struct td_nvml_gpu *known = &node->listed[i];
+		const struct td_nvml_gpu *now = NULL;
+
+		for (uint32_t k = 0; k < count && !now; k++)
+			if (!memcmp(gpus[k].uuid, known->uuid, 16))
+				now = &gpus[k];
+		if (!count)
+			known->known = 0;
+		else if (!now || now->lost)
+			lose(node, known, now_ns);
+		else
+			known->lost = false;
+	}
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		td_gpus_changed(node, i);
+}
+
+/* -- the table -- */
+
+/* No GPU has that much: who says more is taken to have this. */
+#define TOTAL_MAX (1ull << 40)
+/* Of what NVML says, so much of the whole is the driver's own at most. */
+#define DRIVERS_PART 16
+
+/* As programs can use it. One that is divided has parts, whose UUIDs and sizes are others. */
+static const struct td_nvml_gpu *find_usable(const struct td_node *node, const uint8_t *uuid)
+{
+	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
+
+	return listed && !listed->mig && listed->total_bytes ? listed : NULL;
+}
+
+/* TD_GPU_MAX: it is not in the table. */
+static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		if (node->gpus[i].used && !memcmp(node->gpus[i].uuid, uuid, 16))
+			return i;
+	return TD_GPU_MAX;
+}
+
+/* The size by what its clients and NVML say. */
+static uint64_t total_bytes(const struct td_node *node, const uint8_t *uuid, uint64_t said_bytes)
+{
+	const struct td_nvml_gpu *listed = find_usable(node, uuid);
+	uint64_t said = said_bytes < TOTAL_MAX ? said_bytes : TOTAL_MAX, least;
+
+	if (!listed)
+		return said;
+	least = listed->total_bytes - listed->total_bytes / DRIVERS_PART;
+	return said > listed->total_bytes ? listed->total_bytes : said < least ? least : said;
+}
+
+static void forget(struct td_node *node, uint32_t index)
+{
+	struct td_list *it;
+
+	memset(&node->gpus[index], 0, sizeof(node->gpus[index]));
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		memset(&job->on[index], 0, sizeof(job->on[index]));
+	}
+	if (node->policy->forget_gpu)
+		node->policy->forget_gpu(node->policy_state, index);
+	while (node->gpu_count && !node->gpus[node->gpu_count - 1].used)
+		node->gpu_count--;
+}
+
+void td_gpus_changed(struct td_node *node, uint32_t index)
+{
+	struct td_gpu *gpu = &node->gpus[index];
+	uint64_t said_bytes = 0, total;
+	struct td_list *it;
+	bool is_used = false;
+
+	if (!gpu->used)
+		return;
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->gpu != index)
+			continue;
+		is_used = true;
+		if (client->total_bytes > said_bytes)
+			said_bytes = client->total_bytes;
+	}
+	if (!is_used && !td_gpus_find(node, gpu->uuid)) {
+		forget(node, index);
+		return;
+	}
+	total = total_bytes(node, gpu->uuid, is_used ? said_bytes : gpu->total_bytes);
+	if (total == gpu->total_bytes)
+		return;
+	gpu->total_bytes = total;
+	td_capacity_update(node, index);
+}
+
+/* Those that NVML does not list, and of them the user's; and the places that are free, but for those that are kept for GPUs that it lists. */
+static uint32_t count_places(const struct td_node *node, uid_t uid, uint32_t *ret_users)
+{
+	uint32_t taken = 0;
+
+	*ret_users = 0;
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		const struct td_gpu *gpu = &node->gpus[i];
+
+		if (!gpu->used || find_usable(node, gpu->uuid))
+			continue;
+		taken++;
+		*ret_users += gpu->brought_by == uid;
+	}
+	for (uint32_t i = 0; i < node->listed_count; i++)
+		taken += find_usable(node, node->listed[i].uuid) != NULL;
+	return taken < TD_GPU_MAX ? TD_GPU_MAX - taken : 0;
+}
+
+bool td_gpus_have_place(const struct td_node *node, uid_t uid, const uint8_t *uuid)
+{
+	uint32_t users, places;
+
+	if (index_of(node, uuid) < TD_GPU_MAX || find_usable(node, uuid))
+		return true;
+	places = count_places(node, uid, &users);
+	return places > TD_GPU_PLACES_KEPT || (places && users < TD_GPU_PLACES_KEPT);
+}
+
+uint32_t td_gpus_count(const struct td_node *node)
+{
+	uint32_t listed = 0, used = 0;
+
+	for (uint32_t i = 0; i < node->listed_count; i++)
+		listed += find_usable(node, node->listed[i].uuid) && !node->listed[i].lost;
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		used += node->gpus[i].used;
+	return listed ? listed : used ? used : 1;
+}
+
+uint32_t td_gpus_come(
+	struct td_node *node, uid_t uid, const struct td_msg_attach *msg, struct td_err *err)
+{
+	uint32_t index = index_of(node, msg->gpu), place = 0;
+	struct td_gpu *gpu;
+	char uuid[TD_UUID_TEXT];
+
+	if (index < TD_GPU_MAX)
+		return index;
+	while (place < TD_GPU_MAX && node->gpus[place].used)
+		place++;
+	if (place == TD_GPU_MAX || !td_gpus_have_place(node, uid, msg->gpu)) {
+		(void)td_err_set(err, -ENOSPC,
+			"%s is one more than the %u GPUs that are shared at once: programs run "
+			"there as without tandem",
+			td_uuid_format(uuid, msg->gpu), TD_GPU_MAX);
+		return TD_GPU_MAX;
+	}
+	gpu = &node->gpus[place];
+	*gpu = (struct td_gpu){.used = true, .brought_by = uid};
+	memcpy(gpu->uuid, msg->gpu, 16);
+	snprintf(gpu->name, sizeof(gpu->name), "%.63s", msg->gpu_name);
+	gpu->total_bytes = total_bytes(node, msg->gpu, msg->total_bytes);
+	gpu->capacity_bytes = td_options_capacity(&node->options, gpu->total_bytes);
+	if (place >= node->gpu_count)
+		node->gpu_count = place + 1;
+	return place;
+}
+
+/* -- numbers -- */
+
+uint32_t td_gpu_number(const struct td_node *node, uint32_t index)
+{
+	const struct td_nvml_gpu *listed;
+	uint32_t number = node->listed_count ? node->listed[node->listed_count - 1].index + 1 : 0;
+
+	if (index >= node->gpu_count)
+		return TD_GPU_ANY;
+	listed = td_gpus_find(node, node->gpus[index].uuid);
+	if (listed)
+		return listed->index;
+	for (uint32_t i = 0; i < index; i++)
+		number += !td_gpus_find(node, node->gpus[i].uuid);
+	return number;
+}
+
+uint32_t td_gpu_number_of(const struct td_node *node, const uint8_t *uuid)
+{
+	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
+
+	if (listed)
+		return listed->index;
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		if (!memcmp(node->gpus[i].uuid, uuid, 16))
+			return td_gpu_number(node, i);
+	return TD_GPU_ANY;
+}

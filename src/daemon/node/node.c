@@ -1,0 +1,701 @@
+/*
+ * What the daemon knows: processes come and go, attach to GPUs, report memory, ask and fall idle. The plan's execution is in
+ * execute.c.
+ */
+#include "daemon/model/node.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/time.h"
+#include "daemon/memory/capacity.h"
+#include "daemon/memory/host.h"
+#include "daemon/memory/overhead.h"
+#include "daemon/memory/quota.h"
+#include "daemon/model/job.h"
+#include "daemon/node/gpus.h"
+#include "daemon/node/place.h"
+#include "proto/words.h"
+
+/* CUDA_ERROR_UNKNOWN */
+#define UNKNOWN_ERROR 999
+/* No device has that much, and sums over all clients of it do not overflow: who says more is taken to have this. */
+#define BYTES_MAX (1ull << 50)
+/* Settings of its environment that a process can call nonsense: more are noise. */
+#define COMPLAINTS_MAX 16
+/* A process may have run before it came to this daemon. */
+#define STEP_BEFORE_MAX_NS (24 * 3600 * TD_NS_PER_S)
+
+static uint64_t wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * TD_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+static uint32_t first_gpu(const struct td_process *process)
+{
+	return td_list_empty(&process->clients)
+		       ? TD_GPU_ANY
+		       : td_container_of(process->clients.next, struct td_client, of_process)->gpu;
+}
+
+static void name_process(struct td_event *event, const struct td_process *process)
+{
+	snprintf(event->job, sizeof(event->job), "%s", process->job->name);
+	snprintf(event->name, sizeof(event->name), "%s", process->name);
+	event->of_process = true;
+	event->pid = (uint32_t)process->pid;
+	event->uid = process->uid;
+}
+
+void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
+	uint32_t gpu, uint64_t now_ns, uint64_t value_ns, uint64_t value_bytes, const char *detail)
+{
+	struct td_event event = {.kind = kind,
+		.time_ns = now_ns,
+		.wall_ns = wall_ns(),
+		.value_ns = value_ns,
+		.value_bytes = value_bytes};
+
+	if (process)
+		name_process(&event, process);
+	if (gpu == TD_GPU_ANY && process)
+		gpu = first_gpu(process);
+	event.gpu = td_gpu_number(node, gpu);
+	snprintf(event.detail, sizeof(event.detail), "%s", detail ? detail : "");
+	node->io.event(node->io.arg, td_events_add(&node->events, &event));
+}
+
+void td_node_gpu_event(struct td_node *node, enum td_event_kind kind,
+	const struct td_process *process, uint32_t number, uint64_t now_ns, const char *detail)
+{
+	struct td_event event = {
+		.kind = kind, .time_ns = now_ns, .wall_ns = wall_ns(), .gpu = number};
+
+	if (process)
+		name_process(&event, process);
+	snprintf(event.detail, sizeof(event.detail), "%s", detail);
+	node->io.event(node->io.arg, td_events_add(&node->events, &event));
+}
+
+int td_node_init(struct td_node *node, const struct td_node_io *io)
+{
+	memset(node, 0, sizeof(*node));
+	node->io = *io;
+	node->next_id = 1;
+	td_list_init(&node->processes);
+	td_list_init(&node->clients);
+	td_list_init(&node->jobs);
+	td_list_init(&node->tenants);
+	td_options_init(&node->options);
+	td_events_init(&node->events);
+	node->policy = node->options.policy;
+	node->policy_state = calloc(1, node->policy->state_bytes);
+	return node->policy_state ? 0 : -ENOMEM;
+}
+
+static bool has_clients(const struct td_node *node, uint32_t gpu)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		if (td_container_of(it, struct td_client, of_node)->gpu == gpu)
+			return true;
+	return false;
+}
+
+static uint64_t bounded(uint64_t bytes)
+{
+	return bytes < BYTES_MAX ? bytes : BYTES_MAX;
+}
+
+static void free_client(struct td_node *node, struct td_client *client)
+{
+	uint32_t gpu = client->gpu;
+
+	/* The slot may come again. */
+	if (client->others_bytes)
+		node->io.others(client->process->peer, client->slot, 0);
+	td_list_remove(&client->of_node);
+	td_list_remove(&client->of_process);
+	node->client_count--;
+	free(client);
+	if (node->io.release && !has_clients(node, gpu))
+		node->io.release(node->io.arg, node->gpus[gpu].uuid);
+}
+
+static void drop_client(struct td_node *node, struct td_client *client)
+{
+	uint32_t gpu = client->gpu;
+
+	td_overhead_given_up(node, client, client->total.used);
+	free_client(node, client);
+	td_capacity_leave(node, gpu);
+	td_gpus_changed(node, gpu);
+}
+
+void td_node_drop_clients(struct td_node *node, struct td_process *process)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &process->clients)
+		drop_client(node, td_container_of(it, struct td_client, of_process));
+}
+
+static void free_process(struct td_node *node, struct td_process *process)
+{
+	td_node_drop_clients(node, process);
+	td_list_remove(&process->of_node);
+	td_list_remove(&process->of_job);
+	td_job_leave(process->job);
+	free(process);
+}
+
+void td_node_deinit(struct td_node *node)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &node->processes)
+		free_process(node, td_container_of(it, struct td_process, of_node));
+	td_tenants_deinit(node);
+	free(node->policy_state);
+	node->policy_state = NULL;
+}
+
+struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, uid_t uid,
+	const struct td_msg_hello *hello, uint64_t now_ns)
+{
+	struct td_process *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	td_host_init(&process->host);
+	process->job = td_job_join(node, uid, hello, now_ns);
+	if (!process->job) {
+		free(process);
+		return NULL;
+	}
+	td_list_init(&process->clients);
+	process->peer = peer;
+	process->id = node->next_id++;
+	process->pid = pid;
+	process->uid = uid;
+	process->abi = hello->abi;
+	snprintf(process->name, sizeof(process->name), "%.63s", hello->name);
+	(void)td_printable(process->name); /* others' terminals show it */
+	process->backend = hello->backend < TD_BACKEND_N ? hello->backend : TD_BACKEND_PLAIN;
+	process->started_ns = process->phase_since_ns = process->wants_since_ns =
+		process->idle_since_ns = now_ns;
+	process->phase = TD_PHASE_CLOSED;
+	process->word = TD_WORD_CLOSED;
+	if (hello->holds) {
+		process->phase = TD_PHASE_OPEN;
+		process->wants = true;
+		process->word = 0;
+		td_node_event(node, TD_EVENT_RETURNED, process, TD_GPU_ANY, now_ns, 0, 0,
+			"registered again, holding");
+	}
+	node->io.gate(peer, process->word, &(struct td_pacing){0});
+	td_list_append(&node->processes, &process->of_node);
+	td_list_append(&process->job->members, &process->of_job);
+	return process;
+}
+
+static struct td_client *client_of_slot(const struct td_process *process, uint32_t slot)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (client->slot == slot)
+			return client;
+	}
+	return NULL;
+}
+
+/* A program that finds no place runs as without tandem: it would come again and again, and wait. */
+static int let_go_with(struct td_node *node, struct td_process *process,
+	const struct td_msg_attach *msg, const struct td_err *why, uint64_t now_ns)
+{
+	td_node_let_go(node, process, msg->gpu, why, now_ns);
+	return td_node_foreign_message(
+		node, process, &(struct td_msg){TD_MSG_TYPE_attach, {.attach = *msg}});
+}
+
+/* The index of its GPU, which is ours by then; TD_GPU_MAX with a sentence: it cannot be shared. */
+static uint32_t take_gpu(struct td_node *node, const struct td_process *process,
+	const struct td_msg_attach *msg, struct td_err *err)
+{
+	uint32_t gpu;
+
+	if (!td_node_may_have_client(node, process->uid)) {
+		(void)td_err_set(err, -ENOSPC,
+			"uid %u has its part of the %u users of GPUs that there can be: more run "
+			"as without tandem",
+			(unsigned)process->uid, TD_CLIENT_MAX);
+		return TD_GPU_MAX;
+	}
+	gpu = td_gpus_come(node, process->uid, msg, err);
+	if (gpu == TD_GPU_MAX || !node->io.claim || has_clients(node, gpu) ||
+		!node->io.claim(node->io.arg, node->gpus[gpu].uuid, err))
+		return gpu;
+	td_gpus_changed(node, gpu);
+	return TD_GPU_MAX;
+}
+
+static int attach(struct td_node *node, struct td_process *process, const struct td_msg_attach *msg,
+	uint64_t now_ns)
+{
+	struct td_client *client;
+	struct td_err err = {0};
+	uint32_t gpu;
+
+	if (msg->slot >= TD_SLOT_MAX || client_of_slot(process, msg->slot))
+		return -EPROTO;
+	client = calloc(1, sizeof(*client));
+	if (!client)
+		return -ENOMEM;
+	gpu = take_gpu(node, process, msg, &err);
+	if (gpu == TD_GPU_MAX) {
+		free(client);
+		return let_go_with(node, process, msg, &err, now_ns);
+	}
+	client->process = process;
+	client->id = node->next_id++;
+	client->gpu = gpu;
+	client->slot = msg->slot;
+	client->total_bytes = msg->total_bytes;
+	client->spills = msg->spills && process->backend == TD_BACKEND_SWAP;
+	client->soft_bytes = client->shrunk_bytes = UINT64_MAX;
+	client->attached_ns = now_ns;
+	td_capacity_attach(node, gpu, bounded(msg->used_bytes), bounded(msg->reserve_bytes));
+	client->grant.gate = TD_GATE_CLOSED;
+	process->failed = 0;
+	td_list_append(&node->clients, &client->of_node);
+	td_list_append(&process->clients, &client->of_process);
+	node->client_count++;
+	td_gpus_changed(node, gpu);
+	td_capacity_update(node, gpu);
+	td_capacity_tell(node, client);
+	td_node_event(node, TD_EVENT_ATTACHED, process, gpu, now_ns, 0, 0, node->gpus[gpu].name);
+	return 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Memory leaves in pieces, each of which is reported: one event tells of all of them. What left before it came to us is no news. */
+static void note_shrunk(struct td_node *node, struct td_client *client, uint64_t now_ns)
+{
+	uint64_t told = client->shrunk_bytes;
+
+	if (told != UINT64_MAX && client->device.used > client->device.told)
+		return;
+	client->shrunk_bytes = client->out_bytes;
+	if (client->out_bytes > told)
+		td_node_event(node, TD_EVENT_SHRUNK, client->process, client->gpu, now_ns, 0,
+			client->out_bytes - told, NULL);
+}
+
+static void note_imported(struct td_client *client, uint64_t bytes, uint64_t now_ns)
+{
+	if (bytes > client->imported_bytes)
+		client->imported_ns = now_ns;
+	/* Which of them has been closed is not known. */
+	if (bytes < client->imported_bytes)
+		td_overhead_doubt(client, client->imported_bytes - bytes);
+	client->imported_bytes = bytes;
+}
+
+/* What it has reported, and what it was promised and has not. */
+static void count(struct td_client *client)
+{
+	uint64_t paged = client->promised_paged ? client->promised_bytes : 0,
+		 others = client->promised_bytes - paged;
+
+	client->total.used = client->reported_bytes + others;
+	client->host_bytes = client->reported_host_bytes + others;
+	client->paged_bytes = client->reported_paged_bytes + paged;
+}
+
+static int memory(struct td_node *node, struct td_process *process, const struct td_msg_memory *msg,
+	uint64_t now_ns)
+{
+	struct td_client *client = client_of_slot(process, msg->slot);
+
+	if (!client)
+		return -EPROTO;
+	client->reported_bytes = bounded(msg->demanded_bytes);
+	client->reported_host_bytes = least(msg->host_bytes, client->reported_bytes);
+	client->reported_paged_bytes = bounded(msg->paged_bytes);
+	if (client->promised_bytes && (int32_t)(msg->seq - client->promised_seq) >= 0)
+		client->promised_bytes = 0;
+	count(client);
+	td_holding_used(&client->device, bounded(msg->resident_bytes), msg->seq);
+	client->peak_bytes = bounded(msg->peak_bytes);
+	client->in_bytes = msg->in_bytes;
+	client->out_bytes = msg->out_bytes;
+	client->swap_ns = msg->swap_ns;
+	client->fixed_bytes = bounded(msg->fixed_bytes);
+	client->stranded_bytes = least(msg->stranded_bytes, client->fixed_bytes);
+	client->spilled_bytes = least(msg->spilled_bytes, client->reported_host_bytes);
+	client->cached_bytes = least(msg->cached_bytes, client->reported_bytes);
+	client->step_peak_bytes = least(msg->step_peak_bytes, client->peak_bytes);
+	client->step_least_bytes = least(msg->step_least_bytes, client->step_peak_bytes);
+	client->by_allocator = msg->by_allocator;
+	note_imported(client, bounded(msg->imported_bytes), now_ns);
+	if (msg->given_up_bytes > client->given_up_bytes)
+		td_overhead_given_up(
+			node, client, bounded(msg->given_up_bytes - client->given_up_bytes));
+	client->given_up_bytes = msg->given_up_bytes;
+	client->managed_bytes = least(msg->managed_bytes, client->device.used);
+	/* Where its limit is of the device alone it may have, beside that, what lies on the host by now. */
+	if (td_holding_is_heard(&client->device))
+		client->total.told = td_quota_total(client);
+	td_holding_used(&client->total, client->total.used, msg->seq);
+	note_shrunk(node, client, now_ns);
+	return 0;
+}
+
+static void want(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	if (process->wants)
+		return;
+	process->wants = true;
+	process->wants_since_ns = now_ns;
+	if (process->phase == TD_PHASE_CLOSED)
+		td_node_event(node, TD_EVENT_WAITING, process, TD_GPU_ANY, now_ns, 0, 0, NULL);
+}
+
+static void idle(struct td_node *node, struct td_process *process, const struct td_msg_idle *msg,
+	uint64_t now_ns)
+{
+	if (!process->wants)
+		return;
+	process->wants = false;
+	/* The report cannot come from the future, nor from before the turn. */
+	process->idle_since_ns = msg->since_ns < now_ns ? msg->since_ns : now_ns;
+	if (process->idle_since_ns < process->phase_since_ns)
+		process->idle_since_ns = process->phase_since_ns;
+	td_node_event(node, TD_EVENT_IDLE, process, TD_GPU_ANY, now_ns,
+		now_ns - process->idle_since_ns, 0, NULL);
+}
+
+static uint64_t moved_bytes(const struct td_node *node, uint32_t gpu)
+{
+	uint64_t bytes = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->gpu == gpu)
+			bytes += client->in_bytes + client->out_bytes;
+	}
+	return bytes;
+}
+
+static int drained(struct td_node *node, struct td_process *process,
+	const struct td_msg_drained *msg, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	process->launches = msg->launches;
+	/* It was reopened meanwhile, and perhaps closed again since. Clients from before do not say which closing it is. */
+	if (process->phase != TD_PHASE_DRAINING || (msg->word && msg->word != process->word))
+		return 0;
+	td_node_event(node, TD_EVENT_DRAINED, process, TD_GPU_ANY, now_ns,
+		now_ns - process->phase_since_ns, 0, NULL);
+	process->phase = TD_PHASE_CLOSED;
+	process->phase_since_ns = process->closed_ns = now_ns;
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_process);
+		struct td_gpu *gpu = &node->gpus[client->gpu];
+
+		gpu->drained_ns = now_ns;
+		gpu->drained_moved = moved_bytes(node, client->gpu);
+	}
+	return 0;
+}
+
+/*
+ * It came with work in flight, and was shut in before anything was known of that. Until it has drained its memory cannot be moved: it is to try again, by another
+ * word, and is not let go.
+ */
+static void close_anew(struct td_node *node, struct td_process *process)
+{
+	process->word = ++process->word_count * TD_WORD_STEP | TD_WORD_CLOSED;
+	node->io.gate(process->peer, process->word, &process->pacing);
+}
+
+/* Reopened for as long again as it was given; the policy will ask again. */
+static void stuck(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	struct td_list *it;
+
+	if (process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_FILLING)
+		close_anew(node, process);
+	if (process->phase != TD_PHASE_DRAINING)
+		return;
+	process->drain_overruns++;
+	process->retry_ns = now_ns + node->options.drain_deadline_ns;
+	td_node_event(node, TD_EVENT_STUCK, process, TD_GPU_ANY, now_ns,
+		now_ns - process->phase_since_ns, 0,
+		"its work did not end by the deadline: it goes on");
+	process->phase = TD_PHASE_OPEN;
+	process->phase_since_ns = now_ns;
+	process->word = 0;
+	process->pacing = (struct td_pacing){0};
+	node->io.gate(process->peer, 0, &(struct td_pacing){0});
+	td_quota_gather(node);
+	/* The PLAN of the closing could be acknowledged by who has drained alone. */
+	td_list_for_each (it, &process->clients) {
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		if (!client->failed)
+			td_node_tell(node, client, client->device.told);
+	}
+}
+
+static int ready(struct td_process *process, const struct td_msg_ready *msg)
+{
+	struct td_client *client = client_of_slot(process, msg->slot);
+
+	if (!client)
+		return -EPROTO;
+	if (msg->seq == client->device.seq)
+		client->ready = true;
+	return 0;
+}
+
+/* A library from before `stays` does not say what of a program's under managed does. */
+static enum td_asked asked_by(const struct td_process *process, const struct td_msg_need *msg)
+{
+	if (msg->paged)
+		return TD_ASKED_UNIFIED;
+	if (!msg->fixed)
+		return TD_ASKED_MOVES;
+	return process->backend == TD_BACKEND_MANAGED && !msg->stays ? TD_ASKED_PAGES
+								     : TD_ASKED_STAYS;
+}
+
+static int need(struct td_node *node, struct td_process *process, const struct td_msg_need *msg,
+	uint64_t now_ns)
+{
+	struct td_client *client = client_of_slot(process, msg->slot);
+
+	if (!client || client->needs)
+		return -EPROTO;
+	client->needs = true;
+	/* Who asks again has its last answer, and has reported with it. */
+	if (client->promised_bytes) {
+		client->promised_bytes = 0;
+		count(client);
+	}
+	client->need_ticket = msg->ticket;
+	client->need_bytes = bounded(msg->bytes);
+	client->asked = asked_by(process, msg);
+	client->need_refuses = msg->refuses;
+	client->need_seq = node->next_seq;
+	client->need_since_ns = now_ns;
+	td_capacity_need(node, client->gpu, bounded(msg->used_bytes));
+	return 0;
+}
+
+static int shortage(struct td_node *node, struct td_process *process,
+	const struct td_msg_shortage *msg, uint64_t now_ns)
+{
+	const struct td_client *client = client_of_slot(process, msg->slot);
+
+	if (!client)
+		return -EPROTO;
+	td_capacity_shortage(node, client, msg, now_ns);
+	return 0;
+}
+
+static bool all_failed(const struct td_process *process)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients)
+		if (!td_container_of(it, struct td_client, of_process)->failed)
+			return false;
+	return true;
+}
+
+static void let_go(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	process->failed =
+		td_container_of(process->clients.next, struct td_client, of_process)->failed;
+	if (process->phase != TD_PHASE_OPEN)
+		process->phase_since_ns = now_ns;
+	process->phase = TD_PHASE_OPEN;
+	process->word = 0;
+	process->pacing = (struct td_pacing){0};
+	node->io.gate(process->peer, 0, &(struct td_pacing){0});
+}
+
+/*
+ * Its context is beyond help. Behind a gate it would wait for memory that cannot come back, and never see its error; so no plan is about it until
+ * it has a new one. What it has on the device stays charged; what it has not used is called back.
+ *
+ * The gate is the process's, and its kernels on other GPUs would find their memory gone: it is let go when no context of it is left that could be
+ * helped. Until then it takes its turn for those as anybody does.
+ */
+static int failed(struct td_node *node, struct td_process *process, const struct td_msg_failed *msg,
+	uint64_t now_ns)
+{
+	struct td_client *client = client_of_slot(process, msg->slot);
+	char detail[64];
+
+	if (!client)
+		return -EPROTO;
+	if (client->failed)
+		return 0;
+	snprintf(detail, sizeof(detail), "its context has failed: CUDA error %u", msg->result);
+	td_node_event(node, TD_EVENT_FAILED, process, client->gpu, now_ns, 0, 0, detail);
+	client->failed = msg->result ? msg->result : UNKNOWN_ERROR;
+	client->spills = false;
+	if (all_failed(process))
+		let_go(node, process, now_ns);
+	td_quota_gather(node);
+	if (client->device.told != client->device.used)
+		td_node_tell(node, client, client->device.used);
+	client->grant.limit_bytes = client->device.told;
+	return 0;
+}
+
+/* Nobody's word is taken for what cannot be: a step that began in the future, one longer than the process is old. */
+static void step(struct td_process *process, const struct td_msg_step *msg, uint64_t now_ns)
+{
+	uint64_t age_ns = now_ns - process->started_ns + STEP_BEFORE_MAX_NS;
+	struct td_steps_told told = {
+		.count = msg->steps,
+		.step_ns = msg->step_ns,
+		.began_ns = msg->began_ns,
+		.median_ns = msg->median_ns,
+		.unit = msg->unit,
+		.sure_ppm = msg->sure_ppm,
+	};
+
+	told.step_ns = told.step_ns < age_ns ? told.step_ns : age_ns;
+	told.median_ns = told.median_ns < age_ns ? told.median_ns : age_ns;
+	told.began_ns = told.began_ns < now_ns ? told.began_ns : now_ns;
+	told.sure_ppm = told.sure_ppm < TD_PPM ? told.sure_ppm : TD_PPM;
+	process->steps = told;
+}
+
+static int detach(struct td_node *node, struct td_process *process, uint32_t slot, uint64_t now_ns)
+{
+	struct td_client *client = client_of_slot(process, slot);
+
+	if (!client)
+		return -EPROTO;
+	drop_client(node, client);
+	/* The one that it was still waiting for? */
+	if (!process->failed && !td_list_empty(&process->clients) && all_failed(process))
+		let_go(node, process, now_ns);
+	return 0;
+}
+
+/* What makes no sense counts as not given, and the library is silent: here is where one can see it. */
+static void rejected(
+	struct td_node *node, struct td_process *process, const char *setting, uint64_t now_ns)
+{
+	char detail[160];
+
+	if (process->complaints == COMPLAINTS_MAX)
+		return;
+	process->complaints++;
+	snprintf(detail, sizeof(detail), "%.120s makes no sense", setting);
+	for (char *p = detail; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	td_node_event(node, TD_EVENT_REJECTED, process, TD_GPU_ANY, now_ns, 0, 0, detail);
+}
+
+int td_node_message(
+	struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns)
+{
+	process->stop.heard = true;
+	if (process->foreign)
+		return td_node_foreign_message(node, process, msg);
+	switch (msg->type) {
+	case TD_MSG_TYPE_place: return td_node_place(node, process, &msg->place, now_ns);
+	case TD_MSG_TYPE_rejected: rejected(node, process, msg->rejected.setting, now_ns); return 0;
+	case TD_MSG_TYPE_backend: return td_process_backend(process, &msg->backend);
+	case TD_MSG_TYPE_shares:
+	case TD_MSG_TYPE_denied: return td_shares_message(node, process, msg, now_ns);
+	case TD_MSG_TYPE_ungoverned:
+		return td_node_ungoverned(node, process, &msg->ungoverned, now_ns);
+	case TD_MSG_TYPE_attach: return attach(node, process, &msg->attach, now_ns);
+	case TD_MSG_TYPE_detach: return detach(node, process, msg->detach.slot, now_ns);
+	case TD_MSG_TYPE_memory: return memory(node, process, &msg->memory, now_ns);
+	case TD_MSG_TYPE_want: want(node, process, now_ns); return 0;
+	case TD_MSG_TYPE_idle: idle(node, process, &msg->idle, now_ns); return 0;
+	case TD_MSG_TYPE_drained: return drained(node, process, &msg->drained, now_ns);
+	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
+	case TD_MSG_TYPE_step: step(process, &msg->step, now_ns); return 0;
+	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
+	case TD_MSG_TYPE_need: return need(node, process, &msg->need, now_ns);
+	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);
+	case TD_MSG_TYPE_host_need: td_host_need(process, &msg->host_need, now_ns); return 0;
+	case TD_MSG_TYPE_shortage: return shortage(node, process, &msg->shortage, now_ns);
+	default: return -EPROTO;
+	}
+}
+
+void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	td_node_event(node, TD_EVENT_LEFT, process, TD_GPU_ANY, now_ns,
+		td_process_held_ns(process, now_ns), 0, NULL);
+	free_process(node, process);
+}
+
+void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *what)
+{
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		td_capacity_update(node, i);
+	if (node->policy != node->options.policy) {
+		void *state = calloc(1, node->options.policy->state_bytes);
+
+		if (!state) {
+			node->options.policy = node->policy;
+			return;
+		}
+		free(node->policy_state);
+		node->policy_state = state;
+		node->policy = node->options.policy;
+	}
+	td_node_event(node, TD_EVENT_OPTION, NULL, TD_GPU_ANY, now_ns, 0, 0, what);
+}
+
+uint64_t td_process_waits_since_ns(const struct td_process *process)
+{
+	return process->wants_since_ns > process->closed_ns ? process->wants_since_ns
+							    : process->closed_ns;
+}
+
+uint64_t td_process_waited_ns(const struct td_process *process, uint64_t now_ns)
+{
+	bool waits = process->wants &&
+		     (process->phase == TD_PHASE_CLOSED || process->phase == TD_PHASE_FILLING);
+
+	return process->waited_ns + (waits ? now_ns - td_process_waits_since_ns(process) : 0);
+}
+
+uint64_t td_process_held_ns(const struct td_process *process, uint64_t now_ns)
+{
+	return process->held_ns +
+	       (process->phase == TD_PHASE_OPEN ? now_ns - process->phase_since_ns : 0);
+}

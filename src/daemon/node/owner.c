@@ -1,0 +1,22 @@
+/* Who gets more than others, and who gets less; see node.h. */
+#include "daemon/model/node.h"
+#include "daemon/model/pool.h"
+
+/* Of all clients, those that only root and the daemon's owner get. */
+#define CLIENTS_RESERVED 64
+
+bool td_node_is_owner(const struct td_node *node, uid_t uid)
+{
+	return !uid || uid == node->owner;
+}
+
+bool td_node_may_have_client(const struct td_node *node, uid_t uid)
+{
+	static const struct td_pool clients = {.total = TD_CLIENT_MAX, .reserve = CLIENTS_RESERVED};
+	uint32_t has = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients)
+		has += td_container_of(it, struct td_client, of_node)->process->uid == uid;
+	return td_pool_allows(&clients, node->client_count, has, td_node_is_owner(node, uid));
+}

@@ -1,0 +1,204 @@
+/* See place.h. */
+#include "daemon/node/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/memory/quota.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+#include "daemon/node/gpus.h"
+#include "policy/algo/control/balance.h"
+
+/* A candidate as td_balance_start sees it. */
+struct spot {
+	uint32_t candidate;
+	double core,
+		memory; /* load, of the GPU; memory counts what the newcomer needs here beyond `need` */
+	bool usable;
+};
+
+/* Among the GPUs that jobs use or have used; TD_GPU_MAX: none has. */
+static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		if (node->gpus[i].used && !memcmp(node->gpus[i].uuid, uuid, 16))
+			return i;
+	return TD_GPU_MAX;
+}
+
+/* One that no job has used yet is known by NVML alone; one that neither knows has no size. */
+static struct td_gpu gpu_of(const struct td_node *node, const uint8_t *uuid)
+{
+	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
+	struct td_gpu gpu = {.total_bytes = listed ? listed->total_bytes : 0};
+	uint32_t index = index_of(node, uuid);
+
+	if (index < TD_GPU_MAX)
+		return node->gpus[index];
+	gpu.capacity_bytes = td_options_capacity(&node->options, gpu.total_bytes);
+	return gpu;
+}
+
+static bool is_placed_on(const struct td_job *job, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; i < job->placed_count; i++)
+		if (!memcmp(job->placed[i], uuid, 16))
+			return true;
+	return false;
+}
+
+/* What a job has or may have on the GPU with that index (TD_GPU_MAX: none has used it); no process there and not placed there: nothing. */
+static void add_job(const struct td_node *node, const struct td_job *job, const uint8_t *uuid,
+	uint32_t index, const struct td_gpu *gpu, double *core, uint64_t *bytes)
+{
+	uint64_t demanded = index < TD_GPU_MAX ? job->on[index].demanded_bytes : 0,
+		 limit = td_quota_bytes(node, job, gpu);
+	uint32_t clients = index < TD_GPU_MAX ? job->on[index].clients : 0;
+
+	if (!clients && !is_placed_on(job, uuid))
+		return;
+	*core += (clients ? clients : 1) *
+		 (job->settings.duty_ppm ? job->settings.duty_ppm / (double)TD_PPM : 1);
+	*bytes += limit != UINT64_MAX && limit > demanded ? limit : demanded;
+}
+
+static struct spot look(const struct td_node *node, const struct td_job *newcomer,
+	const uint8_t *uuid, double *ret_need)
+{
+	const struct td_nvml_gpu *listed = td_gpus_find(node, uuid);
+	struct td_gpu gpu = gpu_of(node, uuid);
+	uint64_t bytes = 0, limit = td_quota_bytes(node, newcomer, &gpu);
+	struct spot spot = {.usable = true};
+	uint32_t index = index_of(node, uuid);
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		const struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		if (job != newcomer)
+			add_job(node, job, uuid, index, &gpu, &spot.core, &bytes);
+	}
+	if (listed) {
+		spot.usable = !listed->lost && !listed->mig;
+		if (listed->known & TD_GPU_KNOWS_MEMORY && listed->used_bytes > bytes)
+			bytes = listed->used_bytes;
+		if (listed->known & TD_GPU_KNOWS_UTILISATION && spot.core <= 0)
+			spot.core = listed->utilisation_ppm / (double)TD_PPM;
+	}
+	*ret_need = 0;
+	if (gpu.capacity_bytes) {
+		spot.memory = (double)bytes / (double)gpu.capacity_bytes;
+		if (limit != UINT64_MAX)
+			*ret_need = (double)limit / (double)gpu.capacity_bytes;
+	}
+	return spot;
+}
+
+/* What all need counts as the newcomer's; what it needs more on a smaller GPU, as load there. */
+static double level(struct spot *spots, double *needs, uint32_t count)
+{
+	double least = needs[0];
+
+	for (uint32_t i = 1; i < count; i++)
+		if (needs[i] < least)
+			least = needs[i];
+	for (uint32_t i = 0; i < count; i++)
+		spots[i].memory += needs[i] - least;
+	return least;
+}
+
+static uint32_t list_spots(struct td_node *node, const struct td_process *process, uint32_t wanted,
+	struct spot *ret, double *ret_need)
+{
+	double needs[TD_GPU_MAX];
+	uint32_t count = process->candidate_count, usable = 0, n = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		ret[i] = look(node, process->job, process->candidates[i], &needs[i]);
+		ret[i].candidate = i;
+		ret[i].usable = ret[i].usable && td_node_may_have(node, process->candidates[i]);
+		usable += ret[i].usable;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		if (usable >= wanted && !ret[i].usable)
+			continue;
+		needs[n] = needs[i];
+		ret[n++] = ret[i];
+	}
+	*ret_need = level(ret, needs, n);
+	return n;
+}
+
+/* A bit per candidate. */
+static uint64_t choose(struct td_node *node, const struct td_process *process, uint32_t wanted)
+{
+	struct td_balance_app apps[TD_GPU_MAX];
+	struct spot spots[TD_GPU_MAX];
+	double need;
+	uint64_t chosen = 0;
+	uint32_t count;
+
+	td_quota_gather(node);
+	count = list_spots(node, process, wanted, spots, &need);
+	for (; wanted && count; wanted--) {
+		uint32_t best;
+
+		for (uint32_t i = 0; i < count; i++)
+			apps[i] = (struct td_balance_app){
+				.gpu = i, .core = spots[i].core, .memory = spots[i].memory};
+		best = td_balance_start(&td_balance_default, apps, count, count, need);
+		chosen |= 1ull << spots[best].candidate;
+		memmove(&spots[best], &spots[best + 1], (count - best - 1) * sizeof(spots[0]));
+		count--;
+	}
+	return chosen;
+}
+
+/* In the order of the candidates, which is the user's. */
+static void place(
+	struct td_node *node, struct td_process *process, uint32_t wanted, uint64_t now_ns)
+{
+	struct td_job *job = process->job;
+	uint64_t chosen = choose(node, process, wanted);
+	char detail[64];
+
+	for (uint32_t i = 0; i < process->candidate_count; i++) {
+		if (!(chosen >> i & 1))
+			continue;
+		memcpy(job->placed[job->placed_count++], process->candidates[i], 16);
+		if (wanted == process->candidate_count)
+			continue; /* there was no choice */
+		snprintf(detail, sizeof(detail), "one of %u that it may use",
+			process->candidate_count);
+		td_node_gpu_event(node, TD_EVENT_PLACED, process,
+			td_gpu_number_of(node, process->candidates[i]), now_ns, detail);
+	}
+}
+
+int td_node_place(struct td_node *node, struct td_process *process, const struct td_msg_place *msg,
+	uint64_t now_ns)
+{
+	struct td_job *job = process->job;
+
+	if (!msg->index)
+		process->candidate_count = 0;
+	if (msg->candidates > TD_GPU_MAX || msg->index >= msg->candidates || !msg->count ||
+		msg->count > msg->candidates || msg->index != process->candidate_count)
+		return -EPROTO;
+	memcpy(process->candidates[process->candidate_count++], msg->gpu, 16);
+	if (process->candidate_count < msg->candidates)
+		return 0;
+	if (!job->placed_count)
+		place(node, process, msg->count, now_ns);
+	for (uint32_t i = 0; i < job->placed_count; i++) {
+		struct td_msg answer = {.type = TD_MSG_TYPE_placed};
+
+		answer.placed.index = i;
+		answer.placed.count = job->placed_count;
+		memcpy(answer.placed.gpu, job->placed[i], 16);
+		node->io.send(process->peer, &answer);
+	}
+	return 0;
+}

@@ -1,0 +1,337 @@
+/* See stopped.h. */
+#include "daemon/node/stopped.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/time.h"
+#include "daemon/memory/quota.h"
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+
+/* Nobody is looked at before somebody has waited for so long, nor more often. */
+#define LOOK_NS (150 * TD_NS_PER_MS)
+/* One that is stopped is looked at this often where nobody waits for it; it says something itself when it goes on. */
+#define REST_NS TD_NS_PER_S
+/* A look reads a few files: so many processes at most are looked at in one step. */
+#define LOOKS_MAX 32
+/* The rest of them a little later. */
+#define PAUSE_NS (20 * TD_NS_PER_MS)
+
+/* Of the time between two steps no more than this counts as time in which a process could be heard: the daemon itself may have been stopped. */
+#define HEARD_NS TD_NS_PER_S
+
+/* Those who wait for a GPU. */
+struct waiting {
+	unsigned count;
+	uint64_t since_ns; /* the first of them */
+};
+
+static struct td_process *process_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_process, of_node);
+}
+
+static struct td_client *client_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_client, of_process);
+}
+
+const char *td_stop_name(enum td_stop stop)
+{
+	static const char *const names[TD_STOP_N] = {
+		[TD_STOP_NONE] = "running",
+		[TD_STOP_SIGNAL] = "SIGSTOP",
+		[TD_STOP_TRACED] = "debugger",
+		[TD_STOP_FROZEN] = "frozen",
+		[TD_STOP_SILENT] = "unresponsive",
+	};
+
+	return names[stop];
+}
+
+/* Since when it has been waiting for that GPU; 0: it is not. */
+static uint64_t waits_since_ns(const struct td_process *process, const struct td_client *client)
+{
+	if (process->stop.is || process->foreign || process->failed ||
+		process->job->settings.paused)
+		return 0;
+	if (client->needs)
+		return client->need_since_ns;
+	if (!process->wants ||
+		(process->phase != TD_PHASE_CLOSED && process->phase != TD_PHASE_FILLING))
+		return 0;
+	return td_process_waits_since_ns(process);
+}
+
+static void gather(const struct td_node *node, struct waiting *waiting)
+{
+	struct td_list *it, *of;
+
+	td_list_for_each (it, &node->processes)
+		td_list_for_each (of, &process_at(it)->clients) {
+			struct waiting *w = &waiting[client_at(of)->gpu];
+			uint64_t since_ns = waits_since_ns(process_at(it), client_at(of));
+
+			if (!since_ns)
+				continue;
+			w->since_ns = w->count && w->since_ns < since_ns ? w->since_ns : since_ns;
+			w->count++;
+		}
+}
+
+/* Since when another one has been waiting for a GPU on which it has a turn or memory; 0: nobody has. */
+static uint64_t is_waited_for_ns(const struct td_process *process, const struct waiting *waiting)
+{
+	uint64_t since_ns = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		const struct td_client *client = client_at(it);
+		const struct waiting *w = &waiting[client->gpu];
+		bool has = process->phase != TD_PHASE_CLOSED || td_client_charge(client);
+
+		if (!has || w->count <= (waits_since_ns(process, client) != 0))
+			continue;
+		if (!since_ns || w->since_ns < since_ns)
+			since_ns = w->since_ns;
+	}
+	return since_ns;
+}
+
+/* What it has not used of what it was promised. Whatever it finds when it goes on, it uses no more than what is left to it here. */
+static void take_back(struct td_node *node, struct td_client *client)
+{
+	const struct td_ceiling has = {client->device.used, client->total.used};
+	struct td_ceiling claim;
+
+	if (!node->io.ceiling || client->process->abi < TD_PAGES_ABI_CEILINGS || client->failed)
+		return;
+	claim = node->io.ceiling(client->process->peer, client->slot, &has);
+	client->has_ceiling = true;
+	td_holding_take_back(&client->device, claim.device_bytes);
+	td_holding_take_back(&client->total, claim.all_bytes);
+	td_quota_gather(node);
+	/* That it has heard of this is what ends it. */
+	td_node_tell(node, client, client->device.told);
+}
+
+/* It has reported for its last limit, and goes by that. */
+static void lift(struct td_node *node, struct td_client *client)
+{
+	static const struct td_ceiling none = {UINT64_MAX, UINT64_MAX};
+
+	if (!client->has_ceiling || !td_holding_is_heard(&client->device))
+		return;
+	client->has_ceiling = false;
+	(void)node->io.ceiling(client->process->peer, client->slot, &none);
+}
+
+void td_stopped_told(struct td_node *node, const struct td_client *client)
+{
+	const struct td_ceiling ceiling = {td_client_charge(client),
+		td_holding_charge(&client->total)};
+
+	if (client->has_ceiling)
+		(void)node->io.ceiling(client->process->peer, client->slot, &ceiling);
+}
+
+void td_stopped_is_silent(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	struct td_err why = {0};
+	struct td_list *it;
+
+	if (process->abi < TD_PAGES_ABI_CEILINGS) {
+		(void)td_err_set(&why, -ETIMEDOUT,
+			"it does not acknowledge what it is told: it runs as without tandem");
+		td_node_let_go(node, process,
+			node->gpus[client_at(process->clients.next)->gpu].uuid, &why, now_ns);
+		return;
+	}
+	process->stop.is = TD_STOP_SILENT;
+	process->stop.since_ns = now_ns;
+	td_node_event(node, TD_EVENT_UNRESPONSIVE, process, TD_GPU_ANY, now_ns, 0, 0,
+		"it does not acknowledge what it is told: others pass it by until it does");
+	td_list_for_each (it, &process->clients)
+		take_back(node, client_at(it));
+}
+
+static void stop(
+	struct td_node *node, struct td_process *process, enum td_stop why, uint64_t now_ns)
+{
+	struct td_list *it;
+	char detail[96];
+
+	process->stop.is = why;
+	process->stop.since_ns = now_ns;
+	snprintf(detail, sizeof(detail), "%s: others pass it by until it goes on",
+		td_stop_name(why));
+	td_node_event(node, TD_EVENT_STOPPED, process, TD_GPU_ANY, now_ns, 0, 0, detail);
+	td_list_for_each (it, &process->clients)
+		take_back(node, client_at(it));
+}
+
+static void go_on(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	process->stop.is = TD_STOP_NONE;
+	td_node_event(node, TD_EVENT_CONTINUED, process, TD_GPU_ANY, now_ns,
+		now_ns - process->stop.since_ns, 0, NULL);
+	/* It has its time to drain from here on. */
+	if (process->phase == TD_PHASE_DRAINING)
+		process->drain_deadline_ns = now_ns + 2 * node->options.drain_deadline_ns;
+}
+
+static void look(struct td_node *node, struct td_process *process, uint64_t now_ns)
+{
+	struct td_stop_watch *watch = &process->stop;
+	uint64_t cpu_ticks = 0;
+	enum td_stop found = node->io.stop(process->peer, &cpu_ticks);
+	bool ran = cpu_ticks != watch->cpu_ticks, heard = watch->heard;
+	enum td_stop before = watch->found;
+
+	watch->found = found;
+	watch->heard = false;
+	watch->cpu_ticks = cpu_ticks;
+	watch->looked_ns = now_ns;
+	if (watch->is && (!found || ran))
+		go_on(node, process, now_ns);
+	else if (!watch->is && found && before && !ran && !heard)
+		stop(node, process, found, now_ns);
+}
+
+/* TD_NEVER: it need not be looked at. */
+static uint64_t look_at_ns(const struct td_process *process, const struct waiting *waiting)
+{
+	const struct td_stop_watch *watch = &process->stop;
+	uint64_t since_ns = is_waited_for_ns(process, waiting);
+
+	if (watch->is == TD_STOP_SILENT)
+		return TD_NEVER;
+
+	/* What it has said may have been said before it was stopped. */
+	if (watch->is && watch->heard)
+		return watch->looked_ns;
+	if (watch->is)
+		return watch->looked_ns + (since_ns ? LOOK_NS : REST_NS);
+	if (!since_ns)
+		return TD_NEVER;
+	return (watch->looked_ns > since_ns ? watch->looked_ns : since_ns) + LOOK_NS;
+}
+
+/* Those whose id is above `last`, or the others. */
+static uint64_t look_around(struct td_node *node, const struct waiting *waiting, uint32_t last,
+	bool above, unsigned *looks, uint64_t now_ns)
+{
+	uint64_t wakeup = TD_NEVER;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = process_at(it);
+		uint64_t at = look_at_ns(process, waiting);
+
+		if (process->foreign || at == TD_NEVER || (process->id > last) != above)
+			continue;
+		if (at <= now_ns && *looks < LOOKS_MAX) {
+			look(node, process, now_ns);
+			node->last_looked = process->id;
+			++*looks;
+			at = look_at_ns(process, waiting);
+		} else if (at <= now_ns) {
+			at = now_ns + PAUSE_NS;
+		}
+		wakeup = at < wakeup ? at : wakeup;
+	}
+	return wakeup;
+}
+
+/* For how long it has owed the acknowledgement of a PLAN; 0: it owes none. A drain has a deadline of its own. */
+static uint64_t note_debt(struct td_client *client, uint64_t elapsed_ns)
+{
+	if (client->failed || td_holding_is_heard(&client->device)) {
+		client->owes_ns = 0;
+		return 0;
+	}
+	/* What it has acknowledged since then was another PLAN. */
+	if (!client->owes_ns || client->device.acked != client->owes_since_seq)
+		client->owes_ns = 1;
+	else if (client->process->phase != TD_PHASE_DRAINING)
+		client->owes_ns += elapsed_ns;
+	client->owes_since_seq = client->device.acked;
+	return client->owes_ns;
+}
+
+static uint64_t debt_of(struct td_process *process, uint64_t elapsed_ns)
+{
+	uint64_t most_ns = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &process->clients) {
+		uint64_t owes_ns = note_debt(client_at(it), elapsed_ns);
+
+		most_ns = owes_ns > most_ns ? owes_ns : most_ns;
+	}
+	return most_ns;
+}
+
+/* Who has not answered for too long, and who does again. Returns when to look again. */
+static uint64_t watch_answers(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t elapsed_ns = now_ns - node->answers_looked_ns, wakeup = TD_NEVER;
+	struct td_list *it;
+
+	if (elapsed_ns > HEARD_NS)
+		elapsed_ns = HEARD_NS;
+	node->answers_looked_ns = now_ns;
+	td_list_for_each (it, &node->processes) {
+		struct td_process *process = process_at(it);
+		bool runs = !process->stop.is;
+		uint64_t owes_ns = debt_of(process, runs ? elapsed_ns : 0);
+
+		if (process->stop.is == TD_STOP_SILENT && !owes_ns &&
+			process->phase != TD_PHASE_DRAINING)
+			go_on(node, process, now_ns);
+		else if (runs && owes_ns > TD_ANSWER_NS)
+			td_stopped_is_silent(node, process, now_ns);
+		else if (runs && owes_ns)
+			wakeup = now_ns + HEARD_NS;
+	}
+	return wakeup;
+}
+
+static uint64_t look_at_all(struct td_node *node, uint64_t now_ns)
+{
+	struct waiting waiting[TD_GPU_MAX] = {0};
+	uint32_t last = node->last_looked;
+	uint64_t wakeup, other;
+	unsigned looks = 0;
+
+	if (!node->io.stop)
+		return TD_NEVER;
+	gather(node, waiting);
+	/* In turn, beginning behind the one that was looked at last: everybody comes. */
+	wakeup = look_around(node, waiting, last, true, &looks, now_ns);
+	other = look_around(node, waiting, last, false, &looks, now_ns);
+	return other < wakeup ? other : wakeup;
+}
+
+uint64_t td_stopped_step(struct td_node *node, uint64_t now_ns)
+{
+	uint64_t wakeup = look_at_all(node, now_ns), other = watch_answers(node, now_ns);
+	struct td_list *it, *of;
+
+	td_list_for_each (it, &node->processes)
+		td_list_for_each (of, &process_at(it)->clients)
+			if (!process_at(it)->stop.is)
+				lift(node, client_at(of));
+	return other < wakeup ? other : wakeup;
+}
+
+enum td_stop td_stopped_now(const struct td_node *node, const struct td_process *process)
+{
+	uint64_t cpu_ticks;
+
+	if (process->stop.is || process->foreign || !node->io.stop)
+		return process->stop.is;
+	return node->io.stop(process->peer, &cpu_ticks);
+}

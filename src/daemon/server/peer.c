@@ -1,0 +1,604 @@
+/* Connections; see peer.h. */
+#include "daemon/server/peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "base/time.h"
+#include "daemon/memory/overhead.h"
+#include "daemon/model/job.h"
+#include "daemon/model/pool.h"
+#include "daemon/model/procfs.h"
+#include "daemon/node/gpus.h"
+#include "daemon/server/peer_internal.h"
+#include "proto/socket.h"
+
+/* Each client costs a page and a descriptor; tools come and go. The last ones are root's. */
+#define PEERS_MAX      (TD_CLIENT_MAX + 64)
+#define PEERS_RESERVED 64
+/* Descriptors of the daemon's own: its socket, timers, logs, locks of GPUs. */
+#define OWN_DESCRIPTORS 48
+/* Who connects has something to say. */
+#define SILENCE_NS (5 * TD_NS_PER_S)
+/* While there are no descriptors, so often is looked whether there are. */
+#define DEAF_NS (10 * TD_NS_PER_MS)
+/* Packets are handled for so long before the node steps and newcomers are looked for; one packet may take longer. */
+#define SERVE_NS (2 * TD_NS_PER_MS)
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+static void wake(_Atomic uint32_t *word)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void node_send(void *arg, const struct td_msg *msg)
+{
+	td_peer_send(arg, msg);
+}
+
+static void node_gate(void *arg, uint32_t word, const struct td_pacing *pacing)
+{
+	struct td_peer *peer = arg;
+
+	atomic_store(&peer->gate->window_ns, pacing->window_ns);
+	atomic_store(&peer->gate->duty_ppm, pacing->duty_ppm);
+	atomic_store(&peer->gate->rivals, pacing->rivals);
+	atomic_store(&peer->gate->steps, pacing->steps);
+	atomic_store(&peer->gate->hold, pacing->hold);
+	atomic_store(&peer->gate->alone, pacing->alone);
+	atomic_store(&peer->gate->pause_until_ns, pacing->pause_until_ns);
+	atomic_store(&peer->gate->long_ns, pacing->long_ns);
+	atomic_store(&peer->gate->long_every_ns, pacing->long_every_ns);
+	atomic_store(&peer->gate->sharers, (uint32_t)pacing->sharers);
+	atomic_store(&peer->gate->hold_new, (uint32_t)pacing->hold_new);
+	atomic_store(&peer->gate->word, word);
+	wake(&peer->gate->word);
+}
+
+static void node_others(void *arg, uint32_t slot, uint64_t bytes)
+{
+	struct td_peer *peer = arg;
+
+	atomic_store(&peer->gate->others_bytes[slot], bytes);
+}
+
+/* A number that is another process's by now says nothing. */
+static enum td_stop node_stop(void *arg, uint64_t *ret_cpu_ticks)
+{
+	const struct td_peer *peer = arg;
+	struct td_procfs_stat stat;
+
+	*ret_cpu_ticks = 0;
+	if (!peer->start_ticks || td_procfs_stat(peer->pid, &stat) ||
+		stat.start_ticks != peer->start_ticks)
+		return TD_STOP_NONE;
+	*ret_cpu_ticks = stat.cpu_ticks;
+	return td_procfs_stop(peer->pid, &stat);
+}
+
+/* See gate_page.h. */
+static struct td_ceiling node_ceiling(void *arg, uint32_t slot, const struct td_ceiling *ceiling)
+{
+	struct td_peer *peer = arg;
+
+	/* UINT64_MAX + 1 is 0: none. */
+	atomic_store(&peer->gate->ceiling_device_bytes[slot], ceiling->device_bytes + 1);
+	atomic_store(&peer->gate->ceiling_all_bytes[slot], ceiling->all_bytes + 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	return (struct td_ceiling){atomic_load(&peer->meter->claimed_device_bytes[slot]),
+		atomic_load(&peer->meter->claimed_all_bytes[slot])};
+}
+
+static void node_event(void *arg, const struct td_event *event)
+{
+	struct td_server *server = arg;
+	struct td_list *it;
+
+	td_list_for_each (it, &server->peers) {
+		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
+
+		if (peer->follows)
+			td_peer_send_event(peer, event);
+	}
+}
+
+static int node_claim(void *arg, const uint8_t *uuid, struct td_err *err)
+{
+	struct td_server *server = arg;
+
+	return td_claims_take(&server->claims, server->node.options.locks, uuid, err);
+}
+
+static void node_release(void *arg, const uint8_t *uuid)
+{
+	td_claims_release(&((struct td_server *)arg)->claims, uuid);
+}
+
+/* A page that only we can write: sealed after we have mapped it, so that the client's descriptor cannot be mapped writable. */
+static int make_gate_page(struct td_peer *peer)
+{
+	int fd = memfd_create("tandem-gate", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, TD_PAGE_BYTES) < 0)
+		goto err_close;
+	page = mmap(NULL, TD_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		goto err_close;
+	if (fcntl(fd, F_ADD_SEALS,
+		    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0) {
+		munmap(page, TD_PAGE_BYTES);
+		goto err_close;
+	}
+	peer->gate = page;
+	return fd;
+
+err_close:
+	close(fd);
+	return -errno;
+}
+
+/* Written by the client: sealed, so that it cannot be cut short under our reading. -errno, or the descriptor. */
+static int make_meter_page(struct td_peer *peer)
+{
+	int fd = memfd_create("tandem-meter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, TD_PAGE_BYTES) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		goto err_close;
+	page = mmap(NULL, TD_PAGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		goto err_close;
+	peer->meter = page;
+	return fd;
+
+err_close:
+	close(fd);
+	return -errno;
+}
+
+/* Its end ends the connection, whoever else has that: the child of an `_Fork` has it too. */
+static void process_ended(struct td_source *source, uint32_t events)
+{
+	(void)events;
+	td_container_of(source, struct td_peer, end)->broken = true;
+}
+
+/* It takes a second descriptor for each of them: where there are few, connections go first. */
+static bool can_watch(void)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) &&
+	       limit.rlim_cur >= OWN_DESCRIPTORS + 2 * PEERS_MAX;
+}
+
+static void watch_process(struct td_peer *peer)
+{
+	struct td_procfs_stat stat;
+
+	if (!td_procfs_stat(peer->pid, &stat))
+		peer->start_ticks = stat.start_ticks;
+	if (!can_watch())
+		return;
+	peer->end = (struct td_source){td_procfs_pidfd(peer->source.fd, peer->pid), process_ended};
+	if (peer->end.fd >= 0 && td_loop_add(peer->server->loop, &peer->end) < 0) {
+		close(peer->end.fd);
+		peer->end.fd = -1;
+	}
+}
+
+static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_welcome};
+	td_auto_close int gate_fd = make_gate_page(peer), meter_fd = make_meter_page(peer);
+	int fds[2];
+
+	if (gate_fd < 0 || meter_fd < 0) {
+		peer->broken = true;
+		return;
+	}
+	peer->process =
+		td_node_hello(&peer->server->node, peer, peer->pid, peer->uid, hello, now_ns);
+	if (!peer->process) {
+		peer->broken = true;
+		return;
+	}
+	peer->process->meter = peer->meter;
+	watch_process(peer);
+	msg.welcome.process = peer->process->id;
+	strcpy(msg.welcome.version, TANDEM_VERSION);
+	msg.welcome.features =
+		TD_FEATURE_PLACE | TD_FEATURE_BACKEND | TD_FEATURE_PAGED | TD_FEATURE_PING | TD_FEATURE_UNGOVERNED;
+	msg.welcome.arrived_ns = peer->process->job->arrived_ns;
+	fds[0] = gate_fd;
+	fds[1] = meter_fd;
+	if (td_socket_send(peer->source.fd, &msg, fds, 2) < 0)
+		peer->broken = true;
+}
+
+/* Who sends nonsense again and again does not fill the disk, nor hide what others do. */
+static void complain(struct td_peer *peer, const char *what, int r, uint64_t now_ns)
+{
+	uint32_t suppressed;
+
+	if (td_complaints_allow(&peer->user->complaints, now_ns, &suppressed))
+		td_log(TD_LOG_WARN,
+			"pid=%d uid=%u message=%s errno=%d connection dropped; %u more suppressed",
+			(int)peer->pid, (unsigned)peer->uid, what, -r, suppressed);
+}
+
+static void handle(struct td_peer *peer, struct td_msg *msg, uint64_t now_ns)
+{
+	int r;
+
+	peer->silent_since_ns = 0;
+	/* Whoever names something names it as everybody's terminals show it. */
+	td_proto_each_str(msg, td_printable);
+	if (msg->type == TD_MSG_TYPE_hello && !peer->process && !peer->follows) {
+		welcome(peer, &msg->hello, now_ns);
+		return;
+	}
+	if (msg->type == TD_MSG_TYPE_ping) {
+		td_peer_send(peer, &(const struct td_msg){.type = TD_MSG_TYPE_pong});
+		return;
+	}
+	if (peer->process)
+		r = td_node_message(&peer->server->node, peer->process, msg, now_ns);
+	else
+		r = td_peer_answer(peer, msg, now_ns);
+	if (r < 0) {
+		complain(peer, td_proto_name(msg->type), r, now_ns);
+		peer->broken = true;
+	}
+	/* The directory was lost; the sweep makes it. */
+	if (peer->process && msg->type == TD_MSG_TYPE_shares &&
+		peer->process->shares.unreachable == TD_UNREACHABLE_NOWHERE)
+		td_sweep_soon(&peer->server->sweep, now_ns);
+}
+
+static void peer_ready(struct td_source *source, uint32_t events)
+{
+	struct td_peer *peer = (struct td_peer *)source;
+
+	if (events & EPOLLOUT)
+		td_peer_flush(peer);
+	/* It is gone, and nobody reads what it was sent. */
+	if (peer->waits && events & (EPOLLHUP | EPOLLERR))
+		peer->broken = true;
+	if (events & ~(uint32_t)EPOLLOUT)
+		td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
+}
+
+/* One packet, or one round of what it watches. False: there is none. */
+static bool serve_one(struct td_peer *peer, uint64_t now_ns)
+{
+	struct td_msg msg;
+	int r;
+
+	if (peer->broken)
+		return false;
+	if (td_tool_is_round_due(peer, now_ns)) {
+		td_tool_send_round(peer, now_ns);
+		return true;
+	}
+	if (!td_peer_may_be_read(peer))
+		return false;
+	r = td_socket_recv_bare(peer->source.fd, &msg);
+	if (r == -EAGAIN)
+		return false;
+	if (r < 0 && r != -ECONNRESET)
+		complain(peer, "malformed", r, now_ns);
+	if (r < 0)
+		peer->broken = true;
+	else if (r == 0)
+		handle(peer, &msg, now_ns);
+	/* TD_PROTO_UNKNOWN: a newer peer; what it says is not for us. */
+	return true;
+}
+
+/* By turns among users, for as long as it may take: who is not read from now is announced again. */
+static void serve(struct td_server *server)
+{
+	uint64_t started_ns = td_time_now_ns(), now_ns = started_ns, before_ns;
+	struct td_list *it;
+
+	while (now_ns < started_ns + SERVE_NS && (it = td_fair_next(&server->fair))) {
+		struct td_peer *peer = td_container_of(it, struct td_peer, waiting);
+
+		if (serve_one(peer, now_ns))
+			td_fair_add(&server->fair, peer->uid, &peer->waiting);
+		before_ns = now_ns;
+		now_ns = td_time_now_ns();
+		td_fair_charge(&server->fair, now_ns - before_ns);
+	}
+}
+
+/* -1: not known. */
+static uid_t uid_of(int fd)
+{
+	struct ucred credentials;
+	socklen_t len = sizeof(credentials);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0 ? (uid_t)-1
+									       : credentials.uid;
+}
+
+static bool has_spare(struct td_server *server)
+{
+	if (server->spare_fd < 0)
+		server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return server->spare_fd >= 0;
+}
+
+/*
+ * Descriptors have run out. One is kept for taking the newcomer and sending it away, who would else
+ * be announced again and again.
+ */
+static void turn_away(struct td_server *server)
+{
+	int fd;
+
+	close(server->spare_fd);
+	server->spare_fd = -1;
+	fd = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		td_closer_close(server->closer, uid_of(fd), fd);
+}
+
+/* So many connections as there can be descriptors for: a program's needs one for its end, too. */
+static struct td_pool all_connections(void)
+{
+	struct td_pool pool = {.total = PEERS_MAX, .reserve = PEERS_RESERVED};
+	struct rlimit limit;
+	uint64_t most;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return pool;
+	most = (limit.rlim_cur > 2 * OWN_DESCRIPTORS ? limit.rlim_cur - OWN_DESCRIPTORS
+						     : limit.rlim_cur / 2) /
+	       2;
+	if (most < pool.total)
+		pool = (struct td_pool){most, most * PEERS_RESERVED / PEERS_MAX};
+	return pool;
+}
+
+/* What is not closed yet is somebody's connection, too. */
+static bool has_room_for(const struct td_server *server, const struct td_user *user)
+{
+	return td_pool_allows(&server->connections,
+		server->peer_count + td_closer_count(server->closer),
+		user->peers + td_closer_count_of(server->closer, user->uid),
+		td_node_is_owner(&server->node, user->uid));
+}
+
+static void listener_ready(struct td_source *source, uint32_t events)
+{
+	struct td_server *server = td_container_of(source, struct td_server, listener);
+	struct ucred credentials = {.uid = (uid_t)-1};
+	socklen_t len = sizeof(credentials);
+	struct td_peer *peer;
+	uint64_t now_ns;
+	int fd;
+
+	(void)events;
+	/* The one that was sent away last is not closed yet. */
+	if (!has_spare(server)) {
+		server->deaf_until_ns = td_time_now_ns() + DEAF_NS;
+		td_loop_want(server->loop, source, 0);
+		return;
+	}
+	fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			turn_away(server);
+		return;
+	}
+	now_ns = td_time_now_ns();
+	peer = calloc(1, sizeof(*peer));
+	if (!peer || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &len) < 0)
+		goto err_free;
+	peer->user = td_users_get(&server->users, credentials.uid, now_ns);
+	if (!peer->user || !has_room_for(server, peer->user))
+		goto err_free;
+	peer->silent_since_ns = now_ns;
+	peer->source = (struct td_source){fd, peer_ready};
+	peer->end.fd = -1;
+	peer->server = server;
+	td_peer_init_unread(peer);
+	peer->pid = credentials.pid;
+	peer->uid = credentials.uid;
+	if (td_loop_add(server->loop, &peer->source) < 0)
+		goto err_free;
+	td_list_init(&peer->waiting);
+	td_list_append(&server->peers, &peer->of_server);
+	server->peer_count++;
+	peer->user->peers++;
+	return;
+
+err_free:
+	free(peer);
+	td_closer_close(server->closer, credentials.uid, fd);
+}
+
+/* All but its connection. */
+static void forget(struct td_peer *peer, uint64_t now_ns)
+{
+	struct td_server *server = peer->server;
+
+	if (peer->process && peer->process->shares.was_told)
+		td_sweep_soon(&server->sweep, now_ns);
+	if (peer->process)
+		td_node_gone(&server->node, peer->process, now_ns);
+	if (peer->gate)
+		munmap(peer->gate, TD_PAGE_BYTES);
+	if (peer->meter)
+		munmap((void *)peer->meter, TD_PAGE_BYTES);
+	td_loop_remove(server->loop, &peer->source);
+	if (peer->end.fd >= 0) {
+		td_loop_remove(server->loop, &peer->end);
+		close(peer->end.fd);
+	}
+	td_list_remove(&peer->of_server);
+	td_list_remove(&peer->waiting);
+	server->peer_count--;
+	peer->user->peers--;
+	td_peer_forget_unread(peer);
+	free(peer);
+}
+
+static void drop(struct td_peer *peer, uint64_t now_ns)
+{
+	struct td_closer *closer = peer->server->closer;
+	uid_t uid = peer->uid;
+	int fd = peer->source.fd;
+
+	forget(peer, now_ns);
+	td_closer_close(closer, uid, fd);
+}
+
+/* Dropping a peer can break another (a follower that does not read), so until none is broken. */
+static void drop_broken(struct td_server *server, uint64_t now_ns)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &server->peers) {
+		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
+
+		if (peer->broken)
+			drop(peer, now_ns);
+	}
+}
+
+/* Listens again, when there may be descriptors. When to be called again, or UINT64_MAX. */
+static uint64_t hear(struct td_server *server, uint64_t now_ns)
+{
+	if (!server->deaf_until_ns || now_ns < server->deaf_until_ns)
+		return server->deaf_until_ns ? server->deaf_until_ns : UINT64_MAX;
+	server->deaf_until_ns = 0;
+	td_loop_want(server->loop, &server->listener, EPOLLIN);
+	return UINT64_MAX;
+}
+
+uint64_t td_server_turn(void *arg, uint64_t now_ns)
+{
+	struct td_server *server = arg;
+	uint64_t wakeup, look_ns, sweep_ns, deaf_ns;
+	struct td_list *it;
+
+	serve(server);
+	now_ns = td_time_now_ns();
+	drop_broken(server, now_ns);
+	if (server->watch.sample.time_ns != server->seen_ns) {
+		server->seen_ns = server->watch.sample.time_ns;
+		server->asked = false;
+		td_gpus_seen(&server->node, server->watch.sample.gpus,
+			server->watch.sample.gpu_count, now_ns);
+		td_overhead_seen(&server->node, server->watch.sample.gpus,
+			server->watch.sample.uses, server->watch.sample.use_count);
+	}
+	wakeup = td_node_step(&server->node, now_ns);
+	td_watch_set(&server->watch, server->node.client_count > 0, server->node.options.sample_ns);
+	look_ns = td_overhead_wants_ns(&server->node, server->watch.sample.time_ns, now_ns);
+	if (look_ns > now_ns)
+		wakeup = look_ns < wakeup ? look_ns : wakeup;
+	else if (!server->asked)
+		td_watch_ask(&server->watch);
+	server->asked = look_ns <= now_ns;
+	deaf_ns = hear(server, now_ns);
+	wakeup = deaf_ns < wakeup ? deaf_ns : wakeup;
+	sweep_ns = td_sweep_turn(&server->sweep, now_ns);
+	wakeup = sweep_ns < wakeup ? sweep_ns : wakeup;
+	td_list_for_each (it, &server->peers) {
+		struct td_peer *peer = td_container_of(it, struct td_peer, of_server);
+		uint64_t tool = td_peer_answer_later(peer, now_ns),
+			 stuck = td_peer_look_at_outbox(peer, now_ns);
+
+		wakeup = stuck < wakeup ? stuck : wakeup;
+		if (peer->silent_since_ns && now_ns >= peer->silent_since_ns + SILENCE_NS)
+			peer->broken = true;
+		else if (peer->silent_since_ns && peer->silent_since_ns + SILENCE_NS < wakeup)
+			wakeup = peer->silent_since_ns + SILENCE_NS;
+		if (peer->broken)
+			return now_ns; /* broken by what was sent: another turn at once */
+		wakeup = tool < wakeup ? tool : wakeup;
+	}
+	return wakeup;
+}
+
+int td_server_init(
+	struct td_server *server, struct td_loop *loop, int listen_fd, const char *socket)
+{
+	const struct td_node_io io = {.send = node_send,
+		.gate = node_gate,
+		.others = node_others,
+		.event = node_event,
+		.arg = server,
+		.claim = node_claim,
+		.release = node_release,
+		.stop = node_stop,
+		.ceiling = node_ceiling};
+	int r;
+
+	memset(server, 0, sizeof(*server));
+	server->loop = loop;
+	server->started_ns = td_time_now_ns();
+	server->listener = (struct td_source){listen_fd, listener_ready};
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	td_list_init(&server->peers);
+	td_fair_init(&server->fair);
+	td_users_init(&server->users);
+	server->connections = all_connections();
+	r = td_closer_new(&server->closer);
+	if (r)
+		return r;
+	r = td_node_init(&server->node, &io);
+	if (r)
+		return r;
+	server->node.owner = geteuid();
+	td_claims_init(&server->claims, listen_fd);
+	r = td_sweep_init(&server->sweep, socket);
+	if (r)
+		td_log(TD_LOG_WARN,
+			"socket=%s.ipc %s: memory is shared within a network namespace only",
+			socket, strerror(-r));
+	td_watch_init(&server->watch, loop, server->node.options.sample_ns);
+	return td_loop_add(loop, &server->listener);
+}
+
+void td_server_deinit(struct td_server *server)
+{
+	struct td_list *it, *tmp;
+
+	td_list_for_each_safe (it, tmp, &server->peers)
+		forget(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
+	td_watch_deinit(&server->watch);
+	td_sweep_deinit(&server->sweep);
+	td_node_deinit(&server->node);
+	td_claims_deinit(&server->claims);
+	td_loop_remove(server->loop, &server->listener);
+	td_closer_free(server->closer);
+	td_users_deinit(&server->users);
+	if (server->spare_fd >= 0)
+		close(server->spare_fd);
+}

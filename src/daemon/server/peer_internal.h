@@ -1,0 +1,59 @@
+/* What peer.c and tools.c share: one connection. */
+#pragma once
+
+#include "daemon/server/outbox.h"
+#include "daemon/server/peer.h"
+
+struct td_peer {
+	struct td_source source; /* first: the loop hands it back */
+	struct td_source end; /* readable once a client process has ended; below 0: nobody tells */
+	uint64_t start_ticks; /* of the process: td_procfs_stat; 0: not known */
+	struct td_list of_server;
+	struct td_list waiting; /* to be read from: in its user's line (fair.h) */
+	struct td_server *server;
+	struct td_user *user;
+	pid_t pid;
+	uid_t uid;
+	uint64_t silent_since_ns;          /* it has said nothing yet; 0: it has */
+	struct td_process *process;        /* a client process, after HELLO */
+	struct td_gate_page *gate;         /* its page, mapped here */
+	const struct td_meter_page *meter; /* likewise, read-only */
+	struct td_outbox out;
+	uint64_t stuck_since_ns; /* while the outbox is not empty: when it read something last */
+	uint32_t events;         /* that the loop is to report */
+	bool waits;              /* for what it is to read: nothing is read of it meanwhile */
+	bool is_answered;        /* at this moment */
+	bool follows;            /* a tool that wants every event */
+	uint64_t gpus_asked_ns;  /* a tool that waits for the GPUs' state since then; 0: none */
+	/* WATCH: a round each period; 0: none was asked for. The next one is due then. */
+	uint64_t watch_period_ns, watch_next_ns;
+	bool broken; /* to be dropped at the end of the turn */
+};
+
+/* -- unread.c -- */
+/* The loop reports EPOLLIN of the peer already. */
+void td_peer_init_unread(struct td_peer *peer);
+void td_peer_forget_unread(struct td_peer *peer);
+/* May the next packet be read? The loop reports accordingly from now on. */
+bool td_peer_may_be_read(struct td_peer *peer);
+/* The connection takes packets again. */
+void td_peer_flush(struct td_peer *peer);
+/* td_tool_request() and td_tool_turn(), whose answers are sent to their end. */
+int td_peer_answer(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns);
+uint64_t td_peer_answer_later(struct td_peer *peer, uint64_t now_ns);
+/* Reads on of who may be read from again, and breaks one that has read nothing for long where its
+ * user has no more room. When to be called again, or UINT64_MAX. */
+uint64_t td_peer_look_at_outbox(struct td_peer *peer, uint64_t now_ns);
+/* Sends, or marks the peer broken. */
+void td_peer_send(struct td_peer *peer, const struct td_msg *msg);
+void td_peer_send_event(struct td_peer *peer, const struct td_event *event);
+
+/* Answers a tool that waits for the GPUs' state, if that is there or too long in coming. When to be called again, or UINT64_MAX. */
+uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns);
+
+/* WATCH: is a round due that the peer has room for? Sends it. */
+bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns);
+void td_tool_send_round(struct td_peer *peer, uint64_t now_ns);
+
+/* A tool's request. 0, or -EPROTO for a message that is none. */
+int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns);

@@ -1,0 +1,194 @@
+/*
+ * See sweep.h. A socket is dead if nobody takes connections there. One that was just made may not listen yet, so the young are looked at later. Who is
+ * asked is the file that was looked at, not what its name may lead to by then.
+ *
+ *   idle ----asked for, and a second after the last has begun----> under way
+ *   under way: PIECE entries, then a pause, until there are no more; then idle, asked for again if some were too young
+ *
+ * The directory stays open meanwhile. So what others put there costs a bounded share of the loop, and delays what is behind it, but does not hide it.
+ */
+#include "daemon/server/sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/time.h"
+
+#define PIECE    64
+#define PAUSE_NS (5 * TD_NS_PER_MS)
+#define EVERY_NS TD_NS_PER_S
+#define NAME_LEN 32
+#define YOUNG_S  5
+#define AGAIN_NS (6 * TD_NS_PER_S)
+#define MODE_FOR_ALL                                                                               \
+	01733 /* anyone may put sockets there and use those of their own; nobody can list or remove others' */
+#define MODE_FOR_ONE 0700
+
+/* Makes it where it is not there. A descriptor, or -errno. */
+static int open_dir(const char *path)
+{
+	struct stat st;
+	int fd, r = 0;
+
+	if (mkdir(path, MODE_FOR_ONE) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* Its owner can replace what is in it. */
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid())
+		r = -EPERM;
+	else if (fchmod(fd, geteuid() ? MODE_FOR_ONE : MODE_FOR_ALL) < 0)
+		r = -errno;
+	if (r)
+		close(fd);
+	return r ? r : fd;
+}
+
+int td_sweep_init(struct td_sweep *sweep, const char *socket)
+{
+	int fd;
+
+	*sweep = (struct td_sweep){0};
+	fd = td_shared_dir(sweep->dir, sizeof(sweep->dir), socket) ? open_dir(sweep->dir)
+								   : -ENAMETOOLONG;
+	if (fd < 0) {
+		sweep->dir[0] = '\0';
+		return fd;
+	}
+	close(fd);
+	sweep->due_ns = 1; /* what a lost daemon has left to us */
+	return 0;
+}
+
+void td_sweep_deinit(struct td_sweep *sweep)
+{
+	if (sweep->entries)
+		closedir(sweep->entries);
+	if (*sweep->dir)
+		(void)rmdir(sweep->dir);
+	*sweep = (struct td_sweep){0};
+}
+
+void td_sweep_soon(struct td_sweep *sweep, uint64_t now_ns)
+{
+	if (*sweep->dir && (!sweep->due_ns || now_ns < sweep->due_ns))
+		sweep->due_ns = now_ns;
+}
+
+static bool is_name(const char *name)
+{
+	return strlen(name) == NAME_LEN && strspn(name, "0123456789abcdef") == NAME_LEN;
+}
+
+/*
+ * The kernel refuses a name that no socket has any more, and calls a socket of another type the
+ * wrong one. So a datagram socket asks: it never gets a connection, through which the other side
+ * could pass descriptors that it takes long to close (closer.h).
+ */
+static bool is_dead(int file)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool dead;
+
+	if (fd < 0)
+		return false;
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
+	dead = connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 &&
+	       errno == ECONNREFUSED;
+	close(fd);
+	return dead;
+}
+
+/*
+ * True: it is to be looked at again. A socket that was bound has one name; further ones are links that somebody has made, and who listens there makes
+ * the name anew that it has lost.
+ */
+static bool look_at(int dir, const char *name, time_t now)
+{
+	int file = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	bool young = false;
+	struct stat st;
+
+	if (file < 0)
+		return false;
+	if (!fstat(file, &st) && S_ISSOCK(st.st_mode)) {
+		young = st.st_nlink == 1 && st.st_mtime + YOUNG_S > now &&
+			st.st_mtime <= now + YOUNG_S;
+		if (st.st_nlink > 1 || (!young && is_dead(file)))
+			(void)unlinkat(dir, name, 0);
+	}
+	close(file);
+	return young;
+}
+
+static bool may_be_socket(const struct dirent *entry)
+{
+	return entry->d_type == DT_SOCK || entry->d_type == DT_UNKNOWN;
+}
+
+static void begin(struct td_sweep *sweep, uint64_t now_ns)
+{
+	int fd = open_dir(sweep->dir);
+
+	sweep->due_ns = 0;
+	sweep->next_ns = now_ns + EVERY_NS;
+	sweep->again = false;
+	sweep->entries = fd < 0 ? NULL : fdopendir(fd);
+	if (fd >= 0 && !sweep->entries)
+		close(fd);
+}
+
+static void end(struct td_sweep *sweep, uint64_t now_ns)
+{
+	closedir(sweep->entries);
+	sweep->entries = NULL;
+	if (sweep->again && !sweep->due_ns)
+		sweep->due_ns = now_ns + AGAIN_NS;
+}
+
+static void look_on(struct td_sweep *sweep, uint64_t now_ns)
+{
+	time_t now = time(NULL);
+	const struct dirent *entry;
+
+	for (unsigned i = 0; i < PIECE; i++) {
+		entry = readdir(sweep->entries);
+		if (!entry) {
+			end(sweep, now_ns);
+			return;
+		}
+		if (may_be_socket(entry) && is_name(entry->d_name))
+			sweep->again |= look_at(dirfd(sweep->entries), entry->d_name, now);
+	}
+	sweep->piece_ns = now_ns + PAUSE_NS;
+}
+
+static uint64_t when(const struct td_sweep *sweep)
+{
+	if (sweep->entries)
+		return sweep->piece_ns;
+	if (!sweep->due_ns)
+		return UINT64_MAX;
+	return sweep->due_ns > sweep->next_ns ? sweep->due_ns : sweep->next_ns;
+}
+
+uint64_t td_sweep_turn(struct td_sweep *sweep, uint64_t now_ns)
+{
+	if (now_ns < when(sweep))
+		return when(sweep);
+	if (!sweep->entries)
+		begin(sweep, now_ns);
+	if (sweep->entries)
+		look_on(sweep, now_ns);
+	return when(sweep);
+}

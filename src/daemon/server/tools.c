@@ -1,0 +1,632 @@
+/* What tools ask: rows of jobs, GPUs, options and events, changes, explanations. Each request ends with END or ERROR. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/time.h"
+#include "daemon/memory/quota.h"
+#include "daemon/memory/soft.h"
+#include "daemon/model/job.h"
+#include "daemon/node/gpus.h"
+#include "daemon/node/tenant.h"
+#include "daemon/server/peer_internal.h"
+#include "proto/words.h"
+
+/* A driver that does not answer for so long is left out of the list. The first call may have to wake each GPU, which takes up to a second or two. */
+#define SAMPLE_PATIENCE_NS (3 * TD_NS_PER_S)
+#define FIRST_PATIENCE_NS  (12 * TD_NS_PER_S)
+
+/* Between the rounds of WATCH. */
+#define WATCH_PERIOD_MIN_NS (100 * TD_NS_PER_MS)
+#define WATCH_PERIOD_MAX_NS (3600 * TD_NS_PER_S)
+
+/* All that is said about one process at a time: its GPUs are at most TD_GPU_MAX, and few things are so of many. */
+#define EXPLAIN_BYTES 4096
+
+static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
+
+static void finish(struct td_peer *peer, uint32_t rows)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_end};
+
+	msg.end.rows = rows;
+	msg.end.time_ns = td_time_now_ns();
+	td_peer_send(peer, &msg);
+}
+
+static void fail(struct td_peer *peer, int code, const char *text)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_error};
+
+	msg.error.code = (uint32_t)-code;
+	snprintf(msg.error.text, sizeof(msg.error.text), "%.*s", TD_STR_MAX, text);
+	if (strlen(text) > TD_STR_MAX)
+		snprintf(msg.error.rest, sizeof(msg.error.rest), "%.*s", TD_STR_MAX,
+			text + TD_STR_MAX);
+	td_peer_send(peer, &msg);
+}
+
+/* Of what is another user's one sees sums: send_others(). */
+static bool may_see(const struct td_peer *peer, uid_t uid)
+{
+	return !peer->uid || peer->uid == uid;
+}
+
+/* As it was drained last, or as it counts itself since. */
+static uint64_t launches(const struct td_process *process)
+{
+	uint64_t metered = process->meter ? atomic_load(&process->meter->launches) : 0;
+
+	return metered > process->launches ? metered : process->launches;
+}
+
+/* A limit as it is shown: 0, where there is none. */
+static uint64_t bound(uint64_t bytes)
+{
+	return bytes == UINT64_MAX ? 0 : bytes;
+}
+
+static void send_job(struct td_peer *peer, const struct td_process *process,
+	const struct td_client *client, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_job};
+	struct td_msg_job *job = &msg.job;
+
+	snprintf(job->class, sizeof(job->class), "%s", td_class_name(process->job->settings.class));
+	snprintf(job->backend, sizeof(job->backend), "%s", backend_names[process->backend]);
+	snprintf(job->state, sizeof(job->state), "%s",
+		td_process_state_now(&peer->server->node, process));
+	job->uid = process->uid;
+	snprintf(job->job, sizeof(job->job), "%s", process->job->name);
+	snprintf(job->name, sizeof(job->name), "%s", process->name);
+	job->pid = (uint32_t)process->pid;
+	job->launches = launches(process);
+	job->started_ns = process->started_ns;
+	job->steps = process->steps.count;
+	job->step_ns = process->steps.median_ns;
+	job->step_sure_ppm = process->steps.sure_ppm;
+	job->step_found = process->steps.unit != 0;
+	job->held_ns = td_process_held_ns(process, now_ns);
+	job->waited_ns = td_process_waited_ns(process, now_ns);
+	job->handovers = process->handovers;
+	job->gpu_time_ns = process->meter ? atomic_load(&process->meter->gpu_ns) : 0;
+	/* What is in force or, behind the gate, what was given by hand. A pause leaves all of the GPU to what is over when it is. */
+	job->duty_ppm = process->pacing.duty_ppm && !process->pacing.pause_until_ns
+				? process->pacing.duty_ppm
+				: process->job->settings.duty_ppm;
+	job->weight = process->job->settings.weight;
+	if (td_job_is_to_be_upgraded(process->job))
+		snprintf(job->upgrade, sizeof(job->upgrade), "%s",
+			td_class_name((enum td_class)(process->job->settings.upgrade - 1)));
+	job->gpu = UINT32_MAX;
+	if (client) {
+		job->gpu = td_gpu_number(&peer->server->node, client->gpu);
+		job->demanded_bytes = td_client_has(client);
+		job->resident_bytes = client->device.used;
+		job->host_bytes = client->host_bytes + client->paged_bytes;
+		job->peak_bytes = client->peak_bytes;
+		job->cached_bytes = client->cached_bytes;
+		job->overhead_bytes = client->overhead_bytes;
+		job->limit_bytes = bound(td_quota_bytes(
+			&peer->server->node, process->job, &peer->server->node.gpus[client->gpu]));
+		job->soft_bytes = bound(td_soft_bytes(
+			&peer->server->node, process->job, &peer->server->node.gpus[client->gpu]));
+		job->step_peak_bytes = client->step_peak_bytes;
+		job->step_least_bytes = client->step_least_bytes;
+		job->by_allocator = client->by_allocator;
+		job->in_bytes = client->in_bytes;
+		job->out_bytes = client->out_bytes;
+	}
+	td_peer_send(peer, &msg);
+}
+
+/* What other users' processes have on a GPU, all of them together. Returns how many rows that takes: none where they have none. */
+static uint32_t send_others(struct td_peer *peer, uint32_t gpu)
+{
+	const struct td_node *node = &peer->server->node;
+	struct td_msg msg = {.type = TD_MSG_TYPE_others};
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->gpu != gpu || may_see(peer, client->process->uid))
+			continue;
+		msg.others.processes++;
+		msg.others.demanded_bytes += td_client_has(client);
+		msg.others.resident_bytes += client->device.used;
+		msg.others.host_bytes += client->host_bytes + client->paged_bytes;
+	}
+	if (!msg.others.processes)
+		return 0;
+	msg.others.gpu = td_gpu_number(node, gpu);
+	td_peer_send(peer, &msg);
+	return 1;
+}
+
+static uint32_t send_jobs(struct td_peer *peer, uint64_t now_ns)
+{
+	struct td_list *it, *c;
+	uint32_t rows = 0;
+
+	td_list_for_each (it, &peer->server->node.processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (!may_see(peer, process->uid))
+			continue;
+		if (td_list_empty(&process->clients)) {
+			send_job(peer, process, NULL, now_ns);
+			rows++;
+		}
+		td_list_for_each (c, &process->clients) {
+			send_job(peer, process, td_container_of(c, struct td_client, of_process),
+				now_ns);
+			rows++;
+		}
+	}
+	for (uint32_t i = 0; i < peer->server->node.gpu_count; i++)
+		rows += send_others(peer, i);
+	return rows;
+}
+
+/* What NVML knows of it. */
+static void add_listed(struct td_msg_gpu *gpu, const struct td_nvml_gpu *listed)
+{
+	gpu->known = listed->known | (listed->lost ? TD_GPU_IS_LOST : 0) |
+		     (listed->mig ? TD_GPU_IS_DIVIDED : 0);
+	gpu->util_ppm = listed->utilisation_ppm;
+	gpu->used_bytes = listed->used_bytes;
+	gpu->memory_bytes = listed->total_bytes;
+	gpu->sm_mhz = listed->sm_mhz;
+	gpu->temperature_c = listed->temperature_celsius;
+	gpu->power_mw = listed->power_mw;
+}
+
+/* What jobs have on it; before them, what it is. */
+static void add_known(struct td_msg_gpu *gpu, const struct td_peer *peer,
+	const struct td_node *node, uint32_t index)
+{
+	const struct td_gpu *known = &node->gpus[index];
+	struct td_list *it;
+
+	memcpy(gpu->gpu, known->uuid, 16);
+	snprintf(gpu->name, sizeof(gpu->name), "%s", known->name);
+	gpu->total_bytes = known->total_bytes;
+	gpu->capacity_bytes = known->capacity_bytes;
+	gpu->handovers = known->handovers;
+	gpu->handover_ns = known->handover_ns;
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->gpu != index)
+			continue;
+		gpu->clients++;
+		gpu->resident_bytes += client->device.used;
+		gpu->demanded_bytes += td_client_has(client);
+		if (client->process->phase == TD_PHASE_OPEN && may_see(peer, client->process->uid))
+			snprintf(gpu->holder, sizeof(gpu->holder), "%s",
+				*client->process->name ? client->process->name
+						       : client->process->job->name);
+	}
+}
+
+/* Its index among the GPUs that jobs use or have used; gpu_count: none does. */
+static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
+{
+	uint32_t index = 0;
+
+	while (index < node->gpu_count && memcmp(node->gpus[index].uuid, uuid, 16))
+		index++;
+	return index;
+}
+
+static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
+{
+	const struct td_node *node = &peer->server->node;
+	struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
+	uint32_t index = index_of(node, listed->uuid);
+
+	memcpy(msg.gpu.gpu, listed->uuid, 16);
+	snprintf(msg.gpu.name, sizeof(msg.gpu.name), "%s", listed->name);
+	msg.gpu.total_bytes = listed->total_bytes;
+	msg.gpu.capacity_bytes = td_options_capacity(&node->options, listed->total_bytes);
+	if (index < node->gpu_count)
+		add_known(&msg.gpu, peer, node, index);
+	msg.gpu.index = listed->index;
+	add_listed(&msg.gpu, listed);
+	td_peer_send(peer, &msg);
+}
+
+/* By their numbers. */
+static uint32_t send_gpus(struct td_peer *peer)
+{
+	const struct td_node *node = &peer->server->node;
+	uint32_t rows = node->listed_count;
+
+	for (uint32_t i = 0; i < node->listed_count; i++)
+		send_listed(peer, &node->listed[i]);
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		struct td_msg msg = {.type = TD_MSG_TYPE_gpu};
+
+		if (!node->gpus[i].used || td_gpus_find(node, node->gpus[i].uuid))
+			continue;
+		add_known(&msg.gpu, peer, node, i);
+		msg.gpu.index = td_gpu_number(node, i);
+		td_peer_send(peer, &msg);
+		rows++;
+	}
+	return rows;
+}
+
+static void list_gpus(struct td_peer *peer)
+{
+	finish(peer, send_gpus(peer));
+	peer->gpus_asked_ns = 0;
+}
+
+static void ask_gpus(struct td_peer *peer, uint64_t now_ns)
+{
+	if (peer->gpus_asked_ns)
+		return;
+	if (td_watch_is_fresh(&peer->server->watch, now_ns))
+		list_gpus(peer);
+	else
+		peer->gpus_asked_ns = now_ns;
+}
+
+static void watch(struct td_peer *peer, uint64_t period_ns, uint64_t now_ns)
+{
+	peer->watch_period_ns = period_ns < WATCH_PERIOD_MIN_NS   ? WATCH_PERIOD_MIN_NS
+				: period_ns > WATCH_PERIOD_MAX_NS ? WATCH_PERIOD_MAX_NS
+								  : period_ns;
+	td_tool_send_round(peer, now_ns);
+}
+
+bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns)
+{
+	return peer->watch_period_ns && now_ns >= peer->watch_next_ns &&
+	       td_outbox_is_empty(&peer->out);
+}
+
+/* The GPUs' figures are of the last sample: nobody waits for the driver. */
+void td_tool_send_round(struct td_peer *peer, uint64_t now_ns)
+{
+	bool was_answered = peer->is_answered;
+	uint32_t rows;
+
+	peer->watch_next_ns = now_ns + peer->watch_period_ns;
+	(void)td_watch_is_fresh(&peer->server->watch, now_ns);
+	peer->is_answered = true;
+	rows = send_gpus(peer);
+	rows += send_jobs(peer, now_ns);
+	finish(peer, rows);
+	peer->is_answered = was_answered;
+}
+
+/* Who watches stands in its user's line for its round, beside those who ask. */
+static uint64_t watch_turn(struct td_peer *peer, uint64_t now_ns)
+{
+	if (!peer->watch_period_ns || !td_outbox_is_empty(&peer->out))
+		return UINT64_MAX;
+	if (now_ns < peer->watch_next_ns)
+		return peer->watch_next_ns;
+	td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
+	return now_ns;
+}
+
+uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns)
+{
+	uint64_t sampled_ns = peer->server->watch.sample.time_ns, until_ns;
+
+	if (!peer->gpus_asked_ns)
+		return watch_turn(peer, now_ns);
+	until_ns = peer->gpus_asked_ns + (sampled_ns ? SAMPLE_PATIENCE_NS : FIRST_PATIENCE_NS);
+	if (sampled_ns < peer->gpus_asked_ns && now_ns < until_ns)
+		return until_ns;
+	list_gpus(peer);
+	return UINT64_MAX;
+}
+
+static void set(struct td_peer *peer, const struct td_msg_set *msg, uint64_t now_ns)
+{
+	struct td_node *node = &peer->server->node;
+	struct td_options copy = node->options;
+	struct td_err err = {0};
+	char what[128];
+	int r;
+
+	if (*msg->job && msg->check) {
+		r = td_node_check_job(node, peer->uid, msg->job, msg->key, msg->value, &err);
+	} else if (*msg->job) {
+		r = td_node_set_job(node, peer->uid, msg->job, msg->key, msg->value, now_ns, &err);
+	} else if (peer->uid && peer->uid != getuid()) {
+		r = td_err_set(&err, -EPERM, "only the daemon's owner may change %.64s", msg->key);
+	} else if (msg->check) {
+		r = td_options_set(&copy, msg->key, msg->value, &err);
+	} else {
+		r = td_options_set(&node->options, msg->key, msg->value, &err);
+		snprintf(what, sizeof(what), "%.60s=%.60s", msg->key, msg->value);
+		if (!r)
+			td_node_options_changed(node, now_ns, what);
+	}
+	if (r)
+		fail(peer, r, err.msg);
+	else
+		finish(peer, 0);
+}
+
+/* Would a job of these be protected, if it came now? */
+static void admit(struct td_peer *peer, const struct td_msg_admit *msg)
+{
+	struct td_err err = {0};
+	enum td_class class = msg->class < TD_CLASS_N ? msg->class : TD_CLASS_BESTEFFORT;
+	int r = td_tenant_check_new(&peer->server->node, peer->uid, class, msg->mem, &err);
+
+	if (r)
+		fail(peer, r, err.msg);
+	else
+		finish(peer, 0);
+}
+
+static void send_option(struct td_peer *peer, const struct td_option_row *row)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_option};
+
+	snprintf(msg.option.key, sizeof(msg.option.key), "%s", row->key);
+	snprintf(msg.option.value, sizeof(msg.option.value), "%s", row->value);
+	snprintf(msg.option.unit, sizeof(msg.option.unit), "%s", row->unit);
+	snprintf(msg.option.help, sizeof(msg.option.help), "%s", row->help);
+	td_peer_send(peer, &msg);
+}
+
+static void get(struct td_peer *peer, const char *key)
+{
+	struct td_option_row row;
+	uint32_t rows = 0;
+
+	for (size_t i = 0; td_options_row(&peer->server->node.options, i, &row); i++) {
+		if (*key && strcmp(key, row.key))
+			continue;
+		send_option(peer, &row);
+		rows++;
+	}
+	if (*key && !rows) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "\"%.64s\" is not an option: see tandem set", key);
+		fail(peer, -EINVAL, text);
+		return;
+	}
+	finish(peer, rows);
+}
+
+static void fail_no_job(struct td_peer *peer, const char *job)
+{
+	struct td_err err = {0};
+
+	fail(peer, td_job_unknown(job, &err), err.msg);
+}
+
+/* Its id and settings, once for each job of that name. */
+static uint32_t send_settings(struct td_peer *peer, const struct td_job *job)
+{
+	struct td_option_row row = {
+		.key = "job", .unit = "id", .help = "what it is named by, beside its name"};
+	uint32_t rows = 0;
+
+	snprintf(row.value, sizeof(row.value), "%s", *job->name ? job->name : "-");
+	do
+		send_option(peer, &row);
+	while (td_job_row(&job->settings, rows++, &row));
+	return rows;
+}
+
+static void get_job(struct td_peer *peer, const char *job)
+{
+	const struct td_node *node = &peer->server->node;
+	uint32_t rows = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		const struct td_job *candidate = td_container_of(it, struct td_job, of_node);
+
+		if (td_job_is_named(candidate, job) && may_see(peer, candidate->uid))
+			rows += send_settings(peer, candidate);
+	}
+	if (rows)
+		finish(peer, rows);
+	else
+		fail_no_job(peer, job);
+}
+
+void td_peer_send_event(struct td_peer *peer, const struct td_event *event)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_event};
+
+	if (event->of_process && !may_see(peer, event->uid))
+		return;
+	msg.event.number = event->number;
+	msg.event.time_ns = event->time_ns;
+	msg.event.wall_ns = event->wall_ns;
+	snprintf(msg.event.kind, sizeof(msg.event.kind), "%s", td_event_name(event->kind));
+	snprintf(msg.event.job, sizeof(msg.event.job), "%s", event->job);
+	snprintf(msg.event.name, sizeof(msg.event.name), "%s", event->name);
+	msg.event.pid = event->pid;
+	msg.event.gpu = event->gpu;
+	msg.event.value_ns = event->value_ns;
+	msg.event.value_bytes = event->value_bytes;
+	snprintf(msg.event.detail, sizeof(msg.event.detail), "%s", event->detail);
+	td_peer_send(peer, &msg);
+}
+
+static void events(struct td_peer *peer, const struct td_msg_events *msg)
+{
+	const struct td_events *all = &peer->server->node.events;
+	uint32_t rows = 0;
+
+	for (const struct td_event *event = td_events_get(all, msg->since + 1); event;
+		event = td_events_next(all, event), rows++)
+		td_peer_send_event(peer, event);
+	peer->follows = msg->follow;
+	if (!msg->follow)
+		finish(peer, rows);
+}
+
+/* In as many rows as it takes, each of whole sentences. Returns how many. */
+static uint32_t send_sentences(struct td_peer *peer, const char *text)
+{
+	uint32_t rows = 0;
+
+	for (; *text; rows++) {
+		struct td_msg msg = {.type = TD_MSG_TYPE_text};
+		size_t len = strnlen(text, TD_STR_MAX + 1);
+
+		if (len > TD_STR_MAX) {
+			len = TD_STR_MAX;
+			while (len > 1 && !(text[len] == ' ' && text[len - 1] == '.'))
+				len--;
+			len = len > 1 ? len : TD_STR_MAX;
+		}
+		snprintf(msg.text.line, sizeof(msg.text.line), "%.*s", (int)len, text);
+		td_peer_send(peer, &msg);
+		text += len;
+		text += *text == ' ';
+	}
+	return rows;
+}
+
+static uint32_t explain_process(
+	struct td_peer *peer, const struct td_process *process, uint64_t now_ns)
+{
+	const struct td_node *node = &peer->server->node;
+	char text[EXPLAIN_BYTES];
+	uint32_t rows = 0;
+
+	rows += send_sentences(
+		peer, td_node_explain(node, process, peer->uid, now_ns, text, sizeof(text)));
+	rows += send_sentences(
+		peer, td_node_explain_turn(node, process, peer->uid, text, sizeof(text)));
+	rows += send_sentences(peer, td_node_explain_steps(node, process, text, sizeof(text)));
+	rows += send_sentences(peer, td_node_explain_bounds(node, process, text, sizeof(text)));
+	rows += send_sentences(peer, td_shares_explain(process, text, sizeof(text)));
+	rows += send_sentences(peer, td_shares_explain_unreachable(process, text, sizeof(text)));
+	rows += send_sentences(peer, td_shares_explain_denied(process, text, sizeof(text)));
+	return rows;
+}
+
+static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
+{
+	struct td_list *it;
+	uint32_t rows = 0;
+
+	td_list_for_each (it, &peer->server->node.processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (may_see(peer, process->uid) && td_process_is_named(process, job))
+			rows += explain_process(peer, process, now_ns);
+	}
+	if (rows)
+		finish(peer, rows);
+	else
+		fail_no_job(peer, job);
+}
+
+static void send_view_row(struct td_peer *peer, uint32_t pid, const uint8_t *gpu,
+	uint64_t limit_bytes, const struct td_client *client)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_view_row};
+
+	msg.view_row.pid = pid;
+	memcpy(msg.view_row.gpu, gpu, 16);
+	msg.view_row.limit_bytes = limit_bytes;
+	msg.view_row.demanded_bytes = client ? td_client_has(client) : 0;
+	msg.view_row.overhead_bytes = client ? client->overhead_bytes : 0;
+	td_peer_send(peer, &msg);
+}
+
+/* The job's limit on every GPU, and what its processes have where. */
+static uint32_t send_view(struct td_peer *peer, const struct td_job *job)
+{
+	const struct td_node *node = &peer->server->node;
+	uint32_t rows = 0;
+	struct td_list *it;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		if (!node->gpus[i].used)
+			continue;
+		send_view_row(peer, 0, node->gpus[i].uuid,
+			td_quota_bytes(node, job, &node->gpus[i]), NULL);
+		rows++;
+	}
+	for (uint32_t i = 0; i < node->listed_count; i++) {
+		const struct td_gpu gpu = {.total_bytes = node->listed[i].total_bytes};
+
+		if (index_of(node, node->listed[i].uuid) < node->gpu_count)
+			continue;
+		send_view_row(peer, 0, node->listed[i].uuid, td_quota_bytes(node, job, &gpu), NULL);
+		rows++;
+	}
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->process->job != job)
+			continue;
+		send_view_row(peer, (uint32_t)client->process->pid, node->gpus[client->gpu].uuid, 0,
+			client);
+		rows++;
+	}
+	return rows;
+}
+
+/* A process of the job looks at it. No rows: the job has no process that uses a GPU. */
+static void view(struct td_peer *peer, const char *name)
+{
+	uint32_t rows = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &peer->server->node.jobs) {
+		const struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		if (*name && job->uid == peer->uid && !strcmp(job->name, name))
+			rows += send_view(peer, job);
+	}
+	finish(peer, rows);
+}
+
+static void stop(struct td_peer *peer, const struct td_msg_stop *msg)
+{
+	if (peer->uid && peer->uid != getuid()) {
+		fail(peer, -EPERM, "only the daemon's owner may stop it");
+	} else if (!msg->force && !td_list_empty(&peer->server->node.processes)) {
+		fail(peer, -EBUSY,
+			"jobs are running; they go on without tandem if it stops: use --force");
+	} else {
+		finish(peer, 0);
+		/* Connections end with the process, when all is given back: who asks waits for that. */
+		peer->server->loop->stop = true;
+	}
+}
+
+int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)
+{
+	switch (msg->type) {
+	case TD_MSG_TYPE_list_jobs: finish(peer, send_jobs(peer, now_ns)); return 0;
+	case TD_MSG_TYPE_watch: watch(peer, msg->watch.period_ns, now_ns); return 0;
+	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, now_ns); return 0;
+	case TD_MSG_TYPE_set: set(peer, &msg->set, now_ns); return 0;
+	case TD_MSG_TYPE_admit: admit(peer, &msg->admit); return 0;
+	case TD_MSG_TYPE_get:
+		if (*msg->get.job)
+			get_job(peer, msg->get.job);
+		else
+			get(peer, msg->get.key);
+		return 0;
+	case TD_MSG_TYPE_events: events(peer, &msg->events); return 0;
+	case TD_MSG_TYPE_explain: explain(peer, msg->explain.job, now_ns); return 0;
+	case TD_MSG_TYPE_view: view(peer, msg->view.job); return 0;
+	case TD_MSG_TYPE_stop: stop(peer, &msg->stop); return 0;
+	default: return -EPROTO;
+	}
+}

@@ -1,0 +1,127 @@
+/*
+ * What peers leave unread. A packet that a connection does not take is kept for it, and counts as
+ * its user's. Who has too much kept is not read from, so he cannot ask for more.
+ */
+#include <sys/epoll.h>
+
+#include "base/time.h"
+#include "daemon/server/peer_internal.h"
+
+/* What a peer may leave unread: every event that is kept, and then some. */
+#define OUT_MAX ((size_t)4 << 20)
+/* Where its user has no more room, a peer that reads nothing for so long makes some. */
+#define STUCK_NS (10 * TD_NS_PER_S)
+
+/* In bytes. What all peers leave unread; an answer that has begun may exceed it. */
+static const struct td_pool unread = {.total = 24 << 20, .reserve = 8 << 20};
+
+static bool may_keep_more(const struct td_peer *peer)
+{
+	const struct td_server *server = peer->server;
+
+	return td_pool_allows(&unread, server->users.out_bytes, peer->user->out_bytes,
+		td_node_is_owner(&server->node, peer->uid));
+}
+
+/* What its outbox holds is its user's. */
+static void account(struct td_peer *peer, size_t before)
+{
+	peer->user->out_bytes += peer->out.bytes - before;
+	peer->server->users.out_bytes += peer->out.bytes - before;
+}
+
+/*
+ * A tool that has not read its last answer has to, and so has the user who has too much unread,
+ * before more is read of them. Programs are always read: what they say frees memory, and they are
+ * sent little. The loop reports accordingly from now on.
+ */
+bool td_peer_may_be_read(struct td_peer *peer)
+{
+	bool writes = !td_outbox_is_empty(&peer->out);
+	bool reads = peer->process || (!writes && may_keep_more(peer));
+	uint32_t events = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u);
+
+	peer->waits = !reads;
+	if (events != peer->events)
+		td_loop_want(peer->server->loop, &peer->source, events);
+	peer->events = events;
+	return reads;
+}
+
+/* An answer that has begun goes on to its end; whoever is told something unasked has to have room. */
+void td_peer_send(struct td_peer *peer, const struct td_msg *msg)
+{
+	size_t before = peer->out.bytes;
+
+	if (peer->broken)
+		return;
+	if (td_outbox_send(&peer->out, peer->source.fd, msg) < 0)
+		peer->broken = true;
+	if (before == peer->out.bytes)
+		return;
+	if (!before)
+		peer->stuck_since_ns = td_time_now_ns();
+	account(peer, before);
+	if (!peer->is_answered && !may_keep_more(peer))
+		peer->broken = true;
+	(void)td_peer_may_be_read(peer);
+}
+
+void td_peer_flush(struct td_peer *peer)
+{
+	size_t before = peer->out.bytes;
+
+	if (td_outbox_flush(&peer->out, peer->source.fd) < 0)
+		peer->broken = true;
+	if (peer->out.bytes != before)
+		peer->stuck_since_ns = td_time_now_ns();
+	account(peer, before);
+	(void)td_peer_may_be_read(peer);
+}
+
+int td_peer_answer(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)
+{
+	int r;
+
+	peer->is_answered = true;
+	r = td_tool_request(peer, msg, now_ns);
+	peer->is_answered = false;
+	return r;
+}
+
+uint64_t td_peer_answer_later(struct td_peer *peer, uint64_t now_ns)
+{
+	uint64_t wakeup;
+
+	peer->is_answered = true;
+	wakeup = td_tool_turn(peer, now_ns);
+	peer->is_answered = false;
+	return wakeup;
+}
+
+uint64_t td_peer_look_at_outbox(struct td_peer *peer, uint64_t now_ns)
+{
+	if (!peer->waits)
+		return UINT64_MAX;
+	(void)td_peer_may_be_read(peer);
+	if (td_outbox_is_empty(&peer->out) || may_keep_more(peer))
+		return UINT64_MAX;
+	if (now_ns < peer->stuck_since_ns + STUCK_NS)
+		return peer->stuck_since_ns + STUCK_NS;
+	peer->broken = true;
+	return now_ns;
+}
+
+void td_peer_init_unread(struct td_peer *peer)
+{
+	peer->events = EPOLLIN;
+	td_outbox_init(&peer->out, OUT_MAX);
+}
+
+void td_peer_forget_unread(struct td_peer *peer)
+{
+	size_t before = peer->out.bytes;
+
+	td_outbox_deinit(&peer->out);
+	account(peer, before);
+}

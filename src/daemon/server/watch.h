@@ -1,0 +1,27 @@
+/* What NVML says of the node's GPUs, as of the last sample. A thread asks (gpu/sampler.h), so the loop never waits for a driver. */
+#pragma once
+
+#include "daemon/server/loop.h"
+#include "gpu/sampler.h"
+
+struct td_watch {
+	struct td_source source;
+	struct td_loop *loop;
+	struct td_sampler *sampler; /* NULL: none could be made; everything is unknown then */
+	uint64_t period_ns;
+	bool wanted;
+	struct td_sample sample;
+};
+
+/* One sample is asked for at once: whose order gives the GPUs their numbers. */
+void td_watch_init(struct td_watch *watch, struct td_loop *loop, uint64_t period_ns);
+void td_watch_deinit(struct td_watch *watch);
+
+/* Samples go on while this is so: clients are on a GPU. */
+void td_watch_set(struct td_watch *watch, bool wanted, uint64_t period_ns);
+
+/* One more, as soon as can be. */
+void td_watch_ask(struct td_watch *watch);
+
+/* Is the sample as young as samples get? If not, one is asked for: the loop turns when it is there. */
+bool td_watch_is_fresh(struct td_watch *watch, uint64_t now_ns);
