@@ -23,7 +23,7 @@ from shell import MIB, SHELL, Shell
 from world import *
 
 HOSTILE, NEWCOMER = 65534, 65533
-HELLO, ATTACH, ATTACHED, DETACH, WANT, PLAN, MEMORY, LIST_JOBS, SET, EVENTS, PING, END, ERROR = 1, 3, 4, 5, 6, 8, 9, 32, 36, 39, 55, 62, 63
+HELLO, ATTACH, ATTACHED, DETACH, WANT, PLAN, MEMORY, LIST_JOBS, SET, EVENTS, EXPLAIN, PING, END, ERROR = 1, 3, 4, 5, 6, 8, 9, 32, 36, 39, 41, 55, 62, 63
 STEPS = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "3"]
 SLOWER_S, END_S, RSS_KIB = 2, 1, 64 * 1024
 
@@ -482,6 +482,36 @@ def stopped_programs_of_another_user_delay_nobody():
             world.ends_when_told()
 
 
+def explain_and_not_read(began, world):
+    """Asks about 480 jobs, which are gone before the answer is read."""
+    jobs, tool, other = [], connect(world), connect(world)
+    for i in range(480):
+        jobs.append(connect(world))
+        jobs[-1].send(hello(f"job{i}", "same"))
+        assert jobs[-1].recv(4096)
+    tool.send(packet(EXPLAIN, text("same")))
+    all_rows = len(answer(tool))
+    tool.send(packet(EXPLAIN, text("same")))
+    tool.recv(4096, socket.MSG_PEEK)  # it has begun
+    for job in jobs:
+        job.close()
+    rows = []
+    while len(rows) != 1:  # none of them is left
+        other.send(packet(LIST_JOBS, b"\1"))
+        rows = answer(other)
+    began(f"{all_rows} {len(answer(tool))}".encode())
+    signal.pause()
+
+
+def an_answer_about_many_jobs_is_made_as_it_is_read():
+    with SharedWorld() as world, User(HOSTILE, explain_and_not_read, world) as user:
+        all_rows, rows = map(int, user.said().split())
+        say(f"# {all_rows} rows, and {rows} of an answer that was not read while the jobs ended")
+        assert 480 < all_rows and 1 < rows < all_rows
+        world.stays_usable()
+        world.ends_when_told()
+
+
 EVIL = "a\033]0;b\007\nc\u009b2Jd\u202ee"  # a title, a line, an erased screen, a changed direction
 
 
@@ -531,4 +561,5 @@ run_cases([
     questions_about_many_jobs_delay_nobody,
     who_never_acknowledges_is_passed_by_or_let_go,
     stopped_programs_of_another_user_delay_nobody,
+    an_answer_about_many_jobs_is_made_as_it_is_read,
 ])

@@ -290,7 +290,7 @@ static void peer_ready(struct td_source *source, uint32_t events)
 		td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
 }
 
-/* One packet, or one round of what it watches. False: there is none. */
+/* One packet, part of an answer, or round of what it watches. False: there is none. */
 static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 {
 	struct td_msg msg;
@@ -298,6 +298,10 @@ static bool serve_one(struct td_peer *peer, uint64_t now_ns)
 
 	if (peer->broken)
 		return false;
+	if (td_tool_is_part_due(peer)) {
+		td_tool_send_part(peer, now_ns);
+		return true;
+	}
 	if (td_tool_is_round_due(peer, now_ns)) {
 		td_tool_send_round(peer, now_ns);
 		return true;

@@ -27,6 +27,11 @@ struct td_peer {
 	uint64_t gpus_asked_ns;  /* a tool that waits for the GPUs' state since then; 0: none */
 	/* WATCH: a round each period; 0: none was asked for. The next one is due then. */
 	uint64_t watch_period_ns, watch_next_ns;
+	/* What is left of an answer about many processes: those from this id on. Type 0: nothing. */
+	struct {
+		uint32_t type, next_id, rows; /* type: list_jobs or explain; rows: sent so far */
+		char job[TD_STR_MAX + 1];     /* explain: whom it is about */
+	} answer;
 	bool broken; /* to be dropped at the end of the turn */
 };
 
@@ -54,6 +59,10 @@ uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns);
 /* WATCH: is a round due that the peer has room for? Sends it. */
 bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns);
 void td_tool_send_round(struct td_peer *peer, uint64_t now_ns);
+
+/* The next part of its answer, once it has read those before. */
+bool td_tool_is_part_due(const struct td_peer *peer);
+void td_tool_send_part(struct td_peer *peer, uint64_t now_ns);
 
 /* A tool's request. 0, or -EPROTO for a message that is none. */
 int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns);

@@ -25,6 +25,9 @@
 /* All that is said about one process at a time: its GPUs are at most TD_GPU_MAX, and few things are so of many. */
 #define EXPLAIN_BYTES 4096
 
+/* An answer about more of them is sent in parts, between which others are served. */
+#define PART_PROCESSES 32
+
 static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
 
 static void finish(struct td_peer *peer, uint32_t rows)
@@ -146,28 +149,20 @@ static uint32_t send_others(struct td_peer *peer, uint32_t gpu)
 	return 1;
 }
 
-static uint32_t send_jobs(struct td_peer *peer, uint64_t now_ns)
+static uint32_t send_process(
+	struct td_peer *peer, const struct td_process *process, uint64_t now_ns)
 {
-	struct td_list *it, *c;
 	uint32_t rows = 0;
+	struct td_list *it;
 
-	td_list_for_each (it, &peer->server->node.processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
-
-		if (!may_see(peer, process->uid))
-			continue;
-		if (td_list_empty(&process->clients)) {
-			send_job(peer, process, NULL, now_ns);
-			rows++;
-		}
-		td_list_for_each (c, &process->clients) {
-			send_job(peer, process, td_container_of(c, struct td_client, of_process),
-				now_ns);
-			rows++;
-		}
+	if (td_list_empty(&process->clients)) {
+		send_job(peer, process, NULL, now_ns);
+		return 1;
 	}
-	for (uint32_t i = 0; i < peer->server->node.gpu_count; i++)
-		rows += send_others(peer, i);
+	td_list_for_each (it, &process->clients) {
+		send_job(peer, process, td_container_of(it, struct td_client, of_process), now_ns);
+		rows++;
+	}
 	return rows;
 }
 
@@ -276,6 +271,112 @@ static void ask_gpus(struct td_peer *peer, uint64_t now_ns)
 		peer->gpus_asked_ns = now_ns;
 }
 
+/* In as many rows as it takes, each of whole sentences. Returns how many. */
+static uint32_t send_sentences(struct td_peer *peer, const char *text)
+{
+	uint32_t rows = 0;
+
+	for (; *text; rows++) {
+		struct td_msg msg = {.type = TD_MSG_TYPE_text};
+		size_t len = strnlen(text, TD_STR_MAX + 1);
+
+		if (len > TD_STR_MAX) {
+			len = TD_STR_MAX;
+			while (len > 1 && !(text[len] == ' ' && text[len - 1] == '.'))
+				len--;
+			len = len > 1 ? len : TD_STR_MAX;
+		}
+		snprintf(msg.text.line, sizeof(msg.text.line), "%.*s", (int)len, text);
+		td_peer_send(peer, &msg);
+		text += len;
+		text += *text == ' ';
+	}
+	return rows;
+}
+
+static uint32_t explain_process(
+	struct td_peer *peer, const struct td_process *process, uint64_t now_ns)
+{
+	const struct td_node *node = &peer->server->node;
+	char text[EXPLAIN_BYTES];
+	uint32_t rows = 0;
+
+	rows += send_sentences(
+		peer, td_node_explain(node, process, peer->uid, now_ns, text, sizeof(text)));
+	rows += send_sentences(
+		peer, td_node_explain_turn(node, process, peer->uid, text, sizeof(text)));
+	rows += send_sentences(peer, td_node_explain_steps(node, process, text, sizeof(text)));
+	rows += send_sentences(peer, td_node_explain_bounds(node, process, text, sizeof(text)));
+	rows += send_sentences(peer, td_shares_explain(process, text, sizeof(text)));
+	rows += send_sentences(peer, td_shares_explain_unreachable(process, text, sizeof(text)));
+	rows += send_sentences(peer, td_shares_explain_denied(process, text, sizeof(text)));
+	return rows;
+}
+
+static void fail_no_job(struct td_peer *peer, const char *job)
+{
+	struct td_err err = {0};
+
+	fail(peer, td_job_unknown(job, &err), err.msg);
+}
+
+/*
+ * One part of an answer about the processes that the peer may see: a few of them, as each may cost
+ * a look at all others. Those that come or go between two parts are in it or not.
+ */
+static void send_part(struct td_peer *peer, uint64_t now_ns)
+{
+	bool explains = peer->answer.type == TD_MSG_TYPE_explain;
+	unsigned count = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &peer->server->node.processes) {
+		const struct td_process *process = td_container_of(it, struct td_process, of_node);
+
+		if (process->id < peer->answer.next_id || !may_see(peer, process->uid) ||
+			(explains && !td_process_is_named(process, peer->answer.job)))
+			continue;
+		if (count++ == PART_PROCESSES) {
+			peer->answer.next_id = process->id;
+			return;
+		}
+		peer->answer.rows += explains ? explain_process(peer, process, now_ns)
+					      : send_process(peer, process, now_ns);
+	}
+	peer->answer.type = 0;
+	for (uint32_t i = 0; !explains && i < peer->server->node.gpu_count; i++)
+		peer->answer.rows += send_others(peer, i);
+	if (explains && !peer->answer.rows)
+		fail_no_job(peer, peer->answer.job);
+	else
+		finish(peer, peer->answer.rows);
+}
+
+/* rows: that were sent before. */
+static void begin_answer(
+	struct td_peer *peer, uint32_t type, const char *job, uint32_t rows, uint64_t now_ns)
+{
+	peer->answer.type = type;
+	peer->answer.next_id = 0;
+	peer->answer.rows = rows;
+	snprintf(peer->answer.job, sizeof(peer->answer.job), "%s", job);
+	send_part(peer, now_ns);
+}
+
+bool td_tool_is_part_due(const struct td_peer *peer)
+{
+	return peer->answer.type && td_outbox_is_empty(&peer->out);
+}
+
+void td_tool_send_part(struct td_peer *peer, uint64_t now_ns)
+{
+	bool was_answered = peer->is_answered;
+
+	peer->is_answered = true;
+	send_part(peer, now_ns);
+	peer->is_answered = was_answered;
+}
+
 static void watch(struct td_peer *peer, uint64_t period_ns, uint64_t now_ns)
 {
 	peer->watch_period_ns = period_ns < WATCH_PERIOD_MIN_NS   ? WATCH_PERIOD_MIN_NS
@@ -286,7 +387,7 @@ static void watch(struct td_peer *peer, uint64_t period_ns, uint64_t now_ns)
 
 bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns)
 {
-	return peer->watch_period_ns && now_ns >= peer->watch_next_ns &&
+	return peer->watch_period_ns && now_ns >= peer->watch_next_ns && !peer->answer.type &&
 	       td_outbox_is_empty(&peer->out);
 }
 
@@ -294,14 +395,11 @@ bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns)
 void td_tool_send_round(struct td_peer *peer, uint64_t now_ns)
 {
 	bool was_answered = peer->is_answered;
-	uint32_t rows;
 
 	peer->watch_next_ns = now_ns + peer->watch_period_ns;
 	(void)td_watch_is_fresh(&peer->server->watch, now_ns);
 	peer->is_answered = true;
-	rows = send_gpus(peer);
-	rows += send_jobs(peer, now_ns);
-	finish(peer, rows);
+	begin_answer(peer, TD_MSG_TYPE_list_jobs, "", send_gpus(peer), now_ns);
 	peer->is_answered = was_answered;
 }
 
@@ -320,6 +418,12 @@ uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns)
 {
 	uint64_t sampled_ns = peer->server->watch.sample.time_ns, until_ns;
 
+	if (td_tool_is_part_due(peer)) {
+		td_fair_add(&peer->server->fair, peer->uid, &peer->waiting);
+		return now_ns;
+	}
+	if (peer->answer.type)
+		return UINT64_MAX;
 	if (!peer->gpus_asked_ns)
 		return watch_turn(peer, now_ns);
 	until_ns = peer->gpus_asked_ns + (sampled_ns ? SAMPLE_PATIENCE_NS : FIRST_PATIENCE_NS);
@@ -402,13 +506,6 @@ static void get(struct td_peer *peer, const char *key)
 	finish(peer, rows);
 }
 
-static void fail_no_job(struct td_peer *peer, const char *job)
-{
-	struct td_err err = {0};
-
-	fail(peer, td_job_unknown(job, &err), err.msg);
-}
-
 /* Its id and settings, once for each job of that name. */
 static uint32_t send_settings(struct td_peer *peer, const struct td_job *job)
 {
@@ -472,65 +569,6 @@ static void events(struct td_peer *peer, const struct td_msg_events *msg)
 	peer->follows = msg->follow;
 	if (!msg->follow)
 		finish(peer, rows);
-}
-
-/* In as many rows as it takes, each of whole sentences. Returns how many. */
-static uint32_t send_sentences(struct td_peer *peer, const char *text)
-{
-	uint32_t rows = 0;
-
-	for (; *text; rows++) {
-		struct td_msg msg = {.type = TD_MSG_TYPE_text};
-		size_t len = strnlen(text, TD_STR_MAX + 1);
-
-		if (len > TD_STR_MAX) {
-			len = TD_STR_MAX;
-			while (len > 1 && !(text[len] == ' ' && text[len - 1] == '.'))
-				len--;
-			len = len > 1 ? len : TD_STR_MAX;
-		}
-		snprintf(msg.text.line, sizeof(msg.text.line), "%.*s", (int)len, text);
-		td_peer_send(peer, &msg);
-		text += len;
-		text += *text == ' ';
-	}
-	return rows;
-}
-
-static uint32_t explain_process(
-	struct td_peer *peer, const struct td_process *process, uint64_t now_ns)
-{
-	const struct td_node *node = &peer->server->node;
-	char text[EXPLAIN_BYTES];
-	uint32_t rows = 0;
-
-	rows += send_sentences(
-		peer, td_node_explain(node, process, peer->uid, now_ns, text, sizeof(text)));
-	rows += send_sentences(
-		peer, td_node_explain_turn(node, process, peer->uid, text, sizeof(text)));
-	rows += send_sentences(peer, td_node_explain_steps(node, process, text, sizeof(text)));
-	rows += send_sentences(peer, td_node_explain_bounds(node, process, text, sizeof(text)));
-	rows += send_sentences(peer, td_shares_explain(process, text, sizeof(text)));
-	rows += send_sentences(peer, td_shares_explain_unreachable(process, text, sizeof(text)));
-	rows += send_sentences(peer, td_shares_explain_denied(process, text, sizeof(text)));
-	return rows;
-}
-
-static void explain(struct td_peer *peer, const char *job, uint64_t now_ns)
-{
-	struct td_list *it;
-	uint32_t rows = 0;
-
-	td_list_for_each (it, &peer->server->node.processes) {
-		const struct td_process *process = td_container_of(it, struct td_process, of_node);
-
-		if (may_see(peer, process->uid) && td_process_is_named(process, job))
-			rows += explain_process(peer, process, now_ns);
-	}
-	if (rows)
-		finish(peer, rows);
-	else
-		fail_no_job(peer, job);
 }
 
 static void send_view_row(struct td_peer *peer, uint32_t pid, const uint8_t *gpu,
@@ -612,7 +650,7 @@ static void stop(struct td_peer *peer, const struct td_msg_stop *msg)
 int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)
 {
 	switch (msg->type) {
-	case TD_MSG_TYPE_list_jobs: finish(peer, send_jobs(peer, now_ns)); return 0;
+	case TD_MSG_TYPE_list_jobs: begin_answer(peer, msg->type, "", 0, now_ns); return 0;
 	case TD_MSG_TYPE_watch: watch(peer, msg->watch.period_ns, now_ns); return 0;
 	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, now_ns); return 0;
 	case TD_MSG_TYPE_set: set(peer, &msg->set, now_ns); return 0;
@@ -624,7 +662,9 @@ int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now
 			get(peer, msg->get.key);
 		return 0;
 	case TD_MSG_TYPE_events: events(peer, &msg->events); return 0;
-	case TD_MSG_TYPE_explain: explain(peer, msg->explain.job, now_ns); return 0;
+	case TD_MSG_TYPE_explain:
+		begin_answer(peer, msg->type, msg->explain.job, 0, now_ns);
+		return 0;
 	case TD_MSG_TYPE_view: view(peer, msg->view.job); return 0;
 	case TD_MSG_TYPE_stop: stop(peer, &msg->stop); return 0;
 	default: return -EPROTO;

@@ -31,14 +31,14 @@ static void account(struct td_peer *peer, size_t before)
 }
 
 /*
- * A tool that has not read its last answer has to, and so has the user who has too much unread,
+ * A tool that has not been sent, or has not read, its last answer has to, and so has the user who has too much unread,
  * before more is read of them. Programs are always read: what they say frees memory, and they are
  * sent little. The loop reports accordingly from now on.
  */
 bool td_peer_may_be_read(struct td_peer *peer)
 {
 	bool writes = !td_outbox_is_empty(&peer->out);
-	bool reads = peer->process || (!writes && may_keep_more(peer));
+	bool reads = peer->process || (!writes && !peer->answer.type && may_keep_more(peer));
 	uint32_t events = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u);
 
 	peer->waits = !reads;
