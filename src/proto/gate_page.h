@@ -17,11 +17,7 @@
 #define TD_PAGE_BYTES 4096
 
 /* What the library knows of the pages, as its HELLO says; a later version knows all that an earlier one does. */
-#define TD_PAGES_ABI         5u
-#define TD_PAGES_ABI_MOMENTS 2u /* hold, alone; guesses, dry, measured */
-#define TD_PAGES_ABI_PAUSES  3u /* pause_until_ns, sharers, long_ns, long_every_ns */
-#define TD_PAGES_ABI_TRIALS  4u /* hold_new; fresh */
-#define TD_PAGES_ABI_CEILINGS 5u /* ceilings; claims */
+#define TD_PAGES_ABI 1u
 
 /*
  * The gate word; launching threads load it once per call, and go on at once only if it is 0. Also

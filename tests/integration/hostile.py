@@ -37,8 +37,8 @@ def packet(kind, body=b""):
     return struct.pack("<HHI", 1, kind, len(body)) + body
 
 
-def hello(job, name=None, backend=0, abi=1):
-    return packet(HELLO, struct.pack("<I", os.getpid()) + text(job) + text(name or job) + struct.pack("<BIBBI", 2, 1, backend, 0, abi))
+def hello(job, name=None, backend=0):
+    return packet(HELLO, struct.pack("<I", os.getpid()) + text(job) + text(name or job) + struct.pack("<BIBBI", 2, 1, backend, 0, 1))
 
 
 def attach(slot, gpu=b"\x07" * 16, total=1 << 30, name="a GPU"):
@@ -377,10 +377,10 @@ def a_lie_about_a_gpus_size_changes_nobody_elses():
         world.ends_when_told()
 
 
-def be_promised_all(began, world, gpu, capacity, abi):
+def be_promised_all(began, world, gpu, capacity):
     """Is let in with as much as there is, and never says that it has heard of it; but it reads, and is alive."""
     peer = connect(world)
-    peer.send(hello("mute", backend=1, abi=abi))
+    peer.send(hello("mute", backend=1))
     peer.send(attach(0, gpu, capacity))
     while struct.unpack_from("<H", peer.recv(4096), 2)[0] != ATTACHED:
         pass
@@ -394,18 +394,17 @@ def be_promised_all(began, world, gpu, capacity, abi):
         peer.send(packet(PING, b"\0"))
 
 
-def who_never_acknowledges_is_passed_by_or_let_go():
-    for abi, event in ((5, "unresponsive"), (1, "ungoverned")):
-        with SharedWorld() as world:
-            gpu = world.gpu()
-            with User(HOSTILE, be_promised_all, world, world.uuid(), gpu["capacity_bytes"], abi) as user:
-                assert user.said()
-                program = world.start(TRAIN, *STEPS, wrap="plain")
-                until(lambda: world.events(event), f"the client is {event}")
-                finish(program)
-                assert [job["state"] for job in world.jobs()] == [event], world.jobs()
-                world.stays_usable()
-            world.ends_when_told()
+def who_never_acknowledges_is_passed_by():
+    with SharedWorld() as world:
+        gpu = world.gpu()
+        with User(HOSTILE, be_promised_all, world, world.uuid(), gpu["capacity_bytes"]) as user:
+            assert user.said()
+            program = world.start(TRAIN, *STEPS, wrap="plain")
+            until(lambda: world.events("unresponsive"), "the client is unresponsive")
+            finish(program)
+            assert [job["state"] for job in world.jobs()] == ["unresponsive"], world.jobs()
+            world.stays_usable()
+        world.ends_when_told()
 
 
 def check_often(began, world):
@@ -559,7 +558,7 @@ run_cases([
     gpus_that_nobody_has_leave_room_for_the_ones_that_are_there,
     a_lie_about_a_gpus_size_changes_nobody_elses,
     questions_about_many_jobs_delay_nobody,
-    who_never_acknowledges_is_passed_by_or_let_go,
+    who_never_acknowledges_is_passed_by,
     stopped_programs_of_another_user_delay_nobody,
     an_answer_about_many_jobs_is_made_as_it_is_read,
 ])

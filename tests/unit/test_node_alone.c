@@ -56,9 +56,9 @@ TEST(one_is_alone_when_the_other_is_dry_and_both_go_on_when_it_has_measured)
 
 TEST(nobody_is_held_beside_one_who_may_not_be)
 {
-	static const char *const why[] = {"no duty", "online", "another GPU", "an older library"};
+	static const char *const why[] = {"no duty", "online", "another GPU"};
 
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		struct fake *a, *b;
 
 		begin();
@@ -68,8 +68,6 @@ TEST(nobody_is_held_beside_one_who_may_not_be)
 			b->process->job->settings.class = TD_CLASS_ONLINE;
 		if (!strcmp(why[i], "another GPU"))
 			fake_attach(&w, b, 1, 1, 1 * MIB);
-		if (!strcmp(why[i], "an older library"))
-			b->process->abi = 1;
 		settle(&w);
 		for (unsigned n = 0; n < 20; n++) {
 			guess(a);

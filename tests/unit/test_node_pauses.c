@@ -91,23 +91,17 @@ TEST(in_a_pause_they_are_told_its_end_and_share_window_and_floor)
 	CHECK_EQ(b->pacing.pause_until_ns, 0);
 }
 
-TEST(an_older_library_and_one_with_a_cap_of_its_own_have_all_of_a_pause)
+TEST(one_with_a_cap_of_its_own_has_all_of_a_pause_up_to_that)
 {
 	struct fake *b, *c, *a = begin(&b, &c);
 	char text[512];
 
-	b->process->abi = TD_PAGES_ABI_PAUSES - 1;
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "c", "duty", "30%", w.now, NULL), 0);
 	settle(&w);
-	CHECK_EQ(duty_of(b), 1000);
 	CHECK_EQ(duty_of(c), 1000);
 	say_idle(a);
-	CHECK_EQ(duty_of(b), 0);
-	CHECK_EQ(b->pacing.pause_until_ns, 0);
-	CHECK(b->word & TD_WORD_WINDOW);
 	CHECK_EQ(duty_of(c), 300000);
 	CHECK_EQ(c->pacing.pause_until_ns, 0);
-	b->process->abi = TD_PAGES_ABI_PAUSES;
 	settle(&w);
 	CHECK(strstr(td_node_explain_bounds(&w.node, b->process, text, sizeof(text)),
 		"A guaranteed job pauses: what will be over before it goes on is free, of the rest "

@@ -124,24 +124,6 @@ TEST(what_it_had_begun_to_bring_there_stays_its_own)
 	CHECK(is_open(b));
 }
 
-TEST(an_old_library_keeps_what_it_was_promised)
-{
-	start();
-	struct fake *a = program(0, "a", 40 * MIB), *b = program(1, "b", 20 * MIB);
-
-	fake_want(&w, b);
-	a->process->abi = TD_PAGES_ABI_CEILINGS - 1;
-	a->slow = true;
-	fake_want(&w, a);
-	settle(&w);
-	stops(a);
-	need(b, 10 * MIB);
-	pass(500);
-	CHECK(is_stopped(a));
-	CHECK(td_client_charge(client_of(a)) >= 40 * MIB);
-	CHECK_EQ(a->slot[0].ceiling.device_bytes, UINT64_MAX);
-}
-
 TEST(nobody_is_looked_at_for_whom_nobody_waits)
 {
 	start();

@@ -71,25 +71,6 @@ TEST(who_answers_again_takes_its_turn)
 	CHECK(is_open(a));
 }
 
-TEST(a_library_that_knows_no_ceilings_is_let_go)
-{
-	struct fake *a, *b;
-
-	begin();
-	a = program(0, "a", 40 * MIB);
-	b = program(1, "b", 40 * MIB);
-	a->process->abi = TD_PAGES_ABI_CEILINGS - 1;
-	a->slow = true;
-	fake_want(&w, a);
-	settle(&w);
-	fake_want(&w, b);
-	pass(12000);
-	CHECK_STR(td_process_state(a->process), "ungoverned");
-	CHECK_EQ(w.events[TD_EVENT_UNGOVERNED], 1);
-	CHECK(is_open(b));
-	CHECK_EQ(b->slot[0].resident, 40 * MIB);
-}
-
 TEST(others_of_its_job_have_what_it_was_promised)
 {
 	begin();

@@ -24,10 +24,10 @@ static bool is_on(const struct td_process *process, uint32_t gpu, unsigned *ret_
 	return on;
 }
 
-/* One gate for several GPUs: to hold it on one would hold it on all. An older library does not know of it, and would submit on. */
+/* One gate for several GPUs: to hold it on one would hold it on all. */
 static bool may_be_held(const struct td_process *process, unsigned gpus)
 {
-	return gpus == 1 && process->abi >= TD_PAGES_ABI_MOMENTS && process->pacing.duty_ppm &&
+	return gpus == 1 && process->pacing.duty_ppm &&
 	       process->meter && process->job->settings.class != TD_CLASS_ONLINE &&
 	       process->phase == TD_PHASE_OPEN;
 }

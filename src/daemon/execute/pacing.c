@@ -43,8 +43,8 @@ struct td_pacing td_node_pacing(
 		.detect = grant->steps && !(process->steps.count && !process->steps.unit)};
 	uint32_t cap = process->job->settings.duty_ppm;
 
-	/* Of pauses a library that does not know of them has all, as has one with a cap of its own, up to that. */
-	if (grant->pause_until_ns && (cap || process->abi < TD_PAGES_ABI_PAUSES)) {
+	/* Who has a cap of its own has all of a pause, up to that. */
+	if (grant->pause_until_ns && cap) {
 		pacing.duty_ppm = 0;
 	} else {
 		pacing.pause_until_ns = grant->pause_until_ns;
@@ -69,7 +69,7 @@ uint32_t td_process_fresh(const struct td_process *process, uint32_t *ret_tries)
 	uint32_t fresh;
 
 	*ret_tries = 0;
-	if (process->abi < TD_PAGES_ABI_TRIALS || !process->meter)
+	if (!process->meter)
 		return 0;
 	fresh = atomic_load(&process->meter->fresh);
 	*ret_tries = fresh >> TD_FRESH_TRIES_SHIFT;

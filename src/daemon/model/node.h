@@ -243,7 +243,6 @@ struct td_process {
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
 	uint32_t word;                                     /* as written last, with: */
 	struct td_pacing pacing;
-	uint32_t abi;                         /* of its pages, as it says */
 	bool shares_moments;                  /* alone.c: it may be alone in its turn */
 	uint32_t hold, alone;                 /* the same: as in the page */
 	uint32_t word_count;                  /* changes so far: the upper bits of the word */
@@ -308,7 +307,7 @@ void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now
 /* -- node.c, execute.c and foreign.c to each other -- */
 void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes);
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
-/* Why a process is let go (foreign.c): -EBUSY: another daemon has its GPU; -ENOSPC: there is no place for it here; -ETIMEDOUT: it does not answer. */
+/* Why a process is let go (foreign.c): -EBUSY: another daemon has its GPU; -ENOSPC: there is no place for it here. */
 void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,
 	const struct td_err *why, uint64_t now_ns);
 /* UNGOVERNED. 0 or -EPROTO. */

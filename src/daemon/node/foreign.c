@@ -1,5 +1,5 @@
 /*
- * Processes on a GPU that another daemon shares, for which this one has no place (gpus.h), or which do not answer (stopped.h). They are told so and let go: no limit, no part in any plan, and the gate open as soon as
+ * Processes on a GPU that another daemon shares, or for which this one has no place (gpus.h). They are told so and let go: no limit, no part in any plan, and the gate open as soon as
  * what may have left the device is back, until their connection ends: it is ended when they report something and the GPU is nobody's any more, or there is a place,
  * so that they come back as anybody does. Closing the connection instead would have them come back, and wait, for ever.
  */
@@ -84,7 +84,7 @@ void td_node_let_go(struct td_node *node, struct td_process *process, const uint
 	struct td_list *it;
 
 	snprintf(process->ungoverned, sizeof(process->ungoverned), "%.190s",
-		why->code == -EBUSY ? "" : why->msg);
+		why->code == -ENOSPC ? why->msg : "");
 	msg.error.code = (uint32_t)-why->code;
 	snprintf(msg.error.text, sizeof(msg.error.text), "%.255s", why->msg);
 	node->io.send(process->peer, &msg);

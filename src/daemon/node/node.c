@@ -187,7 +187,6 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 	process->id = node->next_id++;
 	process->pid = pid;
 	process->uid = uid;
-	process->abi = hello->abi;
 	snprintf(process->name, sizeof(process->name), "%.63s", hello->name);
 	(void)td_printable(process->name); /* others' terminals show it */
 	process->backend = hello->backend < TD_BACKEND_N ? hello->backend : TD_BACKEND_PLAIN;

@@ -1,10 +1,8 @@
 /* See stopped.h. */
 #include "daemon/node/stopped.h"
 
-#include <errno.h>
 #include <stdio.h>
 
-#include "base/err.h"
 #include "base/time.h"
 #include "daemon/memory/quota.h"
 #include "daemon/model/job.h"
@@ -106,7 +104,7 @@ static void take_back(struct td_node *node, struct td_client *client)
 	const struct td_ceiling has = {client->device.used, client->total.used};
 	struct td_ceiling claim;
 
-	if (!node->io.ceiling || client->process->abi < TD_PAGES_ABI_CEILINGS || client->failed)
+	if (!node->io.ceiling || client->failed)
 		return;
 	claim = node->io.ceiling(client->process->peer, client->slot, &has);
 	client->has_ceiling = true;
@@ -139,16 +137,8 @@ void td_stopped_told(struct td_node *node, const struct td_client *client)
 
 void td_stopped_is_silent(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
-	struct td_err why = {0};
 	struct td_list *it;
 
-	if (process->abi < TD_PAGES_ABI_CEILINGS) {
-		(void)td_err_set(&why, -ETIMEDOUT,
-			"it does not acknowledge what it is told: it runs as without tandem");
-		td_node_let_go(node, process,
-			node->gpus[client_at(process->clients.next)->gpu].uuid, &why, now_ns);
-		return;
-	}
 	process->stop.is = TD_STOP_SILENT;
 	process->stop.since_ns = now_ns;
 	td_node_event(node, TD_EVENT_UNRESPONSIVE, process, TD_GPU_ANY, now_ns, 0, 0,
