@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "daemon/memory/overhead.h"
 #include "daemon/memory/quota.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
@@ -142,6 +143,35 @@ static void judge(void)
 {
 	td_quota_gather(&node);
 	td_tenant_step(&node, NOW_NS);
+}
+
+static void step(void)
+{
+	(void)td_node_step(&node, NOW_NS);
+}
+
+/* NVML's rows are in an order of its own. */
+static void a_sample_comes(void)
+{
+	static struct td_nvml_use uses[TD_CLIENT_MAX];
+	struct td_nvml_gpu gpu = {.total_bytes = 1024 * MIB};
+	uint32_t count = 0;
+	struct td_list *it;
+
+	memset(gpu.uuid, 1, 16);
+	td_list_for_each (it, &node.processes)
+		uses[count++].pid = (uint32_t)td_container_of(it, struct td_process, of_node)->pid;
+	td_overhead_seen(&node, &gpu, uses, count);
+}
+
+TEST(a_step_beside_many)
+{
+	grows_in_proportion(TD_CLASS_BESTEFFORT, TD_CLASS_BESTEFFORT, "none", step);
+}
+
+TEST(a_sample_of_nvml)
+{
+	grows_in_proportion(TD_CLASS_BESTEFFORT, TD_CLASS_BESTEFFORT, "none", a_sample_comes);
 }
 
 TEST(the_check_of_a_setting)

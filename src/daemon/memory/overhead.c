@@ -1,6 +1,7 @@
 /* See overhead.h. */
 #include "daemon/memory/overhead.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/time.h"
@@ -19,13 +20,50 @@
  */
 #define MOST_PART 8
 
-static const struct td_nvml_use *find(const struct td_node *node, const struct td_client *client,
-	const struct td_nvml_gpu *gpus, const struct td_nvml_use *uses, uint32_t count)
+/* What NVML says of processes, in the order of their ids. */
+struct by_pid {
+	const struct td_nvml_gpu *gpus;
+	const struct td_nvml_use *uses[TD_NVML_USE_MAX];
+	uint32_t count;
+};
+
+static int compare_pids(const void *a, const void *b)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (uses[i].pid == (uint32_t)client->process->pid &&
-			!memcmp(gpus[uses[i].gpu].uuid, node->gpus[client->gpu].uuid, 16))
-			return &uses[i];
+	uint32_t one = (*(const struct td_nvml_use *const *)a)->pid,
+		 other = (*(const struct td_nvml_use *const *)b)->pid;
+
+	return (one > other) - (one < other);
+}
+
+static void sort_by_pid(struct by_pid *ret, const struct td_nvml_gpu *gpus,
+	const struct td_nvml_use *uses, uint32_t count)
+{
+	ret->gpus = gpus;
+	ret->count = count < TD_NVML_USE_MAX ? count : TD_NVML_USE_MAX;
+	for (uint32_t i = 0; i < ret->count; i++)
+		ret->uses[i] = &uses[i];
+	qsort(ret->uses, ret->count, sizeof(ret->uses[0]), compare_pids);
+}
+
+/* NULL: NVML says nothing of it there. */
+static const struct td_nvml_use *find(
+	const struct td_node *node, const struct td_client *client, const struct by_pid *said)
+{
+	uint32_t pid = (uint32_t)client->process->pid, low = 0, high = said->count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (said->uses[middle]->pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* The first row of the process; it has one for each GPU. */
+	for (; low < said->count && said->uses[low]->pid == pid; low++)
+		if (!memcmp(said->gpus[said->uses[low]->gpu].uuid, node->gpus[client->gpu].uuid,
+			    16))
+			return said->uses[low];
 	return NULL;
 }
 
@@ -83,11 +121,13 @@ static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most
 void td_overhead_seen(struct td_node *node, const struct td_nvml_gpu *gpus,
 	const struct td_nvml_use *uses, uint32_t count)
 {
+	struct by_pid said;
 	struct td_list *it;
 
+	sort_by_pid(&said, gpus, uses, count);
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_node);
-		const struct td_nvml_use *use = find(node, client, gpus, uses, count);
+		const struct td_nvml_use *use = find(node, client, &said);
 
 		if (use && all_still(client->process))
 			observe(client, use->bytes,
