@@ -15,6 +15,8 @@
  * ending. So the grace time and the back-off go on across such connections, until one of them has brought ATTACHED or has lasted PROVEN_NS.
  */
 #include "preload/agent.h"
+#include "preload/agent_calls.h"
+#include "preload/backend.h"
 #include "preload/choose.h"
 
 #include <errno.h>
@@ -34,8 +36,10 @@
 #include "preload/host.h"
 #include "preload/conn.h"
 #include "preload/lock.h"
+#include "preload/page.h"
 #include "preload/place.h"
 #include "preload/plans.h"
+#include "preload/settings.h"
 #include "preload/slot.h"
 #include "preload/shares.h"
 #include "preload/steps.h"

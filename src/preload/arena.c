@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/parse.h"
-#include "preload/agent.h"
 #include "preload/real.h"
+#include "preload/settings.h"
 
 #define PORTABLE 1u /* CU_MEMHOSTREGISTER_PORTABLE: for all contexts */
 

@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,3 +107,22 @@ struct td_backend {
 extern const struct td_backend td_backend_plain, td_backend_swap, td_backend_managed;
 
 /* What a backend may ask of the agent's side - may these bytes become resident? - is in client.h. */
+
+/* Before the first context is used. NULL: memory is neither counted nor moved. */
+void td_agent_set_backend(const struct td_backend *backend);
+
+/* Never NULL once the library is loaded. */
+const struct td_backend *td_agent_backend(void);
+
+/* Zeros without a backend. */
+void td_agent_stats(unsigned slot, struct td_memory_stats *ret);
+
+/*
+ * There is memory whose ends copies may not cross (reach.h), from now on. Until then nothing is
+ * looked up.
+ */
+extern _Atomic bool td_reach_begun;
+static inline void td_reach_begin(void)
+{
+	atomic_store_explicit(&td_reach_begun, true, memory_order_relaxed);
+}

@@ -8,6 +8,7 @@
 #include "preload/driver.h"
 #include "preload/lock.h"
 #include "preload/opened.h"
+#include "preload/settings.h"
 #include "preload/thread.h"
 
 enum state {

@@ -18,9 +18,6 @@
 
 #include "preload/backend.h"
 
-/* In the settings only, never on the wire. */
-#define TD_BACKEND_AUTO TD_BACKEND_N
-
 struct td_choice {
 	uint8_t kind;    /* enum td_backend_kind; while nothing is chosen: plain */
 	uint8_t reason;  /* enum td_backend_reason */

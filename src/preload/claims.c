@@ -5,7 +5,7 @@
  */
 #include "preload/client_internal.h"
 #include "preload/client_ledger.h"
-#include "preload/gate.h"
+#include "preload/page.h"
 
 static bool is_within(_Atomic uint64_t *ceiling, uint64_t bytes)
 {

@@ -8,14 +8,15 @@
 
 #include "base/parse.h"
 #include "base/time.h"
-#include "preload/agent.h"
+#include "preload/agent_calls.h"
 #include "preload/backend.h"
 #include "preload/client_internal.h"
 #include "preload/client_ledger.h"
 #include "preload/context.h"
 #include "preload/futex.h"
-#include "preload/gate.h"
 #include "preload/lock.h"
+#include "preload/page.h"
+#include "preload/settings.h"
 
 #define RECHECK_NS (200 * TD_NS_PER_MS)
 /* So long a daemon that is there and does not answer is taken for one that will. */

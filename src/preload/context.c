@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "preload/agent.h"
+#include "preload/agent_calls.h"
 #include "preload/choose.h"
 #include "preload/driver.h"
 #include "preload/lock.h"

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "base/time.h"
-#include "preload/agent.h"
+#include "preload/agent_calls.h"
 #include "preload/context.h"
 #include "preload/driver.h"
 #include "preload/futex.h"

@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 
 #include "base/time.h"
-#include "preload/gate.h"
 #include "preload/pacer.h"
+#include "preload/page.h"
 #include "preload/window.h"
 
 #define UNNAMED_SHARE 8

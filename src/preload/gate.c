@@ -14,12 +14,13 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "preload/agent.h"
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/driver.h"
 #include "preload/futex.h"
 #include "preload/pace.h"
+#include "preload/page.h"
+#include "preload/settings.h"
 #include "preload/steps.h"
 
 /* A sleeper looks again at least this often. */

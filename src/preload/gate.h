@@ -15,35 +15,8 @@
 #include <stdint.h>
 
 #include "preload/futex.h"
+#include "preload/page.h"
 #include "preload/slot.h"
-#include "proto/gate_page.h"
-
-/* Where page protection is coarser than TD_PAGE_BYTES, the page still has to be alone on what is mapped over. */
-#if defined(__x86_64__)
-#define TD_GATE_SPAN 4096
-#else
-#define TD_GATE_SPAN 65536
-#endif
-
-union td_gate_static {
-	struct td_gate_page page;
-	char span[TD_GATE_SPAN];
-};
-
-union td_meter_static {
-	struct td_meter_page page;
-	char span[TD_GATE_SPAN];
-};
-
-/* Zeros (open) until the daemon's page is mapped over it, or a private one. */
-extern union td_gate_static td_gate;
-extern union td_meter_static td_meter;
-
-/*
- * membarrier is refused here: every thread fences for itself. Set at load, or by the agent when a
- * filter of system calls that came later refuses it; it is not cleared but in a child of fork.
- */
-extern _Atomic bool td_gate_fenced;
 
 /* What the gate has to know about a submission. */
 #define TD_SUBMIT_OWN_NULL 1u /* a per-thread flavour: NULL is the thread's own default stream */
@@ -96,9 +69,6 @@ static inline uint32_t td_submit_kind(
 
 /* What enter returns where nothing is governed (TANDEM_DISABLE). */
 extern struct td_slot td_slot_inert;
-
-/* Hooks forward at once: TANDEM_DISABLE is set, or the calling thread is ours. */
-bool td_gate_disabled(void);
 
 struct td_slot *td_gate_enter_first(void *stream, uint32_t kind);
 struct td_slot *td_gate_enter_slow(struct td_slot *slot, void *stream, uint32_t kind);
@@ -154,11 +124,6 @@ static inline void td_gate_count(struct td_slot *slot, uint64_t more)
 		atomic_store_explicit(&slot->launches,
 			atomic_load_explicit(&slot->launches, memory_order_relaxed) + more,
 			memory_order_relaxed);
-}
-
-static inline uint32_t td_gate_word(void)
-{
-	return atomic_load_explicit(&td_gate.page.word, memory_order_acquire);
 }
 
 /* A call that waits for the GPU is about to be made. */

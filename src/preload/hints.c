@@ -2,10 +2,9 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "preload/agent.h"
 #include "preload/client.h"
 #include "preload/context.h"
-#include "preload/gate.h"
+#include "preload/page.h"
 #include "preload/steps.h"
 
 size_t tandem_excess(int device) __attribute__((visibility("default")));

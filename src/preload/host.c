@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/time.h"
-#include "preload/agent.h"
+#include "preload/agent_calls.h"
 #include "preload/futex.h"
 #include "proto/proto.h"
 

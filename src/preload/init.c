@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "cuda/visible.h"
-#include "preload/agent.h"
-#include "preload/gate.h"
 #include "preload/lock.h"
+#include "preload/page.h"
 #include "preload/place.h"
 #include "preload/real.h"
 

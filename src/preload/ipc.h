@@ -26,11 +26,6 @@ struct td_conn;
 /* address: the beginning of an allocation of the backend. CUresult. */
 int td_ipc_export(uint64_t address, CUipcMemHandle *ret);
 
-/* The program has freed it. True: others have it open, and it is freed when they have closed it; false: the caller may go on. */
-bool td_ipc_keeps(uint64_t address);
-/* Freed and kept. */
-bool td_ipc_is_kept(uint64_t address);
-
 /* -- the importer's side (ipc_import.c) -- */
 
 /* Is the handle one of ours, of whatever process? */

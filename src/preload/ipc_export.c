@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "preload/agent.h"
 #include "preload/client.h"
 #include "preload/conn.h"
 #include "preload/context.h"

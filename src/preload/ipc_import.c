@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "preload/backend.h"
 #include "preload/conn.h"
 #include "preload/ipc.h"
 #include "preload/ranges.h"
-#include "preload/reach.h"
 #include "preload/real.h"
 #include "preload/shares.h"
 #include "preload/thread.h"

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "preload/agent.h"
 #include "preload/conn.h"
 #include "preload/ipc.h"
 #include "preload/lock.h"
+#include "preload/settings.h"
 #include "proto/shared_dir.h"
 #include "proto/socket.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "preload/agent.h"
+#include "preload/backend.h"
 #include "preload/context.h"
 #include "preload/drain.h"
 #include "preload/driver.h"

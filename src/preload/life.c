@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "preload/agent.h"
+#include "preload/backend.h"
 #include "preload/choose.h"
 #include "preload/client_internal.h"
 #include "preload/context.h"
@@ -24,6 +25,7 @@
 #include "preload/peers.h"
 #include "preload/place.h"
 #include "preload/real.h"
+#include "preload/settings.h"
 #include "preload/slot.h"
 #include "preload/steps.h"
 #include "preload/swap.h"

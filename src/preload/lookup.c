@@ -13,6 +13,7 @@
 #include "preload/gate.h"
 #include "preload/libraries.h"
 #include "preload/nvml.h"
+#include "preload/page.h"
 #include "preload/reach.h"
 #include "preload/real.h"
 #include "preload/sizes.h"

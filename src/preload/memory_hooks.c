@@ -1,5 +1,5 @@
 /* cuMemAlloc and its kin, by the process's backend. */
-#include "preload/agent.h"
+#include "preload/backend.h"
 #include "preload/client.h"
 #include "preload/context.h"
 #include "preload/driver.h"
@@ -8,6 +8,7 @@
 #include "preload/late.h"
 #include "preload/outside.h"
 #include "preload/real.h"
+#include "preload/settings.h"
 #include "preload/swap.h"
 
 /* Rows of a pitched allocation begin at multiples of this: what the driver's own do on all GPUs so far, and what textures need at most. */

@@ -16,8 +16,8 @@
 #include "base/uuid.h"
 #include "gpu/nvml.h"
 #include "gpu/nvml_abi.h"
-#include "preload/gate.h"
 #include "preload/job_view.h"
+#include "preload/page.h"
 #include "preload/place.h"
 #include "preload/real.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "preload/agent.h"
 #include "preload/client.h"
 #include "preload/client_internal.h"
 #include "preload/context.h"
@@ -15,6 +14,7 @@
 #include "preload/late.h"
 #include "preload/libraries.h"
 #include "preload/outside_table.h"
+#include "preload/page.h"
 #include "preload/peers.h"
 #include "preload/real.h"
 #include "preload/steps.h"

@@ -29,6 +29,7 @@
 #include "preload/futex.h"
 #include "preload/gate.h"
 #include "preload/pacer.h"
+#include "preload/page.h"
 #include "preload/pause.h"
 #include "proto/words.h"
 

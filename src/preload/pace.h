@@ -23,8 +23,5 @@ void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t wo
 /* The submission that was let through has been made. */
 void td_pace_submitted(struct td_slot *slot);
 
-/* What the thread has in flight is nobody's to look at any more: it is not counted. */
-void td_pace_thread_ends(struct td_slot *slot);
-
 /* In the child of a fork. */
 void td_pace_forked(void);

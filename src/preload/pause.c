@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "base/time.h"
-#include "preload/gate.h"
 #include "preload/pacer.h"
+#include "preload/page.h"
 
 /* So much may be in flight when more is let in that is longer than the window, so that the GPU need not wait for us. */
 #define AHEAD_NS (1 * TD_NS_PER_MS)

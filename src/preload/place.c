@@ -7,9 +7,10 @@
 
 #include "base/parse.h"
 #include "base/time.h"
-#include "preload/agent.h"
+#include "preload/agent_calls.h"
 #include "preload/futex.h"
 #include "preload/lock.h"
+#include "preload/settings.h"
 #include "proto/proto.h"
 
 /* So long a program waits for the daemon's choice. Where there is none it waits for the grace time: one that is being replaced is back by then. */

@@ -1,17 +1,20 @@
 /* Closing, shrinking, filling, opening, idleness: see plans.h. */
+#include "preload/agent_calls.h"
+#include "preload/backend.h"
+#include "preload/page.h"
 #include "preload/plans_internal.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/time.h"
-#include "preload/agent.h"
 #include "preload/client_internal.h"
 #include "preload/context.h"
 #include "preload/drain.h"
 #include "preload/driver.h"
 #include "preload/gate.h"
 #include "preload/host.h"
+#include "preload/settings.h"
 #include "preload/steps.h"
 #include "proto/proto.h"
 #include "proto/words.h"

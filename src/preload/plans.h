@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "preload/agent_calls.h"
 #include "preload/backend.h"
 
 struct td_msg;
@@ -46,12 +47,6 @@ void td_plans_attached(unsigned slot, bool attached);
 uint64_t td_plans_step(uint64_t now_ns);
 
 enum td_closing td_plans_closing(void);
-
-/* How often the gate has been found closed after it was open, or changed: memory that came to the device since has been out of the program's reach. Agent thread only. */
-uint64_t td_plans_closings(void);
-
-/* Has all of this process's work ended, and can none begin? Agent thread only: what is mapped may change its place only then. */
-bool td_plans_is_still(void);
 
 /* Was the gate shut by a daemon that is gone now while nothing of ours was running, or could run? */
 bool td_plans_was_waiting(uint32_t word);

@@ -3,6 +3,7 @@
 
 #include "preload/context.h"
 #include "preload/driver.h"
+#include "preload/plans.h"
 #include "preload/plans_internal.h"
 
 /* The slot's context is current for the agent, and does not end, until leave. 0; -EAGAIN: it may be ending; -ENODEV: there is none that can be. */

@@ -1,10 +1,12 @@
 /*
  * The agent's plans, what they need of the host's memory: how much of it is asked for (host.h), and what is done when there is more of it, or others lack it.
  */
-#include "preload/agent.h"
+#include "preload/backend.h"
 #include "preload/client_internal.h"
 #include "preload/host.h"
+#include "preload/plans.h"
 #include "preload/plans_internal.h"
+#include "preload/settings.h"
 #include "proto/proto.h"
 #include "proto/words.h"
 

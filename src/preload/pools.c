@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cuda/objects.h"
-#include "preload/agent.h"
 #include "cuda/symbols.h"
+#include "preload/backend.h"
 #include "preload/context.h"
 #include "preload/driver.h"
 #include "preload/gate.h"

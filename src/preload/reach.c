@@ -2,6 +2,7 @@
 #include "preload/reach.h"
 
 #include "cuda/objects.h"
+#include "preload/backend.h"
 #include "preload/context.h"
 #include "preload/gate.h"
 #include "preload/ipc.h"

@@ -12,14 +12,7 @@
 #include <stdint.h>
 
 #include "cuda/types.h"
-
-extern _Atomic bool td_reach_begun;
-
-/* There is memory to ask about, from now on. */
-static inline void td_reach_begin(void)
-{
-	atomic_store_explicit(&td_reach_begun, true, memory_order_relaxed);
-}
+#include "preload/backend.h"
 
 /* -- true: it reaches beyond. What makes no sense in itself is the driver's to refuse. Keep errno, take no lock for longer than a look-up -- */
 

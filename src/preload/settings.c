@@ -1,4 +1,6 @@
 /* The environment's settings; see agent.h. Read once, at load: a program that changes its environment later changes nothing here. */
+#include "preload/settings.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,8 +8,6 @@
 
 #include "base/parse.h"
 #include "base/time.h"
-#include "preload/agent.h"
-#include "preload/choose.h"
 #include "proto/socket.h"
 #include "proto/words.h"
 

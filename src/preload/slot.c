@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "preload/pace.h"
 
 #define SLOTS_PER_BLOCK 64
 

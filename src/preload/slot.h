@@ -59,3 +59,6 @@ bool td_slot_any_active(void);
 
 /* In the child of a fork: only the calling thread is left, and it starts without a slot. */
 void td_slot_forked(void);
+
+/* Defined by pace.c: what the thread has in flight counts no more, since nobody can look at it. */
+void td_pace_thread_ends(struct td_slot *slot);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "preload/agent.h"
+#include "preload/agent_calls.h"
 #include "preload/backend.h"
-#include "preload/gate.h"
 #include "preload/lock.h"
+#include "preload/page.h"
 #include "preload/period.h"
 #include "proto/gate_page.h"
 

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "preload/agent.h"
+#include "preload/backend.h"
 #include "preload/client.h"
 #include "preload/context.h"
-#include "preload/gate.h"
+#include "preload/page.h"
 #include "preload/pieces.h"
 #include "preload/real.h"
 

@@ -133,3 +133,10 @@ bool td_is_no_mapping(uint64_t address, size_t bytes);
 int td_swap_describe(uint64_t address, struct td_swap_info *ret);
 /* Are these bytes, at least 1, part of one allocation? CUDA_SUCCESS, TD_BACKEND_NOT_MINE: none of them is ours, or CUDA_ERROR_INVALID_VALUE. */
 int td_swap_holds(uint64_t address, uint64_t bytes);
+
+/* -- defined by ipc_export.c, of memory that other processes have open -- */
+
+/* The program has freed it. True: others have it open, and it is freed when they have closed it; false: the caller may go on. */
+bool td_ipc_keeps(uint64_t address);
+/* Freed and kept. */
+bool td_ipc_is_kept(uint64_t address);

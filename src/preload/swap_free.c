@@ -7,7 +7,6 @@
 #include "base/time.h"
 #include "preload/client.h"
 #include "preload/context.h"
-#include "preload/ipc.h"
 #include "preload/late.h"
 #include "preload/pieces.h"
 #include "preload/real.h"

@@ -1,8 +1,8 @@
 /* Backend swap: what its chunks need on the host, and what they could do without. */
 #include "base/time.h"
-#include "preload/agent.h"
 #include "preload/arena.h"
 #include "preload/host.h"
+#include "preload/settings.h"
 #include "preload/swap.h"
 
 static bool is_idle(const struct td_range *range, const struct td_chunk *chunk)

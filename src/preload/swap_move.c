@@ -8,9 +8,9 @@
 #include <errno.h>
 
 #include "base/time.h"
+#include "preload/agent_calls.h"
 #include "preload/choose.h"
-#include "preload/gate.h"
-#include "preload/plans.h"
+#include "preload/page.h"
 #include "preload/real.h"
 #include "preload/swap_batch.h"
 

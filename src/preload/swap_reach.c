@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "base/time.h"
-#include "preload/plans.h"
+#include "preload/agent_calls.h"
 #include "preload/real.h"
 #include "preload/swap_batch.h"
 

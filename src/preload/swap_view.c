@@ -1,6 +1,6 @@
 /* Backend swap: what is where, and how much. */
+#include "preload/backend.h"
 #include "preload/pieces.h"
-#include "preload/reach.h"
 #include "preload/steps.h"
 #include "preload/swap.h"
 

@@ -3,10 +3,12 @@
 
 #include "fake_vmm.h"
 #include "preload/agent.h"
+#include "preload/backend.h"
 #include "preload/context.h"
 #include "preload/driver.h"
 #include "preload/gate.h"
 #include "preload/outside.h"
+#include "preload/settings.h"
 #include "preload/slot.h"
 #include "stub_driver.h"
 #include "test.h"

@@ -22,6 +22,7 @@
 #include "preload/gate.h"
 #include "preload/pace.h"
 #include "preload/pacer.h"
+#include "preload/page.h"
 #include "preload/period.h"
 
 #define LAUNCH_NS    5000u

@@ -15,6 +15,7 @@
 
 #include "base/time.h"
 #include "preload/gate.h"
+#include "preload/page.h"
 
 #define THREADS 8
 

@@ -11,6 +11,7 @@
 
 #include "preload/choose.h"
 #include "preload/driver.h"
+#include "preload/settings.h"
 #include "test.h"
 
 #define VMM        102

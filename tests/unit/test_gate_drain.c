@@ -9,6 +9,7 @@
 #include "preload/context.h"
 #include "preload/gate.h"
 #include "preload/plans.h"
+#include "preload/settings.h"
 #include "preload/slot.h"
 #include "preload/thread.h"
 #include "proto/proto.h"

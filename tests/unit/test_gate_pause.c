@@ -3,6 +3,7 @@
 
 #include "base/time.h"
 #include "preload/gate.h"
+#include "preload/page.h"
 #include "preload/pause.h"
 
 #define MS TD_NS_PER_MS

@@ -12,7 +12,9 @@
 #include "preload/gate.h"
 #include "preload/pace.h"
 #include "preload/pacer.h"
+#include "preload/page.h"
 #include "preload/place.h"
+#include "preload/settings.h"
 #include "preload/spans.h"
 
 #define MS TD_NS_PER_MS

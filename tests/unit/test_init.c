@@ -9,6 +9,7 @@
 #include "preload/agent.h"
 #include "preload/place.h"
 #include "preload/real.h"
+#include "preload/settings.h"
 
 #define FIRST  "GPU-01010101-0101-0101-0101-010101010101"
 #define SECOND "GPU-02020202-0202-0202-0202-020202020202"

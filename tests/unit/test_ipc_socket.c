@@ -9,6 +9,7 @@
 
 #include "preload/agent.h"
 #include "preload/ipc.h"
+#include "preload/settings.h"
 #include "test.h"
 
 #define HEX "000102030405060708090a0b0c0d0e0f"

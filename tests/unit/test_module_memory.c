@@ -7,6 +7,7 @@
 #include "hooks_world.h"
 #include "preload/client_internal.h"
 #include "preload/libraries.h"
+#include "preload/settings.h"
 
 #define MIB    (1ull << 20)
 #define MODULE ((CUmodule)0x7000)

@@ -12,6 +12,7 @@
 #include "preload/agent.h"
 #include "preload/nvml.h"
 #include "preload/place.h"
+#include "preload/settings.h"
 
 #define UUID(n) "GPU-" n n n n "-0000-0000-0000-000000000000"
 #define ROOM    600

@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "fake_vmm.h"
+#include "preload/agent_calls.h"
 #include "preload/client_internal.h"
 #include "preload/gate.h"
 #include "preload/host.h"

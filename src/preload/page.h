@@ -1,0 +1,46 @@
+/*
+ * The two pages that the process shares with the daemon: the gate page, which the daemon writes, and
+ * the meter page, which the process writes (proto/gate_page.h).
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/gate_page.h"
+
+/* Where page protection is coarser than TD_PAGE_BYTES, the page still has to be alone on what is mapped over. */
+#if defined(__x86_64__)
+#define TD_GATE_SPAN 4096
+#else
+#define TD_GATE_SPAN 65536
+#endif
+
+union td_gate_static {
+	struct td_gate_page page;
+	char span[TD_GATE_SPAN];
+};
+
+union td_meter_static {
+	struct td_meter_page page;
+	char span[TD_GATE_SPAN];
+};
+
+/* Zeros (open) until the daemon's page is mapped over it, or a private one. */
+extern union td_gate_static td_gate;
+extern union td_meter_static td_meter;
+
+/*
+ * membarrier is refused here: every thread fences for itself. Set at load, or by the agent when a
+ * filter of system calls that came later refuses it; it is not cleared but in a child of fork.
+ */
+extern _Atomic bool td_gate_fenced;
+
+/* Hooks forward at once: TANDEM_DISABLE is set, or the calling thread is ours. */
+bool td_gate_disabled(void);
+
+static inline uint32_t td_gate_word(void)
+{
+	return atomic_load_explicit(&td_gate.page.word, memory_order_acquire);
+}
