@@ -14,8 +14,8 @@
 #include "base/time.h"
 #include "bench/row.h"
 #include "cuda/types.h"
-#include "preload/driver.h"
-#include "preload/gate.h"
+#include "preload/driver/driver.h"
+#include "preload/gate/gate.h"
 
 #define ROUNDS      101
 #define CALLS       100000u

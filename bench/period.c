@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 #include "bench/row.h"
-#include "preload/period.h"
+#include "preload/gate/period.h"
 #include "unit/policy_random.h"
 
 #define STEPS   2000u

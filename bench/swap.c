@@ -19,11 +19,11 @@
 
 #include "base/time.h"
 #include "bench/row.h"
-#include "preload/backend.h"
-#include "preload/context.h"
-#include "preload/gate.h"
-#include "preload/plans.h"
-#include "preload/real.h"
+#include "preload/agent/plans.h"
+#include "preload/base/backend.h"
+#include "preload/context/context.h"
+#include "preload/driver/real.h"
+#include "preload/gate/gate.h"
 
 #define RUNS_MAX 100
 

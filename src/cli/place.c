@@ -1,5 +1,5 @@
 /*
- * tandem run --gpu: which GPUs the job may see, as libtandem.so reads it from its environment (preload/place.h).
+ * tandem run --gpu: which GPUs the job may see, as libtandem.so reads it from its environment (preload/agent/place.h).
  *
  * What there is to choose from is CUDA_VISIBLE_DEVICES where that is set, in its order: the driver itself says what it means, in a child, so
  * that indices, prefixes of UUIDs and parts of GPUs mean what they always mean. Else it is what the daemon lists, by NVML; without NVML the driver is asked, too.

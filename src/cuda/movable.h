@@ -10,7 +10,7 @@
 /*
  * Can memory by cuMemCreate do there what programs do with memory of cuMemAlloc? get:
  * cuDeviceGetAttribute. It is not asked whether network cards reach such memory (attribute 110):
- * most programs have none, and one that has opened one keeps cuMemAlloc's (preload/choose.h).
+ * most programs have none, and one that has opened one keeps cuMemAlloc's (preload/driver/choose.h).
  */
 static inline bool td_is_movable(int (*get)(int *ret, int attribute, int device), int device)
 {

@@ -1,6 +1,6 @@
 /*
  * Parameters and arguments of every symbol of the CUDA 13.0 driver, in the types of cuda/types.h; what tells the work that it submits from other
- * work, for a hash; and what of memory it reads and writes, if it is a copy or a set (preload/reach.h). All return CUresult. Made by tools/gen-symbols from the toolkit's headers and tools/symbol-classes.txt: do not edit.
+ * work, for a hash; and what of memory it reads and writes, if it is a copy or a set (preload/outside/reach.h). All return CUresult. Made by tools/gen-symbols from the toolkit's headers and tools/symbol-classes.txt: do not edit.
  */
 #pragma once
 

@@ -45,13 +45,13 @@ enum td_phase {
 	TD_PHASE_N,
 };
 
-/* What a client says of work that it has never done before (preload/fresh.c), a bit each. */
+/* What a client says of work that it has never done before (preload/gate/fresh.c), a bit each. */
 #define TD_FRESH_TOLD      1u /* it says so, and can be kept from it */
 #define TD_FRESH_WAITS     2u /* there is some to submit */
 #define TD_FRESH_IN_FLIGHT 4u /* some was submitted and not seen to end */
 #define TD_FRESH_FLAGS     7u
 
-/* How the memory of a program is kept (preload/backend.h). */
+/* How the memory of a program is kept (preload/base/backend.h). */
 enum td_backend_kind {
 	TD_BACKEND_PLAIN,
 	TD_BACKEND_SWAP,

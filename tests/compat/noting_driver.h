@@ -8,14 +8,14 @@
 
 #include "cuda/objects.h"
 #include "cuda/symbols.h"
-#include "preload/agent.h"
-#include "preload/backend.h"
-#include "preload/client_internal.h"
-#include "preload/context.h"
-#include "preload/driver.h"
-#include "preload/gate.h"
-#include "preload/outside.h"
-#include "preload/real.h"
+#include "preload/agent/agent.h"
+#include "preload/base/backend.h"
+#include "preload/context/context.h"
+#include "preload/driver/driver.h"
+#include "preload/driver/real.h"
+#include "preload/gate/gate.h"
+#include "preload/link/client_internal.h"
+#include "preload/outside/outside.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

@@ -59,7 +59,7 @@ def every_function_that_is_known_here_has_a_class():
 
 def what_hands_out_gpus_or_processes_has_a_hook_and_nothing_else_has():
     views = {name for name, of in read_classes(CLASSES).items() if of == "VIEW"}
-    with open(f"{SOURCES}/src/preload/nvml_hooks.def") as f:
+    with open(f"{SOURCES}/src/preload/hooks/nvml_hooks.def") as f:
         hooks = set(re.findall(r"NVML_HOOK\((\w+)\)", f.read()))
     hooks.discard("name")
     assert hooks == views, hooks ^ views

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/image.h"
+#include "preload/image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

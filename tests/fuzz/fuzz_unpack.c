@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "preload/unpack.h"
+#include "preload/image/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

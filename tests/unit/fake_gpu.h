@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "preload/backend.h"
-#include "preload/driver.h"
+#include "preload/base/backend.h"
+#include "preload/driver/driver.h"
 
 static struct {
 	_Atomic bool busy;         /* work is in flight and does not end */

@@ -14,7 +14,7 @@
 #include "daemon/memory/soft.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
-#include "preload/backend.h"
+#include "preload/base/backend.h"
 
 #define FAKES_MAX 16
 #define UNREAD_MAX 512

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cuda/types.h"
-#include "preload/real.h"
+#include "preload/driver/real.h"
 
 #define VMM_GRANULE 4096u
 #define VMM_MAX     512

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "fake_vmm.h"
-#include "preload/agent.h"
-#include "preload/backend.h"
-#include "preload/context.h"
-#include "preload/driver.h"
-#include "preload/gate.h"
-#include "preload/outside.h"
-#include "preload/settings.h"
-#include "preload/slot.h"
+#include "preload/agent/agent.h"
+#include "preload/base/backend.h"
+#include "preload/base/settings.h"
+#include "preload/context/context.h"
+#include "preload/context/slot.h"
+#include "preload/driver/driver.h"
+#include "preload/gate/gate.h"
+#include "preload/outside/outside.h"
 #include "stub_driver.h"
 #include "test.h"
 

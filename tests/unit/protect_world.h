@@ -17,13 +17,13 @@
 #include "policy_random.h"
 
 #include "base/time.h"
-#include "preload/context.h"
-#include "preload/driver.h"
-#include "preload/gate.h"
-#include "preload/pace.h"
-#include "preload/pacer.h"
-#include "preload/page.h"
-#include "preload/period.h"
+#include "preload/base/page.h"
+#include "preload/context/context.h"
+#include "preload/driver/driver.h"
+#include "preload/gate/gate.h"
+#include "preload/gate/pace.h"
+#include "preload/gate/pacer.h"
+#include "preload/gate/period.h"
 
 #define LAUNCH_NS    5000u
 #define WAY_NS       100000u

@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 #include "fake_gpu.h"
-#include "preload/context.h"
+#include "preload/context/context.h"
 
 static _Atomic uint64_t now_ns = TD_NS_PER_S;
 static _Atomic bool begun;

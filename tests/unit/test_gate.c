@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "preload/gate.h"
-#include "preload/page.h"
+#include "preload/base/page.h"
+#include "preload/gate/gate.h"
 
 #define THREADS 8
 

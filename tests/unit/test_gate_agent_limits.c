@@ -1,6 +1,6 @@
 /* The agent: what a limit lets onto the device, while allocations are granted, asked for, and on their way. */
 #include "agent_world.h"
-#include "preload/agent_calls.h"
+#include "preload/base/agent_calls.h"
 
 static void plan_spilling(uint64_t limit_bytes)
 {

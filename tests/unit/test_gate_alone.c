@@ -1,5 +1,5 @@
 /*
- * Programs with duties that share a GPU, on a made-up clock: the arithmetic of the duty (preload/budget.h) and moments alone (policy/node/alone.h) together. The GPU serves them in
+ * Programs with duties that share a GPU, on a made-up clock: the arithmetic of the duty (preload/gate/budget.h) and moments alone (policy/node/alone.h) together. The GPU serves them in
  * slices, or side by side: neither knows which.
  */
 #include "test.h"
@@ -11,8 +11,8 @@
 
 #include "base/time.h"
 #include "policy/node/alone.h"
-#include "preload/budget.h"
-#include "preload/hold.h"
+#include "preload/gate/budget.h"
+#include "preload/gate/hold.h"
 
 #define MS        TD_NS_PER_MS
 #define TICK_NS   (50 * TD_NS_PER_US)
@@ -280,7 +280,7 @@ TEST(without_moments_alone_the_same_programs_stay_far_below)
 	CHECK(sum < 0.85);
 }
 
-/* -- how long a process is held (preload/hold.h) -- */
+/* -- how long a process is held (preload/gate/hold.h) -- */
 
 TEST(nobody_is_held_for_long_under_one_number)
 {

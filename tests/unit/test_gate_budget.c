@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "preload/budget.h"
-#include "preload/window.h"
+#include "preload/base/window.h"
+#include "preload/gate/budget.h"
 
 #define MS      TD_NS_PER_MS
 #define SECONDS (1000 * MS)

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "preload/choose.h"
-#include "preload/driver.h"
-#include "preload/settings.h"
+#include "preload/base/settings.h"
+#include "preload/driver/choose.h"
+#include "preload/driver/driver.h"
 #include "test.h"
 
 #define VMM        102

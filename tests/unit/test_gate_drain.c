@@ -5,13 +5,13 @@
 #include <stdatomic.h>
 
 #include "fake_gpu.h"
-#include "preload/agent.h"
-#include "preload/context.h"
-#include "preload/gate.h"
-#include "preload/plans.h"
-#include "preload/settings.h"
-#include "preload/slot.h"
-#include "preload/thread.h"
+#include "preload/agent/agent.h"
+#include "preload/agent/plans.h"
+#include "preload/base/settings.h"
+#include "preload/base/thread.h"
+#include "preload/context/context.h"
+#include "preload/context/slot.h"
+#include "preload/gate/gate.h"
 #include "proto/proto.h"
 
 #define SECONDS TD_NS_PER_S

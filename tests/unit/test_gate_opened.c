@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "preload/opened.h"
+#include "preload/base/opened.h"
 #include "test.h"
 
 static const char *wanted;

@@ -2,9 +2,9 @@
 #include "test.h"
 
 #include "base/time.h"
-#include "preload/gate.h"
-#include "preload/page.h"
-#include "preload/pause.h"
+#include "preload/base/page.h"
+#include "preload/gate/gate.h"
+#include "preload/gate/pause.h"
 
 #define MS TD_NS_PER_MS
 

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "policy_random.h"
-#include "preload/period.h"
+#include "preload/gate/period.h"
 
 #define MS 1000000ull
 #define US 1000ull

@@ -1,6 +1,6 @@
 /* What one thread does in the middle of what another does. */
 #include "agent_world.h"
-#include "preload/agent_calls.h"
+#include "preload/base/agent_calls.h"
 
 #include <signal.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* A daemon that is there and does not answer: stopped, or not let run. The clock is the test's to put forward. */
 #include "agent_world.h"
-#include "preload/agent_calls.h"
+#include "preload/base/agent_calls.h"
 
 #include <time.h>
 

@@ -7,15 +7,15 @@
 #include <unistd.h>
 
 #include "fake_gpu.h"
-#include "preload/agent.h"
-#include "preload/context.h"
-#include "preload/gate.h"
-#include "preload/pace.h"
-#include "preload/pacer.h"
-#include "preload/page.h"
-#include "preload/place.h"
-#include "preload/settings.h"
-#include "preload/spans.h"
+#include "preload/agent/agent.h"
+#include "preload/agent/place.h"
+#include "preload/base/page.h"
+#include "preload/base/settings.h"
+#include "preload/context/context.h"
+#include "preload/gate/gate.h"
+#include "preload/gate/pace.h"
+#include "preload/gate/pacer.h"
+#include "preload/gate/spans.h"
 
 #define MS TD_NS_PER_MS
 

@@ -4,8 +4,8 @@
 #include <pthread.h>
 
 #include "base/time.h"
-#include "preload/period.h"
-#include "preload/steps.h"
+#include "preload/gate/period.h"
+#include "preload/gate/steps.h"
 
 /* What the library exports; the header looks it up. */
 void tandem_step(void);

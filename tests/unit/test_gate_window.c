@@ -2,9 +2,9 @@
 #include "test.h"
 
 #include "base/time.h"
-#include "preload/gate.h"
-#include "preload/sizes.h"
-#include "preload/window.h"
+#include "preload/base/sizes.h"
+#include "preload/base/window.h"
+#include "preload/gate/gate.h"
 
 #define MS TD_NS_PER_MS
 

@@ -10,11 +10,11 @@
 #include "base/time.h"
 #include "cuda/objects.h"
 #include "hooks_world.h"
-#include "preload/backend.h"
-#include "preload/client_internal.h"
-#include "preload/gate.h"
-#include "preload/graphs.h"
-#include "preload/settings.h"
+#include "preload/base/backend.h"
+#include "preload/base/settings.h"
+#include "preload/gate/gate.h"
+#include "preload/link/client_internal.h"
+#include "preload/outside/graphs.h"
 
 #define MIB    (1ull << 20)
 #define STREAM ((CUstream)0x10)

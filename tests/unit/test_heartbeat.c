@@ -1,5 +1,5 @@
 /* When a daemon that somebody waits for is asked, and when it is given up. */
-#include "preload/heartbeat.h"
+#include "preload/agent/heartbeat.h"
 #include "test.h"
 
 #define S TD_NS_PER_S

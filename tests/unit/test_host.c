@@ -9,7 +9,7 @@
 #include <sys/time.h>
 
 #include "base/time.h"
-#include "preload/host.h"
+#include "preload/link/host.h"
 #include "proto/proto.h"
 
 #define MIB   (1ull << 20)

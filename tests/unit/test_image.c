@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <stdint.h>
 
-#include "preload/image.h"
+#include "preload/image/image.h"
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 

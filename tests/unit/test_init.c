@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "cuda/types.h"
-#include "preload/agent.h"
-#include "preload/place.h"
-#include "preload/real.h"
-#include "preload/settings.h"
+#include "preload/agent/agent.h"
+#include "preload/agent/place.h"
+#include "preload/base/settings.h"
+#include "preload/driver/real.h"
 
 #define FIRST  "GPU-01010101-0101-0101-0101-010101010101"
 #define SECOND "GPU-02020202-0202-0202-0202-020202020202"

@@ -9,7 +9,7 @@
 
 #include "base/time.h"
 #include "fake_vmm.h"
-#include "preload/ipc.h"
+#include "preload/ipc/ipc.h"
 
 #define BOUND (10 * TD_NS_PER_S) /* only a hang reaches it */
 

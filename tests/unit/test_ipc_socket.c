@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "preload/agent.h"
-#include "preload/ipc.h"
-#include "preload/settings.h"
+#include "preload/agent/agent.h"
+#include "preload/base/settings.h"
+#include "preload/ipc/ipc.h"
 #include "test.h"
 
 #define HEX "000102030405060708090a0b0c0d0e0f"

@@ -5,9 +5,9 @@
 
 #include "cuda/objects.h"
 #include "hooks_world.h"
-#include "preload/client_internal.h"
-#include "preload/libraries.h"
-#include "preload/settings.h"
+#include "preload/base/settings.h"
+#include "preload/link/client_internal.h"
+#include "preload/outside/libraries.h"
 
 #define MIB    (1ull << 20)
 #define MODULE ((CUmodule)0x7000)

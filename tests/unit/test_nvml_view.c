@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "gpu/nvml_abi.h"
-#include "preload/agent.h"
-#include "preload/nvml.h"
-#include "preload/place.h"
-#include "preload/settings.h"
+#include "preload/agent/agent.h"
+#include "preload/agent/place.h"
+#include "preload/base/settings.h"
+#include "preload/hooks/nvml.h"
 
 #define UUID(n) "GPU-" n n n n "-0000-0000-0000-000000000000"
 #define ROOM    600
@@ -31,7 +31,7 @@
 
 static struct {
 #define NVML_HOOK(name) name##_fn name;
-#include "preload/nvml_hooks.def"
+#include "preload/hooks/nvml_hooks.def"
 #undef NVML_HOOK
 } nvml;
 
@@ -53,7 +53,7 @@ static void begin(const char *gpus, const char *mem)
 #define NVML_HOOK(name)                                                                            \
 	*(void **)&nvml.name = dlsym(library, #name);                                              \
 	EXPECT(nvml.name != NULL && (void *)nvml.name == td_nvml_wrapper(#name));
-#include "preload/nvml_hooks.def"
+#include "preload/hooks/nvml_hooks.def"
 #undef NVML_HOOK
 }
 

@@ -1,7 +1,7 @@
 /* Blocks shared out in pieces, against a model that is an array of bytes. */
 #include <errno.h>
 
-#include "preload/pieces.h"
+#include "preload/base/pieces.h"
 #include "test.h"
 
 #define BLOCK  (2ull << 20)

@@ -1,8 +1,8 @@
 /* The backend plain, on a driver of the test's own. */
 #include "test.h"
 
-#include "preload/backend.h"
-#include "preload/real.h"
+#include "preload/base/backend.h"
+#include "preload/driver/real.h"
 
 #define BYTES (4u << 20)
 

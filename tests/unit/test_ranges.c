@@ -1,7 +1,7 @@
 /* Allocations by address. */
 #include <stdlib.h>
 
-#include "preload/ranges.h"
+#include "preload/base/ranges.h"
 #include "test.h"
 
 static struct td_ranges three(void)

@@ -8,7 +8,7 @@
 
 #include "base/time.h"
 #include "hooks_world.h"
-#include "preload/late.h"
+#include "preload/memory/late.h"
 
 #define POOL   ((void *)0x70)
 #define STREAM ((CUstream)0x10)

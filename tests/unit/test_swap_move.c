@@ -8,12 +8,12 @@
 
 #include "base/time.h"
 #include "fake_vmm.h"
-#include "preload/agent_calls.h"
-#include "preload/client_internal.h"
-#include "preload/gate.h"
-#include "preload/host.h"
-#include "preload/plans.h"
-#include "preload/swap.h"
+#include "preload/agent/plans.h"
+#include "preload/base/agent_calls.h"
+#include "preload/gate/gate.h"
+#include "preload/link/client_internal.h"
+#include "preload/link/host.h"
+#include "preload/swap/swap.h"
 #include "proto/proto.h"
 
 #define SLOT   0

@@ -7,7 +7,7 @@
 
 #include "daemon/model/job.h"
 #include "daemon/server/peer_internal.h"
-#include "preload/backend.h"
+#include "preload/base/backend.h"
 #include "proto/socket.h"
 
 #define MIB      (1ull << 20)

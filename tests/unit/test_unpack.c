@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "preload/unpack.h"
+#include "preload/image/unpack.h"
 
 typedef bool (*unpack_fn)(const void *from, size_t len, void *to, size_t want);
 

@@ -47,7 +47,7 @@ struct td_pacing {
 	uint64_t pause_until_ns, sharers, long_ns, long_every_ns, hold_new;
 };
 
-/* What a process says of its steps, within bounds; see preload/steps.h. Zeros: nothing yet. */
+/* What a process says of its steps, within bounds; see preload/gate/steps.h. Zeros: nothing yet. */
 struct td_steps_told {
 	uint64_t count, step_ns, began_ns, median_ns;
 	uint32_t unit, sure_ppm;

@@ -1,7 +1,7 @@
 /*
  * Moments in which one of several programs with duties has a GPU for itself, so that what its work takes is measured and not guessed.
  *
- * Purpose. A duty is kept by what work takes (preload/budget.h), and events around it measure that only while nobody else is served in between. Programs with
+ * Purpose. A duty is kept by what work takes (preload/gate/budget.h), and events around it measure that only while nobody else is served in between. Programs with
  * duties that overlap always would never know: two with 30 and 60 % and kernels of 20 ms were charged a third too much. So, when one of them has had to guess, the others submit nothing
  * for as long as it takes them to run dry and it to do one piece of work. No assumption is made on how a GPU shares itself.
  *

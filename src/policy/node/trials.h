@@ -1,7 +1,7 @@
 /*
  * Whose turn it is to try work of which nobody knows how long it takes.
  *
- * Purpose. A kernel cannot be interrupted, and nothing is known of one that was never seen. Each besteffort process lets in one such piece at a time (preload/fresh.c); several of them beside
+ * Purpose. A kernel cannot be interrupted, and nothing is known of one that was never seen. Each besteffort process lets in one such piece at a time (preload/gate/fresh.c); several of them beside
  * a guaranteed job let in one each, and its step became longer by all of them together: four programs with kernels of 5 s made one step 20 s longer, or 40. So of the besteffort programs on a GPU
  * one group at a time may try what is new. What is known already is nobody's matter here.
  *

@@ -45,11 +45,11 @@ def build_part(compiler, name, folders, out):
     objects = []
     for folder in folders:
         # What is loaded into other people's programs must not need a newer C library than theirs.
-        extra = ["-include", f"{ROOT}/src/preload/old_glibc.h"] if folder == "preload" else []
+        extra = ["-include", f"{ROOT}/src/preload/base/old_glibc.h"] if folder == "preload" else []
         objects += compile_all(compiler, sources(folder), f"{out}/objects/{name}", extra)
     link = [compiler, *objects, "-o", f"{out}/bin/{name}", "-lpthread", "-ldl", "-lm"]
     if name.endswith(".so"):
-        link += ["-shared", f"-Wl,-soname,{name}", "-Wl,-Bsymbolic", f"-Wl,--version-script={ROOT}/src/preload/exports.map"]
+        link += ["-shared", f"-Wl,-soname,{name}", "-Wl,-Bsymbolic", f"-Wl,--version-script={ROOT}/src/preload/load/exports.map"]
     run(link)
 
 

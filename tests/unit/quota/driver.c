@@ -4,8 +4,8 @@
 #include "parts.h"
 
 #include "base/time.h"
-#include "preload/driver.h"
-#include "preload/real.h"
+#include "preload/driver/driver.h"
+#include "preload/driver/real.h"
 
 #define MIB           (1ull << 20)
 #define GRANULE       (2 * MIB)

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/lock.h"
+#include "preload/base/lock.h"
 
 void quota_preempt(void);
 int quota_lock(pthread_mutex_t *lock);

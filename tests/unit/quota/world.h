@@ -21,7 +21,7 @@
 #include "daemon/memory/quota.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
-#include "preload/backend.h"
+#include "preload/base/backend.h"
 #include "proto/proto.h"
 #include "test.h"
 

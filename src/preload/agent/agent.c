@@ -1,0 +1,669 @@
+/*
+ * The agent thread: connection, fail-soft, introductions. What the plans say is done by plans.c.
+ *
+ *   NONE --connect, HELLO--> GREETED --WELCOME + pages--> UP
+ *    ^                          |                          |
+ *    +------ back-off ----------+------- lost -------------+
+ *
+ * Losing the daemon: a private page goes over the gate. Who held goes on holding; who waited waits out a grace time, brings back what memory
+ * has room for, and goes on. A daemon that is back is told which of the two we are. One that is there and does not answer HELLO is not lost, it is not let run: its answer
+ * is waited for for as long as the connection is there, but by then we go on by ourselves, as
+ * without one; client.c says what is waited for then. One that falls
+ * silent later, while a thread waits for it, is left (heartbeat.h), and greeted anew.
+ *
+ * WELCOME alone is no proof that a daemon serves us: one that welcomes and then refuses us, again and again, would keep the grace time from ever
+ * ending. So the grace time and the back-off go on across such connections, until one of them has brought ATTACHED or has lasted PROVEN_NS.
+ */
+#include "preload/agent/agent.h"
+#include "preload/base/agent_calls.h"
+#include "preload/base/backend.h"
+#include "preload/driver/choose.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "preload/agent/heartbeat.h"
+#include "preload/agent/place.h"
+#include "preload/agent/plans.h"
+#include "preload/base/futex.h"
+#include "preload/base/lock.h"
+#include "preload/base/page.h"
+#include "preload/base/settings.h"
+#include "preload/base/thread.h"
+#include "preload/context/context.h"
+#include "preload/context/drain.h"
+#include "preload/context/slot.h"
+#include "preload/driver/driver.h"
+#include "preload/gate/gate.h"
+#include "preload/gate/steps.h"
+#include "preload/ipc/shares.h"
+#include "preload/link/client_internal.h"
+#include "preload/link/conn.h"
+#include "preload/link/host.h"
+#include "proto/proto.h"
+#include "proto/socket.h"
+
+#define NEVER          UINT64_MAX
+#define BACKOFF_MIN_NS (100 * TD_NS_PER_MS)
+#define BACKOFF_MAX_NS (2 * TD_NS_PER_S)
+#define HANDSHAKE_NS   (5 * TD_NS_PER_S)
+#define PROVEN_NS      (5 * TD_NS_PER_S)
+/* Longer than the agent waits for a daemon, which then says so; this is for one that is not let run. */
+#define INTRODUCE_MAX_NS (2 * HANDSHAKE_NS)
+#define JITTER_NS        (250 * TD_NS_PER_MS)
+#define RECHECK_NS       (200 * TD_NS_PER_MS)
+#define METER_EVERY_NS   TD_NS_PER_S
+/* Messages handled before the rest gets its turn. */
+#define BURST 64
+
+enum state {
+	STATE_NONE,
+	STATE_GREETED,
+	STATE_UP,
+};
+
+static struct td_lock start_lock = TD_LOCK_INIT(TD_RANK_LIFE);
+static bool started; /* guarded by start_lock */
+
+static struct td_bell bell = TD_BELL_NONE;
+/* Bit per slot: the daemon knows of the GPU, or there is no daemon. Futex. */
+static _Atomic uint32_t introduced;
+
+/* The agent's own. */
+static struct {
+	enum state state;
+	struct td_conn conn;
+	uint64_t retry_ns, backoff_ns, handshake_ns;
+	uint64_t up_ns;     /* since when the connection is up */
+	bool attached_once; /* ATTACHED has come by it */
+	bool silent;        /* a daemon is there, and has not answered in time */
+	uint64_t grace_ns;  /* a waiting program goes on then; 0: it does not wait for that */
+	uint64_t grace_backoff_ns; /* between attempts to bring all memory back */
+	bool chooses;              /* the daemon answers PLACE */
+	bool takes_backends;       /* the daemon takes BACKEND */
+	bool answers_pings;        /* the daemon answers PING */
+	bool takes_ungoverned;     /* the daemon takes UNGOVERNED */
+	uint8_t ungoverned;        /* enum td_ungoverned: as the daemon knows it */
+	bool is_full;              /* it has taken no more messages */
+	struct td_heartbeat beat;
+	uint8_t kind, reason; /* of the backend, as the daemon knows it */
+	bool relaxed;    /* the capture mode is set: a driver that is not initialised refuses it */
+	bool complained; /* REJECTED was sent */
+	bool must_unmap; /* the lost daemon's page is still mapped: memory was short */
+	uint32_t private_word;
+	uint32_t asked, attached; /* bit per slot: ATTACH sent; ATTACHED come */
+	uint64_t metered_ns;
+	uint64_t reserve_bytes[TD_SLOT_MAX]; /* as the daemon said last; 0: none has */
+	uint64_t arrived_ns;                 /* our job, likewise: we say it to the next one */
+} self = {.conn = {-1, 0, 0}};
+
+/* Positions in time differ between processes that lost the same daemon at once. */
+static uint64_t jitter_ns(void)
+{
+	return ((uint64_t)getpid() * 2654435761u >> 8) % JITTER_NS;
+}
+
+static void introduce_all(uint32_t slots)
+{
+	atomic_fetch_or(&introduced, slots);
+	td_futex_wake_all(&introduced, false);
+}
+
+static void send_msg(const struct td_msg *msg)
+{
+	int r = td_conn_send(&self.conn, msg);
+
+	/* A daemon that takes no more messages is as good as gone; the next receive notices. */
+	self.is_full |= r == -EAGAIN;
+	if (r < 0)
+		td_conn_close(&self.conn);
+}
+
+/* -- connection -- */
+
+static void retry_later(uint64_t now_ns)
+{
+	self.retry_ns = now_ns + self.backoff_ns + jitter_ns() / 8;
+	self.backoff_ns *= 2;
+	if (self.backoff_ns > BACKOFF_MAX_NS)
+		self.backoff_ns = BACKOFF_MAX_NS;
+}
+
+static void go_private(void)
+{
+	self.must_unmap = td_gate_unmap(self.private_word, 0) < 0;
+}
+
+/* Nobody waits for a daemon; but for its choice of GPUs a while. */
+static void alone(void)
+{
+	introduce_all(UINT32_MAX);
+	td_place_alone();
+}
+
+static void set_silent(bool silent)
+{
+	self.silent = silent;
+	td_client_set_silent(silent);
+}
+
+/* Back-off and grace time begin anew with the loss of a daemon that has served us, and with the first loss. */
+static void start_grace(uint64_t now_ns, bool waits)
+{
+	bool proven = self.attached_once || now_ns >= self.up_ns + PROVEN_NS;
+
+	if (proven)
+		self.backoff_ns = BACKOFF_MIN_NS;
+	if (!waits) {
+		self.grace_ns = 0;
+	} else if (proven || !self.grace_ns) {
+		self.grace_ns = now_ns + td_settings.grace_ns + jitter_ns();
+		self.grace_backoff_ns = BACKOFF_MIN_NS;
+	}
+}
+
+static void lose(uint64_t now_ns, bool silent)
+{
+	uint32_t word = td_gate_word();
+	bool was_up = self.state == STATE_UP, waits = td_plans_was_waiting(word);
+
+	td_conn_close(&self.conn);
+	self.state = STATE_NONE;
+	self.asked = self.attached = 0;
+	if (was_up) {
+		self.private_word = waits ? word : 0;
+		start_grace(now_ns, waits);
+		go_private();
+		td_client_connected(false);
+		td_host_anew();
+		td_plans_reset();
+		for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+			td_client_set_defer(i, waits);
+	}
+	set_silent(silent);
+	td_place_disconnected();
+	alone();
+	retry_later(now_ns);
+}
+
+static void lost(uint64_t now_ns)
+{
+	lose(now_ns, false);
+}
+
+/* Does this process have anything on a device, or running? */
+static bool holds(void)
+{
+	struct td_memory_stats stats;
+	unsigned count = td_context_gpu_count();
+
+	if (td_gate_word() & TD_WORD_CLOSED)
+		return false;
+	if (td_slot_launches())
+		return true;
+	for (unsigned i = 0; i < count; i++) {
+		td_agent_stats(i, &stats);
+		if (stats.resident_bytes)
+			return true;
+	}
+	return false;
+}
+
+static void greet(uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_hello};
+	struct td_choice choice;
+	int r = td_conn_connect(&self.conn, td_settings.socket);
+
+	if (r) {
+		lose(now_ns, r == -EAGAIN);
+		return;
+	}
+	msg.hello.pid = (uint32_t)getpid();
+	memcpy(msg.hello.job, td_settings.job, sizeof(td_settings.job));
+	memcpy(msg.hello.name, td_settings.name, sizeof(td_settings.name));
+	msg.hello.class = td_settings.class;
+	msg.hello.weight = td_settings.weight;
+	msg.hello.upgrade = td_settings.upgrade;
+	td_choice_get(&choice);
+	msg.hello.backend = self.kind = choice.kind;
+	self.reason = TD_BACKEND_NO_REASON;
+	msg.hello.holds = holds();
+	msg.hello.abi = TD_PAGES_ABI;
+	msg.hello.duty_ppm = td_settings.duty_ppm;
+	msg.hello.slack_ppm = td_settings.slack_ppm;
+	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
+	memcpy(msg.hello.mem_soft, td_settings.mem_soft, sizeof(td_settings.mem_soft));
+	msg.hello.arrived_ns = self.arrived_ns;
+	self.state = STATE_GREETED;
+	self.is_full = false;
+	self.handshake_ns = now_ns + HANDSHAKE_NS;
+	send_msg(&msg);
+}
+
+static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t now_ns)
+{
+	if (fds[0] < 0 || fds[1] < 0 || td_gate_map(fds[0], fds[1]) < 0) {
+		lost(now_ns);
+		return;
+	}
+	self.state = STATE_UP;
+	self.chooses = msg->features & TD_FEATURE_PLACE;
+	self.takes_backends = msg->features & TD_FEATURE_BACKEND;
+	self.answers_pings = msg->features & TD_FEATURE_PING;
+	self.takes_ungoverned = msg->features & TD_FEATURE_UNGOVERNED;
+	self.ungoverned = TD_GOVERNED;
+	self.arrived_ns = msg->arrived_ns;
+	self.must_unmap = false;
+	self.up_ns = now_ns;
+	self.attached_once = false;
+	td_plans_reset();
+	td_client_set_pages(msg->features & TD_FEATURE_PAGED);
+	td_client_connected(true);
+	set_silent(false); /* who waited for it finds it there */
+	td_host_anew();
+	td_steps_again();
+	td_shares_again();
+	if (td_client_has_waiters())
+		td_client_want(td_gate_word());
+}
+
+static void attached(const struct td_msg_attached *msg)
+{
+	uint32_t bit = msg->slot < TD_SLOT_MAX ? 1u << msg->slot : 0;
+
+	if (!(self.asked & bit))
+		return;
+	self.reserve_bytes[msg->slot] = msg->reserve_bytes;
+	td_client_set_capacity(msg->slot, msg->capacity_bytes, msg->quota_bytes, msg->soft_bytes);
+	if (self.attached & bit)
+		return; /* it has changed */
+	self.attached |= bit;
+	self.attached_once = true;
+	td_plans_attached(msg->slot, true);
+	introduce_all(bit);
+}
+
+/* Set by hand for the job: what we shall say to the next daemon. */
+static void settings(const struct td_msg_settings *msg)
+{
+	td_settings.class = msg->class;
+	td_settings.weight = msg->weight;
+	td_settings.upgrade = msg->upgrade;
+	td_settings.duty_ppm = msg->duty_ppm;
+	td_settings.slack_ppm = msg->slack_ppm;
+	snprintf(td_settings.mem, sizeof(td_settings.mem), "%.31s", msg->mem);
+	snprintf(td_settings.mem_soft, sizeof(td_settings.mem_soft), "%.31s", msg->mem_soft);
+}
+
+static void handle(const struct td_msg *msg, const int *fds, uint64_t now_ns)
+{
+	if (self.state == STATE_GREETED && msg->type == TD_MSG_TYPE_welcome)
+		welcomed(&msg->welcome, fds, now_ns);
+	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_attached)
+		attached(&msg->attached);
+	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_settings)
+		settings(&msg->settings);
+	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_placed)
+		td_place_message(&msg->placed);
+	else if (self.state == STATE_UP)
+		td_plans_message(msg);
+}
+
+static void receive(uint64_t now_ns)
+{
+	for (int i = 0; i < BURST && self.state != STATE_NONE; i++) {
+		int fds[TD_SOCKET_FDS] = {-1, -1};
+		struct td_msg msg;
+		int r = td_conn_recv(&self.conn, &msg, fds);
+
+		if (r == -EAGAIN)
+			return;
+		td_heartbeat_heard(&self.beat);
+		if (r < 0)
+			lose(now_ns, self.is_full);
+		else if (r == 0)
+			handle(&msg, fds, now_ns);
+		/* TD_PROTO_UNKNOWN: a newer daemon; what it says is not for us. */
+		for (int f = 0; f < TD_SOCKET_FDS; f++)
+			if (fds[f] >= 0)
+				close(fds[f]);
+	}
+}
+
+/* A daemon that is stopped keeps its connections open, and would be waited for without end. */
+static void check_daemon(uint64_t now_ns)
+{
+	static const struct td_msg ping = {.type = TD_MSG_TYPE_ping};
+	bool waits = self.answers_pings && (td_client_is_waiting() || td_host_is_asking());
+
+	switch (td_heartbeat_look(&self.beat, waits, now_ns)) {
+	case TD_HEARTBEAT_FINE: break;
+	case TD_HEARTBEAT_ASK: send_msg(&ping); break;
+	case TD_HEARTBEAT_SILENT: lose(now_ns, true); break;
+	}
+}
+
+/* -- GPUs -- */
+
+static void attach(unsigned slot, const struct td_gpu_info *gpu)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_attach};
+
+	msg.attach.slot = slot;
+	memcpy(msg.attach.gpu, gpu->uuid, sizeof(msg.attach.gpu));
+	memcpy(msg.attach.gpu_name, gpu->name, sizeof(gpu->name));
+	msg.attach.total_bytes = gpu->total_bytes;
+	/* One that comes back to another daemon cannot tell what contexts take: others that are yet to come back have memory there. It says what the
+	 * lost daemon had told it to leave. */
+	if (self.reserve_bytes[slot])
+		msg.attach.reserve_bytes = self.reserve_bytes[slot];
+	else
+		msg.attach.used_bytes = gpu->used_bytes;
+	msg.attach.spills = td_plans_backend() && td_plans_backend()->spills &&
+			    td_plans_backend()->spills(gpu->device);
+	self.asked |= 1u << slot;
+	send_msg(&msg);
+}
+
+static void detach(unsigned slot)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_detach};
+
+	msg.detach.slot = slot;
+	self.asked &= ~(1u << slot);
+	self.attached &= ~(1u << slot);
+	td_plans_attached(slot, false);
+	send_msg(&msg);
+}
+
+static void relax_captures(void)
+{
+	const struct td_driver *driver = td_driver();
+	int mode = TD_CUDA_CAPTURE_RELAXED;
+
+	if (driver && !self.relaxed)
+		self.relaxed = !driver->thread_exchange_capture_mode(&mode);
+}
+
+static void complain(void)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_rejected};
+
+	for (unsigned i = 0; i < td_settings.rejected_count && !self.complained; i++) {
+		snprintf(msg.rejected.setting, sizeof(msg.rejected.setting), "%s",
+			td_settings.rejected[i]);
+		send_msg(&msg);
+	}
+	self.complained = true;
+}
+
+/* Chosen before a GPU is known, so that it is told before the first ATTACH. False: the daemon is too old to be told, and is greeted anew. */
+static bool tell_backend(uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_backend};
+	struct td_choice choice;
+
+	td_choice_get(&choice);
+	if (choice.kind == self.kind && choice.reason == self.reason)
+		return true;
+	if (!self.takes_backends && choice.kind != self.kind) {
+		lost(now_ns);
+		return false;
+	}
+	self.kind = choice.kind;
+	self.reason = choice.reason;
+	msg.backend.kind = choice.kind;
+	msg.backend.reason = choice.reason;
+	snprintf(msg.backend.library, sizeof(msg.backend.library), "%s", choice.device);
+	if (self.takes_backends)
+		send_msg(&msg);
+	return true;
+}
+
+/* False: the daemon is too old to be told, would never open the gate of a process that has no GPU as far as it knows, and is left. */
+static bool tell_ungoverned(unsigned gpus, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_ungoverned};
+
+	if (self.ungoverned == td_context_ungoverned())
+		return true;
+	if (!self.takes_ungoverned && !gpus) {
+		lost(now_ns);
+		return false;
+	}
+	self.ungoverned = msg.ungoverned.reason = td_context_ungoverned();
+	if (self.takes_ungoverned)
+		send_msg(&msg);
+	return true;
+}
+
+static void step_gpus(unsigned count)
+{
+	struct td_gpu_info gpu;
+
+	if (count)
+		relax_captures();
+
+	for (unsigned i = 0; i < count; i++) {
+		if (!td_context_gpu(i, &gpu))
+			continue;
+		if (gpu.context && !(self.asked & 1u << i))
+			attach(i, &gpu);
+		else if (!gpu.context && self.attached & 1u << i)
+			detach(i);
+		/* A thread that asks has lost its context to another one's reset. */
+		if (!gpu.context)
+			td_client_refuse(i);
+	}
+	/* One that came back before we noticed that it had gone was never detached. */
+	if (self.attached & ~atomic_load(&introduced))
+		introduce_all(self.attached);
+}
+
+/* -- without a daemon -- */
+
+static uint64_t step_alone(uint64_t now_ns)
+{
+	if (self.must_unmap)
+		go_private();
+	if (!self.grace_ns || self.must_unmap)
+		return self.must_unmap ? now_ns + BACKOFF_MIN_NS : NEVER;
+	if (now_ns < self.grace_ns)
+		return self.grace_ns;
+	if (td_plans_fill_alone()) {
+		self.grace_ns = 0;
+		td_gate_write(0);
+		return NEVER;
+	}
+	self.grace_ns = now_ns + self.grace_backoff_ns;
+	self.grace_backoff_ns *= 2;
+	if (self.grace_backoff_ns > BACKOFF_MAX_NS)
+		self.grace_backoff_ns = BACKOFF_MAX_NS;
+	return self.grace_ns;
+}
+
+/* -- steps -- */
+
+/* At once, but where nobody goes by them: then with the rest. */
+static void send_steps(bool rest)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_step};
+	struct td_steps steps;
+
+	if (!rest && !atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed))
+		return;
+	if (!td_steps_take(&steps))
+		return;
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		if (td_steps_memory_is_new(i))
+			td_client_memory_changed(i);
+	msg.step.steps = steps.count;
+	msg.step.step_ns = steps.step_ns;
+	msg.step.began_ns = steps.began_ns;
+	msg.step.median_ns = steps.median_ns;
+	msg.step.unit = steps.unit;
+	msg.step.sure_ppm = steps.sure_ppm;
+	send_msg(&msg);
+}
+
+/* -- the loop -- */
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t step(uint64_t now_ns)
+{
+	uint64_t next_ns = now_ns + METER_EVERY_NS;
+	unsigned gpus;
+	bool meter = now_ns >= self.metered_ns + METER_EVERY_NS;
+
+	if (self.state == STATE_NONE && now_ns >= self.retry_ns)
+		greet(now_ns);
+	receive(now_ns);
+	if (self.state == STATE_UP)
+		check_daemon(now_ns);
+	if (self.state == STATE_GREETED && now_ns >= self.handshake_ns && !self.silent)
+		set_silent(true);
+	if (meter)
+		td_choose_look();
+	/* First: the backend is chosen before a GPU is known, so the choice is told before any of these is. */
+	gpus = td_context_gpu_count();
+	if (self.state == STATE_UP && tell_backend(now_ns)) {
+		complain();
+		td_place_step(send_msg, self.chooses);
+		step_gpus(gpus);
+	}
+	/* Behind its GPUs: one that has any goes on taking part by those. */
+	if (self.state == STATE_UP && tell_ungoverned(gpus, now_ns)) {
+		send_steps(meter);
+		td_shares_step(send_msg);
+		next_ns = min_ns(next_ns, td_plans_step(now_ns));
+	}
+	if (self.state == STATE_NONE || self.silent) {
+		alone();
+		next_ns = min_ns(next_ns, step_alone(now_ns));
+	}
+	if (self.state == STATE_NONE)
+		next_ns = min_ns(next_ns, self.retry_ns);
+	if (self.state == STATE_GREETED && !self.silent)
+		next_ns = min_ns(next_ns, self.handshake_ns);
+	if (meter) {
+		self.metered_ns = now_ns;
+		atomic_store_explicit(
+			&td_meter.page.launches, td_slot_launches(), memory_order_relaxed);
+	}
+	return next_ns;
+}
+
+static void wait_until(uint64_t next_ns)
+{
+	uint64_t now_ns = td_time_now_ns(), wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	struct timespec timeout = {(time_t)(wait_ns / TD_NS_PER_S), (long)(wait_ns % TD_NS_PER_S)};
+	struct pollfd fds[2];
+
+	/* A program that closes every descriptor takes our bell too: hang up a new one. */
+	if (!td_conn_is_ours(&bell.out) || !td_conn_is_ours(&bell.in)) {
+		td_bell_deinit(&bell);
+		(void)td_bell_init(&bell);
+	}
+	fds[0] = (struct pollfd){atomic_load(&bell.out.fd), POLLIN, 0};
+	fds[1] = (struct pollfd){
+		td_conn_is_ours(&self.conn) ? atomic_load(&self.conn.fd) : -1, POLLIN, 0};
+	(void)ppoll(fds, 2, &timeout, NULL);
+	if (fds[0].revents)
+		td_bell_quiet(&bell);
+}
+
+static void *agent_main(void *arg)
+{
+	(void)arg;
+	td_slot_adopt_internal();
+	for (;;)
+		wait_until(step(td_time_now_ns()));
+	return NULL;
+}
+
+bool td_agent_start(void)
+{
+	td_lock_take(&start_lock);
+	if (!started && td_settings.socket[0]) {
+		self.backoff_ns = BACKOFF_MIN_NS;
+		td_plans_init(send_msg);
+		(void)td_bell_init(&bell); /* without one, the agent looks around by itself */
+		started = !td_thread_start(agent_main);
+	}
+	td_lock_drop(&start_lock);
+	if (started)
+		td_agent_wake();
+	return started;
+}
+
+void td_agent_expect(unsigned slot)
+{
+	atomic_fetch_and(&introduced, ~(1u << slot));
+}
+
+void td_agent_await(unsigned slot)
+{
+	uint64_t deadline_ns;
+	uint32_t seen = atomic_load(&introduced);
+
+	if (seen & 1u << slot)
+		return;
+	deadline_ns = td_time_now_ns() + INTRODUCE_MAX_NS;
+	while (!((seen = atomic_load(&introduced)) & 1u << slot) && td_time_now_ns() < deadline_ns)
+		td_futex_wait(&introduced, seen, RECHECK_NS, false);
+	/* Once: an agent that is not let run would cost each call as much. */
+	if (!(seen & 1u << slot))
+		introduce_all(1u << slot);
+}
+
+void td_agent_introduce(unsigned slot)
+{
+	if (!td_agent_start()) {
+		introduce_all(1u << slot);
+		return;
+	}
+	td_agent_await(slot);
+}
+
+void td_agent_wake(void)
+{
+	td_bell_ring(&bell);
+}
+
+void td_agent_set_backend(const struct td_backend *backend)
+{
+	td_plans_set_backend(backend);
+}
+
+const struct td_backend *td_agent_backend(void)
+{
+	return td_plans_backend();
+}
+
+void td_agent_exiting(void)
+{
+	td_plans_exiting();
+}
+
+void td_agent_forked(void)
+{
+	td_conn_close(&self.conn);
+	td_bell_deinit(&bell);
+	memset(&self, 0, sizeof(self));
+	atomic_store(&self.conn.fd, -1);
+	td_lock_reset(&start_lock);
+	started = false;
+	atomic_store(&introduced, 0);
+	td_plans_reset();
+	td_place_forked();
+	td_shares_forked();
+}

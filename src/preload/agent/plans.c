@@ -1,0 +1,685 @@
+/* Closing, shrinking, filling, opening, idleness: see plans.h. */
+#include "preload/agent/plans_internal.h"
+#include "preload/base/agent_calls.h"
+#include "preload/base/backend.h"
+#include "preload/base/page.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "preload/base/settings.h"
+#include "preload/context/context.h"
+#include "preload/context/drain.h"
+#include "preload/driver/driver.h"
+#include "preload/gate/gate.h"
+#include "preload/gate/steps.h"
+#include "preload/link/client_internal.h"
+#include "preload/link/host.h"
+#include "proto/proto.h"
+#include "proto/words.h"
+
+#define NEVER              UINT64_MAX
+#define EMPTY_PAUSE_NS     (20 * TD_NS_PER_US)
+#define EMPTY_PAUSE_MAX_NS TD_NS_PER_MS
+/* MEMORY of one slot goes out at most this often, but for acknowledgements, needs, and what has come from other processes. */
+#define REPORT_EVERY_NS (5 * TD_NS_PER_MS)
+/* After a move that failed; and while the limit would do but another process has not yet given up what the device lacks. */
+#define RETRY_NS          (100 * TD_NS_PER_MS)
+#define ROOM_PAUSE_MIN_NS (2 * TD_NS_PER_MS)
+#define ROOM_PAUSE_MAX_NS (64 * TD_NS_PER_MS)
+/* An idle process is looked at less and less often. */
+#define IDLE_CHECK_MAX_NS (100 * TD_NS_PER_MS)
+
+static struct td_plan_slot plans[TD_SLOT_MAX];
+static td_plans_send_fn send_msg;
+static const struct td_backend *_Atomic backend;
+static _Atomic bool exiting;
+static uint64_t drain_deadline_ns; /* the daemon's; 0: it has not said */
+
+static struct {
+	enum td_closing stage;
+	uint32_t word; /* the closed word that this is about */
+	uint64_t began_ns, deadline_ns, pause_ns, frozen_ns;
+	uint64_t ticket;
+} closing;
+
+static uint64_t closings; /* begun so far; never begun anew */
+static uint32_t
+	left_behind; /* the word that a daemon which is gone had us drained with; 0: it had not */
+
+static struct {
+	uint64_t launches, since_ns,
+		check_ns; /* seen so many, unchanged since; to be looked at next */
+	uint64_t every_ns;
+	uint64_t ticket; /* of the drain that proves it; 0: none under way */
+	uint64_t ticket_launches;
+	bool reported;
+} idle;
+
+static uint64_t min_ns(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void td_plans_init(td_plans_send_fn send)
+{
+	send_msg = send;
+	td_plans_reset();
+}
+
+void td_plans_reset(void)
+{
+	left_behind = closing.stage == TD_CLOSING_DRAINED ? closing.word : 0;
+	memset(plans, 0, sizeof(plans));
+	memset(&closing, 0, sizeof(closing));
+	memset(&idle, 0, sizeof(idle));
+}
+
+void td_plans_set_backend(const struct td_backend *b)
+{
+	backend = b;
+}
+
+struct td_plan_slot *td_plans_at(unsigned slot)
+{
+	return &plans[slot];
+}
+
+void td_plans_send(const struct td_msg *msg)
+{
+	send_msg(msg);
+}
+
+const struct td_backend *td_plans_backend(void)
+{
+	return backend;
+}
+
+void td_plans_exiting(void)
+{
+	exiting = true;
+}
+
+enum td_closing td_plans_closing(void)
+{
+	return closing.stage;
+}
+
+void td_agent_stats(unsigned slot, struct td_memory_stats *ret)
+{
+	const struct td_backend *b = backend;
+
+	memset(ret, 0, sizeof(*ret));
+	if (b)
+		b->stats(slot, ret);
+}
+
+/* -- messages -- */
+
+void td_plans_send_memory(unsigned slot, uint32_t seq)
+{
+	struct td_plan_slot *plan = &plans[slot];
+	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+	struct td_memory_stats stats;
+	struct td_step_memory step;
+
+	(void)td_client_take_memory(slot);
+	td_client_claim_only_what_is_there(slot);
+	td_client_totals(slot, &stats);
+	msg.memory.slot = slot;
+	msg.memory.seq = seq;
+	msg.memory.demanded_bytes = stats.demanded_bytes;
+	msg.memory.resident_bytes = stats.resident_bytes;
+	msg.memory.host_bytes = stats.host_bytes;
+	msg.memory.peak_bytes = stats.peak_bytes;
+	msg.memory.in_bytes = stats.in_bytes;
+	msg.memory.out_bytes = stats.out_bytes;
+	msg.memory.swap_ns = stats.move_ns;
+	msg.memory.fixed_bytes = stats.fixed_bytes;
+	msg.memory.stranded_bytes = stats.stranded_bytes;
+	msg.memory.imported_bytes = stats.imported_bytes;
+	msg.memory.given_up_bytes = stats.given_up_bytes;
+	msg.memory.spilled_bytes = stats.spilled_bytes;
+	msg.memory.cached_bytes = stats.cached_bytes;
+	msg.memory.paged_bytes = stats.paged_bytes;
+	msg.memory.managed_bytes = stats.managed_bytes;
+	td_steps_get_memory(slot, &step);
+	msg.memory.step_peak_bytes = step.peak_bytes;
+	msg.memory.step_least_bytes = step.least_bytes;
+	msg.memory.by_allocator = step.by_allocator;
+	plan->acknowledged_seq = seq;
+	plan->dirty = plan->urgent = false;
+	plan->crossed_bytes = stats.crossed_bytes;
+	plan->reported_ns = td_time_now_ns();
+	plan->reported_bytes = stats.demanded_bytes;
+	send_msg(&msg);
+}
+
+/* A backend has moved a part: the daemon may hand the bytes on while the rest still moves. That acknowledges the plan: nothing is granted
+ * beyond its limit any more, so what is resident now is the most that ever will be. */
+void td_plans_progress(unsigned slot)
+{
+	td_plans_send_memory(slot, plans[slot].seq);
+}
+
+static uint64_t used_on_device(unsigned slot)
+{
+	uint64_t free_bytes, total;
+
+	return td_plans_ask_device(slot, &free_bytes, &total) && total > free_bytes
+		       ? total - free_bytes
+		       : 0;
+}
+
+static void send_needs(unsigned slot)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	uint32_t ticket;
+	uint64_t bytes;
+	enum td_mobility mobility;
+
+	if (!td_client_take_need(slot, &ticket, &bytes, &mobility))
+		return;
+	/* What the daemon adds `bytes` to has to be right. */
+	td_plans_send_memory(slot, plans[slot].acknowledged_seq);
+	td_client_told_with_need(slot, plans[slot].crossed_bytes);
+	msg.need.slot = slot;
+	msg.need.ticket = ticket;
+	msg.need.bytes = bytes;
+	msg.need.used_bytes = used_on_device(slot);
+	msg.need.fixed = mobility != TD_MOVABLE;
+	msg.need.paged = mobility == TD_PAGED;
+	msg.need.stays = mobility == TD_FIXED;
+	msg.need.refuses = td_settings.host_refuses;
+	send_msg(&msg);
+}
+
+static void send_want(void)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_want};
+
+	if (td_client_take_want(&msg.want.word))
+		send_msg(&msg);
+}
+
+static void take_plan(const struct td_msg_plan *msg)
+{
+	struct td_plan_slot *plan;
+
+	if (msg->slot >= TD_SLOT_MAX || !plans[msg->slot].attached)
+		return;
+	plan = &plans[msg->slot];
+	plan->known = true;
+	plan->acknowledged = plan->ready = false;
+	plan->seq = msg->seq;
+	plan->gate = msg->gate;
+	if (msg->others_wait && !plan->others_wait)
+		idle.check_ns = 0;
+	plan->others_wait = msg->others_wait;
+	plan->limit_bytes = msg->limit_bytes;
+	plan->spill = msg->spill != TD_SPILL_NO;
+	drain_deadline_ns = msg->drain_deadline_ns;
+	plan->retry_ns = plan->pause_ns = 0;
+	/* From here on no allocation is granted beyond it. */
+	td_client_set_limit(msg->slot, msg->limit_bytes, msg->spill == TD_SPILL_LIES,
+		msg->gate == TD_GATE_OPEN);
+}
+
+void td_plans_message(const struct td_msg *msg)
+{
+	if (msg->type == TD_MSG_TYPE_plan)
+		take_plan(&msg->plan);
+	else if (msg->type == TD_MSG_TYPE_answer)
+		td_client_answer(msg->answer.slot, msg->answer.ticket, msg->answer.granted,
+			msg->answer.limit_bytes);
+	else if (msg->type == TD_MSG_TYPE_host)
+		td_plans_host_message(&msg->host);
+}
+
+void td_plans_attached(unsigned slot, bool attached)
+{
+	plans[slot] = (struct td_plan_slot){.attached = attached};
+	td_client_set_defer(slot, attached && closing.stage == TD_CLOSING_DRAINED);
+	if (attached)
+		td_plans_send_memory(slot, 0);
+}
+
+void td_plans_report(void)
+{
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		if (plans[i].attached)
+			td_plans_send_memory(i, plans[i].acknowledged_seq);
+}
+
+/* -- closing -- */
+
+static void drained(uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_drained};
+
+	closing.stage = TD_CLOSING_DRAINED;
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		if (plans[i].known && plans[i].seq > msg.drained.seq)
+			msg.drained.seq = plans[i].seq;
+		td_client_set_defer(i, true);
+	}
+	msg.drained.word = closing.word;
+	msg.drained.launches = td_slot_launches();
+	msg.drained.frozen_ns = closing.frozen_ns;
+	msg.drained.drained_ns = now_ns;
+	send_msg(&msg);
+}
+
+static void stuck(uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_stuck};
+
+	closing.stage = TD_CLOSING_STUCK;
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		if (plans[i].known && plans[i].seq > msg.stuck.seq)
+			msg.stuck.seq = plans[i].seq;
+	msg.stuck.waited_ns = now_ns - closing.began_ns;
+	send_msg(&msg);
+}
+
+static void begin_closing(uint32_t word, uint64_t now_ns)
+{
+	memset(&closing, 0, sizeof(closing));
+	closings++;
+	closing.stage = TD_CLOSING_EMPTYING;
+	closing.word = word;
+	closing.began_ns = now_ns;
+	closing.deadline_ns =
+		now_ns + (drain_deadline_ns ? drain_deadline_ns : td_settings.drain_deadline_ns);
+	closing.pause_ns = EMPTY_PAUSE_NS;
+	td_gate_barrier();
+}
+
+/* The word has been seen as closed by us, and the barrier made: who is not inside now is not going to be. */
+static uint64_t empty(uint64_t now_ns)
+{
+	if (td_slot_any_active()) {
+		uint64_t next_ns = now_ns + closing.pause_ns;
+
+		if (closing.pause_ns < EMPTY_PAUSE_MAX_NS)
+			closing.pause_ns *= 2;
+		return next_ns;
+	}
+	/* Nothing was ever submitted, or there is nothing to wait on: no driver call is needed to know that it is done. */
+	closing.ticket = 0;
+	if (td_slot_launches() && td_context_gpu_count()) {
+		closing.ticket = td_drain_begin();
+		/* No thread can be had for now: what cannot be waited for is not done. */
+		if (!closing.ticket)
+			return now_ns + EMPTY_PAUSE_MAX_NS;
+	}
+	closing.frozen_ns = now_ns;
+	closing.stage = TD_CLOSING_DRAINING;
+	return now_ns;
+}
+
+static uint64_t step_closing(uint32_t word, uint64_t now_ns)
+{
+	uint64_t next_ns = NEVER;
+
+	left_behind = 0;
+	if (!(word & TD_WORD_CLOSED)) {
+		closing.stage = TD_CLOSING_NONE;
+		return NEVER;
+	}
+	if (closing.stage == TD_CLOSING_NONE || closing.word != word)
+		begin_closing(word, now_ns);
+	if (closing.stage == TD_CLOSING_EMPTYING)
+		next_ns = empty(now_ns);
+	if (closing.stage == TD_CLOSING_DRAINING && td_drain_is_done(closing.ticket))
+		drained(now_ns);
+	if (closing.stage != TD_CLOSING_EMPTYING && closing.stage != TD_CLOSING_DRAINING)
+		return NEVER;
+	if (now_ns >= closing.deadline_ns) {
+		stuck(now_ns);
+		return NEVER;
+	}
+	return min_ns(next_ns, closing.deadline_ns);
+}
+
+uint64_t td_plans_closings(void)
+{
+	return closings;
+}
+
+bool td_plans_is_still(void)
+{
+	uint32_t word = td_gate_word();
+
+	return word & TD_WORD_CLOSED &&
+	       word == (closing.stage == TD_CLOSING_DRAINED ? closing.word : left_behind);
+}
+
+/* What a program's work could not use. Nothing comes to be so once nothing may be left off the device. */
+static bool is_anything_away(void)
+{
+	struct td_memory_stats stats;
+
+	for (unsigned i = 0; backend && backend->reach && i < TD_SLOT_MAX; i++) {
+		td_client_set_defer(i, false);
+		td_client_totals(i, &stats);
+		if (stats.host_bytes > stats.spilled_bytes)
+			return true;
+	}
+	return false;
+}
+
+bool td_plans_was_waiting(uint32_t word)
+{
+	if (!(word & TD_WORD_CLOSED))
+		return false;
+	return closing.stage == TD_CLOSING_DRAINED || closing.stage == TD_CLOSING_NONE ||
+	       is_anything_away();
+}
+
+/* -- memory -- */
+
+static int shrink(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
+{
+	return backend ? td_plans_move(slot, limit_bytes, backend->shrink, note) : 0;
+}
+
+static int fill(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
+{
+	return backend ? td_plans_move(slot, limit_bytes, backend->fill, note) : 0;
+}
+
+/* 0: everything is within the device's reach. */
+static int reach(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
+{
+	return backend && backend->reach ? td_plans_move(slot, limit_bytes, backend->reach, note)
+					 : 1;
+}
+
+/* Nothing that this process has there can be moved any more. It is to see its error, not to wait for memory. */
+static void send_failed(unsigned slot)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_failed};
+	struct td_memory_stats stats;
+
+	td_agent_stats(slot, &stats);
+	msg.failed.slot = slot;
+	msg.failed.result = stats.failed;
+	send_msg(&msg);
+}
+
+static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
+{
+	uint32_t seq = plan->seq;
+	int r;
+
+	/* An allocation that was granted before this limit came is about to land: it counts too. Its end wakes us. */
+	if (closing.stage != TD_CLOSING_DRAINED || td_client_landing(slot))
+		return;
+	td_client_set_defer(slot, true);
+	/* What is to leave needs a place: granted, or as far as there is any. The answer wakes us. */
+	if (!td_host_ready(td_plans_host_bytes()))
+		return;
+	r = shrink(slot, plan->limit_bytes, td_plans_progress);
+	/* The limit holds, though what is there is more: the daemon is to know that we have heard of it. */
+	if (r && r != -ENOTRECOVERABLE) {
+		plan->retry_ns = now_ns + RETRY_NS;
+		td_plans_send_memory(slot, seq);
+		return;
+	}
+	plan->acknowledged = true;
+	td_plans_send_memory(slot, seq);
+	if (r)
+		send_failed(slot);
+}
+
+/* The limit would do, but the device is full. The daemon knows whether somebody is still giving memory back. */
+static void send_shortage(unsigned slot, uint64_t missing_bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_shortage};
+	uint64_t total;
+
+	msg.shortage.slot = slot;
+	msg.shortage.seq = plans[slot].seq;
+	msg.shortage.missing_bytes = missing_bytes;
+	if (missing_bytes && td_plans_ask_device(slot, &msg.shortage.free_bytes, &total))
+		send_msg(&msg);
+}
+
+static void room_is_short(unsigned slot, struct td_plan_slot *plan,
+	const struct td_memory_stats *stats, uint64_t now_ns)
+{
+	uint64_t missing;
+
+	plan->pause_ns = plan->pause_ns ? 2 * plan->pause_ns : ROOM_PAUSE_MIN_NS;
+	if (plan->pause_ns > ROOM_PAUSE_MAX_NS)
+		plan->pause_ns = ROOM_PAUSE_MAX_NS;
+	plan->retry_ns = now_ns + plan->pause_ns;
+	/* Of what may be on the device. */
+	missing = (stats->demanded_bytes < plan->limit_bytes ? stats->demanded_bytes
+							     : plan->limit_bytes);
+	missing = missing > stats->resident_bytes ? missing - stats->resident_bytes : 0;
+	send_shortage(slot, missing);
+}
+
+/* What the limit does not let onto the device lies on the host. Only while nothing runs can anything change its place. */
+static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
+{
+	return closing.stage == TD_CLOSING_DRAINED
+		       ? reach(slot, plan->limit_bytes, td_plans_progress)
+		       : found;
+}
+
+/* Allocations that were granted take what is theirs. And a limit may have been raised for what a thread has asked for: that is not filled with what lies on the host. */
+static uint64_t fill_to(unsigned slot, const struct td_plan_slot *plan)
+{
+	uint64_t taken = td_client_landing(slot),
+		 limit = td_client_claim_fill(slot, plan->limit_bytes);
+	struct td_memory_stats stats;
+
+	td_agent_stats(slot, &stats);
+	if (plan->spill || stats.demanded_bytes > plan->limit_bytes)
+		taken += td_client_asked(slot);
+	return limit > taken ? limit - taken : 0;
+}
+
+static int fill_open(unsigned slot, const struct td_plan_slot *plan)
+{
+	int r;
+
+	td_client_fills(slot, true);
+	r = fill(slot, fill_to(slot, plan), td_plans_progress);
+	td_client_fills(slot, false);
+	return r;
+}
+
+static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_ready};
+	struct td_memory_stats stats;
+	int r;
+
+	/* As in do_closed. */
+	if (plan->spill && closing.stage == TD_CLOSING_DRAINED && td_client_landing(slot))
+		return;
+	if (plan->spill && closing.stage == TD_CLOSING_DRAINED &&
+		!td_host_ready(td_plans_host_bytes()))
+		return;
+	/* Before fill looks: what is deferred until here it finds, and nothing is deferred any more. */
+	td_client_set_defer(slot, false);
+	r = fill_open(slot, plan);
+	if (plan->spill && (r == 0 || r == 1))
+		r = spill(slot, plan, r);
+	td_plans_send_memory(slot, plan->seq);
+	if (r == -ENOTRECOVERABLE) {
+		plan->acknowledged = true;
+		send_failed(slot);
+		return;
+	}
+	if (r < 0) {
+		plan->retry_ns = now_ns + RETRY_NS;
+		return;
+	}
+	if (r) {
+		td_agent_stats(slot, &stats);
+		/* With a limit that is too low a higher one will come; else it is for us to try again. */
+		plan->acknowledged = stats.demanded_bytes > plan->limit_bytes && !plan->spill;
+		if (!plan->acknowledged)
+			room_is_short(slot, plan, &stats, now_ns);
+		return;
+	}
+	td_plans_host_give_back(slot);
+	plan->acknowledged = true;
+	plan->ready = true;
+	msg.ready.slot = slot;
+	msg.ready.seq = plan->seq;
+	send_msg(&msg);
+}
+
+/* What it has by now may fit a limit that was too low for what it had: then no higher one comes. */
+static void look_again(unsigned slot, struct td_plan_slot *plan)
+{
+	struct td_memory_stats stats;
+
+	if (!plan->known || !plan->acknowledged || plan->ready || plan->gate == TD_GATE_CLOSED)
+		return;
+	td_client_totals(slot, &stats);
+	if (!stats.failed && stats.demanded_bytes <= plan->limit_bytes)
+		plan->acknowledged = false;
+}
+
+static uint64_t step_memory(uint64_t now_ns)
+{
+	uint64_t next_ns = NEVER;
+
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		struct td_plan_slot *plan = &plans[i];
+		unsigned changed;
+
+		if (!plan->attached)
+			continue;
+		changed = td_client_take_memory(i);
+		plan->dirty |= changed != 0;
+		plan->urgent |= (changed & TD_MEMORY_AT_ONCE) != 0;
+		look_again(i, plan);
+		if (plan->known && !plan->acknowledged && now_ns >= plan->retry_ns) {
+			if (plan->gate == TD_GATE_CLOSED)
+				do_closed(i, plan, now_ns);
+			else
+				do_open(i, plan, now_ns);
+		}
+		if (plan->known && !plan->acknowledged && plan->retry_ns)
+			next_ns = min_ns(next_ns, plan->retry_ns);
+		next_ns = min_ns(next_ns, td_plans_host_again(i, now_ns));
+		send_needs(i);
+		send_shortage(i, td_client_take_short(i));
+		if (plan->urgent || (plan->dirty && now_ns >= plan->reported_ns + REPORT_EVERY_NS))
+			td_plans_send_memory(i, plan->acknowledged_seq);
+		if (plan->dirty)
+			next_ns = min_ns(next_ns, plan->reported_ns + REPORT_EVERY_NS);
+	}
+	return next_ns;
+}
+
+bool td_plans_fill_alone(void)
+{
+	unsigned count = td_context_gpu_count();
+	bool all = true;
+
+	for (unsigned i = 0; i < count; i++) {
+		int r;
+
+		td_client_set_defer(i, false);
+		r = fill(i, UINT64_MAX, td_client_memory_changed);
+		if (r && r != -ENOTRECOVERABLE)
+			r = reach(i, UINT64_MAX, td_client_memory_changed);
+		/* What cannot be helped is not waited for: the program is to see its error. */
+		if (r && r != -ENOTRECOVERABLE)
+			all = false;
+	}
+	return all;
+}
+
+/* -- idleness -- */
+
+static bool others_wait(void)
+{
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
+		if (plans[i].attached && plans[i].known && plans[i].others_wait)
+			return true;
+	return false;
+}
+
+static void busy(uint64_t launches, uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_want};
+
+	if (idle.reported) {
+		msg.want.word = td_gate_word();
+		send_msg(&msg);
+	}
+	idle.launches = launches;
+	idle.since_ns = now_ns;
+	idle.every_ns = td_settings.idle_ns;
+	idle.reported = false;
+	idle.ticket = 0;
+}
+
+/* A thread that submits between our last look and the daemon's reading of IDLE is told of by the look after sending. */
+static void report_idle(uint64_t now_ns)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_idle};
+	uint64_t launches;
+
+	msg.idle.launches = idle.launches;
+	msg.idle.since_ns = now_ns;
+	td_client_forget_want();
+	idle.reported = true;
+	send_msg(&msg);
+	td_gate_barrier();
+	launches = td_slot_launches();
+	if (launches != idle.launches || td_slot_any_active())
+		busy(launches, now_ns);
+}
+
+static uint64_t step_idle(uint32_t word, uint64_t now_ns)
+{
+	uint64_t launches;
+
+	if (word & TD_WORD_CLOSED || exiting || !others_wait()) {
+		idle.ticket = 0;
+		idle.check_ns = 0;
+		return NEVER;
+	}
+	launches = td_slot_launches();
+	/* Who waits for memory is about to use it: a turn that ended meanwhile would take that memory away again. */
+	if (td_client_is_allocating())
+		busy(launches, now_ns);
+	if (now_ns < idle.check_ns && !idle.ticket)
+		return idle.check_ns;
+	if (launches != idle.launches || td_slot_any_active()) {
+		busy(launches, now_ns);
+	} else if (!idle.reported && now_ns - idle.since_ns >= td_settings.idle_ns) {
+		if (!idle.ticket && !td_drain_is_busy())
+			idle.ticket = td_drain_begin();
+		else if (idle.ticket && td_drain_is_done(idle.ticket))
+			report_idle(now_ns);
+	} else if (idle.reported && idle.every_ns < IDLE_CHECK_MAX_NS) {
+		idle.every_ns *= 2;
+	}
+	idle.check_ns = now_ns + (idle.every_ns ? idle.every_ns : td_settings.idle_ns);
+	return idle.check_ns;
+}
+
+uint64_t td_plans_step(uint64_t now_ns)
+{
+	uint32_t word = td_gate_word();
+	uint64_t next_ns;
+
+	send_want();
+	next_ns = step_closing(word, now_ns);
+	next_ns = min_ns(next_ns, step_memory(now_ns));
+	td_plans_host_step();
+	return min_ns(next_ns, step_idle(word, now_ns));
+}

@@ -1,0 +1,60 @@
+/*
+ * What the daemon planned, and how far the agent is with it. All of it belongs to the agent thread; messages are sent through td_plans_io, so that
+ * a test can be the daemon.
+ *
+ *   gate word        OPEN ------- CLOSED seen -------> EMPTYING --no thread inside--> DRAINING --pass complete--> DRAINED (sent)
+ *                     ^                                   |  deadline                   |  deadline                  |
+ *                     |                                   v                             v                          shrink to limits
+ *                     +---- the word opens (any stage) -- STUCK (sent), waits for the word to change                 |
+ *                     +---- READY sent, the word opens <---------- fill <------------ PLAN(open) --------------------+
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/base/agent_calls.h"
+#include "preload/base/backend.h"
+
+struct td_msg;
+
+enum td_closing {
+	TD_CLOSING_NONE,
+	TD_CLOSING_EMPTYING, /* threads are inside submitting calls */
+	TD_CLOSING_DRAINING, /* the drain thread waits for the GPU */
+	TD_CLOSING_DRAINED,
+	TD_CLOSING_STUCK,
+};
+
+/* Sends a message to the daemon; a failure shows at the next receive. */
+typedef void (*td_plans_send_fn)(const struct td_msg *msg);
+
+void td_plans_init(td_plans_send_fn send);
+
+/* A new connection, or none: nothing is planned any more. */
+void td_plans_reset(void);
+
+void td_plans_set_backend(const struct td_backend *backend);
+const struct td_backend *td_plans_backend(void);
+
+/* PLAN or ANSWER. */
+void td_plans_message(const struct td_msg *msg);
+
+/* The GPU was attached, or detached: plans are acted upon only in between. */
+void td_plans_attached(unsigned slot, bool attached);
+
+/* Does what can be done now. Returns when to be called again at the latest (monotonic ns). */
+uint64_t td_plans_step(uint64_t now_ns);
+
+enum td_closing td_plans_closing(void);
+
+/* Was the gate shut by a daemon that is gone now while nothing of ours was running, or could run? */
+bool td_plans_was_waiting(uint32_t word);
+
+/* Without a daemon: brings everything back as far as the devices have room. True: all is accessible. */
+bool td_plans_fill_alone(void);
+
+/* Tells the daemon every slot's totals now. */
+void td_plans_report(void);
+
+void td_plans_exiting(void);

@@ -1,0 +1,127 @@
+/*
+ * The agent's plans, what they need of the host's memory: how much of it is asked for (host.h), and what is done when there is more of it, or others lack it.
+ */
+#include "preload/agent/plans.h"
+#include "preload/agent/plans_internal.h"
+#include "preload/base/backend.h"
+#include "preload/base/settings.h"
+#include "preload/link/client_internal.h"
+#include "preload/link/host.h"
+#include "proto/proto.h"
+#include "proto/words.h"
+
+uint64_t td_plans_host_bytes(void)
+{
+	const struct td_backend *backend = td_plans_backend();
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; td_host_is_bounded() && i < TD_SLOT_MAX; i++) {
+		const struct td_plan_slot *plan = td_plans_at(i);
+
+		/* Behind an open gate everything stays where it is. */
+		bool spills = plan->known && plan->gate != TD_GATE_CLOSED && plan->spill &&
+			      td_plans_closing() == TD_CLOSING_DRAINED;
+		bool limited = spills || (plan->known && plan->gate == TD_GATE_CLOSED);
+
+		if (plan->attached && backend && backend->host_bytes)
+			bytes += backend->host_bytes(
+				i, limited ? plan->limit_bytes : UINT64_MAX, spills);
+	}
+	return bytes;
+}
+
+void td_plans_host_give_back(unsigned slot)
+{
+	const struct td_backend *backend = td_plans_backend();
+
+	if (td_host_is_pressed() && backend && backend->give_back)
+		(void)td_plans_move(slot, 0, backend->give_back, td_plans_progress);
+}
+
+/* More may have a place now. */
+static void leave_again(unsigned slot)
+{
+	struct td_plan_slot *plan = td_plans_at(slot);
+	struct td_memory_stats stats;
+
+	td_agent_stats(slot, &stats);
+	if (plan->known && plan->gate == TD_GATE_CLOSED && stats.resident_bytes > plan->limit_bytes)
+		plan->acknowledged = false;
+}
+
+uint64_t td_plans_host_again(unsigned slot, uint64_t now_ns)
+{
+	struct td_plan_slot *plan = td_plans_at(slot);
+	struct td_memory_stats stats;
+
+	if (plan->again_ns && now_ns >= plan->again_ns) {
+		plan->again_ns = 0;
+		plan->dirty = true; /* it may count as movable again */
+		leave_again(slot);
+		return now_ns;
+	}
+	td_agent_stats(slot, &stats);
+	plan->again_ns = stats.again_ns;
+	return plan->again_ns ? plan->again_ns : UINT64_MAX;
+}
+
+void td_plans_host_message(const struct td_msg_host *msg)
+{
+	bool more = td_host_message(msg);
+
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		if (more)
+			leave_again(i);
+		if (!td_plans_at(i)->attached)
+			continue;
+		td_plans_at(i)->dirty = true; /* what cannot leave may have changed */
+		td_plans_host_give_back(i);
+	}
+}
+
+/* What could have to leave, where no more than that is to be had; with what is on its way. */
+static uint64_t movable_bytes(void)
+{
+	struct td_memory_stats stats;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; td_settings.host_refuses && i < TD_SLOT_MAX; i++) {
+		if (!td_plans_at(i)->attached)
+			continue;
+		td_client_totals(i, &stats);
+		if (stats.demanded_bytes > stats.fixed_bytes)
+			bytes += stats.demanded_bytes - stats.fixed_bytes;
+	}
+	return bytes;
+}
+
+static uint64_t wanted(void)
+{
+	uint64_t bytes = td_plans_host_bytes(), movable = movable_bytes(),
+		 expected = td_host_expected();
+
+	bytes = bytes > movable ? bytes : movable;
+	return bytes > expected ? bytes : expected;
+}
+
+/* The daemon believes in no more than it knows to be allocated. */
+static void send_need(const struct td_msg *msg)
+{
+	struct td_memory_stats stats;
+
+	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
+		const struct td_plan_slot *plan = td_plans_at(i);
+
+		if (!plan->attached)
+			continue;
+		td_client_totals(i, &stats);
+		if (stats.demanded_bytes != plan->reported_bytes)
+			td_plans_send_memory(i, plan->acknowledged_seq);
+	}
+	td_plans_send(msg);
+}
+
+void td_plans_host_step(void)
+{
+	td_host_step(send_need, wanted);
+}

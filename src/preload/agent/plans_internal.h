@@ -1,0 +1,44 @@
+/* What plans.c and plans_host.c share. The agent's. */
+#pragma once
+
+#include "preload/agent/plans.h"
+
+struct td_msg_host;
+
+/* Of one slot. */
+struct td_plan_slot {
+	bool attached, known; /* known: a PLAN has come */
+	bool acknowledged;    /* it is done as far as this gate allows */
+	bool ready;           /* READY was sent */
+	uint32_t seq, acknowledged_seq;
+	uint8_t gate; /* enum td_gate */
+	bool others_wait, spill;
+	uint64_t limit_bytes;
+	uint64_t retry_ns, pause_ns; /* pause: between attempts to fill */
+	uint64_t again_ns;           /* what could not leave may have a place then; 0: nothing */
+	bool dirty, urgent; /* the totals have changed since the last MEMORY; it cannot wait */
+	uint64_t reported_ns, reported_bytes,
+		crossed_bytes; /* when it was sent, and what was demanded and had crossed then */
+};
+
+struct td_plan_slot *td_plans_at(unsigned slot);
+void td_plans_send(const struct td_msg *msg);
+/* MEMORY; the second also acknowledges what was planned last. */
+void td_plans_send_memory(unsigned slot, uint32_t seq);
+void td_plans_progress(unsigned slot);
+/* False: there is no context to ask with. */
+bool td_plans_ask_device(unsigned slot, uint64_t *ret_free, uint64_t *ret_total);
+/* Runs a backend's move with the slot's context current, which does not end meanwhile. Without a context it is not called. */
+int td_plans_move(unsigned slot, uint64_t limit_bytes,
+	int (*how)(unsigned, uint64_t, void (*)(unsigned)), void (*note)(unsigned));
+
+/* -- the host's memory, plans_host.c -- */
+
+/* What the process has there, and is to have by its plans. */
+uint64_t td_plans_host_bytes(void);
+/* If others lack what the slot keeps there and does not use. */
+void td_plans_host_give_back(unsigned slot);
+void td_plans_host_message(const struct td_msg_host *msg);
+/* Looks after what could not leave the slot's device; returns when it is to be called again, or UINT64_MAX. */
+uint64_t td_plans_host_again(unsigned slot, uint64_t now_ns);
+void td_plans_host_step(void);

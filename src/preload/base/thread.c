@@ -1,0 +1,47 @@
+/* See thread.h. The stack is address space only; the driver's own needs are not known, so it is not tiny. */
+#include "preload/base/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "base/stack.h"
+
+#define STACK_BYTES ((size_t)1024 * 1024)
+
+/* Written at load, before there are threads: what is in the stack beside it does not change. */
+static size_t stack_bytes = STACK_BYTES;
+
+void td_thread_init(void)
+{
+	stack_bytes = td_stack_bytes(STACK_BYTES);
+}
+
+static void *begin(void *arg)
+{
+	void *(*run)(void *) = (void *(*)(void *))arg;
+
+	(void)prctl(PR_SET_NAME, "tandem");
+	return run(NULL);
+}
+
+int td_thread_start(void *(*run)(void *arg))
+{
+	int saved = errno, r;
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+
+	if (pthread_attr_init(&attributes))
+		return -ENOMEM;
+	(void)pthread_attr_setstacksize(&attributes, stack_bytes);
+	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, &attributes, begin, (void *)run);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	errno = saved;
+	return -r;
+}

@@ -1,0 +1,197 @@
+/* Captures that are open or begin, and what is not done meanwhile; see context.h. A table fixed in size: what finds no place in it is counted only. */
+#include "base/time.h"
+#include "preload/base/lock.h"
+#include "preload/context/context.h"
+#include "preload/context/slot.h"
+#include "preload/driver/driver.h"
+
+#define CAPTURE_MAX 64
+/* How long a beginning capture waits for the drain's call to get out of the way. */
+#define WAIT_SLICE_NS (200 * TD_NS_PER_US)
+/* Within that the waiting thread has to have got into the driver: it may not run at once where the machine is busy. */
+#define CAPTURE_WAIT_MAX_NS (200 * TD_NS_PER_MS)
+
+/* Held by a capture that begins, and by the drain around calls that no capture may come between. */
+static struct td_lock lock = TD_LOCK_INIT(TD_RANK_CAPTURE);
+static _Atomic uint32_t captures;
+/* Calls that begin one, or by which a stream may join one, and that the driver has not answered yet; under the lock. */
+static uint32_t beginning;
+/* Of those that are open: whose end is theirs. Under the lock. */
+static void *contexts[CAPTURE_MAX];
+static _Atomic uint32_t waiting; /* threads that wait for a whole context, or are about to */
+
+void td_context_capture_begin(void)
+{
+	uint64_t start_ns = td_time_now_ns();
+
+	td_lock_take(&lock);
+	atomic_fetch_add(&captures, 1);
+	beginning++;
+	td_lock_drop(&lock);
+	/* A context-wide wait checks for captures when it is entered; once it sleeps, one may begin. */
+	while (atomic_load(&waiting) && td_time_now_ns() - start_ns < CAPTURE_WAIT_MAX_NS)
+		td_time_sleep_until_ns(td_time_now_ns() + WAIT_SLICE_NS);
+}
+
+void td_context_capture_begun(bool opened, const void *stream)
+{
+	void *context = td_context_of_stream(stream);
+
+	td_lock_take(&lock);
+	beginning--;
+	if (!opened)
+		atomic_fetch_sub(&captures, 1);
+	for (unsigned i = 0; i < CAPTURE_MAX && opened && context; i++) {
+		if (contexts[i])
+			continue;
+		contexts[i] = context;
+		break;
+	}
+	td_lock_drop(&lock);
+}
+
+/* Of an event that was recorded in a capture nobody knows before the capture has begun. */
+bool td_context_join_begin(void)
+{
+	if (!td_context_any_capture())
+		return false;
+	td_lock_take(&lock);
+	beginning++;
+	td_lock_drop(&lock);
+	return true;
+}
+
+void td_context_join_end(void)
+{
+	td_lock_take(&lock);
+	beginning--;
+	td_lock_drop(&lock);
+}
+
+/* A capture that was begun unseen ends too. */
+static void is_over(void)
+{
+	uint32_t n = atomic_load(&captures);
+
+	while (n && !atomic_compare_exchange_weak(&captures, &n, n - 1))
+		;
+}
+
+void td_context_capture_ended(const void *stream)
+{
+	void *context = td_context_of_stream(stream);
+
+	td_lock_take(&lock);
+	for (unsigned i = 0; i < CAPTURE_MAX && context; i++) {
+		if (contexts[i] != context)
+			continue;
+		contexts[i] = NULL;
+		break;
+	}
+	td_lock_drop(&lock);
+	is_over();
+}
+
+void td_captures_context_ended(const void *context)
+{
+	td_lock_take(&lock);
+	for (unsigned i = 0; i < CAPTURE_MAX && context; i++) {
+		if (contexts[i] != context)
+			continue;
+		contexts[i] = NULL;
+		is_over();
+	}
+	td_lock_drop(&lock);
+}
+
+bool td_context_any_capture(void)
+{
+	return atomic_load_explicit(&captures, memory_order_relaxed) != 0;
+}
+
+bool td_context_is_capturing(void *stream)
+{
+	const struct td_driver *driver;
+	int status = 0;
+
+	if (!td_context_any_capture())
+		return false;
+	driver = td_driver();
+	/* An error means that the stream may not be used now (the legacy stream beside a capture): let the program's own call meet it. */
+	return driver && (driver->stream_is_capturing(stream, &status) || status);
+}
+
+bool td_context_hold_captures(void)
+{
+	td_lock_take(&lock);
+	return !td_context_any_capture();
+}
+
+bool td_context_capture_is_beginning(void)
+{
+	return beginning;
+}
+
+void td_context_release_captures(void)
+{
+	td_lock_drop(&lock);
+}
+
+int td_context_relax(void)
+{
+	const struct td_driver *driver = td_driver();
+	int mode = TD_CUDA_CAPTURE_RELAXED;
+
+	return driver && !driver->thread_exchange_capture_mode(&mode) ? mode : -1;
+}
+
+void td_context_unrelax(int before)
+{
+	if (before >= 0)
+		(void)td_driver()->thread_exchange_capture_mode(&before);
+}
+
+void td_context_waiting(bool begins)
+{
+	if (begins)
+		atomic_fetch_add(&waiting, 1);
+	else
+		atomic_fetch_sub(&waiting, 1);
+}
+
+void td_context_mark_own_stream(struct td_slot *slot)
+{
+	uint64_t made = atomic_load(&slot->own_stream_launches), context;
+	const struct td_driver *driver = td_driver();
+
+	if (!driver || !td_context_any_capture() || slot == &td_slot_shared ||
+		atomic_load(&slot->own_mark.launches) ||
+		atomic_load(&slot->own_stream_done) == made ||
+		td_context_is_capturing(TD_STREAM_PER_THREAD))
+		return;
+	context = td_context_serial();
+	if (!context)
+		return;
+	if (slot->own_mark.context != context) {
+		td_context_event_destroy(slot->own_mark.context, slot->own_mark.event);
+		slot->own_mark.event = NULL;
+		slot->own_mark.context = context;
+	}
+	if (!slot->own_mark.event &&
+		driver->event_create(&slot->own_mark.event, TD_CUDA_EVENT_DISABLE_TIMING)) {
+		slot->own_mark.event = NULL;
+		return;
+	}
+	if (!driver->event_record(slot->own_mark.event, TD_STREAM_PER_THREAD))
+		atomic_store(&slot->own_mark.launches, made);
+}
+
+void td_captures_forked(void)
+{
+	td_lock_reset(&lock);
+	atomic_store(&captures, 0);
+	beginning = 0;
+	for (unsigned i = 0; i < CAPTURE_MAX; i++)
+		contexts[i] = NULL;
+	atomic_store(&waiting, 0);
+}

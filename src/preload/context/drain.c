@@ -1,0 +1,230 @@
+/*
+ * Waiting for the GPU; see drain.h.
+ *
+ * Without a capture: cuCtxSynchronize, context by context. It also covers the streams that no other thread can name. With a capture open
+ * anywhere in the process it would break that capture; then an event goes behind each known stream that does not capture (while no
+ * capture can begin), and events are queried, in relaxed capture mode, until all have passed. Work on other threads' own default streams is
+ * covered by the events that these threads leave at the gate; where one is missing, the pass goes on until the thread comes by or the
+ * captures end. A pass that does not end is the agent's to report.
+ *
+ * A context that answers with an error has no running work left, or none that could be waited for: it counts as drained.
+ */
+#include "preload/context/drain.h"
+
+#include <stddef.h>
+
+#include "base/time.h"
+#include "preload/base/agent_calls.h"
+#include "preload/base/futex.h"
+#include "preload/base/thread.h"
+#include "preload/context/context.h"
+#include "preload/context/slot.h"
+#include "preload/driver/driver.h"
+
+#define STREAMS_MAX  256
+#define PAUSE_MIN_NS (20 * TD_NS_PER_US)
+#define PAUSE_MAX_NS (1 * TD_NS_PER_MS)
+
+static _Atomic uint64_t asked, done; /* tickets */
+static _Atomic uint32_t bell;        /* futex: changes with `asked` */
+static _Atomic bool running;
+static void (*_Atomic after)(void);
+
+static void pause_longer(uint64_t *pause_ns)
+{
+	td_time_sleep_until_ns(td_time_now_ns() + *pause_ns);
+	if (*pause_ns < PAUSE_MAX_NS)
+		*pause_ns *= 2;
+}
+
+/* An event behind every stream that can be named and does not capture; false if some stream could not be covered. Captures are held off. */
+static bool record_streams(
+	const struct td_driver *driver, const void *context, void **ret_events, unsigned *ret_count)
+{
+	static void *handles[STREAMS_MAX];
+	unsigned count = 0, used = 0;
+	bool covered = td_context_streams(context, handles + 1, STREAMS_MAX - 1, &count);
+
+	/* The legacy stream refuses while a blocking stream captures; its work is older than the capture then, and the end of the capture is waited
+	 * for. */
+	handles[0] = TD_STREAM_LEGACY;
+	for (unsigned i = 0; i <= count; i++) {
+		int status = 0;
+
+		if (driver->stream_is_capturing(handles[i], &status)) {
+			covered = covered && i != 0;
+			continue;
+		}
+		if (status)
+			continue;
+		if (driver->event_create(&ret_events[used], TD_CUDA_EVENT_DISABLE_TIMING)) {
+			covered = false;
+			break;
+		}
+		if (driver->event_record(ret_events[used++], handles[i]))
+			covered = false; /* and the event, never recorded, counts as passed */
+	}
+	*ret_count = used;
+	return covered;
+}
+
+/* The events that threads left at the gate. Events of a thread that has ended stay valid: its slot keeps them. */
+static bool check_own_stream(struct td_slot *slot, void *arg)
+{
+	bool *all = arg;
+	uint64_t marked = atomic_load(&slot->own_mark.launches);
+
+	if (marked && td_context_event_is_over(slot->own_mark.context, slot->own_mark.event)) {
+		atomic_store(&slot->own_stream_done, marked);
+		atomic_store(&slot->own_mark.launches, 0);
+	}
+	if (atomic_load(&slot->own_stream_done) != atomic_load(&slot->own_stream_launches))
+		*all = false;
+	return true;
+}
+
+/* True: drained. False: captures have ended, or something cannot be covered this way: try again from the start. */
+static bool drain_beside_capture(const struct td_driver *driver, const void *context)
+{
+	static void *events[STREAMS_MAX]; /* one drain thread */
+	uint64_t pause_ns = PAUSE_MIN_NS;
+	bool covered, all_own = true;
+	unsigned count;
+
+	/* A stream that does not capture yet, nor has joined a capture, may do so before its event is recorded: the event would be a part of the capture, and looking at it break it. */
+	if (td_context_hold_captures() || td_context_capture_is_beginning()) {
+		td_context_release_captures();
+		return false;
+	}
+	covered = record_streams(driver, context, events, &count);
+	td_context_release_captures();
+	for (unsigned i = 0; i < count; i++) {
+		while (driver->event_query(events[i]) == TD_CUDA_ERROR_NOT_READY)
+			pause_longer(&pause_ns);
+		(void)driver->event_destroy(events[i]);
+	}
+	td_slot_each(check_own_stream, &all_own);
+	return covered && all_own;
+}
+
+static bool own_stream_snapshot(struct td_slot *slot, void *arg)
+{
+	(void)arg;
+	slot->own_seen = atomic_load(&slot->own_stream_launches);
+	return true;
+}
+
+static bool own_stream_settle(struct td_slot *slot, void *arg)
+{
+	(void)arg;
+	atomic_store(&slot->own_stream_done, slot->own_seen);
+	atomic_store(&slot->own_mark.launches, 0);
+	return true;
+}
+
+/* One context, current on this thread. */
+static void drain_context(const struct td_driver *driver, void *context)
+{
+	uint64_t pause_ns = PAUSE_MIN_NS;
+
+	for (;;) {
+		if (td_context_hold_captures()) {
+			td_context_waiting(true);
+			td_context_release_captures();
+			(void)driver->ctx_synchronize();
+			td_context_waiting(false);
+			return;
+		}
+		td_context_release_captures();
+		if (drain_beside_capture(driver, context))
+			return;
+		pause_longer(&pause_ns);
+	}
+}
+
+static void pass(const struct td_driver *driver)
+{
+	static struct td_context contexts[TD_CONTEXT_MAX];
+	unsigned count = td_context_list(contexts, TD_CONTEXT_MAX);
+	bool beside_capture = false;
+
+	td_slot_each(own_stream_snapshot, NULL);
+	for (unsigned i = 0; i < count; i++) {
+		void *popped;
+
+		if (!td_context_claim(TD_CLAIM_DRAIN, &contexts[i], false))
+			continue;
+		if (!driver->ctx_push_current(contexts[i].handle)) {
+			drain_context(driver, contexts[i].handle);
+			(void)driver->ctx_pop_current(&popped);
+		}
+		td_context_unclaim(TD_CLAIM_DRAIN);
+		beside_capture = beside_capture || td_context_any_capture();
+	}
+	if (!beside_capture)
+		td_slot_each(own_stream_settle, NULL);
+}
+
+static void *drain_main(void *arg)
+{
+	const struct td_driver *driver = td_driver();
+	int mode = TD_CUDA_CAPTURE_RELAXED;
+
+	(void)arg;
+	td_slot_adopt_internal();
+	(void)driver->thread_exchange_capture_mode(&mode);
+	for (;;) {
+		uint32_t rung = atomic_load(&bell);
+		uint64_t ticket = atomic_load(&asked);
+		void (*then)(void) = atomic_load(&after);
+
+		if (then)
+			then();
+		if (ticket == atomic_load(&done)) {
+			td_futex_wait(&bell, rung, TD_NS_PER_S, false);
+			continue;
+		}
+		pass(driver);
+		atomic_store(&done, ticket);
+		td_agent_wake();
+	}
+	return NULL;
+}
+
+uint64_t td_drain_begin(void)
+{
+	uint64_t ticket;
+
+	if (!td_driver())
+		return 0;
+	if (!atomic_exchange(&running, true) && td_thread_start(drain_main)) {
+		atomic_store(&running, false);
+		return 0;
+	}
+	ticket = atomic_fetch_add(&asked, 1) + 1;
+	atomic_fetch_add(&bell, 1);
+	td_futex_wake_all(&bell, false);
+	return ticket;
+}
+
+void td_drain_set_after(void (*then)(void))
+{
+	atomic_store(&after, then);
+}
+
+bool td_drain_is_done(uint64_t ticket)
+{
+	return atomic_load(&done) >= ticket;
+}
+
+bool td_drain_is_busy(void)
+{
+	return atomic_load(&done) < atomic_load(&asked);
+}
+
+void td_drain_forked(void)
+{
+	atomic_store(&asked, 0);
+	atomic_store(&done, 0);
+	atomic_store(&running, false);
+}

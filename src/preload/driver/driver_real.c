@@ -1,0 +1,138 @@
+/* The installed driver behind the table of driver.h. A call that it lacks (very old drivers) answers with an error. */
+#include "preload/driver/driver.h"
+#include "preload/driver/real.h"
+
+#define ASK(symbol, ...) (td_real.symbol ? td_real.symbol(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND)
+
+static int ctx_get_current(void **ret_context)
+{
+	return ASK(cuCtxGetCurrent, (CUcontext *)ret_context);
+}
+
+static int ctx_push_current(void *context)
+{
+	return ASK(cuCtxPushCurrent_v2, context);
+}
+
+static int ctx_pop_current(void **ret_context)
+{
+	return ASK(cuCtxPopCurrent_v2, (CUcontext *)ret_context);
+}
+
+static int ctx_get_device(int *ret_device)
+{
+	return ASK(cuCtxGetDevice, ret_device);
+}
+
+static int ctx_synchronize(void)
+{
+	return td_real.cuCtxSynchronize ? td_real.cuCtxSynchronize() : CUDA_ERROR_NOT_FOUND;
+}
+
+static int device_get_uuid(uint8_t uuid[16], int device)
+{
+	/* The second form tells a part of a GPU from its neighbours. */
+	return td_real.cuDeviceGetUuid_v2 ? td_real.cuDeviceGetUuid_v2((CUuuid *)uuid, device)
+					  : ASK(cuDeviceGetUuid, (CUuuid *)uuid, device);
+}
+
+static int device_get_name(char *name, int len, int device)
+{
+	return ASK(cuDeviceGetName, name, len, device);
+}
+
+static int device_get_count(int *ret_count)
+{
+	return ASK(cuDeviceGetCount, ret_count);
+}
+
+static int device_get_attribute(int *ret_value, int attribute, int device)
+{
+	return ASK(cuDeviceGetAttribute, ret_value, attribute, device);
+}
+
+static int device_total_mem(uint64_t *ret_bytes, int device)
+{
+	size_t bytes = 0;
+	int r = ASK(cuDeviceTotalMem_v2, &bytes, device);
+
+	*ret_bytes = bytes;
+	return r;
+}
+
+static int mem_get_info(uint64_t *ret_free, uint64_t *ret_total)
+{
+	size_t free_bytes = 0, total = 0;
+	int r = ASK(cuMemGetInfo_v2, &free_bytes, &total);
+
+	*ret_free = free_bytes;
+	*ret_total = total;
+	return r;
+}
+
+static int stream_is_capturing(void *stream, int *ret_status)
+{
+	return ASK(cuStreamIsCapturing, stream, ret_status);
+}
+
+static int stream_synchronize(void *stream)
+{
+	return ASK(cuStreamSynchronize, stream);
+}
+
+static int thread_exchange_capture_mode(int *mode)
+{
+	return ASK(cuThreadExchangeStreamCaptureMode, mode);
+}
+
+static int event_create(void **ret_event, unsigned flags)
+{
+	return ASK(cuEventCreate, (CUevent *)ret_event, flags);
+}
+
+static int event_record(void *event, void *stream)
+{
+	return ASK(cuEventRecord, event, stream);
+}
+
+static int event_query(void *event)
+{
+	return ASK(cuEventQuery, event);
+}
+
+static int event_elapsed_ms(float *ret_ms, void *start, void *end)
+{
+	return ASK(cuEventElapsedTime, ret_ms, start, end);
+}
+
+static int event_destroy(void *event)
+{
+	return ASK(cuEventDestroy_v2, event);
+}
+
+void td_driver_publish_real(void)
+{
+	static const struct td_driver real = {
+		.ctx_get_current = ctx_get_current,
+		.ctx_push_current = ctx_push_current,
+		.ctx_pop_current = ctx_pop_current,
+		.ctx_get_device = ctx_get_device,
+		.ctx_synchronize = ctx_synchronize,
+		.device_get_uuid = device_get_uuid,
+		.device_get_name = device_get_name,
+		.device_get_count = device_get_count,
+		.device_get_attribute = device_get_attribute,
+		.device_total_mem = device_total_mem,
+		.mem_get_info = mem_get_info,
+		.stream_is_capturing = stream_is_capturing,
+		.stream_synchronize = stream_synchronize,
+		.thread_exchange_capture_mode = thread_exchange_capture_mode,
+		.event_create = event_create,
+		.event_record = event_record,
+		.event_query = event_query,
+		.event_elapsed_ms = event_elapsed_ms,
+		.event_destroy = event_destroy,
+	};
+
+	td_driver_set(&real);
+}

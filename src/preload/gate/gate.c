@@ -1,0 +1,423 @@
+/*
+ * The gate's slow ways, and the pages under the word.
+ *
+ * A page is exchanged by mapping over it, which is one step for every other thread: it loads the old word or the new one. A thread that
+ * sleeps on the old page's futex is woken through a second mapping of that page, and looks again; its sleep is bounded anyway.
+ */
+#include "preload/gate/gate.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "preload/base/futex.h"
+#include "preload/base/page.h"
+#include "preload/base/settings.h"
+#include "preload/context/context.h"
+#include "preload/driver/driver.h"
+#include "preload/gate/pace.h"
+#include "preload/gate/steps.h"
+#include "preload/link/client.h"
+
+/* A sleeper looks again at least this often. */
+#define RECHECK_NS (200 * TD_NS_PER_MS)
+/* What was stored before this long is seen by all processors, without a fence. */
+#define MARKS_ARRIVE_NS (10 * TD_NS_PER_MS)
+
+union td_gate_static td_gate __attribute__((aligned(TD_GATE_SPAN)));
+union td_meter_static td_meter __attribute__((aligned(TD_GATE_SPAN)));
+_Atomic bool td_gate_fenced;
+struct td_slot td_slot_inert;
+
+/* Of the daemon's gate page while it is mapped; NULL: the page is private. The agent's. */
+static struct td_gate_page *alias;
+/* Something was mapped over the static pages, or is about to be. The agent's; the child of a fork looks at it. */
+static _Atomic bool exchanged;
+
+/* Submissions of a thread that uses the shared slot, nested ones included. */
+static __thread uint32_t shared_depth __attribute__((tls_model("initial-exec")));
+
+static int membarrier(int command)
+{
+	return (int)syscall(SYS_membarrier, command, 0, 0);
+}
+
+void td_gate_init(void)
+{
+	atomic_store(&td_gate_fenced, membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) < 0);
+}
+
+bool td_gate_disabled(void)
+{
+	return td_settings.disabled || (td_slot_self && td_slot_self->internal);
+}
+
+/* -- threads -- */
+
+static void mark(struct td_slot *slot)
+{
+	if (slot == &td_slot_shared)
+		atomic_fetch_add(&slot->depth, TD_DEPTH_SHARED);
+	else
+		atomic_store_explicit(&slot->depth, 1, memory_order_relaxed);
+	/* Slow ways can afford the fence that the quick one leaves to the agent. */
+	td_fence();
+}
+
+static void unmark(struct td_slot *slot)
+{
+	if (slot == &td_slot_shared)
+		atomic_fetch_sub(&slot->depth, TD_DEPTH_SHARED);
+	else
+		atomic_store_explicit(&slot->depth, 0, memory_order_release);
+}
+
+static void count(struct td_slot *slot, void *stream)
+{
+	atomic_fetch_add_explicit(&slot->launches, 1, memory_order_relaxed);
+	if (stream == TD_STREAM_PER_THREAD)
+		atomic_fetch_add_explicit(&slot->own_stream_launches, 1, memory_order_relaxed);
+}
+
+static void *name_stream(void *stream, uint32_t kind)
+{
+	if (stream)
+		return stream;
+	return kind & TD_SUBMIT_OWN_NULL ? TD_STREAM_PER_THREAD : TD_STREAM_LEGACY;
+}
+
+static void wait_closed(struct td_slot *slot, uint32_t word)
+{
+	td_client_waits(true);
+	td_context_mark_own_stream(slot);
+	td_client_want(word);
+	td_futex_wait(&td_gate.page.word, word, RECHECK_NS, true);
+	td_client_waits(false);
+}
+
+/* A daemon that knows of no duty counts its changes in that flag's bit; its page says none. */
+static bool is_paced(uint32_t word)
+{
+	return word & TD_WORD_WINDOW ||
+	       (word & TD_WORD_DUTY &&
+		       atomic_load_explicit(&td_gate.page.duty_ppm, memory_order_relaxed));
+}
+
+/* Such a bit of a daemon that knows of no steps is part of its count of changes. */
+void td_gate_note_step(uint32_t kind)
+{
+	int saved = errno;
+
+	if (!atomic_load_explicit(&td_gate.page.steps, memory_order_relaxed) || td_gate_disabled())
+		return;
+	td_steps_call(kind & TD_SUBMIT_CALL ? td_submit_call(kind)
+					    : kind >> TD_SUBMIT_FUNCTION_SHIFT | TD_STEPS_FUNCTION);
+	errno = saved;
+}
+
+/* A stream of NULL: what is called only builds or changes a graph. */
+static bool goes_into_graph(void *stream)
+{
+	return !stream || td_context_is_capturing(stream);
+}
+
+/*
+ * Returns with the slot marked. What goes into a graph does not go onto the GPU, so it passes a closed gate. But a copy or a set that is captured, or a node
+ * that is made of one, names memory, which a driver looks up there and then: it waits until all of that is mapped.
+ */
+static void pass(struct td_slot *slot, void *stream, uint32_t kind)
+{
+	bool captured = goes_into_graph(stream), names_memory = kind & TD_SUBMIT_CALL;
+	struct td_pace pace = {0};
+	bool waited = false;
+
+	for (;;) {
+		uint32_t word = td_gate_word();
+
+		if (word & TD_WORD_CLOSED && (!captured || names_memory)) {
+			if (!waited)
+				atomic_fetch_add_explicit(
+					&td_meter.page.gate_waits, 1, memory_order_relaxed);
+			waited = true;
+			wait_closed(slot, word);
+			captured = goes_into_graph(stream);
+			continue;
+		}
+		if (word & TD_WORD_ARMED && !captured)
+			td_client_want(word);
+		mark(slot);
+		if (captured && !names_memory)
+			return;
+		word = td_gate_word();
+		if (word & TD_WORD_CLOSED) {
+			unmark(slot);
+			continue;
+		}
+		if (captured)
+			return;
+		if (!is_paced(word) || slot == &td_slot_shared)
+			break;
+		if (td_pace_may_submit(&pace, slot, stream, kind)) {
+			atomic_fetch_or_explicit(
+				&slot->depth, TD_DEPTH_PACED, memory_order_relaxed);
+			break;
+		}
+		unmark(slot);
+		td_pace_sleep(&pace, slot, word);
+	}
+	count(slot, stream);
+	if (td_gate_word() & TD_WORD_STEPS)
+		td_gate_note_step(kind);
+}
+
+void td_gate_await(void)
+{
+	struct td_slot *slot = td_slot_claim();
+	uint32_t word = td_gate_word();
+	int saved = errno;
+
+	if (word & TD_WORD_CLOSED)
+		wait_closed(slot, word);
+	else
+		td_time_sleep_until_ns(td_time_now_ns() + TD_NS_PER_MS);
+	errno = saved;
+}
+
+struct td_slot *td_gate_enter_slow(struct td_slot *slot, void *stream, uint32_t kind)
+{
+	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed) - 1;
+	int saved;
+
+	if (depth || slot->internal)
+		return slot; /* inside another submission, or ours: the outer one has been let through */
+	saved = errno;
+	unmark(slot);
+	pass(slot, name_stream(stream, kind), kind);
+	errno = saved;
+	return slot;
+}
+
+/* A thread's first submission, and every one of a thread that has no slot. */
+struct td_slot *td_gate_enter_first(void *stream, uint32_t kind)
+{
+	int saved = errno;
+	struct td_slot *slot;
+
+	if (td_settings.disabled)
+		return &td_slot_inert;
+	slot = td_slot_claim();
+	if (slot == &td_slot_shared) {
+		if (!shared_depth++) {
+			td_context_use();
+			pass(slot, name_stream(stream, kind), kind);
+		}
+	} else {
+		td_context_use();
+		pass(slot, name_stream(stream, kind), kind);
+	}
+	errno = saved;
+	return slot;
+}
+
+struct td_slot *td_gate_enter_naming(void)
+{
+	struct td_slot *slot = td_slot_self;
+	int saved = errno;
+
+	if (td_settings.disabled)
+		return &td_slot_inert;
+	if (!slot) {
+		slot = td_slot_claim();
+		td_context_use();
+	}
+	if (slot == &td_slot_shared ? !shared_depth++ : !slot->depth && !slot->internal)
+		pass(slot, NULL, TD_SUBMIT_CALL);
+	else if (slot != &td_slot_shared)
+		atomic_fetch_add_explicit(&slot->depth, 1, memory_order_relaxed);
+	errno = saved;
+	return slot;
+}
+
+void td_gate_leave_slow(struct td_slot *slot)
+{
+	uint32_t depth;
+	int saved = errno;
+
+	if (slot == &td_slot_inert)
+		return;
+	if (slot == &td_slot_shared) {
+		if (!--shared_depth)
+			unmark(slot);
+		return;
+	}
+	depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
+	if (depth == (1 | TD_DEPTH_PACED)) {
+		td_pace_submitted(slot);
+		depth = 1;
+	}
+	atomic_store_explicit(&slot->depth, depth - 1, memory_order_release);
+	errno = saved;
+}
+
+/* -- pages -- */
+
+static void *map_fd(int fd, int protection)
+{
+	return mmap(NULL, TD_PAGE_BYTES, protection, MAP_SHARED, fd, 0);
+}
+
+static int move_over(void *from, void *to)
+{
+	/* One step for everybody else: what is at `to` is replaced under the address space's lock. */
+	if (mremap(from, TD_PAGE_BYTES, TD_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+		MAP_FAILED)
+		return -errno;
+	return 0;
+}
+
+/* In this order: the child of a fork in between is not to unmap what another thread of the parent has there by then. */
+static void drop_alias(void)
+{
+	struct td_gate_page *gone = alias;
+
+	alias = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (gone)
+		munmap(gone, TD_PAGE_BYTES);
+}
+
+/* A peer that hands out a descriptor shorter than a page would have us die of SIGBUS. */
+static bool is_page(int fd)
+{
+	return lseek(fd, 0, SEEK_END) >= TD_PAGE_BYTES;
+}
+
+int td_gate_map(int gate_fd, int meter_fd)
+{
+	void *gate, *meter, *second;
+	int r;
+
+	if (!is_page(gate_fd) || !is_page(meter_fd))
+		return -EINVAL;
+	gate = map_fd(gate_fd, PROT_READ);
+	second = map_fd(gate_fd, PROT_READ);
+	meter = map_fd(meter_fd, PROT_READ | PROT_WRITE);
+	if (gate == MAP_FAILED || second == MAP_FAILED || meter == MAP_FAILED) {
+		r = -errno;
+		goto err_unmap;
+	}
+	atomic_store(&exchanged, true);
+	r = move_over(meter, &td_meter);
+	if (r)
+		goto err_unmap;
+	meter = MAP_FAILED;
+	r = move_over(gate, &td_gate);
+	if (r)
+		goto err_unmap;
+	drop_alias();
+	alias = second;
+	return 0;
+
+err_unmap:
+	if (gate != MAP_FAILED)
+		munmap(gate, TD_PAGE_BYTES);
+	if (second != MAP_FAILED)
+		munmap(second, TD_PAGE_BYTES);
+	if (meter != MAP_FAILED)
+		munmap(meter, TD_PAGE_BYTES);
+	return r;
+}
+
+static void *private_page(void)
+{
+	return mmap(
+		NULL, TD_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static int map_private(uint32_t word, uint64_t window_ns)
+{
+	struct td_gate_page *gate = private_page();
+	void *meter = private_page();
+	int r;
+
+	if (gate == MAP_FAILED || meter == MAP_FAILED) {
+		r = -errno;
+		goto err_unmap;
+	}
+	atomic_store(&gate->word, word);
+	atomic_store(&gate->window_ns, window_ns);
+	r = move_over(meter, &td_meter);
+	if (r)
+		goto err_unmap;
+	meter = MAP_FAILED;
+	r = move_over(gate, &td_gate);
+	if (!r)
+		return 0;
+
+err_unmap:
+	if (gate != MAP_FAILED)
+		munmap(gate, TD_PAGE_BYTES);
+	if (meter != MAP_FAILED)
+		munmap(meter, TD_PAGE_BYTES);
+	return r;
+}
+
+int td_gate_unmap(uint32_t word, uint64_t window_ns)
+{
+	int r;
+
+	if (!alias) {
+		td_gate_write(word);
+		return 0;
+	}
+	r = map_private(word, window_ns);
+	if (r)
+		return r;
+	td_futex_wake_all(&alias->word, true);
+	drop_alias();
+	return 0;
+}
+
+void td_gate_write(uint32_t word)
+{
+	if (alias)
+		return;
+	atomic_store(&td_gate.page.word, word);
+	td_futex_wake_all(&td_gate.page.word, true);
+}
+
+/*
+ * A thread that has not seen the flag has marked its slot before it looked, but without a fence:
+ * its mark may still be on its way out of its processor. That takes less than a microsecond.
+ */
+static void fence_from_now_on(void)
+{
+	atomic_store(&td_gate_fenced, true);
+	td_fence();
+	td_time_sleep_until_ns(td_time_now_ns() + MARKS_ARRIVE_NS);
+}
+
+void td_gate_barrier(void)
+{
+	td_fence();
+	if (!atomic_load(&td_gate_fenced) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		fence_from_now_on();
+}
+
+void td_gate_forked(void)
+{
+	shared_depth = 0;
+	td_gate_init();
+	/* The parent's agent may have been exchanging the pages: whose they are is not known then, nor whether they can be written to. */
+	if (!atomic_load(&exchanged)) {
+		td_gate_write(0);
+		memset(&td_meter, 0, sizeof(td_meter.page));
+	} else if (!map_private(0, 0)) {
+		drop_alias();
+	}
+	/* Else memory is so short that the child stays behind its parent's gate. */
+}

@@ -1,0 +1,630 @@
+/*
+ * Pacing: see pace.h; the arithmetic is window.c's.
+ *
+ * An event goes in right behind a submission, while the program is still in the call and its stream certainly exists. A process that uses
+ * programmatic dependent launches is treated differently, because an event between two of them would keep them from overlapping: there the
+ * event goes in before the next submission, if that is on the same stream and not itself dependent; otherwise none does, and those submissions are
+ * not counted. Nothing is ever recorded on a capturing stream.
+ *
+ * Under a duty that would be a way around it, so there dependent launches wait as others do, and an event goes in behind them as behind others: behind each
+ * of a new kind, and one for each MARK_NS of work. What follows it begins when what is in front has ended, which the driver allows: it costs one overlap in each
+ * millisecond of those who have a duty.
+ *
+ * While the duty bounds us, the time that work takes is measured: from an event in front of it where the stream had run dry, else from the mark
+ * before it. Work of several streams or threads that overlapped is counted once: clock.h.
+ *
+ * In a pause of somebody protected the duty does not count what will be over when the pause ends, as far as that is known, nor what the window has room for: the rest waits for the duty, or the next pause.
+ *
+ * A wait is bounded: work that itself waits for this thread must not stop the program.
+ */
+#include "preload/gate/pace.h"
+
+#include <stddef.h>
+
+#include "base/time.h"
+#include "preload/base/futex.h"
+#include "preload/base/page.h"
+#include "preload/context/context.h"
+#include "preload/driver/driver.h"
+#include "preload/gate/clock.h"
+#include "preload/gate/fresh.h"
+#include "preload/gate/gate.h"
+#include "preload/gate/pacer.h"
+#include "preload/gate/pause.h"
+#include "proto/words.h"
+
+#define WAIT_MIN_NS  (50 * TD_NS_PER_MS)
+#define WAIT_WINDOWS 8 /* the longest wait, in windows */
+#define WAIT_USUAL   4 /* and in what is in flight, as long as that usually takes */
+#define WAIT_MAX_NS  (10 * TD_NS_PER_S)
+/* While there is a duty: known work between two marks; what new work is expected to take; the window. */
+#define MARK_NS          (1 * TD_NS_PER_MS)
+#define MARKS_PER_WINDOW 4
+#define MARK_MIN_NS      (100 * TD_NS_PER_US) /* where the window is less */
+#define NEW_NS           (2 * TD_NS_PER_MS)
+#define NEW_MAX_NS       (20 * TD_NS_PER_MS) /* while it is in flight */
+#define DUTY_WINDOW_NS   (20 * TD_NS_PER_MS)
+/* While held for another's moment alone: so often it is looked whether the GPU has run dry. */
+#define HOLD_LOOK_NS (500 * TD_NS_PER_US)
+/* Several programs share the GPU. */
+#define DRY_TIMES 4
+/* What is known is looked at again after so long. */
+#define RECHECK_NS (5 * TD_NS_PER_S)
+/* After such a pause the GPU may have run dry in the middle of what a mark would measure. */
+#define GAP_NS (200 * TD_NS_PER_US)
+
+struct td_pacer td_pacer = {
+	.clocks = {[0 ... TD_SLOT_MAX - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}}};
+
+static void recount(struct td_window *window)
+{
+	uint64_t now = td_window_in_flight_ns(window);
+
+	atomic_fetch_add_explicit(
+		&td_pacer.process_ns, now - window->counted_ns, memory_order_relaxed);
+	window->counted_ns = now;
+}
+
+static void expect(struct td_window *window, struct td_window_mark *mark, uint64_t ns)
+{
+	atomic_fetch_add_explicit(
+		&td_pacer.expected_ns, ns - mark->expected_ns, memory_order_relaxed);
+	window->expected_ns += ns - mark->expected_ns;
+	mark->expected_ns = ns;
+}
+
+static void marked(struct td_window *window, struct td_window_mark *mark)
+{
+	uint64_t ns;
+
+	td_window_marked(window);
+	mark->alone = window->alone;
+	mark->free = window->free;
+	mark->word = window->word;
+	mark->submitted_ns = window->submitted_ns;
+	if (mark->alone)
+		atomic_store_explicit(&td_pacer.let_through, mark->alone, memory_order_relaxed);
+	ns = td_fresh_likely_ns(mark->hash);
+	/* What is new may be long: not much of it at once. */
+	if (!ns)
+		ns = window->unmarked_ns > NEW_NS ? window->unmarked_ns : NEW_NS;
+	window->unmarked_ns = 0;
+	expect(window, mark, ns);
+}
+
+/* Events belong to a context. After a change of context what was in flight in the other is no longer followed. */
+static void start_over(struct td_window *window, uint64_t context)
+{
+	for (unsigned i = 0; i < TD_WINDOW_MARKS; i++) {
+		td_context_event_destroy(window->context, window->marks[i].event);
+		td_context_event_destroy(window->context, window->marks[i].start);
+	}
+	td_context_event_destroy(window->context, window->done_event);
+	atomic_fetch_sub_explicit(&td_pacer.process_ns, window->counted_ns, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&td_pacer.expected_ns, window->expected_ns, memory_order_relaxed);
+	td_pause_abandoned(window);
+	td_window_reset(window);
+	window->context = context;
+	window->gpu = td_context_slot();
+}
+
+/* What the work in front of the oldest mark took; 0: not known. */
+static uint64_t elapsed_ns(const struct td_driver *driver, const struct td_window *window,
+	const struct td_window_mark *mark)
+{
+	double ns = -1;
+
+	if (mark->started)
+		ns = td_clock_between_ns(driver, mark->start, mark->event);
+	else if (window->done_stream == mark->stream)
+		ns = td_clock_between_ns(driver, window->done_event, mark->event);
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
+/* The moment alone that it was submitted in is not over: nothing of others was served since. */
+static bool was_alone(const struct td_window_mark *mark)
+{
+	return mark->alone &&
+	       mark->alone == atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
+}
+
+/* Behind a piece of work whose own time is not known for certain, or has not been looked at for long. */
+static void note_guess(uint32_t hash)
+{
+	uint64_t now = td_time_now_ns();
+
+	if (td_solo_is_sure(&td_pacer.solo, hash) &&
+		now - atomic_load_explicit(&td_pacer.measured_ns, memory_order_relaxed) <
+			RECHECK_NS)
+		return;
+	atomic_fetch_add_explicit(&td_meter.page.guesses, 1, memory_order_relaxed);
+}
+
+static uint64_t solo_ns(const struct td_window_mark *mark, uint64_t elapsed_ns, uint32_t rivals)
+{
+	enum td_interval kind = rivals == TD_RIVALS_YIELD ? TD_INTERVAL_CHECKED : TD_INTERVAL_UPPER;
+	uint64_t ns;
+
+	if (was_alone(mark))
+		kind = TD_INTERVAL_ALONE;
+	else if (!rivals && !mark->started)
+		kind = TD_INTERVAL_EXACT;
+	ns = td_solo_correct(&td_pacer.solo, mark->hash, elapsed_ns, kind);
+	if (kind == TD_INTERVAL_ALONE)
+		atomic_store_explicit(
+			&td_pacer.measured_ns, td_time_now_ns(), memory_order_relaxed);
+	else if (rivals)
+		note_guess(mark->hash);
+	return ns;
+}
+
+static void pay(const struct td_window *window, uint64_t gpu_ns, uint32_t duty)
+{
+	td_budget_charge(&td_pacer.budgets[window->gpu], gpu_ns, duty);
+	atomic_fetch_add_explicit(&td_meter.page.gpu_ns, gpu_ns, memory_order_relaxed);
+}
+
+/* How long such work may take. Of copies of about the same size one number stands for all. */
+static void note_length(const struct td_window_mark *mark, uint64_t elapsed_ns, uint32_t rivals)
+{
+	if (!td_fresh_has_name(mark->hash))
+		td_fresh_note_unnamed(mark->hash, elapsed_ns / mark->submissions);
+	if (mark->free || !rivals)
+		td_lengths_note(&td_pacer.lengths, mark->hash, elapsed_ns,
+			!rivals && mark->word == td_gate_word());
+}
+
+/*
+ * While there is a duty: what it took without the time of others, 0: not known. Charged is, of the span that it took, what no thread has paid for, and no
+ * more than that; where it is not known, what lies behind the latest end that the thread has seen.
+ */
+static uint64_t charge(const struct td_window *window, const struct td_driver *driver,
+	const struct td_window_mark *mark, uint64_t elapsed_ns)
+{
+	uint32_t duty = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
+	uint32_t rivals = atomic_load_explicit(&td_gate.page.rivals, memory_order_relaxed);
+	uint64_t ns = elapsed_ns, longest = 0, price, spent, fresh = 0;
+	bool is_new = !td_fresh_likely_ns(mark->hash);
+	double beyond;
+
+	if (!duty || window->gpu < 0)
+		return elapsed_ns;
+	/* Of copies nothing is known: they cost what they took. */
+	if (ns && td_fresh_has_name(mark->hash))
+		ns = solo_ns(mark, ns, rivals);
+	/* Measured or not: there is no more to wait for. */
+	if (was_alone(mark))
+		atomic_store_explicit(&td_meter.page.measured, mark->alone, memory_order_relaxed);
+	/* An interval that began before the work could says nothing of how long that may be. */
+	if (elapsed_ns && (mark->started || mark->backlogged))
+		note_length(mark, elapsed_ns, rivals);
+	if (is_new)
+		longest = td_lengths_expect(&td_pacer.lengths, mark->hash);
+	/* That it was one of those that come rarely is seen now; the next comes as long after it. */
+	td_pause_note_long(is_new ? elapsed_ns : 0, td_time_now_ns());
+	if (mark->free) {
+		/* In a pause there is room for the next that is as short; one that is not is to be paid for like any. */
+		spent = longest > ns ? longest : ns ? ns : NEW_NS;
+		td_budget_spend(&td_pacer.budgets[window->gpu], spent, duty, td_time_now_ns());
+		return ns;
+	}
+	price = ns ? ns : mark->submissions * window->estimate_ns;
+	beyond = td_clock_between_ns(driver, window->done_event, mark->event);
+	/* Beside other programs a span holds their time, too. */
+	if (!rivals && td_clock_find_fresh(window->gpu, window->context, driver, mark->event,
+			       elapsed_ns ? elapsed_ns : price, &fresh))
+		price = fresh < price ? fresh : price;
+	else if (beyond >= 0 && beyond < (double)price)
+		price = (uint64_t)beyond;
+	pay(window, price, duty);
+	return ns;
+}
+
+/* Takes out what has completed. An event that cannot be asked (its context is gone) counts as complete. */
+static void take_out(struct td_window *window, const struct td_driver *driver)
+{
+	struct td_window_mark *mark;
+	void *reuse;
+
+	while ((mark = td_window_oldest(window)) != NULL) {
+		if (driver->event_query(mark->event) == TD_CUDA_ERROR_NOT_READY)
+			break;
+		expect(window, mark, 0);
+		td_fresh_ended(mark);
+		td_window_completed(
+			window, charge(window, driver, mark, elapsed_ns(driver, window, mark)));
+		reuse = window->done_event;
+		if (window->gpu >= 0 &&
+			atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed))
+			reuse = td_clock_set(window->gpu, window->context, driver, reuse);
+		window->done_event = mark->event;
+		window->done_stream = mark->stream;
+		mark->event = reuse;
+	}
+}
+
+/* What is new is at least as long as it has been in flight; but not so long that nothing else could come in, as it may wait for that. */
+static void expect_longer(struct td_window *window, uint64_t now_ns)
+{
+	struct td_window_mark *mark = td_window_oldest(window);
+	uint64_t age;
+
+	if (!mark || td_fresh_likely_ns(mark->hash) || !mark->submitted_ns)
+		return;
+	age = now_ns > mark->submitted_ns ? now_ns - mark->submitted_ns : 0;
+	age = age < NEW_MAX_NS ? age : NEW_MAX_NS;
+	if (age > mark->expected_ns)
+		expect(window, mark, age);
+}
+
+/* To look at an event is refused, and breaks the capture, while any thread captures in the usual mode; but not to a thread in the relaxed one. */
+static void reap(struct td_window *window, const struct td_driver *driver)
+{
+	int before = td_window_oldest(window) ? td_context_relax() : -1;
+
+	take_out(window, driver);
+	td_context_unrelax(before);
+	recount(window);
+	if (!atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed))
+		return;
+	if (window->in_flight)
+		expect_longer(window, td_time_now_ns());
+	else
+		td_pause_dry(window, td_time_now_ns());
+}
+
+/* What is not followed any more is paid for by the estimate. */
+static void forget(struct td_window *window)
+{
+	uint32_t duty = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
+	struct td_window_mark *mark = td_window_next_mark(window);
+
+	if (duty && window->gpu >= 0 && !window->free)
+		pay(window, window->unmarked_ns, duty);
+	window->unmarked_ns = 0;
+	/* What it was recorded in front of is what is forgotten. */
+	if (mark)
+		mark->started = false;
+	td_window_forget_unmarked(window);
+}
+
+static void record(struct td_window *window, const struct td_driver *driver)
+{
+	struct td_window_mark *mark = td_window_next_mark(window);
+
+	if (!mark || td_context_is_capturing(window->last_stream))
+		return;
+	if (!mark->event && driver->event_create(&mark->event, 0)) {
+		mark->event = NULL;
+		forget(window); /* what cannot be followed is not waited for */
+		return;
+	}
+	if (driver->event_record(mark->event, window->last_stream))
+		forget(window);
+	else
+		marked(window, mark);
+}
+
+/* In front of work that does not follow other work of ours at once. */
+static void record_start(struct td_window *window, const struct td_driver *driver, void *stream)
+{
+	struct td_window_mark *mark = td_window_next_mark(window);
+
+	if (!mark || window->unmarked || (window->in_flight && stream == window->last_stream) ||
+		td_context_is_capturing(stream))
+		return;
+	if (!mark->start && driver->event_create(&mark->start, 0))
+		mark->start = NULL;
+	mark->started = mark->start && !driver->event_record(mark->start, stream);
+}
+
+static void begin_piece(struct td_window *window, const struct td_driver *driver, void *stream,
+	uint32_t word, bool is_free)
+{
+	uint32_t alone = atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
+
+	record_start(window, driver, stream);
+	if (!window->unmarked) {
+		window->free = is_free;
+		window->word = word;
+	}
+	if (!window->unmarked || window->alone != alone)
+		window->alone = window->unmarked ? 0 : alone;
+}
+
+/* A duty wants little in flight too: what is not measured yet is only estimated. */
+static uint64_t window_ns(uint32_t word)
+{
+	uint64_t ns = atomic_load_explicit(&td_gate.page.window_ns, memory_order_relaxed);
+
+	return word & TD_WORD_WINDOW ? ns : DUTY_WINDOW_NS;
+}
+
+static void record_late(struct td_window *window, const struct td_driver *driver, void *stream,
+	uint32_t kind, uint64_t window_ns)
+{
+	if (stream != window->last_stream)
+		forget(window);
+	else if (!(kind & TD_SUBMIT_DEPENDENT) && td_window_mark_due(window, window_ns))
+		record(window, driver);
+}
+
+/* The duty in the page is in force from here on. */
+static uint32_t note_duty(uint32_t word)
+{
+	uint32_t now = word & TD_WORD_DUTY
+			       ? atomic_load_explicit(&td_gate.page.duty_ppm, memory_order_relaxed)
+			       : 0;
+	uint32_t before = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
+
+	if (now >= TD_PPM)
+		now = 0;
+	if (now == before || !atomic_compare_exchange_strong(&td_pacer.duty_ppm, &before, now) ||
+		!now)
+		return now;
+	before = atomic_exchange(&td_pacer.last_duty_ppm, now);
+	for (unsigned i = 0; before != now && i < TD_SLOT_MAX; i++)
+		td_budget_change(&td_pacer.budgets[i], before, now, td_time_now_ns());
+	return now;
+}
+
+/* 0: now. */
+static uint64_t wait_for_budget_ns(const struct td_window *window, uint32_t duty)
+{
+	return window->gpu < 0
+		       ? 0
+		       : td_budget_wait_ns(&td_pacer.budgets[window->gpu],
+				 atomic_load_explicit(&td_pacer.expected_ns, memory_order_relaxed),
+				 duty, td_time_now_ns());
+}
+
+/* No event of ours comes between launches that depend on each other. A duty has to know what they take: then there is one now and then. */
+static bool leaves_overlap(uint32_t duty)
+{
+	return !duty && atomic_load_explicit(&td_pacer.dependent_seen, memory_order_relaxed);
+}
+
+/* What has no mark is never seen to end: with a duty short work has few, and a length that was once taken for long would have all of it waited for. */
+static void end_unmarked(struct td_window *window, const struct td_driver *driver, void *stream)
+{
+	if (!window->unmarked || td_window_oldest(window))
+		return;
+	if (stream == window->last_stream)
+		record(window, driver);
+	else
+		forget(window);
+	recount(window);
+}
+
+/* Other threads look at what they have in flight when they come back: until then what they had has ended when there was several times the time for it. */
+static bool are_others_dry(uint64_t now_ns)
+{
+	uint64_t expected = atomic_load_explicit(&td_pacer.expected_ns, memory_order_relaxed);
+
+	return now_ns >= atomic_load_explicit(&td_pacer.submitted_ns, memory_order_relaxed) +
+				 DRY_TIMES * expected;
+}
+
+static uint64_t mark_ns(uint64_t window_ns)
+{
+	uint64_t ns = window_ns / MARKS_PER_WINDOW;
+
+	if (ns >= MARK_NS)
+		return MARK_NS;
+	return ns > MARK_MIN_NS ? ns : MARK_MIN_NS;
+}
+
+/* It is not to be taken for shorter than it may be. */
+static uint64_t longest_ns(uint32_t work)
+{
+	uint32_t hash = td_window_hash(work);
+	uint64_t ns = td_fresh_likely_ns(hash),
+		 longest = td_lengths_expect(&td_pacer.lengths, hash);
+
+	ns = longest > ns ? longest : ns;
+	return ns ? ns : NEW_NS;
+}
+
+/*
+ * What belongs to one mark goes together, as it is no more than mark_ns: a pause of ours within it would be measured as work, or what is in front of it be guessed. One of the program's own
+ * ends it, and so does longer work: that has a mark of its own, and is asked for by itself.
+ */
+static bool is_within_mark(struct td_window *window, const struct td_driver *driver,
+	const void *stream, uint32_t work, uint64_t window_ns)
+{
+	if (!window->unmarked || !window->unmarked_ns || !td_window_next_mark(window) ||
+		stream != window->last_stream || td_time_now_ns() > window->submitted_ns + GAP_NS)
+		return false;
+	if (window->unmarked_ns + longest_ns(work) <= mark_ns(window_ns))
+		return true;
+	record(window, driver);
+	recount(window);
+	return false;
+}
+
+/* Another's moment alone: nothing is submitted, and the daemon hears when nothing of ours is under way. */
+static bool is_held(struct td_window *window, const struct td_driver *driver, void *stream)
+{
+	uint32_t hold = atomic_load_explicit(&td_gate.page.hold, memory_order_relaxed);
+	uint64_t now = td_time_now_ns();
+
+	if (!hold || !td_hold_lasts(&td_pacer.held, hold, now))
+		return false;
+	end_unmarked(window, driver, stream);
+	if (!window->in_flight && are_others_dry(now))
+		atomic_store_explicit(&td_meter.page.dry, hold, memory_order_relaxed);
+	return true;
+}
+
+/* Our own, and nothing has been let through for it that is to be measured, as this can be. */
+static bool may_be_measured(struct td_window *window)
+{
+	uint32_t alone = atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed);
+
+	return alone &&
+	       alone != atomic_load_explicit(&td_pacer.let_through, memory_order_relaxed) &&
+	       td_window_next_mark(window);
+}
+
+/* How long a duty makes it wait; 0: not at all. In a moment alone a piece is let through before its time, and paid for after it. */
+static uint64_t duty_wait_ns(struct td_pace *pace, struct td_window *window,
+	const struct td_driver *driver, void *stream, uint32_t word, uint32_t work)
+{
+	uint32_t duty = atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed);
+	uint64_t wait = wait_for_budget_ns(window, duty), now = td_time_now_ns(),
+		 ns = longest_ns(work), fresh;
+
+	if (is_held(window, driver, stream))
+		return HOLD_LOOK_NS;
+	if (may_be_measured(window))
+		return 0;
+	fresh = td_fresh_wait_ns(td_window_hash(work), now);
+	if (fresh) {
+		end_unmarked(window, driver, stream);
+		return fresh;
+	}
+	pace->free = td_pause_is_free(window, word, ns, now);
+	if (pace->free)
+		return 0;
+	wait = td_pause_wait_long_ns(ns, wait, now);
+	if (atomic_load_explicit(&td_gate.page.pause_until_ns, memory_order_relaxed)) {
+		/* It may be once what is in flight has ended. */
+		end_unmarked(window, driver, stream);
+		wait = td_pause_wait_ns(window, wait, now);
+	}
+	/* The others are held until we have seen it end. */
+	return wait > HOLD_LOOK_NS &&
+			       atomic_load_explicit(&td_gate.page.alone, memory_order_relaxed)
+		       ? HOLD_LOOK_NS
+		       : wait;
+}
+
+bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream, uint32_t kind)
+{
+	const struct td_driver *driver = td_driver();
+	struct td_window *window = &slot->window;
+	uint32_t word = td_gate_word(), duty = note_duty(word);
+	uint32_t work = td_submit_as_work(kind);
+	uint64_t context;
+	bool within;
+
+	if (kind & TD_SUBMIT_DEPENDENT)
+		atomic_store_explicit(&td_pacer.dependent_seen, true, memory_order_relaxed);
+	context = td_context_serial();
+	if (!driver || !context)
+		return true;
+	if (context != window->context)
+		start_over(window, context);
+	pace->window_ns = window_ns(word);
+	reap(window, driver);
+	if (leaves_overlap(duty))
+		record_late(window, driver, stream, kind, pace->window_ns);
+	within = duty && is_within_mark(window, driver, stream, work, pace->window_ns);
+	pace->free = false;
+	pace->wait_ns =
+		duty && !within ? duty_wait_ns(pace, window, driver, stream, word, work) : 0;
+	if (pace->wait_ns)
+		return false;
+	if (!pace->past && !within && !pace->free && (duty || !(kind & TD_SUBMIT_DEPENDENT)) &&
+		!td_window_may_submit(window,
+			atomic_load_explicit(&td_pacer.process_ns, memory_order_relaxed),
+			pace->window_ns)) {
+		if (duty)
+			end_unmarked(window, driver, stream);
+		return false;
+	}
+	if (duty && window->unmarked && !within)
+		forget(window);
+	if (!duty && !window->unmarked)
+		window->free = true;
+	if (duty && !within && !pace->free)
+		td_pause_note_long(longest_ns(work), td_time_now_ns());
+	if (duty)
+		begin_piece(window, driver, stream, word, pace->free);
+	window->last_stream = stream;
+	window->work = work;
+	window->submitted_ns = duty ? td_time_now_ns() : 0;
+	if (duty)
+		atomic_store_explicit(
+			&td_pacer.submitted_ns, window->submitted_ns, memory_order_relaxed);
+	return true;
+}
+
+void td_pace_sleep(struct td_pace *pace, const struct td_slot *slot, uint32_t word)
+{
+	uint64_t now_ns = td_time_now_ns(), most = WAIT_WINDOWS * pace->window_ns,
+		 usual = WAIT_USUAL * td_window_in_flight_ns(&slot->window);
+
+	if (pace->wait_ns) {
+		/* Another word, such as another duty, ends it. */
+		td_futex_wait(&td_gate.page.word, word,
+			pace->wait_ns < WAIT_MIN_NS ? pace->wait_ns : WAIT_MIN_NS, true);
+		return;
+	}
+	/* What is in flight may be long, and end: then it is not what it waits for. */
+	if (most < usual)
+		most = usual < WAIT_MAX_NS ? usual : WAIT_MAX_NS;
+	if (!pace->deadline_ns)
+		pace->deadline_ns = now_ns + (most > WAIT_MIN_NS ? most : WAIT_MIN_NS);
+	pace->past = now_ns >= pace->deadline_ns;
+	if (!pace->past)
+		td_time_sleep_until_ns(now_ns + td_window_pause_ns(&slot->window, pace->window_ns));
+}
+
+/*
+ * While there is a duty: what is new gets a mark of its own, so that its length is known before there is much of it; the rest one for each
+ * mark_ns of what it will take.
+ */
+static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
+{
+	uint32_t hash = td_window_hash(window->work);
+	uint64_t ns = td_fresh_likely_ns(hash);
+
+	/* Also where there is no mark left for it, and it is paid for by this. */
+	window->unmarked_ns += ns ? ns : NEW_NS;
+	td_pause_submitted(window, ns ? ns : NEW_NS, window->submitted_ns);
+	td_fresh_submitted(hash, window->submitted_ns);
+	return !td_solo_expect(&td_pacer.solo, hash) || window->unmarked_ns >= mark_ns(window_ns);
+}
+
+void td_pace_submitted(struct td_slot *slot)
+{
+	const struct td_driver *driver = td_driver();
+	struct td_window *window = &slot->window;
+	bool due;
+
+	if (!window->context)
+		return;
+	td_window_submitted(window, window->last_stream, window->work);
+	if (atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed))
+		due = duty_mark_due(window, window_ns(td_gate_word()));
+	else
+		due = td_window_mark_due(window, window_ns(td_gate_word()));
+	if (due && !leaves_overlap(atomic_load_explicit(&td_pacer.duty_ppm, memory_order_relaxed)))
+		record(window, driver);
+	recount(window);
+}
+
+void td_pace_thread_ends(struct td_slot *slot)
+{
+	struct td_window *window = &slot->window;
+
+	for (unsigned i = 0; i < TD_WINDOW_MARKS; i++)
+		expect(window, &window->marks[i], 0);
+	atomic_fetch_sub_explicit(&td_pacer.process_ns, window->counted_ns, memory_order_relaxed);
+	window->counted_ns = 0;
+	td_pause_abandoned(window);
+}
+
+void td_pace_forked(void)
+{
+	atomic_store(&td_pacer.process_ns, 0);
+	atomic_store(&td_pacer.expected_ns, 0);
+	atomic_store(&td_pacer.duty_ppm, 0);
+	atomic_store(&td_pacer.last_duty_ppm, 0);
+	atomic_store(&td_pacer.held, 0);
+	atomic_store(&td_pacer.let_through, 0);
+	td_fresh_forked();
+	td_pause_forked();
+	td_clock_forked();
+}

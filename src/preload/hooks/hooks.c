@@ -1,0 +1,292 @@
+/* Wrappers with a behaviour of their own: copies that wait, captures, streams, contexts. The table that names them is hooks.def. */
+#include "cuda/symbols.h"
+#include "preload/base/sizes.h"
+#include "preload/base/thread.h"
+#include "preload/context/context.h"
+#include "preload/driver/real.h"
+#include "preload/gate/gate.h"
+#include "preload/outside/outside.h"
+#include "preload/outside/reach.h"
+
+/*
+ * A copy between host and device that waits is submitted by its asynchronous form in the default stream and awaited outside the gate, so
+ * that closing need not wait for it. Not while anything captures: the two forms differ there, so the program gets the one that it called. Not for
+ * cuMemcpy either, which does not wait when both sides are on the device.
+ */
+#define WAITING(symbol) (TD_SUBMIT_CALL | TD_SYMBOL_##symbol << TD_SUBMIT_WORK_SHIFT)
+#define WAITING_COPY(symbol, async, own_stream, null_stream)                                       \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		struct td_slot *slot;                                                              \
+		CUresult r;                                                                        \
+		if (TD_REACHES(symbol)) {                                                          \
+			r = td_reach_refuse(null_stream, own_stream, true);                        \
+			if (r)                                                                     \
+				return r;                                                          \
+		}                                                                                  \
+		slot = td_gate_enter(null_stream,                                                  \
+			(own_stream) | WAITING(symbol) | td_submit_size(TD_SIZE(symbol)));         \
+		if (td_context_any_capture() || !td_real.async) {                                  \
+			r = td_real.symbol TD_ARGS_##symbol;                                       \
+			td_gate_leave(slot);                                                       \
+			return r;                                                                  \
+		}                                                                                  \
+		r = td_real.async(a0, a1, a2, null_stream);                                        \
+		td_gate_leave(slot);                                                               \
+		return r ? r : td_real.cuStreamSynchronize(null_stream);                           \
+	}
+
+WAITING_COPY(cuMemcpyHtoD, cuMemcpyHtoDAsync, 0, CU_STREAM_LEGACY)
+WAITING_COPY(cuMemcpyHtoD_v2, cuMemcpyHtoDAsync_v2, 0, CU_STREAM_LEGACY)
+WAITING_COPY(
+	cuMemcpyHtoD_v2_ptds, cuMemcpyHtoDAsync_v2_ptsz, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD)
+WAITING_COPY(cuMemcpyDtoH, cuMemcpyDtoHAsync, 0, CU_STREAM_LEGACY)
+WAITING_COPY(cuMemcpyDtoH_v2, cuMemcpyDtoHAsync_v2, 0, CU_STREAM_LEGACY)
+WAITING_COPY(
+	cuMemcpyDtoH_v2_ptds, cuMemcpyDtoHAsync_v2_ptsz, TD_SUBMIT_OWN_NULL, CU_STREAM_PER_THREAD)
+
+/* -- captures -- */
+
+#define BEGIN_CAPTURE(symbol)                                                                      \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		CUresult r;                                                                        \
+		td_context_capture_begin();                                                        \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		td_context_capture_begun(!r, stream);                                              \
+		return r;                                                                          \
+	}
+#define END_CAPTURE(symbol, null_stream)                                                            \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                                \
+	{                                                                                           \
+		int before = 0, after = 0;                                                          \
+		CUstream named = stream ? stream : null_stream;                                     \
+		bool known = td_real.cuStreamIsCapturing &&                                         \
+			     !td_real.cuStreamIsCapturing(named, &before);                          \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                       \
+		/* A failed end can end a capture too (it was invalid), or not (there was none). */ \
+		if (!r || (known && before && !td_real.cuStreamIsCapturing(named, &after) &&        \
+				  !after))                                                          \
+			td_context_capture_ended(stream);                                           \
+		return r;                                                                           \
+	}
+
+/* A stream that waits for an event of a capture becomes a part of it. */
+#define MAY_JOIN(symbol)                                                                           \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		bool may_join = td_context_join_begin();                                           \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		if (may_join)                                                                      \
+			td_context_join_end();                                                     \
+		return r;                                                                          \
+	}
+
+MAY_JOIN(cuStreamWaitEvent)
+MAY_JOIN(cuStreamWaitEvent_ptsz)
+BEGIN_CAPTURE(cuStreamBeginCapture)
+BEGIN_CAPTURE(cuStreamBeginCapture_ptsz)
+BEGIN_CAPTURE(cuStreamBeginCapture_v2)
+BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz)
+BEGIN_CAPTURE(cuStreamBeginCaptureToGraph)
+BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz)
+END_CAPTURE(cuStreamEndCapture, CU_STREAM_LEGACY)
+END_CAPTURE(cuStreamEndCapture_ptsz, CU_STREAM_PER_THREAD)
+
+/* -- streams -- */
+
+#define CREATE_STREAM(symbol)                                                                      \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		if (!r)                                                                            \
+			td_context_stream_created(*a0);                                            \
+		return r;                                                                          \
+	}
+/* While it captures a driver does not end it. */
+#define DESTROY_STREAM(symbol)                                                                     \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		void *context = td_context_stream_ends(stream);                                    \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		if (td_is_capture_error(r))                                                        \
+			td_context_stream_stays(stream, context);                                  \
+		return r;                                                                          \
+	}
+
+CREATE_STREAM(cuStreamCreate)
+CREATE_STREAM(cuStreamCreateWithPriority)
+CREATE_STREAM(cuGreenCtxStreamCreate)
+DESTROY_STREAM(cuStreamDestroy)
+DESTROY_STREAM(cuStreamDestroy_v2)
+
+/* -- contexts: a thread that changes its own uses the new one from its next submission or allocation on -- */
+
+#define USE_CONTEXT(symbol)                                                                        \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		if (!r)                                                                            \
+			td_context_note(a0, false);                                                \
+		return r;                                                                          \
+	}
+#define CREATE_CONTEXT(symbol)                                                                     \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		if (!r)                                                                            \
+			td_context_note(*a0, true);                                                \
+		return r;                                                                          \
+	}
+/*
+ * The driver first, as it may refuse. What was in a context that has ended goes before the daemon can hear that we have left the GPU. Not in the middle of it: a
+ * cancelled thread would leave the context as one that is about to end, for ever.
+ */
+struct leaving {
+	CUcontext context;
+	uint64_t serial;
+	int cancel;
+};
+
+static struct leaving begin_leaving(CUcontext context)
+{
+	struct leaving leaving = {.context = context, .cancel = td_thread_no_cancel()};
+
+	leaving.serial = td_context_leaving(context);
+	return leaving;
+}
+
+static CUresult end_leaving(const struct leaving *leaving, CUresult r, bool gone)
+{
+	bool ours = gone && td_context_ends(leaving->serial);
+
+	if (ours)
+		td_outside_context_ended(leaving->context);
+	td_context_left(leaving->context, leaving->serial, ours);
+	td_thread_may_cancel(leaving->cancel);
+	return r;
+}
+
+static bool is_alive(CUcontext context)
+{
+	unsigned version;
+
+	return context && td_real.cuCtxGetApiVersion &&
+	       !td_real.cuCtxGetApiVersion(context, &version);
+}
+
+/* An error may be that of work before, and the context have ended all the same. If there was none it is not asked: its handle may be another's by now. */
+#define DESTROY_CONTEXT(symbol)                                                                    \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		const struct leaving leaving = begin_leaving(a0);                                  \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		return end_leaving(&leaving, r, !r || !is_alive(a0));                              \
+	}
+
+USE_CONTEXT(cuCtxSetCurrent)
+USE_CONTEXT(cuCtxPushCurrent)
+USE_CONTEXT(cuCtxPushCurrent_v2)
+CREATE_CONTEXT(cuCtxCreate)
+CREATE_CONTEXT(cuCtxCreate_v2)
+CREATE_CONTEXT(cuCtxCreate_v3)
+CREATE_CONTEXT(cuCtxCreate_v4)
+DESTROY_CONTEXT(cuCtxDestroy)
+DESTROY_CONTEXT(cuCtxDestroy_v2)
+
+/* It may live on by what cuCtxAttach counted: only the driver knows. */
+CUresult td_hook_cuCtxDetach(CUcontext a0)
+{
+	const struct leaving leaving = begin_leaving(a0);
+	CUresult r = td_real.cuCtxDetach(a0);
+
+	return end_leaving(&leaving, r, !is_alive(a0));
+}
+
+/* A green context ends with the context that was made of it, if one was. */
+#define GREEN_MAX 64
+static struct {
+	_Atomic(void *) green;
+	_Atomic(void *) context;
+} greens[GREEN_MAX];
+
+static void remember_green(void *green, void *context)
+{
+	for (unsigned i = 0; i < GREEN_MAX; i++) {
+		void *free = NULL;
+
+		if (!atomic_compare_exchange_strong(&greens[i].green, &free, green) &&
+			free != green)
+			continue;
+		atomic_store(&greens[i].context, context);
+		break;
+	}
+}
+
+/* The context that was made of it, or NULL. */
+static void *forget_green(void *green)
+{
+	void *context = NULL;
+
+	for (unsigned i = 0; green && i < GREEN_MAX; i++) {
+		if (atomic_load(&greens[i].green) != green)
+			continue;
+		context = atomic_exchange(&greens[i].context, NULL);
+		atomic_store(&greens[i].green, NULL);
+	}
+	return context;
+}
+
+CUresult td_hook_cuCtxFromGreenCtx(CUcontext *a0, void *a1)
+{
+	CUresult r = td_real.cuCtxFromGreenCtx(a0, a1);
+
+	if (!r && a0)
+		remember_green(a1, *a0);
+	return r;
+}
+
+CUresult td_hook_cuGreenCtxDestroy(void *a0)
+{
+	const struct leaving leaving = begin_leaving(forget_green(a0));
+	CUresult r = td_real.cuGreenCtxDestroy(a0);
+	bool gone = !r || !is_alive(leaving.context);
+
+	if (!gone)
+		remember_green(a0, leaving.context);
+	return end_leaving(&leaving, r, gone);
+}
+
+/* 0: not known. No two contexts of a process ever have the same. */
+static unsigned long long id_of(CUcontext context)
+{
+	unsigned long long id = 0;
+
+	return context && td_real.cuCtxGetId && !td_real.cuCtxGetId(context, &id) ? id : 0;
+}
+
+/* The context may live on by other references, or there may be another one already: only the driver knows. */
+static bool primary_is_gone(CUdevice device, CUcontext primary, unsigned long long id)
+{
+	unsigned flags;
+	int active = 0;
+
+	return !td_real.cuDevicePrimaryCtxGetState ||
+	       td_real.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active ||
+	       id_of(primary) != id;
+}
+
+#define LEAVE_PRIMARY(symbol, for_all)                                                             \
+	CUresult td_hook_##symbol TD_PARAMS_##symbol                                               \
+	{                                                                                          \
+		const struct leaving leaving = begin_leaving(td_context_primary(a0));              \
+		unsigned long long id = id_of(leaving.context);                                    \
+		CUresult r = td_real.symbol TD_ARGS_##symbol;                                      \
+		bool gone = (for_all && !r) || primary_is_gone(a0, leaving.context, id);           \
+		return end_leaving(&leaving, r, gone);                                             \
+	}
+
+LEAVE_PRIMARY(cuDevicePrimaryCtxRelease, false)
+LEAVE_PRIMARY(cuDevicePrimaryCtxRelease_v2, false)
+LEAVE_PRIMARY(cuDevicePrimaryCtxReset, true)
+LEAVE_PRIMARY(cuDevicePrimaryCtxReset_v2, true)

@@ -1,0 +1,18 @@
+/* PTX, as one of the kinds of kernel images; see image.h. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/image/image.h"
+
+/* Of what does not begin as a text does nobody looks for the end. len: SIZE_MAX: a NUL ends it. */
+bool td_image_is_ptx(const char *image, size_t len);
+struct td_image_data td_image_ptx(const char *image, size_t len);
+
+/* UINT64_MAX: it is more than that. */
+static inline uint64_t td_image_plus(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}

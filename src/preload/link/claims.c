@@ -1,0 +1,99 @@
+/*
+ * Claims: what this process has on a device, or is about to have, written where the daemon sees it before it is used. So the
+ * daemon can take back what is not used, even of a process that is stopped and may go on at any moment (proto/gate_page.h).
+ * A claim rises before memory is taken, under the ledger's lock, and falls to what is there with each report.
+ */
+#include "preload/base/page.h"
+#include "preload/link/client_internal.h"
+#include "preload/link/client_ledger.h"
+
+static bool is_within(_Atomic uint64_t *ceiling, uint64_t bytes)
+{
+	uint64_t above = atomic_load(ceiling);
+
+	return !above || bytes < above;
+}
+
+static uint64_t max_bytes(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+bool td_ledger_claim(unsigned slot, uint64_t device_bytes, uint64_t all_bytes)
+{
+	_Atomic uint64_t *device = &td_meter.page.claimed_device_bytes[slot],
+			 *all = &td_meter.page.claimed_all_bytes[slot];
+	uint64_t had_device = atomic_load(device), had_all = atomic_load(all);
+
+	if (device_bytes <= had_device && all_bytes <= had_all)
+		return true;
+	atomic_store(device, max_bytes(device_bytes, had_device));
+	atomic_store(all, max_bytes(all_bytes, had_all));
+	atomic_thread_fence(memory_order_seq_cst);
+	if ((device_bytes <= had_device ||
+		    is_within(&td_gate.page.ceiling_device_bytes[slot], device_bytes)) &&
+		(all_bytes <= had_all ||
+			is_within(&td_gate.page.ceiling_all_bytes[slot], all_bytes)))
+		return true;
+	atomic_store(device, had_device);
+	atomic_store(all, had_all);
+	return false;
+}
+
+void td_ledger_lock_totals(struct ledger *ledger, unsigned slot, struct td_memory_stats *ret)
+{
+	for (;;) {
+		uint64_t changes = td_ledger_totals(slot, ret).changes;
+
+		td_lock_take(&ledger->lock);
+		if (changes == ledger->changes)
+			return;
+		td_lock_drop(&ledger->lock);
+	}
+}
+
+bool td_ledger_claim_answer(struct ledger *ledger, unsigned slot, int need)
+{
+	struct td_memory_stats stats;
+	uint64_t device = 0;
+	bool r;
+
+	if (need == TD_NEED_REFUSED || (need == TD_NEED_HOST && ledger->need_mobility == TD_PAGED))
+		return true;
+	td_ledger_lock_totals(ledger, slot, &stats);
+	if (need == TD_NEED_DEVICE)
+		device = ledger->need_bytes +
+			 (ledger->spills ? stats.resident_bytes : stats.demanded_bytes);
+	r = td_ledger_claim(slot, device, stats.demanded_bytes + ledger->need_bytes);
+	td_lock_drop(&ledger->lock);
+	return r;
+}
+
+uint64_t td_client_claim_fill(unsigned slot, uint64_t limit_bytes)
+{
+	struct ledger *ledger = &td_ledgers[slot];
+	struct td_memory_stats stats;
+	uint64_t most;
+
+	td_ledger_lock_totals(ledger, slot, &stats);
+	most = stats.demanded_bytes < limit_bytes ? stats.demanded_bytes : limit_bytes;
+	most = td_ledger_claim(slot, most, stats.demanded_bytes)
+		       ? limit_bytes
+		       : atomic_load(&td_meter.page.claimed_device_bytes[slot]);
+	td_lock_drop(&ledger->lock);
+	return most;
+}
+
+void td_client_claim_only_what_is_there(unsigned slot)
+{
+	struct ledger *ledger = &td_ledgers[slot];
+	struct td_memory_stats stats;
+	_Atomic uint64_t *device = &td_meter.page.claimed_device_bytes[slot];
+
+	td_ledger_lock_totals(ledger, slot, &stats);
+	/* What a fill brings there is not in the stats yet. */
+	if (!ledger->fills || stats.resident_bytes > atomic_load(device))
+		atomic_store(device, stats.resident_bytes);
+	atomic_store(&td_meter.page.claimed_all_bytes[slot], stats.demanded_bytes);
+	td_lock_drop(&ledger->lock);
+}

@@ -1,0 +1,190 @@
+/* See host.h. */
+#include "preload/link/host.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/time.h"
+#include "preload/base/agent_calls.h"
+#include "preload/base/futex.h"
+#include "proto/proto.h"
+
+#define RECHECK_NS (200 * TD_NS_PER_MS)
+
+static _Atomic uint64_t taken, granted = UINT64_MAX;
+static _Atomic uint64_t expected;          /* threads ask for that to be taken */
+static _Atomic uint32_t tickets, answered; /* questions so far; of them, answered (a futex) */
+static _Atomic uint32_t satisfied;         /* and up to here with all that was wanted then */
+
+/* The agent's. */
+static struct {
+	bool limited, pressed;
+	uint64_t asked_bytes;
+	uint32_t asked_ticket, seq;
+	struct td_msg_host_need sent;
+} self;
+
+static uint64_t min_bytes(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool fits(uint64_t before, uint64_t bytes, uint64_t own_limit)
+{
+	uint64_t limit = min_bytes(own_limit, atomic_load(&granted));
+
+	return before <= limit && bytes <= limit - before;
+}
+
+bool td_host_take(uint64_t bytes, uint64_t own_limit)
+{
+	uint64_t before = atomic_load(&taken);
+
+	do {
+		if (!fits(before, bytes, own_limit))
+			return false;
+	} while (!atomic_compare_exchange_weak(&taken, &before, before + bytes));
+	/* The agent writes what is granted and then reads what is taken: one of us has seen the other. */
+	if (fits(before, bytes, own_limit))
+		return true;
+	atomic_fetch_sub(&taken, bytes);
+	return false;
+}
+
+void td_host_give(uint64_t bytes)
+{
+	atomic_fetch_sub(&taken, bytes);
+}
+
+uint64_t td_host_granted(void)
+{
+	return atomic_load(&granted);
+}
+
+static bool is_answered(uint32_t ticket)
+{
+	return (int32_t)(atomic_load(&answered) - ticket) >= 0;
+}
+
+/*
+ * Until it is answered, or so much is granted. True: granted, or answered with all that was wanted; that can be less than `bytes`, and be lowered again, where
+ * another thread frees meanwhile.
+ */
+static bool ask(uint64_t bytes)
+{
+	uint32_t ticket = atomic_fetch_add(&tickets, 1) + 1, seen;
+
+	td_agent_wake();
+	/* A limit may be taken away meanwhile, and a daemon may go: then nobody answers any more. */
+	while (atomic_load(&granted) < bytes && !is_answered(ticket)) {
+		seen = atomic_load(&answered);
+		if (!is_answered(ticket) && atomic_load(&granted) < bytes)
+			td_futex_wait(&answered, seen, RECHECK_NS, false);
+	}
+	return atomic_load(&granted) >= bytes || (int32_t)(atomic_load(&satisfied) - ticket) >= 0;
+}
+
+bool td_host_reserve(uint64_t bytes)
+{
+	return atomic_load(&granted) >= bytes || ask(bytes);
+}
+
+bool td_host_take_asking(uint64_t bytes, uint64_t own_limit)
+{
+	uint64_t has = atomic_load(&taken);
+	bool got = td_host_take(bytes, own_limit);
+
+	if (got || has > own_limit || bytes > own_limit - has)
+		return got;
+	atomic_fetch_add(&expected, bytes);
+	(void)ask(UINT64_MAX);
+	got = td_host_take(bytes, own_limit);
+	atomic_fetch_sub(&expected, bytes);
+	return got;
+}
+
+uint64_t td_host_expected(void)
+{
+	uint64_t bytes = atomic_load(&expected);
+
+	return bytes ? atomic_load(&taken) + bytes : 0;
+}
+
+bool td_host_ready(uint64_t bytes)
+{
+	if (atomic_load(&granted) >= bytes)
+		return true;
+	if (self.asked_bytes != bytes) {
+		self.asked_bytes = bytes;
+		self.asked_ticket = atomic_fetch_add(&tickets, 1) + 1;
+	}
+	return is_answered(self.asked_ticket);
+}
+
+bool td_host_is_asking(void)
+{
+	return !is_answered(atomic_load(&tickets));
+}
+
+bool td_host_is_bounded(void)
+{
+	return self.limited;
+}
+
+bool td_host_is_pressed(void)
+{
+	return self.pressed;
+}
+
+bool td_host_message(const struct td_msg_host *msg)
+{
+	bool more = msg->bytes > atomic_load(&granted);
+
+	self.limited = msg->bytes != UINT64_MAX;
+	self.pressed = msg->others_lack;
+	self.seq = msg->seq;
+	atomic_store(&granted, msg->bytes);
+	if (msg->ticket == self.sent.ticket && msg->bytes >= self.sent.wanted_bytes)
+		atomic_store(&satisfied, msg->ticket);
+	atomic_store(&answered, msg->ticket);
+	td_futex_wake_all(&answered, false);
+	return more;
+}
+
+void td_host_step(void (*send)(const struct td_msg *msg), uint64_t (*wanted)(void))
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_host_need};
+	struct td_msg_host_need *need = &msg.host_need;
+
+	if (!self.limited)
+		return;
+	/* First: what is wanted for a question has been on its way before the question was asked. */
+	need->ticket = atomic_load(&tickets);
+	need->seq = self.seq;
+	need->wanted_bytes = wanted();
+	need->used_bytes = atomic_load(&taken);
+	if (need->seq == self.sent.seq && need->ticket == self.sent.ticket &&
+		need->used_bytes == self.sent.used_bytes &&
+		need->wanted_bytes == self.sent.wanted_bytes)
+		return;
+	self.sent = *need;
+	send(&msg);
+}
+
+void td_host_anew(void)
+{
+	self.limited = self.pressed = false;
+	self.asked_bytes = self.seq = 0;
+	self.sent = (struct td_msg_host_need){0};
+	atomic_store(&granted, UINT64_MAX);
+	atomic_store(&satisfied, atomic_load(&tickets));
+	atomic_store(&answered, atomic_load(&tickets));
+	td_futex_wake_all(&answered, false);
+}
+
+void td_host_forked(void)
+{
+	atomic_store(&taken, 0);
+	atomic_store(&expected, 0);
+	td_host_anew();
+}

@@ -1,0 +1,298 @@
+/*
+ * Every way to a driver symbol ends in our wrapper: the exported names themselves, dlsym, dlvsym, cuGetProcAddress; and dlopen loses the
+ * flag that would hide us (docs/decisions/0004).
+ *
+ * dlsym, dlvsym and dlopen are assembly, so that the real ones see their true caller: RTLD_NEXT and a caller's RUNPATH mean what they
+ * should. The C parts below only say whether a name is ours.
+ */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "cuda/symbols.h"
+#include "preload/base/page.h"
+#include "preload/base/sizes.h"
+#include "preload/driver/driver.h"
+#include "preload/driver/real.h"
+#include "preload/gate/gate.h"
+#include "preload/hooks/nvml.h"
+#include "preload/outside/libraries.h"
+#include "preload/outside/reach.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct td_real td_real;
+
+_Static_assert(
+	sizeof(td_real) == TD_SYMBOL_N * sizeof(void (*)(void)), "one pointer for each symbol");
+
+#define WRAPPED_SUBMIT(symbol, ...)      WRAPPER(symbol)
+#define WRAPPED_SUBMIT_EX(symbol, ...)   WRAPPER(symbol)
+#define WRAPPED_SUBMIT_WAIT(symbol, ...) WRAPPER(symbol)
+#define WRAPPED_NAMES(symbol, ...)       WRAPPER(symbol)
+/* All other classes: only what hooks.def lists. */
+#define WRAPPED_SUBMIT_GRAPH(...)
+#define WRAPPED_NAMES_GRAPH(...)
+#define WRAPPED_NAMES_NODE(...)
+#define WRAPPED_ALLOC_ASYNC(...)
+#define WRAPPED_FREE_ASYNC(...)
+#define WRAPPED_COPY_WAIT(...)
+#define WRAPPED_ORDER(...)
+#define WRAPPED_WAIT(...)
+#define WRAPPED_ALLOC(...)
+#define WRAPPED_FREE(...)
+#define WRAPPED_HOST(...)
+#define WRAPPED_LOAD(...)
+#define WRAPPED_UNLOAD(...)
+#define WRAPPED_SHARE(...)
+#define WRAPPED_VIEW(...)
+#define WRAPPED_CONTEXT(...)
+#define WRAPPED_STREAM(...)
+#define WRAPPED_CAPTURE(...)
+#define WRAPPED_LOOKUP(...)
+#define WRAPPED_PASS(...)
+
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds) WRAPPED_##class(symbol, )
+#define HOOK(symbol)                                               WRAPPER(symbol)
+
+#define WRAPPER(symbol) EXPORT CUresult symbol TD_PARAMS_##symbol;
+#include "cuda/symbols.def"
+#include "preload/driver/hooks.def"
+#undef WRAPPER
+
+/* By index in td_symbols; NULL: not touched. */
+static void *const wrappers[TD_SYMBOL_N] = {
+#define WRAPPER(symbol) [TD_SYMBOL_##symbol] = (void *)symbol,
+#include "cuda/symbols.def"
+#include "preload/driver/hooks.def"
+#undef WRAPPER
+};
+#undef SYMBOL
+#undef HOOK
+
+int td_real_load(void)
+{
+	static _Atomic int
+		state; /* 0 not tried, 1 loaded, -1 none; a race loads twice with the same result */
+	void **real = (void **)&td_real, *handle;
+
+	if (state)
+		return state > 0 ? 0 : -1;
+	td_libc_find();
+	handle = td_libc_dlopen ? td_libc_dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
+	if (!handle) {
+		state = -1;
+		return -1;
+	}
+	for (size_t i = 0; i < TD_SYMBOL_N; i++)
+		real[i] = td_libc_dlsym(handle, td_symbols[i].symbol);
+	td_driver_publish_real();
+	state = 1;
+	return 0;
+}
+
+static void *wrapper_of(const struct td_symbol *symbol)
+{
+	return symbol ? wrappers[symbol - td_symbols] : NULL;
+}
+
+/* A driver newer than our table may have a newer form of the symbol, with other parameters: that one is left alone. */
+static bool is_known_form(
+	const struct td_symbol *symbol, const char *name, int version, uint64_t flags, void *found)
+{
+	void *known = NULL;
+
+	if (version <= TD_SYMBOLS_CUDA_VERSION || found == ((void **)&td_real)[symbol - td_symbols])
+		return true;
+	return td_real.cuGetProcAddress_v2 &&
+	       !td_real.cuGetProcAddress_v2(name, &known, TD_SYMBOLS_CUDA_VERSION, flags, NULL) &&
+	       known == found;
+}
+
+/* The driver answers first: what it does not have, we do not offer. The first look-up of cudart has an empty name and version 0. */
+static CUresult answer(CUresult r, const char *name, void **ret, int version, uint64_t flags)
+{
+	const struct td_symbol *symbol;
+
+	if (r || td_gate_disabled() || !name || !*name || !ret || !*ret)
+		return r;
+	symbol = td_symbol_find(name, version, flags);
+	if (wrapper_of(symbol) && is_known_form(symbol, name, version, flags, *ret))
+		*ret = wrapper_of(symbol);
+	return r;
+}
+
+CUresult td_hook_cuGetProcAddress(const char *name, void **ret, int version, uint64_t flags)
+{
+	return answer(
+		td_real.cuGetProcAddress(name, ret, version, flags), name, ret, version, flags);
+}
+
+CUresult td_hook_cuGetProcAddress_v2(
+	const char *name, void **ret, int version, uint64_t flags, int *status)
+{
+	return answer(td_real.cuGetProcAddress_v2(name, ret, version, flags, status), name, ret,
+		version, flags);
+}
+
+/* Ours for this look-up, or NULL: then the real function goes on as if we were not there. */
+/* Who looks up the look-up gets ours, which goes on to the real one: else what it looks up then would pass us by. */
+static void *lookup_of(const char *name)
+{
+	if (td_is_same(name, "dlsym"))
+		return (void *)dlsym;
+	if (td_is_same(name, "dlvsym"))
+		return (void *)dlvsym;
+	return td_is_same(name, "dlopen") ? (void *)dlopen : NULL;
+}
+
+__attribute__((used)) void *td_dlsym_ours(void *handle, const char *name);
+
+__attribute__((used)) void *td_dlsym_ours(void *handle, const char *name)
+{
+	void *ours = NULL;
+
+	td_libc_find();
+	if (!name || handle == RTLD_NEXT)
+		return NULL;
+	if (name[0] == 'c' && name[1] == 'u')
+		ours = wrapper_of(td_symbol_by_export(name));
+	else if (name[0] == 'n' && name[1] == 'v')
+		ours = td_nvml_wrapper(name);
+	else
+		ours = lookup_of(name);
+	/* Only where the object that is asked has the symbol at all. */
+	return ours && !td_gate_disabled() && td_libc_dlsym(handle, name) ? ours : NULL;
+}
+
+/*
+ * Other interposers ask for the real dlsym by dlvsym, since a versioned question passes over definitions without a version such as ours.
+ */
+__attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name);
+
+__attribute__((used)) void *td_dlvsym_ours(void *handle, const char *name)
+{
+	void *ours;
+
+	td_libc_find();
+	ours = name && handle == RTLD_NEXT ? lookup_of(name) : NULL;
+	if (ours && !td_gate_disabled())
+		return ours;
+	return td_dlsym_ours(handle, name);
+}
+
+#if defined(__x86_64__)
+/* Saves the arguments, asks a C part; returns its answer, or jumps to the real function with the arguments restored. */
+#define LOOKUP_STUB(name, ours, real)                                                              \
+	__asm__(".text\n.globl " name "\n.type " name ", @function\n" name ":\n"                   \
+		"	endbr64\n"                                                                       \
+		"	push %rdi\n	push %rsi\n	push %rdx\n"                                             \
+		"	call " ours "\n"                                                           \
+		"	pop %rdx\n	pop %rsi\n	pop %rdi\n"                                                \
+		"	test %rax, %rax\n	jnz 1f\n"                                                      \
+		"	jmp *" real "(%rip)\n"                                                     \
+		"1:	ret\n.size " name ", .-" name "\n")
+
+LOOKUP_STUB("dlsym", "td_dlsym_ours", "td_libc_dlsym");
+LOOKUP_STUB("dlvsym", "td_dlvsym_ours", "td_libc_dlvsym");
+
+/* RTLD_DEEPBIND (8) would make a library find the driver before us. */
+__asm__(".text\n.globl dlopen\n.type dlopen, @function\ndlopen:\n"
+	"	endbr64\n"
+	"	push %rdi\n	push %rsi\n	sub $8, %rsp\n"
+	"	call td_libc_find\n"
+	"	add $8, %rsp\n	pop %rsi\n	pop %rdi\n"
+	"	and $~8, %esi\n"
+	"	jmp *td_libc_dlopen(%rip)\n.size dlopen, .-dlopen\n");
+#else
+#error "dlsym, dlvsym and dlopen need a stub for this processor: see LOOKUP_STUB"
+#endif
+
+/* -- the exported wrappers -- */
+
+/* No driver: what the program would have got without us cannot be had; cuInit has told it so already. */
+#define READY(symbol) (td_real.symbol || (!td_real_load() && td_real.symbol))
+
+#define KIND_PLAIN 0
+#define KIND_PTSZ  TD_SUBMIT_OWN_NULL
+#define KIND_PTDS  TD_SUBMIT_OWN_NULL
+
+/* A programmatic dependent launch starts before the launch in front of it has ended. */
+static uint32_t attributes_kind(const CUlaunchConfig *config)
+{
+	for (unsigned i = 0; config && config->attrs && i < config->numAttrs; i++)
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+			return TD_SUBMIT_DEPENDENT;
+	return 0;
+}
+
+#define UNPACK(...) __VA_ARGS__
+/* The function or kernel of a launch; NULL in all other calls. */
+#define FIRST(function, ...) ((const void *)(function))
+#define FUNCTION(work)       FIRST work
+/* Of one that may be a library's kernel by its own handle. */
+#define LAUNCHES(symbol, work) (FUNCTION(work) && td_library_has_kernels())
+#define WORK(symbol, work)                                                                         \
+	(td_submit_kind(TD_SYMBOL_##symbol, UNPACK work) | td_submit_size(TD_SIZE(symbol)))
+
+/* waits: the call does, for what it has submitted. */
+#define SUBMITTING(symbol, stream, kind, waits)                                                    \
+	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
+	{                                                                                          \
+		struct td_slot *slot;                                                              \
+		CUresult r;                                                                        \
+		if (!READY(symbol))                                                                \
+			return CUDA_ERROR_NOT_FOUND;                                               \
+		if (TD_REACHES(symbol)) {                                                          \
+			r = td_reach_refuse((void *)(stream), kind, waits);                        \
+			if (r)                                                                     \
+				return r;                                                          \
+		}                                                                                  \
+		if (LAUNCHES(symbol, TD_WORK_##symbol)) {                                          \
+			r = td_library_launches(FUNCTION(TD_WORK_##symbol), (void *)(stream));     \
+			if (r)                                                                     \
+				return r;                                                          \
+		}                                                                                  \
+		slot = td_gate_enter((void *)(stream), (kind) | WORK(symbol, TD_WORK_##symbol));   \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		td_gate_leave(slot);                                                               \
+		return r;                                                                          \
+	}
+
+#define NAMING(symbol)                                                                             \
+	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
+	{                                                                                          \
+		struct td_slot *slot;                                                              \
+		CUresult r;                                                                        \
+		if (!READY(symbol))                                                                \
+			return CUDA_ERROR_NOT_FOUND;                                               \
+		if (TD_REACHES(symbol))                                                            \
+			return CUDA_ERROR_INVALID_VALUE;                                           \
+		slot = td_gate_enter_naming();                                                     \
+		r = td_real.symbol TD_ARGS_##symbol;                                               \
+		td_gate_leave(slot);                                                               \
+		return r;                                                                          \
+	}
+
+#undef WRAPPED_SUBMIT
+#undef WRAPPED_SUBMIT_EX
+#undef WRAPPED_SUBMIT_WAIT
+#undef WRAPPED_NAMES
+#define WRAPPED_SUBMIT(symbol, stream, flavour) SUBMITTING(symbol, stream, KIND_##flavour, false)
+#define WRAPPED_SUBMIT_EX(symbol, stream, flavour)                                                 \
+	SUBMITTING(symbol, stream, KIND_##flavour | attributes_kind(config), false)
+#define WRAPPED_SUBMIT_WAIT(symbol, stream, flavour)                                               \
+	SUBMITTING(symbol, stream, KIND_##flavour, true)
+#define WRAPPED_NAMES(symbol, ...) NAMING(symbol)
+
+#define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
+	WRAPPED_##class(symbol, stream, flavour)
+#define HOOK(symbol)                                                                               \
+	EXPORT CUresult symbol TD_PARAMS_##symbol                                                  \
+	{                                                                                          \
+		if (!READY(symbol))                                                                \
+			return CUDA_ERROR_NOT_FOUND;                                               \
+		return td_gate_disabled() ? td_real.symbol TD_ARGS_##symbol                        \
+					  : td_hook_##symbol TD_ARGS_##symbol;                     \
+	}
+#include "cuda/symbols.def"
+#include "preload/driver/hooks.def"

@@ -1,0 +1,50 @@
+/*
+ * Copies and sets that reach beyond the end of an allocation. A driver refuses them for memory of cuMemAlloc; ours are parts of larger mappings, so it
+ * would let them write to what lies behind. What each call names is in cuda/signatures.h (TD_SPANS_); what it means, here.
+ *
+ * Asked about is memory of the backend swap and what is open of another process's (ipc.h). Until a process has any, nothing is looked up.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda/types.h"
+#include "preload/base/backend.h"
+
+/* -- true: it reaches beyond. What makes no sense in itself is the driver's to refuse. Keep errno, take no lock for longer than a look-up -- */
+
+bool td_reach_flat(uint64_t address, uint64_t bytes);
+bool td_reach_rows(
+	uint64_t address, uint64_t pitch, unsigned element_bytes, uint64_t width, uint64_t rows);
+bool td_reach_copy_2d(const void *copy);
+bool td_reach_copy_3d(const void *copy);
+bool td_reach_set(const void *set);
+bool td_reach_node(const void *params);
+/* ret_fail: which of them, as the call's own parameter, or NULL. */
+bool td_reach_batch(const CUdeviceptr *to, const CUdeviceptr *from, const size_t *bytes,
+	size_t count, size_t *ret_fail);
+bool td_reach_batch_3d(size_t count, const void *ops, size_t *ret_fail);
+
+/*
+ * What a call gets that reaches beyond, as from the driver. waits: while a stream captures, a driver may refuse that before it looks at any memory, and end the
+ * capture. CUDA_SUCCESS: it is to be called, and will. kind: of td_gate_enter.
+ */
+CUresult td_reach_refuse(void *stream, uint32_t kind, bool waits);
+
+#define TD_FLAT(address, bytes) td_reach_flat(address, bytes)
+#define TD_ROWS(address, pitch, element_bytes, width, rows)                                        \
+	td_reach_rows(address, pitch, element_bytes, width, rows)
+#define TD_COPY_2D(copy)                       td_reach_copy_2d(copy)
+#define TD_COPY_3D(copy)                       td_reach_copy_3d(copy)
+#define TD_SET(set)                            td_reach_set(set)
+#define TD_NODE(params)                        td_reach_node(params)
+#define TD_BATCH(to, from, bytes, count, fail) td_reach_batch(to, from, bytes, count, fail)
+#define TD_BATCH_3D(count, ops, fail)          td_reach_batch_3d(count, ops, fail)
+
+/* Of a call, with its parameters in scope. One that names no memory loads nothing for it. */
+#define TD_REACHES(symbol)                                                                         \
+	(!(__builtin_constant_p(TD_SPANS_##symbol) && !(TD_SPANS_##symbol)) &&                     \
+		atomic_load_explicit(&td_reach_begun, memory_order_relaxed) && TD_SPANS_##symbol)

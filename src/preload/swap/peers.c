@@ -1,0 +1,206 @@
+/*
+ * Memory of one device in the reach of another: cuCtxEnablePeerAccess opens what cuMemAlloc gave and will give in a context, but not mappings; those of the
+ * backend are opened here, device by device, and so is what it maps later. Also what tells hardware beside the GPU where memory is: that stays there then.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "cuda/objects.h"
+#include "preload/driver/real.h"
+#include "preload/swap/peers.h"
+#include "preload/swap/swap.h"
+
+/* One for each cuCtxEnablePeerAccess that holds. */
+struct pair {
+	struct pair *next;
+	CUcontext from, to; /* from reaches memory of to */
+	CUdevice from_device, to_device;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* before td_swap.lock */
+static struct pair *pairs;                               /* guarded by lock */
+
+static bool device_of(CUcontext context, CUdevice *ret)
+{
+	CUcontext popped;
+	bool told;
+
+	if (td_real.cuCtxPushCurrent_v2(context))
+		return false;
+	told = !td_real.cuCtxGetDevice(ret);
+	(void)td_real.cuCtxPopCurrent_v2(&popped);
+	return told;
+}
+
+/* With the lock. */
+static bool is_open(CUdevice from, CUdevice to)
+{
+	for (const struct pair *p = pairs; p; p = p->next)
+		if (p->from_device == from && p->to_device == to)
+			return true;
+	return false;
+}
+
+/* What is there, and what will be. */
+static int open_device(CUdevice from, CUdevice to, bool open)
+{
+	int r = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&td_swap.lock);
+	td_chunk_peer(to, from, open);
+	for (struct td_range *range = td_swap.ranges; range && !r; range = range->next)
+		for (size_t i = 0; i < range->count && range->device == to && !r; i++)
+			r = td_chunk_open(&range->chunks[i], from, open);
+	if (r && open)
+		td_chunk_peer(to, from, false);
+	pthread_mutex_unlock(&td_swap.lock);
+	return r;
+}
+
+/* With the lock. Takes it out of the list; the last of its devices shuts them. */
+static void drop(struct pair **at)
+{
+	struct pair *p = *at;
+
+	*at = p->next;
+	if (!is_open(p->from_device, p->to_device))
+		(void)open_device(p->from_device, p->to_device, false);
+	free(p);
+}
+
+static int add(CUcontext to)
+{
+	struct pair *p = calloc(1, sizeof(*p));
+	int r = CUDA_SUCCESS;
+
+	if (!p || td_real.cuCtxGetCurrent(&p->from) || td_real.cuCtxGetDevice(&p->from_device) ||
+		!device_of(to, &p->to_device)) {
+		free(p);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	p->to = to;
+	pthread_mutex_lock(&lock);
+	if (!is_open(p->from_device, p->to_device))
+		r = open_device(p->from_device, p->to_device, true);
+	if (!r) {
+		p->next = pairs;
+		pairs = p;
+	}
+	pthread_mutex_unlock(&lock);
+	if (r)
+		free(p);
+	return r;
+}
+
+CUresult td_hook_cuCtxEnablePeerAccess(CUcontext a0, unsigned a1)
+{
+	CUresult r = td_real.cuCtxEnablePeerAccess(a0, a1);
+
+	if (r)
+		return r;
+	r = add(a0);
+	if (r)
+		(void)td_real.cuCtxDisablePeerAccess(a0);
+	return r;
+}
+
+CUresult td_hook_cuCtxDisablePeerAccess(CUcontext a0)
+{
+	CUresult r = td_real.cuCtxDisablePeerAccess(a0);
+	CUcontext from = NULL;
+
+	if (r)
+		return r;
+	(void)td_real.cuCtxGetCurrent(&from);
+	pthread_mutex_lock(&lock);
+	for (struct pair **p = &pairs; *p; p = &(*p)->next) {
+		if ((*p)->from != from || (*p)->to != a0)
+			continue;
+		drop(p);
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+void td_peers_context_ends(const void *context)
+{
+	pthread_mutex_lock(&lock);
+	for (struct pair **p = &pairs; *p;) {
+		if ((*p)->from == context || (*p)->to == context)
+			drop(p);
+		else
+			p = &(*p)->next;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+bool td_peers_reach(int from, int to)
+{
+	bool open;
+
+	pthread_mutex_lock(&lock);
+	open = is_open(from, to);
+	pthread_mutex_unlock(&lock);
+	return open;
+}
+
+void td_peers_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pairs = NULL;
+	td_chunk_forked();
+}
+
+/* -- hardware beside the GPU: it goes by physical addresses, so the memory stays where it is until it is freed -- */
+
+/* *ret_pinned: is it the backend's, and pinned by this? CUDA_SUCCESS, or why it cannot be. */
+static CUresult pin_ours(CUdeviceptr address, bool *ret_pinned)
+{
+	struct td_swap_info info;
+	CUresult r = CUDA_SUCCESS;
+
+	*ret_pinned = !td_swap_describe(address, &info);
+	if (*ret_pinned)
+		r = td_swap_pin(address);
+	return r;
+}
+
+/* The driver's answer: what it has refused to do keeps nothing where it is. */
+static CUresult pinned_for(CUdeviceptr address, bool pinned, CUresult r)
+{
+	if (r && pinned)
+		td_swap_unpin(address);
+	return r;
+}
+
+/* That operations wait for each other is asked for by who is about to register the memory for RDMA. */
+CUresult td_hook_cuPointerSetAttribute(const void *a0, int a1, CUdeviceptr a2)
+{
+	bool pinned = false;
+	CUresult r = a1 == TD_POINTER_SYNC_MEMOPS ? pin_ours(a2, &pinned) : CUDA_SUCCESS;
+
+	return r ? r : pinned_for(a2, pinned, td_real.cuPointerSetAttribute(a0, a1, a2));
+}
+
+CUresult td_hook_cuMemGetHandleForAddressRange(
+	void *a0, CUdeviceptr a1, size_t a2, int a3, unsigned long long a4)
+{
+	bool pinned;
+	CUresult r = pin_ours(a1, &pinned);
+
+	return r ? r
+		 : pinned_for(
+			   a1, pinned, td_real.cuMemGetHandleForAddressRange(a0, a1, a2, a3, a4));
+}
+
+/* The other GPUs' writes go to the memory that is bound, whatever is mapped at the address later. */
+CUresult td_hook_cuMulticastBindAddr(CUmemGenericAllocationHandle a0, size_t a1, CUdeviceptr a2,
+	size_t a3, unsigned long long a4)
+{
+	bool pinned;
+	CUresult r = pin_ours(a2, &pinned);
+
+	return r ? r : pinned_for(a2, pinned, td_real.cuMulticastBindAddr(a0, a1, a2, a3, a4));
+}

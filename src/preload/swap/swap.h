@@ -1,0 +1,142 @@
+/*
+ * Backend swap, what its parts share: swap.c (allocations), swap_free.c (their end), swap_view.c (what is where), swap_move.c and swap_reach.c (the agent's moves); see
+ * backend.h for who calls what.
+ *
+ * A range is one allocation, or, for those smaller than the granularity, a block that several of them share (pieces.h).
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/base/backend.h"
+#include "preload/base/ranges.h"
+#include "preload/memory/chunk.h"
+
+struct td_pieces;
+
+struct td_range {
+	struct td_range *next;
+	uint64_t base, bytes, asked; /* asked: what the program asked for */
+	uint64_t id;                 /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+	unsigned slot;
+	CUdevice device;
+	struct td_pieces *pieces;    /* of a block; NULL: it is one allocation */
+	struct td_range *next_block; /* of the slot */
+	uint64_t claimed;            /* of td_swap.claimed_bytes */
+	unsigned pins;               /* reasons why it stays where it is, which is on the device */
+	unsigned moving;             /* of its chunks: copies that use them are under way */
+	size_t count;
+	struct td_chunk chunks[];
+};
+
+struct td_swap {
+	/* Guards all of it. Free while copies are under way: a range with any is not freed. */
+	pthread_mutex_t lock;
+	struct td_range *ranges; /* the largest first: so they leave, and come */
+	struct td_range *blocks[TD_SLOT_MAX];
+	/* Changed with both locks, read with either: copies look up what they name, and wait for no more than that. No driver is called with it. */
+	pthread_mutex_t index_lock; /* after lock */
+	struct td_ranges index;     /* of ranges, by address; with it, the pieces of all blocks */
+	uint64_t claimed_bytes;     /* of allocations under way that have to be able to leave */
+	pthread_mutex_t asking; /* held while the daemon is asked whether they are; before lock */
+	uint64_t ids;
+	struct td_memory_stats totals[TD_SLOT_MAX];
+	struct {
+		/* That were to leave, and have nowhere to go: fixed, unless more than this has been granted, or until then. At again_ns the agent tries once more. */
+		uint64_t bytes, grant_bytes, again_ns, until_ns;
+		uint64_t lasts_ns; /* longer each time */
+	} stranded[TD_SLOT_MAX];
+	bool stays;                            /* all of it is pinned, and what will be: choose.h */
+	CUstream streams[TD_SLOT_MAX];         /* of the moves; each ends with its context */
+	uint64_t stream_contexts[TD_SLOT_MAX]; /* their serials, see context.h */
+};
+
+extern struct td_swap td_swap;
+
+/* Is this the process's backend? */
+bool td_swap_is_used(void);
+
+/* -- with the lock -- */
+
+struct td_range *td_swap_find(uint64_t address);
+/* Into the index and out of it. 0 or -ENOMEM. */
+int td_swap_index(struct td_range *range);
+void td_swap_unindex(const struct td_range *range);
+/* Adds (sign 1) or takes off (-1) what the range has where. */
+void td_swap_count(const struct td_range *range, int sign);
+
+/* -- without -- */
+
+/* Everything behind a range that is not in the table (any more). */
+void td_swap_free_range(struct td_range *range);
+int td_swap_free(uint64_t address);
+/* The same once nothing uses it any more. What others have open is theirs until they close it. */
+int td_swap_end(uint64_t address);
+void td_swap_lost(uint64_t address, const void *context);
+/* The allocation's memory is not the program's any more, and nothing uses it. CUresult. */
+int td_swap_release(uint64_t address);
+
+/*
+ * The range around the address stays on the device, in this very memory, until as many unpins, or until it is freed. Waits for it to be there.
+ * CUDA_SUCCESS; CUDA_ERROR_OUT_OF_MEMORY: it lives on the host; CUDA_ERROR_INVALID_VALUE: there is none.
+ */
+int td_swap_pin(uint64_t address);
+void td_swap_unpin(uint64_t address);
+/* All that there is and will be, wherever it is: it comes back, and does not leave again. */
+void td_swap_pin_all(void);
+/* With the lock: a range that is new. */
+void td_swap_pin_new(struct td_range *range);
+
+/* Of the slot, with the lock: what has nowhere to go; and when that may have changed by itself, 0: it cannot. */
+uint64_t td_swap_stranded(unsigned slot);
+uint64_t td_swap_again_ns(unsigned slot);
+/* All that is left on the device cannot leave for now; or it can again. */
+void td_swap_strand(unsigned slot, bool stranded);
+
+/* The slot's host memory in use after a shrink to the limit, at most; with the lock: gives back what is pinned and not in use, false: there was none; the same without it. */
+uint64_t td_swap_host_bytes(unsigned slot, uint64_t limit_bytes, bool spills);
+bool td_swap_drop_idle(unsigned slot);
+int td_swap_give_back(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
+
+/*
+ * Where that is asked for (TANDEM_HOST_FULL=refuse), no more is allocated than the host has room for, by the process's own limit and, once the daemon knows
+ * of the allocation (td_client_need), by what that grants. False: there is none, and nothing is claimed. Unclaim: with the lock.
+ */
+bool td_swap_claim(struct td_range *range);
+bool td_swap_reserve(struct td_range *range);
+void td_swap_unclaim(struct td_range *range);
+/* For a range that is to lie on the host. False: the process may have no more there. */
+bool td_swap_charge(struct td_range *range);
+
+int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
+int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
+int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot));
+
+/* -- what the program may ask -- */
+
+struct td_swap_info {
+	uint64_t base, bytes; /* the allocation, as it was asked for */
+	uint64_t id;
+	uint64_t mapped_base, mapped_bytes, mapped_id; /* what it is a part of */
+	unsigned slot;
+	CUdevice device;
+	bool imported; /* another process's (ipc.h); then: */
+	CUcontext context;
+};
+
+/* Is any of it ours, or opened from another process (ipc.h)? Then it is not the program's to map. */
+bool td_is_no_mapping(uint64_t address, size_t bytes);
+
+/* CUDA_SUCCESS, TD_BACKEND_NOT_MINE, or CUDA_ERROR_NOT_FOUND: ours, but nothing that the program has. */
+int td_swap_describe(uint64_t address, struct td_swap_info *ret);
+/* Are these bytes, at least 1, part of one allocation? CUDA_SUCCESS, TD_BACKEND_NOT_MINE: none of them is ours, or CUDA_ERROR_INVALID_VALUE. */
+int td_swap_holds(uint64_t address, uint64_t bytes);
+
+/* -- defined by ipc_export.c, of memory that other processes have open -- */
+
+/* The program has freed it. True: others have it open, and it is freed when they have closed it; false: the caller may go on. */
+bool td_ipc_keeps(uint64_t address);
+/* Freed and kept. */
+bool td_ipc_is_kept(uint64_t address);

@@ -1,0 +1,151 @@
+/*
+ * Backend swap: the end of allocations. As cuMemFree: work that was submitted before may still use the memory, so it ends first; a piece is handed
+ * out again, and a range unmapped, only then. While a stream captures nothing may be waited for: what is freed then is freed late (late.h).
+ */
+#include <stdlib.h>
+
+#include "base/time.h"
+#include "preload/base/pieces.h"
+#include "preload/context/context.h"
+#include "preload/driver/real.h"
+#include "preload/link/client.h"
+#include "preload/memory/late.h"
+#include "preload/swap/swap.h"
+
+#define MOVING_LOOK_NS (200 * TD_NS_PER_US)
+
+void td_swap_free_range(struct td_range *range)
+{
+	for (size_t i = 0; i < range->count; i++)
+		td_chunk_free(&range->chunks[i]);
+	(void)td_real.cuMemAddressFree(range->base, range->bytes);
+	td_pieces_free(range->pieces);
+	free(range);
+}
+
+/* With the lock. */
+static void unlink_range(struct td_range *range)
+{
+	for (struct td_range **p = &td_swap.ranges; *p; p = &(*p)->next) {
+		if (*p == range) {
+			*p = range->next;
+			break;
+		}
+	}
+	for (struct td_range **p = &td_swap.blocks[range->slot]; *p; p = &(*p)->next_block) {
+		if (*p == range) {
+			*p = range->next_block;
+			break;
+		}
+	}
+	td_swap_unindex(range);
+	td_swap_count(range, -1);
+	if (range->pins)
+		td_swap.totals[range->slot].fixed_bytes -= range->bytes;
+	/* The rest may have somewhere to go now. */
+	td_swap.stranded[range->slot].bytes = 0;
+}
+
+/* Takes the lock, with no copy under way in the range. */
+static struct td_range *lock_still(uint64_t address)
+{
+	struct td_range *range;
+
+	for (;;) {
+		pthread_mutex_lock(&td_swap.lock);
+		range = td_swap_find(address);
+		if (!range || !range->moving)
+			return range;
+		pthread_mutex_unlock(&td_swap.lock);
+		td_time_sleep_until_ns(td_time_now_ns() + MOVING_LOOK_NS);
+	}
+}
+
+/* With the lock. */
+static bool put_piece(struct td_range *range, uint64_t address)
+{
+	bool put;
+
+	pthread_mutex_lock(&td_swap.index_lock);
+	put = td_pieces_put(range->pieces, address - range->base);
+	pthread_mutex_unlock(&td_swap.index_lock);
+	return put;
+}
+
+int td_swap_release(uint64_t address)
+{
+	struct td_range *range;
+	unsigned slot = 0;
+	bool last = false;
+	int r = CUDA_ERROR_INVALID_VALUE;
+
+	range = lock_still(address);
+	if (range && range->pieces) {
+		r = put_piece(range, address) ? CUDA_SUCCESS : r;
+		last = td_pieces_is_empty(range->pieces);
+	} else if (range && range->base == address) {
+		r = CUDA_SUCCESS;
+		last = true;
+	}
+	/* Under the lock, so that it is not reported as gone before it is. */
+	if (last) {
+		slot = range->slot;
+		unlink_range(range);
+		td_swap_free_range(range);
+	}
+	pthread_mutex_unlock(&td_swap.lock);
+	if (last)
+		td_client_memory_changed(slot);
+	return r;
+}
+
+int td_swap_end(uint64_t address)
+{
+	return td_ipc_keeps(address) ? CUDA_SUCCESS : td_swap_release(address);
+}
+
+/*
+ * Waits for the current context. False: a stream captures, and would be broken by that; one that is about to begin waits until the driver has looked. No lock
+ * is held meanwhile: what is waited for may need another thread to get on.
+ */
+static bool wait_outside_captures(int *ret)
+{
+	bool none = td_context_hold_captures();
+
+	if (none)
+		td_context_waiting(true);
+	td_context_release_captures();
+	if (none) {
+		*ret = td_real.cuCtxSynchronize();
+		td_context_waiting(false);
+	}
+	return none;
+}
+
+int td_swap_free(uint64_t address)
+{
+	struct td_swap_info info;
+	CUcontext context = NULL;
+	int r = td_swap_describe(address, &info);
+
+	if (r == TD_BACKEND_NOT_MINE)
+		return r;
+	if (r || info.base != address || td_late_has(address) || td_ipc_is_kept(address))
+		return CUDA_ERROR_INVALID_VALUE;
+	(void)td_real.cuCtxGetCurrent(&context);
+	if (!wait_outside_captures(&r))
+		return td_late_free(address, context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	/* Of a context that has ended nothing runs any more. */
+	if (r && r != CUDA_ERROR_INVALID_CONTEXT && r != CUDA_ERROR_CONTEXT_IS_DESTROYED)
+		return r;
+	if (!r)
+		td_late_is_over(context);
+	return td_swap_end(address);
+}
+
+/* Chunks are the process's, not the context's. */
+void td_swap_lost(uint64_t address, const void *context)
+{
+	(void)context;
+	(void)td_swap_end(address);
+}

@@ -1,0 +1,378 @@
+/*
+ * Backend swap, the agent's side: chunks leave the device and come back, several at a time, so that copies follow one another without
+ * a gap and other processes get the memory while the rest still moves.
+ *
+ * Host memory that is mapped (a chunk of place HOST) is off the device and yet within reach. It is exchanged for device memory only behind
+ * a closed gate, when no kernel can be using it.
+ */
+#include <errno.h>
+
+#include "base/time.h"
+#include "preload/base/agent_calls.h"
+#include "preload/base/page.h"
+#include "preload/driver/choose.h"
+#include "preload/driver/real.h"
+#include "preload/swap/swap_batch.h"
+
+/* A stream of ours knows only of our own copies: what it fails with is the context's sticky error. 0 or -ENOTRECOVERABLE. */
+static int finish(unsigned slot, CUstream stream)
+{
+	int r = td_real.cuStreamSynchronize(stream);
+
+	td_swap_failed(slot, r);
+	return r ? -ENOTRECOVERABLE : 0;
+}
+
+/* -- off the device -- */
+
+/* Starts the copies of a batch, of the largest ranges first, of no more than `bytes` and what a chunk has beyond that. */
+static void start_leaving(unsigned slot, uint64_t bytes, CUstream stream, struct td_batch *batch)
+{
+	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
+		for (size_t i = 0; i < range->count && range->slot == slot && !range->pins; i++) {
+			struct td_chunk *chunk = &range->chunks[i];
+
+			if (td_batch_is_full(batch) || batch->bytes >= bytes)
+				return;
+			if (chunk->place != TD_PLACE_DEVICE || chunk->loose)
+				continue;
+			/* Where there is no more, what others of its chunks keep for the next time will do. */
+			if (td_chunk_to_arena(chunk, stream) &&
+				(!td_swap_drop_idle(slot) || td_chunk_to_arena(chunk, stream)))
+				return;
+			td_batch_add(batch, range, chunk, NULL);
+			chunk->place = TD_PLACE_BETWEEN;
+		}
+	}
+}
+
+/* They have left, or, if the copy failed, not. */
+static void end_leaving(unsigned slot, struct td_batch *batch, bool left)
+{
+	for (unsigned i = 0; i < batch->n; i++) {
+		struct td_chunk *chunk = batch->moves[i].chunk;
+
+		chunk->place = TD_PLACE_DEVICE;
+		/* pinned meanwhile: it stays after all */
+		if (!left || batch->moves[i].range->pins)
+			continue;
+		td_chunk_unmap(chunk);
+		td_swap_count_move(slot, chunk, TD_PLACE_ARENA);
+	}
+	td_batch_clear(batch);
+}
+
+/* What came since the gate was closed with no bytes of its own has none yet: it goes without a copy, and needs no place on the host. */
+static void drop_blank(unsigned slot, uint64_t limit_bytes)
+{
+	/* A process whose other GPU has failed is let go at once: then it may be writing already. */
+	if (!(td_gate_word() & TD_WORD_CLOSED))
+		return;
+	pthread_mutex_lock(&td_swap.lock);
+	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
+		for (size_t i = 0; i < range->count && range->slot == slot && !range->pins; i++) {
+			struct td_chunk *chunk = &range->chunks[i];
+
+			if (td_swap.totals[slot].resident_bytes <=
+				td_swap_with_pins(slot, limit_bytes))
+				break;
+			if (chunk->place != TD_PLACE_DEVICE ||
+				chunk->blank != td_plans_closings() + 1)
+				continue;
+			td_chunk_unmap(chunk);
+			td_swap_count_move(slot, chunk, TD_PLACE_FRESH);
+		}
+	}
+	pthread_mutex_unlock(&td_swap.lock);
+}
+
+/* The next batch's copies, behind those of the other. */
+static void leave(
+	unsigned slot, uint64_t limit_bytes, struct td_batch *batch, const struct td_batch *other)
+{
+	uint64_t resident, most;
+	CUstream stream;
+
+	pthread_mutex_lock(&td_swap.lock);
+	stream = td_swap_stream(slot);
+	resident = td_swap.totals[slot].resident_bytes - other->leaving_bytes;
+	most = td_swap_with_pins(slot, limit_bytes);
+	if (resident > most)
+		start_leaving(slot, resident - most, stream, batch);
+	td_batch_mark(batch, stream);
+	pthread_mutex_unlock(&td_swap.lock);
+}
+
+/* The other batch, whose copies were started before. 0 or -ENOTRECOVERABLE. */
+static int have_left(unsigned slot, struct td_batch *batch, uint64_t began_ns)
+{
+	int r = td_batch_await(batch);
+
+	pthread_mutex_lock(&td_swap.lock);
+	end_leaving(slot, batch, !r);
+	td_swap_failed(slot, r);
+	td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
+	pthread_mutex_unlock(&td_swap.lock);
+	return r ? -ENOTRECOVERABLE : 0;
+}
+
+static bool is_above(unsigned slot, uint64_t limit_bytes)
+{
+	bool above;
+
+	pthread_mutex_lock(&td_swap.lock);
+	above = td_swap.totals[slot].resident_bytes > td_swap_with_pins(slot, limit_bytes);
+	pthread_mutex_unlock(&td_swap.lock);
+	return above;
+}
+
+int td_swap_shrink(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	struct td_batch batches[2];
+	unsigned turn = 0;
+	int r;
+
+	td_choose_look();
+	drop_blank(slot, limit_bytes);
+	if (!is_above(slot, limit_bytes)) {
+		progress(slot);
+		return 0;
+	}
+	r = td_batches_init(slot, batches);
+	if (r)
+		return r;
+	do {
+		uint64_t began_ns = td_time_now_ns();
+
+		leave(slot, limit_bytes, &batches[turn], &batches[!turn]);
+		turn = !turn;
+		r = have_left(slot, &batches[turn], began_ns);
+		progress(slot);
+	} while (!r && batches[!turn].n);
+	/* After a failure the other one has failed, too. */
+	batches[!turn].failed = (int)td_swap.totals[slot].failed;
+	(void)have_left(slot, &batches[!turn], td_time_now_ns());
+	td_batches_deinit(batches);
+	if (r)
+		return r;
+	if (!is_above(slot, limit_bytes)) {
+		td_swap_strand(slot, false);
+		return 0;
+	}
+	/* It has nowhere to go, and stays; unless it is the context that can do nothing. Whoever wants the room waits until it is freed. */
+	pthread_mutex_lock(&td_swap.lock);
+	r = finish(slot, td_swap_stream(slot));
+	pthread_mutex_unlock(&td_swap.lock);
+	if (!r)
+		td_swap_strand(slot, true);
+	progress(slot);
+	return r;
+}
+
+/* -- back onto it -- */
+
+/* Of what is out of reach. 0, or a CUresult with the chunk as it was. A copy is under way afterwards if there was one to make. */
+static int bring(struct td_chunk *chunk, CUdevice device, CUstream stream)
+{
+	int r = td_chunk_map(chunk, device);
+
+	if (r || chunk->place == TD_PLACE_FRESH)
+		return r;
+	r = td_chunk_from_arena(chunk, stream);
+	if (r)
+		td_chunk_unmap(chunk);
+	return r;
+}
+
+/* The same of any that is not on the device. What others use meanwhile stays as it is until it is copied. */
+static int start_one(unsigned slot, struct td_range *range, struct td_chunk *chunk, CUstream stream,
+	struct td_batch *batch)
+{
+	bool exchanged = chunk->place == TD_PLACE_HOST;
+	struct td_exchange exchange;
+	int r = exchanged ? td_chunk_begin_exchange(chunk, range->device, stream, &exchange)
+			  : bring(chunk, range->device, stream);
+
+	if (r)
+		return r;
+	chunk->blank = chunk->place == TD_PLACE_FRESH ? td_plans_closings() + 1 : 0;
+	td_batch_add(batch, range, chunk, exchanged ? &exchange : NULL);
+	td_swap_count_move(slot, chunk, TD_PLACE_DEVICE);
+	if (batch->moves[batch->n - 1].from != TD_PLACE_FRESH)
+		chunk->place = TD_PLACE_BETWEEN;
+	return CUDA_SUCCESS;
+}
+
+/* Who still wants to come, and what keeps them. */
+enum coming {
+	COMING_MORE,
+	COMING_LIMIT,   /* no more fit the limit */
+	COMING_FULL,    /* no more fit the device, or can be mapped */
+	COMING_REFUSED, /* not for want of memory */
+};
+
+/* Others have it open where it is. One that is only to stay, once it is on the device, may still come there. */
+static bool is_held(const struct td_range *range)
+{
+	return range->pins > (td_swap.stays ? 1u : 0u);
+}
+
+static bool wants_to_come(const struct td_chunk *chunk, bool within_reach)
+{
+	if (within_reach)
+		return chunk->place == TD_PLACE_HOST && !chunk->loose;
+	return chunk->place == TD_PLACE_FRESH || chunk->place == TD_PLACE_ARENA;
+}
+
+/* Up to a batch of chunks within the limit: what is out of reach, or what the host has within reach. */
+static void start_coming(unsigned slot, uint64_t limit_bytes, bool within_reach, CUstream stream,
+	struct td_batch *batch, enum coming *ret_coming)
+{
+	int r;
+
+	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
+		for (size_t i = 0;
+			i < range->count && range->slot == slot && !td_batch_is_full(batch); i++) {
+			struct td_chunk *chunk = &range->chunks[i];
+
+			if (!wants_to_come(chunk, within_reach) || (within_reach && is_held(range)))
+				continue;
+			if (td_swap.totals[slot].resident_bytes + chunk->bytes > limit_bytes) {
+				*ret_coming = COMING_LIMIT;
+				return;
+			}
+			r = start_one(slot, range, chunk, stream, batch);
+			if (r) {
+				*ret_coming = r == CUDA_ERROR_OUT_OF_MEMORY ? COMING_FULL
+									    : COMING_REFUSED;
+				return;
+			}
+		}
+	}
+}
+
+/* False: it is as it was. What was exchanged has come only if nothing can have written to it since. */
+static bool end_one(struct td_move *move, bool copied)
+{
+	struct td_chunk *chunk = move->chunk;
+
+	if (move->from == TD_PLACE_ARENA) {
+		if (!copied)
+			td_chunk_unmap(chunk);
+		return copied;
+	}
+	if (move->from == TD_PLACE_FRESH)
+		return true;
+	if (copied && td_plans_is_still() && !is_held(move->range))
+		return !td_chunk_end_exchange(chunk, move->range->device, &move->exchange);
+	td_chunk_drop_exchange(chunk, &move->exchange);
+	return false;
+}
+
+static void end_coming(unsigned slot, struct td_batch *batch, bool copied, enum coming *ret_coming)
+{
+	for (unsigned i = 0; i < batch->n; i++) {
+		struct td_move *move = &batch->moves[i];
+
+		if (end_one(move, copied)) {
+			move->chunk->place = TD_PLACE_DEVICE;
+			continue;
+		}
+		td_swap_count_back(slot, move->chunk, move->from);
+		if (*ret_coming != COMING_REFUSED)
+			*ret_coming = COMING_FULL;
+	}
+	td_batch_clear(batch);
+}
+
+/* The next batch's copies, behind those of the other. What is out of reach comes first, or it would be sent where the other comes from. */
+static void come(unsigned slot, uint64_t limit_bytes, bool *within_reach, struct td_batch *batch,
+	enum coming *ret_coming)
+{
+	CUstream stream;
+
+	pthread_mutex_lock(&td_swap.lock);
+	stream = td_swap_stream(slot);
+	if (*ret_coming == COMING_MORE)
+		start_coming(slot, limit_bytes, *within_reach, stream, batch, ret_coming);
+	if (!batch->n && !*within_reach && td_plans_is_still()) {
+		*within_reach = true;
+		start_coming(slot, limit_bytes, true, stream, batch, ret_coming);
+	}
+	td_batch_mark(batch, stream);
+	pthread_mutex_unlock(&td_swap.lock);
+}
+
+/* 0 or -ENOTRECOVERABLE. */
+static int have_come(
+	unsigned slot, struct td_batch *batch, uint64_t began_ns, enum coming *ret_coming)
+{
+	int r = td_batch_await(batch);
+
+	pthread_mutex_lock(&td_swap.lock);
+	end_coming(slot, batch, !r, ret_coming);
+	td_swap_failed(slot, r);
+	td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
+	pthread_mutex_unlock(&td_swap.lock);
+	return r ? -ENOTRECOVERABLE : 0;
+}
+
+/* A device that gives no memory, and does not tell either how much it has, is gone: that is not waited for. 0 or -ENOTRECOVERABLE. */
+static int ask_device(unsigned slot)
+{
+	size_t left, all;
+	int r = td_real.cuMemGetInfo_v2(&left, &all);
+
+	if (!r)
+		return 0;
+	pthread_mutex_lock(&td_swap.lock);
+	td_swap_failed(slot, r);
+	pthread_mutex_unlock(&td_swap.lock);
+	return -ENOTRECOVERABLE;
+}
+
+/* 0, 1 or 2, see backend.h. */
+static int whether_reachable(unsigned slot, enum coming coming)
+{
+	bool reachable;
+
+	pthread_mutex_lock(&td_swap.lock);
+	reachable = td_swap_is_reachable(slot);
+	pthread_mutex_unlock(&td_swap.lock);
+	if (reachable)
+		return 0;
+	return coming == COMING_FULL || coming == COMING_REFUSED ? 2 : 1;
+}
+
+int td_swap_fill(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	enum coming coming = COMING_MORE;
+	bool within_reach = false;
+	struct td_batch batches[2];
+	unsigned turn = 0, n;
+	int r;
+
+	r = td_batches_init(slot, batches);
+	if (r)
+		return r;
+	td_swap_tie(slot);
+	do {
+		uint64_t began_ns = td_time_now_ns();
+
+		come(slot, limit_bytes, &within_reach, &batches[turn], &coming);
+		turn = !turn;
+		n = batches[turn].n;
+		r = have_come(slot, &batches[turn], began_ns, &coming);
+		if (n)
+			progress(slot);
+	} while (!r && batches[!turn].n);
+	n = batches[!turn].n;
+	batches[!turn].failed = (int)td_swap.totals[slot].failed;
+	(void)have_come(slot, &batches[!turn], td_time_now_ns(), &coming);
+	if (n)
+		progress(slot);
+	td_batches_deinit(batches);
+	if (!r && coming == COMING_REFUSED)
+		r = ask_device(slot);
+	return r ? r : whether_reachable(slot, coming);
+}

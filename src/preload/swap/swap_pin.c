@@ -1,0 +1,90 @@
+/*
+ * Backend swap: what may not leave the device although its gate is closed, since somebody outside reads it: other processes (ipc.h), and hardware that was told
+ * its place. It counts as fixed, and drains pass it by.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "preload/gate/gate.h"
+#include "preload/link/client.h"
+#include "preload/swap/swap.h"
+
+#define PIN_TIMES 10000
+
+/* With the lock. */
+static int may_pin(const struct td_range *range)
+{
+	if (!range)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < range->count; i++) {
+		if (range->chunks[i].place == TD_PLACE_HOST && !range->chunks[i].loose)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		if (range->chunks[i].place != TD_PLACE_DEVICE || range->chunks[i].loose)
+			return -EAGAIN;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* With the lock. */
+static void add_pin(struct td_range *range)
+{
+	if (range->pins++)
+		return;
+	td_swap.totals[range->slot].fixed_bytes += range->bytes;
+	td_client_memory_changed(range->slot);
+}
+
+static int pin(uint64_t address)
+{
+	struct td_range *range;
+	int r;
+
+	pthread_mutex_lock(&td_swap.lock);
+	range = td_swap_find(address);
+	r = may_pin(range);
+	if (!r)
+		add_pin(range);
+	pthread_mutex_unlock(&td_swap.lock);
+	return r;
+}
+
+/* Behind a closed gate nothing comes. */
+int td_swap_pin(uint64_t address)
+{
+	int r = pin(address);
+
+	for (unsigned i = 0; r == -EAGAIN && i < PIN_TIMES; i++) {
+		td_gate_await();
+		r = pin(address);
+	}
+	return r == -EAGAIN ? CUDA_ERROR_OUT_OF_MEMORY : r;
+}
+
+void td_swap_unpin(uint64_t address)
+{
+	struct td_range *range;
+
+	pthread_mutex_lock(&td_swap.lock);
+	range = td_swap_find(address);
+	if (range && range->pins && !--range->pins) {
+		td_swap.totals[range->slot].fixed_bytes -= range->bytes;
+		td_client_memory_changed(range->slot);
+	}
+	pthread_mutex_unlock(&td_swap.lock);
+}
+
+void td_swap_pin_new(struct td_range *range)
+{
+	if (td_swap.stays)
+		add_pin(range);
+}
+
+void td_swap_pin_all(void)
+{
+	pthread_mutex_lock(&td_swap.lock);
+	for (struct td_range *range = td_swap.ranges; range && !td_swap.stays; range = range->next)
+		add_pin(range);
+	td_swap.stays = true;
+	memset(td_swap.stranded, 0, sizeof(td_swap.stranded));
+	pthread_mutex_unlock(&td_swap.lock);
+}

@@ -1,0 +1,215 @@
+/*
+ * Backend swap, the agent's side: what is on the device beyond the limit, or out of its reach, goes to host memory that the device reaches. As in
+ * swap_move.c two batches take turns, so that the copies follow one another.
+ */
+#include <errno.h>
+
+#include "base/time.h"
+#include "preload/base/agent_calls.h"
+#include "preload/driver/real.h"
+#include "preload/swap/swap_batch.h"
+
+/* What is out of reach. 0, or a CUresult with the chunk as it was; a copy is under way afterwards if there was one to make. */
+static int start_mapping(unsigned slot, struct td_range *range, struct td_chunk *chunk,
+	CUstream stream, struct td_batch *batch)
+{
+	int r = td_chunk_map_host(chunk, range->device);
+
+	/* What others of its chunks keep for the next time will do. */
+	if (r && td_swap_drop_idle(slot))
+		r = td_chunk_map_host(chunk, range->device);
+	if (r)
+		return r;
+	if (chunk->place == TD_PLACE_FRESH) {
+		td_swap_count_move(slot, chunk, TD_PLACE_HOST);
+		return CUDA_SUCCESS;
+	}
+	r = td_chunk_from_arena(chunk, stream);
+	if (r) {
+		td_chunk_unmap(chunk);
+		return r;
+	}
+	td_batch_add(batch, range, chunk, NULL);
+	chunk->place = TD_PLACE_BETWEEN;
+	return CUDA_SUCCESS;
+}
+
+/* What is on the device; it stays as it is until it is copied. */
+static int start_exchange(
+	struct td_range *range, struct td_chunk *chunk, CUstream stream, struct td_batch *batch)
+{
+	struct td_exchange exchange;
+	int r = td_chunk_begin_exchange(chunk, range->device, stream, &exchange);
+
+	if (r && td_swap_drop_idle(range->slot))
+		r = td_chunk_begin_exchange(chunk, range->device, stream, &exchange);
+	if (r)
+		return r;
+	td_batch_add(batch, range, chunk, &exchange);
+	chunk->place = TD_PLACE_BETWEEN;
+	return CUDA_SUCCESS;
+}
+
+/* 0, or what kept some of them. */
+static int start_unreached(unsigned slot, CUstream stream, struct td_batch *batch)
+{
+	int r = CUDA_SUCCESS;
+
+	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
+		for (size_t i = 0; i < range->count && range->slot == slot; i++) {
+			struct td_chunk *chunk = &range->chunks[i];
+
+			if (r || td_batch_is_full(batch))
+				return r;
+			if (chunk->place == TD_PLACE_FRESH || chunk->place == TD_PLACE_ARENA)
+				r = start_mapping(slot, range, chunk, stream, batch);
+		}
+	}
+	return r;
+}
+
+/* Of the largest ranges first, of no more than `bytes` and what a chunk has beyond that. */
+static int start_excess(unsigned slot, uint64_t bytes, CUstream stream, struct td_batch *batch)
+{
+	int r = CUDA_SUCCESS;
+
+	for (struct td_range *range = td_swap.ranges; range; range = range->next) {
+		for (size_t i = 0; i < range->count && range->slot == slot && !range->pins; i++) {
+			struct td_chunk *chunk = &range->chunks[i];
+
+			if (r || td_batch_is_full(batch) || batch->leaving_bytes >= bytes)
+				return r;
+			if (chunk->place == TD_PLACE_DEVICE && !chunk->loose)
+				r = start_exchange(range, chunk, stream, batch);
+		}
+	}
+	return r;
+}
+
+/* The next batch's copies, behind those of the other. False: some could not be started, and no more will be. */
+static bool start(
+	unsigned slot, uint64_t limit_bytes, struct td_batch *batch, const struct td_batch *other)
+{
+	uint64_t resident, most;
+	CUstream stream;
+	int r;
+
+	pthread_mutex_lock(&td_swap.lock);
+	stream = td_swap_stream(slot);
+	r = start_unreached(slot, stream, batch);
+	resident = td_swap.totals[slot].resident_bytes - other->leaving_bytes;
+	most = td_swap_with_pins(slot, limit_bytes);
+	if (!r && resident > most && td_plans_is_still())
+		r = start_excess(slot, resident - most, stream, batch);
+	td_batch_mark(batch, stream);
+	pthread_mutex_unlock(&td_swap.lock);
+	return !r;
+}
+
+/* False: it is as it was. */
+static bool end_mapping(unsigned slot, struct td_chunk *chunk, bool copied)
+{
+	chunk->place = TD_PLACE_ARENA;
+	if (!copied) {
+		td_chunk_unmap(chunk);
+		return false;
+	}
+	td_chunk_drop_arena(chunk);
+	td_swap_count_move(slot, chunk, TD_PLACE_HOST);
+	return true;
+}
+
+/* The same. Something may have written to it since. */
+static bool end_exchange(unsigned slot, const struct td_move *move, bool copied)
+{
+	struct td_chunk *chunk = move->chunk;
+
+	chunk->place = TD_PLACE_DEVICE;
+	if (!copied || !td_plans_is_still() || move->range->pins) {
+		td_chunk_drop_exchange(chunk, &move->exchange);
+		return false;
+	}
+	if (td_chunk_end_exchange(chunk, move->range->device, &move->exchange))
+		return false;
+	td_swap_count_move(slot, chunk, TD_PLACE_HOST);
+	return true;
+}
+
+/* 0 or -ENOTRECOVERABLE. *ret_all stays true only if all of them have got there. */
+static int have_reached(unsigned slot, struct td_batch *batch, uint64_t began_ns, bool *ret_all)
+{
+	int r = td_batch_await(batch);
+
+	pthread_mutex_lock(&td_swap.lock);
+	for (unsigned i = 0; i < batch->n; i++) {
+		const struct td_move *move = &batch->moves[i];
+
+		*ret_all &= move->from == TD_PLACE_DEVICE ? end_exchange(slot, move, !r)
+							  : end_mapping(slot, move->chunk, !r);
+	}
+	td_batch_clear(batch);
+	td_swap_failed(slot, r);
+	td_swap.totals[slot].move_ns += td_time_now_ns() - began_ns;
+	pthread_mutex_unlock(&td_swap.lock);
+	return r ? -ENOTRECOVERABLE : 0;
+}
+
+static bool is_reachable(unsigned slot)
+{
+	bool reachable;
+
+	pthread_mutex_lock(&td_swap.lock);
+	reachable = td_swap_is_reachable(slot);
+	pthread_mutex_unlock(&td_swap.lock);
+	return reachable;
+}
+
+static bool is_done(unsigned slot, uint64_t limit_bytes)
+{
+	bool within;
+
+	pthread_mutex_lock(&td_swap.lock);
+	within = td_swap.totals[slot].resident_bytes <= td_swap_with_pins(slot, limit_bytes);
+	pthread_mutex_unlock(&td_swap.lock);
+	return within && is_reachable(slot);
+}
+
+int td_swap_reach(unsigned slot, uint64_t limit_bytes, void (*progress)(unsigned slot))
+{
+	struct td_batch batches[2];
+	unsigned turn = 0;
+	bool all = true, full = false, done, stays;
+	int r;
+
+	td_swap_tie(slot);
+	if (is_done(slot, limit_bytes))
+		return 0;
+	r = td_batches_init(slot, batches);
+	if (r)
+		return r;
+	do {
+		uint64_t began_ns = td_time_now_ns();
+
+		if (all)
+			full = !start(slot, limit_bytes, &batches[turn], &batches[!turn]);
+		all &= !full;
+		turn = !turn;
+		r = have_reached(slot, &batches[turn], began_ns, &all);
+		progress(slot);
+	} while (!r && batches[!turn].n);
+	/* After a failure the other one has failed, too. */
+	batches[!turn].failed = (int)td_swap.totals[slot].failed;
+	(void)have_reached(slot, &batches[!turn], td_time_now_ns(), &all);
+	td_batches_deinit(batches);
+	if (r) {
+		progress(slot);
+		return r;
+	}
+	done = is_done(slot, limit_bytes);
+	/* Rather than have it wait for ever, it goes on with more on the device than it is to have. */
+	stays = !done && full && is_reachable(slot);
+	if (done || stays)
+		td_swap_strand(slot, stays);
+	progress(slot);
+	return !done && !stays;
+}
