@@ -8,6 +8,7 @@ software GPU, and neither has more descriptors or noticeably more memory than th
 from which the programs are and the library that they load.
 """
 import argparse
+import contextlib
 import ctypes
 import json
 import mmap
@@ -22,13 +23,14 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 from world import *
+from freezer import ROOT as FREEZES, Frozen
 
 PROGRAMS = os.path.abspath(os.environ.get("TANDEM_STRESS_BUILD", BUILD))
 WORKER = f"{PROGRAMS}/tests/stress/stress_worker"
 MIB = 1 << 20
 GPUS, CONTEXT_BYTES = 2, MIB
 AT_ONCE, EPOCH_S = 5, 10
-LOSSES = float(os.environ.get("TANDEM_STRESS_LOSSES", "0"))  # of GPUs, a part of all that is done; children of who fails may stay behind
+LOSSES = float(os.environ.get("TANDEM_STRESS_LOSSES", "0.02"))  # of GPUs, a part of all that is done; children of who fails may stay behind
 # Several of a word: the likelier. worker.c says what the letters are.
 BACKENDS = os.environ.get("TANDEM_STRESS_BACKENDS", "plain swap swap swap managed auto").split()
 KINDS = os.environ.get("TANDEM_STRESS_KINDS", "p pt pt ptv pta ptm ptg ptl pgl").split()
@@ -70,7 +72,7 @@ class Program:
         self.seed, self.name = chance.randrange(1 << 32), f"s{number}"
         self.path, self.errors = f"{world.directory}/{self.name}", f"{world.directory}/{self.name}.err"
         self.limit = chance.choice([8, 16, 30, 48, 60]) * MIB  # alone on a GPU each fits, with its contexts
-        self.signal, self.alone, self.lost, self.stopped = None, False, False, False
+        self.signal, self.alone, self.lost, self.stopped, self.frozen = None, False, False, False, None
         backend, kinds = chance.choice(BACKENDS), chance.choice(KINDS)
         # By cuMemAlloc what is a little more than 1 MiB takes 2.
         self.slack = 0 if backend == "swap" and set(kinds) <= set("ptv") else LOOSE_BYTES + (0 if backend == "swap" else self.limit)
@@ -105,11 +107,27 @@ class Program:
         assert good, f"exit {code} of: {self.command}\n{said[-3000:]}"
         assert self.lost or "words of" not in said, said[-3000:]
 
-    def stop(self, stopped):
-        """With its children, or alone of them."""
+    def stop(self):
+        """With its children."""
         if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGSTOP if stopped else signal.SIGCONT)
-            self.stopped = stopped
+            os.killpg(self.process.pid, signal.SIGSTOP)
+            self.stopped = True
+
+    def freeze(self):
+        """The same by a control group, of those that are there."""
+        if self.process.poll() is None and not self.frozen:
+            self.frozen = Frozen([pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if group_of(pid) == self.process.pid])
+            self.stopped = True
+
+    def go_on(self):
+        """Also children of one that has ended."""
+        if self.frozen:
+            self.frozen.thaw()
+            self.frozen = None
+        if self.stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGCONT)
+            self.stopped = False
 
 
 def stat_of(pid):
@@ -201,6 +219,7 @@ class Stress:
     def reap(self):
         for program in [p for p in self.programs if p.process.poll() is not None]:
             self.programs.remove(program)
+            program.go_on()
             self.totals = [a + b for a, b in zip(self.totals, program.count())]
             program.counts.close()
             program.check_end()
@@ -265,9 +284,12 @@ class Stress:
         """Seldom more than one of them at a time, or little would happen."""
         stopped = [p for p in self.programs if p.stopped]
         if stopped and self.chance.random() < 0.7:
-            self.chance.choice(stopped).stop(False)
+            self.chance.choice(stopped).go_on()
+        elif FREEZES and self.chance.random() < 0.4:
+            self.chance.choice(self.programs).freeze()
+            self.note("programs frozen")
         else:
-            self.chance.choice(self.programs).stop(True)
+            self.chance.choice(self.programs).stop()
             self.note("programs stopped")
 
     def stop_daemon(self):
@@ -286,7 +308,7 @@ class Stress:
         gpu = str(self.chance.randrange(GPUS))
         for program in self.programs:
             program.lost = program.alone = True
-            program.stop(False)
+            program.go_on()
         self.world.call(SOFTGPU, "fault", "--gpu", gpu, "lost")
         time.sleep(self.chance.random() * 0.1)
         until(lambda: self.reap() or not [p for p in self.programs if not p.process.poll() is None], "those are gone that have noticed")
@@ -326,7 +348,7 @@ class Stress:
     def settle(self):
         """Everybody may finish; then nothing is left."""
         for program in self.programs:
-            program.stop(False)
+            program.go_on()
         if not self.daemon:
             self.restart_daemon()
         self.tell("set", "policy=tandem", "enabled=on", "quantum=200ms", "drain.deadline=15s", "host.limit=none")
@@ -362,6 +384,8 @@ class Stress:
 
     def give_up(self):
         """Nobody stays behind, also of those whose parent is gone. By what is in their environment: a number may be somebody else's by now."""
+        for program in self.programs:
+            program.go_on()
         mark = f"SOFTGPU_DIR={self.world.directory}/gpu".encode()
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
