@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "proto/orders.h"
 #include "proto/proto.h"
 #include "proto/socket.h"
 
@@ -109,6 +110,52 @@ TEST(strings_with_a_nul_or_beyond_the_limit_are_refused)
 	packet[9] = 0x01;
 	memset(packet + 10, 'x', 298);
 	CHECK_EQ(td_proto_decode(packet, 8 + 300, &out), -EBADMSG);
+}
+
+/* The bytes as another program would write them: not made by the codec. */
+static void check_golden(const uint8_t *golden, size_t len)
+{
+	CHECK_EQ(td_proto_encode(&in, packet, sizeof(packet)), (int)len);
+	CHECK(!memcmp(packet, golden, len));
+	CHECK_EQ(td_proto_decode(golden, len, &out), 0);
+	CHECK(!memcmp(&in, &out, sizeof(in)));
+}
+
+TEST(supervise_is_these_bytes)
+{
+	static const uint8_t golden[] = {1, 0, 64, 0, 25, 0, 0, 0, /* version, type, length */
+		3, 0, 'j', 'o', 'b', 0x39, 0x30, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2,
+		1};
+
+	memset(&in, 0, sizeof(in));
+	in.type = TD_MSG_TYPE_supervise;
+	in.supervise = (struct td_msg_supervise){"job", 12345, 2,
+		TD_SUPERVISOR_RESTARTS | TD_SUPERVISOR_SHADOWS, 0x0102030405060708};
+	check_golden(golden, sizeof(golden));
+}
+
+TEST(order_is_these_bytes)
+{
+	static const uint8_t golden[] = {1, 0, 65, 0, 36, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x80, 1, 3,
+		0, 0, 0, 0, 0xca, 0x9a, 0x3b, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 4, 0, 'l', 'o',
+		'a', 'd'};
+
+	memset(&in, 0, sizeof(in));
+	in.type = TD_MSG_TYPE_order;
+	in.order = (struct td_msg_order){
+		0x8000000000000001, TD_ORDER_RESTART, 3, 1000000000, 2, 1, "load"};
+	check_golden(golden, sizeof(golden));
+}
+
+TEST(ordered_is_these_bytes)
+{
+	static const uint8_t golden[] = {
+		1, 0, 66, 0, 13, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 2, 2, 0, 'n', 'o'};
+
+	memset(&in, 0, sizeof(in));
+	in.type = TD_MSG_TYPE_ordered;
+	in.ordered = (struct td_msg_ordered){9, TD_ORDERED_REFUSED, "no"};
+	check_golden(golden, sizeof(golden));
 }
 
 TEST(a_message_that_does_not_fit_its_buffer_is_refused)

@@ -22,6 +22,7 @@
 #include "daemon/model/events.h"
 #include "daemon/model/options.h"
 #include "daemon/model/procfs.h"
+#include "daemon/model/supervisors.h"
 #include "daemon/model/tenants.h"
 #include "gpu/nvml.h"
 #include "policy/node/alone.h"
@@ -268,6 +269,7 @@ struct td_node {
 	struct td_nvml_gpu listed[TD_NVML_GPU_MAX]; /* gpus.h */
 	uint32_t listed_count;
 	struct td_list processes, clients, jobs; /* in order of arrival */
+	struct td_list supervisors;              /* likewise: supervisors.h */
 	uint32_t last_looked;                    /* stopped.h: the id of who was looked at last */
 	uint64_t answers_looked_ns;              /* stopped.h: the last step */
 	struct td_list tenants;

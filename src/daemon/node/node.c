@@ -94,6 +94,7 @@ int td_node_init(struct td_node *node, const struct td_node_io *io)
 	td_list_init(&node->clients);
 	td_list_init(&node->jobs);
 	td_list_init(&node->tenants);
+	td_list_init(&node->supervisors);
 	td_options_init(&node->options);
 	td_events_init(&node->events);
 	node->policy = node->options.policy;
@@ -164,6 +165,7 @@ void td_node_deinit(struct td_node *node)
 
 	td_list_for_each_safe (it, tmp, &node->processes)
 		free_process(node, td_container_of(it, struct td_process, of_node));
+	td_supervisors_deinit(node);
 	td_tenants_deinit(node);
 	free(node->policy_state);
 	node->policy_state = NULL;

@@ -255,7 +255,8 @@ static void handle(struct td_peer *peer, struct td_msg *msg, uint64_t now_ns)
 	peer->silent_since_ns = 0;
 	/* Whoever names something names it as everybody's terminals show it. */
 	td_proto_each_str(msg, td_printable);
-	if (msg->type == TD_MSG_TYPE_hello && !peer->process && !peer->follows) {
+	if (msg->type == TD_MSG_TYPE_hello && !peer->process && !peer->follows &&
+		!peer->supervisor) {
 		welcome(peer, &msg->hello, now_ns);
 		return;
 	}
@@ -265,6 +266,8 @@ static void handle(struct td_peer *peer, struct td_msg *msg, uint64_t now_ns)
 	}
 	if (peer->process)
 		r = td_node_message(&peer->server->node, peer->process, msg, now_ns);
+	else if (peer->supervisor || msg->type == TD_MSG_TYPE_supervise)
+		r = td_supervise_message(peer, msg, now_ns);
 	else
 		r = td_peer_answer(peer, msg, now_ns);
 	if (r < 0) {
@@ -454,6 +457,7 @@ static void forget(struct td_peer *peer, uint64_t now_ns)
 		td_sweep_soon(&server->sweep, now_ns);
 	if (peer->process)
 		td_node_gone(&server->node, peer->process, now_ns);
+	td_supervisors_gone(peer->supervisor);
 	if (peer->gate)
 		munmap(peer->gate, TD_PAGE_BYTES);
 	if (peer->meter)

@@ -16,6 +16,7 @@ struct td_peer {
 	uid_t uid;
 	uint64_t silent_since_ns;          /* it has said nothing yet; 0: it has */
 	struct td_process *process;        /* a client process, after HELLO */
+	struct td_supervisor *supervisor;  /* after SUPERVISE */
 	struct td_gate_page *gate;         /* its page, mapped here */
 	const struct td_meter_page *meter; /* likewise, read-only */
 	struct td_outbox out;
@@ -51,6 +52,9 @@ uint64_t td_peer_answer_later(struct td_peer *peer, uint64_t now_ns);
 uint64_t td_peer_look_at_outbox(struct td_peer *peer, uint64_t now_ns);
 /* Sends, or marks the peer broken. */
 void td_peer_send(struct td_peer *peer, const struct td_msg *msg);
+/* END: the answer had so many rows. ERROR: -errno and a sentence instead of them. */
+void td_peer_finish(struct td_peer *peer, uint32_t rows);
+void td_peer_fail(struct td_peer *peer, int code, const char *text);
 void td_peer_send_event(struct td_peer *peer, const struct td_event *event);
 
 /* Answers a tool that waits for the GPUs' state, if that is there or too long in coming. When to be called again, or UINT64_MAX. */
@@ -63,6 +67,9 @@ void td_tool_send_round(struct td_peer *peer, uint64_t now_ns);
 /* The next part of its answer, once it has read those before. */
 bool td_tool_is_part_due(const struct td_peer *peer);
 void td_tool_send_part(struct td_peer *peer, uint64_t now_ns);
+
+/* What a supervisor says. 0, or -EPROTO for a message that it has no business to send. */
+int td_supervise_message(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns);
 
 /* A tool's request. 0, or -EPROTO for a message that is none. */
 int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns);

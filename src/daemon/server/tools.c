@@ -30,27 +30,6 @@
 
 static const char *const backend_names[TD_BACKEND_N] = {"plain", "swap", "managed"};
 
-static void finish(struct td_peer *peer, uint32_t rows)
-{
-	struct td_msg msg = {.type = TD_MSG_TYPE_end};
-
-	msg.end.rows = rows;
-	msg.end.time_ns = td_time_now_ns();
-	td_peer_send(peer, &msg);
-}
-
-static void fail(struct td_peer *peer, int code, const char *text)
-{
-	struct td_msg msg = {.type = TD_MSG_TYPE_error};
-
-	msg.error.code = (uint32_t)-code;
-	snprintf(msg.error.text, sizeof(msg.error.text), "%.*s", TD_STR_MAX, text);
-	if (strlen(text) > TD_STR_MAX)
-		snprintf(msg.error.rest, sizeof(msg.error.rest), "%.*s", TD_STR_MAX,
-			text + TD_STR_MAX);
-	td_peer_send(peer, &msg);
-}
-
 /* Of what is another user's one sees sums: send_others(). */
 static bool may_see(const struct td_peer *peer, uid_t uid)
 {
@@ -257,7 +236,7 @@ static uint32_t send_gpus(struct td_peer *peer)
 
 static void list_gpus(struct td_peer *peer)
 {
-	finish(peer, send_gpus(peer));
+	td_peer_finish(peer, send_gpus(peer));
 	peer->gpus_asked_ns = 0;
 }
 
@@ -317,7 +296,7 @@ static void fail_no_job(struct td_peer *peer, const char *job)
 {
 	struct td_err err = {0};
 
-	fail(peer, td_job_unknown(job, &err), err.msg);
+	td_peer_fail(peer, td_job_unknown(job, &err), err.msg);
 }
 
 /*
@@ -349,7 +328,7 @@ static void send_part(struct td_peer *peer, uint64_t now_ns)
 	if (explains && !peer->answer.rows)
 		fail_no_job(peer, peer->answer.job);
 	else
-		finish(peer, peer->answer.rows);
+		td_peer_finish(peer, peer->answer.rows);
 }
 
 /* rows: that were sent before. */
@@ -456,9 +435,9 @@ static void set(struct td_peer *peer, const struct td_msg_set *msg, uint64_t now
 			td_node_options_changed(node, now_ns, what);
 	}
 	if (r)
-		fail(peer, r, err.msg);
+		td_peer_fail(peer, r, err.msg);
 	else
-		finish(peer, 0);
+		td_peer_finish(peer, 0);
 }
 
 /* Would a job of these be protected, if it came now? */
@@ -469,9 +448,9 @@ static void admit(struct td_peer *peer, const struct td_msg_admit *msg)
 	int r = td_tenant_check_new(&peer->server->node, peer->uid, class, msg->mem, &err);
 
 	if (r)
-		fail(peer, r, err.msg);
+		td_peer_fail(peer, r, err.msg);
 	else
-		finish(peer, 0);
+		td_peer_finish(peer, 0);
 }
 
 static void send_option(struct td_peer *peer, const struct td_option_row *row)
@@ -500,10 +479,10 @@ static void get(struct td_peer *peer, const char *key)
 		char text[128];
 
 		snprintf(text, sizeof(text), "\"%.64s\" is not an option: see tandem set", key);
-		fail(peer, -EINVAL, text);
+		td_peer_fail(peer, -EINVAL, text);
 		return;
 	}
-	finish(peer, rows);
+	td_peer_finish(peer, rows);
 }
 
 /* Its id and settings, once for each job of that name. */
@@ -533,7 +512,7 @@ static void get_job(struct td_peer *peer, const char *job)
 			rows += send_settings(peer, candidate);
 	}
 	if (rows)
-		finish(peer, rows);
+		td_peer_finish(peer, rows);
 	else
 		fail_no_job(peer, job);
 }
@@ -568,7 +547,7 @@ static void events(struct td_peer *peer, const struct td_msg_events *msg)
 		td_peer_send_event(peer, event);
 	peer->follows = msg->follow;
 	if (!msg->follow)
-		finish(peer, rows);
+		td_peer_finish(peer, rows);
 }
 
 static void send_view_row(struct td_peer *peer, uint32_t pid, const uint8_t *gpu,
@@ -630,18 +609,18 @@ static void view(struct td_peer *peer, const char *name)
 		if (*name && job->uid == peer->uid && !strcmp(job->name, name))
 			rows += send_view(peer, job);
 	}
-	finish(peer, rows);
+	td_peer_finish(peer, rows);
 }
 
 static void stop(struct td_peer *peer, const struct td_msg_stop *msg)
 {
 	if (peer->uid && peer->uid != getuid()) {
-		fail(peer, -EPERM, "only the daemon's owner may stop it");
+		td_peer_fail(peer, -EPERM, "only the daemon's owner may stop it");
 	} else if (!msg->force && !td_list_empty(&peer->server->node.processes)) {
-		fail(peer, -EBUSY,
+		td_peer_fail(peer, -EBUSY,
 			"jobs are running; they go on without tandem if it stops: use --force");
 	} else {
-		finish(peer, 0);
+		td_peer_finish(peer, 0);
 		/* Connections end with the process, when all is given back: who asks waits for that. */
 		peer->server->loop->stop = true;
 	}

@@ -2,6 +2,8 @@
  * What peers leave unread. A packet that a connection does not take is kept for it, and counts as
  * its user's. Who has too much kept is not read from, so he cannot ask for more.
  */
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "base/time.h"
@@ -124,4 +126,25 @@ void td_peer_forget_unread(struct td_peer *peer)
 
 	td_outbox_deinit(&peer->out);
 	account(peer, before);
+}
+
+void td_peer_finish(struct td_peer *peer, uint32_t rows)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_end};
+
+	msg.end.rows = rows;
+	msg.end.time_ns = td_time_now_ns();
+	td_peer_send(peer, &msg);
+}
+
+void td_peer_fail(struct td_peer *peer, int code, const char *text)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_error};
+
+	msg.error.code = (uint32_t)-code;
+	snprintf(msg.error.text, sizeof(msg.error.text), "%.*s", TD_STR_MAX, text);
+	if (strlen(text) > TD_STR_MAX)
+		snprintf(msg.error.rest, sizeof(msg.error.rest), "%.*s", TD_STR_MAX,
+			text + TD_STR_MAX);
+	td_peer_send(peer, &msg);
 }

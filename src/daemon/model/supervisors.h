@@ -1,0 +1,43 @@
+/*
+ * The supervisors that are connected: of which job each one is, and what it can do. proto/orders.h
+ * says what they and the daemon tell each other. A supervisor speaks for jobs of its own user only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+
+struct td_err;
+struct td_job;
+struct td_msg_supervise;
+struct td_node;
+
+struct td_supervisor {
+	struct td_list of_node;
+	void *peer;
+	uid_t uid;
+	pid_t pid;      /* of the supervisor itself, as the kernel says */
+	char job[64];   /* the name of the job: td_job.name */
+	uint32_t child; /* pid of its command, as it says; 0: none runs now */
+	uint32_t epoch; /* how often it has started the command */
+	uint32_t can;   /* TD_SUPERVISOR_* */
+};
+
+/*
+ * SUPERVISE. *supervisor is NULL for the first one of a connection, and set then. 0, -EINVAL with a
+ * sentence, or -ENOMEM.
+ */
+int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, void *peer,
+	pid_t pid, uid_t uid, const struct td_msg_supervise *msg, struct td_err *err);
+
+/* Its connection has ended. NULL: it had never said SUPERVISE. */
+void td_supervisors_gone(struct td_supervisor *supervisor);
+
+/* Who supervises the job: the one that came last, as an earlier connection may be dead and its end
+ * not noticed yet. NULL: nobody. */
+struct td_supervisor *td_supervisors_find(const struct td_node *node, const struct td_job *job);
+
+void td_supervisors_deinit(struct td_node *node);
