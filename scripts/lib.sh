@@ -28,5 +28,5 @@ need() {
 	rm -f build-setup.log
 }
 
-build_packages="gcc libc6-dev meson ninja-build pkg-config python3 libzstd-dev liblz4-dev zlib1g-dev libncurses-dev"
-test_packages="$build_packages clang libclang-rt-14-dev binutils musl-tools mandoc libblas-dev libsqlite3-dev libsvm-dev tmux"
+build_packages="gcc libc6-dev meson ninja-build pkg-config python3 libzstd-dev liblz4-dev zlib1g-dev libncurses-dev libmicrohttpd-dev"
+test_packages="$build_packages clang libclang-rt-14-dev binutils musl-tools mandoc libblas-dev libsqlite3-dev libsvm-dev tmux python3-prometheus-client"

@@ -11,6 +11,7 @@ const struct td_verb td_verbs[] = {
 	{"ps", "[--json]", "who uses the GPUs, and how", td_verb_ps},
 	{"top", "[OPTION]...", "GPUs and jobs, live: see tandem top --help", td_verb_top},
 	{"gpu", "[--json]", "the GPUs that are shared", td_verb_gpu},
+	{"metrics", "", "GPUs and jobs as Prometheus reads them", td_verb_metrics},
 	{"set", "[JOB] [KEY=VALUE]...", "show or change options of the daemon or of a job",
 		td_verb_set},
 	{"pause", "JOB", "take the GPU from a job until it is resumed", td_verb_pause},

@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "gpu/nvml.h"
 #include "proto/words.h"
+#include "view/metrics.h"
 
 #define ROWS_MAX 64
 
@@ -45,7 +46,7 @@ static void keep_row(const struct td_msg *msg, void *arg)
 	rows->row[rows->count].number = msg->gpu.index;
 	rows->row[rows->count].known = msg->gpu.known;
 	snprintf(rows->row[rows->count].name, sizeof(rows->row[0].name), "%.63s", msg->gpu.name);
-	td_cli_uuid(rows->row[rows->count].uuid, &msg->gpu);
+	td_gpu_uuid(rows->row[rows->count].uuid, &msg->gpu);
 	for (uint32_t i = 0; i < rows->count; i++)
 		if (!strcmp(rows->row[i].uuid, rows->row[rows->count].uuid))
 			return;

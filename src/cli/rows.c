@@ -7,6 +7,7 @@
 #include "base/uuid.h"
 #include "gpu/nvml.h"
 #include "proto/proto.h"
+#include "view/metrics.h"
 #include "view/snapshot.h"
 
 void td_rows_who(struct td_json *j, const char *job, const char *name, uint32_t pid)
@@ -82,22 +83,13 @@ void td_rows_others(struct td_json *j, const struct td_msg_others *others)
 	td_json_end_row(j);
 }
 
-char *td_cli_uuid(char *buf, const struct td_msg_gpu *gpu)
-{
-	td_uuid_format(buf, gpu->gpu);
-	/* The driver's name of a part of a GPU says so. */
-	if (strstr(gpu->name, " MIG "))
-		memcpy(buf, "MIG-", 4);
-	return buf;
-}
-
 void td_rows_gpu(struct td_json *j, const struct td_msg_gpu *gpu)
 {
 	char uuid[TD_UUID_TEXT];
 
 	td_json_row(j);
 	td_rows_number(j, "index", gpu->index);
-	td_json_str(j, "uuid", td_cli_uuid(uuid, gpu));
+	td_json_str(j, "uuid", td_gpu_uuid(uuid, gpu));
 	td_json_str(j, "name", gpu->name);
 	td_json_u64(j, "total_bytes", gpu->total_bytes);
 	td_json_u64(j, "capacity_bytes", gpu->capacity_bytes);

@@ -9,9 +9,6 @@ struct td_msg_others;
 struct td_snapshot;
 struct td_snapshot_job;
 
-/* "GPU-..." or "MIG-...": TD_UUID_TEXT bytes. Returns buf. */
-char *td_cli_uuid(char *buf, const struct td_msg_gpu *gpu);
-
 /* A field that is left away where the number is UINT32_MAX. */
 void td_rows_number(struct td_json *j, const char *key, uint32_t number);
 /* Whose row it is; empty, and 0: nobody's in particular. */

@@ -12,6 +12,7 @@
 #include "cli/columns.h"
 #include "gpu/nvml.h"
 #include "proto/socket.h"
+#include "view/metrics.h"
 
 #define SIZE(cells, column, bytes)                                                                 \
 	td_format_size(td_cell(cells, TD_COLUMN_##column), TD_CELL_BYTES, bytes)
@@ -96,7 +97,7 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 	if (gpu->index != UINT32_MAX)
 		TEXT(&cells, gpu_number, "%u", gpu->index);
 	TEXT(&cells, gpu_name, "%s", gpu->name);
-	td_cli_uuid(td_cell(&cells, TD_COLUMN_gpu_uuid), gpu);
+	td_gpu_uuid(td_cell(&cells, TD_COLUMN_gpu_uuid), gpu);
 	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
 		TEXT(&cells, gpu_busy, "%u%%", gpu->util_ppm / 10000 % 1000);
 	if (gpu->known & TD_GPU_IS_DIVIDED)
