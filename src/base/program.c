@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -79,6 +82,26 @@ const char *td_exec_reason(const char *path, int error)
 	return error == EACCES && strchr(path, '/') && !stat(path, &st) && S_ISDIR(st.st_mode)
 		       ? "it is a directory"
 		       : strerror(error);
+}
+
+char *td_program_beside(char *buf, size_t len, const char *const *candidates)
+{
+	char self[PATH_MAX], joined[2 * PATH_MAX], resolved[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n < 0)
+		return NULL;
+	self[n] = 0;
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = 0;
+	for (; *candidates; candidates++) {
+		snprintf(joined, sizeof(joined), "%s/%s", self, *candidates);
+		if (realpath(joined, resolved) && strlen(resolved) < len)
+			return strcpy(buf, resolved);
+	}
+	return NULL;
 }
 
 void td_output_flush(void)

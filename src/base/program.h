@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct option;
 struct td_err;
@@ -22,6 +23,13 @@ int td_refuse_option(int c, char *const *argv, const struct option *options, con
 
 /* Why execvp(path) failed with `error`: its text, or that a folder is no program. */
 const char *td_exec_reason(const char *path, int error);
+
+/*
+ * Finds another program of ours by the folder of this one: the first of `candidates` (paths
+ * relative to that folder, NULL at the end) that exists. Writes its path to `buf`. Returns `buf`, or
+ * NULL where there is none.
+ */
+char *td_program_beside(char *buf, size_t len, const char *const *candidates);
 
 /* fflush(stdout), which remembers why it failed. */
 void td_output_flush(void);

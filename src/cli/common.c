@@ -253,22 +253,8 @@ int td_cli_json_option(int argc, char **argv, bool *ret_json)
 char *td_cli_find(char *buf, size_t len, const char *env, const char *const *candidates)
 {
 	const char *given = getenv(env);
-	char self[PATH_MAX], joined[2 * PATH_MAX], resolved[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
 
 	if (given && *given)
 		return snprintf(buf, len, "%s", given) < (int)len ? buf : NULL;
-	if (n < 0)
-		return NULL;
-	self[n] = 0;
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = 0;
-	for (; *candidates; candidates++) {
-		snprintf(joined, sizeof(joined), "%s/%s", self, *candidates);
-		if (realpath(joined, resolved) && strlen(resolved) < len)
-			return strcpy(buf, resolved);
-	}
-	return NULL;
+	return td_program_beside(buf, len, candidates);
 }

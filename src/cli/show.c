@@ -242,7 +242,7 @@ int td_verb_explain(int argc, char **argv)
 /* A program of its own, which needs ncurses. */
 int td_verb_top(int argc, char **argv)
 {
-	static const char *const candidates[] = {"tandem-top", NULL};
+	static const char *const candidates[] = {"tandem-top", "../top/tandem-top", NULL};
 	char path[4096];
 
 	(void)argc;

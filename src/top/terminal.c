@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "base/program.h"
 #include "base/time.h"
-#include "cli/top.h"
+#include "top/top.h"
 #include "proto/socket.h"
 
 #define RETRY_MS 1000
@@ -19,32 +20,17 @@
 
 /* -- other verbs, as they are typed -- */
 
-/* The program `tandem` beside this one. */
-static const char *find_tandem(char *buf, size_t len)
-{
-	ssize_t n = readlink("/proc/self/exe", buf, len - sizeof("tandem"));
-	char *slash;
-
-	if (n < 0)
-		return NULL;
-	buf[n] = 0;
-	slash = strrchr(buf, '/');
-	if (!slash)
-		return NULL;
-	strcpy(slash + 1, "tandem");
-	return buf;
-}
-
 /* Runs `tandem VERB JOB`; what it prints comes into buf. It answers or gives up within 2 s. */
 static void run_verb(const char *verb, const char *job, char *buf, size_t len)
 {
+	static const char *const candidates[] = {"tandem", "../cli/tandem", NULL};
 	char path[PATH_MAX];
 	size_t have = 0;
 	int fds[2];
 	pid_t pid;
 
 	*buf = 0;
-	if (!find_tandem(path, sizeof(path)) || pipe2(fds, O_CLOEXEC) < 0) {
+	if (!td_program_beside(path, sizeof(path), candidates) || pipe2(fds, O_CLOEXEC) < 0) {
 		snprintf(buf, len, "tandem %s cannot be run: %s", verb, strerror(errno));
 		return;
 	}

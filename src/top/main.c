@@ -20,7 +20,7 @@
 #include "base/program.h"
 #include "base/time.h"
 #include "cli/rows.h"
-#include "cli/top.h"
+#include "top/top.h"
 #include "proto/socket.h"
 
 #define EXIT_USAGE    125
