@@ -1,9 +1,9 @@
-/* What top.c (the connection, printing, options) and top_terminal.c (the screen and the keys) share. */
+/* main.c (connection, options, printing) and terminal.c (screen, keys) share this state. */
 #pragma once
 
 #include "view/screen.h"
 
-/* What another verb has printed, shown over the table. */
+/* Room for the output of another verb, which is shown over the table. */
 #define TD_TOP_DETAIL_BYTES 16384
 
 struct td_top {
