@@ -1,7 +1,7 @@
 /*
  * What a launch costs on its way to a driver that does nothing: called directly, forwarded through a pointer (the least that any interposer
  * can cost), through libtandem with an open gate, and with the window that holds while others wait (without the driver's own
- * cost of an event); with one thread and with two. In each round the ways are measured in turn, so that a machine that changes its speed
+ * cost of an event), and while it is only metered; with one thread and with two. In each round the ways are measured in turn, so that a machine that changes its speed
  * changes all of them.
  *
  * The window's way calls the gate as libtandem's wrappers do, because nobody but a daemon can set a flag in the library's own gate.
@@ -16,6 +16,7 @@
 #include "cuda/types.h"
 #include "preload/driver/driver.h"
 #include "preload/gate/gate.h"
+#include "preload/gate/meter.h"
 
 #define ROUNDS      101
 #define CALLS       100000u
@@ -39,6 +40,20 @@ static CUresult windowed(CUfunction f, unsigned gx, unsigned gy, unsigned gz, un
 	struct td_slot *slot = td_gate_enter(stream, 0);
 	CUresult r = target(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 
+	td_gate_leave(slot);
+	return r;
+}
+
+static CUresult metered(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+	unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params, void **extra)
+{
+	struct td_slot *slot = td_gate_enter(stream, 0);
+	CUresult r;
+
+	if (td_meter_is_on(slot))
+		td_meter_launch(slot, stream, 0,
+			&(const struct td_shape){f, {gx, gy, gz}, {bx, by, bz}, shared});
+	r = target(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 	td_gate_leave(slot);
 	return r;
 }
@@ -118,6 +133,20 @@ static int event_ok(void *event)
 	return 0;
 }
 
+static int some_attribute(int *ret_value, int attribute, int device)
+{
+	(void)attribute, (void)device;
+	*ret_value = 132;
+	return 0;
+}
+
+static int one_block(int *ret_blocks, void *function, int threads, uint64_t shared_bytes)
+{
+	(void)function, (void)threads, (void)shared_bytes;
+	*ret_blocks = 1;
+	return 0;
+}
+
 static int elapsed(float *ret_ms, void *start, void *end)
 {
 	(void)start, (void)end;
@@ -139,6 +168,8 @@ static const struct td_driver null_driver = {
 	.ctx_synchronize = done,
 	.device_get_uuid = some_uuid,
 	.device_get_name = some_name,
+	.device_get_attribute = some_attribute,
+	.occupancy = one_block,
 	.device_total_mem = some_bytes,
 	.mem_get_info = all_free,
 	.stream_is_capturing = not_capturing,
@@ -217,20 +248,24 @@ static int run_with(unsigned threads, launch_fn library, const char *name)
 	return 0;
 }
 
-/* While steps are looked for. */
-static int run_with_steps(launch_fn library)
+/* One more way, over forwarded. */
+static int run_more(unsigned threads, launch_fn library, launch_fn way, const char *name)
 {
-	static struct run run;
+	static struct run runs[THREADS_MAX];
 
-	run.way[DIRECT] = target;
-	run.way[FORWARDED] = forward;
-	run.way[LIBTANDEM] = library;
-	run.way[WINDOWED] = windowed;
-	measure(&run);
+	for (unsigned i = 0; i < threads; i++) {
+		runs[i].way[DIRECT] = target;
+		runs[i].way[FORWARDED] = forward;
+		runs[i].way[LIBTANDEM] = library;
+		runs[i].way[WINDOWED] = way;
+		if (pthread_create(&runs[i].thread, NULL, measure, &runs[i]))
+			return 1;
+	}
+	for (unsigned i = 0; i < threads; i++)
+		pthread_join(runs[i].thread, NULL);
 	for (unsigned k = 0; k < ROUNDS; k++)
-		run.ns[WINDOWED][k] -= run.ns[FORWARDED][k];
-	bench_row("while steps are looked for over forwarded, one thread", "ns", run.ns[WINDOWED],
-		ROUNDS);
+		runs[0].ns[WINDOWED][k] -= runs[0].ns[FORWARDED][k];
+	bench_row(name, "ns", runs[0].ns[WINDOWED], ROUNDS);
 	return 0;
 }
 
@@ -256,5 +291,11 @@ int main(int argc, char **argv)
 		return 1;
 	atomic_store(&td_gate.page.steps, 1);
 	td_gate_write(TD_WORD_STEPS);
-	return run_with_steps(launch);
+	if (run_more(1, launch, windowed, "while steps are looked for over forwarded, one thread"))
+		return 1;
+	atomic_store(&td_gate.page.steps, 0);
+	atomic_store(&td_gate.page.window_ns, TD_WINDOW_METER);
+	td_gate_write(TD_WORD_WINDOW);
+	return run_more(1, launch, metered, "metered over forwarded, one thread") ||
+	       run_more(2, launch, metered, "metered over forwarded, two threads");
 }

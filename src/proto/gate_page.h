@@ -27,6 +27,8 @@
 #define TD_WORD_CLOSED 1u  /* wait */
 #define TD_WORD_ARMED  2u  /* go on, but send BUSY first */
 #define TD_WORD_WINDOW 4u  /* go on, but keep at most window_ns of work in flight */
+/* A window_ns that bounds nothing: only what the work takes is wanted (preload/gate/meter.h). */
+#define TD_WINDOW_METER UINT64_MAX
 #define TD_WORD_DUTY   8u  /* go on, but take at most duty_ppm of the GPU's time */
 #define TD_WORD_STEPS  16u /* go on; the daemon wants to know where steps end */
 #define TD_WORD_FLAGS  31u
@@ -83,14 +85,21 @@ struct td_meter_page {
 	_Atomic uint64_t launches;   /* submissions of all threads, refreshed by the agent */
 	_Atomic uint64_t gate_waits; /* times a thread found the gate closed */
 	_Atomic uint64_t copies_bytes;
-	_Atomic uint64_t
-		gpu_ns; /* GPU time used, as far as it is measured: while there is a duty */
+	/* GPU time used on all GPUs together, as far as it is measured: while the gate word says
+	 * TD_WORD_WINDOW or TD_WORD_DUTY. */
+	_Atomic uint64_t gpu_ns;
 	_Atomic uint32_t guesses;  /* pieces of work whose GPU time had to be guessed */
 	_Atomic uint32_t dry;      /* the last `hold` under which nothing of ours was in flight */
 	_Atomic uint32_t measured; /* the last `alone` in which a piece of work was measured */
 	_Atomic uint32_t fresh;    /* TD_FRESH_BIT_*, while there is a duty */
 	/* By slot, claims: the most that it has there, with what it is about to allocate or to bring there; the same with what lies on the host. */
 	_Atomic uint64_t claimed_device_bytes[16], claimed_all_bytes[16];
+	/*
+	 * By slot, measured like gpu_ns: GPU time used there; of it, the part in which SMs had work, so
+	 * that a kernel on half of the SMs counts half; and the part of the GPU's room for blocks that
+	 * was asked for. Work that overlaps counts for each stream.
+	 */
+	_Atomic uint64_t used_ns[16], active_ns[16], core_ns[16];
 };
 
 _Static_assert(sizeof(struct td_meter_page) <= TD_PAGE_BYTES, "both sides map one page");

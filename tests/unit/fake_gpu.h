@@ -19,6 +19,7 @@ static struct {
 	void *_Atomic ended_event; /* of a context that has ended: nobody is to name it */
 	_Atomic unsigned ended_named;
 	_Atomic unsigned context_syncs, syncs_in_capture, records, records_on_capture, pushes;
+	_Atomic unsigned occupancies; /* times that it was asked for one */
 	_Atomic unsigned queries,
 		queries_not_relaxed; /* of events; by threads in another capture mode */
 	_Atomic uint64_t demanded, resident, crossed;
@@ -101,6 +102,15 @@ static int fake_attribute(int *ret, int attribute, int device)
 	(void)attribute;
 	(void)device;
 	*ret = 0;
+	return 0;
+}
+
+static int fake_occupancy(int *ret, void *function, int threads, uint64_t shared_bytes)
+{
+	(void)function;
+	(void)shared_bytes;
+	atomic_fetch_add(&fake.occupancies, 1);
+	*ret = 2048 / threads;
 	return 0;
 }
 
@@ -190,6 +200,7 @@ static const struct td_driver fake_driver = {
 	.device_get_name = fake_name,
 	.device_get_count = fake_count,
 	.device_get_attribute = fake_attribute,
+	.occupancy = fake_occupancy,
 	.device_total_mem = fake_total,
 	.mem_get_info = fake_info,
 	.stream_is_capturing = fake_is_capturing,

@@ -26,6 +26,7 @@ struct td_window_mark {
 	uint32_t word;  /* pace.c's: the gate's when the first of them was let through */
 	uint64_t
 		submitted_ns; /* pace.c's: when the last of them was let through, while there is a duty; 0: there was none */
+	uint32_t active_ppm, core_ppm; /* pace.c's: of what these use of the GPU, on average */
 	bool free;       /* pace.c's: no duty counts it */
 	bool started;    /* it was recorded: the interval begins there */
 	bool backlogged; /* the device was busy with this thread's work all the time since that mark */
@@ -42,6 +43,10 @@ struct td_window {
 	uint64_t counted_ns;  /* what this thread has added to the process's sum */
 	uint64_t expected_ns; /* of all its marks, and to that sum of the process */
 	uint64_t unmarked_ns; /* pace.c's: what the submissions since the last mark will take */
+	/* Under a duty: what the last submission uses of the GPU (meter.c), and the same of those since
+	 * the last mark, summed over their time. */
+	uint32_t active_ppm, core_ppm;
+	uint64_t unmarked_active, unmarked_core;
 	uint32_t alone;       /* the mark to come's */
 	bool free;
 	uint32_t word;

@@ -162,6 +162,7 @@ static bool forget(struct td_slot *slot, void *arg)
 	slot->own_mark.event = NULL;
 	slot->own_mark.context = 0;
 	td_window_reset(&slot->window);
+	slot->meter = (struct td_meter_thread){0};
 	return true;
 }
 

@@ -9,10 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "preload/base/metering.h"
 #include "preload/base/window.h"
 
 /* Beside the nesting level in td_slot.depth: the call was let through with a window, and leaving has work to do. */
 #define TD_DEPTH_PACED 0x10000u
+/* Likewise: the meter is on, and the call is on its way to the GPU. */
+#define TD_DEPTH_METERED 0x20000u
 /* What one call adds to the shared slot: so its depth is never the 1 that the quick way out expects. */
 #define TD_DEPTH_SHARED 2u
 
@@ -25,6 +28,7 @@ struct td_slot {
 	/* The thread's own driver calls on tandem's behalf are under way: nothing is gated. */
 	uint32_t internal;
 	struct td_window window;
+	struct td_meter_thread meter;
 	uint64_t own_seen; /* drain.c's: own_stream_launches when its pass began */
 	/* An event behind the first `launches` of them, recorded by the thread itself; 0: none. The drain takes it. */
 	struct {

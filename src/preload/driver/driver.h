@@ -29,6 +29,8 @@ struct td_driver {
 	int (*device_get_name)(char *name, int len, int device);
 	int (*device_get_count)(int *ret_count);
 	int (*device_get_attribute)(int *ret_value, int attribute, int device);
+	/* Blocks of so many threads that fit an SM together; function: or a kernel. */
+	int (*occupancy)(int *ret_blocks, void *function, int threads, uint64_t shared_bytes);
 	int (*device_total_mem)(uint64_t *ret_bytes, int device);
 	int (*mem_get_info)(uint64_t *ret_free, uint64_t *ret_total);
 	int (*stream_is_capturing)(void *stream, int *ret_status);

@@ -51,6 +51,12 @@ static int device_get_attribute(int *ret_value, int attribute, int device)
 	return ASK(cuDeviceGetAttribute, ret_value, attribute, device);
 }
 
+static int occupancy(int *ret_blocks, void *function, int threads, uint64_t shared_bytes)
+{
+	return ASK(cuOccupancyMaxActiveBlocksPerMultiprocessor, ret_blocks, function, threads,
+		shared_bytes);
+}
+
 static int device_total_mem(uint64_t *ret_bytes, int device)
 {
 	size_t bytes = 0;
@@ -122,6 +128,7 @@ void td_driver_publish_real(void)
 		.device_get_name = device_get_name,
 		.device_get_count = device_get_count,
 		.device_get_attribute = device_get_attribute,
+		.occupancy = occupancy,
 		.device_total_mem = device_total_mem,
 		.mem_get_info = mem_get_info,
 		.stream_is_capturing = stream_is_capturing,

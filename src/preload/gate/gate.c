@@ -19,6 +19,7 @@
 #include "preload/base/settings.h"
 #include "preload/context/context.h"
 #include "preload/driver/driver.h"
+#include "preload/gate/meter.h"
 #include "preload/gate/pace.h"
 #include "preload/gate/steps.h"
 #include "preload/link/client.h"
@@ -83,13 +84,6 @@ static void count(struct td_slot *slot, void *stream)
 		atomic_fetch_add_explicit(&slot->own_stream_launches, 1, memory_order_relaxed);
 }
 
-static void *name_stream(void *stream, uint32_t kind)
-{
-	if (stream)
-		return stream;
-	return kind & TD_SUBMIT_OWN_NULL ? TD_STREAM_PER_THREAD : TD_STREAM_LEGACY;
-}
-
 static void wait_closed(struct td_slot *slot, uint32_t word)
 {
 	td_client_waits(true);
@@ -99,10 +93,17 @@ static void wait_closed(struct td_slot *slot, uint32_t word)
 	td_client_waits(false);
 }
 
+static bool has_window(uint32_t word)
+{
+	return word & TD_WORD_WINDOW &&
+	       atomic_load_explicit(&td_gate.page.window_ns, memory_order_relaxed) !=
+		       TD_WINDOW_METER;
+}
+
 /* A daemon that knows of no duty counts its changes in that flag's bit; its page says none. */
 static bool is_paced(uint32_t word)
 {
-	return word & TD_WORD_WINDOW ||
+	return has_window(word) ||
 	       (word & TD_WORD_DUTY &&
 		       atomic_load_explicit(&td_gate.page.duty_ppm, memory_order_relaxed));
 }
@@ -159,7 +160,12 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 		}
 		if (captured)
 			return;
-		if (!is_paced(word) || slot == &td_slot_shared)
+		if (slot == &td_slot_shared)
+			break;
+		if (word & (TD_WORD_WINDOW | TD_WORD_DUTY))
+			atomic_fetch_or_explicit(
+				&slot->depth, TD_DEPTH_METERED, memory_order_relaxed);
+		if (!is_paced(word))
 			break;
 		if (td_pace_may_submit(&pace, slot, stream, kind)) {
 			atomic_fetch_or_explicit(
@@ -187,6 +193,31 @@ void td_gate_await(void)
 	errno = saved;
 }
 
+/* The gate is open and the work is only to be metered: as quick as can be. The slot is marked. */
+static bool pass_metered(struct td_slot *slot, void *stream, uint32_t kind)
+{
+	uint32_t word = td_gate_word();
+	int saved;
+
+	if (!(word & TD_WORD_WINDOW) || word & TD_WORD_FLAGS & ~(TD_WORD_WINDOW | TD_WORD_STEPS) ||
+		has_window(word) || td_context_any_capture())
+		return false;
+	atomic_store_explicit(&slot->launches,
+		atomic_load_explicit(&slot->launches, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+	if (td_submit_stream(stream, kind) == TD_STREAM_PER_THREAD)
+		atomic_store_explicit(&slot->own_stream_launches,
+			atomic_load_explicit(&slot->own_stream_launches, memory_order_relaxed) + 1,
+			memory_order_relaxed);
+	atomic_store_explicit(&slot->depth, 1 | TD_DEPTH_METERED, memory_order_relaxed);
+	if (word & TD_WORD_STEPS) {
+		saved = errno;
+		td_gate_note_step(kind);
+		errno = saved;
+	}
+	return true;
+}
+
 struct td_slot *td_gate_enter_slow(struct td_slot *slot, void *stream, uint32_t kind)
 {
 	uint32_t depth = atomic_load_explicit(&slot->depth, memory_order_relaxed) - 1;
@@ -194,9 +225,11 @@ struct td_slot *td_gate_enter_slow(struct td_slot *slot, void *stream, uint32_t 
 
 	if (depth || slot->internal)
 		return slot; /* inside another submission, or ours: the outer one has been let through */
+	if (pass_metered(slot, stream, kind))
+		return slot;
 	saved = errno;
 	unmark(slot);
-	pass(slot, name_stream(stream, kind), kind);
+	pass(slot, td_submit_stream(stream, kind), kind);
 	errno = saved;
 	return slot;
 }
@@ -213,11 +246,11 @@ struct td_slot *td_gate_enter_first(void *stream, uint32_t kind)
 	if (slot == &td_slot_shared) {
 		if (!shared_depth++) {
 			td_context_use();
-			pass(slot, name_stream(stream, kind), kind);
+			pass(slot, td_submit_stream(stream, kind), kind);
 		}
 	} else {
 		td_context_use();
-		pass(slot, name_stream(stream, kind), kind);
+		pass(slot, td_submit_stream(stream, kind), kind);
 	}
 	errno = saved;
 	return slot;
@@ -255,10 +288,12 @@ void td_gate_leave_slow(struct td_slot *slot)
 		return;
 	}
 	depth = atomic_load_explicit(&slot->depth, memory_order_relaxed);
-	if (depth == (1 | TD_DEPTH_PACED)) {
+	if (td_meter_is_on(slot))
+		td_meter_launched(slot);
+	if (depth & TD_DEPTH_PACED && (depth & ~TD_DEPTH_METERED) == (1 | TD_DEPTH_PACED))
 		td_pace_submitted(slot);
+	if ((depth & ~(TD_DEPTH_PACED | TD_DEPTH_METERED)) == 1)
 		depth = 1;
-	}
 	atomic_store_explicit(&slot->depth, depth - 1, memory_order_release);
 	errno = saved;
 }

@@ -60,6 +60,14 @@ static inline uint32_t td_submit_work(const void *what, unsigned x, unsigned y, 
 			       << TD_SUBMIT_WORK_SHIFT;
 }
 
+/* The stream that a submission goes to: a driver takes NULL for one of the two default streams. */
+static inline void *td_submit_stream(void *stream, uint32_t kind)
+{
+	if (stream)
+		return stream;
+	return kind & TD_SUBMIT_OWN_NULL ? (void *)0x2 : (void *)0x1;
+}
+
 /* The same where nothing is launched that could be told from others: by the call's number. */
 static inline uint32_t td_submit_kind(
 	uint32_t call, const void *what, unsigned x, unsigned y, unsigned z)

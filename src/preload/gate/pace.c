@@ -29,6 +29,7 @@
 #include "preload/gate/clock.h"
 #include "preload/gate/fresh.h"
 #include "preload/gate/gate.h"
+#include "preload/gate/meter.h"
 #include "preload/gate/pacer.h"
 #include "preload/gate/pause.h"
 #include "proto/words.h"
@@ -73,6 +74,19 @@ static void expect(struct td_window *window, struct td_window_mark *mark, uint64
 	mark->expected_ns = ns;
 }
 
+/* Of the GPU, what the submissions since the last mark use over their time. */
+static uint32_t average_ppm(const struct td_window *window, uint64_t sum)
+{
+	return window->unmarked_ns ? (uint32_t)(sum / window->unmarked_ns) : 0;
+}
+
+static void clear_unmarked(struct td_window *window)
+{
+	window->unmarked_ns = 0;
+	window->unmarked_active = 0;
+	window->unmarked_core = 0;
+}
+
 static void marked(struct td_window *window, struct td_window_mark *mark)
 {
 	uint64_t ns;
@@ -88,7 +102,9 @@ static void marked(struct td_window *window, struct td_window_mark *mark)
 	/* What is new may be long: not much of it at once. */
 	if (!ns)
 		ns = window->unmarked_ns > NEW_NS ? window->unmarked_ns : NEW_NS;
-	window->unmarked_ns = 0;
+	mark->active_ppm = average_ppm(window, window->unmarked_active);
+	mark->core_ppm = average_ppm(window, window->unmarked_core);
+	clear_unmarked(window);
 	expect(window, mark, ns);
 }
 
@@ -158,10 +174,16 @@ static uint64_t solo_ns(const struct td_window_mark *mark, uint64_t elapsed_ns, 
 	return ns;
 }
 
-static void pay(const struct td_window *window, uint64_t gpu_ns, uint32_t duty)
+static uint64_t part_ns(uint64_t ns, uint32_t ppm)
+{
+	return (uint64_t)((double)ns * ppm / TD_PPM);
+}
+
+static void pay(const struct td_window *window, uint64_t gpu_ns, uint32_t duty, uint32_t active_ppm,
+	uint32_t core_ppm)
 {
 	td_budget_charge(&td_pacer.budgets[window->gpu], gpu_ns, duty);
-	atomic_fetch_add_explicit(&td_meter.page.gpu_ns, gpu_ns, memory_order_relaxed);
+	td_meter_pay(window->gpu, gpu_ns, part_ns(gpu_ns, active_ppm), part_ns(gpu_ns, core_ppm));
 }
 
 /* How long such work may take. Of copies of about the same size one number stands for all. */
@@ -216,7 +238,7 @@ static uint64_t charge(const struct td_window *window, const struct td_driver *d
 		price = fresh < price ? fresh : price;
 	else if (beyond >= 0 && beyond < (double)price)
 		price = (uint64_t)beyond;
-	pay(window, price, duty);
+	pay(window, price, duty, mark->active_ppm, mark->core_ppm);
 	return ns;
 }
 
@@ -280,8 +302,9 @@ static void forget(struct td_window *window)
 	struct td_window_mark *mark = td_window_next_mark(window);
 
 	if (duty && window->gpu >= 0 && !window->free)
-		pay(window, window->unmarked_ns, duty);
-	window->unmarked_ns = 0;
+		pay(window, window->unmarked_ns, duty, average_ppm(window, window->unmarked_active),
+			average_ppm(window, window->unmarked_core));
+	clear_unmarked(window);
 	/* What it was recorded in front of is what is forgotten. */
 	if (mark)
 		mark->started = false;
@@ -543,6 +566,7 @@ bool td_pace_may_submit(struct td_pace *pace, struct td_slot *slot, void *stream
 		begin_piece(window, driver, stream, word, pace->free);
 	window->last_stream = stream;
 	window->work = work;
+	window->active_ppm = window->core_ppm = 0; /* until the meter says what it is */
 	window->submitted_ns = duty ? td_time_now_ns() : 0;
 	if (duty)
 		atomic_store_explicit(
@@ -582,6 +606,8 @@ static bool duty_mark_due(struct td_window *window, uint64_t window_ns)
 
 	/* Also where there is no mark left for it, and it is paid for by this. */
 	window->unmarked_ns += ns ? ns : NEW_NS;
+	window->unmarked_active += (ns ? ns : NEW_NS) * window->active_ppm;
+	window->unmarked_core += (ns ? ns : NEW_NS) * window->core_ppm;
 	td_pause_submitted(window, ns ? ns : NEW_NS, window->submitted_ns);
 	td_fresh_submitted(hash, window->submitted_ns);
 	return !td_solo_expect(&td_pacer.solo, hash) || window->unmarked_ns >= mark_ns(window_ns);
@@ -614,6 +640,7 @@ void td_pace_thread_ends(struct td_slot *slot)
 	atomic_fetch_sub_explicit(&td_pacer.process_ns, window->counted_ns, memory_order_relaxed);
 	window->counted_ns = 0;
 	td_pause_abandoned(window);
+	td_meter_thread_ends(slot);
 }
 
 void td_pace_forked(void)
@@ -625,6 +652,7 @@ void td_pace_forked(void)
 	atomic_store(&td_pacer.held, 0);
 	atomic_store(&td_pacer.let_through, 0);
 	td_fresh_forked();
+	td_meter_forked();
 	td_pause_forked();
 	td_clock_forked();
 }

@@ -5,6 +5,7 @@
 #include "preload/context/context.h"
 #include "preload/driver/real.h"
 #include "preload/gate/gate.h"
+#include "preload/gate/meter.h"
 #include "preload/outside/outside.h"
 #include "preload/outside/reach.h"
 
@@ -160,8 +161,10 @@ static CUresult end_leaving(const struct leaving *leaving, CUresult r, bool gone
 {
 	bool ours = gone && td_context_ends(leaving->serial);
 
-	if (ours)
+	if (ours) {
 		td_outside_context_ended(leaving->context);
+		td_meter_forget();
+	}
 	td_context_left(leaving->context, leaving->serial, ours);
 	td_thread_may_cancel(leaving->cancel);
 	return r;

@@ -14,6 +14,7 @@
 #include "preload/driver/driver.h"
 #include "preload/driver/real.h"
 #include "preload/gate/gate.h"
+#include "preload/gate/meter.h"
 #include "preload/hooks/nvml.h"
 #include "preload/outside/libraries.h"
 #include "preload/outside/reach.h"
@@ -225,12 +226,26 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 	return 0;
 }
 
+static __attribute__((noinline, cold)) void meter(struct td_slot *slot, void *stream, uint32_t kind,
+	const void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+	unsigned bz, unsigned shared_bytes)
+{
+	td_meter_launch(slot, stream, kind,
+		&(const struct td_shape){function, {gx, gy, gz}, {bx, by, bz}, shared_bytes});
+}
+
 #define UNPACK(...) __VA_ARGS__
 /* The function or kernel of a launch; NULL in all other calls. */
 #define FIRST(function, ...) ((const void *)(function))
 #define FUNCTION(work)       FIRST work
 /* Of one that may be a library's kernel by its own handle. */
 #define LAUNCHES(symbol, work) (FUNCTION(work) && td_library_has_kernels())
+/* Of a kernel, what the meter has to know. A constant false in all other calls. */
+#define METER(slot, stream, kind, work, block)                                                     \
+	do {                                                                                       \
+		if (FIRST work && __builtin_expect(td_meter_is_on(slot), 0))                       \
+			meter(slot, (void *)(stream), kind, UNPACK work, UNPACK block);            \
+	} while (0)
 #define WORK(symbol, work)                                                                         \
 	(td_submit_kind(TD_SYMBOL_##symbol, UNPACK work) | td_submit_size(TD_SIZE(symbol)))
 
@@ -253,6 +268,7 @@ static uint32_t attributes_kind(const CUlaunchConfig *config)
 				return r;                                                          \
 		}                                                                                  \
 		slot = td_gate_enter((void *)(stream), (kind) | WORK(symbol, TD_WORK_##symbol));   \
+		METER(slot, stream, kind, TD_WORK_##symbol, TD_BLOCK_##symbol);                    \
 		r = td_real.symbol TD_ARGS_##symbol;                                               \
 		td_gate_leave(slot);                                                               \
 		return r;                                                                          \

@@ -17,6 +17,7 @@
 #include "preload/context/context.h"
 #include "preload/driver/real.h"
 #include "preload/gate/gate.h"
+#include "preload/gate/meter.h"
 #include "preload/outside/modules.h"
 #include "preload/outside/reach.h"
 
@@ -481,6 +482,7 @@ CUresult td_hook_cuLibraryUnload(void *a0)
 	struct little *little = take_little(a0);
 	CUresult r = td_real.cuLibraryUnload(a0);
 
+	td_meter_forget();
 	end_little(little, r);
 	if (l && !r) {
 		forget(l);

@@ -19,6 +19,7 @@
 #include "cuda/objects.h"
 #include "preload/context/context.h"
 #include "preload/driver/real.h"
+#include "preload/gate/meter.h"
 #include "preload/link/client.h"
 #include "preload/outside/outside_table.h"
 
@@ -235,6 +236,7 @@ CUresult td_hook_cuModuleUnload(CUmodule a0)
 		      *managed = take_all(TD_KEY_MODULE_MANAGED, a0);
 	CUresult r = td_real.cuModuleUnload(a0);
 
+	td_meter_forget();
 	(void)td_outside_end(device, r);
 	return td_outside_end(managed, r);
 }
