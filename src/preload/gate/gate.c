@@ -95,9 +95,8 @@ static void wait_closed(struct td_slot *slot, uint32_t word)
 
 static bool has_window(uint32_t word)
 {
-	return word & TD_WORD_WINDOW &&
-	       atomic_load_explicit(&td_gate.page.window_ns, memory_order_relaxed) !=
-		       TD_WINDOW_METER;
+	return word & TD_WORD_WINDOW && atomic_load_explicit(&td_gate.page.window_ns,
+						memory_order_relaxed) != TD_WINDOW_METER;
 }
 
 /* A daemon that knows of no duty counts its changes in that flag's bit; its page says none. */

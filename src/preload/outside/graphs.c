@@ -574,7 +574,8 @@ static CUresult submit(const struct submission *s, uint32_t kernels, struct clai
 	if (s->launches && kernels > 1 && !td_context_is_capturing(s->named))
 		td_gate_count(slot, kernels - 1);
 	if (s->launches && td_meter_is_on(slot))
-		td_meter_launch(slot, s->stream, s->flags, &(const struct td_shape){.function = s->exec});
+		td_meter_launch(
+			slot, s->stream, s->flags, &(const struct td_shape){.function = s->exec});
 	r = s->call(s->exec, s->stream);
 	td_gate_leave(slot);
 	return r;
