@@ -26,6 +26,9 @@
 #include <stddef.h>
 
 #include "model/gpu_spec.h"
+#include "model/spatial.h"
+
+#define PPM 1000000u
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
 {
@@ -41,6 +44,24 @@ static struct td_timeline_context *first_ready(
 static struct td_op *first_op(const struct td_timeline_context *ctx, enum td_engine e)
 {
 	return td_container_of(ctx->on[e].ops.next, struct td_op, link);
+}
+
+/* A context, or the group that it leads. */
+static bool has_work(const struct td_timeline_context *ctx, enum td_engine e)
+{
+	return !td_list_empty(&ctx->on[e].ops) ||
+	       (e == TD_ENGINE_COMPUTE && !td_list_empty(&ctx->members));
+}
+
+/* Whose turns the operations of ctx are served in. */
+static struct td_timeline_context *turn_of(struct td_timeline_context *ctx, enum td_engine e)
+{
+	return ctx->leader && e == TD_ENGINE_COMPUTE ? ctx->leader : ctx;
+}
+
+static struct td_timeline_context *member_at(struct td_list *it)
+{
+	return td_container_of(it, struct td_timeline_context, on[TD_ENGINE_COMPUTE].ready);
 }
 
 void td_timeline_init(struct td_timeline *tl, const struct td_gpu_spec *spec, uint64_t now_ns)
@@ -62,6 +83,20 @@ void td_timeline_context_add(struct td_timeline *tl, struct td_timeline_context 
 		td_list_init(&ctx->on[e].ready);
 		td_list_init(&ctx->on[e].ops);
 	}
+	td_list_init(&ctx->members);
+	ctx->cap = 1;
+}
+
+void td_timeline_join(struct td_timeline *tl, struct td_timeline_context *ctx,
+	struct td_timeline_context *leader, double cap)
+{
+	assert(td_list_empty(&ctx->on[TD_ENGINE_COMPUTE].ops) && (!leader || !leader->leader));
+	td_list_remove(&ctx->on[TD_ENGINE_COMPUTE].ready);
+	if (tl->engines[TD_ENGINE_COMPUTE].owner == ctx)
+		tl->engines[TD_ENGINE_COMPUTE].owner = NULL;
+	ctx->leader = leader;
+	ctx->cap = cap;
+	tl->settled = false;
 }
 
 static void forget_op(struct td_op *op)
@@ -101,16 +136,63 @@ void td_timeline_context_remove(struct td_timeline *tl, struct td_timeline_conte
 void td_timeline_begin(struct td_timeline *tl, struct td_timeline_context *ctx, struct td_op *op,
 	enum td_engine engine)
 {
+	struct td_timeline_context *turn = turn_of(ctx, engine);
+
 	*op = (struct td_op){
 		.context = ctx,
 		.engine = engine,
 		.begin_ns = tl->now_ns,
 		.length_ns = TD_NEVER_NS,
 		.stall_at_ns = TD_NEVER_NS,
+		.need = 1,
+		.speed_ppm = PPM,
 	};
 	td_list_append(&ctx->on[engine].ops, &op->link);
-	if (td_list_empty(&ctx->on[engine].ready))
-		td_list_append(&tl->engines[engine].ready, &ctx->on[engine].ready);
+	if (turn != ctx && td_list_empty(&ctx->on[engine].ready))
+		td_list_append(&turn->members, &ctx->on[engine].ready);
+	if (td_list_empty(&turn->on[engine].ready))
+		td_list_append(&tl->engines[engine].ready, &turn->on[engine].ready);
+	tl->settled = false;
+}
+
+/* The kernels that the leader's turn serves, but for one; returns how many. */
+static uint32_t list_users(struct td_timeline_context *leader,
+	const struct td_timeline_context *but, struct td_spatial_user *ret_users)
+{
+	struct td_list *it;
+	uint32_t count = 0;
+
+	td_list_for_each (it, &leader->members) {
+		const struct td_timeline_context *ctx = member_at(it);
+		const struct td_op *op = first_op(ctx, TD_ENGINE_COMPUTE);
+
+		assert(count < TD_SPATIAL_MAX);
+		if (ctx != but)
+			ret_users[count++] =
+				(struct td_spatial_user){op->need, ctx->cap, op->bandwidth};
+	}
+	return count;
+}
+
+/* What op could have had of the time in which its program was late: nobody else's SMs. */
+static uint64_t spare_of(const struct td_op *op, uint64_t ns)
+{
+	const struct td_timeline_context *ctx = op->context;
+	const struct td_spatial_user own = {op->need, ctx->cap, op->bandwidth};
+	struct td_spatial_user others[TD_SPATIAL_MAX];
+	uint32_t count;
+
+	if (op->engine != TD_ENGINE_COMPUTE || !ctx->leader)
+		return ns;
+	count = list_users(ctx->leader, ctx, others);
+	return (uint64_t)((double)ns * td_spatial_spare_speed(others, count, &own));
+}
+
+void td_timeline_set_load(struct td_timeline *tl, struct td_op *op, double need, double bandwidth)
+{
+	assert(need >= 0 && need <= 1 && bandwidth >= 0 && bandwidth <= 1);
+	op->need = need;
+	op->bandwidth = bandwidth;
 	tl->settled = false;
 }
 
@@ -118,18 +200,22 @@ void td_timeline_begin_queued(struct td_timeline *tl, struct td_timeline_context
 	struct td_op *op, enum td_engine engine, uint64_t since_ns, uint64_t most_ns)
 {
 	struct td_timeline_engine *e = &tl->engines[engine];
-	uint64_t from_ns = since_ns > e->worked_until_ns ? since_ns : e->worked_until_ns;
+	struct td_timeline_context *turn = turn_of(ctx, engine);
+	uint64_t worked_ns = turn == ctx ? e->worked_until_ns : ctx->on[engine].worked_until_ns;
+	uint64_t from_ns = since_ns > worked_ns ? since_ns : worked_ns;
 
 	td_timeline_begin(tl, ctx, op, engine);
-	if (e->owner == ctx && !e->switch_left_ns && first_ready(e, engine) == ctx &&
-		first_op(ctx, engine) == op && from_ns < tl->now_ns)
-		op->behind_ns = min_ns(tl->now_ns - from_ns, most_ns);
+	if (e->owner != turn || e->switch_left_ns || first_ready(e, engine) != turn ||
+		first_op(ctx, engine) != op || from_ns >= tl->now_ns)
+		return;
+	op->behind_ns = min_ns(tl->now_ns - from_ns, most_ns);
+	op->idle_ns = e->worked_until_ns < tl->now_ns ? tl->now_ns - e->worked_until_ns : 0;
 }
 
 /* What it needs of the idle time before it began is served then. */
 static void catch_up(struct td_timeline *tl, struct td_op *op)
 {
-	uint64_t ns = min_ns(op->behind_ns, op->length_ns - op->progress_ns);
+	uint64_t ns = min_ns(spare_of(op, op->behind_ns), op->length_ns - op->progress_ns);
 
 	if (!ns)
 		return;
@@ -138,18 +224,20 @@ static void catch_up(struct td_timeline *tl, struct td_op *op)
 	op->started = true;
 	op->start_ns -= ns;
 	op->progress_ns += ns;
-	tl->engines[op->engine].busy_ns += ns;
+	tl->engines[op->engine].busy_ns += min_ns(ns, op->idle_ns);
 	op->context->on[op->engine].busy_ns += ns;
 }
 
 /* Takes op from its queue; its context leaves the turns if it has no more, unless it is first. */
 static void take_op(struct td_timeline *tl, struct td_op *op)
 {
-	struct td_timeline_context *ctx = op->context;
-	struct td_list *ready = &ctx->on[op->engine].ready;
+	struct td_timeline_context *ctx = op->context, *turn = turn_of(ctx, op->engine);
+	struct td_list *ready = &turn->on[op->engine].ready;
 
 	td_list_remove(&op->link);
-	if (td_list_empty(&ctx->on[op->engine].ops) && tl->engines[op->engine].ready.next != ready)
+	if (turn != ctx && td_list_empty(&ctx->on[op->engine].ops))
+		td_list_remove(&ctx->on[op->engine].ready);
+	if (!has_work(turn, op->engine) && tl->engines[op->engine].ready.next != ready)
 		td_list_remove(ready);
 }
 
@@ -187,9 +275,8 @@ void td_timeline_cancel(struct td_timeline *tl, struct td_op *op)
 	tl->settled = false;
 }
 
-/* Hands the turn to the first context that has work. Returns its operation, NULL: none, or not yet.
- */
-static struct td_op *choose(struct td_timeline_engine *engine, enum td_engine e)
+/* Hands the turn to the first context that has work. Returns it, or NULL: none, or not yet. */
+static struct td_timeline_context *choose(struct td_timeline_engine *engine, enum td_engine e)
 {
 	struct td_timeline_context *ctx;
 
@@ -199,7 +286,7 @@ static struct td_op *choose(struct td_timeline_engine *engine, enum td_engine e)
 		if (td_list_empty(&engine->ready))
 			return NULL;
 		ctx = first_ready(engine, e);
-		if (!td_list_empty(&ctx->on[e].ops))
+		if (has_work(ctx, e))
 			break;
 		td_list_remove(&ctx->on[e].ready);
 	}
@@ -211,7 +298,7 @@ static struct td_op *choose(struct td_timeline_engine *engine, enum td_engine e)
 		engine->owner = ctx;
 		engine->slice_left_ns = engine->slice_ns;
 	}
-	return engine->switch_left_ns ? NULL : first_op(ctx, e);
+	return engine->switch_left_ns ? NULL : ctx;
 }
 
 static bool contended(const struct td_timeline_engine *engine)
@@ -248,6 +335,65 @@ static bool is_over(const struct td_op *op)
 	       op->stall_at_ns > op->progress_ns;
 }
 
+/* Starts what a context serves first. Returns it if it is done. */
+static struct td_op *settle_op(
+	struct td_timeline *tl, const struct td_timeline_context *ctx, enum td_engine e)
+{
+	struct td_op *op = first_op(ctx, e);
+
+	if (is_over(op))
+		return op;
+	if (!op->started) {
+		op->started = true;
+		op->start_ns = tl->now_ns;
+	}
+	meet_stalls(op);
+	return is_over(op) ? op : NULL;
+}
+
+static uint32_t ppm_of(double speed)
+{
+	return (uint32_t)(speed * PPM + 0.5);
+}
+
+/* Starts what the members of a group serve. Returns the first that is done, else sets the speeds. */
+static struct td_op *settle_group(struct td_timeline *tl, struct td_timeline_context *leader)
+{
+	struct td_spatial_user users[TD_SPATIAL_MAX];
+	double speeds[TD_SPATIAL_MAX];
+	struct td_list *it;
+	uint32_t i = 0;
+
+	td_list_for_each (it, &leader->members) {
+		struct td_op *op = settle_op(tl, member_at(it), TD_ENGINE_COMPUTE);
+
+		if (op)
+			return op;
+	}
+	td_spatial_speeds(users, list_users(leader, NULL, users), speeds);
+	td_list_for_each (it, &leader->members)
+		first_op(member_at(it), TD_ENGINE_COMPUTE)->speed_ppm = ppm_of(speeds[i++]);
+	return NULL;
+}
+
+static bool leads(const struct td_timeline_context *ctx, enum td_engine e)
+{
+	return e == TD_ENGINE_COMPUTE && !td_list_empty(&ctx->members);
+}
+
+/* Is an operation over that ctx serves? It is reported before the turn goes on. */
+static bool has_finished(const struct td_timeline_context *ctx, enum td_engine e)
+{
+	struct td_list *it;
+
+	if (!leads(ctx, e))
+		return is_over(first_op(ctx, e));
+	td_list_for_each (it, &ctx->members)
+		if (is_over(first_op(member_at(it), e)))
+			return true;
+	return false;
+}
+
 /*
  * Brings an engine's state up to this instant. Returns the operation that is done, if one is. A
  * turn that is over goes on before its operation may start or touch anything more.
@@ -255,50 +401,88 @@ static bool is_over(const struct td_op *op)
 static struct td_op *settle(struct td_timeline *tl, enum td_engine e)
 {
 	struct td_timeline_engine *engine = &tl->engines[e];
-	struct td_op *op;
 
 	for (;;) {
-		op = choose(engine, e);
-		if (!op || is_over(op))
-			return op;
-		if (engine->slice_ns && !engine->slice_left_ns && contended(engine)) {
+		struct td_timeline_context *ctx = choose(engine, e);
+
+		if (!ctx)
+			return NULL;
+		if (engine->slice_ns && !engine->slice_left_ns && contended(engine) &&
+			!has_finished(ctx, e)) {
 			rotate(engine);
 			continue;
 		}
-		if (!op->started) {
-			op->started = true;
-			op->start_ns = tl->now_ns;
-		}
-		meet_stalls(op);
-		return is_over(op) ? op : NULL;
+		return leads(ctx, e) ? settle_group(tl, ctx) : settle_op(tl, ctx, e);
 	}
+}
+
+/* How long the service of so much progress takes. */
+static uint64_t time_of(const struct td_op *op, uint64_t progress_ns)
+{
+	unsigned __int128 left = (unsigned __int128)progress_ns * PPM;
+
+	if (!progress_ns)
+		return 0;
+	if (!op->speed_ppm)
+		return TD_NEVER_NS;
+	left = (left - op->rest_ppm + op->speed_ppm - 1) / op->speed_ppm;
+	return left < TD_NEVER_NS ? (uint64_t)left : TD_NEVER_NS;
+}
+
+/* How long until op ends or stalls, or its stall ends. */
+static uint64_t op_horizon_ns(const struct td_op *op)
+{
+	if (op->stall_ns)
+		return op->stall_ns;
+	if (op->length_ns == TD_NEVER_NS)
+		return TD_NEVER_NS;
+	return time_of(op, min_ns(op->stall_at_ns, op->length_ns) - op->progress_ns);
 }
 
 /* How long until the engine must be settled again, when nothing is changed from outside. */
 static uint64_t horizon_ns(const struct td_timeline_engine *engine, enum td_engine e)
 {
-	const struct td_op *op;
-	uint64_t ns;
+	const struct td_timeline_context *ctx;
+	uint64_t ns = TD_NEVER_NS;
+	struct td_list *it;
 
 	if (engine->switch_left_ns)
 		return engine->switch_left_ns;
 	if (td_list_empty(&engine->ready))
 		return TD_NEVER_NS;
-	op = first_op(first_ready(engine, e), e);
-	if (op->stall_ns)
-		ns = op->stall_ns;
-	else if (op->length_ns == TD_NEVER_NS)
-		ns = TD_NEVER_NS;
-	else
-		ns = min_ns(op->stall_at_ns, op->length_ns) - op->progress_ns;
+	ctx = first_ready(engine, e);
+	if (leads(ctx, e)) {
+		td_list_for_each (it, &ctx->members)
+			ns = min_ns(ns, op_horizon_ns(first_op(member_at(it), e)));
+	} else {
+		ns = op_horizon_ns(first_op(ctx, e));
+	}
 	return engine->slice_ns && contended(engine) ? min_ns(ns, engine->slice_left_ns) : ns;
+}
+
+/* Serves the first operation of ctx, which ends at the end of these ns at the earliest. */
+static void serve_op(
+	struct td_timeline_context *ctx, enum td_engine e, uint64_t ns, uint64_t now_ns)
+{
+	struct td_op *op = first_op(ctx, e);
+
+	if (op->stall_ns) {
+		op->stall_ns -= ns;
+	} else {
+		unsigned __int128 done = (unsigned __int128)ns * op->speed_ppm + op->rest_ppm;
+
+		op->progress_ns += min_ns((uint64_t)(done / PPM), op->length_ns - op->progress_ns);
+		op->rest_ppm = (uint32_t)(done % PPM);
+	}
+	ctx->on[e].busy_ns += ns;
+	ctx->on[e].worked_until_ns = now_ns + ns;
 }
 
 /* Lets ns pass on a settled engine; ns is at most its horizon. */
 static void serve(struct td_timeline_engine *engine, enum td_engine e, uint64_t ns, uint64_t now_ns)
 {
 	struct td_timeline_context *ctx;
-	struct td_op *op;
+	struct td_list *it;
 
 	if (engine->switch_left_ns || !td_list_empty(&engine->ready))
 		engine->worked_until_ns = now_ns + ns;
@@ -310,13 +494,13 @@ static void serve(struct td_timeline_engine *engine, enum td_engine e, uint64_t 
 	if (td_list_empty(&engine->ready))
 		return;
 	ctx = first_ready(engine, e);
-	op = first_op(ctx, e);
-	if (op->stall_ns)
-		op->stall_ns -= ns;
-	else
-		op->progress_ns += ns;
+	if (leads(ctx, e)) {
+		td_list_for_each (it, &ctx->members)
+			serve_op(member_at(it), e, ns, now_ns);
+	} else {
+		serve_op(ctx, e, ns, now_ns);
+	}
 	engine->busy_ns += ns;
-	ctx->on[e].busy_ns += ns;
 	if (contended(engine))
 		engine->slice_left_ns -= min_ns(ns, engine->slice_left_ns);
 	else
@@ -340,12 +524,12 @@ static int report(struct td_timeline *tl, struct td_op *op, struct td_done *ret_
 static int report_done(struct td_timeline *tl, struct td_op *op, struct td_done *ret_done)
 {
 	struct td_timeline_engine *engine = &tl->engines[op->engine];
-
-	struct td_list *ready = &op->context->on[op->engine].ready;
+	struct td_timeline_context *turn = turn_of(op->context, op->engine);
+	struct td_list *ready = &turn->on[op->engine].ready;
 
 	take_op(tl, op);
 	if (!engine->slice_ns) {
-		bool more = !td_list_empty(&op->context->on[op->engine].ops);
+		bool more = has_work(turn, op->engine);
 
 		td_list_remove(ready);
 		if (more)
@@ -414,7 +598,9 @@ bool td_timeline_is_running(
 	const struct td_timeline *tl, const struct td_timeline_context *ctx, enum td_engine engine)
 {
 	const struct td_timeline_engine *e = &tl->engines[engine];
+	const struct td_timeline_context *turn =
+		ctx->leader && engine == TD_ENGINE_COMPUTE ? ctx->leader : ctx;
 
-	return e->owner == ctx && !e->switch_left_ns && e->ready.next == &ctx->on[engine].ready &&
+	return e->owner == turn && !e->switch_left_ns && e->ready.next == &turn->on[engine].ready &&
 	       !td_list_empty(&ctx->on[engine].ops);
 }

@@ -18,12 +18,18 @@
  *		successors before advancing further and they start without a gap...
  *	td_timeline_begin(&tl, &ctx, &op, TD_ENGINE_COMPUTE);
  *
+ * Side by side (MPS). A context may be a member of a group, which has one leader. The leader has the
+ * turns, and in each of them the first operations of all members are served at the same time, each
+ * at the speed that spatial.h gives it. Only compute is shared in this way: copies of members take
+ * turns like those of others.
+ *
  * However late the caller is, ends are exact. Operations and contexts are structs of the caller,
  * which stay where they are until done, cancelled or removed; zero-initialise them.
  *
  * Invariants (those of the engines' insides are in timeline.c)
  *  - time only goes on, and stops at each end;
- *  - an engine serves one operation at a time, those of a context in the order in which they began;
+ *  - an engine serves one operation at a time (compute: one of each member of a group), those of a
+ *    context in the order in which they began;
  *  - a newcomer waits for one slice of each context before it at most; a context alone is never interrupted;
  *  - an operation is reported once, after exactly its length and its stalls of service, or not at all if cancelled;
  *  - same calls, same instants.
@@ -62,8 +68,11 @@ struct td_op {
 	uint64_t stall_ns;           /* stall still to be served before progress goes on */
 	uint64_t stalled_ns;         /* stall demanded so far */
 	uint64_t credit_ns;          /* served beyond length_ns before that was known */
-	uint64_t behind_ns;   /* idle time before begin_ns that it could have been served in */
-	uint64_t stall_at_ns; /* progress at which stall() is due */
+	uint64_t behind_ns;     /* idle time before begin_ns that it could have been served in */
+	uint64_t idle_ns;       /* the part of it in which the engine served nobody */
+	uint64_t stall_at_ns;   /* progress at which stall() is due */
+	double need, bandwidth; /* as in spatial.h; only members of a group go by them */
+	uint32_t speed_ppm, rest_ppm; /* rest: of one ns of progress, what is not counted yet */
 	td_op_stall_fn stall;
 	void *stall_arg;
 };
@@ -73,8 +82,11 @@ struct td_timeline_context {
 		struct td_list
 			ready;      /* in td_timeline_engine.ready while it has its turn to come */
 		struct td_list ops; /* first one is served */
-		uint64_t busy_ns;
+		uint64_t busy_ns, worked_until_ns;
 	} on[TD_ENGINE_N];
+	struct td_timeline_context *leader; /* NULL: it has turns of its own */
+	struct td_list members;             /* of a leader: the members that have compute work */
+	double cap;                         /* of a member: the SM share that it may use */
 };
 
 struct td_timeline_engine {
@@ -103,6 +115,13 @@ struct td_done {
 void td_timeline_init(struct td_timeline *tl, const struct td_gpu_spec *spec, uint64_t now_ns);
 void td_timeline_context_add(struct td_timeline *tl, struct td_timeline_context *ctx);
 
+/*
+ * Makes ctx, which has no operations, a member of leader's group. leader is a context that was
+ * added and begins no operations itself. NULL: ctx has turns of its own again.
+ */
+void td_timeline_join(struct td_timeline *tl, struct td_timeline_context *ctx,
+	struct td_timeline_context *leader, double cap);
+
 /* Forgets ctx and all its operations; its turn goes to the next. They are not reported as done. */
 void td_timeline_context_remove(struct td_timeline *tl, struct td_timeline_context *ctx);
 
@@ -121,6 +140,12 @@ void td_timeline_begin(struct td_timeline *tl, struct td_timeline_context *ctx, 
  */
 void td_timeline_begin_queued(struct td_timeline *tl, struct td_timeline_context *ctx,
 	struct td_op *op, enum td_engine engine, uint64_t since_ns, uint64_t most_ns);
+
+/*
+ * Says what a kernel takes of the SMs and of the memory bandwidth when it is alone. Until then it
+ * counts as one that needs all SMs and no bandwidth. It may be called again when more is known.
+ */
+void td_timeline_set_load(struct td_timeline *tl, struct td_op *op, double need, double bandwidth);
 
 /*
  * Says how long op takes when served alone. May be called once, any time after begin. What was
