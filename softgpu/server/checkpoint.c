@@ -165,6 +165,8 @@ int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_
 
 	if (!client)
 		return SG_ERR_HANDLE;
+	if (client->mps)
+		return SG_ERR_MPS;
 	switch ((enum sg_checkpoint)msg->engine) {
 	case SG_CHECKPOINT_STATE: reply->value = client->state; return SG_OK;
 	case SG_CHECKPOINT_LOCK:

@@ -46,6 +46,7 @@ static void clear(struct sg_server *server)
 		gpu->pinned_bytes_per_us = 0;
 	}
 	server->fault_count = 0;
+	server->mps_exit_clean = false;
 }
 
 /* Of copies that begin from now on. */
@@ -85,9 +86,21 @@ static int apply(struct sg_server *server, struct sg_gpu *gpu, const struct sg_m
 	case SG_FAULT_CALL:
 		return notice->range < TD_SYMBOL_N && notice->error ? remember(server, notice)
 								    : SG_ERR_VALUE;
+	case SG_FAULT_MPS_EARLY_EXIT:
+		server->mps_exit_clean = notice->value == 1;
+		return notice->value <= 1 ? SG_OK : SG_ERR_VALUE;
 	case SG_FAULT_N: break;
 	}
 	return SG_ERR_VALUE;
+}
+
+static void fail_all(struct sg_server *server, const struct sg_gpu *gpu)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &server->clients)
+		sg_server_fail_operations(
+			server, td_container_of(it, struct sg_peer_state, link), gpu);
 }
 
 int sg_fault_inject(struct sg_server *server, const struct sg_msg *msg)
@@ -102,6 +115,6 @@ int sg_fault_inject(struct sg_server *server, const struct sg_msg *msg)
 	/* Processes learn why before their operations fail. */
 	tell_all(server, &notice);
 	if (notice.engine == SG_FAULT_ECC || notice.engine == SG_FAULT_LOST)
-		sg_server_fail_operations(server, &server->gpus[msg->gpu]);
+		fail_all(server, &server->gpus[msg->gpu]);
 	return SG_OK;
 }

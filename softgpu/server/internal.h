@@ -15,6 +15,11 @@ struct sg_peer_state {
 	pid_t pid;
 	uint32_t context_count, op_count, hold_count;
 	enum sg_process_state state;
+	struct sg_mps *serves;             /* it is this MPS server */
+	struct sg_mps *mps;                /* it is a client of this one */
+	uint64_t mps_affected;             /* GPUs with a fault that is over only when it is gone */
+	uint32_t mps_share_ppm, mps_error; /* error: enum sg_err, since its end by MPS */
+	bool mps_left;
 	bool failed; /* operations of its ended by a fault: messages about them may still come */
 };
 
@@ -42,6 +47,7 @@ struct sg_server_op {
 	struct sg_server_context *context;
 	struct td_op op;
 	bool has_length;
+	bool stuck; /* it never ends, and is not on the timeline */
 	uint64_t length_ns;
 	uint32_t sm_ppm; /* share of the SMs that had a block of it */
 	struct td_touch *touches;
@@ -84,13 +90,42 @@ void sg_checkpoint_locked(struct sg_peer_state *client);
 uint32_t sg_remap(uint64_t map, uint32_t gpu);
 
 /* -- server.c -- */
-/* Ends every operation of the GPU with an error. */
-void sg_server_fail_operations(struct sg_server *server, struct sg_gpu *gpu);
+/* Ends every operation of the client with an error; gpu: only those on that GPU, NULL: all. */
+void sg_server_fail_operations(
+	struct sg_server *server, struct sg_peer_state *client, const struct sg_gpu *gpu);
+
+/* -- mps.c -- */
+/* Answers SG_MPS_SERVE, _JOIN, _SET and _TERMINATE. Returns enum sg_err. */
+int sg_mps_request(struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg,
+	struct sg_msg *reply);
+/* Fills the reply to SG_MPS_STATE and up to SG_PROCESSES_MAX pids; returns how many. */
+uint32_t sg_mps_state(
+	const struct sg_server *server, uint64_t pid, struct sg_msg *reply, uint32_t *pids);
+/* May the client have one more context there? Returns enum sg_err. */
+int sg_mps_admit(const struct sg_server *server, const struct sg_peer_state *client,
+	const struct sg_gpu *gpu);
+/* Puts the context of an MPS client into its group; share_ppm as of SG_CONTEXT_NEW. */
+void sg_mps_context_new(
+	const struct sg_peer_state *client, struct sg_server_context *context, uint64_t share_ppm);
+/* True if no operation of the client ends any more. */
+bool sg_mps_hangs(const struct sg_peer_state *client);
+/* A kernel of the client faulted there. */
+void sg_mps_fault(
+	struct sg_server *server, struct sg_peer_state *client, uint32_t gpu, uint64_t result);
+/* The connection has ended. Called first, while the client still has its operations. */
+void sg_mps_client_leaves(struct sg_server *server, const struct sg_peer_state *client);
+/* The same, called last, when the client is in the list of clients no more. */
+void sg_mps_gone(struct sg_server *server, struct sg_peer_state *client);
+/* True if the client is one of this MPS server's. */
+bool sg_mps_owns(const struct sg_peer_state *owner, const struct sg_peer_state *client);
 
 /* -- report.c -- */
 void sg_gpu_load_update(struct sg_gpu *gpu, uint64_t now_ns);
 void sg_gpm_fill(const struct sg_gpu *gpu, uint64_t now_ns, struct sg_gpm_sample *ret);
 void sg_gpu_state_fill(const struct sg_gpu *gpu, struct sg_gpu_state *ret);
 void sg_gpu_info_fill(const struct sg_gpu *gpu, struct sg_gpu_info *info);
+/* Answers the questions that have rows or a text as their answer. False if msg is none of them. */
+bool sg_server_report(struct sg_server *server, const struct sg_peer_state *client,
+	const struct sg_msg *msg, uint64_t now_ns);
 /* rows has SG_PROCESSES_MAX entries; returns how many are filled: processes with a context on that GPU. */
 uint32_t sg_server_processes(const struct sg_server *server, uint32_t gpu, struct sg_process *rows);

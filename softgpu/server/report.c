@@ -1,4 +1,5 @@
 /* What the server says of a GPU and of who uses it: facts, load, processes. The status text is in status.c. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "softgpu/server/internal.h"
@@ -67,6 +68,27 @@ void sg_gpu_info_fill(const struct sg_gpu *gpu, struct sg_gpu_info *info)
 	info->pci_bus = 1 + gpu->index;
 }
 
+/* Adds what the client has on that GPU; true if that includes a context. */
+static bool add_client(const struct sg_peer_state *client, uint32_t gpu, struct sg_process *row)
+{
+	bool uses = false;
+	struct td_list *c;
+
+	td_list_for_each (c, &client->contexts) {
+		const struct sg_server_context *context =
+			td_container_of(c, struct sg_server_context, link);
+
+		if (context->gpu->index != gpu)
+			continue;
+		uses |= context->id != 0;
+		/* NVIDIA's driver charges no process with managed pages, wherever they are. */
+		row->memory_bytes += context->memory.plain_bytes;
+	}
+	row->memory_bytes += sg_shared_bytes(client, gpu);
+	return uses;
+}
+
+/* Under MPS the process that has the contexts is the server, for all its clients. */
 uint32_t sg_server_processes(const struct sg_server *server, uint32_t gpu, struct sg_process *rows)
 {
 	struct td_list *it, *c;
@@ -76,21 +98,72 @@ uint32_t sg_server_processes(const struct sg_server *server, uint32_t gpu, struc
 		const struct sg_peer_state *client =
 			td_container_of(it, struct sg_peer_state, link);
 		struct sg_process row = {.pid = (uint32_t)client->pid, .gpu = gpu};
-		bool uses = false;
+		bool uses;
 
-		td_list_for_each (c, &client->contexts) {
-			const struct sg_server_context *context =
-				td_container_of(c, struct sg_server_context, link);
+		if (client->mps)
+			continue;
+		uses = add_client(client, gpu, &row);
+		td_list_for_each (c, &server->clients) {
+			const struct sg_peer_state *other =
+				td_container_of(c, struct sg_peer_state, link);
 
-			if (context->gpu->index != gpu)
-				continue;
-			uses |= context->id != 0;
-			/* NVIDIA's driver charges no process with managed pages, wherever they are. */
-			row.memory_bytes += context->memory.plain_bytes;
+			if (sg_mps_owns(client, other))
+				uses |= add_client(other, gpu, &row);
 		}
-		row.memory_bytes += sg_shared_bytes(client, gpu);
 		if (uses && n < SG_PROCESSES_MAX)
 			rows[n++] = row;
 	}
 	return n;
+}
+
+static void send_status(struct sg_server *server, const struct sg_peer_state *client,
+	struct sg_msg *reply, uint64_t now_ns)
+{
+	char *text = sg_server_status(server, now_ns);
+
+	reply->error = text ? SG_OK : SG_ERR_MEMORY;
+	server->send(client->peer, reply, text, text ? strlen(text) + 1 : 0);
+	free(text);
+}
+
+bool sg_server_report(struct sg_server *server, const struct sg_peer_state *client,
+	const struct sg_msg *msg, uint64_t now_ns)
+{
+	struct sg_msg reply = {.type = SG_REPLY, .ticket = msg->ticket, .gpu = msg->gpu};
+	const struct sg_gpu *gpu = &server->gpus[msg->gpu];
+	union {
+		struct sg_gpu_info info;
+		struct sg_gpm_sample gpm;
+		struct sg_gpu_state state;
+		struct sg_process processes[SG_PROCESSES_MAX];
+		uint32_t pids[SG_PROCESSES_MAX];
+	} rows;
+	size_t len;
+
+	switch (msg->type) {
+	case SG_GPU_INFO:
+		sg_gpu_info_fill(gpu, &rows.info);
+		len = sizeof(rows.info);
+		break;
+	case SG_GPM:
+		sg_gpm_fill(gpu, now_ns, &rows.gpm);
+		len = sizeof(rows.gpm);
+		break;
+	case SG_GPU_STATE:
+		reply.error = gpu->lost ? SG_ERR_LOST : SG_OK;
+		sg_gpu_state_fill(gpu, &rows.state);
+		len = sizeof(rows.state);
+		break;
+	case SG_PROCESSES:
+		reply.value = sg_server_processes(server, msg->gpu, rows.processes);
+		len = reply.value * sizeof(rows.processes[0]);
+		break;
+	case SG_MPS_STATE:
+		len = sg_mps_state(server, msg->value, &reply, rows.pids) * sizeof(rows.pids[0]);
+		break;
+	case SG_STATUS: send_status(server, client, &reply, now_ns); return true;
+	default: return false;
+	}
+	server->send(client->peer, &reply, &rows, len);
+	return true;
 }

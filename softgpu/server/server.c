@@ -8,11 +8,14 @@
 #include "model/kernel.h"
 #include "softgpu/server/internal.h"
 
+#define PPM 1000000u
+
 void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, uint32_t gpu_count,
 	uint64_t now_ns)
 {
 	memset(server, 0, sizeof(*server));
 	td_list_init(&server->clients);
+	td_list_init(&server->mps);
 	for (uint32_t i = 0; i < SG_SHARED_BUCKETS; i++)
 		td_list_init(&server->shared[i]);
 	server->gpu_count = gpu_count;
@@ -107,24 +110,21 @@ uint64_t sg_server_advance(struct sg_server *server, uint64_t now_ns)
 	return next;
 }
 
-void sg_server_fail_operations(struct sg_server *server, struct sg_gpu *gpu)
+void sg_server_fail_operations(
+	struct sg_server *server, struct sg_peer_state *client, const struct sg_gpu *gpu)
 {
-	struct td_list *c, *it, *tmp;
+	struct td_list *it, *tmp;
 
-	td_list_for_each (c, &server->clients) {
-		struct sg_peer_state *client = td_container_of(c, struct sg_peer_state, link);
+	td_list_for_each_safe (it, tmp, &client->ops) {
+		struct sg_server_op *op = td_container_of(it, struct sg_server_op, link);
+		struct sg_msg msg = {.type = SG_DONE, .error = SG_ERR_HANDLE, .op = op->id};
 
-		td_list_for_each_safe (it, tmp, &client->ops) {
-			struct sg_server_op *op = td_container_of(it, struct sg_server_op, link);
-			struct sg_msg msg = {.type = SG_DONE, .error = SG_ERR_HANDLE, .op = op->id};
-
-			if (op->context->gpu != gpu)
-				continue;
-			client->failed = true;
-			td_timeline_cancel(&gpu->timeline, &op->op);
-			server->send(client->peer, &msg, NULL, 0);
-			free_op(op);
-		}
+		if (gpu && op->context->gpu != gpu)
+			continue;
+		client->failed = true;
+		td_timeline_cancel(&op->context->gpu->timeline, &op->op);
+		server->send(client->peer, &msg, NULL, 0);
+		free_op(op);
 	}
 }
 
@@ -179,10 +179,12 @@ void sg_server_disconnect(struct sg_server *server, struct sg_peer_state *client
 	struct td_list *it, *tmp;
 
 	(void)sg_server_advance(server, now_ns);
+	sg_mps_client_leaves(server, client);
 	td_list_for_each_safe (it, tmp, &client->contexts)
 		free_context(client, td_container_of(it, struct sg_server_context, link));
 	sg_shared_gone(client);
 	td_list_remove(&client->link);
+	sg_mps_gone(server, client);
 	server->client_count--;
 	free(client);
 }
@@ -246,11 +248,15 @@ static int context_new(struct sg_server *server, struct sg_peer_state *client,
 	const struct sg_msg *msg, struct sg_msg *reply)
 {
 	struct sg_server_context *context;
-	int error = new_context(server, client, msg->gpu, server->next_context + 1, &context);
+	int error = sg_mps_admit(server, client, &server->gpus[msg->gpu]);
 
 	if (!error)
-		reply->value = ++server->next_context;
-	return error;
+		error = new_context(server, client, msg->gpu, server->next_context + 1, &context);
+	if (error)
+		return error;
+	sg_mps_context_new(client, context, msg->value);
+	reply->value = ++server->next_context;
+	return SG_OK;
 }
 
 static int context_free(struct sg_peer_state *client, const struct sg_msg *msg)
@@ -411,6 +417,11 @@ static struct sg_server_op *new_op(struct sg_peer_state *client, const struct sg
 	return op;
 }
 
+static double of_ppm(uint64_t ppm)
+{
+	return ppm < PPM ? (double)ppm / PPM : 1;
+}
+
 static int fail_at_once(struct sg_server *server, struct sg_server_op *op)
 {
 	struct sg_msg msg = {.type = SG_DONE, .error = SG_ERR_HANDLE, .op = op->id};
@@ -434,8 +445,11 @@ static int op_begin(
 	if (!op)
 		return -EPROTO;
 	gpu = op->context->gpu;
-	if (gpu->lost)
+	if (gpu->lost || client->mps_error)
 		return fail_at_once(server, op);
+	op->stuck = sg_mps_hangs(client);
+	if (op->stuck)
+		return 0;
 	/* A GPU has its queue itself: that we hear of the next kernel when its program has heard of the end of the last one is our way. */
 	if (msg->engine == SG_ENGINE_COMPUTE && msg->value2)
 		td_timeline_begin_queued(&gpu->timeline, &op->context->timeline, &op->op,
@@ -444,7 +458,11 @@ static int op_begin(
 		td_timeline_begin(
 			&gpu->timeline, &op->context->timeline, &op->op, engines[msg->engine]);
 	switch ((enum sg_engine)msg->engine) {
-	case SG_ENGINE_COMPUTE: gpu->kernels++; return 0;
+	case SG_ENGINE_COMPUTE:
+		gpu->kernels++;
+		if (msg->range)
+			td_timeline_set_load(&gpu->timeline, &op->op, of_ppm(msg->range), 0);
+		return 0;
 	case SG_ENGINE_H2D:
 		gpu->copy_in_bytes += msg->value;
 		gpu->in_bytes += msg->value;
@@ -453,7 +471,10 @@ static int op_begin(
 		gpu->copy_out_bytes += msg->value;
 		gpu->out_bytes += msg->value;
 		break;
-	case SG_ENGINE_D2D: gpu->copy_device_bytes += msg->value; break;
+	case SG_ENGINE_D2D:
+		gpu->copy_device_bytes += msg->value;
+		td_timeline_set_load(&gpu->timeline, &op->op, 0, 1);
+		break;
 	case SG_ENGINE_N: return -EPROTO;
 	}
 	td_timeline_set_length(&gpu->timeline, &op->op,
@@ -475,8 +496,11 @@ static int op_prefetch(
 	if (!op)
 		return -EPROTO;
 	gpu = range->context->gpu;
-	if (gpu->lost)
+	if (gpu->lost || client->mps_error)
 		return fail_at_once(server, op);
+	op->stuck = sg_mps_hangs(client);
+	if (op->stuck)
+		return 0;
 	page = gpu->spec.page_bytes;
 	first = msg->value / page;
 	last = msg->value2 ? (msg->value + msg->value2 - 1) / page : first;
@@ -535,10 +559,15 @@ static int op_length(struct sg_peer_state *client, const struct sg_msg *msg)
 
 	if (!op)
 		return client->failed ? 0 : -EPROTO;
-	if (op->has_length || msg->value >= TD_NEVER_NS / 2 || msg->value2 > 1000000)
+	if (op->has_length || msg->value >= TD_NEVER_NS / 2 || msg->value2 > PPM)
 		return -EPROTO;
 	gpu = op->context->gpu;
 	op->has_length = true;
+	if (op->stuck)
+		return 0;
+	if (msg->range || msg->bytes)
+		td_timeline_set_load(
+			&gpu->timeline, &op->op, of_ppm(msg->range), of_ppm(msg->bytes));
 	op->length_ns = msg->value;
 	op->sm_ppm = (uint32_t)msg->value2;
 	if (!op->touch_count) {
@@ -589,6 +618,10 @@ static int request(struct sg_server *server, struct sg_peer_state *client, const
 	case SG_RESET_COUNTERS: reset_counters(server, now_ns); return SG_OK;
 	case SG_FAULT: return sg_fault_inject(server, msg);
 	case SG_CHECKPOINT: return sg_checkpoint(server, msg, reply);
+	case SG_MPS_SERVE:
+	case SG_MPS_JOIN:
+	case SG_MPS_SET:
+	case SG_MPS_TERMINATE: return sg_mps_request(server, client, msg, reply);
 	case SG_STOP: server->stop = true; return SG_OK;
 	default: return -EPROTO;
 	}
@@ -598,39 +631,10 @@ static int answer(struct sg_server *server, struct sg_peer_state *client, const 
 	uint64_t now_ns)
 {
 	struct sg_msg reply = {.type = SG_REPLY, .ticket = msg->ticket, .gpu = msg->gpu};
-	struct sg_process processes[SG_PROCESSES_MAX];
-	struct sg_gpu_state state;
-	struct sg_gpm_sample gpm;
-	struct sg_gpu_info info;
-	char *text;
 	int error;
 
-	switch (msg->type) {
-	case SG_GPU_INFO:
-		sg_gpu_info_fill(&server->gpus[msg->gpu], &info);
-		server->send(client->peer, &reply, &info, sizeof(info));
+	if (sg_server_report(server, client, msg, now_ns))
 		return 0;
-	case SG_GPM:
-		sg_gpm_fill(&server->gpus[msg->gpu], now_ns, &gpm);
-		server->send(client->peer, &reply, &gpm, sizeof(gpm));
-		return 0;
-	case SG_GPU_STATE:
-		reply.error = server->gpus[msg->gpu].lost ? SG_ERR_LOST : SG_OK;
-		sg_gpu_state_fill(&server->gpus[msg->gpu], &state);
-		server->send(client->peer, &reply, &state, sizeof(state));
-		return 0;
-	case SG_PROCESSES:
-		reply.value = sg_server_processes(server, msg->gpu, processes);
-		server->send(client->peer, &reply, processes, reply.value * sizeof(processes[0]));
-		return 0;
-	case SG_STATUS:
-		text = sg_server_status(server, now_ns);
-		reply.error = text ? SG_OK : SG_ERR_MEMORY;
-		server->send(client->peer, &reply, text, text ? strlen(text) + 1 : 0);
-		free(text);
-		return 0;
-	default: break;
-	}
 	error = request(server, client, msg, &reply, now_ns);
 	if (error < 0)
 		return error;
@@ -661,6 +665,8 @@ int sg_server_packet(struct sg_server *server, struct sg_peer_state *client, con
 	case SG_OP_LENGTH: return op_length(client, &msg);
 	case SG_LOCKED: sg_checkpoint_locked(client); return 0;
 	case SG_XID: sg_fault_xid(server, msg.gpu, msg.value); return 0;
+	case SG_MPS_FAULT: sg_mps_fault(server, client, msg.gpu, msg.value); return 0;
+	case SG_MPS_LEAVE: client->mps_left = true; return 0;
 	default: return answer(server, client, &msg, now_ns);
 	}
 }

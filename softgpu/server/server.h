@@ -47,6 +47,8 @@ struct sg_server {
 	struct td_list shared[SG_SHARED_BUCKETS]; /* shared.c */
 	struct sg_msg faults[SG_FAULTS_MAX];      /* that hold, as NOTICEs */
 	uint32_t fault_count;
+	struct td_list mps;  /* the MPS servers; mps.c */
+	bool mps_exit_clean; /* killed MPS clients do no harm */
 	bool stop;
 	/* Sends a packet to a client; one that cannot take it is marked broken. */
 	void (*send)(void *peer, const struct sg_msg *msg, const void *extra, size_t len);

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define SG_WIRE_VERSION 9
+#define SG_WIRE_VERSION 10
 /* A kernel may begin so long before the server hears of it; with messages that are slower the GPU is idle meanwhile. */
 #define SG_LATE_MAX_NS 200000u
 #define SG_NAME_MAX    64
@@ -31,10 +31,13 @@
 
 enum sg_msg_type {
 	/* driver -> server; those marked (r) are answered by REPLY with the same ticket */
-	SG_HELLO,       /* (r) pid, version -> value = gpu count */
-	SG_GPU_INFO,    /* (r) gpu -> struct sg_gpu_info follows in the same packet */
-	SG_CONTEXT_NEW, /* (r) gpu -> value = context id; out of memory if its own cost does not fit
-			 */
+	SG_HELLO,    /* (r) pid, version -> value = gpu count */
+	SG_GPU_INFO, /* (r) gpu -> struct sg_gpu_info follows in the same packet */
+	/*
+	 * (r) gpu, value = share of the SMs in ppm that an MPS client's context may use, 0: the
+	 * client's -> value = context id; out of memory if its own cost does not fit
+	 */
+	SG_CONTEXT_NEW,
 	SG_CONTEXT_FREE,   /* (r) context: its memory and pending operations go with it */
 	SG_MEMORY_RESERVE, /* (r) gpu, context (0: owned by the process, as cuMemCreate does),
 			      bytes; all or nothing */
@@ -47,16 +50,22 @@ enum sg_msg_type {
 	SG_MANAGED_NEW,  /* (r) gpu, bytes -> value = range id; takes no device memory yet */
 	SG_MANAGED_FREE, /* (r) range */
 	SG_OP_BEGIN,     /* op, context, engine; value = bytes for copies (length follows from the
-			link); value2 = since when a kernel was the next one, 0: since now */
-	SG_OP_TOUCH,    /* op; page runs of managed ranges, in the order of access; before LENGTH */
-	SG_OP_LENGTH,   /* op, value = modelled solo length in ns */
-	SG_OP_PREFETCH, /* op, context, range, value = first byte, value2 = bytes, engine =
+			link); value2 = since when a kernel was the next one, 0: since now;
+			range = share of the SMs that it needs by its blocks, in ppm, 0: all */
+	SG_OP_TOUCH, /* op; page runs of managed ranges, in the order of access; before LENGTH */
+	/*
+	 * op, value = modelled solo length in ns, value2 = share of the SMs that had a block;
+	 * range = share of the SMs that it needs, bytes = part of the memory bandwidth that it
+	 * takes, all in ppm
+	 */
+	SG_OP_LENGTH,
+	SG_OP_PREFETCH,    /* op, context, range, value = first byte, value2 = bytes, engine =
 			      direction */
-	SG_STATUS,      /* (r) -> the reply's text: one packet of JSON, at most SG_STATUS_MAX */
-	SG_PROCESSES,   /* (r) gpu -> value rows of struct sg_process follow */
-	SG_GPU_STATE,   /* (r) gpu -> struct sg_gpu_state follows */
-	SG_GPM,         /* (r) gpu -> struct sg_gpm_sample follows */
-	SG_STOP,        /* (r) the server exits after answering */
+	SG_STATUS,         /* (r) -> the reply's text: one packet of JSON, at most SG_STATUS_MAX */
+	SG_PROCESSES,      /* (r) gpu -> value rows of struct sg_process follow */
+	SG_GPU_STATE,      /* (r) gpu -> struct sg_gpu_state follows */
+	SG_GPM,            /* (r) gpu -> struct sg_gpm_sample follows */
+	SG_STOP,           /* (r) the server exits after answering */
 	SG_RESET_COUNTERS, /* (r) starts a new measured run: busy time, bytes, faults, lag from zero
 			    */
 	SG_FAULT,          /* (r) gpu, engine = enum sg_fault and what it takes: injects it */
@@ -65,6 +74,17 @@ enum sg_msg_type {
 	SG_XID,            /* gpu, value = number: a context ended by it; told to all as a NOTICE */
 	SG_MEMORY_SHARE,   /* (r) gpu, context, bytes; value, value2 as for HOLD: so much of what
 			      the context has becomes what HOLD would have made */
+	/* MPS; mps.c. A share is in ppm of the SMs. */
+	SG_MPS_SERVE, /* (r) value = GPUs, a bit each, value2 = share of clients: from now on this
+			 connection is an MPS server, known by its pid */
+	SG_MPS_JOIN,  /* (r) value = the server's pid, value2 = the client's own share -> value =
+			 GPUs, value2 = the share that it has */
+	SG_MPS_SET,   /* (r) value = the server's pid, value2 = share of clients that join later */
+	SG_MPS_STATE, /* (r) value = the server's pid -> value = enum sg_mps_state, value2 = share;
+			 the pids of its clients follow */
+	SG_MPS_TERMINATE, /* (r) value = the server's pid, value2 = the client's */
+	SG_MPS_FAULT,     /* gpu, value = CUresult: a kernel of this client faulted */
+	SG_MPS_LEAVE,     /* this client ends in order, whatever is in flight */
 	/* server -> driver */
 	SG_REPLY,  /* ticket, error (0, or SG_ERR_*), value, value2 */
 	SG_DONE,   /* op, error, value = start ns, value2 = end ns (CLOCK_MONOTONIC, modelled
@@ -83,17 +103,25 @@ enum sg_fault {
 	SG_FAULT_HOST_MEMORY, /* value = bytes of pinned memory that each process gets at most */
 	SG_FAULT_CALL, /* range = the driver's symbol (src/cuda/symbols.h), value = which call of a
 				 process, 0: each; error = CUresult */
+	SG_FAULT_MPS_EARLY_EXIT, /* value 1: MPS clients that are killed do no harm */
 	SG_FAULT_N,
 };
 #define SG_FAULTS_MAX 64
 
 /* Other notices, by engine too: a process is locked, goes on, finds its GPUs elsewhere (value: see sg_remap). */
-enum { SG_NOTICE_LOCK = 100, SG_NOTICE_UNLOCK, SG_NOTICE_REMAP };
+enum {
+	SG_NOTICE_LOCK = 100,
+	SG_NOTICE_UNLOCK,
+	SG_NOTICE_REMAP,
+	SG_NOTICE_MPS, /* gpu, value = CUresult: the contexts of this GPU are ended */
+};
+
+enum sg_mps_state { SG_MPS_ACTIVE, SG_MPS_FAULTED };
 
 enum sg_checkpoint {
 	SG_CHECKPOINT_STATE, /* -> value = enum sg_process_state */
 	SG_CHECKPOINT_LOCK,
-	SG_CHECKPOINT_SAVE, /* -> value = bytes that left */
+	SG_CHECKPOINT_SAVE,    /* -> value = bytes that left */
 	SG_CHECKPOINT_RESTORE, /* value2 = where each of the first SG_REMAP_MAX GPUs goes: four bits each -> value = bytes that came */
 	SG_CHECKPOINT_UNLOCK,
 	SG_CHECKPOINT_N,
@@ -117,6 +145,11 @@ enum sg_err {
 	SG_ERR_STATE,  /* not in this state */
 	SG_ERR_SHARED, /* other processes hold it, too */
 	SG_ERR_LOST,   /* the GPU is not there any more */
+	SG_ERR_MPS,    /* not for clients of MPS */
+	SG_ERR_MPS_NOT_READY,
+	SG_ERR_MPS_CLIENTS, /* too many */
+	SG_ERR_MPS_TERMINATED,
+	SG_ERR_MPS_GONE, /* the MPS server has ended */
 };
 
 enum sg_engine {

@@ -63,6 +63,11 @@ typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *arg);
 	X(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 720, "cooperative launch too large")            \
 	X(CUDA_ERROR_NOT_PERMITTED, 800, "not permitted")                                          \
 	X(CUDA_ERROR_NOT_SUPPORTED, 801, "not supported")                                          \
+	X(CUDA_ERROR_MPS_CONNECTION_FAILED, 805, "no connection to the MPS control daemon")        \
+	X(CUDA_ERROR_MPS_RPC_FAILURE, 806, "the MPS server is gone")                               \
+	X(CUDA_ERROR_MPS_SERVER_NOT_READY, 807, "the MPS server takes no clients now")             \
+	X(CUDA_ERROR_MPS_MAX_CLIENTS_REACHED, 808, "the MPS server has no room for more clients")  \
+	X(CUDA_ERROR_MPS_CLIENT_TERMINATED, 810, "the MPS server has terminated this client")      \
 	X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900, "not permitted while a stream captures")     \
 	X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906, "would depend on a capturing stream")           \
 	X(CUDA_ERROR_UNKNOWN, 999, "unknown error")

@@ -106,7 +106,8 @@ static int ask(int pid, enum sg_checkpoint what, uint64_t map, uint64_t *ret)
 	case SG_OK: return CUDA_SUCCESS;
 	case SG_ERR_STATE: return CUDA_ERROR_ILLEGAL_STATE;
 	case SG_ERR_MEMORY: return CUDA_ERROR_OUT_OF_MEMORY;
-	case SG_ERR_SHARED: return CUDA_ERROR_NOT_SUPPORTED;
+	case SG_ERR_SHARED:
+	case SG_ERR_MPS: return CUDA_ERROR_NOT_SUPPORTED;
 	default: return CUDA_ERROR_INVALID_VALUE;
 	}
 }
