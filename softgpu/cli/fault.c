@@ -67,6 +67,15 @@ static int with_size(struct sg_msg *fault, const char *text)
 	return send_fault(fault);
 }
 
+/* What the death of an MPS client in the middle of its work does. */
+static int with_exit(struct sg_msg *fault, const char *text)
+{
+	fault->value = !strcmp(text, "clean");
+	if (!fault->value && strcmp(text, "hang"))
+		return sg_cli_fail("mps-early-exit: \"%s\": expected hang or clean", text);
+	return send_fault(fault);
+}
+
 /* A name of cuda.h, or a number; 0: neither. */
 static int parse_result(const char *text)
 {
@@ -142,6 +151,7 @@ int sg_verb_fault(int argc, char **argv)
 		{"hang", SG_FAULT_HANG, NULL, NULL},
 		{"link", SG_FAULT_LINK, with_rate, "a rate such as 100m"},
 		{"host-memory", SG_FAULT_HOST_MEMORY, with_size, "a size such as 1g"},
+		{"mps-early-exit", SG_FAULT_MPS_EARLY_EXIT, with_exit, "hang or clean"},
 		{"call", SG_FAULT_CALL, with_call, "NAME[:N]=ERROR"}};
 	char buf[PATH_MAX];
 	struct sg_msg fault = {0};
@@ -174,6 +184,6 @@ int sg_verb_fault(int argc, char **argv)
 	}
 	return sg_cli_fail(
 		"\"%s\" is not a fault: expected xid, ecc, lost, hang, link, host-memory, "
-		"call or clear",
+		"mps-early-exit, call or clear",
 		i < argc ? argv[i] : "");
 }

@@ -392,6 +392,24 @@ static int take_dir(int argc, char **argv, char *dir, size_t len)
 	return 3;
 }
 
+/* Puts the folder of the MPS programs first on the PATH: that of the driver, or one beside it. */
+static void add_programs(void)
+{
+	char cuda[2 * PATH_MAX], probe[3 * PATH_MAX], path[16 * PATH_MAX];
+	const char *others = getenv("PATH");
+
+	if (find_libraries(cuda, sizeof(cuda)))
+		return;
+	snprintf(probe, sizeof(probe), "%s/nvidia-cuda-mps-control", cuda);
+	if (access(probe, X_OK))
+		snprintf(probe, sizeof(probe), "%s/../mps/nvidia-cuda-mps-control", cuda);
+	if (access(probe, X_OK))
+		return;
+	*strrchr(probe, '/') = 0;
+	if (snprintf(path, sizeof(path), "%s:%s", probe, others ? others : "") < (int)sizeof(path))
+		setenv("PATH", path, 1);
+}
+
 /* One that is there, or one with defaults. Of several programs that begin at once one starts it, and the others wait for it. */
 static int ensure_server(const char *dir)
 {
@@ -438,6 +456,7 @@ static int verb_run(int argc, char **argv)
 		return EXIT_OURS;
 	setenv("LD_LIBRARY_PATH", path, 1);
 	setenv("SOFTGPU_DIR", dir, 1);
+	add_programs();
 	execvp(argv[at], argv + at);
 	error = errno;
 	snprintf(path, sizeof(path), "%s: %s", argv[at], td_exec_reason(argv[at], error));

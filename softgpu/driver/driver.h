@@ -35,6 +35,7 @@ struct sg_device {
 	 */
 	uint32_t gpu;
 	struct sg_gpu_info info;
+	uint32_t sm_count;       /* as the program sees it: an MPS client may have only a part */
 	struct td_gpu_spec spec; /* the GPU's specification, for the formulas of src/model */
 	struct CUctx_st *primary;
 	unsigned primary_refs, primary_flags;
@@ -46,7 +47,8 @@ struct CUctx_st {
 	uint64_t magic;
 	struct td_list link; /* in sg.contexts */
 	unsigned device, flags, api_version;
-	uint32_t id; /* the server's number of the context */
+	uint32_t id;       /* the server's number of the context */
+	uint32_t sm_count; /* the SMs that its kernels may use */
 	bool primary;
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* signalled when an operation ends or is queued */

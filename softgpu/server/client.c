@@ -357,12 +357,13 @@ int sg_client_op_begin(struct sg_client *client, struct sg_op *op, uint32_t gpu,
 }
 
 int sg_client_op_begin_kernel(struct sg_client *client, struct sg_op *op, uint32_t gpu,
-	uint32_t context, uint64_t since_ns)
+	uint32_t context, uint64_t since_ns, uint32_t need_ppm)
 {
 	struct sg_msg msg = {.type = SG_OP_BEGIN,
 		.gpu = gpu,
 		.context = context,
 		.engine = SG_ENGINE_COMPUTE,
+		.range = need_ppm,
 		.value2 = since_ns};
 
 	return begin(client, op, &msg);
@@ -394,13 +395,15 @@ int sg_client_op_touch(struct sg_client *client, const struct sg_op *op,
 	return post(client, &msg, runs, count * sizeof(*runs));
 }
 
-int sg_client_op_length(
-	struct sg_client *client, const struct sg_op *op, uint64_t ns, uint32_t sm_ppm)
+int sg_client_op_length(struct sg_client *client, const struct sg_op *op, uint64_t ns,
+	uint32_t sm_ppm, const struct sg_load *load)
 {
 	struct sg_msg msg = {.type = SG_OP_LENGTH,
 		.gpu = op->gpu,
 		.context = op->context,
 		.op = op->id,
+		.range = load->need_ppm,
+		.bytes = load->bandwidth_ppm,
 		.value = ns,
 		.value2 = sm_ppm};
 

@@ -47,16 +47,23 @@ struct sg_op {
 /* All return 0 or -EIO. BEGIN once; then for compute TOUCH any number of times and LENGTH; then wait. */
 int sg_client_op_begin(struct sg_client *client, struct sg_op *op, uint32_t gpu, uint32_t context,
 	enum sg_engine engine, uint64_t bytes, uint32_t flags);
-/* The same of a kernel that has been the next one of its stream since then; 0: since now. */
+/* What a kernel takes of the GPU when it is alone: SG_OP_LENGTH in wire.h. */
+struct sg_load {
+	uint32_t need_ppm, bandwidth_ppm;
+};
+/*
+ * The same of a kernel that has been the next one of its stream since then; 0: since now. need_ppm:
+ * the share of the SMs that its blocks fill.
+ */
 int sg_client_op_begin_kernel(struct sg_client *client, struct sg_op *op, uint32_t gpu,
-	uint32_t context, uint64_t since_ns);
+	uint32_t context, uint64_t since_ns, uint32_t need_ppm);
 int sg_client_op_prefetch(struct sg_client *client, struct sg_op *op, uint32_t gpu,
 	uint32_t context, uint32_t range, uint64_t first_byte, uint64_t bytes, bool to_device);
 int sg_client_op_touch(struct sg_client *client, const struct sg_op *op,
 	const struct sg_touch *runs, uint32_t count);
 /* sm_ppm: the share of the SMs that had a block. */
-int sg_client_op_length(
-	struct sg_client *client, const struct sg_op *op, uint64_t ns, uint32_t sm_ppm);
+int sg_client_op_length(struct sg_client *client, const struct sg_op *op, uint64_t ns,
+	uint32_t sm_ppm, const struct sg_load *load);
 int sg_client_op_wait(struct sg_client *client, struct sg_op *op);
 
 /* Sends a message that has no answer. */

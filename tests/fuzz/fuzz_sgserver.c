@@ -54,6 +54,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			packet.msg.value = 1;
 			packet.msg.value2 = p[6];
 		}
+		/* Small GPU sets and shares; all are process 1, the MPS server, too. */
+		if (packet.msg.type >= SG_MPS_SERVE && packet.msg.type <= SG_MPS_TERMINATE)
+			packet.msg.value = packet.msg.type == SG_MPS_SERVE ? p[5] & 3 : 1;
+		if (packet.msg.type == SG_MPS_TERMINATE)
+			packet.msg.value2 = 1;
 		packet.run = (struct sg_touch){p[3] >> 3 & 7, p[7] & 1, p[5], p[6]};
 		now += (uint64_t)p[7] * 100000;
 		/* Managed memory is bounded by the server's own limit; here by less, to be quick. */

@@ -256,7 +256,7 @@ static int potential(int *grid, int *block, CUfunction handle, dynamic_bytes byt
 			continue;
 		most = blocks * n;
 		*block = n;
-		*grid = blocks * (int)sg.devices[context->device].info.sm_count;
+		*grid = blocks * (int)context->sm_count;
 	}
 	return most ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 }

@@ -12,6 +12,7 @@
 #include "softgpu/driver/code/module.h"
 
 #define PARAMS_MAX 32764u
+#define PPM        1000000u
 
 struct launch_work {
 	struct sg_work work;
@@ -158,21 +159,66 @@ static uint64_t length_of(const struct td_gpu_spec *spec, const struct sg_ptx_re
 	return own_ns > link_ns ? own_ns : link_ns;
 }
 
-static uint32_t slots_of(const struct sg_device *device, const struct launch_work *launch)
+/* How many blocks fit on one SM at the same time. */
+static uint32_t blocks_per_sm(const struct sg_device *device, const struct launch_work *launch)
 {
 	const struct td_block_needs needs = {launch->block[0] * launch->block[1] * launch->block[2],
 		launch->function->ptx->registers,
 		launch->function->ptx->shared_bytes + launch->shared};
 	uint32_t each = td_model_blocks_per_sm(&device->spec, &needs);
 
-	return device->spec.sm_count * (each ? each : 1);
+	return each ? each : 1;
+}
+
+static uint32_t slots_of(const struct sg_device *device, const struct launch_work *launch)
+{
+	return device->spec.sm_count * blocks_per_sm(device, launch);
+}
+
+static uint64_t block_count(const struct launch_work *launch)
+{
+	return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+}
+
+/* part of whole, at most 1000000 and at least 1 */
+static uint32_t ppm_of(uint64_t part, uint64_t whole)
+{
+	if (part >= whole)
+		return PPM;
+	return (uint32_t)((unsigned __int128)part * PPM / whole) + 1;
+}
+
+/* The share of the SMs that the blocks fill, which is what the kernel needs at least. */
+static uint32_t need_of(const struct sg_device *device, const struct launch_work *launch)
+{
+	return ppm_of(block_count(launch), slots_of(device, launch));
+}
+
+/*
+ * What the kernel takes of the GPU in so many ns: its SMs, by its blocks or by its instructions,
+ * and its memory bandwidth.
+ */
+static struct sg_load load_of(const struct sg_device *device, const struct launch_work *launch,
+	const struct sg_ptx_result *result, uint64_t ns)
+{
+	uint64_t issue_ns = td_model_kernel_ns(&device->spec, 0, result->instructions, 0) -
+			    device->spec.launch_latency_ns;
+	uint64_t memory_ns =
+		td_model_kernel_ns(&device->spec, 0, 0,
+			result->load_bytes + result->store_bytes - result->remote_bytes) -
+		device->spec.launch_latency_ns;
+	struct sg_load load = {need_of(device, launch), ppm_of(memory_ns, ns)};
+	uint32_t issue_ppm = ppm_of(issue_ns, ns);
+
+	if (issue_ppm > load.need_ppm)
+		load.need_ppm = issue_ppm;
+	return load;
 }
 
 /* Returns the share of the SMs that get at least one block, in ppm. */
 static uint32_t sms_of(const struct sg_device *device, const struct launch_work *launch)
 {
-	uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2],
-		 sms = device->info.sm_count;
+	uint64_t blocks = block_count(launch), sms = device->info.sm_count;
 
 	return blocks >= sms ? 1000000 : (uint32_t)(blocks * 1000000 / sms);
 }
@@ -209,14 +255,16 @@ static int run_kernel(struct CUstream_st *stream, struct sg_work *work)
 		.cancel = &context->cancel,
 	};
 	struct sg_op op;
-	uint64_t since_ns;
+	struct sg_load load;
+	uint64_t since_ns, ns;
 	int r, outcome;
 
 	launch->context = context;
 	memcpy(run.grid, launch->grid, sizeof(run.grid));
 	memcpy(run.block, launch->block, sizeof(run.block));
 	since_ns = next_since_ns(stream, work);
-	if (sg_client_op_begin_kernel(sg.client, &op, context->device, context->id, since_ns))
+	if (sg_client_op_begin_kernel(sg.client, &op, context->device, context->id, since_ns,
+		    need_of(device, launch)))
 		return SG_LOST;
 	run.time = (struct sg_ptx_time){
 		.start_ns = since_ns ? since_ns : td_time_now_ns(),
@@ -226,10 +274,10 @@ static int run_kernel(struct CUstream_st *stream, struct sg_work *work)
 		.sm_count = device->info.sm_count,
 	};
 	outcome = sg_ptx_run(&run, &result);
+	ns = length_of(&device->spec, &result);
+	load = load_of(device, launch, &result, ns);
 	r = report_touches(&op, launch);
-	if (r ||
-		sg_client_op_length(sg.client, &op, length_of(&device->spec, &result),
-			sms_of(device, launch)) ||
+	if (r || sg_client_op_length(sg.client, &op, ns, sms_of(device, launch), &load) ||
 		sg_client_op_wait(sg.client, &op))
 		return SG_LOST;
 	stream->last_end_ns = op.end_ns;
@@ -336,8 +384,8 @@ static int make_launch(struct CUctx_st *context, const CUlaunchConfig *config, C
 	work->cooperative = cooperative;
 	r = gather_params(function->ptx, params, extra, work->params);
 	if (!r && cooperative &&
-		(uint64_t)work->grid[0] * work->grid[1] * work->grid[2] >
-			slots_of(&sg.devices[context->device], work))
+		block_count(work) >
+			context->sm_count * blocks_per_sm(&sg.devices[context->device], work))
 		r = CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	if (r)
 		free(work);

@@ -9,12 +9,24 @@
 
 #include "softgpu/driver/copy/copy.h"
 #include "softgpu/driver/device/fault.h"
+#include "softgpu/driver/device/mps.h"
 #include "softgpu/driver/memory/ipc.h"
 #include "softgpu/driver/code/module.h"
 
 #define MAGIC     0x7367637478ull
 #define STACK_MAX 32
-#define DRAIN_S   10 /* seconds that queued work has to end when its context is destroyed */
+/* CUexecAffinityParam and CUctxCreateParams of cuda.h */
+struct exec_affinity {
+	int type; /* 0: CU_EXEC_AFFINITY_TYPE_SM_COUNT, the only one */
+	uint32_t sm_count;
+};
+struct create_params {
+	const struct exec_affinity *affinity;
+	int affinity_count;
+	const void *graphics;
+};
+
+#define DRAIN_S 10 /* seconds that queued work has to end when its context is destroyed */
 
 static _Thread_local struct {
 	struct CUctx_st *entry[STACK_MAX];
@@ -88,6 +100,12 @@ static uint32_t xid_of(int error)
 	}
 }
 
+/* Is it the fault of a kernel, which the GPU cannot go on from? */
+static bool is_fatal(int error)
+{
+	return xid_of(error) || error == CUDA_ERROR_ASSERT;
+}
+
 void sg_context_kill(struct CUctx_st *context, int error)
 {
 	int none = CUDA_SUCCESS;
@@ -97,10 +115,13 @@ void sg_context_kill(struct CUctx_st *context, int error)
 	 * streams are cancelled.
 	 */
 	__atomic_store_n(&context->cancel, 1, __ATOMIC_RELAXED);
-	if (__atomic_compare_exchange_n(
-		    &context->error, &none, error, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
-		xid_of(error))
+	if (!__atomic_compare_exchange_n(
+		    &context->error, &none, error, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return;
+	if (xid_of(error))
 		sg_client_xid(sg.client, context->device, xid_of(error));
+	if (is_fatal(error))
+		sg_mps_context_died(context, error);
 }
 
 /* context->lock is held. */
@@ -162,16 +183,22 @@ void sg_contexts_synchronize(void)
 	free(all);
 }
 
-/* sg.lock must not be held, because this asks the server. */
-static int new_context(unsigned device, unsigned flags, bool primary, struct CUctx_st **ret)
+/*
+ * sms: how many SMs the program asked for, 0: for no number. sg.lock must not be held, because this
+ * asks the server.
+ */
+static int new_context(
+	unsigned device, unsigned flags, bool primary, uint32_t sms, struct CUctx_st **ret)
 {
-	struct sg_msg msg = {.type = SG_CONTEXT_NEW, .gpu = device};
+	uint32_t sm_count = sg_mps_context_sms(device, sms);
+	struct sg_msg msg = {
+		.type = SG_CONTEXT_NEW, .gpu = device, .value = sg_mps_ppm(device, sm_count)};
 	struct CUctx_st *context;
 
 	if (sg_client_request(sg.client, &msg, NULL, 0, NULL))
 		return SG_LOST;
 	if (msg.error)
-		return msg.error == SG_ERR_LOST ? SG_LOST : CUDA_ERROR_OUT_OF_MEMORY;
+		return sg_mps_result(msg.error);
 	context = calloc(1, sizeof(*context));
 	if (!context)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -179,6 +206,7 @@ static int new_context(unsigned device, unsigned flags, bool primary, struct CUc
 	context->device = device;
 	context->flags = flags;
 	context->id = (uint32_t)msg.value;
+	context->sm_count = sm_count;
 	context->primary = primary;
 	pthread_mutex_init(&context->lock, NULL);
 	pthread_cond_init(&context->changed, NULL);
@@ -235,7 +263,7 @@ static int push(struct CUctx_st *context)
 	return CUDA_SUCCESS;
 }
 
-static int create(CUcontext *ret, unsigned flags, CUdevice device)
+static int create(CUcontext *ret, unsigned flags, uint32_t sms, CUdevice device)
 {
 	struct CUctx_st *context;
 	int r = sg_ready();
@@ -246,7 +274,7 @@ static int create(CUcontext *ret, unsigned flags, CUdevice device)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (device < 0 || device >= (int)sg.device_count)
 		return CUDA_ERROR_INVALID_DEVICE;
-	r = new_context((unsigned)device, flags, false, &context);
+	r = new_context((unsigned)device, flags, false, sms, &context);
 	if (r)
 		return r;
 	r = push(context);
@@ -259,18 +287,45 @@ static int create(CUcontext *ret, unsigned flags, CUdevice device)
 
 API CUresult cuCtxCreate_v2(CUcontext *ret, unsigned flags, CUdevice device)
 {
-	return create(ret, flags, device);
+	return create(ret, flags, 0, device);
+}
+
+/* cuda.h: an SM limit "is only supported under Volta+ MPS"; of two limits the last one counts. */
+static int read_affinity(const struct exec_affinity *affinity, int count, uint32_t *ret_sms)
+{
+	*ret_sms = 0;
+	if (count < 0 || (count && !affinity))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (int i = 0; i < count; i++) {
+		if (affinity[i].type || !sg_mps_server())
+			return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+		if (!affinity[i].sm_count)
+			return CUDA_ERROR_INVALID_VALUE;
+		*ret_sms = affinity[i].sm_count;
+	}
+	return CUDA_SUCCESS;
 }
 
 API CUresult cuCtxCreate_v3(
 	CUcontext *ret, void *affinity, int count, unsigned flags, CUdevice device)
 {
-	return affinity || count ? CUDA_ERROR_NOT_SUPPORTED : create(ret, flags, device);
+	uint32_t sms;
+	int r = read_affinity(affinity, count, &sms);
+
+	return r ? r : create(ret, flags, sms, device);
 }
 
 API CUresult cuCtxCreate_v4(CUcontext *ret, void *params, unsigned flags, CUdevice device)
 {
-	return params ? CUDA_ERROR_NOT_SUPPORTED : create(ret, flags, device);
+	const struct create_params *p = params;
+	uint32_t sms = 0;
+	int r = CUDA_SUCCESS;
+
+	if (p && p->graphics)
+		r = CUDA_ERROR_NOT_SUPPORTED;
+	else if (p)
+		r = read_affinity(p->affinity, p->affinity_count, &sms);
+	return r ? r : create(ret, flags, sms, device);
 }
 
 API CUresult cuCtxDestroy_v2(CUcontext context)
@@ -408,7 +463,7 @@ static int find_primary(struct sg_device *device, unsigned number, CUcontext *re
 	*ret = device->primary;
 	pthread_mutex_unlock(&sg.lock);
 	if (!*ret)
-		r = new_context(number, device->primary_flags, true, &fresh);
+		r = new_context(number, device->primary_flags, true, 0, &fresh);
 	pthread_mutex_lock(&sg.lock);
 	if (r)
 		device->primary_refs--;

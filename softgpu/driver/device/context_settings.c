@@ -5,6 +5,9 @@
  * as on GPUs without the choice. Limits are stored too. The stack of a kernel's thread always has
  * the size that its code needs.
  */
+#include <string.h>
+
+#include "softgpu/driver/device/mps.h"
 #include "softgpu/driver/driver.h"
 
 enum {
@@ -203,10 +206,15 @@ API CUresult cuCtxGetExecAffinity(void *ret, int type)
 	struct CUctx_st *context;
 	int r = sg_current(&context);
 
-	(void)type; /* SM limits need MPS */
 	if (!r && !ret)
 		r = CUDA_ERROR_INVALID_VALUE;
-	return r ? r : CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+	/* SM limits, the only type, need MPS. */
+	if (!r && (type || !sg_mps_server()))
+		r = CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+	if (r)
+		return r;
+	memcpy(ret, (uint32_t[]){0, context->sm_count}, 2 * sizeof(uint32_t));
+	return CUDA_SUCCESS;
 }
 
 API CUresult cuDeviceGetExecAffinitySupport(int *ret, int type, CUdevice device)
@@ -219,7 +227,7 @@ API CUresult cuDeviceGetExecAffinitySupport(int *ret, int type, CUdevice device)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (device < 0 || device >= (int)sg.device_count)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*ret = 0;
+	*ret = sg_mps_server() != 0;
 	return CUDA_SUCCESS;
 }
 

@@ -10,6 +10,7 @@
 #include "cuda/visible.h"
 #include "softgpu/driver/driver.h"
 #include "softgpu/driver/device/fault.h"
+#include "softgpu/driver/device/mps.h"
 
 _Thread_local bool sg_in_host_function;
 struct sg_state sg = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory_lock = PTHREAD_RWLOCK_INITIALIZER};
@@ -61,6 +62,27 @@ static void become_part(struct sg_gpu_info *info)
 }
 
 /*
+ * The GPUs that the process sees, in its order. A client of MPS counts only those of the MPS
+ * server, from 0.
+ */
+static uint32_t choose_gpus(uint32_t *ret_order)
+{
+	uint8_t uuids[SG_GPU_MAX][16];
+	uint32_t gpus[SG_GPU_MAX], count = 0, chosen;
+
+	for (uint32_t i = 0; i < sg.gpu_count; i++) {
+		if (!sg_mps_has_gpu(i))
+			continue;
+		memcpy(uuids[count], sg.gpu_uuids[i], sizeof(uuids[0]));
+		gpus[count++] = i;
+	}
+	chosen = td_visible(getenv("CUDA_VISIBLE_DEVICES"), uuids, count, ret_order);
+	for (uint32_t i = 0; i < chosen; i++)
+		ret_order[i] = gpus[ret_order[i]];
+	return chosen;
+}
+
+/*
  * Makes a device of each visible GPU. From here on the client translates device numbers to the
  * server's GPU numbers.
  */
@@ -78,13 +100,13 @@ static int choose_devices(void)
 	}
 	if (r)
 		return r;
-	sg.device_count =
-		td_visible(getenv("CUDA_VISIBLE_DEVICES"), sg.gpu_uuids, sg.gpu_count, order);
+	sg.device_count = choose_gpus(order);
 	/* A process can use only one MIG partition. */
 	if (sg.device_count > 1 && all[order[0]].info.features & SG_FEATURE_MIG)
 		sg.device_count = 1;
 	for (uint32_t i = 0; i < sg.device_count; i++) {
 		sg.devices[i] = all[order[i]];
+		sg.devices[i].sm_count = sg_mps_sm_count(i);
 		seen |= 1ull << order[i];
 	}
 	/* GPUs that are not visible get numbers above those of the devices. */
@@ -117,7 +139,9 @@ static int initialise(void)
 			fprintf(stderr, "softgpu: no server at %s\n", dir);
 		return CUDA_ERROR_NO_DEVICE;
 	}
-	r = choose_devices();
+	r = sg_mps_join(dir);
+	if (!r)
+		r = choose_devices();
 	if (r) {
 		sg_client_free(sg.client);
 		return r;
@@ -304,7 +328,6 @@ static int attribute(const struct sg_gpu_info *info, int attribute)
 	case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
 		return (int)info->registers_per_sm;
 	case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: return (int)info->clock_mhz * 1000;
-	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return (int)info->sm_count;
 	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return (int)info->pci_bus;
 	case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID: return (int)info->pci_device;
 	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return (int)info->threads_per_sm;
@@ -366,7 +389,13 @@ API CUresult cuDeviceGetAttribute(int *value, int which, CUdevice device)
 
 	if (!r && (which < 1 || which > 147))
 		r = CUDA_ERROR_INVALID_VALUE;
-	if (!r)
+	if (r)
+		return r;
+	if (which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+		*value = (int)sg.devices[device].sm_count;
+	else if (which == 133) /* MPS_ENABLED */
+		*value = sg_mps_server() != 0;
+	else
 		*value = attribute(&sg.devices[device].info, which);
-	return r;
+	return CUDA_SUCCESS;
 }

@@ -102,6 +102,7 @@ void sg_fault_notice(const struct sg_msg *msg)
 	default: break; /* handled by the server */
 	}
 	switch (msg->engine) {
+	case SG_NOTICE_MPS: end_contexts(msg->gpu, (int)msg->value); break;
 	case SG_NOTICE_LOCK:
 	case SG_NOTICE_UNLOCK:
 	case SG_NOTICE_REMAP: sg_checkpoint_notice(msg); break;

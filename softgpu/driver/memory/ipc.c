@@ -27,18 +27,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "softgpu/driver/device/mps.h"
 #include "softgpu/driver/memory/ipc.h"
 
-#define MEMORY_MAGIC  0x53474d45u
-#define EVENT_MAGIC   0x53474556u
+#define MEMORY_MAGIC  0x474du
+#define EVENT_MAGIC   0x4745u
 #define LAZY_PEER     1u /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */
 #define LOOK_EVERY_NS 50000
 #define ALIVE_EVERY   2000 /* polls between two checks that the other process lives */
 
 struct handle {
-	uint32_t magic;
+	uint16_t magic;
+	uint16_t gpu; /* the server's number of the GPU */
 	int32_t pid, fd;
-	uint32_t gpu; /* the server's number of the GPU */
+	uint32_t mps; /* the MPS server of the exporting process, 0: none */
 	uint64_t inode, offset, bytes;
 	/*
 	 * of memory handles only: the export's word, and the id it has while the memory is
@@ -81,6 +83,15 @@ static uint64_t inode_of(int fd)
 	struct stat st;
 
 	return fstat(fd, &st) ? 0 : (uint64_t)st.st_ino;
+}
+
+/*
+ * Handles work among clients of one MPS server and among processes without MPS, but not between the
+ * two.
+ */
+static uint32_t mps_server(void)
+{
+	return (uint32_t)sg_mps_server();
 }
 
 /* Opens the exporter's file. Returns a negative number if it is gone or we may not open it. */
@@ -171,7 +182,7 @@ static int check_word(const struct handle *handle, uint64_t *ret_run)
 
 API CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
 {
-	struct handle handle = {.magic = MEMORY_MAGIC, .pid = getpid()};
+	struct handle handle = {.magic = MEMORY_MAGIC, .pid = getpid(), .mps = mps_server()};
 	struct sg_allocation allocation;
 	struct CUctx_st *context;
 	const struct exported *e;
@@ -186,7 +197,7 @@ API CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
 	if (!ret || !sg_memory_find(address, 1, &allocation) || allocation.base != address ||
 		allocation.kind != SG_MEMORY_DEVICE || !allocation.context || allocation.owned)
 		return CUDA_ERROR_INVALID_VALUE;
-	handle.gpu = sg.devices[allocation.device].gpu;
+	handle.gpu = (uint16_t)sg.devices[allocation.device].gpu;
 	handle.bytes = allocation.bytes;
 	handle.fd = sg_arena_place(address, &handle.offset);
 	handle.inode = inode_of(handle.fd);
@@ -339,6 +350,8 @@ API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle opaque, unsi
 	/* cuda.h: a process cannot open its own handle */
 	if (handle.pid == getpid())
 		return CUDA_ERROR_INVALID_CONTEXT;
+	if (handle.mps != mps_server())
+		return CUDA_ERROR_NOT_SUPPORTED;
 	pthread_mutex_lock(&lock);
 	o = find_opened(context, &handle);
 	if (!o)
@@ -477,7 +490,7 @@ void sg_shared_event_wait(
 
 API CUresult cuIpcGetEventHandle(CUipcEventHandle *ret, CUevent event)
 {
-	struct handle handle = {.magic = EVENT_MAGIC, .pid = getpid()};
+	struct handle handle = {.magic = EVENT_MAGIC, .pid = getpid(), .mps = mps_server()};
 	struct CUctx_st *context;
 	int r = sg_current(&context);
 
@@ -509,6 +522,8 @@ API CUresult cuIpcOpenEventHandle(CUevent *ret, CUipcEventHandle opaque)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (handle.pid == getpid())
 		return CUDA_ERROR_INVALID_CONTEXT;
+	if (handle.mps != mps_server())
+		return CUDA_ERROR_NOT_SUPPORTED;
 	fd = open_file(handle.pid, handle.fd, handle.inode);
 	if (fd < 0)
 		return CUDA_ERROR_MAP_FAILED;

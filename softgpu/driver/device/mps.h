@@ -1,0 +1,30 @@
+/* This process as a client of an MPS server. Without one, these calls say "no" or "all". */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct CUctx_st;
+
+/*
+ * Asks the MPS control daemon for a server and joins it. dir is the softgpu directory of this
+ * process. Returns CUDA_SUCCESS, also without a daemon, or what cuInit() returns.
+ */
+int sg_mps_join(const char *dir);
+/* The pid of the MPS server, or 0. */
+int sg_mps_server(void);
+/* True if this process may use the server's GPU `gpu`. */
+bool sg_mps_has_gpu(uint32_t gpu);
+/* How many SMs the device seems to have. Call after the devices were chosen. */
+uint32_t sg_mps_sm_count(uint32_t device);
+/*
+ * The SMs of a new context on the device, which asks for so many; 0: for no number. Environment and
+ * server can have allowed fewer.
+ */
+uint32_t sg_mps_context_sms(uint32_t device, uint32_t asked);
+/* The SMs in ppm of the device's, as the server takes them. */
+uint32_t sg_mps_ppm(uint32_t device, uint32_t sms);
+/* The CUresult for an error of SG_CONTEXT_NEW. */
+int sg_mps_result(uint32_t error);
+/* A context died of an error of its own. Under MPS others die of it, too. */
+void sg_mps_context_died(const struct CUctx_st *context, int error);
