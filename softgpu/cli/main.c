@@ -66,8 +66,9 @@ static void usage(FILE *out)
 	      "  whoever has it open\n"
 	      "--mig: each GPU is divided by MIG into one part, which is all of it",
 		out);
-	fputs("\nFaults: xid N, ecc, lost, hang, link RATE, host-memory SIZE, call NAME[:N]=ERROR, "
-	      "clear\n",
+	fputs("\nFaults: xid N, ecc, lost, hang, link RATE, host-memory SIZE, "
+	      "mps-early-exit hang|clean, call NAME[:N]=ERROR, clear\n"
+	      "MPS: softgpu run -- nvidia-cuda-mps-control -d\n",
 		out);
 	fputs("\nFields for --set: link, faults, prefetch (bytes per second, such as 1.5g), "
 	      "fault-latency, slice, switch, launch (times)\n",

@@ -73,7 +73,7 @@ static bool pid_of(const char *text, pid_t *ret)
 	return true;
 }
 
-/* Reads the words by the names of the arguments. Returns the first word that does not fit, or "". */
+/* Reads the words by the arguments' names. Returns the first word that does not fit, or "". */
 static const char *read_arguments(const struct words *words, struct sg_mps_command *ret)
 {
 	const char *names = verbs[ret->verb].arguments;

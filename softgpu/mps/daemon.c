@@ -1,7 +1,7 @@
 /*
- * The control daemon: one thread, one loop. It has the socket of the pipe directory, starts a server
- * when the first program of a user asks for one, and carries out commands. quit and shutdown_server
- * answer when the clients are gone, which is looked for every LOOK_MS.
+ * The control daemon: one thread, one loop. It has the socket of the pipe directory, starts a
+ * server when the first program of a user asks for one, and carries out commands. quit and
+ * shutdown_server answer when the clients are gone, which is looked for every LOOK_MS.
  */
 #include "softgpu/mps/daemon.h"
 
