@@ -112,6 +112,7 @@ int td_verb_metrics(int argc, char **argv);
 int td_verb_gpu(int argc, char **argv);
 int td_verb_set(int argc, char **argv);
 int td_verb_pause(int argc, char **argv);
+int td_verb_policies(int argc, char **argv);
 int td_verb_events(int argc, char **argv);
 int td_verb_explain(int argc, char **argv);
 int td_verb_doctor(int argc, char **argv);

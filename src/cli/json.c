@@ -15,14 +15,14 @@ void td_json_row(struct td_json *json)
 	json->fields = 0;
 }
 
-static void key(struct td_json *json, const char *name)
+void td_json_key(struct td_json *json, const char *name)
 {
 	fprintf(json->out, "%s\"%s\": ", json->fields++ ? ", " : "", name);
 }
 
 void td_json_str(struct td_json *json, const char *name, const char *value)
 {
-	key(json, name);
+	td_json_key(json, name);
 	fputc('"', json->out);
 	for (const unsigned char *p = (const unsigned char *)value; *p; p++) {
 		if (*p == '"' || *p == '\\')
@@ -37,13 +37,13 @@ void td_json_str(struct td_json *json, const char *name, const char *value)
 
 void td_json_u64(struct td_json *json, const char *name, uint64_t value)
 {
-	key(json, name);
+	td_json_key(json, name);
 	fprintf(json->out, "%llu", (unsigned long long)value);
 }
 
 void td_json_double(struct td_json *json, const char *name, double value)
 {
-	key(json, name);
+	td_json_key(json, name);
 	fprintf(json->out, "%.6g", value);
 }
 

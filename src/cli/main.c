@@ -14,6 +14,8 @@ const struct td_verb td_verbs[] = {
 	{"metrics", "", "GPUs and jobs as Prometheus reads them", td_verb_metrics},
 	{"set", "[JOB] [KEY=VALUE]...", "show or change options of the daemon or of a job",
 		td_verb_set},
+	{"policies", "[--json]", "which policies can decide here, and what others lack",
+		td_verb_policies},
 	{"pause", "JOB", "take the GPU from a job until it is resumed", td_verb_pause},
 	{"resume", "JOB", "let a paused job go on", td_verb_pause},
 	{"events", "[-f] [--json]", "who got and gave the GPU, when and why", td_verb_events},

@@ -18,7 +18,7 @@
  *
  * What is not known is 0 in the view, and what is not bounded is 0 in a grant. A figure of a GPU that may well be 0 has a bit in
  * td_gpu_view.known. td_view.has says what the node can show and carry out at all; td_policy.needs what a policy is nothing
- * without. Who runs a policy refuses one that needs what is not there (td_policy_lacks), with a sentence (td_ability_text):
+ * without. Who runs a policy refuses one that needs what is not there (td_policy_lacks), with a sentence (td_ability_at):
  * nothing is decided from figures that nobody measures, nothing planned that nobody carries out. A policy that needs little uses
  * what there is beyond it.
  *
@@ -38,31 +38,38 @@
 
 #include "proto/words.h"
 
-/* What a node may have, a bit each: ABILITY(id, what a node without it cannot do) */
+/*
+ * What a node may have, a bit each: ABILITY(id, what a node without it cannot do, why it cannot).
+ * "This node cannot ", the second column, ": " and the third one make a sentence.
+ */
 #define TD_ABILITIES(ABILITY)                                                                      \
 	/* to see: GPUs */                                                                         \
-	ABILITY(UTILISATION, "see the utilisation of a GPU")                                       \
-	ABILITY(SM_ACTIVITY, "see the activity of the SMs")                                        \
-	ABILITY(CLOCK, "see the SM clock")                                                         \
-	ABILITY(HEALTH, "see Xid errors and the state of MPS")                                     \
+	ABILITY(UTILISATION, "see the utilisation of a GPU", "NVML does not tell it")              \
+	ABILITY(SM_ACTIVITY, "see the activity of the SMs", "nothing measures it here")            \
+	ABILITY(CLOCK, "see the SM clock", "NVML does not tell it")                                \
+	ABILITY(HEALTH, "see Xid errors and the state of MPS", "nothing watches them here")        \
 	/* to see: clients */                                                                      \
-	ABILITY(STEPS, "see the steps of a job")                                                   \
-	ABILITY(CORES, "see what share of the cores a job demands")                                \
-	ABILITY(SERVICE, "see the request rate and the latency of a service")                      \
-	ABILITY(PROFILES, "look up the profile of a job")                                          \
+	ABILITY(STEPS, "see the steps of a job", "no job tells them")                              \
+	ABILITY(CORES, "see what share of the cores a job demands", "nothing measures it here")    \
+	ABILITY(SERVICE, "see the request rate and the latency of a service",                      \
+		"no service tells them")                                                           \
+	ABILITY(PROFILES, "look up the profile of a job", "there are no profiles here")            \
 	/* to carry out */                                                                         \
-	ABILITY(DUTY, "hold a job to a share of the GPU's time")                                   \
-	ABILITY(SM_SHARE, "hold a job to a share of the SMs")                                      \
-	ABILITY(PRIORITY, "prefer one job's kernels to another's")                                 \
-	ABILITY(BATCH, "set the batch of a service")                                               \
-	ABILITY(HOST_MEMORY, "run a job with a part of its memory on the host")                    \
-	ABILITY(MIGRATION, "move a running job to another GPU")                                    \
-	ABILITY(EVICTION, "end a job and queue it again")                                          \
-	ABILITY(RESTART, "restart a job after an error")                                           \
-	ABILITY(SHADOW, "start a shadow instance of a service")
+	ABILITY(DUTY, "hold a job to a share of the GPU's time", "no job can be held to it")       \
+	ABILITY(SM_SHARE, "hold a job to a share of the SMs", "nothing sets it here")              \
+	ABILITY(PRIORITY, "prefer one job's kernels to another's", "nothing sets it here")         \
+	ABILITY(BATCH, "set the batch of a service", "no service takes it")                        \
+	ABILITY(HOST_MEMORY, "run a job with a part of its memory on the host",                    \
+		"no driver here maps the host's memory for its GPU")                               \
+	ABILITY(MIGRATION, "move a running job to another GPU", "nothing moves it here")           \
+	ABILITY(EVICTION, "end a job and queue it again", "nothing ends it here")                  \
+	ABILITY(RESTART, "restart a job after an error",                                           \
+		"no job here has a supervisor that restarts it")                                   \
+	ABILITY(SHADOW, "start a shadow instance of a service",                                    \
+		"no service here has a supervisor that starts one")
 
 enum td_ability_bit {
-#define ABILITY(id, text) TD_ABILITY_BIT_##id,
+#define ABILITY(id, text, why) TD_ABILITY_BIT_##id,
 	TD_ABILITIES(ABILITY)
 #undef ABILITY
 		TD_ABILITY_N,
@@ -102,6 +109,7 @@ struct td_client_view {
 	enum td_class class; /* alike within a group: td_view_unite_classes() */
 	uint32_t weight;     /* 1 and more; share among equals */
 	enum td_phase phase;
+	uint32_t has;     /* TD_HAS bits: what it can show and be made to do, of what the node can */
 	bool wants;       /* has work to submit or in flight */
 	bool paused;      /* by its owner: never opened */
 	bool movable;     /* its memory can leave the device (backends swap and managed) */
@@ -280,5 +288,11 @@ static inline uint64_t td_view_least_bytes(const struct td_client_view *client)
 /* Gives every client the most protected class of its group. Whoever fills a view calls it last. */
 void td_view_unite_classes(struct td_client_view *clients, uint32_t count);
 
-/* "hold a job to a share of the GPU's time": what the lowest of these bits is about; NULL: none. */
-const char *td_ability_text(uint32_t abilities);
+struct td_ability {
+	const char *id;   /* "DUTY" */
+	const char *text; /* "hold a job to a share of the GPU's time" */
+	const char *why;  /* why a node without it cannot */
+};
+
+/* The ability of that bit, which is less than TD_ABILITY_N. */
+const struct td_ability *td_ability_at(uint32_t bit);

@@ -106,22 +106,25 @@ TEST(every_number_that_is_refused_is_quoted_with_its_bounds)
 	}
 }
 
-TEST(a_policy_that_needs_more_than_the_node_has_is_refused_with_a_reason)
+#define HAS (TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY))
+
+TEST(a_policy_that_needs_more_than_the_node_has_is_refused_with_all_reasons)
 {
 	struct td_options options;
 	struct td_err err;
 
 	td_options_init(&options);
+	options.has = HAS;
 	for (const struct td_policy *const *p = td_policies; *p; p++) {
-		uint32_t lacks = td_policy_lacks(*p, TD_NODE_HAS);
+		uint32_t lacks = td_policy_lacks(*p, HAS);
 
 		CHECK_EQ(
 			td_options_set(&options, "policy", (*p)->name, &err), lacks ? -ENOTSUP : 0);
-		if (!lacks)
-			CHECK(options.policy == *p);
-		else
-			CHECK(options.policy != *p && strstr(err.msg, td_ability_text(lacks)) &&
-				strstr(err.msg, (*p)->name));
+		CHECK_EQ(options.policy == *p, !lacks);
+		for (uint32_t bit = 0; lacks && bit < TD_ABILITY_N; bit++)
+			CHECK_EQ(strstr(err.msg, td_ability_at(bit)->text) != NULL,
+				lacks >> bit & 1);
+		CHECK(!lacks || strstr(err.msg, (*p)->name));
 	}
 	/* What is no policy is answered with what can be had here. */
 	CHECK_EQ(td_options_set(&options, "policy", "foo", &err), -EINVAL);
@@ -129,12 +132,30 @@ TEST(a_policy_that_needs_more_than_the_node_has_is_refused_with_a_reason)
 	for (const struct td_policy *const *p = td_policies; *p; p++)
 		CHECK(strstr(err.msg, (*p)->name) &&
 			(strstr(err.msg, (*p)->name) > strchr(err.msg, ';')) ==
-				(td_policy_lacks(*p, TD_NODE_HAS) != 0));
-	/* Whatever comes: these need nothing, and none of the abilities lacks its words. */
+				(td_policy_lacks(*p, HAS) != 0));
+	/* These need nothing, whatever there is. */
 	CHECK(!td_policy_find("tandem")->needs && !td_policy_find("nvshare")->needs);
-	for (uint32_t bit = 0; bit < TD_ABILITY_N; bit++)
-		CHECK(td_ability_text(1u << bit));
-	CHECK(!td_ability_text(0));
+}
+
+TEST(a_policy_may_be_asked_for_before_it_is_known_what_the_node_has)
+{
+	struct td_options options;
+	struct td_err err;
+
+	td_options_init(&options);
+	CHECK_EQ(td_options_set(&options, "policy", "muxflow", &err), 0);
+	CHECK(options.policy == td_policy_find("muxflow"));
+	CHECK_EQ(td_options_set(&options, "policy", "foo", &err), -EINVAL);
+	CHECK(!strchr(err.msg, ';'));
+}
+
+TEST(each_ability_has_its_words)
+{
+	for (uint32_t bit = 0; bit < TD_ABILITY_N; bit++) {
+		const struct td_ability *ability = td_ability_at(bit);
+
+		CHECK(*ability->id && *ability->text && *ability->why);
+	}
 }
 
 TEST(a_file_sets_options_and_its_errors_name_the_line)

@@ -304,3 +304,39 @@ TEST(a_gpus_holder_is_named_to_its_own_user)
 	}
 	end();
 }
+
+TEST(each_policy_is_listed_with_all_that_it_lacks)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_list_policies};
+	unsigned lacks = 0;
+
+	begin();
+	tool.uid = STRANGER;
+	CHECK_EQ(td_tool_request(&tool, &msg, NOW + 1000), 0);
+	/* NVML has been waited for. */
+	(void)td_tool_turn(&tool, NOW + 60 * 1000000000ull);
+	read_rows();
+	CHECK(row_count);
+	for (unsigned i = 0; i + 1 < row_count; i++) {
+		const struct td_policy *policy;
+
+		CHECK(rows[i].type == TD_MSG_TYPE_policy || lacks);
+		if (rows[i].type == TD_MSG_TYPE_lack) {
+			CHECK(!strncmp(rows[i].lack.sentence, "This node cannot ", 17));
+			lacks--;
+			continue;
+		}
+		CHECK_EQ(lacks, 0);
+		lacks = rows[i].policy.lacks;
+		policy = td_policy_find(rows[i].policy.name);
+		CHECK(policy);
+		CHECK_EQ(lacks, (unsigned)__builtin_popcount(
+					td_policy_lacks(policy, server.node.options.has)));
+		CHECK_STR(rows[i].policy.state, !strcmp(policy->name, "tandem") ? "decides"
+						: lacks                         ? "lacks"
+										: "able");
+	}
+	CHECK_EQ(last()->type, TD_MSG_TYPE_end);
+	CHECK_EQ(last()->end.rows, row_count - 1);
+	end();
+}

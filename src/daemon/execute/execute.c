@@ -13,6 +13,8 @@
 #include "daemon/memory/soft.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
+#include "daemon/node/abilities.h"
+#include "daemon/node/gpus.h"
 #include "daemon/node/stopped.h"
 #include "daemon/node/tenant.h"
 #include "proto/words.h"
@@ -40,10 +42,14 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 	struct td_list *it;
 
 	td_fixed_gather(node, fixed);
-	for (uint32_t i = 0; i < node->gpu_count; i++)
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
 		node->gpu_views[i] =
 			(struct td_gpu_view){.capacity_bytes = node->gpus[i].capacity_bytes,
 				.handover_ns = node->gpus[i].handover_ns};
+		if (node->gpus[i].used)
+			td_abilities_show_gpu(
+				td_gpus_find(node, node->gpus[i].uuid), &node->gpu_views[i]);
+	}
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
 		const struct td_process *process = client->process;
@@ -61,6 +67,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.id = client->id,
 			.gpu = client->gpu,
 			.group = process->job->group,
+			.has = td_abilities_of(node, client),
 			.class = process->job->settings.class,
 			.weight = process->job->settings.weight,
 			.phase = process->phase,
@@ -98,7 +105,8 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 	}
 	node->shown_count = n;
 	td_view_unite_classes(node->views, n);
-	*view = (struct td_view){node->gpu_views, node->views, node->gpu_count, n, TD_NODE_HAS};
+	*view = (struct td_view){
+		node->gpu_views, node->views, node->gpu_count, n, node->options.has};
 }
 
 /* Whoever is not opening is not to put anything anywhere; a limit that still has to grow is waited for. */
@@ -618,6 +626,7 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	alone = td_node_step_alone(node, now_ns);
 	wakeup = alone < wakeup ? alone : wakeup;
 	show_others(node);
+	td_abilities_step(node, now_ns);
 	fill_view(node, &view, now_ns);
 	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
 	exchanges = execute(node, now_ns);

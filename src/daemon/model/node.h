@@ -78,6 +78,13 @@ struct td_node_io {
 	struct td_ceiling (*ceiling)(void *peer, uint32_t slot, const struct td_ceiling *ceiling);
 };
 
+/* Can a GPU's driver map memory of the host for it? As a program whose memory can move has said. */
+enum td_host_memory {
+	TD_HOST_MEMORY_UNKNOWN,
+	TD_HOST_MEMORY_NO,
+	TD_HOST_MEMORY_YES,
+};
+
 struct td_gpu {
 	bool used; /* false: a free place in the table */
 	uid_t brought_by; /* who attached to it first */
@@ -98,6 +105,7 @@ struct td_gpu {
 	uint64_t drained_ns;    /* when the last holder was drained; 0: nothing measured since */
 	uint64_t drained_moved; /* bytes moved on this GPU until then */
 	struct td_alone alone;
+	enum td_host_memory host_memory;
 };
 
 /* What an allocation is of: where can it be, if not on the device? */

@@ -41,35 +41,56 @@ static const struct option {
 /* Of an error's text, behind where it is. */
 #define KEPT (TD_ERR_MSG_MAX - 112)
 
-/* Offered is what this node can run. What each of the others lacks is said when it is asked for. */
-static int fail_policy(const char *value, struct td_err *err)
+/* Before it is known what there is, nothing is lacking. */
+static uint32_t lacks(const struct td_options *options, const struct td_policy *policy)
 {
-	char can[80] = "", cannot[80] = "";
+	return options->has ? td_policy_lacks(policy, options->has) : 0;
+}
+
+/* Offers what this node can run. What each of the others lacks is said when it is asked for. */
+static int fail_policy(const struct td_options *options, const char *value, struct td_err *err)
+{
+	char can[96] = "", cannot[96] = "";
 
 	for (size_t i = 0; td_policies[i]; i++) {
-		char *names = td_policy_lacks(td_policies[i], TD_NODE_HAS) ? cannot : can;
+		char *names = lacks(options, td_policies[i]) ? cannot : can;
 		size_t used = strlen(names);
 
 		snprintf(names + used, sizeof(can) - used, "%s%s", used ? ", " : "",
 			td_policies[i]->name);
 	}
-	return td_err_set(err, -EINVAL,
-		"\"%.64s\" is not a policy: expected one of %s; %s need what this daemon cannot do "
-		"yet",
-		value, can, cannot);
+	return td_err_set(err, -EINVAL, "\"%.64s\" is not a policy: expected one of %s%s%s%s",
+		value, can, *cannot ? "; " : "", cannot,
+		*cannot ? " need what this node cannot do: see tandem policies" : "");
 }
 
-static int set_policy(const struct td_policy **ret, const char *value, struct td_err *err)
+/* "see the SM clock, set the batch of a service" */
+static void list_lacking(uint32_t lacking, char *buf, size_t len)
+{
+	size_t used = 0;
+
+	*buf = 0;
+	for (uint32_t bit = 0; bit < TD_ABILITY_N && used < len; bit++) {
+		if (!(lacking >> bit & 1))
+			continue;
+		used += (size_t)snprintf(
+			buf + used, len - used, "%s%s", used ? ", " : "", td_ability_at(bit)->text);
+	}
+}
+
+static int set_policy(struct td_options *options, const char *value, struct td_err *err)
 {
 	const struct td_policy *policy = td_policy_find(value);
+	char lacking[KEPT - 64];
 
 	if (!policy)
-		return fail_policy(value, err);
-	if (td_policy_lacks(policy, TD_NODE_HAS))
+		return fail_policy(options, value, err);
+	if (lacks(options, policy)) {
+		list_lacking(lacks(options, policy), lacking, sizeof(lacking));
 		return td_err_set(err, -ENOTSUP,
-			"policy \"%.64s\" needs what this daemon cannot do yet: %s", value,
-			td_ability_text(td_policy_lacks(policy, TD_NODE_HAS)));
-	*ret = policy;
+			"policy \"%.64s\" needs what this node cannot do: %s", value, lacking);
+	}
+	options->policy = policy;
 	return 0;
 }
 
@@ -213,7 +234,7 @@ static int set_option(
 	void *field = (char *)options + o->offset;
 
 	switch (o->kind) {
-	case KIND_policy: return set_policy(field, value, err);
+	case KIND_policy: return set_policy(options, value, err);
 	case KIND_bool: return td_parse_bool(value, field, err);
 	case KIND_duration: return set_duration(field, o, value, err);
 	case KIND_ratio: return set_ratio(field, o, value, err);

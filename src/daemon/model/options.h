@@ -10,13 +10,16 @@
 struct td_err;
 struct td_policy;
 
-/* TD_HAS bits of policy.h: what the daemon can show a policy and carry out. A policy that needs more is refused. */
-#define TD_NODE_HAS (TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY))
-
 /* quota.gpus=auto */
 #define TD_QUOTA_AUTO (UINT64_MAX - 1)
 
 struct td_options {
+	/*
+	 * TD_HAS bits of policy.h: what the node can show a policy and carry out (abilities.h). A
+	 * policy that needs more is refused. 0: that is not known yet. A policy that is asked for then
+	 * decides when what it needs is there, and the default one until then.
+	 */
+	uint32_t has;
 	const struct td_policy *policy;
 	bool enabled;
 	uint64_t quantum_ns, quantum_min_ns, quantum_long_ns, drain_deadline_ns, sample_ns,

@@ -18,6 +18,7 @@
 #include "daemon/memory/overhead.h"
 #include "daemon/memory/quota.h"
 #include "daemon/model/job.h"
+#include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
 #include "daemon/node/place.h"
 #include "proto/words.h"
@@ -275,6 +276,9 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	client->slot = msg->slot;
 	client->total_bytes = msg->total_bytes;
 	client->spills = msg->spills && process->backend == TD_BACKEND_SWAP;
+	if (process->backend == TD_BACKEND_SWAP)
+		node->gpus[gpu].host_memory =
+			client->spills ? TD_HOST_MEMORY_YES : TD_HOST_MEMORY_NO;
 	client->soft_bytes = client->shrunk_bytes = UINT64_MAX;
 	client->attached_ns = now_ns;
 	td_capacity_attach(node, gpu, bounded(msg->used_bytes), bounded(msg->reserve_bytes));
@@ -667,7 +671,9 @@ void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++)
 		td_capacity_update(node, i);
-	if (node->policy != node->options.policy) {
+	td_abilities_look(node);
+	if (node->policy != node->options.policy &&
+		!td_policy_lacks(node->options.policy, node->options.has)) {
 		void *state = calloc(1, node->options.policy->state_bytes);
 
 		if (!state) {

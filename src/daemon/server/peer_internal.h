@@ -26,6 +26,7 @@ struct td_peer {
 	bool is_answered;        /* at this moment */
 	bool follows;            /* a tool that wants every event */
 	uint64_t gpus_asked_ns;  /* a tool that waits for the GPUs' state since then; 0: none */
+	bool asks_policies;      /* and wants to know what policies lack, not the state itself */
 	/* WATCH: a round each period; 0: none was asked for. The next one is due then. */
 	uint64_t watch_period_ns, watch_next_ns;
 	/* What is left of an answer about many processes: those from this id on. Type 0: nothing. */
@@ -59,6 +60,9 @@ void td_peer_send_event(struct td_peer *peer, const struct td_event *event);
 
 /* Answers a tool that waits for the GPUs' state, if that is there or too long in coming. When to be called again, or UINT64_MAX. */
 uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns);
+
+/* A POLICY for each policy, and its LACKs. Returns how many rows that is. */
+uint32_t td_tool_send_policies(struct td_peer *peer);
 
 /* WATCH: is a round due that the peer has room for? Sends it. */
 bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns);

@@ -236,14 +236,16 @@ static uint32_t send_gpus(struct td_peer *peer)
 
 static void list_gpus(struct td_peer *peer)
 {
-	td_peer_finish(peer, send_gpus(peer));
+	td_peer_finish(peer, peer->asks_policies ? td_tool_send_policies(peer) : send_gpus(peer));
 	peer->gpus_asked_ns = 0;
 }
 
-static void ask_gpus(struct td_peer *peer, uint64_t now_ns)
+/* What policies lack depends on what NVML tells. */
+static void ask_gpus(struct td_peer *peer, bool policies, uint64_t now_ns)
 {
 	if (peer->gpus_asked_ns)
 		return;
+	peer->asks_policies = policies;
 	if (td_watch_is_fresh(&peer->server->watch, now_ns))
 		list_gpus(peer);
 	else
@@ -631,7 +633,8 @@ int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now
 	switch (msg->type) {
 	case TD_MSG_TYPE_list_jobs: begin_answer(peer, msg->type, "", 0, now_ns); return 0;
 	case TD_MSG_TYPE_watch: watch(peer, msg->watch.period_ns, now_ns); return 0;
-	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, now_ns); return 0;
+	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, false, now_ns); return 0;
+	case TD_MSG_TYPE_list_policies: ask_gpus(peer, true, now_ns); return 0;
 	case TD_MSG_TYPE_set: set(peer, &msg->set, now_ns); return 0;
 	case TD_MSG_TYPE_admit: admit(peer, &msg->admit); return 0;
 	case TD_MSG_TYPE_get:

@@ -40,18 +40,15 @@ uint32_t td_policy_lacks(const struct td_policy *policy, uint32_t has)
 	return policy->needs & ~has;
 }
 
-const char *td_ability_text(uint32_t abilities)
+const struct td_ability *td_ability_at(uint32_t bit)
 {
-	static const char *const texts[TD_ABILITY_N] = {
-#define ABILITY(id, text) text,
+	static const struct td_ability abilities[TD_ABILITY_N] = {
+#define ABILITY(id, text, why) {#id, text, why},
 		TD_ABILITIES(ABILITY)
 #undef ABILITY
 	};
 
-	for (uint32_t bit = 0; bit < TD_ABILITY_N; bit++)
-		if (abilities >> bit & 1)
-			return texts[bit];
-	return NULL;
+	return &abilities[bit];
 }
 
 void td_plan_begin(const struct td_view *view, struct td_plan *plan)

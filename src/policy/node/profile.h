@@ -4,7 +4,7 @@
  * Purpose. AntMan judges a step time better when it knows the job's own without company; Mudi cannot decide without the learnt curves
  * of a service and the layers of a task. Both are looked up once, when a job comes, by whoever fills a view: the simulator takes them
  * from what its predictors were trained with, never from the truth that scores them. The daemon has none to show: TD_HAS(PROFILES) is
- * not among TD_NODE_HAS (daemon/model/options.h), and a policy that needs them is refused there.
+ * not among what a daemon has (daemon/node/abilities.h), and a policy that needs them is refused there.
  *
  * Invariants: whoever fills a view owns the profile and what it points to, and keeps both as long as a view names them; the
  * predictors have passed td_predictor_check(); 0 and NULL mean unknown, never zero.

@@ -1,0 +1,107 @@
+/* See abilities.h. */
+#include "daemon/node/abilities.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/model/job.h"
+#include "daemon/model/node.h"
+
+/* Each library tells steps and holds its program to a duty. */
+#define BY_LIBRARY (TD_HAS(STEPS) | TD_HAS(DUTY))
+
+/* TD_HAS bit of each figure of NVML. */
+static const struct {
+	uint32_t known, has;
+} figures[] = {
+	{TD_GPU_KNOWS_UTILISATION, TD_HAS(UTILISATION)},
+	{TD_GPU_KNOWS_CLOCK, TD_HAS(CLOCK)},
+};
+
+/* Those of which NVML tells the figure for each GPU that programs can use. */
+static uint32_t figures_of_gpus(const struct td_node *node)
+{
+	uint32_t known = node->listed_count ? UINT32_MAX : 0, has = 0;
+
+	for (uint32_t i = 0; i < node->listed_count; i++)
+		if (!node->listed[i].lost)
+			known &= node->listed[i].known;
+	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++)
+		if (known & figures[i].known)
+			has |= figures[i].has;
+	return has;
+}
+
+/* Unless each GPU whose driver has said anything of it has said no. */
+static bool has_host_memory(const struct td_node *node)
+{
+	bool said_no = false;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++) {
+		if (node->gpus[i].host_memory == TD_HOST_MEMORY_YES)
+			return true;
+		said_no |= node->gpus[i].host_memory == TD_HOST_MEMORY_NO;
+	}
+	return !said_no;
+}
+
+static uint32_t of_node(const struct td_node *node)
+{
+	return BY_LIBRARY | figures_of_gpus(node) |
+	       (has_host_memory(node) ? TD_HAS(HOST_MEMORY) : 0);
+}
+
+uint32_t td_abilities_of(const struct td_node *node, const struct td_client *client)
+{
+	uint32_t has = BY_LIBRARY | node->gpu_views[client->gpu].known;
+
+	if (client->spills || client->process->backend == TD_BACKEND_MANAGED)
+		has |= TD_HAS(HOST_MEMORY);
+	return has & node->options.has;
+}
+
+static void adopt_policy(struct td_node *node, uint64_t now_ns)
+{
+	char what[128];
+
+	if (node->policy == node->options.policy ||
+		td_policy_lacks(node->options.policy, node->options.has))
+		return;
+	snprintf(what, sizeof(what), "policy=%s: what it needs is there",
+		node->options.policy->name);
+	td_node_options_changed(node, now_ns, what);
+}
+
+void td_abilities_look(struct td_node *node)
+{
+	node->options.has = of_node(node);
+}
+
+void td_abilities_step(struct td_node *node, uint64_t now_ns)
+{
+	td_abilities_look(node);
+	adopt_policy(node, now_ns);
+}
+
+void td_abilities_show_gpu(const struct td_nvml_gpu *listed, struct td_gpu_view *view)
+{
+	if (!listed || listed->lost)
+		return;
+	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++)
+		if (listed->known & figures[i].known)
+			view->known |= figures[i].has;
+	view->utilisation_ppm = listed->utilisation_ppm;
+	view->sm_clock_mhz = listed->sm_mhz;
+	view->power_mw = listed->power_mw;
+	view->temperature_celsius = listed->temperature_celsius;
+	view->used_bytes = listed->used_bytes;
+}
+
+char *td_abilities_sentence(uint32_t bit, char *buf, size_t len)
+{
+	const struct td_ability *ability = td_ability_at(bit);
+
+	snprintf(buf, len, "This node cannot %s: %s.", ability->text, ability->why);
+	return buf;
+}

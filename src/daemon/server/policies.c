@@ -1,0 +1,54 @@
+/* Which policies can decide here, and what the others lack. */
+#include <stdio.h>
+
+#include "daemon/node/abilities.h"
+#include "daemon/server/peer_internal.h"
+
+static const char *state_of(const struct td_node *node, const struct td_policy *policy)
+{
+	if (policy == node->policy)
+		return "decides";
+	if (policy == node->options.policy)
+		return "waits";
+	return td_policy_lacks(policy, node->options.has) ? "lacks" : "able";
+}
+
+static void send_lack(struct td_peer *peer, const struct td_policy *policy, uint32_t bit)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_lack};
+
+	snprintf(msg.lack.policy, sizeof(msg.lack.policy), "%s", policy->name);
+	snprintf(msg.lack.ability, sizeof(msg.lack.ability), "%s", td_ability_at(bit)->id);
+	(void)td_abilities_sentence(bit, msg.lack.sentence, sizeof(msg.lack.sentence));
+	td_peer_send(peer, &msg);
+}
+
+static uint32_t send_policy(struct td_peer *peer, const struct td_policy *policy)
+{
+	const struct td_node *node = &peer->server->node;
+	uint32_t lacks = td_policy_lacks(policy, node->options.has), rows = 1;
+	struct td_msg msg = {.type = TD_MSG_TYPE_policy};
+
+	snprintf(msg.policy.name, sizeof(msg.policy.name), "%s", policy->name);
+	snprintf(msg.policy.summary, sizeof(msg.policy.summary), "%s", policy->summary);
+	snprintf(msg.policy.state, sizeof(msg.policy.state), "%s", state_of(node, policy));
+	msg.policy.lacks = (uint32_t)__builtin_popcount(lacks);
+	td_peer_send(peer, &msg);
+	for (uint32_t bit = 0; bit < TD_ABILITY_N; bit++) {
+		if (!(lacks >> bit & 1))
+			continue;
+		send_lack(peer, policy, bit);
+		rows++;
+	}
+	return rows;
+}
+
+uint32_t td_tool_send_policies(struct td_peer *peer)
+{
+	uint32_t rows = 0;
+
+	td_abilities_look(&peer->server->node);
+	for (const struct td_policy *const *p = td_policies; *p; p++)
+		rows += send_policy(peer, *p);
+	return rows;
+}

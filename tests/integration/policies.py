@@ -1,0 +1,66 @@
+"""Which policies can decide here, and what the others lack. TAP on stdout; argument: the build."""
+import signal
+
+from world import *
+
+ABLE = {"tandem", "nvshare", "timeshare", "antman"}
+# By what NVML of the software GPU tells, libraries can do, and nobody is there to do.
+LACKS = {
+    "muxflow": {"SM_ACTIVITY", "HEALTH", "SM_SHARE", "EVICTION", "RESTART"},
+    "mudi": {"SERVICE", "PROFILES", "SM_SHARE", "BATCH", "SHADOW"},
+    "dcuda": {"CORES", "PRIORITY", "MIGRATION"},
+}
+
+
+def policies(world):
+    done = world.call(TANDEM, "policies", "--json")
+    assert done.returncode == 0 and not done.stderr, done
+    return {row["policy"]: row for row in json.loads(done.stdout)}
+
+
+def with_a_daemon(world, *options):
+    """The daemon of a machine that has a software GPU."""
+    return world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true", **dict(options))
+
+
+def each_policy_says_what_it_lacks():
+    with World() as world:
+        assert with_a_daemon(world).returncode == 0
+        rows = policies(world)
+        assert {name for name, row in rows.items() if row["state"] in ("able", "decides")} == ABLE, rows
+        assert rows["tandem"]["state"] == "decides" and not rows["tandem"]["lacks"], rows
+        for name, abilities in LACKS.items():
+            assert {lack["ability"] for lack in rows[name]["lacks"]} == abilities, rows[name]
+            assert all(lack["sentence"].startswith("This node cannot ") for lack in rows[name]["lacks"]), rows[name]
+        shown = world.call(TANDEM, "policies").stdout
+        assert all(lack["sentence"] in shown for row in rows.values() for lack in row["lacks"]), shown
+
+
+def one_that_lacks_something_is_refused_with_all_of_it():
+    with World() as world:
+        assert with_a_daemon(world).returncode == 0
+        rows = policies(world)
+        done = world.call(TANDEM, "set", "policy=muxflow")
+        assert done.returncode == 125 and '"muxflow"' in done.stderr, done
+        for text in ("see the activity of the SMs", "hold a job to a share of the SMs"):
+            assert text in done.stderr, done.stderr
+        assert policies(world) == rows
+        assert world.call(TANDEM, "set", "policy=nvshare").returncode == 0
+        assert policies(world)["nvshare"]["state"] == "decides"
+
+
+def one_that_is_given_at_the_start_waits_for_what_it_needs():
+    with World() as world:
+        daemon = subprocess.Popen([SOFTGPU, "run", "--", TANDEMD, "--socket", world.environment["TANDEM_SOCKET"], "--set", "policy=dcuda"],
+                                  env=world.environment, stderr=subprocess.DEVNULL)
+        try:
+            until(lambda: world.call(TANDEM, "ps").returncode == 0, "the daemon answers")
+            rows = policies(world)
+            assert rows["dcuda"]["state"] == "waits" and rows["tandem"]["state"] == "decides", rows
+        finally:
+            daemon.send_signal(signal.SIGTERM)
+            daemon.wait()
+
+
+if __name__ == "__main__":
+    run_cases([each_policy_says_what_it_lacks, one_that_lacks_something_is_refused_with_all_of_it, one_that_is_given_at_the_start_waits_for_what_it_needs])
