@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/err.h"
 #include "base/parse.h"
@@ -31,60 +30,6 @@
 #define COMPLAINTS_MAX 16
 /* A process may have run before it came to this daemon. */
 #define STEP_BEFORE_MAX_NS (24 * 3600 * TD_NS_PER_S)
-
-static uint64_t wall_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * TD_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
-static uint32_t first_gpu(const struct td_process *process)
-{
-	return td_list_empty(&process->clients)
-		       ? TD_GPU_ANY
-		       : td_container_of(process->clients.next, struct td_client, of_process)->gpu;
-}
-
-static void name_process(struct td_event *event, const struct td_process *process)
-{
-	snprintf(event->job, sizeof(event->job), "%s", process->job->name);
-	snprintf(event->name, sizeof(event->name), "%s", process->name);
-	event->of_process = true;
-	event->pid = (uint32_t)process->pid;
-	event->uid = process->uid;
-}
-
-void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
-	uint32_t gpu, uint64_t now_ns, uint64_t value_ns, uint64_t value_bytes, const char *detail)
-{
-	struct td_event event = {.kind = kind,
-		.time_ns = now_ns,
-		.wall_ns = wall_ns(),
-		.value_ns = value_ns,
-		.value_bytes = value_bytes};
-
-	if (process)
-		name_process(&event, process);
-	if (gpu == TD_GPU_ANY && process)
-		gpu = first_gpu(process);
-	event.gpu = td_gpu_number(node, gpu);
-	snprintf(event.detail, sizeof(event.detail), "%s", detail ? detail : "");
-	node->io.event(node->io.arg, td_events_add(&node->events, &event));
-}
-
-void td_node_gpu_event(struct td_node *node, enum td_event_kind kind,
-	const struct td_process *process, uint32_t number, uint64_t now_ns, const char *detail)
-{
-	struct td_event event = {
-		.kind = kind, .time_ns = now_ns, .wall_ns = wall_ns(), .gpu = number};
-
-	if (process)
-		name_process(&event, process);
-	snprintf(event.detail, sizeof(event.detail), "%s", detail);
-	node->io.event(node->io.arg, td_events_add(&node->events, &event));
-}
 
 int td_node_init(struct td_node *node, const struct td_node_io *io)
 {
