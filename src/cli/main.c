@@ -19,7 +19,7 @@ const struct td_verb td_verbs[] = {
 	{"pause", "JOB", "take the GPU from a job until it is resumed", td_verb_pause},
 	{"resume", "JOB", "let a paused job go on", td_verb_pause},
 	{"events", "[-f] [--json]", "who got and gave the GPU, when and why", td_verb_events},
-	{"explain", "JOB", "why is this job waiting, or running?", td_verb_explain},
+	{"explain", "[--json] JOB", "why is this job waiting, or running?", td_verb_explain},
 	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",
 		td_verb_doctor},
 	{"stop", "[--force]", "stop the daemon, and wait until it has ended", td_verb_stop},

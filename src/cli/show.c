@@ -1,4 +1,4 @@
-/* ps, gpu, events, explain: rows for people, or JSON. */
+/* ps, gpu, events: rows for people, or JSON. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,23 +220,6 @@ int td_verb_events(int argc, char **argv)
 	if (sink.json)
 		td_json_end(&sink.out);
 	return status;
-}
-
-static void text_row(const struct td_msg *msg, void *arg)
-{
-	(void)arg;
-	if (msg->type == TD_MSG_TYPE_text)
-		puts(msg->text.line);
-}
-
-int td_verb_explain(int argc, char **argv)
-{
-	struct td_msg msg = {.type = TD_MSG_TYPE_explain};
-
-	if (argc != 2)
-		return td_cli_fail("explain: which job? See tandem ps");
-	snprintf(msg.explain.job, sizeof(msg.explain.job), "%s", argv[1]);
-	return td_cli_ask(&msg, text_row, NULL);
 }
 
 /* A program of its own, which needs ncurses. */

@@ -465,7 +465,6 @@ static bool is_anybody_refused(const struct world *w)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct world w;
-	char text[256];
 
 	world_init(&w);
 	w.node.io.stop = fake_stop;
@@ -485,8 +484,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		for (int k = 0; k < 6; k++)
 			if (w.fakes[k].process)
-				td_node_explain(
-					&w.node, w.fakes[k].process, 0, w.now, text, sizeof(text));
+				explained(&w, &w.fakes[k]);
 	}
 	calm_down(&w);
 	if (!nobody_waits(&w, 120) || is_anybody_refused(&w))

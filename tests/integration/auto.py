@@ -116,7 +116,7 @@ def it_is_plain_beside_a_device_that_registers_memory_and_says_so():
     for options in ([], ["--gpu", "any"]):
         with World() as world:
             device = a_device(world, "/dev/gdrdrv")
-            said = f"it has {device} open"
+            said = f"{device} is open"
             assert len(device) < 64, device
             a = under_auto(world, *options, opened=device)
             a.do("alloc", 30 * MIB)
@@ -149,7 +149,7 @@ def once_such_a_device_is_open_nothing_moves_any_more():
         a.do("set", early, 0, 7)
         device = a_device(world, "/dev/infiniband/uverbs0")
         a.do("open_file", device)
-        until(lambda: f"it has {device} open" in explained(world, a), "it is said")
+        until(lambda: f"{device} is open" in explained(world, a), "it is said")
         late, small = a.do("alloc", 6 * MIB), a.do("alloc", 1000)
         a.do("set", late, 0, 8), a.do("set", small, 0, 9)
         rivals_take_turns_beside(world, "30m")
@@ -173,7 +173,7 @@ def what_has_left_before_that_comes_back_and_stays():
         device = a_device(world, "/dev/nvidia-fs0")
         a.do("open_file", device)
         assert a.do("get", memory, 0) == 7
-        until(lambda: f"it has {device} open" in explained(world, a), "it is said")
+        until(lambda: f"{device} is open" in explained(world, a), "it is said")
         until(lambda: a.do("get", memory, 0) == 7 and row_of(world, a)["resident_bytes"] >= 30 * MIB, "it is back")
         moved = row_of(world, a)["out_bytes"]
         end(rival)

@@ -274,13 +274,33 @@ def an_explanation_is_as_long_as_it_has_to_be():
 
         def is_explained():
             lines[:] = [line for job in world.jobs() for line in world.call(TANDEM, "explain", job["job"]).stdout.splitlines()]
-            return "It may take 30%" in " ".join(lines)
+            return "Its duty is 30%" in " ".join(lines)
 
         until(is_explained, "it is let in, and so far as its limits go")
         said = " ".join(lines)
-        assert len(said) > 300 and all(line.endswith(".") for line in lines), lines
-        assert "Its weight is 3." in said and "more than all of its user's quota" in said and "It may take 30%" in said and re.search(r"Beyond 8.0 MiB on GPU 0 its job's memory lies on the host: .* of it do\.", said), lines
+        assert len(said) > 300 and all(line.endswith(".") for line in lines[2:]), lines
+        assert "Its weight is 3." in said and "exceed its user's whole quota" in said and re.search(r"Soft limit 8.0 MiB on GPU 0: .* is on the host\.", said), lines
+        job = world.jobs()[0]
+        done = world.call(TANDEM, "explain", "--json", str(job["pid"]))
+        assert done.returncode == 0, done
+        (process,) = json.loads(done.stdout)
+        assert (process["job"], process["pid"]) == (job["job"], job["pid"]) and process["state"] in ("running", "idle"), process
+        causes = {cause["id"]: cause for cause in process["causes"]}
+        assert causes["open"]["text"].startswith("It may use its GPU, since") and "gpu" not in causes["open"], causes
+        assert causes["duty"]["figures"] == {"duty_ppm": 300000}, causes
+        soft = causes["soft_limit"]
+        assert soft["gpu"] == 0 and soft["figures"]["soft_bytes"] == 8 * MIB and soft["figures"]["spilled_bytes"] >= 8 * MIB, soft
+        assert "memory" in causes["upgrade_exceeds_quota"]["todo"], causes
+        shown = world.call(TANDEM, "explain", str(job["pid"])).stdout
+        assert all(f" {name} " in shown for name in causes) and f"-> {causes['upgrade_exceeds_quota']['todo']}" in shown, shown
         shell.end()
+
+
+def explain_says_what_is_wrong_with_its_arguments():
+    with World() as world:
+        for words, said in (([], "a JOB is missing"), (["--json"], "a JOB is missing"), (["--jsn", "x"], '"--jsn"'), (["a", "b"], '"b" is not expected')):
+            done = world.call(TANDEM, "explain", *words)
+            assert done.returncode == 125 and said in done.stderr and not done.stdout, done
 
 
 def into(world, path, *command):
@@ -409,5 +429,6 @@ run_cases([
     an_options_name_alone_shows_it,
     titles_stand_above_their_columns,
     an_explanation_is_as_long_as_it_has_to_be,
+    explain_says_what_is_wrong_with_its_arguments,
     who_has_stopped_one_may_start_another_at_once,
 ])

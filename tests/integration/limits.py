@@ -165,7 +165,7 @@ def beyond_a_soft_limit_memory_lies_on_the_host_and_every_byte_is_right():
         until(lambda: len(world.jobs()) == 2 and all(j["demanded_bytes"] >= 46 * MIB for j in world.jobs()), "they have it all")
         assert all(j["resident_bytes"] <= 20 * MIB and j["host_bytes"] >= 26 * MIB for j in world.jobs()), world.jobs()
         said = world.call(TANDEM, "explain", str(world.jobs()[0]["pid"])).stdout
-        assert "Beyond 20.0 MiB" in said, said
+        assert "Soft limit 20.0 MiB" in said, said
         for process in both:
             finish(process)
         assert not world.events("refused")

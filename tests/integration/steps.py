@@ -99,7 +99,7 @@ def a_c_program_tells_its_steps():
         process = train(world, "--tell", "on")
         until(lambda: job(world).get("steps", 0) > 20, "steps are known")
         assert job(world)["step_sure_ppm"] == 1000000 and job(world)["step_ns"] >= 20_000_000, job(world)
-        assert "as the program says" in explained(world), explained(world)
+        assert "The program has reported" in explained(world), explained(world)
         until(lambda: job(world)["step_peak_bytes"] >= 1 << 20, "its memory is known")
         assert job(world)["step_minimal_bytes"] == job(world)["step_peak_bytes"] and job(world)["step_memory_source"] == "driver", job(world)
         assert job(world)["step_source"] == "told" and job(world)["step_error_ppm"] == 0, job(world)
@@ -120,7 +120,7 @@ def without_a_word_they_are_found():
         # Not two of them, nor a part of one: but for those at first, it was told as many as there were.
         assert seen["launches"] < LAUNCHES_OF_A_STEP * (seen["steps"] + 20), seen
         assert min(times) <= seen["step_ns"] / 1e6 <= max(times), (seen, times)
-        assert seen["step_source"] == "found" and seen["step_error_ppm"] == 1_000_000 - seen["step_sure_ppm"] < 200_000 and "found in what it launches" in told, (seen, told)
+        assert seen["step_source"] == "found" and seen["step_error_ppm"] == 1_000_000 - seen["step_sure_ppm"] < 200_000 and "were found in its launches" in told, (seen, told)
 
 
 def who_is_not_protected_is_not_looked_at():
@@ -212,7 +212,7 @@ def antman_cuts_besteffort_work_gives_back_in_steps_and_frees_it_in_the_end():
             assert named(world, "fills")["duty_ppm"] <= 120_000, world.jobs()  # the floor is 2 %; it may have risen by now
             until(lambda: named(world, "train").get("steps", 0) > 10, "steps are known")
             until(lambda: named(world, "fills").get("duty_ppm", 0) >= 200_000, "it gets more")
-            assert "It may take" in world.call(TANDEM, "explain", "fills").stdout
+            assert "Its duty is" in world.call(TANDEM, "explain", "fills").stdout
             stop(guaranteed)
             until(lambda: not named(world, "fills")["duty_ppm"], "nothing holds it any more")
             fills.kill()

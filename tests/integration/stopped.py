@@ -117,7 +117,7 @@ def what_is_stopped_is_said():
             shells[1].send("add", 0)
             until(lambda: is_passed_by(world, shells[0]), "it is passed by")
             done = world.call(TANDEM, "explain", str(pid_of(shells[0])))
-            assert f"is stopped (SIGSTOP or Ctrl-Z; `kill -CONT {pid_of(shells[0])}` continues it)" in done.stdout, done
+            assert f"-> Continue it: kill -CONT {pid_of(shells[0])}." in done.stdout, done
         until(lambda: world.events("continued"), "it goes on")
         assert shells[1].answer()[0] == 0
         ends_well(world, shells, [2, 102])

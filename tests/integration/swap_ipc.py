@@ -250,11 +250,11 @@ def who_cannot_get_there_is_told_and_so_is_who_asks():
         a, b = under_swap(world), Shell(world, *there, TANDEM, "run", "--backend", "swap", "--")
         mine = a.do("alloc", 4 * MIB)
         handle = a.do("export", mine)
-        until(lambda: "1 handle, open 0 times" in explained(world, a), "it is said what others may open")
+        until(lambda: "1 handle(s) of its memory; they have opened 0" in explained(world, a), "it is said what others may open")
         assert "CUDA_ERROR_INVALID_VALUE" in explained(world, a)
         assert [e["pid"] for e in world.events("shares")] == [a.process.pid]
         theirs = b.do("open", handle)
-        until(lambda: "1 handle, open 1 time." in explained(world, a), "it is said that one has it open")
+        until(lambda: "1 handle(s) of its memory; they have opened 1." in explained(world, a), "it is said that one has it open")
         b.do("close", theirs)
         os.rename(meeting(world), meeting(world) + ".away")
         with open(meeting(world), "w"):
@@ -270,7 +270,7 @@ def who_cannot_get_there_is_told_and_so_is_who_asks():
         c = under_swap(world)
         assert c.ask("open", handle)[0] == INVALID_HANDLE
         until(lambda: "its owner has freed it" in explained(world, c), "it is said why")
-        until(lambda: "Others may open" not in explained(world, a), "there is nothing to open")
+        until(lambda: "may open" not in explained(world, a), "there is nothing to open")
         a.end(), b.end(), c.end()
         nothing_is_left(world)
 

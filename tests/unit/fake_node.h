@@ -6,19 +6,21 @@
 #pragma once
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "daemon/explain/explain.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
 #include "preload/base/backend.h"
 
-#define FAKES_MAX 16
+#define FAKES_MAX  16
 #define UNREAD_MAX 512
-#define MIB       (1ull << 20)
+#define MIB        (1ull << 20)
 
 struct fake {
 	struct td_process *process;
@@ -40,7 +42,7 @@ struct fake {
 		uint64_t paged;
 		uint64_t capacity, quota, others;
 		struct td_ceiling ceiling, claim; /* as in the pages; UINT64_MAX: none */
-		struct td_msg need;             /* as it has asked last */
+		struct td_msg need;               /* as it has asked last */
 		bool asks_again;
 	} slot[TD_SLOT_MAX];
 	enum td_stop stopped;
@@ -54,7 +56,8 @@ struct fake {
 	struct td_msg_host host;    /* as told last; with how often */
 	unsigned host_told;
 	uint32_t placed_count;
-	unsigned refused; /* messages that made no sense to the node: its connection would be gone */
+	unsigned
+		refused; /* messages that made no sense to the node: its connection would be gone */
 };
 
 struct world {
@@ -271,8 +274,7 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
 
-	f->slot[slot].claim =
-		(struct td_ceiling){f->slot[slot].resident, f->slot[slot].demanded};
+	f->slot[slot].claim = (struct td_ceiling){f->slot[slot].resident, f->slot[slot].demanded};
 	msg.memory.slot = slot;
 	msg.memory.seq = f->slot[slot].seq;
 	msg.memory.demanded_bytes = f->slot[slot].demanded;
@@ -364,8 +366,7 @@ __attribute__((unused)) static uint64_t settle(struct world *w)
 	for (int i = 0; i < 12; i++) {
 		wakeup = td_node_step(&w->node, w->now);
 		for (int k = 0; k < FAKES_MAX; k++)
-			if (w->fakes[k].process && !w->fakes[k].slow &&
-				!w->fakes[k].stopped)
+			if (w->fakes[k].process && !w->fakes[k].slow && !w->fakes[k].stopped)
 				fake_act(w, &w->fakes[k]);
 	}
 	return wakeup;
@@ -393,4 +394,23 @@ __attribute__((unused)) static bool within_capacity(const struct world *w)
 		if (resident[g] > w->node.gpus[g].capacity_bytes)
 			return false;
 	return true;
+}
+
+static void append_cause(void *arg, const struct td_msg *row)
+{
+	char(*said)[16384] = arg;
+	size_t n = strlen(*said);
+
+	snprintf(*said + n, sizeof(*said) - n, "%s%s%s%s", n ? " " : "", row->cause.text,
+		*row->cause.todo ? " " : "", row->cause.todo);
+}
+
+/* The texts of all causes that `tandem explain` shows of a process, which root reads, in one line. */
+__attribute__((unused)) static const char *explained(const struct world *w, const struct fake *f)
+{
+	static char said[16384];
+
+	*said = 0;
+	td_explain(&w->node, f->process, 0, w->now, append_cause, &said);
+	return said;
 }

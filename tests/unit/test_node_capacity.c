@@ -387,13 +387,11 @@ TEST(who_has_more_than_its_gpu_and_nowhere_else_to_put_it_is_told)
 {
 	begin();
 	struct fake *a = program(0, "j", 64 * MIB);
-	char told[512];
 
 	fake_want(&w, a);
 	settle(&w);
 	CHECK_EQ(td_options_set(&w.node.options, "gpu.capacity", "48m", NULL), 0);
 	td_node_options_changed(&w.node, w.now, "gpu.capacity");
 	settle(&w);
-	td_node_explain_bounds(&w.node, a->process, told, sizeof(told));
-	CHECK(strstr(told, "cannot go on until some is freed") != NULL);
+	CHECK(strstr(explained(&w, a), "cannot go on until some is freed") != NULL);
 }

@@ -87,39 +87,28 @@ TEST(a_class_that_is_changed_counts_at_once_in_words_duties_and_windows_and_back
 	}
 }
 
-static const char *explained(const struct fake *f, char (*text)[512])
-{
-	size_t n;
-
-	td_node_explain(&w.node, f->process, 0, w.now, *text, sizeof(*text));
-	n = strlen(*text);
-	td_node_explain_bounds(&w.node, f->process, *text + n, sizeof(*text) - n);
-	return *text;
-}
-
 TEST(explain_says_whom_a_window_is_for_and_who_waits)
 {
 	struct fake *a, *b;
-	char text[512];
 
 	begin();
 	a = job(0, "a", TD_CLASS_BESTEFFORT, 8 * MIB);
 	b = job(1, "b", TD_CLASS_GUARANTEED, 8 * MIB);
 	settle(&w);
 	CHECK(is_open(a) && is_open(b) && a->word & TD_WORD_WINDOW);
-	CHECK(!strstr(explained(a, &text), "wait"));
-	CHECK(strstr(text, "It may have 2.0 ms of work in flight at once: a guaranteed job beside "
-			   "it is to find the GPU soon."));
-	CHECK(!strstr(explained(b, &text), "wait") && !strstr(text, "in flight"));
+	CHECK(!strstr(explained(&w, a), "wait"));
+	CHECK(strstr(explained(&w, a), "It may have 2.0 ms of work in flight, so that a guaranteed "
+				       "job beside it gets the GPU soon."));
+	CHECK(!strstr(explained(&w, b), "wait") && !strstr(explained(&w, b), "in flight"));
 	begin();
 	a = job(0, "a", TD_CLASS_ONLINE, 48 * MIB);
 	settle(&w);
-	CHECK(!strstr(explained(a, &text), "wait") && !strstr(text, "in flight"));
+	CHECK(!strstr(explained(&w, a), "wait") && !strstr(explained(&w, a), "in flight"));
 	job(1, "b", TD_CLASS_ONLINE, 48 * MIB);
 	settle(&w);
 	CHECK(is_open(a) && a->word & TD_WORD_WINDOW);
-	CHECK(strstr(explained(a, &text), "; others wait for it."));
-	CHECK(strstr(text, "in flight at once: an online job waits for its GPU."));
+	CHECK(strstr(explained(&w, a), "Other jobs wait for its GPU."));
+	CHECK(strstr(explained(&w, a), "in flight: an online job waits for its GPU."));
 	/* Who waits is said where nothing is held to a window, too. */
 	begin();
 	a = job(0, "a", TD_CLASS_BESTEFFORT, 48 * MIB);
@@ -127,7 +116,7 @@ TEST(explain_says_whom_a_window_is_for_and_who_waits)
 	job(1, "b", TD_CLASS_BESTEFFORT, 48 * MIB);
 	settle(&w);
 	CHECK(is_open(a) && !(a->word & TD_WORD_WINDOW));
-	CHECK(strstr(explained(a, &text), "; others wait for it."));
+	CHECK(strstr(explained(&w, a), "Other jobs wait for its GPU."));
 }
 
 TEST(a_class_that_is_changed_counts_at_once_in_memory)
@@ -401,15 +390,14 @@ TEST(who_comes_without_room_is_besteffort_until_there_is_some)
 	struct fake *b = job(1, "b", TD_CLASS_GUARANTEED, MIB),
 		    *c = job(2, "c", TD_CLASS_ONLINE, MIB),
 		    *d = job(3, "d", TD_CLASS_BESTEFFORT, MIB);
-	char text[256];
 
 	settle(&w);
 	CHECK_EQ(class_of(a), TD_CLASS_GUARANTEED);
 	CHECK_EQ(class_of(b), TD_CLASS_BESTEFFORT);
 	CHECK_EQ(class_of(c), TD_CLASS_BESTEFFORT);
 	CHECK(b->settings_told && c->settings_told && !a->settings_told);
-	td_node_explain_bounds(&w.node, b->process, text, sizeof(text));
-	CHECK(strstr(text, "until its user's quota has room, and guaranteed from then on"));
+	CHECK(strstr(
+		explained(&w, b), "until its user's quota has room, and guaranteed from then on"));
 	CHECK(is_open(b) && is_open(c)); /* the reservation keeps nobody out */
 	CHECK_EQ(set(1000, "d", "upgrade", "guaranteed"), 0);
 	fake_dies(&w, a);
@@ -496,7 +484,6 @@ TEST(what_can_never_be_upgraded_keeps_nobody_behind_it)
 	struct fake *large = wait_for_a_gpu(), *small = job(2, "small", TD_CLASS_BESTEFFORT, MIB),
 		    *third;
 	struct td_msg_hello hello = {.class = TD_CLASS_GUARANTEED, .mem = "10%"};
-	char text[256];
 
 	CHECK_EQ(set(1000, "small", "mem", "10%"), 0);
 	CHECK_EQ(set(1000, "small", "upgrade", "guaranteed"), 0);
@@ -506,8 +493,7 @@ TEST(what_can_never_be_upgraded_keeps_nobody_behind_it)
 	settle(&w);
 	CHECK_EQ(class_of(small), TD_CLASS_GUARANTEED);
 	CHECK_EQ(class_of(large), TD_CLASS_BESTEFFORT);
-	td_node_explain_bounds(&w.node, large->process, text, sizeof(text));
-	CHECK(strstr(text, "more than all of its user's quota"));
+	CHECK(strstr(explained(&w, large), "exceed its user's whole quota"));
 	CHECK_EQ(td_tenant_check_new(&w.node, 1000, TD_CLASS_GUARANTEED, "10%", &err), 0);
 	third = comes(3, 1000, "third", &hello);
 	settle(&w);

@@ -177,7 +177,6 @@ TEST(nobody_takes_the_last_places_nor_those_of_gpus_that_nvml_lists)
 TEST(who_finds_no_place_runs_alone_and_comes_back_when_there_is_one)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
-	char text[512];
 
 	begin();
 	take_gpus(0, 666, 0, TD_GPU_MAX - TD_GPU_PLACES_KEPT);
@@ -190,8 +189,7 @@ TEST(who_finds_no_place_runs_alone_and_comes_back_when_there_is_one)
 	CHECK_EQ(w.events[TD_EVENT_UNGOVERNED], 1);
 	CHECK_EQ(w.events[TD_EVENT_FOREIGN], 0);
 	CHECK_STR(td_process_state(f->process), "ungoverned");
-	CHECK(strstr(td_node_explain(&w.node, f->process, 0, w.now, text, sizeof(text)),
-		"one more than the 64 GPUs"));
+	CHECK(strstr(explained(&w, f), "one more than the 64 GPUs"));
 	CHECK_EQ(say(&w, f, &msg), 0);
 	fake_dies(&w, &w.fakes[0]);
 	CHECK_EQ(say(&w, f, &msg), -ECONNRESET);
@@ -235,7 +233,6 @@ TEST(nvml_knows_better)
 TEST(a_program_whose_gpu_has_no_name_says_so_and_does_not_wait)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_ungoverned, .ungoverned.reason = 1};
-	char text[512];
 
 	begin();
 	struct fake *f = newcomer(0, 1000), *other = newcomer(1, 1000);
@@ -246,8 +243,7 @@ TEST(a_program_whose_gpu_has_no_name_says_so_and_does_not_wait)
 	CHECK_EQ(w.events[TD_EVENT_UNGOVERNED], 1);
 	CHECK_EQ(f->word & TD_WORD_CLOSED, 0);
 	CHECK_STR(td_process_state(f->process), "ungoverned");
-	CHECK(strstr(td_node_explain(&w.node, f->process, 0, w.now, text, sizeof(text)),
-		"the driver does not tell which GPU it uses"));
+	CHECK(strstr(explained(&w, f), "the driver does not tell which GPU it uses"));
 	msg = (struct td_msg){.type = TD_MSG_TYPE_memory};
 	CHECK_EQ(say(&w, f, &msg), 0); /* it is not asked back */
 	/* One that has a GPU besides goes on taking part. */

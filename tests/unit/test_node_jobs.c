@@ -422,8 +422,6 @@ TEST(a_gpu_that_was_exchanged_while_nobody_used_it_has_its_new_size)
 
 TEST(explain_tells_who_waits_its_duty)
 {
-	char text[512];
-
 	begin();
 	for (unsigned i = 0; i < 2; i++) {
 		fake_hello(&w, &w.fakes[i], i ? "b" : "a", TD_BACKEND_SWAP, false);
@@ -434,41 +432,33 @@ TEST(explain_tells_who_waits_its_duty)
 	}
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "b", "duty", "30%", w.now, NULL), 0);
 	CHECK_STR(td_process_state(w.fakes[1].process), "waiting");
-	td_node_explain_bounds(&w.node, w.fakes[1].process, text, sizeof(text));
-	CHECK(strstr(text, "it may take 30% of the GPU's time.") != NULL);
+	CHECK(strstr(explained(&w, &w.fakes[1]),
+		      "Once its turn begins, its duty is 30% of the GPU's time.") != NULL);
 }
 
 TEST(explain_tells_what_a_job_is_held_to)
 {
-	char text[512];
-
 	begin();
 	struct fake *a = plain_program(0, "a", 4 * MIB);
 
 	plain_program(1, "a", 8 * MIB);
 	settle(&w);
-	CHECK_STR(td_node_explain_bounds(&w.node, a->process, text, sizeof(text)), "");
+	CHECK(!strstr(explained(&w, a), "duty") && !strstr(explained(&w, a), "limit"));
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "30%", w.now, NULL), 0);
 	limit("a", "20m");
 	settle(&w);
-	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
-	CHECK(strstr(text, "It may take 30% of the GPU's time.") != NULL);
-	CHECK(strstr(text, "Its job has 12.0 MiB of its 20.0 MiB on GPU 0.") != NULL);
+	CHECK(strstr(explained(&w, a), "Its duty is 30% of the GPU's time.") != NULL);
+	CHECK(strstr(explained(&w, a), "Its job has 12.0 MiB of its limit of 20.0 MiB on GPU 0.") !=
+		NULL);
 	limit("a", "2m");
 	settle(&w);
-	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
-	CHECK(strstr(text,
-		      "Its job has 12.0 MiB on GPU 0, more than its limit of 2.0 MiB: it gets no "
-		      "more until it has freed enough.") != NULL);
+	CHECK(strstr(explained(&w, a),
+		      "Its job has 12.0 MiB on GPU 0, more than its limit of 2.0 MiB. It gets no "
+		      "more until it has freed enough. Free memory, or raise the limit: tandem set "
+		      "a mem=SIZE.") != NULL);
 	limit("a", "20m");
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "weight", "3", w.now, NULL), 0);
-	td_node_explain_bounds(&w.node, a->process, text, sizeof(text));
-	CHECK(strstr(text, "Its weight is 3. It may take 30%") != NULL);
-	/* a short buffer is filled and no more */
-	memset(text, 'x', sizeof(text));
-	td_node_explain_bounds(&w.node, a->process, text, 60);
-	CHECK(strlen(text) < 60);
-	CHECK_EQ(text[60], 'x');
+	CHECK(strstr(explained(&w, a), "Its weight is 3. Its duty is 30%") != NULL);
 }
 
 TEST(what_is_set_for_a_job_is_told_to_its_processes_and_to_no_others)
@@ -509,7 +499,6 @@ static int chooses(struct fake *f, uint8_t kind, uint8_t reason, const char *lib
 TEST(a_backend_is_chosen_before_there_is_memory_and_why_it_stays_may_be_told_later)
 {
 	struct fake *f = &w.fakes[0];
-	char text[256];
 
 	begin();
 	fake_hello(&w, f, "a", TD_BACKEND_PLAIN, false);
@@ -518,14 +507,12 @@ TEST(a_backend_is_chosen_before_there_is_memory_and_why_it_stays_may_be_told_lat
 	CHECK_EQ(chooses(f, TD_BACKEND_SWAP, TD_BACKEND_REASON_N, ""), -EPROTO);
 	CHECK_EQ(f->process->backend, TD_BACKEND_PLAIN);
 	CHECK_EQ(chooses(f, TD_BACKEND_PLAIN, TD_BACKEND_CANNOT, ""), 0);
-	CHECK(strstr(td_node_explain_bounds(&w.node, f->process, text, sizeof(text)),
-		"cannot map memory"));
+	CHECK(strstr(explained(&w, f), "cannot map memory"));
 	CHECK_EQ(chooses(f, TD_BACKEND_SWAP, 0, ""), 0);
-	CHECK(!strstr(td_node_explain_bounds(&w.node, f->process, text, sizeof(text)), "auto"));
+	CHECK(!strstr(explained(&w, f), "auto"));
 	fake_attach(&w, f, 0, 0, 8 * MIB);
 	CHECK(td_container_of(f->process->clients.next, struct td_client, of_process)->spills);
 	CHECK_EQ(chooses(f, TD_BACKEND_PLAIN, TD_BACKEND_REGISTERS, "libucp.so"), -EPROTO);
 	CHECK_EQ(chooses(f, TD_BACKEND_SWAP, TD_BACKEND_REGISTERS, "lib\033ucp.so"), 0);
-	CHECK(strstr(td_node_explain_bounds(&w.node, f->process, text, sizeof(text)),
-		"it has lib?ucp.so open"));
+	CHECK(strstr(explained(&w, f), "lib?ucp.so is open"));
 }

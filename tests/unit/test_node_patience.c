@@ -267,7 +267,6 @@ TEST(who_runs_is_named_and_not_an_idle_owner_of_memory)
 	struct td_msg idle = {.type = TD_MSG_TYPE_idle};
 	struct fake *a = idle_plain_program(0, "a", 8 * MIB);
 	struct fake *b = program(1, "b", 40 * MIB), *c = program(2, "c", 40 * MIB);
-	char text[256];
 
 	fake_want(&w, a);
 	settle(&w);
@@ -278,8 +277,7 @@ TEST(who_runs_is_named_and_not_an_idle_owner_of_memory)
 	fake_want(&w, c);
 	settle(&w);
 	CHECK(is_open(a) && is_open(b) && !is_open(c));
-	CHECK(strstr(td_node_explain(&w.node, c->process, 0, w.now, text, sizeof(text)),
-		"b (pid 101) is running on that GPU"));
+	CHECK(strstr(explained(&w, c), "b (pid 101) has been running on its GPU"));
 }
 
 /* A context that has just been made, under any backend; a pool's memory cannot lie on the host. */

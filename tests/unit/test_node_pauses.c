@@ -94,7 +94,6 @@ TEST(in_a_pause_they_are_told_its_end_and_share_window_and_floor)
 TEST(one_with_a_cap_of_its_own_has_all_of_a_pause_up_to_that)
 {
 	struct fake *b, *c, *a = begin(&b, &c);
-	char text[512];
 
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "c", "duty", "30%", w.now, NULL), 0);
 	settle(&w);
@@ -103,10 +102,9 @@ TEST(one_with_a_cap_of_its_own_has_all_of_a_pause_up_to_that)
 	CHECK_EQ(duty_of(c), 300000);
 	CHECK_EQ(c->pacing.pause_until_ns, 0);
 	settle(&w);
-	CHECK(strstr(td_node_explain_bounds(&w.node, b->process, text, sizeof(text)),
-		"A guaranteed job pauses: what will be over before it goes on is free, of the rest "
-		"it "
-		"may take 0.1% of the GPU's time."));
+	CHECK(strstr(explained(&w, b),
+		"A guaranteed job pauses. Work that ends within the pause is free; for other work "
+		"its duty is 0.1% of the GPU's time."));
 }
 
 TEST(of_a_job_whose_steps_are_known_they_are_told_what_is_too_long_for_one_and_how_rare_that_is)

@@ -266,16 +266,13 @@ TEST(settings_that_make_no_sense_are_events_and_quoted_and_not_without_end)
 TEST(explain_tells_what_a_job_was_given)
 {
 	const struct td_nvml_gpu gpus[] = {listed(0, 64 * MIB, 0), listed(1, 64 * MIB, 0)};
-	char text[256];
 
 	begin();
 	td_gpus_seen(&w.node, gpus, 2, w.now);
 	fake_hello(&w, &w.fakes[0], "a", TD_BACKEND_PLAIN, false);
 	CHECK_EQ(ask(0, 2, "015"), 0);
-	CHECK(strstr(td_node_explain(&w.node, w.fakes[0].process, 0, w.now, text, sizeof(text)),
-		"its job was given GPU 0, 1."));
+	CHECK(strstr(explained(&w, &w.fakes[0]), "Its job was given GPU 0, 1."));
 	fake_hello(&w, &w.fakes[1], "b", TD_BACKEND_PLAIN, false);
 	CHECK_EQ(ask(1, 1, "5"), 0);
-	CHECK(strstr(td_node_explain(&w.node, w.fakes[1].process, 0, w.now, text, sizeof(text)),
-		"given GPU GPU-06060606-"));
+	CHECK(strstr(explained(&w, &w.fakes[1]), "given GPU GPU-06060606-"));
 }

@@ -34,63 +34,62 @@ static unsigned events(enum td_event_kind kind)
 
 TEST(who_may_open_its_memory_is_said_while_there_are_handles)
 {
-	char text[256];
 	struct fake *a;
 
 	begin();
 	a = program(0, "a", 10 * MIB);
-	CHECK_STR(td_shares_explain(a->process, text, sizeof(text)), "");
+	CHECK(!strstr(explained(&w, a), "memory"));
 	tell_shares(a, 1, 0);
-	CHECK(strstr(td_shares_explain(a->process, text, sizeof(text)), "1 handle, open 0 times."));
-	CHECK(strstr(text, "CUDA_ERROR_INVALID_VALUE).")); /* nothing is cut off */
+	CHECK(strstr(explained(&w, a), "1 handle(s) of its memory; they have opened 0."));
+	CHECK(strstr(explained(&w, a), "CUDA_ERROR_INVALID_VALUE.")); /* nothing is cut off */
 	tell_shares(a, 4000000000u, 4000000000u);
-	CHECK(strstr(td_shares_explain(a->process, text, sizeof(text)), "INVALID_VALUE)."));
+	CHECK(strstr(explained(&w, a), "INVALID_VALUE."));
 	CHECK_EQ(events(TD_EVENT_SHARES), 1);
 	tell_shares(a, 0, 0);
-	CHECK_STR(td_shares_explain(a->process, text, sizeof(text)), "");
+	CHECK(!strstr(explained(&w, a), "memory"));
 	CHECK(a->process->shares.was_told);
 }
 
 TEST(who_cannot_be_reached_from_everywhere_is_said_once_as_an_event)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_shares, .shares = {.handles = 1}};
-	char text[256];
 	struct fake *a;
 
 	begin();
 	a = program(0, "a", 10 * MIB);
 	tell_shares(a, 1, 0);
-	CHECK_STR(td_shares_explain_unreachable(a->process, text, sizeof(text)), "");
+	CHECK(!strstr(explained(&w, a), "open its memory") &&
+		!strstr(explained(&w, a), "could not"));
 	for (msg.shares.unreachable = 1; msg.shares.unreachable <= TD_UNREACHABLE_N;
 		msg.shares.unreachable++) {
 		CHECK_EQ(say(&w, a, &msg), 0); /* the last: of a newer library */
-		td_shares_explain_unreachable(a->process, text, sizeof(text));
-		CHECK(strstr(text, "Only programs in its network namespace"));
-		CHECK(strstr(text, ".ipc beside") && text[strlen(text) - 1] == '.');
+		CHECK(strstr(explained(&w, a), "Only programs in its network namespace"));
+		CHECK(strstr(explained(&w, a), ".ipc beside"));
 		CHECK_EQ(events(TD_EVENT_SHARES),
 			msg.shares.unreachable == TD_UNREACHABLE_NOWHERE ? 1 : 2);
 	}
 	tell_shares(a, 1, 0);
-	CHECK_STR(td_shares_explain_unreachable(a->process, text, sizeof(text)), "");
+	CHECK(!strstr(explained(&w, a), "open its memory") &&
+		!strstr(explained(&w, a), "could not"));
 	msg.shares = (struct td_msg_shares){.unreachable = TD_UNREACHABLE_TAKEN};
 	CHECK_EQ(say(&w, a, &msg), 0); /* nobody misses it */
-	CHECK_STR(td_shares_explain_unreachable(a->process, text, sizeof(text)), "");
+	CHECK(!strstr(explained(&w, a), "open its memory") &&
+		!strstr(explained(&w, a), "could not"));
 }
 
 TEST(why_a_handle_could_not_be_opened_is_said_once_as_an_event_and_counted)
 {
-	char text[256];
 	struct fake *a;
 
 	begin();
 	a = program(0, "a", 10 * MIB);
-	CHECK_STR(td_shares_explain_denied(a->process, text, sizeof(text)), "");
+	CHECK(!strstr(explained(&w, a), "open its memory") &&
+		!strstr(explained(&w, a), "could not"));
 	for (uint8_t why = 0; why < TD_DENIED_N; why++) {
 		CHECK_EQ(tell_denied(a, why, 1), 0);
 		CHECK_EQ(tell_denied(a, why, 2), 0);
 		CHECK_EQ(events(TD_EVENT_DENIED), why + 1);
-		td_shares_explain_denied(a->process, text, sizeof(text));
-		CHECK(strstr(text, "(3 times): it") && text[strlen(text) - 1] == '.');
+		CHECK(strstr(explained(&w, a), "3 time(s): it"));
 	}
 	CHECK_EQ(tell_denied(a, 0, UINT32_MAX), 0);
 	CHECK_EQ(a->process->shares.denied[0], UINT32_MAX);

@@ -210,7 +210,6 @@ TEST(a_job_whose_gpu_has_become_too_small_runs_with_the_rest_on_the_host)
 	begin();
 	struct fake *a = spilling_program(0, "j", 40 * MIB),
 		    *b = spilling_program(1, "j", 24 * MIB);
-	char told[512];
 
 	settle(&w);
 	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 64 * MIB);
@@ -218,8 +217,7 @@ TEST(a_job_whose_gpu_has_become_too_small_runs_with_the_rest_on_the_host)
 	settle(&w);
 	CHECK(is_open(a) && is_open(b));
 	CHECK_EQ(a->slot[0].resident + b->slot[0].resident, 48 * MIB);
-	td_node_explain_bounds(&w.node, b->process, told, sizeof(told));
-	CHECK(strstr(told, "its job has more than there is") != NULL);
+	CHECK(strstr(explained(&w, b), "its job has more than the GPU has room for") != NULL);
 	capacity("64m");
 	w.now += TD_SOFT_EVERY_NS;
 	settle(&w);

@@ -81,51 +81,41 @@ TEST(what_cannot_be_is_bounded)
 
 TEST(explain_tells_of_steps_where_they_are_known)
 {
-	char text[256];
-
 	begin();
 	struct fake *a = program(0, "a", TD_CLASS_GUARANTEED, MIB);
 
-	CHECK_STR(td_node_explain_steps(&w.node, a->process, text, sizeof(text)), "");
+	CHECK(!strstr(explained(&w, a), "step"));
 	tell(a, 12, 10 * MS, w.now, 9);
-	td_node_explain_steps(&w.node, a->process, text, sizeof(text));
-	CHECK(strstr(text, "12 so far, found in what it launches, 100% of them regular."));
+	CHECK(strstr(explained(&w, a), "12 steps were found in its launches; 100% are regular."));
 	tell(a, 13, 10 * MS, w.now, 0);
-	td_node_explain_steps(&w.node, a->process, text, sizeof(text));
-	CHECK(strstr(text, "13 so far, as the program says."));
-	memset(text, 'x', sizeof(text));
-	td_node_explain_steps(&w.node, a->process, text, 20);
-	CHECK(strlen(text) < 20);
-	CHECK_EQ(text[20], 'x');
+	CHECK(strstr(explained(&w, a),
+		"The program has reported 13 steps. Their median time is 10.0 ms."));
 }
 
 TEST(memory_within_a_step_is_shown_with_its_source_and_bounded)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
-	char text[512];
 
 	begin();
 	struct fake *a = program(0, "a", TD_CLASS_GUARANTEED, 32 * MIB);
 
 	tell(a, 12, 10 * MS, w.now, 0);
-	td_node_explain_steps(&w.node, a->process, text, sizeof(text));
-	CHECK(!strstr(text, "memory"));
+	CHECK(!strstr(explained(&w, a), "uses"));
 	msg.memory.demanded_bytes = msg.memory.resident_bytes = msg.memory.peak_bytes = 32 * MIB;
 	msg.memory.host_bytes = 2 * MIB;
 	msg.memory.cached_bytes = 4 * MIB;
 	msg.memory.step_peak_bytes = 20 * MIB;
 	msg.memory.step_least_bytes = 8 * MIB;
 	CHECK_EQ(say(&w, a, &msg), 0);
-	td_node_explain_steps(&w.node, a->process, text, sizeof(text));
-	CHECK(strstr(text,
-		"a step uses 20.0 MiB at most and 8.0 MiB at least (by what it allocates); "
-		"4.0 MiB is only kept, 2.0 MiB is on the host."));
+	CHECK(strstr(explained(&w, a),
+		"A step uses 20.0 MiB at most and 8.0 MiB at least, by its allocations. 4.0 MiB "
+		"is cached and unused, 2.0 MiB is on the host."));
 	msg.memory.by_allocator = 1;
 	msg.memory.step_peak_bytes = UINT64_MAX;
 	msg.memory.step_least_bytes = UINT64_MAX - 1;
 	CHECK_EQ(say(&w, a, &msg), 0);
-	td_node_explain_steps(&w.node, a->process, text, sizeof(text));
-	CHECK(strstr(text, "32.0 MiB at most and 32.0 MiB at least (as its allocator says)"));
+	CHECK(strstr(explained(&w, a),
+		"32.0 MiB at most and 32.0 MiB at least, as its allocator reports"));
 }
 
 /* -- antman in the daemon -- */

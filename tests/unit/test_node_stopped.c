@@ -296,20 +296,17 @@ TEST(what_is_stopped_is_explained)
 {
 	start();
 	struct fake *a = program(0, "a", 40 * MIB), *b = program(1, "b", 40 * MIB);
-	char text[512];
 
 	fake_want(&w, a);
 	settle(&w);
 	fake_want(&w, b);
 	stops(a);
 	pass(500);
-	td_node_explain(&w.node, a->process, 0, w.now, text, sizeof(text));
-	CHECK(strstr(text, "is stopped (SIGSTOP or Ctrl-Z; `kill -CONT 100` continues it)"));
-	td_node_explain(&w.node, b->process, 0, w.now, text, sizeof(text));
-	CHECK(strstr(text, "a (pid 100), which is stopped on that GPU"));
+	CHECK(strstr(explained(&w, a), "is stopped by a signal (SIGSTOP or Ctrl-Z)"));
+	CHECK(strstr(
+		explained(&w, b), "a (pid 100), which is stopped. Continue or end a (pid 100)"));
 	a->stopped = TD_STOP_FROZEN;
 	fake_continues(a);
 	a->stopped = TD_STOP_FROZEN;
-	td_node_explain(&w.node, a->process, 0, w.now, text, sizeof(text));
-	CHECK(strstr(text, "is stopped ("));
+	CHECK(strstr(explained(&w, a), "is stopped by a signal"));
 }

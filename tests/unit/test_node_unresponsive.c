@@ -170,11 +170,9 @@ TEST(a_drain_that_was_given_up_is_no_debt)
 TEST(it_is_explained)
 {
 	struct fake *a, *b;
-	char text[512];
 
 	let_in_and_never_heard_of(&a, &b);
 	pass(12000);
-	td_node_explain(&w.node, a->process, 0, w.now, text, sizeof(text));
-	CHECK(strstr(text, "does not acknowledge what the daemon tells it"));
+	CHECK(strstr(explained(&w, a), "does not acknowledge the daemon's messages"));
 	CHECK_STR(td_process_state_now(&w.node, a->process), "unresponsive");
 }

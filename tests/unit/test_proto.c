@@ -98,8 +98,8 @@ TEST(strings_with_a_nul_or_beyond_the_limit_are_refused)
 	int n;
 
 	memset(&in, 0, sizeof(in));
-	in.type = TD_MSG_TYPE_text;
-	strcpy(in.text.line, "hello");
+	in.type = TD_MSG_TYPE_explain;
+	strcpy(in.explain.job, "hello");
 	n = td_proto_encode(&in, packet, sizeof(packet));
 	packet[8 + 2 + 1] = 0;
 	CHECK_EQ(td_proto_decode(packet, (size_t)n, &out), -EBADMSG);

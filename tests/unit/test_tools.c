@@ -253,11 +253,11 @@ TEST(an_explanation_says_nothing_of_another_users_job_but_that_it_is_there)
 	comes(71, ME, "mine", 40 * MIB);
 	strcpy(explain.explain.job, "mine");
 	ask(ME, &explain);
-	snprintf(said, sizeof(said), "%s", rows[0].text.line);
-	CHECK(strstr(said, "another user's job has that GPU; nobody before it in the queue."));
+	snprintf(said, sizeof(said), "%s", rows[0].cause.text);
+	CHECK(strstr(said, "Another user's job has its GPU; 0 before it in the queue."));
 	CHECK(!is_said("theirs") && !is_said("72") && !is_said("running"));
 	ask(ROOT, &explain);
-	CHECK(strstr(rows[0].text.line, "theirs (pid 72) is running on that GPU"));
+	CHECK(strstr(rows[0].cause.text, "theirs (pid 72) has been running on its GPU"));
 	end();
 }
 

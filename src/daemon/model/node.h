@@ -355,25 +355,6 @@ int td_node_set_job(struct td_node *node, uid_t uid, const char *job, const char
 /* An option of the node was changed by hand: capacities and policy follow. */
 void td_node_options_changed(struct td_node *node, uint64_t now_ns, const char *what);
 
-/*
- * Why is this process where it is? One sentence. Of another user's process that is in its way the reader learns nothing but that there is one, unless he is root. Returns
- * buf.
- */
-char *td_node_explain(const struct td_node *node, const struct td_process *process, uid_t reader,
-	uint64_t now_ns, char *buf, size_t len);
-
-/* How long is its turn, or that of the one it waits for, and why? Empty: nobody waits. Returns buf. */
-char *td_node_explain_turn(const struct td_node *node, const struct td_process *process,
-	uid_t reader, char *buf, size_t len);
-
-/* What is it held to: its duty, and its job's limits on memory? Empty: nothing. Returns buf. */
-char *td_node_explain_bounds(
-	const struct td_node *node, const struct td_process *process, char *buf, size_t len);
-
-/* What is known of its steps, and of its memory within them? Empty: nothing. Returns buf. */
-char *td_node_explain_steps(
-	const struct td_node *node, const struct td_process *process, char *buf, size_t len);
-
 /* Does the text name it: by job id, name or pid? */
 bool td_process_is_named(const struct td_process *process, const char *job);
 
@@ -383,10 +364,6 @@ int td_process_backend(struct td_process *process, const struct td_msg_backend *
 /* SHARES and DENIED. 0 or -EPROTO. */
 int td_shares_message(struct td_node *node, struct td_process *process, const struct td_msg *msg,
 	uint64_t now_ns);
-/* What others may open of its memory, and who; what it could not open of theirs. Empty: nothing. Return buf. */
-char *td_shares_explain(const struct td_process *process, char *buf, size_t len);
-char *td_shares_explain_unreachable(const struct td_process *process, char *buf, size_t len);
-char *td_shares_explain_denied(const struct td_process *process, char *buf, size_t len);
 
 /* "running", "waiting", "idle", "draining", "filling", "paused", "stopped", "unresponsive", "failed", "foreign" or "ungoverned". */
 const char *td_process_state(const struct td_process *process);

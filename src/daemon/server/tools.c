@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/time.h"
+#include "daemon/explain/explain.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
 #include "daemon/model/job.h"
@@ -21,9 +22,6 @@
 /* Between the rounds of WATCH. */
 #define WATCH_PERIOD_MIN_NS (100 * TD_NS_PER_MS)
 #define WATCH_PERIOD_MAX_NS (3600 * TD_NS_PER_S)
-
-/* All that is said about one process at a time: its GPUs are at most TD_GPU_MAX, and few things are so of many. */
-#define EXPLAIN_BYTES 4096
 
 /* An answer about more of them is sent in parts, between which others are served. */
 #define PART_PROCESSES 32
@@ -252,46 +250,9 @@ static void ask_gpus(struct td_peer *peer, bool policies, uint64_t now_ns)
 		peer->gpus_asked_ns = now_ns;
 }
 
-/* In as many rows as it takes, each of whole sentences. Returns how many. */
-static uint32_t send_sentences(struct td_peer *peer, const char *text)
+static void send_cause(void *arg, const struct td_msg *row)
 {
-	uint32_t rows = 0;
-
-	for (; *text; rows++) {
-		struct td_msg msg = {.type = TD_MSG_TYPE_text};
-		size_t len = strnlen(text, TD_STR_MAX + 1);
-
-		if (len > TD_STR_MAX) {
-			len = TD_STR_MAX;
-			while (len > 1 && !(text[len] == ' ' && text[len - 1] == '.'))
-				len--;
-			len = len > 1 ? len : TD_STR_MAX;
-		}
-		snprintf(msg.text.line, sizeof(msg.text.line), "%.*s", (int)len, text);
-		td_peer_send(peer, &msg);
-		text += len;
-		text += *text == ' ';
-	}
-	return rows;
-}
-
-static uint32_t explain_process(
-	struct td_peer *peer, const struct td_process *process, uint64_t now_ns)
-{
-	const struct td_node *node = &peer->server->node;
-	char text[EXPLAIN_BYTES];
-	uint32_t rows = 0;
-
-	rows += send_sentences(
-		peer, td_node_explain(node, process, peer->uid, now_ns, text, sizeof(text)));
-	rows += send_sentences(
-		peer, td_node_explain_turn(node, process, peer->uid, text, sizeof(text)));
-	rows += send_sentences(peer, td_node_explain_steps(node, process, text, sizeof(text)));
-	rows += send_sentences(peer, td_node_explain_bounds(node, process, text, sizeof(text)));
-	rows += send_sentences(peer, td_shares_explain(process, text, sizeof(text)));
-	rows += send_sentences(peer, td_shares_explain_unreachable(process, text, sizeof(text)));
-	rows += send_sentences(peer, td_shares_explain_denied(process, text, sizeof(text)));
-	return rows;
+	td_peer_send(arg, row);
 }
 
 static void fail_no_job(struct td_peer *peer, const char *job)
@@ -307,6 +268,7 @@ static void fail_no_job(struct td_peer *peer, const char *job)
  */
 static void send_part(struct td_peer *peer, uint64_t now_ns)
 {
+	const struct td_node *node = &peer->server->node;
 	bool explains = peer->answer.type == TD_MSG_TYPE_explain;
 	unsigned count = 0;
 	struct td_list *it;
@@ -321,8 +283,9 @@ static void send_part(struct td_peer *peer, uint64_t now_ns)
 			peer->answer.next_id = process->id;
 			return;
 		}
-		peer->answer.rows += explains ? explain_process(peer, process, now_ns)
-					      : send_process(peer, process, now_ns);
+		peer->answer.rows +=
+			explains ? td_explain(node, process, peer->uid, now_ns, send_cause, peer)
+				 : send_process(peer, process, now_ns);
 	}
 	peer->answer.type = 0;
 	for (uint32_t i = 0; !explains && i < peer->server->node.gpu_count; i++)

@@ -1,0 +1,17 @@
+/* `tandem explain`: the causes that apply to a process, as rows for the wire. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct td_msg;
+struct td_node;
+struct td_process;
+
+/*
+ * Calls each() with a CAUSE message for every cause that applies, the state of the process first,
+ * and returns how many there were (at least one). Of another user's process that is in the way the
+ * reader learns only that there is one, unless he is root.
+ */
+uint32_t td_explain(const struct td_node *node, const struct td_process *process, uid_t reader,
+	uint64_t now_ns, void (*each)(void *arg, const struct td_msg *row), void *arg);
