@@ -19,5 +19,8 @@ struct td_err {
 int td_err_set(struct td_err *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same for a value that was typed: "quoted, is not valid (or, for -ERANGE, out of range): expected ...". */
+/*
+ * Sets an error about a typed value: `"text" is not valid: expected ...`; -ERANGE says "out of
+ * range" instead.
+ */
 int td_err_expected(struct td_err *err, int code, const char *text, const char *expected);

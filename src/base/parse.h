@@ -28,15 +28,21 @@ int td_parse_gpus(const char *text, uint64_t most, uint64_t *ret_ppm, struct td_
 /* Parts per million from "10%" or "0.1". At most 100 %. */
 int td_parse_ratio(const char *text, uint32_t *ret_ppm, struct td_err *err);
 
-/* What the errors of the three functions below expect, for callers who take words beside: "..., or none". */
+/*
+ * The words after "expected" in the errors of the functions below. A caller that accepts more
+ * appends it, as in "..., or none".
+ */
 #define TD_EXPECTED_LIMIT                                                                          \
 	"a size from 1 byte to below 16777216Ti such as 8Gi, or a share up to 100% such as 40%"
 #define TD_EXPECTED_DUTY  "a share from 1% to 100% such as 30% or 0.3"
 #define TD_EXPECTED_SLACK "a share from 0.1% to 100% such as 1% or 0.01"
 
 /*
- * What a job may be held to. A limit on memory: "8Gi" or "40%", more than nothing; it is kept as typed, since a share is of each GPU's own size, so
- * its text has to fit TD_LIMIT_TEXT bytes. A duty: "30%", from 1% to 100%. A slack of its steps: from 0.1% to 100%.
+ * Parsers of the limits that a user may set on a job.
+ * - A memory limit is "8Gi" or "40%", more than zero. It is kept as typed, because a share depends
+ *   on each GPU's size, so its text has to fit TD_LIMIT_TEXT bytes.
+ * - A duty is a share from 1% to 100%.
+ * - A slack of steps is a share from 0.1% to 100%.
  */
 #define TD_LIMIT_TEXT 32
 int td_parse_limit(const char *text, struct td_err *err);

@@ -69,7 +69,7 @@ int td_refuse_option(int c, char *const *argv, const struct option *options, con
 		return td_err_set(err, -EINVAL, "\"%.64s\" needs a value: see %s", word, help);
 	if (optopt && has_value(word, options, optopt))
 		return td_err_set(err, -EINVAL, "\"%.64s\" takes no value: see %s", word, help);
-	/* Of letters that were typed together it is one. */
+	/* optopt names one short option, also where several were typed together. */
 	if (optopt)
 		return td_err_set(err, -EINVAL, "\"-%c\" is not an option: see %s", optopt, help);
 	return td_err_set(err, -EINVAL, "\"%.64s\" is not an option: see %s", word, help);

@@ -1,4 +1,4 @@
-/* What every program of ours does alike on its command line and at its end. */
+/* Command-line errors and the check of stdout, shared by all programs of tandem. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,12 +11,16 @@ struct td_err;
 bool td_asks_help(const char *argument);
 bool td_asks_version(const char *argument);
 
-/* After getopt_long: has it taken "--", which ends the options, for an option's value? 0, or -EINVAL with a sentence that quotes both. */
+/*
+ * Call after getopt_long returned an option with a value. Fails with -EINVAL, and a sentence that
+ * quotes both, where the value is "--", which is meant to end the options.
+ */
 int td_check_optarg(char *const *argv, struct td_err *err);
 
 /*
- * After getopt_long (opterr = 0, short options that begin with ':') returned `c`, ':' or '?': what is wrong with which word. `options` are the ones it had; `help` tells where
- * they are explained, as "tandemd --help". -EINVAL.
+ * Makes the error for getopt_long's ':' or '?' in `c`; always -EINVAL. Needs opterr = 0 and short
+ * options that begin with ':'. `options` are those that getopt_long had; `help` is the command that
+ * explains them, such as "tandemd --help".
  */
 int td_refuse_option(int c, char *const *argv, const struct option *options, const char *help,
 	struct td_err *err);
@@ -35,7 +39,7 @@ char *td_program_beside(char *buf, size_t len, const char *const *candidates);
 void td_output_flush(void);
 
 /*
- * At the end of main: closes stdout. Returns `status`; where not all that was printed could be written, that is said on stderr, and a status of 0
- * becomes `failed`.
+ * Closes stdout at the end of main and returns the exit status. Where output could not be written,
+ * says so on stderr and turns a status of 0 into `failed`.
  */
 int td_output_end(const char *program, int status, int failed);

@@ -1,6 +1,6 @@
 /*
- * Monotonic time in ns; see time.h. Not through libc's function to sleep: a thread that is cancelled ends in it, and the interposer sleeps in calls of the program's that
- * are no place for that.
+ * Monotonic time in ns; see time.h. Sleeping is a direct system call: libc's function is a
+ * cancellation point, and the interposer sleeps inside calls that must not be one.
  */
 #include "base/time.h"
 

@@ -11,5 +11,8 @@
 /* CLOCK_MONOTONIC in ns: comparable between the processes of one machine. */
 uint64_t td_time_now_ns(void);
 
-/* Sleeps until the monotonic clock shows deadline_ns; resumes after signals. Keeps errno; no cancellation point. */
+/*
+ * Sleeps until the monotonic clock shows deadline_ns, also across signals. Preserves errno and is
+ * no cancellation point.
+ */
 void td_time_sleep_until_ns(uint64_t deadline_ns);

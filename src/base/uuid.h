@@ -1,4 +1,7 @@
-/* UUIDs of GPUs as NVIDIA's tools write them: "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", or "MIG-..." for a part of a GPU. */
+/*
+ * UUIDs of GPUs as NVIDIA's tools write them: "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"; a part of
+ * a GPU has "MIG-..." instead.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -8,5 +11,5 @@
 /* As a GPU's. Returns buf, which has TD_UUID_TEXT bytes. */
 char *td_uuid_format(char *buf, const uint8_t *uuid);
 
-/* Of either kind, in digits of either case. 0, or -EINVAL: it is none. */
+/* Parses either kind, in upper or lower case. Returns 0, or -EINVAL for any other text. */
 int td_uuid_parse(const char *text, uint8_t *ret_uuid);
