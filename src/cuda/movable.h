@@ -1,4 +1,4 @@
-/* Which devices can have memory that moves, by what the driver says of them. */
+/* Tells from the driver's attributes which devices can have memory that moves. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,9 +8,9 @@
 #define TD_ATTRIBUTE_POSIX_HANDLES 103 /* other processes are given memory by them */
 
 /*
- * Can memory by cuMemCreate do there what programs do with memory of cuMemAlloc? get:
- * cuDeviceGetAttribute. It is not asked whether network cards reach such memory (attribute 110):
- * most programs have none, and one that has opened one keeps cuMemAlloc's (preload/driver/choose.h).
+ * Tells whether memory of cuMemCreate can replace cuMemAlloc's on the device. `get` is
+ * cuDeviceGetAttribute. Access by network cards (attribute 110) is not required: most programs have
+ * none, and a program that has opened one keeps cuMemAlloc's memory (preload/driver/choose.h).
  */
 static inline bool td_is_movable(int (*get)(int *ret, int attribute, int device), int device)
 {

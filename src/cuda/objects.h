@@ -1,6 +1,6 @@
 /*
- * Structs of cuda.h that describe memory beside cuMemAlloc's: arrays, pools, graphs' allocations, other APIs' memory. Layouts are those of
- * CUDA 13.0 (11.4 to 12.x have the same).
+ * Structs of cuda.h for memory that does not come from cuMemAlloc: arrays, pools, allocations in
+ * graphs, memory of other APIs. Layouts are those of CUDA 13.0; 11.4 to 12.x have the same.
  */
 #pragma once
 
@@ -30,11 +30,14 @@ struct td_array3d_v1 {
 	unsigned channels, flags;
 };
 
-/* They have no memory of their own: cuMemMapArrayAsync maps some of cuMemCreate. */
+/* Arrays without memory of their own: cuMemMapArrayAsync maps memory of cuMemCreate into them. */
 #define TD_ARRAY3D_SPARSE   0x40u
 #define TD_ARRAY3D_DEFERRED 0x80u
 
-/* What their pools and graphs have taken from the device: numbers of CUmemPool_attribute and CUgraphMem_attribute. */
+/*
+ * Attributes that tell how much device memory a pool or the graphs hold: numbers of
+ * CUmemPool_attribute and CUgraphMem_attribute.
+ */
 #define TD_POOL_ATTR_RESERVED  5
 #define TD_POOL_ATTR_USED      7
 #define TD_GRAPH_ATTR_USED     0
@@ -145,7 +148,7 @@ struct td_copy_op {
 	unsigned flags;
 };
 
-/* What all versions of CUDA_MEMSET_NODE_PARAMS begin with */
+/* The common beginning of all versions of CUDA_MEMSET_NODE_PARAMS. */
 struct td_set {
 	CUdeviceptr address;
 	size_t pitch;

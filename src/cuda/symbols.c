@@ -1,4 +1,7 @@
-/* Look-ups in the table of driver symbols; see symbols.h. The rows are sorted by look-up name, so a name's versions and flavours are neighbours. */
+/*
+ * Look-ups in the table of driver symbols; see symbols.h. The rows are sorted by look-up name, so
+ * all versions and flavours of a name are neighbours.
+ */
 #include "cuda/symbols.h"
 
 #include <stdbool.h>

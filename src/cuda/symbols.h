@@ -1,7 +1,7 @@
 /*
- * Every symbol of the CUDA driver as a table: which one a look-up means, and what a program that stands between others and the GPU has
- * to do about it. The table is symbols.def, the signatures are in signatures.h; both are generated (tools/gen-symbols), so that nothing here needs
- * the CUDA toolkit.
+ * The table of all symbols of the CUDA driver: which symbol a look-up means, and what the
+ * interposer has to do about it. symbols.def holds the table and signatures.h the signatures. Both
+ * are committed (tools/gen-symbols makes them), so the build needs no CUDA toolkit.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ enum td_symbol_flavour {
 	TD_FLAVOUR_PTDS, /* and calls that do not */
 };
 
-/* What each means, and why a symbol has its class: tools/symbol-classes.txt. */
+/* tools/symbol-classes.txt says what each class means and why a symbol is in it. */
 #define TD_SYMBOL_CLASSES(X)                                                                       \
 	X(SUBMIT)                                                                                  \
 	X(SUBMIT_EX)                                                                               \
@@ -57,7 +57,10 @@ enum td_symbol_index {
 #define TD_SYMBOL_MAX 56 /* of a symbol and of its kinds, ends included */
 #define TD_KINDS_MAX  24
 
-/* Holds its text, not pointers to it: the table is in every program that runs, and should be neither relocated nor private there. */
+/*
+ * Text is stored in the row, not pointed to. A table of pointers would be relocated, and thereby
+ * copied, in every program that the library is loaded into.
+ */
 struct td_symbol {
 	char symbol
 		[TD_SYMBOL_MAX];  /* as exported; a look-up calls it by the first name_len bytes */
@@ -69,8 +72,9 @@ struct td_symbol {
 extern const struct td_symbol td_symbols[TD_SYMBOL_N];
 
 /*
- * What cuGetProcAddress_v2(name, version, flags) finds: of this name, the newest that is not newer than version, in the calling thread's flavour if flags ask for it
- * (CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) and there is one. NULL: nothing.
+ * Finds what cuGetProcAddress_v2(name, version, flags) would: the newest symbol of the name that is
+ * not newer than version. With CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM the per-thread flavour
+ * is preferred. Returns NULL if there is none.
  */
 const struct td_symbol *td_symbol_find(const char *name, int version, uint64_t flags);
 

@@ -1,6 +1,8 @@
 /*
- * The part of the CUDA driver API's binary interface that tandem uses: handles, error codes, constants and structs, so that nothing here
- * needs the CUDA toolkit. Numbers and layouts are those of CUDA 13.0's cuda.h (12.x has the same); tests compare them where it is present.
+ * The part of the CUDA driver API's binary interface that tandem uses: handles, error codes,
+ * constants and structs. It is written out here so that the build needs no CUDA toolkit. Numbers
+ * and layouts are those of CUDA 13.0's cuda.h, which 12.x shares; tests compare them where the
+ * toolkit is present.
  */
 #pragma once
 

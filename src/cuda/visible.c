@@ -1,6 +1,7 @@
 /*
- * CUDA_VISIBLE_DEVICES, as NVIDIA's programming guide describes it among the environment variables. CUDA_DEVICE_ORDER changes nothing: all GPUs
- * of a server are alike, so the fastest first is the order of the bus.
+ * Parsing of CUDA_VISIBLE_DEVICES, after NVIDIA's CUDA programming guide ("Environment Variables").
+ * CUDA_DEVICE_ORDER is ignored: the GPUs of a server are alike, so "fastest first" is the order of
+ * the bus.
  */
 #include "cuda/visible.h"
 

@@ -1,12 +1,15 @@
-/* Which GPUs a process sees, and in which order: CUDA_VISIBLE_DEVICES. */
+/* CUDA_VISIBLE_DEVICES: which GPUs a process sees, and in which order. */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * list: the variable's text; NULL: all GPUs in their order. Indices and UUIDs ("GPU-" and as many digits as no other GPU has), with commas
- * between; what names none of the GPUs, -1 for one, ends the list. One that is named twice: none at all.
- * ret_gpus has room for count; returns how many there are.
+ * Applies the variable's text to `count` GPUs and writes the indices of the visible ones, in the
+ * program's order, to ret_gpus, which has room for `count`. Returns how many there are.
+ *
+ * NULL shows all GPUs. The list has indices and UUIDs ("GPU-" and enough digits to be unique),
+ * separated by commas. The first entry that names no GPU, such as -1, ends the list. A GPU that is
+ * named twice makes the whole list empty.
  */
 uint32_t td_visible(
 	const char *list, const uint8_t (*uuids)[16], uint32_t count, uint32_t *ret_gpus);
