@@ -16,7 +16,7 @@
 
 #define TD_PAGE_BYTES 4096
 
-/* What the library knows of the pages, as its HELLO says; a later version knows all that an earlier one does. */
+/* The version of the pages, which HELLO carries. A newer version only adds fields. */
 #define TD_PAGES_ABI 1u
 
 /*
@@ -42,31 +42,47 @@ struct td_gate_page {
 	_Atomic uint32_t word;
 	_Atomic uint32_t duty_ppm;
 	_Atomic uint64_t window_ns;
-	/* By slot (TD_SLOT_MAX of them): what other processes of the job have allocated there, where the job has a limit. */
+	/*
+	 * Bytes that the job's other processes hold on each GPU; written only where the job has a
+	 * limit. Indexed by GPU slot (TD_SLOT_MAX of them).
+	 */
 	_Atomic uint64_t others_bytes[16];
 	/* Others may use a GPU of this one now, and want to: 0, or TD_RIVALS_*. */
 	_Atomic uint32_t rivals;
 	_Atomic uint32_t steps; /* not 0: the end of a step is to be told at once */
-	/* Numbers of moments in which one has a GPU for itself (policy/node/alone.h), the others in one that is; 0: none. */
+	/*
+	 * Exclusive moments (policy/node/alone.h) are numbered from 1. `hold`: another program has
+	 * this moment, so submit nothing. `alone`: this program has it, until one piece of work is
+	 * measured. 0: no moment.
+	 */
 	_Atomic uint32_t hold;  /* submit nothing: it is another's */
 	_Atomic uint32_t alone; /* it is ours, until one piece of work is measured */
 	/*
-	 * A protected job pauses, until then as far as can be told (policy/node/pauses.h); past: it may end at any moment; 0: there is no pause. The duty does not count what will be over by then,
-	 * nor what window_ns has room for.
+	 * The expected end of a protected job's pause (policy/node/pauses.h), 0 outside of one. A
+	 * time in the past means that the pause may end at any moment. The duty does not charge
+	 * work that ends before then, nor work that fits window_ns.
 	 */
 	_Atomic uint64_t pause_until_ns;
 	_Atomic uint32_t sharers; /* so many programs share the pause; 0: it is ours */
-	/* Under the duty: of pieces of work that take longer than long_ns one in long_every_ns at most. 0: as the duty allows. */
+	/*
+	 * Under a duty, at most one piece of work longer than long_ns starts in long_every_ns. 0:
+	 * the duty alone decides.
+	 */
 	_Atomic uint64_t long_ns, long_every_ns;
 	_Atomic uint32_t
-		hold_new; /* not 0: nothing is submitted that was never done before, as another program's is tried (policy/node/trials.h) */
+		/*
+		 * Not 0: submit only work that was done before, because another program's new work
+		 * is being tried (policy/node/trials.h).
+		 */
+		hold_new;
 	/*
-	 * By slot: 0, or 1 + the most that the process may use of the device there, and have in all, whatever limit it was told
-	 * before. So memory is taken back that it was promised, but has not used: at once, although it does not run and may go on
-	 * at any moment.
+	 * By GPU slot: 0, or 1 + the most that the process may hold on the device, and in all,
+	 * whatever limit it was told before. The ceiling takes back memory that was promised and is
+	 * not used. It acts at once, even on a process that is stopped and may go on at any moment.
 	 *
-	 *   process: writes its claim (meter page), fences, reads the ceiling; beyond that it undoes it, and asks the daemon
-	 *   daemon:  writes the ceiling, fences, reads the claim
+	 *     process: writes its claim (meter page), fences, reads the ceiling;
+	 *              above the ceiling it withdraws the claim and asks the daemon
+	 *     daemon:  writes the ceiling, fences, reads the claim
 	 *
 	 * Either the process sees the ceiling, or the daemon sees the claim.
 	 */
@@ -75,7 +91,10 @@ struct td_gate_page {
 
 _Static_assert(sizeof(struct td_gate_page) <= TD_PAGE_BYTES, "both sides map one page");
 
-/* Of work that was never done before: some waits; some was submitted and not seen to end. */
+/*
+ * Work that was never done before: some waits at the gate; some was submitted and has not been seen
+ * to end.
+ */
 #define TD_FRESH_BIT_WAITS     2u
 #define TD_FRESH_BIT_IN_FLIGHT 4u
 /* From here on: how many pieces of it were submitted so far, modulo what there is room for. */
@@ -92,7 +111,10 @@ struct td_meter_page {
 	_Atomic uint32_t dry;      /* the last `hold` under which nothing of ours was in flight */
 	_Atomic uint32_t measured; /* the last `alone` in which a piece of work was measured */
 	_Atomic uint32_t fresh;    /* TD_FRESH_BIT_*, while there is a duty */
-	/* By slot, claims: the most that it has there, with what it is about to allocate or to bring there; the same with what lies on the host. */
+	/*
+	 * Claims by GPU slot: the most that the process holds on the device, and in all, with what
+	 * it is about to allocate or to bring back.
+	 */
 	_Atomic uint64_t claimed_device_bytes[16], claimed_all_bytes[16];
 	/*
 	 * By slot, measured like gpu_ns: GPU time used there; of it, the part in which SMs had work, so

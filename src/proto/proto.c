@@ -1,7 +1,7 @@
 /*
- * Encoding and decoding by a table of field types made from messages.def. A struct's members lie where the C ABI puts them: in
- * order, each at the next multiple of its alignment; walking a table with that rule needs no offsets (test_proto.c checks it
- * on every message).
+ * Encodes and decodes by a table of field types that is made from messages.def. The table has no
+ * offsets: the C ABI puts each member at the next multiple of its alignment, and walking the types
+ * with that rule finds it (test_proto.c checks this for every message).
  */
 #include "proto/proto.h"
 
@@ -145,7 +145,10 @@ int td_proto_encode(const struct td_msg *msg, void *buf, size_t len)
 	return (int)at;
 }
 
-/* Reads one field; its bytes on the wire, or -EBADMSG. A string with a NUL inside is malformed: it would compare as another. */
+/*
+ * Reads one field. Returns its bytes on the wire, or -EBADMSG. A string with a NUL inside is
+ * malformed, because it would compare as a shorter one.
+ */
 static int decode_field(uint8_t field, const uint8_t *in, size_t left, char *member)
 {
 	size_t bytes = field_bytes(field);

@@ -1,7 +1,9 @@
 /*
- * The codec of messages.def: structs in, packets out, and back. No allocation, no I/O, no locale; safe on any input.
+ * The codec of messages.def: structs to packets and back. No allocation, I/O or locale; safe on any
+ * input.
  *
- * A message is a tagged union. Strings are NUL-terminated char arrays of TD_STR_MAX + 1 bytes; longer ones are cut when encoded.
+ * A message is a tagged union. Strings are NUL-terminated arrays of TD_STR_MAX + 1 bytes; longer
+ * ones are cut when encoded.
  */
 #pragma once
 
@@ -42,7 +44,7 @@ struct td_msg {
 	};
 };
 
-/* What a daemon says of itself in WELCOME. */
+/* Features that the daemon announces in WELCOME. */
 #define TD_FEATURE_PLACE      1u  /* it answers PLACE */
 #define TD_FEATURE_BACKEND    2u  /* it takes BACKEND */
 #define TD_FEATURE_PAGED      4u  /* it knows what NEED's paged means */
@@ -58,12 +60,18 @@ enum td_ungoverned {
 	TD_UNGOVERNED_N,
 };
 
-/* Bytes written to buf (TD_PROTO_MAX always suffices), or -EMSGSIZE, or -EINVAL for a type that does not exist. */
+/*
+ * Writes the packet to buf, for which TD_PROTO_MAX always suffices. Returns its bytes, -EMSGSIZE,
+ * or -EINVAL for a type that does not exist.
+ */
 int td_proto_encode(const struct td_msg *msg, void *buf, size_t len);
 
 /*
- * 0; TD_PROTO_UNKNOWN for a well-formed packet of a type that this build does not know (ret->type is set); -EBADMSG for one
- * that is malformed; -EPROTO for another version of the format. *ret is complete on 0: absent trailing fields are zero.
+ * Decodes a packet. Returns
+ * - 0: *ret is complete; trailing fields that are absent are zero;
+ * - TD_PROTO_UNKNOWN: well-formed, but of a type that this build does not know (ret->type is set);
+ * - -EBADMSG: malformed;
+ * - -EPROTO: another version of the format.
  */
 int td_proto_decode(const void *buf, size_t len, struct td_msg *ret);
 #define TD_PROTO_UNKNOWN 1

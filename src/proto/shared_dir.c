@@ -1,4 +1,7 @@
-/* See shared_dir.h. No allocation, and nothing of a libc newer than 2.17: the interposer uses it. */
+/*
+ * Implements shared_dir.h. The interposer uses it, so it neither allocates nor needs a libc newer
+ * than 2.17.
+ */
 #include "proto/shared_dir.h"
 
 #include <errno.h>
@@ -19,7 +22,11 @@ char *td_shared_dir(char *buf, size_t len, const char *socket)
 	return n > 0 && (size_t)n < len ? buf : NULL;
 }
 
-/* A file's address: by its path or, where that is too long, by the directory that *ret_dir holds open then. 0 or -errno. */
+/*
+ * Makes the address of a file in the directory. Where the path is too long for a unix address, the
+ * address goes through the directory's descriptor, which is then left open in *ret_dir. Returns 0
+ * or -errno.
+ */
 static int address_of(const char *dir, const char *name, struct sockaddr_un *ret, int *ret_dir)
 {
 	int n = snprintf(ret->sun_path, sizeof(ret->sun_path), "%s/%s", dir, name);
@@ -75,7 +82,7 @@ int td_shared_find(const char *dir, const char *name, struct td_shared_file *ret
 
 	if (!path_of(path, sizeof(path), dir, name))
 		return -ENOENT;
-	/* Not through libc, whose lstat got its symbol only lately. */
+	/* A direct system call, because libc exports lstat as a symbol only since 2.33. */
 	if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid())

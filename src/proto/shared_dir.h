@@ -1,8 +1,11 @@
 /*
- * Where programs that share memory meet: sockets of theirs in a directory beside the daemon's socket, so that what is mounted into a container for the one
- * serves the other. The daemon makes it: for all users where it is root's, else for its own. Names are random and can be listed by its owner only; a
- * socket is its owner's alone (mode 0600) from the moment it is there. The kernel tells everybody what paths are bound (/proc/net/unix), so that a name that was lost may
- * be taken by another user.
+ * Sockets by which programs that share memory find each other, in a directory beside the daemon's
+ * socket. One mount into a container thus serves both.
+ *
+ * The daemon makes the directory: for all users if it is root's, else for its own user. Socket
+ * names are random and only the directory's owner can list them. A socket has mode 0600 from its
+ * first moment. Bound paths are public all the same (/proc/net/unix), so another user may take a
+ * name after its owner has lost it.
  */
 #pragma once
 
@@ -19,9 +22,12 @@ struct td_shared_file {
 /* "SOCKET.ipc". NULL: it does not fit. */
 char *td_shared_dir(char *buf, size_t len, const char *socket);
 
-/* Its address may be longer than a unix address; then the way leads through /proc. 0 or -errno. */
+/*
+ * Bind or connect to a name in the directory. A path that is too long for a unix address goes
+ * through /proc. Return 0 or -errno.
+ */
 int td_shared_bind(int fd, const char *dir, const char *name);
 int td_shared_connect(int fd, const char *dir, const char *name);
-/* What is there. 0, -ENOENT, or -EPERM: no socket, or another user's. */
+/* Looks the socket up. Returns 0, -ENOENT, or -EPERM if it is no socket or another user's. */
 int td_shared_find(const char *dir, const char *name, struct td_shared_file *ret);
 void td_shared_remove(const char *dir, const char *name);

@@ -1,4 +1,7 @@
-/* Packets and descriptors over unix sockets; see socket.h. No allocation: the interposer uses it from any thread. */
+/*
+ * Sends and receives packets and descriptors over unix sockets; see socket.h. The interposer uses
+ * it from any thread, so it does not allocate.
+ */
 #include "proto/socket.h"
 
 #include <errno.h>
@@ -171,7 +174,10 @@ int td_socket_recv_bare(int fd, struct td_msg *ret)
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n;
 
-	/* A packet that is only looked at keeps its descriptors, and the kernel says that it has some. */
+	/*
+	 * MSG_PEEK leaves the packet's descriptors in the queue; the kernel only tells that there
+	 * are some.
+	 */
 	do
 		n = recvmsg(fd, &header, MSG_PEEK | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);

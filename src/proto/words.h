@@ -21,7 +21,7 @@ enum td_class {
 	TD_CLASS_N,
 };
 
-/* What a client may do (plan). */
+/* A client's gate in a plan. */
 enum td_gate {
 	TD_GATE_OPEN,
 	TD_GATE_ARMED, /* open, and the next launch reports that the client is busy again */
@@ -45,7 +45,7 @@ enum td_phase {
 	TD_PHASE_N,
 };
 
-/* What a client says of work that it has never done before (preload/gate/fresh.c), a bit each. */
+/* Flags about work that a client has never done before (preload/gate/fresh.c). */
 #define TD_FRESH_TOLD      1u /* it says so, and can be kept from it */
 #define TD_FRESH_WAITS     2u /* there is some to submit */
 #define TD_FRESH_IN_FLIGHT 4u /* some was submitted and not seen to end */
@@ -67,19 +67,27 @@ enum td_backend_reason {
 	TD_BACKEND_REASON_N,
 };
 
-/* What a PLAN says of memory beyond its limit. */
+/* How memory beyond the limit of a PLAN is kept. */
 enum td_spill {
-	TD_SPILL_NO,    /* there is none, or more room is to come */
-	TD_SPILL_MOVES, /* it lies on the host before the gate opens; nothing is allocated unasked if all together exceed the limit */
-	TD_SPILL_LIES,  /* it does; unasked is what is on the device within the limit */
+	TD_SPILL_NO, /* there is none, or more room is to come */
+	/*
+	 * The host holds it before the gate opens. Memory is taken without asking only while all of
+	 * it fits the limit.
+	 */
+	TD_SPILL_MOVES,
+	TD_SPILL_LIES, /* it does; unasked is what is on the device within the limit */
 };
 
-/* Where bytes may go that a program asks for. ANSWER grants these, with 1 for DEVICE and 0 for REFUSED. */
+/* The verdict on bytes that a program asks for. ANSWER carries 1 for DEVICE and 0 for REFUSED. */
 enum td_need {
 	TD_NEED_DEVICE,  /* they may */
 	TD_NEED_REFUSED, /* out of memory for this program */
-	TD_NEED_LATER, /* leave the bytes off the device, fill will bring them (only with a closed gate) */
-	TD_NEED_HOST, /* in host memory that the device reaches: the job has its share of the device, or that has no room */
+	TD_NEED_LATER,   /* allocate without device memory; filling brings it (gate closed) */
+	/*
+	 * Allocate in host memory that the device reaches: the job has its share of the device, or
+	 * the device is full.
+	 */
+	TD_NEED_HOST,
 };
 
 /* Why a handle of another process's could not be opened. On the wire. */
@@ -91,7 +99,10 @@ enum td_denied {
 	TD_DENIED_N,
 };
 
-/* Why programs in other network namespaces cannot open memory of this one: it does not listen at its path. On the wire. */
+/*
+ * Why programs in other network namespaces cannot open this program's memory: it does not listen at
+ * its path. On the wire.
+ */
 enum td_unreachable {
 	TD_UNREACHABLE_NOT,     /* they can */
 	TD_UNREACHABLE_NOWHERE, /* there is no directory */
