@@ -176,7 +176,10 @@ const float *td_auction_weights(const struct td_auction *a, uint32_t row)
 	return row == a->rows ? a->zeros : a->weights + row * a->stride;
 }
 
-/* The free column of the greatest value, where few are free; else NONE. The dummy is in every list anyway. */
+/*
+ * Returns the free column of the greatest value, where few columns are free; else NONE. The dummy
+ * needs no look here, because every list has it.
+ */
 static uint32_t best_free(const struct td_auction *a, const float *weights)
 {
 	uint32_t best = TD_AUCTION_NONE;
@@ -199,7 +202,11 @@ static uint32_t best_free(const struct td_auction *a, const float *weights)
 	return best;
 }
 
-/* Of more near ties than the list holds, the best and others from all over the row, from a place that differs from row to row. */
+/*
+ * Fills the list where there are more near ties than it can hold: with the best one and a sample of
+ * the others. Each row samples from another start, so that rows do not all bid for the same
+ * columns.
+ */
 static uint32_t spread(
 	struct td_auction *a, const float *weights, uint32_t row, float max, float depth)
 {
@@ -211,9 +218,10 @@ static uint32_t spread(
 }
 
 /*
- * Fills the row's list with the columns whose value exceeds the maximum - depth, and sets the threshold there. The depth adapts so
- * that the list is between an eighth full and full, but it is never less than eps: all near ties are equally good, and a list of
- * the very best ones alone would be void after the first bid of a neighbour. The dummy column is always in it.
+ * Fills the row's list with the columns whose value exceeds the maximum - depth, and sets the
+ * threshold there. The depth adapts so that the list is between an eighth full and full. The depth
+ * is never less than eps: all near ties are equally good, and a list of the very best alone would
+ * be void after a neighbour's first bid. The dummy column is always in the list.
  */
 static void scan_row(struct td_auction *a, uint32_t row)
 {
@@ -262,7 +270,7 @@ struct choice {
 	float value, second;
 };
 
-/* Of a kind with several slots, the price of the second-cheapest. */
+/* Returns the price of the second-cheapest slot of a kind that has several. */
 static float second_price(const struct td_auction *a, uint32_t column)
 {
 	uint32_t first = a->first_slot[column], n = a->first_slot[column + 1] - first;
@@ -289,7 +297,10 @@ static struct choice look(struct td_auction *a, uint32_t row)
 	return c;
 }
 
-/* Of the list looked at last the free column of the greatest value that is at least `least`, or NONE. */
+/*
+ * Returns the free column of the list at hand that has the greatest value, if that is at least
+ * `least`; else NONE.
+ */
 static uint32_t free_in_list(const struct td_auction *a, uint32_t row, float least)
 {
 	const uint32_t *columns = a->list_column + (size_t)row * a->list_room;
@@ -311,8 +322,8 @@ static uint32_t free_in_list(const struct td_auction *a, uint32_t row, float lea
 }
 
 /*
- * A look at a list that holds a column within `slack` of the row's best. Beyond the list nothing is above the threshold, so the
- * greater of the two bounds the best.
+ * Finds the row's best columns in its list, which must hold a column within `slack` of the best. No
+ * column outside the list is above the threshold, so the greater of the two bounds the best value.
  */
 static struct choice choose(struct td_auction *a, uint32_t row, float slack)
 {
@@ -338,7 +349,10 @@ static void put(struct td_auction *a, uint32_t slot, uint32_t unit, float price)
 		a->unit_slot[unit] = slot;
 }
 
-/* Gives the cheapest slot of a kind, at a price not below its own, to a unit; the heap is mended. */
+/*
+ * Gives the cheapest slot of a kind to a unit, at a price not below the slot's own, and restores
+ * the heap.
+ */
 static void take_cheapest(struct td_auction *a, uint32_t column, uint32_t unit, float price)
 {
 	uint32_t first = a->first_slot[column], n = a->first_slot[column + 1] - first, at = 0;
@@ -362,8 +376,9 @@ static void take_cheapest(struct td_auction *a, uint32_t column, uint32_t unit, 
 }
 
 /*
- * One unit takes a slot; returns the unit that it has put out, or NONE. With a list whose best is short of the threshold by up to
- * half of eps, the price still rises by at least the other half, and the unit has all but eps of what it could have elsewhere.
+ * Lets one unit take a slot. Returns the unit that it displaced, or NONE. Where the list's best is
+ * below the threshold by up to half of eps, the price still rises by the other half, and the unit
+ * has its best value but for eps.
  */
 static uint32_t bid(struct td_auction *a, uint32_t unit, float eps)
 {
@@ -426,7 +441,10 @@ static void vacate(struct td_auction *a, uint32_t unit)
 	note_free(a, a->slot_column[slot]);
 }
 
-/* Those who have eps less than they could have leave their slots. Returns how many wait; they are in the queue. */
+/*
+ * Units that could have more than eps elsewhere leave their slots. Returns how many units wait; the
+ * queue has them.
+ */
 static uint32_t release(struct td_auction *a, float eps)
 {
 	uint32_t waiting = 0, row = TD_AUCTION_NONE;
@@ -450,8 +468,8 @@ static uint32_t release(struct td_auction *a, float eps)
 }
 
 /*
- * Searches, as long as they pay: each bid earns some, a search costs what it has reached, and one that has led to a free column
- * costs nothing.
+ * Searches an alternating path while searches pay: each bid earns credit, a search costs what it
+ * has reached, and one that finds a free column is free.
  */
 static bool search(struct td_auction *a, uint32_t unit, float eps, int64_t *credit)
 {

@@ -1,29 +1,33 @@
 /*
- * The auction behind match.h: rows bid for columns; kinds with several copies share prices and lists. Internal.
+ * The auction behind match.h: rows bid for columns; kinds with several copies share prices and
+ * lists. Internal.
  *
- * Purpose. An assignment within eps of the optimum by bids alone, each of which looks at one row's short list and changes one price
- * (Bertsekas, "A distributed algorithm for the assignment problem", 1979, and "Auction algorithms for network flow problems", 1992; copies
- * as in Bertsekas and Castanon 1989). match.h says in which order of eps, and from which prices.
+ * Purpose. Finds an assignment within eps of the optimum by bids alone. Each bid looks at one row's
+ * short list and changes one price (Bertsekas, "A distributed algorithm for the assignment
+ * problem", 1979, and "Auction algorithms for network flow problems", 1992; copies as in Bertsekas
+ * and Castanon, 1989). match.h chooses the sequence of eps and the first prices.
  *
- * The square problem. N units (copies of row kinds) are assigned to N slots (copies of column kinds), all of them: where rows and
- * columns differ in number a dummy kind of weight 0 makes up for it. Prices p of slots; the value of column j to row i is
- * w_ij - p_j with the price of its cheapest slot. eps-complementary slackness: an assigned unit has at its slot's price at least
- * its best value - eps. All units assigned: the sum is within N eps of the optimum, and
+ * The square problem. N units (copies of row kinds) are all assigned to N slots (copies of column
+ * kinds); a dummy kind of weight 0 makes up the difference between rows and columns. Slots have
+ * prices p. The value of column j to row i is w_ij - p_j, with the price of its cheapest slot.
+ * eps-complementary slackness: the value of an assigned unit's slot is at least its best value -
+ * eps. With all units assigned, the sum is within N eps of the optimum. By weak duality
  *     sum of p + sum over units of the best value
- * is an upper bound of it for any prices (weak duality), which is how the gap is known.
+ * is an upper bound for any prices, so the gap is known.
  *
- * A unit bids: it takes a free slot within eps of its best value at its price, if there is one; else it raises its best column's
- * cheapest slot to where its second-best is as good, plus eps, and the former owner bids again. Prices only rise. So a row's list
- * of the columns above some threshold stays a superset of what is above it: only when its best value has fallen to the
- * threshold is the row scanned again.
+ * Bids. A unit takes a free slot within eps of its best value, if there is one. Otherwise it raises
+ * the cheapest slot of its best column until its second-best is as good, plus eps, and the former
+ * owner bids again. Prices only rise, so a row's list of columns above a threshold stays a superset
+ * of them. The row is scanned again only when its best value has fallen to the threshold.
  *
  * Invariants, between two calls
- *  - a unit has one slot at most and a slot one unit, and both say so;
- *  - after a phase: eps-complementary slackness of every unit that has a slot;
- *  - a column's slots are a heap by price, and price[] is that of the first; free_column lists exactly the kinds whose cheapest
- *    slot is free;
- *  - a column that is not on a row's list is worth at most list_threshold to it, at any later price of the phase;
- *  - prices are finite; the primal never exceeds the dual by more than the rounding of floats.
+ * - a unit has one slot at most and a slot one unit, and both say so;
+ * - after a phase, every unit that has a slot has eps-complementary slackness;
+ * - a column's slots are a heap by price, and price[] is that of the first; free_column lists
+ *   exactly the kinds whose cheapest slot is free;
+ * - a column that is not on a row's list is worth at most list_threshold to it, at any later price
+ *   of the phase;
+ * - prices are finite; the primal exceeds the dual by rounding errors at most.
  */
 #pragma once
 
@@ -80,16 +84,19 @@ struct td_auction {
 	double primal, dual;
 };
 
-/* What the arrays need, for so many kinds and units. */
+/* Returns the memory that the arrays need for so many kinds and units. */
 size_t td_auction_bytes(uint32_t rows, uint32_t columns, uint32_t units);
 
-/* Carves the arrays from memory and makes everything unassigned at price 0. Counts NULL: one each. */
+/*
+ * Carves the arrays from memory and makes everything unassigned at price 0. Without counts, each
+ * kind has one copy.
+ */
 void td_auction_init(struct td_auction *auction, void *memory,
 	const struct td_match_problem *problem, bool avx2);
 
 /*
- * One phase: units that break eps-complementary slackness leave, then all bid until all are assigned, or until bids_max bids have been made.
- * False: given up; the state is a valid one with fewer units assigned.
+ * Runs one phase: units that break eps-complementary slackness leave, then all bid until all are
+ * assigned. Returns false after bids_max bids; the state is then valid with fewer units assigned.
  */
 bool td_auction_phase(struct td_auction *auction, float eps, uint64_t bids_max);
 
@@ -99,7 +106,10 @@ void td_auction_evaluate(struct td_auction *auction);
 /* Best value of a row kind at the present prices. */
 float td_auction_best(struct td_auction *auction, uint32_t row);
 
-/* Upper bound of the row's best value. Its list holds a column within slack of it, or the row has been scanned. */
+/*
+ * Returns an upper bound of the row's best value. Scans the row unless its list has a column within
+ * slack of it.
+ */
 float td_auction_bound(struct td_auction *auction, uint32_t row, float slack);
 
 float td_auction_weight(const struct td_auction *auction, uint32_t row, uint32_t column);
@@ -107,20 +117,27 @@ float td_auction_weight(const struct td_auction *auction, uint32_t row, uint32_t
 /* The row's weights; the dummy's are zeros. */
 const float *td_auction_weights(const struct td_auction *auction, uint32_t row);
 
-/* Gives the only slot of a column to a unit at its price; its owner, if any, must get another one next. */
+/*
+ * Gives the only slot of a column to a unit at the slot's price. Its former owner must get another
+ * slot next.
+ */
 void td_auction_move(struct td_auction *auction, uint32_t unit, uint32_t column);
 
-/* Of a column's only slot. */
+/* Sets the price of a column that has one slot. */
 void td_auction_set_price(struct td_auction *auction, uint32_t column, float price);
 
 /* The row's weights have changed: its units leave, its list is void. */
 void td_auction_forget(struct td_auction *auction, uint32_t row);
 
-/* Takes prices of column kinds as they are, all slots of a kind alike; all lists are void. The dummy's price stays. */
+/*
+ * Sets the prices of column kinds, equal for all slots of a kind, and voids all lists. The dummy's
+ * price stays.
+ */
 void td_auction_set_prices(struct td_auction *auction, const float *prices);
 
 /*
- * Prices only rise, also from one matching to the next: far above the weights floats would no longer tell epsilon. Then all
- * are lowered alike, which changes nothing but the lists, which are void.
+ * Lowers all prices alike once they are so far above the weights that floats could not resolve eps.
+ * Prices rise from one matching to the next, so this comes. It voids the lists and changes nothing
+ * else.
  */
 void td_auction_rebase(struct td_auction *auction);

@@ -46,7 +46,10 @@ static uint32_t reach_ties(
 	return TD_AUCTION_NONE;
 }
 
-/* Greatest value of the row over columns not reached. a->masked: the prices, but no bound for those reached. */
+/*
+ * Returns the row's greatest value over columns not reached. a->masked has the prices, without a
+ * bound for those that were reached.
+ */
 static float best_out(struct td_auction *a, uint32_t row, float enough)
 {
 	size_t list = (size_t)row * a->list_room;
@@ -54,7 +57,7 @@ static float best_out(struct td_auction *a, uint32_t row, float enough)
 		a->list_count[row], a->values, a->avx2)
 			    .value;
 
-	/* What is beyond the list matters only if it could be more than both. */
+	/* Columns outside the list matter only if the threshold exceeds both values. */
 	if (a->list_threshold[row] > fmaxf(out, enough)) {
 		out = fmaxf(out, td_scan_maxima(td_auction_weights(a, row), a->masked, a->columns,
 					 a->maxima, a->avx2));

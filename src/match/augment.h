@@ -1,17 +1,21 @@
 /*
  * Alternating paths and lower prices for an auction's last units. Internal to match.h.
  *
- * Purpose. Where many columns are worth nearly the same to a row, the last units of a phase wander: each bid moves one unit to a
- * near tie and puts another out, and the free column is far away or a little too dear for everybody. A search ends that: it goes
- * breadth-first along the columns within eps of each row's best. Either it meets a free column; then everybody on the path moves over, at
- * unchanged prices. Or the reached set is closed; then all of its prices rise at once, as in the Hungarian method, by as much as
- * keeps eps-complementary slackness: with best a row's greatest value, own its value where it is, out its greatest value over
- * columns not reached, own - delta >= max(best - delta, out) - eps for each reached row, so delta = min(own + eps - out).
+ * Purpose. Where many columns are worth nearly the same to a row, the last units of a phase wander:
+ * each bid moves one unit to a near tie and displaces another, and the free column is far away or a
+ * little too dear for everybody. A search ends that. It goes breadth-first along the columns within
+ * eps of each row's best. If it meets a free column, everybody on the path moves over, at unchanged
+ * prices. If the reached set is closed, all of its prices rise at once, as in the Hungarian method,
+ * by the most that keeps eps-complementary slackness. With best a row's greatest value, own its
+ * value where it is, and out its greatest value over columns not reached, own - delta >= max(best -
+ * delta, out) - eps must hold for each reached row, so delta = min(own + eps - out).
  *
- * A row's near ties are those of its list; a path beyond the lists is not seen, which costs a bid, not the bound.
+ * A row's near ties are those of its list. A path outside the lists is not seen, which costs a bid,
+ * not the bound.
  *
- * Invariants: eps-complementary slackness of all who have a column, before and after; FOUND: one more unit has a column and nobody
- * has lost his; RAISED: each reached price has risen by at least eps / 2. Only for columns of one slot each.
+ * Invariants: all units that have a column have eps-complementary slackness, before and after.
+ * FOUND: one more unit has a column, and no unit has lost its own. RAISED: each reached price has
+ * risen by at least eps / 2. Applies only to columns of one slot each.
  */
 #pragma once
 

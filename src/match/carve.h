@@ -1,11 +1,12 @@
 /*
  * Arrays carved from memory that the caller provides. Internal to match.h.
  *
- * Purpose. Nothing in src/match allocates: the caller asks how much it takes, provides it, and may use it again for the next problem. The
- * same sequence of carvings is run twice, with memory NULL to count and with memory to carve, so the two cannot disagree.
+ * Purpose. Nothing in src/match allocates: the caller asks how much it takes, provides it, and may
+ * use it again for the next problem. One sequence of carvings runs twice, with memory NULL to count
+ * and with memory to carve, so the two cannot disagree.
  *
- * Invariants: arrays do not overlap; each starts at a multiple of 64 bytes from `memory`, a cache line and two AVX2 registers; without
- * memory every array is NULL, and nothing is touched.
+ * Invariants: arrays do not overlap. Each starts at a multiple of 64 bytes from `memory`: a cache
+ * line and two AVX2 registers. Without memory every array is NULL, and nothing is touched.
  */
 #pragma once
 

@@ -47,7 +47,10 @@ void td_collapse_carve(
 	c->first = TD_CARVE(carve, uint32_t, most);
 }
 
-/* Sorted by hash, then index, equal hashes are neighbours: hands out kinds in the order of the sort. Returns how many. */
+/*
+ * Numbers the kinds in the order of the sort by hash, then index, in which equal hashes are
+ * neighbours. Returns how many kinds there are.
+ */
 static uint32_t kinds_by_hash(struct td_collapse *c, uint32_t n, uint32_t *kind)
 {
 	uint32_t kinds = 0;
@@ -140,7 +143,10 @@ bool td_collapse_find(struct td_collapse *c, const struct td_match_problem *p)
 {
 	c->row_kinds = find_rows(c, p);
 	if (c->row_kinds > p->rows / 2) {
-		/* All rows differ: columns alone may still agree, but comparing them all is a pass that rarely pays. */
+		/*
+		 * All rows differ. Columns could still agree, but comparing them all is a pass that
+		 * rarely pays.
+		 */
 		return false;
 	}
 	memcpy(c->row_order, c->first, c->row_kinds * sizeof(*c->first));

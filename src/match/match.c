@@ -34,7 +34,9 @@ struct td_match {
 	size_t bytes;
 };
 
-/* What the levels of a problem of unit counts need beside the auction itself. */
+/*
+ * Returns the memory for the coarse levels of a problem of unit counts, beside the auction itself.
+ */
 static size_t coarse_bytes(uint32_t rows, uint32_t columns)
 {
 	struct td_carve c = {0};
@@ -154,8 +156,8 @@ static int solve_level(struct td_match *m, struct td_auction *a, const struct td
 	double tolerance, struct td_carve memory);
 
 /*
- * Prices from a part of the problem, if they are better than none. Returns the mean gap per unit that is to be expected with
- * them, or a negative number: none were set.
+ * Sets prices from a part of the problem, if they are better than none. Returns the mean gap per
+ * unit that they should lead to, or a negative number if none were set.
  */
 static double coarse_prices(struct td_match *m, struct td_auction *a,
 	const struct td_match_problem *p, double tolerance, struct td_carve memory, float mean_at_0)

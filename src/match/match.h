@@ -1,30 +1,37 @@
 /*
  * Maximum-weight bipartite matching, to a relative gap that is proved each time.
  *
- * Purpose. MuxFlow (5, Algorithm 1) pairs offline workloads with GPUs that run online ones so that the sum of the predicted
- * speeds is greatest. It uses the Kuhn-Munkres algorithm, O(n^3), "several minutes for thousands of workloads". Predicted speeds
- * are the hard case for exact solvers: they are smooth functions of a few numbers, so that very many columns are nearly as good as the
- * best one, and augmenting paths get long. But nobody needs an optimum beyond the predictor's error; 1e-4 of it is far below.
+ * Purpose. MuxFlow (5, Algorithm 1) pairs offline workloads with GPUs that run online ones so that
+ * the sum of the predicted speeds is greatest. It uses the Kuhn-Munkres algorithm, O(n^3), "several
+ * minutes for thousands of workloads". Predicted speeds are the hard case for exact solvers: they
+ * are smooth functions of a few numbers, so very many columns are nearly as good as the best one,
+ * and augmenting paths get long. An optimum more exact than the predictor is of no use; a gap of
+ * 1e-4 is far below its error.
  *
  * Method
- *  - An auction with epsilon scaling (Bertsekas) on the square problem; auction.h. It ends as soon as primal and dual, which any
- *    prices bound from above, are within the tolerance: the gap is proved, not trusted.
- *  - Kinds: rows that are identical, and columns, are one kind with several copies and share one list and one price: a
- *    transportation problem. They are found here, or named by the caller.
- *  - Coarse to fine: a third of the rows and of the columns, evenly spread over their mean weights, is solved first, and so on
- *    down. Prices of all columns follow from the sample's by p_j = max_i (w_ij - profit_i). On smooth weights these are
- *    almost right, and only small corrections are left for the whole; where they are not better than none, they are not used.
+ * - An auction with epsilon scaling (Bertsekas) on the square problem; auction.h. It ends when the
+ *   primal and the dual, which any prices bound from above, are within the tolerance: the gap is
+ *   proved.
+ * - Identical rows are one kind with several copies, and so are identical columns; a kind has one
+ *   list and one price. This is a transportation problem. Kinds are found here, or named by the
+ *   caller.
+ * - Coarse to fine: a third of the rows and of the columns, evenly spread over their mean weights,
+ *   is solved first, and so on recursively. Prices of all columns follow from the sample's by p_j =
+ *   max_i (w_ij - profit_i). On smooth weights these are almost right, and the whole needs only
+ *   small corrections. Where they are not better than none, they are not used.
  *
- * Weights are floats, row-major; a weight that is 0, negative or not a number is an infeasible pair, and a row may stay without
- * a column. Rows and columns may differ in number.
+ * Weights are floats, row-major. A weight that is 0, negative or not a number is an infeasible
+ * pair, and a row may stay without a column. Rows and columns may differ in number.
  *
  * Invariants
- *  - each unit of a row has at most one column, each column at most its count of units, and no pair is infeasible;
- *  - gap <= tolerance, unless the outcome 1 says otherwise; weight and bound are sums in double;
- *  - same input, same matching, with or without SIMD;
- *  - memory: td_match_bytes(), for n x n about 0.8 n^2 bytes beside the weights' 4 n^2.
+ * - each unit of a row has at most one column, each column at most its count of units, and no pair
+ *   is infeasible;
+ * - gap <= tolerance, unless the outcome is 1; weight and bound are sums in double;
+ * - same input, same matching, with or without SIMD;
+ * - memory: td_match_bytes(), for n x n about 0.8 n^2 bytes beside the weights' 4 n^2.
  *
- * Pure: the caller provides the memory; the weights are read only, and must stay for td_match_again().
+ * Pure: the caller provides the memory. The weights are read only, and must stay for
+ * td_match_again().
  */
 #pragma once
 
@@ -60,23 +67,32 @@ struct td_match_result {
 
 struct td_match;
 
-/* Memory for problems of up to so many rows and columns and units (the larger of the sums of the counts). */
+/*
+ * Returns the memory for problems of up to so many rows, columns and units. Units are the larger
+ * sum of the counts.
+ */
 size_t td_match_bytes(uint32_t rows, uint32_t columns, uint32_t units);
 
 /*
- * Solves. memory: 64-byte aligned. ret_column gets the column of each unit, in the order of the rows (copies of a row are
- * neighbours), or TD_MATCH_NONE. *ret_match, in the memory, is for td_match_again().
+ * Solves the problem. memory is 64-byte aligned. ret_column gets the column of each unit, or
+ * TD_MATCH_NONE, in the order of the rows (copies of a row are neighbours). *ret_match, inside the
+ * memory, is for td_match_again().
  *
- * Returns 0; 1: the tolerance was not reached (it is below what floats can tell apart), the matching is valid and the bound tells how
- * far off it may be; -EINVAL: no rows or columns, a stride too small, a tolerance not above 0; -ENOMEM: memory too small.
+ * Returns
+ * - 0: solved;
+ * - 1: the tolerance is below what floats can tell apart. The matching is valid and the bound tells
+ *   the gap;
+ * - -EINVAL: no rows or columns, a stride too small, or a tolerance not above 0;
+ * - -ENOMEM: memory too small.
  */
 int td_match_solve(const struct td_match_problem *problem, const struct td_match_options *options,
 	void *memory, size_t bytes, uint32_t *ret_column, struct td_match_result *ret_result,
 	struct td_match **ret_match);
 
 /*
- * Solves again after the weights of some rows have changed, from the last prices and matching: quick when they are few. Outcomes as above.
- * Rows are of the problem; a problem whose kinds were found here is solved anew.
+ * Solves again after the weights of some rows have changed, from the last prices and matching.
+ * Quick when they are few. Outcomes as above. Row numbers are those of the problem. A problem whose
+ * kinds were found here is solved anew.
  */
 int td_match_again(struct td_match *match, const uint32_t *changed, uint32_t count,
 	uint32_t *ret_column, struct td_match_result *ret_result);

@@ -363,7 +363,10 @@ uint64_t td_scan_at_least(const float *values, uint32_t n, float least, bool avx
 	return (avx2 ? at_least_avx2 : at_least_portable)(values, n, least);
 }
 
-/* A step that has no divisor in common with the number of blocks, near its golden section: so all of them are visited. */
+/*
+ * Returns a step near the golden section that has no divisor in common with the number of blocks,
+ * so that stepping visits every block.
+ */
 static uint32_t step_over(uint32_t blocks)
 {
 	uint32_t step = (uint32_t)((uint64_t)blocks * 618 / 1000) | 1;

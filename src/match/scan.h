@@ -1,29 +1,32 @@
 /*
- * Passes over a row of weights: what the matching spends its time in. Internal to match.h.
+ * Passes over a row of weights, in which the matching spends its time. Internal to match.h.
  *
- * Purpose. An auction asks of a row again and again: which columns have the largest weight less price? A row of 10,000 floats is
- * 40 kB; at the rate of the memory one question takes 1.6 us, if the pass does nothing else. So a pass only computes the maximum of each
- * block of 16 columns; those that matter are then found by looking into the few blocks whose maximum is high enough.
+ * Purpose. An auction asks of a row again and again which columns have the largest weight less
+ * price. A row of 10,000 floats is 40 kB: at the rate of the memory one question takes 1.6 us, if
+ * the pass does nothing else. So a pass only computes the maximum of each block of 16 columns. The
+ * columns that matter are then found in the few blocks whose maximum is high enough.
  *
- *   td_scan_maxima      the pass itself: a maximum per block, and of the row
- *   td_scan_above       the list of a row: all columns above a threshold
- *   td_scan_sample      the same where there are too many: some of them, from all over the row, so that rows that are alike do not
- *                       all bid for the same few
- *   td_scan_argmax      the best column, first among equals
- *   td_scan_list        the question again, of a row's list: a gather, eight entries at a time
- *   td_scan_at_least    which of a list are near ties
- *   td_scan_raise       prices of the whole from the profits of a coarse problem, match.h
+ *     td_scan_maxima    the pass itself: a maximum per block, and of the row
+ *     td_scan_above     the list of a row: all columns above a threshold
+ *     td_scan_sample    the same where there are too many: some of them, from all over the row,
+ *                       so that similar rows do not all bid for the same few
+ *     td_scan_argmax    the best column, first among equals
+ *     td_scan_list      the question again, of a row's list: a gather, eight entries at a time
+ *     td_scan_at_least  the entries of a list that are near ties
+ *     td_scan_raise     prices of the whole from the profits of a coarse problem, match.h
  *
- * Method. Two versions of each, AVX2 and portable C. The caller asks once whether the processor has AVX2 and hands the answer down, so
- * that nothing here is global and a test can have either. AVX2 is compiled by a function attribute: the library runs anywhere.
+ * Method. Each has two versions, AVX2 and portable C. The caller asks once whether the processor
+ * has AVX2 and passes the answer, so nothing here is global and a test can choose. AVX2 is compiled
+ * by a function attribute, so the library runs on any processor.
  *
  * Invariants
- *  - both versions give the same result to the last bit: they take the same differences and maxima of the same floats, each
- *    rounded once; a maximum does not depend on the order; no product is contracted, for there is none;
- *  - a weight that is negative or not a number counts as 0: no match. Prices are finite;
- *  - maxima are those of the prices at the pass: who looks into blocks does so before a price changes;
- *  - no column is named twice; what is named was above the threshold when it was looked at;
- *  - nothing is read beyond n, nothing written beyond `room`, n or the number of blocks.
+ * - both versions give the same result to the last bit: they take the same differences and maxima
+ *   of the same floats, each rounded once. A maximum does not depend on the order, and there is no
+ *   product to contract;
+ * - a weight that is negative or not a number counts as 0: no match. Prices are finite;
+ * - maxima are those of the prices at the pass, so blocks are searched before a price changes;
+ * - no column is named twice, and each was above the threshold when it was read;
+ * - nothing is read beyond n, nothing written beyond `room`, n or the number of blocks.
  */
 #pragma once
 
@@ -51,15 +54,16 @@ float td_scan_maxima(
 	const float *weights, const float *prices, uint32_t n, float *maxima, bool avx2);
 
 /*
- * Columns with weight - price > threshold, ascending, at most `room`; the blocks' maxima are there. Returns how many, or room + 1
- * if there are more.
+ * Lists the columns with weight - price > threshold, ascending, at most `room`, given the blocks'
+ * maxima. Returns how many, or room + 1 if there are more.
  */
 uint32_t td_scan_above(const float *weights, const float *prices, uint32_t n, const float *maxima,
 	float threshold, uint32_t *columns, uint32_t room, bool avx2);
 
 /*
- * At most `room` columns with weight - price > threshold, of those that there are a sample from all over the row: the blocks are visited
- * from one that `seed` chooses on, in large steps, and none gives more than a few. Returns how many.
+ * Lists at most `room` columns with weight - price > threshold: a sample from all over the row.
+ * Blocks are visited in large steps from one that `seed` chooses, and each gives a few at most.
+ * Returns how many.
  */
 uint32_t td_scan_sample(const float *weights, const float *prices, uint32_t n, const float *maxima,
 	float threshold, uint32_t seed, uint32_t *columns, uint32_t room, bool avx2);
@@ -68,7 +72,9 @@ uint32_t td_scan_sample(const float *weights, const float *prices, uint32_t n, c
 uint32_t td_scan_argmax(
 	const float *weights, const float *prices, uint32_t n, const float *maxima, float max);
 
-/* Lists are padded to whole groups: a pad has the weight -INFINITY and any column that has a price. */
+/*
+ * Lists are padded to whole groups. A pad has the weight -INFINITY and any column that has a price.
+ */
 #define TD_SCAN_GROUP 8u
 
 static inline uint32_t td_scan_padded(uint32_t n)
@@ -81,7 +87,10 @@ struct td_scan_best {
 	uint32_t at; /* of the greatest, the first one; UINT32_MAX where all are -INFINITY */
 };
 
-/* values[k] = weights[k] - prices[columns[k]] for a padded list of n entries, and the best of them. */
+/*
+ * Computes values[k] = weights[k] - prices[columns[k]] for a padded list of n entries, and returns
+ * the best.
+ */
 struct td_scan_best td_scan_list(const uint32_t *columns, const float *weights, const float *prices,
 	uint32_t n, float *values, bool avx2);
 

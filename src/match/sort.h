@@ -1,10 +1,12 @@
 /*
  * Sorts 64-bit keys ascending, in place, without memory: heap sort. Internal to match.h.
  *
- * Purpose. Hashes of rows and means of rows are sorted with the index in the lower bits, so that equal ones keep the order of their
- * indices and the result is the same everywhere. libc's qsort may allocate, and does not say how it orders equals.
+ * Purpose. Hashes and means of rows are sorted with the index in the lower bits, so equal ones keep
+ * the order of their indices and the result is the same everywhere. libc's qsort may allocate, and
+ * leaves the order of equals open.
  *
- * Invariants: the same keys, ascending; in the order of n log n comparisons, whatever the order was.
+ * Invariants: the result has the same keys, ascending; n log n comparisons bound the time for any
+ * input.
  */
 #pragma once
 
