@@ -129,7 +129,7 @@ static void read_nodes(
 	for (uint64_t n = 0; n < s->nodes; n++, at += 3) {
 		int64_t input = (int64_t)le64toh(at[1]);
 
-		/* What does not fit becomes something that the check refuses. */
+		/* Numbers that do not fit become ones that td_predictor_check() refuses. */
 		nodes[n].value = to_double(at[0]);
 		nodes[n].input = input < -1 || input > INT32_MAX ? -2 : (int32_t)input;
 		nodes[n].left = le64toh(at[2]) > UINT32_MAX ? 0 : (uint32_t)le64toh(at[2]);

@@ -1,7 +1,8 @@
 /*
- * Random forest of regression trees (Breiman): each tree from a bootstrap sample, each split the best of a random third of the inputs, by the
- * least sum of squared errors on both sides. Trees are written breadth first, both children next to each other, so that evaluation
- * needs one index per node and always goes forwards.
+ * Random forest of regression trees (Breiman). Each tree has a bootstrap sample. Each split is the
+ * best over a random third of the inputs, by the least sum of squared errors on both sides. Trees
+ * are written breadth first, with the children side by side, so a node needs one index and
+ * evaluation only goes forwards.
  */
 #include "learn/internal.h"
 
@@ -117,7 +118,10 @@ static uint32_t part(struct growing *g, uint32_t from, uint32_t to, const struct
 	return middle;
 }
 
-/* Indices within the tree. At most 2 count - 1 nodes, since each split leaves a sample on either side. */
+/*
+ * The indices are within the tree. There are at most 2 count - 1 nodes, since each split leaves a
+ * sample on either side.
+ */
 static void grow(struct growing *g)
 {
 	g->count = 1;

@@ -1,14 +1,17 @@
 /*
- * What the learners share: random numbers, and a model's memory while it is trained. Internal to learn.h.
+ * Random numbers, and the memory of a model in training, which all learners share. Internal to
+ * learn.h.
  *
- * Purpose. Shuffles, bootstraps and first weights come from one generator (xorshift64*, Vigna 2016) that is handed around and seeded
- * once: a seed gives one model. No learner uses libc's rand(): it is global, and another on each system.
+ * Purpose. Shuffles, bootstraps and first weights come from one generator (xorshift64*, Vigna 2016)
+ * that is passed along and seeded once: one seed gives one model. libc's rand() is not used,
+ * because it is global and differs between systems.
  *
- * A model owns one block: shift and scale of the inputs, coefficients, vectors. The learner writes into it through td_model_coefficients();
- * once it is returned nobody writes to it any more.
+ * A model owns one block: shift and scale of the inputs, coefficients, vectors. The learner writes
+ * into it through td_model_coefficients(); nobody writes to a model that was returned.
  *
- * Invariants: same seed, same calls, same numbers, on every machine; a generator's state is never 0; standardised inputs that were
- * constant are 0, not infinite; td_dataset_check() has passed before anything is computed.
+ * Invariants: same seed and calls, same numbers, on every machine. A generator's state is never 0.
+ * Inputs that are constant standardise to 0, not to infinity. td_dataset_check() has passed before
+ * anything is computed.
  */
 #pragma once
 
@@ -32,8 +35,8 @@ void td_rng_shuffle(struct td_rng *rng, uint32_t *items, uint32_t n);
 int td_dataset_check(const struct td_dataset *data);
 
 /*
- * A model with room for so many numbers: shift and scale, then coefficients, then vectors. The scales are those of the data.
- * Numbers not yet set are 0.
+ * Makes a model with room for so many numbers: shift and scale, then coefficients, then vectors.
+ * The scales are those of the data. Numbers not yet set are 0.
  */
 int td_model_init(struct td_model *model, enum td_predictor_form form,
 	const struct td_dataset *data, size_t coefficients, size_t vectors);

@@ -145,7 +145,10 @@ void td_model_standardise(
 	}
 }
 
-/* Solves the positive definite n x n system in place: a is destroyed, b becomes the solution; not finite where it is not definite. */
+/*
+ * Solves the positive definite n x n system in place: a is destroyed and b becomes the solution,
+ * which is not finite where the system is not definite.
+ */
 static void solve_cholesky(double *a, double *b, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)

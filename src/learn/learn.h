@@ -1,21 +1,29 @@
 /*
  * Training: from samples to a model that policy/algo/fit/predict.h evaluates.
  *
- * Purpose. MuxFlow trains a multi-layer perceptron per GPU type with momentum SGD (6); Mudi trains small models per target and
- * "determines the optimal model as the learner for each metric individually", updated as new co-locations are seen (4.1.2).
- * Four learners: ridge regression, MLP (mini-batch momentum SGD on BLAS), random forest, support vector regression (libsvm);
- * td_learn_best() chooses by cross-validation that leaves out one group at a time.
+ * Purpose. MuxFlow trains a multi-layer perceptron per GPU type with momentum SGD (6). Mudi trains
+ * small models per target, "determines the optimal model as the learner for each metric
+ * individually", and updates them as new co-locations are seen (4.1.2). Four learners are here:
+ * ridge regression, MLP (mini-batch momentum SGD on BLAS), random forest, support vector regression
+ * (libsvm). td_learn_best() chooses by cross-validation that leaves out one group at a time.
  *
- * Training is deterministic for a seed: shuffles, bootstraps and initial weights come from one
- * generator that is handed around.
+ * Training is deterministic for a seed: shuffles, bootstraps and first weights come from one
+ * generator that is passed along.
  *
- * Invariants: same samples, options and seed, same model to the last bit (one BLAS thread); what is returned passes
- * td_predictor_check() and owns its numbers; an error leaves *ret_model and a model to be updated as they were; a form whose training
- * failed is never the best; samples are only read.
+ * Invariants
+ * - same samples, options and seed, same model to the last bit (one BLAS thread);
+ * - a returned model passes td_predictor_check() and owns its numbers;
+ * - an error leaves *ret_model, and a model to be updated, as they were;
+ * - a form whose training failed is never the best;
+ * - samples are only read.
  *
- * A learner refuses (-EINVAL) what it cannot learn from: fewer than 2 samples, more than TD_PREDICT_INPUTS_MAX inputs, numbers
- * that are not finite. -EINTR: it was stopped. -ERANGE: the training diverged, or the samples do not determine a model. -ENOMEM; -ENOSYS: built without the
- * library that it needs.
+ * Errors
+ * - -EINVAL: fewer than 2 samples, more than TD_PREDICT_INPUTS_MAX inputs, or numbers that are not
+ *   finite;
+ * - -EINTR: it was stopped;
+ * - -ERANGE: the training diverged, or the samples do not determine a model;
+ * - -ENOMEM;
+ * - -ENOSYS: built without the library that it needs.
  */
 #pragma once
 
@@ -71,24 +79,25 @@ int td_learn(enum td_predictor_form form, const struct td_dataset *data,
 	const struct td_learn_options *options, struct td_model *ret_model);
 
 /*
- * A model of the same form from more data. An MLP goes on from its weights for a quarter of the epochs, in the scales that it
- * has; the others are trained anew, which takes no longer. data: all samples, old and new. Replaces *model on success only.
+ * Trains a model of the same form on all samples, old and new. An MLP goes on from its weights for
+ * a quarter of the epochs, in the scales that it has. The others are trained anew, which takes no
+ * longer. Replaces *model on success only.
  */
 int td_learn_update(struct td_model *model, const struct td_dataset *data,
 	const struct td_learn_options *options);
 
 struct td_learn_report {
-	/* Root mean square over all samples, each predicted without its group; INFINITY: not available, or no model came of it. */
+	/* root mean square of leave-one-group-out errors; INFINITY: no model */
 	double error[TD_PREDICTOR_N];
 	enum td_predictor_form chosen;
 };
 
 /*
- * Cross-validates each form, then trains the best one on everything. groups: an id for each sample,
- * any numbers. One group at a time is left out, so that a form is judged by groups that it has not
- * seen. Where tasks are predicted that were never profiled, a group is a task: a sample that is left
- * out alone is given away by the other samples of its task. -EINVAL: fewer than 2 samples would be
- * left without some group.
+ * Cross-validates each form, then trains the best one on everything. `groups` has an id, any
+ * number, for each sample. One group at a time is left out, so that a form is judged by groups that
+ * it has not seen. Where the predicted tasks were never profiled, a group is a task: one sample
+ * that is left out alone is given away by the other samples of its task. -EINVAL: leaving out some
+ * group would leave fewer than 2 samples.
  */
 int td_learn_best(const struct td_dataset *data, const uint32_t *groups,
 	const struct td_learn_options *options, struct td_model *ret_model,

@@ -1,9 +1,11 @@
 /*
  * Multi-layer perceptron by mini-batch SGD with momentum, on BLAS.
  *
- * Forward: A_l = relu(A_(l-1) W_l' + b_l), the last layer without relu; loss: half the mean squared error of the standardised target.
- * Backward: D_l = (D_(l+1) W_(l+1)) where A_l > 0;  dW_l = D_l' A_(l-1) / n. Weights start as He's normal, sqrt(2 / inputs of the layer).
- * The rate falls to a tenth over the last third of the epochs, so that the noise of the batches averages out.
+ * Forward: A_l = relu(A_(l-1) W_l' + b_l), the last layer without relu. The loss is half the mean
+ * squared error of the standardised target.
+ * Backward: D_l = (D_(l+1) W_(l+1)) where A_l > 0; dW_l = D_l' A_(l-1) / n.
+ * Weights start as He's normal, sqrt(2 / inputs of the layer). The rate falls to a tenth over the
+ * last third of the epochs, so that the noise of the batches averages out.
  */
 #include "learn/internal.h"
 

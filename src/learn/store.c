@@ -43,7 +43,10 @@ static int error_of(int code)
 	}
 }
 
-/* One statement with text, then double and integer parameters bound by letter: t, d, i, b (bytes, size). */
+/*
+ * Runs one statement with text, then parameters bound by letter: t text, d double, i integer, b
+ * bytes and size.
+ */
 struct value {
 	char kind;
 	const char *text;

@@ -1,24 +1,29 @@
 /*
  * Profiles and models in SQLite.
  *
- * Purpose. What was measured once need not be measured again: MuxFlow's dry runs and Mudi's campaigns fill a database, learners
- * read it, models go back into it. One file per node or cluster; several processes may have it open.
+ * Purpose. A measurement is kept, so that it need not be repeated: MuxFlow's dry runs and Mudi's
+ * campaigns fill a database, learners read it, and models go back into it. There is one file per
+ * node or cluster; several processes may have it open.
  *
  * Schema, PRAGMA user_version 1:
- *   profile(gpu, job, feature, value, time_s): one number each, the latest wins; primary key (gpu, job, feature)
- *   sample(target, gpu, x, y): what learners learn from; x is a blob of little-endian doubles
- *   model(target, gpu, blob, time_s): the one in use; primary key (target, gpu)
- * An older version is brought up to date when it is opened, in one transaction; a newer one is refused (-EPROTO), never written.
+ * - profile(gpu, job, feature, value, time_s): one number each, the latest wins; primary key (gpu,
+ *   job, feature)
+ * - sample(target, gpu, x, y): the learners' input; x is a blob of little-endian doubles
+ * - model(target, gpu, blob, time_s): the one in use; primary key (target, gpu)
+ *
+ * An older version is upgraded when it is opened, in one transaction. A newer one is refused
+ * (-EPROTO) and never written.
  *
  * Invariants
- *  - what was put is got, to the last bit, by this process and every other, on any machine;
- *  - a call has its effect as a whole or none: a process that dies in it leaves the database as it was before;
- *  - what another wrote by hand is checked before it is used: a sample of a wrong size or a model that td_predictor_check()
- *    refuses is an error, never a wild access;
- *  - an error leaves every ret_ argument as it was.
+ * - a stored value reads the same, to the last bit, in every process and on every machine;
+ * - a call has its effect as a whole or not at all, also where the process dies in it;
+ * - stored data are checked before they are used, since anybody may have written them: a sample of
+ *   a wrong size or a model that td_predictor_check() refuses is an error, never a wild access;
+ * - an error leaves every ret_ argument as it was.
  *
- * Errors: -ENOSYS: built without SQLite; -ENOENT: not there; -EBUSY: somebody else has had it locked for more than a second; -EIO:
- * the database is broken or cannot be read or written; -ENOMEM; -EINVAL: a stored thing that is not what it should be.
+ * Errors: -ENOSYS: built without SQLite; -ENOENT: not there; -EBUSY: locked by another process for
+ * more than a second; -EIO: the database is damaged or cannot be read or written; -ENOMEM; -EINVAL:
+ * a stored value that is malformed.
  */
 #pragma once
 
@@ -38,7 +43,10 @@ int td_store_get_profile(struct td_store *store, const char *gpu, const char *jo
 int td_store_add_sample(struct td_store *store, const char *target, const char *gpu,
 	const double *x, uint32_t inputs, double y);
 
-/* All samples of a target, oldest first; those of another number of inputs than the newest are left out. The caller frees both arrays. */
+/*
+ * Reads all samples of a target, oldest first. Samples with another number of inputs than the
+ * newest are left out. The caller frees both arrays.
+ */
 int td_store_get_samples(struct td_store *store, const char *target, const char *gpu,
 	double **ret_x, double **ret_y, uint32_t *ret_count, uint32_t *ret_inputs);
 

@@ -1,4 +1,7 @@
-/* Support vector regression: libsvm trains (epsilon-SVR, radial basis), its vectors are copied out. */
+/*
+ * Support vector regression. libsvm trains (epsilon-SVR, radial basis), and its vectors are copied
+ * out.
+ */
 #include "learn/internal.h"
 
 #include <errno.h>
