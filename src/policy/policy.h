@@ -1,34 +1,41 @@
 /*
- * The one contract: view (what is so) -> policy step(now) -> plan (what may be). docs/decisions/0001.
+ * The one contract: view (what is so) -> policy step(now) -> plan (what may be).
+ * docs/decisions/0001.
  *
- * Purpose. Five published systems (nvshare, AntMan, MuxFlow, Mudi, DCUDA) and their baselines decide by the same words, so that each can run in the daemon
- * and in the simulator, be compared with the others, and be replaced while jobs run.
+ * Purpose. Five published systems (nvshare, AntMan, MuxFlow, Mudi, DCUDA) and their baselines
+ * decide by the same words, so that each can run in the daemon and in the simulator, be compared
+ * with the others, and be replaced while jobs run.
  *
  * A policy is pure: no clock, I/O, allocation after init or globals; same view and state, same
  * plan. The daemon fills the view from clients and GPUs and carries the plan out; the simulator
  * does both on virtual time with the same code.
  *
- * What the executor (not the policy) guarantees:
- *  - a gate set OPEN or ARMED opens only after every byte of the client is back where the limit
- * lets it be;
- *  - a memory limit is raised only by what is free: the sum of all clients' limits never exceeds
- * the capacity, so a plan may name the final limits at once and need not sequence them;
- *  - a gate set CLOSED is closed exactly: the client drains and acknowledges (phase CLOSED) or,
- * past its deadline, is reported as stuck and, if it says so itself, reopened.
+ * The executor, not the policy, guarantees:
+ * - a gate set OPEN or ARMED opens only after every byte of the client is back where the limit lets
+ *   it be;
+ * - a memory limit is raised only by what is free: the sum of all clients' limits never exceeds
+ *   the capacity, so a plan may name the final limits at once and need not sequence them;
+ * - a gate set CLOSED is closed exactly: the client drains and acknowledges (phase CLOSED). Past
+ *   its deadline it is reported as stuck and, if it says so itself, reopened.
  *
- * What is not known is 0 in the view, and what is not bounded is 0 in a grant. A figure of a GPU that may well be 0 has a bit in
- * td_gpu_view.known. td_view.has says what the node can show and carry out at all; td_policy.needs what a policy is nothing
- * without. Who runs a policy refuses one that needs what is not there (td_policy_lacks), with a sentence (td_ability_at):
- * nothing is decided from figures that nobody measures, nothing planned that nobody carries out. A policy that needs little uses
- * what there is beyond it.
+ * An unknown figure is 0 in the view, and no bound is 0 in a grant. A figure of a GPU that may
+ * really be 0 has a bit in td_gpu_view.known. td_view.has lists what the node can show and carry
+ * out, and td_policy.needs what a policy cannot work without. A runner refuses a policy that needs
+ * more than there is (td_policy_lacks), with a sentence (td_ability_at): so no decision rests on
+ * figures that nobody measures, and no plan on actions that nobody carries out. A policy uses
+ * abilities beyond its needs where they exist.
  *
- * Invariants of every policy, which tests/fuzz/fuzz_policy.c and tests/unit/test_policy_nodes.c hold each of them to
- *  - a plan says something of each client, and names nobody who is not in the view;
- *  - the clients of a group are open together or closed together; who is paused by its owner is closed;
- *  - memory limits of a GPU sum up to at most its capacity, unless one group alone, or what cannot move, has more already;
- *  - duties of those at work, and SM shares, sum up to at most the whole GPU; only besteffort work has a duty, is evicted or paused;
- *  - next_wakeup_ns is later than now_ns;
- *  - same state, view and time: same plan, whatever the compiler (tools/check-decisions).
+ * Invariants of every policy, which tests/fuzz/fuzz_policy.c and tests/unit/test_policy_nodes.c
+ * hold each of them to
+ * - a plan has a grant for each client, and names none that is not in the view;
+ * - the clients of a group are open together or closed together; a client that is paused by its
+ *   owner is closed;
+ * - memory limits of a GPU sum up to at most its capacity, unless one group alone, or what cannot
+ *   move, has more already;
+ * - duties of clients at work, and SM shares, sum up to at most the whole GPU; only besteffort work
+ *   has a duty, is evicted or paused;
+ * - next_wakeup_ns is later than now_ns;
+ * - same state, view and time: same plan, whatever the compiler (tools/check-decisions).
  */
 #pragma once
 
@@ -39,7 +46,7 @@
 #include "proto/words.h"
 
 /*
- * What a node may have, a bit each: ABILITY(id, what a node without it cannot do, why it cannot).
+ * The abilities of a node, a bit each: ABILITY(id, what a node without it cannot do, why it cannot).
  * "This node cannot ", the second column, ": " and the third one make a sentence.
  */
 #define TD_ABILITIES(ABILITY)                                                                      \
@@ -99,7 +106,7 @@ struct td_gpu_view {
 	uint64_t used_bytes;                    /* of the device, by whomever; 0 unknown */
 };
 
-/* What is known of a job before it runs: profile.h. */
+/* Figures of a job that are known before it runs; see profile.h. */
 struct td_profile;
 
 struct td_client_view {
@@ -109,11 +116,15 @@ struct td_client_view {
 	enum td_class class; /* alike within a group: td_view_unite_classes() */
 	uint32_t weight;     /* 1 and more; share among equals */
 	enum td_phase phase;
-	uint32_t has;     /* TD_HAS bits: what it can show and be made to do, of what the node can */
-	bool wants;       /* has work to submit or in flight */
-	bool paused;      /* by its owner: never opened */
-	bool movable;     /* its memory can leave the device (backends swap and managed) */
-	bool last_resort; /* not movable for turns, which would help nobody; but for what the open lack its memory can leave */
+	uint32_t has; /* TD_HAS bits: the node's abilities that apply to it */
+	bool wants;   /* has work to submit or in flight */
+	bool paused;  /* by its owner: never opened */
+	bool movable; /* its memory can leave the device (backends swap and managed) */
+	/*
+	 * Its memory moves only to make room for open clients, never for turns, which would help
+	 * nobody.
+	 */
+	bool last_resort;
 	bool pages_itself; /* it runs, slowly, with less on the device than it demands (backend
 			      managed) */
 	bool whole;        /* it runs only with all that it demands on the device */
@@ -122,10 +133,15 @@ struct td_client_view {
 	uint64_t idle_since_ns;  /* while !wants: end of its last work, as it reported */
 	uint64_t phase_since_ns; /* when `phase` was entered */
 	uint64_t
-		demanded_bytes; /* allocated on this GPU, and what an allocation in progress (NEED) asks for */
+		/* Bytes allocated on this GPU, with those of an allocation in progress (NEED). */
+		demanded_bytes;
 	uint64_t resident_bytes; /* of it, on the device */
 	uint64_t
-		fixed_bytes; /* of that, what stays there although the client is movable: pools, arrays */
+		/*
+		 * The part of resident_bytes that stays although the client is movable: pools,
+		 * arrays.
+		 */
+		fixed_bytes;
 	uint64_t limit_bytes; /* the memory limit in force */
 	uint64_t held_ns;     /* total time with the gate open, up to now */
 
@@ -143,9 +159,13 @@ struct td_client_view {
 	uint64_t step_ns;       /* the time of the last one */
 	uint64_t step_began_ns; /* when the present one began */
 	uint32_t
-		step_unit; /* times of one unit are of the same kind of work: training, validation */
+		/*
+		 * Steps of one unit are of the same kind of work, such as training or validation.
+		 */
+		step_unit;
 	uint32_t
-		slack_ppm; /* by which its steps may take longer than alone; 0: as the policy sees fit */
+		/* How much longer its steps may become than alone; 0: the policy decides. */
+		slack_ppm;
 	uint32_t core_ppm;        /* of a GPU's cores, demanded (DCUDA); may be more than one GPU */
 	uint32_t sm_activity_ppm; /* its own, measured or profiled */
 	uint32_t sm_share_ppm;    /* that it was started with */
@@ -166,7 +186,7 @@ struct td_view {
 	uint32_t has; /* TD_HAS bits: what this node can show and carry out */
 };
 
-/* What a turn's length is due to; for people. */
+/* The bound that determined a turn's length, for display. */
 enum td_turn_reason {
 	TD_TURN_NONE,  /* nobody waits that could end it */
 	TD_TURN_FIXED, /* so the policy has it */
@@ -186,20 +206,33 @@ struct td_grant {
 				 executor */
 	bool others_wait;     /* report idleness at once: somebody wants this GPU */
 	uint32_t duty_ppm;    /* of the GPU's time; 0: no bound. No time at all is a closed gate. */
-	/* The duty does not count what is over by then, nor what fits window_ns; 0: it counts all. So many programs do that at once. */
+	/*
+	 * The duty does not count work that is over by then, or that fits window_ns; 0: it counts
+	 * all. `sharers` programs use the pause at once.
+	 */
 	uint64_t pause_until_ns;
 	uint32_t sharers;
-	bool hold_new; /* nothing is submitted that it has never done before: another one's is tried */
-	/* What takes longer than long_ns the duty lets in once in long_every_ns at most; 0: as often as it has time for. */
+	/* Do not submit work never done before, because another program's is being tried. */
+	bool hold_new;
+	/*
+	 * The duty admits work longer than long_ns at most once in long_every_ns; 0: as often as
+	 * its budget allows.
+	 */
 	uint64_t long_ns, long_every_ns;
-	/* Of the SMs; 0: no bound. A process keeps what it was started with: see START_SHADOW. */
+	/*
+	 * A share of the SMs; 0: no bound. A process keeps the share that it was started with: see
+	 * START_SHADOW.
+	 */
 	uint32_t sm_share_ppm;
 	/* Among those on its GPU: 1 goes before 2, 2 before 3, all of them before 0. */
 	uint32_t priority;
 	uint32_t batch; /* of a service; 0: as it likes */
 	bool steps; /* the ends of its steps are to be known at once, found if it does not tell */
 	uint64_t
-		turn_ns; /* how long it may go on while others wait, since its memory is there; 0: no turns */
+		/*
+		 * How long it may go on while others wait, once its memory is there; 0: no turns.
+		 */
+		turn_ns;
 	enum td_turn_reason turn_reason;
 };
 
@@ -215,8 +248,8 @@ enum td_action_kind {
 };
 
 /*
- * Beyond gates and limits, which speak for themselves. Named in every plan until the view shows its effect, RESUME once; the
- * executor ignores what it is already about.
+ * An action beyond gates and limits. Plans name it until the view shows its effect, and RESUME
+ * once. The executor ignores an action that is already under way.
  */
 struct td_action {
 	enum td_action_kind kind;
@@ -243,7 +276,10 @@ struct td_policy_options {
 	uint64_t quantum_min_ns; /* tandem: lower bound */
 	uint32_t swap_share_ppm; /* tandem: hand-overs may cost at most this share of the time */
 	uint64_t window_ns;      /* in-flight bound while a job with a latency objective waits */
-	/* tandem, among jobs that are always busy: the same share, and the longest turn; 0: as any. No turn is longer than that */
+	/*
+	 * tandem, among jobs that are always busy: the share, and the longest turn; 0: as among any
+	 * jobs. No turn is longer than quantum_long_ns.
+	 */
 	uint32_t swap_share_long_ppm;
 	uint64_t quantum_long_ns;
 };
@@ -256,7 +292,10 @@ struct td_policy {
 	size_t state_bytes;  /* the caller provides this much, zeroed, aligned to 16 */
 	void (*step)(void *state, const struct td_policy_options *options,
 		const struct td_view *view, uint64_t now_ns, struct td_plan *plan);
-	/* That index of td_view.gpus is another GPU's from now on. NULL: the policy keeps nothing of a GPU. */
+	/*
+	 * An index of td_view.gpus now stands for another GPU. NULL: the policy keeps nothing about
+	 * a GPU.
+	 */
 	void (*forget_gpu)(void *state, uint32_t gpu);
 };
 
@@ -269,7 +308,7 @@ const struct td_policy *td_policy_find(const char *name);
 /* TD_HAS bits that the policy needs and a node with `has` does not have; 0: it can run there. */
 uint32_t td_policy_lacks(const struct td_policy *policy, uint32_t has);
 
-/* What a client leaves on its device when it is closed. */
+/* Returns the bytes that a client leaves on its device when it is closed. */
 static inline uint64_t td_view_left_bytes(const struct td_client_view *client)
 {
 	if (!client->movable || client->fixed_bytes > client->resident_bytes)
@@ -277,7 +316,7 @@ static inline uint64_t td_view_left_bytes(const struct td_client_view *client)
 	return client->fixed_bytes;
 }
 
-/* And the least that it can be brought to have there while it is closed. */
+/* Returns the least that a closed client can be brought to keep on its device. */
 static inline uint64_t td_view_least_bytes(const struct td_client_view *client)
 {
 	if (client->last_resort && client->fixed_bytes < client->resident_bytes)

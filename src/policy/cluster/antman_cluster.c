@@ -169,8 +169,9 @@ static bool came_before(const struct td_antman_cluster *c, uint32_t a, uint32_t 
 }
 
 /*
- * Gives up what later jobs have reserved: where quotas are more than the cluster together, two that each hold a part of what is left would wait for each other.
- * True: there was some.
+ * Takes over what later jobs have reserved. Where quotas exceed the cluster together, two gangs
+ * that each hold part of the free GPUs would wait for each other. Returns true if there was
+ * something to take.
  */
 static bool take_over(struct td_antman_cluster *c, uint32_t id)
 {
@@ -268,7 +269,10 @@ static bool start_opportunistically(struct td_antman_cluster *c, uint32_t id)
 	return true;
 }
 
-/* Tries to give the job, which is next in its tenant's queue, guaranteed resources; true: those behind it must wait. */
+/*
+ * Tries to give guaranteed resources to the job that is next in its tenant's queue. Returns true if
+ * the jobs behind it must wait.
+ */
 static bool try_guaranteed(struct td_antman_cluster *c, struct td_antman_tenant *tenant,
 	uint32_t id, struct td_antman_action *action, bool *ret_done)
 {
@@ -278,7 +282,7 @@ static bool try_guaranteed(struct td_antman_cluster *c, struct td_antman_tenant 
 
 	if (job->state == TD_JOB_OPPORTUNISTIC_RUNNING) {
 		if (job->gpus > left || !may_upgrade(c, id))
-			return false; /* it runs; whoever is behind it does not have to wait for it */
+			return false; /* it runs already, so jobs behind it need not wait */
 		upgrade(c, tenant, id);
 		*action = (struct td_antman_action){TD_ANTMAN_UPGRADE, id};
 		*ret_done = true;
@@ -327,7 +331,10 @@ static uint32_t first_claim(const struct td_antman_cluster *c, struct td_antman_
 	return *first;
 }
 
-/* The first that waits to start beside others, of no more GPUs than these; TD_ANTMAN_SMALL at most. */
+/*
+ * Returns the first job that waits to start beside others and wants no more GPUs than these;
+ * TD_ANTMAN_SMALL at most.
+ */
 static uint32_t first_small(
 	const struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t gpus)
 {
@@ -339,8 +346,10 @@ static uint32_t first_small(
 }
 
 /*
- * The first from a job on that may get anything: a turn, unless one that wants one waits, or places, of as few GPUs as there are below M. Starts make those only fewer; upgrades, which may make them
- * more, are turns. What is known of the queue is who is first in all of it: from behind that one on every job is looked at.
+ * Returns the first job, from this one on, that may get anything: a turn, unless another job waits
+ * for one, or GPUs below M in the number that there are. Starts only lower that number; upgrades,
+ * which may raise it, are turns. The index only knows the first of the whole queue, so behind that
+ * job each one is looked at.
  */
 static uint32_t skip(
 	struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t id, bool waits)

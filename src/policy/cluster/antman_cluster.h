@@ -1,38 +1,46 @@
 /*
- * AntMan's global scheduler: Algorithm 1 with tenants, gangs, reservations, queueing estimates and upgrades (3.3).
+ * AntMan's global scheduler: Algorithm 1 with tenants, gangs, reservations, queueing estimates and
+ * upgrades (3.3).
  *
- * Purpose. "Multi-tenant fairness is our primary goal, and the second priority is to improve the cluster efficiency": guaranteed jobs get whole GPUs
- * within their tenant's quota, everybody else runs where there is load to spare, and antman.h sees to it that the guaranteed do not feel it.
+ * Purpose. "Multi-tenant fairness is our primary goal, and the second priority is to improve the
+ * cluster efficiency": guaranteed jobs get whole GPUs within their tenant's quota. All others run
+ * on GPUs with load to spare, and antman.h protects the guaranteed jobs there.
  *
  *   scheduleJob(job):
- *     nodes0 <- findNodes(job.gpu, topology)      GPUs not held by another guaranteed job, nor reserved for one
+ *     nodes0 <- findNodes(job.gpu, topology)      GPUs that no other guaranteed job holds or has
+ *                                                 reserved
  *     nodes1 <- findNodes(job.gpu, load < M)      M = 80 % over the last ten seconds
  *     nodes2 <- minLoadNodes(nodes1, job.gpu)
  *     if job is guaranteed:
  *       if all of it fits in nodes0: run there; else reserve nodes0 and wait
  *     else: run on nodes2
  *
- * What surrounds it:
- *  - tenants own quotas in GPUs; a guaranteed job consumes its tenant's. Jobs of a tenant start in the order of their arrival; none
- *    overtakes one that waits for guaranteed resources. Across tenants the earliest arrival goes first;
- *  - one job per tenant, the first that waits, has a reservation: of as many GPUs as its tenant's quota leaves, "three GPUs left
- *    while there is a request for four". Only opportunistic jobs may use them, and a job that came earlier: where quotas are more than the
- *    cluster together (the paper has none such) two gangs would else wait for each other;
- *  - by default (TD_JOB_AUTO) "the global scheduler will estimate the queuing time for jobs without GPU quota granted. Those jobs that suffer
- *    long queuing delay will be automatically executed as opportunistic jobs". The paper leaves the estimate open. Here: GPUs
- *    that must come free before the job's turn, over the rate at which the tenant's jobs have freed GPUs (exponentially
- *    weighted). A job of more GPUs than the quota has no turn, and none waits for it. Until a job has ended, nothing is known and
- *    the wait counts as long;
- *  - a job that was placed since the monitor's last word counts as a load of assumed_ppm, whether it is a guest or holds the GPU: the utilisation of the past ten seconds
- *    says nothing of it, and the freest candidates are those that nobody has;
- *  - upgrade: an opportunistic job of the tenant's queue becomes a guaranteed one where it runs, when its turn and the quota
- *    permit and all of its GPUs are free of guaranteed jobs and of others' reservations; rather than a new one is launched.
+ * Around it:
+ * - tenants own quotas in GPUs; a guaranteed job consumes its tenant's. Jobs of a tenant start in
+ *   the order of their arrival, and none overtakes one that waits for guaranteed resources. Across
+ *   tenants the earliest arrival goes first;
+ * - one job per tenant, the first that waits, has a reservation of as many GPUs as its tenant's
+ *   quota leaves, "three GPUs left while there is a request for four". Only opportunistic jobs may
+ *   use them, and a job that came earlier: where quotas exceed the cluster together (not in the
+ *   paper), two gangs would otherwise wait for each other;
+ * - by default (TD_JOB_AUTO) "the global scheduler will estimate the queuing time for jobs without
+ *   GPU quota granted. Those jobs that suffer long queuing delay will be automatically executed as
+ *   opportunistic jobs". The paper leaves the estimate open. Here it is the GPUs that must come
+ *   free before the job's turn, over the rate at which the tenant's jobs have freed GPUs
+ *   (exponentially weighted). A job of more GPUs than the quota has no turn, and none waits for it.
+ *   Until a first job has ended, the wait counts as long;
+ * - a job placed since the monitor's last report counts as a load of assumed_ppm, as a guest or a
+ *   holder: the utilisation of the past ten seconds does not show it;
+ * - upgrade: an opportunistic job of the tenant's queue becomes a guaranteed one where it runs,
+ *   when its turn and the quota permit, and all of its GPUs are free of guaranteed jobs and of
+ *   others' reservations. This goes before launching a new one.
  *
  * Invariants
- *  - a gang starts whole or not at all; a GPU has one guaranteed job at most; a reserved one none but its owner;
- *  - a tenant's guaranteed jobs hold no more GPUs than its quota, reservations included;
- *  - opportunistic jobs start only on GPUs with a load below M, each on distinct ones;
- *  - same calls, same placements.
+ * - a gang starts whole or not at all; a GPU has one guaranteed job at most, and a reserved GPU
+ *   none but its owner;
+ * - a tenant's guaranteed jobs hold no more GPUs than its quota, reservations included;
+ * - opportunistic jobs start only on GPUs with a load below M, each job on distinct GPUs;
+ * - same calls, same placements.
  *
  * The caller provides all memory. Jobs are numbered by the caller, 0 to jobs_max - 1.
  */
@@ -78,7 +86,8 @@ struct td_antman_tenant {
 	uint32_t head, tail;  /* queue */
 	uint32_t first_claim; /* nobody before it wants guaranteed resources */
 	uint32_t first_small
-		[TD_ANTMAN_SMALL]; /* of 1, 2, ... GPUs: nobody before it who waits to start opportunistically wants so few */
+		/* no earlier job that waits to start opportunistically wants 1, 2, ... GPUs */
+		[TD_ANTMAN_SMALL];
 	uint32_t reserving; /* job, or TD_NO_JOB */
 	uint32_t reserved[TD_GANG_MAX], reserved_count;
 	double freed_per_s; /* 0: nothing freed yet */
@@ -93,8 +102,8 @@ struct td_antman_params {
 };
 
 /*
- * M 80 %, 10 min, 100 %: the paper has no figure for the last one. Whoever assumes less puts a whole burst on the one GPU that looked idle, and nothing moves
- * away again.
+ * M 80 %, 10 min, 100 %. The last one is not in the paper: a smaller assumed load puts a whole
+ * burst on the one GPU that looked idle, and nothing moves away again.
  */
 extern const struct td_antman_params td_antman_default;
 
@@ -127,8 +136,8 @@ struct td_antman_action {
 size_t td_antman_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max);
 
 /*
- * An empty cluster. quotas[t] in GPUs. Returns 0; -EINVAL: no nodes, a node of 0 or more than TD_NODE_GPUS_MAX GPUs, no tenants or
- * too many; -ENOMEM.
+ * Makes an empty cluster; quotas[t] is in GPUs. Returns 0; -EINVAL: no nodes, a node of 0 or more
+ * than TD_NODE_GPUS_MAX GPUs, no tenants or too many; -ENOMEM.
  */
 int td_antman_init(struct td_antman_cluster *cluster, void *memory, size_t bytes,
 	const struct td_antman_params *params, const uint32_t *node_gpus, uint32_t nodes,
@@ -140,19 +149,26 @@ struct td_antman_request {
 	bool same_node;
 };
 
-/* Queues a job. Returns 0; -EINVAL: job in use or out of range, no such tenant, no GPUs, or more than TD_GANG_MAX or the
- * cluster; -EDQUOT: a guaranteed job of more GPUs than its tenant's quota, which could never run. */
+/*
+ * Queues a job. Returns 0; -EINVAL: job in use or out of range, no such tenant, or no GPUs, more
+ * than TD_GANG_MAX or more than the cluster has; -EDQUOT: a guaranteed job of more GPUs than its
+ * tenant's quota, which could never run.
+ */
 int td_antman_submit(struct td_antman_cluster *cluster, uint32_t job,
 	const struct td_antman_request *request, uint64_t now_ns);
 
-/* The job has ended or was cancelled: its GPUs and its place in the queue are free. Ignored for a job that is not there. */
+/*
+ * Frees the GPUs and the queue entry of a job that has ended or was cancelled. Ignored for a job
+ * that is not there.
+ */
 void td_antman_finish(struct td_antman_cluster *cluster, uint32_t job, uint64_t now_ns);
 
 void td_antman_set_load(struct td_antman_cluster *cluster, uint32_t gpu, uint32_t load_ppm);
 
 /*
- * Decides what can be decided now, at most `room` actions; they are in force when it returns. Call it after each arrival, end
- * and change of load, again while it fills the room, and at least once per patience.
+ * Makes the decisions that are possible now, at most `room` actions, which are in force when it
+ * returns. Call it after each arrival, end and change of load, again while it fills the room, and
+ * at least once per patience.
  */
 uint32_t td_antman_step(struct td_antman_cluster *cluster, uint64_t now_ns,
 	struct td_antman_action *ret_actions, uint32_t room);

@@ -1,21 +1,27 @@
 /*
- * What the papers compare themselves with, as small placement rules on the inventory, and the exhaustive optimum.
+ * The baselines of the papers, as small placement rules on the inventory, and the exhaustive
+ * optimum.
  *
- * Purpose. A gain is one only against the same baseline on the same trace. The papers describe theirs in a sentence or two, quoted here:
+ * Purpose. A gain counts only against the same baseline on the same trace. The papers describe
+ * theirs in a sentence or two, quoted here:
  *
- *  - FIFO gang: Apache YARN's capacity scheduler as Philly uses it (AntMan 5.2): whole GPUs, strictly first come first served, a
- *    gang at a time; the head of the queue waits until all of its GPUs are free. With preemption a job of a tenant with quota may
- *    take GPUs from jobs without, the latest started first.
- *  - Gandiva packing: "greedily schedules jobs to the GPUs with lowest GPU utilization and sufficient GPU memory", by profiles.
- *  - least-loaded, round-robin, random: DCUDA's related work and its baseline.
- *  - GSLICE (as Mudi describes it): "allocating GPU partitions based on feedback regarding inference latency and throughput": a
- *    partition grows by a step when the objective is missed, shrinks by one when there is slack, else stays.
- *  - gpulets (as Mudi describes it): virtual GPUs of a few fixed sizes; the most cost-effective one, which is the smallest whose
- *    profiled latency holds the objective at the present rate.
- *  - optimum: all assignments of a few tasks to a few devices with places, least sum of costs first. Exponential; for tests and small cases.
+ * - FIFO gang: Apache YARN's capacity scheduler as Philly uses it (AntMan 5.2): whole GPUs,
+ *   strictly first come first served, a gang at a time. The head of the queue waits until all of
+ *   its GPUs are free. With preemption a job of a tenant with quota may take GPUs from jobs
+ *   without, the latest started first.
+ * - Gandiva packing: "greedily schedules jobs to the GPUs with lowest GPU utilization and
+ *   sufficient GPU memory", by profiles.
+ * - least-loaded, round-robin, random: DCUDA's related work and its baseline.
+ * - GSLICE (as Mudi describes it): "allocating GPU partitions based on feedback regarding inference
+ *   latency and throughput": a partition grows by a step when the objective is missed, shrinks by
+ *   one when there is slack, and otherwise stays.
+ * - gpulets (as Mudi describes it): virtual GPUs of a few fixed sizes. The most cost-effective one
+ *   is the smallest whose profiled latency holds the objective at the present rate.
+ * - optimum: the least sum of costs over all assignments of a few tasks to a few devices, each with
+ *   room for several. Exponential; for tests and small cases.
  *
- * Invariants: a rule answers with distinct GPUs that satisfy its condition, or with none; same input, same answer (random's
- * state is the caller's).
+ * Invariants: a rule answers with distinct GPUs that satisfy its condition, or with none; same
+ * input, same answer (random's state is the caller's).
  */
 #pragma once
 
@@ -36,8 +42,9 @@ struct td_fifo_running {
 };
 
 /*
- * Which jobs to preempt so that `lacking` more GPUs come free: the latest started preemptible ones. Returns how many, indices in ret_victims; 0: even all
- * of them would not do, so none.
+ * Chooses the jobs to preempt so that `lacking` more GPUs come free: the preemptible ones that
+ * started last. Returns how many, with their indices in ret_victims; 0 where not even all of them
+ * suffice.
  */
 uint32_t td_fifo_preempt(const struct td_fifo_running *running, uint32_t count, uint32_t lacking,
 	uint32_t *ret_victims);
@@ -47,7 +54,10 @@ struct td_pack_gpu {
 	uint64_t free_bytes;
 };
 
-/* Gandiva: `wanted` GPUs of the lowest utilisation among those with the memory; false: there are not as many. */
+/*
+ * Gandiva: chooses the `wanted` GPUs of the lowest utilisation among those with enough memory.
+ * Returns false if there are too few.
+ */
 bool td_gandiva_pack(const struct td_pack_gpu *gpus, uint32_t count, uint32_t wanted,
 	uint64_t bytes, uint32_t *ret_gpus);
 
@@ -77,7 +87,8 @@ double td_gpulet_size(const struct td_slo *slo, const struct td_curve *curve);
 #define TD_OPTIMUM_TASKS_MAX 10
 
 /*
- * costs[t * devices + d], INFINITY where infeasible; at most `places` tasks per device. Returns the least sum and the device of each task, or INFINITY:
+ * Finds the assignment with the least sum of costs[t * devices + d], INFINITY where infeasible,
+ * with at most `places` tasks per device. Returns the sum and the device of each task; INFINITY if
  * there is no assignment.
  */
 double td_optimum(const double *costs, uint32_t tasks, uint32_t devices, uint32_t places,

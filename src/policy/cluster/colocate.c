@@ -49,7 +49,7 @@ static void act(struct td_plan *plan, enum td_action_kind kind, const struct td_
 	td_plan_act(plan, &(struct td_action){.kind = kind, .client = client->id});
 }
 
-/* What the service leaves, to each of its tasks the same. */
+/* Divides what the service leaves equally among its tasks. */
 static uint32_t task_share_ppm(const struct td_colocation *here)
 {
 	uint32_t left = here->share_ppm < TD_PPM ? TD_PPM - here->share_ppm : 0;

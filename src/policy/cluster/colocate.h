@@ -1,37 +1,42 @@
 /*
- * A service and its training tasks on one GPU, as Mudi and its baselines GSLICE and gpulets see it: the service gets a share of the SMs,
- * up to three training tasks divide the rest.
+ * A service and its training tasks on one GPU, as Mudi and its baselines GSLICE and gpulets see it:
+ * the service gets a share of the SMs, and up to three training tasks divide the rest.
  *
- * Purpose. The three policies differ only in how they find share and batch: Mudi by learnt curves and a search (mudi_node.c), GSLICE by
- * feedback, gpulets by a table of sizes (partitions.c). Everything around that is the same, and is here, so that a comparison
- * of them compares what their papers are about:
+ * Purpose. The three policies differ only in how they find share and batch: Mudi by learnt curves
+ * and a search (mudi_node.c), GSLICE by feedback, gpulets by a table of sizes (partitions.c). The
+ * rest is the same and is here, so that a comparison shows only the difference of the papers:
  *
- *   td_colocate_look    who is on each GPU; which tasks may run (admit.h): "up to three training tasks" per device (Mudi 5.5)
+ *   td_colocate_look    who is on each GPU; which tasks may run (admit.h): "up to three
+ *                       training tasks" per device (Mudi 5.5)
  *   the policy          share, batch and paused of each GPU that has a service
  *   td_colocate_grant   gates, shares of the SMs, batch, memory, actions
  *
- * Memory. The service's comes first; as it grows, training's goes to the host (Mudi 5.6 swaps training to the host
- * when memory runs out): share.h by class, and MAKE_ROOM for what is on the device already.
+ * Memory. The service's comes first. As it grows, training's goes to the host (Mudi 5.6 swaps
+ * training to the host when memory runs out): by share.h's limits by class, and by MAKE_ROOM for
+ * memory that is on the device already.
  *
- * Shares. MPS fixes a process's share when it starts. So a changed share is a request for a shadow instance (Mudi 5.3.2): START_SHADOW is
- * named until the view shows a service that runs with the granted share. Shares are whole percents at least.
+ * Shares. MPS fixes a process's share when it starts. So a changed share asks for a shadow instance
+ * (Mudi 5.3.2): plans name START_SHADOW until the view shows a service that runs with the granted
+ * share. Shares are whole percents, at least one.
  *
- * Pauses. Where the objective cannot be held even with the whole GPU, training is paused, its gate closed and its memory free to go, until
- * the policy says otherwise.
+ * Pauses. Where not even the whole GPU holds the objective, training is paused until the policy
+ * lifts it: its gate is closed and its memory may go.
  *
  *              policy sets paused
  *   RUNNING ------------------------> PAUSED, PAUSE in every plan
  *      ^                                 |
  *      +--- RESUME in one plan ----------+   policy sets paused no longer, or the service is gone
  *
- * None of the papers says how two services divide a GPU: both are open, without a share, and all three policies pause training there.
+ * None of the papers says how two services divide a GPU. Here both are open, without a share, and
+ * all three policies pause training there.
  *
  * Invariants
- *  - service and training shares sum up to at most 1; every task of a GPU has the same share;
- *  - at most TD_SELECTOR_TASKS_MAX tasks are open on a GPU, first come first served;
- *  - a pause closes all training of the GPU, and is followed by exactly one RESUME for each task that is still there;
- *  - without a service training has the GPU, with no bound;
- *  - a service is never closed for training.
+ * - service and training shares sum up to at most 1; every task of a GPU has the same share;
+ * - at most TD_SELECTOR_TASKS_MAX tasks are open on a GPU, first come first served;
+ * - a pause closes all training of the GPU, and is followed by exactly one RESUME for each task
+ *   that still exists;
+ * - without a service training has the whole GPU;
+ * - a service is never closed for training.
  */
 #pragma once
 

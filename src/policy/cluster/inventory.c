@@ -62,7 +62,7 @@ static uint64_t limit_of(uint32_t limit_ppm)
 	return (uint64_t)limit_ppm << 8;
 }
 
-/* What is known of the GPU has changed. */
+/* Brings the lists and the tree up to date with a GPU that has changed. */
 static void update(struct td_inventory *v, uint32_t gpu)
 {
 	uint64_t before = v->tree[v->leaves + gpu], now = key_of(v, gpu);
@@ -265,7 +265,10 @@ void td_inventory_promote(struct td_inventory *v, uint32_t gpu, uint32_t job)
 	update(v, gpu);
 }
 
-/* Of a node's GPUs with guests or without, those free or reserved for the job. */
+/*
+ * Takes GPUs of a node that are free or reserved for the job; `guests` chooses those with guests or
+ * those without.
+ */
 static uint32_t take_some(const struct td_inventory *v, uint32_t node, uint32_t job, bool guests,
 	uint32_t count, uint32_t *ret_gpus)
 {

@@ -1,20 +1,27 @@
 /*
- * The GPUs of a cluster as placement sees them: which are free, which are reserved, which are least loaded.
+ * The GPUs of a cluster as placement sees them: which are free, which are reserved, which are least
+ * loaded.
  *
- * Purpose. Every cluster policy asks the same three questions: a node with k free GPUs (AntMan's topology constraint), any k free
- * GPUs, the k least loaded GPUs. With 20,000 GPUs an answer may take microseconds, so none of them looks at all GPUs: nodes are
- * kept in lists by how many free GPUs they have, loads in a tournament tree.
+ * Purpose. Every cluster policy asks the same three questions: a node with k free GPUs (AntMan's
+ * topology constraint), any k free GPUs, the k least loaded GPUs. With 20,000 GPUs an answer may
+ * take microseconds, so no question looks at all GPUs: nodes are in lists by their number of free
+ * GPUs, loads in a tournament tree.
  *
- * A GPU has at most one holder (a job with guaranteed resources) and up to TD_GUESTS guests (opportunistic jobs). It may be reserved for a job that waits
- * for more; "the reserved resources will never be occupied by other resource guarantee jobs, however, they can be utilized by
- * opportunistic" ones (AntMan 3.3). Load is what the monitor says of the last ten seconds; a job placed since then, holder or guest, counts
- * as `assumed_ppm` until the next word of the monitor, so that arrivals in a burst spread out.
+ * A GPU has at most one holder (a job with guaranteed resources) and up to TD_GUESTS guests
+ * (opportunistic jobs). It may be reserved for a job that waits for more; "the reserved resources
+ * will never be occupied by other resource guarantee jobs, however, they can be utilized by
+ * opportunistic" ones (AntMan 3.3). Load is the monitor's figure for the last ten seconds. A job
+ * placed since then, holder or guest, counts as `assumed_ppm` until the monitor's next report, so
+ * that arrivals in a burst spread out.
  *
  * Invariants
- *  - a node's free count is the number of its GPUs with neither holder nor reservation, and it is in that count's list;
- *  - a fit is best fit: the node with the fewest free GPUs that suffice; of those the one that became so last;
- *  - what is assumed of a job goes with that job: who leaves takes nobody else's;
- *  - the tree's minimum is the least loaded GPU, the first among equals; a GPU with all guests' places taken is not in it.
+ * - a node's free count is the number of its GPUs with neither holder nor reservation, and it is in
+ *   that count's list;
+ * - a fit is best fit: the node with the fewest free GPUs that suffice, and among equals the one
+ *   that came to that number last;
+ * - the assumed load of a job goes with that job alone;
+ * - the tree's minimum is the least loaded GPU, the first among equals; a GPU with the most guests
+ *   is not in the tree.
  */
 #pragma once
 
@@ -33,7 +40,11 @@ struct td_inventory {
 	/* per GPU */
 	uint32_t *node, *holder, *reserved, *load_ppm, *guest_count;
 	uint32_t *
-		unseen; /* whom the monitor has not seen yet: bit k: guest k; bit TD_GUESTS: the holder */
+		/*
+		 * jobs that the monitor has not seen yet: bit k is guest k, bit TD_GUESTS the
+		 * holder
+		 */
+		unseen;
 	uint32_t *guest; /* TD_GUESTS each */
 	/* per node */
 	uint32_t *first_gpu; /* node_count + 1 */
@@ -42,8 +53,7 @@ struct td_inventory {
 	/* tournament of the loads */
 	uint64_t *tree;
 	uint32_t leaves;
-	uint64_t
-		changes; /* of the tree: who has looked need not look again while they are the same */
+	uint64_t changes; /* of the tree: an answer holds while this number stays the same */
 	uint32_t limit_ppm, below; /* GPUs with a load below the limit: td_inventory_watch() */
 };
 
@@ -53,13 +63,19 @@ size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus);
 int td_inventory_init(struct td_inventory *inventory, void *memory, const uint32_t *node_gpus,
 	uint32_t nodes, uint32_t assumed_ppm);
 
-/* Counts in `below`, from now on, the GPUs that td_inventory_find_least_loaded() finds with this limit. */
+/*
+ * From now on counts in `below` the GPUs that td_inventory_find_least_loaded() finds with this
+ * limit.
+ */
 void td_inventory_watch(struct td_inventory *inventory, uint32_t limit_ppm);
 
 /* The monitor's word on a GPU: its utilisation over the last ten seconds. */
 void td_inventory_set_load(struct td_inventory *inventory, uint32_t gpu, uint32_t load_ppm);
 
-/* TD_NO_JOB gives it up. A holder counts as a load at once, as a guest does, until the monitor has seen it. */
+/*
+ * Set the holder of a GPU, or its reservation; TD_NO_JOB clears it. A holder counts as a load at
+ * once, as a guest does, until the monitor has seen it.
+ */
 void td_inventory_hold(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 void td_inventory_reserve(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
@@ -70,8 +86,10 @@ void td_inventory_remove_guest(struct td_inventory *inventory, uint32_t gpu, uin
 void td_inventory_promote(struct td_inventory *inventory, uint32_t gpu, uint32_t job);
 
 /*
- * Free GPUs for a job, its own reservations among them: on one node (or, beyond the largest node's size, on whole nodes) or anywhere, from
- * the fullest nodes on; those without guests first ("optimized to maximize the job performance using the free GPU resources", AntMan 3.3). Returns how many were found, at most count: fewer than asked for are the best there is.
+ * Finds free GPUs for a job, including its own reservations. They are on one node (or on whole
+ * nodes, beyond the largest node's size) or anywhere, from the fullest nodes on. GPUs without
+ * guests come first ("optimized to maximize the job performance using the free GPU resources",
+ * AntMan 3.3). Returns how many were found: at most count, and fewer if no more are free.
  */
 uint32_t td_inventory_find_free(const struct td_inventory *inventory, uint32_t job, uint32_t count,
 	bool same_node, uint32_t *ret_gpus);

@@ -42,8 +42,8 @@ struct td_muxflow_cluster {
 void td_muxflow_weigh(const struct td_muxflow_cluster *cluster, float *weights);
 
 /*
- * Weighs all pairs and matches them. memory, bytes, outcomes and ret_offline (the offline kind of each GPU) as in
- * td_match_solve().
+ * Weighs all pairs and matches them. memory, bytes, outcomes and ret_offline (the offline kind of
+ * each GPU) are those of td_match_solve().
  */
 int td_muxflow_schedule(const struct td_muxflow_cluster *cluster, float *weights, void *memory,
 	size_t bytes, uint32_t *ret_offline, struct td_match_result *ret_result);

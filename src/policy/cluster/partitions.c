@@ -1,11 +1,14 @@
 /*
- * The baselines that give a service a partition of the GPU, as Mudi (7.1) sets them up: training gets the rest.
+ * The baselines that give a service a partition of the GPU, as Mudi (7.1) sets them up. Training
+ * gets the rest.
  *
- * gslice: the partition grows and shrinks by feedback of the latency, once per window (td_gslice_step).
- * gpulets: the smallest of a few fixed sizes that holds the objective by the service's curve with its present batch
- * (td_gpulet_size); the whole GPU, and no training, if none does.
+ * - gslice: the partition grows and shrinks by feedback of the latency, once per window
+ *   (td_gslice_step).
+ * - gpulets: the smallest of a few fixed sizes that holds the objective by the service's curve with
+ *   its present batch (td_gpulet_size); the whole GPU, and no training, if none does.
  *
- * A service without figures or without an objective has its GPU to itself, and so have two services.
+ * A service without figures or without an objective has its GPU to itself, and so have two
+ * services.
  *
  * Invariants: those of colocate.h; GSLICE's share changes by at most one step per window.
  */

@@ -111,7 +111,10 @@ int td_tandem_cluster_init(struct td_tandem_cluster *c, void *memory, size_t byt
 
 /* --- prediction --- */
 
-/* Of a guest among others: what those cost that were seen beside it, and what it and the others ask for, of 1 = a GPU. */
+/*
+ * The company of a guest: the cost of the pairs that were seen, and the demand of the others and of
+ * the guest itself, where 1 is a GPU.
+ */
 struct crowd {
 	double cost, asked;
 };
@@ -127,7 +130,7 @@ static void count_in(
 		crowd->asked += c->demands[other];
 }
 
-/* Of a kind as the only guest of a holder: it has what the holder leaves. */
+/* Returns the speed of a kind as the only guest of a holder: it has what the holder leaves. */
 static double held_speed(const struct td_tandem_cluster *c, uint32_t kind, uint32_t holder)
 {
 	float seen = c->guarded[(size_t)kind * c->kinds + holder];
@@ -137,7 +140,7 @@ static double held_speed(const struct td_tandem_cluster *c, uint32_t kind, uint3
 	return fmin(1, fmax(0.02, (1 - c->demands[holder]) / c->demands[kind]));
 }
 
-/* Its mean over the window, weighted by age. */
+/* Returns the mean room over the window, weighted by age. */
 static double mean_room(const struct td_tandem_cluster *c, uint32_t gpu)
 {
 	const struct td_tandem_room *room = &c->rooms[gpu];
@@ -193,7 +196,10 @@ static struct company look(
 	return here;
 }
 
-/* Of a guest among `here` and, unless NONE, one more. `self`: its own index in the company, or NONE. */
+/*
+ * Returns the speed of a guest among `here` and, unless NONE, one more kind. `self` is its own
+ * index in the company, or NONE.
+ */
 static double speed_among(const struct td_tandem_cluster *c, const struct company *here,
 	uint32_t kind, uint32_t self, uint32_t more)
 {
@@ -238,7 +244,10 @@ static bool is_idle(const struct td_inventory *v, uint32_t gpu)
 	return v->holder[gpu] == TD_NO_JOB && !v->guest_count[gpu];
 }
 
-/* Among equals: not what is reserved for somebody, and on a node with few free GPUs, so that gangs find whole ones. */
+/*
+ * Among equals, avoids GPUs that are reserved, and prefers nodes with few free GPUs, so that gangs
+ * find whole ones.
+ */
 static double tie_break(const struct td_inventory *v, uint32_t gpu)
 {
 	return 0.001 * v->free_count[v->node[gpu]] + (v->reserved[gpu] != TD_NO_JOB ? 0.05 : 0);
@@ -256,7 +265,10 @@ static void note_load(struct td_tandem_cluster *c, uint32_t gpu)
 	td_inventory_set_load(&c->antman.gpus, gpu, (uint32_t)(fmin(load, 10) * 1e6));
 }
 
-/* The least loaded, as many as there are of TD_TANDEM_CANDIDATES and `wanted` more: looked for only when some load has changed. */
+/*
+ * Finds the least loaded GPUs, TD_TANDEM_CANDIDATES and `wanted` more, or as many as there are.
+ * Searches again only after some load has changed.
+ */
 static uint32_t find_candidates(struct td_tandem_cluster *c, uint32_t wanted)
 {
 	struct td_inventory *v = &c->antman.gpus;
@@ -271,7 +283,10 @@ static uint32_t find_candidates(struct td_tandem_cluster *c, uint32_t wanted)
 	return count < c->found.count ? count : c->found.count;
 }
 
-/* The best `wanted` of the candidates stand first in c->choices, by falling score; returns how many there are. */
+/*
+ * Puts the best `wanted` candidates first in c->choices, by falling score. Returns how many there
+ * are.
+ */
 static uint32_t choose(
 	struct td_tandem_cluster *c, uint32_t id, bool idle_too, enum judge judge, double floor)
 {
@@ -516,7 +531,10 @@ static uint32_t start_guests(struct td_tandem_cluster *c, uint64_t now_ns,
 	return n;
 }
 
-/* As fast as on the slowest of its GPUs, and what leaving all of them would give to the others, per GPU. */
+/*
+ * Returns the job's speed, which is that on the slowest of its GPUs. *ret_relief is the gain of the
+ * others, per GPU, if it left all of them.
+ */
 static double speed_now(const struct td_tandem_cluster *c, uint32_t id, double *ret_relief)
 {
 	const struct td_tandem_job *job = &c->jobs[id];

@@ -1,44 +1,65 @@
 /*
- * tandem's scheduler of a cluster: what the papers' schedulers do well, in one configuration.
+ * tandem's scheduler of a cluster: the best of the papers' schedulers in one configuration.
  *
- *  - guaranteed jobs: AntMan's Algorithm 1 with tenants, quotas, gangs and reservations (antman_cluster.h);
- *  - services hold their GPUs; guests run beside them and beside guaranteed jobs under the node's guard (guard.h), as in MuxFlow and Mudi;
- *  - besteffort jobs start at once wherever that gains: on an idle GPU, beside others, or beside a holder. What a place gains is the newcomer's
- *    predicted speed less what the others there lose by it, which is MuxFlow's weight with the losses taken off; memory has to suffice (nvshare's turns are
- *    for the node, a cluster has other GPUs);
- *  - moves: as DCUDA, a guest goes where it gains, with hysteresis; it is looked for at most once per settle_ns. A guaranteed job that comes drives its guests to other places; it takes GPUs
- *    without guests where there are any.
+ * - Guaranteed jobs: AntMan's Algorithm 1 with tenants, quotas, gangs and reservations
+ *   (antman_cluster.h).
+ * - Services hold their GPUs. Guests run beside them and beside guaranteed jobs under the node's
+ *   guard (guard.h), as in MuxFlow and Mudi.
+ * - Besteffort jobs start at once wherever that gains: on an idle GPU, beside others, or beside a
+ *   holder. The gain of a GPU is the newcomer's predicted speed less the loss of the others there:
+ *   MuxFlow's weight less the losses. Memory has to suffice, because nvshare's turns are for one
+ *   node and a cluster has other GPUs.
+ * - Moves: as in DCUDA, a guest goes where it gains, with hysteresis, and is considered at most
+ *   once per settle_ns. A guaranteed job takes GPUs without guests where it can, and drives guests
+ *   to other GPUs where it cannot.
  *
- * Prediction. Nothing is known of a pair that has never run but what each uses of a GPU alone: who use more than a whole one share it in proportion, however many they are. From the first time on the pair's
- * observed speeds count (td_tandem_cluster_observe), and those of several add up: 1/s = max(1, what it and those never seen beside it use) + sum (1/s_pair - 1).
+ * Prediction. Nothing is known of a pair that has never run but what each uses of a GPU alone: jobs
+ * that use more than a whole GPU share it in proportion, however many they are. Once a pair has
+ * run, its observed speeds count (td_tandem_cluster_observe), and those of several pairs add up:
+ * 1/s = max(1, the use of the job and of those never seen beside it) + sum (1/s_pair - 1).
  *
- * Room. All rooms beside services are told and speeds there observed as for a company never seen, whoever is there: were a room told smaller once somebody is in it, the places where nobody is would always
- * look better. What a service leaves changes with its load, and a place that looks best in this minute is not in the next. So who starts, and has nothing to lose, goes by the room of now; who moves, by its mean over
- * window_ns, weighted by age: a load curve with a period of at most half of that, however much it swings, moves nobody by itself.
+ * Room. The room beside a service is told, and speeds there are observed, relative to a company
+ * never seen. A room told smaller once a guest is in it would make empty GPUs always look better.
+ * What a service leaves changes with its load, so the best GPU of this minute may not be that of
+ * the next. A job that starts has nothing to lose and goes by the room of now. A job that moves
+ * goes by the room's mean over window_ns, weighted by age. So a load curve with a period of at most
+ * half the window moves nobody by itself, however much it swings.
  *
- * Price. A move costs a guest move_ns of work, and that is the measure of all times here: it stays for five such at least, and places are compared over ten. It has to gain that within window_ns, which is as long as the mean may be expected to last. A guest that has moved does not move again until that
- * move has paid for itself - time since x (gain that was promised, less what the room here fell short of its mean, less what the room that was left has been above its own) >= move_ns - or window_ns are over, and twice as long for each move that has
- * not, of which one that has makes up for one. So moves that have not paid are no more than those that have and a few per guest and day, whatever rooms and
- * speeds do (docs/decisions/0014).
+ * Price. A move costs a guest move_ns of work, and all times here are multiples of it: a guest
+ * stays for five move_ns at least, and GPUs are compared over ten. A move has to gain its price
+ * within window_ns, for which the mean may be expected to last. A guest that has moved does not
+ * move again until that move has paid for itself,
+ *     time since x (promised gain - shortfall of the room here against its mean
+ *                   - excess of the room that was left over its mean) >= move_ns,
+ * or until window_ns is over. The wait doubles for each move that has not paid; one that has paid
+ * cancels one that has not. So moves that do not pay are no more than those that do and a few per
+ * guest and day, for any rooms and speeds (docs/decisions/0014).
  *
- * Order. Besteffort jobs come first, start first; who does not fit is overtaken, but for no longer than patience_ns: from then on those behind it get
- * no idle GPU any more.
+ * Order. Besteffort jobs start in the order of arrival. A job that does not fit is overtaken, but
+ * only for patience_ns; after that the jobs behind it get no idle GPU.
  *
  * Invariants
- *  - those of antman_cluster.h for guaranteed jobs and services; besteffort jobs hold no GPU, they are guests everywhere;
- *  - a gang starts and moves whole, onto distinct GPUs; memory known to be needed is there;
- *  - a move gains by prediction, and has paid before the next; who has just started or moved stays;
- *  - same calls, same decisions. The caller provides all memory.
+ * - those of antman_cluster.h for guaranteed jobs and services; besteffort jobs hold no GPU, they
+ *   are guests everywhere;
+ * - a gang starts and moves whole, onto distinct GPUs, where the memory that it is known to need is
+ *   free;
+ * - a move gains by prediction, and has paid before the next; a job that has just started or moved
+ *   stays;
+ * - same calls, same decisions. The caller provides all memory.
  */
 #pragma once
 
 #include "policy/cluster/antman_cluster.h"
 
 #define TD_TANDEM_CANDIDATES                                                                       \
-	64u /* of a cluster that is not looked at as a whole: so many of the least loaded, and as many as the job needs */
+/*
+	 * Candidates of a large cluster, which is not looked at as a whole: this many of the least
+	 * loaded GPUs, and as many more as the job needs.
+	 */
+64u
 #define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
 
-struct td_tandem_cluster_params {
+	struct td_tandem_cluster_params {
 	struct td_antman_params antman;
 	double gain_min;      /* speed of all together that a start has to gain */
 	double held_min;      /* of a guest beside a holder, at least */
@@ -69,7 +90,7 @@ struct td_tandem_job {
 	} here, left;
 };
 
-/* What a service leaves since since_ns, and the mean until then. */
+/* The room that a service leaves since since_ns, and its mean until then. */
 struct td_tandem_room {
 	double now, mean, sum; /* sum: integral until then, in ns */
 	uint64_t since_ns;     /* TD_TANDEM_NEVER: never told */
@@ -90,7 +111,11 @@ struct td_tandem_cluster {
 	double *demands;              /* of each kind */
 	struct td_tandem_room *rooms; /* of each GPU: part of it that its service leaves */
 	float *beside,
-		*guarded; /* kinds x kinds: speed of the row's kind beside the column's, a guest or a holder; 0: never seen */
+		/*
+		 * kinds x kinds: speed of the row's kind as guest beside the column's kind; 0:
+		 * never seen
+		 */
+		*guarded;
 	struct td_tandem_choice {
 		double score, own;
 		uint32_t gpu;
@@ -104,7 +129,10 @@ struct td_tandem_cluster {
 
 size_t td_tandem_cluster_bytes(uint32_t nodes, uint32_t gpus, uint32_t jobs_max, uint32_t kinds);
 
-/* demands[k]: what kind k uses of a GPU alone, of 1. Everything else, and errors, as td_antman_init(). */
+/*
+ * Makes an empty cluster. demands[k] is the part of a GPU that kind k uses alone. Everything else,
+ * errors too, is as in td_antman_init().
+ */
 int td_tandem_cluster_init(struct td_tandem_cluster *cluster, void *memory, size_t bytes,
 	const struct td_tandem_cluster_params *params, const uint32_t *node_gpus, uint32_t nodes,
 	uint64_t gpu_bytes, const uint32_t *quotas, uint32_t tenants, uint32_t jobs_max,
@@ -114,7 +142,10 @@ int td_tandem_cluster_init(struct td_tandem_cluster *cluster, void *memory, size
 void td_tandem_cluster_serve(
 	struct td_tandem_cluster *cluster, uint32_t gpu, uint32_t kind, uint64_t bytes);
 
-/* A service leaves such a part of its GPU now, by its load, beside a company never seen; 1 at first. */
+/*
+ * Tells what part of a GPU its service leaves now, by its load, beside a company never seen; 1 at
+ * first.
+ */
 void td_tandem_cluster_room(
 	struct td_tandem_cluster *cluster, uint32_t gpu, double room, uint64_t now_ns);
 
@@ -130,8 +161,9 @@ int td_tandem_cluster_submit(struct td_tandem_cluster *cluster, uint32_t job,
 void td_tandem_cluster_finish(struct td_tandem_cluster *cluster, uint32_t job, uint64_t now_ns);
 
 /*
- * A guest of a kind was seen at this speed, of 1 = alone, with one other on its GPU: a guest, or (held) the holder. Beside a service: over the room that was told, which may be more than 1, up to
- * TD_TANDEM_OVER.
+ * Tells the observed speed of a guest of one kind, where 1 is alone, with one other job on its GPU:
+ * a guest, or (held) the holder. Beside a service the speed is relative to the room that was told,
+ * so it may exceed 1, up to TD_TANDEM_OVER.
  */
 #define TD_TANDEM_OVER 4.
 void td_tandem_cluster_observe(
@@ -149,7 +181,10 @@ struct td_tandem_action {
 	uint32_t job;
 };
 
-/* As td_antman_step(): at most `room` actions, in force on return; again while it fills the room. */
+/*
+ * As td_antman_step(): at most `room` actions, which are in force on return. Call it again while it
+ * fills the room.
+ */
 uint32_t td_tandem_cluster_step(struct td_tandem_cluster *cluster, uint64_t now_ns,
 	struct td_tandem_action *ret_actions, uint32_t room);
 

@@ -1,18 +1,22 @@
 /*
- * Which besteffort groups may run, where each GPU has places for so many of them.
+ * Chooses the besteffort groups that may run where each GPU admits a limited number of them.
  *
- * Purpose. MuxFlow runs one offline workload beside a service, Mudi up to three training tasks. Who is not besteffort runs
- * anyway. A group (processes of one job) comes in whole, on all of its GPUs or on none, and needs a place for each client.
+ * Purpose. MuxFlow runs one offline workload beside a service, Mudi up to three training tasks.
+ * Jobs of other classes always run. A group (processes of one job) is admitted whole, on all of its
+ * GPUs or on none, and needs a place for each client.
  *
- *   holders first, in order of arrival:   stay, while there are places; the latest go when places are withdrawn
- *   then who waits, in order of arrival:  comes in if there are places on all of its GPUs; if not, it keeps those that there
- *                                         are from everybody behind it, or a wide job would wait for ever
+ *   holders first, in order of arrival:  stay while there are places; the latest go when places
+ *                                        are withdrawn
+ *   then waiting groups, in order:       come in if there are places on all of their GPUs;
+ *                                        otherwise they keep the free places from everybody
+ *                                        behind them, or a wide job would wait for ever
  *
  * Invariants
- *  - at most `places` besteffort clients per GPU are open or not yet drained, unless more were open before;
- *  - a group is open on all of its GPUs or on none; one that is paused by its owner on none;
- *  - nobody overtakes an earlier waiting group on a GPU in common;
- *  - who holds and may stay is not closed for somebody else.
+ * - at most `places` besteffort clients per GPU are open or not yet drained, unless more were open
+ *   before;
+ * - a group is open on all of its GPUs or on none; one that is paused by its owner on none;
+ * - no group overtakes an earlier waiting group on a GPU in common;
+ * - a holder that may stay is not closed for another group.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 
 /* While others run dry and one is measured, it is looked so often. */
 #define LOOK_NS 1000000ull
-/* And for who has guessed. */
+/* How often to look for programs that have guessed. */
 #define SEEK_NS 20000000ull
 /* A pause is at least so many times as long as the moment before it. */
 #define PAUSE_SHARE 4
@@ -31,7 +31,10 @@ static uint32_t sum_of(const struct td_alone_tenant *tenants, uint32_t count)
 	return sum;
 }
 
-/* What is known of it; its place, or a new one. NULL never: there are as many places as tenants. */
+/*
+ * Returns what is known of a program, in a new entry if need be. Never NULL: there are as many
+ * entries as tenants.
+ */
 static struct td_alone_known *known(
 	struct td_alone *alone, uint32_t id, const struct td_alone_tenant *tenants, uint32_t count)
 {
@@ -70,7 +73,10 @@ static bool is_measurable(struct td_alone *alone, const struct td_alone_tenant *
 	return true;
 }
 
-/* The others may not run dry, or it may not be measured: when is it worth trying again? 0: at any time. */
+/*
+ * Returns when the next attempt is worthwhile, given how often the others did not run dry and this
+ * one was not measured. 0: at any time.
+ */
 static uint64_t worth_at_ns(struct td_alone *alone, const struct td_alone_tenant *who,
 	const struct td_alone_tenant *tenants, uint32_t count)
 {
@@ -229,7 +235,7 @@ static void note_tenants(
 		alone->next_ns = alone->rest_ns;
 }
 
-/* What each is told. */
+/* Tells each program whether it is held or has the GPU. */
 static void tell(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {

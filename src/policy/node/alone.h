@@ -1,21 +1,28 @@
 /*
- * Moments in which one of several programs with duties has a GPU for itself, so that what its work takes is measured and not guessed.
+ * Moments in which one of several programs with duties has a GPU to itself, so that its work is
+ * measured and not guessed.
  *
- * Purpose. A duty is kept by what work takes (preload/gate/budget.h), and events around it measure that only while nobody else is served in between. Programs with
- * duties that overlap always would never know: two with 30 and 60 % and kernels of 20 ms were charged a third too much. So, when one of them has had to guess, the others submit nothing
- * for as long as it takes them to run dry and it to do one piece of work. No assumption is made on how a GPU shares itself.
+ * Purpose. A duty is charged by the time that work takes (preload/gate/budget.h). Events around the
+ * work measure that only while no other program is served in between, so programs with duties that
+ * always overlap would never know: two with 30 and 60 % and kernels of 20 ms were charged a third
+ * too much. So, when a program has had to guess, the others submit nothing until they have run dry
+ * and it has done one piece of work. Nothing is assumed about how a GPU divides its time.
  *
- *          someone guesses                 the others are dry              measured
- *   QUIET ----------------> HOLDING ------------------------------> ALONE -----------> QUIET, a pause
- *     ^                        |  took too long                       |  took too long
- *     +------------------------+--------------------------------------+
+ *          someone guesses           the others are dry          measured
+ *   QUIET ----------------> HOLDING ---------------------> ALONE -----------> QUIET, a pause
+ *     ^                        |  took too long              |  took too long
+ *     +------------------------+-----------------------------+
  *
  * Invariants
- *  - one holds nobody up for more than TD_ALONE_MOST_NS at a time, and all of it together takes at most a fifth of the time;
- *  - the pauses double while there is no end of it, up to TD_ALONE_PAUSE_MAX_NS, and begin short again when somebody comes;
- *  - who has not run dry, or been measured, in time four times in a row is waited for again only after twice the longest pause, then twice that, up to TD_ALONE_IN_VAIN_MAX_NS, until
- *    it does its part: one that is stopped, or has work that takes longer than a moment, comes to cost the others a four-hundredth of the time;
- *  - who asks in turn is served in turn.
+ * - a moment holds programs up for at most TD_ALONE_MOST_NS, and all moments together take at most
+ *   a fifth of the time;
+ * - the pauses double while moments go on, up to TD_ALONE_PAUSE_MAX_NS, and begin short again when
+ *   a program comes;
+ * - a program that four times in a row did not run dry, or was not measured, in time is waited for
+ *   again only after twice the longest pause, then twice that, up to TD_ALONE_IN_VAIN_MAX_NS, until
+ *   it does its part. A program that is stopped, or whose work takes longer than a moment, thus
+ *   costs the others a four-hundredth of the time in the end;
+ * - programs that ask in turn are served in turn.
  */
 #pragma once
 
@@ -36,7 +43,10 @@ struct td_alone_tenant {
 	uint32_t guesses;  /* so far */
 	uint32_t dry;      /* the last number of a hold under which it has run dry */
 	uint32_t measured; /* the last number under which it has measured a piece of work */
-	/* What it is told: its others are held, or it is, under this number; 0: no. */
+	/*
+	 * The numbers to tell it: of the moment in which its others are held, or in which it is
+	 * held; 0: none.
+	 */
 	uint32_t ret_alone, ret_hold;
 	bool ret_measurable; /* as far as is known: all do their part when it is to be measured */
 };
@@ -52,7 +62,7 @@ struct td_alone_known {
 	struct td_alone_trials dry, measure;
 };
 
-/* Of one GPU. Zeroed: QUIET. */
+/* The state of one GPU. Zeroed means QUIET. */
 struct td_alone {
 	enum td_alone_phase phase;
 	uint32_t number;  /* of this moment, or the last one */
@@ -64,9 +74,11 @@ struct td_alone {
 };
 
 /*
- * count: at most TD_ALONE_TENANTS_MAX; of fewer than two nobody is held. *last_number: of the last moment on any GPU that the same programs may come to; a new one takes the
- * next, so that nobody is believed for what it did in another one. Returns when to step again; UINT64_MAX: when something changes. Nobody tells when a program guesses, so with
- * two or more it is looked for now and then.
+ * Steps one GPU of `count` tenants, at most TD_ALONE_TENANTS_MAX; with fewer than two nobody is
+ * held. *last_number is the number of the last moment on any GPU that the same programs may come
+ * to. A new moment takes the next number, so that an answer to another moment is not believed.
+ * Returns when to step again; UINT64_MAX: on a change. Programs do not report a guess at once, so
+ * with two or more it steps now and then to look for one.
  */
 uint64_t td_alone_step(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
 	uint32_t *last_number, uint64_t now_ns);

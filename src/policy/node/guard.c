@@ -7,7 +7,10 @@
 #define PERIOD_NS 10000000ull
 /* 99 of 100 steps are to be within their slack. */
 #define LONG_STEPS 128
-/* So long the first pause on a GPU may be over at any moment for a second piece of work: a program may load its data before it does anything. */
+/*
+ * How long the first pause on a GPU may still end at any moment for a second piece of work, because
+ * a program may load its data before it does anything.
+ */
 #define FIRST_NS 60000000000ull
 /* The slack, in what a pause's end may cost. */
 #define LONG_SHARES 4
@@ -31,7 +34,10 @@ static const struct td_pid_params by_latency = {
 	.max_gap_ns = 1000000000,
 };
 
-/* Who is protected on the GPU: a client of the guaranteed job, and the online one; indices, UINT32_MAX where there is none. */
+/*
+ * The protected jobs of the GPU: a client of the guaranteed job, and one of the online job;
+ * indices, UINT32_MAX where there is none.
+ */
 struct present {
 	uint32_t guaranteed, online;
 	uint32_t guaranteed_count; /* jobs with steps */
@@ -67,7 +73,7 @@ static bool is_guaranteed(
 	       plan->grants[c].gate != TD_GATE_CLOSED;
 }
 
-/* Of a job of which no process has told of a step nothing says what it bears. */
+/* Notes a job of which no process has reported a step, so that its tolerance is not known. */
 static void note_unseen(
 	struct present *here, const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
 {
@@ -186,7 +192,9 @@ static uint32_t duty_ppm(struct td_guard *guard, const struct td_view *view, uin
 	return here->at_work ? steps_ppm : TD_PPM;
 }
 
-/* Of a stretch of the job's time: a quarter of the slack. */
+/*
+ * Returns how much of a stretch of the job's time besteffort work may cost: a quarter of the slack.
+ */
 static uint64_t bearable_ns(const struct td_client_view *client, uint64_t of_ns)
 {
 	uint32_t slack_ppm = client->slack_ppm ? client->slack_ppm : td_duty_default.slack_ppm;
@@ -210,7 +218,10 @@ static void bound_by_step(const struct td_client_view *client, struct td_guard_r
 	room->long_every_ns = every > room->long_every_ns ? every : room->long_every_ns;
 }
 
-/* A guaranteed job's pauses: of all of them together, as besteffort work has the GPU to itself in those only. */
+/*
+ * Notes the pauses that all guaranteed jobs have in common: only in those has besteffort work the
+ * GPU to itself.
+ */
 static void note_pauses(struct td_guard *guard, bool at_work, uint64_t now_ns)
 {
 	if (at_work && !guard->at_work) {

@@ -1,6 +1,7 @@
 /*
- * The group lock. A step gathers groups from the view, keeps the queue, repairs what no longer fits, then serves the queue
- * from its head: admit what fits, close for the head what may be closed, reserve the GPUs of whoever still waits.
+ * The group lock. A step gathers groups from the view, keeps the queue, and repairs admissions that
+ * no longer fit. Then it serves the queue from its head: it admits a group that fits, closes
+ * holders that may be closed for the head, and reserves the GPUs of each group that still waits.
  */
 #include "policy/node/lock.h"
 
@@ -13,7 +14,10 @@ static uint32_t hash_slot(uint32_t id)
 
 _Static_assert(TD_CLIENT_MAX == 1024, "hash_slot yields 11 bits");
 
-/* Rebuilds the index over the persistent groups; group ids are small and few, so probing stays short. */
+/*
+ * Rebuilds the index over the persistent groups. Group ids are small and few, so probing stays
+ * short.
+ */
 static void index_groups(struct td_lock *lock)
 {
 	memset(lock->index, 0, sizeof(lock->index));
@@ -84,7 +88,10 @@ static void gather_client(struct td_lock_group *g, const struct td_client_view *
 		g->opened_ns = c->phase_since_ns;
 }
 
-/* Groups that left are dropped by moving the last one into their place; queue order lives in the tickets. */
+/*
+ * Drops groups that left by moving the last one into their entry. The order of the queue is in the
+ * tickets.
+ */
 static void drop_unseen(struct td_lock *lock, const struct td_view *view)
 {
 	for (uint32_t i = 0; i < lock->count;) {
@@ -229,14 +236,20 @@ static void build_queue(struct td_lock *lock, const struct td_lock_rules *rules)
 	lock->queue_count = n;
 }
 
-/* What admission counts for a group on a GPU: nothing for one that pages itself while the lock is off. */
+/*
+ * Returns the bytes that admission counts for a group on a GPU: none for a group that pages itself
+ * while the lock is off.
+ */
 static uint64_t counted_bytes(
 	const struct td_lock_group *g, const struct td_lock_rules *rules, uint32_t gpu)
 {
 	return !rules->enforce && g->pages_itself ? 0 : g->demand_bytes[gpu];
 }
 
-/* Does everybody who holds the GPU have all of it there whether he is open or not? Where that is more than there is, closing them helps nobody. */
+/*
+ * Tells whether all holders of the GPU keep all of their memory there, open or not. If they exceed
+ * the GPU, closing them helps nobody.
+ */
 static bool are_there_anyway(
 	const struct td_lock *lock, const struct td_lock_rules *rules, uint32_t gpu)
 {
@@ -250,7 +263,10 @@ static bool are_there_anyway(
 	return true;
 }
 
-/* Nor does waiting help one more of that kind. */
+/*
+ * Tells whether the group would not free memory by waiting either, because all of its memory stays
+ * on the device.
+ */
 static bool takes_nothing(const struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_lock_group *g, uint32_t gpu)
 {
@@ -296,13 +312,16 @@ static void count_holders(
 		g->closing = g->draining || g->paused;
 		g->open = !g->closing;
 	}
-	/* What cannot leave the device is there whether its owner holds or not. */
+	/* Memory that cannot leave the device counts whether its owner holds or not. */
 	for (uint32_t i = 0; i < lock->count; i++)
 		for (uint32_t gpu = 0; gpu < view->gpu_count && !lock->groups[i].holding; gpu++)
 			lock->used_bytes[gpu] += lock->groups[i].left_bytes[gpu];
 }
 
-/* Would g fit beside the present holders, with `gone` counted as closed (bit per GPU, bytes per GPU)? */
+/*
+ * Tells whether g would fit beside the present holders, with `gone` counted as closed (bit per GPU,
+ * bytes per GPU).
+ */
 static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_view *view, const struct td_lock_group *g, const uint64_t *gone_bytes,
 	const uint32_t *gone_holders)
@@ -326,8 +345,9 @@ static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
 }
 
 /*
- * Is what is in the way of g memory that no closing takes off the device? Then it waits until the owners are done. They may wait behind g
- * themselves: so it keeps nobody from a GPU meanwhile, or all would wait for ever.
+ * Tells whether memory that no closing takes off the device is in g's way. Then g waits until the
+ * owners are done. They may wait behind g themselves, so g keeps nobody from a GPU meanwhile, or
+ * all would wait for ever.
  */
 static bool is_stuck(const struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_view *view, const struct td_lock_group *g)
@@ -355,13 +375,19 @@ static uint64_t closable_at_ns(const struct td_lock *lock, struct td_lock_group 
 {
 	uint64_t at = TD_NEVER, idle_at;
 
-	/* Memory that it waits for may be that of the head, and cannot leave: only the head can go on, and free it. Not one that has room beside it. */
+	/*
+	 * The memory that g waits for may be the head's and immovable. Then only the head can go on
+	 * and free it. This does not hold where g has room beside the head.
+	 */
 	if (g->filling && !head->movable && is_stuck(lock, rules, view, g))
 		return 0;
 	if (rules->by_class && head->class < g->class)
 		return 0;
 
-	/* Its turn begins when its memory is back: closing it before would move memory for nothing. But not if nothing comes any more. */
+	/*
+	 * The turn begins when the memory is back, since closing the group before would move memory
+	 * for nothing. The wait is bounded by a quantum without progress.
+	 */
 	if (g->filling && !(rules->by_class && head->class > g->class))
 		return (g->filled_ns > g->opened_ns ? g->filled_ns : g->opened_ns) +
 		       options->quantum_ns;
@@ -392,7 +418,10 @@ static bool gives_way(const struct td_lock_rules *rules, const struct td_lock_gr
 	return g->first_client > other->first_client;
 }
 
-/* Is there more counted than the GPU has, on one of its GPUs? Who is let in as things are is not sent away as things are. */
+/*
+ * Tells whether more is counted than the GPU has, on one of the group's GPUs. A group that was
+ * admitted under this count is not repaired away under the same count.
+ */
 static bool is_crowded(
 	const struct td_lock *lock, const struct td_view *view, const struct td_lock_group *g)
 {
@@ -402,7 +431,10 @@ static bool is_crowded(
 	return false;
 }
 
-/* Demand has grown under the holders (or two came back after a restart): the newest give way until the rest fits. */
+/*
+ * Demand has grown under the holders (or two came back after a restart): the newest give way until
+ * the rest fits.
+ */
 static void repair(
 	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
 {
@@ -469,8 +501,8 @@ static bool closes_first(const struct td_lock_rules *rules, const struct td_lock
 }
 
 /*
- * Marks the holders that may be closed for `head`, and counts as gone those that are closing already. Returns when to look again:
- * when the next one may be closed.
+ * Marks the holders that may be closed for `head`, and counts those that are closing already as
+ * gone. Returns when the next one may be closed.
  */
 static uint64_t mark_closable(struct td_lock *lock, const struct td_lock_group *head,
 	const struct td_lock_rules *rules, const struct td_policy_options *options,
@@ -498,7 +530,7 @@ static uint64_t mark_closable(struct td_lock *lock, const struct td_lock_group *
 	return wakeup;
 }
 
-/* Of those that may be closed, the one that is to go first. */
+/* Returns the holder to close first, of those that may be closed. */
 static struct td_lock_group *choose_next(struct td_lock *lock, const struct td_lock_rules *rules)
 {
 	struct td_lock_group *best = NULL;
@@ -513,8 +545,8 @@ static struct td_lock_group *choose_next(struct td_lock *lock, const struct td_l
 }
 
 /*
- * Closes for the head of the queue, but only if that lets it in: half of the room is no use to anyone.
- * Returns when to look again.
+ * Closes holders for the head of the queue, but only if that admits it: half of the room is of no
+ * use to anyone. Returns when to look again.
  */
 static uint64_t close_for(struct td_lock *lock, struct td_lock_group *head,
 	const struct td_lock_rules *rules, const struct td_policy_options *options,
@@ -541,7 +573,10 @@ static uint64_t close_for(struct td_lock *lock, struct td_lock_group *head,
 
 		if (goes)
 			close_group(g);
-		/* Not who was to be closed before and goes on, as its work does not end. */
+		/*
+		 * Not set for a holder that was to be closed before and goes on because its work
+		 * does not end.
+		 */
 		head->use.displaces |= goes || (g->draining && g->gpus & head->gpus);
 	}
 	return wakeup;

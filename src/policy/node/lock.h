@@ -1,26 +1,35 @@
 /*
  * The GPU lock of groups: who may hold which GPUs together, first come first served.
  *
- * Purpose. nvshare (section 3) gives one application the GPU for a time quantum. Here the lock is per node and per group: a
- * group (processes of one job, a process on several GPUs) is admitted to all its GPUs or to none, so that collectives never
- * meet a half-closed job. Two modes: exclusive (one holder per GPU: nvshare) and by memory (holders run side by side as long
- * as what they demand fits; the lock is felt only when it does not: tandem).
+ * Purpose. nvshare (section 3) gives one application the GPU for a time quantum. Here the lock is
+ * per node and per group: a group (processes of one job, a process on several GPUs) is admitted to
+ * all its GPUs or to none, so that collectives never meet a half-closed job. Two modes: exclusive
+ * (one holder per GPU: nvshare) and by memory (holders run side by side as long as what they demand
+ * fits; the lock is felt only when it does not: tandem).
  *
- * By class (tandem): online goes before guaranteed, guaranteed before besteffort, each first come first served. Who is more protected
- * closes the less protected at once and is closed for them only when it is idle; quanta are among equals.
+ * By class (tandem): online goes before guaranteed, guaranteed before besteffort, each first come
+ * first served. A more protected group closes a less protected one at once, and is closed for it
+ * only when idle; quanta apply among equals.
  *
  * Invariants
- *  - strictly first come first served per GPU (by class: within a class, and classes in their order): nobody overtakes a waiting
- *    group that needs a GPU in common, unless that one does not fit beside memory that cannot leave the device, whoever is closed;
- *  - nobody waits for room, or is closed for it, where all have all of their memory there and cannot give it up;
- *  - no hand-over while nobody waits;
- *  - exclusive: at most one group per GPU is not CLOSED and not being closed; by memory: the demand of the admitted never
- *    exceeds the capacity, but for a single group that exceeds it alone (the executor refuses its allocations), and what is there whoever is closed;
- *  - a holder is closed only for the group at the head of the queue, and only once its turn has passed (turns.h: it may depend on who waits) or
- *    it has been idle for its patience, or the head is more protected; only when closing makes the head fit;
- *  - a group whose memory is coming is closed only once none has come for a quantum: its turn begins when all of it is there;
- *  - a group in the queue waits at most (groups before it) x (turn + drain + hand-over); by class, while nobody more protected
- *    works. Turns are the short ones as long as one waits that has used the GPU little lately.
+ * - strictly first come first served per GPU (by class: within a class, and classes in their
+ *   order): nobody overtakes a waiting group that needs a GPU in common, unless memory that cannot
+ *   leave the device keeps that group from fitting;
+ * - nobody waits for room, or is closed for it, where all holders keep all of their memory on the
+ *   device;
+ * - no hand-over while nobody waits;
+ * - exclusive: at most one group per GPU is not CLOSED and not being closed;
+ * - by memory: the demand of the admitted groups never exceeds the capacity. Exceptions are a
+ *   single group that exceeds it alone (the executor refuses its allocations) and memory that stays
+ *   on the device of closed groups;
+ * - a holder is closed only for the group at the head of the queue, and only when that makes the
+ *   head fit. Its turn must be over (turns.h), or it must have been idle for its patience, or the
+ *   head must be more protected;
+ * - a group whose memory is being filled is closed only after a quantum in which nothing was
+ *   filled: its turn begins when all of it is there;
+ * - a group in the queue waits at most (groups before it) x (turn + drain + hand-over); by class,
+ *   this holds while no more protected group works. Turns are short while a group waits that has
+ *   used the GPU little lately.
  *
  * Pure: no clock, I/O, allocation or globals. The caller owns the zeroed struct td_lock.
  */
@@ -67,7 +76,8 @@ struct td_lock_group {
 	/* scratch: for the group at the head of the queue */
 	bool closable, chosen;
 	uint64_t
-		pressing_ns; /* scratch: the least use of it and those of its class that wait behind it */
+		/* The least use of the group and of those of its class behind it (scratch). */
+		pressing_ns;
 };
 
 struct td_lock {
@@ -92,15 +102,23 @@ struct td_lock_rules {
 	bool enforce;   /* off: everyone who pages itself or fits is open */
 	bool by_class;  /* the more protected go first */
 	uint64_t
-		window_ns; /* work that a holder may have in flight while an online group waits for it; 0: no bound */
-	/* Between what the turns of a contended holder are, by use (turns.h) unless both are the same; and how long an idle one is waited for, for the head of the queue, ns. */
+		/* bound of a holder's work in flight while an online group waits for it; 0: none */
+		window_ns;
+	/*
+	 * Returns the bounds of the turns of a contended holder, by use (turns.h) unless both are
+	 * the same, and how long, in ns, an idle holder is waited for on behalf of the head of the
+	 * queue.
+	 */
 	struct td_turn_bounds (*turns)(const struct td_lock_group *group,
 		const struct td_view *view, const struct td_policy_options *options);
 	uint64_t (*patience_ns)(const struct td_lock_group *group, const struct td_lock_group *head,
 		const struct td_view *view, const struct td_policy_options *options);
 };
 
-/* Decides open/closing/contended of every group in the view; returns the time at which to decide again, or TD_NEVER. */
+/*
+ * Decides open, closing and contended of every group in the view. Returns the time at which to
+ * decide again, or TD_NEVER.
+ */
 uint64_t td_lock_step(struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns);
 

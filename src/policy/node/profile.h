@@ -1,13 +1,16 @@
 /*
- * What is known of a job before it runs: from its dry run, its model file or its earlier runs (src/learn keeps and trains it).
+ * Knowledge of a job before it runs: from its dry run, its model file or its earlier runs
+ * (src/learn keeps and trains it).
  *
- * Purpose. AntMan judges a step time better when it knows the job's own without company; Mudi cannot decide without the learnt curves
- * of a service and the layers of a task. Both are looked up once, when a job comes, by whoever fills a view: the simulator takes them
- * from what its predictors were trained with, never from the truth that scores them. The daemon has none to show: TD_HAS(PROFILES) is
- * not among what a daemon has (daemon/node/abilities.h), and a policy that needs them is refused there.
+ * Purpose. AntMan judges a step time better when it knows the job's step time alone. Mudi cannot
+ * decide without the learnt curves of a service and the layers of a task. The caller that fills a
+ * view looks both up once, when a job comes. The simulator takes them from its predictors' training
+ * data, never from the truth that scores them. The daemon has no profiles: TD_HAS(PROFILES) is not
+ * among its abilities (daemon/node/abilities.h), and a policy that needs them is refused there.
  *
- * Invariants: whoever fills a view owns the profile and what it points to, and keeps both as long as a view names them; the
- * predictors have passed td_predictor_check(); 0 and NULL mean unknown, never zero.
+ * Invariants: the caller that fills a view owns the profile and what it points to, and keeps both
+ * as long as a view names them. The predictors have passed td_predictor_check(). 0 and NULL mean
+ * unknown, never zero.
  */
 #pragma once
 

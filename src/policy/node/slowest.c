@@ -4,7 +4,7 @@
 /* Steps in a mean, and before it is one. */
 #define MEAN_STEPS 16
 #define ENOUGH     8
-/* Of the lead's steps, the time after which it has stopped. */
+/* A lead that has taken this many of its own step times without a step has stopped. */
 #define STOPPED 4
 
 static uint32_t find_client(const struct td_view *view, uint32_t id)
@@ -20,7 +20,7 @@ static bool is_one(const struct td_client_view *client, uint32_t gpu, uint32_t g
 	return client->gpu == gpu && client->group == group && client->steps && client->step_ns;
 }
 
-/* Its place; TD_SLOWEST_MAX: there is none left. */
+/* Returns the entry of a process, or TD_SLOWEST_MAX if there is none left. */
 static uint32_t place_of(struct td_slowest *slowest, const struct td_view *view, uint32_t id)
 {
 	uint32_t free_place = TD_SLOWEST_MAX;

@@ -3,10 +3,16 @@
 
 /* One that has much that is new may try it for so long while others wait. */
 #define TURN_NS 100000000ull
-/* What is in flight for so long is not tried twice in a step, as far as one ends within so many times of that. */
+/*
+ * Work that is in flight for LONG_NS rests the trials for REST_TIMES as long, so that a step meets
+ * one long trial at most.
+ */
 #define LONG_NS    20000000ull
 #define REST_TIMES 4
-/* Nobody tells when something new comes, or has ended: it is looked so often, and while somebody waits. */
+/*
+ * Nobody reports that new work comes or has ended: the state is read this often, and more often
+ * while a program waits.
+ */
 #define SEEK_NS 20000000ull
 #define LOOK_NS 5000000ull
 
@@ -17,7 +23,7 @@ static bool may_be_held(
 	       plan->grants[c].gate != TD_GATE_CLOSED && view->clients[c].fresh & TD_FRESH_TOLD;
 }
 
-/* What the clients of a group say together. */
+/* The reports of a group's clients together. */
 struct said {
 	uint32_t fresh; /* 0: there are none */
 	uint32_t tries;
@@ -30,7 +36,7 @@ static struct said said_by(
 
 	for (uint32_t c = 0; c < view->client_count; c++) {
 		const struct td_client_view *client = &view->clients[c];
-		/* It has looked, and nothing of it is under way. */
+		/* A client without work has nothing in flight, whatever it reported last. */
 		uint32_t gone = client->wants ? 0 : TD_FRESH_IN_FLIGHT;
 
 		if (client->group != group || !may_be_held(view, plan, gpu, c))
@@ -71,7 +77,10 @@ static struct around look(const struct td_view *view, const struct td_plan *plan
 	return here;
 }
 
-/* The group of the next client behind those of the present one of which something new waits; its own, if no other does. */
+/*
+ * Returns the group of the next client that has new work waiting, after the present group; the
+ * present group if no other has.
+ */
 static uint32_t choose(const struct td_trials *trials, const struct td_view *view,
 	const struct td_plan *plan, uint32_t gpu)
 {
@@ -90,7 +99,10 @@ static uint32_t choose(const struct td_trials *trials, const struct td_view *vie
 	return trials->group;
 }
 
-/* Whether what is new of the present group has come or gone. True: one was in flight, and now another one is. */
+/*
+ * Notes whether the present group's new work was submitted or has ended. Returns true if one piece
+ * ended and another is in flight.
+ */
 static bool note_flight(struct td_trials *trials, const struct said *said,
 	const struct around *here, uint64_t now_ns)
 {

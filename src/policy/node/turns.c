@@ -1,7 +1,9 @@
 /*
- * How long a turn lasts: turns.h has the rule. Use is counted from step to step, as whatever changes makes the node step; within an interval nobody's state changes.
+ * The length of a turn; turns.h has the rule. Use is counted from step to step: every change makes
+ * the node step, so within an interval nobody's state changes.
  *
- * Time by weight (had_ns) is start-time fair queueing's virtual time, but for a lock: who comes back gets no credit for having been away, and a lag is bounded.
+ * Time by weight (had_ns) is the virtual time of start-time fair queueing, but for a lock: a group
+ * that comes back gets no credit for its absence, and a lag is bounded.
  */
 #include <string.h>
 
@@ -22,7 +24,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* Of those left: a group mostly has one GPU. */
+/* Returns the next GPU of those left. A group mostly has one GPU. */
 static uint32_t next_gpu(uint64_t gpus)
 {
 	return (uint32_t)__builtin_ctzll(gpus);
@@ -111,8 +113,9 @@ static void find_first(const struct td_lock *lock, uint64_t *ret_first_ns)
 }
 
 /*
- * Who comes to want a GPU is as far as the first: it has missed nothing that it wanted. The others are at most a long turn behind: places of groups that share no GPU drift
- * apart, and one that is on both is not to pay for that.
+ * Sets a group that comes to want a GPU level with the first: it has missed nothing that it wanted.
+ * The others are at most a long turn behind, because the times of groups that share no GPU drift
+ * apart, and a group on both GPUs must not pay for that.
  */
 void td_use_compare(struct td_lock *lock)
 {
@@ -130,7 +133,10 @@ void td_use_compare(struct td_lock *lock)
 	}
 }
 
-/* From the end of the queue, GPU by GPU: who waits presses on everybody before it that it has a GPU in common with, and through them on others. */
+/*
+ * Goes through the queue from its end, GPU by GPU: a waiting group presses on each group before it
+ * with a GPU in common, and through them on others.
+ */
 void td_use_press(struct td_lock *lock, bool by_class)
 {
 	uint64_t used_ns[TD_GPU_MAX] = {0};
@@ -202,7 +208,10 @@ struct td_turn td_turn(const struct td_lock *lock, const struct td_lock_group *h
 		turn.reason = TD_TURN_AHEAD;
 	else if (ns == bounds->long_ns)
 		turn.reason = TD_TURN_LONG;
-	/* What is owed is for one to pay that has not had more than others: it comes back soon. */
+	/*
+	 * The debt is paid by a holder that has not had more time than others: such a holder comes
+	 * back soon.
+	 */
 	short_ns = by_weight(holder, bounds->short_ns);
 	if (ahead_ns <= bounds->short_ns / 8)
 		short_ns = most(short_ns, paid_ns(lock, holder, now_ns));

@@ -1,27 +1,39 @@
 /*
- * How long a turn lasts among equals: as long as its holder, and those that wait, have used the GPU before.
+ * The length of a turn among equals: as long as its holder, and those that wait, have used the GPU
+ * before.
  *
- * Purpose. A hand-over costs h. Turns so short that this is a share s of the time are good for who wants the GPU for a moment, and waste that share for ever where
- * everybody computes for hours; with long turns it is the other way round. So a turn is as long as the holder had used the GPU lately when it began, or as the one of those waiting that has
- * used it least, whichever is less; but not shorter than a short turn, h (1 - s) / s, nor longer than a long one, where s is next to nothing. Two that are always busy double
- * their turns, each at the same pace; one that wants little ends any turn after a short one, whenever it comes; and who comes under a new name each time has short turns each time.
+ * Purpose. A hand-over costs h. Turns so short that this is a share s of the time suit programs
+ * that want the GPU for a moment, and waste that share for ever where all compute for hours; long
+ * turns are the reverse. So a turn is as long as the holder had used the GPU lately when it began,
+ * or as the least use among those waiting, whichever is less. It is not shorter than a short turn,
+ * h (1 - s) / s, nor longer than a long one, for which s is next to nothing. Two programs that are
+ * always busy double their turns at the same pace. A program that wants little ends any turn after
+ * a short one, whenever it comes. One that comes under a new name each time has short turns each
+ * time.
  *
- * Use is time with the GPU, busy or while others wait for it; being idle takes back as much. So nobody becomes a small user by a moment's idleness, but only by not
- * using the GPU for as long as it has. And there is nothing to gain by being one but that: time is in proportion to the weights, see below.
+ * Use is time with the GPU, busy or while others wait for it; idle time takes back as much. So a
+ * program does not become a small user by a moment's idleness, but only by leaving the GPU alone
+ * for as long as it has used it. Being a small user gains nothing but that, because time is in
+ * proportion to the weights, see below.
  *
- * Each hand-over is to be paid for by a short turn's use, whoever's. What one that leaves at once does not pay is owed on its GPU, and the next turn ends no sooner, but by
- * being idle, than that has been paid as well. So however often small users come, hand-overs take no more than s, as long as no more is owed than `quantum`: with five of them where that is 3.3 short
- * turns they take 1.5 s (docs/decisions/0010).
+ * Each hand-over has to be paid for by a short turn's use, by any group. Where a group leaves at
+ * once, the unpaid part is owed on its GPU, and the next turn ends, unless by idleness, only after
+ * that debt is paid as well. So however often small users come, hand-overs take no more than s, as
+ * long as the debt is at most `quantum`. Five small users where `quantum` is 3.3 short turns take
+ * 1.5 s (docs/decisions/0010).
  *
- * Turns that a small user cuts short are made up for: a holder that has had more time than the next one, by weight, has a turn that is shorter by as much, but not shorter than a
- * short one, and pays nothing that others owe.
+ * Turns that a small user cuts short are made up for: a holder that has had more time than the next
+ * one, by weight, has a turn that is shorter by as much, but not shorter than a short one, and pays
+ * no debt of others.
  *
  * Invariants
- *  - a turn, by weight, is between the short and the long one and what is owed. While one waits that has used the GPU for u at most, it is at most u long, or what is owed and a short
- *    turn; and that is at most what the options `quantum` and `quantum.long` say;
- *  - hand-overs x short turn <= use + owed, on each GPU, unless more were owed than `quantum`;
- *  - of those that always want a GPU nobody counts as more than a long turn ahead of another by weight; who comes, or comes back, is as far as the first of them;
- *  - use is never more than a long turn: who is idle for that long starts anew.
+ * - a turn, by weight, is between the short and the long one and the debt. While a group waits that
+ *   has used the GPU for u at most, it is at most u long, or the debt and a short turn. That is at
+ *   most what the options `quantum` and `quantum.long` say;
+ * - hand-overs x short turn <= use + debt, on each GPU, unless the debt exceeded `quantum`;
+ * - of the groups that always want a GPU none counts as more than a long turn ahead of another by
+ *   weight; a group that comes, or comes back, is level with the first of them;
+ * - use is never more than a long turn: a group that is idle for that long starts anew.
  *
  * Pure: time comes with the view.
  */
@@ -32,7 +44,7 @@
 struct td_lock;
 struct td_lock_group;
 
-/* Of one group. */
+/* The use of one group. */
 struct td_use {
 	uint64_t used_ns; /* with the GPU lately, less what it was idle since */
 	uint64_t had_ns;  /* with the GPU in all, by weight: its place among those that want it */
@@ -62,11 +74,14 @@ void td_use_pass(struct td_lock *lock, uint64_t now_ns);
 /* Once they are gathered: the weights on their GPUs. */
 void td_use_weigh(struct td_lock *lock, const struct td_view *view);
 
-/* Once their bounds are known: where they stand who come to want a GPU; and nobody further behind than a long turn. */
+/*
+ * Call once the bounds of turns are known. Sets groups that come to want a GPU level with the
+ * others, and nobody further behind than a long turn.
+ */
 void td_use_compare(struct td_lock *lock);
 
 /* Once the queue is there: of each that waits, and those behind it, the least use. */
 void td_use_press(struct td_lock *lock, bool by_class);
 
-/* It is let in now. */
+/* Notes that the group is admitted now. */
 void td_use_begin(struct td_lock *lock, struct td_lock_group *group);

@@ -1,25 +1,29 @@
 /*
- * AntMan's local coordinator: what besteffort jobs may have of one GPU (3.3). The global scheduler is antman_cluster.h. As the policy
- * "antman" (antman_node.c) it runs on every GPU of a node.
+ * AntMan's local coordinator: decides what besteffort jobs may have of one GPU (3.3). As the policy
+ * "antman" (antman_node.c) it runs on every GPU of a node. The global scheduler is
+ * antman_cluster.h.
  *
  *   a guaranteed job is on the GPU:   duty and spare memory by its step time      (duty.h)
  *   one besteffort job alone:         "can be fully utilized by this job without any constraints"
  *   several of them:                  memory by trial and error                  (memory_trial.h)
  *
- * Purpose. The global scheduler puts opportunistic jobs beside guaranteed ones by the load of a GPU alone; that the guaranteed one does not
- * feel it is this coordinator's matter: "local coordinator acts in an introspective mode to perform continual job control". It
- * never touches the guaranteed job. What it decides is carried out by AntMan's two mechanisms: the duty by GpuOpManager, which
- * delays launches (3.1.2), the memory limit by dynamic scaling, at the end of a step where it can, with tensors on the host beyond
- * it (3.1.1).
+ * Purpose. The global scheduler puts opportunistic jobs beside guaranteed ones by the load of a GPU
+ * alone. This coordinator protects the guaranteed job there: "local coordinator acts in an
+ * introspective mode to perform continual job control". It never touches the guaranteed job.
+ * AntMan's two mechanisms carry its decisions out: GpuOpManager, which delays launches, for the
+ * duty (3.1.2), and dynamic scaling for the memory limit, at the end of a step where possible, with
+ * tensors on the host beyond it (3.1.1).
  *
- * The speeds that trial and error needs are of windows: the caller says when one is over (antman_node.c: three steps of each job).
- * Jobs that come or go begin the search anew; so does the end of a guaranteed job's company.
+ * Trial and error needs speeds of windows; the caller says when a window is over (antman_node.c:
+ * three steps of each job). The search begins anew when jobs come or go, and when a guaranteed
+ * job's company ends.
  *
  * Invariants
- *  - those of the parts: the duty is at least the floor, the search ends;
- *  - besteffort limits plus the guaranteed job's memory never exceed the capacity;
- *  - nobody gets more than it demands; alone, a besteffort job gets all that it demands, as far as it is there;
- *  - same inputs in the same order, same outputs.
+ * - those of the parts: the duty is at least the floor, the search ends;
+ * - besteffort limits plus the guaranteed job's memory never exceed the capacity;
+ * - no job gets more than it demands; a besteffort job alone gets all that it demands, as far as
+ *   the GPU has it;
+ * - same inputs in the same order, same outputs.
  */
 #pragma once
 

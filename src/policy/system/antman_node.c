@@ -3,19 +3,24 @@
  *
  *   guaranteed and online jobs run, unbounded, with all of the memory that they demand
  *   for each GPU: duty and memory of the besteffort jobs <- the coordinator
- *     of the duty, each that has work gets its part by weight; of the memory, what the coordinator says
+ *     the duty is divided by weight among those that have work; memory is the coordinator's
  *
- * The guaranteed job may have several processes on the GPU: its steps are those of the slowest (slowest.h). AntMan guarantees one job per GPU. Where two or more are, there is no single step time to protect: besteffort work stays at the
- * least of their floors. Trial and error needs speeds: a window ends when each job has finished WINDOW_STEPS steps under the present limits; a job's
- * speed is its best step time (profiled or seen) over its mean of that window. A job without steps has no speed, and its window
- * is lost after WINDOW_NS.
+ * The guaranteed job may have several processes on the GPU: its steps are those of the slowest
+ * (slowest.h). AntMan guarantees one job per GPU. Where two or more are, there is no single step
+ * time to protect, and besteffort work stays at the least of their floors. Trial and error needs
+ * speeds. A window ends when each job has finished WINDOW_STEPS steps under the present limits; a
+ * job's speed is its best step time (profiled or seen) over its mean of that window. A job without
+ * steps has no speed, and its window is lost after WINDOW_NS.
  *
- * A besteffort job that cannot run with a part of its memory on the host, and does not fit in what those before it leave, is closed,
- * and its memory goes.
+ * A besteffort job that cannot run with a part of its memory on the host, and does not fit in what
+ * those before it leave, is closed, and its memory goes.
  *
- * Invariants: guaranteed jobs are never bounded nor closed, but those that their user has paused, which count as gone; the duties of the besteffort jobs that have work sum up to at most the
- * coordinator's; limits never exceed the capacity; at most TD_MEMORY_TRIAL_JOBS_MAX besteffort jobs per GPU run at once, who
- * comes later waits.
+ * Invariants
+ * - guaranteed jobs are never bounded or closed, except those that their user has paused, which
+ *   count as gone;
+ * - the duties of the besteffort jobs that have work sum up to at most the coordinator's;
+ * - limits never exceed the capacity;
+ * - at most TD_MEMORY_TRIAL_JOBS_MAX besteffort jobs per GPU run at once; later ones wait.
  */
 #include "policy/node/admit.h"
 #include "policy/node/plans.h"
@@ -28,8 +33,9 @@
 #define WINDOW_STEPS 3
 #define WINDOW_NS    60000000000ull
 /*
- * Beside a job that says nothing of its slack: of its 5 % besteffort work may always have this. Who takes no more of the GPU anyway, a few per cent now and
- * then as the paper's job A, is not held by the duty at all.
+ * The floor beside a job that states no slack: besteffort work may always have this part of the
+ * default 5 %. A job that uses a few per cent of the GPU now and then, as the paper's job A, is
+ * thus not held by the duty at all.
  */
 #define FLOOR_PPM 40000
 
@@ -52,7 +58,7 @@ struct antman {
 	struct gpu gpus[TD_GPU_MAX];
 };
 
-/* What is on one GPU. */
+/* The jobs on one GPU. */
 struct present {
 	struct td_antman_gpu_params params;         /* with the guaranteed job's slack */
 	uint32_t clients[TD_MEMORY_TRIAL_JOBS_MAX]; /* besteffort and open */
@@ -126,7 +132,7 @@ static void note_guaranteed(struct present *present, const struct td_client_view
 	job->host_bytes += client->host_bytes;
 }
 
-/* Of the guaranteed job, whose processes are all noted. */
+/* Notes the steps of the guaranteed job, once all of its processes are noted. */
 static void note_guaranteed_steps(
 	struct present *present, struct gpu *gpu, const struct td_view *view, uint32_t index)
 {
@@ -267,7 +273,10 @@ static uint64_t used_bytes(
 	return bytes;
 }
 
-/* Of the besteffort jobs that cannot run with a part of their memory on the host: those that fit, the first come first. */
+/*
+ * Closes besteffort jobs that cannot run with a part of their memory on the host and do not fit, in
+ * the order of arrival.
+ */
 static void close_what_does_not_fit(const struct td_view *view, struct td_plan *plan)
 {
 	for (uint32_t c = 0; c < view->client_count; c++) {

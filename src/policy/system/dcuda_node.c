@@ -1,15 +1,18 @@
 /*
  * The policy "dcuda": balancing, compaction and fair slices over the GPUs of a node (dcuda.h).
  *
- * An application is a client; its core demand is what the interposer found by occupancy, its memory demand what it has
- * allocated, of the GPU's capacity. A client is movable where its memory is, and where it is alone in its group: a group's GPUs
- * are chosen together, so DCUDA does not move it. A group runs in a slice if any of its clients would; so all of them do, and a wide
- * one runs more often rather than never. Moves are of one step only: they are named until the view shows the client elsewhere.
+ * An application is a client. Its core demand is what the interposer found by occupancy; its memory
+ * demand is what it has allocated, as a share of the GPU's capacity. A client is movable if its
+ * memory is and if it is alone in its group: a group's GPUs are chosen together, so DCUDA does not
+ * move it. A group runs in a slice if any of its clients would, so a wide group runs more often
+ * rather than never. Plans name a move until the view shows the client elsewhere.
  *
- * Who is closed for the slice keeps its memory as far as it fits. New processes are placed by the daemon with td_balance_start().
+ * A client that is closed for the slice keeps its memory as far as it fits. New processes are
+ * placed by the daemon with td_balance_start().
  *
- * Invariants: on a GPU that is not overloaded everybody is open; a paused client never; a group alike on all of its GPUs; no
- * GPU is ever target and source of one plan's moves by compaction.
+ * Invariants: on a GPU that is not overloaded all clients are open; a paused client is never open;
+ * a group is open or closed alike on all of its GPUs; compaction never uses a GPU as target and
+ * source in one plan.
  */
 #include <string.h>
 
@@ -52,7 +55,10 @@ static void list_apps(struct dcuda *dcuda, const struct td_view *view)
 	}
 }
 
-/* A group that runs on one GPU is open on all; paused on one, closed on all. Returns whether somebody waits for a slice. */
+/*
+ * Sets the gates: a group that runs on one GPU is open on all of its GPUs; one paused on one GPU is
+ * closed on all. Returns whether a client waits for a slice.
+ */
 static bool set_gates(struct dcuda *dcuda, const struct td_view *view, struct td_plan *plan)
 {
 	uint64_t waited_for = 0; /* GPUs, a bit each */

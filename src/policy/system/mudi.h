@@ -1,32 +1,40 @@
 /*
  * Mudi: inference services share their GPUs with training tasks under latency objectives (4, 5).
  *
- * Purpose. How much a service suffers from a training task is seen in its latency over the share of the SMs. Mudi predicts that curve from the
- * task's network before it runs, puts the task where the curve is flattest, and then trades the service's batch against its share so
- * that the task runs fastest while the objective holds.
+ * Purpose. The latency of a service over its share of the SMs shows how much a training task
+ * disturbs it. Mudi predicts that curve from the task's network before it runs, puts the task where
+ * the curve is flattest, and then trades the service's batch against its share so that the task
+ * runs fastest while the objective holds.
  *
  *   a training task with layers Psi arrives:
- *     for each service i, for b in {16, 32, ..., 512}: curve(i, b, Psi) <- predicted k1, k2, Delta_0, l_0   (predict.h)
- *     device <- least mean |slope| over its service's curves                                               (selector.h)
+ *     for each service i, for b in {16, 32, ..., 512}:
+ *       curve(i, b, Psi) <- predicted k1, k2, Delta_0, l_0                           (predict.h)
+ *     device <- least mean |slope| over its service's curves                        (selector.h)
  *   on that device:
- *     share <- the largest cut-off point; candidates <- batches that hold the objective with it
- *     batch <- GP-LCB over the candidates, by the task's iteration times                                   (batch_tuner.h)
- *     share <- smallest that holds the objective with that batch, + 10 %                                   (slo_share.h)
+ *     share <- the largest cut-off point
+ *     candidates <- batches that hold the objective with it
+ *     batch <- GP-LCB over the candidates, by the task's iteration times         (batch_tuner.h)
+ *     share <- smallest that holds the objective with that batch, + 10 %           (slo_share.h)
  *   when the request rate has moved by half:
- *     share <- smallest that holds the objective with the present batch, + 10 %; candidates, batch as above; the share stays
- *   when the monitor sees that the objective is missed ("In cases where the Monitor detects that the SLO is at risk of being violated, it triggers adaptive batching or resource scaling", 6):
- *     margin <- margin x 0.9, tuned anew for margin x objective: the curve errs, or the percentile is longer than fill and batch
- *   no candidate with all that training can spare - it keeps "a partition of at least 10 % of the GPU" (7.4): training is paused
+ *     share <- smallest that holds the objective with the present batch, + 10 %
+ *     candidates, batch as above; the share stays
+ *   when the monitor sees that the objective is missed:
+ *     margin <- margin x 0.9, tuned anew for margin x objective, because the curve errs, or the
+ *     percentile is longer than fill and batch
+ *   no candidate with all that training can spare, which keeps "a partition of at least 10 % of
+ *   the GPU" (7.4): training is paused
  *
- * A changed share means a new process under MPS; the executor starts a shadow instance and switches over.
+ * The monitor's part is in section 6: "In cases where the Monitor detects that the SLO is at risk
+ * of being violated, it triggers adaptive batching or resource scaling". A changed share means a
+ * new process under MPS: the executor starts a shadow instance and switches over.
  *
  * Invariants
- *  - batch and share in force hold margin x objective by the curves;
- *  - with none that does, training is paused and the service has the whole GPU;
- *  - a service beside training has TD_MUDI_SHARE_MAX at most;
- *  - at most iterations_max changes of the batch per tuning;
- *  - a task goes to a device that accepts it, has a place and the memory, or to none;
- *  - same predictors, same observations: same device, batch and share.
+ * - batch and share in force hold margin x objective by the curves;
+ * - if none does, training is paused and the service has the whole GPU;
+ * - a service beside training has TD_MUDI_SHARE_MAX at most;
+ * - there are at most iterations_max changes of the batch per tuning;
+ * - a task goes to a device that accepts it and has a place and the memory, or to none;
+ * - same predictors, same observations: same device, batch and share.
  */
 #pragma once
 
@@ -36,7 +44,8 @@
 #include "policy/algo/fit/slo_share.h"
 
 /*
- * Device for a task, UINT32_MAX: none. scores: scratch, one per service; devices[].service indexes the services.
+ * Returns the device for a task, or UINT32_MAX if there is none. scores is scratch, one per
+ * service; devices[].service indexes the services.
  */
 uint32_t td_mudi_assign(const struct td_mudi_service *services, uint32_t service_count,
 	const struct td_selector_device *devices, uint32_t device_count,
@@ -47,7 +56,11 @@ struct td_mudi_device {
 	struct td_slo slo; /* with the rate that it was tuned for */
 	uint32_t batch;
 	double share;
-	double margin; /* of the objective; 0: 1, not missed yet. The caller's to set to what was learnt of such a company */
+	/*
+	 * The part of the objective to tune for; 0: 1, no miss yet. The caller sets it to what was
+	 * learnt of such a company.
+	 */
+	double margin;
 	bool paused, tuned, keeps_share;
 };
 

@@ -1,14 +1,16 @@
 /*
  * The policy "mudi": a service and up to three training tasks on every GPU of a node (mudi.h).
  *
- *   the tasks have changed: a tuning begins for the sum of the tasks' layers (5.5)
- *   the rate has moved by half: a tuning begins from the batch in force
- *   P99 exceeds the objective ten seconds after a tuning: one begins for less of the objective
- *   the first task has finished a step under the present batch: the tuner observes it
- *   the service gets batch and share as tuned; no batch holds the objective: training is paused
+ * - When the tasks have changed, a tuning begins for the sum of their layers (5.5).
+ * - When the rate has moved by half, a tuning begins from the batch in force.
+ * - When P99 exceeds the objective ten seconds after a tuning, one begins for less of the
+ *   objective.
+ * - When the first task has finished a step under the present batch, the tuner observes it.
+ * - The service gets batch and share as tuned. If no batch holds the objective, training is paused.
  *
- * A service of which no curves are known, or without an objective, cannot be tuned for: it has its GPU to itself. So have two
- * services on one GPU. The step during which the batch changed tells nothing and is not observed.
+ * A service without known curves or without an objective cannot be tuned for and has its GPU to
+ * itself. So have two services on one GPU. The step during which the batch changed shows nothing
+ * and is not observed.
  *
  * Invariants: those of mudi.h and colocate.h; nothing is tuned while no training task is there.
  */

@@ -1,4 +1,7 @@
-/* MuxFlow's control of a GPU; see muxflow.h. Its Algorithm 1 is in muxflow_cluster.c, the policy of a node in muxflow_node.c. */
+/*
+ * MuxFlow's control of a GPU; see muxflow.h. muxflow_cluster.c has its Algorithm 1 and
+ * muxflow_node.c the policy of a node.
+ */
 #include "policy/system/muxflow.h"
 
 #define PPM 1e6

@@ -1,8 +1,9 @@
 /*
  * MuxFlow: an online service shares its GPU with one offline workload (4, 5).
  *
- * Purpose. Online services leave most of a GPU unused, and never mind how little, may not be hurt. Three guards at three speeds: a duty within milliseconds,
- * a state of the GPU within seconds, which evicts; and every quarter of an hour the choice of who shares with whom.
+ * Purpose. Online services leave most of a GPU unused, but must not be hurt. Three guards act at
+ * three speeds: a duty within milliseconds; a state of the GPU within seconds, which evicts; and
+ * every quarter of an hour the choice of pairs.
  *
  * On each GPU, every few milliseconds (td_muxflow_gpu_step):
  *   U_GPU <- U_SM x a_C                          Equations 1, 2   (load_factor.h)
@@ -18,10 +19,10 @@
  * Only GPUs that SysMonitor calls healthy take part: the others' weights are 0.
  *
  * Invariants
- *  - an offline workload is placed on a healthy GPU only, and is alone of its kind there;
- *  - evicted work has duty 0, and a GPU that evicts does not accept;
- *  - a GPU that does not take part is matched with nobody;
- *  - those of the parts; same figures in the same order, same decisions.
+ * - an offline workload is placed on a healthy GPU only, and is the only offline workload there;
+ * - evicted work has duty 0, and a GPU that evicts does not accept;
+ * - a GPU that does not take part is matched with nobody;
+ * - those of the parts; same figures in the same order, same decisions.
  */
 #pragma once
 
@@ -40,7 +41,8 @@ struct td_muxflow_params {
 };
 
 /*
- * A T4: clock threshold 1,005 MHz (a T4's loaded clock; parameters "empirically selected" in the paper), a_L 4, a_H 0.2.
+ * A T4: clock threshold 1,005 MHz, its clock under load (the paper's parameters are "empirically
+ * selected"), a_L 4, a_H 0.2.
  */
 extern const struct td_muxflow_params td_muxflow_t4;
 

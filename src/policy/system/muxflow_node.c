@@ -1,18 +1,23 @@
 /*
- * The policy "muxflow": an offline workload beside the online one on every GPU of a node (muxflow.h).
+ * The policy "muxflow": an offline workload beside the online one on every GPU of a node
+ * (muxflow.h).
  *
  *   for each GPU: duty, accepts, evict <- td_muxflow_gpu_step(its figures)
- *   offline work: none where it is to be evicted, one workload elsewhere; none comes in where it is not accepted
- *     with that duty, at most the memory quota, and the SMs that the online workloads leave by their own activity
- *   a GPU whose MPS server failed, or with an Xid error: offline work is evicted, what stays is restarted
+ *   offline work: none where it is to be evicted, one workload elsewhere; none comes in where it
+ *     is not accepted. It has that duty, at most the memory quota, and the SMs that the online
+ *     workloads leave by their own activity
+ *   a GPU whose MPS server failed, or with an Xid error: offline work is evicted, the rest is
+ *     restarted
  *
- * A GPU without an online job has nothing to protect: its offline work has no bound, as a GPU of its own. While the figures are not
- * known offline work stands still, but is not evicted: what cannot be watched is not shared. Online work whose activity is not known leaves
- * the floor of SMs. The T4's clock thresholds are scaled to the highest clock of the GPU; not known: no clock, no correction.
+ * A GPU without an online job has nothing to protect: its offline work has no bound. While the
+ * figures are not known offline work stands still, because nothing can be protected blindly, but it
+ * is not evicted. Online work whose activity is not known leaves the floor of SMs. The T4's clock
+ * thresholds are scaled to the highest clock of the GPU; without a known clock there is no
+ * correction.
  *
- * Invariants: online and guaranteed jobs are open and unbounded; besides them at most one offline client per GPU, and it has a
- * duty, a quota and an SM share; on an evicting GPU no offline client is open and each is named in an EVICT; nobody is evicted
- * for want of figures.
+ * Invariants: online and guaranteed jobs are open and unbounded. Beside them at most one offline
+ * client per GPU is open, with a duty, a quota and an SM share. On an evicting GPU no offline
+ * client is open and each is named in an EVICT. Nobody is evicted for want of figures.
  */
 #include "policy/node/admit.h"
 #include "policy/node/plans.h"
@@ -26,7 +31,7 @@ struct muxflow {
 	struct td_muxflow_gpu gpus[TD_GPU_MAX];
 };
 
-/* What is on one GPU. */
+/* The jobs on one GPU. */
 struct present {
 	bool online, offline;
 	uint32_t activity_ppm; /* of what is not offline; the whole GPU where it is not known */

@@ -1,6 +1,7 @@
 /*
- * nvshare (Alexopoulos 2023, section 3): one application per GPU at a time, for a fixed time quantum, first come first served,
- * drained before hand-over, released early when idle; switched off, everybody runs at once.
+ * nvshare (Alexopoulos 2023, section 3): one application per GPU at a time, for a fixed time
+ * quantum, first come first served, drained before hand-over, and released early when idle.
+ * Switched off, all run at once.
  */
 #include "policy/node/lock.h"
 #include "policy/node/plans.h"
@@ -13,7 +14,10 @@ static struct td_turn_bounds fixed_turns(const struct td_lock_group *group,
 	return (struct td_turn_bounds){.fixed = true, .short_ns = options->quantum_ns};
 }
 
-/* "it releases the GPU lock back to the scheduler early": the client reports idleness only after its own idle time. */
+/*
+ * "it releases the GPU lock back to the scheduler early": the client reports idleness only after
+ * its own idle time.
+ */
 static uint64_t no_patience_ns(const struct td_lock_group *group, const struct td_lock_group *head,
 	const struct td_view *view, const struct td_policy_options *options)
 {

@@ -1,29 +1,40 @@
 /*
- * tandem, the default: jobs run side by side as long as what they demand fits the GPU; beyond that they take turns, and a turn
- * is long enough that moving memory costs at most a set share of the time.
+ * tandem, the default: jobs run side by side as long as their demand fits the GPU. Beyond that they
+ * take turns, and a turn is long enough that moving memory costs at most a set share of the time.
  *
- * Classes: online before guaranteed before besteffort (lock.h); side by side, besteffort work is held to what guard.h finds that the
- * others can bear, where the node can do that, and their kernels go first, where it can do that.
- * Turns between classes are strict: docs/decisions/0010.
- * Turns (turns.h): with hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s. Short ones by swap.share, between quantum.min and quantum, or quantum.long if that is less; long ones,
- * among those that are always busy, by swap.share.long, up to quantum.long. They are in proportion to the weights: that of the least weight on the GPUs has q, others as
- * many times more.
- * Idle holders: handing over costs h and so does coming back, waiting costs the idle time. Without knowledge, waiting h before
- * giving up costs at most twice the optimum (the ski-rental rule); a group whose last pause outlasted h is not waited for. A guaranteed job of slack s is left for besteffort work only where h is at most s of the mean time from
- * the end of one of its pauses to that of the next (cycle.h), or once it has been idle for h / s: so all hand-overs together cost it at most s of its time.
- * Work in flight is bounded only while a job with a latency objective waits. Among others a turn had better last until the holder's step
- * is submitted and done, so that its host part falls into the next one's turn: bounding it makes all host parts coincide (measured:
- * docs/results/demo.md).
+ * Classes. Online goes before guaranteed, guaranteed before besteffort (lock.h). Side by side,
+ * besteffort work is held to what guard.h finds that the others can bear, and the others' kernels
+ * go first, where the node can do that. Turns between classes are strict: docs/decisions/0010.
  *
- * What it takes from each: nvshare's turns and its use of all of the memory, AntMan's duty by step time, MuxFlow's PID, Mudi's latency
- * objective as what to control; DCUDA's placement is the daemon's and the cluster's.
+ * Turns (turns.h). With hand-over cost h and share s, h / (q + h) <= s gives q >= h (1 - s) / s. A
+ * short turn is by swap.share, between quantum.min and quantum, or quantum.long if that is less. A
+ * long turn, among jobs that are always busy, is by swap.share.long, up to quantum.long. Turns are
+ * in proportion to the weights: the least weight on the GPUs has q, others as many times more.
+ *
+ * Idle holders. Handing over costs h and so does coming back; waiting costs the idle time. Without
+ * knowledge, waiting h before giving up costs at most twice the optimum (the ski-rental rule). A
+ * group whose last pause outlasted h is not waited for. A guaranteed job of slack s is left for
+ * besteffort work only where h is at most s of the mean time between the ends of two of its pauses
+ * (cycle.h), or once it has been idle for h / s: so all hand-overs together cost it at most s of
+ * its time.
+ *
+ * Work in flight is bounded only while a job with a latency objective waits. Among others a turn
+ * had better last until the holder's step is submitted and done, so that its host part falls into
+ * the next one's turn; bounding it makes all host parts coincide (measured: docs/results/demo.md).
+ *
+ * It takes nvshare's turns and its use of all of the memory, AntMan's duty by step time, MuxFlow's
+ * PID, and Mudi's latency objective as the figure to control. DCUDA's placement is in the daemon
+ * and in the cluster.
  */
 #include "policy/node/guard.h"
 #include "policy/node/lock.h"
 #include "policy/node/plans.h"
 #include "policy/node/trials.h"
 
-/* Until a hand-over has been measured: the demand over a link of this rate, each way (PCIe Gen3 x16, pinned, rounded down). */
+/*
+ * Until a hand-over has been measured, its cost is guessed: the demand over a link of this rate,
+ * each way (PCIe Gen3 x16, pinned, rounded down).
+ */
 #define GUESSED_BYTES_PER_US 10000u
 
 static uint64_t handover_ns(const struct td_lock_group *group, const struct td_view *view)
@@ -61,7 +72,7 @@ static struct td_turn_bounds turns(const struct td_lock_group *group, const stru
 	struct td_turn_bounds bounds = {
 		.short_ns = turn_for_share_ns(group, view, options->swap_share_ppm),
 		.most_ns = short_most_ns};
-	/* So that the heaviest has its part of the longest turn. */
+	/* Divided so that the heaviest group's turn is within the longest one. */
 	uint64_t long_most_ns = options->quantum_long_ns / group->heaviest * group->lightest;
 
 	if (bounds.short_ns < options->quantum_min_ns)
@@ -90,7 +101,10 @@ static uint32_t slack_ppm(const struct td_lock_group *group, const struct td_vie
 	return least;
 }
 
-/* A guaranteed job pays for what besteffort work does in its pauses with its slack: in each, if its pauses are as rare as that, or else in those that last. */
+/*
+ * A guaranteed job pays with its slack for besteffort work in its pauses: in each pause if they are
+ * rare enough, otherwise only in those that last.
+ */
 static uint64_t patience_ns(const struct td_lock_group *group, const struct td_lock_group *head,
 	const struct td_view *view, const struct td_policy_options *options)
 {
@@ -128,8 +142,9 @@ static bool is_open(const struct td_view *view, const struct td_plan *plan, uint
 }
 
 /*
- * Beside a guaranteed job: its steps are looked at; that it has a pause in its step (its host part) is told at once, as besteffort work has all of the
- * GPU then; and that has no more in flight, all of it together, than the window, so that the next launch finds the GPU soon.
+ * Beside a guaranteed job: reports its steps and tells at once when it pauses within a step (its
+ * host part), as besteffort work has all of the GPU then. All besteffort work together has no more
+ * in flight than the window, so that the job's next launch finds the GPU soon.
  */
 static void watch_steps(const struct td_view *view, uint32_t gpu, const struct td_guard_room *room,
 	struct td_plan *plan)

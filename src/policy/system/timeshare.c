@@ -1,16 +1,17 @@
 /*
- * The baselines that share a GPU's time without caring for the jobs (MuxFlow 7.1).
+ * The baselines that share a GPU's time without regard to the jobs (MuxFlow 7.1).
  *
- * timeshare: "shares workloads in time and assigns the time slices of GPUs to the shared workloads by the GPU driver strategy, which is
- * adopted by Gandiva". Everybody is open, with no bound: the driver slices. priority: the same, but online jobs go first, then
- * guaranteed ones ("sets online workloads with high priority and assigns more time slices of GPUs to high-priority workloads",
- * as AntMan and PAI do); by how much the first go before the others is the executor's matter, as it is the driver's.
+ * timeshare: "shares workloads in time and assigns the time slices of GPUs to the shared workloads
+ * by the GPU driver strategy, which is adopted by Gandiva". All are open, with no bound: the driver
+ * slices. priority: the same, but online jobs go first, then guaranteed ones ("sets online
+ * workloads with high priority and assigns more time slices of GPUs to high-priority workloads", as
+ * AntMan and PAI do); the executor decides by how much, as the driver would.
  *
- * Neither swaps: who neither fits beside those who are open nor pages itself waits until one of them is idle or gone, first
- * come first served.
+ * Neither swaps: a job that does not fit beside the open ones, and does not page itself, waits
+ * until one of them is idle or gone, first come first served.
  *
- * Invariants: a job that is open and busy is never closed but when its own growth or its owner demands it; priorities only say
- * who is online, guaranteed or besteffort; nothing else is bounded.
+ * Invariants: a job that is open and busy is closed only for its own growth or by its owner;
+ * priorities only follow the class; nothing else is bounded.
  */
 #include "policy/node/lock.h"
 #include "policy/node/plans.h"

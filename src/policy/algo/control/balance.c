@@ -153,7 +153,9 @@ static bool lightest_pair(
 	return second < gpus;
 }
 
-/* Moves all of a GPU's applications; one that is on its way already goes straight to the last stop. */
+/*
+ * Moves all applications of a GPU. One that a move already names goes straight to its last target.
+ */
 static uint32_t empty_into(struct loads *loads, struct td_balance_app *apps, uint32_t count,
 	uint32_t from, uint32_t to, struct td_balance_move *moves, uint32_t moved)
 {

@@ -1,34 +1,41 @@
 /*
- * DCUDA's balancing of the GPUs of a node: Algorithms 1 and 2 with Table I, the memory watermark, and energy compaction.
+ * DCUDA's balancing of the GPUs of a node: Algorithms 1 and 2 with Table I, the memory watermark,
+ * and energy compaction.
  *
- * Purpose. Demands of applications are shares of a GPU's cores and memory; their sum may exceed 1. DCUDA (III-C) migrates running
- * applications from overloaded GPUs (cores > Thresh_over, 100 %) to underloaded ones (< Thresh_under, 90 %): the gap between
- * the two is the hysteresis against ping-pong. The heaviest feasible application first, so that few move.
+ * Purpose. Demands of applications are shares of a GPU's cores and memory; their sum may exceed 1.
+ * DCUDA (III-C) migrates running applications from overloaded GPUs (cores > Thresh_over, 100 %) to
+ * underloaded ones (< Thresh_under, 90 %): the gap between the two is the hysteresis against
+ * ping-pong. The heaviest feasible application moves first, so that few move.
  *
- *   GPUs in ascending priority of Table I (1: cores and memory over, 2: cores over, 3: memory over, 4: neither; within one by
- *   the cores' load); for i in 1 .. len / 2: over = GPU[i], under = GPU[-i]
+ *   GPUs in ascending priority of Table I (1: cores and memory over, 2: cores over,
+ *   3: memory over, 4: neither; within one by the cores' load)
+ *   for i in 1 .. len / 2: over = GPU[i], under = GPU[-i]
  *     core pair:   under.core < Thresh_under and over.core > Thresh_over
  *     memory pair: under.mem  < Thresh_mem   and over.mem  > Thresh_mem
  *     of either, for each task of over, heaviest first:
  *       c = under.core + task.core + moved core,  m likewise
  *       if c < Thresh_over and (m < Thresh_mem or under.mem > Thresh_mem): move it
  *
- * As printed, the candidates and sums are never cleared between pairs, and moving goes on when the source is no longer
- * overloaded. Both are repaired: sums are per pair, and a pair ends once the source is below the thresholds that made it one.
- * Algorithm 1 is the same with memory left out (memory_aware false).
+ * As printed, the candidates and sums are never cleared between pairs, and moving goes on when the
+ * source is no longer overloaded. Both are repaired: sums are per pair, and a pair ends once the
+ * source is below the thresholds that made it one. Algorithm 1 is the same with memory left out
+ * (memory_aware false).
  *
- * Start (III-C4): "candidates from devices with enough free memory space as the first priority" - below the watermark, 90 %, with the
- * newcomer - else all; of these the least loaded.
+ * Start (III-C4): "candidates from devices with enough free memory space as the first priority".
+ * These are the GPUs that stay below the watermark, 90 %, with the newcomer; without any, all GPUs.
+ * The least loaded candidate is chosen.
  *
- * Compaction (III-C2): the two least loaded GPUs that are not idle; if what runs on both fits one, the lighter one is emptied; repeated
- * until no pair can. It fits where the cores stay below Thresh_under and the memory below the watermark: the paper asks for 100 %
- * of both, but then balancing would see an overloaded GPU beside an idle one, and the next step would undo this one, and so on.
+ * Compaction (III-C2) looks at the two least loaded GPUs that are not idle. If the applications of
+ * both fit one, the lighter GPU is emptied; this repeats until no pair fits. They fit where the
+ * cores stay below Thresh_under and the memory below the watermark. The paper asks for 100 % of
+ * both, but then balancing would find an overloaded GPU beside an idle one and undo the move.
  *
  * Invariants
- *  - no move makes its target overloaded, nor brings memory over its threshold where it was not;
- *  - an application moves at most once per step, only if it is movable;
- *  - without an overloaded GPU nothing moves (balancing); balancing after balancing moves nothing that it has just moved back;
- *  - same input, same moves.
+ * - no move makes its target overloaded, nor brings memory over its threshold where it was not;
+ * - an application moves at most once per step, only if it is movable;
+ * - without an overloaded GPU nothing moves (balancing); balancing after balancing moves nothing
+ *   that it has just moved back;
+ * - same input, same moves.
  */
 #pragma once
 
@@ -61,8 +68,8 @@ struct td_balance_move {
 };
 
 /*
- * Moves that balance. apps' gpu fields are changed as they move; order: scratch of `count` entries. Returns the number of moves, at
- * most `count`.
+ * Finds the moves that balance. The gpu fields of apps follow the moves; order is scratch of
+ * `count` entries. Returns the number of moves, at most `count`.
  */
 uint32_t td_balance(const struct td_balance_params *params, struct td_balance_app *apps,
 	uint32_t count, uint32_t gpus, uint32_t *order, struct td_balance_move *ret_moves);

@@ -1,8 +1,9 @@
 /*
- * How often somebody has work again after a pause.
+ * The mean time between the ends of a job's pauses.
  *
- * Purpose. What besteffort work costs a protected job it costs at the end of a pause: what is in flight then, memory that has to come back. By the mean time from one such end to
- * the next that cost is a share of the job's time, whatever its steps are and whether they are known.
+ * Purpose. Besteffort work costs a protected job time at the end of a pause: it is still in flight,
+ * and memory has to come back. Divided by the mean time between two such ends, this cost is a share
+ * of the job's time, whatever its steps are and whether they are known.
  *
  * Invariants: one pause that lasts for minutes counts as four at most; same times, same mean.
  */

@@ -8,17 +8,26 @@
 #define HOLD_STEPS_MAX 1280
 /* Steps that a pause of the first ones may last. */
 #define FIRST_PAUSE 4
-/* Steps of a unit whose pauses are left empty: a baseline of the longest round, and those that are not judged. */
+/*
+ * How many steps of a unit have their pauses left empty: enough for a baseline of the longest
+ * round, and for the steps that are not judged.
+ */
 #define FIRST_STEPS (TD_DUTY_STEPS_MAX + 8)
 /* The same of one job whose pauses are left empty, whatever its units. */
 #define EMPTY_STEPS_MAX 64
-/* And no longer than this, for a unit: what is taken for a step may be an epoch. */
+/* A unit's pauses stay empty for this long at most, because an epoch may be taken for a step. */
 #define EMPTY_MAX_NS 60000000000ull
 /* Rounds whose medians are averaged. */
 #define AVERAGED_MAX 16
-/* Rounds in which a rise was foretold to fail, until what is known of the floor is looked at again; then twice as many. */
+/*
+ * Rounds in which a rise is predicted to fail before the floor is measured again. The number
+ * doubles each time.
+ */
 #define FORETOLD_ROUNDS 8
-/* At the floor, with a mean that is too long for any duty to rise: the job's own steps have grown. */
+/*
+ * Rounds at the floor whose mean is too long for any duty to rise. After them the job's own steps
+ * are taken to have grown.
+ */
 #define ABOVE_ROUNDS 2
 /* For each round that was too long without being seen to be, so many without. */
 #define HOLD_FOR_ROUNDS 2
@@ -114,7 +123,10 @@ static void hold_for(struct td_duty *duty, const struct td_duty_params *params, 
 		duty->hold_rounds = rounds;
 }
 
-/* Could all of the duty have made a step so long? A validation, a checkpoint, a pause are longer. */
+/*
+ * Tells whether the whole duty could make a step this long. A validation, a checkpoint or a pause
+ * is longer.
+ */
 static bool is_besteffort_to_blame(const struct td_duty *duty, uint32_t duty_ppm, uint64_t ns)
 {
 	uint64_t left = duty_ppm < 9 * PPM / 10 ? PPM - duty_ppm : PPM / 10;
@@ -139,7 +151,10 @@ static void arrive(struct td_duty *duty, const struct td_duty_params *params,
 	};
 }
 
-/* A step was longer than besteffort work can make it. One or a few are a validation; beyond that it is the job's work that is another now, of which nothing is known. */
+/*
+ * Notes a step that is longer than besteffort work can make it. A few of them are a validation;
+ * more of them mean that the job now does other work, of which nothing is known.
+ */
 static void note_other(struct td_duty *duty, const struct td_duty_params *params, uint64_t now_ns)
 {
 	const struct td_duty_unit fresh = {
@@ -172,8 +187,10 @@ static uint64_t uncertainty_ns(const struct td_duty *duty)
 }
 
 /*
- * The longest that the median of rounds may be in the long run: single steps are longer than it, and 99 of 100 are to be within the slack. Where they vary too
- * much for that by themselves, a third of it; a fifth is left for what the floor costs, which the baseline holds.
+ * Returns the limit for the median of rounds in the long run. Single steps are longer than the
+ * median, and 99 of 100 are to be within the slack. Where the steps' own noise uses that up, the
+ * limit is a third of the slack. A fifth is left for the cost of the floor, which the baseline
+ * holds.
  */
 static uint64_t median_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
@@ -185,14 +202,16 @@ static uint64_t median_limit_ns(const struct td_duty *duty, const struct td_duty
 	return td_duty_add(duty->baseline_ns, room > slack / 3 ? room : slack / 3);
 }
 
-/* And that of one round, whose median is not certain. */
+/* Returns the limit for one round, whose median is not certain. */
 static uint64_t round_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
 	return td_duty_add(td_duty_with_slack(duty->baseline_ns, params->slack_ppm / 4 * 3),
 		uncertainty_ns(duty) / 2 * 3);
 }
 
-/* What lets the duty rise: a round at most so long, not counting what is uncertain of it. */
+/*
+ * Returns the limit under which a round lets the duty rise, not counting the round's uncertainty.
+ */
 static uint64_t raise_limit_ns(const struct td_duty *duty, const struct td_duty_params *params)
 {
 	uint64_t median = median_limit_ns(duty, params),
@@ -201,7 +220,7 @@ static uint64_t raise_limit_ns(const struct td_duty *duty, const struct td_duty_
 	return median < raise ? median : raise;
 }
 
-/* By ever more steps the mean of the rounds since the duty has been what it is becomes ever more certain. */
+/* Averages the rounds since the duty was set, which makes their mean ever more certain. */
 static void average_round(struct td_duty *duty, uint64_t median)
 {
 	if (duty->average.duty_ppm != duty->duty_ppm || duty->average.rounds == AVERAGED_MAX)
@@ -223,7 +242,10 @@ static bool is_too_long_on_average(const struct td_duty *duty, const struct td_d
 			       median_limit_ns(duty, params), average_uncertainty_ns(duty) / 2 * 3);
 }
 
-/* It failed there before, and what the present duty costs is in proportion to what that did cost. */
+/*
+ * Tells whether a duty that failed before would fail again: the present duty costs in proportion to
+ * what the failed one did.
+ */
 static bool would_fail_again(
 	const struct td_duty *duty, uint32_t floor, uint64_t median, uint32_t next)
 {
@@ -235,7 +257,10 @@ static bool would_fail_again(
 	return 2 * now >= then;
 }
 
-/* What the duty has cost beyond the floor, or may have cost as far as is certain, it will cost further on: it would be too long in the end. */
+/*
+ * Predicts the cost of the next duty from what the present one costs beyond the floor, or may cost
+ * within its uncertainty. True: the step would become too long.
+ */
 static bool is_foretold_to_fail(
 	const struct td_duty *duty, const struct td_duty_params *params, uint32_t next)
 {
@@ -269,7 +294,10 @@ static void come_from_floor(struct td_duty *duty)
 	duty->phase = duty->memory_ppm == PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
 }
 
-/* A round at the floor, and back: is it the duty that costs so much, or have the job's steps grown? */
+/*
+ * Spends a round at the floor to tell whether the duty costs so much, or the job's own steps have
+ * grown.
+ */
 static void look_at_floor(struct td_duty *duty, const struct td_duty_params *params)
 {
 	if (!duty->foretold_hold)
@@ -307,7 +335,10 @@ static void raise_duty(struct td_duty *duty, const struct td_duty_params *params
 		duty->duty_ppm = next;
 }
 
-/* The median distance from the median, as the standard deviation that it stands for. Single steps that are far off do not count. */
+/*
+ * Returns the median distance from the median, scaled to a standard deviation. A few outliers do
+ * not change it.
+ */
 static uint64_t noise_ns(const struct td_duty *duty)
 {
 	uint64_t median = duty->times_ns[duty->times / 2], off[TD_DUTY_STEPS_MAX], sample;
@@ -324,7 +355,7 @@ static uint64_t noise_ns(const struct td_duty *duty)
 	return 2 * off[duty->times / 2];
 }
 
-/* Of few steps it is a rough figure: that of several rounds counts. */
+/* Averages the noise over rounds, because the figure of one round is rough. */
 static void learn_noise(struct td_duty *duty, uint64_t noise)
 {
 	if (!duty->noise_ns)
@@ -333,8 +364,11 @@ static void learn_noise(struct td_duty *duty, uint64_t noise)
 		duty->noise_ns = duty->noise_ns - duty->noise_ns / 4 + noise / 4;
 }
 
-/* Is the median of the round certain enough, or has the round to be longer? By the first, the baseline, all else is measured: it is to be as certain as
- * one round can make it, up to a sixteenth of the slack. */
+/*
+ * Tells whether the round's median is certain enough; otherwise the round gets longer. The first
+ * round makes the baseline, against which all is measured: it is to be as certain as one round can
+ * make it, up to a sixteenth of the slack.
+ */
 static bool is_certain(struct td_duty *duty, const struct td_duty_params *params)
 {
 	uint64_t median = duty->times_ns[duty->times / 2], noise = noise_ns(duty);
@@ -385,7 +419,10 @@ static void give_memory(struct td_duty *duty, const struct td_duty_params *param
 	duty->memory_ppm = memory < PPM && params->memory_step_ppm ? memory : PPM;
 }
 
-/* A whole round of steps at the floor: has the job settled? False: it goes on, as it is not certain enough. */
+/*
+ * Judges a whole round at the floor. Returns false while the job has not settled, so that the round
+ * goes on.
+ */
 static bool judge_floor(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input)
 {
@@ -415,7 +452,7 @@ static bool judge_floor(struct td_duty *duty, const struct td_duty_params *param
 		raise_baseline(duty, median); /* the first was by chance */
 	}
 	duty->floor_ns = duty->floor_ns ? duty->floor_ns - duty->floor_ns / 4 + median / 4 : median;
-	/* So long in the mean that no duty would rise, without any that counts. */
+	/* The mean is too long for any duty to rise, although no step was too long by itself. */
 	duty->above_rounds =
 		duty->floor_ns > raise_limit_ns(duty, params) ? duty->above_rounds + 1 : 0;
 	if (duty->above_rounds == ABOVE_ROUNDS && !input->alone_step_ns) {
@@ -473,8 +510,9 @@ static void judge_good(struct td_duty *duty, const struct td_duty_params *params
 }
 
 /*
- * Shorter than the job's steps are, and like none that it has had: those of another length may have begun, which the duty, tried out with longer ones, makes longer than they would be, by anything.
- * At the floor it is seen what they are.
+ * Tells whether a step is shorter than the job's steps, and like none that it has had. Steps of
+ * another length may have begun. The present duty was tried with longer ones and may lengthen these
+ * by any amount, so the floor has to show their length.
  */
 static bool has_strayed(struct td_duty *duty, const struct td_duty_params *params, uint64_t step_ns)
 {
@@ -530,7 +568,10 @@ static void observe(struct td_duty *duty, const struct td_duty_params *params,
 	duty->company_ns = input->company_ns;
 }
 
-/* A step of another level has ended: the next one is taken for one of that level, too. Longer ones are believed as duty_units.h says. */
+/*
+ * Changes the level after a step that belongs to another one: the next step is expected to be of
+ * that level, too. duty_units.h says when a longer step is believed.
+ */
 static void change_level(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input)
 {
@@ -550,7 +591,10 @@ static void change_level(struct td_duty *duty, const struct td_duty_params *para
 	duty->company_ns = input->company_ns;
 }
 
-/* The present step takes longer than it may from then on; UINT64_MAX: it has not begun, or is not judged. */
+/*
+ * Returns the time at which the present step becomes too long; UINT64_MAX where it has not begun or
+ * is not judged.
+ */
 static uint64_t overdue_at_ns(const struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input)
 {
@@ -563,7 +607,7 @@ static uint64_t overdue_at_ns(const struct td_duty *duty, const struct td_duty_p
 	return input->step_began_ns + allowed + 1;
 }
 
-/* The step under way is over, or what was taken for one is: was it besteffort work that had made it too long? */
+/* Ends a step, or what was taken for one, and decides whether besteffort work made it too long. */
 static void begin_step(struct td_duty *duty, const struct td_duty_params *params,
 	const struct td_duty_input *input, uint64_t now_ns)
 {

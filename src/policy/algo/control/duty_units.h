@@ -1,13 +1,19 @@
 /*
- * duty.c's: what is known of steps of several kinds, of which one is the present one.
+ * The kinds of steps that duty.c knows, of which one is the present kind. Internal to duty.c.
  *
- * Kinds are told apart by the unit that the steps are said to be of, and within a unit by how long they are: a job whose steps take 400 ms for some time, then 260, then 400 again
- * (its pauses, its data vary) has two levels. Each keeps its baseline, its duty, and what failed there; else each change from the shorter to the longer one would look like harm,
- * and what was found out at one would be lost at the other.
+ * Purpose. A kind is a unit, as the job names it, and a level, which is how long the steps are. A
+ * job whose steps take 400 ms for some time, then 260, then 400 again (its data vary) has two
+ * levels. Each keeps its own baseline, duty and failed duty. Otherwise each change from the shorter
+ * to the longer level would look like harm, and what was found out at one would be lost at the
+ * other.
  *
- *  - a level begins where steps are another's for good: a round that is much shorter, as no besteffort work makes it so; rounds at the floor that stay long; or many steps that are longer than it can make them;
- *  - a single step that is like those of a known level, and not like the present ones, is of that level. No besteffort work makes one shorter. One that is longer counts if it was
- *    made at the floor, if besteffort work cannot have made it so long, or if the level has been met often: each time that it has been so often as a power of two it is looked at at the floor again.
+ * - A level begins where steps change for good: a round that is much shorter, which besteffort work
+ *   cannot cause; rounds at the floor that stay long; or many steps longer than besteffort work can
+ *   make them.
+ * - A single step that is like those of a known level, and unlike the present ones, belongs to that
+ *   level. A shorter one always counts. A longer one counts if it was made at the floor, if
+ *   besteffort work cannot have made it so long, or if the level has been met often. Each time the
+ *   number of meetings is a power of two, the floor is measured again.
  */
 #pragma once
 
@@ -41,10 +47,17 @@ void td_duty_go_on_from(struct td_duty *duty, const struct td_duty_unit *unit);
 void td_duty_change_unit(
 	struct td_duty *duty, const struct td_duty_params *params, uint32_t unit, uint64_t now_ns);
 
-/* All kinds: another besteffort job has come. What was reached with less of it, or with nothing to be seen, is no measure of what is borne now. */
+/*
+ * Another besteffort job has come, in the company of which no kind's duty is proven. All kinds
+ * begin again at the floor and double to what they had reached.
+ */
 void td_duty_begin_company(struct td_duty *duty, const struct td_duty_params *params);
 
-/* The most that the present level's duty may be: what a shorter one has reached lately, as the first step of that one is made with it. Only where they change to and fro. */
+/*
+ * Returns the most that the present level's duty may be: the duty of a shorter level that was in
+ * force lately, because the first step of that level is made with the present duty. Applies only
+ * where levels alternate.
+ */
 uint32_t td_duty_most_ppm(const struct td_duty *duty);
 
 /* Is it further from the baseline than a single step may be? */
@@ -55,7 +68,10 @@ bool td_duty_is_off(
 bool td_duty_is_another_level(
 	const struct td_duty *duty, const struct td_duty_params *params, uint64_t median_ns);
 
-/* The present level stays known, and another one begins whose steps take so long: at the floor, from where the duty doubles to what was reached. */
+/*
+ * Begins a level whose steps take median_ns; the present level stays known. The new one starts at
+ * the floor and doubles to what was reached.
+ */
 void td_duty_begin_level(
 	struct td_duty *duty, const struct td_duty_params *params, uint64_t median_ns);
 
@@ -63,7 +79,7 @@ void td_duty_begin_level(
 const struct td_duty_unit *td_duty_find_level(
 	const struct td_duty *duty, const struct td_duty_params *params, uint64_t step_ns);
 
-/* It has been met so often that a step like its is believed to be of it without a look at the floor. */
+/* Tells whether the level was met so often that a step like its own needs no proof at the floor. */
 bool td_duty_is_trusted(const struct td_duty_unit *level);
 
 /* To one that was found; what is known of the present one is kept. */

@@ -1,18 +1,21 @@
 /*
  * DCUDA's fairness groups: who runs together on an overloaded GPU, slice by slice.
  *
- * Purpose. Where demands exceed the GPU, light applications lose out against heavy ones. DCUDA (III-C3) divides time into slices
- * of 100 ms, puts the applications of an overloaded GPU into groups, and lets one group run per slice, in turn. A group's core demand should be
- * close to the GPU's power, and may "slightly exceed" it ("one application with 100 % ... and one with 5 %"); its memory is
- * within 100 %. Within a group, lighter ones have the higher priority.
+ * Purpose. Where demands exceed the GPU, light applications lose out against heavy ones. DCUDA
+ * (III-C3) divides time into slices of 100 ms, puts the applications of an overloaded GPU into
+ * groups, and lets one group run per slice, in turn. A group's core demand should be close to the
+ * GPU's power, and may "slightly exceed" it ("one application with 100 % ... and one with 5 %").
+ * Its memory demand is within 100 %. Within a group, lighter applications have the higher priority.
  *
- * The paper gives no rule for the grouping. Here: heaviest first, each into the first group where core demand stays within
- * 1 + slack and memory within 1; else a new one (first-fit decreasing).
+ * The paper gives no rule for the grouping. Here: heaviest first, each goes into the first group
+ * where core demand stays within 1 + slack and memory within 1, or into a new group (first-fit
+ * decreasing).
  *
  * Invariants
- *  - every application is in exactly one group; a GPU that is not overloaded has one group;
- *  - a group of more than one application demands at most 1 + slack of the cores and 1 of the memory;
- *  - each group runs in every `groups`-th slice: equal time, nobody starves.
+ * - every application is in exactly one group; a GPU that is not overloaded has one group;
+ * - a group of more than one application demands at most 1 + slack of the cores and 1 of the
+ *   memory;
+ * - each group runs in every `groups`-th slice: equal time, nobody starves.
  */
 #pragma once
 

@@ -1,22 +1,24 @@
 /*
- * The GPU load that MuxFlow controls: SM activity weighed by the SM clock.
+ * The GPU load that MuxFlow controls: SM activity weighted by the SM clock.
  *
- * Purpose. Offline work hurts an online service twice: it takes SMs, and it draws the power that keeps the clock up (a T4
- * lowers its clock under load). MuxFlow (4.1) folds both into one number:
+ * Purpose. Offline work hurts an online service twice: it takes SMs, and it draws the power that
+ * keeps the clock up (a T4 lowers its clock under load). MuxFlow (4.1) folds both into one number:
  *
  *   Eq. 1   U_GPU = U_SM x a_C
  *   Eq. 2   a_C   = 1 + a_L (T - C) / T              where C <  T
  *                 = 1 - a_H (C - T) / (C_max - T)    where C >= T
  *
- * C is the SM clock, T the clock that the online workload has alone, C_max the highest clock. a_L is "much larger than" a_H:
- * below the threshold the load is exaggerated, so that offline work is held back until the clock recovers; above it there is a
- * small bonus for using the GPU. The paper gives no values ("empirically selected through trial and error").
+ * C is the SM clock, T the clock that the online workload has alone, C_max the highest clock. a_L
+ * is "much larger than" a_H: below the threshold the load is exaggerated, which holds offline work
+ * back until the clock recovers. Above it offline work gets a small bonus. The paper gives no
+ * values ("empirically selected through trial and error").
  *
  * Invariants
- *  - the clock factor never rises with the clock, and is 1 at the threshold: both branches meet there;
- *  - it is never negative, whatever a_H is;
- *  - a clock of 0 is "unknown" and gives 1: no clock, no correction;
- *  - where threshold and highest clock coincide, clocks above give 1.
+ * - the clock factor never rises with the clock, and is 1 at the threshold: both branches meet
+ *   there;
+ * - it is never negative, whatever a_H is;
+ * - a clock of 0 is unknown and gives the factor 1;
+ * - where threshold and highest clock coincide, clocks above give 1.
  */
 #pragma once
 

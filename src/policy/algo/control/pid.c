@@ -20,7 +20,10 @@ static uint32_t clamp_ppm(const struct td_pid_params *params, double duty)
 	return ppm >= params->max_ppm ? params->max_ppm : (uint32_t)ppm;
 }
 
-/* What the integral moves by: as far as the output's bound at most, and not at all where the output is beyond it already. */
+/*
+ * Moves the integral by at most the output's bound, and not at all where the output is beyond the
+ * bound already (anti-windup).
+ */
 static double integrate(const struct td_pid_params *params, double duty, double step)
 {
 	double room;

@@ -1,26 +1,30 @@
 /*
  * PID controller of a duty, as MuxFlow uses it on the GPU load.
  *
- * Purpose. MuxFlow (4.1) delays the launches of offline work while the GPU load U_GPU (load_factor.h) is above what the online
- * workload can bear, and launches more while it is below; "as the GPU load may change rapidly, xCUDA leverages the PID
- * algorithm". Here the measured value is U_GPU, the set point is the load to hold, and the output is the offline work's duty in
- * ppm of the GPU's time.
+ * Purpose. MuxFlow (4.1) delays launches of offline work while the GPU load U_GPU (load_factor.h)
+ * exceeds what the online workload can bear, and launches more while the load is lower: "as the GPU
+ * load may change rapidly, xCUDA leverages the PID algorithm". Here the measured value is U_GPU,
+ * the set point is the load to hold, and the output is the offline work's duty in ppm of the GPU's
+ * time.
  *
  *   e(t)  = set_point - measured
  *   duty  = clamp(bias + kp e + I - kd d(measured)/dt, min, max),   dI/dt = ki e
  *
- * The paper gives no gains and calls its parameters "empirically selected"; ours are parameters. Three choices that it leaves
- * open, all textbook:
- *  - the derivative is of the measurement, not of the error, so that a changed set point is no kick;
- *  - anti-windup by conditional integration: while the output is at a bound, the integral does not move further beyond it. A
- *    GPU that was overloaded for an hour gets its duty back as fast as one that was overloaded for a second;
- *  - a gap in the samples counts as at most max_gap_ns, so that a suspended daemon does not integrate over its sleep.
+ * The paper gives no gains and calls its parameters "empirically selected"; here they are
+ * parameters. Three choices are open in the paper and follow the textbook:
+ * - the derivative is of the measurement, not of the error, so that a changed set point is no kick;
+ * - anti-windup by conditional integration: while the output is at a bound, the integral does not
+ *   move further beyond it. A GPU that was overloaded for an hour gets its duty back as fast as one
+ *   that was overloaded for a second;
+ * - a gap in the samples counts as at most max_gap_ns, so that a suspended daemon does not
+ *   integrate over its sleep.
  *
  * Invariants
- *  - min_ppm <= duty <= max_ppm, whatever is measured; beyond a million of the set point's unit it counts as a million;
- *  - a measurement that is not finite changes nothing, and neither does time that stands still;
- *  - the first step is proportional only: there is no interval to integrate over;
- *  - same sequence of calls, same duties.
+ * - min_ppm <= duty <= max_ppm, whatever is measured; a measurement beyond a million counts as a
+ *   million;
+ * - a measurement that is not finite changes nothing, and neither does a step without time passed;
+ * - the first step is proportional only: there is no interval to integrate over;
+ * - same sequence of calls, same duties.
  */
 #pragma once
 
@@ -37,7 +41,10 @@ struct td_pid_params {
 	uint64_t max_gap_ns; /* longer intervals count as this */
 };
 
-/* Holds U_GPU at 0.9: the range of MuxFlow's deployment (its 7.5 reports utilisation 76 % on average). */
+/*
+ * Holds U_GPU at 0.9, in the range of MuxFlow's deployment: its section 7.5 reports a mean
+ * utilisation of 76 %.
+ */
 #define TD_PID_MUXFLOW                                                                             \
 	{                                                                                          \
 		.set_point = 0.9, .kp = 0.5, .ki = 2, .max_ppm = 1000000, .max_gap_ns = 1000000000 \

@@ -1,37 +1,42 @@
 /*
- * MuxFlow's SysMonitor: is a GPU fit to run offline work beside its online service?
+ * MuxFlow's SysMonitor decides whether a GPU is fit to run offline work beside its online service.
  *
- * Purpose. The duty (pid.h) cannot react to what the online workload itself does; at the level of the GPU, MuxFlow (4.1,
- * Fig. 6b) keeps a state per GPU, evicts offline work when it is overloaded, and tells the scheduler where offline work may go.
+ * Purpose. The duty (pid.h) cannot react to what the online workload itself does. At the level of
+ * the GPU, MuxFlow (4.1, Fig. 6b) keeps a state per GPU, evicts offline work when it is overloaded,
+ * and tells the scheduler where offline work may go.
  *
- *                    initialised
- *          +------+ ------------> +---------+   one metric >= unhealthy    +-----------+
- *     +--> | INIT |               | HEALTHY | ---------------------------> | UNHEALTHY |
- *     |    +------+               |         | <--------------------------- |           |
- *     |                           +---------+   all metrics < healthy      +-----------+
- *     | available                      |                                     |      ^
- *     |                                | one metric >= overlimit             |      | all metrics < overlimit
- *  +----------+                        v                                     v      | and the period is over
- *  | DISABLED |                   +-----------+ <----------------------------+      |
- *  +----------+                   | OVERLIMIT | ------------------------------------+
- *     ^                           +-----------+      one metric >= overlimit
- *     |
- *     +--- not available, from every state
+ *                   initialised
+ *         +------+ ------------> +---------+   one metric >= unhealthy    +-----------+
+ *    +--> | INIT |               | HEALTHY | ---------------------------> | UNHEALTHY |
+ *    |    +------+               |         | <--------------------------- |           |
+ *    |                           +---------+   all metrics < healthy      +-----------+
+ *    | available                      |                                     |      ^
+ *    |                                | one metric >= overlimit             |      | (a)
+ * +----------+                        v                                     v      |
+ * | DISABLED |                   +-----------+ <----------------------------+      |
+ * +----------+                   | OVERLIMIT | ------------------------------------+
+ *    ^                           +-----------+      one metric >= overlimit
+ *    |
+ *    +--- not available, from every state
  *
- * Metrics and thresholds. Utilisation, SM activity and memory are bad when high, the SM clock is bad when low; every metric has
- * the three thresholds healthy, unhealthy and overlimit, in order of badness. Between `healthy` and `unhealthy` nothing changes
- * (hysteresis). The values are "empirically selected" in the paper and parameters here; a threshold of 0 ppm or 0 MHz switches
+ *   (a) all metrics < overlimit and the period is over
+ *
+ * Metrics and thresholds. Utilisation, SM activity and memory are bad when high, the SM clock is
+ * bad when low; every metric has the three thresholds healthy, unhealthy and overlimit, in this
+ * order. Between `healthy` and `unhealthy` nothing changes (hysteresis). The values are
+ * "empirically selected" in the paper and parameters here; a threshold of 0 ppm or 0 MHz switches
  * the metric off.
  *
- * The overlimit period. "To avoid frequent eviction, the period is set to be the exponent of the times going into the Overlimit
- * state during the last two hours": entering for the n-th time within the window, the GPU stays for base x 2^(n - 1), at most
- * period_max_ns.
+ * The overlimit period. "To avoid frequent eviction, the period is set to be the exponent of the
+ * times going into the Overlimit state during the last two hours": entering for the n-th time
+ * within the window, the GPU stays for base x 2^(n - 1), at most period_max_ns.
  *
  * Invariants
- *  - one transition per step, and only those that are drawn: OVERLIMIT never becomes HEALTHY without having been UNHEALTHY;
- *  - OVERLIMIT is never left before its period is over, except for DISABLED;
- *  - offline work is placed only on HEALTHY GPUs, and is evicted from OVERLIMIT and DISABLED ones;
- *  - entries older than the window do not count.
+ * - one transition per step, and only those in the picture: OVERLIMIT never becomes HEALTHY without
+ *   having been UNHEALTHY;
+ * - OVERLIMIT is never left before its period is over, except for DISABLED;
+ * - offline work is placed only on HEALTHY GPUs, and is evicted from OVERLIMIT and DISABLED ones;
+ * - entries older than the window do not count.
  */
 #pragma once
 

@@ -1,19 +1,22 @@
 /*
- * Mudi's adaptive batching: which batch size lets the training task run fastest while the service holds its objective?
+ * Mudi's adaptive batching: finds the batch size with which the training task runs fastest while
+ * the service holds its objective.
  *
- * Purpose. Mudi (5.3.1) searches the batch sizes by Bayesian optimisation: a Gaussian process over the iteration times of the
- * training task seen so far (gp.h), the lower confidence bound to choose the next one, and only batches that hold the objective
- * by the latency curve (slo_share.h) are candidates. "GP-LCB effectively identifies the optimal configuration within 25
- * iterations" (7.5).
+ * Purpose. Mudi (5.3.1) searches the batch sizes by Bayesian optimisation: a Gaussian process over
+ * the iteration times of the training task seen so far (gp.h), the lower confidence bound to choose
+ * the next one, and only batches that hold the objective by the latency curve (slo_share.h) are
+ * candidates. "GP-LCB effectively identifies the optimal configuration within 25 iterations" (7.5).
  *
- * The search has converged when the bound's minimum is where a sample is already and a second one has confirmed it, or when
- * iterations_max samples are there; then the candidate of the least mean is the answer. Batches enter the process as log2, the
- * share as it is: doubling a batch changes an iteration time about as much anywhere.
+ * The search has converged when the bound's minimum is at a sample that a second one has confirmed,
+ * or after iterations_max samples. The answer is the candidate of the least mean. Batches enter the
+ * process as log2, because doubling a batch changes the iteration time about as much anywhere; the
+ * share enters unchanged.
  *
  * Invariants
- *  - a proposal is always one of the candidates; with none there is none (training is paused);
- *  - at most iterations_max samples are asked for, whatever is observed;
- *  - same observations, same proposals.
+ * - a proposal is always one of the candidates; without candidates there is no proposal (training
+ *   is paused);
+ * - at most iterations_max samples are asked for, whatever is observed;
+ * - same observations, same proposals.
  */
 #pragma once
 
@@ -36,8 +39,8 @@ struct td_batch_tuner {
 };
 
 /*
- * Starts a search among `count` batches at a share. Returns 0; 1: no candidate; -EINVAL: more than the maximum, a batch of 0, or
- * iterations_max of 0 or more than TD_GP_SAMPLES_MAX.
+ * Starts a search among `count` batches at a share. Returns 0; 1: no candidate; -EINVAL: too many
+ * batches, a batch of 0, or iterations_max outside 1 to TD_GP_SAMPLES_MAX.
  */
 int td_batch_tuner_init(struct td_batch_tuner *tuner, const uint32_t *batches, uint32_t count,
 	double share, uint32_t iterations_max);
@@ -45,5 +48,8 @@ int td_batch_tuner_init(struct td_batch_tuner *tuner, const uint32_t *batches, u
 /* The batch to run with now: the next to try, or, once converged, the answer. */
 uint32_t td_batch_tuner_propose(struct td_batch_tuner *tuner);
 
-/* The training task's iteration time under the batch last proposed; ignored unless finite, positive and not converged. */
+/*
+ * Takes the training task's iteration time under the batch last proposed. Ignored once converged,
+ * or unless finite and positive.
+ */
 void td_batch_tuner_observe(struct td_batch_tuner *tuner, double iteration_s);

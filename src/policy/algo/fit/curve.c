@@ -33,7 +33,10 @@ static struct scale axes(const double *x, const double *y, uint32_t n)
 	return (struct scale){1 / (x[n - 1] - x[0]), high > low ? 1 / (high - low) : 0};
 }
 
-/* Menger's: four times the triangle's area over the product of its sides; positive where the curve bends up. */
+/*
+ * Returns Menger's curvature: four times the triangle's area over the product of its sides.
+ * Positive where the curve bends up.
+ */
 static double curvature(const double *x, const double *y, struct scale s)
 {
 	double ax = (x[1] - x[0]) * s.x, ay = (y[1] - y[0]) * s.y;
@@ -84,7 +87,10 @@ int td_curve_fit_piecewise(const double *x, const double *y, uint32_t n, struct 
 
 int td_curve_fit_hyperbola(const double *x, const double *y, uint32_t n, struct td_curve *ret_curve)
 {
-	/* Minimise sum ((a + b u - y) / y)^2 with u = 1 / x: normal equations with weights 1 / y^2. */
+	/*
+	 * Minimises sum ((a + b u - y) / y)^2 with u = 1 / x: normal equations with weights 1 /
+	 * y^2.
+	 */
 	double w = 0, wu = 0, wuu = 0, wy = 0, wuy = 0, a, b, det;
 
 	if (!are_samples(x, y, n, 2))
@@ -132,7 +138,10 @@ double td_curve_mean_slope(const struct td_curve *curve)
 	return curve->b * ((1 / 0.1 - 1 / 0.5) / 0.4 + (1 / 0.5 - 1 / 0.9) / 0.4) / 2;
 }
 
-/* Where the line from the knee reaches the limit from above; `from` where it is under it already, NO_SHARE where it never is. */
+/*
+ * Returns the share at which the line from the knee reaches the limit from above: `from` where it
+ * is below it already, NO_SHARE where it never is.
+ */
 static double smallest_on_line(
 	const struct td_curve *curve, double slope, double limit, double from, double to)
 {

@@ -1,24 +1,28 @@
 /*
- * Latency over the share of a GPU: two fitted forms, and what is asked of them.
+ * Latency over the share of a GPU, in two fitted forms.
  *
- * Purpose. Whoever gives a service a share of the SMs wants to know its latency there, how sharply it depends on the share, and the
- * smallest share that keeps it under a limit. Two forms answer:
+ * Purpose. A policy that gives a service a share of the SMs needs its latency there, how sharply
+ * the latency depends on the share, and the smallest share that keeps it under a limit. Two forms
+ * answer:
  *
- *  - PIECEWISE, Mudi's Eq. 1: two lines that meet at the cut-off point (knee_x, knee_y); beyond it more share gains little.
- *    "Calculates the curvature of each set of three consecutive points and identifies the middle point" - of the lowest curvature
- *    in the paper's words; that must mean the sharpest knee: read literally it errs twice as much on measured curves. So: the
- *    point where the curve bends up most sharply, by Menger's curvature of three points on axes scaled to [0, 1] (latency and
- *    share have no common unit). The slopes are least squares through that point ("using this point as a basis").
- *  - HYPERBOLA, y = a + b / x: a serial part and a part that scales with the SMs. Least squares of the relative error, a and b
- *    never negative. On measured curves it errs less than half as much as the two lines (5.3 % against 13.5 %), so tandem uses
- *    it; mudi keeps the paper's.
+ * - PIECEWISE, Mudi's Eq. 1: two lines that meet at the cut-off point (knee_x, knee_y); beyond it a
+ *   larger share gains little. "Calculates the curvature of each set of three consecutive points
+ *   and identifies the middle point" - of the lowest curvature in the paper's words. That must mean
+ *   the sharpest knee: read literally it errs twice as much on measured curves. So the knee is the
+ *   point where the curve bends up most sharply, by Menger's curvature of three points on axes
+ *   scaled to [0, 1] (latency and share have no common unit). The slopes are least squares through
+ *   that point ("using this point as a basis").
+ * - HYPERBOLA, y = a + b / x: a serial part and a part that scales with the SMs. Least squares of
+ *   the relative error, a and b never negative. On measured curves it errs less than half as much
+ *   as the two lines (5.3 % against 13.5 %), so tandem uses it; mudi keeps the paper's.
  *
  * Invariants
- *  - the piecewise fit goes through its knee, which is one of the samples and never the first or the last;
- *  - a hyperbola never rises with x and is never negative;
- *  - td_curve_smallest_share() returns a share whose latency is within the limit, and none smaller on the curve is where the
- *    curve falls;
- *  - nothing here divides by zero: samples with equal or non-finite coordinates are refused.
+ * - the piecewise fit goes through its knee, which is one of the samples and never the first or the
+ *   last;
+ * - a hyperbola never rises with x and is never negative;
+ * - td_curve_smallest_share() returns a share whose latency is within the limit. Where the curve
+ *   falls, no smaller share is;
+ * - nothing here divides by zero: samples with equal or non-finite coordinates are refused.
  *
  * Shares are numbers in (0, 1], latencies are in any one unit.
  */
@@ -46,8 +50,8 @@ struct td_curve {
 };
 
 /*
- * Fits n samples, x ascending. Returns 0, or -EINVAL: fewer than 3 (piecewise) or 2 (hyperbola) of them, x not ascending or not
- * positive, a latency that is not positive and finite.
+ * Fits n samples, x ascending. Returns 0, or -EINVAL: fewer than 3 (piecewise) or 2 (hyperbola)
+ * samples, x not ascending or not positive, or a latency that is not positive and finite.
  */
 int td_curve_fit_piecewise(
 	const double *x, const double *y, uint32_t n, struct td_curve *ret_curve);
@@ -57,8 +61,11 @@ int td_curve_fit_hyperbola(
 /* Latency at a share; never negative. */
 double td_curve_at(const struct td_curve *curve, double share);
 
-/* How much the latency depends on the share: the mean magnitude of the slopes (Mudi 5.2). Of a hyperbola: of its chords from
- * 10 % to 50 % and from there to 90 %, Mudi's range. */
+/*
+ * Returns the mean magnitude of the slopes, which tells how much the latency depends on the share
+ * (Mudi 5.2). A hyperbola has chords instead: from 10 % to 50 % and from there to 90 %, Mudi's
+ * range.
+ */
 double td_curve_mean_slope(const struct td_curve *curve);
 
 /* Smallest share in [min_share, 1] with a latency of at most limit; 2 if there is none. */

@@ -11,7 +11,10 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* floor(bytes x share / whole), share <= whole, without overflow: doubles are exact enough for a starting point, rounded down. */
+/*
+ * Returns floor(bytes x share / whole) for share <= whole, without overflow. Doubles, rounded down,
+ * are exact enough for a starting point.
+ */
 static uint64_t scale(uint64_t bytes, uint64_t share, uint64_t whole)
 {
 	double scaled = (double)bytes * ((double)share / (double)whole);
@@ -66,7 +69,7 @@ static void begin(struct td_memory_trial *trial, const struct td_memory_trial_pa
 		trial->chunk_bytes = params->chunk_min_bytes;
 }
 
-/* Memory that the limits leave over is given first, without a trial: it takes nothing from anybody. */
+/* Gives away memory that the limits leave over, without a trial: it takes nothing from any job. */
 static void give_rest(struct td_memory_trial *trial, uint64_t capacity_bytes)
 {
 	uint64_t used = 0;

@@ -87,8 +87,9 @@ static double forest(const struct td_predictor *p, const double *x)
 #define LANES 8u
 
 /*
- * Several points go down a tree side by side. One alone waits for each node to arrive before it knows the next, and mispredicts
- * where its path ends; a point at a leaf stays there until the others are.
+ * Sends several points down a tree side by side. One point alone waits for each node to arrive
+ * before it knows the next, and its end is mispredicted. A point at a leaf stays there until the
+ * others have arrived.
  */
 static void forest_lanes(
 	const struct td_predictor *p, const double *x, uint32_t lanes, double *ret_y)

@@ -1,25 +1,30 @@
 /*
- * Evaluation of trained models: pure, so that policies, daemon and simulator predict alike. Training is in src/learn.
+ * Evaluation of trained models: pure, so that policies, daemon and simulator predict alike.
+ * Training is in src/learn.
  *
- * Purpose. MuxFlow (5) predicts the speed of a sharing pair from utilisation, SM activity, occupancy, time alone and SM share by a
- * multi-layer perceptron; Mudi (4.1.2) predicts slopes and cut-off points from the counts of a network's layers and the batch, by
- * the best of several small models per target: linear, forest, support vectors. All of them map `inputs` numbers to one.
+ * Purpose. MuxFlow (5) predicts the speed of a sharing pair from utilisation, SM activity,
+ * occupancy, time alone and SM share by a multi-layer perceptron; Mudi (4.1.2) predicts slopes and
+ * cut-off points from the counts of a network's layers and the batch, by the best of several small
+ * models per target: linear, forest, support vectors. All of them map `inputs` numbers to one
+ * number.
  *
  * Inputs are standardised, (x - shift) / scale, and the target likewise, in reverse:
- *  - linear: w.x + b;
- *  - MLP: fully connected, ReLU between, none at the end;
- *  - forest: the mean of regression trees; at a node left when x <= threshold. Trees see the inputs as they are (shift 0, scale 1);
- *  - SVR: sum of c_k exp(-gamma |x - v_k|^2) - rho.
+ * - linear: w.x + b;
+ * - MLP: fully connected, ReLU between, none at the end;
+ * - forest: the mean of regression trees; at a node left when x <= threshold. Trees see the inputs
+ *   as they are (shift 0, scale 1);
+ * - SVR: sum of c_k exp(-gamma |x - v_k|^2) - rho.
  *
- * The structs point to coefficients that somebody else owns.
+ * The structs point to coefficients that the caller owns.
  *
  * Invariants
- *  - a model that td_predictor_check() accepts is evaluated without any access beyond its arrays, and to an end: trees point
- *    forwards only;
- *  - finite inputs give the same number to the last bit on every machine, one by one or many at once: sums are in the order of
- *    the inputs, nothing is contracted, and training is not needed to evaluate;
- *  - a forest's answer lies between its least and its greatest leaf, whatever it is asked; a constant input has scale 1, never 0;
- *  - nothing is written but the answer.
+ * - evaluating a model that td_predictor_check() accepts stays inside its arrays and ends, because
+ *   trees point forwards only;
+ * - finite inputs give the same number to the last bit on every machine, one by one or many at
+ *   once: sums are in the order of the inputs, and nothing is contracted;
+ * - a forest's answer lies between its least and its greatest leaf for any input; a constant input
+ *   has scale 1, never 0;
+ * - only the answer is written.
  */
 #pragma once
 
@@ -48,7 +53,10 @@ struct td_predictor {
 	uint32_t inputs;
 	const double *shift, *scale; /* inputs each */
 	double target_shift, target_scale;
-	/* linear: weights, then the bias. MLP: per layer weights[out][in], then biases. SVR: coefficients */
+	/*
+	 * linear: weights, then bias; MLP: per layer weights[out][in], then biases; SVR:
+	 * coefficients
+	 */
 	const double *coefficients;
 	uint64_t coefficient_count;
 	/* MLP: outputs of each layer, the last one 1 */
@@ -62,12 +70,18 @@ struct td_predictor {
 	double gamma, rho;
 };
 
-/* 0, or -EINVAL: sizes, indices or scales that evaluation cannot have, or coefficients that are not finite. */
+/*
+ * Returns 0, or -EINVAL for sizes, indices or scales that cannot be evaluated, or coefficients that
+ * are not finite.
+ */
 int td_predictor_check(const struct td_predictor *predictor);
 
 /* x: `inputs` numbers. The predictor has been checked. */
 double td_predict(const struct td_predictor *predictor, const double *x);
 
-/* ret_y[k] of x[k], for `count` points of `inputs` numbers each: bit by bit what td_predict() says, but forests are several times as quick. */
+/*
+ * Predicts `count` points of `inputs` numbers each. The results equal td_predict()'s bit by bit;
+ * forests are several times as quick.
+ */
 void td_predict_many(
 	const struct td_predictor *predictor, const double *x, uint32_t count, double *ret_y);

@@ -1,20 +1,24 @@
 /*
- * The share that a service needs, and the share that it leaves.
+ * The share of a GPU that a service needs, and the share that it leaves.
  *
- * Purpose. Mudi (5.3.2) gives a service the smallest share of the SMs that holds its latency objective at the present request
- * rate, plus 10 % for prediction errors; the training task gets the rest. MuxFlow (4.3) looks from the other side: offline work
- * gets the SMs that the online workload does not use, by its SM activity.
+ * Purpose. Mudi (5.3.2) gives a service the smallest share of the SMs that holds its latency
+ * objective at the present request rate, plus 10 % for prediction errors; the training task gets
+ * the rest. MuxFlow (4.3) looks from the other side: offline work gets the SMs that the online
+ * workload does not use, by its SM activity.
  *
- * Mudi's Eq. 4 compares W / b x P, a number without unit, with the objective in milliseconds. What must hold is:
- *  - fill + latency: the first request of a batch of b waits (b - 1) / W for the batch to fill, then for its execution:
- *    (b - 1) / W + P99(b, share) <= SLO;
- *  - stability: batches arrive every b / W and must be served in less: W P / b <= 0.8, so that queues stay short.
+ * Mudi's Eq. 4 compares W / b x P, a number without unit, with the objective in milliseconds. Two
+ * conditions must hold:
+ * - fill + latency: the first request of a batch of b waits (b - 1) / W for the batch to fill, then
+ *   for its execution: (b - 1) / W + P99(b, share) <= SLO;
+ * - stability: batches arrive every b / W and must be served in less: W P / b <= 0.8, so that
+ *   queues stay short.
  * Both bound P from above, so the smallest share follows from the latency curve without a solver.
  *
  * Invariants
- *  - the share returned holds both conditions on the curve that was given, and never exceeds 1;
- *  - a higher rate, a tighter objective never yield a smaller share for the same batch by the stability condition;
- *  - what MuxFlow's rule gives never exceeds what the online workload leaves, but for the floor.
+ * - the share returned holds both conditions on the curve that was given, and never exceeds 1;
+ * - for the same batch, a higher rate or a tighter objective never yields a smaller share by the
+ *   stability condition;
+ * - MuxFlow's rule never gives more than the online workload leaves, except for the floor.
  */
 #pragma once
 
@@ -32,12 +36,15 @@ struct td_slo {
 	double share_min;   /* what MPS can give at least, 0.01 */
 };
 
-/* The latency that one batch may take so that the objective holds; 0 or less: no share can hold it with this batch. */
+/*
+ * Returns the longest time that one batch may take under the objective; 0 or less where no share
+ * can hold it with this batch.
+ */
 double td_slo_latency_limit_s(const struct td_slo *slo);
 
 /*
- * Smallest share that holds the objective on the curve (in seconds), plus the headroom. Returns 0; or 1: not even the whole GPU
- * holds it (Mudi: training is paused), *ret_share is 1.
+ * Finds the smallest share that holds the objective on the curve (in seconds), plus the headroom.
+ * Returns 0, or 1 with *ret_share 1 where not even the whole GPU holds it (Mudi pauses training).
  */
 int td_slo_smallest_share(
 	const struct td_slo *slo, const struct td_curve *curve, double *ret_share);
@@ -58,5 +65,8 @@ struct td_dynamic_sm {
 	}
 extern const struct td_dynamic_sm td_dynamic_sm_default;
 
-/* DynamicSM of MuxFlow's Algorithm 1: the offline workload's share of the SMs, rounded down to the grain. */
+/*
+ * Returns the offline workload's share of the SMs, rounded down to the grain: DynamicSM of
+ * MuxFlow's Algorithm 1.
+ */
 uint32_t td_dynamic_sm_ppm(const struct td_dynamic_sm *params, uint32_t online_activity_ppm);

@@ -12,12 +12,17 @@
 #define GROW      1.15
 #define SHRINK    0.93
 #define GUESTS                                                                                     \
-	0.25 /* of the SMs, to jobs beside a service that is not capped, below which they have a part of the time instead */
+/*
+	 * Jobs beside a service without a cap get a part of the time where this share of the SMs is
+	 * too much for it.
+	 */
+0.25
 #define SHARE_MOST (1 - GUESTS) /* of a capped service */
 #define ROOM_FIRST (GUESTS / 2)
 #define ROOM_MIN   (GUESTS * 0.02)
 
-static struct td_slo slo_of(const struct td_slo_split *split, uint32_t batch)
+	static struct td_slo
+	slo_of(const struct td_slo_split *split, uint32_t batch)
 {
 	return (struct td_slo){.objective_s = split->objective_s * HIGH,
 		.rate_per_s = split->rate_per_s,
@@ -66,7 +71,9 @@ void td_slo_split_begin(struct td_slo_split *split, const struct td_curve *curve
 		double share =
 			td_curve_smallest_share(&curves[k], limit / split->factor, SHARE_MIN);
 
-		/* What not even the whole GPU holds: the batch that lacks the least. */
+		/*
+		 * Not even the whole GPU holds this batch; choose the batch that lacks the least.
+		 */
 		if (share > 1)
 			share = limit > 0 ? 1 + td_curve_at(&curves[k], 1) / limit : INFINITY;
 		if (!(share < least) && k)
@@ -123,7 +130,10 @@ static double try_room(const struct td_slo_split *split)
 	return fmin(fmin(room, 2 * held->room), 1);
 }
 
-/* What holds with a cap is tried without: the jobs have as much as they had, and more if P99 allows it. */
+/*
+ * Tries a split that holds under a cap without the cap. The jobs keep their share, and get more if
+ * P99 allows it.
+ */
 static bool try_uncapped(struct td_slo_split *split)
 {
 	if (split->capped > 0 || split->rounds + 2 >= TD_SLO_SPLIT_ROUNDS)
@@ -134,7 +144,7 @@ static bool try_uncapped(struct td_slo_split *split)
 	return true;
 }
 
-/* It needs its cap after all. */
+/* Restores the cap: the service misses its objective without it. */
 static void cap_again(struct td_slo_split *split)
 {
 	split->share = split->capped;
@@ -184,7 +194,10 @@ static bool grow(struct td_slo_split *split, double p99_s)
 	return true;
 }
 
-/* A queue shows little before it has no end: the service is busy by as much more as the share is less, at most. */
+/*
+ * Shrinks the share. A queue shows little before it grows without end, so the bound is how busy the
+ * service is: at most in inverse proportion to the share.
+ */
 static bool shrink(struct td_slo_split *split, double busy)
 {
 	double before = split->share;
