@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 /*
- * What pthread_attr_setstacksize is to be told so that a thread has this many bytes of stack. Takes
- * the dynamic linker's lock for a moment. It may say more than it takes: address space, no memory.
+ * Returns the size to pass to pthread_attr_setstacksize so that a thread has this many bytes of
+ * stack. Takes the dynamic linker's lock for a moment. The size may be larger than necessary, which
+ * costs address space but no memory.
  */
 size_t td_stack_bytes(size_t wanted);

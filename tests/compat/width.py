@@ -44,6 +44,8 @@ CASES = {
     "a long line of text passes": lambda: result_of({"a/a.txt": "x" * 101}) == "",
     "a fragment in C is refused":
         lambda: finds(f'a/a.h:1: {COMMENT} "What"', {"a/a.h": "int a; /* What a is. */"}),
+    "a fragment on the second line of a comment is refused":
+        lambda: finds(f'a/a.h:2: {COMMENT} "Else"', {"a/a.h": "/*\n * Else a.\n */"}),
     "a fragment in a script is refused":
         lambda: finds(f'a/a.py:1: {COMMENT} "Of"', {"a/a.py": "# Of these one.\n# Of course.\n"}),
     "a file of 701 lines is refused": lambda: finds("a/a.c: 701 lines", {"a/a.c": "\n" * 701}),
