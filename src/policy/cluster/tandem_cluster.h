@@ -51,15 +51,14 @@
 
 #include "policy/cluster/antman_cluster.h"
 
-#define TD_TANDEM_CANDIDATES                                                                       \
 /*
-	 * Candidates of a large cluster, which is not looked at as a whole: this many of the least
-	 * loaded GPUs, and as many more as the job needs.
-	 */
-64u
-#define TD_CLUSTER_SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
+ * Candidates of a large cluster, which is not looked at as a whole: this many of the least
+ * loaded GPUs, and as many more as the job needs.
+ */
+#define TD_TANDEM_CANDIDATES 64u
+#define TD_CLUSTER_SERVICE   (UINT32_MAX - 1) /* holds a GPU, and is no job */
 
-	struct td_tandem_cluster_params {
+struct td_tandem_cluster_params {
 	struct td_antman_params antman;
 	double gain_min;      /* speed of all together that a start has to gain */
 	double held_min;      /* of a guest beside a holder, at least */

@@ -25,15 +25,14 @@
 
 #include "policy/policy.h"
 
-#define TD_SLOWEST_MAX                                                                             \
 /*
-	 * Processes of a job on a GPU that are compared. A later process does not lead while they
-	 * exist.
-	 */
-8
+ * Processes of a job on a GPU that are compared. A later process does not lead while they
+ * exist.
+ */
+#define TD_SLOWEST_MAX 8
 
-	/* Zeroed: has seen nothing. One per GPU. */
-	struct td_slowest {
+/* Zeroed: has seen nothing. One per GPU. */
+struct td_slowest {
 	uint32_t group, lead; /* lead: a client's id; 0: none */
 	struct {
 		uint32_t id, seen; /* steps seen, up to what makes a mean */

@@ -11,18 +11,16 @@
 #define LOAD_MAX  0.8
 #define GROW      1.15
 #define SHRINK    0.93
-#define GUESTS                                                                                     \
 /*
-	 * Jobs beside a service without a cap get a part of the time where this share of the SMs is
-	 * too much for it.
-	 */
-0.25
+ * Jobs beside a service without a cap get a part of the time where this share of the SMs is too
+ * much for it.
+ */
+#define GUESTS     0.25
 #define SHARE_MOST (1 - GUESTS) /* of a capped service */
 #define ROOM_FIRST (GUESTS / 2)
 #define ROOM_MIN   (GUESTS * 0.02)
 
-	static struct td_slo
-	slo_of(const struct td_slo_split *split, uint32_t batch)
+static struct td_slo slo_of(const struct td_slo_split *split, uint32_t batch)
 {
 	return (struct td_slo){.objective_s = split->objective_s * HIGH,
 		.rate_per_s = split->rate_per_s,
