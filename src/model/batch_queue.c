@@ -1,8 +1,8 @@
 /*
- * E_b/D/1: see batch_queue.h.
+ * The queue E_b/D/1: see batch_queue.h.
  *
- * Time is counted in cells of a width that divides D, so that V + D is a shift. The grid covers the exponential tail of V down to 1e-6:
- * its rate theta solves exp(theta D) = (1 + theta / W)^b.
+ * Time is counted in cells of a width that divides D, so that V + D is a shift. The grid covers the
+ * exponential tail of V down to 1e-6; its rate theta solves exp(theta D) = (1 + theta / W)^b.
  */
 #include "model/batch_queue.h"
 
@@ -17,7 +17,10 @@ double td_batch_queue_load(const struct td_batch_queue *queue)
 	return queue->rate_per_s * queue->batch_s / queue->batch;
 }
 
-/* P(Erlang(k, rate) <= t): the chance of k or more arrivals. Summed from the largest term, in logarithms, for k up to thousands. */
+/*
+ * Returns P(Erlang(k, rate) <= t), the chance of k or more arrivals. Summed from the largest term,
+ * in logarithms, for k up to thousands.
+ */
 static double erlang_cdf(uint32_t k, double rate, double t)
 {
 	double mean = rate * t, term, sum = 0;
@@ -85,8 +88,9 @@ static struct grid make_grid(const struct td_batch_queue *queue)
 }
 
 /*
- * The fixed point of V <- max(0, V + D - A) as P(V <= x) at the cells' edges: P(V' <= x) = sum over gaps of P(V <= x - D + A).
- * From an empty queue upwards, so every round is a lower bound of the waiting; ends when a round changes nothing any more.
+ * Solves the fixed point of V <- max(0, V + D - A) as P(V <= x) at the cells' edges: P(V' <= x) =
+ * sum over gaps of P(V <= x - D + A). It starts from an empty queue, so every round is a lower
+ * bound of the waiting time, and ends when a round changes nothing.
  */
 static void solve(const struct td_batch_queue *queue, const struct grid *grid,
 	struct td_batch_queue_work *work)
@@ -148,7 +152,10 @@ static double waiting_cdf(
 	return work->waiting[cell] + (at - cell) * (work->waiting[cell + 1] - work->waiting[cell]);
 }
 
-/* Positions within a batch: all of them in a small one, evenly sampled in a large one, where neighbours differ little. */
+/*
+ * Returns a position within a batch: every position of a small batch, evenly sampled ones of a
+ * large batch, where neighbours differ little.
+ */
 static uint32_t position(const struct td_batch_queue *queue, uint32_t stratum, uint32_t strata)
 {
 	return 1 + (uint32_t)((stratum + 0.5) * queue->batch / strata);

@@ -1,9 +1,11 @@
 /*
- * P99 of batch queues (batch_queue.h) in bulk: the exact figure costs milliseconds, a cluster asks for it millions of times.
+ * P99 of batch queues (batch_queue.h) in bulk: the exact figure costs milliseconds, and a cluster
+ * needs it millions of times.
  *
- * In units of b / W, the time in which a batch fills, the percentile depends on the batch and on the load alone, and smoothly. It is computed exactly where somebody
- * first asks near a point of a grid (half powers of two by steps of 4 % of load), and is linear between points. Within 4 % of the exact figure for
- * batches of 16 and more, 8 % below, by test.
+ * In units of b / W, the time in which a batch fills, the percentile depends smoothly on the batch
+ * and the load alone. It is computed exactly at the points of a grid (half powers of two by steps
+ * of 4 % of load), at first use, and is linear between points. By test it is within 4 % of the
+ * exact figure for batches of 16 and more, and within 8 % below.
  */
 #pragma once
 
@@ -18,5 +20,8 @@ struct td_batch_table {
 	struct td_batch_queue_work work;
 };
 
-/* P99 in seconds; INFINITY: a load of 0.95 or more, where nobody would run a service, or a batch beyond 512. */
+/*
+ * Returns P99 in seconds. INFINITY: a load of 0.95 or more, at which nobody would run a service, or
+ * a batch beyond 512.
+ */
 double td_batch_table_p99_s(struct td_batch_table *table, const struct td_batch_queue *queue);

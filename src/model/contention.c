@@ -11,7 +11,10 @@ double td_contention_solo(const struct td_contender *job)
 	return 1 / (job->serial + (1 - job->serial) / job->share);
 }
 
-/* What a neighbour's p and h are multiplied with: it presses only while it runs, and as fast as its share lets it. */
+/*
+ * Returns the factor of a neighbour's p and h: it presses only while it runs, and as fast as its
+ * share lets it.
+ */
 static double weight_of(const struct td_contention *contention, const struct td_contender *job)
 {
 	double weight = job->duty;
@@ -42,7 +45,10 @@ static void side_by_side(const struct td_contention *contention, const struct td
 	}
 }
 
-/* Raises the level until the parts below it fill 1: each round settles everyone who asks for less than an equal part of the rest. */
+/*
+ * Raises the level until the parts below it fill 1. Each round settles all demands below an equal
+ * part of the rest.
+ */
 void td_fair_parts(const double *demands, uint32_t count, double *ret_parts)
 {
 	double rest = 1, level = 0;

@@ -1,27 +1,33 @@
 /*
- * How fast work goes that shares a GPU: side by side, by turns, and with less memory than it needs.
+ * Speeds of jobs that share a GPU: side by side, by turns, and with less memory than they need.
  *
- * Purpose. What two jobs do to each other decides whether sharing pays; simulator and software GPU ask the same formulas, so that both show the same world.
+ * Purpose. The effect of two jobs on each other decides whether sharing pays. The simulator and the
+ * software GPU use the same formulas, so both show the same world.
  *
- * Side by side (MPS). A job v beside jobs a, with a share x of the SMs, has the speed s_v (of 1 = alone on the whole GPU):
+ * Side by side (MPS). A job v beside jobs a, with a share x of the SMs, has the speed s_v (where 1
+ * is alone on the whole GPU):
  *
  *   1 / s_v = alpha_v + (1 - alpha_v) / x_v + sum_a (g_v p_a + h_v h_a)
  *
- * g sensitivity, p pressure, h symmetric contention on the host: three numbers FITTED per job to measured pairs, not properties of the job; alpha the
- * serial part of the share curve. Fitted and judged by tools/fit-model. Measured tables hold pairs, or shares, never both:
- * what a cap does to a job's pressure on others is an assumption. Here a capped job presses in proportion to the speed that its share
- * leaves it, times capped_pressure, which whoever compares policies has to vary.
+ * g is the sensitivity, p the pressure, h the symmetric contention on the host. These three numbers
+ * are FITTED per job to measured pairs; they are not properties of the job. alpha is the serial
+ * part of the share curve. tools/fit-model fits and judges them. Measured tables have pairs, or
+ * shares, never both: the effect of a cap on a job's pressure is an assumption. Here a capped job
+ * presses in proportion to the speed that its share leaves it, times capped_pressure, which any
+ * comparison of policies has to vary.
  *
- * By turns (proportional). Jobs demand parts of the GPU's time; as long as the sum is within 1 all have what they ask for, beyond it
- * max-min fairness: equal turns for all who can use them.
+ * By turns (proportional). Jobs demand parts of the GPU's time. As long as the sum is within 1 all
+ * get their demand; beyond it max-min fairness applies: equal turns for all that can use them.
  *
- * Source: facts of measured pairs (Gavel), shares (MISO, ParvaGPU) and kernels (Orion), docs/results/contention.md.
+ * Source: measured pairs (Gavel), shares (MISO, ParvaGPU) and kernels (Orion),
+ * docs/results/contention.md.
  *
  * Invariants
- *  - speeds are in (0, 1] for duties above 0;
- *  - a co-runner more, or a smaller share, never makes anybody faster;
- *  - no job on its own with all SMs is slower than 1;
- *  - parts of turns sum up to at most 1, and nobody who demands less than its equal part gets less than it demands.
+ * - speeds are in (0, 1] for duties above 0;
+ * - one more co-runner, or a smaller share, never makes a job faster;
+ * - no job on its own with all SMs is slower than 1;
+ * - parts of turns sum up to at most 1, and a job that demands less than its equal part gets its
+ *   demand.
  */
 #pragma once
 
@@ -50,22 +56,24 @@ struct td_contention {
 void td_contention_speeds(const struct td_contention *contention, const struct td_contender *jobs,
 	uint32_t count, double *ret_speeds);
 
-/* Of one job alone under its share. */
+/* Returns the speed of one job alone under its share. */
 double td_contention_solo(const struct td_contender *job);
 
 /*
- * Max-min fair parts of 1 for the demands: ret_parts[i] <= demands[i], and the sum is the smaller of 1 and the demands' sum.
+ * Computes max-min fair parts of 1 for the demands: ret_parts[i] <= demands[i], and the sum is the
+ * smaller of 1 and the demands' sum.
  */
 void td_fair_parts(const double *demands, uint32_t count, double *ret_parts);
 
 /*
- * Speed of a job that finds so many of its bytes on the host. host_cost: how much longer a step takes with all of them there, of 1 = the
- * step; fitted. AntMan's universal memory.
+ * Returns the speed of a job with some of its bytes on the host (AntMan's universal memory).
+ * host_cost is the fitted lengthening of a step with all bytes there, where 1 is the step.
  */
 double td_spilled_speed(uint64_t demanded_bytes, uint64_t resident_bytes, double host_cost);
 
 /*
- * Factor by which all jobs of a GPU become slower when they page their working sets in by turns (managed memory): 1 as long as the sets fit, and from there
- * linear in what is missing, up to `worst` where as much is missing as there is. `worst` is fitted. nvshare's thrashing.
+ * Returns the factor by which all jobs of a GPU become slower when they page their working sets in
+ * by turns (managed memory): nvshare's thrashing. It is 1 while the sets fit, then linear in the
+ * missing bytes, up to the fitted `worst` where as much is missing as the GPU has.
  */
 double td_thrash_slowdown(uint64_t demanded_bytes, uint64_t capacity_bytes, double worst);

@@ -1,17 +1,19 @@
 /*
- * What is known of one GPU model: sizes, rates and costs that the model's formulas use.
+ * The figures of one GPU model: sizes, rates and costs that the model's formulas use.
  *
- * Purpose. One table says what a GPU is; formulas (kernel.h, memory.h, timeline.h, load.h) name no product. Each figure's source is named in gpu_spec.c,
- * and those that were chosen, for want of a source, are named as chosen.
+ * Purpose. One table describes the GPUs; formulas (kernel.h, memory.h, timeline.h, load.h) name no
+ * product. gpu_spec.c names the source of each figure, and says where a figure was chosen for want
+ * of a source.
  *
  * Rates are bytes per microsecond (= 10^6 bytes/s), so that bytes * 1000 / rate stays within 64
  * bits for every size that a GPU can hold.
  *
  * Invariants
- *  - names are unique, and in the table's order for help texts;
- *  - no rate, count or slice is 0; idle is not above base, base not above the highest clock; a context leaves memory to its program;
- *  - pageable is not quicker than pinned, and faults are not quicker than prefetches;
- *  - the table is constant: whoever wants another GPU copies a row.
+ * - names are unique, and in the table's order for help texts;
+ * - no rate, count or slice is 0; idle is not above base, base not above the highest clock; a
+ *   context leaves memory to its program;
+ * - pageable is not quicker than pinned, and faults are not quicker than prefetches;
+ * - the table is constant; for another GPU, copy a row.
  */
 #pragma once
 

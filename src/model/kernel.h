@@ -1,17 +1,21 @@
 /*
- * How long a kernel, a copy or a migration takes when it has the GPU to itself.
+ * The time of a kernel, a copy or a migration that has the GPU to itself.
  *
- * Purpose. The time of a piece of work alone, from what is known of it: what the software GPU interpreted, or what a trace says. What others do to it is not here
- * but in timeline.h (turns), contention.h (side by side) and memory.h (pages).
+ * Purpose. The time of a piece of work alone follows from its description: the software GPU's
+ * interpretation, or a trace. The effect of other work is in timeline.h (turns), contention.h (side
+ * by side) and memory.h (pages).
  *
- * Source. Kernels: the roofline model (Williams, Waterman, Patterson, "Roofline: an insightful visual performance model", 2009), with the blocks' critical path as a third
- * bound. Occupancy: the rules of the CUDA C++ Programming Guide ("Hardware Multithreading"), by threads, blocks, registers and shared memory.
+ * Source. Kernels: the roofline model (Williams, Waterman, Patterson, "Roofline: an insightful
+ * visual performance model", 2009), with the blocks' critical path as a third bound. Occupancy: the
+ * rules of the CUDA C++ Programming Guide ("Hardware Multithreading"), by threads, blocks,
+ * registers and shared memory.
  *
  * Invariants
- *  - whole ns, rounded up: work never takes no time at all;
- *  - more instructions, bytes or moves never take less time; nothing overflows for sizes that a GPU can hold;
- *  - pageable copies are never quicker than pinned ones;
- *  - blocks per SM is 0 exactly where a launch is refused.
+ * - times are whole ns, rounded up, so no work takes no time;
+ * - more instructions, bytes or moves never take less time; nothing overflows for sizes that a GPU
+ *   can hold;
+ * - pageable copies are never quicker than pinned ones;
+ * - blocks per SM is 0 exactly where a launch is refused.
  */
 #pragma once
 
@@ -36,13 +40,13 @@ uint64_t td_model_copy_ns(
 	const struct td_gpu_spec *spec, enum td_copy kind, uint64_t bytes, bool pinned);
 
 /*
- * What moves cost a kernel (faults) or a prefetch: latency per fault group, bytes in at the rate
- * of faults or of bulk copies, bytes out as bulk copies before the bytes in that need their room,
- * remote accesses at the link's pinned rate.
+ * Returns the time that moves cost a kernel (faults) or a prefetch: latency per fault group, bytes
+ * in at the rate of faults or of bulk copies, bytes out as bulk copies before the bytes in that
+ * need their room, remote accesses at the link's pinned rate.
  */
 uint64_t td_model_moves_ns(const struct td_gpu_spec *spec, const struct td_moves *moves);
 
-/* What one block asks of an SM. */
+/* The resources of an SM that one block needs. */
 struct td_block_needs {
 	uint32_t threads;
 	uint32_t registers; /* per thread; 0: not known, no limit */

@@ -2,18 +2,19 @@
  * A kernel on managed memory, under time slices: its pages are touched as it progresses, and each
  * fault holds it up.
  *
- * Purpose. Thrashing is what nvshare is about: two programs whose managed memory does not fit push out each other's pages turn by turn. It comes about only if pages
- * are touched while others have had their turns in between, so a kernel's touches are spread over its own progress.
+ * Purpose. nvshare exists because of thrashing: two programs whose managed memory does not fit push
+ * out each other's pages turn by turn. It happens only if others have turns between the touches of
+ * pages, so a kernel's touches are spread over its own progress.
  *
- * The touch list is spread evenly over the kernel's solo length: page i of n is due at progress
- * i * length / n. Pages are touched a fault group at a time, until the faults of this visit have
- * cost quantum_ns; the rest follows when these are served. So with quantum = slice / 16 the order
- * in which contexts touch pages is right to a sixteenth of a turn, and so is the LRU order.
+ * The touch list is spread evenly over the kernel's solo length: page i of n is due at progress i *
+ * length / n. Pages are touched a fault group at a time, until the faults of this visit have cost
+ * quantum_ns; the rest follows when these are served. So with quantum = slice / 16 the order in
+ * which contexts touch pages is right to a sixteenth of a turn, and so is the LRU order.
  *
  * Invariants
- *  - each page of the list is touched once, in order, and all of them before the kernel is done;
- *  - a kernel takes its length and what its moves cost (td_model_moves_ns), whatever the slices;
- *  - pages that are on the device cost nothing.
+ * - each page of the list is touched once, in order, and all of them before the kernel is done;
+ * - a kernel takes its length and what its moves cost (td_model_moves_ns), whatever the slices;
+ * - pages that are on the device cost nothing.
  */
 #pragma once
 

@@ -1,18 +1,21 @@
 /*
- * What NVML shows of a GPU's load: utilisation, power, temperature, clock.
+ * The figures of a GPU's load that NVML shows: utilisation, power, temperature, clock.
  *
- * Purpose. Policies watch these figures (MuxFlow's load factor, SysMonitor's thresholds, DCUDA's energy), so the software GPU has to have them, and they have to move
- * with the load as a GPU's do.
+ * Purpose. Policies watch these figures (MuxFlow's load factor, SysMonitor's thresholds, DCUDA's
+ * energy), so the software GPU has to have them, and they have to follow the load as a GPU's do.
  *
  * Utilisation is the share of the last whole sample window in which a kernel ran. Power grows
- * linearly with it from idle to max; temperature follows power with one time constant; the clock
- * is the highest while there is load, comes down linearly to the base clock when the GPU gets
- * too hot, and is the idle clock without load. Shown, not fed back: the model runs at clock_mhz.
+ * linearly with it from idle to max; temperature follows power with one time constant; the clock is
+ * the highest while there is load, comes down linearly to the base clock when the GPU gets too hot,
+ * and is the idle clock without load. The figures are only shown: the model always runs at
+ * clock_mhz.
  *
  * Invariants
- *  - utilisation is 0 to 100 %, and of a whole window, so it lags by up to one;
- *  - power lies between idle and the maximum, the clock between base (or idle, without load) and the highest;
- *  - temperature moves towards what the power leads to and never beyond it; time that stands still changes nothing.
+ * - utilisation is 0 to 100 %, and of a whole window, so it lags by up to one;
+ * - power lies between idle and the maximum, the clock between base (or idle, without load) and the
+ *   highest;
+ * - temperature moves towards what the power leads to and never beyond it; a step without time
+ *   passed changes nothing.
  */
 #pragma once
 

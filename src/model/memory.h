@@ -1,7 +1,8 @@
 /*
- * One GPU's memory: what is reserved for good, and which managed pages are on it.
+ * One GPU's memory: reserved bytes, and the managed pages that are on it.
  *
- * Purpose. Capacity is what sharing a GPU is about. Every process of a GPU reserves here, so nobody gets what another has, and oversubscription has its price.
+ * Purpose. Every process of a GPU reserves its memory here, so no process gets memory that another
+ * has, and oversubscription has its price.
  *
  * Plain bytes (allocations, contexts) are reserved or refused. Managed pages come when a kernel
  * touches them or by prefetch, and go, least recently used first over all contexts, when others
@@ -13,10 +14,11 @@
  * and td_model_moves_ns() (kernel.h) what that costs.
  *
  * Invariants
- *  - plain and resident bytes never exceed the capacity; both are the sums over the contexts;
- *  - a page is on the device or on the host, and what was written to it is moved before it changes sides;
- *  - a refused reservation changes nothing; a context that leaves takes all that was its own, and nothing of another's;
- *  - same calls, same pages and same moves.
+ * - plain and resident bytes never exceed the capacity; both are the sums over the contexts;
+ * - a page is on the device or on the host, and a written page is copied before it changes sides;
+ * - a refused reservation changes nothing; a context that leaves frees all that was its own, and
+ *   nothing else;
+ * - same calls, same pages and same moves.
  */
 #pragma once
 

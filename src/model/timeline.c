@@ -212,7 +212,7 @@ void td_timeline_begin_queued(struct td_timeline *tl, struct td_timeline_context
 	op->idle_ns = e->worked_until_ns < tl->now_ns ? tl->now_ns - e->worked_until_ns : 0;
 }
 
-/* What it needs of the idle time before it began is served then. */
+/* Serves the part that the idle time before its start covers. */
 static void catch_up(struct td_timeline *tl, struct td_op *op)
 {
 	uint64_t ns = min_ns(spare_of(op, op->behind_ns), op->length_ns - op->progress_ns);

@@ -1,14 +1,15 @@
 /*
- * One GPU's engines in time: who is served when, and when what is done.
+ * One GPU's engines in time: which operation is served when, and when it ends.
  *
- * Purpose. A GPU without MPS gives its contexts turns, and copies beside the kernels: from this alone come the queueing, the hand-over and the switching that nvshare
- * and the driver's own time-sharing differ by. Source: slices and switch cost per gpu_spec.c.
+ * Purpose. A GPU without MPS gives its contexts turns, and copies beside the kernels: this alone
+ * causes the queueing, the hand-over and the switching in which nvshare and the driver's own
+ * time-sharing differ. Source: slices and switch cost per gpu_spec.c.
  *
  * Compute serves contexts in turns of slice_ns while several have work, without slices while one
  * has; handing it to another context costs switch_ns. Each copy direction is an engine of its own
  * and does the same without a switch cost. Within a context, the operations of one engine are
- * served one at a time in the order in which they began: begin an operation when all that it
- * waits for (its stream's predecessor, events) is done.
+ * served one at a time in the order in which they began: begin an operation when all that it waits
+ * for (its stream's predecessor, events) is done.
  *
  * The timeline stands at one instant, td_timeline_now(). All calls but td_timeline_advance() take
  * effect at that instant, so advance first, then report what happened:
@@ -27,12 +28,14 @@
  * which stay where they are until done, cancelled or removed; zero-initialise them.
  *
  * Invariants (those of the engines' insides are in timeline.c)
- *  - time only goes on, and stops at each end;
- *  - an engine serves one operation at a time (compute: one of each member of a group), those of a
- *    context in the order in which they began;
- *  - a newcomer waits for one slice of each context before it at most; a context alone is never interrupted;
- *  - an operation is reported once, after exactly its length and its stalls of service, or not at all if cancelled;
- *  - same calls, same instants.
+ * - time only goes on, and stops at each end;
+ * - an engine serves one operation at a time (compute: one of each member of a group), those of a
+ *   context in the order in which they began;
+ * - a newcomer waits for one slice of each context before it at most; a context alone is never
+ *   interrupted;
+ * - an operation is reported once, after exactly its length and its stalls of service, or not at
+ *   all if cancelled;
+ * - same calls, same instants.
  */
 #pragma once
 
@@ -135,8 +138,9 @@ void td_timeline_begin(struct td_timeline *tl, struct td_timeline_context *ctx, 
 	enum td_engine engine);
 
 /*
- * The same of an operation that has been the next one of ctx since since_ns, of which the caller hears late. Of the time since then in which the engine was idle, and ctx had it last, as
- * much as the length takes counts as served once that is known, up to most_ns.
+ * As td_timeline_begin(), for an operation that has been ctx's next one since since_ns, of which
+ * the caller learns late. Idle time of the engine since then, in which ctx had it last, counts as
+ * service once the length is known, up to the length and up to most_ns.
  */
 void td_timeline_begin_queued(struct td_timeline *tl, struct td_timeline_context *ctx,
 	struct td_op *op, enum td_engine engine, uint64_t since_ns, uint64_t most_ns);

@@ -46,7 +46,7 @@
 #include "proto/words.h"
 
 /*
- * The abilities of a node, a bit each: ABILITY(id, what a node without it cannot do, why it cannot).
+ * The abilities of a node, a bit each: ABILITY(id, what a node without it cannot do, why not).
  * "This node cannot ", the second column, ": " and the third one make a sentence.
  */
 #define TD_ABILITIES(ABILITY)                                                                      \
