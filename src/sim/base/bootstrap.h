@@ -1,11 +1,12 @@
 /*
- * Is one policy better than another, or is it chance? Both run the same seeds, so that the values are
- * paired: a ratio or a difference for each seed. The interval is of their median, by bootstrap.
+ * Tells whether one policy is better than another or the difference is chance. Both run the same
+ * seeds, so the values are paired: a ratio or a difference for each seed. The interval is of their
+ * median, by bootstrap.
  *
- * Method. The values are drawn again with replacement, as many as there are, 2,000 times. The interval
- * goes from the 2.5th to the 97.5th percentile of the medians (Efron and Tibshirani 1993, chapter 13).
- * With fewer than six pairs nothing is shown at that level: that n values have one sign by chance has a
- * probability of 2^(1-n), which is more than 5 % up to n = 5.
+ * Method. The values are drawn again with replacement, as many as there are, 2,000 times. The
+ * interval goes from the 2.5th to the 97.5th percentile of the medians (Efron and Tibshirani 1993,
+ * chapter 13). Fewer than six pairs show nothing at that level: n values have one sign by chance
+ * with a probability of 2^(1-n), which is more than 5 % up to n = 5.
  *
  * Invariants: no clock, I/O or allocation; the same values in any order give the same interval.
  */

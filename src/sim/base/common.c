@@ -1,4 +1,4 @@
-/* What the verbs share; see sim.h. */
+/* Helpers that the verbs share; see sim.h. */
 #include "sim/base/sim.h"
 
 #include <errno.h>
@@ -156,7 +156,7 @@ FILE *td_sim_create(const char *dir, const char *name, struct td_err *err)
 int td_sim_close(FILE *file, const char *dir, const char *name, struct td_err *err)
 {
 	char part[PATH_MAX], path[PATH_MAX];
-	/* Of an error that has been before, the reason is lost unless it comes again. */
+	/* A reason from an earlier error is lost; it shows again only if the error repeats. */
 	int number = ferror(file) ? EIO : 0;
 
 	if (fflush(file))

@@ -39,7 +39,7 @@ void td_csv_put_quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-/* Takes one row apart, in place. The next row begins at csv->at afterwards, whatever this returns. */
+/* Splits one row in place. Afterwards the next row begins at csv->at, whatever this returns. */
 static int cut(struct td_csv *csv, char **fields, uint32_t *ret_count, struct td_err *err)
 {
 	uint32_t count = 0;
@@ -95,7 +95,7 @@ static void skip_empty(struct td_csv *csv)
 	}
 }
 
-/* Of two columns of one name only the first would be read. */
+/* Refuses two columns of one name, of which only the first would be read. */
 static int refuse_twins(const struct td_csv *csv, struct td_err *err)
 {
 	for (uint32_t i = 0; i < csv->column_count; i++)
@@ -110,7 +110,10 @@ static int read_header(struct td_csv *csv, struct td_err *err)
 {
 	int r;
 
-	/* What spreadsheets put before UTF-8 would be part of the first column's name. */
+	/*
+	 * Skips the byte order mark that spreadsheets put first, or it would be part of the first
+	 * column's name.
+	 */
 	if (csv->end - csv->at >= 3 && !memcmp(csv->at, "\xef\xbb\xbf", 3))
 		csv->at += 3;
 	skip_empty(csv);

@@ -1,11 +1,12 @@
 /*
- * CSV with a header line, plain or gzipped: what traces and measured tables come as.
+ * CSV with a header line, plain or gzipped, as traces and measured tables come.
  *
- * Fields may be quoted ("a, b", quotes doubled); lines end with LF or CRLF; empty lines are skipped, and so is a byte order mark of UTF-8. The whole file is read at once, at most
- * TD_CSV_BYTES_MAX of it, and cut up in place: a field's text stays valid until the next row.
+ * Fields may be quoted ("a, b", quotes doubled). Lines end with LF or CRLF. Empty lines are
+ * skipped, and so is a byte order mark of UTF-8. The whole file is read at once, at most
+ * TD_CSV_BYTES_MAX of it, and split in place: a field's text stays valid until the next row.
  *
- * An error names the file and the line: "jobs.csv:17: ...". Errors of one row leave the reader on the next one, so that a caller
- * may go on.
+ * An error names the file and the line: "jobs.csv:17: ...". An error of one row leaves the reader
+ * on the next one, so that a caller may go on.
  */
 #pragma once
 
@@ -26,7 +27,10 @@ struct td_csv {
 	char *columns[TD_CSV_COLUMNS_MAX], *fields[TD_CSV_COLUMNS_MAX];
 };
 
-/* 0; -errno; -ENOSYS: gzipped, and built without zlib; -EFBIG; -EINVAL: no header. On failure nothing needs to be closed. */
+/*
+ * Returns 0; -errno; -ENOSYS: gzipped, and built without zlib; -EFBIG; -EINVAL: no header. On
+ * failure nothing needs to be closed.
+ */
 int td_csv_open(struct td_csv *csv, const char *path, struct td_err *err);
 
 /* The same from memory, which is copied. name: for errors. */
@@ -45,7 +49,10 @@ int td_csv_need(const struct td_csv *csv, const char *const *names, uint32_t cou
 /* 0: a row; 1: the end; -EINVAL: a row of too few or too many fields, or an open quote. */
 int td_csv_next(struct td_csv *csv, struct td_err *err);
 
-/* Of the present row; what: the field's name in an error. A number is decimal, finite, within [min, max]. */
+/*
+ * Reads a number of the present row, which is decimal, finite and within [min, max]. An error names
+ * the column.
+ */
 int td_csv_number(const struct td_csv *csv, int column, double min, double max, double *ret,
 	struct td_err *err);
 

@@ -1,6 +1,7 @@
 /*
- * Levenberg and Marquardt on 3 x jobs logarithms; see fit.h. A row of the Jacobian has four entries (g and h of the victim, p and h of the other), so the normal
- * matrix is built in O(observations) and solved by Cholesky's method.
+ * Levenberg and Marquardt's method on 3 x jobs logarithms; see fit.h. A row of the Jacobian has
+ * four entries (g and h of the victim, p and h of the other), so the normal matrix is built in
+ * O(observations) and solved by Cholesky's method.
  */
 #include "sim/base/fit.h"
 

@@ -1,9 +1,10 @@
 /*
  * Fits the contention model's three numbers per job to measured pairs.
  *
- * Minimises, over g, p, h > 0 of the jobs that are free, the sum of Huber's loss of log(1 / s_predicted) - log(1 / s_measured), and ridge times
- * the squared distance of each number's logarithm from its prior: so that what no pair says stays at the prior, and g and p, of which
- * only products are seen, do not run off against each other. Levenberg and Marquardt's method on the logarithms.
+ * Minimises, over g, p, h > 0 of the free jobs, the sum of Huber's loss of log(1 / s_predicted) -
+ * log(1 / s_measured), plus ridge times the squared distance of each number's logarithm from its
+ * prior. So a number that no pair determines stays at its prior, and g and p, of which only
+ * products are seen, do not diverge. Levenberg and Marquardt's method on the logarithms.
  */
 #pragma once
 
@@ -33,8 +34,10 @@ extern const struct td_fit_options td_fit_default;
 double td_pair_speed(const struct td_numbers *v, const struct td_numbers *a);
 
 /*
- * numbers: in, where the search begins and what is held for jobs that are not free; out, the fit. free, priors: of each job; NULL: all are
- * free; the start is the prior. Returns 0, -ENOMEM, or -EINVAL: a speed or number that is not positive, an index beyond jobs.
+ * numbers: on entry the start of the search, and the fixed values of jobs that are not free; on
+ * return the fit. free_jobs and priors are per job; NULL means that all are free, or that the start
+ * is the prior. Returns 0, -ENOMEM, or -EINVAL: a speed or number that is not positive, or an index
+ * beyond jobs.
  */
 int td_fit_pairs(const struct td_observation *observations, uint32_t count, uint32_t jobs,
 	const bool *free_jobs, const struct td_numbers *priors,

@@ -1,15 +1,19 @@
 /*
- * The future: events by time, and by the order in which they were put where times are equal.
+ * The future events of a simulation, by time, and in the order of insertion where times are equal.
  *
- * What is next lies in a small heap, which stays in the processor's first cache; what comes later lies unsorted in buckets of time, each 64 times as
- * wide as those a level below (a radix heap: Ahuja, Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path problem", 1990). Where the heap
- * is empty the first bucket goes there, or is divided among those of the level below if it has too many. So an event is appended two or three times and
- * sorted among few, however many are pending; with most events in one nanosecond it is the heap alone.
+ * The next events are in a small heap, which stays in the processor's first cache. Later ones lie
+ * unsorted in buckets of time, each 64 times as wide as those a level below (a radix heap: Ahuja,
+ * Mehlhorn, Orlin, Tarjan, "Faster algorithms for the shortest path problem", 1990). When the heap
+ * is empty the first bucket moves there, or is divided among those of the level below if it has too
+ * many. So an event is appended two or three times and sorted among few, however many are pending.
+ * With most events in one nanosecond the heap alone works.
  *
- * An event's level is that of the first digit to the base of 64 in which its time differs from `base_ns`, which is the start of the bucket that was
- * taken last: no event outside of the heap is before its end, `last_ns`.
+ * An event's level is that of the first digit to the base of 64 in which its time differs from
+ * `base_ns`, the start of the bucket that was taken last: no event outside of the heap is before
+ * its end, `last_ns`.
  *
- * `what` is the caller's. Order wraps after 2^32 pushes, which only matters among events of the same nanosecond.
+ * `what` belongs to the caller. The order wraps after 2^32 pushes, which only matters among events
+ * of the same nanosecond.
  */
 #pragma once
 
@@ -49,7 +53,10 @@ static inline void td_future_deinit(struct td_future *future)
 /* Makes room for so many events. 0, or -1: out of memory, and all is as it was. */
 static inline int td_future_reserve(struct td_future *future, uint32_t room)
 {
-	/* Full ones, for each bucket one that is not, and the one that is read while its bucket is divided. */
+	/*
+	 * The full chunks, one partial chunk per bucket, and the chunk that is read while its
+	 * bucket is divided.
+	 */
 	uint64_t most = (uint64_t)room / TD_FUTURE_CHUNK + TD_FUTURE_LEVELS * TD_FUTURE_DIGITS + 2;
 	struct td_future_chunk *chunks;
 
@@ -89,7 +96,10 @@ static inline void td_future_put_far(struct td_future *future, struct td_event e
 	future->buckets[level][digit].count++;
 }
 
-/* Takes the first bucket into the heap, divided as often as it takes. There is one, and the heap is empty. */
+/*
+ * Moves the first bucket into the heap, after dividing it as often as needed. Requires a bucket and
+ * an empty heap.
+ */
 static inline void td_future_take(struct td_future *future)
 {
 	bool near;

@@ -1,8 +1,10 @@
 /*
- * The near future: events by time, and by their order where times are equal. future.h has what comes later, too.
+ * The near future: events by time, and by their order where times are equal. future.h holds the
+ * later events, too.
  *
- * A heap of four children per node. An event is 16 bytes, compared as one number, and the four children of a node share a cache line. After a pop
- * the root is left open: the next push usually falls there and saves a walk (an event that causes the next one is the common case).
+ * It is a heap of four children per node. An event is 16 bytes, compared as one number, and the
+ * four children of a node share a cache line. After a pop the root is left open: the next push
+ * usually goes there and saves a walk, because an event commonly causes the next one.
  */
 #pragma once
 

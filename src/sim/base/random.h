@@ -1,4 +1,7 @@
-/* splitmix64, and what is drawn from it. The state is a seed; same seed, same numbers on every machine. */
+/*
+ * The random generator splitmix64, and distributions drawn from it. The state is a seed; same seed,
+ * same numbers on every machine.
+ */
 #pragma once
 
 #include <math.h>

@@ -19,8 +19,9 @@ int td_sim_requests(int argc, char **argv);
 int td_sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Set by SIGINT and SIGTERM once td_sim_catch() has been called; a second one ends the program, with nothing written. One that comes within TD_SIM_SAME_SIGNAL_NS counts as the first: timeout(1) sends one to the process
- * and one to its group.
+ * Set by SIGINT and SIGTERM once td_sim_catch() has been called. A second signal ends the program
+ * with nothing written. One that comes within TD_SIM_SAME_SIGNAL_NS counts as the first, because
+ * timeout(1) sends one to the process and one to its group.
  */
 #define TD_SIM_SAME_SIGNAL_NS 1000000000ull
 extern volatile sig_atomic_t td_sim_stop;
@@ -28,7 +29,10 @@ void td_sim_catch(void);
 /* A signal at now_ns: true, it is a second one. For signal handlers. */
 bool td_sim_signalled(uint64_t now_ns);
 
-/* How far something is, on a terminal: one line, rewritten at most ten times a second, with the time left. Nothing where stderr is none. */
+/*
+ * Progress on a terminal: one line with the time left, rewritten at most ten times a second.
+ * Nothing is shown where stderr is no terminal.
+ */
 struct td_progress {
 	const char *what;
 	bool shown;
@@ -39,9 +43,18 @@ void td_progress_begin(struct td_progress *progress, const char *what);
 void td_progress_put(double done, void *progress);
 void td_progress_end(struct td_progress *progress);
 
-/* DIR and its parents, and that files can be made there: before hours of computing. 0 or -errno with err. */
+/*
+ * Creates DIR and its parents and checks that files can be made there, before hours of computing.
+ * Returns 0, or -errno with err.
+ */
 int td_sim_try_dir(const char *path, struct td_err *err);
-/* A file for writing, which will have that name in DIR once td_sim_close() has found it whole; NULL with err. */
+/*
+ * Opens a file for writing that gets its name in DIR only when td_sim_close() finds it complete.
+ * NULL with err.
+ */
 FILE *td_sim_create(const char *dir, const char *name, struct td_err *err);
-/* 0, or -errno with err: nothing of it is left, and what had that name before still has it. Closes it. */
+/*
+ * Closes the file. Returns 0, or -errno with err: then the file is removed, and an older file of
+ * that name stays.
+ */
 int td_sim_close(FILE *file, const char *dir, const char *name, struct td_err *err);

@@ -1,5 +1,6 @@
 /*
- * Forked processes take indices from a counter in shared memory and leave their results there; see workers.h. They share all that was prepared before by copy on write, and die with their parent.
+ * Forked processes take indices from a counter in shared memory and leave their results there; see
+ * workers.h. They share by copy on write what was prepared before, and die with their parent.
  */
 #include "sim/base/workers.h"
 
@@ -75,7 +76,10 @@ static uint32_t start(struct board *board, uint32_t workers, uint32_t count, td_
 	return started;
 }
 
-/* Whether one died. A signal that was sent to this process alone is for all of them. */
+/*
+ * Waits for the workers and returns whether one died. A signal sent to this process alone is passed
+ * on to all of them.
+ */
 static bool wait_for(const pid_t *pids, uint32_t count)
 {
 	bool told = false, died = false;

@@ -1,5 +1,7 @@
 /*
- * tandem-sim: the same policies on a virtual clock. run: one's own trace on one's own cluster; requests: what a file of requests asks of a GPU; experiment: what the papers claim.
+ * tandem-sim: the same policies on a virtual clock. `run` takes one's own trace and cluster,
+ * `requests` tells the load of a file of requests on a GPU, `experiment` repeats the papers'
+ * experiments.
  */
 #include <string.h>
 

@@ -1,7 +1,10 @@
 /*
- * tandem-sim requests: what the requests of a file ask of a GPU each service has for itself, and how much slower jobs beside it may make it. A table, requests.csv, and the load over time in load.csv.
+ * tandem-sim requests: the load that each service of a file of requests puts on a GPU of its own,
+ * and how much slower jobs beside it may make it. Prints a table and writes requests.csv, and the
+ * load over time in load.csv.
  *
- * Tokens are shown; every request takes the same time, since what a token costs is not in such a file.
+ * Tokens are shown, but every request takes the same time, since the file does not tell what a
+ * token costs.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -1,8 +1,10 @@
 /*
- * tandem-sim run: one trace, one cluster, several policies beside each other; a table, CSV, JSON and one HTML page.
+ * tandem-sim run: one trace on one cluster under several policies; a table, CSV, JSON and one HTML
+ * page.
  *
- * What a trace does not say is drawn from the seed and is the same for every policy: the kind of a job whose model is not among the profiles, and which tenants are
- * guaranteed where the trace has no classes.
+ * Facts that a trace lacks are drawn from the seed and are the same for every policy: the kind of a
+ * job whose model is not among the profiles, and the guaranteed tenants where the trace has no
+ * classes.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -190,7 +192,10 @@ static int simulate(struct td_run *run, struct td_run_result *result, struct td_
 	return r;
 }
 
-/* Times are of the jobs that are done under every policy: nobody's mean gains by a job that it lost. */
+/*
+ * Compares times of the jobs that are done under every policy, so that no mean gains by a job that
+ * a policy lost.
+ */
 static int compare_results(struct td_run *run, struct td_err *err)
 {
 	td_auto_free bool *counted = calloc(run->job_count, sizeof(bool));

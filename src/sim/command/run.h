@@ -1,4 +1,8 @@
-/* What tandem-sim run has read, made and found; run.c reads and runs it, run_world.c makes jobs and nodes of it, run_notes.c says what has no effect, run_said.c what it comes to in words, run_report.c writes it. */
+/*
+ * The data of a `tandem-sim run`. run.c reads and runs it, run_world.c makes jobs and nodes,
+ * run_notes.c names columns without effect, run_said.c sums up in words, run_report.c writes the
+ * report.
+ */
 #pragma once
 
 #include <stdio.h>
@@ -44,9 +48,15 @@ struct td_run {
 
 /* --- run_world.c --- */
 
-/* Nodes with GPUs: run->node_gpus, run->memory_bytes. Before jobs are made. -EINVAL with err, -ENOMEM. */
+/*
+ * Makes nodes with GPUs: run->node_gpus, run->memory_bytes. Call it before jobs are made. -EINVAL
+ * with err, -ENOMEM.
+ */
 int td_run_take_nodes(struct td_run *run, struct td_err *err);
-/* run->jobs of the trace, with run->profiles. -EINVAL with err: nothing to run, or a job that td_cluster_misfit() names unless bad lines are skipped. -ENOMEM. */
+/*
+ * Makes run->jobs of the trace, with run->profiles. -EINVAL with err: nothing to run, or a job that
+ * td_cluster_misfit() names, unless bad lines are skipped. -ENOMEM.
+ */
 int td_run_make_jobs(struct td_run *run, struct td_err *err);
 struct td_cluster_options td_run_options(const struct td_run *run);
 
@@ -59,13 +69,23 @@ struct td_run_said {
 	uint32_t count;
 };
 
-/* In words, for every form of the report: what was stopped, what is undone, and the first policy against its baseline and against the best of the others, by the jobs that both have done. */
+/*
+ * Sums up in words, for every form of the report: stopped policies, undone jobs, and the first
+ * policy against its baseline and against the best of the others, over the jobs that both have
+ * done.
+ */
 void td_run_say(const struct td_run *run, struct td_run_said *ret);
 /* Jobs that a policy failed or did not finish. */
 uint32_t td_run_undone(const struct td_run_result *result);
-/* None that was run left fewer jobs undone: only such a policy may be called the best at anything. */
+/*
+ * Tells whether no policy of the run left fewer jobs undone. Only such a policy may be called the
+ * best at anything.
+ */
 bool td_run_is_whole(const struct td_run *run, uint32_t result);
-/* With which result the first one is compared: fifo's, or that of the first other policy; NULL: there is none. */
+/*
+ * Returns the result to compare the first one with: fifo's, or that of the first other policy;
+ * NULL: there is none.
+ */
 const struct td_run_result *td_run_baseline(const struct td_run *run);
 
 /* --- */

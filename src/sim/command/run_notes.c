@@ -1,6 +1,7 @@
 /*
- * What a trace or a cluster says that tandem-sim run does not go by: said once each on stderr and in every report, so that nobody takes a figure for more than it is. What it would take to honour them is
- * in the policies' own interfaces: they place jobs by GPUs, tenants, classes and GPU memory alone.
+ * Names the columns of a trace or cluster that tandem-sim run ignores, once each on stderr and in
+ * every report, so that nobody takes a figure for more than it is. The policies place jobs by GPUs,
+ * tenants, classes and GPU memory alone.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -140,7 +140,10 @@ static int write_json(const struct td_run *run, struct td_err *err)
 	return td_sim_close(out, run->out, "summary.json", err);
 }
 
-/* Whether a policy's figure is the best of those that leave no more jobs undone than they must. Nothing is the best where a policy was stopped: the times are of what it had done by then. */
+/*
+ * Tells whether a policy's figure is the best among those that leave no more jobs undone than they
+ * must. A policy that was stopped is never the best: its times are those of the jobs done by then.
+ */
 static bool is_best(const struct td_run *run, uint32_t policy, int metric)
 {
 	double value = run->results[policy].metrics[metric];

@@ -1,5 +1,7 @@
 /*
- * What a run comes to in words; see run.h. Two policies are compared by the jobs that both have done, whatever a third one did; a policy that was stopped is compared with none: what it had done by then are its short jobs and its early ones.
+ * The summary of a run in words; see run.h. Two policies are compared over the jobs that both have
+ * done, whatever a third one did. A policy that was stopped is compared with none: it had done its
+ * short and early jobs only.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -43,7 +45,10 @@ const struct td_run_result *td_run_baseline(const struct td_run *run)
 	return run->result_count > 1 ? &run->results[1] : NULL;
 }
 
-/* How many times as fast jobs are complete under the one as under the other, on average over those that both have done; not finite: there are none. */
+/*
+ * Returns how many times as fast jobs complete under the one as under the other, on average over
+ * those that both have done; not finite: there are none.
+ */
 static double gain_of(const struct td_run *run, const struct td_run_result *one,
 	const struct td_run_result *other)
 {
@@ -60,7 +65,10 @@ static double gain_of(const struct td_run *run, const struct td_run_result *one,
 	return other_took / took;
 }
 
-/* The one under which jobs are complete fastest, of those that lose no more of them than the first one does and were not stopped; NULL: the first one itself. */
+/*
+ * Returns the result under which jobs complete fastest, among policies that were not stopped and
+ * lose no more jobs than the first one does; NULL: that is the first one itself.
+ */
 static const struct td_run_result *best_other(const struct td_run *run, double *ret_gain)
 {
 	const struct td_run_result *first = &run->results[0], *best = NULL;

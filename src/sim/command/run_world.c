@@ -1,5 +1,6 @@
 /*
- * From a trace and a cluster that have been read to jobs and nodes of the engine; see run.h. Nothing here opens a file, so that a fuzzer can go all the way.
+ * Makes jobs and nodes of the engine from a trace and a cluster that were read; see run.h. Nothing
+ * here opens a file, so that a fuzzer reaches all of it.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /*
- * Measured pairs of jobs on one GPU (colocation_gavel.csv), and how the contention model is fitted to them.
+ * Measured pairs of jobs on one GPU (colocation_gavel.csv), and fitting the contention model to
+ * them.
  *
- * This is the ground truth of the simulator: only the engine and tools/fit-model may include it; predictors and policies may not.
+ * This is the ground truth of the simulator: only the engine and tools/fit-model may include it;
+ * predictors and policies may not.
  */
 #pragma once
 
@@ -26,13 +28,18 @@ struct td_pairs {
 	struct td_pair pairs[TD_PAIR_JOBS_MAX * (TD_PAIR_JOBS_MAX + 1) / 2];
 };
 
-/* Of one type of GPU ("p100"). The caller frees *ret. A bad line is named. */
+/*
+ * Reads the pairs of one type of GPU ("p100"). The caller frees *ret. An error names the bad line.
+ */
 int td_pairs_read(const char *path, const char *gpu, struct td_pairs **ret, struct td_err *err);
 
 /* Index of a job by its name, or -1. */
 int td_pairs_find(const struct td_pairs *pairs, const char *job);
 
-/* Both sides of the feasible pairs for which use[i] is true (NULL: all); returns how many. ret: 2 x pair_count. */
+/*
+ * Writes both sides of the feasible pairs for which use[i] is true (NULL: all) and returns how
+ * many. ret has room for 2 x pair_count.
+ */
 uint32_t td_pairs_observe(
 	const struct td_pairs *pairs, const bool *use, struct td_observation *ret);
 
@@ -42,5 +49,8 @@ struct td_numbers td_pairs_level(const struct td_observation *observations, uint
 /* Fits all jobs to the pairs in use. */
 int td_pairs_fit(const struct td_pairs *pairs, const bool *use, struct td_numbers *ret_numbers);
 
-/* The share of the sum that pairs of a table reach together: median of speed_a + speed_b over its feasible pairs. */
+/*
+ * Returns the typical joint speed of a pair: the median of speed_a + speed_b over the table's
+ * feasible pairs.
+ */
 double td_pairs_median_sum(const struct td_pairs *pairs);

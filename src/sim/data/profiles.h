@@ -1,6 +1,7 @@
 /*
- * What kinds of jobs there are: their three fitted numbers and how much of a GPU they use alone. From a coefficient file (tools/fit-model), or fitted on
- * the spot. This is ground truth: the engine computes speeds with it; a scheduler sees only what its paper lets it see.
+ * The kinds of jobs: three fitted numbers each, and the part of a GPU that a job uses alone. They
+ * come from a coefficient file (tools/fit-model) or are fitted on the spot. This is ground truth:
+ * the engine computes speeds with it; a scheduler sees only what its paper lets it see.
  */
 #pragma once
 
@@ -16,7 +17,8 @@ struct td_sim_profile {
 	char name[64];
 	struct td_contender contender; /* share 1, duty 1; demand: see td_profile_demand() */
 	/*
-	 * All that schedulers are told of it: what its user declares, or a dry run alone shows, that it uses of a GPU's time. Here without error, contender.demand; a test gives them different ones, and
+	 * The part of a GPU's time that schedulers are told, as the user declares it or a dry run
+	 * shows. Normally it equals contender.demand. Tests set others, and
 	 * experiments/antman-trace has a row in which it is wrong.
 	 */
 	double told_demand;
@@ -41,7 +43,8 @@ int td_profiles_fit(const char *data, const char *gpu, struct td_profiles *ret, 
 int td_profiles_find(const struct td_profiles *profiles, const char *name);
 
 /*
- * The part of the GPU's time that a job uses alone, so that taking turns with its like gives the speed that the fit gives: the models agree about a job beside itself.
- * There is no measurement of it for these jobs; who is told this number knows what two of the kind lose together.
+ * Returns the part of the GPU's time that a job uses alone, derived so that taking turns with a job
+ * of its kind gives the fitted speed: both models then agree about a job beside itself. It is not
+ * measured for these jobs, and it tells a scheduler what two of the kind lose together.
  */
 double td_profile_demand(const struct td_contender *contender);

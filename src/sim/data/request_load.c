@@ -48,7 +48,10 @@ static double p99_at(const double *arrivals, uint32_t count, struct td_server se
 	return rank(scratch, count, 0.99);
 }
 
-/* P99 never falls as batches become slower but by which requests share one; halving finds a slowdown that holds beside one that does not. */
+/*
+ * Finds the largest slowdown by halving. P99 grows with the slowdown, except for which requests
+ * share a batch; so the result holds and lies beside one that does not.
+ */
 static double find_room(const double *arrivals, uint32_t count, const struct td_server *server,
 	double objective_s, double *scratch)
 {

@@ -1,8 +1,12 @@
 /*
- * What a file of requests asks of one GPU that serves nothing else: how many come, how unevenly, how long they take, and how much slower a batch may become, by jobs beside it, before the objective is missed.
+ * The load of a file of requests on one GPU that serves nothing else: how many requests come, how
+ * unevenly, how long they take, and how much slower jobs beside it may make a batch before the
+ * objective is missed.
  *
- * Every request is simulated, one by one. A server that is free takes whoever waits, `batch` at most, and never waits for more to come; a batch of n takes (1 + n) / 2 times what one takes alone, times the slowdown. This is
- * another server than that of experiments (batch_queue.h), which fills batches and is computed from a rate: a file has its own gaps.
+ * Every request is simulated, one by one. A free server takes all that wait, `batch` at most, and
+ * never waits for more. A batch of n takes (1 + n) / 2 times as long as one request alone, times
+ * the slowdown. The experiments have another server (batch_queue.h), which fills batches and is
+ * computed from a rate, because a file has its own gaps.
  */
 #pragma once
 
@@ -19,15 +23,23 @@ struct td_request_load {
 	double span_s;     /* first arrival to last */
 	double mean_per_s; /* 0 without a span */
 	double peak_per_s; /* most in a window, from the first arrival on */
-	double variation; /* of gaps: standard deviation over mean; 1: at random; 0 of fewer than three */
+	/* standard deviation over mean of the gaps; 1: random; 0: fewer than three */
+	double variation;
 	double busy;         /* part of the time until the last answer */
 	double p50_s, p99_s; /* alone */
-	double room; /* the largest slowdown with P99 within the objective, to 1 %; 0: not even alone; TD_ROOM_MOST: as much or more */
+	/*
+	 * The largest slowdown with P99 within the objective, to 1 %. 0: not even alone;
+	 * TD_ROOM_MOST: that much or more.
+	 */
+	double room;
 };
 
 #define TD_ROOM_MOST 64.
 
-/* Latencies in order of arrival to ret_s; returns the seconds in which the server was busy. arrivals: ascending, count above 0. */
+/*
+ * Writes the latencies in order of arrival to ret_s and returns the seconds in which the server was
+ * busy. arrivals are ascending, count is above 0.
+ */
 double td_serve(
 	const double *arrivals, uint32_t count, const struct td_server *server, double *ret_s);
 

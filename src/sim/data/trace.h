@@ -1,16 +1,22 @@
 /*
  * Traces: jobs, requests and the nodes of a cluster, from CSV files.
  *
- * Columns are known by their names, so that one reader takes every file; in parentheses what else a column may be called.
+ * Columns are known by their names, so that one reader takes every file. Other names of a column
+ * are in parentheses.
  *
- *   jobs      submit_time_s, num_gpus, and duration_s (without one the jobs have no duration). Optional: job_id, tenant (virtual_cluster),
- *             class (qos), model (application), memory_gib, gpu_milli, cpu_milli, memory_mib, batch_size, trace (of several in one file)
- *             class: online, guaranteed, besteffort; or Alibaba's LS, Guaranteed, Burstable, BE. Empty: besteffort
+ *   jobs      submit_time_s, num_gpus, and duration_s (without one the jobs have no duration).
+ *             Optional: job_id, tenant (virtual_cluster), class (qos), model (application),
+ *             memory_gib, gpu_milli, cpu_milli, memory_mib, batch_size, trace (of several in one
+ *             file).
+ *             class: online, guaranteed, besteffort; or Alibaba's LS, Guaranteed, Burstable, BE.
+ *             Empty: besteffort
  *             gpu_milli: thousandths of one GPU, where num_gpus is 1
- *   requests  arrival_s, or inter_arrival_s. Optional: service (trace), input_tokens (context_tokens), output_tokens (generated_tokens)
+ *   requests  arrival_s, or inter_arrival_s. Optional: service (trace), input_tokens
+ *             (context_tokens), output_tokens (generated_tokens)
  *   nodes     node, num_gpus. Optional: gpu_model, gpu_memory_gib, cpu_milli, memory_mib
  *
- * A job that has no GPU is not a job here: it is counted and left out. What is in no order of time is sorted, rows of the same time staying in theirs.
+ * Rows of jobs without a GPU are counted and left out. Rows out of order are sorted by time; rows
+ * of the same time keep their order.
  */
 #pragma once
 
@@ -88,8 +94,9 @@ struct td_nodes {
 };
 
 /*
- * skip_bad: bad lines are counted and left out; else the first one ends the reading with its file and line in err. On failure nothing needs to be
- * released. The *_take functions read an open file and are what fuzzers see; they do not close it.
+ * With skip_bad, bad lines are counted and left out; otherwise the first one ends the reading with
+ * its file and line in err. On failure nothing needs to be released. The *_take functions read an
+ * open file, which they do not close; fuzzers call them.
  */
 int td_trace_read(const char *path, bool skip_bad, struct td_trace *ret, struct td_err *err);
 int td_trace_take(struct td_csv *csv, bool skip_bad, struct td_trace *ret, struct td_err *err);

@@ -1,6 +1,7 @@
 /*
- * The engine; see cluster.h. Arrivals are merged from the sorted jobs; the future holds the ends of jobs that run, ticks and samples. An end that has been moved stays in
- * it and is known as stale by its order.
+ * The engine; see cluster.h. Arrivals are merged from the sorted jobs. The future holds the ends of
+ * running jobs, ticks and samples. An end that was moved stays in it, and its order shows that it
+ * is stale.
  */
 #include "sim/engine/cluster.h"
 
@@ -17,7 +18,10 @@ enum { END, TICK, SAMPLE, OTHER };
 /* OTHER, by index: what a GPU's monitor shows; the services' rates have changed. */
 #define RATES (JOBS_MAX - 1)
 
-/* A monitor shows the utilisation of the last ten seconds, so nobody knows what a new company does before. */
+/*
+ * A monitor shows the utilisation of the last ten seconds, so the effect of a new company is not
+ * known before.
+ */
 #define MONITOR_NS (10 * TD_NS_PER_S)
 
 #define KIND_SHIFT 30
@@ -220,7 +224,10 @@ static void refresh_job(struct td_cluster *cluster, uint32_t index)
 	job->stale = false;
 	settle(cluster, job);
 	job->speed = speed;
-	/* Added as integers: beyond 104 days a double has no nanoseconds, and an end before now would run time backwards. */
+	/*
+	 * Times are added as integers: beyond 104 days a double has no nanoseconds, and an end
+	 * before now would run time backwards.
+	 */
 	after = speed > 0 ? ceil(job->left_s / speed * 1e9) : INFINITY;
 	job->order = (uint32_t)add_event(
 		cluster, after < 1e18 ? cluster->now_ns + (uint64_t)after : TD_NEVER, END, index);
@@ -263,7 +270,10 @@ static void sample(struct td_cluster *cluster)
 	(void)add_event(cluster, cluster->now_ns + cluster->sample_every_ns, SAMPLE, 0);
 }
 
-/* False: nothing that a scheduler sees. When samples are taken follows from when the last job arrives, which nobody knows before. */
+/*
+ * Returns false for an event that schedulers do not see. Sampling times depend on the last job's
+ * arrival, which is not known before.
+ */
 static bool take(struct td_cluster *cluster, const struct td_event *event)
 {
 	uint32_t index = event->what & (JOBS_MAX - 1);
@@ -303,7 +313,10 @@ static bool is_over(const struct td_cluster *cluster)
 	return cluster->options.stop && *cluster->options.stop;
 }
 
-/* True: there was something to do. Events are left where they are until it is their turn: what happens before may put others before them. */
+/*
+ * Handles the events that are due; returns whether there was one. Others stay where they are,
+ * because handling an event may put new ones before them.
+ */
 static bool advance(struct td_cluster *cluster)
 {
 	const struct td_sim_job *next = &cluster->jobs[cluster->arrived];

@@ -1,23 +1,28 @@
 /*
- * A cluster in virtual time: jobs arrive, a scheduler puts them on GPUs, those that share a GPU slow each other down, and end.
+ * A cluster in virtual time: jobs arrive, a scheduler puts them on GPUs, jobs that share a GPU slow
+ * each other down, and jobs end.
  *
- * Purpose. The engine knows the truth (profiles.h) and the time; a scheduler (sched.h) decides with the code of src/policy. Between two events
- * every job has one speed; when the company on one of its GPUs changes, its progress is settled and its end is moved. A job of several GPUs goes as
+ * Purpose. The engine knows the truth (profiles.h) and the time; a scheduler (sched.h) decides with
+ * the code of src/policy. Between two events every job has one speed. When the company on one of
+ * its GPUs changes, its progress is settled and its end is moved. A job of several GPUs goes as
  * fast as on the slowest of them.
  *
- * A GPU has up to TD_SIM_OCCUPANTS jobs, of which the scheduler may mark one as holder; the others are its guests. Under a scheduler that guards its holders
- * guests run under the duty that td_duty_step() finds by the holder's step times; it is stepped until it has settled, and the
- * mean of what it settled to is in force until the company changes.
+ * A GPU has up to TD_SIM_OCCUPANTS jobs. The scheduler may mark one as holder; the others are its
+ * guests. Under a scheduler that guards its holders, guests run under the duty that td_duty_step()
+ * finds by the holder's step times. The duty is stepped until it has settled, and its settled mean
+ * is in force until the company changes.
  *
- * Memory: the holder has what it needs, guests share the rest; what a guest lacks is on the host and costs it speed (a job's host_cost). Where
- * nothing is known of a job's memory it needs none.
+ * Memory: the holder has what it needs, and guests share the rest. A guest's missing memory is on
+ * the host and costs it speed (a job's host_cost). A job of unknown memory needs none.
  *
- * Costs are those of struct td_costs, for every scheduler alike; what they took is counted.
+ * Costs are those of struct td_costs, for every scheduler alike; the time that they took is
+ * counted.
  *
  * Invariants
- *  - work is conserved: a job ends when the integral of its speed over its time on GPUs is its duration plus its costs;
- *  - a job runs on exactly as many GPUs as it asked for, all distinct, all at once;
- *  - same trace, scheduler and seed: same events.
+ * - work is conserved: a job ends when the integral of its speed over its time on GPUs is its
+ *   duration plus its costs;
+ * - a job runs on exactly as many GPUs as it asked for, all distinct, all at once;
+ * - same trace, scheduler and seed: same events.
  */
 #pragma once
 
@@ -77,14 +82,23 @@ struct td_costs {
 	double restart_s;     /* added to a job's work when it starts again, or moves */
 	double repartition_s; /* of a job, when the share of the service beside it changes */
 	double link_bytes_s;  /* jobs' memory to and from the host beside services; 0: at once */
-	double checkpoint_s; /* an evicted job goes back to the last of its checkpoints, so far apart */
+	/* the distance of checkpoints; an evicted job goes back to the last one */
+	double checkpoint_s;
 };
 
-/* What a bound changes of how fast those on a GPU go, under a scheduler that guards its holders. */
+/*
+ * Worlds that differ in the speeds on a GPU, under a scheduler that guards its holders, to measure
+ * bounds.
+ */
 enum td_sim_world {
 	TD_WORLD_TRUE,
-	TD_WORLD_GUARD_ALONE, /* guests beside a holder are as fast as the duty lets them be in that company; nobody else is slowed */
-	TD_WORLD_GUESTS_ALONE, /* guests where no holder is slow each other down; nobody else is slowed */
+	/*
+	 * Guests beside a holder are as fast as the duty lets them be in that company; no other job
+	 * is slowed.
+	 */
+	TD_WORLD_GUARD_ALONE,
+	/* Guests without a slow holder slow each other down; no other job is slowed. */
+	TD_WORLD_GUESTS_ALONE,
 	TD_WORLD_LEAST_DUTY, /* guests beside a holder never have more than the floor of the duty */
 };
 
@@ -156,20 +170,28 @@ struct td_cluster {
 	uint64_t sample_every_ns;
 };
 
-/* Why a job can never be placed on so many GPUs of such memory (0: unknown), whoever schedules; NULL: it can. */
+/*
+ * Returns why no scheduler can ever place the job on so many GPUs of such memory (0: unknown);
+ * NULL: it can be placed.
+ */
 const char *td_cluster_misfit(
 	const struct td_sim_job *job, uint32_t gpus, uint64_t gpu_memory_bytes);
 
 /*
- * Prepares a run of a scheduler on nodes, for jobs that the caller has made (kept; run fields are reset). Jobs are by time of arrival. Returns 0; -EINVAL: a job
- * that td_cluster_misfit() names, or of a profile that is not there; -ENOMEM; or what the scheduler says.
+ * Prepares a run of a scheduler on nodes, for jobs that the caller has made, sorted by arrival. The
+ * jobs stay the caller's; their run fields are reset. Returns 0; -EINVAL: a job that
+ * td_cluster_misfit() names, or of a profile that does not exist; -ENOMEM; or the scheduler's
+ * error.
  */
 int td_cluster_init(struct td_cluster *cluster, const struct td_cluster_options *options,
 	const struct td_profiles *profiles, const uint32_t *node_gpus, uint32_t nodes,
 	uint64_t gpu_memory_bytes, struct td_sim_job *jobs, uint32_t count,
 	const struct td_sched *sched);
 void td_cluster_run(struct td_cluster *cluster);
-/* Part of the services' time in which P99 exceeded the objective, of a kind or (TD_SERVICE_NONE) of all. */
+/*
+ * Returns the part of the services' time in which P99 exceeded the objective, for a kind or
+ * (TD_SERVICE_NONE) for all.
+ */
 double td_cluster_late(const struct td_cluster *cluster, uint32_t kind);
 void td_cluster_deinit(struct td_cluster *cluster);
 
@@ -179,9 +201,12 @@ void td_cluster_deinit(struct td_cluster *cluster);
 void td_cluster_start(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, bool guest);
 /* A guest becomes a holder where it is. */
 void td_cluster_upgrade(struct td_cluster *cluster, uint32_t job);
-/* To other GPUs, as many, for so much work more: nothing is done again. Some may be those that it has. */
+/*
+ * Moves a job to as many other GPUs, some of which it may have already, at a cost of so much more
+ * work. No work is repeated.
+ */
 void td_cluster_move(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, double cost_s);
-/* It waits again, with its progress up to its last checkpoint. */
+/* Puts the job back into the queue, with its progress up to its last checkpoint. */
 void td_cluster_evict(struct td_cluster *cluster, uint32_t job);
 /* This scheduler can never run it: it counts as not done; see metrics.h. */
 void td_cluster_fail(struct td_cluster *cluster, uint32_t job);
@@ -194,8 +219,9 @@ double td_cluster_load(const struct td_cluster *cluster, uint32_t gpu);
 void td_cluster_speeds(struct td_cluster *cluster, struct td_sim_gpu *gpu);
 
 /*
- * Lets the duty's controller see step after step of the one job that is no guest, and takes the means of the speeds once it has settled. rounds: steps, of which the first
- * third does not count; the engine takes 12,000, and a test says that more of them change little.
+ * Steps the duty's controller for the one job that is no guest until it has settled, and returns
+ * the mean speeds from then on. rounds: steps, of which the first third does not count. The engine
+ * takes 12,000; a test shows that more of them change little.
  */
 void td_duty_settle(const struct td_contention *contention, const struct td_contender *jobs,
 	const bool *guest, uint32_t count, const struct td_duty_params *params, uint32_t rounds,

@@ -1,5 +1,6 @@
 /*
- * How fast each job on a GPU goes; see cluster.h. The contention model for those side by side, memory for those who lack it, and the duty for guests.
+ * The speed of each job on a GPU; see cluster.h. The contention model applies to jobs side by side,
+ * memory to those that lack it, and the duty to guests.
  */
 #include <math.h>
 #include <string.h>
@@ -104,7 +105,10 @@ static struct td_duty_params duty_of(const struct td_sched *sched)
 	return params;
 }
 
-/* What a company settles to depends on its kinds alone, and the same companies come again and again. A place that another one has is taken over. */
+/*
+ * The result depends on the kinds of the company alone, and the same companies come again and
+ * again, so results are cached. A cache entry may be replaced.
+ */
 static void guarded_speeds(
 	struct td_cluster *cluster, const struct td_sim_gpu *gpu, double *ret_speeds)
 {
@@ -150,7 +154,10 @@ static void unslowed(struct td_sim_gpu *gpu)
 		gpu->speeds[i] = 1;
 }
 
-/* Equal parts; a hand-over of memory at each turn where not all of it fits (nvshare's table 2: 2.08 s of 30). */
+/*
+ * Equal parts of the time, with a hand-over of memory at each turn where not all of it fits
+ * (nvshare's table 2: 2.08 s of 30).
+ */
 static double turn_speed(const struct td_cluster *cluster, const struct td_sim_gpu *gpu)
 {
 	uint64_t bytes = 0;

@@ -84,7 +84,7 @@ static double over(double sum, double count)
 	return count > 0 ? sum / count : NAN;
 }
 
-/* Of n ascending ones. */
+/* Returns the value below which this part of n ascending values lies. */
 static double part_of(const double *values, uint32_t n, double part)
 {
 	return n ? values[(uint32_t)(part * (n - 1) + 0.5)] : NAN;
@@ -134,7 +134,7 @@ int td_metrics_of(const struct td_cluster *cluster, double *ret, double *ret_jct
 
 		states[job->status]++;
 		evicted += job->evictions > 0;
-		/* What was done twice is in it once, what starting again costs not at all. */
+		/* Work that was repeated counts once; the cost of starting again does not count. */
 		if (job->status != TD_SIM_FAILED)
 			kept_s += fmax(0, job->work_s - job->left_s) * job->gpus;
 	}

@@ -1,10 +1,13 @@
 /*
- * What a run comes to, as figures with names.
+ * The figures of a run, with names.
  *
- * Leaving out the jobs that are not done would reward a scheduler for losing them, and so would the time that one took that failed at once. So either all jobs are in every mean, and who failed or has not ended took until the run's end (the
- * experiments; a slowdown is of those that are done), or several runs are compared by the jobs that are done in each of them, and how many each has not done is said beside (tandem-sim run).
+ * Leaving out the jobs that are not done would reward a scheduler for losing them, and so would the
+ * short time of a job that failed at once. There are two ways out. The experiments count all jobs
+ * in every mean, and a job that failed or has not ended took until the run's end (slowdowns are of
+ * the jobs that are done). tandem-sim run compares several runs over the jobs that are done in each
+ * of them, and shows beside it how many each has not done.
  *
- * A figure of nothing, the mean over no jobs, is NAN.
+ * The mean over no jobs is NAN.
  */
 #pragma once
 
@@ -49,12 +52,16 @@ struct td_metric_info {
 
 extern const struct td_metric_info td_metrics[TD_METRIC_N];
 
-/* After a run, of all jobs; completion times ascending go to ret_jct_s (job_count of them) unless it is NULL. 0 or -ENOMEM. */
+/*
+ * Computes the figures of all jobs after a run. Completion times go, ascending, to ret_jct_s
+ * (job_count of them) unless it is NULL. Returns 0 or -ENOMEM.
+ */
 int td_metrics_of(const struct td_cluster *cluster, double *ret, double *ret_jct_s);
 
 /*
- * The figures from TD_METRIC_JCT_MEAN_S to TD_METRIC_MAKESPAN_S, and TD_METRIC_COUNTED, of those jobs alone that counted says (NULL: all), from a run's jobs as they were at its end
- * now_ns. Their completion times ascending go to ret_jct_s (as many) unless it is NULL. 0 or -ENOMEM.
+ * Computes the figures from TD_METRIC_JCT_MEAN_S to TD_METRIC_MAKESPAN_S, and TD_METRIC_COUNTED,
+ * over the jobs that `counted` names (NULL: all), from a run's jobs at its end now_ns. Their
+ * completion times go, ascending, to ret_jct_s unless it is NULL. Returns 0 or -ENOMEM.
  */
 int td_metrics_of_jobs(const struct td_sim_job *jobs, uint32_t count, const bool *counted,
 	uint64_t first_ns, uint64_t now_ns, double *ret, double *ret_jct_s);

@@ -1,4 +1,7 @@
-/* A node in virtual time; see node.h. Everything changes at events only: ends of blocks and of fillings, and the policy's wake-up. */
+/*
+ * A node in virtual time; see node.h. State changes at events only: ends of blocks and of fillings,
+ * and the policy's wake-up.
+ */
 #include "sim/engine/node.h"
 
 #include <errno.h>
@@ -74,8 +77,9 @@ static void enter(struct node *node, uint32_t i, enum td_phase phase)
 }
 
 /*
- * Swapped memory is moved before the gate opens. Managed memory comes while the job runs, as slowly as when it thrashes, for as long as makes it lose
- * handover_ns in all: so shorter and shorter quanta become thrashing.
+ * Returns the filling time of a turn. Swapped memory is moved before the gate opens. Managed memory
+ * comes while the job runs, as slowly as when it thrashes, until it has lost handover_ns in all: so
+ * shorter and shorter quanta become thrashing.
  */
 static uint64_t filling_ns(const struct td_node_sim *sim)
 {
@@ -252,7 +256,10 @@ int td_node_simulate(const struct td_node_sim *sim, struct td_node_job *jobs, ui
 			.idle_since_ns = 1,
 			.demanded_bytes = jobs[i].bytes,
 			.limit_bytes = jobs[i].bytes};
-		/* Apart by a microsecond: two that want the GPU in the same instant have no order. */
+		/*
+		 * The jobs start a microsecond apart, because two that want the GPU in the same
+		 * instant have no order.
+		 */
 		node->host_left_ns[i] = jobs[i].host_s * NS + 1000. * i + 1;
 		node->gpu_left_ns[i] = jobs[i].gpu_s * NS;
 	}

@@ -1,9 +1,10 @@
 /*
- * One GPU in virtual time under a policy of src/policy, by the same view and plan as the daemon's. For jobs of blocks: time on the host, then work for the
- * GPU.
+ * One GPU in virtual time under a policy of src/policy, by the same view and plan as the daemon's.
+ * Its jobs are made of blocks: time on the host, then work for the GPU.
  *
- * A gate that the plan opens fills first when what is open does not fit together: that takes handover_ns. Closing drains at once: blocks are long
- * beside kernels. Side by side, two open jobs that fit do `overlap` times the work of one; when they do not fit, 1 / thrash.
+ * A gate that the plan opens fills first where the open jobs do not fit together: that takes
+ * handover_ns. Closing drains at once, because blocks are long compared with kernels. Side by side,
+ * two open jobs that fit do `overlap` times the work of one; jobs that do not fit do 1 / thrash.
  */
 #pragma once
 
@@ -18,8 +19,8 @@ struct td_node_sim {
 	struct td_policy_options options;
 	uint64_t capacity_bytes, handover_ns;
 	double overlap, thrash;
-	double managed_cost; /* factor of GPU work whose memory is managed, as long as all of it fits */
-	bool pages_itself; /* backend managed; else swap */
+	double managed_cost; /* the factor of GPU work on managed memory while all of it fits */
+	bool pages_itself;   /* backend managed; else swap */
 };
 
 struct td_node_job {

@@ -1,6 +1,6 @@
 /*
- * What the engine asks of a scheduler: one table of operations. A scheduler sees what its paper lets
- * it see, which is no speed of a pair that has not run.
+ * The operations that the engine asks of a scheduler, as one table. A scheduler sees what its paper
+ * lets it see, which is no speed of a pair that has not run.
  */
 #pragma once
 
@@ -22,8 +22,9 @@ struct td_sched {
 		uint32_t gpu); /* NULL; what a monitor shows of a GPU, ten seconds after a change */
 	void (*decide)(struct td_cluster *cluster);
 	/*
-	 * NULL: every service has its usual batch and the GPU is shared as it comes. Else sets services->list[service].split by what is seen (round 0: the rate and who is
-	 * there have changed, p99_s is of before); true: it wants to see what comes of it and go on.
+	 * NULL: every service has its usual batch and shares the GPU without a split. Otherwise
+	 * sets services->list[service].split by what was seen. In round 0 the rate or the company
+	 * has changed, and p99_s is from before. Returns true to see the effect and go on.
 	 */
 	bool (*tune)(struct td_cluster *cluster, uint32_t service, uint32_t round);
 	double round_s;   /* how long a round of tune lasts that is not the last */

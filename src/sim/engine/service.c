@@ -106,7 +106,9 @@ void td_services_rate(struct td_cluster *cluster, void (*mark)(struct td_cluster
 	}
 }
 
-/* A scheduler that knows nothing of services leaves them all of the GPU, shared with whoever is there. */
+/*
+ * Splits for a scheduler that does not know services: all of the GPU, shared with the jobs there.
+ */
 static void divide_by_default(
 	const struct td_service_kind *kind, double rate_per_s, struct td_split *split)
 {
@@ -116,7 +118,10 @@ static void divide_by_default(
 		.guest_duty = 1};
 }
 
-/* What moved of those who were there before and still are: memory that comes with a job, or goes with it, is not copied. */
+/*
+ * Returns the bytes moved of jobs that were there before and still are: memory that comes with a
+ * job, or goes with it, is not copied.
+ */
 static double moved_bytes(const struct td_service *service, uint64_t guests, uint64_t host)
 {
 	double before = (double)service->guest_bytes, now = (double)guests;

@@ -1,15 +1,21 @@
 /*
- * Services in the engine: each lives on a GPU of its own, answers requests in batches, and may have jobs beside it.
+ * Services in the engine: each lives on a GPU of its own, answers requests in batches, and may have
+ * jobs beside it.
  *
- * Purpose. Requests are no events at the scale of a cluster. The rate of each service is constant over an interval of its load curve; from rate, batch and how
- * long a batch takes beside who is there, under its share, the batch queue's percentile follows (model/batch_table.h). When the rate or the company changes the
- * scheduler is asked for the split of the GPU (sched.h: tune), sees what comes of it, and may go on; a round lasts as long as the scheduler says.
+ * Purpose. At the scale of a cluster, requests are too many to be events. The rate of each service
+ * is constant over an interval of its load curve. The batch queue's percentile
+ * (model/batch_table.h) follows from the rate, the batch, and the time of a batch beside its
+ * company under its share. When the rate or the company changes, the scheduler is asked for the
+ * split of the GPU (sched.h: tune), sees the effect, and may go on. A round lasts as long as the
+ * scheduler says.
  *
- * Memory. The service has what it needs, weights and a batch; what the jobs beside it then lack moves to the host, as by Mudi's memory manager (5.6), and back when there is room: they wait while it
- * moves, at the rate of the link, and are slower while it is there (cluster.h).
+ * Memory. The service has what it needs, weights and a batch. The jobs' memory that then lacks room
+ * moves to the host, as by Mudi's memory manager (5.6), and back when there is room. The jobs wait
+ * while it moves, at the rate of the link, and are slower while it is on the host (cluster.h).
  *
- * Truth. A batch of b alone on the whole GPU takes max(least_s, fixed_s + each_s b); beside others, under a share, that over the contention model's speed. Jobs are pressed by a service in the part
- * of the time in which it is busy.
+ * Truth. A batch of b alone on the whole GPU takes max(least_s, fixed_s + each_s b); beside others,
+ * under a share, it takes that over the contention model's speed. A service presses on jobs while
+ * it is busy.
  */
 #pragma once
 
@@ -41,7 +47,7 @@ struct td_split {
 	bool paused;                       /* the jobs */
 };
 
-/* What a monitor shows of a service after a round. */
+/* The figures of a service that a monitor shows after a round. */
 struct td_service_seen {
 	double rate_per_s, p99_s; /* p99_s: 0: not seen yet; INFINITY: it cannot keep up */
 	double busy, slowdown;    /* slowdown: of a batch, of 1 = alone on the whole GPU */
@@ -74,18 +80,22 @@ struct td_services {
 	uint64_t interval_ns;
 };
 
-/* What a service has on its GPU under its present split. */
+/* Returns the bytes of a service on its GPU under its present split. */
 uint64_t td_service_bytes(const struct td_services *services, uint32_t service);
 
-/* Of one batch alone on the whole GPU. */
+/* Returns the time of one batch alone on the whole GPU. */
 double td_service_batch_s(const struct td_service_kind *kind, uint32_t batch);
 
 /*
- * What a batch is where nobody chooses: the largest power of two from 16 to 256 that fills within half of the objective, at least 16.
+ * Returns the batch where no scheduler chooses one: the largest power of two from 16 to 256 that
+ * fills within half of the objective, at least 16.
  */
 uint32_t td_service_usual_batch(const struct td_service_kind *kind, double rate_per_s);
 
-/* Speeds of the jobs (guests) beside a service, and what is seen of it. guests: their contenders, share and duty 1. */
+/*
+ * Computes the speeds of the jobs (guests) beside a service, and the figures that are seen of it.
+ * guests: their contenders, with share and duty 1.
+ */
 void td_service_truth(const struct td_contention *contention, const struct td_service_kind *kind,
 	const struct td_split *split, double rate_per_s, const struct td_contender *guests,
 	uint32_t count, struct td_batch_table *table, double *ret_speeds,
@@ -97,5 +107,5 @@ void td_service_truth(const struct td_contention *contention, const struct td_se
 void td_services_rate(struct td_cluster *cluster, void (*mark)(struct td_cluster *, uint32_t gpu));
 /* The company or the rate has changed: the split, and the speeds of the jobs. */
 void td_services_refresh(struct td_cluster *cluster, uint32_t service, double *ret_speeds);
-/* What has been counts. */
+/* Counts the time up to now. */
 void td_services_settle(struct td_cluster *cluster, uint32_t service);

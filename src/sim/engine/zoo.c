@@ -27,7 +27,10 @@ static const struct {
 	{"resnet152", "ResNet-50 (batch size 64)", 1.44},
 };
 
-/* conv, linear, activations, embeddings, encoder, decoder, flatten, batch norm, fc, pooling, other */
+/*
+ * Columns: conv, linear, activations, embeddings, encoder, decoder, flatten, batch norm, fc,
+ * pooling, other.
+ */
 static const struct {
 	const char *name, *as;
 	double layers[TD_MUDI_LAYERS], percent;
@@ -117,7 +120,10 @@ static void fit_batches(const struct table *table, struct td_service_kind *kind)
 	kind->fixed_s = fmax(0, (y - kind->each_s * x) / n);
 }
 
-/* Of batches from 16 to 64: the part that does not scale with the share, in the median. */
+/*
+ * Returns the serial part, which does not scale with the share: the median over batches from 16 to
+ * 64.
+ */
 static double fit_serial(const struct table *table)
 {
 	static const double shares[SHARES] = {1 / 7., 2 / 7., 3 / 7., 4 / 7., 1};

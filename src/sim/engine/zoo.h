@@ -1,12 +1,17 @@
 /*
- * The services and training tasks of Mudi's evaluation, as far as there are measurements: the ground truth of mudi-sim and mixed.
+ * The services and training tasks of Mudi's evaluation, as far as measurements exist: the ground
+ * truth of mudi-sim and mixed.
  *
- * Services: latency over batch from ParvaGPU's table (A100, one process, the whole GPU), share curve alpha + beta / x fitted to its five shares; vgg19, densenet201 and resnet152 stand in for
- * GPT2, RoBERTa and YOLOS, of which there is no table. Objective: three times what a batch of 16 needs to fill and to run at 15 % of the greatest throughput, which is within 10 % of the paper's for the
- * two services that both have (137 and 119 ms, 150 and 120). How sensitive a service is: so that the mean over the nine tasks is the paper's 1.21 for ResNet50
- * and 1.67 for the stand-in of GPT2, half-way for the others. How it presses: as Gavel's nearest job.
+ * Services. Latency over batch comes from ParvaGPU's table (A100, one process, the whole GPU), with
+ * a share curve alpha + beta / x fitted to its five shares. vgg19, densenet201 and resnet152 stand
+ * in for GPT2, RoBERTa and YOLOS, of which there is no table. The objective is three times what a
+ * batch of 16 needs to fill and to run at 15 % of the greatest throughput, which is within 10 % of
+ * the paper's for the two services that both have (137 and 119 ms, 150 and 120). Sensitivity is set
+ * so that the mean over the nine tasks is the paper's 1.21 for ResNet50 and 1.67 for the stand-in
+ * of GPT2, half-way for the others. Pressure is that of Gavel's nearest job.
  *
- * Tasks: the nearest of Gavel's jobs (P100 fit), share curve with MISO's median alpha. Counts of layers are of the published architectures and share no parameter with any of
+ * Tasks. They are the nearest of Gavel's jobs (P100 fit), with a share curve of MISO's median
+ * alpha. Counts of layers are of the published architectures and share no parameter with any of
  * this.
  */
 #pragma once
@@ -38,7 +43,8 @@ struct td_zoo {
 int td_zoo_read(const char *data, struct td_zoo *ret, struct td_err *err);
 
 /*
- * A load curve of six levels from 0.67 to 1.33 of 15 % of the greatest throughput times load: a walk of a step up, down or none each interval.
+ * A load curve of six levels from 0.67 to 1.33 of 15 % of the greatest throughput times load: a
+ * walk of a step up, down or none each interval.
  */
 #define TD_ZOO_INTERVALS   96u
 #define TD_ZOO_INTERVAL_NS (1800 * 1000000000ull)

@@ -1,4 +1,4 @@
-/* What papers claim, judged once over all rows that take part; see experiment.h. */
+/* Judges the papers' claims, each once over all rows that take part; see experiment.h. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +181,7 @@ void td_claim_why(const struct td_claim_found *found, enum td_claim claim, char 
 /* --- what came out --- */
 
 #define GROUPS_MAX 4u
-#define READABLE   80u /* characters of one group, beyond which its rows are better read one by one */
+#define READABLE   80u /* a group of rows longer than this is better read row by row */
 
 /* The only number of a text; false: it has none, or several. */
 static bool read_only_number(const char *text, double *ret)
@@ -207,7 +207,10 @@ static bool is_among(const struct td_row *const *rows, uint32_t count, const cha
 	return false;
 }
 
-/* The rows of one figure of the paper's: least to most; or one after the other if that cannot be said and they are few. */
+/*
+ * Prints the rows of one figure of the paper as a range from least to most, or one after the other
+ * where that is not possible and they are few.
+ */
 static void put_group(FILE *out, const struct td_row *rows, uint32_t count, enum td_claim claim,
 	const char *paper)
 {

@@ -1,6 +1,7 @@
 /*
- * The papers' experiments by name. Each fills rows: what the paper says, what came out here, over how many seeds, and whether that counts as reproduced by the rule that was
- * fixed before anything was run. What the paper claims (claims.def) is judged over all rows that take part in it, when all are there.
+ * The papers' experiments by name. Each fills rows: the paper's figure, our figure, over how many
+ * seeds, and whether that counts as reproduced by the rule that was fixed before anything was run.
+ * A claim of the paper (claims.def) is judged once all rows that take part in it exist.
  */
 #pragma once
 
@@ -26,7 +27,10 @@ enum td_verdict {
 	TD_VERDICT_N,
 };
 
-/* Contention: as fitted, by proportional sharing, and with the pressure of those under a cap of SMs doubled and halved. An order has to hold in all. */
+/*
+ * Variants of contention: as fitted, by proportional sharing, and with the pressure of jobs under a
+ * cap of SMs doubled and halved. An order has to hold in all.
+ */
 enum td_variant {
 	TD_FITTED,
 	TD_PROPORTIONAL,
@@ -35,7 +39,7 @@ enum td_variant {
 	TD_VARIANT_N,
 };
 
-/* What papers claim: metrics with a rule that was fixed before. */
+/* Claims of the papers: metrics whose rule was fixed before. */
 enum td_claim {
 	TD_CLAIM_NONE,
 #define TD_CLAIM(id_, experiment_, metric_, paper_, rule_, variants_) TD_CLAIM_##id_,
@@ -45,8 +49,14 @@ enum td_claim {
 };
 
 /*
- * What is claimed of every seed. Lost: those in which the order does not hold, or does and does not count because its guard fails (unguarded); forbidden: those of the lost in which a bound measured in that very seed
- * forbids that it hold with its guard. Reproduced: none is lost. Bounded: every lost seed is forbidden; a bound that leaves nothing to gain in one seed excuses no other.
+ * The result of a claim over all seeds.
+ * - lost: the order does not hold, or it holds and does not count because its guard fails
+ *   (unguarded);
+ * - forbidden: the lost seeds in which a bound measured in that very seed excludes the order with
+ *   its guard.
+ *
+ * Reproduced: none is lost. Bounded: every lost seed is forbidden. A bound that leaves no gain in
+ * one seed excuses no other.
  */
 struct td_seeds {
 	uint32_t count, lost, forbidden, unguarded;
@@ -90,8 +100,8 @@ void td_row_put(struct td_experiment_run *run, enum td_verdict verdict, const ch
 	__attribute__((format(printf, 7, 8)));
 
 /*
- * The row put last: the interval of the median of paired ratios or differences, one for each seed, in the
- * row's unit. The verdict is not changed.
+ * Adds to the last row the interval of the median of paired ratios or differences, one for each
+ * seed, in the row's unit. The verdict is not changed.
  */
 void td_row_interval(struct td_experiment_run *run, const double *values, uint32_t count);
 /*
@@ -102,19 +112,36 @@ void td_row_beside(struct td_experiment_run *run, const double *values, uint32_t
 	bool guard);
 
 void td_seed_add(struct td_seeds *seeds, bool holds, bool forbidden);
-/* Of a claim that counts only while its guard holds. forbidden: order and guard cannot both hold. */
+/*
+ * Adds a seed of a claim that counts only while its guard holds. forbidden: order and guard cannot
+ * both hold.
+ */
 void td_seed_add_guarded(struct td_seeds *seeds, bool holds, bool guard, bool forbidden);
 enum td_verdict td_seeds_verdict(const struct td_seeds *seeds);
-/* Appends "; in 1 the order holds, but not the guard", unless there is none, and "; a bound forbids 2 of the 3 seeds that lose", unless none loses. */
+/*
+ * Appends "; in 1 the order holds, but not the guard", unless there is none, and "; a bound forbids
+ * 2 of the 3 seeds that lose", unless none loses.
+ */
 void td_seeds_put(const struct td_seeds *seeds, char *note, size_t size);
 
-/* The row put last takes part in a claim. Its verdict is what the seeds say; NULL: it goes by a mean or is one run, and its verdict is the only check. TD_SHOWN and TD_BY_CONSTRUCTION: no check. */
+/*
+ * Makes the last row take part in a claim. Its verdict is that of the seeds; NULL: it goes by a
+ * mean or is one run, and its own verdict is the only check. Verdicts TD_SHOWN and
+ * TD_BY_CONSTRUCTION are not checked.
+ */
 void td_row_claim(struct td_experiment_run *run, enum td_claim claim, enum td_variant variant,
 	const struct td_seeds *seeds);
 
 /* A claim over all rows that take part. */
 struct td_claim_found {
-	/* Shown: no row is judged. By construction: nor is any but those that hold by construction. Not reproduced: a check fails that no bound forbids, or a variant is missing. Bounded: each check that fails is forbidden. Reproduced: none fails, in any variant. */
+	/*
+	 * The verdict of a claim.
+	 * - Shown: no row is judged.
+	 * - By construction: all judged rows hold by construction.
+	 * - Not reproduced: a check fails that no bound forbids, or a variant is missing.
+	 * - Bounded: each check that fails is forbidden.
+	 * - Reproduced: no check fails, in any variant.
+	 */
 	enum td_verdict verdict;
 	struct td_seeds seeds, in[TD_VARIANT_N]; /* of all variants; of each */
 	uint32_t rows, open;  /* open: rows with a check that fails and is not forbidden */
@@ -126,7 +153,11 @@ struct td_claim_found {
 struct td_claim_text {
 	const char *experiment, *metric, *paper, *rule;
 	uint32_t
-		variants; /* bits; 0: rule 4 does not apply, nobody contends by the model or it compares no policies */
+		/*
+		 * Bits of the variants that exist. 0: the rule of variants does not apply, because
+		 * the contention model plays no part or no policies are compared.
+		 */
+		variants;
 };
 extern const struct td_claim_text td_claims[TD_CLAIM_N];
 extern const char *const td_variant_names[TD_VARIANT_N];
@@ -136,11 +167,17 @@ bool td_claim_fold(
 	const struct td_row *rows, uint32_t count, enum td_claim claim, struct td_claim_found *ret);
 /* "in fitted 3 of 20 checks fail, ...; holds in proportional": why the verdict is what it is. */
 void td_claim_why(const struct td_claim_found *found, enum td_claim claim, char *ret, size_t size);
-/* What came out, the rows with one figure of the paper together: "1.09x to 1.27x; 1.17x to 1.29x". */
+/*
+ * Writes our figures, with the rows of one figure of the paper together: "1.09x to 1.27x; 1.17x to
+ * 1.29x".
+ */
 void td_claim_ours(
 	const struct td_row *rows, uint32_t count, enum td_claim claim, char *ret, size_t size);
 
-/* Of some of the seeds: appends "LABEL 1.06 to 1.27x (2)", the least and the most, and in how many it is more than 1. */
+/*
+ * Appends the least and the greatest value over some of the seeds, and how many exceed 1: "LABEL
+ * 1.06 to 1.27x (2)".
+ */
 void td_some_put(const double *values, const uint32_t *some, uint32_t count, const char *label,
 	char *note, size_t size);
 

@@ -1,7 +1,9 @@
 /*
- * antman-trace: neither jobs nor profiles are public. Philly's days 20-99, at most 8 GPUs, at least 60 s, at most 6 h, 800 in order for each seed, on 64 GPUs, arrivals stretched to offered loads; half of the jobs
- * guaranteed, half without quota, at random as in the paper. Kinds: the nearest of Gavel's jobs, mixed as in Table 3. Host memory costs half of the jobs 0.37 and half 15
- * per unit on the host, the two ends of the paper's Fig. 10.
+ * antman-trace: AntMan's jobs and profiles are not public. Instead: Philly's days 20-99, jobs of at
+ * most 8 GPUs, at least 60 s, at most 6 h, 800 in order for each seed, on 64 GPUs, with arrivals
+ * stretched to offered loads. Half of the jobs are guaranteed, half without quota, at random as in
+ * the paper. Kinds are the nearest of Gavel's jobs, mixed as in Table 3. Host memory costs half of
+ * the jobs 0.37 and half 15 per unit on the host, the two ends of the paper's Fig. 10.
  */
 #include <errno.h>
 #include <limits.h>
@@ -114,7 +116,10 @@ static int run_sched(const struct td_profiles *profiles, const struct td_sched *
 	return r;
 }
 
-/* The last job cannot end before it has come and worked; all of the work takes as long as two jobs on every GPU take. */
+/*
+ * Returns the least makespan: the last job cannot end before it has come and worked, and all of the
+ * work takes as long as two jobs on every GPU take.
+ */
 static double least_span(const struct td_sim_job *jobs, double pair_sum)
 {
 	double sum = 0, last = 0;
@@ -127,7 +132,7 @@ static double least_span(const struct td_sim_job *jobs, double pair_sum)
 	return fmax(last, sum / (GPUS * pair_sum));
 }
 
-/* What the bounds are made of. */
+/* The inputs of the bounds. */
 struct bounds {
 	struct td_profiles free;       /* the kinds of jobs, if they did not slow each other down */
 	struct td_guest_room rooms[2]; /* fitted, proportional */
@@ -136,7 +141,10 @@ struct bounds {
 
 #define WRONG 0.5 /* by so much of itself each kind is told wrong, at most */
 
-/* tandem, told demands that are wrong, the same of a kind for all of a seed; or the same of all kinds. */
+/*
+ * Runs tandem with wrong demands: one error per kind for all of a seed, or one demand for all
+ * kinds.
+ */
 static int run_misled(const struct td_profiles *profiles, uint32_t seed,
 	const struct td_antman_setting *setting, bool untold, struct td_sim_job *jobs,
 	double *ret_metrics, struct td_err *err)
@@ -154,7 +162,7 @@ static int run_misled(const struct td_profiles *profiles, uint32_t seed,
 	return run_sched(&misled, &td_sched_tandem, setting, TD_WORLD_TRUE, jobs, ret_metrics, err);
 }
 
-/* What needs no scheduler. */
+/* Computes the bounds that need no scheduler. */
 static int find_most(const struct td_guest_room *room, const struct td_sim_job *jobs,
 	struct td_antman_outcome *ret, struct td_err *err)
 {
@@ -225,7 +233,8 @@ static int run_seed(const struct td_trace *trace, const struct td_profiles *prof
 }
 
 /*
- * What two kinds of the mix do together, of 1 = one GPU; and how fast a guest is beside a guaranteed job that it slows down by no more than 4 %, as the duty settles. Means of the mix.
+ * Finds two means over the mix: the joint speed of two kinds, where 1 is one GPU; and the speed of
+ * a guest beside a guaranteed job that it slows down by at most 4 %, as the duty settles.
  */
 static void find_bounds(const struct td_profiles *profiles, uint32_t samples, struct bounds *ret)
 {
@@ -256,7 +265,7 @@ static void find_bounds(const struct td_profiles *profiles, uint32_t samples, st
 	}
 }
 
-/* Of the kinds of the mix, in both contention variants. */
+/* Finds the room for guests of the mix's kinds, in both contention variants. */
 static void find_rooms(const struct td_profiles *profiles, struct td_guest_room rooms[2])
 {
 	bool used[TD_PROFILES_MAX] = {false};

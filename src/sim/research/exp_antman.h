@@ -1,6 +1,4 @@
-/*
- * What antman-trace has of its runs (exp_antman.c) and what its rows are made of (exp_antman_rows.c).
- */
+/* The results of antman-trace's runs (exp_antman.c), from which exp_antman_rows.c makes rows. */
 #pragma once
 
 #include "sim/engine/metrics.h"
@@ -22,11 +20,15 @@ enum {
 	TD_ANTMAN_SCHEDS,
 };
 
-/* AntMan in other worlds than the measured one, or with other rules. None of these is a bound: Algorithm 1 places by what it sees, and where nobody is slower it may place worse. */
+/*
+ * AntMan in other worlds than the measured one, or with other rules. None of these is a bound:
+ * Algorithm 1 places by what it sees, and may place worse where no job is slower.
+ */
 enum td_antman_other {
 	TD_ANTMAN_FREE,        /* those side by side do not slow each other down */
 	TD_ANTMAN_GUARD_ALONE, /* its guard alone slows guests, and nobody else is slowed */
-	TD_ANTMAN_GUESTS_ALONE, /* guests where no guaranteed job is slow each other, and nobody else is slowed */
+	/* guests without a slow guaranteed job slow each other; nobody else is slowed */
+	TD_ANTMAN_GUESTS_ALONE,
 	TD_ANTMAN_UNGUARDED, /* guests run as they can beside guaranteed jobs */
 	TD_ANTMAN_MOVING,    /* guests move to GPUs that nobody has */
 	TD_ANTMAN_OTHERS,
@@ -37,12 +39,17 @@ struct td_antman_setting {
 	bool memory, proportional;
 };
 
-/* Of one seed in one setting. */
+/* The outcome of one seed in one setting. */
 struct td_antman_outcome {
 	double metrics[TD_ANTMAN_SCHEDS][TD_METRIC_N], other[TD_ANTMAN_OTHERS][TD_METRIC_N];
-	double least_slow; /* guaranteed JCT, AntMan's over preemption's, if no guest had more than the least duty */
+	/* guaranteed JCT if no guest exceeded the least duty, over preemption's */
+	double least_slow;
 	struct td_antman_bound most; /* of everybody, with all known */
-	double guard; /* guaranteed jobs, first come first served: JCT if each took as much longer as the guard permits, over JCT */
+	/*
+	 * First come first served JCT of guaranteed jobs, each lengthened by as much as the guard
+	 * permits, over their JCT.
+	 */
+	double guard;
 	double misled[TD_METRIC_N]; /* tandem's, if what it is told of demands is wrong */
 	double untold[TD_METRIC_N]; /* and if it is told nothing of them */
 	double least_span_s;        /* the makespan of two jobs on every GPU all the time */
@@ -50,6 +57,9 @@ struct td_antman_outcome {
 
 struct td_antman_setting td_antman_setting_of(uint32_t index);
 
-/* Rows and sentences of all settings; outcomes: of the first one all seeds, then of the next. pair_sum, guest_speed: means of the mix. */
+/*
+ * Writes rows and sentences of all settings. outcomes: all seeds of the first setting, then of the
+ * next. pair_sum, guest_speed: means of the mix.
+ */
 void td_antman_put(struct td_experiment_run *run, const struct td_antman_outcome *outcomes,
 	uint32_t settings, double pair_sum, double guest_speed);

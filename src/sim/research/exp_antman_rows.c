@@ -11,7 +11,9 @@
 #define ANTMAN  TD_ANTMAN_ITSELF
 #define TANDEM  TD_ANTMAN_TANDEM
 
-/* What is varied to see what AntMan loses by; the last one is the same jobs without limits of memory. */
+/*
+ * The variations that show AntMan's losses; the last one is the same jobs without limits of memory.
+ */
 #define VARIATIONS (TD_ANTMAN_OTHERS + 1)
 #define UNLIMITED  TD_ANTMAN_OTHERS
 static const char *const variations[VARIATIONS] = {"without contention",
@@ -30,7 +32,10 @@ struct ratios {
 	double guaranteed[TD_ANTMAN_SEEDS_MAX], preempted[TD_ANTMAN_SEEDS_MAX],
 		evicted[TD_ANTMAN_SEEDS_MAX], tandem[TD_ANTMAN_SEEDS_MAX],
 		tandem_guaranteed[TD_ANTMAN_SEEDS_MAX], moves[TD_ANTMAN_SEEDS_MAX];
-	/* parts: FIFO's over AntMan's without its guard, and over AntMan's whose guests move; and what the guaranteed jobs have of the two */
+	/*
+	 * ^FIFO's completion time over AntMan's without its guard, and over AntMan's whose guests
+	 * move; and the guaranteed jobs' slowdown under the two.
+	 */
 	double unguarded[TD_ANTMAN_SEEDS_MAX], moving[TD_ANTMAN_SEEDS_MAX],
 		slow_unguarded[TD_ANTMAN_SEEDS_MAX], slow_moving[TD_ANTMAN_SEEDS_MAX];
 	double antman_moving[TD_ANTMAN_SEEDS_MAX]; /* AntMan's over AntMan's whose guests move */
@@ -39,7 +44,10 @@ struct ratios {
 		untold_guaranteed[TD_ANTMAN_SEEDS_MAX];
 };
 
-/* What a baseline's figure is to AntMan's, to the bound, and to AntMan's under each variation; 0: it has none. */
+/*
+ * The ratios of a baseline's figure to AntMan's, to the bound, and to AntMan's under each
+ * variation; 0: it has none.
+ */
 struct gains {
 	double ours[TD_ANTMAN_SEEDS_MAX], most[TD_ANTMAN_SEEDS_MAX], pair_sum[TD_ANTMAN_SEEDS_MAX],
 		varied[VARIATIONS][TD_ANTMAN_SEEDS_MAX];
@@ -51,11 +59,13 @@ static enum td_variant variant_of(const struct td_antman_setting *setting)
 	return setting->proportional ? TD_PROPORTIONAL : TD_FITTED;
 }
 
-/* Over all rows that count: seeds that lose, that a bound forbids, and of the others those that a variation would let gain. */
+/*
+ * Counts over all rows that count: lost seeds, seeds that a bound forbids, and among the others
+ * those that a variation would let gain.
+ */
 struct tally {
 	uint32_t rows, lost, forbidden, turned[VARIATIONS], limited, by_none;
-	uint32_t worse,
-		worlds; /* runs in which a kinder world is slower than the measured one, of so many */
+	uint32_t worse, worlds; /* runs in which a kinder world is slower than the measured one */
 	double least_moving, most_moving, least_tandem,
 		most_tandem; /* medians of mean JCT, AntMan over it */
 };
@@ -137,13 +147,19 @@ static void put_median(char *note, size_t size, const char *label, double *value
 	snprintf(note + at, size - at, "%s %.2fx (%s)", label, td_median(values, n), spread);
 }
 
-/* Nobody gains in that seed, whatever it does: antman_bound.h. The pair sum is a mean of the mix and no bound, since who chooses pairs may have better ones. */
+/*
+ * Tells whether no policy can gain in that seed: antman_bound.h. The pair sum is a mean of the mix
+ * and no bound, since a scheduler that chooses pairs may have better ones.
+ */
 static bool is_forbidden(const struct gains *gains, uint32_t seed)
 {
 	return gains->most[seed] <= 1 + 1e-6;
 }
 
-/* Of the seeds that lose though no bound forbids it, how many each variation would let gain. */
+/*
+ * Notes, for the seeds that lose without a bound that forbids them, how many each variation would
+ * let gain.
+ */
 static void put_reason(
 	const struct gains *gains, uint32_t seeds, char *note, size_t size, struct tally *tally)
 {
@@ -272,7 +288,10 @@ static void put_tandem(struct td_experiment_run *run, const struct td_antman_set
 	td_row_beside(run, ratios->tandem, run->seeds, 1, guard <= 1.05);
 }
 
-/* What schedulers are told of a kind alone is without error here, and from the fit of what pairs lose: what tandem would lose without it. */
+/*
+ * Shows what tandem loses without error-free demands: here schedulers know the demand of a kind
+ * alone exactly, and from the fit of what pairs lose.
+ */
 static void put_misled(struct td_experiment_run *run, const struct td_antman_setting *setting,
 	struct ratios *ratios)
 {
@@ -291,7 +310,10 @@ static void put_misled(struct td_experiment_run *run, const struct td_antman_set
 	td_row_interval(run, ratios->untold, run->seeds);
 }
 
-/* What it would be with less is a reason and no bound: with other speeds Algorithm 1 places others. */
+/*
+ * The figure with a smaller duty is a reason and no bound: with other speeds Algorithm 1 places
+ * other jobs.
+ */
 static void put_guaranteed(struct td_experiment_run *run, const struct td_antman_setting *setting,
 	struct ratios *ratios)
 {
@@ -328,7 +350,7 @@ static void put_none_preempted(struct td_experiment_run *run,
 	td_row_claim(run, TD_CLAIM_ANTMAN_PREEMPTED, variant_of(setting), NULL);
 }
 
-/* Which part of AntMan loses: its guard, or that guests stay where they are. */
+/* Shows which part of AntMan loses: its guard, or that guests stay where they are. */
 static void put_parts(struct td_experiment_run *run, const struct td_antman_setting *setting,
 	struct ratios *ratios)
 {
@@ -385,7 +407,8 @@ static void put_bounds(FILE *out, const struct tally *tally)
 		"seed, and a bound is what nobody can exceed who serves guaranteed jobs in order "
 		"of "
 		"arrival, with all durations known, moves at no cost and no limits of memory "
-		"(src/sim/worlds/antman_bound.h has the proof; of makespans it is of those who keep "
+		"(src/sim/worlds/antman_bound.h has the proof; of makespans it is of those who "
+		"keep "
 		"the guard, too). What AntMan's own rules come to in other worlds is no bound: "
 		"Algorithm 1 places by what it sees, and in %u of %u runs of a world in which "
 		"nobody is slower than in the measured one, whoever is together, the mean "

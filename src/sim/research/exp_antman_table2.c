@@ -1,5 +1,7 @@
 /*
- * antman-table2: two jobs on one GPU of 32 GB. Only order and mechanism are tested: what host memory costs Job-B is fitted to UMem's cell. Nobody has a cap of SMs, so that there are two contention variants.
+ * antman-table2: two jobs on one GPU of 32 GB. Only order and mechanism are tested: the cost of
+ * host memory to Job-B is fitted to UMem's cell. No job has a cap of SMs, so there are two
+ * contention variants.
  */
 #include <errno.h>
 #include <math.h>
@@ -107,7 +109,10 @@ static double took_s(const struct td_sim_job *job)
 	return (double)(job->end_ns - job->submit_ns) * 1e-9;
 }
 
-/* Of all measured jobs in the place of Job-A, the one that has ended first under AntMan; and how many of them Job-B was within its limit with. */
+/*
+ * The measured job that ends first under AntMan in the place of Job-A, and how many such jobs kept
+ * Job-B within its limit.
+ */
 struct lightest {
 	const char *name;
 	double a_s, b_s;
@@ -144,8 +149,9 @@ struct least {
 };
 
 /*
- * One bound forbids both together, whoever it is that schedules: Job-A is within its limit only if all that is left of it when Job-B comes is done beside Job-B, and that costs Job-B more than its limit leaves. A row
- * that fails is forbidden by it.
+ * One bound forbids both together, under any scheduler: Job-A is within its limit only if the rest
+ * of its work, when Job-B comes, is done beside Job-B, and that costs Job-B more than its limit
+ * leaves. A row that fails is forbidden by it.
  */
 static void put_antman(struct td_experiment_run *run, const struct world *w, const double took[2],
 	const struct least *least, const struct lightest *lightest)

@@ -1,11 +1,17 @@
 /*
- * dcuda: twenty applications on the four GPUs of dcuda_machine.h, least-loaded placement against DCUDA's balancing.
+ * dcuda: twenty applications on the four GPUs of dcuda_machine.h, least-loaded placement against
+ * DCUDA's balancing.
  *
- * Profiles are not public. Demands for cores are drawn and scaled by one factor so that LEAST-LOADED ALONE is imbalanced as often as the paper's Fig. 2 says; power is fitted to Least-Loaded's three totals. None of
- * these sees DCUDA. Contention is shown twice: proportional (demands beyond 1 share the time), and
- * the fitted model, where an application has the numbers of the P100 job at the same place in the order of demands. Nothing is capped here, so that doubled and halved pressure under caps are the same run.
- * A third time it is shown with the fitted model where demands exceed a GPU and none where they do not: DCUDA's premise, which its compaction and its groups rest on ("it does not affect the performance as the
- * compaction is performed only when the computing resource demand of these applications can be satisfied by one GPU", III-D2).
+ * Profiles are not public. Demands for cores are drawn and scaled by one factor so that
+ * LEAST-LOADED ALONE is imbalanced as often as the paper's Fig. 2 says; power is fitted to
+ * Least-Loaded's three totals. Neither uses DCUDA's results. Contention is shown three times:
+ * - proportional: demands beyond 1 share the time;
+ * - the fitted model: an application has the numbers of the P100 job at the same rank of demands.
+ *   Nothing is capped here, so doubled and halved pressure under caps are the same run;
+ * - the fitted model where demands exceed a GPU, and no contention where they do not. This is
+ *   DCUDA's premise, on which its compaction and its groups rest ("it does not affect the
+ *   performance as the compaction is performed only when the computing resource demand of these
+ *   applications can be satisfied by one GPU", III-D2).
  */
 #include <errno.h>
 #include <math.h>
@@ -28,7 +34,10 @@ static const struct td_dcuda_how dcuda_whole = {
 static const struct td_dcuda_how tandem = {.tandem = true}, by_truth = {.truth = true};
 static const struct td_dcuda_how by_truth_sliced = {.truth = true, .slices = true};
 
-/* DCUDA's parts, and all of it with groups that may exceed a GPU by more than a tenth ("slightly", III-D3). */
+/*
+ * DCUDA's parts, and all of it with groups that may exceed a GPU by more than a tenth ("slightly",
+ * III-D3).
+ */
 enum { BALANCE, SLICES, COMPACTION, LARGE, LARGER, PARTS };
 static const struct td_dcuda_how parts[PARTS] = {{.dcuda = true, .memory = true},
 	{.dcuda = true, .memory = true, .slices = true},
@@ -48,8 +57,7 @@ struct study {
 	double least_overloaded, most_overloaded, imbalance, migrations;
 	double best;     /* largest reduction of the execution time over the orders */
 	uint32_t better; /* orders in which DCUDA is */
-	uint32_t
-		alone; /* orders in which nobody is slowed under Least-Loaded: nobody can be shorter there */
+	uint32_t alone; /* orders in which Least-Loaded slows nobody, so no policy can be shorter */
 };
 
 #define LIGHT  TD_DCUDA_LIGHT
@@ -58,8 +66,8 @@ struct study {
 #define LOADS  TD_DCUDA_LOADS
 
 /*
- * DCUDA, its parts, tandem and the truth's placements under DCUDA's slices, all against Least-Loaded; at
- * the medium load the truth's without slices.
+ * DCUDA, its parts, tandem and the truth's placements under DCUDA's slices, all against
+ * Least-Loaded; at the medium load also the truth's without slices.
  */
 struct world {
 	const char *name;
@@ -67,7 +75,7 @@ struct world {
 	struct study dcuda[LOADS], sliced[LOADS], part[PARTS][LOADS], tandem[LOADS], truth;
 };
 
-/* The fitted numbers of the P100 job that is as far up in the order of demands as this application. */
+/* Returns the fitted numbers of the P100 job at this application's rank in the order of demands. */
 static struct td_contender kind_of(const struct td_profiles *profiles, double part, double core)
 {
 	uint32_t order[TD_PROFILES_MAX], n = profiles->count;
@@ -113,8 +121,8 @@ static void make_apps(const struct td_profiles *profiles, const struct demands *
 }
 
 /*
- * By Least-Loaded alone: the demands, and which of the two readings of "least loaded", under which it is imbalanced in 41.7 % of the time at the medium load, or as near to
- * it as there is.
+ * Calibrates by Least-Loaded alone: finds the demands, and which of the two readings of "least
+ * loaded", under which it is imbalanced closest to 41.7 % of the time at the medium load.
  */
 static struct demands calibrate(
 	const struct td_profiles *profiles, struct td_dcuda_how *ret_least_loaded)
@@ -249,7 +257,10 @@ static bool is_more(const struct study *s, uint32_t orders, double (*get)(const 
 	return td_interval_shows(td_bootstrap_median(changes, orders), 0) == TD_MORE;
 }
 
-/* Which part loses, and whether the premise is why: of overloaded time or Jain's index, at the medium load. premise: NULL where it holds. */
+/*
+ * Notes which part loses, and whether the premise is why, for overloaded time or Jain's index at
+ * the medium load. premise: NULL where it holds.
+ */
 static void put_reason(char *note, size_t size, const struct world *w, const struct world *premise,
 	double (*get)(const struct study *))
 {
@@ -293,7 +304,10 @@ static void put_overloaded(struct td_experiment_run *run, const struct world *w,
 	td_row_claim(run, TD_CLAIM_DCUDA_OVERLOADED, w->variant, NULL);
 }
 
-/* Bounded: nobody is faster than alone, and in so many orders nobody is slowed under Least-Loaded. What the truth finds best at each moment is no bound of a whole order. */
+/*
+ * Bounded: nobody is faster than alone, and in so many orders Least-Loaded slows nobody. The
+ * truth's best placement at each moment is no bound of a whole order.
+ */
 static void put_execution(struct td_experiment_run *run, const struct world *w, uint32_t orders)
 {
 	const struct study *s = &w->dcuda[MEDIUM], *sliced = &w->sliced[MEDIUM];
@@ -341,7 +355,10 @@ struct power {
 	double base_w, slope_w;
 };
 
-/* P = base while an application is there, plus slope times utilisation, 15 W without: least squares on Least-Loaded's totals. */
+/*
+ * Fits P = base while an application is there, plus slope times utilisation, 15 W without: least
+ * squares on Least-Loaded's totals.
+ */
 static struct power fit_power(const struct study s[LOADS])
 {
 	static const double totals[] = {81201, 74935, 70611};
@@ -437,7 +454,7 @@ static struct part add_orders(const struct part *orders)
 	return sum;
 }
 
-/* Of all loads, by seed; how many there are. */
+/* Writes the figures of all loads by seed and returns the number of seeds. */
 static uint32_t by_seed(const struct study s[LOADS], const struct power *power, uint32_t orders,
 	struct td_dcuda_seed ret[TD_DCUDA_SEEDS_MAX])
 {
@@ -488,7 +505,10 @@ static void print_energy(
 		energy_of(power, &s[MEDIUM]), energy_of(power, &s[HEAVY]));
 }
 
-/* DCUDA's balancing alone at each load, with one of its other parts, and all of it with larger groups. */
+/*
+ * Shows DCUDA's balancing alone at each load, with one of its other parts, and all of it with
+ * larger groups.
+ */
 static void put_parts(
 	struct td_experiment_run *run, const struct world *w, const struct power *power)
 {
@@ -512,7 +532,10 @@ static void put_parts(
 	}
 }
 
-/* In every seed. Where the truth, with slices, has its best load is said beside it, and forbids nothing. */
+/*
+ * Judges the best load in every seed. The best load of the truth with slices is noted beside it,
+ * and forbids nothing.
+ */
 static void put_best_load(struct td_experiment_run *run, const struct world *w,
 	const struct power *power, uint32_t orders)
 {
@@ -563,7 +586,7 @@ static void put_energy(struct td_experiment_run *run, const struct world *w,
 	td_row_claim(run, TD_CLAIM_DCUDA_BEST, w->variant, &seeds);
 }
 
-/* Not one of the issue's contention variants: what DCUDA comes to where its premise holds. */
+/* Shows DCUDA where its premise holds. This is no contention variant of the rules. */
 static void put_premise(struct td_experiment_run *run, const struct world *w, uint32_t orders)
 {
 	const struct power power = fit_power(w->dcuda);

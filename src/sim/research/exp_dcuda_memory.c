@@ -1,5 +1,8 @@
 /*
- * dcuda-memory: 35 applications of 217 GB on the four GPUs of dcuda_machine.h, 12 GB each. Thrashing is calibrated on Fig. 3; what they demand of the cores is not in the paper and is swept. By proportional sharing and, with the data, by the fitted model, where all are like the P100 job whose use of a GPU is nearest to that.
+ * dcuda-memory: 35 applications of 217 GB on the four GPUs of dcuda_machine.h, 12 GB each.
+ * Thrashing is calibrated on Fig. 3. Their demand of the cores is not in the paper and is swept. It
+ * runs by proportional sharing and, with the data, by the fitted model, where all are like the P100
+ * job whose use of a GPU is nearest to that demand.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,7 +17,10 @@
 #include "sim/worlds/dcuda_machine.h"
 
 #define LESS 0.5 /* percents of the time by which overload has to be shorter */
-/* Fig. 3 read against its serial run: seven of alexnet, 80 % of the cores each, take 5.6 times as long as one side by side, and 1.5 x 7 with 112 % of the memory. */
+/*
+ * Fig. 3 against its serial run: seven of alexnet, 80 % of the cores each, take 5.6 times as long
+ * as one side by side, and 1.5 x 7 with 112 % of the memory.
+ */
 #define SERIAL_THRASH (1 + (1.5 * 7 / 5.6 - 1) / 0.12)
 #define WORK_S        30. /* of the recipe; others are swept and shown */
 
@@ -51,7 +57,8 @@ static void make_memory_apps(
 }
 
 /*
- * Part of the time in which some GPU is beyond its memory wherever applications are put, though nobody is slowed down: two find room on 12 GB unless they are 6 or 7 GB beside 7.
+ * Returns the part of the time in which some GPU exceeds its memory wherever applications are put,
+ * though nobody is slowed down: two fit 12 GB unless they are 6 or 7 GB beside 7.
  */
 static double least_overloaded(uint32_t order, double work_s)
 {
@@ -102,7 +109,10 @@ enum {
 	HOWS
 };
 
-/* What loses: who finds no memory, and slices. Of DCUDA without slices, of one that stacks where no GPU has room, and of that without slices. */
+/*
+ * The causes of loss: applications without memory, and slices. Figures of DCUDA without slices, of
+ * one that stacks where no GPU has room, and of that without slices.
+ */
 struct why {
 	double without_room, over[3], changes[3][20];
 };
@@ -332,7 +342,10 @@ static void put_text(FILE *out, const struct said *s)
 		s->settings);
 }
 
-/* The P100 job whose own use of a GPU is nearest to core: all applications are alike in that. The balancer sees core. */
+/*
+ * Returns the P100 job whose own use of a GPU is nearest to core: all applications are alike in
+ * that. The balancer sees core.
+ */
 static struct td_contender nearest(const struct td_profiles *profiles, double core)
 {
 	struct td_contender kind = profiles->profiles[0].contender;

@@ -1,12 +1,20 @@
 /*
- * mixed: services, guaranteed jobs, besteffort jobs and notebooks on one oversubscribed cluster, which no paper has.
+ * mixed: services, guaranteed jobs, besteffort jobs and notebooks on one oversubscribed cluster,
+ * which no paper has.
  *
- * Everything below was fixed before any policy was run on it; of tandem, all but the duty in slo_split.h (docs/results/experiments.md). 64 GPUs of 40 GiB, 8 on a node, three of each node with a service at 30 % of its greatest throughput (zoo.h). In 24
- * hours come: guaranteed jobs for 0.35 of the cluster, of 1, 2, 4 and 8 GPUs; besteffort jobs for 0.6, nine in ten of one GPU; notebooks for 0.4, of one GPU, one to four hours, hardly ever busy. With the services that
- * is 1.7 times the cluster. Kinds by Table 3 of Mudi, durations of Philly's jobs of one GPU from one minute, at most six hours.
+ * Everything below was fixed before any policy was run on it; for tandem, all but the duty in
+ * slo_split.h (docs/results/experiments.md). There are 64 GPUs of 40 GiB, 8 on a node, three of
+ * each node with a service at 30 % of its greatest throughput (zoo.h). In 24 hours come
+ * - guaranteed jobs for 0.35 of the cluster, of 1, 2, 4 and 8 GPUs;
+ * - besteffort jobs for 0.6, nine in ten of one GPU;
+ * - notebooks for 0.4, of one GPU, one to four hours, hardly ever busy.
  *
- * Main measure: mean completion time of all jobs. Guard: services late in at most 2 % of their time, and guaranteed jobs on their GPUs at most 1.05 times as long as alone, both in the mean. Each
- * system takes the classes that it knows; what it does not know is a job like all others to it.
+ * With the services that is 1.7 times the cluster. Kinds are those of Table 3 of Mudi, durations
+ * those of Philly's jobs of one GPU from one minute, at most six hours.
+ *
+ * Main measure: mean completion time of all jobs. Guard: services late in at most 2 % of their
+ * time, and guaranteed jobs on their GPUs at most 1.05 times as long as alone, both in the mean.
+ * Each system takes the classes that it knows; other jobs count for it as plain jobs.
  */
 #include <errno.h>
 #include <limits.h>

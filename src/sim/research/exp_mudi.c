@@ -1,5 +1,6 @@
 /*
- * mudi-sim: 5,000 training tasks beside 1,000 inference services (mudi_world.h), and what has come of it beside the paper's figures.
+ * mudi-sim: 5,000 training tasks beside 1,000 inference services (mudi_world.h); its results beside
+ * the paper's figures.
  */
 #include <errno.h>
 #include <limits.h>
@@ -51,7 +52,7 @@ static void put_late(struct td_experiment_run *run, const char *how, enum td_var
 		td_row_claim(run, TD_CLAIM_MUDI_SLO, variant, &seeds);
 }
 
-/* Of a baseline's completion time, or Mudi's, over another's in one seed. */
+/* Returns the completion time of a baseline, or of Mudi, over another's in one seed. */
 static double over_in(const struct td_mudi_outcome *out, int above, int below)
 {
 	return out->ct_s[above] / out->ct_s[below];
@@ -71,8 +72,9 @@ static double over(struct td_experiment_run *run, const struct td_mudi_outcome *
 }
 
 /*
- * Two bounds of Mudi: its rules with the truth in the place of its predictions, and all of it with lines through exact samples of every pair. A seed is
- * forbidden if one of them is not faster than the baseline there either, or not within 1.1 of the bound.
+ * Two bounds of Mudi: its rules with the truth instead of its predictions, and all of it with lines
+ * through exact samples of every pair. A seed is forbidden if one of them is not faster than the
+ * baseline there either, or not within 1.1 of the bound.
  */
 static void put_ct(struct td_experiment_run *run, const char *how, enum td_variant variant,
 	const struct td_mudi_outcome *out, bool counts)
@@ -137,7 +139,10 @@ static void put_ct(struct td_experiment_run *run, const char *how, enum td_varia
 		td_row_claim(run, TD_CLAIM_MUDI_GAP, variant, &near);
 }
 
-/* The gap to the optimum, of violations: within 1.1 of the bound's, which looks for the fastest task and not for the fewest violations. Forbidden as in put_ct(). */
+/*
+ * The gap to the optimum, of violations: within 1.1 of the bound's, which looks for the fastest
+ * task and not for the fewest violations. Forbidden as in put_ct().
+ */
 static void put_gap_late(struct td_experiment_run *run, const char *how, enum td_variant variant,
 	const struct td_mudi_outcome *out)
 {
@@ -152,7 +157,10 @@ static void put_gap_late(struct td_experiment_run *run, const char *how, enum td
 		for (int k = 0; k < 4; k++)
 			values[k][s] = out[s].late[of[k]];
 		most = 1.1 * values[1][s];
-		/* Its rules by the truth are no bound here: they miss more objectives than by what it has learnt, since they leave nothing beyond them. */
+		/*
+		 * Mudi's rules by the truth are no bound here: they leave no margin, and so miss
+		 * more objectives than the learnt ones.
+		 */
 		td_seed_add(&near, values[0][s] <= most, values[3][s] > most);
 	}
 	for (int k = 0; k < 4; k++)
@@ -295,7 +303,10 @@ static void put_swaps(struct td_experiment_run *run, const struct td_mudi_outcom
 		spread, note, "%.1f ms", median_of(out, run->seeds, transfer_ms, spread));
 }
 
-/* Of all the services' time until the last task is done; and of the time with tasks, since that lasts longer with three of them on a GPU. */
+/*
+ * Shows lateness over all the services' time until the last task is done, and over the time with
+ * tasks, since that lasts longer with three of them on a GPU.
+ */
 static void put_more_late(
 	struct td_experiment_run *run, enum td_variant variant, const struct td_mudi_outcome *out)
 {
@@ -327,7 +338,10 @@ static void put_more_late(
 	td_row_claim(run, TD_CLAIM_MUDI_LOADS, variant, NULL);
 }
 
-/* Mudi better in completion times and violations. A seed is forbidden if it is no faster than Random there with lines through exact samples of every company either. */
+/*
+ * Mudi better in completion times and violations. A seed is forbidden if Mudi is no faster than
+ * Random there even with lines through exact samples of every company.
+ */
 static void put_random(
 	struct td_experiment_run *run, enum td_variant variant, const struct td_mudi_outcome *out)
 {
@@ -467,7 +481,10 @@ static int run_fitted(struct td_experiment_run *run, struct td_mudi_world *w, st
 	return r;
 }
 
-/* Fig. 15 and 17 in a further variant: the claim's rows, without loads 2 and 3 and, at load 4, without the bounds. low: the variant's run at load 1. */
+/*
+ * Runs Fig. 15 and 17 in a further variant: the claim's rows, without loads 2 and 3 and, at load 4,
+ * without the bounds. low: the variant's run at load 1.
+ */
 static int run_orders(struct td_experiment_run *run, struct td_mudi_world *w, int v,
 	const struct td_mudi_outcome *low, struct td_err *err)
 {

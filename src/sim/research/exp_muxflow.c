@@ -1,5 +1,6 @@
 /*
- * muxflow-sim and muxflow-ablation: rows over the world of muxflow_world.h. What a cap does to pressure is varied: all is shown with it as it is, doubled and halved, and with proportional sharing.
+ * muxflow-sim and muxflow-ablation: rows over the world of muxflow_world.h. The effect of a cap on
+ * pressure is varied: as it is, doubled and halved, and with proportional sharing.
  */
 #include <errno.h>
 #include <math.h>
@@ -58,7 +59,10 @@ static void put_tandem(struct td_experiment_run *run, int trace, int variant,
 		td_row_beside(run, sold, run->seeds, 1, ours < TD_MUX_GUARD);
 }
 
-/* Percents above alone that MuxFlow's shares cost the services at the least, wherever the jobs are; not above the guard: it forbids nothing. */
+/*
+ * Returns the least cost of MuxFlow's shares to the services, in percent above alone, wherever the
+ * jobs are. Values below the guard forbid nothing.
+ */
 static double least_latency(const struct td_mux_outcome *out)
 {
 	return out->least_excess > 0
@@ -80,16 +84,25 @@ static bool is_guarded(const struct td_mux_outcome *out)
 	return out->latency < TD_MUX_GUARD;
 }
 
-/* What a baseline's figure is to MuxFlow's, to what jobs come to with the whole GPU or within the guard at every service and at all times, and to MuxFlow's if all SMs were active whenever a GPU is used. */
+/*
+ * The ratios of a baseline's figure to MuxFlow's; to that of jobs with the whole GPU, or within the
+ * guard, at every service and at all times; and to MuxFlow's if all SMs were active whenever a GPU
+ * is used.
+ */
 struct gains {
 	double ours[SEEDS_MAX], whole[SEEDS_MAX], guarded[SEEDS_MAX], all_active[SEEDS_MAX];
-	/* of MuxFlow: whether its latency is within the guard; and whether its shares cannot have it so wherever the jobs are */
+	/*
+	 * ^Whether MuxFlow's latency is within the guard, and whether its shares exclude that
+	 * wherever the jobs are.
+	 */
 	bool in_guard[SEEDS_MAX], out_of_guard[SEEDS_MAX];
 };
 
 /*
- * MuxFlow's figures count only while its guard holds. A seed is forbidden if not even jobs with the whole GPU at all times do better than the baseline, or if no placement holds the guard there under MuxFlow's
- * shares. What jobs have if each service stays within the guard at all times is shown and forbids nothing: the guard is of the mean.
+ * MuxFlow's figures count only while its guard holds. A seed is forbidden if not even jobs with the
+ * whole GPU at all times do better than the baseline, or if no placement holds the guard there
+ * under MuxFlow's shares. The figure of jobs with each service within the guard at all times is
+ * shown and forbids nothing: the guard is of the mean.
  */
 static void put_gain(struct td_experiment_run *run, int variant, const char *metric,
 	const char *paper, struct gains *gains)
@@ -118,7 +131,10 @@ static void put_gain(struct td_experiment_run *run, int variant, const char *met
 	td_row_claim(run, TD_CLAIM_MUXFLOW_GAINS, (enum td_variant)variant, &seeds);
 }
 
-/* The figures of all baselines, traces and seeds of a variant: whether their range and the paper's have something in common. The guard has to hold in all; out of guard: where it does not, it cannot. */
+/*
+ * The range of all baselines, traces and seeds of a variant, which has to overlap the paper's. The
+ * guard has to hold in all; out of guard: it cannot hold where it does not.
+ */
 struct range {
 	double least, most;
 	bool in_guard, out_of_guard;
@@ -239,8 +255,11 @@ static void put_trace(struct td_experiment_run *run, int trace, int variant,
 }
 
 /*
- * An order of means, while the latency of full is within the guard in every seed. Bounded: the guard cannot hold under full's shares, in any seed; or the order fails at -S alone, and no placement under -S's fixed share, whoever makes it, oversells more than -S-M does. Where a service makes no difference to a job (by turns, while 40 % is
- * within what max-min fairness leaves), a job takes as long beside all of them: matching has nothing to win, and each of its moves costs.
+ * An order of means, while the latency of full is within the guard in every seed. Bounded: the
+ * guard cannot hold under full's shares, in any seed; or the order fails at -S alone, and no
+ * placement under -S's fixed share oversells more than -S-M does. Where a service makes no
+ * difference to a job (by turns, while 40 % is within what max-min fairness leaves), matching has
+ * nothing to win, and each of its moves costs.
  */
 static void put_ablation(struct td_experiment_run *run, int trace, int variant,
 	struct td_mux_outcome out[][TD_MUX_HOWS])

@@ -1,9 +1,12 @@
 /*
- * nvshare-table2: two copies of each of four programs on a P100, by the policies of src/policy on a virtual node.
+ * nvshare-table2: two copies of each of four programs on a P100, by the policies of src/policy on a
+ * virtual node.
  *
- * The table is the only data. A copy is a host block, then a GPU block, 50/50 or 10/90 of half the sequential baseline. Four cells are calibrated and count for nothing: light_balanced
- * under KubeShare (overlap 1.24) and with the scheduler off (managed memory costs 4.5 %), heavy_balanced off (thrashing, 8.0 x) and with a quantum of 30 s (2.08 s a
- * hand-over, which includes what managed memory costs there). Everything else follows.
+ * The table is the only data. A copy is a host block, then a GPU block, 50/50 or 10/90 of half the
+ * sequential baseline. Four cells are calibrated and count for nothing: light_balanced under
+ * KubeShare (overlap 1.24) and with the scheduler off (managed memory costs 4.5 %), heavy_balanced
+ * off (thrashing, 8.0 x) and with a quantum of 30 s (2.08 s a hand-over, which includes the cost of
+ * managed memory there). Everything else follows.
  */
 #include <errno.h>
 #include <math.h>
@@ -141,7 +144,10 @@ static void sweep(struct td_experiment_run *run)
 	td_row_claim(run, TD_CLAIM_NVSHARE_QUANTUM, TD_FITTED, NULL);
 }
 
-/* The same programs under the default policy, memory moved in bulk at the link's rate, both ways at once. */
+/*
+ * Shows the same programs under the default policy, with memory moved in bulk at the link's rate,
+ * both ways at once.
+ */
 static void put_tandem(struct td_experiment_run *run, size_t program)
 {
 	const struct td_gpu_spec *spec = td_gpu_spec_find("v100");

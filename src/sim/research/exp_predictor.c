@@ -1,5 +1,6 @@
 /*
- * muxflow-predictor: the multi-layer perceptron's depth and width, on dry runs of the simulated cluster and on Gavel's measured pairs, split by pair and by family of jobs.
+ * muxflow-predictor: the multi-layer perceptron's depth and width, on dry runs of the simulated
+ * cluster and on Gavel's measured pairs, split by pair and by family of jobs.
  */
 #include <errno.h>
 #include <limits.h>
@@ -186,7 +187,10 @@ static int learn_dry_runs(struct td_experiment_run *run, struct dry_runs *d, str
 #define PAIR_INPUTS 4u
 #define PAIR_WIDTHS 2u
 
-/* What is known of a job that was never seen beside another: its batch and its steps a second alone. */
+/*
+ * Writes the inputs for a job that was never seen beside another: its batch and its steps a second
+ * alone.
+ */
 static void tell(const struct td_pairs *pairs, uint32_t victim, uint32_t other, double *ret_x)
 {
 	const uint32_t jobs[2] = {victim, other};
@@ -199,7 +203,7 @@ static void tell(const struct td_pairs *pairs, uint32_t victim, uint32_t other, 
 	}
 }
 
-/* Which sides are tested: of half of the pairs, or with a job of one family. */
+/* Tells which sides are tested: those of half of the pairs, or those with a job of one family. */
 static bool is_tested(const struct td_pairs *pairs, const struct td_observation *o, uint32_t family,
 	uint64_t seed)
 {

@@ -1,7 +1,9 @@
 /*
- * scale: ten days of pooled Philly (four when quick), 32 jittered copies, on 20,000 GPUs. alibaba: the 8,152 pods on the 1,523 nodes.
+ * scale: ten days of pooled Philly (four when quick), 32 jittered copies, on 20,000 GPUs. alibaba:
+ * the 8,152 pods on the 1,523 nodes.
  *
- * Neither has a figure in a paper: rows are shown. Wall times are of this machine and the only figures of tandem-sim that are; they are not the same from run to run.
+ * Neither has a figure in a paper, so rows are only shown. They include the only wall times of
+ * tandem-sim, which are of this machine and differ from run to run.
  */
 #include <errno.h>
 #include <limits.h>
@@ -64,7 +66,10 @@ static struct td_sim_job *make_copies(
 	return jobs;
 }
 
-/* The longest first. The last but one, without its guard, and the one with moves are there to tell why AntMan is where it is. */
+/*
+ * The longest run first. AntMan without its guard, and with moves, are there to explain AntMan's
+ * place.
+ */
 enum { TANDEM, ANTMAN, MOVING, UNGUARDED, FIFO, BIG_SCHEDS };
 static const struct {
 	const struct td_sched *sched;
@@ -150,7 +155,10 @@ static double percent_over(const struct big_result *result, const struct big_res
 	       (result->metrics[TD_METRIC_JCT_MEAN_S] / other->metrics[TD_METRIC_JCT_MEAN_S] - 1);
 }
 
-/* Why AntMan is where it is beside FIFO: whose completion times, and what they are without its guard, and if its guests moved. */
+/*
+ * Explains AntMan's place beside FIFO: whose completion times differ, and what they are without its
+ * guard, or if its guests moved.
+ */
 static void put_why(struct td_experiment_run *run, const struct big_result *results)
 {
 	const double *antman = results[ANTMAN].metrics, *fifo = results[FIFO].metrics;

@@ -1,5 +1,7 @@
 /*
- * tandem-sim experiment: runs what experiment.h names, prints the papers' claims with a verdict each and the rows, writes both as verdicts.json and result.json, and a report as Markdown and HTML.
+ * tandem-sim experiment: runs the experiments of experiment.h, prints the papers' claims with a
+ * verdict each and the rows, and writes verdicts.json, result.json, and a report as Markdown and
+ * HTML.
  */
 #include "sim/report/experiment.h"
 
@@ -88,7 +90,7 @@ static void put_claims(const struct td_experiment_run *run, FILE *out)
 		fputc('\n', out);
 }
 
-/* How many rows of each verdict an experiment has: the table of what came out, which nobody counts by hand. */
+/* Prints the number of rows of each verdict by experiment. */
 static void put_verdicts(const struct td_experiment_run *run, FILE *out)
 {
 	fputs("| experiment |", out);
@@ -261,7 +263,10 @@ static int unknown(const char *name, struct td_err *err)
 		"\"%.64s\" is not an experiment: see tandem-sim experiment --list", name);
 }
 
-/* Of all, those that need data are left out where there is none, and named at the end: -EINVAL. */
+/*
+ * Runs the named experiment, or all. Of all, those that need missing data are left out and named at
+ * the end: -EINVAL.
+ */
 static int run_named(struct td_experiment_run *run, const char *name, struct td_err *err)
 {
 	bool all = !strcmp(name, "all"), found = false;

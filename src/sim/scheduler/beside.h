@@ -1,5 +1,6 @@
 /*
- * What the schedulers that know services have in common: GSLICE, gpulets, MuxFlow, Mudi, and a bound. See sched_beside.c.
+ * Code shared by the schedulers that know services: GSLICE, gpulets, MuxFlow, Mudi, and a bound.
+ * See sched_beside.c.
  */
 #pragma once
 
@@ -24,7 +25,7 @@ enum td_beside_variant {
 	TD_BESIDE_MUDI_TRUTH,
 };
 
-/* What was found for a service of a kind at a rate beside a kind of job. */
+/* The split found for a service of a kind at a rate beside a kind of job. */
 struct td_beside_found {
 	uint64_t key; /* 0: none */
 	uint32_t batch;
@@ -33,8 +34,9 @@ struct td_beside_found {
 };
 
 /*
- * What Mudi has sampled of a service beside a task that it was not trained for (7.3: "Mudi samples the inference latency under this new co-location"): the four numbers of the curve over
- * log2 of the batch, as trees of steps, so that they are read as the trained ones are.
+ * Mudi's samples of a service beside a task that it was not trained for (7.3: "Mudi samples the
+ * inference latency under this new co-location"): the four numbers of the curve over log2 of the
+ * batch. They are stored as trees of steps, so that they are read like the trained ones.
  */
 #define TD_BESIDE_STEPS 32u /* 16 to 512 */
 
@@ -95,10 +97,13 @@ struct td_beside {
 const struct td_service_kind *td_beside_kind(const struct td_cluster *cluster, uint32_t service);
 /* Part of the time in which a service would be busy alone, with its usual batch. */
 double td_beside_activity(const struct td_cluster *cluster, uint32_t service);
-/* The place of what is found for a service's kind and rate beside a kind of job; its key is 0 unless it is there. */
+/*
+ * Returns the cache entry of a service's kind and rate beside a kind of job. Its key is 0 unless
+ * the split was found before.
+ */
 struct td_beside_found *td_beside_look_up(
 	struct td_cluster *cluster, uint32_t service, uint32_t profile);
-/* Of 1 << TD_BESIDE_CACHE_BITS places. */
+/* Returns the index among 1 << TD_BESIDE_CACHE_BITS entries. */
 uint32_t td_beside_slot(uint64_t key);
 
 /* There is a place for one more job. */
@@ -124,7 +129,7 @@ void td_beside_tune_muxflow(const struct td_cluster *cluster, struct td_beside_s
 	uint32_t index, double demand);
 
 /* beside_company.c */
-/* Of the tasks on a GPU and, unless TD_BESIDE_NOBODY, one more of a kind. */
+/* Returns the company of the tasks on a GPU and, unless TD_BESIDE_NOBODY, one more of a kind. */
 uint32_t td_beside_company_of(struct td_cluster *cluster, uint32_t gpu, uint32_t newcomer);
 /* How many there can be of so many kinds, up to `tasks` on a GPU. */
 uint32_t td_beside_companies_max(uint32_t kinds, uint32_t tasks);

@@ -1,7 +1,8 @@
 /*
- * GSLICE's and gpulets' division of a GPU, and the bound's place and division; see sched_beside.c.
+ * GSLICE's and gpulets' division of a GPU, and the bound's choice and division; see sched_beside.c.
  *
- * GSLICE stops where it first holds the objective after having missed it: as published it would miss it once in each cycle for ever.
+ * GSLICE stops where it first holds the objective after having missed it; as published it would
+ * miss it once in each cycle for ever.
  */
 #include <math.h>
 
@@ -81,7 +82,10 @@ static bool mudi_holds(const struct td_service_kind *kind, const struct td_servi
 	       td_slo_latency_limit_s(&slo);
 }
 
-/* Of all batches the one with which the job is fastest: each with the smallest share under which Mudi's conditions hold, and its 10 % for errors of predictions that are none here. */
+/*
+ * Finds the batch with which the job is fastest, each batch with the smallest share under which
+ * Mudi's conditions hold. The 10 % for errors of predictions stays, though there are none here.
+ */
 static void find_by_rules(struct td_cluster *cluster, uint32_t service, uint32_t profile,
 	struct td_beside_found *found)
 {

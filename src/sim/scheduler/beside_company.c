@@ -1,7 +1,8 @@
 /*
- * The training tasks that Mudi has beside a service: which kinds, up to three; see beside.h.
+ * The training tasks that Mudi has beside a service, up to three, by kind; see beside.h.
  *
- * Invariants: company c of the first as many as there are kinds is one task of kind c; the same kinds have the same company, in whatever order they came.
+ * Invariants: the first companies, as many as there are kinds, are one task each: company c is one
+ * task of kind c. The same kinds have the same company, in whatever order they came.
  */
 #include <string.h>
 

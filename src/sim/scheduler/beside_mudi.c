@@ -1,5 +1,6 @@
 /*
- * Mudi in the simulated cluster: what it samples of tasks that it was not trained for, where a task goes, and its tuning; see mudi.h and sched_beside.c.
+ * Mudi in the simulated cluster: its samples of tasks that it was not trained for, its choice of a
+ * GPU for a task, and its tuning; see mudi.h and sched_beside.c.
  */
 #include <math.h>
 
@@ -8,12 +9,18 @@
 
 #define NOISE     0.05 /* of a sample */
 #define RATE_SAME 0.01
-#define WATCH_S                                                                                    \
-	1. /* until a monitor shows a percentile; the rounds of a tuning are iterations of the task, and shorter */
+/*
+ * Until a monitor shows a percentile. The rounds of a tuning are iterations of the task, and
+ * shorter.
+ */
+#define WATCH_S 1.
 #define REPEATS 3u /* of a profile beforehand, as knowledge.h has them */
 #define STEPS   TD_BESIDE_STEPS
 
-/* A leaf for each step of log2 of the batch from 4 to 9, in a balanced tree; a later node is further down. */
+/*
+ * Makes a balanced tree with a leaf for each step of log2 of the batch from 4 to 9. Children come
+ * after their parent.
+ */
 static void plant(struct td_tree_node *nodes, uint32_t at, uint32_t *used, uint32_t from,
 	uint32_t count, const double *values)
 {
@@ -38,7 +45,10 @@ static struct td_beside_sampled *sampled_of(
 	return &state->sampled[(size_t)kind * state->companies_max + company];
 }
 
-/* Curves of six samples, means of `repeats` (0: without noise), for each of the six batches, and between them by log2 of the batch. */
+/*
+ * Fits curves of six samples, means of `repeats` (0: without noise), for each of the six batches;
+ * between batches by log2 of the batch.
+ */
 static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t company, uint32_t repeats,
 	uint64_t *random)
 {
@@ -102,7 +112,10 @@ static void sample(struct td_cluster *cluster, uint32_t kind, uint32_t company, 
 	sampled->there = true;
 }
 
-/* What Mudi knows of a service beside a kind of task: its profile (4.1.1), what it has sampled since, or what the learners make of the layers. */
+/*
+ * Returns Mudi's knowledge of a service beside a kind of task: its profile (4.1.1), its samples
+ * since, or the learners' prediction from the layers.
+ */
 static const struct td_mudi_service *known_of(
 	const struct td_cluster *cluster, uint32_t kind, uint32_t company)
 {
@@ -111,7 +124,10 @@ static const struct td_mudi_service *known_of(
 	return sampled->there ? &sampled->view : &cluster->options.knowledge->mudi[kind];
 }
 
-/* The curves of the tasks that were profiled beforehand are there: nothing is predicted that was measured. What that took is counted by who has profiled. */
+/*
+ * Tasks that were profiled beforehand have measured curves, which replace predictions. The
+ * profiling counts their cost.
+ */
 static void recall(struct td_cluster *cluster, uint32_t company)
 {
 	struct td_beside *state = cluster->sched_state;
@@ -133,7 +149,11 @@ static struct td_slo slo_of(const struct td_cluster *cluster, uint32_t service)
 		.share_min = 0.01};
 }
 
-/* "The first constraint ensures that the latency of all requests adheres to the SLO" (Eq. 2): by the measured curves, at the present rate, or as it has turned out. Those that are only predicted say how flat they are, not how high. */
+/*
+ * "The first constraint ensures that the latency of all requests adheres to the SLO" (Eq. 2). It is
+ * checked by measured curves at the present rate, or by the last tuning. Predicted curves tell how
+ * flat they are, not how high.
+ */
 static bool fits(struct td_cluster *cluster, uint32_t service, uint32_t company)
 {
 	const struct td_beside *state = cluster->sched_state;
@@ -170,7 +190,10 @@ static double score_of(struct td_cluster *cluster, uint32_t kind, uint32_t compa
 	return *score;
 }
 
-/* Each GPU by the company that would be on it. One without a service has the score 0: there is nobody to disturb. */
+/*
+ * Scores each GPU by the company that would be on it. One without a service has the score 0,
+ * because nobody is disturbed.
+ */
 uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile)
 {
 	struct td_beside *state = cluster->sched_state;
@@ -195,7 +218,10 @@ uint32_t td_beside_choose_mudi(struct td_cluster *cluster, uint32_t profile)
 		state->devices, cluster->gpu_count, state->gpu_scores, 0, state->tasks_max);
 }
 
-/* The first time beside a task that was not profiled: six shares, each costs what a changed share costs. */
+/*
+ * Begins the first time beside a task that was not profiled: six shares, each at the cost of a
+ * changed share.
+ */
 static void begin_sampled(struct td_cluster *cluster, uint32_t index, uint32_t company)
 {
 	struct td_beside *state = cluster->sched_state;
@@ -216,7 +242,7 @@ static void begin_sampled(struct td_cluster *cluster, uint32_t index, uint32_t c
 	}
 }
 
-/* What a tuning has come to, for the next one of the same. */
+/* Keeps the result of a tuning for the next one of the same company. */
 static void keep(
 	struct td_cluster *cluster, struct td_beside_service *own, uint32_t index, uint32_t company)
 {
@@ -301,7 +327,10 @@ static bool is_of_now(const struct td_mudi_device *device, const struct td_servi
 	       RATE_SAME * service->seen.rate_per_s;
 }
 
-/* Anew when another job has come, when the rate has moved by half, or at all while the job is paused; and by the monitor, whenever the objective is seen to be missed under what is in force. */
+/*
+ * Tunes anew when another job has come, when the rate has moved by half, or at any change while the
+ * job is paused; and when the monitor sees the objective missed under the split in force.
+ */
 bool td_beside_tune_mudi(
 	struct td_cluster *cluster, struct td_beside_service *own, uint32_t index, uint32_t round)
 {
@@ -324,7 +353,9 @@ bool td_beside_tune_mudi(
 		/* The monitor takes as long to see it as everybody's. */
 		service->total_s += WATCH_S - cluster->sched->round_s;
 		service->late_s += WATCH_S - cluster->sched->round_s;
-		/* Of another rate, or not good enough. */
+		/*
+		 * A result for another rate, or one that missed the objective, starts a new search.
+		 */
 		begin(cluster, own, index, company, is_of_now(device, service) ? MISSED : NEW_RATE);
 	} else {
 		observe_mudi(cluster, own, index, company);
@@ -342,7 +373,10 @@ bool td_beside_tune_mudi(
 	return !own->paused;
 }
 
-/* First come first served, but for those who fit nowhere: they wait without keeping others from places that are of no use to them. */
+/*
+ * Starts tasks first come first served. Tasks that fit nowhere wait without keeping others from
+ * GPUs that are of no use to them.
+ */
 static void start_tasks(struct td_cluster *cluster)
 {
 	struct td_beside *state = cluster->sched_state;
@@ -360,7 +394,10 @@ static void start_tasks(struct td_cluster *cluster)
 	state->tail = kept;
 }
 
-/* Paused tasks go where they need not be, if there is such a place: training is paused "until suitable resources become available" (5.3.2). */
+/*
+ * Moves paused tasks to a GPU where they can run, if there is one: training is paused "until
+ * suitable resources become available" (5.3.2).
+ */
 static void relocate(struct td_cluster *cluster)
 {
 	struct td_beside *state = cluster->sched_state;
@@ -387,7 +424,10 @@ void td_beside_decide_mudi(struct td_cluster *cluster)
 {
 	struct td_beside *state = cluster->sched_state;
 
-	/* Places are looked for when one may have come up: somebody has come or gone, or the rates have changed. */
+	/*
+	 * Searches only when a GPU may have become suitable: a job has come or gone, or the rates
+	 * have changed.
+	 */
 	if (cluster->now_ns - state->matched_ns >= cluster->services->interval_ns) {
 		state->matched_ns = cluster->now_ns;
 		state->changed = true;

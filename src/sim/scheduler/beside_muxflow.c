@@ -1,5 +1,6 @@
 /*
- * MuxFlow in the simulated cluster: its matching, of those who wait for one GPU with those that have no job, and its division of a GPU; see muxflow.h and sched_beside.c.
+ * MuxFlow in the simulated cluster: its matching of jobs that wait for one GPU with services that
+ * have no job, and its division of a GPU; see muxflow.h and sched_beside.c.
  */
 #include <math.h>
 #include <string.h>

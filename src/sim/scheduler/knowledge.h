@@ -1,9 +1,12 @@
 /*
- * What schedulers learn before a run: dry runs and profiling campaigns in the ground truth, with noise, of the kinds that their papers profile. Nothing here is read by the engine.
+ * The knowledge that schedulers gain before a run: dry runs and profiling campaigns in the ground
+ * truth, with noise, of the kinds that their papers profile. The engine reads none of it.
  *
- *  - hyperbolas and pieces: each kind of service alone, each batch, at six shares;
- *  - mudi: two-piece lines of each service, batch and profiled task, at six shares; four predictors per service from the counts of layers and the batch (learn.h);
- *  - muxflow: 2,000 dry runs of services at some load beside profiled tasks, one multi-layer perceptron.
+ * - hyperbolas and pieces: each kind of service alone, each batch, at six shares;
+ * - mudi: two-piece lines of each service, batch and profiled task, at six shares; four predictors
+ *   per service from the counts of layers and the batch (learn.h);
+ * - muxflow: 2,000 dry runs of services at some load beside profiled tasks, one multi-layer
+ *   perceptron.
  */
 #pragma once
 
@@ -36,6 +39,9 @@ int td_knowledge_learn(const struct td_zoo *zoo, const struct td_contention *con
 	struct td_err *err);
 void td_knowledge_deinit(struct td_knowledge *knowledge);
 
-/* Mean |predicted - true| / true over services, batches and the tasks that were profiled, or were not: of the four numbers, as Fig. 11. */
+/*
+ * Computes the mean |predicted - true| / true over services, batches and the tasks that were
+ * profiled, or were not, for each of the four numbers, as Fig. 11.
+ */
 void td_knowledge_errors(const struct td_knowledge *knowledge, const struct td_zoo *zoo,
 	const struct td_contention *contention, bool profiled, double ret[4]);

@@ -4,10 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define STEPS_MAX   2000u
-#define STILL       10u /* steps in which the duty stands still when it has settled */
-#define STILL_PPM   50
-#define USED_MOST   0.96 /* what its monitor may show before it evicts; all that is used is wanted */
+#define STEPS_MAX 2000u
+#define STILL     10u /* steps in which the duty stands still when it has settled */
+#define STILL_PPM 50
+/* The activity that the monitor may show before it evicts; MuxFlow wants to use all of it. */
+#define USED_MOST   0.96
 #define ACTIVE_MOST 0.92
 
 struct td_muxflow_output td_muxflow_settle(

@@ -1,16 +1,19 @@
 /*
- * MuxFlow's control of a GPU as a simulator needs it: what its monitor shows, and where its PID settles.
+ * MuxFlow's control of a GPU for simulators: the figures of its monitor, and the duty at which its
+ * PID settles.
  *
- * The controller works in milliseconds, the simulators in minutes: it is stepped until its duty stands still, and then sleeps until something changes. From a cold start that takes some 120 steps; a
- * test compares with stepping throughout.
+ * The controller works in milliseconds, the simulators in minutes. It is stepped until its duty
+ * stands still, and then sleeps until something changes. A cold start takes about 120 steps; a test
+ * compares this with stepping throughout.
  */
 #pragma once
 
 #include "policy/system/muxflow.h"
 
 /*
- * SM activity of the use of a GPU's time, what a monitor shows of both. Measured on three clusters: 16 of 26 % before sharing on MuxFlow's own (7.5), 41.5 of 66.1 % and 38.5 of 62.0 % on Acme's
- * two (means of cluster_gpu_util_cdf.csv). Services and jobs have the same.
+ * The SM activity per GPU time used, as a monitor shows them. Measured on three clusters: 16 of 26
+ * % before sharing on MuxFlow's own (7.5), 41.5 of 66.1 % and 38.5 of 62.0 % on Acme's two (means
+ * of cluster_gpu_util_cdf.csv). Services and jobs have the same ratio.
  */
 #define TD_MUXFLOW_ACTIVITY 0.62
 

@@ -1,6 +1,8 @@
 /*
- * AntMan: Algorithm 1 (antman_cluster.h) places, the local coordinator's duty (duty.h) guards the guaranteed job on each GPU. Guaranteed jobs consume their tenant's quota, all others are
- * opportunistic. Tenants share the cluster as their guaranteed jobs ask: without quotas in the trace each may have all of it.
+ * AntMan: Algorithm 1 (antman_cluster.h) places jobs, and the local coordinator's duty (duty.h)
+ * guards the guaranteed job on each GPU. Guaranteed jobs consume their tenant's quota, all others
+ * are opportunistic. Tenants share the cluster as their guaranteed jobs ask: without quotas in the
+ * trace each may have all of it.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,11 +15,12 @@
 #define ACTIONS 64u
 #define SERVICE (UINT32_MAX - 1) /* holds a GPU, and is no job */
 /*
- * By which a guaranteed job's mini-batch may be longer. The paper has no figure for its coordinator's limit, but what it came to: of 10,000 jobs none was interfered with by more than 4 % (its Table 5).
+ * The slack of a guaranteed job's mini-batch. The paper gives no limit for its coordinator, but a
+ * result: of 10,000 jobs none was interfered with by more than 4 % (its Table 5).
  */
 #define SLACK_PPM 40000
-#define MOVE_EVERY_NS                                                                              \
-	(60 * TD_NS_PER_S) /* what a move costs in the experiments: who has moved has paid for it before the next */
+/* the cost of a move in the experiments: a moved job has paid for it before the next move */
+#define MOVE_EVERY_NS (60 * TD_NS_PER_S)
 
 struct antman {
 	struct td_antman_cluster cluster;
@@ -83,7 +86,10 @@ static void finish(struct td_cluster *cluster, uint32_t job)
 	state->changed = true;
 }
 
-/* A place for guests where there was none is news for those who wait, be it that the GPU was too busy or that somebody on it had not been seen yet; all else waits for the next tick. */
+/*
+ * A GPU that can take guests again is reported at once to the jobs that wait, whether it was too
+ * busy or a job on it had not been seen yet. Everything else waits for the next tick.
+ */
 static void load(struct td_cluster *cluster, uint32_t gpu)
 {
 	struct antman *state = cluster->sched_state;
@@ -165,7 +171,10 @@ static void move(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus)
 	state->changed = true;
 }
 
-/* What Algorithm 1 leaves empty, those have who share a GPU with anybody, who has started first before the others, each whole. */
+/*
+ * Moves guests to GPUs that Algorithm 1 leaves empty: jobs that share a GPU, the earliest started
+ * first, each whole.
+ */
 static void decide_and_move(struct td_cluster *cluster)
 {
 	struct antman *state = cluster->sched_state;
@@ -192,7 +201,8 @@ static void decide_and_move(struct td_cluster *cluster)
 }
 
 /*
- * A service is a guaranteed job to AntMan, a batch its step. The duty at which its step is 4 % longer than alone, by halving: where the coordinator's steps settle.
+ * AntMan treats a service as a guaranteed job whose step is a batch. Finds by halving the duty at
+ * which its step is 4 % longer than alone, which is where the coordinator settles.
  */
 static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 {

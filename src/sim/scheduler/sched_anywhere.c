@@ -1,8 +1,10 @@
 /*
- * Schedulers that never let a job wait as long as a GPU can take one more: round-robin (side by side, unprotected), nvshare (the same places, but turns on each GPU), and DCUDA.
+ * Schedulers that never let a job wait as long as a GPU can take one more: round-robin (side by
+ * side, unprotected), nvshare (the same GPUs, but turns on each), and DCUDA.
  *
- * DCUDA starts a job on the least loaded GPU with the memory, and every ten seconds moves jobs of one GPU from overloaded GPUs to others (balance.h): live migration, 0.1 s each.
- * Services are applications like all others to it, but stay.
+ * DCUDA starts a job on the least loaded GPU with the memory, and every ten seconds moves jobs of
+ * one GPU from overloaded GPUs to others (balance.h): live migration, 0.1 s each. Services are
+ * applications like all others to it, but stay.
  */
 #include <errno.h>
 #include <math.h>
@@ -28,7 +30,10 @@ struct anywhere {
 static int init(struct td_cluster *cluster)
 {
 	struct anywhere *state = calloc(1, sizeof(*state));
-	/* Everybody there can be, and as many that only look like somebody: see choose_least_loaded(). */
+	/*
+	 * Room for all jobs that can run, and for the placeholder applications of
+	 * choose_least_loaded().
+	 */
 	size_t apps = (size_t)cluster->gpu_count * (TD_SIM_OCCUPANTS + 3);
 
 	cluster->sched_state = state;

@@ -1,21 +1,28 @@
 /*
- * The schedulers that know services: GSLICE, gpulets, MuxFlow, Mudi, and a bound.
+ * The schedulers that know services: GSLICE, gpulets, MuxFlow, Mudi, and bounds.
  *
- * All of them serve jobs first come first served, one on a GPU unless told otherwise, beside a service or on a GPU without. They differ in where a job goes and how the GPU is divided:
+ * All of them serve jobs first come first served, one on a GPU unless told otherwise, beside a
+ * service or on a GPU without. They differ in the choice of the GPU and in its division:
  *
- *              where                                          division
- *   gslice     anywhere                                       feedback of P99, steps of 5 % (baselines.h)
- *   gpulets    anywhere                                       the smallest of six sizes by the curve alone (baselines.h)
- *   muxflow    matched every 15 min by predicted speed        what the service's activity leaves, PID on the load (muxflow.h)
- *   mudi       least predicted slope                          GP-LCB over batches, smallest share by the curve (mudi.h)
- *   mudi_more  likewise, up to three on a GPU                 likewise, for their layers together; equal parts for the jobs (5.5)
- *   even       anywhere, up to three on a GPU                 equal parts ("Random" of 7.4)
- *   bound      the most speed within the objective, by truth  likewise, all batches and shares tried: no system
- *   mudi_exact as mudi                                        as mudi; the lines through exact samples of every pair are there: a bound of its learners, no system
- *   mudi_more_exact  as mudi_more                             likewise: a bound, no system
- *   mudi_truth the most speed by Mudi's rules, by truth       likewise, all batches tried: a bound of Mudi, no system
+ *   gslice           anywhere; feedback of P99 in steps of 5 % (baselines.h)
+ *   gpulets          anywhere; the smallest of six sizes by the curve alone (baselines.h)
+ *   muxflow          matched every 15 min by predicted speed; what the service's activity leaves,
+ *                    PID on the load (muxflow.h)
+ *   mudi             least predicted slope; GP-LCB over batches, smallest share by the curve
+ *                    (mudi.h)
+ *   mudi_more        as mudi, up to three jobs on a GPU, for their layers together; equal parts for
+ *                    the jobs (5.5)
+ *   even             anywhere, up to three on a GPU; equal parts ("Random" of 7.4)
+ *   bound            the most speed within the objective by the truth, all batches and shares
+ *                    tried: no system
+ *   mudi_exact       as mudi, with lines through exact samples of every pair: a bound of its
+ *                    learners, no system
+ *   mudi_more_exact  as mudi_more, likewise: a bound, no system
+ *   mudi_truth       the most speed by Mudi's rules by the truth, all batches tried: a bound of
+ *                    Mudi, no system
  *
- * Here: the queue, places, and the table of the schedulers; what each does is in beside_baselines.c, beside_muxflow.c and beside_mudi.c.
+ * This file has the queue, the free GPUs and the table of the schedulers; beside_baselines.c,
+ * beside_muxflow.c and beside_mudi.c have the rest.
  */
 #include <errno.h>
 #include <math.h>

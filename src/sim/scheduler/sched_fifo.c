@@ -1,6 +1,7 @@
 /*
- * The capacity scheduler that AntMan compares itself with: whole GPUs, strictly first come first served, gangs (baselines.h). With preemption a guaranteed job takes
- * GPUs from those that run without a guarantee, the latest started first, and is served before them.
+ * The capacity scheduler that AntMan compares itself with: whole GPUs, strictly first come first
+ * served, gangs (baselines.h). With preemption a guaranteed job takes GPUs from jobs that run
+ * without a guarantee, the latest started first, and is served before them.
  */
 #include <errno.h>
 #include <stdlib.h>

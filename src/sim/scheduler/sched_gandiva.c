@@ -1,6 +1,7 @@
 /*
- * Gandiva's packing, as AntMan describes it: "greedily schedules jobs to the GPUs with lowest GPU utilization and sufficient GPU memory", by profiles (baselines.h). First come
- * first served; up to two jobs on a GPU, as in Gandiva; nobody is protected.
+ * Gandiva's packing, as AntMan describes it: "greedily schedules jobs to the GPUs with lowest GPU
+ * utilization and sufficient GPU memory", by profiles (baselines.h). First come first served; up to
+ * two jobs on a GPU, as in Gandiva; no job is protected.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,11 @@
 /*
- * The optimum of small cases: at each arrival and end, all ways to put the first jobs that wait on the GPUs with a place are tried (baselines.h), by the truth: the least sum of what the newcomers lack of
- * full speed and of what those who are there lose. A bound for other schedulers on the same few jobs, greedy in time, not a system: no policy knows these speeds.
+ * The optimum of small cases. At each arrival and end it tries all ways to put the first waiting
+ * jobs on GPUs with room (baselines.h), by the truth: the least sum of the newcomers' loss of speed
+ * and the loss of the jobs there. It is a bound for other schedulers on the same few jobs, greedy
+ * in time, and no system: no policy knows these speeds.
  *
- * At most 8 GPUs with two places each; jobs of one GPU share, gangs take whole GPUs when there are enough, first come first served.
+ * At most 8 GPUs with two jobs each. Jobs of one GPU share, gangs take whole GPUs when there are
+ * enough, first come first served.
  */
 #include <errno.h>
 #include <math.h>
@@ -63,7 +66,10 @@ static void finish(struct td_cluster *cluster, uint32_t index)
 	}
 }
 
-/* What is lost of full speed by a job on a GPU, its own and its company's; INFINITY: no place or no memory. */
+/*
+ * Returns the lost speed of a job on a GPU, its own and its company's; INFINITY: no room or no
+ * memory.
+ */
 static double cost_of(const struct td_cluster *cluster, uint32_t index, uint32_t at)
 {
 	const struct optimum *state = cluster->sched_state;
@@ -102,7 +108,10 @@ static bool start_gang(struct td_cluster *cluster, uint32_t index)
 	return true;
 }
 
-/* The first jobs of one GPU, as many as find a place; one newcomer on a GPU at a time, so that costs add up. */
+/*
+ * Starts the first jobs of one GPU, as many as find room; one newcomer on a GPU at a time, so that
+ * costs add up.
+ */
 static uint32_t start_singles(struct td_cluster *cluster)
 {
 	struct optimum *state = cluster->sched_state;

@@ -1,6 +1,9 @@
 /*
- * tandem: the cluster's part of the default policy (tandem_cluster.h); guests under the same duty as AntMan's beside guaranteed jobs, and beside services in what slo_split.h leaves. What it is told of a job is what its user or a dry run alone says: class, GPUs, memory,
- * kind, and what the kind uses of a GPU alone. Speeds of those that share a GPU reach it ten seconds after a change, as a monitor shows them.
+ * tandem: the cluster's part of the default policy (tandem_cluster.h). Guests have the same duty as
+ * AntMan's beside guaranteed jobs, and beside services what slo_split.h leaves. It is told of a job
+ * what its user or a dry run alone says: class, GPUs, memory, kind, and the kind's use of a GPU
+ * alone. Speeds of jobs that share a GPU reach it ten seconds after a change, as a monitor shows
+ * them.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,14 +23,17 @@ struct tandem {
 	uint64_t decided_ns;
 	struct td_slo_split *splits; /* of each service */
 	double *rooms;               /* of each service: what it would leave to jobs never seen */
-	double factors
-		[TD_SERVICE_KINDS_MAX]
-		[TD_PROFILES_MAX]; /* of a service beside a kind of job, the largest yet: it differs with the rate, and less than it needs is a miss; 0: not seen yet */
+	double factors[TD_SERVICE_KINDS_MAX]
+		      /*
+		 * The largest factor seen yet of a service beside a kind of job; 0: none. It
+		 * differs with the rate, and too small a factor means a miss.
+		 */
+		      [TD_PROFILES_MAX];
 };
 
-#define SHOWN_S                                                                                    \
-	10. /* until a monitor shows speeds: no move is cheap enough to be followed by another one before */
-#define FACTOR 1.2 /* beside a company never seen */
+/* Until a monitor shows speeds: no move is cheap enough to be followed by another one before. */
+#define SHOWN_S 10.
+#define FACTOR  1.2 /* beside a company never seen */
 
 static int start_policy(struct td_cluster *cluster, struct tandem *state)
 {
@@ -151,7 +157,7 @@ static double *factor_of(
 	return gpu->count == 1 ? first : NULL;
 }
 
-/* How much room there would be for jobs never seen: a measure that does not depend on who is there. */
+/* Tells the room for jobs never seen, a measure that does not depend on the present guests. */
 static void tell_room(struct td_cluster *cluster, struct tandem *state, uint32_t index)
 {
 	const struct td_service *service = &cluster->services->list[index];
@@ -192,7 +198,10 @@ static bool tune(struct td_cluster *cluster, uint32_t index, uint32_t round)
 	return !alone && !split->paused && (!round || more);
 }
 
-/* Guests of one company take turns in what the holder leaves: each is told as if it were the only one. */
+/*
+ * Tells the speed of guests of one company, which take turns in what the holder leaves, one by one
+ * as if each were alone.
+ */
 static void load(struct td_cluster *cluster, uint32_t at)
 {
 	struct tandem *state = cluster->sched_state;

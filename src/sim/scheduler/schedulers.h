@@ -4,7 +4,7 @@
 #include "policy/system/mudi.h"
 #include "sim/engine/sched.h"
 
-/* What is learnt or profiled before a run, for the schedulers that need it; NULL: not there. */
+/* The knowledge learnt or profiled before a run, for the schedulers that need it; NULL: none. */
 struct td_sim_knowledge {
 	const struct td_mudi_service *mudi;     /* of each kind of service */
 	const double (*layers)[TD_MUDI_LAYERS]; /* of each profile */
@@ -16,7 +16,10 @@ struct td_sim_knowledge {
 
 extern const struct td_sched td_sched_fifo, td_sched_preempt, td_sched_gandiva, td_sched_antman,
 	td_sched_tandem, td_sched_round_robin, td_sched_nvshare, td_sched_dcuda, td_sched_optimum;
-/* No system's: AntMan, but that its guests move, which its paper does not do. To see what staying costs it; not of tandem-sim run. */
+/*
+ * AntMan with guests that move, which its paper does not do: a measure of what staying costs it.
+ * Not available in tandem-sim run.
+ */
 extern const struct td_sched td_sched_antman_moving;
 /* With services and what is known of them: not of tandem-sim run. -ENODATA from init without. */
 extern const struct td_sched td_sched_gslice, td_sched_gpulets, td_sched_muxflow, td_sched_mudi,

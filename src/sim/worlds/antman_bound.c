@@ -9,7 +9,10 @@
 
 /* --- what guests find --- */
 
-/* Raises what the kinds of a company do together, and those of every larger one that begins with it. */
+/*
+ * Raises the joint speed of the kinds of a company, and of every larger company that begins with
+ * it.
+ */
 static void try_companies(const struct td_profiles *profiles,
 	const struct td_contention *contention, const bool *used, uint32_t from, uint32_t count,
 	uint32_t kinds[TD_SIM_OCCUPANTS], double *most)
@@ -46,8 +49,9 @@ static void room_by_turns(
 }
 
 /*
- * Guests of duties d_i beside a guaranteed job make it sum(d_i c_i) slower, and each is at most d_i / (1 + what the job does to it) fast: the most of sum(d_i v_i) with sum(d_i c_i) <= slack
- * and sum(d_i) <= places is found with one kind, or with two that use up both.
+ * Guests with duties d_i make a guaranteed job sum(d_i c_i) slower, and each is at most d_i / (1 +
+ * the job's effect on it) fast. The maximum of sum(d_i v_i) with sum(d_i c_i) <= slack and sum(d_i)
+ * <= places has one kind, or two that use up both.
  */
 static double most_beside(const double *costs, const double *values, const bool *used,
 	uint32_t kinds, double slack, double places)
@@ -162,7 +166,11 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* First come first served. frees: when each GPU is free, kept in order; a job takes the first ones, so that those left are free no sooner than it starts, and nobody overtakes it. The sum of their completion times. */
+/*
+ * Serves guaranteed jobs first come first served and returns the sum of their completion times.
+ * frees: when each GPU is free, kept in order. A job takes the first ones, so that the others are
+ * free no sooner than it starts, and nobody overtakes it.
+ */
 static double run_guaranteed(struct fluid *f, double *frees, struct td_antman_bound *ret)
 {
 	double sum = 0;
@@ -205,7 +213,10 @@ static uint32_t smallest(const struct fluid *f, uint32_t arrived)
 	return best;
 }
 
-/* Sum of the completion times of the fluid, the smallest rest first, in what the changes leave; the last of them. */
+/*
+ * Returns the sum of the completion times of the fluid, smallest rest first, in the capacity that
+ * the changes leave; *ret_last_s is the last one.
+ */
 static double run_fluid(struct fluid *f, double *ret_last_s)
 {
 	double now_s = 0, capacity = f->gpus, sum = 0;

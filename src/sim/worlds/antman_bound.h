@@ -1,39 +1,58 @@
 /*
- * What no policy can do better on AntMan's trace that serves guaranteed jobs in order of arrival: AntMan's own rule (3.3), and everybody's here.
+ * Lower bounds on AntMan's trace for every policy that serves guaranteed jobs in order of arrival,
+ * which is AntMan's own rule (3.3) and that of all policies here.
  *
- * Purpose. AntMan's figures in exp_antman.c depend on how it treats its guests. These bounds do not: they hold for every way of treating them, with all durations known, moves at no cost,
- * parts of jobs on any GPU and no limits of memory. They are the only ones that may call a row "bounded".
+ * Purpose. AntMan's figures in exp_antman.c depend on how it treats its guests. These bounds do
+ * not. They hold for every treatment, with all durations known, moves at no cost, parts of jobs on
+ * any GPU and no limits of memory. Only these bounds may call a row "bounded".
  *
- *   alone            no job is faster than alone: it ends no sooner than its arrival and its work
- *   a fluid          a job of kind k has size = work x GPUs x weight_k, weights such that sum(weight x speed) <= 1 on a GPU in every company, so that a GPU does at most 1 of size in a second. Under a duty it is no more:
- *                    who is there a part of the time makes companies in turns, of each of which that holds, and speeds under a duty are at most the mean over these turns (1 / (1 + x) is convex). Of such a fluid the
- *                    sum of the completion times is least when the smallest rest is served first (SRPT), and a gang that needs its GPUs at once is no faster
- *   guaranteed jobs  as their gangs find GPUs that no other guaranteed job has, each as if it were alone: by induction over the order of arrival none starts or ends sooner in any run that keeps the order, since GPUs that come free
- *                    later are free no sooner, one by one
- *   completion       the sum over all jobs is at least each of two: the fluid of all jobs; the guaranteed jobs' above, and the larger of the others' alone and their fluid on GPUs that nobody else has
- *   makespan         at least the last of: the guaranteed jobs, each job alone from its arrival, and the fluid of the others in what the guaranteed jobs leave. A guaranteed job of kind l leaves beside_l of size in a second of each of
- *                    its GPUs, which costs it the slack. In every run it is there no sooner and no shorter than above. That makes no room for the others: of what comes until s and can be done from s to the end T the most is
- *                    what is left between them, for each s, and a job that is there later, but before T, leaves no more there
+ * Alone: no job is faster than alone, so it ends no sooner than its arrival and its work.
  *
- * The last one is of those who keep the guard, the others of everybody who keeps the order.
+ * A fluid: a job of kind k has size = work x GPUs x weight_k, with weights such that sum(weight x
+ * speed) <= 1 on a GPU in every company. So a GPU does at most 1 of size in a second. A duty
+ * changes nothing: jobs that are there a part of the time make companies in turns, for each of
+ * which the sum holds, and speeds under a duty are at most the mean over these turns (1 / (1 + x)
+ * is convex). The sum of the completion times of a fluid is least when the smallest rest is served
+ * first (SRPT), and a gang that needs its GPUs at once is no faster.
+ *
+ * Guaranteed jobs: each gang takes GPUs that no other guaranteed job has, and runs as if alone. By
+ * induction over the order of arrival, none starts or ends sooner in any run that keeps the order,
+ * since GPUs that come free later are free no sooner, one by one.
+ *
+ * Completion: the sum over all jobs is at least each of two bounds. One is the fluid of all jobs.
+ * The other is the sum of the guaranteed jobs above, and the larger of the others' alone and their
+ * fluid on GPUs that nobody else has.
+ *
+ * Makespan: at least the last of the guaranteed jobs, of each job alone from its arrival, and of
+ * the fluid of the others in what the guaranteed jobs leave. A guaranteed job of kind l leaves
+ * beside_l of size in a second of each of its GPUs, which costs it the slack. In every run it is
+ * there no sooner and no shorter than above. That makes no room for the others: the work that comes
+ * until s and can be done from s to the end T is at most the capacity between them, for each s, and
+ * a job that is there later, but before T, leaves no more there.
+ *
+ * The makespan bound holds for policies that keep the guard, the others for all that keep the
+ * order.
  */
 #pragma once
 
 #include "sim/engine/cluster.h"
 
 struct td_guest_room {
-	double weight
-		[TD_PROFILES_MAX]; /* of a kind: GPU time that a second of its work takes at the least */
+	double weight[TD_PROFILES_MAX]; /* by kind: the least GPU time of a second of its work */
 	double beside[TD_PROFILES_MAX]; /* a guaranteed job of this kind: such time in a second */
 };
 
-/* Of the kinds that are used; a guaranteed job may become `slack` slower. */
+/* Computes the room for guests of the kinds in use; a guaranteed job may become `slack` slower. */
 void td_guest_room(const struct td_profiles *profiles, const struct td_contention *contention,
 	const bool *used, double slack, struct td_guest_room *ret);
 
 struct td_antman_bound {
 	double jct_s, guaranteed_jct_s,
-		span_s; /* means over all jobs, over the guaranteed ones; from the first arrival to the last end */
+		/*
+		 * Means over all jobs and over the guaranteed ones; the span is from the first
+		 * arrival to the last end.
+		 */
+		span_s;
 };
 
 /* 0, or -ENOMEM. Jobs by time of arrival; of each: submit_ns, work_s, gpus, profile, class. */
@@ -41,8 +60,11 @@ int td_antman_bound(const struct td_sim_job *jobs, uint32_t count, uint32_t gpus
 	const struct td_guest_room *room, struct td_antman_bound *ret);
 
 /*
- * What a second of a guest's work costs a guaranteed job at the least, pair[0] beside pair[1], whatever the coordinator does. Under a duty d the guest does v(d) in a second and the job loses 1 - u(d)
- * of one: at least the least of (1 - u) / v over all duties, since who changes the duty pays a mean of theirs. It does not bound what a guest costs that is not done when the job ends.
+ * Returns the least cost of a second of a guest's work to a guaranteed job, pair[0] beside pair[1],
+ * whatever the coordinator does. Under a duty d the guest does v(d) in a second and the job loses 1
+ * - u(d) of one. So the cost is at least the least (1 - u) / v over all duties, since a changing
+ * duty costs a mean of theirs. It does not bound the cost of a guest that is not done when the job
+ * ends.
  */
 double td_least_cost_beside(
 	const struct td_contention *contention, const struct td_contender pair[2]);

@@ -63,7 +63,10 @@ static double thrash_of(const struct machine *m, double memory)
 		m->how.worst_thrash > 0 ? m->how.worst_thrash : THRASH);
 }
 
-/* Of those that run, with so much of the GPU's memory, where all on it have so much. */
+/*
+ * Returns the slowdown of applications that run, with so much of the GPU's memory, where all on it
+ * have so much.
+ */
 static double thrash_among(const struct machine *m, double running, double all)
 {
 	if (m->how.in_place)
@@ -84,7 +87,7 @@ static struct td_dcuda_params params_of(const struct machine *m)
 	return params;
 }
 
-/* Of those that run on one GPU at once. */
+/* Computes the speeds of applications that run on one GPU at once. */
 static void speeds_together(const struct machine *m, const struct td_contender *contenders,
 	uint32_t count, double *ret_speeds)
 {
@@ -97,7 +100,7 @@ static void speeds_together(const struct machine *m, const struct td_contender *
 		ret_speeds[i] = 1;
 }
 
-/* What the applications of a group do together, of 1 = one alone. */
+/* Returns the joint speed of a group's applications, where 1 is one alone. */
 static double done_by_group(const struct machine *m, const struct td_contender *contenders,
 	const struct td_fair_member *members, uint32_t count, uint32_t group)
 {
@@ -116,7 +119,7 @@ static double done_by_group(const struct machine *m, const struct td_contender *
 	return sum;
 }
 
-/* What the applications on a GPU do together, with slices by group in turn. */
+/* Returns the joint speed of the applications on a GPU, with slices by group in turn. */
 static double done_on(const struct machine *m, uint32_t gpu)
 {
 	struct td_contender contenders[TD_DCUDA_MACHINE_APPS];
@@ -140,7 +143,10 @@ static double done_on(const struct machine *m, uint32_t gpu)
 	return sum / thrash_of(m, memory_on(m, gpu));
 }
 
-/* What each set of live applications does on one GPU; ret: of 1 << live_count sets. */
+/*
+ * Computes the joint speed of each set of live applications on one GPU; ret has 1 << live_count
+ * sets.
+ */
 static void value_sets(struct machine *m, float *ret)
 {
 	uint32_t before[TD_DCUDA_MACHINE_APPS];
@@ -156,7 +162,11 @@ static void value_sets(struct machine *m, float *ret)
 		m->apps[m->live[i]].gpu = before[i];
 }
 
-/* The best way to put all on the GPUs: of each set, what it does on so many of them, and who is on the last. Whoever has the lowest number is on the last, so that no way is looked at twice. */
+/*
+ * Finds the best assignment: for each set, its joint speed on so many GPUs, and the subset on the
+ * last one. The application of the lowest number is on the last GPU, so that no assignment is tried
+ * twice.
+ */
 static void place_exactly(struct machine *m)
 {
 	static float alone[1 << EXACT_APPS], most[TD_DCUDA_MACHINE_GPUS][1 << EXACT_APPS];
@@ -220,7 +230,11 @@ static bool improve(struct machine *m, struct td_dcuda_machine_app *app)
 	return best != before;
 }
 
-/* The best there is for as many as it can be found for; for more, such that nobody who moves alone makes them faster: each move does, so it ends; the rounds are for what rounding might do. */
+/*
+ * Finds the best assignment for as many applications as that is feasible for. For more it finds one
+ * that no single move improves. Each move improves it, so it ends; the limit of rounds is for
+ * rounding.
+ */
 static void place_by_truth(struct machine *m)
 {
 	bool moved = true;
@@ -251,7 +265,10 @@ static void view(const struct machine *m, struct td_balance_app *apps)
 	}
 }
 
-/* The GPU with the most in its memory; ret_room: some GPU has as much as this left, as DCUDA asks for it. */
+/*
+ * Returns the GPU with the most memory in use. ret_room: some GPU has this much left, as DCUDA asks
+ * for it.
+ */
 static uint32_t fullest(const struct machine *m, double memory, bool *ret_room)
 {
 	double limit = params_of(m).balance.memory;
@@ -327,7 +344,7 @@ static void place(struct machine *m)
 	}
 }
 
-/* Which applications run in this slice. */
+/* Decides which applications run in this slice. */
 static void decide(struct machine *m, bool *runs)
 {
 	struct td_dcuda_params params = params_of(m);
@@ -360,7 +377,7 @@ static void decide(struct machine *m, bool *runs)
 	}
 }
 
-/* What those who run on a GPU in this slice use of it: others wait, and use nothing. */
+/* Returns what the running applications use of a GPU in this slice; waiting ones use nothing. */
 static double used_of(const struct machine *m, uint32_t gpu, const bool *runs)
 {
 	double sum = 0;

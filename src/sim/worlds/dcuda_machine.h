@@ -1,5 +1,6 @@
 /*
- * The machine of DCUDA's experiments: four GPUs of one node, applications that come one after the other, stepped every 100 ms, DCUDA's own slice.
+ * The machine of DCUDA's experiments: four GPUs of one node, and applications that come one after
+ * the other, stepped every 100 ms, DCUDA's own slice.
  */
 #pragma once
 
@@ -22,14 +23,34 @@ struct td_dcuda_machine_app {
 /* Least-loaded: by demands, or by the number of applications; or DCUDA with some of its parts. */
 struct td_dcuda_how {
 	bool dcuda, memory, compact, slices, by_count;
-	bool in_place; /* a bound: who runs in a slice finds its memory on the GPU at no cost, and only their own is too much or not */
-	bool own_pages; /* a world: who waits for its slice brings nothing in, so that a slice pages for its own part of the memory alone */
-	bool fit_is_free; /* a world, the paper's premise (III-D2): who ask for no more than the GPU's cores together do not slow each other down */
-	bool stack; /* not DCUDA's: who comes where no GPU has the memory goes to the one with the most in it, and not by load */
+	/*
+	 * A bound: applications that run in a slice find their memory on the GPU at no cost, and
+	 * only their own may exceed it.
+	 */
+	bool in_place;
+	/*
+	 * A world: applications that wait for their slice bring nothing in, so a slice pages only
+	 * for its own memory.
+	 */
+	bool own_pages;
+	/*
+	 * A world, the paper's premise (III-D2): applications that together fit the GPU's cores do
+	 * not slow each other down.
+	 */
+	bool fit_is_free;
+	/*
+	 * An addition to DCUDA: where no GPU has the memory, a newcomer goes to the one with the
+	 * most memory in use, and not by load.
+	 */
+	bool stack;
 	double worst_thrash; /* 0: as calibrated */
 	double group_slack;  /* 0: DCUDA's as it is */
 	bool tandem;         /* tandem_cluster.h places, and an application may wait */
-	bool truth; /* a bound: at every moment placed, and moved at no cost, where the truth finds all of them fastest together, under DCUDA's slices if these are set */
+	/*
+	 * A bound: at every moment the truth places, and moves at no cost, so that all are fastest
+	 * together, under DCUDA's slices if these are set.
+	 */
+	bool truth;
 };
 
 struct td_dcuda_outcome {
@@ -40,7 +61,11 @@ struct td_dcuda_outcome {
 		idle_s; /* GPU-seconds: with an application, of utilisation, without */
 	uint32_t migrations;
 	uint32_t
-		without_room; /* applications that came when no GPU had the memory for them, 90 % of its own at most */
+		/*
+		 * Applications that came when no GPU had the memory for them, within 90 % of its
+		 * own.
+		 */
+		without_room;
 };
 
 /* gpu_gib: 0: memory does not matter. Applications by time of arrival. */

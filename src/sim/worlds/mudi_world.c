@@ -95,7 +95,10 @@ static void make_services(struct td_mudi_world *w, uint32_t seed, double load)
 	}
 }
 
-/* No table says what tasks and services need: declared, by what such models take in these frameworks. */
+/*
+ * No table has the memory of tasks and services: these are declared, by what such models take in
+ * these frameworks.
+ */
 static const double task_gib[TD_ZOO_TASKS] = {9, 7, 26, 4, 12, 14, 27, 32, 16};
 static const struct {
 	double gib, batch_mib;
@@ -239,7 +242,7 @@ static int run_task(void *arg, uint32_t index, void *ret, struct td_err *err)
 	return simulate(batch->w, batch->setting, policy, seed, ret, err);
 }
 
-/* What one policy has come to. */
+/* Adds one policy's results of a part. */
 static void take(struct td_mudi_outcome *of, const struct td_mudi_outcome *part, int policy)
 {
 	of->ct_s[policy] = part->ct_s[policy];

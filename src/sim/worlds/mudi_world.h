@@ -1,11 +1,16 @@
 /*
- * The world of the experiment mudi-sim: 1,000 services, 5,000 training tasks, and a simulation of them under each of the systems that are compared.
+ * The world of the experiment mudi-sim: 1,000 services, 5,000 training tasks, and a simulation of
+ * them under each of the compared systems.
  *
- * Truth, services and tasks are zoo.h's; what the schedulers know is knowledge.h's: five of nine tasks are profiled, four are never seen. Arrivals: 5,000 consecutive ones of pooled Philly; a
- * task's kind by Table 3, its duration that of a Philly job of one GPU in the same class, at most 200 h. Each service's rate walks between 0.67 and 1.33 of 15 % of its greatest throughput.
+ * Truth, services and tasks are zoo.h's. The schedulers' knowledge is knowledge.h's: five of nine
+ * tasks are profiled, four are never seen. Arrivals are 5,000 consecutive ones of pooled Philly. A
+ * task has a kind by Table 3 and the duration of a Philly job of one GPU in the same class, at most
+ * 200 h. Each service's rate walks between 0.67 and 1.33 of 15 % of its greatest throughput.
  *
- * Costs for all alike: a changed share costs the task beside it 5 s (a process with another share has to be started), a move 60 s. How much memory tasks and services need no table says: it is
- * without limit but for Fig. 17 and Table 4, where sizes are declared and training memory is swapped. GSLICE and gpulets give training what is left of the GPU, as Mudi sets them up.
+ * Costs are equal for all: a changed share costs the task beside it 5 s (a process with another
+ * share has to be started), a move 60 s. No table has the memory of tasks and services. It is
+ * without limit except for Fig. 17 and Table 4, where sizes are declared and training memory is
+ * swapped. GSLICE and gpulets give training what is left of the GPU, as Mudi sets them up.
  */
 #pragma once
 
@@ -66,7 +71,7 @@ struct td_mudi_setting {
 	bool unbounded;     /* without the bounds */
 };
 
-/* Of a run, for each policy. */
+/* The outcome of a run, for each policy. */
 struct td_mudi_outcome {
 	double ct_s[TD_MUDI_ALL]; /* mean completion time */
 	double late[TD_MUDI_ALL]; /* part of the services' time, in % */
@@ -74,7 +79,10 @@ struct td_mudi_outcome {
 		late_beside[TD_MUDI_ALL]; /* in s of a service; of the time with tasks, in % */
 	double together[TD_MUDI_ALL];     /* tasks on a GPU that has any, mean over its time */
 	double makespan_s[TD_MUDI_ALL];
-	/* Training memory on the host: part of the time with tasks, in %; the same beside each kind of service; times per task and hour; a transfer's mean */
+	/*
+	 * Training memory on the host: part of the time with tasks, in %; the same beside each kind
+	 * of service; times per task and hour; a transfer's mean.
+	 */
 	double swapped[TD_MUDI_ALL], by_kind[TD_MUDI_ALL][TD_ZOO_SERVICES];
 	double swaps_per_h[TD_MUDI_ALL], transfer_ms[TD_MUDI_ALL];
 	double iterations;          /* Mudi's, of a tuning */

@@ -1,4 +1,7 @@
-/* What the world of MuxFlow's experiments is made of: services, kinds of jobs and a trace; see muxflow_world.h. */
+/*
+ * The inputs of the world of MuxFlow's experiments: services, kinds of jobs and a trace; see
+ * muxflow_world.h.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>

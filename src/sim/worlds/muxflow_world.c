@@ -65,7 +65,7 @@ static double latency_factor(double busy, double slowdown)
 	return slowdown * (1 + load / (2 * (1 - load))) / alone;
 }
 
-/* What a dry run of a service alone shows: the time of a request over the share. */
+/* Computes the result of a service's dry run alone: the time of a request over the share. */
 static void profile_alone(
 	const struct td_mux_world *w, uint32_t service, double alone_s, struct td_curve *ret)
 {
@@ -85,7 +85,10 @@ static void profile_alone(
 		*ret = (struct td_curve){.form = TD_CURVE_HYPERBOLA, .a = alone_s};
 }
 
-/* tandem's split: the objective is the guard, a batch is one request. What the service's share comes to is remembered for its kind of company. */
+/*
+ * Divides a GPU by tandem's split: the objective is the guard, a batch is one request. The
+ * resulting share of the service is remembered for its kind of company.
+ */
 static void split_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double busy,
 	double *ret_speed, double *ret_slowdown)
 {
@@ -111,7 +114,10 @@ static void split_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double 
 	*ret_slowdown = split.paused ? 1 : 1 / speeds[0];
 }
 
-/* For each of some shares the longest duty within the guard, by halving; of these the one that is best for the job. */
+/*
+ * Finds the longest duty within the guard for each of some shares, by halving, and of these the one
+ * that is best for the job.
+ */
 static void find_guarded(const struct td_mux_world *w, uint32_t service, uint32_t kind, double busy,
 	double *ret_speed, double *ret_slowdown)
 {
@@ -248,7 +254,7 @@ double td_mux_least_cost(const double (*costs)[TD_MUX_OFFLINE], uint32_t gpus,
 	return most;
 }
 
-/* Of as many of the busiest GPUs as there are jobs. */
+/* Returns the requests of the busiest GPUs, as many as there are jobs. */
 static double most_requests(const struct td_mux_world *w, double now_s, const uint32_t *counts)
 {
 	struct td_mux_choice busiest[TD_MUX_GPUS];
@@ -266,8 +272,9 @@ static double most_requests(const struct td_mux_world *w, double now_s, const ui
 }
 
 /*
- * What no matching improves on: as many jobs of each kind as now, but on those GPUs where MuxFlow's shares leave the services' latency least above the guard. If the sum over a run is positive,
- * no choice of GPUs would have kept the mean within the guard.
+ * Adds a bound that no matching beats: as many jobs of each kind as now, but on those GPUs where
+ * MuxFlow's shares leave the services' latency least above the guard. If the sum over a run is
+ * positive, no choice of GPUs would have kept the mean within the guard.
  */
 static void add_least(struct td_mux_world *w, double now_s, struct td_mux_outcome *out)
 {
@@ -400,7 +407,10 @@ static void place_fifo(
 	}
 }
 
-/* Algorithm 1 with what pairs really do in place of the predictor. rows: of each service and bin of activity, or NONE. */
+/*
+ * Runs Algorithm 1 with the true effects of pairs instead of the predictor. rows: of each service
+ * and bin of activity, or NONE.
+ */
 static int match_by_truth(const struct td_mux_world *w, struct td_mux_matching *m,
 	const struct td_muxflow_cluster *cluster, const uint32_t *rows, const uint32_t *columns,
 	float *weights)
@@ -428,7 +438,10 @@ static int match_by_truth(const struct td_mux_world *w, struct td_mux_matching *
 		&problem, &td_match_default, m->memory, m->bytes, m->kinds, &result, &match);
 }
 
-/* Algorithm 1 on kinds: services by activity, jobs by kind. Whoever stays beside the same kind stays where it is. */
+/*
+ * Runs Algorithm 1 on kinds: services by activity, jobs by kind. A job that stays beside the same
+ * kind keeps its GPU.
+ */
 static int place_matched(struct td_mux_world *w, struct td_mux_matching *m, uint32_t arrived,
 	double now_s, struct td_mux_outcome *out)
 {
@@ -489,7 +502,7 @@ static int place_matched(struct td_mux_world *w, struct td_mux_matching *m, uint
 		next[row] = at;
 		at += online_counts[row];
 	}
-	/* What each GPU is to have: first those whose job's kind is wanted in their row stay. */
+	/* Sets the wanted kind of each GPU; jobs whose kind is wanted in their row stay first. */
 	for (uint32_t g = 0; g < TD_MUX_GPUS; g++)
 		want[g] = NONE;
 	for (int stay = 1; stay >= 0; stay--) {

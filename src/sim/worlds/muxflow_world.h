@@ -1,13 +1,19 @@
 /*
  * The world of MuxFlow's experiments: 1,000 GPUs with a service each, offline jobs beside them.
  *
- * MuxFlow's online models, request curves and T4 pairs are not public. Services: three of Kairos' models on a T4, requests of a batch of 100, 20 to 190 a second as a cosine over the day with a phase for each service.
- * Offline: jobs of a Philly VC, one GPU each, 10 min to 12 h, repeated to 7,200 GPU hours, arrivals folded into 12 h; ResNet-50, ResNet-18, CycleGAN, Transformer. The node is stepped every five minutes.
+ * MuxFlow's online models, request curves and T4 pairs are not public. Services: three of Kairos'
+ * models on a T4, requests of a batch of 100, 20 to 190 a second as a cosine over the day with a
+ * phase for each service. Offline: jobs of a Philly VC, one GPU each, 10 min to 12 h, repeated to
+ * 7,200 GPU hours, arrivals folded into 12 h; ResNet-50, ResNet-18, CycleGAN, Transformer. The node
+ * is stepped every five minutes.
  *
- * Truth. Services press and suffer as Gavel's Recommendation jobs do (P100 fit), in the part of the time in which they are busy; offline jobs follow alpha + beta / x with alpha
- * 0.63, the median of MISO's curves. Time-sharing: while both want the GPU each has half of it; by priority the service has three quarters. A service's latency is an M/D/1 queue's mean.
+ * Truth. Services press and suffer as Gavel's Recommendation jobs do (P100 fit), in the part of the
+ * time in which they are busy. Offline jobs follow alpha + beta / x with alpha 0.63, the median of
+ * MISO's curves. Time-sharing: while both want the GPU each has half of it; by priority the service
+ * has three quarters. A service's latency is an M/D/1 queue's mean.
  *
- * The predictor is trained on 2,000 dry runs of this cluster's kinds with 5 % noise on what it is told (the features are a profile's, not the truth's numbers), for one contention variant each. It
+ * The predictor is trained on 2,000 dry runs of this cluster's kinds with 5 % noise on its inputs
+ * (the features are a profile's, not the truth's numbers), for one contention variant each. It
  * links nothing of the truth.
  */
 #pragma once
@@ -37,8 +43,15 @@ enum td_mux_how {
 	TD_MUX_NO_MATCH,
 	TD_MUX_NO_BOTH,
 	TD_MUX_TANDEM, /* MuxFlow's matching, the split by slo_split.h */
-	TD_MUX_ALL_ACTIVE, /* MuxFlow, if all SMs were active whenever a GPU is used: the most that a monitor could show */
-	/* bounds, with MuxFlow's matching: no share gives jobs more than the whole GPU at all times; and the most that a share and a duty give while the service stays within the guard, by the truth */
+	/*
+	 * MuxFlow, if all SMs were active whenever a GPU is used: the most that a monitor could
+	 * show.
+	 */
+	TD_MUX_ALL_ACTIVE,
+	/*
+	 * Bounds, with MuxFlow's matching: the whole GPU at all times, which no share exceeds; and
+	 * the best share and duty, by the truth, that keep the service within the guard.
+	 */
 	TD_MUX_WHOLE,
 	TD_MUX_GUARDED,
 	TD_MUX_TRUTH, /* MuxFlow's rules, what pairs really do in place of the predictor */
@@ -67,7 +80,10 @@ struct td_mux_world {
 	double pause_s[TD_MUX_GPUS];
 	double factors[TD_MUX_SERVICES]
 		      [TD_MUX_OFFLINE]; /* tandem's, see slo_split.h; 0: not seen */
-	/* of a contention variant: what was found for TD_MUX_GUARDED, slowdown 0: not yet; whoever changes the variant zeroes it */
+	/*
+	 * The results for TD_MUX_GUARDED in one contention variant; slowdown 0: none yet. Zero them
+	 * when the variant changes.
+	 */
 	struct {
 		double speed, slowdown;
 	} guarded[TD_MUX_SERVICES][TD_MUX_OFFLINE][TD_MUX_FINE];
@@ -81,10 +97,20 @@ struct td_mux_world {
 struct td_mux_outcome {
 	double jct_s, oversold;
 	double latency,
-		service; /* mean factors over requests': with their queue, and of the service time alone */
-	/* MuxFlow's: of the mean latency what is above the guard at the least, with its shares, wherever the jobs are, times requests */
+		/*
+		 * Mean factors over requests: of the latency with the queue, and of the service
+		 * time alone.
+		 */
+		service;
+	/*
+	 * MuxFlow's shares: the least excess of the mean latency over the guard, wherever the jobs
+	 * are, times requests.
+	 */
 	double least_excess,
-		most_requests; /* sums over the run; requests: of the busiest GPUs, as many as have a job */
+		/*
+		 * Sums over the run; requests are those of the busiest GPUs, as many as have a job.
+		 */
+		most_requests;
 	double most_fixed; /* of -S: see td_mux_most_fixed() */
 	double moved_h, unfinished;
 	uint64_t moves;
@@ -104,7 +130,10 @@ int td_mux_read_kinds(struct td_mux_world *w, const char *data, struct td_err *e
 int td_mux_make_jobs(struct td_mux_world *w, const struct td_trace *trace, const char *vc,
 	uint64_t seed, struct td_err *err);
 
-/* One dry run: a service at some load, a kind of job; what the predictor is told, and the job's speed as the truth has it. */
+/*
+ * Draws one dry run: a service at some load, a kind of job. *ret_x is what the predictor is told;
+ * returns the job's true speed.
+ */
 double td_mux_draw_sample(const struct td_mux_world *w, uint64_t *state, double *ret_x);
 int td_mux_train(struct td_mux_world *w, const struct td_learn_options *options, uint64_t seed,
 	struct td_err *err);
@@ -114,7 +143,8 @@ int td_mux_simulate(struct td_mux_world *w, struct td_mux_matching *m, enum td_m
 	struct td_mux_outcome *out);
 
 /*
- * Of -S, a fixed share: no placement whatever oversells more than this. A job takes no less than its work over the highest speed that any of the services, however busy, leaves its kind under that
+ * Bounds overselling under -S, a fixed share: no placement oversells more than this. A job takes at
+ * least its work over the highest speed that any service, however busy, leaves its kind under that
  * share, and a move adds to it.
  */
 double td_mux_most_fixed(struct td_mux_world *w);
@@ -125,8 +155,11 @@ struct td_mux_choice {
 };
 
 /*
- * A bound of the least cost at which counts[k] jobs of each kind are put on GPUs, one on each. For any prices of the kinds no assignment costs less than sum(counts x prices) plus the smallest of
- * min_k(cost - price), one for each job (weak duality): some rounds look for prices under which this is large, from those given on, and leave the best. ret_choices: room for all GPUs.
+ * Returns a lower bound of the cost of putting counts[k] jobs of each kind on GPUs, one on each.
+ * For any prices of the kinds no assignment costs less than sum(counts x prices) plus the smallest
+ * min_k(cost - price), one for each job (weak duality). Some rounds look for prices under which
+ * this is large, starting from the given ones, and leave the best. ret_choices has room for all
+ * GPUs.
  */
 double td_mux_least_cost(const double (*costs)[TD_MUX_OFFLINE], uint32_t gpus,
 	const uint32_t *counts, double *prices, uint32_t rounds, struct td_mux_choice *ret_choices);
