@@ -30,8 +30,8 @@ const char *td_exec_reason(const char *path, int error);
 
 /*
  * Finds another program of ours by the folder of this one: the first of `candidates` (paths
- * relative to that folder, NULL at the end) that exists. Writes its path to `buf`. Returns `buf`, or
- * NULL where there is none.
+ * relative to that folder, NULL at the end) that exists. Writes its path to `buf`. Returns `buf`,
+ * or NULL where there is none.
  */
 char *td_program_beside(char *buf, size_t len, const char *const *candidates);
 

@@ -117,9 +117,9 @@ struct td_meter_page {
 	 */
 	_Atomic uint64_t claimed_device_bytes[16], claimed_all_bytes[16];
 	/*
-	 * By slot, measured like gpu_ns: GPU time used there; of it, the part in which SMs had work, so
-	 * that a kernel on half of the SMs counts half; and the part of the GPU's room for blocks that
-	 * was asked for. Work that overlaps counts for each stream.
+	 * Figures by GPU slot, measured like gpu_ns: GPU time used; the part of it in which SMs had
+	 * work, so that a kernel on half of the SMs counts half; and the part of the GPU's room for
+	 * blocks that was asked for. Work that overlaps counts for each stream.
 	 */
 	_Atomic uint64_t used_ns[16], active_ns[16], core_ns[16];
 };
