@@ -53,7 +53,7 @@ static bool has_work(const struct td_timeline_context *ctx, enum td_engine e)
 	       (e == TD_ENGINE_COMPUTE && !td_list_empty(&ctx->members));
 }
 
-/* Whose turns the operations of ctx are served in. */
+/* Returns the context in whose turns the operations of ctx are served. */
 static struct td_timeline_context *turn_of(struct td_timeline_context *ctx, enum td_engine e)
 {
 	return ctx->leader && e == TD_ENGINE_COMPUTE ? ctx->leader : ctx;
@@ -174,7 +174,7 @@ static uint32_t list_users(struct td_timeline_context *leader,
 	return count;
 }
 
-/* What op could have had of the time in which its program was late: nobody else's SMs. */
+/* Returns the part of its program's delay in which op could have run on SMs of no one else. */
 static uint64_t spare_of(const struct td_op *op, uint64_t ns)
 {
 	const struct td_timeline_context *ctx = op->context;
@@ -356,7 +356,7 @@ static uint32_t ppm_of(double speed)
 	return (uint32_t)(speed * PPM + 0.5);
 }
 
-/* Starts what the members of a group serve. Returns the first that is done, else sets the speeds. */
+/* Starts the operations of a group. Returns the first that is done; otherwise sets the speeds. */
 static struct td_op *settle_group(struct td_timeline *tl, struct td_timeline_context *leader)
 {
 	struct td_spatial_user users[TD_SPATIAL_MAX];

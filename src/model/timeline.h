@@ -19,10 +19,10 @@
  *		successors before advancing further and they start without a gap...
  *	td_timeline_begin(&tl, &ctx, &op, TD_ENGINE_COMPUTE);
  *
- * Side by side (MPS). A context may be a member of a group, which has one leader. The leader has the
- * turns, and in each of them the first operations of all members are served at the same time, each
- * at the speed that spatial.h gives it. Only compute is shared in this way: copies of members take
- * turns like those of others.
+ * Side by side (MPS). A context may be a member of a group, which has one leader. The leader has
+ * the turns, and in each of them the first operations of all members are served at the same time,
+ * each at the speed that spatial.h gives it. Only compute is shared in this way: copies of members
+ * take turns like those of others.
  *
  * However late the caller is, ends are exact. Operations and contexts are structs of the caller,
  * which stay where they are until done, cancelled or removed; zero-initialise them.
