@@ -108,6 +108,7 @@ int td_cli_foreign_gpus(void (*each)(void *arg, const char *text), void *arg);
 int td_verb_run(int argc, char **argv);
 int td_verb_ps(int argc, char **argv);
 int td_verb_top(int argc, char **argv);
+int td_verb_web(int argc, char **argv);
 int td_verb_metrics(int argc, char **argv);
 int td_verb_gpu(int argc, char **argv);
 int td_verb_set(int argc, char **argv);

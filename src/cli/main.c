@@ -10,6 +10,8 @@ const struct td_verb td_verbs[] = {
 		td_verb_run},
 	{"ps", "[--json]", "who uses the GPUs, and how", td_verb_ps},
 	{"top", "[OPTION]...", "GPUs and jobs, live: see tandem top --help", td_verb_top},
+	{"web", "[OPTION]...", "the same as a page of a browser: see tandem web --help",
+		td_verb_web},
 	{"gpu", "[--json]", "the GPUs that are shared", td_verb_gpu},
 	{"metrics", "", "GPUs and jobs as Prometheus reads them", td_verb_metrics},
 	{"set", "[JOB] [KEY=VALUE]...", "show or change options of the daemon or of a job",
@@ -49,6 +51,11 @@ static void usage(FILE *out)
 		out);
 }
 
+static bool has_own_help(const char *verb)
+{
+	return !strcmp(verb, "run") || !strcmp(verb, "top") || !strcmp(verb, "web");
+}
+
 static int dispatch(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -66,8 +73,7 @@ static int dispatch(int argc, char **argv)
 	for (const struct td_verb *verb = td_verbs; verb->name; verb++) {
 		if (strcmp(verb->name, argv[1]))
 			continue;
-		if (argc > 2 && td_asks_help(argv[2]) && strcmp(verb->name, "run") &&
-			strcmp(verb->name, "top")) {
+		if (argc > 2 && td_asks_help(argv[2]) && !has_own_help(verb->name)) {
 			printf("usage: tandem %s %s\n\n%s\n", verb->name, verb->arguments,
 				verb->help);
 			return 0;

@@ -222,17 +222,34 @@ int td_verb_events(int argc, char **argv)
 	return status;
 }
 
-/* A program of its own, which needs ncurses. */
+/* A verb that is a program of its own, as it needs more than libc. what: how to get it. */
+static int become(
+	char **argv, const char *const *candidates, const char *variable, const char *what)
+{
+	char path[4096];
+
+	td_output_flush();
+	if (!td_cli_find(path, sizeof(path), variable, candidates))
+		return td_cli_fail("%s is not beside this program: %s, or set %s to its path",
+			candidates[0], what, variable);
+	execv(path, argv);
+	return td_cli_fail("%s: %s", path, strerror(errno));
+}
+
 int td_verb_top(int argc, char **argv)
 {
 	static const char *const candidates[] = {"tandem-top", "../top/tandem-top", NULL};
-	char path[4096];
 
 	(void)argc;
-	td_output_flush();
-	if (!td_cli_find(path, sizeof(path), "TANDEM_TOP", candidates))
-		return td_cli_fail("tandem-top is not beside this program: install it, or set "
-				   "TANDEM_TOP to its path");
-	execv(path, argv);
-	return td_cli_fail("%s: %s", path, strerror(errno));
+	return become(argv, candidates, "TANDEM_TOP", "install it");
+}
+
+int td_verb_web(int argc, char **argv)
+{
+	static const char *const candidates[] = {"tandem-web", "../web/tandem-web", NULL};
+
+	(void)argc;
+	return become(argv, candidates, "TANDEM_WEB",
+		"install libmicrohttpd-dev (Debian) or libmicrohttpd-devel (Fedora) and build "
+		"tandem again");
 }

@@ -47,6 +47,31 @@ static enum td_snapshot_key key_of(enum column column)
 	return td_snapshot_key_of(ids[column]);
 }
 
+void td_screen_write_columns(struct td_text *text)
+{
+	static const struct {
+		const char *id, *title, *help;
+		int width;
+		unsigned rank;
+	} rows[COLUMN_N] = {
+#define COLUMN(id, title, width, rank, help) {#id, title, help, width, rank},
+#include "view/screen.def"
+#undef COLUMN
+	};
+
+	for (unsigned i = 0; i < COLUMN_N; i++) {
+		td_text_add(text,
+			"%c{\"id\":\"%s\",\"left\":%s,\"width\":%d,\"rank\":%u,\"title\":",
+			i ? ',' : '[', rows[i].id, rows[i].width < 0 ? "true" : "false",
+			rows[i].width < 0 ? -rows[i].width : rows[i].width, rows[i].rank);
+		td_text_add_json(text, rows[i].title);
+		td_text_add(text, ",\"help\":");
+		td_text_add_json(text, rows[i].help);
+		td_text_put(text, "}", 1);
+	}
+	td_text_put(text, "]", 1);
+}
+
 static unsigned width_of(enum column column)
 {
 	int width = columns[column].width;
@@ -133,19 +158,6 @@ static double part_of(uint64_t bytes, uint64_t of)
 	return of ? (double)bytes / (double)of : 0;
 }
 
-/* The use of its time, 0 to 1; below 0: not known. */
-static double use_of(const struct td_msg_gpu *gpu, const struct td_snapshot *s)
-{
-	double held = -1;
-
-	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
-		return gpu->util_ppm / 1e6;
-	for (size_t i = 0; i < s->job_count; i++)
-		if (s->jobs[i].said.gpu == gpu->index && s->jobs[i].has_rates)
-			held = (held < 0 ? 0 : held) + s->jobs[i].held;
-	return held > 1 ? 1 : held;
-}
-
 static const struct td_curve *curve_of(const struct td_screen *screen, const uint8_t *gpu)
 {
 	for (size_t i = 0; i < screen->curve_count; i++)
@@ -202,7 +214,7 @@ static void draw_gpu(const struct td_screen *screen, const struct td_snapshot *s
 	if (gpu->known & TD_GPU_IS_LOST)
 		at = td_canvas_text(canvas, row, at, bar + 10, TD_STYLE_BAD, "lost") + 1;
 	else
-		at = draw_share(canvas, row, at, bar, "busy ", use_of(gpu, s));
+		at = draw_share(canvas, row, at, bar, "busy ", td_snapshot_use(s, gpu));
 	at = draw_share(canvas, row, at + 1, bar, "memory ", part_of(used, total));
 	format_of(text, sizeof(text), used, total);
 	td_canvas_text(canvas, row, at + 1, 18, TD_STYLE_PLAIN, text);
@@ -648,7 +660,7 @@ int td_screen_note_gpus(struct td_screen *screen, const struct td_snapshot *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->gpu_count; i++) {
 		const struct td_curve *old = curve_of(screen, s->gpus[i].gpu);
-		double use = use_of(&s->gpus[i], s);
+		double use = td_snapshot_use(s, &s->gpus[i]);
 
 		if (old)
 			curves[i] = *old;

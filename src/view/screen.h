@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/text.h"
 #include "view/canvas.h"
 #include "view/snapshot.h"
 
@@ -31,6 +32,9 @@ struct td_screen {
 	struct td_curve *curves;
 	size_t curve_count;
 };
+
+/* The columns for another program: [{"id": "gpu", "left": false, "title": "GPU", "help": ...}, ...] */
+void td_screen_write_columns(struct td_text *text);
 
 /* Adds a value for each GPU of the snapshot. GPUs that are gone are forgotten. 0 or -ENOMEM. */
 int td_screen_note_gpus(struct td_screen *screen, const struct td_snapshot *snapshot);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "gpu/nvml.h"
 
 static const char *const key_names[TD_KEY_N] = {
 #define KEY(id, name) name,
@@ -157,6 +158,18 @@ int td_snapshot_rates(struct td_snapshot *now, const struct td_snapshot *before)
 	}
 	free(sorted);
 	return 0;
+}
+
+double td_snapshot_use(const struct td_snapshot *s, const struct td_msg_gpu *gpu)
+{
+	double held = -1;
+
+	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
+		return gpu->util_ppm / 1e6;
+	for (size_t i = 0; i < s->job_count; i++)
+		if (s->jobs[i].said.gpu == gpu->index && s->jobs[i].has_rates)
+			held = (held < 0 ? 0 : held) + s->jobs[i].held;
+	return held > 1 ? 1 : held;
 }
 
 /* -- order -- */

@@ -48,6 +48,10 @@ int td_snapshot_take(struct td_snapshot *snapshot, const struct td_msg *msg);
  * that has gone back counts as one that has not moved. O(n log n). 0 or -ENOMEM. */
 int td_snapshot_rates(struct td_snapshot *now, const struct td_snapshot *before);
 
+/* The share of the time in which a GPU worked, by NVML, or else in which jobs might use it: 0 to 1;
+ * below 0: not known. */
+double td_snapshot_use(const struct td_snapshot *snapshot, const struct td_msg_gpu *gpu);
+
 /* What jobs can be sorted by. The names are those of --sort and of the columns' titles. */
 enum td_snapshot_key {
 #define KEY(id, name) TD_KEY_##id,

@@ -1,0 +1,300 @@
+/* The selected job: what can be done to it, why it waits, its recent past. The list of events. */
+import {area, begin, dashed, rule, theme, timeScale} from "/charts.js";
+import {clock, count, duration, make, setText, share, size} from "/format.js";
+import {kindOf} from "/model.js";
+
+const EVENTS_SHOWN = 60;
+
+const charts = {
+	time: {
+		title: "Share of the time",
+		value: (p) => p.time,
+		text: share,
+		max: () => 1,
+		line: (r) => r.duty,
+	},
+	device: {
+		title: "Memory on the GPU",
+		value: (p) => p.device,
+		text: size,
+		max: (r) => Math.max(r.limit, r.soft, r.peak, 1),
+		line: (r) => r.soft || r.limit || null,
+	},
+	host: {
+		title: "Memory on the host",
+		value: (p) => p.host,
+		text: size,
+		max: (r) => Math.max(r.peak, 1),
+		when: (r, job) => job.points.some((p) => p.host),
+	},
+	step: {
+		title: "Length of a step",
+		value: (p) => p.step,
+		text: duration,
+		max: null,
+		when: (r) => r.step !== null,
+	},
+};
+
+/* What stands in the list: [title, value]; null is left out. */
+const facts = [
+	["GPU", (r) => (r.gpu === null ? null : String(r.gpu))],
+	["class", (r) => r.class],
+	["state", (r) => r.state],
+	["duty", (r) => (r.duty === null ? null : share(r.duty))],
+	["memory", (r) => size(r.demanded)],
+	["limit", (r) => (r.limit ? size(r.limit) : null)],
+	["soft limit", (r) => (r.soft ? size(r.soft) : null)],
+	["most so far", (r) => (r.peak ? size(r.peak) : null)],
+	["context and code", (r) => (r.overhead ? size(r.overhead) : null)],
+	["held the GPU for", (r) => (r.held ? duration(r.held) : null)],
+	["waited for", (r) => (r.waited ? duration(r.waited) : null)],
+	["steps", (r) => (r.steps ? count(r.steps) : null)],
+	["weight", (r) => (r.weight === 1 ? null : String(r.weight))],
+	["memory is kept", (r) => r.backend],
+];
+
+export class Detail {
+	/* act(verb, job): a promise of {status, text}. */
+	constructor(root, act) {
+		this.root = root;
+		this.act = act;
+		this.job = null;
+	}
+
+	/* verbs: what the page may do, from the server. */
+	show(job, verbs) {
+		this.verbs = verbs;
+		if (job === this.job) return;
+		this.job = job;
+		clearTimeout(this.timer);
+		if (!job) {
+			this.root.replaceChildren(
+				make(
+					"p",
+					{class: "nothing"},
+					"Select a job to see its past, and why it waits.",
+				),
+			);
+			return;
+		}
+		this.title = make("h2");
+		this.ids = make("p", {class: "ids"});
+		this.actions = make("div", {class: "actions"});
+		this.said = make("pre", {class: "said", "aria-live": "polite", hidden: true});
+		this.list = make("dl");
+		this.charts = Object.values(charts).map((chart) => {
+			const now = make("b"),
+				canvas = make("canvas", {role: "img", "aria-label": chart.title});
+			return {
+				chart,
+				now,
+				canvas,
+				root: make(
+					"div",
+					{class: "chart"},
+					make("p", {}, chart.title, now),
+					canvas,
+				),
+			};
+		});
+		this.root.replaceChildren(
+			this.title,
+			this.ids,
+			this.actions,
+			this.said,
+			this.list,
+			...this.charts.map((c) => c.root),
+		);
+		this.shownState = null;
+		/* Not for each job over which the cursor hurries. */
+		this.timer = setTimeout(() => this.run("explain"), 350);
+	}
+
+	/* Verbs that make sense now: of pause and resume one. */
+	usable(verb) {
+		const isPaused = this.job.row.state === "paused";
+		if (this.job.endedAt !== null) return false;
+		return verb.name === "pause" ? !isPaused : verb.name === "resume" ? isPaused : true;
+	}
+
+	showActions() {
+		const state = this.job.row.state + this.job.endedAt;
+		if (state === this.shownState) return;
+		this.shownState = state;
+		this.actions.replaceChildren(
+			...this.verbs
+				.filter((v) => this.usable(v))
+				.map((verb) =>
+					make(
+						"button",
+						{
+							class: "button",
+							type: "button",
+							title: verb.help,
+							"data-verb": verb.name,
+							onclick: () => this.run(verb.name),
+						},
+						verb.name[0].toUpperCase() + verb.name.slice(1),
+						make(
+							"kbd",
+							{},
+							verb.name === "resume" ? "p" : verb.key,
+						),
+					),
+				),
+		);
+	}
+
+	async run(name) {
+		const job = this.job;
+		if (!job || job.endedAt !== null) return;
+		const answer = await this.act(name, job.row.job);
+		if (this.job !== job) return;
+		const text = answer.text.trim();
+		this.said.hidden = !text;
+		this.said.classList.toggle("bad", answer.status !== 0);
+		setText(this.said, text);
+		/* What was done may change why it waits. */
+		if (name !== "explain" && !answer.status)
+			this.timer = setTimeout(() => this.run("explain"), 1200);
+	}
+
+	/* The verb of that key, if it makes sense now. */
+	press(key) {
+		if (!this.job) return;
+		const verb = this.verbs.find(
+			(v) => (v.name === "resume" ? "p" : v.key) === key && this.usable(v),
+		);
+		if (verb) this.run(verb.name);
+	}
+
+	draw(model, span) {
+		const job = this.job;
+		if (!job) return;
+		const row = job.row;
+		setText(this.title, row.name);
+		setText(
+			this.ids,
+			`${row.job}, pid ${row.pid}, user ${row.uid}` +
+				(job.endedAt === null ? "" : ", has ended"),
+		);
+		this.showActions();
+		const shown = facts
+			.map(([title, value]) => [title, value(row)])
+			.filter(([, value]) => value !== null);
+		const text = JSON.stringify(shown);
+		if (this.list.dataset.text !== text) {
+			this.list.dataset.text = text;
+			this.list.replaceChildren(
+				...shown.flatMap(([title, value]) => [
+					make("dt", {}, title),
+					make("dd", {}, value),
+				]),
+			);
+		}
+		for (const entry of this.charts) this.drawChart(entry, model, span);
+	}
+
+	drawChart({chart, now, canvas, root}, model, span) {
+		const job = this.job,
+			row = job.row,
+			last = job.points[job.points.length - 1];
+		root.hidden = Boolean(chart.when && !chart.when(row, job));
+		if (root.hidden) return;
+		const value = last ? chart.value(last) : null;
+		setText(now, value === null || value === undefined ? "-" : chart.text(value));
+		const at = begin(canvas);
+		if (!at) return;
+		const {g, width, height} = at,
+			c = theme();
+		const most = chart.max
+			? chart.max(row)
+			: 1.25 * Math.max(...job.points.map((p) => chart.value(p) || 0), 1e-6);
+		const limit = chart.line ? chart.line(row) : null;
+		const top = 5,
+			bottom = height - 3;
+		rule(g, 0, width, bottom, c.line);
+		area(
+			g,
+			timeScale(model.now(), span, 0, width),
+			job.points,
+			chart.value,
+			most,
+			top,
+			bottom,
+			c[`j${job.colour}`],
+			0.2,
+		);
+		if (limit)
+			dashed(
+				g,
+				0,
+				width,
+				bottom - Math.min(limit / most, 1) * (bottom - top),
+				c.bad,
+			);
+	}
+}
+
+/* -- events -- */
+
+const BAD = new Set([
+	"failed",
+	"lost",
+	"stuck",
+	"refused",
+	"unresponsive",
+	"denied",
+	"short",
+	"rejected",
+]);
+
+function eventRow(event, model) {
+	const kind = BAD.has(event.kind) ? "bad" : kindOf(event.kind) === "waiting" ? "wait" : "";
+	const extra = [
+		event.took === null ? null : duration(event.took),
+		event.bytes ? size(event.bytes) : null,
+		event.detail || null,
+	]
+		.filter(Boolean)
+		.join(", ");
+	const who = event.name || (event.pid ? String(event.pid) : "");
+	return make(
+		"li",
+		{},
+		make("time", {}, clock(event.wall)),
+		make("span", {class: `kind ${kind}`}, event.kind),
+		make(
+			"span",
+			{class: "who", title: `${who} ${extra}`},
+			who,
+			extra
+				? make("span", {class: "quiet"}, `${who ? " · " : ""}${extra}`)
+				: null,
+		),
+	);
+}
+
+export class Events {
+	constructor(root, counter) {
+		this.root = root;
+		this.counter = counter;
+		this.last = 0;
+	}
+
+	reset() {
+		this.last = 0;
+		this.root.replaceChildren();
+	}
+
+	/* New ones are put on top. */
+	draw(model) {
+		const fresh = model.events.filter((e) => e.number > this.last).slice(-EVENTS_SHOWN);
+		if (!fresh.length) return;
+		this.last = fresh[fresh.length - 1].number;
+		this.root.prepend(...fresh.reverse().map((e) => eventRow(e, model)));
+		while (this.root.children.length > EVENTS_SHOWN) this.root.lastChild.remove();
+		setText(this.counter, `the last ${this.root.children.length}`);
+	}
+}

@@ -1,0 +1,282 @@
+"""`tandem web`: who is let in, what the stream says; in a browser, what the page shows and does."""
+import http.client
+import re
+import socket
+
+import chromium
+from world import *
+
+FOREVER = ["--size", "60m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "1000000"]
+WEB = f"{BUILD}/src/web/tandem-web"
+
+
+class Server:
+    """tandem web of a world, with its address and token."""
+
+    def __init__(self, world, *options):
+        if not os.path.exists(WEB):
+            raise Skip("tandem-web was not built: libmicrohttpd is not here")
+        self.process = subprocess.Popen(
+            [TANDEM, "web", "-d", "200ms", *options], env=world.environment,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        assert self.url, self.process.stderr.read()
+        self.token = self.url[-32:]
+        found = re.match(r"http://([\d.]+):(\d+)/\?token=[0-9a-f]{32}$", self.url)
+        self.address = found and (found[1], int(found[2]))
+
+    def ask(self, path, method="GET", body=None, **headers):
+        """(status, text). Headers as keywords, with _ for -; the token unless given otherwise."""
+        connection = http.client.HTTPConnection(*self.address, timeout=DEADLINE_S)
+        headers.setdefault("Authorization", f"Bearer {self.token}")
+        connection.request(method, path, body,
+                           {k.replace("_", "-"): v for k, v in headers.items() if v is not None})
+        response = connection.getresponse()
+        self.headers = response.headers
+        text = response.read().decode()
+        connection.close()
+        return response.status, text
+
+    def plain(self, path, version):
+        """A request as bytes."""
+        return (f"GET {path} {version}\r\nHost: localhost\r\n"
+                f"Authorization: Bearer {self.token}\r\n\r\n").encode()
+
+    def do(self, verb, job, **headers):
+        return self.ask("/do", "POST", json.dumps({"verb": verb, "job": job}), **headers)
+
+    def end(self):
+        self.process.terminate()
+        out, err = self.process.communicate(timeout=DEADLINE_S)
+        assert self.process.returncode == 0, (self.process.returncode, out, err)
+
+
+class Stream:
+    """The stream as a browser reads it."""
+
+    def __init__(self, server):
+        self.connection = http.client.HTTPConnection(*server.address, timeout=DEADLINE_S)
+        self.connection.request("GET", "/stream",
+                                headers={"Authorization": f"Bearer {server.token}"})
+        self.response = self.connection.getresponse()
+        assert self.response.status == 200, self.response.status
+        self.fields = None
+
+    def next(self):
+        """(name, value)"""
+        name = self.response.readline().decode().strip()
+        data = self.response.readline().decode().strip()
+        self.response.readline()
+        assert name.startswith("event: ") and data.startswith("data: "), (name, data)
+        return name[7:], json.loads(data[6:])
+
+    def jobs(self):
+        """The rows of the next round, as objects."""
+        while True:
+            name, value = self.next()
+            if name == "hello":
+                self.fields = value["fields"]
+            if name == "round":
+                return [dict(zip(self.fields["job"], row)) for row in value["jobs"]]
+
+
+def start(world, name, *options):
+    return world.start(TANDEM, "run", "--name", name, *options, "--", TRAIN, *FOREVER)
+
+
+def states(world):
+    return {job["name"]: job["state"] for job in world.jobs()}
+
+
+def end_all(*programs):
+    for program in programs:
+        program.kill()
+        program.communicate()
+
+
+def only_who_has_the_token_is_let_in():
+    with World() as world:
+        server = Server(world)
+        host = f"127.0.0.1:{server.address[1]}"
+        for path in ("/", "/app.js", "/stream", "/metrics", "/nothing"):
+            assert server.ask(path, Authorization=None)[0] == 403, path
+            assert server.ask(path, Authorization="Bearer " + "0" * 32)[0] == 403, path
+            assert server.ask(path, Host="evil.example")[0] == 403, path
+            assert server.ask(path, Origin="http://evil.example")[0] == 403, path
+        assert server.ask(f"/?token={'0' * 32}", Authorization=None)[0] == 403
+        assert server.ask(f"/metrics?token={server.token}", Authorization=None)[0] == 403
+        status, text = server.ask(f"/?token={server.token}", Authorization=None)
+        assert status == 200 and "<title>tandem</title>" in text
+        cookie = server.headers["Set-Cookie"]
+        assert "HttpOnly" in cookie and "SameSite=Strict" in cookie, cookie
+        assert "default-src 'none'" in server.headers["Content-Security-Policy"]
+        cookie = cookie.split(";")[0]
+        assert server.ask("/metrics", Authorization=None, Cookie=cookie)[0] == 200
+        page = {"Authorization": None, "Cookie": cookie}
+        assert server.ask("/metrics", Sec_Fetch_Site="same-site", **page)[0] == 403
+        # Who changes something has to be our page, or a program with the token.
+        assert server.do("pause", "1.a", **page)[0] == 403
+        assert server.do("pause", "1.a", Origin="http://localhost:1", **page)[0] == 403
+        assert server.do("pause", "1.a", Origin=f"http://{host}", **page)[0] == 404
+        assert server.do("pause", "1.a")[0] == 404  # there is no such job
+        assert server.do("stop", "1.a")[0] == 400
+        assert server.ask("/do", "POST", "x" * 5000)[0] == 400
+        assert server.ask("/", "PUT", "x")[0] == 405
+        assert server.ask("/nothing")[0] == 404
+        server.end()
+
+
+def what_is_typed_wrong_is_quoted():
+    with World() as world:
+        for arguments, quoted in (
+                (["--listen", "0.0.0.0:0"], "0.0.0.0:0"), (["--listen", "80"], "'80'"),
+                (["-d", "1ms"], "'1ms'"), (["extra"], '"extra"'),
+                (["--token-file", "/dev/null"], "/dev/null"), (["--nonsense"], "--nonsense")):
+            done = world.call(TANDEM, "web", *arguments)
+            assert done.returncode == 125 and quoted in done.stderr, (arguments, done)
+        done = world.call(TANDEM, "web", TANDEM_WEB=f"{world.directory}/none")
+        assert done.returncode == 125 and "No such file" in done.stderr, done
+        assert "usage: tandem web" in world.call(TANDEM, "web", "--help").stdout
+
+
+def a_token_may_live_in_a_file():
+    with World() as world:
+        file = f"{world.directory}/token"
+        first = Server(world, "--token-file", file)
+        first.end()
+        assert os.stat(file).st_mode & 0o777 == 0o600
+        second = Server(world, "--token-file", file)
+        second.end()
+        assert first.token == second.token
+        os.chmod(file, 0o644)
+        done = world.call(TANDEM, "web", "--token-file", file)
+        assert done.returncode == 125 and "others may read" in done.stderr, done
+
+
+def a_unix_socket_is_its_users_alone():
+    with World() as world:
+        path = f"{world.directory}/web"
+        server = Server(world, "--listen", path)
+        assert os.stat(path).st_mode & 0o777 == 0o600
+        peer = socket.socket(socket.AF_UNIX)
+        peer.settimeout(DEADLINE_S)
+        peer.connect(path)
+        peer.sendall(server.plain("/metrics", "HTTP/1.0"))
+        text = b""
+        while data := peer.recv(65536):
+            text += data
+        assert b" 200 " in text and b"\ntandem_up " in text, text
+        server.end()
+        assert not os.path.exists(path)
+
+
+def the_stream_follows_the_daemon():
+    """Without one, with one, with a job, and when it has ended."""
+    with World() as world:
+        server = Server(world)
+        stream = Stream(server)
+        name, hello = stream.next()
+        assert name == "hello" and [c["id"] for c in hello["columns"]][0] == "gpu", hello
+        name, state = stream.next()
+        assert name == "state" and "no daemon at" in state["why"], state
+        program = start(world, "one", "--mem", "200m")
+        job = None
+        while not job:
+            job = next((j for j in stream.jobs() if j["limit"]), None)
+        assert job["name"] == "one" and job["limit"] == 200 << 20 and job["gpu"] == 0, job
+        assert server.ask("/metrics")[1].count("tandem_job_limit_bytes{") == 1
+        status, text = server.do("explain", job["job"])
+        said = json.loads(text)
+        assert status == 200 and said["status"] == 0 and "one" in said["text"], text
+        world.call(TANDEM, "stop", "--force")
+        while True:
+            name, value = stream.next()
+            if name == "state" and value["why"]:
+                break
+        end_all(program)
+        server.end()
+
+
+def who_does_not_read_holds_up_nobody():
+    with World() as world:
+        program = start(world, "one")
+        until(lambda: world.jobs(), "there is a job")
+        server = Server(world, "-d", "100ms")
+        silent = []
+        for _ in range(8):
+            peer = socket.socket()
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            peer.connect(server.address)
+            peer.sendall(server.plain("/stream", "HTTP/1.1"))
+            silent.append(peer)
+        stream = Stream(server)
+        for _ in range(20):
+            assert stream.jobs()
+        end_all(program)
+        server.end()
+
+
+def a_page_shows_jobs_and_pauses_one():
+    if not chromium.find():
+        raise Skip("chromium is not installed")
+    with World("--memory", "128m") as world:
+        programs = [start(world, name) for name in ("alpha", "beta", "gamma")]
+        until(lambda: len(world.jobs()) == 3, "three jobs are there")
+        server = Server(world)
+        browser = chromium.Browser()
+        try:
+            browser.open(server.url)
+            rows = "[...document.querySelectorAll('#table tr[data-key]')].map(r => r.innerText)"
+
+            def row(name):
+                return next((r for r in browser.ask(rows) if name in r), "")
+
+            def text(selector):
+                return browser.ask(f"document.querySelector('{selector}')?.innerText") or ""
+
+            def has(selector):
+                return browser.ask(f"document.querySelector('{selector}') !== null")
+
+            names = ("alpha", "beta", "gamma")
+            until(lambda: all(row(name) for name in names), "three rows are shown")
+            assert browser.ask("location.search") == "", "the token does not stay in the address"
+            label = "document.querySelector('#gpus canvas').getAttribute('aria-label')"
+            until(lambda: "beta" in (browser.ask(label) or ""), "the lanes show it")
+            # The keyboard: go to a job, pause it.
+            browser.press("j")
+            until(lambda: text("#detail h2") in names, "one is selected")
+            name = text("#detail h2")
+            until(lambda: name in text(".said"), "it is explained")
+            browser.press("p")
+            until(lambda: states(world)[name] == "paused", "the daemon has paused it")
+            until(lambda: "paused" in row(name), "the row says so")
+            until(lambda: has("[data-verb=resume]"), "it can be resumed")
+            browser.ask("document.querySelector('[data-verb=resume]').click()")
+            until(lambda: states(world)[name] != "paused", "it goes on")
+            # A filter leaves the one that it names.
+            browser.press("/")
+            browser.call("Input.insertText", text="gam")
+            until(lambda: not row("alpha") and row("gamma"), "the filter holds")
+            browser.press("Escape")
+            until(lambda: row("alpha"), "Escape shows all")
+            programs[0].kill()
+            programs[0].communicate()
+            until(lambda: row("gamma") and not row("alpha"), "the end of a job is seen")
+            world.call(TANDEM, "stop", "--force")
+            until(lambda: "no daemon" in text("#notice"), "the page says that none answers")
+            assert browser.problems == [], browser.problems
+        finally:
+            browser.close()
+            end_all(*programs)
+            server.end()
+
+
+run_cases([
+    only_who_has_the_token_is_let_in,
+    what_is_typed_wrong_is_quoted,
+    a_token_may_live_in_a_file,
+    a_unix_socket_is_its_users_alone,
+    the_stream_follows_the_daemon,
+    who_does_not_read_holds_up_nobody,
+    a_page_shows_jobs_and_pauses_one,
+], at_once=3)
