@@ -1,5 +1,5 @@
 /*
- * What the daemon sends to its user: rounds by one connection (WATCH), events by another. Both wait
+ * Rounds and events of the daemon: each comes by a connection of its own (WATCH, EVENTS). Both wait
  * for nothing; where there is no daemon they try again each second.
  *
  * The last rounds' figures of GPUs and the last events are kept, for pages that are opened later.
