@@ -109,6 +109,7 @@ int td_verb_run(int argc, char **argv);
 int td_verb_ps(int argc, char **argv);
 int td_verb_top(int argc, char **argv);
 int td_verb_web(int argc, char **argv);
+int td_verb_completion(int argc, char **argv);
 int td_verb_metrics(int argc, char **argv);
 int td_verb_gpu(int argc, char **argv);
 int td_verb_set(int argc, char **argv);

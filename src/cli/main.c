@@ -24,6 +24,8 @@ const struct td_verb td_verbs[] = {
 	{"explain", "[--json] JOB", "why is this job waiting, or running?", td_verb_explain},
 	{"doctor", "[--json] [PROGRAM]", "does sharing work here, and for this program?",
 		td_verb_doctor},
+	{"completion", "SHELL", "what completes this in a shell: bash, zsh or fish",
+		td_verb_completion},
 	{"stop", "[--force]", "stop the daemon, and wait until it has ended", td_verb_stop},
 	{NULL, NULL, NULL, NULL},
 };
@@ -45,7 +47,7 @@ static void usage(FILE *out)
 	fputs("usage: tandem VERB ...\n\nShares NVIDIA GPUs among unmodified CUDA programs.\n\n",
 		out);
 	for (const struct td_verb *verb = td_verbs; verb->name; verb++)
-		fprintf(out, "  %-8s %-34s %s\n", verb->name, verb->arguments, verb->help);
+		fprintf(out, "  %-10s %-34s %s\n", verb->name, verb->arguments, verb->help);
 	fputs("\nA JOB is named by its id, name or pid as `tandem ps` shows them.\n"
 	      "Options of run: see tandem run --help.\n",
 		out);

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "base/time.h"
 #include "cli/cli.h"
 #include "proto/words.h"
+#include "view/options.h"
 
 /* A daemon serves milliseconds after it was started, but for a slow disk or a busy machine. */
 #define START_NS (10 * TD_NS_PER_S)
@@ -261,13 +261,10 @@ static int check_together(const struct job *job)
 /* The index of the command in argv; 0 for help shown; -1 after complaining. */
 static int parse(int argc, char **argv, struct job *job)
 {
-	static const struct option options[] = {{"name", required_argument, NULL, 'n'},
-		{"class", required_argument, NULL, 'c'}, {"weight", required_argument, NULL, 'w'},
-		{"upgrade", required_argument, NULL, 'u'},
-		{"backend", required_argument, NULL, 'b'}, {"mem", required_argument, NULL, 'm'},
-		{"mem-soft", required_argument, NULL, 'o'}, {"duty", required_argument, NULL, 'd'},
-		{"slack", required_argument, NULL, 's'}, {"gpu", required_argument, NULL, 'g'},
-		{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const struct option options[] = {
+#define OPTION_run TD_OPTION
+#include "view/options_of.h"
+	};
 	struct td_err err = {0};
 	int c;
 

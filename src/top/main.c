@@ -4,7 +4,6 @@
  * the connection. A program of its own, so that `tandem run` needs libc alone.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -21,6 +20,7 @@
 #include "base/time.h"
 #include "cli/rows.h"
 #include "top/top.h"
+#include "view/options.h"
 #include "proto/socket.h"
 
 #define EXIT_USAGE    125
@@ -247,16 +247,8 @@ static int usage_error(const struct td_err *err)
 static int read_options(struct td_top *top, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"delay", required_argument, NULL, 'd'},
-		{"sort", required_argument, NULL, 's'},
-		{"reverse", no_argument, NULL, 'r'},
-		{"filter", required_argument, NULL, 'f'},
-		{"batch", no_argument, NULL, 'b'},
-		{"rounds", required_argument, NULL, 'n'},
-		{"json", no_argument, NULL, 'J'},
-		{"ascii", no_argument, NULL, 'A'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+#define OPTION_top TD_OPTION
+#include "view/options_of.h"
 	};
 	struct td_err err = {0};
 	char text[256];

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +21,7 @@
 #include "base/program.h"
 #include "base/time.h"
 #include "proto/socket.h"
+#include "view/options.h"
 #include "web/http.h"
 #include "web/listen.h"
 
@@ -234,11 +234,8 @@ static int read_period(const char *text, uint64_t *ret_ns, struct td_err *err)
 static int read_options(struct options *ret, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"listen", required_argument, NULL, 'l'},
-		{"token-file", required_argument, NULL, 't'},
-		{"delay", required_argument, NULL, 'd'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+#define OPTION_web TD_OPTION
+#include "view/options_of.h"
 	};
 	struct td_err err = {0};
 	char text[256];

@@ -1,0 +1,20 @@
+/* Rows of options.def of the one verb for which OPTION_<verb> is defined; see options.h. Included
+ * within a table, more than once. */
+#ifndef OPTION_run
+#define OPTION_run(name, letter, argument)
+#endif
+#ifndef OPTION_top
+#define OPTION_top(name, letter, argument)
+#endif
+#ifndef OPTION_web
+#define OPTION_web(name, letter, argument)
+#endif
+#define OPTION(verb, name, letter, argument, values, help) OPTION_##verb(name, letter, argument)
+#include "view/options.def"
+#undef OPTION
+#undef OPTION_run
+#undef OPTION_top
+#undef OPTION_web
+{
+	NULL, 0, NULL, 0
+}
