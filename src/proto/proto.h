@@ -44,13 +44,6 @@ struct td_msg {
 	};
 };
 
-/* Features that the daemon announces in WELCOME. */
-#define TD_FEATURE_PLACE      1u  /* it answers PLACE */
-#define TD_FEATURE_BACKEND    2u  /* it takes BACKEND */
-#define TD_FEATURE_PAGED      4u  /* it knows what NEED's paged means */
-#define TD_FEATURE_PING       8u  /* it answers PING */
-#define TD_FEATURE_UNGOVERNED 16u /* it takes UNGOVERNED */
-
 /* UNGOVERNED: why no plan can be about some work of a process. */
 enum td_ungoverned {
 	TD_GOVERNED,

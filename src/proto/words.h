@@ -78,16 +78,23 @@ enum td_spill {
 	TD_SPILL_LIES, /* it does; unasked is what is on the device within the limit */
 };
 
-/* The verdict on bytes that a program asks for. ANSWER carries 1 for DEVICE and 0 for REFUSED. */
-enum td_need {
-	TD_NEED_DEVICE,  /* they may */
-	TD_NEED_REFUSED, /* out of memory for this program */
-	TD_NEED_LATER,   /* allocate without device memory; filling brings it (gate closed) */
-	/*
-	 * Allocate in host memory that the device reaches: the job has its share of the device, or
-	 * the device is full.
-	 */
-	TD_NEED_HOST,
+/* Where memory that a program asks for can be, if it is not on the device. */
+enum td_asked {
+	TD_ASKED_MOVES,   /* On the host: the backend moves it. */
+	TD_ASKED_STAYS,   /* Nowhere: pools, arrays, all memory of a program under `plain`. */
+	TD_ASKED_PAGES,   /* Anywhere: the driver pages it, and the backend has it moved for turns. */
+	TD_ASKED_UNIFIED, /* Anywhere: the driver pages it, and it may be larger than the device. */
+	TD_ASKED_N,
+};
+
+/* How a GRANT answers the ASK that has its ticket. */
+enum td_verdict {
+	TD_VERDICT_NONE,  /* It answers none. */
+	TD_VERDICT_OK,    /* The bytes may be on the device. */
+	TD_VERDICT_LATER, /* The gate is closed: the bytes stay off the device until they are filled. */
+	TD_VERDICT_HOST,  /* The bytes lie in host memory that the device reaches. */
+	TD_VERDICT_NO,    /* The program is out of memory. */
+	TD_VERDICT_N,
 };
 
 /* Why a handle of another process's could not be opened. On the wire. */

@@ -76,7 +76,7 @@ static int pass(const struct td_msg *msg, unsigned count, struct td_msg *ret)
 static void lie(struct world *w, struct fake *f, uint8_t kind, uint8_t arg)
 {
 	static const uint32_t types[] = {TD_MSG_TYPE_memory, TD_MSG_TYPE_ready, TD_MSG_TYPE_drained,
-		TD_MSG_TYPE_stuck, TD_MSG_TYPE_idle, TD_MSG_TYPE_need, TD_MSG_TYPE_want,
+		TD_MSG_TYPE_stuck, TD_MSG_TYPE_idle, TD_MSG_TYPE_ask, TD_MSG_TYPE_want,
 		TD_MSG_TYPE_detach, TD_MSG_TYPE_attach, TD_MSG_TYPE_shortage, TD_MSG_TYPE_step,
 		TD_MSG_TYPE_backend, TD_MSG_TYPE_host_need};
 	struct td_msg msg = {.type = types[kind % (sizeof(types) / sizeof(types[0]))]};
@@ -246,7 +246,7 @@ static bool within_limits(const struct world *w, bool allowed)
 
 static void allocate(struct world *w, struct fake *f, uint64_t bytes)
 {
-	struct td_msg need = {.type = TD_MSG_TYPE_need};
+	struct td_msg need = {.type = TD_MSG_TYPE_ask};
 	uint64_t has;
 
 	if (f->slot[0].asked)
@@ -260,10 +260,12 @@ static void allocate(struct world *w, struct fake *f, uint64_t bytes)
 		return;
 	}
 	fake_memory(w, f, 0);
-	f->slot[0].asked = need.need.bytes = bytes;
-	need.need.fixed = bytes == 7 * MIB || bytes == 5 * MIB;
-	need.need.paged = f->slot[0].asks_paged = bytes == 5 * MIB;
-	if (need.need.fixed && !need.need.paged)
+	f->slot[0].asked = need.ask.bytes = bytes;
+	f->slot[0].asks_paged = bytes == 5 * MIB;
+	need.ask.kind = bytes == 5 * MIB   ? TD_ASKED_UNIFIED
+			: bytes == 7 * MIB ? TD_ASKED_STAYS
+					   : TD_ASKED_MOVES;
+	if (need.ask.kind == TD_ASKED_STAYS)
 		f->slot[0].fixed += bytes;
 	if (say(w, f, &need))
 		abort();

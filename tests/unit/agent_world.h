@@ -110,24 +110,36 @@ __attribute__((unused)) static void word(uint32_t w)
 	td_futex_wake_all(&d.gate->word, true);
 }
 
-__attribute__((unused)) static void plan(enum td_gate gate, bool others_wait, uint64_t limit_bytes)
-{
-	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+static struct td_msg granted = {.type = TD_MSG_TYPE_grant}; /* as sent last */
 
-	msg.plan.seq = ++d.seq;
-	msg.plan.gate = (uint8_t)gate;
-	msg.plan.others_wait = others_wait;
-	msg.plan.limit_bytes = limit_bytes;
-	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+__attribute__((unused)) static void grant(uint64_t limit_bytes)
+{
+	granted.grant.seq = ++d.seq;
+	granted.grant.limit_bytes = limit_bytes;
+	EXPECT(!td_socket_send(d.fd, &granted, NULL, 0));
 }
 
-/* In WELCOME. */
-static uint32_t features = TD_FEATURE_PLACE;
+__attribute__((unused)) static void plan(enum td_gate gate, bool others_wait, uint64_t limit_bytes)
+{
+	granted.grant.gate = (uint8_t)gate;
+	granted.grant.others_wait = others_wait;
+	granted.grant.spill = TD_SPILL_NO;
+	grant(limit_bytes);
+}
+
+__attribute__((unused)) static void answer(
+	uint32_t ticket, enum td_verdict verdict, uint64_t limit_bytes)
+{
+	granted.grant.ticket = ticket;
+	granted.grant.verdict = (uint8_t)verdict;
+	grant(limit_bytes);
+	granted.grant.verdict = TD_VERDICT_NONE;
+}
 
 __attribute__((unused)) static void daemon_greet(void)
 {
 	const struct timeval patience = {10, 0};
-	struct td_msg msg = {.type = TD_MSG_TYPE_welcome, .welcome.features = features};
+	struct td_msg msg = {.type = TD_MSG_TYPE_welcome};
 	void *gate, *meter;
 	int fds[2];
 

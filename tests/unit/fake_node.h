@@ -37,7 +37,7 @@ struct fake {
 			imported, given_up, managed;
 		bool opening;
 		uint8_t spill; /* enum td_spill */
-		int answer;    /* last ANSWER's granted; -1 none */
+		int answer;    /* the last verdict, 0 for a refusal; -1: there was none */
 		bool asks_paged;
 		uint64_t paged;
 		uint64_t capacity, quota, others;
@@ -106,25 +106,46 @@ __attribute__((unused)) static bool fake_may_use(
 }
 
 /* What was granted before it was stopped may have been taken back since: it asks again. */
-static bool fake_accepts(struct fake *f, const struct td_msg_answer *answer)
+static bool fake_accepts(struct fake *f, const struct td_msg_grant *grant)
 {
-	uint64_t has = f->spills ? f->slot[answer->slot].resident : f->slot[answer->slot].demanded,
-		 asked = f->slot[answer->slot].asked;
+	uint64_t has = f->spills ? f->slot[grant->slot].resident : f->slot[grant->slot].demanded,
+		 asked = f->slot[grant->slot].asked;
 
-	if (!answer->granted || (answer->granted == 3 && f->slot[answer->slot].asks_paged))
+	if (grant->verdict == TD_VERDICT_NO ||
+		(grant->verdict == TD_VERDICT_HOST && f->slot[grant->slot].asks_paged))
 		return true;
-	return fake_may_use(f, answer->slot, answer->granted == 1 ? has + asked : 0,
-		f->slot[answer->slot].demanded + asked);
+	return fake_may_use(f, grant->slot, grant->verdict == TD_VERDICT_OK ? has + asked : 0,
+		f->slot[grant->slot].demanded + asked);
+}
+
+static void fake_answered(struct fake *f, const struct td_msg_grant *grant)
+{
+	uint64_t asked = f->slot[grant->slot].asked;
+
+	if (!fake_accepts(f, grant)) {
+		f->slot[grant->slot].asks_again = true;
+		return;
+	}
+	f->slot[grant->slot].answer = grant->verdict == TD_VERDICT_NO ? 0 : grant->verdict;
+	if (grant->verdict == TD_VERDICT_HOST && f->slot[grant->slot].asks_paged)
+		f->slot[grant->slot].paged += asked;
+	else if (grant->verdict != TD_VERDICT_NO)
+		f->slot[grant->slot].demanded += asked;
+	if (grant->verdict == TD_VERDICT_OK && f->spills)
+		f->slot[grant->slot].resident += asked;
+	f->slot[grant->slot].asked = 0;
 }
 
 static void fake_read(struct fake *f, const struct td_msg *msg)
 {
-	if (msg->type == TD_MSG_TYPE_plan) {
-		f->slot[msg->plan.slot].seq = f->seq = msg->plan.seq;
-		f->slot[msg->plan.slot].limit = msg->plan.limit_bytes;
-		f->slot[msg->plan.slot].spill = msg->plan.spill;
-		f->others_wait = msg->plan.others_wait;
-		f->slot[msg->plan.slot].opening = msg->plan.gate != TD_GATE_CLOSED;
+	if (msg->type == TD_MSG_TYPE_grant) {
+		f->slot[msg->grant.slot].seq = f->seq = msg->grant.seq;
+		f->slot[msg->grant.slot].limit = msg->grant.limit_bytes;
+		f->slot[msg->grant.slot].spill = msg->grant.spill;
+		f->others_wait = msg->grant.others_wait;
+		f->slot[msg->grant.slot].opening = msg->grant.gate != TD_GATE_CLOSED;
+		if (msg->grant.verdict)
+			fake_answered(f, &msg->grant);
 	} else if (msg->type == TD_MSG_TYPE_attached) {
 		f->slot[msg->attached.slot].capacity = msg->attached.capacity_bytes;
 		f->slot[msg->attached.slot].quota = msg->attached.quota_bytes;
@@ -136,17 +157,6 @@ static void fake_read(struct fake *f, const struct td_msg *msg)
 	} else if (msg->type == TD_MSG_TYPE_host) {
 		f->host = msg->host;
 		f->host_told++;
-	} else if (msg->type == TD_MSG_TYPE_answer && !fake_accepts(f, &msg->answer)) {
-		f->slot[msg->answer.slot].asks_again = true;
-	} else if (msg->type == TD_MSG_TYPE_answer) {
-		f->slot[msg->answer.slot].answer = msg->answer.granted;
-		if (msg->answer.granted == 3 && f->slot[msg->answer.slot].asks_paged)
-			f->slot[msg->answer.slot].paged += f->slot[msg->answer.slot].asked;
-		else if (msg->answer.granted)
-			f->slot[msg->answer.slot].demanded += f->slot[msg->answer.slot].asked;
-		if (msg->answer.granted == 1 && f->spills)
-			f->slot[msg->answer.slot].resident += f->slot[msg->answer.slot].asked;
-		f->slot[msg->answer.slot].asked = 0;
 	}
 }
 
@@ -239,8 +249,8 @@ static int say(struct world *w, struct fake *f, struct td_msg *msg)
 {
 	int r;
 
-	if (msg->type == TD_MSG_TYPE_need && msg->need.slot < TD_SLOT_MAX)
-		f->slot[msg->need.slot].need = *msg;
+	if (msg->type == TD_MSG_TYPE_ask && msg->ask.slot < TD_SLOT_MAX)
+		f->slot[msg->ask.slot].need = *msg;
 	r = td_node_message(&w->node, f->process, msg, w->now);
 	f->refused += r < 0;
 	return r;

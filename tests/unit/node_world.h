@@ -27,11 +27,11 @@ __attribute__((unused)) static bool is_open(const struct fake *f)
 
 __attribute__((unused)) static void need(struct fake *f, uint64_t bytes)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 
 	f->slot[0].answer = -1;
 	f->slot[0].asked = bytes;
-	msg.need.bytes = bytes;
+	msg.ask.bytes = bytes;
 	CHECK_EQ(say(&w, f, &msg), 0);
 }
 

@@ -80,7 +80,7 @@ static void *ask_for_memory(void *arg)
 
 CASE(an_allocation_is_answered_while_a_drain_waits)
 {
-	struct td_msg msg, answer = {.type = TD_MSG_TYPE_answer};
+	struct td_msg msg;
 	pthread_t thread;
 
 	start_open(1);
@@ -88,12 +88,9 @@ CASE(an_allocation_is_answered_while_a_drain_waits)
 	atomic_store(&fake.busy, true);
 	daemon_close(50 * MIB);
 	pthread_create(&thread, NULL, ask_for_memory, NULL);
-	msg = next(TD_MSG_TYPE_need);
-	EXPECT(msg.need.bytes == 8 * MIB);
-	answer.answer.ticket = msg.need.ticket;
-	answer.answer.granted = 2;
-	answer.answer.limit_bytes = 50 * MIB;
-	EXPECT(!td_socket_send(d.fd, &answer, NULL, 0));
+	msg = next(TD_MSG_TYPE_ask);
+	EXPECT(msg.ask.bytes == 8 * MIB);
+	answer(msg.ask.ticket, TD_VERDICT_LATER, 50 * MIB);
 	pthread_join(thread, NULL);
 	EXPECT(atomic_load(&need_result) == 2);
 	EXPECT(!td_client_may_defer(0)); /* work is still running */
@@ -174,21 +171,18 @@ static void *needs_all(void *unused)
 /* It is about to use it: a turn that ended meanwhile would take it away. */
 CASE(who_waits_for_memory_or_for_it_to_land_is_not_idle)
 {
-	struct td_msg msg, answer = {.type = TD_MSG_TYPE_answer};
+	struct td_msg msg;
 	pthread_t thread;
 
 	start_open(1);
 	plan(TD_GATE_OPEN, true, 50 * MIB);
 	(void)next(TD_MSG_TYPE_idle);
 	EXPECT(!pthread_create(&thread, NULL, needs_all, NULL));
-	msg = next(TD_MSG_TYPE_need);
+	msg = next(TD_MSG_TYPE_ask);
 	(void)next(TD_MSG_TYPE_want);
 	td_time_sleep_until_ns(td_time_now_ns() + 30 * MS);
 	EXPECT(!came(TD_MSG_TYPE_idle));
-	answer.answer.ticket = msg.need.ticket;
-	answer.answer.granted = 1;
-	answer.answer.limit_bytes = 100 * MIB;
-	EXPECT(!td_socket_send(d.fd, &answer, NULL, 0));
+	answer(msg.ask.ticket, TD_VERDICT_OK, 100 * MIB);
 	EXPECT(!pthread_join(thread, NULL));
 	td_time_sleep_until_ns(td_time_now_ns() + 30 * MS);
 	EXPECT(!came(TD_MSG_TYPE_idle));
@@ -284,7 +278,6 @@ CASE(who_waits_for_a_daemon_that_welcomes_and_refuses_it_goes_on_too)
 
 CASE(a_program_whose_gpu_has_no_name_says_so_once)
 {
-	features = TD_FEATURE_PLACE | TD_FEATURE_UNGOVERNED;
 	atomic_store(&fake.nameless, true);
 	daemon_listen();
 	begin();
@@ -294,19 +287,6 @@ CASE(a_program_whose_gpu_has_no_name_says_so_once)
 	word(0); /* it is let go */
 	until_launched(2);
 	EXPECT(!came(TD_MSG_TYPE_ungoverned) && !came(TD_MSG_TYPE_attach));
-}
-
-CASE(an_older_daemon_does_not_keep_such_a_program_waiting)
-{
-	grace = "200ms";
-	atomic_store(&fake.nameless, true);
-	daemon_listen();
-	begin();
-	program(1);
-	for (int i = 0; !atomic_load(&launched); i++) {
-		daemon_greet(); /* it comes again by itself */
-		EXPECT(i < 10);
-	}
 }
 
 CASE(a_program_that_closes_every_descriptor_loses_nothing_but_the_connection)
@@ -568,19 +548,6 @@ CASE(the_daemon_chooses_and_each_later_one_is_told)
 	give(0, 1, 1); /* too late */
 	td_place_get(&placed);
 	EXPECT(placed.count == 2 && placed.uuid[1][0] == 3);
-}
-
-CASE(an_older_daemon_does_not_choose_and_nobody_waits)
-{
-	uint64_t start_ns = td_time_now_ns();
-
-	features = 0;
-	daemon_listen();
-	begin_placed(FIRST "," THIRD, "1");
-	daemon_greet();
-	until_placed();
-	EXPECT(placed.count == 2 && !strcmp(placed.text[1], THIRD));
-	EXPECT(td_time_now_ns() < start_ns + 5 * TD_NS_PER_S);
 }
 
 CASE(a_daemon_that_is_being_replaced_is_waited_for)

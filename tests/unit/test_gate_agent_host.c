@@ -70,7 +70,7 @@ CASE(the_daemon_hears_of_an_allocation_before_a_place_for_it_on_the_host_is_aske
 
 CASE(a_place_on_the_host_is_asked_for_before_memory_is_to_lie_there)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_plan}, host = {.type = TD_MSG_TYPE_host};
+	struct td_msg msg, host = {.type = TD_MSG_TYPE_host};
 
 	start_open(1);
 	atomic_store(&fake.demanded, 40 * MIB);
@@ -80,11 +80,9 @@ CASE(a_place_on_the_host_is_asked_for_before_memory_is_to_lie_there)
 	host.host.seq = 1;
 	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
 	EXPECT(next(TD_MSG_TYPE_host_need).host_need.wanted_bytes == 0);
-	msg.plan.seq = ++d.seq;
-	msg.plan.gate = TD_GATE_OPEN;
-	msg.plan.spill = TD_SPILL_MOVES;
-	msg.plan.limit_bytes = 10 * MIB;
-	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+	granted.grant.gate = TD_GATE_OPEN;
+	granted.grant.spill = TD_SPILL_MOVES;
+	grant(10 * MIB);
 	msg = next(TD_MSG_TYPE_host_need);
 	EXPECT(msg.host_need.ticket == 1 && msg.host_need.wanted_bytes == 30 * MIB);
 	EXPECT(atomic_load(&fake.reaches) == 0);

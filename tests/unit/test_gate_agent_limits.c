@@ -4,13 +4,8 @@
 
 static void plan_spilling(uint64_t limit_bytes)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
-
-	msg.plan.seq = ++d.seq;
-	msg.plan.gate = TD_GATE_OPEN;
-	msg.plan.limit_bytes = limit_bytes;
-	msg.plan.spill = TD_SPILL_LIES;
-	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+	granted.grant.spill = TD_SPILL_LIES;
+	grant(limit_bytes);
 }
 
 static void until_reported(void)
@@ -36,7 +31,7 @@ static void begin_to_ask(void)
 
 	EXPECT(!pthread_create(&thread, NULL, ask, &bytes));
 	EXPECT(!pthread_detach(thread));
-	EXPECT(next(TD_MSG_TYPE_need).need.bytes == bytes);
+	EXPECT(next(TD_MSG_TYPE_ask).ask.bytes == bytes);
 }
 
 static void *ask_as(void *mobility)
@@ -45,20 +40,17 @@ static void *ask_as(void *mobility)
 	return NULL;
 }
 
-static void says(enum td_mobility mobility, bool fixed, bool paged, bool stays)
+static void says(enum td_mobility mobility, enum td_asked kind)
 {
 	static enum td_mobility of;
-	struct td_msg answer = {.type = TD_MSG_TYPE_answer}, need;
+	struct td_msg ask;
 	pthread_t thread;
 
 	of = mobility;
 	EXPECT(!pthread_create(&thread, NULL, ask_as, &of));
-	need = next(TD_MSG_TYPE_need);
-	EXPECT(need.need.fixed == fixed);
-	EXPECT(need.need.paged == paged);
-	EXPECT(need.need.stays == stays);
-	answer.answer.ticket = need.need.ticket;
-	EXPECT(!td_socket_send(d.fd, &answer, NULL, 0));
+	ask = next(TD_MSG_TYPE_ask);
+	EXPECT(ask.ask.kind == kind);
+	answer(ask.ask.ticket, TD_VERDICT_NO, 50 * MIB);
 	EXPECT(!pthread_join(thread, NULL));
 }
 
@@ -66,10 +58,10 @@ CASE(what_is_asked_for_says_where_else_it_can_be)
 {
 	start_open(1);
 	atomic_store(&fake.demanded, 100 * MIB);
-	says(TD_MOVABLE, false, false, false);
-	says(TD_FIXED, true, false, true);
-	says(TD_PAGED, true, true, false);
-	says(TD_PAGING, true, false, false);
+	says(TD_MOVABLE, TD_ASKED_MOVES);
+	says(TD_FIXED, TD_ASKED_STAYS);
+	says(TD_PAGED, TD_ASKED_UNIFIED);
+	says(TD_PAGING, TD_ASKED_PAGES);
 }
 
 CASE(memory_that_comes_leaves_room_for_what_was_granted)
@@ -148,16 +140,11 @@ CASE(a_limit_beyond_the_jobs_own_grants_nothing_beyond_that)
 /* The limit may fall for it, and no plan has said so yet. */
 CASE(beside_what_came_from_other_processes_since_the_last_answer_more_is_asked_for)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
-
 	start_open(1);
 	atomic_store(&fake.crossed, 45 * MIB);
 	EXPECT(td_client_need(0, 5 * MIB, TD_MOVABLE) == TD_NEED_DEVICE);
 	begin_to_ask();
-	msg.answer.ticket = 1;
-	msg.answer.granted = 1;
-	msg.answer.limit_bytes = 50 * MIB;
-	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+	answer(1, TD_VERDICT_OK, 50 * MIB);
 	EXPECT(td_client_need(0, 37 * MIB, TD_MOVABLE) == TD_NEED_DEVICE); /* the daemon knows */
 	atomic_store(&fake.crossed, 46 * MIB);
 	begin_to_ask();

@@ -28,19 +28,9 @@ static struct td_msg begin_to_ask(uint64_t bytes)
 	asked = bytes;
 	EXPECT(!pthread_create(&thread, NULL, ask, &asked));
 	EXPECT(!pthread_detach(thread));
-	need = next(TD_MSG_TYPE_need);
-	EXPECT(need.need.bytes == bytes);
+	need = next(TD_MSG_TYPE_ask);
+	EXPECT(need.ask.bytes == bytes);
 	return need;
-}
-
-static void answer(uint32_t ticket, uint8_t granted)
-{
-	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
-
-	msg.answer.ticket = ticket;
-	msg.answer.granted = granted;
-	msg.answer.limit_bytes = 50 * MIB;
-	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
 }
 
 /* It has reported, and claims no more than it has. */
@@ -92,15 +82,15 @@ CASE(an_answer_that_was_taken_back_meanwhile_is_asked_for_anew)
 	EXPECT(td_client_need(0, 45 * MIB, TD_MOVABLE) == TD_NEED_DEVICE);
 	need = begin_to_ask(10 * MIB);
 	ceiling(45 * MIB, 45 * MIB);
-	answer(need.need.ticket, 1);
-	need = next(TD_MSG_TYPE_need);
-	EXPECT(need.need.bytes == 10 * MIB);
+	answer(need.ask.ticket, TD_VERDICT_OK, 50 * MIB);
+	need = next(TD_MSG_TYPE_ask);
+	EXPECT(need.ask.bytes == 10 * MIB);
 	EXPECT(claimed() == 45 * MIB);
 	/* And one by which it would lie on the host. */
-	answer(need.need.ticket, TD_NEED_LATER);
-	need = next(TD_MSG_TYPE_need);
+	answer(need.ask.ticket, TD_VERDICT_LATER, 50 * MIB);
+	need = next(TD_MSG_TYPE_ask);
 	/* What is refused is refused. */
-	answer(need.need.ticket, 0);
+	answer(need.ask.ticket, TD_VERDICT_NO, 50 * MIB);
 	until_claimed(45 * MIB);
 }
 
@@ -145,7 +135,7 @@ CASE(no_byte_is_taken_that_the_daemon_has_taken_back)
 		;
 	ceiling(0, UINT64_MAX - 1); /* what it has is more: it stays its own */
 	left = claimed();
-	(void)next(TD_MSG_TYPE_need);
+	(void)next(TD_MSG_TYPE_ask);
 	EXPECT(atomic_load(&taken) <= left);
 	EXPECT(left >= MIB && left < 50 * MIB);
 }

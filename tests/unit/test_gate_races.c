@@ -55,7 +55,7 @@ CASE(who_asks_for_memory_of_a_context_that_ends_is_refused)
 
 	start_open(1);
 	EXPECT(!pthread_create(&thread, NULL, ask_for_much, NULL));
-	(void)next(TD_MSG_TYPE_need);
+	(void)next(TD_MSG_TYPE_ask);
 	td_context_gone(FAKE_CONTEXT);
 	(void)next(TD_MSG_TYPE_detach);
 	EXPECT(!pthread_join(thread, NULL));

@@ -105,8 +105,7 @@ static int until_answered(void)
 CASE(in_a_job_with_a_limit_memory_waits_for_a_daemon_that_is_silent)
 {
 	struct td_msg welcome = {.type = TD_MSG_TYPE_welcome},
-		      attached = {.type = TD_MSG_TYPE_attached},
-		      answer = {.type = TD_MSG_TYPE_answer};
+		      attached = {.type = TD_MSG_TYPE_attached};
 	void *gate, *meter;
 	int fds[2];
 
@@ -122,8 +121,7 @@ CASE(in_a_job_with_a_limit_memory_waits_for_a_daemon_that_is_silent)
 	attached.attached.capacity_bytes = 100 * MIB;
 	attached.attached.quota_bytes = 50 * MIB;
 	EXPECT(!td_socket_send(d.fd, &attached, NULL, 0));
-	answer.answer.ticket = next(TD_MSG_TYPE_need).need.ticket;
-	EXPECT(!td_socket_send(d.fd, &answer, NULL, 0));
+	answer(next(TD_MSG_TYPE_ask).ask.ticket, TD_VERDICT_NO, 0);
 	EXPECT(until_answered() == TD_NEED_REFUSED); /* by the daemon: others have it */
 }
 
@@ -182,9 +180,8 @@ static unsigned until_hung_up(void)
 }
 
 /* Its gate is closed, and a thread comes to it. */
-static void begin_waiting(uint32_t known)
+static void begin_waiting(void)
 {
-	features = known;
 	start_open(1);
 	daemon_close(0);
 	(void)next(TD_MSG_TYPE_drained);
@@ -195,7 +192,7 @@ static void begin_waiting(uint32_t known)
 
 CASE(who_waits_at_the_gate_leaves_a_daemon_that_fell_silent_and_goes_on)
 {
-	begin_waiting(TD_FEATURE_PLACE | TD_FEATURE_PING);
+	begin_waiting();
 	EXPECT(until_hung_up() >= 5); /* not before it was asked, and had its time */
 	start_clock();
 	until_launched(2);
@@ -211,7 +208,7 @@ CASE(a_daemon_that_is_slow_and_answers_is_not_left)
 {
 	const struct td_msg pong = {.type = TD_MSG_TYPE_pong};
 
-	begin_waiting(TD_FEATURE_PLACE | TD_FEATURE_PING);
+	begin_waiting();
 	for (unsigned answered = 0, seconds = 0; answered < 10; seconds++) {
 		EXPECT(seconds < ROUNDS);
 		tick();
@@ -230,7 +227,7 @@ CASE(time_in_which_nobody_looked_is_not_the_daemons)
 {
 	const struct td_msg pong = {.type = TD_MSG_TYPE_pong};
 
-	begin_waiting(TD_FEATURE_PLACE | TD_FEATURE_PING);
+	begin_waiting();
 	for (unsigned i = 0; i < 3; i++) {
 		for (unsigned seconds = 0; !came(TD_MSG_TYPE_ping); seconds++) {
 			EXPECT(seconds < ROUNDS);
@@ -245,7 +242,6 @@ CASE(time_in_which_nobody_looked_is_not_the_daemons)
 
 CASE(where_nobody_waits_nothing_is_asked)
 {
-	features |= TD_FEATURE_PING;
 	start_open(1);
 	for (unsigned i = 0; i < 20; i++) {
 		tick();
@@ -260,25 +256,13 @@ CASE(where_nobody_waits_nothing_is_asked)
 	EXPECT(!has_hung_up());
 }
 
-/* It would take the question for nonsense, or pass it over. */
-CASE(a_daemon_that_does_not_know_the_question_is_not_asked)
-{
-	begin_waiting(TD_FEATURE_PLACE);
-	for (unsigned i = 0; i < 20; i++) {
-		tick();
-		EXPECT(!came(TD_MSG_TYPE_ping));
-	}
-	EXPECT(!has_hung_up() && atomic_load(&launched) == 1);
-}
-
 CASE(an_allocation_leaves_a_daemon_that_fell_silent_and_has_its_memory)
 {
-	features |= TD_FEATURE_PING;
 	start_open(1);
 	atomic_store(&fake.demanded, 50 * MIB);
 	atomic_store(&fake.resident, 50 * MIB);
 	start_allocating();
-	(void)next(TD_MSG_TYPE_need);
+	(void)next(TD_MSG_TYPE_ask);
 	waits();
 	(void)until_hung_up();
 	EXPECT(until_answered() == TD_NEED_DEVICE);
@@ -288,7 +272,6 @@ CASE(an_allocation_leaves_a_daemon_that_fell_silent_and_has_its_memory)
 CASE(who_is_in_the_midst_of_its_drain_goes_on_at_once)
 {
 	grace = drain_deadline = "1000s";
-	features |= TD_FEATURE_PING;
 	start_open(1);
 	atomic_store(&fake.busy, true);
 	daemon_close_and_let_drain();

@@ -642,7 +642,7 @@ TEST(a_process_on_a_foreign_gpu_is_let_go_on_all_its_gpus)
 {
 	begin();
 	struct fake *a = program(0, "a", 48 * MIB), *both = &w.fakes[1];
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 
 	fake_want(&w, a);
 	settle(&w);
@@ -660,14 +660,14 @@ TEST(a_process_on_a_foreign_gpu_is_let_go_on_all_its_gpus)
 	CHECK(!is_open(both));
 	fails(both, 0); /* it cannot come back */
 	CHECK(is_open(both));
-	msg = (struct td_msg){.type = TD_MSG_TYPE_need};
+	msg = (struct td_msg){.type = TD_MSG_TYPE_ask};
 	CHECK_EQ(both->slot[0].limit, UINT64_MAX);
 	CHECK_EQ(both->slot[1].limit, UINT64_MAX);
 	CHECK_EQ(w.events[TD_EVENT_FOREIGN], 1);
 	CHECK_EQ(w.claims, 1);
 	CHECK_STR(td_process_state(both->process), "foreign");
-	msg.need.slot = 1;
-	msg.need.bytes = 1024 * MIB;
+	msg.ask.slot = 1;
+	msg.ask.bytes = 1024 * MIB;
 	both->slot[1].answer = -1;
 	CHECK_EQ(say(&w, both, &msg), 0);
 	CHECK_EQ(both->slot[1].answer, 1);

@@ -39,7 +39,7 @@ TEST(what_contexts_take_is_not_given_away)
 
 TEST(unified_memory_that_is_not_there_makes_no_context_free)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 
 	begin();
 	contexts("1");
@@ -49,8 +49,8 @@ TEST(unified_memory_that_is_not_there_makes_no_context_free)
 	attach_using(a, MIB, 0);
 	a->slot[0].demanded = a->slot[0].resident = a->slot[0].managed = 30 * MIB;
 	fake_memory(&w, a, 0);
-	msg.need.bytes = MIB;
-	msg.need.used_bytes = MIB; /* the context alone */
+	msg.ask.bytes = MIB;
+	msg.ask.in_use_bytes = MIB; /* the context alone */
 	CHECK_EQ(say(&w, a, &msg), 0);
 	CHECK_EQ(w.node.gpus[0].capacity_bytes, 63 * MIB);
 }

@@ -8,10 +8,10 @@ enum { REFUSED, ON_DEVICE, ON_HOST = 3 };
 
 static int need_paged(struct fake *f, uint64_t bytes)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 
-	msg.need.bytes = bytes;
-	msg.need.fixed = msg.need.paged = 1;
+	msg.ask.bytes = bytes;
+	msg.ask.kind = TD_ASKED_UNIFIED;
 	f->slot[0].answer = -1;
 	f->slot[0].asked = bytes;
 	f->slot[0].asks_paged = true;

@@ -135,11 +135,11 @@ TEST(what_the_driver_pages_waits_for_nobody)
 	begin();
 	idle_plain_program(0, "a", 40 * MIB);
 	struct fake *b = idle_plain_program(1, "b", 0);
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 
 	settle(&w);
-	msg.need.bytes = 40 * MIB;
-	msg.need.fixed = msg.need.paged = 1;
+	msg.ask.bytes = 40 * MIB;
+	msg.ask.kind = TD_ASKED_UNIFIED;
 	b->slot[0].answer = UNANSWERED;
 	b->slot[0].asks_paged = true;
 	CHECK_EQ(say(&w, b, &msg), 0);
@@ -286,11 +286,11 @@ TEST(a_first_allocation_that_stays_waits_as_long)
 	begin();
 	idle_plain_program(0, "a", 40 * MIB);
 	struct fake *b = program(1, "b", 0);
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 
 	settle(&w);
-	msg.need.bytes = 30 * MIB;
-	msg.need.fixed = 1;
+	msg.ask.bytes = 30 * MIB;
+	msg.ask.kind = TD_ASKED_STAYS;
 	b->slot[0].answer = UNANSWERED;
 	CHECK_EQ(say(&w, b, &msg), 0);
 	settle(&w);
@@ -310,14 +310,13 @@ static struct fake *managed_program(unsigned i, const char *job, uint64_t demand
 	return f;
 }
 
-/* Of a pool, or, as a library says it that does not tell them apart, of anything. */
+/* A pool asks for memory that stays; anything else under `managed` is paged. */
 static void asks_fixed(struct fake *f, uint64_t bytes, bool stays)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 
-	msg.need.bytes = f->slot[0].asked = f->slot[0].fixed = bytes;
-	msg.need.fixed = 1;
-	msg.need.stays = stays;
+	msg.ask.bytes = f->slot[0].asked = f->slot[0].fixed = bytes;
+	msg.ask.kind = stays ? TD_ASKED_STAYS : TD_ASKED_PAGES;
 	f->slot[0].answer = UNANSWERED;
 	CHECK_EQ(say(&w, f, &msg), 0);
 	settle(&w);

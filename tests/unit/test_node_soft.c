@@ -147,12 +147,12 @@ TEST(memory_that_cannot_leave_the_device_is_granted_there)
 {
 	begin();
 	struct fake *a = spilling_program(0, "a", 0);
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 
 	soft("a", "20m");
 	settle(&w);
-	msg.need.bytes = a->slot[0].asked = a->slot[0].fixed = 30 * MIB;
-	msg.need.fixed = true;
+	msg.ask.bytes = a->slot[0].asked = a->slot[0].fixed = 30 * MIB;
+	msg.ask.kind = TD_ASKED_STAYS;
 	CHECK_EQ(say(&w, a, &msg), 0);
 	settle(&w);
 	CHECK_EQ(a->slot[0].answer, 1);
@@ -305,10 +305,10 @@ TEST(who_is_let_in_grows_onto_the_host_beside_memory_that_cannot_leave)
 
 static void need_fixed(struct fake *f, uint64_t bytes)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 
-	msg.need.bytes = bytes;
-	msg.need.fixed = 1;
+	msg.ask.bytes = bytes;
+	msg.ask.kind = TD_ASKED_STAYS;
 	f->slot[0].answer = -1;
 	f->slot[0].asked = bytes;
 	CHECK_EQ(say(&w, f, &msg), 0);
@@ -357,10 +357,10 @@ TEST(what_cannot_lie_on_the_host_is_had_beside_memory_of_its_own_that_does)
 	settle(&w);
 	CHECK(is_open(a) && is_open(b) && is_open(c));
 	for (unsigned i = 0; i < 2; i++) {
-		struct td_msg msg = {.type = TD_MSG_TYPE_need};
+		struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 
-		msg.need.bytes = w.fakes[i].slot[0].asked = 6 * MIB;
-		msg.need.fixed = 1;
+		msg.ask.bytes = w.fakes[i].slot[0].asked = 6 * MIB;
+		msg.ask.kind = TD_ASKED_STAYS;
 		CHECK_EQ(say(&w, &w.fakes[i], &msg), 0);
 	}
 	settle(&w);
@@ -407,7 +407,7 @@ TEST(what_has_no_room_without_others_that_stay_is_refused)
 /* b has 24 MiB that would leave if the host had a place for them; a is let in beside them and needs more than there is then. */
 static struct fake *online_beside_stranded(bool refuses)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 	struct fake *a, *b = program(1, "b", 24 * MIB);
 
 	fake_want(&w, b);
@@ -419,9 +419,9 @@ static struct fake *online_beside_stranded(bool refuses)
 	fake_want(&w, a);
 	settle(&w);
 	CHECK(is_open(a));
-	msg.need.bytes = a->slot[0].asked = 8 * MIB;
-	msg.need.fixed = 1;
-	msg.need.refuses = refuses;
+	msg.ask.bytes = a->slot[0].asked = 8 * MIB;
+	msg.ask.kind = TD_ASKED_STAYS;
+	msg.ask.refuses = refuses;
 	CHECK_EQ(say(&w, a, &msg), 0);
 	settle(&w);
 	return a;

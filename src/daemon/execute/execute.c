@@ -121,11 +121,12 @@ static uint8_t spill_of(const struct td_client *client, uint64_t limit_bytes)
 	}
 }
 
-void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
+void td_node_answer(struct td_node *node, struct td_client *client, uint64_t limit_bytes,
+	enum td_verdict verdict)
 {
 	const struct td_process *process = client->process;
 	uint8_t spill = spill_of(client, limit_bytes);
-	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+	struct td_msg msg = {.type = TD_MSG_TYPE_grant};
 	bool opening = process->phase == TD_PHASE_FILLING || process->phase == TD_PHASE_OPEN;
 
 	/* It does not come to be one of the device alone where the client could have too much then, with what lies on the host. */
@@ -138,16 +139,22 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit
 		++node->next_seq);
 	td_account_tell(&process->job->on[client->gpu].account, &client->total,
 		td_quota_total(client), client->device.seq);
-	msg.plan.slot = client->slot;
-	msg.plan.seq = client->device.seq;
-	msg.plan.gate = (uint8_t)(opening ? TD_GATE_OPEN : TD_GATE_CLOSED);
-	msg.plan.others_wait = client->grant.others_wait;
-	msg.plan.limit_bytes = limit_bytes;
-	msg.plan.window_ns = client->grant.window_ns;
-	msg.plan.drain_deadline_ns = node->options.drain_deadline_ns;
-	msg.plan.spill = client->spill_told;
+	msg.grant.slot = client->slot;
+	msg.grant.seq = client->device.seq;
+	msg.grant.gate = (uint8_t)(opening ? TD_GATE_OPEN : TD_GATE_CLOSED);
+	msg.grant.others_wait = client->grant.others_wait;
+	msg.grant.limit_bytes = limit_bytes;
+	msg.grant.ticket = verdict == TD_VERDICT_NONE ? 0 : client->need_ticket;
+	msg.grant.verdict = (uint8_t)verdict;
+	msg.grant.drain_deadline_ns = node->options.drain_deadline_ns;
+	msg.grant.spill = client->spill_told;
 	td_stopped_told(node, client);
 	node->io.send(process->peer, &msg);
+}
+
+void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
+{
+	td_node_answer(node, client, limit_bytes, TD_VERDICT_NONE);
 }
 
 /*

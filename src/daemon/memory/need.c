@@ -52,11 +52,11 @@ static uint64_t has_bytes(const struct td_client *client)
 }
 
 /* What the driver pages may be larger than the GPU, or come where there is no room; not than the job's limit. */
-static uint8_t no_room(const struct td_client *client)
+static enum td_verdict no_room(const struct td_client *client)
 {
 	bool is_within = td_client_has(client) + client->need_bytes <= td_quota_room(client);
 
-	return client->asked == TD_ASKED_UNIFIED && is_within ? TD_NEED_HOST : 0;
+	return client->asked == TD_ASKED_UNIFIED && is_within ? TD_VERDICT_HOST : TD_VERDICT_NO;
 }
 
 /* All that an answer goes by. */
@@ -134,47 +134,33 @@ static bool is_beyond_its_plan(const struct question *q)
 	       !td_capacity_doubt(&q->node->gpus[client->gpu]);
 }
 
-enum verdict { WAITS, GRANTED, LATER, ON_HOST, NO_ROOM };
-
 /* The first that holds decides; where none does it waits. */
 static const struct {
 	bool (*holds)(const struct question *q);
-	enum verdict verdict;
+	enum td_verdict verdict; /* NONE: it waits. */
 } rules[] = {
-	{has_failed, GRANTED}, /* the driver has its own answer */
-	{waits_for_its_limit_alone, WAITS},
-	{has_no_place, NO_ROOM},
-	{waits_for_a_place, WAITS},
-	{is_covered, GRANTED},
-	{can_come_later, LATER},
-	{has_a_part_on_the_host, ON_HOST},
-	{has_room_made, GRANTED},
-	{is_beyond_its_plan, NO_ROOM},
+	{has_failed, TD_VERDICT_OK}, /* The driver has its own answer. */
+	{waits_for_its_limit_alone, TD_VERDICT_NONE},
+	{has_no_place, TD_VERDICT_NO},
+	{waits_for_a_place, TD_VERDICT_NONE},
+	{is_covered, TD_VERDICT_OK},
+	{can_come_later, TD_VERDICT_LATER},
+	{has_a_part_on_the_host, TD_VERDICT_HOST},
+	{has_room_made, TD_VERDICT_OK},
+	{is_beyond_its_plan, TD_VERDICT_NO},
 };
 
-/* 0: it is refused. */
-static uint8_t granted_by(enum verdict verdict, const struct question *q)
-{
-	switch (verdict) {
-	case GRANTED: return 1;
-	case LATER: return TD_NEED_LATER;
-	case ON_HOST: return TD_NEED_HOST;
-	case NO_ROOM: return no_room(q->client);
-	case WAITS: break;
-	}
-	return 0;
-}
-
-static enum verdict judge(const struct question *q)
+static enum td_verdict judge(const struct question *q)
 {
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].holds(q))
-			return rules[i].verdict;
-	return WAITS;
+			return rules[i].verdict == TD_VERDICT_NO ? no_room(q->client)
+								 : rules[i].verdict;
+	return TD_VERDICT_NONE;
 }
 
-/* Until its next MEMORY says so itself. */
-static void count_granted(struct td_client *client, uint8_t granted, bool pages)
+/* The grant counts until the client's next report says so itself. */
+static void count_granted(struct td_client *client, enum td_verdict verdict, bool pages)
 {
 	struct td_job *job = client->process->job;
 	struct td_account *account = &job->on[client->gpu].account;
@@ -188,28 +174,24 @@ static void count_granted(struct td_client *client, uint8_t granted, bool pages)
 	td_account_used(account, &client->total, client->total.used + client->need_bytes,
 		client->total.acked);
 	job->on[client->gpu].demanded_bytes += client->need_bytes;
-	if (granted == TD_NEED_HOST)
+	if (verdict == TD_VERDICT_HOST)
 		client->host_bytes += client->need_bytes;
 }
 
-/* True: it is refused. An allocation waits: it goes on once the limit covers it, leaves its bytes off the device if the gate is not open, or is refused. */
-static bool answer_need(struct td_node *node, struct td_client *client, uint64_t now_ns)
+/* Answers what the client has asked for, if it can be answered now. True: it is refused. */
+static bool answer(struct td_node *node, struct td_client *client, uint64_t now_ns)
 {
 	const struct td_process *process = client->process;
 	const struct question q = {node, client, td_quota_need(node, client, now_ns),
 		place_of(node, client, now_ns), has_bytes(client)};
-	enum verdict verdict = judge(&q);
-	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
-	uint64_t wanted = client->total.used + client->need_bytes; /* each is bounded */
+	enum td_verdict verdict = judge(&q);
 	uint64_t limit = client->device.told;
-	bool counts, pages;
+	bool refused = verdict == TD_VERDICT_NO, counts = !refused && !client->failed,
+	     pages = client->asked == TD_ASKED_UNIFIED && verdict == TD_VERDICT_HOST;
 
-	if (verdict == WAITS)
+	if (verdict == TD_VERDICT_NONE)
 		return false;
-	msg.answer.granted = granted_by(verdict, &q);
-	counts = msg.answer.granted && !client->failed;
-	pages = client->asked == TD_ASKED_UNIFIED && msg.answer.granted == TD_NEED_HOST;
-	if (!msg.answer.granted)
+	if (refused)
 		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,
 			client->need_bytes,
 			q.quota == TD_QUOTA_REFUSED && *process->job->settings.mem
@@ -217,21 +199,17 @@ static bool answer_need(struct td_node *node, struct td_client *client, uint64_t
 				: "out of memory");
 	client->needs = false;
 	if (counts)
-		count_granted(client, msg.answer.granted, pages);
-	if (counts && !pages && msg.answer.granted == TD_NEED_HOST)
+		count_granted(client, verdict, pages);
+	if (counts && !pages && verdict == TD_VERDICT_HOST)
 		limit = td_quota_plan(client, limit);
-	msg.answer.slot = client->slot;
-	msg.answer.ticket = client->need_ticket;
-	msg.answer.limit_bytes = limit;
-	node->io.send(process->peer, &msg);
-	/* A report that was on its way before the answer says less, and no limit covers it. Its job may get a limit meanwhile. */
-	if (counts && (pages || limit < wanted)) {
+	td_node_answer(node, client, limit, verdict);
+	/* A report that was on its way before the answer says less, and the limit covers no more. */
+	if (counts && (pages || limit < client->total.used)) {
 		client->promised_bytes = client->need_bytes;
 		client->promised_paged = pages;
-		td_node_tell(node, client, limit);
 		client->promised_seq = client->device.seq;
 	}
-	return !msg.answer.granted;
+	return refused;
 }
 
 /* Before one of a job is refused, the others say what they have by now. */
@@ -273,7 +251,7 @@ bool td_need_step(struct td_node *node, uint64_t now_ns)
 		if (!waits(client_at(it)))
 			continue;
 		note_stranded(node, client_at(it), now_ns);
-		refused |= answer_need(node, client_at(it), now_ns);
+		refused |= answer(node, client_at(it), now_ns);
 	}
 	return refused;
 }

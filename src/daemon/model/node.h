@@ -108,14 +108,6 @@ struct td_gpu {
 	enum td_host_memory host_memory;
 };
 
-/* What an allocation is of: where can it be, if not on the device? */
-enum td_asked {
-	TD_ASKED_MOVES,   /* on the host, by the backend */
-	TD_ASKED_STAYS,   /* nowhere: pools, arrays, all of a program's under plain */
-	TD_ASKED_PAGES,   /* anywhere, by the driver, which the backend has move it for turns */
-	TD_ASKED_UNIFIED, /* anywhere, by the driver: it may be larger than the device */
-};
-
 struct td_client {
 	struct td_list of_node, of_process;
 	struct td_process *process;
@@ -315,7 +307,11 @@ int td_node_message(struct td_node *node, struct td_process *process, const stru
 void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now_ns);
 
 /* -- node.c, execute.c and foreign.c to each other -- */
+/* Sends the client a GRANT. */
 void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes);
+/* The same, with the verdict on what it has asked for. */
+void td_node_answer(struct td_node *node, struct td_client *client, uint64_t limit_bytes,
+	enum td_verdict verdict);
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
 /* Why a process is let go (foreign.c): -EBUSY: another daemon has its GPU; -ENOSPC: there is no place for it here. */
 void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,

@@ -35,18 +35,29 @@ static int filled(struct td_node *node, struct td_process *process, uint32_t slo
 }
 
 /* Its READY is waited for: memory that can move may not be on the device. */
-static void no_limit(struct td_node *node, struct td_process *process, uint32_t slot)
+static void grant(struct td_node *node, struct td_process *process, uint32_t slot, uint32_t ticket,
+	enum td_verdict verdict)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_plan};
+	struct td_msg msg = {.type = TD_MSG_TYPE_grant};
 
 	if (process->backend != TD_BACKEND_PLAIN && process->phase != TD_PHASE_OPEN)
 		process->filling |= 1u << slot;
 
-	msg.plan.slot = slot;
-	msg.plan.seq = ++node->next_seq;
-	msg.plan.gate = TD_GATE_OPEN;
-	msg.plan.limit_bytes = UINT64_MAX;
+	msg.grant.slot = slot;
+	msg.grant.seq = ++node->next_seq;
+	msg.grant.gate = TD_GATE_OPEN;
+	msg.grant.limit_bytes = UINT64_MAX;
+	msg.grant.ticket = ticket;
+	msg.grant.verdict = (uint8_t)verdict;
 	node->io.send(process->peer, &msg);
+}
+
+static int answer(struct td_node *node, struct td_process *process, const struct td_msg_ask *ask)
+{
+	if (ask->slot >= TD_SLOT_MAX)
+		return -EPROTO;
+	grant(node, process, ask->slot, ask->ticket, TD_VERDICT_OK);
+	return 0;
 }
 
 static int accept(
@@ -59,21 +70,9 @@ static int accept(
 	msg.attached.slot = attach->slot;
 	msg.attached.capacity_bytes = attach->total_bytes;
 	node->io.send(process->peer, &msg);
-	no_limit(node, process, attach->slot);
+	grant(node, process, attach->slot, 0, TD_VERDICT_NONE);
 	open_if_ready(node, process);
 	return 0;
-}
-
-static void answer(const struct td_node *node, const struct td_process *process,
-	const struct td_msg_need *need)
-{
-	struct td_msg msg = {.type = TD_MSG_TYPE_answer};
-
-	msg.answer.slot = need->slot;
-	msg.answer.ticket = need->ticket;
-	msg.answer.granted = 1;
-	msg.answer.limit_bytes = UINT64_MAX;
-	node->io.send(process->peer, &msg);
 }
 
 /* A process is shared on all its GPUs or on none. */
@@ -91,7 +90,8 @@ void td_node_let_go(struct td_node *node, struct td_process *process, const uint
 	td_node_gpu_event(node, *process->ungoverned ? TD_EVENT_UNGOVERNED : TD_EVENT_FOREIGN,
 		process, td_gpu_number_of(node, uuid), now_ns, why->msg);
 	td_list_for_each (it, &process->clients)
-		no_limit(node, process, td_container_of(it, struct td_client, of_process)->slot);
+		grant(node, process, td_container_of(it, struct td_client, of_process)->slot, 0,
+			TD_VERDICT_NONE);
 	td_node_drop_clients(node, process);
 	process->foreign = true;
 	memcpy(process->foreign_gpu, uuid, 16);
@@ -154,7 +154,7 @@ int td_node_foreign_message(
 {
 	switch (msg->type) {
 	case TD_MSG_TYPE_attach: return accept(node, process, &msg->attach);
-	case TD_MSG_TYPE_need: answer(node, process, &msg->need); return 0;
+	case TD_MSG_TYPE_ask: return answer(node, process, &msg->ask);
 	case TD_MSG_TYPE_ready: return filled(node, process, msg->ready.slot);
 	case TD_MSG_TYPE_failed: return filled(node, process, msg->failed.slot);
 	case TD_MSG_TYPE_memory: return may_come_back(node, process) ? -ECONNRESET : 0;

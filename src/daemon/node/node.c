@@ -428,18 +428,17 @@ static int ready(struct td_process *process, const struct td_msg_ready *msg)
 	return 0;
 }
 
-/* A library from before `stays` does not say what of a program's under managed does. */
-static enum td_asked asked_by(const struct td_process *process, const struct td_msg_need *msg)
+/* Only the backend `managed` has what the driver pages moved for turns. */
+static enum td_asked asked_by(const struct td_process *process, const struct td_msg_ask *msg)
 {
-	if (msg->paged)
-		return TD_ASKED_UNIFIED;
-	if (!msg->fixed)
-		return TD_ASKED_MOVES;
-	return process->backend == TD_BACKEND_MANAGED && !msg->stays ? TD_ASKED_PAGES
-								     : TD_ASKED_STAYS;
+	bool pages = msg->kind == TD_ASKED_PAGES && process->backend == TD_BACKEND_MANAGED;
+
+	if (msg->kind == TD_ASKED_MOVES || msg->kind == TD_ASKED_UNIFIED || pages)
+		return (enum td_asked)msg->kind;
+	return TD_ASKED_STAYS;
 }
 
-static int need(struct td_node *node, struct td_process *process, const struct td_msg_need *msg,
+static int ask(struct td_node *node, struct td_process *process, const struct td_msg_ask *msg,
 	uint64_t now_ns)
 {
 	struct td_client *client = client_of_slot(process, msg->slot);
@@ -458,7 +457,7 @@ static int need(struct td_node *node, struct td_process *process, const struct t
 	client->need_refuses = msg->refuses;
 	client->need_seq = node->next_seq;
 	client->need_since_ns = now_ns;
-	td_capacity_need(node, client->gpu, bounded(msg->used_bytes));
+	td_capacity_need(node, client->gpu, bounded(msg->in_use_bytes));
 	return 0;
 }
 
@@ -597,7 +596,7 @@ int td_node_message(
 	case TD_MSG_TYPE_stuck: stuck(node, process, now_ns); return 0;
 	case TD_MSG_TYPE_step: step(process, &msg->step, now_ns); return 0;
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
-	case TD_MSG_TYPE_need: return need(node, process, &msg->need, now_ns);
+	case TD_MSG_TYPE_ask: return ask(node, process, &msg->ask, now_ns);
 	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);
 	case TD_MSG_TYPE_host_need: td_host_need(process, &msg->host_need, now_ns); return 0;
 	case TD_MSG_TYPE_shortage: return shortage(node, process, &msg->shortage, now_ns);

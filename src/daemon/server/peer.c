@@ -228,8 +228,6 @@ static void welcome(struct td_peer *peer, const struct td_msg_hello *hello, uint
 	watch_process(peer);
 	msg.welcome.process = peer->process->id;
 	strcpy(msg.welcome.version, TANDEM_VERSION);
-	msg.welcome.features =
-		TD_FEATURE_PLACE | TD_FEATURE_BACKEND | TD_FEATURE_PAGED | TD_FEATURE_PING | TD_FEATURE_UNGOVERNED;
 	msg.welcome.arrived_ns = peer->process->job->arrived_ns;
 	fds[0] = gate_fd;
 	fds[1] = meter_fd;

@@ -83,10 +83,6 @@ static struct {
 	bool silent;        /* a daemon is there, and has not answered in time */
 	uint64_t grace_ns;  /* a waiting program goes on then; 0: it does not wait for that */
 	uint64_t grace_backoff_ns; /* between attempts to bring all memory back */
-	bool chooses;              /* the daemon answers PLACE */
-	bool takes_backends;       /* the daemon takes BACKEND */
-	bool answers_pings;        /* the daemon answers PING */
-	bool takes_ungoverned;     /* the daemon takes UNGOVERNED */
 	uint8_t ungoverned;        /* enum td_ungoverned: as the daemon knows it */
 	bool is_full;              /* it has taken no more messages */
 	struct td_heartbeat beat;
@@ -252,17 +248,12 @@ static void welcomed(const struct td_msg_welcome *msg, const int *fds, uint64_t 
 		return;
 	}
 	self.state = STATE_UP;
-	self.chooses = msg->features & TD_FEATURE_PLACE;
-	self.takes_backends = msg->features & TD_FEATURE_BACKEND;
-	self.answers_pings = msg->features & TD_FEATURE_PING;
-	self.takes_ungoverned = msg->features & TD_FEATURE_UNGOVERNED;
 	self.ungoverned = TD_GOVERNED;
 	self.arrived_ns = msg->arrived_ns;
 	self.must_unmap = false;
 	self.up_ns = now_ns;
 	self.attached_once = false;
 	td_plans_reset();
-	td_client_set_pages(msg->features & TD_FEATURE_PAGED);
 	td_client_connected(true);
 	set_silent(false); /* who waited for it finds it there */
 	td_host_anew();
@@ -339,7 +330,7 @@ static void receive(uint64_t now_ns)
 static void check_daemon(uint64_t now_ns)
 {
 	static const struct td_msg ping = {.type = TD_MSG_TYPE_ping};
-	bool waits = self.answers_pings && (td_client_is_waiting() || td_host_is_asking());
+	bool waits = td_client_is_waiting() || td_host_is_asking();
 
 	switch (td_heartbeat_look(&self.beat, waits, now_ns)) {
 	case TD_HEARTBEAT_FINE: break;
@@ -402,44 +393,29 @@ static void complain(void)
 	self.complained = true;
 }
 
-/* Chosen before a GPU is known, so that it is told before the first ATTACH. False: the daemon is too old to be told, and is greeted anew. */
-static bool tell_backend(uint64_t now_ns)
+/* The backend is chosen before a GPU is known, so the daemon hears of it before the first ATTACH. */
+static void tell_backend(void)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_backend};
 	struct td_choice choice;
 
 	td_choice_get(&choice);
 	if (choice.kind == self.kind && choice.reason == self.reason)
-		return true;
-	if (!self.takes_backends && choice.kind != self.kind) {
-		lost(now_ns);
-		return false;
-	}
-	self.kind = choice.kind;
-	self.reason = choice.reason;
-	msg.backend.kind = choice.kind;
-	msg.backend.reason = choice.reason;
+		return;
+	self.kind = msg.backend.kind = choice.kind;
+	self.reason = msg.backend.reason = choice.reason;
 	snprintf(msg.backend.library, sizeof(msg.backend.library), "%s", choice.device);
-	if (self.takes_backends)
-		send_msg(&msg);
-	return true;
+	send_msg(&msg);
 }
 
-/* False: the daemon is too old to be told, would never open the gate of a process that has no GPU as far as it knows, and is left. */
-static bool tell_ungoverned(unsigned gpus, uint64_t now_ns)
+static void tell_ungoverned(void)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_ungoverned};
 
 	if (self.ungoverned == td_context_ungoverned())
-		return true;
-	if (!self.takes_ungoverned && !gpus) {
-		lost(now_ns);
-		return false;
-	}
+		return;
 	self.ungoverned = msg.ungoverned.reason = td_context_ungoverned();
-	if (self.takes_ungoverned)
-		send_msg(&msg);
-	return true;
+	send_msg(&msg);
 }
 
 static void step_gpus(unsigned count)
@@ -535,13 +511,13 @@ static uint64_t step(uint64_t now_ns)
 		td_choose_look();
 	/* First: the backend is chosen before a GPU is known, so the choice is told before any of these is. */
 	gpus = td_context_gpu_count();
-	if (self.state == STATE_UP && tell_backend(now_ns)) {
+	if (self.state == STATE_UP) {
+		tell_backend();
 		complain();
-		td_place_step(send_msg, self.chooses);
+		td_place_step(send_msg);
 		step_gpus(gpus);
-	}
-	/* Behind its GPUs: one that has any goes on taking part by those. */
-	if (self.state == STATE_UP && tell_ungoverned(gpus, now_ns)) {
+		/* A process that has GPUs takes part by those, so they are told first. */
+		tell_ungoverned();
 		send_steps(meter);
 		td_shares_step(send_msg);
 		next_ns = min_ns(next_ns, td_plans_step(now_ns));

@@ -123,7 +123,7 @@ void td_place_get(struct td_placed *ret)
 
 /* -- the agent's side -- */
 
-void td_place_step(void (*send)(const struct td_msg *msg), bool chooses)
+void td_place_step(void (*send)(const struct td_msg *msg))
 {
 	uint32_t now = atomic_load(&state);
 	const struct td_placed *say = now == DECIDED ? &chosen : &candidates;
@@ -131,10 +131,6 @@ void td_place_step(void (*send)(const struct td_msg *msg), bool chooses)
 	atomic_store(&alone, false);
 	if (!candidates.count || now == UNDECIDED || told)
 		return;
-	if (now == ASKED && !chooses) {
-		decide(&candidates);
-		return;
-	}
 	told = true;
 	answer.count = 0;
 	for (unsigned i = 0; i < say->count; i++) {

@@ -37,8 +37,8 @@ void td_place_get(struct td_placed *ret);
 
 /* -- the agent's side -- */
 
-/* While there is a daemon: tells it what there is to tell, once for each connection. It answers if it `chooses`. */
-void td_place_step(void (*send)(const struct td_msg *msg), bool chooses);
+/* While there is a daemon: tells it once for each connection what there is to tell. */
+void td_place_step(void (*send)(const struct td_msg *msg));
 void td_place_message(const struct td_msg_placed *msg);
 /* There is no daemon: nobody waits for one longer than the grace time. */
 void td_place_alone(void);

@@ -172,9 +172,13 @@ static uint64_t used_on_device(unsigned slot)
 		       : 0;
 }
 
-static void send_needs(unsigned slot)
+static void send_asks(unsigned slot)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_need};
+	static const uint8_t kinds[] = {[TD_MOVABLE] = TD_ASKED_MOVES,
+		[TD_FIXED] = TD_ASKED_STAYS,
+		[TD_PAGING] = TD_ASKED_PAGES,
+		[TD_PAGED] = TD_ASKED_UNIFIED};
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
 	uint32_t ticket;
 	uint64_t bytes;
 	enum td_mobility mobility;
@@ -184,14 +188,12 @@ static void send_needs(unsigned slot)
 	/* What the daemon adds `bytes` to has to be right. */
 	td_plans_send_memory(slot, plans[slot].acknowledged_seq);
 	td_client_told_with_need(slot, plans[slot].crossed_bytes);
-	msg.need.slot = slot;
-	msg.need.ticket = ticket;
-	msg.need.bytes = bytes;
-	msg.need.used_bytes = used_on_device(slot);
-	msg.need.fixed = mobility != TD_MOVABLE;
-	msg.need.paged = mobility == TD_PAGED;
-	msg.need.stays = mobility == TD_FIXED;
-	msg.need.refuses = td_settings.host_refuses;
+	msg.ask.slot = slot;
+	msg.ask.ticket = ticket;
+	msg.ask.bytes = bytes;
+	msg.ask.in_use_bytes = used_on_device(slot);
+	msg.ask.kind = kinds[mobility];
+	msg.ask.refuses = td_settings.host_refuses;
 	send_msg(&msg);
 }
 
@@ -203,7 +205,7 @@ static void send_want(void)
 		send_msg(&msg);
 }
 
-static void take_plan(const struct td_msg_plan *msg)
+static void take_grant(const struct td_msg_grant *msg)
 {
 	struct td_plan_slot *plan;
 
@@ -224,15 +226,14 @@ static void take_plan(const struct td_msg_plan *msg)
 	/* From here on no allocation is granted beyond it. */
 	td_client_set_limit(msg->slot, msg->limit_bytes, msg->spill == TD_SPILL_LIES,
 		msg->gate == TD_GATE_OPEN);
+	if (msg->verdict != TD_VERDICT_NONE)
+		td_client_answer(msg->slot, msg->ticket, (enum td_verdict)msg->verdict);
 }
 
 void td_plans_message(const struct td_msg *msg)
 {
-	if (msg->type == TD_MSG_TYPE_plan)
-		take_plan(&msg->plan);
-	else if (msg->type == TD_MSG_TYPE_answer)
-		td_client_answer(msg->answer.slot, msg->answer.ticket, msg->answer.granted,
-			msg->answer.limit_bytes);
+	if (msg->type == TD_MSG_TYPE_grant)
+		take_grant(&msg->grant);
 	else if (msg->type == TD_MSG_TYPE_host)
 		td_plans_host_message(&msg->host);
 }
@@ -572,7 +573,7 @@ static uint64_t step_memory(uint64_t now_ns)
 		if (plan->known && !plan->acknowledged && plan->retry_ns)
 			next_ns = min_ns(next_ns, plan->retry_ns);
 		next_ns = min_ns(next_ns, td_plans_host_again(i, now_ns));
-		send_needs(i);
+		send_asks(i);
 		send_shortage(i, td_client_take_short(i));
 		if (plan->urgent || (plan->dirty && now_ns >= plan->reported_ns + REPORT_EVERY_NS))
 			td_plans_send_memory(i, plan->acknowledged_seq);

@@ -32,7 +32,7 @@
 
 struct ledger td_ledgers[TD_SLOT_MAX] = {LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER,
 	LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER, LEDGER};
-static _Atomic bool connected, pages;
+static _Atomic bool connected;
 static _Atomic uint64_t silent_since_ns; /* 0: not silent */
 static _Atomic uint32_t links;           /* changes of the two; futex */
 /* The word that a thread asked for last, plus one (0: none): asked once per word. And the one that the agent has to send. */
@@ -288,11 +288,14 @@ static int go_alone(struct ledger *ledger, unsigned slot, uint64_t bytes, enum t
 	return r;
 }
 
-static int granted(uint32_t answer)
+static int granted(uint32_t verdict)
 {
-	if (!answer)
-		return TD_NEED_REFUSED;
-	return answer == TD_NEED_LATER || answer == TD_NEED_HOST ? (int)answer : TD_NEED_DEVICE;
+	switch (verdict) {
+	case TD_VERDICT_OK: return TD_NEED_DEVICE;
+	case TD_VERDICT_LATER: return TD_NEED_LATER;
+	case TD_VERDICT_HOST: return TD_NEED_HOST;
+	default: return TD_NEED_REFUSED;
+	}
 }
 
 /*
@@ -337,12 +340,6 @@ int td_client_need(unsigned slot, uint64_t bytes, enum td_mobility mobility)
 				    : TD_NEED_REFUSED;
 		else
 			r = granted(answer);
-	}
-	/* A daemon that does not tell: where there is no limit, the device has no room. */
-	if (r == TD_NEED_REFUSED && mobility == TD_PAGED && !atomic_load(&pages) &&
-		quota_of(ledger, slot) == UINT64_MAX) {
-		r = TD_NEED_HOST;
-		promise(ledger, bytes, r, mobility);
 	}
 	td_lock_drop(&ledger->need_lock);
 	return r;
@@ -489,11 +486,6 @@ void td_client_set_silent(bool silent)
 	link_changed();
 }
 
-void td_client_set_pages(bool now)
-{
-	atomic_store(&pages, now);
-}
-
 void td_client_connected(bool now)
 {
 	atomic_store(&connected, now);
@@ -536,7 +528,7 @@ void td_client_refuse(unsigned slot)
 	uint32_t state = NEED_ASKED;
 
 	if (atomic_compare_exchange_strong(&ledger->need, &state, NEED_SENT) || state == NEED_SENT)
-		answered(ledger, 0);
+		answered(ledger, TD_VERDICT_NO);
 }
 
 uint64_t td_client_asked(unsigned slot)
@@ -544,24 +536,22 @@ uint64_t td_client_asked(unsigned slot)
 	return atomic_load(&td_ledgers[slot].need) == NEED_SENT ? td_ledgers[slot].need_bytes : 0;
 }
 
-void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t limit_bytes)
+void td_client_answer(unsigned slot, uint32_t ticket, enum td_verdict verdict)
 {
-	struct ledger *ledger = ledger_of(slot);
+	struct ledger *ledger = &td_ledgers[slot];
+	int need = granted(verdict);
 
-	if (!ledger || atomic_load(&ledger->need) != NEED_SENT || ledger->ticket != ticket)
+	if (atomic_load(&ledger->need) != NEED_SENT || ledger->ticket != ticket)
 		return;
-	td_lock_take(&ledger->lock);
-	ledger->limit_bytes = limit_bytes;
-	td_lock_drop(&ledger->lock);
 	atomic_store(&ledger->heeded_bytes, ledger->need_crossed_bytes);
-	if (!td_ledger_claim_answer(ledger, slot, granted(answer))) {
+	if (!td_ledger_claim_answer(ledger, slot, need)) {
 		ledger->ticket++;
 		atomic_store(&ledger->need, NEED_ASKED);
 		return;
 	}
-	if (answer)
-		promise(ledger, ledger->need_bytes, granted(answer), ledger->need_mobility);
-	answered(ledger, answer);
+	if (need != TD_NEED_REFUSED)
+		promise(ledger, ledger->need_bytes, need, ledger->need_mobility);
+	answered(ledger, verdict);
 }
 
 void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills, bool open)

@@ -14,6 +14,14 @@
 /* A thread waits at the gate, or passes it armed, when it showed `word`. Tells the daemon once per word. */
 void td_client_want(uint32_t word);
 
+/* Where bytes may go that a thread asks for. */
+enum td_need {
+	TD_NEED_DEVICE,
+	TD_NEED_REFUSED, /* Nowhere: the program is out of memory. */
+	TD_NEED_LATER,   /* Off the device, which they come to with the next fill: the gate is closed. */
+	TD_NEED_HOST,    /* In host memory that the device reaches. */
+};
+
 enum td_mobility {
 	TD_FIXED,   /* on the device, or nowhere */
 	TD_MOVABLE, /* the backend can put it elsewhere, and lets nothing wait before it has it */

@@ -6,8 +6,6 @@
 
 /* The daemon answers (or does not, any more: then nobody waits for an answer). */
 void td_client_connected(bool connected);
-/* It tells what has no room on the device from what exceeds the job's limit, of memory that the driver pages. */
-void td_client_set_pages(bool pages);
 /* One is there, and does not answer yet: is not let run, as it seems. */
 void td_client_set_silent(bool silent);
 
@@ -34,7 +32,8 @@ bool td_client_is_allocating(void);
 void td_client_refuse(unsigned slot);
 /* The bytes of one that was sent and is not answered yet; 0: none. */
 uint64_t td_client_asked(unsigned slot);
-void td_client_answer(unsigned slot, uint32_t ticket, uint32_t answer, uint64_t limit_bytes);
+/* The verdict on the ticket; the limit that came with it is set already. */
+void td_client_answer(unsigned slot, uint32_t ticket, enum td_verdict verdict);
 
 /* spills: what is beyond the limit lies on the host. open: the gate is to be. */
 void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills, bool open);

@@ -397,10 +397,9 @@ uint64_t td_steps_most(unsigned slot)
 	return 0;
 }
 
-void td_place_step(void (*send)(const struct td_msg *msg), bool chooses)
+void td_place_step(void (*send)(const struct td_msg *msg))
 {
 	(void)send;
-	(void)chooses;
 }
 
 void td_place_message(const struct td_msg_placed *msg)

@@ -455,7 +455,7 @@ static int world_send(int program, const struct td_msg *msg)
 			(unsigned long long)msg->memory.fixed_bytes >> 10);
 	else
 		trace("program %d: %s %llu", program, td_proto_name(msg->type),
-			msg->type == TD_MSG_TYPE_need ? (unsigned long long)msg->need.bytes >> 10
+			msg->type == TD_MSG_TYPE_ask ? (unsigned long long)msg->ask.bytes >> 10
 						      : 0);
 	put(&line->up, msg);
 	return 0;
@@ -470,14 +470,12 @@ static int world_receive(int program, struct td_msg *ret)
 	if (line->arrived) {
 		line->arrived--;
 		(void)take(&line->down, ret);
-		if (ret->type == TD_MSG_TYPE_plan)
-			trace("program %d gets plan slot %u seq %u gate %u limit %llu spill %u",
-				program, ret->plan.slot, ret->plan.seq, ret->plan.gate,
-				(unsigned long long)ret->plan.limit_bytes >> 10, ret->plan.spill);
-		else if (ret->type == TD_MSG_TYPE_answer)
-			trace("program %d gets answer slot %u granted %u limit %llu", program,
-				ret->answer.slot, ret->answer.granted,
-				(unsigned long long)ret->answer.limit_bytes >> 10);
+		if (ret->type == TD_MSG_TYPE_grant)
+			trace("program %d gets grant slot %u seq %u gate %u limit %llu spill %u "
+			      "verdict %u",
+				program, ret->grant.slot, ret->grant.seq, ret->grant.gate,
+				(unsigned long long)ret->grant.limit_bytes >> 10, ret->grant.spill,
+				ret->grant.verdict);
 		else
 			trace("program %d gets %s", program, td_proto_name(ret->type));
 		return 0;
@@ -642,7 +640,6 @@ static void welcome(struct line *line, const struct td_msg_hello *hello)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_welcome};
 
-	msg.welcome.features = TD_FEATURE_PLACE | TD_FEATURE_BACKEND | TD_FEATURE_PAGED;
 	put(&line->down, &msg);
 	line->process = td_node_hello(&w.node, line, 1000 + line->program, 1000, hello, w.now_ns);
 	line->down.first->msg.welcome.arrived_ns = line->process->job->arrived_ns;
@@ -666,6 +663,10 @@ static void hear(struct line *line)
 		return;
 	}
 	trace("heard: %s of program %d", td_proto_name(msg.type), line->program);
+	if (msg.type == TD_MSG_TYPE_ping) {
+		put(&line->down, &(struct td_msg){.type = TD_MSG_TYPE_pong});
+		return;
+	}
 	r = td_node_message(&w.node, line->process, &msg, w.now_ns);
 	if (r < 0)
 		violated("%s of program %d: %d", td_proto_name(msg.type), line->program, r);
