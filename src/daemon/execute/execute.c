@@ -295,20 +295,27 @@ static bool has_a_part(const struct td_client *client, uint64_t limit_bytes)
 	       limit_bytes - client->total.used < client->need_bytes;
 }
 
-/* Several ask, and each has a part of what is left: they give it back, for one of them to have all that it asks for. */
+/* It lacks room that a part that is of no use to another could give it. */
+static bool lacks_room(const struct td_client *client)
+{
+	uint64_t wanted = client->total.used + (client->needs ? client->need_bytes : 0);
+
+	return (client->needs && client->device.told < wanted) ||
+	       (client->process->phase == TD_PHASE_FILLING &&
+		       client->device.told < client->grant.limit_bytes);
+}
+
+/* Several lack room, and some have a part of what they ask for: they give it back, for one of them to have all. */
 static void pool_parts(struct td_node *node)
 {
-	uint32_t asking[TD_GPU_MAX] = {0};
+	uint32_t lacking[TD_GPU_MAX] = {0};
 
 	for (uint32_t i = 0; i < node->shown_count; i++)
-		asking[node->shown[i]->gpu] +=
-			node->shown[i]->needs &&
-			node->shown[i]->device.told <
-				node->shown[i]->total.used + node->shown[i]->need_bytes;
+		lacking[node->shown[i]->gpu] += lacks_room(node->shown[i]);
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
 
-		if (asking[client->gpu] > 1 && has_a_part(client, client->device.told) &&
+		if (lacking[client->gpu] > 1 && has_a_part(client, client->device.told) &&
 			client->process->phase != TD_PHASE_DRAINING)
 			td_node_tell(node, client, client->total.used);
 	}
