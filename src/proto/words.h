@@ -26,6 +26,7 @@ enum td_gate {
 	TD_GATE_OPEN,
 	TD_GATE_ARMED, /* open, and the next launch reports that the client is busy again */
 	TD_GATE_CLOSED,
+	TD_GATE_FILL, /* in GRANTs: closed still, memory comes back, and more room is to come */
 	TD_GATE_N,
 };
 
@@ -65,17 +66,6 @@ enum td_backend_reason {
 	TD_BACKEND_CANNOT,    /* a GPU that the program sees cannot map memory as it takes */
 	TD_BACKEND_REGISTERS, /* a device is open that may tell other hardware where memory is */
 	TD_BACKEND_REASON_N,
-};
-
-/* How memory beyond the limit of a PLAN is kept. */
-enum td_spill {
-	TD_SPILL_NO, /* there is none, or more room is to come */
-	/*
-	 * The host holds it before the gate opens. Memory is taken without asking only while all of
-	 * it fits the limit.
-	 */
-	TD_SPILL_MOVES,
-	TD_SPILL_LIES, /* it does; unasked is what is on the device within the limit */
 };
 
 /* Where memory that a program asks for can be, if it is not on the device. */

@@ -230,9 +230,9 @@ static bool within_limits(const struct world *w, bool allowed)
 
 		if (!obeys(client))
 			continue;
-		if (f->slot[0].demanded + f->slot[0].paged > td_quota_charge(client))
+		if (f->slot[0].demanded + f->slot[0].paged > td_holding_charge(&client->total))
 			return false;
-		now[job][w->node.gpus[client->gpu].uuid[0] - 1] += td_quota_charge(client);
+		now[job][w->node.gpus[client->gpu].uuid[0] - 1] += td_holding_charge(&client->total);
 		limits[job] = limit_of(client);
 	}
 	for (unsigned job = 0; job < 4 * USERS; job++)
@@ -247,13 +247,14 @@ static bool within_limits(const struct world *w, bool allowed)
 static void allocate(struct world *w, struct fake *f, uint64_t bytes)
 {
 	struct td_msg need = {.type = TD_MSG_TYPE_ask};
-	uint64_t has;
+	uint64_t has, all;
 
 	if (f->slot[0].asked)
 		return;
-	has = f->slot[0].spill == TD_SPILL_LIES ? f->slot[0].resident : f->slot[0].demanded;
-	if (has + bytes <= f->slot[0].limit &&
-		fake_may_use(f, 0, has + bytes, f->slot[0].demanded + bytes)) {
+	has = f->slot[0].resident;
+	all = f->slot[0].demanded + f->slot[0].paged + bytes;
+	if (has + bytes <= f->slot[0].limit && all <= f->slot[0].total &&
+		fake_may_use(f, 0, has + bytes, all)) {
 		f->slot[0].demanded += bytes;
 		if (f->spills && !(f->word & TD_WORD_CLOSED))
 			f->slot[0].resident += bytes;

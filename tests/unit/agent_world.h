@@ -112,10 +112,11 @@ __attribute__((unused)) static void word(uint32_t w)
 
 static struct td_msg granted = {.type = TD_MSG_TYPE_grant}; /* as sent last */
 
-__attribute__((unused)) static void grant(uint64_t limit_bytes)
+__attribute__((unused)) static void grant(uint64_t device_bytes, uint64_t total_bytes)
 {
 	granted.grant.seq = ++d.seq;
-	granted.grant.limit_bytes = limit_bytes;
+	granted.grant.device_bytes = device_bytes;
+	granted.grant.total_bytes = total_bytes;
 	EXPECT(!td_socket_send(d.fd, &granted, NULL, 0));
 }
 
@@ -123,8 +124,7 @@ __attribute__((unused)) static void plan(enum td_gate gate, bool others_wait, ui
 {
 	granted.grant.gate = (uint8_t)gate;
 	granted.grant.others_wait = others_wait;
-	granted.grant.spill = TD_SPILL_NO;
-	grant(limit_bytes);
+	grant(limit_bytes, limit_bytes);
 }
 
 __attribute__((unused)) static void answer(
@@ -132,7 +132,7 @@ __attribute__((unused)) static void answer(
 {
 	granted.grant.ticket = ticket;
 	granted.grant.verdict = (uint8_t)verdict;
-	grant(limit_bytes);
+	grant(limit_bytes, limit_bytes);
 	granted.grant.verdict = TD_VERDICT_NONE;
 }
 

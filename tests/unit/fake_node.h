@@ -36,7 +36,8 @@ struct fake {
 		uint64_t limit, demanded, resident, fixed, stranded, cached, in, out, asked,
 			imported, given_up, managed;
 		bool opening;
-		uint8_t spill; /* enum td_spill */
+		uint64_t total;
+		uint8_t gate; /* as in the last GRANT */
 		int answer;    /* the last verdict, 0 for a refusal; -1: there was none */
 		bool asks_paged;
 		uint64_t paged;
@@ -108,14 +109,12 @@ __attribute__((unused)) static bool fake_may_use(
 /* What was granted before it was stopped may have been taken back since: it asks again. */
 static bool fake_accepts(struct fake *f, const struct td_msg_grant *grant)
 {
-	uint64_t has = f->spills ? f->slot[grant->slot].resident : f->slot[grant->slot].demanded,
+	uint64_t has = f->slot[grant->slot].resident,
 		 asked = f->slot[grant->slot].asked;
 
-	if (grant->verdict == TD_VERDICT_NO ||
-		(grant->verdict == TD_VERDICT_HOST && f->slot[grant->slot].asks_paged))
-		return true;
-	return fake_may_use(f, grant->slot, grant->verdict == TD_VERDICT_OK ? has + asked : 0,
-		f->slot[grant->slot].demanded + asked);
+	return grant->verdict == TD_VERDICT_NO ||
+	       fake_may_use(f, grant->slot, grant->verdict == TD_VERDICT_OK ? has + asked : 0,
+		       f->slot[grant->slot].demanded + f->slot[grant->slot].paged + asked);
 }
 
 static void fake_answered(struct fake *f, const struct td_msg_grant *grant)
@@ -140,8 +139,9 @@ static void fake_read(struct fake *f, const struct td_msg *msg)
 {
 	if (msg->type == TD_MSG_TYPE_grant) {
 		f->slot[msg->grant.slot].seq = f->seq = msg->grant.seq;
-		f->slot[msg->grant.slot].limit = msg->grant.limit_bytes;
-		f->slot[msg->grant.slot].spill = msg->grant.spill;
+		f->slot[msg->grant.slot].limit = msg->grant.device_bytes;
+		f->slot[msg->grant.slot].total = msg->grant.total_bytes;
+		f->slot[msg->grant.slot].gate = msg->grant.gate;
 		f->others_wait = msg->grant.others_wait;
 		f->slot[msg->grant.slot].opening = msg->grant.gate != TD_GATE_CLOSED;
 		if (msg->grant.verdict)
@@ -284,7 +284,9 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
 
-	f->slot[slot].claim = (struct td_ceiling){f->slot[slot].resident, f->slot[slot].demanded};
+	f->slot[slot].claim =
+		(struct td_ceiling){f->slot[slot].resident,
+			f->slot[slot].demanded + f->slot[slot].paged};
 	msg.memory.slot = slot;
 	msg.memory.seq = f->slot[slot].seq;
 	msg.memory.demanded_bytes = f->slot[slot].demanded;
@@ -362,8 +364,11 @@ static void fake_act(struct world *w, struct fake *f)
 		fake_memory(w, f, s);
 		msg.ready.slot = s;
 		msg.ready.seq = f->slot[s].seq;
+		/* The rest lies on the host, or comes when there is more room. */
 		if (f->slot[s].opening &&
-			(f->slot[s].spill || f->slot[s].resident == f->slot[s].demanded))
+			(f->slot[s].resident == f->slot[s].demanded ||
+				(f->slot[s].gate == TD_GATE_OPEN &&
+					f->slot[s].demanded > f->slot[s].limit)))
 			(void)say(w, f, &msg);
 	}
 }

@@ -45,7 +45,7 @@ __attribute__((unused)) static uint64_t charged(const char *job)
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 
 		if (!strcmp(client->process->job->name, job))
-			bytes += td_quota_charge(client);
+			bytes += td_holding_charge(&client->total);
 	}
 	return bytes;
 }

@@ -81,8 +81,7 @@ CASE(a_place_on_the_host_is_asked_for_before_memory_is_to_lie_there)
 	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
 	EXPECT(next(TD_MSG_TYPE_host_need).host_need.wanted_bytes == 0);
 	granted.grant.gate = TD_GATE_OPEN;
-	granted.grant.spill = TD_SPILL_MOVES;
-	grant(10 * MIB);
+	grant(10 * MIB, 40 * MIB);
 	msg = next(TD_MSG_TYPE_host_need);
 	EXPECT(msg.host_need.ticket == 1 && msg.host_need.wanted_bytes == 30 * MIB);
 	EXPECT(atomic_load(&fake.reaches) == 0);

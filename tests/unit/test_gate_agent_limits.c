@@ -4,8 +4,8 @@
 
 static void plan_spilling(uint64_t limit_bytes)
 {
-	granted.grant.spill = TD_SPILL_LIES;
-	grant(limit_bytes);
+	granted.grant.gate = TD_GATE_OPEN;
+	grant(limit_bytes, UINT64_MAX);
 }
 
 static void until_reported(void)
@@ -87,6 +87,7 @@ CASE(memory_on_the_host_leaves_room_for_what_was_asked_for)
 CASE(nothing_is_granted_by_a_limit_that_is_just_being_used_up)
 {
 	start_open(1);
+	atomic_store(&fake.demanded, 16 * MIB); /* nothing of it is on the device yet */
 	plan_spilling(20 * MIB);
 	until_reported();
 	td_client_fills(0, true);
@@ -100,7 +101,7 @@ CASE(what_is_freed_may_make_a_limit_do)
 	atomic_store(&fake.demanded, 40 * MIB);
 	daemon_close(0);
 	(void)next(TD_MSG_TYPE_drained);
-	plan(TD_GATE_OPEN, false, 10 * MIB);
+	plan(TD_GATE_FILL, false, 10 * MIB);
 	until_reported();
 	EXPECT(!came(TD_MSG_TYPE_ready));
 	atomic_store(&fake.demanded, 10 * MIB);
@@ -128,11 +129,13 @@ CASE(who_has_memory_away_waits_for_it_though_its_daemon_ends_amid_a_drain)
 	EXPECT(atomic_load(&fake.resident) == 20 * MIB);
 }
 
-/* It was made for what a pool had taken and gave back. */
-CASE(a_limit_beyond_the_jobs_own_grants_nothing_beyond_that)
+/* The device has room for it, and the job may have no more. */
+CASE(what_may_be_had_in_all_bounds_what_may_be_on_the_device)
 {
 	start_open(1);
-	td_client_set_capacity(0, 100 * MIB, 40 * MIB, UINT64_MAX);
+	granted.grant.gate = TD_GATE_OPEN;
+	grant(50 * MIB, 40 * MIB);
+	until_reported();
 	EXPECT(td_client_need(0, 35 * MIB, TD_MOVABLE) == TD_NEED_DEVICE);
 	begin_to_ask();
 }

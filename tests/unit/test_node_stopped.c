@@ -259,12 +259,12 @@ TEST(others_of_its_job_have_what_it_had_only_in_advance)
 	fake_want(&w, a);
 	fake_want(&w, b);
 	settle(&w);
-	CHECK(td_quota_charge(client_of(a)) > 10 * MIB);
+	CHECK(td_holding_charge(&client_of(a)->total) > 10 * MIB);
 	stops(a);
 	need(b, 20 * MIB);
 	pass(900);
 	CHECK_EQ(b->slot[0].answer, 1);
-	CHECK_EQ(td_quota_charge(client_of(a)), 10 * MIB);
+	CHECK_EQ(td_holding_charge(&client_of(a)->total), 10 * MIB);
 	/* What it does first when it goes on is by its limit of before. */
 	CHECK(!fake_may_use(a, 0, 11 * MIB, 11 * MIB));
 	fake_continues(a);

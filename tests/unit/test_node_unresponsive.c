@@ -80,7 +80,7 @@ TEST(others_of_its_job_have_what_it_was_promised)
 	fake_want(&w, a);
 	fake_want(&w, b);
 	settle(&w);
-	CHECK(td_quota_charge(client_of(a)) > 10 * MIB);
+	CHECK(td_holding_charge(&client_of(a)->total) > 10 * MIB);
 	a->slow = true;
 	/* Refused first: what a may have by now is not known. */
 	need(b, 20 * MIB);

@@ -89,7 +89,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.host_bytes = host_bytes_shown(client),
 			.peak_bytes = client->peak_bytes,
 			.minimal_bytes = client->cached_bytes
-						 ? client->total.used - client->cached_bytes
+						 ? client->demanded_bytes - client->cached_bytes
 						 : 0,
 			.launches = process->launches,
 			.steps = process->steps.count,
@@ -109,52 +109,48 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 		node->gpu_views, node->views, node->gpu_count, n, node->options.has};
 }
 
-/* Whoever is not opening is not to put anything anywhere; a limit that still has to grow is waited for. */
-static uint8_t spill_of(const struct td_client *client, uint64_t limit_bytes)
+/* The gate as the client is told of it: memory that the device has no room for waits for more room, or lies on the host. */
+static enum td_gate gate_of(const struct td_client *client, uint64_t device_bytes)
 {
-	if (!td_soft_spills(client) || limit_bytes < client->grant.limit_bytes)
-		return TD_SPILL_NO;
 	switch (client->process->phase) {
-	case TD_PHASE_OPEN: return TD_SPILL_LIES;
-	case TD_PHASE_FILLING: return TD_SPILL_MOVES;
-	default: return TD_SPILL_NO;
+	case TD_PHASE_OPEN: return TD_GATE_OPEN;
+	case TD_PHASE_FILLING: break;
+	default: return TD_GATE_CLOSED;
 	}
+	if (client->demanded_bytes <= device_bytes ||
+		(td_soft_spills(client) && device_bytes >= client->grant.limit_bytes))
+		return TD_GATE_OPEN;
+	return TD_GATE_FILL;
 }
 
-void td_node_answer(struct td_node *node, struct td_client *client, uint64_t limit_bytes,
+void td_node_answer(struct td_node *node, struct td_client *client, uint64_t device_bytes,
 	enum td_verdict verdict)
 {
 	const struct td_process *process = client->process;
-	uint8_t spill = spill_of(client, limit_bytes);
 	struct td_msg msg = {.type = TD_MSG_TYPE_grant};
-	bool opening = process->phase == TD_PHASE_FILLING || process->phase == TD_PHASE_OPEN;
+	struct td_msg_grant *grant = &msg.grant;
 
-	/* It does not come to be one of the device alone where the client could have too much then, with what lies on the host. */
-	if (spill == TD_SPILL_LIES && client->spill_told != spill &&
-		limit_bytes > td_quota_limit(client))
-		spill = TD_SPILL_NO;
 	client->ready = false;
-	client->spill_told = spill;
-	td_account_tell(&node->gpus[client->gpu].account, &client->device, limit_bytes,
-		++node->next_seq);
-	td_account_tell(&process->job->on[client->gpu].account, &client->total,
-		td_quota_total(client), client->device.seq);
-	msg.grant.slot = client->slot;
-	msg.grant.seq = client->device.seq;
-	msg.grant.gate = (uint8_t)(opening ? TD_GATE_OPEN : TD_GATE_CLOSED);
-	msg.grant.others_wait = client->grant.others_wait;
-	msg.grant.limit_bytes = limit_bytes;
-	msg.grant.ticket = verdict == TD_VERDICT_NONE ? 0 : client->need_ticket;
-	msg.grant.verdict = (uint8_t)verdict;
-	msg.grant.drain_deadline_ns = node->options.drain_deadline_ns;
-	msg.grant.spill = client->spill_told;
+	client->told_gate = gate_of(client, device_bytes);
+	grant->slot = client->slot;
+	grant->seq = ++node->next_seq;
+	grant->gate = (uint8_t)client->told_gate;
+	grant->others_wait = client->grant.others_wait;
+	grant->device_bytes = device_bytes;
+	grant->total_bytes = td_quota_total(client, device_bytes);
+	grant->ticket = verdict == TD_VERDICT_NONE ? 0 : client->need_ticket;
+	grant->verdict = (uint8_t)verdict;
+	grant->drain_deadline_ns = node->options.drain_deadline_ns;
+	td_account_tell(&node->gpus[client->gpu].account, &client->device, device_bytes, grant->seq);
+	td_account_tell(&process->job->on[client->gpu].account, &client->total, grant->total_bytes,
+		grant->seq);
 	td_stopped_told(node, client);
 	node->io.send(process->peer, &msg);
 }
 
-void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes)
+void td_node_tell(struct td_node *node, struct td_client *client, uint64_t device_bytes)
 {
-	td_node_answer(node, client, limit_bytes, TD_VERDICT_NONE);
+	td_node_answer(node, client, device_bytes, TD_VERDICT_NONE);
 }
 
 /*
@@ -236,7 +232,7 @@ static void close_gate(struct td_node *node, struct td_process *process, uint64_
 static uint64_t keeps(const struct td_client *client)
 {
 	if (!td_soft_spills(client))
-		return client->total.used;
+		return client->demanded_bytes;
 	/* What goes to the host does so before the gate opens; what the program drops it drops when it likes. */
 	if (client->process->phase == TD_PHASE_FILLING ||
 		(client->process->phase == TD_PHASE_OPEN && client->asked_ns))
@@ -244,13 +240,11 @@ static uint64_t keeps(const struct td_client *client)
 	return client->device.used;
 }
 
-/* From now on it may allocate by itself up to its limit on the device, or may no longer. */
-static bool spill_has_changed(const struct td_client *client)
+/* Memory that waited for more room is to lie on the host from now on, or waits again. */
+static bool gate_has_changed(const struct td_client *client)
 {
-	enum td_phase phase = client->process->phase;
-
-	return (phase == TD_PHASE_OPEN || phase == TD_PHASE_FILLING) &&
-	       client->spill_told != spill_of(client, client->device.told);
+	return client->process->phase == TD_PHASE_FILLING &&
+	       client->told_gate != gate_of(client, client->device.told);
 }
 
 /* It has come with memory that it got without a daemon, and is not let in: a limit that was never more than nothing is news to it. */
@@ -274,14 +268,11 @@ static void lower_limits(struct td_node *node)
 		kept = client->process->phase == TD_PHASE_CLOSED ? 0 : keeps(client);
 		if (target < kept)
 			target = kept;
-		if (target >= client->device.told && !spill_has_changed(client) &&
-			!has_unasked(client))
+		if (target >= client->device.told && !gate_has_changed(client) &&
+			!has_unasked(client) && !td_quota_has_too_much(client))
 			continue;
 		if (target > client->device.told)
 			target = client->device.told;
-		/* A limit of another meaning may be more in all; others of the job may have been told theirs since it was planned. */
-		if (spill_has_changed(client) && target > td_quota_limit(client))
-			target = td_quota_limit(client);
 		td_node_tell(node, client, target);
 	}
 }
@@ -289,16 +280,16 @@ static void lower_limits(struct td_node *node)
 /* Is the limit between what it has and what it asks for: of no use to it? Where a part of it is to lie on the host the limit is about the rest. */
 static bool has_a_part(const struct td_client *client, uint64_t limit_bytes)
 {
-	if (td_soft_spills(client) || client->spill_told != TD_SPILL_NO)
+	if (td_soft_spills(client))
 		return false;
-	return client->needs && limit_bytes > client->total.used &&
-	       limit_bytes - client->total.used < client->need_bytes;
+	return client->needs && limit_bytes > client->demanded_bytes &&
+	       limit_bytes - client->demanded_bytes < client->need_bytes;
 }
 
 /* It lacks room that a part that is of no use to another could give it. */
 static bool lacks_room(const struct td_client *client)
 {
-	uint64_t wanted = client->total.used + (client->needs ? client->need_bytes : 0);
+	uint64_t wanted = client->demanded_bytes + (client->needs ? client->need_bytes : 0);
 
 	return (client->needs && client->device.told < wanted) ||
 	       (client->process->phase == TD_PHASE_FILLING &&
@@ -317,7 +308,7 @@ static void pool_parts(struct td_node *node)
 
 		if (lacking[client->gpu] > 1 && has_a_part(client, client->device.told) &&
 			client->process->phase != TD_PHASE_DRAINING)
-			td_node_tell(node, client, client->total.used);
+			td_node_tell(node, client, client->demanded_bytes);
 	}
 }
 
@@ -337,9 +328,9 @@ static void raise_limits(struct td_node *node)
 		if (target <= client->device.told)
 			continue;
 		/* A part of what it asks for is no use to it, and may be all that another of its job asks for. */
-		if (client->needs && quota < td_client_has(client) + client->need_bytes)
+		if (client->needs && quota < client->total.used + client->need_bytes)
 			continue;
-		if (has_a_part(client, target) && client->device.told >= client->total.used)
+		if (has_a_part(client, target) && client->device.told >= client->demanded_bytes)
 			continue;
 		td_node_tell(node, client, target);
 	}
@@ -376,7 +367,7 @@ static bool goes_without(const struct td_node *node, const struct td_client *cli
 {
 	return client->process->backend == TD_BACKEND_MANAGED &&
 	       td_holding_is_heard(&client->device) &&
-	       client->device.told < client->total.used &&
+	       client->device.told < client->demanded_bytes &&
 	       td_capacity_is_settled(node, client->gpu);
 }
 
@@ -393,8 +384,8 @@ static bool all_ready(const struct td_node *node, const struct td_process *proce
 			!goes_without(node, client))
 			return false;
 		if (process->backend == TD_BACKEND_SWAP &&
-			client->device.told < client->total.used &&
-			client->spill_told == TD_SPILL_NO)
+			client->device.told < client->demanded_bytes &&
+			client->told_gate == TD_GATE_FILL)
 			return false;
 	}
 	return true;
@@ -522,7 +513,7 @@ static void show_others(struct td_node *node)
 
 		if (*job->settings.mem)
 			bytes = job->on[client->gpu].demanded_bytes +
-				job->on[client->gpu].paged_bytes - td_client_has(client) +
+				job->on[client->gpu].paged_bytes - client->total.used +
 				td_quota_overhead(node, job, &node->gpus[client->gpu]);
 		if (bytes == client->others_bytes || !node->io.others)
 			continue;

@@ -184,7 +184,7 @@ static uint64_t max_bytes(uint64_t a, uint64_t b)
 static uint64_t kept_bytes(const struct td_client *client)
 {
 	return client->process->phase == TD_PHASE_OPEN && !td_soft_spills(client)
-		       ? client->total.used
+		       ? client->demanded_bytes
 		       : td_fixed_bytes(client);
 }
 

@@ -37,7 +37,7 @@ static uint64_t demanded(const struct td_process *process, uint64_t *ret_host_by
 	td_list_for_each (it, &process->clients) {
 		const struct td_client *client = td_container_of(it, struct td_client, of_process);
 
-		bytes += client->total.used;
+		bytes += client->demanded_bytes;
 		host_bytes += client->host_bytes;
 	}
 	if (ret_host_bytes)

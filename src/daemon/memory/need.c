@@ -41,9 +41,9 @@ static enum td_soft_place place_of(
  */
 static uint64_t has_bytes(const struct td_client *client)
 {
-	uint64_t demanded = client->total.used;
+	uint64_t demanded = client->demanded_bytes;
 
-	if (client->spill_told != TD_SPILL_LIES)
+	if (client->process->phase != TD_PHASE_OPEN || !td_soft_spills(client))
 		return demanded;
 	if (td_holding_is_heard(&client->device) ||
 		client->device.believed <= client->device.used)
@@ -54,7 +54,7 @@ static uint64_t has_bytes(const struct td_client *client)
 /* What the driver pages may be larger than the GPU, or come where there is no room; not than the job's limit. */
 static enum td_verdict no_room(const struct td_client *client)
 {
-	bool is_within = td_client_has(client) + client->need_bytes <= td_quota_room(client);
+	bool is_within = client->total.used + client->need_bytes <= td_quota_room(client);
 
 	return client->asked == TD_ASKED_UNIFIED && is_within ? TD_VERDICT_HOST : TD_VERDICT_NO;
 }
@@ -130,7 +130,7 @@ static bool is_beyond_its_plan(const struct question *q)
 	const struct td_client *client = q->client;
 
 	return client->process->backend == TD_BACKEND_PLAIN &&
-	       client->grant.limit_bytes < client->total.used + client->need_bytes &&
+	       client->grant.limit_bytes < client->demanded_bytes + client->need_bytes &&
 	       !td_capacity_doubt(&q->node->gpus[client->gpu]);
 }
 
@@ -165,14 +165,14 @@ static void count_granted(struct td_client *client, enum td_verdict verdict, boo
 	struct td_job *job = client->process->job;
 	struct td_account *account = &job->on[client->gpu].account;
 
+	td_account_used(account, &client->total, client->total.used + client->need_bytes,
+		client->total.acked);
 	if (pages) {
 		client->paged_bytes += client->need_bytes;
 		job->on[client->gpu].paged_bytes += client->need_bytes;
-		account->charged += client->need_bytes;
 		return;
 	}
-	td_account_used(account, &client->total, client->total.used + client->need_bytes,
-		client->total.acked);
+	client->demanded_bytes += client->need_bytes;
 	job->on[client->gpu].demanded_bytes += client->need_bytes;
 	if (verdict == TD_VERDICT_HOST)
 		client->host_bytes += client->need_bytes;
@@ -185,7 +185,6 @@ static bool answer(struct td_node *node, struct td_client *client, uint64_t now_
 	const struct question q = {node, client, td_quota_need(node, client, now_ns),
 		place_of(node, client, now_ns), has_bytes(client)};
 	enum td_verdict verdict = judge(&q);
-	uint64_t limit = client->device.told;
 	bool refused = verdict == TD_VERDICT_NO, counts = !refused && !client->failed,
 	     pages = client->asked == TD_ASKED_UNIFIED && verdict == TD_VERDICT_HOST;
 
@@ -200,11 +199,9 @@ static bool answer(struct td_node *node, struct td_client *client, uint64_t now_
 	client->needs = false;
 	if (counts)
 		count_granted(client, verdict, pages);
-	if (counts && !pages && verdict == TD_VERDICT_HOST)
-		limit = td_quota_plan(client, limit);
-	td_node_answer(node, client, limit, verdict);
+	td_node_answer(node, client, client->device.told, verdict);
 	/* A report that was on its way before the answer says less, and the limit covers no more. */
-	if (counts && (pages || limit < client->total.used)) {
+	if (counts && (pages || client->device.told < client->demanded_bytes)) {
 		client->promised_bytes = client->need_bytes;
 		client->promised_paged = pages;
 		client->promised_seq = client->device.seq;

@@ -62,24 +62,22 @@ static uint64_t limit_of(const struct td_node *node, const struct td_job *job, u
 							job->on[gpu].unseen_bytes);
 }
 
-/* What it has, or will have with its next plan, beside what its limit is about. */
+/* What lies on the host for good, by a GRANT of so much on the device. */
+static uint64_t lying_bytes(const struct td_client *client, uint64_t device_bytes)
+{
+	if (!td_soft_spills(client))
+		return 0;
+	if (client->process->phase == TD_PHASE_OPEN)
+		return client->host_bytes;
+	return client->told_gate == TD_GATE_OPEN ? sub(client->demanded_bytes, device_bytes) : 0;
+}
+
+/* What it has beside what a plan's limit on the device is about. */
 static uint64_t beside(const struct td_client *client)
 {
-	uint64_t lies = client->process->phase == TD_PHASE_OPEN && td_soft_spills(client)
-				? client->host_bytes
-				: 0;
+	bool is_open = client->process->phase == TD_PHASE_OPEN && td_soft_spills(client);
 
-	return lies + client->paged_bytes;
-}
-
-uint64_t td_quota_total(const struct td_client *client)
-{
-	return client->device.told + (client->spill_told == TD_SPILL_LIES ? client->host_bytes : 0);
-}
-
-uint64_t td_quota_charge(const struct td_client *client)
-{
-	return td_holding_charge(&client->total) + client->paged_bytes;
+	return (is_open ? client->host_bytes : 0) + client->paged_bytes;
 }
 
 uint64_t td_quota_stays(const struct td_client *client)
@@ -88,7 +86,7 @@ uint64_t td_quota_stays(const struct td_client *client)
 		return client->device.used;
 	if (client->process->stop.is)
 		return td_client_charge(client);
-	return client->process->backend == TD_BACKEND_PLAIN ? client->total.used
+	return client->process->backend == TD_BACKEND_PLAIN ? client->demanded_bytes
 							    : td_fixed_bytes(client);
 }
 
@@ -104,7 +102,7 @@ static uint64_t stranded_bytes(const struct td_client *client)
 /* Who is still waiting to be let in waits for all of its memory; who is in already can only be spread. */
 static bool is_in(const struct td_client *client)
 {
-	bool has_begun = client->total.used || client->process->wants;
+	bool has_begun = client->demanded_bytes || client->process->wants;
 
 	return (client->process->phase == TD_PHASE_OPEN && has_begun) ||
 	       client->process->phase == TD_PHASE_DRAINING || client->process->exchanges ||
@@ -136,10 +134,9 @@ void td_quota_gather(struct td_node *node)
 		const struct td_client *client = td_container_of(it, struct td_client, of_node);
 		struct td_job *job = client->process->job;
 
-		job->on[client->gpu].demanded_bytes += client->total.used;
+		job->on[client->gpu].demanded_bytes += client->demanded_bytes;
 		job->on[client->gpu].paged_bytes += client->paged_bytes;
 		td_account_add(&job->on[client->gpu].account, &client->total);
-		job->on[client->gpu].account.charged += client->paged_bytes;
 		td_account_add(&node->gpus[client->gpu].account, &client->device);
 		job->on[client->gpu].overhead_bytes += client->overhead_bytes;
 		job->on[client->gpu].unseen_bytes += client->unseen_bytes;
@@ -173,7 +170,7 @@ static void check_job(const struct td_node *node, const struct td_job *job, uint
 			const struct td_client *client =
 				td_container_of(of, struct td_client, of_process);
 
-			in_job[client->gpu] += td_quota_charge(client);
+			in_job[client->gpu] += td_holding_charge(&client->total);
 			charged[client->gpu] += td_client_charge(client);
 		}
 	for (uint32_t i = 0; i < node->gpu_count; i++)
@@ -200,7 +197,7 @@ void td_quota_check(const struct td_node *node)
 /* What was promised may be in its last report already: for a while that counts twice, and it is not to have as much again. */
 static uint64_t has_surely(const struct td_client *client)
 {
-	return sub(td_client_has(client), client->promised_bytes);
+	return sub(client->total.used, client->promised_bytes);
 }
 
 uint64_t td_quota_room(const struct td_client *client)
@@ -209,15 +206,15 @@ uint64_t td_quota_room(const struct td_client *client)
 	uint64_t room = td_account_room(account, &client->total);
 
 	/* What it has already is its own: a limit that was lowered takes nothing away. */
-	return room == TD_UNBOUNDED ? room : max_bytes(room + client->paged_bytes, has_surely(client));
+	return room == TD_UNBOUNDED ? room : max_bytes(room, has_surely(client));
 }
 
 /* All that it may have, wherever that is. */
 static uint64_t part_of(const struct td_client *client)
 {
 	const struct td_job *job = client->process->job;
-	uint64_t limit = job->on[client->gpu].account.limit, demanded = td_client_has(client), advance,
-		 has = client->device.told + beside(client);
+	uint64_t limit = job->on[client->gpu].account.limit, demanded = client->total.used, advance,
+		 has = client->total.told;
 
 	if (limit == UINT64_MAX)
 		return limit;
@@ -243,12 +240,26 @@ uint64_t td_quota_limit(const struct td_client *client)
 
 uint64_t td_quota_plan(const struct td_client *client, uint64_t planned_bytes)
 {
-	uint64_t bytes = sub(part_of(client), beside(client));
+	return min_bytes(planned_bytes, sub(part_of(client), beside(client)));
+}
 
-	/* What it was told to be all is from now on only what is on the device: that can be more in all although it is less. */
-	if (beside(client))
-		bytes = min_bytes(bytes, td_quota_limit(client));
-	return min_bytes(planned_bytes, bytes);
+/* The most that the client should be told to have in all: a lowered limit lets it have no more, and takes nothing away. */
+static uint64_t total_most(const struct td_client *client)
+{
+	const struct td_account *account = &client->process->job->on[client->gpu].account;
+
+	return min_bytes(part_of(client), td_account_room(account, &client->total));
+}
+
+uint64_t td_quota_total(const struct td_client *client, uint64_t device_bytes)
+{
+	return min_bytes(device_bytes + lying_bytes(client, device_bytes) + client->paged_bytes,
+		total_most(client));
+}
+
+bool td_quota_has_too_much(const struct td_client *client)
+{
+	return client->total.told > total_most(client);
 }
 
 bool td_quota_is_stale(const struct td_client *client, const struct td_client *needing)
@@ -293,7 +304,7 @@ uint64_t td_quota_deadline_ns(const struct td_client *needing)
 enum td_quota_verdict td_quota_need(
 	const struct td_node *node, const struct td_client *client, uint64_t now_ns)
 {
-	uint64_t wanted = td_client_has(client) + client->need_bytes,
+	uint64_t wanted = client->total.used + client->need_bytes,
 		 limit = client->process->job->on[client->gpu].account.limit,
 		 unseen = client->process->job->on[client->gpu].unseen_bytes;
 

@@ -39,11 +39,10 @@ void td_quota_check(const struct td_node *node);
 /* What it has that cannot leave the GPU. */
 uint64_t td_quota_stays(const struct td_client *client);
 
-/* What a client counts for in its job. */
-uint64_t td_quota_charge(const struct td_client *client);
-
-/* All that it can have unasked, by its last plan: the limit is not about what lies on the host while its memory spills. */
-uint64_t td_quota_total(const struct td_client *client);
+/* All that the client is to have unasked, told with so much on the device and client->told_gate. */
+uint64_t td_quota_total(const struct td_client *client, uint64_t device_bytes);
+/* Was it told more than it is to have by now? */
+bool td_quota_has_too_much(const struct td_client *client);
 
 /* The most that the client may have now. */
 uint64_t td_quota_room(const struct td_client *client);

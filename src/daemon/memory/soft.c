@@ -89,7 +89,7 @@ static bool pages_itself(const struct td_client *client)
 
 static uint64_t demanded(const struct td_client *client)
 {
-	return client->total.used + (client->needs ? client->need_bytes : 0);
+	return client->demanded_bytes + (client->needs ? client->need_bytes : 0);
 }
 
 /* Asked for, and it has to be on the device. */

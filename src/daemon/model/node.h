@@ -114,10 +114,11 @@ struct td_client {
 	uint32_t id, gpu, slot;
 	uint64_t total_bytes; /* the size of its GPU, as it says */
 	/*
-	 * What its PLANs let it have, and what it has. On the device: told is the limit, used what is resident. In all, on the
-	 * host too: told is what it may have unasked by that limit, used what it demands.
+	 * What its GRANTs let it have unasked, and what it has: on the device, and in all with what lies
+	 * on the host or is paged by the driver.
 	 */
 	struct td_holding device, total;
+	uint64_t demanded_bytes; /* all that it has, but for what the driver pages */
 	uint64_t host_bytes, peak_bytes, in_bytes, out_bytes, swap_ns;
 	uint64_t fixed_bytes;    /* of what is resident: cannot leave the device */
 	uint64_t stranded_bytes; /* of what is fixed: only for want of a place on the host */
@@ -164,7 +165,7 @@ struct td_client {
 	/* soft.c: it can keep a part of what it demands on the host; told so in the last PLAN; the most that it is to have on the device; how
 	 * things were when it was opened, or an exchange was over */
 	bool spills;
-	uint8_t spill_told; /* enum td_spill */
+	enum td_gate told_gate; /* in the last GRANT */
 	uint64_t soft_bytes;
 	uint64_t
 		asked_ns; /* since when it is to give back by itself what is too much; 0: it is not */
@@ -177,12 +178,6 @@ struct td_client {
 	/* the last plan */
 	struct td_grant grant;
 };
-
-/* What counts in its job's limit. */
-static inline uint64_t td_client_has(const struct td_client *client)
-{
-	return client->total.used + client->paged_bytes;
-}
 
 /* What the client may still put on the device, by the highest limit that it may believe in. */
 static inline uint64_t td_client_charge(const struct td_client *client)
@@ -308,9 +303,9 @@ void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now
 
 /* -- node.c, execute.c and foreign.c to each other -- */
 /* Sends the client a GRANT. */
-void td_node_tell(struct td_node *node, struct td_client *client, uint64_t limit_bytes);
+void td_node_tell(struct td_node *node, struct td_client *client, uint64_t device_bytes);
 /* The same, with the verdict on what it has asked for. */
-void td_node_answer(struct td_node *node, struct td_client *client, uint64_t limit_bytes,
+void td_node_answer(struct td_node *node, struct td_client *client, uint64_t device_bytes,
 	enum td_verdict verdict);
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
 /* Why a process is let go (foreign.c): -EBUSY: another daemon has its GPU; -ENOSPC: there is no place for it here. */

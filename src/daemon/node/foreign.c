@@ -46,7 +46,7 @@ static void grant(struct td_node *node, struct td_process *process, uint32_t slo
 	msg.grant.slot = slot;
 	msg.grant.seq = ++node->next_seq;
 	msg.grant.gate = TD_GATE_OPEN;
-	msg.grant.limit_bytes = UINT64_MAX;
+	msg.grant.device_bytes = msg.grant.total_bytes = UINT64_MAX;
 	msg.grant.ticket = ticket;
 	msg.grant.verdict = (uint8_t)verdict;
 	node->io.send(process->peer, &msg);

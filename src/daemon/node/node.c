@@ -82,7 +82,7 @@ static void drop_client(struct td_node *node, struct td_client *client)
 {
 	uint32_t gpu = client->gpu;
 
-	td_overhead_given_up(node, client, client->total.used);
+	td_overhead_given_up(node, client, client->demanded_bytes);
 	free_client(node, client);
 	td_capacity_leave(node, gpu);
 	td_gpus_changed(node, gpu);
@@ -273,9 +273,10 @@ static void count(struct td_client *client)
 	uint64_t paged = client->promised_paged ? client->promised_bytes : 0,
 		 others = client->promised_bytes - paged;
 
-	client->total.used = client->reported_bytes + others;
+	client->demanded_bytes = client->reported_bytes + others;
 	client->host_bytes = client->reported_host_bytes + others;
 	client->paged_bytes = client->reported_paged_bytes + paged;
+	client->total.used = client->demanded_bytes + client->paged_bytes;
 }
 
 static int memory(struct td_node *node, struct td_process *process, const struct td_msg_memory *msg,
@@ -309,9 +310,6 @@ static int memory(struct td_node *node, struct td_process *process, const struct
 			node, client, bounded(msg->given_up_bytes - client->given_up_bytes));
 	client->given_up_bytes = msg->given_up_bytes;
 	client->managed_bytes = least(msg->managed_bytes, client->device.used);
-	/* Where its limit is of the device alone it may have, beside that, what lies on the host by now. */
-	if (td_holding_is_heard(&client->device))
-		client->total.told = td_quota_total(client);
 	td_holding_used(&client->total, client->total.used, msg->seq);
 	note_shrunk(node, client, now_ns);
 	return 0;

@@ -83,7 +83,7 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 	job->gpu = UINT32_MAX;
 	if (client) {
 		job->gpu = td_gpu_number(&peer->server->node, client->gpu);
-		job->demanded_bytes = td_client_has(client);
+		job->demanded_bytes = client->total.used;
 		job->resident_bytes = client->device.used;
 		job->host_bytes = client->host_bytes + client->paged_bytes;
 		job->peak_bytes = client->peak_bytes;
@@ -115,7 +115,7 @@ static uint32_t send_others(struct td_peer *peer, uint32_t gpu)
 		if (client->gpu != gpu || may_see(peer, client->process->uid))
 			continue;
 		msg.others.processes++;
-		msg.others.demanded_bytes += td_client_has(client);
+		msg.others.demanded_bytes += client->total.used;
 		msg.others.resident_bytes += client->device.used;
 		msg.others.host_bytes += client->host_bytes + client->paged_bytes;
 	}
@@ -176,7 +176,7 @@ static void add_known(struct td_msg_gpu *gpu, const struct td_peer *peer,
 			continue;
 		gpu->clients++;
 		gpu->resident_bytes += client->device.used;
-		gpu->demanded_bytes += td_client_has(client);
+		gpu->demanded_bytes += client->total.used;
 		if (client->process->phase == TD_PHASE_OPEN && may_see(peer, client->process->uid))
 			snprintf(gpu->holder, sizeof(gpu->holder), "%s",
 				*client->process->name ? client->process->name
@@ -523,7 +523,7 @@ static void send_view_row(struct td_peer *peer, uint32_t pid, const uint8_t *gpu
 	msg.view_row.pid = pid;
 	memcpy(msg.view_row.gpu, gpu, 16);
 	msg.view_row.limit_bytes = limit_bytes;
-	msg.view_row.demanded_bytes = client ? td_client_has(client) : 0;
+	msg.view_row.demanded_bytes = client ? client->total.used : 0;
 	msg.view_row.overhead_bytes = client ? client->overhead_bytes : 0;
 	td_peer_send(peer, &msg);
 }

@@ -219,13 +219,11 @@ static void take_grant(const struct td_msg_grant *msg)
 	if (msg->others_wait && !plan->others_wait)
 		idle.check_ns = 0;
 	plan->others_wait = msg->others_wait;
-	plan->limit_bytes = msg->limit_bytes;
-	plan->spill = msg->spill != TD_SPILL_NO;
+	plan->device_bytes = msg->device_bytes;
 	drain_deadline_ns = msg->drain_deadline_ns;
 	plan->retry_ns = plan->pause_ns = 0;
 	/* From here on no allocation is granted beyond it. */
-	td_client_set_limit(msg->slot, msg->limit_bytes, msg->spill == TD_SPILL_LIES,
-		msg->gate == TD_GATE_OPEN);
+	td_client_set_limit(msg->slot, msg->device_bytes, msg->total_bytes, msg->gate == TD_GATE_OPEN);
 	if (msg->verdict != TD_VERDICT_NONE)
 		td_client_answer(msg->slot, msg->ticket, (enum td_verdict)msg->verdict);
 }
@@ -422,7 +420,7 @@ static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	/* What is to leave needs a place: granted, or as far as there is any. The answer wakes us. */
 	if (!td_host_ready(td_plans_host_bytes()))
 		return;
-	r = shrink(slot, plan->limit_bytes, td_plans_progress);
+	r = shrink(slot, plan->device_bytes, td_plans_progress);
 	/* The limit holds, though what is there is more: the daemon is to know that we have heard of it. */
 	if (r && r != -ENOTRECOVERABLE) {
 		plan->retry_ns = now_ns + RETRY_NS;
@@ -458,8 +456,8 @@ static void room_is_short(unsigned slot, struct td_plan_slot *plan,
 		plan->pause_ns = ROOM_PAUSE_MAX_NS;
 	plan->retry_ns = now_ns + plan->pause_ns;
 	/* Of what may be on the device. */
-	missing = (stats->demanded_bytes < plan->limit_bytes ? stats->demanded_bytes
-							     : plan->limit_bytes);
+	missing = (stats->demanded_bytes < plan->device_bytes ? stats->demanded_bytes
+							     : plan->device_bytes);
 	missing = missing > stats->resident_bytes ? missing - stats->resident_bytes : 0;
 	send_shortage(slot, missing);
 }
@@ -468,7 +466,7 @@ static void room_is_short(unsigned slot, struct td_plan_slot *plan,
 static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 {
 	return closing.stage == TD_CLOSING_DRAINED
-		       ? reach(slot, plan->limit_bytes, td_plans_progress)
+		       ? reach(slot, plan->device_bytes, td_plans_progress)
 		       : found;
 }
 
@@ -476,11 +474,11 @@ static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 static uint64_t fill_to(unsigned slot, const struct td_plan_slot *plan)
 {
 	uint64_t taken = td_client_landing(slot),
-		 limit = td_client_claim_fill(slot, plan->limit_bytes);
+		 limit = td_client_claim_fill(slot, plan->device_bytes);
 	struct td_memory_stats stats;
 
 	td_agent_stats(slot, &stats);
-	if (plan->spill || stats.demanded_bytes > plan->limit_bytes)
+	if (stats.demanded_bytes > plan->device_bytes)
 		taken += td_client_asked(slot);
 	return limit > taken ? limit - taken : 0;
 }
@@ -495,22 +493,31 @@ static int fill_open(unsigned slot, const struct td_plan_slot *plan)
 	return r;
 }
 
+bool td_plans_spills(unsigned slot)
+{
+	struct td_memory_stats stats;
+
+	if (plans[slot].gate != TD_GATE_OPEN || !backend || !backend->reach)
+		return false;
+	td_client_totals(slot, &stats);
+	return stats.demanded_bytes > plans[slot].device_bytes;
+}
+
 static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_ready};
+	bool spills = td_plans_spills(slot);
 	struct td_memory_stats stats;
 	int r;
 
 	/* As in do_closed. */
-	if (plan->spill && closing.stage == TD_CLOSING_DRAINED && td_client_landing(slot))
-		return;
-	if (plan->spill && closing.stage == TD_CLOSING_DRAINED &&
-		!td_host_ready(td_plans_host_bytes()))
+	if (spills && closing.stage == TD_CLOSING_DRAINED &&
+		(td_client_landing(slot) || !td_host_ready(td_plans_host_bytes())))
 		return;
 	/* Before fill looks: what is deferred until here it finds, and nothing is deferred any more. */
 	td_client_set_defer(slot, false);
 	r = fill_open(slot, plan);
-	if (plan->spill && (r == 0 || r == 1))
+	if (spills && (r == 0 || r == 1))
 		r = spill(slot, plan, r);
 	td_plans_send_memory(slot, plan->seq);
 	if (r == -ENOTRECOVERABLE) {
@@ -525,7 +532,7 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	if (r) {
 		td_agent_stats(slot, &stats);
 		/* With a limit that is too low a higher one will come; else it is for us to try again. */
-		plan->acknowledged = stats.demanded_bytes > plan->limit_bytes && !plan->spill;
+		plan->acknowledged = stats.demanded_bytes > plan->device_bytes && !spills;
 		if (!plan->acknowledged)
 			room_is_short(slot, plan, &stats, now_ns);
 		return;
@@ -546,7 +553,7 @@ static void look_again(unsigned slot, struct td_plan_slot *plan)
 	if (!plan->known || !plan->acknowledged || plan->ready || plan->gate == TD_GATE_CLOSED)
 		return;
 	td_client_totals(slot, &stats);
-	if (!stats.failed && stats.demanded_bytes <= plan->limit_bytes)
+	if (!stats.failed && stats.demanded_bytes <= plan->device_bytes)
 		plan->acknowledged = false;
 }
 

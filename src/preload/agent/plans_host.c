@@ -19,13 +19,13 @@ uint64_t td_plans_host_bytes(void)
 		const struct td_plan_slot *plan = td_plans_at(i);
 
 		/* Behind an open gate everything stays where it is. */
-		bool spills = plan->known && plan->gate != TD_GATE_CLOSED && plan->spill &&
+		bool spills = plan->known && td_plans_spills(i) &&
 			      td_plans_closing() == TD_CLOSING_DRAINED;
 		bool limited = spills || (plan->known && plan->gate == TD_GATE_CLOSED);
 
 		if (plan->attached && backend && backend->host_bytes)
 			bytes += backend->host_bytes(
-				i, limited ? plan->limit_bytes : UINT64_MAX, spills);
+				i, limited ? plan->device_bytes : UINT64_MAX, spills);
 	}
 	return bytes;
 }
@@ -45,7 +45,7 @@ static void leave_again(unsigned slot)
 	struct td_memory_stats stats;
 
 	td_agent_stats(slot, &stats);
-	if (plan->known && plan->gate == TD_GATE_CLOSED && stats.resident_bytes > plan->limit_bytes)
+	if (plan->known && plan->gate == TD_GATE_CLOSED && stats.resident_bytes > plan->device_bytes)
 		plan->acknowledged = false;
 }
 

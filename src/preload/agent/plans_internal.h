@@ -12,8 +12,8 @@ struct td_plan_slot {
 	bool ready;           /* READY was sent */
 	uint32_t seq, acknowledged_seq;
 	uint8_t gate; /* enum td_gate */
-	bool others_wait, spill;
-	uint64_t limit_bytes;
+	bool others_wait;
+	uint64_t device_bytes; /* may be on the device */
 	uint64_t retry_ns, pause_ns; /* pause: between attempts to fill */
 	uint64_t again_ns;           /* what could not leave may have a place then; 0: nothing */
 	bool dirty, urgent; /* the totals have changed since the last MEMORY; it cannot wait */
@@ -26,6 +26,8 @@ void td_plans_send(const struct td_msg *msg);
 /* MEMORY; the second also acknowledges what was planned last. */
 void td_plans_send_memory(unsigned slot, uint32_t seq);
 void td_plans_progress(unsigned slot);
+/* The gate opens, and what the device has no room for is to lie on the host. */
+bool td_plans_spills(unsigned slot);
 /* False: there is no context to ask with. */
 bool td_plans_ask_device(unsigned slot, uint64_t *ret_free, uint64_t *ret_total);
 /* Runs a backend's move with the slot's context current, which does not end meanwhile. Without a context it is not called. */

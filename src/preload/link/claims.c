@@ -58,13 +58,13 @@ bool td_ledger_claim_answer(struct ledger *ledger, unsigned slot, int need)
 	uint64_t device = 0;
 	bool r;
 
-	if (need == TD_NEED_REFUSED || (need == TD_NEED_HOST && ledger->need_mobility == TD_PAGED))
+	if (need == TD_NEED_REFUSED)
 		return true;
 	td_ledger_lock_totals(ledger, slot, &stats);
 	if (need == TD_NEED_DEVICE)
-		device = ledger->need_bytes +
-			 (ledger->spills ? stats.resident_bytes : stats.demanded_bytes);
-	r = td_ledger_claim(slot, device, stats.demanded_bytes + ledger->need_bytes);
+		device = ledger->need_bytes + stats.resident_bytes;
+	r = td_ledger_claim(slot, device,
+		stats.demanded_bytes + stats.paged_bytes + ledger->need_bytes);
 	td_lock_drop(&ledger->lock);
 	return r;
 }
@@ -77,7 +77,7 @@ uint64_t td_client_claim_fill(unsigned slot, uint64_t limit_bytes)
 
 	td_ledger_lock_totals(ledger, slot, &stats);
 	most = stats.demanded_bytes < limit_bytes ? stats.demanded_bytes : limit_bytes;
-	most = td_ledger_claim(slot, most, stats.demanded_bytes)
+	most = td_ledger_claim(slot, most, stats.demanded_bytes + stats.paged_bytes)
 		       ? limit_bytes
 		       : atomic_load(&td_meter.page.claimed_device_bytes[slot]);
 	td_lock_drop(&ledger->lock);
@@ -94,6 +94,7 @@ void td_client_claim_only_what_is_there(unsigned slot)
 	/* What a fill brings there is not in the stats yet. */
 	if (!ledger->fills || stats.resident_bytes > atomic_load(device))
 		atomic_store(device, stats.resident_bytes);
-	atomic_store(&td_meter.page.claimed_all_bytes[slot], stats.demanded_bytes);
+	atomic_store(&td_meter.page.claimed_all_bytes[slot],
+		stats.demanded_bytes + stats.paged_bytes);
 	td_lock_drop(&ledger->lock);
 }

@@ -159,26 +159,29 @@ static uint64_t unheeded_bytes(struct ledger *ledger, const struct td_memory_sta
 	return stats->crossed_bytes > heeded ? stats->crossed_bytes - heeded : 0;
 }
 
-static uint64_t quota_of(struct ledger *ledger, unsigned slot);
+static bool fits(uint64_t has, uint64_t bytes, uint64_t most)
+{
+	return has <= most && bytes <= most - has;
+}
 
 /*
- * With need_lock: promises are only made by its holder or, in its name, by the agent, so what is had can only become less; but for what a fill brings to the
- * device. A limit that is beyond the job's was made for what was had, which may be less by now: by that nothing is granted.
+ * With need_lock: only its holder makes promises or, in its name, the agent. So what the process has
+ * can only become less, but for what a fill brings to the device: meanwhile all of it counts as there.
  */
 static bool limit_covers(
 	struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
 	struct td_memory_stats stats;
-	uint64_t quota = quota_of(ledger, slot), has, all;
+	uint64_t crossed, device, all;
 	bool covers;
 
 	td_ledger_lock_totals(ledger, slot, &stats);
-	has = ledger->spills ? stats.resident_bytes : stats.demanded_bytes;
-	has += unheeded_bytes(ledger, &stats);
+	crossed = unheeded_bytes(ledger, &stats);
+	device = ledger->fills ? stats.demanded_bytes : stats.resident_bytes;
 	all = stats.demanded_bytes + stats.paged_bytes;
-	covers = all <= quota && bytes <= quota - all && has <= ledger->limit_bytes &&
-		 bytes <= ledger->limit_bytes - has && !(ledger->spills && ledger->fills) &&
-		 td_ledger_claim(slot, has + bytes, stats.demanded_bytes + bytes);
+	covers = fits(all + crossed, bytes, ledger->total_bytes) &&
+		 fits(device + crossed, bytes, ledger->device_bytes) &&
+		 td_ledger_claim(slot, device + bytes, all + bytes);
 	if (covers) {
 		*device_part(ledger, mobility) += bytes;
 		ledger->changes++;
@@ -387,7 +390,7 @@ uint64_t td_client_excess(unsigned slot)
 	if (!ledger || !atomic_load(&connected))
 		return 0;
 	td_lock_take(&ledger->lock);
-	limit = ledger->open ? ledger->limit_bytes : UINT64_MAX;
+	limit = ledger->open ? ledger->device_bytes : UINT64_MAX;
 	td_lock_drop(&ledger->lock);
 	if (limit == UINT64_MAX)
 		return 0;
@@ -493,7 +496,7 @@ void td_client_connected(bool now)
 	atomic_store(&want_asked, 0);
 	atomic_store(&want_open, 0);
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++) {
-		td_client_set_limit(i, 0, false, false);
+		td_client_set_limit(i, 0, 0, false);
 		atomic_store(&td_ledgers[i].heeded_bytes, 0);
 		if (now)
 			continue;
@@ -554,13 +557,13 @@ void td_client_answer(unsigned slot, uint32_t ticket, enum td_verdict verdict)
 	answered(ledger, verdict);
 }
 
-void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills, bool open)
+void td_client_set_limit(unsigned slot, uint64_t device_bytes, uint64_t total_bytes, bool open)
 {
 	struct ledger *ledger = &td_ledgers[slot];
 
 	td_lock_take(&ledger->lock);
-	ledger->limit_bytes = limit_bytes;
-	ledger->spills = spills;
+	ledger->device_bytes = device_bytes;
+	ledger->total_bytes = total_bytes;
 	ledger->open = open;
 	td_lock_drop(&ledger->lock);
 }

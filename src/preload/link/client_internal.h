@@ -35,8 +35,9 @@ uint64_t td_client_asked(unsigned slot);
 /* The verdict on the ticket; the limit that came with it is set already. */
 void td_client_answer(unsigned slot, uint32_t ticket, enum td_verdict verdict);
 
-/* spills: what is beyond the limit lies on the host. open: the gate is to be. */
-void td_client_set_limit(unsigned slot, uint64_t limit_bytes, bool spills, bool open);
+/* What the process may have unasked from now on. open: the gate is to be. */
+void td_client_set_limit(
+	unsigned slot, uint64_t device_bytes, uint64_t total_bytes, bool open);
 /* quota, soft: of the whole job; 0: not known; UINT64_MAX: none. */
 void td_client_set_capacity(
 	unsigned slot, uint64_t capacity_bytes, uint64_t quota_bytes, uint64_t soft_bytes);

@@ -27,9 +27,12 @@ struct ledger {
 	_Atomic uint64_t capacity_bytes, short_bytes;
 	_Atomic uint64_t quota_bytes, soft_bytes; /* 0 unknown, UINT64_MAX none */
 	struct td_lock lock;
-	/* guarded by lock: the limit; bytes granted that are not in the backend's stats yet: on the device, there for good, off it, paged; changes of those */
-	uint64_t limit_bytes, landing_bytes, staying_bytes, deferred_bytes, paged_bytes, changes;
-	bool spills; /* what is beyond the limit lies on the host: it counts only what is on the device */
+	/*
+	 * Guarded by lock. What the last GRANT lets the process have unasked: on the device, and in all.
+	 * Then what was granted and is not in the backend's stats yet: on the device, there for good, off
+	 * it, and paged. Changes of those are counted.
+	 */
+	uint64_t device_bytes, total_bytes, landing_bytes, staying_bytes, deferred_bytes, paged_bytes, changes;
 	bool open;  /* the plan with that limit opens the gate */
 	bool fills; /* the agent brings memory to the device */
 	_Atomic uint64_t cached_bytes;

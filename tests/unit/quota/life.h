@@ -62,17 +62,17 @@ static void check(void)
 
 		nobody[j] = false;
 		limits[j][g] = td_quota_bytes(&w.node, c->process->job, &w.node.gpus[c->gpu]);
-		charges[j][g] += td_quota_charge(c);
+		charges[j][g] += td_holding_charge(&c->total);
 		/* What was granted and is in its report already may be counted twice for a while. */
-		if (c->promised_bytes || c->spill_told)
+		if (c->promised_bytes)
 			w.jobs[j].doubted_ns = w.now_ns;
 		summed[g] += td_client_charge(c);
 		if (line->hung_up || !p->alive || p->line != line || w.jobs[j].loose)
 			continue;
-		if (p->has[g] + p->paged[g] > td_quota_charge(c))
+		if (p->has[g] + p->paged[g] > td_holding_charge(&c->total))
 			violated("program %d has %llu KiB on GPU %u and is charged %llu",
 				line->program, (unsigned long long)(p->has[g] + p->paged[g]) >> 10,
-				g, (unsigned long long)td_quota_charge(c) >> 10);
+				g, (unsigned long long)td_holding_charge(&c->total) >> 10);
 		if (p->has[g] > td_client_charge(c))
 			violated("program %d has %llu KiB on GPU %u and may have %llu",
 				line->program, (unsigned long long)p->has[g] >> 10, g,

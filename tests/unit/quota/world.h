@@ -183,7 +183,7 @@ static void describe(void)
 			(unsigned long long)(c->fixed_bytes >> 10),
 			(unsigned long long)(c->device.told >> 10),
 			(unsigned long long)(c->device.believed >> 10),
-			(unsigned long long)(c->total.believed >> 10), c->spill_told,
+			(unsigned long long)(c->total.believed >> 10), c->told_gate,
 			c->device.acked, c->device.seq, c->ready, c->needs ? " needs" : "",
 			c->grant.gate, (unsigned long long)(c->grant.limit_bytes >> 10));
 	}
@@ -471,10 +471,11 @@ static int world_receive(int program, struct td_msg *ret)
 		line->arrived--;
 		(void)take(&line->down, ret);
 		if (ret->type == TD_MSG_TYPE_grant)
-			trace("program %d gets grant slot %u seq %u gate %u limit %llu spill %u "
+			trace("program %d gets grant slot %u seq %u gate %u device %llu total %llu "
 			      "verdict %u",
 				program, ret->grant.slot, ret->grant.seq, ret->grant.gate,
-				(unsigned long long)ret->grant.limit_bytes >> 10, ret->grant.spill,
+				(unsigned long long)ret->grant.device_bytes >> 10,
+				(unsigned long long)ret->grant.total_bytes >> 10,
 				ret->grant.verdict);
 		else
 			trace("program %d gets %s", program, td_proto_name(ret->type));
