@@ -78,13 +78,13 @@ enum td_asked {
 };
 
 /* How a GRANT answers the ASK that has its ticket. */
-enum td_verdict {
-	TD_VERDICT_NONE,  /* It answers none. */
-	TD_VERDICT_OK,    /* The bytes may be on the device. */
-	TD_VERDICT_LATER, /* The gate is closed: the bytes stay off the device until they are filled. */
-	TD_VERDICT_HOST,  /* The bytes lie in host memory that the device reaches. */
-	TD_VERDICT_NO,    /* The program is out of memory. */
-	TD_VERDICT_N,
+enum td_answer {
+	TD_ANSWER_NONE,  /* It answers none. */
+	TD_ANSWER_OK,    /* The bytes may be on the device. */
+	TD_ANSWER_LATER, /* The gate is closed: the bytes stay off the device until they are filled. */
+	TD_ANSWER_HOST,  /* The bytes lie in host memory that the device reaches. */
+	TD_ANSWER_NO,    /* The program is out of memory. */
+	TD_ANSWER_N,
 };
 
 /* Why a handle of another process's could not be opened. On the wire. */

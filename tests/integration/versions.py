@@ -12,7 +12,9 @@ from world import *
 MIB = 1 << 20
 TOTAL = 64 * MIB
 CLOSED, SWAP, OPEN_GATE, CLOSED_GATE = 1, 1, 0, 2
+OK, NO = 1, 4  # verdicts
 VERSION = 1
+is_grown = False
 
 # What each message was at first: number and fields.
 FIRST = {
@@ -23,13 +25,12 @@ FIRST = {
     "detach": (5, "u32 slot"),
     "want": (6, "u32 word"),
     "idle": (7, "u64 launches, u64 since_ns"),
-    "plan": (8, "u32 slot, u32 seq, u8 gate, u8 others_wait, u64 limit_bytes, u64 window_ns"),
+    "grant": (8, "u32 slot, u32 seq, u8 gate, u8 others_wait, u64 device_bytes, u64 total_bytes, u32 ticket, u8 verdict"),
     "memory": (9, "u32 slot, u32 seq, u64 demanded_bytes, u64 resident_bytes, u64 host_bytes, u64 peak_bytes, u64 in_bytes, u64 out_bytes, u64 swap_ns"),
     "ready": (10, "u32 slot, u32 seq"),
     "drained": (11, "u32 seq, u64 launches, u64 frozen_ns, u64 drained_ns"),
     "stuck": (12, "u32 seq, u64 waited_ns"),
-    "need": (13, "u32 slot, u32 ticket, u64 bytes"),
-    "answer": (14, "u32 slot, u32 ticket, u8 granted, u64 limit_bytes"),
+    "ask": (13, "u32 slot, u32 ticket, u64 bytes, u8 kind"),
 }
 NUMBERS = {number: name for name, (number, _) in FIRST.items()}
 FORMATS = {"u8": "<B", "u32": "<I", "u64": "<Q"}
@@ -47,6 +48,8 @@ def encode(message, **values):
             body += values[key]
         else:
             body += struct.pack(FORMATS[kind], values.get(key, 0))
+    if is_grown:  # what today's version has behind the first one's fields is zero; a later one has more
+        body += bytes(400) + os.urandom(9)
     return struct.pack("<HHI", VERSION, number, len(body)) + body
 
 
@@ -109,7 +112,7 @@ class OldClient(Peer):
     def __init__(self, world, job, uuid):
         super().__init__(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         self.socket.connect(world.environment["TANDEM_SOCKET"])
-        self.demanded = self.resident = self.limit = self.seq = 0
+        self.demanded = self.resident = self.limit = self.total = self.seq = 0
         self.send("hello", pid=os.getpid(), job=job, name="old", weight=1, backend=SWAP, abi=1, **{"class": 2})
         while self.receive()[0] != "welcome":
             pass
@@ -128,8 +131,11 @@ class OldClient(Peer):
     def act(self):
         """Does what the next message asks for. Its name."""
         name, values = self.receive()
-        if name == "plan":
-            self.seq, self.limit = values["seq"], values["limit_bytes"]
+        if name == "grant":
+            self.seq, self.limit, self.total = values["seq"], values["device_bytes"], values["total_bytes"]
+            if values["verdict"]:
+                self.granted = values["verdict"] != NO
+                self.demanded += self.asked if self.granted else 0
             if values["gate"] == CLOSED_GATE and self.is_closed():
                 self.send("drained", seq=self.seq)
                 self.resident = min(self.resident, self.limit)
@@ -138,8 +144,6 @@ class OldClient(Peer):
             self.report()
             if values["gate"] != CLOSED_GATE and self.resident == self.demanded:
                 self.send("ready", seq=self.seq)
-        elif name == "answer":
-            self.granted = values["granted"]
         return name
 
     def run_until(self, condition, what):
@@ -151,13 +155,15 @@ class OldClient(Peer):
 
     def allocate(self, size):
         """As its allocator does: within its limit by itself, else it asks."""
-        self.granted = 1 if self.demanded + size <= self.limit else None
-        if self.granted is None:
-            self.send("need", ticket=1, bytes=size)
-            self.run_until(lambda: self.granted is not None, "an answer")
-        if self.granted:
+        if self.resident + size <= self.limit and self.demanded + size <= self.total:
+            self.granted = True
             self.demanded += size
+            self.resident += size
             self.report()
+        else:
+            self.granted, self.asked = None, size
+            self.send("ask", ticket=1, bytes=size)
+            self.run_until(lambda: self.granted is not None, "an answer")
         return bool(self.granted)
 
 
@@ -194,7 +200,7 @@ def an_older_library_is_held_to_its_jobs_limit():
         old.send("want", word=CLOSED)
         old.run_until(lambda: not old.is_closed(), "its gate opens")
         assert world.call(TANDEM, "set", "old.2", "mem=20m").returncode == 0
-        old.run_until(lambda: old.limit == 20 * MIB, "it is told its limit")
+        old.run_until(lambda: old.total == 20 * MIB, "it is told its limit")
         assert old.allocate(18 * MIB) and not old.allocate(4 * MIB) and old.allocate(2 * MIB)
         assert world.call(TANDEM, "set", "host.limit=10m").returncode == 0  # of which it knows nothing
         old.run_until(lambda: len(world.events("refused")) == 1, "the refusal is told")
@@ -221,7 +227,10 @@ class OldDaemon(threading.Thread):
 
     def plan(self, peer, gate, limit):
         self.seq += 1
-        peer.send("plan", seq=self.seq, gate=gate, others_wait=gate == CLOSED_GATE, limit_bytes=limit)
+        self.grants(peer, gate, limit, 0, 0)
+
+    def grants(self, peer, gate, limit, ticket, verdict):
+        peer.send("grant", seq=self.seq, gate=gate, others_wait=gate == CLOSED_GATE, device_bytes=limit, total_bytes=limit, ticket=ticket, verdict=verdict)
 
     def write(self, word):
         """Who waits looks again by itself."""
@@ -237,10 +246,11 @@ class OldDaemon(threading.Thread):
         self.write(0)
 
     def answer(self, peer, name, values):
-        if name == "need":
+        if name == "ask":
             granted = self.demanded + values["bytes"] <= self.limit
             self.refused += not granted
-            peer.send("answer", ticket=values["ticket"], granted=granted, limit_bytes=self.limit)
+            self.seq += 1
+            self.grants(peer, OPEN_GATE, self.limit, values["ticket"], OK if granted else NO)
         elif name == "memory":
             self.demanded = values["demanded_bytes"]
 
@@ -334,10 +344,30 @@ def an_older_daemon_that_refused_memory_hides_no_other_mistake():
             assert isinstance(daemon.error, AssertionError) == wrong, (hello, daemon.error)
 
 
+def grown():
+    """From here on every message has bytes at its end that today's version does not know."""
+    global is_grown
+    is_grown = True
+
+
+def a_newer_library_takes_turns_and_is_held_to_its_limit():
+    grown()
+    an_older_library_takes_turns_with_a_new_one()
+    an_older_library_is_held_to_its_jobs_limit()
+
+
+def a_newer_daemon_runs_this_library_and_holds_it_to_its_limit():
+    grown()
+    an_older_daemon_runs_a_new_library_and_moves_its_memory()
+    an_older_daemon_holds_a_new_library_to_its_limit()
+
+
 run_cases([
     an_older_library_takes_turns_with_a_new_one,
     an_older_library_is_held_to_its_jobs_limit,
     an_older_daemon_runs_a_new_library_and_moves_its_memory,
     an_older_daemon_holds_a_new_library_to_its_limit,
     an_older_daemon_that_refused_memory_hides_no_other_mistake,
+    a_newer_library_takes_turns_and_is_held_to_its_limit,
+    a_newer_daemon_runs_this_library_and_holds_it_to_its_limit,
 ])

@@ -128,12 +128,12 @@ __attribute__((unused)) static void plan(enum td_gate gate, bool others_wait, ui
 }
 
 __attribute__((unused)) static void answer(
-	uint32_t ticket, enum td_verdict verdict, uint64_t limit_bytes)
+	uint32_t ticket, enum td_answer verdict, uint64_t limit_bytes)
 {
 	granted.grant.ticket = ticket;
 	granted.grant.verdict = (uint8_t)verdict;
 	grant(limit_bytes, limit_bytes);
-	granted.grant.verdict = TD_VERDICT_NONE;
+	granted.grant.verdict = TD_ANSWER_NONE;
 }
 
 __attribute__((unused)) static void daemon_greet(void)

@@ -112,8 +112,8 @@ static bool fake_accepts(struct fake *f, const struct td_msg_grant *grant)
 	uint64_t has = f->slot[grant->slot].resident,
 		 asked = f->slot[grant->slot].asked;
 
-	return grant->verdict == TD_VERDICT_NO ||
-	       fake_may_use(f, grant->slot, grant->verdict == TD_VERDICT_OK ? has + asked : 0,
+	return grant->verdict == TD_ANSWER_NO ||
+	       fake_may_use(f, grant->slot, grant->verdict == TD_ANSWER_OK ? has + asked : 0,
 		       f->slot[grant->slot].demanded + f->slot[grant->slot].paged + asked);
 }
 
@@ -125,12 +125,12 @@ static void fake_answered(struct fake *f, const struct td_msg_grant *grant)
 		f->slot[grant->slot].asks_again = true;
 		return;
 	}
-	f->slot[grant->slot].answer = grant->verdict == TD_VERDICT_NO ? 0 : grant->verdict;
-	if (grant->verdict == TD_VERDICT_HOST && f->slot[grant->slot].asks_paged)
+	f->slot[grant->slot].answer = grant->verdict == TD_ANSWER_NO ? 0 : grant->verdict;
+	if (grant->verdict == TD_ANSWER_HOST && f->slot[grant->slot].asks_paged)
 		f->slot[grant->slot].paged += asked;
-	else if (grant->verdict != TD_VERDICT_NO)
+	else if (grant->verdict != TD_ANSWER_NO)
 		f->slot[grant->slot].demanded += asked;
-	if (grant->verdict == TD_VERDICT_OK && f->spills)
+	if (grant->verdict == TD_ANSWER_OK && f->spills)
 		f->slot[grant->slot].resident += asked;
 	f->slot[grant->slot].asked = 0;
 }

@@ -90,7 +90,7 @@ CASE(an_allocation_is_answered_while_a_drain_waits)
 	pthread_create(&thread, NULL, ask_for_memory, NULL);
 	msg = next(TD_MSG_TYPE_ask);
 	EXPECT(msg.ask.bytes == 8 * MIB);
-	answer(msg.ask.ticket, TD_VERDICT_LATER, 50 * MIB);
+	answer(msg.ask.ticket, TD_ANSWER_LATER, 50 * MIB);
 	pthread_join(thread, NULL);
 	EXPECT(atomic_load(&need_result) == 2);
 	EXPECT(!td_client_may_defer(0)); /* work is still running */
@@ -182,7 +182,7 @@ CASE(who_waits_for_memory_or_for_it_to_land_is_not_idle)
 	(void)next(TD_MSG_TYPE_want);
 	td_time_sleep_until_ns(td_time_now_ns() + 30 * MS);
 	EXPECT(!came(TD_MSG_TYPE_idle));
-	answer(msg.ask.ticket, TD_VERDICT_OK, 100 * MIB);
+	answer(msg.ask.ticket, TD_ANSWER_OK, 100 * MIB);
 	EXPECT(!pthread_join(thread, NULL));
 	td_time_sleep_until_ns(td_time_now_ns() + 30 * MS);
 	EXPECT(!came(TD_MSG_TYPE_idle));

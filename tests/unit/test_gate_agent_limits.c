@@ -50,7 +50,7 @@ static void says(enum td_mobility mobility, enum td_asked kind)
 	EXPECT(!pthread_create(&thread, NULL, ask_as, &of));
 	ask = next(TD_MSG_TYPE_ask);
 	EXPECT(ask.ask.kind == kind);
-	answer(ask.ask.ticket, TD_VERDICT_NO, 50 * MIB);
+	answer(ask.ask.ticket, TD_ANSWER_NO, 50 * MIB);
 	EXPECT(!pthread_join(thread, NULL));
 }
 
@@ -147,7 +147,7 @@ CASE(beside_what_came_from_other_processes_since_the_last_answer_more_is_asked_f
 	atomic_store(&fake.crossed, 45 * MIB);
 	EXPECT(td_client_need(0, 5 * MIB, TD_MOVABLE) == TD_NEED_DEVICE);
 	begin_to_ask();
-	answer(1, TD_VERDICT_OK, 50 * MIB);
+	answer(1, TD_ANSWER_OK, 50 * MIB);
 	EXPECT(td_client_need(0, 37 * MIB, TD_MOVABLE) == TD_NEED_DEVICE); /* the daemon knows */
 	atomic_store(&fake.crossed, 46 * MIB);
 	begin_to_ask();

@@ -82,15 +82,15 @@ CASE(an_answer_that_was_taken_back_meanwhile_is_asked_for_anew)
 	EXPECT(td_client_need(0, 45 * MIB, TD_MOVABLE) == TD_NEED_DEVICE);
 	need = begin_to_ask(10 * MIB);
 	ceiling(45 * MIB, 45 * MIB);
-	answer(need.ask.ticket, TD_VERDICT_OK, 50 * MIB);
+	answer(need.ask.ticket, TD_ANSWER_OK, 50 * MIB);
 	need = next(TD_MSG_TYPE_ask);
 	EXPECT(need.ask.bytes == 10 * MIB);
 	EXPECT(claimed() == 45 * MIB);
 	/* And one by which it would lie on the host. */
-	answer(need.ask.ticket, TD_VERDICT_LATER, 50 * MIB);
+	answer(need.ask.ticket, TD_ANSWER_LATER, 50 * MIB);
 	need = next(TD_MSG_TYPE_ask);
 	/* What is refused is refused. */
-	answer(need.ask.ticket, TD_VERDICT_NO, 50 * MIB);
+	answer(need.ask.ticket, TD_ANSWER_NO, 50 * MIB);
 	until_claimed(45 * MIB);
 }
 

@@ -121,7 +121,7 @@ CASE(in_a_job_with_a_limit_memory_waits_for_a_daemon_that_is_silent)
 	attached.attached.capacity_bytes = 100 * MIB;
 	attached.attached.quota_bytes = 50 * MIB;
 	EXPECT(!td_socket_send(d.fd, &attached, NULL, 0));
-	answer(next(TD_MSG_TYPE_ask).ask.ticket, TD_VERDICT_NO, 0);
+	answer(next(TD_MSG_TYPE_ask).ask.ticket, TD_ANSWER_NO, 0);
 	EXPECT(until_answered() == TD_NEED_REFUSED); /* by the daemon: others have it */
 }
 

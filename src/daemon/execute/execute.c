@@ -124,7 +124,7 @@ static enum td_gate gate_of(const struct td_client *client, uint64_t device_byte
 }
 
 void td_node_answer(struct td_node *node, struct td_client *client, uint64_t device_bytes,
-	enum td_verdict verdict)
+	enum td_answer verdict)
 {
 	const struct td_process *process = client->process;
 	struct td_msg msg = {.type = TD_MSG_TYPE_grant};
@@ -138,7 +138,7 @@ void td_node_answer(struct td_node *node, struct td_client *client, uint64_t dev
 	grant->others_wait = client->grant.others_wait;
 	grant->device_bytes = device_bytes;
 	grant->total_bytes = td_quota_total(client, device_bytes);
-	grant->ticket = verdict == TD_VERDICT_NONE ? 0 : client->need_ticket;
+	grant->ticket = verdict == TD_ANSWER_NONE ? 0 : client->need_ticket;
 	grant->verdict = (uint8_t)verdict;
 	grant->drain_deadline_ns = node->options.drain_deadline_ns;
 	td_account_tell(&node->gpus[client->gpu].account, &client->device, device_bytes, grant->seq);
@@ -150,7 +150,7 @@ void td_node_answer(struct td_node *node, struct td_client *client, uint64_t dev
 
 void td_node_tell(struct td_node *node, struct td_client *client, uint64_t device_bytes)
 {
-	td_node_answer(node, client, device_bytes, TD_VERDICT_NONE);
+	td_node_answer(node, client, device_bytes, TD_ANSWER_NONE);
 }
 
 /*

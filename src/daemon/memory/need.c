@@ -52,11 +52,11 @@ static uint64_t has_bytes(const struct td_client *client)
 }
 
 /* What the driver pages may be larger than the GPU, or come where there is no room; not than the job's limit. */
-static enum td_verdict no_room(const struct td_client *client)
+static enum td_answer no_room(const struct td_client *client)
 {
 	bool is_within = client->total.used + client->need_bytes <= td_quota_room(client);
 
-	return client->asked == TD_ASKED_UNIFIED && is_within ? TD_VERDICT_HOST : TD_VERDICT_NO;
+	return client->asked == TD_ASKED_UNIFIED && is_within ? TD_ANSWER_HOST : TD_ANSWER_NO;
 }
 
 /* All that an answer goes by. */
@@ -137,30 +137,30 @@ static bool is_beyond_its_plan(const struct question *q)
 /* The first that holds decides; where none does it waits. */
 static const struct {
 	bool (*holds)(const struct question *q);
-	enum td_verdict verdict; /* NONE: it waits. */
+	enum td_answer verdict; /* NONE: it waits. */
 } rules[] = {
-	{has_failed, TD_VERDICT_OK}, /* The driver has its own answer. */
-	{waits_for_its_limit_alone, TD_VERDICT_NONE},
-	{has_no_place, TD_VERDICT_NO},
-	{waits_for_a_place, TD_VERDICT_NONE},
-	{is_covered, TD_VERDICT_OK},
-	{can_come_later, TD_VERDICT_LATER},
-	{has_a_part_on_the_host, TD_VERDICT_HOST},
-	{has_room_made, TD_VERDICT_OK},
-	{is_beyond_its_plan, TD_VERDICT_NO},
+	{has_failed, TD_ANSWER_OK}, /* The driver has its own answer. */
+	{waits_for_its_limit_alone, TD_ANSWER_NONE},
+	{has_no_place, TD_ANSWER_NO},
+	{waits_for_a_place, TD_ANSWER_NONE},
+	{is_covered, TD_ANSWER_OK},
+	{can_come_later, TD_ANSWER_LATER},
+	{has_a_part_on_the_host, TD_ANSWER_HOST},
+	{has_room_made, TD_ANSWER_OK},
+	{is_beyond_its_plan, TD_ANSWER_NO},
 };
 
-static enum td_verdict judge(const struct question *q)
+static enum td_answer judge(const struct question *q)
 {
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].holds(q))
-			return rules[i].verdict == TD_VERDICT_NO ? no_room(q->client)
+			return rules[i].verdict == TD_ANSWER_NO ? no_room(q->client)
 								 : rules[i].verdict;
-	return TD_VERDICT_NONE;
+	return TD_ANSWER_NONE;
 }
 
 /* The grant counts until the client's next report says so itself. */
-static void count_granted(struct td_client *client, enum td_verdict verdict, bool pages)
+static void count_granted(struct td_client *client, enum td_answer verdict, bool pages)
 {
 	struct td_job *job = client->process->job;
 	struct td_account *account = &job->on[client->gpu].account;
@@ -174,7 +174,7 @@ static void count_granted(struct td_client *client, enum td_verdict verdict, boo
 	}
 	client->demanded_bytes += client->need_bytes;
 	job->on[client->gpu].demanded_bytes += client->need_bytes;
-	if (verdict == TD_VERDICT_HOST)
+	if (verdict == TD_ANSWER_HOST)
 		client->host_bytes += client->need_bytes;
 }
 
@@ -184,11 +184,11 @@ static bool answer(struct td_node *node, struct td_client *client, uint64_t now_
 	const struct td_process *process = client->process;
 	const struct question q = {node, client, td_quota_need(node, client, now_ns),
 		place_of(node, client, now_ns), has_bytes(client)};
-	enum td_verdict verdict = judge(&q);
-	bool refused = verdict == TD_VERDICT_NO, counts = !refused && !client->failed,
-	     pages = client->asked == TD_ASKED_UNIFIED && verdict == TD_VERDICT_HOST;
+	enum td_answer verdict = judge(&q);
+	bool refused = verdict == TD_ANSWER_NO, counts = !refused && !client->failed,
+	     pages = client->asked == TD_ASKED_UNIFIED && verdict == TD_ANSWER_HOST;
 
-	if (verdict == TD_VERDICT_NONE)
+	if (verdict == TD_ANSWER_NONE)
 		return false;
 	if (refused)
 		td_node_event(node, TD_EVENT_REFUSED, process, client->gpu, now_ns, 0,

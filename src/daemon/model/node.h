@@ -306,7 +306,7 @@ void td_node_gone(struct td_node *node, struct td_process *process, uint64_t now
 void td_node_tell(struct td_node *node, struct td_client *client, uint64_t device_bytes);
 /* The same, with the verdict on what it has asked for. */
 void td_node_answer(struct td_node *node, struct td_client *client, uint64_t device_bytes,
-	enum td_verdict verdict);
+	enum td_answer verdict);
 void td_node_drop_clients(struct td_node *node, struct td_process *process);
 /* Why a process is let go (foreign.c): -EBUSY: another daemon has its GPU; -ENOSPC: there is no place for it here. */
 void td_node_let_go(struct td_node *node, struct td_process *process, const uint8_t *uuid,

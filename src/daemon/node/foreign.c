@@ -36,7 +36,7 @@ static int filled(struct td_node *node, struct td_process *process, uint32_t slo
 
 /* Its READY is waited for: memory that can move may not be on the device. */
 static void grant(struct td_node *node, struct td_process *process, uint32_t slot, uint32_t ticket,
-	enum td_verdict verdict)
+	enum td_answer verdict)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_grant};
 
@@ -56,7 +56,7 @@ static int answer(struct td_node *node, struct td_process *process, const struct
 {
 	if (ask->slot >= TD_SLOT_MAX)
 		return -EPROTO;
-	grant(node, process, ask->slot, ask->ticket, TD_VERDICT_OK);
+	grant(node, process, ask->slot, ask->ticket, TD_ANSWER_OK);
 	return 0;
 }
 
@@ -70,7 +70,7 @@ static int accept(
 	msg.attached.slot = attach->slot;
 	msg.attached.capacity_bytes = attach->total_bytes;
 	node->io.send(process->peer, &msg);
-	grant(node, process, attach->slot, 0, TD_VERDICT_NONE);
+	grant(node, process, attach->slot, 0, TD_ANSWER_NONE);
 	open_if_ready(node, process);
 	return 0;
 }
@@ -91,7 +91,7 @@ void td_node_let_go(struct td_node *node, struct td_process *process, const uint
 		process, td_gpu_number_of(node, uuid), now_ns, why->msg);
 	td_list_for_each (it, &process->clients)
 		grant(node, process, td_container_of(it, struct td_client, of_process)->slot, 0,
-			TD_VERDICT_NONE);
+			TD_ANSWER_NONE);
 	td_node_drop_clients(node, process);
 	process->foreign = true;
 	memcpy(process->foreign_gpu, uuid, 16);

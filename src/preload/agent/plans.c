@@ -224,8 +224,8 @@ static void take_grant(const struct td_msg_grant *msg)
 	plan->retry_ns = plan->pause_ns = 0;
 	/* From here on no allocation is granted beyond it. */
 	td_client_set_limit(msg->slot, msg->device_bytes, msg->total_bytes, msg->gate == TD_GATE_OPEN);
-	if (msg->verdict != TD_VERDICT_NONE)
-		td_client_answer(msg->slot, msg->ticket, (enum td_verdict)msg->verdict);
+	if (msg->verdict != TD_ANSWER_NONE)
+		td_client_answer(msg->slot, msg->ticket, (enum td_answer)msg->verdict);
 }
 
 void td_plans_message(const struct td_msg *msg)

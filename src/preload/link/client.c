@@ -294,9 +294,9 @@ static int go_alone(struct ledger *ledger, unsigned slot, uint64_t bytes, enum t
 static int granted(uint32_t verdict)
 {
 	switch (verdict) {
-	case TD_VERDICT_OK: return TD_NEED_DEVICE;
-	case TD_VERDICT_LATER: return TD_NEED_LATER;
-	case TD_VERDICT_HOST: return TD_NEED_HOST;
+	case TD_ANSWER_OK: return TD_NEED_DEVICE;
+	case TD_ANSWER_LATER: return TD_NEED_LATER;
+	case TD_ANSWER_HOST: return TD_NEED_HOST;
 	default: return TD_NEED_REFUSED;
 	}
 }
@@ -531,7 +531,7 @@ void td_client_refuse(unsigned slot)
 	uint32_t state = NEED_ASKED;
 
 	if (atomic_compare_exchange_strong(&ledger->need, &state, NEED_SENT) || state == NEED_SENT)
-		answered(ledger, TD_VERDICT_NO);
+		answered(ledger, TD_ANSWER_NO);
 }
 
 uint64_t td_client_asked(unsigned slot)
@@ -539,7 +539,7 @@ uint64_t td_client_asked(unsigned slot)
 	return atomic_load(&td_ledgers[slot].need) == NEED_SENT ? td_ledgers[slot].need_bytes : 0;
 }
 
-void td_client_answer(unsigned slot, uint32_t ticket, enum td_verdict verdict)
+void td_client_answer(unsigned slot, uint32_t ticket, enum td_answer verdict)
 {
 	struct ledger *ledger = &td_ledgers[slot];
 	int need = granted(verdict);

@@ -33,7 +33,7 @@ void td_client_refuse(unsigned slot);
 /* The bytes of one that was sent and is not answered yet; 0: none. */
 uint64_t td_client_asked(unsigned slot);
 /* The verdict on the ticket; the limit that came with it is set already. */
-void td_client_answer(unsigned slot, uint32_t ticket, enum td_verdict verdict);
+void td_client_answer(unsigned slot, uint32_t ticket, enum td_answer verdict);
 
 /* What the process may have unasked from now on. open: the gate is to be. */
 void td_client_set_limit(
