@@ -11,7 +11,7 @@ from shell import MIB, Shell
 from world import *
 
 VERSION = 1
-HELLO, ATTACH, WANT, NEED, LIST_JOBS, EVENTS, JOB, END, ERROR = 1, 3, 6, 13, 32, 39, 33, 62, 63
+HELLO, ATTACH, WANT, ASK, LIST_JOBS, EVENTS, JOB, END, ERROR = 1, 3, 6, 13, 32, 39, 33, 62, 63
 
 
 def connect(world):
@@ -67,7 +67,7 @@ def nonsense_costs_its_sender_the_connection_only():
             "another version of the format": [packet(LIST_JOBS, b"\0", version=9)], "a string beyond its end": [packet(HELLO, b"\0\0\0\0\xff\xff")],
             "an answer as a request": [packet(JOB, b"")], "a client's word without HELLO": [packet(WANT, b"\0\0\0\0")],
             "HELLO twice": [hello(), hello()], "a GPU that nobody can have": [hello(), packet(ATTACH, struct.pack("<I", 999))],
-            "a need without a GPU": [hello(), packet(NEED, struct.pack("<IIQQ", 0, 1, 1 << 62, 0))]}.items():
+            "an ask without a GPU": [hello(), packet(ASK, struct.pack("<IIQQ", 0, 1, 1 << 62, 0))]}.items():
             peer = connect(world)
             for one in packets:
                 try:

@@ -27,7 +27,7 @@ struct fake {
 	uint32_t word;
 	uint64_t window_ns;
 	struct td_pacing pacing;
-	bool others_wait;            /* as PLAN said last */
+	bool others_wait;            /* as GRANT said last */
 	bool slow, draining, spills; /* spills: can keep a part on the host */
 	bool stays;                  /* but for that what is on the device stays there */
 	uint32_t seq, slots;

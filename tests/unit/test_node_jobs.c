@@ -240,7 +240,7 @@ TEST(a_report_from_before_the_answer_takes_nothing_back)
 	need(b, 8 * MIB);
 	settle(&w);
 	CHECK_EQ(b->slot[0].answer, 2);
-	/* This one was on its way: it knows neither of the answer nor of the PLAN behind it. */
+	/* This one was on its way: it knows neither of the answer nor of the GRANT behind it. */
 	demanded = b->slot[0].demanded;
 	seq = b->slot[0].seq;
 	b->slot[0].demanded = 30 * MIB;
@@ -253,7 +253,7 @@ TEST(a_report_from_before_the_answer_takes_nothing_back)
 	settle(&w);
 	CHECK_EQ(c->slot[0].answer, 0);
 	CHECK(b->slot[0].demanded + c->slot[0].demanded <= 44 * MIB);
-	/* Once it has reported for that PLAN, what it says is what counts. */
+	/* Once it has reported for that GRANT, what it says is what counts. */
 	b->slow = false;
 	b->slot[0].demanded = 2 * MIB;
 	settle(&w);
@@ -262,7 +262,7 @@ TEST(a_report_from_before_the_answer_takes_nothing_back)
 	CHECK(c->slot[0].answer > 0);
 }
 
-/* The answer's bytes are in a report that is not for the PLAN behind it: until the next one they count twice, and are granted once. */
+/* The answer's bytes are in a report that is not for the GRANT behind it: until the next one they count twice, and are granted once. */
 TEST(a_report_with_what_was_just_granted_does_not_raise_a_limit)
 {
 	begin();

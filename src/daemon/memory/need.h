@@ -1,11 +1,11 @@
 /*
- * Allocations that wait: a client that would exceed the limit it was told asks (NEED), and is answered once it is known what becomes of it.
+ * Allocations that wait: a client that would exceed the limit it was told asks (ASK), and is answered once it is known what becomes of it.
  *
  * It is granted on the device when the limit covers it; off the device while its gate is closed, and on the host where its plan leaves a
  * part there; to who is let in and pages itself, once nobody is to make room for it; refused where no turn could ever make room: beyond its job's limit, beyond the GPU, beside memory that cannot leave. Memory of
  * others that has no place on the host at the moment is waited for, for ten seconds in all, unless the process would rather be refused (TANDEM_HOST_FULL=refuse).
  *
- * Invariant: each NEED gets one ANSWER, and what was granted counts as demanded from then on.
+ * Invariant: each ASK gets one verdict, and what was granted counts as demanded from then on.
  */
 #pragma once
 

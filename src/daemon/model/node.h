@@ -145,10 +145,10 @@ struct td_client {
 		bool valid;
 		uint64_t charged_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
 	} seen;                  /* in the last sample */
-	bool ready;                     /* everything resident, for this PLAN */
-	uint64_t owes_ns; /* it has not acknowledged its PLAN for so long; 0: it has. stopped.c */
+	bool ready;                     /* everything resident, for this GRANT */
+	uint64_t owes_ns; /* it has not acknowledged its GRANT for so long; 0: it has. stopped.c */
 	uint32_t owes_since_seq; /* what it had acknowledged when that began */
-	bool has_ceiling; /* its page bounds it, until it has reported for this PLAN: stopped.h */
+	bool has_ceiling; /* its page bounds it, until it has reported for this GRANT: stopped.h */
 	uint32_t
 		failed; /* CUresult of its context that is beyond help: no plan is about it until it has another. 0: none */
 	bool needs; /* an allocation waits */
@@ -157,12 +157,12 @@ struct td_client {
 	uint32_t need_ticket, need_seq; /* need_seq: plans told before it are older */
 	uint64_t need_bytes, need_since_ns;
 	uint64_t stranded_since_ns; /* need.c; 0: it is not */
-	/* what it said itself; and what was granted beyond its limit, to be paged or not, counted until it has reported for the PLAN after that */
+	/* what it said itself; and what was granted beyond its limit, to be paged or not, counted until it has reported for the GRANT after that */
 	uint64_t reported_bytes, reported_paged_bytes, reported_host_bytes, promised_bytes;
 	bool promised_paged;
 	uint32_t promised_seq;
 	uint64_t others_bytes; /* of its job, as shown to it last */
-	/* soft.c: it can keep a part of what it demands on the host; told so in the last PLAN; the most that it is to have on the device; how
+	/* soft.c: it can keep a part of what it demands on the host; told so in the last GRANT; the most that it is to have on the device; how
 	 * things were when it was opened, or an exchange was over */
 	bool spills;
 	enum td_gate told_gate; /* in the last GRANT */

@@ -406,7 +406,7 @@ static void stuck(struct td_node *node, struct td_process *process, uint64_t now
 	process->pacing = (struct td_pacing){0};
 	node->io.gate(process->peer, 0, &(struct td_pacing){0});
 	td_quota_gather(node);
-	/* The PLAN of the closing could be acknowledged by who has drained alone. */
+	/* The GRANT of the closing could be acknowledged by who has drained alone. */
 	td_list_for_each (it, &process->clients) {
 		struct td_client *client = td_container_of(it, struct td_client, of_process);
 

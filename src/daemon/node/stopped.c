@@ -235,14 +235,14 @@ static uint64_t look_around(struct td_node *node, const struct waiting *waiting,
 	return wakeup;
 }
 
-/* For how long it has owed the acknowledgement of a PLAN; 0: it owes none. A drain has a deadline of its own. */
+/* For how long it has owed the acknowledgement of a GRANT; 0: it owes none. A drain has a deadline of its own. */
 static uint64_t note_debt(struct td_client *client, uint64_t elapsed_ns)
 {
 	if (client->failed || td_holding_is_heard(&client->device)) {
 		client->owes_ns = 0;
 		return 0;
 	}
-	/* What it has acknowledged since then was another PLAN. */
+	/* What it has acknowledged since then was another GRANT. */
 	if (!client->owes_ns || client->device.acked != client->owes_since_seq)
 		client->owes_ns = 1;
 	else if (client->process->phase != TD_PHASE_DRAINING)

@@ -6,7 +6,7 @@
  * process counts as stopped when two looks in a row find it so, without CPU time or a message in between.
  *
  * A process that runs may not answer either: its agent thread is broken, or it means harm. One that does not acknowledge a
- * PLAN for TD_ANSWER_NS, nor drains by twice the deadline, is passed by in the same way until it does.
+ * GRANT for TD_ANSWER_NS, nor drains by twice the deadline, is passed by in the same way until it does.
  *
  * What it means: no plan is about a stopped process. Its gate is closed in its page, what it has on the device stays there
  * and counts as taken, and what it was only promised is taken back, which is exact although it may go on at any moment

@@ -6,7 +6,7 @@
  *                     ^                                   |  deadline                   |  deadline                  |
  *                     |                                   v                             v                          shrink to limits
  *                     +---- the word opens (any stage) -- STUCK (sent), waits for the word to change                 |
- *                     +---- READY sent, the word opens <---------- fill <------------ PLAN(open) --------------------+
+ *                     +---- READY sent, the word opens <---------- fill <------------ GRANT(open) --------------------+
  */
 #pragma once
 
@@ -37,7 +37,7 @@ void td_plans_reset(void);
 void td_plans_set_backend(const struct td_backend *backend);
 const struct td_backend *td_plans_backend(void);
 
-/* PLAN or ANSWER. */
+/* A GRANT, or HOST. */
 void td_plans_message(const struct td_msg *msg);
 
 /* The GPU was attached, or detached: plans are acted upon only in between. */

@@ -7,7 +7,7 @@ struct td_msg_host;
 
 /* Of one slot. */
 struct td_plan_slot {
-	bool attached, known; /* known: a PLAN has come */
+	bool attached, known; /* known: a GRANT has come */
 	bool acknowledged;    /* it is done as far as this gate allows */
 	bool ready;           /* READY was sent */
 	uint32_t seq, acknowledged_seq;

@@ -20,7 +20,7 @@ bool td_client_has_waiters(void);
  * to an allocation? */
 bool td_client_is_waiting(void);
 
-/* An allocation to send NEED for; false: none. Taken. */
+/* An allocation to send ASK for; false: none. Taken. */
 bool td_client_take_need(
 	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, enum td_mobility *ret_mobility);
 /* What had crossed by then (stats) the daemon knows when it answers. */

@@ -14,7 +14,7 @@ enum need_state {
 
 /* One GPU's. */
 struct ledger {
-	struct td_lock need_lock; /* one NEED at a time: the protocol has one ticket per slot */
+	struct td_lock need_lock; /* one ASK at a time: the protocol has one ticket per slot */
 	_Atomic uint32_t need;    /* enum need_state; futex */
 	uint32_t ticket; /* this and the next: the asker's in NONE and ANSWERED, else the agent's */
 	uint64_t need_bytes;
