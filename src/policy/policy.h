@@ -133,7 +133,8 @@ struct td_client_view {
 	uint64_t idle_since_ns;  /* while !wants: end of its last work, as it reported */
 	uint64_t phase_since_ns; /* when `phase` was entered */
 	uint64_t
-		demanded_bytes; /* allocated on this GPU, and what an allocation in progress (ASK) asks for */
+		/* Bytes allocated on this GPU, with those of an allocation in progress (ASK). */
+		demanded_bytes;
 	uint64_t resident_bytes; /* of it, on the device */
 	uint64_t
 		/*

@@ -70,20 +70,20 @@ enum td_backend_reason {
 
 /* Where memory that a program asks for can be, if it is not on the device. */
 enum td_asked {
-	TD_ASKED_MOVES,   /* On the host: the backend moves it. */
-	TD_ASKED_STAYS,   /* Nowhere: pools, arrays, all memory of a program under `plain`. */
-	TD_ASKED_PAGES,   /* Anywhere: the driver pages it, and the backend has it moved for turns. */
-	TD_ASKED_UNIFIED, /* Anywhere: the driver pages it, and it may be larger than the device. */
+	TD_ASKED_MOVES,   /* on the host: the backend moves it */
+	TD_ASKED_STAYS,   /* nowhere: pools, arrays, all memory of a program under `plain` */
+	TD_ASKED_PAGES,   /* anywhere: the driver pages it, and the backend moves it for turns */
+	TD_ASKED_UNIFIED, /* anywhere: the driver pages it, and it may be larger than the device */
 	TD_ASKED_N,
 };
 
 /* How a GRANT answers the ASK that has its ticket. */
 enum td_answer {
-	TD_ANSWER_NONE,  /* It answers none. */
-	TD_ANSWER_OK,    /* The bytes may be on the device. */
-	TD_ANSWER_LATER, /* The gate is closed: the bytes stay off the device until they are filled. */
-	TD_ANSWER_HOST,  /* The bytes lie in host memory that the device reaches. */
-	TD_ANSWER_NO,    /* The program is out of memory. */
+	TD_ANSWER_NONE,  /* there is no answer in it */
+	TD_ANSWER_OK,    /* the bytes may be on the device */
+	TD_ANSWER_LATER, /* the gate is closed: they stay off the device until the next fill */
+	TD_ANSWER_HOST,  /* they lie in host memory that the device reaches */
+	TD_ANSWER_NO,    /* the program is out of memory */
 	TD_ANSWER_N,
 };
 

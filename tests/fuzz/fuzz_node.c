@@ -232,7 +232,8 @@ static bool within_limits(const struct world *w, bool allowed)
 			continue;
 		if (f->slot[0].demanded + f->slot[0].paged > td_holding_charge(&client->total))
 			return false;
-		now[job][w->node.gpus[client->gpu].uuid[0] - 1] += td_holding_charge(&client->total);
+		now[job][w->node.gpus[client->gpu].uuid[0] - 1] +=
+			td_holding_charge(&client->total);
 		limits[job] = limit_of(client);
 	}
 	for (unsigned job = 0; job < 4 * USERS; job++)

@@ -38,7 +38,7 @@ struct fake {
 		bool opening;
 		uint64_t total;
 		uint8_t gate; /* as in the last GRANT */
-		int answer;    /* the last verdict, 0 for a refusal; -1: there was none */
+		int answer;   /* the last verdict, 0 for a refusal; -1: there was none */
 		bool asks_paged;
 		uint64_t paged;
 		uint64_t capacity, quota, others;
@@ -109,8 +109,7 @@ __attribute__((unused)) static bool fake_may_use(
 /* What was granted before it was stopped may have been taken back since: it asks again. */
 static bool fake_accepts(struct fake *f, const struct td_msg_grant *grant)
 {
-	uint64_t has = f->slot[grant->slot].resident,
-		 asked = f->slot[grant->slot].asked;
+	uint64_t has = f->slot[grant->slot].resident, asked = f->slot[grant->slot].asked;
 
 	return grant->verdict == TD_ANSWER_NO ||
 	       fake_may_use(f, grant->slot, grant->verdict == TD_ANSWER_OK ? has + asked : 0,
@@ -284,9 +283,8 @@ static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
 
-	f->slot[slot].claim =
-		(struct td_ceiling){f->slot[slot].resident,
-			f->slot[slot].demanded + f->slot[slot].paged};
+	f->slot[slot].claim = (struct td_ceiling){
+		f->slot[slot].resident, f->slot[slot].demanded + f->slot[slot].paged};
 	msg.memory.slot = slot;
 	msg.memory.seq = f->slot[slot].seq;
 	msg.memory.demanded_bytes = f->slot[slot].demanded;
@@ -365,10 +363,9 @@ static void fake_act(struct world *w, struct fake *f)
 		msg.ready.slot = s;
 		msg.ready.seq = f->slot[s].seq;
 		/* The rest lies on the host, or comes when there is more room. */
-		if (f->slot[s].opening &&
-			(f->slot[s].resident == f->slot[s].demanded ||
-				(f->slot[s].gate == TD_GATE_OPEN &&
-					f->slot[s].demanded > f->slot[s].limit)))
+		if (f->slot[s].opening && (f->slot[s].resident == f->slot[s].demanded ||
+						  (f->slot[s].gate == TD_GATE_OPEN &&
+							  f->slot[s].demanded > f->slot[s].limit)))
 			(void)say(w, f, &msg);
 	}
 }

@@ -56,8 +56,8 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 
 		if (client->failed || process->stop.is) {
 			uint64_t *capacity = &node->gpu_views[client->gpu].capacity_bytes;
-			uint64_t bytes = client->failed ? client->device.used
-							: td_client_charge(client);
+			uint64_t bytes =
+				client->failed ? client->device.used : td_client_charge(client);
 
 			*capacity -= bytes < *capacity ? bytes : *capacity;
 			continue;
@@ -141,7 +141,8 @@ void td_node_answer(struct td_node *node, struct td_client *client, uint64_t dev
 	grant->ticket = verdict == TD_ANSWER_NONE ? 0 : client->need_ticket;
 	grant->verdict = (uint8_t)verdict;
 	grant->drain_deadline_ns = node->options.drain_deadline_ns;
-	td_account_tell(&node->gpus[client->gpu].account, &client->device, device_bytes, grant->seq);
+	td_account_tell(
+		&node->gpus[client->gpu].account, &client->device, device_bytes, grant->seq);
 	td_account_tell(&process->job->on[client->gpu].account, &client->total, grant->total_bytes,
 		grant->seq);
 	td_stopped_told(node, client);
@@ -609,7 +610,8 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	};
 	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
 	struct td_view view;
-	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out, stopped, tenants;
+	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out, stopped,
+		tenants;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;

@@ -265,7 +265,7 @@ static bool has_limit(const struct td_facts *f)
 
 CONDITION(limit_exceeded)
 {
-	return has_limit(f) && f->client->others_bytes + f->client->total.used > f->limit_bytes;
+	return has_limit(f) && f->client->others_bytes + f->client->demanded_bytes > f->limit_bytes;
 }
 
 CONDITION(limit)

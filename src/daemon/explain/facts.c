@@ -284,7 +284,7 @@ void td_facts_add_client(struct td_facts *facts, const struct td_client *client)
 	facts->need_bytes = client->need_bytes;
 	facts->granted_bytes = client->device.told;
 	facts->immovable_bytes = gpu->stays_bytes - job->on[client->gpu].stays_bytes;
-	facts->job_bytes = client->others_bytes + td_client_has(client);
+	facts->job_bytes = client->others_bytes + client->total.used;
 	facts->limit_bytes = td_quota_bytes(facts->node, job, gpu);
 	facts->overhead_bytes = client->overhead_bytes;
 	facts->soft_bytes = td_soft_bytes(facts->node, job, gpu);

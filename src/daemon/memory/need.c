@@ -45,8 +45,7 @@ static uint64_t has_bytes(const struct td_client *client)
 
 	if (client->process->phase != TD_PHASE_OPEN || !td_soft_spills(client))
 		return demanded;
-	if (td_holding_is_heard(&client->device) ||
-		client->device.believed <= client->device.used)
+	if (td_holding_is_heard(&client->device) || client->device.believed <= client->device.used)
 		return client->device.used;
 	return client->device.believed < demanded ? client->device.believed : demanded;
 }
@@ -155,7 +154,7 @@ static enum td_answer judge(const struct question *q)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].holds(q))
 			return rules[i].verdict == TD_ANSWER_NO ? no_room(q->client)
-								 : rules[i].verdict;
+								: rules[i].verdict;
 	return TD_ANSWER_NONE;
 }
 

@@ -57,9 +57,9 @@ static uint64_t limit_of(const struct td_node *node, const struct td_job *job, u
 {
 	uint64_t limit = td_quota_bytes(node, job, &node->gpus[gpu]);
 
-	return limit == UINT64_MAX ? limit
-				   : sub(limit, job->on[gpu].overhead_bytes +
-							job->on[gpu].unseen_bytes);
+	return limit == UINT64_MAX
+		       ? limit
+		       : sub(limit, job->on[gpu].overhead_bytes + job->on[gpu].unseen_bytes);
 }
 
 /* What lies on the host for good, by a GRANT of so much on the device. */
@@ -111,8 +111,9 @@ static bool is_in(const struct td_client *client)
 
 static bool asks(const struct td_client *client)
 {
-	return !client->failed && !client->process->stop.is && (client->needs || client->process->wants ||
-					  client->process->phase == TD_PHASE_FILLING);
+	return !client->failed && !client->process->stop.is &&
+	       (client->needs || client->process->wants ||
+		       client->process->phase == TD_PHASE_FILLING);
 }
 
 void td_quota_gather(struct td_node *node)
@@ -121,8 +122,7 @@ void td_quota_gather(struct td_node *node)
 
 	for (uint32_t i = 0; i < node->gpu_count; i++) {
 		node->gpus[i].stays_bytes = node->gpus[i].stranded_bytes = 0;
-		node->gpus[i].account =
-			(struct td_account){.limit = node->gpus[i].capacity_bytes};
+		node->gpus[i].account = (struct td_account){.limit = node->gpus[i].capacity_bytes};
 	}
 	td_list_for_each (it, &node->jobs) {
 		struct td_job *job = td_container_of(it, struct td_job, of_node);
@@ -280,7 +280,8 @@ static bool somebody_is_asked(const struct td_node *node, const struct td_client
 			client->gpu != needing->gpu || client->process->failed ||
 			client->process->stop.is)
 			continue;
-		if (client->device.seq <= needing->need_seq || !td_holding_is_heard(&client->device))
+		if (client->device.seq <= needing->need_seq ||
+			!td_holding_is_heard(&client->device))
 			return true;
 	}
 	return false;

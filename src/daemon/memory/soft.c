@@ -401,8 +401,7 @@ static bool must_be_moved(struct td_client *client, uint64_t now_ns, uint64_t *w
 /* There is room for what is on the host. */
 static bool may_come(const struct td_node *node, const struct td_client *client)
 {
-	uint64_t room =
-		min_bytes(client->device.told, client->device.used + client->spilled_bytes);
+	uint64_t room = min_bytes(client->device.told, client->device.used + client->spilled_bytes);
 
 	return room > client->device.used &&
 	       room - client->device.used >= node->gpus[client->gpu].capacity_bytes / WORTH_PART;

@@ -86,13 +86,14 @@ enum td_host_memory {
 };
 
 struct td_gpu {
-	bool used; /* false: a free place in the table */
+	bool used;        /* false: a free place in the table */
 	uid_t brought_by; /* who attached to it first */
 	uint8_t uuid[16];
 	char name[64];
-	uint64_t total_bytes; /* gpus.h */
+	uint64_t total_bytes;    /* gpus.h */
 	uint64_t capacity_bytes; /* gpu.capacity, or less where what is not ours takes more */
-	struct td_account account; /* of that, gathered at each step: what its clients may have on it */
+	struct td_account
+		account; /* of that, gathered at each step: what its clients may have on it */
 	uint64_t
 		reserve_bytes; /* contexts and others: taken on the device, but by no client's allocations */
 	uint64_t shortage_bytes, shortage_until_ns, shortage_lasts_ns; /* capacity.c */
@@ -144,8 +145,8 @@ struct td_client {
 	struct {
 		bool valid;
 		uint64_t charged_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
-	} seen;                  /* in the last sample */
-	bool ready;                     /* everything resident, for this GRANT */
+	} seen;           /* in the last sample */
+	bool ready;       /* everything resident, for this GRANT */
 	uint64_t owes_ns; /* it has not acknowledged its GRANT for so long; 0: it has. stopped.c */
 	uint32_t owes_since_seq; /* what it had acknowledged when that began */
 	bool has_ceiling; /* its page bounds it, until it has reported for this GRANT: stopped.h */
@@ -234,8 +235,9 @@ struct td_process {
 		failed; /* CUresult of a context that is beyond help, and so are all of its others: let go until it has another. 0: none */
 	uint8_t foreign_gpu[16]; /* the UUID that it was let go for */
 	bool stays_foreign;      /* foreign: for good, as no plan can be about it */
-	char ungoverned[192];    /* why it runs as without tandem, if not for another daemon; empty: it does not */
-	uint32_t filling;     /* foreign: slots whose memory is to come back first, a bit each */
+	char ungoverned
+		[192]; /* why it runs as without tandem, if not for another daemon; empty: it does not */
+	uint32_t filling; /* foreign: slots whose memory is to come back first, a bit each */
 	uint64_t wants_since_ns, idle_since_ns, closed_ns; /* closed_ns: when it was last drained */
 	uint32_t word;                                     /* as written last, with: */
 	struct td_pacing pacing;
@@ -269,8 +271,8 @@ struct td_node {
 	uint64_t answers_looked_ns;              /* stopped.h: the last step */
 	struct td_list tenants;
 	uint32_t tenant_count;
-	uint32_t last_moment;                    /* number of the last moment alone, on any GPU */
-	uint64_t settle_ns; /* nothing opens before: holders of a lost daemon come back first */
+	uint32_t last_moment; /* number of the last moment alone, on any GPU */
+	uint64_t settle_ns;   /* nothing opens before: holders of a lost daemon come back first */
 	/* the policy's side */
 	void *policy_state;
 	const struct td_policy *policy; /* whose state that is */

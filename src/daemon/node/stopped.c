@@ -128,8 +128,8 @@ static void lift(struct td_node *node, struct td_client *client)
 
 void td_stopped_told(struct td_node *node, const struct td_client *client)
 {
-	const struct td_ceiling ceiling = {td_client_charge(client),
-		td_holding_charge(&client->total)};
+	const struct td_ceiling ceiling = {
+		td_client_charge(client), td_holding_charge(&client->total)};
 
 	if (client->has_ceiling)
 		(void)node->io.ceiling(client->process->peer, client->slot, &ceiling);

@@ -223,7 +223,8 @@ static void take_grant(const struct td_msg_grant *msg)
 	drain_deadline_ns = msg->drain_deadline_ns;
 	plan->retry_ns = plan->pause_ns = 0;
 	/* From here on no allocation is granted beyond it. */
-	td_client_set_limit(msg->slot, msg->device_bytes, msg->total_bytes, msg->gate == TD_GATE_OPEN);
+	td_client_set_limit(
+		msg->slot, msg->device_bytes, msg->total_bytes, msg->gate == TD_GATE_OPEN);
 	if (msg->verdict != TD_ANSWER_NONE)
 		td_client_answer(msg->slot, msg->ticket, (enum td_answer)msg->verdict);
 }
@@ -457,7 +458,7 @@ static void room_is_short(unsigned slot, struct td_plan_slot *plan,
 	plan->retry_ns = now_ns + plan->pause_ns;
 	/* Of what may be on the device. */
 	missing = (stats->demanded_bytes < plan->device_bytes ? stats->demanded_bytes
-							     : plan->device_bytes);
+							      : plan->device_bytes);
 	missing = missing > stats->resident_bytes ? missing - stats->resident_bytes : 0;
 	send_shortage(slot, missing);
 }

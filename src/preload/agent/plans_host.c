@@ -45,7 +45,8 @@ static void leave_again(unsigned slot)
 	struct td_memory_stats stats;
 
 	td_agent_stats(slot, &stats);
-	if (plan->known && plan->gate == TD_GATE_CLOSED && stats.resident_bytes > plan->device_bytes)
+	if (plan->known && plan->gate == TD_GATE_CLOSED &&
+		stats.resident_bytes > plan->device_bytes)
 		plan->acknowledged = false;
 }
 

@@ -13,7 +13,7 @@ struct td_plan_slot {
 	uint32_t seq, acknowledged_seq;
 	uint8_t gate; /* enum td_gate */
 	bool others_wait;
-	uint64_t device_bytes; /* may be on the device */
+	uint64_t device_bytes;       /* may be on the device */
 	uint64_t retry_ns, pause_ns; /* pause: between attempts to fill */
 	uint64_t again_ns;           /* what could not leave may have a place then; 0: nothing */
 	bool dirty, urgent; /* the totals have changed since the last MEMORY; it cannot wait */

@@ -63,8 +63,8 @@ bool td_ledger_claim_answer(struct ledger *ledger, unsigned slot, int need)
 	td_ledger_lock_totals(ledger, slot, &stats);
 	if (need == TD_NEED_DEVICE)
 		device = ledger->need_bytes + stats.resident_bytes;
-	r = td_ledger_claim(slot, device,
-		stats.demanded_bytes + stats.paged_bytes + ledger->need_bytes);
+	r = td_ledger_claim(
+		slot, device, stats.demanded_bytes + stats.paged_bytes + ledger->need_bytes);
 	td_lock_drop(&ledger->lock);
 	return r;
 }
@@ -94,7 +94,7 @@ void td_client_claim_only_what_is_there(unsigned slot)
 	/* What a fill brings there is not in the stats yet. */
 	if (!ledger->fills || stats.resident_bytes > atomic_load(device))
 		atomic_store(device, stats.resident_bytes);
-	atomic_store(&td_meter.page.claimed_all_bytes[slot],
-		stats.demanded_bytes + stats.paged_bytes);
+	atomic_store(
+		&td_meter.page.claimed_all_bytes[slot], stats.demanded_bytes + stats.paged_bytes);
 	td_lock_drop(&ledger->lock);
 }

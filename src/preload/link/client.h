@@ -18,8 +18,8 @@ void td_client_want(uint32_t word);
 enum td_need {
 	TD_NEED_DEVICE,
 	TD_NEED_REFUSED, /* Nowhere: the program is out of memory. */
-	TD_NEED_LATER,   /* Off the device, which they come to with the next fill: the gate is closed. */
-	TD_NEED_HOST,    /* In host memory that the device reaches. */
+	TD_NEED_LATER, /* Off the device, which they come to with the next fill: the gate is closed. */
+	TD_NEED_HOST, /* In host memory that the device reaches. */
 };
 
 enum td_mobility {

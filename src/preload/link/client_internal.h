@@ -36,8 +36,7 @@ uint64_t td_client_asked(unsigned slot);
 void td_client_answer(unsigned slot, uint32_t ticket, enum td_answer verdict);
 
 /* What the process may have unasked from now on. open: the gate is to be. */
-void td_client_set_limit(
-	unsigned slot, uint64_t device_bytes, uint64_t total_bytes, bool open);
+void td_client_set_limit(unsigned slot, uint64_t device_bytes, uint64_t total_bytes, bool open);
 /* quota, soft: of the whole job; 0: not known; UINT64_MAX: none. */
 void td_client_set_capacity(
 	unsigned slot, uint64_t capacity_bytes, uint64_t quota_bytes, uint64_t soft_bytes);

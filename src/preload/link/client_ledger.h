@@ -32,7 +32,8 @@ struct ledger {
 	 * Then what was granted and is not in the backend's stats yet: on the device, there for good, off
 	 * it, and paged. Changes of those are counted.
 	 */
-	uint64_t device_bytes, total_bytes, landing_bytes, staying_bytes, deferred_bytes, paged_bytes, changes;
+	uint64_t device_bytes, total_bytes, landing_bytes, staying_bytes, deferred_bytes,
+		paged_bytes, changes;
 	bool open;  /* the plan with that limit opens the gate */
 	bool fills; /* the agent brings memory to the device */
 	_Atomic uint64_t cached_bytes;

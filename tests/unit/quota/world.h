@@ -456,7 +456,7 @@ static int world_send(int program, const struct td_msg *msg)
 	else
 		trace("program %d: %s %llu", program, td_proto_name(msg->type),
 			msg->type == TD_MSG_TYPE_ask ? (unsigned long long)msg->ask.bytes >> 10
-						      : 0);
+						     : 0);
 	put(&line->up, msg);
 	return 0;
 }
