@@ -100,8 +100,11 @@ struct td_gpu_view {
 	uint32_t known; /* TD_HAS(UTILISATION, SM_ACTIVITY, CLOCK, HEALTH): which of these are */
 	uint32_t utilisation_ppm, sm_activity_ppm, sm_clock_mhz;
 	uint32_t sm_clock_max_mhz; /* the highest that it can have; 0 unknown */
-	uint32_t xid;              /* the error that it is in; 0 none */
+	uint32_t xid;              /* the last Xid error; 0 none */
+	uint64_t xid_ns;           /* when it came */
 	enum td_mps mps;
+	uint64_t mps_started_ns; /* when the present MPS server was started; 0 unknown */
+	bool hangs; /* work is in flight, and nothing of it has ended for the detector's time */
 	uint32_t power_mw, temperature_celsius; /* 0 unknown */
 	uint64_t used_bytes;                    /* of the device, by whomever; 0 unknown */
 };
@@ -260,7 +263,20 @@ struct td_action {
 
 #define TD_ACTION_MAX TD_CLIENT_MAX /* enough for every policy */
 
+/* How fit a GPU is for work beside a protected job; for people and for schedulers. */
+struct td_gpu_verdict {
+	bool known;        /* the policy judges GPUs */
+	bool accepts;      /* more besteffort work may be placed here */
+	bool resets;       /* the MPS server is to be ended and started anew */
+	uint8_t state;     /* enum td_sysmonitor_state */
+	uint8_t health;    /* enum td_health_state */
+	uint32_t load_ppm; /* U_GPU, MuxFlow's Equation 1 */
+	uint32_t duty_ppm; /* of the GPU's time, for besteffort work */
+	uint64_t until_ns; /* when `state` ends at the earliest; 0: when the figures change */
+};
+
 struct td_plan {
+	struct td_gpu_verdict *verdicts; /* gpu_count entries, filled by the step; NULL: not asked */
 	struct td_grant *grants; /* client_count entries, in the view's order, filled by the step */
 	/* Room for action_max, filled by the step; what finds no room is named in a later plan. */
 	struct td_action *actions;

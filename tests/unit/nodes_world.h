@@ -17,6 +17,7 @@ struct node {
 	struct td_client_view clients[64];
 	struct td_grant grants[64];
 	struct td_action actions[64];
+	struct td_gpu_verdict verdicts[TD_GPU_MAX];
 	struct td_view view;
 	struct td_plan plan;
 	const struct td_policy *policy;
@@ -42,8 +43,10 @@ __attribute__((unused)) static void start(const char *policy, uint32_t gpus)
 			.sm_clock_max_mhz = 1590,
 			.mps = TD_MPS_ON};
 	node.view = (struct td_view){node.gpus, node.clients, gpus, 0, TD_HAS_ALL};
-	node.plan =
-		(struct td_plan){.grants = node.grants, .actions = node.actions, .action_max = 64};
+	node.plan = (struct td_plan){.verdicts = node.verdicts,
+		.grants = node.grants,
+		.actions = node.actions,
+		.action_max = 64};
 	node.now = 1000 * MS;
 }
 

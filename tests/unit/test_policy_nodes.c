@@ -1,6 +1,8 @@
 /* The seed systems as policies of a node: what each grants and does on views that its paper describes. */
 #include "nodes_world.h"
 
+#include "policy/system/muxflow.h"
+
 TEST(antman_protects_a_newcomer_at_once_and_gives_back_in_steps)
 {
 	start("antman", 1);
@@ -192,7 +194,7 @@ TEST(muxflow_evicts_when_overloaded_but_not_for_want_of_figures)
 	step();
 	CHECK(!is_open(a) && !count_actions(TD_ACTION_EVICT, NULL));
 	node.gpus[0].known = TD_HAS_ALL;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 7; i++) {
 		node.now += 10 * MS;
 		step();
 	}
@@ -205,6 +207,41 @@ TEST(muxflow_evicts_when_overloaded_but_not_for_want_of_figures)
 	CHECK(!count_actions(TD_ACTION_EVICT, service));
 }
 
+TEST(muxflow_judges_each_gpu)
+{
+	start("muxflow", 2);
+	struct td_client_view *service = add(1, 0, TD_CLASS_ONLINE, GIB);
+
+	service->sm_activity_ppm = 300000;
+	step();
+	CHECK(node.verdicts[0].known && !node.verdicts[0].accepts && node.verdicts[1].accepts);
+	for (int i = 0; i < 10; i++)
+		step();
+	CHECK(node.verdicts[0].accepts && !node.verdicts[0].resets);
+	CHECK_EQ(node.verdicts[0].state, TD_SYSMONITOR_HEALTHY);
+	CHECK(node.verdicts[0].load_ppm >= 239999 && node.verdicts[0].load_ppm <= 240000);
+	node.gpus[0].sm_activity_ppm = 990000;
+	step();
+	CHECK_EQ(node.verdicts[0].state, TD_SYSMONITOR_OVERLIMIT);
+	CHECK_EQ(node.verdicts[0].until_ns, node.now + 10000 * MS);
+	node.gpus[1].mps = TD_MPS_FAILED;
+	step();
+	CHECK(node.verdicts[1].resets && !node.verdicts[1].accepts && !node.verdicts[0].resets);
+}
+
+TEST(muxflow_restarts_the_online_jobs_first)
+{
+	start("muxflow", 1);
+	struct td_client_view *second = add(1, 0, TD_CLASS_GUARANTEED, GIB),
+			      *first = add(2, 0, TD_CLASS_ONLINE, GIB);
+
+	node.gpus[0].mps = TD_MPS_FAILED;
+	step();
+	CHECK_EQ(node.plan.action_count, 2);
+	CHECK_EQ(node.actions[0].client, first->id);
+	CHECK_EQ(node.actions[1].client, second->id);
+}
+
 TEST(muxflow_restarts_what_an_error_has_hit)
 {
 	start("muxflow", 2);
@@ -212,7 +249,9 @@ TEST(muxflow_restarts_what_an_error_has_hit)
 			      *a = add(2, 0, TD_CLASS_BESTEFFORT, GIB),
 			      *elsewhere = add(3, 1, TD_CLASS_ONLINE, GIB);
 
+	node.gpus[0].mps = TD_MPS_ON;
 	node.gpus[0].xid = 31;
+	node.gpus[0].xid_ns = node.now;
 	step();
 	CHECK_EQ(count_actions(TD_ACTION_RESTART, service), 1);
 	CHECK_EQ(count_actions(TD_ACTION_EVICT, a), 1);

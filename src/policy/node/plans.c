@@ -54,6 +54,8 @@ const struct td_ability *td_ability_at(uint32_t bit)
 void td_plan_begin(const struct td_view *view, struct td_plan *plan)
 {
 	memset(plan->grants, 0, view->client_count * sizeof(*plan->grants));
+	if (plan->verdicts)
+		memset(plan->verdicts, 0, view->gpu_count * sizeof(*plan->verdicts));
 	plan->action_count = 0;
 	plan->next_wakeup_ns = TD_NEVER;
 }

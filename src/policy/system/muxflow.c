@@ -17,6 +17,7 @@ const struct td_muxflow_params td_muxflow_t4 = {
 		.period_max_ns = 3600 * S,
 		.window_ns = 7200 * S},
 	.sm = TD_DYNAMIC_SM_DEFAULT,
+	.health = TD_HEALTH_DEFAULT,
 	.memory_quota_ppm = 400000,
 };
 
@@ -31,6 +32,7 @@ struct td_muxflow_output td_muxflow_gpu_step(struct td_muxflow_gpu *gpu,
 		td_sysmonitor_step(&gpu->monitor, &params->monitor, metrics, now_ns);
 
 	return (struct td_muxflow_output){
+		.load = load,
 		.duty_ppm = td_sysmonitor_evicts(state) ? 0 : duty_ppm,
 		.accepts = td_sysmonitor_accepts(state),
 		.evict = td_sysmonitor_evicts(state),

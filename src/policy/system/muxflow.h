@@ -26,6 +26,7 @@
  */
 #pragma once
 
+#include "policy/algo/control/health.h"
 #include "policy/algo/control/load_factor.h"
 #include "policy/algo/control/pid.h"
 #include "policy/algo/control/sysmonitor.h"
@@ -37,6 +38,7 @@ struct td_muxflow_params {
 	struct td_pid_params pid;
 	struct td_sysmonitor_params monitor;
 	struct td_dynamic_sm sm;
+	struct td_health_params health;
 	uint32_t memory_quota_ppm; /* of the GPU, for offline work: 40 % */
 };
 
@@ -52,6 +54,7 @@ struct td_muxflow_gpu {
 };
 
 struct td_muxflow_output {
+	double load; /* U_GPU */
 	uint32_t duty_ppm;
 	bool accepts, evict;
 };

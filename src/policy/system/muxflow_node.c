@@ -2,22 +2,23 @@
  * The policy "muxflow": an offline workload beside the online one on every GPU of a node
  * (muxflow.h).
  *
- *   for each GPU: duty, accepts, evict <- td_muxflow_gpu_step(its figures)
- *   offline work: none where it is to be evicted, one workload elsewhere; none comes in where it
- *     is not accepted. It has that duty, at most the memory quota, and the SMs that the online
+ *   for each GPU: health <- td_health_step(its figures, its MPS server, its Xids)
+ *                 duty, accepts, evict <- td_muxflow_gpu_step(its figures, health)
+ *   offline work: none where it is to be evicted, one workload elsewhere, and no new one where it
+ *     is not accepted; with that duty, at most the memory quota, and the SMs that the online
  *     workloads leave by their own activity
- *   a GPU whose MPS server failed, or with an Xid error: offline work is evicted, the rest is
- *     restarted
+ *   a GPU whose health has failed: its MPS server is reset, offline work is evicted, and the rest
+ *     is restarted, online jobs first
  *
  * A GPU without an online job has nothing to protect: its offline work has no bound. While the
- * figures are not known offline work stands still, because nothing can be protected blindly, but it
- * is not evicted. Online work whose activity is not known leaves the floor of SMs. The T4's clock
- * thresholds are scaled to the highest clock of the GPU; without a known clock there is no
- * correction.
+ * figures are not known offline work stands still, but is not evicted: a GPU that cannot be watched
+ * is not shared. Online work whose activity is not known leaves the floor of SMs. The T4's clock
+ * thresholds are scaled to the highest clock of the GPU; where that is not known, there is no
+ * correction by the clock.
  *
- * Invariants: online and guaranteed jobs are open and unbounded. Beside them at most one offline
- * client per GPU is open, with a duty, a quota and an SM share. On an evicting GPU no offline
- * client is open and each is named in an EVICT. Nobody is evicted for want of figures.
+ * Invariants: online and guaranteed jobs are open and unbounded; besides them there is at most one
+ * offline client per GPU, and it has a duty, a quota and an SM share; on an evicting GPU no offline
+ * client is open and each is named in an EVICT; nobody is evicted for want of figures.
  */
 #include "policy/node/admit.h"
 #include "policy/node/plans.h"
@@ -29,16 +30,18 @@
 
 struct muxflow {
 	struct td_muxflow_gpu gpus[TD_GPU_MAX];
+	struct td_health health[TD_GPU_MAX];
 };
 
 /* The jobs on one GPU. */
 struct present {
 	bool online, offline;
 	uint32_t activity_ppm; /* of what is not offline; the whole GPU where it is not known */
+	enum td_health_state health;
 	struct td_muxflow_output output;
 };
 
-static struct present look(const struct td_view *view, uint32_t gpu)
+static struct present find_present(const struct td_view *view, uint32_t gpu)
 {
 	struct present present = {0};
 	uint64_t activity = 0;
@@ -77,19 +80,21 @@ static struct td_muxflow_params params_of(const struct td_gpu_view *gpu)
 	return params;
 }
 
-static bool has_failed(const struct td_gpu_view *gpu)
+/* Nothing is to run there: SysMonitor's DISABLED. */
+static bool is_out(enum td_health_state health)
 {
-	return gpu->mps == TD_MPS_FAILED || gpu->xid;
+	return health != TD_HEALTH_STARTING && health != TD_HEALTH_GOOD;
 }
 
-static struct td_sysmonitor_metrics metrics_of(const struct td_gpu_view *gpu)
+static struct td_sysmonitor_metrics metrics_of(
+	const struct td_gpu_view *gpu, enum td_health_state health)
 {
 	uint64_t bytes =
 		gpu->used_bytes < gpu->capacity_bytes ? gpu->used_bytes : gpu->capacity_bytes;
 
 	return (struct td_sysmonitor_metrics){
-		.initialised = true,
-		.available = !has_failed(gpu),
+		.initialised = health == TD_HEALTH_GOOD,
+		.available = !is_out(health),
 		.utilisation_ppm = gpu->utilisation_ppm,
 		.sm_activity_ppm = gpu->sm_activity_ppm,
 		.memory_ppm = gpu->capacity_bytes ? (uint32_t)((double)bytes /
@@ -109,13 +114,13 @@ static bool is_running(const struct td_view *view, uint32_t gpu)
 }
 
 /* Without figures the controllers stand still and so does offline work. */
-static struct td_muxflow_output control(
-	struct td_muxflow_gpu *muxflow, const struct td_gpu_view *gpu, uint64_t now_ns)
+static struct td_muxflow_output control(struct td_muxflow_gpu *muxflow,
+	const struct td_gpu_view *gpu, enum td_health_state health, uint64_t now_ns)
 {
 	const struct td_muxflow_params params = params_of(gpu);
-	const struct td_sysmonitor_metrics metrics = metrics_of(gpu);
+	const struct td_sysmonitor_metrics metrics = metrics_of(gpu, health);
 
-	if ((gpu->known & FIGURES) != FIGURES && !has_failed(gpu))
+	if ((gpu->known & FIGURES) != FIGURES && !is_out(health))
 		return (struct td_muxflow_output){0};
 	return td_muxflow_gpu_step(muxflow, &params, &metrics, now_ns);
 }
@@ -124,7 +129,7 @@ static struct td_muxflow_output control(
 static uint32_t places_of(const struct td_view *view, uint32_t gpu, const struct present *present)
 {
 	if (!present->online)
-		return has_failed(&view->gpus[gpu]) ? 0 : 1;
+		return is_out(present->health) ? 0 : 1;
 	if (present->output.evict || (view->gpus[gpu].known & FIGURES) != FIGURES)
 		return 0;
 	return present->output.accepts || is_running(view, gpu);
@@ -142,17 +147,48 @@ static void grant_offline(const struct td_gpu_view *gpu, const struct present *p
 	grant->limit_bytes = gpu->capacity_bytes / TD_PPM * params->memory_quota_ppm;
 }
 
-static void act(
-	const struct td_view *view, const struct present *present, uint32_t c, struct td_plan *plan)
+/* Evictions first, since they make room; then restarts by class, the online jobs first. */
+static void act(const struct td_view *view, const struct present *present, struct td_plan *plan)
 {
-	const struct td_client_view *client = &view->clients[c];
-	const struct present *here = &present[client->gpu];
-	bool offline = client->class == TD_CLASS_BESTEFFORT;
+	for (uint32_t c = 0; c < view->client_count; c++) {
+		const struct td_client_view *client = &view->clients[c];
+		const struct present *here = &present[client->gpu];
 
-	if (offline && here->online && here->output.evict)
-		td_plan_act(plan, &(struct td_action){TD_ACTION_EVICT, client->id, 0, 0});
-	else if (has_failed(&view->gpus[client->gpu]))
-		td_plan_act(plan, &(struct td_action){TD_ACTION_RESTART, client->id, 0, 0});
+		if (client->class == TD_CLASS_BESTEFFORT && here->online && here->output.evict)
+			td_plan_act(plan, &(struct td_action){TD_ACTION_EVICT, client->id, 0, 0});
+	}
+	for (uint32_t class = 0; class < TD_CLASS_N; class ++) {
+		for (uint32_t c = 0; c < view->client_count; c++) {
+			const struct td_client_view *client = &view->clients[c];
+			const struct present *here = &present[client->gpu];
+
+			if (client->class != class || here->health != TD_HEALTH_FAILED ||
+				(class == TD_CLASS_BESTEFFORT && here->online))
+				continue;
+			td_plan_act(plan, &(struct td_action){TD_ACTION_RESTART, client->id, 0, 0});
+		}
+	}
+}
+
+static void judge(const struct muxflow *muxflow, const struct td_view *view,
+	const struct present *present, struct td_plan *plan)
+{
+	for (uint32_t gpu = 0; plan->verdicts && gpu < view->gpu_count; gpu++) {
+		const struct present *here = &present[gpu];
+		const struct td_sysmonitor *monitor = &muxflow->gpus[gpu].monitor;
+
+		plan->verdicts[gpu] = (struct td_gpu_verdict){
+			.known = true,
+			.accepts = here->online ? here->output.accepts : !is_out(here->health),
+			.resets = here->health == TD_HEALTH_FAILED,
+			.state = (uint8_t)monitor->state,
+			.health = (uint8_t)here->health,
+			.load_ppm = (uint32_t)(here->output.load * TD_PPM),
+			.duty_ppm = here->online ? here->output.duty_ppm : TD_PPM,
+			.until_ns =
+				monitor->state == TD_SYSMONITOR_OVERLIMIT ? monitor->until_ns : 0,
+		};
+	}
 }
 
 static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
@@ -165,8 +201,13 @@ static void step(void *state, const struct td_policy_options *options, const str
 	(void)options;
 	td_plan_begin(view, plan);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
-		present[gpu] = look(view, gpu);
-		present[gpu].output = control(&muxflow->gpus[gpu], &view->gpus[gpu], now_ns);
+		const struct td_gpu_view *figures = &view->gpus[gpu];
+
+		present[gpu] = find_present(view, gpu);
+		present[gpu].health = td_health_step(&muxflow->health[gpu], &td_muxflow_t4.health,
+			figures, (figures->known & FIGURES) == FIGURES, now_ns);
+		present[gpu].output =
+			control(&muxflow->gpus[gpu], figures, present[gpu].health, now_ns);
 		places[gpu] = places_of(view, gpu, &present[gpu]);
 		if (present[gpu].online && present[gpu].offline)
 			plan->next_wakeup_ns = now_ns + PERIOD_NS;
@@ -180,8 +221,9 @@ static void step(void *state, const struct td_policy_options *options, const str
 		if (view->clients[c].class == TD_CLASS_BESTEFFORT)
 			grant_offline(
 				gpu, &present[view->clients[c].gpu], &params, &plan->grants[c]);
-		act(view, present, c, plan);
 	}
+	act(view, present, plan);
+	judge(muxflow, view, present, plan);
 	td_share_memory_by_class(view, plan);
 	td_plan_make_room(view, plan);
 }
@@ -191,6 +233,7 @@ static void forget_gpu(void *state, uint32_t gpu)
 	struct muxflow *muxflow = state;
 
 	muxflow->gpus[gpu] = (struct td_muxflow_gpu){0};
+	muxflow->health[gpu] = (struct td_health){0};
 }
 
 const struct td_policy td_policy_muxflow = {

@@ -1,0 +1,134 @@
+/* The state machine drawn in health.h. */
+#include "policy/algo/control/health.h"
+
+#include <string.h>
+
+const struct td_health_params td_health_default = TD_HEALTH_DEFAULT;
+
+enum td_xid_class td_xid_class(uint32_t xid)
+{
+	switch (xid) {
+#define XID(number, class, text)                                                                   \
+	case number:                                                                               \
+		return TD_XID_##class;
+#include "policy/algo/control/xids.def"
+#undef XID
+	default: return TD_XID_SHOWN;
+	}
+}
+
+const char *td_xid_text(uint32_t xid)
+{
+	switch (xid) {
+#define XID(number, class, text)                                                                   \
+	case number:                                                                               \
+		return text;
+#include "policy/algo/control/xids.def"
+#undef XID
+	default: return NULL;
+	}
+}
+
+/* The class of an Xid that has come since the last step; TD_XID_SHOWN where none has. */
+static enum td_xid_class take_xid(struct td_health *health, const struct td_gpu_view *gpu)
+{
+	if (!gpu->xid || gpu->xid_ns == health->xid_ns)
+		return TD_XID_SHOWN;
+	health->xid_ns = gpu->xid_ns;
+	return td_xid_class(gpu->xid);
+}
+
+static bool is_error(const struct td_gpu_view *gpu, enum td_xid_class xid)
+{
+	if (gpu->mps == TD_MPS_FAILED)
+		return true;
+	return gpu->mps == TD_MPS_ON && (xid == TD_XID_PROGRAM || gpu->hangs);
+}
+
+static void forget_old_failures(struct td_health *health, uint64_t window_ns, uint64_t now_ns)
+{
+	uint32_t old = 0;
+
+	while (old < health->failure_count && now_ns - health->failures_ns[old] >= window_ns)
+		old++;
+	if (!old && health->failure_count == TD_HEALTH_FAILURES_MAX)
+		old = 1;
+	health->failure_count -= old;
+	memmove(health->failures_ns, health->failures_ns + old,
+		health->failure_count * sizeof(health->failures_ns[0]));
+}
+
+static void fail(struct td_health *health, const struct td_health_params *params,
+	const struct td_gpu_view *gpu, uint64_t now_ns)
+{
+	forget_old_failures(health, params->breaker_window_ns, now_ns);
+	health->failures_ns[health->failure_count++] = now_ns;
+	health->server_ns = gpu->mps_started_ns;
+	health->samples = 0;
+	health->state = TD_HEALTH_FAILED;
+	if (health->failure_count < params->breaker_failures)
+		return;
+	health->state = TD_HEALTH_BROKEN;
+	health->until_ns =
+		params->breaker_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + params->breaker_ns;
+}
+
+static void count_sample(
+	struct td_health *health, const struct td_health_params *params, bool has_figures)
+{
+	health->samples = has_figures ? health->samples + 1 : 0;
+	if (health->samples >= params->good_samples)
+		health->state = TD_HEALTH_GOOD;
+}
+
+/* A server that has been started since the failure, or none any more: errors of before are over. */
+static bool is_another_server(const struct td_health *health, const struct td_gpu_view *gpu)
+{
+	return gpu->mps == TD_MPS_OFF ||
+	       (gpu->mps == TD_MPS_ON && gpu->mps_started_ns != health->server_ns);
+}
+
+static void start_again(struct td_health *health)
+{
+	health->state = TD_HEALTH_STARTING;
+	health->samples = 0;
+}
+
+/* After a pause of resets: one more attempt, with the failures of before forgotten. */
+static void end_breaker(struct td_health *health, const struct td_gpu_view *gpu)
+{
+	health->failure_count = 0;
+	if (is_another_server(health, gpu))
+		start_again(health);
+	else
+		health->state = TD_HEALTH_FAILED;
+}
+
+enum td_health_state td_health_step(struct td_health *health, const struct td_health_params *params,
+	const struct td_gpu_view *gpu, bool has_figures, uint64_t now_ns)
+{
+	enum td_xid_class xid = take_xid(health, gpu);
+
+	if (xid == TD_XID_DEVICE)
+		health->state = TD_HEALTH_LOST;
+	switch (health->state) {
+	case TD_HEALTH_STARTING:
+	case TD_HEALTH_GOOD:
+		if (is_error(gpu, xid))
+			fail(health, params, gpu, now_ns);
+		else if (health->state == TD_HEALTH_STARTING)
+			count_sample(health, params, has_figures);
+		break;
+	case TD_HEALTH_FAILED:
+		if (is_another_server(health, gpu))
+			start_again(health);
+		break;
+	case TD_HEALTH_BROKEN:
+		if (now_ns >= health->until_ns)
+			end_breaker(health, gpu);
+		break;
+	case TD_HEALTH_LOST:
+	case TD_HEALTH_N: break;
+	}
+	return health->state;
+}

@@ -1,0 +1,146 @@
+/* The detector of MuxFlow 4.2 on a clock of the test's: errors, resets, and the breaker. */
+#include "test.h"
+
+#include "policy/algo/control/health.h"
+
+#define S 1000000000ull
+
+static struct td_health health;
+static struct td_gpu_view gpu;
+static uint64_t now;
+
+static enum td_health_state step(void)
+{
+	return td_health_step(&health, &td_health_default, &gpu, true, now += S);
+}
+
+/* A server that has been watched for long enough. */
+static void start(void)
+{
+	memset(&health, 0, sizeof(health));
+	gpu = (struct td_gpu_view){.mps = TD_MPS_ON, .mps_started_ns = 1};
+	now = 1000 * S;
+	for (unsigned i = 1; i < td_health_default.good_samples; i++)
+		CHECK_EQ(step(), TD_HEALTH_STARTING);
+	CHECK_EQ(step(), TD_HEALTH_GOOD);
+}
+
+static void see_xid(uint32_t xid)
+{
+	gpu.xid = xid;
+	gpu.xid_ns = now + 1;
+}
+
+/* The server fails once, and is started anew. */
+static enum td_health_state fail_and_reset(void)
+{
+	enum td_health_state failed;
+
+	gpu.mps = TD_MPS_FAILED;
+	failed = step();
+	gpu.mps = TD_MPS_ON;
+	gpu.mps_started_ns++;
+	if (failed == TD_HEALTH_FAILED)
+		CHECK_EQ(step(), TD_HEALTH_STARTING);
+	return failed;
+}
+
+TEST(a_sample_without_figures_begins_the_count_again)
+{
+	start();
+	memset(&health, 0, sizeof(health));
+	for (unsigned i = 1; i < td_health_default.good_samples; i++)
+		step();
+	CHECK_EQ(td_health_step(&health, &td_health_default, &gpu, false, now += S),
+		TD_HEALTH_STARTING);
+	CHECK_EQ(step(), TD_HEALTH_STARTING);
+}
+
+TEST(a_page_fault_fails_the_server_and_no_later_one)
+{
+	start();
+	see_xid(31);
+	CHECK_EQ(step(), TD_HEALTH_FAILED);
+	CHECK_EQ(step(), TD_HEALTH_FAILED);
+	gpu.mps_started_ns = 2;
+	CHECK_EQ(step(), TD_HEALTH_STARTING);
+	for (unsigned i = 0; i < td_health_default.good_samples; i++)
+		step();
+	CHECK_EQ(health.state, TD_HEALTH_GOOD);
+	see_xid(31);
+	CHECK_EQ(step(), TD_HEALTH_FAILED);
+}
+
+TEST(noise_decides_nothing)
+{
+	start();
+	see_xid(13);
+	CHECK_EQ(step(), TD_HEALTH_GOOD);
+	see_xid(777);
+	CHECK_EQ(step(), TD_HEALTH_GOOD);
+	CHECK(!td_xid_text(777) && td_xid_text(13));
+}
+
+TEST(without_mps_an_error_is_of_one_program)
+{
+	start();
+	gpu.mps = TD_MPS_OFF;
+	gpu.hangs = true;
+	see_xid(31);
+	CHECK_EQ(step(), TD_HEALTH_GOOD);
+}
+
+TEST(a_hang_and_a_dead_server_are_errors)
+{
+	start();
+	gpu.hangs = true;
+	CHECK_EQ(step(), TD_HEALTH_FAILED);
+	start();
+	gpu.mps = TD_MPS_FAILED;
+	CHECK_EQ(step(), TD_HEALTH_FAILED);
+	gpu.mps = TD_MPS_OFF;
+	CHECK_EQ(step(), TD_HEALTH_STARTING);
+}
+
+TEST(the_third_failure_in_ten_minutes_stops_the_resets)
+{
+	start();
+	CHECK_EQ(fail_and_reset(), TD_HEALTH_FAILED);
+	CHECK_EQ(fail_and_reset(), TD_HEALTH_FAILED);
+	CHECK_EQ(fail_and_reset(), TD_HEALTH_BROKEN);
+	now += 599 * S - S;
+	CHECK_EQ(step(), TD_HEALTH_BROKEN);
+	CHECK_EQ(step(), TD_HEALTH_STARTING);
+	CHECK_EQ(fail_and_reset(), TD_HEALTH_FAILED);
+}
+
+TEST(a_breaker_that_ends_with_the_same_server_asks_for_its_reset)
+{
+	start();
+	(void)fail_and_reset();
+	(void)fail_and_reset();
+	gpu.mps = TD_MPS_FAILED;
+	CHECK_EQ(step(), TD_HEALTH_BROKEN);
+	now += 600 * S;
+	CHECK_EQ(step(), TD_HEALTH_FAILED);
+}
+
+TEST(failures_that_are_far_apart_do_not_add_up)
+{
+	start();
+	for (unsigned i = 0; i < 40; i++) {
+		CHECK_EQ(fail_and_reset(), TD_HEALTH_FAILED);
+		now += 300 * S;
+	}
+}
+
+TEST(a_gpu_that_fell_off_the_bus_is_lost_for_good)
+{
+	start();
+	see_xid(79);
+	CHECK_EQ(step(), TD_HEALTH_LOST);
+	gpu.mps_started_ns = 9;
+	gpu.mps = TD_MPS_OFF;
+	now += 10000 * S;
+	CHECK_EQ(step(), TD_HEALTH_LOST);
+}
