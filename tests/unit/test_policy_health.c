@@ -6,19 +6,20 @@
 #define S 1000000000ull
 
 static struct td_health health;
-static struct td_gpu_view gpu;
+static struct td_health_metrics metrics;
 static uint64_t now;
 
 static enum td_health_state step(void)
 {
-	return td_health_step(&health, &td_health_default, &gpu, true, now += S);
+	return td_health_step(&health, &td_health_default, &metrics, now += S);
 }
 
 /* A server that has been watched for long enough. */
 static void start(void)
 {
 	memset(&health, 0, sizeof(health));
-	gpu = (struct td_gpu_view){.mps = TD_MPS_ON, .mps_started_ns = 1};
+	metrics = (struct td_health_metrics){
+		.has_figures = true, .server = TD_HEALTH_SERVER_RUNS, .server_ns = 1};
 	now = 1000 * S;
 	for (unsigned i = 1; i < td_health_default.good_samples; i++)
 		CHECK_EQ(step(), TD_HEALTH_STARTING);
@@ -27,8 +28,8 @@ static void start(void)
 
 static void see_xid(uint32_t xid)
 {
-	gpu.xid = xid;
-	gpu.xid_ns = now + 1;
+	metrics.xid = xid;
+	metrics.xid_ns = now + 1;
 }
 
 /* The server fails once, and is started anew. */
@@ -36,10 +37,10 @@ static enum td_health_state fail_and_reset(void)
 {
 	enum td_health_state failed;
 
-	gpu.mps = TD_MPS_FAILED;
+	metrics.server = TD_HEALTH_SERVER_FAILED;
 	failed = step();
-	gpu.mps = TD_MPS_ON;
-	gpu.mps_started_ns++;
+	metrics.server = TD_HEALTH_SERVER_RUNS;
+	metrics.server_ns++;
 	if (failed == TD_HEALTH_FAILED)
 		CHECK_EQ(step(), TD_HEALTH_STARTING);
 	return failed;
@@ -51,8 +52,9 @@ TEST(a_sample_without_figures_begins_the_count_again)
 	memset(&health, 0, sizeof(health));
 	for (unsigned i = 1; i < td_health_default.good_samples; i++)
 		step();
-	CHECK_EQ(td_health_step(&health, &td_health_default, &gpu, false, now += S),
-		TD_HEALTH_STARTING);
+	metrics.has_figures = false;
+	CHECK_EQ(step(), TD_HEALTH_STARTING);
+	metrics.has_figures = true;
 	CHECK_EQ(step(), TD_HEALTH_STARTING);
 }
 
@@ -62,7 +64,7 @@ TEST(a_page_fault_fails_the_server_and_no_later_one)
 	see_xid(31);
 	CHECK_EQ(step(), TD_HEALTH_FAILED);
 	CHECK_EQ(step(), TD_HEALTH_FAILED);
-	gpu.mps_started_ns = 2;
+	metrics.server_ns = 2;
 	CHECK_EQ(step(), TD_HEALTH_STARTING);
 	for (unsigned i = 0; i < td_health_default.good_samples; i++)
 		step();
@@ -84,8 +86,8 @@ TEST(noise_decides_nothing)
 TEST(without_mps_an_error_is_of_one_program)
 {
 	start();
-	gpu.mps = TD_MPS_OFF;
-	gpu.hangs = true;
+	metrics.server = TD_HEALTH_SERVER_NONE;
+	metrics.hangs = true;
 	see_xid(31);
 	CHECK_EQ(step(), TD_HEALTH_GOOD);
 }
@@ -93,12 +95,12 @@ TEST(without_mps_an_error_is_of_one_program)
 TEST(a_hang_and_a_dead_server_are_errors)
 {
 	start();
-	gpu.hangs = true;
+	metrics.hangs = true;
 	CHECK_EQ(step(), TD_HEALTH_FAILED);
 	start();
-	gpu.mps = TD_MPS_FAILED;
+	metrics.server = TD_HEALTH_SERVER_FAILED;
 	CHECK_EQ(step(), TD_HEALTH_FAILED);
-	gpu.mps = TD_MPS_OFF;
+	metrics.server = TD_HEALTH_SERVER_NONE;
 	CHECK_EQ(step(), TD_HEALTH_STARTING);
 }
 
@@ -119,7 +121,7 @@ TEST(a_breaker_that_ends_with_the_same_server_asks_for_its_reset)
 	start();
 	(void)fail_and_reset();
 	(void)fail_and_reset();
-	gpu.mps = TD_MPS_FAILED;
+	metrics.server = TD_HEALTH_SERVER_FAILED;
 	CHECK_EQ(step(), TD_HEALTH_BROKEN);
 	now += 600 * S;
 	CHECK_EQ(step(), TD_HEALTH_FAILED);
@@ -139,8 +141,8 @@ TEST(a_gpu_that_fell_off_the_bus_is_lost_for_good)
 	start();
 	see_xid(79);
 	CHECK_EQ(step(), TD_HEALTH_LOST);
-	gpu.mps_started_ns = 9;
-	gpu.mps = TD_MPS_OFF;
+	metrics.server_ns = 9;
+	metrics.server = TD_HEALTH_SERVER_NONE;
 	now += 10000 * S;
 	CHECK_EQ(step(), TD_HEALTH_LOST);
 }

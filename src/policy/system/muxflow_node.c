@@ -80,6 +80,23 @@ static struct td_muxflow_params params_of(const struct td_gpu_view *gpu)
 	return params;
 }
 
+static struct td_health_metrics health_metrics_of(const struct td_gpu_view *gpu)
+{
+	static const enum td_health_server server[TD_MPS_N] = {
+		[TD_MPS_ON] = TD_HEALTH_SERVER_RUNS,
+		[TD_MPS_FAILED] = TD_HEALTH_SERVER_FAILED,
+	};
+
+	return (struct td_health_metrics){
+		.has_figures = (gpu->known & FIGURES) == FIGURES,
+		.server = server[gpu->mps],
+		.server_ns = gpu->mps_started_ns,
+		.xid = gpu->xid,
+		.xid_ns = gpu->xid_ns,
+		.hangs = gpu->hangs,
+	};
+}
+
 /* Nothing is to run there: SysMonitor's DISABLED. */
 static bool is_out(enum td_health_state health)
 {
@@ -202,10 +219,11 @@ static void step(void *state, const struct td_policy_options *options, const str
 	td_plan_begin(view, plan);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++) {
 		const struct td_gpu_view *figures = &view->gpus[gpu];
+		const struct td_health_metrics health = health_metrics_of(figures);
 
 		present[gpu] = find_present(view, gpu);
-		present[gpu].health = td_health_step(&muxflow->health[gpu], &td_muxflow_t4.health,
-			figures, (figures->known & FIGURES) == FIGURES, now_ns);
+		present[gpu].health = td_health_step(
+			&muxflow->health[gpu], &td_muxflow_t4.health, &health, now_ns);
 		present[gpu].output =
 			control(&muxflow->gpus[gpu], figures, present[gpu].health, now_ns);
 		places[gpu] = places_of(view, gpu, &present[gpu]);

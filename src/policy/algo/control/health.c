@@ -30,19 +30,20 @@ const char *td_xid_text(uint32_t xid)
 }
 
 /* The class of an Xid that has come since the last step; TD_XID_SHOWN where none has. */
-static enum td_xid_class take_xid(struct td_health *health, const struct td_gpu_view *gpu)
+static enum td_xid_class take_xid(struct td_health *health, const struct td_health_metrics *metrics)
 {
-	if (!gpu->xid || gpu->xid_ns == health->xid_ns)
+	if (!metrics->xid || metrics->xid_ns == health->xid_ns)
 		return TD_XID_SHOWN;
-	health->xid_ns = gpu->xid_ns;
-	return td_xid_class(gpu->xid);
+	health->xid_ns = metrics->xid_ns;
+	return td_xid_class(metrics->xid);
 }
 
-static bool is_error(const struct td_gpu_view *gpu, enum td_xid_class xid)
+static bool is_error(const struct td_health_metrics *metrics, enum td_xid_class xid)
 {
-	if (gpu->mps == TD_MPS_FAILED)
+	if (metrics->server == TD_HEALTH_SERVER_FAILED)
 		return true;
-	return gpu->mps == TD_MPS_ON && (xid == TD_XID_PROGRAM || gpu->hangs);
+	return metrics->server == TD_HEALTH_SERVER_RUNS &&
+	       (xid == TD_XID_PROGRAM || metrics->hangs);
 }
 
 static void forget_old_failures(struct td_health *health, uint64_t window_ns, uint64_t now_ns)
@@ -59,11 +60,11 @@ static void forget_old_failures(struct td_health *health, uint64_t window_ns, ui
 }
 
 static void fail(struct td_health *health, const struct td_health_params *params,
-	const struct td_gpu_view *gpu, uint64_t now_ns)
+	const struct td_health_metrics *metrics, uint64_t now_ns)
 {
 	forget_old_failures(health, params->breaker_window_ns, now_ns);
 	health->failures_ns[health->failure_count++] = now_ns;
-	health->server_ns = gpu->mps_started_ns;
+	health->server_ns = metrics->server_ns;
 	health->samples = 0;
 	health->state = TD_HEALTH_FAILED;
 	if (health->failure_count < params->breaker_failures)
@@ -82,10 +83,12 @@ static void count_sample(
 }
 
 /* A server that has been started since the failure, or none any more: errors of before are over. */
-static bool is_another_server(const struct td_health *health, const struct td_gpu_view *gpu)
+static bool is_another_server(
+	const struct td_health *health, const struct td_health_metrics *metrics)
 {
-	return gpu->mps == TD_MPS_OFF ||
-	       (gpu->mps == TD_MPS_ON && gpu->mps_started_ns != health->server_ns);
+	return metrics->server == TD_HEALTH_SERVER_NONE ||
+	       (metrics->server == TD_HEALTH_SERVER_RUNS &&
+		       metrics->server_ns != health->server_ns);
 }
 
 static void start_again(struct td_health *health)
@@ -95,37 +98,37 @@ static void start_again(struct td_health *health)
 }
 
 /* After a pause of resets: one more attempt, with the failures of before forgotten. */
-static void end_breaker(struct td_health *health, const struct td_gpu_view *gpu)
+static void end_breaker(struct td_health *health, const struct td_health_metrics *metrics)
 {
 	health->failure_count = 0;
-	if (is_another_server(health, gpu))
+	if (is_another_server(health, metrics))
 		start_again(health);
 	else
 		health->state = TD_HEALTH_FAILED;
 }
 
 enum td_health_state td_health_step(struct td_health *health, const struct td_health_params *params,
-	const struct td_gpu_view *gpu, bool has_figures, uint64_t now_ns)
+	const struct td_health_metrics *metrics, uint64_t now_ns)
 {
-	enum td_xid_class xid = take_xid(health, gpu);
+	enum td_xid_class xid = take_xid(health, metrics);
 
 	if (xid == TD_XID_DEVICE)
 		health->state = TD_HEALTH_LOST;
 	switch (health->state) {
 	case TD_HEALTH_STARTING:
 	case TD_HEALTH_GOOD:
-		if (is_error(gpu, xid))
-			fail(health, params, gpu, now_ns);
+		if (is_error(metrics, xid))
+			fail(health, params, metrics, now_ns);
 		else if (health->state == TD_HEALTH_STARTING)
-			count_sample(health, params, has_figures);
+			count_sample(health, params, metrics->has_figures);
 		break;
 	case TD_HEALTH_FAILED:
-		if (is_another_server(health, gpu))
+		if (is_another_server(health, metrics))
 			start_again(health);
 		break;
 	case TD_HEALTH_BROKEN:
 		if (now_ns >= health->until_ns)
-			end_breaker(health, gpu);
+			end_breaker(health, metrics);
 		break;
 	case TD_HEALTH_LOST:
 	case TD_HEALTH_N: break;

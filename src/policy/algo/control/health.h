@@ -26,8 +26,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "policy/policy.h"
-
 enum td_xid_class {
 	TD_XID_SHOWN,
 	TD_XID_PROGRAM,
@@ -66,6 +64,21 @@ struct td_health_params {
 	}
 extern const struct td_health_params td_health_default;
 
+enum td_health_server {
+	TD_HEALTH_SERVER_NONE, /* programs run without MPS, or it is not known */
+	TD_HEALTH_SERVER_RUNS,
+	TD_HEALTH_SERVER_FAILED, /* it has died, or refuses clients */
+};
+
+struct td_health_metrics {
+	bool has_figures; /* this sample's figures of the GPU are known */
+	enum td_health_server server;
+	uint64_t server_ns; /* when the present server was started */
+	uint32_t xid;       /* the last one; 0: none */
+	uint64_t xid_ns;    /* when it came */
+	bool hangs;         /* work is in flight, and nothing of it ends */
+};
+
 /* Zeroed: STARTING, and nothing has been seen. */
 struct td_health {
 	enum td_health_state state;
@@ -77,6 +90,6 @@ struct td_health {
 	uint64_t until_ns;                            /* in BROKEN */
 };
 
-/* One step for a GPU. `has_figures`: this sample's figures are known. Returns the state after it. */
+/* One step for a GPU. Returns the state after it. */
 enum td_health_state td_health_step(struct td_health *health, const struct td_health_params *params,
-	const struct td_gpu_view *gpu, bool has_figures, uint64_t now_ns);
+	const struct td_health_metrics *metrics, uint64_t now_ns);
