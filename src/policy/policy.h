@@ -276,7 +276,8 @@ struct td_gpu_verdict {
 };
 
 struct td_plan {
-	struct td_gpu_verdict *verdicts; /* gpu_count entries, filled by the step; NULL: not asked */
+	/* gpu_count entries, filled by the step; NULL: nobody asks. */
+	struct td_gpu_verdict *verdicts;
 	struct td_grant *grants; /* client_count entries, in the view's order, filled by the step */
 	/* Room for action_max, filled by the step; what finds no room is named in a later plan. */
 	struct td_action *actions;
