@@ -1,0 +1,520 @@
+/* See mps.h. Commands run one at a time, each with a time after which it counts as failed. */
+#include "gpu/mps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/time.h"
+
+#define DEFAULT_DIRECTORY "/tmp/nvidia-mps"
+#define PIPE_VARIABLE     "CUDA_MPS_PIPE_DIRECTORY"
+#define PID_FILE          "nvidia-cuda-mps-control.pid"
+#define COMMAND_NS        (20 * TD_NS_PER_S) /* the first start may load the driver */
+#define LOOK_NS           (2 * TD_NS_PER_S)
+#define RETRY_NS          (1 * TD_NS_PER_S) /* doubles with each failure */
+#define RETRY_DOUBLINGS   6u
+#define LASTED_NS         (60 * TD_NS_PER_S)
+#define NEVER_NS          UINT64_MAX
+#define ENVIRONMENT_MAX   4096
+
+extern char **environ;
+
+const char *td_mps_state_name(enum td_mps_state state)
+{
+	static const char *const names[TD_MPS_STATE_N] = {
+		"off", "starting", "ready", "fault", "stopping", "failed"};
+
+	return names[state];
+}
+
+pid_t td_mps_parse_list(const char *text)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	return end != text && (*end == '\n' || !*end) && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+bool td_mps_parse_fault(const char *text)
+{
+	return !strncmp(text, "FAULT", 5);
+}
+
+/* -- directories -- */
+
+/*
+ * Does the process live, and by its name? Linux cuts names to 15 characters. The name ends at the
+ * last bracket, and the state is behind that.
+ */
+static bool is_control(pid_t pid)
+{
+	char path[64], stat[256];
+	const char *name, *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, stat, sizeof(stat) - 1);
+	close(fd);
+	stat[n > 0 ? n : 0] = 0;
+	name = strchr(stat, '(');
+	end = strrchr(stat, ')');
+	return name && end && !strncmp(name + 1, TD_MPS_PROGRAM, 15) &&
+	       strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0;
+}
+
+bool td_mps_look(const char *directory, struct td_mps_place *ret)
+{
+	char path[PATH_MAX], text[32] = "";
+	struct stat st;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" PID_FILE, directory);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	n = fstat(fd, &st) ? -1 : read(fd, text, sizeof(text) - 1);
+	close(fd);
+	*ret = (struct td_mps_place){.pid = n > 0 ? td_mps_parse_list(text) : 0, .uid = st.st_uid};
+	snprintf(ret->directory, sizeof(ret->directory), "%s", directory);
+	ret->alive = ret->pid && is_control(ret->pid);
+	return true;
+}
+
+bool td_mps_foreign(const char *own, struct td_mps_place *ret)
+{
+	const char *set = getenv(PIPE_VARIABLE);
+
+	if (set && *set && strncmp(set, own, strlen(own)) && td_mps_look(set, ret) && ret->alive)
+		return true;
+	return td_mps_look(DEFAULT_DIRECTORY, ret) && ret->alive;
+}
+
+/* -- commands -- */
+
+static int open_pidfd(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static bool has_ended(int pid_fd)
+{
+	struct pollfd fd = {.fd = pid_fd, .events = POLLIN};
+
+	return pid_fd >= 0 && poll(&fd, 1, 0) == 1;
+}
+
+static int watch(const struct td_mps *mps, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(mps->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static bool is_ours(const char *variable)
+{
+	static const char *const names[] = {"CUDA_MPS_", "CUDA_VISIBLE_DEVICES=", "LD_PRELOAD="};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(variable, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* Our environment, with what the control daemon is to go by in place of what we have of that. */
+static void fill_environment(const struct td_mps *mps, char (*own)[TD_MPS_PATH + 64], char **ret)
+{
+	size_t n = 0;
+
+	snprintf(own[0], sizeof(own[0]), PIPE_VARIABLE "=%s", mps->directory);
+	snprintf(own[1], sizeof(own[1]), "CUDA_MPS_LOG_DIRECTORY=%s", mps->directory);
+	snprintf(own[2], sizeof(own[2]), "CUDA_VISIBLE_DEVICES=%s", mps->gpu);
+	for (char **v = environ; *v && n < ENVIRONMENT_MAX - 4; v++)
+		if (!is_ours(*v))
+			ret[n++] = *v;
+	for (size_t i = 0; i < 3; i++)
+		ret[n++] = own[i];
+	ret[n] = NULL;
+}
+
+/* The child has the signals of a fresh process: ours are blocked. */
+static int spawn(const struct td_mps *mps, bool starts, int in_fd, int out_fd, pid_t *ret)
+{
+	static char *environment[ENVIRONMENT_MAX];
+	char own[3][TD_MPS_PATH + 64];
+	char *arguments[] = {(char *)TD_MPS_PROGRAM, starts ? (char *)"-d" : NULL, NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t none, defaults;
+	int r;
+
+	fill_environment(mps, own, environment);
+	sigemptyset(&none);
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, in_fd, 0);
+	posix_spawn_file_actions_adddup2(&files, out_fd, 1);
+	posix_spawn_file_actions_adddup2(&files, out_fd, 2);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	r = posix_spawnp(ret, TD_MPS_PROGRAM, &files, &attributes, arguments, environment);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&files);
+	return -r;
+}
+
+/* Starts the program, with the command as its input. 0, or -errno. */
+static int run(const struct td_mps *mps, const char *command, pid_t *ret_pid, int *ret_out_fd)
+{
+	int in[2], out[2], r;
+
+	if (pipe2(in, O_CLOEXEC) < 0)
+		return -errno;
+	if (pipe2(out, O_CLOEXEC) < 0) {
+		r = -errno;
+		close(in[0]);
+		close(in[1]);
+		return r;
+	}
+	r = write(in[1], command, strlen(command)) < 0 ? -errno : 0;
+	if (!r)
+		r = spawn(mps, !*command, in[0], out[1], ret_pid);
+	close(in[0]);
+	close(in[1]);
+	close(out[1]);
+	if (r)
+		close(out[0]);
+	else
+		*ret_out_fd = out[0];
+	return r;
+}
+
+static void end_call(struct td_mps *mps)
+{
+	close_fd(&mps->call.pid_fd);
+	close_fd(&mps->call.out_fd);
+	mps->call.what = TD_MPS_NONE;
+	mps->call.pid = 0;
+}
+
+static void fail(struct td_mps *mps, uint64_t now_ns, const char *why)
+{
+	uint32_t doublings = mps->failures < RETRY_DOUBLINGS ? mps->failures : RETRY_DOUBLINGS;
+
+	mps->state = TD_MPS_FAILED;
+	mps->failures++;
+	mps->retry_ns = now_ns + (RETRY_NS << doublings);
+	snprintf(mps->why, sizeof(mps->why), "%.150s", why);
+	mps->why[strcspn(mps->why, "\n")] = 0;
+}
+
+static void call(struct td_mps *mps, enum td_mps_command what, const char *command, uint64_t now_ns)
+{
+	int r = run(mps, command, &mps->call.pid, &mps->call.out_fd);
+
+	if (!r) {
+		mps->call.what = what;
+		/* quit ends when the clients have. */
+		mps->call.until_ns = what == TD_MPS_QUIT ? NEVER_NS : now_ns + COMMAND_NS;
+		mps->call.pid_fd = open_pidfd(mps->call.pid);
+		r = mps->call.pid_fd < 0 ? mps->call.pid_fd : watch(mps, mps->call.pid_fd);
+	}
+	if (!r)
+		return;
+	if (mps->call.pid) {
+		kill(mps->call.pid, SIGKILL);
+		waitpid(mps->call.pid, NULL, 0);
+	}
+	end_call(mps);
+	fail(mps, now_ns,
+		r == -ENOENT ? TD_MPS_PROGRAM " is not on the PATH: it comes with NVIDIA's driver"
+			     : strerror(-r));
+}
+
+/* -- the control daemon and its server -- */
+
+static void lose_server(struct td_mps *mps)
+{
+	close_fd(&mps->server_fd);
+	mps->server = 0;
+}
+
+static void lose_control(struct td_mps *mps)
+{
+	lose_server(mps);
+	close_fd(&mps->control_fd);
+	mps->control = 0;
+	mps->state = TD_MPS_OFF;
+}
+
+/* It lives in our directory. */
+static void take_control(struct td_mps *mps, uint64_t now_ns)
+{
+	struct td_mps_place place;
+
+	if (!td_mps_look(mps->directory, &place) || !place.alive) {
+		fail(mps, now_ns, "it has started, and is gone again: see control.log");
+		return;
+	}
+	mps->control_fd = open_pidfd(place.pid);
+	if (mps->control_fd < 0 || watch(mps, mps->control_fd)) {
+		close_fd(&mps->control_fd);
+		fail(mps, now_ns, "its process cannot be watched");
+		return;
+	}
+	mps->control = place.pid;
+	mps->state = TD_MPS_READY;
+	mps->started_ns = mps->look_ns = now_ns;
+	mps->why[0] = 0;
+}
+
+/* Removes what a control daemon that is gone has left in our directory. */
+static void clear(const struct td_mps *mps)
+{
+	static const char *const names[] = {PID_FILE, "control"};
+	char path[TD_MPS_PATH + 64];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", mps->directory, names[i]);
+		(void)unlink(path);
+	}
+}
+
+/* Makes the directory and the one above it. Under root other users' programs find it, too. */
+static int make_directories(const struct td_mps *mps)
+{
+	mode_t mode = geteuid() ? 0700 : 0755;
+	char above[TD_MPS_PATH], *slash;
+
+	snprintf(above, sizeof(above), "%s", mps->directory);
+	slash = strrchr(above, '/');
+	if (slash)
+		*slash = 0;
+	if (mkdir(above, mode) < 0 && errno != EEXIST)
+		return -errno;
+	return mkdir(mps->directory, mode) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static void start(struct td_mps *mps, uint64_t now_ns)
+{
+	struct td_mps_place place;
+	char why[sizeof(mps->why)];
+	int r;
+
+	if (td_mps_look(mps->directory, &place)) {
+		if (place.alive) {
+			take_control(mps, now_ns);
+			return;
+		}
+		clear(mps);
+	}
+	r = make_directories(mps);
+	if (r) {
+		snprintf(why, sizeof(why), "%.100s: %.50s", mps->directory, strerror(-r));
+		fail(mps, now_ns, why);
+		return;
+	}
+	mps->state = TD_MPS_STARTING;
+	call(mps, TD_MPS_START, "", now_ns);
+}
+
+static void take_server(struct td_mps *mps, pid_t pid)
+{
+	if (pid == mps->server)
+		return;
+	lose_server(mps);
+	if (!pid)
+		return;
+	mps->server_fd = open_pidfd(pid);
+	if (mps->server_fd >= 0 && !watch(mps, mps->server_fd))
+		mps->server = pid;
+	else
+		close_fd(&mps->server_fd);
+}
+
+/* What the command said. */
+static void finish(
+	struct td_mps *mps, enum td_mps_command what, bool good, const char *text, uint64_t now_ns)
+{
+	char command[64];
+
+	/* Who was asked may have ended meanwhile. */
+	if (what != TD_MPS_START && !mps->control)
+		return;
+	switch (what) {
+	case TD_MPS_START:
+		if (good)
+			take_control(mps, now_ns);
+		else
+			fail(mps, now_ns, *text ? text : "it ended at once");
+		break;
+	case TD_MPS_LIST:
+		take_server(mps, good ? td_mps_parse_list(text) : 0);
+		mps->state = mps->server ? mps->state : TD_MPS_READY;
+		if (!mps->server)
+			break;
+		snprintf(command, sizeof(command), "get_server_status %d\n", (int)mps->server);
+		call(mps, TD_MPS_STATUS, command, now_ns);
+		break;
+	case TD_MPS_STATUS:
+		mps->state = good && td_mps_parse_fault(text) ? TD_MPS_FAULT : TD_MPS_READY;
+		break;
+	case TD_MPS_QUIT: /* its process ends */
+	case TD_MPS_NONE: break;
+	}
+}
+
+static void check_call(struct td_mps *mps, uint64_t now_ns)
+{
+	enum td_mps_command what = mps->call.what;
+	char text[512];
+	int status = 0;
+	ssize_t n;
+
+	if (!mps->call.pid || !has_ended(mps->call.pid_fd) ||
+		waitpid(mps->call.pid, &status, WNOHANG) != mps->call.pid)
+		return;
+	(void)fcntl(mps->call.out_fd, F_SETFL, O_NONBLOCK);
+	n = read(mps->call.out_fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = 0;
+	end_call(mps);
+	finish(mps, what, WIFEXITED(status) && !WEXITSTATUS(status), text, now_ns);
+}
+
+static void check_processes(struct td_mps *mps, uint64_t now_ns)
+{
+	if (has_ended(mps->server_fd))
+		lose_server(mps);
+	if (!has_ended(mps->control_fd))
+		return;
+	lose_control(mps);
+	if (mps->restarts || !mps->wanted) {
+		mps->restarts = false;
+		return;
+	}
+	if (now_ns > mps->started_ns + LASTED_NS)
+		mps->failures = 0;
+	fail(mps, now_ns, "the control daemon has ended: see control.log");
+}
+
+/* A command that does not answer means that the control daemon does not. */
+static void check_time(struct td_mps *mps, uint64_t now_ns)
+{
+	if (!mps->call.pid || now_ns < mps->call.until_ns)
+		return;
+	kill(mps->call.pid, SIGKILL);
+	waitpid(mps->call.pid, NULL, 0);
+	end_call(mps);
+	fail(mps, now_ns, TD_MPS_PROGRAM " does not answer");
+}
+
+static void decide(struct td_mps *mps, uint64_t now_ns)
+{
+	if (mps->control && (!mps->wanted || mps->restarts)) {
+		if (mps->state == TD_MPS_STOPPING)
+			return;
+		mps->state = TD_MPS_STOPPING;
+		call(mps, TD_MPS_QUIT, mps->restarts ? "quit -t 0\n" : "quit\n", now_ns);
+	} else if (mps->control && now_ns >= mps->look_ns) {
+		mps->look_ns = now_ns + LOOK_NS;
+		call(mps, TD_MPS_LIST, "get_server_list\n", now_ns);
+	} else if (!mps->control && !mps->wanted) {
+		mps->state = TD_MPS_OFF;
+		mps->failures = 0;
+		mps->retry_ns = 0;
+	} else if (!mps->control && now_ns >= mps->retry_ns) {
+		start(mps, now_ns);
+	}
+}
+
+static uint64_t next_ns(const struct td_mps *mps)
+{
+	if (mps->call.pid)
+		return mps->call.until_ns;
+	if (mps->control)
+		return mps->state == TD_MPS_STOPPING ? NEVER_NS : mps->look_ns;
+	return mps->wanted ? mps->retry_ns : NEVER_NS;
+}
+
+uint64_t td_mps_step(struct td_mps *mps, uint64_t now_ns)
+{
+	struct epoll_event events[4];
+
+	if (epoll_wait(mps->epoll_fd, events, 4, 0) > 0) {
+		check_call(mps, now_ns);
+		check_processes(mps, now_ns);
+	}
+	check_time(mps, now_ns);
+	if (!mps->call.pid)
+		decide(mps, now_ns);
+	return next_ns(mps);
+}
+
+void td_mps_want(struct td_mps *mps, bool wanted)
+{
+	mps->wanted = wanted;
+}
+
+void td_mps_restart(struct td_mps *mps)
+{
+	mps->restarts = mps->control != 0;
+}
+
+int td_mps_fd(const struct td_mps *mps)
+{
+	return mps->epoll_fd;
+}
+
+int td_mps_init(struct td_mps *mps, const char *directory, const char *gpu)
+{
+	*mps = (struct td_mps){.control_fd = -1,
+		.server_fd = -1,
+		.call = {.pid_fd = -1, .out_fd = -1},
+		.epoll_fd = -1};
+	if (snprintf(mps->directory, sizeof(mps->directory), "%s", directory) >=
+			(int)sizeof(mps->directory) ||
+		snprintf(mps->gpu, sizeof(mps->gpu), "%s", gpu) >= (int)sizeof(mps->gpu))
+		return -ENAMETOOLONG;
+	mps->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return mps->epoll_fd < 0 ? -errno : 0;
+}
+
+void td_mps_deinit(struct td_mps *mps)
+{
+	pid_t pid;
+	int out_fd;
+
+	if (mps->control && mps->call.what != TD_MPS_QUIT && !run(mps, "quit\n", &pid, &out_fd))
+		close(out_fd);
+	end_call(mps);
+	lose_control(mps);
+	close_fd(&mps->epoll_fd);
+}

@@ -1,0 +1,105 @@
+/*
+ * One MPS control daemon of our own for one GPU: started, watched and ended by the commands of
+ * nvidia-cuda-mps-control, in a pipe directory of its own. Nothing here waits for it: commands are
+ * child processes, and their ends, that of the control daemon and that of its server are readable
+ * from td_mps_fd().
+ *
+ *	OFF --want--> STARTING --its pid file--> READY <--> FAULT
+ *	 ^                |                        |
+ *	 |             it says why not        it has died
+ *	 |                v                        v
+ *	 |             FAILED --a while later--> STARTING
+ *	 +--not wanted: quit, which waits for its clients (STOPPING)
+ *
+ * A control daemon that lives in our directory already is ours, from before a restart of ours: it
+ * is taken over. One that lives elsewhere is somebody else's, and left alone: td_mps_foreign().
+ *
+ * One control daemon per GPU: with one server for two GPUs a fault on one keeps newcomers from the
+ * other.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/uuid.h"
+
+#define TD_MPS_PATH    96 /* a pipe directory, with the NUL: there are sockets in it */
+#define TD_MPS_PROGRAM "nvidia-cuda-mps-control"
+
+enum td_mps_state {
+	TD_MPS_OFF,
+	TD_MPS_STARTING,
+	TD_MPS_READY,
+	TD_MPS_FAULT, /* a client's fault: nobody new until the clients are gone */
+	TD_MPS_STOPPING,
+	TD_MPS_FAILED,
+	TD_MPS_STATE_N,
+};
+
+enum td_mps_command {
+	TD_MPS_NONE,
+	TD_MPS_START,
+	TD_MPS_LIST,
+	TD_MPS_STATUS,
+	TD_MPS_QUIT,
+};
+
+struct td_mps {
+	char directory[TD_MPS_PATH], gpu[TD_UUID_TEXT];
+	enum td_mps_state state;
+	char why[160]; /* FAILED: the reason; else what happened last */
+	bool wanted, restarts;
+	int epoll_fd;
+	pid_t control, server; /* 0: none, or not known */
+	int control_fd, server_fd;
+	struct {
+		enum td_mps_command what;
+		pid_t pid;
+		int pid_fd, out_fd;
+		uint64_t until_ns;
+	} call;                     /* the command that runs */
+	uint64_t retry_ns, look_ns; /* when it is started, or asked, next */
+	uint32_t failures;          /* starts or lives that failed, since one lasted */
+	uint64_t started_ns;
+};
+
+/* The directory must be one that is private to this daemon and GPU. 0 or -errno. */
+int td_mps_init(struct td_mps *mps, const char *directory, const char *gpu);
+/* A control daemon that runs is told to quit, and not waited for. */
+void td_mps_deinit(struct td_mps *mps);
+
+/* It is to run, or not. The next step acts on it. */
+void td_mps_want(struct td_mps *mps, bool wanted);
+/* Ends the server with all its clients' contexts, and starts anew. */
+void td_mps_restart(struct td_mps *mps);
+
+/* Readable when td_mps_step() has something to do before its time. */
+int td_mps_fd(const struct td_mps *mps);
+/* Goes on as far as it can without waiting. Returns when to be called again, UINT64_MAX: never. */
+uint64_t td_mps_step(struct td_mps *mps, uint64_t now_ns);
+
+/* "off", "starting", "ready", "fault", "stopping", "failed". */
+const char *td_mps_state_name(enum td_mps_state state);
+
+/* Reads the first pid of an answer to get_server_list; 0: there is none. */
+pid_t td_mps_parse_list(const char *text);
+/* Is this answer to get_server_status FAULT? */
+bool td_mps_parse_fault(const char *text);
+
+/* What lives, or has lived, in a pipe directory. */
+struct td_mps_place {
+	char directory[TD_MPS_PATH];
+	pid_t pid; /* of the control daemon; 0: there is no pid file */
+	uid_t uid; /* whose it is */
+	bool alive;
+};
+
+/* Looks at that directory. False if there is no pid file. */
+bool td_mps_look(const char *directory, struct td_mps_place *ret);
+/*
+ * Is there a control daemon that this process, or any program without our environment, would find:
+ * in $CUDA_MPS_PIPE_DIRECTORY, unless that is below the directory `own`, or in the default one?
+ */
+bool td_mps_foreign(const char *own, struct td_mps_place *ret);
