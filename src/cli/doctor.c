@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/mps.h"
 #include "cuda/movable.h"
 #include "proto/socket.h"
 
@@ -158,6 +159,11 @@ static void check_locks(struct report *report)
 	}
 }
 
+static void say_mps(void *arg, bool ok, const char *text)
+{
+	say(arg, "mps", ok, text);
+}
+
 /* tandem run refuses it; a program that has libtandem.so without tandem run goes on as if it were not set. */
 static bool say_variable(void *arg, const char *name, const struct td_err *err)
 {
@@ -287,6 +293,7 @@ int td_verb_doctor(int argc, char **argv)
 	check_library(&report);
 	check_daemon(&report);
 	check_locks(&report);
+	td_cli_check_mps(say_mps, &report);
 	check_environment(&report);
 	for (; at < argc; at++)
 		check_program(&report, argv[at]);

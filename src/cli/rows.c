@@ -99,6 +99,8 @@ void td_rows_gpu(struct td_json *j, const struct td_msg_gpu *gpu)
 	td_json_str(j, "holder", gpu->holder);
 	td_json_u64(j, "handovers", gpu->handovers);
 	td_json_u64(j, "handover_ns", gpu->handover_ns);
+	td_json_str(j, "mps", gpu->mps);
+	td_json_str(j, "mps_text", gpu->mps_text);
 	td_json_u64(j, "lost", gpu->known & TD_GPU_IS_LOST ? 1 : 0);
 	td_json_u64(j, "divided", gpu->known & TD_GPU_IS_DIVIDED ? 1 : 0);
 	if (gpu->known & TD_GPU_KNOWS_UTILISATION)

@@ -17,6 +17,7 @@
 #include "base/program.h"
 #include "base/time.h"
 #include "cli/cli.h"
+#include "cli/mps.h"
 #include "proto/words.h"
 #include "view/options.h"
 
@@ -444,8 +445,10 @@ int td_verb_run(int argc, char **argv)
 	r = consult(&job);
 	if ((r && r != TD_CLI_ALONE) || set_environment(&job, argv[at]))
 		return TD_EXIT_USAGE;
-	if (!r)
+	if (!r) {
 		(void)td_cli_foreign_gpus(warn, NULL);
+		td_cli_set_mps();
+	}
 	execvp(argv[at], argv + at);
 	error = errno;
 	at = error == ENOENT ? 127 : 126;

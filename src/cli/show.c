@@ -114,6 +114,7 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 	TEXT(&cells, gpu_processes, "%u", gpu->clients);
 	TEXT(&cells, gpu_holder, "%s", gpu->holder);
 	TEXT(&cells, gpu_handovers, "%llu", (unsigned long long)gpu->handovers);
+	TEXT(&cells, gpu_mps, "%s", gpu->mps);
 	if (gpu->handover_ns)
 		TIME(&cells, gpu_each, gpu->handover_ns);
 	print_row(sink, "gpu", &cells);

@@ -31,9 +31,9 @@
 
 extern char **environ;
 
-const char *td_mps_state_name(enum td_mps_state state)
+const char *td_mpsd_state_name(enum td_mpsd_state state)
 {
-	static const char *const names[TD_MPS_STATE_N] = {
+	static const char *const names[TD_MPSD_STATE_N] = {
 		"off", "starting", "ready", "fault", "stopping", "failed"};
 
 	return names[state];
@@ -122,7 +122,7 @@ static bool has_ended(int pid_fd)
 	return pid_fd >= 0 && poll(&fd, 1, 0) == 1;
 }
 
-static int watch(const struct td_mps *mps, int fd)
+static int watch(const struct td_mpsd *mps, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
@@ -147,7 +147,7 @@ static bool is_ours(const char *variable)
 }
 
 /* Our environment, with what the control daemon is to go by in place of what we have of that. */
-static void fill_environment(const struct td_mps *mps, char (*own)[TD_MPS_PATH + 64], char **ret)
+static void fill_environment(const struct td_mpsd *mps, char (*own)[TD_MPS_PATH + 64], char **ret)
 {
 	size_t n = 0;
 
@@ -163,7 +163,7 @@ static void fill_environment(const struct td_mps *mps, char (*own)[TD_MPS_PATH +
 }
 
 /* The child has the signals of a fresh process: ours are blocked. */
-static int spawn(const struct td_mps *mps, bool starts, int in_fd, int out_fd, pid_t *ret)
+static int spawn(const struct td_mpsd *mps, bool starts, int in_fd, int out_fd, pid_t *ret)
 {
 	static char *environment[ENVIRONMENT_MAX];
 	char own[3][TD_MPS_PATH + 64];
@@ -192,7 +192,7 @@ static int spawn(const struct td_mps *mps, bool starts, int in_fd, int out_fd, p
 }
 
 /* Starts the program, with the command as its input. 0, or -errno. */
-static int run(const struct td_mps *mps, const char *command, pid_t *ret_pid, int *ret_out_fd)
+static int run(const struct td_mpsd *mps, const char *command, pid_t *ret_pid, int *ret_out_fd)
 {
 	int in[2], out[2], r;
 
@@ -217,7 +217,7 @@ static int run(const struct td_mps *mps, const char *command, pid_t *ret_pid, in
 	return r;
 }
 
-static void end_call(struct td_mps *mps)
+static void end_call(struct td_mpsd *mps)
 {
 	close_fd(&mps->call.pid_fd);
 	close_fd(&mps->call.out_fd);
@@ -225,18 +225,19 @@ static void end_call(struct td_mps *mps)
 	mps->call.pid = 0;
 }
 
-static void fail(struct td_mps *mps, uint64_t now_ns, const char *why)
+static void fail(struct td_mpsd *mps, uint64_t now_ns, const char *why)
 {
 	uint32_t doublings = mps->failures < RETRY_DOUBLINGS ? mps->failures : RETRY_DOUBLINGS;
 
-	mps->state = TD_MPS_FAILED;
+	mps->state = TD_MPSD_FAILED;
 	mps->failures++;
 	mps->retry_ns = now_ns + (RETRY_NS << doublings);
 	snprintf(mps->why, sizeof(mps->why), "%.150s", why);
 	mps->why[strcspn(mps->why, "\n")] = 0;
 }
 
-static void call(struct td_mps *mps, enum td_mps_command what, const char *command, uint64_t now_ns)
+static void call(
+	struct td_mpsd *mps, enum td_mps_command what, const char *command, uint64_t now_ns)
 {
 	int r = run(mps, command, &mps->call.pid, &mps->call.out_fd);
 
@@ -261,22 +262,22 @@ static void call(struct td_mps *mps, enum td_mps_command what, const char *comma
 
 /* -- the control daemon and its server -- */
 
-static void lose_server(struct td_mps *mps)
+static void lose_server(struct td_mpsd *mps)
 {
 	close_fd(&mps->server_fd);
 	mps->server = 0;
 }
 
-static void lose_control(struct td_mps *mps)
+static void lose_control(struct td_mpsd *mps)
 {
 	lose_server(mps);
 	close_fd(&mps->control_fd);
 	mps->control = 0;
-	mps->state = TD_MPS_OFF;
+	mps->state = TD_MPSD_OFF;
 }
 
 /* It lives in our directory. */
-static void take_control(struct td_mps *mps, uint64_t now_ns)
+static void take_control(struct td_mpsd *mps, uint64_t now_ns)
 {
 	struct td_mps_place place;
 
@@ -291,13 +292,13 @@ static void take_control(struct td_mps *mps, uint64_t now_ns)
 		return;
 	}
 	mps->control = place.pid;
-	mps->state = TD_MPS_READY;
+	mps->state = TD_MPSD_READY;
 	mps->started_ns = mps->look_ns = now_ns;
 	mps->why[0] = 0;
 }
 
 /* Removes what a control daemon that is gone has left in our directory. */
-static void clear(const struct td_mps *mps)
+static void clear(const struct td_mpsd *mps)
 {
 	static const char *const names[] = {PID_FILE, "control"};
 	char path[TD_MPS_PATH + 64];
@@ -309,7 +310,7 @@ static void clear(const struct td_mps *mps)
 }
 
 /* Makes the directory and the one above it. Under root other users' programs find it, too. */
-static int make_directories(const struct td_mps *mps)
+static int make_directories(const struct td_mpsd *mps)
 {
 	mode_t mode = geteuid() ? 0700 : 0755;
 	char above[TD_MPS_PATH], *slash;
@@ -323,7 +324,7 @@ static int make_directories(const struct td_mps *mps)
 	return mkdir(mps->directory, mode) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-static void start(struct td_mps *mps, uint64_t now_ns)
+static void start(struct td_mpsd *mps, uint64_t now_ns)
 {
 	struct td_mps_place place;
 	char why[sizeof(mps->why)];
@@ -342,11 +343,11 @@ static void start(struct td_mps *mps, uint64_t now_ns)
 		fail(mps, now_ns, why);
 		return;
 	}
-	mps->state = TD_MPS_STARTING;
+	mps->state = TD_MPSD_STARTING;
 	call(mps, TD_MPS_START, "", now_ns);
 }
 
-static void take_server(struct td_mps *mps, pid_t pid)
+static void take_server(struct td_mpsd *mps, pid_t pid)
 {
 	if (pid == mps->server)
 		return;
@@ -362,7 +363,7 @@ static void take_server(struct td_mps *mps, pid_t pid)
 
 /* What the command said. */
 static void finish(
-	struct td_mps *mps, enum td_mps_command what, bool good, const char *text, uint64_t now_ns)
+	struct td_mpsd *mps, enum td_mps_command what, bool good, const char *text, uint64_t now_ns)
 {
 	char command[64];
 
@@ -378,21 +379,21 @@ static void finish(
 		break;
 	case TD_MPS_LIST:
 		take_server(mps, good ? td_mps_parse_list(text) : 0);
-		mps->state = mps->server ? mps->state : TD_MPS_READY;
+		mps->state = mps->server ? mps->state : TD_MPSD_READY;
 		if (!mps->server)
 			break;
 		snprintf(command, sizeof(command), "get_server_status %d\n", (int)mps->server);
 		call(mps, TD_MPS_STATUS, command, now_ns);
 		break;
 	case TD_MPS_STATUS:
-		mps->state = good && td_mps_parse_fault(text) ? TD_MPS_FAULT : TD_MPS_READY;
+		mps->state = good && td_mps_parse_fault(text) ? TD_MPSD_FAULT : TD_MPSD_READY;
 		break;
 	case TD_MPS_QUIT: /* its process ends */
 	case TD_MPS_NONE: break;
 	}
 }
 
-static void check_call(struct td_mps *mps, uint64_t now_ns)
+static void check_call(struct td_mpsd *mps, uint64_t now_ns)
 {
 	enum td_mps_command what = mps->call.what;
 	char text[512];
@@ -409,7 +410,7 @@ static void check_call(struct td_mps *mps, uint64_t now_ns)
 	finish(mps, what, WIFEXITED(status) && !WEXITSTATUS(status), text, now_ns);
 }
 
-static void check_processes(struct td_mps *mps, uint64_t now_ns)
+static void check_processes(struct td_mpsd *mps, uint64_t now_ns)
 {
 	if (has_ended(mps->server_fd))
 		lose_server(mps);
@@ -426,7 +427,7 @@ static void check_processes(struct td_mps *mps, uint64_t now_ns)
 }
 
 /* A command that does not answer means that the control daemon does not. */
-static void check_time(struct td_mps *mps, uint64_t now_ns)
+static void check_time(struct td_mpsd *mps, uint64_t now_ns)
 {
 	if (!mps->call.pid || now_ns < mps->call.until_ns)
 		return;
@@ -436,18 +437,18 @@ static void check_time(struct td_mps *mps, uint64_t now_ns)
 	fail(mps, now_ns, TD_MPS_PROGRAM " does not answer");
 }
 
-static void decide(struct td_mps *mps, uint64_t now_ns)
+static void decide(struct td_mpsd *mps, uint64_t now_ns)
 {
 	if (mps->control && (!mps->wanted || mps->restarts)) {
-		if (mps->state == TD_MPS_STOPPING)
+		if (mps->state == TD_MPSD_STOPPING)
 			return;
-		mps->state = TD_MPS_STOPPING;
+		mps->state = TD_MPSD_STOPPING;
 		call(mps, TD_MPS_QUIT, mps->restarts ? "quit -t 0\n" : "quit\n", now_ns);
 	} else if (mps->control && now_ns >= mps->look_ns) {
 		mps->look_ns = now_ns + LOOK_NS;
 		call(mps, TD_MPS_LIST, "get_server_list\n", now_ns);
 	} else if (!mps->control && !mps->wanted) {
-		mps->state = TD_MPS_OFF;
+		mps->state = TD_MPSD_OFF;
 		mps->failures = 0;
 		mps->retry_ns = 0;
 	} else if (!mps->control && now_ns >= mps->retry_ns) {
@@ -455,16 +456,16 @@ static void decide(struct td_mps *mps, uint64_t now_ns)
 	}
 }
 
-static uint64_t next_ns(const struct td_mps *mps)
+static uint64_t next_ns(const struct td_mpsd *mps)
 {
 	if (mps->call.pid)
 		return mps->call.until_ns;
 	if (mps->control)
-		return mps->state == TD_MPS_STOPPING ? NEVER_NS : mps->look_ns;
+		return mps->state == TD_MPSD_STOPPING ? NEVER_NS : mps->look_ns;
 	return mps->wanted ? mps->retry_ns : NEVER_NS;
 }
 
-uint64_t td_mps_step(struct td_mps *mps, uint64_t now_ns)
+uint64_t td_mpsd_step(struct td_mpsd *mps, uint64_t now_ns)
 {
 	struct epoll_event events[4];
 
@@ -478,24 +479,24 @@ uint64_t td_mps_step(struct td_mps *mps, uint64_t now_ns)
 	return next_ns(mps);
 }
 
-void td_mps_want(struct td_mps *mps, bool wanted)
+void td_mpsd_want(struct td_mpsd *mps, bool wanted)
 {
 	mps->wanted = wanted;
 }
 
-void td_mps_restart(struct td_mps *mps)
+void td_mpsd_restart(struct td_mpsd *mps)
 {
 	mps->restarts = mps->control != 0;
 }
 
-int td_mps_fd(const struct td_mps *mps)
+int td_mpsd_fd(const struct td_mpsd *mps)
 {
 	return mps->epoll_fd;
 }
 
-int td_mps_init(struct td_mps *mps, const char *directory, const char *gpu)
+int td_mpsd_init(struct td_mpsd *mps, const char *directory, const char *gpu)
 {
-	*mps = (struct td_mps){.control_fd = -1,
+	*mps = (struct td_mpsd){.control_fd = -1,
 		.server_fd = -1,
 		.call = {.pid_fd = -1, .out_fd = -1},
 		.epoll_fd = -1};
@@ -507,7 +508,7 @@ int td_mps_init(struct td_mps *mps, const char *directory, const char *gpu)
 	return mps->epoll_fd < 0 ? -errno : 0;
 }
 
-void td_mps_deinit(struct td_mps *mps)
+void td_mpsd_deinit(struct td_mpsd *mps)
 {
 	pid_t pid;
 	int out_fd;

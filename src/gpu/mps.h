@@ -2,7 +2,7 @@
  * One MPS control daemon of our own for one GPU: started, watched and ended by the commands of
  * nvidia-cuda-mps-control, in a pipe directory of its own. Nothing here waits for it: commands are
  * child processes, and their ends, that of the control daemon and that of its server are readable
- * from td_mps_fd().
+ * from td_mpsd_fd().
  *
  *	OFF --want--> STARTING --its pid file--> READY <--> FAULT
  *	 ^                |                        |
@@ -28,14 +28,14 @@
 #define TD_MPS_PATH    96 /* a pipe directory, with the NUL: there are sockets in it */
 #define TD_MPS_PROGRAM "nvidia-cuda-mps-control"
 
-enum td_mps_state {
-	TD_MPS_OFF,
-	TD_MPS_STARTING,
-	TD_MPS_READY,
-	TD_MPS_FAULT, /* a client's fault: nobody new until the clients are gone */
-	TD_MPS_STOPPING,
-	TD_MPS_FAILED,
-	TD_MPS_STATE_N,
+enum td_mpsd_state {
+	TD_MPSD_OFF,
+	TD_MPSD_STARTING,
+	TD_MPSD_READY,
+	TD_MPSD_FAULT, /* a client's fault: nobody new until the clients are gone */
+	TD_MPSD_STOPPING,
+	TD_MPSD_FAILED,
+	TD_MPSD_STATE_N,
 };
 
 enum td_mps_command {
@@ -46,9 +46,9 @@ enum td_mps_command {
 	TD_MPS_QUIT,
 };
 
-struct td_mps {
+struct td_mpsd {
 	char directory[TD_MPS_PATH], gpu[TD_UUID_TEXT];
-	enum td_mps_state state;
+	enum td_mpsd_state state;
 	char why[160]; /* FAILED: the reason; else what happened last */
 	bool wanted, restarts;
 	int epoll_fd;
@@ -66,22 +66,22 @@ struct td_mps {
 };
 
 /* The directory must be one that is private to this daemon and GPU. 0 or -errno. */
-int td_mps_init(struct td_mps *mps, const char *directory, const char *gpu);
+int td_mpsd_init(struct td_mpsd *mps, const char *directory, const char *gpu);
 /* A control daemon that runs is told to quit, and not waited for. */
-void td_mps_deinit(struct td_mps *mps);
+void td_mpsd_deinit(struct td_mpsd *mps);
 
 /* It is to run, or not. The next step acts on it. */
-void td_mps_want(struct td_mps *mps, bool wanted);
+void td_mpsd_want(struct td_mpsd *mps, bool wanted);
 /* Ends the server with all its clients' contexts, and starts anew. */
-void td_mps_restart(struct td_mps *mps);
+void td_mpsd_restart(struct td_mpsd *mps);
 
-/* Readable when td_mps_step() has something to do before its time. */
-int td_mps_fd(const struct td_mps *mps);
+/* Readable when td_mpsd_step() has something to do before its time. */
+int td_mpsd_fd(const struct td_mpsd *mps);
 /* Goes on as far as it can without waiting. Returns when to be called again, UINT64_MAX: never. */
-uint64_t td_mps_step(struct td_mps *mps, uint64_t now_ns);
+uint64_t td_mpsd_step(struct td_mpsd *mps, uint64_t now_ns);
 
 /* "off", "starting", "ready", "fault", "stopping", "failed". */
-const char *td_mps_state_name(enum td_mps_state state);
+const char *td_mpsd_state_name(enum td_mpsd_state state);
 
 /* Reads the first pid of an answer to get_server_list; 0: there is none. */
 pid_t td_mps_parse_list(const char *text);

@@ -12,26 +12,26 @@
 #include "gpu/mps.h"
 
 /* Its control daemon waits for a line of a FIFO; what it answers is in files of its directory. */
-static const char script[] =
-	"#!/bin/sh\n"
-	"cd \"$CUDA_MPS_PIPE_DIRECTORY\" || exit 1\n"
-	"case \"$1\" in\n"
-	"-d) if [ -e ../../refuse ]; then echo 'refused here'; exit 1; fi\n"
-	"    rm -f fifo; mkfifo fifo; echo \"$CUDA_VISIBLE_DEVICES\" > gpu; echo x >> ../../starts\n"
-	"    \"$0\" -f < /dev/null > /dev/null 2>&1 &\n"
-	"    echo $! > nvidia-cuda-mps-control.pid;;\n"
-	"-f) read line < fifo; rm -f nvidia-cuda-mps-control.pid;;\n"
-	"*) read command\n"
-	"   case \"$command\" in\n"
-	"   get_server_list) cat servers 2> /dev/null;;\n"
-	"   get_server_status*) cat status;;\n"
-	"   quit*) echo \"$command\" > ../../quit; echo end > fifo;;\n"
-	"   esac;;\n"
-	"esac\n"
-	"exit 0\n";
+static const char script[] = "#!/bin/sh\n"
+			     "cd \"$CUDA_MPS_PIPE_DIRECTORY\" || exit 1\n"
+			     "case \"$1\" in\n"
+			     "-d) if [ -e ../../refuse ]; then echo 'refused here'; exit 1; fi\n"
+			     "    rm -f fifo; mkfifo fifo; echo \"$CUDA_VISIBLE_DEVICES\" > gpu; "
+			     "echo x >> ../../starts\n"
+			     "    \"$0\" -f < /dev/null > /dev/null 2>&1 &\n"
+			     "    echo $! > nvidia-cuda-mps-control.pid;;\n"
+			     "-f) read line < fifo; rm -f nvidia-cuda-mps-control.pid;;\n"
+			     "*) read command\n"
+			     "   case \"$command\" in\n"
+			     "   get_server_list) cat servers 2> /dev/null;;\n"
+			     "   get_server_status*) cat status;;\n"
+			     "   quit*) echo \"$command\" > ../../quit; echo end > fifo;;\n"
+			     "   esac;;\n"
+			     "esac\n"
+			     "exit 0\n";
 
 static char root[64], directory[96];
-static struct td_mps mps;
+static struct td_mpsd mps;
 
 static void write_file(const char *name, const char *text, mode_t mode)
 {
@@ -70,17 +70,17 @@ static void begin(void)
 	snprintf(path, sizeof(path), "%s:/usr/bin:/bin", root);
 	setenv("PATH", path, 1);
 	unsetenv("CUDA_MPS_PIPE_DIRECTORY");
-	CHECK_EQ(td_mps_init(&mps, directory, "GPU-1"), 0);
+	CHECK_EQ(td_mpsd_init(&mps, directory, "GPU-1"), 0);
 }
 
 /* Steps, as the loop does, until it is so; with a bound that only a hang reaches. */
-static void until(enum td_mps_state state)
+static void until(enum td_mpsd_state state)
 {
 	uint64_t end_ns = td_time_now_ns() + 60 * TD_NS_PER_S;
 
 	for (;;) {
-		uint64_t now_ns = td_time_now_ns(), next_ns = td_mps_step(&mps, now_ns);
-		struct pollfd fd = {.fd = td_mps_fd(&mps), .events = POLLIN};
+		uint64_t now_ns = td_time_now_ns(), next_ns = td_mpsd_step(&mps, now_ns);
+		struct pollfd fd = {.fd = td_mpsd_fd(&mps), .events = POLLIN};
 		uint64_t ms = next_ns > now_ns ? (next_ns - now_ns) / TD_NS_PER_MS + 1 : 0;
 
 		if (mps.state == state)
@@ -94,9 +94,9 @@ static void end(void)
 {
 	char command[128];
 
-	td_mps_want(&mps, false);
-	until(TD_MPS_OFF);
-	td_mps_deinit(&mps);
+	td_mpsd_want(&mps, false);
+	until(TD_MPSD_OFF);
+	td_mpsd_deinit(&mps);
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	CHECK_EQ(system(command), 0);
 }
@@ -118,14 +118,14 @@ TEST(it_runs_while_it_is_wanted)
 	char text[64];
 
 	begin();
-	until(TD_MPS_OFF);
-	td_mps_want(&mps, true);
-	until(TD_MPS_READY);
+	until(TD_MPSD_OFF);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
 	CHECK(mps.control > 0 && !kill(mps.control, 0));
 	read_file("mps/0/gpu", text, sizeof(text));
 	CHECK_STR(text, "GPU-1\n");
-	td_mps_want(&mps, false);
-	until(TD_MPS_OFF);
+	td_mpsd_want(&mps, false);
+	until(TD_MPSD_OFF);
 	CHECK_EQ(mps.control, 0);
 	read_file("quit", text, sizeof(text));
 	CHECK_STR(text, "quit\n");
@@ -142,16 +142,16 @@ TEST(a_faulty_server_is_seen_and_its_end)
 		_exit(0);
 	}
 	begin();
-	td_mps_want(&mps, true);
-	until(TD_MPS_READY);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
 	snprintf(text, sizeof(text), "%d\n", (int)server);
 	write_file("mps/0/servers", text, 0644);
 	write_file("mps/0/status", "FAULT\n", 0644);
-	until(TD_MPS_FAULT);
+	until(TD_MPSD_FAULT);
 	CHECK_EQ(mps.server, server);
 	kill(server, SIGKILL);
 	write_file("mps/0/servers", "", 0644);
-	until(TD_MPS_READY);
+	until(TD_MPSD_READY);
 	CHECK_EQ(mps.server, 0);
 	end();
 }
@@ -162,13 +162,13 @@ TEST(one_that_dies_is_started_again)
 	pid_t first;
 
 	begin();
-	td_mps_want(&mps, true);
-	until(TD_MPS_READY);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
 	first = mps.control;
 	kill(first, SIGKILL);
-	until(TD_MPS_FAILED);
+	until(TD_MPSD_FAILED);
 	CHECK_STR(mps.why, "the control daemon has ended: see control.log");
-	until(TD_MPS_READY);
+	until(TD_MPSD_READY);
 	CHECK(mps.control != first);
 	read_file("starts", text, sizeof(text));
 	CHECK_STR(text, "x\nx\n");
@@ -181,12 +181,12 @@ TEST(one_that_does_not_start_says_why_and_is_tried_again)
 
 	begin();
 	write_file("refuse", "", 0644);
-	td_mps_want(&mps, true);
-	until(TD_MPS_FAILED);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_FAILED);
 	CHECK_STR(mps.why, "refused here");
 	snprintf(path, sizeof(path), "%s/refuse", root);
 	unlink(path);
-	until(TD_MPS_READY);
+	until(TD_MPSD_READY);
 	end();
 }
 
@@ -194,8 +194,8 @@ TEST(a_program_that_is_missing_is_named)
 {
 	begin();
 	setenv("PATH", "/nowhere", 1);
-	td_mps_want(&mps, true);
-	until(TD_MPS_FAILED);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_FAILED);
 	CHECK_STR(mps.why,
 		"nvidia-cuda-mps-control is not on the PATH: it comes with NVIDIA's driver");
 	setenv("PATH", "/usr/bin:/bin", 1);
@@ -208,12 +208,12 @@ TEST(a_restart_ends_the_old_one_at_once)
 	pid_t first;
 
 	begin();
-	td_mps_want(&mps, true);
-	until(TD_MPS_READY);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
 	first = mps.control;
-	td_mps_restart(&mps);
-	until(TD_MPS_STOPPING);
-	until(TD_MPS_READY);
+	td_mpsd_restart(&mps);
+	until(TD_MPSD_STOPPING);
+	until(TD_MPSD_READY);
 	CHECK(mps.control != first);
 	read_file("quit", text, sizeof(text));
 	CHECK_STR(text, "quit -t 0\n");
@@ -222,17 +222,17 @@ TEST(a_restart_ends_the_old_one_at_once)
 
 TEST(one_that_was_left_behind_is_taken_over)
 {
-	struct td_mps before;
+	struct td_mpsd before;
 	pid_t first;
 
 	begin();
-	td_mps_want(&mps, true);
-	until(TD_MPS_READY);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
 	first = mps.control;
 	before = mps; /* as if its tandemd had died */
-	CHECK_EQ(td_mps_init(&mps, directory, "GPU-1"), 0);
-	td_mps_want(&mps, true);
-	until(TD_MPS_READY);
+	CHECK_EQ(td_mpsd_init(&mps, directory, "GPU-1"), 0);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
 	CHECK_EQ(mps.control, first);
 	close(before.epoll_fd);
 	end();
@@ -243,16 +243,16 @@ TEST(a_stale_pid_file_is_no_daemon)
 	struct td_mps_place place;
 
 	begin();
-	td_mps_want(&mps, true);
-	until(TD_MPS_READY);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
 	CHECK(td_mps_look(directory, &place) && place.alive && place.pid == mps.control);
-	td_mps_want(&mps, false);
-	until(TD_MPS_OFF);
+	td_mpsd_want(&mps, false);
+	until(TD_MPSD_OFF);
 	/* A process that is there, and is no control daemon. */
 	write_file("mps/0/nvidia-cuda-mps-control.pid", "1\n", 0644);
 	CHECK(td_mps_look(directory, &place) && !place.alive && place.pid == 1);
-	td_mps_want(&mps, true);
-	until(TD_MPS_READY);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
 	CHECK(mps.control != 1);
 	end();
 }
@@ -262,8 +262,8 @@ TEST(somebody_elses_is_found_by_the_environment_unless_it_is_ours)
 	struct td_mps_place place;
 
 	begin();
-	td_mps_want(&mps, true);
-	until(TD_MPS_READY);
+	td_mpsd_want(&mps, true);
+	until(TD_MPSD_READY);
 	setenv("CUDA_MPS_PIPE_DIRECTORY", directory, 1);
 	CHECK(td_mps_foreign("/elsewhere", &place));
 	CHECK_STR(place.directory, directory);

@@ -191,3 +191,17 @@ TEST(a_capacity_is_a_size_or_a_share_of_each_gpu)
 	CHECK_EQ(td_options_capacity(&options, 80ull << 30), 16ll << 30);
 	CHECK_EQ(td_options_capacity(&options, 8ull << 30), 8ll << 30);
 }
+
+TEST(mps_is_off_auto_or_on)
+{
+	struct td_options options;
+	struct td_err err = {0};
+
+	td_options_init(&options);
+	CHECK_EQ(options.mps, TD_MPS_OPTION_AUTO);
+	CHECK_EQ(td_options_set(&options, "mps", "on", NULL), 0);
+	CHECK_EQ(options.mps, TD_MPS_OPTION_ON);
+	CHECK_EQ(td_options_set(&options, "mps", "yes", &err), -EINVAL);
+	CHECK_STR(err.msg, "mps: \"yes\" is not valid: expected off, auto or on");
+	CHECK_EQ(options.mps, TD_MPS_OPTION_ON);
+}

@@ -21,7 +21,10 @@ enum kind {
 	KIND_count,
 	KIND_jobs,
 	KIND_gpus,
+	KIND_mps,
 };
+
+static const char *const mps_names[TD_MPS_OPTION_N] = {"off", "auto", "on"};
 
 static const struct option {
 	const char *key;
@@ -228,6 +231,17 @@ static int set_gpus(uint64_t *ret, const char *value, struct td_err *err)
 	return 0;
 }
 
+static int set_mps(enum td_mps_option *ret, const char *value, struct td_err *err)
+{
+	for (unsigned i = 0; i < TD_MPS_OPTION_N; i++) {
+		if (strcmp(value, mps_names[i]))
+			continue;
+		*ret = i;
+		return 0;
+	}
+	return td_err_expected(err, -EINVAL, value, "off, auto or on");
+}
+
 static int set_option(
 	struct td_options *options, const struct option *o, const char *value, struct td_err *err)
 {
@@ -244,6 +258,7 @@ static int set_option(
 	case KIND_count: return set_count(field, o, value, err);
 	case KIND_jobs: return set_jobs(field, value, err);
 	case KIND_gpus: return set_gpus(field, value, err);
+	case KIND_mps: return set_mps(field, value, err);
 	}
 	return -EINVAL;
 }
@@ -379,6 +394,10 @@ bool td_options_row(const struct td_options *options, size_t i, struct td_option
 	}
 	case KIND_gpus:
 		format_gpus(ret->value, sizeof(ret->value), *(const uint64_t *)field);
+		break;
+	case KIND_mps:
+		snprintf(ret->value, sizeof(ret->value), "%s",
+			mps_names[*(const enum td_mps_option *)field]);
 		break;
 	case KIND_path:
 	case KIND_limit:

@@ -13,6 +13,8 @@ struct td_policy;
 /* quota.gpus=auto */
 #define TD_QUOTA_AUTO (UINT64_MAX - 1)
 
+enum td_mps_option { TD_MPS_OPTION_OFF, TD_MPS_OPTION_AUTO, TD_MPS_OPTION_ON, TD_MPS_OPTION_N };
+
 struct td_options {
 	/*
 	 * TD_HAS bits of policy.h: what the node can show a policy and carry out (abilities.h). A
@@ -25,9 +27,10 @@ struct td_options {
 	uint64_t quantum_ns, quantum_min_ns, quantum_long_ns, drain_deadline_ns, sample_ns,
 		memory_patience_ns, window_ns;
 	uint32_t swap_share_ppm, swap_share_long_ppm, quota_jobs; /* UINT32_MAX: any number */
-	uint64_t quota_gpus_ppm;                                  /* UINT64_MAX: any number; or TD_QUOTA_AUTO */
-	uint32_t contexts;                                        /* per GPU */
-	char locks[108];                                          /* absolute, or "auto" */
+	uint64_t quota_gpus_ppm; /* UINT64_MAX: any number; or TD_QUOTA_AUTO */
+	uint32_t contexts;       /* per GPU */
+	enum td_mps_option mps;
+	char locks[108];              /* absolute, or "auto" */
 	char capacity[TD_LIMIT_TEXT]; /* as typed: a share is of each GPU's own size */
 	char host_limit
 		[TD_LIMIT_TEXT]; /* as typed, or "none": a share is of the machine's memory */

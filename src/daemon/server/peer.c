@@ -509,7 +509,7 @@ static uint64_t hear(struct td_server *server, uint64_t now_ns)
 uint64_t td_server_turn(void *arg, uint64_t now_ns)
 {
 	struct td_server *server = arg;
-	uint64_t wakeup, look_ns, sweep_ns, deaf_ns;
+	uint64_t wakeup, look_ns, sweep_ns, deaf_ns, mps_ns;
 	struct td_list *it;
 
 	serve(server);
@@ -533,6 +533,8 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 	server->asked = look_ns <= now_ns;
 	deaf_ns = hear(server, now_ns);
 	wakeup = deaf_ns < wakeup ? deaf_ns : wakeup;
+	mps_ns = td_mps_table_turn(&server->mps, now_ns);
+	wakeup = mps_ns < wakeup ? mps_ns : wakeup;
 	sweep_ns = td_sweep_turn(&server->sweep, now_ns);
 	wakeup = sweep_ns < wakeup ? sweep_ns : wakeup;
 	td_list_for_each (it, &server->peers) {
@@ -588,6 +590,7 @@ int td_server_init(
 		td_log(TD_LOG_WARN,
 			"socket=%s.ipc %s: memory is shared within a network namespace only",
 			socket, strerror(-r));
+	td_mps_table_init(&server->mps, loop, &server->node, socket);
 	td_watch_init(&server->watch, loop, server->node.options.sample_ns);
 	return td_loop_add(loop, &server->listener);
 }
@@ -599,6 +602,7 @@ void td_server_deinit(struct td_server *server)
 	td_list_for_each_safe (it, tmp, &server->peers)
 		forget(td_container_of(it, struct td_peer, of_server), td_time_now_ns());
 	td_watch_deinit(&server->watch);
+	td_mps_table_deinit(&server->mps);
 	td_sweep_deinit(&server->sweep);
 	td_node_deinit(&server->node);
 	td_claims_deinit(&server->claims);

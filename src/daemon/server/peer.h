@@ -11,6 +11,7 @@
 #include "daemon/server/claims.h"
 #include "daemon/server/closer.h"
 #include "daemon/server/loop.h"
+#include "daemon/server/mps.h"
 #include "daemon/server/sweep.h"
 #include "daemon/server/watch.h"
 
@@ -19,6 +20,7 @@ struct td_server {
 	struct td_node node;
 	struct td_watch watch;
 	struct td_claims claims;
+	struct td_mps_table mps;
 	struct td_sweep sweep;
 	struct td_closer *closer;
 	struct td_source listener;

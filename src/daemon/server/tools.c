@@ -208,6 +208,7 @@ static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
 		add_known(&msg.gpu, peer, node, index);
 	msg.gpu.index = listed->index;
 	add_listed(&msg.gpu, listed);
+	td_mps_table_tell(&peer->server->mps, listed->uuid, &msg.gpu);
 	td_peer_send(peer, &msg);
 }
 

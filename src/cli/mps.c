@@ -1,0 +1,296 @@
+/*
+ * MPS for programs. A program finds a control daemon by its environment before its first CUDA call,
+ * so `tandem run` has to know the GPU. It does where the program may see one GPU only. MPS numbers
+ * the GPUs of a control daemon from 0; a UUID means the same with and without it.
+ */
+#include "cli/mps.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "base/uuid.h"
+#include "cli/cli.h"
+#include "cuda/visible.h"
+#include "gpu/mps.h"
+#include "proto/socket.h"
+#include "view/metrics.h"
+
+#define GPUS_MAX     64
+#define START_NS     (20 * TD_NS_PER_S)
+#define LOOK_NS      (20 * TD_NS_PER_MS)
+#define PIPE         "CUDA_MPS_PIPE_DIRECTORY"
+#define DEFAULT_PIPE "/tmp/nvidia-mps"
+
+struct gpus {
+	uint32_t count;
+	struct {
+		uint32_t number;
+		char state[16], text[TD_MPS_PATH + 160];
+	} gpu[GPUS_MAX];
+	uint8_t uuid[GPUS_MAX][16];
+};
+
+static void keep_gpu(const struct td_msg *msg, void *arg)
+{
+	struct gpus *gpus = arg;
+	uint32_t i = gpus->count;
+
+	if (msg->type != TD_MSG_TYPE_gpu || i == GPUS_MAX)
+		return;
+	gpus->gpu[i].number = msg->gpu.index;
+	snprintf(gpus->gpu[i].state, sizeof(gpus->gpu[i].state), "%.15s", msg->gpu.mps);
+	snprintf(gpus->gpu[i].text, sizeof(gpus->gpu[i].text), "%s", msg->gpu.mps_text);
+	memcpy(gpus->uuid[i], msg->gpu.gpu, 16);
+	gpus->count++;
+}
+
+/* -- tandem run -- */
+
+struct wants {
+	bool on, automatic, muxflow;
+};
+
+static void note_option(const struct td_msg *msg, void *arg)
+{
+	struct wants *wants = arg;
+
+	if (msg->type != TD_MSG_TYPE_option)
+		return;
+	if (!strcmp(msg->option.key, "mps")) {
+		wants->on = !strcmp(msg->option.value, "on");
+		wants->automatic = !strcmp(msg->option.value, "auto");
+	}
+	if (!strcmp(msg->option.key, "policy"))
+		wants->muxflow = !strcmp(msg->option.value, "muxflow");
+}
+
+/* As the daemon has it (daemon/server/mps.c). */
+static bool is_wanted(void)
+{
+	const struct td_msg get = {.type = TD_MSG_TYPE_get};
+	struct wants wants = {0};
+
+	return !td_cli_ask(&get, note_option, &wants) &&
+	       (wants.on || (wants.automatic && wants.muxflow));
+}
+
+static bool has_starting(const struct gpus *gpus)
+{
+	for (uint32_t i = 0; i < gpus->count; i++)
+		if (!strcmp(gpus->gpu[i].state, "starting"))
+			return true;
+	return false;
+}
+
+/* The list once no control daemon is starting any more, or has taken too long for that. */
+static bool list_started(struct gpus *gpus)
+{
+	const struct td_msg list = {.type = TD_MSG_TYPE_list_gpus};
+	uint64_t end_ns = td_time_now_ns() + START_NS;
+
+	do {
+		gpus->count = 0;
+		if (td_cli_ask(&list, keep_gpu, gpus))
+			return false;
+		if (!has_starting(gpus))
+			return true;
+		td_time_sleep_until_ns(td_time_now_ns() + LOOK_NS);
+	} while (td_time_now_ns() < end_ns);
+	return true;
+}
+
+/* The only GPU that the program may see; -1: there are several, or none. */
+static int find_only(const struct gpus *gpus)
+{
+	const char *chosen = getenv("TANDEM_GPUS");
+	uint32_t order[GPUS_MAX];
+
+	return td_visible(chosen ? chosen : getenv("CUDA_VISIBLE_DEVICES"), gpus->uuid, gpus->count,
+		       order) == 1
+		       ? (int)order[0]
+		       : -1;
+}
+
+static void complain(const char *why)
+{
+	fprintf(stderr, "tandem: MPS: %s: the program runs without it\n", why);
+}
+
+void td_cli_set_mps(void)
+{
+	char uuid[TD_UUID_TEXT], why[320];
+	struct gpus gpus = {0};
+	int i;
+
+	if (getenv(PIPE) || !is_wanted() || !list_started(&gpus) || !gpus.count)
+		return;
+	i = find_only(&gpus);
+	if (i < 0) {
+		complain("each GPU has a control daemon of its own, and the program may see "
+			 "several: name one by --gpu");
+		return;
+	}
+	if (!strcmp(gpus.gpu[i].state, "ready")) {
+		setenv(PIPE, gpus.gpu[i].text, 1);
+		if (!getenv("TANDEM_GPUS"))
+			setenv("CUDA_VISIBLE_DEVICES", td_uuid_format(uuid, gpus.uuid[i]), 1);
+		return;
+	}
+	/* A foreign one is found by the program itself. */
+	if (!strcmp(gpus.gpu[i].state, "foreign") || !gpus.gpu[i].state[0])
+		return;
+	snprintf(why, sizeof(why), "GPU %u: %s%s%s", gpus.gpu[i].number, gpus.gpu[i].state,
+		*gpus.gpu[i].text ? ": " : "", gpus.gpu[i].text);
+	complain(why);
+}
+
+/* -- tandem doctor -- */
+
+struct sayer {
+	void (*say)(void *arg, bool ok, const char *text);
+	void *arg;
+};
+
+/* A pipe directory that is not ours: whose control daemon is there, or was. */
+static void check_place(const struct sayer *to, const char *directory)
+{
+	struct td_mps_place place;
+	char text[320];
+
+	if (!td_mps_look(directory, &place))
+		return;
+	if (!place.alive)
+		snprintf(text, sizeof(text),
+			"%.90s has the pid file of process %d, which is no control daemon: remove "
+			"the directory if none is to run there",
+			directory, (int)place.pid);
+	else if (place.uid && place.uid != geteuid())
+		snprintf(text, sizeof(text),
+			"%.90s has the control daemon of user %u, which refuses programs of "
+			"others: set " PIPE,
+			directory, (unsigned)place.uid);
+	else
+		snprintf(text, sizeof(text),
+			"%.90s has a control daemon, process %d: it is left alone, and tandem "
+			"starts none",
+			directory, (int)place.pid);
+	to->say(to->arg, place.alive && (!place.uid || place.uid == geteuid()), text);
+}
+
+static bool is_on_path(const char *program)
+{
+	const char *path = getenv("PATH");
+	char name[PATH_MAX];
+
+	while (path && *path) {
+		size_t len = strcspn(path, ":");
+
+		snprintf(name, sizeof(name), "%.*s/%s", (int)len, path, program);
+		if (!access(name, X_OK))
+			return true;
+		path += len + (path[len] == ':');
+	}
+	return false;
+}
+
+/* What keeps MPS from a GPU, by its compute mode and age; "": nothing. */
+static void check_device(const struct sayer *to, int device, int mode, int major)
+{
+	char text[200] = "";
+
+	if (mode == 2)
+		snprintf(text, sizeof(text),
+			"GPU %d is in compute mode \"prohibited\": no program gets a context there",
+			device);
+	else if (mode == 3)
+		snprintf(text, sizeof(text),
+			"GPU %d is in compute mode \"exclusive process\": an MPS server starts "
+			"only "
+			"while no other program has a context there",
+			device);
+	else if (major < 7)
+		snprintf(text, sizeof(text),
+			"GPU %d is older than Volta: MPS has no shares of SMs there, and clients "
+			"can reach each other's memory",
+			device);
+	if (*text)
+		to->say(to->arg, mode != 2, text);
+}
+
+/* CU_DEVICE_ATTRIBUTE_COMPUTE_MODE and _COMPUTE_CAPABILITY_MAJOR */
+enum { COMPUTE_MODE = 20, CAPABILITY_MAJOR = 75 };
+
+static void check_devices(const struct sayer *to)
+{
+	void *handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+	int (*init)(unsigned), (*get_count)(int *), (*get)(int *, int, int), count = 0;
+
+	if (!handle)
+		return;
+	*(void **)&init = dlsym(handle, "cuInit");
+	*(void **)&get_count = dlsym(handle, "cuDeviceGetCount");
+	*(void **)&get = dlsym(handle, "cuDeviceGetAttribute");
+	if (!init || !get_count || !get || init(0) || get_count(&count))
+		count = 0;
+	for (int i = 0; i < count; i++) {
+		int mode = 0, major = 0;
+
+		if (!get(&mode, COMPUTE_MODE, i) && !get(&major, CAPABILITY_MAJOR, i))
+			check_device(to, i, mode, major);
+	}
+	dlclose(handle);
+}
+
+/* What the daemon says of its own control daemons. */
+static void check_own(const struct sayer *to)
+{
+	const struct td_msg list = {.type = TD_MSG_TYPE_list_gpus};
+	struct gpus gpus = {0};
+	char path[256], text[400];
+	int fd;
+
+	if (td_socket_path_typed(path, sizeof(path), &(struct td_err){0}))
+		return;
+	fd = td_cli_connect(path);
+	if (fd < 0 || td_cli_probe(fd)) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	close(fd);
+	if (td_cli_ask(&list, keep_gpu, &gpus))
+		return;
+	for (uint32_t i = 0; i < gpus.count; i++) {
+		bool failed =
+			!strcmp(gpus.gpu[i].state, "failed") || !strcmp(gpus.gpu[i].state, "fault");
+
+		if (!gpus.gpu[i].state[0] || !strcmp(gpus.gpu[i].state, "foreign"))
+			continue;
+		snprintf(text, sizeof(text), "GPU %u: %s%s%s", gpus.gpu[i].number,
+			gpus.gpu[i].state, *gpus.gpu[i].text ? ": " : "", gpus.gpu[i].text);
+		to->say(to->arg, !failed, text);
+	}
+}
+
+void td_cli_check_mps(void (*say)(void *arg, bool ok, const char *text), void *arg)
+{
+	const struct sayer to = {say, arg};
+	const char *set = getenv(PIPE);
+
+	if (set && *set)
+		check_place(&to, set);
+	if (!set || strcmp(set, DEFAULT_PIPE))
+		check_place(&to, DEFAULT_PIPE);
+	if (!is_on_path(TD_MPS_PROGRAM)) {
+		say(arg, true, "none: " TD_MPS_PROGRAM " is not on the PATH");
+		return;
+	}
+	check_devices(&to);
+	check_own(&to);
+}

@@ -1,0 +1,187 @@
+/* See mps.h. */
+#include "daemon/server/mps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "base/uuid.h"
+#include "daemon/node/gpus.h"
+#include "policy/policy.h"
+
+#define LOOK_NS (2 * TD_NS_PER_S)
+
+struct td_mps_gpu {
+	struct td_source source; /* first: the loop hands it back */
+	struct td_mpsd mps;
+	uint8_t uuid[16];
+	enum td_mpsd_state told; /* by the last event */
+	bool woken;
+	uint64_t next_ns;
+};
+
+static void wake(struct td_source *source, uint32_t events)
+{
+	(void)events;
+	((struct td_mps_gpu *)source)->woken = true;
+}
+
+void td_mps_table_init(
+	struct td_mps_table *table, struct td_loop *loop, struct td_node *node, const char *socket)
+{
+	const char *slash = strrchr(socket, '/');
+
+	memset(table, 0, sizeof(*table));
+	table->loop = loop;
+	table->node = node;
+	/* Room for the number of a GPU behind it. */
+	if (!slash || snprintf(table->root, sizeof(table->root), "%.*s/mps", (int)(slash - socket),
+			      socket) >= (int)sizeof(table->root) - 4)
+		table->root[0] = 0;
+}
+
+void td_mps_table_deinit(struct td_mps_table *table)
+{
+	for (uint32_t i = 0; i < table->count; i++) {
+		td_loop_remove(table->loop, &table->gpus[i]->source);
+		td_mpsd_deinit(&table->gpus[i]->mps);
+		free(table->gpus[i]);
+	}
+	table->count = 0;
+}
+
+/* auto: only policy muxflow has a use for it. */
+static bool is_wanted(const struct td_options *options)
+{
+	switch (options->mps) {
+	case TD_MPS_OPTION_ON: return true;
+	case TD_MPS_OPTION_AUTO: return !strcmp(options->policy->name, "muxflow");
+	default: return false;
+	}
+}
+
+static struct td_mps_gpu *find(const struct td_mps_table *table, const uint8_t *uuid)
+{
+	for (uint32_t i = 0; i < table->count; i++)
+		if (!memcmp(table->gpus[i]->uuid, uuid, 16))
+			return table->gpus[i];
+	return NULL;
+}
+
+static void event(
+	const struct td_mps_table *table, const uint8_t *uuid, uint64_t now_ns, const char *detail)
+{
+	td_node_gpu_event(table->node, TD_EVENT_MPS, NULL, td_gpu_number_of(table->node, uuid),
+		now_ns, detail);
+}
+
+/* MPS has no parts of divided GPUs here, and each GPU is one daemon's. */
+static bool may_start(const struct td_mps_table *table, const struct td_nvml_gpu *listed)
+{
+	return !listed->mig && !listed->lost && table->count < TD_NVML_GPU_MAX && *table->root &&
+	       td_node_may_have(table->node, listed->uuid);
+}
+
+static void add(struct td_mps_table *table, const struct td_nvml_gpu *listed)
+{
+	struct td_mps_gpu *gpu = calloc(1, sizeof(*gpu));
+	char directory[TD_MPS_PATH + 16], uuid[TD_UUID_TEXT];
+
+	if (!gpu)
+		return;
+	snprintf(directory, sizeof(directory), "%s/%u", table->root, listed->index);
+	memcpy(gpu->uuid, listed->uuid, 16);
+	if (td_mpsd_init(&gpu->mps, directory, td_uuid_format(uuid, listed->uuid))) {
+		free(gpu);
+		return;
+	}
+	gpu->source = (struct td_source){td_mpsd_fd(&gpu->mps), wake};
+	if (td_loop_add(table->loop, &gpu->source)) {
+		td_mpsd_deinit(&gpu->mps);
+		free(gpu);
+		return;
+	}
+	table->gpus[table->count++] = gpu;
+}
+
+/* Says what has changed, but not each step to it. */
+static void tell(const struct td_mps_table *table, struct td_mps_gpu *gpu, uint64_t now_ns)
+{
+	const struct td_mpsd *mps = &gpu->mps;
+	char detail[256];
+
+	if (mps->state == gpu->told || mps->state == TD_MPSD_STARTING ||
+		mps->state == TD_MPSD_STOPPING)
+		return;
+	gpu->told = mps->state;
+	if (mps->state == TD_MPSD_FAILED)
+		snprintf(detail, sizeof(detail), "failed: %s", mps->why);
+	else
+		snprintf(detail, sizeof(detail), "%s", td_mpsd_state_name(mps->state));
+	event(table, gpu->uuid, now_ns, detail);
+}
+
+static void look_for_foreign(struct td_mps_table *table, uint64_t now_ns)
+{
+	static const uint8_t none[16];
+	bool had = table->has_foreign;
+	char detail[256];
+
+	table->look_ns = now_ns + LOOK_NS;
+	table->has_foreign = td_mps_foreign(table->root, &table->foreign);
+	if (!table->has_foreign || had)
+		return;
+	snprintf(detail, sizeof(detail),
+		"the control daemon of process %d in %s is left alone, and none is started",
+		(int)table->foreign.pid, table->foreign.directory);
+	event(table, none, now_ns, detail);
+}
+
+uint64_t td_mps_table_turn(struct td_mps_table *table, uint64_t now_ns)
+{
+	bool wanted = is_wanted(&table->node->options);
+	uint64_t next_ns = UINT64_MAX;
+
+	if (wanted && now_ns >= table->look_ns)
+		look_for_foreign(table, now_ns);
+	for (uint32_t i = 0; wanted && !table->has_foreign && i < table->node->listed_count; i++) {
+		const struct td_nvml_gpu *listed = &table->node->listed[i];
+
+		if (!find(table, listed->uuid) && may_start(table, listed))
+			add(table, listed);
+	}
+	for (uint32_t i = 0; i < table->count; i++) {
+		struct td_mps_gpu *gpu = table->gpus[i];
+
+		if (gpu->woken || now_ns >= gpu->next_ns || gpu->mps.wanted != wanted) {
+			gpu->woken = false;
+			td_mpsd_want(&gpu->mps, wanted);
+			gpu->next_ns = td_mpsd_step(&gpu->mps, now_ns);
+			tell(table, gpu, now_ns);
+		}
+		next_ns = gpu->next_ns < next_ns ? gpu->next_ns : next_ns;
+	}
+	if (wanted && !table->count && table->look_ns < next_ns)
+		next_ns = table->look_ns;
+	return next_ns;
+}
+
+void td_mps_table_tell(
+	const struct td_mps_table *table, const uint8_t *uuid, struct td_msg_gpu *ret)
+{
+	const struct td_mps_gpu *gpu = find(table, uuid);
+	bool serves;
+
+	if (gpu && gpu->mps.state != TD_MPSD_OFF) {
+		serves = gpu->mps.state == TD_MPSD_READY || gpu->mps.state == TD_MPSD_FAULT;
+		snprintf(ret->mps, sizeof(ret->mps), "%s", td_mpsd_state_name(gpu->mps.state));
+		snprintf(ret->mps_text, sizeof(ret->mps_text), "%s",
+			serves ? gpu->mps.directory : gpu->mps.why);
+	} else if (table->has_foreign) {
+		snprintf(ret->mps, sizeof(ret->mps), "foreign");
+		snprintf(ret->mps_text, sizeof(ret->mps_text), "%s", table->foreign.directory);
+	} else if (table->node && is_wanted(&table->node->options)) {
+		snprintf(ret->mps, sizeof(ret->mps), "starting");
+	}
+}

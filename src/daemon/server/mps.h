@@ -1,0 +1,39 @@
+/*
+ * The MPS control daemons of this node's GPUs, one each (gpu/mps.h), while the option mps asks for
+ * them. A control daemon that is somebody else's is left alone, and none of ours is started beside
+ * it: programs of both would take turns.
+ */
+#pragma once
+
+#include "daemon/model/node.h"
+#include "daemon/server/loop.h"
+#include "gpu/mps.h"
+
+struct td_mps_gpu;
+
+struct td_mps_table {
+	struct td_loop *loop;
+	struct td_node *node;
+	char root[TD_MPS_PATH]; /* each GPU has a directory in it; "": the path is too long */
+	struct td_mps_gpu *gpus[TD_NVML_GPU_MAX];
+	uint32_t count;
+	bool has_foreign;
+	struct td_mps_place foreign;
+	uint64_t look_ns; /* for a foreign one, next */
+};
+
+/* socket: the daemon's own, beside which the directories are. */
+void td_mps_table_init(
+	struct td_mps_table *table, struct td_loop *loop, struct td_node *node, const char *socket);
+/* Those that run are told to quit, which waits for their clients. */
+void td_mps_table_deinit(struct td_mps_table *table);
+
+/* Starts, asks and ends. Returns when to be called again, UINT64_MAX: never. */
+uint64_t td_mps_table_turn(struct td_mps_table *table, uint64_t now_ns);
+
+/*
+ * What is told of that GPU: a state and, while it is ready, the pipe directory, else the reason.
+ * "": there is none.
+ */
+void td_mps_table_tell(
+	const struct td_mps_table *table, const uint8_t *uuid, struct td_msg_gpu *ret);

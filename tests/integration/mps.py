@@ -1,0 +1,221 @@
+"""The daemon's MPS: a control daemon for each GPU, started, watched, taken over, and left alone.
+
+TAP on stdout; arguments: the build, cases. Times are those of the software GPU's model.
+"""
+import json
+import os
+import signal
+import subprocess
+
+from world import BUILD, DEADLINE_S, SOFTGPU, TANDEM, TANDEMD, World, run_cases, until
+
+CLIENT = f"{BUILD}/tests/integration/softgpu/mps_client"
+HALF = 20  # blocks that fill half of a t4
+
+
+class MpsWorld(World):
+    def __init__(self, *options, **environment):
+        super().__init__("--model", "t4", *options)
+        self.more, self.clients = environment, []
+
+    def __enter__(self):
+        super().__enter__()
+        for name in [n for n in self.environment if n.startswith("CUDA_")]:
+            del self.environment[name]
+        self.environment.update(self.more)
+        return self
+
+    def __exit__(self, kind, *rest):
+        for client in self.clients:
+            client.kill()
+            client.wait(DEADLINE_S)
+        self.tandem("set", "mps=off")
+        until(lambda: not self.control() or self.mps()[0] in ("", "foreign"), "MPS has ended")
+        super().__exit__(kind, *rest)
+
+    def tandem(self, *arguments, **environment):
+        return self.call(SOFTGPU, "run", "--", TANDEM, *arguments, **environment)
+
+    def mps(self, gpu=0):
+        rows = json.loads(self.tandem("gpu", "--json").stdout)
+        return rows[gpu]["mps"], rows[gpu]["mps_text"]
+
+    def is_ready(self):
+        return self.mps()[0] == "ready"
+
+    def turn_on(self):
+        assert self.tandem("run", "--", "true").returncode == 0
+        assert self.tandem("set", "mps=on").returncode == 0
+        until(self.is_ready, "MPS is ready")
+
+    def directory_of(self, gpu=0):
+        return f"{self.directory}/t/mps/{gpu}"
+
+    def control(self, directory=None):
+        """The pid of the control daemon there, or 0."""
+        try:
+            with open(f"{directory or self.directory_of()}/nvidia-cuda-mps-control.pid") as f:
+                return int(f.read() or 0)
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+
+    def environment_of_a_job(self, *options, **environment):
+        done = self.tandem("run", *options, "--", "env", **environment)
+        assert done.returncode == 0, done
+        return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line), done.stderr
+
+    def client(self, *options):
+        client = subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", *options, "--", CLIENT], env=self.environment,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.clients.append(client)
+        assert answer(client) == [0]
+        assert ask(client, "context") == [0]
+        return client
+
+
+def answer(client):
+    words = client.stdout.readline().split()
+    assert words, f"the program ended: {client.wait()}"
+    return [int(word) for word in words]
+
+
+def ask(client, line):
+    client.stdin.write(line + "\n")
+    return answer(client)
+
+
+def near(microseconds, ms):
+    return ms * 999 <= microseconds <= ms * 1000 + 60000
+
+
+def programs_of_tandem_run_side_by_side():
+    with MpsWorld() as world:
+        world.turn_on()
+        long, short = world.client(), world.client("--mem", "1g")
+        assert ask(short, "sms") == [0, 40, 40, 1]
+        long.stdin.write(f"run {HALF} 1000\n")
+        until(lambda: world.status()["kernels"] >= 2, "the long kernel runs")
+        result, took = ask(short, f"run {HALF} 100")
+        assert result == 0 and near(took, 100), took
+        result, took = answer(long)
+        assert result == 0 and near(took, 1000), took
+        # NVML has the server for both: what a process takes beside its memory is not known.
+        assert all(job["overhead_bytes"] == 0 for job in world.jobs()), world.jobs()
+
+
+def without_it_nothing_changes():
+    with MpsWorld() as world:
+        environment, _ = world.environment_of_a_job()
+        assert "CUDA_MPS_PIPE_DIRECTORY" not in environment and "CUDA_VISIBLE_DEVICES" not in environment
+        assert world.mps() == ("", "")
+        assert not os.path.exists(world.directory_of())
+
+
+def each_gpu_has_its_own_and_a_job_of_several_has_none():
+    with MpsWorld("--gpus", "2") as world:
+        world.turn_on()
+        until(lambda: world.mps(1)[0] == "ready", "the second is ready")
+        assert world.mps(1)[1] == world.directory_of(1)
+        assert world.control() != world.control(world.directory_of(1))
+        environment, said = world.environment_of_a_job()
+        assert "CUDA_MPS_PIPE_DIRECTORY" not in environment and "name one by --gpu" in said, said
+        environment, said = world.environment_of_a_job("--gpu", "1")
+        assert environment["CUDA_MPS_PIPE_DIRECTORY"] == world.directory_of(1) and not said, said
+        environment, _ = world.environment_of_a_job(CUDA_VISIBLE_DEVICES="1")
+        assert environment["CUDA_MPS_PIPE_DIRECTORY"] == world.directory_of(1)
+        assert environment["CUDA_VISIBLE_DEVICES"].startswith("GPU-")
+        environment, _ = world.environment_of_a_job("--gpu", "1", CUDA_MPS_PIPE_DIRECTORY="/mine")
+        assert environment["CUDA_MPS_PIPE_DIRECTORY"] == "/mine"
+
+
+def one_that_dies_is_started_again():
+    with MpsWorld() as world:
+        world.turn_on()
+        before = world.control()
+        os.kill(before, signal.SIGKILL)
+        until(lambda: world.control() not in (0, before) and world.is_ready(), "it is back")
+        client = world.client()
+        assert near(ask(client, f"run {HALF} 10")[1], 10)
+        said = [e["detail"] for e in world.events("mps")]
+        assert any("has ended" in text for text in said) and said[-1] == "ready", said
+
+
+def a_new_daemon_takes_it_over():
+    with MpsWorld() as world:
+        world.turn_on()
+        before, daemon = world.control(), world.daemon_pid()
+        client = world.client()
+        os.kill(daemon, signal.SIGKILL)
+        world.environment["TANDEM_GRACE"] = "60s"
+        assert world.tandem("run", "--", "true").returncode == 0
+        assert world.daemon_pid() != daemon
+        world.tandem("set", "mps=on")
+        until(world.is_ready, "it is known")
+        assert world.control() == before
+        assert near(ask(client, f"run {HALF} 10")[1], 10)
+
+
+def a_foreign_one_is_left_alone():
+    with MpsWorld() as world:
+        pipe = f"{world.directory}/foreign"
+        foreign = dict(CUDA_MPS_PIPE_DIRECTORY=pipe, CUDA_MPS_LOG_DIRECTORY=pipe)
+        done = world.call(SOFTGPU, "run", "--", "nvidia-cuda-mps-control", "-d", **foreign)
+        assert done.returncode == 0, done
+        pid = world.control(pipe)
+        try:
+            world.environment["CUDA_MPS_PIPE_DIRECTORY"] = pipe
+            assert world.tandem("run", "--", "true").returncode == 0
+            world.tandem("set", "mps=on")
+            until(lambda: world.mps() == ("foreign", pipe), "it is seen")
+            assert not os.path.exists(world.directory_of())
+            assert f"has a control daemon, process {pid}: it is left alone" in world.tandem("doctor").stdout
+            client = world.client()
+            assert ask(client, "sms") == [0, 40, 40, 1]  # by its own environment
+            client.stdin.close()
+            client.wait(DEADLINE_S)
+            assert world.tandem("stop").returncode == 0
+            assert world.control(pipe) == pid
+            os.kill(pid, 0)
+        finally:
+            subprocess.run([SOFTGPU, "run", "--", "nvidia-cuda-mps-control"], env=dict(world.environment, **foreign),
+                           input="quit -t 0\n", text=True, timeout=DEADLINE_S)
+
+
+def doctor_says_what_is_wrong():
+    with MpsWorld() as world:
+        world.turn_on()
+        assert f"GPU 0: ready: {world.directory_of()}" in world.tandem("doctor").stdout
+        world.tandem("set", "mps=off")
+        until(lambda: not world.control(), "it has ended")
+        # Its directory cannot be made.
+        subprocess.run(["rm", "-rf", f"{world.directory}/t/mps"], check=True)
+        with open(f"{world.directory}/t/mps", "w"):
+            pass
+        world.tandem("set", "mps=on")
+        until(lambda: world.mps()[0] == "failed", "it fails")
+        assert "Not a directory" in world.mps()[1], world.mps()
+        done = world.tandem("doctor")
+        assert done.returncode == 1 and "Not a directory" in done.stdout
+        environment, said = world.environment_of_a_job()
+        assert "CUDA_MPS_PIPE_DIRECTORY" not in environment and "Not a directory" in said, said
+        # Somebody's directory with what is left of a control daemon.
+        pipe = f"{world.directory}/stale"
+        os.mkdir(pipe)
+        with open(f"{pipe}/nvidia-cuda-mps-control.pid", "w") as f:
+            f.write("1\n")
+        done = world.tandem("doctor", CUDA_MPS_PIPE_DIRECTORY=pipe)
+        assert "pid file of process 1, which is no control daemon" in done.stdout, done.stdout
+
+
+def a_system_daemon_or_nobody_else_may_be_asked():
+    """The directory is private to its user, but under root."""
+    with MpsWorld() as world:
+        world.turn_on()
+        mode = os.stat(world.directory_of()).st_mode & 0o777
+        assert mode == (0o755 if os.geteuid() == 0 else 0o700), oct(mode)
+
+
+assert os.path.exists(TANDEMD)
+run_cases([programs_of_tandem_run_side_by_side, without_it_nothing_changes, each_gpu_has_its_own_and_a_job_of_several_has_none,
+           one_that_dies_is_started_again, a_new_daemon_takes_it_over, a_foreign_one_is_left_alone, doctor_says_what_is_wrong,
+           a_system_daemon_or_nobody_else_may_be_asked], at_once=4)
