@@ -45,47 +45,16 @@ static void side_by_side(const struct td_contention *contention, const struct td
 	}
 }
 
-/*
- * Raises the level until the parts below it fill 1. Each round settles all demands below an equal
- * part of the rest.
- */
-void td_fair_parts(const double *demands, uint32_t count, double *ret_parts)
-{
-	double rest = 1, level = 0;
-	uint32_t open = count;
-	bool settled = true;
-
-	for (uint32_t i = 0; i < count; i++)
-		ret_parts[i] = -1;
-	while (open && settled) {
-		settled = false;
-		level = fmax(0, rest) / open;
-		for (uint32_t i = 0; i < count; i++) {
-			if (ret_parts[i] >= 0 || demands[i] > level)
-				continue;
-			ret_parts[i] = demands[i];
-			rest -= demands[i];
-			open--;
-			settled = true;
-		}
-	}
-	for (uint32_t i = 0; i < count; i++)
-		if (ret_parts[i] < 0)
-			ret_parts[i] = level;
-}
-
+/* The same sharing as that of kernels side by side, of the GPU's time instead of its SMs. */
 static void by_turns(const struct td_contender *jobs, uint32_t count, double *ret_speeds)
 {
-	double demands[TD_CONTENDERS_MAX], parts[TD_CONTENDERS_MAX];
+	struct td_spatial_user users[TD_CONTENDERS_MAX];
 
 	assert(count <= TD_CONTENDERS_MAX);
-	if (!count)
-		return;
 	for (uint32_t i = 0; i < count; i++)
-		demands[i] = fmin(jobs[i].demand, jobs[i].share) * jobs[i].duty;
-	td_fair_parts(demands, count, parts);
-	for (uint32_t i = 0; i < count; i++)
-		ret_speeds[i] = fmin(1, parts[i] / jobs[i].demand);
+		users[i] = (struct td_spatial_user){.need = jobs[i].demand,
+			.cap = fmin(jobs[i].demand, jobs[i].share) * jobs[i].duty};
+	td_spatial_speeds(users, count, ret_speeds);
 }
 
 void td_contention_speeds(const struct td_contention *contention, const struct td_contender *jobs,

@@ -34,6 +34,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/spatial.h"
+
 struct td_contender {
 	double sensitivity, pressure, host; /* g, p, h; 0 and more */
 	double serial;                      /* alpha, 0 to 1 */
@@ -50,7 +52,7 @@ struct td_contention {
 	double capped_pressure; /* 1: as above */
 };
 
-#define TD_CONTENDERS_MAX 256u
+#define TD_CONTENDERS_MAX TD_SPATIAL_MAX
 
 /* Speed of each of the jobs that share one GPU, TD_CONTENDERS_MAX at most. */
 void td_contention_speeds(const struct td_contention *contention, const struct td_contender *jobs,
@@ -58,12 +60,6 @@ void td_contention_speeds(const struct td_contention *contention, const struct t
 
 /* Returns the speed of one job alone under its share. */
 double td_contention_solo(const struct td_contender *job);
-
-/*
- * Computes max-min fair parts of 1 for the demands: ret_parts[i] <= demands[i], and the sum is the
- * smaller of 1 and the demands' sum.
- */
-void td_fair_parts(const double *demands, uint32_t count, double *ret_parts);
 
 /*
  * Returns the speed of a job with some of its bytes on the host (AntMan's universal memory).

@@ -4,13 +4,41 @@
 #include <assert.h>
 #include <math.h>
 
-#include "model/contention.h"
 #include "model/gpu_spec.h"
 
 /* Two SMs are a texture processing cluster on every GPU of the table, the unit that is chosen. */
 #define SMS_PER_UNIT 2u
 /* Percentages are told with few digits: 1 unit of 54 is 1.85 %, and must not round down to none. */
 #define ROUNDING 1e-6
+
+/*
+ * Raises the level until the parts below it fill 1. Each round settles all demands below an equal
+ * part of the rest.
+ */
+void td_fair_parts(const double *demands, uint32_t count, double *ret_parts)
+{
+	double rest = 1, level = 0;
+	uint32_t open = count;
+	bool settled = true;
+
+	for (uint32_t i = 0; i < count; i++)
+		ret_parts[i] = -1;
+	while (open && settled) {
+		settled = false;
+		level = fmax(0, rest) / open;
+		for (uint32_t i = 0; i < count; i++) {
+			if (ret_parts[i] >= 0 || demands[i] > level)
+				continue;
+			ret_parts[i] = demands[i];
+			rest -= demands[i];
+			open--;
+			settled = true;
+		}
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (ret_parts[i] < 0)
+			ret_parts[i] = level;
+}
 
 static double want_of(const struct td_spatial_user *user)
 {

@@ -31,13 +31,19 @@
 
 struct td_gpu_spec;
 
-#define TD_SPATIAL_MAX 64u
+#define TD_SPATIAL_MAX 256u
 
 struct td_spatial_user {
 	double need;      /* share of the SMs that it can use, 0 to 1; 0: it runs on none */
 	double cap;       /* share of the SMs that it may use, above 0 to 1 */
 	double bandwidth; /* part of the memory bandwidth that it takes when alone, 0 to 1 */
 };
+
+/*
+ * Computes max-min fair parts of 1 for the demands: ret_parts[i] <= demands[i], and the sum is the
+ * smaller of 1 and the demands' sum.
+ */
+void td_fair_parts(const double *demands, uint32_t count, double *ret_parts);
 
 /* The speed of each of at most TD_SPATIAL_MAX kernels that run at the same time. */
 void td_spatial_speeds(const struct td_spatial_user *users, uint32_t count, double *ret_speeds);
