@@ -75,16 +75,16 @@ static int pass(const struct td_msg *msg, unsigned count, struct td_msg *ret)
 
 static void lie(struct world *w, struct fake *f, uint8_t kind, uint8_t arg)
 {
-	static const uint32_t types[] = {TD_MSG_TYPE_memory, TD_MSG_TYPE_ready, TD_MSG_TYPE_drained,
+	static const uint32_t types[] = {TD_MSG_TYPE_used, TD_MSG_TYPE_ready, TD_MSG_TYPE_drained,
 		TD_MSG_TYPE_stuck, TD_MSG_TYPE_idle, TD_MSG_TYPE_ask, TD_MSG_TYPE_want,
 		TD_MSG_TYPE_detach, TD_MSG_TYPE_attach, TD_MSG_TYPE_shortage, TD_MSG_TYPE_step,
 		TD_MSG_TYPE_backend, TD_MSG_TYPE_host_need};
 	struct td_msg msg = {.type = types[kind % (sizeof(types) / sizeof(types[0]))]};
 
 	/* slot, seq and bytes are the first fields of every one of them */
-	msg.memory.slot = arg & 1;
-	msg.memory.seq = f->seq;
-	msg.memory.demanded_bytes = (uint64_t)arg << 56;
+	msg.used.slot = arg & 1;
+	msg.used.acked_seq = f->seq;
+	msg.used.total_bytes = (uint64_t)arg << 56;
 	if (msg.type == TD_MSG_TYPE_step) {
 		msg.step.steps = arg;
 		msg.step.step_ns = msg.step.median_ns = (uint64_t)arg << (arg & 63);

@@ -23,7 +23,7 @@ from shell import MIB, SHELL, Shell
 from world import *
 
 HOSTILE, NEWCOMER = 65534, 65533
-HELLO, ATTACH, ATTACHED, DETACH, WANT, GRANT, MEMORY, LIST_JOBS, SET, EVENTS, EXPLAIN, PING, END, ERROR = 1, 3, 4, 5, 6, 8, 9, 32, 36, 39, 41, 55, 62, 63
+HELLO, ATTACH, ATTACHED, DETACH, WANT, GRANT, USED, LIST_JOBS, SET, EVENTS, EXPLAIN, PING, END, ERROR = 1, 3, 4, 5, 6, 8, 9, 32, 36, 39, 41, 55, 62, 63
 STEPS = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "3"]
 SLOWER_S, END_S, RSS_KIB = 2, 1, 64 * 1024
 
@@ -351,7 +351,7 @@ def obey(peer):
         message = peer.recv(4096)
         if struct.unpack_from("<H", message, 2)[0] == GRANT:
             slot, seq = struct.unpack_from("<II", message, 8)
-            peer.send(packet(MEMORY, struct.pack("<II", slot, seq)))
+            peer.send(packet(USED, struct.pack("<II", slot, seq)))
 
 
 def lie_of_size(began, world, gpu, total):
@@ -384,7 +384,7 @@ def be_promised_all(began, world, gpu, capacity):
     peer.send(attach(0, gpu, capacity))
     while struct.unpack_from("<H", peer.recv(4096), 2)[0] != ATTACHED:
         pass
-    peer.send(packet(MEMORY, struct.pack("<IIQ", 0, 0, capacity)))
+    peer.send(packet(USED, struct.pack("<IIQQ", 0, 0, 0, capacity)))
     peer.send(packet(WANT, struct.pack("<I", 0)))
     while struct.unpack_from("<H", peer.recv(4096), 2)[0] != GRANT:
         pass

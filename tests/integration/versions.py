@@ -26,7 +26,7 @@ FIRST = {
     "want": (6, "u32 word"),
     "idle": (7, "u64 launches, u64 since_ns"),
     "grant": (8, "u32 slot, u32 seq, u8 gate, u8 others_wait, u64 device_bytes, u64 total_bytes, u32 ticket, u8 verdict"),
-    "memory": (9, "u32 slot, u32 seq, u64 demanded_bytes, u64 resident_bytes, u64 host_bytes, u64 peak_bytes, u64 in_bytes, u64 out_bytes, u64 swap_ns"),
+    "used": (9, "u32 slot, u32 acked_seq, u64 device_bytes, u64 total_bytes, u64 host_bytes"),
     "ready": (10, "u32 slot, u32 seq"),
     "drained": (11, "u32 seq, u64 launches, u64 frozen_ns, u64 drained_ns"),
     "stuck": (12, "u32 seq, u64 waited_ns"),
@@ -126,7 +126,7 @@ class OldClient(Peer):
         return struct.unpack_from("<I", self.word)[0] & CLOSED
 
     def report(self):
-        self.send("memory", seq=self.seq, demanded_bytes=self.demanded, resident_bytes=self.resident, host_bytes=self.demanded - self.resident)
+        self.send("used", acked_seq=self.seq, device_bytes=self.resident, total_bytes=self.demanded, host_bytes=self.demanded - self.resident)
 
     def act(self):
         """Does what the next message asks for. Its name."""
@@ -251,16 +251,16 @@ class OldDaemon(threading.Thread):
             self.refused += not granted
             self.seq += 1
             self.grants(peer, OPEN_GATE, self.limit, values["ticket"], OK if granted else NO)
-        elif name == "memory":
-            self.demanded = values["demanded_bytes"]
+        elif name == "used":
+            self.demanded = values["total_bytes"]
 
     def take_a_turn(self, peer):
         self.write(CLOSED | 8)
         self.plan(peer, CLOSED_GATE, 0)
         peer.until("drained")
         while True:
-            values = peer.until("memory")
-            if values["seq"] == self.seq and not values["resident_bytes"]:
+            values = peer.until("used")
+            if values["acked_seq"] == self.seq and not values["device_bytes"]:
                 break
         self.moved = values["host_bytes"] > 0
         self.open(peer)

@@ -78,7 +78,7 @@ __attribute__((unused)) static int new_page(void **ret)
 	return fd;
 }
 
-/* Until a message of that type; MEMORY and others in between are passed over. */
+/* Until a message of that type; USED and others in between are passed over. */
 __attribute__((unused)) static struct td_msg next(uint32_t type)
 {
 	struct td_msg msg;

@@ -281,25 +281,28 @@ __attribute__((unused)) static void fake_hello(
 
 static void fake_memory(struct world *w, struct fake *f, uint32_t slot)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+	struct td_msg msg = {.type = TD_MSG_TYPE_used};
 
 	f->slot[slot].claim = (struct td_ceiling){
 		f->slot[slot].resident, f->slot[slot].demanded + f->slot[slot].paged};
-	msg.memory.slot = slot;
-	msg.memory.seq = f->slot[slot].seq;
-	msg.memory.demanded_bytes = f->slot[slot].demanded;
-	msg.memory.resident_bytes = f->slot[slot].resident;
-	msg.memory.host_bytes = f->slot[slot].demanded - f->slot[slot].resident;
-	msg.memory.spilled_bytes = f->word & TD_WORD_CLOSED ? 0 : msg.memory.host_bytes;
-	msg.memory.fixed_bytes = f->slot[slot].fixed;
-	msg.memory.stranded_bytes = f->slot[slot].stranded;
-	msg.memory.cached_bytes = f->slot[slot].cached;
-	msg.memory.imported_bytes = f->slot[slot].imported;
-	msg.memory.given_up_bytes = f->slot[slot].given_up;
-	msg.memory.paged_bytes = f->slot[slot].paged;
-	msg.memory.managed_bytes = f->slot[slot].managed;
-	msg.memory.in_bytes = f->slot[slot].in;
-	msg.memory.out_bytes = f->slot[slot].out;
+	msg.used.slot = slot;
+	msg.used.acked_seq = f->slot[slot].seq;
+	msg.used.total_bytes = f->slot[slot].demanded + f->slot[slot].paged;
+	msg.used.device_bytes = f->slot[slot].resident;
+	msg.used.host_bytes = f->slot[slot].demanded - f->slot[slot].resident;
+	msg.used.spilled_bytes = f->word & TD_WORD_CLOSED ? 0 : msg.used.host_bytes;
+	msg.used.fixed_bytes = f->slot[slot].fixed;
+	msg.used.stranded_bytes = f->slot[slot].stranded;
+	msg.used.cached_bytes = f->slot[slot].cached;
+	msg.used.imported_bytes = f->slot[slot].imported;
+	msg.used.given_up_bytes = f->slot[slot].given_up;
+	msg.used.paged_bytes = f->slot[slot].paged;
+	msg.used.managed_bytes = f->slot[slot].managed;
+	(void)say(w, f, &msg);
+	msg = (struct td_msg){.type = TD_MSG_TYPE_stats};
+	msg.stats.slot = slot;
+	msg.stats.in_bytes = f->slot[slot].in;
+	msg.stats.out_bytes = f->slot[slot].out;
 	(void)say(w, f, &msg);
 }
 

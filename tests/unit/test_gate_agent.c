@@ -40,9 +40,9 @@ CASE(a_closing_waits_for_the_device_then_memory_leaves)
 	msg = next(TD_MSG_TYPE_drained);
 	EXPECT(msg.drained.launches == 3 && msg.drained.frozen_ns <= msg.drained.drained_ns);
 	do
-		msg = next(TD_MSG_TYPE_memory);
-	while (msg.memory.seq != d.seq);
-	EXPECT(msg.memory.resident_bytes == 10 * MIB && msg.memory.demanded_bytes == 40 * MIB);
+		msg = next(TD_MSG_TYPE_used);
+	while (msg.used.acked_seq != d.seq);
+	EXPECT(msg.used.device_bytes == 10 * MIB && msg.used.total_bytes == 40 * MIB);
 	EXPECT(atomic_load(&launched) == 3);
 	daemon_open(50 * MIB);
 	until_launched(5);
@@ -108,16 +108,16 @@ CASE(what_was_granted_and_has_not_landed_is_in_every_report)
 	daemon_close(5 * MIB);
 	(void)next(TD_MSG_TYPE_drained);
 	td_client_memory_changed(0);
-	msg = next(TD_MSG_TYPE_memory);
-	EXPECT(msg.memory.demanded_bytes == 30 * MIB && msg.memory.resident_bytes == 30 * MIB);
+	msg = next(TD_MSG_TYPE_used);
+	EXPECT(msg.used.total_bytes == 30 * MIB && msg.used.device_bytes == 30 * MIB);
 	EXPECT(atomic_load(&fake.shrinks) == 0);
 	atomic_store(&fake.demanded, 30 * MIB);
 	atomic_store(&fake.resident, 30 * MIB);
 	td_client_settled(0, 30 * MIB, 0, TD_MOVABLE);
 	do
-		msg = next(TD_MSG_TYPE_memory);
-	while (msg.memory.seq != d.seq || msg.memory.resident_bytes != 5 * MIB);
-	EXPECT(msg.memory.demanded_bytes == 30 * MIB);
+		msg = next(TD_MSG_TYPE_used);
+	while (msg.used.acked_seq != d.seq || msg.used.device_bytes != 5 * MIB);
+	EXPECT(msg.used.total_bytes == 30 * MIB);
 }
 
 CASE(what_was_granted_for_good_keeps_no_limit_from_falling)
@@ -130,14 +130,14 @@ CASE(what_was_granted_for_good_keeps_no_limit_from_falling)
 	daemon_close(5 * MIB);
 	(void)next(TD_MSG_TYPE_drained);
 	do
-		msg = next(TD_MSG_TYPE_memory);
-	while (msg.memory.seq != d.seq);
-	EXPECT(msg.memory.resident_bytes == 30 * MIB && msg.memory.fixed_bytes == 30 * MIB);
+		msg = next(TD_MSG_TYPE_used);
+	while (msg.used.acked_seq != d.seq);
+	EXPECT(msg.used.device_bytes == 30 * MIB && msg.used.fixed_bytes == 30 * MIB);
 	td_client_settled(0, 30 * MIB, 0, TD_FIXED);
 	do
-		msg = next(TD_MSG_TYPE_memory);
-	while (msg.memory.resident_bytes);
-	EXPECT(!msg.memory.fixed_bytes && !msg.memory.demanded_bytes);
+		msg = next(TD_MSG_TYPE_used);
+	while (msg.used.device_bytes);
+	EXPECT(!msg.used.fixed_bytes && !msg.used.total_bytes);
 }
 
 CASE(idleness_is_told_once_others_wait_and_so_is_its_end)
@@ -208,7 +208,7 @@ CASE(a_holder_goes_on_without_its_daemon_and_tells_the_next)
 	daemon_listen();
 	daemon_welcome();
 	EXPECT(d.hello.holds);
-	EXPECT(next(TD_MSG_TYPE_memory).memory.seq == 0);
+	EXPECT(next(TD_MSG_TYPE_used).used.acked_seq == 0);
 	daemon_close(0);
 	(void)next(TD_MSG_TYPE_drained);
 }

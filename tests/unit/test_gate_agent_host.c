@@ -12,15 +12,15 @@ CASE(what_could_not_leave_is_tried_again_by_itself)
 	atomic_store(&fake.stuck, true);
 	daemon_close(10 * MIB);
 	do
-		msg = next(TD_MSG_TYPE_memory);
-	while (msg.memory.seq != d.seq);
-	EXPECT(msg.memory.resident_bytes == 40 * MIB);
+		msg = next(TD_MSG_TYPE_used);
+	while (msg.used.acked_seq != d.seq);
+	EXPECT(msg.used.device_bytes == 40 * MIB);
 	while (atomic_load(&fake.shrinks) < 3)
 		td_time_sleep_until_ns(td_time_now_ns() + MS);
 	atomic_store(&fake.stuck, false);
 	do
-		msg = next(TD_MSG_TYPE_memory);
-	while (msg.memory.resident_bytes != 10 * MIB);
+		msg = next(TD_MSG_TYPE_used);
+	while (msg.used.device_bytes != 10 * MIB);
 }
 
 CASE(the_daemon_is_told_when_what_could_not_leave_may_be_able_to)
@@ -28,8 +28,8 @@ CASE(the_daemon_is_told_when_what_could_not_leave_may_be_able_to)
 	start_open(1);
 	atomic_store(&fake.again_ns, td_time_now_ns() + 30 * MS);
 	td_client_memory_changed(0);
-	(void)next(TD_MSG_TYPE_memory);
-	(void)next(TD_MSG_TYPE_memory);
+	(void)next(TD_MSG_TYPE_used);
+	(void)next(TD_MSG_TYPE_used);
 	EXPECT(td_time_now_ns() >= atomic_load(&fake.again_ns));
 }
 
@@ -56,8 +56,8 @@ CASE(the_daemon_hears_of_an_allocation_before_a_place_for_it_on_the_host_is_aske
 	EXPECT(!pthread_create(&thread, NULL, reserve, &bytes));
 	do {
 		EXPECT(!td_socket_recv(d.fd, &msg, NULL, 0));
-		if (msg.type == TD_MSG_TYPE_memory)
-			demanded = msg.memory.demanded_bytes;
+		if (msg.type == TD_MSG_TYPE_used)
+			demanded = msg.used.total_bytes;
 		/* What is wanted may have been told before it was asked for. */
 	} while (msg.type != TD_MSG_TYPE_host_need || !msg.host_need.ticket);
 	EXPECT(msg.host_need.ticket == 1 && msg.host_need.wanted_bytes == bytes);

@@ -13,8 +13,8 @@ static void until_reported(void)
 	struct td_msg msg;
 
 	do
-		msg = next(TD_MSG_TYPE_memory);
-	while (msg.memory.seq != d.seq);
+		msg = next(TD_MSG_TYPE_used);
+	while (msg.used.acked_seq != d.seq);
 }
 
 static void *ask(void *bytes)

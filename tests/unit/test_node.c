@@ -421,9 +421,9 @@ TEST(nonsense_costs_the_sender_its_connection_only)
 {
 	begin();
 	struct fake *a = program(0, "a", 8 * MIB);
-	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+	struct td_msg msg = {.type = TD_MSG_TYPE_used};
 
-	msg.memory.slot = 7;
+	msg.used.slot = 7;
 	CHECK(say(&w, a, &msg) < 0);
 	msg.type = TD_MSG_TYPE_welcome;
 	CHECK(say(&w, a, &msg) < 0);
@@ -675,7 +675,7 @@ TEST(a_process_on_a_foreign_gpu_is_let_go_on_all_its_gpus)
 	settle(&w);
 	CHECK(is_open(a) && is_open(both));
 	/* When the GPU is nobody's any more it is asked to come back. */
-	msg = (struct td_msg){.type = TD_MSG_TYPE_memory};
+	msg = (struct td_msg){.type = TD_MSG_TYPE_used};
 	CHECK_EQ(say(&w, both, &msg), 0);
 	w.foreign = -1;
 	CHECK_EQ(say(&w, both, &msg), -ECONNRESET);

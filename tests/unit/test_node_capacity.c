@@ -364,14 +364,14 @@ TEST(what_was_granted_and_given_up_is_not_on_the_host_either)
 	struct fake *a = program(0, "a", 8 * MIB);
 	const struct td_client *client =
 		td_container_of(a->process->clients.next, struct td_client, of_process);
-	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+	struct td_msg msg = {.type = TD_MSG_TYPE_used};
 
 	limit("a", "30m");
 	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "paused", "on", w.now, NULL), 0);
 	settle(&w);
 	a->slow = true;
-	msg.memory.seq = client->device.seq;
-	msg.memory.demanded_bytes = msg.memory.host_bytes = 8 * MIB;
+	msg.used.acked_seq = client->device.seq;
+	msg.used.total_bytes = msg.used.host_bytes = 8 * MIB;
 	need(a, 10 * MIB);
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(a->slot[0].answer, 2);

@@ -176,7 +176,7 @@ TEST(nobody_takes_the_last_places_nor_those_of_gpus_that_nvml_lists)
 
 TEST(who_finds_no_place_runs_alone_and_comes_back_when_there_is_one)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+	struct td_msg msg = {.type = TD_MSG_TYPE_used};
 
 	begin();
 	take_gpus(0, 666, 0, TD_GPU_MAX - TD_GPU_PLACES_KEPT);
@@ -244,7 +244,7 @@ TEST(a_program_whose_gpu_has_no_name_says_so_and_does_not_wait)
 	CHECK_EQ(f->word & TD_WORD_CLOSED, 0);
 	CHECK_STR(td_process_state(f->process), "ungoverned");
 	CHECK(strstr(explained(&w, f), "the driver does not tell which GPU it uses"));
-	msg = (struct td_msg){.type = TD_MSG_TYPE_memory};
+	msg = (struct td_msg){.type = TD_MSG_TYPE_used};
 	CHECK_EQ(say(&w, f, &msg), 0); /* it is not asked back */
 	/* One that has a GPU besides goes on taking part. */
 	CHECK_EQ(attach(other, 0, 0, 64 * MIB), 0);

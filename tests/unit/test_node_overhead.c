@@ -171,13 +171,13 @@ TEST(nothing_is_taken_for_overhead_while_the_agent_is_busy_with_another_gpu)
 {
 	begin();
 	struct fake *a = limited("20m", 8 * MIB);
-	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+	struct td_msg msg = {.type = TD_MSG_TYPE_used};
 
 	fake_attach(&w, a, 1, 1, 8 * MIB);
 	a->slow = true;
 	settle(&w);
-	msg.memory.seq = a->slot[0].seq;
-	msg.memory.demanded_bytes = msg.memory.resident_bytes = 8 * MIB;
+	msg.used.acked_seq = a->slot[0].seq;
+	msg.used.total_bytes = msg.used.device_bytes = 8 * MIB;
 	CHECK_EQ(say(&w, a, &msg), 0);
 	sees(a, 12 * MIB);
 	sees(a, 12 * MIB);

@@ -94,26 +94,27 @@ TEST(explain_tells_of_steps_where_they_are_known)
 
 TEST(memory_within_a_step_is_shown_with_its_source_and_bounded)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+	struct td_msg msg = {.type = TD_MSG_TYPE_used}, stats = {.type = TD_MSG_TYPE_stats};
 
 	begin();
 	struct fake *a = program(0, "a", TD_CLASS_GUARANTEED, 32 * MIB);
 
 	tell(a, 12, 10 * MS, w.now, 0);
 	CHECK(!strstr(explained(&w, a), "uses"));
-	msg.memory.demanded_bytes = msg.memory.resident_bytes = msg.memory.peak_bytes = 32 * MIB;
-	msg.memory.host_bytes = 2 * MIB;
-	msg.memory.cached_bytes = 4 * MIB;
-	msg.memory.step_peak_bytes = 20 * MIB;
-	msg.memory.step_least_bytes = 8 * MIB;
+	msg.used.total_bytes = msg.used.device_bytes = stats.stats.peak_bytes = 32 * MIB;
+	msg.used.host_bytes = 2 * MIB;
+	msg.used.cached_bytes = 4 * MIB;
+	stats.stats.step_peak_bytes = 20 * MIB;
+	stats.stats.step_least_bytes = 8 * MIB;
 	CHECK_EQ(say(&w, a, &msg), 0);
+	CHECK_EQ(say(&w, a, &stats), 0);
 	CHECK(strstr(explained(&w, a),
 		"A step uses 20.0 MiB at most and 8.0 MiB at least, by its allocations. 4.0 MiB "
 		"is cached and unused, 2.0 MiB is on the host."));
-	msg.memory.by_allocator = 1;
-	msg.memory.step_peak_bytes = UINT64_MAX;
-	msg.memory.step_least_bytes = UINT64_MAX - 1;
-	CHECK_EQ(say(&w, a, &msg), 0);
+	stats.stats.by_allocator = 1;
+	stats.stats.step_peak_bytes = UINT64_MAX;
+	stats.stats.step_least_bytes = UINT64_MAX - 1;
+	CHECK_EQ(say(&w, a, &stats), 0);
 	CHECK(strstr(explained(&w, a),
 		"32.0 MiB at most and 32.0 MiB at least, as its allocator reports"));
 }

@@ -97,7 +97,7 @@ TEST(others_of_its_job_have_what_it_was_promised)
 TEST(old_acknowledgements_are_none)
 {
 	struct fake *a, *b;
-	struct td_msg memory = {.type = TD_MSG_TYPE_memory};
+	struct td_msg memory = {.type = TD_MSG_TYPE_used};
 
 	let_in_and_never_heard_of(&a, &b);
 	for (int i = 0; i < 120; i++) {

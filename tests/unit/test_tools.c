@@ -74,7 +74,7 @@ static void begin(void)
 static struct td_process *comes(pid_t pid, uid_t uid, const char *name, uint64_t bytes)
 {
 	struct td_msg_hello hello = {.weight = 1, .backend = TD_BACKEND_SWAP, .abi = TD_PAGES_ABI};
-	struct td_msg attach = {.type = TD_MSG_TYPE_attach}, memory = {.type = TD_MSG_TYPE_memory},
+	struct td_msg attach = {.type = TD_MSG_TYPE_attach}, memory = {.type = TD_MSG_TYPE_used},
 		      want = {.type = TD_MSG_TYPE_want};
 	struct td_process *process;
 
@@ -86,9 +86,9 @@ static struct td_process *comes(pid_t pid, uid_t uid, const char *name, uint64_t
 	memset(attach.attach.gpu, 1, 16);
 	attach.attach.total_bytes = 64 * MIB;
 	CHECK_EQ(td_node_message(&server.node, process, &attach, NOW), 0);
-	memory.memory.demanded_bytes = bytes;
-	memory.memory.resident_bytes = bytes - MIB;
-	memory.memory.host_bytes = MIB;
+	memory.used.total_bytes = bytes;
+	memory.used.device_bytes = bytes - MIB;
+	memory.used.host_bytes = MIB;
 	CHECK_EQ(td_node_message(&server.node, process, &memory, NOW), 0);
 	CHECK_EQ(td_node_message(&server.node, process, &want, NOW), 0);
 	(void)td_node_step(&server.node, NOW);
@@ -100,10 +100,10 @@ static void fills(struct td_process *process)
 {
 	const struct td_client *client =
 		td_container_of(process->clients.next, struct td_client, of_process);
-	struct td_msg memory = {.type = TD_MSG_TYPE_memory}, ready = {.type = TD_MSG_TYPE_ready};
+	struct td_msg memory = {.type = TD_MSG_TYPE_used}, ready = {.type = TD_MSG_TYPE_ready};
 
-	memory.memory.seq = ready.ready.seq = client->device.seq;
-	memory.memory.demanded_bytes = memory.memory.resident_bytes = client->total.used;
+	memory.used.acked_seq = ready.ready.seq = client->device.seq;
+	memory.used.total_bytes = memory.used.device_bytes = client->total.used;
 	CHECK_EQ(td_node_message(&server.node, process, &memory, NOW), 0);
 	CHECK_EQ(td_node_message(&server.node, process, &ready, NOW), 0);
 	(void)td_node_step(&server.node, NOW);

@@ -157,7 +157,7 @@ int td_node_foreign_message(
 	case TD_MSG_TYPE_ask: return answer(node, process, &msg->ask);
 	case TD_MSG_TYPE_ready: return filled(node, process, msg->ready.slot);
 	case TD_MSG_TYPE_failed: return filled(node, process, msg->failed.slot);
-	case TD_MSG_TYPE_memory: return may_come_back(node, process) ? -ECONNRESET : 0;
+	case TD_MSG_TYPE_used: return may_come_back(node, process) ? -ECONNRESET : 0;
 	default: return 0; /* what it reports concerns nobody */
 	}
 }

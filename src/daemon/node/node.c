@@ -16,6 +16,7 @@
 #include "daemon/memory/host.h"
 #include "daemon/memory/overhead.h"
 #include "daemon/memory/quota.h"
+#include "daemon/memory/used.h"
 #include "daemon/model/job.h"
 #include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
@@ -24,8 +25,6 @@
 
 /* CUDA_ERROR_UNKNOWN */
 #define UNKNOWN_ERROR 999
-/* No device has that much, and sums over all clients of it do not overflow: who says more is taken to have this. */
-#define BYTES_MAX (1ull << 50)
 /* Settings of its environment that a process can call nonsense: more are noise. */
 #define COMPLAINTS_MAX 16
 /* A process may have run before it came to this daemon. */
@@ -56,11 +55,6 @@ static bool has_clients(const struct td_node *node, uint32_t gpu)
 		if (td_container_of(it, struct td_client, of_node)->gpu == gpu)
 			return true;
 	return false;
-}
-
-static uint64_t bounded(uint64_t bytes)
-{
-	return bytes < BYTES_MAX ? bytes : BYTES_MAX;
 }
 
 static void free_client(struct td_node *node, struct td_client *client)
@@ -226,7 +220,7 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 			client->spills ? TD_HOST_MEMORY_YES : TD_HOST_MEMORY_NO;
 	client->soft_bytes = client->shrunk_bytes = UINT64_MAX;
 	client->attached_ns = now_ns;
-	td_capacity_attach(node, gpu, bounded(msg->used_bytes), bounded(msg->reserve_bytes));
+	td_capacity_attach(node, gpu, td_used_bounded(msg->used_bytes), td_used_bounded(msg->reserve_bytes));
 	client->grant.gate = TD_GATE_CLOSED;
 	process->failed = 0;
 	td_list_append(&node->clients, &client->of_node);
@@ -239,80 +233,34 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	return 0;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Memory leaves in pieces, each of which is reported: one event tells of all of them. What left before it came to us is no news. */
-static void note_shrunk(struct td_node *node, struct td_client *client, uint64_t now_ns)
-{
-	uint64_t told = client->shrunk_bytes;
-
-	if (told != UINT64_MAX && client->device.used > client->device.told)
-		return;
-	client->shrunk_bytes = client->out_bytes;
-	if (client->out_bytes > told)
-		td_node_event(node, TD_EVENT_SHRUNK, client->process, client->gpu, now_ns, 0,
-			client->out_bytes - told, NULL);
-}
-
-static void note_imported(struct td_client *client, uint64_t bytes, uint64_t now_ns)
-{
-	if (bytes > client->imported_bytes)
-		client->imported_ns = now_ns;
-	/* Which of them has been closed is not known. */
-	if (bytes < client->imported_bytes)
-		td_overhead_doubt(client, client->imported_bytes - bytes);
-	client->imported_bytes = bytes;
-}
-
-/* What it has reported, and what it was promised and has not. */
-static void count(struct td_client *client)
-{
-	uint64_t paged = client->promised_paged ? client->promised_bytes : 0,
-		 others = client->promised_bytes - paged;
-
-	client->demanded_bytes = client->reported_bytes + others;
-	client->host_bytes = client->reported_host_bytes + others;
-	client->paged_bytes = client->reported_paged_bytes + paged;
-	client->total.used = client->demanded_bytes + client->paged_bytes;
-}
-
-static int memory(struct td_node *node, struct td_process *process, const struct td_msg_memory *msg,
-	uint64_t now_ns)
+static int used(struct td_node *node, const struct td_process *process,
+	const struct td_msg_used *msg, uint64_t now_ns)
 {
 	struct td_client *client = client_of_slot(process, msg->slot);
 
 	if (!client)
 		return -EPROTO;
-	client->reported_bytes = bounded(msg->demanded_bytes);
-	client->reported_host_bytes = least(msg->host_bytes, client->reported_bytes);
-	client->reported_paged_bytes = bounded(msg->paged_bytes);
-	if (client->promised_bytes && (int32_t)(msg->seq - client->promised_seq) >= 0)
-		client->promised_bytes = 0;
-	count(client);
-	td_holding_used(&client->device, bounded(msg->resident_bytes), msg->seq);
-	client->peak_bytes = bounded(msg->peak_bytes);
-	client->in_bytes = msg->in_bytes;
-	client->out_bytes = msg->out_bytes;
-	client->swap_ns = msg->swap_ns;
-	client->fixed_bytes = bounded(msg->fixed_bytes);
-	client->stranded_bytes = least(msg->stranded_bytes, client->fixed_bytes);
-	client->spilled_bytes = least(msg->spilled_bytes, client->reported_host_bytes);
-	client->cached_bytes = least(msg->cached_bytes, client->reported_bytes);
-	client->step_peak_bytes = least(msg->step_peak_bytes, client->peak_bytes);
-	client->step_least_bytes = least(msg->step_least_bytes, client->step_peak_bytes);
-	client->by_allocator = msg->by_allocator;
-	note_imported(client, bounded(msg->imported_bytes), now_ns);
-	if (msg->given_up_bytes > client->given_up_bytes)
-		td_overhead_given_up(
-			node, client, bounded(msg->given_up_bytes - client->given_up_bytes));
-	client->given_up_bytes = msg->given_up_bytes;
-	client->managed_bytes = least(msg->managed_bytes, client->device.used);
-	td_holding_used(&client->total, client->total.used, msg->seq);
-	note_shrunk(node, client, now_ns);
+	td_used_report(node, client, msg, now_ns);
 	return 0;
+}
+
+static int stats(struct td_node *node, const struct td_process *process,
+	const struct td_msg_stats *msg, uint64_t now_ns)
+{
+	struct td_client *client = client_of_slot(process, msg->slot);
+
+	if (!client)
+		return -EPROTO;
+	td_used_stats(node, client, msg, now_ns);
+	return 0;
+}
+
+static int ask(struct td_node *node, const struct td_process *process,
+	const struct td_msg_ask *msg, uint64_t now_ns)
+{
+	struct td_client *client = client_of_slot(process, msg->slot);
+
+	return client ? td_used_ask(node, client, msg, now_ns) : -EPROTO;
 }
 
 static void want(struct td_node *node, struct td_process *process, uint64_t now_ns)
@@ -423,39 +371,6 @@ static int ready(struct td_process *process, const struct td_msg_ready *msg)
 		return -EPROTO;
 	if (msg->seq == client->device.seq)
 		client->ready = true;
-	return 0;
-}
-
-/* Only the backend `managed` has what the driver pages moved for turns. */
-static enum td_asked asked_by(const struct td_process *process, const struct td_msg_ask *msg)
-{
-	bool pages = msg->kind == TD_ASKED_PAGES && process->backend == TD_BACKEND_MANAGED;
-
-	if (msg->kind == TD_ASKED_MOVES || msg->kind == TD_ASKED_UNIFIED || pages)
-		return (enum td_asked)msg->kind;
-	return TD_ASKED_STAYS;
-}
-
-static int ask(struct td_node *node, struct td_process *process, const struct td_msg_ask *msg,
-	uint64_t now_ns)
-{
-	struct td_client *client = client_of_slot(process, msg->slot);
-
-	if (!client || client->needs)
-		return -EPROTO;
-	client->needs = true;
-	/* Who asks again has its last answer, and has reported with it. */
-	if (client->promised_bytes) {
-		client->promised_bytes = 0;
-		count(client);
-	}
-	client->need_ticket = msg->ticket;
-	client->need_bytes = bounded(msg->bytes);
-	client->asked = asked_by(process, msg);
-	client->need_refuses = msg->refuses;
-	client->need_seq = node->next_seq;
-	client->need_since_ns = now_ns;
-	td_capacity_need(node, client->gpu, bounded(msg->in_use_bytes));
 	return 0;
 }
 
@@ -587,7 +502,8 @@ int td_node_message(
 		return td_node_ungoverned(node, process, &msg->ungoverned, now_ns);
 	case TD_MSG_TYPE_attach: return attach(node, process, &msg->attach, now_ns);
 	case TD_MSG_TYPE_detach: return detach(node, process, msg->detach.slot, now_ns);
-	case TD_MSG_TYPE_memory: return memory(node, process, &msg->memory, now_ns);
+	case TD_MSG_TYPE_used: return used(node, process, &msg->used, now_ns);
+	case TD_MSG_TYPE_stats: return stats(node, process, &msg->stats, now_ns);
 	case TD_MSG_TYPE_want: want(node, process, now_ns); return 0;
 	case TD_MSG_TYPE_idle: idle(node, process, &msg->idle, now_ns); return 0;
 	case TD_MSG_TYPE_drained: return drained(node, process, &msg->drained, now_ns);

@@ -22,7 +22,10 @@
 #define NEVER              UINT64_MAX
 #define EMPTY_PAUSE_NS     (20 * TD_NS_PER_US)
 #define EMPTY_PAUSE_MAX_NS TD_NS_PER_MS
-/* MEMORY of one slot goes out at most this often, but for acknowledgements, needs, and what has come from other processes. */
+/*
+ * The report of one slot goes out at most this often. At once go acknowledgements, questions, and
+ * what has come from other processes.
+ */
 #define REPORT_EVERY_NS (5 * TD_NS_PER_MS)
 /* After a move that failed; and while the limit would do but another process has not yet given up what the device lacks. */
 #define RETRY_NS          (100 * TD_NS_PER_MS)
@@ -117,50 +120,64 @@ void td_agent_stats(unsigned slot, struct td_memory_stats *ret)
 
 /* -- messages -- */
 
-void td_plans_send_memory(unsigned slot, uint32_t seq)
+/* What has changed of the figures that no limit goes by. */
+static void send_stats(unsigned slot, const struct td_memory_stats *stats)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_stats};
+	struct td_step_memory step;
+
+	td_steps_get_memory(slot, &step);
+	msg.stats = (struct td_msg_stats){.slot = slot,
+		.peak_bytes = stats->peak_bytes,
+		.in_bytes = stats->in_bytes,
+		.out_bytes = stats->out_bytes,
+		.swap_ns = stats->move_ns,
+		.step_peak_bytes = step.peak_bytes,
+		.step_least_bytes = step.least_bytes,
+		.by_allocator = step.by_allocator};
+	if (plans[slot].has_stats && !memcmp(&plans[slot].stats, &msg.stats, sizeof(msg.stats)))
+		return;
+	plans[slot].has_stats = true;
+	plans[slot].stats = msg.stats;
+	send_msg(&msg);
+}
+
+void td_plans_report_slot(unsigned slot, uint32_t seq)
 {
 	struct td_plan_slot *plan = &plans[slot];
-	struct td_msg msg = {.type = TD_MSG_TYPE_memory};
+	struct td_msg msg = {.type = TD_MSG_TYPE_used};
 	struct td_memory_stats stats;
-	struct td_step_memory step;
 
 	(void)td_client_take_memory(slot);
 	td_client_claim_only_what_is_there(slot);
 	td_client_totals(slot, &stats);
-	msg.memory.slot = slot;
-	msg.memory.seq = seq;
-	msg.memory.demanded_bytes = stats.demanded_bytes;
-	msg.memory.resident_bytes = stats.resident_bytes;
-	msg.memory.host_bytes = stats.host_bytes;
-	msg.memory.peak_bytes = stats.peak_bytes;
-	msg.memory.in_bytes = stats.in_bytes;
-	msg.memory.out_bytes = stats.out_bytes;
-	msg.memory.swap_ns = stats.move_ns;
-	msg.memory.fixed_bytes = stats.fixed_bytes;
-	msg.memory.stranded_bytes = stats.stranded_bytes;
-	msg.memory.imported_bytes = stats.imported_bytes;
-	msg.memory.given_up_bytes = stats.given_up_bytes;
-	msg.memory.spilled_bytes = stats.spilled_bytes;
-	msg.memory.cached_bytes = stats.cached_bytes;
-	msg.memory.paged_bytes = stats.paged_bytes;
-	msg.memory.managed_bytes = stats.managed_bytes;
-	td_steps_get_memory(slot, &step);
-	msg.memory.step_peak_bytes = step.peak_bytes;
-	msg.memory.step_least_bytes = step.least_bytes;
-	msg.memory.by_allocator = step.by_allocator;
+	msg.used = (struct td_msg_used){.slot = slot,
+		.acked_seq = seq,
+		.device_bytes = stats.resident_bytes,
+		.total_bytes = stats.demanded_bytes + stats.paged_bytes,
+		.host_bytes = stats.host_bytes,
+		.paged_bytes = stats.paged_bytes,
+		.fixed_bytes = stats.fixed_bytes,
+		.stranded_bytes = stats.stranded_bytes,
+		.spilled_bytes = stats.spilled_bytes,
+		.cached_bytes = stats.cached_bytes,
+		.managed_bytes = stats.managed_bytes,
+		.imported_bytes = stats.imported_bytes,
+		.given_up_bytes = stats.given_up_bytes};
 	plan->acknowledged_seq = seq;
 	plan->dirty = plan->urgent = false;
 	plan->crossed_bytes = stats.crossed_bytes;
 	plan->reported_ns = td_time_now_ns();
 	plan->reported_bytes = stats.demanded_bytes;
 	send_msg(&msg);
+	send_stats(slot, &stats);
 }
 
 /* A backend has moved a part: the daemon may hand the bytes on while the rest still moves. That acknowledges the plan: nothing is granted
  * beyond its limit any more, so what is resident now is the most that ever will be. */
 void td_plans_progress(unsigned slot)
 {
-	td_plans_send_memory(slot, plans[slot].seq);
+	td_plans_report_slot(slot, plans[slot].seq);
 }
 
 static uint64_t used_on_device(unsigned slot)
@@ -186,7 +203,7 @@ static void send_asks(unsigned slot)
 	if (!td_client_take_need(slot, &ticket, &bytes, &mobility))
 		return;
 	/* What the daemon adds `bytes` to has to be right. */
-	td_plans_send_memory(slot, plans[slot].acknowledged_seq);
+	td_plans_report_slot(slot, plans[slot].acknowledged_seq);
 	td_client_told_with_need(slot, plans[slot].crossed_bytes);
 	msg.ask.slot = slot;
 	msg.ask.ticket = ticket;
@@ -242,14 +259,14 @@ void td_plans_attached(unsigned slot, bool attached)
 	plans[slot] = (struct td_plan_slot){.attached = attached};
 	td_client_set_defer(slot, attached && closing.stage == TD_CLOSING_DRAINED);
 	if (attached)
-		td_plans_send_memory(slot, 0);
+		td_plans_report_slot(slot, 0);
 }
 
 void td_plans_report(void)
 {
 	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 		if (plans[i].attached)
-			td_plans_send_memory(i, plans[i].acknowledged_seq);
+			td_plans_report_slot(i, plans[i].acknowledged_seq);
 }
 
 /* -- closing -- */
@@ -425,11 +442,11 @@ static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	/* The limit holds, though what is there is more: the daemon is to know that we have heard of it. */
 	if (r && r != -ENOTRECOVERABLE) {
 		plan->retry_ns = now_ns + RETRY_NS;
-		td_plans_send_memory(slot, seq);
+		td_plans_report_slot(slot, seq);
 		return;
 	}
 	plan->acknowledged = true;
-	td_plans_send_memory(slot, seq);
+	td_plans_report_slot(slot, seq);
 	if (r)
 		send_failed(slot);
 }
@@ -520,7 +537,7 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	r = fill_open(slot, plan);
 	if (spills && (r == 0 || r == 1))
 		r = spill(slot, plan, r);
-	td_plans_send_memory(slot, plan->seq);
+	td_plans_report_slot(slot, plan->seq);
 	if (r == -ENOTRECOVERABLE) {
 		plan->acknowledged = true;
 		send_failed(slot);
@@ -584,7 +601,7 @@ static uint64_t step_memory(uint64_t now_ns)
 		send_asks(i);
 		send_shortage(i, td_client_take_short(i));
 		if (plan->urgent || (plan->dirty && now_ns >= plan->reported_ns + REPORT_EVERY_NS))
-			td_plans_send_memory(i, plan->acknowledged_seq);
+			td_plans_report_slot(i, plan->acknowledged_seq);
 		if (plan->dirty)
 			next_ns = min_ns(next_ns, plan->reported_ns + REPORT_EVERY_NS);
 	}

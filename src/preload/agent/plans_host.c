@@ -117,7 +117,7 @@ static void send_need(const struct td_msg *msg)
 			continue;
 		td_client_totals(i, &stats);
 		if (stats.demanded_bytes != plan->reported_bytes)
-			td_plans_send_memory(i, plan->acknowledged_seq);
+			td_plans_report_slot(i, plan->acknowledged_seq);
 	}
 	td_plans_send(msg);
 }

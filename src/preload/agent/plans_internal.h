@@ -2,11 +2,14 @@
 #pragma once
 
 #include "preload/agent/plans.h"
+#include "proto/proto.h"
 
 struct td_msg_host;
 
 /* Of one slot. */
 struct td_plan_slot {
+	struct td_msg_stats stats; /* as sent last, if any were */
+	bool has_stats;
 	bool attached, known; /* known: a GRANT has come */
 	bool acknowledged;    /* it is done as far as this gate allows */
 	bool ready;           /* READY was sent */
@@ -16,15 +19,15 @@ struct td_plan_slot {
 	uint64_t device_bytes;       /* may be on the device */
 	uint64_t retry_ns, pause_ns; /* pause: between attempts to fill */
 	uint64_t again_ns;           /* what could not leave may have a place then; 0: nothing */
-	bool dirty, urgent; /* the totals have changed since the last MEMORY; it cannot wait */
+	bool dirty, urgent; /* the totals have changed since the last report; it cannot wait */
 	uint64_t reported_ns, reported_bytes,
 		crossed_bytes; /* when it was sent, and what was demanded and had crossed then */
 };
 
 struct td_plan_slot *td_plans_at(unsigned slot);
 void td_plans_send(const struct td_msg *msg);
-/* MEMORY; the second also acknowledges what was planned last. */
-void td_plans_send_memory(unsigned slot, uint32_t seq);
+/* USED and STATS; the second also acknowledges what was planned last. */
+void td_plans_report_slot(unsigned slot, uint32_t seq);
 void td_plans_progress(unsigned slot);
 /* The gate opens, and what the device has no room for is to lie on the host. */
 bool td_plans_spills(unsigned slot);

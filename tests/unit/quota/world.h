@@ -445,14 +445,14 @@ static int world_send(int program, const struct td_msg *msg)
 
 	if (!line || line->dropped)
 		return -EPIPE;
-	if (msg->type == TD_MSG_TYPE_memory)
+	if (msg->type == TD_MSG_TYPE_used)
 		trace("program %d: memory slot %u seq %u demanded %llu resident %llu host %llu "
 		      "fixed %llu",
-			program, msg->memory.slot, msg->memory.seq,
-			(unsigned long long)msg->memory.demanded_bytes >> 10,
-			(unsigned long long)msg->memory.resident_bytes >> 10,
-			(unsigned long long)msg->memory.host_bytes >> 10,
-			(unsigned long long)msg->memory.fixed_bytes >> 10);
+			program, msg->used.slot, msg->used.acked_seq,
+			(unsigned long long)msg->used.total_bytes >> 10,
+			(unsigned long long)msg->used.device_bytes >> 10,
+			(unsigned long long)msg->used.host_bytes >> 10,
+			(unsigned long long)msg->used.fixed_bytes >> 10);
 	else
 		trace("program %d: %s %llu", program, td_proto_name(msg->type),
 			msg->type == TD_MSG_TYPE_ask ? (unsigned long long)msg->ask.bytes >> 10

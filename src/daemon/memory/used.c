@@ -1,0 +1,134 @@
+/* See used.h. */
+#include "daemon/memory/used.h"
+
+#include <errno.h>
+
+#include "daemon/memory/capacity.h"
+#include "daemon/memory/overhead.h"
+#include "daemon/model/node.h"
+#include "proto/words.h"
+
+#define BYTES_MAX (1ull << 50)
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t td_used_bounded(uint64_t bytes)
+{
+	return least(bytes, BYTES_MAX);
+}
+
+/* What it has reported, and what it was promised and has not reported yet. */
+static void count(struct td_client *client)
+{
+	uint64_t paged = client->promised_paged ? client->promised_bytes : 0,
+		 others = client->promised_bytes - paged;
+
+	client->demanded_bytes = client->reported_bytes + others;
+	client->host_bytes = client->reported_host_bytes + others;
+	client->paged_bytes = client->reported_paged_bytes + paged;
+}
+
+static void note_imported(struct td_client *client, uint64_t bytes, uint64_t now_ns)
+{
+	if (bytes > client->imported_bytes)
+		client->imported_ns = now_ns;
+	/* Which of them has been closed is not known. */
+	if (bytes < client->imported_bytes)
+		td_overhead_doubt(client, client->imported_bytes - bytes);
+	client->imported_bytes = bytes;
+}
+
+static void note_given_up(struct td_node *node, struct td_client *client, uint64_t bytes)
+{
+	if (bytes > client->given_up_bytes)
+		td_overhead_given_up(node, client, td_used_bounded(bytes - client->given_up_bytes));
+	client->given_up_bytes = bytes;
+}
+
+void td_used_report(struct td_node *node, struct td_client *client, const struct td_msg_used *msg,
+	uint64_t now_ns)
+{
+	uint64_t total = td_used_bounded(msg->total_bytes);
+
+	client->reported_paged_bytes = least(msg->paged_bytes, total);
+	client->reported_bytes = total - client->reported_paged_bytes;
+	client->reported_host_bytes = least(msg->host_bytes, client->reported_bytes);
+	if (client->promised_bytes && (int32_t)(msg->acked_seq - client->promised_seq) >= 0)
+		client->promised_bytes = 0;
+	count(client);
+	td_holding_used(&client->device, td_used_bounded(msg->device_bytes), msg->acked_seq);
+	td_holding_used(
+		&client->total, client->demanded_bytes + client->paged_bytes, msg->acked_seq);
+	client->fixed_bytes = td_used_bounded(msg->fixed_bytes);
+	client->stranded_bytes = least(msg->stranded_bytes, client->fixed_bytes);
+	client->spilled_bytes = least(msg->spilled_bytes, client->reported_host_bytes);
+	client->cached_bytes = least(msg->cached_bytes, client->reported_bytes);
+	client->managed_bytes = least(msg->managed_bytes, client->device.used);
+	note_imported(client, td_used_bounded(msg->imported_bytes), now_ns);
+	note_given_up(node, client, msg->given_up_bytes);
+}
+
+/*
+ * Memory leaves in pieces, each of which is reported: one event tells of all of them. What left
+ * before the client came to this daemon is no news.
+ */
+static void note_shrunk(struct td_node *node, struct td_client *client, uint64_t now_ns)
+{
+	uint64_t told = client->shrunk_bytes;
+
+	if (told != UINT64_MAX && client->device.used > client->device.told)
+		return;
+	client->shrunk_bytes = client->out_bytes;
+	if (client->out_bytes > told)
+		td_node_event(node, TD_EVENT_SHRUNK, client->process, client->gpu, now_ns, 0,
+			client->out_bytes - told, NULL);
+}
+
+void td_used_stats(struct td_node *node, struct td_client *client, const struct td_msg_stats *msg,
+	uint64_t now_ns)
+{
+	client->peak_bytes = td_used_bounded(msg->peak_bytes);
+	client->in_bytes = msg->in_bytes;
+	client->out_bytes = msg->out_bytes;
+	client->swap_ns = msg->swap_ns;
+	client->step_peak_bytes = least(msg->step_peak_bytes, client->peak_bytes);
+	client->step_least_bytes = least(msg->step_least_bytes, client->step_peak_bytes);
+	client->by_allocator = msg->by_allocator;
+	note_shrunk(node, client, now_ns);
+}
+
+/* Only the backend `managed` has what the driver pages moved for turns. */
+static enum td_asked asked_by(const struct td_process *process, const struct td_msg_ask *msg)
+{
+	bool pages = msg->kind == TD_ASKED_PAGES && process->backend == TD_BACKEND_MANAGED;
+
+	if (msg->kind == TD_ASKED_MOVES || msg->kind == TD_ASKED_UNIFIED || pages)
+		return (enum td_asked)msg->kind;
+	return TD_ASKED_STAYS;
+}
+
+int td_used_ask(struct td_node *node, struct td_client *client, const struct td_msg_ask *msg,
+	uint64_t now_ns)
+{
+	if (client->needs)
+		return -EPROTO;
+	client->needs = true;
+	/* Who asks again has its last answer, and has reported with it. */
+	if (client->promised_bytes) {
+		client->promised_bytes = 0;
+		count(client);
+		td_holding_used(&client->total, client->demanded_bytes + client->paged_bytes,
+			client->total.acked);
+	}
+	client->need_ticket = msg->ticket;
+	client->need_bytes = td_used_bounded(msg->bytes);
+	client->asked = asked_by(client->process, msg);
+	client->need_refuses = msg->refuses;
+	client->need_seq = node->next_seq;
+	client->need_since_ns = now_ns;
+	td_capacity_need(node, client->gpu, td_used_bounded(msg->in_use_bytes));
+	return 0;
+}
