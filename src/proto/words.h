@@ -9,6 +9,7 @@
 
 #define TD_GPU_MAX    64   /* per node: eight GPUs make up to 56 MIG slices */
 #define TD_SLOT_MAX   16   /* GPUs that one process uses; a slot is its own number of a GPU */
+#define TD_SLOT_HOST  TD_SLOT_MAX /* in GRANT, USED and ASK: the host's memory, not a GPU's */
 #define TD_CLIENT_MAX 1024 /* per node; one client = one process on one GPU */
 
 #define TD_PPM   1000000u
@@ -74,6 +75,7 @@ enum td_asked {
 	TD_ASKED_STAYS,   /* nowhere: pools, arrays, all memory of a program under `plain` */
 	TD_ASKED_PAGES,   /* anywhere: the driver pages it, and the backend moves it for turns */
 	TD_ASKED_UNIFIED, /* anywhere: the driver pages it, and it may be larger than the device */
+	TD_ASKED_HOST, /* it is the host's memory that is asked for: so much in all */
 	TD_ASKED_N,
 };
 

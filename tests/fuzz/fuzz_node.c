@@ -78,7 +78,7 @@ static void lie(struct world *w, struct fake *f, uint8_t kind, uint8_t arg)
 	static const uint32_t types[] = {TD_MSG_TYPE_used, TD_MSG_TYPE_ready, TD_MSG_TYPE_drained,
 		TD_MSG_TYPE_stuck, TD_MSG_TYPE_idle, TD_MSG_TYPE_ask, TD_MSG_TYPE_want,
 		TD_MSG_TYPE_detach, TD_MSG_TYPE_attach, TD_MSG_TYPE_shortage, TD_MSG_TYPE_step,
-		TD_MSG_TYPE_backend, TD_MSG_TYPE_host_need};
+		TD_MSG_TYPE_backend, TD_MSG_TYPE_ask, TD_MSG_TYPE_used};
 	struct td_msg msg = {.type = types[kind % (sizeof(types) / sizeof(types[0]))]};
 
 	/* slot, seq and bytes are the first fields of every one of them */
@@ -92,11 +92,15 @@ static void lie(struct world *w, struct fake *f, uint8_t kind, uint8_t arg)
 		msg.step.unit = arg & 3;
 		msg.step.sure_ppm = (uint32_t)arg << 24;
 	}
-	if (msg.type == TD_MSG_TYPE_host_need) {
-		msg.host_need.seq = arg & 1 ? f->host.seq : arg;
-		msg.host_need.wanted_bytes = (uint64_t)arg << (arg & 63);
-		msg.host_need.used_bytes = (uint64_t)arg << 56;
-		msg.host_need.ticket = arg & 2 ? f->host.ticket + 1 : arg;
+	if (arg & 64 && msg.type == TD_MSG_TYPE_ask) {
+		msg.ask.slot = TD_SLOT_HOST;
+		msg.ask.bytes = (uint64_t)arg << (arg & 63);
+		msg.ask.ticket = arg & 2 ? f->host.ticket + 1 : arg;
+	}
+	if (arg & 64 && msg.type == TD_MSG_TYPE_used) {
+		msg.used.slot = TD_SLOT_HOST;
+		msg.used.acked_seq = arg & 1 ? f->host.seq : arg;
+		msg.used.host_bytes = (uint64_t)arg << 56;
 	}
 	if (say(w, f, &msg) < 0)
 		fake_dies(w, f);

@@ -25,7 +25,7 @@ FIRST = {
     "detach": (5, "u32 slot"),
     "want": (6, "u32 word"),
     "idle": (7, "u64 launches, u64 since_ns"),
-    "grant": (8, "u32 slot, u32 seq, u8 gate, u8 others_wait, u64 device_bytes, u64 total_bytes, u32 ticket, u8 verdict"),
+    "grant": (8, "u32 slot, u32 seq, u8 gate, u8 others_wait, u64 device_bytes, u64 total_bytes, u64 host_bytes, u32 ticket, u8 verdict"),
     "used": (9, "u32 slot, u32 acked_seq, u64 device_bytes, u64 total_bytes, u64 host_bytes"),
     "ready": (10, "u32 slot, u32 seq"),
     "drained": (11, "u32 seq, u64 launches, u64 frozen_ns, u64 drained_ns"),

@@ -54,7 +54,11 @@ struct fake {
 	char mem[32]; /* as SETTINGS said last */
 	unsigned settings_told;
 	uint8_t placed[TD_GPU_MAX]; /* the first bytes of their UUIDs */
-	struct td_msg_host host;    /* as told last; with how often */
+	struct {
+		uint32_t seq, ticket; /* ticket: of the last verdict */
+		uint64_t bytes;
+		bool others_lack;
+	} host; /* as told last; with how often */
 	unsigned host_told;
 	uint32_t placed_count;
 	unsigned
@@ -136,7 +140,14 @@ static void fake_answered(struct fake *f, const struct td_msg_grant *grant)
 
 static void fake_read(struct fake *f, const struct td_msg *msg)
 {
-	if (msg->type == TD_MSG_TYPE_grant) {
+	if (msg->type == TD_MSG_TYPE_grant && msg->grant.slot == TD_SLOT_HOST) {
+		f->host.seq = msg->grant.seq;
+		f->host.bytes = msg->grant.host_bytes;
+		f->host.others_lack = msg->grant.others_wait;
+		if (msg->grant.verdict)
+			f->host.ticket = msg->grant.ticket;
+		f->host_told++;
+	} else if (msg->type == TD_MSG_TYPE_grant) {
 		f->slot[msg->grant.slot].seq = f->seq = msg->grant.seq;
 		f->slot[msg->grant.slot].limit = msg->grant.device_bytes;
 		f->slot[msg->grant.slot].total = msg->grant.total_bytes;
@@ -153,9 +164,6 @@ static void fake_read(struct fake *f, const struct td_msg *msg)
 		f->settings_told++;
 	} else if (msg->type == TD_MSG_TYPE_placed) {
 		f->placed[f->placed_count++] = msg->placed.gpu[0];
-	} else if (msg->type == TD_MSG_TYPE_host) {
-		f->host = msg->host;
-		f->host_told++;
 	}
 }
 

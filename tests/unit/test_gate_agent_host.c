@@ -33,6 +33,29 @@ CASE(the_daemon_is_told_when_what_could_not_leave_may_be_able_to)
 	EXPECT(td_time_now_ns() >= atomic_load(&fake.again_ns));
 }
 
+static void grant_host(uint32_t seq, uint64_t bytes, uint32_t ticket)
+{
+	const struct td_msg msg = {.type = TD_MSG_TYPE_grant,
+		.grant = {.slot = TD_SLOT_HOST,
+			.seq = seq,
+			.host_bytes = bytes,
+			.ticket = ticket,
+			.verdict = ticket ? TD_ANSWER_NO : TD_ANSWER_NONE}};
+
+	EXPECT(!td_socket_send(d.fd, &msg, NULL, 0));
+}
+
+/* It has heard of its bound. */
+static void until_acknowledged(uint32_t seq)
+{
+	struct td_msg msg;
+
+	do
+		msg = next(TD_MSG_TYPE_used);
+	while (msg.used.slot != TD_SLOT_HOST);
+	EXPECT(msg.used.acked_seq == seq);
+}
+
 static void *reserve(void *bytes)
 {
 	(void)td_host_reserve(*(uint64_t *)bytes);
@@ -43,50 +66,46 @@ static void *reserve(void *bytes)
 CASE(the_daemon_hears_of_an_allocation_before_a_place_for_it_on_the_host_is_asked_for)
 {
 	static uint64_t bytes = 30 * MIB;
-	struct td_msg msg, host = {.type = TD_MSG_TYPE_host};
+	struct td_msg msg;
 	uint64_t demanded = 0;
 	pthread_t thread;
 
 	setenv("TANDEM_HOST_FULL", "refuse", 1);
 	start_open(1);
-	host.host.seq = 1;
-	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
-	EXPECT(next(TD_MSG_TYPE_host_need).host_need.seq == 1);
+	grant_host(1, 0, 0);
+	until_acknowledged(1);
 	EXPECT(td_client_need(0, bytes, TD_MOVABLE) == 0); /* the limit covers it */
 	EXPECT(!pthread_create(&thread, NULL, reserve, &bytes));
 	do {
 		EXPECT(!td_socket_recv(d.fd, &msg, NULL, 0));
-		if (msg.type == TD_MSG_TYPE_used)
+		if (msg.type == TD_MSG_TYPE_used && msg.used.slot != TD_SLOT_HOST)
 			demanded = msg.used.total_bytes;
 		/* What is wanted may have been told before it was asked for. */
-	} while (msg.type != TD_MSG_TYPE_host_need || !msg.host_need.ticket);
-	EXPECT(msg.host_need.ticket == 1 && msg.host_need.wanted_bytes == bytes);
+	} while (msg.type != TD_MSG_TYPE_ask || !msg.ask.ticket);
+	EXPECT(msg.ask.kind == TD_ASKED_HOST && msg.ask.ticket == 1 && msg.ask.bytes == bytes);
 	EXPECT(demanded == bytes);
-	host.host.seq = 2;
-	host.host.bytes = UINT64_MAX;
-	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
+	grant_host(2, UINT64_MAX, 0);
 	EXPECT(!pthread_join(thread, NULL));
 }
 
 CASE(a_place_on_the_host_is_asked_for_before_memory_is_to_lie_there)
 {
-	struct td_msg msg, host = {.type = TD_MSG_TYPE_host};
+	struct td_msg msg;
 
 	start_open(1);
 	atomic_store(&fake.demanded, 40 * MIB);
 	atomic_store(&fake.resident, 40 * MIB);
 	daemon_close(50 * MIB);
 	(void)next(TD_MSG_TYPE_drained);
-	host.host.seq = 1;
-	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
-	EXPECT(next(TD_MSG_TYPE_host_need).host_need.wanted_bytes == 0);
+	grant_host(1, 0, 0);
+	until_acknowledged(1);
 	granted.grant.gate = TD_GATE_OPEN;
 	grant(10 * MIB, 40 * MIB);
-	msg = next(TD_MSG_TYPE_host_need);
-	EXPECT(msg.host_need.ticket == 1 && msg.host_need.wanted_bytes == 30 * MIB);
+	msg = next(TD_MSG_TYPE_ask);
+	EXPECT(msg.ask.slot == TD_SLOT_HOST && msg.ask.kind == TD_ASKED_HOST);
+	EXPECT(msg.ask.ticket == 1 && msg.ask.bytes == 30 * MIB);
 	EXPECT(atomic_load(&fake.reaches) == 0);
-	host.host = (struct td_msg_host){.seq = 2, .bytes = 20 * MIB, .ticket = 1};
-	EXPECT(!td_socket_send(d.fd, &host, NULL, 0));
+	grant_host(2, 20 * MIB, 1);
 	EXPECT(next(TD_MSG_TYPE_ready).ready.seq == d.seq);
 	EXPECT(atomic_load(&fake.reaches) == 1);
 }

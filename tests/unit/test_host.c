@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "preload/link/host.h"
 #include "proto/proto.h"
+#include "proto/words.h"
 
 #define MIB   (1ull << 20)
 #define BOUND (10 * TD_NS_PER_S) /* only a hang reaches it */
@@ -18,20 +19,32 @@
 /* -- the daemon -- */
 
 static struct {
-	struct td_msg_host_need heard;
+	struct {
+		uint32_t ticket;
+		uint64_t wanted_bytes, used_bytes;
+	} heard;
 	unsigned messages;
 	uint32_t seq;
 } d;
 
 static void hear(const struct td_msg *msg)
 {
-	d.heard = msg->host_need;
+	if (msg->type == TD_MSG_TYPE_ask) {
+		d.heard.ticket = msg->ask.ticket;
+		d.heard.wanted_bytes = msg->ask.bytes;
+	} else {
+		d.heard.used_bytes = msg->used.host_bytes;
+	}
 	d.messages++;
 }
 
 static void grant(uint64_t bytes, uint32_t ticket)
 {
-	const struct td_msg_host msg = {.seq = ++d.seq, .bytes = bytes, .ticket = ticket};
+	const struct td_msg_grant msg = {.slot = TD_SLOT_HOST,
+		.seq = ++d.seq,
+		.host_bytes = bytes,
+		.ticket = ticket,
+		.verdict = bytes >= d.heard.wanted_bytes ? TD_ANSWER_OK : TD_ANSWER_NO};
 
 	(void)td_host_message(&msg);
 }

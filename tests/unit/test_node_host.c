@@ -20,12 +20,15 @@ static void bound(const char *limit)
 /* What a process says that heard HOST. */
 static void says(struct fake *f, uint64_t wanted, uint64_t used, bool asks)
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_host_need};
+	struct td_msg ask = {.type = TD_MSG_TYPE_ask}, msg = {.type = TD_MSG_TYPE_used};
 
-	msg.host_need.seq = f->host.seq;
-	msg.host_need.wanted_bytes = wanted;
-	msg.host_need.used_bytes = used;
-	msg.host_need.ticket = f->host.ticket + asks;
+	ask.ask.slot = msg.used.slot = TD_SLOT_HOST;
+	ask.ask.ticket = f->host.ticket + asks;
+	ask.ask.bytes = wanted;
+	ask.ask.kind = TD_ASKED_HOST;
+	msg.used.acked_seq = f->host.seq;
+	msg.used.host_bytes = used;
+	CHECK_EQ(say(&w, f, &ask), 0);
 	CHECK_EQ(say(&w, f, &msg), 0);
 	settle(&w);
 }

@@ -305,7 +305,7 @@ static uint64_t fixed_bytes(void)
 
 static void grant(uint64_t bytes)
 {
-	const struct td_msg_host msg = {.bytes = bytes};
+	const struct td_msg_grant msg = {.slot = TD_SLOT_HOST, .host_bytes = bytes};
 
 	(void)td_host_message(&msg);
 }

@@ -52,7 +52,7 @@ static uint64_t uses(const struct td_process *process)
 	/* What the driver pages is in no arena. */
 	if (process->backend != TD_BACKEND_SWAP)
 		return 0;
-	/* A library from before this does not say. */
+	/* It does not say before it has a bound. */
 	return process->host.speaks ? min_bytes(process->host.used_bytes, most) : host_bytes;
 }
 
@@ -106,28 +106,40 @@ struct step {
 	uint64_t doubt_ns, now_ns, wakeup_ns;
 };
 
-static void tell(struct step *step, struct td_process *process, uint64_t bytes, bool lacks)
+static void grant(struct step *step, struct td_process *process, uint64_t bytes, bool lacks,
+	enum td_answer verdict)
 {
 	struct td_host_part *part = &process->host;
-	struct td_msg msg = {.type = TD_MSG_TYPE_host};
+	struct td_msg msg = {.type = TD_MSG_TYPE_grant};
 
 	part->lacks = lacks;
 	td_account_tell(&step->account, &part->holding, bytes, part->holding.seq + 1);
-	msg.host.seq = part->holding.seq;
-	msg.host.bytes = bytes;
-	msg.host.others_lack = lacks;
-	msg.host.ticket = part->answered_ticket;
+	msg.grant.slot = TD_SLOT_HOST;
+	msg.grant.seq = part->holding.seq;
+	msg.grant.others_wait = lacks;
+	msg.grant.host_bytes = bytes;
+	msg.grant.ticket = verdict == TD_ANSWER_NONE ? 0 : part->ticket;
+	msg.grant.verdict = (uint8_t)verdict;
 	step->node->io.send(process->peer, &msg);
 }
 
-void td_host_need(struct td_process *process, const struct td_msg_host_need *msg, uint64_t now_ns)
+static void tell(struct step *step, struct td_process *process, uint64_t bytes, bool lacks)
+{
+	grant(step, process, bytes, lacks, TD_ANSWER_NONE);
+}
+
+void td_host_used(struct td_process *process, const struct td_msg_used *msg)
+{
+	process->host.speaks = true;
+	process->host.used_bytes = msg->host_bytes;
+	td_holding_used(&process->host.holding, uses(process), msg->acked_seq);
+}
+
+void td_host_ask(struct td_process *process, const struct td_msg_ask *msg, uint64_t now_ns)
 {
 	struct td_host_part *part = &process->host;
 
-	part->speaks = true;
-	part->used_bytes = msg->used_bytes;
-	part->wanted_bytes = msg->wanted_bytes;
-	td_holding_used(&part->holding, uses(process), msg->seq);
+	part->wanted_bytes = msg->bytes;
 	if (msg->ticket != part->ticket)
 		part->asked_ns = now_ns;
 	part->ticket = msg->ticket;
@@ -152,11 +164,12 @@ static bool call_back(struct step *step, const struct td_process *lacking)
 	return outstanding;
 }
 
+/* With all that was wanted, or with what there is. */
 static void answer(struct step *step, struct td_process *process, uint64_t bytes)
 {
-	process->host.answered_ticket = process->host.ticket;
 	process->host.asked_ns = 0;
-	tell(step, process, bytes, process->host.lacks);
+	grant(step, process, bytes, process->host.lacks,
+		bytes >= process->host.wanted_bytes ? TD_ANSWER_OK : TD_ANSWER_NO);
 }
 
 /* Its question is put off, until then or for as long as anybody is waited for. */
@@ -236,9 +249,9 @@ static void begin(struct step *step)
 		if (process->backend != TD_BACKEND_SWAP ||
 			bounded == (step->account.limit != TD_UNBOUNDED && !process->foreign))
 			continue;
-		process->host.answered_ticket = process->host.ticket;
+		process->host.lacks = false;
 		if (bounded)
-			tell(step, process, TD_UNBOUNDED, false);
+			answer(step, process, TD_UNBOUNDED);
 		else
 			bound(step, process);
 	}

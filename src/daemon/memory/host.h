@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 struct td_host_part;
-struct td_msg_host_need;
+struct td_msg_ask;
+struct td_msg_used;
 struct td_node;
 struct td_process;
 
 void td_host_init(struct td_host_part *part);
-void td_host_need(struct td_process *process, const struct td_msg_host_need *msg, uint64_t now_ns);
+void td_host_used(struct td_process *process, const struct td_msg_used *msg);
+void td_host_ask(struct td_process *process, const struct td_msg_ask *msg, uint64_t now_ns);
 
 /* Before plans are told: what has to leave needs a place. Returns when to be called again. */
 uint64_t td_host_step(struct td_node *node, uint64_t now_ns);

@@ -202,7 +202,7 @@ struct td_host_part {
 	uint64_t wanted_bytes, used_bytes; /* as it says */
 	uint64_t asked_ns;                 /* since when its question is open; 0: it is not */
 	uint64_t bound_ns; /* when it was told of a bound for the first time since it had none */
-	uint32_t ticket, answered_ticket, bound_seq;
+	uint32_t ticket, bound_seq;
 	uint8_t speaks, lacks; /* it knows of this; the others were told that somebody lacks some */
 };
 

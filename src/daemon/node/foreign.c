@@ -54,7 +54,9 @@ static void grant(struct td_node *node, struct td_process *process, uint32_t slo
 
 static int answer(struct td_node *node, struct td_process *process, const struct td_msg_ask *ask)
 {
-	if (ask->slot >= TD_SLOT_MAX)
+	if (ask->slot == TD_SLOT_HOST)
+		return 0; /* it has no bound */
+	if (ask->slot > TD_SLOT_MAX)
 		return -EPROTO;
 	grant(node, process, ask->slot, ask->ticket, TD_ANSWER_OK);
 	return 0;

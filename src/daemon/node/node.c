@@ -233,14 +233,17 @@ static int attach(struct td_node *node, struct td_process *process, const struct
 	return 0;
 }
 
-static int used(struct td_node *node, const struct td_process *process,
+static int used(struct td_node *node, struct td_process *process,
 	const struct td_msg_used *msg, uint64_t now_ns)
 {
 	struct td_client *client = client_of_slot(process, msg->slot);
 
-	if (!client)
+	if (msg->slot == TD_SLOT_HOST)
+		td_host_used(process, msg);
+	else if (!client)
 		return -EPROTO;
-	td_used_report(node, client, msg, now_ns);
+	else
+		td_used_report(node, client, msg, now_ns);
 	return 0;
 }
 
@@ -255,11 +258,15 @@ static int stats(struct td_node *node, const struct td_process *process,
 	return 0;
 }
 
-static int ask(struct td_node *node, const struct td_process *process,
-	const struct td_msg_ask *msg, uint64_t now_ns)
+static int ask(struct td_node *node, struct td_process *process, const struct td_msg_ask *msg,
+	uint64_t now_ns)
 {
 	struct td_client *client = client_of_slot(process, msg->slot);
 
+	if (msg->slot == TD_SLOT_HOST) {
+		td_host_ask(process, msg, now_ns);
+		return 0;
+	}
 	return client ? td_used_ask(node, client, msg, now_ns) : -EPROTO;
 }
 
@@ -512,7 +519,6 @@ int td_node_message(
 	case TD_MSG_TYPE_ready: return ready(process, &msg->ready);
 	case TD_MSG_TYPE_ask: return ask(node, process, &msg->ask, now_ns);
 	case TD_MSG_TYPE_failed: return failed(node, process, &msg->failed, now_ns);
-	case TD_MSG_TYPE_host_need: td_host_need(process, &msg->host_need, now_ns); return 0;
 	case TD_MSG_TYPE_shortage: return shortage(node, process, &msg->shortage, now_ns);
 	default: return -EPROTO;
 	}

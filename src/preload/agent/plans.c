@@ -248,10 +248,12 @@ static void take_grant(const struct td_msg_grant *msg)
 
 void td_plans_message(const struct td_msg *msg)
 {
-	if (msg->type == TD_MSG_TYPE_grant)
+	if (msg->type != TD_MSG_TYPE_grant)
+		return;
+	if (msg->grant.slot == TD_SLOT_HOST)
+		td_plans_host_message(&msg->grant);
+	else
 		take_grant(&msg->grant);
-	else if (msg->type == TD_MSG_TYPE_host)
-		td_plans_host_message(&msg->host);
 }
 
 void td_plans_attached(unsigned slot, bool attached)

@@ -37,7 +37,7 @@ void td_plans_reset(void);
 void td_plans_set_backend(const struct td_backend *backend);
 const struct td_backend *td_plans_backend(void);
 
-/* A GRANT, or HOST. */
+/* A GRANT; other messages are passed over. */
 void td_plans_message(const struct td_msg *msg);
 
 /* The GPU was attached, or detached: plans are acted upon only in between. */

@@ -66,7 +66,7 @@ uint64_t td_plans_host_again(unsigned slot, uint64_t now_ns)
 	return plan->again_ns ? plan->again_ns : UINT64_MAX;
 }
 
-void td_plans_host_message(const struct td_msg_host *msg)
+void td_plans_host_message(const struct td_msg_grant *msg)
 {
 	bool more = td_host_message(msg);
 

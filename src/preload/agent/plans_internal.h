@@ -4,8 +4,6 @@
 #include "preload/agent/plans.h"
 #include "proto/proto.h"
 
-struct td_msg_host;
-
 /* Of one slot. */
 struct td_plan_slot {
 	struct td_msg_stats stats; /* as sent last, if any were */
@@ -43,7 +41,7 @@ int td_plans_move(unsigned slot, uint64_t limit_bytes,
 uint64_t td_plans_host_bytes(void);
 /* If others lack what the slot keeps there and does not use. */
 void td_plans_host_give_back(unsigned slot);
-void td_plans_host_message(const struct td_msg_host *msg);
+void td_plans_host_message(const struct td_msg_grant *msg);
 /* Looks after what could not leave the slot's device; returns when it is to be called again, or UINT64_MAX. */
 uint64_t td_plans_host_again(unsigned slot, uint64_t now_ns);
 void td_plans_host_step(void);

@@ -3,11 +3,13 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/time.h"
 #include "preload/base/agent_calls.h"
 #include "preload/base/futex.h"
 #include "proto/proto.h"
+#include "proto/words.h"
 
 #define RECHECK_NS (200 * TD_NS_PER_MS)
 
@@ -21,7 +23,10 @@ static struct {
 	bool limited, pressed;
 	uint64_t asked_bytes;
 	uint32_t asked_ticket, seq;
-	struct td_msg_host_need sent;
+	struct {
+		uint32_t ticket, seq;
+		uint64_t wanted_bytes, used_bytes;
+	} sent;
 } self;
 
 static uint64_t min_bytes(uint64_t a, uint64_t b)
@@ -136,46 +141,69 @@ bool td_host_is_pressed(void)
 	return self.pressed;
 }
 
-bool td_host_message(const struct td_msg_host *msg)
+bool td_host_message(const struct td_msg_grant *msg)
 {
-	bool more = msg->bytes > atomic_load(&granted);
+	bool more = msg->host_bytes > atomic_load(&granted), limited = self.limited;
 
-	self.limited = msg->bytes != UINT64_MAX;
-	self.pressed = msg->others_lack;
+	self.limited = msg->host_bytes != UINT64_MAX;
+	/* What was wanted by an earlier bound the daemon does not know any more. */
+	if (self.limited && !limited)
+		memset(&self.sent, 0, sizeof(self.sent));
+	self.pressed = msg->others_wait;
 	self.seq = msg->seq;
-	atomic_store(&granted, msg->bytes);
-	if (msg->ticket == self.sent.ticket && msg->bytes >= self.sent.wanted_bytes)
+	atomic_store(&granted, msg->host_bytes);
+	if (msg->verdict == TD_ANSWER_OK)
 		atomic_store(&satisfied, msg->ticket);
-	atomic_store(&answered, msg->ticket);
+	if (msg->verdict != TD_ANSWER_NONE)
+		atomic_store(&answered, msg->ticket);
 	td_futex_wake_all(&answered, false);
 	return more;
 }
 
+static void send_wanted(void (*send)(const struct td_msg *msg), uint32_t ticket, uint64_t bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_ask};
+
+	if (ticket == self.sent.ticket && bytes == self.sent.wanted_bytes)
+		return;
+	self.sent.ticket = msg.ask.ticket = ticket;
+	self.sent.wanted_bytes = msg.ask.bytes = bytes;
+	msg.ask.slot = TD_SLOT_HOST;
+	msg.ask.kind = TD_ASKED_HOST;
+	send(&msg);
+}
+
+static void send_used(void (*send)(const struct td_msg *msg), uint64_t bytes)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_used};
+
+	if (self.seq == self.sent.seq && bytes == self.sent.used_bytes)
+		return;
+	self.sent.seq = msg.used.acked_seq = self.seq;
+	self.sent.used_bytes = msg.used.host_bytes = bytes;
+	msg.used.slot = TD_SLOT_HOST;
+	send(&msg);
+}
+
 void td_host_step(void (*send)(const struct td_msg *msg), uint64_t (*wanted)(void))
 {
-	struct td_msg msg = {.type = TD_MSG_TYPE_host_need};
-	struct td_msg_host_need *need = &msg.host_need;
+	uint32_t ticket = atomic_load(&tickets);
 
 	if (!self.limited)
 		return;
-	/* First: what is wanted for a question has been on its way before the question was asked. */
-	need->ticket = atomic_load(&tickets);
-	need->seq = self.seq;
-	need->wanted_bytes = wanted();
-	need->used_bytes = atomic_load(&taken);
-	if (need->seq == self.sent.seq && need->ticket == self.sent.ticket &&
-		need->used_bytes == self.sent.used_bytes &&
-		need->wanted_bytes == self.sent.wanted_bytes)
-		return;
-	self.sent = *need;
-	send(&msg);
+	/*
+	 * The ticket was read first: what is wanted for a question has been on its way before the
+	 * question was asked. It is told first, too: what is wanted is not called back.
+	 */
+	send_wanted(send, ticket, wanted());
+	send_used(send, atomic_load(&taken));
 }
 
 void td_host_anew(void)
 {
 	self.limited = self.pressed = false;
 	self.asked_bytes = self.seq = 0;
-	self.sent = (struct td_msg_host_need){0};
+	memset(&self.sent, 0, sizeof(self.sent));
 	atomic_store(&granted, UINT64_MAX);
 	atomic_store(&satisfied, atomic_load(&tickets));
 	atomic_store(&answered, atomic_load(&tickets));

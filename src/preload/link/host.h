@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct td_msg;
-struct td_msg_host;
+struct td_msg_grant;
 
 /* -- any thread -- */
 
@@ -40,7 +40,7 @@ bool td_host_is_bounded(void);
 /* Others lack it: what is pinned and not in use is to be given back. */
 bool td_host_is_pressed(void);
 /* True: more is granted than before. */
-bool td_host_message(const struct td_msg_host *msg);
+bool td_host_message(const struct td_msg_grant *msg);
 /* Says what has changed. wanted: how much is in use on the host, is to be, or has to be reserved for what could have to leave. */
 void td_host_step(void (*send)(const struct td_msg *msg), uint64_t (*wanted)(void));
 /* Another daemon, or none any more: no bound, and no question is open. */
