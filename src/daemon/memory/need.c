@@ -1,6 +1,8 @@
 /* See need.h. */
 #include "daemon/memory/need.h"
 
+#include <assert.h>
+
 #include "base/time.h"
 #include "daemon/memory/capacity.h"
 #include "daemon/memory/quota.h"
@@ -195,6 +197,7 @@ static bool answer(struct td_node *node, struct td_client *client, uint64_t now_
 			q.quota == TD_QUOTA_REFUSED && *process->job->settings.mem
 				? "beyond the job's limit"
 				: "out of memory");
+	assert(client->needs); /* one verdict for each ticket */
 	client->needs = false;
 	if (counts)
 		count_granted(client, verdict, pages);

@@ -160,6 +160,24 @@ void td_quota_gather(struct td_node *node)
 }
 
 #ifndef NDEBUG
+static void check_holding(const struct td_holding *h)
+{
+	uint64_t told = h->told == TD_UNBOUNDED ? 0 : h->told;
+
+	assert(h->believed >= told);
+	assert(!td_holding_is_heard(h) || h->believed == told);
+}
+
+static void check_client(const struct td_client *client)
+{
+	check_holding(&client->device);
+	check_holding(&client->total);
+	/* One sequence. */
+	assert(client->device.seq == client->total.seq);
+	assert(client->device.acked == client->total.acked);
+	assert(client->total.used == client->demanded_bytes + client->paged_bytes);
+}
+
 static void check_job(const struct td_node *node, const struct td_job *job, uint64_t *charged)
 {
 	uint64_t in_job[TD_GPU_MAX] = {0};
@@ -170,6 +188,7 @@ static void check_job(const struct td_node *node, const struct td_job *job, uint
 			const struct td_client *client =
 				td_container_of(of, struct td_client, of_process);
 
+			check_client(client);
 			in_job[client->gpu] += td_holding_charge(&client->total);
 			charged[client->gpu] += td_client_charge(client);
 		}
@@ -191,6 +210,8 @@ void td_quota_check(const struct td_node *node)
 		check_job(node, td_container_of(it, struct td_job, of_node), charged);
 	for (uint32_t i = 0; i < node->gpu_count; i++)
 		assert(node->gpus[i].account.charged == charged[i]);
+	td_list_for_each (it, &node->processes)
+		check_holding(&td_container_of(it, struct td_process, of_node)->host.holding);
 #endif
 }
 

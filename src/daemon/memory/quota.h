@@ -33,7 +33,7 @@ uint64_t td_quota_overhead(
 /* At the beginning of a step, and before anything is told outside of one: what every job's clients have, and what is charged to its limits and to GPUs. */
 void td_quota_gather(struct td_node *node);
 
-/* At the end of a step, in debug builds: are the accounts' sums those of their holders? */
+/* At the end of a step, in debug builds: do the accounts' invariants hold (account.h)? */
 void td_quota_check(const struct td_node *node);
 
 /* What it has that cannot leave the GPU. */
