@@ -1,6 +1,7 @@
 /*
- * Carrying a plan out. Order within a step: gates close, limits fall, limits rise as far as the ledger has room, parts of no use
- * are given back, gates open that are ready, waiting allocations are answered (need.h). What cannot be done yet is done by a later step: each acknowledgement causes one.
+ * Carries a plan out. Order within a step: gates close, limits fall, limits rise as far as the
+ * account has room, parts of no use are given back, ready gates open, waiting allocations are answered
+ * (need.h). The rest is left to a later step: each acknowledgement causes one.
  */
 #include <string.h>
 
@@ -109,7 +110,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 		node->gpu_views, node->views, node->gpu_count, n, node->options.has};
 }
 
-/* The gate as the client is told of it: memory that the device has no room for waits for more room, or lies on the host. */
+/* The gate as a GRANT tells it: OPEN puts what the device has no room for on the host. */
 static enum td_gate gate_of(const struct td_client *client, uint64_t device_bytes)
 {
 	switch (client->process->phase) {
@@ -155,8 +156,8 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t devic
 }
 
 /*
- * One that was asked to drop memory by itself has a limit below what it has. While it drains that is taken back: it would move its memory as soon as it is
- * drained, and the drain may have been given up by then.
+ * A program that was asked to drop caches has a limit below what it has. While it drains that is taken
+ * back: the drain may be given up, and its memory would move as soon as it is drained.
  */
 static uint64_t limit_to_tell(const struct td_client *client)
 {
@@ -178,7 +179,10 @@ static void tell_all(struct td_node *node, struct td_process *process)
 	}
 }
 
-/* Every change that leaves a flag set counts, so that a thread about to wait cannot miss one; an open gate is exactly 0. */
+/*
+ * Every change that leaves a flag set counts, so that a thread about to wait cannot miss one. An open
+ * gate is exactly 0.
+ */
 static void write_word(struct td_node *node, struct td_process *process, uint32_t flags,
 	const struct td_pacing *pacing)
 {
@@ -186,7 +190,7 @@ static void write_word(struct td_node *node, struct td_process *process, uint32_
 
 	if (same && !memcmp(&process->pacing, pacing, sizeof(*pacing)))
 		return;
-	/* What belongs to the word counts as a change only while a flag says that it is looked at. */
+	/* Pacing is a change of the word only while a flag says that it is looked at. */
 	if (!same || flags & (TD_WORD_WINDOW | TD_WORD_DUTY))
 		process->word = flags ? ++process->word_count * TD_WORD_STEP | flags : 0;
 	process->pacing = *pacing;
@@ -234,7 +238,7 @@ static uint64_t keeps(const struct td_client *client)
 {
 	if (!td_soft_spills(client))
 		return client->demanded_bytes;
-	/* What goes to the host does so before the gate opens; what the program drops it drops when it likes. */
+	/* Memory goes to the host before the gate opens; a program drops its caches when it likes. */
 	if (client->process->phase == TD_PHASE_FILLING ||
 		(client->process->phase == TD_PHASE_OPEN && client->asked_ns))
 		return 0;
@@ -248,7 +252,7 @@ static bool gate_has_changed(const struct td_client *client)
 	       client->told_gate != gate_of(client, client->device.told);
 }
 
-/* It has come with memory that it got without a daemon, and is not let in: a limit that was never more than nothing is news to it. */
+/* True: it came with memory of an earlier daemon and has had no GRANT: it has to hear of its limit. */
 static bool has_unasked(const struct td_client *client)
 {
 	return !client->device.seq && client->process->phase == TD_PHASE_CLOSED &&
@@ -261,7 +265,7 @@ static void lower_limits(struct td_node *node)
 		struct td_client *client = node->shown[i];
 		uint64_t target = client->grant.limit_bytes, kept;
 
-		/* Once it is drained; but what it holds in advance somebody of its job may need now. */
+		/* It is told once it is drained, unless its job needs what it holds in advance. */
 		if (client->process->phase == TD_PHASE_DRAINING &&
 			!client->process->job->on[client->gpu].needs)
 			continue;
@@ -278,7 +282,7 @@ static void lower_limits(struct td_node *node)
 	}
 }
 
-/* Is the limit between what it has and what it asks for: of no use to it? Where a part of it is to lie on the host the limit is about the rest. */
+/* True: the limit is more than what it has and less than what it asks for, so it is of no use. */
 static bool has_a_part(const struct td_client *client, uint64_t limit_bytes)
 {
 	if (td_soft_spills(client))
@@ -297,7 +301,7 @@ static bool lacks_room(const struct td_client *client)
 		       client->device.told < client->grant.limit_bytes);
 }
 
-/* Several lack room, and some have a part of what they ask for: they give it back, for one of them to have all. */
+/* Several lack room, and some have a part of what they ask for: they give it back for one of them. */
 static void pool_parts(struct td_node *node)
 {
 	uint32_t lacking[TD_GPU_MAX] = {0};
@@ -328,7 +332,7 @@ static void raise_limits(struct td_node *node)
 			target = td_quota_limit(client);
 		if (target <= client->device.told)
 			continue;
-		/* A part of what it asks for is no use to it, and may be all that another of its job asks for. */
+		/* A part of what it asks for is of no use to it, but may do for another of its job. */
 		if (client->needs && quota < client->total.used + client->need_bytes)
 			continue;
 		if (has_a_part(client, target) && client->device.told >= client->demanded_bytes)
@@ -392,7 +396,7 @@ static bool all_ready(const struct td_node *node, const struct td_process *proce
 	return true;
 }
 
-/* A group opens together: every process of it that is to open must be ready. One whose drain was given up is open already. */
+/* A group opens together: every process of it that is to open must be ready. */
 static bool group_ready(const struct td_node *node, uint32_t group)
 {
 	struct td_list *it;
@@ -437,7 +441,7 @@ static uint32_t open_flags(const struct td_grant *grant, const struct td_pacing 
 	return flags | (pacing->window_ns ? TD_WORD_WINDOW : 0);
 }
 
-/* GPUs that a process began to use while it was let in. One whose limit is to stay 0 hears of nothing else, and would never be ready. */
+/* Tells GPUs that a process began to use while it was let in: with a limit of 0 nothing else does. */
 static void tell_newcomers(struct td_node *node, const struct td_process *process)
 {
 	struct td_list *it;
@@ -524,8 +528,8 @@ static void show_others(struct td_node *node)
 }
 
 /*
- * It does not answer at all. It is reported, and stays closed: it may have said that it is drained just now, and be moving its
- * memory, which its work must not find gone. Others pass it by. Who is late goes on as soon as it says something.
+ * It does not answer at all. It is reported and stays closed: it may have drained just now and be
+ * moving its memory, which its work must not find gone. Others pass it by until it says something.
  */
 static void overdue(struct td_node *node, struct td_process *process, uint64_t now_ns)
 {
@@ -593,7 +597,7 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 		opened |=
 			finish_gate(node, td_container_of(it, struct td_process, of_node), now_ns);
 	refused = td_need_step(node, now_ns);
-	/* Who waits for memory behind its own gate, or was refused some there, may say nothing that would cause the next step. */
+	/* A refused or newly opened client may say nothing that would cause the next step. */
 	return opened || refused ? now_ns : wakeup;
 }
 

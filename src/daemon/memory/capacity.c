@@ -1,19 +1,23 @@
 /*
- * How much of a GPU there is to give: gpu.capacity, or less where something that is not ours takes more.
+ * How much of a GPU there is to give: gpu.capacity, or less where others take more.
  *
- * What contexts, modules and foreign programs take (the reserve) is not seen directly. It is learnt in several ways:
- *   attach    a newcomer tells what is in use on the device before its first allocation; what the known clients do not account for is
- *             the reserve. The memory of processes that are just dying is in that figure too, so it is not believed beyond what contexts
- *             usually take. One that comes back after a restart tells the reserve as the lost daemon knew it.
- *   need      with each allocation that is asked for, the same figure comes again: a reserve that was too high falls, so that nobody is
- *             refused for memory that is free by now.
- *   leave     a client takes its share of the reserve along.
- *   overhead  what NVML tells of each process (overhead.h): the reserve is not less than the sum. It is late, and not everywhere to be had.
- *   places    a program makes its context before it can ask for room. So while fewer than gpu.contexts have one, each of the others has as much left to it as is
- *             known of those that are there (docs/decisions/0007): what others may have does not change when it comes.
- *   shortage  a client finds the device full although its limit would do. While nobody else has memory to give back, what is missing is not
- *             there: of what all may have by their limits, that much less. That can also be the memory of a process that is just dying, so
- *             such a finding expires; it lasts twice as long each time that it is made again after that.
+ * Contexts, modules and foreign programs take memory (the reserve) that is not seen directly. The
+ * daemon learns of it in several ways:
+ *   attach    A newcomer tells what is in use on the device before its first allocation. The part
+ *             that no known client accounts for is the reserve. It also has the memory of processes
+ *             that are just dying, so it is not believed beyond what contexts usually take. A client
+ *             that comes back after a restart tells the reserve as the lost daemon knew it.
+ *   ask       The same figure comes with each ASK. A reserve that was too high falls, so that
+ *             nobody is refused memory that is free by now.
+ *   leave     A client takes its share of the reserve along.
+ *   overhead  NVML tells what each process has (overhead.h). The reserve is at least the sum. This
+ *             figure is late, and some systems do not have it.
+ *   places    A program makes its context before it can ask for room. So while fewer programs than
+ *             gpu.contexts have one, room for the missing ones stays free (docs/decisions/0007).
+ *   shortage  A client finds the device full although its limit would do. While nobody else has
+ *             memory to give back, the missing bytes are not there, and the capacity falls by them.
+ *             They may be the memory of a process that is just dying, so such a finding expires. It
+ *             lasts twice as long each time that it is made again.
  */
 #include "daemon/memory/capacity.h"
 
@@ -27,7 +31,10 @@
 #define SHORTAGE_MAX_NS (64 * TD_NS_PER_S)
 /* One that was found again, and again after that, is no dying process. */
 #define DOUBT_NS (2 * SHORTAGE_MIN_NS)
-/* The most that the first client is believed to find in use: a sixteenth of the device (a context takes 0.3 to 0.5 GB of 16 to 192). */
+/*
+ * The first client is believed to find at most this part of the device in use. A context takes 0.3 to
+ * 0.5 GB of 16 to 192.
+ */
 #define FIRST_SHARE 16
 /* For a context that is yet to come there is no more than this part of the device. */
 #define CONTEXT_PART 32
@@ -59,7 +66,7 @@ static void tell_all(struct td_node *node, uint32_t index)
 			td_capacity_tell(node, client_at(it));
 }
 
-/* What a context takes there, of what is known to be taken beside allocations: the least of what NVML says, else the reserve's average. */
+/* Returns the bytes of one context: the least that NVML tells of one, else the reserve's average. */
 static uint64_t context_bytes(const struct td_gpu *gpu, uint32_t clients, uint64_t least_overhead)
 {
 	uint64_t bytes = least_overhead ? least_overhead : gpu->reserve_bytes / clients;
@@ -67,7 +74,7 @@ static uint64_t context_bytes(const struct td_gpu *gpu, uint32_t clients, uint64
 	return bytes < gpu->total_bytes / CONTEXT_PART ? bytes : gpu->total_bytes / CONTEXT_PART;
 }
 
-/* The reserve, and no less than what is known of each; with the contexts of those that are yet to come. */
+/* Returns the reserve, at least what is known of each client, with room for contexts yet to come. */
 static uint64_t reserved_bytes(const struct td_node *node, uint32_t index)
 {
 	const struct td_gpu *gpu = &node->gpus[index];
@@ -105,7 +112,10 @@ void td_capacity_update(struct td_node *node, uint32_t index)
 	tell_all(node, index);
 }
 
-/* What is in use and not accounted for; *ret_clients: of the GPU. Unified memory may be there, or not. */
+/*
+ * Returns the bytes in use that no client accounts for, and how many clients the GPU has. Unified
+ * memory may be there, or not.
+ */
 static uint64_t unknown_bytes(const struct td_node *node, uint32_t index, uint64_t used_bytes,
 	bool managed_is_there, uint64_t *ret_clients)
 {
@@ -126,8 +136,8 @@ static uint64_t unknown_bytes(const struct td_node *node, uint32_t index, uint64
 }
 
 /*
- * Others may have allocated since they last reported, which would make what is measured too much; so it is held against what each client
- * has taken on average until now.
+ * Others may have allocated since their last report, which would make the figure too high. So it is
+ * at most what each client has taken on average until now.
  */
 static uint64_t measure(const struct td_node *node, uint32_t index, uint64_t used_bytes)
 {
@@ -228,13 +238,16 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	struct td_gpu *gpu = &node->gpus[client->gpu];
 	uint64_t charged, missing, there, reserved = reserved_bytes(node, client->gpu);
 
-	/* Once between steps: it may be the same that is told again, and who has to give back because of it is told by the step. */
+	/*
+	 * Only the first report between two steps counts. Another may tell of the same bytes, and the
+	 * step asks for them back.
+	 */
 	if (gpu->shortage_heard || msg->seq != client->device.seq ||
 		msg->missing_bytes <= msg->free_bytes || msg->missing_bytes > gpu->capacity_bytes ||
 		msg->missing_bytes > client->device.told || /* of what it may have */
 		!td_capacity_is_settled(node, client->gpu))
 		return;
-	/* Where limits cannot fall with the capacity the same is found again, and is no more than it was. */
+	/* The same bytes are found again where limits cannot fall with the capacity: they count once. */
 	td_quota_gather(node);
 	charged = gpu->account.charged;
 	missing = msg->missing_bytes - msg->free_bytes;

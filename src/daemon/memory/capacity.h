@@ -1,4 +1,7 @@
-/* How much of a GPU there is to give; see capacity.c. All sizes in bytes; index is the GPU's in td_node.gpus. */
+/*
+ * How much of a GPU there is to give; see capacity.c. All sizes are in bytes; `index` is the GPU's in
+ * td_node.gpus.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -9,13 +12,16 @@ struct td_gpu;
 struct td_msg_shortage;
 struct td_node;
 
-/* Works the capacity out anew, and tells the GPU's clients if it changed. After gpu.capacity was set, too. */
+/* Computes the capacity, and tells the GPU's clients if it has changed. */
 void td_capacity_update(struct td_node *node, uint32_t index);
 
 /* Tells a client what its program shall see of its GPU, and its job's limit. */
 void td_capacity_tell(struct td_node *node, const struct td_client *client);
 
-/* A client is about to be listed; once it is, the capacity is to be updated. reserve_bytes: as a lost daemon knew it, 0: unknown; then used_bytes on the device counts. */
+/*
+ * A client is about to be listed; the caller updates the capacity once it is. reserve_bytes: as a lost
+ * daemon knew it, or 0; then used_bytes, what is in use on the device, counts.
+ */
 void td_capacity_attach(
 	struct td_node *node, uint32_t index, uint64_t used_bytes, uint64_t reserve_bytes);
 
@@ -35,5 +41,7 @@ bool td_capacity_is_settled(const struct td_node *node, uint32_t index);
 /* Lets findings expire. Returns when to be called again, or TD_NEVER. */
 uint64_t td_capacity_step(struct td_node *node, uint64_t now_ns);
 
-/* How much of the capacity is in doubt: a shortage was found that may be a dying process's memory. Nobody is refused for it yet. */
+/*
+ * Returns the part of a shortage that may be a dying process's memory. Nobody is refused for it yet.
+ */
 uint64_t td_capacity_doubt(const struct td_gpu *gpu);

@@ -1,10 +1,15 @@
 /*
- * Memory that cannot leave the device: pools, arrays, the program's own mappings, what graphs allocate. As long as a program's demand fits beside
- * what the others cannot give up, it takes turns as all do, and leaves those bytes behind. Where it does not, closing it would be for
- * nothing if it has such memory: who comes has little room, and it would not be opened again before others are done. So it counts as what cannot be moved
- * for turns. That is its own concern: others take turns beside it, whether it is in or waits.
+ * Memory that cannot leave the device: pools, arrays, the program's own mappings, what graphs
+ * allocate.
  *
- * But who is let in and lacks room gets it from what such programs have beside that, as from nobody else: else he would wait for them, and they for their turn.
+ * As long as a program's demand fits beside what the others cannot give up, it takes turns as all
+ * do, and leaves those bytes behind. Where it does not fit, closing it would help nobody: the next
+ * program has little room, and this one would not be opened again before the others are done. So it
+ * counts as a program that cannot be moved for turns. Others take turns beside it, whether it is let
+ * in or waits.
+ *
+ * A program that is let in and lacks room gets the movable memory of such programs all the same.
+ * Otherwise it would wait for them, and they for their turn.
  */
 #include "daemon/memory/fixed.h"
 
@@ -33,7 +38,7 @@ void td_fixed_gather(const struct td_node *node, uint64_t *ret_sums)
 	}
 }
 
-/* It would not be filled again beside what the others cannot give up. What never fits is refused. */
+/* True: it would have no room beside what the others cannot give up. What never fits is refused. */
 static bool is_in_conflict(
 	const struct td_node *node, const struct td_client *client, const uint64_t *sums)
 {

@@ -17,6 +17,6 @@ void td_fixed_gather(const struct td_node *node, uint64_t *ret_sums);
 bool td_fixed_is_movable(
 	const struct td_node *node, const struct td_client *client, const uint64_t *sums);
 
-/* Is it not, and yet what it has beside its fixed memory can leave for what others lack who are let in? */
+/* True: it cannot be moved for turns, but its movable memory can leave for programs that run. */
 bool td_fixed_is_last_resort(
 	const struct td_node *node, const struct td_client *client, const uint64_t *sums);

@@ -28,7 +28,7 @@ static uint64_t min_bytes(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Whatever a process says, no more than this can be on the host; of that, what it has reported there. */
+/* Returns the most that can be on the host, whatever the process says; and what it reported there. */
 static uint64_t demanded(const struct td_process *process, uint64_t *ret_host_bytes)
 {
 	uint64_t bytes = 0, host_bytes = 0;
@@ -73,7 +73,10 @@ static bool is_short(const struct td_process *process)
 	return wants(process) > process->host.holding.told;
 }
 
-/* It had no bound, and has not said yet what it took then; or what it says is more than what it has reported so far. */
+/*
+ * True: it had no bound and has not said yet what it took then, or it says more than its allocations
+ * are.
+ */
 static bool is_in_doubt(const struct td_process *process)
 {
 	const struct td_host_part *part = &process->host;
@@ -145,7 +148,9 @@ void td_host_ask(struct td_process *process, const struct td_msg_ask *msg, uint6
 	part->ticket = msg->ticket;
 }
 
-/* Of the others' grants, what they do not need. True: some of them have yet to say what they have. */
+/*
+ * Calls back what the others were granted and do not need. True: some have yet to say what they have.
+ */
 static bool call_back(struct step *step, const struct td_process *lacking)
 {
 	bool outstanding = false;

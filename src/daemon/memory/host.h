@@ -1,11 +1,15 @@
 /*
- * host.limit: how much of the host's memory all processes together may pin for bytes that have left the GPUs.
+ * host.limit: how much of the host's memory all processes together may pin or map for bytes that
+ * have left the GPUs.
  *
- * Each process has a grant, up to which it takes by itself, and is charged for that as account.h says. One that needs more than its grant asks; where too little is left, what the others
- * were granted and do not use is called back first, and only then is it told what there is. A lowered limit takes nothing away.
+ * Each process may take a granted amount by itself, and is charged for it as account.h says. A
+ * process that needs more asks. Where too little is left, what the others were granted and do not
+ * use is called back first; then the process is told what there is. A lowered limit takes nothing
+ * away.
  *
- * What a process has is what it says, but no more than its allocations are. Until it has heard of its bound it had none, so nobody is granted
- * anything beside one that has yet to say what it took (docs/decisions/0008).
+ * A process has what it says, but no more than its allocations. It had no bound before it heard of
+ * its first one, so nobody is granted anything beside a process that has yet to say what it took
+ * (docs/decisions/0008).
  */
 #pragma once
 

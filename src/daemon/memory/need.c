@@ -17,8 +17,8 @@ static struct td_client *client_at(struct td_list *it)
 }
 
 /*
- * So long others' memory may take to find a place on the host; who holds that may be waiting for the one that asks. In all: a program that asks again, having
- * emptied its caches, is not to wait again.
+ * Until then others' memory may find a place on the host. It is a bound of all questions together: a
+ * program that asks again after a refusal does not wait anew.
  */
 static uint64_t stranded_deadline_ns(const struct td_node *node, const struct td_client *needing)
 {
@@ -38,8 +38,8 @@ static enum td_soft_place place_of(
 }
 
 /*
- * What it has, of what its limit is about. Where a part of it lies on the host that is what is on the device; but plans that it has not reported for may have let it bring the rest
- * there.
+ * Returns what counts for the limit on the device. In a program that runs with a part on the host that
+ * is what is on the device, or what a GRANT that it has not acknowledged may have let it bring there.
  */
 static uint64_t has_bytes(const struct td_client *client)
 {
@@ -52,7 +52,7 @@ static uint64_t has_bytes(const struct td_client *client)
 	return client->device.believed < demanded ? client->device.believed : demanded;
 }
 
-/* What the driver pages may be larger than the GPU, or come where there is no room; not than the job's limit. */
+/* Memory that the driver pages may be larger than the GPU, but not than the job's limit. */
 static enum td_answer no_room(const struct td_client *client)
 {
 	bool is_within = client->total.used + client->need_bytes <= td_quota_room(client);
@@ -105,7 +105,10 @@ static bool is_covered(const struct question *q)
 	return q->client->device.told >= q->has_bytes + q->client->need_bytes && !is_away(q);
 }
 
-/* But for what its job has on the device and leaves for it while it asks: told to ask again when the gate is open, it would find that come back. */
+/*
+ * Not where other memory of its job leaves the device for it: that would be back when the gate opens,
+ * and the question would be asked anew.
+ */
 static bool can_come_later(const struct question *q)
 {
 	return is_away(q) &&
@@ -202,7 +205,7 @@ static bool answer(struct td_node *node, struct td_client *client, uint64_t now_
 	if (counts)
 		count_granted(client, verdict, pages);
 	td_node_answer(node, client, client->device.told, verdict);
-	/* A report that was on its way before the answer says less, and the limit covers no more. */
+	/* A report that was on its way before says less, and the limit does not cover the bytes. */
 	if (counts && (pages || client->device.told < client->demanded_bytes)) {
 		client->promised_bytes = client->need_bytes;
 		client->promised_paged = pages;
@@ -223,7 +226,7 @@ static void ask_others(struct td_node *node, const struct td_client *needing, ui
 			td_node_tell(node, client_at(it), client_at(it)->device.told);
 }
 
-/* Since when it is others' stranded memory that it waits for: from its first allocation that did, until there is one that does not. */
+/* Notes since when it waits for others' stranded memory: from its first question that did. */
 static void note_stranded(const struct td_node *node, struct td_client *client, uint64_t now_ns)
 {
 	if (td_soft_place(node, client) != TD_SOFT_STRANDED)

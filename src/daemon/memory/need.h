@@ -1,9 +1,15 @@
 /*
- * Allocations that wait: a client that would exceed the limit it was told asks (ASK), and is answered once it is known what becomes of it.
+ * Allocations that wait: a client that would exceed its last GRANT asks (ASK), and gets a verdict
+ * once it can be given.
  *
- * It is granted on the device when the limit covers it; off the device while its gate is closed, and on the host where its plan leaves a
- * part there; to who is let in and pages itself, once nobody is to make room for it; refused where no turn could ever make room: beyond its job's limit, beyond the GPU, beside memory that cannot leave. Memory of
- * others that has no place on the host at the moment is waited for, for ten seconds in all, unless the process would rather be refused (TANDEM_HOST_FULL=refuse).
+ *   OK      the limit covers it on the device; or the driver pages it and nobody has to make room
+ *   LATER   the client's gate is closed: the bytes come to the device with its next fill
+ *   HOST    its plan leaves a part of its memory on the host
+ *   NO      no turn could ever make room: it is beyond its job's limit or the GPU, or memory that
+ *           cannot leave is in its way
+ *
+ * Others' memory that has no place on the host at the moment is waited for, for memory.patience in
+ * all, unless the process would rather be refused (TANDEM_HOST_FULL=refuse).
  *
  * Invariant: each ASK gets one verdict, and what was granted counts as demanded from then on.
  */
@@ -14,7 +20,7 @@
 
 struct td_node;
 
-/* At the end of a step: answers what can be answered. True: some was refused, and nothing is kept for it any more. */
+/* At the end of a step: answers what can be answered. True: something was refused. */
 bool td_need_step(struct td_node *node, uint64_t now_ns);
 
 /* When the first of those that still wait gives up those it waits for, or TD_NEVER. */

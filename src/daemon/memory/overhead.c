@@ -15,8 +15,9 @@
 #define SOON_NS     (50 * TD_NS_PER_MS)
 #define PATIENCE_NS (2 * TD_NS_PER_S)
 /*
- * More than this part of a device no process is believed to take beside its allocations: a context takes 0.3 to 0.5 GB of 8 to 192, its code as much again. What it
- * has imported may come on top of that, if its maker has let go of it.
+ * No process is believed to take more than this part of a device beside its allocations. A context
+ * takes 0.3 to 0.5 GB of 8 to 192, its code as much again. Imported memory may come on top, if its
+ * maker has let go of it.
  */
 #define MOST_PART 8
 
@@ -99,7 +100,7 @@ static uint64_t min_bytes(uint64_t a, uint64_t b)
 
 static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most_bytes)
 {
-	/* What NVML charges it with: not with unified memory, wherever that is (docs/decisions/0007). */
+	/* NVML does not charge it with unified memory (docs/decisions/0007). */
 	uint64_t charged = client->device.used - client->managed_bytes,
 		 bytes = used_bytes > charged ? used_bytes - charged : 0;
 	/* What was known of when the sample before was looked at: this one was taken after that. */

@@ -1,10 +1,13 @@
 /*
- * What a process takes on a GPU beside what it allocates: contexts, loaded code, stacks, what allocations are rounded up to, and what it has imported that nobody
- * else counts any more (docs/decisions/0009). No call tells it; NVML tells what each process has there in all, and the client what it knows of. It counts in the
- * job's limits (docs/decisions/0007).
+ * What a process takes on a GPU beside what it allocates: contexts, loaded code, stacks, rounding,
+ * and imported memory that nobody else counts any more (docs/decisions/0009). No call tells it. NVML
+ * tells what each process has there in all, and the client what it knows of. The difference counts
+ * in the job's limits (docs/decisions/0007).
  *
- * The two are of different moments, so a figure is believed only if the client's own was the same in two samples, and of the two the lesser is. None is taken
- * while a process has yet to do what it was told, as its agent says nothing meanwhile. More than an eighth of the GPU nobody takes, and what it has imported.
+ * The two figures are of different moments. So the difference is believed only if the client's own
+ * figure was the same in two samples; of the two differences the lesser counts. No sample counts
+ * while the process has yet to do what it was told. At most an eighth of the GPU is believed, and
+ * what the process has imported.
  */
 #pragma once
 

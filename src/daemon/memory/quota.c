@@ -99,7 +99,7 @@ static uint64_t stranded_bytes(const struct td_client *client)
 		       : min_bytes(client->stranded_bytes, td_fixed_bytes(client));
 }
 
-/* Who is still waiting to be let in waits for all of its memory; who is in already can only be spread. */
+/* True: it is let in, so a part of its memory can lie on the host. Others wait for room for all. */
 static bool is_in(const struct td_client *client)
 {
 	bool has_begun = client->demanded_bytes || client->process->wants;
@@ -215,7 +215,7 @@ void td_quota_check(const struct td_node *node)
 #endif
 }
 
-/* What was promised may be in its last report already: for a while that counts twice, and it is not to have as much again. */
+/* What was promised may be in the last report already: it is not granted twice. */
 static uint64_t has_surely(const struct td_client *client)
 {
 	return sub(client->total.used, client->promised_bytes);
@@ -264,7 +264,7 @@ uint64_t td_quota_plan(const struct td_client *client, uint64_t planned_bytes)
 	return min_bytes(planned_bytes, sub(part_of(client), beside(client)));
 }
 
-/* The most that the client should be told to have in all: a lowered limit lets it have no more, and takes nothing away. */
+/* The most that the client is to be told in all: by a lowered limit less than what it has. */
 static uint64_t total_most(const struct td_client *client)
 {
 	const struct td_account *account = &client->process->job->on[client->gpu].account;
@@ -332,7 +332,7 @@ enum td_quota_verdict td_quota_need(
 
 	if (wanted <= td_quota_room(client) && !td_quota_exceeds_gpu(node, client))
 		return TD_QUOTA_FITS;
-	/* It may be somebody else's: that is known soon, and not waited for beyond the deadline (overhead.h). */
+	/* It may be somebody else's, which NVML tells soon (overhead.h). */
 	if (unseen && wanted <= limit + unseen)
 		return TD_QUOTA_WAIT;
 	if (wanted > limit || !somebody_is_asked(node, client) ||

@@ -1,16 +1,20 @@
 /*
- * Hard memory limits of jobs (`tandem run --mem`): all processes of a job together never have more than that allocated on a GPU.
+ * Hard memory limits of jobs (`tandem run --mem`): all processes of a job together never have more
+ * than that allocated on a GPU.
  *
- * Each client holds a reservation, the limit that it was told: up to there it allocates without asking, and is charged for that as
- * account.h says. A job of one process reserves all of its limit, and
- * asks never; in a job of several each has a little in advance, which is called back when one of them does not get what it asks for. An
- * allocation is refused only once every other process has said, after it was asked, what it has by now: so what one has freed
- * another can have at once.
+ * Each client may allocate what its last GRANT says without asking, and is charged for that as
+ * account.h says. A job of one process is granted all of its limit, and never asks. In a job of
+ * several each has a little in advance, which is called back when another does not get what it asks
+ * for. An allocation is refused only once every other process has said, after the question, what it
+ * has: so what one has freed another can have at once.
  *
- * Without a limit the same goes for the GPU itself: the processes of a job hold it together, so no turn helps one that has more than there is.
+ * Without a limit the same goes for the GPU itself: the processes of a job hold it together, so no
+ * turn helps a job that has more than there is.
  *
- * Lowering a limit below what a job has takes nothing away: it gets nothing more until it has freed enough. What its contexts and code take (overhead.h)
- * counts in the same way: it cannot be refused, so there is less to allocate from when it is known. What was imported counts until it is known whose it is (docs/decisions/0009).
+ * Lowering a limit below what a job has takes nothing away: the job gets nothing more until it has
+ * freed enough. The memory of its contexts and code (overhead.h) counts too. It cannot be refused, so
+ * there is less to allocate once it is known. Imported memory counts until it is known whose it is
+ * (docs/decisions/0009).
  */
 #pragma once
 
@@ -26,11 +30,17 @@ struct td_node;
 uint64_t td_quota_bytes(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
 
-/* What its contexts and code take of that: 0 where the GPU itself holds less than the limit, whose capacity knows of them already. */
+/*
+ * What its contexts and code take of that. 0 where the GPU holds less than the limit: its capacity
+ * counts them already.
+ */
 uint64_t td_quota_overhead(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
 
-/* At the beginning of a step, and before anything is told outside of one: what every job's clients have, and what is charged to its limits and to GPUs. */
+/*
+ * Sums up what every job's clients have, and what is charged to limits and GPUs. At the beginning of
+ * a step, and before anything is told outside of one.
+ */
 void td_quota_gather(struct td_node *node);
 
 /* At the end of a step, in debug builds: do the accounts' invariants hold (account.h)? */
@@ -62,7 +72,7 @@ enum td_quota_verdict {
 enum td_quota_verdict td_quota_need(
 	const struct td_node *node, const struct td_client *client, uint64_t now_ns);
 
-/* Does its job have more than the GPU, or would, with what the client asks for? No turn makes room for that: a job's processes hold a GPU together. */
+/* Would its job have more than the GPU with what the client asks for? No turn makes room for that. */
 bool td_quota_exceeds_gpu(const struct td_node *node, const struct td_client *client);
 
 /* Must it be asked what it has before `needing` can be refused? */

@@ -11,7 +11,7 @@
 
 /* For less than this part of a GPU nobody is drained. */
 #define WORTH_PART 64
-/* A drain for room that was in vain is tried again after two seconds, then after twice as long each time, up to this power of two. */
+/* A vain drain for room is repeated after 2 s, then after twice as long each time, up to 2^5 times. */
 #define VAIN_MAX 5
 /* The shortest that a program is waited for. */
 #define ASK_LEAST_NS 100000000ull
@@ -67,8 +67,9 @@ static bool is_too_much(
 }
 
 /*
- * A job that has more than there is for it runs with what is too much on the host: others have memory there that cannot leave, contexts came later, or
- * somebody without tandem took the room. Nobody is moved for a shortage that may pass.
+ * A job that has more than there is for it runs with the rest on the host: others have memory there
+ * that cannot leave, contexts came later, or a program without tandem took the room. Nobody is moved
+ * for a shortage that may pass.
  */
 static uint64_t device_bytes(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
@@ -104,7 +105,7 @@ static uint64_t fixed(const struct td_client *client)
 	return min_bytes(td_fixed_bytes(client) + fixed_need(client), demanded(client));
 }
 
-/* Takes up to `bytes` of what the job has left on that GPU; the client's own part grows by as much. */
+/* Moves up to `bytes` of what the job has left on that GPU to the client's part. */
 static void take(struct td_client *client, uint64_t bytes)
 {
 	uint64_t *left = &client->process->job->on[client->gpu].soft_left_bytes;
@@ -121,7 +122,7 @@ static void take_up_to(struct td_client *client, uint64_t bytes)
 	take(client, bytes - min_bytes(bytes, client->soft_bytes));
 }
 
-/* Has it no room on one of its GPUs for all that it has and asks for, for what others have there that cannot leave? */
+/* True: on one of its GPUs others have memory that cannot leave, so there is no room for all of it. */
 static bool is_kept_out(const struct td_node *node, const struct td_job *job)
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++) {
@@ -184,7 +185,7 @@ void td_soft_gather(struct td_node *node)
 		job->on[client->gpu].soft_left_bytes =
 			device_bytes(node, job, &node->gpus[client->gpu]);
 	}
-	/* What cannot be elsewhere comes off first, whoever has it: else the parts of the others would be as much too large together. */
+	/* What cannot be elsewhere comes off first: the parts of all have to fit the limit together. */
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
 
@@ -273,8 +274,8 @@ static bool outwaits(const struct td_client *client, const struct td_client *ask
 }
 
 /*
- * Who has memory that cannot leave, and waits to be let in with what it asks for, may wait for another one that has such memory and waits for just that. One of them is
- * refused: the less protected, then the later.
+ * A program that has memory that cannot leave may wait to be let in for another one that has such
+ * memory and waits for the same. One of them is refused: the less protected, then the later.
  */
 static bool is_deadlocked(const struct td_node *node, const struct td_client *client)
 {
@@ -341,7 +342,7 @@ void td_soft_plan(const struct td_node *node, struct td_client *client)
 					min_bytes(grant->limit_bytes, fixed_need(client))));
 }
 
-/* So much more is on the device than may be, with what is to be there and nowhere else; 0: or it cannot leave. */
+/* Returns the bytes over the soft limit that can be moved out, 0 if none. */
 static uint64_t too_much(const struct td_client *client)
 {
 	uint64_t wanted = client->device.used + fixed_need(client);
@@ -351,7 +352,7 @@ static uint64_t too_much(const struct td_client *client)
 		       : 0;
 }
 
-/* As when it was let in last: to drain it for that was of no use, as something keeps its memory there. */
+/* True: nothing has changed since it was let in, so draining it again would be of no use. */
 static bool was_in_vain(const struct td_client *client)
 {
 	return too_much(client) == client->settled.too_much_bytes &&
@@ -359,8 +360,8 @@ static bool was_in_vain(const struct td_client *client)
 }
 
 /*
- * It has made two steps since it has heard of its limit. Counted, not taken from how long its steps are: on a busy machine one that makes a step each 50 ms makes
- * none for a while. What it tells first after it has heard may have been before, as steps are not told one by one.
+ * True: it has made two steps since it heard of its limit. They are counted, as on a busy machine their
+ * length tells little. Steps are not told one by one, so the first count after it heard is the base.
  */
 static bool had_its_steps(struct td_client *client)
 {
@@ -414,7 +415,10 @@ static bool is_as_settled(const struct td_client *client)
 	       client->spilled_bytes == client->settled.spilled_bytes;
 }
 
-/* When it is drained for room: as there was room when it was opened, too, the device had less than is known here, as of one that is just ending. */
+/*
+ * Returns when it is drained for room. If there was room when it was opened, too, the device had less
+ * than is known here: it waits longer each time.
+ */
 static uint64_t comes_at_ns(const struct td_client *client)
 {
 	return client->settled.at_ns +

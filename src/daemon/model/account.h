@@ -1,21 +1,25 @@
 /*
- * The account of memory that several share: who was told how much, and who may have how much by that. Pure.
+ * The account of memory that several holders share: who was told how much, and who may have how
+ * much by that. Pure.
  *
- * A holder may use up to the bytes that it was told without asking, and each telling has a number. A lower bound holds once the
- * holder has acknowledged it: until then it may not have read it. So a holder is charged the most that it may have: the
- * highest bound since the last one that it has acknowledged as the newest, or what it uses if that is more.
+ * A holder may use up to the bytes that it was told without asking, and each telling has a number.
+ * A lower bound holds once the holder has acknowledged it: until then it may not have read it. So a
+ * holder is charged the most that it may have: the highest bound since the one that it acknowledged
+ * as the newest, or what it uses if that is more.
  *
  *   tell(b)      told = b; believed = max(believed, b); seq is new
  *   used(u, a)   used = u; acked = a; believed = told if a is the newest seq
  *   charge       max(believed, used)
  *
- * Invariants, asserted in debug builds:
- *   1 The charges of an account rise above its limit by no telling, only by what is used beyond it or by a lower limit.
- *   2 What a holder uses within its bound is within its charge.
- *   3 Only an acknowledgement of the newest bound, or what the holder has claimed at a ceiling, lowers what it believes.
+ * Invariants. Debug builds assert them at each call, and td_quota_check at the end of each step:
+ *   1 No telling raises the charges of an account above its limit. Only what is used beyond it
+ *     does, or a lower limit.
+ *   2 A holder that keeps to its bound uses no more than its charge.
+ *   3 Only an acknowledgement of the newest bound lowers what a holder believes, or a ceiling above
+ *     which it takes nothing without asking.
  *   4 What is used never raises what is told.
- *   5 Each telling has a newer number than all before.
- *   6 The account's sum is the sum of its holders' charges (td_quota_check).
+ *   5 Each telling has a newer number than all before, and each question one verdict.
+ *   6 The account's sum is the sum of its holders' charges.
  */
 #pragma once
 
