@@ -1,7 +1,7 @@
 /*
  * Carries a plan out. Order within a step: gates close, limits fall, limits rise as far as the
- * account has room, parts of no use are given back, ready gates open, waiting allocations are answered
- * (need.h). The rest is left to a later step: each acknowledgement causes one.
+ * account has room, parts of no use are given back, ready gates open, waiting allocations are
+ * answered (need.h). The rest is left to a later step: each acknowledgement causes one.
  */
 #include <string.h>
 
@@ -156,8 +156,8 @@ void td_node_tell(struct td_node *node, struct td_client *client, uint64_t devic
 }
 
 /*
- * A program that was asked to drop caches has a limit below what it has. While it drains that is taken
- * back: the drain may be given up, and its memory would move as soon as it is drained.
+ * A program that was asked to drop caches has a limit below what it has. While it drains that is
+ * taken back: the drain may be given up, and its memory would move as soon as it is drained.
  */
 static uint64_t limit_to_tell(const struct td_client *client)
 {
@@ -180,8 +180,8 @@ static void tell_all(struct td_node *node, struct td_process *process)
 }
 
 /*
- * Every change that leaves a flag set counts, so that a thread about to wait cannot miss one. An open
- * gate is exactly 0.
+ * Every change that leaves a flag set counts, so that a thread about to wait cannot miss one. An
+ * open gate is exactly 0.
  */
 static void write_word(struct td_node *node, struct td_process *process, uint32_t flags,
 	const struct td_pacing *pacing)
@@ -238,7 +238,9 @@ static uint64_t keeps(const struct td_client *client)
 {
 	if (!td_soft_spills(client))
 		return client->demanded_bytes;
-	/* Memory goes to the host before the gate opens; a program drops its caches when it likes. */
+	/*
+	 * Memory goes to the host before the gate opens; a program drops its caches when it likes.
+	 */
 	if (client->process->phase == TD_PHASE_FILLING ||
 		(client->process->phase == TD_PHASE_OPEN && client->asked_ns))
 		return 0;
@@ -252,7 +254,9 @@ static bool gate_has_changed(const struct td_client *client)
 	       client->told_gate != gate_of(client, client->device.told);
 }
 
-/* True: it came with memory of an earlier daemon and has had no GRANT: it has to hear of its limit. */
+/*
+ * True: it came with memory of an earlier daemon and has had no GRANT: it has to hear of its limit.
+ */
 static bool has_unasked(const struct td_client *client)
 {
 	return !client->device.seq && client->process->phase == TD_PHASE_CLOSED &&
@@ -301,7 +305,9 @@ static bool lacks_room(const struct td_client *client)
 		       client->device.told < client->grant.limit_bytes);
 }
 
-/* Several lack room, and some have a part of what they ask for: they give it back for one of them. */
+/*
+ * Several lack room, and some have a part of what they ask for: they give it back for one of them.
+ */
 static void pool_parts(struct td_node *node)
 {
 	uint32_t lacking[TD_GPU_MAX] = {0};
@@ -332,7 +338,9 @@ static void raise_limits(struct td_node *node)
 			target = td_quota_limit(client);
 		if (target <= client->device.told)
 			continue;
-		/* A part of what it asks for is of no use to it, but may do for another of its job. */
+		/*
+		 * A part of what it asks for is of no use to it, but may do for another of its job.
+		 */
 		if (client->needs && quota < client->total.used + client->need_bytes)
 			continue;
 		if (has_a_part(client, target) && client->device.told >= client->demanded_bytes)
@@ -367,7 +375,7 @@ static void measure_handover(
 	}
 }
 
-/* What it lacks nobody gives back, and it can do without: the driver pages. */
+/* Nobody gives back the bytes that it lacks, and it needs none: the driver pages. */
 static bool goes_without(const struct td_node *node, const struct td_client *client)
 {
 	return client->process->backend == TD_BACKEND_MANAGED &&
@@ -441,7 +449,9 @@ static uint32_t open_flags(const struct td_grant *grant, const struct td_pacing 
 	return flags | (pacing->window_ns ? TD_WORD_WINDOW : 0);
 }
 
-/* Tells GPUs that a process began to use while it was let in: with a limit of 0 nothing else does. */
+/*
+ * Tells GPUs that a process began to use while it was let in: with a limit of 0 nothing else does.
+ */
 static void tell_newcomers(struct td_node *node, const struct td_process *process)
 {
 	struct td_list *it;

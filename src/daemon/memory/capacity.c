@@ -5,8 +5,8 @@
  * daemon learns of it in several ways:
  *   attach    A newcomer tells what is in use on the device before its first allocation. The part
  *             that no known client accounts for is the reserve. It also has the memory of processes
- *             that are just dying, so it is not believed beyond what contexts usually take. A client
- *             that comes back after a restart tells the reserve as the lost daemon knew it.
+ *             that are just dying, so it is not believed beyond what contexts usually take. A
+ *             client that comes back after a restart tells the reserve as the lost daemon knew it.
  *   ask       The same figure comes with each ASK. A reserve that was too high falls, so that
  *             nobody is refused memory that is free by now.
  *   leave     A client takes its share of the reserve along.
@@ -32,8 +32,8 @@
 /* One that was found again, and again after that, is no dying process. */
 #define DOUBT_NS (2 * SHORTAGE_MIN_NS)
 /*
- * The first client is believed to find at most this part of the device in use. A context takes 0.3 to
- * 0.5 GB of 16 to 192.
+ * The first client is believed to find at most this part of the device in use. A context takes 0.3
+ * to 0.5 GB of 16 to 192.
  */
 #define FIRST_SHARE 16
 /* For a context that is yet to come there is no more than this part of the device. */
@@ -66,7 +66,9 @@ static void tell_all(struct td_node *node, uint32_t index)
 			td_capacity_tell(node, client_at(it));
 }
 
-/* Returns the bytes of one context: the least that NVML tells of one, else the reserve's average. */
+/*
+ * Returns the bytes of one context: the least that NVML tells of one, else the reserve's average.
+ */
 static uint64_t context_bytes(const struct td_gpu *gpu, uint32_t clients, uint64_t least_overhead)
 {
 	uint64_t bytes = least_overhead ? least_overhead : gpu->reserve_bytes / clients;
@@ -74,7 +76,9 @@ static uint64_t context_bytes(const struct td_gpu *gpu, uint32_t clients, uint64
 	return bytes < gpu->total_bytes / CONTEXT_PART ? bytes : gpu->total_bytes / CONTEXT_PART;
 }
 
-/* Returns the reserve, at least what is known of each client, with room for contexts yet to come. */
+/*
+ * Returns the reserve, at least what is known of each client, with room for contexts yet to come.
+ */
 static uint64_t reserved_bytes(const struct td_node *node, uint32_t index)
 {
 	const struct td_gpu *gpu = &node->gpus[index];
@@ -151,7 +155,7 @@ static uint64_t measure(const struct td_node *node, uint32_t index, uint64_t use
 
 void td_capacity_need(struct td_node *node, uint32_t index, uint64_t used_bytes)
 {
-	/* What is not there would make the reserve too little. */
+	/* Memory that is not there would make the reserve too little. */
 	uint64_t clients, unknown = unknown_bytes(node, index, used_bytes, false, &clients);
 
 	if (!used_bytes || unknown >= node->gpus[index].reserve_bytes)
@@ -190,7 +194,7 @@ static uint64_t max_bytes(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* What it keeps whatever its limit says: behind an open gate all that it has. */
+/* The bytes that it keeps whatever its limit says: behind an open gate all that it has. */
 static uint64_t kept_bytes(const struct td_client *client)
 {
 	return client->process->phase == TD_PHASE_OPEN && !td_soft_spills(client)
@@ -239,15 +243,18 @@ void td_capacity_shortage(struct td_node *node, const struct td_client *client,
 	uint64_t charged, missing, there, reserved = reserved_bytes(node, client->gpu);
 
 	/*
-	 * Only the first report between two steps counts. Another may tell of the same bytes, and the
-	 * step asks for them back.
+	 * Only the first report between two steps counts. Another may tell of the same bytes, and
+	 * the step asks for them back.
 	 */
 	if (gpu->shortage_heard || msg->seq != client->device.seq ||
 		msg->missing_bytes <= msg->free_bytes || msg->missing_bytes > gpu->capacity_bytes ||
 		msg->missing_bytes > client->device.told || /* of what it may have */
 		!td_capacity_is_settled(node, client->gpu))
 		return;
-	/* The same bytes are found again where limits cannot fall with the capacity: they count once. */
+	/*
+	 * The same bytes are found again where limits cannot fall with the capacity: they count
+	 * once.
+	 */
 	td_quota_gather(node);
 	charged = gpu->account.charged;
 	missing = msg->missing_bytes - msg->free_bytes;

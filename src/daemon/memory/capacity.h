@@ -1,6 +1,6 @@
 /*
- * How much of a GPU there is to give; see capacity.c. All sizes are in bytes; `index` is the GPU's in
- * td_node.gpus.
+ * How much of a GPU there is to give; see capacity.c. All sizes are in bytes; `index` is the GPU's
+ * in td_node.gpus.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ void td_capacity_update(struct td_node *node, uint32_t index);
 void td_capacity_tell(struct td_node *node, const struct td_client *client);
 
 /*
- * A client is about to be listed; the caller updates the capacity once it is. reserve_bytes: as a lost
- * daemon knew it, or 0; then used_bytes, what is in use on the device, counts.
+ * A client is about to be listed; the caller updates the capacity once it is. reserve_bytes: as a
+ * lost daemon knew it, or 0; then used_bytes, what is in use on the device, counts.
  */
 void td_capacity_attach(
 	struct td_node *node, uint32_t index, uint64_t used_bytes, uint64_t reserve_bytes);
@@ -42,6 +42,7 @@ bool td_capacity_is_settled(const struct td_node *node, uint32_t index);
 uint64_t td_capacity_step(struct td_node *node, uint64_t now_ns);
 
 /*
- * Returns the part of a shortage that may be a dying process's memory. Nobody is refused for it yet.
+ * Returns the part of a shortage that may be a dying process's memory. Nobody is refused for it
+ * yet.
  */
 uint64_t td_capacity_doubt(const struct td_gpu *gpu);

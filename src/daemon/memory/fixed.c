@@ -5,8 +5,8 @@
  * As long as a program's demand fits beside what the others cannot give up, it takes turns as all
  * do, and leaves those bytes behind. Where it does not fit, closing it would help nobody: the next
  * program has little room, and this one would not be opened again before the others are done. So it
- * counts as a program that cannot be moved for turns. Others take turns beside it, whether it is let
- * in or waits.
+ * counts as a program that cannot be moved for turns. Others take turns beside it, whether it is
+ * let in or waits.
  *
  * A program that is let in and lacks room gets the movable memory of such programs all the same.
  * Otherwise it would wait for them, and they for their turn.
@@ -23,7 +23,7 @@ uint64_t td_fixed_bytes(const struct td_client *client)
 {
 	/* One that says more than it has. */
 	return client->fixed_bytes < client->device.used ? client->fixed_bytes
-							    : client->device.used;
+							 : client->device.used;
 }
 
 void td_fixed_gather(const struct td_node *node, uint64_t *ret_sums)

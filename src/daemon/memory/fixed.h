@@ -7,7 +7,7 @@
 struct td_client;
 struct td_node;
 
-/* What of the client's memory cannot leave the device. */
+/* The client's bytes that cannot leave the device. */
 uint64_t td_fixed_bytes(const struct td_client *client);
 
 /* The sum of that of each GPU's clients: TD_GPU_MAX entries. */

@@ -28,7 +28,9 @@ static uint64_t min_bytes(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Returns the most that can be on the host, whatever the process says; and what it reported there. */
+/*
+ * Returns the most that can be on the host, whatever the process says; and what it reported there.
+ */
 static uint64_t demanded(const struct td_process *process, uint64_t *ret_host_bytes)
 {
 	uint64_t bytes = 0, host_bytes = 0;
@@ -49,7 +51,7 @@ static uint64_t uses(const struct td_process *process)
 {
 	uint64_t host_bytes, most = demanded(process, &host_bytes);
 
-	/* What the driver pages is in no arena. */
+	/* Memory that the driver pages is in no arena. */
 	if (process->backend != TD_BACKEND_SWAP)
 		return 0;
 	/* It does not say before it has a bound. */
@@ -62,7 +64,7 @@ static uint64_t wants(const struct td_process *process)
 		demanded(process, NULL));
 }
 
-/* What cannot be called back. */
+/* The bytes that cannot be called back. */
 static uint64_t keeps(const struct td_process *process)
 {
 	return max_bytes(uses(process), min_bytes(wants(process), process->host.holding.told));
@@ -74,8 +76,8 @@ static bool is_short(const struct td_process *process)
 }
 
 /*
- * True: it had no bound and has not said yet what it took then, or it says more than its allocations
- * are.
+ * True: it had no bound and has not said yet what it took then, or it says more than its
+ * allocations are.
  */
 static bool is_in_doubt(const struct td_process *process)
 {
@@ -149,7 +151,8 @@ void td_host_ask(struct td_process *process, const struct td_msg_ask *msg, uint6
 }
 
 /*
- * Calls back what the others were granted and do not need. True: some have yet to say what they have.
+ * Calls back what the others were granted and do not need. True: some have yet to say what they
+ * have.
  */
 static bool call_back(struct step *step, const struct td_process *lacking)
 {
@@ -238,7 +241,7 @@ static void bound(struct step *step, struct td_process *process)
 	tell(step, process, part->speaks ? uses(process) : 0, false);
 }
 
-/* What each of them has by now; and who gets a bound, or has none any more. */
+/* Counts what each process has by now, and tells those who get a bound or lose it. */
 static void begin(struct step *step)
 {
 	struct td_list *it;
@@ -250,7 +253,7 @@ static void begin(struct step *step)
 
 		holding->used = uses(process);
 		td_account_add(&step->account, holding);
-		/* What a foreign one says is not heard. */
+		/* A foreign process is not heard. */
 		if (process->backend != TD_BACKEND_SWAP ||
 			bounded == (step->account.limit != TD_UNBOUNDED && !process->foreign))
 			continue;

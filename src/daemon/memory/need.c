@@ -17,8 +17,8 @@ static struct td_client *client_at(struct td_list *it)
 }
 
 /*
- * Until then others' memory may find a place on the host. It is a bound of all questions together: a
- * program that asks again after a refusal does not wait anew.
+ * Until then others' memory may find a place on the host. It is a bound of all questions together:
+ * a program that asks again after a refusal does not wait anew.
  */
 static uint64_t stranded_deadline_ns(const struct td_node *node, const struct td_client *needing)
 {
@@ -38,8 +38,9 @@ static enum td_soft_place place_of(
 }
 
 /*
- * Returns what counts for the limit on the device. In a program that runs with a part on the host that
- * is what is on the device, or what a GRANT that it has not acknowledged may have let it bring there.
+ * Returns what counts for the limit on the device. In a program that runs with a part on the host
+ * that is what is on the device, or what a GRANT that it has not acknowledged may have let it bring
+ * there.
  */
 static uint64_t has_bytes(const struct td_client *client)
 {
@@ -106,8 +107,8 @@ static bool is_covered(const struct question *q)
 }
 
 /*
- * Not where other memory of its job leaves the device for it: that would be back when the gate opens,
- * and the question would be asked anew.
+ * Not where other memory of its job leaves the device for it: that would be back when the gate
+ * opens, and the question would be asked anew.
  */
 static bool can_come_later(const struct question *q)
 {

@@ -21,7 +21,7 @@
  */
 #define MOST_PART 8
 
-/* What NVML says of processes, in the order of their ids. */
+/* The rows of NVML, in the order of process ids. */
 struct by_pid {
 	const struct td_nvml_gpu *gpus;
 	const struct td_nvml_use *uses[TD_NVML_USE_MAX];
@@ -103,7 +103,7 @@ static void observe(struct td_client *client, uint64_t used_bytes, uint64_t most
 	/* NVML does not charge it with unified memory (docs/decisions/0007). */
 	uint64_t charged = client->device.used - client->managed_bytes,
 		 bytes = used_bytes > charged ? used_bytes - charged : 0;
-	/* What was known of when the sample before was looked at: this one was taken after that. */
+	/* This sample was taken after the last one was looked at: it is of what was known then. */
 	uint64_t imported = min_bytes(client->seen.next_imported_bytes, client->imported_bytes);
 
 	bytes = min_bytes(bytes, most_bytes);

@@ -14,7 +14,7 @@
 #include "proto/words.h"
 
 #define PATIENCE_NS TD_NS_PER_S
-/* Of what a job has left, the part that its processes hold in advance together. */
+/* The processes of a job together hold this part of its free bytes in advance. */
 #define ADVANCE_PART 2
 
 static uint64_t sub(uint64_t a, uint64_t b)
@@ -62,7 +62,7 @@ static uint64_t limit_of(const struct td_node *node, const struct td_job *job, u
 		       : sub(limit, job->on[gpu].overhead_bytes + job->on[gpu].unseen_bytes);
 }
 
-/* What lies on the host for good, by a GRANT of so much on the device. */
+/* The bytes that lie on the host by a GRANT of so much on the device. */
 static uint64_t lying_bytes(const struct td_client *client, uint64_t device_bytes)
 {
 	if (!td_soft_spills(client))
@@ -72,7 +72,7 @@ static uint64_t lying_bytes(const struct td_client *client, uint64_t device_byte
 	return client->told_gate == TD_GATE_OPEN ? sub(client->demanded_bytes, device_bytes) : 0;
 }
 
-/* What it has beside what a plan's limit on the device is about. */
+/* The bytes that it has beside those that the plan's limit on the device is about. */
 static uint64_t beside(const struct td_client *client)
 {
 	bool is_open = client->process->phase == TD_PHASE_OPEN && td_soft_spills(client);
@@ -90,7 +90,7 @@ uint64_t td_quota_stays(const struct td_client *client)
 							    : td_fixed_bytes(client);
 }
 
-/* Of that, what could leave if the host had a place for it. */
+/* The bytes of that which could leave if the host had a place for them. */
 static uint64_t stranded_bytes(const struct td_client *client)
 {
 	return client->failed || client->process->stop.is ||
@@ -215,7 +215,7 @@ void td_quota_check(const struct td_node *node)
 #endif
 }
 
-/* What was promised may be in the last report already: it is not granted twice. */
+/* A promise may be in the last report already: it is not granted twice. */
 static uint64_t has_surely(const struct td_client *client)
 {
 	return sub(client->total.used, client->promised_bytes);
@@ -226,7 +226,7 @@ uint64_t td_quota_room(const struct td_client *client)
 	const struct td_account *account = &client->process->job->on[client->gpu].account;
 	uint64_t room = td_account_room(account, &client->total);
 
-	/* What it has already is its own: a limit that was lowered takes nothing away. */
+	/* A lowered limit takes nothing away that it has. */
 	return room == TD_UNBOUNDED ? room : max_bytes(room, has_surely(client));
 }
 
@@ -248,7 +248,7 @@ static uint64_t part_of(const struct td_client *client)
 	advance =
 		sub(limit, job->on[client->gpu].demanded_bytes + job->on[client->gpu].paged_bytes) /
 		(ADVANCE_PART * job->on[client->gpu].clients);
-	/* What it has already is not changed for little. */
+	/* Its part is not changed for little. */
 	if (has >= demanded + advance / 2 && has <= demanded + 2 * advance)
 		return has;
 	return demanded + advance;

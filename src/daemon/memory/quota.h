@@ -12,9 +12,9 @@
  * turn helps a job that has more than there is.
  *
  * Lowering a limit below what a job has takes nothing away: the job gets nothing more until it has
- * freed enough. The memory of its contexts and code (overhead.h) counts too. It cannot be refused, so
- * there is less to allocate once it is known. Imported memory counts until it is known whose it is
- * (docs/decisions/0009).
+ * freed enough. The memory of its contexts and code (overhead.h) counts too. It cannot be refused,
+ * so there is less to allocate once it is known. Imported memory counts until it is known whose it
+ * is (docs/decisions/0009).
  */
 #pragma once
 
@@ -38,15 +38,15 @@ uint64_t td_quota_overhead(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu);
 
 /*
- * Sums up what every job's clients have, and what is charged to limits and GPUs. At the beginning of
- * a step, and before anything is told outside of one.
+ * Sums up what every job's clients have, and what is charged to limits and GPUs. At the beginning
+ * of a step, and before anything is told outside of one.
  */
 void td_quota_gather(struct td_node *node);
 
 /* At the end of a step, in debug builds: do the accounts' invariants hold (account.h)? */
 void td_quota_check(const struct td_node *node);
 
-/* What it has that cannot leave the GPU. */
+/* The bytes that cannot leave the GPU. */
 uint64_t td_quota_stays(const struct td_client *client);
 
 /* All that the client is to have unasked, told with so much on the device and client->told_gate. */
@@ -72,7 +72,9 @@ enum td_quota_verdict {
 enum td_quota_verdict td_quota_need(
 	const struct td_node *node, const struct td_client *client, uint64_t now_ns);
 
-/* Would its job have more than the GPU with what the client asks for? No turn makes room for that. */
+/*
+ * Would its job have more than the GPU with what the client asks for? No turn makes room for that.
+ */
 bool td_quota_exceeds_gpu(const struct td_node *node, const struct td_client *client);
 
 /* Must it be asked what it has before `needing` can be refused? */

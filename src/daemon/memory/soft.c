@@ -11,7 +11,9 @@
 
 /* For less than this part of a GPU nobody is drained. */
 #define WORTH_PART 64
-/* A vain drain for room is repeated after 2 s, then after twice as long each time, up to 2^5 times. */
+/*
+ * A vain drain for room is repeated after 2 s, then after twice as long each time, up to 2^5 times.
+ */
 #define VAIN_MAX 5
 /* The shortest that a program is waited for. */
 #define ASK_LEAST_NS 100000000ull
@@ -54,7 +56,7 @@ uint64_t td_soft_there(
 	return job->on[gpu - node->gpus].is_in ? there - min_bytes(there, others) : there;
 }
 
-/* What is asked for beyond the GPU's size is refused. */
+/* An allocation beyond the GPU's size is refused. */
 static bool is_too_much(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
 {
@@ -68,8 +70,8 @@ static bool is_too_much(
 
 /*
  * A job that has more than there is for it runs with the rest on the host: others have memory there
- * that cannot leave, contexts came later, or a program without tandem took the room. Nobody is moved
- * for a shortage that may pass.
+ * that cannot leave, contexts came later, or a program without tandem took the room. Nobody is
+ * moved for a shortage that may pass.
  */
 static uint64_t device_bytes(
 	const struct td_node *node, const struct td_job *job, const struct td_gpu *gpu)
@@ -82,7 +84,7 @@ static uint64_t device_bytes(
 					   : limit;
 }
 
-/* What has no room is the driver's concern; no soft limit can be held. */
+/* The driver pages what has no room, so no soft limit can be held. */
 static bool pages_itself(const struct td_client *client)
 {
 	return client->process->backend == TD_BACKEND_MANAGED;
@@ -99,7 +101,7 @@ static uint64_t fixed_need(const struct td_client *client)
 	return client->needs && client->asked != TD_ASKED_MOVES ? client->need_bytes : 0;
 }
 
-/* What cannot be anywhere else. */
+/* The bytes that can only be on the device. */
 static uint64_t fixed(const struct td_client *client)
 {
 	return min_bytes(td_fixed_bytes(client) + fixed_need(client), demanded(client));
@@ -122,7 +124,9 @@ static void take_up_to(struct td_client *client, uint64_t bytes)
 	take(client, bytes - min_bytes(bytes, client->soft_bytes));
 }
 
-/* True: on one of its GPUs others have memory that cannot leave, so there is no room for all of it. */
+/*
+ * True: on one of its GPUs others have memory that cannot leave, so there is no room for all of it.
+ */
 static bool is_kept_out(const struct td_node *node, const struct td_job *job)
 {
 	for (uint32_t i = 0; i < node->gpu_count; i++) {
@@ -185,7 +189,10 @@ void td_soft_gather(struct td_node *node)
 		job->on[client->gpu].soft_left_bytes =
 			device_bytes(node, job, &node->gpus[client->gpu]);
 	}
-	/* What cannot be elsewhere comes off first: the parts of all have to fit the limit together. */
+	/*
+	 * What cannot be elsewhere comes off first: the parts of all have to fit the limit
+	 * together.
+	 */
 	td_list_for_each (it, &node->clients) {
 		struct td_client *client = client_at(it);
 
@@ -248,7 +255,7 @@ static bool need_fits(const struct td_client *client, uint64_t there)
 /* Does it fit into what there is? A job that waits to be let in waits for all of its memory. */
 static bool has_room(const struct td_client *client, uint64_t there)
 {
-	/* What the driver pages of it need not be there. */
+	/* Memory that the driver pages need not be there. */
 	if (td_soft_demand(client) > there && !pages_itself(client))
 		return false;
 	return !client->process->job->on[client->gpu].is_in || !needs_device(client) ||
@@ -312,7 +319,7 @@ enum td_soft_place td_soft_place(const struct td_node *node, const struct td_cli
 		return TD_SOFT_HAS_PLACE;
 	if (is_deadlocked(node, client))
 		return TD_SOFT_NO_PLACE;
-	/* What the driver pages need not wait for anybody. */
+	/* Memory that the driver pages need not wait for anybody. */
 	if (client->asked == TD_ASKED_UNIFIED && !job->on[client->gpu].is_in &&
 		is_kept_out(node, job))
 		return TD_SOFT_NO_PLACE;
@@ -360,8 +367,9 @@ static bool was_in_vain(const struct td_client *client)
 }
 
 /*
- * True: it has made two steps since it heard of its limit. They are counted, as on a busy machine their
- * length tells little. Steps are not told one by one, so the first count after it heard is the base.
+ * True: it has made two steps since it heard of its limit. They are counted, as on a busy machine
+ * their length tells little. Steps are not told one by one, so the first count after it heard is
+ * the base.
  */
 static bool had_its_steps(struct td_client *client)
 {
@@ -416,8 +424,8 @@ static bool is_as_settled(const struct td_client *client)
 }
 
 /*
- * Returns when it is drained for room. If there was room when it was opened, too, the device had less
- * than is known here: it waits longer each time.
+ * Returns when it is drained for room. If there was room when it was opened, too, the device had
+ * less than is known here: it waits longer each time.
  */
 static uint64_t comes_at_ns(const struct td_client *client)
 {

@@ -20,7 +20,7 @@ uint64_t td_used_bounded(uint64_t bytes)
 	return least(bytes, BYTES_MAX);
 }
 
-/* What it has reported, and what it was promised and has not reported yet. */
+/* Adds up what it has reported, and what it was promised since. */
 static void count(struct td_client *client)
 {
 	uint64_t paged = client->promised_paged ? client->promised_bytes : 0,

@@ -31,9 +31,9 @@
 
 /* All in bytes. Zeros: it was told of nothing and uses nothing. */
 struct td_holding {
-	uint64_t told;     /* last; or TD_UNBOUNDED */
-	uint64_t believed; /* the most that it may still take for its bound */
-	uint64_t used;     /* as it has said last */
+	uint64_t told;       /* last; or TD_UNBOUNDED */
+	uint64_t believed;   /* the most that it may still take for its bound */
+	uint64_t used;       /* as it has said last */
 	uint32_t seq, acked; /* of the last telling; of the one that it has acknowledged last */
 };
 
@@ -56,14 +56,19 @@ static inline bool td_holding_is_heard(const struct td_holding *h)
 /* seq: newer than all before. */
 void td_holding_tell(struct td_holding *h, uint64_t bytes, uint32_t seq);
 void td_holding_used(struct td_holding *h, uint64_t bytes, uint32_t acked);
-/* A ceiling holds from now on beyond which it uses nothing unasked: it has claimed so much below. */
+/*
+ * A ceiling holds from now on beyond which it uses nothing unasked: it has claimed so much below.
+ */
 void td_holding_take_back(struct td_holding *h, uint64_t claimed_bytes);
 
 /* Counts one more holder. */
 void td_account_add(struct td_account *account, const struct td_holding *h);
 /* What nobody is charged; TD_UNBOUNDED where there is no limit. */
 uint64_t td_account_left(const struct td_account *account);
-/* The most that the holder can be told for the charges to be within the limit; less than its charge if they are beyond it. */
+/*
+ * The most that the holder can be told for the charges to be within the limit; less than its charge
+ * if they are beyond it.
+ */
 uint64_t td_account_room(const struct td_account *account, const struct td_holding *h);
 
 /* td_holding_* of a holder that the account counts. */

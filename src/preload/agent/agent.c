@@ -5,14 +5,16 @@
  *    ^                          |                          |
  *    +------ back-off ----------+------- lost -------------+
  *
- * Losing the daemon: a private page goes over the gate. Who held goes on holding; who waited waits out a grace time, brings back what memory
- * has room for, and goes on. A daemon that is back is told which of the two we are. One that is there and does not answer HELLO is not lost, it is not let run: its answer
- * is waited for for as long as the connection is there, but by then we go on by ourselves, as
- * without one; client.c says what is waited for then. One that falls
- * silent later, while a thread waits for it, is left (heartbeat.h), and greeted anew.
+ * Losing the daemon: a private page goes over the gate. Who held goes on holding; who waited waits
+ * out a grace time, brings back what memory has room for, and goes on. A daemon that is back is
+ * told which of the two we are. One that is there and does not answer HELLO is not lost, it is not
+ * let run: its answer is waited for for as long as the connection is there, but by then we go on by
+ * ourselves, as without one; client.c says what is waited for then. One that falls silent later,
+ * while a thread waits for it, is left (heartbeat.h), and greeted anew.
  *
- * WELCOME alone is no proof that a daemon serves us: one that welcomes and then refuses us, again and again, would keep the grace time from ever
- * ending. So the grace time and the back-off go on across such connections, until one of them has brought ATTACHED or has lasted PROVEN_NS.
+ * WELCOME alone is no proof that a daemon serves us: one that welcomes and then refuses us, again
+ * and again, would keep the grace time from ever ending. So the grace time and the back-off go on
+ * across such connections, until one of them has brought ATTACHED or has lasted PROVEN_NS.
  */
 #include "preload/agent/agent.h"
 #include "preload/base/agent_calls.h"
@@ -52,7 +54,10 @@
 #define BACKOFF_MAX_NS (2 * TD_NS_PER_S)
 #define HANDSHAKE_NS   (5 * TD_NS_PER_S)
 #define PROVEN_NS      (5 * TD_NS_PER_S)
-/* Longer than the agent waits for a daemon, which then says so; this is for one that is not let run. */
+/*
+ * Longer than the agent waits for a daemon, which then says so; this is for one that is not let
+ * run.
+ */
 #define INTRODUCE_MAX_NS (2 * HANDSHAKE_NS)
 #define JITTER_NS        (250 * TD_NS_PER_MS)
 #define RECHECK_NS       (200 * TD_NS_PER_MS)
@@ -147,7 +152,10 @@ static void set_silent(bool silent)
 	td_client_set_silent(silent);
 }
 
-/* Back-off and grace time begin anew with the loss of a daemon that has served us, and with the first loss. */
+/*
+ * Back-off and grace time begin anew with the loss of a daemon that has served us, and with the
+ * first loss.
+ */
 static void start_grace(uint64_t now_ns, bool waits)
 {
 	bool proven = self.attached_once || now_ns >= self.up_ns + PROVEN_NS;
@@ -349,8 +357,10 @@ static void attach(unsigned slot, const struct td_gpu_info *gpu)
 	memcpy(msg.attach.gpu, gpu->uuid, sizeof(msg.attach.gpu));
 	memcpy(msg.attach.gpu_name, gpu->name, sizeof(gpu->name));
 	msg.attach.total_bytes = gpu->total_bytes;
-	/* One that comes back to another daemon cannot tell what contexts take: others that are yet to come back have memory there. It says what the
-	 * lost daemon had told it to leave. */
+	/*
+	 * One that comes back to another daemon cannot tell what contexts take: others that are yet
+	 * to come back have memory there. It says what the lost daemon had told it to leave.
+	 */
 	if (self.reserve_bytes[slot])
 		msg.attach.reserve_bytes = self.reserve_bytes[slot];
 	else
@@ -393,7 +403,9 @@ static void complain(void)
 	self.complained = true;
 }
 
-/* The backend is chosen before a GPU is known, so the daemon hears of it before the first ATTACH. */
+/*
+ * The backend is chosen before a GPU is known, so the daemon hears of it before the first ATTACH.
+ */
 static void tell_backend(void)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_backend};
@@ -509,7 +521,10 @@ static uint64_t step(uint64_t now_ns)
 		set_silent(true);
 	if (meter)
 		td_choose_look();
-	/* First: the backend is chosen before a GPU is known, so the choice is told before any of these is. */
+	/*
+	 * First: the backend is chosen before a GPU is known, so the choice is told before any of
+	 * these is.
+	 */
 	gpus = td_context_gpu_count();
 	if (self.state == STATE_UP) {
 		tell_backend();

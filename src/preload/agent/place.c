@@ -13,7 +13,10 @@
 #include "preload/base/settings.h"
 #include "proto/proto.h"
 
-/* So long a program waits for the daemon's choice. Where there is none it waits for the grace time: one that is being replaced is back by then. */
+/*
+ * So long a program waits for the daemon's choice. Where there is none it waits for the grace time:
+ * one that is being replaced is back by then.
+ */
 #define PATIENCE_NS (10 * TD_NS_PER_S)
 
 enum state {

@@ -1,13 +1,15 @@
 /*
  * The GPUs that the process's job may see (`tandem run --gpu`; docs/decisions/0013).
  *
- *	TANDEM_GPUS       their UUIDs with commas between, in the order in which the program is to see them
- *	TANDEM_GPU_COUNT  how many of them; fewer than there are: the daemon chooses, when the first process of the job wants to know
+ *   TANDEM_GPUS       their UUIDs with commas between, in the order in which the program sees them
+ *   TANDEM_GPU_COUNT  how many of them; where it is fewer the daemon chooses, when the first
+ *     process
+ *                     of the job wants to know
  *
  *   UNDECIDED --a thread wants to know--> ASKED --PLACED--> DECIDED
- *                                           \--no daemon for the grace time, or none that answers--> DECIDED: all of them
  *
- * Once decided it stays so for the process's life. Each daemon is told.
+ * Without a daemon for the grace time, or without its answer, ASKED ends in all of them. Once
+ * decided it stays so for the process's life. Each daemon is told.
  */
 #pragma once
 
@@ -29,10 +31,13 @@ struct td_placed {
 /* Once, at load. */
 void td_place_read(void);
 
-/* Was the process told which GPUs its job may see at all? If not, it sees every one, and nothing else here is to be called but by the agent. */
+/*
+ * Was the process told which GPUs its job may see at all? If not, it sees every one, and nothing
+ * else here is to be called but by the agent.
+ */
 bool td_place_is_wanted(void);
 
-/* What they are. May wait, boundedly, for the daemon's choice. */
+/* Returns them. May wait, boundedly, for the daemon's choice. */
 void td_place_get(struct td_placed *ret);
 
 /* -- the agent's side -- */

@@ -27,17 +27,17 @@
  * what has come from other processes.
  */
 #define REPORT_EVERY_NS (5 * TD_NS_PER_MS)
-/* After a move that failed; and while the limit would do but another process has not yet given up what the device lacks. */
+/*
+ * After a move that failed; and while the limit would do but another process has not yet given up
+ * what the device lacks.
+ */
 #define RETRY_NS          (100 * TD_NS_PER_MS)
 #define ROOM_PAUSE_MIN_NS (2 * TD_NS_PER_MS)
 #define ROOM_PAUSE_MAX_NS (64 * TD_NS_PER_MS)
-/* An idle process is looked at less and less often. */
-#define IDLE_CHECK_MAX_NS (100 * TD_NS_PER_MS)
 
 static struct td_plan_slot plans[TD_SLOT_MAX];
 static td_plans_send_fn send_msg;
 static const struct td_backend *_Atomic backend;
-static _Atomic bool exiting;
 static uint64_t drain_deadline_ns; /* the daemon's; 0: it has not said */
 
 static struct {
@@ -50,15 +50,6 @@ static struct {
 static uint64_t closings; /* begun so far; never begun anew */
 static uint32_t
 	left_behind; /* the word that a daemon which is gone had us drained with; 0: it had not */
-
-static struct {
-	uint64_t launches, since_ns,
-		check_ns; /* seen so many, unchanged since; to be looked at next */
-	uint64_t every_ns;
-	uint64_t ticket; /* of the drain that proves it; 0: none under way */
-	uint64_t ticket_launches;
-	bool reported;
-} idle;
 
 static uint64_t min_ns(uint64_t a, uint64_t b)
 {
@@ -76,7 +67,7 @@ void td_plans_reset(void)
 	left_behind = closing.stage == TD_CLOSING_DRAINED ? closing.word : 0;
 	memset(plans, 0, sizeof(plans));
 	memset(&closing, 0, sizeof(closing));
-	memset(&idle, 0, sizeof(idle));
+	td_plans_idle_reset();
 }
 
 void td_plans_set_backend(const struct td_backend *b)
@@ -99,11 +90,6 @@ const struct td_backend *td_plans_backend(void)
 	return backend;
 }
 
-void td_plans_exiting(void)
-{
-	exiting = true;
-}
-
 enum td_closing td_plans_closing(void)
 {
 	return closing.stage;
@@ -120,7 +106,7 @@ void td_agent_stats(unsigned slot, struct td_memory_stats *ret)
 
 /* -- messages -- */
 
-/* What has changed of the figures that no limit goes by. */
+/* Sends the figures that no limit goes by, if one has changed. */
 static void send_stats(unsigned slot, const struct td_memory_stats *stats)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_stats};
@@ -173,8 +159,11 @@ void td_plans_report_slot(unsigned slot, uint32_t seq)
 	send_stats(slot, &stats);
 }
 
-/* A backend has moved a part: the daemon may hand the bytes on while the rest still moves. That acknowledges the plan: nothing is granted
- * beyond its limit any more, so what is resident now is the most that ever will be. */
+/*
+ * A backend has moved a part: the daemon may hand the bytes on while the rest still moves. That
+ * acknowledges the plan: nothing is granted beyond its limit any more, so what is resident now is
+ * the most that ever will be.
+ */
 void td_plans_progress(unsigned slot)
 {
 	td_plans_report_slot(slot, plans[slot].seq);
@@ -202,7 +191,7 @@ static void send_asks(unsigned slot)
 
 	if (!td_client_take_need(slot, &ticket, &bytes, &mobility))
 		return;
-	/* What the daemon adds `bytes` to has to be right. */
+	/* The daemon adds the bytes to what was reported, so that has to be right. */
 	td_plans_report_slot(slot, plans[slot].acknowledged_seq);
 	td_client_told_with_need(slot, plans[slot].crossed_bytes);
 	msg.ask.slot = slot;
@@ -234,7 +223,7 @@ static void take_grant(const struct td_msg_grant *msg)
 	plan->seq = msg->seq;
 	plan->gate = msg->gate;
 	if (msg->others_wait && !plan->others_wait)
-		idle.check_ns = 0;
+		td_plans_idle_look();
 	plan->others_wait = msg->others_wait;
 	plan->device_bytes = msg->device_bytes;
 	drain_deadline_ns = msg->drain_deadline_ns;
@@ -315,7 +304,10 @@ static void begin_closing(uint32_t word, uint64_t now_ns)
 	td_gate_barrier();
 }
 
-/* The word has been seen as closed by us, and the barrier made: who is not inside now is not going to be. */
+/*
+ * The word has been seen as closed by us, and the barrier made: who is not inside now is not going
+ * to be.
+ */
 static uint64_t empty(uint64_t now_ns)
 {
 	if (td_slot_any_active()) {
@@ -325,7 +317,10 @@ static uint64_t empty(uint64_t now_ns)
 			closing.pause_ns *= 2;
 		return next_ns;
 	}
-	/* Nothing was ever submitted, or there is nothing to wait on: no driver call is needed to know that it is done. */
+	/*
+	 * Nothing was ever submitted, or there is nothing to wait on: no driver call is needed to
+	 * know that it is done.
+	 */
 	closing.ticket = 0;
 	if (td_slot_launches() && td_context_gpu_count()) {
 		closing.ticket = td_drain_begin();
@@ -375,7 +370,10 @@ bool td_plans_is_still(void)
 	       word == (closing.stage == TD_CLOSING_DRAINED ? closing.word : left_behind);
 }
 
-/* What a program's work could not use. Nothing comes to be so once nothing may be left off the device. */
+/*
+ * What a program's work could not use. Nothing comes to be so once nothing may be left off the
+ * device.
+ */
 static bool is_anything_away(void)
 {
 	struct td_memory_stats stats;
@@ -416,7 +414,10 @@ static int reach(unsigned slot, uint64_t limit_bytes, void (*note)(unsigned))
 					 : 1;
 }
 
-/* Nothing that this process has there can be moved any more. It is to see its error, not to wait for memory. */
+/*
+ * Nothing that this process has there can be moved any more. It is to see its error, not to wait
+ * for memory.
+ */
 static void send_failed(unsigned slot)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_failed};
@@ -433,15 +434,23 @@ static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	uint32_t seq = plan->seq;
 	int r;
 
-	/* An allocation that was granted before this limit came is about to land: it counts too. Its end wakes us. */
+	/*
+	 * An allocation that was granted before this limit came is about to land: it counts too.
+	 * Its end wakes us.
+	 */
 	if (closing.stage != TD_CLOSING_DRAINED || td_client_landing(slot))
 		return;
 	td_client_set_defer(slot, true);
-	/* What is to leave needs a place: granted, or as far as there is any. The answer wakes us. */
+	/*
+	 * What is to leave needs a place: granted, or as far as there is any. The answer wakes us.
+	 */
 	if (!td_host_ready(td_plans_host_bytes()))
 		return;
 	r = shrink(slot, plan->device_bytes, td_plans_progress);
-	/* The limit holds, though what is there is more: the daemon is to know that we have heard of it. */
+	/*
+	 * The limit holds, though what is there is more: the daemon is to know that we have heard
+	 * of it.
+	 */
 	if (r && r != -ENOTRECOVERABLE) {
 		plan->retry_ns = now_ns + RETRY_NS;
 		td_plans_report_slot(slot, seq);
@@ -453,7 +462,10 @@ static void do_closed(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 		send_failed(slot);
 }
 
-/* The limit would do, but the device is full. The daemon knows whether somebody is still giving memory back. */
+/*
+ * The limit would do, but the device is full. The daemon knows whether somebody is still giving
+ * memory back.
+ */
 static void send_shortage(unsigned slot, uint64_t missing_bytes)
 {
 	struct td_msg msg = {.type = TD_MSG_TYPE_shortage};
@@ -475,14 +487,17 @@ static void room_is_short(unsigned slot, struct td_plan_slot *plan,
 	if (plan->pause_ns > ROOM_PAUSE_MAX_NS)
 		plan->pause_ns = ROOM_PAUSE_MAX_NS;
 	plan->retry_ns = now_ns + plan->pause_ns;
-	/* Of what may be on the device. */
+	/* Only bytes that may be on the device can be missing there. */
 	missing = (stats->demanded_bytes < plan->device_bytes ? stats->demanded_bytes
 							      : plan->device_bytes);
 	missing = missing > stats->resident_bytes ? missing - stats->resident_bytes : 0;
 	send_shortage(slot, missing);
 }
 
-/* What the limit does not let onto the device lies on the host. Only while nothing runs can anything change its place. */
+/*
+ * What the limit does not let onto the device lies on the host. Only while nothing runs can
+ * anything change its place.
+ */
 static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 {
 	return closing.stage == TD_CLOSING_DRAINED
@@ -490,7 +505,10 @@ static int spill(unsigned slot, const struct td_plan_slot *plan, int found)
 		       : found;
 }
 
-/* Allocations that were granted take what is theirs. And a limit may have been raised for what a thread has asked for: that is not filled with what lies on the host. */
+/*
+ * Allocations that were granted take what is theirs. And a limit may have been raised for what a
+ * thread has asked for: that is not filled with what lies on the host.
+ */
 static uint64_t fill_to(unsigned slot, const struct td_plan_slot *plan)
 {
 	uint64_t taken = td_client_landing(slot),
@@ -534,7 +552,10 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	if (spills && closing.stage == TD_CLOSING_DRAINED &&
 		(td_client_landing(slot) || !td_host_ready(td_plans_host_bytes())))
 		return;
-	/* Before fill looks: what is deferred until here it finds, and nothing is deferred any more. */
+	/*
+	 * Before fill looks: what is deferred until here it finds, and nothing is deferred any
+	 * more.
+	 */
 	td_client_set_defer(slot, false);
 	r = fill_open(slot, plan);
 	if (spills && (r == 0 || r == 1))
@@ -551,7 +572,10 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	}
 	if (r) {
 		td_agent_stats(slot, &stats);
-		/* With a limit that is too low a higher one will come; else it is for us to try again. */
+		/*
+		 * With a limit that is too low a higher one will come; else it is for us to try
+		 * again.
+		 */
 		plan->acknowledged = stats.demanded_bytes > plan->device_bytes && !spills;
 		if (!plan->acknowledged)
 			room_is_short(slot, plan, &stats, now_ns);
@@ -565,7 +589,7 @@ static void do_open(unsigned slot, struct td_plan_slot *plan, uint64_t now_ns)
 	send_msg(&msg);
 }
 
-/* What it has by now may fit a limit that was too low for what it had: then no higher one comes. */
+/* After a free the rest may fit a limit that was too low. Then no higher one comes. */
 static void look_again(unsigned slot, struct td_plan_slot *plan)
 {
 	struct td_memory_stats stats;
@@ -622,82 +646,11 @@ bool td_plans_fill_alone(void)
 		r = fill(i, UINT64_MAX, td_client_memory_changed);
 		if (r && r != -ENOTRECOVERABLE)
 			r = reach(i, UINT64_MAX, td_client_memory_changed);
-		/* What cannot be helped is not waited for: the program is to see its error. */
+		/* A failed context is not waited for: the program is to see its error. */
 		if (r && r != -ENOTRECOVERABLE)
 			all = false;
 	}
 	return all;
-}
-
-/* -- idleness -- */
-
-static bool others_wait(void)
-{
-	for (unsigned i = 0; i < TD_SLOT_MAX; i++)
-		if (plans[i].attached && plans[i].known && plans[i].others_wait)
-			return true;
-	return false;
-}
-
-static void busy(uint64_t launches, uint64_t now_ns)
-{
-	struct td_msg msg = {.type = TD_MSG_TYPE_want};
-
-	if (idle.reported) {
-		msg.want.word = td_gate_word();
-		send_msg(&msg);
-	}
-	idle.launches = launches;
-	idle.since_ns = now_ns;
-	idle.every_ns = td_settings.idle_ns;
-	idle.reported = false;
-	idle.ticket = 0;
-}
-
-/* A thread that submits between our last look and the daemon's reading of IDLE is told of by the look after sending. */
-static void report_idle(uint64_t now_ns)
-{
-	struct td_msg msg = {.type = TD_MSG_TYPE_idle};
-	uint64_t launches;
-
-	msg.idle.launches = idle.launches;
-	msg.idle.since_ns = now_ns;
-	td_client_forget_want();
-	idle.reported = true;
-	send_msg(&msg);
-	td_gate_barrier();
-	launches = td_slot_launches();
-	if (launches != idle.launches || td_slot_any_active())
-		busy(launches, now_ns);
-}
-
-static uint64_t step_idle(uint32_t word, uint64_t now_ns)
-{
-	uint64_t launches;
-
-	if (word & TD_WORD_CLOSED || exiting || !others_wait()) {
-		idle.ticket = 0;
-		idle.check_ns = 0;
-		return NEVER;
-	}
-	launches = td_slot_launches();
-	/* Who waits for memory is about to use it: a turn that ended meanwhile would take that memory away again. */
-	if (td_client_is_allocating())
-		busy(launches, now_ns);
-	if (now_ns < idle.check_ns && !idle.ticket)
-		return idle.check_ns;
-	if (launches != idle.launches || td_slot_any_active()) {
-		busy(launches, now_ns);
-	} else if (!idle.reported && now_ns - idle.since_ns >= td_settings.idle_ns) {
-		if (!idle.ticket && !td_drain_is_busy())
-			idle.ticket = td_drain_begin();
-		else if (idle.ticket && td_drain_is_done(idle.ticket))
-			report_idle(now_ns);
-	} else if (idle.reported && idle.every_ns < IDLE_CHECK_MAX_NS) {
-		idle.every_ns *= 2;
-	}
-	idle.check_ns = now_ns + (idle.every_ns ? idle.every_ns : td_settings.idle_ns);
-	return idle.check_ns;
 }
 
 uint64_t td_plans_step(uint64_t now_ns)
@@ -709,5 +662,5 @@ uint64_t td_plans_step(uint64_t now_ns)
 	next_ns = step_closing(word, now_ns);
 	next_ns = min_ns(next_ns, step_memory(now_ns));
 	td_plans_host_step();
-	return min_ns(next_ns, step_idle(word, now_ns));
+	return min_ns(next_ns, td_plans_idle_step(word, now_ns));
 }

@@ -1,12 +1,14 @@
 /*
- * What the daemon planned, and how far the agent is with it. All of it belongs to the agent thread; messages are sent through td_plans_io, so that
- * a test can be the daemon.
+ * The agent's part of plans: what the daemon granted, and how far the agent is with it. All of it
+ * belongs to the agent thread. Messages go through a function that tests replace.
  *
- *   gate word        OPEN ------- CLOSED seen -------> EMPTYING --no thread inside--> DRAINING --pass complete--> DRAINED (sent)
- *                     ^                                   |  deadline                   |  deadline                  |
- *                     |                                   v                             v                          shrink to limits
- *                     +---- the word opens (any stage) -- STUCK (sent), waits for the word to change                 |
- *                     +---- READY sent, the word opens <---------- fill <------------ GRANT(open) --------------------+
+ *   the gate word is closed --> EMPTYING    until no thread is inside a submitting call
+ *   no thread is inside     --> DRAINING    until the device has done what was submitted
+ *   the drain is done       --> DRAINED     told; memory is shrunk to the GRANT
+ *   the deadline has passed --> STUCK       told; waits for the word to change
+ *   GRANT(open)             --> memory is filled, READY is told, and the daemon opens the word
+ *
+ * An opened word ends every stage.
  */
 #pragma once
 
@@ -48,10 +50,15 @@ uint64_t td_plans_step(uint64_t now_ns);
 
 enum td_closing td_plans_closing(void);
 
-/* Was the gate shut by a daemon that is gone now while nothing of ours was running, or could run? */
+/*
+ * Was the gate shut by a daemon that is gone now while nothing of ours was running, or could run?
+ */
 bool td_plans_was_waiting(uint32_t word);
 
-/* Without a daemon: brings everything back as far as the devices have room. True: all is accessible. */
+/*
+ * Without a daemon: brings everything back as far as the devices have room. True: all is
+ * accessible.
+ */
 bool td_plans_fill_alone(void);
 
 /* Tells the daemon every slot's totals now. */

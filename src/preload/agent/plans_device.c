@@ -6,7 +6,10 @@
 #include "preload/context/context.h"
 #include "preload/driver/driver.h"
 
-/* The slot's context is current for the agent, and does not end, until leave. 0; -EAGAIN: it may be ending; -ENODEV: there is none that can be. */
+/*
+ * The slot's context is current for the agent, and does not end, until leave. 0; -EAGAIN: it may be
+ * ending; -ENODEV: there is none that can be.
+ */
 static int enter(const struct td_driver *driver, unsigned slot, struct td_gpu_info *ret)
 {
 	if (!driver || !td_context_gpu(slot, ret) || !ret->context)
@@ -53,6 +56,9 @@ int td_plans_move(unsigned slot, uint64_t limit_bytes,
 		return r == -EAGAIN ? r : 0;
 	r = how(slot, limit_bytes, note);
 	leave(driver);
-	/* The program has ended that context meanwhile: what is there of others can be moved in one of them, and of none there is nothing to move. */
+	/*
+	 * The program has ended that context meanwhile: what is there of others can be moved in one
+	 * of them, and of none there is nothing to move.
+	 */
 	return r == -ENOTRECOVERABLE && !td_context_is_alive(gpu.serial) ? -EAGAIN : r;
 }

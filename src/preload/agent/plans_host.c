@@ -1,5 +1,6 @@
 /*
- * The agent's plans, what they need of the host's memory: how much of it is asked for (host.h), and what is done when there is more of it, or others lack it.
+ * The agent's plans, what they need of the host's memory: how much of it is asked for (host.h), and
+ * what is done when there is more of it, or others lack it.
  */
 #include "preload/agent/plans.h"
 #include "preload/agent/plans_internal.h"
@@ -80,7 +81,7 @@ void td_plans_host_message(const struct td_msg_grant *msg)
 	}
 }
 
-/* What could have to leave, where no more than that is to be had; with what is on its way. */
+/* The bytes that may have to leave, with those on their way, where a place is reserved for them. */
 static uint64_t movable_bytes(void)
 {
 	struct td_memory_stats stats;

@@ -1,10 +1,10 @@
-/* What plans.c and plans_host.c share. The agent's. */
+/* Shared by the files plans*.c. All of it belongs to the agent. */
 #pragma once
 
 #include "preload/agent/plans.h"
 #include "proto/proto.h"
 
-/* Of one slot. */
+/* The plan of one slot. */
 struct td_plan_slot {
 	struct td_msg_stats stats; /* as sent last, if any were */
 	bool has_stats;
@@ -31,17 +31,31 @@ void td_plans_progress(unsigned slot);
 bool td_plans_spills(unsigned slot);
 /* False: there is no context to ask with. */
 bool td_plans_ask_device(unsigned slot, uint64_t *ret_free, uint64_t *ret_total);
-/* Runs a backend's move with the slot's context current, which does not end meanwhile. Without a context it is not called. */
+/*
+ * Runs a backend's move with the slot's context current, which does not end meanwhile. Without a
+ * context it is not called.
+ */
 int td_plans_move(unsigned slot, uint64_t limit_bytes,
 	int (*how)(unsigned, uint64_t, void (*)(unsigned)), void (*note)(unsigned));
 
+/* -- idleness, plans_idle.c -- */
+
+void td_plans_idle_reset(void);
+/* Others begin to wait: it is looked at with the next step. */
+void td_plans_idle_look(void);
+/* Returns when to be called again at the latest. */
+uint64_t td_plans_idle_step(uint32_t word, uint64_t now_ns);
+
 /* -- the host's memory, plans_host.c -- */
 
-/* What the process has there, and is to have by its plans. */
+/* The bytes that the process has there, or is to have by its plans. */
 uint64_t td_plans_host_bytes(void);
 /* If others lack what the slot keeps there and does not use. */
 void td_plans_host_give_back(unsigned slot);
 void td_plans_host_message(const struct td_msg_grant *msg);
-/* Looks after what could not leave the slot's device; returns when it is to be called again, or UINT64_MAX. */
+/*
+ * Looks after what could not leave the slot's device; returns when it is to be called again, or
+ * UINT64_MAX.
+ */
 uint64_t td_plans_host_again(unsigned slot, uint64_t now_ns);
 void td_plans_host_step(void);

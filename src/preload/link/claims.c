@@ -1,7 +1,8 @@
 /*
- * Claims: what this process has on a device, or is about to have, written where the daemon sees it before it is used. So the
- * daemon can take back what is not used, even of a process that is stopped and may go on at any moment (proto/gate_page.h).
- * A claim rises before memory is taken, under the ledger's lock, and falls to what is there with each report.
+ * Claims: what this process has on a device, or is about to have, written where the daemon sees it
+ * before it is used. So the daemon can take back what is not used, even of a process that is
+ * stopped and may go on at any moment (proto/gate_page.h). A claim rises before memory is taken,
+ * under the ledger's lock, and falls to what is there with each report.
  */
 #include "preload/base/page.h"
 #include "preload/link/client_internal.h"
@@ -91,7 +92,7 @@ void td_client_claim_only_what_is_there(unsigned slot)
 	_Atomic uint64_t *device = &td_meter.page.claimed_device_bytes[slot];
 
 	td_ledger_lock_totals(ledger, slot, &stats);
-	/* What a fill brings there is not in the stats yet. */
+	/* Bytes that a fill brings there are not in the stats yet. */
 	if (!ledger->fills || stats.resident_bytes > atomic_load(device))
 		atomic_store(device, stats.resident_bytes);
 	atomic_store(

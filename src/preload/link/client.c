@@ -1,6 +1,7 @@
 /*
- * Requests of the program's threads; see client.h. Threads write words and wake the agent, which alone owns the connection: so no thread
- * ever writes to a descriptor that might meanwhile be somebody else's.
+ * Requests of the program's threads; see client.h. Threads write words and wake the agent, which
+ * alone owns the connection: so no thread ever writes to a descriptor that might meanwhile be
+ * somebody else's.
  */
 #include "preload/link/client.h"
 
@@ -35,7 +36,10 @@ struct ledger td_ledgers[TD_SLOT_MAX] = {LEDGER, LEDGER, LEDGER, LEDGER, LEDGER,
 static _Atomic bool connected;
 static _Atomic uint64_t silent_since_ns; /* 0: not silent */
 static _Atomic uint32_t links;           /* changes of the two; futex */
-/* The word that a thread asked for last, plus one (0: none): asked once per word. And the one that the agent has to send. */
+/*
+ * The word that a thread asked for last, plus one (0: none): asked once per word. And the one that
+ * the agent has to send.
+ */
 static _Atomic uint64_t want_asked, want_open;
 static _Atomic uint32_t waiters;
 
@@ -95,7 +99,10 @@ static struct promises promises_of(struct ledger *ledger)
 	return p;
 }
 
-/* The backend's stats with the promises. What settles while the backend is asked would be counted twice, or not at all. */
+/*
+ * The backend's stats with the promises. What settles while the backend is asked would be counted
+ * twice, or not at all.
+ */
 struct promises td_ledger_totals(unsigned slot, struct td_memory_stats *ret)
 {
 	struct promises before, after;
@@ -151,7 +158,10 @@ static uint64_t *promised(struct ledger *ledger, int need, enum td_mobility mobi
 							    : &ledger->deferred_bytes;
 }
 
-/* What came from another process, or may have gone to one, since the daemon answered last: the limit may fall because of it (docs/decisions/0009). */
+/*
+ * What came from another process, or may have gone to one, since the daemon answered last: the
+ * limit may fall because of it (docs/decisions/0009).
+ */
 static uint64_t unheeded_bytes(struct ledger *ledger, const struct td_memory_stats *stats)
 {
 	uint64_t heeded = atomic_load(&ledger->heeded_bytes);
@@ -165,8 +175,9 @@ static bool fits(uint64_t has, uint64_t bytes, uint64_t most)
 }
 
 /*
- * With need_lock: only its holder makes promises or, in its name, the agent. So what the process has
- * can only become less, but for what a fill brings to the device: meanwhile all of it counts as there.
+ * With need_lock: only its holder makes promises or, in its name, the agent. So what the process
+ * has can only become less, but for what a fill brings to the device: meanwhile all of it counts as
+ * there.
  */
 static bool limit_covers(
 	struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
@@ -243,8 +254,9 @@ static void promise(struct ledger *ledger, uint64_t bytes, int need, enum td_mob
 }
 
 /*
- * Blocks until the agent has an answer, or there is no daemon to give one. The agent makes the promise together with the answer: a report
- * between the two would tell the daemon that the bytes are not wanted any more.
+ * Blocks until the agent has an answer, or there is no daemon to give one. The agent makes the
+ * promise together with the answer: a report between the two would tell the daemon that the bytes
+ * are not wanted any more.
  */
 static uint32_t ask(struct ledger *ledger, uint64_t bytes, enum td_mobility mobility)
 {
@@ -266,7 +278,10 @@ static uint32_t ask(struct ledger *ledger, uint64_t bytes, enum td_mobility mobi
 	return state;
 }
 
-/* Behind a closed gate the bytes stay off the device until we go on by ourselves: others may run on it. */
+/*
+ * Behind a closed gate the bytes stay off the device until we go on by ourselves: others may run on
+ * it.
+ */
 static int alone(struct ledger *ledger, unsigned slot, uint64_t bytes, enum td_mobility mobility)
 {
 	uint64_t soft = limit_of(&ledger->soft_bytes, td_settings.mem_soft, slot);
@@ -302,8 +317,9 @@ static int granted(uint32_t verdict)
 }
 
 /*
- * In a job with a limit others may have by a silent daemon what we would take by that limit alone: it is waited for. Not for ever, nor is anything refused instead: most jobs
- * are one process, which takes nothing from anybody. One that has gone is not waited for.
+ * In a job with a limit others may have by a silent daemon what we would take by that limit alone:
+ * it is waited for. Not for ever, nor is anything refused instead: most jobs are one process, which
+ * takes nothing from anybody. One that has gone is not waited for.
  */
 static void await_answers(struct ledger *ledger, unsigned slot)
 {

@@ -1,6 +1,7 @@
 /*
- * What the program's threads may ask of the agent's side. Nothing here touches the socket: requests are left where the agent finds them,
- * and it is woken. All functions keep errno, and do nothing, or need no answer, while there is no daemon.
+ * What the program's threads may ask of the agent's side. Nothing here touches the socket: requests
+ * are left where the agent finds them, and it is woken. All functions keep errno, and do nothing,
+ * or need no answer, while there is no daemon.
  *
  * td_client_need, td_client_memory_changed: see also preload/backend.h.
  */
@@ -11,14 +12,18 @@
 
 #include "proto/words.h"
 
-/* A thread waits at the gate, or passes it armed, when it showed `word`. Tells the daemon once per word. */
+/*
+ * A thread waits at the gate, or passes it armed, when it showed `word`. Tells the daemon once per
+ * word.
+ */
 void td_client_want(uint32_t word);
 
 /* Where bytes may go that a thread asks for. */
 enum td_need {
 	TD_NEED_DEVICE,
 	TD_NEED_REFUSED, /* Nowhere: the program is out of memory. */
-	TD_NEED_LATER, /* Off the device, which they come to with the next fill: the gate is closed. */
+	/* Off the device, which they come to with the next fill: the gate is closed. */
+	TD_NEED_LATER,
 	TD_NEED_HOST, /* In host memory that the device reaches. */
 };
 
@@ -30,24 +35,32 @@ enum td_mobility {
 };
 
 /*
- * May `bytes` more become resident on this slot (GPU) now? May block while the daemon makes room; call it without the backend's lock. HOST is never said of what is fixed.
- * Without a daemon the job's limits go for this process alone.
- * Every call that was not refused is followed by one td_client_settled with its result, once the bytes are in the backend's stats (then under
- * the lock that stats takes, so that they are never counted twice or not at all) or were given up.
+ * May `bytes` more become resident on this slot (GPU) now? May block while the daemon makes room;
+ * call it without the backend's lock. HOST is never said of what is fixed. Without a daemon the
+ * job's limits go for this process alone. Every call that was not refused is followed by one
+ * td_client_settled with its result, once the bytes are in the backend's stats (then under the lock
+ * that stats takes, so that they are never counted twice or not at all) or were given up.
  */
 int td_client_need(unsigned slot, uint64_t bytes, enum td_mobility mobility);
 void td_client_settled(unsigned slot, uint64_t bytes, int need, enum td_mobility mobility);
 
 /*
- * Under the backend's lock, before it records an allocation as being off the device: is the gate still closed, with no fill begun? A fill
- * that begins later waits for the lock, and finds what was recorded.
+ * Under the backend's lock, before it records an allocation as being off the device: is the gate
+ * still closed, with no fill begun? A fill that begins later waits for the lock, and finds what was
+ * recorded.
  */
 bool td_client_may_defer(unsigned slot);
 
-/* The device lacks this much of what was granted: the daemon is told, and may find that somebody has to give way. */
+/*
+ * The device lacks this much of what was granted: the daemon is told, and may find that somebody
+ * has to give way.
+ */
 void td_client_short(unsigned slot, uint64_t missing_bytes);
 
-/* What is on the device beyond the limit that the gate is open with: what the program had better give back by itself. */
+/*
+ * What is on the device beyond the limit that the gate is open with: what the program had better
+ * give back by itself.
+ */
 uint64_t td_client_excess(unsigned slot);
 /* The program says that so much of its memory is only kept for later. */
 void td_client_set_cached(unsigned slot, uint64_t bytes);
@@ -60,13 +73,22 @@ bool td_client_is_alone(void);
 
 /* The totals have changed (alloc, free): the daemon is told soon. */
 void td_client_memory_changed(unsigned slot);
-/* The same by what another process made, which others of its job may be about to allocate beside: it is told at once. */
+/*
+ * The same by what another process made, which others of its job may be about to allocate beside:
+ * it is told at once.
+ */
 void td_client_memory_crossed(unsigned slot);
 
-/* What the program shall see as its GPU's memory: the daemon's capacity (the last one's), or the device's total; 0 for a slot that is not known. */
+/*
+ * What the program shall see as its GPU's memory: the daemon's capacity (the last one's), or the
+ * device's total; 0 for a slot that is not known.
+ */
 uint64_t td_client_capacity(unsigned slot);
 
-/* The same for the program's eyes: at most its job's limit; and what other processes of the job have of that. */
+/*
+ * The same for the program's eyes: at most its job's limit; and what other processes of the job
+ * have of that.
+ */
 uint64_t td_client_visible(unsigned slot);
 uint64_t td_client_others(unsigned slot);
 

@@ -1,4 +1,4 @@
-/* What the program's threads leave for the agent (client.c), as the agent sees it. */
+/* The agent's side of client.c: the requests that the program's threads leave. */
 #pragma once
 
 #include "preload/base/backend.h"
@@ -11,7 +11,10 @@ void td_client_set_silent(bool silent);
 
 /* The word to send WANT for; false: none. Taken. */
 bool td_client_take_want(uint32_t *ret_word);
-/* The daemon will be told that we are idle: the next thread at the gate tells it otherwise, even under an old word. */
+/*
+ * The daemon will be told that we are idle: the next thread at the gate tells it otherwise, even
+ * under an old word.
+ */
 void td_client_forget_want(void);
 /* Is any thread waiting at the closed gate? */
 bool td_client_has_waiters(void);
@@ -23,19 +26,22 @@ bool td_client_is_waiting(void);
 /* An allocation to send ASK for; false: none. Taken. */
 bool td_client_take_need(
 	unsigned slot, uint32_t *ret_ticket, uint64_t *ret_bytes, enum td_mobility *ret_mobility);
-/* What had crossed by then (stats) the daemon knows when it answers. */
+/* The daemon knows of so many crossed bytes (stats) when it answers. */
 void td_client_told_with_need(unsigned slot, uint64_t crossed_bytes);
 /* Does a thread wait for the daemon's answer to an allocation, or for what was granted to land? */
 bool td_client_is_allocating(void);
 
-/* The slot has no context any more, so the daemon is not asked: who waits for its answer is refused. */
+/*
+ * The slot has no context any more, so the daemon is not asked: who waits for its answer is
+ * refused.
+ */
 void td_client_refuse(unsigned slot);
 /* The bytes of one that was sent and is not answered yet; 0: none. */
 uint64_t td_client_asked(unsigned slot);
 /* The verdict on the ticket; the limit that came with it is set already. */
 void td_client_answer(unsigned slot, uint32_t ticket, enum td_answer verdict);
 
-/* What the process may have unasked from now on. open: the gate is to be. */
+/* The process may have so much unasked from now on. open: the gate is to be. */
 void td_client_set_limit(unsigned slot, uint64_t device_bytes, uint64_t total_bytes, bool open);
 /* quota, soft: of the whole job; 0: not known; UINT64_MAX: none. */
 void td_client_set_capacity(
@@ -44,18 +50,30 @@ void td_client_set_capacity(
 void td_client_set_defer(unsigned slot, bool may);
 /* The backend's totals and, with them, what was granted and is not in them yet. */
 void td_client_totals(unsigned slot, struct td_memory_stats *ret);
-/* Granted to allocations that are about to land on the device, from where their memory can be moved, in bytes. They wait for nothing before they have. */
+/*
+ * Granted to allocations that are about to land on the device, from where their memory can be
+ * moved, in bytes. They wait for nothing before they have.
+ */
 uint64_t td_client_landing(unsigned slot);
-/* Around a fill: where the limit is one of what is on the device, nothing is granted by it meanwhile, as it is being used up. */
+/*
+ * Around a fill: where the limit is one of what is on the device, nothing is granted by it
+ * meanwhile, as it is being used up.
+ */
 void td_client_fills(unsigned slot, bool begins);
-/* Within it: the fill may bring memory there up to this limit, or less where the daemon has taken some back. */
+/*
+ * Within it: the fill may bring memory there up to this limit, or less where the daemon has taken
+ * some back.
+ */
 uint64_t td_client_claim_fill(unsigned slot, uint64_t limit_bytes);
 /* With each report: of what was claimed, what was not used is free for others again. */
 void td_client_claim_only_what_is_there(unsigned slot);
-/* Granted to allocations of other memory, which may wait at the gate before they have it: counted as there already, as it cannot leave. In bytes. */
+/*
+ * Granted to allocations of other memory, which may wait at the gate before they have it: counted
+ * as there already, as it cannot leave. In bytes.
+ */
 uint64_t td_client_staying(unsigned slot);
 
-/* What td_client_short left, 0: nothing. Taken. */
+/* Takes what td_client_short left; 0: nothing. */
 uint64_t td_client_take_short(unsigned slot);
 
 /* Have the slot's totals changed since the last call? 0: no. */

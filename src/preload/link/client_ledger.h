@@ -1,4 +1,4 @@
-/* What is known of memory that is granted, on each GPU: client.c and claims.c to each other. */
+/* The ledger of granted memory on each GPU. client.c and claims.c share it. */
 #pragma once
 
 #include "preload/base/backend.h"
@@ -28,9 +28,9 @@ struct ledger {
 	_Atomic uint64_t quota_bytes, soft_bytes; /* 0 unknown, UINT64_MAX none */
 	struct td_lock lock;
 	/*
-	 * Guarded by lock. What the last GRANT lets the process have unasked: on the device, and in all.
-	 * Then what was granted and is not in the backend's stats yet: on the device, there for good, off
-	 * it, and paged. Changes of those are counted.
+	 * Guarded by lock. What the last GRANT lets the process have unasked: on the device, and in
+	 * all. Then what was granted and is not in the backend's stats yet: on the device, there
+	 * for good, off it, and paged. Changes of those are counted.
 	 */
 	uint64_t device_bytes, total_bytes, landing_bytes, staying_bytes, deferred_bytes,
 		paged_bytes, changes;
@@ -42,7 +42,7 @@ struct ledger {
 
 extern struct ledger td_ledgers[TD_SLOT_MAX];
 
-/* What has been promised and is not in the backend's stats yet, at one moment. */
+/* Promises that are not in the backend's stats yet, at one moment. */
 struct promises {
 	uint64_t landing_bytes, staying_bytes, deferred_bytes, paged_bytes, changes;
 };
@@ -53,8 +53,9 @@ struct promises td_ledger_totals(unsigned slot, struct td_memory_stats *ret);
 void td_ledger_lock_totals(struct ledger *ledger, unsigned slot, struct td_memory_stats *ret);
 
 /*
- * With the ledger's lock: the process is to have up to so many bytes on the device, and with what lies on the host. False: that is more than the ceiling, as
- * the daemon has taken back what was not used; it is to be asked.
+ * With the ledger's lock: the process is to have up to so many bytes on the device, and with what
+ * lies on the host. False: that is more than the ceiling, as the daemon has taken back what was not
+ * used; it is to be asked.
  */
 bool td_ledger_claim(unsigned slot, uint64_t device_bytes, uint64_t all_bytes);
 /* False: what was asked for was granted, and has been taken back since. */

@@ -1,7 +1,8 @@
 /*
- * The agent's descriptors: the connection to the daemon and the bell that wakes the agent. They live in a process that may close every
- * descriptor that it does not know and use the numbers again; so they are kept at high numbers, and each use first checks that the
- * number still is what it was.
+ * The agent's descriptors: the connection to the daemon and the bell that wakes the agent. They
+ * live in a process that may close every descriptor that it does not know and use the numbers
+ * again; so they are kept at high numbers, and each use first checks that the number still is what
+ * it was.
  */
 #pragma once
 
@@ -20,7 +21,11 @@ struct td_conn {
 /* Takes fd over. 0 or -errno (fd is closed then). */
 int td_conn_adopt(struct td_conn *conn, int fd);
 
-/* Connected to the daemon there, and known at each moment: the child of a fork in another thread closes it. 0 or -errno. Waits a while for a daemon that has much to accept; -EAGAIN: it still has. */
+/*
+ * Connected to the daemon there, and known at each moment: the child of a fork in another thread
+ * closes it. 0 or -errno. Waits a while for a daemon that has much to accept; -EAGAIN: it still
+ * has.
+ */
 int td_conn_connect(struct td_conn *conn, const char *path);
 
 /* Still the descriptor that was adopted? */

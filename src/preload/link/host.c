@@ -49,7 +49,10 @@ bool td_host_take(uint64_t bytes, uint64_t own_limit)
 		if (!fits(before, bytes, own_limit))
 			return false;
 	} while (!atomic_compare_exchange_weak(&taken, &before, before + bytes));
-	/* The agent writes what is granted and then reads what is taken: one of us has seen the other. */
+	/*
+	 * The agent writes what is granted and then reads what is taken: one of us has seen the
+	 * other.
+	 */
 	if (fits(before, bytes, own_limit))
 		return true;
 	atomic_fetch_sub(&taken, bytes);
@@ -72,15 +75,17 @@ static bool is_answered(uint32_t ticket)
 }
 
 /*
- * Until it is answered, or so much is granted. True: granted, or answered with all that was wanted; that can be less than `bytes`, and be lowered again, where
- * another thread frees meanwhile.
+ * Until it is answered, or so much is granted. True: granted, or answered with all that was wanted;
+ * that can be less than `bytes`, and be lowered again, where another thread frees meanwhile.
  */
 static bool ask(uint64_t bytes)
 {
 	uint32_t ticket = atomic_fetch_add(&tickets, 1) + 1, seen;
 
 	td_agent_wake();
-	/* A limit may be taken away meanwhile, and a daemon may go: then nobody answers any more. */
+	/*
+	 * A limit may be taken away meanwhile, and a daemon may go: then nobody answers any more.
+	 */
 	while (atomic_load(&granted) < bytes && !is_answered(ticket)) {
 		seen = atomic_load(&answered);
 		if (!is_answered(ticket) && atomic_load(&granted) < bytes)
@@ -146,7 +151,7 @@ bool td_host_message(const struct td_msg_grant *msg)
 	bool more = msg->host_bytes > atomic_load(&granted), limited = self.limited;
 
 	self.limited = msg->host_bytes != UINT64_MAX;
-	/* What was wanted by an earlier bound the daemon does not know any more. */
+	/* The daemon has forgotten what was wanted by an earlier bound. */
 	if (self.limited && !limited)
 		memset(&self.sent, 0, sizeof(self.sent));
 	self.pressed = msg->others_wait;

@@ -11,13 +11,16 @@
 #define POSIX_FD          1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
 #define DEVICES_MAX 64
-/* Of each device, which others reach its memory. */
+/* For each device: which others reach its memory. */
 static _Atomic uint64_t peers_of[DEVICES_MAX];
 
-/* What chunks can be passed to other processes by: 0, where a driver or a container refuses to make memory with that, or for RDMA. */
+/*
+ * What chunks can be passed to other processes by: 0, where a driver or a container refuses to make
+ * memory with that, or for RDMA.
+ */
 static _Atomic int handle_types = POSIX_FD;
 
-/* Of memory that is mapped, only what was made for it can be registered for RDMA. */
+/* Mapped memory can be registered for RDMA only if it was made for that. */
 static bool is_for_rdma(CUdevice device)
 {
 	int capable = 0;

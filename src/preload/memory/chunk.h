@@ -1,12 +1,14 @@
 /*
- * One chunk of a swapped allocation: a fixed range of addresses and what is behind it. Driver calls only; who may move what when is
- * swap.c's and swap_move.c's. Results are CUresult.
+ * One chunk of a swapped allocation: a fixed range of addresses and what is behind it. Driver calls
+ * only; who may move what when is swap.c's and swap_move.c's. Results are CUresult.
  *
  *   FRESH   nothing: never written
  *   DEVICE  memory of the device
  *   ARENA   nothing; the bytes are in a pinned buffer
- *   HOST    memory of the host, mapped: the device reaches it across the link (AntMan's universal memory). Not every driver has it.
- *   BETWEEN mapped as it was, and being copied to where it is to be: whoever has put it there knows both
+ *   HOST    memory of the host, mapped: the device reaches it across the link (AntMan's universal
+ *     memory). Not every driver has it.
+ *   BETWEEN mapped as it was, and being copied to where it is to be: whoever has put it there knows
+ *     both
  */
 #pragma once
 
@@ -27,28 +29,51 @@ struct td_chunk {
 	enum td_place place;
 	uint64_t address, bytes;
 	CUmemGenericAllocationHandle handle; /* DEVICE and HOST */
-	bool loose; /* the memory is there, the bytes are in it, but the driver could not map it: td_chunk_tie */
-	void *arena;  /* kept for the next time once it exists */
-	bool hosted;  /* what is mapped for it, or is to be, is memory of the host */
-	bool charged; /* that or an arena is in what the process has of the host's memory (host.h): once, as of two one is about to go */
+	/*
+	 * the memory is there, the bytes are in it, but the driver could not map it: td_chunk_tie
+	 */
+	bool loose;
+	void *arena; /* kept for the next time once it exists */
+	bool hosted; /* what is mapped for it, or is to be, is memory of the host */
+	/*
+	 * that or an arena is in what the process has of the host's memory (host.h): once, as of
+	 * two one is about to go
+	 */
+	bool charged;
 	uint64_t
-		blank; /* DEVICE: came there with no bytes of its own, as of this closing of the gate (td_plans_closings + 1) */
+		/*
+		 * DEVICE: came there with no bytes of its own, as of this closing of the gate
+		 * (td_plans_closings + 1)
+		 */
+		blank;
 };
 
 /* The smallest chunk that the device's driver maps, in bytes. */
 uint64_t td_chunk_granularity(CUdevice device);
 
-/* Memory behind a chunk that has none. Its content is undefined; the place is the caller's to change. */
+/*
+ * Memory behind a chunk that has none. Its content is undefined; the place is the caller's to
+ * change.
+ */
 int td_chunk_map(struct td_chunk *chunk, CUdevice device);
-/* The same with host memory. CUDA_ERROR_NOT_SUPPORTED where the driver has none; CUDA_ERROR_OUT_OF_MEMORY also where the process may have no more. */
+/*
+ * The same with host memory. CUDA_ERROR_NOT_SUPPORTED where the driver has none;
+ * CUDA_ERROR_OUT_OF_MEMORY also where the process may have no more.
+ */
 int td_chunk_map_host(struct td_chunk *chunk, CUdevice device);
 void td_chunk_unmap(struct td_chunk *chunk);
 
-/* What the host would have of it is taken; false: there is no more to be had. Arenas and maps of host memory do so by themselves. And given back, if it has nothing of it. */
+/*
+ * What the host would have of it is taken; false: there is no more to be had. Arenas and maps of
+ * host memory do so by themselves. And given back, if it has nothing of it.
+ */
 bool td_chunk_charge(struct td_chunk *chunk);
 void td_chunk_discharge(struct td_chunk *chunk);
 
-/* Memory of `device` is to be (or not) within reach of `peer`, from the next mapping on; and a bit for each that it is in reach of. */
+/*
+ * Memory of `device` is to be (or not) within reach of `peer`, from the next mapping on; and a bit
+ * for each that it is in reach of.
+ */
 uint64_t td_chunk_peers(CUdevice device);
 void td_chunk_peer(CUdevice device, CUdevice peer, bool open);
 /* The same for what is mapped already. */
@@ -63,10 +88,12 @@ int td_chunk_to_arena(struct td_chunk *chunk, CUstream stream);
 int td_chunk_from_arena(const struct td_chunk *chunk, CUstream stream);
 
 /*
- * HOST to DEVICE, or DEVICE to HOST, at the same address: new memory is mapped beside it, the bytes are copied, and the memory changes.
+ * HOST to DEVICE, or DEVICE to HOST, at the same address: new memory is mapped beside it, the bytes
+ * are copied, and the memory changes.
  *
- *	begin --copied, nothing has used the chunk since--> end    the chunk has the new memory; on failure all is as it was, unless the chunk is loose then
- *	      --anything else-----------------------------> drop   all is as it was
+ *         begin --copied, nothing has used the chunk since--> end    the chunk has the new memory;
+ *    on failure all is as it was, unless the chunk is loose then
+ * 	      --anything else-----------------------------> drop   all is as it was
  *
  * The place is the caller's to change.
  */

@@ -102,7 +102,10 @@ static void give_back_in_context(const struct late *late)
 	td_context_unclaim(TD_CLAIM_DRAIN);
 }
 
-/* It may wait for a context, so no capture begins until it is in the driver; while one is open it is for later. */
+/*
+ * It may wait for a context, so no capture begins until it is in the driver; while one is open it
+ * is for later.
+ */
 static void collect(void)
 {
 	bool none;

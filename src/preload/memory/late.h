@@ -1,9 +1,12 @@
 /*
- * Memory of the backend that the program has freed, while work may still use it and nothing may be waited for: cuMemFreeAsync never waits, and beside a capture nobody
- * may. The drain thread waits instead; the memory counts until it is freed.
+ * Memory of the backend that the program has freed, while work may still use it and nothing may be
+ * waited for: cuMemFreeAsync never waits, and beside a capture nobody may. The drain thread waits
+ * instead; the memory counts until it is freed.
  *
- *   freed --the work submitted before is over (drain.h), and nothing captures--> given back, by the drain thread
- *         --its context has been waited for, by a thread of the program-------> given back, by that one
+ *   freed --the work submitted before is over (drain.h), and nothing captures--> given back, by the
+ *     drain thread
+ *         --its context has been waited for, by a thread of the program-------> given back, by that
+ *           one
  *         --its context has ended---------------------------------------------> lost with it
  */
 #pragma once
@@ -16,7 +19,10 @@ bool td_late_free(uint64_t address, void *context);
 /* Freed already? Costs one load where there is none. */
 bool td_late_has(uint64_t address);
 
-/* All work of the current context has ended, and nothing captures: what was freed in it is given back. */
+/*
+ * All work of the current context has ended, and nothing captures: what was freed in it is given
+ * back.
+ */
 void td_late_is_over(const void *context);
 void td_late_context_ended(const void *context);
 

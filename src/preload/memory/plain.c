@@ -1,6 +1,7 @@
 /*
- * Backends plain and managed: the driver's own allocations, with a table beside them. plain never moves; managed is unified memory, brought
- * in and sent home in bulk at hand-over, which is what nvshare leaves to page faults.
+ * Backends plain and managed: the driver's own allocations, with a table beside them. plain never
+ * moves; managed is unified memory, brought in and sent home in bulk at hand-over, which is what
+ * nvshare leaves to page faults.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +14,10 @@
 #include "preload/gate/steps.h"
 #include "preload/link/client.h"
 
-/* cuMemAlloc rounds to 2 MiB or packs small ones; what it really takes is not told, so requests are counted at its alignment. */
+/*
+ * cuMemAlloc rounds to 2 MiB or packs small ones; what it really takes is not told, so requests are
+ * counted at its alignment.
+ */
 #define ALIGN 512u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,7 +43,10 @@ static void count(unsigned slot, uint64_t bytes, bool resident)
 	td_steps_memory(slot, t->demanded_bytes);
 }
 
-/* Of managed memory it is not known which of it is where: it counts as one whole, off the host share first. */
+/*
+ * Of managed memory it is not known which of it is where: it counts as one whole, off the host
+ * share first.
+ */
 static void uncount(unsigned slot, uint64_t bytes)
 {
 	struct td_memory_stats *t = &totals[slot];
@@ -66,7 +73,10 @@ static void note(unsigned slot, uint64_t address, size_t bytes, int need, enum t
 	int r;
 
 	pthread_mutex_lock(&lock);
-	/* The driver gives it out anew: what was there has gone with its context, of whose end another thread is about to tell. */
+	/*
+	 * The driver gives it out anew: what was there has gone with its context, of whose end
+	 * another thread is about to tell.
+	 */
 	if (td_ranges_remove(&ranges, address, &gone))
 		uncount(gone.slot, rounded(gone.bytes));
 	r = td_ranges_add(&ranges, (struct td_allocation){address, bytes, slot, context});
@@ -92,7 +102,10 @@ static int plain_alloc(unsigned slot, size_t bytes, uint64_t *ret_address)
 	return r;
 }
 
-/* The row goes first, as the address may be another's at once; the bytes last, as they are not to be others' before the driver has them. */
+/*
+ * The row goes first, as the address may be another's at once; the bytes last, as they are not to
+ * be others' before the driver has them.
+ */
 static int any_free(uint64_t address)
 {
 	struct td_allocation row;
@@ -199,7 +212,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Prefetches allocations of a slot in the order of their addresses until `bytes` have gone the way. 0 or -EIO. */
+/*
+ * Prefetches allocations of a slot in the order of their addresses until `bytes` have gone the way.
+ * 0 or -EIO.
+ */
 static int prefetch(unsigned slot, uint64_t bytes, CUdevice target)
 {
 	uint64_t began = now_ns(), asked = 0;
