@@ -239,17 +239,6 @@ struct td_grant {
 	enum td_turn_reason turn_reason;
 };
 
-enum td_action_kind {
-	TD_ACTION_MAKE_ROOM,    /* `bytes` are to leave the device although its gate is open */
-	TD_ACTION_EVICT,        /* besteffort only: ends, and is queued again */
-	TD_ACTION_MIGRATE,      /* goes on on `gpu` */
-	TD_ACTION_PAUSE,        /* closed until further notice: all of its memory may go */
-	TD_ACTION_RESUME,       /* the pause is over */
-	TD_ACTION_RESTART,      /* after an error that it did not cause */
-	TD_ACTION_START_SHADOW, /* a second instance with the granted share takes over when ready */
-	TD_ACTION_N,
-};
-
 /*
  * An action beyond gates and limits. Plans name it until the view shows its effect, and RESUME
  * once. The executor ignores an action that is already under way.

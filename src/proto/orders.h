@@ -21,9 +21,10 @@
  * that it is about. An order about another epoch than the present one is refused: what was to be
  * restarted has been restarted already. So nothing starts twice, whoever asks twice.
  *
- * The end of the child. The daemon sends the ORDER first, and only then LEAVE to those processes of
- * the job that use a GPU, of which the child may be one. The supervisor reads all that the daemon
- * has sent before it judges the end of its child. So it knows which end was ordered.
+ * The end of the child. The daemon sends the ORDER first. It sends LEAVE to those processes of the
+ * job that use a GPU, of which the child may be one, when the supervisor has answered RUNNING. So
+ * the supervisor knows which end of its child was ordered. One that does not answer within
+ * TD_ORDER_ANSWER_NS is passed by: STOP goes on without it, RESTART and SHADOW are given up.
  *   leave_ns  The processes that use a GPU have so long to leave by themselves. After that the
  *             supervisor sends SIGTERM to the process group of its child.
  *   kill_ns   So long after the SIGTERM it sends SIGKILL to the process group.
@@ -50,6 +51,8 @@
  *   The connection ends and both live (a daemon that drops a peer): as if the daemon had died.
  */
 #pragma once
+
+#define TD_ORDER_ANSWER_NS 5000000000ull
 
 enum td_order_kind {
 	TD_ORDER_STOP,

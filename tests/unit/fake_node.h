@@ -61,6 +61,9 @@ struct fake {
 	} host; /* as told last; with how often */
 	unsigned host_told;
 	uint32_t placed_count;
+	struct td_msg_order order; /* to a supervisor: as told last; with how often */
+	struct td_msg_leave leave; /* likewise */
+	unsigned orders, leaves;
 	unsigned
 		refused; /* messages that made no sense to the node: its connection would be gone */
 };
@@ -162,6 +165,12 @@ static void fake_read(struct fake *f, const struct td_msg *msg)
 	} else if (msg->type == TD_MSG_TYPE_settings) {
 		memcpy(f->mem, msg->settings.mem, sizeof(f->mem));
 		f->settings_told++;
+	} else if (msg->type == TD_MSG_TYPE_order) {
+		f->order = msg->order;
+		f->orders++;
+	} else if (msg->type == TD_MSG_TYPE_leave) {
+		f->leave = msg->leave;
+		f->leaves++;
 	} else if (msg->type == TD_MSG_TYPE_placed) {
 		f->placed[f->placed_count++] = msg->placed.gpu[0];
 	}

@@ -3,6 +3,7 @@
 
 #include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
+#include "proto/orders.h"
 
 static void nvml_says(uint32_t known)
 {
@@ -23,8 +24,9 @@ TEST(without_nvml_it_is_what_libraries_can_do)
 {
 	begin();
 	td_abilities_look(&w.node);
-	CHECK_EQ(w.node.options.has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY));
-	CHECK_EQ(count_bits(w.node.options.has), 3);
+	CHECK_EQ(w.node.options.has,
+		TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY) | TD_HAS(EVICTION));
+	CHECK_EQ(count_bits(w.node.options.has), 4);
 }
 
 TEST(what_nvml_tells_of_each_gpu_is_an_ability)
@@ -32,13 +34,13 @@ TEST(what_nvml_tells_of_each_gpu_is_an_ability)
 	begin();
 	(void)spilling_program(0, "a", MIB);
 	nvml_says(TD_GPU_KNOWS_UTILISATION | TD_GPU_KNOWS_CLOCK);
-	CHECK_EQ(count_bits(w.node.options.has), 5);
+	CHECK_EQ(count_bits(w.node.options.has), 6);
 	CHECK(w.node.options.has & TD_HAS(UTILISATION) && w.node.options.has & TD_HAS(CLOCK));
 	CHECK_EQ(w.node.gpu_views[0].utilisation_ppm, 300000);
 	CHECK_EQ(w.node.gpu_views[0].sm_clock_mhz, 1500);
 	CHECK_EQ(w.node.gpu_views[0].known, TD_HAS(UTILISATION) | TD_HAS(CLOCK));
 	nvml_says(0);
-	CHECK_EQ(count_bits(w.node.options.has), 3);
+	CHECK_EQ(count_bits(w.node.options.has), 4);
 	CHECK_EQ(w.node.gpu_views[0].known, 0);
 }
 
@@ -64,8 +66,40 @@ TEST(a_client_has_what_its_backend_can_do)
 	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(w.node.shown_count, 2);
 	CHECK(w.node.shown[0]->process == a->process && w.node.shown[1]->process == b->process);
-	CHECK_EQ(w.node.views[0].has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY));
+	CHECK_EQ(w.node.views[0].has,
+		TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY) | TD_HAS(EVICTION));
+	CHECK_EQ(w.node.views[1].has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(EVICTION));
+	/* The daemon may not end it, and its library does not. */
+	w.node.owner = 7;
+	b->process->can = 0;
+	(void)td_node_step(&w.node, w.now);
 	CHECK_EQ(w.node.views[1].has, TD_HAS(STEPS) | TD_HAS(DUTY));
+	b->process->can = TD_CAN_LEAVE;
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(w.node.views[1].has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(EVICTION));
+}
+
+TEST(a_job_can_be_restarted_while_a_supervisor_of_it_is_there)
+{
+	struct td_msg_supervise msg = {.job = "b", .can = TD_SUPERVISOR_RESTARTS};
+	struct td_supervisor *supervisor = NULL;
+
+	begin();
+	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1000, &msg, NULL), 0);
+	(void)program(0, "a", MIB);
+	(void)program(1, "b", MIB);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(w.node.options.has & TD_HAS(RESTART) && !(w.node.options.has & TD_HAS(SHADOW)));
+	CHECK(!(w.node.views[0].has & TD_HAS(RESTART)));
+	CHECK(w.node.views[1].has & TD_HAS(RESTART));
+	msg.can = TD_SUPERVISOR_SHADOWS;
+	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1000, &msg, NULL), 0);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(w.node.views[1].has & TD_HAS(SHADOW) && !(w.node.views[1].has & TD_HAS(RESTART)));
+	td_supervisors_gone(&w.node, supervisor);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(!(w.node.options.has & (TD_HAS(RESTART) | TD_HAS(SHADOW))));
+	CHECK(!(w.node.views[1].has & TD_HAS(SHADOW)));
 }
 
 TEST(a_policy_that_waits_decides_when_what_it_needs_is_there)

@@ -28,7 +28,7 @@ TEST(a_supervisor_is_found_by_the_job_that_it_names)
 	CHECK(td_supervisors_find(&w.node, a->process->job) == s);
 	CHECK(!td_supervisors_find(&w.node, b->process->job));
 	CHECK_EQ(s->can, TD_SUPERVISOR_ALL);
-	td_supervisors_gone(s);
+	td_supervisors_gone(&w.node, s);
 	CHECK(!td_supervisors_find(&w.node, a->process->job));
 }
 
@@ -63,7 +63,7 @@ TEST(the_latest_connection_of_a_supervisor_counts)
 	old = says(NULL, 1000, "a", 1, 0);
 	new = says(NULL, 1000, "a", 1, 0);
 	CHECK(td_supervisors_find(&w.node, a->process->job) == new);
-	td_supervisors_gone(old);
+	td_supervisors_gone(&w.node, old);
 	CHECK(td_supervisors_find(&w.node, a->process->job) == new);
 }
 

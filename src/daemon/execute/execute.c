@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "daemon/execute/actions.h"
 #include "daemon/memory/capacity.h"
 #include "daemon/memory/fixed.h"
 #include "daemon/memory/host.h"
@@ -73,7 +74,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.weight = process->job->settings.weight,
 			.phase = process->phase,
 			.wants = process->wants || client->needs,
-			.paused = process->job->settings.paused,
+			.paused = process->job->settings.paused || process->job->leaves,
 			.movable = td_fixed_is_movable(node, client, fixed),
 			.last_resort = td_fixed_is_last_resort(node, client, fixed),
 			.pages_itself = process->backend == TD_BACKEND_MANAGED,
@@ -592,6 +593,8 @@ static uint64_t execute(struct td_node *node, uint64_t now_ns)
 	for (uint32_t i = 0; i < node->shown_count; i++) {
 		struct td_client *client = node->shown[i];
 
+		if (client->process->job->held_back)
+			node->grants[i].gate = TD_GATE_CLOSED;
 		note_rivals(node, client, &node->grants[i]);
 		td_soft_plan(node, client);
 		client->grant.limit_bytes = td_quota_plan(client, client->grant.limit_bytes);
@@ -622,10 +625,13 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 		.swap_share_long_ppm = node->options.swap_share_long_ppm,
 		.quantum_long_ns = node->options.quantum_long_ns,
 	};
-	struct td_plan plan = {.grants = node->grants, .next_wakeup_ns = TD_NEVER};
+	struct td_plan plan = {.grants = node->grants,
+		.actions = node->actions,
+		.action_max = TD_ACTION_MAX,
+		.next_wakeup_ns = TD_NEVER};
 	struct td_view view;
 	uint64_t wakeup, shortages, exchanges, needs, host, alone, imports, kept_out, stopped,
-		tenants;
+		tenants, acts;
 
 	if (now_ns < node->settle_ns)
 		return node->settle_ns;
@@ -648,12 +654,16 @@ uint64_t td_node_step(struct td_node *node, uint64_t now_ns)
 	wakeup = alone < wakeup ? alone : wakeup;
 	show_others(node);
 	td_abilities_step(node, now_ns);
+	td_actions_step(node, now_ns);
 	fill_view(node, &view, now_ns);
 	node->policy->step(node->policy_state, &options, &view, now_ns, &plan);
+	td_actions_plan(node, &plan, now_ns);
 	exchanges = execute(node, now_ns);
 	td_quota_check(node);
 	wakeup = exchanges < wakeup ? exchanges : wakeup;
 	needs = td_need_deadline_ns(node, now_ns);
 	wakeup = needs < wakeup ? needs : wakeup;
+	acts = td_actions_wakeup(node, now_ns);
+	wakeup = acts < wakeup ? acts : wakeup;
 	return plan.next_wakeup_ns < wakeup ? plan.next_wakeup_ns : wakeup;
 }

@@ -28,7 +28,9 @@ const char *td_process_state(const struct td_process *process)
 		return "failed";
 	if (process->stop.is)
 		return process->stop.is == TD_STOP_SILENT ? "unresponsive" : "stopped";
-	if (process->job->settings.paused)
+	if (process->leave.asked_ns)
+		return "leaving";
+	if (process->job->settings.paused || process->job->held_back)
 		return "paused";
 	switch (process->phase) {
 	case TD_PHASE_OPEN: return process->wants ? "running" : "idle";

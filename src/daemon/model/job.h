@@ -35,6 +35,7 @@ struct td_job {
 	struct td_list of_node, members; /* members: its processes */
 	struct td_tenant *tenant;
 	uint32_t group, processes;
+	uint32_t supervised; /* TD_SUPERVISOR_*: what its supervisor can do; supervisors.c */
 	uid_t uid;
 	char name[64]; /* the job's id; empty: of one process */
 	/* At this daemon, or at one before it: its place among those who wait for an upgrade outlives a daemon. */
@@ -45,6 +46,8 @@ struct td_job {
 	uint8_t placed[TD_GPU_MAX][16];
 	uint32_t placed_count;
 	bool changed; /* its processes are to be told of it */
+	bool held_back; /* paused by the policy: no plan opens it */
+	bool leaves;    /* it is to end, and its gate is closed for that: endings.c */
 	uint64_t
 		charged_ppm; /* of GPUs, to its user's quota; 0: it is not protected, or not admitted yet (tenant.h) */
 	/* quota.c: of its clients on each GPU, gathered at each step */

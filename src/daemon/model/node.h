@@ -34,6 +34,7 @@
 /* Wherever a GPU's index is asked for: the first that the process uses, if any. */
 #define TD_GPU_ANY UINT32_MAX
 
+struct td_act;
 struct td_err;
 
 /* What a process is told beside its gate word. */
@@ -74,6 +75,13 @@ struct td_node_io {
 	void (*release)(void *arg, const uint8_t *uuid);
 	/* Does the process run? With the CPU time that it has had, in clock ticks. NULL: nobody is looked at. stopped.h */
 	enum td_stop (*stop)(void *peer, uint64_t *ret_cpu_ticks);
+	/*
+	 * Sends the process a signal: to the very process that is connected, never to a later one
+	 * with its number. 0 or -errno. NULL: cannot.
+	 */
+	int (*signal)(void *peer, int signal);
+	/* An action by hand has begun or changed its state (execute/actions.h). NULL: nobody waits. */
+	void (*acted)(void *arg, const struct td_act *act);
 	/* Writes the ceilings of a slot (UINT64_MAX: none), and returns what the process has claimed there. NULL: cannot. */
 	struct td_ceiling (*ceiling)(void *peer, uint32_t slot, const struct td_ceiling *ceiling);
 };
@@ -214,6 +222,14 @@ struct td_stop_watch {
 	uint64_t looked_ns, since_ns, cpu_ticks;
 };
 
+/* Of a process that is to end: execute/endings.c. */
+struct td_leave {
+	uint64_t asked_ns; /* since when; 0: it is not to end */
+	bool answered;
+	uint8_t how;   /* enum td_leaving, once it has answered */
+	bool signalled, killed;
+};
+
 struct td_process {
 	struct td_list of_node, of_job, clients;
 	void *peer;
@@ -251,6 +267,8 @@ struct td_process {
 	struct td_steps_told steps;
 	struct td_shares shares;
 	struct td_host_part host;
+	uint32_t can; /* TD_CAN_* */
+	struct td_leave leave;
 	uint64_t started_ns, held_ns, waited_ns, launches, handovers;
 	uint8_t candidates[TD_GPU_MAX][16]; /* PLACE: so far */
 	uint32_t candidate_count;
@@ -271,6 +289,10 @@ struct td_node {
 	uint64_t answers_looked_ns;              /* stopped.h: the last step */
 	struct td_list tenants;
 	uint32_t tenant_count;
+	struct td_list acts; /* execute/actions.h: in order of their numbers */
+	uint64_t last_act;   /* the highest number so far; not below that of any order */
+	const struct td_policy *acts_policy; /* whose pauses those are */
+	struct td_action actions[TD_ACTION_MAX]; /* of the plan that is being carried out */
 	uint32_t last_moment; /* number of the last moment alone, on any GPU */
 	uint64_t settle_ns;   /* nothing opens before: holders of a lost daemon come back first */
 	/* the policy's side */
@@ -328,6 +350,11 @@ struct td_pacing td_node_pacing(
 /* What it says of work that it has never done before: TD_FRESH_*, and how much of it was tried so far. pacing.c */
 uint32_t td_process_fresh(const struct td_process *process, uint32_t *ret_tries);
 
+/* Forgets all that is under way (execute/actions.c). */
+void td_actions_deinit(struct td_node *node);
+/* LEAVING. 0 or -EPROTO. endings.c */
+int td_process_leaving(struct td_process *process, const struct td_msg_leaving *msg);
+
 /* Lets the policy decide and carries the plan out. Returns when to step again, or TD_NEVER. */
 uint64_t td_node_step(struct td_node *node, uint64_t now_ns);
 
@@ -358,7 +385,7 @@ int td_process_backend(struct td_process *process, const struct td_msg_backend *
 int td_shares_message(struct td_node *node, struct td_process *process, const struct td_msg *msg,
 	uint64_t now_ns);
 
-/* "running", "waiting", "idle", "draining", "filling", "paused", "stopped", "unresponsive", "failed", "foreign" or "ungoverned". */
+/* "running", "waiting", "idle", "leaving", "draining", "filling", "paused", "stopped", "unresponsive", "failed", "foreign" or "ungoverned". */
 const char *td_process_state(const struct td_process *process);
 /* The same, with a look at whether it is stopped at this moment. */
 const char *td_process_state_now(const struct td_node *node, const struct td_process *process);
@@ -374,6 +401,9 @@ uint64_t td_process_held_ns(const struct td_process *process, uint64_t now_ns);
 
 void td_node_event(struct td_node *node, enum td_event_kind kind, const struct td_process *process,
 	uint32_t gpu, uint64_t now_ns, uint64_t value_ns, uint64_t value_bytes, const char *detail);
+/* Of a job that may be gone. */
+void td_node_job_event(struct td_node *node, enum td_event_kind kind, uid_t uid, const char *job,
+	const char *name, uint64_t now_ns, const char *detail);
 /* Of a GPU by its number; process may be NULL. */
 void td_node_gpu_event(struct td_node *node, enum td_event_kind kind,
 	const struct td_process *process, uint32_t number, uint64_t now_ns, const char *detail);

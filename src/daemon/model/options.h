@@ -24,6 +24,7 @@ struct td_options {
 	uint32_t has;
 	const struct td_policy *policy;
 	bool enabled;
+	uint64_t evict_deadline_ns;
 	uint64_t quantum_ns, quantum_min_ns, quantum_long_ns, drain_deadline_ns, sample_ns,
 		memory_patience_ns, window_ns;
 	uint32_t swap_share_ppm, swap_share_long_ppm, quota_jobs; /* UINT32_MAX: any number */

@@ -10,6 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The same number on every architecture. */
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -210,4 +214,31 @@ int td_procfs_pidfd(int socket, pid_t pid)
 	(void)pid;
 	return -ENOSYS;
 #endif
+}
+
+/* Is what a descriptor was opened for by its number the process that began then? */
+static bool is_still(pid_t pid, uint64_t start_ticks)
+{
+	struct td_procfs_stat stat;
+
+	return start_ticks && !td_procfs_stat(pid, &stat) && stat.start_ticks == start_ticks;
+}
+
+int td_procfs_signal(int socket, pid_t pid, uint64_t start_ticks, int signal)
+{
+	int fd = -1, r;
+	socklen_t len = sizeof(fd);
+	bool is_exact = !getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &len);
+
+	if (!is_exact)
+		fd = td_procfs_pidfd(socket, pid);
+	if (fd < 0)
+		return fd;
+	/* Opened first and looked at then: a later process with that number began later. */
+	if (!is_exact && !is_still(pid, start_ticks))
+		r = -ESRCH;
+	else
+		r = syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) < 0 ? -errno : 0;
+	close(fd);
+	return r;
 }

@@ -46,3 +46,9 @@ enum td_stop td_procfs_stop(pid_t pid, const struct td_procfs_stat *stat);
 
 /* A descriptor that is readable once the process at the other end of the socket has ended, or -errno. pid: as SO_PEERCRED said. */
 int td_procfs_pidfd(int socket, pid_t pid);
+
+/*
+ * Sends a signal to the process at the other end of the socket: never to a later one that has its
+ * number. start_ticks: td_procfs_stat of it, 0 if not known. 0 or -errno; -ESRCH: it has ended.
+ */
+int td_procfs_signal(int socket, pid_t pid, uint64_t start_ticks, int signal);

@@ -16,6 +16,26 @@ static struct td_supervisor *supervisor_at(struct td_list *it)
 	return td_container_of(it, struct td_supervisor, of_node);
 }
 
+void td_supervisors_judge(const struct td_node *node, struct td_job *job)
+{
+	const struct td_supervisor *s = td_supervisors_find(node, job);
+
+	job->supervised = s ? s->can : 0;
+}
+
+/* All jobs that the supervisor is, or was, of: there is one at most. */
+static void judge_jobs(const struct td_node *node, const struct td_supervisor *supervisor)
+{
+	struct td_list *it;
+
+	td_list_for_each (it, &node->jobs) {
+		struct td_job *job = td_container_of(it, struct td_job, of_node);
+
+		if (job->uid == supervisor->uid && !strcmp(job->name, supervisor->job))
+			td_supervisors_judge(node, job);
+	}
+}
+
 static int check(
 	const struct td_supervisor *known, const struct td_msg_supervise *msg, struct td_err *err)
 {
@@ -53,18 +73,20 @@ int td_supervisors_say(struct td_node *node, struct td_supervisor **supervisor, 
 	s->child = msg->pid;
 	s->epoch = msg->epoch;
 	s->can = msg->can & TD_SUPERVISOR_ALL;
+	judge_jobs(node, s);
 	return 0;
 }
 
-void td_supervisors_gone(struct td_supervisor *supervisor)
+void td_supervisors_gone(struct td_node *node, struct td_supervisor *supervisor)
 {
 	if (!supervisor)
 		return;
 	td_list_remove(&supervisor->of_node);
+	judge_jobs(node, supervisor);
 	free(supervisor);
 }
 
-struct td_supervisor *td_supervisors_find(const struct td_node *node, const struct td_job *job)
+struct td_supervisor *td_supervisors_named(const struct td_node *node, uid_t uid, const char *job)
 {
 	struct td_supervisor *found = NULL;
 	struct td_list *it;
@@ -72,10 +94,15 @@ struct td_supervisor *td_supervisors_find(const struct td_node *node, const stru
 	td_list_for_each (it, &node->supervisors) {
 		struct td_supervisor *s = supervisor_at(it);
 
-		if (s->uid == job->uid && *job->name && !strcmp(s->job, job->name))
+		if (s->uid == uid && *job && !strcmp(s->job, job))
 			found = s;
 	}
 	return found;
+}
+
+struct td_supervisor *td_supervisors_find(const struct td_node *node, const struct td_job *job)
+{
+	return td_supervisors_named(node, job->uid, job->name);
 }
 
 void td_supervisors_deinit(struct td_node *node)
@@ -83,5 +110,5 @@ void td_supervisors_deinit(struct td_node *node)
 	struct td_list *it, *tmp;
 
 	td_list_for_each_safe (it, tmp, &node->supervisors)
-		td_supervisors_gone(supervisor_at(it));
+		td_supervisors_gone(node, supervisor_at(it));
 }

@@ -7,9 +7,12 @@
 
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
+#include "proto/orders.h"
 
 /* Each library tells steps and holds its program to a duty. */
 #define BY_LIBRARY (TD_HAS(STEPS) | TD_HAS(DUTY))
+/* It ends processes itself (execute/endings.c). */
+#define BY_DAEMON TD_HAS(EVICTION)
 
 /* TD_HAS bit of each figure of NVML. */
 static const struct {
@@ -46,16 +49,41 @@ static bool has_host_memory(const struct td_node *node)
 	return !said_no;
 }
 
+/* What a supervisor can do (TD_SUPERVISOR_*), as abilities. */
+static uint32_t by_supervisor(uint32_t can)
+{
+	return (can & TD_SUPERVISOR_RESTARTS ? TD_HAS(RESTART) : 0) |
+	       (can & TD_SUPERVISOR_SHADOWS ? TD_HAS(SHADOW) : 0);
+}
+
+static uint32_t by_supervisors(const struct td_node *node)
+{
+	uint32_t has = 0;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->supervisors)
+		has |= by_supervisor(td_container_of(it, struct td_supervisor, of_node)->can);
+	return has;
+}
+
 static uint32_t of_node(const struct td_node *node)
 {
-	return BY_LIBRARY | figures_of_gpus(node) |
+	return BY_LIBRARY | BY_DAEMON | figures_of_gpus(node) | by_supervisors(node) |
 	       (has_host_memory(node) ? TD_HAS(HOST_MEMORY) : 0);
+}
+
+static bool can_be_ended(const struct td_node *node, const struct td_process *process)
+{
+	return process->can & TD_CAN_LEAVE || !node->owner || node->owner == process->uid;
 }
 
 uint32_t td_abilities_of(const struct td_node *node, const struct td_client *client)
 {
-	uint32_t has = BY_LIBRARY | node->gpu_views[client->gpu].known;
+	uint32_t has = BY_LIBRARY | node->gpu_views[client->gpu].known |
+		       by_supervisor(client->process->job->supervised);
 
+	if (can_be_ended(node, client->process))
+		has |= TD_HAS(EVICTION);
 	if (client->spills || client->process->backend == TD_BACKEND_MANAGED)
 		has |= TD_HAS(HOST_MEMORY);
 	return has & node->options.has;

@@ -40,6 +40,7 @@ int td_node_init(struct td_node *node, const struct td_node_io *io)
 	td_list_init(&node->jobs);
 	td_list_init(&node->tenants);
 	td_list_init(&node->supervisors);
+	td_list_init(&node->acts);
 	td_options_init(&node->options);
 	td_events_init(&node->events);
 	node->policy = node->options.policy;
@@ -105,6 +106,7 @@ void td_node_deinit(struct td_node *node)
 
 	td_list_for_each_safe (it, tmp, &node->processes)
 		free_process(node, td_container_of(it, struct td_process, of_node));
+	td_actions_deinit(node);
 	td_supervisors_deinit(node);
 	td_tenants_deinit(node);
 	free(node->policy_state);
@@ -131,6 +133,7 @@ struct td_process *td_node_hello(struct td_node *node, void *peer, pid_t pid, ui
 	process->uid = uid;
 	snprintf(process->name, sizeof(process->name), "%.63s", hello->name);
 	(void)td_printable(process->name); /* others' terminals show it */
+	process->can = hello->can;
 	process->backend = hello->backend < TD_BACKEND_N ? hello->backend : TD_BACKEND_PLAIN;
 	process->started_ns = process->phase_since_ns = process->wants_since_ns =
 		process->idle_since_ns = now_ns;
@@ -497,6 +500,8 @@ int td_node_message(
 	struct td_node *node, struct td_process *process, const struct td_msg *msg, uint64_t now_ns)
 {
 	process->stop.heard = true;
+	if (msg->type == TD_MSG_TYPE_leaving)
+		return td_process_leaving(process, &msg->leaving);
 	if (process->foreign)
 		return td_node_foreign_message(node, process, msg);
 	switch (msg->type) {

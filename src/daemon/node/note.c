@@ -49,6 +49,22 @@ void td_node_event(struct td_node *node, enum td_event_kind kind, const struct t
 	node->io.event(node->io.arg, td_events_add(&node->events, &event));
 }
 
+void td_node_job_event(struct td_node *node, enum td_event_kind kind, uid_t uid, const char *job,
+	const char *name, uint64_t now_ns, const char *detail)
+{
+	struct td_event event = {.kind = kind,
+		.time_ns = now_ns,
+		.wall_ns = wall_ns(),
+		.of_process = true,
+		.uid = uid,
+		.gpu = TD_GPU_ANY};
+
+	snprintf(event.job, sizeof(event.job), "%.63s", job);
+	snprintf(event.name, sizeof(event.name), "%.63s", name);
+	snprintf(event.detail, sizeof(event.detail), "%.255s", detail);
+	node->io.event(node->io.arg, td_events_add(&node->events, &event));
+}
+
 void td_node_gpu_event(struct td_node *node, enum td_event_kind kind,
 	const struct td_process *process, uint32_t number, uint64_t now_ns, const char *detail)
 {

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/time.h"
+#include "daemon/execute/actions.h"
 #include "daemon/memory/overhead.h"
 #include "daemon/model/job.h"
 #include "daemon/model/pool.h"
@@ -89,6 +90,23 @@ static enum td_stop node_stop(void *arg, uint64_t *ret_cpu_ticks)
 		return TD_STOP_NONE;
 	*ret_cpu_ticks = stat.cpu_ticks;
 	return td_procfs_stop(peer->pid, &stat);
+}
+
+static int node_signal(void *arg, int signal)
+{
+	const struct td_peer *peer = arg;
+
+	return td_procfs_signal(peer->source.fd, peer->pid, peer->start_ticks, signal);
+}
+
+/* Tools that wait for it are told. */
+static void node_acted(void *arg, const struct td_act *act)
+{
+	struct td_server *server = arg;
+	struct td_list *it;
+
+	td_list_for_each (it, &server->peers)
+		td_tool_acted(td_container_of(it, struct td_peer, of_server), act);
 }
 
 /* See gate_page.h. */
@@ -455,7 +473,8 @@ static void forget(struct td_peer *peer, uint64_t now_ns)
 		td_sweep_soon(&server->sweep, now_ns);
 	if (peer->process)
 		td_node_gone(&server->node, peer->process, now_ns);
-	td_supervisors_gone(peer->supervisor);
+	td_actions_supervisor_gone(&server->node, peer->supervisor, now_ns);
+	td_supervisors_gone(&server->node, peer->supervisor);
 	if (peer->gate)
 		munmap(peer->gate, TD_PAGE_BYTES);
 	if (peer->meter)
@@ -565,6 +584,8 @@ int td_server_init(
 		.claim = node_claim,
 		.release = node_release,
 		.stop = node_stop,
+		.signal = node_signal,
+		.acted = node_acted,
 		.ceiling = node_ceiling};
 	int r;
 

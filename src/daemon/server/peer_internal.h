@@ -1,6 +1,7 @@
 /* What peer.c and tools.c share: one connection. */
 #pragma once
 
+#include "daemon/execute/actions.h"
 #include "daemon/server/outbox.h"
 #include "daemon/server/peer.h"
 
@@ -34,6 +35,9 @@ struct td_peer {
 		uint32_t type, next_id, rows; /* type: list_jobs or explain; rows: sent so far */
 		char job[TD_STR_MAX + 1];     /* explain: whom it is about */
 	} answer;
+	/* The acts that it has asked for, and that have not ended; how many it was told of. */
+	uint64_t acts[TD_ACTS_MAX];
+	uint32_t act_count, act_rows;
 	bool broken; /* to be dropped at the end of the turn */
 };
 
@@ -63,6 +67,11 @@ uint64_t td_tool_turn(struct td_peer *peer, uint64_t now_ns);
 
 /* A POLICY for each policy, and its LACKs. Returns how many rows that is. */
 uint32_t td_tool_send_policies(struct td_peer *peer);
+
+/* ACT. */
+void td_tool_act(struct td_peer *peer, const struct td_msg_act *msg, uint64_t now_ns);
+/* The act has changed its state: is that news to it? */
+void td_tool_acted(struct td_peer *peer, const struct td_act *act);
 
 /* WATCH: is a round due that the peer has room for? Sends it. */
 bool td_tool_is_round_due(const struct td_peer *peer, uint64_t now_ns);

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "daemon/execute/actions.h"
 #include "daemon/server/peer_internal.h"
 
 static int supervise(struct td_peer *peer, const struct td_msg_supervise *msg)
@@ -21,12 +22,12 @@ static int supervise(struct td_peer *peer, const struct td_msg_supervise *msg)
 
 int td_supervise_message(struct td_peer *peer, const struct td_msg *msg, uint64_t now_ns)
 {
-	(void)now_ns;
 	switch (msg->type) {
 	case TD_MSG_TYPE_supervise:
 		return peer->follows ? -EPROTO : supervise(peer, &msg->supervise);
-	/* No order of this daemon is open: it is about one of an earlier daemon. */
-	case TD_MSG_TYPE_ordered: return 0;
+	case TD_MSG_TYPE_ordered:
+		td_actions_ordered(&peer->server->node, peer->supervisor, &msg->ordered, now_ns);
+		return 0;
 	default: return -EPROTO;
 	}
 }

@@ -600,6 +600,7 @@ int td_tool_request(struct td_peer *peer, const struct td_msg *msg, uint64_t now
 	case TD_MSG_TYPE_list_gpus: ask_gpus(peer, false, now_ns); return 0;
 	case TD_MSG_TYPE_list_policies: ask_gpus(peer, true, now_ns); return 0;
 	case TD_MSG_TYPE_set: set(peer, &msg->set, now_ns); return 0;
+	case TD_MSG_TYPE_act: td_tool_act(peer, &msg->act, now_ns); return 0;
 	case TD_MSG_TYPE_admit: admit(peer, &msg->admit); return 0;
 	case TD_MSG_TYPE_get:
 		if (*msg->get.job)
