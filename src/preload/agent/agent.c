@@ -29,6 +29,7 @@
 
 #include "base/time.h"
 #include "preload/agent/heartbeat.h"
+#include "preload/agent/leave.h"
 #include "preload/agent/place.h"
 #include "preload/agent/plans.h"
 #include "preload/base/futex.h"
@@ -185,6 +186,7 @@ static void lose(uint64_t now_ns, bool silent)
 		td_client_connected(false);
 		td_host_anew();
 		td_plans_reset();
+		td_leave_lost();
 		for (unsigned i = 0; i < TD_SLOT_MAX; i++)
 			td_client_set_defer(i, waits);
 	}
@@ -243,6 +245,7 @@ static void greet(uint64_t now_ns)
 	memcpy(msg.hello.mem, td_settings.mem, sizeof(td_settings.mem));
 	memcpy(msg.hello.mem_soft, td_settings.mem_soft, sizeof(td_settings.mem_soft));
 	msg.hello.arrived_ns = self.arrived_ns;
+	msg.hello.can = TD_CAN_LEAVE;
 	self.state = STATE_GREETED;
 	self.is_full = false;
 	self.handshake_ns = now_ns + HANDSHAKE_NS;
@@ -307,6 +310,8 @@ static void handle(const struct td_msg *msg, const int *fds, uint64_t now_ns)
 		attached(&msg->attached);
 	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_settings)
 		settings(&msg->settings);
+	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_leave)
+		td_leave_asked(&msg->leave, send_msg, now_ns);
 	else if (self.state == STATE_UP && msg->type == TD_MSG_TYPE_placed)
 		td_place_message(&msg->placed);
 	else if (self.state == STATE_UP)
@@ -537,6 +542,7 @@ static uint64_t step(uint64_t now_ns)
 		td_shares_step(send_msg);
 		next_ns = min_ns(next_ns, td_plans_step(now_ns));
 	}
+	next_ns = min_ns(next_ns, td_leave_step(now_ns));
 	if (self.state == STATE_NONE || self.silent) {
 		alone();
 		next_ns = min_ns(next_ns, step_alone(now_ns));
@@ -655,6 +661,7 @@ void td_agent_forked(void)
 	started = false;
 	atomic_store(&introduced, 0);
 	td_plans_reset();
+	td_leave_forked();
 	td_place_forked();
 	td_shares_forked();
 }
