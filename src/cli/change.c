@@ -1,4 +1,4 @@
-/* set, pause, resume, stop: what changes the daemon or a job. */
+/* set, stop: what changes the daemon or a job's settings. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -85,13 +85,6 @@ int td_verb_set(int argc, char **argv)
 	/* Everything or nothing. */
 	status = set_all(job, argc - i, argv + i, true);
 	return status ? status : set_all(job, argc - i, argv + i, false);
-}
-
-int td_verb_pause(int argc, char **argv)
-{
-	if (argc != 2)
-		return td_cli_fail("%s: which job? See tandem ps", argv[0]);
-	return set_one(argv[1], "paused", strcmp(argv[0], "pause") ? "off" : "on", false);
 }
 
 int td_verb_stop(int argc, char **argv)

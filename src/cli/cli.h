@@ -105,6 +105,7 @@ int td_cli_place(const char *value, bool alone);
 /* Calls each() with a sentence for every GPU that a daemon other than ours shares. 0 or -errno: it cannot be known. */
 int td_cli_foreign_gpus(void (*each)(void *arg, const char *text), void *arg);
 
+int td_verb_act(int argc, char **argv);
 int td_verb_run(int argc, char **argv);
 int td_verb_ps(int argc, char **argv);
 int td_verb_top(int argc, char **argv);
@@ -113,7 +114,6 @@ int td_verb_completion(int argc, char **argv);
 int td_verb_metrics(int argc, char **argv);
 int td_verb_gpu(int argc, char **argv);
 int td_verb_set(int argc, char **argv);
-int td_verb_pause(int argc, char **argv);
 int td_verb_policies(int argc, char **argv);
 int td_verb_events(int argc, char **argv);
 int td_verb_explain(int argc, char **argv);

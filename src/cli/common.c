@@ -78,6 +78,17 @@ const char *td_cli_why_mute(char *buf, size_t len, const char *path, int fd, int
 	return buf;
 }
 
+/* An action may take long. A daemon that is about it answers a PING meanwhile. */
+static int keep_waiting(int fd, const struct td_msg *request, bool *was_asked)
+{
+	static const struct td_msg ping = {.type = TD_MSG_TYPE_ping};
+
+	if (request->type != TD_MSG_TYPE_act || *was_asked)
+		return -EAGAIN;
+	*was_asked = true;
+	return td_socket_send(fd, &ping, NULL, 0);
+}
+
 /*
  * 0 after END; TD_EXIT_USAGE after an ERROR, which was printed; -EAGAIN: nothing that is known came
  * in that time; -errno: the daemon was lost, or is none.
@@ -87,11 +98,17 @@ static int exchange(int fd, const struct td_msg *request, uint64_t patience_ns,
 {
 	int r = td_socket_set_patience(fd, patience_ns);
 	uint64_t heard_ns = td_time_now_ns();
+	bool was_asked = false;
 	struct td_msg msg;
 
 	r = r ? r : td_socket_send(fd, request, NULL, 0);
 	while (!r) {
 		r = td_socket_recv(fd, &msg, NULL, 0);
+		if (r == -EAGAIN) {
+			r = keep_waiting(fd, request, &was_asked);
+			continue;
+		}
+		was_asked = false;
 		if (r == TD_PROTO_UNKNOWN) {
 			r = patience_ns && td_time_now_ns() >= heard_ns + patience_ns ? -EAGAIN : 0;
 			continue;
@@ -124,7 +141,9 @@ static uint64_t patience_for(const struct td_msg *request)
 {
 	if (request->type == TD_MSG_TYPE_events && request->events.follow)
 		return FOR_EVER;
-	return request->type == TD_MSG_TYPE_list_gpus ? DRIVER_NS : ANSWER_NS;
+	if (request->type == TD_MSG_TYPE_list_gpus || request->type == TD_MSG_TYPE_list_policies)
+		return DRIVER_NS;
+	return ANSWER_NS;
 }
 
 /*

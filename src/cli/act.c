@@ -1,0 +1,80 @@
+/* evict, restart, pause, resume: what is done to jobs by hand. They return when it is done. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "proto/words.h"
+
+static const struct {
+	const char *verb;
+	enum td_action_kind kind;
+	const char *done; /* said when it is done; NULL: nothing is */
+} verbs[] = {
+	{"evict", TD_ACTION_EVICT, "evicted"},
+	{"restart", TD_ACTION_RESTART, "restarted"},
+	{"pause", TD_ACTION_PAUSE, NULL},
+	{"resume", TD_ACTION_RESUME, NULL},
+};
+
+static const char *const states[TD_ACTION_STATE_N] = {
+	"asked", "running", "done", "refused", "timed out"};
+
+struct sink {
+	const char *verb, *done;
+	bool json;
+	struct td_json out;
+	int status;
+};
+
+static void json_row(const struct td_msg_acted *acted, const struct sink *sink, struct td_json *j)
+{
+	td_json_row(j);
+	td_json_u64(j, "number", acted->number);
+	td_json_str(j, "action", sink->verb);
+	td_json_str(j, "state", states[acted->state]);
+	td_json_str(j, "job", acted->job);
+	td_json_str(j, "name", acted->name);
+	td_json_str(j, "reason", acted->reason);
+	td_json_end_row(j);
+}
+
+static void row(const struct td_msg *msg, void *arg)
+{
+	const struct td_msg_acted *acted = &msg->acted;
+	const char *job = *acted->job ? acted->job : acted->name;
+	struct sink *sink = arg;
+
+	if (msg->type != TD_MSG_TYPE_acted || acted->state >= TD_ACTION_STATE_N)
+		return;
+	if (sink->json)
+		json_row(acted, sink, &sink->out);
+	if (acted->state == TD_ACTION_DONE && sink->done && !sink->json)
+		printf("job \"%s\" (%s) is %s\n", job, acted->name, sink->done);
+	if (acted->state > TD_ACTION_DONE)
+		sink->status = td_cli_fail("%s: job \"%s\" (%s): %s: %s", sink->verb, job,
+			acted->name, states[acted->state], acted->reason);
+}
+
+int td_verb_act(int argc, char **argv)
+{
+	struct td_msg msg = {.type = TD_MSG_TYPE_act};
+	struct sink sink = {.verb = argv[0]};
+	int at = td_cli_json_option(argc, argv, &sink.json), status;
+
+	if (at < 0)
+		return TD_EXIT_USAGE;
+	if (argc != at + 1)
+		return td_cli_fail("%s: which job? See tandem ps", argv[0]);
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
+		if (strcmp(verbs[i].verb, argv[0]))
+			continue;
+		msg.act.kind = (uint8_t)verbs[i].kind;
+		sink.done = verbs[i].done;
+	}
+	snprintf(msg.act.job, sizeof(msg.act.job), "%s", argv[at]);
+	if (sink.json)
+		td_json_begin(&sink.out, stdout);
+	status = td_cli_ask(&msg, row, &sink);
+	if (sink.json)
+		td_json_end(&sink.out);
+	return status ? status : sink.status;
+}
