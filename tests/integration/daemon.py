@@ -224,7 +224,7 @@ def another_user_sees_sums_and_cannot_tell_what_is_there():
         title, line = as_other("ps").stdout.splitlines()
         assert line.split() == ["-", "(2", "of", "others)", "-", "0", "-", "-", "-", "-", "16.0", "MiB", *line.split()[12:14], "-", "-", "-"], (title, line)
         job = world.jobs()[0]
-        for words in (["set", "{}"], ["set", "{}", "weight=3"], ["explain", "{}"], ["pause", "{}"], ["resume", "{}"]):
+        for words in (["set", "{}"], ["set", "{}", "weight=3"], ["explain", "{}"], ["pause", "{}"], ["resume", "{}"], ["evict", "{}"], ["restart", "{}"]):
             nobody = as_other(*(word.format("nobody") for word in words))
             assert nobody.returncode == 125 and "nobody" in nobody.stderr, nobody
             for name in (job["job"], job["name"], str(job["pid"])):

@@ -6,7 +6,7 @@ from world import *
 ABLE = {"tandem", "nvshare", "timeshare", "antman"}
 # By what NVML of the software GPU tells, libraries can do, and nobody is there to do.
 LACKS = {
-    "muxflow": {"SM_ACTIVITY", "HEALTH", "SM_SHARE", "EVICTION", "RESTART"},
+    "muxflow": {"SM_ACTIVITY", "HEALTH", "SM_SHARE", "RESTART"},
     "mudi": {"SERVICE", "PROFILES", "SM_SHARE", "BATCH", "SHADOW"},
     "dcuda": {"CORES", "PRIORITY", "MIGRATION"},
 }

@@ -12,7 +12,7 @@ import time
 from shell import MIB, under_swap
 from world import *
 
-VERBS = [["ps"], ["ps", "--json"], ["gpu"], ["set"], ["set", "policy=nvshare"], ["pause", "x"], ["resume", "x"], ["events"], ["events", "-f"], ["explain", "x"],
+VERBS = [["ps"], ["ps", "--json"], ["gpu"], ["set"], ["set", "policy=nvshare"], ["pause", "x"], ["resume", "x"], ["evict", "x"], ["policies"], ["events"], ["events", "-f"], ["explain", "x"],
          ["stop"], ["stop", "--force"]]
 BOUND_S = DEADLINE_S  # a verb gives up after 2 s, a program goes on after some 10: only a hang reaches it
 

@@ -219,3 +219,28 @@ TEST(who_waits_is_told_of_each_state)
 	step();
 	CHECK(told == 3 && last_told == TD_ACTION_DONE);
 }
+
+static bool explains(const struct fake *f, const char *text)
+{
+	return strstr(explained(&w, f), text);
+}
+
+TEST(explain_shows_what_is_done_and_what_was_refused)
+{
+	struct fake *a;
+
+	begin_actions();
+	a = runs(0, "a");
+	(void)order_by(1000, "a", TD_ACTION_RESTART);
+	w.now += 2 * S;
+	CHECK(explains(a, "The action restart failed 2.00 s ago: nobody can start it again"));
+	(void)order_by(1000, "a", TD_ACTION_EVICT);
+	w.now += S;
+	CHECK(explains(a, "It was told to end.") &&
+		explains(a, "The action evict on its job began 1.00 s ago. Its state is: asked."));
+	begin_actions();
+	a = runs(0, "a");
+	plans(TD_ACTION_PAUSE, a);
+	step();
+	CHECK(explains(a, "The policy has paused it."));
+}

@@ -453,3 +453,32 @@ const struct td_act *td_actions_of(
 				node, kind, td_container_of(it, struct td_client, of_process)->id);
 	return act;
 }
+
+static bool is_about(const struct td_act *act, const struct td_process *process)
+{
+	struct td_list *it;
+
+	if (!is_of_client(act->kind))
+		return act->id == process->job->group;
+	td_list_for_each (it, &process->clients)
+		if (td_container_of(it, struct td_client, of_process)->id == act->id)
+			return true;
+	return false;
+}
+
+const struct td_act *td_actions_shown(
+	const struct td_node *node, const struct td_process *process, bool refused)
+{
+	const struct td_act *found = NULL;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->acts) {
+		const struct td_act *act = act_at(it);
+		bool fits = refused ? act->state > TD_ACTION_DONE
+				    : !td_act_has_ended(act) && !is_routine(act, act->state);
+
+		if (fits && is_about(act, process))
+			found = act;
+	}
+	return found;
+}

@@ -87,6 +87,11 @@ void td_actions_plan(struct td_node *node, const struct td_plan *plan, uint64_t 
 /* When td_actions_step() has something to do by the time alone, after now_ns; or TD_NEVER. */
 uint64_t td_actions_wakeup(const struct td_node *node, uint64_t now_ns);
 
-/* The latest act on the process's job, or on one of its clients, of that kind. NULL: none. */
+/* The latest act on the process's job, or on one of its clients, that is under way; refused: that was
+ * refused or was too late. NULL: none. */
+const struct td_act *td_actions_shown(
+	const struct td_node *node, const struct td_process *process, bool refused);
+
+/* The act on the process's job, or on one of its clients, of that kind. NULL: none. */
 const struct td_act *td_actions_of(
 	const struct td_node *node, const struct td_process *process, enum td_action_kind kind);

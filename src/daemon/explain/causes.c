@@ -55,6 +55,16 @@ CONDITION(frozen)
 	return f->stop;
 }
 
+CONDITION(leaving)
+{
+	return f->process->leave.asked_ns;
+}
+
+CONDITION(held_back)
+{
+	return f->process->job->held_back;
+}
+
 CONDITION(paused)
 {
 	return f->process->job->settings.paused;
@@ -121,6 +131,16 @@ CONDITION(waits_for_holder)
 }
 
 /* -- the process -- */
+
+CONDITION(action_under_way)
+{
+	return *f->action;
+}
+
+CONDITION(action_refused)
+{
+	return *f->refused_action;
+}
 
 CONDITION(others_wait)
 {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/uuid.h"
+#include "daemon/execute/actions.h"
 #include "daemon/memory/quota.h"
 #include "daemon/memory/soft.h"
 #include "daemon/model/job.h"
@@ -242,6 +243,23 @@ static void add_shares(struct td_facts *f)
 	f->denied_reason = td_shares_reason(shares->last);
 }
 
+static void add_actions(struct td_facts *f, uint64_t now_ns)
+{
+	const struct td_act *act = td_actions_shown(f->node, f->process, false),
+			    *refused = td_actions_shown(f->node, f->process, true);
+
+	if (act) {
+		f->action = td_action_name(act->kind);
+		f->action_state = td_action_state_name(act->state);
+		f->action_ns = now_ns - act->since_ns;
+	}
+	if (refused) {
+		f->refused_action = td_action_name(refused->kind);
+		f->refusal = refused->reason;
+		f->refused_ns = now_ns - refused->changed_ns;
+	}
+}
+
 void td_facts_of_process(struct td_facts *ret, const struct td_node *node,
 	const struct td_process *process, uid_t reader, uint64_t now_ns)
 {
@@ -270,6 +288,7 @@ void td_facts_of_process(struct td_facts *ret, const struct td_node *node,
 	f->host_limit_bytes = process->host.holding.told;
 	f->patience_ns = node->options.memory_patience_ns;
 	add_shares(f);
+	add_actions(f, now_ns);
 	add_others(f, reader, now_ns);
 	add_turn(f, reader);
 }
