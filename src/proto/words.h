@@ -110,35 +110,35 @@ enum td_unreachable {
 	TD_UNREACHABLE_N,
 };
 
-/* What is done to a client or a job beyond its gate and limits: by a plan, or by hand (ACT). */
+/* An action on a client or a job, beyond its gate and limits. Plans and users (ACT) ask for it. */
 enum td_action_kind {
-	TD_ACTION_MAKE_ROOM,    /* some of its memory leaves the device although its gate is open */
-	TD_ACTION_EVICT,        /* it ends, and is queued again where somebody does that */
-	TD_ACTION_MIGRATE,      /* it goes on on another GPU */
-	TD_ACTION_PAUSE,        /* its gate is closed until further notice: all of its memory may go */
-	TD_ACTION_RESUME,       /* the pause is over */
-	TD_ACTION_RESTART,      /* it ends and is started again */
+	TD_ACTION_MAKE_ROOM,    /* some memory leaves the device while the gate is open */
+	TD_ACTION_EVICT,        /* the job ends, and its supervisor may queue it again */
+	TD_ACTION_MIGRATE,      /* the client moves to another GPU */
+	TD_ACTION_PAUSE,        /* the gate stays closed, so that all memory may leave */
+	TD_ACTION_RESUME,       /* the pause ends */
+	TD_ACTION_RESTART,      /* the job ends and is started again */
 	TD_ACTION_START_SHADOW, /* a second instance takes over when it is ready */
 	TD_ACTION_N,
 };
 
 /* How far an action has come (daemon/execute/actions.h). The last three are its end. */
 enum td_action_state {
-	TD_ACTION_ASKED,     /* whoever is to act was told of it, and has not answered */
-	TD_ACTION_RUNNING,   /* they are about it */
-	TD_ACTION_DONE,      /* what was asked for is so */
-	TD_ACTION_REFUSED,   /* it cannot be, and nothing is done any more */
-	TD_ACTION_TIMED_OUT, /* it is not so, and it should be by now */
+	TD_ACTION_ASKED,     /* the supervisor or the program was told, and has not answered */
+	TD_ACTION_RUNNING,   /* it has answered */
+	TD_ACTION_DONE,      /* the action has had its effect */
+	TD_ACTION_REFUSED,   /* the action cannot be carried out; nothing more is done */
+	TD_ACTION_TIMED_OUT, /* the action has had no effect by its deadline */
 	TD_ACTION_STATE_N,
 };
 
 /* HELLO: what a library can do, a bit each. */
 #define TD_CAN_LEAVE 1u /* it takes LEAVE */
 
-/* LEAVING: what a program does with SIGTERM, which LEAVE leads to. */
+/* LEAVING says how the program responds to SIGTERM, which LEAVE leads to. */
 enum td_leaving {
-	TD_LEAVING_ENDS,    /* it ends by it: the library raises it once nothing of it runs any more */
-	TD_LEAVING_HANDLES, /* it has a handler of its own, which was called just now */
-	TD_LEAVING_IGNORES, /* it ignores it: nothing of it runs once its gate is closed */
+	TD_LEAVING_ENDS,    /* by default: the library raises SIGTERM when the device is drained */
+	TD_LEAVING_HANDLES, /* by its own handler, which was called just now */
+	TD_LEAVING_IGNORES, /* it ignores it; the device is drained once the gate is closed */
 	TD_LEAVING_N,
 };
