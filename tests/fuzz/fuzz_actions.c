@@ -15,8 +15,8 @@
 #include "proto/orders.h"
 #include "unit/fake_node.h"
 
-#define JOBS     4
-#define LIAR     3
+#define JOBS 4
+#define LIAR 3
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -83,8 +83,7 @@ static void connect_super(struct super *s, const char *job)
 		.epoch = s->epoch, .can = TD_SUPERVISOR_ALL, .ordered = s->number};
 
 	strcpy(msg.job, job);
-	require(!td_supervisors_say(
-		&w.node, &s->connection, s->peer, 7, 1000, &msg, NULL));
+	require(!td_supervisors_say(&w.node, &s->connection, s->peer, 7, 1000, &msg, NULL));
 }
 
 static void disconnect_super(struct super *s)
@@ -324,6 +323,8 @@ static void begin(void)
 	world_init(&w);
 	w.node.io.signal = take_signal;
 	w.node.options.evict_deadline_ns = 4 * TD_NS_PER_S;
+	(void)td_options_set(&w.node.options, "policy", "timeshare", NULL);
+	td_node_options_changed(&w.node, w.now, "policy");
 	last_number = 0;
 	memset(supers, 0, sizeof(supers));
 	for (unsigned i = 0; i < 2; i++)
@@ -338,8 +339,8 @@ static void end(void)
 {
 	struct td_list *it;
 
-	for (unsigned i = 0; i < 100; i++) {
-		w.now += 10 * TD_NS_PER_S;
+	for (unsigned i = 0; i < 8; i++) {
+		w.now += 90 * TD_NS_PER_S;
 		run();
 	}
 	td_list_for_each (it, &w.node.acts)
@@ -350,7 +351,7 @@ static void end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	begin();
-	for (size_t at = 0; at + 3 <= size && at < 3 * 400; at += 3)
+	for (size_t at = 0; at + 3 <= size && at < 3 * 200; at += 3)
 		one(data + at);
 	end();
 	return 0;

@@ -184,10 +184,12 @@ TEST(memory_leaves_an_open_gate_where_a_program_can_do_with_less)
 
 TEST(an_action_of_nobody_is_ignored)
 {
+	struct fake *a;
+
 	begin_actions();
-	(void)runs(0, "a");
+	a = runs(0, "a");
 	planned[planned_count++] = (struct td_action){.kind = TD_ACTION_EVICT, .client = 999};
-	planned[planned_count++] = (struct td_action){.kind = TD_ACTION_N, .client = 2};
+	plans(TD_ACTION_N, a);
 	step();
 	CHECK(td_list_empty(&w.node.acts));
 }

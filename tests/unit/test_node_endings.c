@@ -165,7 +165,7 @@ TEST(a_supervisor_hears_of_it_before_the_programs_do)
 	CHECK_EQ(s->order.number, number);
 	CHECK_EQ(s->order.kind, TD_ORDER_STOP);
 	CHECK_EQ(s->order.epoch, 3);
-	CHECK_EQ(s->order.leave_ns, 5 * S);
+	CHECK_EQ(s->order.leave_ns, 10 * S);
 	CHECK_EQ(s->order.kill_ns, 5 * S);
 	CHECK_EQ(s->order.requeue, 1);
 	ordered(number, TD_ORDERED_RUNNING, "");
@@ -264,6 +264,26 @@ TEST(a_silent_supervisor_is_passed_by)
 	CHECK(td_list_empty(&w.node.acts));
 }
 
+TEST(time_to_leave_begins_when_a_program_is_told)
+{
+	struct fake *a;
+	uint64_t number;
+
+	begin_actions();
+	(void)supervised("a", 1);
+	a = runs(0, "a");
+	number = order_by(1000, "a", TD_ACTION_EVICT)->number;
+	later(4 * S);
+	ordered(number, TD_ORDERED_RUNNING, "");
+	CHECK(a->leaves == 1 && a->leave.patience_ns == 5 * S);
+	later(5 * S - 1);
+	CHECK(!terms[0]);
+	later(1);
+	CHECK(terms[0] == 1 && !kills[0]);
+	later(5 * S);
+	CHECK_EQ(kills[0], 1);
+}
+
 TEST(a_supervisor_that_refuses_says_why)
 {
 	struct fake *a;
@@ -300,7 +320,7 @@ TEST(a_supervisor_that_comes_again_gets_the_same_order)
 	CHECK_EQ(s->orders, 1);
 	(void)supervised("a", 1);
 	step();
-	CHECK(s->orders == 2 && s->order.number == number && s->order.leave_ns == 4 * S);
+	CHECK(s->orders == 2 && s->order.number == number && s->order.leave_ns == 9 * S);
 	ordered(number, TD_ORDERED_RUNNING, "");
 	CHECK_EQ(a->leaves, 1);
 	/* And in the middle of it. */
@@ -391,7 +411,60 @@ TEST(an_answer_to_nothing_is_no_news)
 	ordered(5, TD_ORDERED_DONE, "");
 	CHECK(is_open(a));
 	CHECK_EQ(say(&w, a, &msg), -EPROTO);
-	(void)order_by(1000, "a", TD_ACTION_EVICT);
+	ordered(order_by(1000, "a", TD_ACTION_EVICT)->number, TD_ORDERED_RUNNING, "");
+	CHECK_EQ(a->leaves, 1);
 	msg.leaving.how = TD_LEAVING_N;
 	CHECK_EQ(say(&w, a, &msg), -EPROTO);
+	CHECK(!a->process->leave.answered);
+}
+
+TEST(a_supervisor_answers_for_its_own_orders_only)
+{
+	struct td_supervisor *first;
+	struct fake *a;
+	uint64_t number;
+
+	begin_actions();
+	(void)supervised("a", 1);
+	first = supervisor;
+	a = runs(0, "a");
+	number = order_by(1000, "a", TD_ACTION_EVICT)->number;
+	supervisor = NULL;
+	(void)supervised("b", 1);
+	ordered(number, TD_ORDERED_RUNNING, "");
+	CHECK(!a->leaves);
+	supervisor = first;
+	ordered(number, TD_ORDERED_RUNNING, "");
+	CHECK_EQ(a->leaves, 1);
+}
+
+TEST(a_supervisor_can_end_what_the_daemon_may_not)
+{
+	struct fake *a;
+
+	begin_actions();
+	w.node.owner = 7;
+	(void)supervised("a", 1);
+	a = runs(0, "a");
+	a->process->can = 0;
+	ordered(order_by(1000, "a", TD_ACTION_EVICT)->number, TD_ORDERED_RUNNING, "");
+	CHECK(!td_act_has_ended(act_of(a, TD_ACTION_EVICT)) && !terms[0]);
+}
+
+TEST(a_gate_that_was_closed_for_an_end_that_does_not_come_opens_again)
+{
+	struct fake *a;
+
+	begin_actions();
+	w.node.owner = 7;
+	a = runs(0, "a");
+	(void)order_by(1000, "a", TD_ACTION_EVICT);
+	step();
+	says_leaving(a, TD_LEAVING_ENDS);
+	CHECK(!is_open(a));
+	later(10 * S);
+	CHECK(!is_open(a));
+	later(10 * S);
+	CHECK_EQ(act_of(a, TD_ACTION_EVICT)->state, TD_ACTION_TIMED_OUT);
+	CHECK(is_open(a));
 }

@@ -57,6 +57,14 @@ static const char *reason_of(
 	return buf;
 }
 
+/* With a supervisor it may take as long again: it ends the processes that use no GPU. */
+static void set_deadlines(struct td_ending *e, uint64_t deadline_ns, uint64_t now_ns)
+{
+	e->term_ns = now_ns + deadline_ns / 2;
+	e->kill_ns = now_ns + deadline_ns;
+	e->end_ns = e->kill_ns + (e->order == TD_ORDER_NONE ? 0 : deadline_ns) + GONE_NS;
+}
+
 /* -- processes -- */
 
 /* One of the job that the act is to end. */
@@ -150,13 +158,23 @@ static void press_one(
 		td_act_enter(node, act, TD_ACTION_RUNNING, NULL, now_ns);
 }
 
+/* Their time begins now: the supervisor's answer may have been long in coming. */
+static void begin_to_tell(struct td_node *node, struct td_act *act, uint64_t now_ns)
+{
+	struct td_ending *e = &act->ending;
+
+	set_deadlines(e, node->options.evict_deadline_ns, now_ns);
+	if (e->order != TD_ORDER_NONE)
+		e->last_id = node->next_id - 1;
+	e->told = true;
+}
+
 static void end_processes(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	struct td_list *it;
 
-	if (!act->ending.told && act->ending.order != TD_ORDER_NONE)
-		act->ending.last_id = node->next_id - 1;
-	act->ending.told = true;
+	if (!act->ending.told)
+		begin_to_tell(node, act, now_ns);
 	td_list_for_each (it, &node->processes) {
 		struct td_process *process = process_at(it);
 
@@ -188,7 +206,8 @@ static void send_order(struct td_node *node, struct td_act *act, uint64_t now_ns
 	msg.order.number = act->number;
 	msg.order.kind = (uint8_t)orders[act->kind];
 	msg.order.epoch = e->epoch;
-	msg.order.leave_ns = e->hurried ? 0 : left(e->term_ns, now_ns);
+	/* A handler of SIGTERM that is saving something is not called again by the supervisor. */
+	msg.order.leave_ns = e->hurried ? 0 : left(e->kill_ns, now_ns);
 	msg.order.kill_ns = e->kill_ns - e->term_ns;
 	msg.order.requeue = act->kind == TD_ACTION_EVICT;
 	(void)reason_of(node, act, msg.order.reason, sizeof(msg.order.reason));
@@ -327,7 +346,6 @@ static bool settle(struct td_node *node, struct td_act *act, uint64_t now_ns)
 void td_ending_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 {
 	const struct td_supervisor *supervisor = td_supervisors_named(node, act->uid, act->job);
-	uint64_t deadline_ns = node->options.evict_deadline_ns;
 	struct td_ending *e = &act->ending;
 	struct td_job *job = NULL;
 	char buf[sizeof(act->reason)];
@@ -344,9 +362,7 @@ void td_ending_begin(struct td_node *node, struct td_act *act, uint64_t now_ns)
 	}
 	if (!settle(node, act, now_ns))
 		return;
-	e->term_ns = now_ns + deadline_ns / 2;
-	e->kill_ns = now_ns + deadline_ns;
-	e->end_ns = e->kill_ns + (supervisor ? deadline_ns : 0) + GONE_NS;
+	set_deadlines(e, node->options.evict_deadline_ns, now_ns);
 	if (act->kind == TD_ACTION_START_SHADOW)
 		e->end_ns = now_ns + SHADOW_NS;
 	td_act_enter(node, act, TD_ACTION_ASKED, NULL, now_ns);
