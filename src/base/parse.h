@@ -59,8 +59,8 @@ char *td_format_size(char *buf, unsigned long len, uint64_t bytes);
 char *td_format_duration(char *buf, unsigned long len, uint64_t ns);
 
 /*
- * For people's terminals: each byte of what would move the cursor, begin a line, turn the direction
- * of writing or do worse there, and of what is no UTF-8, becomes "?". Returns text.
+ * Makes text safe for a terminal: each byte that would move the cursor, begin a line, change the
+ * direction of writing or the like, or that is no UTF-8, becomes "?". Returns text.
  */
 char *td_printable(char *text);
 

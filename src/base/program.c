@@ -116,7 +116,7 @@ int td_output_end(const char *program, int status, int failed)
 
 	td_output_flush();
 	lost = ferror(stdout) || reason;
-	/* Where it was closed from the start, and nothing was printed, nothing is lost. */
+	/* A stdout that was closed from the start loses nothing if nothing was printed. */
 	if (fclose(stdout) && errno != EBADF && !lost) {
 		lost = true;
 		reason = errno;

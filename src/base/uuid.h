@@ -8,7 +8,7 @@
 
 #define TD_UUID_TEXT 41 /* with the NUL */
 
-/* As a GPU's. Returns buf, which has TD_UUID_TEXT bytes. */
+/* Writes the UUID of a GPU. Returns buf, which has TD_UUID_TEXT bytes. */
 char *td_uuid_format(char *buf, const uint8_t *uuid);
 
 /* Parses either kind, in upper or lower case. Returns 0, or -EINVAL for any other text. */

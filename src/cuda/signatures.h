@@ -1,6 +1,8 @@
 /*
- * Parameters and arguments of every symbol of the CUDA 13.0 driver, in the types of cuda/types.h; what tells the work that it submits from other
- * work, for a hash; the block of a kernel; and what of memory it reads and writes, if it is a copy or a set (preload/outside/reach.h). All return CUresult. Made by tools/gen-symbols from the toolkit's headers and tools/symbol-classes.txt: do not edit.
+ * The parameters and arguments of every symbol of the CUDA 13.0 driver, in the types of
+ * cuda/types.h. Also, for a hash, the work that it submits; the block of a kernel; and the memory
+ * that a copy or a set reads and writes (preload/outside/reach.h). All return CUresult. Made by
+ * tools/gen-symbols from the toolkit's headers and tools/symbol-classes.txt: do not edit.
  */
 #pragma once
 

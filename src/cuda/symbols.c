@@ -22,7 +22,7 @@ const struct td_symbol td_symbols[TD_SYMBOL_N] = {
 #include "cuda/symbols.def"
 #undef SYMBOL
 
-/* As strcmp() of the name by which a look-up calls the row. */
+/* Compares like strcmp() with the look-up name of the row. */
 static int compare(const struct td_symbol *row, const char *name)
 {
 	int order = strncmp(row->symbol, name, row->name_len);

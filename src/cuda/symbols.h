@@ -78,5 +78,5 @@ extern const struct td_symbol td_symbols[TD_SYMBOL_N];
  */
 const struct td_symbol *td_symbol_find(const char *name, int version, uint64_t flags);
 
-/* By the name that the driver exports; NULL if it exports none such. */
+/* Finds a row by the driver's export name; NULL if there is none. */
 const struct td_symbol *td_symbol_by_export(const char *exported);

@@ -44,7 +44,7 @@ static uint32_t by_index(const char *word, size_t len, uint32_t count)
 	return len ? index : NONE;
 }
 
-static uint32_t find(const char *word, size_t len, const uint8_t (*uuids)[16], uint32_t count)
+static uint32_t gpu_named(const char *word, size_t len, const uint8_t (*uuids)[16], uint32_t count)
 {
 	while (len && isspace((unsigned char)*word))
 		word++, len--;
@@ -64,7 +64,7 @@ uint32_t td_visible(
 		ret_gpus[n++] = i;
 	while (list) {
 		size_t len = strcspn(list, ",");
-		uint32_t gpu = find(list, len, uuids, count);
+		uint32_t gpu = gpu_named(list, len, uuids, count);
 
 		if (gpu == NONE)
 			break;

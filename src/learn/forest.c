@@ -87,7 +87,7 @@ static struct cut find_cut(struct growing *g, uint32_t from, uint32_t to)
 	struct cut best = {.gain = 1e-12, .input = -1};
 
 	td_rng_shuffle(g->rng, g->inputs, g->data->inputs);
-	/* All are tried if none of the first third cuts at all. */
+	/* The rest is tried if none of the first third cuts at all. */
 	for (uint32_t k = 0; k < g->data->inputs && (k < tried || best.input < 0); k++)
 		try_input(g, from, to, g->inputs[k], &best);
 	return best;
@@ -160,7 +160,7 @@ static int append(struct td_tree_node **forest, uint32_t *count, const struct gr
 	return 0;
 }
 
-/* One block: scales that change nothing, nodes, roots. */
+/* Puts the forest into one block: scales that change nothing, nodes, roots. */
 static int put_together(const struct td_dataset *data, const struct td_tree_node *nodes,
 	uint32_t node_count, const uint32_t *roots, uint32_t trees, struct td_model *ret_model)
 {

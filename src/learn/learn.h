@@ -74,7 +74,7 @@ int td_learn_forest(const struct td_dataset *data, const struct td_learn_options
 int td_learn_svr(const struct td_dataset *data, const struct td_learn_options *options,
 	struct td_model *ret_model);
 
-/* By form. */
+/* Trains a model of the form. */
 int td_learn(enum td_predictor_form form, const struct td_dataset *data,
 	const struct td_learn_options *options, struct td_model *ret_model);
 

@@ -163,7 +163,7 @@ static void train(struct training *t, const struct td_dataset *data, const doubl
 }
 
 /* Trains the model's weights on the data, from where they are or from random ones. */
-static int run(struct td_model *model, const struct td_dataset *data,
+static int train_weights(struct td_model *model, const struct td_dataset *data,
 	const struct td_learn_options *options, uint32_t epochs, bool anew)
 {
 	td_auto_free double *x = malloc((size_t)data->count * data->inputs * sizeof(*x));
@@ -209,7 +209,7 @@ int td_learn_mlp(const struct td_dataset *data, const struct td_learn_options *o
 		return r;
 	model.predictor.layers = shape.layers;
 	memcpy(model.predictor.widths, shape.widths + 1, shape.layers * sizeof(uint32_t));
-	r = run(&model, data, options, options->epochs, true);
+	r = train_weights(&model, data, options, options->epochs, true);
 	if (r < 0) {
 		td_model_deinit(&model);
 		return r;
@@ -249,7 +249,7 @@ int td_learn_update(struct td_model *model, const struct td_dataset *data,
 		r = copy(model, &next);
 		if (r < 0)
 			return r;
-		r = run(&next, data, options, (options->epochs + 3) / 4, false);
+		r = train_weights(&next, data, options, (options->epochs + 3) / 4, false);
 		if (r < 0)
 			td_model_deinit(&next);
 	} else {

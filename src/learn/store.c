@@ -108,7 +108,7 @@ static int read_version(struct td_store *store, int *ret_version)
 	return r;
 }
 
-/* Under the write lock, so that two who open it at once do not both create it. */
+/* Holds the write lock, so that two processes that open it at once do not both create it. */
 static int bring_up_to_date(struct td_store *store)
 {
 	int version, r = error_of(sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL));

@@ -279,7 +279,7 @@ static float second_price(const struct td_auction *a, uint32_t column)
 	return n > 2 ? fminf(price, a->slot_price[first + 2]) : price;
 }
 
-static struct choice look(struct td_auction *a, uint32_t row)
+static struct choice best_in_list(struct td_auction *a, uint32_t row)
 {
 	size_t list = (size_t)row * a->list_room;
 	struct td_scan_best best = td_scan_list(a->list_column + list, a->list_weight + list,
@@ -327,11 +327,11 @@ static uint32_t free_in_list(const struct td_auction *a, uint32_t row, float lea
  */
 static struct choice choose(struct td_auction *a, uint32_t row, float slack)
 {
-	struct choice c = look(a, row);
+	struct choice c = best_in_list(a, row);
 
 	if (c.column == TD_AUCTION_NONE || c.value < a->list_threshold[row] - slack) {
 		scan_row(a, row);
-		c = look(a, row);
+		c = best_in_list(a, row);
 	}
 	return c;
 }

@@ -71,7 +71,7 @@ static uint32_t ordered(float f)
 	return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
-/* One of COARSENING rows or columns, in the order of the mean of a few of their entries. */
+/* Picks one of COARSENING rows or columns, in the order of the mean of a few of their entries. */
 static void pick_lines(
 	const struct td_match_problem *p, bool rows, uint64_t *keys, uint32_t *picked)
 {

@@ -230,7 +230,9 @@ __attribute__((target("avx2"))) static uint32_t above_avx2(const float *weights,
 	return count + rest;
 }
 
-/* Each lane gets that of the other half, of the other pair in its half, or its neighbour. */
+/*
+ * Gives each lane the value of the other half, of the other pair in its half, or of its neighbour.
+ */
 __attribute__((target("avx2"))) static inline __m256 fold_over(__m256 lanes, int fold)
 {
 	if (fold == 0)

@@ -46,7 +46,7 @@ static inline float td_scan_weight(float w)
 	return w > 0 ? w : 0;
 }
 
-/* May this processor run the AVX2 versions? Asks the processor, nothing else. */
+/* Tells whether this processor runs the AVX2 versions. */
 bool td_scan_has_avx2(void);
 
 /* maxima[b] = max over block b of weight - price; returns the maximum of all. n > 0. */

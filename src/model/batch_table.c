@@ -12,7 +12,7 @@ static double batch_at(uint32_t b)
 	return round(exp2(b / 2.));
 }
 
-/* In units of the time in which a batch fills. */
+/* Returns P99 in units of the time in which a batch fills. */
 static double point(struct td_batch_table *table, uint32_t b, uint32_t l)
 {
 	double load = LEAST + STEP * l;

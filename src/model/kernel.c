@@ -1,6 +1,7 @@
 /* Solo durations. All are whole ns, rounded up, so that work never takes no time at all. */
 #include "model/kernel.h"
 
+#include "base/bounds.h"
 #include "model/gpu_spec.h"
 #include "model/memory.h"
 
@@ -12,16 +13,6 @@
 #define REGISTER_UNIT     256u
 #define SHARED_UNIT       128u
 #define BLOCK_THREADS_MAX 1024u
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint32_t min_u32(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
@@ -42,7 +33,7 @@ uint64_t td_model_kernel_ns(const struct td_gpu_spec *spec, uint64_t makespan_ns
 	uint64_t issue_ns = count_ns(instructions, td_gpu_spec_instr_per_us(spec));
 	uint64_t dram_ns = count_ns(dram_bytes, spec->dram_bytes_per_us);
 
-	return spec->launch_latency_ns + max_u64(makespan_ns, max_u64(issue_ns, dram_ns));
+	return spec->launch_latency_ns + td_max_u64(makespan_ns, td_max_u64(issue_ns, dram_ns));
 }
 
 uint64_t td_model_copy_ns(
@@ -77,13 +68,13 @@ uint32_t td_model_blocks_per_sm(const struct td_gpu_spec *spec, const struct td_
 	if (!needs->threads || needs->threads > BLOCK_THREADS_MAX ||
 		needs->shared_bytes > spec->block_shared_bytes)
 		return 0;
-	blocks = min_u32(blocks, spec->sm_threads / (warps * WARP_THREADS));
+	blocks = td_min_u32(blocks, spec->sm_threads / (warps * WARP_THREADS));
 	registers = warps * round_up((uint64_t)needs->registers * WARP_THREADS, REGISTER_UNIT);
 	if (registers)
-		blocks = min_u32(blocks, (uint32_t)(spec->sm_registers / registers));
+		blocks = td_min_u32(blocks, (uint32_t)(spec->sm_registers / registers));
 	shared = round_up(needs->shared_bytes, SHARED_UNIT);
 	if (shared)
-		blocks = min_u32(blocks, (uint32_t)(spec->sm_shared_bytes / shared));
+		blocks = td_min_u32(blocks, (uint32_t)(spec->sm_shared_bytes / shared));
 	return blocks;
 }
 

@@ -222,7 +222,7 @@ void td_memory_prefetch_host(struct td_memory *mem, struct td_range *range, uint
 	account(mem, &m, moves);
 }
 
-/* Would the next eviction push out one of these pages? */
+/* Tells whether the next eviction would push out one of these pages. */
 static bool victim_is_own(
 	const struct td_memory *mem, const struct td_range *range, uint64_t first, uint64_t end)
 {

@@ -6,7 +6,7 @@
 
 #include "model/gpu_spec.h"
 
-/* Two SMs are a texture processing cluster on every GPU of the table, the unit that is chosen. */
+/* On every GPU of the table two SMs form a texture processing cluster, the unit of choice. */
 #define SMS_PER_UNIT 2u
 /* Percentages are told with few digits: 1 unit of 54 is 1.85 %, and must not round down to none. */
 #define ROUNDING 1e-6

@@ -25,15 +25,11 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/bounds.h"
 #include "model/gpu_spec.h"
 #include "model/spatial.h"
 
 #define PPM 1000000u
-
-static uint64_t min_ns(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static struct td_timeline_context *first_ready(
 	const struct td_timeline_engine *engine, enum td_engine e)
@@ -208,14 +204,14 @@ void td_timeline_begin_queued(struct td_timeline *tl, struct td_timeline_context
 	if (e->owner != turn || e->switch_left_ns || first_ready(e, engine) != turn ||
 		first_op(ctx, engine) != op || from_ns >= tl->now_ns)
 		return;
-	op->behind_ns = min_ns(tl->now_ns - from_ns, most_ns);
+	op->behind_ns = td_min_u64(tl->now_ns - from_ns, most_ns);
 	op->idle_ns = e->worked_until_ns < tl->now_ns ? tl->now_ns - e->worked_until_ns : 0;
 }
 
 /* Serves the part that the idle time before its start covers. */
 static void catch_up(struct td_timeline *tl, struct td_op *op)
 {
-	uint64_t ns = min_ns(spare_of(op, op->behind_ns), op->length_ns - op->progress_ns);
+	uint64_t ns = td_min_u64(spare_of(op, op->behind_ns), op->length_ns - op->progress_ns);
 
 	if (!ns)
 		return;
@@ -224,7 +220,7 @@ static void catch_up(struct td_timeline *tl, struct td_op *op)
 	op->started = true;
 	op->start_ns -= ns;
 	op->progress_ns += ns;
-	tl->engines[op->engine].busy_ns += min_ns(ns, op->idle_ns);
+	tl->engines[op->engine].busy_ns += td_min_u64(ns, op->idle_ns);
 	op->context->on[op->engine].busy_ns += ns;
 }
 
@@ -321,7 +317,7 @@ static void meet_stalls(struct td_op *op)
 		uint64_t next_ns = TD_NEVER_NS, stall_ns, paid_ns;
 
 		stall_ns = op->stall(op->stall_arg, op->progress_ns, &next_ns);
-		paid_ns = min_ns(stall_ns, op->credit_ns);
+		paid_ns = td_min_u64(stall_ns, op->credit_ns);
 		op->credit_ns -= paid_ns;
 		op->stalled_ns += stall_ns;
 		op->stall_ns = stall_ns - paid_ns;
@@ -381,7 +377,7 @@ static bool leads(const struct td_timeline_context *ctx, enum td_engine e)
 	return e == TD_ENGINE_COMPUTE && !td_list_empty(&ctx->members);
 }
 
-/* Is an operation over that ctx serves? It is reported before the turn goes on. */
+/* Tells whether an operation that ctx serves is over. It is reported before the turn goes on. */
 static bool has_finished(const struct td_timeline_context *ctx, enum td_engine e)
 {
 	struct td_list *it;
@@ -416,7 +412,7 @@ static struct td_op *settle(struct td_timeline *tl, enum td_engine e)
 	}
 }
 
-/* How long the service of so much progress takes. */
+/* Returns the time of service for so much progress. */
 static uint64_t time_of(const struct td_op *op, uint64_t progress_ns)
 {
 	unsigned __int128 left = (unsigned __int128)progress_ns * PPM;
@@ -429,17 +425,17 @@ static uint64_t time_of(const struct td_op *op, uint64_t progress_ns)
 	return left < TD_NEVER_NS ? (uint64_t)left : TD_NEVER_NS;
 }
 
-/* How long until op ends or stalls, or its stall ends. */
+/* Returns the time until op ends or stalls, or its stall ends. */
 static uint64_t op_horizon_ns(const struct td_op *op)
 {
 	if (op->stall_ns)
 		return op->stall_ns;
 	if (op->length_ns == TD_NEVER_NS)
 		return TD_NEVER_NS;
-	return time_of(op, min_ns(op->stall_at_ns, op->length_ns) - op->progress_ns);
+	return time_of(op, td_min_u64(op->stall_at_ns, op->length_ns) - op->progress_ns);
 }
 
-/* How long until the engine must be settled again, when nothing is changed from outside. */
+/* Returns the time until the engine must be settled again, if nothing changes from outside. */
 static uint64_t horizon_ns(const struct td_timeline_engine *engine, enum td_engine e)
 {
 	const struct td_timeline_context *ctx;
@@ -453,11 +449,11 @@ static uint64_t horizon_ns(const struct td_timeline_engine *engine, enum td_engi
 	ctx = first_ready(engine, e);
 	if (leads(ctx, e)) {
 		td_list_for_each (it, &ctx->members)
-			ns = min_ns(ns, op_horizon_ns(first_op(member_at(it), e)));
+			ns = td_min_u64(ns, op_horizon_ns(first_op(member_at(it), e)));
 	} else {
 		ns = op_horizon_ns(first_op(ctx, e));
 	}
-	return engine->slice_ns && contended(engine) ? min_ns(ns, engine->slice_left_ns) : ns;
+	return engine->slice_ns && contended(engine) ? td_min_u64(ns, engine->slice_left_ns) : ns;
 }
 
 /* Serves the first operation of ctx, which ends at the end of these ns at the earliest. */
@@ -471,7 +467,8 @@ static void serve_op(
 	} else {
 		unsigned __int128 done = (unsigned __int128)ns * op->speed_ppm + op->rest_ppm;
 
-		op->progress_ns += min_ns((uint64_t)(done / PPM), op->length_ns - op->progress_ns);
+		op->progress_ns +=
+			td_min_u64((uint64_t)(done / PPM), op->length_ns - op->progress_ns);
 		op->rest_ppm = (uint32_t)(done % PPM);
 	}
 	ctx->on[e].busy_ns += ns;
@@ -479,7 +476,8 @@ static void serve_op(
 }
 
 /* Lets ns pass on a settled engine; ns is at most its horizon. */
-static void serve(struct td_timeline_engine *engine, enum td_engine e, uint64_t ns, uint64_t now_ns)
+static void serve_engine(
+	struct td_timeline_engine *engine, enum td_engine e, uint64_t ns, uint64_t now_ns)
 {
 	struct td_timeline_context *ctx;
 	struct td_list *it;
@@ -502,7 +500,7 @@ static void serve(struct td_timeline_engine *engine, enum td_engine e, uint64_t 
 	}
 	engine->busy_ns += ns;
 	if (contended(engine))
-		engine->slice_left_ns -= min_ns(ns, engine->slice_left_ns);
+		engine->slice_left_ns -= td_min_u64(ns, engine->slice_left_ns);
 	else
 		engine->slice_left_ns = engine->slice_ns;
 }
@@ -551,7 +549,7 @@ static uint64_t next_step_ns(const struct td_timeline *tl)
 	uint64_t step_ns = TD_NEVER_NS;
 
 	for (int e = 0; e < TD_ENGINE_N; e++)
-		step_ns = min_ns(step_ns, horizon_ns(&tl->engines[e], e));
+		step_ns = td_min_u64(step_ns, horizon_ns(&tl->engines[e], e));
 	return step_ns;
 }
 
@@ -570,9 +568,9 @@ int td_timeline_advance(struct td_timeline *tl, uint64_t now_ns, struct td_done 
 		}
 		if (now_ns <= tl->now_ns)
 			break;
-		step_ns = min_ns(next_step_ns(tl), now_ns - tl->now_ns);
+		step_ns = td_min_u64(next_step_ns(tl), now_ns - tl->now_ns);
 		for (int e = 0; e < TD_ENGINE_N; e++)
-			serve(&tl->engines[e], e, step_ns, tl->now_ns);
+			serve_engine(&tl->engines[e], e, step_ns, tl->now_ns);
 		tl->now_ns += step_ns;
 	}
 	tl->settled = true;

@@ -185,6 +185,6 @@ uint64_t td_timeline_next_event(const struct td_timeline *tl);
 /* Service that op got so far, stalls included. */
 uint64_t td_timeline_served_ns(const struct td_op *op);
 
-/* Is ctx the one being served on engine at this instant? For who-holds-the-GPU displays. */
+/* Tells whether the engine serves ctx at this instant, for displays of who holds the GPU. */
 bool td_timeline_is_running(
 	const struct td_timeline *tl, const struct td_timeline_context *ctx, enum td_engine engine);

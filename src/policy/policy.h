@@ -148,7 +148,7 @@ struct td_client_view {
 	uint64_t limit_bytes; /* the memory limit in force */
 	uint64_t held_ns;     /* total time with the gate open, up to now */
 
-	/* From here on 0 is unknown. */
+	/* In the fields from here on 0 means unknown. */
 	uint64_t
 		gpu_time_ns; /* used so far, by the meter, which counts under a duty; 1: none yet */
 	uint64_t in_flight_ns; /* submitted and not done */

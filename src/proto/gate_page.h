@@ -24,14 +24,14 @@
  * the futex on which threads wait for an opening. The upper bits count every change, so that a
  * waiter never misses one.
  */
-#define TD_WORD_CLOSED 1u  /* wait */
-#define TD_WORD_ARMED  2u  /* go on, but send BUSY first */
-#define TD_WORD_WINDOW 4u  /* go on, but keep at most window_ns of work in flight */
+#define TD_WORD_CLOSED 1u /* wait */
+#define TD_WORD_ARMED  2u /* go on, but send BUSY first */
+#define TD_WORD_WINDOW 4u /* go on, but keep at most window_ns of work in flight */
 /* A window_ns that bounds nothing: only what the work takes is wanted (preload/gate/meter.h). */
 #define TD_WINDOW_METER UINT64_MAX
-#define TD_WORD_DUTY   8u  /* go on, but take at most duty_ppm of the GPU's time */
-#define TD_WORD_STEPS  16u /* go on; the daemon wants to know where steps end */
-#define TD_WORD_FLAGS  31u
+#define TD_WORD_DUTY    8u  /* go on, but take at most duty_ppm of the GPU's time */
+#define TD_WORD_STEPS   16u /* go on; the daemon wants to know where steps end */
+#define TD_WORD_FLAGS   31u
 #define TD_WORD_STEP                                                                               \
 	32u /* added at every change that leaves a flag set; an open gate is exactly 0 */
 
@@ -76,9 +76,10 @@ struct td_gate_page {
 		 */
 		hold_new;
 	/*
-	 * By GPU slot: 0, or 1 + the most that the process may hold on the device, and in all,
-	 * whatever limit it was told before. The ceiling takes back memory that was promised and is
-	 * not used. It acts at once, even on a process that is stopped and may go on at any moment.
+	 * Ceilings by GPU slot: 0, or 1 + the most that the process may hold on the device, and in
+	 * all, whatever limit it was told before. The ceiling takes back memory that was promised
+	 * and is not used. It acts at once, even on a process that is stopped and may go on at any
+	 * moment.
 	 *
 	 *     process: writes its claim (meter page), fences, reads the ceiling;
 	 *              above the ceiling it withdraws the claim and asks the daemon
@@ -97,7 +98,7 @@ _Static_assert(sizeof(struct td_gate_page) <= TD_PAGE_BYTES, "both sides map one
  */
 #define TD_FRESH_BIT_WAITS     2u
 #define TD_FRESH_BIT_IN_FLIGHT 4u
-/* From here on: how many pieces of it were submitted so far, modulo what there is room for. */
+/* The higher bits count the pieces submitted so far, modulo their range. */
 #define TD_FRESH_TRIES_SHIFT 8
 
 struct td_meter_page {

@@ -12,7 +12,7 @@
 
 #define TD_PROTO_VERSION 1
 #define TD_STR_MAX       255
-/* No message is longer; a receiver may use a buffer of this size. */
+/* The largest size of a message, and so of a receiver's buffer. */
 #define TD_PROTO_MAX 4096
 
 enum td_msg_type {

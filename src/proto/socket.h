@@ -32,10 +32,13 @@ int td_socket_check(const char *where, const char *value, unsigned more, struct 
  * give -EAGAIN: a daemon that is stopped accepts nobody, and its backlog fills.
  */
 int td_socket_connect(const char *path, uint64_t patience_ns);
-/* The same in two steps: a socket, or -errno; 0, or -errno with the socket still the caller's. */
+/*
+ * As above in two steps: makes a socket or returns -errno; connects it and returns 0, or -errno
+ * with the socket still the caller's.
+ */
 int td_socket_new(void);
 int td_socket_connect_by(int fd, const char *path);
-/* How long each receive on a blocking socket waits from now on; 0: without end. */
+/* Sets how long each receive on a blocking socket waits; 0: without end. */
 int td_socket_set_patience(int fd, uint64_t patience_ns);
 
 /*

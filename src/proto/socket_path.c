@@ -1,4 +1,4 @@
-/* Where the daemon's socket is, for who can say what is wrong with that; see socket.h. */
+/* Finds the daemon's socket, for callers that can show an error; see socket.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -32,7 +32,7 @@ enum td_gate {
 };
 
 /*
- * Where a client's gate really is (view):
+ * The real state of a client's gate (view):
  *
  *   CLOSED   --the plan opens-->  FILLING    --all is resident-->        OPEN
  *   OPEN     --the plan closes--> DRAINING   --acknowledged-->           CLOSED

@@ -210,7 +210,7 @@ static void start(struct td_antman_cluster *c, struct td_antman_tenant *tenant, 
 	job->state = TD_JOB_RUNNING;
 }
 
-/* All instances run on GPUs that may be theirs: a partial upgrade would not help. */
+/* Tells whether all instances run on GPUs that may be theirs; a partial upgrade would not help. */
 static bool may_upgrade(const struct td_antman_cluster *c, uint32_t id)
 {
 	for (uint32_t p = c->jobs[id].place; p != NONE; p = c->places[p].next) {
@@ -313,7 +313,7 @@ static bool wants_place(const struct td_antman_job *job)
 	return job->state == TD_JOB_QUEUED && job->kind != TD_JOB_GUARANTEED;
 }
 
-/* There are places enough, and it does not wait for better ones. */
+/* Tells whether there are enough GPUs, and it does not wait for better ones. */
 static bool may_start_opportunistically(const struct td_antman_cluster *c, uint32_t id)
 {
 	return wants_place(&c->jobs[id]) && c->gpus.below >= c->jobs[id].gpus &&
@@ -332,8 +332,8 @@ static uint32_t first_claim(const struct td_antman_cluster *c, struct td_antman_
 }
 
 /*
- * Returns the first job that waits to start beside others and wants no more GPUs than these;
- * TD_ANTMAN_SMALL at most.
+ * Returns the first job that waits to start beside others and wants no more than `gpus` GPUs, which
+ * is TD_ANTMAN_SMALL at most.
  */
 static uint32_t first_small(
 	const struct td_antman_cluster *c, struct td_antman_tenant *tenant, uint32_t gpus)

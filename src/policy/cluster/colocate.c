@@ -77,7 +77,7 @@ static void grant_one(const struct td_colocation *here, const struct td_view *vi
 	}
 }
 
-/* Once per task when a pause is over, all the time while it lasts. */
+/* Plans PAUSE for each task while the pause lasts, and one RESUME when it is over. */
 static void tell_pauses(
 	struct td_colocation *colocations, const struct td_view *view, struct td_plan *plan)
 {

@@ -75,7 +75,7 @@ static void update(struct td_inventory *v, uint32_t gpu)
 	put_leaf(v, gpu, now);
 }
 
-static uint32_t least(const struct td_inventory *v)
+static uint32_t least_loaded(const struct td_inventory *v)
 {
 	uint32_t at = 1;
 
@@ -345,7 +345,7 @@ uint32_t td_inventory_find_least_loaded(
 	uint32_t found = 0;
 
 	while (found < count && v->tree[1] < limit_of(limit_ppm)) {
-		ret_gpus[found] = least(v);
+		ret_gpus[found] = least_loaded(v);
 		put_leaf(v, ret_gpus[found++], ABSENT);
 	}
 	for (uint32_t k = 0; k < found; k++)

@@ -59,7 +59,10 @@ struct td_inventory {
 
 size_t td_inventory_bytes(uint32_t nodes, uint32_t gpus);
 
-/* All free and idle. node_gpus[n] of node n, 1 to TD_NODE_GPUS_MAX. Returns 0, or -EINVAL. */
+/*
+ * Makes an inventory with all GPUs free and idle. node_gpus[n] of node n, 1 to TD_NODE_GPUS_MAX.
+ * Returns 0, or -EINVAL.
+ */
 int td_inventory_init(struct td_inventory *inventory, void *memory, const uint32_t *node_gpus,
 	uint32_t nodes, uint32_t assumed_ppm);
 

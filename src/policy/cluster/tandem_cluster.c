@@ -167,11 +167,14 @@ static double sum_of(const struct td_tandem_cluster *c, uint32_t gpu)
 	return room->sum + room->now * (double)(c->now_ns - room->since_ns);
 }
 
-/* How a room is judged: who starts has nothing to lose, who moves needs one that lasts. */
+/*
+ * The figure that judges a room: a job that starts has nothing to lose, a job that moves needs a
+ * room that lasts.
+ */
 enum judge { BY_NOW, BY_MEAN };
 
-/* Who is on a GPU, but for one. */
-static struct company look(
+/* Returns the jobs on a GPU except one. */
+static struct company company_on(
 	const struct td_tandem_cluster *c, uint32_t gpu, uint32_t but, enum judge judge)
 {
 	const struct td_inventory *v = &c->antman.gpus;
@@ -221,7 +224,7 @@ static bool weigh(const struct td_tandem_cluster *c, uint32_t gpu, uint32_t id, 
 	struct td_tandem_choice *ret)
 {
 	const struct td_tandem_job *job = &c->jobs[id];
-	struct company here = look(c, gpu, id, judge);
+	struct company here = company_on(c, gpu, id, judge);
 	double own, loss = 0;
 
 	if (here.count >= c->params.together)
@@ -257,7 +260,7 @@ static double tie_break(const struct td_inventory *v, uint32_t gpu)
 
 static void note_load(struct td_tandem_cluster *c, uint32_t gpu)
 {
-	struct company here = look(c, gpu, NONE, BY_NOW);
+	struct company here = company_on(c, gpu, NONE, BY_NOW);
 	double load = here.holder == NONE ? 0 : c->demands[here.holder] + 1 - here.room;
 
 	for (uint32_t k = 0; k < here.count; k++)
@@ -542,7 +545,7 @@ static double speed_now(const struct td_tandem_cluster *c, uint32_t id, double *
 
 	*ret_relief = 0;
 	for (uint32_t p = job->place; p != NONE; p = c->places[p].next) {
-		struct company here = look(c, c->places[p].gpu, id, BY_MEAN);
+		struct company here = company_on(c, c->places[p].gpu, id, BY_MEAN);
 
 		speed = fmin(speed, speed_among(c, &here, job->kind, NONE, NONE));
 		for (uint32_t k = 0; k < here.count; k++)
@@ -562,7 +565,7 @@ static struct td_tandem_stay note_stay(
 	return (struct td_tandem_stay){gpu, room, served ? speed / room : 0, sum_of(c, gpu)};
 }
 
-/* By how much the speed at a place was above what was expected of it, by its room since then. */
+/* Returns how far the room at a GPU was above its expectation since then. */
 static double excess_of(
 	const struct td_tandem_cluster *c, const struct td_tandem_stay *stay, double passed)
 {
@@ -582,7 +585,7 @@ static bool has_paid(const struct td_tandem_cluster *c, const struct td_tandem_j
 	return passed * gain >= (double)c->params.move_ns;
 }
 
-/* Too long ago to tell. */
+/* Tells whether the last move is too long ago to count. */
 static bool is_forgiven(const struct td_tandem_cluster *c, const struct td_tandem_job *job)
 {
 	return c->now_ns - job->since_ns >= c->params.window_ns << job->unpaid;

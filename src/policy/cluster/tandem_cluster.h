@@ -71,7 +71,9 @@ struct td_tandem_cluster_params {
 
 /* AntMan's; 0, 10 %, 15 %, 3 guests, 5 min, 30 min; 1 min, 10 min. */
 extern const struct td_tandem_cluster_params td_tandem_cluster_default;
-/* The same where a move costs another time, above 0: settle_ns and window_ns are 5 and 10 of it. */
+/*
+ * The parameters for moves of another cost above 0: settle_ns and window_ns are 5 and 10 times it.
+ */
 struct td_tandem_cluster_params td_tandem_cluster_params_of(uint64_t move_ns);
 
 struct td_tandem_job {

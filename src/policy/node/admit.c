@@ -53,7 +53,7 @@ static void admit(const struct td_view *view, const uint16_t *first, struct grou
 		if (group->protected)
 			continue;
 		group->open &= (group->holding || group->wants) && has_places(group, left);
-		/* One that is to close is still there; one that waits keeps its turn. */
+		/* A group that is to close still counts; one that waits keeps its turn. */
 		if (group->holding || (group->wants && !group->paused))
 			take(group, left);
 	}

@@ -3,24 +3,16 @@
 
 #include <stddef.h>
 
+#include "base/bounds.h"
+
 /* While others run dry and one is measured, it is looked so often. */
 #define LOOK_NS 1000000ull
 /* How often to look for programs that have guessed. */
 #define SEEK_NS 20000000ull
 /* A pause is at least so many times as long as the moment before it. */
 #define PAUSE_SHARE 4
-/* Who has not done its part so often in a row is waited for less and less. */
+/* A program that has not done its part so often in a row is waited for less and less. */
 #define TRIALS 4
-
-static uint64_t max_ns(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t min_ns(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static uint32_t sum_of(const struct td_alone_tenant *tenants, uint32_t count)
 {
@@ -85,13 +77,13 @@ static uint64_t worth_at_ns(struct td_alone *alone, const struct td_alone_tenant
 	for (uint32_t i = 0; i < count; i++) {
 		const struct td_alone_known *k = known(alone, tenants[i].id, tenants, count);
 
-		at = max_ns(at, &tenants[i] == who ? k->measure.again_ns : k->dry.again_ns);
+		at = td_max_u64(at, &tenants[i] == who ? k->measure.again_ns : k->dry.again_ns);
 	}
 	return at;
 }
 
 /* The first behind the one who was served last that has guessed since it was. */
-static struct td_alone_tenant *choose(
+static struct td_alone_tenant *next_guesser(
 	struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count, uint64_t now_ns)
 {
 	uint32_t first = 0;
@@ -109,7 +101,8 @@ static struct td_alone_tenant *choose(
 	return NULL;
 }
 
-static struct td_alone_tenant *find(struct td_alone_tenant *tenants, uint32_t count, uint32_t id)
+static struct td_alone_tenant *tenant_of(
+	struct td_alone_tenant *tenants, uint32_t count, uint32_t id)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (tenants[i].id == id)
@@ -117,12 +110,12 @@ static struct td_alone_tenant *find(struct td_alone_tenant *tenants, uint32_t co
 	return NULL;
 }
 
-static void end(struct td_alone *alone, uint64_t now_ns)
+static void end_moment(struct td_alone *alone, uint64_t now_ns)
 {
 	alone->phase = TD_ALONE_QUIET;
 	alone->rest_ns = now_ns + PAUSE_SHARE * (now_ns - alone->since_ns);
-	alone->next_ns = max_ns(now_ns + alone->pause_ns, alone->rest_ns);
-	alone->pause_ns = min_ns(2 * alone->pause_ns, TD_ALONE_PAUSE_MAX_NS);
+	alone->next_ns = td_max_u64(now_ns + alone->pause_ns, alone->rest_ns);
+	alone->pause_ns = td_min_u64(2 * alone->pause_ns, TD_ALONE_PAUSE_MAX_NS);
 }
 
 static bool all_dry(
@@ -134,7 +127,7 @@ static bool all_dry(
 	return true;
 }
 
-static void begin(
+static void begin_moment(
 	struct td_alone *alone, struct td_alone_tenant *who, uint32_t *last_number, uint64_t now_ns)
 {
 	*last_number = *last_number == UINT32_MAX ? 1 : *last_number + 1;
@@ -153,12 +146,12 @@ static void note_trial(struct td_alone_trials *trials, bool success, uint64_t no
 	trials->failed += !is_in_vain(trials);
 	if (!is_in_vain(trials))
 		return;
-	trials->pause_ns = min_ns(
-		2 * max_ns(trials->pause_ns, TD_ALONE_PAUSE_MAX_NS), TD_ALONE_IN_VAIN_MAX_NS);
+	trials->pause_ns = td_min_u64(
+		2 * td_max_u64(trials->pause_ns, TD_ALONE_PAUSE_MAX_NS), TD_ALONE_IN_VAIN_MAX_NS);
 	trials->again_ns = now_ns + trials->pause_ns;
 }
 
-/* Who has done its part, and who of those that it was up to has not? */
+/* Notes which programs have done their part, and which of those whose part it was have not. */
 static void note_trials(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
 	bool too_long, uint64_t now_ns)
 {
@@ -179,11 +172,11 @@ static void note_trials(struct td_alone *alone, struct td_alone_tenant *tenants,
 	}
 }
 
-/* Who was to be measured is; or is gone, or it takes too long. */
+/* Tells whether the moment ends: the program was measured, or has gone, or takes too long. */
 static bool is_over(
 	struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count, uint64_t now_ns)
 {
-	struct td_alone_tenant *who = find(tenants, count, alone->who);
+	struct td_alone_tenant *who = tenant_of(tenants, count, alone->who);
 	bool too_long = now_ns - alone->since_ns >= TD_ALONE_MOST_NS, measured;
 
 	if (!who || count < 2)
@@ -197,26 +190,26 @@ static bool is_over(
 	return true;
 }
 
-static void look(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
+static void advance_phase(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count,
 	uint32_t *last_number, uint64_t now_ns)
 {
 	struct td_alone_tenant *who;
 
 	switch (alone->phase) {
 	case TD_ALONE_QUIET:
-		who = now_ns >= alone->next_ns ? choose(alone, tenants, count, now_ns) : NULL;
+		who = now_ns >= alone->next_ns ? next_guesser(alone, tenants, count, now_ns) : NULL;
 		if (who)
-			begin(alone, who, last_number, now_ns);
+			begin_moment(alone, who, last_number, now_ns);
 		return;
 	case TD_ALONE_HOLDING:
 		if (is_over(alone, tenants, count, now_ns))
-			end(alone, now_ns);
+			end_moment(alone, now_ns);
 		else if (all_dry(alone, tenants, count))
 			alone->phase = TD_ALONE_ALONE;
 		return;
 	case TD_ALONE_ALONE:
 		if (is_over(alone, tenants, count, now_ns))
-			end(alone, now_ns);
+			end_moment(alone, now_ns);
 		return;
 	case TD_ALONE_PHASE_N: return;
 	}
@@ -236,7 +229,7 @@ static void note_tenants(
 }
 
 /* Tells each program whether it is held or has the GPU. */
-static void tell(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count)
+static void tell_tenants(struct td_alone *alone, struct td_alone_tenant *tenants, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct td_alone_tenant *t = &tenants[i];
@@ -260,10 +253,10 @@ uint64_t td_alone_step(struct td_alone *alone, struct td_alone_tenant *tenants, 
 	}
 	note_tenants(alone, tenants, count);
 	if (count >= 2 || alone->phase != TD_ALONE_QUIET)
-		look(alone, tenants, count, last_number, now_ns);
+		advance_phase(alone, tenants, count, last_number, now_ns);
 	if (count < 2)
 		return UINT64_MAX;
-	tell(alone, tenants, count);
-	return alone->phase == TD_ALONE_QUIET ? max_ns(alone->next_ns, now_ns + SEEK_NS)
+	tell_tenants(alone, tenants, count);
+	return alone->phase == TD_ALONE_QUIET ? td_max_u64(alone->next_ns, now_ns + SEEK_NS)
 					      : now_ns + LOOK_NS;
 }

@@ -51,7 +51,7 @@ struct td_alone_tenant {
 	bool ret_measurable; /* as far as is known: all do their part when it is to be measured */
 };
 
-/* One part of it that one tenant has to do. */
+/* A program's record in one of the two parts. */
 struct td_alone_trials {
 	uint32_t failed; /* in a row, up to as many as make it in vain */
 	uint64_t pause_ns, again_ns;

@@ -1,6 +1,7 @@
 /* The least of what each controller allows; see guard.h. */
 #include "policy/node/guard.h"
 
+#include "base/bounds.h"
 #include "policy/node/profile.h"
 
 #define FLOOR_PPM 20000u
@@ -8,8 +9,8 @@
 /* 99 of 100 steps are to be within their slack. */
 #define LONG_STEPS 128
 /*
- * How long the first pause on a GPU may still end at any moment for a second piece of work, because
- * a program may load its data before it does anything.
+ * For this long the first pause on a GPU admits one piece of work at a time: it may be a program
+ * that loads its data before it does anything, so it may end at any moment.
  */
 #define FIRST_NS 60000000000ull
 /* The slack, in what a pause's end may cost. */
@@ -90,7 +91,7 @@ static void note_unseen(
 	}
 }
 
-/* Has any process of the job work? Also those that tell of no steps. */
+/* Tells whether any process of the job works, including those without reported steps. */
 static bool is_busy(const struct td_view *view, uint32_t gpu, uint32_t group)
 {
 	for (uint32_t c = 0; c < view->client_count; c++)
@@ -100,7 +101,8 @@ static bool is_busy(const struct td_view *view, uint32_t gpu, uint32_t group)
 	return false;
 }
 
-static struct present look(const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
+static struct present present_on(
+	const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
 {
 	struct present here = {
 		.guaranteed = UINT32_MAX, .online = UINT32_MAX, .floor_ppm = FLOOR_PPM};
@@ -130,7 +132,7 @@ static struct present look(const struct td_view *view, const struct td_plan *pla
 	return here;
 }
 
-/* There is no one step time that says what the guaranteed jobs bear. */
+/* Tells whether no single step time shows what the guaranteed jobs bear. */
 static bool is_floor_all(const struct present *here)
 {
 	return here->guaranteed_count > 1 || here->unseen;
@@ -160,7 +162,7 @@ static uint32_t by_steps(struct td_guard *guard, const struct td_view *view, uin
 			.step_began_ns = job->step_began_ns,
 			.alone_step_ns = job->profile ? job->profile->alone_step_ns : 0,
 			.unit = td_slowest_unit(job),
-			/* Beside two nothing shows what more than the floor would cost. */
+			/* Beside two jobs nothing shows what more than the floor would cost. */
 			.company = is_floor_all(here) ? 0 : besteffort_jobs,
 			.company_ns = here->besteffort_ns,
 		};
@@ -202,19 +204,14 @@ static uint64_t bearable_ns(const struct td_client_view *client, uint64_t of_ns)
 	return of_ns / TD_PPM * slack_ppm / LONG_SHARES + 1;
 }
 
-static uint64_t least_ns(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void bound_by_step(const struct td_client_view *client, struct td_guard_room *room)
 {
 	uint64_t bearable = bearable_ns(client, client->step_ns), long_ns = LONG_SHARES * bearable,
 		 every = client->step_ns < UINT64_MAX / LONG_STEPS ? LONG_STEPS * client->step_ns
 								   : UINT64_MAX;
 
-	room->window_ns = least_ns(room->window_ns, bearable);
-	room->long_ns = room->long_ns ? least_ns(room->long_ns, long_ns) : long_ns;
+	room->window_ns = td_min_u64(room->window_ns, bearable);
+	room->long_ns = room->long_ns ? td_min_u64(room->long_ns, long_ns) : long_ns;
 	room->long_every_ns = every > room->long_every_ns ? every : room->long_every_ns;
 }
 
@@ -233,7 +230,9 @@ static void note_pauses(struct td_guard *guard, bool at_work, uint64_t now_ns)
 	guard->at_work = at_work;
 }
 
-/* Where besteffort work is not bound otherwise: by the pause's end, as far as one is in sight. */
+/*
+ * Bounds besteffort work that is not bound otherwise by the pause's end, as far as one is in sight.
+ */
 static void bound_by_pause(struct td_guard *guard, const struct present *here, uint64_t now_ns,
 	struct td_guard_room *room, struct td_plan *plan)
 {
@@ -242,7 +241,10 @@ static void bound_by_pause(struct td_guard *guard, const struct present *here, u
 	if (!guard->pauses.since_ns || !here->besteffort || room->duty_ppm < TD_PPM)
 		return;
 	until = td_pauses_until_ns(&guard->pauses, room->window_ns, now_ns, &again);
-	/* As yet neither pauses nor the lengths of kernels are known: one of those at a time. */
+	/*
+	 * Neither pauses nor the lengths of kernels are known yet, so one kernel is admitted at a
+	 * time.
+	 */
 	if (!guard->pauses.count)
 		again = guard->pauses.since_ns + FIRST_NS;
 	if (again > now_ns && again < plan->next_wakeup_ns)
@@ -256,7 +258,7 @@ static void bound_by_pause(struct td_guard *guard, const struct present *here, u
 struct td_guard_room td_guard_step(struct td_guard *guard, const struct td_view *view, uint32_t gpu,
 	uint32_t besteffort_jobs, uint64_t most_window_ns, uint64_t now_ns, struct td_plan *plan)
 {
-	struct present here = look(view, plan, gpu);
+	struct present here = present_on(view, plan, gpu);
 	struct td_guard_room room = {.window_ns = most_window_ns};
 	bool guaranteed = false, at_work = false;
 
@@ -274,8 +276,8 @@ struct td_guard_room td_guard_step(struct td_guard *guard, const struct td_view 
 		if (client->step_ns)
 			bound_by_step(client, &room);
 		if (guard->cycle.mean_ns)
-			room.window_ns =
-				least_ns(room.window_ns, bearable_ns(client, guard->cycle.mean_ns));
+			room.window_ns = td_min_u64(
+				room.window_ns, bearable_ns(client, guard->cycle.mean_ns));
 	}
 	if (guaranteed)
 		bound_by_pause(guard, &here, now_ns, &room, plan);

@@ -57,7 +57,7 @@ struct td_guard {
 	struct td_pauses pauses;
 };
 
-/* For the besteffort work of a GPU together. */
+/* The room for all besteffort work of a GPU together. */
 struct td_guard_room {
 	uint32_t duty_ppm;  /* of the GPU's time; TD_PPM: no bound */
 	uint64_t window_ns; /* in flight at once beside a guaranteed job; 0: no bound */

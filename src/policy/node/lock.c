@@ -264,8 +264,8 @@ static bool are_there_anyway(
 }
 
 /*
- * Tells whether the group would not free memory by waiting either, because all of its memory stays
- * on the device.
+ * Tells whether waiting is of no use to the group: all of its memory stays on the device anyway,
+ * and so does that of all holders.
  */
 static bool takes_nothing(const struct td_lock *lock, const struct td_lock_rules *rules,
 	const struct td_lock_group *g, uint32_t gpu)
@@ -274,7 +274,7 @@ static bool takes_nothing(const struct td_lock *lock, const struct td_lock_rules
 	       are_there_anyway(lock, rules, gpu);
 }
 
-/* How much room its closing makes. */
+/* Returns how much room its closing makes. */
 static uint64_t leaves_bytes(
 	const struct td_lock_group *g, const struct td_lock_rules *rules, uint32_t gpu)
 {
@@ -336,7 +336,10 @@ static bool fits(const struct td_lock *lock, const struct td_lock_rules *rules,
 			return false;
 		used = lock->used_bytes[gpu] - gone_bytes[gpu] -
 		       (g->holding ? 0 : g->left_bytes[gpu]);
-		/* With a GPU to itself a group is always let in: it cannot be helped by waiting. */
+		/*
+		 * A group that has a GPU to itself is always admitted, because waiting cannot help
+		 * it.
+		 */
 		if (used && !takes_nothing(lock, rules, g, gpu) &&
 			used + counted_bytes(g, rules, gpu) > view->gpus[gpu].capacity_bytes)
 			return false;
@@ -368,7 +371,7 @@ static bool is_stuck(const struct td_lock *lock, const struct td_lock_rules *rul
 static const uint64_t no_bytes[TD_GPU_MAX];
 static const uint32_t no_holders[TD_GPU_MAX];
 
-/* When may a holder be closed for the head of the queue? */
+/* Returns when a holder may be closed for the head of the queue. */
 static uint64_t closable_at_ns(const struct td_lock *lock, struct td_lock_group *g,
 	const struct td_lock_group *head, const struct td_lock_rules *rules,
 	const struct td_policy_options *options, const struct td_view *view, uint64_t now_ns)
@@ -438,7 +441,7 @@ static bool is_crowded(
 static void repair(
 	struct td_lock *lock, const struct td_lock_rules *rules, const struct td_view *view)
 {
-	/* Whoever keeps the room may wait behind one that will never be filled. */
+	/* The owner of the room may wait behind a group that will never be filled. */
 	for (uint32_t i = 0; i < lock->count; i++)
 		if (lock->groups[i].open && lock->groups[i].filling &&
 			is_crowded(lock, view, &lock->groups[i]) &&
@@ -574,8 +577,8 @@ static uint64_t close_for(struct td_lock *lock, struct td_lock_group *head,
 		if (goes)
 			close_group(g);
 		/*
-		 * Not set for a holder that was to be closed before and goes on because its work
-		 * does not end.
+		 * This is not set for a holder that was to be closed before and goes on because its
+		 * work does not end.
 		 */
 		head->use.displaces |= goes || (g->draining && g->gpus & head->gpus);
 	}

@@ -1,12 +1,9 @@
 /* Memory limits; see share.h. */
 #include "policy/node/share.h"
 
-static uint64_t sub(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
+#include "base/bounds.h"
 
-/* Has a claim of its own: it is open, or its memory could not be taken anyway. */
+/* Tells whether the client has a claim: it is open, or its memory could not be taken anyway. */
 static bool stays(const struct td_view *view, const struct td_plan *plan, uint32_t c)
 {
 	return plan->grants[c].gate != TD_GATE_CLOSED ||
@@ -57,7 +54,7 @@ static void share_gpu(
 			kept += view->clients[c].resident_bytes;
 		}
 	}
-	excess = sub(claimed + kept, view->gpus[gpu].capacity_bytes);
+	excess = td_sub_sat(claimed + kept, view->gpus[gpu].capacity_bytes);
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t resident = view->clients[victims[i]].resident_bytes;
 		uint64_t leaves = resident - td_view_least_bytes(&view->clients[victims[i]]);
@@ -67,7 +64,7 @@ static void share_gpu(
 		excess -= cut;
 		kept -= cut;
 	}
-	slack = sub(view->gpus[gpu].capacity_bytes, claimed + kept);
+	slack = td_sub_sat(view->gpus[gpu].capacity_bytes, claimed + kept);
 	for (uint32_t c = 0; c < view->client_count; c++)
 		if (view->clients[c].gpu == gpu && stays(view, plan, c))
 			plan->grants[c].limit_bytes =
@@ -80,12 +77,7 @@ void td_share_memory(const struct td_view *view, struct td_plan *plan, uint16_t 
 		share_gpu(view, plan, gpu, scratch);
 }
 
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* In which turn a client's claim is served. */
+/* Returns in which round a client's claim is served. */
 static uint32_t turn_of(const struct td_view *view, const struct td_plan *plan, uint32_t c)
 {
 	if (plan->grants[c].gate == TD_GATE_CLOSED)
@@ -108,7 +100,7 @@ static void share_gpu_by_class(const struct td_view *view, struct td_plan *plan,
 			continue;
 		bound[c] = plan->grants[c].limit_bytes;
 		plan->grants[c].limit_bytes = stuck;
-		left = sub(left, stuck);
+		left = td_sub_sat(left, stuck);
 		open += plan->grants[c].gate != TD_GATE_CLOSED;
 	}
 	for (uint32_t turn = 0; turn < 3; turn++) {
@@ -119,16 +111,16 @@ static void share_gpu_by_class(const struct td_view *view, struct td_plan *plan,
 			if (client->gpu != gpu || turn_of(view, plan, c) != turn)
 				continue;
 			more = turn == 2 ? client->resident_bytes
-					 : min_u64(client->demanded_bytes, bound[c]);
-			more = min_u64(sub(more, *limit), left);
+					 : td_min_u64(client->demanded_bytes, bound[c]);
+			more = td_min_u64(td_sub_sat(more, *limit), left);
 			*limit += more;
 			left -= more;
 		}
 	}
 	for (uint32_t c = 0; c < view->client_count; c++)
 		if (view->clients[c].gpu == gpu && turn_of(view, plan, c) < 2)
-			plan->grants[c].limit_bytes +=
-				min_u64(left / open, sub(bound[c], plan->grants[c].limit_bytes));
+			plan->grants[c].limit_bytes += td_min_u64(
+				left / open, td_sub_sat(bound[c], plan->grants[c].limit_bytes));
 }
 
 void td_share_memory_by_class(const struct td_view *view, struct td_plan *plan)

@@ -43,7 +43,7 @@ static uint32_t place_of(struct td_slowest *slowest, const struct td_view *view,
 }
 
 /* True: a step of it has ended. */
-static bool note(struct td_slowest *slowest, uint32_t i, const struct td_client_view *client)
+static bool note_steps(struct td_slowest *slowest, uint32_t i, const struct td_client_view *client)
 {
 	uint64_t *mean = &slowest->processes[i].mean_ns;
 	uint32_t weight = slowest->processes[i].seen;
@@ -105,7 +105,7 @@ uint32_t td_slowest_step(
 		if (!is_one(&view->clients[c], gpu, group))
 			continue;
 		i = place_of(slowest, view, view->clients[c].id);
-		if (i < TD_SLOWEST_MAX && note(slowest, i, &view->clients[c]))
+		if (i < TD_SLOWEST_MAX && note_steps(slowest, i, &view->clients[c]))
 			compare(slowest, i);
 		else if (i < TD_SLOWEST_MAX && !slowest->lead)
 			follow(slowest, i);

@@ -1,7 +1,7 @@
 /* New work, one group at a time; see trials.h. */
 #include "policy/node/trials.h"
 
-/* One that has much that is new may try it for so long while others wait. */
+/* A group with much new work may try it for this long while others wait. */
 #define TURN_NS 100000000ull
 /*
  * Work that is in flight for LONG_NS rests the trials for REST_TIMES as long, so that a step meets
@@ -53,7 +53,8 @@ struct around {
 	uint32_t groups; /* up to two */
 };
 
-static struct around look(const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
+static struct around around_gpu(
+	const struct td_view *view, const struct td_plan *plan, uint32_t gpu)
 {
 	struct around here = {0};
 	uint32_t first = 0;
@@ -81,7 +82,7 @@ static struct around look(const struct td_view *view, const struct td_plan *plan
  * Returns the group of the next client that has new work waiting, after the present group; the
  * present group if no other has.
  */
-static uint32_t choose(const struct td_trials *trials, const struct td_view *view,
+static uint32_t next_group(const struct td_trials *trials, const struct td_view *view,
 	const struct td_plan *plan, uint32_t gpu)
 {
 	uint32_t first = 0;
@@ -136,7 +137,7 @@ static bool is_over(
 static void pass_on(struct td_trials *trials, const struct td_view *view,
 	const struct td_plan *plan, uint32_t gpu, uint64_t now_ns)
 {
-	uint32_t next = choose(trials, view, plan, gpu);
+	uint32_t next = next_group(trials, view, plan, gpu);
 
 	if (next == trials->group)
 		return;
@@ -146,8 +147,8 @@ static void pass_on(struct td_trials *trials, const struct td_view *view,
 	trials->tries = 0;
 }
 
-/* Who is held, and who is to say at once that it has nothing under way. */
-static bool tell(const struct td_trials *trials, const struct td_view *view, uint32_t gpu,
+/* Sets who is held, and who has to report at once when none of its new work is in flight. */
+static bool set_holds(const struct td_trials *trials, const struct td_view *view, uint32_t gpu,
 	struct td_plan *plan)
 {
 	bool waits = false;
@@ -169,7 +170,7 @@ static bool tell(const struct td_trials *trials, const struct td_view *view, uin
 void td_trials_step(struct td_trials *trials, const struct td_view *view, uint32_t gpu,
 	uint64_t now_ns, struct td_plan *plan)
 {
-	struct around here = look(view, plan, gpu);
+	struct around here = around_gpu(view, plan, gpu);
 	struct said said;
 	uint64_t again;
 	bool is_other;
@@ -191,7 +192,7 @@ void td_trials_step(struct td_trials *trials, const struct td_view *view, uint32
 		trials->rest_ns = 0;
 	if (is_over(trials, &said, is_other, now_ns))
 		pass_on(trials, view, plan, gpu, now_ns);
-	again = now_ns + (tell(trials, view, gpu, plan) ? LOOK_NS : SEEK_NS);
+	again = now_ns + (set_holds(trials, view, gpu, plan) ? LOOK_NS : SEEK_NS);
 	if (again < plan->next_wakeup_ns)
 		plan->next_wakeup_ns = again;
 }

@@ -7,22 +7,8 @@
  */
 #include <string.h>
 
+#include "base/bounds.h"
 #include "policy/node/lock.h"
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* Returns the next GPU of those left. A group mostly has one GPU. */
 static uint32_t next_gpu(uint64_t gpus)
@@ -51,17 +37,17 @@ static uint64_t pass(struct td_lock_group *group, uint64_t elapsed_ns)
 		use->used_ns += elapsed_ns;
 		use->had_ns += elapsed_ns / group->weight;
 	} else if (!group->wants) {
-		use->used_ns = less(use->used_ns, elapsed_ns);
+		use->used_ns = td_sub_sat(use->used_ns, elapsed_ns);
 		use->displaces = false;
 	}
-	use->used_ns = least(use->used_ns, by_weight(group, group->bounds.long_ns));
+	use->used_ns = td_min_u64(use->used_ns, by_weight(group, group->bounds.long_ns));
 	use->wanted = group->wants;
 	return uses ? group->gpus : 0;
 }
 
 void td_use_pass(struct td_lock *lock, uint64_t now_ns)
 {
-	uint64_t elapsed_ns = lock->stepped_ns ? less(now_ns, lock->stepped_ns) : 0;
+	uint64_t elapsed_ns = lock->stepped_ns ? td_sub_sat(now_ns, lock->stepped_ns) : 0;
 	uint64_t used_gpus = 0;
 
 	lock->stepped_ns = now_ns;
@@ -69,7 +55,7 @@ void td_use_pass(struct td_lock *lock, uint64_t now_ns)
 		used_gpus |= pass(&lock->groups[i], elapsed_ns);
 	for (uint32_t gpu = 0; gpu < TD_GPU_MAX; gpu++)
 		if (used_gpus >> gpu & 1)
-			lock->owed_ns[gpu] = less(lock->owed_ns[gpu], elapsed_ns);
+			lock->owed_ns[gpu] = td_sub_sat(lock->owed_ns[gpu], elapsed_ns);
 }
 
 void td_use_weigh(struct td_lock *lock, const struct td_view *view)
@@ -82,8 +68,8 @@ void td_use_weigh(struct td_lock *lock, const struct td_view *view)
 		uint32_t weight = view->clients[c].weight ? view->clients[c].weight : 1;
 		uint32_t gpu = view->clients[c].gpu;
 
-		lightest[gpu] = (uint32_t)least(lightest[gpu], weight);
-		heaviest[gpu] = (uint32_t)most(heaviest[gpu], weight);
+		lightest[gpu] = (uint32_t)td_min_u64(lightest[gpu], weight);
+		heaviest[gpu] = (uint32_t)td_max_u64(heaviest[gpu], weight);
 	}
 	for (uint32_t i = 0; i < lock->count; i++) {
 		struct td_lock_group *g = &lock->groups[i];
@@ -93,8 +79,8 @@ void td_use_weigh(struct td_lock *lock, const struct td_view *view)
 		for (uint64_t left = g->gpus; left; left &= left - 1) {
 			uint32_t gpu = next_gpu(left);
 
-			g->lightest = (uint32_t)least(g->lightest, lightest[gpu]);
-			g->heaviest = (uint32_t)most(g->heaviest, heaviest[gpu]);
+			g->lightest = (uint32_t)td_min_u64(g->lightest, lightest[gpu]);
+			g->heaviest = (uint32_t)td_max_u64(g->heaviest, heaviest[gpu]);
 		}
 	}
 }
@@ -108,7 +94,7 @@ static void find_first(const struct td_lock *lock, uint64_t *ret_first_ns)
 
 		for (uint64_t left = g->wants ? g->gpus : 0; left; left &= left - 1)
 			ret_first_ns[next_gpu(left)] =
-				most(ret_first_ns[next_gpu(left)], g->use.had_ns);
+				td_max_u64(ret_first_ns[next_gpu(left)], g->use.had_ns);
 	}
 }
 
@@ -128,8 +114,8 @@ void td_use_compare(struct td_lock *lock)
 		uint64_t behind_ns = comes ? 0 : g->bounds.long_ns / g->lightest;
 
 		for (uint64_t left = g->wants ? g->gpus : 0; left; left &= left - 1)
-			g->use.had_ns =
-				most(g->use.had_ns, less(first_ns[next_gpu(left)], behind_ns));
+			g->use.had_ns = td_max_u64(
+				g->use.had_ns, td_sub_sat(first_ns[next_gpu(left)], behind_ns));
 	}
 }
 
@@ -151,13 +137,13 @@ void td_use_press(struct td_lock *lock, bool by_class)
 			memset(used_ns, 0xff, sizeof(used_ns)); /* UINT64_MAX: nobody */
 		g->pressing_ns = without_weight(g, g->use.used_ns);
 		for (uint64_t left = g->gpus; left; left &= left - 1)
-			g->pressing_ns = least(g->pressing_ns, used_ns[next_gpu(left)]);
+			g->pressing_ns = td_min_u64(g->pressing_ns, used_ns[next_gpu(left)]);
 		for (uint64_t left = g->gpus; left; left &= left - 1)
 			used_ns[next_gpu(left)] = g->pressing_ns;
 	}
 }
 
-/* Is memory moved for it to come in: others', or its own? */
+/* Tells whether memory, of others or its own, moves for its admission. */
 static bool is_hand_over(const struct td_lock_group *g)
 {
 	uint64_t demand_bytes = 0;
@@ -174,30 +160,31 @@ void td_use_begin(struct td_lock *lock, struct td_lock_group *group)
 	for (uint64_t left = is_hand_over(group) ? group->gpus : 0; left; left &= left - 1) {
 		uint64_t *owed_ns = &lock->owed_ns[next_gpu(left)];
 
-		*owed_ns = least(*owed_ns + group->bounds.short_ns, group->bounds.most_ns);
+		*owed_ns = td_min_u64(*owed_ns + group->bounds.short_ns, group->bounds.most_ns);
 	}
 	use->displaces = false;
 	use->used_before_ns = without_weight(group, use->used_ns);
 	use->had_before_ns = use->had_ns;
 }
 
-/* When its turn has paid for what is owed on its GPUs, since it began. */
+/* Returns the length of the turn that pays the debt on its GPUs. */
 static uint64_t paid_ns(const struct td_lock *lock, const struct td_lock_group *g, uint64_t now_ns)
 {
 	uint64_t owed_ns = 0;
 
 	for (uint64_t left = g->gpus; left; left &= left - 1)
-		owed_ns = most(owed_ns, lock->owed_ns[next_gpu(left)]);
-	return owed_ns ? less(now_ns, g->opened_ns) + owed_ns : 0;
+		owed_ns = td_max_u64(owed_ns, lock->owed_ns[next_gpu(left)]);
+	return owed_ns ? td_sub_sat(now_ns, g->opened_ns) + owed_ns : 0;
 }
 
 struct td_turn td_turn(const struct td_lock *lock, const struct td_lock_group *holder,
 	const struct td_lock_group *head, uint64_t now_ns)
 {
 	const struct td_turn_bounds *bounds = &holder->bounds;
-	uint64_t used_ns = least(holder->use.used_before_ns, head->pressing_ns);
-	uint64_t ns = least(used_ns, bounds->long_ns), short_ns;
-	uint64_t ahead_ns = less(holder->use.had_before_ns, head->use.had_ns) * holder->lightest;
+	uint64_t used_ns = td_min_u64(holder->use.used_before_ns, head->pressing_ns);
+	uint64_t ns = td_min_u64(used_ns, bounds->long_ns), short_ns;
+	uint64_t ahead_ns =
+		td_sub_sat(holder->use.had_before_ns, head->use.had_ns) * holder->lightest;
 	struct td_turn turn = {.reason = TD_TURN_GROWS};
 
 	if (bounds->fixed)
@@ -214,9 +201,9 @@ struct td_turn td_turn(const struct td_lock *lock, const struct td_lock_group *h
 	 */
 	short_ns = by_weight(holder, bounds->short_ns);
 	if (ahead_ns <= bounds->short_ns / 8)
-		short_ns = most(short_ns, paid_ns(lock, holder, now_ns));
-	turn.ns = least(short_ns, bounds->most_ns);
-	if (less(ns, ahead_ns) > bounds->short_ns)
-		turn.ns = most(turn.ns, by_weight(holder, ns - ahead_ns));
+		short_ns = td_max_u64(short_ns, paid_ns(lock, holder, now_ns));
+	turn.ns = td_min_u64(short_ns, bounds->most_ns);
+	if (td_sub_sat(ns, ahead_ns) > bounds->short_ns)
+		turn.ns = td_max_u64(turn.ns, by_weight(holder, ns - ahead_ns));
 	return turn;
 }

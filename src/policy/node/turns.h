@@ -71,7 +71,7 @@ struct td_turn td_turn(const struct td_lock *lock, const struct td_lock_group *h
 /* Before the groups are gathered anew: what they have been doing since the last step. */
 void td_use_pass(struct td_lock *lock, uint64_t now_ns);
 
-/* Once they are gathered: the weights on their GPUs. */
+/* Call once the groups are gathered: sets the weights on their GPUs. */
 void td_use_weigh(struct td_lock *lock, const struct td_view *view);
 
 /*
@@ -80,7 +80,7 @@ void td_use_weigh(struct td_lock *lock, const struct td_view *view);
  */
 void td_use_compare(struct td_lock *lock);
 
-/* Once the queue is there: of each that waits, and those behind it, the least use. */
+/* Call once the queue is known: sets the least use of each waiting group and those behind it. */
 void td_use_press(struct td_lock *lock, bool by_class);
 
 /* Notes that the group is admitted now. */

@@ -22,6 +22,7 @@
  * - limits never exceed the capacity;
  * - at most TD_MEMORY_TRIAL_JOBS_MAX besteffort jobs per GPU run at once; later ones wait.
  */
+#include "base/bounds.h"
 #include "policy/node/admit.h"
 #include "policy/node/plans.h"
 #include "policy/node/profile.h"
@@ -105,17 +106,12 @@ static double speed_of(const struct job *job)
 	return (double)job->best_ns * job->seen / (double)job->sum_ns;
 }
 
-static uint32_t least_ppm(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static void note_guaranteed(struct present *present, const struct td_client_view *client)
 {
 	struct td_duty_input *job = &present->input.guaranteed;
 
 	present->floor_ppm =
-		least_ppm(present->floor_ppm, td_duty_params_of(client->slack_ppm).floor_ppm);
+		td_min_u32(present->floor_ppm, td_duty_params_of(client->slack_ppm).floor_ppm);
 	present->input.guaranteed_bytes += client->demanded_bytes;
 	if (!present->guaranteed_count) {
 		present->guaranteed_count = 1;
@@ -168,7 +164,7 @@ static void note_besteffort(struct present *present, struct gpu *gpu, const stru
 		client->id, client->demanded_bytes, client->minimal_bytes, speed_of(&gpu->jobs[i])};
 }
 
-static void look(struct gpu *gpu, const struct td_view *view, const struct td_plan *plan,
+static void note_jobs(struct gpu *gpu, const struct td_view *view, const struct td_plan *plan,
 	uint32_t index, uint64_t now_ns, struct present *present)
 {
 	*present = (struct present){.params = td_antman_gpu_default,
@@ -215,8 +211,8 @@ static void coordinate(struct gpu *gpu, const struct td_view *view, uint32_t ind
 	struct present present;
 	uint64_t wakeup;
 
-	look(gpu, view, plan, index, now_ns, &present);
-	/* Beside two nothing shows what more than the floor would cost. */
+	note_jobs(gpu, view, plan, index, now_ns, &present);
+	/* Beside two jobs nothing shows what more than the floor would cost. */
 	present.input.guaranteed.company = present.guaranteed_count > 1 ? 0 : besteffort_jobs;
 	present.input.guaranteed.company_ns = present.besteffort_ns;
 	params = &present.params;
@@ -291,8 +287,8 @@ static void close_what_does_not_fit(const struct td_view *view, struct td_plan *
 	}
 }
 
-static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
-	uint64_t now_ns, struct td_plan *plan)
+static void antman_step(void *state, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
 {
 	uint32_t places[TD_GPU_MAX], besteffort_jobs[TD_GPU_MAX];
 	struct antman *antman = state;
@@ -330,6 +326,6 @@ const struct td_policy td_policy_antman = {
 		"besteffort jobs get what the guaranteed job's step time leaves of time and memory",
 	.needs = TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY),
 	.state_bytes = sizeof(struct antman),
-	.step = step,
+	.step = antman_step,
 	.forget_gpu = forget_gpu,
 };

@@ -28,7 +28,7 @@ struct group {
 	bool runs, paused;
 };
 
-/* Nothing persists: scratch of a step. */
+/* Scratch of a step; nothing persists. */
 struct dcuda {
 	struct td_balance_app apps[TD_CLIENT_MAX];
 	struct td_dcuda_plan plan;
@@ -84,8 +84,8 @@ static bool set_gates(struct dcuda *dcuda, const struct td_view *view, struct td
 	return waited_for;
 }
 
-static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
-	uint64_t now_ns, struct td_plan *plan)
+static void dcuda_step(void *state, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
 {
 	struct dcuda *dcuda = state;
 	bool sliced;
@@ -118,5 +118,5 @@ const struct td_policy td_policy_dcuda = {
 		"jobs move from overloaded GPUs to others; what stays overloaded is sliced fairly",
 	.needs = TD_HAS(CORES) | TD_HAS(PRIORITY) | TD_HAS(MIGRATION) | TD_HAS(HOST_MEMORY),
 	.state_bytes = sizeof(struct dcuda),
-	.step = step,
+	.step = dcuda_step,
 };

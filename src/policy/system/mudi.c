@@ -74,7 +74,7 @@ void td_mudi_begin(struct td_mudi_device *device, const struct td_mudi_service *
 {
 	device->slo = *slo;
 	device->tuned = device->keeps_share = false;
-	/* Beyond the cut-off more share gains little, but it may be enough. */
+	/* A larger share than the cut-off gains little, but it may suffice. */
 	if (!search(device, service, layers, largest_cutoff(service, layers)) &&
 		!search(device, service, layers, TD_MUDI_SHARE_MAX))
 		device->share = 1;

@@ -81,7 +81,7 @@ void td_mudi_rescale(struct td_mudi_device *device, const struct td_mudi_service
 void td_mudi_miss(struct td_mudi_device *device, const struct td_mudi_service *service,
 	const double layers[TD_MUDI_LAYERS]);
 
-/* By the curves there is a batch that holds the objective beside such a task. */
+/* Tells whether, by the curves, some batch holds the objective beside such a task. */
 bool td_mudi_fits(const struct td_mudi_service *service, const double layers[TD_MUDI_LAYERS],
 	const struct td_slo *slo);
 

@@ -117,7 +117,7 @@ static void tune(struct gpu *gpu, const struct td_colocation *here, const struct
 		gpu->tuned_ns = now_ns;
 }
 
-static void decide(
+static void decide_gpu(
 	struct gpu *gpu, struct td_colocation *here, const struct td_view *view, uint64_t now_ns)
 {
 	const struct td_client_view *client = &view->clients[here->service];
@@ -136,15 +136,15 @@ static void decide(
 	here->batch = here->paused ? 0 : gpu->device.batch;
 }
 
-static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
-	uint64_t now_ns, struct td_plan *plan)
+static void mudi_step(void *state, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
 {
 	struct mudi *mudi = state;
 
 	(void)options;
 	td_colocate_look(mudi->colocations, view, plan);
 	for (uint32_t gpu = 0; gpu < view->gpu_count; gpu++)
-		decide(&mudi->gpus[gpu], &mudi->colocations[gpu], view, now_ns);
+		decide_gpu(&mudi->gpus[gpu], &mudi->colocations[gpu], view, now_ns);
 	td_colocate_grant(mudi->colocations, view, plan);
 }
 
@@ -163,6 +163,6 @@ const struct td_policy td_policy_mudi = {
 	.needs = TD_HAS(STEPS) | TD_HAS(SERVICE) | TD_HAS(PROFILES) | TD_HAS(SM_SHARE) |
 		 TD_HAS(BATCH) | TD_HAS(HOST_MEMORY) | TD_HAS(SHADOW),
 	.state_bytes = sizeof(struct mudi),
-	.step = step,
+	.step = mudi_step,
 	.forget_gpu = forget_gpu,
 };

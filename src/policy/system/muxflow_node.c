@@ -142,7 +142,7 @@ static struct td_muxflow_output control(struct td_muxflow_gpu *muxflow,
 	return td_muxflow_gpu_step(muxflow, &params, &metrics, now_ns);
 }
 
-/* How many offline clients a GPU may have. */
+/* Returns how many offline clients a GPU may have. */
 static uint32_t places_of(const struct td_view *view, uint32_t gpu, const struct present *present)
 {
 	if (!present->online)
@@ -208,8 +208,8 @@ static void judge(const struct muxflow *muxflow, const struct td_view *view,
 	}
 }
 
-static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
-	uint64_t now_ns, struct td_plan *plan)
+static void muxflow_step(void *state, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
 {
 	struct muxflow *muxflow = state;
 	struct present present[TD_GPU_MAX];
@@ -261,6 +261,6 @@ const struct td_policy td_policy_muxflow = {
 	.needs = TD_HAS(UTILISATION) | TD_HAS(SM_ACTIVITY) | TD_HAS(HEALTH) | TD_HAS(DUTY) |
 		 TD_HAS(SM_SHARE) | TD_HAS(EVICTION) | TD_HAS(RESTART),
 	.state_bytes = sizeof(struct muxflow),
-	.step = step,
+	.step = muxflow_step,
 	.forget_gpu = forget_gpu,
 };

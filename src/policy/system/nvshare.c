@@ -28,8 +28,8 @@ static uint64_t no_patience_ns(const struct td_lock_group *group, const struct t
 	return 0;
 }
 
-static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
-	uint64_t now_ns, struct td_plan *plan)
+static void nvshare_step(void *state, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
 {
 	const struct td_lock_rules rules = {
 		.exclusive = true,
@@ -46,5 +46,5 @@ const struct td_policy td_policy_nvshare = {
 	.summary = "one job per GPU at a time, for a fixed quantum, first come first served",
 	.state_bytes = sizeof(struct td_lock_plan),
 	.forget_gpu = td_plan_forget_gpu,
-	.step = step,
+	.step = nvshare_step,
 };

@@ -182,8 +182,8 @@ static void watch_steps(const struct td_view *view, uint32_t gpu, const struct t
 	}
 }
 
-static void step(void *state, const struct td_policy_options *options, const struct td_view *view,
-	uint64_t now_ns, struct td_plan *plan)
+static void tandem_policy_step(void *state, const struct td_policy_options *options,
+	const struct td_view *view, uint64_t now_ns, struct td_plan *plan)
 {
 	const struct td_lock_rules rules = {
 		.exclusive = false,
@@ -228,6 +228,6 @@ const struct td_policy td_policy_tandem = {
 		   "default",
 	.by_class = true,
 	.state_bytes = sizeof(struct tandem),
-	.step = step,
+	.step = tandem_policy_step,
 	.forget_gpu = forget_gpu,
 };

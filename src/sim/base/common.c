@@ -52,7 +52,7 @@ void td_sim_catch(void)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 
-	/* One handler at a time: each would set the other's time. */
+	/* Only one handler runs at a time, because each would set the other's time. */
 	sigaddset(&action.sa_mask, SIGINT);
 	sigaddset(&action.sa_mask, SIGTERM);
 	sigaction(SIGINT, &action, NULL);
@@ -132,7 +132,7 @@ int td_sim_try_dir(const char *path, struct td_err *err)
 	return 0;
 }
 
-/* Where a file is until it is whole. -ENAMETOOLONG: nowhere. */
+/* Writes the path of a file while it is incomplete. -ENAMETOOLONG: there is none. */
 static int name_part(char (*ret)[PATH_MAX], const char *dir, const char *name)
 {
 	int n = snprintf(*ret, sizeof(*ret), "%s/.%s.part", dir, name);

@@ -126,7 +126,7 @@ static int read_header(struct td_csv *csv, struct td_err *err)
 	return r ? r : refuse_twins(csv, err);
 }
 
-static int begin(
+static int begin_csv(
 	struct td_csv *csv, const char *name, char *text, size_t length, struct td_err *err)
 {
 	int r;
@@ -152,7 +152,7 @@ int td_csv_open_text(
 		return td_err_set(err, -ENOMEM, "out of memory");
 	memcpy(copy, text, length);
 	copy[length] = 0;
-	return begin(csv, name, copy, length, err);
+	return begin_csv(csv, name, copy, length, err);
 }
 
 #ifdef TD_HAVE_ZLIB
@@ -167,7 +167,7 @@ typedef FILE *source;
 #define source_close(file)         fclose(file)
 #endif
 
-/* All of it, with room for a 0. */
+/* Reads the whole file, with room for a 0. */
 static int slurp(source file, const char *path, char **ret, size_t *ret_length, struct td_err *err)
 {
 	td_auto_free char *text = NULL;
@@ -225,7 +225,7 @@ int td_csv_open(struct td_csv *csv, const char *path, struct td_err *err)
 			"%.100s: gzipped, and this program was built without zlib: unpack it first",
 			path);
 	}
-	return begin(csv, path, text, length, err);
+	return begin_csv(csv, path, text, length, err);
 }
 
 void td_csv_close(struct td_csv *csv)

@@ -33,7 +33,7 @@ struct td_csv {
  */
 int td_csv_open(struct td_csv *csv, const char *path, struct td_err *err);
 
-/* The same from memory, which is copied. name: for errors. */
+/* As td_csv_open() from memory, which is copied. name: for errors. */
 int td_csv_open_text(
 	struct td_csv *csv, const char *name, const char *text, size_t length, struct td_err *err);
 

@@ -25,7 +25,7 @@
 #define TD_FUTURE_NEAR   16u /* a bucket of more is divided */
 #define TD_FUTURE_CHUNK  31u /* with its head half a KiB */
 
-/* Some events of one bucket, or of none: a free one. */
+/* Some events of one bucket; a chunk of no bucket is free. */
 struct td_future_chunk {
 	uint32_t next, count; /* next: 0, none; else an index plus 1 */
 	struct td_event events[TD_FUTURE_CHUNK];

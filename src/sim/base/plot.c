@@ -33,7 +33,7 @@ static uint32_t character(const unsigned char *p)
 	for (uint32_t i = 1; i < length; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	/* No shorter form of it, no surrogate, nothing beyond U+10FFFF. */
+	/* Refuses overlong forms, surrogates, and code points beyond U+10FFFF. */
 	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
 		(*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
 		return 0;

@@ -16,13 +16,13 @@ static inline uint64_t td_random_bits(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* In [0, 1). */
+/* Draws from [0, 1). */
 static inline double td_random_unit(uint64_t *state)
 {
 	return (double)(td_random_bits(state) >> 11) * 0x1p-53;
 }
 
-/* In [0, n); n > 0. */
+/* Draws from [0, n); n > 0. */
 static inline uint32_t td_random_below(uint64_t *state, uint32_t n)
 {
 	return (uint32_t)((td_random_bits(state) >> 32) * n >> 32);

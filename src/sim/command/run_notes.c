@@ -8,9 +8,10 @@
 
 #include "sim/command/run.h"
 
-static void note(struct td_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_note(struct td_run *run, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static void note(struct td_run *run, const char *format, ...)
+static void add_note(struct td_run *run, const char *format, ...)
 {
 	char *text = run->notes[run->note_count];
 	va_list args;
@@ -24,7 +25,10 @@ static void note(struct td_run *run, const char *format, ...)
 	run->note_count++;
 }
 
-/* Who is guaranteed where the trace does not say: tenants are drawn, and they differ in size. */
+/*
+ * Notes how guaranteed tenants are chosen where the trace does not say: they are drawn, and they
+ * differ in size.
+ */
 static void note_classes(struct td_run *run)
 {
 	uint32_t guaranteed = 0;
@@ -35,10 +39,10 @@ static void note_classes(struct td_run *run)
 	for (uint32_t i = 0; i < run->job_count; i++)
 		guaranteed += run->jobs[i].class == TD_CLASS_GUARANTEED;
 	if (classes && run->guaranteed_ppm)
-		note(run, "--guaranteed is not used: the trace says who is (%u of %u jobs)",
+		add_note(run, "--guaranteed is not used: the trace says who is (%u of %u jobs)",
 			guaranteed, run->job_count);
 	else if (run->guaranteed_ppm)
-		note(run,
+		add_note(run,
 			"no job has a class: by --guaranteed %g %% of all tenants drawn are "
 			"guaranteed, which "
 			"are %u of %u jobs (%.1f %%)",
@@ -60,36 +64,36 @@ static void note_jobs(struct td_run *run)
 		online += job->class == TD_CLASS_ONLINE;
 	}
 	if (run->trace.sets.count > 1)
-		note(run,
+		add_note(run,
 			"column trace is not used: the %u traces that it names are run at once, "
 			"one on "
 			"top of the other; each needs a file of its own",
 			run->trace.sets.count);
 	if (run->trace.undated)
-		note(run, "jobs without a duration are left out (%u of %u jobs)",
+		add_note(run, "jobs without a duration are left out (%u of %u jobs)",
 			run->trace.undated, all);
 	note_classes(run);
 	if (*run->trace.unknown)
-		note(run, "columns of the trace that are not used: %s", run->trace.unknown);
+		add_note(run, "columns of the trace that are not used: %s", run->trace.unknown);
 	if (parts)
-		note(run,
+		add_note(run,
 			"gpu_milli is not used: who asks for part of a GPU counts as a job of a "
 			"whole one (%u of %u jobs)",
 			parts, all);
 	if (cpus)
-		note(run,
+		add_note(run,
 			"cpu_milli is not used: every node has the CPUs that a job asks for (%u of "
 			"%u jobs)",
 			cpus, all);
 	if (memory)
-		note(run,
+		add_note(run,
 			"memory_mib is not used: every node has the host memory that a job asks "
 			"for (%u of %u jobs)",
 			memory, all);
 	if (batch)
-		note(run, "batch_size is not used (%u of %u jobs)", batch, all);
+		add_note(run, "batch_size is not used (%u of %u jobs)", batch, all);
 	if (online)
-		note(run,
+		add_note(run,
 			"class online counts as guaranteed, and nobody's latency is looked at (%u "
 			"of %u jobs)",
 			online, all);
@@ -112,17 +116,18 @@ static void note_nodes(struct td_run *run)
 		smaller += node->gpu_memory_bytes > run->memory_bytes;
 	}
 	if (*run->nodes.unknown)
-		note(run, "columns of the cluster that are not used: %s", run->nodes.unknown);
+		add_note(run, "columns of the cluster that are not used: %s", run->nodes.unknown);
 	if (others)
-		note(run, "gpu_model is not used: all GPUs are as fast as each other, of whatever "
-			  "model");
+		add_note(run,
+			"gpu_model is not used: all GPUs are as fast as each other, of whatever "
+			"model");
 	if (smaller)
-		note(run,
+		add_note(run,
 			"gpu_memory_gib: every GPU counts as one of %.6g GiB, the least (%u of %u "
 			"nodes have more)",
 			(double)run->memory_bytes / 0x1p30, smaller, run->nodes.count);
 	if (cpus || memory)
-		note(run, "cpu_milli and memory_mib of nodes are not used");
+		add_note(run, "cpu_milli and memory_mib of nodes are not used");
 }
 
 void td_run_take_notes(struct td_run *run)

@@ -87,7 +87,7 @@ static const struct td_run_result *best_other(const struct td_run *run, double *
 	return best;
 }
 
-/* Who loses jobs is never called faster. */
+/* A policy that loses jobs is never called faster. */
 static void say_gain(const struct td_run *run, struct td_run_said *to)
 {
 	const struct td_run_result *first = &run->results[0], *base = td_run_baseline(run), *best;

@@ -10,7 +10,10 @@
 #include "sim/base/random.h"
 #include "sim/command/run.h"
 
-/* Is a tenant guaranteed, where the trace has no classes? The same for all of its jobs. */
+/*
+ * Tells whether a tenant was drawn as guaranteed, where the trace has no classes. All of its jobs
+ * are alike.
+ */
 static bool is_drawn(const struct td_run *run, uint32_t tenant, uint32_t job)
 {
 	uint64_t state = run->seed * 1000003 + (tenant == TD_TRACE_NONE ? job + 77777u : tenant);
@@ -29,7 +32,7 @@ static uint32_t kind_of(struct td_run *run, const struct td_trace_job *from, uin
 	return td_random_below(&state, run->profiles->count);
 }
 
-/* No policy could ever place it: that is the trace's fault, or the cluster's, and no policy's. */
+/* Tells whether no policy could ever place the job, which is the trace's or the cluster's fault. */
 static bool misfits(const struct td_run *run, const struct td_trace_job *from,
 	const struct td_sim_job *job, struct td_err *err)
 {

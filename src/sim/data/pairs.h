@@ -43,7 +43,7 @@ int td_pairs_find(const struct td_pairs *pairs, const char *job);
 uint32_t td_pairs_observe(
 	const struct td_pairs *pairs, const bool *use, struct td_observation *ret);
 
-/* Where a search begins: the level of the observations in g p, little in h h. */
+/* Returns the start of a search: the level of the observations in g p, little in h h. */
 struct td_numbers td_pairs_level(const struct td_observation *observations, uint32_t count);
 
 /* Fits all jobs to the pairs in use. */

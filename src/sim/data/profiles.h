@@ -29,7 +29,10 @@ struct td_profiles {
 	struct td_sim_profile profiles[TD_PROFILES_MAX];
 };
 
-/* One kind, for those who have no measurements: two of it together do 1.2 times the work of one. */
+/*
+ * One generic kind, for users without measurements: two of it together do 1.2 times the work of
+ * one.
+ */
 void td_profiles_generic(struct td_profiles *ret);
 
 /* Rows of one GPU type of a file with gpu, job, sensitivity, pressure, host. */

@@ -1,4 +1,4 @@
-/* One GPU and a file of requests; see request_load.h. */
+/* See request_load.h. */
 #include "sim/data/request_load.h"
 
 #include <math.h>

@@ -39,7 +39,7 @@ static int add_event(struct td_cluster *cluster, uint64_t at_ns, uint32_t kind, 
 {
 	uint32_t room = cluster->future.room;
 
-	/* Who waits for what never comes waits no longer than clocks go. */
+	/* An end that never comes is at the end of the clock. */
 	if (at_ns < cluster->now_ns)
 		at_ns = TD_NEVER;
 	/* Reserved from the start for what there can be; stale ends may need more. */
@@ -195,7 +195,7 @@ void td_cluster_fail(struct td_cluster *cluster, uint32_t index)
 	cluster->ended++;
 }
 
-static void finish(struct td_cluster *cluster, uint32_t index)
+static void finish_job(struct td_cluster *cluster, uint32_t index)
 {
 	struct td_sim_job *job = &cluster->jobs[index];
 
@@ -283,7 +283,7 @@ static bool take(struct td_cluster *cluster, const struct td_event *event)
 	case END:
 		if (cluster->jobs[index].status == TD_SIM_RUNNING &&
 			cluster->jobs[index].order == (event->order & INT32_MAX))
-			finish(cluster, index);
+			finish_job(cluster, index);
 		break;
 	case TICK:
 		(void)add_event(cluster, cluster->now_ns + cluster->sched->tick_ns, TICK, 0);
@@ -349,7 +349,7 @@ static bool advance(struct td_cluster *cluster)
 	return true;
 }
 
-/* Nothing runs, nothing will arrive, and the scheduler has had time enough. */
+/* Tells whether nothing runs, nothing will arrive, and the scheduler has had time enough. */
 static bool is_stuck(const struct td_cluster *cluster, uint32_t *rounds)
 {
 	if (cluster->arrived < cluster->job_count || cluster->busy_gpus)

@@ -208,7 +208,7 @@ void td_cluster_upgrade(struct td_cluster *cluster, uint32_t job);
 void td_cluster_move(struct td_cluster *cluster, uint32_t job, const uint32_t *gpus, double cost_s);
 /* Puts the job back into the queue, with its progress up to its last checkpoint. */
 void td_cluster_evict(struct td_cluster *cluster, uint32_t job);
-/* This scheduler can never run it: it counts as not done; see metrics.h. */
+/* Marks a job that this scheduler can never run: it counts as not done; see metrics.h. */
 void td_cluster_fail(struct td_cluster *cluster, uint32_t job);
 
 /* Utilisation of a GPU as a monitor shows it. */

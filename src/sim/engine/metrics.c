@@ -58,7 +58,7 @@ static void add_job(const struct td_sim_job *job, uint64_t first_ns, uint64_t no
 	uint64_t end = job->status == TD_SIM_DONE ? job->end_ns : now_ns;
 	uint64_t start = job->start_ns == TD_NEVER ? end : job->start_ns;
 
-	/* Those that never arrived before a stop have taken no time. */
+	/* Jobs that never arrived before a stop have taken no time. */
 	end = end < job->submit_ns ? job->submit_ns : end;
 	start = start < job->submit_ns ? job->submit_ns : start;
 	*ret_jct = (double)(end - job->submit_ns) * 1e-9;

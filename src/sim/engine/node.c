@@ -198,7 +198,7 @@ static void advance(struct node *node, uint64_t to_ns, double rate)
 	}
 }
 
-static void run(struct node *node, struct td_node_result *ret)
+static void run_node(struct node *node, struct td_node_result *ret)
 {
 	for (uint32_t round = 0; round < ROUNDS_MAX; round++) {
 		uint32_t left = 0;
@@ -264,6 +264,6 @@ int td_node_simulate(const struct td_node_sim *sim, struct td_node_job *jobs, ui
 		node->gpu_left_ns[i] = jobs[i].gpu_s * NS;
 	}
 	*ret = (struct td_node_result){0};
-	run(node, ret);
+	run_node(node, ret);
 	return 0;
 }

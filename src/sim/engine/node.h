@@ -36,6 +36,9 @@ struct td_node_result {
 	bool stuck; /* not everybody came to an end */
 };
 
-/* All start at 0, one after the other in microseconds. -ENOMEM, -EINVAL: too many jobs. */
+/*
+ * Simulates jobs that all start at 0, one after the other in microseconds. -ENOMEM, -EINVAL: too
+ * many jobs.
+ */
 int td_node_simulate(const struct td_node_sim *sim, struct td_node_job *jobs, uint32_t count,
 	struct td_node_result *ret);

@@ -39,7 +39,7 @@ struct td_service_kind {
 	uint64_t memory_bytes, batch_bytes; /* batch_bytes: more for each request of a batch */
 };
 
-/* How a GPU is divided between its service and the jobs beside it, which have equal parts. */
+/* The division of a GPU between its service and the jobs beside it, which have equal parts. */
 struct td_split {
 	uint32_t batch;
 	double service_share, guest_share; /* of the SMs */

@@ -149,8 +149,8 @@ static double fit_serial(const struct table *table)
 	return n ? parts[0] : 0.3;
 }
 
-static int find(const struct td_profiles *gavel, const char *name, struct td_contender *ret,
-	struct td_err *err)
+static int find_gavel_job(const struct td_profiles *gavel, const char *name,
+	struct td_contender *ret, struct td_err *err)
 {
 	int at = td_profiles_find(gavel, name);
 
@@ -167,7 +167,7 @@ static int make_tasks(const struct td_profiles *gavel, struct td_zoo *zoo, struc
 
 	for (uint32_t t = 0; t < TD_ZOO_TASKS; t++) {
 		struct td_sim_profile *task = &zoo->tasks.profiles[t];
-		int r = find(gavel, tasks[t].as, &task->contender, err);
+		int r = find_gavel_job(gavel, tasks[t].as, &task->contender, err);
 
 		if (r)
 			return r;
@@ -199,7 +199,7 @@ static int make_service(const struct td_profiles *gavel, const struct table *tab
 {
 	struct td_service_kind *kind = &zoo->services[s];
 	double pressure = 0, rate;
-	int r = find(gavel, services[s].presses_as, &kind->contender, err);
+	int r = find_gavel_job(gavel, services[s].presses_as, &kind->contender, err);
 
 	if (r)
 		return r;

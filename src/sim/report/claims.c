@@ -107,7 +107,7 @@ static const char *separator(bool *any)
 	return text;
 }
 
-/* Those of the variants that are in the bits. */
+/* Prints the names of the variants in the bits. */
 static void put_names(FILE *out, const char *before, uint32_t bits, bool *any)
 {
 	const char *comma = "";

@@ -33,7 +33,7 @@ struct ratios {
 		evicted[TD_ANTMAN_SEEDS_MAX], tandem[TD_ANTMAN_SEEDS_MAX],
 		tandem_guaranteed[TD_ANTMAN_SEEDS_MAX], moves[TD_ANTMAN_SEEDS_MAX];
 	/*
-	 * ^FIFO's completion time over AntMan's without its guard, and over AntMan's whose guests
+	 * FIFO's completion time over AntMan's without its guard, and over AntMan's whose guests
 	 * move; and the guaranteed jobs' slowdown under the two.
 	 */
 	double unguarded[TD_ANTMAN_SEEDS_MAX], moving[TD_ANTMAN_SEEDS_MAX],

@@ -20,7 +20,7 @@
 #define B_S    5466. /* 91.1 min */
 #define B_MOST 1.02  /* of that, what counts as reproduced */
 
-/* One contention variant. */
+/* The data of one contention variant. */
 struct world {
 	const struct td_profiles *profiles;
 	struct td_contention contention;
@@ -44,7 +44,7 @@ static void put_claim(struct td_experiment_run *run, const struct world *w, bool
 	td_row_claim(run, TD_CLAIM_ANTMAN_TABLE2, w->variant, &seeds);
 }
 
-/* Two jobs that never run together take what they are given: arithmetic, and no check of AntMan. */
+/* Two jobs that never run together take their given times: arithmetic, and no check of AntMan. */
 static void put_constructed(struct td_experiment_run *run, const struct world *w, bool held,
 	const char *what, const char *paper, const char *note, const char *ours)
 {
@@ -188,7 +188,7 @@ static void put_tandem(struct td_experiment_run *run, const struct world *w,
 	snprintf(note, sizeof(note), "Job-A %.1f, Job-B %.1f min, %+.1f and %+.1f s of AntMan's%s",
 		tandem_s[0] / 60, tandem_s[1] / 60, tandem_s[0] - antman_s[0],
 		tandem_s[1] - antman_s[1], held ? "" : ": the guard does not hold");
-	/* Nothing is drawn, so that there is no interval, and nothing is called better. */
+	/* Nothing is drawn, so there is no interval, and nothing is called better. */
 	td_row_put(
 		run, held && gain >= 1 ? TD_SHOWN : TD_LOSS, metric, "", "", note, "%.4fx", gain);
 }

@@ -3,7 +3,7 @@
 
 #include "sim/worlds/mudi_world.h"
 
-/* In that seed; who has as many as Mudi does not rise faster. */
+/* Tells whether Mudi rises slowest in that seed; an equal number is not faster. */
 static bool is_slowest(const struct td_mudi_outcome *low, const struct td_mudi_outcome *high)
 {
 	double mudi = high->late[TD_MUDI_ITSELF] - low->late[TD_MUDI_ITSELF];

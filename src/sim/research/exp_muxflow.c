@@ -61,7 +61,7 @@ static void put_tandem(struct td_experiment_run *run, int trace, int variant,
 
 /*
  * Returns the least cost of MuxFlow's shares to the services, in percent above alone, wherever the
- * jobs are. Values below the guard forbid nothing.
+ * jobs are. 0: it is not above the guard, so it forbids nothing.
  */
 static double least_latency(const struct td_mux_outcome *out)
 {
@@ -70,7 +70,7 @@ static double least_latency(const struct td_mux_outcome *out)
 		       : 0;
 }
 
-/* The same in words. */
+/* Writes the same in words. */
 static void anywhere(double percents, char *ret, size_t size)
 {
 	if (percents > 0)
@@ -92,7 +92,7 @@ static bool is_guarded(const struct td_mux_outcome *out)
 struct gains {
 	double ours[SEEDS_MAX], whole[SEEDS_MAX], guarded[SEEDS_MAX], all_active[SEEDS_MAX];
 	/*
-	 * ^Whether MuxFlow's latency is within the guard, and whether its shares exclude that
+	 * Whether MuxFlow's latency is within the guard, and whether its shares exclude that
 	 * wherever the jobs are.
 	 */
 	bool in_guard[SEEDS_MAX], out_of_guard[SEEDS_MAX];

@@ -92,7 +92,7 @@ static void put_cell(struct td_experiment_run *run, int row, size_t program, uin
 
 	snprintf(metric, sizeof(metric), "%s, %s", rows[row].name, programs[program].name);
 	if (row == KUBESHARE) {
-		/* No managed memory; what exceeds the GPU is refused. */
+		/* There is no managed memory; a program that exceeds the GPU is refused. */
 		sim.managed_cost = 1;
 		if (2 * programs[program].gib > 16) {
 			td_row_put(run, paper > 0 ? TD_NOT_REPRODUCED : TD_BY_CONSTRUCTION, metric,

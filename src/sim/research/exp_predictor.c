@@ -191,7 +191,8 @@ static int learn_dry_runs(struct td_experiment_run *run, struct dry_runs *d, str
  * Writes the inputs for a job that was never seen beside another: its batch and its steps a second
  * alone.
  */
-static void tell(const struct td_pairs *pairs, uint32_t victim, uint32_t other, double *ret_x)
+static void write_inputs(
+	const struct td_pairs *pairs, uint32_t victim, uint32_t other, double *ret_x)
 {
 	const uint32_t jobs[2] = {victim, other};
 
@@ -230,14 +231,15 @@ static int judge(const struct td_pairs *pairs, const struct td_observation *all,
 	for (uint32_t i = 0; i < count; i++) {
 		if (is_tested(pairs, &all[i], family, options->seed))
 			continue;
-		tell(pairs, all[i].victim, all[i].other, x + (size_t)data.count * PAIR_INPUTS);
+		write_inputs(
+			pairs, all[i].victim, all[i].other, x + (size_t)data.count * PAIR_INPUTS);
 		y[data.count++] = all[i].speed;
 	}
 	r = td_learn_mlp(&data, options, &model);
 	for (uint32_t i = 0; !r && i < count; i++) {
 		if (!is_tested(pairs, &all[i], family, options->seed))
 			continue;
-		tell(pairs, all[i].victim, all[i].other, told);
+		write_inputs(pairs, all[i].victim, all[i].other, told);
 		errors[(*ret_n)++] =
 			100 * fabs(td_predict(&model.predictor, told) / all[i].speed - 1);
 	}

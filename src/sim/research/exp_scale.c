@@ -254,7 +254,7 @@ static void put_on(struct host *host, const struct td_trace_job *pod)
 	host->memory_mib -= pod->memory_mib;
 	for (uint32_t g = 0; g < host->gpus; g++) {
 		if (pod->gpu_milli < 1000) {
-			/* On the GPU with the least that suffices. */
+			/* Chooses the GPU with the least room that suffices. */
 			if (host->free_milli[g] >= pod->gpu_milli &&
 				(best == UINT32_MAX ||
 					host->free_milli[g] < host->free_milli[best]))

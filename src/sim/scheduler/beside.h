@@ -106,14 +106,17 @@ struct td_beside_found *td_beside_look_up(
 /* Returns the index among 1 << TD_BESIDE_CACHE_BITS entries. */
 uint32_t td_beside_slot(uint64_t key);
 
-/* There is a place for one more job. */
+/* Tells whether the GPU has room for one more job. */
 bool td_beside_is_open(const struct td_cluster *cluster, uint32_t gpu);
 /* Any of the open GPUs; UINT32_MAX: there is none. */
 uint32_t td_beside_choose_any(struct td_cluster *cluster);
-/* On the first `found` of state->place; false: those are too few, and are open again. */
+/*
+ * Starts the job on the first `found` GPUs of state->place. False: those are too few, and are open
+ * again.
+ */
 bool td_beside_start(struct td_cluster *cluster, uint32_t index, uint32_t found);
 
-/* Where the variant says; false: there is no such place. */
+/* Finds GPUs by the variant's rule. False: there are none. */
 bool td_beside_place(struct td_cluster *cluster, uint32_t index);
 
 /* beside_baselines.c; tune as td_sched's, of one service with a job */
@@ -131,7 +134,7 @@ void td_beside_tune_muxflow(const struct td_cluster *cluster, struct td_beside_s
 /* beside_company.c */
 /* Returns the company of the tasks on a GPU and, unless TD_BESIDE_NOBODY, one more of a kind. */
 uint32_t td_beside_company_of(struct td_cluster *cluster, uint32_t gpu, uint32_t newcomer);
-/* How many there can be of so many kinds, up to `tasks` on a GPU. */
+/* Returns the number of companies of so many kinds, up to `tasks` on a GPU. */
 uint32_t td_beside_companies_max(uint32_t kinds, uint32_t tasks);
 void td_beside_companies_init(struct td_cluster *cluster);
 

@@ -54,7 +54,7 @@ void td_beside_tune_gpulets(const struct td_cluster *cluster, struct td_service 
 	service->split.guest_share = 1 - service->split.service_share;
 }
 
-/* One batch and share with a kind of job beside the service. */
+/* Tries one batch and share with a kind of job beside the service. */
 static struct td_split try_split(const struct td_cluster *cluster, uint32_t service,
 	uint32_t profile, uint32_t batch, double share, double *ret_speed,
 	struct td_service_seen *ret_seen)
@@ -117,7 +117,7 @@ static void find_by_rules(struct td_cluster *cluster, uint32_t service, uint32_t
 	}
 }
 
-/* All batches and shares, by the truth itself. */
+/* Tries all batches and shares, by the truth itself. */
 static const struct td_beside_found *find_optimum(
 	struct td_cluster *cluster, uint32_t service, uint32_t profile)
 {

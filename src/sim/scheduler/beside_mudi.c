@@ -251,7 +251,7 @@ static void keep(
 
 	state->cache[td_beside_slot(own->key)] = (struct td_beside_found){
 		own->key, device->batch, device->share, 0, device->margin, device->paused};
-	/* With what left no batch nothing is begun again: it may have been this rate alone. */
+	/* A margin that left no batch is not kept: this rate alone may be the cause. */
 	state->margins[company][cluster->services->list[index].kind] =
 		device->paused ? 0 : device->margin;
 }
@@ -275,7 +275,7 @@ static bool take_found(
 
 enum cause { NEW_TASK, NEW_RATE, MISSED };
 
-static void begin(struct td_cluster *cluster, struct td_beside_service *own, uint32_t index,
+static void begin_tuning(struct td_cluster *cluster, struct td_beside_service *own, uint32_t index,
 	uint32_t company, enum cause cause)
 {
 	const struct td_beside *state = cluster->sched_state;
@@ -306,7 +306,7 @@ static void begin(struct td_cluster *cluster, struct td_beside_service *own, uin
 		keep(cluster, own, index, company);
 }
 
-/* One more iteration of the task; what is found in the end is kept. */
+/* Makes one more iteration of the task; the final result is kept. */
 static void observe_mudi(
 	struct td_cluster *cluster, struct td_beside_service *own, uint32_t index, uint32_t company)
 {
@@ -343,9 +343,9 @@ bool td_beside_tune_mudi(
 
 	if (!round) {
 		if (own->job != tasks || own->paused)
-			begin(cluster, own, index, company, NEW_TASK);
+			begin_tuning(cluster, own, index, company, NEW_TASK);
 		else if (moved)
-			begin(cluster, own, index, company, NEW_RATE);
+			begin_tuning(cluster, own, index, company, NEW_RATE);
 		own->job = tasks;
 	} else if (device->tuned) {
 		if (service->seen.p99_s <= cluster->services->kinds[service->kind].objective_s)
@@ -356,7 +356,8 @@ bool td_beside_tune_mudi(
 		/*
 		 * A result for another rate, or one that missed the objective, starts a new search.
 		 */
-		begin(cluster, own, index, company, is_of_now(device, service) ? MISSED : NEW_RATE);
+		begin_tuning(cluster, own, index, company,
+			is_of_now(device, service) ? MISSED : NEW_RATE);
 	} else {
 		observe_mudi(cluster, own, index, company);
 	}

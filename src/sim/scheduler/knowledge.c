@@ -21,7 +21,7 @@
 
 static const double shares[SHARES] = {0.1, 0.25, 0.4, 0.55, 0.75, 0.9};
 
-/* One batch of a service beside a task that has the rest of the GPU. */
+/* Returns the time of one batch of a service beside a task that has the rest of the GPU. */
 static double batch_s(const struct td_zoo *zoo, const struct td_contention *contention,
 	uint32_t kind, uint32_t task, uint32_t batch, double share)
 {
@@ -39,9 +39,9 @@ static double batch_s(const struct td_zoo *zoo, const struct td_contention *cont
 }
 
 /* A curve from six samples; noise 0: the true one. */
-static struct td_curve look(const struct td_zoo *zoo, const struct td_contention *contention,
-	uint32_t kind, uint32_t task, uint32_t batch, enum td_curve_form form, double noise,
-	uint64_t *random, double *cost_s)
+static struct td_curve sample_curve(const struct td_zoo *zoo,
+	const struct td_contention *contention, uint32_t kind, uint32_t task, uint32_t batch,
+	enum td_curve_form form, double noise, uint64_t *random, double *cost_s)
 {
 	struct td_curve curve = {.form = TD_CURVE_HYPERBOLA, .a = 1};
 	double y[SHARES];
@@ -72,15 +72,16 @@ static void profile_alone(const struct td_zoo *zoo, const struct td_contention *
 	for (uint32_t s = 0; s < TD_ZOO_SERVICES; s++) {
 		for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++) {
 			k->hyperbolas[s][b] =
-				look(zoo, contention, s, ALONE, td_selector_batches[b],
+				sample_curve(zoo, contention, s, ALONE, td_selector_batches[b],
 					TD_CURVE_HYPERBOLA, NOISE, random, &k->profiling_gpu_s);
-			k->pieces[s][b] = look(zoo, contention, s, ALONE, td_selector_batches[b],
-				TD_CURVE_PIECEWISE, NOISE, random, &k->profiling_gpu_s);
+			k->pieces[s][b] =
+				sample_curve(zoo, contention, s, ALONE, td_selector_batches[b],
+					TD_CURVE_PIECEWISE, NOISE, random, &k->profiling_gpu_s);
 		}
 	}
 }
 
-/* As many layers of each kind as are told; another task's when shuffled. */
+/* Tells the layers of each kind; another task's when shuffled. */
 static void tell_layers(const struct td_zoo *zoo, enum td_layers_use use, struct td_knowledge *k)
 {
 	for (uint32_t t = 0; t < TD_ZOO_KINDS; t++) {
@@ -104,7 +105,7 @@ static int learn_service(const struct td_zoo *zoo, const struct td_contention *c
 		for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++, row++) {
 			uint32_t t = look_at % TD_ZOO_PROFILED;
 			struct td_curve curve =
-				look(zoo, contention, kind, t, td_selector_batches[b],
+				sample_curve(zoo, contention, kind, t, td_selector_batches[b],
 					TD_CURVE_PIECEWISE, NOISE, random, &k->profiling_gpu_s);
 
 			tasks[row] = t;
@@ -215,7 +216,7 @@ void td_knowledge_errors(const struct td_knowledge *knowledge, const struct td_z
 		for (uint32_t t = from; t < to; t++) {
 			for (uint32_t b = 0; b < TD_SELECTOR_BATCHES; b++, count++) {
 				struct td_curve is =
-					look(zoo, contention, s, t, td_selector_batches[b],
+					sample_curve(zoo, contention, s, t, td_selector_batches[b],
 						TD_CURVE_PIECEWISE, 0, &random, &cost);
 				struct td_curve said = td_mudi_curve(&knowledge->mudi[s],
 					knowledge->layers[t], td_selector_batches[b]);

@@ -25,6 +25,6 @@ struct td_muxflow_load {
 	double activity; /* SM activity of the use */
 };
 
-/* On a T4, from now on; what the controller says in the end. */
+/* Settles the controller on a T4 from now on and returns its final output. */
 struct td_muxflow_output td_muxflow_settle(
 	struct td_muxflow_gpu *gpu, const struct td_muxflow_load *load, uint64_t now_ns);

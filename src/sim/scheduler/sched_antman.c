@@ -78,7 +78,7 @@ static void arrive(struct td_cluster *cluster, uint32_t index)
 	state->changed = true;
 }
 
-static void finish(struct td_cluster *cluster, uint32_t job)
+static void antman_finish(struct td_cluster *cluster, uint32_t job)
 {
 	struct antman *state = cluster->sched_state;
 
@@ -115,7 +115,7 @@ static void carry_out(struct td_cluster *cluster, const struct td_antman_action 
 	td_cluster_start(cluster, action->job, gpus, action->verb == TD_ANTMAN_START_OPPORTUNISTIC);
 }
 
-static void decide(struct td_cluster *cluster)
+static void antman_decide(struct td_cluster *cluster)
 {
 	struct antman *state = cluster->sched_state;
 	struct td_antman_action actions[ACTIONS];
@@ -180,7 +180,7 @@ static void decide_and_move(struct td_cluster *cluster)
 	struct antman *state = cluster->sched_state;
 	uint32_t gpus[TD_GANG_MAX], kept = 0, too_many = UINT32_MAX;
 
-	decide(cluster);
+	antman_decide(cluster);
 	if (cluster->now_ns - state->moved_ns < MOVE_EVERY_NS)
 		return;
 	state->moved_ns = cluster->now_ns;
@@ -233,9 +233,9 @@ const struct td_sched td_sched_antman = {
 	.init = init,
 	.deinit = deinit,
 	.arrive = arrive,
-	.finish = finish,
+	.finish = antman_finish,
 	.load = load,
-	.decide = decide,
+	.decide = antman_decide,
 	.tune = tune,
 	.round_s = 1,
 };
@@ -249,7 +249,7 @@ const struct td_sched td_sched_antman_moving = {
 	.init = init,
 	.deinit = deinit,
 	.arrive = arrive,
-	.finish = finish,
+	.finish = antman_finish,
 	.load = load,
 	.decide = decide_and_move,
 };

@@ -78,7 +78,7 @@ static void arrive(struct td_cluster *cluster, uint32_t job)
 	state->queue[state->tail++] = job;
 }
 
-static void finish(struct td_cluster *cluster, uint32_t index)
+static void anywhere_finish(struct td_cluster *cluster, uint32_t index)
 {
 	struct anywhere *state = cluster->sched_state;
 	const struct td_sim_job *job = &cluster->jobs[index];
@@ -104,7 +104,7 @@ static bool choose_in_turn(struct td_cluster *cluster, uint32_t wanted)
 	return n == wanted;
 }
 
-static void begin(struct td_cluster *cluster, uint32_t index)
+static void start_found(struct td_cluster *cluster, uint32_t index)
 {
 	struct anywhere *state = cluster->sched_state;
 
@@ -114,7 +114,7 @@ static void begin(struct td_cluster *cluster, uint32_t index)
 	td_cluster_start(cluster, index, state->found, true);
 }
 
-static void decide(struct td_cluster *cluster)
+static void anywhere_decide(struct td_cluster *cluster)
 {
 	struct anywhere *state = cluster->sched_state;
 
@@ -123,7 +123,7 @@ static void decide(struct td_cluster *cluster)
 
 		if (!choose_in_turn(cluster, cluster->jobs[index].gpus))
 			return;
-		begin(cluster, index);
+		start_found(cluster, index);
 	}
 }
 
@@ -134,7 +134,7 @@ static double part_of(const struct td_sim_gpu *gpu, uint64_t bytes)
 	return gpu->memory_bytes ? (double)bytes / (double)gpu->memory_bytes : 0;
 }
 
-/* Everybody on a GPU is an application; a gang's parts and services do not move. */
+/* Lists all jobs on GPUs as applications; a gang's parts and services do not move. */
 static uint32_t view(const struct td_cluster *cluster, const struct anywhere *state)
 {
 	uint32_t n = 0;
@@ -214,7 +214,7 @@ static void decide_dcuda(struct td_cluster *cluster)
 
 		if (!choose_least_loaded(cluster, &cluster->jobs[index]))
 			break;
-		begin(cluster, index);
+		start_found(cluster, index);
 	}
 	if (cluster->now_ns - state->balanced_ns < cluster->sched->tick_ns)
 		return;
@@ -228,8 +228,8 @@ const struct td_sched td_sched_round_robin = {
 	.init = init,
 	.deinit = deinit,
 	.arrive = arrive,
-	.finish = finish,
-	.decide = decide,
+	.finish = anywhere_finish,
+	.decide = anywhere_decide,
 };
 
 const struct td_sched td_sched_nvshare = {
@@ -239,8 +239,8 @@ const struct td_sched td_sched_nvshare = {
 	.init = init,
 	.deinit = deinit,
 	.arrive = arrive,
-	.finish = finish,
-	.decide = decide,
+	.finish = anywhere_finish,
+	.decide = anywhere_decide,
 };
 
 const struct td_sched td_sched_dcuda = {
@@ -251,6 +251,6 @@ const struct td_sched td_sched_dcuda = {
 	.init = init_dcuda,
 	.deinit = deinit,
 	.arrive = arrive,
-	.finish = finish,
+	.finish = anywhere_finish,
 	.decide = decide_dcuda,
 };

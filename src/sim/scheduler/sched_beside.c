@@ -129,7 +129,7 @@ bool td_beside_place(struct td_cluster *cluster, uint32_t index)
 	return td_beside_start(cluster, index, n);
 }
 
-static void decide(struct td_cluster *cluster)
+static void beside_decide(struct td_cluster *cluster)
 {
 	struct td_beside *state = cluster->sched_state;
 
@@ -300,7 +300,7 @@ static void arrive(struct td_cluster *cluster, uint32_t job)
 	state->changed = true;
 }
 
-static void finish(struct td_cluster *cluster, uint32_t index)
+static void beside_finish(struct td_cluster *cluster, uint32_t index)
 {
 	struct td_beside *state = cluster->sched_state;
 	const struct td_sim_job *job = &cluster->jobs[index];
@@ -323,8 +323,8 @@ static void finish(struct td_cluster *cluster, uint32_t index)
 		.init = init_##name_,                                                              \
 		.deinit = deinit,                                                                  \
 		.arrive = arrive,                                                                  \
-		.finish = finish,                                                                  \
-		.decide = decide,                                                                  \
+		.finish = beside_finish,                                                           \
+		.decide = beside_decide,                                                           \
 		.tune = tune,                                                                      \
 	}
 

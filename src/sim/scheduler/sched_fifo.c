@@ -147,7 +147,7 @@ static bool start_head(struct td_cluster *cluster, struct fifo *fifo, int lane)
 	return true;
 }
 
-static void decide(struct td_cluster *cluster)
+static void fifo_decide(struct td_cluster *cluster)
 {
 	struct fifo *fifo = cluster->sched_state;
 
@@ -164,7 +164,7 @@ const struct td_sched td_sched_fifo = {
 	.deinit = deinit,
 	.arrive = arrive,
 	.finish = release,
-	.decide = decide,
+	.decide = fifo_decide,
 };
 
 const struct td_sched td_sched_preempt = {
@@ -174,5 +174,5 @@ const struct td_sched td_sched_preempt = {
 	.deinit = deinit,
 	.arrive = arrive,
 	.finish = release,
-	.decide = decide,
+	.decide = fifo_decide,
 };

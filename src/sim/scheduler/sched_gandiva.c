@@ -46,14 +46,14 @@ static void arrive(struct td_cluster *cluster, uint32_t job)
 	state->queue[state->tail++] = job;
 }
 
-static void finish(struct td_cluster *cluster, uint32_t job)
+static void gandiva_finish(struct td_cluster *cluster, uint32_t job)
 {
 	(void)cluster;
 	(void)job;
 }
 
 /* A full GPU has less room than the smallest job: none of its bytes are free. */
-static void look(const struct td_cluster *cluster, struct gandiva *state)
+static void list_gpus(const struct td_cluster *cluster, struct gandiva *state)
 {
 	for (uint32_t g = 0; g < cluster->gpu_count; g++) {
 		const struct td_sim_gpu *gpu = &cluster->gpus[g];
@@ -75,7 +75,7 @@ static void look(const struct td_cluster *cluster, struct gandiva *state)
 	}
 }
 
-static void decide(struct td_cluster *cluster)
+static void gandiva_decide(struct td_cluster *cluster)
 {
 	struct gandiva *state = cluster->sched_state;
 
@@ -83,7 +83,7 @@ static void decide(struct td_cluster *cluster)
 		uint32_t index = state->queue[state->head];
 		const struct td_sim_job *job = &cluster->jobs[index];
 
-		look(cluster, state);
+		list_gpus(cluster, state);
 		if (!td_gandiva_pack(state->gpus, cluster->gpu_count, job->gpus,
 			    job->memory_bytes ? job->memory_bytes : 1, state->found))
 			return;
@@ -98,6 +98,6 @@ const struct td_sched td_sched_gandiva = {
 	.init = init,
 	.deinit = deinit,
 	.arrive = arrive,
-	.finish = finish,
-	.decide = decide,
+	.finish = gandiva_finish,
+	.decide = gandiva_decide,
 };

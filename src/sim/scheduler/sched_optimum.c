@@ -53,7 +53,7 @@ static void arrive(struct td_cluster *cluster, uint32_t job)
 	state->queue[state->tail++] = job;
 }
 
-static void finish(struct td_cluster *cluster, uint32_t index)
+static void optimum_finish(struct td_cluster *cluster, uint32_t index)
 {
 	struct optimum *state = cluster->sched_state;
 	const struct td_sim_job *job = &cluster->jobs[index];
@@ -136,7 +136,7 @@ static uint32_t start_singles(struct td_cluster *cluster)
 	return n;
 }
 
-static void decide(struct td_cluster *cluster)
+static void optimum_decide(struct td_cluster *cluster)
 {
 	struct optimum *state = cluster->sched_state;
 
@@ -162,6 +162,6 @@ const struct td_sched td_sched_optimum = {
 	.init = init,
 	.deinit = deinit,
 	.arrive = arrive,
-	.finish = finish,
-	.decide = decide,
+	.finish = optimum_finish,
+	.decide = optimum_decide,
 };

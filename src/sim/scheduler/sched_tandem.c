@@ -113,7 +113,7 @@ static void arrive(struct td_cluster *cluster, uint32_t index)
 	state->changed = true;
 }
 
-static void finish(struct td_cluster *cluster, uint32_t job)
+static void tandem_finish(struct td_cluster *cluster, uint32_t job)
 {
 	struct tandem *state = cluster->sched_state;
 
@@ -231,7 +231,7 @@ static void load(struct td_cluster *cluster, uint32_t at)
 	}
 }
 
-static void decide(struct td_cluster *cluster)
+static void tandem_decide(struct td_cluster *cluster)
 {
 	struct tandem *state = cluster->sched_state;
 	struct td_tandem_action actions[ACTIONS];
@@ -264,9 +264,9 @@ const struct td_sched td_sched_tandem = {
 	.init = init,
 	.deinit = deinit,
 	.arrive = arrive,
-	.finish = finish,
+	.finish = tandem_finish,
 	.load = load,
-	.decide = decide,
+	.decide = tandem_decide,
 	.tune = tune,
 	.round_s = 1,
 };

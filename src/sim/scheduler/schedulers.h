@@ -21,7 +21,10 @@ extern const struct td_sched td_sched_fifo, td_sched_preempt, td_sched_gandiva, 
  * Not available in tandem-sim run.
  */
 extern const struct td_sched td_sched_antman_moving;
-/* With services and what is known of them: not of tandem-sim run. -ENODATA from init without. */
+/*
+ * These schedulers need services and knowledge of them, and are not available in tandem-sim run.
+ * Without knowledge init returns -ENODATA.
+ */
 extern const struct td_sched td_sched_gslice, td_sched_gpulets, td_sched_muxflow, td_sched_mudi,
 	td_sched_mudi_more, td_sched_even, td_sched_bound, td_sched_mudi_truth, td_sched_mudi_exact,
 	td_sched_mudi_more_exact;

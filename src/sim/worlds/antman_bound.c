@@ -38,7 +38,7 @@ static void try_companies(const struct td_profiles *profiles,
 	}
 }
 
-/* By turns, parts of the time are what is shared: a second of work takes the demand. */
+/* By turns, parts of the time are shared: a second of work takes the demand. */
 static void room_by_turns(
 	const struct td_profiles *profiles, double slack, struct td_guest_room *ret)
 {

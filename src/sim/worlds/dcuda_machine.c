@@ -345,7 +345,7 @@ static void place(struct machine *m)
 }
 
 /* Decides which applications run in this slice. */
-static void decide(struct machine *m, bool *runs)
+static void choose_running(struct machine *m, bool *runs)
 {
 	struct td_dcuda_params params = params_of(m);
 	struct td_balance_app apps[TD_DCUDA_MACHINE_APPS];
@@ -477,7 +477,7 @@ static void summarise(struct machine *m)
 	}
 }
 
-/* Everybody is a kind of its own: nothing is known of an application but its demands. */
+/* Each application is a kind of its own, because only its demands are known. */
 static void begin_tandem(struct machine *m)
 {
 	static _Alignas(64) char memory[1 << 17];
@@ -513,7 +513,7 @@ struct td_dcuda_outcome td_dcuda_simulate(struct td_dcuda_how how,
 	while ((m.arrived < count || m.live_count) && m.now_s < 36000) {
 		while (m.arrived < count && apps[m.arrived].arrive_s <= m.now_s + 1e-9)
 			start(&m);
-		decide(&m, runs);
+		choose_running(&m, runs);
 		measure(&m, runs);
 		for (uint32_t g = 0; g < TD_DCUDA_MACHINE_GPUS; g++)
 			progress_gpu(&m, g, runs);

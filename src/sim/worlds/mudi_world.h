@@ -93,7 +93,7 @@ struct td_mudi_outcome {
 /* The trace's jobs of one GPU by class. -ENOENT: a class has none. */
 int td_mudi_pools(struct td_mudi_world *w, struct td_err *err);
 
-/* One setting under all of TD_MUDI_POLICIES, or under the systems alone; ret: of each seed. */
+/* Runs one setting under all of TD_MUDI_POLICIES, or under the systems alone; ret: of each seed. */
 int td_mudi_run(struct td_experiment_run *run, struct td_mudi_world *w,
 	const struct td_mudi_setting *setting, struct td_mudi_outcome *ret, struct td_err *err);
 

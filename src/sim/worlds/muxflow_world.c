@@ -295,7 +295,7 @@ static void add_least(struct td_mux_world *w, double now_s, struct td_mux_outcom
 	out->most_requests += most_requests(w, now_s, counts);
 }
 
-/* One interval of a GPU with a job: the job's speed, the service's slowdown. */
+/* Computes one interval of a GPU with a job: the job's speed, the service's slowdown. */
 static void share_gpu(struct td_mux_world *w, uint32_t g, uint32_t kind, double now_s,
 	double *ret_speed, double *ret_slowdown)
 {
@@ -337,7 +337,7 @@ static struct td_muxflow_profile profile_of(double demand, double busy, double a
 	return (struct td_muxflow_profile){used, TD_MUXFLOW_ACTIVITY * used, 0.5 * used, alone_s};
 }
 
-/* One dry run: a service at some load, a kind of job, and the job's speed as the truth has it. */
+/* Draws one dry run: a service at some load, a kind of job. Returns the job's true speed. */
 double td_mux_draw_sample(const struct td_mux_world *w, uint64_t *state, double *ret_x)
 {
 	uint32_t service = td_random_below(state, TD_MUX_SERVICES);

@@ -123,7 +123,7 @@ uint32_t td_balance(const struct td_balance_params *params, struct td_balance_ap
 	return moves;
 }
 
-/* All of a GPU's applications can leave it. */
+/* Tells whether all of a GPU's applications can leave it. */
 static bool can_empty(const struct td_balance_app *apps, uint32_t count, uint32_t gpu)
 {
 	for (uint32_t i = 0; i < count; i++)

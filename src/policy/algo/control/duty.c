@@ -13,7 +13,7 @@
  * round, and for the steps that are not judged.
  */
 #define FIRST_STEPS (TD_DUTY_STEPS_MAX + 8)
-/* The same of one job whose pauses are left empty, whatever its units. */
+/* The number of such steps of one job over all of its units. */
 #define EMPTY_STEPS_MAX 64
 /* A unit's pauses stay empty for this long at most, because an epoch may be taken for a step. */
 #define EMPTY_MAX_NS 60000000000ull
@@ -29,7 +29,10 @@
  * are taken to have grown.
  */
 #define ABOVE_ROUNDS 2
-/* For each round that was too long without being seen to be, so many without. */
+/*
+ * After rounds that turned out too long only on average, the duty is held for this many times as
+ * many rounds.
+ */
 #define HOLD_FOR_ROUNDS 2
 
 const struct td_duty_params td_duty_default = TD_DUTY_DEFAULT;
@@ -180,7 +183,7 @@ static void add_time(struct td_duty *duty, uint64_t ns)
 	duty->times_ns[at] = ns;
 }
 
-/* By how much the median of the round may be off. */
+/* Returns the uncertainty of the round's median. */
 static uint64_t uncertainty_ns(const struct td_duty *duty)
 {
 	return duty->noise_ns / root(duty->times);
@@ -387,7 +390,10 @@ static bool is_certain(struct td_duty *duty, const struct td_duty_params *params
 	return true;
 }
 
-/* By no more than is certain: the least of many medians is less than their mean. */
+/*
+ * Lowers the baseline by no more than is certain, because the least of many medians is less than
+ * their mean.
+ */
 static void lower_baseline(struct td_duty *duty, uint64_t median)
 {
 	uint64_t most = td_duty_add(median, 2 * duty->noise_ns / root(duty->times));

@@ -3,11 +3,16 @@
 
 #include <stddef.h>
 
-/* Beyond it a level is looked at at the floor each time that it has been met so often. */
+/*
+ * The largest number of meetings that is counted, after which it falls to half of that. So a level
+ * that is met often is still measured at the floor now and then.
+ */
 #define MET_MAX 32
 /* Levels are so many times further apart than a single step may be from its own. */
 #define LEVEL_TIMES 2
-/* One that was left so long ago is not expected back: of 100 steps one may be too long. */
+/*
+ * A level that was left this many steps ago is not expected back: one of 100 steps may be too long.
+ */
 #define RECENT_STEPS 512
 
 struct td_duty_unit td_duty_present(const struct td_duty *duty)
@@ -43,7 +48,7 @@ void td_duty_go_on_from(struct td_duty *duty, const struct td_duty_unit *unit)
 	duty->phase = duty->memory_ppm == TD_DUTY_PPM ? TD_DUTY_COMPUTE : TD_DUTY_MEMORY;
 }
 
-/* By how much a single step may be off. */
+/* Returns how far a single step may be off. */
 static uint64_t reach_ns(
 	const struct td_duty_params *params, uint64_t baseline_ns, uint64_t noise_ns)
 {
@@ -95,7 +100,7 @@ static bool is_like(
 	       reach_ns(params, level->baseline_ns, level->noise_ns);
 }
 
-/* In the place of one of the same length, or a free one, or in turn. */
+/* Returns the entry to use: that of the same length, a free one, or the next in turn. */
 static struct td_duty_unit *place_for(
 	struct td_duty *duty, const struct td_duty_params *params, const struct td_duty_unit *unit)
 {

@@ -60,7 +60,7 @@ void td_duty_begin_company(struct td_duty *duty, const struct td_duty_params *pa
  */
 uint32_t td_duty_most_ppm(const struct td_duty *duty);
 
-/* Is it further from the baseline than a single step may be? */
+/* Tells whether the step is further from the baseline than a single step may be. */
 bool td_duty_is_off(
 	const struct td_duty *duty, const struct td_duty_params *params, uint64_t step_ns);
 
@@ -82,5 +82,5 @@ const struct td_duty_unit *td_duty_find_level(
 /* Tells whether the level was met so often that a step like its own needs no proof at the floor. */
 bool td_duty_is_trusted(const struct td_duty_unit *level);
 
-/* To one that was found; what is known of the present one is kept. */
+/* Changes to a level that was found; the findings of the present one are kept. */
 void td_duty_change_level(struct td_duty *duty, const struct td_duty_unit *level);

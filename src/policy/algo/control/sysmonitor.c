@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* One metric has reached the level. */
+/* Tells whether one metric has reached the level. */
 static bool reached(
 	const struct td_sysmonitor_limits *limits, const struct td_sysmonitor_metrics *metrics)
 {

@@ -79,13 +79,13 @@ struct td_sysmonitor {
 	uint64_t until_ns;                              /* end of the period, in OVERLIMIT */
 };
 
-/* At most one transition; returns the state after it. */
+/* Makes at most one transition and returns the state after it. */
 enum td_sysmonitor_state td_sysmonitor_step(struct td_sysmonitor *monitor,
 	const struct td_sysmonitor_params *params, const struct td_sysmonitor_metrics *metrics,
 	uint64_t now_ns);
 
-/* May the scheduler place offline work here? */
+/* Tells whether the scheduler may place offline work here. */
 bool td_sysmonitor_accepts(enum td_sysmonitor_state state);
 
-/* Must offline work leave? */
+/* Tells whether offline work must leave. */
 bool td_sysmonitor_evicts(enum td_sysmonitor_state state);

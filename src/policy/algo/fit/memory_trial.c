@@ -4,12 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define CHUNKS_AT_FIRST 8
+#include "base/bounds.h"
 
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
+#define CHUNKS_AT_FIRST 8
 
 /*
  * Returns floor(bytes x share / whole) for share <= whole, without overflow. Doubles, rounded down,
@@ -24,7 +21,7 @@ static uint64_t scale(uint64_t bytes, uint64_t share, uint64_t whole)
 
 static uint64_t floor_of(const struct td_memory_trial_job *job)
 {
-	return min_u64(job->floor_bytes, job->demand_bytes);
+	return td_min_u64(job->floor_bytes, job->demand_bytes);
 }
 
 static bool has_changed(const struct td_memory_trial *trial, uint64_t capacity_bytes,
@@ -38,7 +35,7 @@ static bool has_changed(const struct td_memory_trial *trial, uint64_t capacity_b
 	return false;
 }
 
-static void begin(struct td_memory_trial *trial, const struct td_memory_trial_params *params,
+static void begin_search(struct td_memory_trial *trial, const struct td_memory_trial_params *params,
 	uint64_t capacity_bytes, const struct td_memory_trial_job *jobs, uint32_t count)
 {
 	uint64_t demand = 0, floors = 0;
@@ -77,7 +74,7 @@ static void give_rest(struct td_memory_trial *trial, uint64_t capacity_bytes)
 	for (uint32_t i = 0; i < trial->count; i++)
 		used += trial->limit_bytes[i];
 	for (uint32_t i = 0; i < trial->count && used < capacity_bytes; i++) {
-		uint64_t more = min_u64(
+		uint64_t more = td_min_u64(
 			capacity_bytes - used, trial->demand_bytes[i] - trial->limit_bytes[i]);
 
 		trial->limit_bytes[i] += more;
@@ -93,7 +90,7 @@ static uint64_t above_floor(
 	return trial->limit_bytes[i] > floor_bytes ? trial->limit_bytes[i] - floor_bytes : 0;
 }
 
-/* All that the job lacks, from the others. */
+/* Gives the job all that it lacks, from the others. */
 static bool fill(
 	struct td_memory_trial *trial, const struct td_memory_trial_job *jobs, uint32_t receiver)
 {
@@ -108,7 +105,7 @@ static bool fill(
 		uint64_t above = i != receiver ? above_floor(trial, jobs, i) : 0;
 		uint64_t share = scale(above, lacks, spare) + 8192; /* what scale() rounds off */
 
-		share = min_u64(share, min_u64(above, lacks - taken));
+		share = td_min_u64(share, td_min_u64(above, lacks - taken));
 		trial->limit_bytes[i] -= share;
 		taken += share;
 	}
@@ -121,7 +118,7 @@ static bool move_chunk(struct td_memory_trial *trial, const struct td_memory_tri
 {
 	uint64_t lacks = trial->demand_bytes[receiver] - trial->limit_bytes[receiver];
 	uint64_t bytes =
-		min_u64(trial->chunk_bytes, min_u64(above_floor(trial, jobs, donor), lacks));
+		td_min_u64(trial->chunk_bytes, td_min_u64(above_floor(trial, jobs, donor), lacks));
 
 	if (!bytes || bytes < params->chunk_min_bytes)
 		return false;
@@ -181,7 +178,7 @@ int td_memory_trial_step(struct td_memory_trial *trial, const struct td_memory_t
 	if (count > TD_MEMORY_TRIAL_JOBS_MAX)
 		return -EINVAL;
 	if (has_changed(trial, capacity_bytes, jobs, count)) {
-		begin(trial, params, capacity_bytes, jobs, count);
+		begin_search(trial, params, capacity_bytes, jobs, count);
 		give_rest(trial, capacity_bytes);
 		return 0;
 	}
@@ -191,7 +188,7 @@ int td_memory_trial_step(struct td_memory_trial *trial, const struct td_memory_t
 	if (trial->settled) {
 		if (trial->aggregate > 0 &&
 			aggregate < trial->aggregate * (1 - 10 * params->margin)) {
-			begin(trial, params, capacity_bytes, jobs, count);
+			begin_search(trial, params, capacity_bytes, jobs, count);
 			give_rest(trial, capacity_bytes);
 		}
 		return 0;

@@ -43,7 +43,7 @@ static void uncap(struct td_slo_split *split, double room)
 	give_room(split, room);
 }
 
-/* By its latency: of how busy it may be the curve says less than P99 will. */
+/* Decides by the latency alone: the curve says less about the load than P99 will. */
 static bool alone_holds(const struct td_slo_split *split)
 {
 	double fill_s = (split->batch - 1) / split->rate_per_s;
@@ -96,7 +96,7 @@ static void learn(struct td_slo_split *split)
 		split->factor = fmin(fmax(td_slo_latency_limit_s(&slo) / alone, 1), 20);
 }
 
-/* How much further the line from `held` on that has this rise comes until the limit. */
+/* Returns how much further the line from `held` with this rise reaches before the limit. */
 static double reach(double limit, double held, double rise)
 {
 	return rise > 0 ? fmax(0, limit - held) / rise : INFINITY;
@@ -113,7 +113,7 @@ static double reach_either(const struct td_slo_split *split, const struct td_slo
 				    reach(HIGH, held->busy, (other->busy - held->busy) / width));
 }
 
-/* How much more the jobs may try to have, after what has held; see slo_split.h. */
+/* Returns how much more room the jobs may try, after what has held; see slo_split.h. */
 static double try_room(const struct td_slo_split *split)
 {
 	const struct td_slo_seen *held = &split->held, *before = &split->before;
