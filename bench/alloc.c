@@ -1,6 +1,8 @@
 /*
- * What allocating, setting and freeing, and loading and unloading modules with a variable, cost with a driver that does none of it: {"alloc": ns, "set": ns, "free": ns,
- * "load": ns, "unload": ns}, the mean of a round of CALLS, for each of ROUNDS rounds; from N processes at once, of which the first speaks. Run alone and under `tandem run` in turn, the difference is tandem's.
+ * The cost of allocating, setting and freeing, and of loading and unloading modules with a
+ * variable, with a driver that does none of it: {"alloc": ns, "set": ns, "free": ns, "load": ns,
+ * "unload": ns}, the mean of a round of CALLS, for each of ROUNDS rounds. N processes run at once,
+ * of which the first prints. Run alone and under `tandem run` in turn, the difference is tandem's.
  *
  * usage: alloc PROCESSES
  */
@@ -50,7 +52,9 @@ static struct times round_of(void)
 	for (unsigned i = 0; i < CALLS; i++)
 		must(cuMemAlloc_v2(&blocks[i], BLOCK));
 	allocated = td_time_now_ns();
-	/* Each at another place: what was looked up last helps the next one no more than it would a program. */
+	/*
+	 * Each call has another address, so that the last look-up helps as little as in a program.
+	 */
 	for (unsigned i = 0; i < CALLS; i++)
 		(void)cuMemsetD8Async(blocks[i * 77 % CALLS], 0, BLOCK, NULL);
 	set = td_time_now_ns();

@@ -1,7 +1,9 @@
 /*
- * Launches without a pause for a while and prints when it could: {"turns": [[first, last], ...]}, in monotonic ns, so that the turns of two
- * processes can be put side by side. A pause of more than GAP between two launches is the others' turns; a turn of a single launch is none: its
- * thread was kept from looking at the clock. The driver does nothing, so the drain takes no time and all of what is seen is tandem's.
+ * Launches without a pause for a while and prints when it could: {"turns": [[first, last], ...]},
+ * in monotonic ns, so that the turns of two processes can be compared. A pause of more than GAP
+ * between two launches is the others' turns. A turn of a single launch does not count: its thread
+ * was kept from reading the clock. The driver does nothing, so the drain takes no time and all of
+ * the measured time is tandem's.
  *
  * usage: handover SECONDS
  */

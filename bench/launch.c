@@ -1,10 +1,12 @@
 /*
- * What a launch costs on its way to a driver that does nothing: called directly, forwarded through a pointer (the least that any interposer
- * can cost), through libtandem with an open gate, and with the window that holds while others wait (without the driver's own
- * cost of an event), and while it is only metered; with one thread and with two. In each round the ways are measured in turn, so that a machine that changes its speed
- * changes all of them.
+ * The cost of a launch on its way to a driver that does nothing: called directly, forwarded through
+ * a pointer (the least cost of any interposer), through libtandem with an open gate, with the
+ * window that holds while others wait (without the driver's own cost of an event), and while it is
+ * only metered; with one thread and with two. In each round the ways are measured in turn, so that
+ * a machine that changes its speed changes all of them.
  *
- * The window's way calls the gate as libtandem's wrappers do, because nobody but a daemon can set a flag in the library's own gate.
+ * The window's way calls the gate as libtandem's wrappers do, because only a daemon can set a flag
+ * in the library's own gate.
  *
  * usage: launch LIBTANDEM NULL-DRIVER
  */

@@ -1,11 +1,18 @@
 /*
- * What a matching costs, per family of weights and size: solving, and solving again after 1 % of the rows have changed. One thread, its
- * CPU time: on a machine that others use, wall time tells of them.
+ * The cost of a matching, per family of weights and size: solving, and solving again after 1 % of
+ * the rows have changed. It measures the CPU time of one thread, because wall time includes other
+ * work of the machine.
  *
- * The families, from easy to hard: uniform; kinds (few identical rows and columns); near (the same kinds, each weight with a little noise, so that
- * nothing is identical); product (a_i b_j, the classic bad case of augmenting paths); sigmoid (of a difference and of a product
- * of features); speed (what MuxFlow's predictor yields: what an offline job keeps beside a service, 1 / (1 + pressure x sensitivity)
- * under the share that is left, with measurement noise); holes (uniform, half of the pairs infeasible); wide (uniform, 1.2 times as many columns).
+ * The families, from easy to hard:
+ * - uniform;
+ * - kinds: few identical rows and columns;
+ * - near: the same kinds, each weight with a little noise, so that nothing is identical;
+ * - product: a_i b_j, the classic bad case of augmenting paths;
+ * - sigmoid: of a difference and of a product of features;
+ * - speed: MuxFlow's predictor, the part of its speed that an offline job keeps beside a service, 1
+ *   / (1 + pressure x sensitivity) under the share that is left, with measurement noise;
+ * - holes: uniform, half of the pairs infeasible;
+ * - wide: uniform, 1.2 times as many columns.
  *
  * usage: match SIZE [FAMILY [RUNS]]
  */

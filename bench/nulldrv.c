@@ -1,9 +1,12 @@
-/* A driver that does nothing, so that what is measured is the way to it. Only what libtandem asks for, the launch and a set. */
+/*
+ * A driver that does nothing, so that a benchmark measures the way to it. It has only the functions
+ * that libtandem needs, the launch and a set.
+ */
 #include <stdatomic.h>
 #include <string.h>
 
 #include "cuda/types.h"
-#include "stub_driver.h"
+#include "unit/preload/stub_driver.h"
 
 #define API      __attribute__((visibility("default")))
 #define STUB(of) API __attribute__((alias(#of)))

@@ -1,14 +1,18 @@
 /*
- * How well steps are found in streams of work, by their known truth, and what a call costs. Streams on a clock of their own, 2000 steps each: what a
- * training program in the manner of PyTorch calls, its noise, phases and varying lengths. For each: after how many steps the last wrong mark (a
- * layer, say) was given up; from the 20th on, how many steps were missed or made up, and the error of a step's time. usage: period
+ * How well steps are found in streams of work whose truth is known, and the cost of a call. Streams
+ * are on a simulated clock, 2000 steps each: the calls of a training program in the manner of
+ * PyTorch, with its noise, phases and varying lengths. Prints for each: after how many steps the
+ * last wrong mark (a layer, say) was given up; from the 20th on, how many steps were missed or
+ * invented, and the error of a step's time.
+ *
+ * usage: period
  */
 #include <string.h>
 
 #include "base/time.h"
 #include "bench/row.h"
 #include "preload/gate/period.h"
-#include "unit/policy_random.h"
+#include "policy_random.h"
 
 #define STEPS   2000u
 #define SKIPPED 20u

@@ -1,10 +1,11 @@
 /*
- * What decisions cost on one core: placements in a cluster, Mudi's selector, the Gaussian process, predictions.
+ * The cost of decisions on one core: placements in a cluster, Mudi's selector, the Gaussian
+ * process, predictions.
  *
- * placement: AntMan's cluster of GPUS GPUs in nodes of 8, about 60 % held; each sample is one job's submission and the step that
- * decides it. selector: Mudi's assignment of one task among 1,000 GPUs of 6 services, all 6 x 6 x 2 predictions (forests) included.
- * Times are of the thread's CPU clock, so that they are of the decision and not of who else had the processor; the P99 of the wall clock is
- * beside them.
+ * placement: AntMan's cluster of GPUS GPUs in nodes of 8, about 60 % held; each sample is one job's
+ * submission and the step that decides it. selector: Mudi's assignment of one task among 1,000 GPUs
+ * of 6 services, all 6 x 6 x 2 predictions (forests) included. Times are of the thread's CPU clock,
+ * so that other work on the processor does not count; the P99 of the wall clock is beside them.
  *
  * usage: policy [GPUS]
  */

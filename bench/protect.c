@@ -1,13 +1,21 @@
 /*
- * How well a guaranteed program keeps its speed beside a besteffort one that always has work, in a model on a clock of its own (tests/unit/protect_world.h), with
- * the daemon's and the library's own code: neither a GPU nor softgpu. Steps of 200 ms on the host and 200 ms on the GPU, in kernels of 5 ms that are
- * all queued at once or each launched after the one before; besteffort kernels of 0.5 ms; a slack of 1 %; 1000 steps to settle in, 4000 that count, five
- * seeds. Then, under policy tandem with steps told and kernel by kernel, besteffort kernels of other lengths, also beside a job that never pauses (2 and 400 ms), and shorter steps beside kernels of 0.05 ms. Rows: by how much each step was longer than the same step alone; for each seed the rest. usage: protect
+ * How well a guaranteed program keeps its speed beside a besteffort one that always has work, in a
+ * model on a simulated clock (tests/unit/daemon/execute/protect_world.h) that runs the daemon's and
+ * the library's own code: neither a GPU nor softgpu.
+ *
+ * Steps are 200 ms on the host and 200 ms on the GPU, in kernels of 5 ms that are all queued at
+ * once or each launched after the one before, beside besteffort kernels of 0.5 ms, with a slack of
+ * 1 %. 1000 steps settle, 4000 count, five seeds. Then, under policy tandem with reported steps and
+ * kernel by kernel: besteffort kernels of other lengths, also beside a job that never pauses (2 and
+ * 400 ms), and shorter steps beside kernels of 0.05 ms. Rows: the excess of each step over the same
+ * step alone; for each seed the part of the rest that was used.
+ *
+ * usage: protect
  */
 #include <stdio.h>
 
 #include "bench/row.h"
-#include "protect_judge.h"
+#include "unit/daemon/execute/protect_judge.h"
 
 #define MS     TD_NS_PER_MS
 #define SEEDS  5u

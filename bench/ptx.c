@@ -1,6 +1,7 @@
 /*
- * How fast the software GPU interprets: million instructions of threads per second on one core, for what kernels do most. It bounds the
- * kernels that a softgpu run can carry without lag; it says nothing of a GPU.
+ * How fast the software GPU interprets: million instructions of threads per second on one core, for
+ * the most common operations of kernels. It bounds the kernels that a softgpu run can carry without
+ * lag, and is no figure of a GPU.
  */
 #include <string.h>
 

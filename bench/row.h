@@ -1,6 +1,6 @@
 /*
- * What every benchmark prints: one JSON object a line for each figure, {"figure", "unit", "median", "p5", "p95", "n"}. tools/run-bench collects
- * them.
+ * The output of every benchmark: one JSON object a line for each figure, {"figure", "unit",
+ * "median", "p5", "p95", "n"}. tools/run-bench collects them.
  */
 #pragma once
 

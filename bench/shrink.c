@@ -1,8 +1,11 @@
 /*
- * A program whose memory is to shrink: takes BYTES in blocks of 8 MiB with the caching allocator, frees them or not, and makes steps of 1 ms. Prints "ready" with its
- * cached bytes, and, once it has been asked to give back and nothing is too much any more, when it saw that it was asked and when that was so, in monotonic ns.
+ * A program whose memory is to shrink: it takes BYTES in blocks of 8 MiB with the caching
+ * allocator, frees them or not, and makes steps of 1 ms. Prints "ready" with its cached bytes.
+ * After the request to give memory back it prints, in monotonic ns, when it saw the request and
+ * when nothing exceeded the limit any more.
  *
- * usage: shrink BYTES cached|unwritten|live; unwritten: as cached, but that no page of it was ever there
+ * usage: shrink BYTES cached|unwritten|live; unwritten: as cached, but none of its pages was ever
+ * written
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,7 +59,7 @@ int main(int argc, char **argv)
 		cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context))
 		return 1;
 	n = take((size_t)atoll(argv[1]), strcmp(argv[2], "unwritten"));
-	/* What is measured is not to wait for the sets. */
+	/* The measurement must not wait for the sets. */
 	if (cuCtxSynchronize())
 		return 1;
 	for (unsigned i = 0; i < n && !live; i++)

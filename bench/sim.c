@@ -1,8 +1,9 @@
 /*
  * The simulator's speed on one core, in CPU time: events alone, and whole clusters.
  *
- * events: hold model, each event that is taken puts another one an exponentially distributed time later. clusters: synthetic jobs (78 % of one GPU, up to 8; lognormal durations)
- * for 24 h under AntMan's scheduler and tandem's, reading and reporting not included.
+ * events: hold model, each event that is taken puts another one an exponentially distributed time
+ * later. clusters: synthetic jobs (78 % of one GPU, up to 8; lognormal durations) for 24 h under
+ * AntMan's scheduler and tandem's, without reading and reporting.
  *
  * usage: sim
  */
@@ -20,7 +21,7 @@
 
 static double samples[SAMPLES];
 
-/* Of this thread alone: the machine may have other work. */
+/* Counts this thread alone, because the machine may have other work. */
 static uint64_t cpu_ns(void)
 {
 	struct timespec now;

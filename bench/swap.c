@@ -1,10 +1,13 @@
 /*
- * How fast the backend swap moves memory, against the rate of the link: one pinned copy of the same size. In this process, with the backend alone: no daemon
- * decides, nothing runs. Run on the software GPU (`softgpu run --`) or on a real one.
+ * How fast the backend swap moves memory, against the rate of the link: one pinned copy of the same
+ * size. It runs in this process, with the backend alone: no daemon decides, no kernel runs. Run it
+ * on the software GPU (`softgpu run --`) or on a real one.
  *
- *   out    off the device until nothing is left on it       in    all of it back
- *   both   two processes at once, one each way: of twice the link's rate
- *   to mapped host, from mapped host   the memory is exchanged for the host's at the same addresses, and back
+ *   out   off the device until nothing is left on it
+ *   in    all of it back
+ *   both  two processes at once, one each way: of twice the link's rate
+ *   to mapped host, from mapped host
+ *         the memory is exchanged for the host's at the same addresses, and back
  *
  * usage: swap MEBIBYTES ALLOCATIONS RUNS
  */
@@ -29,7 +32,7 @@
 
 static int slot;
 
-/* What two processes tell each other. */
+/* Shared memory of the two processes. */
 static struct shared {
 	_Atomic unsigned arrived;
 	double rates[2][RUNS_MAX];

@@ -1,6 +1,7 @@
 /*
- * Keeps the GPU busy for a while with memory that it holds there, and prints how much of its time it got: {"useful_ns"}, that of kernels which ended. Their
- * length is known: they wait for the clock.
+ * Keeps the GPU busy for a while with memory that it holds there, and prints how much of its time
+ * it got: {"useful_ns"}, the time of kernels that ended. Their length is known, because they wait
+ * for the clock.
  *
  * usage: turns BYTES SECONDS
  */

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Trains a small transformer on made-up text: a PyTorch program to share a real GPU with.
 
-usage: tandem run -- python3 examples/pytorch/train.py [--width N] [--layers N] [--batch N] [--steps N] [--idle SECONDS] [--tell] [--times]
+usage: tandem run -- python3 examples/pytorch/train.py [--width N] [--layers N] [--batch N]
+           [--steps N] [--idle SECONDS] [--tell] [--times]
 
-Prints one JSON object: seconds, steps, median and longest step in ms, peak memory, and the loss at the end. The seed is fixed, so that two runs with
-the same options end with nearly the same loss, shared or not. --idle: the host's part of a step, in which the GPU has nothing to do. --tell: tandem where its steps end
-(needs python/ in PYTHONPATH). --times: each step's. SIGTERM ends it after the present step, with its report.
+Prints one JSON object: seconds, steps, median and longest step in ms, peak memory, and the final
+loss. The seed is fixed, so two runs with the same options end with nearly the same loss, shared or
+not. --idle: the host's part of a step, without work for the GPU. --tell: reports steps to tandem
+(needs python/ in PYTHONPATH). --times: prints the time of each step. SIGTERM ends it after the
+present step, with its report.
 """
 import argparse
 import json
@@ -25,7 +28,8 @@ class Model(nn.Module):
     def __init__(self, width, layers):
         super().__init__()
         self.embed = nn.Embedding(VOCABULARY, width)
-        layer = nn.TransformerEncoderLayer(width, nhead=max(1, width // 64), dim_feedforward=4 * width, dropout=0.0, batch_first=True)
+        layer = nn.TransformerEncoderLayer(width, nhead=max(1, width // 64),
+                                           dim_feedforward=4 * width, dropout=0.0, batch_first=True)
         self.body = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
         self.head = nn.Linear(width, VOCABULARY)
 
@@ -69,7 +73,8 @@ def train(options, device):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--batch", type=int, default=16)
@@ -83,8 +88,11 @@ def main():
         raise SystemExit("train: PyTorch sees no GPU")
     began = time.monotonic()
     took_ms, step_ms, loss = train(options, torch.device("cuda"))
-    print(json.dumps({"seconds": round(time.monotonic() - began, 3), "steps": len(took_ms), "step_ms_median": round(statistics.median(took_ms), 2),
-                      "step_ms_longest": round(max(took_ms), 2), "peak_bytes": torch.cuda.max_memory_allocated(), "loss": round(loss, 4), **({"step_ms": [round(ms, 3) for ms in step_ms]} if options.times else {})}))
+    print(json.dumps({"seconds": round(time.monotonic() - began, 3), "steps": len(took_ms),
+                      "step_ms_median": round(statistics.median(took_ms), 2),
+                      "step_ms_longest": round(max(took_ms), 2),
+                      "peak_bytes": torch.cuda.max_memory_allocated(), "loss": round(loss, 4),
+                      **({"step_ms": [round(ms, 3) for ms in step_ms]} if options.times else {})}))
 
 
 main()

@@ -1,6 +1,7 @@
 /*
- * A training program in miniature, on the CUDA driver API: each step works on the host, then on the GPU, where it uses all of its memory.
- * At the end every word of that memory is read back and checked. Prints one JSON object.
+ * A training program in miniature, on the CUDA driver API: each step works on the host, then on the
+ * GPU, where it uses all of its memory. At the end every word of that memory is read back and
+ * checked. Prints one JSON object.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -148,7 +149,10 @@ static void parse(int argc, char **argv, struct settings *s)
 		usage();
 }
 
-/* The host's part of a step: waiting for data, so that the demo does not measure how many cores the machine has. */
+/*
+ * The host's part of a step waits for data, so that the demo does not measure how many cores the
+ * machine has.
+ */
 static void work_on_host(uint64_t ns)
 {
 	td_time_sleep_until_ns(td_time_now_ns() + ns);
@@ -245,7 +249,10 @@ static void train(const struct settings *s, CUdeviceptr data, CUfunction touch, 
 	}
 }
 
-/* Every word: the touched ones have counted the steps, the others are as they were. Returns how many are wrong. */
+/*
+ * Checks every word: the touched ones have counted the steps, the others are unchanged. Returns how
+ * many are wrong.
+ */
 static uint64_t check(const struct settings *s, CUdeviceptr data, uint64_t *ret_sum)
 {
 	unsigned *words = malloc(s->bytes);

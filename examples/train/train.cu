@@ -1,7 +1,11 @@
-/* The kernels of the training example. train.ptx beside it is made by: nvcc -ptx -arch=compute_75 -o train.ptx train.cu */
+/*
+ * The kernels of the training example. This command makes train.ptx beside it:
+ * nvcc -ptx -arch=compute_75 -o train.ptx train.cu
+ */
 
 /* One word in each line of memory changes, so that every page is used at every step. */
-extern "C" __global__ void touch(unsigned *words, unsigned long long lines, unsigned line_words, unsigned add)
+extern "C" __global__ void touch(
+	unsigned *words, unsigned long long lines, unsigned line_words, unsigned add)
 {
 	unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
 

@@ -1,9 +1,11 @@
 /*
- * What a program may tell tandem. Nothing here is needed: programs run under tandem unchanged. A program that says where its steps end is
- * protected, and shares, by their true length; otherwise tandem finds steps in the pattern of its GPU work.
+ * Hints of a program to tandem. None is required: programs run under tandem unchanged. A program
+ * that reports its steps is protected, and shares, by their true length; otherwise tandem finds
+ * steps in the pattern of its GPU work.
  *
- * Header only: the library is looked up when the first call is made, and where it is not loaded the calls do nothing. So there is nothing to link
- * with (but -ldl before glibc 2.34), and the program runs as well without tandem. C99 and C++.
+ * Header only: the first call looks the library up, and where it is not loaded the calls do
+ * nothing. So there is nothing to link with (except -ldl before glibc 2.34), and the program runs
+ * as well without tandem. C99 and C++.
  */
 #ifndef TANDEM_TANDEM_H
 #define TANDEM_TANDEM_H
@@ -28,9 +30,10 @@ static inline void *tandem_function_(const char *name, int *looked, void **funct
 }
 
 /*
- * A step (mini-batch) has ended and the next one begins. Call it once per step, from any thread, always at the same place of the loop; behind the
- * synchronisation, if the step has one, so that it is the GPU's work that is timed. Costs about 50 ns, and a wake-up of tandem's own thread
- * where a policy goes by steps. From the first call on no step is guessed.
+ * Reports that a step (mini-batch) has ended and the next one begins. Call it once per step, from
+ * any thread, always at the same place of the loop, after the step's synchronisation if it has one,
+ * so that the GPU's work is timed. Costs about 50 ns, and a wake-up of tandem's own thread where a
+ * policy goes by steps. After the first call no step is guessed.
  */
 static inline void tandem_step(void)
 {
@@ -43,8 +46,9 @@ static inline void tandem_step(void)
 }
 
 /*
- * What this process has on a device (by its ordinal) beyond what it may have there now, in bytes; mostly 0. A program that keeps memory for later gives
- * as much of it back, at the end of a step, and nothing has to be copied. Else tandem stops the process for a moment and moves its memory to the host.
+ * Returns the bytes by which this process exceeds its present limit on a device (by its ordinal);
+ * mostly 0. A program that caches memory frees as much of it at the end of a step, and nothing has
+ * to be copied. Otherwise tandem stops the process for a moment and moves its memory to the host.
  */
 static inline size_t tandem_excess(int device)
 {
@@ -55,7 +59,7 @@ static inline size_t tandem_excess(int device)
 	return found ? ((size_t(*)(int))found)(device) : 0;
 }
 
-/* Of what this process has on a device, so many bytes are only kept for later and could be given back now. */
+/* Reports that so many bytes of this process on a device are only cached and could be freed now. */
 static inline void tandem_cached(int device, size_t bytes)
 {
 	static int looked;
@@ -67,8 +71,9 @@ static inline void tandem_cached(int device, size_t bytes)
 }
 
 /*
- * For an allocator, at the end of a step: the most and the least that the program had in use on a device since the last one, what is only kept for later
- * left out. tandem ps --json and tandem explain show it, with tandem_cached's figure, for who wants to know what a job needs.
+ * For an allocator, at the end of a step: reports the most and the least that the program had in
+ * use on a device since the last step, without cached memory. tandem ps --json and tandem explain
+ * show it, with tandem_cached's figure, to tell how much a job needs.
  */
 static inline void tandem_used(int device, size_t most, size_t least)
 {

@@ -1,4 +1,7 @@
-/* The verbs of softgpu that have a file of their own. argv[0] is the verb; they return the exit status. */
+/*
+ * The verbs of softgpu that have a file of their own. argv[0] is the verb; each returns the exit
+ * status.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -10,11 +13,14 @@ struct td_err;
 
 /* Prints "softgpu: " and format, whose one %s is text. Returns EXIT_OURS. */
 int sg_cli_fail(const char *format, const char *text);
-/* Where a library that stands for one of NVIDIA's lies; folder: in a build tree. */
+/* Finds a library that replaces one of NVIDIA's; folder: in a build tree. */
 int sg_cli_library(char *buf, size_t len, const char *name, const char *folder);
 /* Bytes per second that the model can keep. 0, or -EINVAL or -ERANGE with *err. */
 int sg_cli_parse_rate(const char *text, uint64_t *ret_bytes_per_s, struct td_err *err);
-/* Is there a value behind the option argv[i], one that does not end the options? 0, or EXIT_OURS after complaining. */
+/*
+ * Checks that the option argv[i] has a value that does not end the options. Returns 0, or EXIT_OURS
+ * after an error message.
+ */
 int sg_cli_check_value(int argc, char **argv, int i);
 int sg_verb_smi(int argc, char **argv);
 int sg_verb_fault(int argc, char **argv);

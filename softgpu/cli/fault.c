@@ -1,4 +1,7 @@
-/* softgpu fault: something goes wrong with a GPU, or with a call, as it would with a real one. What each does is in softgpu/server/wire.h. */
+/*
+ * softgpu fault: injects a fault into a GPU or a call, as a real one would show it.
+ * softgpu/server/wire.h describes each fault.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +70,7 @@ static int with_size(struct sg_msg *fault, const char *text)
 	return send_fault(fault);
 }
 
-/* What the death of an MPS client in the middle of its work does. */
+/* Sets the effect of an MPS client's death in the middle of its work. */
 static int with_exit(struct sg_msg *fault, const char *text)
 {
 	fault->value = !strcmp(text, "clean");

@@ -1,7 +1,9 @@
 /*
- * softgpu: a GPU in software, for trying and testing. start, run, status, reset-counters, stop.
+ * softgpu: a GPU in software, for trying and testing. Verbs: start, run, status, reset-counters,
+ * stop.
  *
- * The libraries that stand for NVIDIA's are found beside the program: bin/../lib/softgpu in the build tree and when installed.
+ * The libraries that replace NVIDIA's are found beside the program: in bin/../lib/softgpu, in the
+ * build tree and when installed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +32,7 @@
 
 int sg_cli_fail(const char *format, const char *text)
 {
-	/* One argument, quoted or not: the formats are all below and take one %s. */
+	/* Prints the format, all of which are below and take one %s, with the argument. */
 	fputs("softgpu: ", stderr);
 	for (const char *p = format; *p; p++) {
 		if (p[0] == '%' && p[1] == 's') {
@@ -304,7 +306,7 @@ static int verb_start(int argc, char **argv)
 	return start_server(&start);
 }
 
-/* Where libcuda.so.1 of ours lies: $SOFTGPU_LIB, or beside the program. */
+/* Finds the folder of this project's libcuda.so.1: $SOFTGPU_LIB, or beside the program. */
 static int find_libraries(char *buf, size_t len)
 {
 	const char *given = getenv("SOFTGPU_LIB");
@@ -327,7 +329,10 @@ static int find_libraries(char *buf, size_t len)
 	return -ENOENT;
 }
 
-/* Adds a folder of a build tree beside the driver's, where its library is not in that one: installed they lie together. */
+/*
+ * Adds a folder of a build tree where the library is not beside the driver. When installed all
+ * libraries are in one folder.
+ */
 static void add_library(
 	char *buf, size_t len, const char *cuda, const char *folder, const char *name)
 {
@@ -354,7 +359,7 @@ int sg_cli_library(char *buf, size_t len, const char *name, const char *folder)
 	return 0;
 }
 
-/* What goes before LD_LIBRARY_PATH: where the libraries that stand for NVIDIA's lie. */
+/* Writes the folders of the libraries that replace NVIDIA's, which go before LD_LIBRARY_PATH. */
 static int library_path(char *buf, size_t len)
 {
 	char cuda[2 * PATH_MAX];
@@ -380,7 +385,10 @@ int sg_cli_check_value(int argc, char **argv, int i)
 	return fail("\"%s\" needs a value: \"--\" is none, see softgpu --help", argv[i]);
 }
 
-/* Takes --dir off the front; returns the index of the first other argument, or -1 after complaining. */
+/*
+ * Takes --dir off the front. Returns the index of the first other argument, or -1 after an error
+ * message.
+ */
 static int take_dir(int argc, char **argv, char *dir, size_t len)
 {
 	if (!sg_dir(dir, len))
@@ -411,7 +419,10 @@ static void add_programs(void)
 		setenv("PATH", path, 1);
 }
 
-/* One that is there, or one with defaults. Of several programs that begin at once one starts it, and the others wait for it. */
+/*
+ * Finds a running server or starts one with defaults. Of several programs that begin at once one
+ * starts it, and the others wait.
+ */
 static int ensure_server(const char *dir)
 {
 	const struct timespec pause = {0, 20000000};
@@ -465,7 +476,10 @@ static int verb_run(int argc, char **argv)
 	return error == ENOENT ? 127 : 126;
 }
 
-/* One request; 0 with the text, if any. After SG_STOP the server has ended: another may be started at once. */
+/*
+ * Sends one request. Returns 0 with the text, if any. After SG_STOP the server has ended: another
+ * may start at once.
+ */
 static int ask(const char *dir, uint32_t type, char *text, size_t len)
 {
 	struct sg_msg msg = {.type = type};

@@ -1,6 +1,7 @@
 /*
- * softgpu smi: what nvidia-smi prints, for the software GPUs, through their NVML. Table, -L, -q for what there is; --query-gpu and
- * --query-compute-apps as CSV are in smi_fields.c. What the model does not have is N/A and what a lost GPU does not say ERR!, as it is there.
+ * softgpu smi: prints what nvidia-smi prints, for the software GPUs, through their NVML: the table,
+ * -L and -q. smi_fields.c has --query-gpu and --query-compute-apps as CSV. A figure that the model
+ * lacks is N/A, and a figure that a lost GPU lacks is ERR!, as in nvidia-smi.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -317,7 +318,7 @@ static int parse(int argc, char **argv, struct request *request)
 	return 0;
 }
 
-/* By index, UUID or bus id; several with commas. */
+/* Chooses GPUs by index, UUID or bus id, several with commas. */
 static int choose(const char *ids, bool *wanted)
 {
 	char text[512];

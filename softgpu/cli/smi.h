@@ -1,4 +1,4 @@
-/* What smi.c (what is read, table, -q, options) and smi_fields.c (CSV) share. */
+/* Shared by smi.c (reading, table, -q, options) and smi_fields.c (CSV). */
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct gpu {
 	nvmlProcessInfo_v2_t processes[PROCESSES_MAX];
 };
 
-/* As they were read last. */
+/* The figures as last read. */
 struct smi {
 	struct gpu gpus[GPUS_MAX];
 	unsigned gpu_count;

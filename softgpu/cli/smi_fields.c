@@ -1,4 +1,7 @@
-/* The fields of softgpu smi --query-gpu and --query-compute-apps, under nvidia-smi's names, and their CSV. */
+/*
+ * The fields of softgpu smi --query-gpu and --query-compute-apps, under nvidia-smi's names, and
+ * their CSV.
+ */
 #include "softgpu/cli/smi.h"
 
 #include <stdio.h>
@@ -14,7 +17,10 @@ struct field {
 		const struct smi *smi, const struct gpu *gpu, const nvmlProcessInfo_v2_t *process);
 };
 
-/* FIELD(function, name, alias or NULL, unit, format, what to print with it): who a GPU is, and how it is. */
+/*
+ * FIELD(function, name, alias or NULL, unit, format, the expression to print): identity and state
+ * of a GPU.
+ */
 #define WHO_FIELDS(FIELD)                                                                          \
 	FIELD(timestamp, "timestamp", NULL, "", "%s", now_text())                                  \
 	FIELD(driver, "driver_version", NULL, "", "%s", smi->driver_version)                       \

@@ -1,6 +1,7 @@
 /*
- * The part of the CUDA 13.0 runtime's binary interface that libcudart.so.13 needs: structs and numbers under the names that driver_types.h gives
- * them. Handles are those of the driver. A test compares every struct's size and offsets where NVIDIA's headers are.
+ * The part of the CUDA 13.0 runtime's binary interface that libcudart.so.13 needs: structs and
+ * numbers under the names of driver_types.h. Handles are those of the driver. A test compares every
+ * struct's size and offsets where NVIDIA's headers exist.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
- * Which context a call means. A thread's current context, if it has one, as the driver says, so that both APIs can be mixed; else the primary context
- * of the thread's device, which is retained once for the process and made current at the first call that needs it.
+ * The context that a call means. A thread's current context counts first, if the driver has one, so
+ * that both APIs can be mixed. Otherwise it is the primary context of the thread's device, which is
+ * retained once for the process and made current at the first call that needs it.
  */
 #include <string.h>
 
@@ -135,7 +136,10 @@ API int cudaInitDevice(int device, unsigned device_flags, unsigned flags)
 	return rt_done(error ? error : rt_primary(device, &context));
 }
 
-/* The device of a context that the driver API made current, or the one that was set. Of a context of ours no driver is asked: it may be lost to an error. */
+/*
+ * Returns the device of a context that the driver API made current, or the one that was set. For a
+ * context of the runtime the driver is not asked, since an error may have ended it.
+ */
 static int current_device(int *ret)
 {
 	CUcontext current = NULL;
@@ -159,7 +163,7 @@ API int cudaGetDevice(int *device)
 	return rt_done(device ? current_device(device) : cudaErrorInvalidValue);
 }
 
-/* Who tries them in turn wants the first that works. */
+/* Callers try them in turn, so the first that works counts. */
 API int cudaSetValidDevices(int *devices, int count)
 {
 	int error = rt_driver_init();

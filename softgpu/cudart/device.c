@@ -1,4 +1,4 @@
-/* What devices are: counts, attributes, properties. How a thread chooses one is in context.c. */
+/* Counts, attributes and properties of devices. context.c has a thread's choice of a device. */
 #include <string.h>
 
 #include "softgpu/cudart/rt.h"
@@ -68,7 +68,10 @@ API int cudaDeviceGetByPCIBusId(int *device, const char *id)
 	return rt_done(error ? error : CU(cuDeviceGetByPCIBusId)(device, id));
 }
 
-/* One field of the properties: where it lies, and the attribute that says it. Sizes are kept as size_t, the rest as int. */
+/*
+ * One field of the properties: its offset, and its attribute. Sizes are kept as size_t, the rest as
+ * int.
+ */
 #define AT(field, attribute)                                                                       \
 	{                                                                                          \
 		offsetof(struct cudaDeviceProp, field),                                            \
@@ -221,7 +224,7 @@ static int read_properties(struct cudaDeviceProp *prop, int device)
 		error = CU(cuDeviceTotalMem_v2)(&prop->totalGlobalMem, device);
 	if (!error)
 		error = CU(cuDeviceGetUuid_v2)(&prop->uuid, device);
-	/* Only Windows has one. */
+	/* Only Windows has a LUID. */
 	if (!error && CU(cuDeviceGetLuid)(prop->luid, &prop->luidDeviceNodeMask, device))
 		memset(prop->luid, 0, sizeof(prop->luid));
 	return error;
@@ -234,7 +237,7 @@ API int cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 	return rt_done(error ? error : read_properties(prop, device));
 }
 
-/* How many of the wishes it meets; a wish of 0 is none. */
+/* Returns how many of the wishes it meets; a wish of 0 is none. */
 static int score(const struct cudaDeviceProp *have, const struct cudaDeviceProp *wish)
 {
 	int capability = have->major * 10 + have->minor, wished = wish->major * 10 + wish->minor;

@@ -1,4 +1,7 @@
-/* Finding the driver: libcuda.so.1 is opened once, and its functions are looked up when they are first called. */
+/*
+ * Finds the driver: libcuda.so.1 is opened once, and its functions are looked up when they are
+ * first called.
+ */
 #include "softgpu/cudart/rt.h"
 
 #include <dlfcn.h>
@@ -14,7 +17,10 @@ static struct {
 	_Atomic(void *) functions[TD_SYMBOL_N];
 } driver = {.once = PTHREAD_ONCE_INIT};
 
-/* Stands for what the driver does not have: the callers' parameters are in registers or on their own stack. */
+/*
+ * Replaces functions that the driver lacks: the callers' parameters are in registers or on their
+ * own stack.
+ */
 static CUresult missing(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;

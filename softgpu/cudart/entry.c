@@ -2,7 +2,7 @@
 #include "softgpu/cudart/rt.h"
 
 /* A name that is not found is no error: the status says so. */
-static int look_up(
+static int find_entry_point(
 	const char *name, void **ret, unsigned version, uint64_t flags, int *ret_status, bool ptsz)
 {
 	int status = 0, error = rt_driver_init();
@@ -26,12 +26,12 @@ static int look_up(
 	API int cudaGetDriverEntryPoint##suffix(                                                   \
 		const char *name, void **ret, unsigned long long flags, int *status)               \
 	{                                                                                          \
-		return rt_done(look_up(name, ret, CUDART_VERSION, flags, status, ptsz));           \
+		return rt_done(find_entry_point(name, ret, CUDART_VERSION, flags, status, ptsz));  \
 	}                                                                                          \
 	API int cudaGetDriverEntryPointByVersion##suffix(const char *name, void **ret,             \
 		unsigned version, unsigned long long flags, int *status)                           \
 	{                                                                                          \
-		return rt_done(look_up(name, ret, version, flags, status, ptsz));                  \
+		return rt_done(find_entry_point(name, ret, version, flags, status, ptsz));         \
 	}
 
 ENTRY(, false)

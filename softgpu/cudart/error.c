@@ -15,7 +15,7 @@ static const struct {
 
 static _Thread_local int last_error;
 
-/* These leave the context useless: they are the answer to everything until the device is reset. */
+/* Tells whether the error ends the context: all later calls return it until the device is reset. */
 static bool is_sticky(int error)
 {
 	switch (error) {
@@ -30,7 +30,7 @@ static bool is_sticky(int error)
 }
 
 /* Libraries do not print: but who looks for the call that a program lacks can ask. */
-static void tell(const char *name, const char *what)
+static void print_refusal(const char *name, const char *what)
 {
 	if (getenv("SOFTGPU_DEBUG"))
 		fprintf(stderr, "softgpu: %s: %s\n", name, what);
@@ -41,14 +41,14 @@ int rt_done_in(const char *name, int error)
 	if (!error)
 		return 0;
 	if (error == cudaErrorNotSupported)
-		tell(name, "not supported");
+		print_refusal(name, "not supported");
 	last_error = error;
 	return error;
 }
 
 int rt_refuse(const char *name)
 {
-	tell(name, "not implemented");
+	print_refusal(name, "not implemented");
 	last_error = cudaErrorNotSupported;
 	return cudaErrorNotSupported;
 }

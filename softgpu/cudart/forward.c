@@ -1,4 +1,7 @@
-/* Calls that are the driver's own, in a current context: the table says which. Parameters have the same types in both APIs, which a test checks. */
+/*
+ * Calls that are the driver's own, in a current context; the table names them. Parameters have the
+ * same types in both APIs, which a test checks.
+ */
 #include "softgpu/cudart/rt.h"
 
 #define OWN(name)

@@ -1,4 +1,4 @@
-/* What is asked about kernels: attributes, parameters, occupancy. */
+/* Queries about kernels: attributes, parameters, occupancy. */
 #include "softgpu/cudart/rt.h"
 
 /* CU_FUNC_ATTRIBUTE_* of cuda.h */
@@ -56,7 +56,7 @@ static int get_attributes(struct cudaFuncAttributes *ret, const void *key)
 ONE(cudaFuncGetAttributes, (struct cudaFuncAttributes * ret, const void *key),
 	get_attributes(ret, key))
 
-/* One that starts with the kernel: `function` is it, in the call. */
+/* Defines a call whose first parameter is the kernel, which `call` names as `function`. */
 #define OF_FUNCTION(name, parameters, call)                                                        \
 	API int name parameters                                                                    \
 	{                                                                                          \

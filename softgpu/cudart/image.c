@@ -1,6 +1,6 @@
 /*
- * A registered fat binary, and the driver's library that it becomes at first use: one for all contexts. Of a program built with -rdc the parts are linked here,
- * by the driver.
+ * A registered fat binary, and the driver's library that it becomes at first use: one for all
+ * contexts. The parts of a program built with -rdc are linked here, by the driver.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -67,8 +67,9 @@ void rt_image_link(struct rt_image *image, struct rt_image *next)
 }
 
 /*
- * A program that ends does not wait for its kernels, as unloading would. Registered when an image is loaded, which is after its constructor has registered its
- * own exit handler: so this runs before that.
+ * Set at exit: a program that ends does not wait for its kernels, as unloading would. The handler
+ * is registered when an image is loaded, after the program's constructors have registered their
+ * own, so it runs before those.
  */
 static atomic_bool exiting;
 
@@ -102,7 +103,10 @@ static int load_linked(const void *const *parts, void **ret)
 		error = bytes ? CU(cuLinkAddData_v2)(state, JIT_FATBINARY, (void *)parts[i], bytes,
 					"", 0, NULL, NULL)
 			      : cudaErrorInvalidKernelImage;
-		/* A library's part may have no code for this device. Who needs it fails when it is complete. */
+		/*
+		 * A part of a library may have no code for this device. Its user fails when the
+		 * library is complete.
+		 */
 		if (error == CUDA_ERROR_NO_BINARY_FOR_GPU)
 			error = 0;
 	}

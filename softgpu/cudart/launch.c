@@ -1,4 +1,7 @@
-/* Launching kernels: <<<>>>, which pushes a configuration and pops it in the kernel's stub, and the calls that take one. */
+/*
+ * Launching kernels: <<<>>>, which pushes a configuration and pops it in the kernel's stub, and the
+ * calls that take one.
+ */
 #include "softgpu/cudart/rt.h"
 
 #define CONFIGURATIONS_MAX 16 /* nested: an argument of a launch may launch */
@@ -14,7 +17,7 @@ static _Thread_local struct {
 	unsigned depth;
 } thread;
 
-/* Not 0: the kernel's stub is not called. */
+/* A result other than 0 keeps the kernel's stub from being called. */
 API unsigned __cudaPushCallConfiguration(
 	dim3 grid, dim3 block, size_t shared_bytes, CUstream stream)
 {
@@ -55,7 +58,10 @@ static bool exceeds(dim3 size, int first_attribute)
 	       size.z > (unsigned)attribute(first_attribute + 2);
 }
 
-/* The driver says INVALID_VALUE of a shape; the runtime says what was invalid. Asked only then: a launch stays one call. */
+/*
+ * Returns the runtime's error for a shape that the driver refused with INVALID_VALUE. The check
+ * comes only then, so that a launch stays one call.
+ */
 static int name_error(int error, dim3 grid, dim3 block)
 {
 	if (error != CUDA_ERROR_INVALID_VALUE)
@@ -70,8 +76,9 @@ static int name_error(int error, dim3 grid, dim3 block)
 }
 
 /*
- * "A kernel launch will fail if it is issued to a stream that is not associated to the current device", says NVIDIA's programming guide; the
- * driver would launch a library's kernel there. With one device there is nothing to ask.
+ * "A kernel launch will fail if it is issued to a stream that is not associated to the current
+ * device", says NVIDIA's programming guide; the driver would launch a library's kernel there. With
+ * one device there is nothing to check.
  */
 static int kernel_for(const void *key, CUstream stream, void **ret)
 {
@@ -151,7 +158,7 @@ BOTH(cudaLaunchKernel, _ptsz,
 	(const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream),
 	launch(key, grid, block, args, shared_bytes, ON(stream)))
 
-/* With the handle of __cudaGetKernel. */
+/* Launches the handle of __cudaGetKernel. */
 BOTH(__cudaLaunchKernel, _ptsz,
 	(const void *key, dim3 grid, dim3 block, void **args, size_t shared_bytes, CUstream stream),
 	launch(key, grid, block, args, shared_bytes, ON(stream)))

@@ -1,4 +1,7 @@
-/* Libraries of kernels that the program loads itself. Their kernels are the driver's handles, which launches have to know. */
+/*
+ * Libraries of kernels that the program loads itself. Their kernels are the driver's handles, which
+ * launches have to know.
+ */
 #include "softgpu/cudart/rt.h"
 
 static int get_kernel(void **ret, void *library, const char *name)

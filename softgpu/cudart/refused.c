@@ -1,4 +1,6 @@
-/* What NVIDIA's library exports and this one does not do: each says so. */
+/*
+ * Functions that NVIDIA's library exports and this one lacks. Each returns an error that says so.
+ */
 #include "softgpu/cudart/rt.h"
 
 #define OWN(name)

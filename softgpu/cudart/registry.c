@@ -1,6 +1,7 @@
 /*
- * What nvcc's host code registers before main(): fat binaries, and in each the addresses by which the program calls its kernels and variables. Nothing is
- * loaded here: a constructor must not start a GPU. The calls themselves have no other description than crt/host_runtime.h, which uses them.
+ * The registrations of nvcc's host code before main(): fat binaries, and in each the addresses by
+ * which the program calls its kernels and variables. Nothing is loaded here, because a constructor
+ * must not start a GPU. The calls are described only by their use in crt/host_runtime.h.
  */
 #include <stdlib.h>
 
@@ -42,7 +43,7 @@ static int grow(void)
 	return 0;
 }
 
-static struct rt_symbol *find(const void *key)
+static struct rt_symbol *find_symbol(const void *key)
 {
 	struct rt_symbol *symbol = NULL;
 
@@ -53,7 +54,10 @@ static struct rt_symbol *find(const void *key)
 	return symbol;
 }
 
-/* Of two registrations of one address the later one counts. Without memory it stays unknown: its use reports that. */
+/*
+ * Adds a registration. The later one of two for an address counts. Without memory the address stays
+ * unknown, and its use reports that.
+ */
 static struct rt_symbol *add(const struct rt_symbol *symbol)
 {
 	struct rt_symbol *added;
@@ -101,7 +105,7 @@ bool rt_symbol_find(const void *key, struct rt_symbol *ret)
 	struct rt_symbol *found;
 
 	pthread_mutex_lock(&registry.lock);
-	found = find(key);
+	found = find_symbol(key);
 	if (found)
 		*ret = *found;
 	pthread_mutex_unlock(&registry.lock);
@@ -113,7 +117,7 @@ void rt_symbol_cache(const void *key, void *kernel)
 	struct rt_symbol *found;
 
 	pthread_mutex_lock(&registry.lock);
-	found = find(key);
+	found = find_symbol(key);
 	if (found)
 		found->kernel = kernel;
 	pthread_mutex_unlock(&registry.lock);
@@ -124,7 +128,7 @@ int rt_symbol_add_handle(const void *handle, enum rt_symbol_kind kind)
 	struct rt_symbol symbol = {.key = handle, .kind = kind}, *known;
 
 	pthread_mutex_lock(&registry.lock);
-	known = find(handle);
+	known = find_symbol(handle);
 	if (known && known->kind >= RT_DRIVER_FUNCTION)
 		known->kind = kind; /* an address that is used again */
 	else
@@ -164,7 +168,7 @@ void rt_registry_managed(struct rt_image *image, void *library)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-/* What the program names by `variable` is the managed memory itself. */
+/* Finds the managed memory that the program's pointer `variable` names. */
 bool rt_symbol_find_managed(const void *address, struct rt_symbol *ret)
 {
 	bool found = false;

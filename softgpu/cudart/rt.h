@@ -1,9 +1,12 @@
 /*
- * Inside libcudart.so.13 for the software GPU: how a call of the runtime becomes calls of the driver.
+ * Inside libcudart.so.13 for the software GPU: turns a call of the runtime into calls of the
+ * driver.
  *
- * Everything goes through the public driver API, found as any program finds it (dlopen, cuGetProcAddress). Error numbers of the two APIs agree; handles of
- * streams, events, graphs, pools and arrays are the driver's own. What the runtime adds: the current device of a thread, whose primary context is made
- * at first use; the last error of a thread; kernels and variables by their address in the program.
+ * Everything goes through the public driver API, found as any program finds it (dlopen,
+ * cuGetProcAddress). Error numbers of the two APIs agree; handles of streams, events, graphs, pools
+ * and arrays are the driver's own. The runtime adds the current device of a thread, whose primary
+ * context is made at first use; the last error of a thread; and kernels and variables by their
+ * address in the program.
  */
 #pragma once
 
@@ -17,7 +20,10 @@
 #define API __attribute__((visibility("default")))
 
 /* -- driver.c -- */
-/* The driver's function of that export name; one that returns NOT_SUPPORTED where the driver has none. */
+/*
+ * Returns the driver's function of that export name, or one that returns NOT_SUPPORTED where the
+ * driver has none.
+ */
 #define CU(symbol) ((CUresult(*) TD_PARAMS_##symbol)rt_driver(TD_SYMBOL_##symbol))
 void *rt_driver(enum td_symbol_index index);
 /* Loads the driver and initialises it, once. cudaErrorInsufficientDriver: there is none. */
@@ -29,12 +35,15 @@ int rt_driver_init(void);
 int rt_done_in(const char *name, int error);
 /* The device was reset: even an error that stays is gone. */
 void rt_error_reset(void);
-/* The same for calls that are exported but not implemented. */
+/* As above, for calls that are exported but not implemented. */
 int rt_refuse(const char *name);
 
 /* -- context.c -- */
 #define RT_DEVICE_MAX 64
-/* The driver is initialised and a context is current: the thread's, or the primary one of its device. */
+/*
+ * Initialises the driver and makes a context current: the thread's, or the primary one of its
+ * device.
+ */
 int rt_enter(void);
 /* rt_enter(), and the context. */
 int rt_current(CUcontext *ret);
@@ -50,7 +59,8 @@ static inline CUstream rt_per_thread(CUstream stream)
 }
 
 /*
- * Defines name and its per-thread twin. `call` is an expression that refers to the stream as ON(stream), or to the flag ptsz; it runs in a current context.
+ * Defines name and its per-thread twin. `call` is an expression that refers to the stream as
+ * ON(stream), or to the flag ptsz; it runs in a current context.
  */
 #define ON(stream) (ptsz ? rt_per_thread(stream) : (stream))
 #define BOTH(name, suffix, parameters, call)                                                       \
@@ -70,7 +80,7 @@ static inline CUstream rt_per_thread(CUstream stream)
 		(void)ptsz;                                                                        \
 		return rt_done(error ? error : (call));                                            \
 	}
-/* The same for a call without such a twin. */
+/* As above, for a call without such a twin. */
 #define ONE(name, parameters, call)                                                                \
 	API int name parameters                                                                    \
 	{                                                                                          \
@@ -88,7 +98,7 @@ enum rt_symbol_kind {
 	RT_DRIVER_FUNCTION, /* a CUfunction */
 	RT_DRIVER_KERNEL    /* a CUkernel, which belongs to no context */
 };
-/* What an address in the program, or a handle, stands for. */
+/* The meaning of an address in the program, or of a handle. */
 struct rt_symbol {
 	const void *key;
 	enum rt_symbol_kind kind;
@@ -101,7 +111,7 @@ struct rt_symbol {
 };
 /* false: nothing is registered there. */
 bool rt_symbol_find(const void *key, struct rt_symbol *ret);
-/* By the address of managed memory that the program got for it. */
+/* Finds a variable by the address of its managed memory. */
 bool rt_symbol_find_managed(const void *address, struct rt_symbol *ret);
 void rt_symbol_cache(const void *key, void *kernel);
 /* Makes a handle of the driver's known as a kernel. */
@@ -112,7 +122,10 @@ const void *rt_symbol_of_function(CUfunction function);
 void rt_registry_managed(struct rt_image *image, void *library);
 
 /* -- symbol.c -- */
-/* What launches the kernel behind a host function, or behind a handle of one; InvalidDeviceFunction: none. */
+/*
+ * Finds the kernel behind a host function, or behind a handle of one, for launching.
+ * InvalidDeviceFunction: none.
+ */
 int rt_kernel(const void *key, void **ret);
 /* The same kernel in the current context. */
 int rt_function(const void *key, CUfunction *ret);
@@ -160,7 +173,7 @@ struct rt_copy3d { /* CUDA_MEMCPY3D of cuda.h */
 _Static_assert(sizeof(struct rt_copy3d) == 200, "CUDA_MEMCPY3D of cuda.h");
 int rt_copy3d_from(const struct cudaMemcpy3DParms *params, struct rt_copy3d *ret);
 void rt_copy3d_to(const struct rt_copy3d *copy, struct cudaMemcpy3DParms *ret);
-/* One row. */
+/* Makes a copy of one row. */
 int rt_copy1d(void *dst, const void *src, size_t bytes, int kind, struct rt_copy3d *ret);
 
 /* -- array.c -- */

@@ -32,7 +32,7 @@
 #define PEERS_MAX 64
 #define LOOK_MS   20
 
-/* Somebody who asks, and gets one answer. */
+/* A client that asks, and gets one answer. */
 struct peer {
 	int fd;
 	struct ucred who;
@@ -285,7 +285,7 @@ static void read_peer(struct peer *peer)
 		return;
 	line[n > 0 ? n : 0] = 0;
 	line[strcspn(line, "\n")] = 0;
-	/* Who waits has said all. */
+	/* A waiting client has no more to say. */
 	if (n <= 0 || peer->waits) {
 		/* A quit that nobody waits for any more is taken back. */
 		daemon_.quitting &= !(peer->waits && !peer->server);

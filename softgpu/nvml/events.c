@@ -1,5 +1,6 @@
 /*
- * Events: Xids, told by the server to every process that has initialised. An event set keeps the last so many that nobody has fetched.
+ * Events: the server reports Xids to every process that has initialised NVML. An event set keeps a
+ * bounded number that nobody has fetched.
  */
 #include <errno.h>
 #include <stdlib.h>

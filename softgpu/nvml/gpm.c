@@ -1,6 +1,7 @@
 /*
- * GPM: averages between two samples of the server's counters. The model knows when a kernel ran, on how many SMs, and what went over the link;
- * the other metrics are NOT_SUPPORTED one by one, as NVML says it of a metric.
+ * GPM: averages between two samples of the server's counters. The model knows when a kernel ran, on
+ * how many SMs, and what went over the link. The other metrics are NOT_SUPPORTED one by one, as
+ * NVML reports it for a metric.
  */
 #include <stdlib.h>
 
@@ -112,7 +113,7 @@ API nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *get)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	a = get->sample1;
 	b = get->sample2;
-	/* Of one device, and the second one later. */
+	/* Both samples must be of one device, the second one later. */
 	if (!a || !b || !a->is_taken || !b->is_taken || a->device != b->device ||
 		b->counters.time_ns <= a->counters.time_ns)
 		return NVML_ERROR_INVALID_ARGUMENT;

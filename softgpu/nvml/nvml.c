@@ -1,9 +1,11 @@
 /*
- * libnvidia-ml.so.1 of the software GPU: initialisation, devices, and what the server knows of them.
+ * libnvidia-ml.so.1 of the software GPU: initialisation, devices, and the server's figures.
  *
- * Figures are the server's. Utilisation is that of the last whole window of 200 ms (NVML's own lies between 1/6 s and 1 s): the share of
- * it in which a kernel, a set or a copy within the device ran; `memory` is the share in which a copy over the link ran, as the model does
- * not know when kernels touch DRAM. Power, temperature and clock are src/model/load's. What the model does not have is NOT_SUPPORTED.
+ * Utilisation is that of the last whole window of 200 ms (NVML's own lies between 1/6 s and 1 s):
+ * the share of it in which a kernel, a set or a copy within the device ran. `memory` is the share
+ * in which a copy over the link ran, because the model does not know when kernels touch DRAM.
+ * Power, temperature and clock are those of src/model/load. Figures that the model lacks are
+ * NOT_SUPPORTED.
  *
  * Initialisation is counted, as NVML's is. A forked child has to initialise for itself.
  */
@@ -110,7 +112,8 @@ API nvmlReturn_t nvmlInit(void)
 
 API nvmlReturn_t nvmlInitWithFlags(unsigned flags)
 {
-	(void)flags; /* both say what not to do on GPUs that are absent or are not to be attached to */
+	/* both flags restrict work on absent or unattached GPUs, of which there are none */
+	(void)flags;
 	return nvmlInit_v2();
 }
 
@@ -233,7 +236,7 @@ API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *ret)
 	return NVML_ERROR_NOT_FOUND;
 }
 
-/* They have no serial numbers. */
+/* These GPUs have no serial numbers. */
 API nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *ret)
 {
 	int r = sg_nvml_ready();
@@ -412,7 +415,10 @@ API nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned *
 	return r;
 }
 
-/* *count: room, then how many there are. Rows are written by put(), as the caller's version of the struct has them. */
+/*
+ * On entry *count is the room, on return the number. put() writes the rows, as the caller's version
+ * of the struct has them.
+ */
 static int list_processes(nvmlDevice_t device, unsigned *count, void *rows,
 	void (*put)(void *rows, unsigned i, const struct sg_process *process))
 {
@@ -471,7 +477,7 @@ API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(
 	return list_processes(device, count, rows, put_v2);
 }
 
-/* No process draws here. */
+/* Lists graphics processes, of which there are none. */
 static int list_none(nvmlDevice_t device, unsigned *count)
 {
 	int r = sg_nvml_check(device, count);
@@ -502,7 +508,7 @@ API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(
 	return list_none(device, count);
 }
 
-/* Nor is there an MPS. */
+/* This GPU reports no MPS processes. */
 API nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses(
 	nvmlDevice_t device, unsigned *count, nvmlProcessInfo_v1_t *rows)
 {

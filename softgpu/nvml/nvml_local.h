@@ -1,4 +1,4 @@
-/* What the files of libnvidia-ml.so.1 share. */
+/* Shared by the files of libnvidia-ml.so.1. */
 #pragma once
 
 #include <pthread.h>

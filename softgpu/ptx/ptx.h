@@ -53,17 +53,20 @@ struct sg_ptx_variable {
 };
 
 /*
- * Parses text[0..len): a trailing NUL is allowed. -EINVAL with *err quoting the text and its line
- * ("line 42: \"foo\" where a type is expected"), -ENOMEM. A function that uses what is not here is
- * refused alone: its entry says why, and whoever runs it gets SG_PTX_UNSUPPORTED. Several texts, one
- * behind the other and each with its own .version, are linked: what is .visible, .weak or .extern is
- * known to all of them, everything else to its own.
+ * Parses text[0..len), in which a trailing NUL is allowed. Returns -ENOMEM, or -EINVAL with *err
+ * quoting the text and its line ("line 42: \"foo\" where a type is expected"). A function that uses
+ * unsupported PTX is refused alone: its entry holds the reason, and running it gives
+ * SG_PTX_UNSUPPORTED. Several texts in a row, each with its own .version, are linked: .visible,
+ * .weak and .extern names are known to all of them, other names to their own text.
  */
 int sg_ptx_module_new(const char *text, size_t len, struct td_err *err, struct sg_ptx_module **ret);
 void sg_ptx_module_free(struct sg_ptx_module *m);
 
 uint32_t sg_ptx_module_target(const struct sg_ptx_module *m); /* sm_75: 75 */
-/* May it run on that architecture? sm_75's also on later ones, sm_90a's on sm_90 only, sm_100f's on those of its family from it on. */
+/*
+ * Tells whether the module may run on that architecture. sm_75's runs also on later ones, sm_90a's
+ * on sm_90 only, sm_100f's on later ones of its family.
+ */
 bool sg_ptx_module_fits(const struct sg_ptx_module *m, uint32_t sm);
 uint32_t sg_ptx_module_version(const struct sg_ptx_module *m); /* 8.4: 84 */
 
@@ -89,9 +92,10 @@ enum sg_ptx_access { SG_PTX_LOAD, SG_PTX_STORE, SG_PTX_ATOMIC };
 /* Device addresses [first, last] are host memory at `host` until the launch ends. */
 struct sg_ptx_range {
 	uint64_t first, last;
-	void *host;     /* of first; aligned as first is, to 16 at least */
-	bool is_host;   /* pinned host memory: each access calls host_sync first */
-	bool is_remote; /* across the link, not is_host: each access counts in result.remote_bytes */
+	void *host;   /* of first; aligned as first is, to 16 at least */
+	bool is_host; /* pinned host memory: each access calls host_sync first */
+	/* across the link without is_host: each access counts in result.remote_bytes */
+	bool is_remote;
 };
 
 struct sg_ptx_memory {
@@ -106,9 +110,9 @@ struct sg_ptx_memory {
 	bool (*translate)(void *arg, uint64_t address, uint32_t bytes, enum sg_ptx_access access,
 		struct sg_ptx_range *ret);
 	/*
-	 * Before each access to an is_host range: given the thread's virtual time (ns, on the scale
-	 * of sg_ptx_time.start_ns), returns the time to go on with, not earlier. It may sleep. NULL:
-	 * time is left alone.
+	 * Called before each access to an is_host range with the thread's virtual time (ns, on the
+	 * scale of sg_ptx_time.start_ns). Returns the time to go on with, which is not earlier. It
+	 * may sleep. NULL: the time does not change.
 	 */
 	uint64_t (*host_sync)(void *arg, uint64_t virtual_ns);
 };
@@ -117,12 +121,12 @@ struct sg_ptx_memory {
 #define SG_PTX_TLB_GRAIN   (64u << 10)
 
 /*
- * Virtual time. A thread's clock: instructions times instr_ps, plus what it slept; a barrier or a
- * warp operation brings its participants to the latest of them. A block takes block_launch_ns plus
- * the time of its last thread; each block goes to the slot that is free first. A clock read that
+ * Virtual time. A thread's clock counts instructions times instr_ps, plus its sleeps; a barrier or
+ * a warp operation brings its participants to the latest of them. A block takes block_launch_ns
+ * plus the time of its last thread, and goes to the slot that is free first. A clock read that
  * follows another within 64 instructions and without a memory access skips ahead by 8 ns, doubling
- * up to 1 us: a spin on a clock costs the host little and overshoots by 1 us at most. A loop that does
- * nothing else than wait for a clock goes to its end at once, and overshoots by 0.5 us at most.
+ * up to 1 us: a spin on a clock costs the host little and overshoots by 1 us at most. A loop that
+ * only waits for a clock goes to its end at once, and overshoots by 0.5 us at most.
  */
 struct sg_ptx_time {
 	uint64_t start_ns;        /* %globaltimer at the launch */
@@ -133,7 +137,9 @@ struct sg_ptx_time {
 	uint32_t block_launch_ns; /* per block */
 };
 
-/* What printf() writes, whole calls at a time, not NUL-terminated. write NULL: printf fails. */
+/*
+ * Receives printf()'s output, whole calls at a time, not NUL-terminated. write NULL: printf fails.
+ */
 struct sg_ptx_output {
 	void *arg;
 	void (*write)(void *arg, const char *text, size_t len);
@@ -175,7 +181,7 @@ struct sg_ptx_result {
 	uint64_t remote_bytes;            /* of these, in is_remote ranges */
 	uint64_t atomics;                 /* on translated memory */
 	uint64_t makespan_ns;             /* modelled length of the grid */
-	/* Where it ended, for outcomes of a single thread. */
+	/* The place of the fault, for outcomes of a single thread. */
 	uint64_t fault_address;
 	enum sg_ptx_access fault_access;
 	uint32_t fault_bytes;

@@ -1,18 +1,20 @@
 /*
- * Checkpoints: a process's memory leaves its GPUs and comes back, perhaps to others. The bytes are the process's own already; what moves here is
- * what it occupies.
+ * Checkpoints: a process's memory leaves its GPUs and comes back, perhaps to others. The process
+ * keeps the bytes itself; the server moves the room that they occupy.
  *
- *	running --lock--> locking --its work has ended--> locked --checkpoint--> checkpointed --restore--> locked --unlock--> running
+ * 	running --lock--> locking --its work has ended--> locked --checkpoint--> checkpointed
+ * 	checkpointed --restore--> locked --unlock--> running
  *
  * Memory that other processes hold, too, keeps its process from being checkpointed.
  *
- * The driver holds up calls while it is locked (softgpu/driver/device/checkpoint.c). A process that dies takes its state along.
+ * The driver blocks calls while the process is locked (softgpu/driver/device/checkpoint.c). The
+ * state of a process that dies is dropped.
  */
 #include <string.h>
 
 #include "softgpu/server/internal.h"
 
-/* By its process; only one that has something on a GPU can be meant. */
+/* Finds the client of a process that has something on a GPU. */
 static struct sg_peer_state *find_process(struct sg_server *server, uint64_t pid)
 {
 	struct td_list *it;
@@ -26,7 +28,7 @@ static struct sg_peer_state *find_process(struct sg_server *server, uint64_t pid
 	return NULL;
 }
 
-static void tell(
+static void send_notice(
 	struct sg_server *server, const struct sg_peer_state *client, uint32_t what, uint64_t value)
 {
 	const struct sg_msg notice = {.type = SG_NOTICE, .engine = what, .value = value};
@@ -68,7 +70,7 @@ uint32_t sg_remap(uint64_t map, uint32_t gpu)
 	return gpu < SG_REMAP_MAX ? (uint32_t)(map >> (4 * gpu)) & 15 : gpu;
 }
 
-/* Each GPU goes to one that is there, and no two to the same. */
+/* Tells whether each GPU goes to an existing one, and no two to the same. */
 static bool is_valid(const struct sg_server *server, uint64_t map)
 {
 	uint64_t seen = 0;
@@ -97,7 +99,10 @@ static bool fits(struct sg_server *server, const struct sg_peer_state *client, u
 	return true;
 }
 
-/* With its managed ranges, whose pages are all on the host. All GPUs of a server are alike. */
+/*
+ * Moves a context with its managed ranges, whose pages are all on the host. All GPUs of a server
+ * are alike.
+ */
 static void move_context(
 	struct sg_peer_state *client, struct sg_server_context *context, struct sg_gpu *to)
 {
@@ -172,7 +177,7 @@ int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_
 	case SG_CHECKPOINT_LOCK:
 		r = change(client, SG_PROCESS_RUNNING, SG_PROCESS_LOCKING);
 		if (!r)
-			tell(server, client, SG_NOTICE_LOCK, 0);
+			send_notice(server, client, SG_NOTICE_LOCK, 0);
 		return r;
 	case SG_CHECKPOINT_SAVE:
 		if (client->state == SG_PROCESS_LOCKED && sg_shared_with_others(client))
@@ -189,7 +194,7 @@ int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_
 		if (!fits(server, client, msg->value2))
 			return SG_ERR_MEMORY;
 		reply->value = resume(server, client, msg->value2);
-		tell(server, client, SG_NOTICE_REMAP, msg->value2);
+		send_notice(server, client, SG_NOTICE_REMAP, msg->value2);
 		return change(client, SG_PROCESS_CHECKPOINTED, SG_PROCESS_LOCKED);
 	case SG_CHECKPOINT_UNLOCK:
 		/* A lock that nobody waits for any more is taken back too. */
@@ -197,7 +202,7 @@ int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_
 			    ? change(client, SG_PROCESS_LOCKING, SG_PROCESS_RUNNING)
 			    : change(client, SG_PROCESS_LOCKED, SG_PROCESS_RUNNING);
 		if (!r)
-			tell(server, client, SG_NOTICE_UNLOCK, 0);
+			send_notice(server, client, SG_NOTICE_UNLOCK, 0);
 		return r;
 	case SG_CHECKPOINT_N: break;
 	}

@@ -1,4 +1,7 @@
-/* The client side of the wire; see client.h. One mutex guards the lists of waiters; the receiver wakes them by one condition. */
+/*
+ * The client side of the wire; see client.h. One mutex guards the lists of waiters; the receiver
+ * wakes them by one condition.
+ */
 #include "softgpu/server/client.h"
 
 #include <errno.h>
@@ -129,13 +132,13 @@ static void tell_of_loss(struct sg_client *client)
 		client->notice(&msg);
 }
 
-/* What the server calls this process's GPU. */
+/* Returns the server's number of this process's GPU. */
 static uint32_t server_gpu(const struct sg_client *client, uint32_t gpu)
 {
 	return __atomic_load_n(&client->map[gpu % SG_GPU_MAX], __ATOMIC_RELAXED);
 }
 
-/* What this process calls the server's GPU. */
+/* Returns this process's number of the server's GPU. */
 static uint32_t ours(const struct sg_client *client, uint32_t gpu)
 {
 	for (uint32_t i = 0; i < SG_GPU_MAX; i++)
@@ -311,7 +314,7 @@ int sg_client_request(struct sg_client *client, struct sg_msg *msg, void *extra,
 }
 
 /* Links the operation before its message leaves, so that the end cannot come first. */
-static int begin(struct sg_client *client, struct sg_op *op, struct sg_msg *msg)
+static int begin_operation(struct sg_client *client, struct sg_op *op, struct sg_msg *msg)
 {
 	int r;
 
@@ -353,7 +356,7 @@ int sg_client_op_begin(struct sg_client *client, struct sg_op *op, uint32_t gpu,
 		.value = bytes,
 		.flags = flags};
 
-	return begin(client, op, &msg);
+	return begin_operation(client, op, &msg);
 }
 
 int sg_client_op_begin_kernel(struct sg_client *client, struct sg_op *op, uint32_t gpu,
@@ -366,7 +369,7 @@ int sg_client_op_begin_kernel(struct sg_client *client, struct sg_op *op, uint32
 		.range = need_ppm,
 		.value2 = since_ns};
 
-	return begin(client, op, &msg);
+	return begin_operation(client, op, &msg);
 }
 
 int sg_client_op_prefetch(struct sg_client *client, struct sg_op *op, uint32_t gpu,
@@ -380,7 +383,7 @@ int sg_client_op_prefetch(struct sg_client *client, struct sg_op *op, uint32_t g
 		.value = first_byte,
 		.value2 = bytes};
 
-	return begin(client, op, &msg);
+	return begin_operation(client, op, &msg);
 }
 
 int sg_client_op_touch(struct sg_client *client, const struct sg_op *op,

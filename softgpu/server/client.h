@@ -1,6 +1,7 @@
 /*
- * A process's connection to the softgpu server: requests and answers, operations and their ends, from any thread. A thread of its own
- * receives. When the server is gone every waiter gets -EIO at once, and so does every later call. Prints nothing.
+ * A process's connection to the softgpu server: requests and answers, operations and their ends,
+ * from any thread. A thread of its own receives. When the server is gone every waiter gets -EIO at
+ * once, and so does every later call. Prints nothing.
  *
  * After fork() the child must not use the parent's connection: sg_client_is_ours() tells.
  */
@@ -14,22 +15,32 @@
 
 struct sg_client;
 
-/* $SOFTGPU_DIR, else $XDG_RUNTIME_DIR/softgpu, else /tmp/softgpu-UID. Returns buf, or NULL if it does not fit. */
+/*
+ * Finds the directory: $SOFTGPU_DIR, $XDG_RUNTIME_DIR/softgpu or /tmp/softgpu-UID. Returns buf, or
+ * NULL if the path does not fit.
+ */
 char *sg_dir(char *buf, size_t len);
 
-/* Connects to the server of that directory and says HELLO. 0; -ENOENT or -ECONNREFUSED when there is none; -EPROTO for another build. */
+/*
+ * Connects to the server of that directory and says HELLO. Returns 0; -ENOENT or -ECONNREFUSED if
+ * there is none; -EPROTO for another build.
+ */
 int sg_client_new(const char *dir, struct sg_client **ret, uint32_t *ret_gpu_count);
-/* The same; notice is called for each NOTICE, in the receiving thread, and must not ask the server anything. */
+/*
+ * As sg_client_new. `notice` is called for each NOTICE, in the receiving thread, and must not send
+ * requests.
+ */
 int sg_client_new_with_notices(const char *dir, void (*notice)(const struct sg_msg *msg),
 	struct sg_client **ret, uint32_t *ret_gpu_count);
 void sg_client_free(struct sg_client *client);
-/* Until the server has ended, or has dropped this connection. */
+/* Waits until the server has ended, or has dropped this connection. */
 void sg_client_await_end(struct sg_client *client);
 bool sg_client_is_ours(const struct sg_client *client);
 
 /*
- * Sends msg and waits for its REPLY, which replaces *msg. Bytes behind the reply go to extra (at most extra_len; their number in
- * *ret_len; both may be NULL). 0 or -EIO; the reply's own error is msg->error.
+ * Sends msg and waits for its REPLY, which replaces *msg. Bytes after the reply go to extra (at
+ * most extra_len; their number in *ret_len; both may be NULL). Returns 0 or -EIO; the reply's own
+ * error is msg->error.
  */
 int sg_client_request(struct sg_client *client, struct sg_msg *msg, void *extra, size_t extra_len,
 	size_t *ret_len);
@@ -44,10 +55,13 @@ struct sg_op {
 	struct sg_op *next;
 };
 
-/* All return 0 or -EIO. BEGIN once; then for compute TOUCH any number of times and LENGTH; then wait. */
+/*
+ * An operation: BEGIN once; for compute TOUCH any number of times, and LENGTH; then wait. All
+ * return 0 or -EIO.
+ */
 int sg_client_op_begin(struct sg_client *client, struct sg_op *op, uint32_t gpu, uint32_t context,
 	enum sg_engine engine, uint64_t bytes, uint32_t flags);
-/* What a kernel takes of the GPU when it is alone: SG_OP_LENGTH in wire.h. */
+/* The part of the GPU that a kernel takes when it is alone: SG_OP_LENGTH in wire.h. */
 struct sg_load {
 	uint32_t need_ppm, bandwidth_ppm;
 };
@@ -68,9 +82,9 @@ int sg_client_op_wait(struct sg_client *client, struct sg_op *op);
 
 /* Sends a message that has no answer. */
 int sg_client_tell(struct sg_client *client, const struct sg_msg *msg);
-/* From now on this process calls the server's GPU gpus[i] its i-th: SG_GPU_MAX entries. */
+/* Sets this process's numbers of GPUs: its i-th is the server's gpus[i]; SG_GPU_MAX entries. */
 void sg_client_choose(struct sg_client *client, const uint32_t *gpus);
-/* What was on a GPU is on another one: a map as of SG_CHECKPOINT_RESTORE. */
+/* Renumbers GPUs after a move; the map is that of SG_CHECKPOINT_RESTORE. */
 void sg_client_moved(struct sg_client *client, uint64_t map);
 
 /* Tells the server why a context ended. */

@@ -1,6 +1,7 @@
 /*
- * Faults that somebody asked for, to see what programs and tandem make of them. What concerns time and the GPU happens here; what concerns
- * a process's own calls and contexts is told to each as a NOTICE, and happens in its driver (softgpu/driver/device/fault.c).
+ * Injected faults, which show how programs and tandem handle them. Effects on time and the GPU
+ * happen here. Effects on a process's own calls and contexts are sent to it as a NOTICE, and happen
+ * in its driver (softgpu/driver/device/fault.c).
  */
 #include <string.h>
 
@@ -49,7 +50,7 @@ static void clear(struct sg_server *server)
 	server->mps_exit_clean = false;
 }
 
-/* Of copies that begin from now on. */
+/* Applies to copies that begin from now on. */
 static int slow_link(struct sg_gpu *gpu, uint64_t bytes_per_s)
 {
 	uint64_t rate = bytes_per_s / 1000000;

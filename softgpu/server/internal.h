@@ -1,4 +1,4 @@
-/* What the server keeps of each client. Bounds: what one client can make the server hold. */
+/* The server's state for each client. The bounds limit what one client can make the server hold. */
 #pragma once
 
 #include "softgpu/server/server.h"
@@ -61,23 +61,30 @@ struct sg_server_op {
 /* -- fault.c -- */
 /* enum sg_err. */
 int sg_fault_inject(struct sg_server *server, const struct sg_msg *msg);
-/* What holds already, to a client that has come. */
+/* Tells a new client the faults that are in force. */
 void sg_fault_tell(struct sg_server *server, struct sg_peer_state *client);
 void sg_fault_xid(struct sg_server *server, uint32_t gpu, uint64_t number);
 
 /* -- shared.c -- */
-/* enum sg_err; SG_MEMORY_HOLD and SG_MEMORY_DROP. What is made of what the sender has already, as SG_MEMORY_SHARE does, has been given back before. */
+/*
+ * Handle SG_MEMORY_HOLD and SG_MEMORY_DROP, and return an enum sg_err. Memory that the sender has
+ * already, as SG_MEMORY_SHARE takes it, was given back before.
+ */
 int sg_shared_hold(
 	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg);
 int sg_shared_drop(
 	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg);
 /* The client is gone. */
 void sg_shared_gone(struct sg_peer_state *client);
-/* What the client is charged with on that GPU. */
+/* Returns the bytes that the client is charged with on that GPU. */
 uint64_t sg_shared_bytes(const struct sg_peer_state *client, uint32_t gpu);
-/* Does anybody else hold some of what the client does? Then none of it can leave. */
+/* Tells whether another client holds memory of this one, of which none can leave then. */
 bool sg_shared_with_others(const struct sg_peer_state *client);
-/* Bytes that left; what each GPU needs for them to come back, by such a map, added to need[SG_GPU_MAX]; bytes that came. */
+/*
+ * sg_shared_suspend returns the bytes that left, sg_shared_resume those that came back.
+ * sg_shared_need adds the bytes that each GPU needs for them to come back, by such a map, to
+ * need[SG_GPU_MAX].
+ */
 uint64_t sg_shared_suspend(struct sg_peer_state *client);
 void sg_shared_need(const struct sg_peer_state *client, uint64_t map, uint64_t *need);
 uint64_t sg_shared_resume(struct sg_server *server, struct sg_peer_state *client, uint64_t map);
@@ -86,7 +93,7 @@ uint64_t sg_shared_resume(struct sg_server *server, struct sg_peer_state *client
 /* enum sg_err. */
 int sg_checkpoint(struct sg_server *server, const struct sg_msg *msg, struct sg_msg *reply);
 void sg_checkpoint_locked(struct sg_peer_state *client);
-/* Where a GPU goes by such a map. */
+/* Returns the GPU to which such a map moves a GPU. */
 uint32_t sg_remap(uint64_t map, uint32_t gpu);
 
 /* -- server.c -- */
@@ -101,7 +108,7 @@ int sg_mps_request(struct sg_server *server, struct sg_peer_state *client, const
 /* Fills the reply to SG_MPS_STATE and up to SG_PROCESSES_MAX pids; returns how many. */
 uint32_t sg_mps_state(
 	const struct sg_server *server, uint64_t pid, struct sg_msg *reply, uint32_t *pids);
-/* May the client have one more context there? Returns enum sg_err. */
+/* Decides whether the client may have one more context there. Returns enum sg_err. */
 int sg_mps_admit(const struct sg_server *server, const struct sg_peer_state *client,
 	const struct sg_gpu *gpu);
 /* Puts the context of an MPS client into its group; share_ppm as of SG_CONTEXT_NEW. */
@@ -127,5 +134,8 @@ void sg_gpu_info_fill(const struct sg_gpu *gpu, struct sg_gpu_info *info);
 /* Answers the questions that have rows or a text as their answer. False if msg is none of them. */
 bool sg_server_report(struct sg_server *server, const struct sg_peer_state *client,
 	const struct sg_msg *msg, uint64_t now_ns);
-/* rows has SG_PROCESSES_MAX entries; returns how many are filled: processes with a context on that GPU. */
+/*
+ * Lists the processes with a context on that GPU. rows has SG_PROCESSES_MAX entries; returns how
+ * many are filled.
+ */
 uint32_t sg_server_processes(const struct sg_server *server, uint32_t gpu, struct sg_process *rows);

@@ -251,7 +251,7 @@ void sg_mps_fault(
 	}
 }
 
-/* No operation of the group's clients ends any more. */
+/* Stops all operations of the group's clients from ending. */
 static void hang(struct sg_server *server, struct sg_mps *mps)
 {
 	struct td_list *it, *o;

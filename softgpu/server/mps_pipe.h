@@ -25,7 +25,7 @@ int sg_mps_pipe_directory(char *buf, size_t len);
 /* The path of the socket in that directory. 0 or -ENAMETOOLONG: sockets' paths are short. */
 int sg_mps_pipe_socket(const char *directory, char *buf, size_t len);
 /*
- * Asks the daemon of that directory. Returns 0 with the text of the answer, 1 with that of a refusal,
- * -ENOENT or -ECONNREFUSED if there is no daemon, or what else keeps us from it.
+ * Asks the daemon of that directory. Returns 0 with the answer's text, 1 with that of a refusal,
+ * -ENOENT or -ECONNREFUSED if there is no daemon, or another error.
  */
 int sg_mps_pipe_ask(const char *directory, const char *question, char *answer, size_t len);

@@ -1,4 +1,7 @@
-/* What the server says of a GPU and of who uses it: facts, load, processes. The status text is in status.c. */
+/*
+ * The server's figures of a GPU and its users: facts, load, processes. status.c has the status
+ * text.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +34,7 @@ void sg_gpu_state_fill(const struct sg_gpu *gpu, struct sg_gpu_state *ret)
 	ret->used_bytes = gpu->spec.memory_bytes - td_memory_available_bytes(&gpu->memory);
 }
 
-/* What an operation that still runs has done is counted at its end. */
+/* Work of an operation that still runs is counted at its end. */
 void sg_gpm_fill(const struct sg_gpu *gpu, uint64_t now_ns, struct sg_gpm_sample *ret)
 {
 	*ret = (struct sg_gpm_sample){now_ns, gpu->timeline.engines[TD_ENGINE_COMPUTE].busy_ns,
@@ -57,7 +60,10 @@ void sg_gpu_info_fill(const struct sg_gpu *gpu, struct sg_gpu_info *info)
 	info->shared_per_sm_bytes = spec->sm_shared_bytes;
 	info->shared_per_block_bytes = spec->block_shared_bytes;
 	info->registers_per_sm = spec->sm_registers;
-	/* One thread alone issues one instruction in so many clocks; four is the pipeline's depth on recent chips. */
+	/*
+	 * One thread alone issues one instruction in so many clocks; four is the pipeline's depth
+	 * on recent chips.
+	 */
 	info->instr_ps = 4000000u / spec->clock_mhz;
 	info->instr_per_s = td_gpu_spec_instr_per_us(spec) * 1000000u;
 	info->dram_bytes_per_s = (uint64_t)spec->dram_bytes_per_us * 1000000u;

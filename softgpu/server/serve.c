@@ -1,5 +1,6 @@
 /*
- * Sockets and wall time around the server. One server per directory: <dir>/lock is held for its life and names it.
+ * Sockets and wall time around the server. There is one server per directory: it holds <dir>/lock,
+ * which names it, for its life.
  */
 #include "softgpu/server/serve.h"
 
@@ -25,10 +26,13 @@
 #include "softgpu/server/internal.h"
 
 #define BATCH 64
-/* More than this for a client to fetch, and it is as good as gone: it has no more operations and threads than this. */
+/*
+ * A client with more unread messages than this is dropped: it has no more operations and threads
+ * than this.
+ */
 #define WAITING_MAX 16384u
 
-/* What a socket could not take yet. */
+/* A packet that the socket could not take yet. */
 struct packet {
 	struct packet *next;
 	size_t len;
@@ -209,7 +213,7 @@ static void arm(uint64_t deadline_ns)
 	(void)timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-static void run(void)
+static void run_loop(void)
 {
 	struct epoll_event events[BATCH];
 
@@ -359,7 +363,7 @@ int sg_serve(const char *dir, const struct td_gpu_spec *spec, uint32_t gpu_count
 			return 1;
 		close(ready_fd);
 	}
-	run();
+	run_loop();
 	snprintf(text, sizeof(text), "%s/socket", dir);
 	unlink(text);
 	close(lock_fd);

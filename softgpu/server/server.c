@@ -145,7 +145,7 @@ struct sg_peer_state *sg_server_connect(struct sg_server *server, void *peer, pi
 	return client;
 }
 
-/* Its operations first: their pages and its contexts must not be served any more. */
+/* Operations are freed first: they must not serve the pages and contexts any more. */
 static void free_context(struct sg_peer_state *client, struct sg_server_context *context)
 {
 	struct td_list *it, *tmp;
@@ -295,14 +295,14 @@ static int memory_release(struct sg_peer_state *client, const struct sg_msg *msg
 	if (!context)
 		return SG_ERR_HANDLE;
 	own = context->id ? context->gpu->spec.context_bytes : 0;
-	/* Of a process that is checkpointed nothing is there, not even its own. */
+	/* A checkpointed process has nothing here, not even its own memory. */
 	if (context->memory.plain_bytes < own || msg->bytes > context->memory.plain_bytes - own)
 		return SG_ERR_VALUE;
 	td_memory_release(&context->gpu->memory, &context->memory, msg->bytes);
 	return SG_OK;
 }
 
-/* All or nothing: what is given back for a moment nobody else can have meanwhile. */
+/* Shares all or nothing. Memory that is given back for a moment cannot go to others meanwhile. */
 static int memory_share(
 	struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg)
 {
@@ -450,7 +450,10 @@ static int op_begin(
 	op->stuck = sg_mps_hangs(client);
 	if (op->stuck)
 		return 0;
-	/* A GPU has its queue itself: that we hear of the next kernel when its program has heard of the end of the last one is our way. */
+	/*
+	 * A real GPU has its own queue. Here the next kernel is reported only after its program has
+	 * heard of the last one's end, so that delay is corrected.
+	 */
 	if (msg->engine == SG_ENGINE_COMPUTE && msg->value2)
 		td_timeline_begin_queued(&gpu->timeline, &op->context->timeline, &op->op,
 			TD_ENGINE_COMPUTE, msg->value2, SG_LATE_MAX_NS);

@@ -1,8 +1,10 @@
 /*
- * The softgpu server: what processes share, driven by wall time. It is glue: src/model decides when what is done and which page is
- * where; this turns packets into calls of the model and ends into packets.
+ * The softgpu server: the state that processes share, driven by wall time. It is glue: src/model
+ * decides the times of operations and the places of pages. The server turns packets into calls of
+ * the model and ends of operations into packets.
  *
- * One thread, one loop. A client that sends nonsense loses its connection; a client that is gone has lost everything it had.
+ * One thread, one loop. A client that sends malformed packets loses its connection; a client that
+ * is gone loses everything that it had.
  */
 #pragma once
 
@@ -59,17 +61,20 @@ struct sg_peer_state; /* contexts, ranges and operations of one client */
 void sg_server_init(struct sg_server *server, const struct td_gpu_spec *spec, uint32_t gpu_count,
 	uint64_t now_ns);
 
-/* The GPUs' UUIDs are made of instance and index, so that GPUs of two servers differ. init() does it with 0. */
+/*
+ * Makes the GPUs' UUIDs from instance and index, so that GPUs of two servers differ. init() calls
+ * it with 0.
+ */
 void sg_server_identify(struct sg_server *server, uint64_t instance);
 
-/* All, unless this says otherwise. */
+/* Sets the features; all of them before the first call. */
 void sg_server_set_features(struct sg_server *server, uint32_t features);
 
 /* peer is handed back to send(). NULL when memory is short. */
 struct sg_peer_state *sg_server_connect(struct sg_server *server, void *peer, pid_t pid);
 void sg_server_disconnect(struct sg_server *server, struct sg_peer_state *client, uint64_t now_ns);
 
-/* One packet. 0, or -EPROTO: drop the connection. */
+/* Handles one packet. Returns 0, or -EPROTO: drop the connection. */
 int sg_server_packet(struct sg_server *server, struct sg_peer_state *client, const void *packet,
 	size_t len, uint64_t now_ns);
 

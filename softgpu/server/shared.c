@@ -1,9 +1,11 @@
 /*
- * Physical memory that processes share: what cuMemCreate made to be exported as a file. It is on its GPU for as long as a process holds it, by handles or
- * mappings, and counts once: for its maker while that holds it, then for whoever has held it longest.
+ * Physical memory that processes share: memory of cuMemCreate that can be exported as a file. It is
+ * on its GPU as long as a process holds it, by handles or mappings, and counts once: for its maker
+ * while that holds it, then for the process that has held it longest.
  *
- * Which one is meant is said by the file's number and device, which the driver finds the same in every process. That a descriptor is on its way is not seen
- * here: what nobody holds is off the GPU, and who imports it after that is its first holder again, if there is room.
+ * The file's number and device identify it, which the driver finds the same in every process. A
+ * descriptor in transit is not seen here: memory that nobody holds is off the GPU, and a later
+ * importer is its first holder again, if there is room.
  */
 #include <stdlib.h>
 
@@ -34,7 +36,7 @@ static struct td_list *bucket_of(struct sg_server *server, const struct sg_msg *
 			       SG_SHARED_BUCKETS];
 }
 
-static struct shared *find(struct sg_server *server, const struct sg_msg *msg)
+static struct shared *find_shared(struct sg_server *server, const struct sg_msg *msg)
 {
 	struct td_list *it, *bucket = bucket_of(server, msg);
 
@@ -121,7 +123,7 @@ static int make(struct sg_server *server, const struct sg_msg *msg, struct share
 
 int sg_shared_hold(struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg)
 {
-	struct shared *shared = find(server, msg);
+	struct shared *shared = find_shared(server, msg);
 	struct hold *hold = shared ? hold_of(shared, client) : NULL;
 	int error;
 
@@ -167,7 +169,7 @@ static void end(struct hold *hold)
 
 int sg_shared_drop(struct sg_server *server, struct sg_peer_state *client, const struct sg_msg *msg)
 {
-	struct shared *shared = find(server, msg);
+	struct shared *shared = find_shared(server, msg);
 	struct hold *hold = shared ? hold_of(shared, client) : NULL;
 
 	if (!hold)

@@ -4,7 +4,10 @@
 
 #include "softgpu/server/internal.h"
 
-/* A run in which interpretation outran the model by more than this share of the busy time is void. */
+/*
+ * A run in which interpretation took longer than the model by more than this share of the busy time
+ * is void.
+ */
 #define LAG_SHARE 100
 
 #define U(x) ((unsigned long long)(x))

@@ -1,12 +1,12 @@
 /*
- * What the software driver and the softgpu server say to each other: fixed-size structs over unix
+ * The messages between the software driver and the softgpu server: fixed-size structs over unix
  * SOCK_SEQPACKET, one message per packet, one connection per client process. Both sides come from
- * one build; version is checked at HELLO.
+ * one build; the version is checked at HELLO.
  *
- * Who does what. The driver (libcuda.so.1, in the client) owns streams, order and effects: it
+ * Division of work. The driver (libcuda.so.1, in the client) owns streams, order and effects: it
  * interprets kernels and copies bytes in its own process. The server owns what processes share:
  * capacity and time. For each operation that reaches the head of its stream the driver sends BEGIN,
- * performs the effect, sends LENGTH with what it found (modelled length, pages touched) and waits
+ * performs the effect, sends LENGTH with its findings (modelled length, pages touched) and waits
  * for DONE, which the server sends at the modelled instant: time slices, other contexts, page
  * faults and the link included. An effect that took longer than its modelled time makes the run
  * `lagged`.
@@ -22,7 +22,10 @@
 #include <stdint.h>
 
 #define SG_WIRE_VERSION 10
-/* A kernel may begin so long before the server hears of it; with messages that are slower the GPU is idle meanwhile. */
+/*
+ * A kernel may begin this long before the server hears of it. With slower messages the GPU is idle
+ * meanwhile.
+ */
 #define SG_LATE_MAX_NS 200000u
 #define SG_NAME_MAX    64
 #define SG_GPU_MAX     64
@@ -92,11 +95,15 @@ enum sg_msg_type {
 	SG_NOTICE, /* gpu, engine = enum sg_fault: it holds for this client from now on */
 };
 
-/* Injected faults. Those marked (now) happen once, to who is there; the others hold until SG_FAULT_CLEAR, for newcomers too. */
+/*
+ * Injected faults. Those marked (now) happen once, to the present clients; the others hold until
+ * SG_FAULT_CLEAR, for newcomers too.
+ */
 enum sg_fault {
 	SG_FAULT_CLEAR, /* all of them, of all GPUs; contexts that were ended stay so */
 	SG_FAULT_XID,   /* (now) value = number; an event for NVML, no more */
-	SG_FAULT_ECC, /* (now) an uncorrectable memory error ends every context of the GPU; Xid 48 */
+	/* (now) an uncorrectable memory error ends every context of the GPU; Xid 48 */
+	SG_FAULT_ECC,
 	SG_FAULT_LOST,        /* the GPU is off the bus; Xid 79 */
 	SG_FAULT_HANG,        /* nothing ends on the GPU */
 	SG_FAULT_LINK,        /* value = bytes per second of pinned copies */
@@ -108,7 +115,10 @@ enum sg_fault {
 };
 #define SG_FAULTS_MAX 64
 
-/* Other notices, by engine too: a process is locked, goes on, finds its GPUs elsewhere (value: see sg_remap). */
+/*
+ * Other notices, by engine too: a process is locked, goes on, or finds its GPUs elsewhere (value:
+ * see sg_remap).
+ */
 enum {
 	SG_NOTICE_LOCK = 100,
 	SG_NOTICE_UNLOCK,
@@ -121,8 +131,12 @@ enum sg_mps_state { SG_MPS_ACTIVE, SG_MPS_FAULTED };
 enum sg_checkpoint {
 	SG_CHECKPOINT_STATE, /* -> value = enum sg_process_state */
 	SG_CHECKPOINT_LOCK,
-	SG_CHECKPOINT_SAVE,    /* -> value = bytes that left */
-	SG_CHECKPOINT_RESTORE, /* value2 = where each of the first SG_REMAP_MAX GPUs goes: four bits each -> value = bytes that came */
+	SG_CHECKPOINT_SAVE, /* -> value = bytes that left */
+	/*
+	 * value2 = the new number of each of the first SG_REMAP_MAX GPUs, four bits each -> value =
+	 * bytes that came.
+	 */
+	SG_CHECKPOINT_RESTORE,
 	SG_CHECKPOINT_UNLOCK,
 	SG_CHECKPOINT_N,
 };

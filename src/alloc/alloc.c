@@ -1,25 +1,32 @@
 /*
- * libtandem_alloc.so: the caching allocator (cache.h) on the CUDA driver, with the two functions that torch.cuda.memory.CUDAPluggableAllocator takes,
+ * libtandem_alloc.so: the caching allocator (cache.h) on the CUDA driver. It has the two functions
+ * that torch.cuda.memory.CUDAPluggableAllocator takes:
  *
  *     void *tandem_malloc(ssize_t bytes, int device, CUstream stream);
  *     void tandem_free(void *address, ssize_t bytes, int device, CUstream stream);
  *
- * or, as that takes whatever it is given for memory, the first one in a form that throws (std::runtime_error, by the C++ library that PyTorch has loaded) where there is none, and where a stream
- * captures: a captured graph needs pools, which this has none of, and would find its memory in the hands of others,
+ * PyTorch takes any result for memory. So the first one also exists in a form that throws
+ * (std::runtime_error, by the C++ library that PyTorch has loaded), where there is no memory, and
+ * where a stream captures: a captured graph needs pools, which this allocator does not have, and
+ * would find its memory in other hands.
  *
  *     void *tandem_torch_malloc(ssize_t bytes, int device, CUstream stream);
  *
- * those that it calls where a tensor is used by another stream than its own (Tensor.record_stream), and for torch.cuda.empty_cache(),
+ * PyTorch calls these where another stream uses a tensor (Tensor.record_stream), and for
+ * torch.cuda.empty_cache():
  *
  *     void tandem_record_stream(void *address, CUstream stream);
  *     void tandem_alloc_empty(void);
  *
- * and one for the end of a step: python/tandem calls it in tandem.step(). At a step's end what this process has beyond its limit is given back, as far
- * as it holds nothing; within the limit it is kept. A program that tells no steps is asked at every 256th call instead.
+ * One more is for the end of a step, which python/tandem calls in tandem.step(). At a step's end
+ * cached memory beyond the process's limit is given back; within the limit it is kept. In a program
+ * that reports no steps every 256th call does this instead.
  *
- * TANDEM_ALLOC_SEGMENT (20Mi): what is got from the driver for requests below half of that. Smaller segments come free as a whole more often, and cost more calls.
+ * TANDEM_ALLOC_SEGMENT (20Mi): the size of segments from the driver for requests below half of
+ * that. Smaller segments come free as a whole more often, and cost more calls.
  *
- * Works without tandem, as a plain caching allocator. The driver is looked up when the first call comes, so that loading this needs no GPU.
+ * Without tandem this is a plain caching allocator. The driver is looked up at the first call, so
+ * that loading the library needs no GPU.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -237,7 +244,7 @@ static void throw(const char *what)
 		function(what);
 }
 
-/* Of the stream and the device's primary context, which is PyTorch's. */
+/* Asks about the stream in the device's primary context, which is PyTorch's. */
 static bool is_captured(int ordinal, CUstream stream)
 {
 	struct device *device = enter(ordinal);
@@ -285,7 +292,7 @@ void tandem_free(void *address, ssize_t bytes, int device, CUstream stream)
 	leave(d);
 }
 
-/* Whose it is, the address tells nobody but its cache. */
+/* Only its cache knows the owner of an address, so all are asked. */
 void tandem_record_stream(void *address, CUstream stream)
 {
 	pthread_once(&once, find_driver);

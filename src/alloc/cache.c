@@ -1,4 +1,7 @@
-/* See cache.h. Free blocks stand in lists by their size's power of two; blocks in use in a hash table by address. */
+/*
+ * Implements cache.h. Free blocks are in lists by their size's power of two; blocks in use are in a
+ * hash table by address.
+ */
 #include "alloc/cache.h"
 
 #include <errno.h>

@@ -1,16 +1,19 @@
 /*
- * A caching allocator of device memory, as deep learning frameworks have one: freed memory is kept in segments and handed out again on the
- * same stream without asking the driver. What makes it tandem's: it tells memory in use from memory that is only kept, and gives the latter back at
- * a step's end when it is asked to (AntMan 3.1.1: shrinking drops cached memory, it copies none).
+ * A caching allocator of device memory, as deep learning frameworks have one: freed memory is kept
+ * in segments and handed out again on the same stream without asking the driver. For tandem it
+ * distinguishes memory in use from cached memory, and gives the latter back at a step's end when
+ * asked (AntMan 3.1.1: shrinking drops cached memory and copies none).
  *
- *   segment  what was got from the driver: 2 MiB for requests up to 1 MiB, 20 MiB (or as the driver struct says) for those below half of that, else the request in whole 2 MiB
+ *   segment  memory from the driver: 2 MiB for requests up to 1 MiB, 20 MiB (or as the driver
+ *            struct says) for those below half of that; otherwise the request in whole 2 MiB
  *   block    a part of a segment, a multiple of 512 bytes; free neighbours are one block
  *
- * Who calls. Any thread, one at a time: the caller locks. get and put are called within.
+ * Any thread may call, one at a time: the caller locks. get and put are called within.
  *
- * Invariants. Blocks of a segment lie end to end and cover it. No two free neighbours. in_use + cached = the bytes of all segments. A block is only given
- * to the stream that its segment was got for: work of that stream that was submitted before the free comes before work submitted after. Of a block that other
- * streams use too (td_cache_record), that stream waits for what they have been given until the free.
+ * Invariants. Blocks of a segment lie end to end and cover it. No two neighbours are free. in_use +
+ * cached = the bytes of all segments. A block is only given to the stream of its segment: work of
+ * that stream submitted before the free precedes work submitted after. If other streams used the
+ * block too (td_cache_record), that stream waits for their work until the free.
  */
 #pragma once
 
@@ -25,7 +28,10 @@ struct td_cache_driver {
 	int (*get)(void *arg, size_t bytes, uint64_t *ret_address);
 	/* Waits for work that may still use it. */
 	void (*put)(void *arg, uint64_t address);
-	/* What is submitted to `stream` from now on comes after what `other` has been given. TD_CACHE_ALL_STREAMS: after all that was submitted anywhere. */
+	/*
+	 * Orders work submitted to `stream` from now on after the present work of `other`.
+	 * TD_CACHE_ALL_STREAMS: after all work of any stream.
+	 */
 	void (*join)(void *arg, const void *stream, const void *other);
 	void *arg;
 	size_t segment_bytes; /* for requests below half of it, whole 2 MiB; 0: 20 MiB */
@@ -48,12 +54,18 @@ void td_cache_delete(struct td_cache *cache);
 
 /* 0 or -ENOMEM; before that everything that is kept has been given back. */
 int td_cache_alloc(struct td_cache *cache, size_t bytes, const void *stream, uint64_t *ret_address);
-/* Another stream than the block's own uses it, too. 0, or -EINVAL: not the address of a block in use. */
+/*
+ * Records that another stream than the block's own uses it, too. Returns 0, or -EINVAL if the
+ * address is no block in use.
+ */
 int td_cache_record(struct td_cache *cache, uint64_t address, const void *stream);
 /* 0, or -EINVAL: not the address of a block in use. */
 int td_cache_free(struct td_cache *cache, uint64_t address);
 
-/* Gives whole free segments back, the largest first, until `bytes` have gone. Returns how many did. */
+/*
+ * Gives whole free segments back, the largest first, until `bytes` have gone. Returns the bytes
+ * that went.
+ */
 size_t td_cache_trim(struct td_cache *cache, size_t bytes);
 
 /* A step has ended: its peak and its least are those of the next one from now on. */

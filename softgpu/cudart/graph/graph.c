@@ -1,4 +1,7 @@
-/* Nodes of graphs whose parameters the two APIs write differently: kernels, copies and sets. What is the same in both is in the table of forwarded calls. */
+/*
+ * Nodes of graphs whose parameters differ between the two APIs: kernels, copies and sets. Calls
+ * that are alike in both are in the table of forwarded calls.
+ */
 #include <string.h>
 
 #include "softgpu/cudart/graph/graph.h"
@@ -124,8 +127,9 @@ static int from_symbol(
 }
 
 /*
- * The three calls for one way of naming a copy: suffix of their names, parameters behind the node's, and the expression that fills `copy`.
- * For SetParams of the graph's own node and of an executable graph's the names differ in one word.
+ * The three calls for one way of naming a copy: suffix of their names, parameters after the node's,
+ * and the expression that fills `copy`. The names of SetParams for the graph's own node and for an
+ * executable graph differ in one word.
  */
 #define UNPACK(...) __VA_ARGS__
 #define COPY_NODE(suffix, parameters, fill)                                                        \

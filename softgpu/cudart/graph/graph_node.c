@@ -38,7 +38,7 @@ static int convert_copy(
 	return rt_copy3d_from(&p->copyParams, &ret->memcpy.copy);
 }
 
-/* What is not named here is written alike in both APIs. */
+/* Converts the parameters of node types that differ; the others are alike in both APIs. */
 static int convert(const struct cudaGraphNodeParams *p, CUcontext context, struct node_params *ret)
 {
 	memset(ret, 0, sizeof(*ret));
@@ -67,7 +67,7 @@ static int convert(const struct cudaGraphNodeParams *p, CUcontext context, struc
 	}
 }
 
-/* What the driver gives out through the struct. */
+/* Copies back the values that the driver returns through the struct. */
 static void give_back(const struct node_params *driver, struct cudaGraphNodeParams *p)
 {
 	if (p->type == cudaGraphNodeTypeMemAlloc)

@@ -25,7 +25,10 @@ static int copy_async(void *dst, const void *src, size_t bytes, int kind, CUstre
 	}
 }
 
-/* On the per-thread stream there is no synchronous call of the driver: queue, and wait for it. */
+/*
+ * The driver has no synchronous call for the per-thread stream, so the copy is queued and waited
+ * for.
+ */
 static int copy(void *dst, const void *src, size_t bytes, int kind, bool ptsz)
 {
 	int error;
@@ -52,7 +55,7 @@ BOTH(cudaMemcpy, _ptds, (void *dst, const void *src, size_t bytes, int kind),
 BOTH(cudaMemcpyAsync, _ptsz, (void *dst, const void *src, size_t bytes, int kind, CUstream stream),
 	copy_async(dst, src, bytes, kind, ON(stream)))
 
-/* What a copy to or from a variable may be said to be. */
+/* Checks the direction that a copy to or from a variable states. */
 static int symbol_direction(int kind, int to_device, int *ret)
 {
 	if (kind != to_device && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)

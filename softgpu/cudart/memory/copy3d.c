@@ -5,7 +5,10 @@
 
 enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_ARRAY = 3, MEMORY_UNIFIED = 4 };
 
-/* Of host memory the host's address is read, of other memory the device's: both are given. */
+/*
+ * The driver reads the host's address for host memory and the device's for other memory, so both
+ * are given.
+ */
 static int memory_type(bool array, int kind, bool source)
 {
 	bool host = source ? kind == cudaMemcpyHostToDevice : kind == cudaMemcpyDeviceToHost;
@@ -49,7 +52,9 @@ static void set_target(struct rt_copy3d *copy, void *array, struct cudaPos pos,
 	copy->dstHeight = memory->ysize;
 }
 
-/* With an array, extents are in its elements, and positions in it too; positions in memory are in bytes. */
+/*
+ * With an array, extents and positions in it are in its elements; positions in memory are in bytes.
+ */
 int rt_copy3d_from(const struct cudaMemcpy3DParms *p, struct rt_copy3d *ret)
 {
 	struct rt_copy3d copy = {0};

@@ -15,7 +15,7 @@ enum {
 };
 enum { MEMORY_TYPE_HOST = 1, MEMORY_TYPE_DEVICE = 2 };
 
-/* Nothing is allocated for no bytes, and that is no error. */
+/* Allocating 0 bytes gives no memory and no error. */
 static int allocate(void **ret, size_t bytes)
 {
 	if (!ret)

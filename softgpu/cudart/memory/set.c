@@ -1,12 +1,15 @@
 /* Setting bytes: a row, rows, and boxes of them. */
 #include "softgpu/cudart/rt.h"
 
-static int finish(int error, bool wait, CUstream stream)
+static int finish_set(int error, bool wait, CUstream stream)
 {
 	return error || !wait ? error : CU(cuStreamSynchronize)(stream);
 }
 
-/* The synchronous calls of the plain flavour are the driver's own; of the per-thread flavour they are queued and waited for. */
+/*
+ * The synchronous calls of the plain flavour are the driver's own; those of the per-thread flavour
+ * are queued and waited for.
+ */
 static int set(void *at, int value, size_t bytes, bool async, bool ptsz, CUstream stream)
 {
 	if (!bytes)
@@ -14,7 +17,7 @@ static int set(void *at, int value, size_t bytes, bool async, bool ptsz, CUstrea
 	if (!async && !ptsz)
 		return CU(cuMemsetD8_v2)((CUdeviceptr)at, (unsigned char)value, bytes);
 	stream = ON(stream);
-	return finish(CU(cuMemsetD8Async)((CUdeviceptr)at, (unsigned char)value, bytes, stream),
+	return finish_set(CU(cuMemsetD8Async)((CUdeviceptr)at, (unsigned char)value, bytes, stream),
 		!async, stream);
 }
 
@@ -30,7 +33,8 @@ static int set_rows(CUdeviceptr at, size_t pitch, int value, size_t width, size_
 	if (!async && !ptsz)
 		return CU(cuMemsetD2D8_v2)(at, pitch, (unsigned char)value, width, height);
 	stream = ON(stream);
-	return finish(CU(cuMemsetD2D8Async)(at, pitch, (unsigned char)value, width, height, stream),
+	return finish_set(
+		CU(cuMemsetD2D8Async)(at, pitch, (unsigned char)value, width, height, stream),
 		!async, stream);
 }
 

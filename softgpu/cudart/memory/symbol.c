@@ -1,4 +1,4 @@
-/* From an address in the program to what the driver calls it: functions and variables. */
+/* Translates an address in the program to the driver's handle: functions and variables. */
 #include "softgpu/cudart/rt.h"
 
 int rt_kernel(const void *key, void **ret)
@@ -113,7 +113,9 @@ API int cudaGetKernel(void **ret, const void *symbol)
 	return rt_done(error);
 }
 
-/* Asked for once, before the first launch, whatever context that will be in: so this handle belongs to none. */
+/*
+ * Called once, before the first launch and for any later context, so this handle belongs to none.
+ */
 API int __cudaGetKernel(void **ret, const void *host)
 {
 	struct rt_symbol symbol;

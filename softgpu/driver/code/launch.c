@@ -159,7 +159,7 @@ static uint64_t length_of(const struct td_gpu_spec *spec, const struct sg_ptx_re
 	return own_ns > link_ns ? own_ns : link_ns;
 }
 
-/* How many blocks fit on one SM at the same time. */
+/* Returns how many blocks fit on one SM at the same time. */
 static uint32_t blocks_per_sm(const struct sg_device *device, const struct launch_work *launch)
 {
 	const struct td_block_needs needs = {launch->block[0] * launch->block[1] * launch->block[2],
@@ -195,8 +195,8 @@ static uint32_t need_of(const struct sg_device *device, const struct launch_work
 }
 
 /*
- * What the kernel takes of the GPU in so many ns: its SMs, by its blocks or by its instructions,
- * and its memory bandwidth.
+ * Returns the part of the GPU that the kernel takes for so many ns: SMs, by its blocks or by its
+ * instructions, and memory bandwidth.
  */
 static struct sg_load load_of(const struct sg_device *device, const struct launch_work *launch,
 	const struct sg_ptx_result *result, uint64_t ns)

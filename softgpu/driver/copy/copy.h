@@ -1,4 +1,4 @@
-/* What the files about copies share: the location of an address, and rectangular copies. */
+/* Shared by the files about copies: the location of an address, and rectangular copies. */
 #pragma once
 
 #include "softgpu/driver/graph/graph.h"

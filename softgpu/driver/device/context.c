@@ -100,7 +100,7 @@ static uint32_t xid_of(int error)
 	}
 }
 
-/* Is it the fault of a kernel, which the GPU cannot go on from? */
+/* Tells whether a kernel caused an error from which the GPU cannot go on. */
 static bool is_fatal(int error)
 {
 	return xid_of(error) || error == CUDA_ERROR_ASSERT;

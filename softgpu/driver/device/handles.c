@@ -27,7 +27,7 @@ static size_t place_of(const void *handle)
 }
 
 /* Returns the handle's entry, or the free entry where it would be inserted. */
-static struct entry *find(const void *handle)
+static struct entry *find_entry(const void *handle)
 {
 	size_t i = place_of(handle);
 
@@ -51,7 +51,7 @@ static bool grow(void)
 	room = room ? 2 * room : FIRST_ROOM;
 	for (size_t i = 0; i < before_room; i++)
 		if (before[i].handle)
-			*find(before[i].handle) = before[i];
+			*find_entry(before[i].handle) = before[i];
 	free(before);
 	return true;
 }
@@ -63,7 +63,7 @@ bool sg_handle_add(const void *handle, enum sg_kind kind)
 	pthread_mutex_lock(&lock);
 	done = grow();
 	if (done) {
-		*find(handle) = (struct entry){handle, kind};
+		*find_entry(handle) = (struct entry){handle, kind};
 		count++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -76,8 +76,8 @@ void sg_handle_remove(const void *handle)
 	size_t i, gap;
 
 	pthread_mutex_lock(&lock);
-	if (room && find(handle)->handle) {
-		gap = (size_t)(find(handle) - entries);
+	if (room && find_entry(handle)->handle) {
+		gap = (size_t)(find_entry(handle) - entries);
 		entries[gap].handle = NULL;
 		count--;
 		for (i = (gap + 1) & (room - 1); entries[i].handle; i = (i + 1) & (room - 1)) {
@@ -99,7 +99,7 @@ bool sg_handle_is(const void *handle, enum sg_kind kind)
 
 	pthread_mutex_lock(&lock);
 	if (handle && room) {
-		const struct entry *entry = find(handle);
+		const struct entry *entry = find_entry(handle);
 
 		is = entry->handle && entry->kind == kind;
 	}

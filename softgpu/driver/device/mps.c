@@ -32,7 +32,7 @@ static struct {
 	bool per_context;
 } mps;
 
-/* What the environment asks for; a value that makes no sense asks for nothing. */
+/* Returns the percentage of the environment. An invalid value counts as none. */
 static double percentage(void)
 {
 	const char *text = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");

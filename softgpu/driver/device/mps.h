@@ -15,7 +15,7 @@ int sg_mps_join(const char *dir);
 int sg_mps_server(void);
 /* True if this process may use the server's GPU `gpu`. */
 bool sg_mps_has_gpu(uint32_t gpu);
-/* How many SMs the device seems to have. Call after the devices were chosen. */
+/* Returns how many SMs the device seems to have. Call after the devices were chosen. */
 uint32_t sg_mps_sm_count(uint32_t device);
 /*
  * The SMs of a new context on the device, which asks for so many; 0: for no number. Environment and

@@ -44,7 +44,10 @@ struct CUgraph_st {
 	struct sg_user_ref *user;
 	uint64_t id;        /* unique; tells graphs at the same address apart */
 	unsigned capturing; /* captures into it; it cannot be destroyed meanwhile */
-	/* It has allocation or free nodes, so it cannot be cloned, edited or instantiated twice. */
+	/*
+	 * The graph has allocation or free nodes, so it cannot be cloned, edited or instantiated
+	 * twice.
+	 */
 	bool has_memory;
 };
 

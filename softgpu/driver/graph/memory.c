@@ -39,7 +39,7 @@ static uint64_t used_high[SG_GPU_MAX], reserved_high[SG_GPU_MAX];
 /* Workers copy and free operations too, so reference counts have a lock of their own. */
 static pthread_mutex_t reference_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct sg_graph_block *find(uint64_t address)
+static struct sg_graph_block *find_block(uint64_t address)
 {
 	struct td_list *it;
 
@@ -279,7 +279,7 @@ int sg_work_free_block(uint64_t address, struct sg_work **ret)
 	int r;
 
 	pthread_mutex_lock(&sg_graph_lock);
-	block = find(address);
+	block = find_block(address);
 	r = block ? new_work(block, false, ret) : CUDA_ERROR_INVALID_VALUE;
 	sg_graph_unlock();
 	return r;
@@ -351,7 +351,7 @@ void sg_graph_block_commit(struct sg_work *work)
 
 static int begin_free(uint64_t address, struct sg_graph_block **ret)
 {
-	struct sg_graph_block *block = find(address);
+	struct sg_graph_block *block = find_block(address);
 
 	if (!block)
 		return CUDA_ERROR_NOT_FOUND;

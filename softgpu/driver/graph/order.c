@@ -25,7 +25,7 @@ struct found {
 };
 
 /* Nodes before `least` in the graph's order are skipped. */
-static bool note(struct found *found, CUgraphNode node, uint64_t least)
+static bool note_node(struct found *found, CUgraphNode node, uint64_t least)
 {
 	CUgraphNode *bigger;
 
@@ -55,10 +55,10 @@ static int walk_back(CUgraphNode const *from, size_t count, uint64_t least, stru
 	if (count)
 		from[0]->graph->walks++;
 	for (size_t i = 0; whole && i < count; i++)
-		whole = note(found, from[i], least);
+		whole = note_node(found, from[i], least);
 	for (size_t i = 0; whole && i < found->count; i++)
 		for (size_t k = 0; whole && k < found->nodes[i]->after_count; k++)
-			whole = note(found, found->nodes[i]->after[k], least);
+			whole = note_node(found, found->nodes[i]->after[k], least);
 	return whole ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -197,8 +197,8 @@ static void advise_page(struct advice *page, int advice, int place)
 	}
 }
 
-static int note(const struct sg_allocation *allocation, uint64_t address, size_t bytes, int advice,
-	int place)
+static int note_advice(const struct sg_allocation *allocation, uint64_t address, size_t bytes,
+	int advice, int place)
 {
 	uint64_t first = (address - allocation->base) / page_bytes(),
 		 end = (address - allocation->base + bytes + page_bytes() - 1) / page_bytes();
@@ -227,7 +227,7 @@ static int advise(CUdeviceptr address, size_t bytes, int advice, CUmemLocation l
 	r = find_managed(address, bytes, &allocation);
 	if (!r && needs_place)
 		r = place_of(location, &place);
-	return r ? r : note(&allocation, address, bytes, advice, place);
+	return r ? r : note_advice(&allocation, address, bytes, advice, place);
 }
 
 API CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, int advice, CUdevice device)
@@ -291,7 +291,7 @@ static int list_accessors(const struct advice *all, int *out, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
-static int tell(const struct advice *all, void *out, size_t bytes, int attribute)
+static int write_advice(const struct advice *all, void *out, size_t bytes, int attribute)
 {
 	int *value = out;
 
@@ -334,7 +334,7 @@ API CUresult cuMemRangeGetAttribute(
 	if (r)
 		return r;
 	all = common(&allocation, address, bytes);
-	return tell(&all, out, out_bytes, attribute);
+	return write_advice(&all, out, out_bytes, attribute);
 }
 
 API CUresult cuMemRangeGetAttributes(void **out, size_t *out_bytes, int *attributes, size_t count,
@@ -389,7 +389,7 @@ static int make_prefetch(
 	/* Pages cannot be prefetched to another GPU than their home. */
 	if (place != CU_DEVICE_CPU && (uint32_t)place != allocation.device)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	r = note(&allocation, address, bytes, PREFETCHED, place);
+	r = note_advice(&allocation, address, bytes, PREFETCHED, place);
 	if (r)
 		return r;
 	prefetch = calloc(1, sizeof(*prefetch));

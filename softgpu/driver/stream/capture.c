@@ -406,7 +406,7 @@ static int start(struct CUstream_st *stream, int mode, struct CUgraph_st *into)
 	return CUDA_SUCCESS;
 }
 
-static int begin(CUstream handle, int mode, bool ptsz)
+static int begin_capture(CUstream handle, int mode, bool ptsz)
 {
 	struct CUstream_st *stream;
 	int r = sg_stream_find(handle, ptsz, &stream);
@@ -424,11 +424,11 @@ static int begin(CUstream handle, int mode, bool ptsz)
 	return r;
 }
 
-SG_BOTH(cuStreamBeginCapture_v2, (CUstream stream, int mode), begin(stream, mode, false),
-	begin(stream, mode, true))
+SG_BOTH(cuStreamBeginCapture_v2, (CUstream stream, int mode), begin_capture(stream, mode, false),
+	begin_capture(stream, mode, true))
 SG_BOTH(cuStreamBeginCapture, (CUstream stream),
-	begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL, false),
-	begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL, true))
+	begin_capture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL, false),
+	begin_capture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL, true))
 
 /* Captures into an existing graph. The first nodes depend on those in `after`. */
 static int begin_to_graph(CUstream handle, CUgraph graph, const CUgraphNode *after,
@@ -532,7 +532,7 @@ static int check_joined(struct sg_capture *capture)
 }
 
 /* Called with sg_graph_lock held. */
-static int finish(struct CUstream_st *stream, CUgraph *ret)
+static int finish_capture(struct CUstream_st *stream, CUgraph *ret)
 {
 	struct sg_capture *capture = stream->capture;
 	struct CUgraph_st *graph;
@@ -569,7 +569,7 @@ static int end(CUstream handle, CUgraph *ret, bool ptsz)
 	if (r)
 		return r;
 	pthread_mutex_lock(&sg_graph_lock);
-	r = finish(stream, ret);
+	r = finish_capture(stream, ret);
 	sg_graph_unlock();
 	return r;
 }

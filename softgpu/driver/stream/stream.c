@@ -85,7 +85,7 @@ static void perform(struct CUstream_st *stream, struct sg_work *work)
 		sg_context_kill(stream->context, r);
 }
 
-static void *serve(void *arg)
+static void *serve_stream(void *arg)
 {
 	struct CUstream_st *stream = arg;
 	struct CUctx_st *context = stream->context;
@@ -132,7 +132,7 @@ static int start_worker(struct CUstream_st *stream)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&stream->worker, &attributes, serve, stream);
+	r = pthread_create(&stream->worker, &attributes, serve_stream, stream);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	stream->has_worker = r == 0;

@@ -17,8 +17,8 @@ struct sg_cubin {
 };
 
 /*
- * Reads an image of at most len bytes; SIZE_MAX where nobody knows. false: not a cubin, or one whose
- * tables lie outside it.
+ * Reads an image of at most len bytes, or SIZE_MAX if the length is unknown. Returns false if it is
+ * no cubin, or one whose tables lie outside it.
  */
 bool sg_cubin_read(const void *image, size_t len, struct sg_cubin *ret);
 

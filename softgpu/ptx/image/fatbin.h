@@ -21,7 +21,7 @@ enum sg_fatbin_outcome {
 /* A text is at most so long when it is unpacked. */
 #define SG_FATBIN_MAX_TEXT (256u << 20)
 
-/* What __cudaRegisterFatBinary gets. */
+/* The argument of __cudaRegisterFatBinary. */
 struct sg_fatbin_wrapper {
 	uint32_t magic, version;
 	const void *data;

@@ -1,4 +1,4 @@
-/* What nvcc packs with: ZSTD frames and LZ4 blocks. */
+/* The compression formats of nvcc: ZSTD frames and LZ4 blocks. */
 #pragma once
 
 #include <stddef.h>

@@ -122,7 +122,10 @@ static bool is_register(struct operand *o, const struct symbol *s, uint32_t numb
 	return true;
 }
 
-/* A register of that very name and a family with that number may both be there: the inner one is meant. */
+/*
+ * A register of that very name and a family with that number may both exist: the inner one is
+ * meant.
+ */
 static bool find_name(struct parser *p, struct operand *o)
 {
 	const struct symbol *s = sg_ptx_find_name(p, o->at, o->len), *family;
@@ -509,7 +512,10 @@ static void define_label(struct parser *p, const struct token *name)
 		sg_ptx_fail_memory(p);
 }
 
-/* L: .branchtargets A, B; names a table for brx.idx, L: .callprototype ...; a call's form, which its arguments tell. */
+/*
+ * L: .branchtargets A, B; names a table for brx.idx, L: .callprototype ...; a call's form, which
+ * its arguments show.
+ */
 static void parse_labelled(struct parser *p, const struct token *name)
 {
 	struct build *b = &p->b;

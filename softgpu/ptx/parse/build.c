@@ -281,7 +281,7 @@ uint32_t sg_ptx_target(struct parser *p, const struct operand *o, enum ptx_type 
 	return o->slot;
 }
 
-/* What a symbol's address is relative to. */
+/* Returns the base of a symbol's address. */
 static enum ptx_space space_of(const struct symbol *s)
 {
 	switch (s->kind) {

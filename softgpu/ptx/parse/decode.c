@@ -61,7 +61,7 @@ bool sg_ptx_operands(struct parser *p, const struct statement *s, uint32_t count
 	return false;
 }
 
-static const struct opcode *find(const struct opcode *table, const struct statement *s)
+static const struct opcode *find_opcode(const struct opcode *table, const struct statement *s)
 {
 	for (; table->name; table++) {
 		if (sg_ptx_text_is(s->at, s->len, table->name))
@@ -91,7 +91,7 @@ static const struct opcode *find_anywhere(const struct statement *s)
 	const struct opcode *found = NULL;
 
 	for (unsigned n = 0; n < sizeof(tables) / sizeof(tables[0]) && !found; n++)
-		found = find(tables[n], s);
+		found = find_opcode(tables[n], s);
 	return found;
 }
 

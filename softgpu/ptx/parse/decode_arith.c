@@ -158,7 +158,7 @@ static void decode_mul(struct parser *p, struct statement *s, int is_mad)
 	emit(p, s, op == INT_N ? NULL : sg_ptx_int_op(op, type), type, type, sources);
 }
 
-/* Of the low 24 bits of each factor: the low or the high 32 bits of 48. */
+/* Multiplies the low 24 bits of each factor and takes the low or the high 32 bits of 48. */
 static void decode_24(struct parser *p, struct statement *s, int is_mad)
 {
 	bool low = sg_ptx_take(s, "lo"), high = sg_ptx_take(s, "hi");

@@ -80,7 +80,10 @@ static void decode_bulk(struct parser *p, struct statement *s)
 		emit_barrier(p, &s->operands[3], ASYNC_BYTES, 0, size, 0, true);
 }
 
-/* cp.async.ca.shared.global [to], [from], size {, source size or a predicate to ignore it}{, policy} */
+/*
+ * cp.async.ca.shared.global [to], [from], size {, source size or a predicate to ignore it}{,
+ * policy}
+ */
 static void decode_copy(struct parser *p, struct statement *s)
 {
 	static const char *const hints[] = {"ca", "cg", "L2::64B", "L2::128B", "L2::256B"};

@@ -60,7 +60,7 @@ static void decode_indexed(struct parser *p, struct statement *s, int arg)
 		p->b.f->insns[at].imm.u = count;
 }
 
-/* What permits but asks for nothing. */
+/* Decodes a hint, which permits something and requires nothing. */
 static void decode_hint(struct parser *p, struct statement *s, int arg)
 {
 	static const char *const names[] = {"launch_dependents", "wait", "inc", "dec", "sync",
@@ -80,7 +80,7 @@ static void decode_plain(struct parser *p, struct statement *s, int op)
 		sg_ptx_emit(p, sg_ptx_control_op((enum control_op)op), 0, 0, 0, 0);
 }
 
-/* One thread at a time, in the host's order: fences have nothing left to order. */
+/* Threads run one at a time, in the host's order, so a fence has nothing to order. */
 static void decode_fence(struct parser *p, struct statement *s, int arg)
 {
 	static const char *const names[] = {"cta", "gl", "sys", "gpu", "cluster", "sc", "acq_rel",
@@ -354,7 +354,7 @@ static void emit_call(struct parser *p, struct call *call, uint32_t slot)
 	struct function *f = p->b.f;
 	struct insn *i;
 
-	/* What a failed assert() calls; nvcc declares it, nobody defines it. */
+	/* A failed assert() calls this function, which nvcc declares and nobody defines. */
 	if (call->callee && !strcmp(call->callee->name, "__assertfail")) {
 		free(call);
 		sg_ptx_emit(p, sg_ptx_control_op(CONTROL_ASSERT), 0, 0, 0, 0);

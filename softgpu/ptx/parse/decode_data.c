@@ -407,7 +407,7 @@ static void decode_memory(struct parser *p, struct statement *s, int is_store)
 static const char *const atomics[ATOMIC_N] = {
 	"add", "min", "max", "exch", "cas", "and", "or", "xor", "inc", "dec"};
 
-/* One element of an atomic: element `index` of the value, the old value to d. */
+/* Emits one element of an atomic: element `index` of the value, the old value to d. */
 static void emit_atomic(struct parser *p, const struct operand *value, op_fn fn, uint32_t d,
 	uint32_t a, uint64_t imm, uint32_t index)
 {

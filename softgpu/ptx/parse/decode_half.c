@@ -60,7 +60,7 @@ void sg_ptx_emit_half(struct parser *p, struct statement *s, enum half_op op, en
 		i->imm.u = flags;
 }
 
-/* One lane's comparison into a new predicate, combined with c. */
+/* Emits one lane's comparison into a new predicate, combined with c. */
 static uint32_t emit_lane(struct parser *p, const struct statement *s, uint64_t imm, op_fn combine,
 	enum ptx_type type)
 {
@@ -103,7 +103,7 @@ void sg_ptx_decode_half_setp(
 		sg_ptx_emit(p, sg_ptx_move_op(MOVE_COPY), to->second, high, 0, 0);
 }
 
-/* What a lane's slot becomes where the comparison holds; 0: not a type for it. */
+/* Returns a lane's result where the comparison holds; 0: the type has none. */
 static uint32_t true_value(enum ptx_type to, enum ptx_type type)
 {
 	switch (to) {

@@ -40,7 +40,7 @@ static bool is_in(const uint32_t *slots, uint32_t count, uint32_t slot)
 	return false;
 }
 
-/* Does an instruction read what a later one, or it itself, writes? */
+/* Tells whether an instruction reads a slot that it or a later one writes. */
 static bool carries(const struct insn *body, uint32_t count)
 {
 	uint32_t written[MAX_BODY], writes = 0, all[MAX_BODY];

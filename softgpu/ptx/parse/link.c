@@ -1,4 +1,7 @@
-/* What needs the whole module: calls, the place of shared memory; and the look-ups of ptx.h. */
+/*
+ * Everything that needs the whole module: calls, the layout of shared memory; and the look-ups of
+ * ptx.h.
+ */
 #include <stdlib.h>
 
 #include "ptx/parse/parse.h"

@@ -191,7 +191,7 @@ static void free_calls(struct function *f)
 	}
 }
 
-/* From '{' to its '}'. */
+/* Skips from '{' to its '}'. */
 static void skip_body(struct parser *p)
 {
 	uint32_t depth = 0;
@@ -207,7 +207,9 @@ static void skip_body(struct parser *p)
 	} while (depth);
 }
 
-/* The function stays, with one instruction that ends the run; the rest of the module is not concerned. */
+/*
+ * Keeps the function with one instruction that ends the run, so that the rest of the module works.
+ */
 static void refuse_function(struct parser *p, struct function *f)
 {
 	f->refusal = strdup(p->err->msg);
@@ -240,7 +242,7 @@ static void parse_definition(struct parser *p, struct function *f)
 	skip_body(p);
 }
 
-/* What follows the name: parameters, directives, and a body unless it is a prototype. */
+/* Parses the rest after the name: parameters, directives, and a body unless it is a prototype. */
 static void parse_rest(struct parser *p, struct function *f, struct signature *s)
 {
 	if (sg_ptx_token_is(&p->lex.now, '('))
@@ -268,7 +270,7 @@ static void parse_rest(struct parser *p, struct function *f, struct signature *s
 	sg_ptx_build_deinit(&p->b);
 }
 
-/* The same of a function that is there already. */
+/* As above for a function that exists already. */
 static void skip_rest(struct parser *p, struct signature *s)
 {
 	struct function unused = {.name = (char[]){""}};

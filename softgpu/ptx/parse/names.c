@@ -43,7 +43,7 @@ static int grow(struct names *n)
 	return 0;
 }
 
-static struct name *find(const struct names *n, const char *at, uint32_t len)
+static struct name *find_name(const struct names *n, const char *at, uint32_t len)
 {
 	uint32_t k;
 
@@ -61,7 +61,7 @@ static struct name *find(const struct names *n, const char *at, uint32_t len)
 
 int sg_ptx_names_add(struct names *n, const char *at, uint32_t len, const struct symbol *symbol)
 {
-	struct name *there = find(n, at, len);
+	struct name *there = find_name(n, at, len);
 	int r;
 
 	if (there && there->scope == n->scope)
@@ -80,7 +80,7 @@ int sg_ptx_names_add(struct names *n, const char *at, uint32_t len, const struct
 
 struct symbol *sg_ptx_names_find(const struct names *n, const char *at, uint32_t len)
 {
-	struct name *name = find(n, at, len);
+	struct name *name = find_name(n, at, len);
 
 	return name ? &name->symbol : NULL;
 }

@@ -1,4 +1,4 @@
-/* What all of the parser shares: errors, tokens, types, declarations. */
+/* Shared by all of the parser: errors, tokens, types, declarations. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

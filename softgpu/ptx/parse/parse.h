@@ -73,7 +73,7 @@ struct table {
 	struct lexer list;
 };
 
-/* When a slot is first and last used; for the estimate of registers. */
+/* The first and the last use of a slot, for the estimate of registers. */
 struct live {
 	uint32_t first, last;
 	uint8_t words; /* 32-bit ones; 0: never counted */
@@ -114,7 +114,7 @@ struct parser {
 /* Errors: "line N: ..."; the first one stays. Return p->failed. */
 int sg_ptx_fail(struct parser *p, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The same for what PTX has and this does not: in a body it is the function that is refused. */
+/* As above, for PTX that is not supported here: within a body only its function is refused. */
 int sg_ptx_refuse(struct parser *p, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int sg_ptx_fail_memory(struct parser *p);
@@ -134,7 +134,7 @@ enum ptx_type sg_ptx_type_of(const char *at, uint32_t len); /* T_NONE: not a typ
 uint32_t sg_ptx_type_bytes(enum ptx_type type);
 char *sg_ptx_copy_name(struct parser *p, const char *at, uint32_t len);
 
-/* How a name outside functions is known to other parts. */
+/* The visibility of a name to other parts. */
 enum linkage { LINKAGE_LOCAL, LINKAGE_VISIBLE, LINKAGE_WEAK, LINKAGE_EXTERN };
 
 /* parse.c: a declaration "[.align n] .type name[dims]" after its space. */

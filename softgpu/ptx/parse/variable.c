@@ -3,7 +3,7 @@
 
 #include "ptx/parse/parse.h"
 
-/* Where the next initial value goes. */
+/* The position of the next initial value. */
 struct initialiser {
 	struct variable *v;
 	uint32_t element_bytes, initial_capacity, byte_capacity;

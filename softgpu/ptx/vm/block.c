@@ -86,8 +86,8 @@ bool sg_ptx_barrier_arrive(struct thread *t, const uint64_t *r, const struct ins
 	return true;
 }
 
-/* Whoever waited for this thread may go on without it. */
-static void finish(struct thread *t)
+/* Threads that waited for this one go on without it. */
+static void finish_thread(struct thread *t)
 {
 	struct block *b = t->block;
 	uint32_t first = t->index & ~31u;
@@ -108,7 +108,10 @@ static void finish(struct thread *t)
 	}
 }
 
-/* What the thread may run before others do; ends the run when it may not run at all. */
+/*
+ * Returns the number of instructions that the thread may run before others. Ends the run when it
+ * may not run at all.
+ */
 static uint64_t slice_of(struct run *run)
 {
 	uint64_t most = run->launch->max_instructions, spent = run->result->instructions;
@@ -120,7 +123,7 @@ static uint64_t slice_of(struct run *run)
 	return most && most - spent < SLICE_INSTRUCTIONS ? most - spent : SLICE_INSTRUCTIONS;
 }
 
-/* Until the thread stops for good or for others. */
+/* Runs the thread until it stops for good or for others. */
 static void run_thread(struct thread *t)
 {
 	uint64_t before = t->count;
@@ -141,7 +144,7 @@ static void run_thread(struct thread *t)
 }
 
 /* true: it ran. */
-static bool step(struct thread *t)
+static bool step_thread(struct thread *t)
 {
 	if (t->state == THREAD_NEW) {
 		if (!sg_ptx_thread_start(t)) {
@@ -155,7 +158,7 @@ static bool step(struct thread *t)
 	if (t->run->outcome)
 		return true;
 	if (t->state == THREAD_DONE)
-		finish(t);
+		finish_thread(t);
 	else if (t->state == THREAD_WARP)
 		sg_ptx_warp_try(t);
 	return true;
@@ -172,7 +175,7 @@ static bool run_warp(struct block *b, uint32_t first)
 		for (uint32_t n = first; n < end; n++) {
 			struct thread *t = &b->threads[n];
 
-			if (!step(t))
+			if (!step_thread(t))
 				continue;
 			if (t->run->outcome)
 				return true;

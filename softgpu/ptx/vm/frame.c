@@ -183,7 +183,7 @@ const struct insn *sg_ptx_call(struct thread *t, const struct insn *i)
 	return enter(t, i, i->imm.call, i->imm.call->callee);
 }
 
-/* What link.c asks of calls whose callee is known. */
+/* Checks the requirements of link.c on calls whose callee is known. */
 static bool fits(const struct call *call, const struct function *f)
 {
 	if (f->is_entry || !f->is_defined || call->copy_count != f->formal_count ||

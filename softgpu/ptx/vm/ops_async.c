@@ -1,11 +1,11 @@
 /*
- * cp.async and mbarrier. A copy is made at once, which PTX permits: nobody may look at its target
- * before the wait. So groups have nothing to wait for, and a copy that reports to an mbarrier
- * reports when it is issued.
+ * cp.async and mbarrier. A copy is made at once, which PTX permits, because no thread may look at
+ * its target before the wait. So groups never wait, and a copy that reports to an mbarrier reports
+ * when it is issued.
  *
- * An mbarrier's word, whose layout PTX leaves open: arrivals pending (20 bits), arrivals expected
- * in each phase (20), phase (1), bytes outstanding plus TX_ZERO (22). The state that arrive gives is
- * the word from before.
+ * PTX leaves the layout of an mbarrier's word open. Here it is: arrivals pending (20 bits),
+ * arrivals expected in each phase (20), phase (1), bytes outstanding plus TX_ZERO (22). The state
+ * that arrive returns is the word from before.
  */
 #include "ptx/vm/memory.h"
 #include "ptx/vm/ops.h"
@@ -71,7 +71,7 @@ HANDLER(copy_bulk_out)
 }
 
 /* The word at a; NULL: the run has ended. Generic addresses that are not shared memory fault. */
-static uint64_t *find(struct thread *t, uint64_t *r, const struct insn *i)
+static uint64_t *find_word(struct thread *t, uint64_t *r, const struct insn *i)
 {
 	uint64_t address = ADDRESS;
 
@@ -95,7 +95,7 @@ static uint64_t settled(uint64_t word)
 
 HANDLER(barrier_init)
 {
-	uint64_t *word = find(t, r, i);
+	uint64_t *word = find_word(t, r, i);
 
 	if (!word)
 		return NULL;
@@ -105,7 +105,7 @@ HANDLER(barrier_init)
 
 HANDLER(barrier_invalidate)
 {
-	uint64_t *word = find(t, r, i);
+	uint64_t *word = find_word(t, r, i);
 
 	if (!word)
 		return NULL;
@@ -116,7 +116,7 @@ HANDLER(barrier_invalidate)
 /* d = the state, b arrivals, c bytes more to come; the flag: so many fewer in later phases. */
 HANDLER(barrier_arrive)
 {
-	uint64_t *word = find(t, r, i), old, count = r[i->b] & COUNT_MASK;
+	uint64_t *word = find_word(t, r, i), old, count = r[i->b] & COUNT_MASK;
 	bool drops = i->imm.u >> 32;
 
 	if (!word)
@@ -133,7 +133,7 @@ HANDLER(barrier_arrive)
 /* The bytes b are expected, or, with the flag, have come. */
 HANDLER(barrier_bytes)
 {
-	uint64_t *word = find(t, r, i), bytes = (r[i->b] & COUNT_MASK) << TX_SHIFT;
+	uint64_t *word = find_word(t, r, i), bytes = (r[i->b] & COUNT_MASK) << TX_SHIFT;
 
 	if (!word)
 		return NULL;
@@ -145,7 +145,7 @@ HANDLER(barrier_bytes)
  * is asked again. */
 HANDLER(barrier_test)
 {
-	uint64_t *word = find(t, r, i), phase;
+	uint64_t *word = find_word(t, r, i), phase;
 
 	if (!word)
 		return NULL;

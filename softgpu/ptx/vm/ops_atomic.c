@@ -49,7 +49,10 @@ static uint64_t next_of(enum atomic_op op, enum ptx_type type, uint64_t old, uin
 	}
 }
 
-/* What the host has no instruction for: compare and swap until nobody came between. */
+/*
+ * Operations without an instruction of the host: compare and swap until no other thread came
+ * between.
+ */
 #define LOOP(T)                                                                                    \
 	static uint64_t loop_##T(T *p, enum atomic_op op, enum ptx_type type, uint64_t b)          \
 	{                                                                                          \

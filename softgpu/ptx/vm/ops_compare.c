@@ -25,7 +25,7 @@ CMP_INT(int16_t)
 CMP_INT(int32_t)
 CMP_INT(int64_t)
 
-/* Not-a-number is unequal to all and in no order, but for the forms that end in u. */
+/* Not-a-number is unequal to all and unordered, except for the forms that end in u. */
 #define CMP_FLOAT(T, READ)                                                                         \
 	CMP(eq, T, READ, a >= b && a <= b)                                                         \
 	CMP(ne, T, READ, a<b || a> b)                                                              \

@@ -159,7 +159,10 @@ static uint64_t write_float(const struct cvt *c, double v)
 	return sg_ptx_from_f32(c->flush ? sg_ptx_flush((float)v) : (float)v);
 }
 
-/* Exact up to 53 bits; the lowest bit of a larger one says whether bits were lost, which is enough for the rounding to a half. */
+/*
+ * Exact up to 53 bits. The lowest bit of a larger number shows whether bits were lost, which
+ * suffices for the rounding to a half.
+ */
 static double to_odd_double(const struct cvt *c, uint64_t slot)
 {
 	bool is_negative = is_signed(c->from) && read_signed(c->from, slot) < 0;

@@ -100,7 +100,9 @@ static size_t take_of(const char *from, const char *set, char *format)
 	return n;
 }
 
-/* What follows a '%'; returns the characters used, 0 where it is no conversion of CUDA's. */
+/*
+ * Handles the text after a '%'. Returns the characters used, 0 where it is no conversion of CUDA's.
+ */
 static size_t convert(struct printer *p, const char *from)
 {
 	char format[MAX_CONVERSION + 8] = "%";

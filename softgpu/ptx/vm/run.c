@@ -13,7 +13,10 @@
 /* Rounds of the blocks alive, without an end among them, after which one more joins. */
 #define PATIENCE_ROUNDS 64u
 
-/* Cooperative groups expect 288; a GPU keeps 1 KiB of each block's shared memory, for this and more. */
+/*
+ * Cooperative groups expect 288; a GPU keeps 1 KiB of each block's shared memory, for this and
+ * more.
+ */
 #define RESERVED_SHARED_BYTES 512u
 
 const char *sg_ptx_outcome_name(int outcome)
@@ -176,7 +179,10 @@ static void crowd_leave(struct crowd *c, uint32_t at)
 		c->spare = b;
 }
 
-/* Each block alive runs once. *ret_stuck: none of them could. false: the run has ended badly. */
+/*
+ * Runs each live block once. *ret_stuck: none of them could run. Returns false if the run ended
+ * badly.
+ */
 static bool crowd_round(struct crowd *c, bool *ret_ended, bool *ret_stuck)
 {
 	*ret_ended = false;

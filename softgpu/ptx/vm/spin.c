@@ -19,7 +19,10 @@ struct spin {
 	struct thread saved;
 };
 
-/* One iteration, `ahead` after now: does it leave? Its registers are written again by the real one. */
+/*
+ * Tests one iteration at `ahead` after now: returns whether it leaves the loop. The real iteration
+ * writes its registers again.
+ */
 static bool leaves(struct spin *s, uint64_t ahead)
 {
 	op_fn nanosleep = sg_ptx_control_op(CONTROL_NANOSLEEP);
@@ -47,7 +50,7 @@ static bool is_hint_right(struct spin *s)
 	return run->spin_ps && leaves(s, run->spin_ps) && !leaves(s, run->spin_ps - RESOLUTION_PS);
 }
 
-/* How far ahead the loop ends; 0: it does not. */
+/* Returns how far ahead the loop ends; 0: it does not. */
 static uint64_t search(struct spin *s)
 {
 	uint64_t stays = 0, ends = FIRST_PS;

@@ -1,13 +1,13 @@
 /*
- * What the parser makes and the interpreter runs. Each instruction holds the function that executes
- * it and the slots of its operands in the thread's frame; immediates, special registers and
- * addresses are slots too, filled when a frame is made, so that every operand is one load.
+ * The data that the parser makes and the interpreter runs. Each instruction holds the function that
+ * executes it and the slots of its operands in the thread's frame. Immediates, special registers
+ * and addresses are slots too, filled when a frame is made, so that every operand is one load.
  *
  * Frame: slot 0 reads as zero, slot 1 is written and never read, then registers, specials and
  * constants in the order of their first use.
  *
- * Instructions are counted at jumps and stops only, as the distance from the last one; helper
- * instructions that PTX does not have (guards, addresses) take themselves off the count.
+ * Instructions are counted at jumps and stops only, as the distance from the last one. Helper
+ * instructions that PTX does not have (guards, addresses) subtract themselves from the count.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ enum ptx_type {
 	T_N
 };
 
-/* Of 16 bits, or two of them. */
+/* Tells whether the type has 16 bits, or two such parts. */
 static inline bool sg_ptx_is_half(enum ptx_type type)
 {
 	return type >= T_F16 && type <= T_BF16X2;
@@ -103,7 +103,8 @@ enum special {
 	SPECIAL_DYNAMIC_SHARED_BYTES,
 	SPECIAL_GRID_LOW, /* the halves of WINDOW_GRID in a cooperative launch */
 	SPECIAL_GRID_HIGH,
-	SPECIAL_RESERVED_SHARED, /* the system's part of shared memory, which cooperative groups use */
+	/* the system's part of shared memory, which cooperative groups use */
+	SPECIAL_RESERVED_SHARED,
 	SPECIAL_ZERO,
 	SPECIAL_ONE,
 	SPECIAL_DYNAMIC_SHARED, /* where the extern .shared arrays begin */
