@@ -1,13 +1,15 @@
-# Shared by the scripts: where the project is, and what the machine lacks. Sourced, not run.
+# Shared by the scripts: the project's folder, and installing packages. Sourced, not run.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
-# need PACKAGE...: installs what is missing with apt (root or sudo); otherwise prints the exact command and exits 1.
+# need PACKAGE...: installs missing packages with apt (root or sudo). Where it may not, prints the
+# exact command and exits 1.
 need() {
 	missing=
 	for package in "$@"; do
-		dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+		dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+			missing="$missing $package"
 	done
 	[ -n "$missing" ] || return 0
 	if [ "$(id -u)" = 0 ]; then
@@ -15,12 +17,14 @@ need() {
 	elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
 		as_root=sudo
 	else
-		echo "missing:$missing. Run: sudo apt-get install -y --no-install-recommends$missing" >&2
+		command="sudo apt-get install -y --no-install-recommends$missing"
+		echo "missing:$missing. Run: $command" >&2
 		exit 1
 	fi
 	echo "installing:$missing" >&2
-	{ $as_root apt-get update -q && DEBIAN_FRONTEND=noninteractive $as_root apt-get install -q -y \
-		--no-install-recommends $missing; } >build-setup.log 2>&1 || {
+	{ $as_root apt-get update -q &&
+		DEBIAN_FRONTEND=noninteractive $as_root apt-get install -q -y \
+			--no-install-recommends $missing; } >build-setup.log 2>&1 || {
 		tail -20 build-setup.log >&2
 		echo "could not install:$missing" >&2
 		exit 1
@@ -28,5 +32,7 @@ need() {
 	rm -f build-setup.log
 }
 
-build_packages="gcc libc6-dev meson ninja-build pkg-config python3 libzstd-dev liblz4-dev zlib1g-dev libncurses-dev libmicrohttpd-dev"
-test_packages="$build_packages clang libclang-rt-14-dev binutils musl-tools mandoc libblas-dev libsqlite3-dev libsvm-dev tmux python3-prometheus-client"
+build_packages="gcc libc6-dev meson ninja-build pkg-config python3 libzstd-dev liblz4-dev"
+build_packages="$build_packages zlib1g-dev libncurses-dev libmicrohttpd-dev"
+test_packages="$build_packages clang libclang-rt-14-dev binutils musl-tools mandoc libblas-dev"
+test_packages="$test_packages libsqlite3-dev libsvm-dev tmux python3-prometheus-client"

@@ -1,7 +1,10 @@
 /*
- * What everything that decides decides, as one hash a line: tools/check-decisions builds this with several compilers and optimisations
- * and compares. Random numbers are drawn one a statement: within an expression their order is the compiler's. Every policy of a node runs on the same random views; the cluster's modules and the learners on random inputs; decisions_sim.c has the models and the simulator.
- * Only what leaves a module is hashed, field by field, doubles by their bits.
+ * Hashes of all decisions, one a line: tools/check-decisions builds this with several compilers and
+ * optimisations and compares. Random numbers are drawn one a statement, because within an
+ * expression their order is the compiler's. Every policy of a node runs on the same random views;
+ * the cluster's modules and the learners run on random inputs; decisions_sim.c has the models and
+ * the simulator. Only results that leave a module are hashed, field by field, doubles by their
+ * bits.
  *
  * usage: decisions
  */

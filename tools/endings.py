@@ -1,4 +1,5 @@
-"""How the scripts end that start a software GPU, a daemon and programs: SIGTERM and SIGHUP become an exit, so that `with` and `finally` take along what there is."""
+"""Orderly ends of scripts that start a software GPU, a daemon and programs: SIGTERM and SIGHUP
+become an exit, so that `with` and `finally` clean up."""
 import contextlib
 import signal
 import sys
@@ -10,7 +11,8 @@ def _end(number, _):
     if _held is not None:
         _held.append(number)
         return
-    # A second one must not cut off what the first has begun; a handler, as SIG_IGN would be inherited by what is started meanwhile.
+    # A second signal must not cut off the clean-up of the first. A handler is used, because
+    # children would inherit SIG_IGN.
     for each in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, lambda *_: None)
     sys.exit(128 + number)
@@ -25,7 +27,8 @@ def by_signals():
 
 @contextlib.contextmanager
 def beginning(owner):
-    """Around what owner.__exit__ ends, in __init__ or __enter__, where `with` does not yet call that: it does so here if the beginning fails or a signal comes."""
+    """Wraps the part of __init__ or __enter__ that owner.__exit__ ends: it calls __exit__ if that
+    part fails or a signal comes, which `with` does not do yet."""
     global _held
     with contextlib.ExitStack() as undo:
         undo.push(owner)

@@ -1,4 +1,5 @@
-"""What the demos' scripts draw: lines on axes as SVG, one HTML page that needs nothing else, and samples of what `tandem ps` says while they run."""
+"""Drawings for the demos' scripts: lines on axes as SVG, one HTML page that needs nothing else, and
+samples of `tandem ps` while they run."""
 import html
 import json
 import subprocess
@@ -15,13 +16,15 @@ def ticks(low, high):
     span = high - low
     step = 10 ** len(str(int(span))) if span >= 1 else 1.0
     while span / step < 4:
-        step /= 2 if span / step * 2 >= 4 else 2.5 if span / step * 2.5 >= 4 else 5 if span / step * 5 >= 4 else 10
+        step /= next((by for by in (2, 2.5, 5) if span / step * by >= 4), 10)
     first = -(-low // step)
-    return [round((first + i) * step, 10) for i in range(int((high - first * step) / step + 1e-9) + 1)]
+    count = int((high - first * step) / step + 1e-9) + 1
+    return [round((first + i) * step, 10) for i in range(count)]
 
 
 def lines(title, x_label, y_label, series, steps=False, low_y=0.0):
-    """series: [(name, [(x, y), ...])]. steps: a value holds until the next. An SVG element; without any point a sentence."""
+    """series: [(name, [(x, y), ...])]. steps: a value holds until the next. Returns an SVG element;
+    without any point a sentence."""
     points = [p for _, values in series for p in values]
     if not points:
         return f"<p>{html.escape(title)}: nothing was seen.</p>"
@@ -29,23 +32,34 @@ def lines(title, x_label, y_label, series, steps=False, low_y=0.0):
     high_y = max(y for _, y in points)
     high_x, high_y = max(high_x, low_x + 1e-9), max(high_y, low_y + 1e-9)
     across = lambda x: LEFT + (x - low_x) / (high_x - low_x) * (WIDTH - LEFT - RIGHT)
-    down = lambda y: HEIGHT - BOTTOM - (max(y, low_y) - low_y) / (high_y - low_y) * (HEIGHT - TOP - BOTTOM)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="12">',
-           f'<rect width="100%" height="100%" fill="white"/><text x="{LEFT}" y="20" font-weight="bold">{html.escape(title)}</text>']
+    down = lambda y: (HEIGHT - BOTTOM
+                      - (max(y, low_y) - low_y) / (high_y - low_y) * (HEIGHT - TOP - BOTTOM))
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+           'font-family="sans-serif" font-size="12">',
+           f'<rect width="100%" height="100%" fill="white"/><text x="{LEFT}" y="20" '
+           f'font-weight="bold">{html.escape(title)}</text>']
     for y in ticks(low_y, high_y):
-        out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{down(y):.1f}" y2="{down(y):.1f}" stroke="#dddddd"/><text x="{LEFT - 6}" y="{down(y) + 4:.1f}" text-anchor="end">{y:g}</text>')
+        out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{down(y):.1f}" y2="{down(y):.1f}" '
+                   f'stroke="#dddddd"/><text x="{LEFT - 6}" y="{down(y) + 4:.1f}" '
+                   f'text-anchor="end">{y:g}</text>')
     for x in ticks(low_x, high_x):
-        out.append(f'<text x="{across(x):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{x:g}</text>')
-    out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{html.escape(x_label)}</text>')
-    out.append(f'<text transform="translate(16 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">{html.escape(y_label)}</text>')
+        out.append(f'<text x="{across(x):.1f}" y="{HEIGHT - BOTTOM + 16}" '
+                   f'text-anchor="middle">{x:g}</text>')
+    out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" '
+               f'text-anchor="middle">{html.escape(x_label)}</text>')
+    out.append(f'<text transform="translate(16 {HEIGHT / 2}) rotate(-90)" '
+               f'text-anchor="middle">{html.escape(y_label)}</text>')
     for i, (name, values) in enumerate(series):
         colour, path = COLOURS[i % len(COLOURS)], []
         for n, (x, y) in enumerate(values):
             if steps and n:
                 path.append(f"{across(x):.1f},{down(values[n - 1][1]):.1f}")
             path.append(f"{across(x):.1f},{down(y):.1f}")
-        out.append(f'<polyline points="{" ".join(path)}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        out.append(f'<rect x="{WIDTH - RIGHT + 12}" y="{TOP + 18 * i}" width="12" height="3" fill="{colour}"/><text x="{WIDTH - RIGHT + 30}" y="{TOP + 6 + 18 * i}">{html.escape(name)}</text>')
+        out.append(f'<polyline points="{" ".join(path)}" fill="none" stroke="{colour}" '
+                   'stroke-width="1.5"/>')
+        out.append(f'<rect x="{WIDTH - RIGHT + 12}" y="{TOP + 18 * i}" width="12" height="3" '
+                   f'fill="{colour}"/><text x="{WIDTH - RIGHT + 30}" '
+                   f'y="{TOP + 6 + 18 * i}">{html.escape(name)}</text>')
     return "\n".join(out) + "\n</svg>"
 
 
@@ -58,29 +72,38 @@ def distribution(values):
 def write_page(path, title, paragraphs, plots):
     """One file that needs nothing else."""
     with open(path, "w") as f:
-        f.write(f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>\n<style>body {{ font-family: sans-serif; max-width: 60em; margin: 2em auto; }}</style></head><body>\n')
-        f.write(f"<h1>{html.escape(title)}</h1>\n" + "".join(f"<p>{html.escape(p)}</p>\n" for p in paragraphs) + "\n".join(plots) + "\n</body></html>\n")
+        f.write('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+                f'<title>{html.escape(title)}</title>\n<style>body {{ font-family: sans-serif; '
+                'max-width: 60em; margin: 2em auto; }</style></head><body>\n')
+        f.write(f"<h1>{html.escape(title)}</h1>\n")
+        f.write("".join(f"<p>{html.escape(p)}</p>\n" for p in paragraphs))
+        f.write("\n".join(plots) + "\n</body></html>\n")
 
 
 class Sampler:
-    """What tandem ps says of every job, now and then, until the end of the with-block: samples is [{seconds, name, resident_bytes, host_bytes, cached_bytes, duty_ppm}]."""
+    """Samples `tandem ps` now and then until the end of the with-block: samples is [{seconds, name,
+    resident_bytes, host_bytes, cached_bytes, duty_ppm}]."""
 
     FIELDS = ("name", "resident_bytes", "host_bytes", "cached_bytes", "duty_ppm")
 
     def __init__(self, tandem, environment, every_s=0.5):
-        self.command, self.environment, self.every_s = [tandem, "ps", "--json"], environment, every_s
-        self.samples, self.over, self.thread = [], threading.Event(), threading.Thread(target=self.run, daemon=True)
+        self.command, self.environment, self.every_s = ([tandem, "ps", "--json"], environment,
+                                                        every_s)
+        self.samples, self.over, self.thread = ([], threading.Event(),
+                                                threading.Thread(target=self.run, daemon=True))
 
     def run(self):
         began = time.monotonic()
         while not self.over.wait(self.every_s):
-            done = subprocess.run(self.command, env=self.environment, capture_output=True, text=True, check=False)
+            done = subprocess.run(self.command, env=self.environment, capture_output=True,
+                                  text=True, check=False)
             try:
                 jobs = json.loads(done.stdout)
             except ValueError:
                 continue
             seconds = round(time.monotonic() - began, 3)
-            self.samples += [{"seconds": seconds, **{field: job[field] for field in self.FIELDS}} for job in jobs]
+            self.samples += [{"seconds": seconds, **{field: job[field] for field in self.FIELDS}}
+                             for job in jobs]
 
     def __enter__(self):
         self.thread.start()
@@ -93,17 +116,22 @@ class Sampler:
     def series(self, field, scale=1):
         """[(name, [(seconds, value)])] of each job."""
         names = dict.fromkeys(s["name"] for s in self.samples)
-        return [(name, [(s["seconds"], s[field] / scale) for s in self.samples if s["name"] == name]) for name in names]
+        return [(name,
+                 [(s["seconds"], s[field] / scale) for s in self.samples if s["name"] == name])
+                for name in names]
 
 
 def memory_plot(title, sampler):
     mib = 1 << 20
-    series = [(f"{name}: on the GPU", values) for name, values in sampler.series("resident_bytes", mib)]
-    series += [(f"{name}: on the host", values) for name, values in sampler.series("host_bytes", mib) if any(y for _, y in values)]
+    series = [(f"{name}: on the GPU", values) for name,
+              values in sampler.series("resident_bytes", mib)]
+    series += [(f"{name}: on the host", values) for name,
+               values in sampler.series("host_bytes", mib) if any(y for _, y in values)]
     return lines(title, "seconds", "MiB", series, steps=True)
 
 
 def duty_plot(title, sampler):
     """No bound is all of it."""
-    series = [(name, [(x, y or 100) for x, y in values]) for name, values in sampler.series("duty_ppm", 10000)]
+    series = [(name, [(x, y or 100) for x, y in values]) for name,
+              values in sampler.series("duty_ppm", 10000)]
     return lines(title, "seconds", "duty, %", series, steps=True)

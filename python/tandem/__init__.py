@@ -1,4 +1,4 @@
-"""What a Python program may tell tandem; nothing of it is needed. Plain ctypes: no build, no dependency.
+"""Hints of a Python program to tandem; none is required. Plain ctypes: no build, no dependency.
 
     import tandem
 
@@ -10,13 +10,16 @@
 
     tandem.step()                           # or: a step has ended here
 
-    torch.cuda.memory.change_current_allocator(tandem.torch_allocator())    # before PyTorch uses a GPU
+    # before PyTorch uses a GPU
+    torch.cuda.memory.change_current_allocator(tandem.torch_allocator())
 
-With that allocator, memory that PyTorch only keeps for later is dropped at a step's end when tandem has less for it, instead of being moved. Where there is no memory at all an allocation
-raises RuntimeError("CUDA out of memory. ..."), which is what torch.OutOfMemoryError is a kind of. It has no pools: an allocation within torch.cuda.graph, and what uses that
-(torch.compile(mode="reduce-overhead")), raises RuntimeError, too. PyTorch keeps no statistics of such an allocator (torch.cuda.memory_stats fails).
+With that allocator, memory that PyTorch only caches is dropped at a step's end when tandem has less
+for it, instead of being moved. An allocation that finds no memory raises RuntimeError("CUDA out of
+memory. ..."), the base class of torch.OutOfMemoryError. The allocator has no pools: allocations
+within torch.cuda.graph, and its users such as torch.compile(mode="reduce-overhead"), raise
+RuntimeError too. PyTorch keeps no statistics of such an allocator (torch.cuda.memory_stats fails).
 
-Without tandem around the program all of this changes nothing.
+Without tandem around the program none of this changes anything.
 """
 import ctypes
 import os
@@ -25,7 +28,8 @@ __all__ = ["Step", "is_here", "step", "steps", "torch_allocator"]
 
 
 def _find(library, name):
-    """That function without arguments, if the library has it. library: a path; None: what is loaded into this process."""
+    """Returns that function without arguments, or None. library: a path; None: any library of this
+    process."""
     try:
         function = getattr(ctypes.CDLL(library), name)
     except (AttributeError, OSError, TypeError):
@@ -44,7 +48,8 @@ def is_here():
 
 
 def step():
-    """A step (mini-batch) has ended, and the next one begins. Behind the synchronisation, if the step has one."""
+    """Reports that a step (mini-batch) has ended and the next one begins. Call it after the step's
+    synchronisation, if there is one."""
     if _step:
         _step()
     if _allocator_step:
@@ -52,7 +57,8 @@ def step():
 
 
 def _candidates():
-    """Where libtandem_alloc.so may be: beside libtandem.so, in a build of tandem, or where the loader looks."""
+    """Lists paths of libtandem_alloc.so: beside libtandem.so, in a build of tandem, and for the
+    loader."""
     name = "libtandem_alloc.so"
     for preloaded in os.environ.get("LD_PRELOAD", "").replace(":", " ").split():
         folder = os.path.dirname(preloaded)
@@ -66,7 +72,8 @@ def _address(library, name):
 
 
 def torch_allocator(path=None):
-    """tandem's caching allocator as PyTorch takes it. path: of libtandem_alloc.so, if that is at an unusual place."""
+    """Returns tandem's caching allocator for PyTorch. path: of libtandem_alloc.so at an unusual
+    place."""
     global _allocator_step
     tried = [path] if path else list(_candidates())
     for library in tried:
@@ -81,7 +88,8 @@ def torch_allocator(path=None):
     inner = allocator.allocator()
     if not hasattr(inner, "set_record_stream_fn"):
         raise RuntimeError("this PyTorch cannot tell an allocator of Tensor.record_stream")
-    # What is kept is handed out again, so without this a tensor that a second stream still uses (Tensor.record_stream) would be overwritten.
+    # Freed blocks are handed out again. Without this call, a tensor that a second stream still uses
+    # (Tensor.record_stream) would be overwritten.
     inner.set_record_stream_fn(_address(library, "tandem_record_stream"))
     inner.set_reset_fn(_address(library, "tandem_alloc_empty"))
     _allocator_step = found

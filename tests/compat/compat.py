@@ -1,5 +1,6 @@
-"""By which ways to the driver libtandem is met, and programs that it must not disturb. TAP on stdout; arguments: the folder of this test in the
-build, libtandem.so, the folder of the sources, the compiler."""
+"""Programs reach the driver by many ways, and libtandem is on each; programs that it must not
+disturb. TAP on stdout; arguments: the folder of this test in the build, libtandem.so, the folder of
+the sources, the compiler."""
 import os
 import shutil
 import subprocess
@@ -8,7 +9,8 @@ import tempfile
 
 FOLDER, LIBRARY, SOURCES, CC = sys.argv[1:5]
 FOLDER, LIBRARY = os.path.abspath(FOLDER), os.path.abspath(LIBRARY)
-CAUGHT = ["linked", "linked_threads", "dlsym", "dlsym_of_dlsym", "dlsym_of_libc", "dlsym_of_dlvsym", "default", "dlvsym", "deepbind", "plugin", "plugin_deepbind", "proc_address",
+CAUGHT = ["linked", "linked_threads", "dlsym", "dlsym_of_dlsym", "dlsym_of_libc", "dlsym_of_dlvsym",
+          "default", "dlvsym", "deepbind", "plugin", "plugin_deepbind", "proc_address",
           "proc_address_threads"]
 
 
@@ -17,7 +19,8 @@ class Skip(Exception):
 
 
 def run(command, preload, **extra):
-    environment = dict(os.environ, LD_LIBRARY_PATH=FOLDER, LD_PRELOAD=preload, TANDEM_SOCKET="/nonexistent", **extra)
+    environment = dict(os.environ, LD_LIBRARY_PATH=FOLDER, LD_PRELOAD=preload,
+                       TANDEM_SOCKET="/nonexistent", **extra)
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
 
 
@@ -60,7 +63,8 @@ def beside_another_preload_in_both_orders():
 def built(name, *options):
     folder = tempfile.mkdtemp(prefix="tandem-compat-")
     program = f"{folder}/{name}"
-    done = subprocess.run([*options, "-o", program, f"{SOURCES}/hello.c"], capture_output=True, text=True)
+    done = subprocess.run([*options, "-o", program, f"{SOURCES}/hello.c"], capture_output=True,
+                          text=True)
     if done.returncode:
         shutil.rmtree(folder)
         raise Skip(f"{' '.join(options)} does not build here")

@@ -1,5 +1,5 @@
-"""What tandem doctor says of programs that libtandem.so is loaded into, and of those that it is not. TAP on stdout; arguments: tandem, the folder
-of the sources, the compiler."""
+"""tandem doctor names programs into which libtandem.so is loaded, and those into which it is not.
+TAP on stdout; arguments: tandem, the folder of the sources, the compiler."""
 import json
 import os
 import shutil
@@ -18,8 +18,10 @@ class Skip(Exception):
 
 def said(path, **extra):
     """(result, text) of each line about programs."""
-    done = subprocess.run([TANDEM, "doctor", "--json", path], capture_output=True, text=True, timeout=30,
-                          env=dict(os.environ, TANDEM_SOCKET=f"{FOLDER}/socket", TANDEM_LOCKS=f"{FOLDER}/locks", **extra))
+    done = subprocess.run([TANDEM, "doctor", "--json", path], capture_output=True, text=True,
+                          timeout=30,
+                          env=dict(os.environ, TANDEM_SOCKET=f"{FOLDER}/socket",
+                                   TANDEM_LOCKS=f"{FOLDER}/locks", **extra))
     rows = [row for row in json.loads(done.stdout) if row["check"] == "program"]
     assert rows, done
     assert done.returncode == 1 or all(row["result"] == "ok" for row in rows), done
@@ -28,7 +30,8 @@ def said(path, **extra):
 
 def built(name, *options):
     path = f"{FOLDER}/{name}"
-    done = subprocess.run([CC, *options, "-o", path, f"{SOURCES}/hello.c"], capture_output=True, text=True)
+    done = subprocess.run([CC, *options, "-o", path, f"{SOURCES}/hello.c"], capture_output=True,
+                          text=True)
     if done.returncode:
         raise Skip(f"{CC} {' '.join(options)} does not build here")
     return path
@@ -78,17 +81,21 @@ def a_script_is_as_good_as_what_runs_it():
 
 
 def a_program_with_nvidias_runtime_in_it_is_named_under_softgpu():
-    """nvcc's programs are told by the section that their kernels are registered by, and by what they need."""
+    """nvcc's programs are recognised by the section that registers their kernels, and by their
+    needs."""
     marked = ["-include", f"{FOLDER}/kernels.h"]
     with open(f"{FOLDER}/kernels.h", "w") as f:
         f.write('__attribute__((section(".nvFatBinSegment"), used)) static int kernels = 1;\n')
     with open(f"{FOLDER}/empty.c", "w") as f:
         f.write("int empty;\n")
-    subprocess.run([CC, "-shared", "-fPIC", "-Wl,-soname,libcudart.so.13", "-o", f"{FOLDER}/libcudart.so.13", f"{FOLDER}/empty.c"], check=True)
+    subprocess.run([CC, "-shared", "-fPIC", "-Wl,-soname,libcudart.so.13", "-o",
+                    f"{FOLDER}/libcudart.so.13", f"{FOLDER}/empty.c"], check=True)
     inside = built("inside", *marked)
     beside = built("beside", *marked, "-Wl,--no-as-needed", f"{FOLDER}/libcudart.so.13")
     stripped = built("stripped", *marked, "-s")
-    for path, result, text in ((inside, "failed", "-cudart shared"), (stripped, "failed", "-cudart shared"), (beside, "ok", "dynamically linked"),
+    for path, result, text in ((inside, "failed", "-cudart shared"),
+                               (stripped, "failed", "-cudart shared"),
+                               (beside, "ok", "dynamically linked"),
                                (built("dynamic"), "ok", "dynamically linked")):
         is_said(path, result, text, LD_LIBRARY_PATH=SOFTGPU)
     is_said(inside, "ok", "dynamically linked", LD_LIBRARY_PATH="")

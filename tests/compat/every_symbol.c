@@ -1,8 +1,10 @@
 /*
- * Every symbol of the table that is not only passed on, called the way a program gets it (cuGetProcAddress), over a driver that notes who calls it: is
- * its class honoured? Work passes the gate, markers and waits do not, memory is counted, contexts and streams are known.
+ * Checks that each symbol of the table that is not only passed on honours its class. It is called
+ * as a program gets it (cuGetProcAddress), over a driver that notes its callers: work passes the
+ * gate, markers and waits do not, memory is counted, contexts and streams are known.
  *
- * The list is the table: a symbol whose class has no check of its own needs one by name, or the first case fails.
+ * The list is the table: a symbol whose class has no check of its own needs one by name, or the
+ * first case fails.
  */
 #include "noting_driver.h"
 
@@ -67,7 +69,10 @@ static void names_memory(int symbol)
 	EXPECT(symbol, td_slot_self->depth == 0);
 }
 
-/* Submitted by its asynchronous form inside the gate, awaited outside; as it is while something captures. */
+/*
+ * Copies are submitted in their asynchronous form inside the gate and awaited outside, also while
+ * something captures.
+ */
 static void copies_and_waits(int symbol)
 {
 	static const struct {
@@ -252,7 +257,7 @@ static void made_current(int symbol)
 	current = first;
 }
 
-/* What lives in a context is gone with it. */
+/* Objects of a context end with it. */
 static void ended(int symbol)
 {
 	CUresult (*f)(CUcontext);
@@ -444,7 +449,7 @@ static const check_fn by_name[TD_SYMBOL_N] = {
 	AT(cuDevicePrimaryCtxRelease_v2, primary_left),
 	AT(cuDevicePrimaryCtxReset, primary_left),
 	AT(cuDevicePrimaryCtxReset_v2, primary_left),
-	/* What they make current or hold is known from its first use on. */
+	/* Contexts that they make current or hold are known from their first use on. */
 	AT(cuCtxAttach, is_not_held_up),
 	AT(cuCtxPopCurrent, is_not_held_up),
 	AT(cuCtxPopCurrent_v2, is_not_held_up),
@@ -492,7 +497,7 @@ TEST(each_symbols_class_is_honoured)
 			check_of(i)(i);
 }
 
-/* Handles and addresses are used again by another thread as soon as they are given back, as a driver does it. */
+/* Another thread reuses handles and addresses as soon as they are given back, as a driver does. */
 static void *take_and_give(void *arg)
 {
 	uintptr_t seed = (uintptr_t)arg;

@@ -1,4 +1,7 @@
-/* A driver of a few symbols, to see who answers a look-up. Its symbols have a version, for dlvsym. */
+/*
+ * A driver of a few symbols, which shows who answers a look-up. Its symbols have a version, for
+ * dlvsym.
+ */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,4 +1,7 @@
-/* A libnvidia-ml.so.1 with three GPUs and many processes, for test_nvml_view.c: which of its answers reach a program in a job, and how. */
+/*
+ * A libnvidia-ml.so.1 with three GPUs and many processes, for test_nvml_view.c: which of its
+ * answers reach a program in a job, and how.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-"""The folders keep their order (tools/layers.txt), and an include against it is found. TAP on stdout; argument: the sources."""
+"""The folders keep their order (tools/layers.txt); an include against it is found. TAP on stdout;
+argument: the sources."""
 import os
 import shutil
 import subprocess
@@ -10,7 +11,8 @@ SOURCES = sys.argv[1]
 
 def check(root):
     """(exit status, what was printed)"""
-    done = subprocess.run([sys.executable, f"{SOURCES}/tools/check-layers", root], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, f"{SOURCES}/tools/check-layers", root],
+                          capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -35,14 +37,13 @@ def is_refused(path, include, said):
 
 
 CASES = {
-    "no include is against the order": lambda: check(SOURCES) == (0, ""),
-    "a lower folder that includes a higher one is refused":
-        lambda: is_refused("src/base/added.c", "daemon/server/loop.h", "src/base may not use src/daemon"),
-    "a folder that includes its neighbour without a line for it is refused":
-        lambda: is_refused("src/cli/added.c", "sim/base/csv.h", "src/cli may not use src/sim"),
-    "a subfolder that includes a later one is refused":
-        lambda: is_refused("src/policy/algo/added.c", "policy/policy.h", "algo comes before . in src/policy"),
-}
+        "no include is against the order": lambda: check(SOURCES) == (0, ""),
+        "a lower folder that includes a higher one is refused": lambda: is_refused(
+            "src/base/added.c", "daemon/server/loop.h", "src/base may not use src/daemon"),
+        "a folder that includes its neighbour without a line for it is refused": lambda: is_refused(
+            "src/cli/added.c", "sim/base/csv.h", "src/cli may not use src/sim"),
+        "a subfolder that includes a later one is refused": lambda: is_refused(
+            "src/policy/algo/added.c", "policy/policy.h", "algo comes before . in src/policy"),}
 print(f"1..{len(CASES)}")
 failed = 0
 for number, (name, case) in enumerate(CASES.items(), 1):

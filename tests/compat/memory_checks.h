@@ -1,4 +1,8 @@
-/* Every way to memory, for every_symbol.c, behind its checks of whole classes: what is taken counts unless the driver refuses, what is given back counts no more, and the program is told its share. */
+/*
+ * Every way to memory, for every_symbol.c, in addition to its checks of whole classes: memory
+ * counts unless the driver refuses it, memory that was given back no longer counts, and the program
+ * is told its share.
+ */
 #pragma once
 
 #include "noting_driver.h"
@@ -20,7 +24,10 @@ static const struct td_array3d box = {1024, 64, 8, 0x20, 1, 0},
 static const struct td_array3d_v1 box_v1 = {1024, 64, 8, 0x20, 1, 0};
 static const struct td_external_memory foreign = {.type = 1, .bytes = 2 * MIB};
 
-/* `take` counts so many bytes unless the driver refuses; `give` counts them no more, unless the driver refuses. */
+/*
+ * `take` counts so many bytes unless the driver refuses; `give` ends that, unless the driver
+ * refuses.
+ */
 #define MEMORY(name, bytes, take_symbol, take_args, give_symbol, give_args)                        \
 	static void name(int symbol)                                                               \
 	{                                                                                          \
@@ -59,7 +66,7 @@ MEMORY(mipmap, 2 * MIB + 512 * 32 * 4 * 4, cuMipmappedArrayCreate, (&object, &bo
 MEMORY(external, 2 * MIB, cuImportExternalMemory, (&object, &foreign), cuDestroyExternalMemory,
 	(object))
 
-/* Its backend drops what the driver could not free as it drops the rest: the context has failed then. */
+/* The backend also drops memory that the driver could not free: the context has failed then. */
 static void plain_memory(int symbol)
 {
 	refused = TD_SYMBOL_cuMemAlloc_v2;
@@ -76,7 +83,7 @@ static void plain_memory(int symbol)
 	EXPECT(symbol, counted() == 0);
 }
 
-/* What can be exported may live on elsewhere. */
+/* Exportable memory may live on elsewhere. */
 static void created(int symbol)
 {
 	const CUmemAllocationProp prop = {.type = 1, .requestedHandleTypes = 1, .location = {1, 0}};
@@ -107,7 +114,10 @@ static void mapped(int symbol)
 	EXPECT(symbol, counted() == 0);
 }
 
-/* Counted by none, known once: as much as its largest mapping, until handle and mappings are gone. */
+/*
+ * Importing counts nothing; the memory counts once, as much as its largest mapping, until handle
+ * and mappings are gone.
+ */
 static void imported(int symbol)
 {
 	struct td_memory_stats stats;
@@ -140,7 +150,7 @@ static void imported(int symbol)
 	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
 }
 
-/* Of another process's pool: what it is NVML tells, until it is freed. */
+/* Memory of another process's pool: NVML shows its size, until it is freed. */
 static void imported_at(int symbol)
 {
 	CUdeviceptr at = 0x77000000;
@@ -176,7 +186,7 @@ static void imported_pool(int symbol)
 	EXPECT(symbol, td_outside_bytes(0, TD_OUTSIDE_IMPORTED) == 0);
 }
 
-/* Of all forms: inside the gate, and what the pool has grown by. */
+/* All forms are inside the gate, and count the pool's growth. */
 #define POOLED(name, symbol_, args, free_symbol)                                                   \
 	static void name(int symbol)                                                               \
 	{                                                                                          \

@@ -1,4 +1,7 @@
-/* A driver of every symbol that notes who calls it, under the interposer that is linked in; and how a program calls what it gets by a look-up. */
+/*
+ * A driver of every symbol that notes its callers, under the interposer that is linked in; and a
+ * program's way of calling the functions that it looks up.
+ */
 #pragma once
 
 #include "test.h"
@@ -139,7 +142,7 @@ static void start(void)
 
 /* -- calling -- */
 
-/* What a program gets that asks for it. */
+/* Returns what a program gets from the look-up. */
 static void *got(int symbol)
 {
 	const struct td_symbol *row = &td_symbols[symbol];
@@ -156,7 +159,10 @@ static void *got(int symbol)
 
 #define VIA(symbol) ((CUresult(*) TD_PARAMS_##symbol)got(TD_SYMBOL_##symbol))
 
-/* Zeros for all parameters: in registers and on the stack there are as many as any of them has, structs passed by value included. */
+/*
+ * Calls with zeros for all parameters: registers and stack hold as many as any function has,
+ * including structs passed by value.
+ */
 static CUresult call_with_zeros(void *function)
 {
 	CUresult (*f)(long, long, long, long, long, long, long, long, long, long, long, long, long,

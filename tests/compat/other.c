@@ -1,4 +1,7 @@
-/* Another preload that stands in dlsym, as profilers and other interposers do; counts the look-ups that it passes on. */
+/*
+ * Another preload that interposes dlsym, as profilers and other interposers do; counts the look-ups
+ * that it passes on.
+ */
 #include <dlfcn.h>
 
 #define API __attribute__((visibility("default")))

@@ -1,6 +1,6 @@
 /*
- * Reaches cuLaunchKernel by one of the ways that programs use, and prints whose function it got: "libtandem", "driver" or "nothing". Its
- * argument names the way.
+ * Reaches cuLaunchKernel by one of the ways that programs use, which its argument names, and prints
+ * whose function it got: "libtandem", "driver" or "nothing".
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,4 +1,7 @@
-"""tools/check-width holds for the sources and finds each fault. TAP on stdout; argument: sources."""
+"""tools/check-width holds for the sources and finds each fault.
+
+TAP on stdout; argument: the sources.
+"""
 import os
 import subprocess
 import sys

@@ -1,6 +1,7 @@
 /*
- * Another interposer of driver calls, as profilers and tracers are: stands in front of two of them by name and goes on to the next definition. Writes
- * how often it was called to the file that TANDEM_TEST_COUNT names.
+ * Another interposer of driver calls, as profilers and tracers are: it wraps two functions by name
+ * and calls the next definition. Writes how often it was called to the file that TANDEM_TEST_COUNT
+ * names.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

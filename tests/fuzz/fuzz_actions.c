@@ -13,7 +13,7 @@
 #include "base/time.h"
 #include "daemon/execute/actions.h"
 #include "proto/orders.h"
-#include "unit/fake_node.h"
+#include "unit/daemon/fake_node.h"
 
 #define JOBS 4
 #define LIAR 3
@@ -34,8 +34,10 @@ struct super {
 static struct world w;
 static struct super supers[2];
 static const char *const names[JOBS] = {"a", "b", "c", "liar"};
-/* Of each program: the highest number of an act before it began, how often it was told, and what it
- * is about to do. */
+/*
+ * For each program: the highest number of an act before it began, how often it was told, and its
+ * next action.
+ */
 static uint64_t born[JOBS], last_number;
 static unsigned told[JOBS];
 static bool dies[JOBS];

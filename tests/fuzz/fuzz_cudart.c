@@ -1,6 +1,7 @@
 /*
- * Registering images and calling what is in them, in any order and with any bytes: nothing crashes, and what is launched is what is registered. The driver is
- * this program: it takes any image, and hands out functions by name.
+ * Registers images and calls their contents, in any order and with any bytes: nothing crashes, and
+ * only registered kernels are launched. This program is the driver: it takes any image, and hands
+ * out functions by name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,10 @@ int cudaLaunchKernel(
 int cudaGetSymbolSize(size_t *bytes, const void *symbol);
 int cudaDeviceReset(void);
 
-/* The library notes the program's end once for every image that is loaded: in millions of runs of one process that is all its memory. */
+/*
+ * The library registers an exit handler for every image that is loaded; in millions of runs of one
+ * process that would take all its memory.
+ */
 int atexit(void (*function)(void))
 {
 	(void)function;
@@ -61,7 +65,7 @@ static CUresult retain(CUcontext *ret, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-/* It reads what the header says at most: here, the header. */
+/* The library reads as much as the header states at most: here, the header. */
 static CUresult load_data(void **ret, const void *image)
 {
 	if (!image || (image != &library && !rt_fatbin_bytes(image)))

@@ -1,4 +1,7 @@
-/* Whatever an image says, the text found lies within it, or is unpacked and of the length that the image said. */
+/*
+ * For any image, the text found lies within it, or is unpacked and has the length that the image
+ * states.
+ */
 #include <stdlib.h>
 #include <string.h>
 

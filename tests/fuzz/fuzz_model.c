@@ -1,4 +1,7 @@
-/* Parses bytes as a stored model; what is accepted must evaluate without harm and survive a round trip. */
+/*
+ * Parses bytes as a stored model; an accepted model must evaluate without harm and survive a round
+ * trip.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include "daemon/model/tenants.h"
 #include "proto/proto.h"
 #include "proto/socket.h"
-#include "unit/fake_node.h"
+#include "unit/daemon/fake_node.h"
 
 #define USERS 2
 /* More in one packet the kernel refuses. */
@@ -166,10 +166,10 @@ static bool are_classes_charged(const struct world *w)
 	return true;
 }
 
-/* What each user's protected jobs hold, after the event before. */
+/* The holdings of each user's protected jobs after the previous event. */
 static struct td_usage used[USERS];
 
-/* They sum up to what their user is charged, and no event makes that rise beyond his quota. */
+/* Checks that they sum up to the user's charge, and that no event raises that beyond the quota. */
 static bool within_quotas(const struct world *w)
 {
 	for (unsigned user = 0; user < USERS; user++) {
@@ -199,7 +199,7 @@ static bool within_quotas(const struct world *w)
 	return true;
 }
 
-/* Of each job of each user on each GPU, after the event before. */
+/* The charges of each job of each user on each GPU, after the previous event. */
 static uint64_t charged[4 * USERS][2];
 
 static bool obeys(const struct td_client *client)
@@ -218,8 +218,9 @@ static uint64_t limit_of(const struct td_client *client)
 }
 
 /*
- * Nobody has more than it is charged, and no job's charges rise beyond its limit. `allowed`: a newcomer brings what it had under another daemon,
- * and a limit that is lowered takes nothing away.
+ * Checks that no process has more than it is charged, and that no job's charges rise beyond its
+ * limit. `allowed`: a newcomer brings what it had under another daemon, and a limit that is lowered
+ * takes nothing away.
  */
 static bool within_limits(const struct world *w, bool allowed)
 {
@@ -285,7 +286,7 @@ static void release(struct fake *f, uint64_t bytes)
 		f->slot[0].resident = f->slot[0].demanded;
 }
 
-/* It goes on just now: what it does first it does by what it had read before it was stopped. */
+/* Lets it go on just now: its first action is by what it had read before it was stopped. */
 static void continues(struct world *w, struct fake *f, uint8_t arg)
 {
 	unsigned unread = f->unread_count;

@@ -1,7 +1,8 @@
 /*
- * Drives every policy with random views, faithful and absurd, and checks what a plan must keep: exclusivity, capacity, limits,
- * groups together, at most all of a GPU's time and SMs, nothing that the node cannot do, actions that name somebody who is there, determinism. Input: two bytes per
- * event on a node of 2 GPUs and 12 clients.
+ * Drives every policy with random views, faithful and absurd, and checks the invariants of a plan:
+ * exclusivity, capacity, limits, groups together, at most all of a GPU's time and SMs, nothing that
+ * the node cannot do, actions on existing clients only, determinism. Input: two bytes per event on
+ * a node of 2 GPUs and 12 clients.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +40,9 @@ static void require_at(int truth, int line)
 
 #define require(truth) require_at(truth, __LINE__)
 
-/* Curves of a service: knee at 0.5 and 20 ms, steep before it; training beside it makes it slower. */
+/*
+ * Curves of a service: knee at 0.5 and 20 ms, steep before it; training beside it makes it slower.
+ */
 static const double zeros[TD_PREDICT_INPUTS_MAX];
 static const double ones[TD_PREDICT_INPUTS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 static const double slow[] = {1e-3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1e-3, 0.01},
@@ -325,7 +328,10 @@ static void carry_out(struct world *w)
 	}
 }
 
-/* Field by field: what lies between them is the compiler's. A grant is cleared as a whole, td_plan_begin(). */
+/*
+ * Compares field by field, because padding is the compiler's. td_plan_begin() clears a grant as a
+ * whole.
+ */
 static int is_same(const struct td_action *a, const struct td_action *b)
 {
 	return a->kind == b->kind && a->client == b->client && a->gpu == b->gpu &&

@@ -1,7 +1,8 @@
 /*
- * Drives the deciding modules that are not node policies with arbitrary events and checks what each promises: AntMan's cluster
- * (whole gangs, quotas, reservations), DCUDA's balancing and slices, SysMonitor's drawing, the duty's floor, MuxFlow's control,
- * matchings of arbitrary weights. The first byte chooses the module, the rest are its events.
+ * Drives the deciding modules that are not node policies with arbitrary events and checks their
+ * invariants: AntMan's cluster (whole gangs, quotas, reservations), DCUDA's balancing and slices,
+ * SysMonitor's transitions, the duty's floor, MuxFlow's control, matchings of arbitrary weights.
+ * The first byte chooses the module, the rest are its events.
  */
 #include <math.h>
 #include <stdint.h>

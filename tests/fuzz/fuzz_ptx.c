@@ -22,7 +22,7 @@ static bool translate(void *arg, uint64_t address, uint32_t bytes, enum sg_ptx_a
 	return true;
 }
 
-/* What is printed is read to its end. */
+/* Reads printed text to its end. */
 static void print(void *arg, const char *text, size_t len)
 {
 	uint32_t *sum = arg;

@@ -1,4 +1,7 @@
-/* Arbitrary packets of three clients that come and go: the server keeps its books, and nothing is left when all are gone. */
+/*
+ * Arbitrary packets of three clients that come and go: the server keeps its books, and nothing is
+ * left when all are gone.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			packet.msg.value2 = 1;
 		packet.run = (struct sg_touch){p[3] >> 3 & 7, p[7] & 1, p[5], p[6]};
 		now += (uint64_t)p[7] * 100000;
-		/* Managed memory is bounded by the server's own limit; here by less, to be quick. */
+		/* The server bounds managed memory; here the bound is lower, to be quick. */
 		if (packet.msg.type == SG_MANAGED_NEW && packet.msg.bytes > 256u << 20)
 			packet.msg.bytes = 256u << 20;
 		if (sg_server_packet(&server, *client, &packet,

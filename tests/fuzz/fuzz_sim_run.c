@@ -1,6 +1,8 @@
 /*
- * Any bytes as a trace and a cluster, from the readers into the engine and to the run's figures, under a scheduler that the first byte names; the trace is before, the cluster behind the first line of "--". A run has few
- * jobs and GPUs, and ends after a few thousand events: what is looked for are states that must never be, and those show early. Longer ones are cut, not refused.
+ * Any bytes as a trace and a cluster, from the readers into the engine and to the run's figures,
+ * under a scheduler that the first byte names. The trace precedes the first line of "--", the
+ * cluster follows it. A run has few jobs and GPUs, and is cut after a few thousand events, because
+ * invalid states show early.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* Whatever is to be unpacked, nothing beside the two buffers is touched. The first bytes say how, and how much it is to become. */
+/*
+ * For any packed input, nothing outside the two buffers is touched. The first bytes choose the
+ * format and the unpacked length.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What browsers and others send to tandem-web: headers, the token, the body. */
+/* Requests of browsers and others to tandem-web: headers, the token, the body. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>

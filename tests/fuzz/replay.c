@@ -1,4 +1,7 @@
-/* Runs a fuzzer's target once over every file of its corpus: past crashes stay fixed, without clang. TAP on stdout. */
+/*
+ * Runs a fuzzer's target once over every file of its corpus, so that past crashes stay fixed, also
+ * without clang. TAP on stdout.
+ */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-"""The acceptance kit, rehearsed on the software GPU: it builds with cc alone, keeps what is done, and says what it ran on. TAP; argument: the build."""
+"""The acceptance kit on the software GPU: it builds with cc alone, keeps finished stages, and names
+what it ran on. TAP; argument: the build."""
 import json
 import os
 import subprocess
@@ -11,7 +12,8 @@ KIT = [sys.executable, f"{ROOT}/tests/gpu/acceptance/run_acceptance.py"]
 
 
 def kit(out, *options):
-    return subprocess.run([*KIT, "--software", "--build", BUILD, "--out", out, *options], capture_output=True, text=True, timeout=600)
+    return subprocess.run([*KIT, "--software", "--build", BUILD, "--out", out, *options],
+                          capture_output=True, text=True, timeout=600)
 
 
 def two_that_do_not_fit_take_turns_and_nothing_is_done_twice():
@@ -20,7 +22,8 @@ def two_that_do_not_fit_take_turns_and_nothing_is_done_twice():
     with open(f"{OUT}/report.json") as f:
         report = json.load(f)
     rows = {row["name"]: row for row in report["rows"]}
-    assert report["software"] and {row["state"] for row in rows.values()} == {"right"} and set(rows) == {"build", "doctor", "pair"}, report
+    assert (report["software"] and {row["state"] for row in rows.values()} == {"right"}
+            and set(rows) == {"build", "doctor", "pair"}), report
     figures = {f["name"]: f["median"] for f in rows["pair"]["figures"]}
     assert figures["hand-overs"] > 0 and figures["bytes that left in that time"] > 0, figures
     with open(f"{OUT}/report.md") as f:
@@ -37,8 +40,10 @@ def a_guaranteed_training_keeps_its_steps_beside_another():
         row = {row["name"]: row for row in json.load(f)["rows"]}["protect"]
     figures = {f["name"]: f["median"] for f in row["figures"]}
     assert row["state"] == "right" and "rehearsed" in row["answer"], row
-    # Bare it shares by time slices, and its part on the GPU takes twice as long; how close it comes to alone is a matter of the machine's other load.
-    assert figures["step, tandem"] < figures["step, beside the other, bare"] and figures["step, antman"] < figures["step, beside the other, bare"], figures
+    # Bare it shares by time slices, and its part on the GPU takes twice as long. How close it comes
+    # to alone depends on the machine's other load.
+    assert (figures["step, tandem"] < figures["step, beside the other, bare"]
+            and figures["step, antman"] < figures["step, beside the other, bare"]), figures
     assert len(figures) == 5, figures
 
 
@@ -50,7 +55,8 @@ def what_is_not_a_stage_is_refused():
         assert done.returncode and '"lots"' in done.stderr, done
 
 
-CASES = [two_that_do_not_fit_take_turns_and_nothing_is_done_twice, a_guaranteed_training_keeps_its_steps_beside_another, what_is_not_a_stage_is_refused]
+CASES = [two_that_do_not_fit_take_turns_and_nothing_is_done_twice,
+         a_guaranteed_training_keeps_its_steps_beside_another, what_is_not_a_stage_is_refused]
 print(f"1..{len(CASES)}")
 with tempfile.TemporaryDirectory(prefix="tandem-acceptance-") as OUT:
     for number, case in enumerate(CASES, 1):
@@ -58,4 +64,5 @@ with tempfile.TemporaryDirectory(prefix="tandem-acceptance-") as OUT:
             case()
             print(f"ok {number} - {case.__name__}", flush=True)
         except (AssertionError, subprocess.TimeoutExpired, KeyError) as problem:
-            print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "), flush=True)
+            print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "),
+                  flush=True)

@@ -1,5 +1,5 @@
-"""The caching allocator of python/tandem in a whole program: what is only kept is dropped when there is less memory for it, and nothing is copied. TAP on stdout;
-argument: the build."""
+"""The caching allocator of python/tandem in a whole program: cached memory is dropped when there is
+less memory for it, and nothing is copied. TAP on stdout; argument: the build."""
 import json
 import os
 import subprocess
@@ -13,7 +13,8 @@ MIB = 1 << 20
 
 def start(world, *options, tandem=True):
     command = [SOFTGPU, "run", "--", *([TANDEM, "run", *options, "--"] if tandem else []), PROGRAM]
-    return subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def begin_steps(process, count, mib):
@@ -50,10 +51,16 @@ def what_is_only_kept_is_dropped_at_a_steps_end_and_nothing_moves():
         assert steps(process, 3, 44)["cached"] >= 44 * MIB
         steps(process, 3, 4)
         job = lambda: world.jobs()[0]
-        until(lambda: job()["demanded_bytes"] >= 44 * MIB and job()["cached_bytes"] >= 44 * MIB, "it keeps what it no longer needs")
-        until(lambda: job().get("step_peak_bytes") == 4 * MIB and job()["step_memory_source"] == "allocator", "what a step uses is known")
-        assert job()["step_minimal_bytes"] == 0 and job()["in_use_bytes"] == job()["demanded_bytes"] - job()["cached_bytes"] and job()["step_source"] == "told", job()
-        # It makes steps all the while: it has two of them to drop it, and we may be slower than that.
+        until(lambda: job()["demanded_bytes"] >= 44 * MIB and job()["cached_bytes"] >= 44 * MIB,
+              "it keeps what it no longer needs")
+        until(
+                lambda: job().get("step_peak_bytes") == 4 * MIB and job()[
+                    "step_memory_source"] == "allocator", "what a step uses is known")
+        assert (job()["step_minimal_bytes"] == 0
+                and job()["in_use_bytes"] == job()["demanded_bytes"] - job()["cached_bytes"]
+                and job()["step_source"] == "told"), job()
+        # The program makes steps all the while: it has two of them to drop its cache, and this test
+        # may be slower than that.
         begin_steps(process, 0, 4)
         assert world.call(TANDEM, "set", job()["job"], "mem-soft=24m").returncode == 0
         until(lambda: job()["resident_bytes"] <= 24 * MIB, "it has dropped it")
@@ -81,9 +88,10 @@ def one_that_does_not_drop_it_in_time_is_moved():
     with World("--memory", "64m") as world:
         process = start(world, "--mem-soft", "100%")
         assert steps(process, 3, 44)["cached"] >= 44 * MIB
-        until(lambda: world.jobs()[0]["cached_bytes"] >= 44 * MIB, "it keeps what it no longer needs")
+        until(lambda: world.jobs()[0]["cached_bytes"] >= 44 * MIB,
+              "it keeps what it no longer needs")
         assert world.call(TANDEM, "set", world.jobs()[0]["job"], "mem-soft=24m").returncode == 0
-        # It makes no step, so it is not asked in vain for ever.
+        # The program makes no step, so it is not asked in vain for ever.
         until(lambda: world.jobs()[0]["resident_bytes"] <= 24 * MIB, "it was moved")
         assert world.jobs()[0]["demanded_bytes"] >= 44 * MIB
         steps(process, 2, 44)
@@ -91,15 +99,17 @@ def one_that_does_not_drop_it_in_time_is_moved():
         nothing_is_left(world)
 
 
-# PyTorch as far as it matters here: it takes a library and the names of two functions, and the addresses of two more, and calls those.
+# A stand-in for PyTorch: it takes a library, the names of two functions and the addresses of two
+# more, and calls those.
 TORCH = """
 import ctypes
 class CUDAPluggableAllocator:
     def __init__(self, path, alloc, free):
         library = ctypes.CDLL(path)
         self.alloc, self.free = getattr(library, alloc), getattr(library, free)
-        self.alloc.restype, self.alloc.argtypes = ctypes.c_void_p, [ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
-        self.free.restype, self.free.argtypes = None, [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+        arguments = [ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+        self.alloc.restype, self.alloc.argtypes = ctypes.c_void_p, arguments
+        self.free.restype, self.free.argtypes = None, [ctypes.c_void_p, *arguments]
     def allocator(self):
         return self
     def set_record_stream_fn(self, address):
@@ -127,7 +137,8 @@ def with_pytorch(world):
     """Its likeness, in the world's folder; the environment that finds it and our package."""
     folder = f"{world.directory}/torch/cuda"
     os.makedirs(folder)
-    for path, text in ((f"{world.directory}/torch/__init__.py", ""), (f"{folder}/__init__.py", ""), (f"{folder}/memory.py", TORCH)):
+    for path, text in ((f"{world.directory}/torch/__init__.py", ""), (f"{folder}/__init__.py", ""),
+                       (f"{folder}/memory.py", TORCH)):
         with open(path, "w") as f:
             f.write(text)
     python = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
@@ -137,10 +148,13 @@ def with_pytorch(world):
 def pytorch_gets_it_from_python():
     with World("--memory", "64m") as world:
         environment = with_pytorch(world)
-        command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem-soft", "100%", "--", sys.executable, "-c", PYTHON_PROGRAM]
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem-soft", "100%", "--", sys.executable,
+                   "-c", PYTHON_PROGRAM]
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout.readline() == "ready\n", process.stderr.read()
-        until(lambda: world.jobs()[0]["cached_bytes"] >= 40 * MIB, "it keeps what it no longer needs")
+        until(lambda: world.jobs()[0]["cached_bytes"] >= 40 * MIB,
+              "it keeps what it no longer needs")
         assert world.call(TANDEM, "set", world.jobs()[0]["job"], "mem-soft=24m").returncode == 0
 
         def dropped():
@@ -153,7 +167,9 @@ def pytorch_gets_it_from_python():
         assert world.jobs()[0]["out_bytes"] == 0
         _, err = process.communicate(timeout=DEADLINE_S)
         assert process.returncode == 0, err
-        bare = subprocess.run([sys.executable, "-c", "import tandem; tandem.torch_allocator('/nowhere/x.so')"], env=dict(environment, LD_PRELOAD=""), capture_output=True, text=True)
+        bare = subprocess.run([sys.executable, "-c",
+                               "import tandem; tandem.torch_allocator('/nowhere/x.so')"],
+                              env=dict(environment, LD_PRELOAD=""), capture_output=True, text=True)
         assert bare.returncode and "/nowhere/x.so" in bare.stderr, bare
 
 
@@ -172,8 +188,11 @@ def free_memory():
 NOT_READY, MIB = 600, 1 << 20
 allocator, go = tandem.torch_allocator(), threading.Event()
 hold_up = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: go.wait(20) and None)
-context, own, other, first = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint8()
-call("cuInit", 0), call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0), call("cuCtxSetCurrent", context)
+context, own, other = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+first = ctypes.c_uint8()
+call("cuInit", 0)
+call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+call("cuCtxSetCurrent", context)
 call("cuStreamCreate", ctypes.byref(own), 1), call("cuStreamCreate", ctypes.byref(other), 1)
 block = allocator.alloc(MIB, 0, own)
 allocator.record_stream(block, other)
@@ -196,12 +215,14 @@ assert free_memory() > before, before
 
 def memory_that_another_stream_still_uses_is_not_overwritten():
     with World("--memory", "64m") as world:
-        done = subprocess.run([SOFTGPU, "run", "--", TANDEM, "run", "--", sys.executable, "-c", STREAMS_PROGRAM], env=with_pytorch(world), capture_output=True, text=True,
-                              timeout=DEADLINE_S)
+        done = subprocess.run([SOFTGPU, "run", "--", TANDEM, "run", "--", sys.executable, "-c",
+                               STREAMS_PROGRAM], env=with_pytorch(world), capture_output=True,
+                              text=True, timeout=DEADLINE_S)
         assert done.returncode == 0, done
 
 
-# As PyTorch calls it, which takes what it is given for memory. Nobody catches an exception here, so that the C++ library says what it was.
+# The call is as in PyTorch, which takes the result for memory. Nobody catches an exception here, so
+# the C++ library prints it.
 THROWS_PROGRAM = """
 import ctypes, sys, tandem
 allocator, cuda = tandem.torch_allocator(), ctypes.CDLL("libcuda.so.1")
@@ -211,7 +232,8 @@ assert block
 if sys.argv[2] == "C++":
     ctypes.CDLL("libstdc++.so.6")
 context = ctypes.c_void_p()
-assert not cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) and not cuda.cuCtxSetCurrent(context) and not cuda.cuStreamCreate(ctypes.byref(stream), 1)
+assert not cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+assert not cuda.cuCtxSetCurrent(context) and not cuda.cuStreamCreate(ctypes.byref(stream), 1)
 if captured:
     assert not cuda.cuStreamBeginCapture_v2(stream, 1)
 print("asks", flush=True)
@@ -220,12 +242,15 @@ print(allocator.alloc(1 << 20 if captured else 40 << 20, 0, stream), flush=True)
 
 
 def throws(world, *arguments):
-    command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem", "24m", "--", sys.executable, "-c", THROWS_PROGRAM, *arguments]
-    return subprocess.run(command, env=with_pytorch(world), capture_output=True, text=True, timeout=DEADLINE_S)
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem", "24m", "--", sys.executable, "-c",
+               THROWS_PROGRAM, *arguments]
+    return subprocess.run(command, env=with_pytorch(world), capture_output=True, text=True,
+                          timeout=DEADLINE_S)
 
 
 def pytorch_is_given_an_exception_and_never_a_null_pointer():
-    for asked, what in (("too much", "CUDA out of memory. Tried to allocate 40.00 MiB on GPU 0"), ("captured", "graphs cannot be captured with it")):
+    for asked, what in (("too much", "CUDA out of memory. Tried to allocate 40.00 MiB on GPU 0"),
+                        ("captured", "graphs cannot be captured with it")):
         with World("--memory", "64m") as world:
             without = throws(world, asked, "C")
             assert (without.returncode, without.stdout) == (0, "asks\nNone\n"), without
@@ -233,7 +258,9 @@ def pytorch_is_given_an_exception_and_never_a_null_pointer():
             done = throws(world, asked, "C++")
             if "libstdc++.so.6: cannot open" in done.stderr:
                 raise Skip("there is no libstdc++.so.6")
-            assert done.returncode == -signal.SIGABRT and done.stdout == "asks\n" and "std::runtime_error" in done.stderr and what in done.stderr, done
+            assert (done.returncode == -signal.SIGABRT and done.stdout == "asks\n"
+                    and "std::runtime_error" in done.stderr
+                    and what in done.stderr), done
 
 
 run_cases([

@@ -1,6 +1,7 @@
 /*
- * What a program is told about memory of cuMemAlloc, right calls and wrong ones, a line for each: run under two backends, the lines are compared
- * (answers.py). Addresses are told as distances; each part has a context of its own, so that no answer depends on the one before.
+ * The driver's answers about memory of cuMemAlloc, for right calls and wrong ones, a line for each.
+ * answers.py runs it under two backends and compares the lines. Addresses are printed as distances.
+ * Each part has a context of its own, so that no answer depends on an earlier one.
  *
  *   answers PART
  */
@@ -141,7 +142,7 @@ static void attributes(void)
 	}
 }
 
-/* Of the calls for the program's own mappings, which this memory is not made of. */
+/* Calls for the program's own mappings, which this memory does not have. */
 static void mappings(void)
 {
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_NONE};

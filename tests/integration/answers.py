@@ -1,4 +1,5 @@
-"""What programs are told about their memory is the same under the backends plain and swap (answers.c). TAP on stdout; argument: the build."""
+"""Programs get the same answers about their memory under the backends plain and swap (answers.c).
+TAP on stdout; argument: the build."""
 import difflib
 import re
 
@@ -18,7 +19,8 @@ def said(program, backend):
 
 
 def assert_same(plain, other, backend):
-    assert plain == other, "\n".join(difflib.unified_diff(plain, other, "plain", backend, lineterm=""))
+    assert (plain
+            == other), "\n".join(difflib.unified_diff(plain, other, "plain", backend, lineterm=""))
 
 
 def agree(part):
@@ -51,5 +53,8 @@ def every_copy_and_set_is_held_to_its_allocation():
         assert_same(plain, said(COPIES, backend), backend)
 
 
-run_cases([case(part) for part in ("sizes", "pitches", "inside", "beyond", "attributes", "mappings", "captures", "captures_of_threads", "relaxed_captures", "handles",
-                                   "contexts", "whole")] + [every_copy_and_set_is_held_to_its_allocation])
+run_cases([case(part)
+           for part
+           in ("sizes", "pitches", "inside", "beyond", "attributes", "mappings", "captures",
+               "captures_of_threads", "relaxed_captures", "handles", "contexts", "whole")]
+          + [every_copy_and_set_is_held_to_its_allocation])

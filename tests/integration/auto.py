@@ -31,8 +31,12 @@ def explained(world, shell):
 
 
 def rival_takes_turns(world, shell):
-    rival = world.start(TRAIN, "--size", "40m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "100000", wrap="auto")
-    until(lambda: any(e["pid"] == shell.process.pid for e in world.events("shrunk")) or rival.poll() is not None, "it has given way")
+    rival = world.start(TRAIN, "--size", "40m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "100000",
+                        wrap="auto")
+    until(
+            lambda: any(e["pid"] == shell.process.pid
+                        for e in world.events("shrunk")) or rival.poll() is not None,
+            "it has given way")
     assert rival.poll() is None, rival.communicate()
     return rival
 
@@ -58,7 +62,8 @@ def it_is_swap_where_nothing_speaks_against_it_and_programs_take_turns():
 def it_is_what_one_gets_without_a_word():
     with World() as world:
         world.call(TANDEM, "run", "--", "true")
-        for program in (Shell(world, TANDEM, "run", "--"), Shell(world, "env", f"LD_PRELOAD={LIBRARY}")):
+        for program in (Shell(world, TANDEM, "run", "--"),
+                        Shell(world, "env", f"LD_PRELOAD={LIBRARY}")):
             program.do("alloc", 30 * MIB)
             assert row_of(world, program)["backend"] == "swap", row_of(world, program)
             program.end()
@@ -134,7 +139,9 @@ def it_is_plain_beside_a_device_that_registers_memory_and_says_so():
 
 def rivals_take_turns_beside(world, size):
     """Two programs that fit one at a time."""
-    rivals = [world.start(TRAIN, "--size", size, "--gpu", "5ms", "--cpu", "1ms", "--steps", "12", wrap="swap") for _ in range(2)]
+    rivals = [world.start(TRAIN, "--size", size, "--gpu", "5ms", "--cpu", "1ms", "--steps", "12",
+                          wrap="swap")
+              for _ in range(2)]
     for rival in rivals:
         finish(rival)
     assert len(world.events("shrunk")) > 1, world.events("shrunk")
@@ -154,7 +161,8 @@ def once_such_a_device_is_open_nothing_moves_any_more():
         a.do("set", late, 0, 8), a.do("set", small, 0, 9)
         rivals_take_turns_beside(world, "30m")
         row = row_of(world, a)
-        assert row["resident_bytes"] >= 20 * MIB and not row["host_bytes"] and not row["out_bytes"], row
+        assert (row["resident_bytes"] >= 20 * MIB and not row["host_bytes"]
+                and not row["out_bytes"]), row
         assert "cannot leave GPU" in explained(world, a), explained(world, a)
         assert [a.do("get", m, 0) for m in (early, late, small)] == [7, 8, 9]
         a.do("free", early), a.do("free", late), a.do("free", small)
@@ -174,7 +182,9 @@ def what_has_left_before_that_comes_back_and_stays():
         a.do("open_file", device)
         assert a.do("get", memory, 0) == 7
         until(lambda: f"{device} is open" in explained(world, a), "it is said")
-        until(lambda: a.do("get", memory, 0) == 7 and row_of(world, a)["resident_bytes"] >= 30 * MIB, "it is back")
+        until(
+                lambda: a.do("get", memory, 0) == 7 and row_of(world, a)[
+                    "resident_bytes"] >= 30 * MIB, "it is back")
         moved = row_of(world, a)["out_bytes"]
         end(rival)
         rivals_take_turns_beside(world, "24m")
@@ -197,7 +207,7 @@ def what_is_checkpointed_by_another_process_is_there_again_afterwards():
             assert world.status()["plain_bytes"] <= before - 30 * MIB, "its memory has left the GPU"
             other.do("resume", a.process.pid)
             assert (a.do("get", large, 7 * MIB), a.do("get", small, 3)) == (70, 30)
-            # Its memory moves as before.
+            # The memory moves as before.
             end(rival_takes_turns(world, a))
             assert (a.do("get", large, 7 * MIB), a.do("get", small, 3)) == (70, 30)
         other.end(), a.end()
@@ -207,7 +217,8 @@ def what_is_checkpointed_by_another_process_is_there_again_afterwards():
 def a_word_that_is_none_is_refused_with_those_that_are():
     with World() as world:
         done = world.call(TANDEM, "run", "--backend", "automatic", "--", "true")
-        assert done.returncode == 125 and '"automatic"' in done.stderr and "auto, plain, swap or managed" in done.stderr, done
+        assert (done.returncode == 125 and '"automatic"' in done.stderr
+                and "auto, plain, swap or managed" in done.stderr), done
         done = world.call(TANDEM, "run", "--backend", "auto", "--mem-soft", "4m", "--", "true")
         assert done.returncode == 125 and "expected --backend swap" in done.stderr, done
 

@@ -1,7 +1,8 @@
 /*
- * A training framework in miniature, with the caching allocator that python/tandem gives to PyTorch. Reads lines: "N BYTES" makes N steps that each
- * take, fill, check and give back so much memory in blocks of 1 to 8 MiB; "0 BYTES" makes them until there is another line. After each line it prints one
- * line of JSON.
+ * A training framework in miniature, with the caching allocator that python/tandem gives to
+ * PyTorch. Reads lines: "N BYTES" makes N steps that each take, fill, check and give back so much
+ * memory in blocks of 1 to 8 MiB; "0 BYTES" makes them until the next line. Prints one line of JSON
+ * after each line.
  */
 #include <poll.h>
 #include <stdbool.h>

@@ -83,7 +83,7 @@ class Browser:
 
     def __init__(self, width=1440, height=900, dark=False):
         self.folder = tempfile.mkdtemp(prefix="tandem-chromium-")
-        # Its crash reporter and caches stay in the folder, too.
+        # The browser's crash reporter and caches stay in the folder, too.
         environment = dict(os.environ, HOME=self.folder, XDG_CONFIG_HOME=self.folder,
                            XDG_CACHE_HOME=self.folder)
         environment.pop("LD_PRELOAD", None)

@@ -1,4 +1,5 @@
-"""Completion of shells: bash completes as it is told, and its words are those of each verb's help."""
+"""Completion of shells: bash completes as it is told, and its words are those of each verb's
+help."""
 import re
 import shutil
 

@@ -1,12 +1,14 @@
-"""Programs in namespaces of their own, as containers run them: the daemon's socket directory is mounted, and who connects is known by what the
-kernel says of it. TAP on stdout; argument: the build."""
+"""Programs in namespaces of their own, as containers run them: the daemon's socket directory is
+mounted, and the kernel tells who connects. TAP on stdout; argument: the build."""
 from world import *
 
 HELD = ["--size", "8m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "100000"]
 
 
 def may_unshare(*options):
-    done = subprocess.run(["unshare", *options, "true"], capture_output=True, text=True) if shutil.which("unshare") else None
+    done = (subprocess.run(["unshare", *options, "true"], capture_output=True, text=True)
+            if shutil.which("unshare")
+            else None)
     if not done or done.returncode:
         raise Skip(f"unshare {' '.join(options)}: {done.stderr.strip() if done else 'not here'}")
 
@@ -53,14 +55,17 @@ def a_program_that_is_nobody_in_its_user_namespace_is_its_users():
 
 
 def only_the_sockets_directory_is_mounted():
-    """Elsewhere than here, and what is here is hidden: as `-v DIR:/run/tandem -e LD_PRELOAD=...` does it."""
+    """The directory is mounted at another path, and its own path is hidden: as `-v DIR:/run/tandem
+    -e LD_PRELOAD=...` does it."""
     may_unshare("-m", "-p", "-f")
     with World() as world:
         world.call(TANDEM, "run", "--", "true")
         inside = f"{world.directory}/inside"
         os.mkdir(inside)
-        script = 'mount --bind "$0" "$1" && mount -t tmpfs none "$0" && export TANDEM_SOCKET="$1/socket" && shift && exec "$@"'
-        program = world.start("unshare", "-m", "-p", "-f", "sh", "-c", script, f"{world.directory}/t", inside, "env", f"LD_PRELOAD={LIBRARY}",
+        script = ('mount --bind "$0" "$1" && mount -t tmpfs none "$0" '
+                  '&& export TANDEM_SOCKET="$1/socket" && shift && exec "$@"')
+        program = world.start("unshare", "-m", "-p", "-f", "sh", "-c", script,
+                              f"{world.directory}/t", inside, "env", f"LD_PRELOAD={LIBRARY}",
                               "TANDEM_BACKEND=swap", TRAIN, *HELD)
         is_known_and_ends(world, program)
 
@@ -69,8 +74,9 @@ def without_the_socket_a_program_runs_as_without_a_daemon():
     may_unshare("-m", "-p", "-f")
     with World() as world:
         world.call(TANDEM, "run", "--", "true")
-        program = world.start("unshare", "-m", "-p", "-f", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', f"{world.directory}/t", "env",
-                              f"LD_PRELOAD={LIBRARY}", TRAIN, *SMALL)
+        program = world.start("unshare", "-m", "-p", "-f", "sh", "-c",
+                              'mount -t tmpfs none "$0" && exec "$@"', f"{world.directory}/t",
+                              "env", f"LD_PRELOAD={LIBRARY}", TRAIN, *SMALL)
         finish(program)
         assert not world.jobs(), world.jobs()
 

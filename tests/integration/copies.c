@@ -1,6 +1,7 @@
 /*
- * Every form of copy and set, with bytes of an allocation and with some that lie behind it: a line for each with what the driver says, which is to be the
- * same under every backend (answers.py). Also in graphs, and captured.
+ * Every form of copy and set, with bytes of an allocation and with some outside it: a line for each
+ * with the driver's result, which has to be the same under every backend (answers.py). Also in
+ * graphs, and captured.
  *
  *   copies
  */
@@ -259,7 +260,7 @@ static struct td_node_params node_of(CUdeviceptr at, size_t n, bool set)
 	return node;
 }
 
-/* What an executable graph can be changed to has one row. */
+/* An executable graph can only be changed to copies of one row. */
 static struct td_copy3d one_row(CUdeviceptr at, size_t n)
 {
 	return (struct td_copy3d){{.type = TD_COPY_DEVICE, .device = other},
@@ -386,7 +387,10 @@ static const struct form {
 	ROW(captured_copy), ROW(captured_rows), ROW(captured_set), ROW(waiting_copy),
 	ROW(waiting_rows)};
 
-/* Which of two reasons a driver looks at first does not matter: a capture that forbids the call, or an address where nothing is. */
+/*
+ * A driver may check either of two reasons first: a capture that forbids the call, or an invalid
+ * address.
+ */
 static bool is_twice_wrong(const struct form *form, size_t offset, size_t bytes)
 {
 	return offset >= bytes && (form->call == waiting_copy || form->call == waiting_rows);

@@ -1,6 +1,7 @@
 /*
- * What a program takes from the device, by each way that there is, is in its books: what cuMemGetInfo says under tandem is the GPU less what
- * was counted. Run under `softgpu run -- tandem run`, with two GPUs.
+ * Memory that a program takes from the device, in every way that exists, is counted: under tandem
+ * cuMemGetInfo shows the GPU less the counted memory. Run under `softgpu run -- tandem run`, with
+ * two GPUs.
  */
 #define ALL_CALLS
 #include "softgpu/cuda.h"
@@ -21,7 +22,7 @@ static size_t used(void)
 	return total - free_bytes - context_bytes;
 }
 
-/* What a context takes is found out a little later, and would come in between. */
+/* The memory of a context is found a little later, and would disturb the count. */
 static void await_context(void)
 {
 	context_bytes = 0;
@@ -403,7 +404,10 @@ TEST(a_pool_too_scattered_to_serve_does_not_grow_beyond_what_there_is)
 	OK(cuMemAlloc_v2(&a, 2 * part));
 	OK(cuMemAllocAsync(&b, part, stream));
 	OK(cuMemAllocAsync(&c, part, stream));
-	/* What is free cannot be given back before the stream is there, and no block has this size. */
+	/*
+	 * Free memory cannot be given back before the stream arrives there, and no block has this
+	 * size.
+	 */
 	OK(cuLaunchHostFunc(stream, hold, NULL));
 	OK(cuMemFreeAsync(b, stream));
 	CHECK_EQ(cuMemAllocAsync(&d, 2 * part, stream), CUDA_ERROR_OUT_OF_MEMORY);
@@ -508,7 +512,10 @@ static size_t megabytes(const char *name)
 	return text ? strtoul(text, NULL, 10) * MIB : 0;
 }
 
-/* Memory of a pool, which cannot be moved, and of cuMemAlloc, used in turn until the file is there, and some times more. */
+/*
+ * Memory of a pool, which cannot be moved, and of cuMemAlloc, used in turn until the file exists,
+ * and some times more.
+ */
 TEST(what_it_was_told_to_hold_keeps_its_bytes)
 {
 	const char *go = getenv("TANDEM_TEST_GO");

@@ -1,4 +1,5 @@
-"""Every way to device memory and every launch form under tandem, with each backend. TAP on stdout; argument: the build."""
+"""Every way to device memory and every launch form under tandem, with each backend. TAP on stdout;
+argument: the build."""
 import sys
 
 from world import *
@@ -8,12 +9,15 @@ WRAPPER = f"{BUILD}/tests/integration/libwrapper.so"
 
 
 def tap_passes(done):
-    assert done.returncode == 0, "\n".join(line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("ok "))
+    assert (done.returncode
+            == 0), "\n".join(line for line in (done.stdout + done.stderr).splitlines()
+                             if not line.startswith("ok "))
 
 
 def memory_is_counted(backend):
     with World("--gpus", "2") as world:
-        tap_passes(world.call(SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--", PROGRAM))
+        tap_passes(world.call(SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--",
+                              PROGRAM))
         nothing_is_left(world)
 
 
@@ -27,15 +31,20 @@ def memory_of_every_kind_is_counted_beside_swap():
 
 def memory_of_every_kind_is_within_a_jobs_limit():
     with World("--gpus", "2") as world:
-        program = [SOFTGPU, "run", "--", TANDEM, "run", "--mem", "41Mi", "--backend", "plain", "--", PROGRAM]  # a context takes 1 MiB of it
-        tap_passes(world.call(*program, "more_than_there_is_is_refused_in_each_way_and_leaves_nothing_counted",
-                              "a_pool_too_scattered_to_serve_does_not_grow_beyond_what_there_is",
-                              "what_pools_keep_gives_way_before_a_program_is_told_that_there_is_none"))
+        # A context takes 1 MiB of it.
+        program = [SOFTGPU, "run", "--", TANDEM, "run", "--mem", "41Mi", "--backend", "plain", "--",
+                   PROGRAM]
+        tap_passes(world.call(
+                       *program,
+                       "more_than_there_is_is_refused_in_each_way_and_leaves_nothing_counted",
+                       "a_pool_too_scattered_to_serve_does_not_grow_beyond_what_there_is",
+                       "what_pools_keep_gives_way_before_a_program_is_told_that_there_is_none"))
 
 
 def holder(world, pooled, moved):
-    return world.start(PROGRAM, "what_it_was_told_to_hold_keeps_its_bytes", wrap="swap", TANDEM_TEST_GO=f"{world.directory}/go",
-                       TANDEM_TEST_POOLED=str(pooled), TANDEM_TEST_MOVED=str(moved))
+    return world.start(PROGRAM, "what_it_was_told_to_hold_keeps_its_bytes", wrap="swap",
+                       TANDEM_TEST_GO=f"{world.directory}/go", TANDEM_TEST_POOLED=str(pooled),
+                       TANDEM_TEST_MOVED=str(moved))
 
 
 def tap_ends_well(process):
@@ -49,7 +58,9 @@ def what_cannot_move_is_not_closed_for_what_then_cannot_come():
         until(lambda: world.status()["plain_bytes"] >= 40 << 20, "the pool holds its memory")
         pid = world.jobs()[0]["pid"]
         second = world.start(TRAIN, *LARGE, wrap="swap")
-        until(lambda: any(e["pid"] != pid for e in world.events("waiting")) or second.poll() is not None, "the second waits")
+        until(lambda: (any(e["pid"] != pid for e in world.events("waiting"))
+                       or second.poll() is not None),
+              "the second waits")
         open(f"{world.directory}/go", "w").close()
         tap_ends_well(first)
         finish(second)
@@ -71,7 +82,8 @@ def runs_beside(preload):
     with World() as world:
         world.call(TANDEM, "run", "--", "true")
         count = f"{world.directory}/count"
-        finish(world.start(TRAIN, *SMALL, LD_PRELOAD=preload, TANDEM_BACKEND="swap", TANDEM_TEST_COUNT=count))
+        finish(world.start(TRAIN, *SMALL, LD_PRELOAD=preload, TANDEM_BACKEND="swap",
+                           TANDEM_TEST_COUNT=count))
         assert world.events("attached") and world.events("opened"), world.events()
         nothing_is_left(world)
         if not os.path.exists(count):
@@ -86,7 +98,8 @@ def an_interposer_in_front_of_tandem_sees_what_the_program_calls():
 
 
 def an_interposer_behind_tandem_does_not_disturb_it():
-    """Nor is it asked: tandem goes on to the driver itself, so that its own calls are nobody else's."""
+    """It is not called either: tandem calls the driver directly, so that no other library sees
+    tandem's own calls."""
     assert runs_beside(f"{LIBRARY}:{WRAPPER}") == (0, 0)
 
 

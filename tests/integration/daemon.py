@@ -1,4 +1,5 @@
-"""What may come to a daemon from outside - nonsense, floods, silence, a full disk - costs its sender, and nobody else. TAP on stdout; argument: the build."""
+"""Attacks on a daemon from outside - malformed packets, floods, silence, a full disk - cost their
+sender, and nobody else. TAP on stdout; argument: the build."""
 import os
 import resource
 import select
@@ -30,7 +31,9 @@ def packet(kind, body=b"", version=VERSION, length=None):
 
 
 def hello(job="raw"):
-    return packet(HELLO, struct.pack("<I", os.getpid()) + text(job) + text(job) + struct.pack("<BIBBI", 2, 1, 0, 0, 1))
+    return packet(HELLO,
+                  struct.pack("<I", os.getpid()) + text(job) + text(job)
+                  + struct.pack("<BIBBI", 2, 1, 0, 0, 1))
 
 
 def is_closed(peer):
@@ -62,12 +65,22 @@ def nonsense_costs_its_sender_the_connection_only():
         good = connect(world)
         good.send(hello("good"))
         assert good.recv(4096)
-        for name, packets in {
-            "short": [b"abc"], "a length that lies": [packet(LIST_JOBS, b"\0", length=7)], "longer than any": [packet(LIST_JOBS, b"\0" * 60000)],
-            "another version of the format": [packet(LIST_JOBS, b"\0", version=9)], "a string beyond its end": [packet(HELLO, b"\0\0\0\0\xff\xff")],
-            "an answer as a request": [packet(JOB, b"")], "a client's word without HELLO": [packet(WANT, b"\0\0\0\0")],
-            "HELLO twice": [hello(), hello()], "a GPU that nobody can have": [hello(), packet(ATTACH, struct.pack("<I", 999))],
-            "an ask without a GPU": [hello(), packet(ASK, struct.pack("<IIQQ", 0, 1, 1 << 62, 0))]}.items():
+        for name, packets in {"short": [b"abc"],
+                              "a length that lies": [packet(LIST_JOBS, b"\0", length=7)],
+                              "longer than any": [packet(LIST_JOBS, b"\0" * 60000)],
+                              "another version of the format": [packet(LIST_JOBS, b"\0",
+                                                                       version=9)],
+                              "a string beyond its end": [packet(HELLO, b"\0\0\0\0\xff\xff")],
+                              "an answer as a request": [packet(JOB, b"")],
+                              "a client's word without HELLO": [packet(WANT, b"\0\0\0\0")],
+                              "HELLO twice": [hello(), hello()],
+                              "a GPU that nobody can have": [hello(),
+                                                             packet(ATTACH,
+                                                                    struct.pack("<I", 999))],
+                              "an ask without a GPU": [hello(),
+                                                       packet(ASK,
+                                                              struct.pack(
+            "<IIQQ", 0, 1, 1 << 62, 0))]}.items():
             peer = connect(world)
             for one in packets:
                 try:
@@ -127,7 +140,10 @@ def a_follower_that_does_not_read_is_dropped():
         # Every change is an event; 4 MiB of them are kept for one that does not read.
         while time.monotonic() < limit:
             try:
-                asks.send(packet(36, text("noise") + text("weight") + text(str(1 + int(time.monotonic() * 1e6) % 900)) + b"\0"))
+                asks.send(packet(36,
+                                 text("noise") + text("weight")
+                                 + text(str(1 + int(time.monotonic() * 1e6) % 900))
+                                 + b"\0"))
                 asks.recv(4096)
             except BlockingIOError:
                 pass
@@ -170,7 +186,8 @@ def cpu_ticks(pid):
 
 def a_full_disk_for_its_log_hurts_nobody():
     with World() as world, open("/dev/full", "w") as full:
-        daemon = subprocess.Popen([TANDEMD, "--socket", world.environment["TANDEM_SOCKET"], "--verbose"], env=world.environment, stderr=full, stdout=full)
+        daemon = subprocess.Popen([TANDEMD, "--socket", world.environment["TANDEM_SOCKET"],
+                                   "--verbose"], env=world.environment, stderr=full, stdout=full)
         until(lambda: world.call(TANDEM, "ps").returncode == 0, "it serves")
         peer = connect(world)
         peer.send(b"abc")
@@ -189,13 +206,23 @@ def where_its_socket_cannot_be_made_the_reason_is_said():
 
     with World() as world:
         path = world.environment["TANDEM_SOCKET"]
-        done = subprocess.run([TANDEM, "run", "--", "true"], env=world.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=DEADLINE_S,
-                              preexec_fn=limit, restore_signals=False)  # SIGXFSZ stays ignored: a write fails
-        assert done.returncode == 125 and done.stderr == f'tandem: no daemon could be started at "{path}": File too large\n', done
+        # SIGXFSZ stays ignored: a write fails.
+        done = subprocess.run([TANDEM, "run", "--", "true"], env=world.environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              timeout=DEADLINE_S, preexec_fn=limit, restore_signals=False)
+        assert (done.returncode == 125
+                and done.stderr
+                == f'tandem: no daemon could be started at "{path}": File too large\n'), done
         done = world.call(TANDEM, "run", "--", "true", TANDEMD="/nowhere/tandemd")
-        assert done.returncode == 125 and done.stderr == f'tandem: no daemon could be started at "{path}": /nowhere/tandemd: No such file or directory\n', done
+        assert (done.returncode == 125
+                and done.stderr
+                == f'tandem: no daemon could be started at "{path}": /nowhere/tandemd: No such '
+                'file or directory\n'), done
         done = world.call(TANDEM, "run", "--", "true", TANDEM_SOCKET="/dev/null/t/socket")
-        assert done.returncode == 125 and done.stderr == 'tandem: no daemon could be started at "/dev/null/t/socket": Not a directory\n', done
+        assert (done.returncode == 125
+                and done.stderr
+                == 'tandem: no daemon could be started at "/dev/null/t/socket": Not a '
+                'directory\n'), done
         serves(world)
 
 
@@ -206,12 +233,15 @@ def another_user_sees_sums_and_cannot_tell_what_is_there():
         os.chmod(world.directory, 0o711)
 
         def as_other(*words):
-            return subprocess.run([TANDEM, *words], env=world.environment, capture_output=True, text=True, timeout=DEADLINE_S, user=65534, group=65534, extra_groups=[])
+            return subprocess.run([TANDEM, *words], env=world.environment, capture_output=True,
+                                  text=True, timeout=DEADLINE_S, user=65534, group=65534,
+                                  extra_groups=[])
 
         shells = [Shell(world, TANDEM, "run", "--name", f"secret{i}", "--") for i in range(2)]
         for shell in shells:
             shell.do("alloc", 8 * MIB)
-        until(lambda: sum(job["demanded_bytes"] for job in world.jobs()) == 16 * MIB, "they are known")
+        until(lambda: sum(job["demanded_bytes"] for job in world.jobs()) == 16 * MIB,
+              "they are known")
         try:
             done = as_other("ps", "--json")
         except PermissionError as why:
@@ -219,18 +249,25 @@ def another_user_sees_sums_and_cannot_tell_what_is_there():
         rows = json.loads(done.stdout)
         assert len(rows) == 1, rows
         row = rows[0]
-        assert row == {"job": "", "name": "", "pid": 0, "processes": 2, "gpu": 0, "demanded_bytes": 16 * MIB, "resident_bytes": row["resident_bytes"],
-                       "host_bytes": row["host_bytes"]}, done
+        assert (row
+                == {"job": "", "name": "", "pid": 0, "processes": 2, "gpu": 0,
+                    "demanded_bytes": 16 * MIB, "resident_bytes": row["resident_bytes"],
+                    "host_bytes": row["host_bytes"]}), done
         title, line = as_other("ps").stdout.splitlines()
-        assert line.split() == ["-", "(2", "of", "others)", "-", "0", "-", "-", "-", "-", "16.0", "MiB", *line.split()[12:14], "-", "-", "-"], (title, line)
+        assert (line.split()
+                == ["-", "(2", "of", "others)", "-", "0", "-", "-", "-", "-", "16.0", "MiB",
+                    *line.split()[12:14], "-", "-", "-"]), (title, line)
         job = world.jobs()[0]
-        for words in (["set", "{}"], ["set", "{}", "weight=3"], ["explain", "{}"], ["pause", "{}"], ["resume", "{}"], ["evict", "{}"], ["restart", "{}"]):
+        for words in (["set", "{}"], ["set", "{}", "weight=3"], ["explain", "{}"], ["pause", "{}"],
+                      ["resume", "{}"], ["evict", "{}"], ["restart", "{}"]):
             nobody = as_other(*(word.format("nobody") for word in words))
             assert nobody.returncode == 125 and "nobody" in nobody.stderr, nobody
             for name in (job["job"], job["name"], str(job["pid"])):
                 done = as_other(*(word.format(name) for word in words))
-                assert (done.returncode, done.stdout, done.stderr) == (125, "", nobody.stderr.replace("nobody", name)), done
-        for words in (["events"], ["events", "--json"], ["gpu"], ["gpu", "--json"], ["doctor"], ["set"]):
+                assert ((done.returncode, done.stdout, done.stderr)
+                        == (125, "", nobody.stderr.replace("nobody", name))), done
+        for words in (["events"], ["events", "--json"], ["gpu"], ["gpu", "--json"], ["doctor"],
+                      ["set"]):
             done = as_other(*words)
             assert done.stdout and "secret" not in done.stdout + done.stderr, done
         for shell in shells:
@@ -260,8 +297,11 @@ def one_that_ends_while_it_is_asked_is_replaced():
 def the_first_answer_of_nvml_is_waited_for_longer_than_any_other():
     """It has to wake the GPUs; a tool that asks meanwhile is not told that there is none."""
     with World() as world:
-        environment = dict(world.environment, LD_LIBRARY_PATH=f"{BUILD}/tests/compat", FAKE_NVML_WAKES="4")  # others are waited for for 3 s
-        daemon = subprocess.Popen([TANDEMD], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # Others are waited for for 3 s.
+        environment = dict(world.environment, LD_LIBRARY_PATH=f"{BUILD}/tests/compat",
+                           FAKE_NVML_WAKES="4")
+        daemon = subprocess.Popen([TANDEMD], env=environment, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
         until(lambda: world.call(TANDEM, "ps").returncode == 0, "it answers")
         gpus = json.loads(world.call(TANDEM, "gpu", "--json").stdout)
         assert [g["index"] for g in gpus] == [0, 1, 2], gpus

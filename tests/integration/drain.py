@@ -1,4 +1,5 @@
-"""Programs that are hard to drain, beside a rival that wants the GPU. TAP on stdout; argument: the build."""
+"""Programs that are hard to drain, beside a rival that wants the GPU. TAP on stdout; argument: the
+build."""
 import json
 
 from world import *
@@ -58,7 +59,8 @@ def turns(world):
 def one_at_a_time(world, held):
     for (_, _, ended), (_, began, _) in zip(held, held[1:]):
         assert began >= ended, held
-    # A turn is one switch of the GPU at most: no kernel of another ran within it. Set-up and the last check are outside turns.
+    # A turn is one switch of the GPU at most: no kernel of another program ran within it. Set-up
+    # and the last check are outside turns.
     for gpu in json.loads(world.call(SOFTGPU, "status", "--json").stdout)["gpus"]:
         assert gpu["context_switches"] <= len(held) + 8, (gpu, held)
 
@@ -78,7 +80,8 @@ def threads_own_streams_are_drained():
 def a_process_on_two_gpus_gets_both_or_none():
     with World("--gpus", "2") as world:
         take_turns(world)
-        programs = [world.start(TEST, "gpus", wrap="swap") for _ in range(2)] + [world.start(TEST, "threads", wrap="swap")]
+        programs = ([world.start(TEST, "gpus", wrap="swap") for _ in range(2)]
+                    + [world.start(TEST, "threads", wrap="swap")])
         for program in programs:
             succeeds(program)
         held = turns(world)
@@ -95,7 +98,9 @@ def a_capture_that_is_open_neither_breaks_nor_holds_up_the_drain():
         until(lambda: world.events("opened"), "the program holds")
         pid = world.events("opened")[0]["pid"]
         rival = world.start(TRAIN, *RIVAL, wrap="swap")
-        until(lambda: [e for e in world.events("drained") if e["pid"] == pid] or program.poll() is not None, "it is drained, its capture open")
+        until(lambda: ([e for e in world.events("drained") if e["pid"] == pid]
+                       or program.poll() is not None),
+              "it is drained, its capture open")
         open(go, "w").close()
         succeeds(program)
         finish(rival)

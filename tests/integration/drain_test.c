@@ -1,14 +1,18 @@
 /*
- * Programs that are hard to drain, one per mode; run under `softgpu run -- tandem run`. Each checks its own results and returns 0.
+ * Programs that are hard to drain, one per mode; run under `softgpu run -- tandem run`. Each checks
+ * its own results and returns 0.
  *
- *   flag FILE      a kernel waits for a flag that another thread sets only after a launch of its own
+ *   flag FILE      a kernel waits for a flag that another thread sets only after its own launch
  *   callback FILE  a host function wants a lock that the program holds while it launches
- *   threads        every thread launches into its own default stream, by handle and by the per-thread symbols
+ *   threads        every thread launches into its own default stream, by handle and by the
+ *                  per-thread symbols
  *   gpus           every thread uses a GPU of its own
  *   capture FILE   one thread has a capture open, which nothing may break, while others launch
- *   global         the same in the usual mode, in which it is broken by any thread that waits for the GPU or looks whether it is done
+ *   global         the same in the usual mode, in which any thread breaks it that waits for the GPU
+ *                  or queries whether it is done
  *
- * FILE: created by the test once the gate is closing (capture: once the program is drained); the launch that would end the wait is made after that.
+ * The test creates FILE once the gate is closing (capture: once the program is drained). The launch
+ * that ends the wait comes after that.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -101,7 +105,9 @@ static CUdeviceptr new_words(void)
 
 	must(cuMemAlloc_v2(&words, WORDS * 4), "allocate");
 	must(cuMemsetD32_v2(words, 0, WORDS), "set");
-	/* It need not be done when the call returns, and streams that do not block do not wait for it. */
+	/*
+	 * It need not be done when the call returns, and non-blocking streams do not wait for it.
+	 */
 	must(cuCtxSynchronize(), "synchronize");
 	return words;
 }

@@ -1,4 +1,7 @@
-/* The software driver called directly: what it does, and that it refuses what NVIDIA's refuses. Run under `softgpu run`. */
+/*
+ * The software driver called directly: its effects, and that it refuses what NVIDIA's refuses. Run
+ * under `softgpu run`.
+ */
 #include "test.h"
 
 #include "cuda/types.h"
@@ -212,8 +215,7 @@ TEST(events_measure_modelled_time)
 	OK(cuEventRecord(stop, stream));
 	OK(cuStreamSynchronize(stream));
 	OK(cuEventElapsedTime(&ms, start, stop));
-	CHECK(ms >=
-		1.0f); /* a nap is 1 ms; how long the machine took beyond the model is not asserted */
+	CHECK(ms >= 1.0f); /* a nap is 1 ms; the machine's time beyond the model is not asserted */
 	end();
 }
 

@@ -1,8 +1,11 @@
 /*
- * Programs for limits.py that keep a GPU as busy as they may, with kernels of a millisecond, until they are killed; run under `softgpu run -- tandem run --duty`.
+ * Programs for limits.py that keep a GPU as busy as they may, with kernels of a millisecond, until
+ * they are killed; run under `softgpu run -- tandem run --duty`.
  *
- *   duty_test dependent   each launch is a programmatic dependent one: an event between two of them would keep them from overlapping
- *   duty_test threads     two threads, each with a stream of its own, whose kernels run side by side
+ *   duty_test dependent   each launch is a programmatic dependent one: an event between two of them
+ *                         would keep them from overlapping
+ *   duty_test threads     two threads, each with a stream of its own, whose kernels run side by
+ *                         side
  */
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* A library that uses the GPU before main() does, as those do that have static objects; for place.py. */
+/* A library that uses the GPU before main(), as libraries with static objects do; for place.py. */
 #include "cuda/types.h"
 
 CUresult cuInit(unsigned flags);

@@ -84,7 +84,8 @@ def a_handler_saves_what_is_on_the_gpu():
         until(lambda: any(j["demanded_bytes"] for j in world.jobs()), "it has memory")
         done = world.call(TANDEM, "evict", "--json", str(job_of(world, a)["pid"]))
         rows = json.loads(done.stdout)
-        assert done.returncode == 0 and rows[-1]["state"] == "done" and rows[-1]["action"] == "evict", done
+        assert (done.returncode == 0 and rows[-1]["state"] == "done"
+                and rows[-1]["action"] == "evict"), done
         assert end_of(a) == 7, a.returncode
         with open(saved, "rb") as f:
             assert f.read() == b"\x5a" * (1 << 20)
@@ -120,7 +121,8 @@ def nobody_restarts_what_is_not_supervised():
         a = world.start(TRAIN, *LONG, wrap="swap")
         runs(world, a)
         code, out, err = said(act(world, "restart", job_of(world, a)["pid"]))
-        assert code == 125 and not out and "refused" in err and "tandem run --restart" in err, (code, out, err)
+        assert (code == 125 and not out and "refused" in err
+                and "tandem run --restart" in err), (code, out, err)
         runs(world, a)
         assert "restart" in world.call(TANDEM, "explain", str(job_of(world, a)["pid"])).stdout
         a.kill()
@@ -151,5 +153,7 @@ def the_daemon_dies_in_the_middle():
 
 
 if __name__ == "__main__":
-    run_cases([it_ends_by_sigterm_and_others_go_on, all_who_ask_at_once_are_answered, a_handler_saves_what_is_on_the_gpu, one_that_ignores_sigterm_is_killed,
-               a_program_that_is_stopped_is_killed, nobody_restarts_what_is_not_supervised, the_daemon_dies_in_the_middle], at_once=2)
+    run_cases([it_ends_by_sigterm_and_others_go_on, all_who_ask_at_once_are_answered,
+               a_handler_saves_what_is_on_the_gpu, one_that_ignores_sigterm_is_killed,
+               a_program_that_is_stopped_is_killed, nobody_restarts_what_is_not_supervised,
+               the_daemon_dies_in_the_middle], at_once=2)

@@ -1,4 +1,4 @@
-"""A CUDA program with a handler of SIGTERM that saves what it has on the GPU, and then exits with 7.
+"""A CUDA program whose handler of SIGTERM saves its memory of the GPU, and then exits with 7.
 argument: where it saves."""
 import ctypes
 import signal

@@ -1,4 +1,5 @@
-"""Programs whose host runs out of memory in the middle of libtandem, at each place once. TAP on stdout; argument: the build."""
+"""Programs whose host runs out of memory inside libtandem, at each place once. TAP on stdout;
+argument: the build."""
 from world import *
 
 FAULTY = f"{BUILD}/tests/integration/libtandem_faulty.so"
@@ -29,8 +30,11 @@ used
 
 
 def run(world, command, backend, fault, text, log):
-    return subprocess.run([SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--", *command], input=text, capture_output=True, text=True, timeout=DEADLINE_S,
-                          env=dict(world.environment, TANDEM_LIB=FAULTY, TANDEM_TEST_FAULT=str(fault), TANDEM_TEST_FAULT_LOG=log))
+    return subprocess.run([SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--",
+                           *command], input=text, capture_output=True, text=True,
+                          timeout=DEADLINE_S,
+                          env=dict(world.environment, TANDEM_LIB=FAULTY,
+                                   TANDEM_TEST_FAULT=str(fault), TANDEM_TEST_FAULT_LOG=log))
 
 
 def most_requests(log):
@@ -49,13 +53,15 @@ def goes_on(command, text=None, backends=("swap", "plain"), says=lambda done: do
             for fault in range(1, last + 1):
                 done = run(world, command, backend, fault, text, log)
                 if done.returncode or says(done) != says(well):
-                    hurt.append((backend, fault, done.returncode, done.stdout[-300:], done.stderr[-300:]))
+                    hurt.append((backend, fault, done.returncode, done.stdout[-300:],
+                                 done.stderr[-300:]))
             assert not hurt, "\n".join(f"of {last}: {case}" for case in hurt)
             nothing_is_left(world)
 
 
 def a_training_goes_on():
-    goes_on([TRAIN, "--size", "8m", "--gpu", "1ms", "--cpu", "1ms", "--steps", "2"], says=lambda done: json.loads(done.stdout)["checksum"] if done.stdout else None)
+    goes_on([TRAIN, "--size", "8m", "--gpu", "1ms", "--cpu", "1ms", "--steps", "2"],
+            says=lambda done: json.loads(done.stdout)["checksum"] if done.stdout else None)
 
 
 def memory_large_and_small_goes_on():
@@ -67,13 +73,15 @@ def no_graph_has_failed(done):
 
 
 def graphs_go_on():
-    goes_on([f"{PROGRAMS}/graph_test", "anew", str(2 * MIB), "3"], "\n", ("swap",), no_graph_has_failed)
+    goes_on([f"{PROGRAMS}/graph_test", "anew", str(2 * MIB), "3"], "\n", ("swap",),
+            no_graph_has_failed)
 
 
 def modules_go_on():
     """How many fit may differ: what is not known of is not counted."""
     for kind in ("file", "packed"):
-        goes_on([f"{PROGRAMS}/module_test", kind, str(24 * MIB)], "\n", ("swap",), lambda done: None)
+        goes_on([f"{PROGRAMS}/module_test", kind, str(24 * MIB)], "\n", ("swap",),
+                lambda done: None)
 
 
 def shared_memory_goes_on():
@@ -82,4 +90,5 @@ def shared_memory_goes_on():
         goes_on([f"{PROGRAMS}/ring_test", maker, "2", str(4 * MIB), "2"], backends=("swap",))
 
 
-run_cases([a_training_goes_on, memory_large_and_small_goes_on, graphs_go_on, modules_go_on, shared_memory_goes_on])
+run_cases([a_training_goes_on, memory_large_and_small_goes_on, graphs_go_on, modules_go_on,
+           shared_memory_goes_on])

@@ -1,12 +1,18 @@
 /*
- * Programs for graphs.py, run under `softgpu run -- tandem run --mem`: what graphs allocate. Each prints a line of JSON for a line on stdin: how much of it
- * graphs had in use at most by this program's own account, and held at most as the driver says.
+ * Programs for graphs.py, run under `softgpu run -- tandem run --mem`: allocations by graphs. Each
+ * prints a line of JSON for a line on stdin: the most that graphs had in use by this program's own
+ * account, and the most that they held by the driver's.
  *
- *   anew BLOCK N            graphs of one block each are launched until one is refused; every other one's is freed; the others are launched until one is refused
- *   again BLOCK BESIDE      a graph that frees its block itself is launched many times without a pause; then one of BESIDE bytes, and the first again
- *   changed BLOCK           the same; then it is changed to be another graph's, and launched until that is refused, or for eight times
- *   replaced BLOCK          the same while the stream waits; each time it is destroyed and instantiated anew
- *   race THREADS ROUNDS     threads launch graphs of blocks of 2 to 8 MiB, free what those gave, and have what is kept for later given back
+ *   anew BLOCK N        graphs of one block each are launched until one is refused; every second
+ *                       one is freed; the others are launched until one is refused
+ *   again BLOCK BESIDE  a graph that frees its block itself is launched many times without a pause;
+ *                       then one of BESIDE bytes, and the first again
+ *   changed BLOCK       the same; then it is changed to be another graph's, and launched until that
+ *                       is refused, or eight times
+ *   replaced BLOCK      the same while the stream waits; each time it is destroyed and instantiated
+ *                       anew
+ *   race THREADS ROUNDS threads launch graphs of blocks of 2 to 8 MiB, free their memory, and trim
+ *                       what is cached
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
-"""A job's hard limit on what its graphs allocate: programs on the software GPU. TAP on stdout; argument: the build."""
+"""A job's hard limit on allocations of its graphs: programs on the software GPU. TAP on stdout;
+argument: the build."""
 import json
 import subprocess
 
@@ -12,9 +13,13 @@ LIMIT = 40 * MIB
 
 def run(*arguments, backend="plain", memory="256m"):
     with World("--memory", memory) as world:
-        command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT), "--", PROGRAM, *map(str, arguments)]
-        process = subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        until(lambda: world.jobs() and world.jobs()[0]["overhead_bytes"] == CONTEXT or process.poll() is not None, "its context is counted")
+        command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT),
+                   "--", PROGRAM, *map(str, arguments)]
+        process = subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        until(lambda: (world.jobs() and world.jobs()[0]["overhead_bytes"] == CONTEXT
+                       or process.poll() is not None),
+              "its context is counted")
         out, err = process.communicate("\n", timeout=DEADLINE_S)
         assert process.returncode == 0, err
         said = json.loads(out)
@@ -28,7 +33,8 @@ def what_was_freed_of_other_graphs_is_no_store_for_a_new_one():
     for backend in ("plain", "swap"):
         said = run("anew", 2 * MIB, 60, backend=backend)
         # 19 of 39 MiB, and once more as many as were freed of them.
-        assert said["granted"] == 19 + 10 and said["refused"] == 2 and said["peak_bytes"] == 38 * MIB, said
+        assert (said["granted"] == 19 + 10 and said["refused"] == 2
+                and said["peak_bytes"] == 38 * MIB), said
 
 
 def what_a_graph_has_serves_it_again():

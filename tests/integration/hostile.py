@@ -1,6 +1,7 @@
-"""
-A hostile local user against a daemon that root runs for everybody. Whatever that user does, others'
-programs run on and the daemon stays small and ends when it is told to. TAP on stdout; argument: the build.
+"""A hostile local user against a daemon that root runs for everybody.
+
+Whatever that user does, others' programs run on, and the daemon stays small and ends on request.
+TAP on stdout; argument: the build.
 
 Each case forks a process that becomes another user and plays one attack on the daemon's socket.
 """
@@ -23,7 +24,8 @@ from shell import MIB, SHELL, Shell
 from world import *
 
 HOSTILE, NEWCOMER = 65534, 65533
-HELLO, ATTACH, ATTACHED, DETACH, WANT, GRANT, USED, LIST_JOBS, SET, EVENTS, EXPLAIN, PING, END, ERROR = 1, 3, 4, 5, 6, 8, 9, 32, 36, 39, 41, 55, 62, 63
+HELLO, ATTACH, ATTACHED, DETACH, WANT, GRANT, USED = 1, 3, 4, 5, 6, 8, 9
+LIST_JOBS, SET, EVENTS, EXPLAIN, PING, END, ERROR = 32, 36, 39, 41, 55, 62, 63
 STEPS = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "3"]
 SLOWER_S, END_S, RSS_KIB = 2, 1, 64 * 1024
 
@@ -38,11 +40,14 @@ def packet(kind, body=b""):
 
 
 def hello(job, name=None, backend=0):
-    return packet(HELLO, struct.pack("<I", os.getpid()) + text(job) + text(name or job) + struct.pack("<BIBBI", 2, 1, backend, 0, 1))
+    return packet(HELLO,
+                  struct.pack("<I", os.getpid()) + text(job) + text(name or job)
+                  + struct.pack("<BIBBI", 2, 1, backend, 0, 1))
 
 
 def attach(slot, gpu=b"\x07" * 16, total=1 << 30, name="a GPU"):
-    return packet(ATTACH, struct.pack("<I", slot) + gpu + text(name) + struct.pack("<QQQB", total, 0, 0, 0))
+    return packet(ATTACH,
+                  struct.pack("<I", slot) + gpu + text(name) + struct.pack("<QQQB", total, 0, 0, 0))
 
 
 def connect(world):
@@ -71,7 +76,8 @@ def is_attached(peer):
 
 
 class User:
-    """A process of that user which runs play(), says by a byte that it has begun, and stays until it is ended."""
+    """A process of that user which runs play(), sends a byte when it has begun, and stays until it
+    is ended."""
 
     def __init__(self, uid, play, *arguments):
         reader, writer = os.pipe()
@@ -94,7 +100,8 @@ class User:
 
     def said(self):
         """What it has written; empty: it has ended without a word."""
-        assert select.select([self.pipe], [], [], DEADLINE_S)[0], "the other user's process says nothing"
+        assert select.select([self.pipe], [], [], DEADLINE_S)[0], (
+            "the other user's process says nothing")
         return os.read(self.pipe, 65536)
 
     def __enter__(self):
@@ -121,8 +128,12 @@ class SharedWorld(World):
         self.log = self.environment["TANDEM_SOCKET"] + ".log"
         os.mkdir(os.path.dirname(self.log), 0o755)
         with open(self.log, "w") as log:
-            self.daemon = subprocess.Popen([SOFTGPU, "run", "--", TANDEMD, *(word for setting in self.settings for word in ("--set", setting))], env=self.environment, stderr=log)
-        until(lambda: self.call(TANDEM, "gpu").returncode == 0 and self.gpu(), "the daemon serves, and has seen the GPU")
+            self.daemon = subprocess.Popen([SOFTGPU, "run", "--", TANDEMD,
+                                            *(word for setting in self.settings
+                                              for word in ("--set", setting))],
+                                           env=self.environment, stderr=log)
+        until(lambda: self.call(TANDEM, "gpu").returncode == 0 and self.gpu(),
+              "the daemon serves, and has seen the GPU")
         self.usual_s = self.steps_s()
         return self
 
@@ -135,7 +146,9 @@ class SharedWorld(World):
         """The bounds of every case: a program's delay, and the daemon's memory."""
         took_s, rss = self.steps_s(), self.rss_kib()
         say(f"# three steps: {took_s:.2f} s, alone {self.usual_s:.2f} s; RSS {rss / 1024:.1f} MiB")
-        assert took_s <= self.usual_s + SLOWER_S, f"three steps took {took_s} s instead of {self.usual_s} s"
+        assert (took_s
+                <= self.usual_s
+                + SLOWER_S), f"three steps took {took_s} s instead of {self.usual_s} s"
         assert rss < RSS_KIB, f"the daemon has {rss} KiB"
         assert self.call(TANDEM, "ps").returncode == 0
 
@@ -197,7 +210,8 @@ def pass_slow(began, world):
                 peer.sendmsg([packet(LIST_JOBS, b"\1")], rights)
             except (BrokenPipeError, ConnectionResetError):
                 pass
-            threading.Thread(target=sender.close).start()  # where it was not taken, or is closed already, this is the last close
+            # Where it was not taken, or is closed already, this is the last close.
+            threading.Thread(target=sender.close).start()
         peer.close()
     began()
     pass_slow.kept = kept
@@ -279,7 +293,8 @@ def come_and_go(began, world):
 
 
 def many_events_of_one_user_erase_nobody_elses_and_fill_no_log():
-    with SharedWorld("gpu.locks=/proc/nowhere") as world:  # it complains of that whenever a GPU comes
+    # The daemon complains of that whenever a GPU comes.
+    with SharedWorld("gpu.locks=/proc/nowhere") as world:
         before = world.events()
         with User(HOSTILE, come_and_go, world) as user:
             assert user.said()
@@ -378,7 +393,7 @@ def a_lie_about_a_gpus_size_changes_nobody_elses():
 
 
 def be_promised_all(began, world, gpu, capacity):
-    """Is let in with as much as there is, and never says that it has heard of it; but it reads, and is alive."""
+    """Is admitted with all of the memory, and never acknowledges it; but it reads, and is alive."""
     peer = connect(world)
     peer.send(hello("mute", backend=1))
     peer.send(attach(0, gpu, capacity))
@@ -434,16 +449,20 @@ def questions_about_many_jobs_delay_nobody():
 
 
 def run_shells(began, world, *classes):
-    """Programs of the real library: the first has its turn and is stopped in it, the others are stopped while they wait for theirs."""
+    """Programs of the real library: the first is stopped in its turn, the others while they wait
+    for theirs."""
     os.setsid()  # all of them are in one group, and nobody else is
-    shells = [Shell(world, TANDEM, "run", "--backend", "swap", "--class", name, "--") for name in classes]
+    shells = [Shell(world, TANDEM, "run", "--backend", "swap", "--class", name, "--")
+              for name in classes]
     for shell in shells:
         shell.do("alloc", 40 * MIB)  # of 64
     shells[0].do("add", 0)
     os.kill(shells[0].process.pid, signal.SIGSTOP)
     for shell in shells[1:]:
         shell.send("add", 0)
-        until(lambda: [job for job in world.jobs() if job["pid"] == shell.process.pid and job["state"] == "waiting"], "it waits")
+        until(lambda: [job for job in world.jobs()
+                       if job["pid"] == shell.process.pid and job["state"] == "waiting"],
+              "it waits")
         os.kill(shell.process.pid, signal.SIGSTOP)
     began()
     run_shells.kept = shells
@@ -457,13 +476,15 @@ def open_gpu_to_all(world):
     for name in os.listdir(gpu):
         os.chmod(f"{gpu}/{name}", 0o666)
     try:
-        subprocess.run([SHELL], user=HOSTILE, stdin=subprocess.DEVNULL, env=world.environment, capture_output=True, timeout=DEADLINE_S)
+        subprocess.run([SHELL], user=HOSTILE, stdin=subprocess.DEVNULL, env=world.environment,
+                       capture_output=True, timeout=DEADLINE_S)
     except PermissionError:
         raise Skip("another user may not run what is in the build")
 
 
 def stopped_programs_of_another_user_delay_nobody():
-    for classes in (["besteffort"], ["guaranteed"], ["besteffort", "besteffort"], ["guaranteed", "besteffort"]):
+    for classes in (["besteffort"], ["guaranteed"], ["besteffort", "besteffort"],
+                    ["guaranteed", "besteffort"]):
         with SharedWorld("quota.gpus=2") as world:
             open_gpu_to_all(world)
             with User(HOSTILE, run_shells, world, *classes) as user:
@@ -519,7 +540,8 @@ def name_badly(began, world):
     peer.send(hello(EVIL))
     peer.send(attach(0, name=EVIL))
     tool = connect(world)
-    for body in (packet(SET, text(EVIL) + text("weight") + text("3") + b"\0"), packet(LIST_JOBS, b"\1")):
+    for body in (packet(SET, text(EVIL) + text("weight") + text("3") + b"\0"),
+                 packet(LIST_JOBS, b"\1")):
         tool.send(body)
         assert answer(tool)
     began()
@@ -532,12 +554,17 @@ def names_of_others_do_nothing_to_a_terminal():
         assert user.said()
         name = world.jobs()[0]["job"]
         assert name.startswith("a?]0;b??c"), repr(name)
-        for words in (["ps"], ["ps", "--json"], ["gpu"], ["gpu", "--json"], ["events"], ["events", "--json"], ["explain", name], ["explain", EVIL], ["set", name], ["doctor"]):
-            done = subprocess.run([TANDEM, *words], env=world.environment, capture_output=True, timeout=DEADLINE_S)
+        for words in (["ps"], ["ps", "--json"], ["gpu"], ["gpu", "--json"], ["events"],
+                      ["events", "--json"], ["explain", name], ["explain", EVIL], ["set", name],
+                      ["doctor"]):
+            done = subprocess.run([TANDEM, *words], env=world.environment, capture_output=True,
+                                  timeout=DEADLINE_S)
             shown = done.stdout.decode().replace("\n", "")  # strictly UTF-8
             assert words == ["doctor"] or done.returncode == 0, done
-            assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")], (words, shown)
-            assert words[0] in ("gpu", "doctor") or "]0;b" in shown or words[0] in ("explain", "set"), (words, shown)
+            assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")], (
+                words, shown)
+            assert (words[0] in ("gpu", "doctor") or "]0;b" in shown
+                    or words[0] in ("explain", "set")), (words, shown)
         world.stays_usable()
         world.ends_when_told()
 

@@ -1,4 +1,5 @@
-"""Hard limits of jobs whose processes share memory by IPC handles, however it is opened, freed and left. TAP on stdout; argument: the build."""
+"""Hard limits of jobs whose processes share memory by IPC handles, however it is opened, freed and
+left. TAP on stdout; argument: the build."""
 from shell import *
 
 LIMIT, CONTEXT, BLOCK = 40 * MIB, MIB, 2 * MIB
@@ -7,16 +8,20 @@ BACKENDS = ("plain", "swap")
 
 
 def of_job(world, job, backend):
-    """One more process of that job, as a program has one that it starts itself. Its context counts by then."""
+    """One more process of that job, like one that a program starts itself. Its context counts by
+    then."""
     world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true")  # a daemon, which has NVML
-    shell = Shell(world, "env", f"LD_PRELOAD={LIBRARY}", f"TANDEM_JOB={job}", f"TANDEM_BACKEND={backend}", f"TANDEM_MEM={LIMIT}")
-    until(lambda: [j["overhead_bytes"] for j in world.jobs() if j["pid"] == shell.process.pid] == [CONTEXT], "its context is counted")
+    shell = Shell(world, "env", f"LD_PRELOAD={LIBRARY}", f"TANDEM_JOB={job}",
+                  f"TANDEM_BACKEND={backend}", f"TANDEM_MEM={LIMIT}")
+    until(lambda: [j["overhead_bytes"] for j in world.jobs() if j["pid"] == shell.process.pid] == [
+              CONTEXT], "its context is counted")
     return shell
 
 
 def fill(world, shell, jobs=1, is_new=False):
-    """Takes all that it gets, and gives it back: how many blocks. All jobs together have no more than their limits then. is_new: what is open counts before NVML has told whose it is, but nobody waits for that
-    for more than a second (docs/decisions/0009)."""
+    """Takes all that it gets, gives it back and returns the number of blocks. All jobs together
+    stay within their limits meanwhile. is_new: memory that is open counts before NVML has shown its
+    owner, but nobody waits for that for more than a second (docs/decisions/0009)."""
     blocks, began = [], time.monotonic()
     while True:
         result, block = shell.ask("alloc", BLOCK)
@@ -26,8 +31,13 @@ def fill(world, shell, jobs=1, is_new=False):
     waited = is_new and time.monotonic() - began >= 1
     status = world.status()
     assert result == OUT_OF_MEMORY, result
-    # While a process allocates without a pause it may have its context for nothing (docs/decisions/0007).
-    assert waited or status["plain_bytes"] <= jobs * LIMIT + status["contexts"] * CONTEXT, f"{status['plain_bytes'] / MIB} MiB of {jobs * LIMIT / MIB}"
+    # While a process allocates without a pause its context may not be charged
+    # (docs/decisions/0007).
+    assert (waited
+            or status["plain_bytes"]
+            <= jobs * LIMIT
+            + status["contexts"]
+            * CONTEXT), f"{status['plain_bytes'] / MIB} MiB of {jobs * LIMIT / MIB}"
     for block in blocks:
         shell.do("free", block)
     return len(blocks)
@@ -38,15 +48,18 @@ def counted(world, job):
 
 
 def is_told(world, owner, backend, bytes=0):
-    """What is left of it, where tandem does not make the handles: there a free ends what its owner has."""
+    """Checks the rest of it where tandem does not make the handles: there a free ends the owner's
+    memory."""
     until(lambda: backend == "swap" or demanded(world, owner) == bytes, "the free is told")
 
 
 def fills(world, shell, bytes_left, job="one", jobs=1):
-    """What its job's limit leaves it is there, as soon as NVML has told whose is what, and no more."""
+    """Checks that it gets what its job's limit leaves, as soon as NVML has shown all owners, and no
+    more."""
     until(lambda: counted(world, job) == LIMIT - bytes_left, f"{bytes_left / MIB} MiB are left")
     got = fill(world, shell, jobs)
-    assert bytes_left // BLOCK <= got <= (bytes_left + 2 * CONTEXT) // BLOCK, (bytes_left / MIB, got)
+    assert (bytes_left // BLOCK <= got
+            <= (bytes_left + 2 * CONTEXT) // BLOCK), (bytes_left / MIB, got)
 
 
 def shared(world, owner, importer, bytes=16 * MIB):
@@ -70,7 +83,7 @@ def what_is_opened_twice_counts_once_until_it_is_closed_twice():
             b.do("close", first)
             assert b.do("get", second, 0) == 42
             a.do("free", mine)
-            # What is read then cuda.h leaves undefined, but for handles of ours.
+            # cuda.h leaves the read undefined, except for tandem's own handles.
             assert backend == "plain" or b.do("get", second, 0) == 42, "it has been closed once"
             fill(world, b, is_new=True)
             is_told(world, a, backend)
@@ -162,17 +175,23 @@ def of_two_hundred_handles_each_leads_to_its_memory_and_all_count_once():
             theirs = [b.do("open", handle) for handle in handles]
             again = [b.do("open", handle) for handle in handles[::7]]
             assert [b.do("get", block, 0) for block in theirs] == [1000 + i for i in range(count)]
-            assert [b.do("get", block, 0) for block in again] == [1000 + i for i in range(0, count, 7)]
+            assert ([b.do("get", block, 0) for block in again]
+                    == [1000 + i for i in range(0, count, 7)])
             # Blocks of 64 KiB lie in larger ones.
             until(lambda: counted(world, "one") >= 2 * CONTEXT + count * size, "they count")
             for shell in (b, a):
-                assert (LIMIT - 2 * CONTEXT - 2 * count * size) // BLOCK <= fill(world, shell) <= (LIMIT - 2 * CONTEXT - count * size) // BLOCK
+                assert ((LIMIT - 2 * CONTEXT - 2 * count * size) // BLOCK <= fill(world, shell)
+                        <= (LIMIT - 2 * CONTEXT - count * size) // BLOCK)
             for block in mine[::2]:
                 a.do("free", block)
-            assert [b.do("get", block, 0) for block in theirs[1::2]] == [1000 + i for i in range(1, count, 2)]
-            assert backend == "plain" or [b.do("get", block, 0) for block in theirs] == [1000 + i for i in range(count)]
+            assert ([b.do("get", block, 0) for block in theirs[1::2]]
+                    == [1000 + i for i in range(1, count, 2)])
+            assert (backend == "plain"
+                    or [b.do("get", block, 0) for block in theirs]
+                    == [1000 + i for i in range(count)])
             is_told(world, a, backend, count // 2 * size)
-            until(lambda: counted(world, "one") >= 2 * CONTEXT + count * size, "what is open counts")
+            until(lambda: counted(world, "one") >= 2 * CONTEXT + count * size,
+                  "what is open counts")
             fill(world, b), fill(world, a)
             for block in theirs + again:
                 b.do("close", block)

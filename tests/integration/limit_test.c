@@ -1,12 +1,15 @@
 /*
- * Programs for limits.py, one per mode; run under `softgpu run -- tandem run --mem`. Each prints one line of JSON.
+ * Programs for limits.py, one per mode; run under `softgpu run -- tandem run --mem`. Each prints
+ * one line of JSON.
  *
  *   race KIND N THREADS ROUNDS LARGEST
- *                           N processes of so many threads allocate and free blocks of random sizes up to LARGEST bytes, and keep a common account
- *                           of what they have together: it counts a block after it was had and until before it is freed, so it never says too
- *                           much. KIND: alloc, managed, or async (each thread has a stream, each process one pool)
- *   threads N BLOCK         another process takes all that there is; then N threads use the GPU for the first time, and each wants a block at once
- *   fill BLOCK              for each line on stdin: allocates blocks until one is refused; until end of file
+ *                    N processes of so many threads allocate and free blocks of random sizes up to
+ *                    LARGEST bytes, and keep a common account of their sum. It counts a block after
+ *                    it was allocated and until before it is freed, so it never says too much.
+ *                    KIND: alloc, managed, or async (a stream per thread, a pool per process)
+ *   threads N BLOCK  another process takes all that there is; then N threads use the GPU for the
+ *                    first time, and each wants a block at once
+ *   fill BLOCK       for each line on stdin: allocates blocks until one is refused
  */
 #include <pthread.h>
 #include <signal.h>
@@ -61,7 +64,7 @@ static void count(uint64_t bytes)
 		;
 }
 
-/* What a racing process does, and what each of its threads does it with. */
+/* The settings of a racing process, and each thread's allocations. */
 static struct race {
 	enum { ALLOC, MANAGED, ASYNC, KINDS } kind;
 	unsigned processes, threads, rounds;
@@ -111,7 +114,10 @@ static void step(struct racer *racer)
 		racer->blocks[b].bytes = 0;
 		return;
 	}
-	/* A pool grows by 2 MiB at least: smaller blocks would leave it some that nobody sees here. */
+	/*
+	 * A pool grows by 2 MiB at least: smaller blocks would leave it memory that this account
+	 * does not see.
+	 */
 	racer->blocks[b].bytes = race.largest;
 	if (race.kind != ASYNC)
 		racer->blocks[b].bytes =
@@ -151,7 +157,7 @@ static void race_process(unsigned number)
 	}
 	for (i = 0; i < race.threads; i++)
 		pthread_join(racers[i].thread, NULL);
-	/* What is left goes with the process. */
+	/* The rest ends with the process. */
 	for (i = 0; i < race.threads; i++)
 		for (unsigned b = 0; b < BLOCKS; b++)
 			atomic_fetch_sub(&account->bytes, racers[i].blocks[b].bytes);

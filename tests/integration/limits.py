@@ -12,8 +12,11 @@ CONTEXT = MIB  # what one takes on the software GPU of the tests
 
 
 def start(world, *arguments, backend="plain", mem=None, **environment):
-    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, *(["--mem", mem] if mem else []), "--", PROGRAM, *map(str, arguments)]
-    return subprocess.Popen(command, env=dict(world.environment, **environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend,
+               *(["--mem", mem] if mem else []), "--", PROGRAM, *map(str, arguments)]
+    return subprocess.Popen(command, env=dict(world.environment, **environment),
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
 
 
 def line(process):
@@ -28,17 +31,20 @@ def again(process):
 
 def first(world, process):
     """Once it is known what its context takes."""
-    until(lambda: world.jobs() and world.jobs()[0]["overhead_bytes"] or process.poll() is not None, "its context is counted")
+    until(lambda: world.jobs() and world.jobs()[0]["overhead_bytes"] or process.poll() is not None,
+          "its context is counted")
     return again(process)
 
 
 def race(kind, processes, threads, rounds, backend="plain", mem=100, largest=4 * MIB):
     with World("--memory", "512m") as world:
-        process = start(world, "race", kind, processes, threads, rounds, largest, backend=backend, mem=f"{mem}m")
+        process = start(world, "race", kind, processes, threads, rounds, largest, backend=backend,
+                        mem=f"{mem}m")
         out, err = process.communicate(timeout=DEADLINE_S)
         assert process.returncode == 0, err
         result = json.loads(out)
-        assert result["failed"] == 0 and result["granted"] > processes and result["refused"] > 0, result
+        assert (result["failed"] == 0 and result["granted"] > processes
+                and result["refused"] > 0), result
         assert mem / 2 * MIB < result["peak_bytes"] <= mem * MIB, result
         nothing_is_left(world)
 
@@ -66,7 +72,8 @@ def threads_that_come_while_the_daemon_is_only_just_told_get_no_more():
         for backend in ("plain", "swap"):
             process = start(world, "threads", 16, MIB, backend=backend, mem="10m")
             out, err = process.communicate(timeout=DEADLINE_S)
-            assert process.returncode == 0 and json.loads(out) == {"granted": 0}, (backend, out, err)
+            assert (process.returncode == 0
+                    and json.loads(out) == {"granted": 0}), (backend, out, err)
             nothing_is_left(world)
 
 
@@ -75,11 +82,16 @@ def a_program_sees_its_limit_and_gets_exactly_that():
         for backend in ("plain", "swap"):
             process = start(world, "fill", 2 * MIB, backend=backend, mem="10m")
             said = first(world, process)
-            assert said == {"result": 2, "bytes": 8 * MIB, "free": CONTEXT, "total": 10 * MIB}, (backend, said)
+            assert (said
+                    == {"result": 2, "bytes": 8 * MIB, "free": CONTEXT,
+                        "total": 10 * MIB}), (backend, said)
             job = world.jobs()[0]
             assert job["overhead_bytes"] == CONTEXT, job
-            assert "contexts and code take 1.0 MiB" in world.call(TANDEM, "explain", job["job"]).stdout
-            assert [e["detail"] for e in world.events("refused") if e["pid"] == world.jobs()[0]["pid"]] == ["beyond the job's limit"]
+            assert ("contexts and code take 1.0 MiB"
+                    in world.call(TANDEM, "explain", job["job"]).stdout)
+            assert ([e["detail"] for e in world.events("refused")
+                     if e["pid"] == world.jobs()[0]["pid"]]
+                    == ["beyond the job's limit"])
             process.communicate(timeout=DEADLINE_S)
         process = start(world, "fill", MIB, NVIDIA_GPU_MEMORY_LIMIT="7m")
         assert first(world, process)["bytes"] == 6 * MIB
@@ -87,23 +99,29 @@ def a_program_sees_its_limit_and_gets_exactly_that():
 
 
 def who_comes_where_others_take_all_memory_finds_room_for_its_context():
-    for backend, policy in (("plain", "tandem"), ("auto", "tandem"), ("swap", "nvshare"), ("swap", "timeshare"), ("swap", "antman"), ("managed", "timeshare"), ("managed", "antman")):
+    for backend, policy in (("plain", "tandem"), ("auto", "tandem"), ("swap", "nvshare"),
+                            ("swap", "timeshare"), ("swap", "antman"), ("managed", "timeshare"),
+                            ("managed", "antman")):
         with World("--memory", "63m") as world:  # a context and 31 chunks
             first = start(world, "fill", 2 * MIB, backend=backend)
             had = again(first)["bytes"]
-            assert had == 60 * MIB or backend == "managed" and had >= 60 * MIB, (backend, had)  # that is in nobody's way
+            # That is in nobody's way.
+            assert had == 60 * MIB or backend == "managed" and had >= 60 * MIB, (backend, had)
             assert world.call(TANDEM, "set", f"policy={policy}").returncode == 0
             second = start(world, "fill", 2 * MIB, backend=backend, mem="8m")
-            until(lambda: world.status()["contexts"] == 2 or second.poll() is not None, "it has a context")
+            until(lambda: world.status()["contexts"] == 2 or second.poll() is not None,
+                  "it has a context")
             if backend == "plain":  # what the first has cannot leave
                 first.communicate(timeout=DEADLINE_S)
             said = again(second)
             assert said["bytes"] >= 6 * MIB, (backend, policy, said)
             second.communicate(timeout=DEADLINE_S)
             if backend != "plain":
-                # Or more: what is kept for the next context is not known anew before NVML has told what is left of them.
+                # The count may be higher: the reserve for the next context changes only after NVML
+                # has shown the rest.
                 now = again(first)["bytes"]
-                assert had <= now <= 62 * MIB or backend == "managed" and now >= had, (backend, policy, now)
+                assert (had <= now <= 62 * MIB
+                        or backend == "managed" and now >= had), (backend, policy, now)
                 first.communicate(timeout=DEADLINE_S)
             assert first.returncode == 0 and second.returncode == 0, (backend, policy)
             nothing_is_left(world)
@@ -123,14 +141,17 @@ def a_limit_is_changed_while_it_runs_and_lowering_takes_nothing_away():
         assert refused.returncode and '"none"' in refused.stderr, refused
         assert again(process)["total"] == 4 * MIB  # all or nothing
         refused = world.call(TANDEM, "set", "policy=nvshare", "quantum=bad")
-        assert refused.returncode and "nvshare" not in world.call(TANDEM, "set").stdout.split("policy", 1)[1].split()[0], refused
+        assert (refused.returncode
+                and "nvshare" not
+                in world.call(TANDEM, "set").stdout.split("policy", 1)[1].split()[0]), refused
         refused = world.call(TANDEM, "set", job, "mem=50%%")
         assert refused.returncode and '"50%%"' in refused.stderr, refused
         process.communicate(timeout=DEADLINE_S)
 
 
 def a_limit_outlives_the_daemon_with_what_was_set_by_hand():
-    """A process by itself does not know what its context takes: then the limit is on what it allocates."""
+    """A process on its own does not know the size of its context, so the limit applies to its
+    allocations."""
     with World() as world:
         process = start(world, "fill", 2 * MIB, mem="9m")
         assert first(world, process)["bytes"] == 8 * MIB
@@ -142,28 +163,35 @@ def a_limit_outlives_the_daemon_with_what_was_set_by_hand():
         assert again(process)["bytes"] == 12 * MIB
         world.start("true", wrap="plain").communicate(timeout=DEADLINE_S)  # starts a daemon
         until(lambda: world.jobs() and world.jobs()[0]["demanded_bytes"] == 12 * MIB, "it is back")
-        assert first(world, process) == {"result": 2, "bytes": 12 * MIB, "free": 0, "total": 12 * MIB}
+        assert (first(world, process)
+                == {"result": 2, "bytes": 12 * MIB, "free": 0, "total": 12 * MIB})
         process.communicate(timeout=DEADLINE_S)
 
 
 def without_any_daemon_the_limit_holds_for_each_process():
     with World() as world:
         environment = dict(world.environment, LD_PRELOAD=LIBRARY, TANDEM_MEM="25%")
-        done = subprocess.run([SOFTGPU, "run", "--", PROGRAM, "fill", str(MIB)], env=environment, input="\n", capture_output=True, text=True, timeout=DEADLINE_S)
+        done = subprocess.run([SOFTGPU, "run", "--", PROGRAM, "fill", str(MIB)], env=environment,
+                              input="\n", capture_output=True, text=True, timeout=DEADLINE_S)
         result = json.loads(done.stdout)
-        assert result["result"] == 2 and result["bytes"] == result["total"] == world.status()["memory_bytes"] // 4, result
+        assert (result["result"] == 2
+                and result["bytes"] == result["total"]
+                == world.status()["memory_bytes"] // 4), result
 
 
 def soft(world, limit, *arguments):
     command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem-soft", limit, "--", TRAIN, *arguments]
-    return subprocess.Popen(command, env=world.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, env=world.environment, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
 
 
 def beyond_a_soft_limit_memory_lies_on_the_host_and_every_byte_is_right():
     with World("--memory", "64m") as world:
         both = [soft(world, "20m", *LARGE) for _ in range(2)]
-        until(lambda: len(world.jobs()) == 2 and all(j["demanded_bytes"] >= 46 * MIB for j in world.jobs()), "they have it all")
-        assert all(j["resident_bytes"] <= 20 * MIB and j["host_bytes"] >= 26 * MIB for j in world.jobs()), world.jobs()
+        until(lambda: len(world.jobs()) == 2 and all(j["demanded_bytes"] >= 46 * MIB
+                                                     for j in world.jobs()), "they have it all")
+        assert all(j["resident_bytes"] <= 20 * MIB and j["host_bytes"] >= 26 * MIB
+                   for j in world.jobs()), world.jobs()
         said = world.call(TANDEM, "explain", str(world.jobs()[0]["pid"])).stdout
         assert "Soft limit 20.0 MiB" in said, said
         for process in both:
@@ -175,16 +203,20 @@ def beyond_a_soft_limit_memory_lies_on_the_host_and_every_byte_is_right():
 
 def more_than_the_gpu_has_fits_with_a_soft_limit():
     with World("--memory", "64m") as world:
-        finish(soft(world, "30%", "--size", "100m", "--gpu", "20ms", "--cpu", "1ms", "--steps", "3"))
+        finish(soft(world, "30%", "--size", "100m", "--gpu", "20ms", "--cpu", "1ms", "--steps",
+                    "3"))
         nothing_is_left(world)
 
 
 def a_soft_limit_is_changed_while_it_runs():
     with World("--memory", "64m") as world:
-        process = soft(world, "100%", "--size", "8m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "200")
-        until(lambda: world.jobs() and world.jobs()[0]["resident_bytes"] >= 8 * MIB and world.jobs()[0]["launches"], "it runs")
+        process = soft(world, "100%", "--size", "8m", "--gpu", "5ms", "--cpu", "1ms", "--steps",
+                       "200")
+        until(lambda: (world.jobs() and world.jobs()[0]["resident_bytes"] >= 8 * MIB
+                       and world.jobs()[0]["launches"]), "it runs")
         job = world.jobs()[0]["job"]
-        for limit, holds in (("4m", lambda n: n <= 4 * MIB), ("none", lambda n: n >= 8 * MIB), ("7m", lambda n: 4 * MIB < n <= 6 * MIB)):
+        for limit, holds in (("4m", lambda n: n <= 4 * MIB), ("none", lambda n: n >= 8 * MIB),
+                             ("7m", lambda n: 4 * MIB < n <= 6 * MIB)):
             assert world.call(TANDEM, "set", job, f"mem-soft={limit}").returncode == 0
             until(lambda: holds(world.jobs()[0]["resident_bytes"]), f"with {limit}")
             assert world.jobs()[0]["demanded_bytes"] >= 8 * MIB
@@ -199,8 +231,11 @@ def a_soft_limit_is_changed_while_it_runs():
 
 def without_any_daemon_a_soft_limit_holds_for_each_process():
     with World() as world:
-        environment = dict(world.environment, LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap", TANDEM_MEM_SOFT="8m")
-        process = subprocess.Popen([SOFTGPU, "run", "--", PROGRAM, "fill", str(4 * MIB)], env=dict(environment, TANDEM_MEM="40m"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        environment = dict(world.environment, LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap",
+                           TANDEM_MEM_SOFT="8m")
+        process = subprocess.Popen([SOFTGPU, "run", "--", PROGRAM, "fill", str(4 * MIB)],
+                                   env=dict(environment, TANDEM_MEM="40m"), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
         assert again(process)["bytes"] == 40 * MIB
         assert world.status()["plain_bytes"] < 12 * MIB, world.status()
         process.communicate(timeout=DEADLINE_S)
@@ -210,13 +245,16 @@ def a_duty_bounds_the_share_of_the_gpus_time():
     """Only from above: how far below it a program stays is a matter of the machine's other load."""
     with World() as world:
         for kernel in ("500us", "5ms"):
-            command = [SOFTGPU, "run", "--", TANDEM, "run", "--duty", "30%", "--", TRAIN, "--size", "1m", "--gpu", "60s", "--cpu", "0ms", "--kernel", kernel, "--steps", "1"]
+            command = [SOFTGPU, "run", "--", TANDEM, "run", "--duty", "30%", "--", TRAIN, "--size",
+                       "1m", "--gpu", "60s", "--cpu", "0ms", "--kernel", kernel, "--steps", "1"]
             process = subprocess.Popen(command, env=world.environment, stdout=subprocess.DEVNULL)
-            until(lambda: world.jobs() and world.jobs()[0]["gpu_time_ns"] > 20_000_000, "it is measured")
+            until(lambda: world.jobs() and world.jobs()[0]["gpu_time_ns"] > 20_000_000,
+                  "it is measured")
             before = world.status()
             until(lambda: world.status()["busy_ns"] > before["busy_ns"] + 300_000_000, "it works")
             after = world.status()
-            share = (after["busy_ns"] - before["busy_ns"]) / (after["elapsed_ns"] - before["elapsed_ns"])
+            share = ((after["busy_ns"] - before["busy_ns"])
+                     / (after["elapsed_ns"] - before["elapsed_ns"]))
             assert share < 0.34, (kernel, share)
             assert world.jobs()[0]["duty_ppm"] == 300_000
             process.kill()
@@ -226,8 +264,10 @@ def a_duty_bounds_the_share_of_the_gpus_time():
 
 def share_of(world, *command):
     """Of the GPU's time, of a program that takes what it may."""
-    process = subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", "--duty", "30%", "--", *command], env=world.environment, stdout=subprocess.DEVNULL)
-    until(lambda: world.jobs() and world.jobs()[0]["gpu_time_ns"] > 20_000_000 or world.status()["kernels"] > 5000, "it is measured")
+    process = subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", "--duty", "30%", "--",
+                                *command], env=world.environment, stdout=subprocess.DEVNULL)
+    until(lambda: world.jobs() and world.jobs()[0]["gpu_time_ns"] > 20_000_000 or world.status()[
+              "kernels"] > 5000, "it is measured")
     before = world.status()
     until(lambda: world.status()["elapsed_ns"] > before["elapsed_ns"] + 1_000_000_000, "it works")
     after = world.status()
@@ -250,11 +290,17 @@ def what_is_set_for_a_job_is_shown():
         first(world, process)
         job = world.jobs()[0]
         assert job["weight"] == 1, job
-        assert world.call(TANDEM, "set", job["job"], "weight=7", "duty=30%", "class=online").returncode == 0
+        assert (world.call(TANDEM, "set", job["job"], "weight=7", "duty=30%",
+                           "class=online").returncode
+                == 0)
         shown = world.call(TANDEM, "set", job["name"])
         rows = dict(row.split()[:2] for row in shown.stdout.splitlines())
-        assert rows == {"job": job["job"], "class": "online", "upgrade": "none", "weight": "7", "mem": "10m", "mem-soft": "none", "duty": "30%", "slack": "none", "paused": "off"}, shown
-        assert world.jobs()[0]["weight"] == 7 and "weight is 7" in world.call(TANDEM, "explain", job["job"]).stdout
+        assert (rows
+                == {"job": job["job"], "class": "online", "upgrade": "none", "weight": "7",
+                    "mem": "10m", "mem-soft": "none", "duty": "30%", "slack": "none",
+                    "paused": "off"}), shown
+        assert (world.jobs()[0]["weight"] == 7
+                and "weight is 7" in world.call(TANDEM, "explain", job["job"]).stdout)
         nobody = world.call(TANDEM, "set", "zebra")
         assert nobody.returncode == 125 and '"zebra"' in nobody.stderr, nobody
         process.communicate(timeout=DEADLINE_S)

@@ -1,10 +1,15 @@
 /*
- * A CUDA program that does what it is told, so that a test can play several against each other: one command a line on stdin, one answer "RESULT VALUE" a
- * line on stdout. RESULT is the CUresult. Memory is called by the number that alloc or open gave.
+ * A CUDA program that follows commands, so that a test can play several against each other: one
+ * command a line on stdin, one answer "RESULT VALUE" a line on stdout. RESULT is the CUresult.
+ * Memory is named by the number that alloc or open gave.
  *
- *   alloc BYTES   free N   set N WORD VALUE   get N WORD   add N (by a kernel, at its first word)
- *   export N   open HANDLE   close N   range N   used   fork (a child that does nothing until it is killed)
- *   device D (uses that GPU from now on)   peer D (lets the GPU in use into memory of that one)   unpeer D   access N   sync_memops N
+ *   alloc BYTES   free N   set N WORD VALUE   get N WORD
+ *   add N (by a kernel, at its first word)
+ *   export N   open HANDLE   close N   range N   used
+ *   fork (a child that does nothing until it is killed)
+ *   device D (uses that GPU from now on)
+ *   peer D (lets the GPU in use into memory of that one)   unpeer D
+ *   access N   sync_memops N
  *   load PATH (a shared library)   open_file PATH
  *   context (a second one on the GPU in use; the first is what GPU 0 began with)   end_first
  */
@@ -42,7 +47,7 @@ static CUresult use(int device)
 	return r ? r : cuModuleGetFunction(&adds[device], module, "add");
 }
 
-/* Its number, or the error. */
+/* Returns its number, or the error. */
 static CUresult keep(CUresult r, CUdeviceptr address, unsigned long long *ret)
 {
 	if (!r && memory_count < MEMORY_MAX) {

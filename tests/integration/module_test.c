@@ -1,28 +1,37 @@
 /*
- * A program for modules.py, run under `softgpu run -- tandem run --mem`: module_test KIND BYTES. For each line on stdin it loads images with a variable of that size until
- * one is refused, then one with little data, and says in a line of JSON how many there are; then it unloads all of them.
+ * A program for modules.py, run under `softgpu run -- tandem run --mem`: module_test KIND BYTES.
+ * For each line on stdin it loads images with a variable of that size until one is refused, then
+ * one with little data, and prints how many there are in a line of JSON; then it unloads all of
+ * them. "Little" before one of the first kinds gives the image with little data 0.8 of that size.
  *
- *   data       cuModuleLoadData; "little" before this, or one of the next five: the one with little data has 0.8 of that size
- *   file       cuModuleLoad
- *   library    cuLibraryLoadData, and its variable in the current context
- *   managed    cuModuleLoadData, of a variable in unified memory; and "shared" cuLibraryLoadData of one
- *   packed     cuModuleLoadData, of a fatbin with nothing but a compressed image; "packedshared" of one whose variable is managed; "packedlibrary" cuLibraryLoadData of one
- *   decoy      the same, beside an image without variables that is not compressed
- *   later      the same, loaded before there is a context
- *   listed     the same, by its kernels
- *   asked      the same; its kernel is asked for before there is a context, and becomes a function in it
- *   launched   the same; its kernel is launched by its own handle
- *   captured   the same, into a graph
+ *   data         cuModuleLoadData
+ *   file         cuModuleLoad
+ *   library      cuLibraryLoadData, and its variable in the current context
+ *   managed      cuModuleLoadData, of a variable in unified memory; "shared": cuLibraryLoadData
+ *   packed       cuModuleLoadData, of a fatbin with only a compressed image; "packedshared": one
+ *                whose variable is managed; "packedlibrary": cuLibraryLoadData of one
+ *   decoy        the same, beside an image without variables that is not compressed
+ *   later        the same, loaded before there is a context
+ *   listed       the same, by its kernels
+ *   asked        the same; its kernel is looked up before there is a context, and becomes a
+ *                function in it
+ *   launched     the same; its kernel is launched by its own handle
+ *   captured     the same, into a graph
  *   packedlater  the same as `later`, of a compressed image
- *   node       the same; its kernel is a graph's node by its own handle; node1, anynode, anynode2 by other calls
- *   setnode    the same; a node becomes one of its kernel; setnode1, setany, setexec, setexec1, setexecany by other calls
- *   occupancy  the same; it is asked how its kernel may run
- *   contexts   a library's variable in each of three contexts
- *   streams    a library's kernel is launched by its own handle in a stream of each
- *   nodes      a library's kernel is a node that says that it is for each of them
- *   threads    a library that does not fit beside 20 MiB is used by threads at once, again and again: how many of them got it
- *   kept       a library, and what the driver says to its unloading amid a capture; then as much memory as one more
- *   reset      once: a library, and the primary context reset; then its variable once more, and as much memory as one more
+ *   node         the same; its kernel is a graph's node by its own handle; node1, anynode, anynode2
+ *                by other calls
+ *   setnode      the same; a node becomes one of its kernel; setnode1, setany, setexec, setexec1,
+ *                setexecany by other calls
+ *   occupancy    the same; the occupancy of its kernel is queried
+ *   contexts     a library's variable in each of three contexts
+ *   streams      a library's kernel is launched by its own handle in a stream of each
+ *   nodes        a library's kernel is a node for each of them
+ *   threads      threads use a library that does not fit beside 20 MiB at once, again and again:
+ *                how many of them got it
+ *   kept         a library, and the driver's answer to its unloading amid a capture; then as much
+ *                memory as one more
+ *   reset        once: a library, and the primary context reset; then its variable once more, and
+ *                as much memory as one more
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -76,7 +85,10 @@ static void put(unsigned char **at, uint64_t value, unsigned bytes)
 		*(*at)++ = (unsigned char)value;
 }
 
-/* One of a fatbin: PTX for so old a GPU. packed: its payload is that long, and `unpacked` where it is no more. */
+/*
+ * Writes the head of one image of a fatbin: PTX for a very old GPU. packed: its payload has that
+ * length, and `unpacked` after unpacking.
+ */
 static void put_head(unsigned char **at, size_t bytes, unsigned sm, size_t packed, size_t unpacked)
 {
 	put(at, 1, 2); /* PTX */
@@ -92,7 +104,10 @@ static void put_head(unsigned char **at, size_t bytes, unsigned sm, size_t packe
 	put(at, unpacked, 8);
 }
 
-/* A fatbin of PTX in a frame of Zstandard (RFC 8878) with one block that is as it is; decoy: and of PTX for an older GPU, as it is. */
+/*
+ * Makes a fatbin of PTX in a frame of Zstandard (RFC 8878) with one raw block; decoy: and of
+ * uncompressed PTX for an older GPU.
+ */
 static const void *packed_image(const char *attribute, size_t bytes, bool decoy)
 {
 	static const char other[] = ".version 7.0\n.target sm_50\n.address_size 64\n     ";

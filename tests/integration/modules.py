@@ -1,4 +1,5 @@
-"""A job's hard limit on what the variables of modules and libraries take: a program on the software GPU. TAP on stdout; argument: the build."""
+"""A job's hard limit on the variables of modules and libraries: a program on the software GPU. TAP
+on stdout; argument: the build."""
 import json
 import subprocess
 
@@ -11,9 +12,13 @@ LIMIT = 40 * MIB
 
 
 def start(world, kind, mib, backend, contexts=1):
-    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT), "--", PROGRAM, kind, str(int(mib * MIB))]
-    process = subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until(lambda: world.jobs() and world.jobs()[0]["overhead_bytes"] == contexts * CONTEXT or process.poll() is not None, "its contexts are counted")
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT), "--",
+               PROGRAM, kind, str(int(mib * MIB))]
+    process = subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until(lambda: (world.jobs() and world.jobs()[0]["overhead_bytes"] == contexts * CONTEXT
+                   or process.poll() is not None),
+          "its contexts are counted")
     return process
 
 
@@ -27,36 +32,43 @@ def again(process):
 
 def what_does_not_fit_is_refused_and_what_is_unloaded_can_be_had_again():
     for backend in ("plain", "swap"):
-        for kind in ("data", "file", "library", "managed", "shared", "packed", "packedshared", "packedlibrary", "decoy"):
+        for kind in ("data", "file", "library", "managed", "shared", "packed", "packedshared",
+                     "packedlibrary", "decoy"):
             with World("--memory", "256m") as world:
                 process = start(world, kind, 12, backend)
                 for _ in range(2):
                     said = again(process)
                     assert said == {"loaded": 3, "result": 2}, (backend, kind, said)
-                assert [e["detail"] for e in world.events("refused")] == ["beyond the job's limit"] * 2
+                assert ([e["detail"] for e in world.events("refused")]
+                        == ["beyond the job's limit"] * 2)
                 process.communicate(timeout=DEADLINE_S)
                 assert process.returncode == 0
                 nothing_is_left(world)
 
 
 def many_small_ones_count_like_one_that_is_large():
-    """But for the first MiB of each sort, which is what code may be that is loaded at the limit: NVML tells of it, and takes it off the rest, sooner or later."""
-    for kind in ("littledata", "littlefile", "littlemanaged", "littlepacked", "littlepackedshared", "littlelibrary", "littleshared", "littlepackedlibrary"):
-        # One of these is in that MiB, with room for 0.4 MiB more, which the rest of the limit has none for.
+    """The first MiB of each sort is exempt, because it may be code that is loaded at the limit:
+    NVML shows it sooner or later, and it is taken off the rest."""
+    for kind in ("littledata", "littlefile", "littlemanaged", "littlepacked", "littlepackedshared",
+                 "littlelibrary", "littleshared", "littlepackedlibrary"):
+        # One of these is in that MiB, with room for 0.4 MiB more, which the rest of the limit has
+        # no room for.
         mib = 1 / 2 + 1 / 256
         with World("--memory", "256m") as world:
             process = start(world, kind, mib, "plain")
             for _ in range(2):
                 said = again(process)
-                assert said["result"] == 2 and 37.5 <= (said["loaded"] - 1) * mib <= 39, (kind, said)
+                assert (said["result"] == 2
+                        and 37.5 <= (said["loaded"] - 1) * mib <= 39), (kind, said)
             process.communicate(timeout=DEADLINE_S)
             assert process.returncode == 0
             nothing_is_left(world)
 
 
 def a_library_that_was_loaded_before_there_was_a_context_counts_where_it_is_used():
-    for kind in ("later", "packedlater", "listed", "asked", "launched", "captured", "node", "node1", "anynode", "anynode2", "setnode", "setnode1", "setany", "setexec", "setexec1", "setexecany",
-                 "occupancy"):
+    for kind in ("later", "packedlater", "listed", "asked", "launched", "captured", "node", "node1",
+                 "anynode", "anynode2", "setnode", "setnode1", "setany", "setexec", "setexec1",
+                 "setexecany", "occupancy"):
         with World("--memory", "256m") as world:
             process = start(world, kind, 16, "plain")
             said = again(process)

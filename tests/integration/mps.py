@@ -62,11 +62,13 @@ class MpsWorld(World):
     def environment_of_a_job(self, *options, **environment):
         done = self.tandem("run", *options, "--", "env", **environment)
         assert done.returncode == 0, done
-        return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line), done.stderr
+        return (dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line),
+                done.stderr)
 
     def client(self, *options):
-        client = subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", *options, "--", CLIENT], env=self.environment,
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        client = subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", *options, "--", CLIENT],
+                                  env=self.environment, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True, bufsize=1)
         self.clients.append(client)
         assert answer(client) == [0]
         assert ask(client, "context") == [0]
@@ -106,7 +108,8 @@ def programs_of_tandem_run_side_by_side():
 def without_it_nothing_changes():
     with MpsWorld() as world:
         environment, _ = world.environment_of_a_job()
-        assert "CUDA_MPS_PIPE_DIRECTORY" not in environment and "CUDA_VISIBLE_DEVICES" not in environment
+        assert ("CUDA_MPS_PIPE_DIRECTORY" not in environment
+                and "CUDA_VISIBLE_DEVICES" not in environment)
         assert world.mps() == ("", "")
         assert not os.path.exists(world.directory_of())
 
@@ -168,7 +171,8 @@ def a_foreign_one_is_left_alone():
             world.tandem("set", "mps=on")
             until(lambda: world.mps() == ("foreign", pipe), "it is seen")
             assert not os.path.exists(world.directory_of())
-            assert f"has a control daemon, process {pid}: it is left alone" in world.tandem("doctor").stdout
+            assert (f"has a control daemon, process {pid}: it is left alone"
+                    in world.tandem("doctor").stdout)
             client = world.client()
             assert ask(client, "sms") == [0, 40, 40, 1]  # by its own environment
             client.stdin.close()
@@ -177,8 +181,9 @@ def a_foreign_one_is_left_alone():
             assert world.control(pipe) == pid
             os.kill(pid, 0)
         finally:
-            subprocess.run([SOFTGPU, "run", "--", "nvidia-cuda-mps-control"], env=dict(world.environment, **foreign),
-                           input="quit -t 0\n", text=True, timeout=DEADLINE_S)
+            subprocess.run([SOFTGPU, "run", "--", "nvidia-cuda-mps-control"],
+                           env=dict(world.environment, **foreign), input="quit -t 0\n", text=True,
+                           timeout=DEADLINE_S)
 
 
 def doctor_says_what_is_wrong():
@@ -216,6 +221,7 @@ def a_system_daemon_or_nobody_else_may_be_asked():
 
 
 assert os.path.exists(TANDEMD)
-run_cases([programs_of_tandem_run_side_by_side, without_it_nothing_changes, each_gpu_has_its_own_and_a_job_of_several_has_none,
-           one_that_dies_is_started_again, a_new_daemon_takes_it_over, a_foreign_one_is_left_alone, doctor_says_what_is_wrong,
+run_cases([programs_of_tandem_run_side_by_side, without_it_nothing_changes,
+           each_gpu_has_its_own_and_a_job_of_several_has_none, one_that_dies_is_started_again,
+           a_new_daemon_takes_it_over, a_foreign_one_is_left_alone, doctor_says_what_is_wrong,
            a_system_daemon_or_nobody_else_may_be_asked], at_once=4)

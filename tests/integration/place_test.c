@@ -1,10 +1,11 @@
 /*
- * What a program sees of GPUs, by the driver and by NVML, as one line of JSON; for place.py.
+ * A program's view of GPUs, by the driver and by NVML, as one line of JSON; for place.py.
  *
  *   place_test [--first nvml|driver] [--visible LIST] [--uuid UUID] [--bus BUS] [--hold BYTES]
  *
- * --uuid, --bus: what the calls answer that look for such a GPU. --first: which is asked first (the driver). --visible: the program sets CUDA_VISIBLE_DEVICES itself before that. --hold: it makes a context on its
- * first device, allocates so much, and after its line waits for the end of its standard input.
+ * --uuid, --bus: also look for such a GPU. --first: which is asked first (the driver). --visible:
+ * the program sets CUDA_VISIBLE_DEVICES itself before that. --hold: it makes a context on its first
+ * device, allocates so much, and after its line waits for the end of its standard input.
  */
 #include <dlfcn.h>
 #include <stdbool.h>

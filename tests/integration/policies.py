@@ -27,13 +27,16 @@ def each_policy_says_what_it_lacks():
     with World() as world:
         assert with_a_daemon(world).returncode == 0
         rows = policies(world)
-        assert {name for name, row in rows.items() if row["state"] in ("able", "decides")} == ABLE, rows
+        assert ({name for name, row in rows.items() if row["state"] in ("able", "decides")}
+                == ABLE), rows
         assert rows["tandem"]["state"] == "decides" and not rows["tandem"]["lacks"], rows
         for name, abilities in LACKS.items():
             assert {lack["ability"] for lack in rows[name]["lacks"]} == abilities, rows[name]
-            assert all(lack["sentence"].startswith("This node cannot ") for lack in rows[name]["lacks"]), rows[name]
+            assert all(lack["sentence"].startswith("This node cannot ")
+                       for lack in rows[name]["lacks"]), rows[name]
         shown = world.call(TANDEM, "policies").stdout
-        assert all(lack["sentence"] in shown for row in rows.values() for lack in row["lacks"]), shown
+        assert all(lack["sentence"] in shown for row in rows.values() for lack in row["lacks"]), (
+            shown)
 
 
 def one_that_lacks_something_is_refused_with_all_of_it():
@@ -51,7 +54,8 @@ def one_that_lacks_something_is_refused_with_all_of_it():
 
 def one_that_is_given_at_the_start_waits_for_what_it_needs():
     with World() as world:
-        daemon = subprocess.Popen([SOFTGPU, "run", "--", TANDEMD, "--socket", world.environment["TANDEM_SOCKET"], "--set", "policy=dcuda"],
+        daemon = subprocess.Popen([SOFTGPU, "run", "--", TANDEMD, "--socket",
+                                   world.environment["TANDEM_SOCKET"], "--set", "policy=dcuda"],
                                   env=world.environment, stderr=subprocess.DEVNULL)
         try:
             until(lambda: world.call(TANDEM, "ps").returncode == 0, "the daemon answers")
@@ -63,4 +67,5 @@ def one_that_is_given_at_the_start_waits_for_what_it_needs():
 
 
 if __name__ == "__main__":
-    run_cases([each_policy_says_what_it_lacks, one_that_lacks_something_is_refused_with_all_of_it, one_that_is_given_at_the_start_waits_for_what_it_needs])
+    run_cases([each_policy_says_what_it_lacks, one_that_lacks_something_is_refused_with_all_of_it,
+               one_that_is_given_at_the_start_waits_for_what_it_needs])

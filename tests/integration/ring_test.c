@@ -1,10 +1,11 @@
 /*
- * Processes of one program that share memory by cuMemCreate through descriptors, as CUDA's sample memMapIPC does: ring_test parent|leaves|each PROCESSES BYTES ROUNDS
+ * Processes of one program that share memory by cuMemCreate through descriptors, as CUDA's sample
+ * memMapIPC does: ring_test parent|leaves|each PROCESSES BYTES ROUNDS
  *
  * A block of BYTES lies on the GPU of each of PROCESSES children, which are this program once more.
- * It is made by the child itself (each) or by their parent, which keeps it (parent) or lets go of it
- * once all have its descriptor (leaves). Each child maps all of them. In each
- * round it fills a block that another one filled the round before.
+ * The child makes it itself (each), or their parent does, which keeps it (parent) or releases it
+ * once all have its descriptor (leaves). Each child maps all of them. In each round it fills a
+ * block that another one filled the round before.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -91,7 +92,7 @@ static void map_block(CUdeviceptr at, int file, int gpu)
 	must(cuMemRelease(handle), "release what is mapped");
 }
 
-/* What child `by` leaves there in a round. */
+/* Returns the value that child `by` leaves there in a round. */
 static unsigned value_of(unsigned by, unsigned round)
 {
 	return by * 1000 + round + 1;

@@ -11,7 +11,9 @@ class Shell:
     """One of them."""
 
     def __init__(self, world, *command, program=SHELL):
-        self.process = subprocess.Popen([SOFTGPU, "run", "--", *command, program], env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([SOFTGPU, "run", "--", *command, program],
+                                        env=world.environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
 
     def send(self, *words):
         self.process.stdin.write(" ".join(map(str, words)) + "\n")

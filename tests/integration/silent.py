@@ -1,4 +1,5 @@
-"""A daemon that is there and does not answer - stopped, starved, replaced by another program - holds up no verb and no program. TAP on stdout; argument: the build."""
+"""A daemon that exists and does not answer - stopped, starved, replaced by another program - blocks
+no verb and no program. TAP on stdout; argument: the build."""
 import contextlib
 import os
 import re
@@ -12,9 +13,11 @@ import time
 from shell import MIB, under_swap
 from world import *
 
-VERBS = [["ps"], ["ps", "--json"], ["gpu"], ["set"], ["set", "policy=nvshare"], ["pause", "x"], ["resume", "x"], ["evict", "x"], ["policies"], ["events"], ["events", "-f"], ["explain", "x"],
-         ["stop"], ["stop", "--force"]]
-BOUND_S = DEADLINE_S  # a verb gives up after 2 s, a program goes on after some 10: only a hang reaches it
+VERBS = [["ps"], ["ps", "--json"], ["gpu"], ["set"], ["set", "policy=nvshare"], ["pause", "x"],
+         ["resume", "x"], ["evict", "x"], ["policies"], ["events"], ["events", "-f"],
+         ["explain", "x"], ["stop"], ["stop", "--force"]]
+# A verb gives up after 2 s, a program goes on after some 10: only a hang reaches it.
+BOUND_S = DEADLINE_S
 
 
 def begin(world):
@@ -32,7 +35,8 @@ def stopped(pid):
 
 
 class Impostor:
-    """Has the daemon's socket. answer: what it sends to who connects, again and again; b"": it accepts and says nothing; None: it accepts nobody."""
+    """Has the daemon's socket. answer: its message to each connection, again and again; b"": it
+    accepts and sends nothing; None: it accepts nobody."""
 
     def __init__(self, world, answer, backlog=128):
         self.path, self.answer, self.peers = world.environment["TANDEM_SOCKET"], answer, []
@@ -79,7 +83,8 @@ def all_verbs_say(world, pattern, verbs=VERBS):
     running = [(verb, world.start(TANDEM, *verb)) for verb in verbs]
     for verb, process in running:
         out, err = ends(process)
-        assert process.returncode == 125 and re.fullmatch(f"tandem: {pattern}\n", err), (verb, process.returncode, out, err)
+        assert (process.returncode == 125
+                and re.fullmatch(f"tandem: {pattern}\n", err)), (verb, process.returncode, out, err)
 
 
 def doctor_says(world, pattern):
@@ -93,18 +98,23 @@ def programs_run_all_the_same(world, pattern, *options):
     running = [world.start(TANDEM, "run", *more, "--", TRAIN, *SMALL) for more in options or ([],)]
     for process in running:
         out, err = ends(process)
-        assert process.returncode == 0 and json.loads(out)["checksum_ok"], (process.args, process.returncode, out, err)
-        assert re.fullmatch(f"tandem: {pattern}; until then the program runs without it\n", err), (process.args, err)
+        assert (process.returncode == 0
+                and json.loads(out)["checksum_ok"]), (process.args, process.returncode, out, err)
+        assert re.fullmatch(f"tandem: {pattern}; until then the program runs without it\n", err), (
+            process.args, err)
 
 
 def no_answer(world, pid):
     socket_path = re.escape(world.environment["TANDEM_SOCKET"])
-    return (rf"no answer in 2 s from the daemon at {socket_path} \(pid {pid}\), which is stopped or overloaded: `kill -CONT {pid}` continues it, "
-            rf"`kill -KILL {pid}` ends it and leaves programs running")
+    return (rf"no answer in 2 s from the daemon at {socket_path} \(pid {pid}\), which is stopped "
+            rf"or overloaded: `kill -CONT {pid}` continues it, "
+            r"" rf"`kill -KILL {pid}` ends it and leaves programs running")
 
 
 def no_tandemd(world, why):
-    return rf"what answers at {re.escape(world.environment['TANDEM_SOCKET'])} \(pid {os.getpid()}\) is no tandemd \({why}\): end it, or set TANDEM_SOCKET to the socket of one"
+    return (rf"what answers at {re.escape(world.environment['TANDEM_SOCKET'])} "
+            rf"\(pid {os.getpid()}\) is no tandemd \({why}\): "
+            r"end it, or set TANDEM_SOCKET to the socket of one")
 
 
 def every_verb_says_that_a_stopped_daemon_does_not_answer():
@@ -114,7 +124,8 @@ def every_verb_says_that_a_stopped_daemon_does_not_answer():
             all_verbs_say(world, no_answer(world, pid))
             doctor_says(world, no_answer(world, pid))
         done = world.call(TANDEM, "set", "policy")
-        assert done.returncode == 0 and " tandem " in done.stdout, done  # neither changed nor stopped, as they were told
+        # Neither changed nor stopped, as they were told.
+        assert done.returncode == 0 and " tandem " in done.stdout, done
         assert world.call(TANDEM, "gpu").returncode == 0 and world.daemon_pid() == pid
 
 
@@ -122,7 +133,8 @@ def programs_run_beside_a_stopped_daemon():
     with World() as world:
         pid = begin(world)
         with stopped(pid):
-            programs_run_all_the_same(world, no_answer(world, pid), [], ["--class", "guaranteed"], ["--gpu", "any"], ["--gpu", "0"], ["--mem", "40m"])
+            programs_run_all_the_same(world, no_answer(world, pid), [], ["--class", "guaranteed"],
+                                      ["--gpu", "any"], ["--gpu", "0"], ["--mem", "40m"])
         finish(world.start(TRAIN, *SMALL, wrap="swap"))
         nothing_is_left(world)
 
@@ -138,8 +150,9 @@ def one_whose_backlog_is_full_is_as_silent():
                 except BlockingIOError:
                     break
             path = re.escape(impostor.path)
-            words = (rf"no answer in 2 s from the daemon at {path}, which is stopped or overloaded: continue it \(kill -CONT\), or end it \(kill -KILL\), which leaves "
-                     rf"programs running; its pid is in {path}.lock")
+            words = (rf"no answer in 2 s from the daemon at {path}, which is stopped or "
+                     r"overloaded: continue it \(kill -CONT\), or end it \(kill -KILL\), which "
+                     r"leaves " rf"programs running; its pid is in {path}.lock")
             all_verbs_say(world, words)
             doctor_says(world, words)
             programs_run_all_the_same(world, words)
@@ -167,9 +180,11 @@ def garbage_is_no_answer():
             doctor_says(world, no_tandemd(world, "Bad message"))
             programs_run_all_the_same(world, no_tandemd(world, "Bad message"))
         with Impostor(world, struct.pack("<HHI", 9, 62, 0)):  # of another version of the format
-            all_verbs_say(world, no_tandemd(world, "Protocol error"), [["ps"], ["gpu"], ["events", "-f"]])
+            all_verbs_say(world, no_tandemd(world, "Protocol error"),
+                          [["ps"], ["gpu"], ["events", "-f"]])
             programs_run_all_the_same(world, no_tandemd(world, "Protocol error"))
-        with Impostor(world, struct.pack("<HHI", 1, 999, 0)):  # as of a later version, and never an answer
+        # As of a later version, and never an answer.
+        with Impostor(world, struct.pack("<HHI", 1, 999, 0)):
             all_verbs_say(world, no_answer(world, os.getpid()), [["ps"], ["gpu"], ["events", "-f"]])
             programs_run_all_the_same(world, no_answer(world, os.getpid()))
 
@@ -182,7 +197,10 @@ def a_socket_file_that_nobody_has_is_replaced():
         listener.bind(path)
         listener.close()
         done = world.call(TANDEM, "ps")
-        assert (done.returncode, done.stderr) == (125, f"tandem: no daemon at {path} (Connection refused): `tandem run` starts one\n"), done
+        assert ((done.returncode, done.stderr)
+                == (125,
+                    f"tandem: no daemon at {path} (Connection refused): `tandem run` starts "
+                    "one\n")), done
         finish(world.start(TRAIN, *SMALL, wrap="swap"))
         assert world.call(TANDEM, "ps").returncode == 0
 
@@ -199,7 +217,9 @@ def a_daemon_that_does_not_come_up_is_not_waited_for():
             os.kill(int(f.read()), signal.SIGKILL)
         path = world.environment["TANDEM_SOCKET"]
         assert process.returncode == 0 and json.loads(out)["checksum_ok"], (process.returncode, err)
-        assert err == f"tandem: the daemon that was started at {path} has not come up in 10 s: see {path}.log; until then the program runs without it\n", err
+        assert (err
+                == f"tandem: the daemon that was started at {path} has not come up in 10 s: see "
+                f"{path}.log; until then the program runs without it\n"), err
 
 
 def who_waits_for_a_stopped_daemon_goes_on_and_both_come_back_to_it():
@@ -216,7 +236,8 @@ def who_waits_for_a_stopped_daemon_goes_on_and_both_come_back_to_it():
             for shell in shells:
                 assert shell.answer()[0] == 0
             assert [shell.do("get", 0, 0) for shell in shells] == [2, 102]
-        are_back = lambda: sorted((j["pid"], j["demanded_bytes"]) for j in world.jobs()) == sorted((s.process.pid, 46 * MIB) for s in shells)
+        are_back = lambda: sorted((j["pid"], j["demanded_bytes"]) for j in world.jobs()) == sorted(
+                (s.process.pid, 46 * MIB) for s in shells)
         until(are_back, "both are there again, with their memory")
         for _ in range(3):
             for shell in shells:
@@ -240,7 +261,8 @@ def a_daemon_that_is_stopped_in_the_midst_of_a_drain_spoils_no_result():
         with stopped(pid):
             for program in programs:
                 out, err = ends(program)
-                assert program.returncode == 0 and json.loads(out)["checksum_ok"], (program.returncode, out, err)
+                assert (program.returncode == 0
+                        and json.loads(out)["checksum_ok"]), (program.returncode, out, err)
         follower.kill()
         follower.communicate()
         nothing_is_left(world)

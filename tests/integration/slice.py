@@ -1,4 +1,5 @@
-"""Whole programs through every layer on the software GPU: libtandem, tandemd, tandem, softgpu. TAP on stdout; argument: the build."""
+"""Whole programs through every layer on the software GPU: libtandem, tandemd, tandem, softgpu. TAP
+on stdout; argument: the build."""
 import os
 import random
 import signal
@@ -16,7 +17,8 @@ def the_driver_does_and_refuses_what_nvidias_does():
 def a_program_ends_alike_without_tandem_without_daemon_and_with_it():
     with World() as world:
         bare = finish(world.start(TRAIN, *SMALL))
-        assert finish(world.start(TRAIN, *SMALL, "--memory", "managed"))["checksum_ok"] and world.status()["managed_allocations"] == 1
+        assert (finish(world.start(TRAIN, *SMALL, "--memory", "managed"))["checksum_ok"]
+                and world.status()["managed_allocations"] == 1)
         alone = finish(world.start(TRAIN, *SMALL, LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap"))
         disabled = finish(world.start(TRAIN, *SMALL, LD_PRELOAD=LIBRARY, TANDEM_DISABLE="1"))
         for backend in ("plain", "swap", "managed"):
@@ -29,19 +31,23 @@ def a_program_ends_alike_without_tandem_without_daemon_and_with_it():
 def two_programs_larger_than_the_gpu_take_turns_and_use_no_managed_memory():
     with World() as world:
         programs = []
-        # However long a start takes here: each has a part of its steps behind it, and is paused, before any goes on.
+        # Starts may take any time here, so each program has a part of its steps done, and is
+        # paused, before any goes on.
         for _ in range(2):
             programs.append(world.start(TRAIN, *LARGE[:-1], "8", wrap="swap"))
-            until(lambda: any(e["pid"] == programs[-1].pid for e in world.events("opened")), "it has begun")
+            until(lambda: any(e["pid"] == programs[-1].pid for e in world.events("opened")),
+                  "it has begun")
             assert world.call(TANDEM, "pause", str(programs[-1].pid)).returncode == 0
         for program in programs:
             assert world.call(TANDEM, "resume", str(program.pid)).returncode == 0
         first, second = map(finish, programs)
         assert first["checksum"] == second["checksum"]
         opened = [e["pid"] for e in world.events("opened")]
-        assert {pid: opened.count(pid) > 1 for pid in opened} == {program.pid: True for program in programs}, opened
+        assert ({pid: opened.count(pid) > 1 for pid in opened}
+                == {program.pid: True for program in programs}), opened
         status = world.status()
-        assert status["managed_allocations"] == 0 and status["faults"] == 0 and status["copy_out_bytes"] > 0, status
+        assert (status["managed_allocations"] == 0 and status["faults"] == 0
+                and status["copy_out_bytes"] > 0), status
         nothing_is_left(world)
 
 
@@ -55,10 +61,15 @@ def two_programs_that_fit_run_side_by_side():
 def turns_of_those_that_always_compute_grow_and_it_is_said_why():
     with World() as world:
         world.call(TANDEM, "run", "--", "true")
-        assert world.call(TANDEM, "set", "quantum.min=1ms", "swap.share=50%", "swap.share.long=20%").returncode == 0
-        programs = [world.start(TRAIN, "--size", "46m", "--gpu", "5ms", "--cpu", "0", "--steps", "100000", wrap="swap") for _ in range(2)]
+        assert (world.call(TANDEM, "set", "quantum.min=1ms", "swap.share=50%",
+                           "swap.share.long=20%").returncode
+                == 0)
+        programs = [world.start(TRAIN, "--size", "46m", "--gpu", "5ms", "--cpu", "0", "--steps",
+                                "100000", wrap="swap")
+                    for _ in range(2)]
         until(lambda: len(world.events("opened")) >= 2, "both had a turn")
-        explained = lambda: " ".join(world.call(TANDEM, "explain", str(job["pid"])).stdout for job in world.jobs())
+        explained = lambda: " ".join(world.call(TANDEM, "explain", str(job["pid"])).stdout
+                                     for job in world.jobs())
         until(lambda: "always busy" in explained(), "turns have grown")
         assert world.call(TANDEM, "set", "swap.share.long=90%").returncode == 0
         until(lambda: "little lately" in explained(), "turns are short again")
@@ -89,7 +100,8 @@ def programs_survive_a_daemon_that_is_killed_and_come_back_to_the_next():
         until(lambda: len(world.jobs()) == 2, "both registered")
         os.kill(world.daemon_pid(), signal.SIGKILL)
         world.call(TANDEM, "run", "--", "true")
-        until(lambda: len(world.jobs()) == 2 or any(p.poll() is not None for p in programs), "both registered again")
+        until(lambda: len(world.jobs()) == 2 or any(p.poll() is not None for p in programs),
+              "both registered again")
         for program in programs:
             finish(program)
         nothing_is_left(world)
@@ -116,17 +128,20 @@ def without_a_daemon_what_does_not_fit_lives_on_the_host():
 
 def without_a_daemon_and_host_memory_it_waits_for_room():
     with World("--no-host-vmm") as world:
-        a, b = (world.start(TRAIN, *LARGE, LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap") for _ in range(2))
+        a, b = (world.start(TRAIN, *LARGE, LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
+                for _ in range(2))
         finish(a), finish(b)
 
 
 def host_memory_goes_back_to_the_device_when_there_is_a_daemon_again():
-    """The second lives on the host for a while, then takes turns with the first; its sums stay right."""
+    """The second lives on the host for a while, then takes turns with the first; its sums stay
+    right."""
     with World() as world:
         a = world.start(TRAIN, *LARGE[:-1], "12", LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
         until(lambda: world.status()["plain_bytes"] >= 46 << 20, "the first has the device")
         b = world.start(TRAIN, *LARGE[:-1], "12", LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
-        until(lambda: world.status()["processes"] == 2 and world.status()["kernels"] > 12, "both run")
+        until(lambda: world.status()["processes"] == 2 and world.status()["kernels"] > 12,
+              "both run")
         world.call(TANDEM, "run", "--", "true")
         until(lambda: len(world.jobs()) == 2 or a.poll() is not None, "both registered")
         finish(a), finish(b)
@@ -135,7 +150,8 @@ def host_memory_goes_back_to_the_device_when_there_is_a_daemon_again():
 
 
 def killing_programs_in_any_state_leaves_nothing_behind():
-    """Four programs at a time, 1.9 times the GPU's memory; one of them, or now and then the daemon, dies; another takes its place."""
+    """Four programs at a time, 1.9 times the GPU's memory; one of them, or now and then the daemon,
+    dies; another takes its place."""
     kills = int(os.environ.get("TANDEM_TEST_KILLS", "60"))
     seed = int(os.environ.get("TANDEM_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
     chance = random.Random(seed)
@@ -143,7 +159,8 @@ def killing_programs_in_any_state_leaves_nothing_behind():
     with World() as world:
         def begin():
             steps = str(chance.randrange(1, 30))
-            return world.start(TRAIN, "--size", "30m", "--gpu", "5ms", "--cpu", "5ms", "--steps", steps, wrap="swap")
+            return world.start(TRAIN, "--size", "30m", "--gpu", "5ms", "--cpu", "5ms", "--steps",
+                               steps, wrap="swap")
 
         programs = [begin() for _ in range(4)]
         while kills:
@@ -178,7 +195,8 @@ def a_gpu_that_dies_gives_errors_not_hangs():
 def a_waiting_program_whose_context_dies_sees_the_error():
     with World() as world:
         programs = [world.start(TRAIN, *LARGE[:-1], "400", wrap="swap") for _ in range(2)]
-        until(lambda: sorted(j["state"] for j in world.jobs()) == ["running", "waiting"], "one waits for the other")
+        until(lambda: sorted(j["state"] for j in world.jobs()) == ["running", "waiting"],
+              "one waits for the other")
         world.call(SOFTGPU, "fault", "ecc")
         for program in programs:
             _, err = program.communicate(timeout=DEADLINE_S)
@@ -190,11 +208,13 @@ def who_waits_ends_with_the_gpu_and_the_next_one_is_for_all():
     with World() as world:
         for backend in ("swap", "managed"):
             programs = [world.start(TRAIN, *LARGE[:-1], "400", wrap=backend) for _ in range(2)]
-            until(lambda: sorted(j["state"] for j in world.jobs()) == ["running", "waiting"], "one waits for the other")
+            until(lambda: sorted(j["state"] for j in world.jobs()) == ["running", "waiting"],
+                  "one waits for the other")
             world.call(SOFTGPU, "stop")
             for program in programs:
                 _, err = program.communicate(timeout=DEADLINE_S)
-                assert program.returncode == 1 and "CUDA_ERROR" in err, (backend, program.returncode, err)
+                assert (program.returncode == 1
+                        and "CUDA_ERROR" in err), (backend, program.returncode, err)
             until(lambda: not world.jobs(), "no job is left")
             assert world.call(SOFTGPU, "start").returncode == 0
             finish(world.start(TRAIN, *LARGE, wrap=backend))
@@ -213,7 +233,9 @@ def exit_codes_are_the_childs_or_those_of_a_wrapper():
 
 def fifty_simultaneous_starts_make_one_daemon():
     with World() as world:
-        programs = [subprocess.Popen([TANDEM, "run", "--", "true"], env=world.environment, stderr=subprocess.PIPE, text=True) for _ in range(50)]
+        programs = [subprocess.Popen([TANDEM, "run", "--", "true"], env=world.environment,
+                                     stderr=subprocess.PIPE, text=True)
+                    for _ in range(50)]
         for program in programs:
             _, err = program.communicate(timeout=DEADLINE_S)
             assert program.returncode == 0, err

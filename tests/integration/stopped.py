@@ -1,4 +1,5 @@
-"""Programs that are stopped (SIGSTOP), or in a frozen control group, hold up nobody, and compute nothing wrong when they go on. TAP on stdout; argument: the build."""
+"""Programs that are stopped (SIGSTOP), or in a frozen control group, hold up nobody, and compute
+nothing wrong when they go on. TAP on stdout; argument: the build."""
 import contextlib
 import os
 import signal
@@ -167,16 +168,22 @@ def one_that_is_killed_while_it_is_stopped_leaves_nothing():
 
 def the_end_of_a_program_is_seen_though_a_child_has_its_connection():
     """A child by clone alone, as _Fork makes one: no handler of fork closes anything in it."""
-    code = ("import ctypes, os, sys; cuda = ctypes.CDLL('libcuda.so.1'); context, device = ctypes.c_void_p(), ctypes.c_int(); "
-            "assert cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0 and cuda.cuCtxCreate_v2(ctypes.byref(context), 0, device) == 0; "
-            "pid = ctypes.CDLL(None).syscall(57 if os.uname().machine == 'x86_64' else 220, *([] if os.uname().machine == 'x86_64' else [17, 0, 0, 0, 0])); "
-            "pid or [__import__('time').sleep(1000)]; print(pid, flush=True); sys.stdin.readline(); os._exit(0)")
+    code = ("import ctypes, os, sys; cuda = ctypes.CDLL('libcuda.so.1'); context, device = "
+            "ctypes.c_void_p(), ctypes.c_int(); "
+            "" "assert cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0 and "
+            "cuda.cuCtxCreate_v2(ctypes.byref(context), 0, device) == 0; "
+            "" "pid = ctypes.CDLL(None).syscall(57 if os.uname().machine == 'x86_64' else 220, "
+            "*([] if os.uname().machine == 'x86_64' else [17, 0, 0, 0, 0])); "
+            "" "pid or [__import__('time').sleep(1000)]; print(pid, flush=True); "
+            "sys.stdin.readline(); os._exit(0)")
     with World() as world:
-        program = subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", "--", sys.executable, "-c", code], env=world.environment,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        program = subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", "--", sys.executable, "-c",
+                                    code], env=world.environment, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
         child = int(program.stdout.readline())
         try:
-            until(lambda: [j for j in world.jobs() if j["pid"] == program.pid], "the program is there")
+            until(lambda: [j for j in world.jobs() if j["pid"] == program.pid],
+                  "the program is there")
             program.stdin.write("\n")
             program.stdin.flush()
             assert program.wait(DEADLINE_S) == 0

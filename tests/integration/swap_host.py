@@ -1,11 +1,13 @@
-"""Memory of the backend swap on the host: it outlives contexts, and has a limit. TAP on stdout; argument: the build."""
+"""Memory of the backend swap on the host: it outlives contexts, and has a limit. TAP on stdout;
+argument: the build."""
 from shell import *
 
 OUT_OF_MEMORY = 2
 
 
 def rival(world, size):
-    return world.start(TRAIN, "--size", size, "--gpu", "5ms", "--cpu", "1ms", "--steps", "100000", wrap="swap")
+    return world.start(TRAIN, "--size", size, "--gpu", "5ms", "--cpu", "1ms", "--steps", "100000",
+                       wrap="swap")
 
 
 def end(program):
@@ -24,7 +26,9 @@ def bytes_on_the_host_outlive_the_context_that_put_them_there():
         memory = a.do("alloc", 40 * MIB)
         a.do("set", memory, 0, 7), a.do("set", memory, 10 * MIB - 1, 8)
         other = rival(world, "50m")
-        until(lambda: row(world, a.process.pid)["host_bytes"] >= 30 * MIB or other.poll() is not None, "it has given way")
+        until(lambda: (row(world, a.process.pid)["host_bytes"] >= 30 * MIB
+                       or other.poll() is not None),
+              "it has given way")
         assert other.poll() is None, other.communicate()
         a.do("end_first")
         assert a.do("get", memory, 0) == 7 and a.do("get", memory, 10 * MIB - 1) == 8
@@ -39,7 +43,10 @@ def what_has_no_place_on_the_host_stays_and_others_wait_for_it():
         memory = a.do("alloc", 40 * MIB)
         a.do("set", memory, 0, 7)
         other = world.start(TRAIN, *LARGE, wrap="swap")
-        until(lambda: any(e["pid"] == a.process.pid for e in world.events("drained")) or other.poll() is not None, "it is asked to give way")
+        until(
+                lambda: any(e["pid"] == a.process.pid
+                            for e in world.events("drained")) or other.poll() is not None,
+                "it is asked to give way")
         assert a.do("get", memory, 0) == 7
         a.do("add", memory)
         assert a.do("get", memory, 0) == 8
@@ -60,7 +67,9 @@ def what_had_no_place_for_a_while_leaves_when_there_is_one():
         assert world.call(SOFTGPU, "fault", "host-memory", "10m").returncode == 0
         other = world.start(TRAIN, *LARGE, wrap="swap")
         explained = lambda: world.call(TANDEM, "explain", str(a.process.pid)).stdout
-        until(lambda: "cannot leave" in explained() or "no place for" in explained() or other.poll() is not None, "it could not give way")
+        until(lambda: ("cannot leave" in explained() or "no place for" in explained()
+                       or other.poll() is not None),
+              "it could not give way")
         assert other.poll() is None, other.communicate()
         assert row(world, a.process.pid)["resident_bytes"] >= 30 * MIB, row(world, a.process.pid)
         assert world.call(SOFTGPU, "fault", "clear").returncode == 0
@@ -71,7 +80,8 @@ def what_had_no_place_for_a_while_leaves_when_there_is_one():
 
 
 def who_has_a_place_neither_there_nor_on_the_host_waits_and_nobody_for_it():
-    """Let in after its patience, with a part for which host.limit leaves nothing: it waits for that. Who has the rest of the GPU goes on after its own patience, however often."""
+    """Admitted after its patience, with a part for which host.limit leaves nothing, it waits for
+    that. The program with the rest of the GPU goes on after its own patience, however often."""
     for ends in ("limit", "other"):
         with World() as world:
             a, b = under_swap(world), under_swap(world)
@@ -84,7 +94,8 @@ def who_has_a_place_neither_there_nor_on_the_host_waits_and_nobody_for_it():
             b.send("add", large)
             explained = lambda: world.call(TANDEM, "explain", str(b.process.pid)).stdout
             for n in range(8, 10):
-                until(lambda: "A part of its memory has no place" in explained(), "it has what there is of the GPU and of the host")
+                until(lambda: "A part of its memory has no place" in explained(),
+                      "it has what there is of the GPU and of the host")
                 a.do("add", memory)
                 assert a.do("get", memory, 0) == n
                 assert not select.select([b.process.stdout], [], [], 0)[0], "it has a part nowhere"
@@ -99,7 +110,8 @@ def who_has_a_place_neither_there_nor_on_the_host_waits_and_nobody_for_it():
 
 def or_it_is_refused():
     with World() as world:
-        a = Shell(world, "env", "TANDEM_HOST_LIMIT=10m", "TANDEM_HOST_FULL=refuse", TANDEM, "run", "--backend", "swap", "--")
+        a = Shell(world, "env", "TANDEM_HOST_LIMIT=10m", "TANDEM_HOST_FULL=refuse", TANDEM, "run",
+                  "--backend", "swap", "--")
         first = a.do("alloc", 8 * MIB)
         assert a.ask("alloc", 4 * MIB)[0] == OUT_OF_MEMORY
         a.do("free", first)
@@ -110,7 +122,8 @@ def or_it_is_refused():
 
 def all_gpus_of_a_program_count_together():
     with World("--gpus", "2") as world:
-        a = Shell(world, "env", "TANDEM_HOST_LIMIT=10m", "TANDEM_HOST_FULL=refuse", TANDEM, "run", "--backend", "swap", "--")
+        a = Shell(world, "env", "TANDEM_HOST_LIMIT=10m", "TANDEM_HOST_FULL=refuse", TANDEM, "run",
+                  "--backend", "swap", "--")
         first = a.do("alloc", 6 * MIB)
         a.do("device", 1)
         assert a.ask("alloc", 6 * MIB)[0] == OUT_OF_MEMORY
@@ -137,7 +150,8 @@ def what_lies_on_the_host_beyond_a_soft_limit_counts_too():
 
 def without_a_daemon_it_counts_in_the_programs_own_limit():
     with World() as world:
-        a = Shell(world, "env", f"LD_PRELOAD={LIBRARY}", "TANDEM_BACKEND=swap", "TANDEM_MEM_SOFT=8m", "TANDEM_HOST_LIMIT=10m")
+        a = Shell(world, "env", f"LD_PRELOAD={LIBRARY}", "TANDEM_BACKEND=swap",
+                  "TANDEM_MEM_SOFT=8m", "TANDEM_HOST_LIMIT=10m")
         a.do("alloc", 8 * MIB)
         a.do("alloc", 8 * MIB)
         assert a.ask("alloc", 4 * MIB)[0] == OUT_OF_MEMORY
@@ -171,7 +185,9 @@ def a_place_is_asked_for_before_anything_is_to_lie_there():
         memory = a.do("alloc", 40 * MIB)
         a.do("set", memory, 0, 7)
         assert world.call(TANDEM, "set", "host.limit=44m").returncode == 0
-        assert world.call(TANDEM, "set", row(world, a.process.pid)["job"], "mem-soft=8m").returncode == 0
+        assert (world.call(TANDEM, "set", row(world, a.process.pid)["job"],
+                           "mem-soft=8m").returncode
+                == 0)
         until(lambda: row(world, a.process.pid)["resident_bytes"] <= 8 * MIB, "all of it goes")
         a.do("add", memory)
         assert len(world.events("drained")) == 1, world.events("drained")
@@ -185,12 +201,16 @@ def a_soft_limit_for_which_the_host_has_no_place_keeps_nobody_waiting():
         memory = a.do("alloc", 40 * MIB)
         a.do("set", memory, 0, 7)
         assert world.call(TANDEM, "set", "host.limit=10m").returncode == 0
-        assert world.call(TANDEM, "set", row(world, a.process.pid)["job"], "mem-soft=8m").returncode == 0
-        until(lambda: row(world, a.process.pid)["host_bytes"] >= 8 * MIB, "it makes use of what there is")
+        assert (world.call(TANDEM, "set", row(world, a.process.pid)["job"],
+                           "mem-soft=8m").returncode
+                == 0)
+        until(lambda: row(world, a.process.pid)["host_bytes"] >= 8 * MIB,
+              "it makes use of what there is")
         a.do("add", memory)
         assert kept(world) <= 10 * MIB, world.jobs()
         assert world.call(TANDEM, "set", "host.limit=none").returncode == 0
-        until(lambda: row(world, a.process.pid)["resident_bytes"] <= 8 * MIB, "all of it goes when there is a place")
+        until(lambda: row(world, a.process.pid)["resident_bytes"] <= 8 * MIB,
+              "all of it goes when there is a place")
         assert a.do("get", memory, 0) == 8
         a.end()
         nothing_is_left(world)
@@ -229,10 +249,14 @@ def what_two_want_on_the_host_one_gets_and_the_others_stay_on_the_gpu_until_it_i
         memory = a.do("alloc", 40 * MIB)
         a.do("set", memory, 0, 7)
         other = world.start(TRAIN, *LARGE, wrap="swap")
-        until(lambda: any(e["pid"] == a.process.pid for e in world.events("drained")) or other.poll() is not None, "it is asked to give way")
+        until(
+                lambda: any(e["pid"] == a.process.pid
+                            for e in world.events("drained")) or other.poll() is not None,
+                "it is asked to give way")
         assert a.do("get", memory, 0) == 7
         assert row(world, a.process.pid)["resident_bytes"] >= 30 * MIB, row(world, a.process.pid)
-        assert "the host has no place for" in world.call(TANDEM, "explain", str(a.process.pid)).stdout
+        assert ("the host has no place for"
+                in world.call(TANDEM, "explain", str(a.process.pid)).stdout)
         assert other.poll() is None, "it had to wait"
         assert world.call(TANDEM, "set", "host.limit=none").returncode == 0
         finish(other)

@@ -1,4 +1,5 @@
-"""Memory of the backend swap in other processes: handles, their lifetime, who may open them. TAP on stdout; argument: the build."""
+"""Memory of the backend swap in other processes: handles, their lifetime, who may open them. TAP on
+stdout; argument: the build."""
 import array
 import socket
 import stat
@@ -7,7 +8,8 @@ from shell import *
 
 IPC = f"{BUILD}/tests/integration/softgpu/softgpu_ipc"
 # All but those about what is free on the GPU: under tandem that is told as each program's own.
-IPC_CASES = ["memory_and_events_are_shared_with_another_process", "a_handle_of_a_dead_process_opens_nothing", "a_handle_is_good_while_its_memory_is",
+IPC_CASES = ["memory_and_events_are_shared_with_another_process",
+             "a_handle_of_a_dead_process_opens_nothing", "a_handle_is_good_while_its_memory_is",
              "what_is_not_from_cuMemAlloc_has_no_handle", "memory_by_handle_is_shared_as_a_file"]
 INVALID_VALUE, MAP_FAILED, INVALID_HANDLE = 1, 205, 400
 
@@ -15,7 +17,8 @@ INVALID_VALUE, MAP_FAILED, INVALID_HANDLE = 1, 205, 400
 def what_holds_for_the_drivers_handles_holds_for_ours():
     for backend in ("plain", "swap"):
         with World() as world:
-            done = world.call(SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--", IPC, *IPC_CASES)
+            done = world.call(SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--", IPC,
+                              *IPC_CASES)
             assert done.returncode == 0, done.stdout + done.stderr
             nothing_is_left(world)
 
@@ -36,7 +39,9 @@ def large_and_small_memory_is_shared_and_charged_once():
             b.do("set", theirs, (size - 4) // 4, 7)
             assert b.do("get", theirs, 1) == 5 and a.do("get", mine, (size - 4) // 4) == 7
             for whose, memory in ((a, mine), (b, theirs)):
-                assert whose.ask("set", memory, size // 4, 7)[0] == whose.ask("get", memory, size // 4)[0] == INVALID_VALUE, "its end is where it was asked for"
+                assert (whose.ask("set", memory, size // 4, 7)[0]
+                        == whose.ask("get", memory, size // 4)[0]
+                        == INVALID_VALUE), "its end is where it was asked for"
             assert b.do("open", handle) is not None
             b.do("close", theirs), b.do("close", theirs)
             assert b.ask("close", theirs)[0] == INVALID_VALUE
@@ -52,8 +57,12 @@ def what_is_shared_stays_on_the_gpu_while_its_owner_gives_way():
         mine, moved = a.do("alloc", 20 * MIB), a.do("alloc", 10 * MIB)
         a.do("set", mine, 0, 41), a.do("set", moved, 0, 1)
         theirs = b.do("open", a.do("export", mine))
-        rival = world.start(TRAIN, "--size", "38m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "100000", wrap="swap")
-        until(lambda: any(e["pid"] == a.process.pid for e in world.events("shrunk")) or rival.poll() is not None, "the owner has given way")
+        rival = world.start(TRAIN, "--size", "38m", "--gpu", "5ms", "--cpu", "1ms", "--steps",
+                            "100000", wrap="swap")
+        until(
+                lambda: any(e["pid"] == a.process.pid
+                            for e in world.events("shrunk")) or rival.poll() is not None,
+                "the owner has given way")
         assert rival.poll() is None, rival.communicate()
         row = [j for j in world.jobs() if j["pid"] == a.process.pid][0]
         assert row["resident_bytes"] >= 20 * MIB and row["host_bytes"] > 0, row
@@ -119,7 +128,8 @@ def a_child_of_fork_holds_nothing():
         until(lambda: a.do("used") == 0, "the child of the importer does not hold it")
         handle = a.do("export", a.do("alloc", 4 * MIB))
         a.kill()
-        assert b.ask("open", handle)[0] == MAP_FAILED, "the child of the exporter does not answer for it"
+        assert (b.ask("open", handle)[0]
+                == MAP_FAILED), "the child of the exporter does not answer for it"
         for pid in children:
             os.kill(pid, signal.SIGKILL)
         b.end()
@@ -128,7 +138,8 @@ def a_child_of_fork_holds_nothing():
 
 def a_program_without_tandem_is_told_that_it_is_no_handle():
     with World() as world:
-        a, bare, plain = under_swap(world), Shell(world), Shell(world, TANDEM, "run", "--backend", "plain", "--")
+        a, bare, plain = (under_swap(world), Shell(world),
+                          Shell(world, TANDEM, "run", "--backend", "plain", "--"))
         handle = a.do("export", a.do("alloc", 4096))
         assert bare.ask("open", handle)[0] == INVALID_VALUE
         plain.do("open", handle)  # the backend is that of its own memory only
@@ -210,7 +221,9 @@ def is_shared_with(world, b, a):
 
 
 def unshared(*options):
-    done = subprocess.run(["unshare", *options, "true"], capture_output=True, text=True) if shutil.which("unshare") else None
+    done = (subprocess.run(["unshare", *options, "true"], capture_output=True, text=True)
+            if shutil.which("unshare")
+            else None)
     if not done or done.returncode:
         raise Skip(f"unshare {' '.join(options)}: {done.stderr.strip() if done else 'not here'}")
     return ["unshare", *options]
@@ -232,8 +245,10 @@ def the_sockets_directory_may_be_mounted_elsewhere():
         world.call(TANDEM, "run", "--", "true")
         a, inside = under_swap(world), f"{world.directory}/inside"
         os.mkdir(inside)
-        script = 'mount --bind "$0" "$1" && mount -t tmpfs none "$0" && export TANDEM_SOCKET="$1/socket" && shift && exec "$@"'
-        b = Shell(world, *there, "sh", "-c", script, f"{world.directory}/t", inside, TANDEM, "run", "--backend", "swap", "--")
+        script = ('mount --bind "$0" "$1" && mount -t tmpfs none "$0" '
+                  '&& export TANDEM_SOCKET="$1/socket" && shift && exec "$@"')
+        b = Shell(world, *there, "sh", "-c", script, f"{world.directory}/t", inside, TANDEM, "run",
+                  "--backend", "swap", "--")
         is_shared_with(world, b, a)
         is_shared_with(world, a, b)
         a.end(), b.end()
@@ -250,11 +265,13 @@ def who_cannot_get_there_is_told_and_so_is_who_asks():
         a, b = under_swap(world), Shell(world, *there, TANDEM, "run", "--backend", "swap", "--")
         mine = a.do("alloc", 4 * MIB)
         handle = a.do("export", mine)
-        until(lambda: "1 handle(s) of its memory; they have opened 0" in explained(world, a), "it is said what others may open")
+        until(lambda: "1 handle(s) of its memory; they have opened 0" in explained(world, a),
+              "it is said what others may open")
         assert "CUDA_ERROR_INVALID_VALUE" in explained(world, a)
         assert [e["pid"] for e in world.events("shares")] == [a.process.pid]
         theirs = b.do("open", handle)
-        until(lambda: "1 handle(s) of its memory; they have opened 1." in explained(world, a), "it is said that one has it open")
+        until(lambda: "1 handle(s) of its memory; they have opened 1." in explained(world, a),
+              "it is said that one has it open")
         b.do("close", theirs)
         os.rename(meeting(world), meeting(world) + ".away")
         with open(meeting(world), "w"):
@@ -262,7 +279,8 @@ def who_cannot_get_there_is_told_and_so_is_who_asks():
         assert b.ask("open", handle)[0] == MAP_FAILED
         until(lambda: "cannot be reached from there" in explained(world, b), "it is said why")
         assert "denied" not in explained(world, a) and len(world.events("denied")) == 1
-        until(lambda: "there is no directory .ipc" in explained(world, a), "it is said of the owner, too")
+        until(lambda: "there is no directory .ipc" in explained(world, a),
+              "it is said of the owner, too")
         os.unlink(meeting(world))
         os.rename(meeting(world) + ".away", meeting(world))
         until(lambda: b.ask("open", handle)[0] == 0, "the way is there again")
@@ -297,10 +315,13 @@ def who_has_lost_its_place_gets_it_back_or_it_is_said():
             until(lambda: is_listening(where), "its name leads to itself again")
         os.rename(where, where + ".own")
         os.mkdir(where)  # which it cannot remove, as it could not another user's file
-        until(lambda: "something that it cannot remove has its name" in explained(world, a), "it is said")
-        assert any("its name" in e["detail"] for e in world.events("shares")), world.events("shares")
+        until(lambda: "something that it cannot remove has its name" in explained(world, a),
+              "it is said")
+        assert any("its name" in e["detail"] for e in world.events("shares")), (
+            world.events("shares"))
         os.rmdir(where)
-        until(lambda: is_listening(where) and "Only programs" not in explained(world, a), "it is there again")
+        until(lambda: is_listening(where) and "Only programs" not in explained(world, a),
+              "it is there again")
         os.unlink(where + ".own")
         a.end()
         nothing_is_left(world)

@@ -1,4 +1,5 @@
-"""Memory of the backend swap in the reach of another GPU, and of hardware beside it. TAP on stdout; argument: the build."""
+"""Memory of the backend swap in the reach of another GPU, and of hardware beside it. TAP on stdout;
+argument: the build."""
 from shell import *
 
 NOT_ENABLED, READWRITE, NONE = 705, 3, 0
@@ -6,8 +7,10 @@ NOT_ENABLED, READWRITE, NONE = 705, 3, 0
 
 def rival_takes_turns(world, *pids):
     """A program that wants GPU 0 until it is killed; returned once these have given way to it."""
-    rival = world.start(TRAIN, "--size", "40m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "100000", wrap="swap")
-    until(lambda: all(any(e["pid"] == pid for e in world.events("shrunk")) for pid in pids) or rival.poll() is not None, "others have given way")
+    rival = world.start(TRAIN, "--size", "40m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "100000",
+                        wrap="swap")
+    until(lambda: all(any(e["pid"] == pid for e in world.events("shrunk"))
+                      for pid in pids) or rival.poll() is not None, "others have given way")
     assert rival.poll() is None, rival.communicate()
     return rival
 

@@ -1,6 +1,6 @@
 /*
- * What a program sees of memory that tandem made of chunks: all that it would see of the driver's. Run under `softgpu run -- tandem run` with each backend:
- * the cases are the same.
+ * A program's view of memory that tandem made of chunks, which equals that of the driver's memory.
+ * Run under `softgpu run -- tandem run` with each backend: the cases are the same.
  *
  * Cases that take their part from the environment are swap.py's.
  */
@@ -161,7 +161,10 @@ TEST(what_is_freed_is_handed_out_again_only_after_work_that_uses_it)
 	end();
 }
 
-/* While a stream captures nothing is waited for: the work on the other stream must find its memory all the same. */
+/*
+ * While a stream captures nothing is waited for: the work on the other stream must find its memory
+ * all the same.
+ */
 static void free_beside_a_capture(size_t bytes)
 {
 	CUdeviceptr at, next;
@@ -257,7 +260,7 @@ static void until_free(void)
 	CHECK_EQ(used(), 0);
 }
 
-/* What the stream waits for is what this thread does next. */
+/* The stream waits for this thread's next action. */
 TEST(memory_that_is_freed_in_stream_order_is_not_waited_for)
 {
 	static const size_t bytes[] = {1000, 4 * MIB};
@@ -280,7 +283,9 @@ TEST(memory_that_is_freed_in_stream_order_is_not_waited_for)
 	end();
 }
 
-/* Nor is what was freed beside a capture, together with all that was submitted since. */
+/*
+ * Memory that was freed beside a capture is not waited for either, with all work submitted since.
+ */
 TEST(an_allocation_waits_for_no_work)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -307,7 +312,7 @@ TEST(an_allocation_waits_for_no_work)
 	end();
 }
 
-/* It comes back in the end, without another call of the program's. */
+/* The memory comes back in the end, without another call of the program's. */
 TEST(what_was_freed_is_there_for_who_needs_it)
 {
 	CUdeviceptr at, next;
@@ -378,7 +383,10 @@ static CUDA_MEMCPY3D row(CUdeviceptr to, CUdeviceptr from)
 		.Depth = 1};
 }
 
-/* The calls whose number is `which`, the first of them while the memory is away: TANDEM_TEST_GO says when. */
+/*
+ * Makes the calls whose number is `which`, the first of them while the memory is away, which
+ * TANDEM_TEST_GO signals.
+ */
 static CUresult name_memory(unsigned which, CUdeviceptr at, CUgraph graph, CUgraphNode *node)
 {
 	CUstreamBatchMemOpParams write[NAMED / (2 * MIB)] = {{0}};
@@ -428,7 +436,10 @@ TEST(what_a_graph_names_is_there_when_a_driver_looks_it_up)
 	end();
 }
 
-/* TANDEM_TEST_COUNT pieces of TANDEM_TEST_BYTES, used until the file TANDEM_TEST_GO is there, and a little longer. */
+/*
+ * Uses TANDEM_TEST_COUNT pieces of TANDEM_TEST_BYTES until the file TANDEM_TEST_GO exists, and a
+ * little longer.
+ */
 TEST(pieces_keep_their_bytes_while_they_come_and_go)
 {
 	const char *go = getenv("TANDEM_TEST_GO"), *count_text = getenv("TANDEM_TEST_COUNT"),

@@ -1,4 +1,4 @@
-/* Makes a program one with 2 MiB of thread-local storage: more than the stack of a library's thread. */
+/* Gives a program 2 MiB of thread-local storage: more than the stack of a library's thread. */
 #include <stddef.h>
 
 static __thread volatile char storage[2 << 20];

@@ -1,4 +1,5 @@
-"""Programs whose thread-local storage is larger than a thread's stack. TAP on stdout; argument: the build."""
+"""Programs whose thread-local storage is larger than a thread's stack. TAP on stdout; argument: the
+build."""
 from shell import *
 
 LARGE_TLS = f"{BUILD}/tests/integration/tls_shell"
@@ -19,7 +20,8 @@ def it_is_governed_and_gives_way():
         memory = a.do("alloc", 30 * MIB)
         a.do("set", memory, 0, 7)
         assert [j["pid"] for j in world.jobs()] == [a.process.pid], world.jobs()
-        rival = world.start(TRAIN, "--size", "40m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "12", wrap="swap")
+        rival = world.start(TRAIN, "--size", "40m", "--gpu", "5ms", "--cpu", "1ms", "--steps", "12",
+                            wrap="swap")
         finish(rival)
         assert any(e["pid"] == a.process.pid for e in world.events("shrunk")), world.events()
         a.do("add", memory)

@@ -1,4 +1,5 @@
-"""`tandem top`: what it prints, what it shows in a terminal, and what it costs the daemon when nobody reads."""
+"""`tandem top`: its output, its screen in a terminal, and its cost to the daemon when nobody reads.
+"""
 import re
 import socket
 import struct
@@ -13,7 +14,8 @@ def start(world, name, *options):
 
 
 def until_jobs(world, count):
-    until(lambda: len(json.loads(world.call(TANDEM, "ps", "--json").stdout)) == count, f"{count} jobs are there")
+    until(lambda: len(json.loads(world.call(TANDEM, "ps", "--json").stdout)) == count,
+          f"{count} jobs are there")
 
 
 def end_all(*programs):
@@ -28,10 +30,12 @@ class Terminal:
     def __init__(self, world, *arguments, columns=80, lines=24):
         self.environment = dict(world.environment, LC_ALL="C.UTF-8", TERM="screen-256color")
         self.socket = f"{world.directory}/tmux"
-        self.tmux("-u", "new-session", "-d", "-x", str(columns), "-y", str(lines), TANDEM, "top", *arguments)
+        self.tmux("-u", "new-session", "-d", "-x", str(columns), "-y", str(lines), TANDEM, "top",
+                  *arguments)
 
     def tmux(self, *command):
-        return subprocess.run(["tmux", "-S", self.socket, *command], env=self.environment, capture_output=True, text=True, timeout=DEADLINE_S)
+        return subprocess.run(["tmux", "-S", self.socket, *command], env=self.environment,
+                              capture_output=True, text=True, timeout=DEADLINE_S)
 
     def press(self, *keys):
         self.tmux("send-keys", *keys)
@@ -56,7 +60,8 @@ def rounds_are_printed():
     with World() as world:
         first, second = start(world, "one", "--mem", "200m"), start(world, "two")
         until_jobs(world, 2)
-        done = world.call(TANDEM, "top", "--batch", "-n", "2", "-d", "200ms", COLUMNS="100", LC_ALL="C.UTF-8")
+        done = world.call(TANDEM, "top", "--batch", "-n", "2", "-d", "200ms", COLUMNS="100",
+                          LC_ALL="C.UTF-8")
         assert done.returncode == 0, done
         assert len(re.findall(r"^tandem .* 2 processes", done.stdout, re.M)) == 2, done.stdout
         assert all(len(line) <= 100 for line in done.stdout.splitlines()), done.stdout
@@ -73,7 +78,8 @@ def rounds_are_printed():
 
 def what_is_typed_wrong_is_quoted():
     with World() as world:
-        for arguments, quoted in ((["--sort", "colour"], "'colour'"), (["-d", "soon"], "soon"), (["-n", "0"], "0"), (["extra"], '"extra"'),
+        for arguments, quoted in ((["--sort", "colour"], "'colour'"), (["-d", "soon"], "soon"),
+                                  (["-n", "0"], "0"), (["extra"], '"extra"'),
                                   (["-d", "1ms"], "'1ms'"), (["--nonsense"], "--nonsense")):
             done = world.call(TANDEM, "top", "--batch", *arguments)
             assert done.returncode == 125 and quoted in done.stderr, (arguments, done)
@@ -93,12 +99,12 @@ def keys_do_what_the_help_says():
             terminal.shows("beta")
             terminal.press("j")
             terminal.press("p")
-            until(lambda: [j["state"] for j in json.loads(world.call(TANDEM, "ps", "--json").stdout) if j["name"] == "beta"] == ["paused"],
-                  "the job at the cursor is paused")
+            until(lambda: [j["state"] for j in json.loads(world.call(TANDEM, "ps", "--json").stdout)
+                           if j["name"] == "beta"] == ["paused"], "the job at the cursor is paused")
             until(lambda: re.search(r" beta +paused", terminal.screen()), "the row says so")
             terminal.press("p")
-            until(lambda: [j["state"] for j in json.loads(world.call(TANDEM, "ps", "--json").stdout) if j["name"] == "beta"] != ["paused"],
-                  "and goes on")
+            until(lambda: [j["state"] for j in json.loads(world.call(TANDEM, "ps", "--json").stdout)
+                           if j["name"] == "beta"] != ["paused"], "and goes on")
             terminal.press("/")
             terminal.press("-l", "alp")
             terminal.press("Enter")
@@ -154,7 +160,7 @@ def who_does_not_read_costs_nobody_anything():
         done = world.call(TANDEM, "top", "--json", "-n", "20", "-d", "100ms")
         assert done.returncode == 0 and done.stdout.count('"time_ns"') == 20, done.stderr
         for peer in silent:
-            # A round is a few packets: after all that time there are some that were kept, and no more.
+            # A round is a few packets: after that time some were kept, and no more.
             peer.setblocking(False)
             packets = 0
             try:
@@ -174,7 +180,8 @@ def others_are_shown_as_sums():
         os.chmod(world.directory, 0o755)
         program = start(world, "secret-name")
         until_jobs(world, 1)
-        done = subprocess.run([TANDEM, "top", "--json", "-n", "1", "-d", "100ms"], env=world.environment, capture_output=True, text=True, user=12345,
+        done = subprocess.run([TANDEM, "top", "--json", "-n", "1", "-d", "100ms"],
+                              env=world.environment, capture_output=True, text=True, user=12345,
                               timeout=DEADLINE_S)
         if "Permission denied" in done.stderr:
             raise Skip("another user cannot reach the build or the socket here")

@@ -1,5 +1,6 @@
-"""An older library under this daemon, and this library under an older daemon: both sides' bytes are those of the first version of the protocol, written down
-here, not made by the codec that is tested. TAP on stdout; argument: the build."""
+"""An older library under this daemon, and this library under an older daemon. Both sides' bytes are
+those of the first version of the protocol, written down here, not made by the codec under test. TAP
+on stdout; argument: the build."""
 import array
 import mmap
 import select
@@ -16,22 +17,21 @@ OK, NO = 1, 4  # verdicts
 VERSION = 1
 is_grown = False
 
-# What each message was at first: number and fields.
-FIRST = {
-    "hello": (1, "u32 pid, str job, str name, u8 class, u32 weight, u8 backend, u8 holds, u32 abi"),
-    "welcome": (2, "u32 process, str version"),
-    "attach": (3, "u32 slot, uuid gpu, str gpu_name, u64 total_bytes, u64 context_bytes"),
-    "attached": (4, "u32 slot, u64 capacity_bytes"),
-    "detach": (5, "u32 slot"),
-    "want": (6, "u32 word"),
-    "idle": (7, "u64 launches, u64 since_ns"),
-    "grant": (8, "u32 slot, u32 seq, u8 gate, u8 others_wait, u64 device_bytes, u64 total_bytes, u64 host_bytes, u32 ticket, u8 verdict"),
-    "used": (9, "u32 slot, u32 acked_seq, u64 device_bytes, u64 total_bytes, u64 host_bytes"),
-    "ready": (10, "u32 slot, u32 seq"),
-    "drained": (11, "u32 seq, u64 launches, u64 frozen_ns, u64 drained_ns"),
-    "stuck": (12, "u32 seq, u64 waited_ns"),
-    "ask": (13, "u32 slot, u32 ticket, u64 bytes, u8 kind"),
-}
+# Each message's number and fields in the first version.
+FIRST = {"hello": (1,
+                   "u32 pid, str job, str name, u8 class, u32 weight, u8 backend, u8 holds, u32 "
+                   "abi"), "welcome": (2, "u32 process, str version"),
+         "attach": (3, "u32 slot, uuid gpu, str gpu_name, u64 total_bytes, u64 context_bytes"),
+         "attached": (4, "u32 slot, u64 capacity_bytes"), "detach": (5, "u32 slot"),
+         "want": (6, "u32 word"), "idle": (7, "u64 launches, u64 since_ns"),
+         "grant": (8,
+                   "u32 slot, u32 seq, u8 gate, u8 others_wait, u64 device_bytes, u64 total_bytes, "
+                   "u64 host_bytes, u32 ticket, u8 verdict"),
+         "used": (9, "u32 slot, u32 acked_seq, u64 device_bytes, u64 total_bytes, u64 host_bytes"),
+         "ready": (10, "u32 slot, u32 seq"),
+         "drained": (11, "u32 seq, u64 launches, u64 frozen_ns, u64 drained_ns"),
+         "stuck": (12, "u32 seq, u64 waited_ns"),
+         "ask": (13, "u32 slot, u32 ticket, u64 bytes, u8 kind"),}
 NUMBERS = {number: name for name, (number, _) in FIRST.items()}
 FORMATS = {"u8": "<B", "u32": "<I", "u64": "<Q"}
 
@@ -48,13 +48,15 @@ def encode(message, **values):
             body += values[key]
         else:
             body += struct.pack(FORMATS[kind], values.get(key, 0))
-    if is_grown:  # what today's version has behind the first one's fields is zero; a later one has more
+    # Fields that later versions added are zero in today's version; a still later one has more.
+    if is_grown:
         body += bytes(400) + os.urandom(9)
     return struct.pack("<HHI", VERSION, number, len(body)) + body
 
 
 def decode(packet):
-    """(name, {field: value}); what lies behind the first version's fields is passed over, and a message that it did not have is its number."""
+    """(name, {field: value}). Fields after the first version's are skipped; a message that it did
+    not have is its number."""
     version, number, length = struct.unpack_from("<HHI", packet)
     assert version == VERSION and length == len(packet) - 8, packet
     if number not in NUMBERS:
@@ -93,7 +95,8 @@ class Peer:
         packet, ancillary, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(8))
         if not packet:
             raise Closed(f"the connection was closed: {self.seen}")
-        self.fds = [fd for _, _, data in ancillary for fd in array.array("i", data[:len(data) // 4 * 4])]
+        self.fds = [fd for _, _,
+                    data in ancillary for fd in array.array("i", data[:len(data) // 4 * 4])]
         name, values = decode(packet)
         self.seen.append(name)
         return name, values
@@ -107,13 +110,15 @@ class Peer:
 
 
 class OldClient(Peer):
-    """A program with a library of the first version: it has memory that can move, says so, and does what it is told."""
+    """A program with a library of the first version: it has memory that can move, reports it, and
+    obeys."""
 
     def __init__(self, world, job, uuid):
         super().__init__(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         self.socket.connect(world.environment["TANDEM_SOCKET"])
         self.demanded = self.resident = self.limit = self.total = self.seq = 0
-        self.send("hello", pid=os.getpid(), job=job, name="old", weight=1, backend=SWAP, abi=1, **{"class": 2})
+        self.send("hello", pid=os.getpid(), job=job, name="old", weight=1, backend=SWAP, abi=1,
+                  **{"class": 2})
         while self.receive()[0] != "welcome":
             pass
         self.word = mmap.mmap(self.fds[0], 4096, prot=mmap.PROT_READ)
@@ -126,13 +131,15 @@ class OldClient(Peer):
         return struct.unpack_from("<I", self.word)[0] & CLOSED
 
     def report(self):
-        self.send("used", acked_seq=self.seq, device_bytes=self.resident, total_bytes=self.demanded, host_bytes=self.demanded - self.resident)
+        self.send("used", acked_seq=self.seq, device_bytes=self.resident, total_bytes=self.demanded,
+                  host_bytes=self.demanded - self.resident)
 
     def act(self):
         """Does what the next message asks for. Its name."""
         name, values = self.receive()
         if name == "grant":
-            self.seq, self.limit, self.total = values["seq"], values["device_bytes"], values["total_bytes"]
+            self.seq, self.limit, self.total = (values["seq"], values["device_bytes"],
+                                                values["total_bytes"])
             if values["verdict"]:
                 self.granted = values["verdict"] != NO
                 self.demanded += self.asked if self.granted else 0
@@ -184,11 +191,13 @@ def an_older_library_takes_turns_with_a_new_one():
         old.run_until(old.is_closed, "it gives way to the new one")
         old.run_until(lambda: old.resident < 46 * MIB, "its memory leaves")
         old.send("want", word=struct.unpack_from("<I", old.word)[0])
-        old.run_until(lambda: not old.is_closed() and old.resident == 46 * MIB, "it has its turn again")
+        old.run_until(lambda: not old.is_closed() and old.resident == 46 * MIB,
+                      "it has its turn again")
         old.send("idle", since_ns=time.monotonic_ns())
         old.run_until(lambda: new.poll() is not None, "the new one ends")
         finish(new)
-        assert {"waiting", "opened", "drained"} <= {e["kind"] for e in world.events() if e["name"] == "old"}
+        assert ({"waiting", "opened", "drained"}
+                <= {e["kind"] for e in world.events() if e["name"] == "old"})
         old.socket.close()
         until(lambda: not world.jobs(), "it is gone")
 
@@ -202,14 +211,16 @@ def an_older_library_is_held_to_its_jobs_limit():
         assert world.call(TANDEM, "set", "old.2", "mem=20m").returncode == 0
         old.run_until(lambda: old.total == 20 * MIB, "it is told its limit")
         assert old.allocate(18 * MIB) and not old.allocate(4 * MIB) and old.allocate(2 * MIB)
-        assert world.call(TANDEM, "set", "host.limit=10m").returncode == 0  # of which it knows nothing
+        # The old side knows nothing of it.
+        assert world.call(TANDEM, "set", "host.limit=10m").returncode == 0
         old.run_until(lambda: len(world.events("refused")) == 1, "the refusal is told")
         old.socket.close()
         until(lambda: not world.jobs(), "it is gone")
 
 
 class OldDaemon(threading.Thread):
-    """A daemon of the first version with one client at a time, which it opens, with so much memory; once it has been closed it opens it again."""
+    """A daemon of the first version with one client at a time, which it opens, with so much memory;
+    once it has been closed it opens it again."""
 
     def __init__(self, path, limit, takes_turns):
         super().__init__(daemon=True)
@@ -218,7 +229,8 @@ class OldDaemon(threading.Thread):
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(path)
         self.listener.listen(4)
-        self.limit, self.takes_turns, self.seen, self.error, self.moved, self.refused, self.demanded = limit, takes_turns, [], None, False, 0, 0
+        self.limit, self.takes_turns, self.seen, self.error = limit, takes_turns, [], None
+        self.moved, self.refused, self.demanded = False, 0, 0
 
     def page(self):
         fd = os.memfd_create("page")
@@ -230,7 +242,8 @@ class OldDaemon(threading.Thread):
         self.grants(peer, gate, limit, 0, 0)
 
     def grants(self, peer, gate, limit, ticket, verdict):
-        peer.send("grant", seq=self.seq, gate=gate, others_wait=gate == CLOSED_GATE, device_bytes=limit, total_bytes=limit, ticket=ticket, verdict=verdict)
+        peer.send("grant", seq=self.seq, gate=gate, others_wait=gate == CLOSED_GATE,
+                  device_bytes=limit, total_bytes=limit, ticket=ticket, verdict=verdict)
 
     def write(self, word):
         """Who waits looks again by itself."""
@@ -294,7 +307,8 @@ class OldDaemon(threading.Thread):
             os.unlink(self.path)
             self.serve(peer)
         except (Closed, OSError, struct.error) as problem:
-            if not self.refused:  # who was refused its memory may end before it says that it is ready
+            # Who was refused its memory may end before it says that it is ready.
+            if not self.refused:
                 self.error = problem
         except AssertionError as problem:
             self.error = problem
@@ -302,7 +316,8 @@ class OldDaemon(threading.Thread):
 
 
 def under(world, limit, takes_turns, *arguments):
-    """A program of today, straight under the library: tandem run would ask more of a daemon than this one can."""
+    """Starts a program of today directly under the library, because tandem run would ask more of a
+    daemon than this one can."""
     daemon = OldDaemon(world.environment["TANDEM_SOCKET"], limit, takes_turns)
     daemon.start()
     program = world.start(TRAIN, *arguments, LD_PRELOAD=LIBRARY, TANDEM_BACKEND="swap")
@@ -311,16 +326,19 @@ def under(world, limit, takes_turns, *arguments):
 
 def an_older_daemon_runs_a_new_library_and_moves_its_memory():
     with World() as world:
-        daemon, program = under(world, TOTAL, True, "--size", "30m", "--gpu", "10ms", "--cpu", "1ms", "--steps", "10")
+        daemon, program = under(world, TOTAL, True, "--size", "30m", "--gpu", "10ms", "--cpu",
+                                "1ms", "--steps", "10")
         finish(program)
         daemon.join(DEADLINE_S)
-        assert not daemon.error and daemon.moved and "drained" in daemon.seen, (daemon.error, daemon.seen)
+        assert (not daemon.error and daemon.moved
+                and "drained" in daemon.seen), (daemon.error, daemon.seen)
         assert world.status()["copy_out_bytes"] > 0
 
 
 def an_older_daemon_holds_a_new_library_to_its_limit():
     with World() as world:
-        daemon, program = under(world, 8 * MIB, False, "--size", "30m", "--gpu", "10ms", "--cpu", "1ms", "--steps", "2")
+        daemon, program = under(world, 8 * MIB, False, "--size", "30m", "--gpu", "10ms", "--cpu",
+                                "1ms", "--steps", "2")
         _, err = program.communicate(timeout=DEADLINE_S)
         assert program.returncode and "OUT_OF_MEMORY" in err, err
         daemon.join(DEADLINE_S)
@@ -328,8 +346,10 @@ def an_older_daemon_holds_a_new_library_to_its_limit():
 
 
 def an_older_daemon_that_refused_memory_hides_no_other_mistake():
-    """Of the daemon that is written down here: what it is told is held to the first version all the same."""
-    for hello, closes, wrong in (({"pid": 0, "backend": SWAP}, False, True), ({"pid": 1, "backend": SWAP}, True, False)):
+    """Messages to the daemon that is written down here must keep to the first version all the same.
+    """
+    for hello, closes, wrong in (({"pid": 0, "backend": SWAP}, False, True),
+                                 ({"pid": 1, "backend": SWAP}, True, False)):
         with World() as world:
             daemon = OldDaemon(world.environment["TANDEM_SOCKET"], TOTAL, False)
             daemon.refused = 1

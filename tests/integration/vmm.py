@@ -1,4 +1,5 @@
-"""A job's hard limit on memory that its maker has exported and released, and that an importer has mapped: programs on the software GPU. TAP on stdout; argument: the build."""
+"""A job's hard limit on memory that its maker has exported and released, and that an importer has
+mapped: programs on the software GPU. TAP on stdout; argument: the build."""
 import json
 import subprocess
 
@@ -12,8 +13,10 @@ LIMIT = 40 * MIB
 
 
 def start(world, mode, block=BLOCK, backend="plain"):
-    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT), "--", PROGRAM, mode, str(block)]
-    return subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--backend", backend, "--mem", str(LIMIT), "--",
+               PROGRAM, mode, str(block)]
+    return subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def again(process, line=""):
@@ -39,7 +42,8 @@ def rounds_until_refused(world, process, contexts):
     """Each once the daemon knows of the one before. How much was had."""
     had = 0
     while had <= LIMIT:
-        until(lambda: beside(world) >= contexts * CONTEXT + had or process.poll() is not None, f"{had} bytes are counted")
+        until(lambda: beside(world) >= contexts * CONTEXT + had or process.poll() is not None,
+              f"{had} bytes are counted")
         said = again(process)
         if said["result"]:
             assert said == {"result": 2, "bytes": had}, said
@@ -83,10 +87,12 @@ def without_a_pause(mode, contexts, block):
     """How much it had when it was refused, on a GPU with room for thousands of its limits."""
     with World("--memory", "128g") as world:
         process = start(world, mode, block)
-        until(lambda: beside(world) == contexts * CONTEXT or process.poll() is not None, "its contexts are counted")
+        until(lambda: beside(world) == contexts * CONTEXT or process.poll() is not None,
+              "its contexts are counted")
         said = again(process)
         assert said["result"] == 2, said
-        assert [e["detail"] for e in world.events("refused")] == ["beyond the job's limit"], (said, world.events("refused"))
+        assert ([e["detail"] for e in world.events("refused")]
+                == ["beyond the job's limit"]), (said, world.events("refused"))
         ends(world, process)
         return said["bytes"]
 
@@ -118,7 +124,8 @@ def what_its_maker_keeps_is_waited_for_and_not_refused():
     """An import that would fill the limit is the maker's: what is asked for beside it is had."""
     with World("--memory", "256m") as world:
         process = start(world, "keep", 24 * MIB)
-        until(lambda: beside(world) == 2 * CONTEXT or process.poll() is not None, "its contexts are counted")
+        until(lambda: beside(world) == 2 * CONTEXT or process.poll() is not None,
+              "its contexts are counted")
         assert again(process) == {"result": 0, "bytes": 24 * MIB + 8 * MIB}
         assert beside(world) == 2 * CONTEXT, world.jobs()
         ends(world, process)
@@ -131,7 +138,8 @@ def what_its_owner_frees_and_another_has_open_is_in_the_limit_of_their_job():
             process = start(world, "handle", backend=backend)
             had = 0
             while had <= LIMIT:
-                until(lambda: beside(world) == 2 * CONTEXT + (had if backend == "plain" else 0), f"{had} bytes are counted")
+                until(lambda: beside(world) == 2 * CONTEXT + (had if backend == "plain" else 0),
+                      f"{had} bytes are counted")
                 said = again(process)
                 if said["result"]:
                     break
@@ -149,7 +157,8 @@ def and_when_that_one_has_closed_it_is_in_nobodys():
             for _ in range(2):
                 for i in range(3):
                     assert again(process) == {"result": 0, "bytes": (i + 1) * BLOCK}
-                until(lambda: beside(world) == 2 * CONTEXT + (0 if options else 3 * BLOCK), "what it has open is counted")
+                until(lambda: beside(world) == 2 * CONTEXT + (0 if options else 3 * BLOCK),
+                      "what it has open is counted")
                 assert again(process, "close") == {"result": 0, "bytes": 0}
                 until(lambda: beside(world) == 2 * CONTEXT, "what it has closed is not")
             ends(world, process)
@@ -176,7 +185,8 @@ def where_a_driver_frees_it_all_the_same_nothing_is_counted():
 def what_its_owner_keeps_and_another_has_open_counts_once():
     with World("--memory", "256m") as world:
         process = start(world, "keephandle", 24 * MIB)
-        until(lambda: beside(world) == 2 * CONTEXT or process.poll() is not None, "its contexts are counted")
+        until(lambda: beside(world) == 2 * CONTEXT or process.poll() is not None,
+              "its contexts are counted")
         assert again(process) == {"result": 0, "bytes": 24 * MIB + 8 * MIB}
         assert beside(world) == 2 * CONTEXT, world.jobs()
         ends(world, process)

@@ -1,15 +1,18 @@
 /*
- * Programs for vmm.py, run under `softgpu run -- tandem run --mem`: memory by cuMemCreate that is exported, released by its maker and mapped by an importer. Each
- * prints a line of JSON for each line on stdin, until end of file.
+ * Programs for vmm.py, run under `softgpu run -- tandem run --mem`: memory by cuMemCreate that is
+ * exported, released by its maker and mapped by an importer. Each prints a line of JSON for each
+ * line on stdin, until end of file.
  *
  *   alone BLOCK    a block is made, exported, imported, released and mapped
- *   hidden BLOCK   the same, of a program with 20 MiB of unified memory that it does not touch
+ *   hidden BLOCK   the same, in a program with 20 MiB of unified memory that it does not touch
  *   held BLOCK     the same again and again, without a pause, but never mapped
  *   spin BLOCK     the same again and again, without a pause, until a block is refused
  *   pair BLOCK     this process makes and exports, another one imports and maps, this one releases
  *   chase BLOCK    the same again and again, without a pause, until a block is refused
- *   handle BLOCK   as pair, by cuIpcGetMemHandle of memory by cuMemAlloc, which this one frees; at a line "close" the other one closes all; handles as chase
- *   keep BLOCK     as pair, but this one keeps it, and makes a block of 8 MiB beside it; keephandle as handle
+ *   handle BLOCK   as pair, by cuIpcGetMemHandle of memory by cuMemAlloc, which this one frees; at
+ *                  a line "close" the other one closes all; "handles": as chase
+ *   keep BLOCK     as pair, but this one keeps it, and makes a block of 8 MiB beside it;
+ *                  "keephandle": as handle
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,7 +68,7 @@ static void use_gpu(void)
 	must(cuCtxCreate_v2(&context, 0, 0), "cuCtxCreate");
 }
 
-/* What the driver answers to cuMemCreate. */
+/* Returns the driver's answer to cuMemCreate. */
 static CUresult make(size_t bytes, CUmemGenericAllocationHandle *ret, int *ret_file)
 {
 	const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,

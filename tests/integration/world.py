@@ -1,4 +1,5 @@
-"""A private software GPU with a private daemon, and what the whole-program tests do with them. The build comes from the command line."""
+"""A private software GPU with a private daemon, for whole-program tests. The build comes from the
+command line."""
 import concurrent.futures
 import json
 import os
@@ -12,7 +13,8 @@ import traceback
 
 BUILD = os.path.abspath(sys.argv[1])
 SOFTGPU, TANDEM = f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/src/cli/tandem"
-TANDEMD = os.path.abspath(os.environ.get("TANDEM_TEST_DAEMON", f"{BUILD}/src/daemon/tandemd"))  # that of a build with a sanitizer
+# That of a build with a sanitizer.
+TANDEMD = os.path.abspath(os.environ.get("TANDEM_TEST_DAEMON", f"{BUILD}/src/daemon/tandemd"))
 LIBRARY, TRAIN = f"{BUILD}/src/preload/libtandem.so", f"{BUILD}/examples/train"
 SMALL = ["--size", "8m", "--gpu", "10ms", "--cpu", "5ms", "--steps", "6"]
 LARGE = ["--size", "46m", "--gpu", "20ms", "--cpu", "5ms", "--steps", "3"]
@@ -31,10 +33,12 @@ class World:
 
     def __enter__(self):
         self.directory = tempfile.mkdtemp(prefix="tandem-slice-")
-        self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu", TANDEM_SOCKET=f"{self.directory}/t/socket",
-                                TANDEM_LOCKS=f"{self.directory}/locks",
-                                TANDEM_LIB=LIBRARY, TANDEMD=TANDEMD, SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
-        self.environment.pop("LD_LIBRARY_PATH", None)  # the test runner's: no library is found by chance
+        self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu",
+                                TANDEM_SOCKET=f"{self.directory}/t/socket",
+                                TANDEM_LOCKS=f"{self.directory}/locks", TANDEM_LIB=LIBRARY,
+                                TANDEMD=TANDEMD, SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
+        # The test runner's: no library is found by chance.
+        self.environment.pop("LD_LIBRARY_PATH", None)
         self.call(SOFTGPU, "start", *self.softgpu_options)
         return self
 
@@ -46,22 +50,30 @@ class World:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def call(self, *command, **extra):
-        return subprocess.run(command, env=dict(self.environment, **extra), capture_output=True, text=True, timeout=DEADLINE_S)
+        return subprocess.run(command, env=dict(self.environment, **extra), capture_output=True,
+                              text=True, timeout=DEADLINE_S)
 
     def start(self, *command, wrap=None, **extra):
-        wrapped = [SOFTGPU, "run", "--"] + ([TANDEM, "run", "--backend", wrap, "--"] if wrap else [])
-        return subprocess.Popen([*wrapped, *command], env=dict(self.environment, **extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wrapped = ([SOFTGPU, "run", "--"]
+                   + ([TANDEM, "run", "--backend", wrap, "--"] if wrap else []))
+        return subprocess.Popen([*wrapped, *command], env=dict(self.environment, **extra),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def describe(self):
         """What a failed case leaves to be looked at."""
-        for command in ([TANDEM, "ps", "--json"], [TANDEM, "gpu", "--json"], [TANDEM, "events"], [SOFTGPU, "status", "--json"],
+        for command in ([TANDEM, "ps", "--json"], [TANDEM, "gpu", "--json"], [TANDEM, "events"],
+                        [SOFTGPU, "status", "--json"],
                         ["tail", "-20", self.environment["TANDEM_SOCKET"] + ".log"]):
             done = self.call(*command)
-            say("# " + (" ".join(command) + "\n" + (done.stdout + done.stderr)[-30000:]).replace("\n", "\n# "))
+            say("# "
+                + (" ".join(command) + "\n" + (done.stdout + done.stderr)[-30000:]).replace(
+                    "\n", "\n# "))
         for job in {job["job"] for job in self.jobs()}:
-            say(f"# explain {job}\n# " + self.call(TANDEM, "explain", job).stdout.strip().replace("\n", "\n# "))
+            say(f"# explain {job}\n# "
+                + self.call(TANDEM, "explain", job).stdout.strip().replace("\n", "\n# "))
         if "TANDEM_TEST_ON_FAILURE" in os.environ:
-            subprocess.run(os.environ["TANDEM_TEST_ON_FAILURE"], shell=True, env=self.environment, timeout=DEADLINE_S)
+            subprocess.run(os.environ["TANDEM_TEST_ON_FAILURE"], shell=True, env=self.environment,
+                           timeout=DEADLINE_S)
 
     def status(self):
         return json.loads(self.call(SOFTGPU, "status", "--json").stdout)["gpus"][0]
@@ -72,7 +84,8 @@ class World:
         return json.loads(done.stdout)
 
     def events(self, kind=None):
-        return [e for e in json.loads(self.call(TANDEM, "events", "--json").stdout) if kind in (None, e["kind"])]
+        return [e for e in json.loads(self.call(TANDEM, "events", "--json").stdout)
+                if kind in (None, e["kind"])]
 
     def daemon_pid(self):
         with open(self.environment["TANDEM_SOCKET"] + ".lock") as f:
@@ -96,7 +109,8 @@ def until(condition, what):
 
 
 def nothing_is_left(world):
-    until(lambda: world.status()["plain_bytes"] == 0 and world.status()["processes"] == 0, "memory of the dead is freed")
+    until(lambda: world.status()["plain_bytes"] == 0 and world.status()["processes"] == 0,
+          "memory of the dead is freed")
     until(lambda: world.jobs() == [], "jobs of the dead are gone")
 
 
@@ -108,8 +122,10 @@ def result_of(number, case):
         return f"ok {number} - {case.__name__} # SKIP {why}"
     except (AssertionError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
         where = "".join(traceback.format_tb(problem.__traceback__)[1:])
-        what = f"{problem}: {problem.doc!r}" if isinstance(problem, json.JSONDecodeError) else str(problem)
-        return f"not ok {number} - {case.__name__}\n# " + f"{what}\n{where}".rstrip().replace("\n", "\n# ")
+        what = (f"{problem}: {problem.doc!r}" if isinstance(problem, json.JSONDecodeError)
+                else str(problem))
+        return (f"not ok {number} - {case.__name__}\n# "
+                + f"{what}\n{where}".rstrip().replace("\n", "\n# "))
 
 
 def say(text):
@@ -119,7 +135,8 @@ def say(text):
 
 
 def run_cases(cases, at_once=1):
-    """TAP on stdout. Arguments behind the build choose cases by name. at_once: of cases with worlds of their own that wait more than they work."""
+    """Prints TAP. Arguments after the build choose cases by name. at_once: cases with worlds of
+    their own that wait more than they work."""
     print(f"1..{len(cases)}")
     chosen = sys.argv[2:]
 

@@ -350,7 +350,10 @@ void lane_init(struct lane *lane, int device, const char *kinds, uint64_t seed)
 	case 1: lane->stream = CU_STREAM_PER_THREAD; break;
 	case 2: MUST(cuStreamCreate(&lane->stream, CU_STREAM_DEFAULT)); break;
 	default:
-		/* The others wait for the legacy stream, which other threads use: nothing may be captured from them then. */
+		/*
+		 * The other streams wait for the legacy stream, which other threads use: they must
+		 * not capture then.
+		 */
 		MUST(cuStreamCreate(&lane->stream, CU_STREAM_NON_BLOCKING));
 		lane->can_capture = true;
 	}

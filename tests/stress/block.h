@@ -1,8 +1,9 @@
 /*
- * Blocks of device memory whose every word is known, and what a stressed program does with them.
+ * Blocks of device memory whose every word is known, and a stressed program's actions on them.
  *
- * A block's words follow from three numbers: word i is value(i), a constant or a hash of i, and where i is a multiple of BLOCK_STRIDE it is
- * factor * value(i) + term. Copies, fills and kernels change these numbers and the device's words alike; verifying compares all of them.
+ * A block's words follow from three numbers: word i is value(i), a constant or a hash of i, and
+ * where i is a multiple of BLOCK_STRIDE it is factor * value(i) + term. Copies, fills and kernels
+ * change these numbers and the device's words alike; verifying compares all of them.
  */
 #pragma once
 
@@ -15,7 +16,10 @@
 #define BLOCKS_MAX   12u
 #define BLOCK_STRIDE 1024u /* words from one that kernels change to the next */
 
-/* How it is allocated: cuMemAlloc, with pitch, in stream order, the program's own VMM, unified memory, by a graph, as a library's variable. A letter each, in BLOCK_KINDS. */
+/*
+ * How a block is allocated: cuMemAlloc, with pitch, in stream order, the program's own VMM, unified
+ * memory, by a graph, as a library's variable. Each has a letter in BLOCK_KINDS.
+ */
 enum block_kind {
 	BLOCK_PLAIN,
 	BLOCK_PITCH,
@@ -45,7 +49,8 @@ struct lane {
 	int device;
 	CUstream stream;
 	bool can_capture; /* a stream that does not wait for the legacy one */
-	bool is_alone; /* the process's only thread: nobody else's call can spoil a capture in the global mode */
+	/* the process's only thread, so no other call can break a capture in the global mode */
+	bool is_alone;
 	CUfunction affine;
 	const char *kinds; /* letters, each as likely as another: not the lane's own */
 	uint32_t *staging; /* of the largest block */
@@ -56,17 +61,26 @@ struct lane {
 /* Loads the kernels and makes the stream; the context is current. */
 void lane_init(struct lane *lane, int device, const char *kinds, uint64_t seed);
 
-/* One thing that a program may do, and the check of one block. Ends the process with a message where anything is wrong. */
+/*
+ * Does one random action and checks one block. Ends the process with a message if anything is
+ * wrong.
+ */
 void lane_turn(struct lane *lane);
 
-/* A graph made node by node, not captured: a fill of the block, or a copy of `from`, kernels, and memory operations; launched several times. */
+/*
+ * Builds a graph node by node, without capture: a fill of the block, or a copy of `from`, kernels,
+ * and memory operations; launched several times.
+ */
 void lane_build_graph(struct lane *lane, struct block *b, const struct block *from);
 
 /* Memory for a block; or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult block_of_graph(struct lane *lane, size_t bytes, CUdeviceptr *ret);
 CUresult block_of_library(struct lane *lane, size_t bytes, struct block *b);
 
-/* What a block's words are from now on: as a fill makes them, as another's, as kernels with these factors and terms make them. */
+/*
+ * Set the expected words of a block: as a fill makes them, as another's, or as kernels with these
+ * factors and terms make them.
+ */
 void block_fill(struct block *b, uint32_t value, bool hashed);
 void block_copy(struct block *b, const struct block *from);
 void block_apply(struct block *b, uint32_t m, uint32_t c);

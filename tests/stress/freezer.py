@@ -1,7 +1,8 @@
 """Stops the processes of a process group by a frozen control group, where those can be made."""
 import os
 
-ROOTS = {"/sys/fs/cgroup": "cgroup.freeze", "/sys/fs/cgroup/unified": "cgroup.freeze"}  # in one of version 1 nothing could be killed
+# In one of version 1 nothing could be killed.
+ROOTS = {"/sys/fs/cgroup": "cgroup.freeze", "/sys/fs/cgroup/unified": "cgroup.freeze"}
 
 
 def find_root():

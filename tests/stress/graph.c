@@ -1,6 +1,6 @@
 /*
- * Graphs made node by node of nodes that name memory, with pauses between the calls: the process may lose its GPU, and with it the memory that the next call
- * names, at any of them.
+ * Graphs made node by node of nodes that name memory, with pauses between the calls: at any of them
+ * the process may lose its GPU, and with it the memory that the next call names.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,10 @@ static void add_kernel(struct plan *p)
 	block_apply(p->b, p->m, p->c);
 }
 
-/* Writes the first word as it is already. CUDA has no such operations on unified memory, which is all that there is under the backend managed. */
+/*
+ * Writes the first word with its own value. CUDA has no such operations on unified memory, which is
+ * all that there is under the backend managed.
+ */
 static void add_operation(struct plan *p)
 {
 	const char *backend = getenv("TANDEM_BACKEND");
@@ -131,8 +134,9 @@ static CUresult update(struct plan *p, CUgraphExec exec, CUgraphNode first,
 }
 
 /*
- * A launchable graph's first node, or all of it, becomes what it is: each of these looks at the memory again. Under swap it may lie on the host by now,
- * and a copy does not become one of another place (docs/decisions/0008): then, as after any update that is refused, the graph is made launchable anew.
+ * Sets an executable graph's first node, or all of it, to its present value: each of these calls
+ * looks at the memory again. Under swap it may lie on the host by now, and a copy cannot change its
+ * place (docs/decisions/0008). Then, as after any refused update, the graph is instantiated anew.
  */
 static void renew(struct plan *p, CUgraphExec *exec, CUgraphNode first, const struct block *from,
 	uint32_t value)

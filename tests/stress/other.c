@@ -1,6 +1,7 @@
 /*
- * Blocks in memory that programs have of other calls than allocations: of a graph, which is launched, freed, destroyed and made launchable anew until the block is
- * had, and of a library, whose variable it is. What does not fit is refused at any of these calls, and then nothing is left of it.
+ * Blocks in memory of other calls than allocations: of a graph, which is launched, freed, destroyed
+ * and instantiated anew until the block exists, and of a library, whose variable it is. A block
+ * that does not fit is refused at any of these calls, and then nothing is left of it.
  */
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-"""A hundred programs under a daemon that is replaced: none fails, all register again, and their limits hold. TAP on stdout; argument: the build."""
+"""A hundred programs under a daemon that is replaced: none fails, all register again, and their
+limits hold. TAP on stdout; argument: the build."""
 import json
 import os
 import signal
@@ -16,8 +17,10 @@ FULL = {"result": 2, "bytes": BLOCK, "total": LIMIT}
 
 
 def begin(world):
-    command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem", str(LIMIT), "--", PROGRAM, "fill", str(BLOCK)]
-    return subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [SOFTGPU, "run", "--", TANDEM, "run", "--mem", str(LIMIT), "--", PROGRAM, "fill",
+               str(BLOCK)]
+    return subprocess.Popen(command, env=world.environment, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def tries_again(program):
@@ -43,11 +46,15 @@ def all_come_back(how):
         old = world.daemon_pid()
         os.kill(old, how)
         until(lambda: is_gone(old), "the daemon is gone")
-        assert [tries_again(program) for program in programs] == [FULL] * COUNT, "without a daemon each keeps its limit by itself"
+        assert ([tries_again(program) for program in programs]
+                == [FULL] * COUNT), "without a daemon each keeps its limit by itself"
         world.call(TANDEM, "run", "--", "true")
-        until(lambda: len({event["pid"] for event in world.events("returned")}) == COUNT, "all are registered again")
-        until(lambda: [job["demanded_bytes"] for job in world.jobs()] == [BLOCK] * COUNT, "and have said what they have")
-        assert [tries_again(program) for program in programs] == [FULL] * COUNT, "and the new daemon holds them to it"
+        until(lambda: len({event["pid"] for event in world.events("returned")}) == COUNT,
+              "all are registered again")
+        until(lambda: [job["demanded_bytes"] for job in world.jobs()] == [BLOCK] * COUNT,
+              "and have said what they have")
+        assert ([tries_again(program) for program in programs]
+                == [FULL] * COUNT), "and the new daemon holds them to it"
         for program in programs:
             program.communicate(timeout=DEADLINE_S)
             assert program.returncode == 0

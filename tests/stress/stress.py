@@ -1,11 +1,18 @@
-"""Programs that check every word of their memory, beside kills and stops of them and of the daemon, GPUs that are lost, and settings at random. TAP on stdout.
+"""Programs that check every word of their memory, beside kills and stops of them and of the daemon,
+GPUs that are lost, and settings at random. TAP on stdout.
 
-usage: stress.py BUILD [--seconds N] [--seed N]     (the seed is printed; it chooses what is done, not when the machine does it)
+usage: stress.py BUILD [--seconds N] [--seed N]
 
-What must hold at each moment: no job has a byte more on a GPU than its hard limit, by the software GPU's own account; the daemon dies only when it is killed;
-somebody gets on. Every few seconds everybody may finish, and then: each program that was left alone has ended well, nothing of anybody is left in daemon or
-software GPU, and neither has more descriptors or noticeably more memory than the time before. TANDEM_TEST_DAEMON: a daemon that a sanitizer watches; TANDEM_STRESS_BUILD: a build
-from which the programs are and the library that they load.
+The printed seed chooses the actions, not their times.
+
+Invariants at each moment: no job has a byte more on a GPU than its hard limit, by the software
+GPU's own account; the daemon dies only when it is killed; some program makes progress. Every few
+seconds all may finish. Then each program that was left alone has ended well, nothing of any is left
+in daemon or software GPU, and neither has more descriptors or noticeably more memory than the time
+before.
+
+TANDEM_TEST_DAEMON: a daemon that a sanitizer watches. TANDEM_STRESS_BUILD: the build of the
+programs and of the library that they load.
 """
 import argparse
 import contextlib
@@ -30,12 +37,14 @@ WORKER = f"{PROGRAMS}/tests/stress/stress_worker"
 MIB = 1 << 20
 GPUS, CONTEXT_BYTES = 2, MIB
 AT_ONCE, EPOCH_S, LATE = 5, 10, 5
-LOSSES = float(os.environ.get("TANDEM_STRESS_LOSSES", "0.02"))  # of GPUs, a part of all that is done; children of who fails may stay behind
+# The share of lost GPUs among all actions; children of a program that fails may stay behind.
+LOSSES = float(os.environ.get("TANDEM_STRESS_LOSSES", "0.02"))
 # Several of a word: the likelier. worker.c says what the letters are.
 BACKENDS = os.environ.get("TANDEM_STRESS_BACKENDS", "plain swap swap swap managed auto").split()
 KINDS = os.environ.get("TANDEM_STRESS_KINDS", "p pt pt ptv pta ptm ptg ptl pgl").split()
-# Where what an allocation takes of the device is not known before: cuMemAlloc's rounding and packing, pages of unified memory, a pool's growth, what a graph's memory and
-# variables are rounded up to.
+# The slack where the device memory of an allocation is not known in advance: cuMemAlloc's rounding
+# and packing, pages of unified memory, a pool's growth, the rounding of graphs' memory and of
+# variables.
 LOOSE_BYTES = 12 * MIB
 # That caches may still take after the first round; a sanitizer keeps what is freed.
 GROWTH_BYTES = (24 if TANDEMD.startswith(BUILD) else 1024) * MIB
@@ -46,7 +55,8 @@ class Accounts:
     """What each process has on each GPU, in bytes, by NVML's calls."""
 
     class Row(ctypes.Structure):
-        _fields_ = [("pid", ctypes.c_uint), ("bytes", ctypes.c_ulonglong), ("instance", ctypes.c_uint), ("compute", ctypes.c_uint)]
+        _fields_ = [("pid", ctypes.c_uint), ("bytes", ctypes.c_ulonglong),
+                    ("instance", ctypes.c_uint), ("compute", ctypes.c_uint)]
 
     def __init__(self, world):
         os.environ["SOFTGPU_DIR"] = world.environment["SOFTGPU_DIR"]
@@ -61,7 +71,9 @@ class Accounts:
     def rows(self, gpu):
         room = (self.Row * 256)()
         count = ctypes.c_uint(256)
-        assert self.nvml.nvmlDeviceGetComputeRunningProcesses_v3(self.devices[gpu], ctypes.byref(count), room) == 0
+        assert (self.nvml.nvmlDeviceGetComputeRunningProcesses_v3(self.devices[gpu],
+                                                                  ctypes.byref(count), room)
+                == 0)
         return [(row.pid, row.bytes) for row in room[: count.value]]
 
 
@@ -70,24 +82,32 @@ class Program:
 
     def __init__(self, world, number, chance):
         self.seed, self.name = chance.randrange(1 << 32), f"s{number}"
-        self.path, self.errors = f"{world.directory}/{self.name}", f"{world.directory}/{self.name}.err"
-        self.limit = chance.choice([8, 16, 30, 48, 60]) * MIB  # alone on a GPU each fits, with its contexts
-        self.signal, self.alone, self.lost, self.stopped, self.frozen = None, False, False, False, None
+        self.path, self.errors = (f"{world.directory}/{self.name}",
+                                  f"{world.directory}/{self.name}.err")
+        # Alone on a GPU each fits, with its contexts.
+        self.limit = chance.choice([8, 16, 30, 48, 60]) * MIB
+        self.signal, self.alone, self.lost, self.stopped, self.frozen = (None, False, False, False,
+                                                                         None)
         backend, kinds = chance.choice(BACKENDS), chance.choice(KINDS)
         # By cuMemAlloc what is a little more than 1 MiB takes 2.
-        self.slack = 0 if backend == "swap" and set(kinds) <= set("ptv") else LOOSE_BYTES + (0 if backend == "swap" else self.limit)
-        options = ["--name", self.name, "--backend", backend,
-                   "--class", chance.choice(["online", "guaranteed", "besteffort", "besteffort"]), "--weight", str(chance.randrange(1, 6))]
+        self.slack = (0 if backend == "swap" and set(kinds) <= set("ptv")
+                      else LOOSE_BYTES + (0 if backend == "swap" else self.limit))
+        options = ["--name", self.name, "--backend", backend, "--class",
+                   chance.choice(["online", "guaranteed", "besteffort", "besteffort"]), "--weight",
+                   str(chance.randrange(1, 6))]
         options += ["--mem", str(self.limit)]
         options += ["--duty", chance.choice(["20%", "60%"])] if chance.random() < 0.2 else []
-        command = [SOFTGPU, "run", "--", TANDEM, "run", *options, "--", WORKER, str(self.seed), str(chance.randrange(10, 300)), self.path, kinds]
+        command = [SOFTGPU, "run", "--", TANDEM, "run", *options, "--", WORKER, str(self.seed),
+                   str(chance.randrange(10, 300)), self.path, kinds]
         self.command = " ".join(command[3:])
         with open(self.path, "wb") as f:
             f.truncate(4096)
         self.counts = mmap.mmap(os.open(self.path, os.O_RDWR), 4096)
         with open(self.errors, "wb") as errors:
-            environment = dict(world.environment, TANDEM_LIB=f"{PROGRAMS}/src/preload/libtandem.so", TANDEM_HOST_FULL=chance.choice(["stay", "stay", "refuse"]))
-            self.process = subprocess.Popen(command, env=environment, stdout=errors, stderr=errors, start_new_session=True)
+            environment = dict(world.environment, TANDEM_LIB=f"{PROGRAMS}/src/preload/libtandem.so",
+                               TANDEM_HOST_FULL=chance.choice(["stay", "stay", "refuse"]))
+            self.process = subprocess.Popen(command, env=environment, stdout=errors, stderr=errors,
+                                            start_new_session=True)
 
     def count(self):
         """turns, verified bytes, refusals, launches, processes, forks"""
@@ -101,7 +121,8 @@ class Program:
 
     def check_end(self):
         code = self.process.returncode
-        good = code == 0 or (self.signal and code in (-signal.SIGKILL, -signal.SIGTERM)) or (self.lost and code > 0)
+        good = (code == 0 or (self.signal and code in (-signal.SIGKILL, -signal.SIGTERM))
+                or (self.lost and code > 0))
         with open(self.errors, errors="replace") as f:
             said = f.read()
         assert good, f"exit {code} of: {self.command}\n{said[-3000:]}"
@@ -116,7 +137,8 @@ class Program:
     def freeze(self):
         """The same by a control group, of those that are there."""
         if self.process.poll() is None and not self.frozen:
-            self.frozen = Frozen([pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if group_of(pid) == self.process.pid])
+            self.frozen = Frozen([pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                                  if group_of(pid) == self.process.pid])
             self.stopped = True
 
     def go_on(self):
@@ -136,7 +158,8 @@ def stat_of(pid):
 
 
 def is_alive(pid):
-    """One that ends closes its connections one after the other: to the daemon, then to the GPU or the other way round."""
+    """A process that ends closes its connections one after the other: to the daemon and to the GPU,
+    in either order."""
     try:
         stat = stat_of(pid)
         return stat[0] not in "ZX" and not int(stat[6]) & PF_EXITING
@@ -172,8 +195,10 @@ class Stress:
         self.done[what] = self.done.get(what, 0) + 1
 
     def restart_daemon(self):
-        """One that is dying may still have its socket open: then the next attempt starts another."""
-        until(lambda: self.world.call(TANDEM, "run", "--", "true").returncode == 0 and self.find_daemon(), "there is a daemon again")
+        """A dying daemon may still have its socket open: then the next attempt starts another."""
+        until(lambda: self.world.call(TANDEM, "run", "--",
+                                      "true").returncode == 0 and self.find_daemon(),
+              "there is a daemon again")
 
     def find_daemon(self):
         """The lock names the last one until there is another."""
@@ -199,16 +224,22 @@ class Stress:
                 if program and is_alive(pid):
                     jobs.setdefault(program, []).append((pid, used - CONTEXT_BYTES))
             for program, members in jobs.items():
-                # Without a daemon there is nobody who would know of the others: then each process keeps the limit for itself.
-                most = max(used for _, used in members) if program.alone else sum(used for _, used in members)
-                assert most <= program.limit + program.slack, f"GPU {gpu}: {members} of {program.limit} bytes: {program.command}"
-                self.note("limits seen to hold" if program.slack else "limits seen to hold to the byte")
+                # Without a daemon nobody knows the others, so each process keeps the limit for
+                # itself.
+                most = (max(used for _, used in members) if program.alone
+                        else sum(used for _, used in members))
+                assert most <= program.limit + program.slack, (
+                    f"GPU {gpu}: {members} of {program.limit} bytes: {program.command}")
+                self.note("limits seen to hold" if program.slack
+                          else "limits seen to hold to the byte")
 
     def check_progress(self):
         turns = self.totals[0] + sum(p.count()[0] for p in self.programs)
         if turns != self.last_turns or not self.programs:
             self.last_turns, self.last_progress = turns, time.monotonic()
-        assert time.monotonic() < self.last_progress + DEADLINE_S, f"nobody has got on: {[p.command for p in self.programs]}"
+        assert (time.monotonic()
+                < self.last_progress
+                + DEADLINE_S), f"nobody has got on: {[p.command for p in self.programs]}"
 
     def check(self):
         self.check_daemon()
@@ -232,27 +263,35 @@ class Stress:
             self.programs[-1].alone = True
 
     def tell(self, *arguments):
-        """A daemon or a job that is gone meanwhile refuses; whatever it is, the command ends by itself."""
+        """A daemon or a job that has gone refuses; in any case the command ends by itself."""
         done = self.world.call(TANDEM, *arguments)
         assert done.returncode >= 0, (arguments, done)
         self.note(f"{arguments[0]} {'done' if done.returncode == 0 else 'refused'}")
 
     def set_daemon(self):
         chance = self.chance
-        self.tell("set", chance.choice(["policy=tandem", "policy=nvshare", "policy=timeshare", "policy=antman", "policy=tandem", "enabled=on", "enabled=off",
-                                        "quantum.min=1ms", "quantum.min=100ms", "quantum=20ms", "quantum=500ms", "swap.share=1%", "swap.share=50%", "swap.share.long=90%", "quantum.long=50ms", "window=0",
-                                        "window=2ms", "host.limit=none", "host.limit=20m", "host.limit=100m", "drain.deadline=20ms", "drain.deadline=15s", "gpu.sample=10ms", "gpu.sample=1s"]))
+        self.tell("set",
+                  chance.choice(["policy=tandem", "policy=nvshare", "policy=timeshare",
+                                 "policy=antman", "policy=tandem", "enabled=on", "enabled=off",
+                                 "quantum.min=1ms", "quantum.min=100ms", "quantum=20ms",
+                                 "quantum=500ms", "swap.share=1%", "swap.share=50%",
+                                 "swap.share.long=90%", "quantum.long=50ms", "window=0",
+                                 "window=2ms", "host.limit=none", "host.limit=20m",
+                                 "host.limit=100m", "drain.deadline=20ms", "drain.deadline=15s",
+                                 "gpu.sample=10ms", "gpu.sample=1s"]))
 
     def job_of(self, program):
         done = self.world.call(TANDEM, "ps", "--json")
-        jobs = {row["name"]: row["job"] for row in json.loads(done.stdout)} if done.returncode == 0 else {}
+        jobs = ({row["name"]: row["job"] for row in json.loads(done.stdout)} if done.returncode == 0
+                else {})
         return jobs.get(program.name)
 
     def set_job(self):
         program = self.chance.choice(self.programs)
         job = self.job_of(program)
-        choices = ["class=online", "class=guaranteed", "class=besteffort", "weight=1", "weight=9", "duty=10%", "duty=80%", "duty=none",
-                   "mem-soft=4m", "mem-soft=16m", "mem-soft=none"]
+        choices = ["class=online", "class=guaranteed", "class=besteffort", "weight=1", "weight=9",
+                   "duty=10%", "duty=80%", "duty=none", "mem-soft=4m", "mem-soft=16m",
+                   "mem-soft=none"]
         if not job:
             return
         if self.chance.random() < 0.4:
@@ -300,7 +339,8 @@ class Stress:
         time.sleep(seconds)
         os.kill(self.daemon, signal.SIGCONT)
         self.note("daemons stopped")
-        for program in self.programs if seconds > 4 else []:  # who waited has left it, and goes by its own limit
+        # Who waited has left it, and goes by its own limit.
+        for program in self.programs if seconds > 4 else []:
             program.alone = True
 
     def lose_gpu(self):
@@ -311,7 +351,8 @@ class Stress:
             program.go_on()
         self.world.call(SOFTGPU, "fault", "--gpu", gpu, "lost")
         time.sleep(self.chance.random() * 0.1)
-        until(lambda: self.reap() or not [p for p in self.programs if not p.process.poll() is None], "those are gone that have noticed")
+        until(lambda: self.reap() or not [p for p in self.programs if not p.process.poll() is None],
+              "those are gone that have noticed")
         self.world.call(SOFTGPU, "fault", "--gpu", gpu, "clear")
         self.note("GPUs lost")
 
@@ -351,33 +392,43 @@ class Stress:
             program.go_on()
         if not self.daemon:
             self.restart_daemon()
-        self.tell("set", "policy=tandem", "enabled=on", "quantum=200ms", "drain.deadline=15s", "host.limit=none")
+        self.tell("set", "policy=tandem", "enabled=on", "quantum=200ms", "drain.deadline=15s",
+                  "host.limit=none")
         while self.programs:
             self.resume_all()
             self.check()
             time.sleep(0.02)
         for gpu in range(GPUS):
-            until(lambda: self.resume_all() and not self.accounts.rows(gpu), "memory of the dead is freed")
-        until(lambda: all(g["plain_bytes"] == 0 and g["managed_resident_bytes"] == 0 and g["contexts"] == 0 for g in self.gpus()), "GPUs are empty")
+            until(lambda: self.resume_all() and not self.accounts.rows(gpu),
+                  "memory of the dead is freed")
+        until(lambda: all(g["plain_bytes"] == 0 and g["managed_resident_bytes"] == 0
+                          and g["contexts"] == 0
+                          for g in self.gpus()), "GPUs are empty")
         until(lambda: self.world.jobs() == [], "jobs of the dead are gone")
         self.check_daemon()
         for name, pid in (("daemon", self.daemon), ("software GPU", self.server)):
             files, memory = self.before.setdefault(pid, resources(pid))
-            # Whoever asked last is just leaving; and a daemon is a client of the software GPU or not, as it was started under it or not.
-            until(lambda: resources(pid)[0] <= files + 1, f"the {name} has no more than {files} descriptors")
-            assert resources(pid)[1] <= memory + GROWTH_BYTES, f"the {name} has {resources(pid)[1]} bytes, {memory} before"
+            # The last client may just be leaving; and a daemon is a client of the software GPU only
+            # if it was started under it.
+            until(lambda: resources(pid)[0] <= files + 1,
+                  f"the {name} has no more than {files} descriptors")
+            assert (resources(pid)[1]
+                    <= memory
+                    + GROWTH_BYTES), f"the {name} has {resources(pid)[1]} bytes, {memory} before"
 
     def gpus(self):
         return json.loads(self.world.call(SOFTGPU, "status", "--json").stdout)["gpus"]
 
     def has_done_all(self):
         turns, verified, _, launches = self.totals[:4]
-        return bool(turns and verified and launches and self.done.get("limits seen to hold to the byte"))
+        return bool(turns and verified and launches
+                    and self.done.get("limits seen to hold to the byte"))
 
     def run(self, seconds):
         # A busy machine has until `patience` to do each thing once.
         patience = self.began + LATE * seconds
-        while time.monotonic() < self.began + seconds or (not self.has_done_all() and time.monotonic() < patience):
+        while (time.monotonic() < self.began + seconds
+               or (not self.has_done_all() and time.monotonic() < patience)):
             epoch = min(time.monotonic() + EPOCH_S, max(self.began + seconds, time.monotonic() + 1))
             while time.monotonic() < epoch:
                 self.act()
@@ -389,7 +440,8 @@ class Stress:
         assert self.has_done_all(), f"it has not done everything: {self.totals}, {self.done}"
 
     def give_up(self):
-        """Nobody stays behind, also of those whose parent is gone. By what is in their environment: a number may be somebody else's by now."""
+        """Ends all processes, also those whose parent is gone. They are found by their environment,
+        because a PID may belong to another process by now."""
         for program in self.programs:
             program.go_on()
         mark = f"SOFTGPU_DIR={self.world.directory}/gpu".encode()
@@ -420,7 +472,8 @@ def main():
             world.describe()
         finally:
             stress.give_up()
-    print(f"{'not ok' if problem else 'ok'} 1 - no_byte_is_wrong_or_beyond_a_limit_nothing_hangs_and_nothing_is_left", flush=True)
+    print(f"{'not ok' if problem else 'ok'} 1 - "
+          "no_byte_is_wrong_or_beyond_a_limit_nothing_hangs_and_nothing_is_left", flush=True)
     if problem:
         print("# " + str(problem).replace("\n", "\n# "), flush=True)
 

@@ -1,11 +1,13 @@
 /*
- * A program that does everything that a CUDA program may do to its memory, at random but repeatably, and checks each word of it.
+ * A program that does everything to its memory that a CUDA program may do, at random but
+ * repeatably, and checks each word of it.
  *
  *   stress_worker SEED TURNS PROGRESS KINDS    run under `softgpu run -- tandem run`
  *
- * Threads, each with blocks of its own (block.h) on one of the GPUs; processes, forked before the GPU is used or while it is. Exit
- * status 0: all was right; 3: a wrong word; 4: a child was not right; 5: a call failed. PROGRESS, a file of one page, counts what was
- * done by the program and all its children, so that a watcher sees whether anything goes on.
+ * It has threads, each with blocks of its own (block.h) on one of the GPUs, and processes, forked
+ * before the GPU is used or while it is. Exit status 0: all was right; 3: a wrong word; 4: a child
+ * failed; 5: a call failed. PROGRESS, a file of one page, counts the actions of the program and all
+ * its children, so that a watcher sees whether anything goes on.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -95,7 +97,10 @@ static void turn(struct thread *t, uint32_t turns_left)
 	atomic_fetch_add(&progress->turns, 1);
 }
 
-/* On a GPU that others have filled there is no room for one more context: that is nobody's fault, and after a while it is given up. */
+/*
+ * On a GPU that others have filled there is no room for one more context. That is no error, and
+ * after a while it is given up.
+ */
 static bool find_context(CUdevice device, CUcontext *ret)
 {
 	for (uint32_t tries = 0; tries < 200; tries++) {

@@ -1,5 +1,6 @@
 /*
- * fit-model: fits the contention model to measured tables, writes the coefficients, and reports how far it can be trusted.
+ * fit-model: fits the contention model to measured tables, writes the coefficients, and reports how
+ * far they can be trusted.
  *
  * usage: fit-model --data DIR [--out FILE] [--report FILE] [--seed N]
  */

@@ -1,6 +1,6 @@
 /*
- * Errors on pairs that were not fitted: by table, pair, job and family; for jobs and families never seen, with no, one and two probe
- * pairs; the worst pairs; and what the model cannot say.
+ * Errors on pairs that were not fitted: by table, pair, job and family; for jobs and families never
+ * seen, with no, one and two probe pairs; the worst pairs; and the limits of the model.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define HALVES 10
 #define DRAWS                                                                                      \
-	100 /* of probe pairs for each unseen job: with 10 of them the p90 is 14.3 to 15.4 %, as the seed has it */
+	100 /* of probe pairs for each unseen job; with 10 the p90 is 14.3 to 15.4 % by seed */
 #define CHOSEN 3u /* among numbers of probes: two that were chosen instead of drawn */
 #define WORST  8
 
@@ -25,9 +25,12 @@ struct study {
 	const struct td_pairs *pairs;
 	struct td_numbers numbers[TD_PAIR_JOBS_MAX];
 	struct errors by_job[TD_PAIR_JOBS_MAX];
-	double worst[TD_PAIR_JOBS_MAX *
-		     (TD_PAIR_JOBS_MAX +
-			     1)]; /* of a pair's two sides: mean error over the halves in which it was tested */
+	double worst[TD_PAIR_JOBS_MAX * (TD_PAIR_JOBS_MAX +
+						/*
+			      * of a pair's two sides: mean error over the halves in which it was
+			      * tested
+			      */
+						1)];
 	uint32_t tested[TD_PAIR_JOBS_MAX * (TD_PAIR_JOBS_MAX + 1)];
 };
 
@@ -143,7 +146,8 @@ static uint32_t draw_probes(
 }
 
 /*
- * What a pair of job j with job k would say of the logarithms of j's g, p and h, before it is measured: adds the outer products of both sides' slopes at the prior.
+ * Adds the information that a pair of job j with job k would give about the logarithms of j's g, p
+ * and h, before it is measured: the outer products of both sides' slopes at the prior.
  */
 static void add_information(
 	const struct td_numbers *numbers, uint32_t j, uint32_t k, double information[3][3])
@@ -167,7 +171,8 @@ static double determinant(double m[3][3])
 }
 
 /*
- * The two pairs that say most (D-optimal design), by what is known before anything of job j is measured: the fit of the seen jobs, and j's prior.
+ * Chooses the two most informative pairs (D-optimal design) before anything of job j is measured,
+ * from the fit of the seen jobs and j's prior.
  */
 static void choose_probes(const struct td_pairs *pairs, const bool *seen, uint32_t j,
 	const struct td_numbers *numbers, bool *ret_use)

@@ -1,4 +1,7 @@
-/* Time over share: alpha + beta / x with one interior share left out and predicted from the rest, on MISO's and ParvaGPU's curves. */
+/*
+ * Time over share: alpha + beta / x with one interior share left out and predicted from the rest,
+ * on MISO's and ParvaGPU's curves.
+ */
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
@@ -54,7 +57,10 @@ static struct points *find_curve(struct curves *curves, const char *model, doubl
 	return &curves->curve[curves->count++];
 }
 
-/* Time of a step, or of a batch as batch / throughput: the table's own latency is rounded to 1 ms. */
+/*
+ * Reads the time of a step, or of a batch as batch / throughput: the table's own latency is rounded
+ * to 1 ms.
+ */
 static int read_curves(const char *path, bool parva, struct curves *curves, struct td_err *err)
 {
 	const char *miso_names[] = {"model", "batch_size", "mig_gpcs", "iter_mean_s"};

@@ -1,4 +1,5 @@
-// Barriers in shared memory and copies that report to them. nvcc -ptx -std=c++17 -arch=sm_90 -o async.ptx
+// Barriers in shared memory and copies that report to them.
+// nvcc -ptx -std=c++17 -arch=sm_90 -o async.ptx
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda/barrier>
@@ -67,8 +68,10 @@ extern "C" __global__ void bulk(const int *in, int *out)
 	}
 	__syncthreads();
 	if (!threadIdx.x) {
-		cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global, tile, in + 256 * blockIdx.x, sizeof(tile), &bar);
-		token = cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta, cuda::ptx::space_shared, &bar, sizeof(tile));
+		cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global, tile,
+			in + 256 * blockIdx.x, sizeof(tile), &bar);
+		token = cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release,
+			cuda::ptx::scope_cta, cuda::ptx::space_shared, &bar, sizeof(tile));
 	} else {
 		token = cuda::ptx::mbarrier_arrive(&bar);
 	}
@@ -79,7 +82,8 @@ extern "C" __global__ void bulk(const int *in, int *out)
 	cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
 	__syncthreads();
 	if (!threadIdx.x) {
-		cuda::ptx::cp_async_bulk(cuda::ptx::space_global, cuda::ptx::space_shared, out + 256 * blockIdx.x, tile, sizeof(tile));
+		cuda::ptx::cp_async_bulk(cuda::ptx::space_global, cuda::ptx::space_shared,
+			out + 256 * blockIdx.x, tile, sizeof(tile));
 		cuda::ptx::cp_async_bulk_commit_group();
 		cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<0>());
 	}

@@ -82,7 +82,8 @@ extern "C" __global__ void warp_collectives(const int *in, int *sums, int *scans
 	typedef cub::WarpScan<int> scan;
 	__shared__ typename reduce::TempStorage reduce_temp[4];
 	__shared__ typename scan::TempStorage scan_temp[2];
-	int v = in[threadIdx.x], sum = reduce(reduce_temp[threadIdx.x / 16]).Reduce(v, cuda::maximum<>{});
+	int v = in[threadIdx.x],
+	    sum = reduce(reduce_temp[threadIdx.x / 16]).Reduce(v, cuda::maximum<>{});
 
 	if (!(threadIdx.x & 15))
 		sums[threadIdx.x / 16] = sum;

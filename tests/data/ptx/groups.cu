@@ -28,8 +28,10 @@ extern "C" __global__ void tile_scan(const float *in, float *out, unsigned *larg
 	cg::thread_block block = cg::this_thread_block();
 	cg::thread_block_tile<16> tile = cg::tiled_partition<16>(block);
 
-	out[block.thread_rank()] = cg::inclusive_scan(tile, in[block.thread_rank()], cg::plus<float>());
-	largest[block.thread_rank()] = cg::reduce(tile, (unsigned)in[block.thread_rank()], cg::greater<unsigned>());
+	out[block.thread_rank()] =
+		cg::inclusive_scan(tile, in[block.thread_rank()], cg::plus<float>());
+	largest[block.thread_rank()] =
+		cg::reduce(tile, (unsigned)in[block.thread_rank()], cg::greater<unsigned>());
 }
 
 // Filters what is positive: one atomic for each group of lanes that come together.

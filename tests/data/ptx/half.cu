@@ -37,7 +37,8 @@ extern "C" __global__ void half_ops(const __half *x, const __half *y, __half *ou
 	out[7] = a < b ? a : __hfma_sat(a, b, b);
 }
 
-extern "C" __global__ void bf16_ops(const __nv_bfloat16 *x, const __nv_bfloat16 *y, __nv_bfloat16 *out)
+extern "C" __global__ void bf16_ops(
+	const __nv_bfloat16 *x, const __nv_bfloat16 *y, __nv_bfloat16 *out)
 {
 	int t = threadIdx.x;
 	__nv_bfloat16 a = x[t], b = y[t];
@@ -53,7 +54,8 @@ extern "C" __global__ void bf16_ops(const __nv_bfloat16 *x, const __nv_bfloat16 
 	out[7] = a < b ? a : __hfma_relu(a, b, b);
 }
 
-extern "C" __global__ void half2_ops(const __half2 *x, const __half2 *y, __half2 *out, unsigned *masks)
+extern "C" __global__ void half2_ops(
+	const __half2 *x, const __half2 *y, __half2 *out, unsigned *masks)
 {
 	int t = threadIdx.x;
 	__half2 a = x[t], b = y[t];
@@ -71,7 +73,8 @@ extern "C" __global__ void half2_ops(const __half2 *x, const __half2 *y, __half2
 	masks[2] = __hisnan2(a).x != __half(0.0f);
 }
 
-extern "C" __global__ void bf162_ops(const __nv_bfloat162 *x, const __nv_bfloat162 *y, __nv_bfloat162 *out)
+extern "C" __global__ void bf162_ops(
+	const __nv_bfloat162 *x, const __nv_bfloat162 *y, __nv_bfloat162 *out)
 {
 	int t = threadIdx.x;
 	__nv_bfloat162 a = x[t], b = y[t];
@@ -85,7 +88,8 @@ extern "C" __global__ void bf162_ops(const __nv_bfloat162 *x, const __nv_bfloat1
 }
 
 // Every rounding and type that a conversion may have.
-extern "C" __global__ void half_convert(const float *x, const int *n, unsigned short *out, float *wide, long long *whole)
+extern "C" __global__ void half_convert(
+	const float *x, const int *n, unsigned short *out, float *wide, long long *whole)
 {
 	int t = threadIdx.x;
 	float v = x[t];
@@ -129,7 +133,8 @@ extern "C" __global__ void half_functions(const float *x, float *out)
 }
 
 // Atomic sums; every thread adds small whole numbers, so that the order does not matter.
-extern "C" __global__ void half_atomics(__half2 *h2, __nv_bfloat162 *b2, __half *h, __nv_bfloat16 *b)
+extern "C" __global__ void half_atomics(
+	__half2 *h2, __nv_bfloat162 *b2, __half *h, __nv_bfloat16 *b)
 {
 	float v = (float)(threadIdx.x & 3);
 

@@ -18,7 +18,8 @@ extern "C" __global__ void matmul_async(const float *a, const float *b, float *c
 
 		if (next < n) {
 			__pipeline_memcpy_async(&as[(k + 1) & 1][y][x], &a[row * n + next + x], 4);
-			__pipeline_memcpy_async(&bs[(k + 1) & 1][y][x], &b[(next + y) * n + col], 4);
+			__pipeline_memcpy_async(
+				&bs[(k + 1) & 1][y][x], &b[(next + y) * n + col], 4);
 		}
 		__pipeline_commit();
 		__pipeline_wait_prior(1);
@@ -53,7 +54,8 @@ extern "C" __global__ void stencil(const double *in, double *out, int n)
 	for (int z = 1; z < n - 1; z++) {
 		const double *p = in + (z * n + y) * n + x;
 
-		out[p - in] = 0.5 * p[0] + (p[-1] + p[1] + p[-n] + p[n] + p[-n * n] + p[n * n]) / 12.0;
+		out[p - in] =
+			0.5 * p[0] + (p[-1] + p[1] + p[-n] + p[n] + p[-n * n] + p[n * n]) / 12.0;
 	}
 }
 
@@ -78,8 +80,8 @@ extern "C" __global__ void wide_atomics(unsigned long long *u, long long *s, dou
 extern "C" __global__ void print(int n)
 {
 	if (threadIdx.x < n)
-		printf("%s %d of %5.2f%% %c%llx\n", threadIdx.x ? "lane" : "first", threadIdx.x, 1.5 * threadIdx.x, 'x',
-			0x123456789abcull + threadIdx.x);
+		printf("%s %d of %5.2f%% %c%llx\n", threadIdx.x ? "lane" : "first", threadIdx.x,
+			1.5 * threadIdx.x, 'x', 0x123456789abcull + threadIdx.x);
 }
 
 __device__ __noinline__ int ackermann(int m, int n)
@@ -197,10 +199,14 @@ extern "C" __global__ void messages(int *flags, int *data)
 
 	if (threadIdx.x % 64 == 32) {
 		data[pair] = 100 + pair;
-		asm volatile("st.release.gpu.global.b32 [%0], %1;" ::"l"(&flags[pair]), "r"(1) : "memory");
+		asm volatile("st.release.gpu.global.b32 [%0], %1;" ::"l"(&flags[pair]), "r"(1)
+			     : "memory");
 	} else if (threadIdx.x % 64 == 0) {
 		do
-			asm volatile("ld.acquire.gpu.global.b32 %0, [%1];" : "=r"(seen) : "l"(&flags[pair]) : "memory");
+			asm volatile("ld.acquire.gpu.global.b32 %0, [%1];"
+				     : "=r"(seen)
+				     : "l"(&flags[pair])
+				     : "memory");
 		while (!seen);
 		data[16 + pair] = data[pair] * 2;
 		__threadfence_system();

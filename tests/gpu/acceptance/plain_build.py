@@ -1,11 +1,13 @@
-"""Builds tandem with the C compiler alone, for machines without Meson. All files of a folder and of its subfolders belong to its part."""
+"""Builds tandem with the C compiler alone, for machines without Meson. Each folder below src is one
+part, with all of its subfolders."""
 import concurrent.futures
 import os
 import subprocess
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
-FLAGS = ["-std=gnu17", "-O2", "-g", "-D_GNU_SOURCE", '-DTANDEM_VERSION="0.1.0"', '-DTD_LIBDIR="lib"', "-fvisibility=hidden", "-ffp-contract=off", "-fPIC",
-         "-I", ROOT, "-I", f"{ROOT}/src"]
+FLAGS = ["-std=gnu17", "-O2", "-g", "-D_GNU_SOURCE", '-DTANDEM_VERSION="0.1.0"',
+         '-DTD_LIBDIR="lib"', "-fvisibility=hidden", "-ffp-contract=off", "-fPIC", "-I", ROOT, "-I",
+         f"{ROOT}/src"]
 LIBRARIES = ["base", "proto"]
 PARTS = {  # program: folders of src, all files in and below each
     "tandem": ["cli", "gpu", *LIBRARIES],
@@ -44,21 +46,26 @@ def compile_all(compiler, files, out, extra=()):
 def build_part(compiler, name, folders, out):
     objects = []
     for folder in folders:
-        # What is loaded into other people's programs must not need a newer C library than theirs.
+        # Libraries that are loaded into other programs must not need a newer C library than those
+        # programs.
         extra = ["-include", f"{ROOT}/src/preload/base/old_glibc.h"] if folder == "preload" else []
         objects += compile_all(compiler, sources(folder), f"{out}/objects/{name}", extra)
     link = [compiler, *objects, "-o", f"{out}/bin/{name}", "-lpthread", "-ldl", "-lm"]
     if name.endswith(".so"):
-        link += ["-shared", f"-Wl,-soname,{name}", "-Wl,-Bsymbolic", f"-Wl,--version-script={ROOT}/src/preload/load/exports.map"]
+        link += ["-shared", f"-Wl,-soname,{name}", "-Wl,-Bsymbolic",
+                 f"-Wl,--version-script={ROOT}/src/preload/load/exports.map"]
     run(link)
 
 
 def build_train(compiler, driver, out):
     """Linked against whichever driver is here: only its name is kept."""
     header = f"{out}/objects/train_ptx.h"
-    run(["python3", f"{ROOT}/tools/embed-text", "train_ptx", f"{ROOT}/examples/train/train.ptx", header])
-    objects = compile_all(compiler, [f"{ROOT}/examples/train/train.c", *sources("base")], f"{out}/objects/train", ["-I", f"{out}/objects"])
-    run([compiler, *objects, "-o", f"{out}/bin/train", driver, "-Wl,--allow-shlib-undefined", "-lpthread", "-lm"])
+    run(["python3", f"{ROOT}/tools/embed-text", "train_ptx", f"{ROOT}/examples/train/train.ptx",
+         header])
+    objects = compile_all(compiler, [f"{ROOT}/examples/train/train.c", *sources("base")],
+                          f"{out}/objects/train", ["-I", f"{out}/objects"])
+    run([compiler, *objects, "-o", f"{out}/bin/train", driver, "-Wl,--allow-shlib-undefined",
+         "-lpthread", "-lm"])
 
 
 def build(compiler, driver, out):

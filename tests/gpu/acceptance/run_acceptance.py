@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Runs programs on this machine's GPU alone, together bare and together under tandem, and writes a report.
+"""Runs programs on this machine's GPU alone, together bare and together under tandem, and writes a
+report.
 
-usage: gpu-acceptance [--minutes N] [--out DIR] [--only NAME,...] [--capacity SIZE] [--software] [--list]
+usage: gpu-acceptance [--minutes N] [--out DIR] [--only NAME,...] [--capacity SIZE]
+                      [--software] [--list]
 
-Each stage's result is kept in DIR/report.json as it comes: with the same DIR, what is done is not done again. --minutes: no stage is begun that might
-not end in that time. Exit code 0: every stage that was begun is right, or has no means here.
+Each stage's result goes to DIR/report.json at once; another run with the same DIR does not repeat
+it. --minutes: begins no stage that might not end in that time. Exit code 0: every stage that began
+was right, or could not run here.
 """
 import argparse
 import glob
@@ -39,7 +42,8 @@ def figure(name, value, unit, n=1, low=None, high=None):
 
 
 def spread(name, values, unit):
-    return figure(name, round(statistics.median(values), 3), unit, len(values), round(min(values), 3), round(max(values), 3))
+    return figure(name, round(statistics.median(values), 3), unit, len(values),
+                  round(min(values), 3), round(max(values), 3))
 
 
 class Bench:
@@ -48,12 +52,15 @@ class Bench:
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
         self.bin = f"{options.out}/bin"
-        self.environment = dict(os.environ, TANDEM_SOCKET=f"{directory}/tandem/socket", TANDEM_LOCKS=f"{directory}/locks", TANDEM_LIB=f"{self.bin}/libtandem.so",
+        self.environment = dict(os.environ, TANDEM_SOCKET=f"{directory}/tandem/socket",
+                                TANDEM_LOCKS=f"{directory}/locks",
+                                TANDEM_LIB=f"{self.bin}/libtandem.so",
                                 TANDEMD=f"{self.bin}/tandemd")
         self.wrap = []
         if options.software:
             build = os.path.abspath(options.build)
-            self.environment.update(SOFTGPU_DIR=f"{directory}/gpu", SOFTGPU_LIB=f"{build}/softgpu/driver")
+            self.environment.update(SOFTGPU_DIR=f"{directory}/gpu",
+                                    SOFTGPU_LIB=f"{build}/softgpu/driver")
             self.wrap = [f"{build}/softgpu/cli/softgpu", "run", "--"]
         self.tiny = options.software
 
@@ -61,15 +68,19 @@ class Bench:
         if self.options.software:
             return os.path.abspath(f"{self.options.build}/softgpu/driver/libcuda.so.1")
         out = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True).stdout
-        found = re.findall(r"libcuda\.so\.1 .*=> (\S+)", out) or glob.glob("/usr/lib*/**/libcuda.so.1", recursive=True)
+        found = (re.findall(r"libcuda\.so\.1 .*=> (\S+)", out)
+                 or glob.glob("/usr/lib*/**/libcuda.so.1", recursive=True))
         if not found:
             raise Absent("no libcuda.so.1: no NVIDIA driver here")
         return found[0]
 
     def start(self, command, under=None):
         """under: options of tandem run, or None for bare."""
-        command = [*self.wrap, *([f"{self.bin}/tandem", "run", *under, "--"] if under is not None else []), *command]
-        return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [*self.wrap,
+                   *([f"{self.bin}/tandem", "run", *under, "--"] if under is not None else []),
+                   *command]
+        return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
 
     def end(self, process, limit):
         try:
@@ -79,7 +90,8 @@ class Bench:
             process.communicate()
             raise Wrong(f"{process.args[-1]}: not over after {limit} s")
         if process.returncode:
-            raise Wrong(f"{' '.join(process.args)[-80:]} ended with {process.returncode}: {err.strip()[-300:]}")
+            raise Wrong(f"{' '.join(process.args)[-80:]} ended with {process.returncode}: "
+                        f"{err.strip()[-300:]}")
         return out
 
     def call(self, command, under=None, limit=120):
@@ -89,11 +101,13 @@ class Bench:
         return json.loads(self.call(command, under, limit).strip().splitlines()[-1])
 
     def tandem(self, *arguments):
-        return subprocess.run([f"{self.bin}/tandem", *arguments], env=self.environment, capture_output=True, text=True, timeout=60).stdout
+        return subprocess.run([f"{self.bin}/tandem", *arguments], env=self.environment,
+                              capture_output=True, text=True, timeout=60).stdout
 
     def daemon(self, *options):
         self.tandem("stop", "--force")
-        process = subprocess.Popen([*self.wrap, f"{self.bin}/tandemd", *options], env=self.environment, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([*self.wrap, f"{self.bin}/tandemd", *options],
+                                   env=self.environment, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 60
         while not os.path.exists(self.environment["TANDEM_SOCKET"]):
             if process.poll() is not None or time.monotonic() > end:
@@ -109,11 +123,13 @@ class Bench:
 
     def size(self, share):
         """Bytes: a share of what the GPU is treated as."""
-        number, unit = re.fullmatch(r"(\d+)([MG]i)", "62Mi" if self.tiny else self.options.capacity).groups()
+        number, unit = re.fullmatch(r"(\d+)([MG]i)",
+                                    "62Mi" if self.tiny else self.options.capacity).groups()
         return int(int(number) * {"Mi": 1 << 20, "Gi": 1 << 30}[unit] * share)
 
     def train(self, share, steps, gpu="20ms"):
-        return [f"{self.bin}/train", "--size", str(self.size(share)), "--gpu", gpu, "--cpu", "1ms", "--steps", str(steps)]
+        return [f"{self.bin}/train", "--size", str(self.size(share)), "--gpu", gpu, "--cpu", "1ms",
+                "--steps", str(steps)]
 
 
 # -- stages: each returns (answer, [figure]) --
@@ -127,7 +143,8 @@ def stage_build(bench):
 def stage_doctor(bench):
     if bench.options.software:
         bench.call(["true"])
-    done = subprocess.run([*bench.wrap, f"{bench.bin}/tandem", "doctor"], env=bench.environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*bench.wrap, f"{bench.bin}/tandem", "doctor"], env=bench.environment,
+                          capture_output=True, text=True, timeout=60)
     bench.stop()
     return done.stdout.strip().replace("\n", "; "), []
 
@@ -147,7 +164,9 @@ def stage_alone(bench):
             bare.append(checked(bench.json(command)))
             under.append(checked(bench.json(command, ["--backend", backend])))
         cost = [100 * (u / b - 1) for u, b in zip(under, bare)]
-        figures += [spread(f"run time, bare ({backend})", bare, "s"), spread(f"run time, {backend}", under, "s"), spread(f"cost of {backend}", cost, "%")]
+        figures += [spread(f"run time, bare ({backend})", bare, "s"),
+                    spread(f"run time, {backend}", under, "s"),
+                    spread(f"cost of {backend}", cost, "%")]
     bench.stop()
     return "sums right, bare and under tandem", figures
 
@@ -167,13 +186,18 @@ def stage_pair(bench):
     handovers = sum(1 for before, e in zip(opened, opened[1:]) if before["pid"] != e["pid"])
     if not handovers:
         raise Wrong("they never took turns")
-    figures = [figure("one, under tandem", round(alone, 3), "s"), figure("both together", round(together, 3), "s"), figure("hand-overs", handovers, ""),
+    figures = [figure("one, under tandem", round(alone, 3), "s"),
+               figure("both together", round(together, 3), "s"),
+               figure("hand-overs", handovers, ""),
                figure("both over twice one", round(together / (2 * alone), 3), "ratio")]
     turns = turns_of(events)
     if turns:
-        figures += [spread("end of one's work to the other open", [ns / 1e6 for ns, _ in turns], "ms"),
-                    spread("bytes that left in that time", [out / 2**20 for _, out in turns], "MiB"),
-                    spread("rate of leaving, while others came", [out / ns for ns, out in turns], "GB/s")]
+        figures += [spread("end of one's work to the other open", [ns / 1e6 for ns, _ in turns],
+                           "ms"),
+                    spread("bytes that left in that time", [out / 2**20 for _, out in turns],
+                           "MiB"),
+                    spread("rate of leaving, while others came", [out / ns for ns, out in turns],
+                           "GB/s")]
     return f"two of {bench.size(0.75) >> 20} MiB took turns; sums right", figures
 
 
@@ -192,31 +216,41 @@ def turns_of(events):
 
 
 def stage_nvcc(bench):
-    nvcc = shutil.which("nvcc") or (os.path.exists("/usr/local/cuda/bin/nvcc") and "/usr/local/cuda/bin/nvcc")
+    nvcc = (shutil.which("nvcc")
+            or (os.path.exists("/usr/local/cuda/bin/nvcc") and "/usr/local/cuda/bin/nvcc"))
     if not nvcc:
         raise Absent("no nvcc")
     folder = f"{bench.options.out}/nvcc"
     os.makedirs(folder, exist_ok=True)
-    names = sorted(os.path.splitext(os.path.basename(p))[0] for p in glob.glob(f"{ROOT}/tests/integration/cudart/*.cu"))
-    names = [n for n in names if not n.startswith("relocatable") and n not in ("refused", "reset", "print", "ipc", "pool_sharing")]
+    names = sorted(os.path.splitext(os.path.basename(p))[0]
+                   for p in glob.glob(f"{ROOT}/tests/integration/cudart/*.cu"))
+    names = [n for n in names
+             if not n.startswith("relocatable")
+             and n not in ("refused", "reset", "print", "ipc", "pool_sharing")]
     names = names[:2] if bench.tiny else names
     bench.daemon(*bench.capacity())
     wrong, not_built = [], []
     for name in names:
-        options = ["-cudart", "shared", "-gencode", "arch=compute_75,code=compute_75"] if bench.tiny else ["-arch=native"]
-        done = subprocess.run([nvcc, "-O1", "-w", *options, "-o", f"{folder}/{name}", f"{ROOT}/tests/integration/cudart/{name}.cu"], capture_output=True, text=True)
+        options = (["-cudart", "shared", "-gencode", "arch=compute_75,code=compute_75"]
+                   if bench.tiny
+                   else ["-arch=native"])
+        done = subprocess.run([nvcc, "-O1", "-w", *options, "-o", f"{folder}/{name}",
+                               f"{ROOT}/tests/integration/cudart/{name}.cu"], capture_output=True,
+                              text=True)
         if done.returncode:
             not_built.append(name)
             continue
         try:
-            if bench.call([f"{folder}/{name}"], limit=60) != bench.call([f"{folder}/{name}"], ["--backend", "swap"], 60):
+            if (bench.call([f"{folder}/{name}"], limit=60)
+                != bench.call([f"{folder}/{name}"], ["--backend", "swap"], 60)):
                 wrong.append(f"{name}: another output")
         except Wrong as problem:
             wrong.append(f"{name}: {problem}")
     bench.stop()
     if wrong:
         raise Wrong("; ".join(wrong))
-    return f"{len(names) - len(not_built)} programs print the same bare and under tandem" + (f"; not built: {', '.join(not_built)}" if not_built else ""), []
+    return (f"{len(names) - len(not_built)} programs print the same bare and under tandem"
+            + (f"; not built: {', '.join(not_built)}" if not_built else ""), [])
 
 
 def need(module):
@@ -235,11 +269,13 @@ def stage_torch(bench):
     losses = [r["loss"] for r in (bare, under, *both)]
     if max(losses) - min(losses) > 0.02 * abs(losses[0]) + 0.01:
         raise Wrong(f"losses differ: {losses}")
-    return f"losses agree: {losses}", [
-        figure("step, bare", bare["step_ms_median"], "ms"), figure("step, under tandem", under["step_ms_median"], "ms"),
-        figure("cost", round(100 * (under["step_ms_median"] / bare["step_ms_median"] - 1), 2), "%"),
-        figure("run, bare", bare["seconds"], "s"), spread("run, two at once under tandem", [r["seconds"] for r in both], "s"),
-        figure("peak memory", round(bare["peak_bytes"] / 2**30, 2), "GiB")]
+    return (f"losses agree: {losses}",
+            [figure("step, bare", bare["step_ms_median"], "ms"),
+             figure("step, under tandem", under["step_ms_median"], "ms"),
+             figure("cost", round(100 * (under["step_ms_median"] / bare["step_ms_median"] - 1), 2),
+                    "%"), figure("run, bare", bare["seconds"], "s"),
+             spread("run, two at once under tandem", [r["seconds"] for r in both], "s"),
+             figure("peak memory", round(bare["peak_bytes"] / 2**30, 2), "GiB")])
 
 
 def stage_inference(bench):
@@ -248,7 +284,8 @@ def stage_inference(bench):
     load = [sys.executable, f"{ROOT}/examples/pytorch/train.py", "--steps", "100000"]
     figures = []
     for mode, under, load_under in (("alone", None, None), ("beside training, bare", None, None),
-                                    ("beside training, tandem, online", ["--class", "online"], ["--class", "besteffort"])):
+                                    ("beside training, tandem, online", ["--class", "online"],
+                                     ["--class", "besteffort"])):
         if under is not None:
             bench.daemon(*bench.capacity())
         other = bench.start(load, load_under) if mode != "alone" else None
@@ -261,21 +298,27 @@ def stage_inference(bench):
                 other.kill()
                 other.communicate()
             bench.stop()
-        figures += [figure(f"p50, {mode}", result["p50_ms"], "ms", result["n"]), figure(f"p99, {mode}", result["p99_ms"], "ms", result["n"])]
+        figures += [figure(f"p50, {mode}", result["p50_ms"], "ms", result["n"]),
+                    figure(f"p99, {mode}", result["p99_ms"], "ms", result["n"])]
     return "requests of a small model, one after the other", figures
 
 
 def trainings(bench, told):
-    """A guaranteed one that is on the host for a part of each step, and one that always has work. The software GPU has no PyTorch: there it is the example in C."""
+    """A guaranteed program that is on the host for a part of each step, and one that always has
+    work. The software GPU has no PyTorch, so there it is the example in C."""
     if bench.tiny:
-        return ([f"{bench.bin}/train", "--size", "1m", "--gpu", "20ms", "--cpu", "40ms", "--steps", "60", "--times", "on", "--tell", "on" if told else "off"],
-                [f"{bench.bin}/train", "--size", "1m", "--gpu", "100ms", "--cpu", "0ms", "--kernel", "500us", "--steps", "1000000"])
+        return ([f"{bench.bin}/train", "--size", "1m", "--gpu", "20ms", "--cpu", "40ms", "--steps",
+                 "60", "--times", "on", "--tell", "on" if told else "off"],
+                [f"{bench.bin}/train", "--size", "1m", "--gpu", "100ms", "--cpu", "0ms", "--kernel",
+                 "500us", "--steps", "1000000"])
     train = [sys.executable, f"{ROOT}/examples/pytorch/train.py"]
-    return [*train, "--steps", "200", "--idle", "0.1", "--times", *(["--tell"] if told else [])], [*train, "--width", "512", "--steps", "1000000"]
+    return ([*train, "--steps", "200", "--idle", "0.1", "--times", *(["--tell"] if told else [])],
+            [*train, "--width", "512", "--steps", "1000000"])
 
 
 def run_protected(bench, policy, told):
-    """Its result beside the other one; and how many steps that made in a second, None: it does not say."""
+    """Returns its result beside the other one, and the steps per second of that; None: it does not
+    print them."""
     guaranteed, load = trainings(bench, told)
     if policy:
         bench.daemon(*bench.capacity(), "--set", f"policy={policy}")
@@ -283,7 +326,8 @@ def run_protected(bench, policy, told):
     other = bench.start(load, ["--class", "besteffort"] if policy else None)
     try:
         time.sleep(1 if bench.tiny else 30)  # it compiles its kernels first
-        result = bench.json(guaranteed, ["--class", "guaranteed", "--slack", "5%"] if policy else None, 300)
+        result = bench.json(guaranteed,
+                            ["--class", "guaranteed", "--slack", "5%"] if policy else None, 300)
         other.terminate()
         try:
             out, _ = other.communicate(timeout=30)
@@ -303,11 +347,14 @@ def stage_protect(bench):
     bench.environment["PYTHONPATH"] = f"{ROOT}/python"
     alone, figures = bench.json(trainings(bench, False)[0], limit=300), []
     results = {"alone": (alone, None)}
-    for name, policy, told in (("beside the other, bare", None, False), ("antman", "antman", False), ("tandem", "tandem", False), ("tandem, steps told", "tandem", True)):
+    for name, policy, told in (("beside the other, bare", None, False), ("antman", "antman", False),
+                               ("tandem", "tandem", False), ("tandem, steps told", "tandem", True)):
         results[name] = run_protected(bench, policy, told)
     for name, (result, rate) in results.items():
-        times = sorted(result["step_ms"][len(result["step_ms"]) // 3:])  # the first third settles in
-        figures += [figure(f"step, {name}", times[len(times) // 2], "ms", len(times), times[len(times) // 20], times[len(times) - 1 - len(times) // 20])]
+        # The first third settles in.
+        times = sorted(result["step_ms"][len(result["step_ms"]) // 3:])
+        figures += [figure(f"step, {name}", times[len(times) // 2], "ms", len(times),
+                           times[len(times) // 20], times[len(times) - 1 - len(times) // 20])]
         if rate is not None:
             figures.append(figure(f"the other's steps a second, {name}", round(rate, 2), "1/s"))
     if bench.tiny:
@@ -317,7 +364,8 @@ def stage_protect(bench):
     losses = [result["loss"] for result, _ in results.values()]
     if max(losses) - min(losses) > 0.02 * abs(losses[0]) + 0.01:
         raise Wrong(f"losses differ: {losses}")
-    return f"a guaranteed training beside another; steps' median, 5th and 95th percentile; losses agree: {losses}", figures
+    return ("a guaranteed training beside another; steps' median, 5th and 95th percentile; losses "
+            f"agree: {losses}", figures)
 
 
 def stage_libraries(bench):
@@ -330,7 +378,8 @@ def stage_libraries(bench):
             answers.append(str(absent))
             continue
         command = [sys.executable, f"{HERE}/sums.py", module]
-        bare, under = bench.call(command, limit=240).split()[-1], bench.call(command, ["--backend", "swap"], 240).split()[-1]
+        bare, under = (bench.call(command, limit=240).split()[-1],
+                       bench.call(command, ["--backend", "swap"], 240).split()[-1])
         if bare != under:
             raise Wrong(f"{module}: {bare} bare, {under} under tandem")
         answers.append(f"{module}: {bare} both times")
@@ -343,13 +392,17 @@ def stage_libraries(bench):
 def stage_managed(bench):
     command = [*bench.train(0.25, 10), "--memory", "managed"]
     both = [bench.start(command) for _ in range(2)]
-    return "sums right", [spread("two at once, managed memory, within what is free", [checked(json.loads(bench.end(p, 200).strip().splitlines()[-1])) for p in both], "s")]
+    return ("sums right",
+            [spread("two at once, managed memory, within what is free",
+                    [checked(json.loads(bench.end(p, 200).strip().splitlines()[-1])) for p in both],
+                    "s")])
 
 
-STAGES = [  # most important first: name, at most so many seconds, function
-    ("build", 120, stage_build), ("doctor", 30, stage_doctor), ("alone", 180, stage_alone), ("pair", 240, stage_pair), ("torch", 420, stage_torch),
-    ("nvcc", 420, stage_nvcc), ("protect", 600, stage_protect), ("inference", 240, stage_inference), ("libraries", 180, stage_libraries), ("managed", 60, stage_managed),
-]
+# Most important first: name, at most so many seconds, function.
+STAGES = [("build", 120, stage_build), ("doctor", 30, stage_doctor), ("alone", 180, stage_alone),
+          ("pair", 240, stage_pair), ("torch", 420, stage_torch), ("nvcc", 420, stage_nvcc),
+          ("protect", 600, stage_protect), ("inference", 240, stage_inference),
+          ("libraries", 180, stage_libraries), ("managed", 60, stage_managed),]
 
 
 def load(path):
@@ -363,7 +416,8 @@ def load(path):
 def save(rows, options):
     ordered = [rows[name] for name, _, _ in STAGES if name in rows]
     with open(f"{options.out}/report.json.new", "w") as f:
-        json.dump({"software": options.software, "capacity": options.capacity, "rows": ordered}, f, indent=1)
+        json.dump({"software": options.software, "capacity": options.capacity, "rows": ordered}, f,
+                  indent=1)
     os.replace(f"{options.out}/report.json.new", f"{options.out}/report.json")
     with open(f"{options.out}/report.md", "w") as f:
         f.write(report(ordered, options))
@@ -372,14 +426,20 @@ def save(rows, options):
 def report(rows, options):
     text = ["# Acceptance", ""]
     if options.software:
-        text += ["**A software GPU: a model's figures. Nothing here is a measurement of a GPU.**", ""]
-    command = "scripts/gpu-acceptance" + (" --software" if options.software else f" --capacity {options.capacity}")
+        text += ["**A software GPU: a model's figures. Nothing here is a measurement of a GPU.**",
+                 ""]
+    command = ("scripts/gpu-acceptance"
+               + (" --software" if options.software else f" --capacity {options.capacity}"))
     text += [f"GPU: {options.gpu}. Command: `{command}`.", ""]
     for row in rows:
         text += [f"## {row['name']}: {row['state']}", "", row["answer"], ""]
         if row["figures"]:
             text += ["| figure | median | least | most | n | unit |", "|---|---|---|---|---|---|"]
-            text += ["| {} | {} | {} | {} | {} | {} |".format(*("" if f[k] is None else f[k] for k in ("name", "median", "low", "high", "n", "unit"))) for f in row["figures"]]
+            text += ["| {} | {} | {} | {} | {} | {} |".format(*("" if f[k] is None else f[k]
+                                                                for k
+                                                                in ("name", "median", "low", "high",
+                                                                    "n", "unit")))
+                     for f in row["figures"]]
             text.append("")
     return "\n".join(text)
 
@@ -391,8 +451,10 @@ def run_stage(bench, name, function):
         row = {"state": "right", "answer": answer, "figures": figures}
     except Absent as absent:
         row = {"state": "no means here", "answer": str(absent), "figures": []}
-    except (Wrong, plain_build.BuildError, subprocess.TimeoutExpired, OSError, ValueError, KeyError, IndexError) as problem:
-        row = {"state": "wrong", "answer": f"{type(problem).__name__}: {problem}"[:2000], "figures": []}
+    except (Wrong, plain_build.BuildError, subprocess.TimeoutExpired, OSError, ValueError, KeyError,
+            IndexError) as problem:
+        row = {"state": "wrong", "answer": f"{type(problem).__name__}: {problem}"[:2000],
+               "figures": []}
         bench.stop()
     return {"name": name, "seconds": round(time.monotonic() - began, 1), **row}
 
@@ -401,14 +463,16 @@ def gpu_name(options):
     if options.software:
         return "softgpu tiny"
     try:
-        done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True)
+        done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version",
+                               "--format=csv,noheader"], capture_output=True, text=True)
         return done.stdout.strip().splitlines()[0] if done.returncode == 0 else "unknown"
     except (OSError, IndexError):
         return "unknown"
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="gpu-acceptance", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="gpu-acceptance", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=25, metavar="N")
     parser.add_argument("--out", default="gpu-acceptance-out", metavar="DIR")
     parser.add_argument("--only", metavar="NAME,...")
@@ -418,7 +482,8 @@ def main():
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     if not re.fullmatch(r"\d+[MG]i", options.capacity):
-        sys.exit(f'gpu-acceptance: --capacity "{options.capacity}" is not a size: expected something like 16Gi')
+        sys.exit(f'gpu-acceptance: --capacity "{options.capacity}" is not a size: expected '
+                 'something like 16Gi')
     names = [name for name, _, _ in STAGES]
     chosen = options.only.split(",") if options.only else names
     for name in chosen:
@@ -444,7 +509,8 @@ def main():
                     continue
                 rows[name] = run_stage(bench, name, function)
                 save(rows, options)
-                print(f"{name}: {rows[name]['state']} ({rows[name]['seconds']} s): {rows[name]['answer'][:160]}", flush=True)
+                print(f"{name}: {rows[name]['state']} ({rows[name]['seconds']} s): "
+                      f"{rows[name]['answer'][:160]}", flush=True)
         finally:
             if options.software:
                 subprocess.run([bench.wrap[0], "stop"], env=bench.environment, capture_output=True)

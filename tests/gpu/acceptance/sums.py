@@ -1,4 +1,5 @@
-"""A product of matrices of small integers, exact in single precision, and the sum of its elements. usage: sums.py cupy|jax"""
+"""A product of matrices of small integers, exact in single precision, and the sum of its elements.
+usage: sums.py cupy|jax"""
 import sys
 
 N = 1024

@@ -1,6 +1,7 @@
 /*
- * Question 26: what the driver says to a copy or a set that begins in an allocation and ends behind it. Such work may fault, and a context that has
- * faulted answers nothing more: a child tries one after the other, and the next child goes on where it ended.
+ * Question 26: the driver's result for a copy or a set that begins in an allocation and ends
+ * outside it. Such work may fault, and a context that has faulted answers no more: a child tries
+ * one after the other, and the next child goes on where it ended.
  */
 #include "probe.h"
 
@@ -27,7 +28,7 @@ static CUcontext context;
 static CUdeviceptr other; /* with room for all of them */
 static void *host;        /* likewise */
 
-/* What is refused, if anything is. */
+/* The call that is refused, if any. */
 struct outcome {
 	CUresult r;
 	const char *when;
@@ -180,7 +181,7 @@ static void note(size_t attempt, const char *what)
 			name);
 		last[0] = '\0';
 	}
-	/* What is as with the form before it is not said again. */
+	/* An answer that equals the previous form's is not repeated. */
 	if (strcmp(last, what))
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s %s",
 			attempt % FORMS ? "; " : "", forms[attempt % FORMS].name, what);

@@ -1,4 +1,7 @@
-/* Question 1: what virtual memory costs by the piece, and when a released piece can be another process's. */
+/*
+ * Question 1: the cost of virtual memory by the piece, and when a released piece can be another
+ * process's.
+ */
 #include "probe.h"
 
 const char probe_name[] = "chunks";

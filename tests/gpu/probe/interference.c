@@ -91,7 +91,10 @@ static void report(const char *name, const char *length, const char *extra, unsi
 	(void)probe_end(&child, 5000);
 }
 
-/* Under MPS this process has to be a client too, so its contexts have to come after the control daemon: first thing. */
+/*
+ * Under MPS this process has to be a client too, so the control daemon must exist before its
+ * contexts.
+ */
 static bool under_mps(void)
 {
 	static const char *const shares[] = {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10",

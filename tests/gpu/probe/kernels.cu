@@ -37,8 +37,10 @@ extern "C" __global__ void poke(unsigned *word)
 	*word = 7;
 }
 
-// One thread writes down when it was running: pairs of first and last moment, split where it lost the GPU for more than gap_ns.
-extern "C" __global__ void watch(unsigned long long *pairs, unsigned most, unsigned long long ns, unsigned long long gap_ns)
+// One thread records when it was running: pairs of first and last moment, split where it lost the
+// GPU for more than gap_ns.
+extern "C" __global__ void watch(
+	unsigned long long *pairs, unsigned most, unsigned long long ns, unsigned long long gap_ns)
 {
 	unsigned long long begin = now_ns(), last = begin, t = begin;
 	unsigned n = 0;

@@ -8,7 +8,7 @@ const char probe_question[] = "How much memory does a first launch take, for sta
 
 #define LIMIT_STACK 0 /* CU_LIMIT_STACK_SIZE */
 #define SOME        (16u << 10)
-/* The most that there may be for a thread: for all that can run at once it is more than GPUs have. */
+/* The largest size for a thread: for all that can run at once it is more than GPUs have. */
 #define MOST (512u << 10)
 
 static CUresult launch(void)
@@ -62,7 +62,10 @@ void probe_run(void)
 		probe_error(after));
 }
 
-/* In a process of its own: what its first launch takes, with how code is loaded in its environment. */
+/*
+ * Runs in a process of its own: measures what its first launch takes, with the code loading of its
+ * environment.
+ */
 int probe_role(const char *role)
 {
 	uint64_t before;

@@ -1,9 +1,12 @@
 /*
- * What the probes have in common. A probe is a small program that asks a GPU's driver one question and prints one JSON row:
- *   {"question", "answer", "figures": [{"name", "median", "p5", "p95", "n", "unit"}], "driver", "gpu", "software"}
+ * Helpers of the probes. A probe is a small program that asks a GPU's driver one question and
+ * prints one JSON row:
+ *     {"question", "answer", "figures": [{"name", "median", "p5", "p95", "n", "unit"}],
+ *      "driver", "gpu", "software"}
  *
- * The driver and NVML are opened at run time; a call that is missing or refuses ends the probe with an answer that names it, never with a crash.
- * Nothing changes a setting of the card. Memory stays within a fraction of what is free.
+ * The driver and NVML are opened at run time. A missing or refused call ends the probe with an
+ * answer that names it, never with a crash. No probe changes a setting of the card. Memory stays
+ * within a fraction of the free memory.
  */
 #pragma once
 
@@ -19,7 +22,10 @@
 /* Every probe defines these two, and its answer() below. */
 extern const char probe_name[], probe_question[];
 void probe_run(void);
-/* A second process of the probe: it was started with this role. Returns its exit code. Probes without one return 2. */
+/*
+ * Runs a second process of the probe, which was started with this role. Returns its exit code.
+ * Probes without one return 2.
+ */
 int probe_role(const char *role);
 
 struct probe_cuda {
@@ -104,7 +110,10 @@ void probe_tell(const struct probe_child *child, const char *line);
 /* Waits at most that long, then kills. Its exit code, or -signal. */
 int probe_end(struct probe_child *child, unsigned most_ms);
 
-/* An MPS control daemon of our own, in a folder of its own and this process's environment; false where there is none. Children become its clients. */
+/*
+ * Starts an MPS control daemon in a folder of its own and this process's environment; false where
+ * MPS does not exist. Children become its clients.
+ */
 bool probe_mps_start(void);
 void probe_mps_stop(void);
 

@@ -1,4 +1,7 @@
-/* Question 10, second half: which driver functions a program on the CUDA runtime looks up. Needs nvcc. */
+/*
+ * Question 10, second half: which driver functions a program on the CUDA runtime looks up. Needs
+ * nvcc.
+ */
 #include "probe.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Question 4: what touching an address with nothing behind it does, to the process and to its neighbour. */
+/* Question 4: the effect of touching an unmapped address on the process and on its neighbour. */
 #include "probe.h"
 
 const char probe_name[] = "unmapped";

@@ -1,6 +1,7 @@
 /*
- * Question 24: what `tandem run --gpu` rests on. A child has the driver loaded, points `environ` to an array with CUDA_VISIBLE_DEVICES for the time of cuInit, and says
- * what it sees; then it puts the old array back and asks again.
+ * Question 24: the assumption of `tandem run --gpu`. A child has the driver loaded, points
+ * `environ` to an array with CUDA_VISIBLE_DEVICES during cuInit, and reports its GPUs; then it
+ * restores the old array and asks again.
  */
 #include "probe.h"
 

@@ -20,11 +20,14 @@ int main()
 	CHECK(cudaMallocArray(&b, &desc, w, h));
 	CHECK(cudaArrayGetInfo(&got, &extent, &flags, a));
 	EXPECT(!memcmp(&got, &desc, sizeof(got)) && extent.width == w && extent.height == h);
-	CHECK(cudaMemcpy2DToArray(a, 0, 0, in.data(), w * sizeof(float2), w * sizeof(float2), h, cudaMemcpyHostToDevice));
+	CHECK(cudaMemcpy2DToArray(a, 0, 0, in.data(), w * sizeof(float2), w * sizeof(float2), h,
+		cudaMemcpyHostToDevice));
 	CHECK(cudaMemcpy2DArrayToArray(b, 0, 0, a, 0, 0, w * sizeof(float2), h));
-	CHECK(cudaMemcpy2DFromArray(out.data(), w * sizeof(float2), b, 0, 0, w * sizeof(float2), h, cudaMemcpyDeviceToHost));
+	CHECK(cudaMemcpy2DFromArray(out.data(), w * sizeof(float2), b, 0, 0, w * sizeof(float2), h,
+		cudaMemcpyDeviceToHost));
 	EXPECT(!memcmp(in.data(), out.data(), w * h * sizeof(float2)));
-	CHECK(cudaMemcpy2DFromArray(out.data(), 8, a, 3 * sizeof(float2), 2, sizeof(float2), 1, cudaMemcpyDeviceToHost));
+	CHECK(cudaMemcpy2DFromArray(out.data(), 8, a, 3 * sizeof(float2), 2, sizeof(float2), 1,
+		cudaMemcpyDeviceToHost));
 	EXPECT(out[0].x == 2 * w + 3 && out[0].y == -(2 * w + 3));
 	CHECK(cudaFreeArray(a));
 	CHECK(cudaFreeArray(b));

@@ -33,10 +33,13 @@ int main()
 	for (int z = 0; z < 2; z++)
 		for (int y = 0; y < 2; y++)
 			for (int x = 0; x < 3; x++)
-				EXPECT(out[(z * 2 + y) * 3 + x] == in[((z + 1) * h + y + 1) * w + x + 2]);
+				EXPECT(out[(z * 2 + y) * 3 + x] ==
+					in[((z + 1) * h + y + 1) * w + x + 2]);
 	CHECK(cudaMallocArray(&row, &desc, 16));
-	CHECK(cudaMemcpy2DToArrayAsync(row, 0, 0, in.data(), 64, 64, 1, cudaMemcpyHostToDevice, stream));
-	CHECK(cudaMemcpy2DFromArrayAsync(out.data(), 64, row, 0, 0, 64, 1, cudaMemcpyDeviceToHost, stream));
+	CHECK(cudaMemcpy2DToArrayAsync(
+		row, 0, 0, in.data(), 64, 64, 1, cudaMemcpyHostToDevice, stream));
+	CHECK(cudaMemcpy2DFromArrayAsync(
+		out.data(), 64, row, 0, 0, 64, 1, cudaMemcpyDeviceToHost, stream));
 	CHECK(cudaStreamSynchronize(stream));
 	EXPECT(!memcmp(in.data(), out.data(), 64));
 	CHECK(cudaGetChannelDesc(&got, row));

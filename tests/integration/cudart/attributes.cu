@@ -4,7 +4,8 @@
 
 int main()
 {
-	cudaMemRangeAttribute which[2] = {cudaMemRangeAttributeReadMostly, cudaMemRangeAttributePreferredLocation};
+	cudaMemRangeAttribute which[2] = {
+		cudaMemRangeAttributeReadMostly, cudaMemRangeAttributePreferredLocation};
 	cudaStreamAttrValue value = {}, got = {};
 	int mostly = 5, preferred = 5;
 	void *answers[2] = {&mostly, &preferred};

@@ -34,7 +34,8 @@ int main()
 	CHECK(cudaStreamSynchronize(stream));
 	EXPECT(managed[0][bytes - 1] == 7 && managed[1][0] == 8);
 	CHECK(cudaMemDiscardBatchAsync((void **)managed, sizes, 1, 0, stream));
-	CHECK(cudaMemDiscardAndPrefetchBatchAsync((void **)managed, sizes, 1, &device, &first, 1, 0, stream));
+	CHECK(cudaMemDiscardAndPrefetchBatchAsync(
+		(void **)managed, sizes, 1, &device, &first, 1, 0, stream));
 	CHECK(cudaMemsetAsync(managed[0], 1, bytes, stream));
 	CHECK(cudaStreamSynchronize(stream));
 	EXPECT(managed[0][5] == 1 && managed[1][5] == 8);

@@ -6,7 +6,11 @@
 __host__ __device__ static float cumulative(float d)
 {
 	float k = 1.0f / (1.0f + 0.2316419f * fabsf(d));
-	float sum = k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
+	float sum =
+		k *
+		(0.31938153f +
+			k * (-0.356563782f +
+				    k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f))));
 	float c = 0.39894228f * expf(-0.5f * d * d) * sum;
 
 	return d > 0 ? 1.0f - c : c;
@@ -42,6 +46,7 @@ int main()
 	price<<<2, 64>>>(d[3], d[0], d[1], d[2], n);
 	CHECK(cudaMemcpy(out.data(), d[3], n * sizeof(float), cudaMemcpyDeviceToHost));
 	for (int i = 0; i < n; i++)
-		EXPECT(std::fabs(out[i] - call(in[0][i], in[1][i], in[2][i], 0.02f, 0.3f)) < 1e-4f * (1 + out[i]));
+		EXPECT(std::fabs(out[i] - call(in[0][i], in[1][i], in[2][i], 0.02f, 0.3f)) <
+			1e-4f * (1 + out[i]));
 	return passed();
 }

@@ -1,5 +1,5 @@
 // also: --default-stream per-thread
-/* A capture into a graph that exists, asked about while it goes on, and given another dependency. */
+/* A capture into an existing graph, queried while it goes on, and given another dependency. */
 #include "check.h"
 
 __global__ void append(int *list, int what)
@@ -25,11 +25,13 @@ int main()
 	CHECK(cudaStreamCreate(&s));
 	CHECK(cudaGraphCreate(&graph, 0));
 	CHECK(cudaGraphAddEmptyNode(&empty, graph, NULL, 0));
-	CHECK(cudaStreamBeginCaptureToGraph(s, graph, &empty, NULL, 1, cudaStreamCaptureModeRelaxed));
+	CHECK(cudaStreamBeginCaptureToGraph(
+		s, graph, &empty, NULL, 1, cudaStreamCaptureModeRelaxed));
 	append<<<1, 1, 0, s>>>(list, 5);
 	CHECK(cudaStreamGetCaptureInfo(s, &status, &id, &current, &deps, &edges, &count));
 	EXPECT(status == cudaStreamCaptureStatusActive && id && current == graph && count == 1);
-	CHECK(cudaStreamUpdateCaptureDependencies(s, &empty, NULL, 1, cudaStreamAddCaptureDependencies));
+	CHECK(cudaStreamUpdateCaptureDependencies(
+		s, &empty, NULL, 1, cudaStreamAddCaptureDependencies));
 	CHECK(cudaStreamGetCaptureInfo(s, &status, NULL, NULL, &deps, &edges, &count));
 	EXPECT(count == 2);
 	append<<<1, 1, 0, s>>>(list, 6);

@@ -1,4 +1,7 @@
-/* For programs that try the runtime: each compares with what the CPU computes, and prints "ok". 77: the driver does not do what it needs, as it says. */
+/*
+ * For programs on the runtime: each compares with the CPU's results and prints "ok". 77: the driver
+ * lacks what it needs.
+ */
 #pragma once
 
 #include <cstdio>

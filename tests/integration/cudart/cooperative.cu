@@ -21,7 +21,8 @@ int main()
 	CHECK(cudaMemcpy(got, p, sizeof(got), cudaMemcpyDeviceToHost));
 	for (int i = 0; i < 64; i++)
 		EXPECT(got[i] == i / 32 + 1);
-	EXPECT_ERROR(cudaLaunchCooperativeKernel((const void *)mark, dim3(sms * per_sm + 1), dim3(32), args, 0, 0),
+	EXPECT_ERROR(cudaLaunchCooperativeKernel(
+			     (const void *)mark, dim3(sms * per_sm + 1), dim3(32), args, 0, 0),
 		cudaErrorCooperativeLaunchTooLarge);
 	return passed();
 }

@@ -50,11 +50,17 @@ template <typename T> static void reduce_and_scan(int n)
 	std::vector<T> h = numbers<T>(n), sums(n), want(n);
 	on_device<T> in(h), out(sums);
 
-	with_space([&](void *space, size_t &bytes) { return cub::DeviceReduce::Sum(space, bytes, in.at, out.at, n); });
+	with_space([&](void *space, size_t &bytes) {
+		return cub::DeviceReduce::Sum(space, bytes, in.at, out.at, n);
+	});
 	EXPECT(out.read()[0] == std::accumulate(h.begin(), h.end(), T(0)));
-	with_space([&](void *space, size_t &bytes) { return cub::DeviceReduce::Max(space, bytes, in.at, out.at, n); });
+	with_space([&](void *space, size_t &bytes) {
+		return cub::DeviceReduce::Max(space, bytes, in.at, out.at, n);
+	});
 	EXPECT(out.read()[0] == *std::max_element(h.begin(), h.end()));
-	with_space([&](void *space, size_t &bytes) { return cub::DeviceScan::InclusiveSum(space, bytes, in.at, out.at, n); });
+	with_space([&](void *space, size_t &bytes) {
+		return cub::DeviceScan::InclusiveSum(space, bytes, in.at, out.at, n);
+	});
 	std::partial_sum(h.begin(), h.end(), want.begin());
 	EXPECT(out.read() == want);
 }
@@ -68,7 +74,8 @@ template <typename T> static void sort(int n)
 	on_device<int> from(order), to(order);
 
 	with_space([&](void *space, size_t &bytes) {
-		return cub::DeviceRadixSort::SortPairs(space, bytes, in.at, out.at, from.at, to.at, n);
+		return cub::DeviceRadixSort::SortPairs(
+			space, bytes, in.at, out.at, from.at, to.at, n);
 	});
 	std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return h[a] < h[b]; });
 	EXPECT(to.read() == order);
@@ -94,14 +101,16 @@ static void select_and_count(int n)
 	on_device<int> in(h), marks(flags), out(h), counts(bins);
 
 	with_space([&](void *space, size_t &bytes) {
-		return cub::DeviceSelect::Flagged(space, bytes, in.at, marks.at, out.at, counts.at, n);
+		return cub::DeviceSelect::Flagged(
+			space, bytes, in.at, marks.at, out.at, counts.at, n);
 	});
 	count = counts.read()[0];
 	got = out.read();
 	got.resize(count);
 	EXPECT(got == kept);
 	with_space([&](void *space, size_t &bytes) {
-		return cub::DeviceHistogram::HistogramEven(space, bytes, in.at, counts.at, 17, 0, 1600, n);
+		return cub::DeviceHistogram::HistogramEven(
+			space, bytes, in.at, counts.at, 17, 0, 1600, n);
 	});
 	EXPECT(counts.read() == want);
 }

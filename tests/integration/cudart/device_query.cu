@@ -1,4 +1,4 @@
-/* What the runtime says of devices agrees with itself. */
+/* The runtime's figures of devices agree with each other. */
 #include "check.h"
 
 static int attribute(cudaDeviceAttr which)

@@ -17,7 +17,8 @@ static void names()
 	EXPECT(!strcmp(cudaGetErrorName(cudaSuccess), "cudaSuccess"));
 	EXPECT(!strcmp(cudaGetErrorString(cudaSuccess), "no error"));
 	EXPECT(!strcmp(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation"));
-	EXPECT(!strcmp(cudaGetErrorName(cudaErrorGraphExecUpdateFailure), "cudaErrorGraphExecUpdateFailure"));
+	EXPECT(!strcmp(cudaGetErrorName(cudaErrorGraphExecUpdateFailure),
+		"cudaErrorGraphExecUpdateFailure"));
 	EXPECT(!strcmp(cudaGetErrorName((cudaError_t)4711), "unrecognized error code"));
 	EXPECT(!strcmp(cudaGetErrorString((cudaError_t)-1), "unrecognized error code"));
 }
@@ -45,11 +46,13 @@ static void refusals()
 	nothing<<<0, 1>>>();
 	EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
 	EXPECT_ERROR(cudaSetDevice(99), cudaErrorInvalidDevice);
-	EXPECT_ERROR(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, -1), cudaErrorInvalidDevice);
+	EXPECT_ERROR(
+		cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, -1), cudaErrorInvalidDevice);
 	EXPECT_ERROR(cudaMemcpy(&c, &c, 1, (cudaMemcpyKind)7), cudaErrorInvalidMemcpyDirection);
 	EXPECT_ERROR(cudaMalloc((void **)NULL, 1), cudaErrorInvalidValue);
 	EXPECT_ERROR(cudaGetSymbolAddress((void **)&value, &c), cudaErrorInvalidSymbol);
-	EXPECT_ERROR(cudaLaunchKernel(&c, dim3(1), dim3(1), NULL, 0, 0), cudaErrorInvalidDeviceFunction);
+	EXPECT_ERROR(
+		cudaLaunchKernel(&c, dim3(1), dim3(1), NULL, 0, 0), cudaErrorInvalidDeviceFunction);
 }
 
 int main()
@@ -59,7 +62,7 @@ int main()
 	refusals();
 	stray<<<1, 1>>>((int *)16);
 	EXPECT(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
-	/* It has destroyed the context: it stays. */
+	/* The error has destroyed the context, so it stays. */
 	EXPECT(cudaGetLastError() == cudaErrorIllegalAddress);
 	EXPECT(cudaGetLastError() == cudaErrorIllegalAddress);
 	void *p;

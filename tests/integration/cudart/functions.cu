@@ -1,6 +1,6 @@
 // flags: -arch=compute_90
 // softgpu: --model h100 --memory 2g
-/* What a kernel is called, where its parameters lie, and a handle of it. */
+/* The name of a kernel, the offsets of its parameters, and a handle of it. */
 #include "check.h"
 
 struct wide {
@@ -31,12 +31,14 @@ int main()
 		CHECK(cudaFuncGetParamInfo((const void *)named, i, &offset, &bytes));
 		EXPECT(offset == offsets[i] && bytes == sizes[i]);
 	}
-	EXPECT(cudaFuncGetParamInfo((const void *)named, 4, &offset, &bytes) == cudaErrorInvalidValue);
+	EXPECT(cudaFuncGetParamInfo((const void *)named, 4, &offset, &bytes) ==
+		cudaErrorInvalidValue);
 	CHECK(cudaFuncSetCacheConfig((const void *)named, cudaFuncCachePreferShared));
 	CHECK(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, (const void *)named, 2, 128));
 	EXPECT(bytes > 0);
 	CHECK(cudaGetKernel(&kernel, (const void *)named));
-	CHECK(cudaKernelSetAttributeForDevice(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 << 10, 0));
+	CHECK(cudaKernelSetAttributeForDevice(
+		kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 << 10, 0));
 	CHECK(cudaMalloc(&out, sizeof(int)));
 	CHECK(cudaLaunchKernel((const void *)kernel, dim3(1), dim3(1), args, 90 << 10, 0));
 	CHECK(cudaMemcpy(&got, out, sizeof(int), cudaMemcpyDeviceToHost));

@@ -28,10 +28,12 @@ int main()
 	params.kernel.kernelParams = args;
 	CHECK(cudaGraphAddNode(&kernel, inner, NULL, NULL, 0, &params));
 	CHECK(cudaGraphCreate(&graph, 0));
-	CHECK(cudaGraphAddMemcpyNodeToSymbol(&in_node, graph, NULL, 0, table, in, sizeof(in), 0, cudaMemcpyHostToDevice));
+	CHECK(cudaGraphAddMemcpyNodeToSymbol(
+		&in_node, graph, NULL, 0, table, in, sizeof(in), 0, cudaMemcpyHostToDevice));
 	CHECK(cudaGraphAddNode(&kernel, graph, &in_node, NULL, 1, &params));
 	CHECK(cudaGraphAddChildGraphNode(&child, graph, &kernel, 1, inner));
-	CHECK(cudaGraphAddMemcpyNodeFromSymbol(&out_node, graph, &child, 1, out, table, sizeof(out), 0, cudaMemcpyDeviceToHost));
+	CHECK(cudaGraphAddMemcpyNodeFromSymbol(
+		&out_node, graph, &child, 1, out, table, sizeof(out), 0, cudaMemcpyDeviceToHost));
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	CHECK(cudaGraphLaunch(exec, 0));
 	CHECK(cudaStreamSynchronize(0));

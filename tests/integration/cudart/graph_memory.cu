@@ -31,7 +31,8 @@ int main()
 	k.blockDim = dim3(64);
 	k.kernelParams = args;
 	CHECK(cudaGraphAddKernelNode(&kernel, graph, &memory, 1, &k));
-	CHECK(cudaGraphAddMemcpyNode1D(&copy, graph, &kernel, 1, out, want.dptr, sizeof(out), cudaMemcpyDeviceToHost));
+	CHECK(cudaGraphAddMemcpyNode1D(
+		&copy, graph, &kernel, 1, out, want.dptr, sizeof(out), cudaMemcpyDeviceToHost));
 	CHECK(cudaGraphAddMemFreeNode(&gone, graph, &copy, 1, want.dptr));
 	CHECK(cudaGraphMemFreeNodeGetParams(gone, &freed));
 	EXPECT(freed == want.dptr);

@@ -1,5 +1,7 @@
 // also: --default-stream per-thread
-/* A graph put together node by node: kernel, copy, set and host nodes, edges, and parameters changed later. */
+/*
+ * A graph made node by node: kernel, copy, set and host nodes, edges, and parameters changed later.
+ */
 #include "check.h"
 
 __global__ void axpy(float *y, const float *x, float a, int n)
@@ -57,7 +59,8 @@ int main()
 	CHECK(cudaMalloc(&x, bytes));
 	CHECK(cudaMalloc(&y, bytes));
 	CHECK(cudaGraphCreate(&graph, 0));
-	CHECK(cudaGraphAddMemcpyNode1D(&copy_in, graph, NULL, 0, x, in.data(), bytes, cudaMemcpyHostToDevice));
+	CHECK(cudaGraphAddMemcpyNode1D(
+		&copy_in, graph, NULL, 0, x, in.data(), bytes, cudaMemcpyHostToDevice));
 	set.dst = y;
 	set.elementSize = 4;
 	set.width = n;
@@ -66,7 +69,8 @@ int main()
 	deps[0] = copy_in;
 	deps[1] = clear;
 	CHECK(cudaGraphAddKernelNode(&kernel, graph, deps, 2, &params));
-	CHECK(cudaGraphAddMemcpyNode1D(&copy_out, graph, NULL, 0, out.data(), y, bytes, cudaMemcpyDeviceToHost));
+	CHECK(cudaGraphAddMemcpyNode1D(
+		&copy_out, graph, NULL, 0, out.data(), y, bytes, cudaMemcpyDeviceToHost));
 	CHECK(cudaGraphAddHostNode(&host, graph, &copy_out, 1, &note));
 	CHECK(cudaGraphAddDependencies(graph, &kernel, &copy_out, NULL, 1));
 	CHECK(cudaGraphGetEdges(graph, from, to, NULL, &count));
@@ -85,7 +89,8 @@ int main()
 	EXPECT(calls == 3);
 	EXPECT_ERROR(cudaGraphAddKernelNode(&kernel, graph, NULL, 0, NULL), cudaErrorInvalidValue);
 	params.func = &params;
-	EXPECT_ERROR(cudaGraphAddKernelNode(&kernel, graph, NULL, 0, &params), cudaErrorInvalidDeviceFunction);
+	EXPECT_ERROR(cudaGraphAddKernelNode(&kernel, graph, NULL, 0, &params),
+		cudaErrorInvalidDeviceFunction);
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaGraphDestroy(graph));
 	return passed();

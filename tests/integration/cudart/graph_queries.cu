@@ -1,4 +1,4 @@
-/* What a graph says of itself: parameters read back, neighbours, clones, disabled nodes, a drawing. */
+/* Queries about a graph: parameters read back, neighbours, clones, disabled nodes, a drawing. */
 #include <cstdio>
 
 #include "check.h"
@@ -8,7 +8,8 @@ __global__ void fill(int *p, int value)
 	p[threadIdx.x] = value;
 }
 
-static void parameters(cudaGraphNode_t kernel, cudaGraphNode_t copy, cudaGraphNode_t set, int *p, int *out)
+static void parameters(
+	cudaGraphNode_t kernel, cudaGraphNode_t copy, cudaGraphNode_t set, int *p, int *out)
 {
 	cudaKernelNodeParams k;
 	cudaMemcpy3DParms c;
@@ -50,7 +51,8 @@ int main()
 	k.blockDim = dim3(32);
 	k.kernelParams = args;
 	CHECK(cudaGraphAddKernelNode(&kernel, graph, &set, 1, &k));
-	CHECK(cudaGraphAddMemcpyNode1D(&copy, graph, &kernel, 1, out, p, sizeof(out), cudaMemcpyDeviceToHost));
+	CHECK(cudaGraphAddMemcpyNode1D(
+		&copy, graph, &kernel, 1, out, p, sizeof(out), cudaMemcpyDeviceToHost));
 	parameters(kernel, copy, set, p, out);
 	CHECK(cudaGraphNodeGetDependencies(kernel, &found, NULL, &count));
 	EXPECT(count == 1 && found == set);

@@ -1,4 +1,7 @@
-/* A graph's edges taken away, a kernel node's parameters and attributes, a child read back, nodes asked whether they are enabled. */
+/*
+ * A graph's edges are removed, a kernel node's parameters and attributes and a child are read back,
+ * and nodes report whether they are enabled.
+ */
 #include "check.h"
 
 __global__ void append(int *list, int what)

@@ -1,5 +1,5 @@
 // also: --default-stream per-thread
-/* An executable graph takes over another graph of the same shape; what has changed too much is refused. */
+/* An executable graph takes over another graph of the same shape; larger changes are refused. */
 #include "check.h"
 
 __global__ void fill(int *p, int value)

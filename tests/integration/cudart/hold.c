@@ -1,4 +1,7 @@
-/* A program on the runtime that holds much memory: sets it, runs a kernel on a part, and finds every byte again. usage: hold BYTES ROUNDS */
+/*
+ * A program on the runtime that holds much memory: it sets it, runs a kernel on a part, and checks
+ * every byte again. usage: hold BYTES ROUNDS
+ */
 #include "host.h"
 
 #include <stdarg.h>
@@ -7,7 +10,7 @@
 
 static const char vector_add;
 
-/* What test.h asks of a program that is no list of cases. */
+/* The symbols that test.h needs in a program without cases. */
 struct test_case *test_cases;
 void test_fail(const char *file, int line, const char *format, ...)
 {
@@ -52,7 +55,9 @@ int main(int argc, char **argv)
 	name_function(handle, &vector_add, "vector_add");
 	__cudaRegisterFatBinaryEnd(handle);
 	CHECK(host && bytes >= PART * sizeof(float));
-	/* Loaded before the memory is full: for what the driver takes to load an image, nobody makes room. */
+	/*
+	 * Loaded before the memory is full: nobody makes room for the driver's memory of an image.
+	 */
 	OK(cudaFuncGetAttributes(&attributes, &vector_add));
 	OK(cudaMalloc((void **)&device, bytes));
 	OK(cudaMalloc((void **)&sums, PART * sizeof(float)));

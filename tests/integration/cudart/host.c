@@ -1,4 +1,7 @@
-/* Programs as nvcc would build them, registered by hand from committed PTX: so the runtime is tried where there is no toolkit. */
+/*
+ * Programs as nvcc would build them, registered by hand from committed PTX, so that the runtime is
+ * tested without a toolkit.
+ */
 #include "host.h"
 
 #include <unistd.h>
@@ -285,7 +288,7 @@ TEST(an_image_that_is_unregistered_leaves_the_others)
 	CHECK(got == 3);
 }
 
-/* What a refused call leaves on stderr, and the last error. */
+/* Checks a refused call's message on stderr, and the last error. */
 static void refused_call(char *text, size_t len)
 {
 	FILE *file = tmpfile();

@@ -1,4 +1,7 @@
-/* What nvcc writes into a program's host code, by hand: fat binaries, their registration, and stubs that launch. */
+/*
+ * A replacement for nvcc's host code of a program: fat binaries, their registration, and stubs that
+ * launch.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -47,7 +50,10 @@ struct image {
 	uint8_t *bytes;
 };
 
-/* The text of one file under tests/data/ptx, for an architecture, as nvcc packs it without compression. */
+/*
+ * Returns the text of one file under tests/data/ptx, for an architecture, as nvcc packs it without
+ * compression.
+ */
 static inline struct image image_of(const char *file, uint32_t sm)
 {
 	const size_t header = 16, entry = 64;

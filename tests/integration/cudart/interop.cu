@@ -1,4 +1,7 @@
-/* The runtime and the driver API in one program: entry points, contexts and kernels of one used by the other. */
+/*
+ * The runtime and the driver API in one program: entry points, contexts and kernels of one used by
+ * the other.
+ */
 #include <cuda.h>
 
 #include "check.h"
@@ -51,8 +54,8 @@ static void own_context(CUcontext primary)
 
 int main()
 {
-	auto launch = entry<CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **,
-		void **)>("cuLaunchKernel");
+	auto launch = entry<CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned,
+		unsigned, unsigned, unsigned, CUstream, void **, void **)>("cuLaunchKernel");
 	cudaDriverEntryPointQueryResult status;
 	int in[4] = {1, 2, 3, 4}, got[4], five = 5, *p;
 	CUcontext primary;
@@ -71,7 +74,8 @@ int main()
 		EXPECT(got[i] == 25 * in[i]);
 	own_context(primary);
 	CHECK(cudaMemcpy(got, p, sizeof(got), cudaMemcpyDeviceToHost));
-	CHECK(cudaGetDriverEntryPointByVersion("cuNoSuchThing", &none, 12000, cudaEnableDefault, &status));
+	CHECK(cudaGetDriverEntryPointByVersion(
+		"cuNoSuchThing", &none, 12000, cudaEnableDefault, &status));
 	EXPECT(!none && status == cudaDriverEntryPointSymbolNotFound);
 	return passed();
 }

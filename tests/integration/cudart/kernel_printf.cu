@@ -5,12 +5,14 @@
 
 __global__ void greet(const char *who)
 {
-	printf("thread %d of %s: %.3f %s\n", threadIdx.x, who, threadIdx.x / 4.0, threadIdx.x & 1 ? "odd" : "even");
+	printf("thread %d of %s: %.3f %s\n", threadIdx.x, who, threadIdx.x / 4.0,
+		threadIdx.x & 1 ? "odd" : "even");
 }
 
 int main()
 {
-	static const char want[] = "before\nthread 0 of gpu: 0.000 even\nthread 1 of gpu: 0.250 odd\nthread 2 of gpu: 0.500 even\nafter\n";
+	static const char want[] = "before\nthread 0 of gpu: 0.000 even\nthread 1 of gpu: 0.250 "
+				   "odd\nthread 2 of gpu: 0.500 even\nafter\n";
 	FILE *file = tmpfile();
 	int out = dup(1);
 	char got[512] = "", *who;

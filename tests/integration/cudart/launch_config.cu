@@ -36,12 +36,16 @@ int main()
 	config.stream = stream;
 	config.attrs = &attribute;
 	config.numAttrs = 1;
-	CHECK(cudaLaunchKernelEx(&config, gather, (char)-7, b, (short)300, make_float3(1, 2, 4), 1LL << 40, out));
+	CHECK(cudaLaunchKernelEx(
+		&config, gather, (char)-7, b, (short)300, make_float3(1, 2, 4), 1LL << 40, out));
 	CHECK(cudaMemcpyAsync(got, out, sizeof(got), cudaMemcpyDeviceToHost, stream));
 	CHECK(cudaStreamSynchronize(stream));
-	EXPECT(got[0] == -7 && got[1] == 15.5 && got[2] == 300 && got[3] == 7 && got[4] == (double)(1LL << 40));
+	EXPECT(got[0] == -7 && got[1] == 15.5 && got[2] == 300 && got[3] == 7 &&
+		got[4] == (double)(1LL << 40));
 	config.blockDim = dim3(2048);
-	EXPECT_ERROR(cudaLaunchKernelEx(&config, gather, (char)0, b, (short)0, make_float3(0, 0, 0), 0LL, out), cudaErrorInvalidConfiguration);
+	EXPECT_ERROR(cudaLaunchKernelEx(
+			     &config, gather, (char)0, b, (short)0, make_float3(0, 0, 0), 0LL, out),
+		cudaErrorInvalidConfiguration);
 	EXPECT_ERROR(cudaLaunchKernelExC(NULL, (const void *)gather, NULL), cudaErrorInvalidValue);
 	return passed();
 }

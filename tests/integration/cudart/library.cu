@@ -8,7 +8,8 @@ static const char ptx[] =
 	"\t.reg .b32 %r<5>;\n\t.reg .b64 %d<5>;\n"
 	"\tld.param.u64 %d1, [p];\n\tcvta.to.global.u64 %d2, %d1;\n"
 	"\tmov.u32 %r1, %tid.x;\n\tld.global.u32 %r2, [bias];\n\tadd.u32 %r3, %r1, %r2;\n"
-	"\tmul.wide.u32 %d3, %r1, 4;\n\tadd.u64 %d4, %d2, %d3;\n\tst.global.u32 [%d4], %r3;\n\tret;\n}\n";
+	"\tmul.wide.u32 %d3, %r1, 4;\n\tadd.u64 %d4, %d2, %d3;\n\tst.global.u32 [%d4], "
+	"%r3;\n\tret;\n}\n";
 
 int main()
 {

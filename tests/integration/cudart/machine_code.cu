@@ -1,5 +1,8 @@
 // flags: -gencode arch=compute_90,code=sm_90
-/* Built without PTX: there is no kernel for a GPU that has no machine code, and the program hears that. */
+/*
+ * Built without PTX: a GPU without machine code in the program has no kernel, and the program is
+ * told.
+ */
 #include "check.h"
 
 __device__ int variable;

@@ -13,7 +13,8 @@ int main()
 {
 	const int n = 10000;
 	const size_t bytes = n * sizeof(double);
-	cudaMemLocation device = {cudaMemLocationTypeDevice, 0}, host = {cudaMemLocationTypeHost, 0};
+	cudaMemLocation device = {cudaMemLocationTypeDevice, 0},
+			host = {cudaMemLocationTypeHost, 0};
 	cudaPointerAttributes at;
 	cudaStream_t stream;
 	double *p;
@@ -38,7 +39,8 @@ int main()
 	CHECK(cudaDeviceSynchronize());
 	EXPECT(p[0] == 0 && p[n - 1] == 0);
 	CHECK(cudaPointerGetAttributes(&at, p + 5));
-	EXPECT(at.type == cudaMemoryTypeManaged && at.devicePointer == p + 5 && at.hostPointer == p + 5);
+	EXPECT(at.type == cudaMemoryTypeManaged && at.devicePointer == p + 5 &&
+		at.hostPointer == p + 5);
 	CHECK(cudaFree(p));
 	CHECK(cudaStreamDestroy(stream));
 	return passed();

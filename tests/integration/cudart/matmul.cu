@@ -17,8 +17,10 @@ __global__ void multiply(matrix a, matrix b, matrix c)
 	for (int at = 0; at < a.columns; at += TILE) {
 		int ax = at + threadIdx.x, by = at + threadIdx.y;
 
-		ta[threadIdx.y][threadIdx.x] = y < a.rows && ax < a.columns ? a.data[y * a.columns + ax] : 0;
-		tb[threadIdx.y][threadIdx.x] = by < b.rows && x < b.columns ? b.data[by * b.columns + x] : 0;
+		ta[threadIdx.y][threadIdx.x] =
+			y < a.rows && ax < a.columns ? a.data[y * a.columns + ax] : 0;
+		tb[threadIdx.y][threadIdx.x] =
+			by < b.rows && x < b.columns ? b.data[by * b.columns + x] : 0;
 		__syncthreads();
 		for (int k = 0; k < TILE; k++)
 			sum += ta[threadIdx.y][k] * tb[k][threadIdx.x];
@@ -34,7 +36,8 @@ static matrix make(int rows, int columns, const float *data)
 
 	CHECK(cudaMalloc(&m.data, rows * columns * sizeof(float)));
 	if (data)
-		CHECK(cudaMemcpy(m.data, data, rows * columns * sizeof(float), cudaMemcpyHostToDevice));
+		CHECK(cudaMemcpy(
+			m.data, data, rows * columns * sizeof(float), cudaMemcpyHostToDevice));
 	return m;
 }
 
@@ -48,7 +51,8 @@ int main()
 	for (int i = 0; i < k * m; i++)
 		b[i] = i % 5 - 2;
 	matrix da = make(n, k, a.data()), db = make(k, m, b.data()), dc = make(n, m, NULL);
-	multiply<<<dim3((m + TILE - 1) / TILE, (n + TILE - 1) / TILE), dim3(TILE, TILE)>>>(da, db, dc);
+	multiply<<<dim3((m + TILE - 1) / TILE, (n + TILE - 1) / TILE), dim3(TILE, TILE)>>>(
+		da, db, dc);
 	CHECK(cudaGetLastError());
 	CHECK(cudaMemcpy(c.data(), dc.data, n * m * sizeof(float), cudaMemcpyDeviceToHost));
 	for (int y = 0; y < n; y++)

@@ -1,5 +1,5 @@
 // softgpu: --model h100 --memory 2g
-/* What is asked about kernels: attributes, dynamic shared memory, occupancy. */
+/* Queries about kernels: attributes, dynamic shared memory, occupancy. */
 #include "check.h"
 
 __global__ void __launch_bounds__(512) reverse(int *p, int n)
@@ -36,7 +36,8 @@ int main()
 	EXPECT(a.sharedSizeBytes == 1024);
 	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reverse, 256, 0));
 	EXPECT(blocks >= 1 && blocks * 256 <= prop.maxThreadsPerMultiProcessor);
-	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&more, reverse, 64, 0, cudaOccupancyDefault));
+	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+		&more, reverse, 64, 0, cudaOccupancyDefault));
 	EXPECT(more >= blocks);
 	CHECK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, reverse, 0, 0));
 	EXPECT(block > 0 && block <= 512 && grid > 0);

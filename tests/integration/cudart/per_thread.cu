@@ -1,5 +1,8 @@
 // flags: -arch=compute_75 --default-stream per-thread
-/* Built for the thread's own default stream: every call has another name, and none of them waits for another thread. */
+/*
+ * Built for the thread's own default stream: every call has another name, and none of them waits
+ * for another thread.
+ */
 #include <future>
 #include <thread>
 
@@ -46,7 +49,9 @@ static void CUDART_CB wait_for(void *at)
 	((std::promise<void> *)at)->get_future().wait();
 }
 
-/* While this thread's stream is held up, another's goes on: with one stream for all it would hang. */
+/*
+ * While this thread's stream is held up, another's goes on: with one stream for all it would hang.
+ */
 static void independent()
 {
 	std::promise<void> go;

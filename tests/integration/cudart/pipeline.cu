@@ -1,4 +1,7 @@
-/* A large input worked off in parts, on several streams, each with copies in and out around its kernel. */
+/*
+ * A large input worked off in parts, on several streams, each with copies in and out around its
+ * kernel.
+ */
 #include "check.h"
 
 __global__ void polynomial(float *p, int n)
@@ -28,9 +31,11 @@ int main()
 		int s = part % streams;
 		float *at = host + part * each;
 
-		CHECK(cudaMemcpyAsync(device[s], at, each * sizeof(float), cudaMemcpyHostToDevice, stream[s]));
+		CHECK(cudaMemcpyAsync(
+			device[s], at, each * sizeof(float), cudaMemcpyHostToDevice, stream[s]));
 		polynomial<<<each / 128, 128, 0, stream[s]>>>(device[s], each);
-		CHECK(cudaMemcpyAsync(at, device[s], each * sizeof(float), cudaMemcpyDeviceToHost, stream[s]));
+		CHECK(cudaMemcpyAsync(
+			at, device[s], each * sizeof(float), cudaMemcpyDeviceToHost, stream[s]));
 		CHECK(cudaEventRecord(done[s], stream[s]));
 	}
 	for (cudaEvent_t event : done)

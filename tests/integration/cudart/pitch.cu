@@ -27,7 +27,8 @@ int main()
 	CHECK(cudaMallocPitch(&p, &pitch, width * sizeof(int), height));
 	EXPECT(pitch >= width * sizeof(int));
 	CHECK(cudaMalloc(&dsums, sizeof(sums)));
-	CHECK(cudaMemcpy2D(p, pitch, in.data(), width * sizeof(int), width * sizeof(int), height, cudaMemcpyHostToDevice));
+	CHECK(cudaMemcpy2D(p, pitch, in.data(), width * sizeof(int), width * sizeof(int), height,
+		cudaMemcpyHostToDevice));
 	row_sums<<<1, 32>>>(p, pitch, width, height, dsums);
 	CHECK(cudaMemcpy(sums, dsums, sizeof(sums), cudaMemcpyDeviceToHost));
 	for (int y = 0; y < height; y++) {
@@ -38,13 +39,17 @@ int main()
 		EXPECT(sums[y] == sum);
 	}
 	CHECK(cudaMallocPitch(&q, &pitch, width * sizeof(int), height));
-	CHECK(cudaMemcpy2DAsync(q, pitch, p, pitch, width * sizeof(int), height, cudaMemcpyDeviceToDevice, 0));
-	CHECK(cudaMemcpy2D(out.data(), width * sizeof(int), q, pitch, width * sizeof(int), height, cudaMemcpyDefault));
+	CHECK(cudaMemcpy2DAsync(
+		q, pitch, p, pitch, width * sizeof(int), height, cudaMemcpyDeviceToDevice, 0));
+	CHECK(cudaMemcpy2D(out.data(), width * sizeof(int), q, pitch, width * sizeof(int), height,
+		cudaMemcpyDefault));
 	EXPECT(in == out);
 	CHECK(cudaMemset2D(q, pitch, 0xab, 5, 2));
 	CHECK(cudaMemcpy2D(corner, 8, q, pitch, 8, 2, cudaMemcpyDeviceToHost));
-	EXPECT(corner[0][4] == 0xab && corner[1][4] == 0xab && corner[0][5] == ((char *)in.data())[5]);
-	EXPECT_ERROR(cudaMemcpy2D(q, 3, p, pitch, 4, 2, cudaMemcpyDeviceToDevice), cudaErrorInvalidPitchValue);
+	EXPECT(corner[0][4] == 0xab && corner[1][4] == 0xab &&
+		corner[0][5] == ((char *)in.data())[5]);
+	EXPECT_ERROR(cudaMemcpy2D(q, 3, p, pitch, 4, 2, cudaMemcpyDeviceToDevice),
+		cudaErrorInvalidPitchValue);
 	CHECK(cudaFree(p));
 	CHECK(cudaFree(q));
 	return passed();

@@ -36,7 +36,8 @@ int main()
 		EXPECT(dlclose(library) == 0);
 		own<<<1, 1>>>(p);
 		CHECK(cudaMemcpy(&got, p, sizeof(int), cudaMemcpyDeviceToHost));
-		EXPECT(got == i * 101); /* a variable of the part is as new each time it is opened */
+		/* a variable of the part has its first value each time the part is opened */
+		EXPECT(got == i * 101);
 	}
 	return passed();
 }

@@ -53,7 +53,8 @@ static int child(int from)
 
 	if (fd < 0)
 		return 3;
-	CHECK(cudaMemPoolImportFromShareableHandle(&pool, (void *)(long)fd, cudaMemHandleTypePosixFileDescriptor, 0));
+	CHECK(cudaMemPoolImportFromShareableHandle(
+		&pool, (void *)(long)fd, cudaMemHandleTypePosixFileDescriptor, 0));
 	access.location.type = cudaMemLocationTypeDevice;
 	access.flags = cudaMemAccessFlagsProtReadWrite;
 	CHECK(cudaMemPoolSetAccess(pool, &access, 1));
@@ -86,7 +87,8 @@ int main()
 	CHECK(cudaMemPoolCreate(&pool, &props));
 	CHECK(cudaMemPoolGetAccess(&flags, pool, &here));
 	EXPECT(flags == cudaMemAccessFlagsProtReadWrite);
-	CHECK(cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0));
+	CHECK(cudaMemPoolExportToShareableHandle(
+		&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0));
 	CHECK(cudaMallocFromPoolAsync((void **)&p, sizeof(got), pool, 0));
 	CHECK(cudaMemset(p, 0, sizeof(got)));
 	add<<<1, 32>>>(p, 4);

@@ -1,4 +1,4 @@
-/* What is not implemented says so, and nothing else. */
+/* Calls that are not implemented return an error that says so. */
 #include "check.h"
 
 int main()
@@ -10,7 +10,8 @@ int main()
 	cudaUUID_t id = {};
 
 	EXPECT_ERROR(cudaImportExternalMemory(&memory, &desc), cudaErrorNotSupported);
-	EXPECT_ERROR(cudaDeviceRegisterAsyncNotification(0, NULL, NULL, &handle), cudaErrorNotSupported);
+	EXPECT_ERROR(
+		cudaDeviceRegisterAsyncNotification(0, NULL, NULL, &handle), cudaErrorNotSupported);
 	EXPECT_ERROR(cudaGetExportTable(&table, &id), cudaErrorNotSupported);
 	EXPECT(cudaGetLastError() == cudaSuccess);
 	return passed();

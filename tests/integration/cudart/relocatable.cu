@@ -1,7 +1,10 @@
 // flags: -rdc=true
 // also: -arch=compute_75
 // with: relocatable_part.cu
-/* Built in two parts with -rdc: a kernel calls a function of the other part, each part has kernels and variables. */
+/*
+ * Built in two parts with -rdc: a kernel calls a function of the other part, each part has kernels
+ * and variables.
+ */
 #include "check.h"
 
 __device__ int scale = 1;

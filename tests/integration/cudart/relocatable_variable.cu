@@ -1,6 +1,9 @@
 // flags: -arch=compute_75 -rdc=true
 // with: relocatable_part.cu
-/* Built in two parts with -rdc: a kernel reads a variable of the other part, and the host writes it. */
+/*
+ * Built in two parts with -rdc: a kernel reads a variable of the other part, and the host writes
+ * it.
+ */
 #include "check.h"
 
 extern __device__ int shift;

@@ -1,7 +1,11 @@
-"""Programs that nvcc builds with -cudart shared, on a private software GPU. TAP on stdout; without nvcc all are skipped.
+"""Programs that nvcc builds with -cudart shared, on a private software GPU. TAP on stdout; without
+nvcc all are skipped.
 
-usage: run.py BUILD [NAME]...      A program's first lines may say how: `// flags: ...` for nvcc, `// also: ...` for more of them in a second build,
-`// with: OTHER.cu` for a second part, `// shared: OTHER.cu` for PROGRAM_part.so, `// softgpu: ...` for softgpu start.
+usage: run.py BUILD [NAME]...
+
+The first lines of a program may have instructions: `// flags: ...` for nvcc, `// also: ...` for
+more flags in a second build, `// with: OTHER.cu` for a second part, `// shared: OTHER.cu` for
+PROGRAM_part.so, `// softgpu: ...` for softgpu start.
 """
 import concurrent.futures
 import glob
@@ -22,12 +26,13 @@ NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 VERSION = subprocess.run([NVCC, "--version"], capture_output=True).stdout if NVCC else b""
 FLAGS = ["-cudart", "shared", "-std=c++17"]
 DEADLINE_S = 360
-# What nvcc made, by a hash of all that it was made of. Without it nvcc takes most of this test's time.
-CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tandem-nvcc")
+# nvcc's output, by a hash of all its inputs. Without it nvcc takes most of this test's time.
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
+                     "tandem-nvcc")
 CACHE_DAYS = 30  # what nobody has used for so long goes
 COMPILE_S = 1200  # a program of Thrust or CUB, beside other work
 SKIPPED = 77
-# What the software GPU's driver may still refuse; any other program must not be skipped.
+# Programs whose needs the software GPU's driver may still refuse; no other program may be skipped.
 MAY_SKIP = {"clusters", "pool_sharing", "surface", "texture"}
 
 
@@ -46,7 +51,8 @@ class Gpus:
     def environment(self, options):
         key = " ".join(options)
         if key not in self.running:
-            there = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu{len(self.running)}", SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
+            there = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu{len(self.running)}",
+                         SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
             there.pop("LD_LIBRARY_PATH", None)
             subprocess.run([SOFTGPU, "start", *options], env=there, check=True, timeout=DEADLINE_S)
             self.running[key] = there
@@ -64,7 +70,8 @@ def read(path):
 
 def cached_path(sources, flags):
     """Where the program built of these is kept; every header beside them counts."""
-    parts = [VERSION, repr(FLAGS + flags).encode(), *(read(os.path.join(HERE, name)) for name in sources),
+    parts = [VERSION, repr(FLAGS + flags).encode(),
+             *(read(os.path.join(HERE, name)) for name in sources),
              *map(read, sorted(glob.glob(f"{HERE}/*.cuh") + glob.glob(f"{HERE}/*.h")))]
     whole = hashlib.sha256()
     for part in parts:
@@ -101,7 +108,8 @@ def compile_to(output, sources, flags, directory):
     except OSError:
         pass
     command = [NVCC, *FLAGS, *flags, "-o", output, *[os.path.join(HERE, name) for name in sources]]
-    # nvcc's files beside the program are named after the source: each build needs a folder of its own.
+    # nvcc's files beside the program are named after the source, so each build needs a folder of
+    # its own.
     with tempfile.TemporaryDirectory(dir=directory) as work:
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=COMPILE_S)
     if done.returncode:
@@ -111,10 +119,12 @@ def compile_to(output, sources, flags, directory):
 
 
 def build(source, more, program, directory):
-    flags, shared = [*directive(source, "flags", ["-arch=compute_75"]), *more], directive(source, "shared", [])
+    flags, shared = ([*directive(source, "flags", ["-arch=compute_75"]), *more],
+                     directive(source, "shared", []))
     problem = compile_to(program, [source, *directive(source, "with", [])], flags, directory)
     if shared and not problem:
-        problem = compile_to(f"{program}_part.so", shared, [*flags, "-shared", "-Xcompiler", "-fPIC"], directory)
+        problem = compile_to(f"{program}_part.so", shared,
+                             [*flags, "-shared", "-Xcompiler", "-fPIC"], directory)
     return problem
 
 
@@ -124,14 +134,17 @@ def variants(sources):
         name, also = os.path.basename(source)[:-3], directive(source, "also", [])
         yield name, source, []
         if also:
-            yield "_".join([name, *(re.sub("^-.*=", "", word) for word in also if not word.startswith("--"))]), source, also
+            yield ("_".join([name,
+                             *(re.sub("^-.*=", "", word) for word in also
+                               if not word.startswith("--"))]), source, also)
 
 
 def run(source, program, gpus):
     """(passed, why it was skipped, what it said)"""
     options = directive(source, "softgpu", [])
     try:
-        done = subprocess.run([SOFTGPU, "run", "--", program], env=gpus.environment(options), capture_output=True, text=True, timeout=DEADLINE_S)
+        done = subprocess.run([SOFTGPU, "run", "--", program], env=gpus.environment(options),
+                              capture_output=True, text=True, timeout=DEADLINE_S)
     except subprocess.TimeoutExpired:
         return False, None, "hangs"
     said = (done.stdout + done.stderr).strip()
@@ -159,13 +172,16 @@ def main():
     forget_old()
     programs = list(variants(sources))
     print(f"1..{len(programs)}")
-    with tempfile.TemporaryDirectory(prefix="cudart-") as directory, concurrent.futures.ThreadPoolExecutor(2) as pool:
+    with (tempfile.TemporaryDirectory(prefix="cudart-") as directory,
+          concurrent.futures.ThreadPoolExecutor(2) as pool):
         gpus = Gpus(directory)
-        builds = [pool.submit(build, source, more, os.path.join(directory, name), directory) for name, source, more in programs]
+        builds = [pool.submit(build, source, more, os.path.join(directory, name), directory)
+                  for name, source, more in programs]
         try:
             for number, ((name, source, _), built) in enumerate(zip(programs, builds), 1):
                 problem = built.result()
-                passed, skip, said = (False, None, problem) if problem else run(source, os.path.join(directory, name), gpus)
+                passed, skip, said = ((False, None, problem) if problem
+                                      else run(source, os.path.join(directory, name), gpus))
                 report(number, name, passed, skip, said)
         finally:
             gpus.stop()

@@ -20,7 +20,8 @@ struct buffer {
 		int got[32];
 
 		/* Kernels may be gone by now; memory is not. */
-		if (cudaMemcpy(got, p, sizeof(got), cudaMemcpyDeviceToHost) != cudaSuccess || got[31] != 93 || cudaFree(p) != cudaSuccess)
+		if (cudaMemcpy(got, p, sizeof(got), cudaMemcpyDeviceToHost) != cudaSuccess ||
+			got[31] != 93 || cudaFree(p) != cudaSuccess)
 			_Exit(1);
 	}
 };

@@ -1,4 +1,7 @@
-/* Streams: made with flags and priorities, ordered by events, with host functions and callbacks in their order. */
+/*
+ * Streams: made with flags and priorities, ordered by events, with host functions and callbacks in
+ * their order.
+ */
 #include <atomic>
 
 #include "check.h"

@@ -12,7 +12,9 @@ __global__ void evaluate(const float *x, double *y, int n)
 
 	if (i >= n)
 		return;
-	y[i] = scale * (coefficients[0] + x[i] * (coefficients[1] + x[i] * (coefficients[2] + x[i] * coefficients[3])));
+	y[i] = scale * (coefficients[0] +
+			       x[i] * (coefficients[1] +
+					      x[i] * (coefficients[2] + x[i] * coefficients[3])));
 	atomicAdd(&counters[i % 8], 1);
 }
 
@@ -63,7 +65,8 @@ int main()
 	CHECK(cudaMemcpyFromSymbol(counts, counters, sizeof(counts)));
 	EXPECT(counts[0] == 0 && counts[7] == 0);
 	EXPECT_ERROR(cudaMemcpyToSymbol(coefficients, second, 8, 12), cudaErrorInvalidValue);
-	EXPECT_ERROR(cudaMemcpyToSymbol(scale, &s, 8, 0, cudaMemcpyDeviceToHost), cudaErrorInvalidMemcpyDirection);
+	EXPECT_ERROR(cudaMemcpyToSymbol(scale, &s, 8, 0, cudaMemcpyDeviceToHost),
+		cudaErrorInvalidMemcpyDirection);
 	EXPECT_ERROR(cudaMemcpyFromSymbol(&s, first, 8), cudaErrorInvalidSymbol);
 	return passed();
 }

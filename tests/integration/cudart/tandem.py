@@ -1,4 +1,5 @@
-"""Programs on the CUDA runtime under tandem: it sees them through the driver's functions that the runtime looks up. TAP on stdout; argument: the build."""
+"""Programs on the CUDA runtime under tandem, which sees them through the driver's functions that
+the runtime looks up. TAP on stdout; argument: the build."""
 import os
 import subprocess
 import sys
@@ -6,7 +7,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from world import BUILD, DEADLINE_S, SOFTGPU, World, nothing_is_left, run_cases, until  # noqa: E402
 
-HOST, HOLD = f"{BUILD}/tests/integration/cudart/cudart_host", f"{BUILD}/tests/integration/cudart/cudart_hold"
+HOST, HOLD = (f"{BUILD}/tests/integration/cudart/cudart_host",
+              f"{BUILD}/tests/integration/cudart/cudart_hold")
 HALF = 40 << 20  # two of them do not fit into the model's 64 MiB
 
 
@@ -27,7 +29,9 @@ def programs_behave_as_without_it():
 def memory_of_the_runtime_is_accounted_and_given_back():
     with World() as world:
         program = world.start(HOLD, str(HALF), "60", wrap="swap")
-        until(lambda: program.poll() is not None or any(j.get("resident_bytes", 0) >= HALF for j in world.jobs()), "the job's memory is known")
+        until(lambda: program.poll() is not None or any(j.get("resident_bytes", 0) >= HALF
+                                                        for j in world.jobs()),
+              "the job's memory is known")
         assert program.poll() is None, program.communicate()
         assert ended(program) == "ok\n"
         nothing_is_left(world)
@@ -35,11 +39,13 @@ def memory_of_the_runtime_is_accounted_and_given_back():
 
 def two_that_do_not_fit_together_both_end_right():
     with World() as world:
-        alone = subprocess.run([SOFTGPU, "run", "--", HOLD, str(HALF), "2"], env=world.environment, capture_output=True, text=True, timeout=DEADLINE_S)
+        alone = subprocess.run([SOFTGPU, "run", "--", HOLD, str(HALF), "2"], env=world.environment,
+                               capture_output=True, text=True, timeout=DEADLINE_S)
         assert alone.stdout == "ok\n", alone
         both = [world.start(HOLD, str(HALF), "12", wrap="swap") for _ in range(2)]
         assert [ended(p) for p in both] == ["ok\n", "ok\n"]
         nothing_is_left(world)
 
 
-run_cases([programs_behave_as_without_it, memory_of_the_runtime_is_accounted_and_given_back, two_that_do_not_fit_together_both_end_right])
+run_cases([programs_behave_as_without_it, memory_of_the_runtime_is_accounted_and_given_back,
+           two_that_do_not_fit_together_both_end_right])

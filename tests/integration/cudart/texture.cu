@@ -5,7 +5,8 @@ __global__ void sample(cudaTextureObject_t linear, cudaTextureObject_t flat, flo
 {
 	int x = threadIdx.x, y = blockIdx.x;
 
-	out[y * w + x] = tex2D<float>(linear, x + 1.0f, y + 0.5f) + tex1Dfetch<float>(flat, y * w + x);
+	out[y * w + x] =
+		tex2D<float>(linear, x + 1.0f, y + 0.5f) + tex1Dfetch<float>(flat, y * w + x);
 }
 
 int main()
@@ -44,7 +45,9 @@ int main()
 	CHECK(cudaMemcpy(got, out, sizeof(got), cudaMemcpyDeviceToHost));
 	for (int y = 0; y < h; y++)
 		for (int x = 0; x < w; x++)
-			EXPECT(got[y * w + x] == in[y * w + x] + (x + 1 < w ? (in[y * w + x] + in[y * w + x + 1]) / 2 : in[y * w + x]));
+			EXPECT(got[y * w + x] ==
+				in[y * w + x] + (x + 1 < w ? (in[y * w + x] + in[y * w + x + 1]) / 2
+							   : in[y * w + x]));
 	CHECK(cudaDestroyTextureObject(linear));
 	CHECK(cudaDestroyTextureObject(flat));
 	CHECK(cudaFreeArray(array));

@@ -18,7 +18,8 @@ int main()
 	cudaGraph_t graph;
 
 	CHECK(cudaGraphCreate(&graph, 0));
-	CHECK(cudaUserObjectCreate(&object, new int(5), destroy, 1, cudaUserObjectNoDestructorSync));
+	CHECK(cudaUserObjectCreate(
+		&object, new int(5), destroy, 1, cudaUserObjectNoDestructorSync));
 	CHECK(cudaUserObjectRetain(object, 1));
 	CHECK(cudaGraphRetainUserObject(graph, object, 2, cudaGraphUserObjectMove));
 	CHECK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));

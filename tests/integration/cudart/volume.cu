@@ -39,7 +39,8 @@ int main()
 			for (int x = 0; x < w; x++) {
 				bool inside = x >= 1 && x < 5 && y >= 4 && y < 7 && z >= 3;
 
-				EXPECT(out[at(x, y, z)] == (inside ? in[at(x + 4, y - 2, z - 2)] : 0xee));
+				EXPECT(out[at(x, y, z)] ==
+					(inside ? in[at(x + 4, y - 2, z - 2)] : 0xee));
 			}
 	CHECK(cudaMemset3D(box, 0x11, part));
 	p.srcPos = make_cudaPos(0, 0, 0);
@@ -49,7 +50,8 @@ int main()
 	for (int z = 0; z < d; z++)
 		for (int y = 0; y < h; y++)
 			for (int x = 0; x < w; x++)
-				EXPECT(out[at(x, y, z)] == (x < 4 && y < 3 && z < 2 ? 0x11 : in[at(x, y, z)]));
+				EXPECT(out[at(x, y, z)] ==
+					(x < 4 && y < 3 && z < 2 ? 0x11 : in[at(x, y, z)]));
 	p.dstPtr.ptr = NULL;
 	EXPECT_ERROR(cudaMemcpy3D(&p), cudaErrorInvalidValue);
 	CHECK(cudaFree(box.ptr));

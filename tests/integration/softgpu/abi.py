@@ -1,5 +1,6 @@
-"""Our own declarations of NVIDIA's binary interface against NVIDIA's headers, where they are: every constant and every struct size that a
-_Static_assert names. TAP on stdout. usage: abi.py COMPILER SOURCE-ROOT"""
+"""Our own declarations of NVIDIA's binary interface against NVIDIA's headers, where they exist:
+every constant and every struct size that a _Static_assert names. TAP on stdout. usage: abi.py
+COMPILER SOURCE-ROOT"""
 import os
 import re
 import subprocess
@@ -7,12 +8,14 @@ import sys
 import tempfile
 
 COMPILER, ROOT = sys.argv[1], sys.argv[2]
-INCLUDE = [os.path.join(p, "include") for p in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda", "/usr") if p]
-CASES = [
-    ("cuda.h", "driver", ["src/cuda/types.h", "softgpu/driver/graph/graph_abi.h", "softgpu/driver/memory/pool_abi.h"]),
-    ("nvml.h", "nvml", ["src/gpu/nvml_abi.h"]),
-]
-# What these headers do not name, or name otherwise.
+INCLUDE = [os.path.join(p, "include")
+           for p
+           in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda", "/usr")
+           if p]
+CASES = [("cuda.h", "driver",
+          ["src/cuda/types.h", "softgpu/driver/graph/graph_abi.h",
+           "softgpu/driver/memory/pool_abi.h"]), ("nvml.h", "nvml", ["src/gpu/nvml_abi.h"]),]
+# Names that these headers lack, or spell otherwise.
 OURS = {"NVML_CLOCK_N", "NVML_DEVICE_NAME_V2_BUFFER_SIZE"}
 
 
@@ -32,14 +35,18 @@ def compare(header, paths):
     directory = next((d for d in INCLUDE if os.path.exists(os.path.join(d, header))), None)
     if not directory:
         return None
-    pairs = [(name, value) for path in paths for name, value in declarations(path) if name not in OURS]
+    pairs = [(name, value) for path in paths for name,
+             value in declarations(path) if name not in OURS]
     assert len(pairs) > 10, pairs
     with tempfile.TemporaryDirectory() as work:
         source = os.path.join(work, "abi.c")
         with open(source, "w") as f:
             f.write(f"#include <{header}>\n")
-            f.writelines(f'_Static_assert((long long)({name}) == {value}, "{name} is not {value}");\n' for name, value in pairs)
-        done = subprocess.run([COMPILER, "-fsyntax-only", "-I", directory, source], capture_output=True, text=True)
+            f.writelines(f'_Static_assert((long long)({name}) == {value}, "{name} is not '
+                         f'{value}");\n'
+                         for name, value in pairs)
+        done = subprocess.run([COMPILER, "-fsyntax-only", "-I", directory, source],
+                              capture_output=True, text=True)
     return done.stderr if done.returncode else ""
 
 

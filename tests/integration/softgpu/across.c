@@ -1,4 +1,7 @@
-/* Streams and events of other contexts, on the same device and on another: what cuda.h allows works, the rest is refused. Two GPUs. */
+/*
+ * Streams and events of other contexts, on the same device and on another: uses that cuda.h allows
+ * work, others are refused. Two GPUs.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 
@@ -201,7 +204,7 @@ TEST(kernels_stay_in_their_context_and_copies_follow_the_stream)
 	OK(cuMemcpyDtoHAsync_v2(&back, there, 4, second));
 	OK(cuStreamSynchronize(second));
 	CHECK_EQ(back, 1);
-	/* Of a CUkernel the stream says where. */
+	/* The stream decides where a CUkernel runs. */
 	OK(launch(store, second, params));
 	OK(cuMemcpyDtoDAsync_v2(here, there, 4, second));
 	OK(cuStreamSynchronize(second));
@@ -295,7 +298,7 @@ TEST(a_capture_is_of_one_context)
 	end();
 }
 
-/* What waits elsewhere ends when its own context does: nothing hangs. */
+/* Work that waits elsewhere ends when its own context does: nothing hangs. */
 TEST(a_context_that_dies_waits_for_no_other)
 {
 	CUstream first, second, third;
@@ -362,8 +365,9 @@ struct reader {
 };
 
 /*
- * What a kernel reads and writes meanwhile, which is no race of this program's threads. Not instrumented here, as what the kernel did is known by its stack (tsan.supp), and
- * that is forgotten after a while.
+ * The memory that a kernel reads and writes meanwhile, which is no race of this program's threads.
+ * It is not instrumented here, because tsan.supp recognises the kernel by its stack, which is
+ * forgotten after a while.
  */
 __attribute__((noinline, no_sanitize("thread"))) static void put_beside_a_kernel(
 	volatile unsigned *out, unsigned value)

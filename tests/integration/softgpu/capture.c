@@ -28,7 +28,7 @@ static int status_of(CUstream stream)
 	return status;
 }
 
-/* After something that is not allowed: the capture is spoilt until its end, which gives no graph. */
+/* After a forbidden call the capture is invalid until its end, which gives no graph. */
 static void check_spoilt(CUstream stream)
 {
 	CHECK_EQ(status_of(stream), CU_STREAM_CAPTURE_STATUS_INVALIDATED);

@@ -1,4 +1,7 @@
-/* A process is locked, its memory leaves, comes back on another GPU, and it goes on. The test starts itself as that process. Two GPUs. */
+/*
+ * A process is locked, its memory leaves, comes back on another GPU, and it goes on. The test
+ * starts itself as that process. Two GPUs.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 
@@ -130,7 +133,7 @@ TEST(memory_leaves_and_comes_back_on_another_gpu)
 	OK(cuCheckpointProcessGetState(pid, &state));
 	CHECK_EQ(state, 1);
 	CHECK_EQ(cuCheckpointProcessLock(pid, NULL), CUDA_ERROR_ILLEGAL_STATE);
-	/* Its calls wait. */
+	/* The process's calls wait. */
 	CHECK_EQ(write(fd, "g", 1), 1);
 	OK(cuCheckpointProcessCheckpoint(pid, NULL));
 	OK(cuCheckpointProcessGetState(pid, &state));

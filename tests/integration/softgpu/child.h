@@ -1,4 +1,7 @@
-/* The test as another process, in a role of its own: $IPC_ROLE, at the other end of a socket, $IPC_FD. */
+/*
+ * The test as another process, in a role of its own: $IPC_ROLE, at the other end of a socket,
+ * $IPC_FD.
+ */
 #pragma once
 
 #include <stdio.h>
@@ -19,7 +22,10 @@ static inline void give(int fd, const void *bytes, size_t n)
 	CHECK_EQ(write(fd, bytes, n), (ssize_t)n);
 }
 
-/* This program again, as that role, on the other end of *ret: a child of fork() could not use a driver that its parent has begun to use. */
+/*
+ * Starts this program again, in that role, on the other end of *ret. A child of fork() could not
+ * use a driver that its parent has begun to use.
+ */
 static inline pid_t start_child(const char *role, int *ret)
 {
 	char number[16];

@@ -1,4 +1,7 @@
-/* Code: modules, functions, libraries and their kernels, the linker, occupancy, and launches as in CUDA 3. */
+/*
+ * Code: modules, functions, libraries and their kernels, the linker, occupancy, and launches as in
+ * CUDA 3.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 

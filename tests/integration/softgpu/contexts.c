@@ -1,4 +1,7 @@
-/* Contexts, devices and peers: what is set is told again, and memory of another device is reached only when it was opened. Two GPUs. */
+/*
+ * Contexts, devices and peers: settings read back the same, and memory of another device is reached
+ * only once access is enabled. Two GPUs.
+ */
 #define ALL_CALLS
 #include <pthread.h>
 
@@ -324,7 +327,10 @@ static void *retain(void *arg)
 	return primary;
 }
 
-/* In a run of its own on a GPU that holds no more than four contexts: one for each thread, made and thrown away, would not fit. */
+/*
+ * Needs a run of its own on a GPU that holds at most four contexts: one for each thread, made and
+ * thrown away, would not fit.
+ */
 TEST(threads_that_come_at_once_share_one_primary_context)
 {
 	enum { COUNT = 16 };

@@ -1,4 +1,7 @@
-/* More at once than the server takes from one process: the rest waits its turn, nobody is cut off. */
+/*
+ * More work at once than the server takes from one process: the rest waits its turn, and nobody is
+ * cut off.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 

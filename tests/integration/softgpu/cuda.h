@@ -7,7 +7,10 @@
 #include "test.h"
 
 #ifdef ALL_CALLS
-/* Every symbol, in the types of the generated signatures: handles that cuda/types.h does not have are void *. */
+/*
+ * Every symbol, in the types of the generated signatures: handles that cuda/types.h does not have
+ * are void *.
+ */
 #include "cuda/signatures.h"
 #define SYMBOL(symbol, name, since, flavour, class, stream, kinds)                                 \
 	CUresult symbol TD_PARAMS_##symbol;
@@ -69,7 +72,10 @@ static inline void end(void)
 
 #define PTX_HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 
-/* store(p, value): *p = value; nap(n): sleeps n milliseconds of the model's time; add(p): *p = *p + 1 */
+/*
+ * store(p, value): *p = value; nap(n): sleeps n milliseconds of the model's time; add(p): *p = *p +
+ * 1
+ */
 static const char kernels_ptx[] =
 	PTX_HEAD ".visible .entry store(.param .u64 p, .param .u32 x)\n{\n"
 		 ".reg .u64 %a;\n.reg .u32 %v;\nld.param.u64 %a, [p];\nld.param.u32 %v, [x];\n"

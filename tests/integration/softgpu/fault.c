@@ -1,4 +1,7 @@
-/* Injected faults, and that nothing is left of them. $SOFTGPU is the command; the server is this test's own. */
+/*
+ * Injected faults, and that nothing is left of them. $SOFTGPU is the command; the server is this
+ * test's own.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 

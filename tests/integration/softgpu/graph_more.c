@@ -1,4 +1,7 @@
-/* Graphs: what nodes do told and changed, children, clones, memory, memory operations, user objects, capture into a graph. */
+/*
+ * Graphs: reading and changing nodes, children, clones, memory, memory operations, user objects,
+ * capture into a graph.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 
@@ -152,7 +155,7 @@ TEST(nodes_tell_what_they_do_and_can_be_changed)
 	OK(cuCtxSynchronize());
 	run(exec);
 	CHECK_EQ(other, 10);
-	/* And in the graph, for later instantiations. */
+	/* The graph itself changes too, for later instantiations. */
 	value = 2;
 	OK(cuGraphKernelNodeSetParams(kernel_node, &k));
 	k2 = (CUDA_KERNEL_NODE_PARAMS_v2){.v1 = k};

@@ -1,4 +1,7 @@
-/* Graphs of every shape: long, turned around, deep, in other contexts. Order is what the edges say, whatever the order of creation. Two GPUs. */
+/*
+ * Graphs of every shape: long, reversed, deep, in other contexts. The edges determine the order,
+ * whatever the order of creation. Two GPUs.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 #include "softgpu/driver/graph/graph_abi.h"
@@ -196,7 +199,7 @@ TEST(graphs_in_graphs_have_an_end)
 	}
 	CHECK_EQ(r, CUDA_ERROR_NOT_SUPPORTED);
 	CHECK(levels >= 100);
-	/* Nor by adding to the innermost child. */
+	/* A cycle cannot be made through the innermost child either. */
 	OK(cuGraphAddChildGraphNode((void **)&node, outer, NULL, 0, outer));
 	OK(cuGraphChildGraphNodeGetGraph(node, (void **)&outer));
 	CHECK_EQ(cuGraphAddChildGraphNode((void **)&node, outer, NULL, 0, inner),

@@ -1,4 +1,7 @@
-/* Host memory by cuMemCreate: kernels reach it across the link, and it takes none of the device's. Also run where it is turned off. */
+/*
+ * Host memory by cuMemCreate: kernels reach it across the link, and it takes none of the device's.
+ * Also run where it is turned off.
+ */
 #include "cuda.h"
 
 #include <setjmp.h>
@@ -175,7 +178,9 @@ TEST(locations_are_checked)
 	end();
 }
 
-/* The link of this run does 10 MB/s (meson.build): 1 MiB takes 105 ms, twice what the kernel needs for itself. */
+/*
+ * The link of this run does 10 MB/s (meson.build): 1 MiB takes 105 ms, twice the kernel's own time.
+ */
 TEST(reading_it_takes_the_links_time)
 {
 	static const char read_ptx[] = PTX_HEAD

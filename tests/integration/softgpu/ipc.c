@@ -335,7 +335,10 @@ TEST(memory_by_handle_is_shared_as_a_file)
 	OK(cuMemRelease(handle));
 	OK(cuMemRelease(imported));
 	OK(cuMemGetInfo_v2(&after, NULL));
-	/* Once, too. Under tandem what contexts take is found out in time: that of the last case's may have been counted until now. */
+	/*
+	 * The memory counts once here, too. Under tandem the memory of contexts is found with a
+	 * delay: that of the last case's may have been counted until now.
+	 */
 	CHECK(after >= before + 2 * MIB && after < before + 4 * MIB);
 	close(fd);
 	end();

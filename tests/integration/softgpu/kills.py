@@ -1,6 +1,8 @@
-"""Random kills and faults: whatever happens to its programs, the software GPU's server answers, and in the end nothing is left in it.
+"""Random kills and faults: whatever happens to its programs, the software GPU's server answers, and
+in the end nothing is left in it.
 
-TAP on stdout; argument: the build. SOFTGPU_TEST_KILLS: how many (60), SOFTGPU_TEST_SEED: which (printed).
+TAP on stdout; argument: the build. SOFTGPU_TEST_KILLS: how many (60), SOFTGPU_TEST_SEED: which
+(printed).
 """
 import json
 import os
@@ -17,14 +19,16 @@ KILLS = int(os.environ.get("SOFTGPU_TEST_KILLS", "60"))
 SEED = int(os.environ.get("SOFTGPU_TEST_SEED", str(random.SystemRandom().randrange(1 << 30))))
 DEADLINE_S = 180  # after this something counts as hung
 AT_ONCE = 6
-CALLS = ["cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuLaunchKernel", "cuCtxCreate_v2", "cuModuleLoadData", "cuStreamSynchronize", "cuMemcpyDtoH_v2"]
+CALLS = ["cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuLaunchKernel", "cuCtxCreate_v2", "cuModuleLoadData",
+         "cuStreamSynchronize", "cuMemcpyDtoH_v2"]
 ERRORS = ["CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_UNKNOWN"]
 
 
 class Server:
     def __enter__(self):
         self.temporary = tempfile.TemporaryDirectory(prefix="softgpu-kills-")
-        self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.temporary.name}/gpu", SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
+        self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.temporary.name}/gpu",
+                                SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
         self.call("start", "--gpus", "2", "--memory", "256m")
         return self
 
@@ -33,21 +37,26 @@ class Server:
         self.temporary.cleanup()
 
     def call(self, *arguments):
-        done = subprocess.run([SOFTGPU, *arguments], env=self.environment, capture_output=True, text=True, timeout=DEADLINE_S)
+        done = subprocess.run([SOFTGPU, *arguments], env=self.environment, capture_output=True,
+                              text=True, timeout=DEADLINE_S)
         assert done.returncode == 0, (arguments, done)
         return done.stdout
 
     def start(self, *arguments):
-        return subprocess.Popen([SOFTGPU, "run", "--", TRAIN, *arguments], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return subprocess.Popen([SOFTGPU, "run", "--", TRAIN, *arguments], env=self.environment,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def gpus(self):
         return json.loads(self.call("status", "--json"))["gpus"]
 
     def is_empty(self):
-        return all(g["contexts"] == 0 and g["processes"] == 0 and g["plain_bytes"] == 0 and g["managed_resident_bytes"] == 0 for g in self.gpus())
+        return all(g["contexts"] == 0 and g["processes"] == 0 and g["plain_bytes"] == 0
+                   and g["managed_resident_bytes"] == 0
+                   for g in self.gpus())
 
     def wait_empty(self):
-        """A dead process's connection is closed by the kernel, not by it: the server learns of it a moment later."""
+        """The kernel, not the dead process, closes its connection: the server learns of it a moment
+        later."""
         end = time.monotonic() + DEADLINE_S
         while not self.is_empty():
             assert time.monotonic() < end, self.gpus()
@@ -55,8 +64,9 @@ class Server:
 
 
 def program(random_):
-    return ["--size", random_.choice(["256k", "1m", "5m"]), "--gpu", random_.choice(["0.2ms", "1ms", "5ms"]), "--cpu", "0",
-            "--steps", random_.choice(["1", "5", "100"])]
+    return ["--size", random_.choice(["256k", "1m", "5m"]), "--gpu",
+            random_.choice(["0.2ms", "1ms", "5ms"]), "--cpu", "0", "--steps",
+            random_.choice(["1", "5", "100"])]
 
 
 def fault(random_):
@@ -102,13 +112,16 @@ def after_kills_and_faults_nothing_is_left():
             end(process)
         server.call("fault", "clear")
         server.wait_empty()
-        # And it works.
-        assert server.start("--size", "1m", "--gpu", "1ms", "--cpu", "0", "--steps", "2").wait(DEADLINE_S) == 0
+        # The GPU still works.
+        assert (server.start("--size", "1m", "--gpu", "1ms", "--cpu", "0", "--steps", "2").wait(
+                    DEADLINE_S)
+                == 0)
 
 
 def sixty_four_programs_at_once_all_end():
     with Server() as server:
-        programs = [server.start("--size", "1m", "--gpu", "1ms", "--cpu", "0", "--steps", "2") for _ in range(64)]
+        programs = [server.start("--size", "1m", "--gpu", "1ms", "--cpu", "0", "--steps", "2")
+                    for _ in range(64)]
         assert [p.wait(DEADLINE_S) for p in programs] == [0] * 64
         server.wait_empty()
 
@@ -120,4 +133,5 @@ for number, case in enumerate(CASES, 1):
         case()
         print(f"ok {number} - {case.__name__}", flush=True)
     except (AssertionError, subprocess.TimeoutExpired) as problem:
-        print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "), flush=True)
+        print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "),
+              flush=True)

@@ -1,4 +1,7 @@
-/* Managed memory: advice is told again, pages are prefetched and discarded, attachments keep the rules. */
+/*
+ * Managed memory: advice reads back the same, pages are prefetched and discarded, attachments keep
+ * the rules.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 

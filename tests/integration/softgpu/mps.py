@@ -1,4 +1,5 @@
-"""MPS on the software GPU: programs side by side, their shares, faults and deaths, and the control daemon's commands.
+"""MPS on the software GPU: programs side by side, their shares, faults and deaths, and the
+control daemon's commands.
 
 TAP on stdout; arguments: the build, the client program, cases. Times are those of the GPU's model.
 """
@@ -22,8 +23,10 @@ CONNECTION_FAILED, RPC_FAILURE, NOT_READY, MAX_CLIENTS, TERMINATED = 805, 806, 8
 
 class Client:
     def __init__(self, mps, **environment):
-        self.process = subprocess.Popen([SOFTGPU, "run", "--", CLIENT], env=dict(mps.environment, **environment), stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.process = subprocess.Popen([SOFTGPU, "run", "--", CLIENT],
+                                        env=dict(mps.environment, **environment),
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        bufsize=1)
         mps.clients.append(self)
         self.init = self.answer()[0]
 
@@ -67,8 +70,10 @@ class Mps:
 
     def __enter__(self):
         self.directory = tempfile.mkdtemp(prefix="softgpu-mps-")
-        self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu", SOFTGPU_LIB=f"{BUILD}/softgpu/driver",
-                                CUDA_MPS_PIPE_DIRECTORY=f"{self.directory}/pipe", CUDA_MPS_LOG_DIRECTORY=f"{self.directory}/log")
+        self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu",
+                                SOFTGPU_LIB=f"{BUILD}/softgpu/driver",
+                                CUDA_MPS_PIPE_DIRECTORY=f"{self.directory}/pipe",
+                                CUDA_MPS_LOG_DIRECTORY=f"{self.directory}/log")
         done = self.call(SOFTGPU, "start", "--model", "t4", *self.options)
         assert done.returncode == 0, done
         if self.daemon:
@@ -86,7 +91,8 @@ class Mps:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def call(self, *command, stdin="", **environment):
-        return subprocess.run(command, env=dict(self.environment, **environment), capture_output=True, text=True, timeout=DEADLINE_S, input=stdin)
+        return subprocess.run(command, env=dict(self.environment, **environment),
+                              capture_output=True, text=True, timeout=DEADLINE_S, input=stdin)
 
     def command(self, line):
         done = self.call(SOFTGPU, "run", "--", "nvidia-cuda-mps-control", stdin=line + "\n")
@@ -96,7 +102,8 @@ class Mps:
         return int(self.command("get_server_list")[0])
 
     def await_kernels(self, count):
-        until(lambda: f'"kernels": {count},' in self.call(SOFTGPU, "status", "--json").stdout, f"{count} kernels have begun")
+        until(lambda: f'"kernels": {count},' in self.call(SOFTGPU, "status", "--json").stdout,
+              f"{count} kernels have begun")
 
     def fault(self, *what):
         done = self.call(SOFTGPU, "fault", *what)
@@ -174,7 +181,8 @@ def contexts_have_sms_of_their_own():
         client.ok("context 15")  # rounded up
         assert client.ok("sms") == [40, 16, 1]
         assert near(client.ok(f"run {ALL} 40")[0], 100)
-        mixed = Client(mps, CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING="1", CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="50")
+        mixed = Client(mps, CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING="1",
+                       CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="50")
         mixed.ok("context")
         assert mixed.ok("sms") == [40, 20, 1]
     with Mps(daemon=False) as plain:
@@ -210,7 +218,8 @@ def a_client_killed_in_the_middle_hangs_all_until_the_server_is_restarted():
         victim.ok(f"launch {HALF} 60000")
         mps.await_kernels(1)
         victim.kill(signal.SIGTERM)
-        until(lambda: mps.command(f"get_client_list {server}") == [str(other.process.pid)], "it is gone")
+        until(lambda: mps.command(f"get_client_list {server}") == [str(other.process.pid)],
+              "it is gone")
         assert mps.command(f"get_server_status {server}") == ["ACTIVE"]
         other.tell(f"run {HALF} 1")
         late = Client(mps).ready()
@@ -300,7 +309,8 @@ def one_daemon_for_a_directory():
         Client(mps).ready().leave()
         assert mps.command("quit") == []
         assert mps.command("get_server_list") == "Cannot find MPS control daemon process"
-        done = mps.call(SOFTGPU, "run", "--", "nvidia-cuda-mps-control", "-d", CUDA_MPS_LOG_DIRECTORY="/proc/none")
+        done = mps.call(SOFTGPU, "run", "--", "nvidia-cuda-mps-control", "-d",
+                        CUDA_MPS_LOG_DIRECTORY="/proc/none")
         assert done.returncode == 1 and "/proc/none" in done.stderr
         # Without a daemon a program is no client.
         assert Client(mps).ready().ok("sms") == [40, 0, 0]
@@ -330,17 +340,21 @@ def run(number, case):
     try:
         case()
         return f"ok {number} - {case.__name__}"
-    except (AssertionError, subprocess.TimeoutExpired, concurrent.futures.TimeoutError, IndexError) as problem:
+    except (AssertionError, subprocess.TimeoutExpired, concurrent.futures.TimeoutError,
+            IndexError) as problem:
         line = problem.__traceback__.tb_next.tb_lineno
         return f"not ok {number} - {case.__name__}\n# line {line}: {problem!r}"
 
 
-CASES = [programs_run_side_by_side_and_faster_than_by_turns, programs_that_need_all_sms_get_half_each, shares_are_seen_and_kept,
+CASES = [programs_run_side_by_side_and_faster_than_by_turns,
+         programs_that_need_all_sms_get_half_each, shares_are_seen_and_kept,
          the_default_share_is_for_servers_that_start_later, contexts_have_sms_of_their_own,
          a_fault_reaches_all_of_its_gpu_and_newcomers_are_refused_until_they_are_gone,
-         a_client_killed_in_the_middle_hangs_all_until_the_server_is_restarted, exit_and_harmless_deaths_hang_nobody,
-         a_terminated_client_may_be_killed, the_49th_context_is_refused, handles_are_not_shared_across_the_border,
-         the_server_is_listed_instead_of_its_clients, gpus_are_those_of_the_daemon, one_daemon_for_a_directory, quit_waits_for_clients_or_for_its_time]
+         a_client_killed_in_the_middle_hangs_all_until_the_server_is_restarted,
+         exit_and_harmless_deaths_hang_nobody, a_terminated_client_may_be_killed,
+         the_49th_context_is_refused, handles_are_not_shared_across_the_border,
+         the_server_is_listed_instead_of_its_clients, gpus_are_those_of_the_daemon,
+         one_daemon_for_a_directory, quit_waits_for_clients_or_for_its_time]
 print(f"1..{len(CASES)}")
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     for result in pool.map(run, range(1, len(CASES) + 1), CASES):

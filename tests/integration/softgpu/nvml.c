@@ -1,4 +1,7 @@
-/* libnvidia-ml.so.1 of the software GPU, opened as programs open it, against what the driver says of the same GPUs. */
+/*
+ * libnvidia-ml.so.1 of the software GPU, opened as programs open it, against the driver's answers
+ * about the same GPUs.
+ */
 #include "cuda.h"
 
 #include <dlfcn.h>

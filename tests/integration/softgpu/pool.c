@@ -1,4 +1,7 @@
-/* Stream-ordered memory: what is there when, what is reused, what is given back; and what is asked about pointers. */
+/*
+ * Stream-ordered memory: when it exists, what is reused, what is given back; and queries about
+ * pointers.
+ */
 #include "cuda.h"
 
 #include <semaphore.h>
@@ -102,7 +105,7 @@ TEST(memory_comes_and_goes_in_stream_order)
 	end();
 }
 
-/* It is there until the stream gets to its free. */
+/* It exists until the stream reaches its free. */
 TEST(memory_of_cuMemAlloc_is_freed_in_the_streams_order)
 {
 	const size_t sizes[] = {100, 4 * MIB};

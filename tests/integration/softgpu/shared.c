@@ -1,6 +1,6 @@
 /*
- * Memory that one process made and another one maps: it is on the GPU for as long as any of them has it, counts once, and NVML shows whose it is. The test starts
- * itself as the maker.
+ * Memory that one process made and another one maps: it is on the GPU as long as any of them has
+ * it, counts once, and NVML shows its owner. The test starts itself as the maker.
  */
 #define ALL_CALLS
 #include "child.h"

@@ -1,4 +1,7 @@
-/* Streams: what is set and asked, words that they wait for and write, in both flavours; the debug calls; and what only takes and gives. */
+/*
+ * Streams: settings and queries, words that they wait for and write, in both flavours; the debug
+ * calls; and calls that only set or get.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 

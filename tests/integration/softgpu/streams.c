@@ -10,7 +10,10 @@ CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz
 CUresult cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void *arg);
 CUresult cuCtxSetCurrent(CUcontext context);
 
-/* A host function holds its stream until the test lets it go: order is then seen, not guessed from time. */
+/*
+ * A host function holds its stream until the test releases it: the order is then observed, not
+ * guessed from time.
+ */
 struct hold {
 	sem_t entered, go;
 };

@@ -1,4 +1,7 @@
-/* What cuda.h refuses, sizes that overflow, and objects that go while others still need them. */
+/*
+ * Calls that cuda.h refuses, sizes that overflow, and objects that end while others still need
+ * them.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 
@@ -266,7 +269,7 @@ static void *write_word(void *arg)
 	return NULL;
 }
 
-/* It waits for nothing: what a launch still uses stays. */
+/* Trimming waits for nothing: memory that a launch still uses stays. */
 TEST(trimming_leaves_what_is_scheduled)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS memory = memory_of(4096);

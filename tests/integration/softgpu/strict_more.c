@@ -1,4 +1,6 @@
-/* More of what the driver refuses, and what it leaves behind: on a model of an older architecture, sm_75. */
+/*
+ * More calls that the driver refuses, and their traces: on a model of an older architecture, sm_75.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 #include "softgpu/driver/graph/graph_abi.h"
@@ -206,7 +208,7 @@ TEST(a_variables_memory_is_not_the_programs_to_free)
 	end();
 }
 
-/* What a pool keeps is there for those who need it, before an allocation fails. */
+/* Memory that a pool caches is given up before an allocation fails. */
 TEST(pools_give_back_what_others_need)
 {
 	size_t free_bytes, part;
@@ -244,7 +246,10 @@ TEST(there_are_more_addresses_than_memory)
 	end();
 }
 
-/* What was asked for before a context is destroyed still happens: here in memory that is not the context's. */
+/*
+ * Work that was submitted before a context is destroyed still happens: here in memory outside the
+ * context.
+ */
 TEST(a_context_ends_when_its_work_has)
 {
 	CUdeviceptr at;

@@ -1,4 +1,5 @@
-"""What the daemon knows of the GPUs: NVML beside its own ledger. TAP on stdout; argument: the build."""
+"""The daemon's knowledge of the GPUs: NVML beside its own ledger. TAP on stdout; argument: the
+build."""
 import json
 import os
 import signal
@@ -9,7 +10,8 @@ import tempfile
 import time
 
 BUILD = os.path.abspath(sys.argv[1])
-SOFTGPU, TANDEM, TANDEMD, TRAIN = f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/src/cli/tandem", f"{BUILD}/src/daemon/tandemd", f"{BUILD}/examples/train"
+SOFTGPU, TANDEM, TANDEMD, TRAIN = (f"{BUILD}/softgpu/cli/softgpu", f"{BUILD}/src/cli/tandem",
+                                   f"{BUILD}/src/daemon/tandemd", f"{BUILD}/examples/train")
 DEADLINE_S = 180  # after this a program counts as hung
 
 
@@ -19,10 +21,13 @@ class World:
     def __enter__(self):
         self.temporary = tempfile.TemporaryDirectory(prefix="tandem-nvml-")
         self.directory = self.temporary.name
-        self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu", TANDEM_SOCKET=f"{self.directory}/t/socket", TANDEMD=TANDEMD,
+        self.environment = dict(os.environ, SOFTGPU_DIR=f"{self.directory}/gpu",
+                                TANDEM_SOCKET=f"{self.directory}/t/socket", TANDEMD=TANDEMD,
                                 TANDEM_LOCKS=f"{self.directory}/locks",
-                                TANDEM_LIB=f"{BUILD}/src/preload/libtandem.so", SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
-        self.environment.pop("LD_LIBRARY_PATH", None)  # the test runner's: nothing is found by chance
+                                TANDEM_LIB=f"{BUILD}/src/preload/libtandem.so",
+                                SOFTGPU_LIB=f"{BUILD}/softgpu/driver")
+        # The test runner's: nothing is found by chance.
+        self.environment.pop("LD_LIBRARY_PATH", None)
         self.call(SOFTGPU, "start", "--gpus", "2")
         return self
 
@@ -32,11 +37,13 @@ class World:
         self.temporary.cleanup()
 
     def call(self, *command, **extra):
-        return subprocess.run(command, env=dict(self.environment, **extra), capture_output=True, text=True, timeout=DEADLINE_S)
+        return subprocess.run(command, env=dict(self.environment, **extra), capture_output=True,
+                              text=True, timeout=DEADLINE_S)
 
     def start(self, *command, **extra):
-        return subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", "--", *command], env=dict(self.environment, **extra),
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen([SOFTGPU, "run", "--", TANDEM, "run", "--", *command],
+                                env=dict(self.environment, **extra), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
 
     def daemon_listens(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
@@ -61,7 +68,9 @@ def gpus_that_nobody_uses_are_shown_with_what_nvml_knows():
     with World() as world:
         world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true")
         gpus = world.gpus()
-        assert [g["index"] for g in gpus] == [0, 1] and all(g["name"] == "softgpu tiny" and g["nvml_used_bytes"] == 0 for g in gpus), gpus
+        assert ([g["index"] for g in gpus] == [0, 1]
+                and all(g["name"] == "softgpu tiny" and g["nvml_used_bytes"] == 0
+                        for g in gpus)), gpus
         assert gpus[0]["uuid"] != gpus[1]["uuid"], gpus
         text = world.call(TANDEM, "gpu").stdout
         assert "0%" in text and gpus[0]["uuid"] in text, text
@@ -69,18 +78,22 @@ def gpus_that_nobody_uses_are_shown_with_what_nvml_knows():
 
 def nvml_stands_beside_the_ledger_while_a_program_runs():
     with World() as world:
-        program = world.start(TRAIN, "--size", "8m", "--gpu", "20ms", "--cpu", "1ms", "--steps", "40")
+        program = world.start(TRAIN, "--size", "8m", "--gpu", "20ms", "--cpu", "1ms", "--steps",
+                              "40")
 
         def busy():
             assert program.poll() is None, program.communicate()
             first = (world.gpus() or [{}])[0]
-            return first.get("index") == 0 and first["resident_bytes"] >= 8 << 20 and first.get("utilisation_ppm", 0) > 500000
+            return (first.get("index") == 0 and first["resident_bytes"] >= 8 << 20
+                    and first.get("utilisation_ppm", 0) > 500000)
 
-        until(lambda: world.call(TANDEM, "set", "gpu.sample=10ms").returncode == 0, "the daemon is there")
+        until(lambda: world.call(TANDEM, "set", "gpu.sample=10ms").returncode == 0,
+              "the daemon is there")
         until(busy, "the GPU is busy")
         gpus = world.gpus()
         # The context and the program's module are on the device, and in nobody's ledger.
-        assert len(gpus) == 2 and gpus[0]["nvml_used_bytes"] > gpus[0]["resident_bytes"] and gpus[0]["nvml_total_bytes"] == gpus[0]["total_bytes"], gpus
+        assert (len(gpus) == 2 and gpus[0]["nvml_used_bytes"] > gpus[0]["resident_bytes"]
+                and gpus[0]["nvml_total_bytes"] == gpus[0]["total_bytes"]), gpus
         assert gpus[0]["uuid"].startswith("GPU-736f6674-6770-75"), gpus
         program.kill()
         program.communicate()
@@ -88,23 +101,29 @@ def nvml_stands_beside_the_ledger_while_a_program_runs():
 
 def a_gpu_has_the_number_that_smi_gives_it_whichever_is_used_first():
     with World() as world:
-        listed = [line.split("UUID: ")[1].rstrip(")") for line in world.call(SOFTGPU, "smi", "-L").stdout.splitlines()]
-        # What attaches before NVML has answered has the number of its turn until then, and that is what its event says.
+        listed = [line.split("UUID: ")[1].rstrip(")")
+                  for line in world.call(SOFTGPU, "smi", "-L").stdout.splitlines()]
+        # A GPU that attaches before NVML has answered has a number in order of arrival until then,
+        # which its event shows.
         assert world.call(SOFTGPU, "run", "--", TANDEM, "run", "--", "true").returncode == 0
         until(lambda: len(world.gpus()) == 2, "NVML has answered")
-        program = world.start(TRAIN, "--size", "1m", "--gpu", "20ms", "--cpu", "1ms", "--steps", "100000", CUDA_VISIBLE_DEVICES="1")
+        program = world.start(TRAIN, "--size", "1m", "--gpu", "20ms", "--cpu", "1ms", "--steps",
+                              "100000", CUDA_VISIBLE_DEVICES="1")
         until(lambda: any(e["kind"] == "opened" for e in world.events()), "it runs")
         gpus = world.gpus()
-        assert [(g["index"], g["uuid"], g["clients"]) for g in gpus] == [(0, listed[0], 0), (1, listed[1], 1)], (listed, gpus)
+        assert ([(g["index"], g["uuid"], g["clients"]) for g in gpus]
+                == [(0, listed[0], 0), (1, listed[1], 1)]), (listed, gpus)
         assert json.loads(world.call(TANDEM, "ps", "--json").stdout)[0]["gpu"] == 1
-        assert [e["gpu"] for e in world.events() if e["kind"] in ("attached", "opened")] == [1, 1], world.events()
+        assert ([e["gpu"] for e in world.events() if e["kind"] in ("attached", "opened")]
+                == [1, 1]), world.events()
         program.kill()
         program.communicate()
 
 
 def a_lost_gpu_is_an_event_and_shown():
     with World() as world:
-        program = world.start(TRAIN, "--size", "1m", "--gpu", "20ms", "--cpu", "1ms", "--steps", "100000")
+        program = world.start(TRAIN, "--size", "1m", "--gpu", "20ms", "--cpu", "1ms", "--steps",
+                              "100000")
         until(lambda: any(e["kind"] == "attached" for e in world.events()), "it runs")
         assert world.call(TANDEM, "set", "gpu.sample=10ms").returncode == 0
         assert not any(g["lost"] for g in world.gpus())
@@ -113,7 +132,8 @@ def a_lost_gpu_is_an_event_and_shown():
         lost = [e for e in world.events() if e["kind"] == "lost"]
         gpus = world.gpus()
         assert [e["gpu"] for e in lost] == [1] and gpus[1]["uuid"] in lost[0]["detail"], lost
-        assert [g["lost"] for g in gpus] == [0, 1] and "lost" in world.call(TANDEM, "gpu").stdout, gpus
+        assert ([g["lost"] for g in gpus] == [0, 1]
+                and "lost" in world.call(TANDEM, "gpu").stdout), gpus
         program.kill()
         program.communicate()
 
@@ -122,7 +142,8 @@ def without_nvml_nothing_is_missing_but_its_figures():
     with World() as world:
         world.call(TANDEM, "run", "--", "true")  # not under softgpu: the daemon finds no library
         assert world.gpus() == [], world.gpus()
-        program = world.start(TRAIN, "--size", "1m", "--gpu", "1ms", "--cpu", "1ms", "--steps", "100000")
+        program = world.start(TRAIN, "--size", "1m", "--gpu", "1ms", "--cpu", "1ms", "--steps",
+                              "100000")
         until(world.gpus, "the program told of its GPU")
         gpus = world.gpus()
         assert len(gpus) == 1 and gpus[0]["index"] == 0 and "nvml_used_bytes" not in gpus[0], gpus
@@ -140,17 +161,19 @@ def a_gpu_belongs_to_one_daemon_at_a_time():
         second = world.start(*small, "--steps", "2", **other)
         out, err = second.communicate(timeout=DEADLINE_S)
         owner = world.environment["TANDEM_SOCKET"]
-        # It runs all the same, without tandem; who has the GPU is said where one looks.
+        # The program runs all the same, without tandem; the commands name the owner of the GPU.
         assert second.returncode == 0 and json.loads(out)["checksum_ok"], err
         assert "shared by another tandemd" in err and owner in err, err
         foreign = [e for e in world.events(**other) if e["kind"] == "foreign"]
-        assert foreign and owner in foreign[0]["detail"] and f"uid {os.getuid()}" in foreign[0]["detail"], world.events(**other)
+        assert (foreign and owner in foreign[0]["detail"]
+                and f"uid {os.getuid()}" in foreign[0]["detail"]), world.events(**other)
         doctor = world.call(TANDEM, "doctor", **other).stdout
         assert owner in doctor and "locks" in doctor, doctor
         assert owner not in world.call(TANDEM, "doctor").stdout.replace(f"answers at {owner}", "")
         first.kill()
         first.communicate()
-        until(lambda: not [n for n in os.listdir(f"{world.directory}/locks")], "the lock is given back with the last client")
+        until(lambda: not [n for n in os.listdir(f"{world.directory}/locks")],
+              "the lock is given back with the last client")
         third = world.start(*small, "--steps", "2", **other)
         _, err = third.communicate(timeout=DEADLINE_S)
         assert third.returncode == 0 and err == "", err
@@ -189,4 +212,5 @@ for number, case in enumerate(CASES, 1):
         case()
         print(f"ok {number} - {case.__name__}", flush=True)
     except (AssertionError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
-        print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "), flush=True)
+        print(f"not ok {number} - {case.__name__}\n# " + str(problem).replace("\n", "\n# "),
+              flush=True)

@@ -1,4 +1,7 @@
-/* CUDA_VISIBLE_DEVICES on a machine with three GPUs: each look is a process of its own, as the variable is read once. */
+/*
+ * CUDA_VISIBLE_DEVICES on a machine with three GPUs: each look is a process of its own, as the
+ * variable is read once.
+ */
 #define ALL_CALLS
 #include "cuda.h"
 
@@ -17,7 +20,10 @@ struct look {
 	size_t free_bytes[GPUS];
 };
 
-/* In a process with that value (NULL: without the variable), which allocates so much on its first device. It stays until *ret_fd is closed. */
+/*
+ * Starts a process with that value (NULL: without the variable), which allocates so much on its
+ * first device. It stays until *ret_fd is closed.
+ */
 static pid_t start(const char *list, size_t bytes, struct look *ret, int *ret_fd)
 {
 	struct look look = {0};

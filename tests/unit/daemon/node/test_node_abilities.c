@@ -1,0 +1,131 @@
+/* A node's abilities are found out, and a policy runs once those that it needs exist. */
+#include "unit/daemon/node_world.h"
+
+#include "daemon/node/abilities.h"
+#include "daemon/node/gpus.h"
+#include "proto/orders.h"
+
+static void nvml_says(uint32_t known)
+{
+	struct td_nvml_gpu listed = {
+		.known = known, .utilisation_ppm = 300000, .sm_mhz = 1500, .total_bytes = 64 * MIB};
+
+	memset(listed.uuid, 1, 16);
+	td_gpus_seen(&w.node, &listed, 1, w.now);
+	(void)td_node_step(&w.node, w.now);
+}
+
+static unsigned count_bits(uint32_t bits)
+{
+	return (unsigned)__builtin_popcount(bits);
+}
+
+TEST(without_nvml_it_is_what_libraries_can_do)
+{
+	begin();
+	td_abilities_look(&w.node);
+	CHECK_EQ(w.node.options.has,
+		TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY) | TD_HAS(EVICTION));
+	CHECK_EQ(count_bits(w.node.options.has), 4);
+}
+
+TEST(what_nvml_tells_of_each_gpu_is_an_ability)
+{
+	begin();
+	(void)spilling_program(0, "a", MIB);
+	nvml_says(TD_GPU_KNOWS_UTILISATION | TD_GPU_KNOWS_CLOCK);
+	CHECK_EQ(count_bits(w.node.options.has), 6);
+	CHECK(w.node.options.has & TD_HAS(UTILISATION) && w.node.options.has & TD_HAS(CLOCK));
+	CHECK_EQ(w.node.gpu_views[0].utilisation_ppm, 300000);
+	CHECK_EQ(w.node.gpu_views[0].sm_clock_mhz, 1500);
+	CHECK_EQ(w.node.gpu_views[0].known, TD_HAS(UTILISATION) | TD_HAS(CLOCK));
+	nvml_says(0);
+	CHECK_EQ(count_bits(w.node.options.has), 4);
+	CHECK_EQ(w.node.gpu_views[0].known, 0);
+}
+
+TEST(a_driver_that_cannot_map_host_memory_takes_an_ability_away)
+{
+	begin();
+	(void)program(0, "a", MIB);
+	td_abilities_look(&w.node);
+	CHECK(!(w.node.options.has & TD_HAS(HOST_MEMORY)));
+	begin();
+	(void)spilling_program(0, "a", MIB);
+	td_abilities_look(&w.node);
+	CHECK(w.node.options.has & TD_HAS(HOST_MEMORY));
+}
+
+TEST(a_client_has_what_its_backend_can_do)
+{
+	struct fake *a, *b;
+
+	begin();
+	a = spilling_program(0, "a", MIB);
+	b = plain_program(1, "b", MIB);
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(w.node.shown_count, 2);
+	CHECK(w.node.shown[0]->process == a->process && w.node.shown[1]->process == b->process);
+	CHECK_EQ(w.node.views[0].has,
+		TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(HOST_MEMORY) | TD_HAS(EVICTION));
+	CHECK_EQ(w.node.views[1].has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(EVICTION));
+	/* The daemon may not end it, and its library does not. */
+	w.node.owner = 7;
+	b->process->can = 0;
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(w.node.views[1].has, TD_HAS(STEPS) | TD_HAS(DUTY));
+	b->process->can = TD_CAN_LEAVE;
+	(void)td_node_step(&w.node, w.now);
+	CHECK_EQ(w.node.views[1].has, TD_HAS(STEPS) | TD_HAS(DUTY) | TD_HAS(EVICTION));
+}
+
+TEST(a_job_can_be_restarted_while_a_supervisor_of_it_is_there)
+{
+	struct td_msg_supervise msg = {.job = "b", .can = TD_SUPERVISOR_RESTARTS};
+	struct td_supervisor *supervisor = NULL;
+
+	begin();
+	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1000, &msg, NULL), 0);
+	(void)program(0, "a", MIB);
+	(void)program(1, "b", MIB);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(w.node.options.has & TD_HAS(RESTART) && !(w.node.options.has & TD_HAS(SHADOW)));
+	CHECK(!(w.node.views[0].has & TD_HAS(RESTART)));
+	CHECK(w.node.views[1].has & TD_HAS(RESTART));
+	msg.can = TD_SUPERVISOR_SHADOWS;
+	CHECK_EQ(td_supervisors_say(&w.node, &supervisor, &w, 7, 1000, &msg, NULL), 0);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(w.node.views[1].has & TD_HAS(SHADOW) && !(w.node.views[1].has & TD_HAS(RESTART)));
+	td_supervisors_gone(&w.node, supervisor);
+	(void)td_node_step(&w.node, w.now);
+	CHECK(!(w.node.options.has & (TD_HAS(RESTART) | TD_HAS(SHADOW))));
+	CHECK(!(w.node.views[1].has & TD_HAS(SHADOW)));
+}
+
+TEST(a_policy_that_waits_decides_when_what_it_needs_is_there)
+{
+	static struct td_policy needs_clock;
+
+	begin();
+	needs_clock = *td_policy_find("nvshare");
+	needs_clock.name = "needs_clock";
+	needs_clock.needs = TD_HAS(CLOCK);
+	w.node.options.policy = &needs_clock;
+	td_node_options_changed(&w.node, w.now, "policy");
+	CHECK_STR(w.node.policy->name, "tandem");
+	nvml_says(TD_GPU_KNOWS_UTILISATION);
+	CHECK_STR(w.node.policy->name, "tandem");
+	nvml_says(TD_GPU_KNOWS_CLOCK);
+	CHECK_STR(w.node.policy->name, "needs_clock");
+	/* The policy goes on deciding. */
+	nvml_says(0);
+	CHECK_STR(w.node.policy->name, "needs_clock");
+}
+
+TEST(what_is_lacking_is_a_sentence)
+{
+	char text[256];
+
+	CHECK_STR(td_abilities_sentence(TD_ABILITY_BIT_CLOCK, text, sizeof(text)),
+		"This node cannot see the SM clock: NVML does not tell it.");
+}

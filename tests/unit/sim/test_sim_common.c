@@ -1,0 +1,143 @@
+/*
+ * Shared code of tandem-sim's verbs: signals on a simulated clock, texts of any bytes, folders that
+ * are tried, lines that stay on their page.
+ */
+#include "test.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "sim/base/plot.h"
+#include "sim/base/sim.h"
+#include "sim/report/experiment.h"
+
+static char *text;
+static size_t size;
+
+static FILE *begin(void)
+{
+	FILE *out = open_memstream(&text, &size);
+
+	CHECK(out);
+	return out;
+}
+
+TEST(a_signal_within_a_second_is_the_first_one_again)
+{
+	td_sim_stop = 0;
+	CHECK(!td_sim_signalled(5000000000));
+	CHECK(td_sim_stop);
+	CHECK(!td_sim_signalled(5000000000));
+	CHECK(!td_sim_signalled(5999999999));
+	CHECK(td_sim_signalled(6000000000));
+	CHECK(td_sim_signalled(60000000000));
+	td_sim_stop = 0;
+}
+
+static void check_json(const char *from, const char *expected)
+{
+	FILE *out = begin();
+
+	td_json_text(out, from);
+	fclose(out);
+	CHECK_STR(text, expected);
+	free(text);
+}
+
+TEST(texts_in_json_are_utf8_whatever_they_were)
+{
+	check_json("a\"b\\\n", "\"a\\\"b\\\\\\u000a\"");
+	check_json("h\xc3\xbcgel \xe2\x82\xac \xf0\x9f\x98\x80",
+		"\"h\xc3\xbcgel \xe2\x82\xac \xf0\x9f\x98\x80\"");
+	check_json("h\xfcgel", "\"h\xef\xbf\xbdgel\"");
+	check_json("\xc3", "\"\xef\xbf\xbd\"");
+	check_json("\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\"");
+	check_json("\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\""); /* a longer form than needed */
+	check_json("\xe0\x80\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+	check_json("\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""); /* half of a pair */
+	check_json("\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+}
+
+/* All of a line between the axes' ends, which are at 70 and 570 of 720. */
+static void check_line(const double *x, uint32_t count, bool log_x)
+{
+	static const double y[] = {50, 100};
+	const struct td_series series = {"one", x, y, count};
+	FILE *out = begin();
+	double at, unused;
+	char *points;
+
+	td_plot_lines(out, &(struct td_plot){"title", "x", "y", log_x, &series, 1});
+	fclose(out);
+	points = strstr(text, "points='");
+	CHECK(points);
+	points += strlen("points='");
+	for (uint32_t i = 0; i < count; i++) {
+		int taken = 0;
+
+		CHECK_EQ(sscanf(points, "%lf,%lf %n", &at, &unused, &taken), 2);
+		CHECK(at >= 70 && at <= 570);
+		points += taken;
+	}
+	free(text);
+}
+
+TEST(a_line_of_one_place_is_on_the_page)
+{
+	static const double one[] = {5000}, same[] = {300, 300}, two[] = {300, 900};
+
+	for (int log_x = 0; log_x < 2; log_x++) {
+		check_line(one, 1, log_x);
+		check_line(same, 2, log_x);
+		check_line(two, 2, log_x);
+	}
+}
+
+TEST(a_folder_where_nothing_can_be_made_is_said_before)
+{
+	char folder[] = "/tmp/tandem-sim-common-XXXXXX", below[64];
+	struct td_err err = {0};
+
+	CHECK(mkdtemp(folder));
+	snprintf(below, sizeof(below), "%s/a/b", folder);
+	CHECK_EQ(td_sim_try_dir(below, &err), 0);
+	CHECK_EQ(rmdir(below), 0); /* nothing is left in it */
+	snprintf(below, sizeof(below), "%s/a", folder);
+	rmdir(below);
+	rmdir(folder);
+	CHECK(td_sim_try_dir("/dev/null/x", &err) < 0);
+	CHECK(td_sim_try_dir("/proc", &err) < 0);
+	CHECK(!strncmp(err.msg, "/proc: ", 7));
+}
+
+/* A bound that leaves no gain where the claim holds anyway, or in another seed, excuses nothing. */
+TEST(a_claim_is_bounded_when_each_seed_that_loses_is)
+{
+	struct td_seeds seeds = {0};
+	char note[64] = "x";
+
+	td_seed_add(&seeds, true, false);
+	td_seed_add(&seeds, true, true);
+	CHECK_EQ(td_seeds_verdict(&seeds), TD_REPRODUCED);
+	td_seeds_put(&seeds, note, sizeof(note));
+	CHECK_STR(note, "x");
+	td_seed_add(&seeds, false, true);
+	CHECK_EQ(td_seeds_verdict(&seeds), TD_BOUNDED);
+	td_seed_add(&seeds, false, false);
+	CHECK_EQ(td_seeds_verdict(&seeds), TD_NOT_REPRODUCED);
+	td_seeds_put(&seeds, note, sizeof(note));
+	CHECK_STR(note, "x; a bound forbids 1 of the 2 seeds that lose");
+}
+
+TEST(what_would_turn_some_seeds_is_said_with_the_number_that_it_turns)
+{
+	static const double values[] = {9, 0.9, 1.2, 1};
+	static const uint32_t some[] = {1, 3, 2};
+	char note[64] = "x:";
+
+	td_some_put(values, some, 3, " so", note, sizeof(note));
+	CHECK_STR(note, "x: so 0.9 to 1.2x (1)");
+	td_some_put(values, some, 1, ", so", note, sizeof(note));
+	CHECK_STR(note, "x: so 0.9 to 1.2x (1), so 0.9x (0)");
+}
