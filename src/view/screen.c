@@ -15,7 +15,7 @@
 #define TEXT_MAX 128
 /* A GPU takes two lines where that leaves so many for jobs. */
 #define JOB_LINES_MIN 8
-/* More than this part of a memory or a time is shown as nearly full. */
+/* More than this part of a memory is shown as nearly full. */
 #define NEARLY_FULL 0.95
 
 enum column {
@@ -182,15 +182,14 @@ static void format_of(char *buf, size_t len, uint64_t part, uint64_t whole)
 }
 
 static unsigned draw_share(struct td_canvas *canvas, unsigned row, unsigned at, unsigned width,
-	const char *title, double part)
+	const char *title, double part, enum td_style style)
 {
 	char text[TEXT_MAX];
 
 	at = td_canvas_text(canvas, row, at, canvas->columns, TD_STYLE_DIM, title);
 	if (part < 0)
 		return td_canvas_text(canvas, row, at, width + 5, TD_STYLE_DIM, "not known") + 1;
-	td_canvas_bar(
-		canvas, row, at, width, part > NEARLY_FULL ? TD_STYLE_BAD : TD_STYLE_RUNS, part);
+	td_canvas_bar(canvas, row, at, width, style, part);
 	snprintf(text, sizeof(text), "%.0f%%", part * 100);
 	td_canvas_right(canvas, row, at + width, 5, TD_STYLE_PLAIN, text);
 	return at + width + 5;
@@ -214,8 +213,10 @@ static void draw_gpu(const struct td_screen *screen, const struct td_snapshot *s
 	if (gpu->known & TD_GPU_IS_LOST)
 		at = td_canvas_text(canvas, row, at, bar + 10, TD_STYLE_BAD, "lost") + 1;
 	else
-		at = draw_share(canvas, row, at, bar, "busy ", td_snapshot_use(s, gpu));
-	at = draw_share(canvas, row, at + 1, bar, "memory ", part_of(used, total));
+		at = draw_share(
+			canvas, row, at, bar, "busy ", td_snapshot_use(s, gpu), TD_STYLE_RUNS);
+	at = draw_share(canvas, row, at + 1, bar, "memory ", part_of(used, total),
+		part_of(used, total) > NEARLY_FULL ? TD_STYLE_BAD : TD_STYLE_RUNS);
 	format_of(text, sizeof(text), used, total);
 	td_canvas_text(canvas, row, at + 1, 18, TD_STYLE_PLAIN, text);
 	if (l->gpu_lines < 2)

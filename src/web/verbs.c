@@ -17,9 +17,9 @@
 #define PATIENCE_NS (20 * TD_NS_PER_S)
 
 static const struct {
-	const char *name, *key, *help;
+	const char *name, *key, *option, *help;
 } verbs[] = {
-#define VERB(name, key, help) {#name, key, help},
+#define VERB(name, key, option, help) {#name, key, option, help},
 #include "web/verbs.def"
 #undef VERB
 };
@@ -32,12 +32,18 @@ void td_verbs_write(struct td_text *text)
 	td_text_put(text, "]", 1);
 }
 
-bool td_verb_is_known(const char *name)
+/* The option between the verb and the job, or ""; NULL: there is no such verb. */
+static const char *option_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (!strcmp(verbs[i].name, name))
-			return true;
-	return false;
+			return verbs[i].option;
+	return NULL;
+}
+
+bool td_verb_is_known(const char *name)
+{
+	return option_of(name) != NULL;
 }
 
 /* The program `tandem`: beside this one, or where the build has it. NULL: it is nowhere. */
@@ -70,7 +76,10 @@ static void become(const char *path, const char *verb, const char *job, int outp
 	(void)signal(SIGPIPE, SIG_DFL);
 	dup2(output, STDOUT_FILENO);
 	dup2(output, STDERR_FILENO);
-	execl(path, "tandem", verb, job, (char *)NULL);
+	if (*option_of(verb))
+		execl(path, "tandem", verb, option_of(verb), job, (char *)NULL);
+	else
+		execl(path, "tandem", verb, job, (char *)NULL);
 	_exit(127);
 }
 

@@ -246,7 +246,7 @@ def a_page_shows_jobs_and_pauses_one():
             browser.press("j")
             until(lambda: text("#detail h2") in names, "one is selected")
             name = text("#detail h2")
-            until(lambda: name in text(".said"), "it is explained")
+            until(lambda: text(".said p b"), "it is explained, as a list of causes")
             browser.press("p")
             until(lambda: states(world)[name] == "paused", "the daemon has paused it")
             until(lambda: "paused" in row(name), "the row says so")

@@ -72,6 +72,9 @@ export function timeScale(now, span, left, right) {
 
 const STEPS = [1000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000];
 
+const minutes = new Intl.DateTimeFormat([], {hour12: false, hour: "2-digit", minute: "2-digit"});
+const seconds = new Intl.DateTimeFormat([], {hour12: false, timeStyle: "medium"});
+
 /* Times at whole steps of the wall clock: [{t, label}], at most one for each 84 pixels. */
 export function ticks(scale, wallOf) {
 	const span = scale.t(scale.right) - scale.from;
@@ -85,13 +88,7 @@ export function ticks(scale, wallOf) {
 		wall - offset + zone <= scale.from + span;
 		wall += step
 	) {
-		const date = new Date(wall + zone);
-		const label = date.toLocaleTimeString([], {
-			hour12: false,
-			hour: "2-digit",
-			minute: "2-digit",
-			...(step < 60000 ? {second: "2-digit"} : {}),
-		});
+		const label = (step < 60000 ? seconds : minutes).format(wall + zone);
 		found.push({t: wall + zone - offset, label});
 	}
 	return found;

@@ -81,7 +81,7 @@ export class Detail {
 		this.title = make("h2");
 		this.ids = make("p", {class: "ids"});
 		this.actions = make("div", {class: "actions"});
-		this.said = make("pre", {class: "said", "aria-live": "polite", hidden: true});
+		this.said = make("div", {class: "said", "aria-live": "polite", hidden: true});
 		this.list = make("dl");
 		this.charts = Object.values(charts).map((chart) => {
 			const now = make("b"),
@@ -151,13 +151,28 @@ export class Detail {
 		if (!job || job.endedAt !== null) return;
 		const answer = await this.act(name, job.row.job);
 		if (this.job !== job) return;
-		const text = answer.text.trim();
-		this.said.hidden = !text;
+		this.said.hidden = !answer.text.trim();
 		this.said.classList.toggle("bad", answer.status !== 0);
-		setText(this.said, text);
+		this.said.replaceChildren(...this.answer(name, answer, job));
 		/* What was done may change why it waits. */
 		if (name !== "explain" && !answer.status)
 			this.timer = setTimeout(() => this.run("explain"), 1200);
+	}
+
+	/* An explanation is a list of causes, each with what can be done; anything else is text. */
+	answer(name, answer, job) {
+		if (name !== "explain" || answer.status !== 0) return [answer.text.trim()];
+		const processes = JSON.parse(answer.text);
+		const own = processes.find((p) => p.pid === job.row.pid) || processes[0];
+		return (own ? own.causes : []).map((cause) =>
+			make(
+				"p",
+				{},
+				make("b", {}, cause.id.replaceAll("_", " ")),
+				` ${cause.text}`,
+				cause.todo ? make("span", {class: "todo"}, cause.todo) : null,
+			),
+		);
 	}
 
 	/* The verb of that key, if it makes sense now. */

@@ -42,9 +42,11 @@ export function count(value) {
 			: String(Math.round(value));
 }
 
+const seconds = new Intl.DateTimeFormat([], {hour12: false, timeStyle: "medium"});
+
 /* The wall clock, "14:03:07". */
 export function clock(wall) {
-	return new Date(wall).toLocaleTimeString([], {hour12: false});
+	return seconds.format(wall);
 }
 
 /* A new element: make("p", {class: "quiet"}, "text", child). No text is ever read as HTML. */

@@ -75,14 +75,19 @@ const sums = {
 	jobs: {
 		title: "Processes",
 		value: (m) => {
-			const of = (...states) =>
-				m.live.filter((j) => states.includes(j.row.state)).length;
+			const states = new Map();
+			for (const job of m.live)
+				states.set(job.row.state, (states.get(job.row.state) || 0) + 1);
 			const foreign = m.others.reduce((a, o) => a + o.processes, 0);
+			const others = [...states].filter(([state]) => state !== "running");
+			const notes = others
+				.sort((a, b) => b[1] - a[1])
+				.map(([state, n]) => `${n} ${state}`);
+			if (foreign) notes.push(`${foreign} of others`);
 			return [
-				String(of("running")),
+				String(states.get("running") || 0),
 				"running",
-				`${of("waiting", "filling")} waiting, ${of("idle")} idle` +
-					(foreign ? `, ${foreign} of others` : ""),
+				notes.join(", ") || "none waits",
 			];
 		},
 	},
@@ -397,11 +402,10 @@ class Gpu {
 		);
 		if (below > 0.1) label("on the host", bottom - 8);
 		const host = layers.hostNow;
-		setText(
-			this.memoryText,
-			`${size(gpu.resident)} of ${size(gpu.capacity)} on the GPU` +
-				(host ? `, ${size(host)} on the host` : ""),
-		);
+		const where = [`${size(gpu.resident)} of ${size(gpu.capacity)} on the GPU`];
+		if (host) where.push(`${size(host)} on the host`);
+		setText(this.memoryText, where.join(", "));
+		this.memoryText.title = this.memoryText.textContent;
 		this.memory.setAttribute("aria-label", this.memoryText.textContent);
 	}
 
