@@ -13,13 +13,16 @@
 
 #include "base/time.h"
 
-#define SAID_MAX    65536
-#define PATIENCE_NS (20 * TD_NS_PER_S)
+#define SAID_MAX 65536
+/* A job that is evicted has time to save what it has. */
+#define PATIENCE_NS (120 * TD_NS_PER_S)
 
 static const struct {
-	const char *name, *key, *option, *help;
+	const char *name, *key, *option;
+	bool asks;
+	const char *help;
 } verbs[] = {
-#define VERB(name, key, option, help) {#name, key, option, help},
+#define VERB(name, key, option, asks, help) {#name, key, option, asks, help},
 #include "web/verbs.def"
 #undef VERB
 };
@@ -27,8 +30,9 @@ static const struct {
 void td_verbs_write(struct td_text *text)
 {
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		td_text_add(text, "%c{\"name\":\"%s\",\"key\":\"%s\",\"help\":\"%s\"}",
-			i ? ',' : '[', verbs[i].name, verbs[i].key, verbs[i].help);
+		td_text_add(text, "%c{\"name\":\"%s\",\"key\":\"%s\",\"asks\":%s,\"help\":\"%s\"}",
+			i ? ',' : '[', verbs[i].name, verbs[i].key,
+			verbs[i].asks ? "true" : "false", verbs[i].help);
 	td_text_put(text, "]", 1);
 }
 

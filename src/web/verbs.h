@@ -28,7 +28,7 @@ struct td_verb_runs {
 	struct td_verb_run runs[TD_VERB_RUNS];
 };
 
-/* [{"name": "pause", "key": "p", "help": "..."}, ...] */
+/* [{"name": "pause", "key": "p", "asks": false, "help": "..."}, ...] */
 void td_verbs_write(struct td_text *text);
 /* Is there such a verb? */
 bool td_verb_is_known(const char *name);

@@ -216,7 +216,7 @@ def who_does_not_read_holds_up_nobody():
         server.end()
 
 
-def a_page_shows_jobs_and_pauses_one():
+def a_page_shows_jobs_pauses_and_evicts_one():
     if not chromium.find():
         raise Skip("chromium is not installed")
     with World("--memory", "128m") as world:
@@ -226,6 +226,8 @@ def a_page_shows_jobs_and_pauses_one():
         browser = chromium.Browser()
         try:
             browser.open(server.url)
+            keys = ("[...document.querySelectorAll('#table tr[data-key]')]"
+                    ".map(r => [r.dataset.key, r.innerText])")
             rows = "[...document.querySelectorAll('#table tr[data-key]')].map(r => r.innerText)"
 
             def row(name):
@@ -259,8 +261,15 @@ def a_page_shows_jobs_and_pauses_one():
             until(lambda: not row("alpha") and row("gamma"), "the filter holds")
             browser.press("Escape")
             until(lambda: row("alpha"), "Escape shows all")
-            programs[0].kill()
-            programs[0].communicate()
+            # It is evicted when that is asked for twice.
+            key = next(k for k in browser.ask(keys) if "alpha" in k[1])[0]
+            browser.ask(f"document.querySelector(`#table tr[data-key='{key}']`).click()")
+            until(lambda: text("#detail h2") == "alpha", "alpha is selected")
+            browser.press("x")
+            until(lambda: has("[data-verb=evict].asks"), "it is asked whether that is meant")
+            assert programs[0].poll() is None
+            browser.press("x")
+            until(lambda: programs[0].poll() is not None, "it has ended")
             until(lambda: row("gamma") and not row("alpha"), "the end of a job is seen")
             world.call(TANDEM, "stop", "--force")
             until(lambda: "no daemon" in text("#notice"), "the page says that none answers")
@@ -278,5 +287,5 @@ run_cases([
     a_unix_socket_is_its_users_alone,
     the_stream_follows_the_daemon,
     who_does_not_read_holds_up_nobody,
-    a_page_shows_jobs_and_pauses_one,
+    a_page_shows_jobs_pauses_and_evicts_one,
 ], at_once=3)

@@ -151,6 +151,7 @@ const keys = [
 	["j k ↑ ↓", "move the cursor; Page Up and Page Down by a page, Home and End"],
 	["e Enter", "explain why the job runs or waits"],
 	["p", "pause the job, or let it go on"],
+	["x R", "evict the job, or restart it; pressed twice"],
 	["/", "filter by id, name, class, state or pid; Escape shows all"],
 	["s S", "sort by the next column, or the one before; r reverses"],
 	["1 2 3", "how much time the pictures show"],

@@ -4,6 +4,8 @@ import {clock, count, duration, make, setText, share, size} from "/format.js";
 import {kindOf} from "/model.js";
 
 const EVENTS_SHOWN = 60;
+/* A question waits so long for its answer. */
+const ASK_MS = 4000;
 
 const charts = {
 	time: {
@@ -68,6 +70,8 @@ export class Detail {
 		if (job === this.job) return;
 		this.job = job;
 		clearTimeout(this.timer);
+		clearTimeout(this.askTimer);
+		this.asked = null;
 		if (!job) {
 			this.root.replaceChildren(
 				make(
@@ -124,7 +128,7 @@ export class Detail {
 		this.shownState = state;
 		this.actions.replaceChildren(
 			...this.verbs
-				.filter((v) => this.usable(v))
+				.filter((verb) => this.usable(verb))
 				.map((verb) =>
 					make(
 						"button",
@@ -133,17 +137,45 @@ export class Detail {
 							type: "button",
 							title: verb.help,
 							"data-verb": verb.name,
-							onclick: () => this.run(verb.name),
+							onclick: () => this.begin(verb),
 						},
-						verb.name[0].toUpperCase() + verb.name.slice(1),
 						make(
-							"kbd",
+							"span",
 							{},
-							verb.name === "resume" ? "p" : verb.key,
+							verb.name[0].toUpperCase() +
+								verb.name.slice(1),
 						),
+						make("kbd", {}, verb.key),
 					),
 				),
 		);
+		this.showAsked();
+	}
+
+	/* A verb that cannot be undone has to be asked for twice. */
+	begin(verb) {
+		const isSure = this.asked === verb.name;
+		clearTimeout(this.askTimer);
+		this.asked = verb.asks && !isSure ? verb.name : null;
+		this.showAsked();
+		if (this.asked)
+			this.askTimer = setTimeout(() => {
+				this.asked = null;
+				this.showAsked();
+			}, ASK_MS);
+		else this.run(verb.name);
+	}
+
+	showAsked() {
+		for (const button of this.actions.children) {
+			const name = button.dataset.verb;
+			const isAsked = name === this.asked;
+			button.classList.toggle("asks", isAsked);
+			setText(
+				button.firstChild,
+				isAsked ? "Sure? Again" : name[0].toUpperCase() + name.slice(1),
+			);
+		}
 	}
 
 	async run(name) {
@@ -178,10 +210,8 @@ export class Detail {
 	/* The verb of that key, if it makes sense now. */
 	press(key) {
 		if (!this.job) return;
-		const verb = this.verbs.find(
-			(v) => (v.name === "resume" ? "p" : v.key) === key && this.usable(v),
-		);
-		if (verb) this.run(verb.name);
+		const verb = this.verbs.find((v) => v.key === key && this.usable(v));
+		if (verb) this.begin(verb);
 	}
 
 	draw(model, span) {
