@@ -166,7 +166,7 @@ static void write_bash(struct td_text *text)
 		"\t\t\treturn\n"
 		"\t\tfi\n"
 		"\tfi\n"
-		"\t_tandem_words \"$options\"\n"
+		"\t[[ $lists && $cur != -* ]] || _tandem_words \"$options\"\n"
 		"\tfor list in $lists; do\n"
 		"\t\t[[ $cur == -* ]] || _tandem_list \"$list\"\n"
 		"\tdone\n"
