@@ -50,6 +50,13 @@ static void job_fields(struct td_json *j, const struct td_msg_job *job)
 	td_json_u64(j, "held_ns", job->held_ns);
 	td_json_u64(j, "waited_ns", job->waited_ns);
 	td_json_u64(j, "gpu_time_ns", job->gpu_time_ns);
+	if (job->metered) {
+		td_json_u64(j, "gpu_used_ns", job->used_ns);
+		td_json_u64(j, "sm_active_ns", job->sm_active_ns);
+		td_json_u64(j, "gpu_used_ppm", job->used_ppm);
+		td_json_u64(j, "sm_activity_ppm", job->sm_activity_ppm);
+		td_json_u64(j, "core_demand_ppm", job->core_demand_ppm);
+	}
 	td_json_u64(j, "duty_ppm", job->duty_ppm);
 	td_json_u64(j, "handovers", job->handovers);
 	if (job->step_sure_ppm) {

@@ -79,6 +79,10 @@ static void job_row(const struct td_msg *msg, void *arg)
 	TIME(&cells, ps_waited, job->waited_ns);
 	if (job->step_ns)
 		TIME(&cells, ps_step, job->step_ns);
+	if (job->metered) {
+		TEXT(&cells, ps_gpu_share, "%u%%", job->used_ppm / 10000);
+		TEXT(&cells, ps_sm_share, "%u%%", job->sm_activity_ppm / 10000);
+	}
 	print_row(sink, "ps", &cells);
 }
 

@@ -17,6 +17,7 @@
 #include "daemon/model/node.h"
 #include "daemon/node/abilities.h"
 #include "daemon/node/gpus.h"
+#include "daemon/node/metering.h"
 #include "daemon/node/stopped.h"
 #include "daemon/node/tenant.h"
 #include "proto/words.h"
@@ -35,6 +36,21 @@ static uint64_t host_bytes_shown(const struct td_client *client)
 
 	lacks = demanded > client->device.used ? demanded - client->device.used : 0;
 	return lacks < client->host_bytes ? lacks : client->host_bytes;
+}
+
+/* Policies act on the activity of a GPU. So it is shown where it is asked for. */
+static void show_activity(struct td_node *node)
+{
+	td_metering_gather(node);
+	for (uint32_t i = 0; i < node->shown_count; i++) {
+		const struct td_client *client = node->shown[i];
+
+		node->views[i].sm_activity_ppm =
+			td_metering_shown_ppm(node, client, client->activity.active_ppm);
+	}
+	for (uint32_t i = 0; i < node->gpu_count && td_metering_is_wanted(node); i++)
+		if (td_metering_of_gpu(node, i, &node->gpu_views[i].sm_activity_ppm))
+			node->gpu_views[i].known |= TD_HAS(SM_ACTIVITY);
 }
 
 static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)
@@ -64,6 +80,7 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			*capacity -= bytes < *capacity ? bytes : *capacity;
 			continue;
 		}
+		td_metering_read(node, client, now_ns);
 		node->shown[n] = client;
 		node->views[n] = (struct td_client_view){
 			.id = client->id,
@@ -101,11 +118,15 @@ static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_n
 			.slack_ppm = process->job->settings.slack_ppm,
 			.gpu_time_ns =
 				process->meter ? 1 + atomic_load(&process->meter->gpu_ns) : 0,
+			.core_ppm = client->activity.known && !client->activity.core_ppm
+					    ? 1
+					    : client->activity.core_ppm,
 		};
 		node->views[n].fresh = td_process_fresh(process, &node->views[n].tries);
 		n++;
 	}
 	node->shown_count = n;
+	show_activity(node);
 	td_view_unite_classes(node->views, n);
 	*view = (struct td_view){
 		node->gpu_views, node->views, node->gpu_count, n, node->options.has};
@@ -445,6 +466,9 @@ static uint32_t open_flags(const struct td_grant *grant, const struct td_pacing 
 	uint32_t flags =
 		(pacing->duty_ppm ? TD_WORD_DUTY : 0) | (pacing->detect ? TD_WORD_STEPS : 0);
 
+	/* A window bounds nobody who is alone, but its work may be measured. */
+	if (grant->gate == TD_GATE_ARMED && pacing->window_ns == TD_WINDOW_METER)
+		flags |= TD_WORD_WINDOW;
 	if (grant->gate == TD_GATE_ARMED)
 		return flags | TD_WORD_ARMED;
 	return flags | (pacing->window_ns ? TD_WORD_WINDOW : 0);

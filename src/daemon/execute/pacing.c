@@ -2,6 +2,7 @@
 #include "base/time.h"
 #include "daemon/model/job.h"
 #include "daemon/model/node.h"
+#include "daemon/node/metering.h"
 
 static bool uses_gpu_of(const struct td_process *a, const struct td_process *b)
 {
@@ -15,7 +16,7 @@ static bool uses_gpu_of(const struct td_process *a, const struct td_process *b)
 	return false;
 }
 
-/* Only who has a duty wants to know, and that there are any is enough. */
+/* Only who has a duty or is measured wants to know, and that there are any is enough. */
 static bool has_rivals(const struct td_node *node, const struct td_process *process)
 {
 	struct td_list *it;
@@ -54,6 +55,10 @@ struct td_pacing td_node_pacing(
 		pacing.duty_ppm = cap;
 	if (pacing.duty_ppm >= TD_PPM)
 		pacing.duty_ppm = 0;
+	if (!pacing.duty_ppm && !pacing.window_ns && td_metering_is_wanted(node)) {
+		pacing.window_ns = TD_WINDOW_METER;
+		pacing.rivals = has_rivals(node, process) ? TD_RIVALS : 0;
+	}
 	if (pacing.duty_ppm) {
 		pacing.rivals = process->shares_moments     ? TD_RIVALS_YIELD
 				: has_rivals(node, process) ? TD_RIVALS

@@ -220,13 +220,13 @@ CONDITION(duty_to_come)
 
 CONDITION(window_for_online)
 {
-	return f->process->word & TD_WORD_WINDOW &&
+	return has_window(f) &&
 	       td_facts_is_waited_for(f->node, f->process, TD_CLASS_ONLINE);
 }
 
 CONDITION(window_for_guaranteed)
 {
-	return f->process->word & TD_WORD_WINDOW &&
+	return has_window(f) &&
 	       !td_facts_is_waited_for(f->node, f->process, TD_CLASS_ONLINE);
 }
 
@@ -350,3 +350,10 @@ const struct td_cause td_causes[] = {
 #undef CAUSE
 	{0},
 };
+/* A window that bounds something: one that only asks for the meter does not. */
+static bool has_window(const struct td_facts *f)
+{
+	return f->process->word & TD_WORD_WINDOW &&
+	       f->process->pacing.window_ns != TD_WINDOW_METER;
+}
+

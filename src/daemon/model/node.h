@@ -19,6 +19,7 @@
 
 #include "base/list.h"
 #include "daemon/model/account.h"
+#include "daemon/model/activity.h"
 #include "daemon/model/events.h"
 #include "daemon/model/options.h"
 #include "daemon/model/procfs.h"
@@ -115,6 +116,7 @@ struct td_gpu {
 	uint64_t drained_moved; /* bytes moved on this GPU until then */
 	struct td_alone alone;
 	enum td_host_memory host_memory;
+	uint64_t metered_ppm; /* of its time, what its clients' meters say together; metering.c */
 };
 
 struct td_client {
@@ -154,6 +156,7 @@ struct td_client {
 		bool valid;
 		uint64_t charged_bytes, overhead_bytes, imported_bytes, next_imported_bytes;
 	} seen;           /* in the last sample */
+	struct td_activity activity; /* of the GPU, by its meter */
 	bool ready;       /* everything resident, for this GRANT */
 	uint64_t owes_ns; /* it has not acknowledged its GRANT for so long; 0: it has. stopped.c */
 	uint32_t owes_since_seq; /* what it had acknowledged when that began */

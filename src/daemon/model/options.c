@@ -22,6 +22,7 @@ enum kind {
 	KIND_jobs,
 	KIND_gpus,
 	KIND_mps,
+	KIND_meter,
 };
 
 static const char *const mps_names[TD_MPS_OPTION_N] = {"off", "auto", "on"};
@@ -242,6 +243,20 @@ static int set_mps(enum td_mps_option *ret, const char *value, struct td_err *er
 	return td_err_expected(err, -EINVAL, value, "off, auto or on");
 }
 
+static const char *const meter_names[] = {
+	[TD_METER_AUTO] = "auto", [TD_METER_ON] = "on", [TD_METER_OFF] = "off"};
+
+static int set_meter(enum td_meter_option *ret, const char *value, struct td_err *err)
+{
+	for (unsigned i = 0; i < sizeof(meter_names) / sizeof(meter_names[0]); i++) {
+		if (strcmp(meter_names[i], value))
+			continue;
+		*ret = (enum td_meter_option)i;
+		return 0;
+	}
+	return td_err_expected(err, -EINVAL, value, "auto, on or off");
+}
+
 static int set_option(
 	struct td_options *options, const struct option *o, const char *value, struct td_err *err)
 {
@@ -259,6 +274,7 @@ static int set_option(
 	case KIND_jobs: return set_jobs(field, value, err);
 	case KIND_gpus: return set_gpus(field, value, err);
 	case KIND_mps: return set_mps(field, value, err);
+	case KIND_meter: return set_meter(field, value, err);
 	}
 	return -EINVAL;
 }
@@ -398,6 +414,10 @@ bool td_options_row(const struct td_options *options, size_t i, struct td_option
 	case KIND_mps:
 		snprintf(ret->value, sizeof(ret->value), "%s",
 			mps_names[*(const enum td_mps_option *)field]);
+		break;
+	case KIND_meter:
+		snprintf(ret->value, sizeof(ret->value), "%s",
+			meter_names[*(const enum td_meter_option *)field]);
 		break;
 	case KIND_path:
 	case KIND_limit:

@@ -14,6 +14,8 @@ struct td_policy;
 #define TD_QUOTA_AUTO (UINT64_MAX - 1)
 
 enum td_mps_option { TD_MPS_OPTION_OFF, TD_MPS_OPTION_AUTO, TD_MPS_OPTION_ON, TD_MPS_OPTION_N };
+/* The option `meter`. AUTO: where the policy that decides needs it. */
+enum td_meter_option { TD_METER_AUTO, TD_METER_ON, TD_METER_OFF };
 
 struct td_options {
 	/*
@@ -24,6 +26,7 @@ struct td_options {
 	uint32_t has;
 	const struct td_policy *policy;
 	bool enabled;
+	enum td_meter_option meter;
 	uint64_t evict_deadline_ns;
 	uint64_t quantum_ns, quantum_min_ns, quantum_long_ns, drain_deadline_ns, sample_ns,
 		memory_patience_ns, window_ns;

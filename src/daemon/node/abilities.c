@@ -14,6 +14,9 @@
 /* It ends processes itself (execute/endings.c). */
 #define BY_DAEMON TD_HAS(EVICTION)
 
+/* And tells what its program uses of a GPU, unless the meter is off. */
+#define BY_METER (TD_HAS(SM_ACTIVITY) | TD_HAS(CORES))
+
 /* TD_HAS bit of each figure of NVML. */
 static const struct {
 	uint32_t known, has;
@@ -68,7 +71,8 @@ static uint32_t by_supervisors(const struct td_node *node)
 
 static uint32_t of_node(const struct td_node *node)
 {
-	return BY_LIBRARY | BY_DAEMON | figures_of_gpus(node) | by_supervisors(node) |
+	return BY_LIBRARY | BY_DAEMON | (node->options.meter == TD_METER_OFF ? 0 : BY_METER) |
+	       figures_of_gpus(node) | by_supervisors(node) |
 	       (has_host_memory(node) ? TD_HAS(HOST_MEMORY) : 0);
 }
 
@@ -84,6 +88,8 @@ uint32_t td_abilities_of(const struct td_node *node, const struct td_client *cli
 
 	if (can_be_ended(node, client->process))
 		has |= TD_HAS(EVICTION);
+	if (client->activity.known)
+		has |= BY_METER;
 	if (client->spills || client->process->backend == TD_BACKEND_MANAGED)
 		has |= TD_HAS(HOST_MEMORY);
 	return has & node->options.has;

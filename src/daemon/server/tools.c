@@ -11,6 +11,7 @@
 #include "daemon/memory/soft.h"
 #include "daemon/model/job.h"
 #include "daemon/node/gpus.h"
+#include "daemon/node/metering.h"
 #include "daemon/node/tenant.h"
 #include "daemon/server/peer_internal.h"
 #include "proto/words.h"
@@ -96,6 +97,14 @@ static void send_job(struct td_peer *peer, const struct td_process *process,
 		job->step_peak_bytes = client->step_peak_bytes;
 		job->step_least_bytes = client->step_least_bytes;
 		job->by_allocator = client->by_allocator;
+		job->metered = client->activity.known;
+		job->used_ppm = td_metering_ppm(
+			&peer->server->node, client, client->activity.used_ppm);
+		job->sm_activity_ppm = td_metering_ppm(
+			&peer->server->node, client, client->activity.active_ppm);
+		job->core_demand_ppm = client->activity.core_ppm;
+		job->used_ns = client->activity.used_ns;
+		job->sm_active_ns = client->activity.active_ns;
 		job->in_bytes = client->in_bytes;
 		job->out_bytes = client->out_bytes;
 	}
@@ -137,7 +146,10 @@ static uint32_t send_process(
 		return 1;
 	}
 	td_list_for_each (it, &process->clients) {
-		send_job(peer, process, td_container_of(it, struct td_client, of_process), now_ns);
+		struct td_client *client = td_container_of(it, struct td_client, of_process);
+
+		td_metering_read(&peer->server->node, client, now_ns);
+		send_job(peer, process, client, now_ns);
 		rows++;
 	}
 	return rows;

@@ -3,17 +3,25 @@
 
 #define PPM 1000000u
 
-/* A word of td_solo_learn: nanoseconds, how many samples in a row were not exact, is it exact? */
-#define NS_BITS   48
-#define NS_MASK   ((1ull << NS_BITS) - 1)
-#define SURE      (1ull << NS_BITS)
-#define DRY_SHIFT (NS_BITS + 1)
-#define DRY_MAX   32u /* after so many, what was exact is no longer trusted */
-#define FOLLOW    4   /* a sample moves the time by this part of the difference */
-#define CREEP     64  /* likewise, where the difference may be other programs' time */
+/* A word of td_solo_learn: nanoseconds, is it exact, dry samples in a row, samples. */
+#define NS_BITS     44
+#define NS_MASK     ((1ull << NS_BITS) - 1)
+#define SURE        (1ull << NS_BITS)
+#define DRY_SHIFT   (NS_BITS + 1)
+#define DRY_MASK    63u
+#define DRY_MAX     32u /* after so many, what was exact is no longer trusted */
+#define TIMES_SHIFT (DRY_SHIFT + 6)
+#define OUTLIER     3  /* an interval of more times the usual one holds a delay */
+#define FOLLOW      4  /* a sample moves the time by this part of the difference */
+#define CREEP       64 /* likewise, where the difference may be other programs' time */
 /* The events of a sample take about this long, so a sample is due after a thousand times that. */
 #define SAMPLE_NS 4000u
 #define EVERY_NS  (1000ull * SAMPLE_NS)
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 struct td_demand td_demand_of(uint64_t blocks, uint32_t blocks_per_sm, uint32_t sms)
 {
@@ -63,10 +71,28 @@ uint64_t td_solo_ns(uint64_t solo)
 	return solo & NS_MASK;
 }
 
-static uint64_t pack(uint64_t ns, bool sure, uint32_t dry)
+bool td_solo_is_known(uint64_t solo)
 {
-	ns = ns ? ns : 1;
-	return (ns < NS_MASK ? ns : NS_MASK) | (sure ? SURE : 0) | (uint64_t)dry << DRY_SHIFT;
+	return solo >> TIMES_SHIFT >= TD_SOLO_FIRST;
+}
+
+uint64_t td_solo_clip(uint64_t solo, uint64_t sample_ns)
+{
+	return least(sample_ns, OUTLIER * td_solo_ns(solo));
+}
+
+struct learnt {
+	uint64_t ns;
+	uint32_t dry, times;
+	bool sure;
+};
+
+static uint64_t pack(const struct learnt *learnt)
+{
+	uint64_t ns = learnt->ns ? learnt->ns : 1;
+
+	return least(ns, NS_MASK) | (learnt->sure ? SURE : 0) | (uint64_t)learnt->dry << DRY_SHIFT |
+	       (uint64_t)learnt->times << TIMES_SHIFT;
 }
 
 /* Moves towards the sample by a part of the difference. */
@@ -75,29 +101,55 @@ static uint64_t follow(uint64_t ns, uint64_t sample_ns)
 	return sample_ns > ns ? ns + (sample_ns - ns) / FOLLOW : ns - (ns - sample_ns) / FOLLOW;
 }
 
+static void learn_exact(struct learnt *learnt, uint64_t sample_ns)
+{
+	sample_ns = least(sample_ns, OUTLIER * learnt->ns);
+	learnt->ns = learnt->sure ? follow(learnt->ns, sample_ns) : sample_ns;
+	learnt->sure = true;
+	learnt->dry = 0;
+}
+
+/* An exact time is kept until many samples in a row were not. */
+static void learn_dry(struct learnt *learnt, uint64_t sample_ns)
+{
+	if (!learnt->sure) {
+		learnt->ns = follow(learnt->ns, sample_ns);
+		return;
+	}
+	learnt->dry++;
+	if (learnt->dry < DRY_MAX)
+		return;
+	learnt->sure = false;
+	learnt->dry = 0;
+}
+
+/* What was once seen alone is not longer because others are there now. */
+static void learn_shared(struct learnt *learnt, uint64_t sample_ns)
+{
+	if (sample_ns <= learnt->ns) {
+		learnt->ns = follow(learnt->ns, sample_ns);
+	} else if (!learnt->sure) {
+		learnt->ns += least(sample_ns - learnt->ns, learnt->ns) / CREEP;
+	}
+}
+
 uint64_t td_solo_learn(uint64_t solo, uint64_t sample_ns, enum td_sample_kind kind)
 {
-	uint64_t ns = solo & NS_MASK;
-	uint32_t dry = (uint32_t)(solo >> DRY_SHIFT);
-	bool sure = solo & SURE;
+	struct learnt learnt = {solo & NS_MASK, solo >> DRY_SHIFT & DRY_MASK,
+		(uint32_t)(solo >> TIMES_SHIFT), solo & SURE};
 
-	if (!ns)
-		return pack(sample_ns, kind == TD_SAMPLE_EXACT, 0);
-	switch (kind) {
-	case TD_SAMPLE_EXACT: return pack(sure ? follow(ns, sample_ns) : sample_ns, true, 0);
-	case TD_SAMPLE_DRY:
-		if (!sure)
-			return pack(follow(ns, sample_ns), false, 0);
-		return pack(ns, dry + 1 < DRY_MAX, dry + 1 < DRY_MAX ? dry + 1 : 0);
-	case TD_SAMPLE_SHARED: break;
+	if (!td_solo_is_known(solo)) {
+		learnt.ns = learnt.ns ? least(learnt.ns, sample_ns) : sample_ns;
+		learnt.sure |= kind == TD_SAMPLE_EXACT;
+	} else {
+		switch (kind) {
+		case TD_SAMPLE_EXACT: learn_exact(&learnt, sample_ns); break;
+		case TD_SAMPLE_DRY: learn_dry(&learnt, sample_ns); break;
+		case TD_SAMPLE_SHARED: learn_shared(&learnt, sample_ns); break;
+		}
 	}
-	if (sample_ns <= ns)
-		return pack(follow(ns, sample_ns), sure, dry);
-	/* What was once seen alone is not longer because others are there now. */
-	if (sure)
-		return solo;
-	sample_ns = sample_ns - ns < ns ? sample_ns - ns : ns;
-	return pack(ns + sample_ns / CREEP, sure, dry);
+	learnt.times += learnt.times < TD_SOLO_FIRST;
+	return pack(&learnt);
 }
 
 uint32_t td_sample_chance(uint64_t solo_ns)

@@ -47,6 +47,14 @@ enum td_sample_kind {
 /* What is learnt of a kind's time alone, in one word; 0: nothing yet. */
 uint64_t td_solo_learn(uint64_t solo, uint64_t sample_ns, enum td_sample_kind kind);
 uint64_t td_solo_ns(uint64_t solo);
+/*
+ * There were TD_SOLO_FIRST intervals. Until then the shortest counts, as the first may hold what is done
+ * once.
+ */
+#define TD_SOLO_FIRST 4u
+bool td_solo_is_known(uint64_t solo);
+/* An interval of a kind whose time is known, without a delay that is none of the kernel's. */
+uint64_t td_solo_clip(uint64_t solo, uint64_t sample_ns);
 
 /*
  * Which part of the launches of a kind is timed, if they take solo_ns each, out of 2^32: so few

@@ -108,7 +108,7 @@ static bool is_paced(uint32_t word)
 }
 
 /* Such a bit of a daemon that knows of no steps is part of its count of changes. */
-void td_gate_note_step(uint32_t kind)
+static void note_step(uint32_t kind)
 {
 	int saved = errno;
 
@@ -117,6 +117,15 @@ void td_gate_note_step(uint32_t kind)
 	td_steps_call(kind & TD_SUBMIT_CALL ? td_submit_call(kind)
 					    : kind >> TD_SUBMIT_FUNCTION_SHIFT | TD_STEPS_FUNCTION);
 	errno = saved;
+}
+
+void td_gate_note_wait(uint32_t kind)
+{
+	/* Behind a wait the launches before it have ended. */
+	if (td_slot_self)
+		td_slot_self->meter.wait = 0;
+	if (td_gate_word() & TD_WORD_STEPS)
+		note_step(kind);
 }
 
 /* A stream of NULL: what is called only builds or changes a graph. */
@@ -176,7 +185,7 @@ static void pass(struct td_slot *slot, void *stream, uint32_t kind)
 	}
 	count(slot, stream);
 	if (td_gate_word() & TD_WORD_STEPS)
-		td_gate_note_step(kind);
+		note_step(kind);
 }
 
 void td_gate_await(void)
@@ -209,9 +218,12 @@ static bool pass_metered(struct td_slot *slot, void *stream, uint32_t kind)
 			atomic_load_explicit(&slot->own_stream_launches, memory_order_relaxed) + 1,
 			memory_order_relaxed);
 	atomic_store_explicit(&slot->depth, 1 | TD_DEPTH_METERED, memory_order_relaxed);
+	/* A copy may have waited for what was launched before. */
+	if (kind & TD_SUBMIT_CALL)
+		slot->meter.wait = 0;
 	if (word & TD_WORD_STEPS) {
 		saved = errno;
-		td_gate_note_step(kind);
+		note_step(kind);
 		errno = saved;
 	}
 	return true;

@@ -81,7 +81,7 @@ extern struct td_slot td_slot_inert;
 struct td_slot *td_gate_enter_first(void *stream, uint32_t kind);
 struct td_slot *td_gate_enter_slow(struct td_slot *slot, void *stream, uint32_t kind);
 void td_gate_leave_slow(struct td_slot *slot);
-void td_gate_note_step(uint32_t kind);
+void td_gate_note_wait(uint32_t kind);
 
 /* Before a submitting call; may wait. What it returns goes to td_gate_leave after the call. Keeps errno. */
 static inline struct td_slot *td_gate_enter(void *stream, uint32_t kind)
@@ -137,8 +137,9 @@ static inline void td_gate_count(struct td_slot *slot, uint64_t more)
 /* A call that waits for the GPU is about to be made. */
 static inline void td_gate_synchronises(uint32_t call)
 {
-	if (__builtin_expect(td_gate_word() & TD_WORD_STEPS, 0))
-		td_gate_note_step(TD_SUBMIT_CALL | call << TD_SUBMIT_WORK_SHIFT);
+	if (__builtin_expect(
+		    td_gate_word() & (TD_WORD_STEPS | TD_WORD_WINDOW | TD_WORD_DUTY), 0))
+		td_gate_note_wait(TD_SUBMIT_CALL | call << TD_SUBMIT_WORK_SHIFT);
 }
 
 /* Outside of any submission: waits while the gate is closed, and a moment if it is not. */

@@ -26,7 +26,7 @@
 #define FLUSH_LAUNCHES 64u
 /* Launches between two looks at a sample that is under way. */
 #define PAUSE_MIN 1u
-#define PAUSE_MAX 256u
+#define PAUSE_MAX 128u
 /* Beside work that takes longer than this, a look at each launch costs nothing. */
 #define LONG_NS (500 * TD_NS_PER_US)
 #define PPM     1000000u
@@ -34,8 +34,9 @@
 #define TD_CUDA_SM_COUNT 16 /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT */
 
 struct kind {
-	_Atomic uint64_t key;  /* 0: free */
-	_Atomic uint64_t solo; /* td_solo_learn's */
+	_Atomic uint64_t key;      /* 0: free */
+	_Atomic uint64_t solo;     /* td_solo_learn's */
+	_Atomic uint64_t early_ns; /* charged for samples until the time was known */
 	_Atomic uint32_t active_ppm, core_ppm;
 	_Atomic uint32_t chance; /* that a launch is timed: td_sample_chance's */
 	_Atomic uint32_t owed;   /* launches that were not charged, as the time was not known */
@@ -74,6 +75,7 @@ static struct kind *claim(struct kind *kind, uint64_t before, uint64_t key,
 	atomic_store(&kind->core_ppm, demand.core_ppm);
 	atomic_store(&kind->chance, UINT32_MAX);
 	atomic_store(&kind->owed, 0);
+	atomic_store(&kind->early_ns, 0);
 	atomic_store(&kind->gpu, (uint32_t)gpu);
 	atomic_store_explicit(&kind->key, key, memory_order_release);
 	return kind;
@@ -161,27 +163,47 @@ static void start_over(struct td_meter_thread *meter, uint64_t context)
 	meter->context = context;
 }
 
-/* The kind's time is what it was, or a new one; who has not been charged is charged by it. */
+/*
+ * The first samples are charged by their own intervals until the kind's time is known. What they
+ * were charged beyond reason is taken back then, and the launches that were not are charged.
+ */
+static void settle(struct td_meter_thread *meter, struct kind *kind,
+	const struct td_meter_sample *sample, uint64_t before, uint64_t solo, uint64_t ns)
+{
+	uint64_t early = atomic_load_explicit(&kind->early_ns, memory_order_relaxed) + ns;
+	uint32_t owed = atomic_exchange_explicit(&kind->owed, 0, memory_order_relaxed);
+	int64_t due = (int64_t)(owed * td_solo_ns(solo));
+
+	if (!td_solo_is_known(before) && early > TD_SOLO_FIRST * td_solo_clip(solo, UINT64_MAX))
+		due -= (int64_t)(early - TD_SOLO_FIRST * td_solo_ns(solo));
+	charge(meter, due, sample->active_ppm, sample->core_ppm);
+}
+
+/* What the sample is to be charged. */
 static uint64_t learn(struct td_meter_thread *meter, const struct td_meter_sample *sample,
 	uint64_t ns, enum td_sample_kind certainty)
 {
 	struct kind *kind = &kinds[sample->kind];
-	uint64_t solo;
-	uint32_t owed;
+	uint64_t before, solo;
 
 	if (atomic_load_explicit(&kind->key, memory_order_acquire) != sample->key)
 		return ns;
-	solo = td_solo_learn(
-		atomic_load_explicit(&kind->solo, memory_order_relaxed), ns, certainty);
+	before = atomic_load_explicit(&kind->solo, memory_order_relaxed);
+	solo = td_solo_learn(before, ns, certainty);
 	atomic_store_explicit(&kind->solo, solo, memory_order_relaxed);
 	atomic_store_explicit(
 		&kind->chance, td_sample_chance(td_solo_ns(solo)), memory_order_relaxed);
-	owed = atomic_exchange_explicit(&kind->owed, 0, memory_order_relaxed);
-	/* This launch, if it is among them, is charged by its own interval. */
-	if (owed && sample->owed)
-		owed--;
-	charge(meter, (int64_t)(owed * td_solo_ns(solo)), sample->active_ppm, sample->core_ppm);
-	return td_solo_ns(solo);
+	if (!td_solo_is_known(solo)) {
+		atomic_fetch_add_explicit(&kind->early_ns, ns, memory_order_relaxed);
+		return ns;
+	}
+	settle(meter, kind, sample, before, solo, ns);
+	if (!td_solo_is_known(before))
+		return ns;
+	/* Beside others an interval may be longer than the work. */
+	if (certainty == TD_SAMPLE_SHARED && ns > td_solo_ns(solo))
+		return td_solo_ns(solo);
+	return td_solo_clip(solo, ns);
 }
 
 static void complete(struct td_meter_thread *meter, const struct td_driver *driver,
@@ -189,20 +211,17 @@ static void complete(struct td_meter_thread *meter, const struct td_driver *driv
 {
 	bool shared = atomic_load_explicit(&td_gate.page.rivals, memory_order_relaxed);
 	double elapsed = td_clock_between_ns(driver, sample->start, sample->end);
-	uint64_t ns, solo;
+	uint64_t ns;
 
 	if (elapsed < 0)
 		return;
 	ns = (uint64_t)elapsed;
 	if (sample->dry)
 		ns = ns > sample->gap_ns ? ns - sample->gap_ns : 1;
-	solo = learn(meter, sample, ns,
+	ns = learn(meter, sample, ns,
 		shared        ? TD_SAMPLE_SHARED
 		: sample->dry ? TD_SAMPLE_DRY
 			      : TD_SAMPLE_EXACT);
-	/* Beside others an interval may be longer than the work. */
-	if (shared && ns > solo)
-		ns = solo;
 	charge(meter, (int64_t)ns - (int64_t)sample->charged_ns, sample->active_ppm,
 		sample->core_ppm);
 }
@@ -292,7 +311,9 @@ static bool is_due(struct td_meter_thread *meter, const struct kind *kind, uint6
 static void meter_launch(struct td_meter_thread *meter, const struct td_driver *driver,
 	struct kind *kind, uint64_t key, void *stream)
 {
-	uint64_t ns = td_solo_ns(atomic_load_explicit(&kind->solo, memory_order_relaxed));
+	uint64_t solo = atomic_load_explicit(&kind->solo, memory_order_relaxed);
+	uint64_t ns = td_solo_is_known(solo) ? td_solo_ns(solo) : 0;
+	bool sampled;
 	uint32_t gpu = atomic_load_explicit(&kind->gpu, memory_order_relaxed);
 
 	if (gpu != meter->gpu)
@@ -300,20 +321,18 @@ static void meter_launch(struct td_meter_thread *meter, const struct td_driver *
 	meter->gpu = gpu;
 	if (meter->count && (ns >= LONG_NS || !meter->wait || !meter->wait--))
 		look(meter, driver);
+	sampled = meter->count < TD_METER_SAMPLES && is_due(meter, kind, ns) &&
+		  start_sample(meter, driver, kind, key, stream);
+	if (sampled) {
+		sample_under_way(meter)->charged_ns = ns;
+		meter->sampling = true;
+	}
 	if (ns)
 		charge(meter, (int64_t)ns,
 			atomic_load_explicit(&kind->active_ppm, memory_order_relaxed),
 			atomic_load_explicit(&kind->core_ppm, memory_order_relaxed));
-	else
+	else if (!sampled)
 		atomic_fetch_add_explicit(&kind->owed, 1, memory_order_relaxed);
-	if (meter->count < TD_METER_SAMPLES && is_due(meter, kind, ns) &&
-		start_sample(meter, driver, kind, key, stream)) {
-		struct td_meter_sample *sample = sample_under_way(meter);
-
-		sample->charged_ns = ns;
-		sample->owed = !ns;
-		meter->sampling = true;
-	}
 	if (++meter->launches >= FLUSH_LAUNCHES || meter->gpu_ns >= FLUSH_NS)
 		flush(meter);
 }

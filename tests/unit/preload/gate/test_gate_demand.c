@@ -69,18 +69,41 @@ TEST(the_number_of_blocks_saturates)
 	CHECK_EQ(td_shape_blocks(&shape), UINT64_MAX);
 }
 
+static uint64_t known(uint64_t ns, enum td_sample_kind kind)
+{
+	uint64_t solo = 0;
+
+	for (unsigned i = 0; i < TD_SOLO_FIRST; i++) {
+		CHECK(!td_solo_is_known(solo));
+		solo = td_solo_learn(solo, ns, kind);
+	}
+	CHECK(td_solo_is_known(solo));
+	CHECK_EQ(td_solo_ns(solo), ns);
+	return solo;
+}
+
+TEST(of_the_first_intervals_the_shortest_counts)
+{
+	static const uint64_t samples[] = {9000, 2200, 2000, 7000};
+	uint64_t solo = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		solo = td_solo_learn(solo, samples[i], TD_SAMPLE_EXACT);
+	CHECK(td_solo_is_known(solo));
+	CHECK_EQ(td_solo_ns(solo), 2000);
+}
+
 TEST(an_exact_interval_replaces_what_was_only_likely)
 {
-	uint64_t solo = td_solo_learn(0, 5000, TD_SAMPLE_DRY);
+	uint64_t solo = known(5000, TD_SAMPLE_DRY);
 
-	CHECK_EQ(td_solo_ns(solo), 5000);
-	solo = td_solo_learn(solo, 3000, TD_SAMPLE_EXACT);
-	CHECK_EQ(td_solo_ns(solo), 3000);
+	CHECK_EQ(td_solo_ns(td_solo_learn(solo, 3000, TD_SAMPLE_EXACT)), 3000);
+	CHECK_EQ(td_solo_ns(td_solo_learn(solo, 9000, TD_SAMPLE_EXACT)), 9000);
 }
 
 TEST(exact_intervals_are_followed_up_and_down_alike)
 {
-	uint64_t solo = td_solo_learn(0, 4000, TD_SAMPLE_EXACT);
+	uint64_t solo = known(4000, TD_SAMPLE_EXACT);
 
 	solo = td_solo_learn(solo, 8000, TD_SAMPLE_EXACT);
 	CHECK_EQ(td_solo_ns(solo), 5000);
@@ -88,9 +111,18 @@ TEST(exact_intervals_are_followed_up_and_down_alike)
 	CHECK_EQ(td_solo_ns(solo), 4000);
 }
 
+TEST(a_delay_moves_an_exact_time_by_a_bounded_part)
+{
+	uint64_t solo = known(4000, TD_SAMPLE_EXACT);
+
+	CHECK_EQ(td_solo_clip(solo, 1000000), 12000);
+	CHECK_EQ(td_solo_clip(solo, 11000), 11000);
+	CHECK_EQ(td_solo_ns(td_solo_learn(solo, 1000000, TD_SAMPLE_EXACT)), 6000);
+}
+
 TEST(an_exact_time_outlasts_a_few_dry_streams_but_not_many)
 {
-	uint64_t solo = td_solo_learn(0, 4000, TD_SAMPLE_EXACT);
+	uint64_t solo = known(4000, TD_SAMPLE_EXACT);
 
 	for (unsigned i = 0; i < 8; i++)
 		solo = td_solo_learn(solo, 9000, TD_SAMPLE_DRY);
@@ -102,16 +134,17 @@ TEST(an_exact_time_outlasts_a_few_dry_streams_but_not_many)
 
 TEST(beside_other_programs_a_time_that_is_known_does_not_grow)
 {
-	uint64_t solo = td_solo_learn(0, 6400, TD_SAMPLE_EXACT);
+	uint64_t solo = known(6400, TD_SAMPLE_EXACT);
 
-	CHECK_EQ(td_solo_learn(solo, 1000000, TD_SAMPLE_SHARED), solo);
+	solo = td_solo_learn(solo, 1000000, TD_SAMPLE_SHARED);
+	CHECK_EQ(td_solo_ns(solo), 6400);
 	solo = td_solo_learn(solo, 2400, TD_SAMPLE_SHARED);
 	CHECK_EQ(td_solo_ns(solo), 5400);
 }
 
 TEST(beside_other_programs_a_time_that_is_likely_grows_slowly_and_falls_quickly)
 {
-	uint64_t solo = td_solo_learn(0, 6400, TD_SAMPLE_SHARED);
+	uint64_t solo = known(6400, TD_SAMPLE_SHARED);
 
 	solo = td_solo_learn(solo, 1000000, TD_SAMPLE_SHARED);
 	CHECK_EQ(td_solo_ns(solo), 6500);

@@ -1,0 +1,74 @@
+/* See activity.h. */
+#include "daemon/model/activity.h"
+
+#include "base/time.h"
+#include "proto/words.h"
+
+/* More than this is not on its way to a GPU: a queue holds some thousand launches. */
+#define LEFT_MAX_NS (10 * TD_NS_PER_S)
+
+static uint64_t rise(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint32_t part_ppm(uint64_t part_ns, uint64_t ns, uint32_t most_ppm)
+{
+	double ppm = (double)part_ns / (double)ns * TD_PPM;
+
+	return ppm < most_ppm ? (uint32_t)ppm : most_ppm;
+}
+
+/* Adds what was charged, and takes off what a GPU can have done. Returns that. */
+static uint64_t work_off(uint64_t *left_ns, uint64_t more_ns, uint64_t elapsed_ns)
+{
+	uint64_t done;
+
+	*left_ns = least(*left_ns + least(more_ns, LEFT_MAX_NS), LEFT_MAX_NS);
+	done = least(*left_ns, elapsed_ns);
+	*left_ns -= done;
+	return done;
+}
+
+bool td_activity_read(
+	struct td_activity *activity, const struct td_activity_counters *counters, uint64_t now_ns)
+{
+	uint64_t elapsed_ns = rise(now_ns, activity->read_ns), used, active, core;
+
+	/* What was charged before the first look is worked off from now on. */
+	if (!activity->read_ns) {
+		activity->read_ns = now_ns;
+		return false;
+	}
+	if (elapsed_ns < TD_ACTIVITY_WINDOW_NS)
+		return false;
+	used = work_off(&activity->used_left_ns, rise(counters->used_ns, activity->read.used_ns),
+		elapsed_ns);
+	active = work_off(&activity->active_left_ns,
+		rise(counters->active_ns, activity->read.active_ns), elapsed_ns);
+	core = rise(counters->core_ns, activity->read.core_ns);
+	core = least(core, elapsed_ns * (TD_ACTIVITY_CORES_MAX_PPM / TD_PPM));
+	activity->used_ns += used;
+	activity->active_ns += active;
+	activity->core_ns += core;
+	activity->used_ppm = part_ppm(used, elapsed_ns, TD_PPM);
+	activity->active_ppm = part_ppm(active, elapsed_ns, TD_PPM);
+	activity->core_ppm = part_ppm(core, elapsed_ns, TD_ACTIVITY_CORES_MAX_PPM);
+	activity->known = true;
+	activity->read = *counters;
+	activity->read_ns = now_ns;
+	return true;
+}
+
+void td_activity_stop(struct td_activity *activity)
+{
+	activity->read_ns = 0;
+	activity->used_left_ns = activity->active_left_ns = 0;
+	activity->known = false;
+	activity->used_ppm = activity->active_ppm = activity->core_ppm = 0;
+}

@@ -1,0 +1,87 @@
+/* See metering.h. */
+#include "daemon/node/metering.h"
+
+#include "daemon/model/node.h"
+
+bool td_metering_is_wanted(const struct td_node *node)
+{
+	switch (node->options.meter) {
+	case TD_METER_ON: return true;
+	case TD_METER_OFF: return false;
+	case TD_METER_AUTO: break;
+	}
+	return node->policy->needs & (TD_HAS(SM_ACTIVITY) | TD_HAS(CORES));
+}
+
+/* As the gate page tells it. */
+static bool is_measured(const struct td_node *node, const struct td_process *process)
+{
+	return process->meter && (td_metering_is_wanted(node) || process->pacing.duty_ppm ||
+					 process->pacing.window_ns);
+}
+
+void td_metering_read(const struct td_node *node, struct td_client *client, uint64_t now_ns)
+{
+	const struct td_meter_page *meter = client->process->meter;
+	uint32_t slot = client->slot;
+	struct td_activity_counters counters;
+
+	if (!is_measured(node, client->process) || slot >= TD_SLOT_MAX) {
+		td_activity_stop(&client->activity);
+		return;
+	}
+	counters = (struct td_activity_counters){
+		atomic_load_explicit(&meter->used_ns[slot], memory_order_relaxed),
+		atomic_load_explicit(&meter->active_ns[slot], memory_order_relaxed),
+		atomic_load_explicit(&meter->core_ns[slot], memory_order_relaxed)};
+	(void)td_activity_read(&client->activity, &counters, now_ns);
+}
+
+void td_metering_gather(struct td_node *node)
+{
+	struct td_list *it;
+
+	for (uint32_t i = 0; i < node->gpu_count; i++)
+		node->gpus[i].metered_ppm = 0;
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		node->gpus[client->gpu].metered_ppm += client->activity.used_ppm;
+	}
+}
+
+uint32_t td_metering_ppm(const struct td_node *node, const struct td_client *client, uint32_t ppm)
+{
+	uint64_t sum_ppm = node->gpus[client->gpu].metered_ppm;
+
+	if (sum_ppm <= TD_PPM || node->gpu_views[client->gpu].mps == TD_MPS_ON)
+		return ppm;
+	return (uint32_t)(ppm * (uint64_t)TD_PPM / sum_ppm);
+}
+
+uint32_t td_metering_shown_ppm(
+	const struct td_node *node, const struct td_client *client, uint32_t ppm)
+{
+	ppm = td_metering_ppm(node, client, ppm);
+	return client->activity.known && !ppm ? 1 : ppm;
+}
+
+bool td_metering_of_gpu(const struct td_node *node, uint32_t gpu, uint32_t *ret_ppm)
+{
+	uint64_t sum = 0;
+	bool known = false;
+	struct td_list *it;
+
+	td_list_for_each (it, &node->clients) {
+		const struct td_client *client = td_container_of(it, struct td_client, of_node);
+
+		if (client->gpu != gpu || client->process->phase == TD_PHASE_CLOSED)
+			continue;
+		if (!client->activity.known)
+			return false;
+		known = true;
+		sum += td_metering_ppm(node, client, client->activity.active_ppm);
+	}
+	*ret_ppm = sum < TD_PPM ? (uint32_t)sum : TD_PPM;
+	return known;
+}

@@ -1,0 +1,153 @@
+/* The meter as the node turns it on and reads it: whom it measures, and what policies get to see. */
+#include "test.h"
+
+#include "fake_node.h"
+
+#define MS  1000000ull
+#define PPM 1000000u
+
+static struct world w;
+static struct td_meter_page meters[FAKES_MAX];
+
+static struct fake *program(unsigned i, const char *job)
+{
+	struct fake *f = &w.fakes[i];
+
+	fake_hello(&w, f, job, TD_BACKEND_PLAIN, false);
+	memset(&meters[i], 0, sizeof(meters[i]));
+	f->process->meter = &meters[i];
+	fake_attach(&w, f, 0, 0, MIB);
+	fake_want(&w, f);
+	return f;
+}
+
+static void set(const char *value)
+{
+	CHECK_EQ(td_options_set(&w.node.options, "meter", value, NULL), 0);
+	td_node_options_changed(&w.node, w.now, "meter");
+	settle(&w);
+}
+
+/* So much later it has used so much. */
+static void use(
+	unsigned i, uint64_t elapsed_ns, uint64_t used_ns, uint64_t active_ns, uint64_t core_ns)
+{
+	atomic_fetch_add(&meters[i].gpu_ns, used_ns);
+	atomic_fetch_add(&meters[i].used_ns[0], used_ns);
+	atomic_fetch_add(&meters[i].active_ns[0], active_ns);
+	atomic_fetch_add(&meters[i].core_ns[0], core_ns);
+	w.now += elapsed_ns;
+	settle(&w);
+}
+
+static const struct td_client_view *view_of(const struct fake *f)
+{
+	for (uint32_t i = 0; i < w.node.shown_count; i++)
+		if (w.node.shown[i]->process == f->process)
+			return &w.node.views[i];
+	return NULL;
+}
+
+TEST(nobody_is_measured_where_no_policy_asks_for_it)
+{
+	struct fake *a;
+
+	world_init(&w);
+	a = program(0, "a");
+	settle(&w);
+	CHECK_EQ(a->word, 0);
+	CHECK_EQ(a->pacing.window_ns, 0);
+	use(0, 200 * MS, 100 * MS, 100 * MS, 100 * MS);
+	CHECK_EQ(view_of(a)->sm_activity_ppm, 0);
+	CHECK_EQ(view_of(a)->core_ppm, 0);
+	CHECK_EQ(w.node.gpu_views[0].known & TD_HAS(SM_ACTIVITY), 0);
+}
+
+TEST(turned_on_it_measures_only_and_is_turned_off_again)
+{
+	struct fake *a;
+
+	world_init(&w);
+	a = program(0, "a");
+	set("on");
+	CHECK_EQ(a->word & TD_WORD_FLAGS, TD_WORD_WINDOW);
+	CHECK_EQ(a->pacing.window_ns, TD_WINDOW_METER);
+	set("off");
+	CHECK_EQ(a->word, 0);
+	CHECK_EQ(a->pacing.window_ns, 0);
+}
+
+TEST(policies_see_what_a_program_uses)
+{
+	struct fake *a;
+
+	world_init(&w);
+	a = program(0, "a");
+	set("on");
+	use(0, 100 * MS, 50 * MS, 20 * MS, 200 * MS);
+	CHECK_EQ(view_of(a)->sm_activity_ppm, PPM / 5);
+	CHECK_EQ(view_of(a)->core_ppm, 2 * PPM);
+	CHECK_EQ(view_of(a)->gpu_time_ns, 1 + 50 * MS);
+	CHECK(w.node.gpu_views[0].known & TD_HAS(SM_ACTIVITY));
+	CHECK_EQ(w.node.gpu_views[0].sm_activity_ppm, PPM / 5);
+}
+
+TEST(a_program_that_does_nothing_is_known_to)
+{
+	struct fake *a;
+
+	world_init(&w);
+	a = program(0, "a");
+	set("on");
+	use(0, 100 * MS, 0, 0, 0);
+	CHECK_EQ(view_of(a)->sm_activity_ppm, 1);
+	CHECK_EQ(w.node.gpu_views[0].sm_activity_ppm, 0);
+	CHECK(w.node.gpu_views[0].known & TD_HAS(SM_ACTIVITY));
+}
+
+TEST(the_activity_of_a_gpu_is_that_of_all_and_no_more_than_the_gpu)
+{
+	world_init(&w);
+	CHECK_EQ(td_options_set(&w.node.options, "enabled", "off", NULL), 0);
+	(void)program(0, "a");
+	(void)program(1, "b");
+	set("on");
+	atomic_fetch_add(&meters[1].active_ns[0], 30 * MS);
+	use(0, 100 * MS, 40 * MS, 40 * MS, 0);
+	CHECK_EQ(w.node.gpu_views[0].sm_activity_ppm, 7 * PPM / 10);
+	atomic_fetch_add(&meters[1].active_ns[0], 90 * MS);
+	use(0, 100 * MS, 90 * MS, 90 * MS, 0);
+	CHECK_EQ(w.node.gpu_views[0].sm_activity_ppm, PPM);
+}
+
+TEST(contexts_that_take_turns_have_no_more_than_all_of_the_time)
+{
+	struct fake *a, *b;
+
+	world_init(&w);
+	CHECK_EQ(td_options_set(&w.node.options, "enabled", "off", NULL), 0);
+	a = program(0, "a");
+	b = program(1, "b");
+	set("on");
+	CHECK_EQ(a->pacing.rivals, TD_RIVALS);
+	/* Each has taken the other's turns for its own. */
+	atomic_fetch_add(&meters[1].used_ns[0], 100 * MS);
+	atomic_fetch_add(&meters[1].active_ns[0], 50 * MS);
+	use(0, 100 * MS, 100 * MS, 100 * MS, 0);
+	CHECK_EQ(view_of(a)->sm_activity_ppm, PPM / 2);
+	CHECK_EQ(view_of(b)->sm_activity_ppm, PPM / 4);
+	CHECK_EQ(w.node.gpu_views[0].sm_activity_ppm, 3 * PPM / 4);
+}
+
+TEST(a_duty_keeps_its_own_word_and_is_measured)
+{
+	struct fake *a;
+
+	world_init(&w);
+	a = program(0, "a");
+	CHECK_EQ(td_node_set_job(&w.node, 1000, "a", "duty", "50%", w.now, NULL), 0);
+	set("on");
+	CHECK_EQ(a->word & TD_WORD_FLAGS, TD_WORD_DUTY);
+	use(0, 100 * MS, 50 * MS, 50 * MS, 0);
+	CHECK_EQ(view_of(a)->sm_activity_ppm, PPM / 2);
+}
