@@ -52,12 +52,12 @@
 #define TD_ABILITIES(ABILITY)                                                                      \
 	/* to see: GPUs */                                                                         \
 	ABILITY(UTILISATION, "see the utilisation of a GPU", "NVML does not tell it")              \
-	ABILITY(SM_ACTIVITY, "see the activity of the SMs", "nothing measures it here")            \
+	ABILITY(SM_ACTIVITY, "see the activity of the SMs", "the meter is off")                    \
 	ABILITY(CLOCK, "see the SM clock", "NVML does not tell it")                                \
 	ABILITY(HEALTH, "see Xid errors and the state of MPS", "nothing watches them here")        \
 	/* to see: clients */                                                                      \
 	ABILITY(STEPS, "see the steps of a job", "no job tells them")                              \
-	ABILITY(CORES, "see what share of the cores a job demands", "nothing measures it here")    \
+	ABILITY(CORES, "see what share of the cores a job demands", "the meter is off")            \
 	ABILITY(SERVICE, "see the request rate and the latency of a service",                      \
 		"no service tells them")                                                           \
 	ABILITY(PROFILES, "look up the profile of a job", "there are no profiles here")            \

@@ -6,9 +6,9 @@ from world import *
 ABLE = {"tandem", "nvshare", "timeshare", "antman"}
 # By what NVML of the software GPU tells, libraries can do, and nobody is there to do.
 LACKS = {
-    "muxflow": {"SM_ACTIVITY", "HEALTH", "SM_SHARE", "RESTART"},
+    "muxflow": {"HEALTH", "SM_SHARE", "RESTART"},
     "mudi": {"SERVICE", "PROFILES", "SM_SHARE", "BATCH", "SHADOW"},
-    "dcuda": {"CORES", "PRIORITY", "MIGRATION"},
+    "dcuda": {"PRIORITY", "MIGRATION"},
 }
 
 
@@ -45,7 +45,7 @@ def one_that_lacks_something_is_refused_with_all_of_it():
         rows = policies(world)
         done = world.call(TANDEM, "set", "policy=muxflow")
         assert done.returncode == 125 and '"muxflow"' in done.stderr, done
-        for text in ("see the activity of the SMs", "hold a job to a share of the SMs"):
+        for text in ("see Xid errors and the state of MPS", "hold a job to a share of the SMs"):
             assert text in done.stderr, done.stderr
         assert policies(world) == rows
         assert world.call(TANDEM, "set", "policy=nvshare").returncode == 0

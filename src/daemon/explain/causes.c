@@ -218,16 +218,20 @@ CONDITION(duty_to_come)
 	       !f->process->pacing.pause_until_ns;
 }
 
+/* A window that bounds something: one that only asks for the meter does not. */
+static bool has_window(const struct td_facts *f)
+{
+	return f->process->word & TD_WORD_WINDOW && f->process->pacing.window_ns != TD_WINDOW_METER;
+}
+
 CONDITION(window_for_online)
 {
-	return has_window(f) &&
-	       td_facts_is_waited_for(f->node, f->process, TD_CLASS_ONLINE);
+	return has_window(f) && td_facts_is_waited_for(f->node, f->process, TD_CLASS_ONLINE);
 }
 
 CONDITION(window_for_guaranteed)
 {
-	return has_window(f) &&
-	       !td_facts_is_waited_for(f->node, f->process, TD_CLASS_ONLINE);
+	return has_window(f) && !td_facts_is_waited_for(f->node, f->process, TD_CLASS_ONLINE);
 }
 
 /* The process was let in with a part of its memory on the host, and the host has no place for it. */
@@ -350,10 +354,3 @@ const struct td_cause td_causes[] = {
 #undef CAUSE
 	{0},
 };
-/* A window that bounds something: one that only asks for the meter does not. */
-static bool has_window(const struct td_facts *f)
-{
-	return f->process->word & TD_WORD_WINDOW &&
-	       f->process->pacing.window_ns != TD_WINDOW_METER;
-}
-
