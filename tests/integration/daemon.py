@@ -256,7 +256,7 @@ def another_user_sees_sums_and_cannot_tell_what_is_there():
         title, line = as_other("ps").stdout.splitlines()
         assert (line.split()
                 == ["-", "(2", "of", "others)", "-", "0", "-", "-", "-", "-", "16.0", "MiB",
-                    *line.split()[12:14], "-", "-", "-"]), (title, line)
+                    *line.split()[12:14], "-", "-", "-", "-", "-"]), (title, line)
         job = world.jobs()[0]
         for words in (["set", "{}"], ["set", "{}", "weight=3"], ["explain", "{}"], ["pause", "{}"],
                       ["resume", "{}"], ["evict", "{}"], ["restart", "{}"]):
