@@ -13,13 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
+#include "base/time.h"
 #include "base/uuid.h"
 #include "softgpu/nvml/nvml_local.h"
 
 /* More processes than the server lists. */
 #define PROCESSES_MAX 512
 #define PPM_PER_CENT  10000u
+/* Two times of one sample differ by less, and those of two samples by more. */
+#define SAMPLE_SLACK_US 10000u
 
 API const char *nvmlErrorString(nvmlReturn_t result);
 
@@ -381,6 +385,67 @@ API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsign
 	if (!r)
 		*mhz = device->info.clock_mhz;
 	return r;
+}
+
+/* The model's clock is low without load, and when the GPU is too hot. */
+API nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(
+	nvmlDevice_t device, unsigned long long *reasons)
+{
+	struct sg_gpu_state state;
+	int r = state_of(device, reasons, &state);
+
+	if (r)
+		return r;
+	if (!state.utilisation_ppm)
+		*reasons = NVML_CLOCK_REASON_IDLE;
+	else
+		*reasons = state.clock_mhz < device->info.clock_mhz ? NVML_CLOCK_REASON_THERMAL : 0;
+	return NVML_SUCCESS;
+}
+
+API nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(
+	nvmlDevice_t device, unsigned long long *reasons)
+{
+	return nvmlDeviceGetCurrentClocksEventReasons(device, reasons);
+}
+
+/* The wall clock's us at an instant of the model's clock. */
+static unsigned long long wall_us(uint64_t ns)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (unsigned long long)wall.tv_sec * 1000000 + (unsigned long long)wall.tv_nsec / 1000 -
+	       (td_time_now_ns() - ns) / 1000;
+}
+
+/*
+ * The model keeps the last whole window only, so there is one sample at most. Its time may differ by
+ * a few us from call to call, as it is reckoned from two clocks.
+ */
+API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, int kind, unsigned long long since_us,
+	int *type, unsigned *count, nvmlSample_t *rows)
+{
+	struct sg_gpu_state state;
+	unsigned long long at_us;
+	int r = state_of(device, type && count ? type : NULL, &state);
+
+	if (r)
+		return r;
+	if (kind != NVML_GPU_UTILIZATION_SAMPLES)
+		return NVML_ERROR_NOT_SUPPORTED;
+	at_us = wall_us(state.window_end_ns);
+	if (at_us <= since_us + SAMPLE_SLACK_US)
+		return NVML_ERROR_NOT_FOUND;
+	*type = NVML_VALUE_TYPE_UNSIGNED_INT;
+	if (rows && !*count)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	*count = 1;
+	if (rows)
+		*rows = (nvmlSample_t){.timeStamp = at_us,
+			.sampleValue.uiVal =
+				(state.utilisation_ppm + PPM_PER_CENT / 2) / PPM_PER_CENT};
+	return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned *celsius)

@@ -30,6 +30,7 @@ void sg_gpu_state_fill(const struct sg_gpu *gpu, struct sg_gpu_state *ret)
 	ret->temperature_celsius = td_load_temperature_celsius(&gpu->load);
 	ret->power_mw = td_load_power_mw(&gpu->load);
 	ret->max_power_mw = gpu->spec.max_power_mw;
+	ret->window_end_ns = gpu->load.window_start_ns;
 	ret->total_bytes = gpu->spec.memory_bytes;
 	ret->used_bytes = gpu->spec.memory_bytes - td_memory_available_bytes(&gpu->memory);
 }

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define SG_WIRE_VERSION 10
+#define SG_WIRE_VERSION 11
 /*
  * A kernel may begin this long before the server hears of it. With slower messages the GPU is idle
  * meanwhile.
@@ -228,6 +228,7 @@ struct sg_gpu_state {
 	uint32_t link_ppm;        /* a copy over the link was running */
 	uint32_t clock_mhz, temperature_celsius, power_mw, max_power_mw;
 	uint64_t used_bytes, total_bytes; /* used: what cuMemGetInfo does not call free */
+	uint64_t window_end_ns;           /* of the window that the load is of */
 };
 
 /* Counters since the server's start, for averages between two of them. */

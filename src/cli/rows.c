@@ -6,6 +6,7 @@
 #include "base/program.h"
 #include "base/uuid.h"
 #include "gpu/nvml.h"
+#include "gpu/nvml_abi.h"
 #include "proto/proto.h"
 #include "view/metrics.h"
 #include "view/snapshot.h"
@@ -90,8 +91,28 @@ void td_rows_others(struct td_json *j, const struct td_msg_others *others)
 	td_json_end_row(j);
 }
 
+/* "power cap, thermal"; empty: nothing holds the clock down. Returns buf. */
+static char *throttle_text(uint64_t reasons, char *buf, size_t len)
+{
+#define X(bit, name) {bit, name},
+	static const struct {
+		uint64_t bit;
+		const char *name;
+	} names[] = {NVML_CLOCK_REASONS(X)};
+#undef X
+	size_t used = 0;
+
+	buf[0] = 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && used < len; i++)
+		if (reasons & names[i].bit)
+			used += (size_t)snprintf(
+				buf + used, len - used, "%s%s", used ? ", " : "", names[i].name);
+	return buf;
+}
+
 void td_rows_gpu(struct td_json *j, const struct td_msg_gpu *gpu)
 {
+	char text[160];
 	char uuid[TD_UUID_TEXT];
 
 	td_json_row(j);
@@ -118,6 +139,16 @@ void td_rows_gpu(struct td_json *j, const struct td_msg_gpu *gpu)
 	}
 	if (gpu->known & TD_GPU_KNOWS_CLOCK)
 		td_json_u64(j, "sm_mhz", gpu->sm_mhz);
+	if (gpu->sm_max_mhz)
+		td_json_u64(j, "sm_max_mhz", gpu->sm_max_mhz);
+	if (gpu->known & TD_GPU_KNOWS_SM_ACTIVITY)
+		td_json_u64(j, "sm_activity_ppm", gpu->sm_activity_ppm);
+	if (gpu->known & TD_GPU_KNOWS_THROTTLE)
+		td_json_str(j, "throttle", throttle_text(gpu->throttle, text, sizeof(text)));
+	if (gpu->xid) {
+		td_json_u64(j, "xid", gpu->xid);
+		td_json_u64(j, "xid_age_ns", gpu->xid_age_ns);
+	}
 	if (gpu->known & TD_GPU_KNOWS_TEMPERATURE)
 		td_json_u64(j, "temperature_celsius", gpu->temperature_c);
 	if (gpu->known & TD_GPU_KNOWS_POWER)

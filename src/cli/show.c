@@ -104,6 +104,10 @@ static void gpu_row(const struct td_msg *msg, void *arg)
 	td_gpu_uuid(td_cell(&cells, TD_COLUMN_gpu_uuid), gpu);
 	if (gpu->known & TD_GPU_KNOWS_UTILISATION)
 		TEXT(&cells, gpu_busy, "%u%%", gpu->util_ppm / 10000 % 1000);
+	if (gpu->known & TD_GPU_KNOWS_SM_ACTIVITY)
+		TEXT(&cells, gpu_sms, "%u%%", gpu->sm_activity_ppm / 10000 % 1000);
+	if (gpu->known & TD_GPU_KNOWS_CLOCK)
+		TEXT(&cells, gpu_clock, "%u MHz", gpu->sm_mhz % 100000);
 	if (gpu->known & TD_GPU_IS_DIVIDED)
 		TEXT(&cells, gpu_busy, "MIG");
 	if (gpu->known & TD_GPU_IS_LOST)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/uuid.h"
+#include "gpu/figures.h"
 #include "gpu/nvml_abi.h"
 
 /* FUNCTION(field, name, older name or NULL): the type is the newest name's; older forms that are listed have the same. */
@@ -24,6 +25,20 @@
 	FUNCTION(temperature, nvmlDeviceGetTemperature, NULL)                                      \
 	FUNCTION(power, nvmlDeviceGetPowerUsage, NULL)                                             \
 	FUNCTION(mig, nvmlDeviceGetMigMode, NULL)                                                  \
+	FUNCTION(max_clock, nvmlDeviceGetMaxClockInfo, NULL)                                       \
+	FUNCTION(throttle, nvmlDeviceGetCurrentClocksEventReasons,                                 \
+		"nvmlDeviceGetCurrentClocksThrottleReasons")                                       \
+	FUNCTION(samples, nvmlDeviceGetSamples, NULL)                                              \
+	FUNCTION(index, nvmlDeviceGetIndex, NULL)                                                  \
+	FUNCTION(event_set_create, nvmlEventSetCreate, NULL)                                       \
+	FUNCTION(event_set_free, nvmlEventSetFree, NULL)                                           \
+	FUNCTION(event_register, nvmlDeviceRegisterEvents, NULL)                                   \
+	FUNCTION(event_wait, nvmlEventSetWait_v2, NULL)                                            \
+	FUNCTION(gpm_query, nvmlGpmQueryDeviceSupport, NULL)                                       \
+	FUNCTION(gpm_alloc, nvmlGpmSampleAlloc, NULL)                                              \
+	FUNCTION(gpm_free, nvmlGpmSampleFree, NULL)                                                \
+	FUNCTION(gpm_sample, nvmlGpmSampleGet, NULL)                                               \
+	FUNCTION(gpm_metrics, nvmlGpmMetricsGet, NULL)                                             \
 	FUNCTION(processes, nvmlDeviceGetComputeRunningProcesses_v3,                               \
 		"nvmlDeviceGetComputeRunningProcesses_v2")
 
@@ -36,6 +51,13 @@ struct td_nvml {
 #define FUNCTION(field, newest, older) newest##_fn field;
 	FUNCTIONS(FUNCTION)
 #undef FUNCTION
+	/* By NVML's index. */
+	struct {
+		unsigned long long seen_us; /* of the newest sample that was read */
+		nvmlGpmSample_t before, spare;
+		bool was_asked, has_gpm, has_before, registered;
+	} gpus[TD_NVML_GPU_MAX];
+	nvmlEventSet_t events;
 };
 
 static void *find(void *library, const char *newest, const char *older)
@@ -75,9 +97,150 @@ void td_nvml_close(struct td_nvml *nvml)
 {
 	if (!nvml)
 		return;
+	for (unsigned i = 0; i < TD_NVML_GPU_MAX; i++) {
+		if (!nvml->gpus[i].has_gpm)
+			continue;
+		(void)nvml->gpm_free(nvml->gpus[i].before);
+		(void)nvml->gpm_free(nvml->gpus[i].spare);
+	}
+	if (nvml->events)
+		(void)nvml->event_set_free(nvml->events);
 	(void)nvml->shutdown();
 	dlclose(nvml->library);
 	free(nvml);
+}
+
+/* -- GPM -- */
+
+static bool begin_gpm(struct td_nvml *nvml, nvmlDevice_t device, unsigned index)
+{
+	nvmlGpmSupport_t support = {.version = NVML_GPM_SUPPORT_VERSION};
+
+	if (nvml->gpus[index].was_asked)
+		return nvml->gpus[index].has_gpm;
+	nvml->gpus[index].was_asked = true;
+	if (!nvml->gpm_query || !nvml->gpm_alloc || !nvml->gpm_free || !nvml->gpm_sample ||
+		!nvml->gpm_metrics || nvml->gpm_query(device, &support) ||
+		!support.isSupportedDevice || nvml->gpm_alloc(&nvml->gpus[index].before))
+		return false;
+	if (nvml->gpm_alloc(&nvml->gpus[index].spare)) {
+		(void)nvml->gpm_free(nvml->gpus[index].before);
+		return false;
+	}
+	nvml->gpus[index].has_gpm = true;
+	return true;
+}
+
+/* The activity of the SMs between the last sample and this one. */
+static void ask_gpm(struct td_nvml *nvml, nvmlDevice_t device, struct td_nvml_gpu *gpu)
+{
+	nvmlGpmMetricsGet_t get = {.version = NVML_GPM_METRICS_GET_VERSION, .numMetrics = 1};
+	nvmlGpmSample_t now;
+	unsigned i = gpu->index;
+
+	if (i >= TD_NVML_GPU_MAX || !begin_gpm(nvml, device, i) ||
+		nvml->gpm_sample(device, nvml->gpus[i].spare))
+		return;
+	now = nvml->gpus[i].spare;
+	get.sample1 = nvml->gpus[i].before;
+	get.sample2 = now;
+	get.metrics[0].metricId = NVML_GPM_METRIC_SM_UTIL;
+	if (nvml->gpus[i].has_before && !nvml->gpm_metrics(&get) && !get.metrics[0].nvmlReturn &&
+		get.metrics[0].value >= 0 && get.metrics[0].value <= 100) {
+		gpu->sm_activity_ppm = (uint32_t)(get.metrics[0].value * PPM_PER_CENT);
+		gpu->known |= TD_GPU_KNOWS_SM_ACTIVITY;
+	}
+	nvml->gpus[i].spare = nvml->gpus[i].before;
+	nvml->gpus[i].before = now;
+	nvml->gpus[i].has_before = true;
+}
+
+/* -- Xids -- */
+
+static void watch_xids(struct td_nvml *nvml, nvmlDevice_t device, unsigned index)
+{
+	if (index >= TD_NVML_GPU_MAX || nvml->gpus[index].registered || !nvml->event_set_create ||
+		!nvml->event_set_free || !nvml->event_register || !nvml->event_wait)
+		return;
+	nvml->gpus[index].registered = true;
+	if (!nvml->events && nvml->event_set_create(&nvml->events)) {
+		nvml->events = NULL;
+		return;
+	}
+	(void)nvml->event_register(device, NVML_EVENT_TYPE_XID_CRITICAL_ERROR, nvml->events);
+}
+
+bool td_nvml_xid(struct td_nvml *nvml, uint32_t *ret_index, uint32_t *ret_xid)
+{
+	nvmlEventData_t event;
+	unsigned index;
+
+	while (nvml->events && !nvml->event_wait(nvml->events, &event, 0)) {
+		if (event.eventType != NVML_EVENT_TYPE_XID_CRITICAL_ERROR || !nvml->index ||
+			nvml->index(event.device, &index))
+			continue;
+		*ret_index = index;
+		*ret_xid = (uint32_t)event.eventData;
+		return true;
+	}
+	return false;
+}
+
+/* -- a glance -- */
+
+/* Those that are newer than the last that was read, of which the driver keeps about a minute. */
+static unsigned read_samples(
+	struct td_nvml *nvml, nvmlDevice_t device, unsigned index, nvmlSample_t *ret_rows)
+{
+	unsigned count = TD_NVML_FIGURES_MAX;
+	int type = 0;
+
+	if (!nvml->samples ||
+		nvml->samples(device, NVML_GPU_UTILIZATION_SAMPLES, nvml->gpus[index].seen_us,
+			&type, &count, ret_rows) ||
+		type != NVML_VALUE_TYPE_UNSIGNED_INT)
+		return 0;
+	if (count > TD_NVML_FIGURES_MAX)
+		count = TD_NVML_FIGURES_MAX;
+	if (count)
+		nvml->gpus[index].seen_us = ret_rows[count - 1].timeStamp;
+	return count;
+}
+
+uint32_t td_nvml_glance(struct td_nvml *nvml, struct td_nvml_gpu *gpu, uint64_t now_ns,
+	struct td_figure *ret_figures)
+{
+	nvmlSample_t rows[TD_NVML_FIGURES_MAX];
+	struct td_figure figure = {.time_ns = now_ns, .utilisation_ppm = gpu->utilisation_ppm};
+	unsigned long long throttle = 0;
+	nvmlDevice_t device;
+	unsigned count;
+
+	if (gpu->lost || gpu->index >= TD_NVML_GPU_MAX || nvml->by_index(gpu->index, &device) ||
+		!nvml->clock || nvml->clock(device, NVML_CLOCK_SM, &gpu->sm_mhz))
+		return 0;
+	gpu->known |= TD_GPU_KNOWS_CLOCK;
+	if (nvml->throttle && !nvml->throttle(device, &throttle)) {
+		gpu->throttle = throttle;
+		gpu->known |= TD_GPU_KNOWS_THROTTLE;
+	}
+	figure.sm_mhz = gpu->sm_mhz;
+	figure.throttle = gpu->throttle;
+	count = read_samples(nvml, device, gpu->index, rows);
+	if (!count) {
+		*ret_figures = figure;
+		return 1;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t age_ns = (rows[count - 1].timeStamp - rows[i].timeStamp) * 1000;
+
+		figure.time_ns = age_ns < now_ns ? now_ns - age_ns : 0;
+		figure.utilisation_ppm = rows[i].sampleValue.uiVal * PPM_PER_CENT;
+		ret_figures[i] = figure;
+	}
+	gpu->utilisation_ppm = figure.utilisation_ppm;
+	gpu->known |= TD_GPU_KNOWS_UTILISATION;
+	return count;
 }
 
 static void ask(const struct td_nvml *nvml, nvmlDevice_t device, struct td_nvml_gpu *gpu)
@@ -105,6 +268,8 @@ static void ask(const struct td_nvml *nvml, nvmlDevice_t device, struct td_nvml_
 		gpu->known |= TD_GPU_KNOWS_TEMPERATURE;
 	if (nvml->power && !nvml->power(device, &gpu->power_mw))
 		gpu->known |= TD_GPU_KNOWS_POWER;
+	if (!nvml->max_clock || nvml->max_clock(device, NVML_CLOCK_SM, &gpu->sm_max_mhz))
+		gpu->sm_max_mhz = 0;
 }
 
 int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus)
@@ -127,6 +292,8 @@ int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus)
 		if (nvml->name && !nvml->name(device, name, sizeof(name)))
 			snprintf(gpu->name, sizeof(gpu->name), "%.63s", name);
 		ask(nvml, device, gpu);
+		ask_gpm(nvml, device, gpu);
+		watch_xids(nvml, device, i);
 		answered |= gpu->known || gpu->lost;
 		n++;
 	}

@@ -24,6 +24,8 @@ enum {
 	/* and in the daemon's answers: */
 	TD_GPU_IS_LOST = 1 << 5,
 	TD_GPU_IS_DIVIDED = 1 << 6,
+	TD_GPU_KNOWS_SM_ACTIVITY = 1 << 7,
+	TD_GPU_KNOWS_THROTTLE = 1 << 8,
 };
 
 struct td_nvml_gpu {
@@ -35,6 +37,11 @@ struct td_nvml_gpu {
 	bool mig;       /* divided into parts, which alone can be used */
 	uint32_t utilisation_ppm, sm_mhz, temperature_celsius, power_mw;
 	uint64_t used_bytes, total_bytes;
+	uint32_t sm_max_mhz;      /* the highest that its clock can be; 0: not known */
+	uint32_t sm_activity_ppm; /* since the sample before, by GPM: Hopper and later */
+	uint64_t throttle;        /* NVML_CLOCK_REASONS: why its clock is not that */
+	uint32_t xid;             /* the last error that it reported; 0: none since the start */
+	uint64_t xid_ns;          /* when */
 };
 
 /* What a process has on a GPU, its context and code included. */
@@ -55,6 +62,20 @@ void td_nvml_close(struct td_nvml *nvml);
  * them are lost, the driver may have gone or been replaced: close it and open anew.
  */
 int td_nvml_sample(struct td_nvml *nvml, struct td_nvml_gpu *ret_gpus);
+
+struct td_figure;
+
+/*
+ * A look at the gpu that costs little: its clock now, and the utilisation in the pieces in which the
+ * driver has buffered it since the last look. Returns how many figures there are, the oldest first
+ * (room: TD_NVML_FIGURES_MAX); 0: the GPU tells no clock.
+ */
+#define TD_NVML_FIGURES_MAX 128
+uint32_t td_nvml_glance(struct td_nvml *nvml, struct td_nvml_gpu *gpu, uint64_t now_ns,
+	struct td_figure *ret_figures);
+
+/* An Xid that was not told yet, and its GPU by NVML's index. Does not wait. False: there is none. */
+bool td_nvml_xid(struct td_nvml *nvml, uint32_t *ret_index, uint32_t *ret_xid);
 
 /* The processes that compute on those GPUs, as far as NVML tells what they have there (room: TD_NVML_USE_MAX). Returns how many. */
 uint32_t td_nvml_uses(struct td_nvml *nvml, const struct td_nvml_gpu *gpus, uint32_t count,

@@ -123,6 +123,34 @@ typedef struct {
 	unsigned gpuInstanceId, computeInstanceId;
 } nvmlEventData_t;
 
+/* Buffered samples. Of a utilisation the value is an unsigned int, in percent. */
+enum { NVML_GPU_UTILIZATION_SAMPLES = 1 };
+enum { NVML_VALUE_TYPE_UNSIGNED_INT = 1 };
+typedef union {
+	double dVal;
+	unsigned uiVal;
+	unsigned long ulVal;
+	unsigned long long ullVal;
+} nvmlValue_t;
+typedef struct {
+	unsigned long long timeStamp; /* us */
+	nvmlValue_t sampleValue;
+} nvmlSample_t;
+
+/* X(bit, name): why a clock is lower than it could be. */
+#define NVML_CLOCK_REASONS(X)                                                                      \
+	X(0x1, "idle")                                                                             \
+	X(0x2, "set clocks")                                                                       \
+	X(0x4, "power cap")                                                                        \
+	X(0x8, "hardware slowdown")                                                                \
+	X(0x10, "sync boost")                                                                      \
+	X(0x20, "thermal")                                                                         \
+	X(0x40, "hardware thermal")                                                                \
+	X(0x80, "power brake")                                                                     \
+	X(0x100, "display clocks")
+#define NVML_CLOCK_REASON_IDLE    0x1ull
+#define NVML_CLOCK_REASON_THERMAL 0x20ull
+
 /* GPM. */
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 #define NVML_GPM_SUPPORT_VERSION     1u
@@ -158,6 +186,7 @@ _Static_assert(sizeof(nvmlPciInfo_t) == 68, "nvmlPciInfo_t of nvml.h");
 _Static_assert(sizeof(nvmlMemory_t) == 24, "nvmlMemory_t of nvml.h");
 _Static_assert(sizeof(nvmlMemory_v2_t) == 40, "nvmlMemory_v2_t of nvml.h");
 _Static_assert(sizeof(nvmlEventData_t) == 32, "nvmlEventData_t of nvml.h");
+_Static_assert(sizeof(nvmlSample_t) == 16, "nvmlSample_t of nvml.h");
 _Static_assert(sizeof(nvmlGpmMetric_t) == 40, "nvmlGpmMetric_t of nvml.h");
 _Static_assert(
 	sizeof(nvmlProcessUtilizationInfo_v1_t) == 40, "nvmlProcessUtilizationInfo_v1_t of nvml.h");

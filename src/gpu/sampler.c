@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "gpu/figures.h"
 
 /* How long an end of the daemon may wait for a call of NVML. */
 #define PATIENCE_NS TD_NS_PER_S
@@ -24,12 +25,22 @@ struct td_sampler {
 	char *library;
 	/* lock */
 	bool wanted, asked, absent, quit;
-	uint64_t period_ns;
+	uint64_t period_ns, glance_period_ns;
 	struct td_sample sample;
 	/* the thread's */
 	struct td_nvml *nvml;
 	struct td_sample fresh;
+	/* By the place in the sample: whose they are, and what it did. NULL: memory was short. */
+	struct {
+		uint8_t uuid[16];
+		uint32_t xid;
+		uint64_t xid_ns;
+		struct td_figures *figures;
+	} seen[TD_NVML_GPU_MAX];
 };
+
+/* A figure of a GPU is the mean of so long: a single look may be at a moment between two kernels. */
+#define MEAN_NS TD_NS_PER_S
 
 static bool all_are_lost(const struct td_nvml_gpu *gpus, int count)
 {
@@ -38,6 +49,64 @@ static bool all_are_lost(const struct td_nvml_gpu *gpus, int count)
 	for (int i = 0; i < count; i++)
 		lost &= gpus[i].lost;
 	return lost;
+}
+
+static void take_xids(struct td_sampler *sampler, uint64_t now_ns)
+{
+	uint32_t index, xid;
+
+	while (td_nvml_xid(sampler->nvml, &index, &xid))
+		for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++) {
+			if (sampler->fresh.gpus[i].index != index)
+				continue;
+			sampler->seen[i].xid = xid;
+			sampler->seen[i].xid_ns = now_ns;
+		}
+}
+
+/* The GPU at this place may be another one than at the sample before. */
+static struct td_figures *figures_of(struct td_sampler *sampler, uint32_t place)
+{
+	const uint8_t *uuid = sampler->fresh.gpus[place].uuid;
+
+	if (!sampler->seen[place].figures)
+		sampler->seen[place].figures = calloc(1, sizeof(struct td_figures));
+	if (memcmp(sampler->seen[place].uuid, uuid, 16)) {
+		memcpy(sampler->seen[place].uuid, uuid, 16);
+		sampler->seen[place].xid = 0;
+		if (sampler->seen[place].figures)
+			sampler->seen[place].figures->count = 0;
+	}
+	return sampler->seen[place].figures;
+}
+
+/* Without the lock. */
+static void take_glance(struct td_sampler *sampler)
+{
+	struct td_figure figures[TD_NVML_FIGURES_MAX];
+	uint64_t now_ns = td_time_now_ns();
+
+	for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++) {
+		struct td_nvml_gpu *gpu = &sampler->fresh.gpus[i];
+		struct td_figures *kept = figures_of(sampler, i);
+		uint32_t count = td_nvml_glance(sampler->nvml, gpu, now_ns, figures);
+		struct td_figures_mean mean;
+
+		for (uint32_t k = 0; kept && k < count; k++)
+			td_figures_add(kept, &figures[k]);
+		if (!kept || !count)
+			continue;
+		mean = td_figures_mean(kept, now_ns > MEAN_NS ? now_ns - MEAN_NS : 0);
+		if (gpu->known & TD_GPU_KNOWS_UTILISATION)
+			gpu->utilisation_ppm = mean.utilisation_ppm;
+		gpu->throttle = mean.throttle;
+	}
+	take_xids(sampler, now_ns);
+	for (uint32_t i = 0; i < sampler->fresh.gpu_count; i++) {
+		sampler->fresh.gpus[i].xid = sampler->seen[i].xid;
+		sampler->fresh.gpus[i].xid_ns = sampler->seen[i].xid_ns;
+	}
+	sampler->fresh.glance_ns = now_ns;
 }
 
 /* Without the lock. True: there is no NVML here. */
@@ -60,38 +129,61 @@ static bool take_sample(struct td_sampler *sampler)
 	sampler->fresh.use_count = n > 0 ? td_nvml_uses(sampler->nvml, sampler->fresh.gpus,
 						   sampler->fresh.gpu_count, sampler->fresh.uses)
 					 : 0;
+	if (sampler->nvml)
+		take_glance(sampler);
 	sampler->fresh.time_ns = td_time_now_ns();
 	return !sampler->nvml;
 }
 
-/* lock is held. Waits until a sample is due; false: quit. */
-static bool wait_until_due(struct td_sampler *sampler)
+enum due { DUE_QUIT, DUE_SAMPLE, DUE_GLANCE };
+
+/* lock is held. When the next glance is due, if that is before the next sample. */
+static uint64_t glance_due_ns(const struct td_sampler *sampler, uint64_t due_ns)
 {
+	uint64_t at_ns = sampler->sample.glance_ns + sampler->glance_period_ns;
+
+	return sampler->glance_period_ns && sampler->sample.gpu_count && at_ns < due_ns ? at_ns
+											: due_ns;
+}
+
+/* lock is held. Waits until something is due. */
+static enum due wait_until_due(struct td_sampler *sampler)
+{
+	enum due due_is = DUE_SAMPLE;
+
 	while (!sampler->quit && !sampler->asked) {
-		uint64_t due_ns = sampler->sample.time_ns + sampler->period_ns;
+		uint64_t sample_ns = sampler->sample.time_ns + sampler->period_ns,
+			 due_ns = glance_due_ns(sampler, sample_ns);
 		struct timespec due = {
 			(time_t)(due_ns / TD_NS_PER_S), (long)(due_ns % TD_NS_PER_S)};
 
 		if (!sampler->wanted || sampler->absent)
 			pthread_cond_wait(&sampler->changed, &sampler->lock);
-		else if (td_time_now_ns() >= due_ns)
+		else if (td_time_now_ns() >= due_ns) {
+			due_is = due_ns < sample_ns ? DUE_GLANCE : DUE_SAMPLE;
 			break;
-		else
+		} else
 			pthread_cond_timedwait(&sampler->changed, &sampler->lock, &due);
 	}
+	if (sampler->asked)
+		due_is = DUE_SAMPLE;
 	sampler->asked = false;
-	return !sampler->quit;
+	return sampler->quit ? DUE_QUIT : due_is;
 }
 
 static void *serve(void *arg)
 {
 	struct td_sampler *sampler = arg;
-	bool absent;
+	bool absent = false;
+	enum due due;
 
 	pthread_mutex_lock(&sampler->lock);
-	while (wait_until_due(sampler)) {
+	while ((due = wait_until_due(sampler)) != DUE_QUIT) {
 		pthread_mutex_unlock(&sampler->lock);
-		absent = take_sample(sampler);
+		if (due == DUE_SAMPLE)
+			absent = take_sample(sampler);
+		else if (sampler->nvml)
+			take_glance(sampler);
 		pthread_mutex_lock(&sampler->lock);
 		sampler->absent = absent;
 		sampler->sample = sampler->fresh;
@@ -162,6 +254,8 @@ void td_sampler_free(struct td_sampler *sampler)
 	pthread_cond_destroy(&sampler->changed);
 	pthread_mutex_destroy(&sampler->lock);
 	close(sampler->fd);
+	for (unsigned i = 0; i < TD_NVML_GPU_MAX; i++)
+		free(sampler->seen[i].figures);
 	free(sampler->library);
 	free(sampler);
 }
@@ -189,6 +283,16 @@ void td_sampler_set_period(struct td_sampler *sampler, uint64_t period_ns)
 	pthread_mutex_lock(&sampler->lock);
 	sampler->period_ns = period_ns;
 	pthread_cond_signal(&sampler->changed);
+	pthread_mutex_unlock(&sampler->lock);
+}
+
+void td_sampler_set_glance(struct td_sampler *sampler, uint64_t period_ns)
+{
+	pthread_mutex_lock(&sampler->lock);
+	if (period_ns != sampler->glance_period_ns) {
+		sampler->glance_period_ns = period_ns;
+		pthread_cond_signal(&sampler->changed);
+	}
 	pthread_mutex_unlock(&sampler->lock);
 }
 

@@ -17,6 +17,7 @@ struct td_sampler;
 
 struct td_sample {
 	uint64_t time_ns; /* when it was taken; 0: none yet */
+	uint64_t glance_ns; /* when clocks, utilisation and Xids in it were looked at last */
 	uint32_t gpu_count;
 	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];
 	uint32_t use_count;
@@ -34,6 +35,9 @@ int td_sampler_fd(const struct td_sampler *sampler);
 /* Samples every period from now on, or no more. Where there is no NVML it is looked for once, not every period. */
 void td_sampler_want(struct td_sampler *sampler, bool wanted);
 void td_sampler_set_period(struct td_sampler *sampler, uint64_t period_ns);
+
+/* Looks at clocks, utilisation and Xids this often between samples while they are wanted; 0: not. */
+void td_sampler_set_glance(struct td_sampler *sampler, uint64_t period_ns);
 
 /* One sample as soon as can be. */
 void td_sampler_ask(struct td_sampler *sampler);

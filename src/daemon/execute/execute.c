@@ -48,9 +48,18 @@ static void show_activity(struct td_node *node)
 		node->views[i].sm_activity_ppm =
 			td_metering_shown_ppm(node, client, client->activity.active_ppm);
 	}
-	for (uint32_t i = 0; i < node->gpu_count && td_metering_is_wanted(node); i++)
-		if (td_metering_of_gpu(node, i, &node->gpu_views[i].sm_activity_ppm))
-			node->gpu_views[i].known |= TD_HAS(SM_ACTIVITY);
+	for (uint32_t i = 0; i < node->gpu_count && td_metering_is_wanted(node); i++) {
+		const struct td_nvml_gpu *listed = td_gpus_find(node, node->gpus[i].uuid);
+		struct td_gpu_view *view = &node->gpu_views[i];
+
+		/* Programs that are not measured count in what NVML tells. */
+		if (td_metering_of_gpu(node, i, &view->sm_activity_ppm)) {
+			view->known |= TD_HAS(SM_ACTIVITY);
+		} else if (listed && listed->known & TD_GPU_KNOWS_SM_ACTIVITY) {
+			view->sm_activity_ppm = listed->sm_activity_ppm;
+			view->known |= TD_HAS(SM_ACTIVITY);
+		}
+	}
 }
 
 static void fill_view(struct td_node *node, struct td_view *view, uint64_t now_ns)

@@ -127,6 +127,7 @@ void td_abilities_show_gpu(const struct td_nvml_gpu *listed, struct td_gpu_view 
 			view->known |= figures[i].has;
 	view->utilisation_ppm = listed->utilisation_ppm;
 	view->sm_clock_mhz = listed->sm_mhz;
+	view->sm_clock_max_mhz = listed->sm_max_mhz;
 	view->power_mw = listed->power_mw;
 	view->temperature_celsius = listed->temperature_celsius;
 	view->used_bytes = listed->used_bytes;

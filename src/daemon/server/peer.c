@@ -26,6 +26,10 @@
 #include "daemon/server/peer_internal.h"
 #include "proto/socket.h"
 
+/* What policies act on that NVML tells, and how often it is looked at for them. */
+#define BY_FIGURES (TD_HAS(UTILISATION) | TD_HAS(SM_ACTIVITY) | TD_HAS(CLOCK) | TD_HAS(HEALTH))
+#define GLANCE_NS  (100 * TD_NS_PER_MS)
+
 /* Each client costs a page and a descriptor; tools come and go. The last ones are root's. */
 #define PEERS_MAX      (TD_CLIENT_MAX + 64)
 #define PEERS_RESERVED 64
@@ -525,6 +529,18 @@ static uint64_t hear(struct td_server *server, uint64_t now_ns)
 	return UINT64_MAX;
 }
 
+/* Between two samples NVML may have been looked at for what changes quickly. */
+static void take_glance(struct td_server *server, uint64_t now_ns)
+{
+	const struct td_sample *sample = &server->watch.sample;
+
+	if (sample->glance_ns == server->glanced_ns)
+		return;
+	server->glanced_ns = sample->glance_ns;
+	if (sample->glance_ns > sample->time_ns)
+		td_gpus_seen(&server->node, sample->gpus, sample->gpu_count, now_ns);
+}
+
 uint64_t td_server_turn(void *arg, uint64_t now_ns)
 {
 	struct td_server *server = arg;
@@ -542,7 +558,10 @@ uint64_t td_server_turn(void *arg, uint64_t now_ns)
 		td_overhead_seen(&server->node, server->watch.sample.gpus,
 			server->watch.sample.uses, server->watch.sample.use_count);
 	}
+	take_glance(server, now_ns);
 	wakeup = td_node_step(&server->node, now_ns);
+	td_watch_set_glance(
+		&server->watch, server->node.policy->needs & BY_FIGURES ? GLANCE_NS : 0);
 	td_watch_set(&server->watch, server->node.client_count > 0, server->node.options.sample_ns);
 	look_ns = td_overhead_wants_ns(&server->node, server->watch.sample.time_ns, now_ns);
 	if (look_ns > now_ns)

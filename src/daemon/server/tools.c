@@ -166,6 +166,11 @@ static void add_listed(struct td_msg_gpu *gpu, const struct td_nvml_gpu *listed)
 	gpu->sm_mhz = listed->sm_mhz;
 	gpu->temperature_c = listed->temperature_celsius;
 	gpu->power_mw = listed->power_mw;
+	gpu->sm_max_mhz = listed->sm_max_mhz;
+	gpu->sm_activity_ppm = listed->sm_activity_ppm;
+	gpu->throttle = listed->throttle;
+	gpu->xid = listed->xid;
+	gpu->xid_age_ns = listed->xid ? td_time_now_ns() - listed->xid_ns : 0;
 }
 
 /* What jobs have on it; before them, what it is. */
@@ -206,6 +211,14 @@ static uint32_t index_of(const struct td_node *node, const uint8_t *uuid)
 	return index;
 }
 
+/* By the programs' meters, where GPM tells nothing. */
+static void add_activity(struct td_msg_gpu *gpu, const struct td_node *node, uint32_t index)
+{
+	if (!(gpu->known & TD_GPU_KNOWS_SM_ACTIVITY) &&
+		td_metering_of_gpu(node, index, &gpu->sm_activity_ppm))
+		gpu->known |= TD_GPU_KNOWS_SM_ACTIVITY;
+}
+
 static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
 {
 	const struct td_node *node = &peer->server->node;
@@ -221,6 +234,8 @@ static void send_listed(struct td_peer *peer, const struct td_nvml_gpu *listed)
 	msg.gpu.index = listed->index;
 	add_listed(&msg.gpu, listed);
 	td_mps_table_tell(&peer->server->mps, listed->uuid, &msg.gpu);
+	if (index < node->gpu_count)
+		add_activity(&msg.gpu, node, index);
 	td_peer_send(peer, &msg);
 }
 
@@ -238,6 +253,7 @@ static uint32_t send_gpus(struct td_peer *peer)
 		if (!node->gpus[i].used || td_gpus_find(node, node->gpus[i].uuid))
 			continue;
 		add_known(&msg.gpu, peer, node, i);
+		add_activity(&msg.gpu, node, i);
 		msg.gpu.index = td_gpu_number(node, i);
 		td_peer_send(peer, &msg);
 		rows++;

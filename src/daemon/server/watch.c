@@ -48,6 +48,12 @@ void td_watch_set(struct td_watch *watch, bool wanted, uint64_t period_ns)
 	watch->wanted = wanted;
 }
 
+void td_watch_set_glance(struct td_watch *watch, uint64_t period_ns)
+{
+	if (watch->sampler)
+		td_sampler_set_glance(watch->sampler, period_ns);
+}
+
 void td_watch_ask(struct td_watch *watch)
 {
 	if (watch->sampler)

@@ -20,6 +20,9 @@ void td_watch_deinit(struct td_watch *watch);
 /* Samples go on while this is so: clients are on a GPU. */
 void td_watch_set(struct td_watch *watch, bool wanted, uint64_t period_ns);
 
+/* So often clocks, utilisation and Xids are looked at in between; 0: not. */
+void td_watch_set_glance(struct td_watch *watch, uint64_t period_ns);
+
 /* One more, as soon as can be. */
 void td_watch_ask(struct td_watch *watch);
 

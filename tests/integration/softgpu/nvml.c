@@ -180,11 +180,17 @@ TEST(a_running_kernel_shows_as_load)
 	unsigned ms = 1500, mhz, idle_mhz, max_mhz, mw, idle_mw, celsius;
 	void *params[] = {&ms};
 	nvmlUtilization_t load;
+	unsigned long long reasons;
+	unsigned count = 1;
+	nvmlSample_t sample;
+	int type;
 
 	begin();
 	OK(CALL(nvmlDeviceGetUtilizationRates, device, &load));
 	CHECK_EQ(load.gpu, 0);
 	OK(CALL(nvmlDeviceGetClockInfo, device, NVML_CLOCK_SM, &idle_mhz));
+	OK(CALL(nvmlDeviceGetCurrentClocksEventReasons, device, &reasons));
+	CHECK_EQ(reasons, NVML_CLOCK_REASON_IDLE);
 	OK(CALL(nvmlDeviceGetPowerUsage, device, &idle_mw));
 	OK(launch(kernel("nap"), NULL, params));
 	do {
@@ -196,6 +202,17 @@ TEST(a_running_kernel_shows_as_load)
 	OK(CALL(nvmlDeviceGetClockInfo, device, NVML_CLOCK_SM, &mhz));
 	OK(CALL(nvmlDeviceGetMaxClockInfo, device, NVML_CLOCK_SM, &max_mhz));
 	CHECK(idle_mhz < mhz && mhz <= max_mhz);
+	OK(CALL(nvmlDeviceGetCurrentClocksEventReasons, device, &reasons));
+	CHECK_EQ(reasons, 0);
+	OK(CALL(nvmlDeviceGetSamples, device, NVML_GPU_UTILIZATION_SAMPLES, 0ull, &type, &count,
+		&sample));
+	CHECK(count == 1 && type == NVML_VALUE_TYPE_UNSIGNED_INT);
+	CHECK_EQ(sample.sampleValue.uiVal, 100);
+	CHECK_EQ(CALL(nvmlDeviceGetSamples, device, NVML_GPU_UTILIZATION_SAMPLES,
+			 sample.timeStamp + 60000000, &type, &count, &sample),
+		NVML_ERROR_NOT_FOUND);
+	CHECK_EQ(CALL(nvmlDeviceGetSamples, device, 0, 0ull, &type, &count, &sample),
+		NVML_ERROR_NOT_SUPPORTED);
 	OK(CALL(nvmlDeviceGetPowerUsage, device, &mw));
 	CHECK(mw > idle_mw);
 	OK(CALL(nvmlDeviceGetTemperature, device, NVML_TEMPERATURE_GPU, &celsius));

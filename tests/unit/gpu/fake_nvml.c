@@ -120,4 +120,121 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned *mw)
 	*mw = 70000;
 	return lost() ? lost() : NVML_ERROR_NOT_SUPPORTED;
 }
+
+nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *index)
+{
+	*index = (unsigned)(unsigned long)device - 1;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned *mhz)
+{
+	(void)device;
+	*mhz = fake_nvml.clock;
+	return type == NVML_CLOCK_SM && fake_nvml.clock ? lost() : NVML_ERROR_NOT_SUPPORTED;
+}
+
+nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned *mhz)
+{
+	(void)device;
+	(void)type;
+	*mhz = 2000;
+	return lost();
+}
+
+/* As old drivers call it. */
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(
+	nvmlDevice_t device, unsigned long long *reasons)
+{
+	(void)device;
+	*reasons = NVML_CLOCK_REASON_THERMAL;
+	return lost();
+}
+
+nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, int kind, unsigned long long since_us,
+	int *type, unsigned *count, nvmlSample_t *rows)
+{
+	unsigned n = 0;
+
+	(void)device;
+	if (kind != NVML_GPU_UTILIZATION_SAMPLES)
+		return NVML_ERROR_NOT_SUPPORTED;
+	*type = NVML_VALUE_TYPE_UNSIGNED_INT;
+	for (unsigned i = 1; i <= fake_nvml.buffered && n < *count; i++)
+		if (i * 1000000ull > since_us)
+			rows[n++] = (nvmlSample_t){i * 1000000ull, {.uiVal = i * 10}};
+	*count = n;
+	return n ? lost() : NVML_ERROR_NOT_FOUND;
+}
+
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *ret)
+{
+	*ret = (nvmlEventSet_t)8;
+	fake_nvml.event_sets++;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
+{
+	(void)set;
+	fake_nvml.event_sets--;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceRegisterEvents(
+	nvmlDevice_t device, unsigned long long types, nvmlEventSet_t set)
+{
+	(void)device;
+	(void)set;
+	return types == NVML_EVENT_TYPE_XID_CRITICAL_ERROR ? NVML_SUCCESS
+							   : NVML_ERROR_NOT_SUPPORTED;
+}
+
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned timeout_ms)
+{
+	(void)set;
+	if (!fake_nvml.xid || timeout_ms)
+		return NVML_ERROR_TIMEOUT;
+	*data = (nvmlEventData_t){.device = (nvmlDevice_t)1,
+		.eventType = NVML_EVENT_TYPE_XID_CRITICAL_ERROR,
+		.eventData = fake_nvml.xid};
+	fake_nvml.xid = 0;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t *ret)
+{
+	(void)device;
+	ret->isSupportedDevice = fake_nvml.gpm != 0;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmSampleAlloc(nvmlGpmSample_t *ret)
+{
+	*ret = (nvmlGpmSample_t)(16l + fake_nvml.gpm_samples++);
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample)
+{
+	(void)sample;
+	fake_nvml.gpm_samples--;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t sample)
+{
+	(void)device;
+	(void)sample;
+	return lost();
+}
+
+nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *get)
+{
+	if (get->sample1 == get->sample2 || get->numMetrics != 1)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	get->metrics[0].value = fake_nvml.gpm;
+	get->metrics[0].nvmlReturn = NVML_SUCCESS;
+	return NVML_SUCCESS;
+}
 #endif

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "unit/gpu/fake_nvml.h"
+#include "gpu/figures.h"
 #include "gpu/nvml.h"
 #include "gpu/nvml_abi.h"
 #include "gpu/sampler.h"
+#include "unit/gpu/fake_nvml.h"
+#include "unit/gpu/fake_nvml.h"
 
 #define FAKE   FAKE_DIR "libfake-nvml.so"
 #define PERIOD (5 * TD_NS_PER_MS)
@@ -108,6 +110,111 @@ TEST(gpus_that_are_lost_are_said_to_be)
 	CHECK_EQ(gpus[1].uuid[15], 2);
 	fake_nvml.lost = 0;
 	td_nvml_close(nvml);
+}
+
+TEST(a_glance_reads_each_buffered_sample_once)
+{
+	struct td_figure figures[TD_NVML_FIGURES_MAX];
+	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];
+	struct td_nvml *nvml;
+
+	fake_nvml.count = 1;
+	fake_nvml.clock = 0;
+	CHECK_EQ(td_nvml_open(FAKE, &nvml), 0);
+	CHECK_EQ(td_nvml_sample(nvml, gpus), 1);
+	CHECK_EQ(td_nvml_glance(nvml, &gpus[0], 100 * TD_NS_PER_S, figures), 0);
+	fake_nvml.clock = 1500;
+	fake_nvml.buffered = 3;
+	CHECK_EQ(td_nvml_glance(nvml, &gpus[0], 100 * TD_NS_PER_S, figures), 3);
+	CHECK_EQ(figures[0].time_ns, 98 * TD_NS_PER_S);
+	CHECK_EQ(figures[0].utilisation_ppm, 100000);
+	CHECK_EQ(figures[2].time_ns, 100 * TD_NS_PER_S);
+	CHECK_EQ(figures[2].utilisation_ppm, 300000);
+	CHECK_EQ(figures[2].sm_mhz, 1500);
+	CHECK_EQ(figures[2].throttle, NVML_CLOCK_REASON_THERMAL);
+	CHECK_EQ(gpus[0].sm_max_mhz, 2000);
+	fake_nvml.buffered = 4;
+	CHECK_EQ(td_nvml_glance(nvml, &gpus[0], 101 * TD_NS_PER_S, figures), 1);
+	CHECK_EQ(figures[0].utilisation_ppm, 400000);
+	/* Nothing is new but the clock: the utilisation is what it was. */
+	CHECK_EQ(td_nvml_glance(nvml, &gpus[0], 102 * TD_NS_PER_S, figures), 1);
+	CHECK_EQ(figures[0].utilisation_ppm, 400000);
+	td_nvml_close(nvml);
+	fake_nvml.clock = 0;
+	fake_nvml.buffered = 0;
+}
+
+TEST(an_xid_is_told_once_with_its_gpu)
+{
+	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];
+	struct td_nvml *nvml;
+	uint32_t index = 9, xid = 0;
+
+	CHECK_EQ(td_nvml_open(FAKE, &nvml), 0);
+	CHECK(!td_nvml_xid(nvml, &index, &xid));
+	CHECK_EQ(td_nvml_sample(nvml, gpus), 1);
+	CHECK(!td_nvml_xid(nvml, &index, &xid));
+	fake_nvml.xid = 31;
+	CHECK(td_nvml_xid(nvml, &index, &xid));
+	CHECK_EQ(index, 0);
+	CHECK_EQ(xid, 31);
+	CHECK(!td_nvml_xid(nvml, &index, &xid));
+	CHECK_EQ(fake_nvml.event_sets, 1);
+	td_nvml_close(nvml);
+	CHECK_EQ(fake_nvml.event_sets, 0);
+}
+
+TEST(gpm_tells_the_activity_between_two_samples)
+{
+	struct td_nvml_gpu gpus[TD_NVML_GPU_MAX];
+	struct td_nvml *nvml;
+
+	fake_nvml.gpm = 40;
+	CHECK_EQ(td_nvml_open(FAKE, &nvml), 0);
+	CHECK_EQ(td_nvml_sample(nvml, gpus), 1);
+	CHECK(!(gpus[0].known & TD_GPU_KNOWS_SM_ACTIVITY));
+	CHECK_EQ(td_nvml_sample(nvml, gpus), 1);
+	CHECK(gpus[0].known & TD_GPU_KNOWS_SM_ACTIVITY);
+	CHECK_EQ(gpus[0].sm_activity_ppm, 400000);
+	fake_nvml.gpm = 101; /* nonsense */
+	CHECK_EQ(td_nvml_sample(nvml, gpus), 1);
+	CHECK(!(gpus[0].known & TD_GPU_KNOWS_SM_ACTIVITY));
+	CHECK_EQ(fake_nvml.gpm_samples, 2);
+	td_nvml_close(nvml);
+	CHECK_EQ(fake_nvml.gpm_samples, 0);
+	fake_nvml.gpm = 0;
+	fake_nvml.count = 2;
+}
+
+TEST(between_samples_glances_keep_coming)
+{
+	struct td_sampler *sampler;
+	uint64_t sampled_ns, glanced_ns;
+
+	fake_nvml.clock = 1500;
+	CHECK_EQ(td_sampler_new(FAKE, NEVER, &sampler), 0);
+	td_sampler_set_glance(sampler, PERIOD);
+	td_sampler_want(sampler, true);
+	await(sampler);
+	sampled_ns = sample.time_ns;
+	glanced_ns = sample.glance_ns;
+	CHECK(sampled_ns && glanced_ns);
+	fake_nvml.clock = 900;
+	fake_nvml.xid = 79;
+	do
+		await(sampler);
+	while (sample.gpus[0].sm_mhz != 900 || !sample.gpus[0].xid);
+	CHECK_EQ(sample.time_ns, sampled_ns);
+	CHECK(sample.glance_ns >= glanced_ns + PERIOD);
+	CHECK_EQ(sample.gpus[0].xid, 79);
+	CHECK_EQ(sample.gpus[1].xid, 0);
+	/* A sample does not forget it. */
+	td_sampler_ask(sampler);
+	while (sample.time_ns == sampled_ns)
+		await(sampler);
+	CHECK_EQ(sample.gpus[0].xid, 79);
+	td_sampler_free(sampler);
+	fake_nvml.clock = 0;
 }
 
 TEST(nobody_is_asked_while_nobody_wants_to_know)

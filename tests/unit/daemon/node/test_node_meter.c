@@ -1,7 +1,7 @@
 /* The meter as the node turns it on and reads it: whom it measures, and what policies get to see. */
 #include "test.h"
 
-#include "fake_node.h"
+#include "unit/daemon/fake_node.h"
 
 #define MS  1000000ull
 #define PPM 1000000u
