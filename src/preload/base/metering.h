@@ -17,7 +17,7 @@ struct td_meter_sample {
 	uint32_t active_ppm, core_ppm;
 	uint64_t charged_ns; /* was charged when it was launched */
 	uint64_t gap_ns;     /* of a stream that had run dry: from the first event to the launch */
-	bool dry;
+	bool dry, shared;    /* shared: others might use the GPU when it was launched */
 };
 
 /* Zeroed: nothing metered yet. */

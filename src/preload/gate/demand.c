@@ -123,11 +123,14 @@ static void learn_dry(struct learnt *learnt, uint64_t sample_ns)
 	learnt->dry = 0;
 }
 
-/* What was once seen alone is not longer because others are there now. */
+/*
+ * What was once seen alone is not longer because others are there now. What was not is at most as
+ * long as its shortest interval.
+ */
 static void learn_shared(struct learnt *learnt, uint64_t sample_ns)
 {
 	if (sample_ns <= learnt->ns) {
-		learnt->ns = follow(learnt->ns, sample_ns);
+		learnt->ns = learnt->sure ? follow(learnt->ns, sample_ns) : sample_ns;
 	} else if (!learnt->sure) {
 		learnt->ns += least(sample_ns - learnt->ns, learnt->ns) / CREEP;
 	}

@@ -206,10 +206,15 @@ static uint64_t learn(struct td_meter_thread *meter, const struct td_meter_sampl
 	return td_solo_clip(solo, ns);
 }
 
+static bool has_rivals(void)
+{
+	return atomic_load_explicit(&td_gate.page.rivals, memory_order_relaxed);
+}
+
 static void complete(struct td_meter_thread *meter, const struct td_driver *driver,
 	const struct td_meter_sample *sample)
 {
-	bool shared = atomic_load_explicit(&td_gate.page.rivals, memory_order_relaxed);
+	bool shared = sample->shared || has_rivals();
 	double elapsed = td_clock_between_ns(driver, sample->start, sample->end);
 	uint64_t ns;
 
@@ -284,6 +289,7 @@ static bool start_sample(struct td_meter_thread *meter, const struct td_driver *
 	if (!has_events(driver, sample) || driver->event_record(sample->start, stream))
 		return false;
 	sample->key = key;
+	sample->shared = has_rivals();
 	sample->kind = (uint32_t)(kind - kinds);
 	sample->active_ppm = atomic_load_explicit(&kind->active_ppm, memory_order_relaxed);
 	sample->core_ppm = atomic_load_explicit(&kind->core_ppm, memory_order_relaxed);
