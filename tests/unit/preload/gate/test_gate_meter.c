@@ -298,6 +298,42 @@ TEST(each_launch_of_a_long_kernel_is_timed)
 	CHECK(is_about(atomic_load(&td_meter.page.gpu_ns), truth, 1));
 }
 
+TEST(what_the_first_launch_waited_for_is_taken_back)
+{
+	begin();
+	meter(TD_WORD_WINDOW, TD_WINDOW_METER);
+	gpu.queued_ns = 1;
+	launch(0, SMS, 256, 10 * TD_NS_PER_MS);
+	for (unsigned i = 1; i < 100; i++)
+		launch(0, SMS, 256, 20000);
+	settle();
+	CHECK(is_about(atomic_load(&td_meter.page.gpu_ns), 100 * 20000ull, 50));
+}
+
+/* The program takes its time between the event and the launch. */
+static void launch_late(uint64_t late_ns, uint64_t ns)
+{
+	uint32_t work = td_submit_work(&kernels[0], SMS, 1, 1);
+	struct td_slot *slot = td_gate_enter(stream, work);
+
+	td_meter_launch(
+		slot, stream, work, &(struct td_shape){&kernels[0], {SMS, 1, 1}, {256, 1, 1}, 0});
+	td_time_sleep_until_ns(td_time_now_ns() + late_ns);
+	gpu.queued_ns += late_ns + ns;
+	td_gate_leave(slot);
+}
+
+TEST(of_a_stream_that_had_run_dry_the_way_to_the_launch_is_not_charged)
+{
+	begin();
+	meter(TD_WORD_WINDOW, TD_WINDOW_METER);
+	gpu.done_ns = UINT64_MAX;
+	for (unsigned i = 0; i < 10; i++)
+		launch_late(2 * TD_NS_PER_MS, TD_NS_PER_MS);
+	settle();
+	CHECK(atomic_load(&td_meter.page.gpu_ns) <= 11 * TD_NS_PER_MS);
+}
+
 TEST(beside_others_their_time_is_not_charged)
 {
 	begin();
