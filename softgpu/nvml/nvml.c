@@ -420,8 +420,8 @@ static unsigned long long wall_us(uint64_t ns)
 }
 
 /*
- * The model keeps the last whole window only, so there is one sample at most. Its time may differ by
- * a few us from call to call, as it is reckoned from two clocks.
+ * The model keeps the last whole window only, so there is one sample at most. Its time may differ
+ * by a few us from call to call, as it is reckoned from two clocks.
  */
 API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, int kind, unsigned long long since_us,
 	int *type, unsigned *count, nvmlSample_t *rows)

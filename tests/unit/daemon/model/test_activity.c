@@ -1,4 +1,4 @@
-/* What the daemon makes of a program's meter, on a clock of the test's. */
+/* A client's activity, by its program's meter, on a clock of the test's. */
 #include "test.h"
 
 #include "daemon/model/activity.h"

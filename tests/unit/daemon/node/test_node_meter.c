@@ -1,4 +1,4 @@
-/* The meter as the node turns it on and reads it: whom it measures, and what policies get to see. */
+/* Whom the node measures, and what policies get to see of it. */
 #include "test.h"
 
 #include "unit/daemon/fake_node.h"
